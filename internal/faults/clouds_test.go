@@ -20,7 +20,7 @@ import (
 	"sbx/internal/providers/wiretest"
 )
 
-// cloud is one provider before its fake, with three sandboxes on two pages.
+// cloud is a provider with its fake, with three sandboxes on two pages.
 type cloud struct {
 	server *wiretest.Server
 	p      providers.Provider
@@ -39,8 +39,8 @@ type cloud struct {
 	count func() int           // how many run
 	deaf  func()               // from now on an end is accepted and does not happen
 	slow  func()               // from now on it happens 200 ms later
-	// orphans lets a request to end be refused, while the record is forgotten and the
-	// machine runs on; nil = the fake knows no machine beside its records.
+	// orphans refuses a terminate, while the record is dropped and the machine runs; nil = the fake
+	// has no machine beside its records.
 	orphans func()
 }
 
@@ -130,7 +130,7 @@ func onMonoTask(t wiretest.T) *cloud {
 	return c
 }
 
-// stranger is an id of the same form that nobody has.
+// stranger is an id of the same form that no sandbox has.
 func stranger(id string) string {
 	last := "0"
 	if strings.HasSuffix(id, last) {

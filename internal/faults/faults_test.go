@@ -25,15 +25,15 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// limit is that of each verb, and bound by when it has to be back: for an end, the time
-// that it is looked for.
+// limit is the limit of each verb, and bound the time by which it must return: for an end, with its
+// verification.
 const (
 	limit = 2 * time.Minute
 	wait  = 10 * time.Second
 	most  = 3 // requests that change something, where each was answered with 429
 )
 
-// verb is one use of a provider, with the routes in front of which the faults stand.
+// verb is one use of a provider, with the routes of its faults.
 type verb struct {
 	name string
 	at   func(c *cloud) (route, contains string)
@@ -67,8 +67,8 @@ func verbs() []verb {
 	}
 }
 
-// TestFaults takes every verb of every provider through every fault. A part of the pairs
-// is played in each test run, all of them with SBX_FAULTS=all (.ci/run faults).
+// TestFaults runs every verb of every provider with every fault. Each test run plays a part of the
+// pairs; SBX_FAULTS=all plays all of them (.ci/run faults).
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	all, part := os.Getenv("SBX_FAULTS") == "all", 0
@@ -99,7 +99,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// plays says whether a fault concerns a verb.
+// plays says whether a fault applies to a verb.
 func (v verb) plays(r row) bool {
 	before, _, after := strings.Cut(v.name, ", the looks")
 	if after { // only what stands in front of a request
@@ -108,7 +108,7 @@ func (v verb) plays(r row) bool {
 	return r.on == nil || slices.Contains(r.on, v.name)
 }
 
-// play takes a verb through a fault; false where the provider has no such verb.
+// play runs a verb with a fault; false where the provider lacks the verb.
 func play(ctx context.Context, t wiretest.T, c *cloud, v verb, r row) bool {
 	t.Helper()
 	route, contains := v.at(c)
@@ -132,7 +132,7 @@ func play(ctx context.Context, t wiretest.T, c *cloud, v verb, r row) bool {
 	return true
 }
 
-// stand puts the fault in front of a route.
+// stand adds the fault to a route.
 func (r row) stand(c *cloud, v verb, route, contains string) {
 	if r.set != nil {
 		r.set(c)
@@ -152,7 +152,7 @@ func (r row) stand(c *cloud, v verb, route, contains string) {
 	c.server.Break(f)
 }
 
-// launch makes a sandbox with a program that ends, to be looked at.
+// launch makes a sandbox with a program that ends.
 func (c *cloud) launch(ctx context.Context, t wiretest.T) {
 	t.Helper()
 	launcher, ok := c.p.(providers.Launcher)
@@ -170,7 +170,7 @@ func (c *cloud) launch(ctx context.Context, t wiretest.T) {
 	t.Errorf("its program does not end")
 }
 
-// judge holds what a verb said against what the fault allows.
+// judge compares the result of a verb with what the fault allows.
 func (r row) judge(t wiretest.T, c *cloud, err error) {
 	t.Helper()
 	if err == nil {
@@ -192,7 +192,7 @@ func (c *cloud) masked(t wiretest.T, err error) {
 	assert.NotContains(t, err.Error()+fault.HintOf(err), "user:word", "it quotes a password")
 }
 
-// listed: a list that is complete shows each that is there once, and any other says so.
+// listed checks that a complete list has each sandbox once, and that any other list is an error.
 func listed(ctx context.Context, t wiretest.T, c *cloud, r row) {
 	t.Helper()
 	seen := map[string]int{}
@@ -216,7 +216,7 @@ func listed(ctx context.Context, t wiretest.T, c *cloud, r row) {
 	c.skew(t, r)
 }
 
-// skew: a clock that is off is measured.
+// skew checks that a wrong clock is measured.
 func (c *cloud) skew(t wiretest.T, r row) {
 	t.Helper()
 	_, text, is := strings.Cut(r.name, "a clock that is off by ")
@@ -246,7 +246,7 @@ func got(ctx context.Context, t wiretest.T, c *cloud, r row) {
 	c.skew(t, r)
 }
 
-// ended ends one as the verbs of sbx do; faults stand in front of the request.
+// ended ends a sandbox as the verbs of sbx do; the faults affect the request.
 func ended(destroy bool) func(context.Context, wiretest.T, *cloud, row) {
 	return func(ctx context.Context, t wiretest.T, c *cloud, r row) {
 		t.Helper()
@@ -258,7 +258,7 @@ func ended(destroy bool) func(context.Context, wiretest.T, *cloud, row) {
 	}
 }
 
-// endedThen is ended with the faults in front of the reads that follow.
+// endedThen is ended with the faults in the reads that follow.
 func endedThen(destroy bool) func(context.Context, wiretest.T, *cloud, row) {
 	return func(ctx context.Context, t wiretest.T, c *cloud, r row) {
 		t.Helper()
@@ -279,8 +279,8 @@ func (c *cloud) end(ctx context.Context, t wiretest.T, destroy bool) sandbox.End
 	return last
 }
 
-// truth holds the outcome of an end against what runs: nobody says that what runs has
-// ended, or asks for an end twice.
+// truth compares the outcome of an end with the state of the machine: a running sandbox must not be
+// reported as ended, and an end must not be requested twice.
 func (c *cloud) truth(t wiretest.T, r row, out sandbox.Ending) {
 	t.Helper()
 	if out.Outcome == sandbox.OutcomeVerified || out.Outcome == sandbox.OutcomeAlreadyGone {
@@ -308,7 +308,7 @@ func (c *cloud) truth(t wiretest.T, r row, out sandbox.Ending) {
 	assert.NotContains(t, out.Reason+fmt.Sprint(out.Evidence), c.secret, "it quotes the key")
 }
 
-// created: what is said to be there is there, and what is said not to be is not.
+// created checks that a reported sandbox exists, and that one reported as not made does not.
 func created(ctx context.Context, t wiretest.T, c *cloud, r row) {
 	t.Helper()
 	launcher, ok := providers.As[providers.Launcher](c.p)
@@ -390,8 +390,8 @@ func executed(ctx context.Context, t wiretest.T, c *cloud) error {
 	return err
 }
 
-// TestHostileNames asks every provider for sandboxes whose ids are none: each reaches
-// the route of exactly that object, or nothing at all.
+// TestHostileNames uses invalid ids with every provider: a request must reach the route of exactly
+// that object, or none.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	for name, open := range clouds() {

@@ -15,8 +15,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// TestFiguresThatCannotBe: a start in 1970 is no age by which anything may end, and less
-// than no memory is none.
+// TestFiguresThatCannotBe: a start in 1970 is no age, and a negative amount of memory is none.
 func TestFiguresThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for name, open := range clouds() {
@@ -62,8 +61,7 @@ func noAge(t *testing.T, s sandbox.Sandbox) {
 	assert.False(t, idle)
 }
 
-// absurd puts the beginning of Unix time in the place of times, and less than nothing in
-// the place of figures.
+// absurd replaces times by the beginning of Unix time, and figures by negative ones.
 func absurd(v any, key string) any {
 	low := strings.ToLower(key)
 	switch held := v.(type) {

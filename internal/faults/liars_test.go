@@ -17,8 +17,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// liar is a provider that makes the mistakes that the table is there to find. Nil
-// fields are honest.
+// liar is a provider with the mistakes that the table must find. Nil fields are correct.
 type liar struct {
 	*e2b.Client
 

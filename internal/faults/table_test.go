@@ -84,7 +84,7 @@ func serverErrors() []row {
 	}
 }
 
-// nothings are answers of 200 that hold nothing of what was asked for.
+// nothings are answers of 200 without the requested object.
 func nothings() []row {
 	var all []row
 	json := "application/json"
@@ -160,7 +160,7 @@ func connections() []row {
 	return all
 }
 
-// flood is more than anybody reads; the fake counts what was taken.
+// flood is more than any client reads; the fake counts the bytes that were received.
 const flood = 500 << 20
 
 func endless() []row {
@@ -186,7 +186,7 @@ func redirects() []row {
 	return all
 }
 
-// pages are lists that have no end, or another one at each look.
+// pages are lists without an end, or with another one at each read.
 func pages() []row {
 	on := []string{"page 2"}
 	tokens := func(next func(n int) string) func(*cloud) wiretest.Fault {
@@ -267,7 +267,7 @@ func clocks() []row {
 	return all
 }
 
-// ends are requests to end that are accepted or refused, and mean something else.
+// ends are terminates whose answer differs from their effect.
 func ends() []row {
 	on := []string{"stop", "delete"}
 	return []row{
@@ -279,9 +279,9 @@ func ends() []row {
 	}
 }
 
-// flaps lets the list be behind what is read by id, as a search index is (Daytona, issue
-// 5138): at once after a request to end it lacks the sandbox, which still runs; then it
-// shows it once more as it was; at last it agrees.
+// flaps delays the list against reads by id, as a search index does (Daytona, issue 5138): after a
+// terminate it lacks the sandbox, which still runs; then it shows the old row once more; at last it
+// agrees.
 func (c *cloud) flaps() {
 	var before []byte
 	var asked time.Time

@@ -20,8 +20,8 @@ type row struct {
 	CPU             int
 }
 
-// BenchmarkPage reads a page of 100 rows, bare and through the client: the
-// difference is what deadlines, caps, redaction and pace cost.
+// BenchmarkPage reads a page of 100 rows with net/http and with the client: the difference is the
+// cost of deadlines, limits, redaction and rate.
 func BenchmarkPage(b *testing.B) {
 	rows := make([]string, 100)
 	for i := range rows {

@@ -13,8 +13,7 @@ import (
 	"sbx/internal/httpx"
 )
 
-// TestBadBodies: whatever comes instead of an answer is unavailable, on one line,
-// and says what came.
+// TestBadBodies: an invalid answer is unavailable, with the answer quoted in one line.
 func TestBadBodies(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 2000)
@@ -75,7 +74,7 @@ func TestTheCapOfOneRequest(t *testing.T) {
 	})
 }
 
-// TestRefusals: a status becomes a kind, with the provider's own words.
+// TestRefusals: a status becomes a kind, with the provider's message.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -122,7 +121,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestTheBodyOfARefusalIsCutAfterHiding: half a secret is one still.
+// TestTheBodyOfARefusalIsCutAfterHiding: the body is cut after the redaction, so that no part of a
+// secret is left.
 func TestTheBodyOfARefusalIsCutAfterHiding(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

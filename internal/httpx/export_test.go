@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// RetryAfter lets the tests read one header.
+// RetryAfter exports the parser of one header.
 func RetryAfter(now time.Time, status int, h http.Header) time.Duration {
 	return retryAfter(now, &http.Response{StatusCode: status, Header: h})
 }
 
-// Redactor lets the tests hide.
+// Redactor exports the redaction.
 func Redactor(secrets []string) func(string) string { return newRedactor(secrets) }
 
-// Line lets the tests flatten.
+// Line exports flatten.
 func Line(text string, most int) string { return flatten(text, most) }

@@ -11,8 +11,7 @@ import (
 	"sbx/internal/httpx"
 )
 
-// TestGoneIsBelievedWhereItIsDocumented: 410 of anybody else proves nothing, and the
-// same would come again.
+// TestGoneIsBelievedWhereItIsDocumented: a 410 of any other API is no proof and is not repeated.
 func TestGoneIsBelievedWhereItIsDocumented(t *testing.T) {
 	t.Parallel()
 	for documented, want := range map[bool]fault.Kind{true: fault.KindGone, false: fault.KindUnavailable} {
@@ -26,7 +25,7 @@ func TestGoneIsBelievedWhereItIsDocumented(t *testing.T) {
 	}
 }
 
-// TestDottedPathsAreNotAsked: whoever is on the way reads them as another path.
+// TestDottedPathsAreNotAsked: a proxy would resolve them to other paths.
 func TestDottedPathsAreNotAsked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

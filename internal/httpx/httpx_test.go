@@ -88,7 +88,7 @@ func TestNewRefusesWhatIsNoAddress(t *testing.T) {
 	}
 }
 
-// TestSkew: the clock of the answer against ours, to the second.
+// TestSkew: the server's clock against this machine's, to the second.
 func TestSkew(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -138,8 +138,8 @@ func TestConnectionsAreReused(t *testing.T) {
 	})
 }
 
-// TestDeadlines: a silent server costs its time, per try, and says so; the
-// caller's own end is the caller's.
+// TestDeadlines: a silent server costs one timeout per attempt and is reported; the end of the
+// caller is reported as such.
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -190,8 +190,7 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
-// TestTheCallersEndNamesTheLastTry: an operator who ran out of time still learns
-// what was wrong.
+// TestTheCallersEndNamesTheLastTry: the error for the end of the caller's time has the last error.
 func TestTheCallersEndNamesTheLastTry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

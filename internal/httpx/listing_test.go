@@ -15,7 +15,7 @@ type listed struct {
 	ID string `json:"id"`
 }
 
-// TestAListIsAListOrAnError: what has no list in it is never an empty one.
+// TestAListIsAListOrAnError: an answer without a list is never an empty list.
 func TestAListIsAListOrAnError(t *testing.T) {
 	t.Parallel()
 	for body, rows := range map[string]int{

@@ -13,8 +13,7 @@ import (
 	"sbx/internal/httpx"
 )
 
-// memory is a server behind net.Pipe, so that it lives with its client in one
-// bubble of virtual time.
+// memory is a server behind net.Pipe, so that it shares one bubble of virtual time with its client.
 type memory struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -76,7 +75,7 @@ func (m *memory) Close() error {
 
 func (m *memory) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
 
-// requests are those that arrived so far.
+// requests are the requests so far.
 func (m *memory) requests() []*http.Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -144,7 +143,7 @@ func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 // reset closes the connection.
 func reset(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
-// begin sends the start of a longer body, then goes on as next says.
+// begin sends the start of a longer body, then calls next.
 func begin(start string, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "1000")

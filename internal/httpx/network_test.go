@@ -40,7 +40,7 @@ func realClient(t *testing.T, base string, lookup func(string) (string, bool)) (
 	return c, err
 }
 
-// secure is a server with a certificate that nobody knows, in a file.
+// secure is a server with a certificate that no system trusts, in a file.
 func secure(t *testing.T) (*httptest.Server, string) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.Proto)) }))
@@ -104,8 +104,7 @@ func plain(t *testing.T) *httptest.Server {
 	return server
 }
 
-// TestCertificatesThatCannotBeRead are a mistake of the operator's, said before
-// anything is sent.
+// TestCertificatesThatCannotBeRead are usage errors before any request.
 func TestCertificatesThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	_, err := realClient(t, "https://api.example", env("SSL_CERT_FILE", filepath.Join(t.TempDir(), "none.pem")))

@@ -15,7 +15,7 @@ import (
 	"sbx/internal/httpx"
 )
 
-// TestThePaceHalvesAndRecovers: what 20 requests cost tells the pace.
+// TestThePaceHalvesAndRecovers measures the rate by the time of 20 requests.
 func TestThePaceHalvesAndRecovers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -78,8 +78,7 @@ func TestThePaceHasAFloor(t *testing.T) {
 	})
 }
 
-// TestAListingIsNotSlowed: what the budgets ask of `ls` and of a hundred endings
-// passes at once.
+// TestAListingIsNotSlowed: a listing and a hundred terminates within the budgets are not delayed.
 func TestAListingIsNotSlowed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

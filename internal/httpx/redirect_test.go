@@ -12,8 +12,8 @@ import (
 	"sbx/internal/httpx"
 )
 
-// TestRedirects: credentials go to the configured host alone, and nothing that
-// changes something goes anywhere else.
+// TestRedirects: credentials are sent to the configured host only, and changing requests are not
+// redirected.
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	to := func(where string) http.HandlerFunc { return text(http.StatusFound, "", "Location", where) }

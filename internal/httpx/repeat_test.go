@@ -20,8 +20,7 @@ import (
 	"sbx/internal/httpx"
 )
 
-// TestWhatIsRepeated: only what cannot do anything twice, and only where it is
-// not in vain.
+// TestWhatIsRepeated: a request is repeated only without a second effect and where it may succeed.
 func TestWhatIsRepeated(t *testing.T) {
 	t.Parallel()
 	down, many, missing := text(503, ""), text(429, ""), text(404, "")
@@ -86,7 +85,7 @@ func TestABodyIsSentAgainWhole(t *testing.T) {
 	})
 }
 
-// TestPausesGrow: jittered, from 200 ms; no two clients beat in time.
+// TestPausesGrow: from 200 ms, with jitter, so that clients do not retry at the same time.
 func TestPausesGrow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -109,7 +108,7 @@ func TestPausesGrow(t *testing.T) {
 	})
 }
 
-// TestRetryAfterIsKept: a wait that is asked for is made, or the error names it.
+// TestRetryAfterIsKept: the client waits as long as the server asks, or the error has the time.
 func TestRetryAfterIsKept(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -209,8 +208,7 @@ func TestWaysThatFail(t *testing.T) {
 	assert.False(t, httpx.NotSent(fault.New(fault.KindUnavailable, "HTTP 503")))
 }
 
-// TestTrace: a line for each request, answer and pause, without a header or a
-// secret.
+// TestTrace: one line for each request, answer and pause, without headers and secrets.
 func TestTrace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"sbx/internal/httpx"
 )
 
-// drip sends a byte after each pause, then goes on as next says.
+// drip sends a byte after each pause, then calls next.
 func drip(pause time.Duration, n int, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		out := http.NewResponseController(w)
@@ -75,7 +75,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestAStreamOfItsOwnStall: a room knows how long its API may be silent.
+// TestAStreamOfItsOwnStall: a client sets how long its API may be silent.
 func TestAStreamOfItsOwnStall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestAStreamOfItsOwnStall(t *testing.T) {
 	})
 }
 
-// TestASlowReaderIsNoStall: the clock runs only while somebody waits.
+// TestASlowReaderIsNoStall: time between reads does not count as a stall.
 func TestASlowReaderIsNoStall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -112,8 +112,8 @@ func TestASlowReaderIsNoStall(t *testing.T) {
 	})
 }
 
-// TestAStreamEndsWithItsCaller; the server sees it at once, and nothing is left
-// running (the bubble would say).
+// TestAStreamEndsWithItsCaller: the server sees the end at once, and no goroutine is left (the
+// bubble would fail).
 func TestAStreamEndsWithItsCaller(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(cancel func(), s *httpx.Stream){

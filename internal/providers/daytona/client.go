@@ -107,8 +107,8 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 	}}, nil
 }
 
-// learn records the address of a sandbox's toolbox and the id of its organization.
-func (c *Client) learn(w wireSandbox) {
+// recordRow records the address of a sandbox's toolbox and the id of its organization.
+func (c *Client) recordRow(w wireSandbox) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if w.ToolboxProxyURL != "" {

@@ -62,8 +62,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestContract holds every request of the suite, and every answer of the fake,
-// against Daytona's own descriptions.
+// TestContract compares every request of the suite, and every answer of the fake, with Daytona's
+// descriptions.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	contract := apispec.LoadContract(t, filepath.Join("testdata", "contract-exemptions.txt"),

@@ -26,8 +26,8 @@ func fresh(t *testing.T, o daytonatest.Options) (*daytonatest.Fake, *daytona.Cli
 	return f, c
 }
 
-// TestLookingIsNoActivity: each look at the toolbox would reset the auto-stop
-// timer, were it not for a header; what the operator runs is activity.
+// TestLookingIsNoActivity: reads send the header that keeps the auto-stop timer; commands of the
+// operator are activity.
 func TestLookingIsNoActivity(t *testing.T) {
 	t.Parallel()
 	f, c := fresh(t, daytonatest.Options{Old: true})
@@ -53,8 +53,8 @@ func TestLookingIsNoActivity(t *testing.T) {
 	assert.Zero(t, f.Changes())
 }
 
-// TestAnEntrypointIsFollowed: each of its two streams grows by itself, and no line
-// comes twice or before its end.
+// TestAnEntrypointIsFollowed: each stream grows independently, and each line comes once and
+// complete.
 func TestAnEntrypointIsFollowed(t *testing.T) {
 	t.Parallel()
 	f, c := fresh(t, daytonatest.Options{})
@@ -77,7 +77,7 @@ func TestAnEntrypointIsFollowed(t *testing.T) {
 	assert.Equal(t, []string{"stderr one bad thing", "stdout out two", "stdout out three", "stderr half a line", "stderr bad four"}, got)
 }
 
-// TestACommandWhoseReaderLeaves: nobody is left to read it, so it ends.
+// TestACommandWhoseReaderLeaves: a command ends when its output cannot be written.
 func TestACommandWhoseReaderLeaves(t *testing.T) {
 	t.Parallel()
 	f, c := fresh(t, daytonatest.Options{})
@@ -87,7 +87,7 @@ func TestACommandWhoseReaderLeaves(t *testing.T) {
 	require.Eventually(t, func() bool { return len(f.Processes(id)) == 0 }, time.Minute, 5*time.Millisecond)
 }
 
-// full is a writer without room.
+// full is a writer that fails.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
@@ -113,8 +113,8 @@ func TestTerminateIsAStopAndDeleteDestroys(t *testing.T) {
 	assert.Len(t, f.Calls("DELETE /api/sandbox/{id}"), 2, "a stop of an ephemeral one destroys it anyway")
 }
 
-// TestADeleteIsProvedTwice: a 404 may be a trouble of the API's own, and what
-// failed is hidden behind one.
+// TestADeleteIsProvedTwice: a single 404 may be a failure of the API, and failed sandboxes are
+// hidden behind one.
 func TestADeleteIsProvedTwice(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

@@ -13,8 +13,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// TestWhatWorksIsNotStopped: looks are no activity, so the service would call a
-// sandbox idle after 15 minutes whose program works on.
+// TestWhatWorksIsNotStopped: reads are no activity, so by default the service would stop a sandbox
+// with a working program after 15 minutes.
 func TestWhatWorksIsNotStopped(t *testing.T) {
 	t.Parallel()
 	for _, ttl := range []time.Duration{0, 5 * time.Minute, time.Hour, 90 * time.Second, 24 * time.Hour} {

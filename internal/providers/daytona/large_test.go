@@ -16,8 +16,8 @@ import (
 	"sbx/internal/providers/guest"
 )
 
-// TestMoreOutputThanIsKept: a command that writes more than is kept waits for its
-// reader; all of it comes, in order.
+// TestMoreOutputThanIsKept: a command that writes more than is kept waits for its reader; all
+// output comes in order.
 func TestMoreOutputThanIsKept(t *testing.T) {
 	t.Parallel()
 	f, c := fresh(t, daytonatest.Options{})
@@ -37,8 +37,7 @@ func TestMoreOutputThanIsKept(t *testing.T) {
 	assert.Equal(t, sha256.Sum256(want), sha256.Sum256(out.Bytes()), "not as it was written")
 }
 
-// TestOutputThatIsLostIsAnError: where the daemon's answers leave a hole, the
-// command has not ended well for who reads it.
+// TestOutputThatIsLostIsAnError: output that is missing in the answers of the daemon is an error.
 func TestOutputThatIsLostIsAnError(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]string{

@@ -57,7 +57,7 @@ func (c *Client) eachRow(ctx context.Context, query url.Values, take func(wireSa
 		return rows, next, fault.Placed(err, c.Profile, "list")
 	}
 	return wirekit.EachRow(c.Profile, "list", read, wireSandbox.id, func(w wireSandbox) bool {
-		c.learn(w)
+		c.recordRow(w)
 		return take(w)
 	})
 }

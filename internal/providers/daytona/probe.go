@@ -168,6 +168,3 @@ func (t *doctorCounts) findings(profile string) []providers.Check {
 	}
 	return found
 }
-
-// Skew is how far the API's clock is ahead of this machine's.
-func (c *Client) Skew() (time.Duration, bool) { return c.API.Skew() }

@@ -13,8 +13,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// TestNoListIsNoProof: a failed sandbox whose delete hangs answers 404 to everybody
-// and stands in one list alone. Where that list cannot be read, nothing is proved.
+// TestNoListIsNoProof: a failed sandbox whose delete hangs is 404 and in one list only; where that
+// list cannot be read, nothing is proved.
 func TestNoListIsNoProof(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{

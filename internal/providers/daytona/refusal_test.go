@@ -15,8 +15,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// TestAnAbsenceAfterARefusalIsNoAcknowledgement: the API refuses the delete and denies
-// the sandbox then; it does the latter also for troubles of its own.
+// TestAnAbsenceAfterARefusalIsNoAcknowledgement: a 404 after a refused delete may be a failure of
+// the API.
 func TestAnAbsenceAfterARefusalIsNoAcknowledgement(t *testing.T) {
 	t.Parallel()
 	f := daytonatest.New(t, daytonatest.Options{})
@@ -29,8 +29,8 @@ func TestAnAbsenceAfterARefusalIsNoAcknowledgement(t *testing.T) {
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
 }
 
-// TestACreateThatFailedToStartMayHaveMadeASandbox: it is there, in state error, and billed
-// until it is deleted.
+// TestACreateThatFailedToStartMayHaveMadeASandbox: it exists in state error and is billed until it
+// is deleted.
 func TestACreateThatFailedToStartMayHaveMadeASandbox(t *testing.T) {
 	t.Parallel()
 	f := daytonatest.New(t, daytonatest.Options{})

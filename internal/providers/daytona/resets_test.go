@@ -17,7 +17,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// lostLooks are ways in which one look at a toolbox goes wrong, and the next does not.
+// lostLooks are failures of one request to a toolbox.
 func lostLooks() map[string]wiretest.Fault {
 	return map[string]wiretest.Fault{
 		"reset":       {Trouble: wiretest.TroubleReset},
@@ -31,7 +31,7 @@ func lostLooks() map[string]wiretest.Fault {
 	}
 }
 
-// TestOneLostLookEndsNoCommand: whichever of the calls of exec it is.
+// TestOneLostLookEndsNoCommand: for each request of exec.
 func TestOneLostLookEndsNoCommand(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range lostLooks() {
@@ -55,7 +55,7 @@ func TestOneLostLookEndsNoCommand(t *testing.T) {
 	}
 }
 
-// TestAnOutageEndsNoCommand: seconds in which nothing answers.
+// TestAnOutageEndsNoCommand: the toolbox does not answer for some seconds.
 func TestAnOutageEndsNoCommand(t *testing.T) {
 	t.Parallel()
 	f := daytonatest.New(t, daytonatest.Options{})
@@ -69,7 +69,7 @@ func TestAnOutageEndsNoCommand(t *testing.T) {
 	assert.Equal(t, "done\n", out.String())
 }
 
-// TestOneLostLookEndsNoFollowing: of a program's log, and of the image's own.
+// TestOneLostLookEndsNoFollowing: of a program's log, and of an entrypoint's.
 func TestOneLostLookEndsNoFollowing(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range lostLooks() {
@@ -94,7 +94,7 @@ func TestOneLostLookEndsNoFollowing(t *testing.T) {
 	}
 }
 
-// TestAnOutageEndsNoLogOfAnImage: of a sandbox that sbx has not made.
+// TestAnOutageEndsNoLogOfAnImage: of a sandbox of another client.
 func TestAnOutageEndsNoLogOfAnImage(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range lostLooks() {

@@ -11,10 +11,10 @@ import (
 
 func TestSilence(t *testing.T) {
 	t.Parallel()
-	wiretest.RunSilence(t, func(wt wiretest.T) wiretest.Silent {
+	wiretest.RunSilence(t, func(wt wiretest.T) wiretest.Subject {
 		f := daytonatest.New(wt, daytonatest.Options{})
 		id := f.Add(daytonatest.Seed{Labels: map[string]string{sandbox.LabelRun: "main"}})
-		return wiretest.Silent{Server: f.Server, P: open(wt, "http://daytona/api", httpx.Net{Dial: f.Dial}), ID: id, Inside: []string{
+		return wiretest.Subject{Server: f.Server, P: open(wt, "http://daytona/api", httpx.Net{Dial: f.Dial}), ID: id, Inside: []string{
 			"POST /toolbox/{id}/process/execute", "GET /toolbox/{id}/process/session/entrypoint/logs", "GET /toolbox/{id}/system/metrics", "GET /toolbox/{id}/version",
 		}}
 	})
@@ -22,17 +22,17 @@ func TestSilence(t *testing.T) {
 
 func TestLosses(t *testing.T) {
 	t.Parallel()
-	wiretest.RunLosses(t, func(t *testing.T) wiretest.Lossy {
+	wiretest.RunLosses(t, func(t *testing.T) wiretest.Subject {
 		t.Helper()
 		f := daytonatest.New(t, daytonatest.Options{})
-		return wiretest.Lossy{Server: f.Server, P: open(t, f.Listen(), httpx.Net{}), Inside: []string{"POST /toolbox/{id}/process/execute", "GET /toolbox/{id}/system/metrics"}}
+		return wiretest.Subject{Server: f.Server, P: open(t, f.Listen(), httpx.Net{}), Inside: []string{"POST /toolbox/{id}/process/execute", "GET /toolbox/{id}/system/metrics"}}
 	})
 }
 
 func TestRefusedCreates(t *testing.T) {
 	t.Parallel()
-	wiretest.RunRefusals(t, func(wt wiretest.T) wiretest.Refusing {
+	wiretest.RunRefusals(t, func(wt wiretest.T) wiretest.Subject {
 		f := daytonatest.New(wt, daytonatest.Options{})
-		return wiretest.Refusing{Server: f.Server, P: open(wt, "http://daytona/api", httpx.Net{Dial: f.Dial}), Create: "POST /api/sandbox"}
+		return wiretest.Subject{Server: f.Server, P: open(wt, "http://daytona/api", httpx.Net{Dial: f.Dial}), Create: "POST /api/sandbox"}
 	})
 }

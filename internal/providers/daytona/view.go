@@ -29,12 +29,12 @@ func (c *Client) detail(ctx context.Context, op, id string) (wireSandbox, error)
 	if err != nil {
 		return wireSandbox{}, err
 	}
-	c.learn(w)
+	c.recordRow(w)
 	return w, nil
 }
 
 func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
-	c.learn(w)
+	c.recordRow(w)
 	s := sandbox.Sandbox{
 		Provider: c.Profile, ProviderType: TypeName, ID: w.ID, Name: w.Name, RawState: w.State, State: stateOf(w),
 		CreatedAt: providers.ValidTime(w.CreatedAt), LastActivityAt: providers.ValidTime(w.LastActivityAt), ActivityBasis: sandbox.BasisRequests, ExpiresAt: providers.ValidTime(w.AutoDestroyAt), Activity: sandbox.Unknown,

@@ -67,8 +67,7 @@ func TestNovitaConformance(t *testing.T) {
 	providertest.Run(t, subject(e2b.NovitaType(), e2btest.Options{Novita: true}))
 }
 
-// TestLiarsTurnTheSuiteRed: a cloud that lies must not pass, in either dialect,
-// and the check that turns red must name the lie.
+// TestLiarsTurnTheSuiteRed: the suite finds each wrong cloud, in both dialects, by the right check.
 func TestLiarsTurnTheSuiteRed(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []providers.Type{e2b.Type(), e2b.NovitaType()} {

@@ -11,8 +11,8 @@ import (
 	"sbx/internal/providers/wiretest/apispec"
 )
 
-// TestContract holds every request of the suite, and every answer of the fake,
-// against E2B's own descriptions.
+// TestContract compares every request of the suite, and every answer of the fake, with E2B's
+// descriptions.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	contract := apispec.LoadContract(t, filepath.Join("testdata", "contract-exemptions.txt"),

@@ -27,7 +27,7 @@ func TestBadDays(t *testing.T) {
 		return wiretest.Subject{
 			Server: f.Server, P: p, ID: id, Rows: 3, First: 2, SecondBy: "nextToken=", Secrets: []string{e2btest.Key},
 			List: "GET /v2/sandboxes", Get: "GET /sandboxes/{id}", Terminate: "DELETE /sandboxes/{id}",
-			// A cloud without the second list has the first, which knows running ones alone.
+			// A cloud without the second list has the first one, with running sandboxes only.
 			Expect: map[string]fault.Kind{"list 404": fault.KindUnsupported},
 		}
 	})

@@ -12,14 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// frame is one frame as envd writes it.
+// frame is one frame of envd.
 func frame(flags byte, payload string) []byte {
 	head := binary.BigEndian.AppendUint32([]byte{flags}, uint32(len(payload)))
 	return append(head, payload...)
 }
 
-// FuzzReadFrame reads streams to their end: what is read and written again is the
-// stream, nothing is read beyond a frame, and each way to end has its error.
+// FuzzReadFrame reads streams to their end: the frames written again are the stream, no byte behind
+// a frame is read, and each kind of end has its error.
 func FuzzReadFrame(f *testing.F) {
 	good := append(frame(0, `{"event":{"start":{"pid":7}}}`), frame(flagEnd, `{}`)...)
 	for _, seed := range [][]byte{
@@ -44,7 +44,7 @@ func FuzzReadFrame(f *testing.F) {
 	})
 }
 
-// judge holds an error against what was left of the stream.
+// judge compares an error with the rest of the stream.
 func judge(t *testing.T, rest []byte, err error) {
 	t.Helper()
 	want := io.ErrUnexpectedEOF
@@ -70,8 +70,8 @@ func TestEnvelopesAreFrames(t *testing.T) {
 	assert.JSONEq(t, `{"pid":7}`, string(payload))
 }
 
-// TestALostFrameTellsWhy: where its caller has left, a stream ends with that, in
-// the middle of a frame as between two.
+// TestALostFrameTellsWhy: the error of a cut stream is the end of its caller, within a frame and
+// between two.
 func TestALostFrameTellsWhy(t *testing.T) {
 	t.Parallel()
 	left := errors.New("the caller has left")

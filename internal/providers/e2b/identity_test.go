@@ -12,8 +12,7 @@ import (
 	"sbx/internal/providers/wiretest"
 )
 
-// TestAnotherSandboxIsNeitherReadNorAsked: the API answers GET of one with the record
-// of another.
+// TestAnotherSandboxIsNeitherReadNorAsked: the API answers GET with the record of another sandbox.
 func TestAnotherSandboxIsNeitherReadNorAsked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -45,8 +44,8 @@ func TestBothSpellingsOfAnOldIDAreOne(t *testing.T) {
 	})
 }
 
-// TestADeadEnvdIsAboutOneSandbox: the edge's 502 says nothing about the provider, and
-// the API's own does.
+// TestADeadEnvdIsAboutOneSandbox: a 502 of the edge concerns one sandbox, a 502 of the API the
+// provider.
 func TestADeadEnvdIsAboutOneSandbox(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

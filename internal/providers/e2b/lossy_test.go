@@ -16,9 +16,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// TestLooksSurviveALossyEdge: the edge loses a few of a hundred streams. What sbx
-// reads for itself is read again; what a user's command wrote cannot be, and is an
-// error where it is lost.
+// TestLooksSurviveALossyEdge: the edge loses a few of a hundred streams. Reads of sbx are repeated;
+// lost output of a user's command is an error.
 func TestLooksSurviveALossyEdge(t *testing.T) {
 	t.Parallel()
 	f := e2btest.New(t, e2btest.Options{})
@@ -54,8 +53,7 @@ func lines(t *testing.T, c *e2b.Client, id string, q providers.LogQuery) []strin
 	return all
 }
 
-// TestLostOutputIsAnError: a command whose output was lost on its way has not ended
-// well for who reads it, whatever its code.
+// TestLostOutputIsAnError: a command with lost output is an error, with any exit code.
 func TestLostOutputIsAnError(t *testing.T) {
 	t.Parallel()
 	f := e2btest.New(t, e2btest.Options{LosesEvery: 2})

@@ -19,8 +19,8 @@ import (
 	"sbx/internal/providers/wiretest"
 )
 
-// TestAnOrphanIsForgottenAndRuns: after a DELETE that the node refused or never
-// answered, API and edge say the same of a VM that runs as of one that ended.
+// TestAnOrphanIsForgottenAndRuns: after a DELETE that the node refused or did not answer, API and
+// edge answer as for an ended VM.
 func TestAnOrphanIsForgottenAndRuns(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]int{"refused": http.StatusInternalServerError, "no answer": e2btest.NoAnswer} {

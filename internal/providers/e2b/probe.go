@@ -88,6 +88,3 @@ func (c *Client) Check(ctx context.Context) []providers.Check {
 	found := []providers.Check{{Check: "api", Verdict: sandbox.True, Message: fmt.Sprintf("answers; %d running, %d paused", running, paused)}}
 	return append(found, providers.CheckClock(c.API))
 }
-
-// Skew is how far the API's clock is ahead of this machine's.
-func (c *Client) Skew() (time.Duration, bool) { return c.API.Skew() }

@@ -17,9 +17,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// TestALostCommandIsFoundAgain: envd lets a command run on when its stream breaks,
-// and tells its end to whoever comes back. Its code is known then, and what it wrote
-// meanwhile is lost, which is an error.
+// TestALostCommandIsFoundAgain: after a broken stream the command still runs in envd, and its exit
+// is read with a new stream; the output in between is lost, which is an error.
 func TestALostCommandIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -59,7 +58,7 @@ func TestALostCommandIsFoundAgain(t *testing.T) {
 	}
 }
 
-// TestACommandWhoseReaderLeaves: nobody is left to read it, so it ends.
+// TestACommandWhoseReaderLeaves: a command ends when its output cannot be written.
 func TestACommandWhoseReaderLeaves(t *testing.T) {
 	t.Parallel()
 	f := e2btest.New(t, e2btest.Options{})
@@ -76,7 +75,7 @@ const (
 	moment  = 5 * time.Millisecond
 )
 
-// full is a writer without room.
+// full is a writer that fails.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }

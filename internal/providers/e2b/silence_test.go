@@ -14,14 +14,13 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// TestSilence: an envd that is stopped takes connections and answers none of them,
-// and so may the API.
+// TestSilence: a stopped envd accepts connections and does not answer, and so may the API.
 func TestSilence(t *testing.T) {
 	t.Parallel()
-	wiretest.RunSilence(t, func(wt wiretest.T) wiretest.Silent {
+	wiretest.RunSilence(t, func(wt wiretest.T) wiretest.Subject {
 		f := e2btest.New(wt, e2btest.Options{})
 		id := f.Add(e2btest.Seed{Metadata: map[string]string{sandbox.LabelRun: "main"}})
-		return wiretest.Silent{Server: f.Server, P: dialled(wt, f), ID: id, Inside: []string{
+		return wiretest.Subject{Server: f.Server, P: dialled(wt, f), ID: id, Inside: []string{
 			"GET /health", "GET /metrics", "POST /process.Process/Start", "POST /process.Process/Connect", "POST /process.Process/SendSignal",
 		}}
 	})
@@ -29,31 +28,31 @@ func TestSilence(t *testing.T) {
 
 func TestLosses(t *testing.T) {
 	t.Parallel()
-	wiretest.RunLosses(t, func(t *testing.T) wiretest.Lossy {
+	wiretest.RunLosses(t, func(t *testing.T) wiretest.Subject {
 		t.Helper()
 		f := e2btest.New(t, e2btest.Options{})
-		return wiretest.Lossy{Server: f.Server, P: open(t, f, e2b.Type()), Inside: []string{"POST /process.Process/Start", "GET /metrics"}}
+		return wiretest.Subject{Server: f.Server, P: open(t, f, e2b.Type()), Inside: []string{"POST /process.Process/Start", "GET /metrics"}}
 	})
 }
 
 func TestRefusedCreates(t *testing.T) {
 	t.Parallel()
-	wiretest.RunRefusals(t, func(wt wiretest.T) wiretest.Refusing {
+	wiretest.RunRefusals(t, func(wt wiretest.T) wiretest.Subject {
 		f := e2btest.New(wt, e2btest.Options{})
-		return wiretest.Refusing{Server: f.Server, P: dialled(wt, f), Create: "POST /sandboxes"}
+		return wiretest.Subject{Server: f.Server, P: dialled(wt, f), Create: "POST /sandboxes"}
 	})
 }
 
 // TestNovitaSilence is TestSilence in the older dialect.
 func TestNovitaSilence(t *testing.T) {
 	t.Parallel()
-	wiretest.RunSilence(t, func(wt wiretest.T) wiretest.Silent {
+	wiretest.RunSilence(t, func(wt wiretest.T) wiretest.Subject {
 		f := e2btest.New(wt, e2btest.Options{Novita: true})
 		id := f.Add(e2btest.Seed{Metadata: map[string]string{sandbox.LabelRun: "main"}})
 		p, err := e2b.NovitaType().Open(t.Context(), providers.Profile{Name: "prod", Settings: e2btest.Settings("http://e2b")},
 			providers.Deps{Now: time.Now, Net: httpx.Net{Dial: f.Dial}})
 		require.NoError(wt, err)
-		return wiretest.Silent{Server: f.Server, P: p, ID: id, Inside: []string{
+		return wiretest.Subject{Server: f.Server, P: p, ID: id, Inside: []string{
 			"GET /health", "GET /metrics", "POST /process.Process/Start", "POST /process.Process/Connect", "POST /process.Process/SendSignal",
 		}}
 	})

@@ -21,7 +21,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// patient is for what real processes do on a busy machine.
+// patient is the limit for real processes on a busy machine.
 const patient = 3 * time.Minute
 
 // box is a sandbox: a shell with a home of its own.
@@ -37,8 +37,8 @@ type box struct {
 // grouped says that this box can put a program into a group of its own.
 func (b box) grouped() bool { return !b.bare || b.shell[0] == "bash" }
 
-// each runs a test under every POSIX shell of this machine, each also as `sh`, and
-// under two that find no setsid: bash can make groups without it, dash cannot.
+// each runs a test under every POSIX shell of this machine, each also as `sh`, and under two
+// without setsid: bash can make groups without it, dash cannot.
 func each(t *testing.T, test func(b box)) {
 	t.Helper()
 	for name, shell := range map[string][]string{"dash": {"dash"}, "bash": {"bash", "--posix"}, "busybox": {"busybox", "sh"}, "dash without setsid": {"dash"}, "bash without setsid": {"bash"}} {
@@ -63,7 +63,7 @@ func each(t *testing.T, test func(b box)) {
 	}
 }
 
-// tools is a folder with what the texts call, but for setsid and base64.
+// tools is a folder with the commands of the scripts, without setsid and base64.
 func tools(t *testing.T, shell string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -81,7 +81,7 @@ func link(t *testing.T, program, as string) {
 	require.NoError(t, os.Symlink(path, as))
 }
 
-// applets is a folder with busybox's own tools, so that no other one helps.
+// applets is a folder with busybox's commands only.
 func applets(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -95,8 +95,8 @@ func applets(t *testing.T) string {
 	return dir
 }
 
-// clear ends what a test has left, the watching shells too: only what was started
-// in this box, by the home that all of it inherits or by the folder it is in.
+// clear ends the processes of a test, the runners too: only those of this box, by their home or
+// folder.
 func (b box) clear() {
 	require.Eventually(b.T, func() bool {
 		dirs, _ := filepath.Glob("/proc/[0-9]*")
@@ -115,8 +115,8 @@ func (b box) clear() {
 	}, patient, 10*time.Millisecond)
 }
 
-// run executes a text as the exec of an API does: the call ends when the shell
-// does and its streams are closed.
+// run executes a script as the exec of an API does: the call ends when the shell has ended and its
+// streams are closed.
 func (b box) run(text string) ([]byte, int) {
 	b.Helper()
 	c := exec.Command(b.shell[0], append(b.shell[1:], "-c", text)...)
@@ -131,7 +131,7 @@ func (b box) run(text string) ([]byte, int) {
 	return out.Bytes(), c.ProcessState.ExitCode()
 }
 
-// launch starts the main program and gives its process.
+// launch starts the main program and returns its process.
 func (b box) launch(args ...string) int {
 	b.Helper()
 	return b.start(guest.Program{Args: args, MaxOutput: 1 << 20})
@@ -148,7 +148,7 @@ func (b box) start(p guest.Program) int {
 	return n
 }
 
-// exit is nil while the run goes on.
+// exit is nil while the program runs.
 func (b box) exit(tag string) *sandbox.Exit {
 	b.Helper()
 	out, code := b.run(guest.ReadExitScript(tag))
@@ -158,8 +158,7 @@ func (b box) exit(tag string) *sandbox.Exit {
 	return got
 }
 
-// ended waits for the end of the run. It asks only when there may be one: each
-// question starts twenty processes.
+// ended waits for the end of the run. It reads rarely: each read starts twenty processes.
 func (b box) ended(tag string) sandbox.Exit {
 	b.Helper()
 	dir := filepath.Join(b.home, ".sbx/runs", cmp.Or(tag, guest.MainTag))
@@ -191,7 +190,7 @@ func (b box) read(at guest.Offsets) guest.Output {
 	return got
 }
 
-// all reads on until nothing more is there.
+// all reads until there is nothing more.
 func (b box) all() (out, errs string, dropped int64) {
 	b.Helper()
 	var o, e strings.Builder
@@ -208,7 +207,7 @@ func (b box) all() (out, errs string, dropped int64) {
 	}
 }
 
-// number waits for a file with a number, as a program writes its own.
+// number waits for a file with a number, such as a process id.
 func (b box) number(file string) int {
 	b.Helper()
 	n := 0
@@ -227,7 +226,7 @@ func (b box) gone(pid int, what string) {
 	require.Eventually(b, func() bool { return !running(pid) }, patient, 10*time.Millisecond, what)
 }
 
-// running is false for one that only waits for its parent.
+// running is false for a zombie.
 func running(pid int) bool {
 	text := stat(pid)
 	return text != "" && !strings.Contains(text, ") Z ") && !strings.Contains(text, ") X ")

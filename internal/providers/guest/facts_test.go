@@ -67,7 +67,7 @@ func TestParseExit(t *testing.T) {
 	}
 }
 
-// FuzzParseExit holds that memory is the cause only where a counter moved.
+// FuzzParseExit checks that the cause is memory only where a counter grew.
 func FuzzParseExit(f *testing.F) {
 	f.Add([]byte("state ended\nbefore file f\nbefore oom_kill 1\ncode 137\nended 3\nafter oom_kill 2\nline x\n"))
 	f.Add([]byte("state lost\nkilled 9 1\n"))

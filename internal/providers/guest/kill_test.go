@@ -48,7 +48,7 @@ sleep 600 & wait`)
 	})
 }
 
-// TestAPoliteKillIsHeardOnce: a second TERM means haste to some programs.
+// TestAPoliteKillIsHeardOnce: some programs take a second TERM as a request to stop at once.
 func TestAPoliteKillIsHeardOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(b box) {

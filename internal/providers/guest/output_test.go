@@ -54,7 +54,7 @@ func TestOutputOf20MBWithoutALineEnd(t *testing.T) {
 	})
 }
 
-// TestPiecesJoin reads while the program writes, from every place it comes to.
+// TestPiecesJoin reads from each offset while the program writes.
 func TestPiecesJoin(t *testing.T) {
 	t.Parallel()
 	each(t, func(b box) {
@@ -71,8 +71,8 @@ func TestPiecesJoin(t *testing.T) {
 	})
 }
 
-// TestAProgramWaitsForItsReader: what holds back loses nothing however slow it is
-// read, and goes on by itself once its reader has been away for a minute.
+// TestAProgramWaitsForItsReader: with HoldsBack no output is lost for a slow reader, and the
+// program continues after a minute without one.
 func TestAProgramWaitsForItsReader(t *testing.T) {
 	t.Parallel()
 	each(t, func(b box) {
@@ -105,8 +105,8 @@ func count(n int) string {
 	return s.String()
 }
 
-// TestAPollCostsTheSameHoweverMuchWasWritten measures what a look at the end
-// reads, with the children of its shell.
+// TestAPollCostsTheSameHoweverMuchWasWritten measures the bytes that a read at the end costs, with
+// the children of its shell.
 func TestAPollCostsTheSameHoweverMuchWasWritten(t *testing.T) {
 	t.Parallel()
 	each(t, func(b box) {
@@ -137,8 +137,8 @@ func TestAPollCostsTheSameHoweverMuchWasWritten(t *testing.T) {
 	})
 }
 
-// TestAFullDisk runs in a file system of 64 KiB, which is full before the program
-// has said what it wants.
+// TestAFullDisk runs in a file system of 64 KiB, which is full before the program has written
+// everything.
 func TestAFullDisk(t *testing.T) {
 	t.Parallel()
 	if err := exec.Command("unshare", "-rm", "sh", "-c", "mount -t tmpfs none /mnt").Run(); err != nil {

@@ -10,7 +10,7 @@ import (
 	"al.essio.dev/pkg/shellescape"
 )
 
-// FuzzQuote holds that a real shell gives the word back.
+// FuzzQuote checks with a real shell that it prints the quoted word.
 func FuzzQuote(f *testing.F) {
 	for _, word := range []string{"", "'", `"`, "a b", "$(id)", "`id`", "\n", "\\", "-n", "\xff\xfe", "é", "'\\''", "!", "#", "\x01\x81\x82\x88"} {
 		f.Add(word, "x")

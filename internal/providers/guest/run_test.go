@@ -101,8 +101,8 @@ func nameOf(pid int) string {
 	return strings.TrimSpace(string(name))
 }
 
-// TestProgramsCanBeInterrupted: a program in the background of a shell ignores SIGINT and
-// SIGQUIT, which nobody expects of what sbx has started.
+// TestProgramsCanBeInterrupted: a background program of a shell ignores SIGINT and SIGQUIT; a
+// program of sbx must not.
 func TestProgramsCanBeInterrupted(t *testing.T) {
 	t.Parallel()
 	each(t, func(b box) {
@@ -175,8 +175,7 @@ func TestNobodySawTheEndOfARunWithoutItsRunner(t *testing.T) {
 	})
 }
 
-// TestTheDeadMayStayUnburied stands for a sandbox whose first process takes no
-// note of the end of others.
+// TestTheDeadMayStayUnburied: the first process of the sandbox does not reap zombies.
 func TestTheDeadMayStayUnburied(t *testing.T) {
 	t.Parallel()
 	each(t, func(b box) {
@@ -194,8 +193,8 @@ func TestTheDeadMayStayUnburied(t *testing.T) {
 	})
 }
 
-// TestAnotherProcessWithTheNumber stands for a sandbox that was started anew: the
-// numbers in the files are somebody else's now.
+// TestAnotherProcessWithTheNumber: after a restart of the sandbox the process ids in the files
+// belong to other processes.
 func TestAnotherProcessWithTheNumber(t *testing.T) {
 	t.Parallel()
 	each(t, func(b box) {
@@ -243,7 +242,7 @@ func TestListNamesTheRuns(t *testing.T) {
 	})
 }
 
-// TestStartLooksForTheProgram: what cannot be run is not started, and leaves nothing.
+// TestStartLooksForTheProgram: a program that cannot be run is not started and leaves no files.
 func TestStartLooksForTheProgram(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -65,7 +65,7 @@ func TestThroughAShell(t *testing.T) {
 	})
 }
 
-// answers is a Shell that gives these, the last one for ever.
+// answers is a Shell with these answers, the last one repeated.
 type answers struct {
 	printed []string
 	code    int
@@ -82,7 +82,7 @@ func (a *answers) shell(context.Context, string) ([]byte, int, error) {
 	return []byte(a.printed[i]), a.code, a.err
 }
 
-// printed is what ReadOutput says of stdout, with nothing on stderr.
+// printed is the output of ReadOutputScript for stdout, with nothing on stderr.
 func printed(state string, from int, data string, more int, cut string) string {
 	head := fmt.Sprintf("state %s\nout %d %d %s\n", state, from, from+len(data)+more, cut)
 	if data != "" {

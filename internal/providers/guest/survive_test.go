@@ -21,8 +21,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// TestARunSurvivesItsCall: a server may hang up on, or kill, the group of the call
-// that launched a program.
+// TestARunSurvivesItsCall: a server may send SIGHUP or SIGKILL to the group of the call that
+// launched a program.
 func TestARunSurvivesItsCall(t *testing.T) {
 	t.Parallel()
 	each(t, func(b box) {

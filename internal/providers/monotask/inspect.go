@@ -117,6 +117,3 @@ func (w wireStats) checkCounters() providers.Check {
 		Hint:    "its state may be corrupt (the runbook's cause 4): compare `sbx ls` with the task queue",
 	}
 }
-
-// Skew is how far the API's clock is ahead of this machine's.
-func (c *Client) Skew() (time.Duration, bool) { return c.API.Skew() }

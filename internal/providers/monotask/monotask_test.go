@@ -67,7 +67,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestLiarsTurnTheSuiteRed: a worker that lies must not pass.
+// TestLiarsTurnTheSuiteRed: the suite finds each wrong worker.
 func TestLiarsTurnTheSuiteRed(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -220,8 +220,8 @@ func TestUsageSaysHowLongItRan(t *testing.T) {
 	assert.Nil(t, u.Duration, "what cannot be is not known")
 }
 
-// TestTheAdminTokenGoesWithCleanupsAlone: the fake refuses it anywhere else (R166).
-// Where the worker stands behind something that wants it, that can be said.
+// TestTheAdminTokenGoesWithCleanupsAlone: the fake refuses it with any other call (R166), unless
+// token_scope is all.
 func TestTheAdminTokenGoesWithCleanupsAlone(t *testing.T) {
 	t.Parallel()
 	fake := monotasktest.New(t, monotasktest.Options{})
@@ -290,8 +290,8 @@ func TestAgeStandsInForAMissingCreation(t *testing.T) {
 	assert.Equal(t, "pondering", s.RawState)
 }
 
-// TestAFailedOneIsDeleted: it stays in the list until its DELETE, which only a delete
-// sends; and while it is listed its end is not proved.
+// TestAFailedOneIsDeleted: a failed sandbox stays in the list until a delete sends its DELETE;
+// while it is listed its end is not proved.
 func TestAFailedOneIsDeleted(t *testing.T) {
 	t.Parallel()
 	f := monotasktest.New(t, monotasktest.Options{})

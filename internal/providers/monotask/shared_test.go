@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// slowly answers after a while with when it was asked.
+// slowly answers the time of the call after a while.
 func slowly(asked *int, mu *sync.Mutex) func(context.Context) (time.Time, error) {
 	return func(ctx context.Context) (time.Time, error) {
 		mu.Lock()

@@ -65,7 +65,7 @@ func TestASandboxIsLinkedThroughItsTask(t *testing.T) {
 	}
 }
 
-// TestAFleetIsLinkedByOneReading: a look at many sandboxes reads the tasks once.
+// TestAFleetIsLinkedByOneReading: links of many sandboxes read the tasks once.
 func TestAFleetIsLinkedByOneReading(t *testing.T) {
 	t.Parallel()
 	f := omoiostest.New(t, omoiostest.Options{})
@@ -78,7 +78,7 @@ func TestAFleetIsLinkedByOneReading(t *testing.T) {
 	assert.Len(t, f.Calls(tasks), 1)
 }
 
-// TestTwoSandboxesOfOneTaskAreNotToldApart: after a retry both carry its label.
+// TestTwoSandboxesOfOneTaskAreNotToldApart: after a retry both have its label.
 func TestTwoSandboxesOfOneTaskAreNotToldApart(t *testing.T) {
 	t.Parallel()
 	f := omoiostest.New(t, omoiostest.Options{})

@@ -117,8 +117,8 @@ func TestAListingThatFailsSaysSo(t *testing.T) {
 	}
 }
 
-// TestAnEmptyAnswerIsNoEvidence: the list of events is empty when the database
-// fails, so only a second call makes "no events" of it.
+// TestAnEmptyAnswerIsNoEvidence: the list of events is empty when the database fails, so a second
+// call must confirm it.
 func TestAnEmptyAnswerIsNoEvidence(t *testing.T) {
 	t.Parallel()
 	f := omoiostest.New(t, omoiostest.Options{})
@@ -322,7 +322,7 @@ func TestAURLIsNeeded(t *testing.T) {
 	}
 }
 
-// TestBadDays: no bad day of the backend becomes "no events" or "no records".
+// TestBadDays: no failure of the backend becomes an empty list of events or records.
 func TestBadDays(t *testing.T) {
 	t.Parallel()
 	for _, day := range wiretest.BadDays() {
@@ -364,7 +364,7 @@ func judge(t *testing.T, day wiretest.BadDay) {
 	}
 }
 
-// during reads while a route has its bad day.
+// during reads while a route fails.
 func during(t *testing.T, f *omoiostest.Fake, day wiretest.BadDay, route string, read func(context.Context) error) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)

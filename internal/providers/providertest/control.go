@@ -50,9 +50,9 @@ func checkExitCode(t T, s *Subject) {
 	var exit *sandbox.Exit
 	require.True(t, s.c.Eventually(s.c.Limit, func() bool {
 		exit, err = r.Exit(s.callContext(t), made.ID)
-		return exit != nil || isMissing(err)
+		return exit != nil || isNotFound(err)
 	}), "no exit comes, but %v", err)
-	if _, gone := s.P.Get(s.callContext(t), made.ID); isMissing(gone) {
+	if _, gone := s.P.Get(s.callContext(t), made.ID); isNotFound(gone) {
 		return
 	}
 	require.NoError(t, err)

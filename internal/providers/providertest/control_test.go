@@ -19,8 +19,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// liar is the fake with a lie of its own about one ability; a nil field tells the
-// truth.
+// liar is the fake with a wrong ability; a nil field is correct.
 type liar struct {
 	*fake.Provider
 
@@ -109,7 +108,7 @@ func (l liar) WhyNot(ability string) string {
 	return ""
 }
 
-// lie names a liar, the check that turns red and what that says.
+// lie is a liar with the check that fails and its message.
 type lie struct {
 	liar        liar
 	check, said string

@@ -14,7 +14,7 @@ func checkTerminate(t T, s *Subject) {
 	id := s.startSandbox(t, sandbox.Spec{})
 	s.endSandbox(t, id)
 	got, err := s.P.Get(s.callContext(t), id)
-	assert.True(t, hasEnded(got, err), "an end is for good: %q, %v", got.State, err)
+	assert.True(t, showsEnd(got, err), "an end is for good: %q, %v", got.State, err)
 	if err == nil {
 		assert.Equal(t, id, got.ID)
 	}
@@ -24,7 +24,7 @@ func checkDelete(t T, s *Subject) {
 	id := s.startSandbox(t, sandbox.Spec{})
 	require.NoError(t, s.P.Terminate(s.callContext(t), id, providers.TerminateOptions{Delete: true}))
 	s.awaitState(t, id, "deleted", func(_ sandbox.Sandbox, err error) bool {
-		return isMissing(err)
+		return isNotFound(err)
 	})
 }
 
@@ -33,15 +33,13 @@ func checkTerminateTwice(t T, s *Subject) {
 	s.endSandbox(t, id)
 	err := s.P.Terminate(s.callContext(t), id, providers.TerminateOptions{})
 	require.Error(t, err, "what has ended cannot be asked to end")
-	assert.True(t, isMissing(err), "%v", err)
+	assert.True(t, isNotFound(err), "%v", err)
 }
 
 func checkTerminateOne(t T, s *Subject) {
 	first, second := s.startSandbox(t, sandbox.Spec{}), s.startSandbox(t, sandbox.Spec{})
 	s.endSandbox(t, first)
-	got, err := s.P.Get(s.callContext(t), second)
-	require.NoError(t, err)
-	assert.Equal(t, sandbox.StateRunning, got.State, "another sandbox was hit")
+	s.checkStillRuns(t, second, "another sandbox was hit")
 }
 
 func checkEndedListing(t T, s *Subject) {
@@ -49,7 +47,7 @@ func checkEndedListing(t T, s *Subject) {
 	s.endSandbox(t, id)
 	for _, b := range s.readList(t) {
 		if b.ID == id {
-			assert.True(t, hasEnded(b, nil), "listed as %s after its end", b.State)
+			assert.True(t, showsEnd(b, nil), "listed as %s after its end", b.State)
 		}
 	}
 }
@@ -70,9 +68,7 @@ func checkVerifyRunning(t T, s *Subject) {
 		assert.NotEqual(t, sandbox.True, proof.Ended, "it runs, and its end is proved (delete: %v)", remove)
 		assert.NotEmpty(t, proof.Reason, "what is not proved says why")
 	}
-	got, err := s.P.Get(s.callContext(t), id)
-	require.NoError(t, err)
-	assert.Equal(t, sandbox.StateRunning, got.State, "looking for an end brought it about")
+	s.checkStillRuns(t, id, "looking for an end brought it about")
 }
 
 func checkVerifyEnd(t T, s *Subject) {
@@ -84,7 +80,7 @@ func checkVerifyEnd(t T, s *Subject) {
 func checkVerifyDelete(t T, s *Subject) {
 	id := s.startSandbox(t, sandbox.Spec{})
 	require.NoError(t, s.P.Terminate(s.callContext(t), id, providers.TerminateOptions{Delete: true}))
-	s.awaitState(t, id, "deleted", func(_ sandbox.Sandbox, err error) bool { return isMissing(err) })
+	s.awaitState(t, id, "deleted", func(_ sandbox.Sandbox, err error) bool { return isNotFound(err) })
 	s.awaitProof(t, id, true)
 }
 
@@ -97,7 +93,7 @@ func checkVerifyForgotten(t T, s *Subject) {
 	v := requireAbility[providers.Verifier](t, s)
 	id := s.c.Orphan(t, s.P)
 	_, err := s.P.Get(s.callContext(t), id)
-	require.True(t, isMissing(err), "its record is gone: %v", err)
+	require.True(t, isNotFound(err), "its record is gone: %v", err)
 	for _, remove := range []bool{false, true} {
 		q := endQuery(remove)
 		q.Request = &sandbox.EndRequest{At: q.Since, Detail: "HTTP 500", Delete: remove, StartedAt: q.Since.Add(-time.Hour)}

@@ -124,11 +124,11 @@ func (s *Subject) awaitExit(t T, id string) *sandbox.Exit {
 	return exit
 }
 
-func (s *Subject) checkStillRuns(t T, id string) {
+func (s *Subject) checkStillRuns(t T, id, why string) {
 	t.Helper()
 	got, err := s.P.Get(s.callContext(t), id)
-	require.NoError(t, err, "it shall linger")
-	assert.Equal(t, sandbox.StateRunning, got.State, "it shall linger")
+	require.NoError(t, err, why)
+	assert.Equal(t, sandbox.StateRunning, got.State, why)
 }
 
 func checkLingerKeeps(t T, s *Subject) {
@@ -136,7 +136,7 @@ func checkLingerKeeps(t T, s *Subject) {
 	exit := s.awaitExit(t, id)
 	require.NotNil(t, exit.Code, "a program that exits has a code")
 	assert.Equal(t, 3, *exit.Code)
-	s.checkStillRuns(t, id)
+	s.checkStillRuns(t, id, "it shall linger")
 	s.endSandbox(t, id)
 }
 
@@ -154,20 +154,20 @@ func checkLingerFollow(t T, s *Subject) {
 	exit, err := requireAbility[providers.ExitReader](t, s).Exit(s.callContext(t), id)
 	require.NoError(t, err)
 	assert.NotNil(t, exit, "its log has ended, and its exit is not told")
-	s.checkStillRuns(t, id)
+	s.checkStillRuns(t, id, "it shall linger")
 }
 
 func checkLingerExec(t T, s *Subject) {
 	id := s.startLingering(t)
 	s.awaitExit(t, id)
 	for range 2 { // also when no process ran in between
-		got := s.execCommand(s.callContext(t), id, "", shellCommand("echo after; exit 4"))
+		got := s.execCommand(s.callContext(t), id, "", shProgram("echo after; exit 4"))
 		require.NoError(t, got.err, "a command after the program's end")
 		require.NotNil(t, got.exit.Code)
 		assert.Equal(t, 4, *got.exit.Code)
 		assert.Equal(t, "after\n", got.stdout.String())
 	}
-	s.checkStillRuns(t, id)
+	s.checkStillRuns(t, id, "it shall linger")
 }
 
 // checkLingerExit checks that the end of the sandbox does not change the exit of the program. It may

@@ -60,9 +60,7 @@ func checkSweep(t T, s *Subject) {
 	id := s.startSandbox(t, sandbox.Spec{})
 	_, err := w.Sweep(s.callContext(t))
 	require.NoError(t, err)
-	got, err := s.P.Get(s.callContext(t), id)
-	require.NoError(t, err)
-	assert.Equal(t, sandbox.StateRunning, got.State, "a sweep took what lives")
+	s.checkStillRuns(t, id, "a sweep took what lives")
 }
 
 func checkDoctor(t T, s *Subject) {

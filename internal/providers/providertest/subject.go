@@ -107,19 +107,19 @@ func (s *Subject) startWriter(t T, lines ...string) string {
 func (s *Subject) endSandbox(t T, id string) {
 	t.Helper()
 	require.NoError(t, s.P.Terminate(s.callContext(t), id, providers.TerminateOptions{By: "conformance"}), "terminate")
-	s.awaitState(t, id, "ended", hasEnded)
+	s.awaitState(t, id, "ended", showsEnd)
 }
 
-// hasEnded says that a read of a terminated sandbox shows its end. `stopped` counts, since the end was
+// showsEnd says that a read of a terminated sandbox shows its end. `stopped` counts, since the end was
 // requested.
-func hasEnded(got sandbox.Sandbox, err error) bool {
+func showsEnd(got sandbox.Sandbox, err error) bool {
 	if err != nil {
-		return isMissing(err)
+		return isNotFound(err)
 	}
 	return got.State.Ended() || got.State == sandbox.StateStopped
 }
 
-func isMissing(err error) bool {
+func isNotFound(err error) bool {
 	kind := fault.KindOf(err)
 	return kind == fault.KindGone || kind == fault.KindNotFound
 }

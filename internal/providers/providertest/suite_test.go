@@ -16,7 +16,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// config tests a fake that pages by two and takes a moment for everything.
+// config tests a fake with pages of two rows and a latency.
 func config(o fake.Options, prepare func(*fake.Provider)) providertest.Config {
 	o.PageSize = 2
 	return providertest.Config{
@@ -67,8 +67,7 @@ func TestHonestFakesPass(t *testing.T) {
 	}
 }
 
-// failed runs every check against a fake in a bubble, where limits cost no
-// time, and names the ones that went red.
+// failed runs every check against a fake in a bubble and returns the names of the failed ones.
 func failed(t *testing.T, o fake.Options, prepare func(*fake.Provider)) []string {
 	t.Helper()
 	var red []string

@@ -209,7 +209,7 @@ func (r *execution) lostExit(ctx context.Context, err error) (sandbox.Exit, erro
 	var one wireOneSession
 	failed := r.c.getObject(ctx, r.op(), sessionPath(r.id), &one)
 	gone := wirekit.Missing(failed) || f.Raw == "sandbox_stopped"
-	if failed == nil && hasEnded(one.Session.Status) {
+	if failed == nil && sessionEnded(one.Session.Status) {
 		gone, f.Raw, f.At = true, one.Session.Status, one.Session.endTime()
 		f.Ran, f.Limit = one.Session.limitReached()
 	}

@@ -50,14 +50,13 @@ func TestConformance(t *testing.T) {
 	providertest.Run(t, subject(verceltest.Options{}))
 }
 
-// TestConformanceWithoutNames: which sandbox a session belongs to is told by the row of the
-// list alone.
+// TestConformanceWithoutNames: only the rows of the list have the name of a session.
 func TestConformanceWithoutNames(t *testing.T) {
 	t.Parallel()
 	providertest.Run(t, subject(verceltest.Options{Nameless: true}))
 }
 
-// spec is what is published of the API.
+// spec is the published description of the API.
 func spec() apispec.Spec {
 	return apispec.Spec{
 		File: "vercel/endpoints-derived.json", Schemas: "vercel/sandbox-sdk-3.5.0.response-schemas.json",
@@ -69,8 +68,8 @@ func spec() apispec.Spec {
 	}
 }
 
-// TestContract holds every request of the suite, and every answer of the fake,
-// against what is published of the API.
+// TestContract compares every request of the suite, and every answer of the fake, with the
+// published description of the API.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	contract := apispec.LoadContract(t, filepath.Join("testdata", "contract-exemptions.txt"), spec())
@@ -113,7 +112,7 @@ func TestBadDays(t *testing.T) {
 		return wiretest.Subject{
 			Server: f.Server, P: c, ID: id, Rows: 3, First: 2, SecondBy: "cursor=", Secrets: []string{verceltest.Token},
 			List: "GET /v2/sandboxes", Get: "GET /v2/sandboxes/sessions/{id}", Terminate: "POST /v2/sandboxes/sessions/{id}/stop",
-			// The API documents 410; of a stop it is doubted, since the record says that it runs.
+			// The API documents 410; for a stop it is checked, since the record shows a running session.
 			Expect: map[string]fault.Kind{"get 410": fault.KindGone},
 		}
 	})

@@ -50,7 +50,7 @@ func (c *Client) checkRunning(v view, op string) error {
 	switch {
 	case status == "running":
 		return nil
-	case hasEnded(status):
+	case sessionEnded(status):
 		return c.Fault(fault.KindGone, op, "its session is %s", status).
 			WithHint("make a new sandbox; sbx resumes none, since that starts a VM")
 	}

@@ -29,7 +29,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// TestALostLineTellsWhy: half a line says nothing of why the other half is missing.
+// TestALostLineTellsWhy: the error of a cut line is the reason of the cut.
 func TestALostLineTellsWhy(t *testing.T) {
 	t.Parallel()
 	left := errors.New("the caller has left")
@@ -40,8 +40,8 @@ func TestALostLineTellsWhy(t *testing.T) {
 	require.ErrorIs(t, readNDJSON(strings.NewReader("{"), nil), errStream)
 }
 
-// TestLongLines: a chunk of output may be longer than 8 MiB; what is longer than any
-// buffer is no lost connection.
+// TestLongLines: a chunk of output may be longer than 8 MiB; one that is longer than the buffer is
+// no lost connection.
 func TestLongLines(t *testing.T) {
 	t.Parallel()
 	chunk := strings.Repeat("x", 9<<20)

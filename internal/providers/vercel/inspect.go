@@ -17,7 +17,7 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case hasEnded(v.session.Status):
+	case sessionEnded(v.session.Status):
 		return sessionExit(v.session.Status, v.session, v.session.endTime()), nil
 	case !v.madeBySbx():
 		return nil, fault.Placed(fault.New(fault.KindNotFound, "%w", guest.ErrNoRun), c.Profile, op)

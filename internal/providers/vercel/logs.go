@@ -121,21 +121,21 @@ func (r *commandLogs) readAvailable(ctx context.Context, take func(sandbox.LogLi
 	if err != nil {
 		return r.c.withGoneHint(err, readFirst)
 	}
-	if len(fresh) == 0 && r.v.madeBySbx() && hasEnded(r.v.session.Status) {
+	if len(fresh) == 0 && r.v.madeBySbx() && sessionEnded(r.v.session.Status) {
 		return r.c.Fault(fault.KindGone, r.op, "what its program wrote went with the session").WithHint(readFirst)
 	}
 	if r.q.Since.After(r.c.Now()) {
 		take = func(sandbox.LogLine) bool { return true } // a line without a time cannot be from the future
 	}
 	for _, o := range fresh {
-		if r.q.Follow && r.q.Tail <= 0 && !o.hasEnded() {
+		if r.q.Follow && r.q.Tail <= 0 && !o.commandEnded() {
 			continue // all of it is read while following
 		}
 		o.take = take
 		if err := o.readAll(ctx, quietTime); err != nil {
 			return r.c.withGoneHint(err, readFirst)
 		}
-		if o.complete = o.hasEnded() || !r.q.Follow; o.complete && !o.flushPartial() {
+		if o.complete = o.commandEnded() || !r.q.Follow; o.complete && !o.flushPartial() {
 			return errEnough
 		}
 	}
@@ -225,7 +225,7 @@ func (f *logFollower) findCommands(ctx context.Context) error {
 	r := f.r
 	var one wireOneSession
 	err := r.c.getObject(ctx, r.op, sessionPath(r.v.session.ID), &one)
-	if wirekit.Missing(err) || (err == nil && hasEnded(one.Session.Status)) {
+	if wirekit.Missing(err) || (err == nil && sessionEnded(one.Session.Status)) {
 		f.poll, f.done = nil, make(chan struct{})
 		go func() {
 			f.running.Wait()

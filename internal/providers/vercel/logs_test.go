@@ -32,8 +32,8 @@ func shell(script string) providers.Command {
 	return providers.Command{Args: []string{"sh", "-c", script}}
 }
 
-// TestCommandLogs: a sandbox that sbx did not start has the logs of its commands,
-// without those by which sbx looks inside.
+// TestCommandLogs: a sandbox of another client has the logs of its commands, without the scripts of
+// sbx.
 func TestCommandLogs(t *testing.T) {
 	t.Parallel()
 	contract := apispec.LoadContract(t, filepath.Join("testdata", "contract-logs.txt"), spec())
@@ -58,8 +58,8 @@ func TestCommandLogs(t *testing.T) {
 	assert.Contains(t, fault.HintOf(last), "before `sbx terminate`")
 }
 
-// TestFollowingCommands: one that never ends holds up no other, and the end of the
-// session is that of the log.
+// TestFollowingCommands: a command without an end does not delay others, and the log ends with the
+// session.
 func TestFollowingCommands(t *testing.T) {
 	t.Parallel()
 	f := verceltest.New(t, verceltest.Options{})
@@ -92,8 +92,7 @@ func TestFollowingCommands(t *testing.T) {
 	assert.False(t, more, "the session is over")
 }
 
-// TestALogWhoseConnectionIsLost: what was read does not come again, what came
-// meanwhile is not lost.
+// TestALogWhoseConnectionIsLost: no line comes twice or is lost.
 func TestALogWhoseConnectionIsLost(t *testing.T) {
 	t.Parallel()
 	f := verceltest.New(t, verceltest.Options{})
@@ -111,7 +110,7 @@ func TestALogWhoseConnectionIsLost(t *testing.T) {
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(last), "a log that is cut short is no whole one")
 }
 
-// TestALogOfWhatRunsOn: without following it ends once nothing comes.
+// TestALogOfWhatRunsOn: without Follow a read ends when nothing comes for a while.
 func TestALogOfWhatRunsOn(t *testing.T) {
 	t.Parallel()
 	f := verceltest.New(t, verceltest.Options{})

@@ -42,7 +42,7 @@ func newOutputReader(r *commandLogs, w wireCommand) *outputReader {
 	return &outputReader{c: r.c, id: r.v.session.ID, op: r.op, cmd: w, bytesRead: map[string]int64{}, splitters: splitters}
 }
 
-func (o *outputReader) hasEnded() bool { return o.cmd.ExitCode != nil }
+func (o *outputReader) commandEnded() bool { return o.cmd.ExitCode != nil }
 
 // readAll reads until the command has ended or, with patience, until nothing has come for
 // that long. A lost connection is opened again.
@@ -75,7 +75,7 @@ func (o *outputReader) readConnection(ctx context.Context, patience time.Duratio
 	}
 	defer func() { _ = s.Close() }()
 	received := func() {}
-	if patience > 0 && !o.hasEnded() {
+	if patience > 0 && !o.commandEnded() {
 		idle, most := time.AfterFunc(patience, cancel), time.AfterFunc(busyTime, cancel)
 		defer idle.Stop()
 		defer most.Stop()
@@ -121,7 +121,7 @@ func (o *outputReader) leaveRunning(after time.Duration) error {
 // checkEnd reads whether the command has ended or only the connection; the latter is
 // errEarly.
 func (o *outputReader) checkEnd(ctx context.Context) error {
-	if o.hasEnded() {
+	if o.commandEnded() {
 		return nil
 	}
 	var one wireOneCommand

@@ -54,7 +54,7 @@ func statusHealth(v view) (sandbox.Verdict, providers.Condition) {
 		return sandbox.True, providers.ConditionHealthy
 	case status == "pending", status == "stopping", status == "snapshotting":
 		return sandbox.Unknown, providers.ConditionWait
-	case hasEnded(status):
+	case sessionEnded(status):
 		return sandbox.False, v.conditionAfterEnd()
 	}
 	return sandbox.Unknown, providers.ConditionUnknown
@@ -195,6 +195,3 @@ func (c *Client) checkToken() []providers.Check {
 	}
 	return []providers.Check{{Check: "token", Verdict: sandbox.True, Info: true, Message: "the token expires in " + sandbox.FormatDuration(left)}}
 }
-
-// Skew is how far the API's clock is ahead of this machine's.
-func (c *Client) Skew() (time.Duration, bool) { return c.API.Skew() }

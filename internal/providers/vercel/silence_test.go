@@ -10,10 +10,10 @@ import (
 
 func TestSilence(t *testing.T) {
 	t.Parallel()
-	wiretest.RunSilence(t, func(wt wiretest.T) wiretest.Silent {
+	wiretest.RunSilence(t, func(wt wiretest.T) wiretest.Subject {
 		f := verceltest.New(wt, verceltest.Options{})
 		id := f.Add(verceltest.Seed{Tags: map[string]string{"sbx-owner": "alice"}})
-		return wiretest.Silent{Server: f.Server, P: open(wt, "http://vercel", httpx.Net{Dial: f.Dial}), ID: id, Inside: []string{
+		return wiretest.Subject{Server: f.Server, P: open(wt, "http://vercel", httpx.Net{Dial: f.Dial}), ID: id, Inside: []string{
 			"POST /v2/sandboxes/sessions/{id}/cmd", "GET /v2/sandboxes/sessions/{id}/cmd", "GET /v2/sandboxes/sessions/{id}/cmd/{cmd}",
 			"GET /v2/sandboxes/sessions/{id}/cmd/{cmd}/logs", "POST /v2/sandboxes/sessions/{id}/cmd/{cmd}/kill", "POST /v2/sandboxes/sessions/{id}/fs/write",
 		}}
@@ -22,17 +22,17 @@ func TestSilence(t *testing.T) {
 
 func TestLosses(t *testing.T) {
 	t.Parallel()
-	wiretest.RunLosses(t, func(t *testing.T) wiretest.Lossy {
+	wiretest.RunLosses(t, func(t *testing.T) wiretest.Subject {
 		t.Helper()
 		f := verceltest.New(t, verceltest.Options{})
-		return wiretest.Lossy{Server: f.Server, P: open(t, f.Listen(), httpx.Net{}), Inside: []string{"POST /v2/sandboxes/sessions/{id}/cmd"}}
+		return wiretest.Subject{Server: f.Server, P: open(t, f.Listen(), httpx.Net{}), Inside: []string{"POST /v2/sandboxes/sessions/{id}/cmd"}}
 	})
 }
 
 func TestRefusedCreates(t *testing.T) {
 	t.Parallel()
-	wiretest.RunRefusals(t, func(wt wiretest.T) wiretest.Refusing {
+	wiretest.RunRefusals(t, func(wt wiretest.T) wiretest.Subject {
 		f := verceltest.New(wt, verceltest.Options{})
-		return wiretest.Refusing{Server: f.Server, P: open(wt, "http://vercel", httpx.Net{Dial: f.Dial}), Create: "POST /v2/sandboxes"}
+		return wiretest.Subject{Server: f.Server, P: open(wt, "http://vercel", httpx.Net{Dial: f.Dial}), Create: "POST /v2/sandboxes"}
 	})
 }

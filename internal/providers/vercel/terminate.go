@@ -21,7 +21,7 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	switch {
 	case err != nil:
 		return err
-	case hasEnded(v.session.Status):
+	case sessionEnded(v.session.Status):
 		return fault.New(fault.KindGone, "its session is %s", v.session.Status).At(c.Profile, "terminate "+id)
 	}
 	op := "terminate " + id
@@ -44,7 +44,7 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 func (c *Client) confirmGone(ctx context.Context, op, id, sessionID string, gone error) error {
 	var one wireOneSession
 	err := c.getObject(ctx, op+" "+id, sessionPath(sessionID), &one)
-	if wirekit.Missing(err) || (err == nil && hasEnded(one.Session.Status)) {
+	if wirekit.Missing(err) || (err == nil && sessionEnded(one.Session.Status)) {
 		return gone
 	}
 	return c.Fault(fault.KindUnavailable, op+" "+id, "it says that the session is over, and its record does not: %w", gone)
@@ -60,7 +60,7 @@ func (c *Client) deleteSandbox(ctx context.Context, id string) error {
 	case v.box == nil:
 		return fault.New(fault.KindUnknown, "the API does not tell which sandbox this session belongs to").At(c.Profile, op).
 			WithHint("it is the current session of none; `sbx ls --provider %s --all` shows the sandboxes", c.Profile)
-	case v.wasResumed() && !hasEnded(v.box.Status):
+	case v.wasResumed() && !sessionEnded(v.box.Status):
 		return fault.New(fault.KindRefused, "it was resumed as %s, which is %s", v.box.CurrentSessionID, v.box.Status).At(c.Profile, op).
 			WithHint("look at that one first: `sbx inspect %s/%s`", c.Profile, v.box.CurrentSessionID)
 	}
@@ -99,7 +99,7 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 	switch err := c.getObject(ctx, "verify "+id, sessionPath(id), &one); {
 	case err != nil && !wirekit.Missing(err):
 		return providers.Proof{}, err
-	case err == nil && !hasEnded(one.Session.Status):
+	case err == nil && !sessionEnded(one.Session.Status):
 		return providers.Proof{Ended: sandbox.False, Reason: "its session is still " + one.Session.Status}, nil
 	}
 	return c.endProof("name", name+" is not there"), nil
@@ -112,7 +112,7 @@ func (c *Client) verifyStop(ctx context.Context, id string) (providers.Proof, er
 		return c.endProof("session", "is not there"), nil
 	case err != nil:
 		return providers.Proof{}, err
-	case !hasEnded(v.session.Status):
+	case !sessionEnded(v.session.Status):
 		return providers.Proof{Ended: sandbox.False, Reason: "its session is still " + v.session.Status}, nil
 	}
 	return c.endProof("session", v.session.Status), nil

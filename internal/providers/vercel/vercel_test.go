@@ -34,8 +34,7 @@ func TestKills(t *testing.T) {
 	})
 }
 
-// TestAResumedSandboxIsNotTheJudgedOne: what runs under a name may have changed
-// since it was listed.
+// TestAResumedSandboxIsNotTheJudgedOne: a name may have another session than when it was listed.
 func TestAResumedSandboxIsNotTheJudgedOne(t *testing.T) {
 	t.Parallel()
 	f := verceltest.New(t, verceltest.Options{})
@@ -56,8 +55,7 @@ func TestAResumedSandboxIsNotTheJudgedOne(t *testing.T) {
 	assert.Equal(t, providers.ConditionUnknown, h.Condition, "what runs now is to be judged, not this one")
 }
 
-// TestAgesInAList: a row has no start of its session; its age is never more than
-// the session's.
+// TestAgesInAList: a row has no start of its session; its age is at most the session's.
 func TestAgesInAList(t *testing.T) {
 	t.Parallel()
 	f := verceltest.New(t, verceltest.Options{})
@@ -79,8 +77,7 @@ func TestAgesInAList(t *testing.T) {
 	assert.Equal(t, "nameless", got.Name)
 }
 
-// TestADeletedNameIsProved: a delete has ended when the name is gone and nothing of
-// it runs.
+// TestADeletedNameIsProved: a delete is proved when the name is gone and its session has ended.
 func TestADeletedNameIsProved(t *testing.T) {
 	t.Parallel()
 	f := verceltest.New(t, verceltest.Options{})
@@ -105,7 +102,7 @@ func TestADeletedNameIsProved(t *testing.T) {
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "what cannot be asked is not proved")
 }
 
-// TestWhatIsMadeSaysWhose: its owner, its labels, and the runtime of the profile.
+// TestWhatIsMadeSaysWhose: a create sets the owner, the labels, and the runtime of the profile.
 func TestWhatIsMadeSaysWhose(t *testing.T) {
 	t.Parallel()
 	f := verceltest.New(t, verceltest.Options{})
@@ -133,8 +130,8 @@ func TestWhatIsMadeSaysWhose(t *testing.T) {
 	assert.Equal(t, "ubuntu:24.04", made.Template)
 }
 
-// TestStdinAndLimits: a command reads what it is given, and the service's own
-// limit is a time-out, not a crash.
+// TestStdinAndLimits: a command gets its stdin, and the service's own limit is a timeout and no
+// crash.
 func TestStdinAndLimits(t *testing.T) {
 	t.Parallel()
 	f := verceltest.New(t, verceltest.Options{})
@@ -154,8 +151,7 @@ func TestStdinAndLimits(t *testing.T) {
 	require.Eventually(t, func() bool { return len(f.Processes(id)) == 0 }, time.Minute, 5*time.Millisecond)
 }
 
-// TestUsageAfterTheEnd: the API tells the processor time of a run that is over, and
-// nothing of one that runs.
+// TestUsageAfterTheEnd: the API has the CPU time of an ended session only.
 func TestUsageAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	f := verceltest.New(t, verceltest.Options{})
@@ -169,8 +165,7 @@ func TestUsageAfterTheEnd(t *testing.T) {
 	assert.NotContains(t, u.Source, "API")
 }
 
-// TestAStopKeepsWhatDeleteDestroys: only Delete takes a persistent sandbox's
-// snapshot.
+// TestAStopKeepsWhatDeleteDestroys: only Delete destroys a persistent sandbox's snapshot.
 func TestAStopKeepsWhatDeleteDestroys(t *testing.T) {
 	t.Parallel()
 	f := verceltest.New(t, verceltest.Options{})
@@ -219,7 +214,7 @@ func TestHealthByStatus(t *testing.T) {
 	}
 }
 
-// TestHealthByCode: what a command is refused with says more than a status.
+// TestHealthByCode: the error code of a command is more exact than a status.
 func TestHealthByCode(t *testing.T) {
 	t.Parallel()
 	code := func(status int, code string) wiretest.Fault {
@@ -308,8 +303,8 @@ func (w closing) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestWithoutNamesTheListTells: a session that does not tell its sandbox is found by the
-// row of the list, for a delete and for the log of what sbx has started.
+// TestWithoutNamesTheListTells: the sandbox of a session without a name is found by the row of the
+// list, for a delete and for the log of a program of sbx.
 func TestWithoutNamesTheListTells(t *testing.T) {
 	t.Parallel()
 	f := verceltest.New(t, verceltest.Options{Nameless: true})
@@ -340,7 +335,7 @@ func TestAMissingWorkdirIsNoMissingProgram(t *testing.T) {
 	assert.Equal(t, fault.KindCommandNotFound, fault.KindOf(err), "%v", err)
 }
 
-// TestAlteredOutputIsTold: what is not UTF-8 does not come through, and that is said once.
+// TestAlteredOutputIsTold: bytes that are not UTF-8 are lost, with one notice.
 func TestAlteredOutputIsTold(t *testing.T) {
 	t.Parallel()
 	f := verceltest.New(t, verceltest.Options{})

@@ -113,7 +113,7 @@ func (c *Client) sandbox(v view) sandbox.Sandbox {
 		v.box.fillSandbox(&s, v.session)
 	}
 	s.State = stateOf(s.RawState, v.persistent())
-	if hasEnded(s.RawState) {
+	if sessionEnded(s.RawState) {
 		s.ExpiresAt = time.Time{}
 		s.Exit = sessionExit(s.RawState, v.session, s.EndedAt)
 	}
@@ -138,7 +138,7 @@ func (b *wireBox) fillSandbox(s *sandbox.Sandbox, w *wireSession) {
 	}
 	s.ID, s.RawState = cmp.Or(b.CurrentSessionID, b.Name), b.Status
 	s.StartedAt, s.ExpiresAt = b.StatusUpdatedAt.time(), b.ExpiresAt.time()
-	if hasEnded(b.Status) {
+	if sessionEnded(b.Status) {
 		s.EndedAt = b.StatusUpdatedAt.time()
 	}
 	s.Limits = toLimits(b.VCPUs, b.Memory)
@@ -165,8 +165,8 @@ func stateOf(status string, persistent bool) sandbox.State {
 	return sandbox.StateUnknown
 }
 
-// hasEnded says that a session of this status has ended for good.
-func hasEnded(status string) bool {
+// sessionEnded says that a session of this status has ended for good.
+func sessionEnded(status string) bool {
 	return status == "stopped" || status == "failed" || status == "aborted"
 }
 

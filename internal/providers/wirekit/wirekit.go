@@ -48,6 +48,9 @@ func (b *Base) Type() string { return b.TypeName }
 // Close closes idle connections.
 func (b *Base) Close() { b.API.Close() }
 
+// Skew is how far the API's clock is ahead of this machine's.
+func (b *Base) Skew() (time.Duration, bool) { return b.API.Skew() }
+
 // Evidence is an observation of now.
 func (b *Base) Evidence(what, value, source string) sandbox.Evidence {
 	return sandbox.Evidence{What: what, Value: value, Source: source, At: b.Now()}

@@ -17,7 +17,7 @@ import (
 	"sbx/internal/providers"
 )
 
-// Subject is a provider with its fake, under a failure.
+// Subject is a provider with its fake, under a failure. Each suite uses some of the fields.
 type Subject struct {
 	Server *Server
 	P      providers.Provider
@@ -35,6 +35,10 @@ type Subject struct {
 	Expect map[string]fault.Kind
 	// Secrets are credentials that no error may quote.
 	Secrets []string
+
+	Create string   // the route that makes a sandbox, for RunRefusals
+	Inside []string // the routes into a sandbox, for RunSilence and RunLosses; nil = there are none
+	Every  int      // RunLosses loses each n-th answer of these; 0 = each second one
 }
 
 // callLimit bounds each call under a failure: httpx.DefaultTries requests of

@@ -18,7 +18,7 @@ func TestAnHonestProviderSurvivesBadDays(t *testing.T) {
 	wiretest.RunBadDays(t, func(wt wiretest.T) wiretest.Subject { return smallSubject(wt, small{}) })
 }
 
-// judge takes a provider through a day, for the verdict.
+// judge returns the verdict of a provider for a day.
 func judge(t *testing.T, name string, open func(t wiretest.T) wiretest.Subject) providertest.Verdict {
 	t.Helper()
 	var v providertest.Verdict
@@ -28,7 +28,7 @@ func judge(t *testing.T, name string, open func(t wiretest.T) wiretest.Subject) 
 	return v
 }
 
-// as makes each error one of a kind.
+// as gives each error a kind.
 func as(kind fault.Kind) func(error) error {
 	return func(err error) error {
 		if err == nil {
@@ -82,8 +82,8 @@ func TestLiarsTurnBadDaysRed(t *testing.T) {
 	}
 }
 
-// TestExpectations: a room may know better than the table, not be silent, and
-// not speak of days that do not exist.
+// TestExpectations: a client may expect another kind than the table, but no success and no unknown
+// day.
 func TestExpectations(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -109,8 +109,7 @@ func TestExpectations(t *testing.T) {
 	}
 }
 
-// TestBadDaysAreBounded: a provider that never gives up by itself is cut off, and
-// the day says so.
+// TestBadDaysAreBounded: a provider without a limit of its own is stopped and fails the day.
 func TestBadDaysAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,5 +8,5 @@ func ParseExemptions(r io.Reader) (map[string]string, error) { return parseExemp
 // Covers compares a route with a template.
 func Covers(template, route string) bool { return coversRoute(template, route) }
 
-// Tidy says that a path has no empty and no dotted parts.
+// Tidy exports isCleanPath.
 func Tidy(path string) bool { return isCleanPath(path) }

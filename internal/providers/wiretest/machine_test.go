@@ -31,7 +31,7 @@ func start(t *testing.T, m *Machine, p Process) *Running {
 
 func sh(text string) []string { return []string{"sh", "-c", text} }
 
-// appears waits for a file of the machine and gives the number in it.
+// appears waits for a file of the machine and returns the number in it.
 func appears(t *testing.T, m *Machine, name string) int {
 	t.Helper()
 	n := 0

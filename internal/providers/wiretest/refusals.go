@@ -16,13 +16,6 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Refusing is a provider with a server that refuses creates.
-type Refusing struct {
-	Server *Server
-	P      providers.Provider
-	Create string // the route
-}
-
 // Refusal is one answer to a create, and the expected result.
 type Refusal struct {
 	Name  string
@@ -72,7 +65,7 @@ func Refusals() []Refusal {
 }
 
 // RunRefusals checks a provider's create with every refusal, in virtual time.
-func RunRefusals(t *testing.T, open func(t T) Refusing) {
+func RunRefusals(t *testing.T, open func(t T) Subject) {
 	t.Helper()
 	for _, r := range Refusals() {
 		t.Run(r.Name, func(t *testing.T) {
@@ -83,7 +76,7 @@ func RunRefusals(t *testing.T, open func(t T) Refusing) {
 }
 
 // Check checks one create.
-func (r Refusal) Check(ctx context.Context, t T, s Refusing) {
+func (r Refusal) Check(ctx context.Context, t T, s Subject) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()

@@ -101,7 +101,7 @@ func TestWhatIsKnownIsAnswered(t *testing.T) {
 	}
 }
 
-// TestAPanicOfAFakeFailsTheTest and is no answer either.
+// TestAPanicOfAFakeFailsTheTest: and there is no answer.
 func TestAPanicOfAFakeFailsTheTest(t *testing.T) {
 	t.Parallel()
 	for path, said := range map[string]string{"/panic": "panic: a fake has a bug", "/unwritable": "unsupported type: chan int"} {
@@ -161,7 +161,7 @@ func TestReadingMayChangeNothing(t *testing.T) {
 	})
 }
 
-// TestAfterTheTest: a request that comes late neither fails nor hangs anything.
+// TestAfterTheTest: a late request neither fails nor blocks.
 func TestAfterTheTest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

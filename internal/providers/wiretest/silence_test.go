@@ -11,14 +11,14 @@ import (
 	"sbx/internal/providers/wiretest"
 )
 
-func silentSmall(t wiretest.T, p small) wiretest.Silent {
+func silentSmall(t wiretest.T, p small) wiretest.Subject {
 	s := smallSubject(t, p)
-	return wiretest.Silent{Server: s.Server, P: s.P, ID: s.ID, Inside: []string{"POST /boxes/{id}/exec"}}
+	return wiretest.Subject{Server: s.Server, P: s.P, ID: s.ID, Inside: []string{"POST /boxes/{id}/exec"}}
 }
 
 func TestAnHonestProviderSurvivesSilence(t *testing.T) {
 	t.Parallel()
-	wiretest.RunSilence(t, func(wt wiretest.T) wiretest.Silent { return silentSmall(wt, small{}) })
+	wiretest.RunSilence(t, func(wt wiretest.T) wiretest.Subject { return silentSmall(wt, small{}) })
 }
 
 func TestLiarsTurnSilenceRed(t *testing.T) {
@@ -57,7 +57,7 @@ func TestALiarTurnsLossesRed(t *testing.T) {
 	for name, liar := range map[string]small{"": {}, "what was lost was nothing": {deaf: true}} {
 		v := providertest.Record(t.Context(), func(r providertest.T) {
 			s := smallSubject(r, liar)
-			wiretest.CheckLosses(r.Context(), r, wiretest.Lossy{Server: s.Server, P: s.P, Inside: []string{"POST /boxes/{id}/exec"}})
+			wiretest.CheckLosses(r.Context(), r, wiretest.Subject{Server: s.Server, P: s.P, Inside: []string{"POST /boxes/{id}/exec"}})
 		})
 		assert.Equal(t, name != "", v.Failed, "%s: %v", name, v.Messages)
 	}
@@ -70,7 +70,7 @@ func TestRefusedCreates(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			v = providertest.Record(t.Context(), func(wt providertest.T) {
 				s := smallSubject(wt, liar)
-				r.Check(wt.Context(), wt, wiretest.Refusing{Server: s.Server, P: s.P, Create: "POST /boxes"})
+				r.Check(wt.Context(), wt, wiretest.Subject{Server: s.Server, P: s.P, Create: "POST /boxes"})
 			})
 		})
 		return v

@@ -22,8 +22,7 @@ import (
 // secret is the credential of small.
 const secret = "s3cr3t-k3y"
 
-// small is a provider of three boxes on two pages. Each field is a promise that
-// it breaks.
+// small is a provider of three boxes on two pages. Each field is a rule that it breaks.
 type small struct {
 	c      *httpx.Client
 	server *wiretest.Server
@@ -56,7 +55,7 @@ type smallBox struct {
 	ID string `json:"id"`
 }
 
-// boxes are those of a page, however little of one there is.
+// boxes are the boxes of a page.
 func (p smallPage) boxes() []smallBox {
 	rows, _ := p.Boxes.Rows()
 	return rows
@@ -138,7 +137,7 @@ func (p *small) Terminate(ctx context.Context, id string, _ providers.TerminateO
 	return p.ends(err)
 }
 
-// Exec asks for a command, and for its end where its caller leaves before it.
+// Exec starts a command, and ends it when its caller gives up.
 func (p *small) Exec(ctx context.Context, id string, cmd providers.Command) (sandbox.Exit, error) {
 	res, err := p.c.Do(ctx, httpx.Request{Op: "exec", Method: http.MethodPost, Path: httpx.Path("boxes", id, "exec")})
 	if err != nil && ctx.Err() != nil {

@@ -18,46 +18,36 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Lossy is a provider that loses answers of a sandbox: the request has its effect, and the
-// connection breaks in the middle of the answer.
-type Lossy struct {
-	Server *Server
-	P      providers.Provider
-	Inside []string // the routes whose answers are lost
-	Every  int      // each n-th of them; 0 = each second one
-}
-
 const lossyWords = "some words\n"
 
 // RunLosses checks a provider behind a proxy that loses answers: reads of sbx are repeated until
 // they are complete, and the output of a user's command is complete or an error, never a part of
 // it with exit 0.
-func RunLosses(t *testing.T, open func(t *testing.T) Lossy) {
+func RunLosses(t *testing.T, open func(t *testing.T) Subject) {
 	t.Helper()
-	l := open(t)
-	CheckLosses(t.Context(), t, l)
+	CheckLosses(t.Context(), t, open(t))
 }
 
 // CheckLosses is RunLosses for one provider.
-func CheckLosses(ctx context.Context, t T, l Lossy) {
+func CheckLosses(ctx context.Context, t T, s Subject) {
 	t.Helper()
-	for _, route := range l.Inside {
-		l.Server.Break(Fault{Route: route, Every: max(l.Every, 2), Trouble: TroubleTruncate})
+	for _, route := range s.Inside {
+		s.Server.Break(Fault{Route: route, Every: max(s.Every, 2), Trouble: TroubleTruncate})
 	}
-	id := l.checkProgram(ctx, t)
+	id := s.checkProgram(ctx, t)
 	for range 3 {
-		l.checkCommand(ctx, t, id)
+		s.checkCommand(ctx, t, id)
 	}
 }
 
 // checkProgram creates a sandbox with a program and reads it in every way. It returns the id.
-func (l Lossy) checkProgram(ctx context.Context, t T) string {
+func (s Subject) checkProgram(ctx context.Context, t T) string {
 	t.Helper()
-	launcher, ok := providers.As[providers.Launcher](l.P)
+	launcher, ok := providers.As[providers.Launcher](s.P)
 	if !ok {
-		for s, err := range l.P.List(ctx, providers.Query{}) {
+		for row, err := range s.P.List(ctx, providers.Query{}) {
 			assert.NoError(t, err)
-			return s.ID
+			return row.ID
 		}
 		return ""
 	}
@@ -68,7 +58,7 @@ func (l Lossy) checkProgram(ctx context.Context, t T) string {
 	}
 	for _, follow := range []bool{true, false} {
 		var text strings.Builder
-		if reader, ok := providers.As[providers.LogReader](l.P); ok {
+		if reader, ok := providers.As[providers.LogReader](s.P); ok {
 			for line, err := range reader.Logs(ctx, made.ID, providers.LogQuery{Follow: follow}) {
 				assert.NoError(t, err, "logs, follow=%t", follow)
 				text.WriteString(line.Text + "\n")
@@ -76,22 +66,22 @@ func (l Lossy) checkProgram(ctx context.Context, t T) string {
 			assert.Equal(t, strings.Repeat(lossyWords, 5), text.String(), "logs, follow=%t: each line once, in its place", follow)
 		}
 	}
-	if reader, ok := providers.As[providers.ExitReader](l.P); ok {
+	if reader, ok := providers.As[providers.ExitReader](s.P); ok {
 		exit, err := reader.Exit(ctx, made.ID)
 		if assert.NoError(t, err, "exit") && assert.NotNil(t, exit) && assert.NotNil(t, exit.Code) {
 			assert.Equal(t, 3, *exit.Code)
 		}
 	}
-	if reader, ok := providers.As[providers.UsageReader](l.P); ok {
+	if reader, ok := providers.As[providers.UsageReader](s.P); ok {
 		_, err := reader.Usage(ctx, made.ID)
 		assert.NoError(t, err, "usage")
 	}
 	return made.ID
 }
 
-func (l Lossy) checkCommand(ctx context.Context, t T, id string) {
+func (s Subject) checkCommand(ctx context.Context, t T, id string) {
 	t.Helper()
-	c, ok := providers.As[providers.Commander](l.P)
+	c, ok := providers.As[providers.Commander](s.P)
 	if !ok {
 		return
 	}
@@ -103,15 +93,6 @@ func (l Lossy) checkCommand(ctx context.Context, t T, id string) {
 	if err != nil {
 		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
 	}
-}
-
-// Silent is a provider with a server that accepts requests and never answers: a frozen process,
-// a full queue, a proxy that drops packets.
-type Silent struct {
-	Server *Server
-	P      providers.Provider
-	ID     string   // a running sandbox in which sbx has started a program
-	Inside []string // the routes into a sandbox; nil = there are none
 }
 
 const (
@@ -132,7 +113,7 @@ type silentFrom struct {
 // RunSilence checks every verb of a provider with a server that stops to answer at each of the
 // first requests, in virtual time: no verb exceeds the limit of its caller by more than a second,
 // and without a limit its requests end.
-func RunSilence(t *testing.T, open func(t T) Silent) {
+func RunSilence(t *testing.T, open func(t T) Subject) {
 	t.Helper()
 	for _, from := range []silentFrom{{"everything", false, 0}, {"inside", true, 0}, {"from the second request on", false, 1}, {"from the third request on", false, 2}} {
 		for _, verb := range Verbs() {
@@ -145,7 +126,7 @@ func RunSilence(t *testing.T, open func(t T) Silent) {
 }
 
 // CheckSilence checks one verb, with a limit of its caller and without.
-func CheckSilence(ctx context.Context, t T, verb Verb, inside bool, after int, s Silent) {
+func CheckSilence(ctx context.Context, t T, verb Verb, inside bool, after int, s Subject) {
 	t.Helper()
 	if inside && s.Inside == nil {
 		return
@@ -177,9 +158,8 @@ func CheckSilence(ctx context.Context, t T, verb Verb, inside bool, after int, s
 	}
 }
 
-// runLimited runs a verb; without a limit, longest bounds it all the same, so that one
-// that waits for ever is told from one that does not.
-func (s Silent) runLimited(ctx context.Context, limit time.Duration, verb Verb) error {
+// runLimited runs a verb with the limit, or with callLimit, so that a verb without an end is found.
+func (s Subject) runLimited(ctx context.Context, limit time.Duration, verb Verb) error {
 	if limit == 0 {
 		limit = callLimit
 	}
@@ -188,7 +168,7 @@ func (s Silent) runLimited(ctx context.Context, limit time.Duration, verb Verb) 
 	return verb.Run(ctx, s.P, s.ID)
 }
 
-func (s Silent) silenceRoutes(inside bool, after int) {
+func (s Subject) silenceRoutes(inside bool, after int) {
 	routes := []string{""}
 	if inside {
 		routes = s.Inside

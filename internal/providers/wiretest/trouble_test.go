@@ -59,7 +59,7 @@ func TestTroubles(t *testing.T) {
 	}
 }
 
-// TestFiftyMegabytesAreGoodJSON: nothing but a cap on the body refuses them.
+// TestFiftyMegabytesAreGoodJSON: only a limit on the body refuses them.
 func TestFiftyMegabytesAreGoodJSON(t *testing.T) {
 	t.Parallel()
 	s := serve(t, 0)
@@ -86,8 +86,7 @@ func (c *counter) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// TestResetOnLoopback: over TCP the other side hears of it, and does not see a
-// polite end.
+// TestResetOnLoopback: over TCP the client sees a reset and no regular end.
 func TestResetOnLoopback(t *testing.T) {
 	t.Parallel()
 	s := serve(t, 0)
@@ -121,7 +120,7 @@ func TestFaultsCount(t *testing.T) {
 	assert.Equal(t, []int{0, 404, 404, 0, 410}, got)
 }
 
-// TestALateFaultKeepsTheEffect: what is lost is the answer alone.
+// TestALateFaultKeepsTheEffect: only the answer is lost.
 func TestALateFaultKeepsTheEffect(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -155,7 +154,7 @@ func TestALateFaultKeepsTheEffect(t *testing.T) {
 	}
 }
 
-// TestAForgottenTokenGivesTheFirstPage, as an API does whose pages loop.
+// TestAForgottenTokenGivesTheFirstPage: as an API whose pages loop.
 func TestAForgottenTokenGivesTheFirstPage(t *testing.T) {
 	t.Parallel()
 	s := wiretest.New(t, wiretest.Options{})
@@ -202,7 +201,7 @@ func TestUnplugged(t *testing.T) {
 	}
 }
 
-// TestAFaultWaitsForTheCallBeforeIt: only what comes after the planting counts.
+// TestAFaultWaitsForTheCallBeforeIt: only calls after Break count.
 func TestAFaultWaitsForTheCallBeforeIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

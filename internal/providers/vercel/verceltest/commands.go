@@ -31,11 +31,11 @@ type command struct {
 	more   chan struct{} // closed and replaced at every chunk
 }
 
-func (c *command) hasEnded() bool { return c.run == nil || c.run.HasEnded() }
+func (c *command) isDone() bool { return c.run == nil || c.run.HasEnded() }
 
-// exitCode is the exit code of the service: 128+n for a death by signal.
-func (c *command) exitCode() any {
-	if !c.hasEnded() {
+// reportedCode is the exit code of the service: 128+n for a death by signal.
+func (c *command) reportedCode() any {
+	if !c.isDone() {
 		return nil
 	}
 	if c.run == nil {
@@ -65,9 +65,9 @@ func (c *command) chunksFrom(n int) ([]map[string]any, <-chan struct{}) {
 
 func (c *command) toJSON(sessionID string) map[string]any {
 	fields := map[string]any{
-		"id": c.id, "name": c.name, "args": c.args, "cwd": "/vercel/sandbox", "sessionId": sessionID, "exitCode": c.exitCode(), "startedAt": c.started.UnixMilli(),
+		"id": c.id, "name": c.name, "args": c.args, "cwd": "/vercel/sandbox", "sessionId": sessionID, "exitCode": c.reportedCode(), "startedAt": c.started.UnixMilli(),
 	}
-	if c.hasEnded() {
+	if c.isDone() {
 		c.mu.Lock()
 		fields["durationMs"] = c.ran.Milliseconds()
 		c.mu.Unlock()
@@ -187,7 +187,7 @@ func (n ndjson) writeLine(value any) {
 // session ends before.
 func (f *Fake) streamOutput(s ndjson, r *http.Request, c *command, v *vm) bool {
 	for sent := 0; ; {
-		over := c.hasEnded() // read first, so that the last chunks are included
+		over := c.isDone() // read first, so that the last chunks are included
 		chunks, more := c.chunksFrom(sent)
 		for _, chunk := range chunks {
 			s.writeLine(chunk)
@@ -195,7 +195,7 @@ func (f *Fake) streamOutput(s ndjson, r *http.Request, c *command, v *vm) bool {
 		sent += len(chunks)
 		if over {
 			f.mu.Lock()
-			aborted := v.hasEnded()
+			aborted := v.isOver()
 			f.mu.Unlock()
 			if aborted {
 				s.writeLine(map[string]any{"stream": "error", "data": map[string]string{"code": "sandbox_stopped", "message": "the sandbox stopped"}})

@@ -128,7 +128,7 @@ func (f *Fake) Add(s Seed) string {
 	v := b.currentSession()
 	v.status, v.started = cmp.Or(s.Status, "running"), f.o.Now().Add(-s.Age)
 	b.created = f.o.Now().Add(-max(s.Created, s.Age))
-	if v.hasEnded() {
+	if v.isOver() {
 		v.finished = f.o.Now()
 	}
 	if s.Snapshot != "" {
@@ -169,7 +169,7 @@ func (f *Fake) Runs(id string) bool {
 		f.passTime(b)
 		for _, v := range b.sessions {
 			if v.id == id {
-				return !v.hasEnded()
+				return !v.isOver()
 			}
 		}
 	}
@@ -182,7 +182,7 @@ func (f *Fake) Running() (n int) {
 	defer f.mu.Unlock()
 	for _, b := range f.boxes {
 		f.passTime(b)
-		if !b.currentSession().hasEnded() {
+		if !b.currentSession().isOver() {
 			n++
 		}
 	}
@@ -212,7 +212,7 @@ func (v *vm) statusTime() time.Time {
 	return v.started
 }
 
-func (v *vm) hasEnded() bool {
+func (v *vm) isOver() bool {
 	return slices.Contains([]string{"stopped", "failed", "aborted"}, v.status)
 }
 
@@ -267,7 +267,7 @@ func (f *Fake) Processes(id string) []*wiretest.Running {
 	var all []*wiretest.Running
 	if _, v := f.findSession(id); v != nil {
 		for _, c := range v.commands {
-			if !c.hasEnded() {
+			if !c.isDone() {
 				all = append(all, c.run)
 			}
 		}
@@ -339,7 +339,7 @@ func (f *Fake) vmJSON(b *box, v *vm) map[string]any {
 
 // workdirOf is the folder in which a session's commands run.
 func (f *Fake) workdirOf(v *vm) string {
-	if v.hasEnded() {
+	if v.isOver() {
 		return "/vercel/sandbox"
 	}
 	return f.machineOf(v).Home

@@ -102,7 +102,7 @@ func (f *Fake) handleGet(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("resume") == "true" {
 		f.t.Errorf("a read starts a VM: resume=true")
 	}
-	if f.o.Wakes && b.currentSession().hasEnded() {
+	if f.o.Wakes && b.currentSession().isOver() {
 		f.startSession(b, 5*time.Minute)
 	}
 	wiretest.JSON(w, http.StatusOK, f.namedJSON(b))
@@ -147,7 +147,7 @@ func (f *Fake) handleDelete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for _, v := range b.sessions {
-		if !v.hasEnded() {
+		if !v.isOver() {
 			f.stopSession(v, f.o.Now())
 		}
 	}
@@ -161,7 +161,7 @@ func (f *Fake) handleStop(w http.ResponseWriter, r *http.Request) {
 	case v == nil:
 		refuseRequest(w, http.StatusNotFound, "not_found", "no session %s", r.PathValue("id"))
 		return
-	case v.hasEnded():
+	case v.isOver():
 		refuseRequest(w, http.StatusGone, "sandbox_stopped", "the sandbox is stopped")
 		return
 	case v.status == "stopping":

@@ -72,14 +72,14 @@ func folder(t *testing.T, exemptions string) string {
 	return dir
 }
 
-// exchange is one request and what the fake says to it.
+// exchange is one request with its answer.
 type exchange struct {
 	r      httpx.Request
 	status int
 	answer string
 }
 
-// contracted makes an exchange under a contract and gives what is said of it.
+// contracted makes an exchange under a contract and returns the failures.
 func contracted(t *testing.T, exemptions string, x exchange, specs ...apispec.Spec) []string {
 	t.Helper()
 	dir := folder(t, exemptions)
@@ -182,7 +182,7 @@ func TestABrokenContractFailsTheTest(t *testing.T) {
 	}
 }
 
-// A route may leave with its client; while the client waits, silence is an answer.
+// A route may return when its client disconnects; otherwise no answer is an empty answer.
 func TestARouteThatSaysNothing(t *testing.T) {
 	t.Parallel()
 	for name, left := range map[string]bool{"the client left": true, "the client waits": false} {
