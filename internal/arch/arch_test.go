@@ -42,9 +42,8 @@ func rooms() map[string][]string {
 		"journal": {"fault"},
 		"lock":    {"fault", "providers/local/plain"},
 		// what survives the process
-		"store":           with(words, "store/address"),
-		"store/address":   {"fault"},
-		"store/storetest": with(words, "store"),
+		"store":         with(words, "store/address"),
+		"store/address": {"fault"},
 		// the contract and those who keep it
 		"providers":                  with(words, "httpx"),
 		"providers/fake":             with(words, "providers"),
@@ -123,7 +122,7 @@ func owners() map[string][]string {
 		"golang.org/x/sys":                  {"providers/local", "providers/local/cgroup", "providers/local/identity", "providers/local/plain", "providers/local/record", "providers/local/runlog", "providers/local/supervisor", "providers/local/wire", "store"},
 		"github.com/fsnotify/fsnotify":      {"providers/local", "providers/local/runlog"},
 		"github.com/creack/pty":             {"providers/local"},
-		"github.com/stretchr/testify":       {"providers/providertest", "providers/wiretest", "providers/wiretest/apispec", "store/storetest"},
+		"github.com/stretchr/testify":       {"providers/providertest", "providers/wiretest", "providers/wiretest/apispec"},
 		"al.essio.dev/pkg/shellescape":      {"cron", "providers/daytona", "providers/vercel", "providers/guest"},
 		"github.com/cenkalti/backoff/v5":    {"httpx", "poll"},
 		"golang.org/x/time":                 {"httpx"},
@@ -322,9 +321,6 @@ func testMayImport(room, own string) bool {
 		return false
 	case "cli":
 		return true
-	}
-	if room == "store" {
-		return own == "store/storetest"
 	}
 	if own == "ops/opstest" {
 		return room == "ops" || room == "commands"

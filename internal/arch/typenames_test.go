@@ -26,7 +26,6 @@ func nameExceptions() map[string]string {
 		"internal/config/starter.go local":            "the starter file shows a profile by name where no type is registered",
 		"internal/task/publish.go local":              "how a late publisher is held back: by the remote, or by this host",
 		"internal/providers/omoios/client.go daytona": "the default of a setting: the profile that a source is attached to",
-		"internal/store/storetest/kept.go local":      "the name of a profile in a row that is kept, in a room for tests",
 		"internal/stagedfleet/fleet.go e2b":           "names of staged profiles, in a room for tests and demonstrations",
 		"internal/stagedfleet/fleet.go novita":        "names of staged profiles, in a room for tests and demonstrations",
 		"internal/stagedfleet/fleet.go monotask":      "names of staged profiles, in a room for tests and demonstrations",

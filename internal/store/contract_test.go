@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/store"
-	"sbx/internal/store/storetest"
 )
 
 // clock is a wall clock that advances on demand.
@@ -33,15 +32,15 @@ func (c *clock) pass(_ *testing.T, d time.Duration) {
 
 func TestMemoryKeepsTheContract(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(*testing.T) storetest.Subject {
+	runContract(t, func(*testing.T) subject {
 		c := newClock()
-		return storetest.Subject{Store: store.Memory(c.now), Pass: c.pass, TTL: time.Minute}
+		return subject{Store: store.Memory(c.now), Pass: c.pass, TTL: time.Minute}
 	})
 }
 
 func TestSQLiteKeepsTheContract(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) storetest.Subject {
+	runContract(t, func(t *testing.T) subject {
 		t.Helper()
 		c, o := newClock(), store.Options{StateDir: t.TempDir()}
 		o.Now = c.now
@@ -49,7 +48,7 @@ func TestSQLiteKeepsTheContract(t *testing.T) {
 			t.Helper()
 			return opened(t, o)
 		}
-		return storetest.Subject{Store: opened(t, o), Again: again, Pass: c.pass, TTL: time.Minute}
+		return subject{Store: opened(t, o), Again: again, Pass: c.pass, TTL: time.Minute}
 	})
 }
 

@@ -19,7 +19,6 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/store"
-	"sbx/internal/store/storetest"
 )
 
 // envPostgres names a server on which these tests may create schemas.
@@ -75,7 +74,7 @@ func TestPostgresKeepsTheContractAsItIsSetUp(t *testing.T) {
 func keepsTheContract(t *testing.T, defaults url.Values) {
 	t.Helper()
 	postgres(t) // or skip as a whole
-	storetest.Run(t, func(t *testing.T) storetest.Subject {
+	runContract(t, func(t *testing.T) subject {
 		t.Helper()
 		u, err := url.Parse(own(t))
 		require.NoError(t, err)
@@ -87,7 +86,7 @@ func keepsTheContract(t *testing.T, defaults url.Values) {
 			t.Helper()
 			return opened(t, o)
 		}
-		return storetest.Subject{Store: opened(t, o), Again: again, Pass: pass, TTL: time.Second}
+		return subject{Store: opened(t, o), Again: again, Pass: pass, TTL: time.Second}
 	})
 }
 

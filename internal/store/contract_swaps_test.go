@@ -1,4 +1,4 @@
-package storetest
+package store_test
 
 import (
 	"fmt"
@@ -31,7 +31,7 @@ func requireRefused(t *testing.T, err error, kind fault.Kind, cause error) {
 	assert.NotEmpty(t, fault.HintOf(err))
 }
 
-func testSwaps(t *testing.T, s Subject) {
+func testSwaps(t *testing.T, s subject) {
 	t.Helper()
 	st := s.Store
 	first := mustAdd(t, st, exampleTask(1))
@@ -92,7 +92,7 @@ func testEndedTask(t *testing.T, st store.Store, task store.Task) {
 
 // testSwapRaces changes one version concurrently, several times: one call succeeds, and all
 // of its fields are stored.
-func testSwapRaces(t *testing.T, s Subject) {
+func testSwapRaces(t *testing.T, s subject) {
 	t.Helper()
 	const rounds, runners = 8, 16
 	st := s.Store
@@ -126,7 +126,7 @@ func testSwapRaces(t *testing.T, s Subject) {
 }
 
 // testAddRaces adds a task of one key concurrently: one call adds it, the others get it.
-func testAddRaces(t *testing.T, s Subject) {
+func testAddRaces(t *testing.T, s subject) {
 	t.Helper()
 	const runners = 16
 	st := s.Store
@@ -155,7 +155,7 @@ func withReservation(task store.Task, budget string, mb int64) store.Task {
 	return task
 }
 
-func testBudgets(t *testing.T, s Subject) {
+func testBudgets(t *testing.T, s subject) {
 	t.Helper()
 	st := s.Store
 	a, b := mustAdd(t, st, store.Task{ID: "a"}), mustAdd(t, st, store.Task{ID: "b", Budget: "fleet"})
@@ -192,7 +192,7 @@ func testBudgets(t *testing.T, s Subject) {
 
 // testBudgetRaces lets many tasks reserve at once: as many succeed as fit, and the sum
 // never exceeds the limit.
-func testBudgetRaces(t *testing.T, s Subject) {
+func testBudgetRaces(t *testing.T, s subject) {
 	t.Helper()
 	const runners, each, limit = 32, 100, 1000
 	st := s.Store

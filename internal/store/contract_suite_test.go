@@ -1,8 +1,4 @@
-// Package storetest is the contract of store.Store as tests, for memory, SQLite and
-// Postgres. A store passes when Run passes.
-//
-// Tests for one store alone do not belong here.
-package storetest
+package store_test
 
 import (
 	"context"
@@ -16,8 +12,8 @@ import (
 	"sbx/internal/store"
 )
 
-// Subject is an empty store under test, with a clock of its own.
-type Subject struct {
+// subject is an empty store under test, with a clock of its own.
+type subject struct {
 	store.Store
 	// Again opens the stored data a second time; nil = that is impossible.
 	Again func(t *testing.T) store.Store
@@ -27,10 +23,10 @@ type Subject struct {
 	TTL time.Duration
 }
 
-// Run runs the whole contract, each part on a subject of fresh.
-func Run(t *testing.T, fresh func(t *testing.T) Subject) {
+// runContract runs the contract that memory, SQLite and Postgres keep, each part on a subject of fresh.
+func runContract(t *testing.T, fresh func(t *testing.T) subject) {
 	t.Helper()
-	for name, part := range map[string]func(*testing.T, Subject){
+	for name, part := range map[string]func(*testing.T, subject){
 		"Lease": testLeases, "Race": testLeaseRaces, "Sighting": testSightings, "Record": testRecords, "Run": testRuns, "Again": testReopen, "Ended": testEndedContext, "Text": testOddTexts,
 		"Task": testTasks, "TaskList": testTaskLists, "Swap": testSwaps, "SwapRace": testSwapRaces, "AddRace": testAddRaces,
 		"Budget": testBudgets, "BudgetRace": testBudgetRaces, "Await": testAwaits, "Doc": testDocs, "DocRace": testDocRaces,
@@ -50,7 +46,7 @@ func exampleTime(n int) time.Time {
 func storedTime(at time.Time) time.Time { return at.UTC().Truncate(time.Microsecond) }
 
 // testEndedContext shows that the end of the context is the error.
-func testEndedContext(t *testing.T, s Subject) {
+func testEndedContext(t *testing.T, s subject) {
 	t.Helper()
 	st := s.Store
 	ctx, cancel := context.WithCancel(t.Context())
@@ -85,7 +81,7 @@ func testEndedContext(t *testing.T, s Subject) {
 }
 
 // testReopen shows that everything outlives the handle that wrote it.
-func testReopen(t *testing.T, s Subject) {
+func testReopen(t *testing.T, s subject) {
 	t.Helper()
 	if s.Again == nil {
 		t.Skip("this store ends with its process")

@@ -1,4 +1,4 @@
-package storetest
+package store_test
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"sbx/internal/store"
 )
 
-func testLeases(t *testing.T, s Subject) {
+func testLeases(t *testing.T, s subject) {
 	t.Helper()
 	st := s.Store
 	mine, err := st.Acquire(t.Context(), "cleanup/prod", "me", s.TTL)
@@ -50,7 +50,7 @@ func requireLocked(t *testing.T, err error, texts ...string) {
 
 // testExpiredLease goes on when a lease has expired: another holder takes it and gives it
 // back, and the former holder cannot use it.
-func testExpiredLease(t *testing.T, s Subject, mine store.Lease) {
+func testExpiredLease(t *testing.T, s subject, mine store.Lease) {
 	t.Helper()
 	st := s.Store
 	s.Pass(t, s.TTL+time.Millisecond)
@@ -97,7 +97,7 @@ func testBadLeases(t *testing.T, st store.Store) {
 
 // testLeaseRaces acquires one lease concurrently, several times: each time one call
 // succeeds, and the fence counts them.
-func testLeaseRaces(t *testing.T, s Subject) {
+func testLeaseRaces(t *testing.T, s subject) {
 	t.Helper()
 	const rounds, runners = 5, 32
 	st := s.Store

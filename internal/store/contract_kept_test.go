@@ -1,4 +1,4 @@
-package storetest
+package store_test
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ import (
 	"sbx/internal/store"
 )
 
-func testSightings(t *testing.T, s Subject) {
+func testSightings(t *testing.T, s subject) {
 	t.Helper()
 	st := s.Store
 	start := exampleTime(1)
@@ -85,7 +85,7 @@ func fullRecord(n int) store.Record {
 	}
 }
 
-func testRecords(t *testing.T, s Subject) {
+func testRecords(t *testing.T, s subject) {
 	t.Helper()
 	st := s.Store
 	list := func(provider string) []store.Record {
@@ -132,7 +132,7 @@ func testRecords(t *testing.T, s Subject) {
 	assert.Len(t, list(""), 3)
 }
 
-func testRuns(t *testing.T, s Subject) {
+func testRuns(t *testing.T, s subject) {
 	t.Helper()
 	st := s.Store
 	list := func(limit int) (got []store.Run) {
@@ -176,7 +176,7 @@ func testRuns(t *testing.T, s Subject) {
 }
 
 // testOddTexts shows that any name, however broken, can be recorded.
-func testOddTexts(t *testing.T, s Subject) {
+func testOddTexts(t *testing.T, s subject) {
 	t.Helper()
 	st := s.Store
 	for i, name := range []string{"a\x00b", "\xff\xfe", "'; DROP TABLE sbx_record; --", "naïve 世界", "new\nline", `$1 %s ? \`} {

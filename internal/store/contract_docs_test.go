@@ -1,4 +1,4 @@
-package storetest
+package store_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"sbx/internal/store"
 )
 
-func testDocs(t *testing.T, s Subject) {
+func testDocs(t *testing.T, s subject) {
 	t.Helper()
 	st := s.Store
 	none, err := st.Doc(t.Context(), "pool", "a")
@@ -110,7 +110,7 @@ func testDropAndRemake(t *testing.T, st store.Store, first, second store.Doc) {
 
 // testDocRaces makes, changes and drops one document concurrently: each version occurs
 // once.
-func testDocRaces(t *testing.T, s Subject) {
+func testDocRaces(t *testing.T, s subject) {
 	t.Helper()
 	const runners, rounds = 8, 12
 	st := s.Store

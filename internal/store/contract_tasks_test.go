@@ -1,4 +1,4 @@
-package storetest
+package store_test
 
 import (
 	"context"
@@ -38,7 +38,7 @@ func withoutTimes(t store.Task) store.Task {
 	return t
 }
 
-func testTasks(t *testing.T, s Subject) {
+func testTasks(t *testing.T, s subject) {
 	t.Helper()
 	st := s.Store
 	kept := mustAdd(t, st, exampleTask(1))
@@ -94,7 +94,7 @@ func testBadTasks(t *testing.T, st store.Store) {
 	}
 }
 
-func testTaskLists(t *testing.T, s Subject) {
+func testTaskLists(t *testing.T, s subject) {
 	t.Helper()
 	st := s.Store
 	ids := func(q store.TaskQuery) string {
@@ -141,7 +141,7 @@ func testTaskLists(t *testing.T, s Subject) {
 	}
 }
 
-func testAwaits(t *testing.T, s Subject) {
+func testAwaits(t *testing.T, s subject) {
 	t.Helper()
 	st := s.Store
 	first := mustAdd(t, st, exampleTask(1))
