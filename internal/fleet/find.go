@@ -295,5 +295,4 @@ func incompleteError(l Listing, word string) error {
 		WithHint("write profile/%s, which asks that profile alone", word)
 }
 
-// joinErrorLines writes joined errors in one line.
 func joinErrorLines(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -158,7 +158,6 @@ func (v *Verdict) usagePattern(sig Signals, t Thresholds) UsagePattern {
 	return sig.Trend.usagePattern(t)
 }
 
-// formatSentence is the verdict with its evidence in one line.
 func (v *Verdict) formatSentence(s sandbox.Sandbox, t Thresholds, now time.Time) string {
 	cause := causeWords(v.Cause)
 	switch {
@@ -238,7 +237,6 @@ func (v *Verdict) confidencePrefix() string {
 	return ""
 }
 
-// causeEvidence is the evidence of the cause.
 func (v *Verdict) causeEvidence() []sandbox.Evidence {
 	for _, f := range v.Findings {
 		if f.Cause == v.Cause {

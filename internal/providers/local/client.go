@@ -218,7 +218,6 @@ func (c *Client) freeSpace() string {
 	return "free space under " + c.deps.StateDir + ", or point SBX_STATE_DIR elsewhere"
 }
 
-// startError maps failed starts.
 func (c *Client) startError(op string, fail *wire.Fail) error {
 	kind, hint := fault.KindLauncher, ""
 	switch fail.Kind {

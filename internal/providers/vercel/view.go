@@ -165,7 +165,6 @@ func stateOf(status string, persistent bool) sandbox.State {
 	return sandbox.StateUnknown
 }
 
-// sessionEnded says that a session of this status has ended for good.
 func sessionEnded(status string) bool {
 	return status == "stopped" || status == "failed" || status == "aborted"
 }

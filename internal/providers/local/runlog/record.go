@@ -173,7 +173,6 @@ func (a *amount) addNext(b amount) {
 	}
 }
 
-// countPiece counts the output in a piece of a file.
 func countPiece(piece []byte) amount {
 	var a amount
 	for line := range bytes.Lines(piece) {

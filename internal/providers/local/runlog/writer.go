@@ -135,7 +135,6 @@ func (w *Writer) Dropped() int64 {
 	return w.dropped
 }
 
-// writeLines splits bytes into lines.
 func (w *Writer) writeLines(name Stream, p []byte) {
 	l := &w.lines[name.index()]
 	for len(p) > 0 {
