@@ -23,14 +23,14 @@ func endingMethods() []string { return []string{"Terminate", "ProviderCleanup"} 
 // else ends sandboxes through safety.End.
 func door() map[string]string {
 	return map[string]string{
-		"internal/safety/end.go End":                      "the door itself",
-		"internal/safety/end.go Verify":                   "asks nothing: it looks for an end that somebody else has asked for",
-		"internal/fleet/endrun.go sendTerminate":          "the fleet asks the provider, for the door",
-		"internal/cleanup/apply.go ByProvider":            "a provider's own cleanup, which knows no single sandbox; anything protected in the profile refuses it",
-		"internal/providers/wirekit/create.go UndoCreate": "the undo of a create whose program could not be started",
-		"internal/providers/local/sweep.go sweepOne":      "local's sweep of a sandbox whose supervisor is dead or whose time to live is over",
-		"internal/providers/providertest":                 "the conformance suite: tests alone",
-		"internal/providers/wiretest":                     "what the strict wire fakes are tested with: tests alone",
+		"internal/safety/end.go End":                       "the door itself",
+		"internal/safety/end.go Verify":                    "asks nothing: it looks for an end that somebody else has asked for",
+		"internal/fleet/endrun.go sendTerminate":           "the fleet asks the provider, for the door",
+		"internal/cleanup/apply.go ByProvider":             "a provider's own cleanup, which knows no single sandbox; anything protected in the profile refuses it",
+		"internal/providers/wirekit/wirekit.go UndoCreate": "the undo of a create whose program could not be started",
+		"internal/providers/local/sweep.go sweepOne":       "local's sweep of a sandbox whose supervisor is dead or whose time to live is over",
+		"internal/providers/providertest":                  "the conformance suite: tests alone",
+		"internal/providers/wiretest":                      "what the strict wire fakes are tested with: tests alone",
 	}
 }
 

@@ -322,8 +322,8 @@ func (r *Run) ByProvider(ctx context.Context, profile string, emergency bool) ([
 	return r.settleProviderRun(ctx, one, there)
 }
 
-// settleProviderRun finds out the outcome of each: a listing shows which are left, and a
-// read by id proves which are not.
+// settleProviderRun finds each sandbox's outcome: a listing shows which are left, and a read by
+// id proves which are not.
 func (r *Run) settleProviderRun(ctx context.Context, one *fleet.Fleet, there []sandbox.Sandbox) ([]sandbox.Ending, error) {
 	left := listRemaining(ctx, one)
 	if len(left) > 0 {

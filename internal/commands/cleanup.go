@@ -2,11 +2,15 @@ package commands
 
 import (
 	"context"
+	"fmt"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
+	"sbx/internal/metrics"
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
@@ -126,4 +130,165 @@ func newCleanupShow(d *Deps) *cobra.Command {
 
 func (d *Deps) completeRuns(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return d.RunIDs(), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// cleanupCommand is one `sbx cleanup`.
+type cleanupCommand struct {
+	d   *Deps
+	p   *output.Printer
+	o   *cleanupOptions
+	cmd *cobra.Command
+}
+
+// runOnce looks, and acts where it may. The result is nil where nothing was looked at.
+func (c *cleanupCommand) runOnce(ctx context.Context) (*ops.CleanupResult, error) {
+	req, spelled, err := c.o.readRequest(c.cmd, c.d)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case c.o.apply != "":
+		plan, err := ops.ReadCleanupPlan(ctx, c.d.Path(c.o.apply))
+		if err != nil {
+			return nil, err
+		}
+		req.Plan, req.PlanFromFile = &plan, true
+	case !c.o.yes && c.o.resume == "" && !c.o.emergency && !c.o.providerSide:
+		return nil, c.showPlan(ctx, req, spelled)
+	}
+	return c.runCleanup(ctx, req)
+}
+
+// runCleanup ends what the request chooses, and shows what became of each.
+func (c *cleanupCommand) runCleanup(ctx context.Context, req ops.CleanupRequest) (*ops.CleanupResult, error) {
+	spec := output.ListSpec[sandbox.Ending]{Schema: cleanupSchema, Columns: views.EndingColumns()}
+	if len(c.p.Columns) == 0 {
+		spec.Line = views.BulkEndingLine
+	}
+	list, err := output.NewList(c.p, spec)
+	if err != nil {
+		return nil, err
+	}
+	result, err := ops.Cleanup(ctx, c.d.Env, req, c.d.newObserver(c.p, showEndings(list, false)))
+	if err != nil {
+		return result, err
+	}
+	return result, views.FinishCleanup(list, result)
+}
+
+// showPlan shows the plan. A terminal may allow it by an answer.
+func (c *cleanupCommand) showPlan(ctx context.Context, req ops.CleanupRequest, spelled bool) error {
+	if err := c.p.Format.Refuse("cleanup without --yes", output.RowFormats()...); err != nil {
+		return err
+	}
+	watch := c.d.newObserver(c.p, nil)
+	result, err := ops.PlanCleanup(ctx, c.d.Env, req, watch)
+	if err != nil {
+		return err
+	}
+	if c.o.explain != "" {
+		return views.ShowCleanupExplanation(c.p, cleanupSchema, result, c.o.explain)
+	}
+	plan := result.Plan()
+	if c.o.out != "" {
+		if err := ops.WriteCleanupPlan(c.d.Path(c.o.out), plan); err != nil {
+			return err
+		}
+	}
+	question, askable := result.Question()
+	asks := askable && c.d.isAttended() && c.p.Format.Human() && c.o.out == "" && spelled
+	err = views.ShowCleanupPlan(c.p, cleanupSchema, result, c.o.detailed, c.d.Now().Location())
+	if warn := result.WriteDryTextfile(ctx, fault.ExitCode(err)); warn != nil {
+		c.p.Warn(warn.Error())
+	}
+	if c.o.out == "" && !c.d.isAttended() && ctx.Err() == nil {
+		c.p.Warn("nothing was done; --yes acts") // also with -q: a crontab line without --yes does nothing
+	}
+	if !asks || ctx.Err() != nil {
+		return err
+	}
+	allowed, askErr := watch.Confirm(ctx, question)
+	if askErr != nil {
+		return askErr
+	}
+	if !allowed {
+		c.p.Note("nothing was done")
+		return err
+	}
+	req.RunID, req.Plan, req.Yes = result.RunID, &plan, true
+	_, err = c.runCleanup(ctx, req)
+	return err
+}
+
+// repeatCleanups runs one cleanup after the other until it is interrupted, which is its normal
+// end. A failed run is reported and does not end the loop.
+func (c *cleanupCommand) repeatCleanups(ctx context.Context) error {
+	req, _, err := c.o.readRequest(c.cmd, c.d)
+	if err != nil {
+		return err
+	}
+	if err := c.p.Format.Refuse("cleanup --every", output.Documents()...); err != nil {
+		return err
+	}
+	shown, err := c.serveMetrics(ctx)
+	if err != nil {
+		return err
+	}
+	pace := time.NewTicker(req.Every)
+	defer pace.Stop()
+	for {
+		began := time.Now()
+		result, err := c.runOnce(ctx)
+		if cause := unshownCause(ctx, err); cause != nil {
+			return cause
+		}
+		if result == nil { // flags or configuration are wrong, so each run would fail
+			return err
+		}
+		code := fault.ExitCode(err)
+		shown.set(result.Figures(ctx, code, time.Since(began)).Set())
+		c.p.Note(fmt.Sprintf("%s ended with exit code %d; the next one comes within %s", result.RunID, code, req.Every))
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-pace.C:
+		}
+	}
+}
+
+// board holds the figures of the last run for whoever asks.
+type board struct {
+	mu  sync.Mutex
+	now metrics.Set
+}
+
+func (b *board) set(s metrics.Set) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.now = s
+}
+
+func (b *board) get() metrics.Set {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.now
+}
+
+// serveMetrics answers /metrics, if an address was named.
+func (c *cleanupCommand) serveMetrics(ctx context.Context) (*board, error) {
+	shown := &board{}
+	if c.o.listen == "" {
+		return shown, nil
+	}
+	l, err := metrics.Listen(ctx, c.o.listen)
+	if err != nil {
+		return nil, err
+	}
+	c.p.Note("answering at http://" + l.Addr().String() + "/metrics")
+	go func() {
+		if err := metrics.Serve(ctx, l, shown.get); err != nil {
+			c.p.Warn(err.Error())
+		}
+	}()
+	return shown, nil
 }

@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/hostfile"
 	"sbx/internal/ops"
@@ -161,4 +164,166 @@ func (l *joblog) addLines(t task.Task, seq int) error {
 		err = closed
 	}
 	return err
+}
+
+// launchOptions are the flags of run, as typed.
+type launchOptions struct {
+	create createOptions
+	flags  *pflag.FlagSet
+
+	retryOn, fallback, compare        []string
+	publish, push, base, key, session string
+	description                       string
+	keep, detach, again, retryFailed  bool
+	keepFor, file, budget, joblog     string
+	parallel, warm                    int
+
+	classes  []sandbox.Class
+	budgetMB int64
+}
+
+func (o *launchOptions) addFlags(f *pflag.FlagSet) {
+	o.flags = f
+	o.create.addFlags(f)
+	f.String("attempts", "", "try at most `N` times; what the infrastructure breaks does not count (default 3)")
+	f.String("retry-delay", "", "pause `DURATION` before the second attempt, twice as long before each next (default 6s)")
+	f.StringSliceVar(&o.retryOn, "retry-on", nil, "try again after exits of these `CLASSES` and no others: oom,killed_unknown")
+	f.String("command-timeout", "", "the program may run for this `DURATION` (default 300s)")
+	f.String("attempt-timeout", "", "an attempt, with making the sandbox and collecting, may take this `DURATION` (default 600s)")
+	f.String("deadline", "", "all attempts together may take this `DURATION` (default 35m)")
+	f.String("inactivity", "", "end it after this `DURATION` without output or work (default 60s)")
+	f.StringVar(&o.publish, "publish", "", "when it has completed, run this shell `LINE` here (fence: local)")
+	f.StringVar(&o.push, "push", "", "when it has completed, push its commits to `REMOTE=BRANCH` (fence: remote)")
+	f.StringVar(&o.base, "base", "", "publish the commits since `REF`; without it all of HEAD")
+	f.StringVar(&o.description, "description", "", "tell the agent this `TEXT`, as TASK_DESCRIPTION; it is kept and shown")
+	f.StringVar(&o.key, "key", "", "launch it once: a second run with this `KEY` joins the first")
+	f.StringSliceVar(&o.fallback, "fallback", nil, "after faults of the infrastructure go on at `PROVIDER` (repeatable)")
+	f.StringSliceVar(&o.compare, "compare", nil, "run it at each of these `PROVIDERS` and show the difference")
+	f.BoolVar(&o.keep, "keep-alive", false, "keep the sandbox of a completed task, for sbx resume")
+	f.StringVar(&o.keepFor, "keep-for", "", "with --keep-alive: for this `DURATION` (default 1h)")
+	f.StringVar(&o.session, "session", "", "the agent's session `FILE` in the sandbox: its growth is a sign of life, its messages are counted")
+	f.BoolVar(&o.detach, "detach", false, "print the task's id and let it run in the background")
+	f.StringVar(&o.file, "file", "", "launch the tasks of this YAML `FILE`")
+	f.IntVar(&o.parallel, "parallel", defaultParallel, "with --file: run at most `N` at once")
+	f.IntVar(&o.warm, "warm", 0, "with --file: have up to `N` sandboxes made ahead, each used once; not on local")
+	f.BoolVar(&o.again, "again", false, "with --file: launch also what was completed before")
+	f.BoolVar(&o.retryFailed, "retry-failed", false, "with --file: launch also what failed or timed out before")
+	f.StringVar(&o.budget, "memory-budget", "", "let tasks hold no more than this `SIZE` of memory together: 8G")
+	f.StringVar(&o.joblog, "joblog", "", "add a line per attempt to this `FILE`")
+}
+
+const (
+	defaultParallel = 4
+	maxWarm         = 32 // what waits costs money
+)
+
+func (o *launchOptions) registerCompletions(d *Deps, cmd *cobra.Command) {
+	completeFlag(cmd, "isolate", func() []string { return []string{"bwrap"} })
+	completeFlag(cmd, "retry-on", retryWords)
+	for _, flag := range []string{"fallback", "compare"} {
+		completeFlag(cmd, flag, d.ConfiguredNames)
+	}
+}
+
+// configOverrides are the flags that win over the configuration, by their names there.
+func (o *launchOptions) configOverrides() map[string]string {
+	set := map[string]string{}
+	for _, name := range config.RunFlagNames() {
+		if f := o.flags.Lookup(name); f != nil && f.Changed {
+			set[name] = f.Value.String()
+		}
+	}
+	return set
+}
+
+func retryWords() []string {
+	var words []string
+	for _, c := range retryClasses() {
+		words = append(words, string(c))
+	}
+	return words
+}
+
+// retryClasses are those that --retry-on takes: a success and a stop are never tried
+// again.
+func retryClasses() []sandbox.Class {
+	return append(task.RetryOn(), sandbox.ClassAgentError, sandbox.ClassUsage, sandbox.ClassEnvironment, sandbox.ClassTimeout, sandbox.ClassKilledByUs)
+}
+
+// checkFlags refuses what contradicts itself, before anything is read or called.
+func (o *launchOptions) checkFlags() error {
+	if err := checkTexts(o.flags, "key", "push", "base", "session", "file", "joblog"); err != nil {
+		return err
+	}
+	given := o.flags.Changed
+	both := func(a, b, why string) error {
+		if given(a) && given(b) {
+			return fault.Usage("--%s and --%s exclude each other: %s", a, b, why)
+		}
+		return nil
+	}
+	needs := func(a, b string) error {
+		if given(a) && !given(b) {
+			return fault.Usage("--%s has no meaning without --%s", a, b)
+		}
+		return nil
+	}
+	needsHere := func(a, b string) error { // a task of the file may say b
+		if given("file") {
+			return nil
+		}
+		return needs(a, b)
+	}
+	for _, err := range []error{
+		both("push", "publish", "a task is published once"), both("file", "detach", "its tasks are watched here"),
+		both("file", "compare", "one of them says what is run"), both("file", "key", "each task of the file has its own"),
+		both("compare", "fallback", "each provider runs it by itself"), both("compare", "key", "a key launches one task"),
+		both("compare", "detach", "what is compared is waited for"), both("compare", "push", "a task is published once"),
+		both("compare", "publish", "a task is published once"), both("compare", "keep-alive", "what is compared is ended"),
+		both("warm", "memory-budget", "what waits takes memory that no task answers for"),
+		needsHere("keep-for", "keep-alive"), needs("parallel", "file"), needs("warm", "file"), needs("again", "file"), needs("retry-failed", "file"),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	switch {
+	case given("base") && !given("push") && !given("publish") && !given("file"):
+		return fault.Usage("--base has no meaning without --push or --publish")
+	case given("task"):
+		return fault.Usage("--task: run makes the task's own id").WithHint("use --key for a name of yours")
+	case given("warm") && (o.warm < 1 || o.warm > maxWarm):
+		return fault.Usage("--warm: %d is no number of sandboxes to make ahead", o.warm).WithHint("from 1 to %d", maxWarm)
+	case o.parallel < 1 || o.parallel > 256:
+		return fault.Usage("--parallel: %d is no number of tasks", o.parallel).WithHint("from 1 to 256")
+	}
+	return o.readListsAndSizes()
+}
+
+func (o *launchOptions) readListsAndSizes() error {
+	for _, word := range o.retryOn {
+		c := sandbox.Class(word)
+		if !slices.Contains(retryClasses(), c) {
+			return fault.Usage("--retry-on: %q is no class of exits that can be tried again", word).WithHint("%s", fault.Meant(word, retryWords()))
+		}
+		o.classes = append(o.classes, c)
+	}
+	for i, name := range o.compare {
+		if slices.Contains(o.compare[:i], name) {
+			return fault.Usage("--compare names %q twice", name)
+		}
+	}
+	if len(o.compare) == 1 {
+		return fault.Usage("--compare needs two providers or more")
+	}
+	if o.flags.Changed("memory-budget") {
+		n, err := sandbox.ParseSize(o.budget)
+		if err != nil {
+			return fault.Usage("--memory-budget: %w", err)
+		}
+		if o.budgetMB = n / sandbox.MiB; o.budgetMB < 1 {
+			return fault.Usage("--memory-budget: %s holds no task", o.budget).WithHint("1M at least")
+		}
+	}
+	return nil
 }

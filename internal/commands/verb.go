@@ -1,8 +1,16 @@
+// Package commands is the command line: one file a verb, each with its
+// arguments, its flags and one call downstairs. What a verb does lives in the
+// rooms below; what it prints is said as columns and decided in output.
+//
+// No HTTP, no provider type and no exit of the process enters this room, and a
+// verb never asks which format it prints.
 package commands
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -11,6 +19,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
 )
@@ -156,4 +165,116 @@ func repeatLook(ctx context.Context, p *output.Printer, every time.Duration, loo
 // answer ends no watch.
 func canRetryLook(err error) bool {
 	return fault.Retryable(err) && !fault.Interrupted(err)
+}
+
+// Deps is what every verb is handed: what operations need, and the command line's own. The
+// costly parts are functions, so that help and version touch neither configuration nor
+// provider.
+type Deps struct {
+	*ops.Env
+
+	Globals *Globals
+
+	Printer func() (*output.Printer, error)
+	// Size reads the size of the terminal and, after it, every change; the
+	// func stops it. Zero sizes mean that there is no terminal.
+	Size func() (providers.Size, <-chan providers.Size, func())
+	// RawTerminal puts the terminal into raw mode; the func puts it back.
+	RawTerminal func() (func(), error)
+	// Began is called when a verb starts, with the context that ends it; an earlier failure is
+	// wrong use. Printer, Config and Input are ready by then.
+	Began func(ctx context.Context)
+}
+
+// Globals are the flags that every verb takes.
+type Globals struct {
+	Providers []string
+	Output    string
+	Columns   []string
+	Timeout   string
+	Config    string
+	NoColor   bool
+	Quiet     bool
+	Verbose   int
+	// Settings are flags of a verb that win over the configuration, by their names there; a
+	// verb sets them before it asks for Config.
+	Settings map[string]string
+}
+
+// observer is the command line as an operation sees it.
+type observer struct {
+	*output.Printer
+
+	d       *Deps
+	items   func(item any) // nil = they are not shown one by one
+	answers *bufio.Reader  // of the terminal; one reader serves a whole run
+}
+
+func (d *Deps) newObserver(p *output.Printer, items func(item any)) *observer {
+	return &observer{Printer: p, d: d, items: items, answers: bufio.NewReader(d.Process.Stdin)}
+}
+
+// observeWhileWritable shows each item as it comes. An item that cannot be written ends the
+// context that it returns, and broken reports that afterwards: without a reader there is
+// nothing to read on for.
+func (d *Deps) observeWhileWritable(ctx context.Context, p *output.Printer, show func(item any) error) (reading context.Context, watch *observer, broken func() error) {
+	reading, stop := context.WithCancel(ctx)
+	var failed error
+	watch = d.newObserver(p, func(item any) {
+		if failed != nil {
+			return
+		}
+		if failed = show(item); failed != nil {
+			stop()
+		}
+	})
+	return reading, watch, func() error {
+		stop()
+		return failed
+	}
+}
+
+// Progress is ops.Observer's.
+func (o *observer) Progress(label string) ops.Progress { return o.Printer.Progress(label) } //nolint:ireturn // the operation's
+
+// Item is ops.Observer's.
+func (o *observer) Item(item any) {
+	if o.items != nil {
+		o.items(item)
+	}
+}
+
+// Attended is ops.Observer's.
+func (o *observer) Attended() bool { return o.d.isAttended() }
+
+// Confirm is ops.Observer's.
+func (o *observer) Confirm(ctx context.Context, q ops.Question) (bool, error) {
+	if !o.Attended() {
+		return false, nil
+	}
+	if q.Objection != "" {
+		o.Warn(q.Objection)
+	}
+	answer, err := o.d.askTerminal(ctx, o.answers, q.Prompt)
+	return err == nil && answer == q.Word, err
+}
+
+// isAttended says that a person can be asked.
+func (d *Deps) isAttended() bool { return d.Process.Stdin.TTY && d.Process.Stderr.TTY }
+
+// askTerminal puts a question to the terminal and waits for a line or the end of ctx. An
+// input that ends has the empty answer.
+func (d *Deps) askTerminal(ctx context.Context, answers *bufio.Reader, question string) (string, error) {
+	fmt.Fprint(d.Process.Stderr, question)
+	line := make(chan string, 1)
+	go func() {
+		text, _ := answers.ReadString('\n') // an end without an answer is the empty one
+		line <- strings.TrimSpace(text)
+	}()
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case text := <-line:
+		return text, nil
+	}
 }

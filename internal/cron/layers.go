@@ -76,8 +76,8 @@ func (j job) firstMinute(host string) int {
 	return (seed+j.place)%apart + apart*(hashFNV(host+"/"+j.name)%slots)
 }
 
-// hashFNV is FNV-1a, which stays the same from release to release: a printed line
-// does not move when it is printed anew.
+// hashFNV is FNV-1a, which stays the same from release to release: a line that is printed again
+// has the same minute.
 func hashFNV(text string) int {
 	h := uint32(2166136261)
 	for i := range len(text) {

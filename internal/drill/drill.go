@@ -10,6 +10,12 @@ package drill
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"strings"
 	"time"
 
 	"sbx/internal/fault"
@@ -161,4 +167,185 @@ func (d *drillRun) drillError() error {
 			WithHint("`sbx drill --clean` removes what drills left")
 	}
 	return nil
+}
+
+// Case is one staged sandbox and its result.
+type Case struct {
+	Name       string
+	About      string // what is staged, for people
+	Ref        sandbox.Ref
+	Cause      sandbox.Cause // the cause by triage
+	Expected   sandbox.Cause
+	Confidence sandbox.Confidence
+	Evidence   []sandbox.Evidence
+	Outcome    sandbox.Outcome // of its ending; for the healthy one, of the clean-up
+	OK         bool
+	Why        string // the difference from the expected result
+}
+
+// scene is a staged case with its expected result.
+type scene struct {
+	name     string
+	about    string
+	program  string
+	memory   int64
+	orphan   bool // without task and agent
+	healthy  bool // it must survive
+	expected func(sandbox.Enforcement) sandbox.Cause
+}
+
+func allScenes() []scene {
+	always := func(c sandbox.Cause) func(sandbox.Enforcement) sandbox.Cause {
+		return func(sandbox.Enforcement) sandbox.Cause { return c }
+	}
+	return []scene{
+		{name: "busy", about: "an agent in an endless loop", program: "busy", expected: always(sandbox.CauseBusyLoop)},
+		{name: "hung", about: "waits for an API that never answers", program: "hung", expected: always(sandbox.CauseHungIO)},
+		{name: "leak", about: "leaks until its memory limit", program: "leak", memory: 64 * sandbox.MiB, expected: leakCause},
+		{name: "silent", about: "says nothing and does nothing", program: "silent", expected: always(sandbox.CauseSilent)},
+		{name: "orphan", about: "works for no known task", program: "steady", orphan: true, expected: always(sandbox.CauseOrphan)},
+		{name: "healthy", about: "is old and at work: must survive", program: "steady", healthy: true, expected: always(sandbox.CauseNone)},
+	}
+}
+
+// leakCause is the expected cause of a leak: an OOM by the kernel's counter where the
+// kernel enforces the limit, else the watchdog.
+func leakCause(e sandbox.Enforcement) sandbox.Cause {
+	if e.Hard() {
+		return sandbox.CauseOOM
+	}
+	return sandbox.CauseMemoryWatchdog
+}
+
+// Names lists the scenarios.
+func Names() []string {
+	var names []string
+	for _, s := range allScenes() {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+func chooseScenes(names []string) ([]scene, error) {
+	if len(names) == 0 {
+		return allScenes(), nil
+	}
+	var chosen []scene
+	for _, name := range names {
+		found := false
+		for _, s := range allScenes() {
+			if s.name == name {
+				chosen, found = append(chosen, s), true
+			}
+		}
+		if !found {
+			return nil, fault.Usage("no scenario %q", name).WithHint("there are: %s", strings.Join(Names(), ", "))
+		}
+	}
+	return chosen, nil
+}
+
+// drillLabel is the label of everything that a drill stages; its value is the run.
+const drillLabel = "sbx/drill"
+
+// maxLifetime bounds the life of staged sandboxes when the drill itself is killed.
+const maxLifetime = 5 * time.Minute
+
+func (s scene) sandboxSpec(run, binary string) sandbox.Spec {
+	spec := sandbox.Spec{
+		Name:        "drill-" + s.name,
+		Command:     []string{binary, ProgramArg, s.program},
+		Labels:      map[string]string{drillLabel: run},
+		MemoryBytes: s.memory,
+		TTL:         maxLifetime,
+	}
+	if !s.orphan {
+		spec.TaskID, spec.AgentType = "t-drill-"+s.name, "drill"
+	}
+	return spec
+}
+
+// ProgramArg is the hidden first argument with which the binary plays a staged program.
+const ProgramArg = "__sbx-drill-program"
+
+// Program runs the staged program that the arguments name and returns its exit status;
+// false when they name none.
+func Program(args []string, out io.Writer) (status int, done bool) {
+	if len(args) != 3 || args[1] != ProgramArg {
+		return 0, false
+	}
+	play, ok := stagedPrograms()[args[2]]
+	if !ok {
+		return 2, true
+	}
+	return play(out), true
+}
+
+func stagedPrograms() map[string]func(io.Writer) int {
+	return map[string]func(io.Writer) int{
+		"busy": busyProgram, "hung": hungProgram, "leak": leakProgram, "silent": silentProgram, "steady": steadyProgram,
+	}
+}
+
+// busyProgram is an agent in an endless loop: a full core, many operations, no error, no
+// end. It is locked to one thread: with a second processor Go moves the loop between
+// threads, and each of them looks idle on a busy machine.
+func busyProgram(out io.Writer) int {
+	fmt.Fprintln(out, "planning step 1")
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return 1
+	}
+	runtime.GOMAXPROCS(1)
+	runtime.LockOSThread()
+	step := []byte("x")
+	for {
+		_, _ = null.Write(step)
+	}
+}
+
+// hungProgram waits for a server that accepts the connection and never answers. The
+// listener's backlog completes the handshake, so the connection is real.
+func hungProgram(out io.Writer) int {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // lives as long as the process
+	if err != nil {
+		return 1
+	}
+	address := listener.Addr().String()
+	fmt.Fprintf(out, "calling POST http://%s/v1/messages\n", address)
+	conn, err := net.Dial("tcp", address) //nolint:noctx // lives as long as the process
+	if err != nil {
+		return 1
+	}
+	fmt.Fprint(conn, "POST /v1/messages HTTP/1.1\r\nHost: api\r\nContent-Length: 0\r\n\r\n")
+	return waitForAnswer(conn)
+}
+
+// leakProgram allocates 4 MiB every 10 ms until it is stopped.
+func leakProgram(out io.Writer) int {
+	var held [][]byte
+	for {
+		block := make([]byte, 4<<20)
+		for i := 0; i < len(block); i += os.Getpagesize() {
+			block[i] = 1
+		}
+		held = append(held, block)
+		fmt.Fprintf(out, "context holds %d MiB\n", 4*len(held))
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
+// silentProgram prints one line and then waits.
+func silentProgram(out io.Writer) int {
+	fmt.Fprintln(out, "agent started")
+	<-time.After(time.Hour)
+	return 0
+}
+
+// steadyProgram works a little and reports it, ten times a second.
+func steadyProgram(out io.Writer) int {
+	for n := 1; ; n++ {
+		fmt.Fprintf(out, "step %d done\n", n)
+		<-time.After(100 * time.Millisecond)
+	}
 }

@@ -181,8 +181,8 @@ func Retryable(err error) bool {
 	return KindOf(err).Row().Retryable
 }
 
-// Interrupted reports whether a signal or the operator's time limit ended the command: that
-// exit code precedes any result.
+// Interrupted reports whether a signal or the operator's time limit ended the command: its exit
+// code outranks any result.
 func Interrupted(err error) bool {
 	kind := KindOf(err)
 	return kind == KindCanceled || kind == KindTerminated || kind == KindTimeout

@@ -4,11 +4,14 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"sync"
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // Get reads one sandbox: fault.KindNotFound, KindGone, or KindUsage for an unknown profile.
@@ -152,4 +155,148 @@ func (m *member) runCheck(ctx context.Context, checker providers.Checker) []prov
 		found = append(found, providers.Check{Check: "answers", Verdict: sandbox.Unknown, Message: err.Error(), Hint: fault.HintOf(err)})
 	}
 	return found
+}
+
+// Sample is the usage of one sandbox in one round.
+type Sample struct {
+	Ref   sandbox.Ref
+	Usage sandbox.Usage
+	Err   error
+}
+
+// Round is one sample of each sandbox, in the requested order.
+type Round struct {
+	At      time.Time
+	Samples []Sample
+}
+
+// Samples reads n rounds of usage, interval apart from start to start; n = 0 continues until
+// ctx ends or the consumer stops. A round that takes longer than the interval delays the
+// next one. Where a provider reports only cumulative CPU seconds, CPUPercent is computed
+// from two rounds.
+func (f *Fleet) Samples(ctx context.Context, refs []sandbox.Ref, n int, interval time.Duration) iter.Seq[Round] {
+	return func(yield func(Round) bool) {
+		var last []Sample
+		for i := 0; n == 0 || i < n; i++ {
+			began := time.Now()
+			round := f.sampleRound(ctx, refs)
+			if ctx.Err() != nil {
+				return
+			}
+			for j := range last {
+				deriveCPU(last[j], &round.Samples[j])
+			}
+			last = round.Samples
+			if !yield(round) || i+1 == n || poll.Sleep(ctx, interval-time.Since(began)) != nil {
+				return
+			}
+		}
+	}
+}
+
+func (f *Fleet) sampleRound(ctx context.Context, refs []sandbox.Ref) Round {
+	return Round{At: f.o.Now(), Samples: inParallel(refs, func(ref sandbox.Ref) Sample {
+		usage, err := f.Usage(ctx, ref)
+		return Sample{Ref: ref, Usage: usage, Err: err}
+	})}
+}
+
+// deriveCPU computes CPUPercent, of one core, from the CPU seconds of two samples. A counter
+// that decreased (the sandbox was restarted) gives none.
+func deriveCPU(before Sample, now *Sample) {
+	u := &now.Usage
+	if before.Err != nil || now.Err != nil || u.CPUPercent != nil || u.CPUSeconds == nil || before.Usage.CPUSeconds == nil {
+		return
+	}
+	took := u.At.Sub(before.Usage.At).Seconds()
+	used := *u.CPUSeconds - *before.Usage.CPUSeconds
+	if took > 0 && used >= 0 {
+		u.CPUPercent = new(100 * used / took)
+	}
+}
+
+// inParallel calls do for every item at once and returns the results in the order of items.
+func inParallel[T, R any](items []T, do func(T) R) []R {
+	results := make([]R, len(items))
+	var all sync.WaitGroup
+	for i, item := range items {
+		all.Go(func() { results[i] = do(item) })
+	}
+	all.Wait()
+	return results
+}
+
+// readSamples takes two samples of a running sandbox, for rates, and one of any other.
+// Where memory may be filling up, it continues until the samples span enough time.
+//
+// Where the log does not capture the output, usage is the only evidence of work: then it
+// prefers the samples that the provider stores.
+func (f *Fleet) readSamples(ctx context.Context, s sandbox.Sandbox, captured bool, samples []sandbox.Usage) Part[[]sandbox.Usage] {
+	if !captured && s.State == sandbox.StateRunning {
+		if kept, err := f.UsageHistory(ctx, s.Ref(), f.o.Now().Add(-historyWindow)); err == nil && len(kept) > 1 {
+			return Part[[]sandbox.Usage]{Got: kept}
+		}
+	}
+	if len(samples) > 0 {
+		return Part[[]sandbox.Usage]{Got: f.extendSamples(ctx, s.Ref(), samples)}
+	}
+	n := 1
+	if s.State == sandbox.StateRunning {
+		n = 2
+	}
+	var p Part[[]sandbox.Usage]
+	for round := range f.Samples(ctx, []sandbox.Ref{s.Ref()}, n, f.o.Sample) {
+		if p.Err = round.Samples[0].Err; p.Err != nil {
+			return p
+		}
+		p.Got = append(p.Got, round.Samples[0].Usage)
+	}
+	if len(p.Got) < n {
+		p.Err = context.Cause(ctx)
+		return p
+	}
+	p.Got = f.extendSamples(ctx, s.Ref(), p.Got)
+	return p
+}
+
+// extendSamples adds samples while memory may be filling up and they span too little time.
+// It stops when a read fails.
+func (f *Fleet) extendSamples(ctx context.Context, ref sandbox.Ref, got []sandbox.Usage) []sandbox.Usage {
+	for triage.NeedsLongerLook(got) && poll.Sleep(ctx, extendInterval) == nil {
+		usage, err := f.Usage(ctx, ref)
+		if err != nil || !usage.At.After(got[len(got)-1].At) { // a source that repeats one sample would be read without end
+			return got
+		}
+		got = append(got, usage)
+	}
+	return got
+}
+
+// Tail reads the last n lines of a sandbox's output and holds at most twice as many,
+// whatever the provider returns. It takes a slot, since many may be read at once.
+func (f *Fleet) Tail(ctx context.Context, ref sandbox.Ref, n int) Part[[]sandbox.LogLine] {
+	var p Part[[]sandbox.LogLine]
+	m, _, err := requireAbility[providers.LogReader](f, ref.Provider, "logs")
+	if err != nil {
+		p.Err = err
+		return p
+	}
+	release, err := m.takeSlot(ctx, "logs "+ref.ID)
+	if err != nil {
+		p.Err = err
+		return p
+	}
+	defer release()
+	for line, err := range f.Logs(ctx, ref, providers.LogQuery{Tail: n}) {
+		if err != nil {
+			p.Err = err
+			break
+		}
+		if len(p.Got) == 2*n {
+			p.Got = append(p.Got[:0], p.Got[n:]...)
+		}
+		p.Got = append(p.Got, line)
+	}
+	p.Got = p.Got[max(0, len(p.Got)-n):]
+	return p
 }

@@ -8,10 +8,17 @@ package httpx
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/net/http/httpproxy"
+	"golang.org/x/time/rate"
 
 	"sbx/internal/fault"
 )
@@ -98,3 +105,182 @@ type Response struct {
 
 // SkewTolerated is the difference of two clocks up to which ages are usable.
 const SkewTolerated = 30 * time.Second
+
+// Client is the client of one API for one profile. It is safe for concurrent use.
+type Client struct {
+	net      Net
+	o        Options
+	base     *url.URL
+	http     *http.Client
+	pace     *pacer
+	skew     *clockSkew
+	lastSize atomic.Int64 // of the last body, in bytes
+	hide     func(string) string
+}
+
+// New makes a client; fault.KindUsage for a base that is no http(s) address and for certificates
+// that cannot be read.
+func New(n Net, o Options) (*Client, error) {
+	n, o = n.withDefaults(), o.withDefaults()
+	base, err := url.Parse(o.Base)
+	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
+		shown := flatten(newRedactor(o.Secrets)(o.Base), maxText)
+		return nil, fault.Usage("%q is not an http or https address", shown).At(o.Profile, "").WithHint("write it like https://api.example.com")
+	}
+	transport, err := n.newTransport()
+	if err != nil {
+		return nil, (&fault.Error{Kind: fault.KindUsage, Err: err}).At(o.Profile, "")
+	}
+	return &Client{
+		net: n, o: o, base: base, pace: &pacer{bucket: rate.NewLimiter(rate.Limit(o.Rate), o.Burst), start: rate.Limit(o.Rate), burst: o.Burst}, skew: &clockSkew{},
+		hide: newRedactor(slices.Concat(o.Secrets, urlPasswords(o.Base, n.proxyConfig()))),
+		http: &http.Client{Transport: transport, CheckRedirect: checkRedirect},
+	}, nil
+}
+
+// urlPasswords are the passwords in the addresses of the base and of the proxies.
+func urlPasswords(base string, p *httpproxy.Config) []string {
+	var found []string
+	for _, address := range []string{base, p.HTTPProxy, p.HTTPSProxy} {
+		u, err := url.Parse(address)
+		if err != nil {
+			continue
+		}
+		if password, ok := u.User.Password(); ok {
+			found = append(found, password)
+		}
+	}
+	return found
+}
+
+func (n Net) withDefaults() Net {
+	if n.Now == nil {
+		n.Now = time.Now
+	}
+	if n.Lookup == nil {
+		n.Lookup = func(string) (string, bool) { return "", false }
+	}
+	if n.Timeout <= 0 {
+		n.Timeout = DefaultTimeout
+	}
+	return n
+}
+
+func (o Options) withDefaults() Options {
+	set := func(v *int, otherwise int) {
+		if *v <= 0 {
+			*v = otherwise
+		}
+	}
+	set(&o.Tries, DefaultTries)
+	set(&o.Burst, defaultBurst)
+	if o.Stall <= 0 {
+		o.Stall = DefaultStall
+	}
+	if o.MaxBody <= 0 {
+		o.MaxBody = DefaultMaxBody
+	}
+	if o.Rate <= 0 {
+		o.Rate = defaultRate
+	}
+	return o
+}
+
+// newTransport makes a transport that reuses connections; with Net.Dial it uses no proxy.
+func (n Net) newTransport() (http.RoundTripper, error) {
+	t := &http.Transport{
+		DialContext: n.Dial, ForceAttemptHTTP2: true,
+		MaxIdleConns: 64, MaxIdleConnsPerHost: 32, IdleConnTimeout: 90 * time.Second,
+		TLSHandshakeTimeout: n.Timeout, ExpectContinueTimeout: time.Second,
+		// Without pings every attempt would use a connection that is dead without an error.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: n.Timeout / 2, PingTimeout: n.Timeout / 4},
+	}
+	if n.Dial == nil {
+		t.DialContext = (&net.Dialer{Timeout: n.Timeout, KeepAlive: 30 * time.Second}).DialContext
+		proxy := n.proxyConfig().ProxyFunc()
+		t.Proxy = func(r *http.Request) (*url.URL, error) { return proxy(r.URL) }
+	}
+	trust, err := n.readTrust()
+	return &lazyTrustTransport{plain: t, trust: trust}, err
+}
+
+// proxyConfig reads HTTPS_PROXY, HTTP_PROXY and NO_PROXY, also in lower case. Under CGI
+// (REQUEST_METHOD) a client's header can set HTTP_PROXY.
+func (n Net) proxyConfig() *httpproxy.Config {
+	first := func(names ...string) string {
+		for _, name := range names {
+			if v, ok := n.Lookup(name); ok && v != "" {
+				return v
+			}
+		}
+		return ""
+	}
+	return &httpproxy.Config{
+		HTTPProxy: first("HTTP_PROXY", "http_proxy"), HTTPSProxy: first("HTTPS_PROXY", "https_proxy"),
+		NoProxy: first("NO_PROXY", "no_proxy"), CGI: first("REQUEST_METHOD") != "",
+	}
+}
+
+// Path joins escaped parts: Path("sandboxes", id, "logs").
+func Path(parts ...string) string {
+	var b strings.Builder
+	for _, p := range parts {
+		b.WriteString("/" + url.PathEscape(p))
+	}
+	return b.String()
+}
+
+// Base is the address in front of paths, without a slash at its end.
+func (c *Client) Base() string { return strings.TrimRight(c.base.String(), "/") }
+
+// Skew is how far the server's clock (its Date header) was ahead of this machine's at the last
+// answer, to the second; false before the first answer.
+func (c *Client) Skew() (time.Duration, bool) { return c.skew.lastSkew() }
+
+// Close closes idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// HTTP is the underlying client, for protocols that begin as a request (WebSocket). It has the
+// same dialer, certificates and redirect rules, and no retries.
+func (c *Client) HTTP() *http.Client { return c.http }
+
+func (c *Client) traceLine(format string, args ...any) {
+	if c.net.Trace != nil {
+		c.net.Trace(c.cleanText(fmt.Sprintf(format, args...)))
+	}
+}
+
+// traceAnswer writes the result of one attempt for `-v`; size is in bytes, negative for a
+// stream.
+type traceAnswer func(status int, size int64, err error)
+
+// traceRequest writes the request and returns the function that writes its answer. The answer
+// repeats the address, since requests overlap. Headers are never shown.
+func (c *Client) traceRequest(req *http.Request) traceAnswer {
+	if c.net.Trace == nil {
+		return func(int, int64, error) {}
+	}
+	began := time.Now()
+	call := req.Method + " " + req.URL.String()
+	c.traceLine("> %s", call)
+	return func(status int, size int64, err error) {
+		took := time.Since(began).Round(time.Millisecond)
+		if err != nil {
+			c.traceLine("! %s after %s: %v", call, took, err)
+			return
+		}
+		c.traceLine("< %d %s %s %s", status, took, bytesText(size), call)
+	}
+}
+
+func bytesText(n int64) string {
+	switch {
+	case n < 0:
+		return "stream"
+	case n < 1000:
+		return fmt.Sprintf("%dB", n)
+	case n < 1000_000:
+		return fmt.Sprintf("%.1fkB", float64(n)/1000)
+	}
+	return fmt.Sprintf("%.1fMB", float64(n)/1000_000)
+}

@@ -207,9 +207,9 @@ func lastHash(d Disk) (string, error) {
 	return "", nil
 }
 
-// MissingPredecessor names those of the runs that begin with a hash at which none of the others ends,
-// except the first one: the journal before each is missing. A run that waited for the lock
-// may follow one of a later name.
+// MissingPredecessor names the runs, except the first, whose first hash is the last of no other
+// run: the journal before each is missing. Runs that waited for the lock may be out of the
+// order of names.
 func MissingPredecessor(logs []Log) []string {
 	stood := map[string]bool{}
 	for _, l := range logs {

@@ -4,6 +4,6 @@ package lock
 
 import "syscall"
 
-// noFollow refuses a link where the lock's file belongs: it would make or lock a
-// file of its maker's choice.
+// noFollow refuses a link in place of the lock file: whoever made the link would choose the
+// file that is locked.
 const noFollow = syscall.O_NOFOLLOW

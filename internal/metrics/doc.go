@@ -2,7 +2,7 @@
 // histograms from plain values, as text in a file or behind /metrics, and the
 // figures of a cleanup by name.
 //
-// It is a writer and nothing else: no registry, no counter that lives on, no
-// clock and no listener enters this room, and nothing untrusted: a label is a
-// profile, an outcome or a version, never the name of a sandbox.
+// It only writes: it has no registry, no lasting counter, no clock and no listener, and takes
+// no untrusted text: a label is a profile, an outcome or a version, never the name of a
+// sandbox.
 package metrics

@@ -360,8 +360,7 @@ func (b *batch) launchFresh(ctx context.Context, j BatchJob) BatchOutcome {
 	return b.runTask(ctx, options, j, t)
 }
 
-// Under what it is kept how often a batch was launched on purpose, and how many tasks
-// a key has had.
+// The kinds of the counters: deliberate launches of a batch, and tasks of a key.
 const (
 	batchKind     = "batch"
 	successorKind = "batch-key"

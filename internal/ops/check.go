@@ -60,8 +60,8 @@ func (c Check) Status() CheckStatus {
 	return CheckProblem
 }
 
-// Err is what the check counts as; nil for what is in order or only informs.
-// What could not be asked may be in order: try later.
+// Err is the check's error; nil if all is well or it only informs. A check without an answer
+// gets a kind that may be retried.
 func (c Check) Err() error {
 	var kind fault.Kind
 	switch c.Status() {

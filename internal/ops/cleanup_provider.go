@@ -105,8 +105,8 @@ func (r *cleanupRun) profilesOverUsage(ctx context.Context) (over []string, left
 	return over, left, nil
 }
 
-// narrowToPressed leaves in the fleet what is under pressure, and gives the others; a
-// fleet that is nil has nothing to do.
+// narrowToPressed keeps the profiles with use above UsageAbove and returns the others; with
+// none the fleet is nil.
 func (r *cleanupRun) narrowToPressed(ctx context.Context) (left []cleanup.Share, err error) {
 	if r.req.UsageAbove == 0 {
 		return nil, nil

@@ -3,11 +3,15 @@ package ops
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"sbx/internal/config"
+	"sbx/internal/cron"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
@@ -112,4 +116,238 @@ func quotaText(q providers.Quota) string {
 		where = " in " + q.Scope
 	}
 	return fmt.Sprintf("%s%s: %g of %g %s used", q.Name, where, *q.Used, *q.Limit, q.Unit)
+}
+
+// checkFiles reports which configuration files are read, also while one of them is broken.
+func (e *Env) checkFiles(ctx context.Context) []Check {
+	files, err := config.Paths(ctx, e.Input())
+	if err != nil {
+		return nil // the configuration itself says so
+	}
+	var rows []Check
+	for _, f := range files {
+		message, hint := f.Path+" is read", ""
+		switch {
+		case !f.Found:
+			message, hint = f.Path+" is not there; nothing has to be configured", ""
+		case f.Ignored != "":
+			rows = append(rows, ToolCheck(string(f.Role)+" file", sandbox.False, f.Path+" is not read: "+f.Ignored,
+				fmt.Sprintf("make it yours; or read it, then `%s config trust %s`", e.Process.Name(), f.Path)).AsWarning())
+			continue
+		case !f.Trusted:
+			message = f.Path + " is read and may only narrow: nobody trusted its present content"
+			hint = fmt.Sprintf("read it, then `%s config trust %s`", e.Process.Name(), f.Path)
+		}
+		rows = append(rows, ToolCheck(string(f.Role)+" file", sandbox.True, message, hint).AsNote())
+	}
+	return rows
+}
+
+// checkState says whether the state directory can be used.
+func checkState(c *config.Config) Check {
+	const check = "state directory"
+	dir, err := c.State()
+	if err != nil {
+		return ToolCheck(check, sandbox.False, err.Error(), fault.HintOf(err))
+	}
+	return checkFolder(check, dir)
+}
+
+// checkFolder makes the folder and writes to it: a full disk, a foreign owner
+// and a read-only file system show in no other way.
+func checkFolder(check, folder string) Check {
+	err := os.MkdirAll(folder, 0o700)
+	if err == nil {
+		var probe *os.File
+		if probe, err = os.CreateTemp(folder, ".probe-*"); err == nil {
+			_, err = probe.WriteString("x")
+			err = errors.Join(err, probe.Close(), os.Remove(probe.Name()))
+		}
+	}
+	if err != nil {
+		return ToolCheck(check, sandbox.False, err.Error(), "make it yours to write, or name another with "+config.EnvStateDir)
+	}
+	return ToolCheck(check, sandbox.True, folder+" can be written", "")
+}
+
+// commonName is what people type; other tools carry the name too.
+const commonName = "sbx"
+
+// checkPath looks for other programs called sbx on PATH. One that comes first
+// is what the shell runs instead of this one.
+func (e *Env) checkPath() []Check {
+	own, err := e.Program()
+	if err != nil {
+		return []Check{ToolCheck("name on PATH", sandbox.Unknown, "this program's own file is not known: "+err.Error(), "").AsNote()}
+	}
+	found := programsOnPath(e.Process.Getenv("PATH"))
+	var rows []Check
+	for i, path := range found {
+		switch {
+		case sameFile(path, own):
+			continue
+		case i == 0:
+			rows = append(rows, ToolCheck("name on PATH", sandbox.False, fmt.Sprintf("%s is another program, and `%s` runs it instead of %s", path, commonName, own),
+				"Docker Sandboxes has a command of that name; put this one first on PATH, or install it under another name: help and messages follow").AsWarning())
+		default:
+			rows = append(rows, ToolCheck("name on PATH", sandbox.True, path+" is another program of that name, later on PATH", "").AsNote())
+		}
+	}
+	if len(rows) == 0 {
+		return []Check{ToolCheck("name on PATH", sandbox.True, "no other program is called "+commonName, "")}
+	}
+	return rows
+}
+
+// programsOnPath lists the executables called sbx on PATH, each file once.
+func programsOnPath(path string) []string {
+	var found []string
+	for _, folder := range filepath.SplitList(path) {
+		if !filepath.IsAbs(folder) {
+			continue // it depends on the working directory
+		}
+		for _, name := range []string{commonName, commonName + ".exe"} {
+			file := filepath.Join(folder, name)
+			info, err := os.Stat(file)
+			if err != nil || !info.Mode().IsRegular() || (info.Mode()&0o111 == 0 && filepath.Ext(name) == "") {
+				continue
+			}
+			known := false
+			for _, f := range found {
+				known = known || sameFile(f, file)
+			}
+			if !known {
+				found = append(found, file)
+			}
+		}
+	}
+	return found
+}
+
+func sameFile(a, b string) bool {
+	left, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	right, err := os.Stat(b)
+	return err == nil && os.SameFile(left, right)
+}
+
+// checkConfig checks the configuration that was loaded, and what it leaves out.
+func (e *Env) checkConfig(ctx context.Context, c *config.Config) []Check {
+	checks := []Check{soundConfig(c), checkState(c)}
+	checks = append(checks, unattachedSources(c)...)
+	checks = append(checks, e.partlySwitchedOn(c)...)
+	checks = append(checks, checkLaunch(c)...)
+	runs, _ := e.cronRuns(ctx, VerbCleanup) // `cleanup runs` says what cannot be read
+	return append(checks, e.ownershipChecks(c, runs)...)
+}
+
+func soundConfig(c *config.Config) Check {
+	names := make([]string, len(c.Profiles))
+	for i, p := range c.Profiles {
+		names[i] = p.Name
+	}
+	return ToolCheck("configuration", sandbox.True, "is valid; profiles: "+strings.Join(names, ", "), "")
+}
+
+// unattachedSources are the sources whose profile does not exist, so that they are never asked.
+func unattachedSources(c *config.Config) []Check {
+	var rows []Check
+	for _, s := range c.Loose() {
+		rows = append(rows, ToolCheck(s.Name, sandbox.Unknown, "is attached to "+s.Settings[providers.OptionAttach]+", which is not there in this run",
+			"switch that profile on, or attach it to another").AsNote())
+	}
+	return rows
+}
+
+// partlySwitchedOn names the types of which some variables are set and others are not, so
+// that no profile came of them, and nothing else says so.
+func (e *Env) partlySwitchedOn(c *config.Config) []Check {
+	var rows []Check
+	for _, t := range e.Types {
+		var set, unset []string
+		for _, name := range t.SwitchedOn {
+			if e.Process.Getenv(name) == "" {
+				unset = append(unset, name)
+			} else {
+				set = append(set, name)
+			}
+		}
+		there := slices.ContainsFunc(c.Profiles, func(p config.Profile) bool { return p.Type == t.Name })
+		if len(set) == 0 || len(unset) == 0 || there {
+			continue
+		}
+		rows = append(rows, ToolCheck(t.Name, sandbox.False, strings.Join(set, " and ")+" is set and makes no profile: "+strings.Join(unset, " and ")+" missing",
+			"set what is missing too, or configure a profile of type "+t.Name).AsNote()) // the token may be there for something else
+	}
+	return rows
+}
+
+// brokenConfig is a row for every mistake.
+func brokenConfig(err error) []Check {
+	var rows []Check
+	for _, mistake := range Mistakes(err) {
+		rows = append(rows, ToolCheck("configuration", sandbox.False, mistake.Error(), fault.HintOf(mistake)))
+	}
+	return rows
+}
+
+const checkLaunching = "task launch"
+
+// checkLaunch reports what prevents launching tasks. Existing sandboxes stay reachable, so a
+// finding is a warning to a monitor.
+func checkLaunch(c *config.Config) []Check {
+	r, err := c.Run()
+	if err != nil {
+		return launchMistakes(err)
+	}
+	warnings, refused := r.Contradictions()
+	var rows []Check
+	if refused != nil {
+		rows = launchMistakes(refused)
+	}
+	for _, text := range append(r.Warnings, warnings...) {
+		rows = append(rows, ToolCheck(checkLaunching, sandbox.False, text, "").AsNote())
+	}
+	return append(rows, openSizes(c, r)...)
+}
+
+func launchMistakes(err error) []Check {
+	var rows []Check
+	for _, mistake := range Mistakes(err) {
+		rows = append(rows, ToolCheck(checkLaunching, sandbox.False, mistake.Error(), fault.HintOf(mistake)).AsWarning())
+	}
+	return rows
+}
+
+// openSizes names the sizes that a service chooses for a task's sandbox: a memory limit that
+// the user did not set makes a kill hard to explain.
+func openSizes(c *config.Config, r config.Run) []Check {
+	target, err := c.LaunchTarget()
+	if err != nil || target.SizedByProfile {
+		return nil
+	}
+	open := r.Size(target).Open()
+	if len(open) == 0 {
+		return nil
+	}
+	return []Check{ToolCheck(checkLaunching, sandbox.Unknown, fmt.Sprintf("%s of a task at %s is what the provider chooses", strings.Join(open, " and "), target.Name),
+		"set run."+strings.Join(open, " and run.")+" where the provider takes them; at others the template decides").AsNote()}
+}
+
+// ownershipChecks say of each undecided profile what cleanup never ends, by its newest
+// recorded run; a profile without any such run has a note.
+func (e *Env) ownershipChecks(c *config.Config, runs []cron.Run) []Check {
+	var rows []Check
+	runs = slices.DeleteFunc(slices.Clone(runs), func(r cron.Run) bool { return r.Layer != cron.Stuck && r.Layer != cron.Age })
+	for _, name := range Undecided(c) {
+		row := ToolCheck("ownership", sandbox.True, "cleanup ends only what has the label "+sandbox.LabelOwner+": this profile switched itself on", e.OwnHint([]string{name})).AsNote()
+		if n := cron.Unowned(runs, name); n > 0 {
+			row = ToolCheck("ownership", sandbox.False, fmt.Sprintf("the last cleanup left %d stuck because nobody owns them", n), e.OwnHint([]string{name})).AsWarning()
+		}
+		row.Provider = name
+		rows = append(rows, row)
+	}
+	return rows
 }

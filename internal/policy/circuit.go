@@ -11,7 +11,7 @@ const (
 	// SharedWindow, which has whole seconds.
 	SharedFaults = 5
 	SharedWindow = 60 * time.Second
-	// SharedOpen is how long it stays open first; each failed probe doubles that up to
+	// SharedOpen is a breaker's first open time; each failed probe doubles it up to
 	// SharedOpenMax.
 	SharedOpen    = 30 * time.Second
 	SharedOpenMax = 10 * time.Minute

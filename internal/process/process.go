@@ -2,7 +2,7 @@
 // clock and identity are handed down from main and never read ambiently, so
 // that every command runs the same in a test as in a terminal.
 //
-// No policy enters this room, and nothing beyond the standard library.
+// It has no policy and imports the standard library only.
 package process
 
 import (
@@ -49,7 +49,7 @@ func (s Stream) Read(b []byte) (int, error) {
 	return s.Reader.Read(b)
 }
 
-// Write writes to the stream; a stream without a writer swallows.
+// Write writes to the stream; without a writer it drops the text.
 func (s Stream) Write(b []byte) (int, error) {
 	if s.Writer == nil {
 		return len(b), nil

@@ -118,7 +118,7 @@ func (c Choice) ByHand() bool { return c != ByRule }
 // Protection is why a sandbox may not be ended. A nil function protects nothing.
 type Protection struct {
 	Now func() time.Time // nil = time.Now
-	// Configured reports whether the configuration protects it.
+	// Configured says whether the configuration protects a sandbox.
 	Configured func(sandbox.Ref, map[string]string) bool
 	// Leased is why a task keeps it: the task runs in it, or has kept it. byHand = a person
 	// has named it.

@@ -64,7 +64,7 @@ type Effect struct{ noun, verb string }
 // Ending counts sandboxes that would end.
 func Ending() Effect { return Effect{"sandboxes", "would end"} }
 
-// Marking counts records that would be marked as ended.
+// Marking is the effect of marking records as ended.
 func Marking() Effect { return Effect{"records", "would be marked as ended"} }
 
 // Acting counts rows of either kind.

@@ -103,8 +103,8 @@ func Explore(b Bounds, play func(*Choices) bool) int {
 			if path, left = path.nextPath(b.SplitDepth); !left {
 				return played
 			}
-			// Only a run shows how wide the skipped path is, so one is played, or the part
-			// of one until it is Foreign.
+			// Only a run shows the width of a skipped path, so it is played, at most until the
+			// run is Foreign.
 			if !play(path) {
 				return played + 1
 			}

@@ -44,8 +44,8 @@ func (s Selector) Judge(sb sandbox.Sandbox, f Facts) Match {
 	return open
 }
 
-// filterCheck is one filter, with its name. It holds nothing of a selector, since every row
-// of a listing builds its checks anew.
+// filterCheck is one filter, with its name. It has no reference to a selector: each row of a
+// listing needs new checks.
 type filterCheck struct {
 	name  string
 	holds func(Selector, sandbox.Sandbox, Facts) (sandbox.Verdict, string)

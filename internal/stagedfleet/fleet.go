@@ -74,8 +74,8 @@ type roleCount struct {
 }
 
 // roleCounts are the members at each provider: 300, of which 26 are stuck and 10 cannot be judged.
-// MonoTask has current figures only, so that only a start without an end can be proved there;
-// otherwise the age decides, as in its profile. Novita's quota is nearly full: 48 of 50.
+// MonoTask has current figures only, so only a start that hangs can be proved there; otherwise
+// the age decides, as its profile says. Novita's quota is nearly full: 48 of 50.
 func roleCounts() (e2b, novita, monotask []roleCount) {
 	e2b = []roleCount{{Working, 150}, {Young, 62}, {Paused, 5}, {BusyLoop, 9}, {Leak, 4}, {NoAnswer, 4}, {Waiting, 7}}
 	novita = []roleCount{{Working, 30}, {Young, 9}, {BusyLoop, 3}, {Leak, 2}, {NoAnswer, 1}, {Waiting, 3}}

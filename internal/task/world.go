@@ -42,9 +42,9 @@ type BundleStore interface {
 // Publisher publishes a task's work, and finds out what became of a publication.
 type Publisher interface {
 	BundleStore
-	// Prepare refuses work that could never be published, and returns the commit of the
-	// target before. It publishes nothing. Before the first attempt it may test the fence
-	// at the target, and leaves nothing of that there.
+	// Prepare refuses work that could never be published, and returns the target's commit
+	// before the push. It publishes nothing. Before the first attempt it may test the fence at
+	// the target, and undoes the test.
 	Prepare(ctx context.Context, t Task) (base string, err error)
 	// Collect copies what is to be published out of the sandbox; false = there is nothing.
 	// Nothing is public after it.

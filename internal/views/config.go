@@ -95,8 +95,8 @@ func VersionColumns() []output.Column[ops.Version] {
 	}
 }
 
-// ShowOwnChange shows what configuration names as ours of a profile, and what was or would
-// be written for it.
+// ShowOwnChange shows which sandboxes of a profile the configuration calls ours, and what is
+// written for it.
 func ShowOwnChange(p *output.Printer, schema string, change config.OwnChange, written bool) error {
 	return output.ShowItem(p, output.ItemSpec[config.OwnChange]{
 		Schema: schema, Columns: OwnChangeColumns(written), Human: func(s *output.Sheet, c config.OwnChange) { ownChangePage(s, c, written) },

@@ -116,8 +116,8 @@ func (c *Client) createBody(spec sandbox.Spec) (wireCreate, error) {
 	nonce := strings.ToLower(rand.Text())
 	// A sandbox without calls of its toolbox counts as idle, also while its program works,
 	// and reads of sbx are no activity: the service's default of 15 minutes would stop it in
-	// the middle of a longer run. So it may be idle for its whole life. 0 (never) would
-	// remove a limit: should the end of its life be lost, an unused sandbox still stops.
+	// the middle of a longer run. So it may be idle for its whole life. 0 (never) would remove
+	// this limit, which still stops an idle sandbox if its TTL has no effect.
 	minutes := int(math.Ceil(ttl.Minutes()))
 	w := wireCreate{Target: c.target, TTLMinutes: minutes, AutoStop: minutes, Labels: spec.CreateLabels(), Snapshot: spec.Snapshot}
 	if w.Snapshot == "" {

@@ -4,9 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/guest"
 	"sbx/internal/providers/wirekit"
@@ -87,4 +92,150 @@ func (c *Client) Check(ctx context.Context) []providers.Check {
 	}
 	found := []providers.Check{{Check: "api", Verdict: sandbox.True, Message: fmt.Sprintf("answers; %d running, %d paused", running, paused)}}
 	return append(found, providers.CheckClock(c.API))
+}
+
+// sampleWindow is the greatest age of a sample: a new one comes every 5 s.
+const sampleWindow = time.Minute
+
+// Usage is the newest sample of the metrics API; without a sample or such an API what envd
+// measures now; without that what a script inside measures. Source says which one it is. A
+// paused sandbox is not asked inside.
+func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
+	w, err := c.detail(ctx, id)
+	if err != nil {
+		return sandbox.Usage{}, err
+	}
+	samples, err := c.readSamples(ctx, id, c.Now().Add(-sampleWindow))
+	switch {
+	case err != nil && !routeMissing(err):
+		return sandbox.Usage{}, err
+	case len(samples) > 0:
+		return c.sampleUsage(samples[len(samples)-1]), nil
+	case w.State != "running":
+		return sandbox.Usage{At: c.Now(), Source: "metrics API (no sample)", MemoryLimitBytes: mebibytes(w.MemoryMB)}, nil
+	}
+	if u, err := c.envdUsage(ctx, id, w.EnvdAccessToken); err == nil {
+		return u, nil
+	}
+	u, err := guest.Usage(ctx, c.shellOf(id, nil), c.Now())
+	return u, fault.Placed(err, c.Profile, "usage "+id)
+}
+
+// sampleUsage converts a sample in bytes, or in MiB as Novita has it.
+func (c *Client) sampleUsage(m wireMetric) sandbox.Usage {
+	u := sandbox.Usage{
+		At: c.Now(), Source: "metrics API", CPUPercent: percentOfCore(m.CPUUsedPct, m.CPUCount),
+		MemoryBytes: providers.ValidBytes(m.MemUsed), MemoryLimitBytes: providers.ValidBytes(m.MemTotal),
+	}
+	if m.TimestampUnix > 0 {
+		u.At = time.Unix(m.TimestampUnix, 0).UTC()
+	}
+	if u.MemoryBytes == nil && m.MemUsedMiB != nil && *m.MemUsedMiB < 1<<30 {
+		u.MemoryBytes = providers.ValidBytes(new(*m.MemUsedMiB * sandbox.MiB))
+	}
+	if u.MemoryLimitBytes == nil {
+		u.MemoryLimitBytes = mebibytes(m.MemTotalMiB)
+	}
+	return u
+}
+
+// envdUsage asks envd, which needs no metrics store.
+func (c *Client) envdUsage(ctx context.Context, id, token string) (sandbox.Usage, error) {
+	var m wireEnvdMetric
+	if _, err := c.hosts.JSON(ctx, c.toHost(httpx.Request{Op: "usage " + id, Path: "/metrics"}, id, token), &m); err != nil {
+		return sandbox.Usage{}, err
+	}
+	if m.MemTotal == nil && m.CPUUsedPct == nil {
+		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, "usage "+id, "envd gives no figures").Inside()
+	}
+	return sandbox.Usage{
+		At: c.Now(), Source: "envd", CPUPercent: percentOfCore(m.CPUUsedPct, m.CPUCount),
+		MemoryBytes: providers.ValidBytes(m.MemUsed), MemoryLimitBytes: providers.ValidBytes(m.MemTotal),
+	}, nil
+}
+
+// percentOfCore converts a share of the whole machine to percent of one core.
+func percentOfCore(pct, cores *float64) *float64 {
+	if pct == nil || cores == nil || *pct < 0 {
+		return nil
+	}
+	return providers.ValidPercent(new(*pct * *cores))
+}
+
+// CapturesOutput is false: the API's log has the actions of envd and no output, so an agent
+// that is one long command never appears in it (measured with envd 0.6.13). The files of a
+// sandbox of sbx have the output of its program and not that of other clients' commands.
+func (c *Client) CapturesOutput(sandbox.Sandbox) bool { return false }
+
+// UsageHistory reads the samples of the metrics API: one every 5 s, kept for about 7 days
+// (E2B documentation, metrics). The first one comes 5 to 10 s after the start.
+func (c *Client) UsageHistory(ctx context.Context, id string, since time.Time) ([]sandbox.Usage, error) {
+	samples, err := c.readSamples(ctx, id, since)
+	switch {
+	case routeMissing(err):
+		return nil, c.Fault(fault.KindUnsupported, "usage "+id, "this API keeps no samples")
+	case err != nil:
+		return nil, err
+	}
+	all := make([]sandbox.Usage, 0, len(samples))
+	for _, m := range samples {
+		if m.TimestampUnix > 0 { // a history has no use for a sample without a time
+			all = append(all, c.sampleUsage(m))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b sandbox.Usage) int { return a.At.Compare(b.At) })
+	return all, nil
+}
+
+// wireProcesses is the answer of envd's process.Process/List.
+type wireProcesses struct {
+	Processes []struct {
+		PID    int64  `json:"pid"`
+		Tag    string `json:"tag"`
+		Config struct {
+			Cmd  string   `json:"cmd"`
+			Args []string `json:"args"`
+		} `json:"config"`
+	} `json:"processes"`
+}
+
+// Processes lists the programs of all clients that envd has started and that have not ended.
+// Their child processes are not listed: a background process may outlive its shell.
+func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process, error) {
+	w, err := c.detail(ctx, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case w.State != "running":
+		return nil, c.Fault(fault.KindUnavailable, "processes "+id, "it is %s, and looking inside would wake it", w.State)
+	}
+	var got wireProcesses
+	r := c.toHost(httpx.Request{Op: "processes " + id, Method: http.MethodPost, Path: "/process.Process/List", JSON: struct{}{}, Again: true}, id, w.EnvdAccessToken)
+	if _, err := c.hosts.JSON(ctx, r, &got); err != nil {
+		return nil, err
+	}
+	all := make([]providers.Process, 0, len(got.Processes))
+	for _, p := range got.Processes {
+		if strings.HasPrefix(p.Tag, scriptMark) {
+			continue
+		}
+		all = append(all, providers.Process{PID: p.PID, Args: append([]string{p.Config.Cmd}, p.Config.Args...)})
+	}
+	return all, nil
+}
+
+// readSamples reads the samples of the metrics API since then; legacy clouds take no range.
+func (c *Client) readSamples(ctx context.Context, id string, since time.Time) ([]wireMetric, error) {
+	var samples httpx.List[wireMetric]
+	query := url.Values{}
+	if !c.legacy {
+		query.Set("start", strconv.FormatInt(since.Unix(), 10))
+		query.Set("end", strconv.FormatInt(c.Now().Unix(), 10))
+	}
+	_, err := c.API.JSON(ctx, httpx.Request{Op: "usage " + id, Path: httpx.Path("sandboxes", id, "metrics"), Query: query}, &samples)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := samples.Rows()
+	return rows, fault.Placed(err, c.Profile, "usage "+id)
 }

@@ -76,3 +76,109 @@ func stateOf(status string) sandbox.State {
 	}
 	return sandbox.StateUnknown
 }
+
+// Usage is what the agent reports about itself.
+func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
+	r, err := c.sandboxRequest("usage", id, "resources")
+	if err != nil {
+		return sandbox.Usage{}, err
+	}
+	var w wireResources
+	if _, err := c.API.JSON(ctx, r, &w); err != nil {
+		return sandbox.Usage{}, err
+	}
+	if w.CPUPercent == nil && w.MemoryMB == nil && w.Operations == nil && w.DurationMS == nil {
+		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, r.Op, "the agent gives no figures")
+	}
+	u := sandbox.Usage{At: c.Now(), Source: "self-reported by the agent", CPUPercent: providers.ValidPercent(w.CPUPercent), Operations: w.Operations}
+	if w.MemoryMB != nil && *w.MemoryMB >= 0 && *w.MemoryMB < 1<<30 {
+		u.MemoryBytes = new(int64(*w.MemoryMB * sandbox.MiB))
+	}
+	if w.DurationMS != nil && *w.DurationMS >= 0 && *w.DurationMS <= maxAgeMinutes*60*1000 {
+		u.Duration = new(time.Duration(*w.DurationMS * float64(time.Millisecond)))
+	}
+	return u, nil
+}
+
+// Stats are the worker's own counters.
+func (c *Client) Stats(ctx context.Context) (providers.Stats, error) {
+	w, err := c.readStats(ctx)
+	return providers.Stats{
+		Active: w.Active, Provisioning: w.Provisioning, Terminating: w.Terminating,
+		TotalCreated: w.TotalCreated, TotalDestroyed: w.TotalDestroyed,
+	}, err
+}
+
+func (c *Client) readStats(ctx context.Context) (wireStats, error) {
+	var w wireStats
+	_, err := c.API.JSON(ctx, httpx.Request{Op: "stats", Path: "/api/sandbox/stats"}, &w)
+	return w, err
+}
+
+// Records is the worker's own list as records of a control plane: Cloudflare has no other list
+// of its sandboxes.
+func (c *Client) Records(ctx context.Context) iter.Seq2[providers.Record, error] {
+	return func(yield func(providers.Record, error) bool) {
+		for s, err := range c.List(ctx, providers.Query{All: true}) {
+			r := providers.Record{
+				SandboxID: s.ID, TaskID: s.TaskID, AgentType: s.AgentType, RawState: s.RawState, CreatedAt: s.CreatedAt,
+				Live: shouldLive(s.State),
+			}
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+func shouldLive(s sandbox.State) sandbox.Verdict {
+	if s == sandbox.StateUnknown {
+		return sandbox.Unknown
+	}
+	return sandbox.VerdictOf(!s.Ended())
+}
+
+// Probe reads the record; nothing inside can be asked.
+func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error) {
+	s, err := c.Get(ctx, id)
+	if err != nil {
+		return providers.Health{}, err
+	}
+	h := providers.Health{
+		Verdict: sandbox.Unknown, Condition: providers.ConditionUnknown, Evidence: []sandbox.Evidence{c.Evidence("status", s.RawState, c.Profile)},
+	}
+	switch {
+	case s.State.Ended():
+		h.Verdict, h.Condition = sandbox.False, providers.ConditionRecreate
+	case s.State == sandbox.StateProvisioning, s.State == sandbox.StateTerminating:
+		h.Condition = providers.ConditionWait
+	}
+	return h, nil
+}
+
+// Check compares the counters: created less destroyed must be the number of sandboxes
+// (R18).
+func (c *Client) Check(ctx context.Context) []providers.Check {
+	w, err := c.readStats(ctx)
+	if err != nil {
+		return []providers.Check{wirekit.FailedCheck("api", err)}
+	}
+	found := []providers.Check{{Check: "api", Verdict: sandbox.True, Message: "answers; " + formatCount(w.Active) + " active"}, w.checkCounters()}
+	return append(found, providers.CheckClock(c.API))
+}
+
+func (w wireStats) checkCounters() providers.Check {
+	check := providers.Check{Check: "counters", Verdict: sandbox.Unknown, Message: "the worker does not tell all of them"}
+	if w.Active == nil || w.Provisioning == nil || w.Terminating == nil || w.TotalCreated == nil || w.TotalDestroyed == nil {
+		return check
+	}
+	here, ever := *w.Active+*w.Provisioning+*w.Terminating, *w.TotalCreated-*w.TotalDestroyed
+	if here == ever {
+		return providers.Check{Check: "counters", Verdict: sandbox.True, Message: "what was created and not destroyed is there"}
+	}
+	return providers.Check{
+		Check: "counters", Verdict: sandbox.False,
+		Message: "the worker counts " + formatCount(&here) + " sandboxes, but created less destroyed is " + formatCount(&ever),
+		Hint:    "its state may be corrupt (the runbook's cause 4): compare `sbx ls` with the task queue",
+	}
+}

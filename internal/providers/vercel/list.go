@@ -5,16 +5,19 @@ import (
 	"context"
 	"iter"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // List reads page by page, oldest name first, so that sandboxes that are created meanwhile
@@ -103,4 +106,208 @@ func (c *Client) sandboxName(ctx context.Context, op string, w *wireSession) (st
 	}
 	err := c.eachRow(ctx, op, c.listQuery(providers.Query{}), func(row wireBox) bool { return row.CurrentSessionID != w.ID })
 	return c.names.nameOf(w.ID), err
+}
+
+// view is the two objects of one sandbox; either may be nil.
+type view struct {
+	box     *wireBox
+	session *wireSession
+}
+
+// persistent is true by default, as in the API.
+func (v view) persistent() bool {
+	return v.box == nil || v.box.Persistent == nil || *v.box.Persistent
+}
+
+// madeBySbx says that the sandbox has the owner tag of sbx.
+func (v view) madeBySbx() bool {
+	return v.box != nil && v.box.Tags[labelTags()[sandbox.LabelOwner]] != ""
+}
+
+// findSession finds the session of an id, which may be a sandbox id of the first API, or the
+// current session of a name.
+func (c *Client) findSession(ctx context.Context, op, id string) (view, error) {
+	var one wireOneSession
+	err := c.getObject(ctx, op+" "+id, sessionPath(id), &one)
+	switch {
+	case fault.KindOf(err) == fault.KindNotFound, httpx.Status(err) == http.StatusBadRequest: // names do not have the form of ids
+		named, err := c.getByName(ctx, op+" "+id, id)
+		return view{&named.Sandbox, &named.Session}, err
+	case err != nil:
+		return view{}, err
+	}
+	return view{session: &one.Session}, providers.CheckAnswerID(c.Profile, op+" "+id, id, one.Session.ID)
+}
+
+// resolve is findSession with the sandbox of the session. A session whose name is deleted is
+// fault.KindGone.
+func (c *Client) resolve(ctx context.Context, op, id string) (view, error) {
+	v, err := c.findSession(ctx, op, id)
+	if err != nil || v.box != nil {
+		return v, err
+	}
+	name, err := c.sandboxName(ctx, op+" "+id, v.session)
+	if err != nil || name == "" {
+		return v, err
+	}
+	named, err := c.getByName(ctx, op+" "+id, name)
+	switch {
+	case wirekit.Missing(err):
+		return v, fault.New(fault.KindGone, "its sandbox %s is deleted", name).At(c.Profile, op+" "+id)
+	case err != nil:
+		return v, err
+	}
+	v.box = &named.Sandbox
+	return v, nil
+}
+
+// getByName reads a sandbox by name. It never sends `resume`, which would start a VM.
+func (c *Client) getByName(ctx context.Context, op, name string) (wireNamed, error) {
+	var n wireNamed
+	_, err := c.API.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("v2", "sandboxes", name), Query: c.teamQuery("projectId", c.project)}, &n)
+	if err != nil {
+		return n, err
+	}
+	n.Session.ID, n.Session.Status = cmp.Or(n.Session.ID, n.Sandbox.CurrentSessionID), cmp.Or(n.Session.Status, n.Sandbox.Status)
+	if n.Session.ID == "" || n.Sandbox.Name == "" {
+		return n, fault.New(fault.KindUnavailable, "the answer names no sandbox").At(c.Profile, op)
+	}
+	c.names.record(n.Session.ID, n.Sandbox.Name)
+	return n, providers.CheckAnswerID(c.Profile, op, name, n.Sandbox.Name)
+}
+
+// TakesName is true for every word that is not the id of a session.
+func (*Client) TakesName(word string) bool {
+	return !strings.HasPrefix(word, "sbx_")
+}
+
+// Get reads one by the id of its session, or by its name.
+func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
+	v, err := c.resolve(ctx, "get", id)
+	if err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	return c.sandbox(v), nil
+}
+
+// sandbox converts the records of the API.
+//
+// Ages are those of a session. CreatedAt stays empty: createdAt of the API belongs to the
+// name, and after a resume a VM of a minute would look weeks old. StartedAt is the start of
+// the session; a row of the list lacks it and gets the last change of the status, which is
+// never before the start: for a running session it is the start, for any other one the age is
+// a lower bound.
+func (c *Client) sandbox(v view) sandbox.Sandbox {
+	s := sandbox.Sandbox{Provider: c.Profile, ProviderType: TypeName, Activity: sandbox.Unknown}
+	if v.session != nil {
+		v.session.fillSandbox(&s)
+	}
+	if v.box != nil {
+		v.box.fillSandbox(&s, v.session)
+	}
+	s.State = stateOf(s.RawState, v.persistent())
+	if sessionEnded(s.RawState) {
+		s.ExpiresAt = time.Time{}
+		s.Exit = sessionExit(s.RawState, v.session, s.EndedAt)
+	}
+	return s
+}
+
+func (w *wireSession) fillSandbox(s *sandbox.Sandbox) {
+	s.ID, s.Name, s.RawState, s.Template = w.ID, w.SourceSandboxName, w.Status, w.Runtime
+	s.StartedAt, s.EndedAt, s.ExpiresAt = w.startTime(), w.endTime(), w.deadline()
+	s.Limits = toLimits(w.VCPUs, w.Memory)
+}
+
+// fillSandbox adds the fields of the name and, without a session, what its row says about the
+// current session.
+func (b *wireBox) fillSandbox(s *sandbox.Sandbox, w *wireSession) {
+	s.Labels = toLabels(b.Tags)
+	s.TaskID, s.AgentType = s.Labels[sandbox.LabelTask], s.Labels[sandbox.LabelAgentType]
+	s.Name = cmp.Or(s.Labels[sandbox.LabelName], b.Name)
+	s.Template = cmp.Or(b.Image, b.Runtime, s.Template)
+	if w != nil {
+		return
+	}
+	s.ID, s.RawState = cmp.Or(b.CurrentSessionID, b.Name), b.Status
+	s.StartedAt, s.ExpiresAt = b.StatusUpdatedAt.time(), b.ExpiresAt.time()
+	if sessionEnded(b.Status) {
+		s.EndedAt = b.StatusUpdatedAt.time()
+	}
+	s.Limits = toLimits(b.VCPUs, b.Memory)
+}
+
+// stateOf converts a status: a stopped sandbox that keeps a snapshot may be resumed, any
+// other stopped one has ended.
+func stateOf(status string, persistent bool) sandbox.State {
+	switch status {
+	case "pending":
+		return sandbox.StateProvisioning
+	case "running":
+		return sandbox.StateRunning
+	case "stopping", "snapshotting":
+		return sandbox.StateTerminating
+	case "stopped":
+		if persistent {
+			return sandbox.StateStopped
+		}
+		return sandbox.StateTerminated
+	case "failed", "aborted":
+		return sandbox.StateFailed
+	}
+	return sandbox.StateUnknown
+}
+
+func sessionEnded(status string) bool {
+	return status == "stopped" || status == "failed" || status == "aborted"
+}
+
+func toLimits(vcpus, memory *float64) sandbox.Limits {
+	l := sandbox.Limits{CPU: vcpus, Isolation: "microVM"}
+	if memory != nil && *memory > 0 && *memory < 1<<32 {
+		l.MemoryBytes = new(int64(*memory) * sandbox.MiB)
+	}
+	return l
+}
+
+// stopDelay is how long a session may take to stop at its time limit. A stop that was
+// requested that close to the limit counts as the service's own.
+const stopDelay = 2 * time.Second
+
+func (w *wireSession) startTime() time.Time {
+	return cmp.Or(w.StartedAt, w.CreatedAt, w.RequestedAt).time()
+}
+
+func (w *wireSession) endTime() time.Time { return cmp.Or(w.StoppedAt, w.AbortedAt).time() }
+
+func (w *wireSession) deadline() time.Time {
+	started, timeout := w.StartedAt.time(), w.Timeout.duration()
+	if started.IsZero() || timeout <= 0 {
+		return time.Time{}
+	}
+	return started.Add(timeout)
+}
+
+// limitReached is how long the session ran and its limit; zero where it was stopped before
+// the limit, or where that is not known.
+func (w *wireSession) limitReached() (ran, limit time.Duration) {
+	ended, deadline, asked := w.endTime(), w.deadline(), w.RequestedStopAt.time()
+	if ended.IsZero() || deadline.IsZero() || (!asked.IsZero() && asked.Before(deadline.Add(-stopDelay))) {
+		return 0, 0
+	}
+	return ended.Sub(w.StartedAt.time()), w.Timeout.duration()
+}
+
+// sessionExit is the exit of a session that has ended; w is nil where only the status is
+// known.
+func sessionExit(status string, w *wireSession, at time.Time) *sandbox.Exit {
+	f := triage.ExitFacts{Words: exitWords(), Provider: TypeName, Raw: status, Source: "API", At: at}
+	if w != nil {
+		f.Ran, f.Limit = w.limitReached()
+	}
+	e := triage.ClassifyExit(nil, f)
+	if w != nil && w.RequestedStopAt > 0 {
+		e.Evidence = append(e.Evidence, sandbox.Evidence{What: "stop requested", Value: w.RequestedStopAt.time().Format(time.RFC3339), Source: "API", At: at})
+	}
+	return &e
 }

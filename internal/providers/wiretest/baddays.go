@@ -41,8 +41,8 @@ type Subject struct {
 	Every  int      // RunLosses loses each n-th answer of these; 0 = each second one
 }
 
-// callLimit bounds each call under a failure: httpx.DefaultTries requests of
-// httpx.DefaultTimeout each with their pauses, for a verb with three of them.
+// callLimit bounds each call under a failure: three requests with httpx.DefaultTries tries of
+// httpx.DefaultTimeout each, and the pauses.
 const callLimit = 2 * time.Minute
 
 // RunBadDays checks a provider under every failure of BadDays, in virtual time. open makes a new

@@ -20,8 +20,8 @@ type Postgres struct {
 // span is a secret, as it is written from one byte of the URL to another.
 type span struct{ from, to int }
 
-// Parse takes a URL apart. What is wrong is fault.KindUsage and said without a
-// word of the URL: with a slash in a password, half of it looks like a database.
+// Parse takes a URL apart. Errors are fault.KindUsage and quote nothing of the URL: after a
+// slash, the rest of a password looks like a database name.
 func Parse(raw string) (Postgres, error) {
 	const escape = "what is special in a user's name or a password is written %XX: @ is %40, / is %2F, ? is %3F, # is %23"
 	scheme, rest, _ := strings.Cut(raw, "://")
@@ -71,8 +71,7 @@ func spans(raw string) []span {
 	return found
 }
 
-// Secrets are the parts that no text may show, each as it is written and as it
-// is meant.
+// Secrets are the parts that no text may show, each as written and as decoded.
 func (p Postgres) Secrets() []string {
 	var found []string
 	for _, s := range p.spans {

@@ -1,5 +1,5 @@
 // Package address reads the URL of a Postgres database and says what may be shown
 // of it. The configuration checks and masks with it what the store connects to.
 //
-// No driver enters, so that whoever only shows an address links none.
+// It imports no driver: to show an address, nothing needs one.
 package address

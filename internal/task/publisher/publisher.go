@@ -167,8 +167,8 @@ func (h *cappedWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Publish pushes, or runs the operator's command. A push that was cut may still arrive,
-// whatever a later try meets: only a stop at the remote prevents it then.
+// Publish pushes, or runs the operator's command. A push that was cut may still arrive, even
+// after a later try failed: only the remote can prevent that.
 func (p *Publisher) Publish(ctx context.Context, t task.Task) (task.Publish, error) {
 	if !p.Remote(t) {
 		return p.runCommand(ctx, t)

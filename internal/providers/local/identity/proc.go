@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"io/fs"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -159,4 +161,151 @@ func procargsHave(answer []byte, entry string) bool {
 	m.matchPiece(rest)
 	m.endEntry()
 	return m.found
+}
+
+// TicksPerSecond is the unit of StartTicks and UTimeSTimeTicks on Linux:
+// USER_HZ, which is 100 on every architecture that Go supports.
+const TicksPerSecond = 100
+
+// Stat is the entry of one process in the process table.
+type Stat struct {
+	PID             int
+	PPID            int
+	State           byte   // R S D Z T t X I, as in proc(5)
+	Threads         int    // including a main thread that has ended
+	StartTicks      uint64 // as in Process
+	RSSBytes        int64  // resident; pages shared with others count in full
+	UTimeSTimeTicks uint64 // CPU time of the process alone, without its children, in 1/TicksPerSecond s
+	Comm            string // untrusted: the program chooses it, up to 15 bytes, any but NUL
+}
+
+// Dead reports whether the process has ended and waits for its parent. A main thread that
+// ended before the others is shown as Z too; its process is alive.
+func (s Stat) Dead() bool { return (s.State == 'Z' || s.State == 'X') && s.Threads <= 1 }
+
+// The fields of /proc/PID/stat that are read, counted from the state (field 3 in proc(5)).
+const (
+	fieldState   = 0
+	fieldPPID    = 1
+	fieldUTime   = 11
+	fieldSTime   = 12
+	fieldThreads = 17
+	fieldStart   = 19
+	fieldRSS     = 21
+)
+
+var errStat = errors.New("this is no line of /proc/PID/stat")
+
+// parseStat reads one /proc/PID/stat. The name is between the first opening and the last
+// closing parenthesis and may itself contain both, blanks and line ends. pageSize is in bytes.
+func parseStat(text []byte, pageSize int64) (Stat, error) {
+	open, shut := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
+	if open < 1 || shut < open {
+		return Stat{}, errStat
+	}
+	pid, err := strconv.Atoi(string(bytes.TrimSpace(text[:open])))
+	if err != nil || pid <= 0 {
+		return Stat{}, errStat
+	}
+	s := Stat{PID: pid, Comm: string(text[open+1 : shut])}
+	rest := text[shut+1:]
+	for n := range fieldRSS + 1 {
+		var field []byte
+		if field, rest = nextField(rest); len(field) == 0 {
+			return Stat{}, errStat // truncated
+		}
+		if err := s.setField(n, field, pageSize); err != nil {
+			return Stat{}, err
+		}
+	}
+	return s, nil
+}
+
+// nextField cuts off one field. Unlike bytes.FieldsSeq it leaves the caller's buffer on the
+// stack.
+func nextField(text []byte) (field, rest []byte) {
+	text = bytes.TrimLeft(text, " \n")
+	if end := bytes.IndexAny(text, " \n"); end >= 0 {
+		return text[:end], text[end:]
+	}
+	return text, nil
+}
+
+func (s *Stat) setField(n int, field []byte, pageSize int64) error {
+	if n == fieldState {
+		s.State = field[0]
+		if len(field) != 1 {
+			return errStat
+		}
+		return nil
+	}
+	var err error
+	switch n {
+	case fieldPPID:
+		s.PPID, err = strconv.Atoi(string(field))
+	case fieldUTime, fieldSTime:
+		var ticks uint64
+		ticks, err = strconv.ParseUint(string(field), 10, 64)
+		s.UTimeSTimeTicks += ticks
+	case fieldThreads:
+		s.Threads, err = strconv.Atoi(string(field))
+	case fieldStart:
+		s.StartTicks, err = strconv.ParseUint(string(field), 10, 64)
+	case fieldRSS:
+		var pages int64
+		pages, err = strconv.ParseInt(string(field), 10, 64)
+		s.RSSBytes = pagesToBytes(pages, pageSize)
+	}
+	if err != nil {
+		return errStat
+	}
+	return nil
+}
+
+// pagesToBytes converts; the kernel's count can be slightly negative for a moment, which gives 0.
+func pagesToBytes(pages, pageSize int64) int64 {
+	switch {
+	case pages <= 0 || pageSize <= 0:
+		return 0
+	case pages > math.MaxInt64/pageSize:
+		return math.MaxInt64
+	}
+	return pages * pageSize
+}
+
+// dispositions is what /proc/PID/status says of signals; bit n-1 is signal n.
+type dispositions struct {
+	ignored, caught uint64
+	innerPID        int // its PID in its own PID namespace
+}
+
+// sigterm is the bit of SIGTERM, signal 15 on Linux and macOS.
+const sigterm = 1 << (15 - 1)
+
+// parseLine reads one line of the file; lines about other things change nothing.
+func (d *dispositions) parseLine(line []byte) {
+	key, value, ok := bytes.Cut(line, []byte{':'})
+	if !ok {
+		return
+	}
+	switch string(key) {
+	case "SigIgn":
+		d.ignored = hexWord(value)
+	case "SigCgt":
+		d.caught = hexWord(value)
+	case "NSpid":
+		for field := range bytes.FieldsSeq(value) {
+			d.innerPID, _ = strconv.Atoi(string(field)) // 0 for a malformed number
+		}
+	}
+}
+
+func hexWord(text []byte) uint64 {
+	n, _ := strconv.ParseUint(string(bytes.TrimSpace(text)), 16, 64) // malformed = no signal
+	return n
+}
+
+// ignoresTerm: the init of a PID namespace gets no signal without a handler.
+func (d *dispositions) ignoresTerm() bool {
+	return d.ignored&sigterm != 0 || (d.innerPID == 1 && d.caught&sigterm == 0)
 }

@@ -322,7 +322,7 @@ func (s Store) SetDue(id string, at time.Time) error {
 }
 
 // Due returns a time before which a sandbox has certainly not expired; false for a finished
-// one. Without SetDue it is the time of the lock's signature, which is never too late.
+// one. Without SetDue it is the time at which the lock was signed: never too late.
 func (s Store) Due(id string) (time.Time, bool) {
 	info, err := os.Lstat(filepath.Join(s.Dir(id), lockFile))
 	if err != nil {

@@ -75,8 +75,8 @@ func startStub(level isolation, p *stubPipes, socket *os.File) (*os.Process, err
 		attr.Sys.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
 		attr.Sys.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN} // to mount /proc; the stub drops it
 	case isolateNothing:
-		// Its death would release the processes that it adopted. The life pipe reports the
-		// supervisor's end to it; it then ends its descendants and itself.
+		// The stub's death would release what it adopted. The life pipe reports the
+		// supervisor's end to the stub, which ends its descendants and itself.
 		attr.Sys.Pdeathsig = 0
 	}
 	return os.StartProcess("/proc/self/exe", []string{"sbx", wire.StubArg}, attr)

@@ -94,7 +94,7 @@ func isGatewayStatus(status int) bool {
 	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout
 }
 
-// unknownQueryNames are mistakes about the query's names that an operation does not have.
+// unknownQueryNames reports each name in the query that the operation does not have.
 func unknownQueryNames(req *http.Request, known []string) []string {
 	var wrong []string
 	for name := range req.URL.Query() {
@@ -296,7 +296,7 @@ func (s schemaSealer) visitSchema(ref *openapi3.SchemaRef) {
 	}
 }
 
-// markOpen marks a part of a composition, and its own parts.
+// markOpen marks a composition's part, and its parts, open.
 func (s schemaSealer) markOpen(v *openapi3.Schema) {
 	if v == nil || s.parts[v] {
 		return
