@@ -100,7 +100,6 @@ type keptList struct {
 
 func newKeptList(open func(bool) (store.Store, error)) *keptList { return &keptList{open: open} }
 
-// keptUntil is for fleet.Options.KeptUntil.
 func (k *keptList) keptUntil(ctx context.Context, s sandbox.Sandbox) time.Time {
 	labelled := sandbox.KeptAtMost(s.Labels)
 	if labelled.IsZero() && !task.IsID(s.TaskID) {

@@ -156,7 +156,6 @@ func newLabels(d *Deps) *cobra.Command {
 	}
 }
 
-// labelsHelp is made from the tables that read labels.
 func labelsHelp(types []providers.Type) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Labels that sbx reads, whoever wrote them\n\n"+

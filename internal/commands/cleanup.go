@@ -274,7 +274,6 @@ func (b *board) get() metrics.Set {
 	return b.now
 }
 
-// serveMetrics answers /metrics, if an address was named.
 func (c *cleanupCommand) serveMetrics(ctx context.Context) (*board, error) {
 	shown := &board{}
 	if c.o.listen == "" {

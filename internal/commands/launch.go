@@ -94,7 +94,6 @@ func (o *launchOptions) readRequest(ctx context.Context, d *Deps, p *output.Prin
 	return req, nil
 }
 
-// newRunTask is the verb that a background runner is.
 func newRunTask(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: ops.RunnerVerb, Hidden: true, Short: "Run a task that `sbx run --detach` has launched", Args: noArgs,

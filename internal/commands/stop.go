@@ -71,7 +71,6 @@ func stopTasks(ctx context.Context, d *Deps, p *output.Printer, args []string) e
 	return list.Close()
 }
 
-// eachOnce leaves out what was there before.
 func eachOnce(words []string) []string {
 	var out []string
 	for _, w := range words {

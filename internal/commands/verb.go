@@ -259,7 +259,6 @@ func (o *observer) Confirm(ctx context.Context, q ops.Question) (bool, error) {
 	return err == nil && answer == q.Word, err
 }
 
-// isAttended says that a person can be asked.
 func (d *Deps) isAttended() bool { return d.Process.Stdin.TTY && d.Process.Stderr.TTY }
 
 // askTerminal puts a question to the terminal and waits for a line or the end of ctx. An

@@ -73,7 +73,6 @@ func (d *decoder) readPairs(node *yaml.Node, what string) []pair {
 // reader takes the value of one key.
 type reader func(p pair)
 
-// readTable reads a mapping whose keys are all known.
 func (d *decoder) readTable(node *yaml.Node, what string, readers map[string]reader) {
 	for _, p := range d.readPairs(node, what) {
 		read, ok := readers[p.key.Value]

@@ -183,7 +183,6 @@ func withoutQuery(text string) string {
 	return text
 }
 
-// keepAddress keeps the secrets that an address can hold.
 func (l *loader) keepAddress(text string) {
 	l.keepSecret(providers.Option{}, text)
 	if _, query, ok := strings.Cut(text, "?"); ok {

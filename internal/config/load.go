@@ -90,7 +90,6 @@ func loadWithProject(ctx context.Context, in Input, project string) (*loader, er
 	return l, joinMistakes(l.errs)
 }
 
-// locateFiles finds the files and the state directory.
 func (l *loader) locateFiles(ctx context.Context) error {
 	explicit, err := l.in.explicitFile()
 	if err != nil {

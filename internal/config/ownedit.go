@@ -123,7 +123,6 @@ func entryAt(mapping *yaml.Node, name string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// insertLine puts lines behind the first n.
 func (e *editor) insertLine(n int, lines ...string) {
 	e.lines = slices.Insert(e.lines, min(n, len(e.lines)), lines...)
 }
@@ -146,7 +145,6 @@ func (e *editor) splitLine(node *yaml.Node) (before, after string) {
 	return string(line[:at]), string(line[at:])
 }
 
-// replaceValue puts a value in place of another one.
 func (e *editor) replaceValue(key, old *yaml.Node, value string) {
 	before, after := e.splitLine(old)
 	last := lastLine(old)

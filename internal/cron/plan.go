@@ -180,7 +180,6 @@ func (p Plan) entryOf(j job) Entry {
 	return e
 }
 
-// profilesOf are those that a line is about.
 func (p Plan) profilesOf(j job) []string {
 	switch {
 	case j.name == emergencyJob().name:

@@ -49,7 +49,6 @@ func (d *drillRun) recordEnding(s *stagedCase, e sandbox.Ending) {
 	}
 }
 
-// checkSurvivor checks that the healthy sandbox is unchanged.
 func (d *drillRun) checkSurvivor(ctx context.Context, s *stagedCase) {
 	now, err := d.Fleet.Get(ctx, s.ref)
 	if err != nil || now.State != sandbox.StateRunning {

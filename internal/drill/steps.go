@@ -288,7 +288,6 @@ func (d *drillRun) judgeCases(ctx context.Context) error {
 	return nil
 }
 
-// verdictOf judges one case by its observations so far.
 func (d *drillRun) verdictOf(s *stagedCase) triage.Verdict {
 	return triage.Judge(s.last, s.signals, d.thresholds, d.Now())
 }

@@ -95,7 +95,6 @@ func (e *termination) prepareTarget(ctx context.Context) (sandbox.Ending, bool) 
 	return sandbox.Ending{}, false
 }
 
-// recheckTarget reads the sandbox just before the request.
 func (e *termination) recheckTarget(ctx context.Context) (sandbox.Ending, bool) {
 	if e.o.VerifyOnly || e.o.Recheck.Skip != "" {
 		return sandbox.Ending{}, false

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"sync"
+	"time"
 
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -75,7 +76,6 @@ func (m *member) streamTo(ctx context.Context, q providers.Query, found chan<- l
 	}
 }
 
-// streamRows is listRows under the timeout of the provider.
 func (m *member) streamRows(ctx context.Context, op string, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
 	return streamWithTimeout(ctx, m, op, func(ctx context.Context) iter.Seq2[sandbox.Sandbox, error] { return m.listRows(ctx, q) })
 }
@@ -104,4 +104,112 @@ func (f *Fleet) Collect(ctx context.Context, q providers.Query) Listing {
 		l.Items = append(l.Items, item)
 	}
 	return l
+}
+
+// getByID is the one place where a sandbox is read by its id. A response about another
+// sandbox is fault.KindUnavailable. The returned id is spelled as requested, so that no
+// later request uses an id that was not selected.
+func (m *member) getByID(ctx context.Context, id string) (sandbox.Sandbox, error) {
+	got, err := m.readSandbox(ctx, id)
+	switch {
+	case err != nil:
+		return got, err
+	case !m.sameID(id, got.ID):
+		return sandbox.Sandbox{}, providers.WrongSandbox(m.Provider.Name(), "get "+id, id, got.ID)
+	}
+	got.ID = id
+	return got, nil
+}
+
+// addLocalFacts adds what the sandbox's own record does not say: the skew of the clock of
+// its times, and until when sbx keeps it. Every sandbox that a provider lists or reads
+// passes here.
+func (m *member) addLocalFacts(s sandbox.Sandbox) sandbox.Sandbox {
+	if !s.State.Ended() { // a stopped or paused sandbox is kept as well
+		s.KeptUntil = m.keptUntil(s)
+	}
+	if clock, ok := providers.As[providers.Clock](m.Provider); ok {
+		s.ClockSkew, _ = clock.Skew()
+	}
+	return s
+}
+
+// readSandbox is the one place where a provider's Get is called. Here and in listRows, the
+// facts of labels and clock are added for all providers alike.
+func (m *member) readSandbox(ctx context.Context, word string) (sandbox.Sandbox, error) {
+	got, err := m.Provider.Get(ctx, word)
+	return m.addLocalFacts(m.Metadata.Read(got)), err
+}
+
+// listRows is the one place where a provider's List is called. It keeps the counts of a
+// listing that was read to its end.
+func (m *member) listRows(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
+	return func(yield func(sandbox.Sandbox, error) bool) {
+		count, complete, now := newListingCount(nil, time.Time{}), coversAll(q), m.now()
+		for s, err := range m.Provider.List(ctx, q) {
+			s = m.addLocalFacts(m.Metadata.Read(s))
+			if err != nil {
+				complete = false
+			} else {
+				count.add(s, now)
+			}
+			if !yield(s, err) {
+				return
+			}
+		}
+		if complete {
+			m.listing.keepCount(count)
+		}
+	}
+}
+
+func (m *member) resolveInSlot(ctx context.Context, word string) (sandbox.Sandbox, error) {
+	return callInSlot(ctx, m, "get "+word, func(ctx context.Context) (sandbox.Sandbox, error) { return m.getByWord(ctx, word) })
+}
+
+// getByWord reads what a reference written by a person refers to: an id or, where the
+// provider's Get accepts them, a name.
+func (m *member) getByWord(ctx context.Context, word string) (sandbox.Sandbox, error) {
+	got, err := m.readSandbox(ctx, word)
+	if err != nil || m.sameID(word, got.ID) {
+		return got, err
+	}
+	if n, ok := providers.As[providers.NameReader](m.Provider); ok && n.TakesName(word) {
+		return got, nil
+	}
+	return sandbox.Sandbox{}, providers.WrongSandbox(m.Provider.Name(), "get "+word, word, got.ID)
+}
+
+// endsFailed reports whether a failed sandbox of this provider is ended by a delete.
+func (m *member) endsFailed() bool {
+	e, ok := providers.As[providers.FailedEnder](m.Provider)
+	return ok && e.EndsFailed()
+}
+
+// EndsFailed reports whether failed sandboxes of a profile exist until they are deleted, and
+// keep nothing that a delete would destroy.
+func (f *Fleet) EndsFailed(profile string) bool {
+	m, err := f.findMember(profile)
+	return err == nil && m.endsFailed()
+}
+
+// ReadsProveEnds reports whether the reads of a profile show the state of the machine
+// itself: there is no providers.Verifier, and no further proof is needed.
+func (f *Fleet) ReadsProveEnds(profile string) bool {
+	m, err := f.findMember(profile)
+	if err != nil {
+		return false
+	}
+	if _, closed := m.Provider.(*providers.Unopened); closed {
+		return false
+	}
+	_, needsProof := providers.As[providers.Verifier](m.Provider)
+	return !needsProof
+}
+
+func (m *member) sameID(asked, answered string) bool {
+	if s, ok := providers.As[providers.IDSpeller](m.Provider); ok {
+		return s.SameID(asked, answered)
+	}
+	return asked == answered
 }

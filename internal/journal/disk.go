@@ -57,7 +57,6 @@ func (d Dir) Create(name string) (File, error) { //nolint:ireturn // as Disk wan
 	return f, d.syncFolder()
 }
 
-// syncFolder makes the names in the folder durable.
 func (d Dir) syncFolder() error {
 	folder, err := os.Open(string(d))
 	if err != nil {

@@ -101,7 +101,6 @@ func unreadableError(run string, err error) error {
 	return fault.New(fault.KindUnknown, "the journal of %s cannot be read: %w", run, err).WithHint(hintFolder)
 }
 
-// scanLines reads as far as the chain holds.
 func (l *Log) scanLines(lines *bufio.Reader, take func(Entry)) error {
 	for {
 		line, err := readLine(lines)

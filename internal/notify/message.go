@@ -110,12 +110,10 @@ const (
 	more     = "..."
 )
 
-// oneLine makes a foreign text fit for one line.
 func oneLine(text string) string {
 	return cutText(printableText(strings.Join(strings.Fields(text), " ")), mostLine)
 }
 
-// printableLines keeps line ends and makes each line printable.
 func printableLines(text string) string {
 	list := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	for i, line := range list {

@@ -82,7 +82,6 @@ func Cleanup(ctx context.Context, env *Env, req CleanupRequest, watch Observer) 
 	return result, nil
 }
 
-// runRequested takes the way that the request asks for.
 func (r *cleanupRun) runRequested(ctx context.Context) (*CleanupResult, error) {
 	switch {
 	case r.req.Emergency, r.req.ProviderSide:

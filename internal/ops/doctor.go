@@ -143,7 +143,6 @@ func (e *Env) checkFiles(ctx context.Context) []Check {
 	return rows
 }
 
-// checkState says whether the state directory can be used.
 func checkState(c *config.Config) Check {
 	const check = "state directory"
 	dir, err := c.State()
@@ -284,7 +283,6 @@ func (e *Env) partlySwitchedOn(c *config.Config) []Check {
 	return rows
 }
 
-// brokenConfig is a row for every mistake.
 func brokenConfig(err error) []Check {
 	var rows []Check
 	for _, mistake := range Mistakes(err) {

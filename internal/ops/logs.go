@@ -169,7 +169,6 @@ func (r *logReader) reportGap(line sandbox.LogLine) {
 	r.watch.Item(LogGap{line})
 }
 
-// addKnown adds figures of which each may be unknown.
 func addKnown(a, b *int64) *int64 {
 	if a == nil || b == nil {
 		return nil

@@ -129,7 +129,6 @@ func chosenOf(word string, all iter.Seq[namedRef], means func(sandbox.Ref, strin
 	return only, len(meant) == 1
 }
 
-// recordedIn are the sandboxes that a run was about.
 func recordedIn(h cleanup.History) iter.Seq[namedRef] {
 	return func(yield func(namedRef) bool) {
 		for ref, i := range h.Intents {

@@ -102,7 +102,6 @@ func (p *Printer) withEnvelope(schema string, body Fields, end ending) Fields {
 	return append(document, Field{"errors", p.errorObjects(end.errs)}, Field{"interrupted", wasInterrupted(end.errs)})
 }
 
-// renderDocument turns an envelope into bytes.
 func (p *Printer) renderDocument(document Fields) ([]byte, error) {
 	switch p.Format.Name() {
 	case JSON:

@@ -236,7 +236,6 @@ func (s *stream) closeDocument(e ending) error {
 	return s.printer.writeStdout(append(b, "\n}\n"...), nil)
 }
 
-// closingFields is what follows the items of a list.
 func (p *Printer) closingFields(e ending) Fields {
 	fields := Fields{{"complete", !e.incomplete}, {"truncated", e.truncated}}
 	fields = append(fields, e.extra...)

@@ -218,7 +218,6 @@ func truncateCells(text string, limit int) string {
 	return b.String() + ellipsis
 }
 
-// growWidths widens widths to hold the cells of row.
 func growWidths(widths []int, row []string) {
 	for i, cell := range row {
 		widths[i] = max(widths[i], cellWidth(cell))

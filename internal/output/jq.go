@@ -70,7 +70,6 @@ func appendResult(out []byte, v any) []byte {
 	return appendJSON(out, fromQuery(v), compact)
 }
 
-// forQuery gives gojq the types that it accepts.
 func forQuery(document Fields) any {
 	return plainValue(document, func(s string) string { return strings.ToValidUTF8(s, "\ufffd") })
 }

@@ -156,7 +156,6 @@ func appendEscape(dst []byte, r rune) []byte {
 	return fmt.Appendf(dst, `\u%04x`, r)
 }
 
-// appendYAML writes a shaped value as one YAML document.
 func appendYAML(dst []byte, v any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := yaml.NewEncoder(&b)

@@ -219,7 +219,6 @@ func spoiledByPart(kind fault.Kind) bool {
 	}
 }
 
-// wasInterrupted says that a signal ended the work.
 func wasInterrupted(errs []error) bool {
 	kind := mostUrgent(errs)
 	return kind == fault.KindCanceled || kind == fault.KindTerminated

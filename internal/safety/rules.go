@@ -118,7 +118,6 @@ func typedVerbs() []Verb { return []Verb{VerbTerminate, VerbTerminateDelete} }
 
 func namedVerbs() []Verb { return append(typedVerbs(), VerbTerminatePiped) }
 
-// sandboxExceptions are those of the rules about one sandbox.
 func sandboxExceptions() []exception {
 	return []exception{
 		{RuleProtected, onVerbs(VerbTask), No, "the task has made it and is not over before it is gone; `--keep-alive` is how a task keeps its sandbox"},

@@ -105,7 +105,6 @@ func (s Selector) Check() error {
 	return errors.Join(errs...)
 }
 
-// checkLabelKey refuses an invalid key of a label filter.
 func checkLabelKey(key, text string) error {
 	if key == "" || strings.TrimSpace(key) != key {
 		return fault.Usage("--label: %q has no usable key", text).WithHint("write key=value, or key for any value")

@@ -61,7 +61,6 @@ func (q TaskQuery) matches(t Task) bool {
 	return strings.HasPrefix(t.ID, q.Prefix) && !t.CreatedAt.Before(q.Since) && (!q.Live || !t.Ended)
 }
 
-// compareCreation orders the newest first.
 func compareCreation(a, b Task) int {
 	return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
 }

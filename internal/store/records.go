@@ -111,7 +111,6 @@ func scanRun(row rowScanner) (Run, error) {
 	return r, errors.Join(json.Unmarshal([]byte(counts), &r.Counts), json.Unmarshal([]byte(profiles), &r.Profiles))
 }
 
-// compareStart orders the newest first.
 func compareStart(a, b Run) int {
 	return cmp.Or(b.StartedAt.Compare(a.StartedAt), cmp.Compare(b.ID, a.ID))
 }

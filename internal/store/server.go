@@ -90,7 +90,6 @@ func (s *postgresEngine) lockMigration(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// retryLocked leaves waiting to the server.
 func (s *postgresEngine) retryLocked(_ context.Context, do func() error) error { return do() }
 
 // lockBudget takes an advisory lock, so that the update that follows sees the sum with

@@ -285,7 +285,6 @@ func (r *Runner) releasePermit(ctx context.Context, class sandbox.Class) {
 	}
 }
 
-// reportRunning reports to the breaker that a program runs.
 func (r *Runner) reportRunning(ctx context.Context) {
 	if r.permit.Started != nil {
 		r.permit.Started(ctx)

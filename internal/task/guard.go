@@ -130,7 +130,6 @@ func decidedElsewhere(ctx context.Context, err error) bool {
 	return errors.Is(err, ErrNotOwner) || errors.Is(err, ErrStopped) || errors.Is(err, ErrFinal) || unwritten || ctx.Err() != nil
 }
 
-// deadlineLimit is the limit that covers all attempts together.
 func (t *Task) deadlineLimit() []timeLimit {
 	if t.DeadlineAt.IsZero() {
 		return nil

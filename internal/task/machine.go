@@ -45,7 +45,6 @@ func (t *Task) checkFence(fence int64) error {
 	return nil
 }
 
-// checkWorking is checkFence for changes of an undecided task.
 func (t *Task) checkWorking(fence int64) error {
 	if err := t.checkFence(fence); err != nil {
 		return err

@@ -98,7 +98,6 @@ func (s Spec) TTL() time.Duration {
 	return max(longest+DeadManGrace+s.KeepAlive, s.MinTTL)
 }
 
-// sandboxSpec is the provider's request for an attempt.
 func (t *Task) sandboxSpec(a Attempt, env []string) sandbox.Spec {
 	s := t.Spec
 	labels := map[string]string{}
@@ -118,7 +117,6 @@ func (t *Task) sandboxSpec(a Attempt, env []string) sandbox.Spec {
 	return box
 }
 
-// randomName makes a unique id.
 func randomName(prefix string, length int) string {
 	return prefix + strings.ToLower(rand.Text())[:length]
 }

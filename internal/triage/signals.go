@@ -99,7 +99,6 @@ func latestSign(s sandbox.Sandbox, sig Signals, now time.Time) lastSign {
 	return lastSign{ago: now.Sub(last), source: source, known: true, proof: proof, reports: s.ActivityBasis == sandbox.BasisReports && !complete}
 }
 
-// cpuBusy reports whether the processor is at its limit.
 func (sig Signals) cpuBusy(t Thresholds) bool {
 	return sig.Trend != nil && sig.Trend.atLimit(t)
 }

@@ -78,7 +78,6 @@ func sortedByTime(samples []sandbox.Usage) []sandbox.Usage {
 	return samples
 }
 
-// usagePattern classifies the figures by themselves.
 func (tr Trend) usagePattern(t Thresholds) UsagePattern {
 	ops := tr.OperationsRate
 	switch {

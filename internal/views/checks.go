@@ -14,7 +14,6 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// checkSubject is whom a check is about, for people.
 func checkSubject(r ops.Check) string {
 	if r.Provider == "" {
 		return "this tool"

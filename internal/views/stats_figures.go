@@ -72,7 +72,6 @@ func FigureColumns() []output.Column[StatsRow] {
 	}
 }
 
-// thresholdFields are the limits as data, for scripts.
 func thresholdFields(t triage.Thresholds) output.Fields {
 	return output.Fields{
 		{Key: "active_max", Value: t.ActiveMax},

@@ -262,7 +262,6 @@ func classWords(c sandbox.Class) string {
 	return words
 }
 
-// outOfMemory says that more memory would have helped.
 func (r TaskRow) outOfMemory() bool {
 	e := r.lastExit()
 	return e.Class == sandbox.ClassOOM || slices.Contains([]sandbox.Cause{sandbox.CauseOOM, sandbox.CauseOOMChild, sandbox.CauseMemoryWatchdog}, e.Cause)

@@ -120,7 +120,6 @@ func (r *execution) kill(ctx context.Context) {
 	both.Wait()
 }
 
-// sendStdin sends stdin in order, then closes it.
 func (r *execution) sendStdin(ctx context.Context) {
 	buffer := make([]byte, 32<<10)
 	for {

@@ -206,7 +206,6 @@ func mebibytes(n *int64) *int64 {
 // envdPort is the port of envd in every sandbox.
 const envdPort = 49983
 
-// toHost addresses a request to envd of one sandbox.
 func (c *Client) toHost(r httpx.Request, id, token string) httpx.Request {
 	if c.sandboxURL == "" {
 		domain := c.domain

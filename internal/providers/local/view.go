@@ -104,7 +104,6 @@ func ifPositive[T int64 | float64](v T) *T {
 	return nil
 }
 
-// rawExit spells an exit as the kernel reports it.
 func rawExit(e *record.Exit) string {
 	switch {
 	case e == nil || (e.Code == nil && e.Signal == 0):

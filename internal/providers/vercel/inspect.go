@@ -143,12 +143,10 @@ func (v view) conditionAfterEnd() providers.Condition {
 	return providers.ConditionRecreate
 }
 
-// wasResumed says that the sandbox has a newer session.
 func (v view) wasResumed() bool {
 	return v.box != nil && v.box.CurrentSessionID != "" && v.box.CurrentSessionID != v.session.ID
 }
 
-// probeCommand runs a command that does nothing.
 func (c *Client) probeCommand(ctx context.Context, v view, h *providers.Health) error {
 	short, cancel := context.WithTimeoutCause(ctx, probeTimeout, fault.New(fault.KindUnavailable, "nothing inside answers within %s", probeTimeout))
 	defer cancel()

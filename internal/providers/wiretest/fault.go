@@ -162,7 +162,6 @@ func (s *Server) serveFault(f *Fault, route Route, w http.ResponseWriter, req *h
 	s.sendBroken(f.Trouble, answer, w, req)
 }
 
-// needsRoute says that the route's own answer is needed.
 func (f *Fault) needsRoute() bool {
 	return f.Status == 0 && f.Body == "" && f.Trouble != TroubleHang && f.Trouble != TroubleReset
 }

@@ -125,7 +125,6 @@ type lossyEdge struct {
 	streams int
 }
 
-// loseStreams forwards streams as the edge does.
 func (f *Fake) loseStreams(serve func(http.ResponseWriter, *http.Request, *box)) func(http.ResponseWriter, *http.Request, *box) {
 	return func(w http.ResponseWriter, r *http.Request, b *box) {
 		f.edge.mu.Lock()

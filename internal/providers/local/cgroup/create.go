@@ -235,7 +235,6 @@ func (l Limits) checkLimits() error {
 	return nil
 }
 
-// cpuQuota is the CPU limit in microseconds per period.
 func (l Limits) cpuQuota() int64 {
 	return max(minQuota, int64(math.Round(l.CPU*cpuPeriod)))
 }

@@ -102,7 +102,6 @@ func (g *Group) readFigure(d Dir, file, key string) *int64 {
 	return &n
 }
 
-// splitName splits a directory's name into owner and id.
 func splitName(name string) (owner, id string) {
 	owner, id, ok := strings.Cut(name, ".")
 	if !ok {

@@ -99,7 +99,6 @@ func (h *Handle) Close() error {
 	return nil
 }
 
-// retryInterrupted repeats a system call that a signal interrupted.
 func retryInterrupted(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, syscall.EINTR) {

@@ -327,7 +327,6 @@ func sinceBoot() (time.Duration, bool) {
 	return time.Duration(now.Nano()), true
 }
 
-// pidNamespace is the inode of this process's PID namespace.
 func pidNamespace() (uint64, error) {
 	const file = "/proc/self/ns/pid"
 	var st unix.Stat_t

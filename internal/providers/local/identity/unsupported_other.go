@@ -10,7 +10,6 @@ import (
 	"syscall"
 )
 
-// unsupportedError is the error of every function here.
 func unsupportedError() error {
 	return fmt.Errorf("processes cannot be told apart on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }

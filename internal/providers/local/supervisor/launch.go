@@ -99,7 +99,6 @@ func (s *supervisor) sendStubOrder(level isolation, pipes *stubPipes) (wire.Star
 	return *first.Started, nil
 }
 
-// forwardReports passes reports on until the stub has ended.
 func (p *stubProcess) forwardReports(reports *wire.Reader, pipe io.Closer) {
 	defer close(p.reports)
 	defer pipe.Close()

@@ -86,7 +86,6 @@ func sendAnswer(ready *os.File, r wire.Ready) int {
 	return 0
 }
 
-// startSandbox sets up the sandbox and starts its program.
 func (s *supervisor) startSandbox() error {
 	if err := s.signLock(); err != nil {
 		return err

@@ -1,0 +1,113 @@
+package omoios
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"sbx/internal/httpx"
+)
+
+// wireEvents is a page of events, newest first. Rows are decoded one by one, so that an invalid
+// one does not affect the others.
+type wireEvents struct {
+	Events httpx.List[json.RawMessage] `json:"events"`
+	Total  *int64                      `json:"total_count"`
+}
+
+type wireEvent struct {
+	ID        string          `json:"id"`
+	Type      string          `json:"event_type"`
+	Data      json.RawMessage `json:"event_data"`
+	Source    string          `json:"source"`
+	CreatedAt moment          `json:"created_at"`
+}
+
+// wireTrajectory is a sandbox's history without heartbeats and other noise.
+type wireTrajectory struct {
+	Events     httpx.List[json.RawMessage] `json:"events"`
+	rows       []json.RawMessage           // of Events
+	Heartbeats struct {
+		Count int64     `json:"count"`
+		Last  heartbeat `json:"last_heartbeat"`
+	} `json:"heartbeat_summary"`
+	Total int64  `json:"total_events"`
+	Next  string `json:"next_cursor"`
+	More  bool   `json:"has_more"`
+}
+
+// wireStatus lists the sandboxes that sent a heartbeat within two minutes.
+type wireStatus struct {
+	Sandboxes httpx.List[wireAlive] `json:"sandboxes"`
+}
+
+type wireAlive struct {
+	ID       string `json:"sandbox_id"`
+	Activity *struct {
+		LastBeatAt moment `json:"last_heartbeat_at"`
+		Status     string `json:"heartbeat_status"`
+		Alive      bool   `json:"is_alive"`
+	} `json:"activity"`
+}
+
+type wireTask struct {
+	ID          string `json:"id"`
+	Status      string `json:"status"`
+	SandboxID   string `json:"sandbox_id"`
+	CreatedAt   moment `json:"created_at"`
+	UpdatedAt   moment `json:"updated_at"`
+	CompletedAt moment `json:"completed_at"`
+}
+
+// moment is a time in Python's format: RFC 3339, or without a zone, which means UTC. Null and a
+// missing value are the zero time.
+type moment struct{ time.Time }
+
+var errMoment = errors.New("not a time")
+
+// UnmarshalJSON decodes a moment.
+func (m *moment) UnmarshalJSON(text []byte) error {
+	var word string
+	if err := json.Unmarshal(text, &word); err != nil {
+		return errMoment
+	}
+	at, err := parseMoment(word)
+	m.Time = at
+	return err
+}
+
+func parseMoment(word string) (time.Time, error) {
+	if word == "" {
+		return time.Time{}, nil
+	}
+	word = strings.Replace(word, " ", "T", 1)
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
+		if at, err := time.Parse(layout, word); err == nil && at.Year() >= 1 && at.Year() <= 9999 {
+			return at.UTC(), nil
+		}
+	}
+	return time.Time{}, errMoment
+}
+
+// heartbeat is a heartbeat: its time alone, or the whole event.
+type heartbeat struct{ moment }
+
+// UnmarshalJSON decodes a heartbeat.
+func (b *heartbeat) UnmarshalJSON(text []byte) error {
+	var row struct {
+		CreatedAt moment `json:"created_at"`
+		Timestamp moment `json:"timestamp"`
+	}
+	if len(text) == 0 || text[0] != '{' {
+		return b.moment.UnmarshalJSON(text)
+	}
+	if err := json.Unmarshal(text, &row); err != nil {
+		return err
+	}
+	b.moment = row.CreatedAt
+	if b.IsZero() {
+		b.moment = row.Timestamp
+	}
+	return nil
+}
