@@ -4,6 +4,7 @@ package hostfile
 
 import (
 	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -19,4 +20,22 @@ func TestAFullDiskIsAnError(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = full.Close() })
 	require.ErrorIs(t, writeAndSync(full, []byte("a"), 0o600), syscall.ENOSPC)
+}
+
+func TestModeIsSetOnlyWhereItDiffers(t *testing.T) {
+	t.Parallel()
+	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	require.NoError(t, err)
+	require.NoError(t, file.Chmod(0o600))
+	closed, err := os.Open(file.Name())
+	require.NoError(t, err)
+	require.NoError(t, file.Close())
+	require.Error(t, setMode(file, 0o600), "a closed file has no mode")
+	require.NoError(t, setMode(closed, 0o600))
+	require.NoError(t, setMode(closed, 0o640))
+	info, err := closed.Stat()
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o640), info.Mode().Perm())
+	require.NoError(t, closed.Close())
+	syncFolder(filepath.Join(t.TempDir(), "gone"))
 }

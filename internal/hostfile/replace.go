@@ -22,7 +22,8 @@ func Replace(path string, content []byte, perm fs.FileMode) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(temp.Name()))
 	}
-	return syncFolder(filepath.Dir(path))
+	syncFolder(filepath.Dir(path))
+	return nil
 }
 
 // Create writes a file that does not exist yet and makes it durable. Errors: fs.ErrExist,
@@ -35,29 +36,34 @@ func Create(path string, content []byte, perm fs.FileMode) error {
 	if err := errors.Join(writeAndSync(file, content, perm), file.Close()); err != nil {
 		return errors.Join(err, os.Remove(path))
 	}
-	return syncFolder(filepath.Dir(path))
+	syncFolder(filepath.Dir(path))
+	return nil
 }
 
 func writeAndSync(file *os.File, content []byte, perm fs.FileMode) error {
 	if _, err := file.Write(content); err != nil {
 		return err
 	}
-	if err := file.Chmod(perm); err != nil {
+	if err := setMode(file, perm); err != nil {
 		return err
 	}
 	return file.Sync()
 }
 
-// syncFolder makes a new name durable, where the system can open and sync a folder
-// (Windows and some network file systems cannot).
-func syncFolder(folder string) error {
-	f, err := os.Open(folder)
-	if err != nil {
-		return nil // a folder that may be written but not read is no failure of the write
-	}
-	defer f.Close()
-	if err := f.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, os.ErrInvalid) && !errors.Is(err, fs.ErrPermission) {
+// setMode asks for a change only where one is needed: some mounts refuse every chmod.
+func setMode(file *os.File, perm fs.FileMode) error {
+	info, err := file.Stat()
+	if err != nil || info.Mode().Perm() == perm {
 		return err
 	}
-	return nil
+	return file.Chmod(perm)
+}
+
+// syncFolder makes a new name durable, where the system can. The file has its content by then,
+// so a failure, such as EINVAL of some network file systems, does not say that it was not written.
+func syncFolder(folder string) {
+	if f, err := os.Open(folder); err == nil {
+		_ = f.Sync()
+		_ = f.Close()
+	}
 }
