@@ -279,7 +279,7 @@ func (p *client) end(id string, o providers.TerminateOptions, harm string) strin
 	b.delete = b.delete || o.Delete
 	if b.asked.IsZero() {
 		b.asked = now
-		p.s.Logf("%s/%s hears that it shall end", p.c.name, id)
+		p.s.Logf("%s/%s receives the request to end", p.c.name, id)
 	}
 	return found
 }

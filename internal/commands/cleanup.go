@@ -256,7 +256,7 @@ func (c *cleanupCommand) repeatCleanups(ctx context.Context) error {
 	}
 }
 
-// board holds the figures of the last run for whoever asks.
+// board holds the figures of the last run for /metrics.
 type board struct {
 	mu  sync.Mutex
 	now metrics.Set

@@ -12,7 +12,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Run is what launching a task goes by: each value from the flag, else the
+// Run is the settings for launching a task: each value from the flag, else the
 // environment, else the files, else the default of CLI.md (section
 // Configuration).
 //
@@ -25,7 +25,7 @@ type Run struct {
 	Attempts       int           // sandboxes that are tried, 3
 	RetryDelay     time.Duration // before the second attempt, 6s; RetryFactor, RetrySpread and RetryCap say what follows
 	KeepAliveTTL   time.Duration // how long a sandbox that is kept after its task may wait, 1h
-	CallbackURL    string        // where a control plane hears of the task; "" = nowhere
+	CallbackURL    string        // where the control plane receives reports on the task; "" = nowhere
 	Switches       Switches
 	Here, Remote   Size // what a sandbox of a profile with sizes of its own and one elsewhere gets, as far as somebody said it
 

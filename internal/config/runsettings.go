@@ -37,7 +37,7 @@ const (
 	mayLower trustRule = iota // a lower limit is a narrower one; without a limit before, any is refused
 	mayRaise                  // a longer wait is the gentler one
 	mayEnable
-	mayNothing // it says what runs, or who hears of it
+	mayNothing // it decides what runs, or who is notified
 )
 
 // runSetting is one key below `run:` as data.

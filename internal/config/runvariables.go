@@ -204,7 +204,7 @@ func (l *loader) runRefused(v runVariable) {
 }
 
 // runSaid settles what several variables say of one limit: the smallest holds,
-// and where they differ somebody has to hear of it.
+// and where they differ the operator is warned.
 func (l *loader) runSaid(s runSetting, list []said) {
 	least := slices.MinFunc(list, func(a, b said) int { return cmp.Compare(a.amount, b.amount) })
 	var same, other []string

@@ -122,7 +122,7 @@ func raisedFlags(flags []triage.Flag) string {
 }
 
 // waitForAge waits until the youngest is past the stuck age and past the time for which a
-// busy processor excuses silence.
+// busy processor is activity despite silence.
 func (d *drillRun) waitForAge(ctx context.Context) error {
 	youngest := time.Time{}
 	for _, s := range d.staged {

@@ -55,9 +55,9 @@ func (e *Env) beginningOf(run string, targets []sandbox.Sandbox, o fleet.EndOpti
 	return b
 }
 
-// endLog is fleet.EndJournal over a journal on this machine. What cannot be written is
-// said once and keeps nothing from ending: whoever named a sandbox, or a task whose time
-// is over, must not depend on a disk.
+// endLog is fleet.EndJournal over a journal on this machine. A failed write is
+// reported once and prevents no ending: the end of a named sandbox, or of a task whose time is
+// over, must not depend on a disk.
 type endLog struct {
 	env   *Env
 	watch Reporter

@@ -83,9 +83,8 @@ func Create(ctx context.Context, env *Env, req CreateRequest, watch Observer) (s
 // findCreatedLimit bounds the look for what a failed create may have made.
 const findCreatedLimit = 5 * time.Second
 
-// findCreated looks once for what a create has made whose answer leaves that open, so
-// that it is not left to whoever reads the error. That it does not show proves nothing for
-// good: a listing may lag behind.
+// findCreated searches once for the sandbox of a create whose answer leaves open whether it
+// made one. Finding none proves nothing: a listing may lag behind.
 func findCreated(ctx context.Context, f *fleet.Fleet, err error) error {
 	open, ok := errors.AsType[*providers.OpenCreateError](err)
 	if !ok || ctx.Err() != nil {

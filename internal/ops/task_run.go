@@ -33,8 +33,8 @@ func (e *Env) RunTask(ctx context.Context, watch Reporter, options task.Options,
 }
 
 // revokeOnAbandon forbids the publication of a task that is left before its end, where the
-// stop was not written yet: whoever resumes it must not publish what the operator has given
-// up.
+// stop was not written yet: a process that resumes it must not publish work that the operator
+// has abandoned.
 func revokeOnAbandon(ctx context.Context, watch Reporter, options task.Options, t task.Task) task.Task {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer stop()

@@ -142,8 +142,9 @@ func judgeRunning(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) s
 
 // judgeLife decides whether a running sandbox shows a sign of life, and by what. False
 // needs positive evidence: silence of a source that would have shown work, the provider's
-// report, or figures that no healthy program has. A processor at its limit excuses silence
-// only for BusySilence, and not when the log repeats one line. An idle processor alone
+// report, or figures that no healthy program has. Despite silence, a
+// processor at its limit counts as work for BusySilence only, and not when the log repeats one
+// line. An idle processor alone
 // proves nothing: agents wait for answers.
 func judgeLife(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) (lives sandbox.Verdict, reasons []Reason, evidence []sandbox.Evidence) {
 	lives, reasons, evidence = judgeLifeSigns(s, sig, t, now)

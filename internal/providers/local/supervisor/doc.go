@@ -1,6 +1,6 @@
 // Package supervisor is the two processes around a local sandbox's program: the supervisor,
 // which enforces limits and time, copies the output and writes the record, and the stub, which
-// is PID 1 of the sandbox and starts the program as PID 2.
+// is PID 1 of the sandbox and starts the program as its first child.
 //
 // Both are this same binary with a hidden first argument. They parse no flags or
 // configuration and keep within 4 MiB of anonymous memory. The supervisor's death ends the
