@@ -57,8 +57,8 @@ cover: ## print the coverage of each function and in total
 	$(GO) tool cover -func=bin/cover.out
 
 .PHONY: docs
-docs: ## regenerate completions/, man/, docs/cli/ and tables of docs/ from the program
-	$(GO) test ./internal/cli ./internal/commands -run '^TestGenerated' -count=1 -update
+docs: ## regenerate completions/, man/, runbooks/*.md, docs/cli/, docs/schemas/ and tables of docs/
+	$(GO) test ./internal/documents ./internal/runbook ./internal/cli ./internal/commands -run '^TestGenerated' -count=1 -update
 
 .PHONY: deps
 deps: ## measure what each dependency adds to the binary and to the start

@@ -29,21 +29,30 @@ func rooms() map[string][]string {
 		"poll":    nil,
 		// which schedules a simulation plays, for tests alone
 		"schedule": nil,
-		"process":  nil,
+		// errors of JSON in plain words
+		"jsontext": nil,
+		// YAML that people write, with the place of every mistake
+		"yamltext": nil,
+		// the JSON documents described, and others' documents held against that, for tests alone
+		"docs": nil, "documents": {"sandbox", "fault", "task"}, "documents/documentstest": nil,
+		"process": nil,
 		// files of this machine
 		"hostfile": {"fault"},
 		// pure rules
-		"selector": words,
+		"cond":     {"sandbox", "fault"},
+		"selector": with(words, "cond", "triage"),
 		"triage":   words,
 		"cron":     {"sandbox"},
-		"httpx":    {"fault", "poll"},
+		"httpx":    {"fault", "jsontext", "poll"},
 		"policy":   words,
 		// what was done
-		"journal": {"fault"},
+		"journal": {"fault", "jsontext"},
 		"lock":    {"fault", "providers/local/plain"},
 		// what survives the process
 		"store":         with(words, "store/address"),
 		"store/address": {"fault"},
+		"history":       {"sandbox", "store"},
+		"alert":         with(words, "cond", "triage", "store"),
 		// the contract and those who keep it
 		"providers":                  with(words, "httpx"),
 		"providers/fake":             with(words, "providers"),
@@ -71,9 +80,9 @@ func rooms() map[string][]string {
 		"providers/vercel/verceltest":     wireFake,
 		"providers/monotask/monotasktest": wireFake,
 		"providers/omoios/omoiostest":     wireFake,
-		"config":                          with(words, "process", "hostfile", "providers", "providers/local/plain", "store/address"),
+		"config":                          with(words, "triage", "jsontext", "yamltext", "process", "hostfile", "providers", "providers/local/plain", "store/address"),
 		"output":                          with(words, "process", "hostfile"),
-		"notify":                          {"fault", "httpx"},
+		"notify":                          {"sandbox", "fault", "httpx"},
 		"metrics":                         with(words, "hostfile"),
 		// many as one
 		"fleet": with(words, "providers", "selector", "triage", "policy"),
@@ -81,7 +90,7 @@ func rooms() map[string][]string {
 		"safety": with(words, "fleet"),
 		// what ends and repairs
 		"cleanup":   with(words, "fleet", "safety", "journal", "selector", "triage", "providers"),
-		"reconcile": with(words, "fleet", "safety", "providers", "store", "triage"),
+		"reconcile": with(words, "jsontext", "fleet", "safety", "providers", "store", "triage"),
 		// what makes a task's work public
 		"publish": words,
 		// what launches
@@ -91,19 +100,25 @@ func rooms() map[string][]string {
 		"stagedfleet":         {"sandbox", "providers/wiretest", "providers/e2b/e2btest", "providers/monotask/monotasktest"},
 		"cmd/staged-incident": {"stagedfleet"},
 		// operations: what the skins do, once
-		"ops": with(words, "process", "hostfile", "providers", "selector", "triage", "config", "notify", "cron", "journal", "lock", "metrics", "store", "fleet", "safety", "cleanup", "reconcile", "task", "publish"),
+		"ops": with(words, "jsontext", "process", "hostfile", "providers", "selector", "triage", "config", "notify", "cron", "journal", "lock", "metrics", "store", "history", "alert", "fleet", "safety", "cleanup", "reconcile", "task", "publish"),
 
 		// the environment of operations for tests, composed of fakes and temporary directories
-		"ops/opstest": with(words, "process", "providers", "config", "fleet", "journal", "lock", "notify", "ops", "publish", "store", "task"),
+		"ops/opstest": with(words, "process", "httpx", "providers", "config", "fleet", "journal", "lock", "notify", "ops", "publish", "store", "task"),
+		// runbooks as data
+		"runbook": with(words, "hostfile", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops"),
+		// the runbooks that sbx ships
+		"runbooks": nil,
 		// what results look like, for every skin
-		"views": with(words, "providers", "triage", "config", "output", "cron", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "drill"),
+		"views": with(words, "alert", "providers", "triage", "config", "output", "cron", "history", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "runbook", "drill"),
 
 		// skins
 		"faults":   with(words, "fleet", "httpx", "providers", "providers/wiretest", "providers/e2b", "providers/e2b/e2btest", "providers/daytona", "providers/daytona/daytonatest", "providers/vercel", "providers/vercel/verceltest", "providers/monotask", "providers/monotask/monotasktest"),
 		"drill":    with(words, "fleet", "safety", "triage", "providers"),
-		"commands": with(words, "process", "hostfile", "providers", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "drill", "views"),
-		"cli":      with(words, "process", "hostfile", "httpx", "providers", "providers/local", "providers/local/plain", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios", "config", "output", "notify", "cron", "journal", "lock", "store", "fleet", "policy", "cleanup", "triage", "task", "task/publisher", "publish", "ops", "drill", "views", "commands"),
-		"arch":     nil,
+		"commands": with(words, "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "runbook", "drill", "views"),
+		"cli": with(words, "alert", "process", "hostfile", "httpx", "config", "output", "notify", "cron", "journal", "lock", "store",
+			"providers", "providers/local", "providers/local/plain", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios",
+			"history", "fleet", "policy", "cleanup", "triage", "task", "task/publisher", "publish", "ops", "drill", "views", "commands"),
+		"arch": nil,
 	}
 }
 
@@ -114,16 +129,17 @@ func owners() map[string][]string {
 		"github.com/spf13/cobra":            {"commands", "cli"},
 		"github.com/spf13/pflag":            {"commands", "cli"},
 		"github.com/spf13/viper":            {"config"},
-		"go.yaml.in/yaml/v3":                {"config", "output"},
+		"go.yaml.in/yaml/v3":                {"config", "output", "runbook", "yamltext"},
 		"github.com/olekukonko/tablewriter": {"output"},
 		"charm.land/lipgloss":               {"output"},
 		"github.com/itchyny/gojq":           {"output"},
+		"github.com/expr-lang/expr":         {"cond"},
 		"golang.org/x/term":                 {"cli", "commands"},
 		"golang.org/x/sys":                  {"providers/local", "providers/local/cgroup", "providers/local/identity", "providers/local/plain", "providers/local/record", "providers/local/runlog", "providers/local/supervisor", "providers/local/wire", "store"},
 		"github.com/fsnotify/fsnotify":      {"providers/local", "providers/local/runlog"},
 		"github.com/creack/pty":             {"providers/local"},
 		"github.com/stretchr/testify":       {"providers/providertest", "providers/wiretest", "providers/wiretest/apispec"},
-		"al.essio.dev/pkg/shellescape":      {"cron", "providers/daytona", "providers/vercel", "providers/guest"},
+		"al.essio.dev/pkg/shellescape":      {"commands", "cron", "ops", "providers/daytona", "providers/vercel", "providers/guest"},
 		"github.com/cenkalti/backoff/v5":    {"httpx", "poll"},
 		"golang.org/x/time":                 {"httpx"},
 		"golang.org/x/net":                  {"httpx"},
@@ -132,7 +148,7 @@ func owners() map[string][]string {
 		"modernc.org/sqlite":                {"store"},
 		"github.com/jackc/pgx/v5":           {"store"},
 		"github.com/getkin/kin-openapi":     {"providers/wiretest/apispec"},
-		"github.com/santhosh-tekuri":        {"providers/wiretest/apispec"},
+		"github.com/santhosh-tekuri":        {"documents/documentstest", "providers/wiretest/apispec"},
 	}
 }
 
@@ -314,7 +330,7 @@ func judge(room string, allowed []string, target string, isTest bool) string {
 }
 
 // testMayImport lists what tests may reach beyond their room's row: the fake
-// provider and the conformance suite, and for the end-to-end tests all of it.
+// provider, the conformance suite, the check of documents, and for the end-to-end tests all of it.
 func testMayImport(room, own string) bool {
 	switch room {
 	case "sandbox", "fault", "process":
@@ -334,7 +350,7 @@ func testMayImport(room, own string) bool {
 	if room == "cleanup" && (own == "reconcile" || own == "store") {
 		return true // the simulation plays all that ends sandboxes against one disk and one fleet
 	}
-	return own == "providers/fake" || own == "providers/providertest" || own == "schedule"
+	return own == "providers/fake" || own == "providers/providertest" || own == "schedule" || own == "documents/documentstest"
 }
 
 func underAny(target string, libs []string) bool {

@@ -24,7 +24,7 @@ func silentRooms() []string {
 func printingImports() []string {
 	return []string{
 		"log", "log/slog", "text/tabwriter", "sbx/internal/output", "sbx/internal/views", "sbx/internal/commands", "sbx/internal/cli",
-		"github.com/spf13", "github.com/olekukonko/tablewriter", "charm.land", "golang.org/x/term",
+		"github.com/spf13", "charm.land", "golang.org/x/term",
 	}
 }
 

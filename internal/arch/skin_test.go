@@ -16,7 +16,7 @@ import (
 // reached, without the words that results use too. Operations use them; a skin shows what
 // an operation gives.
 func operationsOnly() []string {
-	return []string{"Fleet", "Only", "Store", "Journals", "ShareRun", "SharedRuns", "Notifier", "Control", "Background"}
+	return []string{"Fleet", "Only", "Store", "Journals", "Shared", "Notifier", "Control", "Background"}
 }
 
 // TestVerbsReachNothingButOperations: what a verb asks by itself, no other skin can ask.

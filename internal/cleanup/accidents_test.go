@@ -139,7 +139,7 @@ func TestAResumeLooksForLifeAgain(t *testing.T) {
 		h := s.cutOff(t)
 		require.Len(t, h.Open(), 1)
 		s.p.Write("box1", sandbox.LogLine{At: time.Now(), Text: "done thinking"})
-		s.kept(t, h, sandbox.OutcomeChanged, "it shows life")
+		s.kept(t, h, sandbox.OutcomeChanged, "it is active")
 	})
 }
 
@@ -149,7 +149,7 @@ func TestAResumeThatCannotLookAsksNothing(t *testing.T) {
 		s := oneOld(fake.Options{})
 		h := s.cutOff(t)
 		s.p.Break(fake.Fault{Op: fake.OpGet, Times: 1, Err: errors.New("planted")})
-		s.kept(t, h, sandbox.OutcomeNotAttempted, "nobody could look")
+		s.kept(t, h, sandbox.OutcomeNotAttempted, "could not check whether")
 	})
 }
 
@@ -162,7 +162,7 @@ func TestAResumeKeepsWhatIsNotOursAnyMore(t *testing.T) {
 		h := s.cutOff(t)
 		s.p.Change("box1", func(b *sandbox.Sandbox) { b.Labels = nil })
 		s.rule.Unowned = true // as in a resume
-		s.kept(t, h, sandbox.OutcomeChanged, "not ours any more")
+		s.kept(t, h, sandbox.OutcomeChanged, "no longer yours")
 	})
 }
 

@@ -40,6 +40,7 @@ type Run struct {
 
 	index map[sandbox.Ref]Target
 	tails sync.Map // Ref -> fleet.Part[[]sandbox.LogLine], of sandboxes that no survey has observed
+	looks sync.Map // Ref -> fleet.Observation just before the end, for a condition over figures
 }
 
 // Target is one sandbox that a run may end.
@@ -79,7 +80,7 @@ func (s Survey) Within(p Plan) []Target {
 			t.Sandbox, t.Seen = j.Sandbox, &j
 		} else if i := slices.IndexFunc(s.Kept, same); i >= 0 {
 			j := s.Kept[i]
-			t.Settled = settledEnding(item.Ref, sandbox.OutcomeChanged, "the rule does not select it any more: "+j.Reason)
+			t.Settled = settledEnding(item.Ref, sandbox.OutcomeChanged, "the rule no longer selects it: "+j.Reason)
 			if j.KeepReason == KeepEnded {
 				t.Settled = settledEnding(item.Ref, sandbox.OutcomeAlreadyGone, "it had ended before: "+string(j.Sandbox.State))
 			}
@@ -102,7 +103,7 @@ func (s Survey) Within(p Plan) []Target {
 }
 
 // unlisted is why a sandbox stays that a plan names and the listing does not contain.
-const unlisted = "it is there, and the list does not show it: no guard has counted it"
+const unlisted = "it exists, but the listing does not show it, so no guard has counted it"
 
 // Narrow limits the survey to these targets, so that the guards count what a plan can still
 // end.
@@ -136,7 +137,7 @@ func (s Survey) leftOutError(profile string) error {
 // its quota; nil = the profile was surveyed.
 func (s Survey) belowQuotaEnding(ref sandbox.Ref) *sandbox.Ending {
 	if slices.ContainsFunc(s.Shares, func(share Share) bool { return share.Profile == ref.Provider && share.BelowQuota }) {
-		return settledEnding(ref, sandbox.OutcomeChanged, "too little of its provider's quota is in use")
+		return settledEnding(ref, sandbox.OutcomeChanged, "its provider's quota is not full enough")
 	}
 	return nil
 }
@@ -175,7 +176,7 @@ func (r *Run) EndTargets(ctx context.Context) iter.Seq[sandbox.Ending] {
 func (r *Run) endOptions() fleet.EndOptions {
 	return fleet.EndOptions{
 		Delete: r.Rule.Delete, Grace: r.Grace, Wait: r.Wait, By: r.By, Origin: fleet.EndOrigin{Journaled: true},
-		Recheck: fleet.Recheck{Prepare: r.readTail, Judge: r.recheckTarget, AlreadyAsked: func(now sandbox.Sandbox) bool {
+		Recheck: fleet.Recheck{Prepare: r.prepareTarget, Judge: r.recheckTarget, AlreadyAsked: func(now sandbox.Sandbox) bool {
 			return r.index[now.Ref()].Asked && now.State == sandbox.StateTerminating
 		}},
 		Record: fleet.EndRecord{
@@ -203,17 +204,22 @@ func (r *Run) recheckTarget(now sandbox.Sandbox) (sandbox.Outcome, string) {
 		return sandbox.OutcomeChanged, why
 	}
 	if p := r.Environment.profileNamed(now.Provider); t.Item.Owned != "" && t.Item.Owned == p.OwnedRule && !p.ownsSandbox(now.Labels) {
-		return sandbox.OutcomeChanged, "it is not ours any more: it lacks " + p.OwnedRule
+		return sandbox.OutcomeChanged, "it is no longer yours: it lacks " + p.OwnedRule
 	}
 	if t.unlisted {
 		return sandbox.OutcomeChanged, unlisted
 	}
-	j := r.Rule.judgeAgain(r.Environment, now, r.Environment.Now(), t.Seen)
+	before := t.Seen
+	if look, has := r.looks.LoadAndDelete(now.Ref()); has {
+		o, _ := look.(fleet.Observation)
+		before = &Judgement{observation: &o}
+	}
+	j := r.Rule.judgeAgain(r.Environment, now, r.Environment.Now(), before)
 	switch {
 	case j.KeepReason != KeepNone:
 		return sandbox.OutcomeChanged, j.Reason
 	case j.undecided:
-		return sandbox.OutcomeNotAttempted, "not asked: nobody could look whether it is at work"
+		return sandbox.OutcomeNotAttempted, "not requested: sbx could not check whether it is active"
 	}
 	return "", ""
 }
@@ -251,6 +257,15 @@ func (r Rule) judgeAgain(w Environment, now sandbox.Sandbox, at time.Time, befor
 	o := *before.observation
 	o.Sandbox = now.WithActivity(o.Sandbox.LastActivityAt, o.Sandbox.ActivityBasis)
 	return r.judgeSandbox(w, now, at, &o)
+}
+
+// prepareTarget is called just before the last read of a sandbox. Figures change within seconds,
+// so a condition over them is judged by a new look.
+func (r *Run) prepareTarget(ctx context.Context, s sandbox.Sandbox) {
+	r.readTail(ctx, s)
+	if r.Rule.Selector.Where.NeedsLook() && s.State == sandbox.StateRunning {
+		r.looks.Store(s.Ref(), r.Fleet.ObserveLife(ctx, s))
+	}
 }
 
 // readTail reads the last output of a sandbox that was not observed, before it is judged
@@ -302,8 +317,8 @@ func (r *Run) ByProvider(ctx context.Context, profile string, emergency bool) ([
 	}
 	for _, s := range before.Items {
 		if why := r.Environment.Protected(s); why != "" && !s.State.Ended() {
-			return nil, fault.New(fault.KindRefused, "%s is %s, and a provider's own cleanup does not heed that; nothing was done", s.Ref(), why).
-				WithHint("end by rule instead (`sbx cleanup --older-than 10m`), which leaves it")
+			return nil, fault.New(fault.KindRefused, "%s is %s, and a provider's own cleanup ignores that; nothing was done", s.Ref(), why).
+				WithHint("use a rule instead (`sbx cleanup --older-than 10m`), which keeps it")
 		}
 	}
 	var there []sandbox.Sandbox
@@ -336,7 +351,7 @@ func (r *Run) settleProviderRun(ctx context.Context, one *fleet.Fleet, there []s
 	var gone []sandbox.Sandbox
 	for _, s := range there {
 		if state, listed := left[s.Ref()]; listed {
-			endings = append(endings, sandbox.Ending{Ref: s.Ref(), Outcome: sandbox.OutcomeSkipped, Reason: fmt.Sprintf("the provider's cleanup left it %s", state)})
+			endings = append(endings, sandbox.Ending{Ref: s.Ref(), Outcome: sandbox.OutcomeSkipped, Reason: fmt.Sprintf("after the provider's cleanup it is still %s", state)})
 			continue
 		}
 		gone = append(gone, s)

@@ -76,8 +76,13 @@ func ScanRun(d journal.Disk, run string) (History, journal.Log, error) {
 	return h, log, nil
 }
 
+// BrokenError says that the journal of a run cannot be trusted, and why.
+func BrokenError(run, why string) error {
+	return fault.New(fault.KindFound, "the journal of %s was changed or damaged: %s", run, why)
+}
+
 func fromOtherHost(run string, err error) error {
-	return fault.New(fault.KindUnknown, "the journal of %s: %w", run, err).WithHint("was it written by another version of sbx?")
+	return fault.New(fault.KindUnknown, "the journal of %s: %w", run, err).WithHint("it may have been written by another version of sbx")
 }
 
 func newHistory(run string) History {
@@ -87,7 +92,7 @@ func newHistory(run string) History {
 // closeRefused ends a run that its guards refused before it was interrupted.
 func (h *History) closeRefused() {
 	if refused := Refusal(h.Begin.Guards); refused != nil && h.End == nil {
-		h.End = &End{ExitCode: fault.ExitCode(refused), Error: "a guard refused it", Refused: true, Succeeded: []string{}}
+		h.End = &End{ExitCode: fault.ExitCode(refused), Error: "a safety limit refused it", Refused: true, Succeeded: []string{}}
 	}
 }
 
@@ -258,13 +263,13 @@ func (h History) Resume() []Target {
 }
 
 // SignalsOf reads the journals of cleanup runs for the rules of triage: when a run last
-// surveyed a profile, how many runs in a row have failed there, and how many sandboxes ran
+// surveyed a profile, how many runs in a row have failed there or were refused, and how many sandboxes ran
 // at each of them. Runs come newest first, each with its whole journal. A journal that
 // cannot be trusted is left out. Without a recorded run all signals are unknown: cleanup
 // may run on another machine.
 func SignalsOf(newestFirst []History, profile string) triage.FleetSignals {
 	var sig triage.FleetSignals
-	failures, counting := int64(0), true
+	failures, refusals, counting := int64(0), int64(0), true
 	for _, h := range newestFirst {
 		share, asked := h.shareOf(profile)
 		if !asked || h.Broken != "" {
@@ -280,12 +285,14 @@ func SignalsOf(newestFirst []History, profile string) triage.FleetSignals {
 		case h.End == nil: // it runs, or was interrupted: it is not known to have failed
 		case slices.Contains(h.End.Succeeded, profile):
 			counting = false
+		case counting && h.End.Refused: // a guard did its work, and nobody has answered yet
+			refusals++
 		case counting && share.Unowned == 0: // sandboxes without a configured owner are no failure
 			failures++
 		}
 	}
 	if sig.CleanupRead {
-		sig.CleanupFailures = &failures
+		sig.CleanupFailures, sig.CleanupRefusals = &failures, refusals
 	}
 	return sig
 }

@@ -58,7 +58,8 @@ type Judgement struct {
 
 	undecided   bool               // the record alone does not decide
 	owned       string             // the rule by which the profile owns it; "" = none
-	observation *fleet.Observation // of the sandbox itself; nil = it was not observed
+	observation *fleet.Observation // of a selected sandbox itself; nil = it was not observed
+	failed      error              // why a source of the observation failed; nil = none did
 }
 
 // Step is one check of a judgement.
@@ -88,7 +89,7 @@ func (r Rule) judgeSandbox(w Environment, s sandbox.Sandbox, now time.Time, seen
 	s = w.withKnownAge(s)
 	j := Judgement{Sandbox: s, observation: seen}
 	if seen != nil {
-		j.Sandbox = w.withKnownAge(seen.Sandbox)
+		j.Sandbox, j.failed = w.withKnownAge(seen.Sandbox), seen.FailedErr()
 	}
 	c := &judgementRun{rule: r, world: w, now: now, seen: seen, limits: w.Thresholds(s), j: &j}
 	c.limits.Inactivity = r.idleLimit()
@@ -152,19 +153,19 @@ func (c *judgementRun) checkState() bool {
 	switch {
 	case s == sandbox.StateFailed && c.rule.IncludeFailed && c.world.canEndFailed(c.j.Sandbox.Provider):
 	case s == sandbox.StateFailed && c.rule.IncludeFailed && !c.rule.Delete:
-		word, reason = KeepNeedsDelete, "failed: only --delete goes further, and what is left of it dies with it"
+		word, reason = KeepNeedsDelete, "failed: only --delete removes it, with all that is left of it"
 	case s.Ended() && !c.rule.Delete:
 		word, reason = KeepEnded, "it has ended: "+string(s)
 	case s == sandbox.StateTerminating:
-		word, reason = KeepEnding, "it was asked to end already"
+		word, reason = KeepEnding, "an end was already requested"
 	case s == sandbox.StatePaused && !c.rule.IncludePaused:
-		word, reason = KeepPaused, "paused: --include-paused takes it too"
+		word, reason = KeepPaused, "paused: --include-paused selects it too"
 	case s == sandbox.StatePaused && !c.rule.Delete:
-		word, reason = KeepNeedsDelete, "paused: only --delete goes further, and its snapshot dies with it"
+		word, reason = KeepNeedsDelete, "paused: only --delete removes it, with its snapshot"
 	case s == sandbox.StateStopped && !c.rule.Delete:
-		word, reason = KeepNeedsDelete, "stopped: only --delete goes further"
+		word, reason = KeepNeedsDelete, "stopped: only --delete removes it"
 	case s == sandbox.StateUnknown, s == "":
-		word, reason = KeepStateUnknown, fmt.Sprintf("its state is not known: the provider says %q", c.j.Sandbox.RawState)
+		word, reason = KeepStateUnknown, fmt.Sprintf("its state is unknown: the provider says %q", c.j.Sandbox.RawState)
 	}
 	if word != KeepNone {
 		return c.j.keepFor("state", word, reason)
@@ -195,7 +196,7 @@ func (c *judgementRun) checkDecided() bool {
 	if !c.unowned || c.j.undecided {
 		return true
 	}
-	return c.j.keepFor("owner", KeepNotOwned, "nobody owns it: it lacks "+c.world.profileNamed(c.j.Sandbox.Provider).OwnedRule+"; the rule would end it")
+	return c.j.keepFor("owner", KeepNotOwned, "it has no owner: it lacks "+c.world.profileNamed(c.j.Sandbox.Provider).OwnedRule+"; the rule would terminate it")
 }
 
 func (c *judgementRun) checkSelectors() bool {
@@ -203,13 +204,13 @@ func (c *judgementRun) checkSelectors() bool {
 	if !applies {
 		return c.j.keepFor("selectors", KeepNotSelected, "state "+string(c.j.Sandbox.State)+", not failed")
 	}
-	m := s.Judge(c.j.Sandbox, selector.Facts{Now: c.now, Stuck: func(sandbox.Sandbox) (sandbox.Verdict, string) {
-		return c.j.Verdict.Stuck, c.j.Verdict.Reason
+	m := s.Judge(c.j.Sandbox, selector.Facts{Now: c.now, Judged: func(sandbox.Sandbox) (triage.Verdict, *selector.Look) {
+		return c.j.Verdict, c.lookAtUsage()
 	}})
 	switch {
 	case m.Verdict == sandbox.True:
 		return c.j.passCheck("selectors", m.Reason)
-	case m.Verdict == sandbox.Unknown && m.Filter == "stuck" && c.seen == nil && c.j.Sandbox.State == sandbox.StateRunning:
+	case m.Verdict == sandbox.Unknown && c.seen == nil && c.j.Sandbox.State == sandbox.StateRunning && (m.Filter == "stuck" || m.Filter == selector.FilterWhere && s.Where.NeedsLook()):
 		c.j.undecided = true
 		return true
 	case m.Verdict == sandbox.Unknown && slices.Contains([]string{"older-than", "younger-than", "before", "after"}, m.Filter):
@@ -225,6 +226,14 @@ func (c *judgementRun) checkSelectors() bool {
 		c.j.keepFor("selectors", KeepNotSelected, m.Filter+": "+m.Reason)
 	}
 	return false
+}
+
+// lookAtUsage is what the observation told, for a condition; nil = nobody looked.
+func (c *judgementRun) lookAtUsage() *selector.Look {
+	if c.seen == nil || c.rule.Selector.Where.IsZero() {
+		return nil
+	}
+	return c.seen.Look(c.limits)
 }
 
 func (c *judgementRun) activitySignals() triage.Signals {
@@ -243,7 +252,7 @@ func (c *judgementRun) checkAgeLimit() bool {
 		return true
 	}
 	if age, _ := s.Age(c.now); age <= limit {
-		return c.j.keepFor("age limit", KeepAgeLimit, fmt.Sprintf("age %s not over %s, which stuck_after grants it", sandbox.FormatDuration(age), sandbox.FormatDuration(limit)))
+		return c.j.keepFor("age limit", KeepAgeLimit, fmt.Sprintf("age %s not over %s, its limit in stuck_after", sandbox.FormatDuration(age), sandbox.FormatDuration(limit)))
 	}
 	return c.j.passCheck("age limit", "over "+sandbox.FormatDuration(limit))
 }
@@ -263,16 +272,16 @@ func (c *judgementRun) checkActivity() bool {
 	switch {
 	case v.Activity != sandbox.True && c.activeInFuture(s):
 		c.j.undecided = false
-		return c.j.keepFor("life", KeepAlive, "it shows life: its last sign of it is younger than this look, or its clock is a little ahead")
+		return c.j.keepFor("life", KeepAlive, "it is active: its last activity is newer than this check, or its clock is slightly ahead")
 	case v.Activity == sandbox.True:
 		c.j.undecided = false
-		return c.j.keepFor("life", KeepAlive, "it shows life"+v.Signs)
+		return c.j.keepFor("life", KeepAlive, "it is active"+v.Signs)
 	case c.seen == nil:
 		c.j.undecided = true
 	case v.Activity == sandbox.False:
-		c.j.passCheck("life", c.withoutRepeat("no sign of life: "+v.Signs))
+		c.j.passCheck("life", c.withoutRepeat("no activity: "+v.Signs))
 	case c.limits.AgeOnly && c.seen.FailedErr() == nil:
-		c.j.passCheck("life", c.withoutRepeat("judged by age alone, as the profile says"))
+		c.j.passCheck("life", c.withoutRepeat("judged by age only, as the profile is configured"))
 	default:
 		return c.j.keepFor("life", KeepActivityUnknown, c.unknownActivity())
 	}
@@ -289,8 +298,8 @@ func (c *judgementRun) withoutRepeat(reason string) string {
 
 // unknownActivity explains why the activity of a sandbox is unknown.
 func (c *judgementRun) unknownActivity() string {
-	if c.seen != nil && c.seen.FailedErr() != nil {
-		return c.j.Verdict.Reason + ": " + c.seen.FailedErr().Error()
+	if c.j.failed != nil {
+		return c.j.Verdict.Reason + ": " + c.j.failed.Error()
 	}
 	return c.j.Verdict.Reason
 }
@@ -316,9 +325,9 @@ func (c *judgementRun) checkHealth() bool {
 		c.j.undecided = true
 		return true
 	case c.seen.Health.Err != nil:
-		return c.j.keepFor("health", KeepAnswers, "nobody can tell whether it answers: "+c.seen.Health.Err.Error())
+		return c.j.keepFor("health", KeepAnswers, "unknown whether it responds: "+c.seen.Health.Err.Error())
 	case c.seen.Health.Got.Condition == providers.ConditionBroken:
-		return c.j.passCheck("health", "listed as "+string(c.j.Sandbox.State)+", and nothing inside answers")
+		return c.j.passCheck("health", "listed as "+string(c.j.Sandbox.State)+", and it does not respond")
 	}
 	return c.j.keepFor("health", KeepAnswers, "it is "+string(c.seen.Health.Got.Condition)+", not broken")
 }
@@ -336,7 +345,7 @@ func (c *judgementRun) checkNotice() bool {
 	limit := sandbox.FormatDuration(c.rule.NotifyBefore)
 	switch {
 	case since.IsZero():
-		return c.j.keepFor("notice", KeepNoticed, "a candidate for the first time; it goes "+limit+" after it was noticed, if it still is one")
+		return c.j.keepFor("notice", KeepNoticed, "a candidate for the first time; it is terminated "+limit+" after this notice, if it still matches")
 	case c.world.Now().Sub(since) < c.rule.NotifyBefore:
 		return c.j.keepFor("notice", KeepNoticed, "a candidate since "+since.UTC().Format(time.RFC3339)+", for less than "+limit)
 	}

@@ -83,7 +83,7 @@ func TestASourceThatFailsKeeps(t *testing.T) {
 		require.Len(t, survey.Errs(), 1)
 		err := survey.Verdict(nil)
 		assert.Equal(t, fault.KindPartial, fault.KindOf(err))
-		require.ErrorContains(t, err, "1 sandbox is not judged")
+		require.ErrorContains(t, err, "1 sandbox was not judged")
 		assert.Equal(t, fault.KindPartial, fault.KindOf(survey.Verdict([]sandbox.Ending{{Outcome: sandbox.OutcomeFailed, Err: errors.New("x")}})))
 		s.rule.IgnoreActivity = true
 		assert.Equal(t, cleanup.KeepNone, s.ground(t))
@@ -106,7 +106,7 @@ func TestLooksThatFailAreNoJudgement(t *testing.T) {
 			survey := s.look(t)
 			require.Empty(t, survey.Selected)
 			require.Len(t, survey.Errs(), 1)
-			require.ErrorContains(t, survey.Errs()[0], "1 sandbox is not judged")
+			require.ErrorContains(t, survey.Errs()[0], "1 sandbox was not judged")
 			assert.Equal(t, fault.KindPartial, fault.KindOf(survey.Verdict(nil)))
 			assert.Empty(t, survey.Succeeded(nil))
 		})

@@ -74,6 +74,8 @@ type Environment struct {
 	Noticed    func(sandbox.Sandbox) time.Time
 	Protected  func(sandbox.Sandbox) string            // why a rule may not end it (safety.Protection.ByRule); "" = it may
 	Thresholds func(sandbox.Sandbox) triage.Thresholds // of its profile and agent type
+	Listed     func(n int)                             // is told how many were listed so far; nil = nobody
+	Looked     func(done, all int)                     // is told how many were looked at; nil = nobody
 
 	endsFailed func(profile string) bool // fleet.EndsFailed; nil = no profile does
 }
@@ -124,6 +126,7 @@ type Item struct {
 	Owner     string        `json:"owner,omitempty"`
 	Owned     string        `json:"owned,omitempty"` // the rule by which its profile owned it; "" = none
 	Reason    string        `json:"reason"`
+	Cause     sandbox.Cause `json:"cause,omitempty"` // by the judgement of the survey; "" = none is known
 	// Excluded is why the run that applies the plan may not end it: no guard of that run
 	// has counted it. "" = it may. A resume keeps to it.
 	Excluded string `json:"excluded,omitempty"`
@@ -140,7 +143,7 @@ func (s Survey) Plan(runID string) Plan {
 
 func newItem(j Judgement) Item {
 	s := j.Sandbox
-	return Item{Ref: s.Ref(), Name: s.Name, State: s.State, CreatedAt: s.CreatedAt.UTC(), Owner: s.Labels[sandbox.LabelOwner], Owned: j.owned, Reason: j.Reason}
+	return Item{Ref: s.Ref(), Name: s.Name, State: s.State, CreatedAt: s.CreatedAt.UTC(), Owner: s.Labels[sandbox.LabelOwner], Owned: j.owned, Reason: j.Reason, Cause: j.Verdict.Cause}
 }
 
 // Cutoff is the time before which a sandbox must have been created; zero without an age.
@@ -156,13 +159,13 @@ func (p Plan) Check(now time.Time, maxAge time.Duration) error {
 	age := now.Sub(p.MadeAt)
 	switch {
 	case p.Schema != PlanSchema:
-		return fault.Usage("this is no plan of sbx cleanup: its schema is %q", p.Schema).WithHint(hintPlan)
+		return fault.Usage("not a plan of sbx cleanup: its schema is %q", p.Schema).WithHint(hintPlan)
 	case p.MadeAt.IsZero() || age < 0:
-		return fault.New(fault.KindRefused, "the plan says that it was made at %s, which lies in the future", p.MadeAt.Format(time.RFC3339)).
-			WithHint("is the clock of this machine right? if it is, make a new plan")
+		return fault.New(fault.KindRefused, "the plan was made at %s, which is in the future", p.MadeAt.Format(time.RFC3339)).
+			WithHint("check the clock of this machine; if it is right, make a new plan")
 	case age > maxAge:
 		return fault.New(fault.KindRefused, "the plan is %s old, older than --max-plan-age %s", sandbox.FormatDuration(age), sandbox.FormatDuration(maxAge)).
-			WithHint("make a new one: what it says may not be so any more")
+			WithHint("make a new one: the sandboxes may have changed")
 	}
 	seen := map[sandbox.Ref]bool{}
 	for _, i := range p.Items {
@@ -171,7 +174,7 @@ func (p Plan) Check(now time.Time, maxAge time.Duration) error {
 		case i.Ref.Bare():
 			return fault.Usage("the plan names %q without its profile", i.Ref)
 		case err != nil || parsed != i.Ref:
-			return fault.Usage("the plan names %q, which no reference can be", i.Ref.String())
+			return fault.Usage("the plan names %q, which is not a reference", i.Ref.String())
 		case seen[i.Ref]:
 			return fault.Usage("the plan names %s twice", i.Ref).WithHint("each sandbox has one outcome: make a new plan")
 		}
@@ -200,7 +203,7 @@ func (r Rule) validateRule() error {
 		return fault.Usage("the rule of the plan: %w", err).WithHint(hintPlan)
 	}
 	if r.Selector.Limit != 0 || r.Selector.Sort != (selector.Order{}) {
-		return fault.Usage("the rule of the plan has a limit or an order, which cleanup does not take: it never ends the first N").WithHint(hintPlan)
+		return fault.Usage("the rule of the plan has a limit or an order, which cleanup does not accept: it never terminates only the first N").WithHint(hintPlan)
 	}
 	return nil
 }
@@ -211,9 +214,9 @@ func (i Item) changedSince(now sandbox.Sandbox) string {
 	case now.State != i.State:
 		return "it was " + string(i.State) + " and is " + string(now.State) + " now"
 	case !i.CreatedAt.Equal(now.CreatedAt) && !i.CreatedAt.IsZero():
-		return "another sandbox has its id now"
+		return "another sandbox has this id now"
 	case i.Owner != now.Labels[sandbox.LabelOwner]:
-		return "its owner is another one now"
+		return "it has another owner now"
 	}
 	return ""
 }

@@ -28,6 +28,11 @@ func TestSignalsOf(t *testing.T) {
 	seen := func(ago time.Duration, failures int64, history ...triage.ActiveCount) triage.FleetSignals {
 		return triage.FleetSignals{CleanupRead: true, CleanupSeen: now.Add(-ago), CleanupFailures: &failures, History: history}
 	}
+	refused := &End{ExitCode: 11, Refused: true}
+	withRefusals := func(s triage.FleetSignals, n int64) triage.FleetSignals {
+		s.CleanupRefusals = n
+		return s
+	}
 	shared := History{StartedAt: now.Add(-time.Minute), End: good, Sums: &fleet.Counts{}}
 	broken := run(time.Minute, full(1), good)
 	broken.Broken = "a line was changed"
@@ -40,10 +45,11 @@ func TestSignalsOf(t *testing.T) {
 		"a good one":                   {[]History{run(time.Minute, full(3), good)}, seen(time.Minute, 0, sample(time.Minute, 3))},
 		"failed since the last good":   {[]History{run(1, full(5), failed), run(2, full(4), failed), run(3, full(3), good), run(4, full(2), failed)}, seen(1, 2, sample(1, 5), sample(2, 4), sample(3, 3), sample(4, 2))},
 		"it runs":                      {[]History{run(1, full(5), nil), run(2, full(4), failed)}, seen(1, 1, sample(1, 5), sample(2, 4))},
+		"a guard refused it":           {[]History{run(1, full(5), refused), run(2, full(4), failed), run(3, full(3), good)}, withRefusals(seen(1, 1, sample(1, 5), sample(2, 4), sample(3, 3)), 1)},
 		"what nobody owns is left":     {[]History{run(1, ShareRecord{Complete: true, Unowned: 3}, failed)}, seen(1, 0)},
 		"an incomplete listing":        {[]History{run(1, ShareRecord{Active: new(2)}, failed)}, seen(1, 1)},
 		"of another host":              {[]History{shared}, seen(time.Minute, 0)},
-		"it cannot be trusted":         {[]History{broken}, triage.FleetSignals{}},
+		"it was changed or damaged":    {[]History{broken}, triage.FleetSignals{}},
 		"an older journal counts none": {[]History{run(1, ShareRecord{Complete: true, Fleet: 7}, good)}, seen(1, 0)},
 	} {
 		assert.Equal(t, tc.want, SignalsOf(tc.runs, "prod"), name)

@@ -193,7 +193,7 @@ func (inc *incarnation) take(ctx context.Context, wait time.Duration) (release f
 			return nil, context.Cause(ctx)
 		}
 		if !time.Now().Before(deadline) {
-			return nil, fault.New(fault.KindLocked, "another run is at work")
+			return nil, fault.New(fault.KindLocked, "another run is active")
 		}
 		_ = pause(ctx, 50*time.Millisecond)
 	}

@@ -174,7 +174,7 @@ func (s *sim) judge() {
 	for _, id := range runs {
 		log, err := journal.Read(mount{reader}, id)
 		if err != nil || log.Broken != "" {
-			s.Breakf("the journal of %s cannot be trusted: %v %s", id, err, log.Broken)
+			s.Breakf("the journal of %s was changed or damaged: %v %s", id, err, log.Broken)
 			continue
 		}
 		h, err := cleanup.HistoryOf(log)

@@ -218,7 +218,7 @@ func endable(o order, v sight) string {
 			return "it is over, and nothing is to be deleted"
 		}
 	case sandbox.StateUnknown:
-		return "its state is not known"
+		return "its state is unknown"
 	}
 	return ""
 }
@@ -249,7 +249,7 @@ func (s *sim) oldEnough(o order, ref sandbox.Ref, v sight) string {
 	case o.state != "" && v.state != o.state:
 		return "it is not in the state that was asked for"
 	case v.created.IsZero():
-		return "its age is not known"
+		return "its age is unknown"
 	case age < 0:
 		return "it comes from the future"
 	case age <= limit:

@@ -238,10 +238,10 @@ func (s *sim) proved(inc *incarnation, run *runTruth, ref sandbox.Ref) {
 		{read == nil || !read.complete || read.rows == 0, "the records were not read whole, or are empty"},
 		{read != nil && read.living[fmt.Sprint(ref.ID, v.gen)], "it is on record as living"},
 		{!listed, "it was not in a look at both sides"},
-		{v.created.IsZero(), "its age is not known"},
+		{v.created.IsZero(), "its age is unknown"},
 		{s.believed(v).Sub(v.created) <= createGrace, "its record may still be written"},
 		{!c.owns(v.labels), "it is not ours"},
-		{v.state == sandbox.StateUnknown, "its state is not known"},
+		{v.state == sandbox.StateUnknown, "its state is unknown"},
 		{v.state == sandbox.StateStopped && !run.order.delete, "it is stopped"},
 		{!apart(s.suspect[fmt.Sprint(ref.String(), v.gen)]), "it was seen once only"},
 	} {

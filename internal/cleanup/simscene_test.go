@@ -177,7 +177,7 @@ func (s *sim) befall(add func(string, func()), c *cloud, id string, kind int) {
 	case 2:
 		add(name+"gets another owner", func() { b().mark("sbx/owner", "eve") })
 	case 3:
-		add(name+"is not ours any more", func() { delete(b().labels, "team"); delete(b().labels, "sbx/owner") })
+		add(name+"is no longer yours", func() { delete(b().labels, "team"); delete(b().labels, "sbx/owner") })
 	case 4, 5:
 		add(name+"begins to work", func() { b().busyFrom = time.Now() })
 	case 6:

@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
-	"sync"
+	"strings"
 	"time"
 
 	"sbx/internal/safety"
@@ -42,6 +43,17 @@ type Survey struct {
 
 // Unjudged counts the sandboxes that stay because their activity is unknown.
 func (s Survey) Unjudged() int { return s.KeepReasons()[KeepActivityUnknown] }
+
+// Undecided counts by reason the sandboxes that stay because a selector is unknown for them.
+func (s Survey) Undecided() map[string]int {
+	n := map[string]int{}
+	for _, j := range s.Kept {
+		if j.KeepReason == KeepUnknown {
+			n[j.Reason]++
+		}
+	}
+	return n
+}
 
 // Unowned counts by profile what the rule would end if it had an owner; profiles without
 // any are left out.
@@ -83,7 +95,7 @@ func (s Survey) KeepReasons() map[KeepReason]int {
 // rest.
 func TakeSurvey(ctx context.Context, f *fleet.Fleet, w Environment, r Rule) (Survey, error) {
 	w.endsFailed = f.EndsFailed
-	listed := f.Collect(ctx, providers.Query{All: true})
+	listed := f.CollectWith(ctx, providers.Query{All: true}, w.Listed)
 	s := Survey{At: w.Now(), Rule: r}
 	failed := failuresByProfile(f, listed.Errors)
 	for _, name := range f.Names() {
@@ -132,29 +144,28 @@ func failuresByProfile(f *fleet.Fleet, errs []error) map[string]error {
 // observeUndecided observes the sandboxes themselves where the record does not decide. What
 // is unknown after that stays.
 func (r Rule) observeUndecided(ctx context.Context, f *fleet.Fleet, w Environment, judged []Judgement, now time.Time) {
-	var all sync.WaitGroup
+	var open []sandbox.Sandbox
+	var at []int
 	for i, j := range judged {
 		if j.undecided {
-			all.Go(func() {
-				var o fleet.Observation
-				if r.Unhealthy {
-					o = f.Observe(ctx, j.Sandbox)
-				} else {
-					o = f.ObserveLife(ctx, j.Sandbox)
-				}
-				judged[i] = r.judgeSandbox(w, j.Sandbox, now, &o)
-			})
+			open, at = append(open, j.Sandbox), append(at, i)
 		}
 	}
-	all.Wait()
+	f.Look(ctx, open, fleet.Looking{Thresholds: w.Thresholds, Full: r.Unhealthy, Seen: w.Looked}, func(i int, o fleet.Observation) {
+		j := r.judgeSandbox(w, open[i], now, &o)
+		if !j.Selected() { // the observations of ten thousand would fill the memory
+			j.observation = nil
+		}
+		judged[at[i]] = j
+	})
 }
 
 // sourceErrors sums the sources that failed for sandboxes that stay because of that.
 func sourceErrors(kept []Judgement) []error {
-	var unjudged []fleet.Observation
+	var unjudged []fleet.FailedLook
 	for _, j := range kept {
-		if j.KeepReason == KeepActivityUnknown && j.observation != nil {
-			unjudged = append(unjudged, *j.observation)
+		if j.KeepReason == KeepActivityUnknown {
+			unjudged = append(unjudged, fleet.FailedLook{Profile: j.Sandbox.Provider, Err: j.failed})
 		}
 	}
 	return fleet.FailedLooks(unjudged)
@@ -211,10 +222,21 @@ func (s Survey) Verdict(endings []sandbox.Ending) error {
 	case fault.Interrupted(ending):
 		return ending
 	case ending != nil:
-		return fault.New(fault.KindPartial, "%w; and %d of %d profiles could not be seen whole, and were left out", ending, len(left), len(s.Shares))
+		return fault.New(fault.KindPartial, "%w; and %s", ending, s.skippedText(left))
 	}
-	return fault.New(fault.KindPartial, "%d of %d profiles could not be seen whole, and were left out", len(left), len(s.Shares)).
-		WithHint("the others are done; nothing was ended where something might be missing from the list")
+	return fault.New(fault.KindPartial, "%s", s.skippedText(left)).
+		WithHint("the others are done; nothing was terminated in profiles that could not be listed")
+}
+
+// skippedText says which profiles could not be listed, and why: a missing credential is repaired
+// otherwise than a provider that does not answer.
+func (s Survey) skippedText(left []error) string {
+	const most = 3
+	reasons := make([]string, len(left))
+	for i, err := range left {
+		reasons[i] = strings.ReplaceAll(err.Error(), "\n", "; ")
+	}
+	return fmt.Sprintf("%d of %d profiles could not be listed and were skipped (%s)", len(left), len(s.Shares), sandbox.FormatFirst(reasons, most))
 }
 
 // sourcesVerdict is partial: everything else is done, and some sandboxes could not be
@@ -287,6 +309,7 @@ func (s Survey) Guards(w Environment) []safety.Guard {
 }
 
 // Refusal is fault.KindRefused where a guard refuses, else nil.
-func Refusal(guards []safety.Guard) error {
-	return safety.Refusal(guards, "look at the plan first (without --yes)")
+// Line is the command line that was typed, if it is known.
+func Refusal(guards []safety.Guard, line ...string) error {
+	return safety.Refusal(guards, "see the plan first (without --yes)", line...)
 }

@@ -21,6 +21,7 @@ import (
 	"sbx/internal/process"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/runbooks"
 )
 
 // app makes the parts of one run, each once and only when a verb asks for it.
@@ -32,6 +33,9 @@ type app struct {
 	ctx     context.Context //nolint:containedctx // ends the run: its signals, and once a verb began its --timeout too
 
 	warnState sync.Once
+	waits     fleet.Waits
+	seen      *records // what the looks of this run have seen; nil = none opened a fleet
+	seenOnce  sync.Once
 
 	printer func() (*output.Printer, error)
 	config  func() (*config.Config, error)
@@ -46,7 +50,7 @@ func newApp(ctx context.Context, p process.Process, types []providers.Type) *app
 
 func (a *app) commandDeps() *commands.Deps {
 	return &commands.Deps{
-		Env: a.operationsEnv(), Globals: &a.globals, Printer: a.printer,
+		Env: a.operationsEnv(), Globals: &a.globals, Printer: a.printer, Runbooks: runbooks.Files,
 		Size:        a.watchTerminalSize,
 		RawTerminal: a.rawTerminal,
 		Began:       func(ctx context.Context) { a.began, a.ctx = true, ctx },
@@ -66,8 +70,7 @@ func (a *app) operationsEnv() *ops.Env {
 		Journals:   func() (journal.Disk, error) { return a.openJournals("runs") },
 		Endings:    func() (journal.Disk, error) { return a.openJournals("endings") },
 		Lock:       a.lockBulkRuns,
-		ShareRun:   a.shareRun,
-		SharedRuns: a.sharedRuns,
+		Shared:     a.openShared,
 		Notifier:   a.openNotifier,
 		Control:    a.openControlPlane,
 		Tasks:      a.taskOptions,
@@ -92,6 +95,7 @@ func (a *app) newPrinter() (*output.Printer, error) {
 	}
 	return output.New(a.process, output.Options{
 		Format: format, Columns: a.globals.Columns, NoColor: noColor, Quiet: a.globals.Quiet, Verbose: a.globals.Verbose,
+		Awaited: a.waits.Awaited,
 	}), nil
 }
 
@@ -202,14 +206,15 @@ func (a *app) openFleet(ctx context.Context, choose func(*config.Config) []confi
 	journals, kept := a.commandDeps().EndJournals(p), newKeptList(a.openStore)
 	f := fleet.New(a.newOpener(c, p).openMembers(ctx, choose(c)), fleet.Options{
 		Now: a.process.Now, Slots: c.Limits.Concurrency, EndRequests: endRequests{a.openStore, a.process.Now}, Journal: journals,
-		KeptUntil: func(s sandbox.Sandbox) time.Time { return kept.keptUntil(ctx, s) },
-		History:   a.openRecords(), Sink: a.verboseSink(),
+		KeptUntil:  func(s sandbox.Sandbox) time.Time { return kept.keptUntil(ctx, s) },
+		Thresholds: c.Thresholds.For,
+		History:    a.openRecords(), Sink: a.verboseSink(), Asking: a.waits.Begin, Names: a.newNameCache(c),
 	})
 	sweep, stop := context.WithTimeout(ctx, sweepLimit)
 	defer stop()
 	swept, err := f.Sweep(sweep)
 	for _, ref := range swept {
-		p.Note(ref.String() + ": its supervisor was gone; brought to its end")
+		p.Note(ref.String() + ": its supervisor had died; cleaned up")
 	}
 	journalSwept(ctx, journals, swept)
 	if err != nil && ctx.Err() == nil {
@@ -227,9 +232,9 @@ func journalSwept(ctx context.Context, open func(context.Context, []sandbox.Sand
 	for _, ref := range swept {
 		targets = append(targets, sandbox.Sandbox{Provider: ref.Provider, ID: ref.ID})
 	}
-	j := open(ctx, targets, fleet.EndOptions{Origin: fleet.EndOrigin{Verb: "sweep", Reason: "its supervisor was gone, or its time was over"}})
+	j := open(ctx, targets, fleet.EndOptions{Origin: fleet.EndOrigin{Verb: "sweep", Reason: "its supervisor had died, or its time limit was reached"}})
 	for _, ref := range swept {
-		j.Result(sandbox.Ending{Ref: ref, Outcome: sandbox.OutcomeVerified, Reason: "its supervisor was gone, or its time was over"})
+		j.Result(sandbox.Ending{Ref: ref, Outcome: sandbox.OutcomeVerified, Reason: "its supervisor had died, or its time limit was reached"})
 	}
 	j.Close(ctx)
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"sbx/internal/providers/providertest"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -84,7 +86,7 @@ func (h machine) run(push bool) []string {
 	return append(line, "--", "sh", filepath.Join(h.dir, "agent"), h.origin)
 }
 
-// report is what is kept of a task.
+// report is the record of a task.
 type report struct {
 	State    string  `json:"state"`
 	Phase    *string `json:"phase"`
@@ -222,6 +224,9 @@ func TestARunnerMayDieAnywhere(t *testing.T) {
 			}
 			t.Run(c.point+map[bool]string{true: " push"}[push], func(t *testing.T) {
 				t.Parallel()
+				if !push {
+					providertest.SkipUnlessLong(t)
+				}
 				h := newMachine(t)
 				h.crashed(t, c, push)
 				require.Eventually(t, func() bool {

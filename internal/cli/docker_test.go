@@ -60,7 +60,7 @@ func (d daemon) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.S
 // docker is what the facts of a remote daemon are: no host is special to it, an end
 // destroys everything, and what has ended by itself stays listed.
 func docker() providers.Facts {
-	return providers.Facts{HidesEnded: true, EndKeeps: providers.EndKeepsNothing, CreateSettles: 7 * time.Second}
+	return providers.Facts{EndKeeps: providers.EndKeepsNothing, CreateSettles: 7 * time.Second}
 }
 
 func dockerNoon() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
@@ -84,25 +84,19 @@ func (w *dockerWorld) app() *app {
 	return newApp(w.t.Context(), completeProcess(w.process("ls", &out, &errs)), w.types)
 }
 
-func TestDockerHidesWhatEndedLongAgo(t *testing.T) {
+func TestDockerHidesWhatHasEnded(t *testing.T) {
 	t.Parallel()
-	for name, hides := range map[string]bool{"where it stays listed": true, "where it is forgotten": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			facts := docker()
-			facts.HidesEnded = hides
-			w := newDockerWorld(t, providers.Type{Facts: facts})
-			w.fake.Add(
-				fake.Seed{Sandbox: sandbox.Sandbox{ID: "runs"}},
-				fake.Seed{Sandbox: sandbox.Sandbox{ID: "over", State: sandbox.StateTerminated, EndedAt: dockerNoon().Add(-2 * time.Hour)}},
-			)
-			code, shown, stderr := w.run("ls -o name")
-			require.Equal(t, 0, code, stderr)
-			assert.Equal(t, !hides, strings.Contains(shown, "box/over"), shown)
-			assert.Contains(t, shown, "box/runs")
-			_, shown, _ = w.run("ls --all -o name")
-			assert.Contains(t, shown, "box/over")
-		})
+	w := newDockerWorld(t, providers.Type{Facts: docker()})
+	w.fake.Add(
+		fake.Seed{Sandbox: sandbox.Sandbox{ID: "runs"}},
+		fake.Seed{Sandbox: sandbox.Sandbox{ID: "over", State: sandbox.StateTerminated, EndedAt: dockerNoon().Add(-time.Minute)}},
+	)
+	for line, want := range map[string]string{
+		"ls -o name": "box/runs\n", "ls --all -o name --sort id": "box/over\nbox/runs\n", "ls --state terminated -o name": "box/over\n",
+	} {
+		code, shown, stderr := w.run(line)
+		require.Equal(t, 0, code, stderr)
+		assert.Equal(t, want, shown)
 	}
 }
 

@@ -3,6 +3,9 @@
 package cli_test
 
 import (
+	"bytes"
+	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -14,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"sbx/internal/cli"
+	"sbx/internal/documents/documentstest"
 	"sbx/internal/drill"
 	"sbx/internal/process"
 	"sbx/internal/providers/local"
@@ -37,12 +41,26 @@ func TestMain(m *testing.M) {
 }
 
 // run is cmd/sbx/main.go.
+//
+// What it prints is held against the schemas: a document that no schema allows makes it exit
+// with a code that no script expects.
 func run() int {
+	var printed bytes.Buffer
+	code := runMain(io.MultiWriter(os.Stdout, &printed))
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // the verb is over: its code is that of this process
+	if err := documentstest.Check(printed.Bytes(), os.Args); err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, err)
+		return 99
+	}
+	return code
+}
+
+func runMain(stdout io.Writer) int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return cli.Main(process.Process{
 		Args: os.Args, Environ: os.Environ(), UID: os.Getuid(), PID: os.Getpid(), Now: time.Now,
 		Stdin:  process.Stream{Reader: os.Stdin, File: os.Stdin},
-		Stdout: process.Stream{Writer: os.Stdout, File: os.Stdout},
+		Stdout: process.Stream{Writer: stdout, File: os.Stdout},
 		Stderr: process.Stream{Writer: os.Stderr, File: os.Stderr},
 		Signals: func() (<-chan os.Signal, func()) {
 			c := make(chan os.Signal, 2)
@@ -126,7 +144,7 @@ func condition(name string) (bool, error) {
 	case "mounts":
 		return mayMount(), nil
 	case "long":
-		return isLong(), nil
+		return providertest.IsLong(), nil
 	case "postgres":
 		return os.Getenv("SBX_TEST_POSTGRES") != "", nil
 	}

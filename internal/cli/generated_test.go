@@ -3,11 +3,13 @@ package cli_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,8 +22,13 @@ import (
 
 	"sbx/internal/cli"
 	"sbx/internal/commands"
+	"sbx/internal/config"
+	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/process"
+	"sbx/internal/runbook"
+	"sbx/internal/views"
+	"sbx/runbooks"
 )
 
 var update = flag.Bool("update", false, "write the generated files instead of comparing them")
@@ -39,8 +46,10 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 	addReference(t, want)
 	want["docs/EXIT-CODES.md"] = exitCodesPage()
 	want["docs/PATTERNS.md"] = patternsPage()
+	want["docs/ALERTS.md"] = alertsPage()
 	want["docs/LAUNCHING.md"] = launchPage()
 	want["docs/PROVIDERS.md"] = providersPage(t)
+	addRunbooks(t, want)
 	if *update {
 		write(t, want)
 		return
@@ -61,7 +70,7 @@ func generatedFolders() []string { return []string{"completions", "man", "docs/c
 
 func stale(t *testing.T, want map[string]string) []string {
 	t.Helper()
-	var names []string
+	names := staleRunbooks(t, want)
 	for _, folder := range generatedFolders() {
 		entries, err := os.ReadDir(filepath.Join(root, folder))
 		if err != nil && !os.IsNotExist(err) {
@@ -105,10 +114,13 @@ func addCompletions(t *testing.T, want map[string]string) {
 // tree is the command tree for documents that are made from it and not run.
 func tree() *cobra.Command {
 	top := commands.NewRoot(&commands.Deps{
-		Env: &ops.Env{Process: process.Process{Args: []string{"sbx"}}, Types: cli.Types()}, Globals: &commands.Globals{},
+		Env: &ops.Env{Process: process.Process{Args: []string{"sbx"}}, Types: cli.Types()}, Globals: &commands.Globals{}, Runbooks: runbooks.Files,
 	})
 	top.DisableAutoGenTag = true
-	forEach(top, func(c *cobra.Command) { c.Long = keepColumns(c.Long) })
+	forEach(top, func(c *cobra.Command) {
+		commands.LayOutHelp(c)
+		c.Long = keepColumns(c.Long)
+	})
 	return top
 }
 
@@ -122,6 +134,31 @@ func keepColumns(text string) string {
 		}
 	}
 	return strings.Join(paragraphs, "\n\n")
+}
+
+// addRunbooks makes the page of each shipped runbook.
+func addRunbooks(t *testing.T, want map[string]string) {
+	t.Helper()
+	shelf, err := runbook.Library{Shipped: runbooks.Files}.Load(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, shelf.Findings)
+	for _, b := range shelf.Books {
+		want["runbooks/"+b.PageName()] = views.RunbookMarkdown(b)
+	}
+}
+
+// staleRunbooks are pages without a document.
+func staleRunbooks(t *testing.T, want map[string]string) []string {
+	t.Helper()
+	pages, err := filepath.Glob(filepath.Join(root, "runbooks", "*.md"))
+	require.NoError(t, err)
+	var names []string
+	for _, page := range pages {
+		if name := "runbooks/" + filepath.Base(page); want[name] == "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // addManual makes the manual pages. Their date stands still, so that a page
@@ -141,8 +178,46 @@ func addManual(t *testing.T, want map[string]string) {
 	date := time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC)
 	require.NoError(t, doc.GenManTree(top, &doc.GenManHeader{Section: "1", Date: &date, Source: "sbx", Manual: "sbx manual"}, dir))
 	for name, text := range readAll(t, dir) {
+		if name == "sbx.1" {
+			text = strings.Replace(text, ".SH SEE ALSO", overview(top)+".SH SEE ALSO", 1)
+		}
 		want["man/"+name] = plainFlags(text)
 	}
+}
+
+// overview are the sections of sbx(1) that the library does not know.
+func overview(top *cobra.Command) string {
+	var b strings.Builder
+	plain := strings.NewReplacer(`\`, `\e`, "-", `\-`, "`", "")
+	entry := func(term, text string) {
+		fmt.Fprintf(&b, ".TP\n\\fB%s\\fP\n%s\n", plain.Replace(term), plain.Replace(text))
+	}
+	b.WriteString(".SH COMMANDS\n")
+	for _, c := range top.Commands() {
+		if c.IsAvailableCommand() {
+			entry(c.Name(), c.Short)
+		}
+	}
+	b.WriteString(".SH EXIT STATUS\n")
+	for _, row := range fault.Table() {
+		entry(strconv.Itoa(row.Code), row.Meaning)
+	}
+	b.WriteString(".SH ENVIRONMENT\n")
+	for _, v := range config.Variables() {
+		entry(v.Name, v.Help)
+	}
+	for _, kind := range cli.Types() {
+		for _, o := range kind.Options {
+			if o.Env != "" {
+				entry(o.Env, kind.Name+": "+o.Help)
+			}
+		}
+	}
+	b.WriteString(".SH FILES\n")
+	entry("$XDG_CONFIG_HOME/sbx/config.yaml", "the user's configuration; ~/.config/sbx/config.yaml where the variable is not set")
+	entry(config.ProjectFile, "the configuration of a project, in the nearest directory upward; it may only narrow until `sbx config trust`")
+	entry("$XDG_STATE_HOME/sbx/", "tasks, records of local sandboxes and journals of runs; ~/.local/state/sbx/ where the variable is not set")
+	return b.String()
 }
 
 func forEach(c *cobra.Command, do func(*cobra.Command)) {

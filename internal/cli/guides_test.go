@@ -10,39 +10,31 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"sbx/internal/providers/providertest"
 )
-
-// isLong says that tests may take what .ci/run has: half a minute of waiting, or a
-// second build of everything.
-func isLong() bool { return os.Getenv("SBX_TEST_LONG") != "" }
-
-func long(t *testing.T) {
-	t.Helper()
-	if !isLong() {
-		t.Skip("SBX_TEST_LONG is not set: .ci/run sets it")
-	}
-}
 
 // TestGuideToACommandLeadsToGreen does what the guide says: its files and
 // changes are laid over the checkout, and the package is tested.
 func TestGuideToACommandLeadsToGreen(t *testing.T) {
 	t.Parallel()
-	long(t)
+	overlay := layOver(t, page(t, "docs/ADDING-A-COMMAND.md")) // each time, since it is quick
+	providertest.SkipUnlessLong(t)
 	goTool(t)
-	overlay := layOver(t, page(t, "docs/ADDING-A-COMMAND.md"))
 	out := mustGo(t, "test", "-v", "-overlay", overlay, "-run", "^TestCount|^TestEvery.*/.*count|^TestEveryVerbIsListed", "./internal/commands")
 	for _, test := range []string{"TestCountCountsByState", "TestEveryExampleRuns/sbx_count", "TestEveryVerbPrintsOneDocument/count_one_fails", "TestEveryVerbIsListed"} {
 		assert.Contains(t, out, "--- PASS: "+test)
 	}
+	mustGo(t, "vet", "-overlay", overlay, "./internal/documents")
 }
 
 // TestGuideToAProviderLeadsToGreen does the same for the other guide. Its room
 // has no folder on disk, so its test is built first and run elsewhere.
 func TestGuideToAProviderLeadsToGreen(t *testing.T) {
 	t.Parallel()
-	long(t)
+	overlay := layOver(t, page(t, "docs/ADDING-A-PROVIDER.md")) // each time, since it is quick
+	providertest.SkipUnlessLong(t)
 	goTool(t)
-	overlay := layOver(t, page(t, "docs/ADDING-A-PROVIDER.md"))
 	binary := filepath.Join(t.TempDir(), "folder.test")
 	mustGo(t, "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, "./internal/providers/folder")
 	cmd := exec.CommandContext(t.Context(), binary, "-test.v")

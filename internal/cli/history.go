@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -8,6 +9,7 @@ import (
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fleet"
+	"sbx/internal/history"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
@@ -26,9 +28,14 @@ const (
 // read when it is first needed and kept for a short time, so that many looks of one run
 // cost one reading. What cannot be read is unknown.
 type records struct {
-	open func(write bool) (store.Store, error)
-	runs func(ctx context.Context) []cleanup.History // newest first
-	now  func() time.Time
+	open   func(write bool) (store.Store, error)
+	runs   func(ctx context.Context) []cleanup.History // newest first
+	limits func(sandbox.Sandbox) triage.Thresholds
+	redact func(string) string
+	now    func() time.Time
+
+	recorder *history.Recorder
+	flushing sync.WaitGroup
 
 	mu      sync.Mutex
 	tasks   *task.History // nil = they could not be read
@@ -36,10 +43,9 @@ type records struct {
 	tasksAt time.Time
 	cleaned []cleanup.History
 	runsAt  time.Time
-}
+	earlier map[string]earlierLooks // by profile
 
-func newRecords(open func(bool) (store.Store, error), runs func(context.Context) []cleanup.History, now func() time.Time) *records {
-	return &records{open: open, runs: runs, now: now}
+	flushedAt time.Time
 }
 
 // OfSandbox is fleet.History's.
@@ -47,10 +53,16 @@ func (r *records) OfSandbox(ctx context.Context, s sandbox.Sandbox) fleet.Sandbo
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	tasks := r.recentTasks(ctx)
-	if tasks == nil {
-		return fleet.SandboxHistory{}
+	var found fleet.SandboxHistory
+	if tasks != nil {
+		found = tasks.Sandbox(s, func(id string) (task.Task, bool) { return r.byID(ctx, id) })
 	}
-	return tasks.Sandbox(s, func(id string) (task.Task, bool) { return r.byID(ctx, id) })
+	looks := r.readEarlier(ctx, s.Provider)
+	found.Samples = looks.usage[s.ID]
+	if found.TimeLimitsHit == nil && s.TaskID != "" && len(looks.timedOut[s.TaskID]) > 0 {
+		found.TimeLimitsHit = new(len(looks.timedOut[s.TaskID]))
+	}
+	return found
 }
 
 // OfProfile is fleet.History's.
@@ -63,9 +75,11 @@ func (r *records) OfProfile(ctx context.Context, profile string) triage.FleetSig
 		r.cleaned, r.runsAt = r.runs(limited), time.Now()
 	}
 	sig := cleanup.SignalsOf(r.cleaned, profile)
+	sig.History = append(sig.History, r.readEarlier(ctx, profile).counts...)
 	if tasks := r.recentTasks(ctx); tasks != nil {
 		p := tasks.Profile(profile)
 		sig.CreateFailures, sig.Attempts, sig.AttemptsTimedOut = p.CreateFailures, p.Attempts, p.TimedOut
+		sig.AttemptsInactive, sig.Stops, sig.StopsFailed = p.Inactive, p.Stops, p.StopsFailed
 	}
 	return sig
 }
@@ -110,18 +124,164 @@ func (r *records) byID(ctx context.Context, id string) (task.Task, bool) {
 }
 
 func (r *records) readTasks(ctx context.Context, do func(context.Context, task.Ledger) error) error {
+	return r.withStore(ctx, func(ctx context.Context, st store.Store) error { return do(ctx, task.Ledger{Store: st}) })
+}
+
+func (r *records) withStore(ctx context.Context, do func(context.Context, store.Store) error) error {
 	ctx, stop := context.WithTimeout(ctx, historyLimit)
 	defer stop()
 	st, err := r.open(false)
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(ctx, task.Ledger{Store: st}), st.Close())
+	return errors.Join(do(ctx, st), st.Close())
+}
+
+// earlierLooks is what earlier looks have seen of a profile.
+type earlierLooks struct {
+	counts   []triage.ActiveCount
+	usage    map[string][]sandbox.Usage // by sandbox id, of the last minutes
+	timedOut map[string]map[string]bool // by task: the sandboxes that a time limit ended
+	readAt   time.Time
+}
+
+// usageWindow is how far back the usage of earlier looks is kept in memory: triage uses no older one.
+const usageWindow = 10 * time.Minute
+
+// readEarlier returns what the looks of the last hours have seen. A verb that goes on reads them
+// anew after historyAge: with old ones a count that fell meanwhile would look as if it had been high
+// all the time.
+func (r *records) readEarlier(ctx context.Context, profile string) earlierLooks {
+	if e, known := r.earlier[profile]; known && time.Since(e.readAt) <= historyAge {
+		return e
+	}
+	if r.earlier == nil {
+		r.earlier = map[string]earlierLooks{}
+	}
+	e := earlierLooks{usage: map[string][]sandbox.Usage{}, timedOut: map[string]map[string]bool{}}
+	_ = r.withStore(ctx, func(ctx context.Context, st store.Store) error { // what cannot be read is not known
+		looks, err := history.Looks(ctx, st, profile, r.now().Add(-history.Rules().Fine))
+		for _, l := range looks {
+			e.add(l, r.now().Add(-usageWindow))
+		}
+		return err
+	})
+	e.readAt = time.Now()
+	r.earlier[profile] = e
+	return e
+}
+
+func (e *earlierLooks) add(l history.Look, usageSince time.Time) {
+	if l.Counts != nil {
+		e.counts = append(e.counts, triage.ActiveCount{At: l.At, Active: l.Counts[sandbox.StateRunning]})
+	}
+	for id, task := range l.TimedOut {
+		if e.timedOut[task] == nil {
+			e.timedOut[task] = map[string]bool{}
+		}
+		e.timedOut[task][id] = true
+	}
+	for id, u := range l.Usage {
+		if u.MemoryBytes != nil && u.At.After(usageSince) {
+			e.usage[id] = append(e.usage[id], u)
+		}
+	}
+}
+
+// ListingSeen is fleet.History's.
+func (r *records) ListingSeen(profile string, counts map[sandbox.State]int64, failed []sandbox.Sandbox) {
+	r.recorder.AddCounts(profile, counts)
+	var seen []history.Seen
+	for _, s := range failed {
+		v := triage.Judge(s, triage.Signals{}, r.limits(s), r.now())
+		seen = append(seen, history.Seen{Sandbox: s, At: cmp.Or(s.EndedAt, r.now()), Cause: v.Cause, Reason: v.Reason})
+	}
+	r.recorder.AddListed(profile, seen)
+	r.flushNowAndThen()
+}
+
+// SandboxSeen is fleet.History's. Of a sandbox that is in trouble or has failed it keeps what explains
+// that, since its provider may forget it.
+func (r *records) SandboxSeen(o fleet.Observation) {
+	s := o.Sandbox
+	var last *sandbox.Usage
+	if n := len(o.Usage.Got); o.Usage.Err == nil && n > 0 {
+		last = &o.Usage.Got[n-1]
+	}
+	switch {
+	case last == nil:
+	case !s.State.Ended():
+		r.recorder.AddUsage(s.Ref(), *last)
+	case !s.EndedAt.IsZero() && last.At.After(s.EndedAt): // it says nothing about the sandbox
+		last = nil
+	}
+	t, now := r.limits(s), r.now()
+	sig := o.Signals(t)
+	v := triage.Judge(s, sig, t, now)
+	if !s.Failed() && v.Stuck != sandbox.True && !v.Suspected() {
+		return
+	}
+	seen := history.Seen{Sandbox: s, At: now, Live: !s.Failed(), Cause: v.Cause, Reason: v.Reason, Usage: last}
+	if s.Failed() {
+		seen.At = cmp.Or(s.EndedAt, now)
+	}
+	for _, c := range triage.Causes(v, s, sig, t, now) {
+		seen.Causes = append(seen.Causes, history.Cause{
+			ID: c.ID, Cause: c.Cause, Title: c.Title, Confidence: c.Confidence, Score: c.Score, Coverage: c.Coverage, Evidence: c.Evidence, WhyNot: c.WhyNot,
+		})
+	}
+	for _, line := range o.Logs.Got {
+		seen.Logs = append(seen.Logs, r.redact(line.Text))
+	}
+	r.recorder.AddSeen(seen)
+}
+
+// flushLimit is what a slow or locked store may cost after the answer.
+const flushLimit = 500 * time.Millisecond
+
+// flushEvery is how often a verb that goes on, such as a watch, stores what it has seen.
+const flushEvery = time.Minute
+
+func (r *records) flushNowAndThen() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := r.now(); r.flushedAt.IsZero() {
+		r.flushedAt = now
+	} else if now.Sub(r.flushedAt) >= flushEvery {
+		r.flushedAt = now
+		r.flushing.Go(r.flush)
+	}
+}
+
+// flush stores what was seen. A store that cannot be written loses it: the answer of a verb
+// never depends on it.
+func (r *records) flush() {
+	if !r.recorder.Pending() {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.Background(), flushLimit) //nolint:forbidigo // what was seen is stored also after an interrupt
+	defer stop()
+	st, err := r.open(true)
+	if err != nil {
+		return
+	}
+	_ = errors.Join(r.recorder.Flush(ctx, st), st.Close()) // see above
+}
+
+// Close stores what was seen since the last time.
+func (r *records) Close() {
+	r.flushing.Wait()
+	r.flush()
 }
 
 // openRecords are those of this run. Where the state directory cannot be used, which is a
 // warning of the verbs that need it, nothing is on record.
 func (a *app) openRecords() *records {
+	a.seenOnce.Do(func() { a.seen = a.newRecords() })
+	return a.seen
+}
+
+func (a *app) newRecords() *records {
 	open := func(write bool) (store.Store, error) {
 		c, err := a.config()
 		if err != nil {
@@ -132,5 +292,15 @@ func (a *app) openRecords() *records {
 		}
 		return a.openStore(write)
 	}
-	return newRecords(open, func(ctx context.Context) []cleanup.History { return a.commandDeps().CleanupRuns(ctx, historyRuns) }, a.process.Now)
+	return &records{
+		open: open, now: a.process.Now, recorder: history.NewRecorder(a.process.Now),
+		runs:   func(ctx context.Context) []cleanup.History { return a.commandDeps().CleanupRuns(ctx, historyRuns) },
+		limits: a.commandDeps().Thresholds,
+		redact: func(text string) string {
+			if p, err := a.printer(); err == nil {
+				return p.Redact(text)
+			}
+			return ""
+		},
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -11,6 +12,7 @@ import (
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fleet"
+	"sbx/internal/history"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
@@ -42,16 +44,43 @@ func TestRecords(t *testing.T) {
 	require.NoError(t, st.Close())
 
 	opened = 0
-	r := newRecords(open, runs, time.Now)
+	r := &records{open: open, runs: runs, now: time.Now}
 	mine := sandbox.Sandbox{Provider: "prod", ID: "x", TaskID: "t-over"}
 	for range 3 {
 		assert.Equal(t, sandbox.True, r.OfSandbox(t.Context(), mine).Finished)
 		assert.Equal(t, new(int64(1)), r.OfProfile(t.Context(), "prod").CleanupFailures)
 		assert.Equal(t, fleet.SandboxHistory{}, r.OfSandbox(t.Context(), sandbox.Sandbox{Provider: "prod", ID: "y", TaskID: "t-foreign"}))
 	}
-	assert.Equal(t, []int{2, 1}, []int{opened, read}, "the list of tasks, the one that it lacks, and the runs: each once")
+	assert.Equal(t, []int{3, 1}, []int{opened, read}, "the list of tasks, the one that it lacks, the samples, and the runs: each once")
 
-	broken := newRecords(func(bool) (store.Store, error) { return nil, errors.New("the disk is gone") }, func(context.Context) []cleanup.History { return nil }, time.Now)
+	broken := &records{
+		open: func(bool) (store.Store, error) { return nil, errors.New("the disk is gone") },
+		runs: func(context.Context) []cleanup.History { return nil }, now: time.Now,
+	}
 	assert.Equal(t, fleet.SandboxHistory{}, broken.OfSandbox(t.Context(), mine))
 	assert.Equal(t, triage.FleetSignals{}, broken.OfProfile(t.Context(), "prod"))
+}
+
+// TestEarlierCountsAreReadAnew: a verb that goes on sees a count that has fallen since its start.
+func TestEarlierCountsAreReadAnew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st := store.Memory(time.Now)
+		r := &records{
+			open: func(bool) (store.Store, error) { return st, nil },
+			runs: func(context.Context) []cleanup.History { return nil }, now: time.Now,
+		}
+		seen := func(active int64) {
+			recorder := history.NewRecorder(time.Now)
+			recorder.AddCounts("prod", map[sandbox.State]int64{sandbox.StateRunning: active})
+			require.NoError(t, recorder.Flush(t.Context(), st))
+			time.Sleep(time.Minute)
+		}
+		seen(30)
+		assert.Len(t, r.OfProfile(t.Context(), "prod").History, 1)
+		seen(3)
+		got := r.OfProfile(t.Context(), "prod").History
+		require.Len(t, got, 2)
+		assert.EqualValues(t, 3, got[1].Active)
+	})
 }

@@ -41,29 +41,13 @@ func (a *app) openStore(write bool) (store.Store, error) { //nolint:ireturn // o
 	return store.New(store.Options{URL: c.StoreURL, StateDir: dir, Now: a.process.Now})
 }
 
-// withSharedStore does something with the store that hosts share; without one nothing.
-func (a *app) withSharedStore(do func(store.Store) error) error {
+// openShared opens the store that hosts share; nil = they share none.
+func (a *app) openShared() (store.Store, error) { //nolint:ireturn // as ops.Env wants it
 	c, err := a.config()
 	if err != nil || c.StoreURL == "" {
-		return err
+		return nil, err
 	}
-	st, err := a.openStore(true)
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(st), st.Close())
-}
-
-func (a *app) shareRun(ctx context.Context, run store.Run) error {
-	return a.withSharedStore(func(st store.Store) error { return st.PutRun(ctx, run) })
-}
-
-func (a *app) sharedRuns(ctx context.Context, limit int) (runs []store.Run, err error) {
-	err = a.withSharedStore(func(st store.Store) error {
-		runs, err = st.Runs(ctx, limit)
-		return err
-	})
-	return runs, err
+	return a.openStore(true)
 }
 
 // withoutState says, once, that nothing of earlier runs is known.
@@ -75,7 +59,7 @@ func (a *app) withoutState() {
 		}
 		_, why := c.State()
 		if p, err := a.printer(); err == nil && why != nil {
-			p.Warn("what earlier runs remembered is not known: " + why.Error() + "; " + fault.HintOf(why))
+			p.Warn("the notes of earlier runs cannot be read: " + why.Error() + "; " + fault.HintOf(why))
 		}
 	})
 }

@@ -222,5 +222,21 @@ func locked(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(free)
 }
 
+// newer has a database look as if a newer sbx had used it; negated it takes that back: newer FILE.
+func newer(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: [!] newer FILE")
+	}
+	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(args[0])+"?_pragma=busy_timeout(5000)")
+	ts.Check(err)
+	statement := "INSERT INTO sbx_schema (version) VALUES (1000)"
+	if neg {
+		statement = "DELETE FROM sbx_schema WHERE version = 1000"
+	}
+	_, err = db.Exec(statement)
+	ts.Check(err)
+	ts.Check(db.Close())
+}
+
 // locks has, by the file of a database, what gives its write lock back.
 var locks sync.Map

@@ -108,7 +108,7 @@ func keepLease(ctx context.Context, st store.Store, held store.Lease, lose conte
 			held, valid = next, asked.Add(leaseFor)
 		case fault.KindOf(err) == fault.KindLocked || !time.Now().Add(renewed).Before(valid):
 			lose(fault.New(fault.KindLocked, "the shared lock was lost, so nothing more is done: %w", err).
-				WithHint("`sbx cleanup --resume RUN` goes on when the store answers again"))
+				WithHint("when the store answers again, continue with `sbx cleanup --resume RUN`"))
 			<-done
 			return held
 		}

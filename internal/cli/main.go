@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"syscall"
 
 	"sbx/internal/commands"
@@ -35,6 +36,7 @@ const verbGarbage = 200
 
 // verbMemory is from where on a verb collects as often as it takes, in bytes: a
 // thousand endings at once would else pass the budget of 40 MB (docs/PERFORMANCE.md).
+// What is in use may need more: see followHeap.
 const verbMemory = 24 << 20
 
 // Main runs one process of sbx and returns its exit status.
@@ -47,7 +49,19 @@ func Main(p process.Process) int {
 	}
 	debug.SetGCPercent(verbGarbage)
 	debug.SetMemoryLimit(verbMemory)
+	followHeap()
 	return Run(p, Types())
+}
+
+// followHeap raises the memory limit by three times what is in use beyond two thirds of
+// verbMemory: with a limit near what is in use, the program does little but collect. It runs once
+// after every collection.
+func followHeap() {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	beyond := int64(live[0].Value.Uint64()) - verbMemory*2/3
+	debug.SetMemoryLimit(verbMemory + 3*max(0, beyond))
+	runtime.AddCleanup(&struct{ next *byte }{}, func(int) { followHeap() }, 0)
 }
 
 // Types lists the kinds of providers that this binary has.
@@ -65,7 +79,8 @@ func Run(p process.Process, types []providers.Type) int {
 	ctx, signals := watchSignals(p)
 	defer signals.stop()
 	a := newApp(ctx, p, types)
-	root := commands.NewRoot(a.commandDeps())
+	deps := a.commandDeps()
+	root := commands.NewRoot(deps)
 	root.SetArgs(p.Args[min(1, len(p.Args)):])
 	root.SetIn(p.Stdin)
 	root.SetOut(p.Stdout)
@@ -78,13 +93,38 @@ func Run(p process.Process, types []providers.Type) int {
 		err = nil // the reader of stdout has what it wanted
 	}
 	a.reportError(err)
-	if code := signals.exitCode(); code != 0 && err != nil {
+	if a.seen != nil {
+		a.seen.Close()
+	}
+	code := exitCode(err, signals)
+	a.sendNotifications(ctx, deps.Env)
+	return code
+}
+
+// exitCode is the exit code of an error: of the signal that ended the verb, if one did.
+func exitCode(err error, signals signalWatch) int {
+	own, ok := errors.AsType[ops.ProgramExit](err)
+	if code := signals.exitCode(); code != 0 && err != nil && !own.Plugin {
 		return code
 	}
-	if own, ok := errors.AsType[ops.ProgramExit](err); ok {
+	if ok {
 		return own.Code
 	}
 	return fault.ExitCode(err)
+}
+
+// sendNotifications sends after the answer. Whatever comes of it, the exit code is that of the
+// answer. --timeout bounds it, too.
+func (a *app) sendNotifications(ctx context.Context, env *ops.Env) {
+	if limit, limited := a.ctx.Deadline(); limited {
+		var stop context.CancelFunc
+		ctx, stop = context.WithDeadline(ctx, limit)
+		defer stop()
+	}
+	if p, err := a.printer(); err == nil {
+		defer p.Progress("notifying people").Done()
+	}
+	env.SendNotifications(ctx)
 }
 
 // wrongUse: what fails before a verb starts is cobra's complaint about words.
@@ -134,7 +174,7 @@ func signalFault(s os.Signal) error {
 		return fault.New(fault.KindTerminated, "interrupted by SIGTERM")
 	}
 	if s == syscall.SIGHUP {
-		return fault.New(fault.KindCanceled, "the terminal is gone (SIGHUP)")
+		return fault.New(fault.KindCanceled, "the terminal was closed (SIGHUP)")
 	}
 	return fault.New(fault.KindCanceled, "interrupted")
 }

@@ -76,7 +76,7 @@ func (o *opener) openSources(ctx context.Context, profile string) []providers.So
 				continue
 			}
 		}
-		o.printer.Warn(p.Name + " cannot be asked: " + err.Error())
+		o.printer.Warn(p.Name + " cannot be queried: " + err.Error())
 	}
 	return found
 }
@@ -127,11 +127,12 @@ func (a *app) openNotifier(ping string) (*notify.Notifier, error) {
 	}
 	t := notify.Targets{
 		SlackURL: c.Notify.Slack, PagerDutyKey: c.Notify.PagerDuty, PagerDutyURL: c.Notify.PagerDutyURL,
-		AlertmanagerURL: c.Notify.Alertmanager, WebhookURL: c.Notify.Webhook, PingURL: c.Notify.Ping,
+		AlertmanagerURL: c.Notify.Alertmanager, WebhookURL: c.Notify.Webhook, PingURL: c.Notify.Ping, Link: c.Notify.Link,
+		Routes: c.Notify.Routes, Levels: c.Notify.Levels, Unset: len(c.Notify.Unset),
 	}
 	var missing []error
 	for _, line := range c.Notify.Unset {
-		missing = append(missing, fault.Usage("%s", line).WithHint("nobody is told that way; set it where the run starts, or remove the key"))
+		missing = append(missing, fault.Usage("%s", line).WithHint("no alert is sent that way; set it where the run starts, or remove the key"))
 	}
 	if ping != "" {
 		t.PingURL = ping

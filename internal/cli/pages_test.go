@@ -36,11 +36,11 @@ func exitCodesPage() string {
 		}
 		fmt.Fprintf(&b, "| %d | %s | %s | %s |\n", row.Code, code(string(row.Kind)), row.Meaning, later)
 	}
-	b.WriteString("\nThe kind also stands in the `errors` of every JSON document. A command line that is\n" +
-		"refused before there is one (a wrong flag, a file of tasks with mistakes) says so on\n" +
-		"stderr, as `{\"error\":{...},\"exit_code\":2}`.\n\n" +
+	b.WriteString("\nThe kind is also in the `errors` of every JSON document. A command line that is refused\n" +
+		"before there is one (a wrong flag, a file of tasks with mistakes) writes the error to\n" +
+		"stderr, as `{\"schema\":\"sbx.error/v1\",\"error\":{...},\"errors\":[...],\"exit_code\":2}`.\n\n" +
 		"`sbx exec` gives the program's own code, 128+n for a death by signal n. A check\n" +
-		"with `-o nagios` gives 0, 1, 2 or 3 as monitoring plugins do.\n")
+		"with `-o nagios` gives 0, 1, 2 or 3 as monitoring plugins do, also when it is interrupted.\n")
 	return b.String()
 }
 
@@ -58,8 +58,8 @@ func providersPage(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("# Providers\n\n" +
 		"Generated from the program (`make docs`). An ability that is missing is an error\n" +
-		"of kind `unsupported`, exit 9, and never an empty answer. `sbx providers` says the\n" +
-		"same of the profiles that you have configured.\n\n## Abilities\n\n" + header + "\n" + rule + "\n")
+		"of kind `unsupported`, exit 9, and never an empty answer. `sbx providers` shows the\n" +
+		"abilities of the profiles that you have configured.\n\n## Abilities\n\n" + header + "\n" + rule + "\n")
 	for _, ability := range providers.Abilities() {
 		b.WriteString("| " + ability.Name + " |")
 		for _, p := range opened {
@@ -71,14 +71,14 @@ func providersPage(t *testing.T) string {
 		}
 		b.WriteString("\n")
 	}
-	b.WriteString("\nListing, reading one and ending it is what every provider can do; `omoios` is a source\n" +
-		"beside one, can do none of these, and lends its abilities to the profile that it is\nattached to.\n" +
+	b.WriteString("\nEvery provider can list sandboxes, read one and terminate one. `omoios` can do none of\n" +
+		"these: it is a source that adds its abilities to the profile that it is attached to.\n" +
 		factsSection(types) +
-		"\n## Signs of life\n\n" +
-		"What tells whether a sandbox works, and what may work on without a sign. Only the\n" +
-		"absence of a sign that misses nothing is silence; with the others alone, activity is\n" +
-		"unknown, and what is unknown stays (`--ignore-activity`, or `activity: age-only` in the\n" +
-		"profile, judges by age alone). A source that is configured and does not answer keeps too.\n\n" +
+		"\n## Signs of activity\n\n" +
+		"What shows that a sandbox is active, and which activity it misses. Only a sign that misses\n" +
+		"nothing proves silence; without one, activity is unknown, and the sandbox is kept\n" +
+		"(`--ignore-activity`, or `activity: age-only` in the profile, uses age only). It is also\n" +
+		"kept while a configured source does not answer.\n\n" +
 		"| type | sign | shows | misses |\n|---|---|---|---|\n")
 	for _, kind := range types {
 		for _, sign := range kind.LifeSigns {
@@ -89,7 +89,7 @@ func providersPage(t *testing.T) string {
 	labelsSection(&b, types)
 	b.WriteString("\n## Settings of every provider\n\n")
 	settingsTable(&b, providers.CommonOptions())
-	b.WriteString("\nA secret may stand in the file under its name, be named there as a variable\n" +
+	b.WriteString("\nA secret may be in the file under its name, be named there as a variable\n" +
 		"(`token_env: NAME`), or be printed by a program (`token_command: [pass, show, prod]`),\n" +
 		"which runs when the profile is opened.\n")
 	for _, kind := range types {
@@ -106,8 +106,8 @@ func factsSection(types []providers.Type) string {
 	}
 	var b strings.Builder
 	b.WriteString("\n## Facts\n\n" +
-		"What differs between the types and decides how their sandboxes are treated. A type\n" +
-		"states its facts (`providers.Facts`); no rule of sbx asks for the name of a type.\n\n| fact |")
+		"The differences between types that decide how their sandboxes are treated. A type\n" +
+		"declares its facts (`providers.Facts`); no rule of sbx depends on the name of a type.\n\n| fact |")
 	for _, kind := range types {
 		b.WriteString(" `" + kind.Name + "` |")
 	}
@@ -116,15 +116,14 @@ func factsSection(types []providers.Type) string {
 		fact string
 		cell func(providers.Facts) string
 	}{
-		{"its sandboxes live on the host that made them, and no other host sees them", is(func(f providers.Facts) bool { return f.HostBound })},
-		{"they are processes of that host and see its files", is(func(f providers.Facts) bool { return f.HostProcesses })},
+		{"its sandboxes are on the host that created them, and no other host sees them", is(func(f providers.Facts) bool { return f.HostBound })},
+		{"they are processes of that host and can read its files", is(func(f providers.Facts) bool { return f.HostProcesses })},
 		{"they are kept in the state directory of sbx", is(func(f providers.Facts) bool { return f.InStateDir })},
-		{"the profile gives a size to what names none; images and snapshots do not apply", is(func(f providers.Facts) bool { return f.SizedByProfile })},
-		{"all of them are ours where no file configures the profile", is(func(f providers.Facts) bool { return f.OwnsAll })},
-		{"creates go here where nobody names a profile", is(func(f providers.Facts) bool { return f.LaunchDefault })},
-		{"ended ones stay listed; `sbx ls` shows those of the last hour, `--all` the others", is(func(f providers.Facts) bool { return f.HidesEnded })},
+		{"the profile sets the default size; images and snapshots do not apply", is(func(f providers.Facts) bool { return f.SizedByProfile })},
+		{"all of them are yours if no file configures the profile", is(func(f providers.Facts) bool { return f.OwnsAll })},
+		{"the default profile of a create", is(func(f providers.Facts) bool { return f.LaunchDefault })},
 		{"an end without `--delete` keeps", func(f providers.Facts) string { return string(f.EndKeeps) }},
-		{"a create whose answer was lost may still show up for", func(f providers.Facts) string { return sandbox.FormatDuration(f.SettleTime()) }},
+		{"after a lost answer to a create, its sandbox may still appear for", func(f providers.Facts) string { return sandbox.FormatDuration(f.SettleTime()) }},
 	} {
 		b.WriteString("| " + row.fact + " |")
 		for _, kind := range types {
@@ -136,18 +135,18 @@ func factsSection(types []providers.Type) string {
 		}
 		b.WriteString("\n")
 	}
-	b.WriteString("\nWhat an end keeps: `nothing` is left, and `--delete` adds nothing; `record` is a record and\n" +
-		"logs, which cost nothing; `state` is a disk, a snapshot or a name, which may cost until\n" +
-		"`--delete`, and which a task therefore deletes with its sandbox.\n")
+	b.WriteString("\nWhat remains after an end: `nothing`, so that `--delete` has no effect; `record`, a record\n" +
+		"and logs, which cost nothing; or `state`, a disk, a snapshot or a name, which may cost until\n" +
+		"`--delete`: a task therefore deletes it with its sandbox.\n")
 	return b.String()
 }
 
 // exitWordsSection shows what the types say of an end where others give an exit code.
 func exitWordsSection(b *strings.Builder, types []providers.Type) {
 	b.WriteString("\n## Words for an exit\n\n" +
-		"What a provider writes where others give an exit code. A word means something at its\n" +
-		"own provider alone; signals and exit codes read alike everywhere. None proves that memory\n" +
-		"ran out.\n\n| type | word | class | what it proves |\n|---|---|---|---|\n")
+		"What a provider reports instead of an exit code. A word has a meaning only at its own\n" +
+		"provider; signals and exit codes mean the same everywhere. None proves that memory ran\n" +
+		"out.\n\n| type | word | class | what it proves |\n|---|---|---|---|\n")
 	for _, kind := range types {
 		for _, w := range kind.ExitWords {
 			fmt.Fprintf(b, "| `%s` | `%s` | `%s` | %s |\n", kind.Name, w.Raw, w.Class, w.Says)
@@ -176,10 +175,10 @@ func TestEveryTypeStatesItsFacts(t *testing.T) {
 // labelsSection says which labels sbx reads, and where somebody else writes them.
 func labelsSection(b *strings.Builder, types []providers.Type) {
 	b.WriteString("\n## Labels\n\n" +
-		"`sbx create` and `sbx run` write `" + sandbox.LabelOwner + "`, `" + sandbox.LabelTask + "` and `" + sandbox.LabelAgentType + "`. Whoever makes sandboxes\n" +
-		"without sbx can write the same, and `" + sandbox.LabelKeep + "` with `true` or a time until which nothing may\n" +
-		"end it (`sbx help labels`). A profile that its environment variable alone has switched on\n" +
-		"lets cleanup end only what has `" + sandbox.LabelOwner + "`; `sbx config own` says something else.\n\n" +
+		"`sbx create` and `sbx run` write `" + sandbox.LabelOwner + "`, `" + sandbox.LabelTask + "` and `" + sandbox.LabelAgentType + "`. Without sbx you can write the\n" +
+		"same labels, and `" + sandbox.LabelKeep + "` with `true` or a time until which nothing may terminate it\n" +
+		"(`sbx help labels`). If only its environment variable adds a profile, cleanup terminates\n" +
+		"only what has `" + sandbox.LabelOwner + "`; `sbx config own` changes that.\n\n" +
 		"| type | written in |\n|---|---|\n")
 	for _, kind := range types {
 		if kind.Attach == nil {
@@ -190,8 +189,8 @@ func labelsSection(b *strings.Builder, types []providers.Type) {
 	for _, m := range config.MetadataRows() {
 		fmt.Fprintf(b, "| `%s` | `%s` | `%s` | %s |\n", m.Name, m.Own, m.Default, m.Help)
 	}
-	b.WriteString("\nOf several keys the first that is there counts. `metadata` stands at the top of the\n" +
-		"configuration for all profiles, or in one of them.\n")
+	b.WriteString("\nOf several keys the first that exists counts. `metadata` is set for all profiles at the top\n" +
+		"of the configuration, or in one profile.\n")
 }
 
 // TestEveryTypeSaysWhereLabelsAre, and one that keeps none says so.
@@ -252,9 +251,9 @@ func patternsPage() string {
 	var b strings.Builder
 	b.WriteString("# Patterns in logs\n\n" +
 		"Generated from the program (`make docs`). `sbx logs REF --patterns` shows the lines\n" +
-		"that say one of these; where a line says several, the first in this list is meant.\n" +
-		"A pattern speaks for a cause, it proves none.\n\n" +
-		"| pattern | what it means | speaks for | severity |\n|---|---|---|---|\n")
+		"that match one of these; if a line matches several, the first in this list counts.\n" +
+		"A pattern is evidence for a cause, not a proof.\n\n" +
+		"| pattern | what it means | evidence for | severity |\n|---|---|---|---|\n")
 	for _, p := range triage.Patterns() {
 		cause := code(string(p.Cause))
 		if p.Cause == sandbox.CauseUnknown {

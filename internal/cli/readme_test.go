@@ -79,7 +79,7 @@ func TestReadmeCommandsRunAsWritten(t *testing.T) {
 	t.Parallel()
 	lines := slices.DeleteFunc(readmeCommands(t), func(line string) bool { return line == drillCommand || line == testCommand })
 	out := shell(t, home(t), strings.Join(lines, "\n"))
-	for _, word := range []string{"demo", "Limits", "MEMORY", "SBX_SANDBOX_ID=", "verified local/", "done", "exit code 0", "built", "will not publish", "gone", "stopped"} {
+	for _, word := range []string{"demo", "Facts", "MEMORY", "SBX_SANDBOX_ID=", "verified local/", "done", "exit code 0", "built", "will not publish", "gone", "stopped"} {
 		assert.Contains(t, out, word)
 	}
 }

@@ -364,23 +364,53 @@ func vercelWorld(f *verceltest.Fake) inhabited {
 
 func monotaskWorld(f *monotasktest.Fake) inhabited {
 	return inhabited{f, map[string]func([]string) string{
-		"seed": func(args []string) string {
-			return f.Add(monotasktest.Box{
-				AgentType: "IMPLEMENTATION", TaskID: "t-42", Created: time.Now().Add(-ago(args)),
-				Logs: []any{map[string]string{"timestamp": "2026-11-20T12:00:00Z", "level": "error", "message": "Error: connect ETIMEDOUT 10.0.0.1:443"}},
-			})
-		},
+		"seed": func(args []string) string { return f.Add(monotaskBox(args)) },
+		"ends": func(args []string) string { f.End(args[0]); return "" },
 		"deaf": func([]string) string { f.Change(func(o *monotasktest.Options) { o.Deaf = true }); return "" },
 		"slow": func([]string) string {
 			f.Change(func(o *monotasktest.Options) { o.EndFor = monotasktest.Forever })
 			return ""
 		},
-		"lists":   func([]string) string { f.Change(func(o *monotasktest.Options) { o.Lists = true }); return "" },
-		"keeps":   func([]string) string { f.Change(func(o *monotasktest.Options) { o.Kept = true }); return "" },
-		"forgets": func([]string) string { f.Change(func(o *monotasktest.Options) { o.Forgets = true }); return "" },
+		"lists":     func([]string) string { f.Change(func(o *monotasktest.Options) { o.Lists = true }); return "" },
+		"keeps":     func([]string) string { f.Change(func(o *monotasktest.Options) { o.Kept = true }); return "" },
+		"forgets":   func([]string) string { f.Change(func(o *monotasktest.Options) { o.Forgets = true }); return "" },
+		"miscounts": func([]string) string { f.Change(func(o *monotasktest.Options) { o.Miscount = true }); return "" },
 		"honest": func([]string) string {
 			f.Change(func(o *monotasktest.Options) { *o = monotasktest.Options{Now: o.Now} })
 			return ""
 		},
 	}}
+}
+
+// monotaskBox is the sandbox of the words age=30m agent=NAME status=WORD cpu=100 operations=3000 (a
+// second) log=LINE; without log it has logged an error.
+func monotaskBox(args []string) monotasktest.Box {
+	box := monotasktest.Box{AgentType: "IMPLEMENTATION", TaskID: "t-42", Created: time.Now().Add(-ago(args))}
+	var lines []any
+	figures := func() *monotasktest.Resources {
+		if box.Resources == nil {
+			box.Resources = &monotasktest.Resources{MemoryMB: 120}
+		}
+		return box.Resources
+	}
+	for _, word := range args {
+		key, value, _ := strings.Cut(word, "=")
+		number, _ := strconv.ParseFloat(value, 64)
+		switch key {
+		case "agent":
+			box.AgentType = value
+		case "status":
+			box.Status = value
+		case "cpu":
+			figures().CPUPercent = number
+		case "operations":
+			figures().OperationsPerSecond = number
+		case "log":
+			lines = append(lines, map[string]string{"timestamp": box.Created.Add(time.Minute).UTC().Format(time.RFC3339), "level": "info", "message": value})
+		}
+	}
+	if box.Logs = lines; lines == nil {
+		box.Logs = []any{map[string]string{"timestamp": "2026-11-20T12:00:00Z", "level": "error", "message": "Error: connect ETIMEDOUT 10.0.0.1:443"}}
+	}
+	return box
 }

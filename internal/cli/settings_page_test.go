@@ -19,20 +19,19 @@ import (
 func launchPage() string {
 	var b strings.Builder
 	b.WriteString("# Settings of task launch\n\n" +
-		"Generated from the tables that read them (`make docs`). They stand in the `run:` block\n" +
-		"of the configuration. The strongest first: flag, environment variable, project file,\n" +
-		"user file, default. `sbx config explain` shows what holds and who said so.\n\n" +
-		"| setting | flag | default | takes | a project file may, without trust | what it is |\n|---|---|---|---|---|---|\n")
+		"Generated from the program (`make docs`). The settings are in the `run:` block of the\n" +
+		"configuration. Precedence: flag, environment variable, project file, user file, default.\n" +
+		"`sbx config explain` shows each value and its origin.\n\n" +
+		"| setting | flag | default | values | a project file may, without trust | what it is |\n|---|---|---|---|---|---|\n")
 	for _, s := range config.RunSettingRows() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", s.Name, flagOf(s.Flag), code(s.Default), s.Takes, s.Project, s.Help)
 	}
-	fmt.Fprintf(&b, "\nDurations have units (`90s`, `10m`), sizes are 1024-based (`512M`, `4G`). Where\n"+
-		"nobody set a size, a project file needs trust to set one: whether it is lower than\n"+
-		"the provider's own choice is not known. Snapshot and image count for services; where\n"+
-		"both are set the snapshot is taken. The `template` of a profile is that of E2B and\n"+
-		"Novita.\n\n"+
-		"Between attempts `retry_delay` passes, then each time %d times as long, up to\n"+
-		"%d %% longer or shorter, never more than %.0f s.\n", config.RetryFactor, config.RetrySpread, config.RetryCap.Seconds())
+	fmt.Fprintf(&b, "\nDurations have units (`90s`, `10m`), sizes are 1024-based (`512M`, `4G`). A\n"+
+		"project file needs trust to set a size that nobody has set, since the provider's default\n"+
+		"may be lower. Snapshot and image apply to remote providers; if both are set, the snapshot\n"+
+		"is used. The `template` of a profile applies to E2B and Novita.\n\n"+
+		"The delay between attempts starts at `retry_delay` and is multiplied by %d each time,\n"+
+		"plus or minus up to %d %%, with a maximum of %.0f s.\n", config.RetryFactor, config.RetrySpread, config.RetryCap.Seconds())
 	contradictions(&b)
 	switches(&b)
 	variables(&b)
@@ -40,32 +39,32 @@ func launchPage() string {
 }
 
 func contradictions(b *strings.Builder) {
-	b.WriteString("\n## Limits that cancel each other\n\n" +
+	b.WriteString("\n## Contradicting limits\n\n" +
 		"- `command_timeout` longer than `attempt_timeout`\n" +
 		"- `deadline` shorter than all attempts with the longest waits between them\n" +
-		"- `inactivity` no shorter than `command_timeout`, while silence counts\n\n" +
-		"Where somebody set all the values involved, launching is refused (exit 2); where one\n" +
-		"is a default, it is a warning.\n")
+		"- `inactivity` not shorter than `command_timeout`, while `inactivity_timeout` is on\n\n" +
+		"If all these values were set, launching is refused (exit 2); if one is a default, it is\n" +
+		"a warning.\n")
 }
 
 func switches(b *strings.Builder) {
 	b.WriteString("\n## The five switches\n\n" +
-		"Each protection can be switched off by itself, without a new release. All are on.\n\n" +
+		"Each protection can be switched off alone, without a new release. All are on by default.\n\n" +
 		"| switch | on | off |\n|---|---|---|\n")
 	for _, s := range config.RunSettingRows() {
 		if s.Off != "" {
 			fmt.Fprintf(b, "| `%s` | %s | %s |\n", s.Name, s.Help, s.Off)
 		}
 	}
-	b.WriteString("\nThe publish gate has no switch: what was stopped or has timed out is not published.\n")
+	b.WriteString("\nPublishing has no such switch: what was stopped or has timed out is never published.\n")
 }
 
 func variables(b *strings.Builder) {
 	b.WriteString("\n## Environment variables of the sources\n\n" +
-		"The variables that agents' runners read already. Each keeps the unit of its source;\n" +
-		"its number has none. The default is that of the source: without the variable, the\n" +
-		"settings above hold.\n\n" +
-		"| variable | setting | unit | default there | takes | source |\n|---|---|---|---|---|---|\n")
+		"Variables that agents' runners use. Each number has the unit of its source, written\n" +
+		"without it. The default is that of the source: without the variable, the settings above\n" +
+		"apply.\n\n" +
+		"| variable | setting | unit | default there | values | source |\n|---|---|---|---|---|---|\n")
 	for _, v := range config.RunVariableRows() {
 		unit := v.Unit
 		if unit == "" {
@@ -73,13 +72,12 @@ func variables(b *strings.Builder) {
 		}
 		fmt.Fprintf(b, "| `%s` | `%s` | %s | %s | %s | %s |\n", v.Name, v.Setting, unit, code(v.Default), v.Takes, v.Source)
 	}
-	b.WriteString("\nWhere several set one limit and differ, the smallest holds, with a warning.\n" +
-		"`AGENT_TIMEOUT` bounds one execution of the agent, whatever it prints: it is a command\n" +
-		"timeout, not silence. What `SANDBOX_...` says of size, snapshot and image counts for\n" +
-		"services; sandboxes on this machine have the file's sizes and those of `local`.\n\n" +
-		"A variable that is empty, out of its range or no number stops what launches tasks\n" +
-		"(exit 2), and nothing else: `sbx ls` works. `sbx doctor` and `sbx config explain`\n" +
-		"show it too.\n")
+	b.WriteString("\nIf several variables set one limit to different values, the smallest applies, with a\n" +
+		"warning. `AGENT_TIMEOUT` limits one execution of the agent, with or without output: it is\n" +
+		"a command timeout, not inactivity. Size, snapshot and image from `SANDBOX_...` apply to\n" +
+		"remote providers; sandboxes on this machine use the sizes of the file and of `local`.\n\n" +
+		"A variable that is empty, out of range or not a number makes only launching tasks fail\n" +
+		"(exit 2): `sbx ls` works. `sbx doctor` and `sbx config explain` show it too.\n")
 }
 
 // flagOf names a flag that some verb has.

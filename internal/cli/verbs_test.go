@@ -17,6 +17,7 @@ import (
 	"github.com/itchyny/gojq"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/providers/local"
 	"sbx/internal/providers/local/cgroup"
@@ -28,7 +29,7 @@ func verbs() map[string]func(ts *testscript.TestScript, neg bool, args []string)
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"status": status, "jq": jq, "ref": ref, "signal": signalTo, "until": until, "noprocess": noProcess,
 		"interrupt": interrupt, "crowd": crowd, "remote": remote, "staged": staged, "mounted": mounted, "readonly": readonly,
-		"launch": launch, "send": send, "joined": joined, "frozen": frozen, "origin": origin, "locked": locked,
+		"launch": launch, "send": send, "joined": joined, "frozen": frozen, "origin": origin, "locked": locked, "newer": newer, "hook": hook,
 	}
 }
 
@@ -141,12 +142,12 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: until COMMAND...")
 	}
-	deadline := time.Now().Add(20 * time.Second)
+	deadline, pauses := time.Now().Add(2*time.Minute), poll.NewBackoff(10*time.Millisecond, 300*time.Millisecond)
 	for ts.Exec(args[0], args[1:]...) != nil {
 		if time.Now().After(deadline) {
 			ts.Fatalf("%s did not come true", strings.Join(args, " "))
 		}
-		<-time.After(10 * time.Millisecond)
+		<-pauses.After()
 	}
 }
 
@@ -155,7 +156,7 @@ func noProcess(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: noprocess")
 	}
-	deadline := time.Now().Add(10 * time.Second)
+	deadline, pauses := time.Now().Add(2*time.Minute), poll.NewBackoff(10*time.Millisecond, 300*time.Millisecond)
 	for {
 		left := processesOf(ts.Getenv("SBX_STATE_DIR"))
 		if len(left) == 0 {
@@ -164,7 +165,7 @@ func noProcess(ts *testscript.TestScript, neg bool, args []string) {
 		if time.Now().After(deadline) {
 			ts.Fatalf("still running: %v", left)
 		}
-		<-time.After(10 * time.Millisecond)
+		<-pauses.After()
 	}
 }
 

@@ -8,35 +8,36 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 )
 
 func TestAfterDash(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		refs int
+		what string
 		args []string
 		says string // "" = taken
 	}{
-		"command":            {0, []string{"--", "sleep", "60"}, ""},
-		"ref and command":    {1, []string{"aaaa", "--", "ls", "-l"}, ""},
-		"no dashes":          {0, []string{"sleep", "60"}, "two dashes"},
-		"ref, no dashes":     {1, []string{"aaaa", "ls"}, "two dashes"},
-		"word before dashes": {0, []string{"x", "--", "ls"}, "1 words too many"},
-		"two refs":           {1, []string{"a", "b", "--", "ls"}, "1 words too many"},
-		"nothing":            {0, nil, "no command"},
-		"only dashes":        {0, []string{"--"}, "no command"},
-		"no ref":             {1, nil, "no sandbox"},
-		"ref behind dashes":  {1, []string{"--", "aaaa", "ls"}, "no sandbox"},
-		"ref alone":          {1, []string{"aaaa"}, "no command"},
-		"ref and dashes":     {1, []string{"aaaa", "--"}, "no command"},
-		"empty command":      {0, []string{"--", ""}, "no command"},
-		"empty argument":     {0, []string{"--", "echo", ""}, ""},
+		"command":            {"", []string{"--", "sleep", "60"}, ""},
+		"ref and command":    {"REF", []string{"aaaa", "--", "ls", "-l"}, ""},
+		"no dashes":          {"", []string{"sleep", "60"}, "put -- before"},
+		"ref, no dashes":     {"REF", []string{"aaaa", "ls"}, "put -- before"},
+		"word before dashes": {"", []string{"x", "--", "ls"}, "too many words"},
+		"two refs":           {"REF", []string{"a", "b", "--", "ls"}, "too many words"},
+		"nothing":            {"", nil, "no command"},
+		"only dashes":        {"", []string{"--"}, "no command"},
+		"no ref":             {"REF", nil, "no REF"},
+		"ref behind dashes":  {"REF", []string{"--", "aaaa", "ls"}, "no REF"},
+		"ref alone":          {"REF", []string{"aaaa"}, "no command"},
+		"ref and dashes":     {"REF", []string{"aaaa", "--"}, "no command"},
+		"empty command":      {"", []string{"--", ""}, "no command"},
+		"empty argument":     {"", []string{"--", "echo", ""}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cmd := &cobra.Command{
 				Use: "verb", SilenceErrors: true, SilenceUsage: true,
-				Args: afterDash(tc.refs, "sbx verb -- ls"), RunE: func(*cobra.Command, []string) error { return nil },
+				Args: (&Deps{Env: &ops.Env{}}).afterDash(tc.what, "sbx verb -- ls"), RunE: func(*cobra.Command, []string) error { return nil },
 			}
 			cmd.SetArgs(tc.args)
 			if tc.args == nil {
@@ -49,7 +50,7 @@ func TestAfterDash(t *testing.T) {
 			}
 			require.ErrorContains(t, err, tc.says)
 			assert.Equal(t, fault.KindUsage, fault.KindOf(err))
-			assert.Equal(t, "write it like this: sbx verb -- ls", fault.HintOf(err))
+			assert.Equal(t, "write it like this: `sbx verb -- ls`", fault.HintOf(err))
 		})
 	}
 }

@@ -121,7 +121,7 @@ func TestBatchKnowsATaskByItsWork(t *testing.T) {
 		b.write(t, "tasks:\n  - {key: k, command: [echo, z]}\n")
 		r = b.run(t, "run --file t.yaml")
 		assert.Equal(t, fault.KindUsage.Row().Code, r.code)
-		assert.Contains(t, r.stderr, "does something else")
+		assert.Contains(t, r.stderr, "has another command or other settings")
 	})
 }
 

@@ -3,6 +3,9 @@ package commands
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,19 +26,19 @@ func newCleanup(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "cleanup",
 		GroupID: groupAct,
-		Short:   "End many sandboxes by rule, and verify that they ended",
-		Long: "End many sandboxes by rule, and verify that they ended.\n\n" +
-			"Without --yes it says of every sandbox why it would go or stay, and does nothing;\n" +
-			"a terminal may then allow it by typing the count. Selectors narrow: all must hold.\n" +
-			"Without any, the rule is --stuck, and acting needs --stuck spelled out.\n\n" +
-			"A running sandbox goes only if it is old enough and shows no life: its output,\n" +
-			"events and processor are looked at. What is not known keeps it: no age, no sign\n" +
-			"either way, a provider whose list has a hole. Protected ones (sbx/keep, the\n" +
+		Short:   "Terminate many sandboxes by rule, and verify the ends",
+		Long: "Terminate many sandboxes by rule, and verify the ends.\n\n" +
+			"Without --yes it prints the plan (which sandboxes it would terminate, and why) and\n" +
+			"changes nothing; on a terminal you may confirm by typing the count. A sandbox must\n" +
+			"match all selectors. Without any the rule is --stuck; with --yes, write --stuck.\n\n" +
+			"A running sandbox is terminated only if it is old enough and inactive: sbx looks at\n" +
+			"its output, events and processor. If sbx cannot tell (no age, no source, incomplete\n" +
+			"listing), it keeps the sandbox and counts it. Protected ones (sbx/keep, the\n" +
 			"configuration) and those that are not yours stay (`sbx help labels`,\n" +
 			"`sbx config own`). Over --max-delete or --max-fraction the whole run\n" +
-			"is refused (exit 11), never cut to the first N.\n\n" +
-			"Each sandbox is read again just before, written to the run's journal, asked once\n" +
-			"and looked at until its end is seen.",
+			"is refused (exit 11); it is never cut to the first N.\n\n" +
+			"Each sandbox is read again just before the request, written to the run's journal,\n" +
+			"asked to end once, and watched until the end is verified.",
 		Example: "sbx cleanup --older-than 10m\n" +
 			"sbx cleanup --older-than 10m --yes\n" +
 			"sbx cleanup --stuck --out plan.json\n" +
@@ -43,14 +46,25 @@ func newCleanup(d *Deps) *cobra.Command {
 		Args: usageArgs(noArgs, "selectors choose; `"+d.Process.Name()+" terminate REF` ends one by name"),
 	}
 	o.addFlags(cmd)
+	completeFlagFunc(cmd, "explain", func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+		return d.refWords(cmd, nil, word, offerLiving)
+	})
+	completeFlagFunc(cmd, "resume", d.completeRuns)
 	cmd.AddCommand(newCleanupStatus(d), newCleanupRuns(d), newCleanupShow(d))
 	doc := document{schema: cleanupSchema, shape: output.ShapeList, columns: output.Names(views.EndingColumns())}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
-		c := &cleanupCommand{d: d, p: p, o: &o, cmd: cmd}
-		if o.every != "" {
-			return c.repeatCleanups(ctx)
+		req, spelled, err := o.readRequest(cmd, d)
+		if err != nil {
+			return err
 		}
-		_, err := c.runOnce(ctx)
+		if req.Line = d.typedLine(p); !spelled && len(req.Line) > 0 {
+			req.Line = append(req.Line, "--stuck") // the rule where none is typed
+		}
+		c := &cleanupCommand{d: d, p: p, o: &o}
+		if o.every != "" {
+			return c.repeatCleanups(ctx, req, spelled)
+		}
+		_, err = c.runOnce(ctx, req, spelled)
 		return err
 	})
 }
@@ -59,21 +73,25 @@ func newCleanupStatus(d *Deps) *cobra.Command {
 	var every string
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Say whether cleanup runs as often as it should",
-		Long: "Say whether cleanup runs as often as it should, by the journals of this machine.\n\n" +
-			"It is in order while every profile had a run of --stuck or --older-than 10m (or\n" +
-			"less) within two periods that left nothing undone. A run that selects less, a dry\n" +
-			"and a refused one are no success. Otherwise it exits 10; with -o nagios it is a\n" +
-			"check for a monitor.",
+		Short: "Check that cleanup runs as often as it should",
+		Long: "Check by the journals of this machine that cleanup runs as often as it should.\n\n" +
+			"It is fine while every profile had a run of --stuck or --older-than 10m (or\n" +
+			"less) within two periods that left nothing undone. A run that selects less, a dry run\n" +
+			"and a refused run do not count. Otherwise it exits 10; with -o nagios it is a\n" +
+			"monitoring plugin.",
 		Example: "sbx cleanup status\nsbx cleanup status --expected-every 15m",
 		Args:    usageArgs(noArgs, "`sbx cleanup runs` lists the runs"),
 	}
-	cmd.Flags().StringVar(&every, "expected-every", sandbox.FormatDuration(triage.DefaultThresholds().CleanupEvery), "how often it should run: a `DURATION`")
+	cmd.Flags().StringVar(&every, "expected-every", "", "how often it should run: a `DURATION` (default: thresholds.cleanup_every, "+
+		sandbox.FormatDuration(triage.DefaultThresholds().CleanupEvery)+")")
 	doc := document{schema: "sbx.cleanup.status/v1", shape: output.ShapeItem, columns: output.Names(views.CleanupStatusColumns()), nagios: true}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
-		period, err := sandbox.ParseDuration(every)
-		if err != nil {
-			return fault.Usage("--expected-every: %w", err)
+		period := d.Thresholds(sandbox.Sandbox{}).CleanupEvery
+		if every != "" {
+			var err error
+			if period, err = sandbox.ParseDuration(every); err != nil {
+				return fault.Usage("--expected-every: %w", err)
+			}
 		}
 		r, err := ops.CleanupStatus(ctx, d.Env, ops.CleanupStatusRequest{Every: period})
 		if err != nil {
@@ -86,11 +104,12 @@ func newCleanupStatus(d *Deps) *cobra.Command {
 func newCleanupRuns(d *Deps) *cobra.Command {
 	limit := 20
 	cmd := &cobra.Command{
-		Use:   "runs",
-		Short: "List the bulk endings of this machine, the newest first",
-		Long: "List the bulk endings of this machine, the newest first.\n\n" +
-			"Every run that was allowed to act has a journal, also one that a guard refused.\n" +
-			"A journal that was changed afterwards is said to be (exit 10).",
+		Use:        "runs",
+		SuggestFor: []string{"list", "ls", "history"},
+		Short:      "List the cleanup runs of this machine, newest first",
+		Long: "List the cleanup runs of this machine, newest first.\n\n" +
+			"Every run with --yes has a journal, also one that a guard refused. If a journal was\n" +
+			"changed afterwards, the list says so (exit 10).",
 		Example: "sbx cleanup runs\nsbx cleanup runs -o json",
 		Args:    usageArgs(noArgs, "`sbx cleanup show RUN` shows one"),
 	}
@@ -106,46 +125,52 @@ func newCleanupRuns(d *Deps) *cobra.Command {
 
 func newCleanupShow(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "show RUN",
-		Short: "Show one run that ended sandboxes: its rule, and what became of each",
-		Long: "Show one run that ended sandboxes: its rule, who ran it, and what became of each\n" +
-			"sandbox, with what was known of it before (-o json).\n\n" +
-			"RUN is the run_id that cleanup, reconcile and terminate print, or a beginning of\n" +
-			"it that only one run has; `last` is the newest bulk run. The endings of tasks and\n" +
-			"drills have runs too, which `sbx inspect` names. Of a run of another host the\n" +
-			"sums are known (store.url).",
-		Example:           "sbx cleanup show last\nsbx cleanup show r-20261120120000000-k3v9x2",
-		Args:              usageArgs(cobra.ExactArgs(1), "`sbx cleanup runs` lists them"),
+		Use:   "show [RUN]",
+		Short: "Show one run: its rule, and the outcome of each sandbox",
+		Long: "Show one run: its rule, who ran it, when, its guards, and the outcome of each\n" +
+			"sandbox, with what was known before (-o json).\n\n" +
+			"RUN is the run id that cleanup, reconcile and terminate print, or a unique prefix of\n" +
+			"it; without one the newest bulk run is shown (`last`). Tasks and drills have runs too, which\n" +
+			"`sbx inspect` names. For a run of another host only the totals are known\n" +
+			"(store.url).",
+		Example:           "sbx cleanup show\nsbx cleanup show r-20261120120000000-k3v9x2",
+		Args:              usageArgs(atMostOneArg("RUN"), "`sbx cleanup runs` lists them"),
 		ValidArgsFunction: d.completeRuns,
 	}
 	doc := document{schema: "sbx.cleanup.show/v1", shape: output.ShapeList, columns: output.Names(views.RunOutcomeColumns())}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
-		h, err := d.FindRun(ctx, args[0])
+		word := "last"
+		if len(args) > 0 {
+			word = args[0]
+		}
+		h, err := d.FindRun(ctx, word)
+		if len(args) == 0 && fault.KindOf(err) == fault.KindNotFound {
+			err = fault.New(fault.KindNotFound, "no run is recorded yet").WithHint("`%s cleanup --yes` writes one", d.Process.Name())
+		}
 		if err != nil {
 			return err
 		}
-		return views.ShowRun(p, doc.schema, h)
+		return views.ShowRun(p, doc.schema, h, d.Process.Name())
 	})
 }
 
-func (d *Deps) completeRuns(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (d *Deps) completeRuns(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
 	return d.RunIDs(), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
 // cleanupCommand is one `sbx cleanup`.
 type cleanupCommand struct {
-	d   *Deps
-	p   *output.Printer
-	o   *cleanupOptions
-	cmd *cobra.Command
+	d *Deps
+	p *output.Printer
+	o *cleanupOptions
 }
 
-// runOnce looks, and acts where it may. The result is nil where nothing was looked at.
-func (c *cleanupCommand) runOnce(ctx context.Context) (*ops.CleanupResult, error) {
-	req, spelled, err := c.o.readRequest(c.cmd, c.d)
-	if err != nil {
-		return nil, err
-	}
+// runOnce looks, and acts where it may. The result is nil where nothing was looked at. Spelled = the
+// operator chose by flags.
+func (c *cleanupCommand) runOnce(ctx context.Context, req ops.CleanupRequest, spelled bool) (*ops.CleanupResult, error) {
 	switch {
 	case c.o.apply != "":
 		plan, err := ops.ReadCleanupPlan(ctx, c.d.Path(c.o.apply))
@@ -173,7 +198,20 @@ func (c *cleanupCommand) runCleanup(ctx context.Context, req ops.CleanupRequest)
 	if err != nil {
 		return result, err
 	}
-	return result, views.FinishCleanup(list, result)
+	return result, views.FinishCleanup(list, result, c.d.Process.Name(), c.retryLine(result))
+}
+
+// retryLine is the command line that goes on with what a run has left: the run is resumed,
+// except for one in which providers chose by their own rules, which is repeated as it was typed.
+func (c *cleanupCommand) retryLine(r *ops.CleanupResult) string {
+	args := []string{"cleanup", "--resume", r.RunID}
+	switch {
+	case c.o.providerSide || c.o.emergency:
+		args = c.d.Process.Args[1:]
+	case c.o.yes:
+		args = append(args, "--yes")
+	}
+	return c.p.Redact(c.d.Process.Name() + " " + views.ShellLine(args))
 }
 
 // showPlan shows the plan. A terminal may allow it by an answer.
@@ -202,7 +240,10 @@ func (c *cleanupCommand) showPlan(ctx context.Context, req ops.CleanupRequest, s
 		c.p.Warn(warn.Error())
 	}
 	if c.o.out == "" && !c.d.isAttended() && ctx.Err() == nil {
-		c.p.Warn("nothing was done; --yes acts") // also with -q: a crontab line without --yes does nothing
+		c.p.Warn("nothing was done; add --yes to terminate") // also with -q: a crontab line without --yes does nothing
+	}
+	if ctx.Err() == nil && c.p.Format.Human() {
+		c.sayNext(req, result, spelled)
 	}
 	if !asks || ctx.Err() != nil {
 		return err
@@ -212,7 +253,6 @@ func (c *cleanupCommand) showPlan(ctx context.Context, req ops.CleanupRequest, s
 		return askErr
 	}
 	if !allowed {
-		c.p.Note("nothing was done")
 		return err
 	}
 	req.RunID, req.Plan, req.Yes = result.RunID, &plan, true
@@ -220,13 +260,38 @@ func (c *cleanupCommand) showPlan(ctx context.Context, req ops.CleanupRequest, s
 	return err
 }
 
-// repeatCleanups runs one cleanup after the other until it is interrupted, which is its normal
-// end. A failed run is reported and does not end the loop.
-func (c *cleanupCommand) repeatCleanups(ctx context.Context) error {
-	req, _, err := c.o.readRequest(c.cmd, c.d)
-	if err != nil {
-		return err
+// sayNext names the command line that may terminate what a plan names, where the plan cannot be
+// answered.
+func (c *cleanupCommand) sayNext(req ops.CleanupRequest, r *ops.CleanupResult, spelled bool) {
+	switch line := r.AllowLine(); {
+	case len(r.Survey.Selected) == 0 && len(r.Survey.Unowned()) > 0 && len(req.Line) > 0:
+		c.p.Note("to include, once, what nobody owns: `" + strings.Join(append(slices.Clone(req.Line), c.unownedFlags(r)...), " ") + "`")
+	case len(r.Survey.Selected) == 0:
+	case line != "":
+		c.p.Note("a guard refuses this plan; to terminate them all the same: " + line)
+	case !spelled && c.d.isAttended() && c.o.out == "":
+		c.p.Note("to terminate them: `" + strings.Join(req.Line, " ") + "`")
 	}
+}
+
+// unownedFlags select what nobody owns, and allow so many where that is above --max-delete: the
+// plan then names them, and the question has to be answered with their number.
+func (c *cleanupCommand) unownedFlags(r *ops.CleanupResult) []string {
+	flags := []string{"--unowned"}
+	total := 0
+	for _, n := range r.Survey.Unowned() {
+		total += n
+	}
+	if conf, err := c.d.Config(); err == nil && total > conf.Limits.MaxDelete {
+		flags = append(flags, "--max-delete", strconv.Itoa(total))
+	}
+	return flags
+}
+
+// repeatCleanups runs one cleanup after the other until it is interrupted, which is its normal
+// end. A failed run is reported and does not end the loop. All runs have the request of the first:
+// what `--before 05:30` means does not change at midnight.
+func (c *cleanupCommand) repeatCleanups(ctx context.Context, req ops.CleanupRequest, spelled bool) error {
 	if err := c.p.Format.Refuse("cleanup --every", output.Documents()...); err != nil {
 		return err
 	}
@@ -238,7 +303,7 @@ func (c *cleanupCommand) repeatCleanups(ctx context.Context) error {
 	defer pace.Stop()
 	for {
 		began := time.Now()
-		result, err := c.runOnce(ctx)
+		result, err := c.runOnce(ctx, req, spelled)
 		if cause := unshownCause(ctx, err); cause != nil {
 			return cause
 		}
@@ -248,10 +313,8 @@ func (c *cleanupCommand) repeatCleanups(ctx context.Context) error {
 		code := fault.ExitCode(err)
 		shown.set(result.Figures(ctx, code, time.Since(began)).Set())
 		c.p.Note(fmt.Sprintf("%s ended with exit code %d; the next one comes within %s", result.RunID, code, req.Every))
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-pace.C:
+		if err := c.d.PauseRound(ctx, pace.C); err != nil {
+			return err
 		}
 	}
 }

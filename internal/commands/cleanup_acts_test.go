@@ -46,7 +46,7 @@ func TestCleanupFlagsThatContradict(t *testing.T) {
 		"--every 5m --yes --resume r-1":                         "--every needs --yes",
 		"--older-than 10m --yes --listen 127.0.0.1:0":           "--listen needs --every",
 		"--older-than 10m --yes --out plan.json":                "--yes has no meaning",
-		"--out plan.json --apply plan.json":                     "do not go together",
+		"--out plan.json --apply plan.json":                     "exclude each other",
 		"--apply plan.json --older-than 10m":                    "has its own rule",
 		"--older-than 10m --production nowhere":                 "no profile",
 	} {
@@ -72,7 +72,7 @@ func TestAPlanWithoutAFolderSaysWhatToDo(t *testing.T) {
 	b, _ := herdBench(t, 1)
 	r := b.run(t, "cleanup --older-than 10m --out "+filepath.Join(b.home, "not", "there", "plan.json"))
 	assert.Equal(t, 1, r.code)
-	assert.Contains(t, r.stderr, "sbx: hint: is the folder there")
+	assert.Contains(t, r.stderr, "sbx: hint: check that the folder exists")
 }
 
 // TestGuardsOfAPlanCountWhatThePlanCanEnd, and not what has come since.
@@ -118,7 +118,7 @@ func TestWhatIsNotResumed(t *testing.T) {
 	require.Equal(t, 11, b.run(t, tenMinutes+" --max-delete 1").code)
 	r := b.run(t, "cleanup --yes --resume "+b.runs(t)[0])
 	assert.Equal(t, 11, r.code)
-	assert.Contains(t, r.stderr, "was refused and ended nothing")
+	assert.Contains(t, r.stderr, "was refused and terminated nothing")
 	assert.Empty(t, p.Calls(fake.OpTerminate))
 
 	b, p = compared(t)
@@ -161,34 +161,41 @@ func TestShowSaysThatAJournalWasChanged(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), "verified", "skipped!", 1)), 0o600))
 	r := b.run(t, "cleanup show "+run+" -o json")
 	assert.Equal(t, 10, r.code, r.stderr)
-	assert.Contains(t, r.stdout, "cannot be trusted")
+	assert.Contains(t, r.stdout, "was changed or damaged")
+}
+
+// runWatcher is a shared store that tells which runs were put into it.
+type runWatcher struct {
+	store.Store
+
+	put []store.Run
+}
+
+func (w *runWatcher) PutRun(ctx context.Context, run store.Run) error {
+	w.put = append(w.put, run)
+	return w.Store.PutRun(ctx, run)
 }
 
 // TestRunsOfOtherHostsStandBesideOurs, each once, with their sums.
 func TestRunsOfOtherHostsStandBesideOurs(t *testing.T) {
 	t.Parallel()
 	b, _ := herdBench(t, 4)
-	var shared []store.Run
-	b.adjust = func(d *Deps) {
-		d.ShareRun = func(_ context.Context, run store.Run) error {
-			shared = append(shared, run)
-			return nil
-		}
-	}
+	shared := &runWatcher{Store: store.Memory(time.Now)}
+	b.shared = shared
 	require.Equal(t, 11, b.run(t, tenMinutes+" --max-delete 1").code)
-	require.Len(t, shared, 2, "as it began and as it ended")
-	assert.True(t, shared[0].EndedAt.IsZero())
-	assert.False(t, shared[1].Acted, "it was refused")
+	require.Len(t, shared.put, 2, "as it began and as it ended")
+	assert.True(t, shared.put[0].EndedAt.IsZero())
+	assert.False(t, shared.put[1].Acted, "it was refused")
 	require.Equal(t, 0, b.run(t, tenMinutes).code)
-	require.Len(t, shared, 4)
-	assert.Equal(t, 4, shared[3].Counts["verified"])
-	assert.Equal(t, []string{"prod"}, shared[3].Profiles)
+	require.Len(t, shared.put, 4)
+	assert.Equal(t, 4, shared.put[3].Counts["verified"])
+	assert.Equal(t, []string{"prod"}, shared.put[3].Profiles)
 
-	b.shared = append(b.shared, shared[1], shared[3])
 	here := b.run(t, "cleanup runs -o json").list(t, "items")
 	require.Len(t, here, 2, "each once")
 	elsewhere, _ := herdBench(t, 0)
-	elsewhere.shared = append(b.shared, store.Run{ID: "r-other", Verb: ops.VerbReconcile, StartedAt: noon, Acted: true})
+	elsewhere.shared = shared
+	require.NoError(t, shared.PutRun(t.Context(), store.Run{ID: "r-other", Verb: ops.VerbReconcile, StartedAt: noon, Acted: true}))
 	there := elsewhere.run(t, "cleanup runs -o json").list(t, "items")
 	require.Len(t, there, 2, "reconcile is another verb")
 	for i := range there {

@@ -56,7 +56,7 @@ func TestWhatChangesWhileTheQuestionStands(t *testing.T) {
 		asked = append(asked, call.ID)
 	}
 	assert.ElementsMatch(t, []string{"prod0002", "prod0003"}, asked)
-	assert.Contains(t, r.stdout, "changed prod/prod0001: the rule does not select it any more: it shows life")
+	assert.Contains(t, r.stdout, "changed prod/prod0001: the rule no longer selects it: it is active")
 }
 
 // To answer no is no success where a profile could not be seen whole.

@@ -165,7 +165,7 @@ func badDays() map[string]day {
 			config: twoProfiles + "production: [prod]\n", line: tenMinutes + " --production prod", asked: 4,
 		},
 		"a plan without --yes": {fails: "cloud-nuke, docker prune: not dry by default", line: "cleanup --older-than 10m", says: `"plan":{`},
-		"no selector acts not": {fails: "docker prune", line: "cleanup --yes", code: 11, says: "spelled out"},
+		"no selector acts not": {fails: "docker prune", line: "cleanup --yes", code: 11, says: "--yes needs a selector"},
 		"the breaker":          {fails: "agent-sandbox#1232", faults: []fake.Fault{{Op: fake.OpGet, Err: down}}, code: 3},
 		"the journal's disk is full": {
 			fails: "no peer writes before it deletes", code: 1, says: "journal cannot be written",
@@ -174,8 +174,8 @@ func badDays() map[string]day {
 				require.NoError(t, os.WriteFile(filepath.Join(b.home, "runs"), nil, 0o600)) // no folder can be there
 			},
 		},
-		"another run is at work": {
-			fails: "only docker's daemon refuses a second prune", code: 12, says: "another run is at work: r-0",
+		"another run is active": {
+			fails: "only docker's daemon refuses a second prune", code: 12, says: "another run is active: r-0",
 			adjust: func(t *testing.T, b *bench, _ *fake.Provider) {
 				t.Helper()
 				l, err := lock.Take(t.Context(), filepath.Join(b.home, "cleanup.lock"), lock.Holder{Run: "r-0", Who: "ann", PID: 1}, 0)
@@ -351,11 +351,11 @@ func TestPlansThatAreTooOldOrNone(t *testing.T) {
 	}{
 		"too old":       {at(2 * time.Hour), 11, "the plan is 2h old"},
 		"of the future": {at(-time.Hour), 11, "future"},
-		"no plan":       {`{"schema":"other"}`, 2, "no plan"},
-		"torn":          {at(0)[:40], 2, "no plan"},
+		"not a plan":    {`{"schema":"other"}`, 2, "not a plan"},
+		"torn":          {at(0)[:40], 2, "not a plan"},
 		"negative age":  {strings.Replace(at(0), `{"selector":{}}`, `{"selector":{"older_than_ns":-5}}`, 1), 2, "negative older_than_ns"},
 		"one twice":     {strings.Replace(at(0), `"items":[]`, `"items":[{"ref":"prod/aaaa"},{"ref":"prod/aaaa"}]`, 1), 2, "names prod/aaaa twice"},
-		"unknown key":   {`{"schema":"sbx.cleanup-plan/v1","everything":true}`, 2, "unknown field"},
+		"unknown key":   {`{"schema":"sbx.cleanup-plan/v1","everything":true}`, 2, "unknown key"},
 	} {
 		r := b.run(t, "cleanup --yes --apply "+write(tc.text))
 		assert.Equal(t, tc.code, r.code, "%s: %s", name, r.stderr)
@@ -536,11 +536,11 @@ func TestAProviderCleansUpBehindAGate(t *testing.T) {
 		calls int
 		says  string
 	}{
-		"no profile named":      {"cleanup --emergency --yes", nil, 2, 0, "needs the profile named"},
+		"no profile named":      {"cleanup --emergency --yes", nil, 2, 0, "needs --provider"},
 		"not spelled out":       {"cleanup --emergency --yes --provider prod", nil, 11, 0, "--production prod"},
 		"nobody allowed it":     {"cleanup --emergency --production prod --provider prod", nil, 11, 0, "--yes"},
 		"no selector with it":   {"cleanup --emergency --older-than 10m --yes --provider prod --production prod", nil, 2, 0, "no meaning"},
-		"what is protected":     {"cleanup --emergency --yes --provider prod --production prod", []fake.Seed{old, kept}, 11, 0, "does not heed"},
+		"what is protected":     {"cleanup --emergency --yes --provider prod --production prod", []fake.Seed{old, kept}, 11, 0, "ignores that"},
 		"all of it":             {"cleanup --emergency --yes --provider prod --production prod", []fake.Seed{old, young}, 0, 1, `"verified":2`},
 		"what it holds for old": {"cleanup --provider-side --yes --provider prod --production prod", []fake.Seed{old, young}, 0, 1, `"skipped":1`},
 	} {
@@ -629,6 +629,24 @@ func TestEveryGoesOn(t *testing.T) {
 		assert.Len(t, p.Calls(fake.OpTerminate), 4, "the second run did what the first could not")
 		assert.Equal(t, 3, strings.Count(r.stderr, "ended with exit code"))
 		assert.Equal(t, 1, strings.Count(r.stderr, "ended with exit code 7"))
+	})
+}
+
+// TestEveryKeepsItsMoment: what `--before 23:50` means does not change at midnight.
+func TestEveryKeepsItsMoment(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		old := quiet("aaaa0001", 0)
+		b, p := oneFake(old)
+		b.configure(t, "providers:\n  prod: {type: local}\n")
+		began := time.Now()
+		b.now = func() time.Time { return noon.Add(11*time.Hour + 55*time.Minute + time.Since(began)) }
+		b.context = haltedAfter(t, 17*time.Minute)
+		r := b.run(t, "cleanup --before 23:50 --yes --every 10m")
+		assert.Equal(t, 130, r.code, r.stderr)
+		assert.NotContains(t, r.stderr, "still to come")
+		assert.Equal(t, 2, strings.Count(r.stderr, "ended with exit code 0"), r.stderr)
+		assert.Len(t, p.Calls(fake.OpTerminate), 1)
 	})
 }
 
@@ -725,5 +743,5 @@ func TestAnEmptiedJournalIsTold(t *testing.T) {
 	require.NoError(t, w.Close())
 	r := b.run(t, "cleanup runs")
 	assert.Equal(t, 10, r.code, r.stderr)
-	assert.Contains(t, r.stderr, "holds nothing")
+	assert.Contains(t, r.stderr, "is empty")
 }

@@ -42,36 +42,47 @@ type cleanupOptions struct {
 func (o *cleanupOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	o.selectors.addSelectingFlags(f)
-	f.StringVar(&o.failedOlderThan, "failed-older-than", "", "for failed ones this `AGE` instead of --older-than")
-	f.StringVar(&o.idleFor, "idle-for", sandbox.FormatDuration(cleanup.DefaultIdleFor), "a running one must have been silent for this `DURATION`")
-	f.StringVar(&o.notifyBefore, "notify-before", "", "tell of a sandbox first, and end it this `DURATION` later if it still fits")
-	f.BoolVar(&o.ignoreActivity, "ignore-activity", false, "end also what is at work: go by age alone")
-	f.BoolVar(&o.unhealthy, "unhealthy", false, "only those that are listed as running and answer nothing")
-	f.BoolVar(&o.includePaused, "include-paused", false, "also paused ones; with --delete, their snapshots die")
-	f.BoolVar(&o.includeFailed, "include-failed", false, "also failed ones that stay, of any age or of --failed-older-than")
-	f.BoolVar(&o.unowned, "unowned", false, "also those that are not yours")
-	f.StringVar(&o.maxDelete, "max-delete", "20", "refuse to end more than `N`")
-	f.StringVar(&o.maxFraction, "max-fraction", "25%", "refuse to end more than this `SHARE` of a profile's fleet, above 5")
+	f.StringVar(&o.failedOlderThan, "failed-older-than", "", "for failed ones, this `AGE` instead of --older-than")
+	f.StringVar(&o.idleFor, "idle-for", sandbox.FormatDuration(cleanup.DefaultIdleFor), "a running one must have been inactive for `DURATION`")
+	f.StringVar(&o.notifyBefore, "notify-before", "", "announce first; terminate `DURATION` later if it still matches")
+	f.BoolVar(&o.ignoreActivity, "ignore-activity", false, "also terminate active sandboxes; use age only")
+	f.BoolVar(&o.unhealthy, "unhealthy", false, "only those listed as running but not responding")
+	f.BoolVar(&o.includePaused, "include-paused", false, "also paused ones; with --delete, their snapshots too")
+	f.BoolVar(&o.includeFailed, "include-failed", false, "also failed ones that the provider keeps")
+	f.BoolVar(&o.unowned, "unowned", false, "also sandboxes that are not yours")
+	f.StringVar(&o.maxDelete, "max-delete", "20", "refuse to terminate more than `N`")
+	f.StringVar(&o.maxFraction, "max-fraction", "25%", "refuse more than this `SHARE` of a profile's sandboxes")
 	f.StringSliceVar(&o.production, "production", nil, "allow production profile `NAME` (repeatable)")
-	f.BoolVar(&o.delete, "delete", false, "also destroy what the provider would keep: record, logs, snapshot")
+	f.BoolVar(&o.delete, "delete", false, "also delete what the provider would keep: disk, logs, snapshot")
 	f.StringVar(&o.concurrency, "concurrency", "16", "at most `N` requests in flight to one provider")
-	f.StringVar(&o.wait, "wait", sandbox.FormatDuration(fleet.DefaultWait), "look for each end for this `DURATION`, then exit 8")
-	f.StringVar(&o.grace, "grace", "5s", "`DURATION` from asking a program to killing it")
+	f.StringVar(&o.wait, "wait", sandbox.FormatDuration(fleet.DefaultWait), "wait `DURATION` for each end to be verified, then exit 8")
+	f.StringVar(&o.grace, "grace", "5s", "`DURATION` between SIGTERM and SIGKILL")
 	f.BoolVar(&o.yes, "yes", false, "do it")
-	f.StringVar(&o.out, "out", "", "write the plan to `FILE`, and do nothing")
-	f.StringVar(&o.apply, "apply", "", "end at most what the plan in `FILE` names")
-	f.StringVar(&o.maxPlanAge, "max-plan-age", "1h", "refuse a plan that is older than this `DURATION`")
-	f.StringVar(&o.resume, "resume", "", "go on with `RUN`, which was cut off")
-	f.StringVar(&o.explain, "explain", "", "say what each check makes of `REF`, and do nothing")
-	f.StringVar(&o.usageAbove, "if-usage-above", "", "act only where more than this `SHARE` of a provider's quota is used")
-	f.BoolVar(&o.providerSide, "provider-side", false, "let the named provider clean up by its own rule")
-	f.BoolVar(&o.emergency, "emergency", false, "let the named provider end all that it holds not to be critical")
-	f.StringVar(&o.every, "every", "", "go on and on, with this `DURATION` between two runs")
-	f.StringVar(&o.listen, "listen", "", "with --every: answer /metrics at this `ADDRESS` of this machine")
-	f.StringVar(&o.textfile, "textfile", "", "write figures for Prometheus to `FILE`")
-	f.StringVar(&o.ping, "ping", "", "tell the check at `URL` how each run began and ended")
-	f.StringVar(&o.lockWait, "lock-timeout", "", "wait this `DURATION` for another run to end, then exit 12")
-	f.BoolVar(&o.detailed, "detailed-exitcode", false, "exit 10 when a plan is not empty")
+	f.StringVar(&o.out, "out", "", "write the plan to `FILE` and change nothing")
+	f.StringVar(&o.apply, "apply", "", "terminate at most the sandboxes of the plan in `FILE`")
+	f.StringVar(&o.maxPlanAge, "max-plan-age", "1h", "refuse a plan older than `DURATION`")
+	f.StringVar(&o.resume, "resume", "", "continue `RUN`, which was interrupted")
+	f.StringVar(&o.explain, "explain", "", "explain each check for `REF` and change nothing")
+	f.StringVar(&o.usageAbove, "if-usage-above", "", "act only if more than this `SHARE` of the quota is used")
+	f.BoolVar(&o.providerSide, "provider-side", false, "run the provider's own cleanup")
+	f.BoolVar(&o.emergency, "emergency", false, "run the provider's emergency cleanup of everything not critical")
+	f.StringVar(&o.every, "every", "", "repeat, with `DURATION` between two runs")
+	f.StringVar(&o.listen, "listen", "", "with --every: serve /metrics at `ADDRESS` of this machine")
+	f.StringVar(&o.textfile, "textfile", "", "write metrics for Prometheus to `FILE`")
+	f.StringVar(&o.ping, "ping", "", "ping the dead-man's switch at `URL` at start and end")
+	f.StringVar(&o.lockWait, "lock-timeout", "", "wait `DURATION` for another run to finish, then exit 12")
+	f.BoolVar(&o.detailed, "detailed-exitcode", false, "exit 10 when the plan is not empty")
+	f.SortFlags = false
+	groupFlags(f, []flagGroup{
+		{"Which sandboxes", []string{
+			"stuck", "older-than", "younger-than", "before", "after", "state", "label", "name", "task", "agent-type", "owner", "template", "exit-code", "where",
+			"idle-for", "failed-older-than", "include-failed", "include-paused", "unhealthy", "ignore-activity", "unowned",
+		}},
+		{"Limits", []string{"max-delete", "max-fraction", "production", "if-usage-above"}},
+		{"What is done", []string{"yes", "delete", "grace", "wait", "concurrency", "notify-before", "provider-side", "emergency"}},
+		{"Plans and runs", []string{"out", "apply", "max-plan-age", "explain", "resume"}},
+		{"Unattended", []string{"every", "listen", "lock-timeout", "textfile", "ping", "detailed-exitcode"}},
+	})
 	o.selectors.registerCompletions(cmd)
 }
 
@@ -88,7 +99,7 @@ func (o *cleanupOptions) readRequest(cmd *cobra.Command, d *Deps) (req ops.Clean
 	if err := o.refuseContradictions(cmd); err != nil {
 		return req, false, err
 	}
-	if spelled, err = o.readRule(cmd, &req.Rule); err != nil {
+	if spelled, err = o.readRule(cmd, &req.Rule, d.Now()); err != nil {
 		return req, spelled, err
 	}
 	d.Globals.Settings = map[string]string{}
@@ -105,8 +116,8 @@ func (o *cleanupOptions) readRequest(cmd *cobra.Command, d *Deps) (req ops.Clean
 		return req, spelled, err
 	}
 	if o.yes && !spelled && !o.emergency && !o.providerSide && o.apply == "" && o.resume == "" {
-		return req, spelled, fault.New(fault.KindRefused, "no selector was given, and acting by the default rule needs it spelled out").
-			WithHint("look at the plan without --yes; then repeat with --stuck --yes, or with --older-than")
+		return req, spelled, fault.New(fault.KindRefused, "--yes needs a selector: no rule was given").
+			WithHint("see the plan without --yes; then repeat with --stuck --yes, or with --older-than")
 	}
 	return req, spelled, nil
 }
@@ -131,6 +142,11 @@ func (o *cleanupOptions) readDurations(req *ops.CleanupRequest) error {
 		}
 		*m.to = d
 	}
+	if o.every != "" {
+		if err := refuseShort("--every", req.Every); err != nil {
+			return err
+		}
+	}
 	if o.usageAbove == "" {
 		return nil
 	}
@@ -139,6 +155,14 @@ func (o *cleanupOptions) readDurations(req *ops.CleanupRequest) error {
 		return fault.Usage("--if-usage-above: %w", err)
 	}
 	req.UsageAbove = int(share)
+	return nil
+}
+
+// refuseShort refuses a duration of less than a second.
+func refuseShort(flag string, d time.Duration) error {
+	if d < time.Second {
+		return fault.Usage("%s: %s is too short", flag, sandbox.FormatDuration(d)).WithHint("1s at least")
+	}
 	return nil
 }
 
@@ -155,10 +179,22 @@ func optionalDuration(flag, text string) (time.Duration, error) {
 	return d, nil
 }
 
+// optionalAge reads a moment in the past that may be left out, as the time since then.
+func optionalAge(flag, text string, now time.Time) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	age, err := sandbox.ParseAge(text, now)
+	if err != nil {
+		return 0, fault.Usage("%s: %w", flag, err)
+	}
+	return age, nil
+}
+
 // selectingFlags are the flags that make a rule; a plan and a journal have theirs.
 func selectingFlags() []string {
 	return []string{
-		"state", "older-than", "younger-than", "before", "after", "label", "name", "task", "agent-type", "owner", "stuck", "failed-older-than",
+		"state", "older-than", "younger-than", "before", "after", "label", "name", "task", "agent-type", "owner", "template", "exit-code", "where", "stuck", "failed-older-than",
 		"idle-for", "notify-before", "ignore-activity", "unhealthy", "include-paused", "include-failed", "unowned", "delete",
 	}
 }
@@ -174,16 +210,16 @@ func (o *cleanupOptions) refuseContradictions(cmd *cobra.Command) error {
 		}
 	}
 	if len(modes) > 1 {
-		return fault.Usage("%s and %s do not go together", modes[0], modes[1])
+		return fault.Usage("%s and %s exclude each other", modes[0], modes[1])
 	}
 	if (o.out != "" || o.explain != "") && o.yes {
 		return fault.Usage("%s does nothing, so --yes has no meaning with it", modes[0])
 	}
 	if o.every != "" && (!o.yes || len(modes) > 0) {
-		return fault.Usage("--every needs --yes, and goes with no other mode: nobody is asked again and again")
+		return fault.Usage("--every needs --yes and cannot be combined with another mode")
 	}
 	if o.listen != "" && o.every == "" {
-		return fault.Usage("--listen needs --every: a run that ends answers nobody").WithHint("--textfile leaves the figures behind")
+		return fault.Usage("--listen needs --every: a single run cannot be scraped").WithHint("--textfile writes the metrics to a file")
 	}
 	if o.resume != "" && o.usageAbove != "" {
 		return fault.Usage("--resume has its own rule, so --if-usage-above has no meaning with it").WithHint("start a new run with it")
@@ -201,8 +237,8 @@ func (o *cleanupOptions) refuseContradictions(cmd *cobra.Command) error {
 }
 
 // readRule reads the flags that choose. Spelled = there is one.
-func (o *cleanupOptions) readRule(cmd *cobra.Command, rule *cleanup.Rule) (spelled bool, err error) {
-	if rule.Selector, err = selector.Compile(o.selectors.selectorOptions()); err != nil {
+func (o *cleanupOptions) readRule(cmd *cobra.Command, rule *cleanup.Rule, now time.Time) (spelled bool, err error) {
+	if rule.Selector, err = selector.Compile(o.selectors.selectorOptions(now)); err != nil {
 		return false, err
 	}
 	rule.IgnoreActivity = o.ignoreActivity

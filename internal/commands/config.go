@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,11 +21,11 @@ func newConfig(d *Deps) *cobra.Command {
 		GroupID: groupTool,
 		Short:   "Explain, start and trust configuration",
 		Long: "Explain, start and trust configuration.\n\n" +
-			"A flag wins over the environment, that over the project's file, that over the\n" +
-			"user's file, that over the default. Nothing has to be configured: `local` is\n" +
-			"always there, and a provider switches itself on by its own environment variable.",
+			"Precedence: flag, environment, project file, user file, default. Nothing has to be\n" +
+			"configured: `local` is always\n" +
+			"available, and an API key in the environment enables its provider.",
 		Example: "sbx config\nsbx config explain",
-		Args:    unknownVerb,
+		Args:    unknownVerb(d),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newConfigExplain(d), newConfigInit(d), newConfigOwn(d), newConfigPath(d), newConfigTrust(d))
@@ -33,13 +34,14 @@ func newConfig(d *Deps) *cobra.Command {
 
 func newConfigExplain(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "explain",
-		Short: "Show every setting, its value and where that comes from",
-		Long: "Show every setting, its value and where that comes from. Secrets are masked.\n\n" +
-			"A variable of task launch that cannot be used is marked as refused, and why is a\n" +
-			"warning: it stops only what launches tasks.",
+		Use:        "explain",
+		SuggestFor: []string{"show", "get", "list", "view", "print"},
+		Short:      "Show every setting, its value and its origin",
+		Long: "Show every setting, its value and its origin. Secrets are masked.\n\n" +
+			"A variable of task launch with a bad value is marked as refused, and a warning says\n" +
+			"why; only commands that launch tasks fail then.",
 		Example: "sbx config explain\nsbx config explain -o json",
-		Args:    usageArgs(noArgs, "it shows every setting"),
+		Args:    usageArgs(noArgs, "it takes no setting as an argument; it shows all of them"),
 	}
 	doc := document{schema: "sbx.config.explain/v1", shape: output.ShapeList, columns: output.Names(views.SettingColumns())}
 	return d.completeVerb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
@@ -49,6 +51,9 @@ func newConfigExplain(d *Deps) *cobra.Command {
 		}
 		if _, err := c.State(); err != nil {
 			p.Warn(err.Error() + "; " + fault.HintOf(err))
+		}
+		for _, text := range slices.Concat(c.Remarks, c.Notify.Unset) {
+			p.Warn(text)
 		}
 		if _, err := c.Run(); err != nil {
 			for _, mistake := range ops.Mistakes(err) {
@@ -61,10 +66,11 @@ func newConfigExplain(d *Deps) *cobra.Command {
 
 func newConfigPath(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "path",
-		Short: "List the files that are read, weakest first",
-		Long: "List the files that are read, weakest first, also those that are not there.\n\n" +
-			"It works while one of them is broken.",
+		Use:        "path",
+		SuggestFor: []string{"edit", "where", "file"},
+		Short:      "List the configuration files, lowest precedence first",
+		Long: "List the configuration files, lowest precedence first, also missing ones.\n\n" +
+			"It works even if one of them is broken.",
 		Example: "sbx config path\nsbx config path -o name",
 		Args:    usageArgs(noArgs, "--config names a file to read instead"),
 	}
@@ -88,13 +94,13 @@ func newConfigOwn(d *Deps) *cobra.Command {
 	var o ownOptions
 	cmd := &cobra.Command{
 		Use:   "own",
-		Short: "Write down which sandboxes of a profile cleanup may end",
-		Long: "Write down which sandboxes of a profile cleanup and reconcile may end: all, or those\n" +
-			"that carry a label. It shows what it changes in the file of --config, else the user's\n" +
+		Short: "Set which sandboxes of a profile cleanup may terminate",
+		Long: "Set which sandboxes of a profile cleanup and reconcile may terminate: all, or those\n" +
+			"with a label. It shows its change to the file of --config, else to the user's\n" +
 			"file; comments and other settings stay.\n\n" +
-			"A profile that its environment variable alone has switched on owns only what has the\n" +
-			"label " + sandbox.LabelOwner + ", which `create` and `run` put on what they make. Whatever made\n" +
-			"the others can put a label into the provider's metadata; a value of * takes any.\n\n" +
+			"A profile that only its environment variable has enabled owns only sandboxes with the\n" +
+			"label " + sandbox.LabelOwner + ", which `create` and `run` set. Your own code can set a label in the\n" +
+			"provider's metadata when it creates sandboxes; the value * matches any.\n\n" +
 			labelsHelp(d.Types),
 		Example: "sbx config own --provider local --all --dry-run\n" +
 			"sbx config own --provider local --label team=agents --dry-run",
@@ -102,8 +108,8 @@ func newConfigOwn(d *Deps) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.all, "all", false, "all of its sandboxes are yours")
-	f.StringArrayVar(&o.labels, "label", nil, "those with label `KEY=VALUE` are yours (repeatable: with all of them)")
-	f.BoolVar(&o.dry, "dry-run", false, "show the change, and write nothing")
+	f.StringArrayVar(&o.labels, "label", nil, "those with label `KEY=VALUE` are yours (repeatable: all must match)")
+	f.BoolVar(&o.dry, "dry-run", false, "show the change and write nothing")
 	doc := document{schema: "sbx.config.own/v1", shape: output.ShapeItem, columns: output.Names(views.OwnChangeColumns(false))}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
 		change, err := o.planChange(ctx, d)
@@ -124,15 +130,15 @@ func (o *ownOptions) planChange(ctx context.Context, d *Deps) (config.OwnChange,
 	own := "`" + d.Process.Name() + " config own --provider PROFILE --all`, or --label KEY=VALUE"
 	switch {
 	case len(d.Globals.Providers) == 0:
-		err := fault.Usage("whose sandboxes? no profile is named")
+		err := fault.Usage("no profile was named")
 		if c, loadErr := d.Config(); loadErr == nil && len(ops.Undecided(c)) > 0 {
 			return none, err.WithHint("%s", d.OwnHint(ops.Undecided(c)))
 		}
 		return none, err.WithHint("%s", own)
 	case o.all && len(o.labels) > 0:
-		return none, fault.Usage("--all and --label exclude each other").WithHint("--all is every sandbox, whatever it carries")
+		return none, fault.Usage("--all and --label exclude each other").WithHint("--all means every sandbox, whatever its labels")
 	case !o.all && len(o.labels) == 0:
-		return none, fault.Usage("which of its sandboxes are yours?").WithHint("%s", own)
+		return none, fault.Usage("neither --all nor --label was given").WithHint("%s", own)
 	}
 	owned := config.Owned{All: true}
 	if !o.all {
@@ -151,11 +157,11 @@ func newConfigInit(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a file with every setting as a comment",
-		Long: "Write a file with every setting as a comment, for you alone (0600).\n\n" +
-			"Without FILE it is the one of --config, else the user's file. A file that is\n" +
-			"there already stays as it is (exit 11).",
+		Long: "Write a file with every setting as a comment; only you can read it (0600).\n\n" +
+			"Without FILE it is the file of --config, else the user's file. An existing file is\n" +
+			"not changed (exit 11).",
 		Example: "sbx config init",
-		Args:    usageArgs(cobra.MaximumNArgs(1), "name one file"),
+		Args:    usageArgs(atMostOneArg("FILE"), "name one file"),
 	}
 	cmd.ValidArgsFunction = completeFiles
 	doc := document{schema: "sbx.config.init/v1", shape: output.ShapeItem, columns: output.Names(views.WrittenColumns())}
@@ -177,12 +183,12 @@ func newConfigInit(d *Deps) *cobra.Command {
 func newConfigTrust(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust [FILE]",
-		Short: "Let a project's file do more than narrow",
-		Long: "Let a project's file, " + config.ProjectFile + ", do more than narrow: redirect, run or widen.\n\n" +
-			"The trust is in its present content: after a change it is asked for again.\n" +
-			"Without FILE it is the nearest one from here upward. Read it first.",
+		Short: "Trust a project's file to do more than restrict",
+		Long: "Trust a project's file, " + config.ProjectFile + ", to do more than restrict: to redirect, run or widen.\n\n" +
+			"Trust covers the present content: after a change you must trust it again.\n" +
+			"Without FILE it is the nearest one in this or a parent folder. Read it first.",
 		Example: "sbx config trust",
-		Args:    usageArgs(cobra.MaximumNArgs(1), "name one file"),
+		Args:    usageArgs(atMostOneArg("FILE"), "name one file"),
 	}
 	cmd.ValidArgsFunction = completeFiles
 	doc := document{schema: "sbx.config.trust/v1", shape: output.ShapeItem, columns: output.Names(views.GrantColumns())}

@@ -34,15 +34,15 @@ func newCreate(d *Deps) *cobra.Command {
 		GroupID: groupAct,
 		Short:   "Start one sandbox and print its REF",
 		Long: "Start one sandbox that runs COMMAND, and print its REF and nothing else.\n\n" +
-			"It goes to --provider, else to `launch` of the configuration, else to local.\n" +
-			"COMMAND is no shell line: write sh -c 'LINE' for one. It starts with a cleared\n" +
-			"environment; the values that --env gives it are never stored or shown.\n" +
+			"It runs at --provider, else at `launch` of the configuration, else at local.\n" +
+			"COMMAND is not a shell line: for one, write sh -c 'LINE'. Its environment is empty\n" +
+			"except for --env, whose values are never stored or shown.\n" +
 			"A COMMAND that is not found is exit 127, not executable 126, otherwise not\n" +
 			"started 125.",
 		Example: "sbx create -- sleep 60\n" +
 			"sbx create --memory 256M --cpu 2 --ttl 10m -- sleep 60\n" +
-			"sbx create --name crawler --label team=agents --env MODE=test -- sh -c 'echo $MODE; sleep 60'",
-		Args:              afterDash(0, "sbx create --memory 256M -- sleep 60"),
+			"sbx create --name crawler --env MODE=test -- sh -c 'echo $MODE; sleep 60'",
+		Args:              d.afterDash("", "sbx create --memory 256M -- sleep 60"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	o.addFlags(cmd.Flags())
@@ -56,23 +56,23 @@ func newCreate(d *Deps) *cobra.Command {
 func (o *createOptions) addFlags(f *pflag.FlagSet) {
 	o.flags = f
 	f.SortFlags = false
-	f.StringVar(&o.spec.Name, "name", "", "call it `NAME`")
-	f.StringVar(&o.memory, "memory", "", "memory limit, `SIZE`: 512M, 2G")
+	f.StringVar(&o.spec.Name, "name", "", "set its `NAME`")
+	f.StringVar(&o.memory, "memory", "", "memory limit, `SIZE`: 512M, 1.5G")
 	f.Float64Var(&o.cpu, "cpu", 0, "processor limit in `CORES`: 2, 0.5")
 	f.StringVar(&o.disk, "disk", "", "disk limit, `SIZE`")
-	f.Int64Var(&o.pids, "pids", 0, "at most `N` processes and threads")
-	f.StringVar(&o.ttl, "ttl", "", "end it after this `DURATION`: 10m, 2h")
+	f.Int64Var(&o.pids, "pids", 0, "limit of processes and threads, `N`")
+	f.StringVar(&o.ttl, "ttl", "", "terminate it after `DURATION`: 10m, 2h")
 	f.StringVar(&o.spec.Template, "template", "", "from the provider's template `ID`")
 	f.StringVar(&o.spec.Snapshot, "snapshot", "", "from snapshot `ID`")
 	f.StringVar(&o.spec.Image, "image", "", "from container `IMAGE`")
 	o.env.addFlags(f)
 	o.env.addFiles(f)
-	f.StringArrayVar(&o.labels, "label", nil, "put label `K=V` on it (repeatable)")
-	f.StringVar(&o.spec.TaskID, "task", "", "it works on task `ID`")
-	f.StringVar(&o.spec.AgentType, "agent-type", "", "its agent is of this `TYPE`")
-	f.StringVar(&o.spec.Workdir, "workdir", "", "run the command in this `FOLDER`")
-	f.BoolVar(&o.spec.RequireHardLimit, "require-hard-limit", false, "refuse (exit 11) where the kernel would not hold the limits")
-	f.StringVar(&o.spec.Isolate, "isolate", "", "put `TOOL` around it: bwrap, where it is installed")
+	f.StringArrayVar(&o.labels, "label", nil, "set label `K=V` (repeatable)")
+	f.StringVar(&o.spec.TaskID, "task", "", "set its task `ID`")
+	f.StringVar(&o.spec.AgentType, "agent-type", "", "set its agent `TYPE`")
+	f.StringVar(&o.spec.Workdir, "workdir", "", "run the command in `FOLDER`")
+	f.BoolVar(&o.spec.RequireHardLimit, "require-hard-limit", false, "refuse (exit 11) where the kernel cannot enforce the limits")
+	f.StringVar(&o.spec.Isolate, "isolate", "", "isolate it with `TOOL`: bwrap, if installed")
 }
 
 func runCreate(ctx context.Context, d *Deps, p *output.Printer, command []string, o *createOptions) error {
@@ -144,12 +144,15 @@ func (o *createOptions) readLimits(spec *sandbox.Spec) error {
 		if spec.TTL, err = sandbox.ParseDuration(o.ttl); err != nil {
 			return fault.Usage("--ttl: %w", err)
 		}
+		if err := refuseShort("--ttl", spec.TTL); err != nil {
+			return err
+		}
 	}
 	if given("cpu") && (!(o.cpu > 0) || math.IsInf(o.cpu, 0)) {
-		return fault.Usage("--cpu: %g is no number of cores", o.cpu).WithHint("write it like 2 or 0.5")
+		return fault.Usage("--cpu: %g is not a number of cores", o.cpu).WithHint("write it like 2 or 0.5")
 	}
 	if given("pids") && o.pids < 1 {
-		return fault.Usage("--pids: %d is no number of processes", o.pids).WithHint("write a whole number from 1")
+		return fault.Usage("--pids: %d is not a number of processes", o.pids).WithHint("write a whole number from 1")
 	}
 	spec.CPU, spec.PIDs = o.cpu, o.pids
 	return nil

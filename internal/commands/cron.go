@@ -21,13 +21,13 @@ func newCron(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "cron",
 		GroupID: groupTool,
-		Short:   "Print cron lines that clean unattended, and prove that they ran",
-		Long: "Print cron lines that clean unattended, and prove that they ran.\n\n" +
-			"Four layers catch what the others miss: what is stuck (every 5 minutes), what is\n" +
-			"too old (15), a quota that runs short (5), records that differ from reality\n" +
-			"(hourly). sbx installs nothing itself.",
+		Short:   "Print cron jobs that clean up unattended, and check that they ran",
+		Long: "Print cron jobs that clean up unattended, and check that they ran.\n\n" +
+			"Four jobs, called layers, catch what the others miss: stuck sandboxes (every 5\n" +
+			"minutes), old ones (15), a nearly full quota (5), records that differ from reality\n" +
+			"(hourly). sbx does not install them.",
 		Example: "sbx cron\nsbx cron print",
-		Args:    unknownVerb,
+		Args:    unknownVerb(d),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newCronPrint(d), newCronCheck(d))
@@ -57,7 +57,7 @@ func parseLayers(words []string) ([]cron.Layer, error) {
 	}
 	for _, w := range words {
 		if cron.Every(cron.Layer(w)) == 0 {
-			return nil, fault.Usage("--layer: %q is no layer", w).WithHint("%s", fault.Meant(w, layerWords()))
+			return nil, fault.Usage("--layer: %q is not a layer", w).WithHint("%s", fault.Meant(w, layerWords()))
 		}
 	}
 	if len(words) == 0 {
@@ -82,31 +82,32 @@ const cronPrintSchema = "sbx.cron.print/v1"
 func newCronPrint(d *Deps) *cobra.Command {
 	var o cronPrintOptions
 	cmd := &cobra.Command{
-		Use:   "print",
-		Short: "Print crontab lines, or systemd units, for the cleaning layers",
+		Use:        "print",
+		SuggestFor: []string{"show", "install", "list"},
+		Short:      "Print crontab lines, or systemd units, for the cleaning layers",
 		Long: "Print crontab lines, or systemd units, for the cleaning layers.\n\n" +
-			"They do what this command line would do here: the same profiles, configuration and\n" +
-			"state, by absolute paths, also in an empty environment. What the configuration reads\n" +
-			"from the environment is named and read from a file (--env-file); no secret is printed.\n" +
-			"{layer} in --ping and --textfile stands for the name of the layer. The minutes follow\n" +
-			"from the name of the host.\n\n" +
-			"Comments say what the lines would leave: profiles of which nobody has said whose the\n" +
-			"sandboxes are, and those that tell no quota and have no max_sandboxes, which layer\n" +
-			"usage cannot watch. A provider's own emergency cleanup above 80% is printed as a\n" +
-			"comment, since it ends also what works; --emergency switches it on.",
+			"The jobs use the profiles, configuration and state of this shell, by absolute paths,\n" +
+			"so they work in an empty environment. Variables that the configuration reads are\n" +
+			"listed and read from a file (--env-file); no secret is printed.\n" +
+			"{layer} in --ping and --textfile stands for the name of the layer. The minutes are\n" +
+			"derived from the host name, so that hosts do not all start at once.\n\n" +
+			"Comments say what the jobs would miss: profiles without an owner setting, and\n" +
+			"profiles without a quota or max_sandboxes, which layer usage cannot watch. A\n" +
+			"provider's own emergency cleanup above 80% is printed as a comment, since it also\n" +
+			"terminates active sandboxes; --emergency enables it.",
 		Example: "sbx cron print\nsbx cron print --systemd --textfile /var/lib/node_exporter/sbx-{layer}.prom\n" +
 			"sbx cron print --provider prod --check-only -o json",
 		Args: usageArgs(noArgs, "`--layer NAME` chooses what is printed"),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.systemd, "systemd", false, "services and timers instead of crontab lines")
-	f.BoolVar(&o.checkOnly, "check-only", false, "reconcile only looks and changes nothing")
-	f.BoolVar(&o.emergency, "emergency", false, "have layer usage also start the providers' own emergency cleanup, which ends what works")
+	f.BoolVar(&o.checkOnly, "check-only", false, "layer reconcile only checks and changes nothing")
+	f.BoolVar(&o.emergency, "emergency", false, "layer usage also runs the provider's emergency cleanup, which\nterminates active sandboxes")
 	layerFlag(cmd, &o.layers, "only this `LAYER` (repeatable)")
-	f.StringVar(&o.lock, "lock-timeout", "2m", "let a run wait this `DURATION` for another one")
-	f.StringVar(&o.ping, "ping", "", "have cleanup ping this `URL`; notify.ping_env keeps it out of the crontab")
-	f.StringVar(&o.textfile, "textfile", "", "have cleanup write its metrics to this `FILE` (.prom)")
-	f.StringVar(&o.envFile, "env-file", "", "read secrets from this `FILE`; cron.env beside the user's configuration unless given")
+	f.StringVar(&o.lock, "lock-timeout", "2m", "let a run wait `DURATION` for another one")
+	f.StringVar(&o.ping, "ping", "", "let each line ping `URL`; notify.ping_env keeps it out of the crontab")
+	f.StringVar(&o.textfile, "textfile", "", "let each line write its metrics to `FILE` (.prom)")
+	f.StringVar(&o.envFile, "env-file", "", "read secrets from `FILE`; default: cron.env beside the configuration")
 	return d.completeVerb(cmd, document{schema: cronPrintSchema, shape: output.ShapeList, columns: output.Names(views.CronColumns(cron.Plan{}, false))},
 		func(_ context.Context, p *output.Printer, _ []string) error { return printCron(d, p, o) })
 }
@@ -156,20 +157,21 @@ func newCronCheck(d *Deps) *cobra.Command {
 	var words []string
 	var req ops.CronCheckRequest
 	cmd := &cobra.Command{
-		Use:   "check",
-		Short: "Prove from what is recorded that the cleaning layers run",
-		Long: "Prove from what is recorded that the cleaning layers run.\n\n" +
-			"A layer is in order when each of the selected profiles had a run by its rule within\n" +
-			"two of its periods, and nothing stays because nobody owns it; otherwise it is exit\n" +
-			"10. One of which nothing is recorded is unknown, exit 7. A dry run, and a run that\n" +
+		Use:        "check",
+		SuggestFor: []string{"status", "verify"},
+		Short:      "Check from the recorded runs that the cron jobs work",
+		Long: "Check from the recorded runs that the cron jobs work.\n\n" +
+			"A layer passes when each selected profile had a run by the layer's rule within two of\n" +
+			"its periods, and no sandbox was skipped because nobody owns it; otherwise the exit\n" +
+			"code is 10. A layer without any record is unknown: exit 7. A dry run, and a run that\n" +
 			"selects less than its layer (--label, a longer --older-than), prove nothing. With\n" +
 			"-o nagios it is a monitoring plugin: one line, exit 0, 1, 2 or 3.\n\n" +
-			"A run that fails tells of itself; one that never comes cannot. --notify tells of it.",
+			"A failed run alerts; a run that never started cannot: use --notify.",
 		Example: "sbx cron check\nsbx cron check --layer stuck -o nagios\nsbx cron check --notify -q",
 		Args:    usageArgs(noArgs, "`--layer NAME` chooses what is checked"),
 	}
 	layerFlag(cmd, &words, "only this `LAYER` (repeatable); without one all four are expected")
-	cmd.Flags().BoolVar(&req.Notify, "notify", false, "tell whom the configuration names under notify of what is overdue")
+	cmd.Flags().BoolVar(&req.Notify, "notify", false, "alert the receivers under notify in the configuration")
 	return d.completeVerb(cmd, document{schema: cronCheckSchema, shape: output.ShapeList, columns: output.Names(views.CronStatusColumns()), nagios: true},
 		func(ctx context.Context, p *output.Printer, _ []string) (err error) {
 			if req.Layers, err = parseLayers(words); err != nil {

@@ -125,13 +125,13 @@ func TestCronPrintRefuses(t *testing.T) {
 	t.Parallel()
 	b := cronBench(t, "{}\n")
 	for line, says := range map[string]string{
-		"cron print --layer stcuk":        `"stcuk" is no layer`,
+		"cron print --layer stcuk":        `"stcuk" is not a layer`,
 		"cron print --lock-timeout 2":     "--lock-timeout",
 		"cron print --textfile /x/y.txt":  "end in .prom",
 		"cron print --provider nobody":    "nobody",
 		"cron print -o nagios":            "nagios",
 		"cron nope":                       `unknown command "nope"`,
-		"cron check --layer -":            "is no layer",
+		"cron check --layer -":            "is not a layer",
 		"cron print --columns layer,nope": "nope",
 	} {
 		r := b.run(t, line)
@@ -141,7 +141,7 @@ func TestCronPrintRefuses(t *testing.T) {
 	}
 	r := b.runArgs(t, "cron", "print", "--ping", "https://x/\ny")
 	assert.Equal(t, 2, r.code)
-	assert.Contains(t, r.stderr, "no cron line can hold")
+	assert.Contains(t, r.stderr, "a cron line cannot contain")
 }
 
 // journaled is a bench over these runs.
@@ -184,14 +184,14 @@ func TestCronCheck(t *testing.T) {
 		stderr string
 	}{
 		"all well":        {well, "cron check", 0, "stuck\ttrue\t5m\t2026-11-20T11:58:59Z\t2026-11-20T11:59:00Z\tit last succeeded 1m ago", ""},
-		"one overdue":     {late, "cron check", 10, "stuck\tfalse\t5m", "layer stuck: overdue: it last succeeded 1h ago, and should every 5m"},
+		"one overdue":     {late, "cron check", 10, "stuck\tfalse\t5m", "layer stuck: overdue: it last succeeded 1h ago, and should succeed every 5m"},
 		"refused since":   {refused, "cron check", 10, "and ended with exit 11", "`journalctl -u sbx-stuck`"},
 		"overdue unasked": {late, "cron check --layer age --layer usage", 0, "usage\ttrue", ""},
 		"nothing":         {nil, "cron check", 7, "reconcile\tunknown\t1h\t\t\tno run is recorded", "`sbx cron print --layer stuck`"},
 		"late and none":   {late[:1], "cron check", 10, "age\tunknown", "layer stuck: overdue"},
 		"only looking":    {looking, "cron check", 0, "reconcile\ttrue", ""},
-		"a monitor":       {well, "cron check -o nagios", 0, "SBX OK: 4 of 4 checks in order | checks=4 problems=0 warnings=0 unknown=0\n", ""},
-		"a monitor, late": {late, "cron check -o nagios", 2, "SBX CRITICAL: layer stuck: overdue: it last succeeded 1h ago, and should every 5m | checks=4 problems=1", ""},
+		"a monitor":       {well, "cron check -o nagios", 0, "SBX OK: 4 of 4 checks passed | checks=4 problems=0 warnings=0 unknown=0\n", ""},
+		"a monitor, late": {late, "cron check -o nagios", 2, "SBX CRITICAL: layer stuck: overdue: it last succeeded 1h ago, and should succeed every 5m | checks=4 problems=1", ""},
 		"a monitor, none": {nil, "cron check -o nagios", 3, "SBX UNKNOWN: layer stuck: no run is recorded |", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -231,7 +231,7 @@ func TestCronCheckThatCannotRead(t *testing.T) {
 	r := broken.run(t, "cron check")
 	assert.Equal(t, 1, r.code)
 	assert.Contains(t, r.stderr, "the journals cannot be listed")
-	assert.Contains(t, r.stderr, "sbx: hint: may this user read")
+	assert.Contains(t, r.stderr, "sbx: hint: check that you may read")
 	r = broken.run(t, "cron check -o nagios")
 	assert.Equal(t, 3, r.code)
 	assert.Contains(t, r.stdout, "SBX UNKNOWN: the journals cannot be listed")

@@ -18,8 +18,8 @@ func newDoctor(d *Deps) *cobra.Command {
 		GroupID: groupTool,
 		Short:   "Check this tool, its configuration and its providers",
 		Long: "Check this tool, its configuration and its providers.\n\n" +
-			"Notes tell what holds here and count as nothing; exit 10 means that something is\n" +
-			"wrong, 7 that something could not be asked. It also runs while the configuration\n" +
+			"Notes are facts about this machine. Exit 10 means that something is\n" +
+			"wrong, 7 that something could not be checked. It also works when the configuration\n" +
 			"is broken. With -o nagios it is a monitoring plugin: one line, exit 0, 1, 2 or 3.",
 		Example: "sbx doctor\nsbx doctor --provider local\nsbx doctor -o nagios",
 		Args:    usageArgs(noArgs, "--provider names the profiles to check"),

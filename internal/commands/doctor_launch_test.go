@@ -30,11 +30,11 @@ func TestDoctorTellsWhatStopsLaunching(t *testing.T) {
 			"false command_timeout 11m40s (env CLAUDE_CODE_TIMEOUT) is longer than attempt_timeout 10m (env SANDBOX_TIMEOUT): the attempt ends first",
 		}},
 		"notes": {[]string{"CLAUDE_CODE_TIMEOUT=200", "AGENT_TIMEOUT=60000"}, "", 0, 0, []string{
-			"false command_timeout: 60s holds, the smallest: AGENT_TIMEOUT differs from CLAUDE_CODE_TIMEOUT (200s)",
-			"false inactivity 1m (default) is no shorter than command_timeout 1m (env AGENT_TIMEOUT): silence would never be noticed; lower inactivity, or switch inactivity_timeout off",
+			"false command_timeout: 60s applies, the smallest: AGENT_TIMEOUT differs from CLAUDE_CODE_TIMEOUT (200s)",
+			"false inactivity 1m (default) is not shorter than command_timeout 1m (env AGENT_TIMEOUT): inactivity would never be detected; lower inactivity, or switch inactivity_timeout off",
 		}},
-		"sizes of a service": {nil, "providers: {far: {type: fake}}\nlaunch: far\n", 0, 0, []string{"unknown memory and cpu of a task at far is what the provider chooses"}},
-		"one size":           {[]string{"SANDBOX_MEMORY_GB=4"}, "providers: {far: {type: fake}}\nlaunch: far\n", 0, 0, []string{"unknown cpu of a task at far is what the provider chooses"}},
+		"sizes of a service": {nil, "providers: {far: {type: fake}}\nlaunch: far\n", 0, 0, []string{"unknown the provider chooses memory and cpu of a task at far"}},
+		"one size":           {[]string{"SANDBOX_MEMORY_GB=4"}, "providers: {far: {type: fake}}\nlaunch: far\n", 0, 0, []string{"unknown the provider chooses cpu of a task at far"}},
 		"both sizes":         {[]string{"SANDBOX_CPU=2"}, "providers: {far: {type: fake}}\nlaunch: far\nrun: {memory: 2G}\n", 0, 0, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,8 +3,10 @@ package commands
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"sbx/internal/config"
 	"sbx/internal/fault"
@@ -61,7 +63,7 @@ func TestDoctorSaysWhatIsMissingForAProfile(t *testing.T) {
 		return "", r.code
 	}
 	message, code := said("VERCEL_TOKEN=v-5ec7e7")
-	assert.Equal(t, "VERCEL_TOKEN is set and makes no profile: VERCEL_TEAM_ID and VERCEL_PROJECT_ID missing", message)
+	assert.Equal(t, "VERCEL_TOKEN is set but enables no profile: VERCEL_TEAM_ID and VERCEL_PROJECT_ID missing", message)
 	assert.Equal(t, 0, code, "it may be there for something else")
 	message, _ = said()
 	assert.Empty(t, message)
@@ -75,7 +77,7 @@ func TestDoctorExitsByWhatItFinds(t *testing.T) {
 		plugin int
 		state  string
 	}{
-		"healthy":             {[][]providers.Check{{good("token")}}, 0, 0, "SBX OK: 5 of 5 checks in order | checks=5 "},
+		"healthy":             {[][]providers.Check{{good("token")}}, 0, 0, "SBX OK: 5 of 5 checks passed | checks=5 "},
 		"notes are no matter": {[][]providers.Check{{good("token"), note("boundary")}}, 0, 0, "SBX OK: "},
 		"one problem":         {[][]providers.Check{{bad("token"), good("network")}}, 10, 2, "SBX CRITICAL: prod: token: expired/yesterday | "},
 		"problem of one":      {[][]providers.Check{{good("token")}, {bad("token")}}, 10, 2, "SBX CRITICAL: staging: token"},
@@ -201,4 +203,33 @@ func TestDoctorForPeople(t *testing.T) {
 
 func withoutFleet(err error) func(*Deps) {
 	return func(d *Deps) { d.Fleet = failingFleet(err) }
+}
+
+// TestDoctorSaysWhatToDoFirst: what is out of reach before what does not answer, what is near a
+// limit, and what may wait, in whatever order the providers stand.
+func TestDoctorSaysWhatToDoFirst(t *testing.T) {
+	t.Parallel()
+	b := checking(t, []providers.Check{{Check: "quota", Verdict: sandbox.False, Message: "98 of 100", Hint: "end some"}, mute("answers")}, []providers.Check{bad("token")})
+	r := b.run(t, "doctor")
+	assert.Equal(t, 10, r.code)
+	var order []string
+	for line := range strings.Lines(r.stderr) {
+		if text, found := strings.CutPrefix(line, "sbx: error: "); found {
+			order = append(order, strings.SplitN(text, ":", 3)[1])
+		}
+	}
+	assert.Equal(t, []string{" token", " answers", " quota"}, order, r.stderr)
+}
+
+// TestTheOldestFirstHintListsTheOldest: the printed command is typed as it stands.
+func TestTheOldestFirstHintListsTheOldest(t *testing.T) {
+	t.Parallel()
+	p := fake.New(fake.Options{Name: "prod", Now: atNoon, Quotas: []providers.Quota{{Name: "sandboxes", Unit: "sandboxes", Used: new(3.0), Limit: new(3.0)}}})
+	p.Add(running("young", time.Minute), running("oldest", 3*time.Hour), running("middle", time.Hour))
+	b := newBench(p).configure(t, "")
+	r := b.run(t, "doctor")
+	_, hint, found := strings.Cut(r.stderr, "terminate them; `sbx ")
+	require.True(t, found, r.stderr)
+	command, _, _ := strings.Cut(hint, "`")
+	assert.Equal(t, "prod/oldest\nprod/middle\nprod/young\n", b.run(t, command+" -o name").stdout, command)
 }

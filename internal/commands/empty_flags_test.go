@@ -17,6 +17,7 @@ func TestNoFlagMayBeGivenEmpty(t *testing.T) {
 	args := map[string]string{
 		"create": "-- true", "exec": "prod/aaaa -- true", "inspect": "prod/aaaa", "logs": "prod/aaaa", "terminate": "prod/aaaa", "wait": "prod/aaaa",
 		"completion": "bash", "cleanup show": "r-1",
+		"runbook show": "state-drift", "runbook new": "mine", "runbook import": "../../docs/TRAPS.md", "runbook url": "sandbox_stuck",
 		"run": "-- true", "stop": "t-abcd", "tasks show": "t-abcd", "resume": "t-abcd -- true",
 	}
 	b, p := oneFake(running("aaaa", time.Minute))
@@ -62,9 +63,9 @@ func TestHelpKnowsItsTopics(t *testing.T) {
 		"help exit-codes":      {0, "command_not_found"},
 		"help config explain":  {0, "sbx config explain [flags]"},
 		"help completion bash": {0, "sbx completion"},
-		"help nope":            {2, "unknown command \"nope\""},
-		"help terminat":        {2, "did you mean `sbx terminate`?"},
-		"help config nope":     {2, "unknown command \"nope\""},
+		"help nope":            {2, "no help on \"nope\""},
+		"help terminat":        {2, "did you mean `sbx help terminate`?"},
+		"help config nope":     {2, "no help on \"nope\""},
 	} {
 		r := newBench().run(t, line)
 		assert.Equal(t, want.code, r.code, "%s: %s", line, r.stderr)

@@ -20,11 +20,11 @@ type envFlags struct {
 }
 
 func (e *envFlags) addFlags(f *pflag.FlagSet) {
-	f.StringArrayVar(&e.entries, "env", nil, "give the program `K=V`, or K with its value here (repeatable)")
+	f.StringArrayVar(&e.entries, "env", nil, "set variable `K=V`, or K with its value here (repeatable)")
 }
 
 func (e *envFlags) addFiles(f *pflag.FlagSet) {
-	f.StringArrayVar(&e.files, "env-file", nil, "give it the K=V lines of `FILE`; # comments (repeatable)")
+	f.StringArrayVar(&e.files, "env-file", nil, "set the variables of `FILE`, a K=V per line (repeatable)")
 }
 
 // readVariables gathers the variables as KEY=VALUE, each name once: a later file wins
@@ -43,7 +43,7 @@ func (e *envFlags) readVariables(ctx context.Context, d *Deps) ([]string, error)
 		case !usableName(key):
 			return nil, fault.Usage("--env: number %d does not begin with a usable name", i+1).WithHint("%s", envHint)
 		case strings.ContainsRune(value, 0):
-			return nil, fault.Usage("--env %s: the value holds a NUL byte", key).WithHint("no program can be given one")
+			return nil, fault.Usage("--env %s: the value holds a NUL byte", key).WithHint("a variable cannot contain one")
 		case !given:
 			var set bool
 			if value, set = d.Process.Lookup(key); !set {

@@ -25,20 +25,20 @@ func newExec(d *Deps) *cobra.Command {
 		GroupID: groupAct,
 		Short:   "Run a command inside a sandbox",
 		Long: "Run a command inside a running sandbox, within its limits.\n\n" +
-			"Its output goes out as it is, and its exit code is that of sbx: 128+n for a\n" +
-			"death by signal n. Where it could not be run: 127 not found, 126 not executable,\n" +
-			"125 otherwise; what keeps sbx from the sandbox itself has the usual codes.\n" +
-			"--timeout ends the command (124), and so does Ctrl-C (130); the sandbox stays.",
+			"Its output is passed on unchanged, and its exit code is that of sbx: 128+n for a\n" +
+			"death by signal n. If it could not be started: 127 not found, 126 not executable,\n" +
+			"125 otherwise. Errors of sbx itself have the usual codes.\n" +
+			"--timeout ends the command (124), and so does Ctrl-C (130); the sandbox keeps running.",
 		Example: "sbx exec local/k3v9x2mq7a -- true\n" +
 			"sbx exec local/k3v9x2mq7a --env MODE=test --timeout 30s -- echo hello",
-		Args:              afterDash(1, "sbx exec REF -- ps aux"),
-		ValidArgsFunction: d.completeRefs(false),
+		Args:              d.afterDash("REF", "sbx exec REF -- ps aux"),
+		ValidArgsFunction: d.completeRefs(false, offerRunning),
 	}
 	f := cmd.Flags()
-	f.BoolVarP(&o.stdin, "stdin", "i", false, "pass standard input on")
-	f.BoolVarP(&o.tty, "tty", "t", false, "give it a terminal; with -i the keys go to it")
+	f.BoolVarP(&o.stdin, "stdin", "i", false, "pass standard input to the command")
+	f.BoolVarP(&o.tty, "tty", "t", false, "allocate a terminal; with -i it gets the keys")
 	o.env.addFlags(f)
-	f.String("workdir", "", "run it in this `FOLDER` of the sandbox")
+	f.String("workdir", "", "run it in `FOLDER` of the sandbox")
 	refused := append(output.Documents(), output.NDJSON, output.CSV, output.NameOnly)
 	return d.completeVerb(cmd, document{schema: "sbx.exec/v1", shape: output.ShapeFree, refuses: refused},
 		func(ctx context.Context, p *output.Printer, args []string) error {

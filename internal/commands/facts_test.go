@@ -31,7 +31,7 @@ func factsBench(t *testing.T, facts providers.Facts) (*bench, *Deps, *config.Con
 // remoteDocker is a daemon elsewhere: its ends destroy everything, and it lists what has
 // ended by itself.
 func remoteDocker() providers.Facts {
-	return providers.Facts{HidesEnded: true, EndKeeps: providers.EndKeepsNothing}
+	return providers.Facts{EndKeeps: providers.EndKeepsNothing}
 }
 
 func TestAnEmptyListAdvisesADrillWhereOneCanBeStaged(t *testing.T) {
@@ -40,7 +40,7 @@ func TestAnEmptyListAdvisesADrillWhereOneCanBeStaged(t *testing.T) {
 		facts providers.Facts
 		want  string
 	}{
-		"containers": {remoteDocker(), "no sandboxes; `sbx ls --all` shows what ended more than an hour ago"},
+		"containers": {remoteDocker(), "no sandboxes; `sbx ls --all` also shows ended ones"},
 		"processes":  {providers.Facts{HostBound: true, HostProcesses: true}, "no sandboxes; only `box` is configured: start one with `sbx create -- COMMAND`, or stage an incident with `sbx drill`"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,9 +77,9 @@ func TestWhereATaskRunsDecidesItsFolderAndItsSize(t *testing.T) {
 			}
 			assert.Equal(t, want, prepared.Spec.Workdir)
 			assert.Equal(t, want, prepared.Sandbox.Workdir)
-			assert.Equal(t, tc.says, slices.Contains(said.notes, "nobody has said how much memory and cpu it gets: the provider decides"), said.notes)
+			assert.Equal(t, tc.says, slices.Contains(said.notes, "no memory and cpu size is set: the provider decides"), said.notes)
 			r := b.run(t, "doctor -o json")
-			assert.Equal(t, tc.says, strings.Contains(r.stdout, "memory and cpu of a task at box is what the provider chooses"), r.stdout)
+			assert.Equal(t, tc.says, strings.Contains(r.stdout, "the provider chooses memory and cpu of a task at box"), r.stdout)
 		})
 	}
 }

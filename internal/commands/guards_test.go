@@ -115,7 +115,7 @@ func TestPlanWritesNothing(t *testing.T) {
 	assert.ElementsMatch(t, strings.Fields("run_id cutoff selected kept guards"), keysOf(plan))
 	assert.Nil(t, plan["cutoff"])
 	assert.Len(t, plan["selected"], 5)
-	assert.Equal(t, []any{map[string]any{"ref": "prod/bbbb", "reason": "protected: the configuration says so"}}, plan["kept"])
+	assert.Equal(t, []any{map[string]any{"ref": "prod/bbbb", "reason": "protected by the configuration"}}, plan["kept"])
 	assert.Equal(t, []any{
 		map[string]any{"name": "unasked", "limit": 5.0, "value": 6.0, "ok": false},
 		map[string]any{"name": "production prod", "limit": 0.0, "value": 6.0, "ok": false},

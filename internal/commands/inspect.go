@@ -2,10 +2,10 @@ package commands
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
-	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/views"
@@ -13,18 +13,22 @@ import (
 
 func newInspect(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "inspect REF",
+		Use:     "inspect REF...",
 		GroupID: groupLook,
-		Short:   "Show one sandbox in full, and what is suspicious about it",
-		Long: "Show one sandbox in full: record, limits, usage, health, timeline, last output,\n" +
-			"exit with its cause, what is suspicious and why, and what to type next.\n\n" +
-			"Of a sandbox that is gone it shows what is on record (exit 5): who ended it, when,\n" +
-			"by which run, and whether that was seen.\n\n" +
-			"It reads and changes nothing. What the provider cannot tell is null and said so;\n" +
-			"a part that could not be read is an error beside the rest (exit 3).",
-		Example:           "sbx inspect local/k3v9x2mq7a\nsbx inspect k3v9 -o json",
-		Args:              usageArgs(cobra.ExactArgs(1), "`sbx ls -o name` lists the references"),
-		ValidArgsFunction: d.completeRefs(false),
+		Short:   "Show a sandbox: verdict, next step, and all facts",
+		Long: "Show a sandbox on one screen: the verdict, the command to type next, problems, its\n" +
+			"command, limits, usage, health and last output; for an ended one its exit and cause.\n" +
+			"-v adds the record, the timeline, every figure with its source, and every check with\n" +
+			"its evidence. -o json has all of it.\n\n" +
+			"For a sandbox that is gone it shows the records (exit 5): who terminated it, when,\n" +
+			"in which run, and whether that was verified.\n\n" +
+			"It is read-only. What the provider does not report is null, and named as such;\n" +
+			"a part that could not be read is an error, and the rest is shown (exit 3).\n\n" +
+			"Several REFs are shown one after the other, as json one document each; - reads them\n" +
+			"from standard input.",
+		Example:           "sbx inspect local/k3v9x2mq7a\nsbx inspect k3v9 -o json\nsbx ls --stuck -o name | sbx inspect -",
+		Args:              usageArgs(atLeastOneArg("REF"), "`sbx ls -o name` lists the references"),
+		ValidArgsFunction: d.completeRefs(true, offerAll),
 	}
 	return d.completeVerb(cmd, document{schema: inspectSchema, shape: output.ShapeItem, columns: output.Names(views.InspectColumns())},
 		func(ctx context.Context, p *output.Printer, args []string) error { return runInspect(ctx, d, p, args) })
@@ -37,10 +41,32 @@ func runInspect(ctx context.Context, d *Deps, p *output.Printer, args []string) 
 	if err != nil {
 		return err
 	}
-	if len(words) > 1 {
-		return fault.Usage("inspect shows one sandbox, and %d were given", len(words)).WithHint("`%s ls` shows many", d.Process.Name())
+	if len(words) == 1 {
+		return inspectOne(ctx, d, p, words[0])
 	}
-	r, err := ops.Inspect(ctx, d.Env, ops.InspectRequest{Word: words[0]}, d.newObserver(p, nil))
+	var errs []error
+	for i, word := range words {
+		if i > 0 && p.Format.Human() {
+			if err := p.Line(""); err != nil {
+				return err
+			}
+		}
+		err := inspectOne(ctx, d, p, word)
+		if err != nil && !alreadyShown(err) {
+			err = p.Failed(inspectSchema, output.ShapeItem, err)
+		}
+		if errors.Is(err, output.ErrClosed) || ctx.Err() != nil {
+			return err
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return output.ConcludeAll(errs, len(errs) < len(words))
+}
+
+func inspectOne(ctx context.Context, d *Deps, p *output.Printer, word string) error {
+	r, err := ops.Inspect(ctx, d.Env, ops.InspectRequest{Word: word}, d.newObserver(p, nil))
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/config"
+	"sbx/internal/documents/documentstest"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/journal"
@@ -28,6 +29,7 @@ import (
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
+	"sbx/runbooks"
 )
 
 // noon is the time in every test of this room.
@@ -38,7 +40,7 @@ func atNoon() time.Time { return noon }
 // bench runs verbs over fake providers, without a process.
 type bench struct {
 	members []providers.Provider
-	shared  []store.Run // of other hosts
+	shared  store.Store // of several hosts; nil = none
 	stdin   string
 	tty     bool
 	width   int
@@ -50,6 +52,7 @@ type bench struct {
 	adjust  func(*Deps)                           // last changes, by the test
 	context func(context.Context) context.Context // the operator's signals, by the test
 	store   *store.InMemory
+	waits   fleet.Waits
 	sample  time.Duration    // between the samples of a look; 0 = a millisecond
 	now     func() time.Time // nil = noon for ever
 
@@ -121,6 +124,9 @@ func (b *bench) runArgs(tb testing.TB, args ...string) result {
 	if printer, printerErr := d.Printer(); printerErr == nil && !program {
 		printer.Report(err)
 	}
+	d.SendNotifications(ctx)
+	assert.NoError(tb, documentstest.Check(out.Bytes(), args), "%v", args)
+	assert.NoError(tb, documentstest.Check(errs.Bytes(), args), "%v", args) // a wrong use
 	r := result{code: fault.ExitCode(err), stdout: out.String(), stderr: errs.String(), err: err}
 	if program {
 		r.code = own.Code
@@ -132,7 +138,7 @@ func (b *bench) runArgs(tb testing.TB, args ...string) result {
 func hostType() providers.Type {
 	return providers.Type{
 		Name: "local", Always: true, TellsQuota: true, KeepsRecords: true,
-		Facts: providers.Facts{HostBound: true, HostProcesses: true, InStateDir: true, SizedByProfile: true, OwnsAll: true, LaunchDefault: true, HidesEnded: true, EndKeeps: providers.EndKeepsRecord},
+		Facts: providers.Facts{HostBound: true, HostProcesses: true, InStateDir: true, SizedByProfile: true, OwnsAll: true, LaunchDefault: true, EndKeeps: providers.EndKeepsRecord},
 	}
 }
 
@@ -151,7 +157,8 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 		return config.Input{Process: p, Types: types, File: globals.Config, Flags: flags}
 	}
 	d = &Deps{
-		Globals: &globals,
+		Runbooks: runbooks.Files,
+		Globals:  &globals,
 		Printer: func() (*output.Printer, error) {
 			if printer != nil {
 				return printer, nil
@@ -161,7 +168,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 				return nil, err
 			}
 			printer = output.New(p, output.Options{
-				Format: format, Columns: globals.Columns, NoColor: globals.NoColor, Quiet: globals.Quiet, Verbose: globals.Verbose,
+				Format: format, Columns: globals.Columns, NoColor: globals.NoColor, Quiet: globals.Quiet, Verbose: globals.Verbose, Awaited: b.waits.Awaited,
 			})
 			return printer, nil
 		},
@@ -179,9 +186,9 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 // operations is what operations get in a test.
 func (b *bench) operations(p process.Process, types []providers.Type, d *Deps, input func() config.Input) *ops.Env {
 	env := opstest.NewEnv(opstest.Parts{
-		Process: p, Types: types, Runs: filepath.Join(b.home, "runs"), Endings: b.endings, Sample: b.sample,
-		Config:   func() (*config.Config, error) { return config.Load(context.Background(), input()) },
-		Members:  b.opened,
+		Process: p, Types: types, Runs: filepath.Join(cmp.Or(b.home, b.endings), "runs"), Endings: b.endings, Sample: b.sample,
+		Config:  func() (*config.Config, error) { return config.Load(context.Background(), input()) },
+		Members: b.opened, Asking: b.waits.Begin,
 		Selected: func() []string { return d.Globals.Providers },
 		Store:    func() store.Store { return b.kept(p.Now) },
 		Reporter: func() ops.Reporter {
@@ -195,7 +202,7 @@ func (b *bench) operations(p process.Process, types []providers.Type, d *Deps, i
 	env.Input = input
 	env.Program = func() (string, error) { return "/bin/false", nil }
 	env.Control = func() (ops.ControlPlane, error) { return b.control, nil }
-	env.SharedRuns = func(context.Context, int) ([]store.Run, error) { return b.shared, nil }
+	env.Shared = func() (store.Store, error) { return b.shared, nil }
 	tasks := env.Tasks
 	env.Tasks = func(ctx context.Context, parts ops.TaskParts) (task.Options, error) {
 		options, err := tasks(ctx, parts)

@@ -97,7 +97,7 @@ func (o *launchOptions) readRequest(ctx context.Context, d *Deps, p *output.Prin
 func newRunTask(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: ops.RunnerVerb, Hidden: true, Short: "Run a task that `sbx run --detach` has launched", Args: noArgs,
-		Long: "Run a task that `sbx run --detach` has launched; the order comes on standard input.", Example: "sbx run --detach -- true",
+		Long: "Run a task that `sbx run --detach` has launched; it is read from standard input.", Example: "sbx run --detach -- true",
 	}
 	return d.completeVerb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: output.Names(views.TaskItem())},
 		func(ctx context.Context, p *output.Printer, _ []string) error { return runTask(ctx, d, p) })
@@ -106,7 +106,7 @@ func newRunTask(d *Deps) *cobra.Command {
 func runTask(ctx context.Context, d *Deps, p *output.Printer) error {
 	var o ops.RunnerOrder
 	if err := json.NewDecoder(io.LimitReader(d.Process.Stdin, 4<<20)).Decode(&o); err != nil || o.Task == "" {
-		return fault.Usage("%s: there is no order on standard input", ops.RunnerVerb).WithHint("`sbx run --detach -- COMMAND` starts it")
+		return fault.Usage("%s: no task on standard input", ops.RunnerVerb).WithHint("`sbx run --detach -- COMMAND` starts it")
 	}
 	if _, err := d.Config(); err != nil {
 		return err
@@ -184,31 +184,41 @@ type launchOptions struct {
 func (o *launchOptions) addFlags(f *pflag.FlagSet) {
 	o.flags = f
 	o.create.addFlags(f)
-	f.String("attempts", "", "try at most `N` times; what the infrastructure breaks does not count (default 3)")
-	f.String("retry-delay", "", "pause `DURATION` before the second attempt, twice as long before each next (default 6s)")
-	f.StringSliceVar(&o.retryOn, "retry-on", nil, "try again after exits of these `CLASSES` and no others: oom,killed_unknown")
-	f.String("command-timeout", "", "the program may run for this `DURATION` (default 300s)")
-	f.String("attempt-timeout", "", "an attempt, with making the sandbox and collecting, may take this `DURATION` (default 600s)")
-	f.String("deadline", "", "all attempts together may take this `DURATION` (default 35m)")
-	f.String("inactivity", "", "end it after this `DURATION` without output or work (default 60s)")
-	f.StringVar(&o.publish, "publish", "", "when it has completed, run this shell `LINE` here (fence: local)")
-	f.StringVar(&o.push, "push", "", "when it has completed, push its commits to `REMOTE=BRANCH` (fence: remote)")
-	f.StringVar(&o.base, "base", "", "publish the commits since `REF`; without it all of HEAD")
-	f.StringVar(&o.description, "description", "", "tell the agent this `TEXT`, as TASK_DESCRIPTION; it is kept and shown")
-	f.StringVar(&o.key, "key", "", "launch it once: a second run with this `KEY` joins the first")
-	f.StringSliceVar(&o.fallback, "fallback", nil, "after faults of the infrastructure go on at `PROVIDER` (repeatable)")
-	f.StringSliceVar(&o.compare, "compare", nil, "run it at each of these `PROVIDERS` and show the difference")
+	f.String("attempts", "", "make at most `N` attempts; infrastructure failures do not count\n(default 3)")
+	f.String("retry-delay", "", "wait `DURATION` before the second attempt, then twice as long\n(default 6s)")
+	f.StringSliceVar(&o.retryOn, "retry-on", nil, "retry only after exits of these `CLASSES`: oom,killed_unknown")
+	f.String("command-timeout", "", "limit of the program, `DURATION` (default 300s)")
+	f.String("attempt-timeout", "", "limit of one attempt, `DURATION` (default 600s)")
+	f.String("deadline", "", "limit of all attempts together, `DURATION` (default 35m)")
+	f.String("inactivity", "", "stop it after `DURATION` without output or activity (default 60s)")
+	f.StringVar(&o.publish, "publish", "", "on success, run the shell `LINE` on this host (fence: local)")
+	f.StringVar(&o.push, "push", "", "on success, push its commits to `REMOTE=BRANCH` (fence: remote)")
+	f.StringVar(&o.base, "base", "", "publish the commits since `REF`; default: all of HEAD")
+	f.StringVar(&o.description, "description", "", "set TASK_DESCRIPTION to `TEXT`; it is stored and shown")
+	f.StringVar(&o.key, "key", "", "launch once: a second run with this `KEY` joins the first")
+	f.StringSliceVar(&o.fallback, "fallback", nil, "after infrastructure failures continue at `PROVIDER` (repeatable)")
+	f.StringSliceVar(&o.compare, "compare", nil, "run it at each of these `PROVIDERS` and compare")
 	f.BoolVar(&o.keep, "keep-alive", false, "keep the sandbox of a completed task, for sbx resume")
 	f.StringVar(&o.keepFor, "keep-for", "", "with --keep-alive: for this `DURATION` (default 1h)")
-	f.StringVar(&o.session, "session", "", "the agent's session `FILE` in the sandbox: its growth is a sign of life, its messages are counted")
-	f.BoolVar(&o.detach, "detach", false, "print the task's id and let it run in the background")
+	f.StringVar(&o.session, "session", "", "the agent's session `FILE`: its growth counts as activity, and its\nmessages are counted")
+	f.BoolVar(&o.detach, "detach", false, "print the task's id and continue in the background")
 	f.StringVar(&o.file, "file", "", "launch the tasks of this YAML `FILE`")
 	f.IntVar(&o.parallel, "parallel", defaultParallel, "with --file: run at most `N` at once")
-	f.IntVar(&o.warm, "warm", 0, "with --file: have up to `N` sandboxes made ahead, each used once; not on local")
-	f.BoolVar(&o.again, "again", false, "with --file: launch also what was completed before")
-	f.BoolVar(&o.retryFailed, "retry-failed", false, "with --file: launch also what failed or timed out before")
-	f.StringVar(&o.budget, "memory-budget", "", "let tasks hold no more than this `SIZE` of memory together: 8G")
-	f.StringVar(&o.joblog, "joblog", "", "add a line per attempt to this `FILE`")
+	f.IntVar(&o.warm, "warm", 0, "with --file: create up to `N` sandboxes ahead; not on local")
+	f.BoolVar(&o.again, "again", false, "with --file: also launch tasks that completed before")
+	f.BoolVar(&o.retryFailed, "retry-failed", false, "with --file: also launch tasks that failed or timed out before")
+	f.StringVar(&o.budget, "memory-budget", "", "limit of memory of all tasks together, `SIZE`: 8G")
+	f.StringVar(&o.joblog, "joblog", "", "append a line per attempt to `FILE`")
+	groupFlags(f, []flagGroup{
+		{"The sandbox", []string{
+			"name", "memory", "cpu", "disk", "pids", "ttl", "template", "snapshot", "image", "env", "env-file", "label", "task", "agent-type",
+			"workdir", "require-hard-limit", "isolate",
+		}},
+		{"Attempts and time", []string{"attempts", "retry-delay", "retry-on", "command-timeout", "attempt-timeout", "deadline", "inactivity", "fallback"}},
+		{"Publishing", []string{"publish", "push", "base"}},
+		{"The task", []string{"key", "description", "session", "keep-alive", "keep-for", "detach", "joblog"}},
+		{"Many tasks", []string{"file", "parallel", "warm", "again", "retry-failed", "memory-budget", "compare"}},
+	})
 }
 
 const (
@@ -263,7 +273,7 @@ func (o *launchOptions) checkFlags() error {
 	}
 	needs := func(a, b string) error {
 		if given(a) && !given(b) {
-			return fault.Usage("--%s has no meaning without --%s", a, b)
+			return fault.Usage("--%s needs --%s", a, b)
 		}
 		return nil
 	}
@@ -288,13 +298,13 @@ func (o *launchOptions) checkFlags() error {
 	}
 	switch {
 	case given("base") && !given("push") && !given("publish") && !given("file"):
-		return fault.Usage("--base has no meaning without --push or --publish")
+		return fault.Usage("--base needs --push or --publish")
 	case given("task"):
-		return fault.Usage("--task: run makes the task's own id").WithHint("use --key for a name of yours")
+		return fault.Usage("--task cannot be set: run creates the task's id").WithHint("use --key to name the task")
 	case given("warm") && (o.warm < 1 || o.warm > maxWarm):
-		return fault.Usage("--warm: %d is no number of sandboxes to make ahead", o.warm).WithHint("from 1 to %d", maxWarm)
+		return fault.Usage("--warm: %d is not a number of sandboxes", o.warm).WithHint("from 1 to %d", maxWarm)
 	case o.parallel < 1 || o.parallel > 256:
-		return fault.Usage("--parallel: %d is no number of tasks", o.parallel).WithHint("from 1 to 256")
+		return fault.Usage("--parallel: %d is not a number of tasks", o.parallel).WithHint("from 1 to 256")
 	}
 	return o.readListsAndSizes()
 }
@@ -303,7 +313,7 @@ func (o *launchOptions) readListsAndSizes() error {
 	for _, word := range o.retryOn {
 		c := sandbox.Class(word)
 		if !slices.Contains(retryClasses(), c) {
-			return fault.Usage("--retry-on: %q is no class of exits that can be tried again", word).WithHint("%s", fault.Meant(word, retryWords()))
+			return fault.Usage("--retry-on: %q is not a class of exits that can be retried", word).WithHint("%s", fault.Meant(word, retryWords()))
 		}
 		o.classes = append(o.classes, c)
 	}
@@ -321,7 +331,7 @@ func (o *launchOptions) readListsAndSizes() error {
 			return fault.Usage("--memory-budget: %w", err)
 		}
 		if o.budgetMB = n / sandbox.MiB; o.budgetMB < 1 {
-			return fault.Usage("--memory-budget: %s holds no task", o.budget).WithHint("1M at least")
+			return fault.Usage("--memory-budget: %s is too small for a task", o.budget).WithHint("use at least 1M")
 		}
 	}
 	return nil

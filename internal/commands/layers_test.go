@@ -1,11 +1,10 @@
 package commands
 
 import (
-	"context"
-	"maps"
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -139,8 +138,8 @@ func TestWhyARunIsNoProof(t *testing.T) {
 	require.Equal(t, 0, b.run(t, "cleanup --older-than 1d --yes").code)
 	r := b.run(t, "cron check --layer age")
 	assert.Equal(t, 10, r.code)
-	assert.Contains(t, r.stdout, "it has never succeeded; it last ran 0s ago, which proves nothing: it selected less, by --older-than 1d")
-	assert.Contains(t, b.run(t, "cleanup status").stderr, "it selected less, by --older-than 1d")
+	assert.Contains(t, r.stdout, "it has never succeeded; it last ran 0s ago, which proves nothing: it selected less than its layer: --older-than 1d")
+	assert.Contains(t, b.run(t, "cleanup status").stderr, "it selected less than its layer: --older-than 1d")
 
 	b, _, _ = twoFleets(t, 1)
 	require.Equal(t, 0, b.run(t, "cleanup --stuck --provider other --yes").code)
@@ -150,24 +149,20 @@ func TestWhyARunIsNoProof(t *testing.T) {
 // TestARunOfAnotherHostIsAProof, where it was one there, in its profiles.
 func TestARunOfAnotherHostIsAProof(t *testing.T) {
 	t.Parallel()
-	kept := map[string]store.Run{}
 	there, _, _ := twoFleets(t, 1)
-	there.adjust = func(d *Deps) {
-		d.ShareRun = func(_ context.Context, run store.Run) error { kept[run.ID] = run; return nil }
-	}
+	there.shared = store.Memory(time.Now)
 	require.Equal(t, 0, there.run(t, "cleanup --older-than 30d --yes").code)
 	here, _, _ := twoFleets(t, 1)
-	here.shared = slices.Collect(maps.Values(kept))
+	here.shared = there.shared
 	assert.NotEqual(t, 0, here.run(t, "cron check --layer age").code)
 	require.Equal(t, 0, there.run(t, "cleanup --older-than 10m --yes").code)
-	here.shared = slices.Collect(maps.Values(kept))
 	assert.Equal(t, 0, here.run(t, "cron check --layer age").code)
 }
 
 // TestALineWithoutYesSaysThatItDoesNothing: it is what people put into cron first.
 func TestALineWithoutYesSaysThatItDoesNothing(t *testing.T) {
 	t.Parallel()
-	const says = "sbx: warning: nothing was done; --yes acts\n"
+	const says = "sbx: warning: nothing was done; add --yes to terminate\n"
 	for line, code := range map[string]int{
 		"cleanup --older-than 10m":                      0,
 		"cleanup --older-than 10m -q":                   0,

@@ -109,7 +109,7 @@ func TestAStoreThatCannotBeReadIsNoSuccess(t *testing.T) {
 	}
 	r := b.run(t, "cleanup --older-than 1h --unowned --yes --max-delete 9 --max-fraction 100% -o json")
 	assert.Equal(t, 3, r.code)
-	assert.Contains(t, r.stdout, "in which sandboxes tasks are at work could not be read")
+	assert.Contains(t, r.stdout, "the sandboxes of active tasks could not be read")
 	assert.Len(t, p.Calls(fake.OpTerminate), 1)
 	assert.NotEqual(t, 0, b.run(t, "cleanup status").code)
 }

@@ -31,22 +31,22 @@ func newLogs(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "logs REF",
 		GroupID: groupLook,
-		Short:   "Show what the program in a sandbox has written",
-		Long: "Show what the program in a sandbox has written.\n\n" +
-			"Control characters are shown escaped; --raw gives the bytes as they are.\n" +
-			"Of a sandbox that is gone the log is shown where its provider still has it.\n" +
-			"-f goes on until the program or its sandbox ends. --tail counts the lines that\n" +
-			"are shown; with -f it counts all lines, so that new ones come at once.\n" +
-			"What is not kept any more is said: on stderr, and as missing_lines and\n" +
-			"missing_bytes in JSON, whose `complete` is false then.\n" +
-			"--patterns shows only lines that say something known, such as \"out of memory\",\n" +
-			"and what it means. -o wide adds time and stream.",
+		Short:   "Show the output of a sandbox's program",
+		Long: "Show the output of a sandbox's program.\n\n" +
+			"Control characters are escaped; --raw prints the bytes unchanged.\n" +
+			"For a sandbox that is gone it works if the provider still has the log.\n" +
+			"-f continues until the program or its sandbox ends. --tail counts matching\n" +
+			"lines; with -f it counts all lines, so that new ones appear at once.\n" +
+			"If old output is lost, stderr says so, and JSON has missing_lines and\n" +
+			"missing_bytes, and `complete` is false.\n" +
+			"--patterns shows only lines that match a known problem, such as \"out of memory\",\n" +
+			"and their meaning. -o wide adds time and stream.",
 		Example: "sbx logs local/k3v9x2mq7a --tail 20\n" +
 			"sbx logs local/k3v9x2mq7a -f -o wide\n" +
 			"sbx logs local/k3v9x2mq7a --since 10m --grep '(?i)error|timeout'\n" +
 			"sbx logs local/k3v9x2mq7a --patterns",
-		Args:              usageArgs(cobra.ExactArgs(1), "name one sandbox: sbx logs REF"),
-		ValidArgsFunction: d.completeRefs(false),
+		Args:              usageArgs(oneArg("REF"), "name one sandbox: sbx logs REF"),
+		ValidArgsFunction: d.completeRefs(false, offerAll),
 	}
 	o.addFlags(cmd.Flags())
 	return d.completeVerb(cmd, document{
@@ -58,12 +58,12 @@ func newLogs(d *Deps) *cobra.Command {
 
 func (o *logsOptions) addFlags(f *pflag.FlagSet) {
 	o.flags = f
-	f.BoolVarP(&o.follow, "follow", "f", false, "go on with what comes, until the program or its sandbox ends")
-	f.StringVar(&o.since, "since", "", "not older than `AGE` (10m), or since a time (2026-11-20T12:00:00Z)")
+	f.BoolVarP(&o.follow, "follow", "f", false, "follow the output until the program or its sandbox ends")
+	f.StringVar(&o.since, "since", "", "since `TIME`: 10m (ago), 12:00 (UTC), yesterday, 2026-11-20T12:00:00Z")
 	f.IntVar(&o.tail, "tail", 0, "the last `N` lines")
 	f.StringVar(&o.grep, "grep", "", "lines that match `RE`; (?i) at its start ignores case")
-	f.BoolVar(&o.patterns, "patterns", false, "lines that show a known pattern, with its meaning")
-	f.BoolVar(&o.raw, "raw", false, "bytes as they are, for files and pipes")
+	f.BoolVar(&o.patterns, "patterns", false, "lines that match a known problem, with its meaning")
+	f.BoolVar(&o.raw, "raw", false, "unchanged bytes, for files and pipes")
 }
 
 func runLogs(ctx context.Context, d *Deps, p *output.Printer, word string, o *logsOptions) error {
@@ -107,7 +107,7 @@ func (o *logsOptions) checkFlags(p *output.Printer) error {
 		}
 	}
 	if o.flags.Changed("tail") && o.tail < 1 {
-		return fault.Usage("--tail: %d is no number of lines", o.tail).WithHint("leave it out for all lines; -f --since 1s shows new ones only")
+		return fault.Usage("--tail: %d is not a number of lines", o.tail).WithHint("leave it out for all lines; -f --since 1s shows new ones only")
 	}
 	return nil
 }
@@ -116,8 +116,8 @@ func (o *logsOptions) readRequest(word string, now time.Time) (ops.LogsRequest, 
 	req := ops.LogsRequest{Word: word, Follow: o.follow, Patterns: o.patterns, Tail: o.tail}
 	var err error
 	if o.since != "" {
-		if req.Since, err = parseSince(o.since, now); err != nil {
-			return req, err
+		if req.Since, err = sandbox.ParseMoment(o.since, now); err != nil {
+			return req, fault.Usage("--since: %w", err)
 		}
 	}
 	if o.grep == "" {
@@ -127,16 +127,4 @@ func (o *logsOptions) readRequest(word string, now time.Time) (ops.LogsRequest, 
 		return req, fault.Usage("--grep: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: ")).WithHint(`the syntax is that of RE2 (go.dev/s/re2syntax); a backslash makes ( [ * + ? . plain`)
 	}
 	return req, nil
-}
-
-// parseSince reads an age or an RFC 3339 time.
-func parseSince(text string, now time.Time) (time.Time, error) {
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		return at, nil
-	}
-	age, err := sandbox.ParseDuration(text)
-	if err != nil {
-		return time.Time{}, fault.Usage("--since: %w", err).WithHint("or write a time: %s", now.UTC().Format(time.RFC3339))
-	}
-	return now.Add(-age), nil
 }

@@ -94,7 +94,7 @@ func TestLogsShowsWhatIsAskedFor(t *testing.T) {
 			require.Equal(t, tc.code, r.code, r.stderr)
 			assert.Equal(t, tc.want, strings.ReplaceAll(strings.TrimSuffix(r.stdout, "\n"), "\n", "|"))
 			if tc.code == 2 {
-				assert.Contains(t, r.stderr, "hint")
+				assert.Regexp(t, "hint|write it like", r.stderr)
 				assert.Empty(t, p.Calls(fake.OpLogs))
 			}
 		})
@@ -124,7 +124,7 @@ func TestLogsWithoutLines(t *testing.T) {
 	t.Parallel()
 	b, _ := oneFake(running("aaaa", time.Minute))
 	for line, says := range map[string]string{
-		"logs prod/aaaa":              "prod/aaaa: it has written nothing",
+		"logs prod/aaaa":              "prod/aaaa: no output yet",
 		"logs prod/aaaa --grep x":     "prod/aaaa: no such lines",
 		"logs prod/aaaa --since 1m":   "prod/aaaa: no such lines",
 		"logs prod/aaaa --raw":        "",
@@ -177,7 +177,7 @@ func TestLogsNamesItsSourceOnce(t *testing.T) {
 	b, _ := oneFake(seed)
 	r := b.run(t, "logs prod/aaaa")
 	assert.Equal(t, "one\ntwo\nthree\n", r.stdout)
-	assert.Equal(t, "sbx: these lines come from sbx-file, not from the provider\nsbx: some lines are not whole: they were longer than is kept, or what stood beside them is missing\n", r.stderr)
+	assert.Equal(t, "sbx: these lines come from sbx-file, not from the provider\nsbx: some lines are incomplete: they were too long, or output next to them is missing\n", r.stderr)
 	assert.Empty(t, b.run(t, "logs prod/aaaa -q").stderr)
 }
 
@@ -223,7 +223,7 @@ func TestLogsSayWhatIsMissing(t *testing.T) {
 	only := running("bbbb", time.Minute)
 	only.Logs = []sandbox.LogLine{sandbox.MissingOutput("the disk was full", sandbox.LogGap{})}
 	b, _ := oneFake(only)
-	assert.Equal(t, "sbx: the disk was full\nsbx: none of its output is kept\n", b.run(t, "logs prod/bbbb").stderr)
+	assert.Equal(t, "sbx: the disk was full\nsbx: its output is not kept\n", b.run(t, "logs prod/bbbb").stderr)
 	assert.Nil(t, b.run(t, "logs prod/bbbb -o json").object(t)["missing_lines"], "unknown is null")
 }
 
@@ -451,22 +451,6 @@ func TestLogsReadsALongLogInOrder(t *testing.T) {
 	b, _ := oneFake(seed)
 	r := b.run(t, "logs prod/aaaa --grep 9$ --tail 3")
 	assert.Equal(t, "line 49979\nline 49989\nline 49999\n", r.stdout)
-}
-
-func FuzzParseSince(f *testing.F) {
-	for _, seed := range []string{"10m", "1h30m", "2026-11-20T12:00:00Z", "2026-11-20T12:00:00.5+01:00", "", "10", "-1m", "yesterday"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		at, err := parseSince(text, noon)
-		if err != nil {
-			assert.Equal(t, fault.KindUsage, fault.KindOf(err))
-			return
-		}
-		if _, parseErr := time.Parse(time.RFC3339, text); parseErr != nil {
-			assert.True(t, at.Before(noon), "an age lies in the past")
-		}
-	})
 }
 
 func TestLogsExplainsABadExpression(t *testing.T) {

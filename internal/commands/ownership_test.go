@@ -1,14 +1,13 @@
 package commands
 
 import (
-	"context"
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -55,24 +54,24 @@ func TestWhatNobodyOwnsIsSaid(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, p := switchedOn(t, 4, nil)
-		const own = "`sbx config own --provider cloud --all` makes all of them yours, `--label KEY=VALUE` those that carry it"
+		const own = "`sbx config own --provider cloud --all` makes every sandbox there yours, `--label KEY=VALUE` only those with the label"
 
 		r := b.run(t, "cron check --layer stuck")
 		assert.Equal(t, 7, r.code)
-		assert.Contains(t, r.stdout, "no run is recorded; of cloud it would end only what has the label sbx/owner")
+		assert.Contains(t, r.stdout, "no run is recorded; of cloud it would terminate only sandboxes with the label sbx/owner")
 		assert.Contains(t, r.stderr, own, "before the first run")
 
 		r = b.run(t, "cleanup --stuck")
 		assert.Equal(t, 0, r.code)
-		assert.Contains(t, r.stdout, "Would end: 0")
-		assert.Contains(t, r.stdout, "4 stuck sandboxes are kept because nobody owns them (cloud 4): "+own)
+		assert.Contains(t, r.stdout, "Would be terminated: 0")
+		assert.Contains(t, r.stdout, "4 stuck sandboxes were skipped because nobody owns them (cloud 4): "+own)
 		plan, _ := b.run(t, "cleanup --stuck -o json").object(t)["plan"].(map[string]any)
 		assert.Equal(t, map[string]any{"cloud": 4.0}, plan["unowned"])
 
 		file := filepath.Join(b.home, "sbx.prom")
 		r = b.run(t, "cleanup --stuck --yes -q --textfile "+file)
 		assert.Equal(t, 0, r.code)
-		assert.Equal(t, "sbx: warning: 4 stuck sandboxes are kept because nobody owns them (cloud 4): "+own+"\n", r.stderr)
+		assert.Equal(t, "sbx: warning: 4 stuck sandboxes were skipped because nobody owns them (cloud 4): "+own+"\n", r.stderr)
 		assert.Empty(t, p.Calls(fake.OpTerminate))
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -84,11 +83,11 @@ func TestWhatNobodyOwnsIsSaid(t *testing.T) {
 
 		r = b.run(t, "cron check --layer stuck")
 		assert.Equal(t, 10, r.code)
-		assert.Contains(t, r.stdout, "it left 4 stuck because nobody owns them (cloud 4); it has never succeeded; it last ran 0s ago")
+		assert.Contains(t, r.stdout, "it skipped 4 stuck ones because nobody owns them (cloud 4); it has never succeeded; it last ran 0s ago")
 		assert.Contains(t, r.stderr, own)
 		r = b.run(t, "cron check --layer stuck -o nagios")
 		assert.Equal(t, 2, r.code)
-		assert.Contains(t, r.stdout, "SBX CRITICAL: layer stuck: it left 4 stuck because nobody owns them (cloud 4)")
+		assert.Contains(t, r.stdout, "SBX CRITICAL: layer stuck: it skipped 4 stuck ones because nobody owns them (cloud 4)")
 		assert.Equal(t, map[string]any{"cloud": 4.0}, b.run(t, "cron check --layer stuck -o json").list(t, "items")[0]["unowned"])
 		r = b.run(t, "cleanup status")
 		assert.Equal(t, 10, r.code)
@@ -113,12 +112,12 @@ func TestDoctorSaysWhatCleanupLeaves(t *testing.T) {
 		}
 		row := find()
 		assert.Equal(t, "cloud", row["provider"])
-		assert.Equal(t, "true", row["verdict"])
-		assert.Contains(t, row["message"], "cleanup ends only what has the label sbx/owner")
+		assert.Equal(t, "unknown", row["verdict"])
+		assert.Contains(t, row["message"], "cleanup terminates only what sbx created (label sbx/owner)")
 		require.Equal(t, 0, b.run(t, "cleanup --stuck --yes").code)
 		row = find()
 		assert.Equal(t, "false", row["verdict"])
-		assert.Contains(t, row["message"], "the last cleanup left 4 stuck because nobody owns them")
+		assert.Contains(t, row["message"], "the last cleanup skipped 4 stuck ones because nobody owns them")
 		assert.Contains(t, row["hint"], "`sbx config own --provider cloud --all`")
 	})
 }
@@ -176,16 +175,16 @@ func TestPrintedLinesSayWhatTheyLeave(t *testing.T) {
 	for _, line := range []string{"cron print", "cron print --systemd"} {
 		r := b.run(t, line)
 		require.Equal(t, 0, r.code, r.stderr)
-		assert.Contains(t, r.stdout, "# Of cloud they end only what has the label sbx/owner: nobody has said whose the rest is.\n", line)
+		assert.Contains(t, r.stdout, "# Of cloud they terminate only sandboxes with the label sbx/owner: sbx does not know who owns the others.\n", line)
 		assert.Contains(t, r.stdout, "#   /bin/false config own --provider cloud --all\n", line)
 	}
 	assert.Contains(t, b.run(t, "cron print").stdout, "#   /bin/false reconcile --provider cloud --adopt --fix\n")
 	assert.NotContains(t, b.run(t, "cron print --layer stuck").stdout, "reconcile")
 	r := b.run(t, "cron print -o json")
-	assert.Contains(t, r.stderr, "Of cloud they end only what has the label sbx/owner")
+	assert.Contains(t, r.stderr, "Of cloud they terminate only sandboxes with the label sbx/owner")
 	r = b.run(t, "cron print --provider cloud")
 	require.Equal(t, 0, r.code, r.stderr)
-	assert.NotContains(t, r.stdout+r.stderr, "nobody has said", "--provider makes all of them ours")
+	assert.NotContains(t, r.stdout+r.stderr, "does not know who owns", "--provider makes all of them ours")
 }
 
 // TestConfigOwn goes the way that the hints show: from what nobody owns to what ends.
@@ -223,9 +222,9 @@ func TestConfigOwnRefusesNonsense(t *testing.T) {
 	t.Parallel()
 	b, _ := switchedOn(t, 0, nil)
 	for line, want := range map[string][2]string{
-		"config own":                  {"no profile is named", "config own --provider cloud --all"},
-		"config own --provider cloud": {"which of its sandboxes are yours?", "--label KEY=VALUE"},
-		"config own --provider cloud --all --label a=b":      {"exclude each other", "--all is every sandbox"},
+		"config own":                  {"no profile was named", "config own --provider cloud --all"},
+		"config own --provider cloud": {"neither --all nor --label was given", "--label KEY=VALUE"},
+		"config own --provider cloud --all --label a=b":      {"exclude each other", "--all means every sandbox"},
 		"config own --provider cloud --label team":           {"is not KEY=VALUE", "--label team=agents"},
 		"config own --provider cloud --label team=":          {"has no value", "takes any value"},
 		"config own --provider cloud --label sbx/keep=true":  {"protects a sandbox", "name another label"},
@@ -258,7 +257,7 @@ func TestWhatSDKsWriteIsRead(t *testing.T) {
 		assert.Equal(t, []any{"job-7", "coder", "somebody"}, []any{item["task_id"], item["agent_type"], item["owner"]})
 		assert.Contains(t, b.run(t, "inspect cloud/clod0000").stdout, "somebody")
 		r := b.run(t, "cleanup --stuck --yes -q")
-		assert.Contains(t, r.stderr, "3 stuck sandboxes are kept because nobody owns them", "an owner that is read for people is no ownership")
+		assert.Contains(t, r.stderr, "3 stuck sandboxes were skipped because nobody owns them", "an owner that is read for people is no ownership")
 		assert.Empty(t, p.Calls(fake.OpTerminate))
 		r = b.run(t, "cleanup --owner somebody --yes --unowned")
 		assert.Equal(t, 0, r.code, r.stderr)
@@ -269,19 +268,13 @@ func TestWhatSDKsWriteIsRead(t *testing.T) {
 func TestAnotherHostSeesNoGreenEither(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		kept := map[string]store.Run{}
 		there, _ := switchedOn(t, 4, nil)
-		adjust := there.adjust
-		there.adjust = func(d *Deps) {
-			adjust(d)
-			d.ShareRun = func(_ context.Context, run store.Run) error { kept[run.ID] = run; return nil }
-		}
+		there.shared = store.Memory(time.Now)
 		require.Equal(t, 0, there.run(t, "cleanup --stuck --yes -q").code)
 		here, _ := switchedOn(t, 4, nil)
-		here.shared = slices.Collect(maps.Values(kept))
+		here.shared = there.shared
 		assert.Equal(t, 10, here.run(t, "cron check --layer stuck").code)
 		require.Equal(t, 0, there.run(t, "cleanup --stuck --yes -q --unowned --max-fraction 100%").code)
-		here.shared = slices.Collect(maps.Values(kept))
 		assert.Equal(t, 0, here.run(t, "cron check --layer stuck").code)
 	})
 }

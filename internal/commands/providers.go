@@ -16,9 +16,9 @@ func newProviders(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "providers",
 		GroupID: groupTool,
-		Short:   "Show what each configured provider can do",
-		Long: "Show what each configured provider can do. Nothing is called for it.\n\n" +
-			"A verb whose ability is missing exits 9 and names the providers that have it.",
+		Short:   "Show what each configured provider supports",
+		Long: "Show what each configured provider supports. It makes no request.\n\n" +
+			"A verb that a provider does not support exits 9 and names those that do.",
 		Example: "sbx providers\nsbx providers --provider local -o json\nsbx providers -o name",
 		Args:    usageArgs(noArgs, "--provider names the profiles to show"),
 	}

@@ -9,6 +9,7 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/metrics"
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/reconcile"
@@ -25,7 +26,7 @@ type reconcileOptions struct {
 	writeRecords                         bool
 	observations, maxDelete              int
 	grace, createGrace, recordsAge, wait string
-	lockWait                             string
+	lockWait, textfile, ping             string
 	maxFraction                          string
 	production                           []string
 	given                                func(flag string) bool
@@ -37,22 +38,22 @@ func newReconcile(d *Deps) *cobra.Command {
 		Use:     "reconcile",
 		GroupID: groupAct,
 		Short:   "Compare records with what really runs, and repair",
-		Long: "Compare what is on record with what the providers really run, in both directions:\n" +
+		Long: "Compare the records with what the providers really run, in both directions:\n" +
 			"records without a sandbox, sandboxes without a record, and those that disagree.\n\n" +
-			"Without flags it prints the plan and writes nothing. `--check` exits 10 when\n" +
-			"anything wants attention, for cron; `--fix` acts on the plan, verified.\n\n" +
-			"One look proves no orphan: it must be seen --observations times, --grace apart.\n" +
-			"`--check` and `--fix` count as looks, and keep what they saw; a plain plan does not.\n\n" +
-			"A profile whose listing or records could not be read whole is left out (exit 3, or\n" +
-			"7 when it is the only one). Empty records beside living sandboxes are refused (11).\n\n" +
+			"Without flags it prints the plan and changes nothing. `--check` exits 10 when\n" +
+			"anything needs attention, for cron; `--fix` carries the plan out and verifies it.\n\n" +
+			"One observation does not prove an orphan: --observations of them, --grace apart, do.\n" +
+			"`--check` and `--fix` record an observation; a plain plan does not.\n\n" +
+			"A profile with an incomplete listing or incomplete records is skipped (exit 3, or\n" +
+			"7 when it is the only one). Empty records beside running sandboxes are refused (11).\n\n" +
 			"SOURCE of --records is where the records come from; by default the provider's own\n" +
 			"control plane where it has records, else sbx's store of what it created:\n" +
 			"  provider               the control plane behind the profile\n" +
 			"  store                  what sbx created\n" +
-			"  tasks:FILE.csv|.jsonl  a dump of the table `tasks` of the coding-agent template\n" +
+			"  tasks:FILE.csv|.jsonl  a dump of the table `tasks` of the agent template\n" +
 			"  tasks:postgres://...   that table itself, read only",
 		Example: "sbx reconcile\nsbx reconcile --check -q\nsbx reconcile --provider prod --fix --yes\nsbx reconcile --records store --adopt",
-		Args:    usageArgs(noArgs, "`--provider` names a profile, `--records` what to compare it with"),
+		Args:    usageArgs(noArgs, "`--provider` names a profile, `--records` the records"),
 	}
 	o.addFlags(cmd, d)
 	doc := document{
@@ -74,21 +75,23 @@ func (o *reconcileOptions) addFlags(cmd *cobra.Command, d *Deps) {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&o.records, "records", "", "compare with the records of `SOURCE`")
-	f.BoolVar(&o.check, "check", false, "exit 10 when anything wants attention; counts as a look")
-	f.BoolVar(&o.fix, "fix", false, "act on the plan; counts as a look")
-	f.BoolVar(&o.yes, "yes", false, "act without being asked")
-	f.BoolVar(&o.adopt, "adopt", false, "put orphans on record in sbx's store, and end none")
-	f.BoolVar(&o.delete, "delete", false, "also destroy what the provider would keep")
-	f.IntVar(&o.observations, "observations", reconcile.DefaultObservations, "looks that prove an orphan or a leak, at least 2: `N`")
-	f.StringVar(&o.grace, "grace", sandbox.FormatDuration(reconcile.DefaultGrace), "`DURATION` between two looks that count")
-	f.StringVar(&o.createGrace, "create-grace", sandbox.FormatDuration(reconcile.DefaultCreateGrace), "leave alone what is younger than this `DURATION`")
-	f.StringVar(&o.recordsAge, "max-records-age", sandbox.FormatDuration(reconcile.DefaultRecordsAge), "act on no dump that is older than this `DURATION`")
-	f.IntVar(&o.maxDelete, "max-delete", 0, "refuse to end more than `N` sandboxes, or records; default from the configuration")
-	f.StringVar(&o.maxFraction, "max-fraction", "", "refuse more than this `PERCENT` of a profile's fleet; default from the configuration")
-	f.StringSliceVar(&o.production, "production", nil, "act on production profile `NAME` (repeatable)")
-	f.StringVar(&o.wait, "wait", sandbox.FormatDuration(fleet.DefaultWait), "look for an end for this `DURATION`, then exit 8")
-	f.StringVar(&o.lockWait, "lock-timeout", "", "wait this `DURATION` for another run to end, then exit 12")
-	f.BoolVar(&o.writeRecords, "write-records", false, "write into the tasks of another application (not supported: that table is read only)")
+	f.BoolVar(&o.check, "check", false, "exit 10 when anything needs attention; records an observation")
+	f.BoolVar(&o.fix, "fix", false, "carry out the plan; records an observation")
+	f.BoolVar(&o.yes, "yes", false, "do not ask for confirmation")
+	f.BoolVar(&o.adopt, "adopt", false, "record orphans in sbx's store, and terminate none")
+	f.BoolVar(&o.delete, "delete", false, "also delete what the provider would keep")
+	f.IntVar(&o.observations, "observations", reconcile.DefaultObservations, "observations that prove an orphan or a leak, `N` (at least 2)")
+	f.StringVar(&o.grace, "grace", sandbox.FormatDuration(reconcile.DefaultGrace), "`DURATION` between two observations that count")
+	f.StringVar(&o.createGrace, "create-grace", sandbox.FormatDuration(reconcile.DefaultCreateGrace), "skip sandboxes younger than `DURATION`")
+	f.StringVar(&o.recordsAge, "max-records-age", sandbox.FormatDuration(reconcile.DefaultRecordsAge), "refuse a dump older than `DURATION`")
+	f.IntVar(&o.maxDelete, "max-delete", 0, "refuse more than `N` sandboxes or records (default: configuration)")
+	f.StringVar(&o.maxFraction, "max-fraction", "", "refuse more than this `PERCENT` of a profile (default: configuration)")
+	f.StringSliceVar(&o.production, "production", nil, "allow production profile `NAME` (repeatable)")
+	f.StringVar(&o.wait, "wait", sandbox.FormatDuration(fleet.DefaultWait), "wait `DURATION` for each end to be verified, then exit 8")
+	f.StringVar(&o.lockWait, "lock-timeout", "", "wait `DURATION` for another run to finish, then exit 12")
+	f.StringVar(&o.textfile, "textfile", "", "write metrics for Prometheus to `FILE`; with --check or --fix")
+	f.StringVar(&o.ping, "ping", "", "ping the dead-man's switch at `URL` at start and end; with --check or --fix")
+	f.BoolVar(&o.writeRecords, "write-records", false, "not supported: tables of other applications are read-only")
 	completeFlag(cmd, "production", func() []string { return d.ProductionNames() })
 	completeFlag(cmd, "records", func() []string { return []string{"provider", "store", "tasks:"} })
 }
@@ -97,14 +100,16 @@ func (o *reconcileOptions) addFlags(cmd *cobra.Command, d *Deps) {
 func (o *reconcileOptions) refuseContradictions() error {
 	switch {
 	case o.check && o.fix:
-		return fault.Usage("--check and --fix exclude each other").WithHint("--check looks, --fix acts on what it sees by itself")
+		return fault.Usage("--check and --fix exclude each other").WithHint("--check only checks; --fix checks and acts")
+	case (o.textfile != "" || o.ping != "") && !o.check && !o.fix:
+		return fault.Usage("--textfile and --ping need --check or --fix").WithHint("a plan that somebody looks at is no run")
 	case o.yes && !o.fix:
-		return fault.Usage("--yes has no meaning without --fix")
+		return fault.Usage("--yes needs --fix")
 	case o.given("max-delete") && o.maxDelete < 1:
-		return fault.Usage("--max-delete: %d is no limit", o.maxDelete).WithHint("write a number from 1")
+		return fault.Usage("--max-delete: %d is not a limit", o.maxDelete).WithHint("write a number from 1")
 	case o.writeRecords:
-		return fault.New(fault.KindUnsupported, "the tasks of another application are read only").
-			WithHint("end the task in its application; leave --write-records out, and sbx reports it")
+		return fault.New(fault.KindUnsupported, "tables of other applications are read-only").
+			WithHint("end the task in its application; without --write-records sbx reports it")
 	}
 	return nil
 }
@@ -130,7 +135,12 @@ func (o *reconcileOptions) readRequest() (req ops.ReconcileRequest, err error) {
 	if err := o.refuseContradictions(); err != nil {
 		return req, err
 	}
-	req = ops.ReconcileRequest{Records: o.records, Check: o.check, Fix: o.fix, Yes: o.yes, Production: o.production}
+	req = ops.ReconcileRequest{Records: o.records, Check: o.check, Fix: o.fix, Yes: o.yes, Production: o.production, Textfile: o.textfile, Ping: o.ping}
+	if o.textfile != "" {
+		if err := metrics.CheckTextfile(o.textfile); err != nil {
+			return req, err
+		}
+	}
 	if req.Wait, err = sandbox.ParseDuration(o.wait); err != nil {
 		return req, fault.Usage("--wait: %w", err)
 	}
@@ -173,6 +183,7 @@ func reconcileRecords(ctx context.Context, d *Deps, p *output.Printer, o *reconc
 	if err != nil {
 		return err
 	}
+	req.Line = d.typedLine(p)
 	spec := output.ListSpec[reconcile.Done]{Schema: reconcileSchema, Columns: views.ReconcileDoneColumns()}
 	if len(p.Columns) == 0 {
 		spec.Line = views.ReconcileDoneLine
@@ -225,7 +236,7 @@ func showComparison(p *output.Printer, result *ops.ReconcileResult, check bool) 
 	}
 	list, err := output.NewList(p, output.ListSpec[reconcile.Row]{
 		Schema: reconcileSchema, Columns: views.ReconcileColumns(plan.At, result.Diagnose),
-		Empty: "nothing lives, by the records and by the providers",
+		Empty: "no records and no running sandboxes",
 		Human: func(s *output.Sheet, rows []reconcile.Row) { views.ReconcilePage(s, rows, plan.Guards(result.Limits)) },
 	})
 	if err != nil {

@@ -136,7 +136,7 @@ func TestReconcileFixAsksWhereItCan(t *testing.T) {
 		b.tty, b.stdin = true, answer
 		r := b.run(t, byStore+"--fix")
 		assert.Equal(t, code, r.code, "%q: %s", answer, r.stderr)
-		assert.Contains(t, r.stderr, "2 sandboxes would end, 1 records would be marked")
+		assert.Contains(t, r.stderr, "2 sandboxes would be terminated, 1 records marked")
 		assert.Equal(t, code == 0, len(p.Calls(fake.OpTerminate)) == 2)
 	}
 	b, p := compared(t)
@@ -265,7 +265,7 @@ func TestWhatReconcileAdvisesWorks(t *testing.T) {
 	b.home, b.env, b.types = t.TempDir(), []string{"CLOUD_KEY=k"}, []providers.Type{{Name: "cloud", SwitchedOn: []string{"CLOUD_KEY"}}}
 	empty := b.run(t, "reconcile --records store")
 	require.Equal(t, 11, empty.code, empty.stderr)
-	_, hint, found := strings.Cut(empty.stderr, "put them on record: `sbx ")
+	_, hint, found := strings.Cut(empty.stderr, "record them: `sbx ")
 	require.True(t, found, empty.stderr)
 	line, _, _ := strings.Cut(hint, "`")
 	r := b.run(t, line+" --yes -o json")

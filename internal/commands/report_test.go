@@ -53,8 +53,8 @@ func TestReportMeasuresWhatIsInTheStore(t *testing.T) {
 	r := b.run(t, "report -o json")
 	require.Equal(t, 0, r.code, r.stderr)
 	assert.Equal(t, map[string]any{
-		"id": "S1-26", "group": "stop and cancellation", "title": "from stop to gone (p99)", "value": 7.0, "unit": "seconds",
-		"target": "< 5", "verdict": "false", "samples": 1.0, "why": "one that goes on counts with its time so far",
+		"id": "S1-26", "group": "stop and cancellation", "title": "stop to verified end (p99)", "value": 7.0, "unit": "seconds",
+		"target": "< 5", "verdict": "false", "samples": 1.0, "why": "one that continues counts with its time so far",
 	}, reported(t, r, "S1-26"))
 	assert.Equal(t, []any{0.0, "unknown", nil}, []any{reported(t, r, "S0-21")["value"], reported(t, r, "S0-21")["verdict"], reported(t, r, "S0-21")["target"]})
 	assert.Equal(t, []any{nil, "unknown", 0.0}, []any{reported(t, r, "S1-39")["value"], reported(t, r, "S1-39")["verdict"], reported(t, r, "S1-39")["samples"]})

@@ -15,7 +15,7 @@ import (
 
 // usageKeys are U of CLI.md.
 func usageKeys() []string {
-	return strings.Fields("ref at cpu_percent memory_mb memory_limit_mb memory_slope_mb_per_min operations duration_seconds pids oom_kills pattern likely_cause source stuck cause confidence reason looked")
+	return strings.Fields("ref at cpu_percent memory_mb memory_limit_mb memory_slope_mb_per_min operations duration_seconds pids oom_kills pattern likely_cause source stuck cause confidence reason looked name task_id")
 }
 
 func TestUsageColumnsAreThePromisedOnes(t *testing.T) {
@@ -94,7 +94,7 @@ func TestMeasuredTakesTheNewestSample(t *testing.T) {
 	t.Parallel()
 	usage := growing(0.5, 10, 100)
 	first, second := usage(noon), usage(noon)
-	row := views.UsageRow(ops.UsageOf(sandbox.Ref{Provider: "p", ID: "x"}, []sandbox.Usage{second, first}, triage.DefaultThresholds(), triage.Verdict{}))
+	row := views.UsageRow(ops.UsageOf(sandbox.Sandbox{Provider: "p", ID: "x"}, []sandbox.Usage{second, first}, triage.DefaultThresholds(), triage.Verdict{}))
 	assert.Equal(t, second.At, row.Last.At)
 	assert.InEpsilon(t, 50, *row.Trend.CPUPercent, 0.01)
 	object := views.Object(views.UsageColumns(), row)

@@ -16,15 +16,15 @@ func newResume(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "resume TASK [flags] -- COMMAND...",
 		GroupID: groupAct,
-		Short:   "Go on in the sandbox that a task has kept",
+		Short:   "Run another command in a task's kept sandbox",
 		Long: "Run a command as a new task in the sandbox that `sbx run --keep-alive` has kept.\n\n" +
-			"The sandbox is asked first. One that answers is used, and RESUME_SESSION_ID names\n" +
-			"the agent's session to the command; one that is gone (410, 404) is replaced by a\n" +
-			"new one without a session, and nothing is installed anew in an old one; one\n" +
-			"between two states is waited for. Exit codes are those of `sbx run`.",
+			"The sandbox is probed first. If it answers it is used, and RESUME_SESSION_ID names\n" +
+			"the agent's session; if it is gone (410, 404) it is replaced by a new one without\n" +
+			"a session, and nothing is reinstalled in an old one; between two states it is\n" +
+			"waited for. Exit codes are those of `sbx run`.",
 		Example:           "sbx resume t-k3v9x2mq7abc -- sh -c 'echo go on'\nsbx resume t-k3v9 --keep-alive -- true",
-		Args:              afterDash(1, "sbx resume TASK -- COMMAND"),
-		ValidArgsFunction: d.completeTasks,
+		Args:              d.afterDash("TASK", "sbx resume TASK -- COMMAND"),
+		ValidArgsFunction: d.completeTasks(false, offerKept),
 	}
 	o.addFlags(cmd.Flags())
 	for _, flag := range notOfResume() {
@@ -49,7 +49,7 @@ func notOfResume() []string {
 func runResume(ctx context.Context, d *Deps, p *output.Printer, word string, command []string, o *launchOptions) error {
 	for _, flag := range notOfResume() {
 		if o.flags.Changed(flag) {
-			return fault.Usage("resume: --%s has no meaning here", flag).WithHint("the sandbox is the one that the task has kept, or one made like it")
+			return fault.Usage("resume: --%s cannot be set", flag).WithHint("the sandbox is the task's kept one, or a new one with the same settings")
 		}
 	}
 	d.Globals.Settings = o.configOverrides()

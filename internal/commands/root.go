@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"sbx/internal/fault"
 	"sbx/internal/output"
 	"sbx/internal/views"
 )
@@ -15,16 +14,24 @@ import (
 func NewRoot(d *Deps) *cobra.Command {
 	root := &cobra.Command{
 		Use:   d.Process.Name(),
-		Short: "See, diagnose, end and launch AI-agent sandboxes across providers",
-		Long: "See, diagnose, end and launch AI-agent sandboxes across providers.\n\n" +
-			"Everything works on this machine without an account: the `local` provider runs\n" +
-			"real processes inside real limits. `" + d.Process.Name() + " drill` stages an incident to try it on.",
-		Example:           "sbx drill\nsbx ls\nsbx create --memory 256M -- sleep 60",
+		Short: "List, diagnose, terminate and launch AI-agent sandboxes",
+		Long: "List, diagnose, terminate and launch AI-agent sandboxes across providers.\n\n" +
+			"Everything works without an account: the `local` provider runs\n" +
+			"real processes on this machine, inside real limits. `" + d.Process.Name() + " drill` stages an incident to try.",
+		Example:           "sbx doctor\nsbx ls --stuck\nsbx cleanup --stuck\nsbx drill\nsbx create --memory 256M -- sleep 60",
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		Args:              unknownVerb,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:              unknownVerb(d),
+	}
+	version := root.Flags().BoolP("version", "V", false, "print the version")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !*version {
+			return cmd.Help()
+		}
+		verb := newVersion(d)
+		verb.SetContext(cmd.Context())
+		return verb.RunE(verb, nil)
 	}
 	root.AddGroup(
 		&cobra.Group{ID: groupLook, Title: "Look:"},
@@ -32,17 +39,23 @@ func NewRoot(d *Deps) *cobra.Command {
 		&cobra.Group{ID: groupTool, Title: "The tool itself:"},
 	)
 	root.SetHelpCommandGroupID(groupTool)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fault.Usage("%s: %w", cmd.Name(), err).WithHint("`%s --help` lists the flags", cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(d.explainFlagError)
 	addGlobals(root.PersistentFlags(), d.Globals)
 	completeGlobals(root, d)
 	for _, construct := range verbConstructors() {
 		root.AddCommand(construct(d))
 	}
-	root.AddCommand(newExitCodes(), newLabels(d))
-	knowTopics(root)
-	layOut(root, d.Process.Name())
+	root.AddCommand(helpTopics(d)...)
+	d.knowTopics(root)
+	root.SetUsageFunc(printUsage)
+	plain := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		LayOutHelp(cmd)
+		plain(cmd, args)
+	})
+	if d.isCompleting() {
+		prepareCompletion(root)
+	}
 	return root
 }
 
@@ -52,6 +65,9 @@ func verbConstructors() []func(*Deps) *cobra.Command {
 		newLs,
 		newInspect,
 		newStats,
+		newDiagnose,
+		newVerify,
+		newRunbook,
 		newLogs,
 		newTop,
 		newExec,
@@ -59,6 +75,7 @@ func verbConstructors() []func(*Deps) *cobra.Command {
 		newRun,
 		newStop,
 		newTasks,
+		newAudit,
 		newReport,
 		newResume,
 		newWait,
@@ -76,33 +93,15 @@ func verbConstructors() []func(*Deps) *cobra.Command {
 	}
 }
 
-// knowTopics makes `help` refuse what it has no page for; cobra's own shows the
-// first page instead.
-func knowTopics(root *cobra.Command) {
-	root.InitDefaultHelpCmd()
-	help, _, err := root.Find([]string{"help"})
-	if err != nil {
-		panic(err)
-	}
-	help.Args = func(_ *cobra.Command, args []string) error {
-		found, rest, err := root.Find(args)
-		if err == nil && found.HasSubCommands() {
-			err = unknownVerb(found, rest)
-		}
-		return err
-	}
-	root.RemoveCommand(help) // cobra adds it when it is asked for
-}
-
 func addGlobals(f *pflag.FlagSet, g *Globals) {
 	f.SortFlags = false
 	f.StringSliceVar(&g.Providers, "provider", nil, "only this `PROFILE` (repeatable)")
 	f.StringVarP(&g.Output, "output", "o", "", "`FORMAT`: "+formatHelp())
 	f.StringSliceVar(&g.Columns, "columns", nil, "show these columns, `a,b`")
-	f.StringVar(&g.Timeout, "timeout", "", "give the whole command this `DURATION`, then exit 124")
+	f.StringVar(&g.Timeout, "timeout", "", "limit of the whole command, `DURATION`; then exit 124")
 	f.StringVar(&g.Config, "config", "", "read `FILE` instead of user and project configuration")
 	f.BoolVar(&g.NoColor, "no-color", false, "no colour")
-	f.BoolVarP(&g.Quiet, "quiet", "q", false, "no notes and no progress on stderr")
+	f.BoolVarP(&g.Quiet, "quiet", "q", false, "print no notes and no progress on stderr")
 	f.CountVarP(&g.Verbose, "verbose", "v", "say more about errors")
 }
 
@@ -114,12 +113,9 @@ func completeGlobals(root *cobra.Command, d *Deps) {
 		}
 		return words
 	})
-	err := root.RegisterFlagCompletionFunc("columns", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	completeFlagFunc(root, "columns", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return strings.Split(cmd.Annotations[columnsKey], ","), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	})
-	if err != nil {
-		panic(err)
-	}
 	completeFlag(root, "provider", func() []string {
 		c, err := d.Config()
 		if err != nil {
@@ -133,19 +129,12 @@ func completeGlobals(root *cobra.Command, d *Deps) {
 	})
 }
 
-// newExitCodes is a help topic: `sbx help exit-codes`.
-func newExitCodes() *cobra.Command {
-	return &cobra.Command{
-		Use:   "exit-codes",
-		Short: "What each exit code means to a script or a cron line",
-		Long:  views.ExitCodesHelp(),
-	}
-}
-
-// layOut gives every command's help its shape: indented examples, and commands under the name
-// that this program was started by.
-func layOut(cmd *cobra.Command, name string) {
-	cmd.Long = withProgramName(cmd.Long, name)
+// LayOutHelp gives the help of one command its shape: wrapped text, indented examples, and
+// commands under the name that this program was started by. It happens when help is shown, since
+// no other start needs it. To do it twice changes nothing.
+func LayOutHelp(cmd *cobra.Command) {
+	name := cmd.Root().Name()
+	cmd.Long = wrapParagraphs(withProgramName(cmd.Long, name))
 	if cmd.Example != "" {
 		lines := strings.Split(cmd.Example, "\n")
 		for i, line := range lines {
@@ -153,9 +142,28 @@ func layOut(cmd *cobra.Command, name string) {
 		}
 		cmd.Example = strings.Join(lines, "\n")
 	}
-	for _, sub := range cmd.Commands() {
-		layOut(sub, name)
+}
+
+// wrapParagraphs wraps the paragraphs of a text at views.PageWidth. Lines with an indent, such as
+// those of a table, stay as they are.
+func wrapParagraphs(text string) string {
+	var lines, paragraph []string
+	end := func() {
+		if len(paragraph) > 0 {
+			lines = append(lines, output.WrapText(strings.Join(paragraph, " "), views.PageWidth, "")...)
+			paragraph = nil
+		}
 	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if line == "" || strings.HasPrefix(line, " ") {
+			end()
+			lines = append(lines, line)
+			continue
+		}
+		paragraph = append(paragraph, line)
+	}
+	end()
+	return strings.Join(lines, "\n")
 }
 
 // withProgramName replaces the program's name where running text quotes a command.

@@ -17,19 +17,19 @@ func newRun(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "run [flags] -- COMMAND...",
 		GroupID: groupAct,
-		Short:   "Launch a task: run, retry, publish, and never after a stop",
-		Long: "Launch a task: run a command in a sandbox of its own, try again what was an\n" +
-			"accident, publish what it made, and end every sandbox that was made for it.\n\n" +
+		Short:   "Launch a task: run, retry, publish at most once, clean up",
+		Long: "Launch a task: run a command in its own sandbox, retry after infrastructure\n" +
+			"failures, publish the result at most once, and terminate every sandbox of the task.\n\n" +
 			"Its exit code is that of the program. 124: a time limit ended it. 125: sbx could\n" +
-			"not run or not publish it. 126, 127: not executable, not found. 130: stopped.\n" +
-			"137: killed. 8: it completed, and some sandbox was not seen to be gone.\n" +
-			"Ctrl-C stops the task; a second one leaves it to the next sbx. With --push the\n" +
-			"commits since --base are pulled out of the work directory and pushed from here,\n" +
-			"in one step with a fence that a stop can close (docs/PUBLISHING.md).",
+			"not run or publish it. 126, 127: not executable, not found. 130: stopped.\n" +
+			"137: killed. 8: completed, but a sandbox is not verified gone.\n" +
+			"Ctrl-C stops the task; a second Ctrl-C leaves the cleanup to the next sbx. With\n" +
+			"--push, sbx fetches the commits since --base from the work directory and pushes them\n" +
+			"from this host; a stop closes the fence in the same step (docs/PUBLISHING.md).",
 		Example: "sbx run -- true\n" +
 			"sbx run --memory 512M --attempts 3 --inactivity 60s -- sh -c 'echo hello'\n" +
 			"sbx run --key nightly-7 --deadline 20m --joblog jobs.tsv -- true",
-		Args:              launchArgs(&o),
+		Args:              launchArgs(d, &o),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	o.addFlags(cmd.Flags())
@@ -46,8 +46,8 @@ func launchColumns() []string {
 	return eachOnce(slices.Concat(output.Names(views.TaskItem()), output.Names(views.CompareColumns(time.Time{}))))
 }
 
-func launchArgs(o *launchOptions) cobra.PositionalArgs {
-	one := afterDash(0, "sbx run --memory 512M -- sh -c 'echo hello'")
+func launchArgs(d *Deps, o *launchOptions) cobra.PositionalArgs {
+	one := d.afterDash("", "sbx run --memory 512M -- sh -c 'echo hello'")
 	return func(cmd *cobra.Command, args []string) error {
 		if o.file != "" {
 			return noArgs(cmd, args)

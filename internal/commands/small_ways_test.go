@@ -58,7 +58,7 @@ func TestAWrongKeyIsNoWrongCall(t *testing.T) {
 		assert.Equal(t, 125, r.code, r.stderr)
 		item, _ := r.object(t)["item"].(map[string]any)
 		attempts, _ := item["attempts"].([]any)
-		require.Len(t, attempts, 1, "it is not tried again")
+		require.Len(t, attempts, 1, "it is not retried")
 		first, _ := attempts[0].(map[string]any)
 		assert.Equal(t, "auth", first["class"])
 	})
@@ -114,14 +114,14 @@ func TestAFailedCreateIsLookedUp(t *testing.T) {
 	}
 	nothing := run(fake.Fault{Op: fake.OpCreate, Err: open})
 	assert.Equal(t, 7, nothing.code, nothing.stderr)
-	assert.Contains(t, nothing.stderr, "503 service unavailable; a look right after it finds nothing that it made")
+	assert.Contains(t, nothing.stderr, "503 service unavailable; a listing right afterwards shows no new sandbox")
 	assert.NotContains(t, nothing.stderr, "may have been created")
 
 	made := run(fake.Fault{Op: fake.OpCreate, Err: open, Late: true})
 	assert.Equal(t, 7, made.code, made.stderr)
-	assert.Contains(t, made.stderr, "it was created all the same: cloud/")
+	assert.Contains(t, made.stderr, "the sandbox was created nevertheless: cloud/")
 	assert.Contains(t, made.stderr, "`sbx terminate cloud/")
 
 	blind := run(fake.Fault{Op: fake.OpCreate, Err: open}, fake.Fault{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")})
-	assert.Contains(t, blind.stderr, "it may have been created all the same", "nobody could look")
+	assert.Contains(t, blind.stderr, "it may have been created anyway", "could not check whether")
 }

@@ -19,7 +19,7 @@ import (
 // figureKeys are the figures of stats, as CLI.md promises them.
 func figureKeys() []string {
 	return strings.Fields(`active provisioning terminating total_created total_destroyed age_min_seconds age_p50_seconds
-		age_p95_seconds age_max_seconds stuck unjudged timeout_rate thresholds`)
+		age_p95_seconds age_max_seconds stuck stuck_causes unjudged timeout_rate thresholds`)
 }
 
 // total gives the total of a document.
@@ -87,8 +87,8 @@ func TestStatsCountAndAge(t *testing.T) {
 		assert.InDelta(t, want, looked.list(t, "items")[0][key], 0.001, key)
 		assert.InDelta(t, want, looked.total(t)[key], 0.001, key)
 	}
-	assert.Contains(t, b.run(t, "stats").stderr, "1 stuck, 2 not judged: `sbx stats --look` looks whether they work")
-	assert.Contains(t, b.run(t, "stats --look").stderr, "2 stuck, 1 not judged: no source shows whether they work")
+	assert.Contains(t, b.run(t, "stats").stderr, "1 stuck, 2 not judged: `sbx stats --look` queries them")
+	assert.Contains(t, b.run(t, "stats --look").stderr, "2 stuck: prod 2 (1 not started, 1 silent and idle); 1 not judged, since no source shows whether they are active: `sbx ls --where 'stuck == nil'` lists them")
 }
 
 func TestStatsTellUnknownFromNothing(t *testing.T) {

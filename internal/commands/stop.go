@@ -19,17 +19,17 @@ func newStop(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "stop TASK...",
 		GroupID: groupAct,
-		Short:   "Stop tasks: nothing is published any more, and all is gone",
-		Long: "Stop tasks from any process and any host that shares the store.\n\n" +
-			"Each answers with two lines: `will not publish` as soon as that is certain, and\n" +
-			"`gone` when every sandbox made for it was seen to be gone. What a completed\n" +
-			"task has kept is ended, too. Exit 0 means both, 8 the first alone, 11 that it is\n" +
-			"published already (it says what and where, and ends what is left), 5 that there\n" +
+		Short:   "Cancel tasks: block publishing, then remove their sandboxes",
+		Long: "Cancel tasks from any terminal, and from any host that shares the store.\n\n" +
+			"It prints two lines per task: `will not publish` as soon as that is certain, and\n" +
+			"`gone` when every sandbox of the task is verified gone. The kept sandbox of a\n" +
+			"completed task is terminated, too. Exit 0 means both, 8 the first alone, 11 that it is\n" +
+			"published already (it says what and where, and removes what is left), 5 that there\n" +
 			"is no such task.\n" +
 			"`-` reads TASKs from standard input.",
 		Example:           "sbx stop t-k3v9x2mq7abc\nsbx tasks -o name | sbx stop -",
-		Args:              usageArgs(cobra.MinimumNArgs(1), "name a task: sbx stop TASK"),
-		ValidArgsFunction: d.completeTasks,
+		Args:              usageArgs(atLeastOneArg("TASK"), "name a task: sbx stop TASK"),
+		ValidArgsFunction: d.completeTasks(true, offerStoppable),
 	}
 	return d.completeVerb(cmd, document{schema: stopSchema, shape: output.ShapeList, columns: output.Names(views.StopColumns())},
 		func(ctx context.Context, p *output.Printer, args []string) error { return stopTasks(ctx, d, p, args) })
@@ -52,7 +52,7 @@ func stopTasks(ctx context.Context, d *Deps, p *output.Printer, args []string) e
 		case ops.Forbidden:
 			list.Say(fmt.Sprintf("%s: will not publish (%.1fs)", i.Task, i.After.Seconds()))
 		case ops.NotGone:
-			list.Say(i.Task + ": what is left of it was not seen to be gone: " + i.Err.Error())
+			list.Say(i.Task + ": a sandbox is not verified gone: " + i.Err.Error())
 		}
 	})
 	results, err := ops.Stop(ctx, d.Env, ops.StopRequest{Tasks: words}, watch)

@@ -22,10 +22,10 @@ func TestTheFailurePageFitsAndTells(t *testing.T) {
 	first := &one.Attempts[0]
 	first.MemoryMB, first.Gone = 256, "the provider's record says that it has ended"
 	first.Exit.Evidence = []sandbox.Evidence{{What: "oom_kill", Value: "1", Source: "kernel: memory.oom_control (hybrid)"}}
-	first.Retry = &task.Retry{Again: true, Why: "it ran out of memory: once more with twice as much", MemoryMB: 512}
+	first.Retry = &task.Retry{Again: true, Why: "it ran out of memory: retry with twice as much", MemoryMB: 512}
 	second := *first
 	second.N, second.Sandbox, second.MemoryMB = 2, "bbbb2222", 512
-	second.Retry = &task.Retry{Why: "it ended so a second time (oom)"}
+	second.Retry = &task.Retry{Why: "it ended like this a second time (oom)"}
 	one.Attempts = append(one.Attempts, second)
 	keepTasks(t, b, one)
 	r := b.run(t, "tasks show t-leak")
@@ -43,10 +43,10 @@ func TestCauseWords(t *testing.T) {
 	t.Parallel()
 	for want, e := range map[string]task.Exit{
 		"it ran out of memory (certain)":                                         {Class: sandbox.ClassOOM, Cause: sandbox.CauseOOM, Confidence: sandbox.Certain},
-		"a process that it had started ran out of memory (certain)":              {Class: sandbox.ClassKilledUnknown, Cause: sandbox.CauseOOMChild, Confidence: sandbox.Certain},
+		"a child process ran out of memory (certain)":                            {Class: sandbox.ClassKilledUnknown, Cause: sandbox.CauseOOMChild, Confidence: sandbox.Certain},
 		"unknown: a limit of the provider, the agent's own kill, or an operator": {Class: sandbox.ClassKilledUnknown, Cause: sandbox.CauseUnknown},
-		"the command is not there, or cannot be run":                             {Class: sandbox.ClassEnvironment},
-		"it showed no sign of life, and sbx ended it (certain)":                  {Class: sandbox.ClassTimeout, Cause: sandbox.CauseInactivity, Confidence: sandbox.Certain},
+		"the command was not found or is not executable":                         {Class: sandbox.ClassEnvironment},
+		"it was inactive, and sbx stopped it (certain)":                          {Class: sandbox.ClassTimeout, Cause: sandbox.CauseInactivity, Confidence: sandbox.Certain},
 		"unknown": {Class: sandbox.ClassUnknown},
 	} {
 		assert.Equal(t, want, views.CauseWords(e))
@@ -60,13 +60,13 @@ func TestFarewellOfAFailure(t *testing.T) {
 	one.Attempts[0].Retry = &task.Retry{Why: "all 3 attempts are used up"}
 	text := strings.Join(views.TaskRow{Task: one, Now: noon}.ExitSummary(), "\n")
 	for _, want := range []string{
-		"likely cause: it ran out of memory (certain)", "not tried again: all 3 attempts are used up", "gone: everything made for it",
+		"likely cause: it ran out of memory (certain)", "not tried again: all 3 attempts are used up", "gone: all its sandboxes",
 		"next: sbx run --memory 1024M ...",
 	} {
 		assert.Contains(t, text, want)
 	}
 	one.VerifiedAt = time.Time{}
-	assert.Contains(t, strings.Join(views.TaskRow{Task: one, Now: noon}.ExitSummary(), "\n"), "not seen to be gone yet")
+	assert.Contains(t, strings.Join(views.TaskRow{Task: one, Now: noon}.ExitSummary(), "\n"), "not verified gone yet")
 }
 
 func TestAProgramThatSucceededIsNotBlamed(t *testing.T) {
@@ -75,7 +75,7 @@ func TestAProgramThatSucceededIsNotBlamed(t *testing.T) {
 	one.Attempts[0].Exit = &task.Exit{Class: sandbox.ClassOK, Evidence: []sandbox.Evidence{{What: "oom_kill", Value: "0", Source: "kernel"}}}
 	one.Spec.Push, one.Publish = "origin=fix", task.Publish{State: task.PublishRefused, Target: "origin=fix", Message: "the branch has moved"}
 	text := strings.Join(views.TaskRow{Task: one, Now: noon}.ExitSummary(), "\n")
-	assert.Contains(t, text, "likely cause: the program succeeded, and its work was not published")
+	assert.Contains(t, text, "likely cause: the program succeeded, but its work was not published")
 	assert.Contains(t, text, "publish: refused (the branch has moved)")
 	assert.NotContains(t, text, "evidence:")
 }

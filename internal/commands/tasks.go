@@ -3,7 +3,7 @@ package commands
 import (
 	"context"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -30,9 +30,9 @@ func newTasks(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "tasks",
 		GroupID: groupLook,
-		Short:   "List tasks and how they stand",
-		Long: "List the tasks that `sbx run` has launched, the newest first: their state, what\n" +
-			"they wait for, and how the last attempt ended. `sbx tasks show TASK` has all of one.",
+		Short:   "List tasks and their state",
+		Long: "List the tasks that `sbx run` launched, newest first: state, what\n" +
+			"they wait for, and how the last attempt ended. `sbx tasks show TASK` shows one in full.",
 		Example: "sbx tasks\nsbx tasks --state running --state pending\nsbx tasks --since 24h -o json",
 		Args:    usageArgs(noArgs, "`sbx tasks show TASK` shows one"),
 
@@ -41,7 +41,7 @@ func newTasks(d *Deps) *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringSliceVar(&o.states, "state", nil, "only tasks in this `STATE` (repeatable)")
-	f.StringVar(&o.since, "since", "", "only those of the last `DURATION`: 24h")
+	f.StringVar(&o.since, "since", "", "only those since `TIME`: 24h (ago), yesterday, 2026-11-20")
 	f.IntVar(&o.limit, "limit", 0, "the newest `N` alone")
 	completeFlag(cmd, "state", taskStates)
 	d.completeVerb(cmd, document{schema: tasksSchema, shape: output.ShapeList, columns: output.Names(views.TaskColumns())},
@@ -59,7 +59,7 @@ func taskStates() []string {
 }
 
 func listTasks(ctx context.Context, d *Deps, p *output.Printer, o tasksOptions) error {
-	req, err := o.readRequest()
+	req, err := o.readRequest(d.Now())
 	if err != nil {
 		return err
 	}
@@ -84,30 +84,31 @@ func listTasks(ctx context.Context, d *Deps, p *output.Printer, o tasksOptions) 
 	return list.Close()
 }
 
-func (o tasksOptions) readRequest() (req ops.TasksRequest, err error) {
+func (o tasksOptions) readRequest(now time.Time) (req ops.TasksRequest, err error) {
 	for _, word := range o.states {
 		if !slices.Contains(taskStates(), word) {
-			return req, fault.Usage("--state: %q is no state of a task", word).WithHint("%s", fault.Meant(word, taskStates()))
+			return req, fault.Usage("--state: %q is not a state of a task", word).WithHint("%s", fault.Meant(word, taskStates()))
 		}
 		req.States = append(req.States, task.State(word))
 	}
 	if req.Limit = o.limit; o.limit < 0 {
-		return req, fault.Usage("--limit: %d is no number of tasks", o.limit)
+		return req, fault.Usage("--limit: %d is not a number of tasks", o.limit)
 	}
-	req.Since, err = optionalDuration("--since", o.since)
+	req.Since, err = optionalAge("--since", o.since, now)
 	return req, err
 }
 
 func newTasksShow(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "show TASK",
-		Short: "Show one task: attempts, evidence, timeline, and what to type next",
-		Long: "Show one task in full: how it stands, every attempt with the evidence of its end,\n" +
-			"what was published, what was seen to be gone, and the timeline.\n" +
-			"TASK is its id or a prefix of 4 or more that no other has, or its key.",
+		Use:        "show TASK",
+		SuggestFor: []string{"get", "inspect", "describe", "info"},
+		Short:      "Show one task: attempts, evidence, timeline, next command",
+		Long: "Show one task in full: its state, every attempt with the evidence of its end,\n" +
+			"what was published, which sandboxes are verified gone, and the timeline.\n" +
+			"TASK is its id, a unique prefix of 4 characters or more, or its key.",
 		Example:           "sbx tasks show t-k3v9x2mq7abc\nsbx tasks show t-k3v9 -o json",
-		Args:              usageArgs(cobra.ExactArgs(1), "name one task: sbx tasks show TASK"),
-		ValidArgsFunction: d.completeTasks,
+		Args:              usageArgs(oneArg("TASK"), "name one task: sbx tasks show TASK"),
+		ValidArgsFunction: d.completeTasks(false, offerAnyTask),
 	}
 	return d.completeVerb(cmd, document{schema: tasksShowSchema, shape: output.ShapeItem, columns: output.Names(views.TaskItem())},
 		func(ctx context.Context, p *output.Printer, args []string) error {
@@ -120,18 +121,3 @@ func newTasksShow(d *Deps) *cobra.Command {
 			}, views.TaskRowOf(t, d.Now()))
 		})
 }
-
-// completeTasks offers the newest tasks whose ids begin with the word.
-func (d *Deps) completeTasks(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
-	var words []string
-	ctx, stop := context.WithTimeout(cmd.Context(), completionLimit)
-	defer stop()
-	for _, t := range ops.TasksWithPrefix(ctx, d.Env, word, maxCompletions) {
-		about := output.Escape(string(t.State) + " " + strings.Join(t.Spec.Command, " ")) // the shell prints it as it is
-		words = append(words, cobra.CompletionWithDesc(t.ID, about))
-	}
-	return words, cobra.ShellCompDirectiveNoFileComp
-}
-
-// maxCompletions is how many tasks a TAB offers.
-const maxCompletions = 50

@@ -28,28 +28,28 @@ func newTerminate(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "terminate REF...",
 		GroupID: groupAct,
-		Short:   "End sandboxes and verify that they ended",
-		Long: "End sandboxes and verify that they ended.\n\n" +
-			"Each is read again just before, asked once, and looked at until its end is seen;\n" +
-			"one that fails does not stop the others. `-` reads references from standard input.\n\n" +
-			"A local program gets TERM and up to 5 s, for as long as it reacts: what ignores\n" +
-			"TERM, or notes it and goes on as before, is killed in milliseconds. `--grace`,\n" +
-			"given by hand, grants the whole time to any of them.\n\n" +
+		Short:   "Terminate sandboxes and verify the ends",
+		Long: "Terminate sandboxes and verify the ends.\n\n" +
+			"Each is read again just before the request, asked to end once, and watched until the\n" +
+			"end is verified. A failure does not stop the others. `-` reads standard input.\n\n" +
+			"A local program gets SIGTERM and up to 5 s while it reacts; a program that ignores\n" +
+			"SIGTERM, or continues as before, is killed within milliseconds. `--grace`, if\n" +
+			"set, gives every program the whole time.\n\n" +
 			"Protected ones (configuration, label sbx/keep=true) are skipped.",
 		Example: "sbx terminate local/k3v9x2mq7a\n" +
 			"sbx terminate k3v9 --delete --grace 1s\n" +
 			"sbx ls --stuck -o name | sbx terminate --dry-run -",
-		Args:              usageArgs(cobra.MinimumNArgs(1), "`"+d.Process.Name()+" ls` lists references; `-` reads them from standard input"),
-		ValidArgsFunction: d.completeRefs(true),
+		Args:              usageArgs(atLeastOneArg("REF"), "`"+d.Process.Name()+" ls` lists references; `-` reads them from standard input"),
+		ValidArgsFunction: d.completeRefs(true, offerTerminable),
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.BoolVar(&o.delete, "delete", false, "also destroy what the provider would keep: record, logs, snapshot")
-	f.StringVar(&o.wait, "wait", sandbox.FormatDuration(fleet.DefaultWait), "look for the end for this `DURATION`, then exit 8")
-	f.StringVar(&o.grace, "grace", "5s", "`DURATION` from asking a program to killing it; when given, all of it")
-	f.BoolVar(&o.dry, "dry-run", false, "print the plan and do nothing")
-	f.BoolVar(&o.yes, "yes", false, "end more than 5 without being asked")
-	f.StringSliceVar(&o.production, "production", nil, "end sandboxes of production profile `NAME` (repeatable); a single NAME/ID needs none")
+	f.BoolVar(&o.delete, "delete", false, "also delete what the provider would keep: disk, logs, snapshot")
+	f.StringVar(&o.wait, "wait", sandbox.FormatDuration(fleet.DefaultWait), "wait `DURATION` for the end to be verified, then exit 8")
+	f.StringVar(&o.grace, "grace", "5s", "`DURATION` between SIGTERM and SIGKILL; if set, always all of it")
+	f.BoolVar(&o.dry, "dry-run", false, "print the plan and change nothing")
+	f.BoolVar(&o.yes, "yes", false, "terminate more than 5 without confirmation")
+	f.StringSliceVar(&o.production, "production", nil, "allow production profile `NAME` (repeatable); not needed for one REF")
 	completeFlag(cmd, "production", func() []string { return d.ProductionNames() })
 	doc := document{schema: terminateSchema, shape: output.ShapeList, columns: output.Names(views.EndingColumns())}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
@@ -85,6 +85,7 @@ func runTerminate(ctx context.Context, d *Deps, p *output.Printer, args []string
 		return err
 	}
 	req := ops.TerminateRequest{
+		Line:  d.typedLine(p),
 		Words: words, Typed: args, Production: o.production, Delete: o.delete, Patient: o.patient, Yes: o.yes, Grace: grace, Wait: wait,
 	}
 	if o.dry {
@@ -109,7 +110,23 @@ func runTerminate(ctx context.Context, d *Deps, p *output.Printer, args []string
 	if result.Refused != nil {
 		return list.Close()
 	}
+	if len(result.Endings) > 1 {
+		name := d.Process.Name()
+		list.Remark(views.RunSummary(result.Endings, result.Took, result.RunID, name, views.RetryTerminate(result.Endings, name, o.retryFlags())))
+	}
 	return list.CloseAs(result.Verdict)
+}
+
+// retryFlags are the flags that a repeated run needs.
+func (o terminateOptions) retryFlags() []string {
+	var flags []string
+	if o.delete {
+		flags = append(flags, "--delete")
+	}
+	for _, name := range o.production {
+		flags = append(flags, "--production", name)
+	}
+	return flags
 }
 
 // showEndings adds what an operation ends to a list, as it is known. Named = the operator

@@ -157,5 +157,5 @@ func TestConfigTrust(t *testing.T) {
 	assert.Contains(t, page, "trusted "+file)
 	assert.Contains(t, page, "max_delete")
 	require.NoError(t, os.WriteFile(file, []byte("limits: {max_delete: 5}\n"), 0o600))
-	assert.Contains(t, b.run(t, "config trust").stdout, "only narrows")
+	assert.Contains(t, b.run(t, "config trust").stdout, "only restricts")
 }

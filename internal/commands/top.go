@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +22,9 @@ type topOptions struct {
 	samples  int
 	interval string
 	watch    bool
+	sort     string
+	limit    int
+	limited  bool
 }
 
 func newTop(d *Deps) *cobra.Command {
@@ -29,24 +33,32 @@ func newTop(d *Deps) *cobra.Command {
 		Use:     "top [REF...]",
 		Aliases: []string{"resources"},
 		GroupID: groupLook,
-		Short:   "Show what sandboxes use, and what that looks like",
-		Long: "Show cpu, memory, operations and their trend, of the given sandboxes or of all that\n" +
-			"run, the busiest first, with the pattern and its likely cause.\n\n" +
-			"Rates need two samples. A trend of memory needs 5 s of them: where memory may be\n" +
-			"filling up they are taken, and elsewhere MIB/MIN says \"short\". The likely cause is the\n" +
-			"verdict of ls --stuck, inspect and cleanup: output, events and processes are looked\n" +
-			"at, too. CPU is in percent of one core, operations are counted from the start of the\n" +
-			"sandbox.",
-		Example:           "sbx top\nsbx top local/k3v9x2mq7a --samples 5 --interval 2s\nsbx top -o json",
+		Short:   "Show resource usage, its pattern and the likely cause",
+		Long: "Show cpu, memory, operations and their trend for the given sandboxes or all running\n" +
+			"ones, problems first, with the pattern and its likely cause.\n\n" +
+			"Rates need two samples. A memory trend needs 5 s of them; sbx takes them where memory\n" +
+			"may be filling up, and elsewhere MIB/MIN says \"short\". The likely cause is the\n" +
+			"verdict of ls --stuck, inspect and cleanup, from output, events and processes.\n" +
+			"CPU is in percent of one core; operations count from the start of the\n" +
+			"sandbox.\n\n" +
+			"Sort keys: " + strings.Join(ops.TopSortKeys(), ", ") + ". memory is the share of the\n" +
+			"limit.",
+		Example:           "sbx top\nsbx top --sort memory --limit 10\nsbx top local/k3v9x2mq7a --samples 5 --interval 2s\nsbx top -o json",
 		Args:              cobra.ArbitraryArgs,
-		ValidArgsFunction: d.completeRefs(true),
+		ValidArgsFunction: d.completeRefs(true, offerLiving),
 	}
 	f := cmd.Flags()
-	f.IntVar(&o.samples, "samples", 2, "judge `N` samples; 1 tells no rates")
+	f.IntVar(&o.samples, "samples", 2, "take `N` samples; 1 gives no rates")
 	f.StringVar(&o.interval, "interval", "1s", "`DURATION` between two samples")
+	f.StringVar(&o.sort, "sort", "problem", "sort by `KEY`, highest first; -KEY reverses")
+	f.IntVar(&o.limit, "limit", 0, "at most `N`")
 	f.BoolVarP(&o.watch, "watch", "w", false, "sample again every interval until interrupted")
+	completeFlag(cmd, "sort", ops.TopSortKeys)
 	return d.completeVerb(cmd, document{schema: topSchema, shape: output.ShapeList, columns: output.Names(views.UsageColumns())},
-		func(ctx context.Context, p *output.Printer, args []string) error { return runTop(ctx, d, p, o, args) })
+		func(ctx context.Context, p *output.Printer, args []string) error {
+			o.limited = f.Changed("limit")
+			return runTop(ctx, d, p, o, args)
+		})
 }
 
 func (o topOptions) readRequest() (ops.TopRequest, error) {
@@ -57,7 +69,14 @@ func (o topOptions) readRequest() (ops.TopRequest, error) {
 	if err != nil {
 		return ops.TopRequest{}, fault.Usage("--interval: %w", err)
 	}
-	return ops.TopRequest{Samples: o.samples, Every: every}, nil
+	order, err := ops.ParseTopOrder(o.sort)
+	if err != nil {
+		return ops.TopRequest{}, err
+	}
+	if o.limited && o.limit < 1 {
+		return ops.TopRequest{}, fault.Usage("--limit: %d is not a number from 1", o.limit)
+	}
+	return ops.TopRequest{Samples: o.samples, Every: every, Order: order, Limit: o.limit}, nil
 }
 
 func runTop(ctx context.Context, d *Deps, p *output.Printer, o topOptions, args []string) error {
@@ -74,15 +93,21 @@ func runTop(ctx context.Context, d *Deps, p *output.Printer, o topOptions, args 
 	if err != nil {
 		return err
 	}
-	look := func(ctx context.Context) error {
+	look := func(ctx context.Context, frame watchFrame) error {
 		r, err := s.Look(ctx, d.newObserver(p, nil))
 		if err != nil {
 			return err
 		}
+		for _, u := range r.Usage {
+			frame[u.Sandbox.Ref()] = "not stuck"
+			if u.Verdict.Stuck == sandbox.True {
+				frame[u.Sandbox.Ref()] = "stuck"
+			}
+		}
 		return views.ShowUsage(p, topSchema, r, d.Process.Name())
 	}
 	if !o.watch {
-		return look(ctx)
+		return look(ctx, watchFrame{})
 	}
 	return repeatLook(ctx, p, req.Every, look)
 }

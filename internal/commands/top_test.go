@@ -29,11 +29,17 @@ func TestTopExits(t *testing.T) {
 		"one":                         {"top prod/calm0001 -o name", "calm0001", 0, ""},
 		"by prefix":                   {"top calm -o name", "calm0001", 0, ""},
 		"an ended one, by name":       {"top prod/oomd0001 -o name", "oomd0001", 0, ""},
-		"one sample":                  {"top --samples 1 -o name", "calm0001 loop0001", 0, ""},
+		"one sample":                  {"top --samples 1 -o name", "loop0001 calm0001", 0, ""},
+		"sorted by name":              {"top --sort name -o name", "calm0001 loop0001", 0, ""},
+		"sorted the other way":        {"top --sort -cpu -o name", "calm0001 loop0001", 0, ""},
+		"limited":                     {"top --limit 1 -o name", "loop0001", 0, ""},
+		"no limit":                    {"top --limit 0", "", 2, "--limit: 0"},
+		"empty sort":                  {"top --sort=", "", 2, "--sort"},
+		"no such key":                 {"top --sort memroy", "", 2, "did you mean memory"},
 		"long":                        {"top --samples 5 --interval 2m -o name", "loop0001 calm0001", 0, ""},
 		"unknown":                     {"top prod/nope0001 -o name", "", 5, "no such sandbox"},
-		"one of two is unknown":       {"top nope0001 calm0001 -o name", "calm0001", 3, "no sandbox is called"},
-		"ambiguous":                   {"top twin calm0001 -o name", "", 2, "means 2 sandboxes"},
+		"one of two is unknown":       {"top nope0001 calm0001 -o name", "calm0001", 3, "no sandbox matches"},
+		"ambiguous":                   {"top twin calm0001 -o name", "", 2, "matches 2 sandboxes"},
 		"no samples":                  {"top --samples 0", "", 2, "--samples"},
 		"fewer than none":             {"top --samples=-1", "", 2, "--samples"},
 		"too many samples":            {"top --samples 1001", "", 2, "between 1 and 1000"},
@@ -78,13 +84,13 @@ func TestTopItems(t *testing.T) {
 			}
 		}
 		words := func(i int) []any { return []any{items[i]["ref"], items[i]["pattern"], items[i]["likely_cause"]} }
-		assert.Equal(t, []any{"prod/loop0001", "busy", ""}, words(0))
-		assert.Equal(t, []any{"prod/leak0001", "leak", "leak"}, words(1))
+		assert.Equal(t, []any{"prod/leak0001", "leak", "leak"}, words(0), "a problem comes first")
+		assert.Equal(t, []any{"prod/loop0001", "busy", ""}, words(1))
 		assert.Equal(t, []any{"prod/mute0001", "unknown", ""}, words(2))
-		assert.InEpsilon(t, 100.0, items[0]["cpu_percent"], 0.01)
-		assert.InEpsilon(t, 180_000.0, items[0]["operations"], 0.01)
-		assert.InEpsilon(t, 1800.0, items[1]["memory_slope_mb_per_min"], 0.01)
-		assert.InEpsilon(t, 256.0, items[1]["memory_limit_mb"], 0.01)
+		assert.InEpsilon(t, 100.0, items[1]["cpu_percent"], 0.01)
+		assert.InEpsilon(t, 180_000.0, items[1]["operations"], 0.01)
+		assert.InEpsilon(t, 1800.0, items[0]["memory_slope_mb_per_min"], 0.01)
+		assert.InEpsilon(t, 256.0, items[0]["memory_limit_mb"], 0.01)
 		assert.Nil(t, items[2]["cpu_percent"], "one instant tells no rate")
 		assert.Nil(t, items[2]["operations"])
 	})
@@ -208,7 +214,9 @@ func TestTopWatches(t *testing.T) {
 			return ctx
 		}
 		r := b.run(t, "top --watch")
-		assert.Equal(t, 130, r.code)
+		assert.Equal(t, 0, r.code, "an interrupt is how a watch ends")
+		assert.NotContains(t, r.stderr, "error")
+		assert.Contains(t, r.stderr, "sbx: 12:00:00 UTC: 1 sandbox: 1 stuck; no change since 12:00:00\n")
 		looks := strings.Count(r.stdout, "prod/loop0001")
 		assert.GreaterOrEqual(t, looks, 3)
 		assert.Equal(t, looks, strings.Count(r.stdout, "busy_loop\tbusy_loop"), "each look knows the rate")
@@ -223,8 +231,9 @@ func TestTopWatchOutlastsABadMoment(t *testing.T) {
 		p.Break(fake.Fault{Op: fake.OpUsage, ID: "calm0001", After: 2, Times: 1, Err: fault.New(fault.KindUnavailable, "503")})
 		b.context = haltedAfter(t, 5500*time.Millisecond)
 		r := b.run(t, "top --watch")
-		assert.Equal(t, 130, r.code)
+		assert.Equal(t, 0, r.code)
 		assert.Equal(t, 1, strings.Count(r.stderr, "503"))
+		assert.Equal(t, 1, strings.Count(r.stderr, "incomplete, so changes are not shown"))
 		assert.GreaterOrEqual(t, strings.Count(r.stdout, "prod/calm0001"), 3)
 	})
 }
@@ -238,7 +247,7 @@ func TestTopForPeople(t *testing.T) {
 		require.Equal(t, 0, r.code, r.stderr)
 		golden(t, "top", r.stdout)
 		for line := range strings.Lines(r.stdout) {
-			assert.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), 80, line)
+			assert.LessOrEqual(t, displayWidth(strings.TrimSuffix(line, "\n")), 80, line)
 		}
 	})
 }

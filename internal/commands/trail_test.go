@@ -125,7 +125,7 @@ func TestATerminateThatIsKilledLeavesATrace(t *testing.T) {
 	r := b.run(t, "inspect prod/aaaa")
 	assert.Equal(t, 5, r.code)
 	assert.Contains(t, r.stderr, "asked it to end 0s ago")
-	assert.Contains(t, r.stderr, "the run was cut off before it saw the end")
+	assert.Contains(t, r.stderr, "the run was interrupted before it verified the end")
 }
 
 // TestTheEndOfATaskIsOnRecord: it ends without a verb of the operator, and is found
@@ -172,7 +172,7 @@ func TestAFullDiskKeepsNoSandboxAlive(t *testing.T) {
 	}
 	r := b.run(t, "terminate prod/aaaa")
 	assert.Equal(t, 0, r.code, r.stderr)
-	assert.Contains(t, r.stderr, "this ending is not in the journal: no space left on device")
+	assert.Contains(t, r.stderr, "this termination is not in the journal: no space left on device")
 	assert.Len(t, p.Calls(fake.OpTerminate), 1)
 }
 
@@ -189,14 +189,15 @@ func TestWhatAnotherHostEnded(t *testing.T) {
 	assert.Equal(t, 5, r.code)
 	assert.Contains(t, r.stderr, "ended by alice on cron-2")
 
-	b.shared = []store.Run{{ID: "r-20261120115900000-zzzzzz", Verb: ops.VerbCleanup, Host: "cron-2", Who: "alice", StartedAt: noon.Add(-time.Minute), EndedAt: noon, Selected: 3, Acted: true, Counts: map[string]int{"verified": 3}}}
+	b.shared = store.Memory(time.Now)
+	require.NoError(t, b.shared.PutRun(t.Context(), store.Run{ID: "r-20261120115900000-zzzzzz", Verb: ops.VerbCleanup, Host: "cron-2", Who: "alice", StartedAt: noon.Add(-time.Minute), EndedAt: noon, Selected: 3, Acted: true, Counts: map[string]int{"verified": 3}}))
 	for _, word := range []string{"last", "r-20261120115900000-zzzzzz", "r-20261120115900"} {
 		shown := b.run(t, "cleanup show "+word+" -o json")
 		require.Equal(t, 0, shown.code, shown.stderr)
 		assert.Equal(t, "r-20261120115900000-zzzzzz", shown.object(t)["run_id"])
 		assert.Equal(t, false, shown.object(t)["complete"], "its items are elsewhere")
 	}
-	assert.Contains(t, b.run(t, "cleanup show last").stderr, "in the journal of cron-2, where it ran; together: 3 verified")
+	assert.Contains(t, b.run(t, "cleanup show last").stderr, "in the journal of cron-2, where it ran; in total: 3 verified")
 }
 
 // TestCleanupShowTakesLastAndPrefixes: a beginning that two runs have is no run.
@@ -216,7 +217,7 @@ func TestCleanupShowTakesLastAndPrefixes(t *testing.T) {
 	assert.Equal(t, newest, b.run(t, "cleanup show "+newest[:len(newest)-1]+" -o json").object(t)["run_id"])
 	twice := b.run(t, "cleanup show "+newest[:10])
 	assert.Equal(t, 2, twice.code)
-	assert.Contains(t, twice.stderr, "is the beginning of 2 runs")
+	assert.Contains(t, twice.stderr, "is a prefix of 2 runs")
 	assert.Equal(t, 5, b.run(t, "cleanup show r-2020").code)
 	assert.Equal(t, 5, b.run(t, "cleanup show r-2").code, "that is too short to mean one")
 }

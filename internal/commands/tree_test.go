@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"os"
@@ -130,62 +131,34 @@ func exampleRuns(t *testing.T, path, line string) {
 	}
 	var last result
 	for part := range strings.SplitSeq(line, " | ") {
-		words := shellWords(t, part)
+		words := splitLine(part)
 		require.Equal(t, "sbx", words[0])
-		b.stdin = last.stdout
+		b.stdin = cmp.Or(last.stdout, "2026-11-20T11:59:00Z Starting sandbox cleanup\n") // where an example reads a log
 		last = b.runArgs(t, words[1:]...)
 		documented := slices.ContainsFunc(fault.Table(), func(r fault.Row) bool { return r.Code == last.code })
 		assert.True(t, documented && last.code != 1 && last.code != 2, "%s: %q exits %d: %s", path, part, last.code, last.stderr)
 	}
 }
 
-// shellWords splits a line as a shell does, without expanding anything.
-func shellWords(t *testing.T, line string) []string {
-	t.Helper()
-	var words []string
-	var word strings.Builder
-	quote, begun := rune(0), false
-	for _, r := range line {
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote == 0 && (r == '\'' || r == '"'):
-			quote, begun = r, true
-		case quote == 0 && r == ' ':
-			if begun {
-				words = append(words, word.String())
-			}
-			word.Reset()
-			begun = false
-		default:
-			word.WriteRune(r)
-			begun = true
-		}
-	}
-	require.Zero(t, quote, "a quote is open: %s", line)
-	if begun {
-		words = append(words, word.String())
-	}
-	return words
-}
-
-func TestShellWords(t *testing.T) {
+func TestSplitLine(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, []string{"a", "b c", "", "d'e", "fg"}, shellWords(t, `a 'b c'  "" "d'e" f"g"`))
+	assert.Equal(t, []string{"a", "b c", "", "d'e", "fg"}, splitLine(`a 'b c'  "" "d'e" f"g"`))
 }
 
 // documents is one line for each verb that prints a document.
 func documents() map[string]string {
 	return map[string]string{
-		"ls": "ls", "stats": "stats", "top": "top --samples 1", "drill": "drill --clean",
+		"ls": "ls", "stats": "stats", "diagnose": "diagnose", "verify": "verify", "top": "top --samples 1", "drill": "drill --clean",
 		"inspect": "inspect local/k3v9x2mq7a", "logs": "logs local/k3v9x2mq7a",
 		"wait": "wait local/k3v9x2mq7a --for running", "create": "create -- sleep 1", "terminate": "terminate local/k3v9x2mq7a",
 		"cron print": "cron print", "cron check": "cron check",
 		"doctor": "doctor", "providers": "providers", "version": "version",
 		"cleanup": "cleanup", "cleanup runs": "cleanup runs", "cleanup status": "cleanup status", "cleanup show": "cleanup show r-nosuch",
 		"reconcile": "reconcile",
-		"run":       "run -- true", "stop": "stop t-k3v9x2mq7abc", "tasks": "tasks", "report": "report", "tasks show": "tasks show t-k3v9x2mq7abc",
-		"resume":         "resume t-k3v9x2mq7abc -- true",
+		"run":       "run -- true", "stop": "stop t-k3v9x2mq7abc", "tasks": "tasks", "audit": "audit", "report": "report", "tasks show": "tasks show t-k3v9x2mq7abc",
+		"resume":     "resume t-k3v9x2mq7abc -- true",
+		"runbook ls": "runbook ls", "runbook show": "runbook show sandbox-stuck", "runbook lint": "runbook lint", "runbook render": "runbook render state-drift", "runbook coverage": "runbook coverage",
+		"runbook new": "runbook new my-alert --out -", "runbook import": "runbook import ../../docs/TRAPS.md --id my-alert --out -", "runbook url": "runbook url sandbox_stuck",
 		"config explain": "config explain", "config init": "config init", "config own": "config own --provider local --all --dry-run", "config path": "config path", "config trust": "config trust",
 	}
 }
@@ -345,7 +318,62 @@ func TestHelpPages(t *testing.T) {
 	golden(t, "help-terminate", b.run(t, "terminate --help").stdout)
 	golden(t, "help-doctor", b.run(t, "doctor --help").stdout)
 	assert.Equal(t, b.run(t, "--help").stdout, b.run(t, "").stdout, "in a pipe the program alone is help")
-	for line := range strings.Lines(b.run(t, "--help").stdout) {
-		assert.LessOrEqual(t, len(line), 81, line)
+	assert.Equal(t, b.run(t, "json --help").stdout, b.run(t, "json -h").stdout)
+}
+
+// TestHelpFitsATerminal of 80 columns, of every command and every topic.
+func TestHelpFitsATerminal(t *testing.T) {
+	t.Parallel()
+	lines := []string{"help json", "help glossary"}
+	for _, name := range documentNames() {
+		lines = append(lines, "help json "+name)
+	}
+	for path, cmd := range tree(t, newBench()) {
+		if cmd.IsAdditionalHelpTopicCommand() {
+			lines = append(lines, "help "+path)
+		} else {
+			lines = append(lines, path+" --help")
+		}
+	}
+	for _, one := range lines {
+		r := newBench().run(t, one)
+		require.Equal(t, 0, r.code, "%s: %s", one, r.stderr)
+		for line := range strings.Lines(r.stdout) {
+			assert.LessOrEqual(t, len([]rune(strings.TrimRight(line, "\n"))), 80, "%s: %s", one, line)
+		}
+	}
+}
+
+// TestHelpOfIDs: an id that an answer names is explained, in either case; another is refused.
+func TestHelpOfIDs(t *testing.T) {
+	t.Parallel()
+	b := newBench()
+	for id, want := range map[string]string{"R125": "Sandbox Stuck", "r139": "active > 50", "s1-28": "Vercel Sandbox", "S0-1": "SIGKILL"} {
+		r := b.run(t, "help "+id)
+		assert.Equal(t, 0, r.code, id)
+		assert.Contains(t, r.stdout, strings.ToUpper(id)+": ", id)
+		assert.Contains(t, r.stdout, want, id)
+	}
+	for _, id := range []string{"R" + "999", "S9-1", "R" + "0", "R125 R126"} {
+		assert.Equal(t, 2, b.run(t, "help "+id).code, id)
+	}
+	assert.Contains(t, b.run(t, "help S3-17").stdout, "stages are ordered", "its line is not known")
+}
+
+// TestHelpOfDocuments explains each verb's document, and prints its schema.
+func TestHelpOfDocuments(t *testing.T) {
+	t.Parallel()
+	b := newBench()
+	assert.Contains(t, b.run(t, "help json").stdout, "\n  cleanup.show\n")
+	assert.Contains(t, b.run(t, "help json inspect").stdout, "- `item.usage.cpu_percent` (number, null):")
+	assert.Equal(t, b.run(t, "help json cleanup.show").stdout, b.run(t, "help json cleanup show").stdout)
+	r := b.run(t, "help json --schema ls")
+	assert.Equal(t, "sbx.ls/v1", r.object(t)["title"])
+	assert.Equal(t, r.stdout, b.run(t, "help json --schema sbx.ls/v1").stdout)
+	assert.Contains(t, b.run(t, "help json --schema inspec").stderr, "did you mean inspect?")
+	for path, cmd := range tree(t, newBench()) {
+		if _, prints := documents()[path]; prints && cmd != nil {
+			assert.Contains(t, documentNames(), strings.ReplaceAll(path, " ", "."), "describe it in internal/documents")
+		}
 	}
 }

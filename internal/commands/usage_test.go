@@ -108,7 +108,7 @@ func TestCreateAndRunKeepToTheLimit(t *testing.T) {
 			r := b.run(t, line)
 			assert.Equal(t, 11, r.code, "%s: %s", line, r.stderr)
 			assert.Contains(t, r.stderr, "maximum sandbox limit reached: 3 of 3 run", line)
-			assert.Contains(t, r.stderr, "`sbx ls --provider prod --sort age`", line)
+			assert.Contains(t, r.stderr, "`sbx ls --provider prod --sort -age`", line)
 			assert.Empty(t, r.stdout, line)
 		}
 		assert.Empty(t, p.Calls(fake.OpCreate))
@@ -130,14 +130,14 @@ func TestTheUsageLayerSaysWhatToConfigure(t *testing.T) {
 	assert.Empty(t, b.run(t, "cron print --layer usage -o json").list(t, "items"))
 	r = b.run(t, "cron check --layer usage")
 	assert.Equal(t, 7, r.code)
-	assert.Contains(t, r.stdout, "of no profile it is known how much of a quota is used")
+	assert.Contains(t, r.stdout, "no profile reports how much of its quota is used")
 	assert.Contains(t, r.stderr, "set limits.max_sandboxes")
 
 	b.env = append(b.env, "SBX_CONFIG="+b.home+"/c.yaml")
 	write(t, b.home+"/c.yaml", "limits: {max_sandboxes: 50}\n")
 	r = b.run(t, "cron print --layer usage")
 	assert.Contains(t, r.stdout, "SBX_PROVIDER=cloud /bin/false cleanup --if-usage-above 80\\% --older-than 10m --include-failed --yes")
-	assert.NotContains(t, r.stdout, "leaves out")
+	assert.NotContains(t, r.stdout, "Layer usage skips")
 }
 
 // TestAnEmergencyIsPrintedForWhoHasOne, and is all ours.

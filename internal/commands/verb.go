@@ -10,9 +10,8 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
+	"io/fs"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,6 +38,7 @@ type document struct {
 	columns []string            // nil = --columns is refused
 	refuses []output.FormatName // beside nagios, which only checks print
 	nagios  bool                // it is a check
+	tests   bool                // it is a list of tests, for -o junit and -o tap
 }
 
 // work is a verb's own part. It gets the operator's deadline in ctx.
@@ -53,6 +53,9 @@ func (d *Deps) completeVerb(cmd *cobra.Command, doc document, do work) *cobra.Co
 	if !doc.nagios {
 		doc.refuses = append(doc.refuses, output.Nagios)
 	}
+	if !doc.tests {
+		doc.refuses = append(doc.refuses, output.JUnit, output.TAP)
+	}
 	cmd.Annotations = map[string]string{columnsKey: strings.Join(doc.columns, ",")}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx, stop, wrong := d.withTimeout(cmd.Context())
@@ -62,6 +65,7 @@ func (d *Deps) completeVerb(cmd *cobra.Command, doc document, do work) *cobra.Co
 		if err != nil {
 			return causeOr(ctx, err)
 		}
+		defer p.ShowWaits()()
 		if err = d.checkFlags(cmd, p, doc); err == nil {
 			err = wrong
 		}
@@ -73,6 +77,9 @@ func (d *Deps) completeVerb(cmd *cobra.Command, doc document, do work) *cobra.Co
 		}
 		if p.Format.Name() == output.Nagios && doc.nagios {
 			return views.PluginFailed(p, err)
+		}
+		if f := p.Format.Name(); (f == output.JUnit || f == output.TAP) && doc.tests && fault.KindOf(err) != fault.KindUsage {
+			return views.TestsFailed(p, err)
 		}
 		return p.Failed(doc.schema, doc.shape, err)
 	}
@@ -140,33 +147,6 @@ func (d *Deps) withTimeout(ctx context.Context) (context.Context, context.Cancel
 	return ctx, stop, nil
 }
 
-// repeatLook runs a look again and again until ctx ends, which is how it is meant
-// to end. On a terminal each look replaces the one before.
-func repeatLook(ctx context.Context, p *output.Printer, every time.Duration, look func(context.Context) error) error {
-	if err := p.Format.Refuse("--watch", output.Documents()...); err != nil {
-		return err
-	}
-	pace := time.NewTicker(every)
-	defer pace.Stop()
-	for {
-		p.ClearScreen()
-		if err := look(ctx); err != nil && !canRetryLook(err) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-pace.C:
-		}
-	}
-}
-
-// canRetryLook says that the next look may go better: one provider that does not
-// answer ends no watch.
-func canRetryLook(err error) bool {
-	return fault.Retryable(err) && !fault.Interrupted(err)
-}
-
 // Deps is what every verb is handed: what operations need, and the command line's own. The
 // costly parts are functions, so that help and version touch neither configuration nor
 // provider.
@@ -174,6 +154,9 @@ type Deps struct {
 	*ops.Env
 
 	Globals *Globals
+
+	// Runbooks are the documents that sbx ships.
+	Runbooks fs.FS
 
 	Printer func() (*output.Printer, error)
 	// Size reads the size of the terminal and, after it, every change; the
@@ -199,6 +182,18 @@ type Globals struct {
 	// Settings are flags of a verb that win over the configuration, by their names there; a
 	// verb sets them before it asks for Config.
 	Settings map[string]string
+}
+
+// typedLine is the command line that was typed, its words quoted for a shell and without secrets.
+func (d *Deps) typedLine(p *output.Printer) []string {
+	if len(d.Process.Args) < 2 {
+		return nil
+	}
+	line := []string{d.Process.Name()}
+	for _, word := range d.Process.Args[1:] {
+		line = append(line, views.ShellWord(p.Redact(word)))
+	}
+	return line
 }
 
 // observer is the command line as an operation sees it.
@@ -252,28 +247,37 @@ func (o *observer) Confirm(ctx context.Context, q ops.Question) (bool, error) {
 	if !o.Attended() {
 		return false, nil
 	}
+	if len(q.Targets) > 0 {
+		o.Aside(func(s *output.Sheet) { views.QuestionPage(s, q.Targets, o.d.Now()) })
+	}
 	if q.Objection != "" {
 		o.Warn(q.Objection)
 	}
-	answer, err := o.d.askTerminal(ctx, o.answers, q.Prompt)
-	return err == nil && answer == q.Word, err
+	answer, err := o.d.askTerminal(ctx, o.Printer, o.answers, q.Prompt)
+	if err == nil && answer == q.Word {
+		return true, nil
+	}
+	o.Note("nothing was done")
+	return false, err
 }
 
 func (d *Deps) isAttended() bool { return d.Process.Stdin.TTY && d.Process.Stderr.TTY }
 
 // askTerminal puts a question to the terminal and waits for a line or the end of ctx. An
 // input that ends has the empty answer.
-func (d *Deps) askTerminal(ctx context.Context, answers *bufio.Reader, question string) (string, error) {
-	fmt.Fprint(d.Process.Stderr, question)
+func (d *Deps) askTerminal(ctx context.Context, p *output.Printer, answers *bufio.Reader, question string) (string, error) {
+	answered := p.Prompt(question)
 	line := make(chan string, 1)
 	go func() {
 		text, _ := answers.ReadString('\n') // an end without an answer is the empty one
-		line <- strings.TrimSpace(text)
+		line <- text
 	}()
 	select {
 	case <-ctx.Done():
+		answered(false)
 		return "", ctx.Err()
 	case text := <-line:
-		return text, nil
+		answered(strings.HasSuffix(text, "\n"))
+		return strings.TrimSpace(text), nil
 	}
 }

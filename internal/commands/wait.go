@@ -22,12 +22,12 @@ func newWait(d *Deps) *cobra.Command {
 		GroupID: groupAct,
 		Short:   "Wait until a sandbox has ended, or until it runs",
 		Long: "Wait until a sandbox has ended, or until it runs.\n\n" +
-			"It exits 0 when that is so, however the program in it ended; exit_code tells\n" +
-			"that. One that ended while its start was waited for is exit 8. It waits for\n" +
-			"ever unless --timeout says otherwise (exit 124).",
+			"It exits 0 then, whatever the program's exit code, which is in\n" +
+			"exit_code. With --for running, a sandbox that ends instead is exit 8. It waits\n" +
+			"until --timeout (exit 124), or forever.",
 		Example:           "sbx wait local/k3v9x2mq7a --timeout 10m\nsbx wait local/k3v9x2mq7a --for running --timeout 30s",
-		Args:              usageArgs(cobra.ExactArgs(1), "name one sandbox: sbx wait REF --for ended"),
-		ValidArgsFunction: d.completeRefs(false),
+		Args:              usageArgs(oneArg("REF"), "name one sandbox: sbx wait REF --for ended"),
+		ValidArgsFunction: d.completeRefs(false, offerWaitable),
 	}
 	cmd.Flags().StringVar(&goal, "for", string(fleet.GoalEnded), "what to wait for: `GOAL` ended or running")
 	completeFlag(cmd, "for", goalWords)
@@ -47,7 +47,7 @@ func goalWords() []string {
 
 func waitFor(ctx context.Context, d *Deps, p *output.Printer, word, goal string) error {
 	if !slices.Contains(goalWords(), goal) {
-		return fault.Usage("--for: %q is nothing to wait for", goal).WithHint("%s", fault.Meant(goal, goalWords()))
+		return fault.Usage("--for: %q is not a goal", goal).WithHint("%s", fault.Meant(goal, goalWords()))
 	}
 	reached, err := ops.Wait(ctx, d.Env, ops.WaitRequest{Word: word, Goal: fleet.Goal(goal)}, d.newObserver(p, nil))
 	if err != nil {

@@ -19,7 +19,7 @@ const (
 func (d *decoder) readProfiles(p pair) {
 	for _, block := range d.readPairs(p.value, "providers") {
 		if wrong := profileName(block.key.Value); wrong != "" {
-			d.addMistake(block.key, "%s is no profile name: %s", quoteKey(block.key.Value), wrong)
+			d.addMistake(block.key, "%s is not a profile name: %s", quoteKey(block.key.Value), wrong)
 			continue
 		}
 		d.doc.named = append(d.doc.named, block.key.Value)
@@ -46,6 +46,7 @@ func (d *decoder) readProfile(p pair) {
 	}
 	if kind.Attach == nil {
 		readers[keyMetadata] = d.readMetadata(name)
+		readers[keyThresholds] = d.readThresholds(name)
 	}
 	for _, o := range kind.Options {
 		readers[o.Name] = func(p pair) { d.readOption(name, o, p) }
@@ -100,7 +101,7 @@ func (d *decoder) readOwned(p pair) *Owned {
 		}
 	}})
 	if len(rule.Labels) == 0 {
-		d.addMistake(p.value, "owned names no label; without one nothing could be ended")
+		d.addMistake(p.value, "owned names no label; without one nothing could be terminated")
 	}
 	return &rule
 }
@@ -123,7 +124,7 @@ func (d *decoder) readOptionKeyOnce(profile string, o providers.Option, p pair) 
 	key := optionKey(profile, o.Name)
 	_, twice := d.doc.scalars[key]
 	if twice {
-		d.addMistake(p.key, "profile %s gives its %s twice, here as %s; keep one", profile, o.Name, p.key.Value)
+		d.addMistake(p.key, "profile %s sets its %s twice, here as %s; keep one", profile, o.Name, p.key.Value)
 	}
 	return key, !twice
 }

@@ -59,7 +59,7 @@ func (l *loader) switchableTypes() []string {
 func (l *loader) withProfileHint(err error, name string) error {
 	if i := slices.IndexFunc(l.config.Sources, func(p Profile) bool { return p.Name == name }); i >= 0 {
 		target := l.config.Sources[i].Settings[providers.OptionAttach]
-		return fault.Usage("%w", err).WithHint("%s only knows more about sandboxes of %s; name that", name, target)
+		return fault.Usage("%w", err).WithHint("%s is only a source for sandboxes of %s; name that profile", name, target)
 	}
 	if t, ok := findType(l.in.Types, name); ok && len(t.SwitchedOn) > 0 {
 		return fault.Usage("%w", err).WithHint("set %s to switch the profile %s on", strings.Join(t.SwitchedOn, " and "), name)

@@ -6,6 +6,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // Config is the effective configuration of one run.
@@ -19,12 +20,18 @@ type Config struct {
 	Production []string  // by name, each once
 	Protect    Protect
 	Limits     Limits
+	Thresholds triage.ThresholdBook // of every profile and agent type
 	Notify     Notify
 	StateDir   string // absolute; made on first write. State says whether it can be used
-	StoreURL   string // of Postgres, with its password; "" = SQLite in StateDir
-	NoColor    bool
-	Files      []File   // weakest first, also those that are not there
-	Warnings   []string // what the operator has to know of the files
+	// StateBelongs is where state has to be moved to from the place of an earlier version, and
+	// StateOther what an earlier version has left beside; "" = nothing.
+	StateBelongs string
+	StateOther   string
+	StoreURL     string // of Postgres, with its password; "" = SQLite in StateDir
+	NoColor      bool
+	Files        []File   // weakest first, also those that are not there
+	Warnings     []string // what the operator has to know of the files
+	Remarks      []string // settings that are accepted and odd; doctor and `config explain` tell them
 
 	named       []string // what --provider or SBX_PROVIDER names
 	byFlag      bool     // named comes from the flag

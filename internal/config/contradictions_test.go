@@ -25,8 +25,8 @@ func TestContradictions(t *testing.T) {
 		"command beyond default":  {"command_timeout: 601s", "", "command_timeout 10m1s (FILE) is longer than attempt_timeout 10m (default): the attempt ends first; lower the one or raise the other"},
 		"attempt below default":   {"attempt_timeout: 4m", "", "command_timeout 5m (default) is longer than attempt_timeout 4m (FILE): the attempt ends first; lower the one or raise the other"},
 		"silence shorter":         {"inactivity: 59s, command_timeout: 60s", "", ""},
-		"silence equal":           {"inactivity: 60s, command_timeout: 60s", "inactivity 1m (FILE) is no shorter than command_timeout 1m (FILE): silence would never be noticed", ""},
-		"silence beyond default":  {"inactivity: 5m", "", "inactivity 5m (FILE) is no shorter than command_timeout 5m (default): silence would never be noticed; lower inactivity, or switch inactivity_timeout off"},
+		"silence equal":           {"inactivity: 60s, command_timeout: 60s", "inactivity 1m (FILE) is not shorter than command_timeout 1m (FILE): inactivity would never be detected", ""},
+		"silence beyond default":  {"inactivity: 5m", "", "inactivity 5m (FILE) is not shorter than command_timeout 5m (default): inactivity would never be detected; lower inactivity, or switch inactivity_timeout off"},
 		"silence does not count":  {"inactivity: 60s, command_timeout: 60s, inactivity_timeout: false", "", ""},
 		"deadline fits exactly":   {"deadline: 1827s, attempt_timeout: 10m, attempts: 3, retry_delay: 6s", "", ""},
 		"deadline without waits":  {"deadline: 1826s, attempt_timeout: 10m, attempts: 3, retry_delay: 6s", "deadline 30m26s (FILE) is shorter than attempts 3 (FILE) of attempt_timeout 10m (FILE) with retry_delay 6s (FILE), which can take 30m27s", ""},
@@ -75,7 +75,7 @@ func TestContradictionsAcrossSources(t *testing.T) {
 	assert.Equal(t, strings.Join([]string{
 		"command_timeout 11m40s (env CLAUDE_CODE_TIMEOUT) is longer than attempt_timeout 10m (env SANDBOX_TIMEOUT): the attempt ends first",
 		"deadline 1m (FILE) is shorter than attempt_timeout 10m (env SANDBOX_TIMEOUT), which can take 10m",
-		"inactivity 13m20s (flag --inactivity) is no shorter than command_timeout 11m40s (env CLAUDE_CODE_TIMEOUT): silence would never be noticed",
+		"inactivity 13m20s (flag --inactivity) is not shorter than command_timeout 11m40s (env CLAUDE_CODE_TIMEOUT): inactivity would never be detected",
 	}, "\n"), w.shortFile(err.Error()))
 	w.flags["command-timeout"], w.flags["inactivity"], w.flags["deadline"] = "10m", "30s", "1h"
 	_, err = w.launching().Contradictions()

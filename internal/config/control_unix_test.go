@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/process"
 )
 
 // stranger is a user that is neither root nor this one.
@@ -173,4 +174,33 @@ func TestLoadEndsWithItsContext(t *testing.T) {
 	go cancel(why)
 	_, err := Load(ctx, w.input())
 	assert.Equal(t, why, err)
+}
+
+// TestRootKeepsNoStateInTheHomeOfAnother, as under sudo without -H: nothing is made there. A
+// named state directory is used.
+func TestRootKeepsNoStateInTheHomeOfAnother(t *testing.T) {
+	t.Parallel()
+	needsRoot(t)
+	home, passwd := t.TempDir(), t.TempDir()
+	require.NoError(t, os.Chown(home, stranger, stranger))
+	input := func(env ...string) Input {
+		return Input{Types: testTypes(), Process: process.Process{Environ: append(env, "HOME="+home), Home: passwd}}
+	}
+	c, err := Load(t.Context(), input())
+	require.NoError(t, err, "reading needs no state")
+	_, err = c.State()
+	assert.Equal(t, fault.KindRefused, fault.KindOf(err))
+	require.ErrorContains(t, err, home+", which belongs to uid 4242")
+	assert.Contains(t, fault.HintOf(err), "`sudo -H`")
+	c, err = Load(t.Context(), input("SBX_STATE_DIR="+passwd))
+	require.NoError(t, err)
+	dir, err := c.State()
+	require.NoError(t, err)
+	assert.Equal(t, passwd, dir)
+
+	require.NoError(t, os.Chown(home, 0, 0))
+	c, err = Load(t.Context(), input())
+	require.NoError(t, err)
+	_, err = c.State()
+	assert.NoError(t, err, "as in a container, whose HOME is root's")
 }

@@ -88,7 +88,7 @@ func TestDecodeLabelsNeedWords(t *testing.T) {
 		`protect: {labels: {"": x}}`:                       "a label's key is empty",
 		`protect: {labels: {a: [x]}}`:                      "the value of a label must be a single word",
 		`protect: {labels: {? [a] : x}}`:                   "labels has a key that is not a word",
-		`protect: {labels: {a: "x\n"}}`:                    "the value of a label holds a line end",
+		`protect: {labels: {a: "x\n"}}`:                    "the value of a label has a line end",
 		`protect: {labels: {~: x}}`:                        "a label's key must be a single word",
 		`providers: {p: {type: here, owned: {all: true}}}`: `unknown key "all" (allowed: labels)`,
 	} {

@@ -25,6 +25,7 @@ func (l *loader) explainValues() {
 		e, _ := l.layers.lookup(m.settingKey())
 		l.showValue(m.settingKey(), e, false)
 	}
+	l.explainThresholds()
 	l.explainMetadata("")
 	l.explainRun()
 	l.explainNotify()
@@ -48,7 +49,7 @@ func (l *loader) explainGeneral() {
 		explicit.origin = originDefault
 	}
 	l.showValue(keyConfig, explicit, false)
-	l.showValue(keyStateDir, state, false)
+	l.showValue(keyStateDir, state.entry, false)
 	l.showValue(keyStoreURL, l.shownStore(), false)
 	colour, _ := l.layers.lookup(keyNoColor)
 	l.showValue(keyNoColor, colour, false)

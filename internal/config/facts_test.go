@@ -16,7 +16,7 @@ func (w *world) withDocker() Input {
 	in := w.input()
 	in.Types = slices.Concat([]providers.Type{
 		{Name: "swarm", Help: "containers of a cluster", Always: true, Facts: providers.Facts{EndKeeps: providers.EndKeepsNothing}},
-		{Name: "docker", Help: "containers of a remote daemon", Facts: providers.Facts{HidesEnded: true, EndKeeps: providers.EndKeepsNothing}},
+		{Name: "docker", Help: "containers of a remote daemon", Facts: providers.Facts{EndKeeps: providers.EndKeepsNothing}},
 		{Name: "moby", Help: "containers of this machine", Facts: providers.Facts{HostBound: true, SizedByProfile: true}},
 	}, in.Types)
 	return in
@@ -41,7 +41,7 @@ func TestAlwaysSaysNothingElse(t *testing.T) {
 	}{
 		"here":  {providers.Facts{HostBound: true, HostProcesses: true, InStateDir: true, SizedByProfile: true, OwnsAll: true, LaunchDefault: true}, "all", run.Here},
 		"swarm": {providers.Facts{EndKeeps: providers.EndKeepsNothing}, "sbx/owner=*", run.Remote},
-		"box":   {providers.Facts{HidesEnded: true, EndKeeps: providers.EndKeepsNothing}, "all", run.Remote},
+		"box":   {providers.Facts{EndKeeps: providers.EndKeepsNothing}, "all", run.Remote},
 		"near":  {providers.Facts{HostBound: true, SizedByProfile: true}, "all", run.Here},
 	} {
 		p, found := c.Find(name)

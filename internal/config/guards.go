@@ -128,11 +128,11 @@ func (l limit) settingKey() string { return "limits." + l.name }
 func limitSettings() []limit {
 	return []limit{
 		{name: "max_delete", flag: "max-delete", fallback: "20", kind: providers.OptionCount, help: "sandboxes per bulk ending"},
-		{name: "max_fraction", flag: "max-fraction", fallback: "25%", kind: kindPercent, help: "of a profile's complete fleet per bulk ending"},
+		{name: "max_fraction", flag: "max-fraction", fallback: "25%", kind: kindPercent, help: "of a profile's sandboxes per bulk run"},
 		{name: "concurrency", flag: "concurrency", fallback: "16", kind: providers.OptionCount, help: "requests in flight"},
 		{name: "request_timeout", fallback: "10s", kind: providers.OptionDuration, help: "one HTTP request"},
-		{name: "provider_timeout", fallback: "20s", kind: providers.OptionDuration, help: "one provider's share of a verb without progress"},
-		{name: "max_sandboxes", kind: providers.OptionCount, sample: "50", widens: true, help: "that run at one profile: create and run refuse more, and it is a quota where the provider tells none; " +
+		{name: "provider_timeout", fallback: "20s", kind: providers.OptionDuration, help: "time without progress of one provider in a verb"},
+		{name: "max_sandboxes", kind: providers.OptionCount, sample: "50", widens: true, help: "running sandboxes of one profile: create and run refuse more, and it replaces a quota that the provider does not report; " +
 			"a profile may have its own"},
 	}
 }

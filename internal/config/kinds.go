@@ -13,6 +13,7 @@ import (
 
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/yamltext"
 )
 
 // The kinds that settings have and provider options do not.
@@ -92,7 +93,7 @@ func checkKind(kind providers.OptionKind, text string) error {
 	case text == "":
 		return errors.New("is empty")
 	case strings.ContainsFunc(text, unicode.IsControl):
-		return errors.New("holds a line end or another control character")
+		return errors.New("has a line end or another control character")
 	}
 	switch kind {
 	case providers.OptionText:
@@ -152,7 +153,7 @@ func ParsePercent(text string) (Percent, error) {
 	digits, marked := strings.CutSuffix(text, "%")
 	n, ok := digitsOf(digits)
 	if !marked || !ok || n < 1 || n > 100 {
-		return 0, fmt.Errorf("%w: percentage %q: write it like 25%%, from 1%% to 100%%", sandbox.ErrMeasure, text)
+		return 0, sandbox.RefuseMeasure(text, "a percentage", "it must be whole and from 1% to 100%", "25%")
 	}
 	return Percent(n), nil
 }
@@ -220,7 +221,7 @@ func compositeAsJSON(kind providers.OptionKind, node *yaml.Node) (string, error)
 		return "", errors.New("must be written like " + sampleOfKind(kind))
 	}
 	for _, item := range node.Content {
-		if item.Kind != yaml.ScalarNode || hasNoValue(item) {
+		if item.Kind != yaml.ScalarNode || yamltext.IsEmpty(item) {
 			return "", errors.New("must hold only words, like " + sampleOfKind(kind))
 		}
 		list = append(list, item.Value)

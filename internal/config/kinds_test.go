@@ -27,7 +27,7 @@ func TestNormalise(t *testing.T) {
 		{providers.OptionCount, "0x10", ""},
 		{providers.OptionCount, "99999999999999999999", ""},
 		{providers.OptionSize, "2G", "2G"},
-		{providers.OptionSize, "2g", ""},
+		{providers.OptionSize, "2g", "2g"},
 		{providers.OptionDuration, "3d", "3d"},
 		{providers.OptionDuration, "0s", ""},
 		{kindPercent, "100%", "100%"},
@@ -107,7 +107,7 @@ func TestBadDefaultOfATypeIsReported(t *testing.T) {
 	in := newWorld(t).input()
 	in.Types[0].Options[0].Default = "plenty"
 	_, err := Load(t.Context(), in)
-	assert.ErrorContains(t, err, `default: memory: not understood: size "plenty"`)
+	assert.ErrorContains(t, err, `default: memory: "plenty" is not a size`)
 }
 
 func TestProfileName(t *testing.T) {

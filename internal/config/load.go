@@ -2,6 +2,7 @@ package config
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/viper"
 
@@ -18,6 +19,7 @@ type loader struct {
 	project string // the project's file; "" = none
 	errs    []error
 
+	trusting bool // the question is whether the project's file shall be trusted
 	unparsed bool // a file could not be read at all
 
 	here             map[string]string   // sizes of task launch without the environment
@@ -68,7 +70,7 @@ func Paths(ctx context.Context, in Input) ([]File, error) {
 // "" = the one that is found.
 func loadWithProject(ctx context.Context, in Input, project string) (*loader, error) {
 	in.Types = withCommon(in.Types)
-	l := &loader{in: in, project: project, layers: newLayers(), config: &Config{}}
+	l := &loader{in: in, project: project, trusting: project != "", layers: newLayers(), config: &Config{}}
 	if err := l.locateFiles(ctx); err != nil {
 		return nil, err
 	}
@@ -85,6 +87,7 @@ func loadWithProject(ctx context.Context, in Input, project string) (*loader, er
 	l.buildProfiles()
 	l.chooseProfiles()
 	l.collectGuards()
+	l.resolveThresholds()
 	l.resolveNotify()
 	l.resolveRun()
 	return l, joinMistakes(l.errs)
@@ -99,8 +102,8 @@ func (l *loader) locateFiles(ctx context.Context) error {
 	if err != nil && l.in.Process.Getenv(EnvStateDir) != "" {
 		return err
 	}
-	l.config.StateDir, l.config.stateErr = state.text, err
-	l.checkState()
+	l.config.stateErr = err
+	l.checkState(state)
 	if explicit.text != "" {
 		l.files = []File{{Path: explicit.text, Role: RoleExplicit, Trusted: true}}
 		return nil
@@ -253,7 +256,11 @@ func (l *loader) mergeLayer(batch map[string]entry) {
 }
 
 func (l *loader) addError(format string, args ...any) {
-	l.errs = append(l.errs, fault.Usage(format, args...).WithHint("`sbx config explain` and `sbx config path` show what is read"))
+	err := fault.Usage(format, args...).WithHint("`sbx config explain` and `sbx config path` show the files that are read")
+	if strings.HasPrefix(err.Error(), "flag ") { // no configuration is to blame
+		err.Hint = "correct the flag, or leave it out: the configuration decides then"
+	}
+	l.errs = append(l.errs, err)
 }
 
 const originDefault = "default"

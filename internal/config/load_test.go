@@ -131,13 +131,13 @@ func TestLoadRefusesBadFlagsAndVariables(t *testing.T) {
 	}{
 		"number":         {flags: map[string]string{"max-delete": "0"}, want: `flag --max-delete: must be a whole number from 1 to 1000000, not "0"`},
 		"empty":          {flags: map[string]string{"max-delete": ""}, want: "flag --max-delete: is empty (is a shell variable unset?)"},
-		"percent":        {flags: map[string]string{"max-fraction": "0.5"}, want: "flag --max-fraction: not understood: percentage"},
+		"percent":        {flags: map[string]string{"max-fraction": "0.5"}, want: `flag --max-fraction: "0.5" is not a percentage`},
 		"no profile":     {flags: map[string]string{"provider": "hree"}, want: `flag --provider: there is no profile "hree" (did you mean "here"?; allowed: here)`},
 		"empty profile":  {flags: map[string]string{"provider": ""}, want: "flag --provider: names an empty profile (is a shell variable unset?)"},
 		"empty item":     {flags: map[string]string{"provider": "here,"}, want: "flag --provider: names an empty profile"},
 		"env profile":    {env: []string{"SBX_PROVIDER=cloud"}, want: `env SBX_PROVIDER: there is no profile "cloud" (allowed: here)`},
-		"env option":     {env: []string{"HERE_MEMORY=lots"}, want: `env HERE_MEMORY: memory: not understood: size "lots"`},
-		"env line end":   {env: []string{"CLOUD_KEY=abc\r"}, want: "env CLOUD_KEY: token: holds a line end or another control character"},
+		"env option":     {env: []string{"HERE_MEMORY=lots"}, want: `env HERE_MEMORY: memory: "lots" is not a size`},
+		"env line end":   {env: []string{"CLOUD_KEY=abc\r"}, want: "env CLOUD_KEY: token: has a line end or another control character"},
 		"state relative": {env: []string{"SBX_STATE_DIR=here"}, want: `env SBX_STATE_DIR: "here" is not an absolute path`},
 	} {
 		t.Run(name, func(t *testing.T) {

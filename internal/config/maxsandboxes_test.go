@@ -22,7 +22,7 @@ func TestHowManyMayRun(t *testing.T) {
 	assert.Equal(t, 50, most(w, "prod"))
 	for _, text := range []string{"20", "51"} { // a lower one would turn "nothing to do" into "the quota is full"
 		w.project("limits: {max_sandboxes: " + text + "}\n")
-		assert.Contains(t, w.fails(), "a project file may not set limits.max_sandboxes: it is the quota that --if-usage-above goes by")
+		assert.Contains(t, w.fails(), "a project file may not set limits.max_sandboxes: --if-usage-above uses it as the quota")
 	}
 	w.project("limits: {max_sandboxes: 50}\n")
 	assert.Equal(t, 50, most(w, "prod"), "the operator says the same")

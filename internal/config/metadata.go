@@ -24,8 +24,8 @@ func labelMeanings() []meaning {
 	d := sandbox.DefaultMetadata()
 	return []meaning{
 		{"task", d.Task, sandbox.LabelTask, "the task that it works on"},
-		{"agent_type", d.AgentType, sandbox.LabelAgentType, "the kind of its agent, as in stuck_after"},
-		{"owner", d.Owner, sandbox.LabelOwner, "whose it is, for people; `owned` says what cleanup may end"},
+		{"agent_type", d.AgentType, sandbox.LabelAgentType, "the type of its agent, as in stuck_after"},
+		{"owner", d.Owner, sandbox.LabelOwner, "its owner, for people; `owned` sets what cleanup may terminate"},
 	}
 }
 
@@ -103,7 +103,7 @@ func remappedLabels(project, user *document) []word {
 	var found []word
 	for _, m := range labelMeanings() {
 		if e, ok := project.scalars[m.settingKey("")]; ok && e.text != user.scalars[m.settingKey("")].text {
-			found = append(found, word{"a project file may not say which labels mean what, here with " + m.settingKey(""), project.places[m.settingKey("")]})
+			found = append(found, word{"a project file may not map labels, here with " + m.settingKey(""), project.places[m.settingKey("")]})
 		}
 	}
 	return found

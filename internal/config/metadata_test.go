@@ -55,7 +55,7 @@ func TestAProjectMayNotSayWhichLabelsMeanWhat(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.project("metadata: {agent_type: kind}\n")
-	assert.Contains(t, w.fails(), "a project file may not say which labels mean what, here with metadata.agent_type")
+	assert.Contains(t, w.fails(), "a project file may not map labels, here with metadata.agent_type")
 	w.user("metadata: {agent_type: [kind]}\n")
 	assert.Equal(t, []string{"kind"}, w.must().Profiles[0].Metadata.AgentType, "the user's file says the same")
 }

@@ -10,25 +10,28 @@ import (
 // untrustedRefusals lists what an untrusted project file widens, one fault.KindRefused
 // each; none means that the file only narrows or is trusted.
 func (l *loader) untrustedRefusals() []error {
-	i := slices.IndexFunc(l.files, func(f File) bool { return f.Role == RoleProject })
-	if i < 0 || l.files[i].Trusted {
+	if !l.hasUntrustedProject() {
 		return nil
 	}
 	var errs []error
 	for _, w := range l.projectWidenings() {
 		err := fault.New(fault.KindRefused, "%s:%d:%d: %s", l.project, w.at.line, w.at.column, w.text).
-			WithHint("read the file; if it shall do that: sbx config trust %s", l.project)
+			WithHint("read the file; if it is right: sbx config trust %s", l.project)
 		errs = append(errs, err)
 	}
 	return errs
+}
+
+func (l *loader) hasUntrustedProject() bool {
+	return slices.ContainsFunc(l.files, func(f File) bool { return f.Role == RoleProject && !f.Trusted })
 }
 
 // projectWidenings lists everything in the project file that redirects, runs or
 // widens, by its place, measured against user file and defaults: environment
 // and flags are the operator's own and may do what they like.
 func (l *loader) projectWidenings() []word {
-	i := slices.IndexFunc(l.docs, func(d *document) bool { return d.path == l.project })
-	if l.project == "" || i < 0 {
+	i := l.projectIndex()
+	if i < 0 {
 		return nil
 	}
 	project, user := l.docs[i], newDocument("")
@@ -41,10 +44,10 @@ func (l *loader) projectWidenings() []word {
 	}
 	found = append(found, l.otherUse(project, user)...)
 	if e, ok := project.scalars[keyLaunch]; ok && e.text != l.launchWithout(user) {
-		found = append(found, word{"a project file may not send launches elsewhere, here to " + e.text, project.places[keyLaunch]})
+		found = append(found, word{"a project file may not set where launches go, here to " + e.text, project.places[keyLaunch]})
 	}
 	if e, ok := project.scalars[keyStoreURL]; ok && e.text != user.scalars[keyStoreURL].text {
-		found = append(found, word{"a project file may not keep the store elsewhere", project.places[keyStoreURL]})
+		found = append(found, word{"a project file may not set the store", project.places[keyStoreURL]})
 	}
 	for _, m := range limitSettings() {
 		found = append(found, raisedLimits(m, project, user)...)
@@ -53,9 +56,15 @@ func (l *loader) projectWidenings() []word {
 		found = append(found, s.findWidenings(project, user)...)
 	}
 	found = append(found, remappedLabels(project, user)...)
+	found = append(found, thresholdsInProject(project)...)
 	found = append(found, notifyWidenings(project)...)
 	slices.SortFunc(found, func(a, b word) int { return a.at.line*maxFile + a.at.column - b.at.line*maxFile - b.at.column })
 	return found
+}
+
+// projectIndex is the place of the project file among the documents; -1 = there is none.
+func (l *loader) projectIndex() int {
+	return slices.IndexFunc(l.docs, func(d *document) bool { return l.project != "" && d.path == l.project })
 }
 
 func (l *loader) launchWithout(user *document) string {
@@ -91,7 +100,7 @@ func raisedLimits(m limit, project, user *document) []word {
 	}
 	switch {
 	case m.widens && e.text != before:
-		return []word{{"a project file may not set " + m.settingKey() + ": it is the quota that --if-usage-above goes by", project.places[m.settingKey()]}}
+		return []word{{"a project file may not set " + m.settingKey() + ": --if-usage-above uses it as the quota", project.places[m.settingKey()]}}
 	case before == "":
 		return nil // without a limit, any narrows
 	}

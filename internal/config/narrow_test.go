@@ -64,7 +64,7 @@ func TestProjectMayNotWiden(t *testing.T) {
 		"profile":  {"providers: {x: {type: cloud, url: https://evil}}", "1:13: a project file may not configure provider profiles, here x"},
 		"redirect": {"providers:\n  prod: {url: https://evil}", "2:3: a project file may not configure provider profiles, here prod"},
 		"use":      {"use: [here, test]", "1:13: a project file may only choose among prod, here, not test"},
-		"launch":   {"launch: prod", "1:9: a project file may not send launches elsewhere, here to prod"},
+		"launch":   {"launch: prod", "1:9: a project file may not set where launches go, here to prod"},
 		"count":    {"limits: {max_delete: 11}", "1:22: a project file may not raise limits.max_delete above 10, here to 11"},
 		"default":  {"limits:\n  max_fraction: 26%", "2:17: a project file may not raise limits.max_fraction above 25%, here to 26%"},
 		"duration": {"limits: {request_timeout: 1m}", "1:27: a project file may not raise limits.request_timeout above 30s, here to 1m"},
@@ -77,7 +77,7 @@ func TestProjectMayNotWiden(t *testing.T) {
 			assert.Equal(t, "DIR/home/project/.sbx.yaml:"+tc.want, w.fails())
 			_, err := w.load()
 			assert.Equal(t, fault.KindRefused, fault.KindOf(err))
-			assert.Equal(t, "read the file; if it shall do that: sbx config trust "+path, fault.HintOf(err))
+			assert.Equal(t, "read the file; if it is right: sbx config trust "+path, fault.HintOf(err))
 			trust(t, w, path)
 			assert.True(t, w.must().Files[1].Trusted)
 		})

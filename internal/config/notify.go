@@ -22,6 +22,10 @@ type Notify struct {
 	Alertmanager string // its URL, without /api/v2/alerts
 	Webhook      string // a URL that gets JSON
 	Ping         string // the URL of a check
+	Link         string // the page that messages lead to; {run_id}, {verb} and {host} are replaced
+	// Routes says which services get messages of a severity, and Levels those of alerts of a
+	// level, which go before; an absent key is not routed.
+	Routes, Levels map[string][]string
 	// Unset tells what is missing, one line each: a variable that a file names
 	// and that nobody set. No run fails for it.
 	Unset []string
@@ -53,6 +57,7 @@ func notifySettings() []notice {
 		{"alertmanager_url", false, "", "https://alertmanager.example", "alerts go to /api/v2/alerts below it", func(n *Notify) *string { return &n.Alertmanager }},
 		{"webhook_env", true, "", "SBX_WEBHOOK", "the variable with a URL that gets each message as JSON", func(n *Notify) *string { return &n.Webhook }},
 		{"ping_env", true, "", "SBX_PING", "the variable with the URL of a check, as of healthchecks.io", func(n *Notify) *string { return &n.Ping }},
+		{"link", false, "", "https://wiki.example/sandbox-stuck?run={run_id}", "the page that each message leads to, such as a runbook; {run_id}, {verb} and {host} are replaced", func(n *Notify) *string { return &n.Link }},
 	}
 }
 
@@ -75,6 +80,9 @@ func (d *decoder) readNotify(p pair) {
 				d.doc.setValue(n.settingKey(), text, placeOf(p.value))
 			}
 		}
+	}
+	for _, t := range routeTables() {
+		readers[t.name] = d.readRoutes(t)
 	}
 	d.readTable(p.value, keyNotify, readers)
 }
@@ -115,21 +123,32 @@ func (l *loader) resolveNotify() {
 		}
 		l.keepSecret(providers.Option{Secret: n.variable}, e.text)
 	}
+	l.resolveRoutes()
 }
 
 func (l *loader) explainNotify() {
 	for _, n := range notifySettings() {
 		l.showValue(n.settingKey(), l.notifyEntry(n), n.variable)
 	}
+	l.explainRoutes()
 }
 
 // notifyWidenings is what a project file says of notifications, each a widening: whoever
 // wrote the project would learn how the operator's runs go, or silence them.
 func notifyWidenings(project *document) []word {
 	var found []word
+	var keys []string
 	for _, n := range notifySettings() {
-		if at, ok := project.places[n.settingKey()]; ok {
-			found = append(found, word{"a project file may not say where notifications go, here with " + n.settingKey(), at})
+		keys = append(keys, n.settingKey())
+	}
+	for _, t := range routeTables() {
+		for _, key := range t.keys {
+			keys = append(keys, t.settingKey(key))
+		}
+	}
+	for _, key := range keys {
+		if at, ok := project.places[key]; ok {
+			found = append(found, word{"a project file may not set where notifications go, here with " + key, at})
 		}
 	}
 	return found

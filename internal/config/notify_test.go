@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
 )
@@ -56,7 +57,7 @@ func TestNotifyMistakesQuoteNothing(t *testing.T) {
 		"{slack_env: 'https://hooks.example/s3cret'}": "1:21: slack_env must be the name of an environment variable, not its value",
 		"{alertmanager_url: 's3cret'}":                "1:28: alertmanager_url must be an http or https address, like https://host.example",
 		"{alertmanager_url: 'ftp://x/s3cret'}":        "1:28: alertmanager_url must be an http or https address, like https://host.example",
-		"{slack: SBX}":                                `1:10: unknown key "slack" (allowed: alertmanager_url, pagerduty_env, pagerduty_url, ping_env, slack_env, webhook_env)`,
+		"{slack: SBX}":                                `1:10: unknown key "slack" (allowed: alertmanager_url, levels, link, pagerduty_env, pagerduty_url, ping_env, routes, slack_env, webhook_env)`,
 		"[a]":                                         "1:9: notify must be a mapping of keys to values",
 		"{ping_env: [a]}":                             "1:20: ping_env must be a single word or number here",
 	} {
@@ -80,10 +81,44 @@ func TestAProjectTellsNobody(t *testing.T) {
 			value = "https://am.example/x"
 		}
 		path := w.project("notify: {" + n.name + ": '" + value + "'}\n")
-		assert.Contains(t, w.fails(), "a project file may not say where notifications go, here with notify."+n.name)
+		assert.Contains(t, w.fails(), "a project file may not set where notifications go, here with notify."+n.name)
 		_, err := w.load()
 		assert.Equal(t, fault.KindRefused, fault.KindOf(err))
 		trust(t, w, path)
 		assert.Contains(t, w.origin(w.must(), n.settingKey()), ".sbx.yaml:1")
 	}
+}
+
+// TestRoutesAreStrict: services, severities and levels are words of closed lists.
+func TestRoutesAreStrict(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.user("notify: {routes: {critical: [pagerduty, slack], warning: []}, levels: {vendor: [webhook]}}\n")
+	c := w.must()
+	assert.Equal(t, map[string][]string{"critical": {"pagerduty", "slack"}, "warning": {}}, c.Notify.Routes)
+	assert.Equal(t, map[string][]string{"vendor": {"webhook"}}, c.Notify.Levels)
+	assert.Equal(t, []string{
+		"notify.routes.critical names pagerduty, which has no address", "notify.routes.critical names slack, which has no address",
+		"notify.levels.vendor names webhook, which has no address",
+	}, c.Notify.Unset)
+	assert.Equal(t, "pagerduty, slack <- DIR/home/.config/sbx/config.yaml:1", w.origin(c, "notify.routes.critical"))
+	assert.Equal(t, "nobody <- DIR/home/.config/sbx/config.yaml:1", w.origin(c, "notify.routes.warning"))
+	assert.Equal(t, "as its severity <- default", w.origin(c, "notify.levels.agents"))
+	for text, want := range map[string]string{
+		"{routes: {critical: [pagrduty]}}": `1:30: routes.critical names the unknown service "pagrduty" (did you mean "pagerduty"?`,
+		"{routes: {crit: [slack]}}":        `1:19: unknown key "crit" (allowed: critical, warning)`,
+		"{routes: {critical: slack}}":      "1:29: critical must be a list, like [one, two]",
+		"{levels: {vendr: [slack]}}":       `1:19: unknown key "vendr" (did you mean "vendor"?`,
+		"{routes: [slack]}":                "1:18: notify.routes must be a mapping of keys to values",
+	} {
+		w := newWorld(t)
+		w.user("notify: " + text + "\n")
+		_, err := w.load()
+		require.ErrorContains(t, err, want, text)
+	}
+	w = newWorld(t)
+	w.project("notify: {routes: {critical: [slack]}}\n")
+	_, err := w.load()
+	assert.Equal(t, fault.KindRefused, fault.KindOf(err))
+	assert.ErrorContains(t, err, "notify.routes.critical")
 }

@@ -81,7 +81,7 @@ func (l *loader) ownContent(ctx context.Context, f File) ([]byte, os.FileMode, e
 		return nil, modeFile, nil
 	}
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, 0, fault.New(fault.KindRefused, "%s is no regular file and stays as it is", f.Path).WithHint("name another with --config FILE")
+		return nil, 0, fault.New(fault.KindRefused, "%s is not a regular file and was not changed", f.Path).WithHint("name another with --config FILE")
 	}
 	content, err := f.readContent(ctx)
 	return content, info.Mode().Perm(), err
@@ -95,12 +95,12 @@ func (l *loader) checkOwnable(name string, owned Owned, target File) (providers.
 	}
 	kind, _ := findType(l.in.Types, p.Type)
 	if !owned.All && kind.NoLabels {
-		return kind, fault.Usage("sandboxes of %s have no labels, so that by this rule none could ever be ended", name).WithHint("say --all, or leave it as it is")
+		return kind, fault.Usage("sandboxes of %s have no labels, so that this rule could never terminate one", name).WithHint("use --all, or leave it unchanged")
 	}
 	for _, doc := range l.docs {
 		for _, b := range doc.profiles {
 			if b.name.text == name && b.owned != nil && doc.path != target.Path {
-				return kind, fault.New(fault.KindRefused, "%s:%d says already whose the sandboxes of %s are, and is read after %s", doc.path, b.at.line, name, target.Path).
+				return kind, fault.New(fault.KindRefused, "%s:%d already sets the owner of the sandboxes of %s, and is read after %s", doc.path, b.at.line, name, target.Path).
 					WithHint("change it there")
 			}
 		}
@@ -111,14 +111,14 @@ func (l *loader) checkOwnable(name string, owned Owned, target File) (providers.
 // OwnedLabels makes the rule of these labels; a value of AnyValue takes every value.
 func OwnedLabels(labels map[string]string) (Owned, error) {
 	if len(labels) == 0 {
-		return Owned{}, fault.Usage("no label is named; without one nothing could be ended").WithHint("write --label KEY=VALUE, or --all")
+		return Owned{}, fault.Usage("no label is named; without one nothing could be terminated").WithHint("write --label KEY=VALUE, or --all")
 	}
 	for key, value := range labels {
 		if value == "" {
 			return Owned{}, fault.Usage("the label %s has no value", key).WithHint("write %s=VALUE; * takes any value", key)
 		}
 		if strings.EqualFold(strings.TrimSpace(key), sandbox.LabelKeep) {
-			return Owned{}, fault.Usage("the label %s protects a sandbox from being ended, so that it can make nothing yours to end", key).WithHint("name another label")
+			return Owned{}, fault.Usage("the label %s protects a sandbox, so that it cannot mark one as yours to terminate", key).WithHint("name another label")
 		}
 	}
 	return Owned{Labels: labels}, nil
@@ -130,7 +130,7 @@ func (c OwnChange) Write() error {
 		return nil
 	}
 	if err := writeFile(withoutLinks(c.Path), []byte(c.after), c.mode); err != nil { // a link stays one
-		return fault.New(fault.KindUnknown, "%s cannot be written: %w", c.Path, withoutPath(err)).WithHint("may this user write there? --config FILE names another file")
+		return fault.New(fault.KindUnknown, "%s cannot be written: %w", c.Path, withoutPath(err)).WithHint("check that you may write there; --config FILE names another file")
 	}
 	return nil
 }

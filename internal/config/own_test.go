@@ -119,7 +119,7 @@ func TestOwnDoesNotHideBehindAProject(t *testing.T) {
 	_, err = Own(t.Context(), w.input(), []string{"cloud"}, Owned{All: true})
 	require.Error(t, err)
 	assert.Equal(t, fault.KindRefused, fault.KindOf(err))
-	assert.Contains(t, err.Error(), ".sbx.yaml:2 says already whose the sandboxes of cloud are")
+	assert.Contains(t, err.Error(), ".sbx.yaml:2 already sets the owner of the sandboxes of cloud")
 }
 
 // TestOwnSeesThroughItsOwnFlag: --provider names the profile here, and makes nothing ours.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -77,6 +78,20 @@ func (in Input) userFile() string {
 	return ""
 }
 
+// RunbookFolder is the folder runbooks beside the file of --config, else beside the user's; "" without
+// a home directory.
+func (in Input) RunbookFolder() (string, error) {
+	explicit, err := in.explicitFile()
+	if err != nil {
+		return "", err
+	}
+	path := cmp.Or(explicit.text, in.userFile())
+	if path == "" {
+		return "", nil
+	}
+	return filepath.Join(filepath.Dir(path), "runbooks"), nil
+}
+
 // explicitFile is what --config names, else SBX_CONFIG; "" for neither.
 func (in Input) explicitFile() (entry, error) {
 	path, origin := in.File, "flag --config"
@@ -95,7 +110,7 @@ func (in Input) explicitFile() (entry, error) {
 	case filepath.IsAbs(path):
 		return entry{text: filepath.Clean(path), origin: origin}, nil
 	case in.workingDirectory() == "":
-		return entry{}, fault.Usage("%s: %q is relative and the working directory is gone", origin, path).WithHint("write the absolute path")
+		return entry{}, fault.Usage("%s: %q is relative and the working directory no longer exists", origin, path).WithHint("write the absolute path")
 	}
 	return entry{text: filepath.Join(in.workingDirectory(), path), origin: origin}, nil
 }
@@ -130,41 +145,6 @@ func (in Input) projectFiles() []string {
 		if dir == filepath.Dir(dir) {
 			return found
 		}
-	}
-}
-
-// stateDir is SBX_STATE_DIR, else $XDG_STATE_HOME/sbx, else below the passwd
-// home, whatever HOME says: cron and a shell find the same.
-func (in Input) stateDir() (entry, error) {
-	if dir := in.Process.Getenv(EnvStateDir); dir != "" {
-		if !filepath.IsAbs(dir) {
-			return entry{}, fault.Usage("env %s: %q is not an absolute path", EnvStateDir, dir).
-				WithHint("a relative state directory would change with the working directory")
-		}
-		return entry{text: filepath.Clean(dir), origin: "env " + EnvStateDir}, nil
-	}
-	if base := in.Process.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
-		return entry{text: filepath.Join(base, "sbx"), origin: "env XDG_STATE_HOME"}, nil
-	}
-	home := in.Process.Home
-	if info, err := os.Stat(home); home == "" || err != nil || !info.IsDir() { // as of users like nobody
-		home = in.homeDirectory()
-	}
-	if !filepath.IsAbs(home) {
-		return entry{}, fault.Usage("there is no home directory to keep state in").WithHint("set %s to an absolute path", EnvStateDir)
-	}
-	return entry{text: filepath.Join(home, ".local", "state", "sbx"), origin: originDefault}, nil
-}
-
-// checkState judges the state directory. One that cannot be used is an error of
-// those who need it, and not of Load: reading verbs work without it.
-func (l *loader) checkState() {
-	c := l.config
-	if c.stateErr != nil {
-		return
-	}
-	if err := hostfile.CheckDirectory(c.StateDir); err != nil {
-		c.stateErr = hostfile.Refused("the state directory", c.StateDir, err, "name a directory of your own with "+EnvStateDir)
 	}
 }
 
@@ -205,17 +185,4 @@ func (l *loader) findProject(ctx context.Context) string {
 			"a project file is not read: "+f.Ignored+"; `sbx config trust "+path+"` has its present content read")
 	}
 	return ""
-}
-
-// State gives the state directory, or why there is none that can be used:
-// fault.KindRefused where another user controls it, fault.KindUsage where there is
-// no place for one.
-func (c *Config) State() (string, error) {
-	if c.stateErr != nil {
-		return "", c.stateErr
-	}
-	if c.StateDir == "" {
-		return "", fault.Usage("there is no state directory")
-	}
-	return c.StateDir, nil
 }

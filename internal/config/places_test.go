@@ -43,9 +43,9 @@ func TestStateDir(t *testing.T) {
 		want   entry
 	}{
 		"passwd":       {nil, "/home/p", entry{text: "/home/p/.local/state/sbx", origin: "default"}},
-		"not HOME":     {[]string{"HOME=/home/e"}, there, entry{text: there + "/.local/state/sbx", origin: "default"}},
-		"no such home": {[]string{"HOME=/home/e"}, "/nonexistent", entry{text: "/home/e/.local/state/sbx", origin: "default"}},
+		"HOME":         {[]string{"HOME=/home/e"}, there, entry{text: "/home/e/.local/state/sbx", origin: "default"}},
 		"no passwd":    {[]string{"HOME=/home/e"}, "", entry{text: "/home/e/.local/state/sbx", origin: "default"}},
+		"relative":     {[]string{"HOME=e"}, "/home/p", entry{text: "/home/p/.local/state/sbx", origin: "default"}},
 		"XDG":          {[]string{"XDG_STATE_HOME=/x"}, "/home/p", entry{text: "/x/sbx", origin: "env XDG_STATE_HOME"}},
 		"relative XDG": {[]string{"XDG_STATE_HOME=x"}, "/home/p", entry{text: "/home/p/.local/state/sbx", origin: "default"}},
 		"own":          {[]string{"XDG_STATE_HOME=/x", "SBX_STATE_DIR=/s/"}, "/home/p", entry{text: "/s", origin: "env SBX_STATE_DIR"}},
@@ -54,7 +54,7 @@ func TestStateDir(t *testing.T) {
 			t.Parallel()
 			got, err := Input{Process: process.Process{Environ: tc.env, Home: tc.passwd}}.stateDir()
 			require.NoError(t, err)
-			assert.Equal(t, tc.want, got)
+			assert.Equal(t, statePlace{entry: tc.want}, got)
 		})
 	}
 	c, err := Load(t.Context(), Input{Types: testTypes()})
@@ -113,7 +113,7 @@ func TestRelativeFileWithoutAWorkdir(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.work, w.file = "", "c.yaml"
-	assert.Equal(t, `flag --config: "c.yaml" is relative and the working directory is gone`, w.fails())
+	assert.Equal(t, `flag --config: "c.yaml" is relative and the working directory no longer exists`, w.fails())
 }
 
 func TestPathsWorkWhileFilesAreBroken(t *testing.T) {
@@ -163,4 +163,29 @@ func flagNames() []string {
 		}
 	}
 	return append(names, RunFlagNames()...)
+}
+
+// TestStateOfAnEarlierVersion: what lies below the passwd home is used until something lies
+// below HOME, and the operator is told.
+func TestStateOfAnEarlierVersion(t *testing.T) {
+	t.Parallel()
+	home, passwd := t.TempDir(), t.TempDir()
+	now, old := filepath.Join(home, ".local/state/sbx"), filepath.Join(passwd, ".local/state/sbx")
+	load := func() *Config {
+		c, err := Load(t.Context(), Input{Types: testTypes(), Process: process.Process{Environ: []string{"HOME=" + home}, Home: passwd}})
+		require.NoError(t, err)
+		return c
+	}
+	require.NoError(t, os.MkdirAll(old, 0o700))
+	assert.Equal(t, now, load().StateDir, "an empty directory is no store")
+	require.NoError(t, os.WriteFile(filepath.Join(old, "sbx.db"), nil, 0o600))
+	c := load()
+	assert.Equal(t, []string{old, now, ""}, []string{c.StateDir, c.StateBelongs, c.StateOther})
+	require.Len(t, c.Warnings, 1)
+	assert.Contains(t, c.Warnings[0], "state is still in "+old)
+	require.NoError(t, os.MkdirAll(filepath.Join(now, "runs"), 0o700))
+	c = load()
+	assert.Equal(t, []string{now, "", old}, []string{c.StateDir, c.StateBelongs, c.StateOther})
+	require.Len(t, c.Warnings, 1)
+	assert.Contains(t, c.Warnings[0], old+" of an earlier version is not read")
 }

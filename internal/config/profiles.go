@@ -167,7 +167,7 @@ func (l *loader) refuseShadowedType(p Profile, t providers.Type) {
 	for _, o := range t.Options {
 		text := l.in.Process.Getenv(o.Env)
 		if o.Secret && o.Env != "" && text != "" && text != p.Settings[o.Name] {
-			l.addError("env %s is another account than profile %s, whose name it would take; rename the profile or unset the variable", o.Env, p.Name)
+			l.addError("env %s is another account than profile %s, but would get its name; rename the profile or unset the variable", o.Env, p.Name)
 		}
 	}
 }

@@ -145,7 +145,7 @@ func TestAccountsStandOnce(t *testing.T) {
 		},
 		"its own name, another credential": {
 			env: []string{"CLOUD_KEY=a", "OTHER=s3cret"}, user: "{cloud: {type: cloud, token_env: OTHER}}",
-			fails: "env CLOUD_KEY is another account than profile cloud, whose name it would take; rename the profile or unset the variable",
+			fails: "env CLOUD_KEY is another account than profile cloud, but would get its name; rename the profile or unset the variable",
 		},
 		"two configured": {
 			user:  "{prod: {type: cloud, token: s3cret}, two: {type: cloud, token: s3cret}}",

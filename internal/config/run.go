@@ -179,7 +179,7 @@ func (r Run) runContradictions() []clash {
 	}
 	if r.Switches.InactivityTimeout && r.Inactivity >= r.CommandTimeout {
 		list = append(list, clash{
-			fmt.Sprintf("%s is no shorter than %s: silence would never be noticed", r.settingWithOrigin(nameInactivity), r.settingWithOrigin(nameCommand)),
+			fmt.Sprintf("%s is not shorter than %s: inactivity would never be detected", r.settingWithOrigin(nameInactivity), r.settingWithOrigin(nameCommand)),
 			"lower inactivity, or switch inactivity_timeout off",
 			[]string{nameInactivity, nameCommand},
 		})

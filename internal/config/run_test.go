@@ -133,8 +133,8 @@ func TestRunFlags(t *testing.T) {
 		{"attempts", "101", `flag --attempts: must be at most 100, not "101"`},
 		{"deadline", "", "flag --deadline: is empty (is a shell variable unset?)"},
 		{"deadline", "8d", `flag --deadline: must be at most 1w, not "8d"`},
-		{"inactivity", "1500ms", "flag --inactivity: not understood: "},
-		{"retry-delay", "-1s", "flag --retry-delay: not understood: "},
+		{"inactivity", "1500", `flag --inactivity: "1500" is not a duration: the unit is missing`},
+		{"retry-delay", "-1s", `flag --retry-delay: "-1s" is not a duration`},
 	} {
 		w := newWorld(t)
 		w.flags[tc.flag] = tc.text

@@ -96,13 +96,13 @@ func TestEachSwitchIsSwitchedAlone(t *testing.T) {
 func TestBrokenVariablesStopLaunchingOnly(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ variable, text, want, hint string }{
-		{"SANDBOX_TIMEOUT", "", "env SANDBOX_TIMEOUT: is empty (is a shell variable unset?)", "SANDBOX_TIMEOUT sets run.attempt_timeout of task launch and takes 1 to 86400 seconds; correct it, or `unset SANDBOX_TIMEOUT`"},
-		{"AGENT_TIMEOUT", "60s", `env AGENT_TIMEOUT: must be a whole number of milliseconds from 1000 to 86400000, not "60s"`, "AGENT_TIMEOUT sets run.command_timeout of task launch and takes 1000 to 86400000 milliseconds; correct it, or `unset AGENT_TIMEOUT`"},
-		{"SANDBOX_MEMORY_GB", "-4", `env SANDBOX_MEMORY_GB: must be a whole number of GiB from 4 to 8, not "-4"`, "SANDBOX_MEMORY_GB sets run.memory of task launch and takes 4 to 8 GiB; correct it, or `unset SANDBOX_MEMORY_GB`"},
-		{"SANDBOX_IMAGE", "a b", "env SANDBOX_IMAGE: must be a name of at most 255 characters without spaces that begins with no dash", "SANDBOX_IMAGE sets run.image of task launch and takes a name; correct it, or `unset SANDBOX_IMAGE`"},
-		{"CALLBACK_URL", "me:s3cret@host", "env CALLBACK_URL: must be an http or https address, like https://host.example", "CALLBACK_URL sets run.callback_url of task launch and takes an http or https address; correct it, or `unset CALLBACK_URL`"},
-		{"CALLBACK_URL", "https://h/\ns3cret", "env CALLBACK_URL: holds a line end or another control character", ""},
-		{"ENABLE_HEALTH_PROBE", "yes", `env ENABLE_HEALTH_PROBE: must be true, false, 1 or 0, not "yes"`, "ENABLE_HEALTH_PROBE sets run.health_probe of task launch and takes true, false, 1, 0; correct it, or `unset ENABLE_HEALTH_PROBE`"},
+		{"SANDBOX_TIMEOUT", "", "env SANDBOX_TIMEOUT: is empty (is a shell variable unset?)", "SANDBOX_TIMEOUT sets run.attempt_timeout of task launch and accepts 1 to 86400 seconds; correct it, or `unset SANDBOX_TIMEOUT`"},
+		{"AGENT_TIMEOUT", "60s", `env AGENT_TIMEOUT: must be a whole number of milliseconds from 1000 to 86400000, not "60s"`, "AGENT_TIMEOUT sets run.command_timeout of task launch and accepts 1000 to 86400000 milliseconds; correct it, or `unset AGENT_TIMEOUT`"},
+		{"SANDBOX_MEMORY_GB", "-4", `env SANDBOX_MEMORY_GB: must be a whole number of GiB from 4 to 8, not "-4"`, "SANDBOX_MEMORY_GB sets run.memory of task launch and accepts 4 to 8 GiB; correct it, or `unset SANDBOX_MEMORY_GB`"},
+		{"SANDBOX_IMAGE", "a b", "env SANDBOX_IMAGE: must be a name of at most 255 characters without spaces that begins with no dash", "SANDBOX_IMAGE sets run.image of task launch and accepts a name; correct it, or `unset SANDBOX_IMAGE`"},
+		{"CALLBACK_URL", "me:s3cret@host", "env CALLBACK_URL: must be an http or https address, like https://host.example", "CALLBACK_URL sets run.callback_url of task launch and accepts an http or https address; correct it, or `unset CALLBACK_URL`"},
+		{"CALLBACK_URL", "https://h/\ns3cret", "env CALLBACK_URL: has a line end or another control character", ""},
+		{"ENABLE_HEALTH_PROBE", "yes", `env ENABLE_HEALTH_PROBE: must be true, false, 1 or 0, not "yes"`, "ENABLE_HEALTH_PROBE sets run.health_probe of task launch and accepts true, false, 1, 0; correct it, or `unset ENABLE_HEALTH_PROBE`"},
 		{"SANDBOX_CPU", strings.Repeat("9", 39) + "éx", `env SANDBOX_CPU: must be a whole number of cores from 2 to 4, not "` + strings.Repeat("9", 39) + `"...`, ""},
 	} {
 		w := newWorld(t)
@@ -151,9 +151,9 @@ func TestTheSmallestOfSeveralHolds(t *testing.T) {
 	}{
 		"one":        {[]string{"CLAUDE_CODE_TIMEOUT=100"}, "", 100 * time.Second, "env CLAUDE_CODE_TIMEOUT", ""},
 		"equal":      {[]string{"CLAUDE_CODE_TIMEOUT=100", "AGENT_MAX_WAIT_TIME_MS=100000"}, "", 100 * time.Second, "env CLAUDE_CODE_TIMEOUT, AGENT_MAX_WAIT_TIME_MS", ""},
-		"seconds":    {[]string{"CLAUDE_CODE_TIMEOUT=100", "AGENT_MAX_WAIT_TIME_MS=100001"}, "", 100 * time.Second, "env CLAUDE_CODE_TIMEOUT", "command_timeout: 100s holds, the smallest: CLAUDE_CODE_TIMEOUT differs from AGENT_MAX_WAIT_TIME_MS (100001ms)"},
-		"milli":      {[]string{"CLAUDE_CODE_TIMEOUT=100", "AGENT_MAX_WAIT_TIME_MS=99999"}, "", 99999 * time.Millisecond, "env AGENT_MAX_WAIT_TIME_MS", "command_timeout: 99999ms holds, the smallest: AGENT_MAX_WAIT_TIME_MS differs from CLAUDE_CODE_TIMEOUT (100s)"},
-		"three":      {[]string{"AGENT_TIMEOUT=60000", "CLAUDE_CODE_TIMEOUT=300", "AGENT_MAX_WAIT_TIME_MS=300000"}, "", time.Minute, "env AGENT_TIMEOUT", "command_timeout: 60s holds, the smallest: AGENT_TIMEOUT differs from CLAUDE_CODE_TIMEOUT (300s), AGENT_MAX_WAIT_TIME_MS (300s)"},
+		"seconds":    {[]string{"CLAUDE_CODE_TIMEOUT=100", "AGENT_MAX_WAIT_TIME_MS=100001"}, "", 100 * time.Second, "env CLAUDE_CODE_TIMEOUT", "command_timeout: 100s applies, the smallest: CLAUDE_CODE_TIMEOUT differs from AGENT_MAX_WAIT_TIME_MS (100001ms)"},
+		"milli":      {[]string{"CLAUDE_CODE_TIMEOUT=100", "AGENT_MAX_WAIT_TIME_MS=99999"}, "", 99999 * time.Millisecond, "env AGENT_MAX_WAIT_TIME_MS", "command_timeout: 99999ms applies, the smallest: AGENT_MAX_WAIT_TIME_MS differs from CLAUDE_CODE_TIMEOUT (100s)"},
+		"three":      {[]string{"AGENT_TIMEOUT=60000", "CLAUDE_CODE_TIMEOUT=300", "AGENT_MAX_WAIT_TIME_MS=300000"}, "", time.Minute, "env AGENT_TIMEOUT", "command_timeout: 60s applies, the smallest: AGENT_TIMEOUT differs from CLAUDE_CODE_TIMEOUT (300s), AGENT_MAX_WAIT_TIME_MS (300s)"},
 		"two of one": {[]string{"CLAUDE_CODE_TIMEOUT=100", "CLAUDE_CODE_TIMEOUT=50"}, "", 50 * time.Second, "env CLAUDE_CODE_TIMEOUT", ""},
 		"flag":       {[]string{"CLAUDE_CODE_TIMEOUT=100", "AGENT_MAX_WAIT_TIME_MS=99999"}, "5m", 5 * time.Minute, "flag --command-timeout", ""},
 	} {

@@ -64,11 +64,11 @@ func runLimits() []runSetting {
 		{name: nameCommand, flag: "command-timeout", fallback: "300s", kind: providers.OptionDuration, most: day, help: "one command in a sandbox"},
 		{name: nameAttempt, flag: "attempt-timeout", fallback: "600s", kind: providers.OptionDuration, most: day, help: "one attempt: create, command and collecting"},
 		{name: nameDeadline, flag: "deadline", fallback: "35m", kind: providers.OptionDuration, most: week, help: "the whole task with all its attempts"},
-		{name: nameInactivity, flag: "inactivity", fallback: "60s", kind: providers.OptionDuration, most: day, help: "silence after which a command counts as stalled"},
-		{name: nameAttempts, flag: "attempts", fallback: "3", kind: providers.OptionCount, most: "100", help: "attempts, each in a sandbox of its own"},
-		{name: nameRetryDelay, flag: "retry-delay", fallback: "6s", kind: providers.OptionDuration, most: "60s", project: mayRaise, help: "before the second attempt; doubles, give or take half, up to 60s"},
-		{name: "keep_alive_ttl", fallback: "1h", kind: providers.OptionDuration, most: week, help: "how long a sandbox that is kept after its task may wait"},
-		{name: nameCallback, kind: kindAddress, project: mayNothing, sample: "https://control.example", help: "where a control plane hears of the task"},
+		{name: nameInactivity, flag: "inactivity", fallback: "60s", kind: providers.OptionDuration, most: day, help: "time without output or activity after which a command counts as stalled"},
+		{name: nameAttempts, flag: "attempts", fallback: "3", kind: providers.OptionCount, most: "100", help: "attempts, each in its own sandbox"},
+		{name: nameRetryDelay, flag: "retry-delay", fallback: "6s", kind: providers.OptionDuration, most: "60s", project: mayRaise, help: "delay before the second attempt; doubles, plus or minus half, up to 60s"},
+		{name: "keep_alive_ttl", fallback: "1h", kind: providers.OptionDuration, most: week, help: "how long a sandbox is kept after its task"},
+		{name: nameCallback, kind: kindAddress, project: mayNothing, sample: "https://control.example", help: "address to which the task reports its progress"},
 	}
 }
 
@@ -77,8 +77,8 @@ func runSizes() []runSetting {
 		{name: nameMemory, kind: providers.OptionSize, sample: "4G", help: "memory of a task's sandbox; without it the provider chooses"},
 		{name: nameCPU, kind: kindCores, sample: "2", help: "cores of a task's sandbox; without it the provider chooses"},
 		{name: nameDisk, kind: providers.OptionSize, sample: "8G", help: "disk of a task's sandbox; without it the provider chooses"},
-		{name: nameSnapshot, kind: kindPlainWord, project: mayNothing, sample: "ai-agent-dev-light", help: "snapshot that remote sandboxes start from"},
-		{name: nameImage, kind: kindPlainWord, project: mayNothing, sample: "registry.example/agent:1", help: "image that remote sandboxes start from where there is no snapshot"},
+		{name: nameSnapshot, kind: kindPlainWord, project: mayNothing, sample: "ai-agent-dev-light", help: "snapshot from which remote sandboxes start"},
+		{name: nameImage, kind: kindPlainWord, project: mayNothing, sample: "registry.example/agent:1", help: "image from which remote sandboxes start if no snapshot is set"},
 	}
 }
 
@@ -88,15 +88,15 @@ func runSwitches() []runSetting {
 	}
 	return []runSetting{
 		on("db_backed_stop", "another process or host may stop the task",
-			"a stop from another process than the one that runs the task is refused (exit 9); that process itself still ends by Ctrl-C"),
-		on("cancellation_checks", "the runner looks for stop requests while it works",
-			"the runner does not look; who stops still ends the sandbox, and the gate still refuses to publish"),
-		on("health_probe", "a sandbox is asked whether it lives before it is used again",
-			"a resumed task uses the sandbox without asking first"),
-		on("inactivity_timeout", "silence ends a command",
-			"silence ends nothing; the other limits hold"),
-		on("authoritative_timeout", "a timeout ends the sandbox, and sees that it is gone",
-			"a timeout ends the attempt in the record and is reported; the sandbox is left to its provider's own expiry, and the task stays unverified (exit 8)"),
+			"only the process that runs the task can stop it, by Ctrl-C; others are refused (exit 9)"),
+		on("cancellation_checks", "the runner checks for stop requests while it runs",
+			"the runner does not check; a stop still terminates the sandbox and blocks publishing"),
+		on("health_probe", "a sandbox is probed before it is used again",
+			"a resumed task uses the sandbox without a probe"),
+		on("inactivity_timeout", "inactivity ends a command",
+			"inactivity ends nothing; the other limits apply"),
+		on("authoritative_timeout", "a timeout terminates the sandbox and verifies its end",
+			"a timeout ends the recorded attempt and is reported; the provider's own expiry ends the sandbox, and the task stays unverified (exit 8)"),
 	}
 }
 
@@ -133,7 +133,7 @@ func (s runSetting) parseSetting(text string) (int64, error) {
 		}
 	}
 	if s.kind == kindAddress || s.kind == kindPlainWord || s.kind == providers.OptionBool {
-		return 0, errors.New("is no amount")
+		return 0, errors.New("is not an amount")
 	}
 	return parseAmount(s.kind, text)
 }

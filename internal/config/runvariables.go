@@ -145,7 +145,7 @@ func (v runVariable) unsetHint() string {
 	if v.unit != inWords {
 		takes += " " + string(v.unit)
 	}
-	return fmt.Sprintf("%s sets %s%s of task launch and takes %s; correct it, or `unset %s`", v.name, keyRun+".", v.setting, takes, v.name)
+	return fmt.Sprintf("%s sets %s%s of task launch and accepts %s; correct it, or `unset %s`", v.name, keyRun+".", v.setting, takes, v.name)
 }
 
 // said is what one variable says of a setting.
@@ -220,7 +220,7 @@ func (l *loader) runSaid(s runSetting, list []said) {
 		return
 	}
 	if len(other) > 0 {
-		l.runWarnings = append(l.runWarnings, fmt.Sprintf("%s: %s holds, the smallest: %s differs from %s",
+		l.runWarnings = append(l.runWarnings, fmt.Sprintf("%s: %s applies, the smallest: %s differs from %s",
 			s.name, least.text, joinWords(same), joinWords(other)))
 	}
 }

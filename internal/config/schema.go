@@ -23,6 +23,7 @@ func (d *decoder) topReaders() map[string]reader {
 		keyNotify:     d.readNotify,
 		keyStore:      d.readStore,
 		keyMetadata:   d.readMetadata(""),
+		keyThresholds: d.readThresholds(""),
 	}
 }
 

@@ -51,7 +51,7 @@ func TestASourceWithoutItsProfile(t *testing.T) {
 	w.user("providers:\n  omoi: {type: watcher, url: http://w, attach: here}\nuse: [omoi]\n")
 	_, err = w.load()
 	require.ErrorContains(t, err, `there is no profile "omoi"`)
-	assert.Equal(t, "omoi only knows more about sandboxes of here; name that", fault.HintOf(err))
+	assert.Equal(t, "omoi is only a source for sandboxes of here; name that profile", fault.HintOf(err))
 }
 
 func TestASecretOfACommand(t *testing.T) {
@@ -79,8 +79,8 @@ func TestASecretOfACommand(t *testing.T) {
 	for content, says := range map[string]string{
 		"token_command: []":                        "names no program",
 		"token_command: pass":                      "must be a list",
-		"token_command: [pass], token: x":          "gives its token twice",
-		"token_env: CLOUD_KEY, token_command: [x]": "gives its token twice",
+		"token_command: [pass], token: x":          "sets its token twice",
+		"token_env: CLOUD_KEY, token_command: [x]": "sets its token twice",
 		"url_command: [x]":                         "unknown key",
 	} {
 		w := newWorld(t)

@@ -28,7 +28,7 @@ func Init(in Input, path string) (string, error) {
 	}
 	switch err := createFile(path, []byte(Starter(in.Types))); {
 	case errors.Is(err, fs.ErrExist):
-		return "", fault.New(fault.KindRefused, "%s is there already and stays as it is", path).WithHint("edit it, or move it away first")
+		return "", fault.New(fault.KindRefused, "%s exists already and was not changed", path).WithHint("edit it, or move it away first")
 	case err != nil:
 		return "", fault.New(fault.KindUnknown, "the file cannot be written: %w", err).WithHint("name another path")
 	}
@@ -44,28 +44,28 @@ func Starter(types []providers.Type) string {
 # "sbx config explain" shows every value and where it comes from.
 
 # Provider profiles: a name of your own, its type and the settings of that type.
-# owned says which sandboxes bulk endings may touch; "sbx config own" writes it.
+# owned says which sandboxes cleanup may terminate; "sbx config own" writes it.
 #providers:
 `)
 	for _, t := range withCommon(types) {
 		starterProfile(&b, t)
 	}
 	b.WriteString(`
-# The profiles that verbs work on; without this line all.
+# The profiles that commands use; without this line all.
 #use: [` + starterProfiles(types)[0] + `]
 
 # Where "sbx create" goes unless --provider names another profile.
 #launch: ` + starterProfiles(types)[0] + `
 
-# Profiles whose bulk endings need --production with their name.
+# Profiles where bulk verbs need --production NAME.
 #production: []
 
-# Sandboxes that no bulk ending touches: by label, or by id or profile/id.
+# Sandboxes that bulk verbs never terminate: by label, or by id or profile/id.
 #protect:
 #  labels: {sbx/keep: "true"}
 #  ids: []
 
-# Which labels (metadata, tags) of a sandbox mean what: the first that is there counts,
+# The labels (metadata, tags) that name task, agent type and owner: the first one found counts,
 # after those of sbx itself (` + "sbx/task, sbx/agent-type, sbx/owner" + `). A profile may say it for itself.
 #metadata:
 `)
@@ -73,22 +73,26 @@ func Starter(types []providers.Type) string {
 		fmt.Fprintf(&b, "#  %s: [%s] # %s\n", m.name, strings.Join(m.fallback, ", "), m.help)
 	}
 	b.WriteString(`
-# Where sbx keeps what it must remember: empty is a file in the state directory,
+# Where sbx stores its records: empty is a file in the state directory,
 # postgres://... is a database that several operators and hosts share. The password
 # can stand in SBX_STORE_URL, PGPASSWORD or ~/.pgpass instead.
 #store:
 #  url: ""
 
-# What one command may do at most.
+# Limits of one command.
 #limits:
 `)
 	for _, m := range limitSettings() {
 		fmt.Fprintf(&b, "#  %s: %s # %s\n", m.name, cmp.Or(m.fallback, m.sample), m.help)
 	}
+	starterThresholds(&b)
 	starterRun(&b)
-	b.WriteString("\n# Whom a run without an operator tells of trouble. Secrets are not written here but in\n# the environment variables that are named.\n#notify:\n")
+	b.WriteString("\n# Where unattended runs report trouble. Secrets are not written here but in the\n# environment variables that are named.\n#notify:\n")
 	for _, n := range notifySettings() {
 		fmt.Fprintf(&b, "#  %s: %s # %s\n", n.name, n.sample, n.help)
+	}
+	for _, t := range routeTables() {
+		fmt.Fprintf(&b, "#  %s: %s # %s\n", t.name, t.sample, t.help)
 	}
 	return b.String()
 }

@@ -38,7 +38,7 @@ func TestStoreURL(t *testing.T) {
 func TestStoreURLThatIsNone(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"store: {url: mysql://me:s3cret@h/db}":          "1:14: store.url: it is no postgres:// or postgresql:// URL",
+		"store: {url: mysql://me:s3cret@h/db}":          "1:14: store.url: it is not a postgres:// or postgresql:// URL",
 		"store: {url: \"postgres://me:1/s3cret@h/db\"}": "1:14: store.url: it has an @ after the host",
 		"store: {url: [s3cret]}":                        "1:14: store.url must be a single word or number here",
 		"store: {url: }":                                "1:9: url has no value; give it one or remove the key",
@@ -50,7 +50,7 @@ func TestStoreURLThatIsNone(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.env = append(w.env, "SBX_STORE_URL=mysql://me:s3cret@h/db")
-	assert.Equal(t, "env SBX_STORE_URL: it is no postgres:// or postgresql:// URL", w.fails())
+	assert.Equal(t, "env SBX_STORE_URL: it is not a postgres:// or postgresql:// URL", w.fails())
 	_, err := w.load()
 	assert.Equal(t, fault.KindUsage, fault.KindOf(err))
 	assert.Contains(t, fault.HintOf(err), "%40")
@@ -63,11 +63,11 @@ func TestProjectMayNotMoveTheStore(t *testing.T) {
 		w := newWorld(t)
 		w.user(user)
 		path := w.project(project)
-		assert.Equal(t, "DIR/home/project/.sbx.yaml:1:14: a project file may not keep the store elsewhere", w.fails())
+		assert.Equal(t, "DIR/home/project/.sbx.yaml:1:14: a project file may not set the store", w.fails())
 		_, err := w.load()
 		assert.Equal(t, fault.KindRefused, fault.KindOf(err))
 		w.env = append(w.env, "SBX_STORE_URL=postgres://operator@h/db")
-		assert.Contains(t, w.fails(), "may not keep", "also where the environment decides")
+		assert.Contains(t, w.fails(), "may not set", "also where the environment decides")
 		trust(t, w, path)
 		w.env = slices.DeleteFunc(w.env, func(e string) bool { return e == "SBX_STORE_URL=postgres://operator@h/db" })
 		require.Equal(t, project == storeFile, w.must().StoreURL != "")

@@ -11,37 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTabs(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		content string
-		want    []position
-	}{
-		"none":             {"a:\n  b: c\n", nil},
-		"indentation":      {"a:\n\tb: c\n", []position{{2, 1}}},
-		"after spaces":     {"a:\n  \tb: c\n", []position{{2, 3}}},
-		"first line":       {"\ta: b", []position{{1, 1}}},
-		"each line once":   {"\t\ta: b\n\tc: d\n", []position{{1, 1}, {2, 1}}},
-		"empty line":       {"a: b\n\t\n \t \nc: d\n", nil},
-		"comment":          {"\t# a comment\n", nil},
-		"after the value":  {"a: b\t# a comment\n", nil},
-		"inside the value": {"a: \"b\tc\"\n", nil},
-		"windows line end": {"a:\r\n\tb: c\r\n", []position{{2, 1}}},
-		"in a flow":        {"a: {\n\tb: c}\n", []position{{2, 1}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var got []position
-			for _, err := range findTabs("/c.yaml", []byte(tc.content)) {
-				placed, ok := errors.AsType[*placedError](err)
-				require.True(t, ok)
-				got = append(got, placed.at)
-			}
-			assert.Equal(t, tc.want, got)
-		})
-	}
-}
-
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -122,11 +91,4 @@ func TestAFileFullOfMistakesIsBounded(t *testing.T) {
 	text := w.fails()
 	assert.Equal(t, maxMistakes, strings.Count(text, "\n"))
 	assert.Contains(t, text, "and 4900 more mistakes")
-}
-
-func TestPlaceOfText(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]position{"a": {1, 1}, "b": {1, 3}, "c": {2, 1}, "dd": {3, 2}, "absent": {1, 1}} {
-		assert.Equal(t, want, placeOfText([]byte("a b\nc\n dd"), text), text)
-	}
 }

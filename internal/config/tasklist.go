@@ -48,7 +48,7 @@ func ReadTasks(path string, content []byte) (TaskList, error) {
 		return TaskList{}, joinMistakes(withTaskFileHint(errs))
 	}
 	if root == nil {
-		return TaskList{}, fault.Usage("%s: it holds no tasks", path).WithHint(hintTasks)
+		return TaskList{}, fault.Usage("%s: it has no tasks", path).WithHint(hintTasks)
 	}
 	r := &taskReader{decoder: decoder{doc: newDocument(path)}}
 	list := r.readTaskList(root)

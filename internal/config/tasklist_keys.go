@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"sbx/internal/sandbox"
+	"sbx/internal/yamltext"
 )
 
 // taskProvider is the one key of a task that is no flag of run alone.
@@ -156,7 +157,7 @@ func (r *taskReader) readVariables(p pair) []string {
 	case yaml.MappingNode:
 		for _, v := range r.readPairs(p.value, p.key.Value) {
 			switch {
-			case hasNoValue(v.value):
+			case yamltext.IsEmpty(v.value):
 				values = append(values, v.key.Value)
 			case v.value.Kind != yaml.ScalarNode:
 				r.addMistake(v.value, "env %s must have a single text", printableKey(v.key.Value))
@@ -168,7 +169,7 @@ func (r *taskReader) readVariables(p pair) []string {
 		}
 	case yaml.SequenceNode:
 		for _, item := range p.value.Content {
-			if item.Kind != yaml.ScalarNode || hasNoValue(item) {
+			if item.Kind != yaml.ScalarNode || yamltext.IsEmpty(item) {
 				r.addMistake(item, "env must be a list of names, or of NAME=VALUE")
 				continue
 			}
@@ -220,7 +221,7 @@ func (r *taskReader) readCommand(p pair) []string {
 	}
 	var words []string
 	for _, item := range p.value.Content {
-		if item.Kind != yaml.ScalarNode || hasNoValue(item) || strings.ContainsRune(item.Value, 0) {
+		if item.Kind != yaml.ScalarNode || yamltext.IsEmpty(item) || strings.ContainsRune(item.Value, 0) {
 			r.addMistake(item, "command must be a list of words")
 			return nil
 		}

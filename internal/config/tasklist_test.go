@@ -72,7 +72,7 @@ func valuesOf(e TaskEntry) map[string][]string {
 func TestMistakesInTaskFilesHaveTheirPlace(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, text, want string }{
-		{"empty", "", "it holds no tasks"},
+		{"empty", "", "it has no tasks"},
 		{"no tasks", "batch: x\n", "1:1: it has no tasks"},
 		{"no list", "tasks: {a: b}\n", "1:8: tasks must be a list"},
 		{"empty list", "tasks: []\n", "1:8: tasks must be a list"},

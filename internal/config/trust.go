@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/jsontext"
 	plainfile "sbx/internal/providers/local/plain"
 )
 
@@ -59,7 +60,7 @@ func (in Input) projectAt(path string) (string, error) {
 		path = filepath.Join(path, ProjectFile)
 	}
 	if filepath.Base(path) != ProjectFile || !filepath.IsAbs(path) {
-		return "", fault.Usage("%s is no project file: only a file named %s needs trust", path, ProjectFile).
+		return "", fault.Usage("%s is not a project file: only a file named %s needs trust", path, ProjectFile).
 			WithHint("user files and files named by --config are trusted already")
 	}
 	return filepath.Clean(path), nil
@@ -82,7 +83,7 @@ func (l *loader) grantOf(f File) (Grant, error) {
 		return Grant{}, err
 	}
 	if err := writeFile(filepath.Join(l.config.StateDir, trustName), append(text, '\n'), modeFile); err != nil {
-		return Grant{}, fault.New(fault.KindUnknown, "trust cannot be recorded: %w", err).WithHint("is the state directory %s writable?", l.config.StateDir)
+		return Grant{}, fault.New(fault.KindUnknown, "trust cannot be recorded: %w", err).WithHint("check that the state directory %s is writable", l.config.StateDir)
 	}
 	return Grant{Path: f.Path, SHA256: f.sum, Allows: l.trustedWidenings()}, nil
 }
@@ -155,7 +156,7 @@ func parseTrust(path string, text []byte) (trustRecord, error) {
 	reader.DisallowUnknownFields()
 	switch err := reader.Decode(&record); {
 	case err != nil:
-		return trustRecord{}, damagedRecord(path, err)
+		return trustRecord{}, damagedRecord(path, errors.New(jsontext.Describe(err)))
 	case record.Schema != trustSchema:
 		return trustRecord{}, damagedRecord(path, errors.New("its schema is not "+trustSchema))
 	}

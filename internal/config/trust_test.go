@@ -96,7 +96,7 @@ func TestTrustRefuses(t *testing.T) {
 		want string
 	}{
 		"nothing there": {func(*world) string { return "" }, fault.KindUsage, "there is no .sbx.yaml from here upward"},
-		"another file":  {func(w *world) string { return w.user("") }, fault.KindUsage, "is no project file"},
+		"another file":  {func(w *world) string { return w.user("") }, fault.KindUsage, "is not a project file"},
 		"missing":       {func(*world) string { return ProjectFile }, fault.KindUsage, "cannot be read: no such file or directory"},
 		"broken":        {func(w *world) string { return w.project("limts: {}") }, fault.KindUsage, `.sbx.yaml:1:1: unknown key "limts"`},
 		"broken record": {func(w *world) string {

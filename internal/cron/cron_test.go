@@ -117,11 +117,11 @@ func TestWhatEachLayerRuns(t *testing.T) {
 		"/usr/local/bin/sbx cleanup --stuck --yes" + flags("stuck"),
 		"/usr/local/bin/sbx cleanup --older-than 10m --failed-older-than 10m --include-failed --yes" + flags("age"),
 		"/usr/local/bin/sbx cleanup --if-usage-above 80% --older-than 10m --include-failed --yes" + flags("usage"),
-		"/usr/local/bin/sbx reconcile --fix --yes" + tail + " --lock-timeout 2m --quiet",
+		"/usr/local/bin/sbx reconcile --fix --yes" + flags("reconcile"),
 	}, commands)
 	p.CheckOnly, p.Only = true, []cron.Layer{cron.Reconcile}
 	require.Len(t, p.Entries(), 1)
-	assert.Equal(t, "/usr/local/bin/sbx reconcile --check --config /etc/sbx/config.yaml --provider prod --provider daytona --lock-timeout 2m --quiet", strings.Join(p.Entries()[0].Argv, " "))
+	assert.Equal(t, "/usr/local/bin/sbx reconcile --check --config /etc/sbx/config.yaml --provider prod --provider daytona --lock-timeout 2m --ping https://hc.example/key/sbx-reconcile --textfile /var/lib/node_exporter/sbx-reconcile.prom --quiet", strings.Join(p.Entries()[0].Argv, " "))
 }
 
 func TestWhatNoLineHolds(t *testing.T) {
@@ -129,12 +129,12 @@ func TestWhatNoLineHolds(t *testing.T) {
 	p := remote()
 	require.NoError(t, p.Check())
 	p.Config = "/etc/a\nb"
-	require.ErrorContains(t, p.Check(), "no cron line can hold")
+	require.ErrorContains(t, p.Check(), "a cron line cannot contain")
 	p = remote()
 	for i := range 200 {
 		p.Providers = append(p.Providers, "profile-"+strconv.Itoa(i))
 	}
-	require.ErrorContains(t, p.Check(), "cron takes 990")
+	require.ErrorContains(t, p.Check(), "limit of cron is 990")
 }
 
 func TestLayerOfARule(t *testing.T) {
@@ -146,21 +146,21 @@ func TestLayerOfARule(t *testing.T) {
 		short string
 	}{
 		"stuck":                 {cron.Rule{Stuck: true}, cron.Stuck, ""},
-		"stuck, of a label":     {cron.Rule{Stuck: true, Narrowing: []string{"--label"}}, cron.Stuck, "it selected less, by --label"},
+		"stuck, of a label":     {cron.Rule{Stuck: true, Narrowing: []string{"--label"}}, cron.Stuck, "it selected less than its layer: --label"},
 		"age":                   {cron.Rule{OlderThan: 10 * m}, cron.Age, ""},
 		"a shorter age":         {cron.Rule{OlderThan: 5 * m}, cron.Age, ""},
-		"a longer age":          {cron.Rule{OlderThan: 11 * m}, cron.Age, "it selected less, by --older-than 11m"},
-		"both":                  {cron.Rule{Stuck: true, OlderThan: 10 * m}, "", "it had the rule of no layer"},
+		"a longer age":          {cron.Rule{OlderThan: 11 * m}, cron.Age, "it selected less than its layer: --older-than 11m"},
+		"both":                  {cron.Rule{Stuck: true, OlderThan: 10 * m}, "", "its rule is not the rule of a layer"},
 		"usage":                 {cron.Rule{UsageAbove: 80, OlderThan: 10 * m}, cron.Usage, ""},
 		"usage, emergency":      {cron.Rule{UsageAbove: 80, Emergency: true}, cron.Usage, ""},
-		"usage, later":          {cron.Rule{UsageAbove: 95, OlderThan: 10 * m}, cron.Usage, "it selected less, by --if-usage-above 95%"},
-		"usage, of old ones":    {cron.Rule{UsageAbove: 80, OlderThan: 20 * m}, cron.Usage, "it selected less, by --older-than 20m"},
-		"usage, of stuck ones":  {cron.Rule{UsageAbove: 80, Stuck: true}, "", "it had the rule of no layer"},
-		"usage, by a state":     {cron.Rule{UsageAbove: 80}, "", "it had the rule of no layer"},
-		"emergency, whenever":   {cron.Rule{Emergency: true}, "", "it had the rule of no layer"},
+		"usage, later":          {cron.Rule{UsageAbove: 95, OlderThan: 10 * m}, cron.Usage, "it selected less than its layer: --if-usage-above 95%"},
+		"usage, of old ones":    {cron.Rule{UsageAbove: 80, OlderThan: 20 * m}, cron.Usage, "it selected less than its layer: --older-than 20m"},
+		"usage, of stuck ones":  {cron.Rule{UsageAbove: 80, Stuck: true}, "", "its rule is not the rule of a layer"},
+		"usage, by a state":     {cron.Rule{UsageAbove: 80}, "", "its rule is not the rule of a layer"},
+		"emergency, whenever":   {cron.Rule{Emergency: true}, "", "its rule is not the rule of a layer"},
 		"reconcile":             {cron.Rule{Reconcile: true}, cron.Reconcile, ""},
-		"reconcile that adopts": {cron.Rule{Reconcile: true, Narrowing: []string{"--adopt"}}, cron.Reconcile, "it selected less, by --adopt"},
-		"nothing":               {cron.Rule{}, "", "it had the rule of no layer"},
+		"reconcile that adopts": {cron.Rule{Reconcile: true, Narrowing: []string{"--adopt"}}, cron.Reconcile, "it selected less than its layer: --adopt"},
+		"nothing":               {cron.Rule{}, "", "its rule is not the rule of a layer"},
 	} {
 		layer, short := tc.rule.Layer()
 		assert.Equal(t, tc.layer, layer, name)
@@ -181,12 +181,12 @@ func TestTheUsageLayerIsAboutWhatCanBeMeasured(t *testing.T) {
 		return names, usage
 	}
 	all := []string{"sbx-stuck.service", "sbx-age.service", "sbx-usage.service", "sbx-reconcile.service"}
-	const leaves = "# Layer usage leaves out prod: how much of a quota is used is not known there. Set\n# limits.max_sandboxes"
+	const leaves = "# Layer usage skips prod: its quota use is unknown. Set\n# limits.max_sandboxes"
 
 	p := remote()
 	names, _ := layers(p)
 	assert.Equal(t, all, names)
-	assert.NotContains(t, p.Crontab(), "leaves out")
+	assert.NotContains(t, p.Crontab(), "Layer usage skips")
 
 	p.Measured = []string{"daytona"}
 	names, usage := layers(p)
@@ -207,7 +207,7 @@ func TestTheUsageLayerIsAboutWhatCanBeMeasured(t *testing.T) {
 	names, _ = layers(p)
 	assert.Equal(t, []string{"sbx-stuck.service", "sbx-age.service", "sbx-reconcile.service"}, names, "a line that is exit 9 every five minutes helps nobody")
 	assert.NotContains(t, p.Crontab(), "--if-usage-above")
-	assert.Contains(t, p.Crontab(), "# Layer usage leaves out prod, daytona:")
+	assert.Contains(t, p.Crontab(), "# Layer usage skips prod, daytona:")
 	p.Only = []cron.Layer{cron.Stuck}
 	assert.NotContains(t, p.Crontab(), "Layer usage")
 }
@@ -219,7 +219,7 @@ func TestAnEmergencyIsOffered(t *testing.T) {
 	p.MayEmergency = []string{"daytona"}
 	const line = "cleanup --emergency --if-usage-above 80%s --yes --config /etc/sbx/config.yaml --provider daytona --production daytona --lock-timeout 2m --ping https://hc.example/key/sbx-usage-emergency --textfile /var/lib/node_exporter/sbx-usage-emergency.prom --quiet"
 	assert.Len(t, p.Entries(), 4)
-	assert.Contains(t, p.Crontab(), "# That ends also what works; without the # of the next line you have it.\n#")
+	assert.Contains(t, p.Crontab(), "# It also terminates active sandboxes. To enable it, remove the # of the next line.\n#")
 	assert.Contains(t, p.Crontab(), fmt.Sprintf(line, `\%`))
 	assert.NotContains(t, p.Systemd(), "--emergency")
 	p.Emergency = true
@@ -228,7 +228,7 @@ func TestAnEmergencyIsOffered(t *testing.T) {
 	assert.Equal(t, cron.Usage, e.Layer)
 	assert.Equal(t, "sbx-usage-emergency.service", e.Unit)
 	assert.Equal(t, "/usr/local/bin/sbx "+fmt.Sprintf(line, "%"), strings.Join(e.Argv, " "))
-	assert.NotContains(t, p.Crontab(), "That ends also what works")
+	assert.NotContains(t, p.Crontab(), "It also terminates active sandboxes")
 	assert.Contains(t, p.Systemd(), "# /etc/systemd/system/sbx-usage-emergency.timer")
 	p.ByEnv = "SBX_PROVIDER"
 	assert.Contains(t, strings.Join(p.Entries()[4].Argv, " "), "--provider daytona", "a provider's own cleanup is named, whatever chooses the rest")

@@ -29,9 +29,9 @@ func (p Plan) crontabLine(e Entry) string { return e.Schedule + " " + p.shellCom
 // Crontab is the plan as lines of a crontab, for `crontab -e`.
 func (p Plan) Crontab() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# The cleaning layers of sbx on %s. Add them with `crontab -e`; `sbx cron check`\n", commentLines(p.Host))
-	b.WriteString("# proves that they ran. cron mails what a run prints: what was ended, and errors.\n")
-	b.WriteString("#MAILTO=oncall@example.com\n")
+	fmt.Fprintf(&b, "# The cleanup layers of sbx on %s. Add them with `crontab -e`; `sbx cron check`\n", commentLines(p.Host))
+	b.WriteString("# proves that they ran. cron mails what a run prints: terminated sandboxes and errors.\n")
+	b.WriteString("#MAILTO=oncall@example.com\n" + p.guardComment())
 	if len(p.Needs) > 0 {
 		fmt.Fprintf(&b, "# They read %s from %s,\n# one NAME=value per line, for its owner alone (chmod 600).\n", strings.Join(p.Needs, " "), commentLines(p.EnvFile))
 	}
@@ -40,7 +40,7 @@ func (p Plan) Crontab() string {
 		fmt.Fprintf(&b, "\n# %s: %s\n%s\n", e.job.name, e.Say, p.crontabLine(e))
 	}
 	for _, e := range p.offeredEntries() {
-		fmt.Fprintf(&b, "\n# %s: %s.\n# That ends also what works; without the # of the next line you have it.\n#%s\n", e.job.name, e.Say, p.crontabLine(e))
+		fmt.Fprintf(&b, "\n# %s: %s.\n# It also terminates active sandboxes. To enable it, remove the # of the next line.\n#%s\n", e.job.name, e.Say, p.crontabLine(e))
 	}
 	return b.String()
 }
@@ -104,7 +104,7 @@ func unitPath(path string) string { return strings.ReplaceAll(path, "%", "%%") }
 // CheckWord refuses what neither a crontab nor a unit can hold in one line.
 func CheckWord(word string) error {
 	if i := strings.IndexFunc(word, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0xfffd }); i >= 0 {
-		return fmt.Errorf("%q holds a line end or another character that no cron line can hold", word)
+		return fmt.Errorf("%q has a line end or another character that a cron line cannot contain", word)
 	}
 	return nil
 }
@@ -133,9 +133,9 @@ func (p Plan) Units() []File {
 // Systemd is all units as one text, each under the name of its file.
 func (p Plan) Systemd() string {
 	var b strings.Builder
-	b.WriteString("# The cleaning layers of sbx. Put each part into the file that its first line names, then:\n" +
+	b.WriteString("# The cleanup layers of sbx. Save each part in the file that its first line names, then:\n" +
 		"#   systemctl daemon-reload && systemctl enable --now sbx-LAYER.timer\n" +
-		"# `sbx cron check` proves that they ran.\n" + p.remarkComments())
+		"# `sbx cron check` proves that they ran.\n" + p.guardComment() + p.remarkComments())
 	for _, f := range p.Units() {
 		fmt.Fprintf(&b, "\n# /etc/systemd/system/%s\n%s", f.Name, f.Text)
 	}
@@ -199,14 +199,14 @@ func execLine(argv []string) string {
 func (p Plan) sandboxingDirectives() string {
 	var b strings.Builder
 	b.WriteString("NoNewPrivileges=yes\nUMask=0077\nProtectSystem=strict\nProtectHome=read-only\n")
-	b.WriteString("# state and metrics; the folders have to be there\n")
+	b.WriteString("# state and metrics; the folders must exist\n")
 	for _, dir := range p.writableFolders() {
 		b.WriteString("ReadWritePaths=" + unitWord(dir, false) + "\n")
 	}
 	b.WriteString("ProtectClock=yes\nProtectHostname=yes\nProtectKernelModules=yes\nRestrictRealtime=yes\nRestrictSUIDSGID=yes\nLockPersonality=yes\n" +
 		"MemoryDenyWriteExecute=yes\nSystemCallArchitectures=native\nRestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX\n")
 	if p.HostProcesses != "" {
-		b.WriteString("# not here, since the profile of type " + p.HostProcesses + " ends processes of this machine and removes\n" +
+		b.WriteString("# not set, since the profile of type " + p.HostProcesses + " ends processes of this machine and removes\n" +
 			"# their control groups: PrivateTmp, PrivateDevices, ProtectControlGroups,\n" +
 			"# ProtectKernelTunables, ProtectKernelLogs, ProtectProc, RestrictNamespaces,\n" +
 			"# CapabilityBoundingSet, SystemCallFilter\n")

@@ -38,10 +38,10 @@ func layerJobs() []job {
 	all := []string{flagLock, flagPing, flagTextfile}
 	old := []string{"--older-than", "10m", "--include-failed", "--yes"}
 	return []job{
-		{"stuck", Stuck, 0, 5 * time.Minute, "end what is stuck", []string{"cleanup", "--stuck", "--yes"}, nil, all},
-		{"age", Age, 1, 15 * time.Minute, "end what is older than ten minutes, or failed that long ago", []string{"cleanup", "--older-than", "10m", "--failed-older-than", "10m", "--include-failed", "--yes"}, nil, all},
-		{"usage", Usage, 2, 5 * time.Minute, "end by age once more than 80% of the quota is in use", slices.Concat([]string{"cleanup", "--if-usage-above", "80%"}, old), nil, all},
-		{"reconcile", Reconcile, 3, time.Hour, "compare records with reality", []string{"reconcile", "--fix", "--yes"}, []string{"reconcile", "--check"}, []string{flagLock}},
+		{"stuck", Stuck, 0, 5 * time.Minute, "terminate stuck sandboxes", []string{"cleanup", "--stuck", "--yes"}, nil, all},
+		{"age", Age, 1, 15 * time.Minute, "terminate sandboxes older than ten minutes, or failed that long ago", []string{"cleanup", "--older-than", "10m", "--failed-older-than", "10m", "--include-failed", "--yes"}, nil, all},
+		{"usage", Usage, 2, 5 * time.Minute, "terminate by age once more than 80% of the quota is used", slices.Concat([]string{"cleanup", "--if-usage-above", "80%"}, old), nil, all},
+		{"reconcile", Reconcile, 3, time.Hour, "compare records with reality", []string{"reconcile", "--fix", "--yes"}, []string{"reconcile", "--check"}, all},
 	}
 }
 
@@ -49,11 +49,21 @@ func layerJobs() []job {
 // also what works, so it is offered and not switched on.
 func emergencyJob() job {
 	return job{
-		"usage-emergency", Usage, 4, 5 * time.Minute, "let the provider end all that it holds not to be critical, once more than 80% of the quota is in use",
+		"usage-emergency", Usage, 4, 5 * time.Minute, "run the provider's emergency cleanup once more than 80% of the quota is used",
 		[]string{"cleanup", "--emergency", "--if-usage-above", "80%", "--yes"},
 		nil,
 		[]string{flagLock, flagPing, flagTextfile},
 	}
+}
+
+// Command is what a layer runs, without the program; nil for a word that is none.
+func Command(l Layer) []string {
+	for _, j := range layerJobs() {
+		if j.layer == l {
+			return slices.Clone(j.args)
+		}
+	}
+	return nil
 }
 
 // Every is how often a layer runs; 0 for a word that is none.
@@ -117,18 +127,18 @@ func (r Rule) Layer() (layer Layer, shortfall string) {
 	}
 	switch {
 	case len(r.Narrowing) > 0:
-		return layer, "it selected less, by " + r.Narrowing[0]
+		return layer, "it selected less than its layer: " + r.Narrowing[0]
 	case r.OlderThan > oldEnough:
-		return layer, "it selected less, by --older-than " + sandbox.FormatDuration(r.OlderThan)
+		return layer, "it selected less than its layer: --older-than " + sandbox.FormatDuration(r.OlderThan)
 	case r.UsageAbove > usageAbove:
-		return layer, fmt.Sprintf("it selected less, by --if-usage-above %d%%", r.UsageAbove)
+		return layer, fmt.Sprintf("it selected less than its layer: --if-usage-above %d%%", r.UsageAbove)
 	}
 	return layer, ""
 }
 
 const (
 	// ShortfallNoLayer is why a run proves no layer: its rule is that of none.
-	ShortfallNoLayer = "it had the rule of no layer"
+	ShortfallNoLayer = "its rule is not the rule of a layer"
 
 	oldEnough  = 10 * time.Minute // of the layers age and usage (R134)
 	usageAbove = 80               // percent (R135)

@@ -26,6 +26,8 @@ type Plan struct {
 	Providers  []string // the profiles; none = those that the configuration selects
 	ByEnv      string   // the variable that chooses them instead of --provider, which would make all of their sandboxes ours; "" = none
 	Production []string // of the profiles those that need --production
+	// MaxDelete and MaxFraction (percent) are the guards of the runs; 0 = they are not known.
+	MaxDelete, MaxFraction int
 	// Measured are those of the profiles of which it is known how much of a quota they
 	// use: layer usage is about them. MayEmergency are those of them that have an
 	// emergency cleanup of their own, and Emergency switches it on.
@@ -65,26 +67,37 @@ type Entry struct {
 	job      job
 }
 
+// guardComment says when the lines refuse to act, and what allows more.
+func (p Plan) guardComment() string {
+	if p.MaxDelete == 0 {
+		return ""
+	}
+	return fmt.Sprintf("# A run that would end more than %d sandboxes (--max-delete), or more than %d%%\n"+
+		"# of a profile's (--max-fraction), is refused as a whole and ends none:\n"+
+		"# `sbx cron check` says so. To allow more, write --max-delete N into a line, or\n"+
+		"# set limits.max_delete.\n", p.MaxDelete, p.MaxFraction)
+}
+
 // Remarks are what the operator has to know about the lines, one line of text each.
 func (p Plan) Remarks() []string {
 	var lines []string
 	if out := p.unmeasuredProfiles(); len(out) > 0 && p.wantsJob(job{layer: Usage}) {
 		lines = append(lines,
-			"Layer usage leaves out "+strings.Join(out, ", ")+": how much of a quota is used is not known there. Set",
+			"Layer usage skips "+strings.Join(out, ", ")+": its quota use is unknown. Set",
 			"limits.max_sandboxes, or max_sandboxes in the profile, and print the lines again.")
 	}
 	if len(p.Unrecorded) > 0 && p.wantsJob(job{layer: Reconcile}) {
 		lines = append(lines,
-			"Layer reconcile compares "+strings.Join(p.Unrecorded, ", ")+" with what sbx has on record. What others have",
-			"made there is put on record by:",
+			"Layer reconcile compares "+strings.Join(p.Unrecorded, ", ")+" with sbx's own records. To record sandboxes",
+			"that others created there:",
 			"  "+p.Binary+" reconcile"+ProviderFlags(p.Unrecorded)+" --adopt --fix")
 	}
 	if len(p.Undecided) == 0 {
 		return lines
 	}
 	lines = append(lines,
-		"Of "+strings.Join(p.Undecided, ", ")+" they end only what has the label "+p.OwnerLabel+": nobody has said whose the rest is.",
-		"To own all of it, or what has a label of yours:",
+		"Of "+strings.Join(p.Undecided, ", ")+" they terminate only sandboxes with the label "+p.OwnerLabel+": sbx does not know who owns the others.",
+		"To own all of them, or those with a label of yours:",
 		"  "+p.Binary+" config own"+ProviderFlags(p.Undecided)+" --all")
 	if labelled := withoutWords(p.Undecided, p.Unlabelled); len(labelled) > 0 {
 		lines = append(lines, "  "+p.Binary+" config own"+ProviderFlags(labelled)+" --label KEY=VALUE")
@@ -245,7 +258,7 @@ func (p Plan) Check() error {
 	}
 	for _, e := range p.Entries() {
 		if line := p.crontabLine(e); len(line) > mostLine {
-			return fmt.Errorf("the line of layer %s has %d characters, and cron takes %d", e.Layer, len(line), mostLine)
+			return fmt.Errorf("the line of layer %s has %d characters, and the limit of cron is %d", e.Layer, len(line), mostLine)
 		}
 	}
 	return nil

@@ -17,6 +17,8 @@ type Run struct {
 	EndedAt   time.Time // zero = it runs, or died
 	ExitCode  int
 	Error     string   // how it failed; "" = it did not, or that is not known
+	Refused   bool     // a guard refused it
+	Overrides []string // the flags that its guards ask for
 	Succeeded []string // the profiles in which it left nothing undone
 	// Unowned counts, by profile, the sandboxes that the rule would end and that stay because
 	// they have no owner. A profile that the run did not see has no entry.
@@ -52,6 +54,9 @@ type Status struct {
 	LastExit    *int           // of the newest run, if it has ended
 	Unowned     map[string]int // what stays because it has no owner, by profile
 	Overdue     bool           // the runs are missing or fail
+	Ran         Layer          // of the newest run
+	Refused     bool           // a guard refused the newest run
+	Overrides   []string       // the flags that the guards of the newest run ask for
 	Verdict     sandbox.Verdict
 	Message     string
 }
@@ -75,7 +80,7 @@ func (e Expected) judgeRuns(runs []Run, now time.Time) Status {
 	mine := slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return !slices.Contains(e.Layers, r.Layer) })
 	slices.SortStableFunc(mine, func(a, b Run) int { return b.StartedAt.Compare(a.StartedAt) })
 	if len(e.Profiles) == 0 {
-		s.Verdict, s.Message = sandbox.Unknown, "of no profile it is known how much of a quota is used"
+		s.Verdict, s.Message = sandbox.Unknown, "no profile reports how much of its quota is used"
 		return s
 	}
 	if len(mine) == 0 {
@@ -84,6 +89,7 @@ func (e Expected) judgeRuns(runs []Run, now time.Time) Status {
 	}
 	last := mine[0]
 	s.LastRun = last.StartedAt
+	s.Ran, s.Refused, s.Overrides = last.Layer, last.Refused, last.Overrides
 	if !last.EndedAt.IsZero() {
 		s.LastExit = &last.ExitCode
 	}
@@ -93,9 +99,9 @@ func (e Expected) judgeRuns(runs []Run, now time.Time) Status {
 	case s.LastSuccess.IsZero():
 		s.Verdict, s.Message = sandbox.False, "it has never succeeded"+e.overdueProfiles(behind)+"; it last ran "+timeAgo(now.Sub(s.LastRun))+last.describeOutcome()
 	case since < -skewed:
-		s.Verdict, s.Message = sandbox.Unknown, "the last success is recorded in the future: is the clock of this machine right?"
+		s.Verdict, s.Message = sandbox.Unknown, "the last success is recorded in the future: check the clock of this machine"
 	case since > 2*e.Every:
-		s.Verdict, s.Message = sandbox.False, fmt.Sprintf("overdue: it last succeeded%s %s, and should every %s", e.overdueProfiles(behind), timeAgo(since), sandbox.FormatDuration(e.Every))
+		s.Verdict, s.Message = sandbox.False, fmt.Sprintf("overdue: it last succeeded%s %s, and should succeed every %s", e.overdueProfiles(behind), timeAgo(since), sandbox.FormatDuration(e.Every))
 		if s.LastRun.After(s.LastSuccess) {
 			s.Message += "; it last ran " + timeAgo(now.Sub(s.LastRun)) + last.describeOutcome()
 		}
@@ -106,7 +112,7 @@ func (e Expected) judgeRuns(runs []Run, now time.Time) Status {
 	s.noteUnowned(mine, e.Profiles, now.Sub(s.LastRun))
 	if s.Verdict == sandbox.True && len(e.Unmeasured) > 0 {
 		s.Verdict = sandbox.Unknown
-		s.Message += "; how much of a quota is used is not known of " + strings.Join(e.Unmeasured, ", ")
+		s.Message += "; quota use is unknown for " + strings.Join(e.Unmeasured, ", ")
 	}
 	return s
 }
@@ -139,7 +145,7 @@ func (e Expected) overdueProfiles(behind []string) string {
 	return " at " + strings.Join(behind, ", ")
 }
 
-// noteUnowned says how many sandboxes stay because they have no owner: a layer that leaves them
+// noteUnowned says how many sandboxes stay because nobody owns them: a layer that leaves them
 // is not in order. age is that of its last run.
 func (s *Status) noteUnowned(runs []Run, profiles []string, age time.Duration) {
 	var parts []string
@@ -154,13 +160,13 @@ func (s *Status) noteUnowned(runs []Run, profiles []string, age time.Duration) {
 		return
 	}
 	s.Verdict = sandbox.False
-	s.Message = fmt.Sprintf("it left %d stuck because nobody owns them (%s); %s", total, strings.Join(parts, ", "), s.Message)
+	s.Message = fmt.Sprintf("it skipped %d stuck ones because nobody owns them (%s); %s", total, strings.Join(parts, ", "), s.Message)
 	if s.LastExit != nil && *s.LastExit == 0 && age <= 2*s.Every {
 		s.Overdue = false // it runs: what it lacks is an owner
 	}
 }
 
-// Unowned is how many sandboxes of a profile stay because they have no owner, by the newest of
+// Unowned is how many sandboxes of a profile stay because nobody owns them, by the newest of
 // these runs that saw the profile and selected no less than its layer.
 func Unowned(runs []Run, profile string) int {
 	n, at := 0, time.Time{}
@@ -179,6 +185,8 @@ func (r Run) describeOutcome() string {
 		return " and has not ended"
 	case r.Shortfall != "":
 		return ", which proves nothing: " + r.Shortfall
+	case r.Refused:
+		return " and a guard refused it: " + r.Error
 	case r.Error != "":
 		return fmt.Sprintf(" and ended with exit %d: %s", r.ExitCode, r.Error)
 	}

@@ -36,7 +36,7 @@ func only(profile string, r cron.Run) cron.Run {
 
 // short is a run that proves nothing.
 func short(r cron.Run) cron.Run {
-	r.Shortfall = "it selected less, by --label"
+	r.Shortfall = "it selected less than its layer: --label"
 	return r
 }
 
@@ -61,20 +61,20 @@ func TestJudge(t *testing.T) {
 		"of another layer":        {cron.Stuck, []cron.Run{run(cron.Age, time.Minute, 0)}, sandbox.Unknown, "no run is recorded"},
 		"just now":                {cron.Stuck, []cron.Run{run(cron.Stuck, 30*time.Second, 0)}, sandbox.True, "it last succeeded 30s ago"},
 		"exactly two periods":     {cron.Stuck, []cron.Run{run(cron.Stuck, 10*time.Minute, 0)}, sandbox.True, "it last succeeded 10m ago"},
-		"a second more":           {cron.Stuck, []cron.Run{run(cron.Stuck, 10*time.Minute+time.Second, 0)}, sandbox.False, "overdue: it last succeeded 10m1s ago, and should every 5m"},
+		"a second more":           {cron.Stuck, []cron.Run{run(cron.Stuck, 10*time.Minute+time.Second, 0)}, sandbox.False, "overdue: it last succeeded 10m1s ago, and should succeed every 5m"},
 		"its own period":          {cron.Age, []cron.Run{run(cron.Age, 29*time.Minute, 0)}, sandbox.True, "it last succeeded 29m ago"},
-		"failing since":           {cron.Stuck, []cron.Run{run(cron.Stuck, time.Minute, 11), run(cron.Stuck, time.Hour, 0)}, sandbox.False, "overdue: it last succeeded 1h ago, and should every 5m; it last ran 1m10s ago and ended with exit 11"},
+		"failing since":           {cron.Stuck, []cron.Run{run(cron.Stuck, time.Minute, 11), run(cron.Stuck, time.Hour, 0)}, sandbox.False, "overdue: it last succeeded 1h ago, and should succeed every 5m; it last ran 1m10s ago and ended with exit 11"},
 		"failed once":             {cron.Stuck, []cron.Run{run(cron.Stuck, 6*time.Minute, 0), run(cron.Stuck, time.Minute, 3)}, sandbox.True, "it last succeeded 6m ago"},
 		"never succeeded":         {cron.Stuck, []cron.Run{run(cron.Stuck, time.Minute, 4)}, sandbox.False, "it has never succeeded; it last ran 1m10s ago and ended with exit 4"},
 		"has not ended":           {cron.Stuck, []cron.Run{hanging}, sandbox.False, "it has never succeeded; it last ran 1h ago and has not ended"},
 		"reconcile, only looking": {cron.Reconcile, []cron.Run{looked(time.Hour)}, sandbox.True, "it last succeeded 1h ago"},
 		"reconcile, cut short":    {cron.Reconcile, []cron.Run{run(cron.Reconcile, time.Hour, 3)}, sandbox.False, "it has never succeeded; it last ran 1h ago and ended with exit 3"},
 		"only reconcile looks":    {cron.Age, []cron.Run{run(cron.Age, time.Minute, 10)}, sandbox.False, "it has never succeeded; it last ran 1m10s ago and ended with exit 10"},
-		"the clock was wrong":     {cron.Stuck, []cron.Run{run(cron.Stuck, -time.Hour, 0)}, sandbox.Unknown, "the last success is recorded in the future: is the clock of this machine right?"},
+		"the clock was wrong":     {cron.Stuck, []cron.Run{run(cron.Stuck, -time.Hour, 0)}, sandbox.Unknown, "the last success is recorded in the future: check the clock of this machine"},
 		"one profile fails":       {cron.Stuck, []cron.Run{only("eu", run(cron.Stuck, time.Minute, 0))}, sandbox.False, "it has never succeeded at prod; it last ran 1m10s ago and ended with exit 3"},
-		"one profile is overdue":  {cron.Stuck, []cron.Run{only("eu", run(cron.Stuck, time.Minute, 0)), run(cron.Stuck, time.Hour, 0)}, sandbox.False, "overdue: it last succeeded at prod 1h ago, and should every 5m; it last ran 1m10s ago and ended with exit 3"},
+		"one profile is overdue":  {cron.Stuck, []cron.Run{only("eu", run(cron.Stuck, time.Minute, 0)), run(cron.Stuck, time.Hour, 0)}, sandbox.False, "overdue: it last succeeded at prod 1h ago, and should succeed every 5m; it last ran 1m10s ago and ended with exit 3"},
 		"a run for each profile":  {cron.Stuck, []cron.Run{only("eu", run(cron.Stuck, time.Minute, 0)), only("prod", run(cron.Stuck, 2*time.Minute, 0))}, sandbox.True, "it last succeeded 2m ago"},
-		"a narrower rule":         {cron.Stuck, []cron.Run{short(run(cron.Stuck, time.Minute, 0))}, sandbox.False, "it has never succeeded; it last ran 1m10s ago, which proves nothing: it selected less, by --label"},
+		"a narrower rule":         {cron.Stuck, []cron.Run{short(run(cron.Stuck, time.Minute, 0))}, sandbox.False, "it has never succeeded; it last ran 1m10s ago, which proves nothing: it selected less than its layer: --label"},
 		"a clock a little off":    {cron.Stuck, []cron.Run{run(cron.Stuck, -20*time.Second, 0)}, sandbox.True, "it last succeeded 0s ago"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,10 +108,10 @@ func TestWhatStaysUnowned(t *testing.T) {
 		says    string
 	}{
 		"none":                       {[]cron.Run{left(good, map[string]int{"prod": 0, "eu": 0})}, sandbox.True, "it last succeeded 1m ago"},
-		"some":                       {[]cron.Run{left(good, map[string]int{"prod": 20, "eu": 6})}, sandbox.False, "it left 26 stuck because nobody owns them (prod 20, eu 6); it last succeeded 1m ago"},
+		"some":                       {[]cron.Run{left(good, map[string]int{"prod": 20, "eu": 6})}, sandbox.False, "it skipped 26 stuck ones because nobody owns them (prod 20, eu 6); it last succeeded 1m ago"},
 		"before, and not any more":   {[]cron.Run{left(good, map[string]int{"prod": 0}), left(before, map[string]int{"prod": 3})}, sandbox.True, "it last succeeded 1m ago"},
-		"the newest did not see eu":  {[]cron.Run{left(good, map[string]int{"prod": 0}), left(before, map[string]int{"eu": 3})}, sandbox.False, "it left 3 stuck because nobody owns them (eu 3); it last succeeded 1m ago"},
-		"a narrower run saw none":    {[]cron.Run{left(short(good), map[string]int{"prod": 0}), left(before, map[string]int{"prod": 3})}, sandbox.False, "it left 3 stuck because nobody owns them (prod 3); it last succeeded 6m ago"},
+		"the newest did not see eu":  {[]cron.Run{left(good, map[string]int{"prod": 0}), left(before, map[string]int{"eu": 3})}, sandbox.False, "it skipped 3 stuck ones because nobody owns them (eu 3); it last succeeded 1m ago"},
+		"a narrower run saw none":    {[]cron.Run{left(short(good), map[string]int{"prod": 0}), left(before, map[string]int{"prod": 3})}, sandbox.False, "it skipped 3 stuck ones because nobody owns them (prod 3); it last succeeded 6m ago"},
 		"of a profile of no concern": {[]cron.Run{left(good, map[string]int{"other": 3})}, sandbox.True, "it last succeeded 1m ago"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestWhatCannotBeMeasuredIsNoGreen(t *testing.T) {
 	e.Unmeasured = []string{"eu"}
 	got := cron.Judge([]cron.Expected{e}, []cron.Run{run(cron.Usage, time.Minute, 0)}, noon)[0]
 	assert.Equal(t, sandbox.Unknown, got.Verdict)
-	assert.Equal(t, "it last succeeded 1m ago; how much of a quota is used is not known of eu", got.Message)
+	assert.Equal(t, "it last succeeded 1m ago; quota use is unknown for eu", got.Message)
 	r := run(cron.Usage, time.Minute, 0)
 	r.Unowned = map[string]int{"prod": 2}
 	got = cron.Judge([]cron.Expected{e}, []cron.Run{r}, noon)[0]
@@ -138,5 +138,5 @@ func TestWhatCannotBeMeasuredIsNoGreen(t *testing.T) {
 	e.Profiles = nil
 	got = cron.Judge([]cron.Expected{e}, []cron.Run{run(cron.Usage, time.Minute, 0)}, noon)[0]
 	assert.Equal(t, sandbox.Unknown, got.Verdict)
-	assert.Equal(t, "of no profile it is known how much of a quota is used", got.Message)
+	assert.Equal(t, "no profile reports how much of its quota is used", got.Message)
 }

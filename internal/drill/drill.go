@@ -33,7 +33,9 @@ type Options struct {
 	Keep      bool // keep everything as it is after the investigation
 	By        string
 	Now       func() time.Time
-	Say       func(text string) // progress, one line at a time
+	// Cleanup tells what is on record of scheduled cleanups; nil = nothing is.
+	Cleanup func(ctx context.Context) (string, error)
+	Say     func(text string) // progress, one line at a time
 }
 
 // Report is the result of a drill.
@@ -161,10 +163,10 @@ func (d *drillRun) drillError() error {
 	}
 	switch {
 	case wrong > 0:
-		return fault.New(fault.KindFound, "%d of %d cases are not as they should be", wrong, len(d.report.Cases))
+		return fault.New(fault.KindFound, "%d of %d cases have a wrong result", wrong, len(d.report.Cases))
 	case len(d.report.LeftBehind) > 0 && !d.Keep:
 		return fault.New(fault.KindFound, "%s left behind", pluralForm(len(d.report.LeftBehind), "sandbox", "sandboxes")).
-			WithHint("`sbx drill --clean` removes what drills left")
+			WithHint("`sbx drill --clean` removes the sandboxes of earlier drills")
 	}
 	return nil
 }
@@ -202,9 +204,9 @@ func allScenes() []scene {
 		{name: "busy", about: "an agent in an endless loop", program: "busy", expected: always(sandbox.CauseBusyLoop)},
 		{name: "hung", about: "waits for an API that never answers", program: "hung", expected: always(sandbox.CauseHungIO)},
 		{name: "leak", about: "leaks until its memory limit", program: "leak", memory: 64 * sandbox.MiB, expected: leakCause},
-		{name: "silent", about: "says nothing and does nothing", program: "silent", expected: always(sandbox.CauseSilent)},
-		{name: "orphan", about: "works for no known task", program: "steady", orphan: true, expected: always(sandbox.CauseOrphan)},
-		{name: "healthy", about: "is old and at work: must survive", program: "steady", healthy: true, expected: always(sandbox.CauseNone)},
+		{name: "silent", about: "writes nothing and does nothing", program: "silent", expected: always(sandbox.CauseSilent)},
+		{name: "orphan", about: "has no known task", program: "steady", orphan: true, expected: always(sandbox.CauseOrphan)},
+		{name: "healthy", about: "is old and active: must survive", program: "steady", healthy: true, expected: always(sandbox.CauseNone)},
 	}
 }
 
@@ -239,7 +241,7 @@ func chooseScenes(names []string) ([]scene, error) {
 			}
 		}
 		if !found {
-			return nil, fault.Usage("no scenario %q", name).WithHint("there are: %s", strings.Join(Names(), ", "))
+			return nil, fault.Usage("no scenario %q", name).WithHint("the scenarios are: %s", strings.Join(Names(), ", "))
 		}
 	}
 	return chosen, nil

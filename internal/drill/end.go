@@ -18,7 +18,7 @@ import (
 // endCases ends every case but the healthy one, verifies each, and checks that the healthy
 // one still works.
 func (d *drillRun) endCases(ctx context.Context) error {
-	d.Say("ending what is stuck")
+	d.Say("terminating stuck sandboxes")
 	var targets []sandbox.Sandbox
 	byRef := map[sandbox.Ref]*stagedCase{}
 	for _, s := range d.staged {

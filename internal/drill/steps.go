@@ -16,44 +16,34 @@ import (
 	"sbx/internal/triage"
 )
 
-// Step is one of the runbook's five investigation steps (R15, R23, R31, R42, R51).
+// Step is one step of the investigation.
 type Step struct {
-	ID      string
-	Title   string
-	ETA     time.Duration // the time that the runbook allows a person
+	triage.InvestigationStep
+
 	Took    time.Duration
 	Answers []string
 }
 
-type step struct {
-	id    string
-	title string
-	eta   time.Duration
-	do    func(*drillRun, context.Context) ([]string, error)
-}
-
-// allSteps are the runbook's, with its ETAs: 15 minutes in all (R58).
-func allSteps() []step {
-	return []step{
-		{"count", "Check active sandbox count", 2 * time.Minute, (*drillRun).countStep},
-		{"stuck", "Identify stuck sandboxes", 3 * time.Minute, (*drillRun).stuckStep},
-		{"logs", "Examine sandbox logs", 5 * time.Minute, (*drillRun).logStep},
-		{"resources", "Check resource usage", 3 * time.Minute, (*drillRun).resourceStep},
-		{"cleanup", "Review cleanup job status", 2 * time.Minute, (*drillRun).cleanupStep},
+// stepWork is what each step of the investigation does.
+func stepWork() map[string]func(*drillRun, context.Context) ([]string, error) {
+	return map[string]func(*drillRun, context.Context) ([]string, error){
+		"count": (*drillRun).countStep, "stuck": (*drillRun).stuckStep, "logs": (*drillRun).logStep,
+		"resources": (*drillRun).resourceStep, "cleanup": (*drillRun).cleanupStep,
 	}
 }
 
 func (d *drillRun) investigate(ctx context.Context) error {
-	for _, s := range allSteps() {
-		d.Say(s.title)
+	work := stepWork()
+	for _, s := range triage.InvestigationSteps() {
+		d.Say(s.Title)
 		began := d.Now()
-		answers, err := s.do(d, ctx)
-		d.report.Steps = append(d.report.Steps, Step{ID: s.id, Title: s.title, ETA: s.eta, Took: d.Now().Sub(began), Answers: answers})
+		answers, err := work[s.ID](d, ctx)
+		d.report.Steps = append(d.report.Steps, Step{InvestigationStep: s, Took: d.Now().Sub(began), Answers: answers})
 		if ctx.Err() != nil { // it explains more than the error of the step
 			err = ctx.Err()
 		}
 		if err != nil {
-			return fmt.Errorf("step %s: %w", s.id, err)
+			return fmt.Errorf("step %s: %w", s.ID, err)
 		}
 	}
 	return d.judgeCases(ctx)
@@ -77,8 +67,8 @@ func (d *drillRun) countStep(ctx context.Context) ([]string, error) {
 		}
 	}
 	return append(answers,
-		fmt.Sprintf("the oldest runs for %s (R21)", sandbox.FormatElapsed(oldest)),
-		"growing or stable: unknown, one count says nothing about a trend (R22)"), nil
+		fmt.Sprintf("the oldest has run for %s (R21)", sandbox.FormatElapsed(oldest)),
+		"growing or stable: unknown, one count shows no trend (R22)"), nil
 }
 
 func firstError(stats []fleet.ProviderStats) error {
@@ -262,10 +252,17 @@ func describeUsage(t triage.Trend, pattern triage.UsagePattern) string {
 	return strings.Join(append(words, "pattern "+string(pattern)), ", ")
 }
 
-// cleanupStep answers what can be answered without a journal of cleanups: every verb of sbx
-// cleans up after dead supervisors, and no scheduled job is known (R51 to R57).
-func (d *drillRun) cleanupStep(context.Context) ([]string, error) {
-	return []string{"when a scheduled cleanup last ran: unknown, nothing here keeps a record of it (R53)"}, nil
+// cleanupStep tells what is on record of scheduled cleanups (R51 to R57). Records that cannot be
+// read are the answer, and do not end the drill.
+func (d *drillRun) cleanupStep(ctx context.Context) ([]string, error) {
+	says, err := "nothing is on record", error(nil)
+	if d.Cleanup != nil {
+		says, err = d.Cleanup(ctx)
+	}
+	if err != nil {
+		says = "unknown, " + err.Error()
+	}
+	return []string{"scheduled cleanup: " + says + " (R53)"}, nil
 }
 
 // judgeCases judges each case by all observations and a fresh read: a case that was silent
@@ -282,7 +279,7 @@ func (d *drillRun) judgeCases(ctx context.Context) error {
 		c.Cause, c.Confidence, c.Evidence = nameVerdict(d.verdictOf(s))
 		c.OK = c.Cause == c.Expected
 		if !c.OK {
-			c.Why = fmt.Sprintf("expected %q, the rules say %q", c.Expected, c.Cause)
+			c.Why = fmt.Sprintf("expected %q, the rules give %q", c.Expected, c.Cause)
 		}
 	}
 	return nil

@@ -20,6 +20,7 @@ type Error struct {
 	Provider   string        // the profile, when one is at fault
 	Op         string        // the operation: "terminate abc"
 	Hint       string        // what to try next
+	Excerpt    []string      // the source text and its marked place, shown below the message
 	RetryAfter time.Duration // 0 = not specified by the source
 	Err        error         // the cause
 	// Final says that the same call cannot succeed later, whatever its kind.
@@ -197,6 +198,14 @@ func (e *Error) Inside() *Error {
 // AboutOneSandbox reports whether an error, or one in its chain, concerns one sandbox alone.
 func AboutOneSandbox(err error) bool {
 	return findFault(err, func(f *Error) bool { return f.OneSandbox }) != nil
+}
+
+// ExcerptOf is the first excerpt in the chain.
+func ExcerptOf(err error) []string {
+	if f := findFault(err, func(f *Error) bool { return len(f.Excerpt) > 0 }); f != nil {
+		return f.Excerpt
+	}
+	return nil
 }
 
 // HintOf is the first hint in the chain, or "".

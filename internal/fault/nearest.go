@@ -12,7 +12,7 @@ const maxTypo = 2
 const maxWordBytes = 64
 
 // Nearest gives the choice that word most likely meant, or "" when none is
-// near: at most two edits away, and fewer than half of the word's characters. A word of
+// near: at most two edits away, and at most one for each three characters of the word. A word of
 // more than 64 bytes has none.
 // Upper and lower case count as equal. Of equally near ones the first wins.
 func Nearest(word string, choices []string) string {
@@ -22,7 +22,7 @@ func Nearest(word string, choices []string) string {
 	}
 	for _, c := range choices {
 		d := editDistance(strings.ToLower(word), strings.ToLower(c))
-		if d < best && 2*d < len([]rune(word)) {
+		if d < best && 3*d <= len([]rune(word)) {
 			best, found = d, c
 		}
 	}

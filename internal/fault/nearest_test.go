@@ -25,6 +25,7 @@ func TestNearest(t *testing.T) {
 	} {
 		assert.Equal(t, want, Nearest(word, choices), "%q", word)
 	}
+	assert.Empty(t, Nearest("prune", []string{"run"}), "two edits of five characters make another word")
 	long := strings.Repeat("a", 64)
 	assert.Equal(t, long, Nearest(long, []string{long}))
 	assert.Empty(t, Nearest(long+"a", []string{long, long + "a"}), "a longer word is not compared")

@@ -73,10 +73,10 @@ func (e *termination) missingOutcome(out sandbox.Ending) sandbox.Ending {
 	}
 	why := cmp.Or(e.unprovedReason, out.Reason)
 	if e.request.Unconfirmed() && out.Outcome == sandbox.OutcomeAccepted {
-		out.Reason = "asked to end before, and its end is not proved: " + why
+		out.Reason = "an earlier request to end it is not verified: " + why
 		return out
 	}
-	out.Outcome, out.Reason = sandbox.OutcomeFailed, "a read did not find it, and its end is not proved: "+why
+	out.Outcome, out.Reason = sandbox.OutcomeFailed, "a read did not find it, but its end is not verified: "+why
 	if out.Err == nil {
 		out.Err = fault.New(fault.KindUnverified, "%s", out.Reason).At(e.target.Provider, "terminate "+e.target.ID)
 	}
@@ -121,12 +121,12 @@ func (e *termination) recheckTarget(ctx context.Context) (sandbox.Ending, bool) 
 	case now.State == sandbox.StateStopped && !e.o.Delete && e.target.State != "" && e.target.State != sandbox.StateStopped:
 		return e.newOutcome(sandbox.OutcomeAlreadyGone, "it had stopped before", append(e.existence, e.providerEvidence("state", string(now.State)))...), true
 	case now.State == sandbox.StateStopped && !e.o.Delete:
-		out := e.newOutcome(sandbox.OutcomeSkipped, "needs_delete: it is stopped, and only a delete goes further", e.providerEvidence("state", string(now.State)))
+		out := e.newOutcome(sandbox.OutcomeSkipped, "needs_delete: it is stopped; only --delete removes it", e.providerEvidence("state", string(now.State)))
 		out.Err = fault.New(fault.KindRefused, "%s", out.Reason).At(e.target.Provider, "terminate "+e.target.ID).
-			WithHint("`sbx terminate %s --delete` destroys what is kept of it", e.target.Ref())
+			WithHint("`sbx terminate %s --delete` deletes what the provider keeps of it", e.target.Ref())
 		return out, true
 	case replaced(e.target, now):
-		return e.newOutcome(sandbox.OutcomeChanged, "another sandbox has its id now", e.providerEvidence("created_at", now.CreatedAt.UTC().Format(time.RFC3339))), true
+		return e.newOutcome(sandbox.OutcomeChanged, "another sandbox has this id now", e.providerEvidence("created_at", now.CreatedAt.UTC().Format(time.RFC3339))), true
 	}
 	e.alreadyAsked = e.o.Recheck.AlreadyAsked != nil && e.o.Recheck.AlreadyAsked(now)
 	if e.o.Recheck.Judge != nil && !e.alreadyAsked {
@@ -224,18 +224,18 @@ func (e *termination) settleRequest(ctx context.Context, asked error) (sandbox.E
 // better proof than a 404, that proof is still required, and likewise after a 410 where an
 // earlier request may have been refused.
 func (e *termination) outcomeIfMissing(ctx context.Context, what string, err error) (sandbox.Ending, bool) {
-	const vanished = "it went before it was asked to"
+	const vanished = "it ended before the request"
 	_, provable := providers.As[providers.Verifier](e.endRun.m.Provider)
 	request, unread := e.lastRequest(ctx)
 	if request != nil && len(e.existence) == 0 {
-		e.existence = []sandbox.Evidence{{What: "asked to end", Value: cmp.Or(request.Detail, "acknowledged"), Source: "an earlier run", At: request.At}}
+		e.existence = []sandbox.Evidence{{What: "end requested", Value: cmp.Or(request.Detail, "acknowledged"), Source: "an earlier run", At: request.At}}
 	}
 	switch kind := fault.KindOf(err); {
 	case kind == fault.KindGone && provable && (request.Unconfirmed() || unread != nil):
 		e.missingReason = vanished
 		return sandbox.Ending{}, false
 	case kind == fault.KindGone:
-		return e.newOutcome(sandbox.OutcomeAlreadyGone, "it was gone before", append(e.existence, e.providerEvidence(what, string(kind)))...), true
+		return e.newOutcome(sandbox.OutcomeAlreadyGone, "it had ended before", append(e.existence, e.providerEvidence(what, string(kind)))...), true
 	case kind == fault.KindNotFound && len(e.existence) > 0 && provable:
 		e.missingReason = vanished
 		return sandbox.Ending{}, false
@@ -249,13 +249,13 @@ func (e *termination) outcomeIfMissing(ctx context.Context, what string, err err
 func (e *termination) notAttempted(ctx context.Context) sandbox.Ending {
 	out := e.newOutcome(sandbox.OutcomeNotAttempted, "")
 	out.Err = e.endRun.m.asFault(ctx, ctx.Err(), "terminate "+e.target.ID)
-	out.Reason = fmt.Sprintf("not asked: %v", context.Cause(ctx))
+	out.Reason = fmt.Sprintf("not requested: %v", context.Cause(ctx))
 	return out
 }
 
 // breakerOutcome is the outcome when the breaker is open: no request was sent.
 func (e *termination) breakerOutcome(err error) sandbox.Ending {
-	out := e.newOutcome(sandbox.OutcomeNotAttempted, "not asked: "+policy.ErrOpen.Error())
+	out := e.newOutcome(sandbox.OutcomeNotAttempted, "not requested: "+policy.ErrOpen.Error())
 	out.Err = fault.New(fault.KindUnavailable, "%w", err).At(e.target.Provider, "terminate "+e.target.ID).WithHint("%s", fault.HintOf(err))
 	return out
 }

@@ -24,8 +24,8 @@ type FindOptions struct {
 
 // Find resolves references: `profile/id` costs one GET, and a listing where that finds
 // nothing, since a 404 may be a fault of the API; all bare words together cost one listing,
-// in which an exact id precedes an exact name, and that a unique id prefix of
-// sandbox.MinPrefix.
+// in which an exact id precedes an exact name, that an exact task of another application, and
+// that a unique id prefix of sandbox.MinPrefix.
 //
 // Each sandbox is returned once, in the order of the words. Words that were not found are
 // joined in the error, one *fault.Error each: KindNotFound, KindUnavailable where a provider
@@ -171,8 +171,16 @@ func (f *Fleet) pickMatch(l Listing, word string, o FindOptions) (sandbox.Sandbo
 	case !l.Complete():
 		return sandbox.Sandbox{}, incompleteError(l, word)
 	}
-	return sandbox.Sandbox{}, fault.New(fault.KindNotFound, "no sandbox is called %q", word).
-		WithHint("asked: %s; `sbx ls --all` shows what there is", strings.Join(f.Names(), ", "))
+	none := fault.New(fault.KindNotFound, "no sandbox matches %q", word)
+	switch {
+	case !strings.HasPrefix(word, sandbox.TaskIDPrefix):
+	case o.Destructive:
+		return sandbox.Sandbox{}, none.WithHint("%s looks like a task: `sbx stop %s` stops it", word, word)
+	default:
+		return sandbox.Sandbox{}, none.WithHint("%s looks like a task: `sbx tasks show %s` shows it", word, word)
+	}
+	return sandbox.Sandbox{}, none.
+		WithHint("searched: %s; `sbx ls --all` lists all of them", strings.Join(f.Names(), ", "))
 }
 
 // findFallback is what one Find looks up about words that a GET did not find: each
@@ -204,7 +212,7 @@ func (a *lookup) checkListing(ctx context.Context, o FindOptions, d *findFallbac
 	case i >= 0:
 		a.found, a.err = l.Items[i], nil
 	case !l.Complete():
-		a.err = fault.New(unavailableKind(l.Err()), "%w; and whether it is listed is not known: %s", a.err, joinErrorLines(l.Err())).At(a.member.Provider.Name(), "")
+		a.err = fault.New(unavailableKind(l.Err()), "%w; and it is unknown whether it is listed: %s", a.err, joinErrorLines(l.Err())).At(a.member.Provider.Name(), "")
 	case o.Destructive:
 		a.matchEndRequest(ctx, []*member{a.member}, d)
 	}
@@ -232,21 +240,34 @@ func unavailableKind(err error) fault.Kind {
 }
 
 // matchWord returns the sandboxes that a bare word may refer to, by the first rule with any
-// match: exact id, exact name, id prefix.
+// match: exact id, exact name, exact task of another application, id prefix. A task of sbx has
+// verbs of its own, so its id never means its sandbox. Names and tasks come again, so the only
+// one that has not ended is meant.
 func matchWord(items []sandbox.Sandbox, word string) []sandbox.Sandbox {
 	rules := []func(sandbox.Sandbox) bool{
 		func(s sandbox.Sandbox) bool { return s.ID == word },
 		func(s sandbox.Sandbox) bool { return s.Name == word },
+		func(s sandbox.Sandbox) bool {
+			return s.TaskID == word && !strings.HasPrefix(word, sandbox.TaskIDPrefix)
+		},
 		func(s sandbox.Sandbox) bool {
 			return utf8.RuneCountInString(word) >= sandbox.MinPrefix && strings.HasPrefix(s.ID, word)
 		},
 	}
 	for _, fits := range rules {
 		if found := distinctWhere(items, fits); len(found) > 0 {
-			return found
+			return preferLive(found, word)
 		}
 	}
 	return nil
+}
+
+func preferLive(found []sandbox.Sandbox, word string) []sandbox.Sandbox {
+	live := slices.DeleteFunc(slices.Clone(found), func(s sandbox.Sandbox) bool { return s.State.Ended() })
+	if len(live) == 1 && live[0].ID != word && (live[0].Name == word || live[0].TaskID == word) {
+		return live
+	}
+	return found
 }
 
 // distinctWhere returns the sandboxes for which fits is true, each once: a listing that
@@ -268,16 +289,12 @@ const shownMatches = 5
 
 func ambiguousError(word string, matches []sandbox.Sandbox) error {
 	slices.SortFunc(matches, func(a, b sandbox.Sandbox) int { return cmp.Compare(a.Ref().String(), b.Ref().String()) })
-	names := make([]string, 0, shownMatches)
-	for _, s := range matches[:min(shownMatches, len(matches))] {
-		names = append(names, fmt.Sprintf("%s (%s)", s.Ref(), s.State))
+	names := make([]string, len(matches))
+	for i, s := range matches {
+		names[i] = fmt.Sprintf("%s (%s)", s.Ref(), s.State)
 	}
-	list := strings.Join(names, ", ")
-	if more := len(matches) - shownMatches; more > 0 {
-		list += fmt.Sprintf(" and %d more", more)
-	}
-	return fault.Usage("%q means %d sandboxes: %s", word, len(matches), list).
-		WithHint("write one of them as profile/id")
+	return fault.Usage("%q matches %d sandboxes: %s", word, len(matches), sandbox.FormatFirst(names, shownMatches)).
+		WithHint("name one of them as profile/id")
 }
 
 // incompleteError is the error when a provider that could not be listed might have the
@@ -292,7 +309,7 @@ func incompleteError(l Listing, word string) error {
 	}
 	return fault.New(unavailableKind(l.Err()), "%q may be a sandbox of %s, which could not be listed: %w",
 		word, strings.Join(silent, ", "), errors.New(joinErrorLines(l.Err()))).
-		WithHint("write profile/%s, which asks that profile alone", word)
+		WithHint("write profile/%s to search only that profile", word)
 }
 
 func joinErrorLines(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

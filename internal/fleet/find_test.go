@@ -51,8 +51,8 @@ func TestFind(t *testing.T) {
 		"name":                        {"db", "prod/abcd9999", "", ""},
 		"unique prefix":               {"abcd9", "prod/abcd9999", "", ""},
 		"exact id over longer ids":    {"abcd1234", "prod/abcd1234", "", ""},
-		"prefix too short":            {"zzz", "", fault.KindNotFound, `no sandbox is called "zzz"`},
-		"prefix of 4":                 {"work", "", fault.KindUsage, `"work" means 2 sandboxes: local/worker-2 (running), prod/worker-1 (running)`},
+		"prefix too short":            {"zzz", "", fault.KindNotFound, `no sandbox matches "zzz"`},
+		"prefix of 4":                 {"work", "", fault.KindUsage, `"work" matches 2 sandboxes: local/worker-2 (running), prod/worker-1 (running)`},
 		"ambiguous name":              {"same", "", fault.KindUsage, "local/worker-2 (running), prod/worker-1 (running)"},
 		"ambiguous prefix":            {"abcd12", "", fault.KindUsage, "local/abcd1234x (running), prod/abcd1234 (running)"},
 		"several":                     {"db prod/ef worker-2", "prod/abcd9999 prod/ef local/worker-2", "", ""},
@@ -60,7 +60,7 @@ func TestFind(t *testing.T) {
 		"found and not found":         {"db nobody", "prod/abcd9999", fault.KindNotFound, "nobody"},
 		"usage refuses all":           {"db same", "", fault.KindUsage, "same"},
 		"ill-formed":                  {"db ../x", "", fault.KindUsage, "not a sandbox reference"},
-		"unknown profile":             {"db prd/x", "", fault.KindUsage, `no provider is called "prd"`},
+		"unknown profile":             {"db prd/x", "", fault.KindUsage, `no provider is named "prd"`},
 		"nothing asked":               {"", "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,6 +74,29 @@ func TestFind(t *testing.T) {
 				assert.Equal(t, !strings.HasPrefix(tc.words, "prod/"), fault.HintOf(err) != "", "what fleet itself refuses has a hint")
 			}
 		})
+	}
+}
+
+// TestFindByTask: the task of another application is a reference too; one of `sbx run` is not, and
+// of a name or a task that comes again the only living sandbox is meant.
+func TestFindByTask(t *testing.T) {
+	t.Parallel()
+	prod := stocked("prod")
+	seed := func(id, name, task string, state sandbox.State) fake.Seed {
+		s := box(id, name)
+		s.Sandbox.TaskID, s.Sandbox.State = task, state
+		return s
+	}
+	prod.Add(seed("one1", "web", "T-1", sandbox.StateTerminated), seed("two2", "web", "T-1", sandbox.StateRunning),
+		seed("thr3", "", "T-2", sandbox.StateRunning), seed("fou4", "", "T-2", sandbox.StateRunning), seed("fiv5", "", "t-abc", sandbox.StateRunning))
+	f := fleet.New([]fleet.Member{{Provider: prod}}, fleet.Options{})
+	for word, want := range map[string]string{"T-1": "prod/two2", "web": "prod/two2", "T-2": "matches 2 sandboxes", "t-abc": "sbx stop t-abc", "T-3": "no sandbox matches"} {
+		got, err := f.Find(t.Context(), []string{word}, fleet.FindOptions{Destructive: true})
+		if err != nil {
+			assert.Contains(t, err.Error()+fault.HintOf(err), want, word)
+			continue
+		}
+		assert.Equal(t, []string{want}, refs(got), word)
 	}
 }
 

@@ -57,9 +57,15 @@ type Options struct {
 	KeptUntil func(sandbox.Sandbox) time.Time
 	// Journal opens the journal of one call of Terminate; nil = no journal.
 	Journal func(ctx context.Context, targets []sandbox.Sandbox, o EndOptions) EndJournal
+	// Thresholds are those of a sandbox, as far as they say how long it is looked at; nil = the
+	// defaults.
+	Thresholds func(sandbox.Sandbox) triage.Thresholds
 	// History reads what tasks and earlier runs have recorded; nil = nothing is recorded.
 	History History
+	Names   NameCache    // nil = listings are not kept
 	Sink    sandbox.Sink // nil = none; it is called by one goroutine at a time
+	// Asking is called before each request to a provider, and answered after it: Waits.Begin.
+	Asking func(provider string) (answered func())
 }
 
 // Poll is the interval between repeated reads: from Min, doubling, to Max.
@@ -86,6 +92,12 @@ func New(members []Member, o Options) *Fleet {
 	if o.KeptUntil == nil {
 		o.KeptUntil = func(s sandbox.Sandbox) time.Time { return sandbox.KeptAtMost(s.Labels) }
 	}
+	if o.Asking == nil {
+		o.Asking = func(string) func() { return func() {} }
+	}
+	if o.Thresholds == nil {
+		o.Thresholds = func(sandbox.Sandbox) triage.Thresholds { return triage.DefaultThresholds() }
+	}
 	if o.History == nil {
 		o.History = noHistory{}
 	}
@@ -98,7 +110,7 @@ func New(members []Member, o Options) *Fleet {
 		m.Timeout = cmp.Or(max(m.Timeout, 0), DefaultTimeout)
 		one := &member{
 			Member: m, slots: make(chan struct{}, o.Slots), breaker: policy.NewBreaker(m.Provider.Name()),
-			keptUntil: o.KeptUntil, capacity: &capacity{counting: make(chan struct{}, 1), made: map[string]time.Time{}}, listing: &lastListing{}, quota: &quotaUsed{}, now: o.Now,
+			keptUntil: o.KeptUntil, names: o.Names, capacity: &capacity{counting: make(chan struct{}, 1), made: map[string]time.Time{}}, listing: &lastListing{}, second: newSecondListing(), history: o.History, quota: &quotaUsed{}, now: o.Now, asking: o.Asking,
 		}
 		for _, s := range m.Sources {
 			one.attached = append(one.attached, source{s, policy.NewBreaker(s.Name())})
@@ -150,7 +162,7 @@ func (f *Fleet) findMember(name string) (*member, error) {
 			return m, nil
 		}
 	}
-	return nil, fault.Usage("no provider is called %q", name).WithHint("%s", fault.Meant(name, f.Names()))
+	return nil, fault.Usage("no provider is named %q", name).WithHint("%s", fault.Meant(name, f.Names()))
 }
 
 // recordEvent passes an event to the Sink, if there is one.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +23,10 @@ type History interface {
 	// OfProfile returns the figures of a profile that no provider reports: cleanup runs,
 	// earlier counts, creates that failed, attempts that timed out.
 	OfProfile(ctx context.Context, profile string) triage.FleetSignals
+	// ListingSeen takes the counts of each complete listing and the sandboxes in it that failed, and
+	// SandboxSeen each observation, for later runs. They are called concurrently and must not wait.
+	ListingSeen(profile string, counts map[sandbox.State]int64, failed []sandbox.Sandbox)
+	SandboxSeen(o Observation)
 }
 
 // SandboxHistory is what is recorded of one sandbox; zero values mean "not known".
@@ -29,6 +34,7 @@ type SandboxHistory struct {
 	Finished      sandbox.Verdict  // its task is over, or the task's program has exited
 	FinishedBy    sandbox.Evidence // of a Finished that is true
 	TimeLimitsHit *int             // by its task, and by the task that this one resumes
+	Samples       []sandbox.Usage  // of earlier looks, the oldest first
 }
 
 // noHistory is the history without records.
@@ -37,6 +43,10 @@ type noHistory struct{}
 func (noHistory) OfSandbox(context.Context, sandbox.Sandbox) SandboxHistory { return SandboxHistory{} }
 
 func (noHistory) OfProfile(context.Context, string) triage.FleetSignals { return triage.FleetSignals{} }
+
+func (noHistory) ListingSeen(string, map[sandbox.State]int64, []sandbox.Sandbox) {}
+
+func (noHistory) SandboxSeen(Observation) {}
 
 // lastListing is the result of the last complete listing of a profile in this process, for
 // observations that need no listing of their own.
@@ -48,7 +58,8 @@ type lastListing struct {
 // listingCount counts the sandboxes of a listing.
 type listingCount struct {
 	states map[sandbox.State]int64
-	since  []time.Time // start of each running sandbox of known age, by this machine's clock
+	failed []sandbox.Sandbox // at most maxFailed
+	since  []time.Time       // start of each running sandbox of known age, by this machine's clock
 }
 
 func newListingCount(items []sandbox.Sandbox, now time.Time) *listingCount {
@@ -61,10 +72,16 @@ func newListingCount(items []sandbox.Sandbox, now time.Time) *listingCount {
 
 func (c *listingCount) add(s sandbox.Sandbox, now time.Time) {
 	c.states[s.State]++
+	if s.Failed() && len(c.failed) < maxFailed {
+		c.failed = append(c.failed, s)
+	}
 	if age, source := s.Age(now); s.State == sandbox.StateRunning && source != sandbox.AgeUnknown {
 		c.since = append(c.since, now.Add(-age))
 	}
 }
+
+// maxFailed is how many failed sandboxes of one listing are remembered.
+const maxFailed = 200
 
 func (c *listingCount) stats() providers.Stats {
 	return providers.Stats{
@@ -196,6 +213,45 @@ func (s ProviderStats) Signals(stuckAge time.Duration, now time.Time) triage.Fle
 	addSample(&sig, now)
 	if s.ItemsErr == nil {
 		sig.OverStuckAge = newListingCount(s.Items, now).olderThan(stuckAge, now)
+		addListedExits(&sig, s.Items)
+	}
+	return sig
+}
+
+// addListedExits counts the exits of a listing among the attempts: of sandboxes whose provider
+// tells how they ended. Those of a task of sbx are counted by the task.
+func addListedExits(sig *triage.FleetSignals, items []sandbox.Sandbox) {
+	var ended, timedOut int64
+	for _, s := range items {
+		if s.Exit == nil || s.Exit.Class == "" || strings.HasPrefix(s.TaskID, sandbox.TaskIDPrefix) {
+			continue
+		}
+		if ended++; s.Exit.Class == sandbox.ClassTimeout {
+			timedOut++
+		}
+	}
+	if ended == 0 {
+		return
+	}
+	add := func(to **int64, n int64) {
+		if *to != nil {
+			n += **to
+		}
+		*to = &n
+	}
+	add(&sig.Attempts, ended)
+	add(&sig.AttemptsTimedOut, timedOut)
+}
+
+// ProfileSignals returns the figures of a profile as far as this process has read them: the
+// records, the last complete listing, and the quota, if it was read. It requests nothing.
+func (f *Fleet) ProfileSignals(ctx context.Context, profile string, stuckAge time.Duration) triage.FleetSignals {
+	sig := f.o.History.OfProfile(ctx, profile)
+	if m, err := f.findMember(profile); err == nil {
+		m.listing.addTo(&sig, stuckAge, f.o.Now())
+		m.quota.mu.Lock()
+		sig.QuotaUsed = m.quota.used
+		m.quota.mu.Unlock()
 	}
 	return sig
 }
@@ -223,6 +279,9 @@ func (f *Fleet) Stats(ctx context.Context) []ProviderStats {
 
 func (f *Fleet) memberStats(ctx context.Context, m *member) ProviderStats {
 	s := ProviderStats{Provider: m.Provider.Name(), ProviderType: m.Provider.Type(), History: f.o.History.OfProfile(ctx, m.Provider.Name())}
+	if m.MaxSandboxes > 0 {
+		s.History.MaxSandboxes = new(int64(m.MaxSandboxes))
+	}
 	if l := f.withMembers([]*member{m}).Collect(ctx, providers.Query{}); l.Complete() {
 		s.Items = l.Items
 	} else {

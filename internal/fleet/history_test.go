@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,6 +27,10 @@ type fixedHistory struct {
 func (r fixedHistory) OfSandbox(context.Context, sandbox.Sandbox) fleet.SandboxHistory { return r.box }
 
 func (r fixedHistory) OfProfile(context.Context, string) triage.FleetSignals { return r.profile }
+
+func (fixedHistory) ListingSeen(string, map[sandbox.State]int64, []sandbox.Sandbox) {}
+
+func (fixedHistory) SandboxSeen(fleet.Observation) {}
 
 // idle is a running sandbox that does nothing, and whose log would show it.
 func idle(id string, age time.Duration, labels map[string]string) fake.Seed {
@@ -183,4 +188,22 @@ func TestAnAgentThatWaitsIsIdle(t *testing.T) {
 	earlier, later := providers.Activity{WaitsSince: now.Add(-time.Minute)}, providers.Activity{LastWorkAt: now}
 	assert.Zero(t, earlier.Later(later).WaitsSince, "another source saw it at work since")
 	assert.Equal(t, earlier.WaitsSince, later.Later(providers.Activity{WaitsSince: now.Add(time.Second)}).WaitsSince.Add(-61*time.Second))
+}
+
+// TestListedExitsGiveATimeoutRate where a provider has no counters: 20 exits are enough, those of
+// a task are counted by the task.
+func TestListedExitsGiveATimeoutRate(t *testing.T) {
+	t.Parallel()
+	exit := func(n int, class sandbox.Class, task string) (all []sandbox.Sandbox) {
+		for range n {
+			all = append(all, sandbox.Sandbox{State: sandbox.StateFailed, TaskID: task, Exit: &sandbox.Exit{Class: class}})
+		}
+		return all
+	}
+	rate := func(items ...[]sandbox.Sandbox) *float64 {
+		s := fleet.ProviderStats{Items: slices.Concat(items...)}
+		return s.Signals(time.Minute, time.Now()).TimeoutRate()
+	}
+	assert.Nil(t, rate(exit(19, sandbox.ClassOK, "")), "too few")
+	assert.InDelta(t, 0.1, *rate(exit(18, sandbox.ClassOK, ""), exit(2, sandbox.ClassTimeout, "T-1"), exit(50, sandbox.ClassTimeout, "t-abcdefghijkl")), 1e-9)
 }

@@ -67,6 +67,25 @@ func TestALookEndsWhereASourceRepeatsItsSample(t *testing.T) {
 	})
 }
 
+// TestABusyProcessorIsFollowedForAsLongAsItMayExcuseSilence, also where that is longer than the default.
+func TestABusyProcessorIsFollowedForAsLongAsItMayExcuseSilence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := fake.New(fake.Options{Name: "prod", PartialLogs: true})
+		began := time.Now().Add(-time.Hour)
+		p.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "busy0001", CreatedAt: began, StartedAt: began}, Usage: func(now time.Time) sandbox.Usage {
+			return sandbox.Usage{CPUPercent: new(100.0), CPUSeconds: new(now.Sub(began).Seconds())}
+		}})
+		s, err := p.Get(t.Context(), "busy0001")
+		require.NoError(t, err)
+		limits := triage.DefaultThresholds().With(triage.Thresholds{BusySilence: 20 * time.Minute})
+		o := with(fleet.Options{Thresholds: func(sandbox.Sandbox) triage.Thresholds { return limits }}, p).ObserveLife(t.Context(), s)
+		v := o.Judge(limits, time.Now())
+		assert.Equal(t, sandbox.True, v.Stuck, v.Reason)
+		assert.Equal(t, sandbox.CauseBusyLoop, v.Cause)
+	})
+}
+
 func TestJudgeLooksOnlyWhereTheRecordLeavesItOpen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -82,14 +101,13 @@ func TestJudgeLooksOnlyWhereTheRecordLeavesItOpen(t *testing.T) {
 		how := fleet.Judging{Now: time.Now, Thresholds: func(sandbox.Sandbox) triage.Thresholds { return triage.DefaultThresholds() }}
 		items := f.Collect(t.Context(), providers.Query{}).Items
 		for _, j := range f.Judge(t.Context(), items, how) {
-			assert.Nil(t, j.Seen)
 			assert.False(t, j.Verdict.Looked)
 			assert.Equal(t, j.Sandbox.ID == "quiet", j.Verdict.Unjudged())
 		}
 		assert.Empty(t, p.Calls(fake.OpUsage, fake.OpLogs))
 		how.Look = true
 		got := f.Judge(t.Context(), items, how)
-		assert.Nil(t, got[0].Seen, "what is young is not looked at")
+		assert.False(t, got[0].Verdict.Looked, "what is young is not looked at")
 		assert.Equal(t, sandbox.True, got[1].Verdict.Stuck, got[1].Verdict.Reason)
 		assert.True(t, got[1].Verdict.Looked)
 		both := f.Observe(t.Context(), items[1])

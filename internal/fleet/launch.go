@@ -51,7 +51,7 @@ func (f *Fleet) Vet(profile string, spec sandbox.Spec) error {
 // A listing may lag behind: a sandbox created a moment ago may be missing.
 func (f *Fleet) Labelled(ctx context.Context, profile string, labels map[string]string) ([]sandbox.Sandbox, error) {
 	if len(labels) == 0 {
-		return nil, fault.Usage("no label to look for").At(profile, "list")
+		return nil, fault.Usage("no label to search for").At(profile, "list")
 	}
 	m, _, err := requireAbility[providers.Launcher](f, profile, "create")
 	if err != nil {

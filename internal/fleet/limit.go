@@ -108,7 +108,7 @@ func (m *member) refuseFull(ctx context.Context, now time.Time) error {
 	}
 	if n := m.capacity.countTaken(ids, now); n >= m.MaxSandboxes {
 		return fault.New(fault.KindRefused, "%w: %d of %d run; %w", providers.ErrSandboxLimit, n, m.MaxSandboxes, providers.ErrNothingMade).
-			At(m.Provider.Name(), "create").WithHint("`sbx ls --provider %s --sort age` shows what can be ended; max_sandboxes in the configuration is the limit", m.Provider.Name())
+			At(m.Provider.Name(), "create").WithHint("%s lists the oldest, candidates to terminate; max_sandboxes in the configuration is the limit", providers.OldestFirst(m.Provider.Name()))
 	}
 	return nil
 }

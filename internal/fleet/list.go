@@ -95,6 +95,11 @@ func (l Listing) Err() error { return errors.Join(l.Errors...) }
 
 // Collect reads a listing to its end.
 func (f *Fleet) Collect(ctx context.Context, q providers.Query) Listing {
+	return f.CollectWith(ctx, q, nil)
+}
+
+// CollectWith is Collect that tells how many it has; nil = nobody.
+func (f *Fleet) CollectWith(ctx context.Context, q providers.Query, listed func(n int)) Listing {
 	var l Listing
 	for item, err := range f.List(ctx, q) {
 		if err != nil {
@@ -102,6 +107,9 @@ func (f *Fleet) Collect(ctx context.Context, q providers.Query) Listing {
 			continue
 		}
 		l.Items = append(l.Items, item)
+		if listed != nil {
+			listed(len(l.Items))
+		}
 	}
 	return l
 }
@@ -129,7 +137,9 @@ func (m *member) addLocalFacts(s sandbox.Sandbox) sandbox.Sandbox {
 		s.KeptUntil = m.keptUntil(s)
 	}
 	if clock, ok := providers.As[providers.Clock](m.Provider); ok {
-		s.ClockSkew, _ = clock.Skew()
+		if skew, _ := clock.Skew(); skew.Abs() >= s.ClockSkew.Abs() { // the times of one sandbox may contradict each other by more
+			s.ClockSkew = skew
+		}
 	}
 	return s
 }
@@ -146,12 +156,17 @@ func (m *member) readSandbox(ctx context.Context, word string) (sandbox.Sandbox,
 func (m *member) listRows(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
 		count, complete, now := newListingCount(nil, time.Time{}), coversAll(q), m.now()
+		names := keepNames{}
+		if complete {
+			names.cache = m.names
+		}
 		for s, err := range m.Provider.List(ctx, q) {
 			s = m.addLocalFacts(m.Metadata.Read(s))
 			if err != nil {
 				complete = false
 			} else {
 				count.add(s, now)
+				names.add(s)
 			}
 			if !yield(s, err) {
 				return
@@ -159,6 +174,8 @@ func (m *member) listRows(ctx context.Context, q providers.Query) iter.Seq2[sand
 		}
 		if complete {
 			m.listing.keepCount(count)
+			m.history.ListingSeen(m.Provider.Name(), count.states, count.failed)
+			names.write(m.Provider.Name())
 		}
 	}
 }

@@ -23,8 +23,12 @@ type member struct {
 
 	capacity  *capacity
 	listing   *lastListing
+	second    *secondListing
+	history   History
 	quota     *quotaUsed
 	now       func() time.Time
+	names     NameCache // Options.Names
+	asking    func(provider string) (answered func())
 	keptUntil func(sandbox.Sandbox) time.Time // Options.KeptUntil
 }
 
@@ -82,6 +86,7 @@ func (m *member) takeSlot(ctx context.Context, op string) (release func(), err e
 func callWithTimeout[T any](ctx context.Context, m *member, op string, do func(context.Context) (T, error)) (T, error) {
 	inner, cancel := context.WithTimeoutCause(ctx, m.Timeout, m.timeoutCause())
 	defer cancel()
+	defer m.asking(m.Provider.Name())()
 	got, err := do(inner)
 	if err != nil {
 		return got, m.asFault(inner, err, op)
@@ -119,7 +124,7 @@ func (m *member) asFault(ctx context.Context, err error, op string) error {
 		if silent, ok := errors.AsType[noProgressError](context.Cause(ctx)); ok {
 			return &fault.Error{
 				Kind: fault.KindUnavailable, Provider: name, Op: op, Err: silent, OneSandbox: fault.AboutOneSandbox(err),
-				Hint: "the others were asked all the same; `sbx doctor --provider " + name + "` says more",
+				Hint: "the others were still queried; `sbx doctor --provider " + name + "` shows more",
 			}
 		}
 	}
@@ -217,6 +222,7 @@ func streamWithTimeout[T any](ctx context.Context, m *member, op string, open fu
 	return func(yield func(T, error) bool) {
 		inner, cancel := context.WithCancelCause(ctx)
 		defer cancel(context.Canceled)
+		defer m.asking(m.Provider.Name())()
 		timer := time.AfterFunc(m.Timeout, func() { cancel(m.timeoutCause()) })
 		defer timer.Stop()
 		failed := false

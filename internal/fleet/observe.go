@@ -4,22 +4,25 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/selector"
 	"sbx/internal/triage"
 )
 
 const (
 	tailLines      = 200         // lines read for the rules: four times the 50 that they compare with each other
 	extendInterval = time.Second // between additional samples
-	// historyWindow is how far back stored samples are read: triage.Thresholds.BusySilence
-	// (5 min) plus the longest sampling interval (1 min).
-	historyWindow = 6 * time.Minute
+	probeInterval  = time.Second // between probes that are repeated
+	// longestStep is the longest time between two samples that a provider stores.
+	longestStep = time.Minute
 )
 
 // Part is the result of one query of a provider, or its error.
@@ -44,6 +47,7 @@ type Observation struct {
 	recorded       SandboxHistory                           // what is recorded of it
 	profileSignals func(time.Duration) *triage.FleetSignals // what is recorded of its profile, by the stuck age; nil = not read
 
+	missing     bool                // its provider lists it and does not have it
 	tracksTasks bool                // its provider names the task or agent of a sandbox if there is one
 	logFindings *triage.LogFindings // of Logs; nil = not read yet
 }
@@ -54,20 +58,27 @@ func (f *Fleet) Observe(ctx context.Context, s sandbox.Sandbox) Observation {
 	o := f.newObservation(s)
 	ref := s.Ref()
 	var wg sync.WaitGroup
-	wg.Go(func() { o.Health.Got, o.Health.Err = f.Probe(ctx, ref) })
+	wg.Go(func() { o.Health = f.probeRepeatedly(ctx, s) })
 	wg.Go(func() { o.Events.Got, o.Events.Err = f.Events(ctx, ref) })
 	if s.Exit == nil {
 		wg.Go(func() { o.Exit.Got, o.Exit.Err = f.Exit(ctx, ref) })
 	}
-	f.observeLife(ctx, &o, &wg, nil)
+	f.observeLife(ctx, &o, &wg, func(o *Observation) { o.Usage = f.readSamples(ctx, s, o.CapturesOutput, nil) })
 	wg.Wait()
 	if o.Exit.Got != nil {
 		o.Sandbox.Exit = o.Exit.Got
 	}
 	o.addActivity()
 	o.limitLogEvidence()
-	o.readLogs(f.matcher())
+	f.conclude(ctx, &o)
 	return o
+}
+
+// conclude does what an observation ends with.
+func (f *Fleet) conclude(ctx context.Context, o *Observation) {
+	o.readLogs(f.matcher())
+	f.settleMissing(ctx, o)
+	f.o.History.SandboxSeen(*o)
 }
 
 // ObserveLife queries only what shows whether a sandbox works: usage, output, and the
@@ -79,29 +90,35 @@ func (f *Fleet) ObserveLife(ctx context.Context, s sandbox.Sandbox) Observation 
 // ObserveLifeWithSamples is ObserveLife for a caller with samples of its own: they are used
 // where the provider stores none.
 func (f *Fleet) ObserveLifeWithSamples(ctx context.Context, s sandbox.Sandbox, samples []sandbox.Usage) Observation {
-	o := f.newObservation(s)
+	return f.observeSigns(ctx, f.newObservation(s), func(o *Observation) { o.Usage = f.readSamples(ctx, s, o.CapturesOutput, samples) })
+}
+
+// observeRest observes what ObserveLife does beyond the usage, which is known.
+func (f *Fleet) observeRest(ctx context.Context, o Observation) Observation {
+	return f.observeSigns(ctx, o, func(*Observation) {})
+}
+
+func (f *Fleet) observeSigns(ctx context.Context, o Observation, usage func(*Observation)) Observation {
+	s := o.Sandbox
 	var wg sync.WaitGroup
 	if s.State == sandbox.StateRunning && s.Labels[sandbox.LabelRun] != "" { // create started a program in it, which may have ended
 		wg.Go(func() { o.Exit.Got, o.Exit.Err = f.Exit(ctx, s.Ref()) })
 	}
-	f.observeLife(ctx, &o, &wg, samples)
+	f.observeLife(ctx, &o, &wg, usage)
 	wg.Wait()
 	o.addActivity()
 	o.limitLogEvidence()
 	if o.Processes.Err != nil && s.State == sandbox.StateRunning { // no other query has reached it
-		o.Health.Got, o.Health.Err = f.Probe(ctx, s.Ref())
+		o.Health = f.probeRepeatedly(ctx, s)
 	}
-	o.readLogs(f.matcher())
+	f.conclude(ctx, &o)
 	return o
 }
 
-func (f *Fleet) observeLife(ctx context.Context, o *Observation, wg *sync.WaitGroup, samples []sandbox.Usage) {
+func (f *Fleet) observeLife(ctx context.Context, o *Observation, wg *sync.WaitGroup, usage func(*Observation)) {
 	s := o.Sandbox
-	if _, reader, err := requireAbility[providers.LogReader](f, s.Provider, "logs"); err == nil {
-		o.CapturesOutput = reader.CapturesOutput(s)
-	}
 	wg.Go(func() { f.observeHistory(ctx, o) })
-	wg.Go(func() { o.Usage = f.readSamples(ctx, s, o.CapturesOutput, samples) })
+	wg.Go(func() { usage(o) })
 	wg.Go(func() { o.Logs = f.Tail(ctx, s.Ref(), tailLines) })
 	if s.State.Ended() {
 		return
@@ -109,6 +126,24 @@ func (f *Fleet) observeLife(ctx context.Context, o *Observation, wg *sync.WaitGr
 	wg.Go(func() { o.Work.Got, o.Work.Err = f.Activity(ctx, s) })
 	if s.State == sandbox.StateRunning {
 		wg.Go(func() { o.Processes.Got, o.Processes.Err = f.Processes(ctx, s.Ref()) })
+	}
+}
+
+// probeRepeatedly probes until the sandbox answers, or as many probes in a row have failed as
+// prove that it does not. A probe that could not be made ends it: what is unknown stays unknown.
+func (f *Fleet) probeRepeatedly(ctx context.Context, s sandbox.Sandbox) Part[providers.Health] {
+	tries := 1
+	if s.State == sandbox.StateRunning {
+		tries = f.o.Thresholds(s).FailedProbes
+	}
+	for n := 1; ; n++ {
+		health, err := f.Probe(ctx, s.Ref())
+		if err != nil || health.Verdict != sandbox.False || n >= tries {
+			return Part[providers.Health]{health, err}
+		}
+		if err := poll.Sleep(ctx, probeInterval); err != nil {
+			return Part[providers.Health]{health, err}
+		}
 	}
 }
 
@@ -124,13 +159,19 @@ func (o *Observation) limitLogEvidence() {
 }
 
 // errNotAsked is the error of a query that was not needed.
-var errNotAsked = errors.New("not asked")
+var errNotAsked = errors.New("not queried")
 
 func (f *Fleet) newObservation(s sandbox.Sandbox) Observation {
-	o := Observation{Sandbox: s}
+	o := Observation{Sandbox: s, CapturesOutput: f.capturesOutput(s)}
 	o.tracksTasks = f.tracksTasks(s.Provider)
 	o.Health.Err, o.Processes.Err = errNotAsked, errNotAsked
 	return o
+}
+
+// capturesOutput reports whether the log of a sandbox holds the output of every program in it.
+func (f *Fleet) capturesOutput(s sandbox.Sandbox) bool {
+	_, reader, err := requireAbility[providers.LogReader](f, s.Provider, "logs")
+	return err == nil && reader.CapturesOutput(s)
 }
 
 // tracksTasks reports whether a profile would name the task of a sandbox if there were one:
@@ -191,45 +232,50 @@ func (o Observation) LookErr() error {
 // FailedErr is SourceErr or LookErr.
 func (o Observation) FailedErr() error { return cmp.Or(o.SourceErr(), o.LookErr()) }
 
+// FailedLook is a sandbox without a verdict, and why: see Observation.FailedErr.
+type FailedLook struct {
+	Profile string
+	Err     error // nil = no source failed
+}
+
 // FailedLooks summarizes why sandboxes have no verdict: one error per profile and kind.
-func FailedLooks(unjudged []Observation) []error {
+func FailedLooks(unjudged []FailedLook) []error {
 	type failure struct {
 		profile string
 		kind    fault.Kind
 	}
 	count, first := map[failure]int{}, map[failure]error{}
 	var order []failure
-	for _, o := range unjudged {
-		err := o.FailedErr()
-		if err == nil {
+	for _, l := range unjudged {
+		if l.Err == nil {
 			continue
 		}
-		at := failure{o.Sandbox.Provider, fault.KindOf(err)}
+		at := failure{l.Profile, fault.KindOf(l.Err)}
 		if count[at]++; count[at] == 1 {
-			order, first[at] = append(order, at), err
+			order, first[at] = append(order, at), l.Err
 		}
 	}
 	errs := make([]error, 0, len(order))
 	for _, at := range order {
-		errs = append(errs, fault.New(at.kind, "%s, since a source that may have seen work does not answer: %w", notJudged(count[at]), first[at]).
-			At(at.profile, "activity").WithHint("`sbx doctor` checks the source; `sbx cleanup --ignore-activity` judges by age alone"))
+		errs = append(errs, fault.New(at.kind, "%s, since a source that may have seen activity does not answer: %w", notJudged(count[at]), first[at]).
+			At(at.profile, "activity").WithHint("`sbx doctor` checks the source; `sbx cleanup --ignore-activity` uses age only"))
 	}
 	return errs
 }
 
 func notJudged(n int) string {
 	if n == 1 {
-		return "1 sandbox is not judged"
+		return "1 sandbox was not judged"
 	}
-	return strconv.Itoa(n) + " sandboxes are not judged"
+	return strconv.Itoa(n) + " sandboxes were not judged"
 }
 
 // Signals returns the input of the rules, without the parts that failed, so that what is not
 // known stays unknown.
 func (o Observation) Signals(t triage.Thresholds) triage.Signals {
-	sig := triage.Signals{Looked: true, Exists: sandbox.True, TracksTasks: o.tracksTasks}
+	sig := triage.Signals{Looked: true, Exists: sandbox.VerdictOf(!o.missing), TracksTasks: o.tracksTasks}
 	if o.Usage.Err == nil && len(o.Usage.Got) > 0 {
-		trend := triage.TrendOf(o.Usage.Got, t)
+		trend := triage.TrendOf(o.Usage.Got, t).AddEarlier(o.recorded.Samples, o.Usage.Got, t)
 		sig.Trend = &trend
 	}
 	if o.Logs.Err == nil {
@@ -245,6 +291,9 @@ func (o Observation) Signals(t triage.Thresholds) triage.Signals {
 	sig.Waits, sig.TimeLimitsHit = o.waitsVerdict(), o.recorded.TimeLimitsHit
 	if o.profileSignals != nil {
 		sig.Fleet = o.profileSignals(t.StuckAge)
+	}
+	if o.Work.Err == nil {
+		sig.LastBeatAt = o.Work.Got.LastHeartbeatAt
 	}
 	sig.SourceFailed, sig.LookFailed = o.SourceErr() != nil, o.LookErr() != nil
 	if o.Health.Err == nil {
@@ -274,33 +323,52 @@ func recordAgrees(state sandbox.State, answers sandbox.Verdict) sandbox.Verdict 
 // Judged is a sandbox with its verdict.
 type Judged struct {
 	Sandbox sandbox.Sandbox
-	Seen    *Observation // nil = the sandbox itself was not asked
 	Verdict triage.Verdict
+	Failed  error          // why a source of the look failed: Observation.FailedErr; nil = none did
+	Look    *selector.Look // what the look told; nil = nobody looked
+	Signals triage.Signals // of the look
+}
+
+// Look is what the observation told, for conditions.
+func (o Observation) Look(t triage.Thresholds) *selector.Look {
+	l := &selector.Look{}
+	if couldNotBeAsked(o.Usage.Err) {
+		l.Err = o.Usage.Err
+	}
+	if o.Usage.Err == nil && len(o.Usage.Got) > 0 {
+		l.Trend = triage.TrendOf(o.Usage.Got, t)
+		l.Last = slices.MaxFunc(o.Usage.Got, func(a, b sandbox.Usage) int { return a.At.Compare(b.At) })
+	}
+	return l
 }
 
 // Judging are the options of Judge.
 type Judging struct {
 	Now        func() time.Time
 	Thresholds func(sandbox.Sandbox) triage.Thresholds // of its profile and agent type
-	// Look observes the sandboxes whose records do not decide, as a cleanup does.
+	// Look observes the sandboxes whose records do not decide, as a cleanup does, and those of
+	// which Open is true. Nil = no others.
 	Look bool
+	Open func(Judged) bool
+	Seen func(done, all int) // is told how many are looked at; nil = nobody
 }
 
-// Judge judges sandboxes by their records and, with Look, by an observation of each one
-// whose record does not decide: all at once, since the slots of the fleet limit the
-// requests. A sandbox that cannot be observed has no verdict.
+// Judge judges sandboxes by their records and, with Look or Open, by an observation of each one
+// whose record does not decide. A sandbox that cannot be observed has no verdict.
 func (f *Fleet) Judge(ctx context.Context, items []sandbox.Sandbox, how Judging) []Judged {
 	judged := make([]Judged, len(items))
-	var all sync.WaitGroup
+	var open []sandbox.Sandbox
+	var at []int
 	for i, s := range items {
 		judged[i] = Judged{Sandbox: s, Verdict: triage.Judge(s, triage.Signals{}, how.Thresholds(s), how.Now())}
-		if how.Look && judged[i].Verdict.NeedsLook() {
-			all.Go(func() {
-				o := f.ObserveLife(ctx, s)
-				judged[i] = Judged{Sandbox: o.Sandbox, Seen: &o, Verdict: o.Judge(how.Thresholds(s), how.Now())}
-			})
+		if how.Look && judged[i].Verdict.NeedsLook() || how.Open != nil && how.Open(judged[i]) {
+			open, at = append(open, s), append(at, i)
 		}
 	}
-	all.Wait()
+	f.Look(ctx, open, Looking{Thresholds: how.Thresholds, Seen: how.Seen}, func(i int, o Observation) {
+		t := how.Thresholds(open[i])
+		sig := o.Signals(t)
+		judged[at[i]] = Judged{Sandbox: o.Sandbox, Verdict: triage.Judge(o.Sandbox, sig, t, how.Now()), Failed: o.FailedErr(), Look: o.Look(t), Signals: sig}
+	})
 	return judged
 }

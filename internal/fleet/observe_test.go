@@ -111,6 +111,30 @@ func TestObserveAsksForWhatItNeeds(t *testing.T) {
 	}
 }
 
+// TestFailedProbesAreRepeated: one probe that fails proves nothing where the threshold says so.
+func TestFailedProbesAreRepeated(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		dead         bool
+		limit, asked int
+	}{{true, 3, 3}, {true, 1, 1}, {false, 3, 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			p := fake.New(fake.Options{Name: "prod"})
+			seed := atWork(sandbox.StateRunning)
+			seed.Dead = tc.dead
+			p.Add(seed)
+			s, err := p.Get(t.Context(), "abcd")
+			require.NoError(t, err)
+			f := with(fleet.Options{Thresholds: func(sandbox.Sandbox) triage.Thresholds {
+				return triage.DefaultThresholds().With(triage.Thresholds{FailedProbes: tc.limit})
+			}}, p)
+			o := f.Observe(t.Context(), s)
+			assert.Len(t, p.Calls(fake.OpProbe), tc.asked)
+			assert.Equal(t, sandbox.VerdictOf(!tc.dead), o.Health.Got.Verdict)
+		})
+	}
+}
+
 func TestALookForLifeAsksForNothingElse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

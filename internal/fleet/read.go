@@ -195,10 +195,18 @@ func (f *Fleet) Samples(ctx context.Context, refs []sandbox.Ref, n int, interval
 }
 
 func (f *Fleet) sampleRound(ctx context.Context, refs []sandbox.Ref) Round {
-	return Round{At: f.o.Now(), Samples: inParallel(refs, func(ref sandbox.Ref) Sample {
-		usage, err := f.Usage(ctx, ref)
-		return Sample{Ref: ref, Usage: usage, Err: err}
-	})}
+	items, samples := make([]sandbox.Sandbox, len(refs)), make([]Sample, len(refs))
+	for i, ref := range refs {
+		items[i] = sandbox.Sandbox{Provider: ref.Provider, ID: ref.ID, State: sandbox.StateRunning}
+		samples[i].Ref = ref
+	}
+	one := func(i int) { samples[i].Usage, samples[i].Err = f.Usage(ctx, refs[i]) }
+	if len(refs) == 1 { // the reader of many knows less of one
+		one(0)
+	} else {
+		f.forEachUnread(ctx, items, func(i int, u sandbox.Usage) bool { samples[i].Usage = u; return true }, one)
+	}
+	return Round{At: f.o.Now(), Samples: samples}
 }
 
 // deriveCPU computes CPUPercent, of one core, from the CPU seconds of two samples. A counter
@@ -233,7 +241,7 @@ func inParallel[T, R any](items []T, do func(T) R) []R {
 // prefers the samples that the provider stores.
 func (f *Fleet) readSamples(ctx context.Context, s sandbox.Sandbox, captured bool, samples []sandbox.Usage) Part[[]sandbox.Usage] {
 	if !captured && s.State == sandbox.StateRunning {
-		if kept, err := f.UsageHistory(ctx, s.Ref(), f.o.Now().Add(-historyWindow)); err == nil && len(kept) > 1 {
+		if kept, err := f.UsageHistory(ctx, s.Ref(), f.o.Now().Add(-f.o.Thresholds(s).BusySilence-longestStep)); err == nil && len(kept) > 1 {
 			return Part[[]sandbox.Usage]{Got: kept}
 		}
 	}

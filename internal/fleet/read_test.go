@@ -229,7 +229,7 @@ func TestCreateIsSentOnce(t *testing.T) {
 	p.Break(fake.Fault{Op: fake.OpCreate, Err: planted(fault.KindUnavailable), Late: true})
 	_, err := of(p).Create(t.Context(), "prod", sandbox.Spec{})
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
-	assert.Len(t, p.Calls(fake.OpCreate), 1, "an open outcome is not tried again")
+	assert.Len(t, p.Calls(fake.OpCreate), 1, "an open outcome is not retried")
 }
 
 func TestExecHasNoDeadlineOfItsOwn(t *testing.T) {

@@ -142,7 +142,7 @@ func (e *termination) absenceUnproved(ctx context.Context, proof providers.Proof
 	case proof.Independent:
 		return ""
 	case err != nil:
-		return "whether an earlier request to end it was refused cannot be read: " + err.Error()
+		return "the record of an earlier request to end it cannot be read: " + err.Error()
 	case r.Unconfirmed():
 		return "the request to end it was not acknowledged (" + r.Detail + "), so that a missing record proves nothing"
 	}

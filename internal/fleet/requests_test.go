@@ -179,6 +179,6 @@ func TestA404IsDoubted(t *testing.T) {
 		p.Break(fake.Fault{Op: fake.OpList, Err: planted(fault.KindUnavailable)})
 		_, err = of(p).Find(t.Context(), []string{"prod/cccc"}, fleet.FindOptions{})
 		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "who could not list knows nothing: %v", err)
-		assert.ErrorContains(t, err, "whether it is listed is not known")
+		assert.ErrorContains(t, err, "it is unknown whether it is listed")
 	})
 }

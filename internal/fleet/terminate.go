@@ -126,22 +126,25 @@ func (f *Fleet) endShare(ctx context.Context, m *member, share []sandbox.Sandbox
 	l := newEndRun(m, cut, len(share), f.o.Poll.Min/2)
 	began, kept := time.Now(), f.newRequestCache()
 	turns := make(chan struct{}, f.o.Slots) // limits the senders and keeps their order
+	endings := make([]sandbox.Ending, len(share))
 	var all sync.WaitGroup
-	for _, target := range share {
+	for i, target := range share {
 		turns <- struct{}{}
 		all.Go(func() {
 			e := &termination{f: f, endRun: l, target: target, o: o, beganAt: began, earlier: kept, journal: journal, endTurn: sync.OnceFunc(func() { <-turns; l.doneSending() })}
 			out := e.runStages(ctx)
 			e.endTurn()
 			if err := kept.update(ctx, out); err != nil && out.Request.Unconfirmed() {
-				out.Reason += "; that could not be kept for later looks: " + err.Error()
+				out.Reason += "; the request could not be stored for later runs: " + err.Error()
 			}
 			f.recordEvent(out.Ref, string(out.Outcome), out.Reason)
 			journal.Result(out)
+			endings[i] = out
 			ended <- out
 		})
 	}
 	all.Wait()
+	f.dropEnded(m.Provider.Name(), endings)
 }
 
 // EndJournal records what one call of Terminate requested and the results, so that an end

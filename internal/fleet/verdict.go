@@ -79,7 +79,7 @@ func Verdict(endings []sandbox.Ending, named bool) error {
 	if len(endings) == 1 {
 		return singleVerdict(trouble[0], kind)
 	}
-	err := fault.New(kind, "%d of %d sandboxes were not seen to end: %s", len(trouble), len(endings), summarizeTrouble(trouble))
+	err := fault.New(kind, "%d of %d sandboxes are not verified: %s", len(trouble), len(endings), summarizeTrouble(trouble))
 	if hint := troubleHint(trouble); hint != "" {
 		err.Hint = hint
 	}
@@ -170,9 +170,9 @@ func troubleHint(trouble []sandbox.Ending) string {
 		switch ref := e.Ref.String(); {
 		case e.Outcome != sandbox.OutcomeAccepted && e.Outcome != sandbox.OutcomeStuck:
 		case e.Request.Unconfirmed():
-			return "its provider may have dropped the request and shows no more: `sbx terminate " + ref + "` asks and looks again; until its end is proved it counts as running"
+			return "its provider may have lost the request and reports nothing more: `sbx terminate " + ref + "` requests the end again; until it is verified it counts as running"
 		default:
-			return "look again with `sbx wait " + ref + " --for ended`, or give more time with --wait"
+			return "check again with `sbx wait " + ref + " --for ended`, or give more time with --wait"
 		}
 	}
 	return ""

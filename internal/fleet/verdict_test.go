@@ -41,8 +41,8 @@ func TestVerdict(t *testing.T) {
 		"nothing":                    {"", true, "", ""},
 		"all done":                   {"verified already_gone", true, "", ""},
 		"one failed":                 {"failed:not_found", true, fault.KindNotFound, "prod: terminate box-a: it is not_found"},
-		"all failed alike":           {"failed:auth failed:auth", true, fault.KindAuth, "2 of 2 sandboxes were not seen to end: 2 failed"},
-		"some failed":                {"failed:auth verified", true, fault.KindPartial, "1 of 2 sandboxes were not seen to end: 1 failed"},
+		"all failed alike":           {"failed:auth failed:auth", true, fault.KindAuth, "2 of 2 sandboxes are not verified: 2 failed"},
+		"some failed":                {"failed:auth verified", true, fault.KindPartial, "1 of 2 sandboxes are not verified: 1 failed"},
 		"all failed, unlike":         {"failed:auth failed:unavailable", true, fault.KindPartial, "2 failed"},
 		"one accepted":               {"accepted", true, fault.KindUnverified, "prod: terminate box-a: because of accepted"},
 		"accepted beside done":       {"accepted verified stuck", true, fault.KindUnverified, "1 accepted, 1 stuck"},
@@ -70,14 +70,14 @@ func TestVerdict(t *testing.T) {
 func TestVerdictHints(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "try auth", fault.HintOf(fleet.Verdict(endings("accepted failed:auth"), true)))
-	assert.Equal(t, "look again with `sbx wait prod/box-b --for ended`, or give more time with --wait",
+	assert.Equal(t, "check again with `sbx wait prod/box-b --for ended`, or give more time with --wait",
 		fault.HintOf(fleet.Verdict(endings("verified stuck"), true)))
 	assert.Contains(t, fault.HintOf(fleet.Verdict(endings("accepted"), true)), "sbx wait prod/box-a")
 	assert.Empty(t, fault.HintOf(fleet.Verdict(endings("changed changed"), true)))
 	lost := endings("accepted")
 	lost[0].Request = &sandbox.EndRequest{Detail: "503"}
 	assert.NotContains(t, fault.HintOf(fleet.Verdict(lost, true)), "sbx wait", "waiting proves nothing where the provider has forgotten it")
-	assert.Contains(t, fault.HintOf(fleet.Verdict(lost, true)), "`sbx terminate prod/box-a` asks and looks again")
+	assert.Contains(t, fault.HintOf(fleet.Verdict(lost, true)), "`sbx terminate prod/box-a` requests the end again")
 }
 
 // TestWhatWasKeptOnPurposeIsNotToBeRepeated: the same call ends none of it later.

@@ -46,7 +46,7 @@ func (e *termination) awaitEnd(ctx context.Context) sandbox.Ending {
 		case over && ctx.Err() != nil:
 			return e.interruptedOutcome(ctx)
 		case over && (p.final || !time.Now().Before(deadline)):
-			return e.newOutcome(sandbox.OutcomeAccepted, "accepted, but its end is not proved: "+e.unprovedReason, e.existence...)
+			return e.newOutcome(sandbox.OutcomeAccepted, "accepted, but not verified: "+e.unprovedReason, e.existence...)
 		case over: // its proof may follow
 		case err != nil && ctx.Err() != nil:
 			return e.interruptedOutcome(ctx)
@@ -125,18 +125,18 @@ func (e *termination) unseenOutcome(last sandbox.Sandbox, err error) sandbox.End
 	case fault.KindOf(err) == fault.KindNotFound:
 		return e.failedOutcome(err) // accepted, but nothing shows that it ever existed
 	case err != nil:
-		return e.newOutcome(sandbox.OutcomeAccepted, fmt.Sprintf("accepted, but its end cannot be seen: %v", err))
+		return e.newOutcome(sandbox.OutcomeAccepted, fmt.Sprintf("accepted, but the end cannot be verified: %v", err))
 	case last.State == sandbox.StateTerminating:
 		return e.newOutcome(sandbox.OutcomeStuck, "still terminating after "+waited, e.providerEvidence("state", string(last.State)))
 	case last.State.Ended():
-		return e.newOutcome(sandbox.OutcomeAccepted, "it has ended, but what it leaves is still there after "+waited, e.providerEvidence("state", string(last.State)))
+		return e.newOutcome(sandbox.OutcomeAccepted, "it has ended, but the provider still keeps its data after "+waited, e.providerEvidence("state", string(last.State)))
 	}
 	return e.newOutcome(sandbox.OutcomeAccepted, fmt.Sprintf("accepted but still %s after %s", last.State, waited), e.providerEvidence("state", string(last.State)))
 }
 
 // interruptedOutcome is the outcome of an accepted request when ctx ended.
 func (e *termination) interruptedOutcome(ctx context.Context) sandbox.Ending {
-	out := e.newOutcome(sandbox.OutcomeAccepted, fmt.Sprintf("accepted, then not looked at any more: %v", context.Cause(ctx)))
+	out := e.newOutcome(sandbox.OutcomeAccepted, fmt.Sprintf("accepted, but no longer watched: %v", context.Cause(ctx)))
 	out.Err = e.endRun.m.asFault(ctx, ctx.Err(), "terminate "+e.target.ID)
 	return out
 }
@@ -198,10 +198,10 @@ func (f *Fleet) endConfirmed(ctx context.Context, m *member, ref sandbox.Ref) er
 	r, err := f.newRequestCache().find(ctx, ref)
 	switch {
 	case err != nil:
-		return fault.New(fault.KindUnverified, "it is not there any more, and whether a request to end it was refused cannot be read: %w", err).At(ref.Provider, "wait "+ref.ID)
+		return fault.New(fault.KindUnverified, "it no longer exists, but the record of a request to end it cannot be read: %w", err).At(ref.Provider, "wait "+ref.ID)
 	case r.Unconfirmed():
-		return fault.New(fault.KindUnverified, "it is not there any more, and the request to end it was not acknowledged (%s)", r.Detail).At(ref.Provider, "wait "+ref.ID).
-			WithHint("`sbx terminate %s` looks for a proof of its end", ref)
+		return fault.New(fault.KindUnverified, "it no longer exists, but the request to end it was not acknowledged (%s)", r.Detail).At(ref.Provider, "wait "+ref.ID).
+			WithHint("`sbx terminate %s` tries to verify its end", ref)
 	}
 	return nil
 }
@@ -214,7 +214,7 @@ func goalReached(s sandbox.Sandbox, goal Goal) (bool, error) {
 		return true, nil
 	case s.State.Ended():
 		return false, fault.New(fault.KindUnverified, "it is %s and will not run", s.State).At(s.Provider, "wait "+s.ID).
-			WithHint("`sbx inspect %s` says how it ended", s.Ref())
+			WithHint("`sbx inspect %s` shows how it ended", s.Ref())
 	}
 	return false, nil
 }

@@ -29,7 +29,7 @@ func TestAnEndNeedsItsProof(t *testing.T) {
 		took    time.Duration
 	}{
 		"at once": {func(int, providers.EndQuery) (providers.Proof, error) { return yes, nil }, nil, sandbox.OutcomeVerified, "", 0},
-		"never":   {func(int, providers.EndQuery) (providers.Proof, error) { return no, nil }, nil, sandbox.OutcomeAccepted, "its end is not proved: the host does not say", 10 * time.Second},
+		"never":   {func(int, providers.EndQuery) (providers.Proof, error) { return no, nil }, nil, sandbox.OutcomeAccepted, "not verified: the host does not say", 10 * time.Second},
 		"one error": {func(look int, _ providers.EndQuery) (providers.Proof, error) {
 			if look == 0 {
 				return yes, fault.New(fault.KindUnavailable, "the host is silent")
@@ -45,7 +45,7 @@ func TestAnEndNeedsItsProof(t *testing.T) {
 		"after a failed request": {func(_ int, q providers.EndQuery) (providers.Proof, error) {
 			assert.True(t, q.Request.Unconfirmed())
 			return yes, nil
-		}, &fake.Fault{Op: fake.OpTerminate, Err: fault.New(fault.KindUnavailable, "HTTP 500"), Late: true}, sandbox.OutcomeAccepted, "not proved: the request to end it was not acknowledged (prod: terminate abcd: HTTP 500)", 0},
+		}, &fake.Fault{Op: fake.OpTerminate, Err: fault.New(fault.KindUnavailable, "HTTP 500"), Late: true}, sandbox.OutcomeAccepted, "not verified: the request to end it was not acknowledged (prod: terminate abcd: HTTP 500)", 0},
 		"after a failed request, an independent witness": {func(int, providers.EndQuery) (providers.Proof, error) {
 			proof := yes
 			proof.Independent = true

@@ -18,7 +18,7 @@ type Appended struct{ *os.File }
 func Append(path string, perm fs.FileMode) (Appended, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY|nonBlock, perm)
 	if nonBlock != 0 && errors.Is(err, errNoReader) {
-		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("nobody reads this pipe")}
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("this pipe has no reader")}
 	}
 	return Appended{f}, err
 }

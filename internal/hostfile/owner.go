@@ -63,6 +63,16 @@ func CheckDirectory(dir string) error {
 	return nil
 }
 
+// ForeignHome reports whether this is root in the home of another user, as under sudo without
+// -H, and returns that user. The home that passwd names for root counts as root's, even where
+// another user owns the folder.
+func ForeignHome(home, passwd string) (owner string, foreign bool) {
+	if home == passwd {
+		return "", false
+	}
+	return thisUser().foreignHome(home)
+}
+
 // Refused is the fault of a path that another user controls, or that could not
 // be judged. What says what the path is for, instead what to do where it cannot be
 // mended.
@@ -74,7 +84,7 @@ func Refused(what, path string, err error, instead string) error {
 	if unsafe.Path != path {
 		what += " " + path
 	}
-	return fault.New(fault.KindRefused, "%s is not used: %w", what, err).WithHint("`%s` mends it; or %s", unsafe.Mend, instead)
+	return fault.New(fault.KindRefused, "%s is not used: %w", what, err).WithHint("`%s` corrects it; or %s", unsafe.Mend, instead)
 }
 
 // user is the user who may control paths, beside root.

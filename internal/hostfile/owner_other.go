@@ -16,6 +16,8 @@ func (user) checkEntry(string, fs.FileInfo) error { return nil }
 
 func (user) checkOwner(string) error { return nil }
 
+func (user) foreignHome(string) (string, bool) { return "", false }
+
 func splitPath(path string) []string {
 	rest := filepath.ToSlash(strings.TrimPrefix(path, filepath.VolumeName(path)))
 	return slices.DeleteFunc(strings.Split(rest, "/"), func(part string) bool { return part == "" || part == "." })

@@ -61,10 +61,22 @@ func (u user) checkOwner(path string) error {
 	return nil
 }
 
+func (u user) foreignHome(home string) (owner string, foreign bool) {
+	info, err := os.Stat(home)
+	if err != nil || u.uid != 0 {
+		return "", false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || st.Uid == 0 {
+		return "", false
+	}
+	return userName(int(st.Uid)), true
+}
+
 func (u user) checkFoundOwner(path string, info fs.FileInfo) (*syscall.Stat_t, error) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return nil, fmt.Errorf("%s: its owner is not known", path)
+		return nil, fmt.Errorf("%s: its owner is unknown", path)
 	}
 	if owner := int(st.Uid); owner != 0 && owner != u.uid {
 		return nil, &UnsafeError{

@@ -179,7 +179,7 @@ func TestCheckControl(t *testing.T) {
 			refusal := Refused("the configuration", dir, err, "do something else")
 			assert.Equal(t, fault.KindRefused, fault.KindOf(refusal))
 			if tc.mend != "" {
-				assert.Equal(t, "`"+tc.mend+"` mends it; or do something else", strings.ReplaceAll(fault.HintOf(refusal), dir, "DIR"))
+				assert.Equal(t, "`"+tc.mend+"` corrects it; or do something else", strings.ReplaceAll(fault.HintOf(refusal), dir, "DIR"))
 			}
 		})
 	}

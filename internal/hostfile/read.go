@@ -3,8 +3,10 @@ package hostfile
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"sbx/internal/fault"
@@ -18,7 +20,7 @@ type TooLargeError struct {
 
 // Error names the bound.
 func (e *TooLargeError) Error() string {
-	return e.Path + ": larger than " + sizeText(e.Limit) + ", which is the bound"
+	return e.Path + ": larger than " + sizeText(e.Limit) + ", the limit"
 }
 
 // File is a file that the operator named in a flag.
@@ -70,17 +72,25 @@ func Read(ctx context.Context, path string, limit int64) ([]byte, error) {
 func readBounded(path string, limit int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, unreadable(err)
 	}
 	defer file.Close()
 	content, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err != nil {
-		return nil, err
+		return nil, unreadable(err)
 	}
 	if int64(len(content)) > limit {
 		return nil, &TooLargeError{Path: path, Limit: limit}
 	}
 	return content, nil
+}
+
+// unreadable says why a file cannot be read, without the name of the system call.
+func unreadable(err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("%s: cannot be read: %w", at.Path, at.Err)
+	}
+	return err
 }
 
 // sizeText writes a number of bytes in the largest unit that divides it.
@@ -95,6 +105,8 @@ func sizeText(n int64) string {
 	}
 	return fmt.Sprintf("%d bytes", n)
 }
+
+var errLongLine = errors.New("a line is longer than " + sizeText(bufio.MaxScanTokenSize) + ", the limit")
 
 // Lines gives the lines of a stream that cannot be closed, such as standard
 // input, to add, until the stream ends, add fails, or ctx ends, whose cause it
@@ -113,7 +125,11 @@ func Lines(ctx context.Context, from io.Reader, add func(line string) error) err
 				return
 			}
 		}
-		ended <- scanner.Err()
+		err := scanner.Err()
+		if errors.Is(err, bufio.ErrTooLong) {
+			err = errLongLine
+		}
+		ended <- err
 	}()
 	for {
 		select {

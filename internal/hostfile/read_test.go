@@ -25,9 +25,9 @@ func TestReadIsBounded(t *testing.T) {
 	_, err = Read(t.Context(), path, 2047)
 	var large *TooLargeError
 	require.ErrorAs(t, err, &large)
-	require.EqualError(t, err, path+": larger than 2047 bytes, which is the bound")
+	require.EqualError(t, err, path+": larger than 2047 bytes, the limit")
 	_, err = File{Flag: "--env-file", Path: path, Limit: 1024, Hint: "name another"}.Read(t.Context())
-	require.EqualError(t, err, "--env-file: "+path+": larger than 1 KiB, which is the bound")
+	require.EqualError(t, err, "--env-file: "+path+": larger than 1 KiB, the limit")
 	assert.Equal(t, fault.KindUsage, fault.KindOf(err))
 	assert.Equal(t, "name another", fault.HintOf(err))
 	_, err = Read(t.Context(), filepath.Dir(path), 10)

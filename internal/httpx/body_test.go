@@ -30,15 +30,15 @@ func TestBadBodies(t *testing.T) {
 		hint   string
 		asked  int
 	}{
-		"over the cap":        {text(200, `"`+long+`"`), "the answer is too large: 2002 bytes, and at most 1000 are read", "", 1},
-		"over it, no length":  {flushed(`"` + long + `"`), "the answer is too large: at most 1000 bytes are read", "", 1},
+		"over the cap":        {text(200, `"`+long+`"`), "the answer is too large: 2002 bytes, the limit is 1000", "", 1},
+		"over it, no length":  {flushed(`"` + long + `"`), "the answer is too large: the limit is 1000 bytes", "", 1},
 		"truncated":           {begin(`{"a":1}`, reset), "the answer was cut short", "try again", 3},
-		"garbage":             {text(200, `{"items": [{"id": 7, "sta`), `the answer is not understood: unexpected end of JSON input: "{\"items\": [{\"id\": 7, \"sta"`, "try later", 1},
-		"other types":         {text(200, `{"a":"one"}`), "cannot unmarshal string into Go struct field .A of type int", "try later", 1},
-		"something behind":    {text(200, `{"a":1}{"a":2}`), "invalid character '{' after top-level value", "try later", 1},
+		"garbage":             {text(200, `{"items": [{"id": 7, "sta`), `the answer is invalid: it ends too early: "{\"items\": [{\"id\": 7, \"sta"`, "try later", 1},
+		"other types":         {text(200, `{"a":"one"}`), "A must not be of type string", "try later", 1},
+		"something behind":    {text(200, `{"a":1}{"a":2}`), "invalid JSON at byte 8", "try later", 1},
 		"empty":               {text(200, ""), "the answer is empty", "try later", 1},
-		"html by its type":    {text(200, "Sign in", "Content-Type", "text/html; charset=utf-8"), `HTML came instead of data: "Sign in"`, "is the URL right? requests go to http://api.example", 1},
-		"html by its start":   {flushed(" \n" + html[:100]), `HTML came instead of data: "<!doctype html> <title>Sign in</title>xx`, "is the URL right?", 1},
+		"html by its type":    {text(200, "Sign in", "Content-Type", "text/html; charset=utf-8"), `the answer is HTML instead of JSON: "Sign in"`, "check the url: requests go to http://api.example", 1},
+		"html by its start":   {flushed(" \n" + html[:100]), `the answer is HTML instead of JSON: "<!doctype html> <title>Sign in</title>xx`, "check the url", 1},
 		"control characters":  {text(200, "\x1b[31m\u202eabc\r\nd\x00"), `"\\x1b[31m\\u202eabc d\\x00"`, "try later", 1},
 		"not UTF-8":           {text(200, "\xff\xfe"), `"?"`, "try later", 1},
 		"a secret":            {text(200, "{ key "+secret), `"{ key ***"`, "try later", 1},
@@ -70,7 +70,7 @@ func TestTheCapOfOneRequest(t *testing.T) {
 		require.NoError(t, err)
 		assert.Len(t, res.Body, 5000)
 		_, err = c.Do(t.Context(), httpx.Request{Op: "a", MaxBody: 4999})
-		require.ErrorContains(t, err, "at most 4999 bytes are read")
+		require.ErrorContains(t, err, "the limit is 4999 bytes")
 	})
 }
 
@@ -93,7 +93,7 @@ func TestRefusals(t *testing.T) {
 		"error_code":        {text(422, `{"error_code":"no_image","detail":"no image"}`), fault.KindUnknown, "HTTP 422: no image (no_image)", "no_image"},
 		"a list as detail":  {text(422, `{"detail":[{"loc":["body"]}]}`), fault.KindUnknown, "HTTP 422: Unprocessable Entity", ""},
 		"nothing":           {text(403, ""), fault.KindAuth, "HTTP 403: Forbidden", ""},
-		"html":              {text(502, "<html>Bad gateway"), fault.KindUnavailable, "HTTP 502: a web page came instead of data", ""},
+		"html":              {text(502, "<html>Bad gateway"), fault.KindUnavailable, "HTTP 502: the answer is a web page instead of JSON", ""},
 		"garbage":           {text(405, "{{{"), fault.KindUnsupported, "HTTP 405: Method Not Allowed", ""},
 		"lines and control": {text(404, `{"message":"no\nbox\u001b[31m a"}`), fault.KindNotFound, `HTTP 404: no box\x1b[31m a`, ""},
 		"a secret":          {text(400, `{"message":"key `+secret+` is old","code":"`+secret+`"}`), fault.KindUnknown, "HTTP 400: key *** is old (***)", "***"},

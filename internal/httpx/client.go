@@ -186,11 +186,15 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// maxIdle is how many idle connections to one host are kept: more than any sensible number of
+// requests in flight, since a connection that is not kept is opened again for each request.
+const maxIdle = 256
+
 // newTransport makes a transport that reuses connections; with Net.Dial it uses no proxy.
 func (n Net) newTransport() (http.RoundTripper, error) {
 	t := &http.Transport{
 		DialContext: n.Dial, ForceAttemptHTTP2: true,
-		MaxIdleConns: 64, MaxIdleConnsPerHost: 32, IdleConnTimeout: 90 * time.Second,
+		MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: 90 * time.Second,
 		TLSHandshakeTimeout: n.Timeout, ExpectContinueTimeout: time.Second,
 		// Without pings every attempt would use a connection that is dead without an error.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: n.Timeout / 2, PingTimeout: n.Timeout / 4},

@@ -30,7 +30,7 @@ func (e noAnswerError) Error() string { return "no answer within " + e.after.Str
 type stalledError struct{ after time.Duration }
 
 // Error says for how long nothing came.
-func (e stalledError) Error() string { return "stalled: no byte for " + e.after.String() }
+func (e stalledError) Error() string { return "stalled: no data for " + e.after.String() }
 
 // requestFault converts an error of the transport: the end of the caller's context is canceled
 // or timeout, any other error is unavailable.
@@ -38,10 +38,10 @@ func (c *Client) requestFault(ctx context.Context, r Request, err error) error {
 	cause := context.Cause(ctx)
 	if silent, ok := errors.AsType[noAnswerError](cause); ok {
 		return fault.New(fault.KindUnavailable, "%w", silent).At(c.o.Profile, r.Op).
-			WithHint("%s was asked and stays silent: try later, or allow more with limits.request_timeout", c.hostOf(r))
+			WithHint("%s does not answer: try later, or allow more time with limits.request_timeout", c.hostOf(r))
 	}
 	if stalled, ok := errors.AsType[stalledError](cause); ok {
-		return fault.New(fault.KindUnavailable, "%w", stalled).At(c.o.Profile, r.Op).WithHint("what came before it stands: ask again for the rest")
+		return fault.New(fault.KindUnavailable, "%w", stalled).At(c.o.Profile, r.Op).WithHint("what was received before is valid: request the rest again")
 	}
 	if ctx.Err() != nil {
 		return (&fault.Error{Kind: fault.KindOf(ctx.Err()), Err: cause}).At(c.o.Profile, r.Op)
@@ -64,7 +64,7 @@ func (c *Client) interruptedFault(ctx context.Context, r Request, last error) er
 	if !ok || !told {
 		return err
 	}
-	f.Err = fmt.Errorf("%w; the last try said: %w", f.Err, before.Err)
+	f.Err = fmt.Errorf("%w; the last attempt returned: %w", f.Err, before.Err)
 	return f
 }
 
@@ -135,7 +135,7 @@ func proxyFailure(err error, host string) (failureText, bool) {
 	} else if known, ok := connectionFailure(op.Err, host); ok {
 		inner = known
 	}
-	return failureText{text: "the proxy cannot be reached: " + inner.text, hint: "look at HTTPS_PROXY, HTTP_PROXY and NO_PROXY", permanent: inner.permanent}, true
+	return failureText{text: "the proxy cannot be reached: " + inner.text, hint: "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY", permanent: inner.permanent}, true
 }
 
 func dnsFailure(err error, host string) (failureText, bool) {
@@ -144,9 +144,9 @@ func dnsFailure(err error, host string) (failureText, bool) {
 	case !ok:
 		return failureText{}, false
 	case dns.IsNotFound:
-		return failureText{text: "DNS knows no such host: " + dns.Name, hint: "is the url right? requests go to " + host, permanent: true}, true
+		return failureText{text: "DNS has no such host: " + dns.Name, hint: "check the url: requests go to " + host, permanent: true}, true
 	}
-	return failureText{text: "the name " + dns.Name + " cannot be looked up: " + dns.Err, hint: "is the network up?"}, true
+	return failureText{text: "the name " + dns.Name + " cannot be looked up: " + dns.Err, hint: "check the network"}, true
 }
 
 func certificateFailure(err error, host string) (failureText, bool) {
@@ -155,10 +155,10 @@ func certificateFailure(err error, host string) (failureText, bool) {
 		return failureText{"its certificate is not trusted: " + e.Error(), trust, true}, true
 	}
 	if e, ok := errors.AsType[x509.HostnameError](err); ok {
-		return failureText{"its certificate is for another name: " + e.Error(), "is the url right? requests go to " + host, true}, true
+		return failureText{"its certificate is for another name: " + e.Error(), "check the url: requests go to " + host, true}, true
 	}
 	if e, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
-		return failureText{"its certificate is not valid: " + e.Error(), "is the clock of this machine right? else " + trust, true}, true
+		return failureText{"its certificate is not valid: " + e.Error(), "check the clock of this machine; if it is right, " + trust, true}, true
 	}
 	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return failureText{"its certificate is not trusted: " + e.Err.Error(), trust, true}, true
@@ -168,10 +168,10 @@ func certificateFailure(err error, host string) (failureText, bool) {
 
 func tlsFailure(err error, host string) (failureText, bool) {
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok || errors.Is(err, http.ErrSchemeMismatch) {
-		return failureText{"the server speaks no TLS", "is the url http:// instead of https://? requests go to " + host, true}, true
+		return failureText{"the server does not use TLS", "if the server has no TLS, write http:// in the url; requests go to " + host, true}, true
 	}
 	if alert, ok := errors.AsType[tls.AlertError](err); ok {
-		return failureText{"no TLS with this server: " + alert.Error(), "", true}, true
+		return failureText{"the TLS handshake failed: " + alert.Error(), "", true}, true
 	}
 	return failureText{}, false
 }
@@ -180,15 +180,15 @@ func connectionFailure(err error, host string) (failureText, bool) {
 	timeout, isNet := errors.AsType[net.Error](err)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return failureText{text: "connection refused", hint: "does anything listen at " + host + "?"}, true
+		return failureText{text: "connection refused", hint: "check that a server listens at " + host}, true
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return failureText{text: "the connection was reset", hint: "try again: a server or a proxy on the way gave it up"}, true
+		return failureText{text: "the connection was reset", hint: "try again: a server or a proxy closed it"}, true
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return failureText{text: "no way to the host", hint: "is the network up, and the VPN?"}, true
+		return failureText{text: "no route to the host", hint: "check the network and the VPN"}, true
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return failureText{text: "the answer was cut short", hint: "try again: a server or a proxy on the way gave it up"}, true
+		return failureText{text: "the answer was cut short", hint: "try again: a server or a proxy closed it"}, true
 	case isNet && timeout.Timeout():
-		return failureText{text: "no connection in time", hint: "is " + host + " reachable from here?"}, true
+		return failureText{text: "no connection in time", hint: "check that " + host + " can be reached from here"}, true
 	}
 	return failureText{}, false
 }

@@ -208,6 +208,6 @@ func TestTheCallersEndNamesTheLastTry(t *testing.T) {
 		}, httpx.Options{})
 		_, err = c.Do(ctx, httpx.Request{Op: "get a"})
 		assert.Equal(t, fault.KindCanceled, fault.KindOf(err))
-		require.EqualError(t, err, "prod: get a: context canceled; the last try said: HTTP 503: no room")
+		require.EqualError(t, err, "prod: get a: context canceled; the last attempt returned: HTTP 503: no room")
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sbx/internal/fault"
+	"sbx/internal/jsontext"
 )
 
 // maxQuoted is how many characters of an invalid answer are shown.
@@ -31,14 +32,14 @@ func (c *Client) JSON(ctx context.Context, r Request, out any) (*Response, error
 func (c *Client) invalidBodyFault(r Request, res *Response, err error) error {
 	switch start := c.bodyStart(res.Body); {
 	case isHTML(res.Header, res.Body):
-		return fault.New(fault.KindUnavailable, "HTML came instead of data: %q", start).At(c.o.Profile, r.Op).
-			WithHint("is the URL right? requests go to %s", c.cleanText(c.hostOf(r)))
+		return fault.New(fault.KindUnavailable, "the answer is HTML instead of JSON: %q", start).At(c.o.Profile, r.Op).
+			WithHint("check the url: requests go to %s", c.cleanText(c.hostOf(r)))
 	case len(res.Body) == 0:
 		return fault.New(fault.KindUnavailable, "the answer is empty").At(c.o.Profile, r.Op).
-			WithHint("try later; if it stays so, look at what answers at %s", c.cleanText(c.hostOf(r)))
+			WithHint("try later; if it happens again, check which server answers at %s", c.cleanText(c.hostOf(r)))
 	default:
-		return fault.New(fault.KindUnavailable, "the answer is not understood: %s: %q", c.cleanText(err.Error()), start).At(c.o.Profile, r.Op).
-			WithHint("try later; if it stays so, the API has changed or the URL is not that of %s", c.o.Profile)
+		return fault.New(fault.KindUnavailable, "the answer is invalid: %s: %q", c.cleanText(jsontext.Describe(err)), start).At(c.o.Profile, r.Op).
+			WithHint("try later; if it happens again, the API has changed or the url is not that of %s", c.o.Profile)
 	}
 }
 
@@ -64,7 +65,7 @@ type List[T any] struct {
 // UnmarshalJSON decodes an array. It is called for null, too.
 func (l *List[T]) UnmarshalJSON(text []byte) error {
 	if text = bytes.TrimSpace(text); len(text) == 0 || text[0] != '[' {
-		return errors.New("a list is due")
+		return errors.New("it must be a list")
 	}
 	var rows []*T
 	if err := json.Unmarshal(text, &rows); err != nil {
@@ -83,7 +84,7 @@ func (l *List[T]) UnmarshalJSON(text []byte) error {
 // Rows are the rows; fault.KindUnavailable where the answer had no list.
 func (l List[T]) Rows() ([]T, error) {
 	if !l.there {
-		return nil, fault.New(fault.KindUnavailable, "the answer has no list").WithHint("try later; if it stays so, the API has changed or the url is not its own")
+		return nil, fault.New(fault.KindUnavailable, "the answer has no list").WithHint("try later; if it happens again, the API has changed or the url is wrong")
 	}
 	return l.rows, nil
 }

@@ -72,9 +72,9 @@ func TestTrust(t *testing.T) {
 		"by file":              {server.URL, []string{"SSL_CERT_FILE", file}, "", "", ""},
 		"by folder":            {server.URL, []string{"SSL_CERT_DIR", filepath.Dir(file)}, "", "", ""},
 		"by one of the list":   {server.URL, []string{"SSL_CERT_DIR", filepath.Join(filepath.Dir(file), "none") + string(filepath.ListSeparator) + filepath.Dir(file)}, "", "", ""},
-		"another name":         {"https://localhost:" + port, []string{"SSL_CERT_FILE", file}, "its certificate is for another name", "is the url right?", fault.KindUnavailable},
-		"a file without any":   {server.URL, []string{"SSL_CERT_FILE", empty}, "holds no certificate", "", fault.KindUsage},
-		"TLS is not spoken":    {strings.Replace(plain(t).URL, "http:", "https:", 1), nil, "the server speaks no TLS", "http:// instead of https://", fault.KindUnavailable},
+		"another name":         {"https://localhost:" + port, []string{"SSL_CERT_FILE", file}, "its certificate is for another name", "check the url", fault.KindUnavailable},
+		"a file without any":   {server.URL, []string{"SSL_CERT_FILE", empty}, "has no certificate", "", fault.KindUsage},
+		"TLS is not spoken":    {strings.Replace(plain(t).URL, "http:", "https:", 1), nil, "the server does not use TLS", "write http:// in the url", fault.KindUnavailable},
 		"TLS is not asked for": {"http://" + server.Listener.Addr().String(), nil, "HTTP 400", "", fault.KindUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {

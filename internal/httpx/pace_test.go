@@ -66,10 +66,10 @@ func TestThePaceHasAFloor(t *testing.T) {
 		defer cancel()
 		_, err := c.Do(ctx, httpx.Request{Op: "get a", Once: true})
 		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
-		require.ErrorContains(t, err, "prod: get a: the pace that the API allows (0.5 requests per second)")
+		require.ErrorContains(t, err, "prod: get a: the API's rate limit (0.5 requests per second)")
 		assert.NotEmpty(t, fault.HintOf(err))
 		_, err = c.Stream(ctx, httpx.Request{Op: "get a"})
-		require.ErrorContains(t, err, "the pace that the API allows")
+		require.ErrorContains(t, err, "the API's rate limit")
 
 		last, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()

@@ -238,8 +238,8 @@ func (c *Client) waitForPace(ctx context.Context, r Request) error {
 		<-ctx.Done()
 		return c.requestFault(ctx, r, ctx.Err())
 	}
-	return fault.New(fault.KindUnavailable, "the pace that the API allows (%.1f requests per second) leaves no time for this one", c.pace.bucket.Limit()).
-		At(c.o.Profile, r.Op).WithHint("it throttles: do less at a time, or allow more time")
+	return fault.New(fault.KindUnavailable, "the API's rate limit (%.1f requests per second) leaves no time for this request", c.pace.bucket.Limit()).
+		At(c.o.Profile, r.Op).WithHint("it throttles: send fewer requests at a time, or allow more time")
 }
 
 func (p *pacer) recordStatus(status int) {

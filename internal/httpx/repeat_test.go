@@ -174,14 +174,14 @@ func TestWaysThatFail(t *testing.T) {
 		unsent  bool
 		deletes int // dials of a DELETE
 	}{
-		"no such host":     {dialing(&net.DNSError{Err: "no such host", Name: "api.example", IsNotFound: true}), "DNS knows no such host: api.example", "is the url right?", 1, true, 1},
-		"DNS is down":      {dialing(&net.DNSError{Err: "server misbehaving", Name: "api.example", IsTemporary: true}), "the name api.example cannot be looked up: server misbehaving", "is the network up?", 3, true, 3},
-		"refused":          {dialing(syscall.ECONNREFUSED), "connection refused", "does anything listen at http://api.example?", 3, true, 3},
-		"no route":         {dialing(syscall.EHOSTUNREACH), "no way to the host", "is the network up", 3, true, 3},
+		"no such host":     {dialing(&net.DNSError{Err: "no such host", Name: "api.example", IsNotFound: true}), "DNS has no such host: api.example", "check the url", 1, true, 1},
+		"DNS is down":      {dialing(&net.DNSError{Err: "server misbehaving", Name: "api.example", IsTemporary: true}), "the name api.example cannot be looked up: server misbehaving", "check the network", 3, true, 3},
+		"refused":          {dialing(syscall.ECONNREFUSED), "connection refused", "check that a server listens at http://api.example", 3, true, 3},
+		"no route":         {dialing(syscall.EHOSTUNREACH), "no route to the host", "check the network", 3, true, 3},
 		"reset":            {&net.OpError{Op: "read", Err: syscall.ECONNRESET}, "the connection was reset", "try again", 3, false, 1},
-		"no connection":    {dialing(context.DeadlineExceeded), "no connection in time", "is http://api.example reachable", 3, true, 3},
+		"no connection":    {dialing(context.DeadlineExceeded), "no connection in time", "check that http://api.example can be reached", 3, true, 3},
 		"proxy is off":     {&net.OpError{Op: "proxyconnect", Err: dialing(syscall.ECONNREFUSED)}, "the proxy cannot be reached: connection refused", "HTTPS_PROXY", 3, true, 3},
-		"proxy is unknown": {&net.OpError{Op: "proxyconnect", Err: dialing(&net.DNSError{Name: "proxy", IsNotFound: true})}, "the proxy cannot be reached: DNS knows no such host: proxy", "HTTPS_PROXY", 1, true, 1},
+		"proxy is unknown": {&net.OpError{Op: "proxyconnect", Err: dialing(&net.DNSError{Name: "proxy", IsNotFound: true})}, "the proxy cannot be reached: DNS has no such host: proxy", "HTTPS_PROXY", 1, true, 1},
 		"something else":   {errors.New("odd\n" + secret), "odd ***", "", 3, false, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -57,7 +57,7 @@ func hasDotSegment(path string) bool {
 
 func (c *Client) newRequest(ctx context.Context, r Request) (*http.Request, error) {
 	if hasDotSegment(r.Path) {
-		return nil, fault.Usage("%q cannot stand in an address: it names something else there", flatten(r.Path, maxQuoted)).At(c.o.Profile, r.Op)
+		return nil, fault.Usage("%q cannot be part of an address: it has another meaning there", flatten(r.Path, maxQuoted)).At(c.o.Profile, r.Op)
 	}
 	body, err := requestBody(r)
 	if err != nil {
@@ -173,13 +173,13 @@ func (c *Client) readAll(res *http.Response, r Request) ([]byte, error) {
 		limit = c.o.MaxBody
 	}
 	if res.ContentLength > limit {
-		return nil, fmt.Errorf("%w: %d bytes, and at most %d are read", errTooLarge, res.ContentLength, limit)
+		return nil, fmt.Errorf("%w: %d bytes, the limit is %d", errTooLarge, res.ContentLength, limit)
 	}
 	var body bytes.Buffer
 	body.Grow(c.expectedSize(res.ContentLength) + bytes.MinRead) // the end is found without a reallocation
 	n, err := body.ReadFrom(io.LimitReader(res.Body, limit+1))
 	if n > limit {
-		return nil, fmt.Errorf("%w: at most %d bytes are read", errTooLarge, limit)
+		return nil, fmt.Errorf("%w: the limit is %d bytes", errTooLarge, limit)
 	}
 	c.lastSize.Store(n)
 	return body.Bytes(), err
@@ -194,10 +194,10 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	switch {
 	case !strings.EqualFold(req.URL.Host, first.URL.Host), first.URL.Scheme == "https" && req.URL.Scheme != "https":
 		return fault.New(fault.KindUnavailable, "%w to %s://%s, which is not followed", errRedirect, req.URL.Scheme, req.URL.Host).
-			WithHint("is the url right? credentials go to the configured host alone")
+			WithHint("check the url: credentials are sent only to the configured host")
 	case first.Method != http.MethodGet && first.Method != http.MethodHead:
 		return fault.New(fault.KindUnavailable, "%w a %s, which is not followed", errRedirect, first.Method).
-			WithHint("is the url right, https:// and host included?")
+			WithHint("check the url, including https:// and host")
 	case len(via) > maxRedirects:
 		return fault.New(fault.KindUnavailable, "%w more than %d times", errRedirect, maxRedirects)
 	}

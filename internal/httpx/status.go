@@ -102,7 +102,7 @@ func (c *Client) statusFault(r Request, res *http.Response, body []byte) error {
 	}
 	s.Code, s.Message = explain(res.StatusCode, body)
 	if s.Message == "" && isHTML(res.Header, body) {
-		s.Message = "a web page came instead of data"
+		s.Message = "the answer is a web page instead of JSON"
 	}
 	s.Code, s.Message = c.cleanText(s.Code), c.cleanText(s.Message)
 	s.RetryAfter = retryAfter(c.net.Now(), res)
@@ -118,13 +118,13 @@ func (c *Client) statusFault(r Request, res *http.Response, body []byte) error {
 func (c *Client) statusHint(r Request, s *StatusError) string {
 	switch {
 	case KindOf(s.Status) == fault.KindAuth:
-		return "is the key right, and has it the right to do this? `sbx doctor --provider " + c.o.Profile + "` says more"
+		return "check the key and its rights: `sbx doctor --provider " + c.o.Profile + "` shows more"
 	case s.RetryAfter > 0:
-		return "it asks to wait for " + s.RetryAfter.String()
+		return "the server asks to wait for " + s.RetryAfter.String()
 	case s.Status == http.StatusTooManyRequests:
-		return "too many requests: wait a little, or do less at a time"
+		return "too many requests: wait, or send fewer at a time"
 	case s.Status/100 == 3:
-		return "is the url right? requests go to " + c.cleanText(c.hostOf(r))
+		return "check the url: requests go to " + c.cleanText(c.hostOf(r))
 	}
 	return ""
 }

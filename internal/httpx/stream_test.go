@@ -42,8 +42,8 @@ func TestStreams(t *testing.T) {
 	}{
 		"all at once":        {text(200, "abc"), "abc", fault.KindNone, "", 0},
 		"slow, but moving":   {drip(9*time.Second, 20, nil), "....................", fault.KindNone, "", 3 * time.Minute},
-		"stalls":             {drip(time.Second, 3, hang), "...", fault.KindUnavailable, "prod: follow a: stalled: no byte for 10s", 13 * time.Second},
-		"stalls at once":     {drip(0, 0, hang), "", fault.KindUnavailable, "stalled: no byte for 10s", 10 * time.Second},
+		"stalls":             {drip(time.Second, 3, hang), "...", fault.KindUnavailable, "prod: follow a: stalled: no data for 10s", 13 * time.Second},
+		"stalls at once":     {drip(0, 0, hang), "", fault.KindUnavailable, "stalled: no data for 10s", 10 * time.Second},
 		"breaks off":         {drip(time.Second, 3, reset), "...", fault.KindUnavailable, "the answer was cut short", 3 * time.Second},
 		"no headers":         {hang, "", fault.KindUnavailable, "no answer within 10s", 10 * time.Second},
 		"late headers":       {func(http.ResponseWriter, *http.Request) { pass(9 * time.Second) }, "", fault.KindNone, "", 9 * time.Second},

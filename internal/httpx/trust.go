@@ -59,7 +59,7 @@ func (t trustedFiles) certPool() (*x509.CertPool, error) {
 			return nil, fault.Usage("SSL_CERT_FILE: %w", err)
 		}
 		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fault.Usage("SSL_CERT_FILE: %s holds no certificate", t.file)
+			return nil, fault.Usage("SSL_CERT_FILE: %s has no certificate", t.file)
 		}
 	}
 	for _, dir := range t.dirs {

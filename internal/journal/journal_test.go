@@ -174,9 +174,9 @@ func TestTamperingShows(t *testing.T) {
 	lines := strings.SplitAfter(text, "\n")[:4]
 	for name, tc := range map[string]struct{ text, want string }{
 		"changed":   {strings.Replace(text, `"n":1`, `"n":7`, 1), "line 2 was changed"},
-		"dropped":   {lines[0] + lines[2] + lines[3], "line 2 says that it is number 3"},
-		"repeated":  {lines[0] + lines[0], "line 2 says that it is number 1"},
-		"garbage":   {lines[0] + "{}}\n" + lines[1], "line 2 is no entry"},
+		"dropped":   {lines[0] + lines[2] + lines[3], "line 2 has the number 3"},
+		"repeated":  {lines[0] + lines[0], "line 2 has the number 1"},
+		"garbage":   {lines[0] + "{}}\n" + lines[1], "line 2 is not an entry"},
 		"of others": {strings.ReplaceAll(text, `"run":"r-1"`, `"run":"r-2"`), `line 1 belongs to "r-2"`},
 	} {
 		log := parse("r-1", []byte(tc.text))

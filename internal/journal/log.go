@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"sbx/internal/fault"
+	"sbx/internal/jsontext"
 )
 
 // Log is a journal that was read.
@@ -39,7 +40,7 @@ type Log struct {
 const maxLine = 16 << 20
 
 // hintFolder is the hint when a journal cannot be read.
-const hintFolder = "may this user read `runs` in the state directory? `sbx config explain` says where that is"
+const hintFolder = "check that you may read `runs` in the state directory; `sbx doctor` shows where it is"
 
 // Read reads the journal of a run with all of its entries; one that does not exist is
 // fault.KindNotFound.
@@ -54,12 +55,12 @@ func Read(d Disk, run string) (Log, error) {
 // journal may be larger than memory. take may be nil.
 func Scan(d Disk, run string, take func(Entry)) (Log, error) {
 	if strings.ContainsAny(run, `/\`) || strings.HasPrefix(run, ".") {
-		return Log{}, fault.Usage("%q is no run", run).WithHint("`sbx cleanup runs` lists them")
+		return Log{}, fault.Usage("%q is not a run id", run).WithHint("`sbx cleanup runs` lists them")
 	}
 	file, err := d.Open(run + suffix)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Log{}, fault.New(fault.KindNotFound, "no run is called %q", run).WithHint("`sbx cleanup runs` lists them")
+		return Log{}, fault.New(fault.KindNotFound, "there is no run %q", run).WithHint("`sbx cleanup runs` lists them")
 	case err != nil:
 		return Log{}, unreadableError(run, err)
 	}
@@ -120,7 +121,7 @@ func (l *Log) scanLines(lines *bufio.Reader, take func(Entry)) error {
 				l.Truncated = true
 				return nil
 			}
-			l.Broken = fmt.Sprintf("line %d is no entry: %v", l.Count+1, err)
+			l.Broken = fmt.Sprintf("line %d is not an entry: %s", l.Count+1, jsontext.Describe(err))
 			return nil
 		}
 		if l.Broken = l.chainError(e); l.Broken != "" {
@@ -169,7 +170,7 @@ func (l *Log) chainError(e Entry) string {
 	case e.Run != l.Run:
 		return fmt.Sprintf("line %d belongs to %q", n+1, e.Run)
 	case e.Seq != n+1:
-		return fmt.Sprintf("line %d says that it is number %d", n+1, e.Seq)
+		return fmt.Sprintf("line %d has the number %d", n+1, e.Seq)
 	case e.Hash != e.computeHash():
 		return fmt.Sprintf("line %d was changed after it was written", n+1)
 	case n > 0 && e.Prev != l.last.Hash:
@@ -206,12 +207,16 @@ func lastHash(d Disk) (string, error) {
 	return "", nil
 }
 
-// MissingPredecessor names the runs, except the first, whose first hash is the last of no other
-// run: the journal before each is missing. Runs that waited for the lock may be out of the
-// order of names.
+// MissingPredecessor names the runs whose first hash is in no other run: the journal before each
+// is missing. The oldest of them, and those that began at the same time as it, have their
+// predecessor among those that were not read. Where a journal is damaged, the hashes behind the damage
+// are not known, so none is named. Runs that waited for the lock may be out of the order of names.
 func MissingPredecessor(logs []Log) []string {
 	stood := map[string]bool{}
 	for _, l := range logs {
+		if l.Broken != "" {
+			return nil
+		}
 		for _, hash := range l.hashes {
 			stood[hash] = true
 		}
@@ -224,8 +229,10 @@ func MissingPredecessor(logs []Log) []string {
 	}
 	slices.SortFunc(roots, func(a, b Log) int { return a.first.At.Compare(b.first.At) })
 	var names []string
-	for _, l := range roots[min(1, len(roots)):] {
-		names = append(names, l.Run)
+	for _, l := range roots {
+		if l.first.Prev != roots[0].first.Prev {
+			names = append(names, l.Run)
+		}
 	}
 	return names
 }

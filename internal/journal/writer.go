@@ -42,11 +42,11 @@ func Create(d Disk, run string, now func() time.Time) (*Writer, error) {
 // journal whose chain is broken is fault.KindRefused.
 func Extend(d Disk, log Log, now func() time.Time) (*Writer, error) {
 	if log.Broken != "" {
-		return nil, fault.New(fault.KindRefused, "the journal of %s cannot be trusted: %s", log.Run, log.Broken).
-			WithHint("look at what there is with a plain listing, and end it in a new run")
+		return nil, fault.New(fault.KindRefused, "the journal of %s was changed or damaged: %s", log.Run, log.Broken).
+			WithHint("list the sandboxes, and terminate them in a new run")
 	}
 	if log.Count == 0 {
-		return nil, fault.New(fault.KindRefused, "the journal of %s holds nothing to go on with", log.Run)
+		return nil, fault.New(fault.KindRefused, "the journal of %s has nothing to continue", log.Run)
 	}
 	file, err := d.Extend(log.Run+suffix, log.size)
 	if err != nil {
@@ -135,5 +135,5 @@ func (w *Writer) Close() error {
 // unwritableError ends a run: nothing may be ended without its line.
 func unwritableError(err error) error {
 	return fault.New(fault.KindUnknown, "the journal cannot be written: %w", err).
-		WithHint("nothing is ended without its line in the journal: is the disk of the state directory full, or read-only?")
+		WithHint("sbx terminates nothing without a journal entry: check that the disk of the state directory is neither full nor read-only")
 }

@@ -43,6 +43,6 @@ func TestAPipeInPlaceOfTheHolderKeepsNobody(t *testing.T) {
 	require.NoError(t, os.Remove(path+".holder"))
 	require.NoError(t, syscall.Mkfifo(path+".holder", 0o600))
 	_, err = lock.Take(t.Context(), path, holder("r-2"), 0)
-	require.EqualError(t, err, "another run is at work")
+	require.EqualError(t, err, "another run is active")
 	require.NoError(t, held.Release())
 }

@@ -41,7 +41,7 @@ type Lock struct{ file *flock.Flock }
 // another process is fault.KindLocked with its holder.
 func Take(ctx context.Context, path string, h Holder, wait time.Duration) (*Lock, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fault.New(fault.KindUnknown, "the lock cannot be taken: %w", err).WithHint("is the state directory read-only?")
+		return nil, fault.New(fault.KindUnknown, "the lock cannot be taken: %w", err).WithHint("check that the state directory is writable")
 	}
 	file := flock.New(path, flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow))
 	held, err := takeLock(ctx, file, wait)
@@ -49,13 +49,13 @@ func Take(ctx context.Context, path string, h Holder, wait time.Duration) (*Lock
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, fault.New(fault.KindUnknown, "the lock cannot be taken: %w", err).WithHint("is the state directory read-only?")
+		return nil, fault.New(fault.KindUnknown, "the lock cannot be taken: %w", err).WithHint("check that the state directory is writable")
 	case !held:
 		return nil, busyError(path)
 	}
 	if err := writeHolder(path, h); err != nil {
 		_ = file.Unlock() // the write error says more
-		return nil, fault.New(fault.KindUnknown, "the lock cannot be written: %w", err).WithHint("is the disk of the state directory full? What stands at that path and is no regular file has to be removed")
+		return nil, fault.New(fault.KindUnknown, "the lock cannot be written: %w", err).WithHint("check that the disk of the state directory is not full, and that the path is a regular file")
 	}
 	return &Lock{file}, nil
 }
@@ -94,10 +94,10 @@ func writeHolder(path string, h Holder) error {
 
 // busyError names the holder of the lock, as far as that can be read.
 func busyError(path string) error {
-	err := fault.New(fault.KindLocked, "another run is at work").WithHint("wait for it with --lock-timeout 2m")
+	err := fault.New(fault.KindLocked, "another run is active").WithHint("wait for it with --lock-timeout 2m")
 	var h Holder
 	if text, readErr := plain.Read(path+".holder", maxHolder); readErr == nil && json.Unmarshal(text, &h) == nil && h.PID != 0 {
-		err.Err = fmt.Errorf("another run is at work: %s of %s on %s (pid %d) since %s", h.Run, h.Who, h.Host, h.PID, h.Since.UTC().Format(time.RFC3339))
+		err.Err = fmt.Errorf("another run is active: %s of %s on %s (pid %d) since %s", h.Run, h.Who, h.Host, h.PID, h.Since.UTC().Format(time.RFC3339))
 	}
 	return err
 }

@@ -26,7 +26,7 @@ func TestOneHoldsAndTheOtherIsTold(t *testing.T) {
 	first, err := lock.Take(t.Context(), path, holder("r-1"), 0)
 	require.NoError(t, err)
 	_, err = lock.Take(t.Context(), path, holder("r-2"), 0)
-	require.EqualError(t, err, "another run is at work: r-1 of ann on h1 (pid 42) since 2026-11-20T12:00:00Z")
+	require.EqualError(t, err, "another run is active: r-1 of ann on h1 (pid 42) since 2026-11-20T12:00:00Z")
 	assert.Equal(t, fault.KindLocked, fault.KindOf(err))
 	_, err = lock.Take(t.Context(), path, holder("r-2"), 20*time.Millisecond)
 	assert.Equal(t, fault.KindLocked, fault.KindOf(err), "it waited, and nobody let go")
@@ -96,5 +96,5 @@ func TestAnUnreadableHolderIsNoTrouble(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path+".holder", []byte("{"), 0o600))
 	_, err = lock.Take(t.Context(), path, holder("r-2"), 0)
-	require.EqualError(t, err, "another run is at work")
+	require.EqualError(t, err, "another run is active")
 }

@@ -14,7 +14,7 @@ import (
 func TestWhatTheFileSystemSays(t *testing.T) {
 	t.Parallel()
 	for cause, want := range map[error]string{
-		syscall.EROFS: "ReadWritePaths", syscall.EDQUOT: "full", syscall.EISDIR: "not a folder", syscall.EACCES: "may this user write",
+		syscall.EROFS: "ReadWritePaths", syscall.EDQUOT: "full", syscall.EISDIR: "not a folder", syscall.EACCES: "that you may write",
 	} {
 		err := unwritableFile(&fs.PathError{Op: "open", Path: "p", Err: cause})
 		assert.Contains(t, fault.HintOf(err), want)

@@ -48,20 +48,20 @@ type ProfileFigures struct {
 // succeeded is known and is 0, so that "older than two runs" fires then as well.
 func (c Cleanup) Set() Set {
 	var s Set
-	all := c.commonLabels()
-	s.Gauge("sbx_build_info", "Which sbx wrote these figures.", 1,
-		append(all, Label{"version", c.Build.Version}, Label{"commit", c.Build.Commit}, Label{"goversion", c.Build.Go})...)
+	all := c.Labels()
+	s.addBuild(c.Build, all)
 	s.Gauge("sbx_cleanup_exit_code", "Exit code of the last run (sbx help exit-codes).", float64(c.ExitCode), all...)
 	s.Gauge("sbx_cleanup_duration_seconds", "How long the last run took.", c.DurationSeconds, all...)
-	s.Gauge("sbx_cleanup_dry_run", "1 = the last run only showed what it would do.", boolFigure(c.Dry), all...)
-	s.Gauge("sbx_cleanup_refused", "1 = a guard refused the last run and nothing was ended.", boolFigure(c.Refused), all...)
+	s.Gauge("sbx_cleanup_dry_run", "1 = the last run was a dry run.", boolFigure(c.Dry), all...)
+	s.Gauge("sbx_cleanup_refused", "1 = a safety limit refused the last run and nothing was terminated.", boolFigure(c.Refused), all...)
 	for _, p := range c.Profiles {
 		p.addTo(&s, append(all, Label{"provider", p.Profile}))
 	}
 	return s
 }
 
-func (c Cleanup) commonLabels() []Label {
+// Labels are those of every figure.
+func (c Cleanup) Labels() []Label {
 	if c.Layer == "" {
 		return nil
 	}
@@ -69,18 +69,18 @@ func (c Cleanup) commonLabels() []Label {
 }
 
 func (p ProfileFigures) addTo(s *Set, mine []Label) {
-	s.Gauge("sbx_cleanup_last_success_timestamp_seconds", "When cleanup last did all it meant to, 0 = never; a dry or refused run does not move it.", unixSeconds(p.LastSuccess), mine...)
-	s.Gauge("sbx_cleanup_last_run_timestamp_seconds", "When cleanup last ran, however it ended, 0 = never.", unixSeconds(p.LastRun), mine...)
-	s.Gauge("sbx_cleanup_complete", "1 = the last run saw every sandbox of the provider.", boolFigure(p.Complete), mine...)
+	s.Gauge("sbx_cleanup_last_success_timestamp_seconds", "When cleanup last succeeded, 0 = never; dry and refused runs do not count.", unixSeconds(p.LastSuccess), mine...)
+	s.Gauge("sbx_cleanup_last_run_timestamp_seconds", "When cleanup last ran, whatever its result, 0 = never.", unixSeconds(p.LastRun), mine...)
+	s.Gauge("sbx_cleanup_complete", "1 = the listing of the last run was complete.", boolFigure(p.Complete), mine...)
 	s.Gauge("sbx_cleanup_candidates", "Sandboxes that the rule of the last run selected.", float64(p.Candidates), mine...)
 	for _, name := range p.outcomeWords() {
-		s.Gauge("sbx_cleanup_outcomes", "Selected sandboxes of the last run by how their ending went.", float64(p.Outcomes[name]), append(slices.Clip(mine), Label{"outcome", name})...)
+		s.Gauge("sbx_cleanup_outcomes", "Selected sandboxes of the last run by outcome.", float64(p.Outcomes[name]), append(slices.Clip(mine), Label{"outcome", name})...)
 	}
-	s.Gauge("sbx_cleanup_kept_unknown_age", "Sandboxes that the last run left alone since their age is unknown.", float64(p.KeptUnknownAge), mine...)
+	s.Gauge("sbx_cleanup_kept_unknown_age", "Sandboxes that the last run kept because their age is unknown.", float64(p.KeptUnknownAge), mine...)
 	for _, reason := range slices.Sorted(maps.Keys(p.Kept)) {
-		s.Gauge("sbx_cleanup_kept", "Sandboxes that the last run left alone, by reason; not_owned would end if somebody owned them.", float64(p.Kept[reason]), append(slices.Clip(mine), Label{"reason", reason})...)
+		s.Gauge("sbx_cleanup_kept", "Sandboxes that the last run kept, by reason; not_owned would be terminated if they had an owner.", float64(p.Kept[reason]), append(slices.Clip(mine), Label{"reason", reason})...)
 	}
-	s.Gauge("sbx_cleanup_unverified", "Sandboxes that the last run asked to end and did not see end.", float64(p.Unverified), mine...)
+	s.Gauge("sbx_cleanup_unverified", "Sandboxes whose end the last run requested and could not verify.", float64(p.Unverified), mine...)
 	if p.OldestEligibleSeconds != nil {
 		s.Gauge("sbx_cleanup_oldest_eligible_age_seconds", "Age of the oldest sandbox that the last run selected; absent = none.", *p.OldestEligibleSeconds, mine...)
 	}

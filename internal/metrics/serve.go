@@ -20,7 +20,7 @@ const readLimit = 5 * time.Second
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, fault.Usage("%q is no address: %w", address, err).WithHint("write it like 127.0.0.1:9464")
+		return nil, fault.Usage("%q is not an address of the form HOST:PORT", address).WithHint("write it like 127.0.0.1:9464")
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return nil, fault.Usage("%q can be reached from elsewhere", address).WithHint("listen on 127.0.0.1 and put a proxy with credentials before it")

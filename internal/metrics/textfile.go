@@ -32,19 +32,19 @@ func WriteTextfile(path string, s Set) error {
 // CheckTextfile refuses a path that no collector would read, before a run begins.
 func CheckTextfile(path string) error {
 	if base := filepath.Base(path); !strings.HasSuffix(base, ".prom") || strings.HasPrefix(base, ".") {
-		return fault.Usage("%q is no name for a metrics file", path).
+		return fault.Usage("%q is not a name for a metrics file", path).
 			WithHint("the textfile collector reads only files that end in .prom: write it like /var/lib/node_exporter/sbx.prom")
 	}
 	return nil
 }
 
 func unwritableFile(err error) error {
-	kind, hint := fault.KindUnknown, "is the folder there, and may this user write in it?"
+	kind, hint := fault.KindUnknown, "check that the folder exists and that you may write to it"
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		kind, hint = fault.KindUnavailable, "the disk is full: the file keeps its last content"
 	case errors.Is(err, syscall.EROFS):
-		hint = "the file system is read-only; under systemd the folder has to stand in ReadWritePaths"
+		hint = "the file system is read-only; under systemd add the folder to ReadWritePaths"
 	case errors.Is(err, syscall.EISDIR), errors.Is(err, fs.ErrExist):
 		hint = "name a file, not a folder"
 	}

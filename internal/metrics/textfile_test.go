@@ -79,8 +79,8 @@ func TestTextfileSaysWhyNot(t *testing.T) {
 		path, hint string
 		kind       fault.Kind
 	}{
-		"no folder":  {filepath.Join(dir, "none", "sbx.prom"), "is the folder there", fault.KindUnknown},
-		"in a file":  {filepath.Join(dir, "file", "sbx.prom"), "is the folder there", fault.KindUnknown},
+		"no folder":  {filepath.Join(dir, "none", "sbx.prom"), "check that the folder exists", fault.KindUnknown},
+		"in a file":  {filepath.Join(dir, "file", "sbx.prom"), "check that the folder exists", fault.KindUnknown},
 		"a folder":   {filepath.Join(dir, "folder.prom"), "not a folder", fault.KindUnknown},
 		"other name": {filepath.Join(dir, "sbx.txt"), "end in .prom", fault.KindUsage},
 		"hidden":     {filepath.Join(dir, ".sbx.prom"), "end in .prom", fault.KindUsage},

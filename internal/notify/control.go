@@ -70,6 +70,6 @@ func withCallbackHint(err error) error {
 		return err
 	}
 	own := *known
-	own.Hint = "only the report to the control plane is missing; look at run.callback_url and CALLBACK_URL in `sbx config explain`"
+	own.Hint = "only the report to the control plane is missing; check run.callback_url and CALLBACK_URL in `sbx config explain`"
 	return &own
 }

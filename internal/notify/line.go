@@ -13,7 +13,7 @@ import (
 	"sbx/internal/httpx"
 )
 
-const hintLost = "only the notification is missing; how the run went stands in its own result"
+const hintLost = "only the notification is missing; the run's own result is complete"
 
 // line is the way to one service.
 type line struct {
@@ -27,7 +27,7 @@ func newLine(n httpx.Net, name, address, secret string) (*line, error) {
 	u, err := url.Parse(address)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, fault.Usage("%s: its address is not an http or https address", name).
-			WithHint("look at the setting notify.%s_* and what its variable holds: https://host/path", name)
+			WithHint("check the setting notify.%s_* and the value of its variable: https://host/path", name)
 	}
 	var secrets []string
 	if secret != "" {
@@ -74,9 +74,9 @@ func (l *line) withOwnHint(err error) error {
 	own := *known
 	switch own.Kind {
 	case fault.KindAuth, fault.KindNotFound, fault.KindGone, fault.KindUnsupported:
-		own.Hint = "has the address or key changed? look at notify." + l.name + "_* in `sbx config explain`"
+		own.Hint = "the address or the key may have changed: check notify." + l.name + "_* in `sbx config explain`"
 	case fault.KindTimeout, fault.KindCanceled:
-		own.Kind, own.Err = fault.KindUnavailable, fmt.Errorf("not told in time: %w", own.Err)
+		own.Kind, own.Err = fault.KindUnavailable, fmt.Errorf("not notified in time: %w", own.Err)
 		own.Hint = hintLost
 	default:
 		own.Hint = hintLost

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -24,12 +25,13 @@ const (
 	KindRefused    Kind = "refused"    // a guard said no, and nothing was done
 	KindFound      Kind = "found"      // a check found something wrong
 	KindOverdue    Kind = "overdue"    // a run that should have been was not
+	KindAlert      Kind = "alert"      // the condition of an alert holds
 	KindRecovered  Kind = "recovered"  // the reported trouble is over
 )
 
 // Kinds lists every kind.
 func Kinds() []Kind {
-	return []Kind{KindFailed, KindPartial, KindUnverified, KindRefused, KindFound, KindOverdue, KindRecovered}
+	return []Kind{KindFailed, KindPartial, KindUnverified, KindRefused, KindFound, KindOverdue, KindAlert, KindRecovered}
 }
 
 // KindFor is the message kind for a run that ended with this kind of fault; false where nobody
@@ -54,22 +56,39 @@ func KindFor(kind fault.Kind) (Kind, bool) {
 // Message is one notification. Its texts may quote names from sandboxes: control and invisible
 // characters are escaped before anything is sent.
 type Message struct {
-	Verb    string            `json:"verb"` // "cleanup"
-	RunID   string            `json:"run_id"`
-	Host    string            `json:"host"`
-	Kind    Kind              `json:"kind"`
-	Key     string            `json:"key"`     // what goes on failing: "cleanup stuck"; a recovery names the same. Empty = Verb
-	Title   string            `json:"title"`   // one line; empty = made of verb, kind and host
-	Text    string            `json:"text"`    // some lines, plain
-	Figures map[string]string `json:"figures"` // "selected": "37"
-	At      time.Time         `json:"at"`
-	Link    string            `json:"link"` // http or https; anything else is left out
+	Verb    string             `json:"verb"` // "cleanup"
+	RunID   string             `json:"run_id"`
+	Host    string             `json:"host"`
+	Kind    Kind               `json:"kind"`
+	Key     string             `json:"key"`     // what goes on failing: "cleanup stuck"; a recovery names the same. Empty = Verb
+	Title   string             `json:"title"`   // one line; empty = made of verb, kind and host
+	Text    string             `json:"text"`    // some lines, plain
+	Figures map[string]float64 `json:"figures"` // "selected": 37
+	At      time.Time          `json:"at"`
+	Link    string             `json:"link"` // http or https; anything else is left out; "" = Targets.Link
+
+	// Alert is the rule of an alert; "" = the message is about a run. An alert is of no host: any
+	// host may find that it is over.
+	Alert string `json:"alert"`
+	// Severity is critical or warning; "" = that of Kind. The recovery of a run has none, since
+	// its messages had different ones.
+	Severity string `json:"severity"`
+	Level    string `json:"level"` // of an alert: who acts first
+
+	Items     []Item         `json:"items"`      // the sandboxes it is about, the most important first
+	MoreItems int            `json:"more_items"` // that do not fit
+	Providers []string       `json:"providers"`  // the profiles it is about
+	Causes    map[string]int `json:"causes"`     // how many sandboxes have which cause
+	Next      []string       `json:"next"`       // commands to type
 }
 
 // sanitized makes a message fit to be sent anywhere: complete, printable and short.
-func (m Message) sanitized() Message {
+func (m Message) sanitized(link string) Message {
 	m.Verb, m.RunID, m.Host, m.Key = oneLine(m.Verb), oneLine(m.RunID), oneLine(m.Host), oneLine(m.Key)
 	m.Key = cmp.Or(m.Key, m.Verb)
+	if m.Alert, m.Level = oneLine(m.Alert), oneLine(m.Level); m.Severity == "" && m.Kind != KindRecovered {
+		m.Severity = m.Kind.severityWord()
+	}
 	if m.Title = oneLine(m.Title); m.Title == "" {
 		m.Title = "sbx " + m.Verb + " " + string(m.Kind)
 		if m.Host != "" {
@@ -77,13 +96,20 @@ func (m Message) sanitized() Message {
 		}
 	}
 	m.Text = cutText(printableLines(m.Text), mostText)
-	figures := make(map[string]string, len(m.Figures))
+	figures := make(map[string]float64, len(m.Figures))
 	for name, value := range m.Figures {
-		figures[oneLine(name)] = oneLine(value)
+		figures[oneLine(name)] = value
 	}
-	m.Figures = figures
-	m.At = m.At.UTC()
-	m.Link = webLink(m.Link)
+	var left int
+	m.Items, left = sanitizedItems(m.Items)
+	m.MoreItems += left
+	m.Providers, m.Next = sanitizedLines(m.Providers, mostItems), sanitizedLines(m.Next, mostCommands)
+	causes := make(map[string]int, len(m.Causes))
+	for name, n := range m.Causes {
+		causes[oneLine(name)] = n
+	}
+	m.Figures, m.Causes, m.At = figures, causes, m.At.UTC()
+	m.Link = webLink(cmp.Or(m.Link, m.expandLink(link)))
 	return m
 }
 
@@ -101,6 +127,9 @@ const (
 	severityCritical = "critical"
 	severityWarning  = "warning"
 )
+
+// Severities lists every severity of a message.
+func Severities() []string { return []string{severityCritical, severityWarning} }
 
 const (
 	// mostLine and mostText are in characters; services cut longer ones without a
@@ -162,8 +191,10 @@ func webLink(text string) string {
 func (m Message) figureLines() []string {
 	list := make([]string, 0, len(m.Figures))
 	for name, value := range m.Figures {
-		list = append(list, name+": "+value)
+		list = append(list, name+": "+formatFigure(value))
 	}
 	slices.Sort(list)
 	return list
 }
+
+func formatFigure(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }

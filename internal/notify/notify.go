@@ -31,6 +31,33 @@ type Targets struct {
 	AlertmanagerURL string // without /api/v2/alerts
 	WebhookURL      string // gets the Message as JSON
 	PingURL         string // a check of healthchecks.io or alike
+	// Link is the page that a message leads to, such as a runbook or a log: an address in which
+	// {run_id}, {verb} and {host} are replaced; "" = none.
+	Link string
+	// Unset counts the configured services whose address is not known here.
+	Unset int
+	// Routes says which services get messages of a severity, and Levels those of alerts of a
+	// level, which go before; what is in neither goes to all services.
+	Routes, Levels map[string][]string
+}
+
+// Services lists the names by which routes name the services.
+func Services() []string { return []string{"slack", "pagerduty", "alertmanager", "webhook"} }
+
+// gets reports whether a service gets a message. A recovery without a severity goes where any
+// severity goes: its messages had one or the other.
+func (t Targets) gets(service string, m Message) bool {
+	if names, routed := t.Levels[m.Level]; routed && m.Level != "" {
+		return slices.Contains(names, service)
+	}
+	severities := []string{m.Severity}
+	if m.Severity == "" {
+		severities = Severities()
+	}
+	return slices.ContainsFunc(severities, func(severity string) bool {
+		names, routed := t.Routes[severity]
+		return !routed || slices.Contains(names, service)
+	})
 }
 
 // String says where, and nothing secret.
@@ -52,6 +79,7 @@ func (t Targets) GoString() string { return t.String() }
 type Notifier struct {
 	targets  Targets
 	services []service
+	lost     int // configured services that cannot be reached at all
 	ping     *line
 }
 
@@ -65,7 +93,7 @@ type service struct {
 // never the address; the notifier beside the error serves the other services.
 func New(n httpx.Net, t Targets) (*Notifier, error) {
 	n.Timeout = Limit
-	made := &Notifier{targets: t}
+	made := &Notifier{targets: t, lost: t.Unset}
 	var errs []error
 	open := func(name, address, secret string) *line {
 		l, err := newLine(n, name, address, secret)
@@ -74,6 +102,7 @@ func New(n httpx.Net, t Targets) (*Notifier, error) {
 	}
 	add := func(l *line, request func(Message) httpx.Request) {
 		if l == nil {
+			made.lost++
 			return
 		}
 		made.services = append(made.services, service{l, request})
@@ -100,19 +129,48 @@ func New(n httpx.Net, t Targets) (*Notifier, error) {
 // ignores repetitions. The errors of failed services are joined; none changes how the run went.
 // After the end of ctx some seconds are left, so that an interruption is reported.
 func (n *Notifier) Send(ctx context.Context, m Message) error {
+	_, err := n.SendTo(ctx, m, nil)
+	return err
+}
+
+// SendTo is Send to some of the services; none = to all. Beside an error are the services that
+// failed.
+func (n *Notifier) SendTo(ctx context.Context, m Message, only []string) (failed []string, err error) {
 	if !slices.Contains(Kinds(), m.Kind) {
-		return fault.Usage("%q is nothing to notify of", string(m.Kind))
+		return nil, fault.Usage("%q is not a notification", string(m.Kind))
 	}
 	ctx, stop := withLimit(ctx)
 	defer stop()
-	m = m.sanitized()
+	m = m.sanitized(n.targets.Link)
 	errs := make([]error, len(n.services))
 	var all sync.WaitGroup
 	for i, s := range n.services {
+		if !n.targets.gets(s.line.name, m) || len(only) > 0 && !slices.Contains(only, s.line.name) {
+			continue
+		}
 		all.Go(func() { errs[i] = s.line.send(ctx, s.request(m)) })
 	}
 	all.Wait()
-	return errors.Join(errs...)
+	for i, s := range n.services {
+		if errs[i] != nil {
+			failed = append(failed, s.line.name)
+		}
+	}
+	return failed, errors.Join(errs...)
+}
+
+// SendConfirmed is Send where something depends on the message: received reports that a service
+// has got it, or that none is configured to get it.
+func (n *Notifier) SendConfirmed(ctx context.Context, m Message) (received bool, err error) {
+	failed, err := n.SendTo(ctx, m, nil)
+	m = m.sanitized("")
+	reached := 0
+	for _, s := range n.services {
+		if n.targets.gets(s.line.name, m) {
+			reached++
+		}
+	}
+	return reached == 0 && n.lost == 0 || len(failed) < reached, err
 }
 
 // withLimit bounds a call by Limit, and by less once ctx has ended.

@@ -210,7 +210,7 @@ func TestRefusalsAreExplained(t *testing.T) {
 		err := w.notifier(t, everywhere()).Send(t.Context(), aRefusal())
 		for _, want := range []string{
 			"slack: notify: HTTP 403: invalid_token", "alertmanager: notify: HTTP 400: start time must be before end time",
-			"pagerduty: notify: HTTP 400: Event object is invalid: Length of 'routing_key' is incorrect", "webhook: notify: HTTP 404: a web page came",
+			"pagerduty: notify: HTTP 400: Event object is invalid: Length of 'routing_key' is incorrect", "webhook: notify: HTTP 404: the answer is a web page",
 		} {
 			require.ErrorContains(t, err, want)
 		}
@@ -228,5 +228,24 @@ func TestKindForARun(t *testing.T) {
 		assert.Equal(t, want, got, kind)
 		assert.Equal(t, want != "", told, kind)
 	}
-	assert.Len(t, notify.Kinds(), 7)
+	assert.Len(t, notify.Kinds(), 8)
+}
+
+// TestAServiceThatIsConfiguredAndUnknownHasReceivedNothing: something may depend on the message.
+func TestAServiceThatIsConfiguredAndUnknownHasReceivedNothing(t *testing.T) {
+	t.Parallel()
+	m := notify.Message{Kind: notify.KindFound, Title: "x"}
+	for name, tc := range map[string]struct {
+		targets notify.Targets
+		want    bool
+	}{
+		"none is configured":     {notify.Targets{}, true},
+		"its address is not set": {notify.Targets{Unset: 1}, false},
+		"its address is none":    {notify.Targets{SlackURL: "no address"}, false},
+	} {
+		n, _ := notify.New(httpx.Net{}, tc.targets)
+		received, _ := n.SendConfirmed(t.Context(), m)
+		assert.Equal(t, tc.want, received, name)
+		n.Close()
+	}
 }

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"sbx/internal/httpx"
+	"sbx/internal/sandbox"
 )
 
 // Schema is the form of what a webhook gets.
@@ -24,21 +26,19 @@ func (t Targets) webhookRequest(m Message) httpx.Request {
 // understand the same text. It is sent once, since a repetition would appear twice in the
 // channel.
 func (t Targets) slackRequest(m Message) httpx.Request {
-	text := "*" + escapeSlack(m.Title) + "*"
-	if m.Text != "" {
-		text += "\n" + escapeSlack(m.Text)
-	}
-	if list := m.figureLines(); len(list) > 0 {
-		text += "\n" + escapeSlack(strings.Join(list, "  "))
-	}
-	if m.RunID != "" {
-		text += "\n" + escapeSlack("run "+m.RunID)
+	lines := []string{"*" + escapeSlack(m.Title) + "*"}
+	for _, line := range m.bodyLines(mostSlack) {
+		lines = append(lines, escapeSlack(line))
 	}
 	if m.Link != "" {
-		text += "\n<" + strings.NewReplacer("|", "%7C", "&", "&amp;", "<", "%3C", ">", "%3E").Replace(m.Link) + ">"
+		lines = append(lines, "<"+strings.NewReplacer("|", "%7C", "&", "&amp;", "<", "%3C", ">", "%3E").Replace(m.Link)+">")
 	}
-	return httpx.Request{URL: t.SlackURL, JSON: slackBody{Text: text}}
+	return httpx.Request{URL: t.SlackURL, JSON: slackBody{Text: strings.Join(lines, "\n")}}
 }
+
+// mostSlack is the length of a text in characters: Slack splits a longer one than 4,000 into two
+// messages. Escapes and the link come on top.
+const mostSlack = 3000
 
 // escapeSlack escapes the three characters that Slack interprets, so that a sandbox named
 // <!channel> notifies nobody.
@@ -50,14 +50,25 @@ func escapeSlack(text string) string {
 // of the rarest cron line.
 const alertLife = 150 * time.Minute
 
+// firingLife is how long an alert with a state lives: it is sent once, and resolved when it is
+// over. The bound is for one that nobody evaluates any more.
+const firingLife = 7 * 24 * time.Hour
+
 // alertmanagerRequest posts an alert. Its labels say what is wrong and where, and never
 // how: they are its identity, by which a second post is the first one again and a
 // recovery finds it. Only the severity is among them, because routes go by it, so
 // a recovery ends both.
 func (t Targets) alertmanagerRequest(m Message) httpx.Request {
-	alerts := []alert{m.toAlert(m.Kind.severityWord(), m.At.Add(alertLife))}
-	if m.Kind == KindRecovered {
+	var alerts []alert
+	switch {
+	case m.Kind == KindRecovered && m.Severity == "":
 		alerts = []alert{m.toAlert(severityCritical, m.At), m.toAlert(severityWarning, m.At)}
+	case m.Kind == KindRecovered:
+		alerts = []alert{m.toAlert(m.Severity, m.At)}
+	case m.Alert != "":
+		alerts = []alert{m.toAlert(m.Severity, m.At.Add(firingLife))}
+	default:
+		alerts = []alert{m.toAlert(m.Severity, m.At.Add(alertLife))}
 	}
 	base := strings.TrimSuffix(strings.TrimRight(t.AlertmanagerURL, "/"), "/api/v2/alerts")
 	return httpx.Request{URL: base + "/api/v2/alerts", JSON: alerts, Again: true}
@@ -65,15 +76,22 @@ func (t Targets) alertmanagerRequest(m Message) httpx.Request {
 
 func (m Message) toAlert(severity string, ends time.Time) alert {
 	labels := map[string]string{"alertname": "sbx", "verb": m.Verb, "key": m.Key, "instance": m.Host, "severity": severity}
+	if m.Alert != "" { // another verb on another host may find that it is over
+		labels = map[string]string{"alertname": m.Alert, "key": m.Key, "severity": severity, "level": m.Level, "provider": strings.Join(m.Providers, ",")}
+	}
 	for name, value := range labels {
 		if value == "" {
 			delete(labels, name)
 		}
 	}
-	notes := map[string]string{"summary": m.Title, "description": m.Text, "kind": string(m.Kind), "run_id": m.RunID}
-	for name, value := range m.Figures {
-		notes["figure_"+labelName(name)] = value
+	notes := map[string]string{
+		"summary": m.Title, "description": strings.Join(m.bodyLines(mostText), "\n"), "kind": string(m.Kind), "run_id": m.RunID,
+		"providers": strings.Join(m.Providers, ", "), "causes": sandbox.FormatCounts(m.Causes), "next": strings.Join(m.Next, "\n"), "runbook_url": m.Link,
 	}
+	for name, value := range m.Figures {
+		notes["figure_"+labelName(name)] = formatFigure(value) // an annotation is a text
+	}
+	maps.DeleteFunc(notes, func(_, value string) bool { return value == "" })
 	return alert{Labels: labels, Annotations: notes, StartsAt: m.At, EndsAt: ends, GeneratorURL: m.Link}
 }
 
@@ -103,21 +121,24 @@ func (t Targets) pagerDutyBase() string {
 func (t Targets) pagerDuty(m Message) httpx.Request {
 	event := pagerEvent{RoutingKey: t.PagerDutyKey, EventAction: "resolve", DedupKey: dedupKey(m)}
 	if m.Kind != KindRecovered {
-		event.EventAction, event.Client = "trigger", "sbx"
+		event.EventAction, event.Client, event.ClientURL = "trigger", "sbx", m.Link
 		event.Payload = &pagerPayload{
-			Summary: cutText(m.Title, mostSummary), Source: cmp.Or(m.Host, "unknown host"), Severity: m.Kind.severityWord(), Timestamp: m.At,
+			Summary: cutText(m.Title, mostSummary), Source: cmp.Or(m.Host, "unknown host"), Severity: m.Severity, Timestamp: m.At,
 			Component: "sbx " + m.Verb, Class: string(m.Kind), CustomDetails: messageDetails(m),
 		}
 		if m.Link != "" {
-			event.Links = []pagerLink{{m.Link, "more"}}
+			event.Links = []pagerLink{{m.Link, "what to do"}}
 		}
 	}
 	return httpx.Request{URL: t.pagerDutyBase() + "/v2/enqueue", JSON: event, Again: true}
 }
 
-// dedupKey is the same for one trouble on one host until it is over.
+// dedupKey is the same for one trouble until it is over: of a run on one host, of an alert on all.
 func dedupKey(m Message) string {
 	key := "sbx/" + m.Host + "/" + m.Key
+	if m.Alert != "" {
+		key = "sbx/" + m.Key
+	}
 	if utf8.RuneCountInString(key) <= mostDedup {
 		return key
 	}
@@ -125,8 +146,33 @@ func dedupKey(m Message) string {
 	return "sbx/" + hex.EncodeToString(sum[:])
 }
 
-func messageDetails(m Message) map[string]string {
-	all := map[string]string{"run_id": m.RunID, "text": m.Text}
-	maps.Copy(all, m.Figures)
+// messageDetails are the details of an incident; figures are numbers.
+func messageDetails(m Message) map[string]any {
+	all := map[string]any{"run_id": m.RunID, "text": m.Text}
+	if m.Alert != "" {
+		all["alert"], all["level"] = m.Alert, m.Level
+	}
+	for name, value := range m.Figures {
+		all[name] = value
+	}
+	var sandboxes []string
+	for _, i := range m.Items {
+		sandboxes = append(sandboxes, i.line())
+	}
+	if m.MoreItems > 0 {
+		sandboxes = append(sandboxes, fmt.Sprintf("and %d more", m.MoreItems))
+	}
+	if len(sandboxes) > 0 {
+		all["sandboxes"] = sandboxes
+	}
+	if len(m.Providers) > 0 {
+		all["providers"] = m.Providers
+	}
+	if len(m.Causes) > 0 {
+		all["causes"] = m.Causes
+	}
+	if len(m.Next) > 0 {
+		all["next"] = m.Next
+	}
 	return all
 }

@@ -47,6 +47,7 @@ type pagerSaw struct {
 	EventAction string `json:"event_action"`
 	DedupKey    string `json:"dedup_key"`
 	Client      string `json:"client"`
+	ClientURL   string `json:"client_url"`
 	Payload     *struct {
 		Summary       string         `json:"summary"`
 		Source        string         `json:"source"`
@@ -161,7 +162,9 @@ func aRefusal() notify.Message {
 	return notify.Message{
 		Verb: "cleanup", RunID: "r-20261120T120000-abc123", Host: "cron-1", Kind: notify.KindRefused, Key: "cleanup stuck",
 		Text:    "37 sandboxes would end & 20 may\nthe first is <!channel> \x1b[31m\u202e",
-		Figures: map[string]string{"selected": "37", "limit for all": "20"}, At: noon, Link: "https://wiki.example/runbook?a=1&b=2",
+		Figures: map[string]float64{"selected": 37, "limit for all": 20}, At: noon, Link: "https://wiki.example/runbook?a=1&b=2",
+		Items:     []notify.Item{{Ref: "prod/abc", Task: "T-4012", Cause: "busy_loop", Reason: "stuck: it is in a busy loop"}, {Ref: "prod/<!here>", Outcome: "failed"}},
+		Providers: []string{"prod"}, Causes: map[string]int{"leak": 4, "busy_loop": 9}, Next: []string{"sbx cleanup show r-20261120T120000-abc123", "sbx inspect prod/abc"},
 	}
 }
 
@@ -187,7 +190,10 @@ func TestSlack(t *testing.T) {
 		strictly(t, w.only(t, "hooks.slack.example").body, &got)
 		assert.Equal(t, "*sbx cleanup refused on cron-1*\n"+
 			`37 sandboxes would end &amp; 20 may`+"\n"+`the first is &lt;!channel&gt; \x1b[31m\u202e`+"\n"+
-			"limit for all: 20  selected: 37\nrun r-20261120T120000-abc123\n<https://wiki.example/runbook?a=1&amp;b=2>", got.Text)
+			"providers: prod\ncauses: 9 busy_loop, 4 leak\n"+
+			"- prod/abc (task T-4012, busy_loop): stuck: it is in a busy loop\n- prod/&lt;!here&gt;: failed\n"+
+			"limit for all: 20  selected: 37\nrun r-20261120T120000-abc123\n"+
+			"next: sbx cleanup show r-20261120T120000-abc123\nnext: sbx inspect prod/abc\n<https://wiki.example/runbook?a=1&amp;b=2>", got.Text)
 		assert.False(t, got.UnfurlLinks)
 	})
 }
@@ -214,7 +220,13 @@ func TestPagerDutyTriggersAndResolves(t *testing.T) {
 		assert.Equal(t, "critical", saw[0].Payload.Severity)
 		assert.Equal(t, noon, saw[0].Payload.Timestamp)
 		assert.Equal(t, "refused", saw[0].Payload.Class)
-		assert.Equal(t, "37", saw[0].Payload.CustomDetails["selected"])
+		assert.Equal(t, map[string]any{
+			"run_id": "r-20261120T120000-abc123", "text": "37 sandboxes would end & 20 may\nthe first is <!channel> \\x1b[31m\\u202e", "selected": 37.0, "limit for all": 20.0,
+			"sandboxes": []any{"prod/abc (task T-4012, busy_loop): stuck: it is in a busy loop", "prod/<!here>: failed"},
+			"providers": []any{"prod"}, "causes": map[string]any{"busy_loop": 9.0, "leak": 4.0},
+			"next": []any{"sbx cleanup show r-20261120T120000-abc123", "sbx inspect prod/abc"},
+		}, saw[0].Payload.CustomDetails)
+		assert.Equal(t, "https://wiki.example/runbook?a=1&b=2", saw[0].ClientURL)
 		assert.Equal(t, "https://wiki.example/runbook?a=1&b=2", saw[0].Links[0].Href)
 		assert.Equal(t, "warning", saw[2].Payload.Severity)
 		assert.NotEmpty(t, saw[2].Payload.Source, "a source is required, whatever is known of the host")
@@ -248,7 +260,13 @@ func TestAlertmanager(t *testing.T) {
 		labels := map[string]string{"alertname": "sbx", "verb": "cleanup", "key": "cleanup stuck", "instance": "cron-1", "severity": "critical"}
 		require.Len(t, saw[0], 1)
 		assert.Equal(t, labels, saw[0][0].Labels)
-		assert.Equal(t, "20", saw[0][0].Annotations["figure_limit_for_all"])
+		notes := saw[0][0].Annotations
+		assert.Equal(t, "20", notes["figure_limit_for_all"], "an annotation is a text")
+		assert.Equal(t, "https://wiki.example/runbook?a=1&b=2", notes["runbook_url"])
+		assert.Equal(t, "prod", notes["providers"])
+		assert.Equal(t, "9 busy_loop, 4 leak", notes["causes"])
+		assert.Equal(t, "sbx cleanup show r-20261120T120000-abc123\nsbx inspect prod/abc", notes["next"])
+		assert.Contains(t, notes["description"], "- prod/abc (task T-4012, busy_loop)")
 		assert.True(t, saw[0][0].EndsAt.After(noon.Add(2*time.Hour)), "it stands until the rarest line has run twice")
 		assert.Equal(t, "warning", saw[1][0].Labels["severity"])
 		require.Len(t, saw[2], 2)
@@ -264,12 +282,16 @@ func TestWebhook(t *testing.T) {
 		require.NoError(t, w.notifier(t, notify.Targets{WebhookURL: hookURL}).Send(t.Context(), aRefusal()))
 		got := w.only(t, "hook.example")
 		assert.Equal(t, "/in?token=s3cr3tYYYY", got.path)
-		assert.JSONEq(t, `{"schema":"sbx.notify/v1","verb":"cleanup","run_id":"r-20261120T120000-abc123","host":"cron-1","kind":"refused",
+		assert.JSONEq(t, `{"schema":"sbx.notify/v1","verb":"cleanup","run_id":"r-20261120T120000-abc123","host":"cron-1","kind":"refused","alert":"","severity":"critical","level":"",
 			"key":"cleanup stuck","title":"sbx cleanup refused on cron-1",
 			"text":"37 sandboxes would end & 20 may\nthe first is <!channel> \\x1b[31m\\u202e",
-			"figures":{"limit for all":"20","selected":"37"},"at":"2026-11-20T12:00:00Z","link":"https://wiki.example/runbook?a=1&b=2"}`, got.body)
+			"figures":{"limit for all":20,"selected":37},
+			"items":[{"ref":"prod/abc","task":"T-4012","cause":"busy_loop","outcome":"","reason":"stuck: it is in a busy loop"},{"ref":"prod/<!here>","task":"","cause":"","outcome":"failed","reason":""}],
+			"more_items":0,"providers":["prod"],"causes":{"busy_loop":9,"leak":4},"next":["sbx cleanup show r-20261120T120000-abc123","sbx inspect prod/abc"],"at":"2026-11-20T12:00:00Z","link":"https://wiki.example/runbook?a=1&b=2"}`, got.body)
 		require.NoError(t, w.notifier(t, notify.Targets{WebhookURL: hookURL}).Send(t.Context(), notify.Message{Kind: notify.KindFailed}))
-		assert.Contains(t, w.requests()[1].body, `"figures":{}`, "every key is always there")
+		for _, empty := range []string{`"figures":{}`, `"items":[]`, `"providers":[]`, `"causes":{}`, `"next":[]`} {
+			assert.Contains(t, w.requests()[1].body, empty, "every key is always there")
+		}
 	})
 }
 
@@ -320,7 +342,7 @@ func FuzzTexts(f *testing.F) {
 		f.Add(seed, seed)
 	}
 	f.Fuzz(func(t *testing.T, title, text string) {
-		m := notify.Message{Verb: title, Title: title, Text: text, Host: text, Kind: notify.KindFailed, Figures: map[string]string{title: text}, Link: text}
+		m := notify.Message{Verb: title, Title: title, Text: text, Host: text, Kind: notify.KindFailed, Figures: map[string]float64{title: 1}, Link: text, Items: []notify.Item{{Ref: title, Reason: text}}, Providers: []string{text}, Causes: map[string]int{text: 1}, Next: []string{title}}
 		body := notify.SlackText(m)
 		require.True(t, utf8.ValidString(body))
 		require.LessOrEqual(t, utf8.RuneCountInString(body), 40_000, "Slack cuts longer ones")

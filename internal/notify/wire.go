@@ -18,18 +18,19 @@ type pagerEvent struct {
 	EventAction string        `json:"event_action"` // trigger, resolve
 	DedupKey    string        `json:"dedup_key"`
 	Client      string        `json:"client,omitempty"`
+	ClientURL   string        `json:"client_url,omitempty"`
 	Payload     *pagerPayload `json:"payload,omitempty"` // of a trigger
 	Links       []pagerLink   `json:"links,omitempty"`
 }
 
 type pagerPayload struct {
-	Summary       string            `json:"summary"`
-	Source        string            `json:"source"`
-	Severity      string            `json:"severity"` // critical, error, warning, info
-	Timestamp     time.Time         `json:"timestamp"`
-	Component     string            `json:"component,omitempty"`
-	Class         string            `json:"class,omitempty"`
-	CustomDetails map[string]string `json:"custom_details,omitempty"`
+	Summary       string         `json:"summary"`
+	Source        string         `json:"source"`
+	Severity      string         `json:"severity"` // critical, error, warning, info
+	Timestamp     time.Time      `json:"timestamp"`
+	Component     string         `json:"component,omitempty"`
+	Class         string         `json:"class,omitempty"`
+	CustomDetails map[string]any `json:"custom_details,omitempty"`
 }
 
 type pagerLink struct {

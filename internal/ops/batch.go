@@ -90,6 +90,7 @@ func (b *batch) collectOutcomes(ctx context.Context, outcomes <-chan BatchOutcom
 	}
 	progress := b.watch.Progress(label)
 	defer progress.Done()
+	defer b.env.sendMeanwhile(ctx)()
 	r := BatchResult{Tally: BatchTally{Jobs: len(b.req.Jobs), codes: map[int]int{}}}
 	for o := range outcomes {
 		r.Tally.addOutcome(o)
@@ -179,7 +180,7 @@ func (b *batch) counterUnder(ctx context.Context, kind, key, name string, next f
 		state := batchState{Name: name, Round: 1}
 		if d.Version > 0 {
 			if err := json.Unmarshal(d.Body, &state); err != nil || state.Round < 1 {
-				return 0, fault.New(fault.KindUnknown, "what is kept of %s cannot be read", name).
+				return 0, fault.New(fault.KindUnknown, "the record of %s cannot be read", name).
 					WithHint("give the file a name of its own with `batch: NAME`, or the task another key")
 			}
 		}
@@ -201,7 +202,7 @@ func (b *batch) checkWarm() error {
 	if b.req.Warm == 0 || slices.ContainsFunc(b.req.Jobs, func(j BatchJob) bool { return b.options.CanPrewarm(j.Spec) }) {
 		return nil
 	}
-	return fault.Usage("--warm: nothing is made ahead on this machine, where a sandbox takes milliseconds").WithHint("leave --warm out, or name another --provider")
+	return fault.Usage("--warm is not for local: a local sandbox starts in milliseconds").WithHint("leave --warm out, or name another --provider")
 }
 
 // startJobs runs the jobs in their order, so many at once, and gives each outcome as it
@@ -229,7 +230,7 @@ func (b *batch) startJobs(ctx context.Context, do func(context.Context, BatchJob
 		b.pool = task.NewPool(ctx, life, b.options, b.req.Warm, specsOf(jobs))
 	}
 	over := b.env.OnInterrupts(ctx, func() {
-		b.watch.Warn("stopping what runs, and nothing more is launched; once more leaves it to the next sbx")
+		b.watch.Warn("stopping the running tasks; no more are launched. Interrupt again to leave the cleanup to the next sbx")
 	}, leave)
 	var workers sync.WaitGroup
 	for range min(b.req.Parallel, len(jobs)) {
@@ -296,8 +297,8 @@ func (b *batch) enlistTask(ctx context.Context, options task.Options, j BatchJob
 			return t, added, err
 		}
 		if t.Spec.Work() != j.work {
-			return t, false, fault.Usage("the key %q belongs to task %s, which does something else", name, t.ID).
-				WithHint("`sbx tasks show %s` says what; give this one another key", t.ID)
+			return t, false, fault.Usage("the key %q belongs to task %s, which has another command or other settings", name, t.ID).
+				WithHint("`sbx tasks show %s` shows them; use another key", t.ID)
 		}
 		if !t.State.Final() || t.State == task.Completed {
 			return t, false, nil

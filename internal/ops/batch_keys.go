@@ -39,8 +39,8 @@ func (r *BatchRequest) distinguishKey(j *BatchJob) error {
 			continue
 		}
 		if !slices.Equal(other.Env, j.Env) {
-			return fault.Usage("it differs from task %d by the values of its environment alone", other.Seq).
-				WithHint("give each of them a name or a key, so that a second run knows them apart")
+			return fault.Usage("it differs from task %d only in the values of its environment", other.Seq).
+				WithHint("give each of them a name or a key, so that a second run can tell them apart")
 		}
 		j.twin++
 	}
@@ -147,7 +147,7 @@ func (t *BatchTally) exitVerdict(ctx context.Context) error {
 		return t.first
 	}
 	return fault.New(fault.KindPartial, "%d of %d tasks did not complete", t.Jobs-t.Completed, t.Jobs).
-		WithHint("`sbx tasks show TASK` has the evidence of each; --retry-failed launches them once more")
+		WithHint("`sbx tasks show TASK` shows the evidence; --retry-failed launches them again")
 }
 
 // Text is how far the batch is.

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"errors"
 
 	"sbx/internal/fault"
@@ -75,6 +76,34 @@ func (c Check) Err() error {
 	err := fault.New(kind, "%s: %s", c.Check.Check, c.Message).At(c.Provider, "")
 	err.Hint = c.Hint
 	return err
+}
+
+// urgency is the place of a check among those that want a person: what keeps sbx itself from
+// working, what keeps a provider out of reach, what has not answered, what is near a limit, and
+// what no sandbox depends on.
+func (c Check) urgency() int {
+	switch {
+	case c.Status() == CheckProblem && c.Provider == "":
+		return 0
+	case c.Status() == CheckProblem && c.Check.Check != checkQuota:
+		return 1
+	case c.Status() == CheckUnknown:
+		return 2
+	case c.Status() == CheckProblem:
+		return 3
+	}
+	return 4
+}
+
+// CompareCheckErrors orders the errors of checks by what to do first.
+func CompareCheckErrors(checks []Check) func(a, b error) int {
+	place := map[string]int{}
+	for _, c := range checks {
+		if err := c.Err(); err != nil {
+			place[err.Error()] = c.urgency()
+		}
+	}
+	return func(a, b error) int { return cmp.Compare(place[a.Error()], place[b.Error()]) }
 }
 
 // CheckVerdict decides the exit code: what was found before what could not be

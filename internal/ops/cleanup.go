@@ -32,6 +32,7 @@ type CleanupRequest struct {
 	ProviderSide, Emergency bool
 
 	Yes         bool          // act without being asked
+	Line        []string      // the command line that was typed, quoted for a shell; for hints that repeat it
 	Wait, Grace time.Duration // as in TerminateRequest
 	LockWait    time.Duration // how long another run is waited for
 	Every       time.Duration // the time between two runs of one process; 0 = one run
@@ -46,8 +47,9 @@ type CleanupResult struct {
 	Survey  cleanup.Survey
 	Guards  []safety.Guard
 	Endings []sandbox.Ending
-	Refused error // a guard kept the whole run from acting
-	Lost    error // the last line of the journal could not be written
+	Refused error         // a guard kept the whole run from acting
+	Lost    error         // the last line of the journal could not be written
+	Took    time.Duration // from the first request to the last outcome
 	Verdict error
 
 	run *cleanupRun
@@ -59,7 +61,7 @@ func PlanCleanup(ctx context.Context, env *Env, req CleanupRequest, watch Observ
 	if err != nil {
 		return nil, err
 	}
-	if err := r.listAndJudge(ctx); err != nil {
+	if err := r.choose(ctx); err != nil {
 		return nil, err
 	}
 	return r.resultWith(r.survey.Verdict(nil)), nil
@@ -94,7 +96,7 @@ func (r *cleanupRun) runRequested(ctx context.Context) (*CleanupResult, error) {
 		return r.byAnswer(ctx)
 	}
 	return r.withRunLock(ctx, func(ctx context.Context) (*CleanupResult, error) {
-		if err := r.listAndJudge(ctx); err != nil {
+		if err := r.choose(ctx); err != nil {
 			return nil, err
 		}
 		return r.runJournaled(ctx, r.survey.Targets())
@@ -111,11 +113,14 @@ type cleanupRun struct {
 	world cleanup.Environment
 
 	narrowed bool // it ends at most what a plan names
+	recorded bool // its journal has begun
 
 	fleet   *fleet.Fleet
-	held    *Leases // by tasks
+	used    map[string]float64 // the highest use of a quota, by profile, where it was asked
+	held    *Leases            // by tasks
 	survey  cleanup.Survey
 	endings []sandbox.Ending
+	took    time.Duration
 }
 
 // newCleanupRun takes the guards from the configuration, of the profiles that the run is
@@ -173,7 +178,7 @@ func (r *cleanupRun) endPlanOfRequest(ctx context.Context, plan cleanup.Plan) (*
 		}
 	}
 	what := fmt.Sprintf("the plan of %s names %d sandboxes", plan.MadeAt.Format("15:04:05 UTC"), len(plan.Items))
-	if err := r.mayAct(ctx, what, len(plan.Items)); err != nil {
+	if err := r.mayAct(ctx, what, plan.Items); err != nil {
 		return nil, err
 	}
 	return r.endPlan(ctx, plan)
@@ -182,18 +187,18 @@ func (r *cleanupRun) endPlanOfRequest(ctx context.Context, plan cleanup.Plan) (*
 // byAnswer makes a plan, asks about it, and ends at most what it names.
 func (r *cleanupRun) byAnswer(ctx context.Context) (*CleanupResult, error) {
 	if !r.watch.Attended() {
-		return nil, fault.New(fault.KindRefused, "a cleanup ends sandboxes, and nobody allowed it").WithHint("look at its plan, then repeat with --yes")
+		return nil, fault.New(fault.KindRefused, "a cleanup needs confirmation").WithHint("see its plan, then repeat with --yes")
 	}
-	if err := r.listAndJudge(ctx); err != nil {
+	if err := r.choose(ctx); err != nil {
 		return nil, err
 	}
-	if refused := cleanup.Refusal(r.survey.Guards(r.world)); refused != nil {
+	if refused := cleanup.Refusal(r.survey.Guards(r.world), r.req.Line...); refused != nil {
 		return nil, refused // no answer could allow it
 	}
 	plan := r.survey.Plan(r.id)
 	if n := len(plan.Items); n > 0 {
 		r.watch.Item(plan)
-		if err := r.mayAct(ctx, fmt.Sprintf("the plan names %d sandboxes", n), n); err != nil {
+		if err := r.mayAct(ctx, fmt.Sprintf("the plan names %d sandboxes", n), plan.Items); err != nil {
 			return nil, err
 		}
 	}
@@ -211,6 +216,9 @@ func (r *cleanupRun) endPlan(ctx context.Context, plan cleanup.Plan) (*CleanupRe
 		r.narrowed = true
 		targets := r.survey.Within(plan)
 		r.survey.Narrow(targets)
+		if left := len(r.survey.Selected); left < len(targets) {
+			r.watch.Note(fmt.Sprintf("since the plan was made %d of its %d have changed and stay", len(targets)-left, len(targets)))
+		}
 		return r.runJournaled(ctx, targets)
 	})
 }
@@ -231,6 +239,8 @@ func (r *cleanupRun) listAndJudge(ctx context.Context) error {
 		return nil
 	}
 	r.shareSightings(ctx)
+	r.world.Listed = func(n int) { progress.Update(groupedNumber(n) + " listed") }
+	r.world.Looked = tellLooks(progress)
 	r.survey, err = cleanup.TakeSurvey(ctx, r.fleet, r.world, r.rule)
 	if err != nil {
 		return err
@@ -239,8 +249,17 @@ func (r *cleanupRun) listAndJudge(ctx context.Context) error {
 	if err := r.held.Err(); err != nil {
 		r.survey.Sources = append(r.survey.Sources, err)
 	}
-	progress.Done()
-	r.watch.Note(fmt.Sprintf("found %d of %d sandboxes to clean up", len(r.survey.Selected), len(r.survey.Selected)+len(r.survey.Kept)))
+	return nil
+}
+
+// choose looks at everything, and says how much the rule selects.
+func (r *cleanupRun) choose(ctx context.Context) error {
+	if err := r.listAndJudge(ctx); err != nil {
+		return err
+	}
+	if r.fleet != nil {
+		r.watch.Note(fmt.Sprintf("found %d of %d sandboxes to clean up", len(r.survey.Selected), len(r.survey.Selected)+len(r.survey.Kept)))
+	}
 	return nil
 }
 
@@ -261,7 +280,8 @@ func (r *cleanupRun) runJournaled(ctx context.Context, targets []cleanup.Target)
 		return nil, err
 	}
 	defer w.Release()
-	if refused := cleanup.Refusal(guards); refused != nil {
+	r.recorded = true
+	if refused := cleanup.Refusal(guards, r.req.Line...); refused != nil {
 		if err := w.Finish(ctx, w.EndEntry(nil, refused, nil)); err != nil {
 			r.watch.Warn(err.Error())
 		}
@@ -280,14 +300,16 @@ func (r *cleanupRun) endTargets(ctx context.Context, w *RunJournal, targets []cl
 		Fleet: r.fleet, Environment: r.world, Rule: r.rule, Journal: w, Targets: targets,
 		Wait: r.req.Wait, Grace: r.req.Grace, By: r.env.ActsAs(VerbCleanup), Redact: r.watch.Redact,
 	}
-	progress := r.watch.Progress(fmt.Sprintf("ending %d sandboxes", len(targets)))
+	progress := r.watch.Progress("ending sandboxes")
 	defer progress.Done()
 	r.watch.Item(RunStarted{RunID: r.id})
+	began := time.Now()
 	for e := range run.EndTargets(ctx) {
 		r.endings = append(r.endings, e)
-		progress.Update(fmt.Sprintf("%d of %d", len(r.endings), len(targets)))
+		progress.Update(partText(len(r.endings), len(targets)))
 		r.watch.Item(e)
 	}
+	r.took = time.Since(began)
 	r.env.recordEnds(ctx, r.watch, r.fleet, r.endings)
 	r.reportKept()
 	return r.closeJournal(ctx, w), nil
@@ -304,14 +326,16 @@ func (r *cleanupRun) closeJournal(ctx context.Context, w *RunJournal) *CleanupRe
 }
 
 func (r *cleanupRun) resultWith(verdict error) *CleanupResult {
-	return &CleanupResult{RunID: r.id, Survey: r.survey, Guards: r.survey.Guards(r.world), Endings: r.endings, Verdict: verdict, run: r}
+	return &CleanupResult{RunID: r.id, Survey: r.survey, Guards: r.survey.Guards(r.world), Endings: r.endings, Verdict: verdict, Took: r.took, run: r}
 }
 
 // reportKept notifies people after a run of what no rule could judge, and warns of what it left
 // because it has no owner: a run that cron starts is quiet and would leave it each time.
 func (r *cleanupRun) reportKept() {
-	if text := r.unjudgedText(); text != "" {
-		r.watch.Note(text)
+	for _, text := range append(UndecidedLines(r.survey.Undecided()), r.unjudgedText()) {
+		if text != "" {
+			r.watch.Note(text)
+		}
 	}
 	if text := r.unownedText(); text != "" {
 		r.watch.Warn(text)
@@ -322,7 +346,7 @@ func (r *cleanupRun) reportKept() {
 // would judge them; "" = none.
 func (r *CleanupResult) UnjudgedText() string { return r.run.unjudgedText() }
 
-// UnownedText says how many sandboxes stay because they have no owner, and what to type; "" =
+// UnownedText says how many sandboxes stay because nobody owns them, and what to type; "" =
 // none.
 func (r *CleanupResult) UnownedText() string { return r.run.unownedText() }
 
@@ -331,11 +355,11 @@ func (r *cleanupRun) unjudgedText() string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("not judged, and so kept: %d (no source shows whether they work); --ignore-activity, or `activity: age-only` in the profile, judges by age alone", n)
+	return fmt.Sprintf("kept because sbx cannot tell whether they are active: %d; --ignore-activity, or `activity: age-only` in the profile, uses age only", n)
 }
 
 func (r *cleanupRun) unownedText() string {
-	what := "sandboxes that the rule would end"
+	what := "sandboxes that the rule would terminate"
 	if r.rule.Selector.Stuck {
 		what = "stuck sandboxes"
 	}
@@ -363,5 +387,5 @@ func (r *CleanupResult) Find(word string) (cleanup.Judgement, error) {
 	case len(r.Survey.Errs()) > 0:
 		return cleanup.Judgement{}, r.Survey.Verdict(nil)
 	}
-	return cleanup.Judgement{}, fault.New(fault.KindNotFound, "no sandbox is called %q", word).WithHint("`%s ls --all` shows what there is", r.run.env.Process.Name())
+	return cleanup.Judgement{}, fault.New(fault.KindNotFound, "no sandbox matches %q", word).WithHint("`%s ls --all` lists all of them", r.run.env.Process.Name())
 }

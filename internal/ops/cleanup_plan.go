@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"sbx/internal/cleanup"
@@ -15,6 +16,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/hostfile"
 	"sbx/internal/journal"
+	"sbx/internal/jsontext"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
@@ -33,20 +35,57 @@ func (r *CleanupResult) Question() (q Question, askable bool) {
 		running = running || j.Sandbox.State == sandbox.StateRunning
 	}
 	if n > safety.MaxUnasked || running {
-		word := strconv.Itoa(n)
-		return Question{Word: word, Prompt: fmt.Sprintf("type %s to end them, anything else to do nothing: ", word)}, true
+		return askEnd(strconv.Itoa(n), r.countsByProvider()), true
 	}
-	return Question{Word: "y", Prompt: fmt.Sprintf("end these %d? type y: ", n)}, true
+	return askEnd("y", ""), true
+}
+
+// AllowLine is the command line that was typed with the flags that its guards ask for; "" = no guard
+// refuses the plan, or no flag allows it.
+func (r *CleanupResult) AllowLine() string {
+	flags, all := safety.OverrideFlags(r.Guards)
+	if !all || len(flags) == 0 || len(r.run.req.Line) == 0 {
+		return ""
+	}
+	return safety.RetryLine(r.run.req.Line, flags)
+}
+
+// countsByProvider says how many of the plan are at which provider, where there are several.
+func (r *CleanupResult) countsByProvider() string {
+	counts := map[string]int{}
+	for _, j := range r.Survey.Selected {
+		counts[j.Sandbox.Provider]++
+	}
+	return FormatShares(counts)
+}
+
+// FormatShares writes how a total is shared: " (e2b 17, novita 6)", "" for one share.
+func FormatShares(counts map[string]int) string {
+	if len(counts) < 2 {
+		return ""
+	}
+	return " (" + joinCounts(counts) + ")"
+}
+
+func joinCounts(counts map[string]int) string {
+	parts := make([]string, 0, len(counts))
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%s %d", name, counts[name]))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // WriteCleanupPlan writes the file of a plan whole or not at all.
 func WriteCleanupPlan(path string, plan cleanup.Plan) error {
-	text, err := json.MarshalIndent(plan, "", "  ")
-	if err != nil {
+	var text bytes.Buffer
+	to := json.NewEncoder(&text)
+	to.SetIndent("", "  ")
+	to.SetEscapeHTML(false) // a person reads the condition of the plan
+	if err := to.Encode(plan); err != nil {
 		return err
 	}
-	if err := hostfile.Replace(path, append(text, '\n'), 0o600); err != nil {
-		return fault.New(fault.KindUnknown, "the plan cannot be written: %w", err).WithHint("is the folder there, may this user write in it, and is the disk full?")
+	if err := hostfile.Replace(path, text.Bytes(), 0o600); err != nil {
+		return fault.New(fault.KindUnknown, "the plan cannot be written: %w", err).WithHint("check that the folder exists, that you may write to it, and that the disk is not full")
 	}
 	return nil
 }
@@ -64,7 +103,7 @@ func ReadCleanupPlan(ctx context.Context, path string) (cleanup.Plan, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&plan); err != nil {
-		return plan, fault.Usage("--apply: %s is no plan: %w", path, err).WithHint("`sbx cleanup ... --out PLAN` writes one")
+		return plan, fault.Usage("--apply: %s is not a plan: %s", path, jsontext.Describe(err)).WithHint("`sbx cleanup ... --out PLAN` writes one")
 	}
 	return plan, nil
 }
@@ -91,7 +130,7 @@ func (r *cleanupRun) goOn(ctx context.Context) (*CleanupResult, error) {
 		if err != nil {
 			return nil, err
 		}
-		w := &RunJournal{Writer: extended, Env: r.env, Watch: r.watch, Begin: h.Begin, Began: h.StartedAt}
+		w := &RunJournal{Writer: extended, Env: r.env, Watch: r.watch, Begin: h.Begin, Began: h.StartedAt, disk: disk}
 		defer w.Release()
 		if err := w.Append(cleanup.EntryResume, r.env.Actor()); err != nil {
 			return nil, err
@@ -104,35 +143,42 @@ func (r *cleanupRun) goOn(ctx context.Context) (*CleanupResult, error) {
 }
 
 func (r *cleanupRun) mayGoOn(ctx context.Context, h cleanup.History) error {
-	open := len(h.Open())
+	open := h.Open()
 	switch {
 	case h.Begin.Verb != "" && h.Begin.Verb != VerbCleanup:
-		return fault.Usage("%s is a run of %s, which is not resumed", h.RunID, h.Begin.Verb).WithHint("run it again: it looks at everything anew")
+		return fault.Usage("%s is a run of %s, which cannot be resumed", h.RunID, h.Begin.Verb).WithHint("run it again: it makes a new plan")
 	case h.End != nil && h.End.Refused:
-		return fault.New(fault.KindRefused, "%s was refused and ended nothing: %s", h.RunID, h.End.Error).WithHint("start a new run")
+		return fault.New(fault.KindRefused, "%s was refused and terminated nothing: %s", h.RunID, h.End.Error).WithHint("start a new run")
 	case h.Broken != "":
-		return fault.New(fault.KindRefused, "the journal of %s cannot be trusted: %s", h.RunID, h.Broken).WithHint("start a new run")
+		return fault.New(fault.KindRefused, "the journal of %s was changed or damaged: %s", h.RunID, h.Broken).WithHint("start a new run")
 	case h.StartedAt.IsZero():
-		return fault.New(fault.KindRefused, "%s was cut off before it had a plan", h.RunID).WithHint("start a new run")
+		return fault.New(fault.KindRefused, "%s was interrupted before it had a plan", h.RunID).WithHint("start a new run")
 	}
-	if open == 0 {
+	if len(open) == 0 {
 		r.watch.Note(h.RunID + " has nothing left to do")
 		return nil
 	}
-	return r.mayAct(ctx, fmt.Sprintf("%s has %d of %d sandboxes left", h.RunID, open, len(h.Begin.Plan.Items)), open)
+	return r.mayAct(ctx, fmt.Sprintf("%s has %d of %d sandboxes left", h.RunID, len(open), len(h.Begin.Plan.Items)), open)
 }
 
-// mayAct wants --yes, or the count typed on a terminal.
-func (r *cleanupRun) mayAct(ctx context.Context, what string, n int) error {
+// mayAct wants --yes, or the count of the items typed on a terminal.
+func (r *cleanupRun) mayAct(ctx context.Context, what string, items []cleanup.Item) error {
 	if r.req.Yes {
 		return nil
 	}
-	refusal := fault.New(fault.KindRefused, "%s, and nobody allowed it", what).WithHint("repeat with --yes")
+	refusal := fault.New(fault.KindRefused, "%s: needs confirmation", what).WithHint("repeat with --yes")
 	if !r.watch.Attended() {
 		return refusal
 	}
 	r.watch.Note(what)
-	allowed, err := r.watch.Confirm(ctx, Question{Prompt: fmt.Sprintf("type %d to end them: ", n), Word: strconv.Itoa(n)})
+	targets := make([]PlannedEnd, len(items))
+	for i, item := range items {
+		s := sandbox.Sandbox{Provider: item.Ref.Provider, ID: item.Ref.ID, Name: item.Name, State: item.State, CreatedAt: item.CreatedAt}
+		targets[i] = PlannedEnd{item.Ref, item.Reason, s}
+	}
+	question := askEnd(strconv.Itoa(len(items)), "")
+	question.Targets = targets
+	allowed, err := r.watch.Confirm(ctx, question)
 	if err != nil {
 		return err
 	}
@@ -160,9 +206,21 @@ func CleanupStatus(ctx context.Context, env *Env, req CleanupStatusRequest) (*Cl
 	if err != nil {
 		return nil, err
 	}
+	if err := env.requireState(); err != nil {
+		return nil, err
+	}
 	runs, errs := env.cronRuns(ctx, VerbCleanup)
 	s := judgeCleanupRuns(runs, names, req.Every, env.Now())
 	return &CleanupStatusResult{Status: s, Check: ToolCheck("cleanup", s.Verdict, s.Message, env.cleanupStatusHint(s)), Errors: errs}, nil
+}
+
+// CleanupRecord says in words what is recorded of cleanup, as the runbook wants it to run.
+func CleanupRecord(ctx context.Context, env *Env) (string, error) {
+	r, err := CleanupStatus(ctx, env, CleanupStatusRequest{Every: env.Thresholds(sandbox.Sandbox{}).CleanupEvery})
+	if err != nil {
+		return "", err
+	}
+	return r.Status.Message, nil
 }
 
 // statusRuns is how many of the newest runs are looked at: two days of one every
@@ -176,7 +234,7 @@ func judgeCleanupRuns(runs []cron.Run, profiles []string, every time.Duration, n
 	expected := cron.Expected{Layers: []cron.Layer{cron.Stuck, cron.Age, cron.Usage, ""}, Every: every, Profiles: profiles}
 	for i, r := range runs {
 		if r.Layer == cron.Usage && r.Shortfall == "" {
-			runs[i].Shortfall = "it acts only where a quota runs short"
+			runs[i].Shortfall = "it acts only where a quota is nearly full"
 		}
 	}
 	s := cron.Judge([]cron.Expected{expected}, runs, now)[0]
@@ -190,6 +248,9 @@ func (e *Env) cleanupStatusHint(s cron.Status) string {
 	if len(s.Unowned) > 0 && !s.Overdue {
 		return e.OwnHint(slices.Sorted(maps.Keys(s.Unowned)))
 	}
+	if s.Overdue && s.Refused {
+		return e.refusedLayerHint(s)
+	}
 	return "`" + e.Process.Name() + " cleanup runs` shows what ran"
 }
 
@@ -197,7 +258,7 @@ func (e *Env) cleanupStatusHint(s cron.Status) string {
 // the journal keeps them.
 func (r *cleanupRun) layerAndShortfall() (layer, shortfall string) {
 	if r.req.PlanFromFile || r.req.Resume != "" || r.req.ProviderSide {
-		return "", "its rule was not that of a layer"
+		return "", "its rule was not the rule of a layer"
 	}
 	l, shortfall := r.cronRule().Layer()
 	return string(l), shortfall
@@ -237,7 +298,7 @@ func (r *cleanupRun) narrowingFlags() []string {
 		flag string
 		set  bool
 	}{
-		{"a plan that was read before", r.narrowed},
+		{"a plan that a person confirmed; only a run with --yes counts", r.narrowed},
 		{"--state", len(s.States) > 0},
 		{"--younger-than", s.YoungerThan > 0},
 		{"--before", !s.Before.IsZero()},
@@ -247,6 +308,9 @@ func (r *cleanupRun) narrowingFlags() []string {
 		{"--task", s.Task != ""},
 		{"--agent-type", s.AgentType != ""},
 		{"--owner", s.Owner != ""},
+		{"--template", s.Template != ""},
+		{"--exit-code", s.ExitCode != nil},
+		{"--where", !s.Where.IsZero()},
 		{"--unhealthy", r.rule.Unhealthy},
 		{"--notify-before", r.rule.NotifyBefore > 0},
 		{"--idle-for", r.rule.IdleFor > cleanup.DefaultIdleFor},

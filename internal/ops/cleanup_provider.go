@@ -16,16 +16,16 @@ import (
 func (r *cleanupRun) byProvider(ctx context.Context) (*CleanupResult, error) {
 	what, flag := "its own cleanup", "--provider-side"
 	if r.req.Emergency {
-		what, flag = "its emergency cleanup, which ends all that it holds not to be critical", "--emergency"
+		what, flag = "its emergency cleanup of everything not critical", "--emergency"
 	}
 	names := r.req.Profiles
 	if len(names) == 0 {
-		return nil, fault.Usage("%s needs the profile named: it takes no selection", flag).WithHint("name it with --provider")
+		return nil, fault.Usage("%s needs --provider: it takes no selectors", flag).WithHint("name it with --provider")
 	}
 	for _, name := range names {
 		if !slices.Contains(r.req.Production, name) || !r.req.Yes {
 			return nil, fault.New(fault.KindRefused, "%s would start %s; nothing was done", name, what).
-				WithHint("if that is what you want: --provider %s %s --production %s --yes", name, flag, name)
+				WithHint("to do it: --provider %s %s --production %s --yes", name, flag, name)
 		}
 	}
 	return r.withRunLock(ctx, func(ctx context.Context) (*CleanupResult, error) {
@@ -64,7 +64,7 @@ func (r *cleanupRun) letProviders(ctx context.Context, names []string, left []cl
 	r.watch.Item(RunStarted{RunID: r.id})
 	run := &cleanup.Run{Fleet: r.fleet, Environment: r.world, Journal: w, Redact: r.watch.Redact}
 	for i, name := range names {
-		r.watch.Note(name + " cleans up by its own rule")
+		r.watch.Note(name + " runs its own cleanup")
 		endings, err := run.ByProvider(ctx, name, r.req.Emergency)
 		r.survey.Shares[i].Err = err
 		for _, e := range endings {
@@ -80,16 +80,20 @@ func (r *cleanupRun) letProviders(ctx context.Context, names []string, left []cl
 // error and no reason to end anything.
 func (r *cleanupRun) profilesOverUsage(ctx context.Context) (over []string, left []cleanup.Share, err error) {
 	quotas := r.fleet.Quotas(ctx)
+	r.used = map[string]float64{}
 	silent := 0
 	for _, name := range r.fleet.Names() {
 		q := quotaOf(quotas, name)
-		used, what, _ := providers.HighestUse(q.Quotas)
+		used, what, known := providers.HighestUse(q.Quotas)
+		if known {
+			r.used[name] = used
+		}
 		switch {
 		case q.Err != nil && fault.KindOf(q.Err) != fault.KindUnsupported:
 			left = append(left, cleanup.Share{Profile: name, Err: q.Err})
 		case !q.Known():
 			silent++
-			left = append(left, cleanup.Share{Profile: name, Err: fault.New(fault.KindUnsupported, "it does not tell what it uses of what it may, and max_sandboxes is not set").
+			left = append(left, cleanup.Share{Profile: name, Err: fault.New(fault.KindUnsupported, "it reports no quota, and max_sandboxes is not set").
 				At(name, "quota").WithHint("%s", hintMaxSandboxes)})
 		case used > float64(r.req.UsageAbove)/100:
 			r.watch.Note(fmt.Sprintf("%s uses %.0f%% of its %s", name, used*100, what))
@@ -100,7 +104,7 @@ func (r *cleanupRun) profilesOverUsage(ctx context.Context) (over []string, left
 		}
 	}
 	if silent > 0 && silent == len(r.fleet.Names()) {
-		return nil, nil, fault.New(fault.KindUnsupported, "no selected provider tells what it uses of what it may").WithHint("%s; `%s providers` shows which providers tell a quota", hintMaxSandboxes, r.env.Process.Name())
+		return nil, nil, fault.New(fault.KindUnsupported, "no selected provider reports a quota").WithHint("%s; `%s providers` shows which providers report a quota", hintMaxSandboxes, r.env.Process.Name())
 	}
 	return over, left, nil
 }
@@ -130,5 +134,15 @@ func quotaOf(quotas []fleet.ProviderQuota, name string) fleet.ProviderQuota {
 	return fleet.ProviderQuota{Provider: name}
 }
 
+// highestUse is the share of the quota of a profile that is used most; nil = it is not known.
+func highestUse(quotas []fleet.ProviderQuota, profile string) *float64 {
+	q := quotaOf(quotas, profile)
+	share, _, known := providers.HighestUse(q.Quotas)
+	if q.Err != nil || !known {
+		return nil
+	}
+	return &share
+}
+
 // hintMaxSandboxes names the setting that replaces a missing quota.
-const hintMaxSandboxes = "set limits.max_sandboxes, or max_sandboxes in the profile: what runs is then counted against it"
+const hintMaxSandboxes = "set limits.max_sandboxes, or max_sandboxes in the profile: running sandboxes are then counted against it"

@@ -2,12 +2,14 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"sbx/internal/alert"
 	"sbx/internal/cleanup"
 	"sbx/internal/cron"
 	"sbx/internal/fault"
@@ -18,45 +20,15 @@ import (
 	"sbx/internal/store"
 )
 
-// withNotifications runs do, which acts, and reports the result to pings, people and the
-// textfile. A report that cannot be delivered is a warning.
+// withNotifications runs do, which acts, and reports the result.
 func (r *cleanupRun) withNotifications(ctx context.Context, do func() error) error {
-	n, err := r.env.Notifier(r.req.Ping)
-	if err != nil {
-		r.watch.Warn(err.Error())
-	}
-	defer n.Close()
-	warn := func(err error) {
-		if err != nil {
-			r.watch.Warn(err.Error())
-		}
-	}
-	warn(n.PingStart(ctx, r.id))
-	began := time.Now()
-	err = do()
-	kind := fault.KindOf(err)
-	if kind != fault.KindLocked { // the run that holds the lock speaks for itself
-		warn(n.PingEnd(ctx, r.id, fault.ExitCode(err), r.runSummary(err)))
-		warn(r.writeTextfile(ctx, fault.ExitCode(err), time.Since(began), false))
-	}
-	if what, tell := notify.KindFor(kind); tell {
-		warn(n.Send(ctx, r.runMessage(what, err)))
-	}
-	return err
-}
-
-// runMessage is the message to people about a run that did not go well.
-func (r *cleanupRun) runMessage(what notify.Kind, err error) notify.Message {
-	counts := fleet.Count(r.endings)
-	figures := map[string]string{"selected": strconv.Itoa(len(r.survey.Selected)), "exit code": strconv.Itoa(fault.ExitCode(err))}
-	for _, o := range sandbox.Outcomes() {
-		if n := counts.Of(o); n > 0 {
-			figures[string(o)] = strconv.Itoa(n)
-		}
-	}
-	return notify.Message{
-		Verb: "cleanup", RunID: r.id, Host: r.env.Process.Host, Kind: what, Key: strings.TrimSpace("cleanup " + r.provenLayer()), Text: r.runSummary(err), Figures: figures, At: r.env.Now(),
-	}
+	return r.env.reportRun(ctx, r.watch, runReport{
+		verb: VerbCleanup, id: r.id, ping: r.req.Ping, textfile: r.req.Textfile, labels: metrics.Cleanup{Layer: r.metricSeries()}.Labels(),
+		summary: r.runSummary, message: r.runMessage, subjects: r.alertSubjects,
+		figures: func(ctx context.Context, code int, took time.Duration) metrics.Set {
+			return r.runFigures(ctx, code, took, false).Set()
+		},
+	}, do)
 }
 
 func (r *cleanupRun) runSummary(err error) string {
@@ -73,24 +45,12 @@ func (r *cleanupRun) runSummary(err error) string {
 	return strings.Join(parts, "\n")
 }
 
-// writeTextfile writes the figures of this run, if a file was named.
-func (r *cleanupRun) writeTextfile(ctx context.Context, code int, took time.Duration, dry bool) error {
-	if r.req.Textfile == "" {
-		return nil
-	}
-	figures := r.runFigures(ctx, code, took, dry)
-	if err := metrics.WriteTextfile(r.env.Path(r.req.Textfile), figures.Set()); err != nil {
-		return fmt.Errorf("--textfile: %w", err)
-	}
-	return nil
-}
-
 // runFigures are those of this run. When a profile was last in order comes from the
 // journals, which a dry or refused run cannot move.
 func (r *cleanupRun) runFigures(ctx context.Context, code int, took time.Duration, dry bool) metrics.Cleanup {
 	runs, _ := r.env.Histories(ctx, VerbCleanup, statusRuns) // what cannot be read counts as never: the alert fires
 	m := metrics.Cleanup{
-		Build: metrics.Build{Version: r.env.Version.Version, Commit: r.env.Version.Commit, Go: r.env.Version.Go},
+		Build: r.env.build(),
 		Layer: r.metricSeries(), ExitCode: code, DurationSeconds: took.Seconds(), Dry: dry, Refused: code == fault.ExitCode(fault.New(fault.KindRefused, "")),
 	}
 	for _, share := range r.survey.Shares {
@@ -140,7 +100,7 @@ func (r *CleanupResult) Figures(ctx context.Context, code int, took time.Duratio
 
 // WriteDryTextfile writes the figures of a plan, if the request named a file.
 func (r *CleanupResult) WriteDryTextfile(ctx context.Context, code int) error {
-	return r.run.writeTextfile(ctx, code, 0, true)
+	return r.run.env.writeTextfile(r.run.req.Textfile, func() metrics.Set { return r.run.runFigures(ctx, code, 0, true).Set() })
 }
 
 func (r *cleanupRun) shareSightings(ctx context.Context) {
@@ -154,13 +114,13 @@ func (r *cleanupRun) shareSightings(ctx context.Context) {
 func (r *cleanupRun) recordCandidates(ctx context.Context) {
 	all := slices.Concat(r.survey.Selected, r.survey.Kept)
 	var ageless []string
-	var candidates []sandbox.Sandbox
+	var candidates []cleanup.Judgement
 	for _, j := range all {
 		if _, source := j.Sandbox.Age(r.survey.At); source == sandbox.AgeUnknown || source == sandbox.AgeFirstSeen {
 			ageless = append(ageless, j.Sandbox.Ref().String())
 		}
 		if r.rule.NotifyBefore > 0 && (j.Selected() || j.KeepReason == cleanup.KeepNoticed) {
-			candidates = append(candidates, j.Sandbox)
+			candidates = append(candidates, j)
 		}
 	}
 	if len(ageless) == 0 && r.rule.NotifyBefore == 0 {
@@ -176,7 +136,7 @@ func (r *cleanupRun) recordCandidates(ctx context.Context) {
 	})
 }
 
-func (r *cleanupRun) noticeCandidates(ctx context.Context, st store.Store, candidates []sandbox.Sandbox) error {
+func (r *cleanupRun) noticeCandidates(ctx context.Context, st store.Store, candidates []cleanup.Judgement) error {
 	if r.rule.NotifyBefore == 0 {
 		return nil
 	}
@@ -184,15 +144,17 @@ func (r *cleanupRun) noticeCandidates(ctx context.Context, st store.Store, candi
 	if err != nil {
 		return err
 	}
-	var fresh []string
-	for _, s := range candidates {
-		if _, known := before[candidateKey(s)]; !known {
-			fresh = append(fresh, s.Ref().String())
+	var fresh []cleanup.Judgement
+	for _, j := range candidates {
+		key := candidateKey(j.Sandbox)
+		if _, known := before[key]; !known {
+			fresh = append(fresh, j) // sighted once people are told of it
+			continue
 		}
-		if _, err := st.Sight(ctx, sightCandidate, candidateKey(s), r.env.Now(), time.Second); err != nil {
+		if _, err := st.Sight(ctx, sightCandidate, key, r.env.Now(), time.Second); err != nil {
 			return err
 		}
-		delete(before, candidateKey(s))
+		delete(before, key)
 	}
 	for key := range before { // no candidate any more: its time begins anew
 		if r.sawProfileOf(key) {
@@ -201,8 +163,21 @@ func (r *cleanupRun) noticeCandidates(ctx context.Context, st store.Store, candi
 			}
 		}
 	}
-	r.announceCandidates(ctx, fresh)
+	r.announceCandidates(fresh)
+	r.env.followRun(ctx, r.watch, r.noticeMessage(fresh), r.candidatesLeft(candidates))
 	return nil
+}
+
+// candidatesLeft is the verdict whether there are candidates. A profile that was not seen whole
+// keeps none from being known.
+func (r *cleanupRun) candidatesLeft(candidates []cleanup.Judgement) sandbox.Verdict {
+	switch {
+	case len(candidates) > 0:
+		return sandbox.True
+	case slices.ContainsFunc(r.survey.Shares, func(s cleanup.Share) bool { return s.Err != nil }):
+		return sandbox.Unknown
+	}
+	return sandbox.False
 }
 
 // sawProfileOf says that this run saw the whole profile of a candidate.
@@ -211,37 +186,49 @@ func (r *cleanupRun) sawProfileOf(key string) bool {
 	return slices.ContainsFunc(r.survey.Shares, func(s cleanup.Share) bool { return s.Profile == profile && s.Err == nil })
 }
 
-// announceCandidates notifies people of what will be ended, while they can still protect it.
-func (r *cleanupRun) announceCandidates(ctx context.Context, fresh []string) {
+// announceCandidates notifies people of what will be ended, while they can still protect it. The
+// time until then begins when they are told: what nobody could be told of stays.
+func (r *cleanupRun) announceCandidates(fresh []cleanup.Judgement) {
 	if len(fresh) == 0 {
 		return
 	}
-	after := sandbox.FormatDuration(r.rule.NotifyBefore)
-	r.watch.Note(fmt.Sprintf("%d new candidates; they go after %s", len(fresh), after))
-	n, err := r.env.Notifier("")
-	if err != nil {
-		r.watch.Warn(err.Error())
-	}
-	defer n.Close()
-	err = n.Send(ctx, notify.Message{
-		Verb: VerbCleanup, RunID: r.id, Host: r.env.Process.Host, Kind: notify.KindFound, Key: "cleanup notice",
-		Title: fmt.Sprintf("sbx will end %d sandboxes after %s", len(fresh), after),
-		Text:  "the label " + sandbox.LabelKeep + "=true keeps one:\n" + strings.Join(fresh, "\n"), At: r.env.Now(),
+	r.watch.Note(fmt.Sprintf("%d new candidates; they are terminated after %s", len(fresh), sandbox.FormatDuration(r.rule.NotifyBefore)))
+	r.env.sendLater(r.watch, func(ctx context.Context, n *notify.Notifier) error {
+		received, err := n.SendConfirmed(ctx, r.noticeMessage(fresh))
+		if !received {
+			return err
+		}
+		return errors.Join(err, r.env.withStore(func(st store.Store) error {
+			ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), alert.StoreLimit)
+			defer stop()
+			for _, j := range fresh {
+				if _, err := st.Sight(ctx, sightCandidate, candidateKey(j.Sandbox), r.env.Now(), time.Second); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
 	})
-	if err != nil {
-		r.watch.Warn(err.Error())
-	}
 }
 
-// notifyOverdue notifies people of each layer that should have run and did not. A failed
-// notification is a warning.
-func (e *Env) notifyOverdue(ctx context.Context, watch Reporter, statuses []cron.Status) {
-	n, err := e.Notifier("")
-	if err != nil {
-		watch.Warn(err.Error())
+func (r *cleanupRun) noticeMessage(fresh []cleanup.Judgement) notify.Message {
+	m := notify.Message{
+		Verb: VerbCleanup, RunID: r.id, Host: r.env.Process.Host, Kind: notify.KindFound, Key: "cleanup notice", At: r.env.Now(),
+		Title: fmt.Sprintf("sbx will terminate %d sandboxes after %s", len(fresh), sandbox.FormatDuration(r.rule.NotifyBefore)),
+		Text:  "the label " + sandbox.LabelKeep + "=true keeps one", Figures: map[string]float64{"candidates": float64(len(fresh))}, Causes: causesOf(fresh),
 	}
-	defer n.Close()
+	for _, j := range fresh {
+		m.Items = append(m.Items, messageItem(j))
+	}
+	m.Providers, m.Next = r.concernedProviders(m.Items), r.nextCommands(m.Kind, m.Items)
+	return m
+}
+
+// notifyOverdue notifies people of each layer that should have run and did not.
+func (e *Env) notifyOverdue(ctx context.Context, watch Reporter, statuses []cron.Status) {
 	for _, s := range statuses {
+		key := "cron " + string(s.Layer)
+		e.followRun(ctx, watch, notify.Message{Verb: "cron", Host: e.Process.Host, Key: key}, troubleOf(s.Verdict))
 		if s.Verdict != sandbox.False {
 			continue
 		}
@@ -249,13 +236,22 @@ func (e *Env) notifyOverdue(ctx context.Context, watch Reporter, statuses []cron
 		if s.Overdue {
 			what = " is overdue on "
 		}
-		err := n.Send(ctx, notify.Message{
-			Verb: "cron", Host: e.Process.Host, Kind: notify.KindOverdue, Key: "cron " + string(s.Layer),
-			Title: "sbx layer " + string(s.Layer) + what + e.Process.Host, Text: s.Message,
-			Figures: map[string]string{"expected every": sandbox.FormatDuration(s.Every)}, At: e.Now(),
-		})
-		if err != nil {
-			watch.Warn(err.Error())
+		m := notify.Message{
+			Verb: "cron", Host: e.Process.Host, Kind: notify.KindOverdue, Key: key,
+			Title: "sbx layer " + string(s.Layer) + what + e.Process.Host, Text: s.Message + "; expected every " + sandbox.FormatDuration(s.Every),
+			Figures: map[string]float64{"expected every, seconds": s.Every.Seconds()}, At: e.Now(),
+			Providers: slices.Sorted(maps.Keys(s.Unowned)), Next: e.nextForLayer(s),
 		}
+		e.sendLater(watch, func(ctx context.Context, n *notify.Notifier) error { return n.Send(ctx, m) })
 	}
+}
+
+// nextForLayer is what a person types next about a layer that does not do its work.
+func (e *Env) nextForLayer(s cron.Status) []string {
+	program := e.Process.Name()
+	next := []string{program + " cron check", program + " cleanup runs"}
+	if len(s.Unowned) > 0 {
+		next = append(next, program+" ls --stuck")
+	}
+	return next
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/cron"
 	"sbx/internal/fault"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
 
@@ -38,6 +40,9 @@ func CheckCron(ctx context.Context, env *Env, req CronCheckRequest, watch Observ
 	if err != nil {
 		return nil, err
 	}
+	if err := env.requireState(); err != nil {
+		return nil, err
+	}
 	runs, errs := env.cronRuns(ctx, "")
 	if len(runs) == 0 && len(errs) > 0 {
 		return nil, errors.Join(errs...)
@@ -45,10 +50,11 @@ func CheckCron(ctx context.Context, env *Env, req CronCheckRequest, watch Observ
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
+	variables := env.missingVariables()
 	r := &CronCheckResult{Statuses: cron.Judge(expected, runs, env.Now())}
 	for i := range r.Statuses {
 		s := &r.Statuses[i]
-		hint := env.layerHint(s, Undecided(c))
+		hint := env.layerHint(s, Undecided(c), variables)
 		if len(expected[i].Unmeasured) > 0 {
 			hint = strings.TrimPrefix(hint+"; "+hintMaxSandboxes, "; ")
 		}
@@ -104,7 +110,8 @@ func cronRun(h cleanup.History) cron.Run {
 		ExitCode: h.ExitCode(), Succeeded: h.Succeeded(), Unowned: h.Unowned(),
 	}
 	if h.End != nil {
-		run.Error = h.End.Error
+		run.Error, run.Refused = h.End.Error, h.End.Refused
+		run.Overrides, _ = safety.OverrideFlags(h.Begin.Guards)
 	}
 	if run.Layer == "" && run.Shortfall == "" {
 		run.Shortfall = cron.ShortfallNoLayer
@@ -134,16 +141,22 @@ func (e *Env) cronRuns(ctx context.Context, verb string) ([]cron.Run, []error) {
 }
 
 // layerHint is what to do about a layer. undecided are the profiles without a configured owner:
-// for a layer that has not run yet, the message names them as what it would never end.
-func (e *Env) layerHint(s *cron.Status, undecided []string) string {
+// for a layer that has not run yet, the message names them as what it would never end. variables
+// says that the lines have no file of variables; "" = they have, or need none.
+func (e *Env) layerHint(s *cron.Status, undecided []string, variables string) string {
 	var hints []string
 	switch {
+	case s.Overdue && s.Refused:
+		hints = append(hints, e.refusedLayerHint(*s))
 	case s.Overdue:
-		hints = append(hints, "look at cron's mail or `journalctl -u sbx-"+string(s.Layer)+"`, and run it by hand")
+		if variables != "" {
+			hints = append(hints, variables)
+		}
+		hints = append(hints, "see cron's mail or `journalctl -u sbx-"+string(s.Layer)+"`, and run it by hand")
 	case s.LastRun.IsZero():
 		hints = append(hints, "install it: `"+e.Process.Name()+" cron print --layer "+string(s.Layer)+"`; a line without --yes does nothing and leaves no record")
 		if len(undecided) > 0 && s.Layer != cron.Reconcile {
-			s.Message += "; of " + strings.Join(undecided, ", ") + " it would end only what has the label " + sandbox.LabelOwner
+			s.Message += "; of " + strings.Join(undecided, ", ") + " it would terminate only sandboxes with the label " + sandbox.LabelOwner
 			hints = append(hints, e.OwnHint(undecided))
 		}
 	}
@@ -151,6 +164,31 @@ func (e *Env) layerHint(s *cron.Status, undecided []string) string {
 		hints = append(hints, e.OwnHint(slices.Sorted(maps.Keys(s.Unowned))))
 	}
 	return strings.Join(hints, "; ")
+}
+
+// missingVariables says that the file is missing from which cron lines read the variables that the
+// profiles of this process come from; "" = it is there, or not needed.
+func (e *Env) missingVariables() string {
+	plan, err := PlanCron(e, CronPlanRequest{})
+	if err != nil || len(plan.Needs) == 0 {
+		return ""
+	}
+	if _, err := os.Stat(plan.EnvFile); err == nil {
+		return ""
+	}
+	return "cron lines have no credentials: " + plan.EnvFile + " does not exist; write " + strings.Join(plan.Needs, ", ") + " into it, one NAME=value per line (chmod 600)"
+}
+
+// refusedLayerHint is what to do about a layer whose runs a guard refuses: the plan is looked at, and
+// then more is allowed, once or for every run.
+func (e *Env) refusedLayerHint(s cron.Status) string {
+	line := append([]string{e.Process.Name()}, cron.Command(s.Ran)...)
+	if len(s.Overrides) == 0 || len(line) == 1 {
+		return "`" + e.Process.Name() + " cleanup show last` says which guard refused it"
+	}
+	plan := slices.DeleteFunc(slices.Clone(line), func(w string) bool { return w == "--yes" || w == "--fix" })
+	return "`" + strings.Join(plan, " ") + "` shows the plan; once: " + safety.RetryLine(line, s.Overrides) +
+		"; always: write " + strings.Join(s.Overrides, " ") + " into the cron line"
 }
 
 // CronPlanRequest says what cron lines shall do.
@@ -172,11 +210,14 @@ func PlanCron(env *Env, req CronPlanRequest) (cron.Plan, error) {
 	}
 	binary, err := env.Program()
 	if err != nil {
-		return cron.Plan{}, fault.New(fault.KindUnknown, "the path of this program is not known: %w", err)
+		return cron.Plan{}, fault.New(fault.KindUnknown, "the path of this program is unknown: %w", err)
+	}
+	if err := env.requireState(); err != nil {
+		return cron.Plan{}, err
 	}
 	plan := cron.Plan{
 		Binary: binary, StateDir: c.StateDir, Host: env.Process.Host, Only: req.Layers, CheckOnly: req.CheckOnly,
-		LockTimeout: req.LockTimeout, Ping: req.Ping, Textfile: env.Path(req.Textfile), EnvFile: env.Path(req.EnvFile),
+		MaxDelete: c.Limits.MaxDelete, MaxFraction: int(c.Limits.MaxFraction), LockTimeout: req.LockTimeout, Ping: req.Ping, Textfile: env.Path(req.Textfile), EnvFile: env.Path(req.EnvFile),
 	}
 	if env.Process.UID != 0 {
 		plan.User = strconv.Itoa(env.Process.UID)
@@ -185,8 +226,8 @@ func PlanCron(env *Env, req CronPlanRequest) (cron.Plan, error) {
 	env.cronFiles(&plan, c)
 	plan.Emergency = req.Emergency
 	if req.Emergency && len(plan.MayEmergency) == 0 {
-		return plan, fault.Usage("--emergency: no selected provider has an emergency cleanup of its own, is all yours and tells its quota").
-			WithHint("%s; `%s config own --provider PROFILE --all` makes all of its sandboxes yours", hintMaxSandboxes, env.Process.Name())
+		return plan, fault.Usage("--emergency: no selected provider has its own emergency cleanup, reports a quota and is entirely yours").
+			WithHint("%s; `%s config own --provider PROFILE --all` makes all its sandboxes yours", hintMaxSandboxes, env.Process.Name())
 	}
 	plan.Undecided, plan.OwnerLabel = Undecided(c), sandbox.LabelOwner
 	for _, p := range c.Selected() {
@@ -232,11 +273,17 @@ func (e *Env) cronProfiles(plan *cron.Plan, c *config.Config) {
 	}
 }
 
+// homeDiffers reports whether HOME is another one than cron starts in.
+func (e *Env) homeDiffers() bool {
+	home := e.Process.Getenv("HOME")
+	return filepath.IsAbs(home) && filepath.Clean(home) != filepath.Clean(e.Process.Home)
+}
+
 // cronFiles has a run find the same files: cron starts in the home of the passwd
 // entry, with next to nothing in its environment.
 func (e *Env) cronFiles(plan *cron.Plan, c *config.Config) {
 	for _, v := range c.Values() {
-		if v.Key == "state_dir" && strings.HasPrefix(v.Origin, "env ") {
+		if v.Key == "state_dir" && (strings.HasPrefix(v.Origin, "env ") || e.homeDiffers() && c.StateBelongs == "") {
 			plan.Env = append(plan.Env, config.EnvStateDir+"="+c.StateDir)
 		}
 	}

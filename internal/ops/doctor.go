@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"sbx/internal/config"
 	"sbx/internal/cron"
 	"sbx/internal/fault"
@@ -56,7 +58,7 @@ func Doctor(ctx context.Context, env *Env, watch Observer) (*DoctorResult, error
 		r.addChecks(Check{ProviderCheck: check})
 	}
 	for _, q := range f.Quotas(ctx) {
-		r.addChecks(quotaChecks(q)...)
+		r.addChecks(quotaChecks(q, env.Thresholds(sandbox.Sandbox{Provider: q.Provider}).QuotaNear)...)
 	}
 	slices.SortStableFunc(r.Checks, func(a, b Check) int { return cmp.Compare(a.Provider, b.Provider) })
 	r.Trouble = context.Cause(ctx)
@@ -77,14 +79,13 @@ func (e *Env) flagsAreWrong(ctx context.Context) bool {
 	return err == nil
 }
 
-// quotaNear is the share of a limit from which it is called near.
-const quotaNear = 0.8
+const checkQuota = "quota"
 
-// quotaChecks reports which limits of an account are near. A provider without known limits is
+// quotaChecks reports which limits of an account are used to a share of nearShare or more. A provider without known limits is
 // no finding.
-func quotaChecks(q fleet.ProviderQuota) []Check {
+func quotaChecks(q fleet.ProviderQuota, nearShare float64) []Check {
 	row := func(verdict sandbox.Verdict, message, hint string) Check {
-		r := ToolCheck("quota", verdict, message, hint)
+		r := ToolCheck(checkQuota, verdict, message, hint)
 		r.Provider = q.Provider
 		return r
 	}
@@ -100,12 +101,12 @@ func quotaChecks(q fleet.ProviderQuota) []Check {
 		if one.Used == nil || one.Limit == nil || *one.Limit <= 0 {
 			continue
 		}
-		if known++; *one.Used >= quotaNear**one.Limit {
-			near = append(near, row(sandbox.False, quotaText(one), "`sbx ls --provider "+q.Provider+" --sort age` shows what can be ended"))
+		if known++; *one.Used >= nearShare**one.Limit {
+			near = append(near, row(sandbox.False, quotaText(one), "`sbx cleanup --stuck --provider "+q.Provider+"` lists stuck ones and asks whether to terminate them; "+providers.OldestFirst(q.Provider)+" lists the oldest"))
 		}
 	}
 	if len(near) == 0 && known > 0 {
-		return []Check{row(sandbox.True, fmt.Sprintf("%d limits, none of them near", known), "")}
+		return []Check{row(sandbox.True, fmt.Sprintf("%d quotas checked, none nearly full", known), "")}
 	}
 	return near
 }
@@ -129,14 +130,14 @@ func (e *Env) checkFiles(ctx context.Context) []Check {
 		message, hint := f.Path+" is read", ""
 		switch {
 		case !f.Found:
-			message, hint = f.Path+" is not there; nothing has to be configured", ""
+			message, hint = f.Path+" does not exist; no configuration is needed", ""
 		case f.Ignored != "":
 			rows = append(rows, ToolCheck(string(f.Role)+" file", sandbox.False, f.Path+" is not read: "+f.Ignored,
-				fmt.Sprintf("make it yours; or read it, then `%s config trust %s`", e.Process.Name(), f.Path)).AsWarning())
+				fmt.Sprintf("change its owner to you; or read it, then run `%s config trust %s`", e.Process.Name(), f.Path)).AsWarning())
 			continue
 		case !f.Trusted:
-			message = f.Path + " is read and may only narrow: nobody trusted its present content"
-			hint = fmt.Sprintf("read it, then `%s config trust %s`", e.Process.Name(), f.Path)
+			message = f.Path + " is read and may only restrict settings: its present content is not trusted"
+			hint = fmt.Sprintf("read it, then run `%s config trust %s`", e.Process.Name(), f.Path)
 		}
 		rows = append(rows, ToolCheck(string(f.Role)+" file", sandbox.True, message, hint).AsNote())
 	}
@@ -149,7 +150,28 @@ func checkState(c *config.Config) Check {
 	if err != nil {
 		return ToolCheck(check, sandbox.False, err.Error(), fault.HintOf(err))
 	}
-	return checkFolder(check, dir)
+	row := checkFolder(check, dir)
+	switch {
+	case row.Verdict != sandbox.True:
+	case c.StateBelongs != "":
+		row.Message += "; it is the place of an earlier version"
+		row.Hint = "when no local sandbox and no task runs, move it: `" + moveCommand(dir, c.StateBelongs) + "`"
+		return row.AsNote()
+	case c.StateOther != "":
+		row.Message += "; " + c.StateOther + " of an earlier version is not used"
+		row.Hint = "what it still holds is shown by `" + config.EnvStateDir + "=" + shellescape.Quote(c.StateOther) + " sbx ls`; remove it then"
+		return row.AsNote()
+	}
+	return row
+}
+
+// moveCommand moves a directory to a place where there is none, or an empty one.
+func moveCommand(from, to string) string {
+	prepare := "mkdir -p " + shellescape.Quote(filepath.Dir(to))
+	if _, err := os.Stat(to); err == nil {
+		prepare = "rmdir " + shellescape.Quote(to)
+	}
+	return prepare + " && mv " + shellescape.Quote(from) + " " + shellescape.Quote(to)
 }
 
 // checkFolder makes the folder and writes to it: a full disk, a foreign owner
@@ -164,7 +186,7 @@ func checkFolder(check, folder string) Check {
 		}
 	}
 	if err != nil {
-		return ToolCheck(check, sandbox.False, err.Error(), "make it yours to write, or name another with "+config.EnvStateDir)
+		return ToolCheck(check, sandbox.False, err.Error(), "make it writable for you, or name another with "+config.EnvStateDir)
 	}
 	return ToolCheck(check, sandbox.True, folder+" can be written", "")
 }
@@ -177,7 +199,7 @@ const commonName = "sbx"
 func (e *Env) checkPath() []Check {
 	own, err := e.Program()
 	if err != nil {
-		return []Check{ToolCheck("name on PATH", sandbox.Unknown, "this program's own file is not known: "+err.Error(), "").AsNote()}
+		return []Check{ToolCheck("name on PATH", sandbox.Unknown, "the path of this program is unknown: "+err.Error(), "").AsNote()}
 	}
 	found := programsOnPath(e.Process.Getenv("PATH"))
 	var rows []Check
@@ -187,7 +209,7 @@ func (e *Env) checkPath() []Check {
 			continue
 		case i == 0:
 			rows = append(rows, ToolCheck("name on PATH", sandbox.False, fmt.Sprintf("%s is another program, and `%s` runs it instead of %s", path, commonName, own),
-				"Docker Sandboxes has a command of that name; put this one first on PATH, or install it under another name: help and messages follow").AsWarning())
+				"Docker Sandboxes has a command of that name; put this one first on PATH, or install it under another name: help and messages then use that name").AsWarning())
 		default:
 			rows = append(rows, ToolCheck("name on PATH", sandbox.True, path+" is another program of that name, later on PATH", "").AsNote())
 		}
@@ -237,9 +259,23 @@ func (e *Env) checkConfig(ctx context.Context, c *config.Config) []Check {
 	checks := []Check{soundConfig(c), checkState(c)}
 	checks = append(checks, unattachedSources(c)...)
 	checks = append(checks, e.partlySwitchedOn(c)...)
+	for _, text := range c.Remarks {
+		checks = append(checks, ToolCheck("configuration", sandbox.False, text, "`"+e.Process.Name()+" config explain` shows the values").AsNote())
+	}
 	checks = append(checks, checkLaunch(c)...)
+	checks = append(checks, checkNotify(c)...)
 	runs, _ := e.cronRuns(ctx, VerbCleanup) // `cleanup runs` says what cannot be read
 	return append(checks, e.ownershipChecks(c, runs)...)
+}
+
+// checkNotify says what notifications lack. It is a note: cron may have variables that this shell
+// has not.
+func checkNotify(c *config.Config) []Check {
+	var rows []Check
+	for _, text := range c.Notify.Unset {
+		rows = append(rows, ToolCheck("notify", sandbox.Unknown, text, "nobody is notified there; `sbx config explain` shows the settings").AsNote())
+	}
+	return rows
 }
 
 func soundConfig(c *config.Config) Check {
@@ -254,8 +290,8 @@ func soundConfig(c *config.Config) Check {
 func unattachedSources(c *config.Config) []Check {
 	var rows []Check
 	for _, s := range c.Loose() {
-		rows = append(rows, ToolCheck(s.Name, sandbox.Unknown, "is attached to "+s.Settings[providers.OptionAttach]+", which is not there in this run",
-			"switch that profile on, or attach it to another").AsNote())
+		rows = append(rows, ToolCheck(s.Name, sandbox.Unknown, "is attached to "+s.Settings[providers.OptionAttach]+", which is not configured in this run",
+			"enable that profile, or attach it to another").AsNote())
 	}
 	return rows
 }
@@ -277,8 +313,8 @@ func (e *Env) partlySwitchedOn(c *config.Config) []Check {
 		if len(set) == 0 || len(unset) == 0 || there {
 			continue
 		}
-		rows = append(rows, ToolCheck(t.Name, sandbox.False, strings.Join(set, " and ")+" is set and makes no profile: "+strings.Join(unset, " and ")+" missing",
-			"set what is missing too, or configure a profile of type "+t.Name).AsNote()) // the token may be there for something else
+		rows = append(rows, ToolCheck(t.Name, sandbox.False, strings.Join(set, " and ")+" is set but enables no profile: "+strings.Join(unset, " and ")+" missing",
+			"also set what is missing, or configure a profile of type "+t.Name).AsNote()) // the token may be there for something else
 	}
 	return rows
 }
@@ -330,8 +366,8 @@ func openSizes(c *config.Config, r config.Run) []Check {
 	if len(open) == 0 {
 		return nil
 	}
-	return []Check{ToolCheck(checkLaunching, sandbox.Unknown, fmt.Sprintf("%s of a task at %s is what the provider chooses", strings.Join(open, " and "), target.Name),
-		"set run."+strings.Join(open, " and run.")+" where the provider takes them; at others the template decides").AsNote()}
+	return []Check{ToolCheck(checkLaunching, sandbox.Unknown, fmt.Sprintf("the provider chooses %s of a task at %s", strings.Join(open, " and "), target.Name),
+		"set run."+strings.Join(open, " and run.")+" where the provider supports them; elsewhere the template decides").AsNote()}
 }
 
 // ownershipChecks say of each undecided profile what cleanup never ends, by its newest
@@ -340,9 +376,9 @@ func (e *Env) ownershipChecks(c *config.Config, runs []cron.Run) []Check {
 	var rows []Check
 	runs = slices.DeleteFunc(slices.Clone(runs), func(r cron.Run) bool { return r.Layer != cron.Stuck && r.Layer != cron.Age })
 	for _, name := range Undecided(c) {
-		row := ToolCheck("ownership", sandbox.True, "cleanup ends only what has the label "+sandbox.LabelOwner+": this profile switched itself on", e.OwnHint([]string{name})).AsNote()
+		row := ToolCheck("ownership", sandbox.Unknown, "no owner is configured: cleanup terminates only what sbx created (label "+sandbox.LabelOwner+")", e.OwnHint([]string{name})).AsNote()
 		if n := cron.Unowned(runs, name); n > 0 {
-			row = ToolCheck("ownership", sandbox.False, fmt.Sprintf("the last cleanup left %d stuck because nobody owns them", n), e.OwnHint([]string{name})).AsWarning()
+			row = ToolCheck("ownership", sandbox.False, fmt.Sprintf("the last cleanup skipped %d stuck ones because nobody owns them", n), e.OwnHint([]string{name})).AsWarning()
 		}
 		row.Provider = name
 		rows = append(rows, row)

@@ -89,7 +89,7 @@ func TestFilesAreToldWithTheirTrust(t *testing.T) {
 	rows := checks(user, project)
 	require.Len(t, rows, 2)
 	assert.Contains(t, rows[0].Message, "is read")
-	assert.Contains(t, rows[1].Message, "may only narrow")
+	assert.Contains(t, rows[1].Message, "may only restrict")
 	assert.Contains(t, rows[1].Hint, "sbx config trust ")
-	assert.Contains(t, checks(t.TempDir(), "")[0].Message, "is not there")
+	assert.Contains(t, checks(t.TempDir(), "")[0].Message, "does not exist")
 }

@@ -21,7 +21,7 @@ func (e *Env) EndJournals(watch Reporter) func(context.Context, []sandbox.Sandbo
 	return func(_ context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) fleet.EndJournal {
 		l := &endLog{env: e, watch: watch, run: cmp.Or(o.Origin.RunID, e.RunID()), began: e.Now()}
 		disk, err := e.Endings()
-		if err == nil {
+		if l.disk = disk; err == nil {
 			l.w, err = journal.Create(disk, l.run, e.Now)
 		}
 		if err == nil {
@@ -64,6 +64,7 @@ type endLog struct {
 	run   string
 	began time.Time
 	begin cleanup.Begin
+	disk  journal.Disk
 	w     *journal.Writer // nil = it could not be made
 
 	mu      sync.Mutex
@@ -79,7 +80,7 @@ func (l *endLog) warnOnce(err error) {
 	defer l.mu.Unlock()
 	if !l.warned {
 		l.warned = true
-		l.watch.Warn("this ending is not in the journal: " + err.Error())
+		l.watch.Warn("this termination is not in the journal: " + err.Error())
 	}
 }
 
@@ -120,38 +121,11 @@ func (l *endLog) Close(ctx context.Context) {
 	}
 	l.appendEvent(cleanup.EntryEnd, end)
 	_ = l.w.Close() // every line is on the disk already
-	if l.begin.Verb == VerbTerminate {
-		l.shareEnding(ctx, end)
+	var run *store.Run
+	if l.begin.Verb == VerbTerminate { // tasks are in the shared store themselves
+		run = l.env.sharedRun(l.run, l.begin, l.began, &end)
 	}
-}
-
-// shareEnding reports to the other hosts what an operator ended by name. Tasks are in the
-// shared store themselves.
-func (l *endLog) shareEnding(ctx context.Context, end cleanup.End) {
-	run := l.env.sharedRun(l.run, l.begin, l.began, &end)
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), shareLimit)
-	defer stop()
-	if err := l.env.ShareRun(ctx, run); err != nil {
-		l.watch.Warn("other hosts will not see this run: " + err.Error())
-	}
-}
-
-// sharedRun is the summary of a run for other hosts; without an end it goes on.
-func (e *Env) sharedRun(id string, begin cleanup.Begin, began time.Time, end *cleanup.End) store.Run {
-	run := store.Run{
-		ID: id, Verb: begin.Verb, Layer: begin.Proven(), Host: begin.Host, Who: begin.Who, StartedAt: began,
-		Selected: len(begin.Plan.Items), Acted: true,
-	}
-	if end == nil {
-		return run
-	}
-	run.EndedAt, run.ExitCode, run.Profiles = e.Now(), end.ExitCode, end.Succeeded
-	run.Acted = !end.Refused
-	run.Counts = map[string]int{}
-	for _, o := range sandbox.Outcomes() {
-		run.Counts[string(o)] = end.Counts.Of(o)
-	}
-	return run
+	l.env.share(ctx, l.watch, run, l.disk, l.run)
 }
 
 // RunJournal is the record of one run that may act: its journal on this machine, and
@@ -163,6 +137,7 @@ type RunJournal struct {
 	Watch Reporter
 	Begin cleanup.Begin
 	Began time.Time
+	disk  journal.Disk
 }
 
 // BeginRun begins the journal of a run. Nothing may be done without it.
@@ -175,14 +150,14 @@ func (e *Env) BeginRun(ctx context.Context, watch Reporter, run string, begin cl
 	if err != nil {
 		return nil, err
 	}
-	l := &RunJournal{Writer: w, Env: e, Watch: watch, Begin: begin, Began: e.Now()}
+	l := &RunJournal{Writer: w, Env: e, Watch: watch, Begin: begin, Began: e.Now(), disk: disk}
 	if err := w.Append(cleanup.EntryBegin, begin); err != nil {
 		return nil, err
 	}
 	if err := journal.Prune(disk, keptRuns); err != nil {
 		watch.Warn(err.Error())
 	}
-	l.shareEnding(ctx, nil)
+	e.share(ctx, watch, e.sharedRun(run, begin, l.Began, nil), nil, run)
 	return l, nil
 }
 
@@ -193,7 +168,7 @@ const keptRuns = 9000
 // done is done.
 func (l *RunJournal) Finish(ctx context.Context, end cleanup.End) error {
 	err := l.Append(cleanup.EntryEnd, end)
-	l.shareEnding(ctx, &end)
+	l.Env.share(ctx, l.Watch, l.Env.sharedRun(l.Run(), l.Begin, l.Began, &end), l.disk, l.Run())
 	return err
 }
 
@@ -211,17 +186,3 @@ func (l *RunJournal) EndEntry(endings []sandbox.Ending, verdict error, succeeded
 
 // Release closes the file; every line is on the disk already.
 func (l *RunJournal) Release() { _ = l.Close() }
-
-// shareEnding reports to the other hosts, if there are any. A failure loses their summary,
-// never this run's journal.
-func (l *RunJournal) shareEnding(ctx context.Context, end *cleanup.End) {
-	run := l.Env.sharedRun(l.Run(), l.Begin, l.Began, end)
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), shareLimit)
-	defer stop()
-	if err := l.Env.ShareRun(ctx, run); err != nil {
-		l.Watch.Warn("other hosts will not see this run: " + err.Error())
-	}
-}
-
-// shareLimit bounds what a slow store may cost a run.
-const shareLimit = 5 * time.Second

@@ -42,10 +42,8 @@ type Env struct {
 	Journals func() (journal.Disk, error)
 	// Endings is where endings that are no bulk run are written down.
 	Endings func() (journal.Disk, error)
-	// ShareRun publishes a run to other hosts, and SharedRuns reads theirs, newest first;
-	// without a shared store there are none.
-	ShareRun   func(ctx context.Context, run store.Run) error
-	SharedRuns func(ctx context.Context, limit int) ([]store.Run, error)
+	// Shared opens the store that hosts share; nil = they share none.
+	Shared func() (store.Store, error)
 	// Lock keeps a second bulk ending from acting, on this machine and, with a
 	// shared store, on others. The context that it gives ends when the lock is lost.
 	Lock func(ctx context.Context, h lock.Holder, wait time.Duration) (held context.Context, release func() error, err error)
@@ -68,6 +66,8 @@ type Env struct {
 
 	once sync.Once
 	book triage.ThresholdBook
+
+	outbox outbox
 }
 
 // Version is what `sbx version` shows.
@@ -89,20 +89,11 @@ func (e *Env) Thresholds(s sandbox.Sandbox) triage.Thresholds {
 }
 
 func (e *Env) thresholdBook() triage.ThresholdBook {
-	book := triage.ThresholdBook{Default: triage.DefaultThresholds()}
 	c, err := e.Config()
 	if err != nil {
-		return book
+		return triage.ThresholdBook{Default: triage.DefaultThresholds()}
 	}
-	for _, p := range c.Profiles {
-		if p.AgeOnly() {
-			book.Overrides = append(book.Overrides, triage.Override{Profile: p.Name, Set: triage.Thresholds{AgeOnly: true}})
-		}
-		for kind, age := range p.StuckAfter() {
-			book.Overrides = append(book.Overrides, triage.Override{Profile: p.Name, AgentType: kind, Set: triage.Thresholds{StuckAge: age}})
-		}
-	}
-	return book
+	return c.Thresholds
 }
 
 // Path resolves a file name relative to the working directory. "" stays "".
@@ -154,11 +145,4 @@ type Observer interface {
 type Progress interface {
 	Update(text string)
 	Done()
-}
-
-// Question is what an operation asks before it goes on.
-type Question struct {
-	Objection string // what speaks against it; "" = nothing
-	Prompt    string // what is asked: "end these 3? type y: "
-	Word      string // the answer that is a yes
 }

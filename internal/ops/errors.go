@@ -18,6 +18,9 @@ import (
 
 // partErrors are those of the parts that failed; an ability that is missing is no failure.
 func partErrors(ctx context.Context, o fleet.Observation) []error {
+	if o.IsGhost() {
+		return nil // that the parts do not exist is what was found
+	}
 	exit, work := o.Exit.Err, o.Work.Err
 	if fault.KindOf(exit) == fault.KindNotFound {
 		exit = nil // sbx started no program in it
@@ -42,10 +45,10 @@ func causeOnce(ctx context.Context, errs []error) []error {
 
 // failedLooks sums up why some of what was looked at could not be judged.
 func failedLooks(judged []fleet.Judged) []error {
-	var unjudged []fleet.Observation
+	var unjudged []fleet.FailedLook
 	for _, j := range judged {
-		if j.Seen != nil && j.Verdict.Unjudged() {
-			unjudged = append(unjudged, *j.Seen)
+		if j.Verdict.Unjudged() {
+			unjudged = append(unjudged, fleet.FailedLook{Profile: j.Sandbox.Provider, Err: j.Failed})
 		}
 	}
 	return fleet.FailedLooks(unjudged)
@@ -114,6 +117,7 @@ const (
 	VerbCleanup   = "cleanup"
 	VerbReconcile = "reconcile"
 	VerbTerminate = "terminate"
+	VerbVerify    = "verify"
 )
 
 // Exclusively runs something while no other run acts, and ends it when that is no longer
@@ -135,8 +139,8 @@ func (e *Env) Actor() cleanup.Actor {
 
 // Judging is how every verb of this room judges sandboxes; look asks those themselves
 // that their record leaves open.
-func (e *Env) Judging(look bool) fleet.Judging {
-	return fleet.Judging{Now: e.Now, Thresholds: e.Thresholds, Look: look}
+func (e *Env) Judging(look bool, progress Progress) fleet.Judging {
+	return fleet.Judging{Now: e.Now, Thresholds: e.Thresholds, Look: look, Seen: tellLooks(progress)}
 }
 
 // RunID names a run: its time to the millisecond, so that runs sort, and chance, so
@@ -144,4 +148,18 @@ func (e *Env) Judging(look bool) fleet.Judging {
 func (e *Env) RunID() string {
 	at := strings.ReplaceAll(e.Now().UTC().Format("20060102T150405.000"), ".", "")
 	return "r-" + at + "-" + strings.ToLower(rand.Text()[:6])
+}
+
+// requireState is why what is on record cannot be read: nobody may control the state directory but
+// this user. A verb about records refuses then; a listing of nothing would look as if there were
+// none. A store that hosts share needs no state directory.
+func (e *Env) requireState() error {
+	c, err := e.Config()
+	if err != nil || c.StoreURL != "" {
+		return err
+	}
+	if _, err = c.State(); fault.KindOf(err) == fault.KindRefused {
+		return err
+	}
+	return nil // where there is no place for state, there is none
 }

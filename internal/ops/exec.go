@@ -57,9 +57,9 @@ const maxExit = 255
 func programExit(ref sandbox.Ref, e sandbox.Exit) error {
 	switch {
 	case e.Code == nil:
-		return fault.New(fault.KindLauncher, "the command ended, but nobody saw its code").At(ref.Provider, "exec "+ref.ID)
+		return fault.New(fault.KindLauncher, "the command ended, but its exit code is unknown").At(ref.Provider, "exec "+ref.ID)
 	case *e.Code < 0 || *e.Code > maxExit:
-		return fault.New(fault.KindLauncher, "the command ended with %d, which is no exit code", *e.Code).At(ref.Provider, "exec "+ref.ID)
+		return fault.New(fault.KindLauncher, "the command ended with %d, which is not an exit code", *e.Code).At(ref.Provider, "exec "+ref.ID)
 	case *e.Code == 0:
 		return nil
 	}

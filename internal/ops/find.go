@@ -7,8 +7,10 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/history"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/task"
 	"sbx/internal/triage"
 )
 
@@ -42,7 +44,7 @@ func Wait(ctx context.Context, env *Env, req WaitRequest, watch Observer) (fleet
 	if err != nil {
 		return fleet.Judged{}, err
 	}
-	progress := watch.Progress("waiting for " + found.Ref().String() + " to be " + string(req.Goal))
+	progress := watch.Progress("watching " + found.Ref().String() + " until it is " + string(req.Goal))
 	defer progress.Done()
 	got, err := f.Wait(ctx, found.Ref(), req.Goal)
 	if err != nil {
@@ -98,11 +100,11 @@ func findCreated(ctx context.Context, f *fleet.Fleet, err error) error {
 		return err
 	case len(found) > 0:
 		ref := found[0].Ref().String()
-		return fault.New(fault.KindUnavailable, "%w; it was created all the same: %s", open.Err, ref).
-			WithHint("use it, or end it with `sbx terminate %s`", ref)
+		return fault.New(fault.KindUnavailable, "%w; the sandbox was created nevertheless: %s", open.Err, ref).
+			WithHint("use it, or terminate it with `sbx terminate %s`", ref)
 	}
-	return fault.New(fault.KindUnavailable, "%w; a look right after it finds nothing that it made", open.Err).
-		WithHint("try again later; `%s` shows what may appear late", open.Mark.SearchCommand())
+	return fault.New(fault.KindUnavailable, "%w; a listing right afterwards shows no new sandbox", open.Err).
+		WithHint("try again later; `%s` shows a sandbox that appears late", open.Mark.SearchCommand())
 }
 
 // InspectRequest says which sandbox is inspected.
@@ -115,11 +117,15 @@ type InspectResult struct {
 	Seen    fleet.Observation // with its record
 	Verdict triage.Verdict
 	Flags   []triage.Flag
+	Causes  []triage.Finding // what is wrong, the likeliest first, and why the others are not
+	Signals triage.Signals
 	Used    *SandboxUsage // nil where usage is not known
 	At      time.Time
 	End     *EndRecord // what the journals say of its end; nil = nothing
-	Missing error      // why it cannot be asked: then this is what is on record
-	Errors  []error    // parts that could not be read
+	// Last is what an earlier look saw of one that failed and is gone; nil = nothing.
+	Last    *history.Seen
+	Missing error   // why it cannot be asked: then this is what is on record
+	Errors  []error // parts that could not be read
 }
 
 // Inspect reads all that can be known of one sandbox. Of one that is gone it gives what is
@@ -127,25 +133,47 @@ type InspectResult struct {
 func Inspect(ctx context.Context, env *Env, req InspectRequest, watch Observer) (*InspectResult, error) {
 	progress := watch.Progress("inspecting " + req.Word)
 	defer progress.Done()
-	f, found, err := env.findOne(ctx, req.Word)
+	return env.inspect(ctx, req.Word)
+}
+
+func (e *Env) inspect(ctx context.Context, word string) (*InspectResult, error) {
+	f, found, err := e.findOne(ctx, word)
 	if err != nil {
-		return env.inspectRecord(ctx, req.Word, err)
+		return e.inspectRecord(ctx, word, err)
 	}
-	s, recordErr := readInFull(ctx, f, req.Word, found)
+	s, recordErr := readInFull(ctx, f, word, found)
 	if kind := fault.KindOf(recordErr); kind == fault.KindGone || kind == fault.KindNotFound {
-		return env.inspectRecord(ctx, found.Ref().String(), recordErr)
+		return e.inspectRecord(ctx, found.Ref().String(), recordErr)
 	}
-	r := env.judgeObservation(f.Observe(ctx, s))
+	r := e.judgeObservation(f.Observe(ctx, s))
 	r.Errors = partErrors(ctx, r.Seen)
-	if recordErr != nil {
+	if recordErr != nil && !r.Seen.IsGhost() {
 		r.Errors = causeOnce(ctx, append([]error{recordErr}, r.Errors...))
 	}
+	r.Seen.Sandbox.Command = e.commandOf(ctx, r.Seen.Sandbox)
 	if ref := s.Ref(); s.State.Ended() {
-		if end, found := env.endInJournals(ctx, ref.ID, func(of sandbox.Ref, _ string) bool { return of == ref }); found {
+		if end, found := e.endInJournals(ctx, ref.ID, func(of sandbox.Ref, _ string) bool { return of == ref }); found {
 			r.End = &end
 		}
 	}
 	return r, nil
+}
+
+// commandOf is the command of a sandbox: that of its task of sbx, which runs beside what the
+// sandbox was started with, else that of its record; nil where neither has one.
+func (e *Env) commandOf(ctx context.Context, s sandbox.Sandbox) []string {
+	command := s.Command
+	if !task.IsID(s.TaskID) {
+		return command
+	}
+	_ = e.ReadTasks(func(l task.Ledger) error { // a store that cannot be read has no command
+		t, err := l.Read(ctx, s.TaskID)
+		if err == nil {
+			command = t.Spec.Command
+		}
+		return err
+	})
+	return command
 }
 
 // readInFull reads the record again where it comes from a listing: one sandbox is
@@ -163,35 +191,97 @@ func readInFull(ctx context.Context, f *fleet.Fleet, word string, found sandbox.
 
 // judgeObservation applies every rule to what was seen of a sandbox.
 func (e *Env) judgeObservation(seen fleet.Observation) *InspectResult {
+	return e.judgeSignals(seen, seen.Signals(e.Thresholds(seen.Sandbox)))
+}
+
+// judgeAgain judges a sandbox anew, by another record or other signals.
+func (e *Env) judgeAgain(r *InspectResult, seen fleet.Observation, sig triage.Signals) *InspectResult {
+	again := e.judgeSignals(seen, sig)
+	again.End, again.Last, again.Missing, again.Errors = r.End, r.Last, r.Missing, r.Errors
+	return again
+}
+
+func (e *Env) judgeSignals(seen fleet.Observation, sig triage.Signals) *InspectResult {
 	t := e.Thresholds(seen.Sandbox)
 	r := &InspectResult{
-		Seen: seen, Verdict: seen.Judge(t, e.Now()), At: e.Now(),
-		Flags: triage.Flags(seen.Sandbox, seen.Signals(t), t, e.Now()),
+		Seen: seen, Verdict: triage.Judge(seen.Sandbox, sig, t, e.Now()), At: e.Now(), Signals: sig,
+		Flags: triage.Flags(seen.Sandbox, sig, t, e.Now()),
 	}
+	r.Causes = triage.Causes(r.Verdict, seen.Sandbox, sig, t, e.Now())
 	if len(seen.Usage.Got) > 0 {
-		used := UsageOf(seen.Sandbox.Ref(), seen.Usage.Got, t, r.Verdict)
+		used := UsageOf(seen.Sandbox, seen.Usage.Got, t, r.Verdict)
 		r.Used = &used
 	}
 	return r
 }
 
-// inspectRecord gives what is on record of a sandbox that is not there. Missing is the
-// error of the look, whose kind stays that of the answer.
+// inspectRecord gives what is on record of a sandbox that is not there: who ended it, and what an
+// earlier look saw of it. Missing is the error of the look, whose kind stays that of the answer.
 func (e *Env) inspectRecord(ctx context.Context, word string, missing error) (*InspectResult, error) {
-	end, missing := e.WhoEnded(ctx, word, missing)
-	if end == nil {
-		return nil, missing
+	end, described := e.whoEnded(ctx, word, missing)
+	if end != nil {
+		word = end.Sandbox.Ref().String()
 	}
-	s := end.Sandbox
-	s.RawState, s.State = string(s.State), sandbox.StateUnknown
-	if EndedOutcome(end.Outcome) {
-		s.State, s.EndedAt = sandbox.StateTerminated, end.At
+	last, unread := e.lastSeen(ctx, word)
+	var s sandbox.Sandbox
+	switch {
+	case end != nil:
+		s = end.Sandbox
+		s.RawState, s.State = string(s.State), sandbox.StateUnknown
+		if EndedOutcome(end.Outcome) {
+			s.State, s.EndedAt = sandbox.StateTerminated, end.At
+		}
+	case last != nil:
+		s, described = last.Sandbox, e.describeLastSeen(last, missing)
+		if last.Live {
+			s.RawState, s.State = string(s.State), sandbox.StateUnknown
+		}
+	case unread != nil && fault.KindOf(missing) == fault.KindNotFound:
+		return nil, e.describeUnread(missing, unread)
+	default:
+		return nil, described
 	}
-	seen := fleet.Observation{Sandbox: s}
-	gone := fault.New(fault.KindNotFound, "it is gone")
-	seen.Usage.Err, seen.Health.Err, seen.Events.Err = gone, gone, gone
-	for _, text := range end.Logs {
+	r := e.judgeObservation(e.recordedObservation(ctx, s, end, last))
+	r.End, r.Last, r.Missing = end, last, described
+	if unread != nil {
+		r.Errors = append(r.Errors, unread)
+	}
+	r.recallVerdict()
+	return r, nil
+}
+
+// recordedObservation is what is on record of a sandbox that is gone.
+func (e *Env) recordedObservation(ctx context.Context, s sandbox.Sandbox, end *EndRecord, last *history.Seen) fleet.Observation {
+	seen := goneObservation(s)
+	var lines []string
+	if last != nil {
+		lines, seen.Sandbox.Exit = last.Logs, last.Sandbox.Exit
+		if last.Usage != nil {
+			seen.Usage.Got, seen.Usage.Err = []sandbox.Usage{*last.Usage}, nil
+		}
+	}
+	if stored := e.storedSamples(ctx, s); len(stored) > len(seen.Usage.Got) {
+		seen.Usage.Got, seen.Usage.Err = stored, nil
+	}
+	if end != nil && len(end.Logs) > 0 {
+		lines = end.Logs
+	}
+	for _, text := range lines {
 		seen.Logs.Got = append(seen.Logs.Got, sandbox.LogLine{Text: text})
 	}
-	return &InspectResult{Seen: seen, Verdict: e.judgeRecord(s).Verdict, At: e.Now(), End: end, Missing: missing}, nil
+	return seen
+}
+
+// recallVerdict takes the causes that an earlier look found where the record proves none. Of one that
+// vanished while it was in trouble, the verdict is that of the look.
+func (r *InspectResult) recallVerdict() {
+	if causes := recalled(r.Last); len(causes) > 0 && (r.Last.Live || len(r.Causes) == 0) {
+		r.Causes = causes
+	}
+	if last := r.Last; last != nil && last.Live && r.Seen.Sandbox.State == sandbox.StateUnknown {
+		r.Verdict = triage.Verdict{Stuck: sandbox.Unknown, Activity: sandbox.Unknown, Cause: last.Cause, Confidence: sandbox.ConfidenceUnknown, Reason: "when it was last seen it was " + last.Reason}
+		if len(r.Causes) > 0 {
+			r.Verdict.Confidence = r.Causes[0].Confidence
+		}
+	}
 }

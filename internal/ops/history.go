@@ -7,17 +7,14 @@ import (
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
-	"sbx/internal/fleet"
 	"sbx/internal/journal"
-	"sbx/internal/sandbox"
-	"sbx/internal/store"
 )
 
 // Histories reads the newest runs of a verb, at most limit of them; 0 = all, "" = any
 // verb. One that cannot be read is an error beside the others.
 func (e *Env) Histories(ctx context.Context, verb string, limit int) ([]cleanup.History, []error) {
 	list, errs := e.ownHistories(verb, limit)
-	shared, err := e.SharedRuns(ctx, limit)
+	shared, err := e.sharedRuns(ctx, limit)
 	if err != nil {
 		errs = append(errs, err)
 	}
@@ -65,19 +62,18 @@ func (e *Env) ownHistories(verb string, limit int) ([]cleanup.History, []error) 
 			continue
 		}
 		if log.Count == 0 && !log.Truncated && log.Broken == "" {
-			errs = append(errs, fault.New(fault.KindFound, "the journal of %s holds nothing: it was cut off before its first line, or somebody emptied it", run).
-				WithHint("a run that is beginning right now has none yet; `%s cleanup runs` shows what is left", e.Process.Name()))
+			errs = append(errs, fault.New(fault.KindFound, "the journal of %s is empty: the run was interrupted before its first line, or somebody emptied it", run).
+				WithHint("a run that is just starting has none yet; `%s cleanup runs` lists the runs", e.Process.Name()))
 		}
 		if h.Broken != "" {
-			errs = append(errs, fault.New(fault.KindFound, "the journal of %s cannot be trusted: %s", run, h.Broken))
+			errs = append(errs, cleanup.BrokenError(run, h.Broken))
 		}
 		if verb == "" || h.Begin.Verb == verb {
 			list = append(list, h)
 		}
 	}
 	for _, run := range journal.MissingPredecessor(logs) {
-		errs = append(errs, fault.New(fault.KindFound, "the journal of the run before %s is missing", run).
-			WithHint("somebody removed it, or what it said; `%s cleanup runs` shows what is left", e.Process.Name()))
+		errs = append(errs, missingJournalError(run, e.Process.Name()))
 	}
 	return list, errs
 }
@@ -105,7 +101,7 @@ func (e *Env) FindRun(ctx context.Context, word string) (cleanup.History, error)
 	if err := e.ownRuns(word, match); err != nil {
 		return cleanup.History{}, err
 	}
-	shared, sharedErr := e.SharedRuns(ctx, 0)
+	shared, sharedErr := e.sharedRuns(ctx, 0)
 	for _, run := range shared {
 		if meansRun(word, run.ID) {
 			match(run.ID, func() (cleanup.History, error) { return historyOfShared(run), nil })
@@ -127,7 +123,7 @@ func (e *Env) FindRun(ctx context.Context, word string) (cleanup.History, error)
 		}
 		return cleanup.History{}, fault.New(fault.KindNotFound, "no run is called %q", word).WithHint("`%s cleanup runs` lists the bulk runs", e.Process.Name())
 	}
-	return cleanup.History{}, fault.Usage("%q is the beginning of %d runs", word, len(names)).WithHint("%s", fewOf(names))
+	return cleanup.History{}, fault.Usage("%q is a prefix of %d runs", word, len(names)).WithHint("%s", fewOf(names))
 }
 
 // ownRuns offers the runs of this machine that a word may mean. `last` means bulk runs
@@ -153,20 +149,6 @@ func (e *Env) ownRuns(word string, match func(string, func() (cleanup.History, e
 		}
 	}
 	return nil
-}
-
-// historyOfShared is what another host's run looks like from here: its sums, and no
-// items.
-func historyOfShared(run store.Run) cleanup.History {
-	h := cleanup.History{RunID: run.ID, StartedAt: run.StartedAt, EndedAt: run.EndedAt, Sums: &fleet.Counts{Selected: run.Selected}}
-	h.Begin.Verb, h.Begin.Layer, h.Begin.Host, h.Begin.Who = run.Verb, run.Layer, run.Host, run.Who
-	for o, n := range run.Counts {
-		h.Sums.Add(sandbox.Outcome(o), n)
-	}
-	if !run.EndedAt.IsZero() {
-		h.End = &cleanup.End{Counts: *h.Sums, ExitCode: run.ExitCode, Refused: !run.Acted, Succeeded: run.Profiles}
-	}
-	return h
 }
 
 // lastRun names the newest bulk run.

@@ -153,7 +153,7 @@ func (l *launch) startOrJoin(ctx context.Context, options task.Options, show Tas
 	mine := added
 	if !added {
 		if t.State.Final() {
-			l.watch.Note("task " + t.ID + " had ended before; another --key launches it anew")
+			l.watch.Note("task " + t.ID + " had ended before; use another --key to launch it again")
 		}
 		if t, mine, err = joinTask(ctx, l.watch, options, t, detach); err != nil || t.State.Final() {
 			return &Launched{Task: t}, err
@@ -201,7 +201,7 @@ func (l *launch) handToBackground(ctx context.Context, ledger task.Ledger, t tas
 // joinTask waits for a task of the same key that another process runs, or takes it over from a
 // dead process; mine says that it was taken over. With leave it does not wait.
 func joinTask(ctx context.Context, watch Reporter, options task.Options, t task.Task, leave bool) (now task.Task, mine bool, err error) {
-	watch.Note("the key " + t.Key + " belongs to task " + t.ID + ": no new one is launched")
+	watch.Note("the key " + t.Key + " belongs to task " + t.ID + ": no new task is launched")
 	reported := task.Owner{}
 	for !t.State.Final() {
 		now, err := options.Ledger.Change(ctx, t.ID, func(n *task.Task) error {
@@ -210,7 +210,7 @@ func joinTask(ctx context.Context, watch Reporter, options task.Options, t task.
 		})
 		switch {
 		case err == nil:
-			watch.Note("its process is gone: this one goes on with it")
+			watch.Note("its process is gone: this one takes over")
 			return now, true, nil
 		case !errors.Is(err, task.ErrHeld) && !errors.Is(err, task.ErrFinal):
 			return t, false, err
@@ -219,7 +219,7 @@ func joinTask(ctx context.Context, watch Reporter, options task.Options, t task.
 		}
 		if reported != now.Owner {
 			reported = now.Owner
-			watch.Note(fmt.Sprintf("task %s is held by %s (pid %d on %s) until %s, and by its renewals: this one waits for its end, and takes over when they stay away",
+			watch.Note(fmt.Sprintf("task %s is held by %s (pid %d on %s) until %s, and by its renewals: this one waits for its end, and takes over if the renewals stop",
 				now.ID, now.Owner.Who, now.Owner.PID, now.Owner.Host, now.LeaseUntil.UTC().Format(time.RFC3339)))
 		}
 		wait, stop := context.WithTimeout(ctx, task.LeaseFor)

@@ -76,7 +76,7 @@ func (p *preparing) prepareSpec(ctx context.Context) error {
 	p.Spec = specOf(target.Name, p.Sandbox)
 	spec := &p.Spec
 	if open := size.Open(); len(open) > 0 && !target.SizedByProfile && p.req.Sandbox.Template == "" && p.req.Sandbox.Snapshot == "" {
-		p.watch.Note("nobody has said how much " + strings.Join(open, " and ") + " it gets: the provider decides")
+		p.watch.Note("no " + strings.Join(open, " and ") + " size is set: the provider decides")
 	}
 	if target.HostProcesses {
 		spec.Workdir = p.env.Path(spec.Workdir) // the task may be gone on with from another folder
@@ -94,15 +94,15 @@ func (p *preparing) prepareSpec(ctx context.Context) error {
 	spec.Session, spec.Description = p.req.Session, p.req.Description
 	spec.RetryOn = p.req.RetryOn
 	if p.req.BudgetMB > 0 && spec.KeepAlive > 0 {
-		return fault.Usage("--keep-alive and --memory-budget exclude each other: what is kept takes memory that no task answers for")
+		return fault.Usage("--keep-alive and --memory-budget exclude each other: a kept sandbox uses memory outside the budget")
 	}
 	if p.req.BudgetMB > 0 {
 		spec.Budget = budgetName(p.env.Process.Host)
 		if spec.MemoryBytes == 0 {
-			return fault.Usage("--memory-budget needs --memory: what a task may take is not known otherwise")
+			return fault.Usage("--memory-budget needs --memory: otherwise the need of a task is unknown")
 		}
 		if spec.MemoryBytes/sandbox.MiB > p.req.BudgetMB {
-			return fault.Usage("--memory is more than --memory-budget: the task could never begin")
+			return fault.Usage("--memory exceeds --memory-budget: the task could never start")
 		}
 	}
 	return p.refuseContradictions(*spec)
@@ -153,11 +153,11 @@ func (p *preparing) checkPlaces(s *task.Spec) error {
 	known := p.env.ConfiguredNames()
 	for _, name := range slices.Concat(p.req.Fallback, p.req.Compared) {
 		if !slices.Contains(known, name) {
-			return fault.Usage("no provider is called %q", name).WithHint("%s", fault.Meant(name, known))
+			return fault.Usage("no provider is named %q", name).WithHint("%s", fault.Meant(name, known))
 		}
 	}
 	if slices.Contains(p.req.Fallback, p.launchedAt(s.Provider)) {
-		return fault.Usage("--fallback: %s is where it is launched in the first place", s.Provider)
+		return fault.Usage("--fallback: %s is already its first provider", s.Provider)
 	}
 	s.Fallback = p.req.Fallback
 	return nil
@@ -186,11 +186,11 @@ func (p *preparing) readPublishing(ctx context.Context, s *task.Spec) error {
 
 func (p *preparing) refuseContradictions(s task.Spec) error {
 	if s.MinTTL > 0 && s.MinTTL < s.Limits.Attempt+task.DeadManGrace {
-		return fault.Usage("--ttl %s is shorter than an attempt may take: the sandbox would be gone under it", sandbox.FormatDuration(s.MinTTL)).
+		return fault.Usage("--ttl %s is shorter than the attempt's limit: the sandbox would expire during the attempt", sandbox.FormatDuration(s.MinTTL)).
 			WithHint("leave --ttl out, or give at least %s", sandbox.FormatDuration(s.Limits.Attempt+task.DeadManGrace))
 	}
 	if secret := pushesItself(s.EnvNames); secret != "" && s.Publishes() {
-		p.watch.Warn("the agent is given " + secret + ", with which it may push by itself: the gate cannot hold that back")
+		p.watch.Warn("the agent is given " + secret + ", with which the agent can push by itself: the gate cannot block that")
 	}
 	return nil
 }
@@ -210,9 +210,9 @@ func pushesItself(names []string) string {
 func inheritFrom(s *task.Spec, from task.Task) error {
 	switch {
 	case !from.State.Final():
-		return fault.New(fault.KindRefused, "task %s is still %s", from.ID, from.State).WithHint("`sbx tasks show %s` says how it goes on; `sbx stop %s` stops it", from.ID, from.ID)
+		return fault.New(fault.KindRefused, "task %s is still %s", from.ID, from.State).WithHint("`sbx tasks show %s` shows its progress; `sbx stop %s` stops it", from.ID, from.ID)
 	case from.Kept == nil:
-		return fault.New(fault.KindGone, "task %s has kept no sandbox", from.ID).WithHint("launch with `sbx run --keep-alive`; to begin anew use `sbx run`")
+		return fault.New(fault.KindGone, "task %s has kept no sandbox", from.ID).WithHint("use `sbx run --keep-alive` to keep one; `sbx run` starts from scratch")
 	}
 	old := from.Spec
 	s.Provider, s.Sandbox = from.Kept.Ref.Provider, from.Kept.Ref

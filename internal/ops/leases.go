@@ -65,7 +65,7 @@ func (l *Leases) Holds(s sandbox.Sandbox, byName bool) string {
 		if !madeForTask(s) || byName {
 			return ""
 		}
-		return "protected: it was made for task " + s.TaskID + ", and whether that is at work could not be read: " + l.failed.Error()
+		return "protected: it was made for task " + s.TaskID + ", and whether that task is active could not be read: " + l.failed.Error()
 	}
 	id := cmp.Or(l.rooms[s.Ref()], s.TaskID)
 	if who, held := l.tasks[id]; held {
@@ -93,8 +93,8 @@ func (l *Leases) Err() error {
 	if l.failed == nil {
 		return nil
 	}
-	return fault.New(fault.KindOf(l.failed), "in which sandboxes tasks are at work could not be read: %w", l.failed).
-		WithHint("`sbx doctor` checks the store; what was made for a task stays until it can be read")
+	return fault.New(fault.KindOf(l.failed), "the sandboxes of active tasks could not be read: %w", l.failed).
+		WithHint("`sbx doctor` checks the store; until it can be read, sandboxes of tasks are kept")
 }
 
 func (l *Leases) readStore(ctx context.Context, st store.Store) error {
@@ -143,7 +143,7 @@ func (e *Env) settleTasks(ctx context.Context, watch Reporter) {
 		})
 	}
 	if err != nil && ctx.Err() == nil {
-		watch.Warn("tasks that dead processes left could not be settled: " + err.Error())
+		watch.Warn("tasks of dead processes could not be settled: " + err.Error())
 	}
 }
 
@@ -161,26 +161,24 @@ func Undecided(c *config.Config) []string {
 
 // OwnHint is the command that declares the sandboxes of these profiles as ours.
 func (e *Env) OwnHint(profiles []string) string {
-	return "`" + e.Process.Name() + " config own" + cron.ProviderFlags(profiles) + " --all` makes all of them yours, `--label KEY=VALUE` those that carry it"
+	return "`" + e.Process.Name() + " config own" + cron.ProviderFlags(profiles) + " --all` makes every sandbox there yours, `--label KEY=VALUE` only those with the label"
 }
 
-// UnownedText says how many sandboxes stay because they have no owner, and what to type; "" =
+// UnownedText says how many sandboxes stay because nobody owns them, and what to type; "" =
 // none.
 func (e *Env) UnownedText(unowned map[string]int, what string) string {
 	names := slices.Sorted(maps.Keys(unowned))
 	total := 0
-	parts := make([]string, len(names))
-	for i, name := range names {
+	for _, name := range names {
 		total += unowned[name]
-		parts[i] = fmt.Sprintf("%s %d", name, unowned[name])
 	}
 	if total == 0 {
 		return ""
 	}
 	if total == 1 {
-		return fmt.Sprintf("1 %s is kept because nobody owns it (%s): %s", strings.Replace(what, "sandboxes", "sandbox", 1), names[0], e.OwnHint(names))
+		return fmt.Sprintf("1 %s was skipped because nobody owns it (%s): %s", strings.Replace(what, "sandboxes", "sandbox", 1), names[0], e.OwnHint(names))
 	}
-	return fmt.Sprintf("%d %s are kept because nobody owns them (%s): %s", total, what, strings.Join(parts, ", "), e.OwnHint(names))
+	return fmt.Sprintf("%d %s were skipped because nobody owns them (%s): %s", total, what, joinCounts(unowned), e.OwnHint(names))
 }
 
 // The kinds of sightings that cleanup keeps in the store.

@@ -1,13 +1,19 @@
 package ops
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
+	"sbx/internal/triage"
 )
 
 // ListRequest says which sandboxes are listed.
@@ -21,6 +27,25 @@ type ListResult struct {
 	Census    Census // of everything that the selectors take, --stuck apart
 	Counted   bool   // the census counts everything; a listing that stopped at its limit counts no more
 	Truncated bool   // there are more than the limit allows
+	Ended     int    // left out because they have ended, as far as they were listed
+	// Undecided counts by reason what the condition leaves unknown, and so does not select.
+	Undecided map[string]int
+}
+
+// maxReasons bounds the reasons that are said for what a selector leaves unknown.
+const maxReasons = 4
+
+// UndecidedLines say how many sandboxes are not selected because a selector is unknown for them,
+// by reason: the most frequent first.
+func UndecidedLines(reasons map[string]int) []string {
+	var lines []string
+	for i, reason := range slices.SortedFunc(maps.Keys(reasons), func(a, b string) int { return cmp.Or(reasons[b]-reasons[a], strings.Compare(a, b)) }) {
+		if i == maxReasons {
+			return append(lines, fmt.Sprintf("and more, for %d other reasons", len(reasons)-i))
+		}
+		lines = append(lines, fmt.Sprintf("%d not selected: %s", reasons[reason], reason))
+	}
+	return lines
 }
 
 // Lister lists sandboxes, again and again with --watch.
@@ -47,34 +72,31 @@ func (l *Lister) Profiles() []string { return l.fleet.Names() }
 func (l *Lister) List(ctx context.Context, watch Observer) *ListResult {
 	progress := watch.Progress("listing")
 	defer progress.Done()
-	one := &listing{env: l.env, watch: watch, selector: l.req.Selector, look: l.req.Look || l.req.Selector.Stuck}
-	one.result.Counted = true
-	if one.selector.Sort == (selector.Order{}) && !one.look {
+	one := &listing{env: l.env, watch: watch, progress: progress, selector: l.req.Selector, look: l.req.Look || l.req.Selector.Stuck}
+	one.result.Counted, one.result.Undecided = true, map[string]int{}
+	if one.selector.Sort == (selector.Order{}) && !one.look && !one.selector.Where.NeedsLook() {
 		one.streamChosen(ctx, l.fleet)
 		return &one.result
 	}
-	held := one.holdListed(ctx, l.fleet)
-	if one.look {
-		progress.Update("looking at them")
-	}
-	one.chooseHeld(ctx, l.fleet, held)
+	one.chooseHeld(ctx, l.fleet, one.holdListed(ctx, l.fleet))
 	return &one.result
 }
 
-// ListKnown gives everything that can be listed, for completion; a provider that cannot be
-// listed completes nothing.
-func ListKnown(ctx context.Context, env *Env) ([]sandbox.Sandbox, error) {
+// ListKnown gives what is known of all sandboxes, for completion: a provider that is slower than
+// the limit has its last listing.
+func ListKnown(ctx context.Context, env *Env, limit time.Duration) ([]sandbox.Sandbox, error) {
 	f, err := env.Fleet(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return f.Collect(ctx, providers.Query{}).Items, nil
+	return f.ListNames(ctx, limit), nil
 }
 
 // listing is one listing under way.
 type listing struct {
 	env      *Env
 	watch    Observer
+	progress Progress
 	selector selector.Selector
 	look     bool
 	result   ListResult
@@ -87,33 +109,47 @@ func (l *listing) providerQuery(limit int) providers.Query {
 }
 
 func (l *listing) selectorFacts(of func(sandbox.Sandbox) fleet.Judged) selector.Facts {
-	return selector.Facts{Now: l.env.Now(), HidesEnded: l.env.HidesEnded, Stuck: func(s sandbox.Sandbox) (sandbox.Verdict, string) {
-		v := of(s).Verdict
-		return v.Stuck, v.Reason
+	return selector.Facts{Now: l.env.Now(), Judged: func(s sandbox.Sandbox) (triage.Verdict, *selector.Look) {
+		j := of(s)
+		return j.Verdict, j.Look
 	}}
 }
 
-// withoutStuckRule is the selector without the stuck rule: what it takes is what is judged.
-func (l *listing) withoutStuckRule() selector.Selector {
-	s := l.selector
-	s.Stuck = false
-	return s
+// takes says that the selector takes a sandbox, the stuck rule apart: such a sandbox is judged.
+// With mayLook, it also takes one of which only a look can decide the condition. It counts what
+// is left out because it has ended, and what the condition leaves undecided.
+func (l *listing) takes(s sandbox.Sandbox, facts selector.Facts, mayLook bool) bool {
+	without := l.selector
+	without.Stuck = false
+	m := without.Judge(s, facts)
+	switch {
+	case m.Filter == selector.FilterEnded && !l.selector.Stuck: // what has ended is not stuck
+		l.result.Ended++
+	case m.Verdict == sandbox.Unknown && m.Filter == selector.FilterWhere:
+		if mayLook && l.selector.Where.NeedsLook() && s.State == sandbox.StateRunning {
+			return true
+		}
+		l.result.Undecided[m.Reason]++
+	}
+	return m.Verdict == sandbox.True
 }
 
 // streamChosen reports each sandbox that is chosen at once.
 func (l *listing) streamChosen(ctx context.Context, f *fleet.Fleet) {
-	shown := 0
+	shown, listed := 0, 0
 	for s, err := range f.List(ctx, l.providerQuery(l.selector.Limit)) {
 		if err != nil {
 			l.watch.Item(err)
 			continue
 		}
+		listed++
+		l.progress.Update(groupedNumber(listed) + " so far")
 		judged := l.env.judgeRecord(s)
 		facts := l.selectorFacts(func(sandbox.Sandbox) fleet.Judged { return judged })
-		if l.withoutStuckRule().Judge(s, facts).Verdict != sandbox.True {
+		if !l.takes(s, facts, false) {
 			continue
 		}
-		l.result.Census.Add(judged.Verdict)
+		l.result.Census.Add(judged.Sandbox.Provider, judged.Verdict)
 		if l.selector.Judge(s, facts).Verdict != sandbox.True {
 			continue
 		}
@@ -134,6 +170,7 @@ func (l *listing) holdListed(ctx context.Context, f *fleet.Fleet) []sandbox.Sand
 			continue
 		}
 		held = append(held, s)
+		l.progress.Update(groupedNumber(len(held)) + " so far")
 	}
 	return held
 }
@@ -141,19 +178,33 @@ func (l *listing) holdListed(ctx context.Context, f *fleet.Fleet) []sandbox.Sand
 // chooseHeld judges what was held back, and reports what is chosen of it.
 func (l *listing) chooseHeld(ctx context.Context, f *fleet.Fleet, held []sandbox.Sandbox) {
 	all := map[sandbox.Ref]fleet.Judged{}
-	facts := l.selectorFacts(func(s sandbox.Sandbox) fleet.Judged { return all[s.Ref()] })
-	held = slices.DeleteFunc(held, func(s sandbox.Sandbox) bool { return l.withoutStuckRule().Judge(s, facts).Verdict != sandbox.True })
-	judged := f.Judge(ctx, held, l.env.Judging(l.look))
+	byRecord := l.selectorFacts(l.env.judgeRecord)
+	held = slices.DeleteFunc(held, func(s sandbox.Sandbox) bool { return !l.takes(s, byRecord, true) })
+	how := l.env.Judging(l.look, l.progress)
+	if where := l.selector.Where; where.NeedsLook() {
+		how.Open = func(j fleet.Judged) bool {
+			return j.Sandbox.State == sandbox.StateRunning && where.Judge(j.Sandbox, byRecord) == sandbox.Unknown
+		}
+	}
+	judged := f.Judge(ctx, held, how)
+	seen := l.selectorFacts(func(s sandbox.Sandbox) fleet.Judged { return all[s.Ref()] })
 	for i, j := range judged {
 		all[j.Sandbox.Ref()], held[i] = j, j.Sandbox
-		l.result.Census.Add(j.Verdict)
+		if where := l.selector.Where; where.IsZero() || where.Judge(j.Sandbox, seen) == sandbox.True {
+			l.result.Census.Add(j.Sandbox.Provider, j.Verdict)
+		}
 	}
 	for _, err := range failedLooks(judged) {
 		l.watch.Item(err)
 	}
-	chosen := l.selector.Apply(held, facts)
+	chosen := l.selector.Apply(held, seen)
 	for _, j := range chosen.Selected {
 		l.watch.Item(all[j.Sandbox.Ref()])
+	}
+	for _, j := range chosen.Unknown {
+		if j.Match.Filter == selector.FilterWhere {
+			l.result.Undecided[j.Match.Reason]++
+		}
 	}
 	l.result.Truncated = chosen.Truncated
 }

@@ -8,7 +8,6 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
-	"sbx/internal/sandbox"
 )
 
 // ProviderAbilities are what a provider can do, and whose account it is.
@@ -54,7 +53,7 @@ func (e *Env) HostFleet(ctx context.Context) (*fleet.Fleet, string, error) {
 func hostProfile(c *config.Config) (string, error) {
 	i := slices.IndexFunc(c.Profiles, func(p config.Profile) bool { return p.HostProcesses })
 	if i < 0 {
-		return "", fault.New(fault.KindUnsupported, "no local profile is configured, and a drill is staged on this machine only")
+		return "", fault.New(fault.KindUnsupported, "a drill needs a local profile, and none is configured")
 	}
 	return c.Profiles[i].Name, nil
 }
@@ -90,9 +89,6 @@ func (e *Env) ProfileFacts(name string) providers.Facts {
 	p, _ := c.Find(name)
 	return p.Facts
 }
-
-// HidesEnded is selector.Facts.HidesEnded.
-func (e *Env) HidesEnded(s sandbox.Sandbox) bool { return e.typeNamed(s.ProviderType).HidesEnded }
 
 // ProductionNames are the names of the production profiles; none where the configuration cannot be read.
 func (e *Env) ProductionNames() []string {

@@ -16,7 +16,7 @@ func TestADrillIsStagedWhereSandboxesAreProcesses(t *testing.T) {
 		facts providers.Facts
 		want  string
 	}{
-		"containers elsewhere":       {providers.Facts{HidesEnded: true, EndKeeps: providers.EndKeepsNothing}, ""},
+		"containers elsewhere":       {providers.Facts{EndKeeps: providers.EndKeepsNothing}, ""},
 		"containers of this machine": {providers.Facts{HostBound: true}, ""},
 		"processes of this machine":  {providers.Facts{HostBound: true, HostProcesses: true}, "box"},
 	} {

@@ -32,6 +32,19 @@ type EndRecord struct {
 // WhoEnded adds to a "not found" error who ended the sandbox, when and by which run, where that
 // is on record; otherwise it returns nil and the error unchanged.
 func (e *Env) WhoEnded(ctx context.Context, word string, missing error) (*EndRecord, error) {
+	r, described := e.whoEnded(ctx, word, missing)
+	if r == nil {
+		return nil, described
+	}
+	hint := "`" + e.Process.Name() + " inspect " + r.Sandbox.Ref().String() + "` shows what is on record"
+	if more := fault.HintOf(described); more != "" {
+		hint += "; " + more
+	}
+	return r, fault.New(fault.KindOf(described), "it no longer exists: %s", r.Sentence(e.Now())).At(r.Sandbox.Provider, r.Sandbox.ID).WithHint("%s", hint)
+}
+
+// whoEnded is WhoEnded for a verb that shows what is on record: its hint names the run alone.
+func (e *Env) whoEnded(ctx context.Context, word string, missing error) (*EndRecord, error) {
 	if kind := fault.KindOf(missing); kind != fault.KindNotFound && kind != fault.KindGone {
 		return nil, missing
 	}
@@ -39,11 +52,11 @@ func (e *Env) WhoEnded(ctx context.Context, word string, missing error) (*EndRec
 	if !found {
 		return nil, missing
 	}
-	hint := "`" + e.Process.Name() + " inspect " + r.Sandbox.Ref().String() + "` shows what is on record"
+	described := fault.New(fault.KindOf(missing), "it no longer exists: %s", r.Sentence(e.Now())).At(r.Sandbox.Provider, r.Sandbox.ID)
 	if r.Run != "" {
-		hint += "; `" + e.Process.Name() + " cleanup show " + r.Run + "` shows that run"
+		return &r, described.WithHint("`%s cleanup show %s` shows that run", e.Process.Name(), r.Run)
 	}
-	return &r, fault.New(fault.KindOf(missing), "it is not there any more: %s", r.Sentence(e.Now())).At(r.Sandbox.Provider, r.Sandbox.ID).WithHint("%s", hint)
+	return &r, described
 }
 
 // endOf looks a sandbox up in the journals of this machine, the newest first, then in
@@ -217,7 +230,7 @@ func (r EndRecord) Sentence(now time.Time) string {
 	}
 	switch {
 	case r.Outcome == sandbox.OutcomeNotAttempted:
-		return text + ", and the run was cut off before it saw the end"
+		return text + ", and the run was interrupted before it verified the end"
 	case r.Outcome != "":
 		return text + ": " + WithDetail(string(r.Outcome), r.Reason)
 	}

@@ -28,11 +28,15 @@ type ReconcileRequest struct {
 	Fix   bool // it acts on the plan
 	Yes   bool // it acts without being asked
 
+	Line []string // the command line that was typed, quoted for a shell; for hints that repeat it
+
 	Production  []string // production profiles that the operator has named
 	MaxDelete   *int     // nil = as configured
 	MaxFraction *int     // percent; nil = as configured
 	Wait        time.Duration
 	LockWait    time.Duration
+	Textfile    string // where the figures of the run are written; "" = nowhere
+	Ping        string // address that is pinged at the start and end of the run; "" = none
 }
 
 // ReconcileResult is what was compared, and what was done about it.
@@ -59,7 +63,7 @@ func (r *ReconcileResult) Diagnose(row reconcile.Row) triage.Verdict { return r.
 func Reconcile(ctx context.Context, env *Env, req ReconcileRequest, watch Observer) (result *ReconcileResult, err error) {
 	r := &reconcileRun{env: env, req: req, watch: watch, id: env.RunID()}
 	if req.Fix && !req.Yes && !watch.Attended() {
-		return nil, fault.New(fault.KindRefused, "--fix acts, and nobody can be asked").WithHint("look at the plan without --fix, then repeat with --yes")
+		return nil, fault.New(fault.KindRefused, "--fix needs confirmation, and this is not a terminal").WithHint("see the plan without --fix, then repeat with --yes")
 	}
 	if err := r.assembleEngine(ctx); err != nil {
 		return nil, err
@@ -67,16 +71,26 @@ func Reconcile(ctx context.Context, env *Env, req ReconcileRequest, watch Observ
 	defer func() { _ = r.store.Close() }() // what had to be kept was kept by its own call
 	watch.Note("Starting state reconciliation...")
 	if !req.Fix && !req.Check {
-		return r.comparedResult(r.engine.Plan(ctx)), nil
+		return r.comparedResult(r.comparePlan(ctx)), nil
 	}
-	err = env.Exclusively(ctx, r.id, req.LockWait, func(ctx context.Context) (err error) {
-		if req.Fix {
-			env.settleTasks(ctx, watch)
+	begun := false
+	err = env.reportRun(ctx, watch, r.report(&result), func() error {
+		err := env.Exclusively(ctx, r.id, req.LockWait, func(ctx context.Context) (err error) {
+			if req.Fix {
+				env.settleTasks(ctx, watch)
+			}
+			result, err = r.runRecorded(ctx)
+			return err
+		})
+		if begun = err == nil; begun {
+			return result.Verdict
 		}
-		result, err = r.runRecorded(ctx)
 		return err
 	})
-	return result, err
+	if begun {
+		return result, nil
+	}
+	return nil, err
 }
 
 // ReconcilePlanned is an item of Reconcile: this is what Fix is about to act on.
@@ -92,6 +106,9 @@ type reconcileRun struct {
 	store  store.Store
 	limits reconcile.Limits
 	engine *reconcile.Engine
+	fleet  *fleet.Fleet
+
+	declined bool // the person who was asked said no
 }
 
 // assembleEngine hands the engine everything that it takes from outside. It is the one
@@ -105,6 +122,10 @@ func (r *reconcileRun) assembleEngine(ctx context.Context) (err error) {
 	}
 	f, err := r.env.Fleet(ctx)
 	if err != nil {
+		return err
+	}
+	r.fleet = f
+	if err := r.env.requireState(); err != nil {
 		return err
 	}
 	if r.store, err = r.env.Store(r.req.Rules.Observe); err != nil {
@@ -145,6 +166,12 @@ func (r *reconcileRun) ownsSandbox(profile string, labels map[string]string) boo
 	return known && p.Owned.Owns(labels)
 }
 
+func (r *reconcileRun) comparePlan(ctx context.Context) reconcile.Plan {
+	progress := r.watch.Progress("comparing records with sandboxes")
+	defer progress.Done()
+	return r.engine.Plan(ctx)
+}
+
 // comparedResult is the result of a plan on which nothing is done.
 func (r *reconcileRun) comparedResult(plan reconcile.Plan) *ReconcileResult {
 	result := &ReconcileResult{RunID: r.id, Plan: plan, Limits: r.limits, diagnose: r.engine.Diagnose}
@@ -160,14 +187,14 @@ func (r *reconcileRun) foundVerdict(plan reconcile.Plan) error {
 	if err := errors.Join(plan.Errors...); fault.Interrupted(err) {
 		return err
 	}
-	return fault.New(fault.KindFound, "%d of %d rows want attention", plan.Found(), len(plan.Rows)).
-		WithHint("`%s reconcile --fix` acts on what is proved; the rest is for people", r.env.Process.Name())
+	return fault.New(fault.KindFound, "%d of %d rows need attention", plan.Found(), len(plan.Rows)).
+		WithHint("`%s reconcile --fix` acts on the proved ones; decide about the others yourself", r.env.Process.Name())
 }
 
 // runRecorded compares, acts if it may, and writes down what came of it: also a check
 // counts what it saw, so it is no plain look.
 func (r *reconcileRun) runRecorded(ctx context.Context) (*ReconcileResult, error) {
-	plan := r.engine.Plan(ctx)
+	plan := r.comparePlan(ctx)
 	w, err := r.env.BeginRun(ctx, r.watch, r.id, r.journalBegin(plan))
 	if err != nil {
 		return nil, err
@@ -233,7 +260,7 @@ func (r *reconcileRun) applyPlan(ctx context.Context, result *ReconcileResult, w
 	refuse := func(err error) { result.Refused, result.Verdict = err, err }
 	for _, may := range []func() error{
 		func() error { return EndCause(ctx, ctx.Err()) },
-		func() error { return result.Plan.Refusal(r.limits) },
+		func() error { return result.Plan.Refusal(r.limits, r.req.Line...) },
 		func() error { return r.askForRows(ctx, result.Plan) },
 	} {
 		if err := may(); err != nil {
@@ -248,8 +275,12 @@ func (r *reconcileRun) applyPlan(ctx context.Context, result *ReconcileResult, w
 		refuse(err)
 		return
 	}
+	acting := len(result.Plan.Acting())
+	progress := r.watch.Progress("acting on the plan")
+	defer progress.Done()
 	for d := range done {
 		result.Endings = append(result.Endings, d.Ending)
+		progress.Update(partText(len(result.Endings), acting))
 		if d.Journal != nil {
 			r.watch.Item(d.Journal)
 		}
@@ -265,12 +296,19 @@ func (r *reconcileRun) askForRows(ctx context.Context, plan reconcile.Plan) erro
 		return nil
 	}
 	word := strconv.Itoa(n)
-	allowed, err := r.watch.Confirm(ctx, Question{Objection: actingText(plan), Prompt: "type " + word + " to go on: ", Word: word})
+	var targets []PlannedEnd
+	for _, row := range plan.Acting() {
+		targets = append(targets, PlannedEnd{row.Ref, string(row.Action) + ": " + row.Reason, row.Box})
+	}
+	question := newQuestion(word, "repair them")
+	question.Targets, question.Objection = targets, actingText(plan)
+	allowed, err := r.watch.Confirm(ctx, question)
 	if err != nil {
 		return err
 	}
 	if !allowed {
-		return fault.New(fault.KindRefused, "%d rows would be acted on, and the answer was not %s", n, word).WithHint("repeat with --yes")
+		r.declined = true
+		return fault.New(fault.KindRefused, "not confirmed: %d rows would be acted on, and the answer was not %s", n, word).WithHint("repeat with --yes")
 	}
 	return nil
 }
@@ -280,7 +318,7 @@ func actingText(plan reconcile.Plan) string {
 	n := func(a reconcile.Action) int {
 		return len(slices.DeleteFunc(plan.Acting(), func(r reconcile.Row) bool { return r.Action != a }))
 	}
-	return fmt.Sprintf("%d sandboxes would end, %d records would be marked, %d sandboxes would be put on record",
+	return fmt.Sprintf("%d sandboxes would be terminated, %d records marked, %d sandboxes recorded",
 		n(reconcile.ActTerminate), n(reconcile.ActMark), n(reconcile.ActAdopt))
 }
 

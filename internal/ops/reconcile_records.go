@@ -30,7 +30,7 @@ func (r *reconcileRun) recordSources(ctx context.Context, f *fleet.Fleet) (map[s
 		return r.taskSources(ctx, f, tasks)
 	}
 	if r.req.Records != "" && r.req.Records != fromProvider && r.req.Records != fromStore {
-		return nil, fault.Usage("--records: %q is no source", r.req.Records).WithHint("write provider, store, tasks:FILE.csv, tasks:FILE.jsonl or tasks:postgres://...")
+		return nil, fault.Usage("--records: %q is not a source", r.req.Records).WithHint("write provider, store, tasks:FILE.csv, tasks:FILE.jsonl or tasks:postgres://...")
 	}
 	all := map[string]reconcile.Source{}
 	for _, name := range f.Names() {
@@ -49,7 +49,7 @@ func (r *reconcileRun) recordSources(ctx context.Context, f *fleet.Fleet) (map[s
 // orphans.
 func (r *reconcileRun) taskSources(ctx context.Context, f *fleet.Fleet, from string) (map[string]reconcile.Source, error) {
 	if names := f.Names(); len(names) != 1 {
-		return nil, fault.Usage("--records: tasks are those of one profile, and %d are selected: %s", len(names), strings.Join(names, ", ")).
+		return nil, fault.Usage("--records: tasks need one profile, but %d are selected: %s", len(names), strings.Join(names, ", ")).
 			WithHint("name it with --provider")
 	}
 	source, err := taskSource(ctx, from)

@@ -3,8 +3,10 @@ package ops
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	"sbx/internal/alert"
 	"sbx/internal/fleet"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -32,7 +34,8 @@ type Figures struct {
 type StatsResult struct {
 	Providers []Figures
 	Total     Figures
-	Census    Census // of all together
+	Census    Census        // of all together
+	Alerts    []alert.Alert // that are pending or firing; this verb evaluates none
 	Errors    []error
 }
 
@@ -45,10 +48,7 @@ func Stats(ctx context.Context, env *Env, req StatsRequest, watch Observer) (*St
 	progress := watch.Progress(fmt.Sprintf("asking %d providers", len(f.Names())))
 	defer progress.Done()
 	providers := f.Stats(ctx)
-	if req.Look {
-		progress.Update("looking at those that may be stuck")
-	}
-	counted, errs := env.takeCensus(ctx, f, providers, req.Look)
+	counted, errs := env.takeCensus(ctx, f, providers, env.Judging(req.Look, progress))
 	r := &StatsResult{}
 	for _, s := range providers {
 		if s.Err != nil {
@@ -64,6 +64,7 @@ func Stats(ctx context.Context, env *Env, req StatsRequest, watch Observer) (*St
 	}
 	r.Errors = causeOnce(ctx, errs)
 	r.Total = env.totalFigures(r.Providers)
+	r.Alerts = env.openAlerts(ctx, f.Names())
 	return r, nil
 }
 
@@ -119,14 +120,22 @@ func (e *Env) totalFigures(all []Figures) Figures {
 		return sum // one listing is missing, so the ages are not all there
 	}
 	for _, f := range all {
+		sum.Census.Join(f.Census)
 		sum.Ages = append(sum.Ages, f.Ages...)
 	}
 	return sum
 }
 
+// PercentileAge is a percentile of ages by nearest rank, so that it is the age of a real one.
+// There must be one at least.
+func PercentileAge(ages []time.Duration, percent int) time.Duration {
+	sorted := slices.Sorted(slices.Values(ages))
+	return sorted[max((percent*len(sorted)+99)/100, 1)-1]
+}
+
 // takeCensus judges what all providers list, at once, and counts it for each; errors are why
 // some could not be judged.
-func (e *Env) takeCensus(ctx context.Context, f *fleet.Fleet, all []fleet.ProviderStats, look bool) (map[string]Census, []error) {
+func (e *Env) takeCensus(ctx context.Context, f *fleet.Fleet, all []fleet.ProviderStats, how fleet.Judging) (map[string]Census, []error) {
 	var items []sandbox.Sandbox
 	for _, s := range all {
 		if s.ItemsErr == nil {
@@ -134,43 +143,63 @@ func (e *Env) takeCensus(ctx context.Context, f *fleet.Fleet, all []fleet.Provid
 		}
 	}
 	counted := map[string]Census{}
-	judged := f.Judge(ctx, items, e.Judging(look))
+	judged := f.Judge(ctx, items, how)
 	for _, j := range judged {
 		c := counted[j.Sandbox.Provider]
-		c.Add(j.Verdict)
+		c.Add(j.Sandbox.Provider, j.Verdict)
 		counted[j.Sandbox.Provider] = c
 	}
 	return counted, failedLooks(judged)
 }
 
 // Census counts judgements, those that were not made included.
-type Census struct{ Stuck, Unjudged, unlooked int64 }
+type Census struct {
+	Stuck, Unjudged int64
+	Unlooked        int64                            // of the unjudged, those that were not queried
+	Causes          map[string]map[sandbox.Cause]int // of the stuck ones, by profile
+}
 
 // Add counts one verdict.
-func (c *Census) Add(v triage.Verdict) {
+func (c *Census) Add(profile string, v triage.Verdict) {
 	switch {
 	case v.Stuck == sandbox.True:
 		c.Stuck++
+		c.addCause(profile, v.Cause, 1)
 	case v.Unjudged():
 		c.Unjudged++
 		if v.NeedsLook() {
-			c.unlooked++
+			c.Unlooked++
 		}
 	}
 }
 
-// Join adds the counts of another census.
-func (c *Census) Join(o Census) {
-	c.Stuck, c.Unjudged, c.unlooked = c.Stuck+o.Stuck, c.Unjudged+o.Unjudged, c.unlooked+o.unlooked
+func (c *Census) addCause(profile string, cause sandbox.Cause, n int) {
+	if c.Causes == nil {
+		c.Causes = map[string]map[sandbox.Cause]int{}
+	}
+	if c.Causes[profile] == nil {
+		c.Causes[profile] = make(map[sandbox.Cause]int)
+	}
+	c.Causes[profile][cause] += n
 }
 
-// Remark says what was not judged, and what would judge it; "" = everything was.
-func (c *Census) Remark(look string) string {
-	switch {
-	case c.Unjudged == 0:
-		return ""
-	case c.unlooked > 0:
-		return fmt.Sprintf("%d stuck, %d not judged: `%s` looks whether they work", c.Stuck, c.Unjudged, look)
+// Join adds the counts of another census.
+func (c *Census) Join(o Census) {
+	c.Stuck, c.Unjudged, c.Unlooked = c.Stuck+o.Stuck, c.Unjudged+o.Unjudged, c.Unlooked+o.Unlooked
+	for profile, causes := range o.Causes {
+		for cause, n := range causes {
+			c.addCause(profile, cause, n)
+		}
 	}
-	return fmt.Sprintf("%d stuck, %d not judged: no source shows whether they work", c.Stuck, c.Unjudged)
+}
+
+// CausesOfAll are the causes of the stuck ones at all profiles together.
+func (c *Census) CausesOfAll() map[sandbox.Cause]int {
+	all := make(map[sandbox.Cause]int)
+	for _, causes := range c.Causes {
+		for cause, n := range causes {
+			all[cause] += n
+		}
+	}
+	return all
 }

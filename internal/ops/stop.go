@@ -73,10 +73,18 @@ func (s *stopping) stopAll(ctx context.Context, words []string) []Stopped {
 			distinct = append(distinct, w)
 		}
 	}
-	results := make([]Stopped, len(distinct))
+	progress := s.watch.Progress("stopping tasks")
+	defer progress.Done()
+	results, over := make([]Stopped, len(distinct)), 0
 	var wg sync.WaitGroup
 	for i, word := range distinct {
-		wg.Go(func() { results[i] = s.stopOne(ctx, word) })
+		wg.Go(func() {
+			results[i] = s.stopOne(ctx, word)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			over++
+			progress.Update(partText(over, len(distinct)))
+		})
 	}
 	wg.Wait()
 	return results
@@ -87,7 +95,7 @@ func (s *stopping) stopOne(ctx context.Context, word string) Stopped {
 	r := Stopped{Word: word}
 	t, err := FindTask(ctx, s.options.Ledger, word)
 	if err != nil {
-		r.Err = err
+		r.Err = hintSandbox(err, word, "terminate")
 		return r
 	}
 	r.Word, r.WasOver = t.ID, t.State.Final()
@@ -111,7 +119,7 @@ func (s *stopping) stopOne(ctx context.Context, word string) Stopped {
 	if err != nil {
 		r.Err = fault.Placed(err, "", "stop "+t.ID)
 		if errors.Is(err, task.ErrUnverified) {
-			r.Err = fault.New(fault.KindUnverified, "%w", err).WithHint("the next sbx goes on with it; `sbx tasks show %s` says what is left", t.ID)
+			r.Err = fault.New(fault.KindUnverified, "%w", err).WithHint("the next sbx continues the cleanup; `sbx tasks show %s` shows what is left", t.ID)
 		}
 		return r
 	}

@@ -22,7 +22,7 @@ import (
 func (e *Env) RunTask(ctx context.Context, watch Reporter, options task.Options, t task.Task, env []string) (task.Task, error) {
 	life, leave := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer leave(nil)
-	defer e.OnInterrupts(ctx, func() { watch.Warn("stopping task " + t.ID + "; once more leaves it to the next sbx") }, leave)()
+	defer e.OnInterrupts(ctx, func() { watch.Warn("stopping task " + t.ID + "; interrupt again to leave the cleanup to the next sbx") }, leave)()
 	now, err := e.RunControlled(ctx, watch, options.Ledger, t, func() (task.Task, error) {
 		return task.NewRunner(options, env, ctx.Done()).Run(life, t)
 	})
@@ -41,10 +41,10 @@ func revokeOnAbandon(ctx context.Context, watch Reporter, options task.Options, 
 	now, err := options.Ledger.Change(ctx, t.ID, func(n *task.Task) error { return n.Stop(options.Owner.Who) })
 	switch {
 	case err != nil && !errors.Is(err, task.ErrFinal):
-		watch.Warn("task " + t.ID + " is left as it is: the next sbx goes on with it, and `sbx stop " + t.ID + "` stops it")
+		watch.Warn("task " + t.ID + " is left as it is: the next sbx continues with it, and `sbx stop " + t.ID + "` stops it")
 		return t
 	case !now.State.Final():
-		watch.Warn("task " + t.ID + " will not publish; what was made for it is left to the next sbx, and to `sbx stop " + t.ID + "`")
+		watch.Warn("task " + t.ID + " will not publish; its sandboxes are left to the next sbx, or to `sbx stop " + t.ID + "`")
 	}
 	return now
 }
@@ -121,26 +121,30 @@ func (e *Env) SweepTasks(ctx context.Context, watch Reporter, options task.Optio
 	options.Continue = e.startBackgroundRunner
 	adopted, err := task.Sweep(ctx, options)
 	for _, a := range adopted {
-		watch.Note(fmt.Sprintf("task %s was left by a dead process: it is %s now", a.Task.ID, WithDetail(string(a.Task.State), string(a.Task.Phase))))
+		e.notifyFailedTask(watch, a.Task) // its own process told nobody
+		watch.Note(fmt.Sprintf("task %s belonged to a dead process: it is %s now", a.Task.ID, WithDetail(string(a.Task.State), string(a.Task.Phase))))
 		if fault.KindOf(a.Err) == fault.KindLauncher {
 			watch.Warn(a.Err.Error())
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		watch.Warn("tasks that dead processes left could not be looked at: " + err.Error())
+		watch.Warn("tasks of dead processes could not be read: " + err.Error())
 	}
 	ended, err := task.EndKept(ctx, options)
 	for _, ref := range ended {
-		watch.Note(ref.String() + " was kept until its time was over: it is gone now")
+		watch.Note(ref.String() + " was kept until its time limit: it is gone now")
 	}
 	if err != nil && ctx.Err() == nil {
-		watch.Warn("sandboxes that were kept could not be looked at: " + err.Error())
+		watch.Warn("kept sandboxes could not be read: " + err.Error())
 	}
 }
 
-// ProgramExit is the exit of a program that sbx ran for the operator: the
-// process returns its code, and nothing is printed about it.
-type ProgramExit struct{ Code int } //nolint:errname // no error of sbx, but a result
+// ProgramExit is the exit of a program that sbx ran for the operator, or of the monitoring plugin
+// that it is with -o nagios: the process returns its code, and nothing is printed about it.
+type ProgramExit struct { //nolint:errname // no error of sbx, but a result
+	Code   int
+	Plugin bool // a signal does not change the code: monitors know only those of plugins
+}
 
 // Error says how the program ended.
 func (e ProgramExit) Error() string { return fmt.Sprintf("the program exited with %d", e.Code) }
@@ -159,11 +163,11 @@ func TaskVerdict(t task.Task, err error) error {
 	case code == 0:
 		return nil
 	case over.State == task.TimedOut:
-		return fault.New(fault.KindTimeout, "its %s limit was reached", t.Reason).At("", op).WithHint("`sbx tasks show %s` has the evidence", t.ID)
+		return fault.New(fault.KindTimeout, "it reached its %s limit", t.Reason).At("", op).WithHint("`sbx tasks show %s` shows the evidence", t.ID)
 	case over.State == task.Stopped:
 		return fault.New(fault.KindCanceled, "stopped by %s", t.StopBy).At("", op)
 	case code == task.CodeNotRun:
-		return fault.New(fault.KindLauncher, "%s", notRunWords(t)).At("", op).WithHint("`sbx tasks show %s` has the evidence", t.ID)
+		return fault.New(fault.KindLauncher, "%s", notRunWords(t)).At("", op).WithHint("`sbx tasks show %s` shows the evidence", t.ID)
 	}
 	if a := over.Last(); a != nil && a.Fault != "" { // sbx says it: no program was there to
 		return fault.New(fault.Kind(a.Fault), "%s", notRunWords(t)).At("", op)
@@ -294,9 +298,18 @@ func CallbackOf(t task.Task, now time.Time) callback {
 	return c
 }
 
-// RunControlled runs a task and reports its progress and its end to its control plane. A report
-// that cannot be delivered is a warning.
+// RunControlled runs a task, reports its progress and its end to its control plane, and notifies
+// people of one that failed, unless a person watches. A report that cannot be delivered is a warning.
 func (e *Env) RunControlled(ctx context.Context, watch Reporter, ledger task.Ledger, t task.Task, run func() (task.Task, error)) (task.Task, error) {
+	now, err := e.runReported(ctx, watch, ledger, t, run)
+	if !isAttended(watch) {
+		e.notifyFailedTask(watch, now)
+	}
+	return now, err
+}
+
+// runReported is RunControlled without the people.
+func (e *Env) runReported(ctx context.Context, watch Reporter, ledger task.Ledger, t task.Task, run func() (task.Task, error)) (task.Task, error) {
 	if !t.Spec.Callback {
 		return run()
 	}

@@ -2,11 +2,13 @@ package ops
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/metrics"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
@@ -68,7 +70,7 @@ func GetTask(ctx context.Context, env *Env, word string) (state TaskState, err e
 	err = env.readTaskStore(func(st store.Store) error {
 		t, err := FindTask(ctx, task.Ledger{Store: st}, word)
 		if err != nil {
-			return err
+			return hintSandbox(err, word, "inspect")
 		}
 		state = env.taskStates(ctx, st)(t)
 		return nil
@@ -101,6 +103,21 @@ func Report(ctx context.Context, env *Env, since time.Duration) (*ReportResult, 
 	return r, nil
 }
 
+// WriteTextfile writes the figures for Prometheus, if a file is named.
+func (r *ReportResult) WriteTextfile(env *Env, path string) error {
+	return env.writeTextfile(path, func() metrics.Set {
+		m := metrics.Report{Build: env.build()}
+		for _, f := range r.Figures {
+			one := metrics.ReportFigure{ID: f.ID, Unit: string(f.Unit), Value: f.Value, Samples: f.Samples}
+			if v := f.Verdict(); v == sandbox.True || v == sandbox.False {
+				one.Met = new(v == sandbox.True)
+			}
+			m.Figures = append(m.Figures, one)
+		}
+		return m.Set()
+	})
+}
+
 func (e *Env) taskQuery(req TasksRequest) store.TaskQuery {
 	if req.Since == 0 {
 		return store.TaskQuery{}
@@ -126,7 +143,24 @@ func (e *Env) ReadTasks(do func(task.Ledger) error) error {
 	return e.readTaskStore(func(st store.Store) error { return do(task.Ledger{Store: st}) })
 }
 
+// warnWithoutRecords warns where the store cannot be read: what was before is not known then, and
+// looks go on without it.
+func (e *Env) warnWithoutRecords(ctx context.Context, watch Reporter) {
+	limited, stop := context.WithTimeout(ctx, memoryLimit)
+	defer stop()
+	err := e.ReadTasks(func(l task.Ledger) error {
+		_, err := l.List(limited, store.TaskQuery{Limit: 1})
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		e.warnNew(watch, fmt.Errorf("without the history, which cannot be read: %w", err))
+	}
+}
+
 func (e *Env) readTaskStore(do func(store.Store) error) error {
+	if err := e.requireState(); err != nil {
+		return err
+	}
 	st, err := e.Store(false)
 	if err != nil {
 		return err
@@ -147,13 +181,13 @@ func (e *Env) OwnerAlive(o task.Owner) sandbox.Verdict {
 func FindTask(ctx context.Context, ledger task.Ledger, word string) (task.Task, error) {
 	_, bad := sandbox.ParseRef(word)
 	if bad != nil || strings.Contains(word, "/") {
-		return findKey(ctx, ledger, word, fault.Usage("%q is no id and no key of a task", word).WithHint("`sbx tasks` lists them"))
+		return findKey(ctx, ledger, word, fault.Usage("no task has the id or key %q", word).WithHint("`sbx tasks` lists them"))
 	}
 	t, err := ledger.Read(ctx, word)
 	if fault.KindOf(err) != fault.KindNotFound {
 		return t, err
 	}
-	if strings.HasPrefix(word, "t-") && len(word) >= 2+sandbox.MinPrefix {
+	if task.IsID(word) && len(word) >= len(sandbox.TaskIDPrefix)+sandbox.MinPrefix {
 		found, err := ledger.List(ctx, store.TaskQuery{Prefix: word})
 		switch {
 		case err != nil:
@@ -161,10 +195,19 @@ func FindTask(ctx context.Context, ledger task.Ledger, word string) (task.Task, 
 		case len(found) == 1:
 			return found[0], nil
 		case len(found) > 1:
-			return t, fault.Usage("%q is the beginning of %d tasks", word, len(found)).WithHint("%s, %s, ...", found[0].ID, found[1].ID)
+			return t, fault.Usage("%q is a prefix of %d tasks", word, len(found)).WithHint("%s, %s, ...", found[0].ID, found[1].ID)
 		}
 	}
 	return findKey(ctx, ledger, word, fault.New(fault.KindNotFound, "no task is called %q", word).WithHint("`sbx tasks` lists them"))
+}
+
+// hintSandbox names the verb of sandboxes where a word that names no task is spelled like one.
+func hintSandbox(err error, word, verb string) error {
+	kind := fault.KindOf(err)
+	if ref, bad := sandbox.ParseRef(word); bad != nil || ref.Bare() || (kind != fault.KindUsage && kind != fault.KindNotFound) {
+		return err
+	}
+	return &fault.Error{Kind: kind, Err: err, Hint: word + " looks like a sandbox: `sbx " + verb + " " + word + "`"}
 }
 
 // findKey finds a task by its key, which may be any text; none where no task has it.

@@ -23,6 +23,7 @@ type TerminateRequest struct {
 	Delete     bool     // also destroy what the provider would keep
 	Patient    bool     // grant all of Grace, also to what does not react
 	Yes        bool     // end many without being asked
+	Line       []string // the command line that was typed, quoted for a shell; for hints that repeat it
 	Grace      time.Duration
 	Wait       time.Duration // how long an end is looked for; 0 = fleet.DefaultWait
 }
@@ -33,6 +34,7 @@ type TerminateResult struct {
 	Endings []sandbox.Ending
 	Refused error // why nothing was ended; nil = it was tried
 	Verdict error // of the endings, and of words that named nothing
+	Took    time.Duration
 }
 
 // Terminate ends the sandboxes that words name: each is read again just before, asked once,
@@ -55,20 +57,24 @@ func Terminate(ctx context.Context, env *Env, req TerminateRequest, watch Observ
 	for _, err := range t.lost {
 		watch.Item(err)
 	}
+	began := time.Now()
 	endings := t.endTargets(ctx)
+	took := time.Since(began)
 	env.recordEnds(ctx, watch, t.fleet, endings)
-	return &TerminateResult{RunID: t.id, Endings: endings, Verdict: t.endingsVerdict(endings)}, nil
+	return &TerminateResult{RunID: t.id, Endings: endings, Verdict: t.endingsVerdict(endings), Took: took}, nil
 }
 
 // PlannedEnd is one sandbox of a plan, and why it would end or stay.
 type PlannedEnd struct {
-	Ref    sandbox.Ref `json:"ref"`
-	Reason string      `json:"reason"`
+	Ref     sandbox.Ref     `json:"ref"`
+	Reason  string          `json:"reason"`
+	Sandbox sandbox.Sandbox `json:"-"`
 }
 
 // TerminatePlan is what Terminate would do.
 type TerminatePlan struct {
 	RunID          string
+	At             time.Time
 	Selected, Kept []PlannedEnd
 	Guards         []safety.Guard
 	Errors         []error // words that named nothing, and what else failed
@@ -83,7 +89,7 @@ func PlanTerminate(ctx context.Context, env *Env, req TerminateRequest, watch Ob
 	if fault.KindOf(failed) == fault.KindUsage {
 		return nil, failed
 	}
-	p := &TerminatePlan{RunID: t.id, Guards: []safety.Guard{}, Errors: append(t.lost, failed), Verdict: failed}
+	p := &TerminatePlan{RunID: t.id, At: t.env.Now(), Guards: []safety.Guard{}, Errors: append(t.lost, failed), Verdict: failed}
 	p.Selected, p.Kept = t.plannedEnds()
 	if failed == nil {
 		p.Guards = t.runGuards()
@@ -171,8 +177,8 @@ func (t *termination) refuseUnattended(words []string) error {
 	if t.planning || t.req.Yes || n <= safety.MaxUnasked || t.watch.Attended() {
 		return nil
 	}
-	return fault.New(fault.KindRefused, "%d sandboxes are more than %d, and nobody can be asked", n, safety.MaxUnasked).
-		WithHint("look at the plan with --dry-run, then repeat with --yes")
+	return fault.New(fault.KindRefused, "%d sandboxes are more than %d: needs confirmation, and this is not a terminal", n, safety.MaxUnasked).
+		WithHint("see the plan with --dry-run, then repeat with --yes")
 }
 
 // addTargets makes targets of what was found, and notes how each was named.
@@ -256,14 +262,17 @@ func (t *termination) confirmOrRefuse(ctx context.Context) error {
 			continue
 		}
 		hint := g.Advice
-		if g.Override != "" {
-			hint = "repeat with " + g.Override
+		if flag := g.OverrideFlag(); flag != "" {
+			hint = "to do it: " + safety.RetryLine(t.req.Line, []string{flag})
 		}
 		refusal := fault.New(fault.KindRefused, "%s", g.Objection).WithHint("%s", hint)
 		if g.Answer == "" {
 			return refusal
 		}
-		allowed, err := t.watch.Confirm(ctx, Question{Objection: g.Objection, Prompt: "type " + g.Answer + " to go on: ", Word: g.Answer})
+		question := askEnd(g.Answer, "")
+		question.Targets, _ = t.plannedEnds()
+		question.Objection = g.Objection
+		allowed, err := t.watch.Confirm(ctx, question)
 		if err != nil {
 			return err
 		}
@@ -275,7 +284,7 @@ func (t *termination) confirmOrRefuse(ctx context.Context) error {
 }
 
 func (t *termination) endTargets(ctx context.Context) []sandbox.Ending {
-	progress := t.watch.Progress(fmt.Sprintf("ending %d sandboxes", len(t.targets)))
+	progress := t.watch.Progress("ending sandboxes")
 	defer progress.Done()
 	how := fleet.EndOptions{
 		Delete: t.req.Delete, Grace: t.req.Grace, Patient: t.req.Patient, Wait: t.req.Wait, By: t.env.ActsAs(VerbTerminate),
@@ -285,7 +294,7 @@ func (t *termination) endTargets(ctx context.Context) []sandbox.Ending {
 	var endings []sandbox.Ending
 	for e := range safety.End(ctx, t.fleet, t.targets, safety.Options{Verb: safety.VerbTerminate, How: how, Protected: t.protectionReason, Choice: t.choiceOf}) {
 		endings = append(endings, e)
-		progress.Update(fmt.Sprintf("%d of %d", len(endings), len(t.targets)))
+		progress.Update(partText(len(endings), len(t.targets)))
 		t.watch.Item(e)
 	}
 	return endings
@@ -311,12 +320,12 @@ func (t *termination) plannedEnds() (selected, kept []PlannedEnd) {
 		case s.State.Ended() && !t.req.Delete:
 			why = "it has ended already"
 		case s.State == sandbox.StateStopped && !t.req.Delete:
-			why = "needs_delete: it is stopped, and only a delete goes further"
+			why = "needs_delete: it is stopped; only --delete removes it"
 		default:
-			selected = append(selected, PlannedEnd{s.Ref(), "named by hand; " + string(s.State)})
+			selected = append(selected, PlannedEnd{s.Ref(), "named by hand; " + string(s.State), s})
 			continue
 		}
-		kept = append(kept, PlannedEnd{s.Ref(), why})
+		kept = append(kept, PlannedEnd{s.Ref(), why, s})
 	}
 	return selected, kept
 }

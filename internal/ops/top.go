@@ -21,11 +21,13 @@ type TopRequest struct {
 	Words   []string      // none = every running sandbox
 	Samples int           // that are judged together
 	Every   time.Duration // from one sample to the next
+	Order   TopOrder
+	Limit   int // at most so many in the result; 0 = all
 }
 
 // SandboxUsage is what a sandbox uses, and what its samples say together.
 type SandboxUsage struct {
-	Ref     sandbox.Ref
+	Sandbox sandbox.Sandbox
 	Last    sandbox.Usage
 	Trend   triage.Trend
 	Limits  triage.Thresholds
@@ -33,15 +35,16 @@ type SandboxUsage struct {
 }
 
 // UsageOf reads the samples of one sandbox; there is one at least.
-func UsageOf(ref sandbox.Ref, samples []sandbox.Usage, t triage.Thresholds, verdict triage.Verdict) SandboxUsage {
+func UsageOf(s sandbox.Sandbox, samples []sandbox.Usage, t triage.Thresholds, verdict triage.Verdict) SandboxUsage {
 	last := slices.MaxFunc(samples, func(a, b sandbox.Usage) int { return a.At.Compare(b.At) })
-	return SandboxUsage{Ref: ref, Last: last, Trend: triage.TrendOf(samples, t), Limits: t, Verdict: verdict}
+	return SandboxUsage{Sandbox: s, Last: last, Trend: triage.TrendOf(samples, t), Limits: t, Verdict: verdict}
 }
 
-// TopResult is one look: the busiest sandbox first, and what could not be read.
+// TopResult is one look, in the order that was asked for, and what could not be read.
 type TopResult struct {
-	Usage  []SandboxUsage
-	Errors []error
+	Usage     []SandboxUsage
+	Truncated bool // there are more than the limit allows
+	Errors    []error
 }
 
 // Sampler samples usage again and again. It keeps the last samples of each sandbox, so that
@@ -85,7 +88,7 @@ func (s *Sampler) Look(ctx context.Context, watch Observer) (*TopResult, error) 
 		return nil, errs[0]
 	}
 	failed := s.sampleTargets(ctx, targets, progress)
-	s.observeRunning(ctx, targets)
+	s.observeRunning(ctx, targets, progress)
 	r := &TopResult{}
 	kept := map[sandbox.Ref][]sandbox.Usage{}
 	for _, t := range targets {
@@ -100,29 +103,46 @@ func (s *Sampler) Look(ctx context.Context, watch Observer) (*TopResult, error) 
 	}
 	s.past = kept
 	maps.DeleteFunc(s.seen, func(ref sandbox.Ref, _ lifeSigns) bool { return kept[ref] == nil })
-	slices.SortStableFunc(r.Usage, compareByCPU)
+	s.req.Order.sortUsage(r.Usage)
+	if n := s.req.Limit; n > 0 && len(r.Usage) > n {
+		r.Usage, r.Truncated = r.Usage[:n], true
+	}
 	r.Errors = withoutDuplicates(causeOnce(ctx, errs))
 	return r, nil
 }
 
 // observeRunning looks at what runs as every verb does that judges it, all at once.
-func (s *Sampler) observeRunning(ctx context.Context, targets []sandbox.Sandbox) {
-	var all sync.WaitGroup
-	earlier := maps.Clone(s.seen)
+func (s *Sampler) observeRunning(ctx context.Context, targets []sandbox.Sandbox, progress Progress) {
+	var open []sandbox.Sandbox
 	for _, t := range targets {
-		before, known := earlier[t.Ref()]
-		samples := s.past[t.Ref()]
-		if t.State != sandbox.StateRunning || len(samples) == 0 || known && time.Since(before.at) < lifeSignsAge {
-			continue
+		before, known := s.seen[t.Ref()]
+		if t.State == sandbox.StateRunning && len(s.past[t.Ref()]) > 0 && (!known || time.Since(before.at) >= lifeSignsAge) {
+			open = append(open, t)
 		}
-		all.Go(func() {
-			signs := lifeSigns{s.fleet.ObserveLifeWithSamples(ctx, t, samples), time.Now()}
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.seen[t.Ref()] = signs
-		})
 	}
-	all.Wait()
+	count, tell := 0, tellLooks(progress)
+	s.fleet.ForEach(open, func(i int) {
+		t := open[i]
+		signs := lifeSigns{s.observe(ctx, t, len(open) <= mostTrends), time.Now()}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.seen[t.Ref()] = signs
+		count++
+		tell(count, len(open))
+	})
+}
+
+// mostTrends is for how many sandboxes the stored samples of those at work are read, a request
+// each: they show nothing but the trend of their memory.
+const mostTrends = 500
+
+// observe asks a sandbox that shows work for its usage alone.
+func (s *Sampler) observe(ctx context.Context, t sandbox.Sandbox, trend bool) fleet.Observation {
+	samples := s.past[t.Ref()]
+	if s.fleet.ShowsWork(t, samples, s.env.Thresholds(t)) {
+		return s.fleet.ObserveUsage(ctx, t, samples, trend)
+	}
+	return s.fleet.ObserveLifeWithSamples(ctx, t, samples)
 }
 
 // usageOf gives the current figures of one sandbox and the judgement by all its samples. Of two
@@ -137,7 +157,7 @@ func (s *Sampler) usageOf(t sandbox.Sandbox, samples []sandbox.Usage) SandboxUsa
 	if signs.Usage.Err != nil || longer.Span <= triage.TrendOf(samples, limits).Span {
 		signs.Usage = fleet.Part[[]sandbox.Usage]{Got: samples}
 	}
-	u := UsageOf(t.Ref(), samples, limits, signs.Judge(limits, now))
+	u := UsageOf(t, samples, limits, signs.Judge(limits, now))
 	if u.Trend.TooShort {
 		u.Trend.MemorySlope = longer.MemorySlope
 	}
@@ -206,7 +226,7 @@ func compareByCPU(a, b SandboxUsage) int {
 		}
 		return *u.Trend.CPUPercent
 	}
-	return cmp.Or(cmp.Compare(cpu(b), cpu(a)), cmp.Compare(a.Ref.String(), b.Ref.String()))
+	return cmp.Or(cmp.Compare(cpu(b), cpu(a)), cmp.Compare(a.Sandbox.Ref().String(), b.Sandbox.Ref().String()))
 }
 
 // withoutDuplicates says a thing once that is true of many sandboxes, such as an

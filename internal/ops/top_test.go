@@ -126,7 +126,7 @@ func TestWhatEndsBetweenTwoLooks(t *testing.T) {
 func TestBusiest(t *testing.T) {
 	t.Parallel()
 	row := func(id string, cpu *float64) SandboxUsage {
-		return SandboxUsage{Ref: sandbox.Ref{Provider: "p", ID: id}, Trend: triage.Trend{CPUPercent: cpu}}
+		return SandboxUsage{Sandbox: sandbox.Sandbox{Provider: "p", ID: id}, Trend: triage.Trend{CPUPercent: cpu}}
 	}
 	assert.Negative(t, compareByCPU(row("b", new(9.0)), row("a", new(8.0))))
 	assert.Negative(t, compareByCPU(row("b", new(0.0)), row("a", nil)), "not known stands last")

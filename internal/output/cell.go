@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -134,7 +135,9 @@ type Column[T any] struct {
 	Value func(T) any    // what machines read; nil and nil pointers mean "unknown"
 	Text  func(T) string // the human cell; nil = made from Value
 	Tone  func(T) Tone   // the colour's meaning; nil = made from Value
-	Spare bool           // a table that is wider than the terminal may do without it
+	Spare bool           // a table that is wider than the terminal may do without it; a Wide one always may
+	Whole bool           // its text is never cut: a reference or a word of a closed list
+	Keep  int            // cells of its text that stay while other texts can be cut
 }
 
 // Names lists the words that --columns takes, in column order.
@@ -150,7 +153,7 @@ func Names[T any](columns []Column[T]) []string {
 func Of[T, U any](columns []Column[U], part func(T) U) []Column[T] {
 	out := make([]Column[T], len(columns))
 	for i, c := range columns {
-		out[i] = Column[T]{Name: c.Name, Head: c.Head, Level: c.Level, Spare: c.Spare, Value: func(t T) any { return c.Value(part(t)) }}
+		out[i] = Column[T]{Name: c.Name, Head: c.Head, Level: c.Level, Spare: c.Spare, Whole: c.Whole, Keep: c.Keep, Value: func(t T) any { return c.Value(part(t)) }}
 		if c.Text != nil {
 			out[i].Text = func(t T) string { return c.Text(part(t)) }
 		}
@@ -161,42 +164,105 @@ func Of[T, U any](columns []Column[U], part func(T) U) []Column[T] {
 	return out
 }
 
+// Complete fills what the columns leave open from those of the same name in from: so a screen
+// has other columns than documents, in another order, and the values are defined once. A level
+// and Spare are those of the columns, or of from where the column has nothing but its name.
+func Complete[T any](columns, from []Column[T]) []Column[T] {
+	out := slices.Clone(columns)
+	for i, c := range out {
+		at := slices.IndexFunc(from, func(f Column[T]) bool { return f.Name == c.Name })
+		if at < 0 || c.Value != nil {
+			continue
+		}
+		out[i] = from[at]
+		out[i].Level, out[i].Spare, out[i].Whole = max(c.Level, from[at].Level), c.Spare || from[at].Spare, c.Whole || from[at].Whole
+	}
+	return out
+}
+
+// column is a Column whose type of item is erased; see list.
+type column struct {
+	name, title  string
+	level        Level
+	spare, whole bool
+	keep         int
+	value        func(any) any
+	text         func(any) string // nil = made from value
+	tone         func(any) Tone   // nil = made from value
+}
+
+func erasedColumns[T any](columns []Column[T]) []column {
+	if columns == nil {
+		return nil
+	}
+	out := make([]column, len(columns))
+	for i, c := range columns {
+		out[i] = column{
+			name: c.Name, title: cmp.Or(c.Head, strings.ToUpper(c.Name)), level: c.Level, spare: c.Spare, whole: c.Whole, keep: c.Keep,
+			value: erasedFunc(c.Value), text: erasedFunc(c.Text), tone: erasedFunc(c.Tone),
+		}
+	}
+	return out
+}
+
 // chooseColumns picks the columns called names, in that order; without names those up
 // to level. An unknown name is fault.KindUsage.
-func chooseColumns[T any](columns []Column[T], names []string, level Level) ([]Column[T], error) {
+func chooseColumns(columns []column, names []string, level Level) ([]column, error) {
 	if len(names) == 0 {
-		return slices.DeleteFunc(slices.Clone(columns), func(c Column[T]) bool { return c.Level > level }), nil
+		return slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.level > level }), nil
 	}
-	chosen := make([]Column[T], 0, len(names))
+	chosen := make([]column, 0, len(names))
 	for _, name := range names {
-		i := slices.IndexFunc(columns, func(c Column[T]) bool { return c.Name == name })
+		i := slices.IndexFunc(columns, func(c column) bool { return c.name == name })
 		if i < 0 {
-			return nil, unknownColumn(name, Names(columns))
+			return nil, unknownColumn(name, namesOf(columns))
 		}
 		chosen = append(chosen, columns[i])
 	}
 	return chosen, nil
 }
 
+func namesOf(columns []column) []string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.name
+	}
+	return names
+}
+
 // CheckColumns reports the first of wanted that columns lacks, as
 // fault.KindUsage, so that a command can refuse before it calls anybody.
 func CheckColumns[T any](columns []Column[T], wanted []string) error {
-	_, err := chooseColumns(columns, wanted, Extra)
+	_, err := chooseColumns(erasedColumns(columns), wanted, Extra)
 	return err
 }
 
 func unknownColumn(name string, known []string) error {
 	list := strings.Join(known, ", ")
 	err := fault.Usage("unknown column %q", Escape(name))
-	if guess := fault.Nearest(name, known); guess != "" {
+	guess := fault.Nearest(name, known)
+	if parts := columnsWith(name, known); guess == "" && len(parts) > 0 {
+		guess = strings.Join(parts, " or ")
+	}
+	if guess != "" {
 		return err.WithHint("did you mean %s? columns: %s", guess, list)
 	}
 	return err.WithHint("columns: %s", list)
 }
 
-func (c Column[T]) columnTitle() string {
-	if c.Head != "" {
-		return c.Head
+// columnsWith are the columns that a word stands for: the one that adds a unit to it, as
+// age_seconds to age, else those that begin with it.
+func columnsWith(word string, known []string) []string {
+	for _, unit := range []string{"_seconds", "_mb", "_percent", "_at", "_id"} {
+		if name := strings.ToLower(word) + unit; slices.Contains(known, name) {
+			return []string{name}
+		}
 	}
-	return strings.ToUpper(c.Name)
+	var found []string
+	for _, name := range known {
+		if word != "" && strings.HasPrefix(name, strings.ToLower(word)+"_") {
+			found = append(found, name)
+		}
+	}
+	return found
 }

@@ -98,13 +98,20 @@ func TestColourful(t *testing.T) {
 		off  bool
 		want bool
 	}{
-		"terminal":       {place{width: 80}, false, true},
-		"pipe":           {place{}, false, false},
-		"NO_COLOR":       {place{width: 80, env: []string{"NO_COLOR=1"}}, false, false},
-		"NO_COLOR empty": {place{width: 80, env: []string{"NO_COLOR="}}, false, true},
-		"dumb":           {place{width: 80, env: []string{"TERM=dumb"}}, false, false},
-		"--no-color":     {place{width: 80}, true, false},
+		"terminal":        {place{width: 80}, false, true},
+		"pipe":            {place{}, false, false},
+		"NO_COLOR":        {place{width: 80, env: []string{"NO_COLOR=1"}}, false, false},
+		"NO_COLOR empty":  {place{width: 80, env: []string{"NO_COLOR="}}, false, true},
+		"dumb":            {place{width: 80, env: []string{"TERM=dumb"}}, false, false},
+		"--no-color":      {place{width: 80}, true, false},
+		"CLICOLOR=0":      {place{width: 80, env: []string{"CLICOLOR=0"}}, false, false},
+		"force":           {place{env: []string{"CLICOLOR_FORCE=1"}}, false, true},
+		"force 0":         {place{env: []string{"CLICOLOR_FORCE=0"}}, false, false},
+		"force dumb":      {place{env: []string{"CLICOLOR_FORCE=1", "TERM=dumb"}}, false, true},
+		"NO_COLOR wins":   {place{width: 80, env: []string{"CLICOLOR_FORCE=1", "NO_COLOR=1"}}, false, false},
+		"--no-color wins": {place{width: 80, env: []string{"CLICOLOR_FORCE=1"}}, true, false},
 	} {
-		assert.Equal(t, tc.want, wantsColor(newStage(tc.at).Process, Options{NoColor: tc.off}), name)
+		p := newStage(tc.at).Process
+		assert.Equal(t, tc.want, screenOf(p, p.Stdout, Options{NoColor: tc.off}).colour, name)
 	}
 }

@@ -23,6 +23,7 @@ type Document struct {
 	Schema string         // "sbx.drill/v1"
 	Fields Fields         // the top-level keys between "schema" and "errors"
 	Human  func(s *Sheet) // what people see; nil = the fields as they are
+	Wide   func(s *Sheet) // Human in the format wide; nil = Human
 }
 
 // Show prints a free document, closes it and returns the error that decides the
@@ -36,9 +37,12 @@ func (p *Printer) Show(d Document, errs ...error) error {
 func (p *Printer) ShowAs(d Document, verdict error, errs ...error) error {
 	if p.Format.Human() {
 		sheet := &Sheet{}
-		if d.Human != nil {
+		switch {
+		case d.Wide != nil && p.Format.Name() == WideTable:
+			d.Wide(sheet)
+		case d.Human != nil:
 			d.Human(sheet)
-		} else {
+		default:
 			sheet.addFields(d.Fields)
 		}
 		return p.concludeList(errs, verdict, p.writeStdout(sheet.renderPage(p.pageView())))
@@ -156,8 +160,25 @@ func ShowItem[T any](p *Printer, spec ItemSpec[T], item T, errs ...error) error 
 
 // ShowItemAs is ShowItem where the caller knows the error that decides the exit code.
 func ShowItemAs[T any](p *Printer, spec ItemSpec[T], item T, verdict error, errs ...error) error {
-	if spec.Aside != nil && p.writesAside() {
-		for _, line := range spec.Aside(item) {
+	erased := itemSpec{schema: spec.Schema, columns: erasedColumns(spec.Columns), line: erasedFunc(spec.Line), aside: erasedFunc(spec.Aside)}
+	if spec.Human != nil {
+		erased.human = func(s *Sheet, item any) { spec.Human(s, typed[T](item)) }
+	}
+	return showItem(p, erased, &item, verdict, errs)
+}
+
+// itemSpec is an ItemSpec without its type of item; see list.
+type itemSpec struct {
+	schema  string
+	columns []column
+	human   func(s *Sheet, item any)
+	line    func(any) string
+	aside   func(any) []string
+}
+
+func showItem(p *Printer, spec itemSpec, item any, verdict error, errs []error) error {
+	if spec.aside != nil && p.writesAside() {
+		for _, line := range spec.aside(item) {
 			p.Note(line)
 		}
 		if err := p.screen.flushOutput(); err != nil && !errors.Is(err, ErrClosed) { // of what a program has said
@@ -165,7 +186,7 @@ func ShowItemAs[T any](p *Printer, spec ItemSpec[T], item T, verdict error, errs
 		}
 		return verdict
 	}
-	columns, err := chooseColumns(spec.Columns, p.Columns, p.Format.columnLevel())
+	columns, err := chooseColumns(spec.columns, p.Columns, p.Format.columnLevel())
 	if err != nil {
 		p.Report(err)
 		return reportedError(err)
@@ -178,38 +199,37 @@ func ShowItemAs[T any](p *Printer, spec ItemSpec[T], item T, verdict error, errs
 	}
 	object := make(Fields, len(columns))
 	for i, c := range columns {
-		object[i] = Field{c.Name, shapeValue(c.Value(item))}
+		object[i] = Field{c.name, shapeValue(c.value(item))}
 	}
 	end := ending{errs: errs, code: fault.ExitCode(verdict)}
-	return p.concludeList(errs, verdict, p.writeDocument(spec.Schema, Fields{{"item", object}}, []any{object}, end))
+	return p.concludeList(errs, verdict, p.writeDocument(spec.schema, Fields{{"item", object}}, []any{object}, end))
 }
 
-func showRow[T any](p *Printer, spec ItemSpec[T], item T, verdict error, errs []error) error {
-	list, err := NewList(p, ListSpec[T]{Schema: spec.Schema, Columns: spec.Columns})
+func showRow(p *Printer, spec itemSpec, item any, verdict error, errs []error) error {
+	l, err := newList(p, listSpec{schema: spec.schema, columns: spec.columns})
 	if err != nil {
 		return err
 	}
-	list.errs = errs
-	if err := list.Add(item); err != nil {
-		return list.CloseAs(verdict)
-	}
-	return list.CloseAs(verdict)
+	l.errs = errs
+	l.done = true
+	_ = l.putItem(item) // CloseAs gives the error of stdout
+	return l.CloseAs(verdict)
 }
 
-func showSheet[T any](p *Printer, spec ItemSpec[T], columns []Column[T], item T) error {
+func showSheet(p *Printer, spec itemSpec, columns []column, item any) error {
 	sheet := &Sheet{}
 	switch {
-	case spec.Line != nil:
-		return p.Line(spec.Line(item))
-	case spec.Human != nil && len(p.Columns) == 0:
-		spec.Human(sheet, item)
+	case spec.line != nil:
+		return p.Line(spec.line(item))
+	case spec.human != nil && len(p.Columns) == 0:
+		spec.human(sheet, item)
 	default:
 		for _, c := range columns {
-			value := c.Value(item)
-			if c.Text != nil && p.tty {
-				value = c.Text(item)
+			value := c.value(item)
+			if c.text != nil && p.out.tty {
+				value = c.text(item)
 			}
-			sheet.Field(c.Name, value)
+			sheet.Field(c.name, value)
 		}
 	}
 	return p.writeStdout(sheet.renderPage(p.pageView()))

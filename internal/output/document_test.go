@@ -115,7 +115,8 @@ func parse(t *testing.T, format, text string) map[string]any {
 func TestWrongUseLeavesStdoutEmpty(t *testing.T) {
 	t.Parallel()
 	wrong := func() error { return fault.Usage("no such flag").WithHint("see --help") }
-	const object = `{"error":{"provider":"","kind":"usage","message":"no such flag","hint":"see --help","retryable":false,"retry_after_seconds":null},"exit_code":2}` + "\n"
+	const one = `{"provider":"","kind":"usage","message":"no such flag","hint":"see --help","retryable":false,"retry_after_seconds":null}`
+	const object = `{"schema":"sbx.error/v1","error":` + one + `,"errors":[` + one + `],"exit_code":2}` + "\n"
 	ways := map[string]func(t *testing.T, p *Printer) error{
 		"failed": func(_ *testing.T, p *Printer) error { return p.Failed("sbx.ls/v1", ShapeList, wrong()) },
 		"report": func(_ *testing.T, p *Printer) error { p.Report(wrong()); return wrong() },

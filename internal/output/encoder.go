@@ -30,9 +30,11 @@ type heading struct {
 	name  string
 	title string
 	spare bool
+	whole bool
+	keep  int
 }
 
-func newEncoder(p *Printer, schema string, columns []heading, lines bool) encoder { //nolint:ireturn // one of a closed set
+func newEncoder(p *Printer, schema string, columns []heading, lines bool, order func(a, b any) int) encoder { //nolint:ireturn // one of a closed set
 	switch p.Format.Name() {
 	case JSON:
 		return newStream(p, schema, columns)
@@ -46,8 +48,8 @@ func newEncoder(p *Printer, schema string, columns []heading, lines bool) encode
 		switch {
 		case lines:
 			return textEncoder{p}
-		case p.tty:
-			return newGrid(p, columns)
+		case p.out.tty:
+			return newGrid(p, columns, order)
 		}
 		return &tabEncoder{printer: p, columns: columns}
 	default:
@@ -89,7 +91,14 @@ type tabEncoder struct {
 	begun   bool
 }
 
-func (*tabEncoder) selection() want    { return wantValues }
+// selection includes the tones where CLICOLOR_FORCE asks for colour in a pipe.
+func (e *tabEncoder) selection() want {
+	if e.printer.out.colour {
+		return wantCells
+	}
+	return wantValues
+}
+
 func (e *tabEncoder) flushRows() error { return e.printer.screen.flushOutput() }
 
 func (e *tabEncoder) headerLine() string {
@@ -108,6 +117,9 @@ func (e *tabEncoder) addRecord(r record) error {
 	cells := make([]string, len(r.values))
 	for i, v := range r.values {
 		cells[i] = Escape(machineText(shapeValue(v)))
+		if e.printer.out.colour {
+			cells[i] = paintText(cells[i], r.tones[i])
+		}
 	}
 	return e.printer.screen.gatherOutput([]byte(e.headerLine() + strings.Join(cells, "\t") + "\n"))
 }

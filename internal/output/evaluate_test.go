@@ -70,7 +70,7 @@ func TestAnExpressionIsBounded(t *testing.T) {
 	t.Parallel()
 	for expression, want := range map[string]string{
 		"repeat(1)": "jq: more than 1000000 results",
-		`("x" * 20000000) as $x | range(10) | $x`: "the expression gives more than 128 MiB",
+		`("x" * 20000000) as $x | range(10) | $x`: "the expression produces more than 128 MiB",
 	} {
 		out, err := render(t.Context(), t, "jq="+expression, Fields{})
 		require.ErrorContains(t, err, want, expression)
@@ -86,5 +86,5 @@ func TestAnExpressionIsBounded(t *testing.T) {
 	_, err = render(t.Context(), t, `template={{range .items}}{{$.text}}{{end}}`, Fields{
 		{"items", make([]any, 150)}, {"text", strings.Repeat("x", 1<<20)},
 	})
-	require.EqualError(t, err, "the expression gives more than 128 MiB")
+	require.EqualError(t, err, "the expression produces more than 128 MiB")
 }

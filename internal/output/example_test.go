@@ -138,7 +138,7 @@ func ExamplePrinter_Failed() {
 	// Output:
 	// sbx: error: prod: no token
 	// exit 4
-	// {"error":{"provider":"","kind":"usage","message":"no such flag","hint":"","retryable":false,"retry_after_seconds":null},"exit_code":2}
+	// {"schema":"sbx.error/v1","error":{"provider":"","kind":"usage","message":"no such flag","hint":"","retryable":false,"retry_after_seconds":null},"errors":[{"provider":"","kind":"usage","message":"no such flag","hint":"","retryable":false,"retry_after_seconds":null}],"exit_code":2}
 	// exit 2
 }
 
@@ -151,7 +151,7 @@ func ExampleFormat_Refuse() {
 	fmt.Println(err, fault.ExitCode(err))
 	// Output:
 	// logs -f has no json output
-	// formats: table|wide|csv|ndjson|name|nagios
+	// formats: table|wide|csv|ndjson|name|nagios|junit|tap
 	// unknown format "jsno" 2
 }
 

@@ -25,6 +25,8 @@ const (
 	YAML         FormatName = "yaml"
 	NameOnly     FormatName = "name"
 	Nagios       FormatName = "nagios"
+	JUnit        FormatName = "junit"
+	TAP          FormatName = "tap"
 	Template     FormatName = "template"
 	TemplateFile FormatName = "template-file"
 	JQ           FormatName = "jq"
@@ -32,7 +34,7 @@ const (
 
 // Formats lists every format in the order of the help text.
 func Formats() []FormatName {
-	return []FormatName{Table, WideTable, CSV, JSON, NDJSON, YAML, NameOnly, Nagios, Template, TemplateFile, JQ}
+	return []FormatName{Table, WideTable, CSV, JSON, NDJSON, YAML, NameOnly, Nagios, JUnit, TAP, Template, TemplateFile, JQ}
 }
 
 // RowFormats are the formats that only a list of rows can fill.
@@ -107,7 +109,7 @@ func ParseFormat(ctx context.Context, text string) (Format, error) {
 		return Format{}, unknownFormat(word)
 	}
 	if takes := formatPlaceholder(name); takes == "" && given {
-		return Format{}, fault.Usage("format %s takes no value", name)
+		return Format{}, fault.Usage("format %s accepts no value", name)
 	} else if takes != "" && argument == "" {
 		return Format{}, fault.Usage("format %s needs a value", name).WithHint("write -o %s=%s", name, takes)
 	}
@@ -122,7 +124,7 @@ func compileFormat(ctx context.Context, name FormatName, argument string) (Forma
 		f.template, err = parseTemplate(argument)
 	case TemplateFile:
 		var text []byte
-		text, err = hostfile.File{Flag: "template file", Path: argument, Limit: maxTemplate, Hint: "name a readable file with a template"}.Read(ctx)
+		text, err = hostfile.File{Flag: "template file", Path: argument, Limit: maxTemplate, Hint: "name a readable file that holds the template"}.Read(ctx)
 		if err != nil {
 			return Format{}, err
 		}

@@ -1,62 +1,48 @@
 package output
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/olekukonko/tablewriter"
-	"github.com/olekukonko/tablewriter/pkg/twwidth"
-	"github.com/olekukonko/tablewriter/renderer"
-	"github.com/olekukonko/tablewriter/tw"
-
 	"sbx/internal/sandbox"
 )
 
-// minText is the least that is left of a text column, in cells.
-const minText = 8
+// How long rows on a terminal wait for others to be aligned and sorted with.
+const (
+	// quietFor is longer than an API needs between two pages, and shorter than a person waits
+	// for a hanging provider.
+	quietFor = 300 * time.Millisecond
+	// quietSorted is for a sorted list: a row that comes later is out of order.
+	quietSorted = time.Second
+)
 
-// quietFor is how long rows on a terminal wait for others to be aligned with: longer than an
-// API needs between two pages, shorter than a person waits for a hanging provider.
-const quietFor = 300 * time.Millisecond
-
-// grid is the table on a terminal. Rows wait for the first flush, which fixes
-// the widths, or until no other has come for quietFor; later rows appear at once.
-// Where the line is too long, columns without any value are left out, then those that
-// may be spared, unless --columns asks for them; then the widest column of running
-// text is cut.
+// grid is the table on a terminal. Rows wait for the first flush, which fixes the columns and
+// their widths, or until no other has come for some time; later rows appear at once.
 type grid struct {
-	mu       sync.Mutex // the timer of quiet shows rows too
-	quiet    *time.Timer
-	printer  *Printer
-	columns  []heading
-	widths   []int
-	cuttable []bool
-	shown    []int // columns, by index
-	waiting  []record
-	begun    bool
+	mu      sync.Mutex // the timer of quiet shows rows too
+	quiet   *time.Timer
+	wait    time.Duration      // of quiet
+	order   func(a, b any) int // of items; nil = as they come
+	printer *Printer
+	heads   []heading
+	columns []tableColumn
+	shown   []int // columns, by index
+	stacked bool  // rows are lines of "key: value"
+	waiting []record
+	begun   bool
 }
 
-func newGrid(p *Printer, columns []heading) *grid {
-	g := &grid{printer: p, columns: columns, widths: make([]int, len(columns)), cuttable: make([]bool, len(columns))}
-	for i := range columns {
-		g.shown = append(g.shown, i)
+func newGrid(p *Printer, heads []heading, order func(a, b any) int) *grid {
+	g := &grid{printer: p, heads: heads, columns: make([]tableColumn, len(heads)), stacked: p.out.accessible, wait: quietFor, order: order}
+	if order != nil {
+		g.wait = quietSorted
 	}
-	growWidths(g.widths, g.columnTitles())
 	return g
 }
 
 func (*grid) selection() want { return wantCells }
-
-func (g *grid) columnTitles() []string {
-	out := make([]string, len(g.columns))
-	for i, c := range g.columns {
-		out[i] = c.title
-	}
-	return out
-}
 
 func (g *grid) addRecord(r record) error {
 	g.mu.Lock()
@@ -66,9 +52,9 @@ func (g *grid) addRecord(r record) error {
 	case g.begun:
 		return g.showWaitingRows()
 	case g.quiet == nil:
-		g.quiet = time.AfterFunc(quietFor, func() { _ = g.flushRows() }) // the next write reports what failed
+		g.quiet = time.AfterFunc(g.wait, func() { _ = g.flushRows() }) // the next write reports what failed
 	default:
-		g.quiet.Reset(quietFor)
+		g.quiet.Reset(g.wait)
 	}
 	return nil
 }
@@ -89,80 +75,132 @@ func (g *grid) showWaitingRows() error {
 	if len(g.waiting) == 0 {
 		return nil
 	}
-	widths := g.measureColumns()
-	rows := make([][]string, 0, len(g.waiting)+1)
-	if !g.begun {
-		rows = append(rows, pickShown(g.columnTitles(), g.shown))
+	if g.order != nil {
+		slices.SortStableFunc(g.waiting, func(a, b record) int { return g.order(a.item, b.item) })
 	}
-	for _, r := range g.waiting {
-		rows = append(rows, pickShown(g.paintRow(r), g.shown))
+	titles := make([]string, len(g.heads))
+	for i, h := range g.heads {
+		titles[i] = h.title
+	}
+	again := g.begun && !g.stacked && g.hasHiddenValue()
+	if !g.begun || again {
+		g.chooseColumns(titles)
+	}
+	header := !g.begun || again
+	var text []byte
+	var err error
+	if g.stacked {
+		text = []byte(g.stackWaiting(titles, !header))
+	} else {
+		text, err = g.alignWaiting(titles, header)
+	}
+	if again {
+		text = append([]byte{'\n'}, text...)
 	}
 	g.begun, g.waiting = true, nil
-	return g.printer.writeStdout(layOut(pickShown(widths, g.shown), rows))
+	return g.printer.writeStdout(text, err)
 }
 
-// pickShown picks the shown ones of what there is for each column.
-func pickShown[T any](all []T, shown []int) []T {
-	picked := make([]T, len(shown))
-	for i, at := range shown {
-		picked[i] = all[at]
+// alignWaiting writes the rows that wait in columns.
+func (g *grid) alignWaiting(titles []string, header bool) ([]byte, error) {
+	var rows [][]string
+	if header {
+		rows = append(rows, pickShown(titles, g.shown))
 	}
-	return picked
-}
-
-// dropColumns leaves columns out, from the right, until the line fits: first those in
-// which no row has a value.
-func (g *grid) dropColumns(widths []int) {
-	if g.begun || len(g.printer.Columns) > 0 {
-		return
-	}
-	empty := func(i int) bool {
-		return !slices.ContainsFunc(g.waiting, func(r record) bool { return r.texts[i] != noValue })
-	}
-	for _, may := range []func(int) bool{empty, func(i int) bool { return g.columns[i].spare }} {
-		for at := len(g.shown) - 1; at > 0 && lineWidth(pickShown(widths, g.shown)) > g.printer.outWidth; at-- {
-			if may(g.shown[at]) {
-				g.shown = slices.Delete(g.shown, at, at+1)
-			}
-		}
-	}
-}
-
-// lineWidth is how wide columns of these widths are together.
-func lineWidth(widths []int) int {
-	total := gap * (len(widths) - 1)
-	for _, w := range widths {
-		total += w
-	}
-	return total
-}
-
-// measureColumns gives the widths of the rows that wait, cuts their text where the line is too
-// long, and keeps the widths if they are the first. A later row may be wider: it
-// spills rather than loses an id.
-func (g *grid) measureColumns() []int {
-	widths := slices.Clone(g.widths)
+	widths := g.shownWidths()
 	for _, r := range g.waiting {
-		growWidths(widths, r.texts)
-		for i, v := range r.values {
-			g.cuttable[i] = g.cuttable[i] || runningText(v, g.columns[i].name)
+		rows = append(rows, g.rowCells(r, widths))
+	}
+	return alignRows(rows, widths)
+}
+
+// stackWaiting writes each row that waits as lines of "key: value"; an empty line is between
+// two rows.
+func (g *grid) stackWaiting(titles []string, continued bool) string {
+	var b strings.Builder
+	for n, r := range g.waiting {
+		if continued || n > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(g.printer.out.stackRow("", titles, r.texts))
+	}
+	return b.String()
+}
+
+// chooseColumns fixes the columns and their widths by the rows that wait.
+func (g *grid) chooseColumns(titles []string) {
+	rows := make([][]string, len(g.waiting))
+	for n, r := range g.waiting {
+		rows[n] = r.texts
+	}
+	for i, h := range g.heads {
+		text := func(r record) bool { return runningText(r.values[i], h.name) }
+		g.columns[i] = tableColumn{title: titles[i], spare: h.spare, keep: h.keep, text: !h.whole && slices.ContainsFunc(g.waiting, text)}
+	}
+	measureTable(g.columns, rows)
+	for _, at := range g.shown { // of the table before: a column comes, and none goes, so that tables do not alternate
+		g.columns[at].empty = false
+	}
+	var fits bool
+	g.shown, fits = fitTable(g.columns, g.printer.out.width, len(g.printer.Columns) > 0)
+	if !fits || g.stacked {
+		g.stacked = true
+		g.shown = g.shown[:0]
+		for i := range g.heads {
+			g.shown = append(g.shown, i)
 		}
 	}
-	if g.printer.outWidth > 0 {
-		g.dropColumns(widths)
-	}
-	seen := pickShown(widths, g.shown)
-	if cut := shrinkWidths(seen, pickShown(g.cuttable, g.shown), g.printer.outWidth, minText); cut >= 0 {
-		at := g.shown[cut]
-		widths[at] = seen[cut]
-		for _, r := range g.waiting {
-			r.texts[at] = truncateCells(r.texts[at], widths[at])
+}
+
+// hasHiddenValue says that a later row has a value for a column that was left out because the
+// first rows have none: then the table begins anew.
+func (g *grid) hasHiddenValue() bool {
+	for i, c := range g.columns {
+		if c.empty && !slices.Contains(g.shown, i) && slices.ContainsFunc(g.waiting, func(r record) bool { return !isNoValue(r.texts[i]) }) {
+			return true
 		}
 	}
-	if !g.begun {
-		g.widths = widths
+	return false
+}
+
+func (g *grid) shownWidths() []int {
+	widths := make([]int, len(g.shown))
+	for i, at := range g.shown {
+		widths[i] = g.columns[at].width
 	}
 	return widths
+}
+
+// rowCells are the cells of one row. A later row may be wider than the first ones: its texts are
+// cut, and what cannot be cut moves the cells behind it rather than lose an id.
+func (g *grid) rowCells(r record, widths []int) []string {
+	cells := pickShown(r.texts, g.shown)
+	if g.printer.out.width > 0 {
+		g.cutLongRow(cells, widths)
+	}
+	for i, at := range g.shown {
+		if !isNoValue(cells[i]) {
+			cells[i] = g.printer.out.paint(cells[i], r.tones[at])
+		}
+	}
+	return cells
+}
+
+// cutLongRow cuts the texts of a row to their columns, the last one to the end of the line,
+// and then takes from them, from the right, what other cells are wider than their columns by.
+func (g *grid) cutLongRow(cells []string, widths []int) {
+	for i, at := range g.shown[:len(g.shown)-1] {
+		if g.columns[at].text {
+			cells[i] = g.printer.out.cut(cells[i], widths[i])
+		}
+	}
+	excess := rowWidth(cells, widths) - g.printer.out.width
+	for i := len(cells) - 1; i >= 0 && excess > 0; i-- {
+		if is := cellWidth(cells[i]); g.columns[g.shown[i]].text && is > minText {
+			cells[i] = g.printer.out.cut(cells[i], max(minText, is-excess))
+			excess -= is - cellWidth(cells[i])
+		}
+	}
 }
 
 // runningText says that a value still makes sense when its end is missing; a
@@ -175,115 +213,4 @@ func runningText(v any, key string) bool {
 		return false
 	}
 	return false
-}
-
-func (g *grid) paintRow(r record) []string {
-	if !g.printer.colour {
-		return r.texts
-	}
-	out := make([]string, len(r.texts))
-	for i, text := range r.texts {
-		out[i] = paintText(text, r.tones[i])
-	}
-	return out
-}
-
-// gap is the space between two columns.
-const gap = 2
-
-// ellipsis replaces the rest of a truncated cell.
-const ellipsis = "…"
-
-// cellWidth counts the terminal cells of text without its colour. East Asian
-// ambiguous characters count as one, whatever the locale, so that a layout is the
-// same everywhere.
-func cellWidth(text string) int { return twwidth.WidthWithOptions(text, twwidth.Options{}) }
-
-// truncateCells cuts text to at most limit cells, the last one an ellipsis; a limit below
-// one means none.
-func truncateCells(text string, limit int) string {
-	if limit < 1 || cellWidth(text) <= limit {
-		return text
-	}
-	var b strings.Builder
-	used := 0
-	for _, r := range text {
-		w := cellWidth(string(r))
-		if used+w > limit-1 {
-			break
-		}
-		b.WriteRune(r)
-		used += w
-	}
-	return b.String() + ellipsis
-}
-
-func growWidths(widths []int, row []string) {
-	for i, cell := range row {
-		widths[i] = max(widths[i], cellWidth(cell))
-	}
-}
-
-// shrinkWidths takes from the widest of the columns that may be cut what the line is too
-// wide by, but leaves it at least floor cells. It returns that column, or -1.
-func shrinkWidths(widths []int, cuttable []bool, limit, floor int) int {
-	total, widest := lineWidth(widths), -1
-	for i, w := range widths {
-		if cuttable[i] && (widest < 0 || w > widths[widest]) {
-			widest = i
-		}
-	}
-	if limit <= 0 || total <= limit || widest < 0 {
-		return -1
-	}
-	widths[widest] = max(floor, widths[widest]-(total-limit))
-	return widest
-}
-
-// layOut writes rows in columns of the given widths, two spaces apart, without
-// borders and without trailing space. No cell may be wider than its column.
-func layOut(widths []int, rows [][]string) ([]byte, error) {
-	var b bytes.Buffer
-	table := borderlessTable(&b, widths)
-	if err := table.Start(); err != nil {
-		return nil, err
-	}
-	for _, row := range rows {
-		if err := table.Append(row); err != nil {
-			return nil, err
-		}
-	}
-	if err := table.Close(); err != nil {
-		return nil, err
-	}
-	return trimLines(b.Bytes()), nil
-}
-
-func borderlessTable(b *bytes.Buffer, widths []int) *tablewriter.Table {
-	columns := tw.NewMapper[int, int]()
-	for i, w := range widths {
-		columns.Set(i, w+gap)
-	}
-	return tablewriter.NewTable(b,
-		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
-			Borders:  tw.BorderNone,
-			Symbols:  tw.NewSymbols(tw.StyleNone),
-			Settings: tw.Settings{Separators: tw.SeparatorsNone, Lines: tw.LinesNone},
-		})),
-		tablewriter.WithEastAsian(tw.Off),
-		tablewriter.WithTrimSpace(tw.Off),
-		tablewriter.WithRowAutoWrap(tw.WrapNone),
-		tablewriter.WithRowAlignment(tw.AlignLeft),
-		tablewriter.WithPadding(tw.Padding{Right: strings.Repeat(" ", gap), Overwrite: true}),
-		tablewriter.WithStreaming(tw.StreamConfig{Enable: true}),
-		tablewriter.WithColumnWidths(columns),
-	)
-}
-
-func trimLines(text []byte) []byte {
-	out := text[:0]
-	for line := range bytes.Lines(text) {
-		out = append(append(out, bytes.TrimRight(line, " \n")...), '\n')
-	}
-	return out
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestANarrowTerminalSparesColumns: those without any value first, then those that
-// may be spared, and only as many as it takes. Who names columns gets them.
+// TestANarrowTerminalSparesColumns: those that may be spared, and only as many as it takes;
+// then rows are stacked. Columns without any value are left out everywhere. Who names columns
+// gets them.
 func TestANarrowTerminalSparesColumns(t *testing.T) {
 	t.Parallel()
 	type row struct{ ref, note, idle, task string }
@@ -26,13 +27,13 @@ func TestANarrowTerminalSparesColumns(t *testing.T) {
 		rows  []row
 		want  string
 	}{
-		"wide enough":         {80, nil, rows, "REF NOTE IDLE TASK"},
+		"wide enough":         {80, nil, rows, "REF NOTE IDLE"},
 		"nothing in it":       {30, nil, rows, "REF NOTE IDLE"},
 		"it can be spared":    {24, nil, rows, "REF NOTE"},
-		"asked for":           {24, []string{"ref", "idle", "task"}, rows, "REF IDLE TASK"},
+		"asked for":           {24, []string{"ref", "idle", "task"}, rows, "ref: prod/0123456789"},
 		"one value is one":    {30, nil, append([]row{{"prod/1", "z", "1s", "t-1"}}, rows...), "REF NOTE TASK"},
-		"no width is known":   {0, nil, rows, "REF NOTE IDLE TASK"},
-		"nothing helps":       {10, nil, rows, "REF NOTE"},
+		"no width is known":   {0, nil, rows, "REF NOTE IDLE"},
+		"nothing helps":       {10, nil, rows, "ref:"},
 		"no row, no question": {10, nil, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"regexp"
 	"runtime/metrics"
 	"strings"
 	"text/template"
@@ -21,7 +22,7 @@ import (
 // other input than the document.
 func parseQuery(text string) (*gojq.Code, error) {
 	refuse := func(err error) (*gojq.Code, error) {
-		return nil, fault.Usage("bad jq expression: %s", Escape(err.Error())).
+		return nil, fault.Usage("bad jq expression: %s", Escape(strings.Replace(err.Error(), "unexpected EOF", "it ends too early", 1))).
 			WithHint("jq reads the JSON document: jq='.items[].ref'")
 	}
 	parsed, err := gojq.Parse(text)
@@ -112,10 +113,23 @@ func parseTemplate(text string) (*template.Template, error) {
 	}
 	t, err := template.New("template").Option("missingkey=error").Funcs(functions).Parse(text)
 	if err != nil {
-		return nil, fault.Usage("bad template: %s", Escape(err.Error())).
+		return nil, fault.Usage("bad template: %s", describeTemplate(err)).
 			WithHint("a template reads the JSON document: template={{range .items}}{{.ref}}{{\"\\n\"}}{{end}}")
 	}
 	return t, nil
+}
+
+// describeTemplate is the text of a template error without the names that Go gives its parts.
+func describeTemplate(err error) string {
+	text := strings.TrimPrefix(err.Error(), "template: ")
+	if m := regexp.MustCompile(`^template:(\d+)(?::\d+)?: (?:executing "[^"]*" at <(.*?)>: )?(?s:(.*))$`).FindStringSubmatch(text); m != nil {
+		text = "line " + m[1] + ": "
+		if m[2] != "" {
+			text += m[2] + ": "
+		}
+		text += strings.NewReplacer("map has no entry for key", "there is no key", " started at template:", " that began in line ").Replace(m[3])
+	}
+	return Escape(text)
 }
 
 // runTemplate runs the template over the document. Text from outside is escaped
@@ -126,7 +140,7 @@ func runTemplate(ctx context.Context, t *template.Template, document Fields) ([]
 		if known, ok := errors.AsType[*fault.Error](err); ok {
 			return nil, known
 		}
-		return nil, fault.Usage("template: %s", Escape(err.Error())).WithHint("see the document with -o json")
+		return nil, fault.Usage("template: %s", describeTemplate(err)).WithHint("see the document with -o json")
 	}
 	if b.Len() > 0 && b.Bytes()[b.Len()-1] != '\n' {
 		b.WriteByte('\n')
@@ -246,5 +260,5 @@ func (b *bounded) Write(p []byte) (int, error) {
 }
 
 func errRendered() error {
-	return fault.Usage("the expression gives more than %d MiB", maxRendered>>20).WithHint(hintCost)
+	return fault.Usage("the expression produces more than %d MiB", maxRendered>>20).WithHint(hintCost)
 }

@@ -10,66 +10,92 @@ import (
 	"sbx/internal/sandbox"
 )
 
-func TestLayOut(t *testing.T) {
+func TestAlignRows(t *testing.T) {
 	t.Parallel()
-	got, err := layOut([]int{4, 7, 3}, [][]string{
+	rows := [][]string{
 		{"A", "LONGER", "C"},
 		{"日本", paintText("running", Good), "x"},
 		{"", "a  b", ""},
 		{" b", "", "c c"},
-	})
+		{"too wide", "b", "c"},
+	}
+	widths := []int{4, 7, 3}
+	got, err := alignRows(rows, widths)
 	require.NoError(t, err)
+	for n, line := range strings.Split(strings.TrimSuffix(string(got), "\n"), "\n") {
+		assert.Equal(t, cellWidth(line), rowWidth(rows[n], widths))
+	}
 	plain := strings.NewReplacer("\x1b[32m", "", "\x1b[m", "", "\x1b[0m", "").Replace(string(got))
 	assert.Equal(t, strings.Join([]string{
 		"A     LONGER   C",
 		"日本  running  x",
 		"      a  b",
 		" b             c c",
+		"too wide  b        c",
 		"",
 	}, "\n"), plain)
 }
 
-func TestTruncate(t *testing.T) {
+func TestCut(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		text  string
 		limit int
 		want  string
+		ascii string
 	}{
-		{"abcdef", 6, "abcdef"},
-		{"abcdef", 5, "abcd…"},
-		{"abcdef", 1, "…"},
-		{"abcdef", 0, "abcdef"},
-		{"abcdef", -1, "abcdef"},
-		{"日本語", 5, "日本…"},
-		{"日本語", 4, "日…"},
-		{"", 1, ""},
+		{"abcdef", 6, "abcdef", "abcdef"},
+		{"abcdef", 5, "abcd…", "ab..."},
+		{"abcdef", 1, "…", "."},
+		{"abcdef", 0, "abcdef", "abcdef"},
+		{"abcdef", -1, "abcdef", "abcdef"},
+		{"日本語", 5, "日本…", "日..."},
+		{"日本語", 4, "日…", "..."},
+		{"e\u0301e\u0301e\u0301", 2, "e\u0301…", ".."},
+		{"", 1, "", ""},
 	} {
-		got := truncateCells(tc.text, tc.limit)
-		assert.Equal(t, tc.want, got)
-		assert.True(t, tc.limit < 1 || cellWidth(got) <= tc.limit)
+		assert.Equal(t, tc.want, screen{}.cut(tc.text, tc.limit))
+		assert.Equal(t, tc.ascii, screen{ascii: true}.cut(tc.text, tc.limit))
+		assert.True(t, tc.limit < 1 || cellWidth(tc.want) <= tc.limit)
 	}
 }
 
-func TestShrink(t *testing.T) {
+func TestFitTable(t *testing.T) {
 	t.Parallel()
+	id, text := tableColumn{title: "ID", width: 30}, tableColumn{title: "TEXT", width: 40, text: true}
+	spare, empty := tableColumn{title: "SPARE", width: 10, spare: true}, tableColumn{title: "EMPTY", width: 5, empty: true}
 	for name, tc := range map[string]struct {
-		widths   []int
-		cuttable []bool
-		limit    int
-		want     []int
-		cut      int
+		columns []tableColumn
+		limit   int
+		keep    bool
+		shown   []int
+		widths  []int
+		fits    bool
 	}{
-		"fits":                   {[]int{10, 10}, []bool{true, true}, 22, []int{10, 10}, -1},
-		"widest text gives":      {[]int{30, 10, 20}, []bool{false, true, true}, 54, []int{30, 10, 10}, 2},
-		"no further than floor":  {[]int{30, 20}, []bool{false, true}, 20, []int{30, 8}, 1},
-		"no text, no cut":        {[]int{30, 20}, []bool{false, false}, 20, []int{30, 20}, -1},
-		"unlimited":              {[]int{300}, []bool{true}, 0, []int{300}, -1},
-		"one column of one text": {[]int{300}, []bool{true}, 80, []int{80}, 0},
+		"fits":                       {[]tableColumn{id, text}, 72, false, []int{0, 1}, []int{30, 40}, true},
+		"unlimited":                  {[]tableColumn{id, text}, 0, false, []int{0, 1}, []int{30, 40}, true},
+		"empty goes":                 {[]tableColumn{id, empty, text}, 0, false, []int{0, 2}, []int{30, 5, 40}, true},
+		"asked for stays":            {[]tableColumn{id, empty}, 0, true, []int{0, 1}, []int{30, 5}, true},
+		"all empty":                  {[]tableColumn{empty, empty}, 9, false, []int{0}, []int{5, 5}, true},
+		"text gives first":           {[]tableColumn{id, spare, text}, 70, false, []int{0, 1, 2}, []int{30, 10, 26}, true},
+		"then what can be spared":    {[]tableColumn{id, spare, text}, 59, false, []int{0, 2}, []int{30, 10, 27}, true},
+		"then text gives more":       {[]tableColumn{id, text}, 40, false, []int{0, 1}, []int{30, 8}, true},
+		"the widest text gives":      {[]tableColumn{text, {title: "T", width: 20, text: true}}, 42, false, []int{0, 1}, []int{20, 20}, true},
+		"what keeps more gives last": {[]tableColumn{text, {title: "WHY", width: 20, text: true, keep: 18}}, 30, false, []int{0, 1}, []int{10, 18}, true},
+		"and gives when it must":     {[]tableColumn{text, {title: "WHY", width: 20, text: true, keep: 18}}, 20, false, []int{0, 1}, []int{9, 9}, true},
+		"nothing helps":              {[]tableColumn{id, text}, 39, false, []int{0, 1}, []int{30, 40}, false},
+		"no text, no cut":            {[]tableColumn{id}, 29, false, []int{0}, []int{30}, false},
+		"asked for and cut, no drop": {[]tableColumn{id, spare, text}, 52, true, []int{0, 1, 2}, []int{30, 10, 8}, true},
 	} {
-		cut := shrinkWidths(tc.widths, tc.cuttable, tc.limit, minText)
-		assert.Equal(t, tc.cut, cut, name)
-		assert.Equal(t, tc.want, tc.widths, name)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shown, fits := fitTable(tc.columns, tc.limit, tc.keep)
+			assert.Equal(t, tc.shown, shown)
+			assert.Equal(t, tc.fits, fits)
+			for i, w := range tc.widths {
+				assert.Equal(t, w, tc.columns[i].width)
+			}
+		})
 	}
 }
 
@@ -91,13 +117,22 @@ func TestLaterRowsKeepTheWidths(t *testing.T) {
 	require.NoError(t, l.Flush())
 	require.NoError(t, l.Flush())
 	first := s.out.String()
-	assert.Equal(t, "REF             STATE    CREATED    STUCK  NOTE\nlocal/0123abcd  running  1h30m ago         quiet\n", first)
+	assert.Equal(t, "REF             STATE    CREATED    NOTE\nlocal/0123abcd  running  1h30m ago  quiet\n", first)
 	require.NoError(t, l.Add(boxes()[2]))
 	later := boxes()[0]
 	later.ref.ID = "22"
 	require.NoError(t, l.Add(later))
-	assert.Equal(t, "prod/unknown-age  unknown  -                 -\nlocal/22        running  1h30m ago         quiet\n",
+	assert.Equal(t, "prod/unknown-age  unknown  -          -\nlocal/22        running  1h30m ago  quiet\n",
 		strings.TrimPrefix(s.out.String(), first), "at once; a wide id spills, the next row is in line again")
+	second := s.out.String()
+	later.stuck = sandbox.True
+	require.NoError(t, l.Add(later))
+	assert.Equal(t, "\nREF       STATE    CREATED    STUCK  NOTE\nlocal/22  running  1h30m ago  STUCK  quiet\n",
+		strings.TrimPrefix(s.out.String(), second), "a value of a column that was left out is not lost")
+	third := s.out.String()
+	later.stuck = sandbox.False
+	require.NoError(t, l.Add(later))
+	assert.Equal(t, "local/22  running  1h30m ago         quiet\n", strings.TrimPrefix(s.out.String(), third), "and a column that came stays")
 	require.NoError(t, l.Close())
 }
 
@@ -108,5 +143,5 @@ func TestATerminalOfUnknownWidthCutsNothing(t *testing.T) {
 	l := open(t, s.printer(t, "table"), boxSpec())
 	require.NoError(t, l.Add(boxes()[1]))
 	require.NoError(t, l.Close())
-	assert.NotContains(t, s.out.String(), ellipsis)
+	assert.NotContains(t, s.out.String(), "…")
 }

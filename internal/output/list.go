@@ -11,8 +11,14 @@ import (
 type ListSpec[T any] struct {
 	Schema  string // "sbx.ls/v1"
 	Columns []Column[T]
-	Empty   string         // what an empty list teaches, on stderr in the text formats
-	Line    func(T) string // instead of the table: one line of running text per item; --columns asks for the table again
+	// Screen are the columns of the table on a terminal, for a table that people read in another
+	// order or with other words than programs do; nil = Columns. --columns asks for Columns.
+	Screen []Column[T]
+	// Order sorts the table on a terminal, as far as its rows come together; other formats have
+	// the order in which items were added. Nil = that order everywhere.
+	Order func(a, b T) int
+	Empty string         // what an empty list teaches, on stderr in the text formats
+	Line  func(T) string // instead of the table: one line of running text per item; --columns asks for the table again
 	// WideLine is Line in the format wide; nil = Line.
 	WideLine func(T) string
 	// Human is instead of the table on a terminal: one page about all items,
@@ -26,20 +32,68 @@ type ListSpec[T any] struct {
 
 // List is a document to which items are added as they arrive and which is
 // closed once. One goroutine uses it.
-type List[T any] struct {
+type List[T any] struct{ *list }
+
+// list is a List whose type of item is erased, so that one copy of the code prints every type. An
+// item is passed as a pointer to it.
+type list struct {
 	printer *Printer
-	spec    ListSpec[T]
-	columns []Column[T]
+	spec    listSpec
+	columns []column
 	encoder encoder
-	ref     func(T) any
-	remark  string
-	paged   []T   // of Human, until the page is made
+	ref     func(any) any
+	remarks []string
+	paged   []any // of human, until the page is made
 	values  []any // of the last record that wants no more
 	items   int
 	done    bool // something succeeded
 	errs    []error
 	end     ending
 	failed  error // of writing
+}
+
+// listSpec is a ListSpec without its type of item.
+type listSpec struct {
+	schema                string
+	columns, screen       []column
+	order                 func(a, b any) int
+	empty                 string
+	line, wideLine, aside func(any) string
+	human                 func(s *Sheet, items []any)
+}
+
+func (s ListSpec[T]) erased() listSpec {
+	out := listSpec{
+		schema: s.Schema, columns: erasedColumns(s.Columns), screen: erasedColumns(s.Screen), empty: s.Empty,
+		line: erasedFunc(s.Line), wideLine: erasedFunc(s.WideLine), aside: erasedFunc(s.Aside),
+	}
+	if s.Order != nil {
+		out.order = func(a, b any) int { return s.Order(typed[T](a), typed[T](b)) }
+	}
+	if s.Human != nil {
+		out.human = func(sheet *Sheet, items []any) {
+			all := make([]T, len(items))
+			for i, item := range items {
+				all[i] = typed[T](item)
+			}
+			s.Human(sheet, all)
+		}
+	}
+	return out
+}
+
+// typed is an item of which a list has the address.
+func typed[T any](item any) T {
+	at, _ := item.(*T)
+	return *at
+}
+
+// erasedFunc reads an item of which a list has the address; nil stays nil.
+func erasedFunc[T, R any](read func(T) R) func(any) R {
+	if read == nil {
+		return nil
+	}
+	return func(item any) R { return read(typed[T](item)) }
 }
 
 // record is one item on its way to an encoder; texts, tones, line and name are there
@@ -49,6 +103,7 @@ type record struct {
 	values []any
 	texts  []string
 	tones  []Tone
+	item   any // for an order
 	line   string
 	name   string
 }
@@ -56,28 +111,40 @@ type record struct {
 // NewList opens a list. The error is an unknown name in --columns; nothing has been
 // written then.
 func NewList[T any](p *Printer, spec ListSpec[T]) (*List[T], error) {
-	columns, err := chooseColumns(spec.Columns, p.Columns, p.Format.columnLevel())
+	l, err := newList(p, spec.erased())
 	if err != nil {
 		return nil, err
 	}
-	l := &List[T]{printer: p, spec: spec, columns: columns, ref: referenceColumn(spec.Columns)}
-	l.encoder = newEncoder(p, spec.Schema, columnHeadings(columns), spec.Line != nil && len(p.Columns) == 0)
+	return &List[T]{l}, nil
+}
+
+func newList(p *Printer, spec listSpec) (*list, error) {
+	from := spec.columns
+	if spec.screen != nil && p.out.tty && p.Format.Human() && len(p.Columns) == 0 {
+		from = spec.screen
+	}
+	columns, err := chooseColumns(from, p.Columns, p.Format.columnLevel())
+	if err != nil {
+		return nil, err
+	}
+	l := &list{printer: p, spec: spec, columns: columns, ref: referenceColumn(spec.columns)}
+	l.encoder = newEncoder(p, spec.schema, columnHeadings(columns), spec.line != nil && len(p.Columns) == 0, spec.order)
 	return l, nil
 }
 
 // referenceColumn reads what -o name prints: the column "ref", else the first one.
-func referenceColumn[T any](columns []Column[T]) func(T) any {
+func referenceColumn(columns []column) func(any) any {
 	if len(columns) == 0 {
-		return func(T) any { return nil }
+		return func(any) any { return nil }
 	}
-	i := slices.IndexFunc(columns, func(c Column[T]) bool { return c.Name == "ref" })
-	return columns[max(i, 0)].Value
+	i := slices.IndexFunc(columns, func(c column) bool { return c.name == "ref" })
+	return columns[max(i, 0)].value
 }
 
-func columnHeadings[T any](columns []Column[T]) []heading {
+func columnHeadings(columns []column) []heading {
 	out := make([]heading, len(columns))
 	for i, c := range columns {
-		out[i] = heading{name: c.Name, title: c.columnTitle(), spare: c.Spare}
+		out[i] = heading{name: c.name, title: c.title, spare: c.spare || c.level == Wide, whole: c.whole, keep: c.keep}
 	}
 	return out
 }
@@ -86,21 +153,26 @@ func columnHeadings[T any](columns []Column[T]) []heading {
 // write.
 func (l *List[T]) Add(item T) error {
 	l.done = true
-	return l.putItem(item)
+	return l.putItem(&item)
 }
 
 // AddFailed adds an item that did not succeed, with its error. The list stays complete.
-func (l *List[T]) AddFailed(item T, err error) error {
+func (l *List[T]) AddFailed(item T, err error) error { return l.putFailed(&item, err) }
+
+func (l *list) putFailed(item any, err error) error {
 	if !l.writesAside() || l.printer.Quiet { // else its note says it
 		l.errs = append(l.errs, err)
 	}
 	return l.putItem(item)
 }
 
-func (l *List[T]) putItem(item T) error {
+// SortErrors brings the errors so far into the order in which they are printed.
+func (l *list) SortErrors(compare func(a, b error) int) { slices.SortStableFunc(l.errs, compare) }
+
+func (l *list) putItem(item any) error {
 	l.items++
 	if l.writesAside() {
-		if text := l.spec.Aside(item); text != "" {
+		if text := l.spec.aside(item); text != "" {
 			l.printer.Note(text)
 		}
 		return nil
@@ -115,12 +187,12 @@ func (l *List[T]) putItem(item T) error {
 	return l.failed
 }
 
-func (l *List[T]) writesAside() bool { return l.spec.Aside != nil && l.printer.writesAside() }
+func (l *list) writesAside() bool { return l.spec.aside != nil && l.printer.writesAside() }
 
 // Say writes a line of running text ahead of an item of which there is something to
 // say before it is known as a whole; only where the items are running text, too. Any
 // goroutine may call it.
-func (l *List[T]) Say(text string) {
+func (l *list) Say(text string) {
 	if l.encoder.selection() == wantLine {
 		_ = l.printer.Line(text) // the next write reports a closed stdout
 	}
@@ -128,30 +200,34 @@ func (l *List[T]) Say(text string) {
 
 // WhenEmpty changes what an empty list says, where what was learnt meanwhile makes that
 // of the spec untrue.
-func (l *List[T]) WhenEmpty(text string) { l.spec.Empty = text }
+func (l *list) WhenEmpty(text string) { l.spec.empty = text }
 
 // Remark is printed on stderr when the list is closed, in the formats whose documents have no
-// place for it.
-func (l *List[T]) Remark(text string) { l.remark = text }
-
-// isPage says that people get one page instead of a table.
-func (l *List[T]) isPage() bool {
-	p := l.printer
-	return l.spec.Human != nil && p.tty && p.Format.Human() && len(p.Columns) == 0
+// place for it; "" is nothing.
+func (l *list) Remark(text string) {
+	if text != "" {
+		l.remarks = append(l.remarks, text)
+	}
 }
 
-func (l *List[T]) finishDocument() error {
+// isPage says that people get one page instead of a table.
+func (l *list) isPage() bool {
+	p := l.printer
+	return l.spec.human != nil && p.out.tty && p.Format.Human() && len(p.Columns) == 0
+}
+
+func (l *list) finishDocument() error {
 	if !l.isPage() {
 		return l.encoder.closeDocument(l.end)
 	}
 	sheet := &Sheet{}
 	if l.items > 0 {
-		l.spec.Human(sheet, l.paged)
+		l.spec.human(sheet, l.paged)
 	}
 	return l.printer.writeStdout(sheet.renderPage(l.printer.pageView()))
 }
 
-func (l *List[T]) itemRecord(item T) record {
+func (l *list) itemRecord(item any) record {
 	switch l.encoder.selection() {
 	case wantName:
 		return record{name: machineText(shapeValue(l.ref(item)))}
@@ -163,33 +239,33 @@ func (l *List[T]) itemRecord(item T) record {
 	}
 	l.values = l.values[:0]
 	for _, c := range l.columns {
-		l.values = append(l.values, c.Value(item))
+		l.values = append(l.values, c.value(item))
 	}
 	return record{values: l.values}
 }
 
-func (l *List[T]) itemLine(item T) string {
-	if l.spec.WideLine != nil && l.printer.Format.Name() == WideTable {
-		return l.spec.WideLine(item)
+func (l *list) itemLine(item any) string {
+	if l.spec.wideLine != nil && l.printer.Format.Name() == WideTable {
+		return l.spec.wideLine(item)
 	}
-	return l.spec.Line(item)
+	return l.spec.line(item)
 }
 
-func (l *List[T]) itemCells(item T) record {
-	now := l.printer.now()
-	r := record{values: make([]any, len(l.columns)), texts: make([]string, len(l.columns)), tones: make([]Tone, len(l.columns))}
+func (l *list) itemCells(item any) record {
+	now, out := l.printer.now(), l.printer.out
+	r := record{item: item, values: make([]any, len(l.columns)), texts: make([]string, len(l.columns)), tones: make([]Tone, len(l.columns))}
 	for i, c := range l.columns {
-		v := c.Value(item)
+		v := c.value(item)
 		r.values[i] = v
-		if c.Text != nil {
-			r.texts[i] = Escape(c.Text(item))
+		if c.text != nil {
+			r.texts[i] = out.escape(c.text(item))
 		} else {
-			r.texts[i] = Escape(humanText(v, c.Name, now))
+			r.texts[i] = out.escape(humanText(v, c.name, now))
 		}
-		if c.Tone != nil {
-			r.tones[i] = c.Tone(item)
+		if c.tone != nil {
+			r.tones[i] = c.tone(item)
 		} else {
-			r.tones[i] = toneOf(v, c.Name)
+			r.tones[i] = toneOf(v, c.name)
 		}
 	}
 	return r
@@ -197,7 +273,7 @@ func (l *List[T]) itemCells(item T) record {
 
 // Fail records that a part of the list is missing: a provider that could not be listed, a
 // signal. The list is not complete then. ErrClosed and nil are ignored.
-func (l *List[T]) Fail(err error) {
+func (l *list) Fail(err error) {
 	if err == nil || errors.Is(err, ErrClosed) {
 		return
 	}
@@ -207,23 +283,23 @@ func (l *List[T]) Fail(err error) {
 
 // Succeeded records that a part without items is done, so that the failure of
 // another part is fault.KindPartial.
-func (l *List[T]) Succeeded() { l.done = true }
+func (l *list) Succeeded() { l.done = true }
 
 // Truncated records that --limit left items out. It does not make the list incomplete.
-func (l *List[T]) Truncated() { l.end.truncated = true }
+func (l *list) Truncated() { l.end.truncated = true }
 
 // Incomplete records that items may be missing although nothing failed.
-func (l *List[T]) Incomplete() { l.end.incomplete = true }
+func (l *list) Incomplete() { l.end.incomplete = true }
 
 // Set adds a top-level key of this document, such as "total" or "run_id"; in
 // ndjson it is part of the summary. Text formats ignore it.
-func (l *List[T]) Set(key string, value any) {
+func (l *list) Set(key string, value any) {
 	l.end.extra = append(l.end.extra, Field{key, shapeValue(value)})
 }
 
 // Flush shows what has been added so far. The widths of a table are fixed by the
 // first Flush.
-func (l *List[T]) Flush() error {
+func (l *list) Flush() error {
 	if l.failed == nil && !l.isPage() {
 		l.failed = l.encoder.flushRows()
 	}
@@ -232,10 +308,10 @@ func (l *List[T]) Flush() error {
 
 // Close ends the document and returns the error that decides the exit code:
 // nil, the failure, or the joined failures. It is a ShownError, or ErrClosed.
-func (l *List[T]) Close() error { return l.CloseAs(decisiveError(l.errs, l.done)) }
+func (l *list) Close() error { return l.CloseAs(decisiveError(l.errs, l.done)) }
 
 // CloseAs is Close where the caller knows the error that decides the exit code.
-func (l *List[T]) CloseAs(verdict error) error {
+func (l *list) CloseAs(verdict error) error {
 	p := l.printer
 	if l.items == 0 && fault.KindOf(verdict) == fault.KindUsage {
 		p.Report(verdict)
@@ -245,15 +321,18 @@ func (l *List[T]) CloseAs(verdict error) error {
 	if l.failed == nil && !l.writesAside() {
 		l.failed = l.finishDocument()
 	}
-	if l.remark != "" && !p.Format.Structured() {
-		p.Note(l.remark)
+	closed := errors.Is(l.failed, ErrClosed) // a pager that quits ends in silence
+	for _, text := range l.remarks {
+		if !closed && !p.Format.Structured() {
+			p.Note(text)
+		}
 	}
 	if l.writesAside() {
 		p.printErrors(slices.DeleteFunc(l.errs, func(err error) bool { return err == verdict })) //nolint:errorlint // it is told once, at the end
 		return verdict
 	}
-	if l.items == 0 && len(l.errs) == 0 && l.spec.Empty != "" && !p.Format.Structured() {
-		p.Note(l.spec.Empty)
+	if !closed && l.items == 0 && len(l.errs) == 0 && l.spec.empty != "" && !p.Format.Structured() {
+		p.Note(l.spec.empty)
 	}
 	return p.concludeList(l.errs, verdict, l.failed)
 }

@@ -182,7 +182,7 @@ func TestNameFallsBackToTheFirstColumn(t *testing.T) {
 	require.NoError(t, l.Add("cgroup\n2"))
 	require.NoError(t, l.Close())
 	assert.Equal(t, `cgroup\n2`+"\n", s.out.String())
-	assert.Nil(t, referenceColumn[string](nil)("x"))
+	assert.Nil(t, referenceColumn(nil)("x"))
 }
 
 func TestQuietHidesTheEmptyNote(t *testing.T) {
@@ -373,6 +373,7 @@ func FuzzRows(f *testing.F) {
 	f.Add("\x1b[31m", "\u202e")
 	f.Add("\xff\"", ",")
 	f.Add("日本語日本語日本語日本語", "…")
+	f.Add("0", strings.Repeat("\xa8", 9))
 	f.Fuzz(func(t *testing.T, note, id string) {
 		for _, at := range []place{{}, {width: 40, env: []string{"NO_COLOR=1"}}} {
 			for _, format := range []string{"table", "csv"} {
@@ -381,7 +382,13 @@ func FuzzRows(f *testing.F) {
 				require.NoError(t, l.Add(box{ref: sandbox.Ref{ID: id}, note: note}))
 				require.NoError(t, l.Close())
 				got := s.out.String()
-				assert.Equal(t, 2, strings.Count(got, "\n"), "%q", got)
+				if key := "ref:"; strings.HasPrefix(got, key) { // no room for the columns: a line per column
+					for line := range strings.Lines(strings.TrimPrefix(got, key)) {
+						assert.Regexp(t, `^(note:| |\n$)`, line, "%q", got)
+					}
+				} else {
+					assert.Equal(t, 2, strings.Count(got, "\n"), "%q", got)
+				}
 				assert.False(t, strings.ContainsFunc(strings.NewReplacer("\n", "", "\t", "").Replace(got), forbidden), "%q", got)
 			}
 		}

@@ -1,21 +1,19 @@
 package output
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
 
 // view is what a page must know of the place where it appears.
 type view struct {
-	width  int // 0 = no wrapping
-	colour bool
-	tty    bool
-	now    time.Time
+	screen
+
+	now time.Time
 }
 
-func (p *Printer) pageView() view {
-	return view{width: p.outWidth, colour: p.colour, tty: p.tty, now: p.now()}
-}
+func (p *Printer) pageView() view { return view{screen: p.out, now: p.now()} }
 
 // indent precedes everything inside a section.
 const indent = "  "
@@ -30,7 +28,9 @@ func (s *Sheet) renderPage(v view) ([]byte, error) {
 				b.WriteByte('\n')
 			}
 			margin = indent
-			b.WriteString(v.emphasize(Escape(block.title)) + "\n")
+			for _, line := range WrapText(v.escape(block.title), v.textRoom(""), "") {
+				b.WriteString(v.emphasize(line) + "\n")
+			}
 		case block.fields != nil:
 			v.writeFields(&b, block.fields, margin)
 		case block.header != nil:
@@ -51,19 +51,12 @@ func (v view) emphasize(text string) string {
 	return text
 }
 
-func (v view) paintTone(text string, tone Tone) string {
-	if v.colour {
-		return paintText(text, tone)
-	}
-	return text
-}
-
 // cellText writes one value; instants are absolute.
 func (v view) cellText(value any, key string) string {
 	if at, ok := asInstant(value); ok {
 		return formatInstant(at)
 	}
-	return Escape(humanText(value, key, v.now))
+	return v.escape(humanText(value, key, v.now))
 }
 
 // distanceFromNow says, on a terminal, how far an instant is from now.
@@ -74,51 +67,84 @@ func (v view) distanceFromNow(value any) string {
 	return ""
 }
 
+// minField is the room for values beside their names; with less, each name has a line of its
+// own form.
+const minField = 24
+
 func (v view) writeFields(b *strings.Builder, fields []sheetField, margin string) {
 	names := 0
 	for _, f := range fields {
-		names = max(names, cellWidth(Escape(f.name)))
+		names = max(names, cellWidth(v.escape(f.name)))
 	}
+	room := v.width - len(margin) - names - gap
 	for _, f := range fields {
-		name := Escape(f.name)
+		name, value := v.escape(f.name), v.cellText(f.value, f.name)+v.distanceFromNow(f.value)
+		if v.accessible || v.width > 0 && (room < minField || longestWord(value) > room) {
+			b.WriteString(v.keyLine(margin, name, value))
+			continue
+		}
 		head := margin + name + strings.Repeat(" ", names-cellWidth(name)+gap)
-		for i, line := range wrapText(v.cellText(f.value, f.name)+v.distanceFromNow(f.value), v.width-cellWidth(head)) {
-			if i > 0 {
-				head = strings.Repeat(" ", cellWidth(head))
-			}
-			b.WriteString(strings.TrimRight(head+v.paintTone(line, f.tone), " ") + "\n")
+		for _, line := range WrapText(value, room, "") {
+			b.WriteString(strings.TrimRight(head+v.paint(line, f.tone), " ") + "\n")
+			head = strings.Repeat(" ", cellWidth(head))
 		}
 	}
 }
 
 func (v view) writeTable(b *strings.Builder, block block, margin string) error {
-	columns := len(block.header)
-	widths, cuttable := make([]int, columns), make([]bool, columns)
-	titles := make([]string, columns)
-	for i, h := range block.header {
-		titles[i] = strings.ToUpper(Escape(h))
-	}
-	growWidths(widths, titles)
+	columns := make([]tableColumn, len(block.header))
+	titles := make([]string, len(columns))
 	rows := v.cellTexts(block)
-	for i, row := range rows {
-		growWidths(widths, row)
-		for j, value := range block.rows[i][:min(columns, len(block.rows[i]))] {
-			cuttable[j] = cuttable[j] || runningText(value, block.header[j])
+	for i, h := range block.header {
+		titles[i] = strings.ToUpper(v.escape(h))
+		text := func(row []any) bool { return i < len(row) && runningText(row[i], h) }
+		columns[i] = tableColumn{title: titles[i], text: slices.ContainsFunc(block.rows, text)}
+		if block.sparse && i == len(columns)-1 {
+			columns[i].keep = ReasonCells
 		}
 	}
+	measureTable(columns, rows)
 	limit := v.width
 	if limit > 0 {
-		limit -= len(margin)
+		limit = max(1, limit-len(margin))
 	}
-	cut := shrinkWidths(widths, cuttable, limit, minText)
-	for i, row := range rows {
-		v.finishRow(row, block, i, cut, widths)
+	shown, fits := fitTable(columns, limit, !block.sparse)
+	if v.accessible || !fits {
+		v.stackTable(b, titles, rows, margin)
+		return nil
 	}
-	text, err := layOut(widths, append([][]string{titles}, rows...))
+	widths := make([]int, len(shown))
+	for i, at := range shown {
+		widths[i] = columns[at].width
+	}
+	lines := [][]string{pickShown(titles, shown)}
+	for n, row := range rows {
+		cells := make([]string, len(shown))
+		for i, at := range shown {
+			cells[i] = row[at]
+			if columns[at].text {
+				cells[i] = v.cut(cells[i], widths[i])
+			}
+			if at < len(block.rows[n]) {
+				cells[i] = v.paint(cells[i], toneOf(block.rows[n][at], block.header[at]))
+			}
+		}
+		lines = append(lines, cells)
+	}
+	text, err := alignRows(lines, widths)
 	for line := range strings.Lines(string(text)) {
 		b.WriteString(margin + line)
 	}
 	return err
+}
+
+func (v view) stackTable(b *strings.Builder, titles []string, rows [][]string, margin string) {
+	for n, row := range rows {
+		if n > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(v.stackRow(margin, titles, row))
+	}
 }
 
 // cellTexts writes every cell, in as many columns as there are headers.
@@ -135,45 +161,13 @@ func (v view) cellTexts(block block) [][]string {
 	return rows
 }
 
-func (v view) finishRow(row []string, block block, i, cut int, widths []int) {
-	if cut >= 0 {
-		row[cut] = truncateCells(row[cut], widths[cut])
-	}
-	for j, value := range block.rows[i][:min(len(row), len(block.rows[i]))] {
-		row[j] = v.paintTone(row[j], toneOf(value, block.header[j]))
-	}
-}
-
 func (v view) writeText(b *strings.Builder, text, margin string) {
 	for line := range strings.Lines(text) {
 		line = strings.ReplaceAll(strings.TrimRight(line, "\r\n"), "\t", "    ")
-		for _, piece := range wrapText(Escape(line), v.width-len(margin)) {
+		for _, piece := range WrapText(v.escape(line), v.textRoom(margin), "") {
 			b.WriteString(strings.TrimRight(margin+piece, " ") + "\n")
 		}
 	}
-}
-
-// wrapText breaks text at spaces into lines of at most limit cells; words longer
-// than that stay whole, so that ids and commands can be copied. A limit below
-// one means no wrapping.
-func wrapText(text string, limit int) []string {
-	if limit < 1 || cellWidth(text) <= limit {
-		return []string{text}
-	}
-	var lines []string
-	line, begun := "", false
-	for word := range strings.SplitSeq(text, " ") {
-		switch {
-		case !begun:
-			line, begun = word, true
-		case cellWidth(line)+1+cellWidth(word) <= limit:
-			line += " " + word
-		default:
-			lines = append(lines, line)
-			line = word
-		}
-	}
-	return append(lines, line)
 }
 
 // Sheet is a page about one thing for people: sections, fields, small tables, text.
@@ -186,6 +180,7 @@ type block struct {
 	fields []sheetField
 	header []string
 	rows   [][]any
+	sparse bool // columns without a value are left out, and the last one keeps its room
 	text   string
 }
 
@@ -226,6 +221,15 @@ func (s *Sheet) addField(f sheetField) *Sheet {
 func (s *Sheet) Table(headers []string, rows [][]any) *Sheet {
 	if len(headers) > 0 && len(rows) > 0 {
 		s.blocks = append(s.blocks, block{header: headers, rows: rows})
+	}
+	return s
+}
+
+// Compact is Table without the columns in which no row has a value.
+func (s *Sheet) Compact(headers []string, rows [][]any) *Sheet {
+	n := len(s.blocks)
+	if s.Table(headers, rows); len(s.blocks) > n {
+		s.blocks[n].sparse = true
 	}
 	return s
 }

@@ -40,23 +40,42 @@ func TestPages(t *testing.T) {
 		},
 		"an instant on a terminal": {
 			func(s *Sheet) { s.Field("at", noon().Add(-time.Hour)) },
-			view{now: noon(), tty: true},
+			view{now: noon(), screen: screen{tty: true}},
 			"at  2026-03-01T11:00:00Z (1h ago)\n",
 		},
 		"unknown instant": {
 			func(s *Sheet) { s.Field("at", Time(time.Time{})) },
-			view{tty: true},
+			view{screen: screen{tty: true}},
 			"at  -\n",
 		},
 		"values wrap beside their name": {
-			func(s *Sheet) { s.Field("why", "one two three four") },
-			view{width: 14},
-			"why  one two\n     three\n     four\n",
+			func(s *Sheet) { s.Field("why", "one two three four five six seven") },
+			view{screen: screen{width: 30}},
+			"why  one two three four five\n     six seven\n",
+		},
+		"names have lines of their own where values have no room": {
+			func(s *Sheet) { s.Section("S").Field("why", "one two three four").Field("none", nil) },
+			view{screen: screen{width: 14}},
+			"S\n  why: one two\n    three four\n  none: -\n",
+		},
+		"a screen reader wraps by itself": {
+			func(s *Sheet) {
+				s.Field("why", "one two three four").Table([]string{"ref", "exit_code"}, [][]any{{"a", 1}, {"b", nil}})
+			},
+			view{screen: screen{width: 14, accessible: true}},
+			"why: one two three four\nref: a\nexit code: 1\n\nref: b\n",
+		},
+		"a locale without umlauts": {
+			func(s *Sheet) {
+				s.Field("naïve", "日本").Table([]string{"say"}, [][]any{{"a sentence of some length"}})
+			},
+			view{screen: screen{width: 40, ascii: true}},
+			"na\\xefve  \\u65e5\\u672c\nSAY\na sentence of some length\n",
 		},
 		"an id is never broken": {
 			func(s *Sheet) { s.Field("id", "0123456789abcdef") },
-			view{width: 10},
-			"id  0123456789abcdef\n",
+			view{screen: screen{width: 10}},
+			"id:\n  0123456789abcdef\n",
 		},
 		"tables are lined up": {
 			func(s *Sheet) { s.Table([]string{"k", "value"}, [][]any{{"a", 1}, {"bbb", nil}}) },
@@ -67,7 +86,7 @@ func TestPages(t *testing.T) {
 			func(s *Sheet) {
 				s.Section("S").Table([]string{"ref", "say"}, [][]any{{sandbox.Ref{Provider: "p", ID: "long-id"}, "a sentence of some length"}})
 			},
-			view{width: 24},
+			view{screen: screen{width: 24}},
 			"S\n  REF        SAY\n  p/long-id  a sentence…\n",
 		},
 		"short and long rows": {
@@ -87,7 +106,7 @@ func TestPages(t *testing.T) {
 		},
 		"colour repeats words": {
 			func(s *Sheet) { s.Section("S").Field("state", sandbox.StateFailed).FieldTone("stuck", "yes", Bad) },
-			view{colour: true},
+			view{screen: screen{colour: true}},
 			"\x1b[1mS\x1b[m\n  state  \x1b[31mfailed\x1b[m\n  stuck  \x1b[31myes\x1b[m\n",
 		},
 		"everything is escaped": {
@@ -111,7 +130,7 @@ func TestPages(t *testing.T) {
 
 func TestViewOfThePlace(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, view{width: 80, colour: true, tty: true, now: noon()}, newStage(place{width: 80}).printer(t, "table").pageView())
+	assert.Equal(t, view{screen: screen{width: 80, colour: true, tty: true}, now: noon()}, newStage(place{width: 80}).printer(t, "table").pageView())
 	assert.Equal(t, view{now: noon()}, newStage(place{}).printer(t, "table").pageView())
 }
 

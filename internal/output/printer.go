@@ -17,6 +17,9 @@ type Options struct {
 	Quiet   bool // no notes and no progress; errors stay
 	Verbose int  // from 1 on errors show their chain
 
+	// Awaited names the providers that have not answered yet, and since when; nil = nobody knows.
+	Awaited func() (names []string, since time.Time)
+
 	Secrets []string // never shown in an error or a note
 }
 
@@ -28,11 +31,8 @@ type Printer struct {
 	name     string // what the program was called by
 	now      func() time.Time
 	screen   *terminal
-	tty      bool
-	outWidth int // of a terminal on stdout; 0 = unlimited
-	errWidth int
-	colour   bool
-	progress bool
+	out, err screen
+	board    *progressBoard
 }
 
 // New makes the printer of one command.
@@ -42,17 +42,16 @@ func New(p process.Process, o Options) *Printer {
 		now = time.Now
 	}
 	printer := &Printer{
-		Options:  o,
-		name:     Escape(p.Name()),
-		now:      now,
-		screen:   &terminal{out: p.Stdout, err: p.Stderr, shared: p.Stdout.TTY},
-		tty:      p.Stdout.TTY,
-		errWidth: p.Stderr.Width,
-		colour:   wantsColor(p, o),
-		progress: p.Stderr.TTY && !o.Quiet && p.Getenv("TERM") != "dumb",
+		Options: o,
+		name:    Escape(p.Name()),
+		now:     now,
+		screen:  &terminal{out: p.Stdout, err: p.Stderr, shared: p.Stdout.TTY},
+		out:     screenOf(p, p.Stdout, o),
+		err:     screenOf(p, p.Stderr, o),
 	}
-	if p.Stdout.TTY {
-		printer.outWidth = p.Stdout.Width
+	printer.board = &progressBoard{
+		out: printer.screen, at: printer.err, name: printer.name, on: printer.err.tty && !o.Quiet,
+		awaited: o.Awaited, plain: printer.err.dumb || printer.err.accessible || p.Getenv("CI") != "",
 	}
 	return printer
 }
@@ -63,15 +62,19 @@ func (p *Printer) Stdout() io.Writer { return p.screen }
 
 // Line writes one line of data, escaped except for tabs.
 func (p *Printer) Line(text string) error {
-	_, err := p.screen.Write([]byte(EscapeLine(text) + "\n"))
+	_, err := p.screen.Write([]byte(p.out.toASCII(EscapeLine(text)) + "\n"))
 	return err
 }
+
+// Broken is the failure after which nothing can be written to stdout any more: ErrClosed, a full disk;
+// nil = none. A verb that repeats ends with it.
+func (p *Printer) Broken() error { return p.screen.flushOutput() }
 
 // Pass is one line of a program that runs for the operator, escaped except for tabs: it
 // goes where the program has put it, unless stdout is for a document.
 func (p *Printer) Pass(text string, toStderr bool) {
 	if toStderr || !p.writesAside() {
-		p.screen.writeErr(EscapeLine(text) + "\n")
+		p.screen.writeErr(p.err.toASCII(EscapeLine(text)) + "\n")
 		return
 	}
 	_ = p.Line(text) // a closed stdout needs no further output
@@ -88,14 +91,29 @@ func (p *Printer) Note(text string) {
 	}
 }
 
+// Aside prints a page for people on stderr, also with Quiet: it belongs to a question.
+func (p *Printer) Aside(fill func(*Sheet)) {
+	sheet := &Sheet{}
+	fill(sheet)
+	text, _ := sheet.renderPage(view{screen: p.err, now: p.now()}) // a page of values always renders
+	p.screen.writeErr(string(text))
+}
+
 // Warn is Note for what the operator has to know: also with Quiet.
 func (p *Printer) Warn(text string) { p.screen.writeErr(p.stderrLine("warning: ", text)) }
+
+// Prompt asks the terminal something. No progress is shown until answered is called. Entered = the
+// answer ended with enter, so that the cursor is at the start of a line.
+func (p *Printer) Prompt(question string) (answered func(entered bool)) {
+	p.screen.writeErr(question)
+	return p.screen.startLine
+}
 
 // Trace is one line of what -v shows.
 func (p *Printer) Trace(text string) { p.screen.writeErr(p.stderrLine("", text)) }
 
 func (p *Printer) stderrLine(label, text string) string {
-	return p.name + ": " + label + Escape(Redact(text, p.Secrets)) + "\n"
+	return p.name + ": " + label + p.err.escape(Redact(text, p.Secrets)) + "\n"
 }
 
 // writeStdout sends finished bytes to stdout; no bytes, no call.
@@ -124,14 +142,25 @@ func (p *Printer) concludeList(errs []error, verdict, written error) error {
 	return reportedError(verdict)
 }
 
-// ClearScreen makes room for the next look of a --watch and leaves what was
-// scrolled away. Off a terminal, and in every format but the tables, it does
-// nothing. What is written next reports a reader that has gone.
-func (p *Printer) ClearScreen() {
-	if p.tty && p.Format.Human() {
-		_, _ = p.screen.Write([]byte("\x1b[H\x1b[2J"))
+// BeginFrame holds everything that is written until ShowFrame or DropFrame, but the progress: one
+// look of a --watch replaces the one before as a whole.
+func (p *Printer) BeginFrame() { p.screen.holdFrame() }
+
+// ShowFrame writes what was held. On a terminal it replaces the screen and leaves what was scrolled
+// away; elsewhere, and in every format but the tables, it follows what came before.
+func (p *Printer) ShowFrame() error {
+	clearing := ""
+	if p.out.tty && !p.out.dumb && !p.out.accessible && p.Format.Human() {
+		clearing = "\x1b[H\x1b[2J"
 	}
+	return p.screen.showFrame(clearing)
 }
+
+// DropFrame forgets what was held.
+func (p *Printer) DropFrame() { p.screen.dropFrame() }
+
+// Now is the time of this process.
+func (p *Printer) Now() time.Time { return p.now() }
 
 // Redact hides every secret in a text that is kept.
 func (p *Printer) Redact(text string) string { return Redact(text, p.Secrets) }

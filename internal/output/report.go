@@ -35,7 +35,7 @@ func fixKind(err error) error {
 
 // Report prints an error that reached the top without a document. What was shown
 // already, and a gone reader of stdout, is not printed. In the structured formats
-// a wrong use (exit 2) is one JSON object on stderr: {"error":E,"exit_code":2}.
+// a wrong use (exit 2) is one JSON object on stderr: {"schema":...,"error":E,"errors":[E],"exit_code":2}.
 func (p *Printer) Report(err error) {
 	if _, seen := errors.AsType[ShownError](err); err == nil || seen || errors.Is(err, ErrClosed) {
 		return
@@ -47,8 +47,13 @@ func (p *Printer) Report(err error) {
 	p.printErrors([]error{err})
 }
 
+// UsageSchema names the form of a wrong use.
+const UsageSchema = "sbx.error/v1"
+
 func (p *Printer) usageObject(err error) []byte {
-	object := Fields{{"error", p.errorObject(err)}, {"exit_code", int64(fault.ExitCode(err))}}
+	object := Fields{
+		{"schema", UsageSchema}, {"error", p.errorObject(err)}, {"errors", p.errorObjects([]error{err})}, {"exit_code", int64(fault.ExitCode(err))},
+	}
 	return append(appendJSON(nil, object, compact), '\n')
 }
 
@@ -61,6 +66,9 @@ func (p *Printer) printErrors(errs []error) {
 		if !slices.Contains(texts, text) {
 			texts = append(texts, text)
 			b.WriteString(p.stderrLine("error: ", text))
+			for _, line := range fault.ExcerptOf(err) {
+				b.WriteString(p.stderrLine("  ", line))
+			}
 			b.WriteString(p.causeChain(err))
 		}
 		if hint := p.hintText(err); hint != "" && !slices.Contains(hints, hint) {
@@ -167,6 +175,10 @@ func (p *Printer) errorObjects(errs []error) []any {
 	}
 	return out
 }
+
+// ConcludeAll gives the error that decides the exit code of several documents, each of which has
+// shown its own: by the rule of a list. Done = one of them is whole.
+func ConcludeAll(shown []error, done bool) error { return reportedError(decisiveError(shown, done)) }
 
 // decisiveError gives the error that decides the exit code: a signal
 // before the operator's time limit before the result; one common kind, or

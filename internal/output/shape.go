@@ -1,6 +1,7 @@
 package output
 
 import (
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -151,6 +152,10 @@ func shapeComposite(v reflect.Value) any {
 	case reflect.Struct:
 		if m, ok := reflect.TypeAssert[json.Marshaler](v); ok {
 			return shapeMarshaled(m)
+		}
+		if m, ok := reflect.TypeAssert[encoding.TextMarshaler](v); ok {
+			text, _ := m.MarshalText()
+			return string(text)
 		}
 		return shapeStruct(v)
 	default:

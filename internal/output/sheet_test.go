@@ -49,7 +49,7 @@ func TestSheetInEveryPlace(t *testing.T) {
 
 func TestSheetFitsTheTerminal(t *testing.T) {
 	t.Parallel()
-	text, err := page().renderPage(view{width: 80, now: noon()})
+	text, err := page().renderPage(view{screen: screen{width: 80}, now: noon()})
 	require.NoError(t, err)
 	for line := range strings.Lines(string(text)) {
 		assert.LessOrEqual(t, cellWidth(strings.TrimSuffix(line, "\n")), 80, line)
@@ -59,9 +59,9 @@ func TestSheetFitsTheTerminal(t *testing.T) {
 
 func TestEmptySheet(t *testing.T) {
 	t.Parallel()
-	text, err := (&Sheet{}).renderPage(view{})
+	empty, err := (&Sheet{}).renderPage(view{})
 	require.NoError(t, err)
-	assert.Empty(t, text)
+	assert.Empty(t, empty)
 }
 
 func TestWrap(t *testing.T) {
@@ -79,7 +79,7 @@ func TestWrap(t *testing.T) {
 		"wide runes": {"日本 語日", 5, []string{"日本", "語日"}},
 		"empty":      {"", 5, []string{""}},
 	} {
-		assert.Equal(t, tc.want, wrapText(tc.text, tc.limit), name)
+		assert.Equal(t, tc.want, WrapText(tc.text, tc.limit, ""), name)
 	}
 }
 
@@ -91,7 +91,7 @@ func FuzzSheet(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, columns int) {
 		s := &Sheet{}
 		s.Section(text).Field(text, text).Field("error", errors.New(text)).Table([]string{text, "b"}, [][]any{{text, []string{text}}}).Text(text)
-		out, err := s.renderPage(view{width: columns % 200, now: noon()})
+		out, err := s.renderPage(view{screen: screen{width: columns % 200, ascii: columns%2 == 0, accessible: columns%3 == 0}, now: noon()})
 		require.NoError(t, err)
 		assert.False(t, strings.ContainsFunc(strings.ReplaceAll(string(out), "\n", ""), forbidden), "%q", out)
 	})

@@ -3,7 +3,6 @@ package output
 import (
 	"charm.land/lipgloss/v2"
 
-	"sbx/internal/process"
 	"sbx/internal/sandbox"
 )
 
@@ -19,10 +18,12 @@ const (
 	Muted
 )
 
-// wantsColor says that the terminal supports colour and nothing turns it off
-// (https://no-color.org, --no-color, TERM=dumb).
-func wantsColor(p process.Process, o Options) bool {
-	return p.Stdout.TTY && !o.NoColor && p.Getenv("NO_COLOR") == "" && p.Getenv("TERM") != "dumb"
+// paint gives text the colour of a tone, where the screen has colours.
+func (s screen) paint(text string, tone Tone) string {
+	if s.colour {
+		return paintText(text, tone)
+	}
+	return text
 }
 
 func paintText(text string, tone Tone) string {

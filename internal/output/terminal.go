@@ -1,6 +1,7 @@
 package output
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +15,7 @@ import (
 // ErrClosed is what writing data returns once the reader of stdout has gone, as
 // after `| head`. The composition root maps it to exit 0 and prints nothing.
 // A verb that changes things goes on working when it sees it.
-var ErrClosed = errors.New("the reader of standard output has gone")
+var ErrClosed = errors.New("the reader of standard output has closed it")
 
 // terminal is the two output streams and the progress line between them: the
 // line is wiped before anything else appears on the same screen. Its methods may
@@ -26,8 +27,50 @@ type terminal struct {
 	wrote    time.Time // time of the last write
 	due      bool      // a timer will write what is held
 	shared   bool      // stdout shows on the screen that stderr shows on
-	line     bool      // a progress line is on the screen
+	line     string    // the progress line on the screen; "" = none
+	midLine  bool      // something else ends in the middle of a line
 	failure  error
+
+	framing bool // what is written is held until the frame is shown
+	frame   []framePart
+}
+
+// framePart is a piece of a frame, for stdout or stderr.
+type framePart struct {
+	text  []byte
+	toErr bool
+}
+
+func (t *terminal) holdFrame() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.framing, t.frame = true, nil
+}
+
+func (t *terminal) dropFrame() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.framing, t.frame, t.held = false, nil, nil
+}
+
+// showFrame writes the held frame, behind what makes room for it on stdout.
+func (t *terminal) showFrame(clearing string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_ = t.releaseHeld() // it keeps the failure
+	frame := t.frame
+	t.framing, t.frame = false, nil
+	if clearing != "" {
+		_, _ = t.writeOut([]byte(clearing))
+	}
+	for _, part := range frame {
+		if part.toErr {
+			t.writeErrNow(part.text)
+		} else {
+			_, _ = t.writeOut(part.text)
+		}
+	}
+	return t.failure
 }
 
 // Rows of a list that follow each other closely share a write: ten thousand would
@@ -85,8 +128,13 @@ func (t *terminal) writeOut(b []byte) (int, error) {
 	if t.failure != nil {
 		return 0, t.failure
 	}
+	if t.framing {
+		t.frame = append(t.frame, framePart{text: bytes.Clone(b)})
+		return len(b), nil
+	}
 	if t.shared {
 		t.wipeProgressLine()
+		t.noteEnd(b)
 	}
 	n, err := t.out.Write(b)
 	t.failure, t.wrote = outputError(err), time.Now()
@@ -110,96 +158,64 @@ func (t *terminal) writeErr(lines string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	_ = t.releaseHeld() // rows before the words about them
+	if t.framing {
+		t.frame = append(t.frame, framePart{text: []byte(lines), toErr: true})
+		return
+	}
+	t.writeErrNow([]byte(lines))
+}
+
+// writeErrNow is writeErr outside a frame. The lock is held.
+func (t *terminal) writeErrNow(lines []byte) {
 	t.wipeProgressLine()
-	fmt.Fprint(t.err, lines)
+	t.noteEnd(lines)
+	_, _ = t.err.Write(lines)
+}
+
+// noteEnd notes where the text leaves the cursor. The lock is held.
+func (t *terminal) noteEnd(text []byte) {
+	if len(text) > 0 {
+		t.midLine = text[len(text)-1] != '\n'
+	}
+}
+
+// startLine brings the cursor to the start of a line, where a person who has pressed enter has
+// brought it already.
+func (t *terminal) startLine(entered bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !entered {
+		fmt.Fprintln(t.err)
+	}
+	t.midLine = false
+}
+
+// writeProgress is writeErr for a line that must not break another one.
+func (t *terminal) writeProgress(line string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.midLine {
+		fmt.Fprint(t.err, line)
+	}
 }
 
 // setProgressLine replaces the progress line; "" removes it.
 func (t *terminal) setProgressLine(line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if line == t.line {
+		return
+	}
 	t.wipeProgressLine()
-	if line != "" {
+	if line != "" && !t.midLine {
 		fmt.Fprint(t.err, line)
-		t.line = true
+		t.line = line
 	}
 }
 
 func (t *terminal) wipeProgressLine() {
-	if t.line {
+	if t.line != "" {
 		fmt.Fprint(t.err, "\r\x1b[K")
-		t.line = false
+		t.line = ""
 	}
-}
-
-// progressAfter is how long work may take in silence (issue 2: "progress on
-// stderr for anything over a second").
-const progressAfter = time.Second
-
-// Progress is one line on stderr that says what sbx waits for. It appears when
-// the work has taken a second, on a terminal only and not with Quiet. Its
-// methods may be called at the same time and from anywhere.
-type Progress struct {
-	mu     sync.Mutex
-	screen *terminal
-	timer  *time.Timer // nil = never shown
-	width  int
-	label  string
-	text   string
-	shown  bool
-}
-
-// Progress starts a progress line. Done must be called.
-func (p *Printer) Progress(label string) *Progress {
-	g := &Progress{screen: p.screen, width: p.errWidth, label: label}
-	if p.progress {
-		g.mu.Lock() // the timer may fire before it is stored
-		defer g.mu.Unlock()
-		g.timer = time.AfterFunc(progressAfter, g.showLine)
-	}
-	return g
-}
-
-func (g *Progress) showLine() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.timer == nil {
-		return
-	}
-	g.shown = true
-	g.screen.setProgressLine(g.fittingLine())
-}
-
-// Update says how far the work is, in plain words: "3 of 5 providers".
-func (g *Progress) Update(text string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.text = text
-	if g.shown {
-		g.screen.setProgressLine(g.fittingLine())
-	}
-}
-
-// Done removes the line. Further calls do nothing.
-func (g *Progress) Done() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.timer == nil {
-		return
-	}
-	g.timer.Stop()
-	g.timer = nil
-	if g.shown {
-		g.shown = false
-		g.screen.setProgressLine("")
-	}
-}
-
-// fittingLine fits one row of the terminal, with a cell to spare for the cursor.
-func (g *Progress) fittingLine() string {
-	line := g.label
-	if g.text != "" {
-		line += ": " + g.text
-	}
-	return truncateCells(Escape(line), g.width-1)
 }

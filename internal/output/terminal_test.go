@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/process"
 )
 
 // tap fails after a number of bytes, as a closed pipe or a full disk does.
@@ -111,17 +112,52 @@ func TestOutputError(t *testing.T) {
 	require.EqualError(t, err, "write to standard output: i/o error")
 }
 
-func TestClearScreen(t *testing.T) {
+func TestAFrameReplacesTheOneBefore(t *testing.T) {
 	t.Parallel()
-	for format, want := range map[string]string{"table": "\x1b[H\x1b[2J", "wide": "\x1b[H\x1b[2J", "json": "", "csv": ""} {
+	for format, want := range map[string]string{"table": "\x1b[H\x1b[2J", "wide": "\x1b[H\x1b[2J", "csv": ""} {
 		s := newStage(place{width: 80})
-		s.printer(t, format).ClearScreen()
-		assert.Equal(t, want, s.out.String(), format)
+		p := s.printer(t, format)
+		p.BeginFrame()
+		require.NoError(t, p.Line("row"))
+		p.Note("note")
+		assert.Empty(t, s.out.String()+s.err.String(), "it is shown as a whole")
+		require.NoError(t, p.ShowFrame())
+		assert.Equal(t, want+"row\n", s.out.String(), format)
+		assert.Equal(t, "sbx: note\n", s.err.String())
+	}
+	for _, env := range []string{"TERM=dumb", "SBX_ACCESSIBLE=1"} {
+		s := newStage(place{width: 80, env: []string{env}})
+		p := s.printer(t, "table")
+		p.BeginFrame()
+		require.NoError(t, p.ShowFrame())
+		assert.Empty(t, s.out.String(), env)
 	}
 	s := newStage(place{})
-	s.printer(t, "table").ClearScreen()
-	assert.Empty(t, s.out.String(), "a pipe has no screen")
+	p := s.printer(t, "table")
+	p.BeginFrame()
+	require.NoError(t, p.Line("row"))
+	require.NoError(t, p.ShowFrame())
+	assert.Equal(t, "row\n", s.out.String(), "a pipe has no screen")
+	p.BeginFrame()
+	require.NoError(t, p.Line("row"))
+	p.DropFrame()
+	p.Note("after")
+	assert.Equal(t, "row\n", s.out.String())
+	assert.Equal(t, "sbx: after\n", s.err.String())
 }
+
+// TestAFrameWithoutAReaderEnds, as every output does.
+func TestAFrameWithoutAReaderEnds(t *testing.T) {
+	t.Parallel()
+	p := New(process.Process{Stdout: process.Stream{Writer: closedWriter{}}, Stderr: process.Stream{Writer: io.Discard}}, Options{})
+	p.BeginFrame()
+	require.NoError(t, p.Line("row"))
+	require.ErrorIs(t, p.ShowFrame(), ErrClosed)
+}
+
+type closedWriter struct{}
+
+func (closedWriter) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 
 func TestRawBytesPassThrough(t *testing.T) {
 	t.Parallel()

@@ -115,7 +115,7 @@ func (s *Shared) Allow(ctx context.Context, key, who string) (Permit, error) {
 		if err == nil && permit.probe {
 			_ = permit.Done(ctx, ResultNeutral) // otherwise its time ends
 		}
-		return Permit{}, fault.Placed(context.Cause(ctx), providerOf(key), "ask the breaker")
+		return Permit{}, fault.Placed(context.Cause(ctx), providerOf(key), "read the circuit breaker")
 	case err != nil:
 		return Permit{}, nil //nolint:nilerr // it steps aside, and Notice was told
 	case refused != nil:
@@ -150,7 +150,7 @@ func (s *Shared) changeState(ctx context.Context, key string, step func(circuit,
 			return nil
 		case err == nil:
 			if poll.Sleep(limit, time.Duration(tries)*time.Millisecond) != nil {
-				err = errors.New("others were faster all the time")
+				err = errors.New("other processes changed it each time")
 			}
 		}
 		if err != nil {
@@ -187,18 +187,18 @@ func (s *Shared) bypass(ctx context.Context, key string, err error) error {
 		return context.Cause(ctx)
 	}
 	if !s.aside.Swap(true) {
-		s.notice("the shared breaker of " + key + " steps aside, calls are made without it: " + err.Error())
+		s.notice("the shared circuit breaker of " + key + " is bypassed: " + err.Error())
 	}
-	return fault.New(fault.KindUnavailable, "the result was not kept: %w", err).At(providerOf(key), "tell the breaker").
-		WithHint("the call itself is as it is; look after the store if this stays")
+	return fault.New(fault.KindUnavailable, "the result was not stored: %w", err).At(providerOf(key), "update the circuit breaker").
+		WithHint("the call itself is not affected; check the store if this happens again")
 }
 
 // openError explains what was seen and until when the breaker is open.
 func openError(key string, c circuit, v permission, now time.Time) error {
 	again := now.Add(v.wait + time.Second - 1).Truncate(time.Second).UTC().Format(time.RFC3339)
-	next := "it is asked again at " + again
+	next := "it is called again at " + again
 	if timeUntil(c.OpenUntil, now, SharedOpenMax) == 0 {
-		next = "one call by " + c.Probe.Who + " tries it now; ask again when that has ended, at the latest at " + again
+		next = "one call by " + c.Probe.Who + " is testing it now; try again when that call has ended, at the latest at " + again
 	}
 	err := fault.New(fault.KindRefused, "%w", ErrOpen).At(providerOf(key), "").
 		WithHint("%d of %d calls to %s failed within %s; %s, or choose another provider", c.Faults, c.Calls, key, SharedWindow, next)
@@ -237,7 +237,7 @@ func NewBreaker(name string) *Breaker {
 }
 
 // ErrOpen is inside the error of a call that was not made.
-var ErrOpen = errors.New("it did not answer the last calls, so it is left alone for a while")
+var ErrOpen = errors.New("it did not answer the last calls, so sbx pauses calls to it")
 
 // Allow reports whether a call may be made, and returns the function for its result. An
 // open breaker is fault.KindRefused with ErrOpen inside.
@@ -245,7 +245,7 @@ func (b *Breaker) Allow() (done func(error), err error) {
 	done, err = b.b.Allow()
 	if err != nil {
 		return nil, fault.New(fault.KindRefused, "%w", ErrOpen).At(b.name, "").
-			WithHint("it is asked again after %s; `sbx doctor --provider %s` says more", StaysOpen, b.name)
+			WithHint("the next call is after %s; `sbx doctor --provider %s` shows more", StaysOpen, b.name)
 	}
 	return done, nil
 }

@@ -97,7 +97,7 @@ func TestSharedRefusesAndSaysWhy(t *testing.T) {
 		assert.Equal(t, "prod", f.Provider)
 		assert.Equal(t, 20*time.Second, f.RetryAfter)
 		until := time.Now().Add(20 * time.Second).UTC().Format(time.RFC3339)
-		assert.Equal(t, "5 of 5 calls to prod/base failed within 1m0s; it is asked again at "+until+", or choose another provider", f.Hint)
+		assert.Equal(t, "5 of 5 calls to prod/base failed within 1m0s; it is called again at "+until+", or choose another provider", f.Hint)
 		_, err = other.Allow(t.Context(), "prod", "b:2")
 		require.NoError(t, err, "another key")
 
@@ -108,7 +108,7 @@ func TestSharedRefusesAndSaysWhy(t *testing.T) {
 		_, err = policy.NewShared(store, policy.SharedOptions{}).Allow(t.Context(), "prod/base", "c:3")
 		require.ErrorAs(t, err, &f)
 		assert.Equal(t, policy.SharedProbe, f.RetryAfter)
-		assert.Contains(t, f.Hint, "one call by b:2 tries it now")
+		assert.Contains(t, f.Hint, "one call by b:2 is testing it now")
 
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -167,7 +167,7 @@ func TestSharedStepsAside(t *testing.T) {
 				}
 				assert.LessOrEqual(t, time.Since(began), 10*time.Second)
 				require.Len(t, notices, 1)
-				assert.Contains(t, notices[0], "the shared breaker of prod steps aside")
+				assert.Contains(t, notices[0], "the shared circuit breaker of prod is bypassed")
 
 				store.lag, store.loadErr, store.swapErr, store.lost = nil, nil, nil, false
 				permit, err := s.Allow(t.Context(), "prod", "me")

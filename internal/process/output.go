@@ -17,7 +17,7 @@ const (
 )
 
 // errOutput says that a helper program printed more than mostOutput.
-var errOutput = errors.New("it prints more than 64 KiB")
+var errOutput = errors.New("its output is larger than 64 KiB")
 
 // Output runs a helper program in the environment of this process and gives what
 // it prints. It reads nothing and may ask the operator on stderr; it ends with ctx.

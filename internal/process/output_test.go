@@ -32,7 +32,7 @@ func TestOutput(t *testing.T) {
 	_, err = p.Output(t.Context(), "sh", "-c", "exit 3")
 	require.ErrorContains(t, err, "exit status 3")
 	_, err = p.Output(t.Context(), "sh", "-c", "yes | head -c 100000")
-	require.ErrorContains(t, err, "more than 64 KiB")
+	require.ErrorContains(t, err, "larger than 64 KiB")
 }
 
 func TestOutputEndsWithItsCaller(t *testing.T) {

@@ -42,7 +42,7 @@ type NameReader interface {
 // not be used.
 func WrongSandbox(profile, op, asked, answered string) error {
 	return fault.New(fault.KindUnavailable, "the answer is about another sandbox, %q", answered).At(profile, op).
-		WithHint("nothing was asked of it; if %q is a name, write it without the profile, or write the id", asked)
+		WithHint("no request was sent to it; if %q is a name, write it without the profile, or write the id", asked)
 }
 
 // earliestYear is older than every API: an earlier time is a zero value of the API.
@@ -82,7 +82,7 @@ func CheckClock(c *httpx.Client) Check {
 	ahead, known := c.Skew()
 	switch {
 	case !known:
-		return Check{Check: "clock", Verdict: sandbox.Unknown, Message: "the API does not tell its time", Info: true}
+		return Check{Check: "clock", Verdict: sandbox.Unknown, Message: "the API does not report its time", Info: true}
 	case ahead.Abs() <= httpx.SkewTolerated:
 		return Check{Check: "clock", Verdict: sandbox.True, Message: "agrees with the API's"}
 	}
@@ -92,13 +92,13 @@ func CheckClock(c *httpx.Client) Check {
 	}
 	return Check{
 		Check: "clock", Verdict: sandbox.False, Message: "the API's clock is " + sandbox.FormatDuration(ahead.Abs()) + " " + way + " this machine's",
-		Hint: "ages are counted by the clock that is behind; set this machine's right",
+		Hint: "ages use the clock that is behind; correct this machine's clock",
 	}
 }
 
 // ErrNothingMade is inside the error of a create that has certainly made nothing, so that no search for
 // a sandbox is needed.
-var ErrNothingMade = errors.New("nothing was made")
+var ErrNothingMade = errors.New("nothing was created")
 
 // ErrSandboxLimit is inside the error of a create that max_sandboxes of the configuration has refused.
 var ErrSandboxLimit = errors.New("maximum sandbox limit reached")
@@ -174,7 +174,7 @@ func (m CreateMark) SearchCommand() string {
 
 // Error is the text of the cause, and that the outcome is open.
 func (o *OpenCreateError) Error() string {
-	return o.Err.Error() + "; it may have been created all the same"
+	return o.Err.Error() + "; it may have been created anyway"
 }
 
 // Unwrap is the cause.
@@ -187,5 +187,8 @@ func unsettledCreate(err error, mark CreateMark) error {
 	}
 	own := *fault.New(fault.KindUnavailable, "%w", &OpenCreateError{err, mark})
 	own.RetryAfter = known.RetryAfter
-	return own.WithHint("look for it with `%s`", mark.SearchCommand())
+	return own.WithHint("search for it with `%s`", mark.SearchCommand())
 }
+
+// OldestFirst is the command that lists the sandboxes of a profile, the oldest first, for hints.
+func OldestFirst(profile string) string { return "`sbx ls --provider " + profile + " --sort -age`" }

@@ -52,7 +52,7 @@ type FailedEnder interface {
 
 // ErrUnreadable says that the sandbox exists and that its record cannot be read, so that only Terminate
 // with Delete is possible.
-var ErrUnreadable = errors.New("what is kept of it cannot be read")
+var ErrUnreadable = errors.New("its record cannot be read")
 
 // Query filters a listing. A provider may return more than matches; the fleet filters again.
 type Query struct {
@@ -102,6 +102,14 @@ type LogKeeper interface {
 // UsageReader reads one sample of a sandbox's use of resources.
 type UsageReader interface {
 	Usage(ctx context.Context, id string) (sandbox.Usage, error)
+}
+
+// UsageBatchReader reads the newest usage of many running sandboxes in one request. One that is
+// missing from the result was not answered; fault.KindUnsupported where the API has no such
+// request.
+type UsageBatchReader interface {
+	UsageOfMany(ctx context.Context, ids []string) (map[string]sandbox.Usage, error)
+	UsageBatch() int // the most ids of one call
 }
 
 // UsageHistoryReader reads the samples that a provider keeps, oldest first.

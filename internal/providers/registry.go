@@ -80,10 +80,10 @@ func CommonOptions() []Option {
 	return []Option{
 		{
 			Name: OptionActivity, Default: ActivityAuto, Choices: []string{ActivityAuto, ActivityAgeOnly},
-			Kind: OptionText, Help: "auto keeps what runs and shows no life; age-only judges it by its age",
+			Kind: OptionText, Help: "auto keeps a running sandbox whose activity is unknown; age-only judges it by its age",
 		},
-		{Name: OptionStuckAfter, Kind: OptionLimits, Help: "ages from which a silent sandbox counts as stuck, by agent type, and default"},
-		{Name: OptionMaxSandboxes, Kind: OptionCount, Help: "how many may run at once, instead of limits.max_sandboxes"},
+		{Name: OptionStuckAfter, Kind: OptionLimits, Help: "ages after which a silent sandbox counts as stuck, by agent type, and default"},
+		{Name: OptionMaxSandboxes, Kind: OptionCount, Help: "how many may run at the same time, instead of limits.max_sandboxes"},
 	}
 }
 
@@ -146,9 +146,6 @@ type Facts struct {
 	// LaunchDefault says that a sandbox needs no account and costs nothing, so that it is the
 	// default for a create.
 	LaunchDefault bool
-	// HidesEnded says that ended sandboxes stay listed for ever, so that `ls` shows the older ones
-	// only with --all.
-	HidesEnded bool
 	// CreateSettles is how long after a create without an answer a sandbox may still appear in the
 	// listing; 0 = not known, see SettleTime.
 	CreateSettles time.Duration

@@ -48,7 +48,7 @@ func CheckBundle(path string) (Bundle, error) {
 
 func refuseBundle(why string, args ...any) *fault.Error {
 	return fault.New(fault.KindRefused, "the bundle "+why, args...).
-		WithHint("it has to be what the collect command writes: git bundle create - HEAD")
+		WithHint("it must be the output of the collect command: git bundle create - HEAD")
 }
 
 // readHeader reads up to the empty line before the pack.
@@ -57,7 +57,7 @@ func readHeader(r *bufio.Reader) (Bundle, error) {
 	for size := 0; ; {
 		line, err := readLine(r, maxHeader-size)
 		if size += len(line); err != nil {
-			return Bundle{}, refuseBundle("has no whole header")
+			return Bundle{}, refuseBundle("has an incomplete header")
 		}
 		if line == "\n" {
 			return h.toBundle()
@@ -80,14 +80,14 @@ func (h *bundleHeader) parseLine(line string) error {
 	switch {
 	case h.version == "":
 		if line != "# v2 git bundle" && line != "# v3 git bundle" {
-			return refuseBundle("is no git bundle: it begins with %q", oneLine(line, 40))
+			return refuseBundle("is not a git bundle: it begins with %q", oneLine(line, 40))
 		}
 		h.version, h.format, h.refs = line, sha1Format, map[string]string{}
 		return nil
 	case strings.HasPrefix(line, "@"):
 		format, ok := strings.CutPrefix(line, "@object-format=") // the other known capability leaves objects out
 		if !ok || format != sha1Format && format != sha256Format {
-			return refuseBundle("needs %q, which sbx does not take", oneLine(line, 40))
+			return refuseBundle("needs %q, which sbx does not support", oneLine(line, 40))
 		}
 		h.format = format
 		return nil
@@ -95,13 +95,13 @@ func (h *bundleHeader) parseLine(line string) error {
 		oid, _, _ := strings.Cut(line[1:], " ")
 		h.prerequisites = append(h.prerequisites, oid)
 		if !isOID(oid) || len(h.prerequisites) > maxPrerequisites {
-			return refuseBundle("builds on commits that it does not name, or on too many")
+			return refuseBundle("depends on commits that it does not name, or on too many")
 		}
 		return nil
 	}
 	oid, name, _ := strings.Cut(line, " ")
 	if !isOID(oid) || name != "HEAD" && refProblem(name) != "" || len(h.refs) >= maxPrerequisites {
-		return refuseBundle("has a ref that git would not take")
+		return refuseBundle("has a ref that git would not accept")
 	}
 	h.refs[name] = oid
 	return nil
@@ -115,7 +115,7 @@ func (h *bundleHeader) toBundle() (Bundle, error) {
 		}
 	}
 	if head == "" {
-		return Bundle{}, refuseBundle("brings %d refs and none is HEAD", len(h.refs))
+		return Bundle{}, refuseBundle("has %d refs and none is HEAD", len(h.refs))
 	}
 	for _, oid := range append(slices.Clone(h.prerequisites), head) {
 		if formatOf(oid) != h.format {
@@ -137,9 +137,9 @@ func checkPack(r io.Reader, format string) error {
 	case err != nil:
 		return fault.New(fault.KindUnknown, "the bundle: %w", err)
 	case n < int64(12+sum.Size()) || string(tail.first) != "PACK":
-		return refuseBundle("holds no pack")
+		return refuseBundle("has no pack")
 	case string(sum.Sum(nil)) != string(tail.tail):
-		return refuseBundle("is damaged or was cut: its checksum does not fit its %d bytes", n)
+		return refuseBundle("is damaged or truncated: its checksum does not match its %d bytes", n)
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func (l *LimitFile) Write(p []byte) (int, error) {
 
 func (l *LimitFile) tooBigError() error {
 	return fault.New(fault.KindRefused, "%w of %d bytes", ErrTooBig, l.limit).
-		WithHint("publish less: collect with --base, or keep large files out of the repository")
+		WithHint("publish less: collect with --base, or remove large files from the repository")
 }
 
 // Close closes the file. It fails too when a Write would have exceeded the limit.
@@ -254,11 +254,11 @@ func (s *scratch) checkComplete(ctx context.Context, b Bundle) error {
 		return err
 	}
 	if p.cutShort || p.code != 0 {
-		return refuseBundle("is not whole: %s", s.describeOutput(p))
+		return refuseBundle("is incomplete: %s", s.describeOutput(p))
 	}
 	kind, err := s.runLocal(ctx, "", "cat-file", "-t", b.Head)
 	if err == nil && strings.TrimSpace(kind) != "commit" {
-		return refuseBundle("brings a %s where a commit is needed", oneLine(kind, 20))
+		return refuseBundle("has a %s where a commit is needed", oneLine(kind, 20))
 	}
 	return err
 }
@@ -284,7 +284,7 @@ func (s *scratch) fetchBase(ctx context.Context, b Bundle, base string) error {
 		return err
 	}
 	if kind, _ := classifyMessage(p.errors); p.cutShort || kind != fault.KindUnavailable {
-		return s.remoteError("fetch what the work builds on", p)
+		return s.remoteError("fetch the commits that the work is based on", p)
 	}
 	return s.fetchAllBranches(ctx, wanted)
 }
@@ -302,7 +302,7 @@ func (s *scratch) fetchAllBranches(ctx context.Context, wanted []string) error {
 		return err
 	}
 	if p.cutShort || p.code != 0 {
-		return s.remoteError("fetch what the work builds on", p)
+		return s.remoteError("fetch the commits that the work is based on", p)
 	}
 	for _, oid := range wanted {
 		has, err := s.git.runGit(ctx, gitCall{dir: s.dir, args: []string{"cat-file", "-e", oid + "^{commit}"}})
@@ -310,7 +310,7 @@ func (s *scratch) fetchAllBranches(ctx context.Context, wanted []string) error {
 			return err
 		}
 		if has.code != 0 {
-			return fault.Usage("the work builds on commit %s, which no branch of the remote has", oid).
+			return fault.Usage("the work is based on commit %s, which no branch of the remote has", oid).
 				WithHint("push that commit first, or launch with --base on a commit that the remote has")
 		}
 	}

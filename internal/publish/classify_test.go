@@ -70,7 +70,7 @@ func TestWhatIsQuotedOfGit(t *testing.T) {
 	t.Parallel()
 	s := &scratch{credentials: credentials{user: "t0kenlong", password: "p@ss"}}
 	for text, want := range map[string]string{
-		"": "git said nothing",
+		"": "git printed nothing",
 		"error: x\nfatal: the remote end hung up unexpectedly\n":                                    "error: x",
 		"remote: \x1b[31mno\x1b[0m\nremote:\nremote: error: GH006\nerror: failed to push some refs": "[31mno [0m; error: GH006",
 		"fatal: for https://u:s3cret@h/r: p@ss p%40ss t0kenlong":                                    "fatal: for https://h/r: *** *** ***",

@@ -40,13 +40,13 @@ func CollectMeaning(code int) string {
 	case CollectNoGit:
 		return "the sandbox has no git"
 	case CollectNoRepository:
-		return "the work directory is in no git repository (it is the sandbox's own folder, unless --workdir names another)"
+		return "the work directory is not in a git repository (it is the sandbox's own folder, unless --workdir names another)"
 	case CollectNoCommit:
 		return "the repository has no commit"
 	case CollectNothing:
 		return "no commit since the base: nothing to publish"
 	case CollectNoBase:
-		return "the base is no commit in the sandbox"
+		return "the base is not a commit in the sandbox"
 	case CollectShallow:
 		return "the sandbox has a shallow clone, and no base was given"
 	case CollectFailed:
@@ -110,13 +110,13 @@ func decodeText(w io.Writer, r *bufio.Reader) error {
 	case "hex":
 		bytes = hex.NewDecoder(spaceFilter{r})
 	default:
-		return fault.New(fault.KindRefused, "the sandbox gave something else than a bundle")
+		return fault.New(fault.KindRefused, "the sandbox returned no bundle")
 	}
 	if _, err = io.Copy(w, bytes); err == nil {
 		return nil
 	}
 	if corrupt := base64.CorruptInputError(0); errors.As(err, &corrupt) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fault.New(fault.KindRefused, "the bundle is damaged or was cut: %w", err)
+		return fault.New(fault.KindRefused, "the bundle is damaged or truncated: %w", err)
 	}
 	return err
 }
@@ -135,7 +135,7 @@ func readLine(r *bufio.Reader, limit int) (string, error) {
 			return string(line), nil
 		}
 	}
-	return "", fault.New(fault.KindRefused, "the sandbox gave something else than a bundle: a line of more than %d bytes", limit)
+	return "", fault.New(fault.KindRefused, "the sandbox returned no bundle: a line of more than %d bytes", limit)
 }
 
 // spaceFilter removes white space.

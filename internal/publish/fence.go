@@ -91,7 +91,7 @@ func (s *scratch) resolveFailedFence(ctx context.Context, task string, f pushRes
 	why := strings.TrimSpace(rejectReasons(said.out, refUpdate{ref: fenceRef(task)}) + " " + s.describeOutput(said))
 	if f == pushRejected && !isBusy(why) {
 		return Mark{}, false, fault.New(fault.KindRefused, "%s: the remote refused the fence ref: %s", op, why).
-			WithHint("this host keeps refs/sbx closed: a publish there cannot be held by it either; take the credentials away")
+			WithHint("this host does not allow refs/sbx, so that a stop cannot block publishing there: revoke the credentials")
 	}
 	return Mark{}, !said.cutShort, fault.New(fault.KindUnavailable, "%s: %w: %s", op, ErrInDoubt, why).WithHint("try again: it is safe to repeat")
 }
@@ -133,13 +133,13 @@ func (s *scratch) readRefs(ctx context.Context, names ...string) (map[string]str
 		return nil, err
 	}
 	if p.cutShort || p.code != 0 {
-		return nil, s.remoteError("ask the remote for "+names[0], p)
+		return nil, s.remoteError("list the remote's "+names[0], p)
 	}
 	seen := map[string]string{}
 	for line := range strings.Lines(p.out) {
 		oid, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		if !ok || !isOID(oid) {
-			return nil, fault.New(fault.KindUnavailable, "the remote's list of refs is garbage: %q", oneLine(line, 80))
+			return nil, fault.New(fault.KindUnavailable, "the remote's list of refs is invalid: %q", oneLine(line, 80))
 		}
 		seen[name] = oid
 	}
@@ -169,7 +169,7 @@ func (s *scratch) readMark(ctx context.Context, task string, seen map[string]str
 	_, message, _ := strings.Cut(object, "\n\n")
 	m, err := parseMark(message)
 	if err == nil && m.Task != task {
-		err = notMarkerError("it is of another task")
+		err = notMarkerError("it belongs to another task")
 	}
 	return m, err
 }
@@ -233,13 +233,13 @@ func parseMark(message string) (Mark, error) {
 	case Published:
 		fence, err := strconv.ParseInt(fields["fence"], 10, 64)
 		if err != nil || !isOID(fields["commit"]) || checkBranch(fields["branch"]) != nil {
-			return Mark{}, notMarkerError("it does not say what was published")
+			return Mark{}, notMarkerError("it does not name what was published")
 		}
 		m.Fence, m.Commit, m.Branch = fence, fields["commit"], fields["branch"]
 	case Stopped:
 		m.By = oneLine(fields["by"], maxBy)
 	default:
-		return Mark{}, notMarkerError("it says neither published nor stopped")
+		return Mark{}, notMarkerError("it is neither published nor stopped")
 	}
 	at, err := time.Parse(time.RFC3339, fields["at"])
 	if err != nil || checkTask(m.Task) != nil {
@@ -256,7 +256,7 @@ func markFields(body string) (map[string]string, error) {
 	for line := range strings.Lines(body) {
 		key, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
 		if _, twice := fields[key]; !ok || twice {
-			return nil, notMarkerError("it has a line that is broken or comes twice")
+			return nil, notMarkerError("it has a line that is invalid or occurs twice")
 		}
 		fields[key] = value
 	}
@@ -264,8 +264,8 @@ func markFields(body string) (map[string]string, error) {
 }
 
 func notMarkerError(why string) *fault.Error {
-	return fault.New(fault.KindRefused, "the fence ref is no marker of sbx: %s", why).
-		WithHint("look at refs/sbx/fence on the remote; who wrote there? Nothing was changed")
+	return fault.New(fault.KindRefused, "the fence ref is not a marker of sbx: %s", why).
+		WithHint("check refs/sbx/fence on the remote and who wrote it; nothing was changed")
 }
 
 func isOID(text string) bool {

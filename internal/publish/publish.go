@@ -82,7 +82,7 @@ func (p Push) checkPush() error {
 		return err
 	}
 	if p.Base != "" && !isOID(p.Base) {
-		return fault.Usage("the base %q is no commit id", oneLine(p.Base, 80))
+		return fault.Usage("the base %q is not a commit id", oneLine(p.Base, 80))
 	}
 	return p.Target.checkTarget()
 }
@@ -110,7 +110,7 @@ func checkBase(p Push, seen map[string]string) error {
 	}
 	const noBranch = "nothing (no such branch)"
 	return fault.New(fault.KindRefused, "%w: %s is at %s, the work started from %s", ErrMoved, p.Target.Branch, cmp.Or(now, noBranch), cmp.Or(p.Base, noBranch)).
-		WithHint("launch the task again from the branch as it is now, or publish to a branch of its own")
+		WithHint("launch the task again from the current branch, or publish to another branch")
 }
 
 // checkContainsBase refuses work that would remove commits from the branch.
@@ -124,7 +124,7 @@ func (s *scratch) checkContainsBase(ctx context.Context, commit, base string) er
 		return err
 	case p.code == 1:
 		return fault.New(fault.KindRefused, "%w: the work does not contain %s, where the branch is", ErrMoved, base).
-			WithHint("launch with --base on the branch, or publish to a branch of its own")
+			WithHint("launch with --base on the branch, or publish to another branch")
 	case p.code != 0:
 		return fault.New(fault.KindUnknown, "git merge-base: %s", s.describeOutput(p))
 	}
@@ -190,7 +190,7 @@ func (g *Git) Probe(ctx context.Context, t Target) error {
 		return err
 	case f == pushRejected:
 		return fault.New(fault.KindUnsupported, "%s refuses the fence ref: %s", t, oneLine(said.out+" "+s.describeOutput(said), 300)).
-			WithHint("the host keeps refs/sbx closed, so no stop could hold a publish there; use --publish CMD")
+			WithHint("the host does not allow refs/sbx, so that a stop could not block publishing there; use --publish CMD")
 	case f != pushAccepted:
 		return s.remoteError("probe "+t.String(), said)
 	}
@@ -199,7 +199,7 @@ func (g *Git) Probe(ctx context.Context, t Target) error {
 		return err
 	}
 	if seeing == nil && m.Verdict == Absent {
-		return fault.New(fault.KindUnsupported, "%s takes a fence ref and does not show it", t).
+		return fault.New(fault.KindUnsupported, "%s accepts a fence ref but does not show it", t).
 			WithHint("the host hides refs/sbx from readers; use --publish CMD there")
 	}
 	return seeing
@@ -215,8 +215,8 @@ func (s *scratch) deleteProbeRef(ctx context.Context, mark Mark) error {
 	}
 	f, said, err := s.pushAtomically(ctx, refUpdate{fenceRef(mark.Task), marker, ""})
 	if err == nil && f != pushAccepted {
-		err = fault.New(fault.KindUnsupported, "the ref %s of the probe could not be deleted again: %s", fenceRef(mark.Task), s.describeOutput(said)).
-			WithHint("delete it by hand; fence refs work there, and stay")
+		err = fault.New(fault.KindUnsupported, "the ref %s of the probe could not be deleted: %s", fenceRef(mark.Task), s.describeOutput(said)).
+			WithHint("delete it by hand; fence refs work there")
 	}
 	return err
 }
@@ -298,7 +298,7 @@ func (g *Git) Resolve(ctx context.Context, t Target, dir string) (Target, error)
 	address, _, _ := strings.Cut(p.out, "\n")
 	if p.code != 0 || address == "" {
 		return Target{}, fault.Usage("publish target: the repository here has no remote %q", t.Remote).
-			WithHint("write ./%s for a folder, or a URL; git remote -v lists what there is", t.Remote)
+			WithHint("write ./%s for a folder, or a URL; git remote -v lists the remotes", t.Remote)
 	}
 	if addressKindOf(address) == remoteName {
 		address = "./" + address // git takes a bare word for a folder

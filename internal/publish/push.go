@@ -122,7 +122,7 @@ func sentNothing(words string) bool {
 
 func inDoubt(op string, cause error) error {
 	return fault.New(fault.KindUnavailable, "%s: %w: %w", op, ErrInDoubt, cause).
-		WithHint("the task's fence ref on the remote tells; `sbx stop` settles it either way")
+		WithHint("the task's fence ref on the remote shows it; `sbx stop` settles it in both cases")
 }
 
 // resolveFailedPush finds out what became of a publish whose push failed: only the state of
@@ -133,7 +133,7 @@ func (s *scratch) resolveFailedPush(ctx context.Context, p Push, f pushResult, s
 		return Receipt{}, s.remoteError("publish to "+p.Target.String(), said)
 	case pushTorn:
 		return Receipt{}, fault.New(fault.KindPartial, "publish to %s: %w: %s", p.Target, ErrNotAtomic, rejectReasons(said.out, updates...)).
-			WithHint("this host hides or guards refs/sbx or the branch; look at both, then publish with --publish CMD")
+			WithHint("this host hides or protects refs/sbx or the branch; check both, then publish with --publish CMD")
 	default:
 	}
 	seen, err := s.readRefs(ctx, fenceRef(p.Task), p.Target.branchRef())
@@ -158,7 +158,7 @@ func (s *scratch) resolveFailedPush(ctx context.Context, p Push, f pushResult, s
 		return Receipt{}, fault.New(fault.KindUnavailable, "publish to %s: %w: %s", p.Target, errContended, why).WithHint("try again")
 	}
 	return Receipt{}, fault.New(fault.KindRefused, "the remote refused to publish to %s: %s", p.Target, strings.TrimSpace(why+" "+s.describeOutput(said))).
-		WithHint("a hook or a rule of the host keeps the branch or refs/sbx; nothing was changed")
+		WithHint("a hook or a rule of the host protects the branch or refs/sbx; nothing was changed")
 }
 
 // unseenPushError is the error for a push whose result could not be read: after a rejection
@@ -178,15 +178,15 @@ var (
 	// public.
 	ErrMoved = errors.New("the branch has moved")
 	// ErrInDoubt: a push was cut; only a successful ForbidPublish shows the result.
-	ErrInDoubt = errors.New("nobody knows whether the push arrived")
+	ErrInDoubt = errors.New("it is unknown whether the push arrived")
 	// ErrNotAtomic: the remote did not push atomically.
-	ErrNotAtomic = errors.New("the remote moved one of two refs that it promised to move together")
+	ErrNotAtomic = errors.New("the remote updated one of two refs that it had to update together")
 )
 
 // remoteError is the error for a failed call to the remote. The call changed nothing.
 func (s *scratch) remoteError(op string, p gitOutput) error {
 	if p.cutShort {
-		return fault.New(fault.KindUnavailable, "%s: no answer within the limit", op).WithHint("try again; is the host reachable from here?")
+		return fault.New(fault.KindUnavailable, "%s: no answer within the limit", op).WithHint("try again; check that the host is reachable from here")
 	}
 	kind, hint := classifyMessage(p.errors)
 	return fault.New(kind, "%s: %s", op, s.describeOutput(p)).WithHint("%s", hint)
@@ -203,29 +203,29 @@ func classifyMessage(words string) (fault.Kind, string) {
 		{
 			fault.KindAuth, `(?i)authentication failed|could not read (username|password)|terminal prompts disabled|permission denied|` +
 				`requested url returned error: 40[13]|permission to .* denied|access denied|not authorized|invalid (username|credentials)|write access .*not granted`,
-			"git on this host must be able to push there without asking: a credential helper, an ssh agent, or a token in the URL",
+			"git on this host must be able to push there without a prompt: a credential helper, an ssh agent, or a token in the URL",
 		},
 		{fault.KindAuth, `(?i)host key verification failed`, "connect once with ssh and accept the host's key"},
 		{
 			fault.KindUsage, `(?i)does not appear to be a git repository|repository .*not found|requested url returned error: 404|no such file or directory|not a git repository`,
-			"the address is wrong, or these credentials may not see it",
+			"the address is wrong, or these credentials have no access to it",
 		},
-		{fault.KindUsage, `transport '.*' not allowed`, "sbx takes https, http, ssh, git and file"},
+		{fault.KindUsage, `transport '.*' not allowed`, "sbx supports https, http, ssh, git and file"},
 		{fault.KindRefused, `detected dubious ownership`, "git refuses folders of other users; see safe.directory"},
-		{fault.KindUnsupported, `does not support --atomic push`, "sbx publishes only where the branch and the fence move together; use --publish CMD there"},
+		{fault.KindUnsupported, `does not support --atomic push`, "sbx publishes only where branch and fence are updated together; use --publish CMD there"},
 	} {
 		if regexp.MustCompile(row.words).MatchString(words) {
 			return row.kind, row.hint
 		}
 	}
-	return fault.KindUnavailable, "try again; is the host reachable from here?"
+	return fault.KindUnavailable, "try again; check that the host is reachable from here"
 }
 
 // describeOutput selects the most useful of git's messages as one line for an error: the
 // lines of the remote and its hooks, else the most specific line of git.
 func (s *scratch) describeOutput(p gitOutput) string {
 	var theirs []string
-	best, rank := "git said nothing", 0
+	best, rank := "git printed nothing", 0
 	for line := range strings.Lines(p.errors) {
 		if words, ok := strings.CutPrefix(line, "remote:"); ok && strings.TrimSpace(words) != "" {
 			theirs = append(theirs, strings.TrimSpace(words))

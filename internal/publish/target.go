@@ -55,16 +55,16 @@ func checkBranch(branch string) error {
 	switch {
 	case why != "":
 	case strings.HasPrefix(branch, "-"):
-		why = "begins like an option"
+		why = "begins with a dash, like an option"
 	case branch == "HEAD" || branch == "@":
-		why = "is no name of a branch"
+		why = "is not a branch name"
 	case strings.HasPrefix(branch, "refs/"):
-		why = "lies outside refs/heads/"
+		why = "is outside refs/heads/"
 	default:
 		return nil
 	}
 	return fault.Usage("publish target: the branch %q %s", branch, why).
-		WithHint("a branch is a plain name such as agent/fix-1; what follows the last = is the branch")
+		WithHint("a branch is a plain name such as agent/fix-1: the text after the last =")
 }
 
 // maxRef is the longest accepted branch name in bytes; file systems of hosts allow 255 per
@@ -82,17 +82,17 @@ func refProblem(name string) string {
 	case !utf8.ValidString(name):
 		return "is not UTF-8"
 	case strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || unicode.Is(unicode.C, r) }):
-		return "holds a space or a control character"
+		return "has a space or a control character"
 	case strings.ContainsAny(name, "~^:?*[\\"):
-		return `holds one of ~ ^ : ? * [ \`
+		return `has one of ~ ^ : ? * [ \`
 	case strings.Contains(name, ".."), strings.Contains(name, "@{"):
-		return "holds .. or @{"
+		return "has .. or @{"
 	case strings.HasSuffix(name, "."):
 		return "ends with a dot"
 	case slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool {
 		return part == "" || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock")
 	}):
-		return "has an empty part, or one that begins with a dot or ends with .lock"
+		return "has an empty part, or one that begins with a dot or ends in .lock"
 	}
 	return ""
 }
@@ -131,9 +131,9 @@ func checkRemote(remote string) error {
 	case remote == "":
 		return refuse("is empty")
 	case strings.HasPrefix(remote, "-"):
-		return refuse("begins like an option")
+		return refuse("begins with a dash, like an option")
 	case strings.ContainsFunc(remote, unicode.IsControl):
-		return refuse("holds a control character")
+		return refuse("has a control character")
 	case regexp.MustCompile(`^[A-Za-z0-9+.-]*::`).MatchString(remote):
 		return refuse("names a transport helper, which could run any program")
 	}
@@ -146,7 +146,7 @@ func checkRemote(remote string) error {
 		}
 	case remoteName:
 		if refProblem(remote) != "" {
-			return refuse("is no name git would take")
+			return refuse("is not a name that git accepts")
 		}
 	case folderPath:
 	}
@@ -158,14 +158,14 @@ func checkRemote(remote string) error {
 func checkAddress(remote string, refuse func(string) error) error {
 	u, err := url.Parse(remote)
 	if err != nil {
-		return refuse("is no URL; write special characters of a password as %XX")
+		return refuse("is not a URL; write special characters of a password as %XX")
 	}
 	_, password := u.User.Password()
 	switch u.Scheme {
 	case "https", "http":
 	case "ssh", "git":
 		if password {
-			return refuse("carries a password, which " + u.Scheme + " does not take")
+			return refuse("contains a password, which " + u.Scheme + " does not accept")
 		}
 	case "file":
 		return nil

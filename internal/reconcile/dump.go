@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"sbx/internal/fault"
+	"sbx/internal/jsontext"
 	"sbx/internal/store"
 )
 
@@ -42,7 +43,7 @@ func ReadDump(name string, r io.Reader) ([]store.TaskRow, error) {
 	case ".jsonl", ".ndjson":
 		read = readJSONL
 	default:
-		return nil, fault.Usage("%s: a dump is called .csv or .jsonl", name).WithHint("make one with: %s", dumpQuery())
+		return nil, fault.Usage("%s: the name of a dump must end in .csv or .jsonl", name).WithHint("make one with: %s", dumpQuery())
 	}
 	text, err := io.ReadAll(io.LimitReader(r, MaxDump+1))
 	switch {
@@ -55,7 +56,7 @@ func ReadDump(name string, r io.Reader) ([]store.TaskRow, error) {
 }
 
 func lineError(name string, line int, err error) error {
-	return fault.Usage("%s:%d: %w", name, line, err).WithHint("nothing of a broken dump is used; make one with: %s", dumpQuery())
+	return fault.Usage("%s:%d: %w", name, line, err).WithHint("no row of an invalid dump is used; make one with: %s", dumpQuery())
 }
 
 // missingColumns names the columns that a header or an object lacks.
@@ -105,7 +106,7 @@ func readCSV(name string, text []byte) ([]store.TaskRow, error) {
 	rows := csv.NewReader(bytes.NewReader(text))
 	header, err := rows.Read()
 	if errors.Is(err, io.EOF) {
-		err = errors.New("it is empty: not even a header is there")
+		err = errors.New("it is empty: even the header is missing")
 	}
 	if err != nil {
 		return nil, csvError(name, err)
@@ -146,7 +147,7 @@ func columnPositions(header []string) (map[string]int, error) {
 	for i, word := range header {
 		word = strings.ToLower(strings.TrimSpace(word))
 		if _, known := at[word]; known {
-			twice = fmt.Errorf("the column %q is there twice", word)
+			twice = fmt.Errorf("the column %q occurs twice", word)
 		}
 		at[word] = i
 	}
@@ -183,11 +184,11 @@ func readJSONL(name string, text []byte) ([]store.TaskRow, error) {
 
 func jsonTask(line []byte) (store.TaskRow, error) {
 	if line[0] != '{' {
-		return store.TaskRow{}, errors.New("it is no JSON object; each line must be one")
+		return store.TaskRow{}, errors.New("not a JSON object; each line must be one")
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(line, &fields); err != nil {
-		return store.TaskRow{}, fmt.Errorf("it is no JSON object: %w", err)
+		return store.TaskRow{}, fmt.Errorf("not a JSON object: %s", jsontext.Describe(err))
 	}
 	if err := missingColumns(func(column string) bool { _, ok := fields[column]; return ok }); err != nil {
 		return store.TaskRow{}, err
@@ -207,7 +208,7 @@ func jsonTask(line []byte) (store.TaskRow, error) {
 func jsonCell(raw json.RawMessage) (cell, error) {
 	switch raw[0] {
 	case '{', '[':
-		return cell{}, errors.New("it is neither text nor number nor truth")
+		return cell{}, errors.New("not a text, a number or a boolean")
 	case 'n':
 		return cell{absent: true}, nil
 	case '"':
@@ -266,7 +267,7 @@ func parseMinutes(to *int) func(cell) error {
 	return func(c cell) error {
 		n, err := strconv.Atoi(c.text)
 		if err != nil || n < 0 || n > maxMinutes {
-			return fmt.Errorf("%q is no number of minutes", c.text)
+			return fmt.Errorf("%q is not a number of minutes", c.text)
 		}
 		*to = n
 		return nil

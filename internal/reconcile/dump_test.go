@@ -73,16 +73,16 @@ func TestABrokenDumpIsNoDump(t *testing.T) {
 	good := "t1,completed,sbx_1,t,300,2026-11-20 09:30:00,2026-11-20 09:31:00,,\n"
 	object := `{"id":"t1","status":"error","sandbox_id":"s","keep_alive":false,"max_duration":5,"created_at":"2026-11-20T09:30:00","updated_at":"2026-11-20T09:31:00","completed_at":null,"deleted_at":null}` + "\n"
 	for name, c := range map[string]struct{ file, text, want string }{
-		"no ending":         {"dump", good, "is called .csv or .jsonl"},
+		"no ending":         {"dump", good, "must end in .csv or .jsonl"},
 		"empty":             {"d.csv", "", "d.csv:1: it is empty"},
 		"no header":         {"d.csv", good, "d.csv:1: no column id, status"},
 		"a missing column":  {"d.csv", strings.Replace(header, "keep_alive,", "", 1), "d.csv:1: no column keep_alive"},
-		"a column twice":    {"d.csv", "id," + header, `d.csv:1: the column "id" is there twice`},
+		"a column twice":    {"d.csv", "id," + header, `d.csv:1: the column "id" occurs twice`},
 		"another separator": {"d.csv", strings.ReplaceAll(header, ",", ";"), "d.csv:1: no column"},
 		"too few fields":    {"d.csv", header + good + "t2,completed\n", "d.csv:3: wrong number of fields"},
 		"an open quote":     {"d.csv", header + good + `"t2,completed` + "\n", `d.csv:3: extraneous or missing "`},
 		"no truth":          {"d.csv", header + good + strings.Replace(good, ",t,", ",yes,", 1), `d.csv:3: keep_alive: "yes" is neither t nor f`},
-		"no minutes":        {"d.csv", header + strings.Replace(good, ",300,", ",-3,", 1), `d.csv:2: max_duration: "-3" is no number`},
+		"no minutes":        {"d.csv", header + strings.Replace(good, ",300,", ",-3,", 1), `d.csv:2: max_duration: "-3" is not a number`},
 		"many minutes":      {"d.csv", header + strings.Replace(good, ",300,", ",99999999,", 1), "d.csv:2: max_duration"},
 		"no time":           {"d.csv", header + strings.Replace(good, "2026-11-20 09:30:00", "yesterday", 1), `d.csv:2: created_at: not a time: "yesterday"`},
 		"no time at all":    {"d.csv", header + strings.Replace(good, "2026-11-20 09:30:00", "", 1), "d.csv:2: created_at: it must not be empty"},
@@ -91,11 +91,11 @@ func TestABrokenDumpIsNoDump(t *testing.T) {
 		"a control word":    {"d.csv", header + strings.Replace(good, "sbx_1", "sbx\x1b1", 1), "d.csv:2: sandbox_id"},
 		"no id":             {"d.csv", header + strings.Replace(good, "t1", "", 1), "d.csv:2: id: it must not be empty"},
 		"after a long cell": {"d.csv", strings.Replace(header, "\n", ",x\n", 1) + strings.Replace(good, "\n", ",\"a\nb\nc\"\n", 1) + "t2\n", "d.csv:5: wrong number"},
-		"jsonl, cut off":    {"d.jsonl", object + object[:40], "d.jsonl:2: it is no JSON object"},
-		"jsonl, an array":   {"d.jsonl", "[" + object + "]", "d.jsonl:1: it is no JSON object; each line"},
-		"jsonl, two":        {"d.jsonl", strings.TrimSpace(object) + object, "d.jsonl:1: it is no JSON object"},
+		"jsonl, cut off":    {"d.jsonl", object + object[:40], "d.jsonl:2: not a JSON object"},
+		"jsonl, an array":   {"d.jsonl", "[" + object + "]", "d.jsonl:1: not a JSON object; each line"},
+		"jsonl, two":        {"d.jsonl", strings.TrimSpace(object) + object, "d.jsonl:1: not a JSON object"},
 		"jsonl, a column":   {"d.jsonl", object + strings.Replace(object, `"deleted_at":null`, `"x":1`, 1), "d.jsonl:2: no column deleted_at"},
-		"jsonl, an object":  {"d.jsonl", strings.Replace(object, `"status":"error"`, `"status":{}`, 1), "d.jsonl:1: status: it is neither"},
+		"jsonl, an object":  {"d.jsonl", strings.Replace(object, `"status":"error"`, `"status":{}`, 1), "d.jsonl:1: status: not a text"},
 		"jsonl, half a min": {"d.jsonl", strings.Replace(object, ":5,", ":5.5,", 1), "d.jsonl:1: max_duration"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -39,7 +39,7 @@ func (e *Engine) Fix(ctx context.Context, plan Plan, how How) (iter.Seq[Done], e
 		return nil, err
 	}
 	if how.Journal == nil {
-		return nil, fault.New(fault.KindRefused, "nothing is done without a journal")
+		return nil, fault.New(fault.KindRefused, "sbx does nothing without a journal")
 	}
 	f := &fixRun{e: e, plan: plan, how: how, scribe: &journalWriter{journal: how.Journal, delete: e.Rules.Delete, redact: how.Redact}}
 	return func(yield func(Done) bool) {
@@ -90,7 +90,7 @@ func (f *fixRun) adoptSandbox(ctx context.Context, r Row) Done {
 	case err != nil:
 		return newDone(r, sandbox.OutcomeFailed, err.Error(), err)
 	case box.State.Ended():
-		return newDone(r, sandbox.OutcomeChanged, "it has ended meanwhile", nil)
+		return newDone(r, sandbox.OutcomeChanged, "it has ended since", nil)
 	}
 	if err := f.scribe.writeIntent(r); err != nil {
 		return newDone(r, sandbox.OutcomeFailed, err.Error(), err)
@@ -98,7 +98,7 @@ func (f *fixRun) adoptSandbox(ctx context.Context, r Row) Done {
 	if err := f.e.Sources[r.Ref.Provider].Adopt(ctx, box); err != nil {
 		return newDone(r, sandbox.OutcomeFailed, err.Error(), err)
 	}
-	d := newDone(r, sandbox.OutcomeVerified, "put on record", nil)
+	d := newDone(r, sandbox.OutcomeVerified, "recorded", nil)
 	d.Duration = time.Since(began)
 	return d
 }
@@ -128,12 +128,12 @@ func (f *fixRun) endSandboxes(ctx context.Context, yield func(Done) bool) bool {
 // recheckOrphan applies every rule again to the read just before the end.
 func (f *fixRun) recheckOrphan(r Row, now sandbox.Sandbox) (sandbox.Outcome, string) {
 	if r.Action != ActTerminate {
-		return sandbox.OutcomeChanged, "it is not what was planned"
+		return sandbox.OutcomeChanged, "it has changed since the plan"
 	}
 	at := f.e.Now()
 	before, _ := startTime(r.Box, at)
 	if from, _ := startTime(now, at); !from.Equal(before) {
-		return sandbox.OutcomeChanged, "it was started anew since the plan"
+		return sandbox.OutcomeChanged, "it was started again since the plan"
 	}
 	now = now.WithActivity(r.Box.LastActivityAt, r.Box.ActivityBasis)
 	again := r
@@ -149,7 +149,7 @@ func newDone(r Row, outcome sandbox.Outcome, reason string, err error) Done {
 }
 
 func notAttemptedDone(ctx context.Context, r Row) Done {
-	return newDone(r, sandbox.OutcomeNotAttempted, "not asked: "+context.Cause(ctx).Error(), fault.Placed(ctx.Err(), r.Ref.Provider, "reconcile "+r.Ref.ID))
+	return newDone(r, sandbox.OutcomeNotAttempted, "not requested: "+context.Cause(ctx).Error(), fault.Placed(ctx.Err(), r.Ref.Provider, "reconcile "+r.Ref.ID))
 }
 
 // markRecords ends the records of ended sandboxes, profile by profile. Marks that a control
@@ -197,7 +197,7 @@ func (f *fixRun) markRecord(ctx context.Context, source Source, r Row) Done {
 	if err := source.Mark(ctx, recordRef(r), string(r.Cause)+": "+r.Reason); err != nil {
 		return newDone(r, sandbox.OutcomeFailed, err.Error(), err)
 	}
-	d := newDone(r, sandbox.OutcomeVerified, "the record was brought to its end", nil)
+	d := newDone(r, sandbox.OutcomeVerified, "the record was marked as ended", nil)
 	d.Duration = time.Since(began)
 	return d
 }
@@ -228,9 +228,9 @@ func (f *fixRun) recheckRecords(ctx context.Context, source Source, all []Done) 
 			all[i].Outcome, all[i].Reason = sandbox.OutcomeAccepted, "accepted, but the records cannot be read again: "+err.Error()
 			all[i].Err = fault.Placed(err, d.Ref.Provider, "records of "+source.Name)
 		case still:
-			all[i].Outcome, all[i].Reason = sandbox.OutcomeAccepted, "accepted, but the record is still there"
+			all[i].Outcome, all[i].Reason = sandbox.OutcomeAccepted, "accepted, but the record still exists"
 		default:
-			gone := sandbox.Evidence{What: "record", Value: "ended or gone", Source: source.Name, At: f.e.Now()}
+			gone := sandbox.Evidence{What: "record", Value: "ended or absent", Source: source.Name, At: f.e.Now()}
 			all[i].Evidence = append(all[i].Evidence, gone)
 		}
 	}

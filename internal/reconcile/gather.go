@@ -27,7 +27,7 @@ type sideData struct {
 func (e *Engine) gatherSide(ctx context.Context, profile string) sideData {
 	s := sideData{profile: profile, source: e.Sources[profile]}
 	if s.source.Read == nil {
-		s.err = fault.New(fault.KindUnsupported, "nothing has records of its sandboxes").At(profile, "reconcile").
+		s.err = fault.New(fault.KindUnsupported, "no source has records of its sandboxes").At(profile, "reconcile").
 			WithHint("name a source with --records")
 		return s
 	}
@@ -68,10 +68,10 @@ func (e *Engine) checkPlausible(s sideData) error {
 	}
 	or := "name another with --records"
 	if s.source.Adopt != nil {
-		or = "put them on record: `sbx reconcile --provider " + s.profile + " --adopt --fix` (without --fix it shows the plan)"
+		or = "record them: `sbx reconcile --provider " + s.profile + " --adopt --fix` (without --fix it shows the plan)"
 	}
-	return fault.New(fault.KindRefused, "the records of %s are empty, and %d sandboxes are there", s.source.Name, s.fleet).At(s.profile, "reconcile").
-		WithHint("an empty list is no proof that all of them are orphans: look at the source, or %s", or)
+	return fault.New(fault.KindRefused, "the records of %s are empty, but %d sandboxes exist", s.source.Name, s.fleet).At(s.profile, "reconcile").
+		WithHint("empty records do not prove that all of them are orphans: check the source, or %s", or)
 }
 
 // readListing reads a profile's listing to its end, including ended sandboxes. An
@@ -131,9 +131,9 @@ func (e *Engine) discardUnprovedAbsences(ctx context.Context, pairs []*pair) {
 		switch {
 		case !p.look.isGone():
 		case unread != nil:
-			p.look.err = fault.New(fault.KindUnverified, "it is not there, and whether a request to end it was refused cannot be read: %w", unread).At(p.profile, "get "+p.key)
+			p.look.err = fault.New(fault.KindUnverified, "it does not exist, but the record of a request to end it cannot be read: %w", unread).At(p.profile, "get "+p.key)
 		case kept && request.Unconfirmed():
-			p.look.err = fault.New(fault.KindUnverified, "it is not there, and the request to end it was not acknowledged (%s)", request.Detail).At(p.profile, "get "+p.key)
+			p.look.err = fault.New(fault.KindUnverified, "it does not exist, but the request to end it was not acknowledged (%s)", request.Detail).At(p.profile, "get "+p.key)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func TestEmptyRecordsBesideSandboxesAreRefused(t *testing.T) {
 	assert.Empty(t, plan.Rows)
 	require.Len(t, plan.Errors, 1)
 	assert.Equal(t, fault.KindRefused, fault.KindOf(plan.Errors[0]))
-	assert.Contains(t, fault.HintOf(plan.Errors[0]), "no proof")
+	assert.Contains(t, fault.HintOf(plan.Errors[0]), "do not prove")
 
 	s.rules.Adopt = true // they may only be adopted
 	plan = s.plan(t)

@@ -18,7 +18,7 @@ func (e *Engine) judgePair(p *pair, s Source, now time.Time) (Row, bool) {
 		row.Err = p.look.err
 		return row.judged(row.Class, CauseUnproved, ActReport, sandbox.Unknown, "it could not be read by its id: %v", p.look.err), true
 	case len(p.records) > 1 && (p.claimsLife() || there && isLiving(box.State)):
-		return row.judged(classOf(there), CauseDuplicate, ActReport, sandbox.True, "%d records name it: which of them is right cannot be told", len(p.records)), true
+		return row.judged(classOf(there), CauseDuplicate, ActReport, sandbox.True, "%d records name it: sbx cannot tell which one is right", len(p.records)), true
 	case len(p.records) == 0:
 		return e.judgeUnrecorded(row, box, s, now)
 	}
@@ -43,21 +43,21 @@ func classOf(there bool) Class {
 func (e *Engine) judgeRecordedLiving(row Row, r Record, box sandbox.Sandbox, there bool, s Source, now time.Time) Row {
 	switch {
 	case !there && isFresh(r, now, e.Rules.CreateGrace):
-		return row.judged(RecordOnly, CauseUnclear, ActNone, sandbox.Unknown, "its record is younger than %s: it may still be made", sandbox.FormatDuration(e.Rules.CreateGrace))
+		return row.judged(RecordOnly, CauseUnclear, ActNone, sandbox.Unknown, "its record is younger than %s: it may still be starting", sandbox.FormatDuration(e.Rules.CreateGrace))
 	case !there:
-		return s.endedRecord(row.judged(RecordOnly, CauseGhost, ActMark, sandbox.True, "recorded as %s, and the provider denies it by its id", r.RawState))
+		return s.endedRecord(row.judged(RecordOnly, CauseGhost, ActMark, sandbox.True, "recorded as %s, but the provider does not know its id", r.RawState))
 	case isLiving(box.State) && box.State != sandbox.StateUnknown:
 		return row
 	case box.State == sandbox.StateTerminating:
-		return row.judged(Differs, CauseEnding, ActNone, sandbox.Unknown, "recorded as %s, and on its way to the end", r.RawState)
+		return row.judged(Differs, CauseEnding, ActNone, sandbox.Unknown, "recorded as %s, but terminating", r.RawState)
 	case box.State == sandbox.StateUnknown:
 		return row.judged(Differs, CauseUnclear, ActReport, sandbox.Unknown, "the provider says %q, which sbx does not know", box.RawState)
 	case !box.EndedAt.IsZero() && !r.CreatedAt.IsZero() && box.EndedAt.Before(r.CreatedAt):
-		return row.judged(Differs, CauseReused, ActReport, sandbox.Unknown, "what ended is older than the record: they are not the same")
+		return row.judged(Differs, CauseReused, ActReport, sandbox.Unknown, "the ended sandbox is older than the record: not the same one")
 	case box.State == sandbox.StateStopped && !s.Tasks:
-		return row.judged(Differs, CauseStopped, ActReport, sandbox.True, "recorded as %s, and stopped: it could go on", r.RawState)
+		return row.judged(Differs, CauseStopped, ActReport, sandbox.True, "recorded as %s, but stopped: it could continue", r.RawState)
 	}
-	return s.endedRecord(row.judged(Differs, CauseStale, ActMark, sandbox.True, "recorded as %s, and it is %s", r.RawState, box.State))
+	return s.endedRecord(row.judged(Differs, CauseStale, ActMark, sandbox.True, "recorded as %s, but it is %s", r.RawState, box.State))
 }
 
 // isFresh reports whether a record is so young that its sandbox may not exist yet.
@@ -71,7 +71,7 @@ func (s Source) endedRecord(row Row) Row {
 	switch {
 	case s.Tasks:
 		row.Cause, row.Action = CauseZombie, ActReport
-		row.Reason += "; the task has to be ended in its application"
+		row.Reason += "; the task must be ended in its application"
 	case s.Mark == nil:
 		row.Action = ActReport
 		row.Reason += "; sbx may not write these records"
@@ -85,12 +85,12 @@ func (e *Engine) judgeRecordedEnded(row Row, r Record, box sandbox.Sandbox, ther
 	case !there || box.State == sandbox.StateStopped || box.State.Ended():
 		return row, false
 	case box.State == sandbox.StateTerminating:
-		return row.judged(Both, CauseEnding, ActNone, sandbox.Unknown, "recorded as %s, and on its way to the end", r.RawState), true
+		return row.judged(Both, CauseEnding, ActNone, sandbox.Unknown, "recorded as %s, but terminating", r.RawState), true
 	}
 	if r.KeepAlive {
 		return e.judgeKeptAlive(row, r, box, s, now), true
 	}
-	row = row.judged(Differs, CauseLeak, ActTerminate, sandbox.True, "recorded as %s, and it is %s", r.RawState, box.State)
+	row = row.judged(Differs, CauseLeak, ActTerminate, sandbox.True, "recorded as %s, but it is %s", r.RawState, box.State)
 	return e.judgeSuspect(row, s, now), true
 }
 
@@ -106,7 +106,7 @@ func (e *Engine) judgeKeptAlive(row Row, r Record, box sandbox.Sandbox, s Source
 	case r.KeepFor <= 0:
 		return row.judged(Both, CauseKept, ActNone, sandbox.False, "kept alive on purpose, without a limit")
 	case !known:
-		return row.judged(Both, CauseKept, ActReport, sandbox.Unknown, "kept alive on purpose, and its age is not known")
+		return row.judged(Both, CauseKept, ActReport, sandbox.Unknown, "kept alive on purpose, and its age is unknown")
 	case now.Sub(from) <= r.KeepFor:
 		return row.judged(Both, CauseKept, ActNone, sandbox.False, "kept alive on purpose until %s", from.Add(r.KeepFor).UTC().Format(time.RFC3339))
 	}
@@ -117,9 +117,9 @@ func (e *Engine) judgeKeptAlive(row Row, r Record, box sandbox.Sandbox, s Source
 // unclearRecord judges a record that does not say whether its sandbox should live.
 func unclearRecord(row Row, r Record, box sandbox.Sandbox, there bool) Row {
 	if there && isLiving(box.State) {
-		return row.judged(Both, CauseUnclear, ActNone, sandbox.Unknown, "recorded as %q, which does not say whether it should live", r.RawState)
+		return row.judged(Both, CauseUnclear, ActNone, sandbox.Unknown, "recorded as %q, which does not tell whether it should run", r.RawState)
 	}
-	return row.judged(classOf(there), CauseUnclear, ActReport, sandbox.Unknown, "recorded as %q, and it does not live", r.RawState)
+	return row.judged(classOf(there), CauseUnclear, ActReport, sandbox.Unknown, "recorded as %q, and it does not run", r.RawState)
 }
 
 // judgeUnrecorded judges a sandbox without a record.
@@ -128,13 +128,13 @@ func (e *Engine) judgeUnrecorded(row Row, box sandbox.Sandbox, s Source, now tim
 	case box.ID == "" || box.State.Ended(): // gone by its id, or ended
 		return row, false
 	case box.State == sandbox.StateTerminating:
-		return row.judged(RealOnly, CauseEnding, ActNone, sandbox.Unknown, "on no record, and on its way to the end"), true
+		return row.judged(RealOnly, CauseEnding, ActNone, sandbox.Unknown, "not recorded, and terminating"), true
 	}
 	action := ActTerminate
 	if e.Rules.Adopt {
 		action = ActAdopt
 	}
-	row = row.judged(RealOnly, CauseOrphan, action, sandbox.True, "it is %s, and on no record", box.State)
+	row = row.judged(RealOnly, CauseOrphan, action, sandbox.True, "it is %s, but not recorded", box.State)
 	return e.judgeSuspect(row, s, now), true
 }
 
@@ -148,22 +148,22 @@ func (e *Engine) judgeSuspect(row Row, s Source, now time.Time) Row {
 	now = box.Clock(now)
 	if !e.Rules.Owned(row.Ref.Provider, box.Labels) {
 		if row.Action == ActAdopt {
-			return row.leftAlone(ActReport, "it is not owned: --provider "+row.Ref.Provider+" says that all of this profile is yours")
+			return row.leftAlone(ActReport, "it is not owned: --provider "+row.Ref.Provider+" declares that all of this profile is yours")
 		}
-		return row.leftAlone(ActReport, "it is not owned: somebody else's records may have it")
+		return row.leftAlone(ActReport, "it is not owned: it may be in the records of another system")
 	}
 	from, known := startTime(box, now)
 	switch {
 	case box.State == sandbox.StateUnknown:
-		return row.leftAlone(ActReport, "its state is not known")
+		return row.leftAlone(ActReport, "its state is unknown")
 	case !known:
-		return row.leftAlone(ActReport, "its age is not known")
+		return row.leftAlone(ActReport, "its age is unknown")
 	case now.Sub(from) <= e.Rules.CreateGrace:
 		return row.leftAlone(ActNone, "it is younger than "+sandbox.FormatDuration(e.Rules.CreateGrace)+": its record may still be written")
 	case !s.AsOf.IsZero() && !from.Before(s.AsOf.Add(-e.Rules.CreateGrace)):
-		return row.leftAlone(ActNone, "it is younger than the records, which are of "+s.AsOf.UTC().Format(time.RFC3339))
+		return row.leftAlone(ActNone, "it is newer than the records, which are from "+s.AsOf.UTC().Format(time.RFC3339))
 	case row.Action == ActAdopt && s.Adopt == nil:
-		return row.leftAlone(ActReport, "records of "+s.Name+" take none from sbx")
+		return row.leftAlone(ActReport, "sbx cannot add records to "+s.Name)
 	case row.Action == ActAdopt:
 		return row
 	}
@@ -183,7 +183,7 @@ func (e *Engine) mayEnd(row Row, from time.Time) Row {
 		return row.leftAlone(ActReport, why)
 	}
 	if row.Box.State == sandbox.StateStopped && !e.Rules.Delete {
-		return row.leftAlone(ActReport, "it is stopped, and only a delete goes further")
+		return row.leftAlone(ActReport, "it is stopped; only --delete removes it")
 	}
 	if why := e.lifeSign(row); why != "" {
 		return row.leftAlone(ActReport, why)
@@ -223,9 +223,9 @@ func otherGeneration(row Row, from time.Time) string {
 	r := row.Records[0]
 	switch last := r.lastTime(); {
 	case last.IsZero() && r.SandboxID != row.Box.ID:
-		return "the record goes by a name and has no time: it may mean another"
+		return "the record has only a name and no time: it may be of another sandbox"
 	case !last.IsZero() && from.After(last):
-		return "it began after the record's last word: the record speaks of another, or does not know of the start"
+		return "it started after the record's last change: the record is of another sandbox, or missed the start"
 	}
 	return ""
 }
@@ -238,11 +238,11 @@ func (e *Engine) lifeSign(row Row) string {
 	case row.Box.State != sandbox.StateRunning:
 		return ""
 	case row.Box.LastActivityAt.After(row.Box.Clock(now)):
-		return "its last activity lies in the future"
+		return "its last activity is in the future"
 	case v.Activity == sandbox.True && v.Signs == "":
-		return "the provider says that it works"
+		return "the provider reports it as active"
 	case v.Activity == sandbox.True:
-		return "it shows life" + v.Signs
+		return "it is active" + v.Signs
 	}
 	return ""
 }

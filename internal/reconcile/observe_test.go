@@ -35,7 +35,7 @@ func TestOneLookProvesNothing(t *testing.T) {
 	end := map[string]reconcile.Action{"leak": reconcile.ActTerminate, "orphan": reconcile.ActTerminate}
 	s := suspects()
 	assert.Equal(t, report, actions(t, s.plan(t)))
-	assert.Contains(t, only(t, s.plan(t), "orphan").Reason, "seen like this 1 of 2 times, which have to be 5m apart")
+	assert.Contains(t, only(t, s.plan(t), "orphan").Reason, "seen like this 1 of 2 times, at least 5m apart")
 	assert.Equal(t, report, actions(t, s.pass(4*time.Minute).plan(t)), "too near to the first to count")
 	assert.Equal(t, end, actions(t, s.pass(time.Minute).plan(t)))
 	assert.Equal(t, 2, only(t, s.plan(t), "orphan").Observations)

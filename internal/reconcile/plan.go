@@ -137,14 +137,14 @@ func (e *Engine) observeSuspect(ctx context.Context, row Row) Row {
 	row.Box, row.observation = seen.Sandbox, &seen
 	if err := seen.SourceErr(); err != nil {
 		row.Err = err
-		return row.leftAlone(ActReport, "whether it works could not be asked")
+		return row.leftAlone(ActReport, "sbx could not ask whether it is active")
 	}
 	if why := e.lifeSign(row); why != "" {
 		return row.leftAlone(ActReport, why)
 	}
 	if err := seen.LookErr(); err != nil && e.Diagnose(row).Activity == sandbox.Unknown {
 		row.Err = err
-		return row.leftAlone(ActReport, "whether it works could not be looked at")
+		return row.leftAlone(ActReport, "sbx could not check whether it is active")
 	}
 	return row
 }
@@ -192,11 +192,11 @@ func New(e Engine) (*Engine, error) {
 	r := e.Rules
 	switch {
 	case r.Observations < MinObservations:
-		return nil, fault.Usage("%d observations prove nothing", r.Observations).WithHint("at least %d are needed, --grace apart", MinObservations)
+		return nil, fault.Usage("%d observations are not enough", r.Observations).WithHint("at least %d are needed, with --grace between them", MinObservations)
 	case r.Grace <= 0 || r.CreateGrace <= 0 || r.RecordsAge <= 0:
-		return nil, fault.Usage("every grace must be longer than nothing")
+		return nil, fault.Usage("every grace period must be longer than 0")
 	case e.Fleet == nil || e.Now == nil || e.Sightings == nil || r.Protected == nil || r.Owned == nil || r.Thresholds == nil:
-		return nil, fault.Usage("the rules of reconciling are not complete")
+		return nil, fault.Usage("the rules of reconcile are incomplete")
 	}
 	return &e, nil
 }
@@ -237,7 +237,7 @@ func recordsAgeGuard(s Side, age time.Duration, acts bool, limit time.Duration) 
 	return safety.Guard{
 		Name: "records_age " + s.Profile, Limit: float64(int(limit.Seconds())), Value: float64(int(age.Seconds())), OK: !acts || age >= 0 && age <= limit,
 		Objection: fmt.Sprintf("records_age: the records of %s are %d seconds old, and the limit is %d", s.Profile, int(age.Seconds()), int(limit.Seconds())),
-		Advice:    "take a fresh dump: these records may have changed since",
+		Advice:    "make a new dump: these records may have changed",
 	}
 }
 
@@ -252,7 +252,8 @@ func (p Plan) countRows(profile string, a Action) int {
 	return n
 }
 
-// Refusal is fault.KindRefused where a guard refuses, else nil.
-func (p Plan) Refusal(l Limits) error {
-	return safety.Refusal(p.Guards(l), "look at the plan first (without --fix): so many differences have one reason more often than many")
+// Refusal is fault.KindRefused where a guard refuses, else nil. Line is the command line that was
+// typed, if it is known.
+func (p Plan) Refusal(l Limits, line ...string) error {
+	return safety.Refusal(p.Guards(l), "see the plan first (without --fix): so many differences usually have one cause", line...)
 }

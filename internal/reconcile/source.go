@@ -257,7 +257,7 @@ func (e *Engine) countSuspects(ctx context.Context, cause Cause, earlier map[str
 		}
 		rows[i].Observations = seen.Count
 		if seen.Count < e.Rules.Observations {
-			rows[i] = rows[i].leftAlone(ActReport, fmt.Sprintf("seen like this %d of %d times, which have to be %s apart",
+			rows[i] = rows[i].leftAlone(ActReport, fmt.Sprintf("seen like this %d of %d times, at least %s apart",
 				seen.Count, e.Rules.Observations, sandbox.FormatDuration(e.Rules.Grace)))
 		}
 	}

@@ -70,14 +70,14 @@ func (o Options) judgeTarget(now sandbox.Sandbox) (sandbox.Outcome, string) {
 	verb := o.verbFor(now.Ref())
 	if Binding(verb, RuleProtected).Binds() {
 		if o.Protected == nil {
-			return sandbox.OutcomeSkipped, "protected: nothing says what is not"
+			return sandbox.OutcomeSkipped, "protected: the protection settings are not available"
 		}
 		if why := o.Protected(now); why != "" {
 			return sandbox.OutcomeSkipped, why
 		}
 	}
 	if Binding(verb, RuleClock).Binds() && !Trusted(now.ClockSkew) {
-		return sandbox.OutcomeNotAttempted, "not asked: " + untrustedClock(now.Provider, now.ClockSkew)
+		return sandbox.OutcomeNotAttempted, "not requested: " + untrustedClock(now.Provider, now.ClockSkew)
 	}
 	return "", ""
 }
@@ -137,7 +137,7 @@ func (p Protection) Keeps(s sandbox.Sandbox, c Choice) string {
 		return why
 	}
 	if p.Configured != nil && p.Configured(s.Ref(), s.Labels) {
-		return "protected: the configuration says so"
+		return "protected by the configuration"
 	}
 	if p.Leased != nil {
 		if why := p.Leased(s, c.ByHand()); why != "" {
@@ -145,7 +145,7 @@ func (p Protection) Keeps(s sandbox.Sandbox, c Choice) string {
 		}
 	}
 	if !c.ByHand() && s.KeptUntil.After(now) {
-		return "protected: " + s.KeptReason() + "; named by hand it ends"
+		return "protected: " + s.KeptReason() + "; `terminate` with its name terminates it"
 	}
 	return ""
 }

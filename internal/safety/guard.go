@@ -43,16 +43,95 @@ type Guard struct {
 	OK    bool    `json:"ok"`
 
 	Objection string `json:"-"` // what is wrong
-	Override  string `json:"-"` // the flag that allows it; "" = none does
 	Advice    string `json:"-"` // what to do where no flag allows it
 	Answer    string `json:"-"` // the answer at a terminal that allows it; "" = none does
-
-	share bool
 }
+
+// How the names of the guards begin that a flag overrides; the figures of guardFraction are shares.
+const (
+	guardDelete     = "max_delete"
+	guardFraction   = "max_fraction"
+	guardProduction = "production"
+	guardUnasked    = "unasked"
+)
+
+// OverrideFlag is the flag that allows what the guard refuses; "" = none does. It also holds for a
+// guard that was read from a journal.
+func (g Guard) OverrideFlag() string {
+	value, _ := g.Figures()
+	name, profile, _ := strings.Cut(g.Name, " ")
+	switch name {
+	case guardDelete:
+		return "--max-delete " + value
+	case guardFraction:
+		return "--max-fraction " + value
+	case guardProduction:
+		return "--production " + profile
+	case guardUnasked:
+		return "--yes"
+	}
+	return ""
+}
+
+// RetryLine is a command line, words quoted for a shell, with the flags that let it pass its
+// guards. An earlier value of such a flag is left out. Without a line it is the flags alone.
+func RetryLine(line, flags []string) string {
+	if len(line) == 0 {
+		return strings.Join(flags, " ")
+	}
+	line = slices.Clone(line)
+	for _, flag := range flags {
+		name, _, _ := strings.Cut(flag, " ")
+		if name != "--max-delete" && name != "--max-fraction" {
+			continue // repeatable, or it could not have been there
+		}
+		if at := slices.Index(line, name); at >= 0 && at+1 < len(line) {
+			line = slices.Delete(line, at, at+2)
+		}
+		line = slices.DeleteFunc(line, func(w string) bool { return strings.HasPrefix(w, name+"=") })
+	}
+	return "`" + strings.Join(append(line, flags...), " ") + "`"
+}
+
+// OverrideFlags are the flags that allow what these guards refuse, each with the highest value that
+// is needed; all = no guard refuses that none allows.
+func OverrideFlags(guards []Guard) (flags []string, all bool) {
+	all = true
+	needed := map[string]Guard{}
+	var names []string
+	for _, g := range guards {
+		flag := g.OverrideFlag()
+		if g.OK || flag == "" {
+			all = all && g.OK
+			continue
+		}
+		name, _, _ := strings.Cut(flag, " ")
+		if name == "--production" {
+			name = flag
+		}
+		if before, known := needed[name]; !known {
+			names = append(names, name)
+		} else if before.Value > g.Value {
+			continue
+		}
+		needed[name] = g
+	}
+	for _, name := range names {
+		flags = append(flags, needed[name].OverrideFlag())
+	}
+	return flags, all
+}
+
+// isShare also holds for a guard that was read from a journal.
+func (g Guard) isShare() bool { return strings.HasPrefix(g.Name, guardFraction) }
+
+// IsTooFew reports that a share is above its limit, and does not count since it is of
+// FractionFrom sandboxes or fewer.
+func (g Guard) IsTooFew() bool { return g.OK && g.isShare() && g.Value > g.Limit }
 
 // Figures are value and limit for people.
 func (g Guard) Figures() (value, limit string) {
-	if !g.share {
+	if !g.isShare() {
 		return strconv.FormatFloat(g.Value, 'f', -1, 64), strconv.FormatFloat(g.Limit, 'f', -1, 64)
 	}
 	return strconv.Itoa(int(math.Ceil(g.Value*100-1e-9))) + "%", strconv.Itoa(int(g.Limit*100+0.5)) + "%"
@@ -68,7 +147,7 @@ func Ending() Effect { return Effect{"sandboxes", "would end"} }
 func Marking() Effect { return Effect{"records", "would be marked as ended"} }
 
 // Acting counts rows of either kind.
-func Acting() Effect { return Effect{"rows", "would be acted on"} }
+func Acting() Effect { return Effect{"rows", "would be changed"} }
 
 func (e Effect) guardSuffix(name string) string {
 	if e == Marking() {
@@ -80,9 +159,8 @@ func (e Effect) guardSuffix(name string) string {
 // MaxDeleteGuard bounds how many a run may act on.
 func (l Limits) MaxDeleteGuard(n int, e Effect) Guard {
 	return Guard{
-		Name: e.guardSuffix("max_delete"), Limit: float64(l.MaxDelete), Value: float64(n), OK: n <= l.MaxDelete,
+		Name: e.guardSuffix(guardDelete), Limit: float64(l.MaxDelete), Value: float64(n), OK: n <= l.MaxDelete,
 		Objection: fmt.Sprintf("%d %s %s, more than --max-delete %d", n, e.noun, e.verb, l.MaxDelete),
-		Override:  fmt.Sprintf("--max-delete %d", n),
 	}
 }
 
@@ -90,13 +168,11 @@ func (l Limits) MaxDeleteGuard(n int, e Effect) Guard {
 // claim life.
 func (l Limits) FractionGuard(profile string, part, whole int, e Effect) Guard {
 	floor := max(whole, 1)
-	percent, needed := 100*part/floor, (100*part+whole-1)/floor
+	percent := 100 * part / floor
 	return Guard{
-		Name: e.guardSuffix("max_fraction") + " " + profile, Limit: float64(l.MaxFraction) / 100, Value: min(1, float64(part)/float64(floor)),
+		Name: e.guardSuffix(guardFraction) + " " + profile, Limit: float64(l.MaxFraction) / 100, Value: min(1, float64(part)/float64(floor)),
 		OK:        part <= FractionFrom || 100*part <= l.MaxFraction*whole,
 		Objection: fmt.Sprintf("%d of the %d %s of %s %s, %d%% and more than --max-fraction %d%%", part, whole, e.noun, profile, e.verb, percent, l.MaxFraction),
-		Override:  fmt.Sprintf("--max-fraction %d%%", min(needed, 100)),
-		share:     true,
 	}
 }
 
@@ -104,9 +180,9 @@ func (l Limits) FractionGuard(profile string, part, whole int, e Effect) Guard {
 // named. n counts the unnamed ones: see Unnamed.
 func (l Limits) ProductionGuard(profile string, n int, e Effect) Guard {
 	return Guard{
-		Name: "production " + profile, Limit: 0, Value: float64(n), OK: n == 0 || slices.Contains(l.Allowed, profile),
+		Name: guardProduction + " " + profile, Limit: 0, Value: float64(n), OK: n == 0 || slices.Contains(l.Allowed, profile),
 		Objection: fmt.Sprintf("%d %s of %s, which is production, %s", n, e.noun, profile, e.verb),
-		Override:  "--production " + profile, Answer: profile,
+		Answer:    profile,
 	}
 }
 
@@ -124,9 +200,9 @@ func Unnamed(chosen []Choice) int {
 // UnaskedGuard bounds what ends by name without a question.
 func UnaskedGuard(n int, allowed bool, spread string) Guard {
 	return Guard{
-		Name: "unasked", Limit: MaxUnasked, Value: float64(n), OK: allowed || n <= MaxUnasked,
-		Objection: fmt.Sprintf("%d sandboxes would end: %s", n, spread),
-		Override:  "--yes", Answer: strconv.Itoa(n),
+		Name: guardUnasked, Limit: MaxUnasked, Value: float64(n), OK: allowed || n <= MaxUnasked,
+		Objection: fmt.Sprintf("%d sandboxes would be terminated: %s", n, spread),
+		Answer:    strconv.Itoa(n),
 	}
 }
 
@@ -135,7 +211,7 @@ func UnaskedGuard(n int, allowed bool, spread string) Guard {
 func ClockGuard(profile string, skew time.Duration) Guard {
 	return Guard{
 		Name: "clock " + profile, Limit: MaxSkew.Seconds(), Value: skew.Round(time.Second).Seconds(), OK: Trusted(skew),
-		Objection: untrustedClock(profile, skew), Advice: "set this machine's clock right",
+		Objection: untrustedClock(profile, skew), Advice: "correct this machine's clock",
 	}
 }
 
@@ -151,18 +227,17 @@ func untrustedClock(profile string, skew time.Duration) string {
 }
 
 // Refusal joins the objections of all guards that refuse, as fault.KindRefused; nil when
-// none does. look is what to do before the limits are raised.
-func Refusal(guards []Guard, look string) error {
-	var objections, flags []string
+// none does. look is what to do before the limits are raised, line the command line that was
+// typed, if it is known.
+func Refusal(guards []Guard, look string, line ...string) error {
+	var objections []string
 	advice := ""
 	for _, g := range guards {
 		if g.OK {
 			continue
 		}
 		objections = append(objections, g.Objection)
-		if g.Override != "" {
-			flags = append(flags, g.Override)
-		} else if advice == "" {
+		if g.OverrideFlag() == "" && advice == "" {
 			advice = g.Advice
 		}
 	}
@@ -170,8 +245,8 @@ func Refusal(guards []Guard, look string) error {
 		return nil
 	}
 	err := fault.New(fault.KindRefused, "%s; nothing was done", strings.Join(objections, "; "))
-	if len(flags) == len(objections) {
-		return err.WithHint("%s; then, if that is what you want: %s", look, strings.Join(flags, " "))
+	if flags, all := OverrideFlags(guards); all {
+		return err.WithHint("%s; then, to do it: %s", look, RetryLine(line, flags))
 	}
 	return err.WithHint("%s", advice)
 }

@@ -68,9 +68,9 @@ func TestARefusalNamesAllThatIsWrong(t *testing.T) {
 	err := safety.Refusal(both, "look first")
 	require.EqualError(t, err, "6 sandboxes would end, more than --max-delete 1; "+
 		"6 of the 12 sandboxes of prod would end, 50% and more than --max-fraction 25%; 6 sandboxes of prod, which is production, would end; nothing was done")
-	assert.Equal(t, "look first; then, if that is what you want: --max-delete 6 --max-fraction 50% --production prod", fault.HintOf(err))
+	assert.Equal(t, "look first; then, to do it: --max-delete 6 --max-fraction 50% --production prod", fault.HintOf(err))
 	err = safety.Refusal(append(both, safety.ClockGuard("prod", time.Hour)), "look first")
-	assert.Equal(t, "set this machine's clock right", fault.HintOf(err), "no flag allows it")
+	assert.Equal(t, "correct this machine's clock", fault.HintOf(err), "no flag allows it")
 	value, limit := both[1].Figures()
 	assert.Equal(t, "50% 25%", value+" "+limit)
 	value, limit = both[0].Figures()

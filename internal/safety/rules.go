@@ -35,14 +35,14 @@ const (
 	RuleLeased     Rule = "leased"
 	RuleKept       Rule = "kept on purpose"
 	RuleOwned      Rule = "owned"
-	RuleAtWork     Rule = "at work"
+	RuleAtWork     Rule = "active"
 	RuleConfirmed  Rule = "confirmed"
 	RuleProduction Rule = "production"
 	RuleMaxDelete  Rule = "max_delete"
 	RuleFraction   Rule = "max_fraction"
 	RuleClock      Rule = "clock"
 	RuleListed     Rule = "complete listing"
-	RuleRecheck    Rule = "second look"
+	RuleRecheck    Rule = "recheck"
 	RuleReplaced   Rule = "replaced id"
 	RuleReadable   Rule = "readable record"
 )
@@ -59,19 +59,19 @@ func Rules() []Rule {
 func (r Rule) Describe() string {
 	return map[Rule]string{
 		RuleProtected:  "The label `sbx/keep` or the configuration (`protect`) keeps it.",
-		RuleLeased:     "A living task is at work in it.",
-		RuleKept:       "sbx keeps it on purpose: its task has kept it, or it waits to be used.",
-		RuleOwned:      "It is not ours by `owned` of its profile.",
-		RuleAtWork:     "It shows life, or nothing can tell.",
-		RuleConfirmed:  "Nobody has allowed the run: `--yes`, or an answer at a terminal.",
-		RuleProduction: "Its profile is production, and it is not named: 0 of a production profile end without `--production NAME`.",
-		RuleMaxDelete:  "More would end than `--max-delete`.",
-		RuleFraction:   "More than 5, and more than `--max-fraction` of the profile's fleet, would end.",
+		RuleLeased:     "A running task uses it.",
+		RuleKept:       "sbx keeps it on purpose: its task has kept it, or it was created ahead.",
+		RuleOwned:      "By `owned` of its profile it is not yours.",
+		RuleAtWork:     "It is active, or no source can tell.",
+		RuleConfirmed:  "The run was not confirmed, by `--yes` or at a terminal.",
+		RuleProduction: "Its profile is production and was not named: without `--production NAME` no sandbox of it is terminated.",
+		RuleMaxDelete:  "More would be terminated than `--max-delete`.",
+		RuleFraction:   "More than 5, and more than `--max-fraction` of the profile's sandboxes, would be terminated.",
 		RuleClock:      "The provider's clock and this machine's are more than 2 minutes apart, so that no age can be trusted.",
-		RuleListed:     "Its provider could not be listed whole.",
-		RuleRecheck:    "A read just before the request shows that it is not as it was when it was chosen.",
+		RuleListed:     "The listing of its provider is incomplete.",
+		RuleRecheck:    "A read just before the request shows that it has changed since it was selected.",
 		RuleReplaced:   "That read shows another sandbox under its id.",
-		RuleReadable:   "That read finds it, and its record cannot be read.",
+		RuleReadable:   "That read finds it, but its record cannot be read.",
 	}[r]
 }
 
@@ -120,37 +120,37 @@ func namedVerbs() []Verb { return append(typedVerbs(), VerbTerminatePiped) }
 
 func sandboxExceptions() []exception {
 	return []exception{
-		{RuleProtected, onVerbs(VerbTask), No, "the task has made it and is not over before it is gone; `--keep-alive` is how a task keeps its sandbox"},
-		{RuleProtected, onVerbs(VerbDrill), No, "it ends what it has staged itself, by a label of its own, and its load must not stay"},
+		{RuleProtected, onVerbs(VerbTask), No, "the task created it and ends only when it is verified ended; `--keep-alive` is how a task keeps its sandbox"},
+		{RuleProtected, onVerbs(VerbDrill), No, "it terminates what it created itself, found by its own label, and its load must not remain"},
 
-		{RuleLeased, onVerbs(VerbTask), NotApplicable, "the lease is its own: a fence in the store keeps any other process out"},
-		{RuleLeased, onVerbs(VerbDrill), NotApplicable, "no task is given a sandbox of a drill"},
+		{RuleLeased, onVerbs(VerbTask), NotApplicable, "the lease is its own: a fencing token in the store excludes every other process"},
+		{RuleLeased, onVerbs(VerbDrill), NotApplicable, "no task gets a sandbox of a drill"},
 
-		{RuleKept, typedVerbs(), No, "a person who types its name is how it ends early"},
+		{RuleKept, typedVerbs(), No, "to type its name is the way to terminate it early"},
 		{RuleKept, onVerbs(VerbDrill), NotApplicable, "nothing keeps a sandbox of a drill"},
 
-		{RuleOwned, namedVerbs(), No, "who names a sandbox decides"},
-		{RuleOwned, onVerbs(VerbTask), No, "the task has made it"},
-		{RuleOwned, onVerbs(VerbKept), No, "a task of this store has made it"},
-		{RuleOwned, onVerbs(VerbDrill), No, "the label of the drill says whose it is"},
+		{RuleOwned, namedVerbs(), No, "to name a sandbox is the decision"},
+		{RuleOwned, onVerbs(VerbTask), No, "the task created it"},
+		{RuleOwned, onVerbs(VerbKept), No, "a task of this store created it"},
+		{RuleOwned, onVerbs(VerbDrill), No, "the label of the drill marks it as its own"},
 
-		{RuleAtWork, namedVerbs(), No, "who names a sandbox decides; `ls --stuck` has looked"},
-		{RuleAtWork, onVerbs(VerbTask), No, "a limit or a stop ends it while it works"},
-		{RuleAtWork, onVerbs(VerbKept), No, "the time for which it was kept is over"},
-		{RuleAtWork, onVerbs(VerbDrill), No, "the drill knows what it has staged"},
+		{RuleAtWork, namedVerbs(), No, "to name a sandbox is the decision; `ls --stuck` has checked activity"},
+		{RuleAtWork, onVerbs(VerbTask), No, "a limit or a stop terminates it while it is active"},
+		{RuleAtWork, onVerbs(VerbKept), No, "its keep time has ended"},
+		{RuleAtWork, onVerbs(VerbDrill), No, "the drill knows what it created"},
 
-		{RuleListed, namedVerbs(), Yes, "for a bare word; `profile/id` costs one read and no listing"},
-		{RuleListed, onVerbs(VerbResume), NotApplicable, "it lists nothing: what its run could not list whole is not among what is left"},
-		{RuleListed, onVerbs(VerbTask), NotApplicable, "its id is known from its create; what a create without an answer has made is looked for until listings are whole"},
+		{RuleListed, namedVerbs(), Yes, "for a bare name; `profile/id` needs one read and no listing"},
+		{RuleListed, onVerbs(VerbResume), NotApplicable, "it lists nothing: a profile that its run could not list completely has no sandbox left to resume"},
+		{RuleListed, onVerbs(VerbTask), NotApplicable, "its id is known from its create; a sandbox of an unanswered create is searched for until the listings are complete"},
 		{RuleListed, onVerbs(VerbKept), NotApplicable, "its id is known from its create"},
-		{RuleListed, onVerbs(VerbDrill), No, "it ends what carries its label, and says that the listing was not whole"},
+		{RuleListed, onVerbs(VerbDrill), No, "it terminates what has its label, and reports that the listing was incomplete"},
 
-		{RuleRecheck, onVerbs(VerbTask), No, "nothing that a read could show would keep it, and a provider whose reads hang must not keep a stopped task at work"},
+		{RuleRecheck, onVerbs(VerbTask), No, "no result of a read would keep it, and a provider whose reads hang must not keep a stopped task running"},
 
 		{RuleReplaced, onVerbs(VerbTask), No, "the id is from the answer of its own create, and nothing is read"},
-		{RuleReplaced, onVerbs(VerbKept), No, "the list keeps its id, not when it was made"},
+		{RuleReplaced, onVerbs(VerbKept), No, "the list of kept sandboxes has its id, not its creation time"},
 
-		{RuleReadable, onVerbs(VerbTerminateDelete), Yes, "but what could not be read from the start, and was typed as `profile/id`, is deleted: nothing else removes it"},
+		{RuleReadable, onVerbs(VerbTerminateDelete), Yes, "but one that could not be read from the start, and was typed as `profile/id`, is deleted: nothing else removes it"},
 		{RuleReadable, onVerbs(VerbTask), No, "nothing is read"},
 	}
 }
@@ -158,36 +158,36 @@ func sandboxExceptions() []exception {
 // runExceptions are those of the rules about a whole run.
 func runExceptions() []exception {
 	const (
-		counted = "`confirmed` counts instead: more than 5 want `--yes`"
-		allowed = "the guards of its run have said yes to the same plan, and it cannot grow"
+		counted = "`confirmed` applies instead: more than 5 need `--yes`"
+		allowed = "the limits of its run have allowed the same plan, which cannot grow"
 	)
 	return []exception{
 		{RuleConfirmed, namedVerbs(), Yes, "more than 5"},
-		{RuleConfirmed, onVerbs(VerbTask), NotApplicable, "`run` and `stop` are the order"},
-		{RuleConfirmed, onVerbs(VerbKept), NotApplicable, "`--keep-alive` and `stop` are the order"},
-		{RuleConfirmed, onVerbs(VerbDrill), NotApplicable, "`drill` is the order"},
+		{RuleConfirmed, onVerbs(VerbTask), NotApplicable, "`run` and `stop` are the confirmation"},
+		{RuleConfirmed, onVerbs(VerbKept), NotApplicable, "`--keep-alive` and `stop` are the confirmation"},
+		{RuleConfirmed, onVerbs(VerbDrill), NotApplicable, "`drill` is the confirmation"},
 
-		{RuleProduction, typedVerbs(), Yes, "one, typed as `profile/id`, is named"},
+		{RuleProduction, typedVerbs(), Yes, "one that was typed as `profile/id` is named"},
 		{RuleProduction, onVerbs(VerbResume), NotApplicable, allowed},
-		{RuleProduction, onVerbs(VerbTask), No, "launching there needed its name, and it ends what it has made"},
-		{RuleProduction, onVerbs(VerbKept), No, "launching there needed its name, and it ends what a task has made"},
-		{RuleProduction, onVerbs(VerbDrill), NotApplicable, "it runs on `local` alone"},
+		{RuleProduction, onVerbs(VerbTask), No, "to launch there needed its name, and it terminates what it created"},
+		{RuleProduction, onVerbs(VerbKept), No, "to launch there needed its name, and it terminates what a task created"},
+		{RuleProduction, onVerbs(VerbDrill), NotApplicable, "it runs only on `local`"},
 
 		{RuleMaxDelete, namedVerbs(), No, counted},
 		{RuleMaxDelete, onVerbs(VerbResume), NotApplicable, allowed},
 		{RuleMaxDelete, onVerbs(VerbTask), NotApplicable, "an attempt has one sandbox"},
-		{RuleMaxDelete, onVerbs(VerbKept), NotApplicable, "each has a time of its own"},
-		{RuleMaxDelete, onVerbs(VerbDrill), NotApplicable, "it ends all that it has staged"},
+		{RuleMaxDelete, onVerbs(VerbKept), NotApplicable, "each has its own time"},
+		{RuleMaxDelete, onVerbs(VerbDrill), NotApplicable, "it terminates all that it created"},
 
-		{RuleFraction, namedVerbs(), No, counted + ", and no fleet is listed that a share could be taken of"},
+		{RuleFraction, namedVerbs(), No, counted + ", and nothing is listed that a fraction could be taken of"},
 		{RuleFraction, onVerbs(VerbResume), NotApplicable, allowed},
 		{RuleFraction, onVerbs(VerbTask), NotApplicable, "an attempt has one sandbox"},
-		{RuleFraction, onVerbs(VerbKept), NotApplicable, "each has a time of its own"},
-		{RuleFraction, onVerbs(VerbDrill), NotApplicable, "it ends all that it has staged"},
+		{RuleFraction, onVerbs(VerbKept), NotApplicable, "each has its own time"},
+		{RuleFraction, onVerbs(VerbDrill), NotApplicable, "it terminates all that it created"},
 
-		{RuleClock, typedVerbs(), No, "no age decides: a person has named it, and the read just before the end compares times of one clock"},
-		{RuleClock, onVerbs(VerbTask), NotApplicable, "its limits count by the store's clock and by this process's own"},
-		{RuleClock, onVerbs(VerbKept), NotApplicable, "its time counts by the store's clock"},
-		{RuleClock, onVerbs(VerbDrill), NotApplicable, "it runs on this machine alone, and no age decides"},
+		{RuleClock, typedVerbs(), No, "age is not the reason: a person named it, and the read just before the request compares times of one clock"},
+		{RuleClock, onVerbs(VerbTask), NotApplicable, "its limits use the store's clock and this process's own"},
+		{RuleClock, onVerbs(VerbKept), NotApplicable, "its time limit uses the store's clock"},
+		{RuleClock, onVerbs(VerbDrill), NotApplicable, "it runs only on this machine, and age is not the reason"},
 	}
 }

@@ -67,8 +67,17 @@ const (
 	CauseNoAnswer       Cause = "no_answer"
 	CauseProvisioning   Cause = "provisioning"
 	CauseOrphan         Cause = "orphan"
+	CauseGhost          Cause = "ghost"
 	CauseUnknown        Cause = "unknown"
 )
+
+// Causes lists every cause but CauseNone.
+func Causes() []Cause {
+	return []Cause{
+		CauseOOM, CauseOOMChild, CauseRuntimeHeap, CauseMemoryWatchdog, CauseTimeout, CauseInactivity, CauseStopped, CauseSupervisorLost,
+		CauseBusyLoop, CauseHungIO, CauseLeak, CauseSilent, CauseNoAnswer, CauseProvisioning, CauseOrphan, CauseGhost, CauseUnknown,
+	}
+}
 
 // Confidence grades a cause by its evidence.
 type Confidence string

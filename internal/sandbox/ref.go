@@ -28,6 +28,9 @@ func (r Ref) Bare() bool { return r.Provider == "" }
 // MinPrefix is the shortest prefix of an id, in characters, that is accepted for it.
 const MinPrefix = 4
 
+// TaskIDPrefix begins the id of every task that sbx run launches.
+const TaskIDPrefix = "t-"
+
 const maxRefBytes = 512
 
 // ErrRef is wrapped for every refused reference.

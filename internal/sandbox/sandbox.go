@@ -41,6 +41,9 @@ type Sandbox struct {
 	TaskID    string
 	Owner     string // from its labels, shown to people
 	Labels    map[string]string
+	// Command is the program and its arguments, nil where the provider's record has none. A
+	// listing may leave it out.
+	Command []string
 
 	Limits Limits
 	Exit   *Exit // of its program: nil while it runs, and where the provider's record has none
@@ -59,6 +62,11 @@ type Limits struct {
 // KeptReason says until when sbx itself keeps the sandbox.
 func (s Sandbox) KeptReason() string {
 	return "sbx keeps it on purpose until " + s.KeptUntil.UTC().Format(time.RFC3339)
+}
+
+// Failed reports whether it failed, or its program did not end well.
+func (s Sandbox) Failed() bool {
+	return s.State == StateFailed || s.Exit != nil && s.Exit.Class != ClassOK
 }
 
 // Ref is the reference of the sandbox.

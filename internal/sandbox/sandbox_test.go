@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -17,6 +18,8 @@ func TestParseDuration(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"90s": 90 * time.Second, "10m": 10 * time.Minute, "2h": 2 * time.Hour, "3d": 72 * time.Hour, "1w": 168 * time.Hour,
 		"1h30m": 90 * time.Minute, "1d12h": 36 * time.Hour, "1w2d3h4m5s": 9*24*time.Hour + 3*time.Hour + 4*time.Minute + 5*time.Second,
+		"200ms": 200 * time.Millisecond, "1.5h": 90 * time.Minute, "0.5s": 500 * time.Millisecond, "1m500ms": time.Minute + 500*time.Millisecond, "1.25d": 30 * time.Hour,
+		"0.001ms": time.Microsecond, "1.0000000001s": time.Second,
 		"0h5m": 5 * time.Minute, "3650d": 3650 * 24 * time.Hour,
 	} {
 		got, err := sandbox.ParseDuration(text)
@@ -24,7 +27,7 @@ func TestParseDuration(t *testing.T) {
 		assert.Equal(t, want, got, text)
 	}
 	for _, text := range []string{
-		"", "0", "0s", "0h0m", "10", "-5m", "+5m", "5", "m", "5x", "1.5h", "5m5m", "5s5m", "5m 5s", " 5m", "5m ", "10minutes", "3651d", "1w3650d",
+		"", "0", "0s", "0h0m", "10", "-5m", "+5m", "5", "m", "5x", "1.h", ".5h", "1..5h", "1.5.5h", "1,5h", "5us", "5ns", "5m5m", "0.00000000001s", "5s5m", "5m 5s", " 5m", "5m ", "10minutes", "3651d", "1w3650d",
 		"99999999999999999999s", "９s", "1h30",
 	} {
 		_, err := sandbox.ParseDuration(text)
@@ -43,6 +46,9 @@ func FuzzParseDuration(f *testing.F) {
 		}
 		if d <= 0 || d > 3650*24*time.Hour {
 			t.Fatalf("%q gives %v", text, d)
+		}
+		if d < time.Second { // FormatDuration writes whole seconds
+			return
 		}
 		again, err := sandbox.ParseDuration(sandbox.FormatDuration(d))
 		if err != nil || again > d || d-again > time.Hour*24*7 {
@@ -63,12 +69,15 @@ func TestFormatDurationKeepsTwoUnits(t *testing.T) {
 
 func TestParseSize(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]int64{"64K": 64 << 10, "512M": 512 << 20, "2G": 2 << 30} {
+	for text, want := range map[string]int64{
+		"64K": 64 << 10, "512M": 512 << 20, "2G": 2 << 30,
+		"512MB": 512 << 20, "512Mi": 512 << 20, "512MiB": 512 << 20, "512mb": 512 << 20, "512m": 512 << 20, "64Ki": 64 << 10, "2GB": 2 << 30, "1.5G": 3 << 29, "0.5Gi": 1 << 29,
+	} {
 		got, err := sandbox.ParseSize(text)
 		require.NoError(t, err)
 		assert.Equal(t, want, got)
 	}
-	for _, text := range []string{"", "512", "0M", "-1M", "+1M", "1.5G", "M", "1T", "1m", "1 M", "99999999999999999999G", "2000000G", "１M"} {
+	for _, text := range []string{"", "512", "0M", "-1M", "+1M", "M", "1T", "1 M", "512B", "512i", "512MiM", "512bM", "1.G", "1e3M", "0.0000000001K", "99999999999999999999G", "2000000G", "１M"} {
 		_, err := sandbox.ParseSize(text)
 		require.ErrorIs(t, err, sandbox.ErrMeasure, "%q is accepted", text)
 	}
@@ -80,6 +89,71 @@ func FuzzParseSize(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		if n, err := sandbox.ParseSize(text); err == nil && (n <= 0 || n > 1<<50) {
 			t.Fatalf("%q gives %d", text, n)
+		}
+	})
+}
+
+// TestParseMoment: what a person writes, at noon of a Friday.
+func TestParseMoment(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.FixedZone("somewhere", 3600)) // 11:00 UTC
+	at := func(day, hour, minute, second int) time.Time {
+		return time.Date(2026, 11, day, hour, minute, second, 0, time.UTC)
+	}
+	for text, want := range map[string]time.Time{
+		"2026-11-20T12:00:00Z": at(20, 12, 0, 0), "2026-11-20T12:00:00+02:00": at(20, 10, 0, 0),
+		"2026-11-19": at(19, 0, 0, 0), "2026-11-19T08:30": at(19, 8, 30, 0), "2026-11-19 08:30:15": at(19, 8, 30, 15), "2026-11-19T08:30:15": at(19, 8, 30, 15), "2026-11-19 08:30": at(19, 8, 30, 0),
+		"2026-11-19T12:00Z": at(19, 12, 0, 0), "2026-11-19T12:00+02:00": at(19, 10, 0, 0), "Yesterday": at(19, 0, 0, 0), "TODAY": at(20, 0, 0, 0),
+		"today": at(20, 0, 0, 0), "yesterday": at(19, 0, 0, 0), "10:45": at(20, 10, 45, 0), "10:45:30": at(20, 10, 45, 30), "11:00": at(20, 11, 0, 0),
+		"1h": at(20, 10, 0, 0), "1.5h": at(20, 9, 30, 0), "1w": at(13, 11, 0, 0),
+	} {
+		got, err := sandbox.ParseMoment(text, now)
+		require.NoError(t, err, text)
+		assert.Equal(t, want, got, text)
+	}
+	for text, why := range map[string]string{
+		"": "empty", "12": "the unit is missing", "1.5": "the unit is missing", "11:01": "write it like 2026-11-19T11:01",
+		"now": "everything was created before now", "25:00": "neither a time nor a duration", "2026-13-01": "neither", "tomorrow": "neither", "-1h": "neither", "0s": "neither",
+	} {
+		_, err := sandbox.ParseMoment(text, now)
+		require.ErrorIs(t, err, sandbox.ErrMeasure, text)
+		assert.ErrorContains(t, err, why, text)
+	}
+}
+
+func TestParseAge(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]time.Duration{"10m": 10 * time.Minute, "yesterday": 36 * time.Hour, "11:30": 30 * time.Minute, "2026-11-20T11:59:59.5Z": 500 * time.Millisecond} {
+		got, err := sandbox.ParseAge(text, now)
+		require.NoError(t, err, text)
+		assert.Equal(t, want, got, text)
+	}
+	for text, why := range map[string]string{
+		"": "it is empty", "soon": `"soon" is not a duration`, "25:00": "neither a time", "10": `"10" is not a duration: the unit is missing`, "2026-11-21": "not in the past", "12:00": "not in the past", "2010-01-01": "longer than ten years",
+	} {
+		_, err := sandbox.ParseAge(text, now)
+		require.ErrorIs(t, err, sandbox.ErrMeasure, text)
+		assert.ErrorContains(t, err, why, text)
+	}
+}
+
+func FuzzParseMoment(f *testing.F) {
+	for _, seed := range []string{"", "1h", "yesterday", "12:00", "2026-11-20", "2026-11-20T12:00:00Z", "99999-01-01", "24:00", "1.5"} {
+		f.Add(seed)
+	}
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, text string) {
+		at, err := sandbox.ParseMoment(text, now)
+		if err != nil && !errors.Is(err, sandbox.ErrMeasure) {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if err == nil && (at.Location() != time.UTC || at.Year() < 0 || at.Year() > 9999+1) {
+			t.Fatalf("%q gives %v", text, at)
+		}
+		age, err := sandbox.ParseAge(text, now)
+		if err == nil && (age <= 0 || age > 3650*24*time.Hour) {
+			t.Fatalf("%q is an age of %v", text, age)
 		}
 	})
 }

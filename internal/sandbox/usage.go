@@ -7,10 +7,10 @@ import (
 // Usage is one sample of a sandbox's usage. Nil means not reported.
 type Usage struct {
 	At               time.Time
-	CPUPercent       *float64 // of one core; nil for a single cumulative sample
-	CPUSeconds       *float64 // cumulative, so that two samples give CPUPercent
-	BusiestSeconds   *float64 // cumulative time in which its busiest thread ran or waited for a processor
-	MemoryBytes      *int64   // working set, to be compared with the limit
+	CPUPercent       *float64     // of one core; nil for a single cumulative sample
+	CPUSeconds       *float64     // cumulative, so that two samples give CPUPercent
+	Busiest          *ThreadUsage // its thread that wanted most processor time
+	MemoryBytes      *int64       // working set, to be compared with the limit
 	MemoryPeakBytes  *int64
 	MemoryLimitBytes *int64
 	Operations       *int64 // cumulative; their kind depends on Source
@@ -19,6 +19,14 @@ type Usage struct {
 	OOMKills         *int64
 	Waiting          string // what the main program waits for, if visible: "tcp 10.0.0.1:443"
 	Source           string // of the figures
+}
+
+// ThreadUsage is what the scheduler of the sandbox's machine counted of one thread.
+type ThreadUsage struct {
+	ID            string
+	WantedSeconds float64 // cumulative time in which it ran or waited for a processor; a wait counts when it ends
+	Runnable      bool    // at the moment of the sample it ran or waited for a processor
+	Sleeps        *int64  // cumulative; nil = not reported
 }
 
 // LogLine is one line of a sandbox's output.

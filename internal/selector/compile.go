@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
@@ -16,18 +17,22 @@ import (
 // text was given, and is refused, because an unset shell variable must never mean "no
 // limit".
 type Options struct {
-	States      []string // each one state or several with commas between
-	OlderThan   *string  // a duration, see sandbox.ParseDuration
+	States      []string  // each one state or several with commas between
+	Now         time.Time // what ages and moments are counted from
+	OlderThan   *string   // see sandbox.ParseDuration
 	YoungerThan *string
-	Before      *string // a time, RFC 3339
+	Before      *string // see sandbox.ParseMoment
 	After       *string
 	Labels      []string // key=value, or key alone for "present"
 	Name        *string  // a glob: * ? [a-z], over the whole name
 	Task        *string
 	AgentType   *string
 	Owner       *string
+	Template    *string
+	ExitCode    *int
+	Where       *string // see ParseWhere
 	Stuck       bool
-	All         bool
+	All         bool // also ended sandboxes; naming one of their states, or an exit code, asks for them, too
 	Limit       *int
 	Sort        *string
 }
@@ -41,13 +46,14 @@ func Compile(o Options) (Selector, error) {
 	var err error
 	s.States, err = ParseStates(o.States)
 	note(err)
-	s.OlderThan, err = parseDuration("--older-than", o.OlderThan)
+	s.All = s.All || slices.ContainsFunc(s.States, sandbox.State.Ended)
+	s.OlderThan, err = parseAge("--older-than", o.OlderThan, "--before", o.Now)
 	note(err)
-	s.YoungerThan, err = parseDuration("--younger-than", o.YoungerThan)
+	s.YoungerThan, err = parseAge("--younger-than", o.YoungerThan, "--after", o.Now)
 	note(err)
-	s.Before, err = parseMoment("--before", o.Before)
+	s.Before, err = parseMoment("--before", o.Before, o.Now)
 	note(err)
-	s.After, err = parseMoment("--after", o.After)
+	s.After, err = parseMoment("--after", o.After, o.Now)
 	note(err)
 	s.Labels, err = ParseLabels(o.Labels)
 	note(err)
@@ -59,6 +65,15 @@ func Compile(o Options) (Selector, error) {
 	note(err)
 	s.Owner, err = parseWord("--owner", o.Owner)
 	note(err)
+	s.Template, err = parseWord("--template", o.Template)
+	note(err)
+	s.ExitCode = o.ExitCode
+	s.All = s.All || s.ExitCode != nil
+	if o.Where != nil {
+		if s.Where, err = ParseWhere(*o.Where); err != nil {
+			note(fault.Usage("--where: %w", err))
+		}
+	}
 	if o.Limit != nil {
 		s.Limit = *o.Limit
 		note(parseLimit(s.Limit))
@@ -93,7 +108,7 @@ func (s Selector) Check() error {
 	}
 	errs = append(errs, checkAgeWindow(s.OlderThan, s.YoungerThan))
 	if !s.Before.IsZero() && !s.After.IsZero() && !s.After.Before(s.Before) {
-		errs = append(errs, fault.Usage("nothing came to be after %s and before %s", s.After.Format(time.RFC3339), s.Before.Format(time.RFC3339)).WithHint("--after must name the earlier moment"))
+		errs = append(errs, fault.Usage("nothing can be created after %s and before %s", s.After.Format(time.RFC3339), s.Before.Format(time.RFC3339)).WithHint("--after must be the earlier time"))
 	}
 	for _, l := range s.Labels {
 		errs = append(errs, checkLabelKey(l.Key, l.Key))
@@ -163,30 +178,40 @@ func ParseLabels(texts []string) ([]Label, error) {
 	return labels, errors.Join(errs...)
 }
 
-func parseDuration(flag string, text *string) (time.Duration, error) {
+// parseAge reads an age, which is a duration. A moment is refused: it would become an age when
+// it is read, and select more the longer the run waits for its turn. momentFlag takes one.
+func parseAge(flag string, text *string, momentFlag string, now time.Time) (time.Duration, error) {
 	if text == nil {
 		return 0, nil
 	}
-	d, err := sandbox.ParseDuration(*text)
-	if err != nil {
-		return 0, fault.Usage("%s: %w", flag, err)
+	age, err := sandbox.ParseDuration(*text)
+	if err == nil {
+		return age, nil
 	}
-	return d, nil
+	switch _, notMoment := sandbox.ParseMoment(*text, now); {
+	case notMoment == nil:
+		return 0, fault.Usage("%s: %q is a time, not an age", flag, *text).WithHint("write %s %s", momentFlag, *text)
+	case strings.Contains(*text, ":"):
+		err = notMoment
+	case *text != "" && unicode.IsLetter(rune((*text)[0])):
+		return 0, fault.Usage("%s: %q is not an age", flag, *text).
+			WithHint("an age is a duration: %s 10m, 1.5h or 3d; a time goes to %s: yesterday, 12:00 or 2026-11-22", flag, momentFlag)
+	}
+	return 0, fault.Usage("%s: %w", flag, err)
 }
 
-// parseMoment parses a time with its zone: without one it would differ from host to host.
-func parseMoment(flag string, text *string) (time.Time, error) {
+func parseMoment(flag string, text *string, now time.Time) (time.Time, error) {
 	if text == nil {
 		return time.Time{}, nil
 	}
 	if *text == "" {
 		return time.Time{}, emptyError(flag)
 	}
-	at, err := time.Parse(time.RFC3339, *text)
+	at, err := sandbox.ParseMoment(*text, now)
 	if err != nil {
-		return time.Time{}, fault.Usage("%s: %q is no moment", flag, *text).WithHint("write it like 2026-11-20T12:00:00Z, with its zone")
+		return time.Time{}, fault.Usage("%s: %w", flag, err)
 	}
-	return at.UTC(), nil
+	return at, nil
 }
 
 // checkAgeWindow refuses two ages with nothing between them.
@@ -194,7 +219,7 @@ func checkAgeWindow(older, younger time.Duration) error {
 	if older == 0 || younger == 0 || younger > older {
 		return nil
 	}
-	return fault.Usage("nothing is older than %s and younger than %s", sandbox.FormatDuration(older), sandbox.FormatDuration(younger)).
+	return fault.Usage("nothing can be older than %s and younger than %s", sandbox.FormatDuration(older), sandbox.FormatDuration(younger)).
 		WithHint("--younger-than must be longer than --older-than")
 }
 
@@ -210,8 +235,8 @@ func parseWord(flag string, text *string) (string, error) {
 
 func parseGlob(pattern string) error {
 	if _, err := path.Match(withoutSlashes(pattern), ""); err != nil {
-		return fault.Usage("--name: the pattern %q is broken", pattern).
-			WithHint("* any text, ? one character, [a-z] a class; a backslash takes the next character as it is")
+		return fault.Usage("--name: the pattern %q is malformed", pattern).
+			WithHint("* any text, ? one character, [a-z] a class; a backslash quotes the next character")
 	}
 	return nil
 }

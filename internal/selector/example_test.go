@@ -42,5 +42,5 @@ func ExampleSelector_Apply() {
 	// Output:
 	// selected prod/old age 1h over 10m
 	// kept prod/exact age 10m not over 10m
-	// unknown prod/future age unknown: its time lies in the future
+	// unknown prod/future age unknown: its creation time is in the future
 }

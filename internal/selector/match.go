@@ -27,6 +27,9 @@ func (s Selector) Judge(sb sandbox.Sandbox, f Facts) Match {
 		verdict, reason := check.holds(s, sb, f)
 		switch verdict {
 		case sandbox.False:
+			if check.name == FilterEnded && open.Verdict == sandbox.Unknown {
+				return Match{sandbox.False, open.Filter, reason} // --all would not select it
+			}
 			return Match{sandbox.False, check.name, reason}
 		case sandbox.True:
 			if reason != "" {
@@ -57,17 +60,20 @@ func (s Selector) activeChecks() []filterCheck {
 		set bool
 		filterCheck
 	}{
-		{!s.All, filterCheck{"all", Selector.checkRecent}},
 		{len(s.States) > 0, filterCheck{"state", Selector.checkState}},
 		{s.Task != "", filterCheck{"task", Selector.checkTask}},
 		{s.AgentType != "", filterCheck{"agent-type", Selector.checkAgentType}},
 		{s.Owner != "", filterCheck{"owner", Selector.checkOwner}},
+		{s.Template != "", filterCheck{"template", Selector.checkTemplate}},
+		{s.ExitCode != nil, filterCheck{"exit-code", Selector.checkExitCode}},
 		{s.Name != "", filterCheck{"name", Selector.checkName}},
 		{len(s.Labels) > 0, filterCheck{"label", Selector.checkLabels}},
 		{s.OlderThan > 0, filterCheck{"older-than", Selector.checkOlder}},
 		{s.YoungerThan > 0, filterCheck{"younger-than", Selector.checkYounger}},
 		{!s.Before.IsZero(), filterCheck{"before", Selector.checkBefore}},
 		{!s.After.IsZero(), filterCheck{"after", Selector.checkAfter}},
+		{!s.Where.IsZero(), filterCheck{FilterWhere, Selector.checkWhere}},
+		{!s.All, filterCheck{FilterEnded, Selector.checkEnded}},
 		{s.Stuck, filterCheck{"stuck", Selector.checkStuck}},
 	}
 	var set []filterCheck
@@ -79,14 +85,18 @@ func (s Selector) activeChecks() []filterCheck {
 	return set
 }
 
-// checkRecent keeps what has not ended, and what ended within HideEndedAfter. An ended
-// sandbox without an end time is shown: hiding needs proof.
-func (Selector) checkRecent(sb sandbox.Sandbox, f Facts) (sandbox.Verdict, string) {
-	hides := f.HidesEnded != nil && f.HidesEnded(sb)
-	if !hides || !sb.State.Ended() || sb.EndedAt.IsZero() || f.Now.Sub(sb.EndedAt) <= HideEndedAfter {
-		return sandbox.True, ""
+// FilterEnded is Match.Filter of a sandbox that all other filters select, and that has ended.
+const FilterEnded = "all"
+
+// FilterWhere is Match.Filter where the condition decided.
+const FilterWhere = "where"
+
+// checkEnded keeps what has not ended.
+func (Selector) checkEnded(sb sandbox.Sandbox, _ Facts) (sandbox.Verdict, string) {
+	if sb.State.Ended() {
+		return sandbox.False, "it has ended: " + string(sb.State)
 	}
-	return sandbox.False, fmt.Sprintf("ended %s ago", sandbox.FormatDuration(f.Now.Sub(sb.EndedAt)))
+	return sandbox.True, ""
 }
 
 func (s Selector) checkState(sb sandbox.Sandbox, _ Facts) (sandbox.Verdict, string) {
@@ -105,6 +115,21 @@ func (s Selector) checkTask(sb sandbox.Sandbox, _ Facts) (sandbox.Verdict, strin
 
 func (s Selector) checkOwner(sb sandbox.Sandbox, _ Facts) (sandbox.Verdict, string) {
 	return sandbox.VerdictOf(sb.Owner == s.Owner), fmt.Sprintf("owner %q", sb.Owner)
+}
+
+func (s Selector) checkTemplate(sb sandbox.Sandbox, _ Facts) (sandbox.Verdict, string) {
+	return sandbox.VerdictOf(sb.Template == s.Template), fmt.Sprintf("template %q", sb.Template)
+}
+
+// checkExitCode cannot judge an ended sandbox whose exit is not reported.
+func (s Selector) checkExitCode(sb sandbox.Sandbox, _ Facts) (sandbox.Verdict, string) {
+	switch {
+	case sb.Exit != nil && sb.Exit.Code != nil:
+		return sandbox.VerdictOf(*sb.Exit.Code == *s.ExitCode), fmt.Sprintf("exit code %d", *sb.Exit.Code)
+	case sb.State.Ended():
+		return sandbox.Unknown, "exit code unknown: the provider does not report it"
+	}
+	return sandbox.False, "no exit code: its program has not ended"
 }
 
 func (s Selector) checkAgentType(sb sandbox.Sandbox, _ Facts) (sandbox.Verdict, string) {
@@ -138,10 +163,11 @@ func (s Selector) checkLabels(sb sandbox.Sandbox, _ Facts) (sandbox.Verdict, str
 }
 
 func (Selector) checkStuck(sb sandbox.Sandbox, f Facts) (sandbox.Verdict, string) {
-	if f.Stuck == nil {
-		return sandbox.Unknown, "nothing here can tell what is stuck"
+	if f.Judged == nil {
+		return sandbox.Unknown, "no source can decide what is stuck"
 	}
-	return f.Stuck(sb)
+	v, _ := f.Judged(sb)
+	return v.Stuck, v.Reason
 }
 
 // checkOlder is strict: a sandbox of exactly the limit is not older. An age since the first
@@ -154,7 +180,7 @@ func (s Selector) checkOlder(sb sandbox.Sandbox, f Facts) (sandbox.Verdict, stri
 	case age > s.OlderThan:
 		return sandbox.True, "age " + sandbox.FormatDuration(age) + " over " + sandbox.FormatDuration(s.OlderThan)
 	case source == sandbox.AgeFirstSeen:
-		return sandbox.Unknown, "first seen " + sandbox.FormatDuration(age) + " ago, its real age is not known"
+		return sandbox.Unknown, "first seen " + sandbox.FormatDuration(age) + " ago; its real age is unknown"
 	}
 	return sandbox.False, "age " + sandbox.FormatDuration(age) + " not over " + sandbox.FormatDuration(s.OlderThan)
 }
@@ -168,7 +194,7 @@ func (s Selector) checkYounger(sb sandbox.Sandbox, f Facts) (sandbox.Verdict, st
 	case age >= s.YoungerThan:
 		return sandbox.False, "age " + sandbox.FormatDuration(age) + " not under " + sandbox.FormatDuration(s.YoungerThan)
 	case source == sandbox.AgeFirstSeen:
-		return sandbox.Unknown, "first seen " + sandbox.FormatDuration(age) + " ago, its real age is not known"
+		return sandbox.Unknown, "first seen " + sandbox.FormatDuration(age) + " ago; its real age is unknown"
 	}
 	return sandbox.True, "age " + sandbox.FormatDuration(age) + " under " + sandbox.FormatDuration(s.YoungerThan)
 }
@@ -193,16 +219,16 @@ func compareCreation(sb sandbox.Sandbox, f Facts, fits func(born time.Time) bool
 	born := f.Now.Add(-age)
 	verdict := sandbox.VerdictOf(fits(born))
 	if source == sandbox.AgeFirstSeen && verdict != proved {
-		return sandbox.Unknown, "first seen " + sandbox.FormatDuration(age) + " ago, its real age is not known"
+		return sandbox.Unknown, "first seen " + sandbox.FormatDuration(age) + " ago; its real age is unknown"
 	}
-	return verdict, "there since " + born.UTC().Format(time.RFC3339)
+	return verdict, "exists since " + born.UTC().Format(time.RFC3339)
 }
 
 func noAge(sb sandbox.Sandbox, now time.Time) string {
 	for _, at := range []time.Time{sb.CreatedAt, sb.StartedAt, sb.FirstSeenAt} {
 		if at.After(now) {
-			return "age unknown: its time lies in the future"
+			return "age unknown: its creation time is in the future"
 		}
 	}
-	return "age unknown: the provider does not say"
+	return "age unknown: the provider does not report it"
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 func noon() time.Time { return time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) }
@@ -35,25 +36,25 @@ func TestAgesAreStrictAndNeverGuessed(t *testing.T) {
 		"older, exactly":          {older, aged(limit), sandbox.False, "age 10m not over 10m"},
 		"older, just over":        {older, aged(limit + 1), sandbox.True, "age 10m over 10m"},
 		"older, just under":       {older, aged(limit - 1), sandbox.False, "age 9m59s not over 10m"},
-		"before, exactly":         {before, aged(limit), sandbox.False, "there since 2026-01-02T11:50:00Z"},
-		"before, just so":         {before, aged(limit + 1), sandbox.True, "there since 2026-01-02T11:49:59Z"},
-		"before, no time":         {before, sandbox.Sandbox{}, sandbox.Unknown, "age unknown: the provider does not say"},
-		"before, seen by then":    {before, firstSeen(limit + time.Second), sandbox.True, "there since 2026-01-02T11:49:59Z"},
-		"before, seen since":      {before, firstSeen(time.Second), sandbox.Unknown, "first seen 1s ago, its real age is not known"},
-		"after, exactly":          {after, aged(limit), sandbox.False, "there since 2026-01-02T11:50:00Z"},
-		"after, just so":          {after, aged(limit - 1), sandbox.True, "there since 2026-01-02T11:50:00Z"},
-		"after, future":           {after, aged(-1), sandbox.Unknown, "age unknown: its time lies in the future"},
-		"after, seen by then":     {after, firstSeen(limit), sandbox.False, "there since 2026-01-02T11:50:00Z"},
-		"after, seen since":       {after, firstSeen(time.Second), sandbox.Unknown, "first seen 1s ago, its real age is not known"},
+		"before, exactly":         {before, aged(limit), sandbox.False, "exists since 2026-01-02T11:50:00Z"},
+		"before, just so":         {before, aged(limit + 1), sandbox.True, "exists since 2026-01-02T11:49:59Z"},
+		"before, no time":         {before, sandbox.Sandbox{}, sandbox.Unknown, "age unknown: the provider does not report it"},
+		"before, seen by then":    {before, firstSeen(limit + time.Second), sandbox.True, "exists since 2026-01-02T11:49:59Z"},
+		"before, seen since":      {before, firstSeen(time.Second), sandbox.Unknown, "first seen 1s ago; its real age is unknown"},
+		"after, exactly":          {after, aged(limit), sandbox.False, "exists since 2026-01-02T11:50:00Z"},
+		"after, just so":          {after, aged(limit - 1), sandbox.True, "exists since 2026-01-02T11:50:00Z"},
+		"after, future":           {after, aged(-1), sandbox.Unknown, "age unknown: its creation time is in the future"},
+		"after, seen by then":     {after, firstSeen(limit), sandbox.False, "exists since 2026-01-02T11:50:00Z"},
+		"after, seen since":       {after, firstSeen(time.Second), sandbox.Unknown, "first seen 1s ago; its real age is unknown"},
 		"younger, exactly":        {younger, aged(limit), sandbox.False, "age 10m not under 10m"},
 		"younger, just under":     {younger, aged(limit - 1), sandbox.True, "age 9m59s under 10m"},
-		"older, no time":          {older, sandbox.Sandbox{}, sandbox.Unknown, "age unknown: the provider does not say"},
-		"younger, no time":        {younger, sandbox.Sandbox{}, sandbox.Unknown, "age unknown: the provider does not say"},
-		"older, future":           {older, aged(-time.Hour), sandbox.Unknown, "age unknown: its time lies in the future"},
-		"younger, future":         {younger, aged(-1), sandbox.Unknown, "age unknown: its time lies in the future"},
+		"older, no time":          {older, sandbox.Sandbox{}, sandbox.Unknown, "age unknown: the provider does not report it"},
+		"younger, no time":        {younger, sandbox.Sandbox{}, sandbox.Unknown, "age unknown: the provider does not report it"},
+		"older, future":           {older, aged(-time.Hour), sandbox.Unknown, "age unknown: its creation time is in the future"},
+		"younger, future":         {younger, aged(-1), sandbox.Unknown, "age unknown: its creation time is in the future"},
 		"older, seen long ago":    {older, firstSeen(time.Hour), sandbox.True, "age 1h over 10m"},
-		"older, seen just now":    {older, firstSeen(time.Second), sandbox.Unknown, "first seen 1s ago, its real age is not known"},
-		"younger, seen just now":  {younger, firstSeen(time.Second), sandbox.Unknown, "first seen 1s ago, its real age is not known"},
+		"older, seen just now":    {older, firstSeen(time.Second), sandbox.Unknown, "first seen 1s ago; its real age is unknown"},
+		"younger, seen just now":  {younger, firstSeen(time.Second), sandbox.Unknown, "first seen 1s ago; its real age is unknown"},
 		"younger, seen long ago":  {younger, firstSeen(time.Hour), sandbox.False, "age 1h not under 10m"},
 		"older, started counts":   {older, sandbox.Sandbox{StartedAt: noon().Add(-time.Hour)}, sandbox.True, "age 1h over 10m"},
 		"younger, started counts": {younger, sandbox.Sandbox{StartedAt: noon().Add(-time.Minute)}, sandbox.True, "age 1m under 10m"},
@@ -126,42 +127,29 @@ func TestUnknownStateIsNoMatch(t *testing.T) {
 func TestStuckAsksTheRule(t *testing.T) {
 	t.Parallel()
 	for _, want := range []sandbox.Verdict{sandbox.True, sandbox.False, sandbox.Unknown} {
-		f := Facts{Now: noon(), Stuck: func(sandbox.Sandbox) (sandbox.Verdict, string) { return want, "because" }}
+		f := Facts{Now: noon(), Judged: func(sandbox.Sandbox) (triage.Verdict, *Look) {
+			return triage.Verdict{Stuck: want, Reason: "because"}, nil
+		}}
 		got := Selector{Stuck: true}.Judge(aged(time.Hour), f)
 		assert.Equal(t, want, got.Verdict)
 		assert.Equal(t, "because", got.Reason)
 	}
 }
 
-// hiding are facts by which one type of provider hides what ended long ago.
-func hiding() Facts {
-	return Facts{Now: noon(), HidesEnded: func(s sandbox.Sandbox) bool { return s.ProviderType == "keeps" }}
-}
-
-func TestEndedOnesHideWhereTheProviderKeepsThem(t *testing.T) {
+func TestEndedOnesAreSelectedByAllOrByState(t *testing.T) {
 	t.Parallel()
-	ended := func(kind string, state sandbox.State, ago time.Duration) sandbox.Sandbox {
-		return sandbox.Sandbox{ProviderType: kind, State: state, EndedAt: noon().Add(-ago)}
+	for _, state := range sandbox.States() {
+		sb := sandbox.Sandbox{Name: "a", State: state}
+		assert.Equal(t, sandbox.VerdictOf(!state.Ended()), Selector{}.Judge(sb, Facts{Now: noon()}).Verdict, state)
+		assert.Equal(t, sandbox.True, Selector{All: true}.Judge(sb, Facts{Now: noon()}).Verdict, state)
+		by, err := Compile(Options{States: []string{string(state)}})
+		require.NoError(t, err)
+		assert.Equal(t, sandbox.True, by.Judge(sb, Facts{Now: noon()}).Verdict, state)
+		assert.Equal(t, state.Ended(), by.All, "%s: older ones are listed, too", state)
 	}
-	for name, tc := range map[string]struct {
-		sandbox sandbox.Sandbox
-		hidden  bool
-	}{
-		"just ended":      {ended("keeps", sandbox.StateTerminated, time.Minute), false},
-		"exactly an hour": {ended("keeps", sandbox.StateTerminated, time.Hour), false},
-		"over an hour":    {ended("keeps", sandbox.StateTerminated, time.Hour+1), true},
-		"failed":          {ended("keeps", sandbox.StateFailed, 2*time.Hour), true},
-		"stopped":         {ended("keeps", sandbox.StateStopped, 2*time.Hour), false},
-		"somewhere else":  {ended("forgets", sandbox.StateTerminated, 2*time.Hour), false},
-		"no end time":     {sandbox.Sandbox{ProviderType: "keeps", State: sandbox.StateFailed}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			assert.Equal(t, sandbox.VerdictOf(!tc.hidden), Selector{}.Judge(tc.sandbox, hiding()).Verdict)
-			assert.Equal(t, sandbox.True, Selector{All: true}.Judge(tc.sandbox, hiding()).Verdict)
-			assert.Equal(t, sandbox.True, Selector{}.Judge(tc.sandbox, Facts{Now: noon()}).Verdict, "hiding needs proof")
-		})
-	}
+	ended := sandbox.Sandbox{Name: "a", State: sandbox.StateFailed}
+	assert.Equal(t, FilterEnded, Selector{Name: "a"}.Judge(ended, Facts{Now: noon()}).Filter)
+	assert.Equal(t, "name", Selector{Name: "b"}.Judge(ended, Facts{Now: noon()}).Filter, "it would not be shown with --all either")
 }
 
 func TestReasonsOfASelectionSayWhatEachFilterSaw(t *testing.T) {
@@ -180,7 +168,7 @@ func TestAddingAFilterNeverWidens(t *testing.T) {
 		before := randomSelector(r)
 		after := randomFilter(r, before)
 		sb := randomSandbox(r)
-		f := Facts{Now: noon(), Stuck: func(s sandbox.Sandbox) (sandbox.Verdict, string) { return s.Activity, "" }}
+		f := Facts{Now: noon(), Judged: func(s sandbox.Sandbox) (triage.Verdict, *Look) { return triage.Verdict{Stuck: s.Activity}, nil }}
 		if after.Judge(sb, f).Verdict == sandbox.True {
 			require.Equal(t, sandbox.True, before.Judge(sb, f).Verdict, "%+v\n%+v\n%+v", before, after, sb)
 		}
@@ -228,7 +216,7 @@ func randomSandbox(r *rand.Rand) sandbox.Sandbox {
 	}
 	verdicts := []sandbox.Verdict{sandbox.True, sandbox.False, sandbox.Unknown}
 	sb := sandbox.Sandbox{
-		ProviderType: []string{"keeps", "forgets"}[r.IntN(2)], State: sandbox.States()[r.IntN(8)],
+		State:     sandbox.States()[r.IntN(8)],
 		CreatedAt: at(), FirstSeenAt: at(), EndedAt: at().Add(-time.Duration(r.IntN(2)) * 2 * time.Hour),
 		Name: []string{"", "a", "ab", "b"}[r.IntN(4)], TaskID: []string{"", "t-1"}[r.IntN(2)],
 		Activity: verdicts[r.IntN(3)], Labels: map[string]string{},

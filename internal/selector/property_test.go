@@ -10,14 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 func random() *rand.Rand { return rand.New(rand.NewPCG(7, 8)) } // a fixed seed
 
 func byActivity() Facts {
-	f := hiding()
-	f.Stuck = func(s sandbox.Sandbox) (sandbox.Verdict, string) { return s.Activity, "" }
-	return f
+	return Facts{Now: noon(), Judged: func(s sandbox.Sandbox) (triage.Verdict, *Look) { return triage.Verdict{Stuck: s.Activity}, nil }}
 }
 
 // TestJudgingIsTheAndOfItsFilters compares a selector with each of its filters

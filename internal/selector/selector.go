@@ -15,11 +15,12 @@ import (
 	"sbx/internal/fault"
 
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // Selector is a compiled selection of sandboxes. Filters of different kinds must all hold;
 // several states, or several values of one label, are alternatives. The zero Selector
-// matches everything but what HideEndedAfter hides. Build it with Compile, which checks it.
+// matches everything that has not ended. Build it with Compile, which checks it.
 type Selector struct {
 	States      []sandbox.State `json:"states,omitempty"`
 	OlderThan   time.Duration   `json:"older_than_ns,omitempty"`   // strictly older; 0 = no filter
@@ -31,9 +32,12 @@ type Selector struct {
 	Task        string          `json:"task,omitempty"`       // exact task id; "" = no filter
 	AgentType   string          `json:"agent_type,omitempty"` // exact; "" = no filter
 	Owner       string          `json:"owner,omitempty"`      // exact, by labels; "" = no filter
-	Stuck       bool            `json:"stuck,omitempty"`      // only what the stuck rule finds stuck
-	All         bool            `json:"all,omitempty"`        // also sandboxes that ended long ago, see Facts.HidesEnded
-	Limit       int             `json:"limit,omitempty"`      // maximum number; 0 = no limit
+	Template    string          `json:"template,omitempty"`   // exact; "" = no filter
+	ExitCode    *int            `json:"exit_code,omitempty"`  // of its program; nil = no filter
+	Where       Where           `json:"where,omitzero"`
+	Stuck       bool            `json:"stuck,omitempty"` // only what the stuck rule finds stuck
+	All         bool            `json:"all,omitempty"`   // also ended sandboxes
+	Limit       int             `json:"limit,omitempty"` // maximum number; 0 = no limit
 	Sort        Order           `json:"sort,omitzero"`
 }
 
@@ -43,25 +47,18 @@ type Label struct {
 	Values []string `json:"values,omitempty"` // alternatives; none = the key must be present, with any value
 }
 
-// HideEndedAfter is how long ended sandboxes of a provider that hides them stay visible
-// without All.
-const HideEndedAfter = time.Hour
-
 // Facts are what a judgement needs beside the sandbox.
 type Facts struct {
 	Now time.Time
-	// Stuck is the stuck rule, with the reason in words. Without it the stuck filter is
-	// always unknown.
-	Stuck func(sandbox.Sandbox) (sandbox.Verdict, string)
-	// HidesEnded reports whether the provider of a sandbox keeps ended ones in its listing
-	// for ever, so that only All shows the older ones. Nil = none does.
-	HidesEnded func(sandbox.Sandbox) bool
+	// Judged is the judgement of a sandbox, and what a look told of it; a nil Look = nobody
+	// looked. Without it the stuck filter is always unknown, and conditions use the record.
+	Judged func(sandbox.Sandbox) (triage.Verdict, *Look)
 }
 
 // Empty reports whether the selector has no filter. All, Limit and Sort are no filters.
 func (s Selector) Empty() bool {
 	return len(s.States) == 0 && s.OlderThan == 0 && s.YoungerThan == 0 && s.Before.IsZero() && s.After.IsZero() && len(s.Labels) == 0 &&
-		s.Name == "" && s.Task == "" && s.AgentType == "" && s.Owner == "" && !s.Stuck
+		s.Name == "" && s.Task == "" && s.AgentType == "" && s.Owner == "" && s.Template == "" && s.ExitCode == nil && s.Where.IsZero() && !s.Stuck
 }
 
 // ExactLabels are the labels with exactly one value, for providers that can filter a

@@ -70,7 +70,7 @@ func TestApply(t *testing.T) {
 	t.Parallel()
 	items := zoo()
 	order := Order{Key: "age", Descending: true}
-	got := Selector{OlderThan: 30 * time.Second, Sort: order, Limit: 2}.Apply(items, Facts{Now: noon()})
+	got := Selector{OlderThan: 30 * time.Second, All: true, Sort: order, Limit: 2}.Apply(items, Facts{Now: noon()})
 	assert.Equal(t, "24", ids(sandboxes(got.Selected)))
 	assert.True(t, got.Truncated)
 	assert.Equal(t, "15", ids(sandboxes(got.Unknown)))

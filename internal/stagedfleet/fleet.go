@@ -28,7 +28,7 @@ const (
 	Paused       Role = "paused"       // by its owner
 	BusyLoop     Role = "busy_loop"    // both cores at their limit for more than an hour
 	Leak         Role = "leak"         // memory near its limit, growing, and nothing else moves
-	NoAnswer     Role = "no_answer"    // the VM runs, and nothing inside answers
+	NoAnswer     Role = "no_answer"    // the VM runs, and it does not respond
 	Provisioning Role = "provisioning" // not started after half an hour
 	Waiting      Role = "waiting"      // an idle processor and a live process: hung, or waiting for a model
 )

@@ -55,9 +55,9 @@ func testExpiredLease(t *testing.T, s subject, mine store.Lease) {
 	st := s.Store
 	s.Pass(t, s.TTL+time.Millisecond)
 	_, err := st.Renew(t.Context(), mine, time.Hour)
-	requireLocked(t, err, "its time was over")
+	requireLocked(t, err, "it expired at")
 	yours, err := st.Acquire(t.Context(), "cleanup/prod", "you", time.Hour)
-	require.NoError(t, err, "its time was over")
+	require.NoError(t, err, "it reached its time limit")
 	assert.EqualValues(t, 2, yours.Fence)
 
 	_, err = st.Renew(t.Context(), mine, time.Hour)

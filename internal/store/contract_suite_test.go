@@ -30,6 +30,7 @@ func runContract(t *testing.T, fresh func(t *testing.T) subject) {
 		"Lease": testLeases, "Race": testLeaseRaces, "Sighting": testSightings, "Record": testRecords, "Run": testRuns, "Again": testReopen, "Ended": testEndedContext, "Text": testOddTexts,
 		"Task": testTasks, "TaskList": testTaskLists, "Swap": testSwaps, "SwapRace": testSwapRaces, "AddRace": testAddRaces,
 		"Budget": testBudgets, "BudgetRace": testBudgetRaces, "Await": testAwaits, "Doc": testDocs, "DocRace": testDocRaces,
+		"Sample": testSamples, "Act": testActs,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,7 +66,9 @@ func testEndedContext(t *testing.T, s subject) {
 	_, errDoc := st.Doc(ctx, "kind", "key")
 	_, errDocs := st.Docs(ctx, "kind")
 	_, errPut := st.SwapDoc(ctx, store.Doc{Kind: "kind", Key: "key"})
+	_, errSamples := st.Samples(ctx, store.SampleQuery{Profile: "p"})
 	for _, err := range []error{
+		errSamples, st.AddSamples(ctx, []store.Sample{{Profile: "p", At: exampleTime(1)}}), st.ThinSamples(ctx, "p", exampleTime(1), store.SampleRules{Keep: 1, Fine: 1, Every: time.Minute, Bytes: 1}),
 		errAdd, errTask, errTasks, errSwap, errAwait, errDoc, errDocs, errPut, st.DropDoc(ctx, store.Doc{Kind: "kind", Key: "key"}),
 		errAcquire, errRenew, errSight, errSightings, errRecords, errRuns,
 		st.Release(ctx, store.Lease{Name: "name", Holder: "me"}), st.Forget(ctx, "kind", "key"),

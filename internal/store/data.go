@@ -51,8 +51,8 @@ type Doc struct {
 
 // Why a conditional update changed nothing.
 var (
-	ErrSwapped   = errors.New("somebody else changed it meanwhile")
-	ErrTaskEnded = errors.New("it is over, and never changes again")
+	ErrSwapped   = errors.New("another process changed it")
+	ErrTaskEnded = errors.New("it has ended and cannot change")
 	ErrBudget    = errors.New("it does not fit into the budget")
 )
 
@@ -211,7 +211,7 @@ func checkLease(name, holder string, ttl time.Duration) error {
 // heldError refuses a lease that another process holds.
 func heldError(lease Lease) error {
 	return fault.New(fault.KindLocked, "%s is held by %s until %s", lease.Name, lease.Holder, lease.Until.Format(time.RFC3339)).
-		WithHint("wait for it, or until its time is over: a holder that died loses it then")
+		WithHint("wait until it is released or expires: a holder that died loses it then")
 }
 
 // lostError refuses a renewal or a release by a former holder; now is the stored lease.
@@ -220,14 +220,14 @@ func lostError(mine, now Lease) error {
 	case now.Fence != mine.Fence && now.Holder != "":
 		return fault.New(fault.KindLocked, "%s is no longer held by %s: %s has it until %s",
 			mine.Name, mine.Holder, now.Holder, now.Until.Format(time.RFC3339)).
-			WithHint("this run was taken for dead: it must not go on")
+			WithHint("another process took this run for dead: it must not continue")
 	case now.Holder != "" && now.Fence == mine.Fence:
-		return fault.New(fault.KindLocked, "%s is no longer held by %s: its time was over at %s",
+		return fault.New(fault.KindLocked, "%s is no longer held by %s: it expired at %s",
 			mine.Name, mine.Holder, now.Until.Format(time.RFC3339)).
-			WithHint("others may have taken this run for dead: it must not go on")
+			WithHint("other processes may take this run for dead: it must not continue")
 	}
 	return fault.New(fault.KindLocked, "%s is not held by %s", mine.Name, mine.Holder).
-		WithHint("it was given back, or never taken")
+		WithHint("it was released, or never taken")
 }
 
 func noRecordError(ref sandbox.Ref) error {
@@ -273,11 +273,11 @@ func (d Doc) checkDoc() error {
 
 func noTaskError(id string) error {
 	return fault.New(fault.KindNotFound, "there is no task %s", id).
-		WithHint("is its id whole, and is this the store that it was added to?")
+		WithHint("check that its id is complete and that this is the store that holds it")
 }
 
 func taskTakenError(id string) error {
-	return fault.Usage("there is a task %s already", id).WithHint("give the new one an id of its own")
+	return fault.Usage("the task %s exists already", id).WithHint("give the new one another id")
 }
 
 // reservation is what all other live tasks reserve of a budget, in MB, and its limit;
@@ -289,18 +289,18 @@ func swapError(want, now Task, r reservation) error {
 	switch {
 	case now.Ended:
 		return fault.New(fault.KindRefused, "task %s is %s: %w", now.ID, now.State, ErrTaskEnded).
-			WithHint("read it: what was to be changed comes too late")
+			WithHint("read it: it can no longer be changed")
 	case now.Version != want.Version:
 		return fault.New(fault.KindLocked, "task %s has version %d, not %d: %w", now.ID, now.Version, want.Version, ErrSwapped).
-			WithHint("read it again, and decide anew")
+			WithHint("read it again and decide again")
 	case want.Fence < now.Fence:
-		return fault.Usage("the fence of task %s cannot fall from %d to %d", now.ID, now.Fence, want.Fence)
+		return fault.Usage("the fencing token of task %s cannot decrease from %d to %d", now.ID, now.Fence, want.Fence)
 	case r.limit > 0:
-		return fault.New(fault.KindRefused, "task %s wants %d MB, and others hold %d of the %d MB of budget %s: %w",
+		return fault.New(fault.KindRefused, "task %s needs %d MB, and others hold %d of the %d MB of budget %s: %w",
 			now.ID, want.ReserveMB, r.others, r.limit, want.Budget, ErrBudget).
-			WithHint("wait until one of them is over, or raise the budget")
+			WithHint("wait until one of them has ended, or raise the budget")
 	}
-	return fault.New(fault.KindLocked, "task %s: %w", now.ID, ErrSwapped).WithHint("read it again, and decide anew")
+	return fault.New(fault.KindLocked, "task %s: %w", now.ID, ErrSwapped).WithHint("read it again and decide again")
 }
 
 // growsReservation reports whether a change lets the task reserve more of its new budget.
@@ -314,5 +314,5 @@ func growsReservation(want, now Task) bool {
 
 func docSwapError(want Doc, now int64) error {
 	return fault.New(fault.KindLocked, "%s %s has version %d, not %d: %w", want.Kind, want.Key, now, want.Version, ErrSwapped).
-		WithHint("read it again, and decide anew")
+		WithHint("read it again and decide again")
 }

@@ -264,7 +264,7 @@ func storeError(ctx context.Context, e engine, op string, err error) error {
 	case ctx.Err() != nil:
 		known = fault.New(fault.KindOf(ctx.Err()), "%w", ctx.Err())
 	case errors.Is(err, context.DeadlineExceeded):
-		known = fault.New(fault.KindUnavailable, "no answer within %s", callTimeout).WithHint("is the database busy or out of reach?")
+		known = fault.New(fault.KindUnavailable, "no answer within %s", callTimeout).WithHint("the database is busy or cannot be reached")
 	default:
 		known = e.classifyError(err)
 	}
@@ -273,7 +273,7 @@ func storeError(ctx context.Context, e engine, op string, err error) error {
 
 // schemaVersion is the version that this binary reads and writes. A version is only ever
 // added, as one more step at the end of migrations.
-const schemaVersion = 2
+const schemaVersion = 4
 
 // migrations are the steps from one version to the next, as SQL for SQLite and Postgres.
 // Times are microseconds since 1970, 0 for none.
@@ -307,6 +307,14 @@ func migrations() [schemaVersion][]string {
 			kind TEXT NOT NULL, key TEXT NOT NULL, version BIGINT NOT NULL, body TEXT NOT NULL, updated_us BIGINT NOT NULL,
 			PRIMARY KEY (kind, key))`,
 		`CREATE TABLE sbx_doc_version (kind TEXT NOT NULL PRIMARY KEY, version BIGINT NOT NULL)`,
+	}, {
+		`CREATE TABLE sbx_sample (
+			profile TEXT NOT NULL, subject TEXT NOT NULL, at_us BIGINT NOT NULL, size BIGINT NOT NULL, body TEXT NOT NULL,
+			PRIMARY KEY (profile, subject, at_us))`,
+	}, {
+		`CREATE TABLE sbx_act (
+			run TEXT NOT NULL, seq BIGINT NOT NULL, at_us BIGINT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (run, seq))`,
+		`CREATE INDEX sbx_act_at ON sbx_act (at_us)`,
 	}}
 }
 
@@ -365,6 +373,6 @@ func newerSchemaError(version int64) error {
 	if version <= schemaVersion {
 		return nil
 	}
-	return fault.New(fault.KindRefused, "it has schema %d, and this sbx knows %d", version, schemaVersion).
+	return fault.New(fault.KindRefused, "its schema is %d, and this sbx supports %d", version, schemaVersion).
 		WithHint("a newer sbx has used it: install that version here too")
 }

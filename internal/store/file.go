@@ -195,12 +195,12 @@ func (f *sqliteEngine) classifyError(err error) *fault.Error {
 	case c == sqlite3.SQLITE_FULL, errors.Is(err, syscall.ENOSPC):
 		return fault.New(fault.KindUnavailable, "no space is left: %w", err).WithHint("free space under %s%s", filepath.Dir(f.path), elsewhere)
 	case c == sqlite3.SQLITE_IOERR:
-		return fault.New(fault.KindUnavailable, "%w", err).WithHint("is there space under %s, and is its disk well? `dmesg` says more", filepath.Dir(f.path))
+		return fault.New(fault.KindUnavailable, "%w", err).WithHint("check the space under %s and its disk; `dmesg` shows more", filepath.Dir(f.path))
 	case c == sqlite3.SQLITE_CANTOPEN, c == sqlite3.SQLITE_READONLY, c == sqlite3.SQLITE_PERM, c == sqlite3.SQLITE_AUTH,
 		errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.EROFS):
-		return fault.Usage("%w", err).WithHint("make %s and its folder yours to write%s", f.path, elsewhere)
+		return fault.Usage("%w", err).WithHint("make %s and its folder writable for you%s", f.path, elsewhere)
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return fault.New(fault.KindUnavailable, "%w", err).WithHint("raise the limit of open files: `ulimit -n` shows it")
+		return fault.New(fault.KindUnavailable, "%w", err).WithHint("raise the limit of open files (`ulimit -n` shows it)")
 	}
 	return fault.New(fault.KindUnknown, "%w", err)
 }

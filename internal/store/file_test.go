@@ -175,7 +175,7 @@ func TestSchemaOfANewerSbxIsRefused(t *testing.T) {
 	_, err := d.execStatement(t.Context(), "grow", `INSERT INTO sbx_schema (version) VALUES ($1)`, schemaVersion+1)
 	require.NoError(t, err)
 	older := at(t, dir)
-	refuses(t, older.PutRun(t.Context(), Run{ID: "r2"}), fault.KindRefused, "schema 3", "knows 2")
+	refuses(t, older.PutRun(t.Context(), Run{ID: "r2"}), fault.KindRefused, "schema is 5", "supports 4")
 	_, err = older.Runs(t.Context(), 0)
 	refuses(t, err, fault.KindRefused)
 	list, err := d.Runs(t.Context(), 0)

@@ -23,6 +23,8 @@ type InMemory struct {
 	tasks     map[string]Task
 	keys      map[string]string // the task's id by its idempotency key
 	docs      map[[2]string]Doc // by kind and key
+	samples   []Sample          // oldest first
+	acts      []Act             // oldest first
 
 	docVersions map[string]int64 // by kind: the highest version of a dropped document
 

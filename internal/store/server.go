@@ -50,8 +50,8 @@ func newPostgres(raw string) (*postgresEngine, error) {
 	}
 	config, err := pgconn.ParseConfig(raw)
 	if err != nil { // its text may contain a secret
-		return nil, fault.Usage("Postgres' driver cannot use it").
-			WithHint("check port, sslmode and the other parameters; `psql` takes the same URL")
+		return nil, fault.Usage("the Postgres driver cannot use it").
+			WithHint("check port, sslmode and the other parameters; `psql` accepts the same URL")
 	}
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = applicationName
@@ -131,7 +131,7 @@ func (s *postgresEngine) classifyError(err error) *fault.Error {
 	case errors.As(err, &said):
 	case isUnreachable(err):
 		return fault.New(fault.KindUnavailable, "%s", s.scrubSecrets(innermostCause(err))).
-			WithHint("is Postgres up and reachable from here? `pg_isready` says it")
+			WithHint("check that Postgres runs and can be reached from here: `pg_isready`")
 	default:
 		return fault.New(fault.KindUnknown, "%s", s.scrubSecrets(err.Error()))
 	}
@@ -170,15 +170,15 @@ func stateMeans(code string) (kind fault.Kind, hint string) {
 	case "3D000":
 		return fault.KindUsage, "create the database, or correct its name at the end of the URL"
 	case "42P01", "42703":
-		return fault.KindUsage, "is it the right database and search_path?"
+		return fault.KindUsage, "check the database and its search_path"
 	case "25006":
-		return fault.KindUsage, "the URL leads to a read-only replica; name the primary, or add target_session_attrs=read-write"
+		return fault.KindUsage, "the URL names a read-only replica; name the primary, or add target_session_attrs=read-write"
 	case "53300":
-		return fault.KindUnavailable, "the server has no connection to spare; put a pooler before it or raise max_connections"
+		return fault.KindUnavailable, "the server has no free connection; put a pooler in front of it or raise max_connections"
 	case "53100":
 		return fault.KindUnavailable, "the server's disk is full"
 	case "57014":
-		return fault.KindUnavailable, "the server gave the statement up; is it overloaded, or is a lock held?"
+		return fault.KindUnavailable, "the server cancelled the statement; check its load and its locks"
 	}
 	if len(code) < 2 {
 		return fault.KindUnknown, ""
@@ -187,9 +187,9 @@ func stateMeans(code string) (kind fault.Kind, hint string) {
 	case "28":
 		return fault.KindAuth, "check user and password in the URL (SBX_STORE_URL), and pg_hba.conf on the server"
 	case "08", "53", "57", "58":
-		return fault.KindUnavailable, "the server is starting, stopping or in trouble; try again"
+		return fault.KindUnavailable, "the server is starting, stopping or failing; try again"
 	case "40", "55":
-		return fault.KindUnavailable, "somebody else was at work on the same; try again"
+		return fault.KindUnavailable, "another process changed the same rows; try again"
 	}
 	return fault.KindUnknown, ""
 }

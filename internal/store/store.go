@@ -1,6 +1,6 @@
 // Package store keeps what must survive the process and may be shared by several hosts:
-// leases, sightings, the records of what sbx created, summaries of bulk runs, tasks and
-// small documents of other packages. It is SQLite in the state directory by default,
+// leases, sightings, the records of what sbx created, summaries of bulk runs, tasks, samples of
+// earlier looks and small documents of other packages. It is SQLite in the state directory by default,
 // Postgres for a team, and memory for tests and simulations; one contract (runContract) holds
 // for all three.
 //
@@ -34,6 +34,8 @@ type Store interface { //nolint:interfacebloat // it is all its parts; whoever n
 	RunStore
 	TaskStore
 	DocStore
+	SampleStore
+	ActStore
 	// Close releases what the store holds open; its leases stay.
 	Close() error
 }
@@ -83,6 +85,15 @@ type RunStore interface {
 	Runs(ctx context.Context, limit int) ([]Run, error)
 }
 
+// ActStore keeps what the runs of several hosts did, for an audit from any of them.
+type ActStore interface {
+	// AddActs inserts or replaces acts by run and place, and deletes those of all runs from
+	// before keepSince. An act without run or time is KindUsage, and then none is added.
+	AddActs(ctx context.Context, acts []Act, keepSince time.Time) error
+	// Acts returns those of that time or later, oldest first.
+	Acts(ctx context.Context, since time.Time) ([]Act, error)
+}
+
 // TaskStore keeps tasks, each changed by one conditional update at a time.
 type TaskStore interface {
 	// AddTask inserts a task as version 1, created by the store's clock where CreatedAt is
@@ -124,6 +135,17 @@ type DocStore interface {
 	// DropDoc removes the document where the stored version is d.Version; ErrSwapped inside
 	// KindLocked otherwise.
 	DropDoc(ctx context.Context, d Doc) error
+}
+
+// SampleStore keeps what earlier looks have seen, for a bounded time and in a bounded space.
+type SampleStore interface {
+	// AddSamples stores all samples or none. One of the same profile, subject and time is
+	// replaced. A sample without profile or time, or too large, is KindUsage.
+	AddSamples(ctx context.Context, all []Sample) error
+	// Samples returns those that a query selects, oldest first. Complete, or an error.
+	Samples(ctx context.Context, q SampleQuery) ([]Sample, error)
+	// ThinSamples deletes those of a profile that the rules do not keep.
+	ThinSamples(ctx context.Context, profile string, now time.Time, rules SampleRules) error
 }
 
 const (

@@ -33,7 +33,7 @@ func (r *Runner) watchInactivity(ctx context.Context, t Task, p *outputTracker, 
 			continue
 		}
 		before := r.readActivity(ctx, t)
-		r.sendMessage(fmt.Sprintf("no output for %s; at %s it is ended, unless it is at work", sandbox.FormatElapsed(limit/2), sandbox.FormatElapsed(limit)))
+		r.sendMessage(fmt.Sprintf("no output for %s; sbx stops it at %s unless it is active", sandbox.FormatElapsed(limit/2), sandbox.FormatElapsed(limit)))
 		for p.silentTime() >= limit/2 && p.silentTime() < limit {
 			if poll.Sleep(ctx, min(limit-p.silentTime(), time.Second)) != nil {
 				return

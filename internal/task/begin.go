@@ -29,8 +29,8 @@ type plannedAttempt struct {
 
 var (
 	// errTooBig reports that the attempt's memory exceeds the whole budget.
-	errTooBig   = errors.New("it never fits into the memory budget")
-	errRecreate = errors.New("the kept sandbox is gone")
+	errTooBig   = errors.New("it does not fit into the memory budget")
+	errRecreate = errors.New("the kept sandbox has ended")
 )
 
 // unpublishableError reports that the task's work could not be published, so that no
@@ -149,7 +149,7 @@ func (r *Runner) chooseSandbox(ctx context.Context, t Task, next *plannedAttempt
 		case mine:
 			reuse(wanted)
 		default:
-			r.sendMessage("a new sandbox is made: " + wanted.String() + " was used, somebody else goes on in it, or its time is over")
+			r.sendMessage("a new sandbox is created: " + wanted.String() + " was used, another process uses it, or its time limit was reached")
 		}
 		next.recreated = !mine
 		return nil
@@ -191,7 +191,7 @@ func (r *Runner) assignAttempt(ctx context.Context, t Task, a Attempt, recreated
 		}
 		if most := r.o.Ledger.LimitMB; max(a.MemoryMB, t.Spec.MemoryBytes/sandbox.MiB) > most {
 			return t, fault.New(fault.KindRefused, "%w: it needs %d MB, and the budget of all is %d MB", errTooBig, a.MemoryMB, most).
-				WithHint("give it less with --memory, or raise the budget")
+				WithHint("request less with --memory, or raise the budget")
 		}
 		err = r.runGuarded(ctx, t, t.deadlineLimit(), func(ctx context.Context) error {
 			if err := r.showWaiting(ctx, t, waitsForBudget); err != nil {
@@ -214,7 +214,7 @@ func (r *Runner) concludeUnbegun(ctx context.Context, t Task, err error) (Task, 
 	case cannotPublish && !decidedElsewhere(ctx, err):
 		return r.concludeUnpublished(ctx, t, unpublishable.error)
 	case expired, errors.Is(err, ErrLate):
-		verdict, why, said = TimedOut, ReasonDeadline, "its deadline was reached before another attempt could begin"
+		verdict, why, said = TimedOut, ReasonDeadline, "it reached its deadline before another attempt could start"
 	case errors.Is(err, errTooBig):
 		said = err.Error()
 	case !errors.Is(err, ErrAttemptsUsed):
@@ -254,7 +254,7 @@ func (r *Runner) confirmIntent(ctx context.Context, t Task, asked time.Time) err
 // withdrawIntent records that the attempt's create was never requested.
 func (r *Runner) withdrawIntent(ctx context.Context, t Task, err error) (Task, error) {
 	n := t.Last().N
-	now, failed := r.changeTask(ctx, t.ID, func(task *Task) error { return task.recordGone(n, "its create was never asked for") })
+	now, failed := r.changeTask(ctx, t.ID, func(task *Task) error { return task.recordGone(n, "its create request was never sent") })
 	if failed != nil && !errors.Is(failed, ErrFinal) {
 		return now, failed
 	}
@@ -276,7 +276,7 @@ func (r *Runner) enterSandbox(ctx context.Context, t Task) (Task, error) {
 	case decidedElsewhere(ctx, err):
 		return t, err
 	case err != nil:
-		r.sendMessage("a new sandbox is made: " + err.Error())
+		r.sendMessage("a new sandbox is created: " + err.Error())
 		e := Ended{Exit: vanishedExit(err)}
 		return r.changeTask(ctx, t.ID, func(n *Task) error {
 			n.Recreated = n.Spec.Sandbox.ID != ""
@@ -314,7 +314,7 @@ func (r *Runner) awaitHealthy(ctx context.Context, t Task, a Attempt) error {
 			case providers.ConditionRecreate, providers.ConditionBroken:
 				return fault.New(fault.KindGone, "%w: %s", errRecreate, health.Condition)
 			case providers.ConditionUnknown, "":
-				r.sendMessage("whether " + a.Ref().String() + " answers is not known")
+				r.sendMessage("whether " + a.Ref().String() + " answers is unknown")
 				return nil
 			case providers.ConditionWait:
 			}

@@ -74,7 +74,7 @@ func (r *Runner) recordLateSandbox(ctx context.Context, t Task, a Attempt, id st
 	}
 	a.Sandbox = id
 	for began := time.Now(); time.Since(began) < EndPatience; {
-		if seenGone(r.endSandbox(ctx, t.ID, a)) || poll.Sleep(ctx, time.Second) != nil {
+		if seenGone(r.endSandbox(ctx, t, a)) || poll.Sleep(ctx, time.Second) != nil {
 			break
 		}
 	}
@@ -111,7 +111,7 @@ func (r *Runner) recordLostCreate(ctx context.Context, t Task) (Task, error) {
 	}
 	e := Ended{Exit: sandbox.Exit{
 		Class: sandbox.ClassInfra, Cause: sandbox.CauseSupervisorLost, Confidence: sandbox.Certain,
-		Evidence: []sandbox.Evidence{{What: "create", Value: "who asked for it died before the answer was written down", Source: "sbx", At: t.ReadAt}},
+		Evidence: []sandbox.Evidence{{What: "create", Value: "the process that requested it died before it recorded the answer", Source: "sbx", At: t.ReadAt}},
 	}}
 	return r.changeTask(ctx, t.ID, func(n *Task) error { return n.End(t.Fence, e) })
 }

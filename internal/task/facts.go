@@ -105,7 +105,7 @@ func (t *Task) recordNothingMade(n int) error {
 	if a, err := t.attemptNumber(n); err != nil || a.Sandbox != "" {
 		return cmp.Or(err, errUnchanged)
 	}
-	return t.recordGone(n, "two looks for what its create may have made showed nothing")
+	return t.recordGone(n, "two searches for the result of its create found nothing")
 }
 
 // recordGone is Gone, which another process may have recorded first, and in the same change

@@ -187,7 +187,7 @@ func (m measuredTasks) successFigures() []Figure {
 		shareFigure(in("S0-22", "retried tasks that completed", baseline+"; stopped ones do not count"), again, tried),
 		percentileFigure(in("S0-23 p50", "time to SIGKILL (p50)", baseline), UnitSeconds, seconds, 50),
 		percentileFigure(in("S0-23 p95", "time to SIGKILL (p95)", baseline), UnitSeconds, seconds, 95),
-		percentileFigure(in("S0-24", "messages before it (p50)", baseline+"; of agents that tell them"), UnitMessages, messages, 50),
+		percentileFigure(in("S0-24", "messages before it (p50)", baseline+"; of agents that report them"), UnitMessages, messages, 50),
 	}
 }
 
@@ -206,10 +206,10 @@ func (m measuredTasks) resumeFigures() []Figure {
 		return Figure{ID: id, Group: groupResume, Title: title, Target: t, Why: why}
 	}
 	return []Figure{
-		shareFigure(in("S1-27", "kept ones that did not answer", Target{}, "a figure to compare over time; one that was claimed or had expired counts"), sick, all),
-		shareFigure(in("S1-39", "gone ones that were made anew", Target{">", 0.95}, ""), anew, gone),
-		shareFigure(in("S1-40", "sessions that were resumed", Target{">", 0.90}, "of sandboxes that answered: the command ran to an end of its own"), on, answered),
-		shareFigure(in("S1-41", "gone ones not used again", Target{">=", 1}, "a loop of reinstalling begins with one"), once, dropped),
+		shareFigure(in("S1-27", "kept ones that did not answer", Target{}, "a figure to compare over time; claimed and expired ones count"), sick, all),
+		shareFigure(in("S1-39", "expired sandboxes recreated", Target{">", 0.95}, ""), anew, gone),
+		shareFigure(in("S1-40", "sessions that were resumed", Target{">", 0.90}, "of sandboxes that answered: the command ended on its own"), on, answered),
+		shareFigure(in("S1-41", "ended ones not used again", Target{">=", 1}, "each one starts a reinstall"), once, dropped),
 	}
 }
 

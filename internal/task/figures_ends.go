@@ -80,16 +80,16 @@ func (m measuredTasks) stopFigures() []Figure {
 	in := func(id, title string, t Target, why string) Figure {
 		return Figure{ID: id, Group: groupStop, Title: title, Target: t, Why: why}
 	}
-	response := percentileFigure(in("S1-26", "from stop to gone (p99)", Target{"<", 5}, "one that goes on counts with its time so far"), UnitSeconds, m.endTimes(stops), 99)
-	const owing = "not seen within 30 s counts as failed"
+	response := percentileFigure(in("S1-26", "stop to verified end (p99)", Target{"<", 5}, "one that continues counts with its time so far"), UnitSeconds, m.endTimes(stops), 99)
+	const owing = "not verified within 30 s counts as failed"
 	return []Figure{
 		shareFigure(in("S1-25", "stops and limits that ended it", Target{">", 0.95}, owing), endings, owed),
 		response,
 		shareFigure(in("S1-33", "stops that ended it", Target{">", 0.95}, owing), done, asked),
-		percentileFigure(in("S1-35", "from stop or limit to gone (p99)", Target{"<", 30}, "one that goes on counts with its time so far"), UnitSeconds, m.endTimes(all), 99),
+		percentileFigure(in("S1-35", "stop/limit to verified end (p99)", Target{"<", 30}, "one that continues counts with its time so far"), UnitSeconds, m.endTimes(all), 99),
 		repeatFigure("S1-36", response),
-		shareFigure(in("S1-37", "no push after a stop", Target{">=", 1}, "of stopped tasks that were to publish"), quiet, published),
-		shareFigure(in("S1-38", "stopped, though nobody asked", Target{"<", 0.01}, "that somebody stopped the wrong task cannot be known"), nobody, cancelled),
+		shareFigure(in("S1-37", "no push after a stop", Target{">=", 1}, "of stopped tasks with a publish target"), quiet, published),
+		shareFigure(in("S1-38", "stopped without a request", Target{"<", 0.01}, "a stop of the wrong task cannot be detected"), nobody, cancelled),
 		shareFigure(in("S1-52", "alert: stops that failed", Target{"<=", 0.10}, "over the target: investigate"), asked-done, asked),
 	}
 }
@@ -132,11 +132,11 @@ func (m measuredTasks) inactivityFigures() []Figure {
 	return []Figure{
 		rate,
 		repeatFigure("S1-42", rate),
-		shareFigure(in("S1-43", "ended, though it had worked", Target{"<", 0.02},
-			"of those that were silent too long; whether a still one would have gone on cannot be known"), wrong, judged),
+		shareFigure(in("S1-43", "killed although active", Target{"<", 0.02},
+			"of those that were silent too long; whether an idle one would have continued is unknown"), wrong, judged),
 		percentileFigure(in("S1-44", "from silence to its end (p99)", Target{"<", 61},
-			"the limit's 60 s, and one to see it; a longer --inactivity misses it"), UnitSeconds, detection, 99),
-		shareFigure(in("S1-53", "alert: ended for inactivity", Target{"<=", 0.20}, "over the target: look at the agents"), silent, ran),
+			"the limit's 60 s, and one to detect it; a longer --inactivity misses it"), UnitSeconds, detection, 99),
+		shareFigure(in("S1-53", "alert: ended for inactivity", Target{"<=", 0.20}, "over the target: check the agents"), silent, ran),
 	}
 }
 
@@ -148,7 +148,7 @@ func (m measuredTasks) timeoutFigures() []Figure {
 	incidents := float64(len(Incidents(m.tasks)))
 	races := Figure{
 		ID: "S1-47", Group: groupTimeout, Title: "incidents of races", Target: Target{"<=", 0}, Unit: UnitCount, Samples: len(m.tasks),
-		Why: "published after its end, over with a sandbox left, or two sandboxes at once",
+		Why: "published after its end, ended with a sandbox left, or two sandboxes at once",
 	}
 	if races.Samples > 0 {
 		races.Value = &incidents
@@ -157,8 +157,8 @@ func (m measuredTasks) timeoutFigures() []Figure {
 		return Figure{ID: id, Group: groupTimeout, Title: title, Target: t, Why: why}
 	}
 	return []Figure{
-		shareFigure(in("S1-45", "limits that ended it", Target{">", 0.95}, "not seen within 30 s counts as failed"), done, owed),
-		shareFigure(in("S1-46", "no push after a limit", Target{">=", 1}, "of timed out tasks that were to publish"), quiet, published),
+		shareFigure(in("S1-45", "limits that ended it", Target{">", 0.95}, "not verified within 30 s counts as failed"), done, owed),
+		shareFigure(in("S1-46", "no push after a limit", Target{">=", 1}, "of timed out tasks with a publish target"), quiet, published),
 		races,
 	}
 }

@@ -61,7 +61,7 @@ func (r *Runner) endAttempt(ctx context.Context, t Task, n int) (Task, error) {
 	if t.Spec.NoKill && a.Expired != ReasonNone {
 		return r.checkEndedAlone(ctx, t, a)
 	}
-	ending := r.endSandbox(ctx, t.ID, a)
+	ending := r.endSandbox(ctx, t, a)
 	if ctx.Err() != nil {
 		return t, ctx.Err()
 	}
@@ -100,7 +100,7 @@ func (r *Runner) awaitOtherHost(ctx context.Context, t Task, n int) (Task, error
 		return t, ctx.Err()
 	}
 	a := t.Attempts[n-1]
-	return t, unverifiedError(t, "attempt "+strconv.Itoa(n)+" at "+a.Provider+" is on the host "+a.Host+", and only an sbx there can end it")
+	return t, unverifiedError(t, "attempt "+strconv.Itoa(n)+" at "+a.Provider+" is on the host "+a.Host+", and only sbx on that host can terminate it")
 }
 
 // checkEndedAlone checks whether a sandbox has ended that sbx may not end.
@@ -109,28 +109,39 @@ func (r *Runner) checkEndedAlone(ctx context.Context, t Task, a Attempt) (Task, 
 	if kind := fault.KindOf(err); kind == fault.KindGone || kind == fault.KindNotFound || err == nil && now.State.Ended() {
 		return r.changeTask(ctx, t.ID, func(task *Task) error { return task.recordGone(a.N, "its provider's own limit") })
 	}
-	return t, unverifiedError(t, "its limit was reached, and ending it was switched off (authoritative_timeout): the provider's own limit ends "+a.Ref().String())
+	return t, unverifiedError(t, "its limit was reached, and its termination is switched off (authoritative_timeout): the provider's own limit ends "+a.Ref().String())
 }
 
 // endSandbox requests the end of an attempt's sandbox, once, and waits until it is seen.
 // Request and answer are recorded with the task.
-func (r *Runner) endSandbox(ctx context.Context, id string, a Attempt) sandbox.Ending {
+func (r *Runner) endSandbox(ctx context.Context, t Task, a Attempt) sandbox.Ending {
 	out := sandbox.Ending{Ref: a.Ref(), Outcome: sandbox.OutcomeNotAttempted}
 	o := fleet.EndOptions{
-		Origin: fleet.EndOrigin{Verb: "task", Reason: "the end of task " + id}, // for the journal
-		Wait:   EndWait, By: r.o.Owner.Who, Delete: r.o.DeleteOnEnd != nil && r.o.DeleteOnEnd(a.Provider),
+		Origin: t.endOrigin(), Wait: EndWait, By: r.o.Owner.Who, Delete: r.o.DeleteOnEnd != nil && r.o.DeleteOnEnd(a.Provider),
 	}
 	if a.Exit != nil && a.Exit.Class == sandbox.ClassGone {
 		o.Delete = false // the sandbox has ended already, and its snapshot cannot be named
 	}
 	if r.o.ReadsProveEnds == nil || !r.o.ReadsProveEnds(a.Provider) {
-		r.recordEndRequests(ctx, id, a, &o)
+		r.recordEndRequests(ctx, t.ID, a, &o)
 	}
-	target := sandbox.Sandbox{Provider: a.Provider, ID: a.Sandbox, State: sandbox.StateRunning}
+	target := sandbox.Sandbox{Provider: a.Provider, ID: a.Sandbox, TaskID: t.ID, State: sandbox.StateRunning}
 	for ending := range safety.End(ctx, r.o.Sandboxes, []sandbox.Sandbox{target}, safety.Options{Verb: safety.VerbTask, How: o}) {
 		out = ending
 	}
 	return out
+}
+
+// endOrigin is what the journal says of why a task's sandbox is ended.
+func (t Task) endOrigin() fleet.EndOrigin {
+	if t.StopBy != "" {
+		return fleet.EndOrigin{Verb: "stop", Reason: "task " + t.ID + " was stopped: " + t.StopBy}
+	}
+	reason := "the end of task " + t.ID
+	if t.Reason != ReasonNone {
+		reason += ": " + string(t.Reason)
+	}
+	return fleet.EndOrigin{Verb: "task", Reason: reason}
 }
 
 // recordEndRequests makes an ending use the requests that the task knows of, and record its
@@ -160,7 +171,7 @@ func (r *Runner) settleCreate(ctx context.Context, t Task, n int) (Task, error) 
 			return t, ctx.Err()
 		case err != nil:
 			if failed++; failed > settleTries || !fault.Retryable(err) {
-				return t, unverifiedError(t, "it is not known what the create at "+a.Provider+" has made: "+err.Error())
+				return t, unverifiedError(t, "it is unknown what the create at "+a.Provider+" created: "+err.Error())
 			}
 			empty = 0
 		case len(found) > 0:

@@ -46,7 +46,7 @@ func (r *Runner) followProgram(ctx context.Context, t Task) (Task, error) {
 			return cause
 		}
 		if err == nil && !output.waitFor(ctx, drainTimeout) {
-			r.sendMessage("the last of its output may be missing: it did not come within " + drainTimeout.String())
+			r.sendMessage("the last output may be missing: it did not arrive within " + drainTimeout.String())
 		}
 		return err
 	})
@@ -239,7 +239,7 @@ func (r *Runner) decideNext(ctx context.Context, t Task) (Task, error) {
 	}
 	next := t.Next(r.o.Jitter())
 	if next.Again && len(t.Spec.EnvNames) > 0 && r.env == nil && t.Key == "" { // with a key the operator can launch it again, with the values
-		next.Again, next.Why = false, "who ran it is gone, and the values of its environment with them: launch it again"
+		next.Again, next.Why = false, "its runner has died, and the values of its environment are lost: launch it again"
 		t.Reason = ReasonLost
 	}
 	if !next.Again {
@@ -273,7 +273,7 @@ func (r *Runner) clearAttempt(ctx context.Context, t Task, a Attempt) (Task, err
 		return t, err
 	}
 	return r.changeTask(ctx, t.ID, func(n *Task) error {
-		return n.Conclude(t.Fence, n.failureVerdict(), n.Reason, "what its last attempt made was not seen to end in time for another")
+		return n.Conclude(t.Fence, n.failureVerdict(), n.Reason, "the sandbox of its last attempt was not verified ended in time for another attempt")
 	})
 }
 

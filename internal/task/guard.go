@@ -23,7 +23,7 @@ func (u unwrittenStopError) Unwrap() error { return u.error }
 
 // errStoreUnreachable ends a step that may not go on while other processes cannot stop it
 // through the store.
-var errStoreUnreachable = fault.New(fault.KindUnavailable, "the store could not be asked for longer than a lease")
+var errStoreUnreachable = fault.New(fault.KindUnavailable, "the store could not be reached for longer than a lease")
 
 // timeLimit is one of the times that a step may take.
 type timeLimit struct {

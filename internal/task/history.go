@@ -142,16 +142,23 @@ type ProfileHistory struct {
 	CreateFailures *int64 // creates of the last half hour that gave no sandbox
 	Attempts       *int64 // attempts that ran a program and ended
 	TimedOut       *int64 // of Attempts
+	Inactive       *int64 // of Attempts, those that inactivity ended
+	Stops          *int64 // of tasks that were stopped, those that are seen to have ended or are late
+	StopsFailed    *int64 // of Stops, those without a verified end
 }
 
 // Profile counts the creates and attempts on one profile.
 func (h History) Profile(name string) ProfileHistory {
 	var all attemptCounts
+	var stopped []Task
 	for _, t := range h.tasks {
 		for _, a := range t.Attempts {
 			if a.Provider == name {
 				all.add(a, h.now)
 			}
+		}
+		if len(t.Attempts) > 0 && t.Attempts[len(t.Attempts)-1].Provider == name {
+			stopped = append(stopped, t)
 		}
 	}
 	var p ProfileHistory
@@ -159,13 +166,17 @@ func (h History) Profile(name string) ProfileHistory {
 		p.CreateFailures = &all.refused
 	}
 	if all.ended > 0 {
-		p.Attempts, p.TimedOut = &all.ended, &all.timedOut
+		p.Attempts, p.TimedOut, p.Inactive = &all.ended, &all.timedOut, &all.inactive
+	}
+	m := measuredTasks{stopped, h.now}
+	if seen, asked := m.countSeen(m.stopEnds()); asked > 0 {
+		p.Stops, p.StopsFailed = new(int64(asked)), new(int64(asked-seen))
 	}
 	return p
 }
 
 // attemptCounts counts attempts of one profile.
-type attemptCounts struct{ creates, refused, ended, timedOut int64 }
+type attemptCounts struct{ creates, refused, ended, timedOut, inactive int64 }
 
 func (c *attemptCounts) add(a Attempt, now time.Time) {
 	if made, refused := a.createOutcome(); (made || refused) && now.Sub(a.IntentAt) <= createWindow {
@@ -180,5 +191,8 @@ func (c *attemptCounts) add(a Attempt, now time.Time) {
 	c.ended++
 	if a.hitLimit() {
 		c.timedOut++
+	}
+	if a.Expired == ReasonInactivity {
+		c.inactive++
 	}
 }

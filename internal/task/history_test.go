@@ -78,6 +78,7 @@ func TestHistory(t *testing.T) {
 
 	p := h.Profile("prod")
 	assert.Equal(t, []*int64{new(int64(1)), new(int64(3)), new(int64(2))}, []*int64{p.CreateFailures, p.Attempts, p.TimedOut})
+	assert.Equal(t, []*int64{new(int64(0)), nil, nil}, []*int64{p.Inactive, p.Stops, p.StopsFailed})
 	assert.Equal(t, ProfileHistory{}, h.Profile("other"), "nothing was tried there")
 	assert.Equal(t, fleet.SandboxHistory{}, h.Sandbox(sandbox.Sandbox{Provider: "other", ID: "runs"}, older), "an id of another profile")
 }

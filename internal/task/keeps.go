@@ -154,7 +154,7 @@ func (o Options) endDue(ctx context.Context) (gone []sandbox.Ref, stay map[sandb
 	}
 	stay = map[sandbox.Ref]string{}
 	for deletes, some := range targets {
-		how := fleet.EndOptions{Origin: fleet.EndOrigin{Verb: "task", Reason: "the time for which its task kept it is over"}, Wait: SweepTime, By: o.Owner.Who, Delete: deletes}
+		how := fleet.EndOptions{Origin: fleet.EndOrigin{Verb: "task", Reason: "its task kept it, and that time has ended"}, Wait: SweepTime, By: o.Owner.Who, Delete: deletes}
 		for e := range safety.End(ctx, o.Sandboxes, some, safety.Options{Verb: safety.VerbKept, How: how, Protected: o.protectionReason}) {
 			switch e.Outcome {
 			case sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone:
@@ -205,13 +205,13 @@ func (o Options) endKept(ctx context.Context, t Task) error {
 		if err != nil || other.State.Final() {
 			return err // the other task has ended the sandbox
 		}
-		return fault.New(fault.KindRefused, "task %s goes on in %s", by, t.Kept.Ref).WithHint("`sbx stop %s` ends both", by)
+		return fault.New(fault.KindRefused, "task %s continues in %s", by, t.Kept.Ref).WithHint("`sbx stop %s` ends both", by)
 	}
 	switch left, why := o.endReleased(ctx, []sandbox.Ref{t.Kept.Ref}); {
 	case why != "":
-		return fault.New(fault.KindRefused, "what it has kept, %s, stays: %s", t.Kept.Ref, why).WithHint("take the protection away, and stop it again")
+		return fault.New(fault.KindRefused, "its kept sandbox %s stays: %s", t.Kept.Ref, why).WithHint("remove the protection, and stop it again")
 	case len(left) > 0:
-		return unverifiedError(t, "what it has kept, "+t.Kept.Ref.String()+", was not seen to be gone")
+		return unverifiedError(t, "its kept sandbox, "+t.Kept.Ref.String()+", is not verified ended")
 	}
 	return nil
 }

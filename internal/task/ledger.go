@@ -38,8 +38,8 @@ func (l Ledger) Add(ctx context.Context, t Task) (Task, bool, error) {
 		return t, false, err
 	}
 	if !added && kept.Spec != t.Spec.Fingerprint() {
-		return t, false, fault.Usage("the key %q belongs to task %s, which asks for something else", t.Key, kept.ID).
-			WithHint("`sbx tasks show %s` says what; use another --key", kept.ID)
+		return t, false, fault.Usage("the key %q belongs to task %s, which has another command or other settings", t.Key, kept.ID).
+			WithHint("`sbx tasks show %s` shows them; use another --key", kept.ID)
 	}
 	got, err := decodeRow(kept)
 	return got, added, err
@@ -193,7 +193,7 @@ func (t *Task) reservedMB() int64 {
 func decodeRow(row store.Task) (Task, error) {
 	var t Task
 	if err := json.Unmarshal(row.Body, &t); err != nil {
-		return t, fault.New(fault.KindUnknown, "what is kept of task %s cannot be read: %w", row.ID, err).
+		return t, fault.New(fault.KindUnknown, "the record of task %s cannot be read: %w", row.ID, err).
 			WithHint("a newer sbx may have written it: install that version here too")
 	}
 	t.version, t.Fence, t.LeaseUntil, t.ReadAt, t.CreatedAt = row.Version, row.Fence, row.LeaseUntil, row.ReadAt, row.CreatedAt
@@ -238,7 +238,7 @@ func (q fairStore) checkTurn(ctx context.Context, t store.Task) error {
 	for _, other := range live {
 		older := cmp.Or(other.CreatedAt.Compare(before.CreatedAt), strings.Compare(other.ID, before.ID)) < 0
 		if other.Budget == t.Budget && older && waitsForMemory(other) {
-			return fault.New(fault.KindRefused, "%w: %s waits for longer", store.ErrBudget, other.ID)
+			return fault.New(fault.KindRefused, "%w: %s has waited longer", store.ErrBudget, other.ID)
 		}
 	}
 	return nil

@@ -10,17 +10,17 @@ import (
 
 // Reasons why a change is not allowed. The task is unchanged then.
 var (
-	ErrNotOwner           = errors.New("the task is somebody else's by now") // the fence grew, or its state is another
+	ErrNotOwner           = errors.New("another process holds the task now") // the fence grew, or its state is another
 	ErrFinal              = errors.New("the task has ended")                 // it never changes again
 	ErrPublishing         = errors.New("too late: it is publishing")         // the gate was passed before
 	ErrPublished          = errors.New("too late: it has been published")
-	ErrPublicationUnknown = errors.New("nobody can tell whether it is public") // it was begun, and its end was not seen
-	ErrStopped            = errors.New("a stop was asked for")
-	ErrLate               = errors.New("the task's time is over") // its deadline has passed
+	ErrPublicationUnknown = errors.New("it is unknown whether it is public") // it was begun, and its end was not seen
+	ErrStopped            = errors.New("a stop was requested")
+	ErrLate               = errors.New("the task's time limit was reached") // its deadline has passed
 	ErrAttemptsUsed       = errors.New("all attempts are used up")
-	ErrNotGone            = errors.New("what was made before is not gone yet")
-	ErrHeld               = errors.New("its owner is alive")
-	errUnchanged          = errors.New("there is nothing to change about that") // the change need not be written
+	ErrNotGone            = errors.New("its earlier sandbox is not verified ended yet")
+	ErrHeld               = errors.New("its runner is alive")
+	errUnchanged          = errors.New("this cannot change") // the change need not be written
 )
 
 // Note is one line of a task's timeline.
@@ -139,7 +139,7 @@ func (t *Task) Started(fence int64) error {
 	a.StartedAt = t.ReadAt
 	t.State = Running
 	if t.Spec.Sandbox.ID == "" {
-		t.addNote("running", a.Ref().String()+" (made ahead)")
+		t.addNote("running", a.Ref().String()+" (created ahead)")
 	} else {
 		t.addNote("resumed", a.Ref().String())
 	}
@@ -198,7 +198,7 @@ func (a *Attempt) recordEnd(at time.Time, e Ended) {
 		a.PeakMB = &mb
 	}
 	if e.Nothing {
-		a.Settled, a.GoneAt, a.Gone = true, at, "nothing was made"
+		a.Settled, a.GoneAt, a.Gone = true, at, "nothing was created"
 	}
 }
 

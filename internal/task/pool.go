@@ -169,7 +169,7 @@ func (p *Pool) makeSandbox(s Spec, shape string) {
 	switch {
 	case err != nil && p.on.Err() == nil && !p.broken[shape]:
 		p.broken[shape] = true
-		p.noticeOperator("no sandboxes are made ahead at " + s.Provider + " any more: " + err.Error())
+		p.noticeOperator("no sandboxes are created ahead at " + s.Provider + " any more: " + err.Error())
 	case err == nil:
 		p.made++
 		p.ready[shape] = append(p.ready[shape], ref)
@@ -214,7 +214,7 @@ func (p *Pool) Close(ctx context.Context) error {
 	}
 	for _, ref := range left {
 		if _, err := p.o.KeepList.Release(ctx, ref); err != nil {
-			return fault.New(fault.KindUnverified, "what was made ahead and not used could not be given back: %w", err).WithHint("the next sbx ends it")
+			return fault.New(fault.KindUnverified, "unused sandboxes that were created ahead could not be released: %w", err).WithHint("the next sbx command terminates it")
 		}
 	}
 	left, _ = p.o.endReleased(ctx, left)
@@ -223,10 +223,10 @@ func (p *Pool) Close(ctx context.Context) error {
 		for i, ref := range left {
 			words[i] = ref.String()
 		}
-		return fault.New(fault.KindUnverified, "made ahead, not used, and not seen to be gone: %s", strings.Join(words, ", ")).WithHint("the next sbx ends them")
+		return fault.New(fault.KindUnverified, "created ahead, not used, and not verified ended: %s", strings.Join(words, ", ")).WithHint("the next sbx command terminates them")
 	}
 	if p.made > 0 {
-		p.noticeOperator(fmt.Sprintf("%d sandboxes were made ahead; %d of them were used, the others are gone", p.made, p.used))
+		p.noticeOperator(fmt.Sprintf("%d sandboxes were created ahead; %d were used, the others are terminated", p.made, p.used))
 	}
 	return nil
 }

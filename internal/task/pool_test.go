@@ -180,6 +180,6 @@ func TestPoolMakesNoMoreWhereOneCouldNotBeMade(t *testing.T) {
 		assert.Equal(t, int32(1), asked.Load(), "a provider that refuses is not pressed")
 		require.NoError(t, w.pool.Close(w.warmer.ctx))
 		require.Len(t, said, 1)
-		assert.Contains(t, said[0], "no sandboxes are made ahead at cloud any more: task t-")
+		assert.Contains(t, said[0], "no sandboxes are created ahead at cloud any more: task t-")
 	})
 }

@@ -113,7 +113,7 @@ func (r *Runner) passGate(ctx context.Context, t Task, p Publish) (Task, error) 
 	t = now
 	r.notifyChanged(t)
 	if t.pastDeadline() { // the gate was judged before the deadline and written after it: nothing is published yet
-		return r.recordPublication(ctx, t, Publish{State: PublishRefused, Message: "its deadline was reached at the gate"})
+		return r.recordPublication(ctx, t, Publish{State: PublishRefused, Message: "its deadline was reached before publishing"})
 	}
 	r.o.CrashPoint("gate")
 	done, err := r.pushWork(ctx, t, PublishLimit)
@@ -189,7 +189,7 @@ func (r *Runner) forbidOnStop(ctx context.Context, t Task, publish func()) {
 		case errors.Is(err, ErrPublishing), errors.Is(err, ErrPublished):
 			r.sendMessage(err.Error())
 		case err != nil:
-			r.sendMessage("whether it was held back is not known yet: " + err.Error())
+			r.sendMessage("it is not known yet whether publishing was blocked: " + err.Error())
 		}
 	}()
 	publish()
@@ -211,7 +211,7 @@ func (r *Runner) recordPublishError(ctx context.Context, t Task, err error) (Tas
 // resolvePublication finds out what became of a publication whose end this process did
 // not see.
 func (r *Runner) resolvePublication(ctx context.Context, t Task) (Task, error) {
-	ctx, stop := context.WithTimeoutCause(ctx, PublishLimit, unverifiedError(t, "nobody can tell yet whether it was published"))
+	ctx, stop := context.WithTimeoutCause(ctx, PublishLimit, unverifiedError(t, "it is not known yet whether it was published"))
 	defer stop()
 	var p Publish
 	var err error
@@ -255,7 +255,7 @@ func (r *Runner) withLease(ctx context.Context, t Task, do func(context.Context)
 // unverifiedError is what Run returns for a task whose end is not verified.
 func unverifiedError(t Task, why string) error {
 	return fault.New(fault.KindUnverified, "%w: %s", ErrUnverified, why).At("", "task "+t.ID).
-		WithHint("the next sbx on this machine goes on with it; `sbx tasks show %s` says how it stands", t.ID)
+		WithHint("the next sbx command on this machine continues it; `sbx tasks show %s` shows its state", t.ID)
 }
 
 func (s Spec) publishTarget() string {

@@ -24,30 +24,30 @@ type retryPolicy struct {
 func retryPolicyOf(c sandbox.Class) retryPolicy {
 	switch c {
 	case sandbox.ClassOOM:
-		return retryPolicy{limit: 1, memory: true, why: "it ran out of memory: once more with twice as much"}
+		return retryPolicy{limit: 1, memory: true, why: "it ran out of memory: retry with twice as much"}
 	case sandbox.ClassKilledUnknown:
-		return retryPolicy{limit: -1, why: "it was killed, and nobody knows by whom"}
+		return retryPolicy{limit: -1, why: "it was killed, and it is unknown by whom"}
 	case sandbox.ClassCrash, sandbox.ClassUnknown:
-		return retryPolicy{limit: 1, why: "it may have been an accident: once more"}
+		return retryPolicy{limit: 1, why: "it may be transient: retry once"}
 	case sandbox.ClassInfra, sandbox.ClassLauncher, sandbox.ClassTransport, sandbox.ClassGone:
 		return retryPolicy{limit: -1, free: true, why: "the infrastructure failed, not the program"}
 	case sandbox.ClassAgentError:
-		return retryPolicy{why: "the program itself failed, and would again"}
+		return retryPolicy{why: "the program itself failed and would fail again"}
 	case sandbox.ClassUsage:
 		return retryPolicy{why: "the program was called wrongly, or panicked"}
 	case sandbox.ClassAuth:
 		return retryPolicy{why: "the provider refused the credentials"}
 	case sandbox.ClassEnvironment:
-		return retryPolicy{why: "the command is not there, or cannot be run"}
+		return retryPolicy{why: "the command was not found or is not executable"}
 	case sandbox.ClassTimeout:
 		return retryPolicy{why: "a limit of sbx ended it"}
 	case sandbox.ClassKilledByUs:
-		return retryPolicy{why: "sbx ended it on purpose"}
+		return retryPolicy{why: "sbx terminated it on purpose"}
 	case sandbox.ClassStopped:
-		return retryPolicy{why: "somebody stopped it"}
+		return retryPolicy{why: "it was stopped"}
 	case sandbox.ClassOK:
 	}
-	return retryPolicy{why: "a " + string(c) + " is not tried again"}
+	return retryPolicy{why: "a " + string(c) + " is not retried"}
 }
 
 // RetryOn lists the classes that are retried without --retry-on.
@@ -63,13 +63,13 @@ func RetryOn() []sandbox.Class {
 func (t *Task) Next(roll float64) Retry {
 	a := t.Last()
 	if a == nil || a.Exit == nil {
-		return Retry{Why: "nothing is known of its end"}
+		return Retry{Why: "its end is unknown"}
 	}
 	if a.neverEntered() { // nothing was tried: no attempt is counted, no pause is made, and the place stays
 		if t.pastDeadline() {
 			return Retry{Free: true, Why: "the deadline leaves no time for another attempt"}
 		}
-		return Retry{Again: true, Free: true, Why: "the sandbox that was to be there is gone: a new one is made"}
+		return Retry{Again: true, Free: true, Why: "its sandbox has ended: a new one is created"}
 	}
 	class := a.Exit.Class
 	r := retryPolicyOf(class)
@@ -85,7 +85,7 @@ func (t *Task) Next(roll float64) Retry {
 		out.Free = false
 		return out
 	case r.limit > 0 && before > r.limit:
-		return Retry{Why: fmt.Sprintf("it ended so a second time (%s)", class)}
+		return Retry{Why: fmt.Sprintf("it ended like this a second time (%s)", class)}
 	case r.free && free >= InfraAttempts:
 		return Retry{Why: fmt.Sprintf("the infrastructure failed %d times", free), Free: true}
 	case !r.free && t.Counted() >= t.Spec.Attempts:
@@ -93,7 +93,7 @@ func (t *Task) Next(roll float64) Retry {
 	}
 	if r.memory {
 		if t.Spec.MemoryBytes == 0 || a.MemoryMB == 0 {
-			return Retry{Why: "it ran out of memory, and how much it gets was not ours to say: give --memory"}
+			return Retry{Why: "it ran out of memory, and sbx did not set its limit: give --memory"}
 		}
 		out.MemoryMB = 2 * a.MemoryMB
 	}
@@ -109,7 +109,7 @@ func (t *Task) Next(roll float64) Retry {
 // requestedPolicy is the policy where the operator has named the classes to retry.
 func (t *Task) requestedPolicy(class sandbox.Class, r retryPolicy) retryPolicy {
 	if !slices.Contains(t.Spec.RetryOn, class) {
-		return retryPolicy{why: "a " + string(class) + " is not among those to try again"}
+		return retryPolicy{why: "a " + string(class) + " is not a reason to retry"}
 	}
 	if r.limit == 0 {
 		r.limit = -1
@@ -182,7 +182,7 @@ func Rulings() []Ruling {
 		case r.limit == 0:
 			again = "never"
 		case r.free:
-			again = "up to " + strconv.Itoa(InfraAttempts-1) + " times, burning no attempt"
+			again = "up to " + strconv.Itoa(InfraAttempts-1) + " times, without using an attempt"
 		case r.limit < 0:
 			again = "while there are attempts"
 		}

@@ -44,7 +44,7 @@ func NewRunner(o Options, env []string, stop <-chan struct{}) *Runner {
 }
 
 // errSweeping reports that the next step needs a process that stays.
-var errSweeping = errors.New("it waits for somebody to go on with it")
+var errSweeping = errors.New("it waits for a process to continue it")
 
 // ErrUnverified reports that the task is decided and its end is not verified: some sandbox
 // was not seen to be gone, or it is unknown whether the work was published.
@@ -151,9 +151,9 @@ func (r *Runner) continueAttempt(ctx context.Context, t Task, a Attempt) (Task, 
 func (r *Runner) concludeAbandoned(ctx context.Context, t Task) (Task, error) {
 	return r.changeTask(ctx, t.ID, func(n *Task) error {
 		if n.Spec.Limits.Deadline > 0 {
-			return n.Conclude(t.Fence, TimedOut, ReasonDeadline, "who ran it is gone, and its deadline was reached")
+			return n.Conclude(t.Fence, TimedOut, ReasonDeadline, "its runner has died, and its deadline was reached")
 		}
-		return n.Conclude(t.Fence, Failed, ReasonLost, "who ran it is gone, and nobody went on with it")
+		return n.Conclude(t.Fence, Failed, ReasonLost, "its runner has died, and no process continued it")
 	})
 }
 
@@ -177,7 +177,7 @@ func (r *Runner) ownedByOther(t Task) bool {
 
 func (r *Runner) notOwnerError(t Task) error {
 	return fault.New(fault.KindLocked, "%w: %s (pid %d on %s)", ErrNotOwner, t.Owner.Who, t.Owner.PID, t.Owner.Host).
-		At("", "task "+t.ID).WithHint("`sbx tasks show %s` says how it goes on", t.ID)
+		At("", "task "+t.ID).WithHint("`sbx tasks show %s` shows its progress", t.ID)
 }
 
 // changeTask is Ledger.Change, retried while the store does not answer for less than a

@@ -102,6 +102,7 @@ func (s *sim) now(t *testing.T, id string) task.Task {
 	return k
 }
 
+// hurt plans a fault. Where processes run already, the lock is held.
 func (s *sim) hurt(place, op, harm string, from, long time.Duration) {
 	s.harms = append(s.harms, harmful{place, op, harm, from, from + long, 1})
 }
@@ -428,7 +429,7 @@ func TestACreateWithoutAnAnswer(t *testing.T) {
 		gone  string
 	}{
 		"it was made":   {"unanswered", 0, "verified"},
-		"nothing comes": {"lost", time.Minute, "two looks"},
+		"nothing comes": {"lost", time.Minute, "two searches"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -563,7 +564,7 @@ func TestWaiting(t *testing.T) {
 		_, third := s.begin("t-3", big, works(time.Second, sandbox.ClassOK))
 		require.NoError(t, <-third)
 		assert.Equal(t, task.Failed, s.now(t, "t-3").State)
-		assert.Contains(t, s.now(t, "t-3").Refused, "never fits")
+		assert.Contains(t, s.now(t, "t-3").Refused, "does not fit")
 	})
 	inWorld(t, func(t *testing.T, s *sim) {
 		t.Helper()
@@ -854,7 +855,9 @@ func TestASlowCollect(t *testing.T) {
 				s.tune = func(_ *proc, o *task.Options) {
 					o.CrashPoint = func(point string) {
 						if point == "output" {
+							s.mu.Lock()
 							s.hurt("cloud", "collect", "lost", time.Since(s.Began), long)
+							s.mu.Unlock()
 						}
 					}
 				}

@@ -201,11 +201,18 @@ func (p *proc) continues(_ context.Context, t task.Task) (task.Owner, error) {
 	return next.owner(), nil
 }
 
+// specOf is what a task was asked for. A test may begin other tasks meanwhile.
+func (s *sim) specOf(id string) task.Spec {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tasks[id].spec
+}
+
 func (p *proc) does() (task.Task, error) {
 	o := p.options()
 	switch p.verb {
 	case "run":
-		t, _, err := o.Ledger.Add(p.ctx, task.New(p.task, p.task, p.s.tasks[p.task].spec, p.owner(), time.Now()))
+		t, _, err := o.Ledger.Add(p.ctx, task.New(p.task, p.task, p.s.specOf(p.task), p.owner(), time.Now()))
 		if err != nil {
 			return t, err
 		}

@@ -121,14 +121,11 @@ func randomName(prefix string, length int) string {
 	return prefix + strings.ToLower(rand.Text())[:length]
 }
 
-// IDPrefix begins the id of every task.
-const IDPrefix = "t-"
-
 // IsID reports whether an id has the form of NewID, and is not another program's task id.
-func IsID(id string) bool { return strings.HasPrefix(id, IDPrefix) }
+func IsID(id string) bool { return strings.HasPrefix(id, sandbox.TaskIDPrefix) }
 
 // NewID makes the id of a task.
-func NewID() string { return randomName(IDPrefix, 12) }
+func NewID() string { return randomName(sandbox.TaskIDPrefix, 12) }
 
 // Work is a fingerprint of the work itself: the program, what it runs in and what becomes
 // public. Provider, limits, attempts and values of the environment are not in it.

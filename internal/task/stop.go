@@ -23,7 +23,7 @@ func (s *Stopper) ForbidPublication(ctx context.Context, id, by string) (Task, e
 		t, err := s.o.Ledger.Change(ctx, id, func(n *Task) error {
 			if n.Spec.NoForeign && n.Owner != s.o.Owner && !n.State.Final() {
 				return fault.New(fault.KindUnsupported, "task %s may be stopped only by the process that runs it (db_backed_stop is off): pid %d on %s",
-					n.ID, n.Owner.PID, n.Owner.Host).WithHint("press Ctrl-C there, or end its sandbox with `sbx terminate`")
+					n.ID, n.Owner.PID, n.Owner.Host).WithHint("press Ctrl-C there, or terminate its sandbox with `sbx terminate`")
 			}
 			return n.Stop(by)
 		})
@@ -33,7 +33,7 @@ func (s *Stopper) ForbidPublication(ctx context.Context, id, by string) (Task, e
 		case errors.Is(err, ErrPublished):
 			return t, fault.New(fault.KindRefused, "%w: %s", ErrPublished, t.Publish.describeTarget())
 		case errors.Is(err, ErrPublicationUnknown):
-			return t, fault.New(fault.KindUnverified, "%w: %s", ErrPublicationUnknown, t.Publish.describeTarget()).WithHint("look there")
+			return t, fault.New(fault.KindUnverified, "%w: %s", ErrPublicationUnknown, t.Publish.describeTarget()).WithHint("check the target")
 		case !errors.Is(err, ErrPublishing):
 			return t, err
 		}

@@ -26,6 +26,8 @@ type Finding struct {
 	Confidence sandbox.Confidence
 	Symptoms   []Symptom
 	Evidence   []sandbox.Evidence // of the symptoms seen
+	Wide       bool               // a fault of the whole profile
+	WhyNot     string             // of a cause that is not the first: what speaks against it; see Causes
 }
 
 // Symptom is one sign of a cause.
@@ -51,13 +53,8 @@ type Symptom struct {
 func rankCauses(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) []Finding {
 	m := observation{s, sig, t, now}
 	var ranked []Finding
-	for _, th := range causeRules() {
-		f := scoreSymptoms(th.symptoms(m))
-		f.ID, f.Cause, f.Title = th.id, th.cause, th.title
-		if th.hintOnly && f.Confidence == sandbox.Probable {
-			f.Confidence = sandbox.Hint
-		}
-		if f.Score > 0 {
+	for _, rule := range causeRules() {
+		if f := rule.score(m); f.Score > 0 {
 			ranked = append(ranked, f)
 		}
 	}
@@ -88,6 +85,14 @@ func scoreSymptoms(symptoms []Symptom) Finding {
 	if ruledOut(symptoms) {
 		return f
 	}
+	f.Score, f.Coverage, f.Evidence = symptomShares(symptoms)
+	f.Confidence = gradeScore(f.Score, f.Coverage)
+	return f
+}
+
+// symptomShares are the shares of the weight that was seen, and known, and the evidence of what was
+// seen.
+func symptomShares(symptoms []Symptom) (score, coverage float64, evidence []sandbox.Evidence) {
 	var seen, known, all int
 	for _, s := range symptoms {
 		if s.Support && s.Verdict != sandbox.True {
@@ -98,17 +103,16 @@ func scoreSymptoms(symptoms []Symptom) Finding {
 		case sandbox.True:
 			seen += s.Weight
 			known += s.Weight
-			f.Evidence = append(f.Evidence, s.Evidence...)
+			evidence = append(evidence, s.Evidence...)
 		case sandbox.False:
 			known += s.Weight
 		case sandbox.Unknown:
 		}
 	}
-	if known > 0 {
-		f.Score, f.Coverage = float64(seen)/float64(known), float64(known)/float64(all)
+	if known == 0 {
+		return 0, 0, nil
 	}
-	f.Confidence = gradeScore(f.Score, f.Coverage)
-	return f
+	return float64(seen) / float64(known), float64(known) / float64(all), evidence
 }
 
 func ruledOut(symptoms []Symptom) bool {
@@ -159,7 +163,7 @@ func exitTitle(c sandbox.Cause) string {
 	case sandbox.CauseMemoryWatchdog:
 		return "the watchdog killed it: over its memory limit"
 	case sandbox.CauseTimeout:
-		return "its time limit was reached"
+		return "it reached its time limit"
 	case sandbox.CauseInactivity:
 		return "it was inactive for too long"
 	case sandbox.CauseStopped:
@@ -167,7 +171,7 @@ func exitTitle(c sandbox.Cause) string {
 	case sandbox.CauseSupervisorLost:
 		return "its supervisor died"
 	default:
-		return "its end speaks for " + string(c)
+		return "its end is evidence for " + string(c)
 	}
 }
 
@@ -186,7 +190,21 @@ type causeRule struct {
 	title    string
 	symptoms func(observation) []Symptom
 	hintOnly bool // its symptoms are too weak for more than a hint
+	wide     bool // it is a fault of the whole profile, not of one sandbox
 }
+
+// score is the finding of a rule.
+func (r causeRule) score(m observation) Finding {
+	f := scoreSymptoms(r.symptoms(m))
+	f.ID, f.Cause, f.Title, f.Wide = r.id, r.cause, r.title, r.wide
+	if r.hintOnly && f.Confidence == sandbox.Probable {
+		f.Confidence = sandbox.Hint
+	}
+	return f
+}
+
+// noOwner is the ID of the finding that nobody owns a sandbox.
+const noOwner = "no_owner"
 
 // causeRules lists the runbook's five causes and those that a process of the local
 // provider adds. Weights are estimates: 3 is a symptom specific to the cause, 1 one that
@@ -196,12 +214,34 @@ func causeRules() []causeRule {
 		{id: "memory_leak", cause: sandbox.CauseLeak, title: "memory leak", symptoms: leakSymptoms},
 		{id: "infinite_loop", cause: sandbox.CauseBusyLoop, title: "infinite loop in the agent's code (cause 1)", symptoms: loopSymptoms},
 		{id: "external_hang", cause: sandbox.CauseHungIO, title: "external service does not answer (cause 2)", symptoms: hangSymptoms},
-		{id: "silent", cause: sandbox.CauseSilent, title: "alive, and neither works nor waits for the outside", symptoms: idleSymptoms},
-		{id: "cleanup_not_running", cause: sandbox.CauseOrphan, title: "cleanup job does not run (cause 3)", symptoms: cleanupSymptoms},
-		{id: "state_corruption", cause: sandbox.CauseOrphan, title: "records and reality differ (cause 4)", symptoms: corruptionSymptoms},
-		{id: "resource_exhaustion", cause: sandbox.CauseUnknown, title: "the provider's resources are used up (cause 5)", symptoms: exhaustionSymptoms},
-		{id: "no_owner", cause: sandbox.CauseOrphan, title: "nothing owns it", symptoms: ownerlessSymptoms, hintOnly: true},
+		{id: "silent", cause: sandbox.CauseSilent, title: "alive, but neither active nor waiting for an external service", symptoms: idleSymptoms},
+		{id: "cleanup_not_running", wide: true, cause: sandbox.CauseOrphan, title: "cleanup job does not run (cause 3)", symptoms: cleanupSymptoms},
+		{id: "state_corruption", cause: sandbox.CauseGhost, title: "records and reality differ (cause 4)", symptoms: corruptionSymptoms},
+		{id: exhaustion, wide: true, cause: sandbox.CauseUnknown, title: "provider resources exhausted (cause 5)", symptoms: exhaustionSymptoms},
+		{id: noOwner, cause: sandbox.CauseOrphan, title: "it has no owner", symptoms: ownerlessSymptoms, hintOnly: true},
 	}
+}
+
+// Theory is a cause that a diagnosis may name, whatever a sandbox shows.
+type Theory struct {
+	ID    string // of its findings
+	Title string
+	// Symptoms are the signs that are looked for, without a verdict; none for what an exit proves.
+	Symptoms []Symptom
+}
+
+// Theories are the causes that Causes and FleetCauses may name.
+func Theories() []Theory {
+	var all []Theory
+	for _, r := range causeRules() {
+		all = append(all, Theory{r.id, r.title, r.symptoms(observation{t: DefaultThresholds()})})
+	}
+	for _, c := range sandbox.Causes() {
+		if c != sandbox.CauseNone && c != sandbox.CauseUnknown && !slices.ContainsFunc(causeRules(), func(r causeRule) bool { return r.cause == c }) {
+			all = append(all, Theory{ID: string(c), Title: causeWords(c)})
+		}
+	}
+	return all
 }
 
 func loopSymptoms(m observation) []Symptom {
@@ -232,7 +272,7 @@ func leakSymptoms(m observation) []Symptom {
 // nothing outside is waited for.
 func idleSymptoms(m observation) []Symptom {
 	peer, call := m.waitsForPeer(), m.lastCall()
-	nothing := Symptom{Row: "R50", Say: "waits for nothing outside", Weight: 3, Verdict: negate(peer.Verdict), Evidence: m.waitEvidence()}
+	nothing := Symptom{Row: "R50", Say: "waits for no external service", Weight: 3, Verdict: negate(peer.Verdict), Evidence: m.waitEvidence()}
 	if call.Verdict == sandbox.True && nothing.Verdict == sandbox.Unknown {
 		nothing.Verdict = sandbox.False
 	}
@@ -245,7 +285,8 @@ func cleanupSymptoms(m observation) []Symptom {
 
 func corruptionSymptoms(m observation) []Symptom {
 	return []Symptom{
-		{Row: "R94", Say: "shown as running and does not exist", Weight: 3, Verdict: m.missingAtProvider()},
+		m.missingAtProvider(),
+		m.runsAfterItsEnd(),
 		{Row: "R95", Say: "record and process disagree", Weight: 2, Verdict: negate(m.sig.Agrees)},
 		m.loggedSymptom("R96", 2, "sandbox_not_found"),
 	}

@@ -39,7 +39,7 @@ func TestLikelyCauseOfEachScene(t *testing.T) {
 		"record_only":    {"", sandbox.CauseUnknown, sandbox.ConfidenceUnknown},
 		"starting":       {"", sandbox.CauseUnknown, sandbox.ConfidenceUnknown},
 		"stuck_one":      {"", sandbox.CauseUnknown, sandbox.ConfidenceUnknown},
-		"ghost":          {"state_corruption", sandbox.CauseOrphan, sandbox.Probable},
+		"ghost":          {"state_corruption", sandbox.CauseGhost, sandbox.Probable},
 		"cleanup_dead":   {"cleanup_not_running", sandbox.CauseOrphan, sandbox.Probable},
 		"exhausted":      {"resource_exhaustion", sandbox.CauseUnknown, sandbox.Probable},
 	}
@@ -133,7 +133,7 @@ func TestForgettingNeverCondemns(t *testing.T) {
 			require.NotEqual(t, sandbox.True, judgeStuck(sc.s, sc.sig, th, noon()).verdict, "%s: without an age nothing is stuck", name)
 		}
 		sc.s.CreatedAt = noon().Add(-time.Hour)
-		sc.sig.Logs, sc.sig.Trend = nil, nil
+		sc.sig.Logs, sc.sig.Trend, sc.sig.Exists = nil, nil, sandbox.Unknown
 		if sc.s.State == sandbox.StateRunning {
 			require.Equal(t, sandbox.Unknown, judgeStuck(sc.s, sc.sig, th, noon()).verdict, "%s: age alone condemns nothing", name)
 		}

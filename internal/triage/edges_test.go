@@ -146,9 +146,9 @@ func TestHistoryWithoutTimesIsNoHistory(t *testing.T) {
 func TestAnEndedSandboxIsNotMissing(t *testing.T) {
 	t.Parallel()
 	m := about(Signals{Exists: sandbox.False})
-	assert.Equal(t, sandbox.True, m.missingAtProvider())
+	assert.Equal(t, sandbox.True, m.missingAtProvider().Verdict)
 	m.s.State = sandbox.StateTerminated
-	assert.Equal(t, sandbox.Unknown, m.missingAtProvider())
+	assert.Equal(t, sandbox.Unknown, m.missingAtProvider().Verdict)
 }
 
 // TestTheSessionOfSource000 reads the log of an agent that was killed

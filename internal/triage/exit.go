@@ -96,7 +96,7 @@ func classifyByRecord(_ *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit)
 		{f.TimedOut, "time limit", exitRow{sandbox.ClassTimeout, sandbox.CauseTimeout, sandbox.Certain}},
 		{f.Watchdog, "memory watchdog", exitRow{sandbox.ClassOOM, sandbox.CauseMemoryWatchdog, sandbox.Certain}},
 		{f.SupervisorLost, "supervisor lost", exitRow{sandbox.ClassInfra, sandbox.CauseSupervisorLost, sandbox.Certain}},
-		{f.Gone, "gone while running", exitRow{sandbox.ClassGone, sandbox.CauseUnknown, sandbox.ConfidenceUnknown}},
+		{f.Gone, "vanished while running", exitRow{sandbox.ClassGone, sandbox.CauseUnknown, sandbox.ConfidenceUnknown}},
 	} {
 		if r.recorded {
 			setClass(e, r.row.class, r.row.cause, r.row.confidence)
@@ -243,7 +243,7 @@ func killedByKernel(_ *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) b
 		return true
 	}
 	setClass(e, sandbox.ClassOOM, sandbox.CauseOOM, sandbox.Probable)
-	e.Evidence = append(e.Evidence, textEvidence("scope", "unknown: the kernel killed for memory, its own limit was not seen to be hit", f.CounterSource, f.At))
+	e.Evidence = append(e.Evidence, textEvidence("scope", "unknown: the kernel killed it for memory, and nothing shows that it reached its own limit", f.CounterSource, f.At))
 	return true
 }
 
@@ -258,7 +258,7 @@ func childKilled(_ *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) bool
 		return false // the provider knows why it ended; the counter stays as evidence
 	case spelled.Code == nil:
 		setClass(e, f.exitClass(spelled), sandbox.CauseOOM, sandbox.Probable)
-		e.Evidence = append(e.Evidence, textEvidence("scope", "unknown: the end of the main program was not seen", f.CounterSource, f.At))
+		e.Evidence = append(e.Evidence, textEvidence("scope", "unknown: the end of the main program was not recorded", f.CounterSource, f.At))
 	default:
 		setClass(e, f.exitClass(spelled), sandbox.CauseOOMChild, sandbox.Certain)
 	}
@@ -321,7 +321,7 @@ func ranOutOfTime(_ *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) boo
 	if f.Limit <= 0 || f.Ran <= 0 || !f.endsByLimit(spelled) {
 		return false
 	}
-	e.Evidence = append(e.Evidence, textEvidence("ran", fmt.Sprintf("%s of the %s it was given", f.Ran, f.Limit), f.Source, f.At))
+	e.Evidence = append(e.Evidence, textEvidence("ran", fmt.Sprintf("%s of its limit of %s", f.Ran, f.Limit), f.Source, f.At))
 	if f.Ran < f.Limit-limitSlack {
 		return false
 	}
@@ -376,7 +376,7 @@ func (f ExitFacts) providerEvidence() []sandbox.Evidence {
 		out = append(out, textEvidence("meaning", f.providerWord.Says, f.Provider, f.At))
 	}
 	if f.StreamLost {
-		out = append(out, textEvidence("stream", "broke off before the end was told", f.Source, f.At))
+		out = append(out, textEvidence("stream", "was lost before the end was reported", f.Source, f.At))
 	}
 	return out
 }

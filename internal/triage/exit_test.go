@@ -198,7 +198,7 @@ func TestEvidenceNamesTheCounter(t *testing.T) {
 		{What: "oom_kill", Value: "1", Source: "memory.events", At: noon()},
 		{What: "memory peak bytes", Value: "10", Source: "memory.events", At: noon()},
 		{What: "memory limit bytes", Value: "100", Source: "memory.events", At: noon()},
-		{What: "scope", Value: "unknown: the kernel killed for memory, its own limit was not seen to be hit", Source: "memory.events", At: noon()},
+		{What: "scope", Value: "unknown: the kernel killed it for memory, and nothing shows that it reached its own limit", Source: "memory.events", At: noon()},
 	}, got.Evidence)
 	assert.Equal(t, 137, *got.Code)
 	assert.Equal(t, "SIGKILL", got.Signal)

@@ -124,6 +124,9 @@ func TestFleetFlags(t *testing.T) {
 		"the runbook's sample": {"R18", counts(3, 150, 147), sandbox.False},
 		"one is missing":       {"R18", counts(2, 150, 147), sandbox.True},
 		"one too many":         {"R18", counts(4, 150, 147), sandbox.True},
+		"at the limit":         {"R111", FleetSignals{Active: n(10), MaxSandboxes: n(10)}, sandbox.False},
+		"over the limit":       {"R111", FleetSignals{Active: n(11), MaxSandboxes: n(10)}, sandbox.True},
+		"no limit":             {"R111", FleetSignals{Active: n(11)}, sandbox.Unknown},
 		"totals unknown":       {"R18", FleetSignals{Active: n(3), Provisioning: n(0), Terminating: n(0)}, sandbox.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -154,4 +157,21 @@ func TestFiguresAreWrittenInOneWay(t *testing.T) {
 	}
 	assert.Equal(t, "600ms", sandbox.FormatElapsed(600*time.Millisecond))
 	assert.Equal(t, "10m", sandbox.FormatElapsed(10*time.Minute))
+}
+
+// TestFlagsThatAreProblems: severity decides, but for age and silence, which the verdict weighs.
+func TestFlagsThatAreProblems(t *testing.T) {
+	t.Parallel()
+	var weighed []string
+	all := append(Flags(sandbox.Sandbox{State: sandbox.StateRunning}, Signals{}, DefaultThresholds(), noon()), FleetFlags(FleetSignals{}, DefaultThresholds(), noon())...)
+	for _, f := range all {
+		for _, v := range []sandbox.Verdict{sandbox.True, sandbox.False, sandbox.Unknown} {
+			f.Verdict = v
+			assert.Equal(t, v == sandbox.True && f.Severity != Info && !f.Weighed, f.IsProblem(), "%s %s", f.ID, v)
+		}
+		if f.Weighed && f.Severity != Info {
+			weighed = append(weighed, f.ID)
+		}
+	}
+	assert.Equal(t, []string{"R27", "R28", "R41"}, weighed, "the help of diagnose names them")
 }

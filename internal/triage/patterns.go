@@ -43,7 +43,7 @@ func killPatterns() []Pattern {
 	return []Pattern{
 		{
 			ID: "sigkill", Row: "S0-2", Cause: sandbox.CauseUnknown, Severity: Critical,
-			Say:      "the agent process was killed with SIGKILL; that alone does not say by whom",
+			Say:      "the agent process was killed with SIGKILL; that alone does not show by whom",
 			literals: []string{"exit code -9", "exit code: -9", "signal: killed", "signal sigkill"},
 		}, {
 			ID: "kernel_oom", Row: "S3-3", Cause: sandbox.CauseOOM, Severity: Critical, Resource: true,
@@ -62,7 +62,7 @@ func memoryPatterns() []Pattern {
 		return Pattern{ID: id, Row: "facts", Cause: sandbox.CauseRuntimeHeap, Severity: Critical, Say: say, Resource: true, literals: literals}
 	}
 	return []Pattern{
-		heap("node_heap", "Node reached its own heap limit, which is not the sandbox's",
+		heap("node_heap", "Node reached its own heap limit, not the sandbox's limit",
 			"javascript heap out of memory", "reached heap limit", "ineffective mark-compacts near heap limit",
 			"array buffer allocation failed", "fatal process out of memory", "fatal process oom"),
 		heap("go_heap", "the Go runtime got no memory",
@@ -76,7 +76,7 @@ func memoryPatterns() []Pattern {
 		},
 		{
 			ID: "resource_warning", Row: "R13", Cause: sandbox.CauseUnknown, Severity: Warning, Resource: true,
-			Say: "memory or another resource runs short",
+			Say: "memory or another resource is nearly exhausted",
 			literals: []string{
 				"high memory usage", "memory usage is high", "memory warning", "low memory", "memory pressure", "memory leak detected",
 				"maxlistenersexceededwarning", "no space left on device", "enospc", "too many open files", "emfile",
@@ -110,7 +110,7 @@ func waitPatterns() []Pattern {
 			Say: "an operation ran into its time limit", literals: []string{"sandbox operation timeout", "sandbox timeout", "sandbox timed out"},
 		}, {
 			ID: "inactivity_timeout", Row: "S1-13", Cause: sandbox.CauseInactivity, Severity: Critical,
-			Say: "nothing happened for too long", literals: []string{"inactivity timeout"},
+			Say: "no activity for too long", literals: []string{"inactivity timeout"},
 		}, {
 			ID: "request_timeout", Row: "R76", Cause: sandbox.CauseHungIO, Severity: Warning,
 			Say: "a request got no answer in time", literals: []string{"request timed out", "request timeout"},
@@ -153,7 +153,7 @@ func fleetPatterns() []Pattern {
 	return []Pattern{
 		{
 			ID: "resource_limit", Row: "R107", Cause: sandbox.CauseUnknown, Severity: Critical, Resource: true,
-			Say: "the provider's resources are used up", literals: []string{"resource limit exceeded"},
+			Say: "the provider's resources are exhausted", literals: []string{"resource limit exceeded"},
 		}, {
 			ID: "sandbox_limit", Row: "R111", Cause: sandbox.CauseUnknown, Severity: Critical, Resource: true,
 			Say: "no more sandboxes are admitted", literals: []string{"maximum sandbox limit reached"},

@@ -65,7 +65,7 @@ func TestWhatIsStuckIsOldAndShowsNoLife(t *testing.T) {
 			require.False(t, sig.showsWork(th), note)
 			sign := latestSign(s, sig, noon())
 			require.False(t, sign.seenWithin(th.Inactivity), note)
-			require.True(t, sign.silentLonger(th.Inactivity) || s.Activity == sandbox.False || sig.leaksMemory(th) || sig.Answers == sandbox.False, note)
+			require.True(t, sign.silentLonger(th.Inactivity) || s.Activity == sandbox.False || sig.leaksMemory(th) || sig.Answers == sandbox.False || sig.Exists == sandbox.False, note)
 		}
 	}
 	require.Greater(t, found, 500, "the guesses must reach the rule")

@@ -40,6 +40,8 @@ type Signals struct {
 	// message: it is idle and not stuck (S2-35).
 	Waits sandbox.Verdict
 
+	LastBeatAt time.Time // of the newest heartbeat of its worker, by a control plane; zero = none is known
+
 	TracksTasks   bool // the source reports the task or agent of a sandbox if there is one
 	TimeLimitsHit *int // how often its task, or the task that this one resumes, hit a time limit (R30)
 
@@ -48,7 +50,7 @@ type Signals struct {
 
 // anyObserved reports whether the sandbox itself was asked.
 func (sig Signals) anyObserved() bool {
-	return sig.Looked || sig.Logs != nil || sig.Trend != nil || sig.Processes != nil || sig.SourceFailed || sig.Answers != ""
+	return sig.Looked || sig.Logs != nil || sig.Trend != nil || sig.Processes != nil || sig.SourceFailed || sig.Answers != "" || sig.Exists == sandbox.False
 }
 
 // lastSign is the latest sign of work that was observed.
@@ -100,7 +102,7 @@ func latestSign(s sandbox.Sandbox, sig Signals, now time.Time) lastSign {
 }
 
 func (sig Signals) cpuBusy(t Thresholds) bool {
-	return sig.Trend != nil && sig.Trend.atLimit(t)
+	return sig.Trend != nil && sig.Trend.AtLimit(t)
 }
 
 // busyThroughout reports whether every sample of the last BusySilence found the processor
@@ -135,12 +137,29 @@ func (sig Signals) waitsIdle(t Thresholds) bool {
 }
 
 // showsWork reports whether processor or operations show any work.
-func (sig Signals) showsWork(t Thresholds) bool {
-	if sig.Trend == nil {
-		return false
-	}
-	cpu, ops := sig.Trend.CPUPercent, sig.Trend.OperationsRate
-	return cpu != nil && *cpu >= t.CPUIdle || ops != nil && *ops > 0
+func (sig Signals) showsWork(t Thresholds) bool { return sig.Trend != nil && sig.Trend.showsWork(t) }
+
+func (tr Trend) showsWork(t Thresholds) bool {
+	cpu, ops := tr.CPUPercent, tr.OperationsRate
+	return cpu != nil && *cpu >= t.CPUIdle || ops != nil && *ops > 0 || tr.NewestCPU != nil && *tr.NewestCPU >= newestAtWork
+}
+
+// newestAtWork, in percent of a core, is the processor time of the newest sample that shows work
+// whatever the mean of the samples is. It is above what a VM without work uses, and a mean
+// over minutes hides an agent that has just begun.
+const newestAtWork = 5
+
+// ShowsWork reports whether samples prove that a running sandbox is at work, so that no other
+// observation can make its verdict stuck: they show work, and no processor at its limit.
+func ShowsWork(samples []sandbox.Usage, t Thresholds) bool {
+	tr := TrendOf(samples, t)
+	return tr.showsWork(t) && !tr.AtLimit(t) && tr.BusyFor == 0
+}
+
+// SampleShowsWork is ShowsWork for the newest sample alone, whatever earlier samples say. It holds
+// where no source could prove silence.
+func SampleShowsWork(newest sandbox.Usage, t Thresholds) bool {
+	return newest.CPUPercent != nil && *newest.CPUPercent >= newestAtWork && *newest.CPUPercent < t.CPUBusy
 }
 
 func (sig Signals) repeatsLines(t Thresholds) bool {
@@ -151,7 +170,7 @@ func (sig Signals) repeatsLines(t Thresholds) bool {
 
 func durationEvidence(what string, d time.Duration, source string, at time.Time) sandbox.Evidence {
 	value := formatDecimal(d.Seconds()) + "s"
-	if d >= time.Hour { // thousands of seconds are not readable
+	if d >= 2*time.Minute { // hundreds of seconds are not readable
 		value = sandbox.FormatDuration(d)
 	}
 	return sandbox.Evidence{What: what, Value: value, Source: source, At: at}
@@ -180,6 +199,7 @@ type Thresholds struct {
 	BusySilence     time.Duration // how long a busy processor may excuse silence (S1-14: the absolute limit of a command)
 	Sustained       time.Duration // how long a fleet counter must be high to count as sustained (R10)
 	CleanupEvery    time.Duration // interval at which cleanup is expected to run (R53)
+	EscalateFor     time.Duration // how long EscalateActive must be exceeded (R139)
 
 	AgeOnly bool // unknown activity counts as none (`activity: age-only`)
 
@@ -194,7 +214,10 @@ type Thresholds struct {
 
 	RepeatLines     int     // this many equal lines within the last 50 are a loop (R36; an estimate)
 	RepeatTimeouts  int     // this many time limits hit by one sandbox are repeated (R30)
+	FailedProbes    int     // this many failed probes in a row mean that nothing inside answers (S1-59)
 	ActiveMax       int     // more active sandboxes are critical (strict >; R4, R10)
+	ActiveNormal    int     // fewer are active under normal load (strict <; R125)
+	EscalateActive  int     // more for EscalateFor are escalated (strict >; R139)
 	TimeoutRateHigh float64 // 0..1; above is an alert (strict >; R3, R12)
 	TimeoutRateGood float64 // 0..1; below is healthy (strict <; R128), between the two is degraded
 }
@@ -209,6 +232,7 @@ func DefaultThresholds() Thresholds {
 		BusySilence:     5 * time.Minute,
 		Sustained:       5 * time.Minute,
 		CleanupEvery:    5 * time.Minute,
+		EscalateFor:     30 * time.Minute,
 		CPUBusy:         95,
 		CPUIdle:         1,
 		OperationsHigh:  1000,
@@ -218,7 +242,10 @@ func DefaultThresholds() Thresholds {
 		QuotaNear:       0.8,
 		RepeatLines:     20,
 		RepeatTimeouts:  2,
+		FailedProbes:    1,
 		ActiveMax:       20,
+		ActiveNormal:    5,
+		EscalateActive:  50,
 		TimeoutRateHigh: 0.05,
 		TimeoutRateGood: 0.02,
 	}
@@ -231,7 +258,7 @@ func (t Thresholds) Scaled(factor float64) Thresholds {
 		return t
 	}
 	for _, d := range []*time.Duration{
-		&t.WatchAge, &t.StuckAge, &t.ProvisioningAge, &t.Inactivity, &t.BusySilence, &t.Sustained, &t.CleanupEvery,
+		&t.WatchAge, &t.StuckAge, &t.ProvisioningAge, &t.Inactivity, &t.BusySilence, &t.Sustained, &t.CleanupEvery, &t.EscalateFor,
 	} {
 		*d = max(1, time.Duration(min(float64(*d)*factor, math.MaxInt64/2)))
 	}
@@ -248,6 +275,7 @@ func (t Thresholds) With(o Thresholds) Thresholds {
 		BusySilence:     cmp.Or(o.BusySilence, t.BusySilence),
 		Sustained:       cmp.Or(o.Sustained, t.Sustained),
 		CleanupEvery:    cmp.Or(o.CleanupEvery, t.CleanupEvery),
+		EscalateFor:     cmp.Or(o.EscalateFor, t.EscalateFor),
 		AgeOnly:         cmp.Or(o.AgeOnly, t.AgeOnly),
 		CPUBusy:         cmp.Or(o.CPUBusy, t.CPUBusy),
 		CPUIdle:         cmp.Or(o.CPUIdle, t.CPUIdle),
@@ -258,7 +286,10 @@ func (t Thresholds) With(o Thresholds) Thresholds {
 		QuotaNear:       cmp.Or(o.QuotaNear, t.QuotaNear),
 		RepeatLines:     cmp.Or(o.RepeatLines, t.RepeatLines),
 		RepeatTimeouts:  cmp.Or(o.RepeatTimeouts, t.RepeatTimeouts),
+		FailedProbes:    cmp.Or(o.FailedProbes, t.FailedProbes),
 		ActiveMax:       cmp.Or(o.ActiveMax, t.ActiveMax),
+		ActiveNormal:    cmp.Or(o.ActiveNormal, t.ActiveNormal),
+		EscalateActive:  cmp.Or(o.EscalateActive, t.EscalateActive),
 		TimeoutRateHigh: cmp.Or(o.TimeoutRateHigh, t.TimeoutRateHigh),
 		TimeoutRateGood: cmp.Or(o.TimeoutRateGood, t.TimeoutRateGood),
 	}
@@ -292,6 +323,8 @@ func (b ThresholdBook) For(s sandbox.Sandbox) Thresholds {
 			}
 		}
 	}
+	t.WatchAge = min(t.WatchAge, t.StuckAge)         // what is stuck is worth a look
+	t.BusySilence = max(t.BusySilence, t.Inactivity) // a busy sandbox is not stuck before an idle one
 	return t.scaledToCPU(s.Limits)
 }
 

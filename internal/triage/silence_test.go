@@ -70,7 +70,7 @@ func TestWhatCannotShowWorkProvesNoSilence(t *testing.T) {
 		"memory grows, near its limit":    {old(hour), Signals{Trend: sampled(steps, 5*time.Second, 0, 800, 950)}, sandbox.True, "age, leak"},
 		"memory grows, far from it":       {old(hour), Signals{Trend: sampled(steps, 5*time.Second, 0, 100, 300)}, sandbox.Unknown, "activity_unknown"},
 		"memory grows, and it works":      {old(hour), Signals{Trend: sampled(steps, 5*time.Second, 40, 800, 950)}, sandbox.False, "shows_life"},
-		"nothing inside answers":          {old(hour), Signals{Answers: sandbox.False}, sandbox.True, "age, no_answer"},
+		"it does not respond":             {old(hour), Signals{Answers: sandbox.False}, sandbox.True, "age, no_answer"},
 		"nobody could ask":                {old(hour), Signals{Answers: sandbox.Unknown}, sandbox.Unknown, "activity_unknown"},
 		"no answer, but it writes":        {old(hour), Signals{Answers: sandbox.False, Logs: quietFor(time.Second)}, sandbox.False, "shows_life"},
 	} {

@@ -23,6 +23,8 @@ const (
 	ReasonLeak         Reason = "leak"         // memory grows and is near its limit
 	ReasonNoAnswer     Reason = "no_answer"    // nothing inside answers
 
+	ReasonMissing Reason = "missing" // its provider lists it and answers that it does not exist
+
 	ReasonNotLooked    Reason = "not_looked"    // the record does not decide, and the sandbox itself was not asked
 	ReasonSourceFailed Reason = "source_failed" // a source that may have seen work does not answer
 
@@ -175,6 +177,9 @@ func judgeLifeSigns(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time)
 	if sign.provenSilent() {
 		reasons = append(reasons, ReasonSilent)
 	}
+	if sig.Exists == sandbox.False {
+		reasons, evidence = append(reasons, ReasonMissing), append(evidence, doesNotExist(now))
+	}
 	if sig.leaksMemory(t) {
 		reasons = append(reasons, ReasonLeak)
 	}
@@ -201,7 +206,7 @@ func lifeEvidence(sign lastSign, sig Signals, now time.Time) []sandbox.Evidence 
 	case sign.provenSilent():
 		all = append(all, durationEvidence("silence", sign.ago, sign.source, now))
 	case sign.known: // no source would have shown a later sign
-		all = append(all, durationEvidence("last sign of life", sign.ago, sign.source, now))
+		all = append(all, durationEvidence("last activity", sign.ago, sign.source, now))
 	}
 	if tr := sig.Trend; tr != nil && tr.CPUPercent != nil {
 		all = append(all, numberEvidence("cpu", *tr.CPUPercent, "%", tr.Source, tr.At))
@@ -211,10 +216,10 @@ func lifeEvidence(sign lastSign, sig Signals, now time.Time) []sandbox.Evidence 
 	}
 	if sig.Trend != nil {
 		if share, known := sig.Trend.memoryShare(); known {
-			all = append(all, numberEvidence("memory", share*100, "% of its limit", sig.Trend.Source, sig.Trend.At))
+			all = append(all, numberEvidence("memory", share*100, "% of the limit", sig.Trend.Source, sig.Trend.At))
 		}
 	}
-	if sig.Processes != nil {
+	if sig.Processes != nil && *sig.Processes > 0 {
 		all = append(all, numberEvidence("processes", float64(*sig.Processes), "", "process list", now))
 	}
 	if sig.Answers == sandbox.False {

@@ -107,7 +107,7 @@ func TestStuck(t *testing.T) {
 		"finished, at work":          {old(hour), Signals{Logs: quietFor(0), Finished: sandbox.True}, sandbox.False, "shows_life"},
 		"finished, young":            {old(time.Minute), Signals{Logs: quietFor(hour), Finished: sandbox.True}, sandbox.False, "young"},
 		"not finished":               {old(hour), Signals{Logs: quietFor(hour), Finished: sandbox.False}, sandbox.True, "age, silent"},
-		"nothing owns it":            {old(hour), Signals{TracksTasks: true, Logs: quietFor(0)}, sandbox.False, "shows_life"},
+		"it has no owner":            {old(hour), Signals{TracksTasks: true, Logs: quietFor(0)}, sandbox.False, "shows_life"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

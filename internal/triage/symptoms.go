@@ -1,6 +1,9 @@
 package triage
 
 import (
+	"cmp"
+	"time"
+
 	"sbx/internal/sandbox"
 )
 
@@ -16,7 +19,7 @@ func (m observation) cpuSymptom(row, say string, weight int, holds func(percent 
 }
 
 func (m observation) cpuAtLimit() Symptom {
-	s := m.cpuSymptom("R59", "the processor is at its limit", 3, func(float64) bool { return m.sig.Trend.atLimit(m.t) })
+	s := m.cpuSymptom("R59", "CPU is at its limit", 3, func(float64) bool { return m.sig.Trend.AtLimit(m.t) })
 	if tr := m.sig.Trend; s.Verdict == sandbox.True && tr.CPUDemand != nil && *tr.CPUPercent < m.t.CPUBusy {
 		s.Evidence = append(s.Evidence, numberEvidence("cpu wanted", *tr.CPUDemand, "%", tr.Source, tr.At))
 	}
@@ -24,7 +27,7 @@ func (m observation) cpuAtLimit() Symptom {
 }
 
 func (m observation) cpuAtRest(row string, weight int) Symptom {
-	return m.cpuSymptom(row, "the processor rests", weight, func(p float64) bool { return p < m.t.CPUIdle })
+	return m.cpuSymptom(row, "CPU is idle", weight, func(p float64) bool { return p < m.t.CPUIdle })
 }
 
 func (m observation) neverCompletes() Symptom {
@@ -79,11 +82,14 @@ func (m observation) repeatEvidence() []sandbox.Evidence {
 
 // loggedSymptom is a support: the absence of a message proves nothing.
 func (m observation) loggedSymptom(row string, weight int, id string) Symptom {
-	s := Symptom{Row: row, Say: "the log says " + id, Weight: weight, Support: true, Verdict: sandbox.Unknown}
+	s := Symptom{Row: row, Say: "the log shows " + id, Weight: weight, Support: true, Verdict: sandbox.Unknown}
 	if m.sig.Logs == nil {
 		return s
 	}
 	s.Verdict = sandbox.False
+	if succeeded(m.s) {
+		return s
+	}
 	for _, h := range m.sig.Logs.Hits {
 		if h.Pattern.ID == id {
 			s.Verdict = sandbox.True
@@ -99,7 +105,7 @@ func (m observation) silentSymptom(row string, weight int) Symptom {
 }
 
 func (m observation) lastCall() Symptom {
-	s := Symptom{Row: "R73", Say: "the last thing it did is a call to the outside", Weight: 2, Verdict: sandbox.Unknown}
+	s := Symptom{Row: "R73", Say: "its last action is a call to an external service", Weight: 2, Verdict: sandbox.Unknown}
 	if m.sig.Logs != nil && m.sig.Logs.Lines > 0 {
 		s.Verdict = sandbox.VerdictOf(m.sig.Logs.Calling)
 	}
@@ -129,7 +135,7 @@ func (m observation) memoryGrows() Symptom {
 	s := Symptom{Row: "R49", Say: "its memory grows", Weight: 3, Verdict: sandbox.Unknown}
 	if tr := m.sig.Trend; tr != nil && tr.MemorySlope != nil {
 		s.Verdict = sandbox.VerdictOf(tr.memoryGrows(m.t))
-		s.Evidence = []sandbox.Evidence{numberEvidence("memory slope", *tr.MemorySlope, " MiB/min", tr.Source, tr.At)}
+		s.Evidence = []sandbox.Evidence{numberEvidence("memory slope", *tr.MemorySlope, " MiB/min", cmp.Or(tr.MemorySource, tr.Source), tr.At)}
 	}
 	return s
 }
@@ -182,7 +188,7 @@ func (m observation) cannotCreate() Symptom {
 // quotaRunsShort is R109: a limit of the account is nearly used up. A low use of the
 // reported limits proves nothing about the limits that are not reported.
 func (m observation) quotaRunsShort() Symptom {
-	s := Symptom{Row: "R109", Say: "a quota of the account is nearly used up", Weight: 3, Support: true, Verdict: sandbox.Unknown}
+	s := Symptom{Row: "R109", Say: "a quota of the account is nearly exhausted", Weight: 3, Support: true, Verdict: sandbox.Unknown}
 	if m.sig.Fleet == nil || m.sig.Fleet.QuotaUsed == nil {
 		return s
 	}
@@ -200,11 +206,16 @@ func (m observation) noCleanupSeen() Symptom {
 		return s
 	}
 	seen := m.sig.Fleet.CleanupSeen
-	s.Verdict = sandbox.VerdictOf(seen.IsZero() || m.now.Sub(seen) > 2*m.t.CleanupEvery)
+	s.Verdict = sandbox.VerdictOf(m.sig.Fleet.CleanupOverdue(m.t.CleanupEvery, m.now))
 	if !seen.IsZero() {
 		s.Evidence = []sandbox.Evidence{durationEvidence("since the last cleanup", m.now.Sub(seen), "cleanup log", seen)}
 	}
 	return s
+}
+
+// CleanupOverdue reports whether no cleanup was seen within two intervals.
+func (f FleetSignals) CleanupOverdue(every time.Duration, now time.Time) bool {
+	return f.CleanupSeen.IsZero() || now.Sub(f.CleanupSeen) > 2*every
 }
 
 // activeGrows compares the oldest and the newest sample, which must be at least one
@@ -214,12 +225,8 @@ func (m observation) activeGrows() Symptom {
 	if m.sig.Fleet == nil {
 		return s
 	}
-	history := sortedHistory(m.sig.Fleet.History, m.now)
-	if len(history) < 2 {
-		return s
-	}
-	first, last := history[0], history[len(history)-1]
-	if last.At.Sub(first.At) < m.t.CleanupEvery {
+	first, last, known := m.sig.Fleet.Growth(m.t.CleanupEvery, m.now)
+	if !known {
 		return s
 	}
 	s.Verdict = sandbox.VerdictOf(last.Active > first.Active)
@@ -251,9 +258,27 @@ func (m observation) allProvisioning() Symptom {
 }
 
 // missingAtProvider is R94: the record says running, and the provider no longer has it.
-func (m observation) missingAtProvider() sandbox.Verdict {
-	if !m.isRunning() {
-		return sandbox.Unknown
+func (m observation) missingAtProvider() Symptom {
+	s := Symptom{Row: "R94", Say: "listed as running but does not exist", Weight: 3, Verdict: sandbox.Unknown}
+	if m.isRunning() {
+		s.Verdict = negate(m.sig.Exists)
 	}
-	return negate(m.sig.Exists)
+	if s.Verdict == sandbox.True {
+		s.Evidence = []sandbox.Evidence{doesNotExist(m.now)}
+	}
+	return s
+}
+
+func doesNotExist(now time.Time) sandbox.Evidence {
+	return textEvidence("exists", "no", "provider", now)
+}
+
+// succeeded reports whether the program has ended well: then a message in its log proves no fault,
+// since the same messages are in the log of every good run (S0-30).
+func succeeded(s sandbox.Sandbox) bool { return s.Exit != nil && s.Exit.Class == sandbox.ClassOK }
+
+// runsAfterItsEnd is S1-60: the record says that it was stopped or has failed, and it answers.
+func (m observation) runsAfterItsEnd() Symptom {
+	f := flagRunsAfterItsEnd(m.s, m.sig)
+	return Symptom{Row: f.ID, Say: f.Say, Weight: 6, Support: true, Verdict: f.Verdict, Evidence: f.Evidence}
 }

@@ -193,7 +193,7 @@ func TestSymptomRowsAreTheRunbooks(t *testing.T) {
 		"infinite_loop":       {"R59", "R60", "R61", "R62", "R36", "R39", "R65"},
 		"external_hang":       {"R71", "R72", "R73", "R74", "R38", "R76"},
 		"cleanup_not_running": {"R82", "R83", "R84", "R56"},
-		"state_corruption":    {"R94", "R95", "R96"},
+		"state_corruption":    {"R94", "S1-60", "R95", "R96"},
 		"resource_exhaustion": {"R106", "R108", "R109", "R107", "R111"},
 	}
 	ids := map[string]bool{}
@@ -218,7 +218,7 @@ func TestSymptomRowsAreTheRunbooks(t *testing.T) {
 }
 
 func patternOf(s Symptom) (string, bool) {
-	const intro = "the log says "
+	const intro = "the log shows "
 	if len(s.Say) > len(intro) && s.Say[:len(intro)] == intro {
 		return s.Say[len(intro):], true
 	}

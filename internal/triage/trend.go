@@ -25,6 +25,11 @@ const (
 	PatternUnknown  UsagePattern = "unknown"
 )
 
+// UsagePatterns lists every usage pattern.
+func UsagePatterns() []UsagePattern {
+	return []UsagePattern{PatternBusyLoop, PatternHungIO, PatternLeak, PatternBusy, PatternIdle, PatternSteady, PatternUnknown}
+}
+
 // Trend is computed from samples of usage. Nil means unknown; one sample gives no rate and
 // no slope.
 type Trend struct {
@@ -32,6 +37,7 @@ type Trend struct {
 	Span             time.Duration // from the first to the last sample
 	At               time.Time     // of the last sample
 	CPUPercent       *float64      // of one core
+	NewestCPU        *float64      // of one core: what the source computed for the last sample
 	BusyFor          time.Duration // how long, up to the last sample, the processor was at its limit in each sample
 	CPUDemand        *float64      // of one core: what its busiest thread used, plus what it waited for a core
 	OperationsRate   *float64      // per second
@@ -39,6 +45,8 @@ type Trend struct {
 	MemoryLimitBytes *int64        // last reported
 	TooShort         bool          // the samples span too little time for a slope of memory
 	MemorySlope      *float64      // MiB per minute, by least squares; nil where TooShort
+	MemorySource     string        // of the slope, where that is not Source
+	NearLimitFor     time.Duration // how long, up to the last sample, memory was near its limit in each sample
 	MemoryGrowth     *float64      // MiB between the minima of the first and the second half of the samples
 	OOMKills         *int64        // growth of the counter over the samples
 	Waiting          string        // last reported, see sandbox.Usage
@@ -53,7 +61,10 @@ func TrendOf(samples []sandbox.Usage, t Thresholds) Trend {
 		trend.MemoryBytes = cmp.Or(s.MemoryBytes, trend.MemoryBytes)
 		trend.MemoryLimitBytes = cmp.Or(s.MemoryLimitBytes, trend.MemoryLimitBytes)
 		trend.Source = cmp.Or(s.Source, trend.Source)
-		trend.At, trend.Waiting = s.At, s.Waiting
+		trend.At, trend.Waiting, trend.NewestCPU = s.At, s.Waiting, nil
+		if s.CPUPercent != nil && isFinite(*s.CPUPercent) {
+			trend.NewestCPU = s.CPUPercent
+		}
 	}
 	if len(samples) > 0 && !samples[0].At.IsZero() {
 		trend.Span = trend.At.Sub(samples[0].At)
@@ -68,7 +79,62 @@ func TrendOf(samples []sandbox.Usage, t Thresholds) Trend {
 		trend.MemorySlope, trend.MemoryGrowth = slope, growth
 	}
 	trend.TooShort = trend.MemoryBytes != nil && trend.MemorySlope == nil
+	trend.NearLimitFor = nearLimitFor(samples, t.MemoryNear)
 	return trend
+}
+
+// earlierWindow is how far back the samples of earlier looks are used: as long as memory may take to
+// be full for its growth to count as a leak.
+const earlierWindow = fillsWithin
+
+// AddEarlier completes the trend of memory by the samples of earlier looks, where those of this look
+// alone show no growth: they span too little time, or memory goes up and down. Memory that has not
+// gone on growing since the newest earlier sample has the slope since then: it has reached a plateau.
+func (tr Trend) AddEarlier(earlier, samples []sandbox.Usage, t Thresholds) Trend {
+	earlier = slices.DeleteFunc(sortedByTime(earlier), func(s sandbox.Usage) bool {
+		return s.MemoryBytes == nil || tr.At.Sub(s.At) > earlierWindow || tr.At.Sub(s.At) < minSlopeSpan
+	})
+	if tr.MemoryBytes == nil || tr.memoryGrows(t) || len(earlier) == 0 {
+		return tr
+	}
+	all := sortedByTime(slices.Concat(earlier, samples))
+	slope, growth, _ := memoryTrend(all)
+	newest := earlier[len(earlier)-1]
+	most := *tr.MemoryBytes
+	for _, s := range samples {
+		most = max(most, *cmp.Or(s.MemoryBytes, &most))
+	}
+	since, _, _ := memoryTrend([]sandbox.Usage{newest, {At: tr.At, MemoryBytes: &most}})
+	if slope == nil || since == nil {
+		return tr
+	}
+	tr.MemorySlope, tr.MemoryGrowth, tr.TooShort = new(min(*slope, *since)), growth, false
+	tr.MemorySource = "earlier looks"
+	for i := range all {
+		all[i].MemoryLimitBytes = cmp.Or(all[i].MemoryLimitBytes, tr.MemoryLimitBytes)
+	}
+	tr.NearLimitFor = nearLimitFor(all, t.MemoryNear)
+	return tr
+}
+
+// nearLimitFor is how long, up to the last sample, memory was near its limit in each sample that
+// reports it. One sample has no duration.
+func nearLimitFor(samples []sandbox.Usage, near float64) time.Duration {
+	var last, first time.Time
+	for _, s := range slices.Backward(samples) {
+		share, known := shareOf(s.MemoryBytes, s.MemoryLimitBytes)
+		if !known || s.At.IsZero() {
+			continue
+		}
+		if share < near {
+			break
+		}
+		if last.IsZero() {
+			last = s.At
+		}
+		first = s.At
+	}
+	return last.Sub(first)
 }
 
 // sortedByTime is a copy of the samples, the oldest first.
@@ -85,7 +151,7 @@ func (tr Trend) usagePattern(t Thresholds) UsagePattern {
 		return PatternIdle
 	case tr.CPUPercent == nil:
 		return PatternUnknown
-	case tr.atLimit(t):
+	case tr.AtLimit(t):
 		return PatternBusy
 	case *tr.CPUPercent >= t.CPUIdle, ops != nil && *ops > 0 && tr.Waiting == "":
 		return PatternSteady
@@ -94,14 +160,14 @@ func (tr Trend) usagePattern(t Thresholds) UsagePattern {
 }
 
 // demandBusy, in percent of a core, is the demand of a thread that is always running or
-// ready to run. It is below 100, since the kernel accounts a wait when it ends: the last
-// wait is missing.
+// ready to run, and slept for moments. It is below 100, since the kernel accounts a wait when
+// it ends: the last wait is missing.
 const demandBusy = 85
 
-// atLimit reports whether the sandbox uses all the processor time it can get. On a machine
+// AtLimit reports whether the sandbox uses all the processor time it can get. On a machine
 // with more work than cores that may be much less than one core, so a thread that is
 // always running or ready to run counts as well.
-func (tr Trend) atLimit(t Thresholds) bool {
+func (tr Trend) AtLimit(t Thresholds) bool {
 	return tr.CPUPercent != nil && *tr.CPUPercent >= t.CPUBusy || tr.CPUDemand != nil && *tr.CPUDemand >= demandBusy
 }
 
@@ -176,11 +242,33 @@ const maxSampleGap = 2 * time.Minute
 // threadDemand is how much of a core the busiest thread wanted. It is unknown when another
 // thread becomes the busiest because it has lived longer, or when that thread has ended.
 func threadDemand(samples []sandbox.Usage) *float64 {
-	wanted := counterRate(samples, func(s sandbox.Usage) *float64 { return s.BusiestSeconds })
+	if neverSlept(samples) {
+		return new(100.0)
+	}
+	wanted := counterRate(samples, func(s sandbox.Usage) *float64 {
+		if s.Busiest == nil {
+			return nil
+		}
+		return &s.Busiest.WantedSeconds
+	})
 	if wanted == nil {
 		return nil
 	}
 	return new(*wanted * 100)
+}
+
+// neverSlept reports whether one thread was ready to run in each of several samples and has not
+// gone to sleep between them. It then ran or waited for a processor all the time, however
+// little of one a crowded machine gave it: the wait that lasts yet is in no account.
+func neverSlept(samples []sandbox.Usage) bool {
+	if len(samples) < 2 || samples[0].Busiest == nil || samples[0].Busiest.Sleeps == nil {
+		return false
+	}
+	first := samples[0].Busiest
+	return !slices.ContainsFunc(samples, func(s sandbox.Usage) bool {
+		b := s.Busiest
+		return b == nil || !b.Runnable || b.ID != first.ID || b.Sleeps == nil || *b.Sleeps != *first.Sleeps
+	})
 }
 
 // counterRate is the growth per second of a cumulative counter between its first and last

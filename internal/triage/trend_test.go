@@ -190,17 +190,47 @@ func TestDemandTellsABusyLoopOnACrowdedMachine(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	sample := func(second, used, waited float64) sandbox.Usage {
-		return sandbox.Usage{At: at.Add(time.Duration(second * float64(time.Second))), CPUSeconds: &used, BusiestSeconds: &waited}
+		return sandbox.Usage{At: at.Add(time.Duration(second * float64(time.Second))), CPUSeconds: &used, Busiest: &sandbox.ThreadUsage{ID: "7", WantedSeconds: waited}}
 	}
 	limits := DefaultThresholds()
 	crowded := TrendOf([]sandbox.Usage{sample(0, 0, 0), sample(1, 0.5, 0.98)}, limits)
 	assert.InDelta(t, 50, *crowded.CPUPercent, 0.01)
 	assert.InDelta(t, 98, *crowded.CPUDemand, 0.01)
-	assert.True(t, crowded.atLimit(limits))
+	assert.True(t, crowded.AtLimit(limits))
 
 	working := TrendOf([]sandbox.Usage{sample(0, 0, 0), sample(1, 0.5, 0.8)}, limits)
-	assert.False(t, working.atLimit(limits), "80 % of wanted processor is no busy loop")
+	assert.False(t, working.AtLimit(limits), "80 % of wanted processor is no busy loop")
 
 	reset := TrendOf([]sandbox.Usage{sample(0, 0, 5), sample(1, 0.5, 0.1)}, limits)
 	assert.Nil(t, reset.CPUDemand, "a thread that ended took its account along")
+}
+
+// TestDemandOfAThreadThatNeverSlept: on a starved machine a loop runs for a hundredth of the
+// time, and the wait in which it is seen last is in no account.
+func TestDemandOfAThreadThatNeverSlept(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	series := func(change func(last *sandbox.Usage)) Trend {
+		var samples []sandbox.Usage
+		for i := range 3 {
+			samples = append(samples, sandbox.Usage{
+				At: at.Add(time.Duration(i) * time.Second / 2), CPUSeconds: new(0.0025 * float64(i)),
+				Busiest: &sandbox.ThreadUsage{ID: "7", WantedSeconds: 0.3 * float64(i), Runnable: true, Sleeps: new(int64(4))},
+			})
+		}
+		change(&samples[2])
+		return TrendOf(samples, DefaultThresholds())
+	}
+	loop := series(func(*sandbox.Usage) {})
+	assert.InDelta(t, 0.5, *loop.CPUPercent, 0.01)
+	assert.True(t, loop.AtLimit(DefaultThresholds()))
+	for name, change := range map[string]func(last *sandbox.Usage){
+		"it slept":        func(last *sandbox.Usage) { last.Busiest.Sleeps = new(int64(5)) },
+		"it sleeps now":   func(last *sandbox.Usage) { last.Busiest.Runnable = false },
+		"another thread":  func(last *sandbox.Usage) { last.Busiest.ID = "8" },
+		"sleeps unknown":  func(last *sandbox.Usage) { last.Busiest.Sleeps = nil },
+		"threads unknown": func(last *sandbox.Usage) { last.Busiest = nil },
+	} {
+		assert.False(t, series(change).AtLimit(DefaultThresholds()), name)
+	}
 }

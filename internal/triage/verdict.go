@@ -1,4 +1,4 @@
-// Package triage diagnoses a sandbox: log patterns, usage patterns, red flags, reasons
+// Package triage diagnoses a sandbox: log patterns, usage patterns, flags, reasons
 // for being stuck, the classification of an exit, and causes ranked by evidence.
 //
 // It holds pure rules. Samples, log lines, history, thresholds and the current time are
@@ -64,6 +64,12 @@ func (v Verdict) Unjudged() bool {
 	return v.Stuck == sandbox.Unknown && !slices.Contains(v.Reasons, ReasonEnding)
 }
 
+// Suspected reports whether a sandbox that is not known to be stuck has a likely cause of trouble.
+func (v Verdict) Suspected() bool {
+	likely := v.Confidence == sandbox.Probable || v.Confidence == sandbox.Certain
+	return v.Stuck != sandbox.True && likely && v.Cause != sandbox.CauseNone && v.Cause != sandbox.CauseUnknown
+}
+
 // NeedsLook reports whether the record alone does not decide and the sandbox was not asked.
 func (v Verdict) NeedsLook() bool {
 	return v.Stuck == sandbox.Unknown && slices.Contains(v.Reasons, ReasonNotLooked)
@@ -93,6 +99,8 @@ func (v *Verdict) setCause(s sandbox.Sandbox) {
 	case s.State != sandbox.StateRunning && s.State != sandbox.StateProvisioning, slices.Contains(v.Reasons, ReasonKept):
 	case v.stuckFor(ReasonProvisioning):
 		v.setProbableCause(sandbox.CauseProvisioning)
+	case v.stuckFor(ReasonMissing):
+		v.setProbableCause(sandbox.CauseGhost)
 	case v.stuckFor(ReasonLeak):
 		v.setProbableCause(sandbox.CauseLeak)
 	case v.stuckFor(ReasonBusyLoop) || v.stuckFor(ReasonRepeating):
@@ -173,11 +181,15 @@ func (v *Verdict) formatSentence(s sandbox.Sandbox, t Thresholds, now time.Time)
 	case slices.Contains(v.Reasons, ReasonKept):
 		return s.KeptReason()
 	case slices.Contains(v.Reasons, ReasonWaiting):
-		return "not stuck: its agent is done, and waits"
+		return "not stuck: its agent is done and waits"
 	case slices.Contains(v.Reasons, ReasonProvisioning):
 		return "stuck in provisioning for more than " + sandbox.FormatElapsed(t.ProvisioningAge) + v.evidenceText()
 	case slices.Contains(v.Reasons, ReasonAgeOnly):
-		return "stuck by age alone, as the profile says: over " + sandbox.FormatElapsed(t.StuckAge) + v.evidenceText()
+		text := "stuck by age only, as the profile is configured: over " + sandbox.FormatElapsed(t.StuckAge)
+		if v.Cause != sandbox.CauseUnknown {
+			text += "; " + v.confidencePrefix() + cause
+		}
+		return text + v.evidenceText()
 	case v.Stuck == sandbox.True:
 		return "stuck: " + v.finishedPrefix() + v.confidencePrefix() + cause + v.evidenceText()
 	case v.Stuck == sandbox.False && s.State == sandbox.StateRunning:
@@ -190,7 +202,7 @@ func (v *Verdict) formatSentence(s sandbox.Sandbox, t Thresholds, now time.Time)
 
 // healthySentence is the sentence for a running sandbox that is not stuck.
 func (v *Verdict) healthySentence(t Thresholds, cause string) string {
-	text := "not stuck: it is at work"
+	text := "not stuck: it is active"
 	if slices.Contains(v.Reasons, ReasonYoung) {
 		text = "not stuck: not older than " + sandbox.FormatElapsed(t.StuckAge)
 	}
@@ -205,20 +217,20 @@ func (v *Verdict) unjudgedSentence(s sandbox.Sandbox, now time.Time, cause strin
 	has := func(r Reason) bool { return slices.Contains(v.Reasons, r) }
 	switch {
 	case has(ReasonEnding):
-		return "it was asked to end, which its provider has to finish"
+		return "its end was requested; its provider has to complete it"
 	case has(ReasonAgeUnknown):
 		if _, source := s.Age(now); source == sandbox.AgeUnknown {
-			return "not judged: its age is not known"
+			return "not judged: its age is unknown"
 		}
-		return "not judged: its real age is not known"
+		return "not judged: its real age is unknown"
 	case has(ReasonStateUnknown):
-		return "not judged: its state is not known"
+		return "not judged: its state is unknown"
 	case has(ReasonNotLooked):
-		return "not judged: it is old enough to be stuck, and nobody has looked whether it works"
+		return "not judged: it is old enough to be stuck, but was not queried"
 	case has(ReasonSourceFailed):
-		return "not judged: a source that may have seen it at work does not answer" + v.evidenceText()
+		return "not judged: a source that may have seen activity does not answer" + v.evidenceText()
 	}
-	text := "not judged: " + v.finishedPrefix() + "nothing tells whether it is at work"
+	text := "not judged: " + v.finishedPrefix() + "no source tells whether it is active"
 	if v.Confidence == sandbox.Hint || v.Confidence == sandbox.Probable {
 		text += "; " + v.confidencePrefix() + cause
 	}
@@ -228,7 +240,7 @@ func (v *Verdict) unjudgedSentence(s sandbox.Sandbox, now time.Time, cause strin
 // finishedPrefix says that the work is over, where a record shows it.
 func (v *Verdict) finishedPrefix() string {
 	if slices.Contains(v.Reasons, ReasonFinished) {
-		return "its work is done, and it runs on; "
+		return "its task is done, but it still runs; "
 	}
 	return ""
 }
@@ -238,7 +250,7 @@ func (v *Verdict) confidencePrefix() string {
 	switch {
 	case v.Confidence == sandbox.Hint:
 		return "perhaps "
-	case v.Confidence == sandbox.Probable && v.Stuck != sandbox.True:
+	case v.Confidence == sandbox.Probable && (v.Stuck != sandbox.True || slices.Contains(v.Reasons, ReasonAgeOnly)):
 		return "probably "
 	}
 	return ""
@@ -288,17 +300,19 @@ func causeWords(c sandbox.Cause) string {
 	case sandbox.CauseBusyLoop:
 		return "it is in a busy loop"
 	case sandbox.CauseHungIO:
-		return "it waits for something outside"
+		return "it waits for an external service"
 	case sandbox.CauseLeak:
 		return "its memory leaks"
 	case sandbox.CauseNoAnswer:
-		return "nothing inside answers"
+		return "it does not respond"
 	case sandbox.CauseProvisioning:
 		return "it does not start"
 	case sandbox.CauseSilent:
 		return "it is silent and does nothing"
+	case sandbox.CauseGhost:
+		return "its provider lists it, but does not have it"
 	case sandbox.CauseUnknown:
-		return "what is wrong is not known"
+		return "the cause is unknown"
 	default:
 		return exitTitle(c)
 	}

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/cron"
 	"sbx/internal/fault"
 	"sbx/internal/ops"
@@ -81,6 +79,7 @@ func ShowChecks(p *output.Printer, schema string, rows []ops.Check, trouble erro
 		}
 		_ = list.Add(r) // Close gives the error of stdout
 	}
+	list.SortErrors(ops.CompareCheckErrors(rows))
 	if trouble != nil {
 		list.Fail(trouble)
 		return list.Close()
@@ -97,14 +96,18 @@ func ExitCodesHelp() string {
 		if kind == "" {
 			kind = "-"
 		}
-		fmt.Fprintf(&b, "  %3d  %-18s %s\n", row.Code, kind, row.Meaning)
+		b.WriteString(Definition(fmt.Sprintf("%3d  %s", row.Code, kind), row.Meaning, 26))
 	}
 	b.WriteString(`
-Codes and kinds are only ever added; treat an unknown code that is not 0 as a failure.
-The kind is also in the "errors" of every JSON document.
+Codes and kinds are only ever added; treat an unknown code that is not 0 as a
+failure. The kind is also in the "errors" of every JSON document.
 
 exec gives the program's own code: 128+n for a death by signal n, 125 when it
 could not be run, 126 when it is not executable, 127 when it was not found.
+
+-o nagios exits as monitoring plugins do, always: 0 OK, 1 WARNING, 2 CRITICAL,
+3 UNKNOWN, the state that the line names. An interrupted check is UNKNOWN unless
+it has a complete answer.
 `)
 	return b.String()
 }
@@ -152,7 +155,7 @@ func pluginExit(code int) error {
 	if code == pluginOK {
 		return nil
 	}
-	return ops.ProgramExit{Code: code}
+	return ops.ProgramExit{Code: code, Plugin: true}
 }
 
 // PluginLine is what a monitor shows: the state, the first thing that is
@@ -165,7 +168,7 @@ func PluginLine(rows []ops.Check) (string, int) {
 			first[r.Status()] = checkTitle(r)
 		}
 	}
-	code, state, text := pluginOK, "OK", fmt.Sprintf("%d of %d checks in order", n[ops.CheckOK], len(rows)-n[ops.CheckNote])
+	code, state, text := pluginOK, "OK", fmt.Sprintf("%d of %d checks passed", n[ops.CheckOK], len(rows)-n[ops.CheckNote])
 	for _, s := range []struct {
 		code   int
 		state  string
@@ -181,86 +184,6 @@ func PluginLine(rows []ops.Check) (string, int) {
 
 // pluginText keeps a text out of the figures: monitors cut lines at the bar.
 func pluginText(text string) string { return strings.ReplaceAll(text, "|", "/") }
-
-// RunColumns are those of recorded runs.
-func RunColumns() []output.Column[cleanup.History] {
-	type row = cleanup.History
-	return []output.Column[row]{
-		{Name: "run_id", Head: "RUN", Value: func(h row) any { return h.RunID }},
-		{Name: "started_at", Value: func(h row) any { return output.Time(h.StartedAt) }},
-		{Name: "ended_at", Level: output.Wide, Value: func(h row) any { return output.Time(h.EndedAt) }},
-		{Name: "host", Level: output.Wide, Value: func(h row) any { return h.Begin.Host }},
-		{Name: "selected", Value: func(h row) any { return h.Counts().Selected }},
-		{Name: "counts", Value: func(h row) any { return h.Counts() }, Text: func(h row) string { return ops.CountsText(h.Counts()) }},
-		{Name: "exit_code", Head: "EXIT", Value: func(h row) any {
-			if h.End == nil {
-				return nil
-			}
-			return h.End.ExitCode
-		}},
-		{Name: "resumable", Value: func(h row) any { return h.Resumable() }},
-	}
-}
-
-// RunOutcome is one item of a run.
-type RunOutcome struct {
-	item   cleanup.Item
-	result cleanup.Result
-	before *cleanup.Intent
-}
-
-// RunOutcomeColumns are those of what one run did.
-func RunOutcomeColumns() []output.Column[RunOutcome] {
-	type row = RunOutcome
-	return []output.Column[row]{
-		{Name: "ref", Value: func(r row) any { return r.item.Ref.String() }},
-		{Name: "outcome", Value: func(r row) any { return r.result.Outcome }},
-		{Name: "reason", Value: func(r row) any { return r.result.Reason }},
-		{Name: "duration_seconds", Head: "TOOK", Value: func(r row) any { return output.Seconds(time.Duration(r.result.Seconds * float64(time.Second))) }},
-		{Name: "selected_because", Head: "WHY", Value: func(r row) any { return r.item.Reason }},
-		{Name: "evidence", Level: output.Extra, Value: func(r row) any { return EvidenceList(r.result.Evidence) }},
-		{Name: "before", Level: output.Extra, Value: func(r row) any { return r.before }},
-	}
-}
-
-// ShowRun shows one recorded run.
-func ShowRun(p *output.Printer, schema string, h cleanup.History) error {
-	list, err := output.NewList(p, output.ListSpec[RunOutcome]{Schema: schema, Columns: RunOutcomeColumns(), Empty: "this run selected nothing"})
-	if err != nil {
-		return err
-	}
-	list.Set("run_id", h.RunID)
-	list.Set("started_at", output.Time(h.StartedAt))
-	list.Set("ended_at", output.Time(h.EndedAt))
-	list.Set("actor", h.Begin.Actor)
-	list.Set("rule", h.Begin.Plan.Rule)
-	list.Set("guards", h.Begin.Guards)
-	list.Set("profiles", h.Begin.Profiles)
-	list.Set("kept", h.Begin.Kept)
-	list.Set("counts", h.Counts())
-	list.Set("verb", h.Begin.Verb)
-	list.Set("resumable", h.Begin.Verb == ops.VerbCleanup && h.Resumable())
-	for _, i := range h.Begin.Plan.Items {
-		row := RunOutcome{item: i, result: h.Results[i.Ref]}
-		row.result.Outcome = h.Outcome(i.Ref)
-		if before, ok := h.Intents[i.Ref]; ok {
-			row.before = &before
-		}
-		if err := list.Add(row); err != nil {
-			return err
-		}
-	}
-	if h.Broken != "" {
-		list.Fail(fault.New(fault.KindFound, "the journal of %s cannot be trusted: %s", h.RunID, h.Broken))
-	}
-	if h.Sums != nil {
-		list.Incomplete()
-		list.WhenEmpty("")
-		p.Note("what became of each sandbox is in the journal of " + h.Begin.Host + ", where it ran; together: " + ops.CountsText(h.Counts()))
-	}
-	list.Succeeded()
-	return list.Close()
-}
 
 // CleanupStatusColumns are those of `sbx cleanup status`.
 func CleanupStatusColumns() []output.Column[cron.Status] {

@@ -2,8 +2,6 @@ package views
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"sbx/internal/cleanup"
@@ -17,6 +15,9 @@ import (
 // PlannedItem is one sandbox of a plan: why it goes or stays, and how it fares.
 type PlannedItem struct {
 	Ref        sandbox.Ref     `json:"ref"`
+	Name       string          `json:"name"`
+	TaskID     string          `json:"task_id"`
+	AgeSeconds any             `json:"age_seconds"`
 	Reason     string          `json:"reason"`
 	Stuck      sandbox.Verdict `json:"stuck"`
 	Cause      any             `json:"cause"`
@@ -36,81 +37,15 @@ type KeptItem struct {
 }
 
 // plannedOf is a judged sandbox as one that would end.
-func plannedOf(j cleanup.Judgement) PlannedItem {
-	v := j.Verdict
-	return PlannedItem{j.Sandbox.Ref(), j.Reason, v.Stuck, TextOrNil(string(v.Cause)), confidenceOf(v), v.Looked}
+func plannedOf(j cleanup.Judgement, now time.Time) PlannedItem {
+	v, s := j.Verdict, j.Sandbox
+	return PlannedItem{s.Ref(), s.Name, s.TaskID, SandboxRow{Sandbox: s, Now: now}.age(), j.Reason, v.Stuck, TextOrNil(string(v.Cause)), confidenceOf(v), v.Looked}
 }
 
 // keptOf is a judged sandbox as one that would stay.
 func keptOf(j cleanup.Judgement) KeptItem {
-	i := plannedOf(j)
-	return KeptItem{i.Ref, i.Reason, j.KeepReason, i.Stuck, i.Cause, i.Confidence, i.Looked}
-}
-
-// TimeInBothZones writes a time in UTC, and in the zone of this machine where that is another.
-func TimeInBothZones(at time.Time, here *time.Location) string {
-	text := at.UTC().Format("2006-01-02 15:04:05 UTC")
-	if local := at.In(here); local.Format("15:04:05") != at.UTC().Format("15:04:05") {
-		text += " (" + local.Format("15:04:05 MST") + " here)"
-	}
-	return text
-}
-
-// KeptSums sums why sandboxes stay: ": 3 protected, 5 not_selected".
-func KeptSums(kept []KeptItem) string {
-	n := make(map[cleanup.KeepReason]int)
-	var order []cleanup.KeepReason
-	for _, k := range kept {
-		if n[k.Ground] == 0 {
-			order = append(order, k.Ground)
-		}
-		n[k.Ground]++
-	}
-	slices.Sort(order)
-	parts := make([]string, len(order))
-	for i, g := range order {
-		parts[i] = fmt.Sprintf("%d %s", n[g], g)
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(parts, ", ") + ")"
-}
-
-// cleanupPlanPage shows people what a cleanup would end. Here is the zone of this machine.
-func cleanupPlanPage(s *output.Sheet, r *ops.CleanupResult, selected []PlannedItem, kept []KeptItem, here *time.Location) {
-	s.Text("Nothing was done; this is the plan.\n")
-	if at := r.Survey.Cutoff(); !at.IsZero() {
-		s.Text("Old enough is what came to be before " + TimeInBothZones(at, here) + ".\n")
-	}
-	s.Section(fmt.Sprintf("Would end: %d", len(selected)))
-	rows := make([][]any, len(selected))
-	for i, e := range selected {
-		rows[i] = []any{e.Ref, e.Reason}
-	}
-	s.Table([]string{"ref", "why"}, rows)
-	s.Section(fmt.Sprintf("Would stay: %d%s", len(kept), KeptSums(kept)))
-	rows = make([][]any, len(kept))
-	for i, e := range kept {
-		rows[i] = []any{e.Ref, e.Ground, e.Reason}
-	}
-	s.Table([]string{"ref", "ground", "why"}, rows)
-	s.Section("Guards")
-	rows = make([][]any, len(r.Guards))
-	for i, g := range r.Guards {
-		verdict := "ok"
-		if !g.OK {
-			verdict = "would refuse"
-		}
-		value, limit := g.Figures()
-		rows[i] = []any{g.Name, limit, value, verdict}
-	}
-	s.Table([]string{"guard", "limit", "value", "verdict"}, rows)
-	for _, text := range []string{r.UnjudgedText(), r.UnownedText()} {
-		if text != "" {
-			s.Text("\n" + text + ".\n")
-		}
-	}
+	v := j.Verdict
+	return KeptItem{j.Sandbox.Ref(), j.Reason, j.KeepReason, v.Stuck, TextOrNil(string(v.Cause)), confidenceOf(v), v.Looked}
 }
 
 // ShowCleanupPlan shows what a cleanup would do. With detailed, a plan that would end something
@@ -118,7 +53,7 @@ func cleanupPlanPage(s *output.Sheet, r *ops.CleanupResult, selected []PlannedIt
 func ShowCleanupPlan(p *output.Printer, schema string, r *ops.CleanupResult, detailed bool, here *time.Location) error {
 	selected, kept := []PlannedItem{}, []KeptItem{}
 	for _, j := range r.Survey.Selected {
-		selected = append(selected, plannedOf(j))
+		selected = append(selected, plannedOf(j, r.Survey.At))
 	}
 	for _, j := range r.Survey.Kept {
 		kept = append(kept, keptOf(j))
@@ -126,7 +61,7 @@ func ShowCleanupPlan(p *output.Printer, schema string, r *ops.CleanupResult, det
 	errs := r.Survey.Errs()
 	verdict := r.Verdict
 	if verdict == nil && detailed && len(selected) > 0 {
-		verdict = fault.New(fault.KindFound, "%d sandboxes would end", len(selected)).WithHint("repeat with --yes to end them")
+		verdict = fault.New(fault.KindFound, "%d sandboxes would be terminated", len(selected)).WithHint("repeat with --yes to terminate them")
 	}
 	return p.ShowAs(output.Document{
 		Schema: schema,
@@ -139,7 +74,8 @@ func ShowCleanupPlan(p *output.Printer, schema string, r *ops.CleanupResult, det
 			{Key: "guards", Value: r.Guards},
 			{Key: "unowned", Value: r.Survey.Unowned()},
 		}}, {Key: "complete", Value: len(errs) == 0}},
-		Human: func(s *output.Sheet) { cleanupPlanPage(s, r, selected, kept, here) },
+		Human: func(s *output.Sheet) { cleanupPlanPage(s, r, here, false) },
+		Wide:  func(s *output.Sheet) { cleanupPlanPage(s, r, here, true) },
 	}, verdict, errs...)
 }
 
@@ -152,7 +88,7 @@ func ShowCleanupExplanation(p *output.Printer, schema string, r *ops.CleanupResu
 	ref := j.Sandbox.Ref()
 	says := "would stay: " + string(j.KeepReason)
 	if j.Selected() {
-		says = "would end"
+		says = "would be terminated"
 	}
 	return p.Show(output.Document{
 		Schema: schema,
@@ -176,12 +112,16 @@ func ShowCleanupExplanation(p *output.Printer, schema string, r *ops.CleanupResu
 	}, r.Survey.Errs()...)
 }
 
-// FinishCleanup closes the list of what a cleanup ended, with what it left.
-func FinishCleanup(list *output.List[sandbox.Ending], r *ops.CleanupResult) error {
+// FinishCleanup closes the list of what a cleanup ended, with what it left. Program is what sbx
+// is called, retry the command line that goes on with what is left.
+func FinishCleanup(list *output.List[sandbox.Ending], r *ops.CleanupResult, program, retry string) error {
 	list.Fail(r.Refused)
 	list.Fail(r.Lost)
 	for _, err := range r.Survey.Errs() {
 		list.Fail(err)
+	}
+	if len(r.Endings) > 0 {
+		list.Remark(RunSummary(r.Endings, r.Took, r.RunID, program, retry))
 	}
 	list.Set("counts", fleet.Count(r.Endings))
 	list.Set("kept", r.Survey.KeepReasons())

@@ -85,7 +85,7 @@ func CompareDifference(all []ops.BatchOutcome, jobs int) string {
 	if len(all) < jobs || slices.ContainsFunc(all, func(o ops.BatchOutcome) bool {
 		return o.Task.ID == "" || o.Task.State == task.Stopped || !o.Task.State.Final()
 	}) {
-		return "nothing can be said: it did not come to its end everywhere"
+		return "no comparison: it did not finish at every provider"
 	}
 	groups := distinctEndings(all)
 	if len(groups) > 1 {

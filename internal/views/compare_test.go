@@ -48,9 +48,9 @@ func TestDifferenceIsSaidInOneSentence(t *testing.T) {
 			[]ops.BatchOutcome{endedAt("a", 137, sandbox.ClassOOM, 1, 512), endedAt("b", 0, sandbox.ClassOK, 1, 1024)},
 			"the provider makes a difference: oom (exit 137) at a, completed at b; their memory limits differ: a 512 MB, b 1024 MB",
 		},
-		{"nothing was launched", nil, "nothing can be said: it did not come to its end everywhere"},
-		{"one was not launched", []ops.BatchOutcome{ok("a", 1)}, "nothing can be said: it did not come to its end everywhere"},
-		{"not over", []ops.BatchOutcome{ok("a", 1), {BatchJob: ops.BatchJob{Label: "b"}}}, "nothing can be said: it did not come to its end everywhere"},
+		{"nothing was launched", nil, "no comparison: it did not finish at every provider"},
+		{"one was not launched", []ops.BatchOutcome{ok("a", 1)}, "no comparison: it did not finish at every provider"},
+		{"not over", []ops.BatchOutcome{ok("a", 1), {BatchJob: ops.BatchJob{Label: "b"}}}, "no comparison: it did not finish at every provider"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -48,7 +48,7 @@ func GrantColumns() []output.Column[config.Grant] {
 func GrantPage(s *output.Sheet, g config.Grant) {
 	s.Text("trusted " + g.Path + "\n")
 	if len(g.Allows) == 0 {
-		s.Text("It only narrows, which needs no trust.\n")
+		s.Text("It only restricts settings, which needs no trust.\n")
 		return
 	}
 	s.Section("It may now")

@@ -2,6 +2,7 @@ package views
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"sbx/internal/fleet"
@@ -29,6 +30,68 @@ func AddEnding(list *output.List[sandbox.Ending], e sandbox.Ending, named bool) 
 	_ = list.Add(e) // Close gives the error of stdout
 }
 
+// RunSummary is the closing line of a run that terminated several sandboxes: what became of
+// them, how long it took, where the record is, and what to type for those that are left.
+// Retry is that command line.
+func RunSummary(endings []sandbox.Ending, took time.Duration, runID, program, retry string) string {
+	counts := fleet.Count(endings)
+	var parts []string
+	open := 0
+	for _, o := range sandbox.Outcomes() {
+		n := counts.Of(o)
+		if n == 0 {
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", n, outcomeWords(o)))
+		if left(o) {
+			open += n
+		}
+	}
+	text := fmt.Sprintf("%s in %s; record: %s cleanup show %s", strings.Join(parts, ", "), sandbox.FormatElapsed(took), program, runID)
+	if open > 0 && retry != "" {
+		text += "; retry: " + retry
+	}
+	return text
+}
+
+// outcomeWords is an outcome for people.
+func outcomeWords(o sandbox.Outcome) string {
+	if o == sandbox.OutcomeVerified {
+		return "terminated"
+	}
+	return strings.ReplaceAll(string(o), "_", " ")
+}
+
+// left says that a further run may finish what this one did not.
+func left(o sandbox.Outcome) bool {
+	switch o {
+	case sandbox.OutcomeAccepted, sandbox.OutcomeStuck, sandbox.OutcomeFailed, sandbox.OutcomeNotAttempted:
+		return true
+	case sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone, sandbox.OutcomeChanged, sandbox.OutcomeSkipped:
+	}
+	return false
+}
+
+// maxRetryRefs is how many references a command line to retry names.
+const maxRetryRefs = 5
+
+// RetryTerminate is the command line that asks again for what a run has left; "" = too many to
+// name. Flags are those of the run.
+func RetryTerminate(endings []sandbox.Ending, program string, flags []string) string {
+	words := append([]string{"terminate"}, flags...)
+	n := 0
+	for _, e := range endings {
+		if left(e.Outcome) {
+			words = append(words, e.Ref.String())
+			n++
+		}
+	}
+	if n == 0 || n > maxRetryRefs {
+		return ""
+	}
+	return program + " " + ShellLine(words)
+}
+
 // EndingColumns are those of what became of each sandbox.
 func EndingColumns() []output.Column[sandbox.Ending] {
 	type row = sandbox.Ending
@@ -51,32 +114,6 @@ func EndingLine(e sandbox.Ending) string {
 		return line + ": " + e.Reason
 	}
 	return line
-}
-
-// TerminatePlanPage shows people what would end.
-func TerminatePlanPage(s *output.Sheet, plan *ops.TerminatePlan) {
-	part := func(title string, list []ops.PlannedEnd) {
-		s.Section(fmt.Sprintf("%s: %d", title, len(list)))
-		rows := make([][]any, len(list))
-		for i, e := range list {
-			rows[i] = []any{e.Ref, e.Reason}
-		}
-		s.Table([]string{"ref", "why"}, rows)
-	}
-	s.Text("Nothing was done; this is the plan.\n")
-	part("Would end", plan.Selected)
-	part("Would stay", plan.Kept)
-	s.Section("Guards")
-	rows := make([][]any, len(plan.Guards))
-	for i, g := range plan.Guards {
-		verdict := "ok"
-		if !g.OK {
-			verdict = "would refuse or ask"
-		}
-		value, limit := g.Figures()
-		rows[i] = []any{g.Name, limit, value, verdict}
-	}
-	s.Table([]string{"guard", "limit", "value", "verdict"}, rows)
 }
 
 // StopColumns are those of `sbx stop`.
@@ -155,7 +192,7 @@ func OutcomeColumns(now time.Time) []output.Column[ops.BatchOutcome] {
 func BatchSummary(t ops.BatchTally) string {
 	text := fmt.Sprintf("%d tasks: %d completed", t.Jobs, t.Completed)
 	if t.Before > 0 {
-		text += fmt.Sprintf(" (%d of them before; --again launches them anew)", t.Before)
+		text += fmt.Sprintf(" (%d of them earlier; --again launches them again)", t.Before)
 	}
 	if t.Failed > 0 {
 		text += fmt.Sprintf(", %d did not", t.Failed)

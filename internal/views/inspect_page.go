@@ -2,290 +2,270 @@ package views
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"sbx/internal/ops"
 	"sbx/internal/output"
-	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
 
-// pageLines is how much of the output a page shows.
-const pageLines = 10
+// How much of the output a page shows: less where problems are shown, too.
+const (
+	pageLines  = 5
+	fewLines   = 3
+	pageLabels = 6
+)
 
-// Page is what an operator reads: what it is, how it fares, and at the end,
-// where the eye rests, what is wrong and what to type.
+// addPage is what an operator reads, on one screen: the verdict, what to type, what is wrong,
+// and the facts. -v adds the rest.
 func (i Inspection) addPage(s *output.Sheet) {
-	i.pageRecord(s)
-	i.pageLimits(s)
-	i.pageUsage(s)
-	i.pageHealth(s)
-	i.pageTimeline(s)
-	i.pageOutput(s)
-	i.pageExit(s)
-	i.pageSuspicions(s)
-	i.pageNext(s)
+	s.Section(i.Ref().String())
+	s.FieldTone("verdict", i.verdictText(), StuckTone(i.Verdict.Stuck))
+	name := "next"
+	for _, n := range i.Next() {
+		s.Field(name, i.Program+" "+n.Command+"  # "+n.Why)
+		name = "or"
+	}
+	lines := pageLines
+	if i.pageProblems(s) {
+		lines = fewLines
+	}
+	i.pageFacts(s)
+	i.pageOutput(s, lines)
 }
 
-func (i Inspection) pageRecord(s *output.Sheet) {
-	s.Section(i.Ref().String()).Field("state", i.State)
-	if i.RawState != string(i.State) {
-		addKnown(s, "raw state", i.RawState)
-	}
-	s.FieldTone("stuck", ops.WithDetail(string(i.Verdict.Stuck), i.Verdict.Say()), StuckTone(i.Verdict.Stuck))
-	addKnown(s, "verdict", i.Verdict.Reason)
-	addKnown(s, "name", i.Name)
-	addKnown(s, "provider", ops.WithDetail(i.Provider, i.ProviderType))
-	s.Field("age", i.ageText())
-	addMoment(s, "created", i.CreatedAt)
-	addMoment(s, "started", i.StartedAt)
-	addMoment(s, "last activity", i.LastActivityAt)
+// verdictText is the verdict of what lives, and how what has ended did so.
+func (i Inspection) verdictText() string {
 	if !i.State.Ended() {
-		addMoment(s, "expires", i.ExpiresAt)
+		return i.Verdict.Reason
 	}
-	addMoment(s, "ended", i.EndedAt)
+	text := string(i.State)
+	if i.Exit != nil {
+		text += exitWords(*i.Exit)
+	}
+	if lived := i.EndedAt.Sub(i.CreatedAt); !i.CreatedAt.IsZero() && lived >= time.Second {
+		text += ", after " + sandbox.FormatDuration(lived)
+	}
+	_, words, _ := strings.Cut(i.Verdict.Reason, ": ")
+	return joinKnown(": ", text, words)
+}
+
+// pageFacts are one line for each subject, with what is known of it.
+func (i Inspection) pageFacts(s *output.Sheet) {
+	s.Section("Facts")
+	addKnown(s, "name", i.Name)
+	addKnown(s, "task", joinKnown(", ", i.TaskID, joinWords("agent type", i.AgentType)))
+	addKnown(s, "command", i.Command)
+	s.Field("state", i.stateText())
 	if i.Ended != nil {
 		s.Field("ended by", i.Ended.Sentence(i.Now))
 	}
-	addKnown(s, "template", i.Template)
-	addKnown(s, "agent type", i.AgentType)
-	s.Field("task", i.TaskID)
 	addKnown(s, "owner", i.Owner)
-	if len(i.Labels) > 0 {
-		s.Field("labels", i.Labels)
+	addKnown(s, "team", i.Labels[teamLabel])
+	addKnown(s, "labels", i.labelText())
+	addKnown(s, "template", i.Template)
+	addKnown(s, "limits", i.limitText())
+	s.FieldTone("usage", i.usageText(), i.usageTone())
+	if !i.State.Ended() {
+		s.FieldTone("health", i.healthText(), i.HealthTone())
+	}
+	if e := i.Exit; e != nil && len(e.Evidence) > 0 && e.Cause != sandbox.CauseUnknown {
+		s.Field("evidence", evidenceText(e.Evidence[0]))
 	}
 }
 
-func (i Inspection) ageText() string {
-	age, source := i.Age(i.Now)
-	if source == sandbox.AgeUnknown {
-		return "unknown"
-	}
-	return ops.WithDetail(sandbox.FormatDuration(age), "since "+string(source))
+func joinKnown(separator string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), separator)
 }
 
-func (i Inspection) pageLimits(s *output.Sheet) {
+// stateText is the state, for how long, and until when.
+func (i Inspection) stateText() string {
+	text := string(i.State)
+	if i.State.Ended() {
+		if !i.EndedAt.IsZero() {
+			text += " at " + i.EndedAt.UTC().Format(time.RFC3339) + ", " + sandbox.FormatDuration(i.Now.Sub(i.EndedAt)) + " ago"
+		}
+		return text
+	}
+	if age, source := i.Age(i.Now); source != sandbox.AgeUnknown {
+		text += ", " + sandbox.FormatDuration(age) + " old"
+		if source == sandbox.AgeFirstSeen {
+			text += " at least"
+		}
+	}
+	if i.ExpiresAt.After(i.Now) {
+		text += ", expires in " + sandbox.FormatDuration(i.ExpiresAt.Sub(i.Now))
+	}
+	if idle, known := i.Idle(i.Now); known {
+		text += ", last activity " + sandbox.FormatElapsed(idle) + " ago"
+	}
+	return text
+}
+
+// labelText are the first labels, without those that other lines show.
+func (i Inspection) labelText() string {
+	var pairs []string
+	for _, key := range slices.Sorted(maps.Keys(i.Labels)) {
+		if value := i.Labels[key]; value != i.TaskID && value != i.AgentType && value != i.Owner && key != teamLabel {
+			pairs = append(pairs, key+"="+value)
+		}
+	}
+	return sandbox.FormatFirst(pairs, pageLabels)
+}
+
+func (i Inspection) limitText() string {
 	l := i.Limits
-	s.Section("Limits")
-	addAmount(s, "memory", MebibytesText(l.MemoryBytes), "MiB")
+	var parts []string
+	if l.MemoryBytes != nil {
+		parts = append(parts, MebibytesText(l.MemoryBytes)+" MiB memory")
+	}
 	if l.CPU != nil {
-		s.Field("cpu", Decimal(*l.CPU, 2)+" cores")
+		parts = append(parts, Decimal(*l.CPU, 2)+" cores")
 	}
-	addCount(s, "processes", l.PIDs)
-	addAmount(s, "disk", MebibytesText(l.DiskBytes), "MiB")
-	addKnown(s, "isolation", l.Isolation)
-	s.Field("enforcement", EnforcementText(l.Enforcement))
+	if l.DiskBytes != nil {
+		parts = append(parts, MebibytesText(l.DiskBytes)+" MiB disk")
+	}
+	if l.PIDs != nil {
+		parts = append(parts, fmt.Sprintf("%d processes", *l.PIDs))
+	}
+	if l.Enforcement != "" && !l.Enforcement.Hard() {
+		parts = append(parts, "enforcement: "+string(l.Enforcement))
+	}
+	return strings.Join(parts, ", ")
 }
 
-// EnforcementText says what holds the limits of a sandbox.
-func EnforcementText(e sandbox.Enforcement) string {
-	switch {
-	case e == "":
-		return "not told by the provider"
-	case e == sandbox.EnforcementNone:
-		return ops.WithDetail(string(e), "nothing holds the memory limit")
-	case e.Hard():
-		return ops.WithDetail(string(e), "hard: the kernel holds the memory limit")
-	}
-	return ops.WithDetail(string(e), "soft: memory may pass the limit for a moment")
-}
-
-func (i Inspection) pageUsage(s *output.Sheet) {
-	s.Section("Usage")
+func (i Inspection) usageText() string {
 	if i.Used == nil {
-		s.Text(UnknownReason(i.Seen.Usage.Err))
-		return
+		return UnknownReason(i.Seen.Usage.Err)
 	}
 	u := *i.Used
+	var parts []string
 	if u.Trend.CPUPercent != nil {
-		s.FieldTone("cpu", Decimal(*u.Trend.CPUPercent, 1)+"% of one core", u.CPUTone())
+		parts = append(parts, "cpu "+u.CPUText())
 	}
-	if u.Last.CPUSeconds != nil {
-		s.Field("cpu time", time.Duration(*u.Last.CPUSeconds*float64(time.Second)))
-	}
-	if u.Trend.MemoryBytes != nil {
-		s.FieldTone("memory", u.MemoryText()+" MiB", u.MemoryTone())
-	}
-	addAmount(s, "memory peak", MebibytesText(u.Last.MemoryPeakBytes), "MiB")
 	switch {
-	case u.Trend.MemorySlope != nil:
-		s.Field("memory trend", u.SlopeText()+" MiB/min")
-	case u.Trend.TooShort && u.Trend.Samples > 1:
-		s.Field("memory trend", "too short to tell")
+	case u.Trend.MemoryBytes != nil:
+		text := "memory " + u.MemoryText() + " MiB"
+		if u.Trend.MemorySlope != nil {
+			text += " (" + u.SlopeText() + " MiB/min)"
+		}
+		parts = append(parts, text)
+	case u.Last.MemoryPeakBytes != nil:
+		parts = append(parts, "memory peak "+MebibytesText(u.Last.MemoryPeakBytes)+" MiB")
 	}
-	addCount(s, "operations", u.Last.Operations)
-	if u.Last.Duration != nil {
-		s.Field("has run for", *u.Last.Duration)
+	if u.Last.PIDs != nil && !i.State.Ended() {
+		parts = append(parts, fmt.Sprintf("%d processes", *u.Last.PIDs))
 	}
-	addCount(s, "processes", u.Last.PIDs)
-	addCount(s, "oom kills", u.Last.OOMKills)
-	addKnown(s, "waits on", u.Last.Waiting)
-	if !i.State.Ended() {
-		s.FieldTone("pattern", u.Verdict.Pattern, u.PatternTone())
+	if u.Last.OOMKills != nil && *u.Last.OOMKills > 0 {
+		parts = append(parts, fmt.Sprintf("%d killed for memory", *u.Last.OOMKills))
 	}
-	s.Field("source", u.Trend.Source)
-	if i.Seen.Usage.Err != nil {
-		s.Field("incomplete", UnknownReason(i.Seen.Usage.Err))
+	if u.Last.Waiting != "" {
+		parts = append(parts, "waits on "+u.Last.Waiting)
 	}
+	if u.Verdict.Pattern != triage.PatternUnknown && !i.State.Ended() {
+		parts = append(parts, strings.ReplaceAll(string(u.Verdict.Pattern), "_", " "))
+	}
+	if len(parts) == 0 {
+		return "-"
+	}
+	return strings.Join(parts, ", ")
 }
 
-func (i Inspection) pageHealth(s *output.Sheet) {
-	s.Section("Health")
-	if i.Seen.Health.Err != nil {
-		s.Text(UnknownReason(i.Seen.Health.Err))
-		return
+func (i Inspection) usageTone() output.Tone {
+	if i.Used == nil {
+		return output.Plain
 	}
-	s.FieldTone("answers", i.Seen.Health.Got.Verdict, i.HealthTone())
-	if c := i.conditionOf(); c != providers.ConditionUnknown {
-		s.Field("condition", c)
-	}
-	for _, e := range i.Seen.Health.Got.Evidence {
-		s.Field(e.What, ops.WithDetail(e.Value, e.Source))
-	}
+	return max(i.Used.CPUTone(), i.Used.MemoryTone())
 }
 
-func (i Inspection) pageTimeline(s *output.Sheet) {
-	s.Section("Timeline")
-	switch {
-	case i.Seen.Events.Err != nil:
-		s.Text(UnknownReason(i.Seen.Events.Err))
-	case len(i.Seen.Events.Got) == 0:
-		s.Text("no events")
+// healthText is what may be done next, with the evidence where that is not to be used.
+func (i Inspection) healthText() string {
+	h := i.Seen.Health
+	if h.Err != nil {
+		return UnknownReason(h.Err)
 	}
-	rows := make([][]any, len(i.Seen.Events.Got))
-	for n, e := range i.Seen.Events.Got {
-		rows[n] = []any{e.At, e.Event, e.Detail}
+	parts := []string{string(i.conditionOf())}
+	if h.Got.Verdict == sandbox.True {
+		return parts[0]
 	}
-	s.Table([]string{"at", "event", "detail"}, rows)
+	for _, e := range h.Got.Evidence {
+		parts = append(parts, evidenceText(e))
+	}
+	return strings.Join(parts, ", ")
 }
 
-func (i Inspection) pageOutput(s *output.Sheet) {
-	last := i.Seen.Logs.Got[max(0, len(i.Seen.Logs.Got)-pageLines):]
+// pageProblems says what is wrong beside the verdict: the warnings of the runbook, and further
+// causes. False = nothing.
+func (i Inspection) pageProblems(s *output.Sheet) bool {
+	var rows [][]any
+	for _, f := range i.Flags {
+		if f.Verdict == sandbox.True && f.Severity != triage.Info {
+			rows = append(rows, []any{string(f.Severity), ClaimWithEvidence(f.Say, f.Evidence)})
+		}
+	}
+	for _, c := range i.Verdict.Findings {
+		if c.Cause != i.Verdict.Cause && (c.Cause != sandbox.CauseOrphan || c.Confidence != sandbox.Hint) {
+			rows = append(rows, []any{string(c.Confidence), ClaimWithEvidence(c.Title, c.Evidence)})
+		}
+	}
+	if len(rows) == 0 {
+		return false
+	}
+	s.Section("Problems")
+	for _, row := range rows {
+		s.Field(fmt.Sprint(row[0]), row[1])
+	}
+	return true
+}
+
+func (i Inspection) pageOutput(s *output.Sheet, lines int) {
+	last := i.Seen.Logs.Got[max(0, len(i.Seen.Logs.Got)-lines):]
 	s.Section("Last output")
 	switch {
 	case i.Seen.Logs.Err != nil:
 		s.Text(UnknownReason(i.Seen.Logs.Err))
 	case len(last) == 0:
-		s.Text("it has written nothing")
+		s.Text("no output yet")
 	}
 	m := triage.NewMatcher()
+	header := []string{"at", "stream", "line"}
 	rows := make([][]any, len(last))
 	for n, l := range last {
 		pattern, _ := m.Match(l.Text)
 		rows[n] = []any{ClockTime(l.At, i.Now), l.Stream, l.Text, pattern.ID}
-	}
-	s.Table([]string{"at", "stream", "line", "pattern"}, rows)
-}
-
-func (i Inspection) pageExit(s *output.Sheet) {
-	e := i.Exit
-	if e == nil {
-		return
-	}
-	s.Section("Exit")
-	if e.Code != nil {
-		s.Field("code", e.Code)
-	} else {
-		s.Field("code", "nobody saw it")
-	}
-	addKnown(s, "raw", e.Raw)
-	addKnown(s, "signal", e.Signal)
-	s.Field("class", e.Class)
-	switch e.Cause {
-	case sandbox.CauseNone:
-	case sandbox.CauseUnknown:
-		s.FieldTone("cause", e.Cause, output.Warn)
-	default:
-		s.FieldTone("cause", ops.WithDetail(string(e.Cause), string(e.Confidence)), output.Bad)
-	}
-	for _, item := range e.Evidence {
-		s.Field("evidence", evidenceText(item))
-	}
-}
-
-// pageSuspicions says what is wrong and why: the runbook's flags that hold,
-// those that could not be answered, and the causes by rank.
-func (i Inspection) pageSuspicions(s *output.Sheet) {
-	s.Section("Suspicious")
-	var unknown []string
-	calm := true
-	for _, f := range i.Flags {
-		switch f.Verdict {
-		case sandbox.True:
-			s.FieldTone(f.ID+" "+string(f.Severity), ClaimWithEvidence(f.Say, f.Evidence), SeverityTone(f.Severity))
-			calm = false
-		case sandbox.Unknown:
-			unknown = append(unknown, f.ID+" "+f.Say)
-		case sandbox.False:
+		if pattern.ID != "" && len(header) == 3 {
+			header = append(header, "pattern")
 		}
 	}
-	for _, c := range i.Verdict.Findings {
-		s.FieldTone(string(c.Confidence), ClaimWithEvidence(string(c.Cause)+", "+c.Title, c.Evidence), ConfidenceTone(c.Confidence))
-		calm = false
-	}
-	if v := i.Verdict; v.Confidence != sandbox.ConfidenceUnknown && !slices.ContainsFunc(v.Findings, func(f triage.Finding) bool { return f.Cause == v.Cause }) {
-		s.FieldTone(string(v.Confidence), ClaimWithEvidence(string(v.Cause), v.Evidence), ConfidenceTone(v.Confidence))
-		calm = false
-	}
-	if calm {
-		s.Text("nothing that was seen is suspicious")
-	}
-	if len(unknown) > 0 {
-		s.Text("not known: " + strings.Join(unknown, "; "))
-	}
-}
-
-// ClaimWithEvidence joins a claim and what was seen of it.
-func ClaimWithEvidence(claim string, evidence []sandbox.Evidence) string {
-	texts := make([]string, 0, len(evidence))
-	for _, e := range evidence {
-		texts = append(texts, evidenceText(e))
-	}
-	if len(texts) == 0 {
-		return claim
-	}
-	return claim + ": " + strings.Join(texts, ", ")
-}
-
-// SeverityTone is the tone of a severity.
-func SeverityTone(s triage.Severity) output.Tone {
-	switch s {
-	case triage.Critical:
-		return output.Bad
-	case triage.Warning:
-		return output.Warn
-	case triage.Info:
-	}
-	return output.Plain
-}
-
-// ConfidenceTone is the tone of a confidence.
-func ConfidenceTone(c sandbox.Confidence) output.Tone {
-	switch c {
-	case sandbox.Certain, sandbox.Probable:
-		return output.Bad
-	case sandbox.Hint:
-		return output.Warn
-	case sandbox.ConfidenceUnknown:
-	}
-	return output.Plain
+	s.Table(header, rows)
 }
 
 // step is a command that helps on, and what for.
 type step struct{ Why, Command string }
 
-func (i Inspection) pageNext(s *output.Sheet) {
-	s.Section("Next")
-	for _, n := range i.Next() {
-		s.Field(n.Why, i.Program+" "+n.Command)
+// compareRecords repairs what is only a record, which no termination does.
+func compareRecords() step { return step{"compare records and reality", "reconcile"} }
+
+// Next is what to type, the best first. A command that prints what the page shows is left out.
+func (i Inspection) Next() []step {
+	steps := i.nextSteps()
+	if !i.showsWholeOutput() {
+		return steps
 	}
+	return slices.DeleteFunc(steps, func(s step) bool {
+		return strings.HasPrefix(s.Command, "logs ") && !strings.HasSuffix(s.Command, " -f")
+	})
 }
 
-// Next is what to type, the best first.
-func (i Inspection) Next() []step {
+// showsWholeOutput says that the page has all the output that there is.
+func (i Inspection) showsWholeOutput() bool {
+	return i.Seen.Logs.Err == nil && len(i.Seen.Logs.Got) <= fewLines
+}
+
+func (i Inspection) nextSteps() []step {
 	ref := ShellWord(i.Ref().String())
 	logs := step{"read its output", "logs " + ref + " --tail 100"}
 	end := step{"end it", "terminate " + ref}
@@ -305,7 +285,7 @@ func (i Inspection) Next() []step {
 	case sandbox.StateTerminated, sandbox.StateFailed:
 		return append([]step{logs}, i.MoreMemory()...)
 	case sandbox.StatePaused, sandbox.StateStopped:
-		return []step{logs, {"destroy what is kept of it", "terminate " + ref + " --delete"}}
+		return []step{logs, {"delete what the provider keeps of it", "terminate " + ref + " --delete"}}
 	case sandbox.StateUnknown:
 	}
 	return []step{{"check the provider", "doctor --provider " + ShellWord(i.Provider)}, logs}
@@ -316,11 +296,15 @@ func (i Inspection) nextOfRunning(ref string, logs, end step) []step {
 	watch := step{"see how it develops", "top " + ref + " --samples 10"}
 	misbehaves := slices.ContainsFunc(i.Verdict.Findings, func(f triage.Finding) bool { return f.Cause != sandbox.CauseOrphan })
 	switch {
+	case i.Verdict.Cause == sandbox.CauseGhost:
+		return []step{compareRecords()}
 	case i.Verdict.Stuck == sandbox.True:
 		return []step{end, logs}
 	case misbehaves && i.Verdict.Findings[0].Confidence != sandbox.Hint:
 		return []step{watch, logs, end}
-	case i.Verdict.Stuck == sandbox.Unknown || misbehaves:
+	case i.Verdict.Stuck == sandbox.Unknown:
+		return []step{watch, logs, {"end it, if you know that it does no work", end.Command}}
+	case misbehaves:
 		return []step{watch, logs}
 	}
 	return []step{{"follow its output", "logs " + ref + " -f"}}
@@ -339,13 +323,22 @@ func (i Inspection) MoreMemory() []step {
 	}
 }
 
+// ShellLine is a command as a shell takes it.
+func ShellLine(command []string) string {
+	words := make([]string, len(command))
+	for i, word := range command {
+		words[i] = ShellWord(word)
+	}
+	return strings.Join(words, " ")
+}
+
 // ShellWord quotes what a shell would not take as it is: ids are the
 // provider's, and the line is meant to be pasted.
 func ShellWord(word string) string {
 	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/_.:@%+-", r)
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/_.:@%+-,=", r)
 	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+	if word != "" && word[0] != '=' && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

@@ -8,6 +8,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/history"
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/providers"
@@ -22,15 +23,18 @@ type Inspection struct {
 	Seen    fleet.Observation
 	Used    *UsageRow // nil where usage is not known
 	Flags   []triage.Flag
+	Causes  []triage.Finding
 	Program string         // what sbx is called, for the next command
+	Command string         // of the sandbox, quoted for a shell; "" = not known
 	Ended   *ops.EndRecord // what the journals record of its end; nil = nothing
+	Last    *history.Seen  // what an earlier look saw of one that is gone; nil = nothing
 }
 
 // InspectionOf is what an inspection found, as it is shown. Program is what sbx is called.
 func InspectionOf(r *ops.InspectResult, program string) Inspection {
 	return Inspection{
 		SandboxRow: SandboxRow{Sandbox: r.Seen.Sandbox, Verdict: r.Verdict, Now: r.At},
-		Seen:       r.Seen, Used: (*UsageRow)(r.Used), Flags: r.Flags, Program: program, Ended: r.End,
+		Seen:       r.Seen, Used: (*UsageRow)(r.Used), Flags: r.Flags, Causes: r.Causes, Program: program, Ended: r.End, Last: r.Last,
 	}
 }
 
@@ -38,19 +42,33 @@ func InspectionOf(r *ops.InspectResult, program string) Inspection {
 // error.
 func ShowInspection(p *output.Printer, schema string, r *ops.InspectResult, program string) error {
 	i := InspectionOf(r, program)
+	i.Command = p.Redact(ShellLine(r.Seen.Sandbox.Command))
 	spec := output.ItemSpec[Inspection]{Schema: schema, Columns: InspectColumns()}
 	if r.Missing != nil {
 		spec.Human = func(s *output.Sheet, i Inspection) { i.recordPage(s) }
 		return output.ShowItemAs(p, spec, i, r.Missing, r.Missing)
 	}
-	spec.Human = func(s *output.Sheet, i Inspection) { i.addPage(s) }
+	spec.Human = func(s *output.Sheet, i Inspection) {
+		i.addPage(s)
+		if p.Verbose > 0 {
+			i.addDetails(s)
+		}
+	}
 	return output.ShowItem(p, spec, i, r.Errors...)
 }
 
 // recordPage shows people what is on record of a sandbox that is gone.
 func (i Inspection) recordPage(s *output.Sheet) {
-	s.Section(i.Ref().String()).Field("state", ops.WithDetail(string(i.State), "on record; it is not there any more"))
-	s.Field("ended by", i.Ended.Sentence(i.Now))
+	s.Section(i.Ref().String()).Field("state", ops.WithDetail(string(i.State), "on record; it no longer exists"))
+	if i.Exit != nil || i.Last != nil && i.Last.Live {
+		s.Field("verdict", i.verdictText())
+	}
+	if i.Ended != nil {
+		s.Field("ended by", i.Ended.Sentence(i.Now))
+	}
+	if i.Last != nil {
+		s.Field("last seen", i.lastSeenText())
+	}
 	addKnown(s, "was", i.RawState)
 	addKnown(s, "name", i.Name)
 	addMoment(s, "created", i.CreatedAt)
@@ -61,7 +79,25 @@ func (i Inspection) recordPage(s *output.Sheet) {
 		s.Field("labels", i.Labels)
 	}
 	if len(i.Seen.Logs.Got) > 0 {
-		i.pageOutput(s)
+		i.pageOutput(s, pageLines)
+	}
+}
+
+// lastSeenText says when an earlier look saw the sandbox, and what it made of it.
+func (i Inspection) lastSeenText() string {
+	return string(i.Last.Sandbox.State) + " " + sandbox.FormatElapsed(max(0, i.Now.Sub(i.Last.At))) + " ago, by an earlier look of sbx"
+}
+
+// lastSeenObject is the key last_seen: null where no earlier look has kept anything of it.
+func (i Inspection) lastSeenObject() any {
+	if i.Last == nil {
+		return nil
+	}
+	return output.Fields{
+		{Key: "at", Value: output.Time(i.Last.At)},
+		{Key: "state", Value: i.Last.Sandbox.State},
+		{Key: "cause", Value: TextOrNil(string(i.Last.Cause))},
+		{Key: "reason", Value: i.Last.Reason},
 	}
 }
 
@@ -181,13 +217,17 @@ func InspectColumns() []output.Column[Inspection] {
 	extra := func(name string, value func(Inspection) any) {
 		columns = append(columns, output.Column[Inspection]{Name: name, Level: output.Extra, Value: value})
 	}
+	extra("command", func(i Inspection) any { return TextOrNil(i.Command) })
 	extra("limits", Inspection.limitsObject)
 	extra("usage", Inspection.usageObject)
 	extra("health", Inspection.healthObject)
 	extra("timeline", Inspection.TimelineList)
 	extra("exit", Inspection.exitObject)
 	extra("suspicions", Inspection.suspicionList)
+	extra("flags", func(i Inspection) any { return flagList(i.Flags) })
+	extra("causes", func(i Inspection) any { return causeList(i.Causes) })
 	extra("ended_by", Inspection.endedByObject)
+	extra("last_seen", Inspection.lastSeenObject)
 	return columns
 }
 

@@ -98,7 +98,7 @@ func (g *LogPage) Add(item any) error {
 	case ops.LogGap:
 		g.list.Truncated()
 		g.list.Incomplete()
-		g.list.WhenEmpty("none of its output is kept")
+		g.list.WhenEmpty("its output is not kept")
 		g.printer.Note(MissingOutput(i.Line))
 	case error:
 		g.list.Fail(i)
@@ -113,7 +113,7 @@ func (g *LogPage) emptyText(ref sandbox.Ref) string {
 	case g.o.Chosen:
 		return ref.String() + ": no such lines"
 	}
-	return ref.String() + ": it has written nothing"
+	return ref.String() + ": no output yet"
 }
 
 func (g *LogPage) addRow(r LogRow) error {
@@ -138,7 +138,7 @@ func (g *LogPage) noteOrigin(line sandbox.LogLine) {
 	if line.Truncated && !g.cut {
 		g.cut = true
 		g.list.Truncated()
-		g.printer.Note("some lines are not whole: they were longer than is kept, or what stood beside them is missing")
+		g.printer.Note("some lines are incomplete: they were too long, or output next to them is missing")
 	}
 }
 

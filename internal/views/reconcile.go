@@ -1,7 +1,9 @@
 package views
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -151,32 +153,48 @@ func ReconcileSummary(plan reconcile.Plan, endings []sandbox.Ending) string {
 	return b.String()
 }
 
-// ReconcilePage shows people what wants attention; what agrees is a number.
+// ReconcilePage shows people what needs attention, what would be changed last; what agrees is
+// a number.
 func ReconcilePage(s *output.Sheet, rows []reconcile.Row, guards []safety.Guard) {
 	agree := 0
-	for _, c := range reconcile.Classes() {
-		var table [][]any
-		for _, r := range rows {
-			switch {
-			case r.Class != c:
-			case r.Class == reconcile.Both && !r.Found():
-				agree++
-			default:
-				table = append(table, []any{r.Ref, string(r.Cause), string(r.Action), r.Reason})
-			}
-		}
-		if len(table) > 0 {
-			s.Section(fmt.Sprintf("%s: %d", c, len(table)))
-			s.Table([]string{"ref", "cause", "action", "why"}, table)
+	byClass := make(map[reconcile.Class][]reconcile.Row)
+	for _, r := range rows {
+		if r.Class == reconcile.Both && !r.Found() {
+			agree++
+		} else {
+			byClass[r.Class] = append(byClass[r.Class], r)
 		}
 	}
 	s.Section(fmt.Sprintf("In order: %d", agree))
 	for _, g := range guards {
 		if !g.OK {
 			value, limit := g.Figures()
-			s.FieldTone(g.Name, fmt.Sprintf("%s, and the limit is %s: --fix would refuse", value, limit), output.Bad)
+			s.FieldTone(g.Name, fmt.Sprintf("%s; the limit is %s: --fix would refuse", value, limit), output.Bad)
 		}
 	}
+	for _, c := range reconcile.Classes() {
+		list := byClass[c]
+		if len(list) == 0 {
+			continue
+		}
+		slices.SortStableFunc(list, func(a, b reconcile.Row) int {
+			return cmp.Compare(actRank(a), actRank(b))
+		})
+		table := make([][]any, len(list))
+		for i, r := range list {
+			table[i] = []any{TaskAndName(r.Box), r.Ref, string(r.Cause), string(r.Action), r.Reason}
+		}
+		s.Section(fmt.Sprintf("%s: %d", c, len(list)))
+		s.Compact([]string{"name", "ref", "cause", "action", "why"}, table)
+	}
+}
+
+// actRank is 1 for a row that --fix would change.
+func actRank(r reconcile.Row) int {
+	if r.Action.Acts() {
+		return 1
+	}
+	return 0
 }
 
 // ReconcileDoneColumns are what became of one row.

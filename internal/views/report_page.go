@@ -44,7 +44,7 @@ func (r ReportPage) Page(s *output.Sheet, figures []task.Figure) {
 	flush()
 	r.pageCauses(s)
 	r.pageLook(s)
-	s.Text("`sbx report -o wide` says of each figure what it is taken from")
+	s.Text("`sbx report -o wide` shows the source of each figure")
 }
 
 // figureVerdict distinguishes a figure without a target from one without a sample.
@@ -106,16 +106,16 @@ func (r ReportPage) tasksToLookAt() []lookAt {
 			}
 		}
 	}
-	add(task.Incidents(r.Tasks), func(task.Task) string { return "two things are true of it that must never be" })
+	add(task.Incidents(r.Tasks), func(task.Task) string { return "its record contradicts itself" })
 	add(r.Tasks, func(t task.Task) string {
 		if t.Publish.State == task.PublishUnknown {
-			return "nobody knows whether it was published"
+			return "unknown whether it was published"
 		}
 		return ""
 	})
 	add(r.Tasks, func(t task.Task) string {
 		if !t.StopAt.IsZero() && !t.State.Final() && r.Now.Sub(t.StopAt) > task.EndWait {
-			return "stopped " + sandbox.FormatDuration(r.Now.Sub(t.StopAt)) + " ago, and not seen to be gone"
+			return "stopped " + sandbox.FormatDuration(r.Now.Sub(t.StopAt)) + " ago, and not verified gone"
 		}
 		return ""
 	})

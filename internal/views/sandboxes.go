@@ -1,6 +1,7 @@
 package views
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -110,7 +111,11 @@ func exitWords(e sandbox.Exit) string {
 	if e.Signal != "" {
 		text += " by " + e.Signal
 	}
-	if e.Cause != sandbox.CauseNone {
+	switch e.Cause {
+	case sandbox.CauseNone:
+	case sandbox.CauseUnknown:
+		text += ", cause unknown"
+	default:
 		text += ", cause " + string(e.Cause) + " (" + string(e.Confidence) + ")"
 	}
 	return text
@@ -122,11 +127,11 @@ func exitWords(e sandbox.Exit) string {
 func EmptyListHint(program string, profiles []string, selected, here bool) string {
 	switch {
 	case selected:
-		return "no sandbox matches; `" + program + " ls` without selectors shows what there is"
+		return "no sandbox matches; `" + program + " ls` without selectors shows the others"
 	case len(profiles) == 1 && here:
 		return "no sandboxes; only `" + profiles[0] + "` is configured: start one with `" + program + " create -- COMMAND`, or stage an incident with `" + program + " drill`"
 	}
-	return "no sandboxes; `" + program + " ls --all` shows what ended more than an hour ago"
+	return "no sandboxes; `" + program + " ls --all` also shows ended ones"
 }
 
 // FinishSandboxList closes a listing, and says what was not judged. Program is what sbx is
@@ -137,9 +142,18 @@ func FinishSandboxList(list *output.List[SandboxRow], r *ops.ListResult, program
 	}
 	if !r.Counted {
 		list.Set("unjudged", nil) // the rest was not counted
+		list.Set("undecided", nil)
 		return list.Close()
 	}
 	list.Set("unjudged", r.Census.Unjudged)
-	list.Remark(r.Census.Remark(program + " ls --look"))
+	list.Remark(StuckSummary(r.Census, program, "ls --look"))
+	list.Set("undecided", r.Undecided)
+	for _, line := range ops.UndecidedLines(r.Undecided) {
+		list.Remark(line)
+	}
+	if r.Ended > 0 {
+		list.WhenEmpty("")
+		list.Remark(fmt.Sprintf("%d ended not shown; --all shows them", r.Ended))
+	}
 	return list.Close()
 }

@@ -1,6 +1,7 @@
 package views
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -56,7 +57,7 @@ func (r StatsRow) Raised() []string {
 func FigureColumns() []output.Column[StatsRow] {
 	type row = StatsRow
 	return []output.Column[row]{
-		{Name: "active", Value: func(r row) any { return r.Counts.Active }, Text: row.ActiveText, Tone: row.ActiveTone},
+		{Name: "active", Head: "ACTIVE OF TARGET", Value: func(r row) any { return r.Counts.Active }, Text: row.ActiveText, Tone: row.ActiveTone},
 		{Name: "provisioning", Head: "PROV", Value: func(r row) any { return r.Counts.Provisioning }},
 		{Name: "terminating", Head: "TERM", Value: func(r row) any { return r.Counts.Terminating }},
 		{Name: "total_created", Head: "CREATED", Level: output.Wide, Value: func(r row) any { return r.Counts.TotalCreated }},
@@ -66,6 +67,7 @@ func FigureColumns() []output.Column[StatsRow] {
 		{Name: "age_p95_seconds", Head: "P95", Value: func(r row) any { return r.Age(95) }},
 		{Name: "age_max_seconds", Head: "MAX", Value: func(r row) any { return r.Age(100) }, Tone: row.AgeTone},
 		{Name: "stuck", Value: func(r row) any { return r.Stuck }, Text: row.StuckText, Tone: row.StuckTone},
+		{Name: "stuck_causes", Level: output.Extra, Value: row.stuckCauses},
 		{Name: "unjudged", Level: output.Wide, Value: func(r row) any { return r.Unjudged }, Tone: row.unjudgedTone},
 		{Name: "timeout_rate", Head: "TIMEOUTS", Value: func(r row) any { return r.timeoutRate() }, Text: row.RateText, Tone: row.RateTone},
 		{Name: "thresholds", Level: output.Extra, Value: func(r row) any { return thresholdFields(r.Limits) }},
@@ -88,9 +90,7 @@ func (r StatsRow) Age(percent int) any {
 	if len(r.Ages) == 0 {
 		return nil
 	}
-	ages := slices.Sorted(slices.Values(r.Ages))
-	rank := (percent*len(ages) + 99) / 100
-	return output.Seconds(ages[max(rank, 1)-1])
+	return output.Seconds(ops.PercentileAge(r.Ages, percent))
 }
 
 // timeoutRate is the share of ended sandboxes that a time limit ended, to four digits.
@@ -143,6 +143,13 @@ func (r StatsRow) StuckText() string {
 	return strconv.FormatInt(*r.Stuck, 10) + " over " + sandbox.FormatDuration(r.Limits.StuckAge)
 }
 
+func (r StatsRow) stuckCauses() any {
+	if r.Stuck == nil {
+		return nil
+	}
+	return causeCounts(r.Census.CausesOfAll())
+}
+
 // StuckTone is its tone.
 func (r StatsRow) StuckTone() output.Tone {
 	if r.Stuck != nil && *r.Stuck > 0 {
@@ -166,11 +173,12 @@ func (r StatsRow) RateText() string {
 		return "-"
 	}
 	text := Decimal(*rate*100, 1) + "% of " + Decimal(r.Limits.TimeoutRateHigh*100, 1) + "%"
-	switch {
-	case *rate > r.Limits.TimeoutRateHigh:
+	switch r.Limits.GradeTimeouts(*rate) {
+	case triage.RateAlert:
 		return text + " OVER"
-	case *rate >= r.Limits.TimeoutRateGood:
-		return text + " watch"
+	case triage.RateDegraded:
+		return text + " degraded"
+	case triage.RateHealthy:
 	}
 	return text
 }
@@ -178,13 +186,15 @@ func (r StatsRow) RateText() string {
 // RateTone is the tone of the time-out rate.
 func (r StatsRow) RateTone() output.Tone {
 	rate := r.Counts.TimeoutRate()
-	switch {
-	case rate == nil:
+	if rate == nil {
 		return output.Plain
-	case *rate > r.Limits.TimeoutRateHigh:
+	}
+	switch r.Limits.GradeTimeouts(*rate) {
+	case triage.RateAlert:
 		return output.Bad
-	case *rate >= r.Limits.TimeoutRateGood:
+	case triage.RateDegraded:
 		return output.Warn
+	case triage.RateHealthy:
 	}
 	return output.Good
 }
@@ -199,11 +209,18 @@ func ShowStats(p *output.Printer, schema string, r *ops.StatsResult, program str
 	for _, err := range r.Errors {
 		list.Fail(err)
 	}
-	remarks := []string{r.Census.Remark(program + " stats --look")}
+	list.Remark(StuckSummary(r.Census, program, "stats --look"))
 	for _, f := range r.Providers {
-		remarks = append(remarks, StatsRow(f).Raised()...)
+		for _, raised := range StatsRow(f).Raised() {
+			list.Remark(raised)
+		}
 	}
-	list.Remark(strings.Join(slices.DeleteFunc(remarks, func(r string) bool { return r == "" }), "; "))
+	if slices.ContainsFunc(r.Providers, func(f ops.Figures) bool { return StatsRow(f).overActiveLimit() }) {
+		list.Remark("the target is the runbook's (`thresholds.active`), no quota: `" + program + " doctor` compares with the quotas of the providers")
+	}
+	list.Remark(refusedCleanups(r.Providers, program))
+	list.Remark(AlertsLine(r.Alerts))
+	list.Set("alerts", alertList(r.Alerts))
 	list.Set("total", Object(FigureColumns(), StatsRow(r.Total)))
 	for _, f := range r.Providers {
 		if err := list.Add(StatsRow(f)); err != nil {
@@ -213,120 +230,27 @@ func ShowStats(p *output.Printer, schema string, r *ops.StatsResult, program str
 	return list.Close()
 }
 
-// UsageRow is one line of top: what a sandbox uses, and what its samples say
-// together.
-type UsageRow ops.SandboxUsage
-
-// UsageColumns are U of CLI.md, in its order.
-func UsageColumns() []output.Column[UsageRow] {
-	type row = UsageRow
-	return append([]output.Column[row]{
-		{Name: "ref", Value: func(r row) any { return r.Ref.String() }},
-		{Name: "at", Level: output.Extra, Value: func(r row) any { return output.Time(r.Last.At) }},
-		{Name: "cpu_percent", Head: "CPU", Value: func(r row) any { return Tenth(r.Trend.CPUPercent) }, Text: row.CPUText, Tone: row.CPUTone},
-		{Name: "memory_mb", Head: "MEMORY", Value: func(r row) any { return output.MiB(r.Trend.MemoryBytes) }, Text: row.MemoryText, Tone: row.MemoryTone},
-		{Name: "memory_limit_mb", Head: "LIMIT", Level: output.Wide, Value: func(r row) any { return output.MiB(r.Trend.MemoryLimitBytes) }},
-		{Name: "memory_slope_mb_per_min", Head: "MIB/MIN", Value: func(r row) any { return Tenth(r.Trend.MemorySlope) }, Text: row.SlopeText},
-		{Name: "operations", Head: "OPS", Value: func(r row) any { return r.Last.Operations }, Text: row.OperationsText},
-		{Name: "duration_seconds", Head: "RAN", Level: output.Wide, Value: func(r row) any {
-			if r.Last.Duration == nil {
-				return nil
-			}
-			return output.Seconds(*r.Last.Duration)
-		}},
-		{Name: "pids", Level: output.Wide, Value: func(r row) any { return r.Last.PIDs }},
-		{Name: "oom_kills", Head: "OOM", Level: output.Wide, Value: func(r row) any { return r.Last.OOMKills }},
-		{Name: "pattern", Value: func(r row) any { return r.Verdict.Pattern }, Tone: row.PatternTone},
-		{Name: "likely_cause", Head: "LIKELY", Value: func(r row) any { return r.Verdict.Cause }},
-		{Name: "source", Level: output.Wide, Value: func(r row) any { return r.Trend.Source }},
-		{Name: "stuck", Level: output.Wide, Value: func(r row) any { return r.Verdict.Stuck }},
-	}, verdictColumns(output.Extra, func(r row) triage.Verdict { return r.Verdict })...)
+// refusedCleanups says where a guard has refused the runs of cleanup since the last success; "" =
+// nowhere.
+func refusedCleanups(all []ops.Figures, program string) string {
+	var names []string
+	runs := int64(0)
+	for _, f := range all {
+		if n := f.Counts.CleanupRefusals; n > 0 {
+			names, runs = append(names, f.Provider), max(runs, n)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("a guard has refused cleanup at %s (%s since the last success): `%s cleanup status` says what allows it", strings.Join(names, ", "), runsText(runs), program)
 }
 
-// CPUText is the use of the processor.
-func (r UsageRow) CPUText() string {
-	if r.Trend.CPUPercent == nil {
-		return "-"
+func runsText(n int64) string {
+	if n == 1 {
+		return "1 run"
 	}
-	return Decimal(*r.Trend.CPUPercent, 0) + "%"
-}
-
-// CPUTone is its tone.
-func (r UsageRow) CPUTone() output.Tone {
-	if cpu := r.Trend.CPUPercent; cpu != nil && *cpu >= r.Limits.CPUBusy {
-		return output.Bad
-	}
-	return output.Plain
-}
-
-// MemoryText puts the limit beside the figure: "120 of 256".
-func (r UsageRow) MemoryText() string {
-	used := MebibytesText(r.Trend.MemoryBytes)
-	if r.Trend.MemoryLimitBytes == nil || r.Trend.MemoryBytes == nil {
-		return used
-	}
-	return used + " of " + MebibytesText(r.Trend.MemoryLimitBytes)
-}
-
-// MemoryTone is the tone of the use of memory.
-func (r UsageRow) MemoryTone() output.Tone {
-	used, limit := r.Trend.MemoryBytes, r.Trend.MemoryLimitBytes
-	if used != nil && limit != nil && *limit > 0 && float64(*used) >= r.Limits.MemoryNear*float64(*limit) {
-		return output.Bad
-	}
-	return output.Plain
-}
-
-// SlopeText is the trend of memory.
-func (r UsageRow) SlopeText() string {
-	switch {
-	case r.Trend.MemorySlope == nil && r.Trend.TooShort && r.Trend.Samples > 1:
-		return "short"
-	case r.Trend.MemorySlope == nil:
-		return "-"
-	}
-	slope := math.Round(*r.Trend.MemorySlope)
-	if slope > 0 {
-		return "+" + Decimal(slope, 0)
-	}
-	return Decimal(slope, 0)
-}
-
-// OperationsText rounds a large count: "150k".
-func (r UsageRow) OperationsText() string {
-	if r.Last.Operations == nil {
-		return "-"
-	}
-	switch n := *r.Last.Operations; {
-	case n >= 10_000_000:
-		return strconv.FormatInt(n/1_000_000, 10) + "M"
-	case n >= 10_000:
-		return strconv.FormatInt(n/1000, 10) + "k"
-	default:
-		return strconv.FormatInt(n, 10)
-	}
-}
-
-// PatternTone is the tone of the pattern.
-func (r UsageRow) PatternTone() output.Tone {
-	switch r.Verdict.Pattern {
-	case triage.PatternBusyLoop, triage.PatternLeak:
-		return output.Bad
-	case triage.PatternHungIO, triage.PatternBusy:
-		return output.Warn
-	case triage.PatternSteady:
-		return output.Good
-	case triage.PatternIdle, triage.PatternUnknown:
-	}
-	return output.Plain
-}
-
-// MebibytesText writes a count of bytes in whole MiB, "-" when it is not known.
-func MebibytesText(bytes *int64) string {
-	if bytes == nil {
-		return "-"
-	}
-	return Decimal(float64(*bytes)/sandbox.MiB, 0)
+	return strconv.FormatInt(n, 10) + " runs"
 }
 
 // Decimal writes a number with at most so many digits behind the point.
@@ -350,23 +274,4 @@ func Object[T any](columns []output.Column[T], item T) output.Fields {
 		object[i] = output.Field{Key: c.Name, Value: c.Value(item)}
 	}
 	return object
-}
-
-// ShowUsage shows one look at what sandboxes use. Program is what sbx is called.
-func ShowUsage(p *output.Printer, schema string, r *ops.TopResult, program string) error {
-	list, err := output.NewList(p, output.ListSpec[UsageRow]{
-		Schema: schema, Columns: UsageColumns(), Empty: "no sandbox runs; `" + program + " ls` shows what there is",
-	})
-	if err != nil {
-		return err
-	}
-	for _, err := range r.Errors {
-		list.Fail(err)
-	}
-	for _, u := range r.Usage {
-		if err := list.Add(UsageRow(u)); err != nil {
-			return err
-		}
-	}
-	return list.Close()
 }

@@ -46,7 +46,7 @@ func TestFiguresBesideTheirLimits(t *testing.T) {
 		"nothing is known": {activeText: "-", stuckText: "-", rateText: "-"},
 		"at every limit": {
 			active: new(int64(20)), stuck: new(int64(0)), ended: new(int64(100)), late: new(int64(5)), oldest: 10 * time.Minute,
-			activeText: "20 of 20", stuckText: "0 over 10m", rateText: "5% of 5% watch", rateTone: output.Warn,
+			activeText: "20 of 20", stuckText: "0 over 10m", rateText: "5% of 5% degraded", rateTone: output.Warn,
 		},
 		"over every limit": {
 			active: new(int64(21)), stuck: new(int64(1)), ended: new(int64(100)), late: new(int64(6)), oldest: 10*time.Minute + 1,

@@ -26,14 +26,14 @@ func TaskRowOf(s ops.TaskState, now time.Time) TaskRow {
 // taskSummary are the columns that `tasks` and `run` have in common (CLI.md, JSON).
 func taskSummary() []output.Column[TaskRow] {
 	return []output.Column[TaskRow]{
-		{Name: "task", Value: func(r TaskRow) any { return r.ID }},
+		{Name: "task", Whole: true, Value: func(r TaskRow) any { return r.ID }},
 		{Name: "key", Level: output.Wide, Value: func(r TaskRow) any { return TextOrNil(r.Key) }},
-		{Name: "state", Value: func(r TaskRow) any { return string(r.State) }, Tone: TaskRow.Tone},
+		{Name: "state", Whole: true, Value: func(r TaskRow) any { return string(r.State) }, Tone: TaskRow.Tone},
 		{Name: "phase", Value: func(r TaskRow) any { return TextOrNil(string(r.Phase)) }},
 		{Name: "stop_reason", Head: "WHY", Value: func(r TaskRow) any { return TextOrNil(string(r.Reason)) }, Text: TaskRow.endReason},
 		{Name: "pending_reason", Head: "WAITS FOR", Value: func(r TaskRow) any { return TextOrNil(r.Waits) }},
 		{Name: "provider", Value: func(r TaskRow) any { return r.placeOrNil() }},
-		{Name: "sandbox", Value: func(r TaskRow) any { return r.sandboxOrNil() }, Spare: true},
+		{Name: "sandbox", Whole: true, Value: func(r TaskRow) any { return r.sandboxOrNil() }, Spare: true},
 	}
 }
 

@@ -31,7 +31,7 @@ func (r TaskRow) Page(s *output.Sheet) {
 	case r.canGoOn():
 		s.Field("kept", r.Kept.Ref.String()+" until "+r.Kept.ExpiresAt.Format(time.RFC3339))
 	case r.Kept != nil:
-		s.Field("kept", r.Kept.Ref.String()+", until it was used or ended")
+		s.Field("kept", r.Kept.Ref.String()+", until it was used or terminated")
 	}
 	addMoment(s, "created", r.CreatedAt)
 	addMoment(s, "deadline", r.DeadlineAt)
@@ -186,9 +186,9 @@ func (r TaskRow) failureLines() []string {
 
 func (r TaskRow) withLeftover(lines []string) []string {
 	if r.VerifiedAt.IsZero() {
-		return append(lines, "not seen to be gone yet: the next sbx goes on with it")
+		return append(lines, "not verified gone yet: the next sbx continues")
 	}
-	return append(lines, "gone: everything made for it was seen to be gone")
+	return append(lines, "gone: all its sandboxes are verified gone")
 }
 
 // causeWords says why the task did not succeed: a program that did is not to blame.
@@ -199,9 +199,9 @@ func (r TaskRow) causeWords() string {
 	}
 	switch r.Publish.State {
 	case task.PublishRefused:
-		return "the program succeeded, and its work was not published"
+		return "the program succeeded, but its work was not published"
 	case task.PublishUnknown:
-		return "the program succeeded, and nobody knows whether its work was published"
+		return "the program succeeded, but it is unknown whether its work was published"
 	case task.PublishNone, task.PublishBegun, task.PublishDone, task.PublishNothing:
 	}
 	if !r.StopAt.IsZero() {
@@ -215,20 +215,21 @@ func (r TaskRow) causeWords() string {
 func CauseWords(e task.Exit) string {
 	words := map[sandbox.Cause]string{
 		sandbox.CauseOOM:            "it ran out of memory",
-		sandbox.CauseOOMChild:       "a process that it had started ran out of memory",
-		sandbox.CauseRuntimeHeap:    "its runtime ran out of heap; the sandbox had memory left",
-		sandbox.CauseMemoryWatchdog: "it took more memory than it may, and the watchdog of sbx ended it",
-		sandbox.CauseTimeout:        "a time limit of sbx ended it",
-		sandbox.CauseInactivity:     "it showed no sign of life, and sbx ended it",
+		sandbox.CauseOOMChild:       "a child process ran out of memory",
+		sandbox.CauseRuntimeHeap:    "its language runtime ran out of heap; the sandbox had memory left",
+		sandbox.CauseMemoryWatchdog: "it exceeded its memory limit, and sbx's watchdog killed it",
+		sandbox.CauseTimeout:        "it reached a time limit of sbx",
+		sandbox.CauseInactivity:     "it was inactive, and sbx stopped it",
 		sandbox.CauseStopped:        "somebody stopped it",
 		sandbox.CauseSupervisorLost: "the process that ran it died",
-		sandbox.CauseBusyLoop:       "it was busy without an end",
-		sandbox.CauseHungIO:         "it waited for something that did not come",
-		sandbox.CauseLeak:           "its memory grew without an end",
+		sandbox.CauseBusyLoop:       "it was in a busy loop",
+		sandbox.CauseHungIO:         "it waited for something that never answered",
+		sandbox.CauseLeak:           "its memory grew without limit",
 		sandbox.CauseSilent:         "it fell silent",
-		sandbox.CauseNoAnswer:       "nothing in its sandbox answered any more",
+		sandbox.CauseNoAnswer:       "its sandbox stopped answering",
 		sandbox.CauseProvisioning:   "its sandbox did not start",
-		sandbox.CauseOrphan:         "nobody was left to run it",
+		sandbox.CauseOrphan:         "it had no owner any more",
+		sandbox.CauseGhost:          "it was recorded as running, but did not exist",
 		sandbox.CauseNone:           "", // the class says what is known
 		sandbox.CauseUnknown:        "",
 	}[e.Cause]
@@ -242,17 +243,17 @@ func classWords(c sandbox.Class) string {
 	words := map[sandbox.Class]string{
 		sandbox.ClassAgentError:    "the program itself failed; its output says why",
 		sandbox.ClassUsage:         "the program was called wrongly, or panicked; its output says why",
-		sandbox.ClassAuth:          "the provider refused the credentials: `sbx doctor` says which",
-		sandbox.ClassEnvironment:   "the command is not there, or cannot be run",
-		sandbox.ClassLauncher:      "the sandbox failed before the program began",
-		sandbox.ClassKilledByUs:    "sbx ended it on purpose",
+		sandbox.ClassAuth:          "the provider refused the credentials: `sbx doctor` shows which",
+		sandbox.ClassEnvironment:   "the command was not found or is not executable",
+		sandbox.ClassLauncher:      "the sandbox failed before the program started",
+		sandbox.ClassKilledByUs:    "sbx terminated it on purpose",
 		sandbox.ClassKilledUnknown: "unknown: a limit of the provider, the agent's own kill, or an operator",
 		sandbox.ClassCrash:         "the program crashed",
-		sandbox.ClassTransport:     "the connection to the sandbox broke; the program may have gone on",
-		sandbox.ClassGone:          "the sandbox was gone under it",
+		sandbox.ClassTransport:     "the connection to the sandbox was lost; the program may still run",
+		sandbox.ClassGone:          "the sandbox vanished while it ran",
 		sandbox.ClassInfra:         "the provider failed",
 		sandbox.ClassOOM:           "it ran out of memory",
-		sandbox.ClassTimeout:       "a time limit of sbx ended it",
+		sandbox.ClassTimeout:       "it reached a time limit of sbx",
 		sandbox.ClassStopped:       "somebody stopped it",
 		sandbox.ClassOK:            "", sandbox.ClassUnknown: "",
 	}[c]

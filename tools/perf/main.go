@@ -51,15 +51,15 @@ func run(args []string, out io.Writer) error {
 	root := flags.String("C", "../..", "folder of the product's go.mod")
 	runs := flags.Int("runs", 40, "how often each figure is taken")
 	watched := flags.Duration("watched", 10*time.Second, "how long idle processes are watched")
-	part := flags.String("part", "all", "what is measured: local, remote, all of both, cleanup, tasks (beside GNU parallel), or incumbents (installs one with npm)")
+	part := flags.String("part", "all", "what is measured: local, remote, all of both, cleanup, look (at 10,000 sandboxes), tasks (beside GNU parallel), or incumbents (installs one with npm)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if runtime.GOOS != "linux" {
 		return errors.New("the figures come from /proc: measure on Linux")
 	}
-	if !slices.Contains([]string{"all", "local", "remote", "cleanup", "tasks", "incumbents"}, *part) {
-		return fmt.Errorf("-part: %q is none of local, remote, all, cleanup, tasks, incumbents", *part)
+	if !slices.Contains([]string{"all", "local", "remote", "cleanup", "look", "tasks", "incumbents"}, *part) {
+		return fmt.Errorf("-part: %q is none of local, remote, all, cleanup, look, tasks, incumbents", *part)
 	}
 	if *runs < 1 {
 		return errors.New("-runs: at least 1")
@@ -80,6 +80,9 @@ func measure(s stage, part string, runs int, watched time.Duration, out io.Write
 	defer func() { failed = errors.Join(failed, s.end()) }()
 	if part == "cleanup" {
 		return s.cleanup(runs, out)
+	}
+	if part == "look" {
+		return s.looks(runs, out)
 	}
 	var t table
 	before, held := load(), ""

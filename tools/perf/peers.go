@@ -28,7 +28,7 @@ func pods(w *world) http.Handler {
 		}
 		return map[string]any{"kind": "Pod", "apiVersion": "v1", "metadata": meta, "status": map[string]any{"phase": "Running"}}
 	}
-	list := w.takes(func(out http.ResponseWriter, r *http.Request) {
+	list := w.serving(func(out http.ResponseWriter, r *http.Request) {
 		rows := []any{}
 		for _, id := range w.living() {
 			if only := r.URL.Query().Get("fieldSelector"); only == "" || only == "metadata.name="+id {
@@ -43,12 +43,12 @@ func pods(w *world) http.Handler {
 			list(out, r)
 			return
 		}
-		w.takes(func(out http.ResponseWriter, _ *http.Request) {})(out, r)
+		w.serving(func(out http.ResponseWriter, _ *http.Request) {})(out, r)
 		id := strings.TrimPrefix(r.URL.Query().Get("fieldSelector"), "metadata.name=")
 		w.gone(r, id)
 		_ = json.NewEncoder(out).Encode(map[string]any{"type": "DELETED", "object": pod(id, true)}) // it may have gone
 	})
-	mux.HandleFunc("/api/v1/namespaces/default/pods/{id}", w.takes(func(out http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("/api/v1/namespaces/default/pods/{id}", w.serving(func(out http.ResponseWriter, r *http.Request) {
 		there, ending := w.find(r.PathValue("id"))
 		switch {
 		case !there:
@@ -76,7 +76,7 @@ func containers(w *world) http.Handler {
 		out.Header().Set("Api-Version", "1.47")
 		out.Header().Set("Ostype", "linux")
 	})
-	mux.HandleFunc("DELETE /{version}/containers/{id}", w.takes(func(out http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("DELETE /{version}/containers/{id}", w.serving(func(out http.ResponseWriter, r *http.Request) {
 		if !w.end(r.PathValue("id")) {
 			answer(out, http.StatusNotFound, map[string]string{"message": "No such container"})
 			return

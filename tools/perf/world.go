@@ -27,6 +27,7 @@ type world struct {
 	ids  []string  // of all that ever were, sorted
 
 	mu    sync.Mutex
+	takes time.Duration        // of each call
 	ends  map[string]time.Time // when each is gone; zero = nobody asked yet
 	now   int                  // calls in flight
 	tally tally
@@ -38,10 +39,15 @@ type tally struct {
 	Most     int `json:"most"`  // requests in flight at once
 	Asked    int `json:"asked"` // things that were asked to end
 	Left     int `json:"left"`  // things that were there when the tally was asked for
+	// Kinds counts the requests by what they ask for, where the world names it.
+	Kinds map[string]int `json:"kinds"`
+	// Took is how long the calls took together, in milliseconds: on a busy machine longer than
+	// they were to.
+	Took float64 `json:"took"`
 }
 
 func newWorld(n int, now time.Time) *world {
-	w := &world{born: now.Add(-time.Hour), ends: map[string]time.Time{}}
+	w := &world{born: now.Add(-time.Hour), takes: callTakes, ends: map[string]time.Time{}, tally: tally{Kinds: map[string]int{}}}
 	for i := range n {
 		w.ids = append(w.ids, fmt.Sprintf("i%020x", i))
 		w.ends[w.ids[i]] = time.Time{}
@@ -49,20 +55,34 @@ func newWorld(n int, now time.Time) *world {
 	return w
 }
 
-// takes wraps a route: it counts, and takes as long as a call takes here.
-func (w *world) takes(serve http.HandlerFunc) http.HandlerFunc {
+// serving wraps a route: it counts, and takes as long as a call takes here.
+func (w *world) serving(serve http.HandlerFunc) http.HandlerFunc {
 	return func(out http.ResponseWriter, r *http.Request) {
 		w.mu.Lock()
 		w.tally.Requests++
 		w.now++
 		w.tally.Most = max(w.tally.Most, w.now)
 		w.mu.Unlock()
-		time.Sleep(callTakes)
+		began := time.Now()
+		if w.takes > 0 {
+			time.Sleep(w.takes)
+		}
 		serve(out, r)
 		w.mu.Lock()
+		w.tally.Took += since(began)
 		w.now--
 		w.mu.Unlock()
 	}
+}
+
+// counted is serving for a route whose requests are counted by a name.
+func (w *world) counted(kind string, serve http.HandlerFunc) http.HandlerFunc {
+	return w.serving(func(out http.ResponseWriter, r *http.Request) {
+		w.mu.Lock()
+		w.tally.Kinds[kind]++
+		w.mu.Unlock()
+		serve(out, r)
+	})
 }
 
 // living lists what is there, in a fixed order.
@@ -105,7 +125,12 @@ func (w *world) count() tally {
 
 // kinds are the APIs that a world may speak.
 func kinds() map[string]func(*world) http.Handler {
-	return map[string]func(*world) http.Handler{"monotask": monotask, "e2b": e2b, "pods": pods, "containers": containers}
+	return map[string]func(*world) http.Handler{
+		"monotask": monotask, "pods": pods, "containers": containers,
+		"e2b":      (&e2bAPI{cpu: func(int) float64 { return 0 }, bare: true}).handler,
+		"e2b-work": (&e2bAPI{cpu: atWork}).handler, "e2b-idle": (&e2bAPI{cpu: idle}).handler, "e2b-mixed": (&e2bAPI{cpu: tenthIdle}).handler,
+		"e2b-old": (&e2bAPI{cpu: atWork, noBulk: true}).handler,
+	}
 }
 
 // worlds makes a world at an address of its own for POST /KIND/N, and ends it with
@@ -128,6 +153,9 @@ func (ws *worlds) make(out http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w := newWorld(n, time.Now())
+	if takes, err := time.ParseDuration(r.URL.Query().Get("takes")); err == nil {
+		w.takes = takes
+	}
 	server := &http.Server{Handler: kind(w), ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(at) }() // it ends when it is closed
 	ws.mu.Lock()

@@ -66,7 +66,7 @@ func endsInTime(t *testing.T, kind, list, one string) {
 func TestAHostAnswersUntilItsSandboxIsGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(1, time.Now())
-	h := e2b(w)
+	h := kinds()["e2b"](w)
 	if code, _ := served(t, h, http.MethodGet, "/health", "E2b-Sandbox-Id", w.ids[0]); code != http.StatusNoContent {
 		t.Error(code)
 	}

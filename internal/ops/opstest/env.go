@@ -7,11 +7,13 @@ package opstest
 import (
 	"cmp"
 	"context"
+	"net"
 	"path/filepath"
 	"time"
 
 	"sbx/internal/config"
 	"sbx/internal/fleet"
+	"sbx/internal/httpx"
 	"sbx/internal/journal"
 	"sbx/internal/lock"
 	"sbx/internal/notify"
@@ -36,6 +38,7 @@ type Parts struct {
 	Runs     string                // the directory of the journals of bulk runs, with their lock beside it
 	Endings  string                // the directory of the journals of all other endings
 	Sample   time.Duration         // between the samples of a look; 0 = a millisecond
+	Asking   func(string) func()   // fleet.Options.Asking
 }
 
 // NewEnv composes the environment.
@@ -49,8 +52,7 @@ func NewEnv(p Parts) *ops.Env {
 		Store:      func(bool) (store.Store, error) { return p.Store(), nil },
 		Journals:   func() (journal.Disk, error) { return journal.Dir(p.Runs), nil },
 		Endings:    func() (journal.Disk, error) { return journal.Dir(p.Endings), nil },
-		ShareRun:   func(context.Context, store.Run) error { return nil },
-		SharedRuns: func(context.Context, int) ([]store.Run, error) { return nil, nil },
+		Shared:     func() (store.Store, error) { return nil, nil }, //nolint:nilnil // without one
 		Lock:       p.lock,
 		Notifier:   func(string) (*notify.Notifier, error) { return &notify.Notifier{}, nil },
 		Control:    func() (ops.ControlPlane, error) { return nil, nil }, //nolint:nilnil // without one
@@ -61,6 +63,20 @@ func NewEnv(p Parts) *ops.Env {
 	env.Fleet = func(context.Context) (*fleet.Fleet, error) { return p.fleet(env).Narrow(p.Selected()) }
 	env.Only = func(_ context.Context, names ...string) (*fleet.Fleet, error) { return p.fleet(env).Narrow(names) }
 	return env
+}
+
+// Notifying opens real notification services for Env.Notifier, such as a listener on loopback.
+func Notifying(t notify.Targets) func(string) (*notify.Notifier, error) {
+	return func(string) (*notify.Notifier, error) { return notify.New(httpx.Net{}, t) }
+}
+
+// Hanging opens services to which no connection is ever made, until the request is given up.
+func Hanging(t notify.Targets) func(string) (*notify.Notifier, error) {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return func(string) (*notify.Notifier, error) { return notify.New(httpx.Net{Dial: dial}, t) }
 }
 
 // fleet opens the members; ends are looked for every millisecond.
@@ -76,7 +92,7 @@ func (p Parts) fleet(env *ops.Env) *fleet.Fleet {
 		return env.EndJournals(watch)(ctx, targets, o)
 	}
 	return fleet.New(p.Members(), fleet.Options{
-		Now: p.Process.Now, Sample: cmp.Or(p.Sample, time.Millisecond), Journal: journals, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond},
+		Now: p.Process.Now, Sample: cmp.Or(p.Sample, time.Millisecond), Journal: journals, Asking: p.Asking, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond},
 	})
 }
 

@@ -65,21 +65,21 @@ var (
 // Type describes Daytona.
 func Type() providers.Type {
 	return providers.Type{
-		Name: TypeName, Help: "Daytona: sandboxes with a disk that outlives a stop", SwitchedOn: []string{"DAYTONA_API_KEY"}, TellsQuota: true,
+		Name: TypeName, Help: "Daytona: sandboxes whose disk survives a stop", SwitchedOn: []string{"DAYTONA_API_KEY"}, TellsQuota: true,
 		Facts:     providers.Facts{EndKeeps: providers.EndKeepsState}, // its disk
 		LabelsIn:  "`labels` of the parameters of `create`",
 		ExitWords: exitWords(),
 		LifeSigns: []providers.LifeSign{
-			{Ability: "", Shows: "when a client last called (`lastActivityAt`)", Misses: "a program that works without a call from outside"},
-			{Ability: "logs", Shows: "of what sbx created: what the program wrote; of others: what the image's entrypoint writes", Misses: "of others: what commands and sessions write"},
-			{Ability: "usage", Shows: "processor and memory, now", Misses: "what waits"},
-			{Ability: "processes", Shows: "commands of sbx that run inside", Misses: "commands of other clients: their calls move `lastActivityAt` while they are open"},
-			{Ability: "probe", Shows: "whether the toolbox answers; twice 502 is definite", Misses: "whether the program does anything"},
+			{Ability: "", Shows: "when a client last called (`lastActivityAt`)", Misses: "a program that works without calls from outside"},
+			{Ability: "logs", Shows: "created by sbx: output of the program; others: output of the image's entrypoint", Misses: "others: output of commands and sessions"},
+			{Ability: "usage", Shows: "current CPU and memory", Misses: "what waits"},
+			{Ability: "processes", Shows: "running commands of sbx", Misses: "commands of other clients: their open calls update `lastActivityAt`"},
+			{Ability: "probe", Shows: "whether the toolbox answers; two 502 in a row are definite", Misses: "whether the program is active"},
 		},
 		Options: []providers.Option{
-			{Name: "token", Env: "DAYTONA_API_KEY", Kind: providers.OptionText, Secret: true, Help: "API key; it belongs to one organization"},
-			{Name: "url", Env: "DAYTONA_API_URL", Default: defaultURL, Kind: providers.OptionText, Help: "address of the API, with its /api"},
-			{Name: "organization", Env: "DAYTONA_ORGANIZATION_ID", Kind: providers.OptionText, Account: true, Help: "organization id; a key needs none"},
+			{Name: "token", Env: "DAYTONA_API_KEY", Kind: providers.OptionText, Secret: true, Help: "API key of one organization"},
+			{Name: "url", Env: "DAYTONA_API_URL", Default: defaultURL, Kind: providers.OptionText, Help: "address of the API, including /api"},
+			{Name: "organization", Env: "DAYTONA_ORGANIZATION_ID", Kind: providers.OptionText, Account: true, Help: "organization id; not needed with an API key"},
 			{Name: "target", Env: "DAYTONA_TARGET", Kind: providers.OptionText, Help: "region of new sandboxes"},
 		},
 		Open: open,
@@ -101,9 +101,9 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 		return nil, err
 	}
 	return &Client{Base: base, target: s["target"], account: s["organization"], boxes: map[string]string{}, Reasons: wirekit.Reasons{
-		"stats":    "the API counts nothing; the listing is counted",
-		"activity": "the record's last activity is all that the API tells",
-		"records":  "the provider's own list is all there is",
+		"stats":    "the API has no counts; sbx counts the listing",
+		"activity": "the API reports only the record's last activity",
+		"records":  "the provider's own list is the only source",
 	}}, nil
 }
 

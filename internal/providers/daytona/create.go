@@ -70,8 +70,8 @@ func (c *Client) postCreate(ctx context.Context, body wireCreate) (wireSandbox, 
 		err = fault.New(fault.KindUnavailable, "the answer names no sandbox").At(c.Profile, "create")
 	}
 	if failedToStart(err) { // the listing lags: the failed sandbox may exist and be billed
-		return made, fault.New(fault.KindUnavailable, "%w; the sandbox that failed may be there", err).At(c.Profile, "create").
-			WithHint("look for it with `sbx ls --all --provider %s --label %s=%s`", c.Profile, sandbox.LabelNonce, mark.Nonce)
+		return made, fault.New(fault.KindUnavailable, "%w; the failed sandbox may exist", err).At(c.Profile, "create").
+			WithHint("search for it with `sbx ls --all --provider %s --label %s=%s`", c.Profile, sandbox.LabelNonce, mark.Nonce)
 	}
 	if err != nil {
 		return made, providers.CreateFailed(err, mark)
@@ -91,7 +91,7 @@ func (c *Client) waitStarted(ctx context.Context, s sandbox.Sandbox) (sandbox.Sa
 	defer cancel()
 	for pauses := poll.NewBackoff(100*time.Millisecond, 2*time.Second); s.State != sandbox.StateRunning; {
 		if !isTransitional(s.State) {
-			return s, fault.New(fault.KindLauncher, "it came to be %s", s.RawState)
+			return s, fault.New(fault.KindLauncher, "it became %s", s.RawState)
 		}
 		if pauses.Sleep(ctx) != nil {
 			return s, wirekit.ContextFault(ctx)
@@ -131,10 +131,10 @@ func (c *Client) createBody(spec sandbox.Spec) (wireCreate, error) {
 	case spec.Image != "":
 		w.BuildInfo = &wireBuild{"FROM " + spec.Image + "\n"}
 	case spec.CPU > 0 || spec.MemoryBytes > 0 || spec.DiskBytes > 0:
-		return refuse("cpu, memory and disk are those of the snapshot; name an --image to choose them")
+		return refuse("the snapshot sets cpu, memory and disk; to choose them, name an --image")
 	}
 	if spec.CPU != math.Trunc(spec.CPU) || spec.MemoryBytes%gibibyte != 0 || spec.DiskBytes%gibibyte != 0 {
-		return refuse("cpu, memory and disk are whole cores and whole gigabytes here")
+		return refuse("cpu, memory and disk must be whole cores and whole gigabytes")
 	}
 	w.CPU, w.Memory, w.Disk = int(spec.CPU), int(spec.MemoryBytes/gibibyte), int(spec.DiskBytes/gibibyte)
 	w.Labels[sandbox.LabelNonce] = cmp.Or(w.Labels[sandbox.LabelNonce], nonce)

@@ -124,7 +124,7 @@ func TestADeleteIsProvedTwice(t *testing.T) {
 		want  sandbox.Verdict
 		why   string
 	}{
-		"one 404":    {daytonatest.Options{}, time.Second, sandbox.Unknown, "no proof"},
+		"one 404":    {daytonatest.Options{}, time.Second, sandbox.Unknown, "proves nothing"},
 		"two, apart": {daytonatest.Options{}, 3 * time.Second, sandbox.True, ""},
 		"hidden":     {daytonatest.Options{Hides: true}, 3 * time.Second, sandbox.False, "hidden as error"},
 		"still here": {daytonatest.Options{EndFor: daytonatest.Forever}, 3 * time.Second, sandbox.False, "it is started"},

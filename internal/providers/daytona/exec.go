@@ -49,7 +49,7 @@ func (c *Client) shellOf(id string, env []string, passive bool) guest.Shell {
 			return nil, -1, fault.New(fault.KindUnavailable, "the answer has no exit code").At(c.Profile, "exec "+id).Inside()
 		}
 		if *done.ExitCode < 0 { // the shell was killed, or could not be started
-			return nil, -1, fault.New(fault.KindUnavailable, "the shell inside was lost").At(c.Profile, "exec "+id).Inside()
+			return nil, -1, fault.New(fault.KindUnavailable, "the shell in the sandbox was lost").At(c.Profile, "exec "+id).Inside()
 		}
 		return []byte(done.Result), *done.ExitCode, nil
 	}
@@ -63,10 +63,10 @@ func (c *Client) toolboxFault(err error) error {
 	case s == nil:
 		return err
 	case s.Status == http.StatusBadGateway && len(s.Body) == 0:
-		return fault.New(fault.KindUnavailable, "nothing answers inside: its daemon is dead, or memory ran out: %w", err).
-			WithHint("it stays `started` for some minutes: `sbx inspect` says more")
+		return fault.New(fault.KindUnavailable, "its daemon does not answer: it is dead, or memory ran out: %w", err).
+			WithHint("it stays `started` for some minutes; `sbx inspect` shows more")
 	case s.Status == http.StatusBadRequest && strings.Contains(s.Message, "Is the Sandbox started"):
-		return fault.New(fault.KindGone, "it does not run: %w", err)
+		return fault.New(fault.KindGone, "it is not running: %w", err)
 	}
 	return err
 }
@@ -188,12 +188,12 @@ func writeTo(to io.Writer, text []byte) error {
 func (r *execution) exitFault(exit sandbox.Exit) error {
 	switch {
 	case exit.Code == nil:
-		return fault.New(fault.KindUnavailable, "nobody saw its end")
+		return fault.New(fault.KindUnavailable, "how it ended is unknown")
 	case r.dropped > 0:
-		return fault.New(fault.KindUnavailable, "it ended with %d, and %d bytes of its output are lost: they were not read in time", *exit.Code, r.dropped).
-			WithHint("let it write to a file and fetch that in parts")
+		return fault.New(fault.KindUnavailable, "it ended with %d, and %d bytes of its output were lost: they were not read in time", *exit.Code, r.dropped).
+			WithHint("write the output to a file and fetch that in parts")
 	case r.cut:
-		return fault.New(fault.KindUnavailable, "it ended with %d, and a part of its output could not be kept: is the disk inside full?", *exit.Code)
+		return fault.New(fault.KindUnavailable, "it ended with %d, and a part of its output could not be stored: the sandbox's disk may be full", *exit.Code)
 	}
 	return guest.NotStarted(*exit.Code, r.cmd.Args[0], r.stderr.String())
 }
@@ -213,8 +213,8 @@ func (r *execution) lostExit(err error) (sandbox.Exit, error) {
 	if f.Gone {
 		return exit, fault.New(fault.KindGone, "the sandbox ended while the command ran: %w", err)
 	}
-	return exit, fault.New(fault.KindUnavailable, "the command may run on, and its end was not seen: %w", err).
-		WithHint("its output stays in ~/.sbx/runs/%s of the sandbox", r.tag)
+	return exit, fault.New(fault.KindUnavailable, "the command may still run; its end is unknown: %w", err).
+		WithHint("its output remains in ~/.sbx/runs/%s of the sandbox", r.tag)
 }
 
 // sendStdin writes stdin into a file, part by part, and returns its path as a shell word.

@@ -63,7 +63,7 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 func (c *Client) deliverBuildLog(ctx context.Context, w wireSandbox, q providers.LogQuery, yield func(sandbox.LogLine, error) bool) {
 	op := "logs " + w.ID
 	if !slices.Contains([]string{"build_failed", "pending_build", "building_snapshot"}, w.State) {
-		yield(sandbox.LogLine{}, c.Fault(fault.KindUnavailable, op, "it is %s, and its output is kept inside", w.State).
+		yield(sandbox.LogLine{}, c.Fault(fault.KindUnavailable, op, "it is %s, and its output is stored in it", w.State).
 			WithHint("its disk is kept: the log can be read when it runs again"))
 		return
 	}
@@ -104,7 +104,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 		return sandbox.Usage{}, c.toolboxFault(err)
 	}
 	if m.MemUsed == nil && m.CPUUsedPct == nil {
-		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, "usage "+id, "the toolbox gives no figures")
+		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, "usage "+id, "the toolbox reports no figures")
 	}
 	u := sandbox.Usage{At: c.Now(), Source: "toolbox metrics", MemoryBytes: providers.ValidBytes(m.MemUsed), MemoryLimitBytes: providers.ValidBytes(m.MemTotal)}
 	if m.TimestampUnix > 0 {
@@ -130,7 +130,7 @@ func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error)
 		Op: "events " + id, Path: httpx.Path("audit", "organizations", w.OrganizationID), Query: url.Values{"limit": {"100"}},
 	}, &log)
 	if fault.KindOf(err) == fault.KindAuth {
-		return nil, c.Fault(fault.KindUnsupported, "events "+id, "the key may not read the audit log").WithHint("it needs the right read:audit_logs")
+		return nil, c.Fault(fault.KindUnsupported, "events "+id, "the key has no right to read the audit log").WithHint("it needs the right read:audit_logs")
 	}
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	case w.Labels[sandbox.LabelRun] == "":
 		return nil, fault.Placed(fault.New(fault.KindNotFound, "%w", guest.ErrNoRun), c.Profile, "exit "+id)
 	case stateOf(w) != sandbox.StateRunning:
-		return nil, c.Fault(fault.KindUnavailable, "exit "+id, "it is %s, and its exit is kept inside", w.State)
+		return nil, c.Fault(fault.KindUnavailable, "exit "+id, "it is %s, and its exit is stored in it", w.State)
 	}
 	exit, err := guest.Exit(ctx, c.shellOf(w.ID, nil, true), w.Labels[sandbox.LabelRun])
 	return exit, fault.Placed(err, c.Profile, "exit "+id)
@@ -227,7 +227,7 @@ func (c *Client) Quota(ctx context.Context) ([]providers.Quota, error) {
 		id = c.knownAccount()
 	}
 	if id == "" {
-		return nil, c.Fault(fault.KindUnsupported, "quota", "the organization is not known while it has no sandbox").WithHint("set DAYTONA_ORGANIZATION_ID")
+		return nil, c.Fault(fault.KindUnsupported, "quota", "the organization is unknown while it has no sandbox").WithHint("set DAYTONA_ORGANIZATION_ID")
 	}
 	var w wireUsage
 	if _, err := c.API.JSON(ctx, httpx.Request{Op: "quota", Path: httpx.Path("organizations", id, "usage")}, &w); err != nil {
@@ -268,7 +268,7 @@ func (c *Client) Check(ctx context.Context) []providers.Check {
 		}
 		return true
 	}); err == nil && lost > 0 {
-		found = append(found, providers.Check{Check: "hidden", Verdict: sandbox.False, Message: fmt.Sprintf("%d failed sandboxes are deleted for the API and may still be held by a runner", lost), Hint: "they use quota until the runner lets go: report them to whoever runs it"})
+		found = append(found, providers.Check{Check: "hidden", Verdict: sandbox.False, Message: fmt.Sprintf("%d failed sandboxes are deleted in the API and may still be held by a runner", lost), Hint: "they use quota until the runner releases them: report them to its operator"})
 	}
 	return append(found, providers.CheckClock(c.API))
 }
@@ -311,10 +311,10 @@ func (t *doctorCounts) countRow(w wireSandbox) bool {
 func (t *doctorCounts) findings(profile string) []providers.Check {
 	var found []providers.Check
 	if t.endless > 0 {
-		found = append(found, providers.Check{Check: "endless", Verdict: sandbox.False, Message: fmt.Sprintf("%d running sandboxes have auto-stop off and no end of their own", t.endless), Hint: "`sbx ls --provider " + profile + " --older-than 1h` finds them"})
+		found = append(found, providers.Check{Check: "endless", Verdict: sandbox.False, Message: fmt.Sprintf("%d running sandboxes have auto-stop off and no time limit", t.endless), Hint: "`sbx ls --provider " + profile + " --older-than 1h` finds them"})
 	}
 	for _, where := range slices.Sorted(maps.Keys(t.errors)) {
-		found = append(found, providers.Check{Check: "errors", Verdict: sandbox.False, Message: fmt.Sprintf("%d failed: %s", t.errors[where], where), Hint: "many on one runner are the runner's fault"})
+		found = append(found, providers.Check{Check: "errors", Verdict: sandbox.False, Message: fmt.Sprintf("%d failed: %s", t.errors[where], where), Hint: "if many are on one runner, the runner is the cause"})
 	}
 	return found
 }

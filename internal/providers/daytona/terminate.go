@@ -48,7 +48,7 @@ func (c *Client) resolveConflict(ctx context.Context, before wireSandbox, asked 
 	now, err := c.detail(ctx, "terminate", before.ID)
 	switch {
 	case fault.KindOf(err) == fault.KindNotFound: // a 404 after a refusal is no proof of an end
-		return fault.New(fault.KindUnavailable, "the API does not find it any more, and had refused: %w", asked)
+		return fault.New(fault.KindUnavailable, "the API no longer finds it, after it refused the request: %w", asked)
 	case err != nil:
 		return asked
 	case now.DesiredState == "destroyed" || stateOf(now) == sandbox.StateTerminating:
@@ -58,8 +58,8 @@ func (c *Client) resolveConflict(ctx context.Context, before wireSandbox, asked 
 	if !known {
 		return asked
 	}
-	return fault.New(fault.KindUnavailable, "it cannot end from state %s: %w", now.State, asked).
-		WithHint("the platform gives this state up after %s; end it then", sandbox.FormatDuration(timer))
+	return fault.New(fault.KindUnavailable, "it cannot be terminated in state %s: %w", now.State, asked).
+		WithHint("the platform ends this state after %s; terminate it then", sandbox.FormatDuration(timer))
 }
 
 // stateTimers are how long a state may last before the platform sets it to error (Daytona,
@@ -91,7 +91,7 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 	case fault.KindOf(err) != fault.KindNotFound:
 		return providers.Proof{}, err
 	case q.Now.Sub(q.Since) < missingPause:
-		return providers.Proof{Ended: sandbox.Unknown, Reason: "one 404 alone is no proof"}, nil
+		return providers.Proof{Ended: sandbox.Unknown, Reason: "one 404 alone proves nothing"}, nil
 	}
 	held := ""
 	err = c.eachRow(ctx, hiddenQuery(id), func(w wireSandbox) bool {
@@ -107,7 +107,7 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 		return providers.Proof{Ended: sandbox.False, Reason: "it is hidden as " + held + ", and its runner may still hold it"}, nil
 	}
 	return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{
-		c.Evidence("second 404", "after "+missingPause.String(), "API"), c.Evidence("list", "not in it, hidden failures included", "API"),
+		c.Evidence("second 404", "after "+missingPause.String(), "API"), c.Evidence("list", "not in it, nor among hidden failures", "API"),
 	}}, nil
 }
 

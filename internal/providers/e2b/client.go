@@ -38,12 +38,16 @@ type Client struct {
 	legacy     bool // ids have two parts
 	hosts      *httpx.Client
 	domains    sync.Map // id -> the domain of a sandbox whose cluster is not the account's
+	metrics    route    // the metrics of one sandbox
+	newLogs    route    // the newer log
+	recent     recentRecords
 }
 
 var (
 	_ providers.Provider           = (*Client)(nil)
 	_ providers.LogReader          = (*Client)(nil)
 	_ providers.UsageHistoryReader = (*Client)(nil)
+	_ providers.UsageBatchReader   = (*Client)(nil)
 	_ providers.ProcessLister      = (*Client)(nil)
 	_ providers.UsageReader        = (*Client)(nil)
 	_ providers.Launcher           = (*Client)(nil)
@@ -81,15 +85,6 @@ func explain(_ int, body []byte) (code, message string) {
 	return e.ErrorCode, e.Message
 }
 
-// routeMissing says that the API lacks a route: some clones lack a few.
-func routeMissing(err error) bool {
-	switch httpx.Status(err) {
-	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
-		return true
-	}
-	return false
-}
-
 // The names of the provider types.
 const (
 	TypeName       = "e2b"
@@ -104,21 +99,26 @@ type dialect struct {
 	header string  // prefix of the headers that route to a sandbox: E2b-Sandbox-Id
 	old    bool    // lists have no order; logs, events and bulk metrics may be missing
 	rate   float64 // requests per second that its documentation allows; 0 = not documented
+	burst  int     // requests at once; 0 = not documented
 }
 
-// e2bRate keeps a burst and half a minute of it below the limits of E2B: 20,000 requests in
-// 30 s to its API, and 40,000 in 60 s from one address into sandboxes.
-const e2bRate = 600
+// The pace of E2B keeps a burst and half a minute of the rate below its limits: 20,000 requests in
+// 30 s to its API, and 40,000 in 60 s from one address into sandboxes. The burst is large, since a
+// look at thousands of sandboxes is over before the rate counts.
+const (
+	e2bRate  = 400 // requests per second
+	e2bBurst = 6600
+)
 
 // Type describes E2B.
 func Type() providers.Type {
-	d := dialect{TypeName, "E2B: Firecracker VMs behind an API key", "E2B", "e2b.app", "E2b", false, e2bRate}
+	d := dialect{TypeName, "E2B: Firecracker VMs behind an API key", "E2B", "e2b.app", "E2b", false, e2bRate, e2bBurst}
 	return d.providerType(func(c *Client) providers.Provider { return c })
 }
 
 // NovitaType describes Novita.
 func NovitaType() providers.Type {
-	d := dialect{NovitaTypeName, "Novita's sandboxes, which speak E2B's API", "NOVITA", "us-phx-1.sandbox.novita.ai", "Novita", true, 0}
+	d := dialect{NovitaTypeName, "Novita: sandboxes with E2B's API", "NOVITA", "us-phx-1.sandbox.novita.ai", "Novita", true, 0, 0}
 	t := d.providerType(func(c *Client) providers.Provider {
 		delete(c.Reasons, "quota")
 		return &Novita{c}
@@ -134,18 +134,18 @@ func (d dialect) providerType(wrap func(*Client) providers.Provider) providers.T
 		LabelsIn:  "`metadata` of `Sandbox.create`",
 		ExitWords: exitWords(),
 		LifeSigns: []providers.LifeSign{
-			{Ability: "logs", Shows: "of what sbx created: what its program wrote; of others: what envd did, such as a start", Misses: "whatever programs of other clients write: an agent that is one long command never appears"},
-			{Ability: "usage", Shows: "processor and memory of the VM, now", Misses: "what waits"},
-			{Ability: "history", Shows: "the same every 5 s for 7 days: a processor at its limit for 5 minutes, memory that grows", Misses: "what waits"},
-			{Ability: "processes", Shows: "the programs that envd started, whoever asked", Misses: "what those started in turn, and whether any of it works"},
-			{Ability: "probe", Shows: "whether envd answers; 502 `port is not open` is definite", Misses: "an envd that hangs cannot be told from a slow network: unknown"},
+			{Ability: "logs", Shows: "created by sbx: output of its program; others: actions of envd, such as a start", Misses: "output of other clients' programs: an agent that is one long command never appears"},
+			{Ability: "usage", Shows: "current CPU and memory of the VM", Misses: "what waits"},
+			{Ability: "history", Shows: "the same every 5 s for 7 days: CPU at its limit for 5 minutes, growing memory", Misses: "what waits"},
+			{Ability: "processes", Shows: "programs that envd started, for any client", Misses: "their child processes, and whether any of them works"},
+			{Ability: "probe", Shows: "whether envd answers; 502 `port is not open` is definite", Misses: "an envd that hangs looks like a slow network: unknown"},
 		},
 		Options: []providers.Option{
-			{Name: "token", Env: d.prefix + "_API_KEY", Kind: providers.OptionText, Secret: true, Help: "API key of a project; it picks the team"},
+			{Name: "token", Env: d.prefix + "_API_KEY", Kind: providers.OptionText, Secret: true, Help: "API key of a project; it selects the team"},
 			{Name: "domain", Env: d.prefix + "_DOMAIN", Default: d.domain, Kind: providers.OptionText, Account: true, Help: "domain of the API and of the sandboxes' hosts"},
 			{Name: "url", Env: d.prefix + "_API_URL", Kind: providers.OptionText, Help: "address of the API, instead of https://api.DOMAIN"},
-			{Name: "sandbox_url", Env: d.prefix + "_SANDBOX_URL", Kind: providers.OptionText, Help: "one address for all sandboxes, which are told apart by headers"},
-			{Name: "template", Default: "base", Kind: providers.OptionText, Help: "template of a sandbox that names none"},
+			{Name: "sandbox_url", Env: d.prefix + "_SANDBOX_URL", Kind: providers.OptionText, Help: "one address for all sandboxes, which headers distinguish"},
+			{Name: "template", Default: "base", Kind: providers.OptionText, Help: "default template"},
 		},
 		Open: func(_ context.Context, p providers.Profile, deps providers.Deps) (providers.Provider, error) {
 			c, err := open(d, p, deps)
@@ -182,7 +182,7 @@ func open(d dialect, p providers.Profile, deps providers.Deps) (*Client, error) 
 	}
 	base, err := wirekit.NewBase(p, deps, d.name, httpx.Options{
 		Base:   cmp.Or(p.Settings["url"], "https://api."+domain),
-		Header: http.Header{"X-Api-Key": {token}}, Secrets: []string{token}, Explain: explain, Rate: d.rate,
+		Header: http.Header{"X-Api-Key": {token}}, Secrets: []string{token}, Explain: explain, Rate: d.rate, Burst: d.burst,
 	})
 	if err != nil {
 		return nil, err
@@ -191,15 +191,15 @@ func open(d dialect, p providers.Profile, deps providers.Deps) (*Client, error) 
 		Base: base, dialect: d, domain: domain, template: p.Settings["template"], legacy: d.hasLegacyIDs(domain),
 		sandboxURL: strings.TrimRight(p.Settings["sandbox_url"], "/"),
 		Reasons: wirekit.Reasons{
-			"stats":    "the API counts what runs now, and no more",
-			"quota":    "the API shows no limits of the account",
-			"activity": "a sandbox's life depends on its time limit alone; nobody counts its activity",
-			"records":  "the provider's own list is all there is",
+			"stats":    "the API counts only running sandboxes",
+			"quota":    "the API does not report the account's limits",
+			"activity": "a sandbox ends only by its time limit; its activity is not measured",
+			"records":  "the provider's own list is the only source",
 		},
 	}
 	// A command may be silent for long; envd is to send a keep-alive every 20 s.
 	c.hosts, err = httpx.New(deps.Net, httpx.Options{
-		Profile: p.Name, Base: cmp.Or(c.sandboxURL, "https://sandbox."+domain), Secrets: []string{token}, Explain: explain, Stall: stall, Rate: d.rate,
+		Profile: p.Name, Base: cmp.Or(c.sandboxURL, "https://sandbox."+domain), Secrets: []string{token}, Explain: explain, Stall: stall, Rate: d.rate, Burst: d.burst,
 	})
 	return c, err
 }
@@ -212,7 +212,7 @@ const (
 )
 
 // errFrame is inside the error of every invalid frame.
-var errFrame = errors.New("the stream is not understood")
+var errFrame = errors.New("the stream is invalid")
 
 func encodeFrame(message any) ([]byte, error) {
 	text, err := json.Marshal(message)
@@ -235,7 +235,7 @@ func readFrame(r io.Reader) (flags byte, payload []byte, err error) {
 	case size > maxFrame:
 		return 0, nil, fmt.Errorf("%w: a frame of %d bytes", errFrame, size)
 	case head[0]&flagCompressed != 0:
-		return 0, nil, fmt.Errorf("%w: a compressed frame, which was not asked for", errFrame)
+		return 0, nil, fmt.Errorf("%w: a compressed frame, which was not requested", errFrame)
 	}
 	payload = make([]byte, size)
 	if _, err := io.ReadFull(r, payload); err != nil {

@@ -17,5 +17,6 @@ func TestContract(t *testing.T) {
 	t.Parallel()
 	contract := apispec.LoadContract(t, filepath.Join("testdata", "contract-exemptions.txt"),
 		apispec.Spec{File: "e2b/openapi.yml"}, apispec.Spec{File: "e2b/envd.yaml"})
+	readUsageOfMany(t, wiretest.Options{Contract: contract})
 	providertest.Run(t, subject(e2b.Type(), e2btest.Options{Wire: wiretest.Options{Contract: contract}}))
 }

@@ -64,7 +64,7 @@ func (c *Client) createBody(spec sandbox.Spec) (wireCreate, error) {
 		"--image": spec.Image != "", "--isolate": spec.Isolate != "",
 	} {
 		if given {
-			return wireCreate{}, fault.Usage("%s cannot be set: the template decides it", flag).At(c.Profile, "create").
+			return wireCreate{}, fault.Usage("%s cannot be set: the template sets it", flag).At(c.Profile, "create").
 				WithHint("name a template with --template")
 		}
 	}
@@ -92,7 +92,7 @@ func (c *Client) createBody(spec sandbox.Spec) (wireCreate, error) {
 func (c *Client) createFault(err error, mark providers.CreateMark) error {
 	if s := httpx.StatusOf(err); s != nil && s.Status == http.StatusTooManyRequests && s.RetryAfter == 0 {
 		return providers.NothingMade(c.Fault(fault.KindUnavailable, "create", "%w", err).
-			WithHint("the account may hold no more sandboxes: `sbx ls --provider %s` shows what can be ended", c.Profile))
+			WithHint("the account has no free sandbox: `sbx ls --provider %s` lists candidates to terminate", c.Profile))
 	}
 	return providers.CreateFailed(err, mark, "sandbox_no_compatible_node", "sandbox_capacity_unavailable")
 }

@@ -123,8 +123,8 @@ func (r *execution) execute(ctx context.Context) (sandbox.Exit, error) {
 	}
 	exit, err := r.seenExit()
 	if err == nil && r.gaps > 0 {
-		err = r.c.Fault(fault.KindUnavailable, r.op(), "the connection was lost while it ran: it ended with %s, and what it wrote in between is missing", exit.Raw).
-			WithHint("envd keeps no output: let the command write to a file, or run it again if that does no harm")
+		err = r.c.Fault(fault.KindUnavailable, r.op(), "the connection was lost while it ran: it ended with %s, and some output is missing", exit.Raw).
+			WithHint("envd keeps no output: write to a file, or run the command again if that is safe")
 	}
 	return exit, err
 }
@@ -246,7 +246,7 @@ func (r *execution) handleEndOfStream(payload []byte) error {
 	text := e.Error.Code + ": " + e.Error.Message
 	switch e.Error.Code {
 	case "deadline_exceeded":
-		return r.c.Fault(fault.KindTimeout, r.op(), "a time limit inside the sandbox ended it; what it has started may run on")
+		return r.c.Fault(fault.KindTimeout, r.op(), "a time limit in the sandbox ended it; its child processes may still run")
 	case "invalid_argument":
 		return r.c.Fault(fault.KindUsage, r.op(), "%s", text)
 	case "unauthenticated", "permission_denied":

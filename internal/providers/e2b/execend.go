@@ -25,15 +25,15 @@ func (r *execution) startFault(err error) error {
 	case !r.users && s == nil:
 		return err
 	case s == nil && !httpx.NotSent(err) && fault.KindOf(err) == fault.KindUnavailable:
-		return fault.New(fault.KindUnavailable, "%w; the command may run all the same", err).
-			WithHint("`sbx exec %s/%s -- ps` shows whether it does", r.c.Profile, r.id)
+		return fault.New(fault.KindUnavailable, "%w; the command may run anyway", err).
+			WithHint("`sbx exec %s/%s -- ps` shows whether it runs", r.c.Profile, r.id)
 	case s == nil:
 		return err
 	case s.Status == http.StatusBadGateway && strings.Contains(strings.ToLower(s.Message), "not found"):
-		return r.c.Fault(fault.KindGone, r.op(), "its host is gone: %w", err).WithHint("its time may be over: `sbx inspect %s/%s` shows when it ends; make a new one", r.c.Profile, r.id)
+		return r.c.Fault(fault.KindGone, r.op(), "its host no longer answers: %w", err).WithHint("it may have reached its time limit: `sbx inspect %s/%s` shows when; create a new one", r.c.Profile, r.id)
 	case s.Status == http.StatusBadGateway:
-		return r.c.Fault(fault.KindUnavailable, r.op(), "it runs, but nothing answers inside: %w", err).
-			WithHint("`sbx inspect %s/%s` says more", r.c.Profile, r.id)
+		return r.c.Fault(fault.KindUnavailable, r.op(), "it runs, but its daemon does not answer: %w", err).
+			WithHint("`sbx inspect %s/%s` shows more", r.c.Profile, r.id)
 	}
 	return err
 }
@@ -60,7 +60,7 @@ func (r *execution) reattach(ctx context.Context, first error) error {
 		if err != nil {
 			return first
 		}
-		_, r.writeFailed = io.WriteString(r.cmd.Stderr, "sbx: the connection was lost and made again; output in between is missing\n")
+		_, r.writeFailed = io.WriteString(r.cmd.Stderr, "sbx: the connection was lost and restored; some output is missing\n")
 		lost = r.readFrames(ctx, s.Body)
 		_ = s.Body.Close()
 		switch {
@@ -92,13 +92,13 @@ func (r *execution) lostExit(ctx context.Context, err error) (sandbox.Exit, erro
 	exit.Evidence = append(exit.Evidence, r.c.Evidence("stream", err.Error(), "envd"), r.c.Evidence("host", host.said, "sandbox host"))
 	if f.Gone {
 		return exit, r.c.Fault(fault.KindGone, r.op(), "the sandbox ended while the command ran").
-			WithHint("the timeline of `sbx inspect %s/%s` may say why; make a new one", r.c.Profile, r.id)
+			WithHint("the timeline of `sbx inspect %s/%s` may show why; create a new one", r.c.Profile, r.id)
 	}
 	if !r.users {
-		return exit, r.c.Fault(fault.KindUnavailable, r.op(), "the look inside was lost: %w", err).WithHint("try again")
+		return exit, r.c.Fault(fault.KindUnavailable, r.op(), "the connection to the sandbox was lost: %w", err).WithHint("try again")
 	}
-	return exit, r.c.Fault(fault.KindUnavailable, r.op(), "the connection was lost; the command may run on, and its end was not seen: %w", err).
-		WithHint("`sbx exec %s/%s -- ps` shows whether it does", r.c.Profile, r.id)
+	return exit, r.c.Fault(fault.KindUnavailable, r.op(), "the connection was lost; the command may still run, its end is unknown: %w", err).
+		WithHint("`sbx exec %s/%s -- ps` shows whether it runs", r.c.Profile, r.id)
 }
 
 // kill ends the command and all processes with its mark in two ways at once: by a script

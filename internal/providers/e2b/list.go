@@ -83,11 +83,11 @@ func (l *listing) readAll(ctx context.Context, yield func(sandbox.Sandbox, error
 	case err != nil || stopped:
 		return err
 	case l.old && l.query.Get("state") != "running":
-		return l.c.Fault(fault.KindUnsupported, "list", "this API lists running sandboxes alone; paused ones are not known").
-			WithHint("`--state running` asks for no more than it can tell")
+		return l.c.Fault(fault.KindUnsupported, "list", "this API lists only running sandboxes; paused ones are unknown").
+			WithHint("use `--state running`, which the API supports")
 	case l.least > l.running:
 		return l.c.Fault(fault.KindUnavailable, "list", "the listing shows %d of %d running sandboxes", l.running, l.least).
-			WithHint("list again; if it stays so, the provider's index is behind")
+			WithHint("list again; if it happens again, the provider's index is behind")
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (l *listing) readPage(ctx context.Context, token string) (rows []wireSandbo
 		res, err = l.c.API.JSON(ctx, httpx.Request{Op: "list", Path: "/sandboxes", Query: query}, &page)
 	}
 	if err != nil {
-		return nil, "", l.c.ListFault(err, "list", "is the url right? the API has no list there")
+		return nil, "", l.c.ListFault(err, "list", "check the url: the API has no list there")
 	}
 	rows, err = page.Named(func(w wireSandbox) string { return w.SandboxID })
 	if l.old {

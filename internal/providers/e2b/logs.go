@@ -32,7 +32,7 @@ func (c *Client) KeepsLogs() bool { return true }
 // other sandbox the API's log, which outlives the sandbox.
 func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
 	return func(yield func(sandbox.LogLine, error) bool) {
-		w, err := c.detail(ctx, id)
+		w, err := c.lookDetail(ctx, id)
 		switch {
 		case err == nil && w.State == "running" && w.Metadata[sandbox.LabelRun] != "":
 			for line, err := range guest.Logs(ctx, c.shellOf(id, nil), w.Metadata[sandbox.LabelRun], q) {
@@ -98,12 +98,13 @@ func (r *apiLog) readPage(ctx context.Context) ([]wireLog, error) {
 	var got wireLogs
 	from := strconv.FormatInt(max(0, r.since.UnixMilli()), 10)
 	op := "logs " + r.id
-	if !r.old {
+	if !r.old && !r.c.newLogs.missing() {
 		query := url.Values{"direction": {"forward"}, "limit": {strconv.Itoa(logPageSize)}}
 		if !r.since.IsZero() {
 			query.Set("cursor", from)
 		}
 		_, err := r.c.API.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("v2", "sandboxes", r.id, "logs"), Query: query}, &got)
+		r.c.newLogs.note(r.id, err)
 		if !routeMissing(err) {
 			return r.checkEntries(got, err)
 		}
@@ -246,7 +247,7 @@ func (n *Novita) Quota(ctx context.Context) ([]providers.Quota, error) {
 	var w wireQuota
 	if _, err := n.API.JSON(ctx, httpx.Request{Op: "quota", Path: "/sandboxes/quota"}, &w); err != nil {
 		if routeMissing(err) {
-			return nil, n.Fault(fault.KindUnsupported, "quota", "this domain tells no limits")
+			return nil, n.Fault(fault.KindUnsupported, "quota", "this domain does not report limits")
 		}
 		return nil, err
 	}

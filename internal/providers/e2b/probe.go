@@ -71,7 +71,7 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	case w.Metadata[sandbox.LabelRun] == "":
 		return nil, fault.Placed(fault.New(fault.KindNotFound, "%w", guest.ErrNoRun), c.Profile, "exit "+id)
 	case w.State != "running":
-		return nil, c.Fault(fault.KindUnavailable, "exit "+id, "it is %s, and looking inside would wake it", w.State)
+		return nil, c.Fault(fault.KindUnavailable, "exit "+id, "it is %s, and a probe would wake it", w.State)
 	}
 	exit, err := guest.Exit(ctx, c.shellOf(id, nil), w.Metadata[sandbox.LabelRun])
 	return exit, fault.Placed(err, c.Profile, "exit "+id)
@@ -101,7 +101,7 @@ const sampleWindow = time.Minute
 // measures now; without that what a script inside measures. Source says which one it is. A
 // paused sandbox is not asked inside.
 func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
-	w, err := c.detail(ctx, id)
+	w, err := c.lookDetail(ctx, id)
 	if err != nil {
 		return sandbox.Usage{}, err
 	}
@@ -146,12 +146,38 @@ func (c *Client) envdUsage(ctx context.Context, id, token string) (sandbox.Usage
 		return sandbox.Usage{}, err
 	}
 	if m.MemTotal == nil && m.CPUUsedPct == nil {
-		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, "usage "+id, "envd gives no figures").Inside()
+		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, "usage "+id, "envd reports no figures").Inside()
 	}
 	return sandbox.Usage{
 		At: c.Now(), Source: "envd", CPUPercent: percentOfCore(m.CPUUsedPct, m.CPUCount),
 		MemoryBytes: providers.ValidBytes(m.MemUsed), MemoryLimitBytes: providers.ValidBytes(m.MemTotal),
 	}, nil
+}
+
+// UsageBatch is the most ids of one request (E2B API, sandbox_ids).
+func (c *Client) UsageBatch() int { return 100 }
+
+// UsageOfMany reads the newest samples of many sandboxes, those that are not older than
+// sampleWindow. Domains with ids of two parts have no such route.
+func (c *Client) UsageOfMany(ctx context.Context, ids []string) (map[string]sandbox.Usage, error) {
+	if c.legacy {
+		return nil, c.Fault(fault.KindUnsupported, "usage of several sandboxes", "this domain returns the metrics of one sandbox at a time")
+	}
+	var got wireManyMetrics
+	_, err := c.API.JSON(ctx, httpx.Request{Op: "usage of several sandboxes", Path: "/sandboxes/metrics", Query: url.Values{"sandbox_ids": {strings.Join(ids, ",")}}}, &got)
+	switch {
+	case routeMissing(err):
+		return nil, c.Fault(fault.KindUnsupported, "usage of several sandboxes", "this API returns the metrics of one sandbox at a time")
+	case err != nil:
+		return nil, err
+	}
+	found := make(map[string]sandbox.Usage, len(got.Sandboxes))
+	for id, m := range got.Sandboxes {
+		if at := time.Unix(m.TimestampUnix, 0); c.Now().Sub(at) <= sampleWindow && slices.Contains(ids, id) {
+			found[id] = c.sampleUsage(m)
+		}
+	}
+	return found, nil
 }
 
 // percentOfCore converts a share of the whole machine to percent of one core.
@@ -202,12 +228,12 @@ type wireProcesses struct {
 // Processes lists the programs of all clients that envd has started and that have not ended.
 // Their child processes are not listed: a background process may outlive its shell.
 func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process, error) {
-	w, err := c.detail(ctx, id)
+	w, err := c.lookDetail(ctx, id)
 	switch {
 	case err != nil:
 		return nil, err
 	case w.State != "running":
-		return nil, c.Fault(fault.KindUnavailable, "processes "+id, "it is %s, and looking inside would wake it", w.State)
+		return nil, c.Fault(fault.KindUnavailable, "processes "+id, "it is %s, and a probe would wake it", w.State)
 	}
 	var got wireProcesses
 	r := c.toHost(httpx.Request{Op: "processes " + id, Method: http.MethodPost, Path: "/process.Process/List", JSON: struct{}{}, Again: true}, id, w.EnvdAccessToken)
@@ -226,6 +252,9 @@ func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process,
 
 // readSamples reads the samples of the metrics API since then; legacy clouds take no range.
 func (c *Client) readSamples(ctx context.Context, id string, since time.Time) ([]wireMetric, error) {
+	if c.metrics.missing() {
+		return nil, errNoRoute
+	}
 	var samples httpx.List[wireMetric]
 	query := url.Values{}
 	if !c.legacy {
@@ -233,6 +262,7 @@ func (c *Client) readSamples(ctx context.Context, id string, since time.Time) ([
 		query.Set("end", strconv.FormatInt(c.Now().Unix(), 10))
 	}
 	_, err := c.API.JSON(ctx, httpx.Request{Op: "usage " + id, Path: httpx.Path("sandboxes", id, "metrics"), Query: query}, &samples)
+	c.metrics.note(id, err)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func TestALostCommandIsFoundAgain(t *testing.T) {
 			} else {
 				assert.Nil(t, exit.Code, "what was not seen has no code")
 			}
-			assert.Equal(t, tc.gap, bytes.Contains(stderr.Bytes(), []byte("output in between is missing")))
+			assert.Equal(t, tc.gap, bytes.Contains(stderr.Bytes(), []byte("some output is missing")))
 		})
 	}
 }

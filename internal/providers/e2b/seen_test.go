@@ -54,6 +54,6 @@ func TestEventsThatNeverEndAreAnError(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	_, err := p.(*e2b.Client).Events(ctx, id) //nolint:forcetypeassert,errcheck // the type is e2b
-	require.ErrorContains(t, err, "the listing has no end")
+	require.ErrorContains(t, err, "the listing does not end")
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
 }

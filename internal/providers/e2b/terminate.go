@@ -25,15 +25,15 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 			s = &now
 		}
 		if s.State == sandbox.StatePaused {
-			return c.Fault(fault.KindRefused, "terminate "+id, "needs_delete: it is paused, and the API can only destroy its snapshot").
-				WithHint("`--delete` destroys the snapshot too")
+			return c.Fault(fault.KindRefused, "terminate "+id, "needs_delete: it is paused, and the API can only delete it with its snapshot").
+				WithHint("`--delete` also deletes the snapshot")
 		}
 	}
 	op := "terminate " + id
 	res, err := c.API.Do(ctx, httpx.Request{Op: op, Method: http.MethodDelete, Path: httpx.Path("sandboxes", id)})
 	if err == nil && res.Status != http.StatusNoContent {
-		return c.Fault(fault.KindUnavailable, op, "HTTP %d came where 204 is due: whether it was heeded is not known", res.Status).
-			WithHint("something between here and the API may answer in its place")
+		return c.Fault(fault.KindUnavailable, op, "HTTP %d instead of 204: unknown whether the request was carried out", res.Status).
+			WithHint("a proxy may have answered instead of the API")
 	}
 	return err
 }
@@ -57,13 +57,13 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 		proof := providers.Proof{Ended: sandbox.True, Evidence: seen}
 		if r := q.Request; r != nil && q.Now.Sub(latestStart(r)) > maxLifetime {
 			proof.Independent = true
-			proof.Evidence = append(proof.Evidence, c.Evidence("lifetime", "over: no VM runs longer than "+sandbox.FormatDuration(maxLifetime), "limits of the API"))
+			proof.Evidence = append(proof.Evidence, c.Evidence("lifetime", "ended: no VM runs longer than "+sandbox.FormatDuration(maxLifetime), "limits of the API"))
 		}
 		return proof, nil
 	case h.err == nil:
 		return providers.Proof{Ended: sandbox.False, Reason: "its host still answers", Evidence: seen}, nil
 	}
-	return providers.Proof{Ended: sandbox.Unknown, Reason: "its host says " + h.said, Evidence: seen}, nil
+	return providers.Proof{Ended: sandbox.Unknown, Reason: "its host answers " + h.said, Evidence: seen}, nil
 }
 
 // latestStart is the latest possible start of the run that the request was to end.

@@ -57,6 +57,11 @@ type wireMetric struct {
 	MemTotalMiB   *int64   `json:"memTotalMiB"`
 }
 
+// wireManyMetrics is SandboxesWithMetrics: the newest sample of each sandbox that has one.
+type wireManyMetrics struct {
+	Sandboxes map[string]wireMetric `json:"sandboxes"`
+}
+
 // wireEnvdMetric is Metrics of envd.
 type wireEnvdMetric struct {
 	CPUCount   *float64 `json:"cpu_count"`
@@ -150,12 +155,12 @@ type wireSelect struct {
 // which is classified instead. The death of a child that a shell passes on is 137.
 func exitWords() []sandbox.ExitWord {
 	return slices.Concat(
-		sandbox.ExitWords(sandbox.ClassKilledUnknown, "-1 stands for any signal; the status names it", "-1"),
-		sandbox.TimeoutWords(sandbox.Probable, "the limit that was sent with the call; envd ends the program alone, what it started may run on", "deadline_exceeded"),
-		sandbox.ExitWords(sandbox.ClassTransport, "the stream was ended, not the program: it may run on", "canceled", "aborted"),
-		sandbox.ExitWords(sandbox.ClassTransport, "no such process any more, and nobody saw its end", "not_found"),
+		sandbox.ExitWords(sandbox.ClassKilledUnknown, "-1 means any signal; the status names it", "-1"),
+		sandbox.TimeoutWords(sandbox.Probable, "the limit sent with the call; envd ends only the program, its child processes may still run", "deadline_exceeded"),
+		sandbox.ExitWords(sandbox.ClassTransport, "the stream ended, not the program: it may still run", "canceled", "aborted"),
+		sandbox.ExitWords(sandbox.ClassTransport, "the process no longer exists, and how it ended is unknown", "not_found"),
 		sandbox.ExitWords(sandbox.ClassLauncher, "envd did not start it", "invalid_argument", "unauthenticated", "permission_denied", "failed_precondition", "unimplemented"),
-		sandbox.ExitWords(sandbox.ClassInfra, "envd or the way to it failed", "internal", "unknown", "unavailable", "data_loss", "resource_exhausted"),
-		sandbox.ExitWords(sandbox.ClassInfra, "the host answers for a sandbox that is gone, or for one in which envd is dead: its text tells which", "502"),
+		sandbox.ExitWords(sandbox.ClassInfra, "envd or the connection to it failed", "internal", "unknown", "unavailable", "data_loss", "resource_exhausted"),
+		sandbox.ExitWords(sandbox.ClassInfra, "the host's answer for an ended sandbox, or one whose envd is dead: its text tells which", "502"),
 	)
 }

@@ -53,7 +53,7 @@ func (p *Provider) Exec(ctx context.Context, id string, c providers.Command) (sa
 	return *run.exitOfProgram(), p.finishRequest(ctx, f, OpExec, id)
 }
 
-var errCut = errors.New("the connection was lost; the command may run on, and its end was not seen")
+var errCut = errors.New("the connection was lost; the command may still run, its end is unknown")
 
 func (p *Provider) runUntilCut(ctx context.Context, f Fault, run func(context.Context) error) error {
 	if f.Cut <= 0 {

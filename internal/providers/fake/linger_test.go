@@ -62,10 +62,10 @@ func TestExitIsToldAtItsMomentAndForGood(t *testing.T) {
 		stop  bool
 		state sandbox.State
 	}{
-		"stopped":                {sandbox.Spec{Linger: true}, oomKilled(), true, sandbox.StateTerminated},
-		"its time was over":      {sandbox.Spec{Linger: true, TTL: time.Hour}, oomKilled(), false, sandbox.StateFailed},
-		"well, and its time too": {sandbox.Spec{Linger: true, TTL: time.Hour}, sandbox.Exit{}, false, sandbox.StateTerminated},
-		"no linger":              {sandbox.Spec{}, oomKilled(), false, sandbox.StateFailed},
+		"stopped":                   {sandbox.Spec{Linger: true}, oomKilled(), true, sandbox.StateTerminated},
+		"it reached its time limit": {sandbox.Spec{Linger: true, TTL: time.Hour}, oomKilled(), false, sandbox.StateFailed},
+		"well, and its time too":    {sandbox.Spec{Linger: true, TTL: time.Hour}, sandbox.Exit{}, false, sandbox.StateTerminated},
+		"no linger":                 {sandbox.Spec{}, oomKilled(), false, sandbox.StateFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

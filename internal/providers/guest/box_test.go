@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/providers/guest"
+	"sbx/internal/providers/providertest"
 	"sbx/internal/sandbox"
 )
 
@@ -38,12 +39,16 @@ type box struct {
 func (b box) grouped() bool { return !b.bare || b.shell[0] == "bash" }
 
 // each runs a test under every POSIX shell of this machine, each also as `sh`, and under two
-// without setsid: bash can make groups without it, dash cannot.
+// without setsid: bash can make groups without it, dash cannot. A test run takes each shell
+// once, and one of them without setsid; the others are for the long run.
 func each(t *testing.T, test func(b box)) {
 	t.Helper()
 	for name, shell := range map[string][]string{"dash": {"dash"}, "bash": {"bash", "--posix"}, "busybox": {"busybox", "sh"}, "dash without setsid": {"dash"}, "bash without setsid": {"bash"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if name == "bash" || name == "dash without setsid" {
+				providertest.SkipUnlessLong(t)
+			}
 			if _, err := exec.LookPath(shell[0]); err != nil {
 				t.Skipf("no %s here", shell[0])
 			}

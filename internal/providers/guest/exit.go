@@ -132,12 +132,12 @@ func (x *exitFacts) toExit() sandbox.Exit {
 	}
 	switch {
 	case x.state == stateLost:
-		add("exit", "nobody saw it: what watched the program is gone", Source, x.ended)
+		add("exit", "unknown: the process that watched the program died", Source, x.ended)
 	case x.code == "":
-		add("exit", "it ended, and its code could not be written", Source, x.ended)
+		add("exit", "it ended, and its exit code could not be stored", Source, x.ended)
 	}
 	if f.OOMKills != nil && *f.OOMKills > 0 {
-		add("oom_kill counts", "the whole sandbox, not this program alone", x.file, x.ended)
+		add("oom_kill counts", "the whole sandbox, not only this program", x.file, x.ended)
 	}
 	if x.signal != 0 {
 		add("signal sent by sbx", strconv.Itoa(x.signal), Source, x.killed)

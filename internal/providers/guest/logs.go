@@ -75,11 +75,11 @@ func (r *logReader) readChunk(ctx context.Context) (more bool, err error) {
 	}
 	if o.DroppedOut+o.DroppedErr > 0 {
 		missing := o.DroppedOut + o.DroppedErr
-		r.reportGap("older output was not kept", sandbox.LogGap{Bytes: &missing}, o.DroppedOut > 0, o.DroppedErr > 0)
+		r.reportGap("older output was dropped", sandbox.LogGap{Bytes: &missing}, o.DroppedOut > 0, o.DroppedErr > 0)
 	}
 	if o.Cut && !r.cut {
 		r.cut = true
-		r.reportGap("output is missing that could not be written: is the disk full?", sandbox.LogGap{}, false, false)
+		r.reportGap("some output could not be stored: the disk may be full", sandbox.LogGap{}, false, false)
 	}
 	r.at, r.ended = o.Next, o.Ended
 	r.lines = r.out.Add(o.Out, r.lines)

@@ -86,12 +86,12 @@ func ReadOutputFrom(ctx context.Context, sh Shell, tag string, at Offsets) (Outp
 }
 
 // ErrOutput is inside the error of any output that a script does not print.
-var ErrOutput = errors.New("what the sandbox printed is not understood")
+var ErrOutput = errors.New("the output of a command in the sandbox is invalid")
 
 // outputFault is the fault of an output that the script does not print.
 func outputFault(format string, args ...any) error {
 	return fault.New(fault.KindUnavailable, "%w: "+format, append([]any{ErrOutput}, args...)...).
-		WithHint("something in the sandbox may print into every shell, or it was put back to an earlier state")
+		WithHint("a shell profile in the sandbox may print text, or it was restored to an earlier state")
 }
 
 // ParseOutput reads the output of ReadOutputScript for the offsets at. fault.KindUnavailable
@@ -148,7 +148,7 @@ func parseChunk(lines [][]byte, name string, at int64) (chunk, [][]byte, error) 
 		end++
 	}
 	if end == len(lines) {
-		return c, nil, outputFault("%s is cut short", name)
+		return c, nil, outputFault("%s is truncated", name)
 	}
 	if c.data, err = decodeBytes(string(lines[0]), bytes.Join(lines[1:end], nil)); err != nil {
 		return c, nil, outputFault("%s: %v", name, err)
@@ -158,7 +158,7 @@ func parseChunk(lines [][]byte, name string, at int64) (chunk, [][]byte, error) 
 
 func parseChunkHead(head []string, name string, at int64) (chunk, error) {
 	if len(head) < 3 || head[0] != name {
-		return chunk{}, outputFault("%s has no head", name)
+		return chunk{}, outputFault("%s has no header", name)
 	}
 	from, errFrom := strconv.ParseInt(head[1], 10, 64)
 	total, errTotal := strconv.ParseInt(head[2], 10, 64)

@@ -168,7 +168,7 @@ func TestNobodySawTheEndOfARunWithoutItsRunner(t *testing.T) {
 		exit := b.ended("")
 		assert.Nil(b, exit.Code)
 		assert.Equal(b, sandbox.ClassUnknown, exit.Class)
-		assert.Contains(b, exit.Evidence[len(exit.Evidence)-1].Value, "nobody saw it")
+		assert.Contains(b, exit.Evidence[len(exit.Evidence)-1].Value, "the process that watched the program died")
 		got := b.read(guest.Offsets{})
 		assert.True(b, got.Lost && got.Ended)
 		assert.Equal(b, "before\n", string(got.Out), "what it wrote stays")

@@ -52,13 +52,13 @@ func Start(ctx context.Context, sh Shell, p Program) error {
 	case code == ExitNoProgram:
 		return fault.New(fault.KindCommandNotFound, "there is no program %q in it", p.Args[0])
 	case code == ExitNotExecutable:
-		return fault.New(fault.KindNotExecutable, "%q may not be run", p.Args[0])
+		return fault.New(fault.KindNotExecutable, "%q is not executable", p.Args[0])
 	case code == ExitNoWorkdir:
 		return fault.New(fault.KindLauncher, "there is no folder %q in it", p.Workdir)
 	case code == ExitUnseen:
-		return fault.New(fault.KindUnavailable, "the program was asked for, its start was not seen").WithHint("it may run: `sbx inspect` and `sbx logs` tell, once it has begun")
+		return fault.New(fault.KindUnavailable, "the program was requested, its start is unverified").WithHint("it may run: `sbx inspect` and `sbx logs` show it once it has started")
 	case code != 0 || !bytes.HasPrefix(printed, []byte("started")):
-		return fault.New(fault.KindLauncher, "the program could not be started: the shell inside exits %d", code)
+		return fault.New(fault.KindLauncher, "the program could not be started: the shell in the sandbox exits with %d", code)
 	}
 	return nil
 }
@@ -110,7 +110,7 @@ func NotStarted(code int, program, stderr string) error {
 	case code == 127 && says("not found", "command not found", "no such file", "executable file not found"):
 		return fault.New(fault.KindCommandNotFound, "there is no program %q in it", program)
 	case code == 126 && says("permission denied", "cannot execute", "is a directory", "exec format error"):
-		return fault.New(fault.KindNotExecutable, "%q may not be run", program)
+		return fault.New(fault.KindNotExecutable, "%q is not executable", program)
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func runOnce(ctx context.Context, sh Shell, text string) ([]byte, int, error) {
 	defer cancel()
 	printed, code, err := sh(inner, text)
 	if err != nil && inner.Err() != nil && ctx.Err() == nil {
-		return nil, -1, fault.New(fault.KindUnavailable, "nothing inside answers within %s", attemptTimeout).Inside()
+		return nil, -1, fault.New(fault.KindUnavailable, "it did not respond within %s", attemptTimeout).Inside()
 	}
 	return printed, code, err
 }

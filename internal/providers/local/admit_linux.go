@@ -45,15 +45,15 @@ func (c *Client) Admit(ctx context.Context, memoryBytes int64) error {
 		return nil
 	}
 	return fault.New(fault.KindRefused, "%s", why).At(c.name, "admit").
-		WithHint("wait, end sandboxes that nobody needs (`sbx ls --provider %s --sort age`), or ask for less memory", c.name)
+		WithHint("wait, terminate sandboxes that nobody needs (%s), or request less memory", providers.OldestFirst(c.name))
 }
 
 // checkMemoryFits refuses a size that this machine can never have free.
 func (c *Client) checkMemoryFits(memoryBytes int64) error {
 	for _, r := range readAdmission(c.cgroupRoots()).pools {
 		if most := r.total - r.reserved(); memoryBytes > most {
-			return fault.Usage("%s is wanted, and of %s %s no sandbox gets more than %s", formatSize(memoryBytes), r.owner, formatSize(r.total), formatSize(most)).
-				At(c.name, "create").WithHint("give it less with --memory")
+			return fault.Usage("%s is requested, and of %s %s a sandbox may use at most %s", formatSize(memoryBytes), r.owner, formatSize(r.total), formatSize(most)).
+				At(c.name, "create").WithHint("request less with --memory")
 		}
 	}
 	return nil
@@ -66,13 +66,13 @@ func (c *Client) checkAdmission() []providers.Check {
 }
 
 func (c *Client) checkMemory(a admission) providers.Check {
-	check := providers.Check{Check: "room for a sandbox", Verdict: sandbox.True, Message: "one of " + formatSize(c.defaults.memoryBytes) + " may start now", Info: true}
+	check := providers.Check{Check: "memory for a sandbox", Verdict: sandbox.True, Message: "one of " + formatSize(c.defaults.memoryBytes) + " may start now", Info: true}
 	why, unknown := a.refusal(c.defaults.memoryBytes)
 	switch {
 	case why != "":
 		check.Verdict, check.Message = sandbox.False, why
 	case len(unknown) > 0:
-		check.Verdict, check.Message = sandbox.Unknown, "one may start, but this is not known: "+strings.Join(unknown, ", ")
+		check.Verdict, check.Message = sandbox.Unknown, "one may start, but this is unknown: "+strings.Join(unknown, ", ")
 	}
 	return check
 }
@@ -91,7 +91,7 @@ func (r memoryPool) refusal(memoryBytes int64) string {
 		return ""
 	}
 	return formatSize(r.free) + " of " + r.owner + " " + formatSize(r.total) + " are free, " +
-		formatSize(r.reserved()) + " stays untouched, " + formatSize(memoryBytes) + " is wanted"
+		formatSize(r.reserved()) + " is reserved, " + formatSize(memoryBytes) + " is requested"
 }
 
 // admission is the state of this machine's memory at one moment.
@@ -109,7 +109,7 @@ func readAdmission(roots cgroup.Roots) admission {
 	if total, available, ok := parseMeminfo(string(text)); err == nil && ok {
 		a.pools = append(a.pools, memoryPool{"this machine's", total, available})
 	} else {
-		a.unknown = append(a.unknown, "how much memory is free")
+		a.unknown = append(a.unknown, "the free memory")
 	}
 	if text, err := os.ReadFile(path.Join(roots.Proc, "pressure", "memory")); err == nil {
 		var ok bool
@@ -162,7 +162,7 @@ func (c *Client) Quota(ctx context.Context) ([]providers.Quota, error) {
 	}
 	total, available, ok := parseMeminfo(string(text))
 	if !ok {
-		return nil, fault.New(fault.KindUnavailable, "/proc/meminfo does not say how much memory there is").At(c.name, "quota")
+		return nil, fault.New(fault.KindUnavailable, "/proc/meminfo does not show how much memory there is").At(c.name, "quota")
 	}
 	return []providers.Quota{{Name: "memory", Scope: "this machine", Unit: "MiB", Used: new(toMiB(total - available)), Limit: new(toMiB(total))}}, nil
 }

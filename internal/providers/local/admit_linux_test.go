@@ -71,12 +71,12 @@ func TestAdmission(t *testing.T) {
 	}{
 		"plenty":              {m: machine{meminfo: eight, pressure: calm}, want: 512 << 20},
 		"to the last byte":    {m: machine{meminfo: eight, pressure: calm}, want: gib},
-		"one byte over":       {m: machine{meminfo: eight, pressure: calm}, want: gib + 1, why: "2 GiB of this machine's 8 GiB are free, 1 GiB stays untouched, 1 GiB is wanted"},
-		"more than there is":  {m: machine{meminfo: eight}, want: 1<<63 - 1, why: "is wanted"},
-		"a tenth of much":     {m: machine{meminfo: large}, want: gib, why: "8.5 GiB of this machine's 80 GiB are free, 8 GiB stays untouched, 1 GiB is wanted"},
+		"one byte over":       {m: machine{meminfo: eight, pressure: calm}, want: gib + 1, why: "2 GiB of this machine's 8 GiB are free, 1 GiB is reserved, 1 GiB is requested"},
+		"more than there is":  {m: machine{meminfo: eight}, want: 1<<63 - 1, why: "is requested"},
+		"a tenth of much":     {m: machine{meminfo: large}, want: gib, why: "8.5 GiB of this machine's 80 GiB are free, 8 GiB is reserved, 1 GiB is requested"},
 		"up to a tenth":       {m: machine{meminfo: large}, want: 512 << 20},
 		"half of little":      {m: machine{meminfo: small}, want: 256 << 20},
-		"no more than a half": {m: machine{meminfo: small}, want: 384 << 20, why: "819 MiB of this machine's 1 GiB are free, 512 MiB stays untouched, 384 MiB is wanted"},
+		"no more than a half": {m: machine{meminfo: small}, want: 384 << 20, why: "819 MiB of this machine's 1 GiB are free, 512 MiB is reserved, 384 MiB is requested"},
 		"pressure":            {m: machine{meminfo: eight, pressure: "some avg10=23.50 avg60=0.00\n"}, want: gib, why: "memory pressure is 23.5 %"},
 		"just at pressure":    {m: machine{meminfo: eight, pressure: "some avg10=10.00 avg60=0.00\n"}, want: gib, why: "memory pressure is 10 %"},
 		"no account of it":    {m: machine{meminfo: eight}, want: gib},
@@ -88,7 +88,7 @@ func TestAdmission(t *testing.T) {
 		"a container": {m: machine{meminfo: large, group: v2("4294967296", "3221225472")}, want: 256 << 20}, // 1 GiB and 256 MiB of cache
 		"a tight container": {
 			m: machine{meminfo: large, group: v2("4294967296", "3221225472")}, want: 257 << 20,
-			why: "/group's 4 GiB are free, 1 GiB stays untouched, 257 MiB is wanted",
+			why: "/group's 4 GiB are free, 1 GiB is reserved, 257 MiB is requested",
 		},
 		"a wide container on a tight machine": {
 			m: machine{meminfo: eight, group: v2("6442450944", "0")}, want: 2 * gib, why: "2 GiB of this machine's 8 GiB are free",
@@ -136,7 +136,7 @@ func TestAdmitOnThisMachine(t *testing.T) {
 	require.Len(t, checks, 1)
 	assert.Equal(t, sandbox.False, checks[0].Verdict)
 	assert.True(t, checks[0].Info, "a full machine is not a broken one")
-	assert.Contains(t, checks[0].Message, "is wanted")
+	assert.Contains(t, checks[0].Message, "is requested")
 }
 
 func TestDoctorSaysWhatAdmissionDoesNotKnow(t *testing.T) {
@@ -149,10 +149,10 @@ func TestDoctorSaysWhatAdmissionDoesNotKnow(t *testing.T) {
 	}{
 		"room":     {machine{meminfo: eight, pressure: calm}, sandbox.True, "one of 512 MiB may start now"},
 		"no room":  {machine{meminfo: eight, pressure: "some avg10=50.00\n"}, sandbox.False, "memory pressure is 50 %"},
-		"unknown":  {machine{pressure: calm}, sandbox.Unknown, "one may start, but this is not known: how much memory is free"},
-		"unknowns": {machine{pressure: "x\n"}, sandbox.Unknown, "one may start, but this is not known: how much memory is free, the memory pressure"},
+		"unknown":  {machine{pressure: calm}, sandbox.Unknown, "one may start, but this is unknown: the free memory"},
+		"unknowns": {machine{pressure: "x\n"}, sandbox.Unknown, "one may start, but this is unknown: the free memory, the memory pressure"},
 		"a group": {
-			machine{meminfo: eight, group: map[string]string{"memory.max": "x"}}, sandbox.Unknown, "/memory.max holds no amount: \"x\"",
+			machine{meminfo: eight, group: map[string]string{"memory.max": "x"}}, sandbox.Unknown, "/memory.max has no amount: \"x\"",
 		},
 	} {
 		check := c.checkMemory(readAdmission(tc.m.roots(t)))

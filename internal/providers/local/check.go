@@ -19,13 +19,13 @@ func (c *Client) Check(context.Context) []providers.Check {
 func notABoundary() providers.Check {
 	return providers.Check{
 		Check: "security boundary", Verdict: sandbox.False, Info: true,
-		Message: "local sandboxes see this machine's files and network with your rights",
-		Hint:    "run only what you would run yourself; --isolate bwrap makes the filesystem read-only; untrusted code belongs to a remote provider",
+		Message: "local sandboxes access this machine's files and network with your rights",
+		Hint:    "run only what you would run yourself; --isolate bwrap makes the file system read-only; run untrusted code at a remote provider",
 	}
 }
 
 func (c *Client) checkStateFolder() providers.Check {
-	check := providers.Check{Check: "state folder", Verdict: sandbox.True, Message: c.store.Root + " can be written"}
+	check := providers.Check{Check: "state folder", Verdict: sandbox.True, Message: c.store.Root + " is writable"}
 	err := os.MkdirAll(c.store.Root, 0o700)
 	if err == nil {
 		var probe *os.File
@@ -36,7 +36,7 @@ func (c *Client) checkStateFolder() providers.Check {
 	}
 	if err != nil {
 		check.Verdict, check.Message = sandbox.False, err.Error()
-		check.Hint = "make it yours to write, or name another with SBX_STATE_DIR"
+		check.Hint = "make it writable for you, or name another with SBX_STATE_DIR"
 	}
 	return check
 }
@@ -59,7 +59,7 @@ func (c *Client) checkLimits() []providers.Check {
 	for _, p := range append(host.Possible(), cgroup.Possibility{Enforcement: sandbox.EnforcementScope, OK: ok, Reason: why}) {
 		check := providers.Check{Check: "limits by " + string(p.Enforcement), Verdict: sandbox.VerdictOf(p.OK), Message: p.Reason, Info: true}
 		if p.OK {
-			check.Message = "can hold a hard memory limit"
+			check.Message = "can enforce a hard memory limit"
 			if !best.Hard() {
 				best = p.Enforcement
 			}
@@ -70,7 +70,7 @@ func (c *Client) checkLimits() []providers.Check {
 		Check: "memory limit", Verdict: sandbox.VerdictOf(best.Hard()), Message: fmt.Sprintf("new sandboxes get %s", best), Info: true,
 	}
 	if !best.Hard() {
-		summary.Hint = "a watchdog looks every 25 ms and kills what is over its limit; a fast program overshoots. Delegate a cgroup, or start a systemd user session, for a hard limit"
+		summary.Hint = "a watchdog checks every 25 ms and kills what exceeds its limit; a fast program overshoots. For a hard limit, delegate a cgroup or start a systemd user session"
 	}
 	return append(checks, summary)
 }

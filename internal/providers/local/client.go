@@ -56,28 +56,28 @@ var (
 func Type() providers.Type {
 	return providers.Type{
 		Name:   TypeName,
-		Help:   "real processes of this machine, inside real limits; no account needed, no security boundary",
+		Help:   "real processes of this machine with real limits; no account needed, no security boundary",
 		Always: true,
 		Facts: providers.Facts{
-			HostBound: true, HostProcesses: true, InStateDir: true, SizedByProfile: true, OwnsAll: true, LaunchDefault: true, HidesEnded: true,
+			HostBound: true, HostProcesses: true, InStateDir: true, SizedByProfile: true, OwnsAll: true, LaunchDefault: true,
 			CreateSettles: createSettles, EndKeeps: providers.EndKeepsRecord,
 		},
 		KeepsRecords: true,
 		TellsQuota:   reportsQuota,
 		LabelsIn:     "`--label` of `sbx create` and `sbx run`",
 		LifeSigns: []providers.LifeSign{
-			{Ability: "logs", Shows: "what the program wrote, with times", Misses: ""},
-			{Ability: "", Shows: "when the program wrote last", Misses: ""},
-			{Ability: "usage", Shows: "processor time and operations of the whole tree", Misses: "what waits; a resting processor proves nothing"},
-			{Ability: "processes", Shows: "whether a command of `sbx exec` runs, whose output is in no log", Misses: "other ways into the sandbox"},
-			{Ability: "probe", Shows: "whether supervisor and stub answer", Misses: "whether the program does anything"},
+			{Ability: "logs", Shows: "output of the program, with times", Misses: ""},
+			{Ability: "", Shows: "time of the program's last output", Misses: ""},
+			{Ability: "usage", Shows: "CPU time and operations of the process tree", Misses: "processes that wait; an idle CPU proves nothing"},
+			{Ability: "processes", Shows: "whether a command of `sbx exec` runs; its output is in no log", Misses: "other ways to run commands in the sandbox"},
+			{Ability: "probe", Shows: "whether supervisor and stub answer", Misses: "whether the program is active"},
 		},
 		Options: []providers.Option{
-			{Name: "memory", Default: "512M", Kind: providers.OptionSize, Help: "memory limit of a sandbox that names none"},
-			{Name: "cpu", Default: "2", Kind: providers.OptionText, Help: "cores of a sandbox that names none"},
-			{Name: "pids", Default: "512", Kind: providers.OptionCount, Help: "process limit of a sandbox that names none"},
-			{Name: "ttl", Default: "10m", Kind: providers.OptionDuration, Help: "lifetime of a sandbox that names none"},
-			{Name: "output", Default: "16M", Kind: providers.OptionSize, Help: "how much output of a sandbox stays on disk, the newest first"},
+			{Name: "memory", Default: "512M", Kind: providers.OptionSize, Help: "default memory limit"},
+			{Name: "cpu", Default: "2", Kind: providers.OptionText, Help: "default number of cores"},
+			{Name: "pids", Default: "512", Kind: providers.OptionCount, Help: "default process limit"},
+			{Name: "ttl", Default: "10m", Kind: providers.OptionDuration, Help: "default lifetime"},
+			{Name: "output", Default: "16M", Kind: providers.OptionSize, Help: "how much of a sandbox's newest output stays on disk"},
 		},
 		Open: openClient,
 	}
@@ -139,7 +139,7 @@ func (c *Client) checkExists(op, id string) error {
 
 func (c *Client) notFound(id string) error {
 	return fault.New(fault.KindNotFound, "no sandbox %q", id).At(c.name, "").
-		WithHint("`sbx ls --all` lists what there is; ended ones stay for 24 hours")
+		WithHint("`sbx ls --all` lists all sandboxes; ended ones stay for 24 hours")
 }
 
 // defaults are the limits of a sandbox whose spec has none.
@@ -167,10 +167,10 @@ func readDefaults(p providers.Profile) (defaults, error) {
 		return fail("ttl", err)
 	}
 	if d.pids, err = strconv.ParseInt(p.Settings["pids"], 10, 32); err != nil || d.pids < 1 {
-		return fail("pids", fault.Usage("%q is no positive whole number", p.Settings["pids"]))
+		return fail("pids", fault.Usage("%q is not a positive whole number", p.Settings["pids"]))
 	}
 	if d.cpu, err = strconv.ParseFloat(p.Settings["cpu"], 64); err != nil || !(d.cpu > 0 && d.cpu <= maxCPU) {
-		return fail("cpu", fault.Usage("%q is no number of cores", p.Settings["cpu"]))
+		return fail("cpu", fault.Usage("%q is not a number of cores", p.Settings["cpu"]))
 	}
 	return d, nil
 }
@@ -188,16 +188,16 @@ func (c *Client) classifyError(op string, err error) error {
 		return err
 	case errors.Is(err, record.ErrGarbage):
 		return fault.New(fault.KindUnavailable, "%w", unreadableError{err}).At(c.name, op).
-			WithHint("look at the file; `sbx terminate %s/ID --delete` ends the sandbox and removes its record", c.name)
+			WithHint("check the file; `sbx terminate %s/ID --delete` terminates the sandbox and removes its record", c.name)
 	case errors.Is(err, plain.ErrNotPlain): // a file other than the record
-		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, op).WithHint("look at what stands there; the program may have put it there")
+		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, op).WithHint("check what is there; the program may have created it")
 	case record.IsDiskFull(err):
 		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, op).WithHint("%s", c.freeSpace())
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR):
 		return fault.Usage("%w", err).At(c.name, op).
-			WithHint("the state folder %s must be yours to write; SBX_STATE_DIR names another", c.deps.StateDir)
+			WithHint("the state folder %s must be writable for you; SBX_STATE_DIR names another", c.deps.StateDir)
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, op).WithHint("raise the limit of open files: `ulimit -n` shows it")
+		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, op).WithHint("raise the limit of open files (`ulimit -n` shows it)")
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EIO):
 		return fault.New(fault.KindUnavailable, "%w", err).At(c.name, op)
 	}
@@ -215,7 +215,7 @@ func cannotWrite(err error) bool {
 }
 
 func (c *Client) freeSpace() string {
-	return "free space under " + c.deps.StateDir + ", or point SBX_STATE_DIR elsewhere"
+	return "free space under " + c.deps.StateDir + ", or name another folder with SBX_STATE_DIR"
 }
 
 func (c *Client) startError(op string, fail *wire.Fail) error {
@@ -223,15 +223,15 @@ func (c *Client) startError(op string, fail *wire.Fail) error {
 	switch fail.Kind {
 	case wire.FailNotFound:
 		kind = fault.KindCommandNotFound
-		if hint = "the sandbox sees the PATH of whoever creates it; name the program by its full path"; strings.Contains(fail.Message, "/") {
-			hint = "a path without a leading slash is looked up from the sandbox's working directory"
+		if hint = "the sandbox uses the PATH of the process that creates it; write the program's full path"; strings.Contains(fail.Message, "/") {
+			hint = "a path without a leading slash is relative to the sandbox's working directory"
 		}
 	case wire.FailNotExecutable:
 		kind, hint = fault.KindNotExecutable, "chmod +x it, or name its interpreter: -- sh FILE"
 	case wire.FailWorkdir:
 		hint = "name an existing folder with --workdir"
 	case wire.FailSoftLimit:
-		kind, hint = fault.KindRefused, "`sbx doctor` says what this machine offers; without --require-hard-limit a watchdog holds the limit"
+		kind, hint = fault.KindRefused, "`sbx doctor` shows what this machine supports; without --require-hard-limit a watchdog enforces the limit"
 	case wire.FailDisk:
 		kind, hint = fault.KindUnavailable, c.freeSpace()
 	case wire.FailIsolation, wire.FailLauncher:

@@ -65,7 +65,7 @@ func (c *Client) launchSupervisor(ctx context.Context, order wire.Order, lock *o
 	if err == nil || !order.InScope || ctx.Err() != nil {
 		return ready, err
 	}
-	c.deps.Notice(c.name + ": no systemd scope could be had: " + err.Error())
+	c.deps.Notice(c.name + ": no systemd scope could be created: " + err.Error())
 	order.InScope = false
 	return c.startSupervisor(ctx, order, lock)
 }
@@ -100,18 +100,18 @@ func (c *Client) checkSpec(spec sandbox.Spec) error {
 	case len(spec.Command) == 0 || spec.Command[0] == "":
 		return fault.Usage("no command to run").At(c.name, "create").WithHint("write it after two dashes: sbx create -- sleep 60")
 	case spec.MemoryBytes != 0 && spec.MemoryBytes < minMemory:
-		return fault.Usage("a memory limit of %d KiB cannot hold any program", spec.MemoryBytes>>10).At(c.name, "create").WithHint("give it 4M or more")
+		return fault.Usage("a memory limit of %d KiB is too small for any program", spec.MemoryBytes>>10).At(c.name, "create").WithHint("set 4M or more")
 	case spec.CPU < 0 || spec.CPU > maxCPU || (spec.CPU > 0 && spec.CPU < minCPU):
-		return fault.Usage("%g is no usable number of cores", spec.CPU).At(c.name, "create").WithHint("from %g to %d", minCPU, maxCPU)
+		return fault.Usage("%g is not a valid number of cores", spec.CPU).At(c.name, "create").WithHint("from %g to %d", minCPU, maxCPU)
 	case describedBytes(spec) > maxDescribed:
-		return fault.Usage("command, names and labels take %d KiB, and a record holds %d KiB of them", describedBytes(spec)>>10, maxDescribed>>10).At(c.name, "create").
+		return fault.Usage("command, names and labels have %d KiB, the limit is %d KiB", describedBytes(spec)>>10, maxDescribed>>10).At(c.name, "create").
 			WithHint("put long input into a file that the program reads")
 	case spec.PIDs < 0:
-		return fault.Usage("%d is no usable process limit", spec.PIDs).At(c.name, "create").WithHint("give it a number above 0")
+		return fault.Usage("%d is not a valid process limit", spec.PIDs).At(c.name, "create").WithHint("set a number above 0")
 	}
 	if spec.Workdir != "" {
 		if info, err := os.Stat(spec.Workdir); err != nil || !info.IsDir() {
-			return fault.Usage("working directory %q is no folder that is there", spec.Workdir).At(c.name, "create").WithHint("name an existing folder with --workdir")
+			return fault.Usage("there is no folder %q for the working directory", spec.Workdir).At(c.name, "create").WithHint("name an existing folder with --workdir")
 		}
 	}
 	return nil
@@ -206,7 +206,7 @@ func (c *Client) isolationArgs(spec sandbox.Spec, id string) ([]string, error) {
 		return nil, nil
 	case "bwrap":
 	default:
-		return nil, fault.Usage("no isolation tool %q", spec.Isolate).At(c.name, "create").WithHint("local knows: bwrap")
+		return nil, fault.Usage("no isolation tool %q", spec.Isolate).At(c.name, "create").WithHint("local supports: bwrap")
 	}
 	path, err := findTool("bwrap", c.deps.Lookup)
 	if err != nil {

@@ -391,10 +391,13 @@ func TestFoldersThatACreateLeftGoAfterAMinute(t *testing.T) {
 	for _, id := range []string{"withlock", "withnothing"} {
 		require.NoError(t, os.Chtimes(b.store().Dir(id), old, old))
 	}
-	_, err = b.Sweep(t.Context())
-	require.NoError(t, err)
-	require.NoDirExists(t, b.store().Dir("withlock"))
-	require.NoDirExists(t, b.store().Dir("withnothing"))
+	ctx := t.Context()
+	require.EventuallyWithT(t, func(t *assert.CollectT) { // a fork of another test may hold the lock until its exec
+		_, err := b.Sweep(ctx)
+		require.NoError(t, err)
+		require.NoDirExists(t, b.store().Dir("withlock"))
+		require.NoDirExists(t, b.store().Dir("withnothing"))
+	}, time.Minute, 5*time.Millisecond)
 }
 
 func TestGroupsOfAFolderRemovedByHandAreTidiedUp(t *testing.T) {

@@ -96,7 +96,7 @@ func TestLiarsTurnTheSuiteRed(t *testing.T) {
 	}{
 		"says yes and does nothing": {liar{deaf: true}, "terminate_ends", "not ended"},
 		"hides a row":               {liar{hides: true}, "list_reads_every_page_once", "is listed 0 times"},
-		"does not linger":           {liar{short: true}, "linger_keeps_the_sandbox", "it shall linger"},
+		"does not linger":           {liar{short: true}, "linger_keeps_the_sandbox", "it shall linger|not running"},
 		"follows for ever":          {liar{late: true}, "linger_ends_a_follow_with_the_program", "follow goes on"},
 		"stops to follow":           {liar{early: true}, "linger_ends_a_follow_with_the_program", "two"},
 		"reading ends":              {liar{ends: true}, "reading_changes_nothing", "a read changed the sandbox's life"},
@@ -106,7 +106,7 @@ func TestLiarsTurnTheSuiteRed(t *testing.T) {
 			assert.False(t, attempt(t, tc.check, liar{}).Failed, "an honest one passes")
 			v := attempt(t, tc.check, tc.lie)
 			assert.True(t, v.Failed)
-			assert.Contains(t, strings.Join(v.Messages, "\n"), tc.said)
+			assert.Regexp(t, tc.said, strings.Join(v.Messages, "\n"))
 		})
 	}
 }

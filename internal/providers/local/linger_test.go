@@ -108,8 +108,8 @@ func TestLingeringEndsForItsOwnReasons(t *testing.T) {
 		state sandbox.State
 		said  string
 	}{
-		"its time was over, and all was well": {"0", 600 * time.Millisecond, nil, sandbox.StateTerminated, "its time was over"},
-		"its time was over":                   {"3", 600 * time.Millisecond, nil, sandbox.StateFailed, "its time was over"},
+		"its time was over, and all was well": {"0", 600 * time.Millisecond, nil, sandbox.StateTerminated, "it reached its time limit"},
+		"it reached its time limit":           {"3", 600 * time.Millisecond, nil, sandbox.StateFailed, "it reached its time limit"},
 		"its supervisor died": {"3", 0, func(t *testing.T, b bench, id string) {
 			t.Helper()
 			require.NoError(t, syscall.Kill(b.record(t, id).Supervisor.PID, syscall.SIGKILL))

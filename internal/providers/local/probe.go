@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -213,10 +214,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	} else {
 		addTreeUsage(&u, tree)
 	}
-	u.Operations = combineFigures(tree, identity.Host().IOOperations, func(a, b int64) int64 { return a + b })
-	if busiest := combineFigures(tree, identity.Host().Busiest, func(a, b int64) int64 { return max(a, b) }); busiest != nil {
-		u.BusiestSeconds = new(float64(*busiest) / 1e9)
-	}
+	u.Operations, u.Busiest = sumOperations(tree), busiestThread(tree)
 	if r.Program.PID > 0 && !r.ProgramEnded() { // its PID may belong to another process by then
 		u.Waiting = identity.Host().Waiting(r.Program.PID)
 	}
@@ -251,17 +249,37 @@ func addTreeUsage(u *sandbox.Usage, tree []identity.Stat) {
 	u.MemoryBytes, u.CPUSeconds, u.PIDs = &resident, new(float64(ticks)/clockTicks), new(int64(len(tree)))
 }
 
-// combineFigures combines one figure of all processes; nil when a process does not show it.
-func combineFigures(tree []identity.Stat, read func(pid int) (int64, bool), combine func(a, b int64) int64) *int64 {
-	var result int64
+// sumOperations is nil when a process does not show its operations.
+func sumOperations(tree []identity.Stat) *int64 {
+	var sum int64
 	for _, p := range tree {
-		n, known := read(p.PID)
+		n, known := identity.Host().IOOperations(p.PID)
 		if !known {
 			return nil
 		}
-		result = combine(result, n)
+		sum += n
 	}
-	return &result
+	return &sum
+}
+
+// busiestThread is nil when a process does not show its threads.
+func busiestThread(tree []identity.Stat) *sandbox.ThreadUsage {
+	var busiest *identity.Thread
+	for _, p := range tree {
+		thread, known := identity.Host().BusiestThread(p.PID)
+		if !known {
+			return nil
+		}
+		if busiest == nil || thread.Wanted > busiest.Wanted {
+			busiest = &thread
+		}
+	}
+	if busiest == nil {
+		return nil
+	}
+	return &sandbox.ThreadUsage{
+		ID: strconv.Itoa(busiest.TID), WantedSeconds: busiest.Wanted.Seconds(), Runnable: busiest.Runnable, Sleeps: busiest.Sleeps,
+	}
 }
 
 func lastUsage(r record.Record) sandbox.Usage {

@@ -137,7 +137,7 @@ func (c *Client) reportDropped(id string, yield func(sandbox.LogLine, error) boo
 	if err != nil || r.Exit == nil || r.Exit.DroppedBytes == 0 {
 		return
 	}
-	yield(sandbox.MissingOutput("output is missing that could not be written: was the disk full?", sandbox.LogGap{Bytes: &r.Exit.DroppedBytes}), nil)
+	yield(sandbox.MissingOutput("some output could not be stored: the disk may have been full", sandbox.LogGap{Bytes: &r.Exit.DroppedBytes}), nil)
 }
 
 // programEndInterval is the interval at which a follower checks whether the program of a lingering

@@ -50,7 +50,7 @@ func (c *Client) startSupervisor(ctx context.Context, order wire.Order, lock *os
 	// Reaps the supervisor if this process outlives it.
 	go func() { _ = cmd.Wait() }() // the record says how it ended
 	if err := sendOrder(stdin, order); err != nil {
-		return ready, fmt.Errorf("ordering the supervisor: %w", err)
+		return ready, fmt.Errorf("sending the order to the supervisor: %w", err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = answer.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()

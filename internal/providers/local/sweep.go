@@ -134,7 +134,7 @@ func (c *Client) finishAbandoned(ctx context.Context, r record.Record) (bool, er
 	r.EndedAt, r.State = at, r.EndState()
 	detail := "its supervisor was lost"
 	if exit.Stop != nil {
-		detail = "ended over the head of a hung supervisor"
+		detail = "terminated without its supervisor, which hangs"
 	}
 	r.Note(at, string(r.State), detail)
 	if err := c.store.Write(r); err != nil {
@@ -190,7 +190,7 @@ func (c *Client) killTree(ctx context.Context, r record.Record) (proof string, e
 	case hasNamespace(r):
 		proof = "its namespace ended with its first process"
 	case c.store.Proved(r.ID):
-		proof = "its stub ended all that was left"
+		proof = "its stub ended all remaining processes"
 	}
 	return proof, c.killMarked(ctx, r.ID)
 }

@@ -67,8 +67,8 @@ func (c *Client) checkReachable(r record.Record) error {
 	if held, heldErr := c.store.Held(r.ID); heldErr != nil || !held {
 		return nil //nolint:nilerr // its supervisor is dead, and the rest can be cleaned up
 	}
-	return fault.New(fault.KindRefused, "its supervisor lives and cannot be seen from here").At(c.name, "terminate "+r.ID).
-		WithHint("end it from outside of this sandbox, container or PID namespace")
+	return fault.New(fault.KindRefused, "its supervisor runs but is not visible from here").At(c.name, "terminate "+r.ID).
+		WithHint("terminate it from outside of this sandbox, container or PID namespace")
 }
 
 // endedAlready is the result for an ended sandbox: its record is the evidence that it

@@ -29,7 +29,7 @@ func TestARecordAloneProvesNoEnd(t *testing.T) {
 	got, err := b.Get(t.Context(), s.ID)
 	require.NoError(t, err)
 	assert.Equal(t, sandbox.StateTerminating, got.State)
-	assert.Contains(t, got.RawState, "its supervisor lives")
+	assert.Contains(t, got.RawState, "its supervisor runs")
 	assert.Nil(t, got.Exit)
 
 	require.NoError(t, b.Terminate(t.Context(), s.ID, providers.TerminateOptions{By: "test"}))
@@ -75,7 +75,7 @@ func TestAnEndThatOnlyMarksProveIsUnknown(t *testing.T) {
 		says      string
 	}{
 		"killed with its stub":        {"none", false, sandbox.StateUnknown, "unknown: its supervisor and its stub were killed"},
-		"its stub outlived it":        {"none", true, sandbox.StateFailed, "its stub ended all that was left"},
+		"its stub outlived it":        {"none", true, sandbox.StateFailed, "its stub ended all remaining processes"},
 		"its namespace ended with it": {"pid+mount namespaces", false, sandbox.StateFailed, "its namespace ended"},
 		"written by a version before": {"", false, sandbox.StateUnknown, "unknown: "},
 	} {
@@ -132,7 +132,7 @@ func TestACommandLineThatNoRecordHoldsIsRefused(t *testing.T) {
 	assert.Contains(t, fault.HintOf(err), "into a file")
 	ids, err := b.store().IDs()
 	require.NoError(t, err)
-	assert.Empty(t, ids, "nothing was made")
+	assert.Empty(t, ids, "nothing was created")
 
 	longest := []string{"true", strings.Repeat("\x01", 100<<10)} // one argument may have 128 KiB
 	made, err := b.Create(t.Context(), sandbox.Spec{Command: longest})

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -18,7 +19,7 @@ func (c *Client) toSandbox(r record.Record, alive bool) sandbox.Sandbox {
 		Provider: c.name, ProviderType: TypeName, ID: r.ID, Name: r.Name,
 		State: r.State, RawState: string(r.State),
 		CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, ExpiresAt: r.ExpiresAt, EndedAt: r.EndedAt,
-		Activity: sandbox.Unknown, AgentType: r.AgentType, TaskID: r.TaskID, Labels: maps.Clone(r.Labels),
+		Activity: sandbox.Unknown, AgentType: r.AgentType, TaskID: r.TaskID, Labels: maps.Clone(r.Labels), Command: slices.Clone(r.Command),
 		Limits: toLimits(r.Limits),
 	}
 	if _, known := sandbox.ParseState(string(r.State)); !known {
@@ -52,9 +53,9 @@ func withdrawUnproven(s sandbox.Sandbox, r record.Record, alive bool) sandbox.Sa
 	switch {
 	case !s.State.Ended():
 	case alive: // for a moment after the last record, or because the record is wrong
-		s.RawState, s.State, s.Activity = string(s.State)+", and its supervisor lives", sandbox.StateTerminating, sandbox.Unknown
+		s.RawState, s.State, s.Activity = string(s.State)+", and its supervisor runs", sandbox.StateTerminating, sandbox.Unknown
 	case r.MayRun():
-		s.RawState, s.State, s.Activity = string(s.State)+", and processes of it may be left", sandbox.StateUnknown, sandbox.Unknown
+		s.RawState, s.State, s.Activity = string(s.State)+", and some of its processes may remain", sandbox.StateUnknown, sandbox.Unknown
 	}
 	return s
 }
@@ -168,7 +169,7 @@ func laterEndEvidence(r record.Record) []sandbox.Evidence {
 	case end.Stop != nil:
 		how = "stopped by " + end.Stop.By
 	case end.TimedOut:
-		how = "its time was over"
+		how = "it reached its time limit"
 	case end.WatchdogBytes > 0:
 		how = "the memory watchdog ended it"
 	case end.SupervisorLost:
@@ -183,7 +184,7 @@ func treeEvidence(emptied string, unproven bool, at time.Time) []sandbox.Evidenc
 	switch {
 	case unproven:
 		return []sandbox.Evidence{{
-			What: "tree", Value: "unknown: its supervisor and its stub were killed, and only processes that carry its mark could be looked for",
+			What: "tree", Value: "unknown: its supervisor and its stub were killed, and only processes with its mark could be searched for",
 			Source: "process environments", At: at,
 		}}
 	case emptied != "":

@@ -57,26 +57,26 @@ func Type() providers.Type {
 	return providers.Type{
 		Name: TypeName, Help: "MonoTask's agent worker on Cloudflare", SwitchedOn: []string{"MONOTASK_URL"}, NoLabels: true, Emergency: true, KeepsRecords: true,
 		Facts:     providers.Facts{EndKeeps: providers.EndKeepsNothing}, // both are one DELETE
-		LabelsIn:  "nowhere: it tells task and agent type by itself, and `sbx config own --all` is the only rule",
+		LabelsIn:  "nowhere: it reports task and agent type itself, and `sbx config own --all` is the only rule",
 		ExitWords: exitWords(),
 		LifeSigns: []providers.LifeSign{
-			{Ability: "logs", Shows: "what the worker keeps; its form is not published", Misses: "whatever the worker does not keep"},
-			{Ability: "usage", Shows: "what the worker reports of itself", Misses: "what waits"},
+			{Ability: "logs", Shows: "what the worker stores; the format is not published", Misses: "whatever the worker does not store"},
+			{Ability: "usage", Shows: "figures that the worker reports", Misses: "what waits"},
 		},
 		Options: []providers.Option{
 			{Name: "url", Env: "MONOTASK_URL", Kind: providers.OptionText, Help: "address of the agent worker"},
-			{Name: "token", Env: "MONOTASK_TOKEN", Kind: providers.OptionText, Secret: true, Help: "admin token; the worker's own cleanups need it, and nothing else gets it"},
+			{Name: "token", Env: "MONOTASK_TOKEN", Kind: providers.OptionText, Secret: true, Help: "admin token; sent only with the worker's own cleanups"},
 			{
 				Name: optionTokenScope, Kind: providers.OptionText, Default: scopeCleanup, Choices: []string{scopeCleanup, scopeAll},
-				Help: "which calls carry the token; all, where the worker stands behind something that wants it with each",
+				Help: "which calls carry the token; `all` where a proxy before the worker needs it with each",
 			},
 			{
 				Name: providers.OptionActivity, Kind: providers.OptionText, Default: providers.ActivityAgeOnly,
-				Choices: []string{providers.ActivityAuto, providers.ActivityAgeOnly}, Help: "it tells no last activity, so that age is all there is to judge by",
+				Choices: []string{providers.ActivityAuto, providers.ActivityAgeOnly}, Help: "the API reports no last activity, so that only age can be judged",
 			},
 			{
 				Name: providers.OptionStuckAfter, Kind: providers.OptionLimits, Default: "{implementation: 15m}",
-				Help: "ages from which a silent sandbox counts as stuck, by agent type, and default; an implementation may run for 15 minutes",
+				Help: "ages after which a silent sandbox counts as stuck, by agent type, and default; an implementation may run for 15 minutes",
 			},
 		},
 		Open: open,
@@ -100,12 +100,12 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 		return nil, err
 	}
 	return &Client{Base: base, admin: admin, lists: newSharedReads[[]wireSandbox](), Reasons: wirekit.Reasons{
-		"create":   "its queue starts sandboxes, not its sandbox API",
-		"exec":     "a sandbox is code beside a Durable Object: nothing can be run in it",
-		"events":   "the API keeps none",
-		"exit":     "the API keeps no exits",
-		"activity": "the API tells no last activity",
-		"quota":    "the API tells no limits",
+		"create":   "sandboxes are started by its queue, not by its API",
+		"exec":     "a sandbox is code beside a Durable Object: no command can run in it",
+		"events":   "the API has none",
+		"exit":     "the API has no exit codes",
+		"activity": "the API does not report activity",
+		"quota":    "the API does not report limits",
 	}}, nil
 }
 
@@ -114,7 +114,7 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 func (c *Client) sandboxRequest(op, id string, more ...string) (httpx.Request, error) {
 	switch id {
 	case "list", "stats", "cleanup":
-		return httpx.Request{}, fault.Usage("%q is a word of the API, not a sandbox", id).At(c.Profile, op+" "+id)
+		return httpx.Request{}, fault.Usage("%q is a reserved word of the API, not a sandbox", id).At(c.Profile, op+" "+id)
 	}
 	return httpx.Request{Op: op + " " + id, Path: httpx.Path(append([]string{"api", "sandbox", id}, more...)...), OneSandbox: len(more) > 0}, nil
 }

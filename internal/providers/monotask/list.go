@@ -31,7 +31,7 @@ func (w wireSandbox) id() string { return w.ID }
 func (c *Client) readList(ctx context.Context, op string) ([]wireSandbox, error) {
 	var list httpx.List[wireSandbox]
 	if _, err := c.API.JSON(ctx, httpx.Request{Op: op, Path: "/api/sandbox/list"}, &list); err != nil {
-		return nil, c.ListFault(err, op, "is the url right? the worker has no list there")
+		return nil, c.ListFault(err, op, "check the url: the worker has no list there")
 	}
 	rows, err := list.Named(wireSandbox.id)
 	return rows, fault.Placed(err, c.Profile, op)
@@ -60,8 +60,13 @@ func (c *Client) sandbox(w wireSandbox) sandbox.Sandbox {
 		Provider: c.Profile, ProviderType: TypeName, ID: w.ID, State: stateOf(w.Status), RawState: w.Status,
 		CreatedAt: providers.ValidTime(w.CreatedAt), AgentType: w.AgentType, TaskID: w.TaskID, Activity: sandbox.Unknown,
 	}
-	if s.CreatedAt.IsZero() && w.AgeMinutes != nil && *w.AgeMinutes >= 0 && *w.AgeMinutes <= maxAgeMinutes {
-		s.CreatedAt = c.Now().Add(-time.Duration(*w.AgeMinutes * float64(time.Minute))).Truncate(time.Second)
+	if w.AgeMinutes != nil && *w.AgeMinutes >= 0 && *w.AgeMinutes <= maxAgeMinutes {
+		born := c.Now().Add(-time.Duration(*w.AgeMinutes * float64(time.Minute)))
+		if s.CreatedAt.IsZero() {
+			s.CreatedAt = born.Truncate(time.Second)
+		} else if skew := s.CreatedAt.Sub(born); skew.Abs() >= time.Minute { // the age is in whole minutes
+			s.ClockSkew = skew
+		}
 	}
 	s.Limits.Isolation = "worker isolate"
 	return s
@@ -88,7 +93,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 		return sandbox.Usage{}, err
 	}
 	if w.CPUPercent == nil && w.MemoryMB == nil && w.Operations == nil && w.DurationMS == nil {
-		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, r.Op, "the agent gives no figures")
+		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, r.Op, "the agent reports no figures")
 	}
 	u := sandbox.Usage{At: c.Now(), Source: "self-reported by the agent", CPUPercent: providers.ValidPercent(w.CPUPercent), Operations: w.Operations}
 	if w.MemoryMB != nil && *w.MemoryMB >= 0 && *w.MemoryMB < 1<<30 {
@@ -168,17 +173,17 @@ func (c *Client) Check(ctx context.Context) []providers.Check {
 }
 
 func (w wireStats) checkCounters() providers.Check {
-	check := providers.Check{Check: "counters", Verdict: sandbox.Unknown, Message: "the worker does not tell all of them"}
+	check := providers.Check{Check: "counters", Verdict: sandbox.Unknown, Message: "the worker does not report all of them"}
 	if w.Active == nil || w.Provisioning == nil || w.Terminating == nil || w.TotalCreated == nil || w.TotalDestroyed == nil {
 		return check
 	}
 	here, ever := *w.Active+*w.Provisioning+*w.Terminating, *w.TotalCreated-*w.TotalDestroyed
 	if here == ever {
-		return providers.Check{Check: "counters", Verdict: sandbox.True, Message: "what was created and not destroyed is there"}
+		return providers.Check{Check: "counters", Verdict: sandbox.True, Message: "the number created minus destroyed exists"}
 	}
 	return providers.Check{
 		Check: "counters", Verdict: sandbox.False,
-		Message: "the worker counts " + formatCount(&here) + " sandboxes, but created less destroyed is " + formatCount(&ever),
+		Message: "the worker counts " + formatCount(&here) + " sandboxes, but created minus destroyed is " + formatCount(&ever),
 		Hint:    "its state may be corrupt (the runbook's cause 4): compare `sbx ls` with the task queue",
 	}
 }

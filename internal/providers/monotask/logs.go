@@ -76,7 +76,7 @@ func (c *Client) readLog(ctx context.Context, id string) ([]sandbox.LogLine, err
 	}
 	lines, err := parseLog(res.Body)
 	if err != nil {
-		return nil, c.Fault(fault.KindUnavailable, r.Op, "%w", err).WithHint("is the url that of the agent worker?")
+		return nil, c.Fault(fault.KindUnavailable, r.Op, "%w", err).WithHint("check that the url is that of the agent worker")
 	}
 	return lines, nil
 }
@@ -119,7 +119,7 @@ func parseLog(body []byte) ([]sandbox.LogLine, error) {
 	return parseRows(rows), nil
 }
 
-var errNoLog = errors.New("the answer is no log")
+var errNoLog = errors.New("the answer is not a log")
 
 func parseRows(rows []json.RawMessage) []sandbox.LogLine {
 	var lines []sandbox.LogLine

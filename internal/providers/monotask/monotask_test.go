@@ -290,6 +290,21 @@ func TestAgeStandsInForAMissingCreation(t *testing.T) {
 	assert.Equal(t, "pondering", s.RawState)
 }
 
+// TestAnAgeThatContradictsTheCreationIsASkew: the creation counts, and the clock is not trusted.
+func TestAnAgeThatContradictsTheCreationIsASkew(t *testing.T) {
+	t.Parallel()
+	for age, want := range map[string]time.Duration{"30": 0, "29.5": 0, "90": time.Hour, "5": -25 * time.Minute, "-1": 0} {
+		fake := monotasktest.New(t, monotasktest.Options{})
+		c := open(t, fake)
+		created := time.Now().Add(-30 * time.Minute).UTC()
+		fake.Break(wiretest.Fault{Status: 200, Body: `{"id":"x","status":"running","created_at":"` + created.Format(time.RFC3339Nano) + `","age_minutes":` + age + `}`})
+		s, err := c.Get(context.WithoutCancel(t.Context()), "x")
+		require.NoError(t, err)
+		assert.WithinDuration(t, created, s.CreatedAt, time.Second, age)
+		assert.InDelta(t, want.Minutes(), s.ClockSkew.Minutes(), 0.1, age)
+	}
+}
+
 // TestAFailedOneIsDeleted: a failed sandbox stays in the list until a delete sends its DELETE;
 // while it is listed its end is not proved.
 func TestAFailedOneIsDeleted(t *testing.T) {

@@ -49,10 +49,10 @@ func (c *Client) sendDelete(ctx context.Context, r httpx.Request) error {
 		Success *bool `json:"success"`
 	}
 	if json.Unmarshal(res.Body, &answer) != nil || answer == nil {
-		return c.Fault(fault.KindUnavailable, r.Op, "the answer is no object: whether it was heeded is not known")
+		return c.Fault(fault.KindUnavailable, r.Op, "the answer is not an object: unknown whether the request was carried out")
 	}
 	if answer.Success != nil && !*answer.Success {
-		return c.Fault(fault.KindUnavailable, r.Op, "the worker says that it has not done it")
+		return c.Fault(fault.KindUnavailable, r.Op, "the worker reports that it was not done")
 	}
 	return nil
 }
@@ -67,8 +67,8 @@ func (c *Client) RemoveRecord(ctx context.Context, id string) error {
 	}
 	err = c.sendDelete(ctx, r)
 	if wirekit.Missing(err) {
-		return c.Fault(fault.KindUnsupported, r.Op, "the worker lists it and answers its DELETE as it answers what is not there: %w", err).
-			WithHint("the record has to be removed in the worker itself")
+		return c.Fault(fault.KindUnsupported, r.Op, "the worker lists it, but answers its DELETE as if it did not exist: %w", err).
+			WithHint("remove the record in the worker itself")
 	}
 	return err
 }

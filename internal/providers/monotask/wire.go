@@ -56,10 +56,10 @@ type wireLine struct {
 // exitWords are the error codes of the sandbox SDK, and MonoTask's states, which are no exits.
 func exitWords() []sandbox.ExitWord {
 	return slices.Concat(
-		sandbox.ExitWords(sandbox.ClassGone, "its session or container was ended under it", "session_terminated", "session_destroyed", "410"),
-		sandbox.ExitWords(sandbox.ClassTransport, "no such process any more, and nobody saw its end", "process_not_found"),
-		sandbox.ExitWords(sandbox.ClassTransport, "the connection failed; the command may run on", "rpc_transport_error", "operation_interrupted"),
+		sandbox.ExitWords(sandbox.ClassGone, "its session or container ended while it ran", "session_terminated", "session_destroyed", "410"),
+		sandbox.ExitWords(sandbox.ClassTransport, "the process no longer exists, and how it ended is unknown", "process_not_found"),
+		sandbox.ExitWords(sandbox.ClassTransport, "the connection failed; the command may still run", "rpc_transport_error", "operation_interrupted"),
 		sandbox.ExitWords(sandbox.ClassInfra, "no container answered", "container_unavailable", "503"),
-		sandbox.ExitWords(sandbox.ClassUnknown, "a state, not an exit: nobody says how the program ended", "terminated", "failed"),
+		sandbox.ExitWords(sandbox.ClassUnknown, "a state, not an exit: how the program ended is unknown", "terminated", "failed"),
 	)
 }

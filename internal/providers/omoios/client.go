@@ -44,13 +44,13 @@ func Type() providers.Type {
 	return providers.Type{
 		Name: TypeName, Help: "OmoiOS: events, activity and tasks of sandboxes at Daytona",
 		LifeSigns: []providers.LifeSign{
-			{Ability: "activity", Shows: "the last work that the agent reported; a heartbeat is no work", Misses: "a tool call that runs for long reports nothing until it ends: 15 minutes without a report count as silence. A sandbox is found by its label task_id or its name; where that fails, nothing is known"},
+			{Ability: "activity", Shows: "the agent's last reported work; a heartbeat does not count", Misses: "a long tool call reports nothing until it ends: 15 minutes without a report count as silence. A sandbox is found by its label task_id or its name; otherwise its activity is unknown"},
 			{Ability: "events", Shows: "the same, each with its time", Misses: "as activity"},
 		},
 		Options: []providers.Option{
 			{Name: "url", Env: "OMOIOS_URL", Kind: providers.OptionText, Help: "address of the backend"},
-			{Name: "token", Env: "OMOIOS_TOKEN", Kind: providers.OptionText, Secret: true, Help: "a user's token; the list of tasks needs it, nothing else gets it"},
-			{Name: providers.OptionAttach, Default: "daytona", Kind: providers.OptionText, Account: true, Help: "profile whose sandboxes it knows"},
+			{Name: "token", Env: "OMOIOS_TOKEN", Kind: providers.OptionText, Secret: true, Help: "a user's token; sent only to the list of tasks"},
+			{Name: providers.OptionAttach, Default: "daytona", Kind: providers.OptionText, Account: true, Help: "profile whose sandboxes it reports on"},
 		},
 		Attach: attach,
 	}
@@ -78,7 +78,7 @@ func sandboxRequest(op, id, part string, query url.Values) httpx.Request {
 // means that the address is not that of a backend.
 func (c *Client) readJSON(ctx context.Context, r httpx.Request, out any) error {
 	_, err := c.API.JSON(ctx, r, out)
-	return c.ListFault(err, r.Op, "is the url right? requests go to "+c.API.Base())
+	return c.ListFault(err, r.Op, "check the url: requests go to "+c.API.Base())
 }
 
 func (c *Client) authorization() http.Header {
@@ -111,7 +111,7 @@ func (c *Client) checkHealth(ctx context.Context) providers.Check {
 func (c *Client) checkDatabase(ctx context.Context) providers.Check {
 	if _, err := c.readHistory(ctx, unknownID, ""); err != nil {
 		found := failedCheck("events", err)
-		found.Hint = "while its database fails, OmoiOS answers that no sandbox has events; do not take that for silence"
+		found.Hint = "while its database fails, OmoiOS answers that no sandbox has events; that is not silence"
 		return found
 	}
 	return providers.Check{Check: "events", Verdict: sandbox.True, Message: "can be read"}
@@ -133,7 +133,7 @@ func (c *Client) checkToken(ctx context.Context) providers.Check {
 		return failedCheck("tasks", err)
 	}
 	if len(rows) == 0 {
-		return providers.Check{Check: "tasks", Verdict: sandbox.Unknown, Info: true, Message: "none are shown; a user sees only those of own projects"}
+		return providers.Check{Check: "tasks", Verdict: sandbox.Unknown, Info: true, Message: "none are shown; a user sees only those of their own projects"}
 	}
 	return providers.Check{Check: "tasks", Verdict: sandbox.True, Message: "can be read"}
 }

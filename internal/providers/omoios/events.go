@@ -28,7 +28,7 @@ func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error)
 		err = c.confirmNoEvents(ctx, id)
 	}
 	if err == nil && r.invalid > 0 {
-		err = c.Fault(fault.KindUnavailable, "events "+id, "%d of %d events are not understood", r.invalid, r.invalid+len(r.seen))
+		err = c.Fault(fault.KindUnavailable, "events "+id, "%d of %d events are invalid", r.invalid, r.invalid+len(r.seen))
 	}
 	slices.Reverse(r.events)
 	slices.SortStableFunc(r.events, func(a, b sandbox.Event) int { return a.At.Compare(b.At) })
@@ -69,7 +69,7 @@ func (r *eventReader) readAll(ctx context.Context) error {
 		case len(rows) < eventPageSize:
 			return nil
 		case len(r.seen)+r.invalid == known:
-			return r.c.Fault(fault.KindUnavailable, "events "+r.id, "the listing loops")
+			return r.c.Fault(fault.KindUnavailable, "events "+r.id, "the listing repeats itself")
 		}
 		offset += len(rows)
 	}
@@ -104,9 +104,9 @@ func (c *Client) confirmNoEvents(ctx context.Context, id string) error {
 		return err
 	case err != nil:
 		return c.Fault(fault.KindUnavailable, "events "+id, "cannot tell whether it has events: %w", err).
-			WithHint("an empty answer of this API also means that its database fails")
+			WithHint("an empty answer of this API can mean that its database fails")
 	case w.Total > 0 || w.Heartbeats.Count > 0 || len(w.rows) > 0:
-		return c.Fault(fault.KindUnavailable, "events "+id, "shows no events and counts %d", max(w.Total, w.Heartbeats.Count, int64(len(w.rows))))
+		return c.Fault(fault.KindUnavailable, "events "+id, "shows no events but counts %d", max(w.Total, w.Heartbeats.Count, int64(len(w.rows))))
 	}
 	return nil
 }
@@ -154,13 +154,13 @@ func (c *Client) Activity(ctx context.Context, id string) (providers.Activity, e
 		}
 		if n == 0 {
 			if w.Total == 0 && w.Heartbeats.Count == 0 && len(w.rows) == 0 {
-				return providers.Activity{}, c.Fault(fault.KindNotFound, "activity "+id, "nothing was ever heard of it")
+				return providers.Activity{}, c.Fault(fault.KindNotFound, "activity "+id, "it has never reported anything")
 			}
 			found = c.heartbeats(w)
 		}
 		last, ok := lastWork(w)
 		if !ok {
-			return providers.Activity{}, c.Fault(fault.KindUnavailable, "activity "+id, "an event is not understood")
+			return providers.Activity{}, c.Fault(fault.KindUnavailable, "activity "+id, "an event is invalid")
 		}
 		if newest.Type == "" {
 			newest = newestEvent(w)
@@ -168,7 +168,7 @@ func (c *Client) Activity(ctx context.Context, id string) (providers.Activity, e
 		}
 		if last.Type != "" {
 			found.LastWorkAt = last.CreatedAt.Time
-			found.Evidence = append(found.Evidence, c.eventEvidence("last work", last.Type, last.CreatedAt.Time))
+			found.Evidence = append(found.Evidence, c.eventEvidence("last activity", last.Type, last.CreatedAt.Time))
 			return found, nil
 		}
 		if !w.More || w.Next == "" {

@@ -51,12 +51,12 @@ func (c *Client) Link(ctx context.Context, s sandbox.Sandbox) (string, error) {
 	}
 	task := s.Labels[labelTask]
 	if task == "" {
-		return "", c.Fault(fault.KindNotFound, "link "+s.ID, "it has no label %s, so it is no sandbox of OmoiOS", labelTask)
+		return "", c.Fault(fault.KindNotFound, "link "+s.ID, "it has no label %s, so it is not a sandbox of OmoiOS", labelTask)
 	}
 	byTask, alive, failed := c.readLinks(ctx)
 	if id := byTask[task]; id != "" {
 		if other := otherSandboxOf(task, id, alive); other != "" {
-			return "", c.Fault(fault.KindUnavailable, "link "+s.ID, "the task %q has %s on record, and %s sends heartbeats", task, id, other)
+			return "", c.Fault(fault.KindUnavailable, "link "+s.ID, "the task %q has recorded %s, but %s sends heartbeats", task, id, other)
 		}
 		return id, nil
 	}
@@ -67,8 +67,8 @@ func (c *Client) Link(ctx context.Context, s sandbox.Sandbox) (string, error) {
 	if failed != nil {
 		return "", failed
 	}
-	return "", c.Fault(fault.KindUnavailable, "link "+s.ID, "the task %q of its label %s is not among those shown, so its activity is not known", task, labelTask).
-		WithHint("a token shows only the tasks of its own projects, and without one only sandboxes with a heartbeat are shown")
+	return "", c.Fault(fault.KindUnavailable, "link "+s.ID, "the task %q of its label %s is not shown, so its activity is unknown", task, labelTask).
+		WithHint("a token shows only the tasks of its own projects; without one only sandboxes with a heartbeat are shown")
 }
 
 // otherSandboxOf is another sandbox of the task that sends heartbeats: after a retry two have
@@ -181,7 +181,7 @@ func (c *Client) Records(ctx context.Context) iter.Seq2[providers.Record, error]
 
 func (c *Client) readTasks(ctx context.Context) ([]providers.Record, error) {
 	if c.token == "" {
-		return nil, c.Fault(fault.KindAuth, "records", "without a token only sandboxes that live are known, not those that should").
+		return nil, c.Fault(fault.KindAuth, "records", "without a token only running sandboxes are known, not those that should run").
 			WithHint("set OMOIOS_TOKEN, or token_env: in the profile")
 	}
 	var list httpx.List[wireTask]
@@ -208,9 +208,9 @@ func (c *Client) readTasks(ctx context.Context) ([]providers.Record, error) {
 	}
 	switch {
 	case invalid > 0:
-		return found, c.Fault(fault.KindUnavailable, "records", "%d of %d tasks are not understood", invalid, len(rows))
+		return found, c.Fault(fault.KindUnavailable, "records", "%d of %d tasks are invalid", invalid, len(rows))
 	case len(rows) >= maxTasks:
-		return found, c.Fault(fault.KindUnavailable, "records", "lists %d tasks and no more, though there may be", len(rows))
+		return found, c.Fault(fault.KindUnavailable, "records", "lists %d tasks, and there may be more", len(rows))
 	}
 	return found, nil
 }

@@ -93,7 +93,7 @@ func TestAListingThatFailsSaysSo(t *testing.T) {
 		want string
 		rows int
 	}{
-		"loops": {func(f *omoiostest.Fake) { full(f); f.Change(func(o *omoiostest.Options) { o.Loops = true }) }, "the listing loops", 500},
+		"loops": {func(f *omoiostest.Fake) { full(f); f.Change(func(o *omoiostest.Options) { o.Loops = true }) }, "the listing repeats itself", 500},
 		"goes down between two pages": {func(f *omoiostest.Fake) {
 			full(f)
 			f.Break(wiretest.Fault{Route: events, Contains: "offset=500", Status: 200, Body: `{"events":[],"total_count":0}`})
@@ -101,8 +101,8 @@ func TestAListingThatFailsSaysSo(t *testing.T) {
 		"malformed rows": {func(f *omoiostest.Fake) {
 			f.Add(omoiostest.Event{Sandbox: box, Type: "agent.message"},
 				omoiostest.Event{Sandbox: box, Raw: map[string]any{"id": 7}}, omoiostest.Event{Sandbox: box, Raw: map[string]any{"id": "x", "event_type": "a", "created_at": nil}})
-		}, "2 of 3 events are not understood", 1},
-		"no route": {func(f *omoiostest.Fake) { f.Break(wiretest.Status(404)) }, "is the url right?", 0},
+		}, "2 of 3 events are invalid", 1},
+		"no route": {func(f *omoiostest.Fake) { f.Break(wiretest.Status(404)) }, "check the url", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -139,7 +139,7 @@ func TestAnEmptyAnswerIsNoEvidence(t *testing.T) {
 	f.Change(func(o *omoiostest.Options) { o.DatabaseDown = false })
 	f.Break(wiretest.Fault{Route: events, Status: 200, Body: `{"events":[],"total_count":0}`})
 	_, err = c.Events(t.Context(), box)
-	require.ErrorContains(t, err, "shows no events and counts 1")
+	require.ErrorContains(t, err, "shows no events but counts 1")
 }
 
 func TestActivityTellsWorkFromLife(t *testing.T) {
@@ -154,7 +154,7 @@ func TestActivityTellsWorkFromLife(t *testing.T) {
 		beat   time.Duration
 		waits  time.Duration
 	}{
-		"at work":             {[]omoiostest.Event{ago(time.Hour, "agent.started"), ago(3*time.Minute, "agent.tool_use"), ago(time.Second, "agent.heartbeat")}, 3 * time.Minute, time.Second, 0},
+		"active":              {[]omoiostest.Event{ago(time.Hour, "agent.started"), ago(3*time.Minute, "agent.tool_use"), ago(time.Second, "agent.heartbeat")}, 3 * time.Minute, time.Second, 0},
 		"done and waiting":    {[]omoiostest.Event{ago(time.Hour, "agent.completed"), ago(time.Minute, "agent.waiting"), ago(30*time.Second, "agent.heartbeat")}, time.Hour, 30 * time.Second, time.Minute},
 		"hung from the start": {[]omoiostest.Event{ago(time.Hour, "agent.started"), ago(time.Minute, "agent.heartbeat")}, 0, time.Minute, 0},
 		"only failures":       {[]omoiostest.Event{ago(time.Hour, "agent.error"), ago(time.Minute, "iteration.failed"), ago(time.Minute, "agent.stream_error")}, 0, 0, 0},
@@ -194,7 +194,7 @@ func TestActivityIsNeverGuessed(t *testing.T) {
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "the row that is not understood may be the last work")
 	f.Break(wiretest.Fault{Route: history, Status: 200, Body: `{"events":[{"id":"a","event_type":"agent.error","created_at":"2026-11-20T10:00:00Z"}],"total_events":9,"has_more":true,"next_cursor":"a"}`})
 	_, err = c.Activity(t.Context(), box)
-	require.ErrorContains(t, err, "the listing loops")
+	require.ErrorContains(t, err, "the listing repeats itself")
 }
 
 func TestHeartbeatsInEitherShape(t *testing.T) {

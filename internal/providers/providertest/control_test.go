@@ -269,7 +269,7 @@ func reasonLies() map[string]lie {
 	return map[string]lie{
 		"a reason for what is there": {liar{whyNot: func(ability string) string {
 			if ability == "usage" {
-				return "the API keeps none"
+				return "the API has none"
 			}
 			return ""
 		}}, check, "it has usage, and says why not"},

@@ -9,6 +9,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -145,11 +146,14 @@ func abilityChecks() []Check {
 	}
 }
 
-// Run checks a provider. Only checks of a missing ability are skipped.
+// Run checks a provider; the checks run beside each other. Only checks of a missing ability are skipped.
 func Run(t *testing.T, c Config) {
 	t.Helper()
 	for _, check := range Checks() {
-		t.Run(check.Name, func(t *testing.T) { runCheck(t, c, check) })
+		t.Run(check.Name, func(t *testing.T) {
+			t.Parallel() // each check has a provider of its own
+			runCheck(t, c, check)
+		})
 	}
 }
 
@@ -256,10 +260,21 @@ func (r *recorder) runCleanups(cancel func()) {
 	}
 }
 
+// IsLong says that tests may take what .ci/run has: half a minute of waiting, a second build of
+// everything, or each case of a matrix of which a test run takes a covering part.
+func IsLong() bool { return os.Getenv("SBX_TEST_LONG") != "" } //nolint:forbidigo // for tests only
+
+// SkipUnlessLong leaves a test to the long run.
+func SkipUnlessLong(tb testing.TB) {
+	tb.Helper()
+	if !IsLong() {
+		tb.Skip("SBX_TEST_LONG is not set: .ci/run sets it")
+	}
+}
+
 // AtOnce is the number of parallel tests of a package whose tests mostly wait: for a process, a limit,
-// a poll. The default of Go is one per core. Measured on two cores: 6 takes half as long as 2, and 8 is
-// not faster.
-const AtOnce = 6
+// a poll. The default of Go is one per core.
+const AtOnce = 12
 
 // Wide runs the tests of a package with AtOnce. It is for TestMain:
 //

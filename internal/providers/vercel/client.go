@@ -96,23 +96,23 @@ const (
 // Type describes Vercel Sandbox.
 func Type() providers.Type {
 	return providers.Type{
-		Name: TypeName, Help: "Vercel Sandbox: named sandboxes, each run of which is a session",
+		Name: TypeName, Help: "Vercel Sandbox: named sandboxes; each run of one is a session",
 		SwitchedOn: []string{"VERCEL_TOKEN", "VERCEL_TEAM_ID", "VERCEL_PROJECT_ID"},
 		Facts:      providers.Facts{EndKeeps: providers.EndKeepsState}, // its name, and the snapshot that the next session begins with
 		LabelsIn:   "`tags` of `Sandbox.create`, five at most, with a dash for the slash: `sbx-owner`, `sbx-task`, `sbx-agent-type`, `sbx-keep`",
 		ExitWords:  exitWords(),
 		LifeSigns: []providers.LifeSign{
-			{Ability: "logs", Shows: "what every command wrote, without times", Misses: "when a line was written, and what a shell left behind writes"},
-			{Ability: "processes", Shows: "the commands that have not ended", Misses: "what those started in turn"},
-			{Ability: "usage", Shows: "what a command inside measures", Misses: "what waits"},
-			{Ability: "probe", Shows: "the session's status", Misses: "whether the program does anything"},
+			{Ability: "logs", Shows: "output of every command, without times", Misses: "when a line was written, and output of background processes of a shell"},
+			{Ability: "processes", Shows: "commands that have not ended", Misses: "their child processes"},
+			{Ability: "usage", Shows: "figures measured by a command in the sandbox", Misses: "what waits"},
+			{Ability: "probe", Shows: "the session's status", Misses: "whether the program is active"},
 		},
 		Options: []providers.Option{
-			{Name: "token", Env: "VERCEL_TOKEN", Kind: providers.OptionText, Secret: true, Help: "access token, or an OIDC token that names team and project itself"},
+			{Name: "token", Env: "VERCEL_TOKEN", Kind: providers.OptionText, Secret: true, Help: "access token, or an OIDC token, which names team and project itself"},
 			{Name: "team", Env: "VERCEL_TEAM_ID", Kind: providers.OptionText, Account: true, Help: "team id"},
 			{Name: "project", Env: "VERCEL_PROJECT_ID", Kind: providers.OptionText, Account: true, Help: "project id"},
 			{Name: "url", Env: "SBX_VERCEL_URL", Default: defaultURL, Kind: providers.OptionText, Help: "address of the API"},
-			{Name: "runtime", Default: defaultRuntime, Kind: providers.OptionText, Help: "runtime of a sandbox that names no template, image or snapshot"},
+			{Name: "runtime", Default: defaultRuntime, Kind: providers.OptionText, Help: "default runtime, without a template, image or snapshot"},
 		},
 		Open: open,
 	}
@@ -128,10 +128,10 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 		runtime: cmp.Or(s["runtime"], defaultRuntime), team: cmp.Or(s["team"], token.Team), project: cmp.Or(s["project"], token.Project),
 		expires: millis(token.Expires * 1000).time(), names: &sessionNames{}, notice: d.Notice,
 		Reasons: wirekit.Reasons{
-			"stats":    "the API counts nothing",
-			"quota":    "the API tells no limits",
-			"activity": "the API tells no last activity",
-			"records":  "the provider's own list is all there is",
+			"stats":    "the API has no counts",
+			"quota":    "the API does not report limits",
+			"activity": "the API does not report activity",
+			"records":  "the provider's own list is the only source",
 		},
 	}
 	if c.team == "" || c.project == "" {

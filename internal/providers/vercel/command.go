@@ -115,8 +115,8 @@ func (c *Client) openStream(ctx context.Context, r httpx.Request) (io.ReadCloser
 	}
 	if kind, _, _ := mime.ParseMediaType(s.Header.Get("Content-Type")); kind != streamType {
 		_ = s.Body.Close()
-		return nil, fault.New(fault.KindUnavailable, "a stream was asked for, and %q came", kind).At(c.Profile, r.Op).
-			WithHint("is the url right? requests go to %s", c.API.Base())
+		return nil, fault.New(fault.KindUnavailable, "the answer is %q instead of a stream", kind).At(c.Profile, r.Op).
+			WithHint("check the url: requests go to %s", c.API.Base())
 	}
 	return s.Body, nil
 }
@@ -176,14 +176,14 @@ func (r *execution) startFault(ctx context.Context, err error) error {
 		r.kill(ctx)
 		return r.c.contextFault(ctx, r.op())
 	case httpx.Status(err) == http.StatusPaymentRequired:
-		return r.c.Fault(fault.KindRefused, r.op(), "%w", err).WithHint("the plan allows no more")
+		return r.c.Fault(fault.KindRefused, r.op(), "%w", err).WithHint("the limit of the account's plan is reached")
 	case inTransition(err):
-		return r.c.Fault(fault.KindUnavailable, r.op(), "%w", err).WithHint("it is between two states: look again in a moment")
+		return r.c.Fault(fault.KindUnavailable, r.op(), "%w", err).WithHint("it is changing its state: try again soon")
 	case httpx.Status(err) == 0 && !httpx.NotSent(err):
-		return r.c.Fault(fault.KindOf(err), r.op(), "%w; the command may run all the same", err).
-			WithHint("`sbx logs %s/%s` shows what it has written", r.c.Profile, r.id)
+		return r.c.Fault(fault.KindOf(err), r.op(), "%w; the command may run anyway", err).
+			WithHint("`sbx logs %s/%s` shows its output", r.c.Profile, r.id)
 	}
-	return r.c.withGoneHint(err, "make a new sandbox; sbx resumes none, since that starts a VM")
+	return r.c.withGoneHint(err, "create a new sandbox; sbx does not resume one, since that starts a VM")
 }
 
 // withGoneHint adds a hint to the 410 of a session that has ended.
@@ -199,8 +199,8 @@ func (c *Client) withGoneHint(err error, hint string) error {
 func (r *execution) lostExit(ctx context.Context, err error) (sandbox.Exit, error) {
 	if errors.Is(err, errLong) {
 		r.kill(ctx)
-		return sandbox.Exit{}, r.c.Fault(fault.KindRefused, r.op(), "its output cannot be read, and it was ended: %w", err).
-			WithHint("write it to a file inside, and read that in pieces")
+		return sandbox.Exit{}, r.c.Fault(fault.KindRefused, r.op(), "its output cannot be read, so it was killed: %w", err).
+			WithHint("write it to a file and read that in parts")
 	}
 	f := triage.ExitFacts{Words: exitWords(), Provider: TypeName, StreamLost: true, At: r.c.Now(), Source: "API"}
 	if reported, ok := errors.AsType[streamError](err); ok {
@@ -218,10 +218,10 @@ func (r *execution) lostExit(ctx context.Context, err error) (sandbox.Exit, erro
 	exit.Evidence = append(exit.Evidence, r.c.Evidence("stream", err.Error(), "API"))
 	if gone {
 		return exit, r.c.Fault(fault.KindGone, r.op(), "the session ended while the command ran").
-			WithHint("make a new sandbox; `sbx inspect %s/%s` may say why it ended", r.c.Profile, r.id)
+			WithHint("create a new sandbox; `sbx inspect %s/%s` may show why it ended", r.c.Profile, r.id)
 	}
-	return exit, r.c.Fault(fault.KindUnavailable, r.op(), "the connection was lost; the command may run on, and its end was not seen: %w", err).
-		WithHint("`sbx logs %s/%s` shows what it has written", r.c.Profile, r.id)
+	return exit, r.c.Fault(fault.KindUnavailable, r.op(), "the connection was lost; the command may still run, its end is unknown: %w", err).
+		WithHint("`sbx logs %s/%s` shows its output", r.c.Profile, r.id)
 }
 
 // kill ends the command and all processes with its mark in two ways at once: by a script

@@ -47,12 +47,14 @@ func subject(o verceltest.Options) providertest.Config {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
+	apispec.SkipWhereDescribed(t)
 	providertest.Run(t, subject(verceltest.Options{}))
 }
 
 // TestConformanceWithoutNames: only the rows of the list have the name of a session.
 func TestConformanceWithoutNames(t *testing.T) {
 	t.Parallel()
+	providertest.SkipUnlessLong(t)
 	providertest.Run(t, subject(verceltest.Options{Nameless: true}))
 }
 

@@ -73,7 +73,7 @@ func (c *Client) createBody(spec sandbox.Spec) (wireCreate, error) {
 	case spec.DiskBytes > 0 || spec.PIDs > 0 || spec.Isolate != "":
 		return refuse("--disk, --pids and --isolate cannot be set: the service decides them")
 	case countSources(spec) > 1:
-		return refuse("--template, --image and --snapshot exclude each other: a sandbox begins with one of them")
+		return refuse("--template, --image and --snapshot exclude each other: a sandbox starts from one of them")
 	case spec.Snapshot != "":
 		w.Source = &wireSource{"snapshot", spec.Snapshot}
 	case spec.Template != "":
@@ -116,7 +116,7 @@ func resources(spec sandbox.Spec) (*wireResources, error) {
 	n := int(math.Ceil(wanted))
 	fits := wanted == float64(n) && (spec.CPU <= 0 || spec.CPU == wanted) && (spec.MemoryBytes <= 0 || spec.MemoryBytes == int64(n)*memoryPerCore)
 	if !fits {
-		return nil, fmt.Errorf("there are whole cores only, each with 2048M of memory; the nearest that holds this is --cpu %d --memory %dM", n, n*2048)
+		return nil, fmt.Errorf("only whole cores are possible, each with 2048M of memory; the nearest that fits is --cpu %d --memory %dM", n, n*2048)
 	}
 	return &wireResources{n}, nil
 }
@@ -164,7 +164,7 @@ func (c *Client) createFault(err error, mark providers.CreateMark) error {
 	switch status := httpx.Status(err); {
 	case status == http.StatusPaymentRequired:
 		return providers.NothingMade(c.Fault(fault.KindRefused, "create", "%w", err).
-			WithHint("the plan allows no more; `sbx ls --provider %s` shows what can be ended", c.Profile))
+			WithHint("the limit of the account's plan is reached; `sbx ls --provider %s` lists candidates to terminate", c.Profile))
 	case errorCode(err) == "snapshot_not_found":
 		return providers.NothingMade(c.Fault(fault.KindNotFound, "create", "%w", err).
 			WithHint("the snapshot has expired or was deleted: create without --snapshot"))
@@ -217,7 +217,7 @@ func (c *Client) createTags(spec sandbox.Spec) (map[string]string, error) {
 		delete(out, labelTags()[sandbox.LabelKeptUntil])
 	}
 	if len(out) > maxTags {
-		return nil, fault.Usage("a sandbox has %d tags at most, and these are %d: labels, owner, name, task and agent type", maxTags, len(out)).
+		return nil, fault.Usage("a sandbox can have %d tags, and these are %d: labels, owner, name, task and agent type", maxTags, len(out)).
 			At(c.Profile, "create").WithHint("leave out a --label")
 	}
 	return out, nil

@@ -28,7 +28,7 @@ import (
 func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sandbox.Exit, error) {
 	op := "exec " + id
 	if cmd.TTY != nil {
-		return sandbox.Exit{}, c.Fault(fault.KindUnsupported, op, "the API gives a command no terminal").WithHint("leave out -t")
+		return sandbox.Exit{}, c.Fault(fault.KindUnsupported, op, "the API has no terminal for commands").WithHint("leave out -t")
 	}
 	if len(cmd.Args) == 0 {
 		return sandbox.Exit{}, fault.Usage("there is no command").At(c.Profile, op)
@@ -52,9 +52,9 @@ func (c *Client) checkRunning(v view, op string) error {
 		return nil
 	case sessionEnded(status):
 		return c.Fault(fault.KindGone, op, "its session is %s", status).
-			WithHint("make a new sandbox; sbx resumes none, since that starts a VM")
+			WithHint("create a new sandbox; sbx does not resume one, since that starts a VM")
 	}
-	return c.Fault(fault.KindUnavailable, op, "its session is %s", status).WithHint("look again in a moment")
+	return c.Fault(fault.KindUnavailable, op, "its session is %s", status).WithHint("try again soon")
 }
 
 const (
@@ -67,7 +67,7 @@ const (
 
 func (c *Client) shellOf(id string, env []string) guest.Shell {
 	return func(ctx context.Context, text string) ([]byte, int, error) {
-		ctx, cancel := context.WithTimeoutCause(ctx, scriptTimeout, fault.New(fault.KindUnavailable, "nothing inside answers within %s", scriptTimeout))
+		ctx, cancel := context.WithTimeoutCause(ctx, scriptTimeout, fault.New(fault.KindUnavailable, "it did not respond within %s", scriptTimeout))
 		defer cancel()
 		var out bytes.Buffer
 		r := &execution{c: c, id: id, mark: newMark("probe")}
@@ -109,7 +109,7 @@ func (r *execution) uploadStdin(ctx context.Context) (string, error) {
 		Op: r.op(), Method: http.MethodPost, Path: sessionPath(r.id, "fs", "write"), Query: r.c.teamQuery(), Body: packed,
 		Header: http.Header{"Content-Type": {"application/gzip"}, "X-Cwd": {folder}}, Timeout: createTimeout,
 	})
-	return path.Join(folder, name), r.c.withGoneHint(err, "make a new sandbox")
+	return path.Join(folder, name), r.c.withGoneHint(err, "create a new sandbox")
 }
 
 // readStdin reads stdin to its end, or returns when ctx ends; the read of a stream without
@@ -132,8 +132,8 @@ func (r *execution) readStdin(ctx context.Context) ([]byte, error) {
 		case got.err != nil:
 			return nil, r.c.Fault(fault.KindUnknown, r.op(), "stdin: %w", got.err)
 		case len(got.text) > maxStdin:
-			return nil, fault.Usage("stdin is more than %d MiB, which is sent whole", maxStdin>>20).At(r.c.Profile, r.op()).
-				WithHint("let the command fetch it")
+			return nil, fault.Usage("stdin is larger than %d MiB, the limit of one request", maxStdin>>20).At(r.c.Profile, r.op()).
+				WithHint("make the command fetch it")
 		}
 		return got.text, nil
 	}

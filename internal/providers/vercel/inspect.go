@@ -71,7 +71,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	}
 	limit := toLimits(nil, v.session.Memory).MemoryBytes
 	if v.session.Status != "running" {
-		u := sandbox.Usage{At: c.Now(), Source: "API (the whole run, once it is over)", MemoryLimitBytes: limit}
+		u := sandbox.Usage{At: c.Now(), Source: "API (the whole run, after its end)", MemoryLimitBytes: limit}
 		if ms := v.session.ActiveCPUDurationMS; ms != nil && *ms >= 0 {
 			u.CPUSeconds = new(*ms / 1000)
 		}
@@ -148,7 +148,7 @@ func (v view) wasResumed() bool {
 }
 
 func (c *Client) probeCommand(ctx context.Context, v view, h *providers.Health) error {
-	short, cancel := context.WithTimeoutCause(ctx, probeTimeout, fault.New(fault.KindUnavailable, "nothing inside answers within %s", probeTimeout))
+	short, cancel := context.WithTimeoutCause(ctx, probeTimeout, fault.New(fault.KindUnavailable, "it did not respond within %s", probeTimeout))
 	defer cancel()
 	said := "answers"
 	_, _, err := c.shellOf(v.session.ID, nil)(short, "exit 0")
@@ -223,14 +223,14 @@ func (c *Client) Check(ctx context.Context) []providers.Check {
 	found := []providers.Check{{Check: "api", Verdict: sandbox.True, Message: fmt.Sprintf("answers; %d running, %d stopped", running, stopped)}}
 	if overdue > 0 {
 		found = append(found, providers.Check{
-			Check: "overdue", Verdict: sandbox.False, Message: fmt.Sprintf("%d sandboxes run beyond their time", overdue),
+			Check: "overdue", Verdict: sandbox.False, Message: fmt.Sprintf("%d sandboxes run longer than their time limit", overdue),
 			Hint: "`sbx ls --provider " + c.Profile + "` shows when each should have ended",
 		})
 	}
 	if stopped > 0 {
 		found = append(found, providers.Check{
 			Check: "snapshots", Verdict: sandbox.True, Info: true, Message: fmt.Sprintf("%d stopped sandboxes may keep billed snapshots", stopped),
-			Hint: "`sbx terminate REF --delete` destroys one with its snapshot",
+			Hint: "`sbx terminate REF --delete` deletes one with its snapshot",
 		})
 	}
 	return append(append(found, c.checkToken()...), providers.CheckClock(c.API))
@@ -244,9 +244,9 @@ func (c *Client) listCheck(err error) providers.Check {
 	case http.StatusUnauthorized:
 		k.Check, k.Hint = "token", "the token is wrong or has expired: set VERCEL_TOKEN"
 	case http.StatusForbidden:
-		k.Check, k.Hint = "team", "the token may not see team "+c.team+": is VERCEL_TEAM_ID its id?"
+		k.Check, k.Hint = "team", "the token has no access to team "+c.team+": check that VERCEL_TEAM_ID is its id"
 	case http.StatusNotFound, http.StatusBadRequest:
-		k.Check, k.Hint = "project", "team "+c.team+" has no project "+c.project+": is VERCEL_PROJECT_ID its id?"
+		k.Check, k.Hint = "project", "team "+c.team+" has no project "+c.project+": check that VERCEL_PROJECT_ID is its id"
 	case http.StatusGone:
 		k.Check, k.Hint = "project", "team "+c.team+" or project "+c.project+" has been deleted"
 	}

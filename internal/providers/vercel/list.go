@@ -57,7 +57,7 @@ func (c *Client) eachRow(ctx context.Context, op string, query url.Values, take 
 		}
 		var page wirePage
 		if _, err := c.API.JSON(ctx, httpx.Request{Op: op, Path: "/v2/sandboxes", Query: query}, &page); err != nil {
-			return nil, "", c.ListFault(err, op, "is the team or project gone? `sbx doctor --provider "+c.Profile+"` says more")
+			return nil, "", c.ListFault(err, op, "the team or project may be deleted: `sbx doctor --provider "+c.Profile+"` shows more")
 		}
 		if page.Pagination.Next != nil {
 			next = *page.Pagination.Next

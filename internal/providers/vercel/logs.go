@@ -122,7 +122,7 @@ func (r *commandLogs) readAvailable(ctx context.Context, take func(sandbox.LogLi
 		return r.c.withGoneHint(err, readFirst)
 	}
 	if len(fresh) == 0 && r.v.madeBySbx() && sessionEnded(r.v.session.Status) {
-		return r.c.Fault(fault.KindGone, r.op, "what its program wrote went with the session").WithHint(readFirst)
+		return r.c.Fault(fault.KindGone, r.op, "its output was deleted with the session").WithHint(readFirst)
 	}
 	if r.q.Since.After(r.c.Now()) {
 		take = func(sandbox.LogLine) bool { return true } // a line without a time cannot be from the future

@@ -97,7 +97,7 @@ func (o *outputReader) readConnection(ctx context.Context, patience time.Duratio
 	case inBand && reported.Code == "sandbox_stopped":
 		return nil
 	case errors.Is(err, errLong):
-		return o.c.Fault(fault.KindRefused, o.op, "%w", err).WithHint("let the program write it to a file, and read that in pieces")
+		return o.c.Fault(fault.KindRefused, o.op, "%w", err).WithHint("make the program write it to a file, and read that in parts")
 	case err != nil:
 		return o.earlyFault(err)
 	}
@@ -112,7 +112,7 @@ func (o *outputReader) earlyFault(err error) error {
 // leaveRunning ends the read of a command that still runs. Where it never paused, more output
 // is missing, which a line says.
 func (o *outputReader) leaveRunning(after time.Duration) error {
-	if after >= busyTime && !o.take(sandbox.MissingOutput("it writes without a pause, and what comes now is left out: follow it with -f", sandbox.LogGap{})) {
+	if after >= busyTime && !o.take(sandbox.MissingOutput("it writes continuously, and newer output is left out: follow it with -f", sandbox.LogGap{})) {
 		return errEnough
 	}
 	return nil
@@ -170,14 +170,14 @@ func (o *outputReader) flushPartial() bool {
 const maxLine = 64 << 20
 
 // errLong says that one line of a stream is longer than maxLine.
-var errLong = fmt.Errorf("%w: one piece of it is longer than %d MiB", errStream, maxLine>>20)
+var errLong = fmt.Errorf("%w: one part of it is longer than %d MiB", errStream, maxLine>>20)
 
 // errEarly says that a stream ended before its last line, so that the end of the command is
 // not known.
 var errEarly = errors.New("the stream ended early")
 
 // errStream is inside the error of every invalid line.
-var errStream = errors.New("the stream is not understood")
+var errStream = errors.New("the stream is invalid")
 
 // streamError is an error that the service reports inside a stream with status 200.
 type streamError struct{ wireFailure }
@@ -217,7 +217,7 @@ func readNDJSON(r io.Reader, take func(wireLine) error) error {
 }
 
 // alteredText is shown once per client: a program may write U+FFFD itself.
-const alteredText = "the API tells output as text: bytes that are not UTF-8 arrive as \"\uFFFD\". Encode them inside (base64) to keep them"
+const alteredText = "the API returns output as text: bytes that are not UTF-8 become \"\uFFFD\". Encode them in the sandbox (base64) to keep them"
 
 func (c *Client) warnAltered(text string) {
 	if strings.ContainsRune(text, utf8.RuneError) {

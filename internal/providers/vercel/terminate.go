@@ -47,7 +47,7 @@ func (c *Client) confirmGone(ctx context.Context, op, id, sessionID string, gone
 	if wirekit.Missing(err) || (err == nil && sessionEnded(one.Session.Status)) {
 		return gone
 	}
-	return c.Fault(fault.KindUnavailable, op+" "+id, "it says that the session is over, and its record does not: %w", gone)
+	return c.Fault(fault.KindUnavailable, op+" "+id, "the API answers that the session has ended, but its record does not: %w", gone)
 }
 
 // deleteSandbox deletes the name, unless it was resumed as another session.
@@ -58,11 +58,11 @@ func (c *Client) deleteSandbox(ctx context.Context, id string) error {
 	case err != nil:
 		return err
 	case v.box == nil:
-		return fault.New(fault.KindUnknown, "the API does not tell which sandbox this session belongs to").At(c.Profile, op).
-			WithHint("it is the current session of none; `sbx ls --provider %s --all` shows the sandboxes", c.Profile)
+		return fault.New(fault.KindUnknown, "the API does not report which sandbox this session belongs to").At(c.Profile, op).
+			WithHint("no sandbox has it as current session; `sbx ls --provider %s --all` lists the sandboxes", c.Profile)
 	case v.wasResumed() && !sessionEnded(v.box.Status):
 		return fault.New(fault.KindRefused, "it was resumed as %s, which is %s", v.box.CurrentSessionID, v.box.Status).At(c.Profile, op).
-			WithHint("look at that one first: `sbx inspect %s/%s`", c.Profile, v.box.CurrentSessionID)
+			WithHint("inspect that one first: `sbx inspect %s/%s`", c.Profile, v.box.CurrentSessionID)
 	}
 	c.names.record(v.session.ID, v.box.Name)
 	c.names.record(id, v.box.Name)
@@ -86,12 +86,12 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 	}
 	name := c.names.nameOf(id)
 	if name == "" {
-		return providers.Proof{Ended: sandbox.Unknown, Reason: "which sandbox the session belonged to is not known any more"}, nil
+		return providers.Proof{Ended: sandbox.Unknown, Reason: "it is no longer known which sandbox the session belonged to"}, nil
 	}
 	_, err := c.getByName(ctx, "verify "+id, name)
 	switch {
 	case err == nil:
-		return providers.Proof{Ended: sandbox.False, Reason: "its name " + name + " is still there"}, nil
+		return providers.Proof{Ended: sandbox.False, Reason: "its name " + name + " still exists"}, nil
 	case !wirekit.Missing(err):
 		return providers.Proof{}, err
 	}
@@ -102,14 +102,14 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 	case err == nil && !sessionEnded(one.Session.Status):
 		return providers.Proof{Ended: sandbox.False, Reason: "its session is still " + one.Session.Status}, nil
 	}
-	return c.endProof("name", name+" is not there"), nil
+	return c.endProof("name", name+" does not exist"), nil
 }
 
 func (c *Client) verifyStop(ctx context.Context, id string) (providers.Proof, error) {
 	v, err := c.findSession(ctx, "verify", id)
 	switch {
 	case wirekit.Missing(err):
-		return c.endProof("session", "is not there"), nil
+		return c.endProof("session", "does not exist"), nil
 	case err != nil:
 		return providers.Proof{}, err
 	case !sessionEnded(v.session.Status):

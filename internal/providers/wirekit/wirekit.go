@@ -82,7 +82,7 @@ type Reasons map[string]string
 // WhyNot says why an ability is missing; "" without a reason.
 func (r Reasons) WhyNot(ability string) string {
 	if ability == "sweep" {
-		return "nothing of it runs on this machine"
+		return "none of it runs on this machine"
 	}
 	return r[ability]
 }
@@ -145,7 +145,7 @@ func UndoCreate(ctx context.Context, p providers.Provider, id string, err error,
 	kind := fault.KindOf(err)
 	undone := fault.New(kind, "%w; its sandbox was %s again", err, done)
 	if p.Terminate(end, id, providers.TerminateOptions{Delete: true}) != nil {
-		undone = fault.New(kind, "%w; its sandbox %s still runs", err, id).WithHint("end it with `sbx terminate %s/%s%s`", p.Name(), id, flags)
+		undone = fault.New(kind, "%w; its sandbox %s still runs", err, id).WithHint("terminate it with `sbx terminate %s/%s%s`", p.Name(), id, flags)
 	}
 	return fault.Placed(undone, p.Name(), "create")
 }
@@ -153,8 +153,8 @@ func UndoCreate(ctx context.Context, p providers.Provider, id string, err error,
 // ConflictUnsettled is the error of a create that was answered with a conflict where the
 // search for the sandbox of an earlier attempt failed: it may exist.
 func ConflictUnsettled(conflict, searched error, mark providers.CreateMark) error {
-	return fault.New(fault.KindUnavailable, "%w; whether an earlier try has made it is not known: %w", conflict, searched).
-		At(mark.Provider, "create").WithHint("look for it with `%s`", mark.SearchCommand())
+	return fault.New(fault.KindUnavailable, "%w; unknown whether an earlier attempt created it: %w", conflict, searched).
+		At(mark.Provider, "create").WithHint("search for it with `%s`", mark.SearchCommand())
 }
 
 const (
@@ -215,11 +215,11 @@ func (g *PageGuard) Check(token string, fresh int) error {
 	}
 	switch {
 	case g.tokens[token]:
-		return fault.New(fault.KindUnavailable, "the listing loops: a page token came twice")
+		return fault.New(fault.KindUnavailable, "the listing repeats itself: a page token occurred twice")
 	case g.stale >= maxStalePages:
-		return fault.New(fault.KindUnavailable, "the listing has no end: %d pages brought nothing new", g.stale)
+		return fault.New(fault.KindUnavailable, "the listing does not end: %d pages had nothing new", g.stale)
 	case len(g.tokens)+1 >= maxPages:
-		return fault.New(fault.KindUnavailable, "the listing has no end: %d pages were read", maxPages).WithHint("ask for less: narrow it by state or label")
+		return fault.New(fault.KindUnavailable, "the listing does not end: %d pages were read", maxPages).WithHint("narrow it by state or label")
 	}
 	g.tokens[token] = true
 	return nil

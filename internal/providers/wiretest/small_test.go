@@ -78,7 +78,7 @@ func (p *small) List(ctx context.Context, _ providers.Query) iter.Seq2[sandbox.S
 				err = fault.New(fault.KindUnavailable, "%w", err)
 			}
 			if err == nil && tokens[page.Next] && !p.anyToken {
-				err = fault.New(fault.KindUnavailable, "the listing loops")
+				err = fault.New(fault.KindUnavailable, "the listing repeats itself")
 			}
 			rows, bad := page.Boxes.Named(smallBox.id)
 			if p.empties {

@@ -23,10 +23,10 @@ type span struct{ from, to int }
 // Parse takes a URL apart. Errors are fault.KindUsage and quote nothing of the URL: after a
 // slash, the rest of a password looks like a database name.
 func Parse(raw string) (Postgres, error) {
-	const escape = "what is special in a user's name or a password is written %XX: @ is %40, / is %2F, ? is %3F, # is %23"
+	const escape = "write special characters of a user name or password as %XX: @ is %40, / is %2F, ? is %3F, # is %23"
 	scheme, rest, _ := strings.Cut(raw, "://")
 	if scheme != "postgres" && scheme != "postgresql" {
-		return Postgres{}, fault.Usage("it is no postgres:// or postgresql:// URL").WithHint("postgres://USER:PASSWORD@HOST/DATABASE; %s", escape)
+		return Postgres{}, fault.Usage("it is not a postgres:// or postgresql:// URL").WithHint("postgres://USER:PASSWORD@HOST/DATABASE; %s", escape)
 	}
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 && strings.Contains(rest[i:], "@") {
 		return Postgres{}, fault.Usage("it has an @ after the host").WithHint("%s", escape)
@@ -36,7 +36,7 @@ func Parse(raw string) (Postgres, error) {
 		return Postgres{}, fault.Usage("it cannot be read as a URL").WithHint("%s", escape)
 	}
 	if _, err := url.ParseQuery(u.RawQuery); err != nil {
-		return Postgres{}, fault.Usage("its parameters cannot be read").WithHint("they are written ?name=value&name=value; %s", escape)
+		return Postgres{}, fault.Usage("its parameters cannot be read").WithHint("write them as ?name=value&name=value; %s", escape)
 	}
 	return Postgres{raw: raw, spans: spans(raw)}, nil
 }

@@ -103,7 +103,7 @@ func (p *Publisher) Saved(t task.Task) bool {
 // operator's own command works without a bundle, where there is no repository.
 func (p *Publisher) Collect(ctx context.Context, t task.Task, run task.Exec) (bool, error) {
 	if err := os.MkdirAll(p.taskFolder(t), 0o700); err != nil {
-		return false, fault.New(fault.KindUnknown, "no room for what is to be published: %w", err)
+		return false, fault.New(fault.KindUnknown, "no space for the bundle: %w", err)
 	}
 	if err := os.Remove(p.bundlePath(t)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, fault.New(fault.KindUnknown, "an earlier bundle is in the way: %w", err)
@@ -128,7 +128,7 @@ func (p *Publisher) Collect(ctx context.Context, t task.Task, run task.Exec) (bo
 	if why == "" {
 		why = "the collecting command in the sandbox failed: " + said
 	}
-	return false, fault.New(fault.KindRefused, "%s", why).WithHint("the work directory of the sandbox (--workdir) has to be a git repository with the commits in it")
+	return false, fault.New(fault.KindRefused, "%s", why).WithHint("the work directory of the sandbox (--workdir) must be a git repository with the commits")
 }
 
 // fetchBundle runs the collecting command and stores its output.
@@ -149,7 +149,7 @@ func (p *Publisher) fetchBundle(ctx context.Context, t task.Task, run task.Exec)
 	case err != nil:
 		return 0, said, err
 	case exit.Code == nil:
-		return 0, said, fault.New(fault.KindUnavailable, "nobody saw how the collecting command ended")
+		return 0, said, fault.New(fault.KindUnavailable, "how the collecting command ended is unknown")
 	}
 	if said != "" && *exit.Code == 0 && p.o.Notice != nil {
 		p.o.Notice(said)
@@ -269,7 +269,7 @@ func (p *Publisher) runCommand(ctx context.Context, t task.Task) (task.Publish, 
 // The result of a command cannot be found out.
 func (p *Publisher) Resolve(ctx context.Context, t task.Task, by string) (task.Publish, error) {
 	if !p.Remote(t) {
-		return task.Publish{State: task.PublishUnknown, Message: "its command was begun, and who saw its end is gone"}, nil
+		return task.Publish{State: task.PublishUnknown, Message: "its command was started, and the process that watched it died"}, nil
 	}
 	target, err := p.pushTarget(t)
 	if err != nil {
@@ -282,5 +282,5 @@ func (p *Publisher) Resolve(ctx context.Context, t task.Task, by string) (task.P
 	if mark.Verdict == publish.Published {
 		return task.Publish{State: task.PublishDone, Commit: mark.Commit}, nil
 	}
-	return task.Publish{State: task.PublishRefused, Message: "it was held back at the remote by " + mark.By}, nil
+	return task.Publish{State: task.PublishRefused, Message: "it was blocked at the remote by " + mark.By}, nil
 }

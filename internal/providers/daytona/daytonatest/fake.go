@@ -27,7 +27,7 @@ type Options struct {
 	Flap     bool             // the list shows what is deleted once more, as the search index does
 	Old      bool             // the daemon has no metrics
 	Rests    bool             // no sandbox uses CPU time
-	NoAudit  bool             // the key may not read the audit log
+	NoAudit  bool             // the key has no right to read the audit log
 	Loops    bool             // wrong: a cursor comes again
 	Deaf     bool             // wrong: stop and delete answer 200 and do nothing
 	Touches  bool             // wrong: a read postpones the end of a sandbox

@@ -37,10 +37,11 @@ func (f *Fake) controlRoutes() []wiretest.Route {
 	if f.o.Novita {
 		missing := func(w http.ResponseWriter, _ *http.Request) { http.NotFound(w, nil) }
 		return append(routes, route("GET", "/sandboxes/quota", nil, f.handleQuota),
+			route("GET", "/sandboxes/metrics", []string{"sandbox_ids"}, missing),
 			route("GET", "/v2/sandboxes/{id}/logs", []string{"cursor", "limit", "direction"}, missing),
 			route("GET", "/sandboxes/events", []string{"offset", "limit", "orderAsc", "sandboxID"}, f.handleEvents))
 	}
-	return append(routes,
+	return append(routes, route("GET", "/sandboxes/metrics", []string{"sandbox_ids"}, f.handleManyMetrics),
 		route("GET", "/v2/sandboxes/{id}/logs", []string{"cursor", "limit", "direction", "level", "search"}, f.handleLogs),
 		route("GET", "/events/sandboxes/{id}", []string{"offset", "limit", "orderAsc"}, f.handleEvents))
 }

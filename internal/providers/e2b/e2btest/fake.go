@@ -5,6 +5,8 @@ package e2btest
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/base32"
 	"fmt"
 	"maps"
 	"net/http"
@@ -154,11 +156,17 @@ func (f *Fake) Add(s Seed) string {
 	return f.idOf(b)
 }
 
+// makeID is an id in the form of the real ones: i and 20 letters and digits that look random.
+func (f *Fake) makeID() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%t %d", f.o.Novita, f.made))
+	return "i" + strings.ToLower(base32.HexEncoding.EncodeToString(sum[:]))[:20]
+}
+
 // newBox adds a box. The lock is held.
 func (f *Fake) newBox(template string, metadata map[string]string, started, ends time.Time) *box {
 	f.made++
 	b := &box{
-		id: fmt.Sprintf("i%020x", 0xab12cd34*uint64(f.made)), template: template, token: fmt.Sprintf("envd-token-%d", f.made),
+		id: f.makeID(), template: template, token: fmt.Sprintf("envd-token-%d", f.made),
 		started: started, ends: ends, metadata: metadata, procs: map[uint32]*envdProcess{},
 		figures: Figures{CPUPercent: 12.5, MemoryMiB: 200, MemoryTotalMiB: 512}, since: f.o.Now(),
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -104,6 +105,26 @@ func (f *Fake) handleMetrics(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	wiretest.JSON(w, http.StatusOK, append(rows, f.metricsSample(b, at)))
+}
+
+// handleManyMetrics answers the newest sample of each sandbox; one without samples is missing.
+func (f *Fake) handleManyMetrics(w http.ResponseWriter, r *http.Request) {
+	ids := strings.Split(r.URL.Query().Get("sandbox_ids"), ",")
+	switch {
+	case f.o.NoMetrics:
+		http.NotFound(w, r)
+		return
+	case len(ids) > 100 || ids[0] == "":
+		refuseCall(w, http.StatusBadRequest, "validation error: sandbox_ids has 1 to 100 ids")
+		return
+	}
+	found := map[string]any{}
+	for _, id := range ids {
+		if b := f.findLiving(id); b != nil && !b.paused && !f.o.NoSamples {
+			found[id] = f.metricsSample(b, f.o.Now())
+		}
+	}
+	wiretest.JSON(w, http.StatusOK, map[string]any{"sandboxes": found})
 }
 
 func (f *Fake) metricsSample(b *box, at time.Time) map[string]any {

@@ -205,7 +205,7 @@ func TestCreateFailsWhole(t *testing.T) {
 	}{
 		"nothing mounted":        {func(*kernel) {}, []string{"none is mounted"}},
 		"memory limit refused":   {func(k *kernel) { k.mountV1("memory"); k.refuse["memory/sbx/a1/memory.limit_in_bytes"] = syscall.EINVAL }, []string{"cgroup1: invalid argument"}},
-		"memory not handed down": {func(k *kernel) { k.mountV2("/", "memory", true) }, []string{"does not hand down the memory controller"}},
+		"memory not handed down": {func(k *kernel) { k.mountV2("/", "memory", true) }, []string{"does not delegate the memory controller"}},
 		"late failure undoes the early directories": {func(k *kernel) {
 			k.mountV2("/", "", false)
 			k.mountV1("memory")
@@ -225,7 +225,7 @@ func TestCreateFailsWhole(t *testing.T) {
 			k.given["v2/user/me"] = true
 			k.put("v2/user/me/cgroup.controllers", "memory")
 			k.denied["v2"] = true
-		}, []string{"v2/user/me does not hand down the memory controller", "no group can be made below"}},
+		}, []string{"v2/user/me does not delegate the memory controller", "no group can be made below"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

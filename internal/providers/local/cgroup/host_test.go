@@ -60,7 +60,7 @@ func TestDetect(t *testing.T) {
 				k.mountV2("/", "memory", false)
 				k.denied["v2/cgroup.subtree_control"] = true
 			},
-			reason: map[string]string{"cgroup2": "cannot be handed down"},
+			reason: map[string]string{"cgroup2": "cannot be delegated"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -235,10 +235,10 @@ func (h Host) canEnable(base, controller string) error {
 		return nil
 	}
 	if fileExists(h.tree, path.Join(base, "cgroup.events")) {
-		return fmt.Errorf("%s does not hand down the %s controller", base, controller)
+		return fmt.Errorf("%s does not delegate the %s controller", base, controller)
 	}
 	if err := h.rights.checkWritable(control); err != nil {
-		return fmt.Errorf("the %s controller cannot be handed down: %w", controller, err)
+		return fmt.Errorf("the %s controller cannot be delegated: %w", controller, err)
 	}
 	return nil
 }

@@ -201,7 +201,7 @@ func (h Host) readAmount(file string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(word, 10, 64)
 	if err != nil || n < 0 {
-		return 0, fmt.Errorf("%s holds no amount: %.20q", file, word)
+		return 0, fmt.Errorf("%s has no amount: %.20q", file, word)
 	}
 	return n, nil
 }

@@ -109,7 +109,7 @@ func retryInterrupted(call func() error) error {
 
 // ErrTooWide says that a search for processes to end returned init or an ancestor of the
 // caller, so that no process of that search was signalled.
-var ErrTooWide = errors.New("the search names init or an ancestor of the caller: nobody is signalled")
+var ErrTooWide = errors.New("the search names init or an ancestor of the caller: no process is signalled")
 
 // End kills all processes that find returns, until it returns no living one, and returns how
 // many it killed. It is for trees without a cgroup; find is called again after each step and

@@ -18,7 +18,7 @@ type pin struct{}
 
 func openPin(pid int) (pin, error) {
 	if pid <= 0 {
-		return pin{}, fmt.Errorf("%d is no process id", pid)
+		return pin{}, fmt.Errorf("%d is not a process id", pid)
 	}
 	_, err := readKinfo(pid)
 	return pin{}, err

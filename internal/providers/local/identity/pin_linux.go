@@ -20,7 +20,7 @@ type pin struct{ fd int }
 
 func openPin(pid int) (pin, error) {
 	if pid <= 0 {
-		return pin{fd: -1}, fmt.Errorf("%d is no process id", pid)
+		return pin{fd: -1}, fmt.Errorf("%d is not a process id", pid)
 	}
 	fd, err := unix.PidfdOpen(pid, 0)
 	switch {
@@ -98,7 +98,7 @@ func (at pin) startTicks(pid int) (uint64, error) {
 		return 0, ErrDead
 	}
 	if errors.Is(err, ErrDead) {
-		return 0, fmt.Errorf("process %d exists, and /proc does not show it", pid)
+		return 0, fmt.Errorf("process %d exists, but /proc does not show it", pid)
 	}
 	return stat.StartTicks, err
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Proc reads the process table. Its zero value is that of the host; tests set Root to a tree
@@ -183,6 +184,14 @@ type Stat struct {
 // ended before the others is shown as Z too; its process is alive.
 func (s Stat) Dead() bool { return (s.State == 'Z' || s.State == 'X') && s.Threads <= 1 }
 
+// Thread is what the kernel's scheduler counted of one thread.
+type Thread struct {
+	TID      int
+	Wanted   time.Duration // since its start: it ran, or was ready to run; a wait counts when it ends
+	Runnable bool          // it runs or is ready to run
+	Sleeps   *int64        // how often it has gone to sleep by itself; nil = not reported
+}
+
 // The fields of /proc/PID/stat that are read, counted from the state (field 3 in proc(5)).
 const (
 	fieldState   = 0
@@ -194,7 +203,7 @@ const (
 	fieldRSS     = 21
 )
 
-var errStat = errors.New("this is no line of /proc/PID/stat")
+var errStat = errors.New("not a line of /proc/PID/stat")
 
 // parseStat reads one /proc/PID/stat. The name is between the first opening and the last
 // closing parenthesis and may itself contain both, blanks and line ends. pageSize is in bytes.

@@ -114,8 +114,8 @@ func (p Proc) IgnoresTerm(pid int) (bool, error) {
 // IOOperations is unknown.
 func (p Proc) IOOperations(int) (int64, bool) { return 0, false }
 
-// Busiest is unknown.
-func (p Proc) Busiest(int) (int64, bool) { return 0, false }
+// BusiestThread is unknown.
+func (p Proc) BusiestThread(int) (Thread, bool) { return Thread{}, false }
 
 // Waiting is unknown.
 func (p Proc) Waiting(int) string { return "" }

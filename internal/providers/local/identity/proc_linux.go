@@ -157,32 +157,67 @@ func parseOperations(text []byte) (int64, bool) {
 	return sum, true
 }
 
-// Busiest is how long, in nanoseconds since its start, the busiest living thread of a process
-// has run or was ready to run and waited for a processor, by the first two figures of each
-// thread's schedstat; false when that is unknown (not Linux, or a kernel without accounting).
-func (p Proc) Busiest(pid int) (int64, bool) {
+// BusiestThread is the living thread of a process that has wanted most processor time since
+// its start; false when that is unknown (a kernel without accounting).
+func (p Proc) BusiestThread(pid int) (Thread, bool) {
 	threads, err := os.ReadDir(p.procPath(pid, "task"))
 	if err != nil {
-		return 0, false
+		return Thread{}, false
 	}
-	most, known := int64(0), false
-	for _, thread := range threads {
-		raw, err := os.ReadFile(p.procPath(pid, "task/"+thread.Name()+"/schedstat"))
+	var busiest Thread
+	var dir string
+	for _, entry := range threads {
+		at := "task/" + entry.Name() + "/"
+		raw, err := os.ReadFile(p.procPath(pid, at+"schedstat"))
 		if err != nil {
 			continue // the thread has ended
 		}
-		fields := bytes.Fields(raw)
-		if len(fields) < 2 {
-			return 0, false
+		wanted, known := wantedTime(raw)
+		if !known {
+			return Thread{}, false
 		}
-		ran, err := strconv.ParseInt(string(fields[0]), 10, 64)
-		waited, err2 := strconv.ParseInt(string(fields[1]), 10, 64)
-		if err != nil || err2 != nil {
-			return 0, false
+		if dir == "" || wanted > busiest.Wanted {
+			busiest.Wanted, dir = wanted, at
+			busiest.TID, _ = strconv.Atoi(entry.Name())
 		}
-		most, known = max(most, ran+waited), true
 	}
-	return most, known
+	if dir == "" {
+		return Thread{}, false
+	}
+	if raw, err := os.ReadFile(p.procPath(pid, dir+"status")); err == nil {
+		busiest.Runnable, busiest.Sleeps = threadStatus(raw)
+	}
+	return busiest, true
+}
+
+// wantedTime reads a schedstat: the time on a processor and the time in which the thread was
+// ready to run, in nanoseconds.
+func wantedTime(schedstat []byte) (time.Duration, bool) {
+	fields := bytes.Fields(schedstat)
+	if len(fields) < 2 {
+		return 0, false
+	}
+	ran, err := strconv.ParseInt(string(fields[0]), 10, 64)
+	waited, err2 := strconv.ParseInt(string(fields[1]), 10, 64)
+	return time.Duration(ran + waited), err == nil && err2 == nil
+}
+
+// threadStatus reads whether a thread runs or is ready to run, and how often it has gone to
+// sleep; nil = not reported.
+func threadStatus(status []byte) (runnable bool, sleeps *int64) {
+	for line := range bytes.Lines(status) {
+		key, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimSpace(value)
+		switch string(key) {
+		case "State":
+			runnable = bytes.HasPrefix(value, []byte("R"))
+		case "voluntary_ctxt_switches":
+			if n, err := strconv.ParseInt(string(value), 10, 64); err == nil {
+				sleeps = &n
+			}
+		}
+	}
+	return runnable, sleeps
 }
 
 // listNumbers lists the entries of a directory that are numbers: processes, threads,

@@ -220,23 +220,31 @@ func BenchmarkAlive(b *testing.B) {
 	}
 }
 
-func TestBusiest(t *testing.T) {
+func TestBusiestThread(t *testing.T) {
 	t.Parallel()
-	took, known := Host().Busiest(os.Getpid())
+	mine, known := Host().BusiestThread(os.Getpid())
 	assert.True(t, known)
-	assert.Positive(t, took)
-	_, known = Host().Busiest(1 << 30)
+	assert.Positive(t, mine.Wanted)
+	assert.NotNil(t, mine.Sleeps)
+	_, known = Host().BusiestThread(1 << 30)
 	assert.False(t, known, "nobody was not idle, but unknown")
 
 	root := t.TempDir()
-	for thread, text := range map[string]string{"7": "5 11 1\n", "8": "9 31 2\n"} {
-		require.NoError(t, os.MkdirAll(filepath.Join(root, "7", "task", thread), 0o700))
-		require.NoError(t, os.WriteFile(filepath.Join(root, "7", "task", thread, "schedstat"), []byte(text), 0o600))
+	write := func(thread, name, text string) {
+		dir := filepath.Join(root, "7", "task", thread)
+		require.NoError(t, os.MkdirAll(dir, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	took, known = Proc{Root: root}.Busiest(7)
+	write("7", "schedstat", "5 11 1\n")
+	write("8", "schedstat", "9 31 2\n")
+	write("8", "status", "Name:\tx\nState:\tR (running)\nvoluntary_ctxt_switches:\t3\nnonvoluntary_ctxt_switches:\t12\n")
+	got, known := Proc{Root: root}.BusiestThread(7)
 	assert.True(t, known)
-	assert.Equal(t, int64(40), took, "one thread's time, not the sum of all")
-	require.NoError(t, os.WriteFile(filepath.Join(root, "7", "task", "8", "schedstat"), []byte("?\n"), 0o600))
-	_, known = Proc{Root: root}.Busiest(7)
+	assert.Equal(t, Thread{TID: 8, Wanted: 40, Runnable: true, Sleeps: new(int64(3))}, got, "one thread's time, not the sum of all")
+	write("8", "status", "State:\tS (sleeping)\n")
+	got, _ = Proc{Root: root}.BusiestThread(7)
+	assert.Equal(t, Thread{TID: 8, Wanted: 40}, got)
+	write("8", "schedstat", "?\n")
+	_, known = Proc{Root: root}.BusiestThread(7)
 	assert.False(t, known)
 }

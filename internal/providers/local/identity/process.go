@@ -92,7 +92,7 @@ func foreignUnless(same bool) error {
 
 // ErrBirth says that a text was not written by Birth, or that it is of another PID
 // namespace: it is no evidence of which process runs here.
-var ErrBirth = errors.New("who the process was cannot be held against who runs now")
+var ErrBirth = errors.New("the recorded process identity cannot be compared with the running process")
 
 // birth identifies a process without its PID, in the PID namespace of that PID: containers
 // of one machine share the boot and not the PIDs.
@@ -128,7 +128,7 @@ func Lives(pid int, text string) (bool, error) {
 		return false, err
 	}
 	if pid <= 0 {
-		return false, fmt.Errorf("%d is no process id", pid)
+		return false, fmt.Errorf("%d is not a process id", pid)
 	}
 	self, err := Self()
 	switch {
@@ -142,7 +142,7 @@ func Lives(pid int, text string) (bool, error) {
 	case err != nil:
 		return false, err
 	case space != b.namespace:
-		return false, fmt.Errorf("%w: its number counts in another PID namespace", ErrBirth)
+		return false, fmt.Errorf("%w: its id belongs to another PID namespace", ErrBirth)
 	}
 	return Process{BootID: b.boot, PID: pid, StartTicks: b.ticks, PidfdInode: b.inode}.Alive()
 }
@@ -157,18 +157,18 @@ func (b birth) String() string {
 func parseBirth(text string) (birth, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) != 4 || parts[0] == "" {
-		return birth{}, fmt.Errorf("%w: %q is no birth", ErrBirth, text)
+		return birth{}, fmt.Errorf("%w: %q is not a start time", ErrBirth, text)
 	}
 	b := birth{boot: parts[0]}
 	for i, to := range []*uint64{&b.namespace, &b.ticks, &b.inode} {
 		n, err := strconv.ParseUint(parts[i+1], 10, 64)
 		if err != nil {
-			return birth{}, fmt.Errorf("%w: %q is no birth", ErrBirth, text)
+			return birth{}, fmt.Errorf("%w: %q is not a start time", ErrBirth, text)
 		}
 		*to = n
 	}
 	if b.String() != text {
-		return birth{}, fmt.Errorf("%w: %q is no birth", ErrBirth, text)
+		return birth{}, fmt.Errorf("%w: %q is not a start time", ErrBirth, text)
 	}
 	return b, nil
 }

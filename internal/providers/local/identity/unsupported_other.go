@@ -11,7 +11,7 @@ import (
 )
 
 func unsupportedError() error {
-	return fmt.Errorf("processes cannot be told apart on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+	return fmt.Errorf("processes cannot be distinguished on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
 // sigstop is never sent: no process can be opened.
@@ -48,8 +48,8 @@ func (p Proc) IgnoresTerm(int) (bool, error) { return false, unsupportedError() 
 // IOOperations is unknown.
 func (p Proc) IOOperations(int) (int64, bool) { return 0, false }
 
-// Busiest is unknown.
-func (p Proc) Busiest(int) (int64, bool) { return 0, false }
+// BusiestThread is unknown.
+func (p Proc) BusiestThread(int) (Thread, bool) { return Thread{}, false }
 
 // Waiting is unknown.
 func (p Proc) Waiting(int) string { return "" }

@@ -222,7 +222,7 @@ func (s Store) Stop(id string) (*Stop, error) {
 // Remove deletes a sandbox's folder and everything in it.
 func (s Store) Remove(id string) error {
 	if id == "" || id != filepath.Base(id) || id == "." || id == ".." {
-		return fmt.Errorf("%w: %q is no sandbox folder", fs.ErrInvalid, id)
+		return fmt.Errorf("%w: %q is not a sandbox folder", fs.ErrInvalid, id)
 	}
 	return os.RemoveAll(s.Dir(id))
 }

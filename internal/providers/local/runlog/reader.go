@@ -199,7 +199,7 @@ func Read(ctx context.Context, dir string, q Query) iter.Seq2[sandbox.LogLine, e
 }
 
 // errStopped is the consumer's break out of the loop.
-var errStopped = errors.New("the reader was told to stop")
+var errStopped = errors.New("the reader was stopped")
 
 func readWith(ctx context.Context, dir string, q Query, notify func(string) *notifier) iter.Seq2[sandbox.LogLine, error] {
 	return func(yield func(sandbox.LogLine, error) bool) {

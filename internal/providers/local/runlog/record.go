@@ -241,7 +241,7 @@ func (a amount) gapLine(head amount) (sandbox.LogLine, bool) {
 	if lines <= 0 && size <= 0 {
 		return sandbox.LogLine{}, false
 	}
-	l := sandbox.MissingOutput("older output was dropped, because a log keeps the newest alone", sandbox.LogGap{Lines: &lines, Bytes: &size})
+	l := sandbox.MissingOutput("older output was dropped: a log keeps only the newest", sandbox.LogGap{Lines: &lines, Bytes: &size})
 	l.At = head.until
 	return l, true
 }

@@ -50,7 +50,7 @@ func (s *supervisor) finishSandbox() int {
 		return s.logError("writing the last record", err)
 	}
 	if err := s.store.Finish(s.rec.ID); err != nil {
-		return s.logError("letting go of the lock", err)
+		return s.logError("releasing the lock", err)
 	}
 	return 0
 }
@@ -64,7 +64,7 @@ func (s *supervisor) clearForSure() string {
 		}
 		if s.rec.State != sandbox.StateTerminating {
 			s.rec.State = sandbox.StateTerminating
-			s.rec.Note(s.now(), "terminating", "processes are left that do not end")
+			s.rec.Note(s.now(), "terminating", "some processes do not end")
 			if err := s.store.Write(s.rec); err != nil {
 				s.logError("recording the unfinished end", err)
 			}
@@ -97,7 +97,7 @@ func describeExit(e record.Exit) string {
 	case e.Stop != nil:
 		return "stopped by " + e.Stop.By
 	case e.TimedOut:
-		return "its time was over"
+		return "it reached its time limit"
 	case e.WatchdogBytes > 0:
 		return fmt.Sprintf("the watchdog saw %d MiB", e.WatchdogBytes/sandbox.MiB)
 	case e.SupervisorLost:
@@ -135,7 +135,7 @@ func (s *supervisor) clearTree() string {
 	}
 	s.closeOutput()
 	_ = os.Remove(s.store.Socket(s.rec.ID)) // if this fails, the next sweep removes it
-	return proof + "no process of the tree left"
+	return proof + "no process of the tree is left"
 }
 
 // drainReports reads a last report that was in transit when the stub died.

@@ -92,7 +92,7 @@ func TestEndState(t *testing.T) {
 		"exit 3":            {record.Exit{Code: &three}, sandbox.StateFailed, "exit 3"},
 		"a signal":          {record.Exit{Signal: 9}, sandbox.StateFailed, "signal 9"},
 		"stopped":           {record.Exit{Signal: 9, Stop: stop}, sandbox.StateTerminated, "stopped by somebody"},
-		"exit 0 after time": {record.Exit{Code: &zero, TimedOut: true}, sandbox.StateFailed, "its time was over"},
+		"exit 0 after time": {record.Exit{Code: &zero, TimedOut: true}, sandbox.StateFailed, "it reached its time limit"},
 		"the watchdog":      {record.Exit{Signal: 9, WatchdogBytes: 70 << 20}, sandbox.StateFailed, "the watchdog saw 70 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -136,7 +136,7 @@ func (s *stub) dieWithSupervisor(life *os.File) {
 // namespace the stub's own death does both.
 func (s *stub) endAlone() {
 	if !s.order.Isolated && killAllDescendants() {
-		_ = os.WriteFile(s.order.Proof, []byte("the stub ended all that its programs had left\n"), 0o600) // without it the sweep reports "unknown"
+		_ = os.WriteFile(s.order.Proof, []byte("the stub ended all remaining processes of its programs\n"), 0o600) // without it the sweep reports "unknown"
 	}
 }
 

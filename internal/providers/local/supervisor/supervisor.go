@@ -70,7 +70,7 @@ func Run() int {
 		return sendAnswer(ready, wire.Ready{Fail: s.abortStart(err)})
 	}
 	if sendAnswer(ready, wire.Ready{Record: &s.rec}) != 0 { // the client is dead and does not know the sandbox
-		s.stop = &record.Stop{By: "sbx: its client died before it heard of the start", At: s.now().UTC()}
+		s.stop = &record.Stop{By: "sbx: its client died before it received the start", At: s.now().UTC()}
 		return s.finishSandbox()
 	}
 	s.order = wire.Order{} // releases the environment
@@ -116,7 +116,7 @@ func (s *supervisor) startSandbox() error {
 func (s *supervisor) signLock() error {
 	self, err := identity.Self()
 	if err != nil {
-		return fmt.Errorf("reading the own identity: %w", err)
+		return fmt.Errorf("reading its own identity: %w", err)
 	}
 	s.self, s.rec.Supervisor = self, self
 	if err := adoptOrphans(); err != nil {
@@ -132,7 +132,7 @@ func (s *supervisor) setUpLimits() error {
 	s.group, l.Enforcement, l.Reason = group, enforcement, reason
 	s.softLimit = l.MemoryBytes > 0 && !enforcement.Hard()
 	if s.softLimit && s.order.RequireHard {
-		return &wire.Fail{Kind: wire.FailSoftLimit, Message: "no hard memory limit can be had here: " + reason}
+		return &wire.Fail{Kind: wire.FailSoftLimit, Message: "no hard memory limit is possible here: " + reason}
 	}
 	if group == nil {
 		return nil
@@ -164,7 +164,7 @@ func (s *supervisor) abortStart(cause error) *wire.Fail {
 		return fail
 	}
 	if err := s.store.Finish(s.rec.ID); err != nil {
-		s.logError("letting go of the lock", err)
+		s.logError("releasing the lock", err)
 	}
 	return fail
 }

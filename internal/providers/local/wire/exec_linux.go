@@ -71,7 +71,7 @@ func ReceiveExec(conn *os.File) (Exec, []*os.File, error) {
 	}
 	size := binary.BigEndian.Uint32(head)
 	if n != len(head) || len(files) != 3 || size > maxMessage {
-		return ask, files, fmt.Errorf("a command of %d bytes with %d streams is not one", size, len(files))
+		return ask, files, fmt.Errorf("not a valid command: %d bytes with %d streams", size, len(files))
 	}
 	raw := make([]byte, size)
 	if _, err := io.ReadFull(conn, raw); err != nil {

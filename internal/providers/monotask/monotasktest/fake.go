@@ -114,6 +114,17 @@ func (f *Fake) Runs(id string) bool {
 	return slices.ContainsFunc(f.boxes, func(b *Box) bool { return b.ID == id && b.Status != "terminated" && b.Status != "failed" })
 }
 
+// End ends a sandbox from inside: nobody has called the API.
+func (f *Fake) End(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, b := range f.boxes {
+		if b.ID == id {
+			b.Status = "terminated"
+		}
+	}
+}
+
 // Running is the number of sandboxes that run.
 func (f *Fake) Running() (n int) {
 	f.mu.Lock()

@@ -51,10 +51,28 @@ const SpecsVariable = "SBX_SPECS"
 // the checkout.
 func specsFolder(tb testing.TB) string {
 	tb.Helper()
+	specs, found := findSpecs(tb)
+	if !found {
+		tb.Skipf("the official descriptions are not here; set %s to their folder", SpecsVariable)
+	}
+	return specs
+}
+
+// SkipWhereDescribed skips a run of the conformance suite where the descriptions are: TestContract
+// of the same package runs the same suite there, and compares it with them besides.
+func SkipWhereDescribed(tb testing.TB) {
+	tb.Helper()
+	if _, found := findSpecs(tb); found {
+		tb.Skip("TestContract runs the suite with the official descriptions")
+	}
+}
+
+func findSpecs(tb testing.TB) (folder string, found bool) {
+	tb.Helper()
 	if dir := os.Getenv(SpecsVariable); dir != "" { //nolint:forbidigo // for tests only
 		_, err := os.Stat(dir) //nolint:gosec // set by the developer
 		require.NoError(tb, err, SpecsVariable)
-		return dir
+		return dir, true
 	}
 	dir, err := os.Getwd()
 	require.NoError(tb, err)
@@ -64,8 +82,6 @@ func specsFolder(tb testing.TB) string {
 		}
 	}
 	specs := filepath.Join(filepath.Dir(dir), "shared", "specs")
-	if _, err := os.Stat(specs); err != nil {
-		tb.Skipf("the official descriptions are not here; set %s to their folder", SpecsVariable)
-	}
-	return specs
+	_, err = os.Stat(specs)
+	return specs, err == nil
 }

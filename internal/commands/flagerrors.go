@@ -1,0 +1,172 @@
+package commands
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"al.essio.dev/pkg/shellescape"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sbx/internal/fault"
+	"sbx/internal/output"
+)
+
+// familiarFlags are flags of other tools, each with what this one has instead; the first
+// that a command has counts.
+func familiarFlags() map[string][]string {
+	yes := []string{"--yes"}
+	older, younger := []string{"--older-than"}, []string{"--younger-than"}
+	return map[string][]string{
+		"force": yes, "f": yes, "y": yes, "assume-yes": yes, "no-confirm": yes,
+		"json": {"-o json"}, "yaml": {"-o yaml"}, "format": {"--output"},
+		"age": older, "min-age": older,
+		"newer-than": younger, "max-age": younger, "since": younger, "until": {"--before"},
+		"filter": {"--label"}, "selector": {"--label"}, "l": {"--label"},
+		"a": {"--all"}, "n": {"--tail", "--limit"}, "lines": {"--tail"}, "follow": {"--watch"},
+		"mem": {"--memory"}, "profile": {"--provider"}, "p": {"--provider"}, "max": {"--max-delete"},
+	}
+}
+
+// explainFlagError replaces pflag's text, which names Go functions, by what to type.
+func (d *Deps) explainFlagError(cmd *cobra.Command, err error) error {
+	if word, rest := d.unknownWord(cmd); word != "" {
+		return unknownCommand(cmd, word, rest)
+	}
+	prefix := ""
+	if cmd.HasParent() {
+		prefix = cmd.Name() + ": "
+	}
+	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		return d.unknownFlag(cmd, prefix, missing)
+	}
+	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return fault.Usage("%s--%s needs a value", prefix, missing.GetFlag().Name).WithHint("%s", flagLine(missing.GetFlag()))
+	}
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok && errors.Is(err, errGivenTwice) {
+		return fault.Usage("%s--%s: %w", prefix, bad.GetFlag().Name, errGivenTwice).WithHint("%s", flagLine(bad.GetFlag()))
+	}
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return fault.Usage("%s--%s: %s", prefix, bad.GetFlag().Name, wrongValue(bad)).WithHint("%s", flagLine(bad.GetFlag()))
+	}
+	if bad, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
+		return fault.Usage("%s%q is no flag", prefix, bad.GetSpecifiedFlag()).WithHint("`%s --help` lists the flags", cmd.CommandPath())
+	}
+	return fault.Usage("%s%w", prefix, err).WithHint("`%s --help` lists the flags", cmd.CommandPath())
+}
+
+// unknownWord is the verb that the root does not have, and what stands behind it. Its flags
+// are those of another verb, so that they are no mistake of their own.
+func (d *Deps) unknownWord(cmd *cobra.Command) (word string, rest []string) {
+	if cmd.HasParent() || len(d.Process.Args) < 1 {
+		return "", nil
+	}
+	argv := d.Process.Args[1:]
+	for _, t := range readTyped(allFlags(cmd), argv) {
+		if t.flag {
+			continue
+		}
+		if found, _, err := cmd.Find(t.words); err != nil || found != cmd || t.words[0] == "--" {
+			return "", nil
+		}
+		return t.words[0], behind(argv, t.words[0])
+	}
+	return "", nil
+}
+
+func (d *Deps) unknownFlag(cmd *cobra.Command, prefix string, missing *pflag.NotExistError) error {
+	name, typed := missing.GetSpecifiedName(), "--"+missing.GetSpecifiedName()
+	if missing.GetSpecifiedShortnames() != "" {
+		typed = "-" + name
+	}
+	err := fault.Usage("%sunknown flag %s", prefix, output.Escape(typed))
+	flags := allFlags(cmd)
+	if name == "dry-run" && flags.Lookup("yes") != nil {
+		return err.WithHint("without --yes it does nothing and prints the plan: `%s`", d.lineWith(typed, nil))
+	}
+	if cmd.Name() == "terminate" && (name == "force" || name == "f") {
+		return err.WithHint("terminate needs no force: `%s`; --yes answers its question beforehand", d.lineWith(typed, nil))
+	}
+	if line := d.dashedLine(cmd); line != "" {
+		return err.WithHint("put -- before the command to run: `%s`", line)
+	}
+	if meant := meantFlag(flags, name); meant != "" {
+		if line := d.lineWith(typed, strings.Fields(meant)); isPrintable(line) {
+			return err.WithHint("did you mean `%s`?", line)
+		}
+	}
+	return err.WithHint("`%s --help` lists the flags", cmd.CommandPath())
+}
+
+// meantFlag is the flag that a wrong name most likely meant: one of another tool, the one
+// that it begins, else the fewest edits away; "" when none is near.
+func meantFlag(flags *pflag.FlagSet, name string) string {
+	for _, meant := range familiarFlags()[name] {
+		if f, _ := typedFlag(flags, strings.Fields(meant)[0]); f != nil {
+			return meant
+		}
+	}
+	var known, begun []string
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		known = append(known, f.Name)
+		if strings.HasPrefix(f.Name, name) {
+			begun = append(begun, f.Name)
+		}
+	})
+	switch near := fault.Nearest(name, known); {
+	case near != "":
+		return "--" + near
+	case len(begun) == 1 && len(name) > 1:
+		return "--" + begun[0]
+	}
+	return ""
+}
+
+// lineWith is the typed command line with other words for one flag; its value stays.
+func (d *Deps) lineWith(typed string, instead []string) string {
+	argv := slices.Clone(d.Process.Args)
+	argv[0] = "sbx"
+	for i, word := range argv {
+		value, attached := strings.CutPrefix(word, typed+"=")
+		switch {
+		case i == 0 || (word != typed && !attached):
+			continue
+		case attached && len(instead) == 1:
+			instead = []string{instead[0] + "=" + value}
+		}
+		argv = slices.Concat(argv[:i], instead, argv[i+1:])
+		break
+	}
+	return shellescape.QuoteCommand(argv)
+}
+
+// flagLine is a flag with its placeholder and what it is for.
+func flagLine(f *pflag.Flag) string {
+	placeholder, usage := pflag.UnquoteUsage(f)
+	if placeholder != "" {
+		placeholder = " " + placeholder
+	}
+	return "--" + f.Name + placeholder + ": " + strings.ReplaceAll(usage, "\n", "")
+}
+
+// wrongValue says why a flag cannot have a value.
+func wrongValue(bad *pflag.InvalidValueError) string {
+	value := strconv.Quote(bad.GetValue())
+	if errors.Is(bad, strconv.ErrRange) {
+		return value + " is too large"
+	}
+	switch bad.GetFlag().Value.Type() {
+	case "bool":
+		return "it is a switch and takes no value, but was given " + value
+	case "count", "int", "int64":
+		return value + " is not a whole number"
+	case "float64":
+		return value + " is not a number"
+	}
+	return value + " is not a list of words with commas between them"
+}

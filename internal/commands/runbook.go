@@ -1,0 +1,400 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sbx/internal/fault"
+	"sbx/internal/hostfile"
+	"sbx/internal/output"
+	"sbx/internal/runbook"
+	"sbx/internal/views"
+)
+
+func newRunbook(d *Deps) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "runbook",
+		GroupID: groupLook,
+		Short:   "Read, check and write runbooks",
+		Long: "Read, check and write runbooks.\n\n" +
+			"A runbook is a document of YAML: the diagnosis, what to do for each cause, what shows\n" +
+			"that it helped, whom to call, and what to do afterwards. sbx ships some. Yours are in\n" +
+			"the folder runbooks beside the configuration; one with the id of a shipped one\n" +
+			"replaces it. A page of Markdown is made from each.",
+		Example: "sbx runbook ls\nsbx runbook show sandbox-stuck",
+		Args:    unknownVerb(d),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newRunbookLs(d), newRunbookShow(d), newRunbookLint(d), newRunbookRender(d), newRunbookCoverage(d), newRunbookNew(d), newRunbookImport(d), newRunbookURL(d))
+	return cmd
+}
+
+// library is where this command finds runbooks.
+func (d *Deps) library() (runbook.Library, error) {
+	folder, err := d.Input().RunbookFolder()
+	return runbook.Library{Shipped: d.Runbooks, Folder: folder}, err
+}
+
+// loadRunbooks reads all runbooks.
+func (d *Deps) loadRunbooks(ctx context.Context) (*runbook.Shelf, error) {
+	library, err := d.library()
+	if err != nil {
+		return nil, err
+	}
+	return library.Load(ctx)
+}
+
+// findRunbook is the one with an id, or that of a file.
+func (d *Deps) findRunbook(ctx context.Context, args []string, file string) (*runbook.Runbook, error) {
+	if file != "" {
+		shelf := &runbook.Shelf{}
+		if err := shelf.AddFile(ctx, file); err != nil {
+			return nil, err
+		}
+		id := ""
+		if ids := shelf.IDs(); len(ids) > 0 {
+			id = ids[0]
+		}
+		return shelf.Find(id)
+	}
+	shelf, err := d.loadRunbooks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return shelf.Find(args[0])
+}
+
+func (d *Deps) completeRunbooks(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	shelf, err := d.loadRunbooks(cmd.Context())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var words []string
+	for _, b := range shelf.Books {
+		words = append(words, string(b.Metadata.ID)+"\t"+b.Metadata.Title)
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+// oneRunbook takes an id, or none beside --file.
+func oneRunbook(file *string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case *file != "" && len(args) > 0:
+			return fault.Usage("an id and --file exclude each other")
+		case *file == "" && len(args) != 1:
+			return fault.Usage("%s takes the id of one runbook", cmd.Name()).WithHint("`sbx runbook ls` lists them")
+		}
+		return nil
+	}
+}
+
+func newRunbookLs(d *Deps) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:        "ls",
+		Aliases:    []string{"list"},
+		SuggestFor: []string{"index"},
+		Short:      "List the runbooks, with the alerts that lead to them",
+		Long:       "List the runbooks, with the alerts that lead to them.\n\nOne that cannot be read is an error beside the list (exit 3).",
+		Example:    "sbx runbook ls\nsbx runbook ls -o wide",
+		Args:       usageArgs(noArgs, "`sbx runbook show ID` shows one"),
+	}
+	doc := document{schema: "sbx.runbook.ls/v1", shape: output.ShapeList, columns: output.Names(views.RunbookColumns())}
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
+		shelf, err := d.loadRunbooks(ctx)
+		if err != nil {
+			return err
+		}
+		var errs []error
+		for _, f := range shelf.Findings {
+			errs = append(errs, f.AsError(fault.KindPartial))
+		}
+		return views.ShowRunbooks(p, doc.schema, shelf.Books, errs)
+	})
+}
+
+func newRunbookShow(d *Deps) *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:        "show ID",
+		SuggestFor: []string{"cat", "view", "read"},
+		Short:      "Show one runbook",
+		Long: "Show one runbook as a page. Settings that it names stand there with their defaults.\n\n" +
+			"`sbx runbook render ID` prints the same as Markdown.",
+		Example:           "sbx runbook show sandbox-stuck\nsbx runbook show sandbox-stuck -o json",
+		Args:              oneRunbook(&file),
+		ValidArgsFunction: d.completeRunbooks,
+	}
+	cmd.Flags().StringVar(&file, "file", "", "show the document in `FILE`")
+	doc := document{schema: "sbx.runbook.show/v1", shape: output.ShapeItem, columns: output.Names(views.RunbookDocumentColumns())}
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
+		book, err := d.findRunbook(ctx, args, file)
+		if err != nil {
+			return err
+		}
+		return views.ShowRunbook(p, doc.schema, book)
+	})
+}
+
+func newRunbookLint(d *Deps) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:        "lint [FILE...]",
+		SuggestFor: []string{"check", "validate", "verify"},
+		Short:      "Check runbooks for mistakes, all at once",
+		Long: "Check runbooks for mistakes: all of them at once, each with its place. Without FILE all\n" +
+			"runbooks are checked, shipped ones and yours.\n\n" +
+			"It finds what is no strict YAML, unknown keys and ids, conditions that cannot be\n" +
+			"evaluated or over what nothing collects, causes that no step leads to, destructive\n" +
+			"steps without a gate or without proof of their effect, steps without ETA, numbers in\n" +
+			"prose that are thresholds, two runbooks for one alert, overdue reviews, and command\n" +
+			"lines that sbx does not understand. With an error the exit code is 10; a warning is\n" +
+			"exit 0.",
+		Example: "sbx runbook lint\nsbx runbook lint -o json",
+		Args:    cobra.ArbitraryArgs,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault
+		},
+	}
+	doc := document{schema: "sbx.runbook.lint/v1", shape: output.ShapeList, columns: output.Names(views.LintColumns()), refuses: []output.FormatName{output.NameOnly}}
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
+		found, books, err := d.lintRunbooks(ctx, args)
+		if err != nil {
+			return err
+		}
+		return views.ShowLint(p, doc.schema, found, books)
+	})
+}
+
+// lintRunbooks checks files, or all runbooks; it says how many it read.
+func (d *Deps) lintRunbooks(ctx context.Context, files []string) ([]runbook.Finding, int, error) {
+	all, err := d.loadRunbooks(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	rows, _, err := d.coverage(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	c := runbook.Context{Now: d.Now(), Rows: rows, Others: all.IDs(), CheckLine: d.lineChecker()}
+	if len(files) == 0 {
+		return all.Lint(c), len(all.Books), nil
+	}
+	named := &runbook.Shelf{}
+	for _, file := range files {
+		if err := named.AddFile(ctx, file); err != nil {
+			return nil, 0, err
+		}
+	}
+	c.Others = append(c.Others, named.IDs()...)
+	others := slices.DeleteFunc(slices.Clone(all.Books), func(b *runbook.Runbook) bool { return slices.Contains(named.IDs(), string(b.Metadata.ID)) })
+	return named.Lint(c, others...), len(named.Books), nil
+}
+
+// lineChecker says what is wrong with a command line of sbx. Each line is read by a verb of its own,
+// which nobody runs, since flags keep what they have read.
+func (d *Deps) lineChecker() func(line string) error {
+	scratch := &Deps{Env: d.Env, Globals: &Globals{}, Runbooks: d.Runbooks}
+	verbs := map[string]func(*Deps) *cobra.Command{}
+	for _, construct := range verbConstructors() {
+		verb := construct(scratch)
+		for _, name := range append(verb.Aliases, verb.Name()) {
+			verbs[name] = construct
+		}
+	}
+	return func(line string) error {
+		words := splitLine(line)[1:]
+		construct := verbs[strings.Join(words[:min(1, len(words))], "")]
+		if construct == nil {
+			return fault.Usage("unknown command in %q", line).WithHint("%s", fault.Meant(words[0], slices.Sorted(maps.Keys(verbs))))
+		}
+		root := &cobra.Command{Use: "sbx"}
+		addGlobals(root.PersistentFlags(), &Globals{})
+		root.AddCommand(construct(scratch))
+		cmd, rest, err := root.Find(words)
+		if err != nil {
+			return err
+		}
+		if err := cmd.ParseFlags(rest); err != nil {
+			return fault.Usage("%s: %w", cmd.CommandPath(), err)
+		}
+		err = cmd.ValidateArgs(cmd.Flags().Args())
+		if err == nil && onlyHolds(cmd) {
+			return fault.Usage("%s: it takes a command", cmd.CommandPath())
+		}
+		return err
+	}
+}
+
+// onlyHolds says that a command does nothing itself.
+func onlyHolds(cmd *cobra.Command) bool {
+	_, verb := cmd.Annotations[columnsKey]
+	return cmd.HasSubCommands() && !verb
+}
+
+// splitLine splits a line as a shell does, without expanding anything.
+func splitLine(line string) []string {
+	var words []string
+	var word strings.Builder
+	quote, begun := rune(0), false
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, begun = r, true
+		case quote == 0 && r == ' ':
+			if begun {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	if begun {
+		words = append(words, word.String())
+	}
+	return words
+}
+
+func newRunbookRender(d *Deps) *cobra.Command {
+	var file, out string
+	var check bool
+	cmd := &cobra.Command{
+		Use:        "render [ID]",
+		SuggestFor: []string{"markdown", "print", "export"},
+		Short:      "Print or write the Markdown page of runbooks",
+		Long: "Print the Markdown page of one runbook; with --out write a page for each, or for that\n" +
+			"one, into a folder. The page needs no sbx to be followed.\n\n" +
+			"With --check nothing is written: a page in the folder that is not what its document\n" +
+			"says is a finding (exit 10), for CI.",
+		Example:           "sbx runbook render sandbox-stuck\nsbx runbook render --check --out runbooks -o json",
+		Args:              usageArgs(atMostOneArg("ID"), "`sbx runbook ls` lists them"),
+		ValidArgsFunction: d.completeRunbooks,
+	}
+	f := cmd.Flags()
+	f.StringVar(&file, "file", "", "render the document in `FILE`")
+	f.StringVar(&out, "out", "", "write the pages into `FOLDER`")
+	f.BoolVar(&check, "check", false, "write nothing; exit 10 when a page of the folder (default: runbooks) is stale")
+	doc := document{schema: "sbx.runbook.render/v1", shape: output.ShapeList, columns: output.Names(views.RenderColumns())}
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
+		if check && out == "" {
+			out = "runbooks"
+		}
+		return d.renderRunbooks(ctx, p, doc.schema, args, renderOptions{file, out, check})
+	})
+}
+
+type renderOptions struct {
+	file, out string
+	check     bool
+}
+
+func (d *Deps) renderRunbooks(ctx context.Context, p *output.Printer, schema string, args []string, o renderOptions) error {
+	var books []*runbook.Runbook
+	switch {
+	case o.file != "" || len(args) > 0:
+		book, err := d.findRunbook(ctx, args, o.file)
+		if err != nil {
+			return err
+		}
+		books = []*runbook.Runbook{book}
+	case o.out == "":
+		return fault.Usage("render takes the id of one runbook, or --out for all").WithHint("`sbx runbook ls` lists them")
+	default:
+		shelf, err := d.loadRunbooks(ctx)
+		if err != nil {
+			return err
+		}
+		books = shelf.Books
+	}
+	var pages []views.RenderedPage
+	for _, b := range books {
+		page, err := renderPage(b, o)
+		if err != nil {
+			return err
+		}
+		pages = append(pages, page)
+	}
+	if o.out == "" && p.Format.Name() == output.Table && len(p.Columns) == 0 {
+		_, err := io.WriteString(p.Stdout(), pages[0].Text)
+		return err
+	}
+	return views.ShowRendered(p, schema, pages)
+}
+
+// renderPage makes the page of a runbook, and writes it or compares it with the file.
+func renderPage(b *runbook.Runbook, o renderOptions) (views.RenderedPage, error) {
+	page := views.RenderedPage{Runbook: string(b.Metadata.ID), State: views.PagePrinted, Text: views.RunbookMarkdown(b)}
+	if o.out == "" {
+		return page, nil
+	}
+	page.File = filepath.Join(o.out, b.PageName())
+	have, err := os.ReadFile(page.File)
+	switch {
+	case err == nil && string(have) == page.Text:
+		page.State = views.PageCurrent
+	case err != nil && !os.IsNotExist(err):
+		return page, fault.New(fault.KindUnknown, "the page cannot be read: %w", err)
+	case o.check && err == nil:
+		page.State = views.PageStale
+	case o.check:
+		page.State = views.PageMissing
+	case err == nil && !strings.Contains(string(have), views.PageMark):
+		return page, fault.New(fault.KindRefused, "%s was not made by runbook render", page.File).WithHint("--out names another folder; the file is kept")
+	default:
+		page.State = views.PageWritten
+		if err := hostfile.Replace(page.File, []byte(page.Text), 0o644); err != nil {
+			return page, fault.New(fault.KindUnknown, "the page cannot be written: %w", err).WithHint("the folder must exist")
+		}
+	}
+	return page, nil
+}
+
+func newRunbookCoverage(d *Deps) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:        "coverage",
+		SuggestFor: []string{"requirements", "rows"},
+		Short:      "Show where each requirement is answered",
+		Long: "Show where each requirement of docs/REQUIREMENTS.md is answered, in one of five classes:\n" +
+			"automated (a verb or a rule does it), asked (a runbook asks a person), manual (a\n" +
+			"runbook tells a person what to do), elsewhere (a page says it), planned (nothing does\n" +
+			"it yet). The shipped runbooks count, not yours.\n\n" +
+			"A requirement in two classes is a finding (exit 10).",
+		Example: "sbx runbook coverage\nsbx runbook coverage -o wide",
+		Args:    usageArgs(noArgs, "`-o json` is for filters"),
+	}
+	doc := document{schema: "sbx.runbook.coverage/v1", shape: output.ShapeList, columns: output.Names(views.CoverageColumns())}
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
+		rows, wrong, err := d.coverage(ctx)
+		if err != nil {
+			return err
+		}
+		p.Note(fmt.Sprintf("%d requirements: %s", len(rows), runbook.CountClasses(rows)))
+		return views.ShowCoverage(p, doc.schema, rows, wrong)
+	})
+}
+
+// coverage puts the requirements into classes, by the shipped runbooks.
+func (d *Deps) coverage(ctx context.Context) (rows []runbook.CoverageRow, wrong, err error) {
+	shelf, err := runbook.Library{Shipped: d.Runbooks}.Load(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	table, err := runbook.ReadTable(d.Runbooks)
+	if err != nil {
+		return nil, nil, err
+	}
+	rows, wrong = runbook.Coverage(shelf.Books, table)
+	return rows, wrong, nil
+}

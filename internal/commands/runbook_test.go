@@ -1,0 +1,151 @@
+package commands
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/runbook"
+)
+
+// TestRunbookLinesAreHeldAgainstTheTree: each line that a runbook or the table of coverage names is one
+// that sbx understands, and each page exists.
+func TestRunbookLinesAreHeldAgainstTheTree(t *testing.T) {
+	t.Parallel()
+	b := newBench().configureNothing(t)
+	d := b.deps(t)
+	found, books, err := d.lintRunbooks(t.Context(), nil)
+	require.NoError(t, err)
+	assert.Empty(t, found)
+	assert.Equal(t, 7, books)
+	rows, wrong, err := d.coverage(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, wrong)
+	check, lines := d.lineChecker(), 0
+	for _, row := range rows {
+		for _, c := range row.Claims {
+			switch {
+			case c.Class == runbook.Planned:
+				assert.NotContains(t, c.Where, "sbx ", row.ID)
+			case strings.HasPrefix(c.Where, "sbx "):
+				lines++
+				if err := check(c.Where); err != nil {
+					assert.Failf(t, err.Error(), "%s: %s", row.ID, c.Where)
+				}
+			default:
+				assert.FileExists(t, filepath.Join("../..", c.Where), row.ID)
+			}
+		}
+	}
+	assert.Greater(t, lines, 300)
+	for line, want := range map[string]string{
+		"sbx cleanup --stuk":             "unknown flag: --stuk",
+		"sbx clenup --stuck":             "unknown command",
+		"sbx runbook launch x":           "unknown command",
+		"sbx terminate":                  "no REF",
+		"sbx run --file x --warm -- a":   "warm",
+		"sbx cleanup --where 'a b' --ye": "unknown flag: --ye",
+		"sbx cron":                       "it takes a command",
+		"sbx ls surplus":                 "surplus",
+	} {
+		err := check(line)
+		if assert.Error(t, err, line) {
+			assert.Contains(t, err.Error(), want, line)
+		}
+	}
+}
+
+// TestRunbookOfYourOwn: a new one is found, is clean, replaces a shipped one of its id, and is never
+// written over.
+func TestRunbookOfYourOwn(t *testing.T) {
+	t.Parallel()
+	b := newBench().configureNothing(t)
+	r := b.run(t, "runbook new slow-agents --alert AgentLatencyHigh -o json")
+	require.Equal(t, 0, r.code, r.stderr)
+	item, _ := r.object(t)["item"].(map[string]any)
+	path, _ := item["path"].(string)
+	assert.Equal(t, filepath.Join(b.home, ".config", "sbx", "runbooks", "slow-agents.yaml"), path)
+	assert.Equal(t, 11, b.run(t, "runbook new slow-agents").code)
+	assert.Equal(t, 0, b.run(t, "runbook lint").code)
+	assert.Equal(t, 0, b.run(t, "runbook lint "+path).code)
+	assert.Equal(t, "runbooks/slow-agents.md\n", b.run(t, "runbook url AgentLatencyHigh").stdout)
+	assert.Equal(t, "https://wiki.example/slow-agents.md\n", b.run(t, "runbook url AgentLatencyHigh --base https://wiki.example/").stdout)
+	assert.Equal(t, 5, b.run(t, "runbook url AgentLatencyHih").code)
+	assert.Contains(t, b.run(t, "runbook ls").stdout, "slow-agents")
+
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	write := func(name, content string) string {
+		file := filepath.Join(filepath.Dir(path), name)
+		require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
+		return file
+	}
+	own := strings.NewReplacer("id: slow-agents", "id: state-drift", "Slow agents", "Ours").Replace(string(text))
+	write("drift.yaml", own)
+	assert.Contains(t, b.run(t, "runbook show state-drift").stdout, "OURS")
+
+	broken := write("broken.yaml", strings.Replace(string(text), "owner:", "ownr:", 1))
+	r = b.run(t, "runbook lint "+broken)
+	assert.Equal(t, 10, r.code)
+	assert.Contains(t, r.stderr, "broken.yaml:6:3: unknown key \"ownr\"\nsbx:     ownr: my team\nsbx:     ^^^^\nsbx: hint: did you mean owner?")
+	assert.Equal(t, 3, b.run(t, "runbook ls").code, "the others are listed")
+	assert.Equal(t, 2, b.run(t, "runbook show --file "+broken).code)
+	assert.Equal(t, 0, b.run(t, "runbook coverage").code, "shipped ones count")
+}
+
+// TestRunbookRender writes pages and finds those that drifted.
+func TestRunbookRender(t *testing.T) {
+	t.Parallel()
+	b := newBench().configureNothing(t)
+	folder := t.TempDir()
+	assert.Equal(t, 10, b.run(t, "runbook render --check --out "+folder).code)
+	assert.Equal(t, 0, b.run(t, "runbook render --out "+folder).code)
+	assert.Equal(t, 0, b.run(t, "runbook render --check --out "+folder).code)
+	page := filepath.Join(folder, "state-drift.md")
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	assert.Equal(t, b.run(t, "runbook render state-drift").stdout, string(text))
+	for _, head := range []string{"# Records and reality differ", "## Meaning", "## Impact", "## Diagnosis", "## Mitigation", "## Verification", "## Escalation"} {
+		assert.Contains(t, string(text), head+"\n")
+	}
+	require.NoError(t, os.WriteFile(page, append(text, "drift\n"...), 0o600))
+	r := b.run(t, "runbook render --check --out "+folder)
+	assert.Equal(t, 10, r.code)
+	assert.Contains(t, r.stderr, "state-drift.md is stale")
+	assert.Contains(t, b.run(t, "runbook render state-drift --check --out "+folder+" -o json").stdout, `"state": "stale"`)
+	assert.Equal(t, 2, b.run(t, "runbook render").code)
+	assert.Equal(t, 5, b.run(t, "runbook show nosuch").code)
+}
+
+// TestRunbookPageNeedsNoTool: thresholds stand on a page as numbers.
+func TestRunbookPageNeedsNoTool(t *testing.T) {
+	t.Parallel()
+	page := newBench().configureNothing(t).run(t, "runbook render sandbox-stuck").stdout
+	assert.Contains(t, page, "`stats.active > 20`")
+	assert.Contains(t, page, "longer than 10m")
+	assert.NotContains(t, page, "{{")
+	assert.NotContains(t, page, "thresholds.")
+	assert.NotContains(t, page, "0ms")
+}
+
+func TestRunbookImportRefusesAnOpenFence(t *testing.T) {
+	t.Parallel()
+	b := newBench().configureNothing(t)
+	b.stdin = "# A\n\n```\nsbx ls\n"
+	r := b.run(t, "runbook import - --id a --out -")
+	assert.Equal(t, 2, r.code)
+	assert.Contains(t, r.stderr, "-:3:1: a block of code begins here and is never closed")
+	b.stdin += "```\n"
+	r = b.run(t, "runbook import - --id a --out - -o json")
+	require.Equal(t, 0, r.code, r.stderr)
+	item, _ := r.object(t)["item"].(map[string]any)
+	text, _ := item["text"].(string)
+	book, found := runbook.Parse("a.yaml", []byte(text))
+	assert.Empty(t, found)
+	assert.Equal(t, "```\nsbx ls\n```", book.Spec.Steps[0].Manual)
+	assert.Equal(t, 2, b.run(t, "runbook import nosuch.md").code)
+}

@@ -1,0 +1,328 @@
+package commands
+
+import (
+	"slices"
+	"strings"
+
+	"al.essio.dev/pkg/shellescape"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sbx/internal/fault"
+	"sbx/internal/task"
+)
+
+// familiarVerb says what to type instead of a verb that people know from other tools.
+type familiarVerb struct {
+	verb  string // with a sandbox, or by itself
+	task  string // with a task; "" = verb
+	alone string // without any argument; "" = verb and needs
+	needs string // stands in for a missing argument
+}
+
+// familiarVerbs are the verbs of other tools, each with the verb of this one. They are never
+// run: a word that ends sandboxes elsewhere must not end them here by accident.
+func familiarVerbs() map[string]familiarVerb {
+	list := familiarVerb{verb: "ls"}
+	end := familiarVerb{verb: "terminate", task: "stop", needs: "REF"}
+	show := familiarVerb{verb: "inspect", task: "tasks show", needs: "REF"}
+	shell := familiarVerb{verb: "exec -it", needs: "REF"}
+	clean := familiarVerb{verb: "cleanup"}
+	launch := familiarVerb{verb: "create", needs: "-- COMMAND"}
+	follow := familiarVerb{verb: "logs -f", needs: "REF"}
+	cancel := familiarVerb{verb: "terminate", task: "stop", alone: "stop TASK"}
+	return map[string]familiarVerb{
+		"ps": list, "sandboxes": list,
+		"rm": end, "kill": end, "delete": end, "remove": end, "destroy": end, "end": end,
+		"show": show, "describe": show, "events": show,
+		"get":    {verb: "inspect", task: "tasks show", alone: "ls"},
+		"info":   {verb: "inspect", task: "tasks show", alone: "doctor"},
+		"status": {verb: "inspect", task: "tasks show", alone: "stats"},
+		"attach": shell, "ssh": shell, "shell": shell, "sh": shell,
+		"prune": clean, "clean": clean, "gc": clean,
+		"start": launch, "launch": launch, "new": launch,
+		"tail": follow, "follow": follow,
+		"cancel": cancel, "abort": cancel,
+		"usage": {verb: "top"}, "check": {verb: "doctor"}, "health": {verb: "doctor"},
+	}
+}
+
+// typedWord is one word of a command line, with the value that belongs to a flag.
+type typedWord struct {
+	words []string
+	flag  bool // one that is written as a flag
+	known bool // and that the command has
+}
+
+// readTyped takes a command line apart by the flags that a command has. An unknown flag takes
+// no value; behind -- nothing is a flag.
+func readTyped(flags *pflag.FlagSet, args []string) []typedWord {
+	var out []typedWord
+	for i := 0; i < len(args); i++ {
+		word := args[i]
+		if word == "--" {
+			for _, rest := range args[i:] {
+				out = append(out, typedWord{words: []string{rest}})
+			}
+			break
+		}
+		if len(word) < 2 || word[0] != '-' {
+			out = append(out, typedWord{words: []string{word}})
+			continue
+		}
+		f, attached := typedFlag(flags, word)
+		t := typedWord{words: args[i : i+1], flag: true, known: f != nil}
+		if f != nil && !attached && f.NoOptDefVal == "" && i+1 < len(args) {
+			i++
+			t.words = args[i-1 : i+1]
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// typedFlag finds the flag of a word such as --limit=5, -it or -ojson, and whether the word
+// holds its value too.
+func typedFlag(flags *pflag.FlagSet, word string) (f *pflag.Flag, attached bool) {
+	if long, ok := strings.CutPrefix(word, "--"); ok {
+		name, _, attached := strings.Cut(long, "=")
+		return flags.Lookup(name), attached
+	}
+	for i := 1; i < len(word); i++ {
+		f = flags.ShorthandLookup(word[i : i+1])
+		if f == nil || f.NoOptDefVal == "" {
+			return f, i+1 < len(word)
+		}
+	}
+	return f, false
+}
+
+// allFlags are a command's own flags and those that it inherits.
+func allFlags(cmd *cobra.Command) *pflag.FlagSet {
+	f := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
+	f.AddFlagSet(cmd.Flags())
+	f.AddFlagSet(cmd.InheritedFlags())
+	return f
+}
+
+// unknownVerb refuses a word that is no command, with the whole line that was probably meant.
+func unknownVerb(d *Deps) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return unknownCommand(cmd, args[0], behind(d.Process.Args, args[0]))
+	}
+}
+
+// behind gives the words of argv after the first that is word.
+func behind(argv []string, word string) []string {
+	if i := slices.Index(argv, word); i >= 0 {
+		return argv[i+1:]
+	}
+	return nil
+}
+
+func unknownCommand(cmd *cobra.Command, word string, rest []string) error {
+	err := fault.Usage("unknown command %q", word)
+	if line := meantLine(cmd, word, rest); line != "" && isPrintable(line) {
+		return err.WithHint("did you mean `%s`?", line)
+	}
+	return err.WithHint("`%s --help` lists the commands", cmd.CommandPath())
+}
+
+// meantLine is the whole command line that an unknown verb and its arguments most likely
+// meant, "" where nothing is near.
+func meantLine(cmd *cobra.Command, word string, rest []string) string {
+	if !cmd.HasParent() {
+		if line := familiarLine(cmd, word, rest); line != "" {
+			return line
+		}
+	}
+	if near := nearVerb(cmd, word); near != "" {
+		return lineOf(cmd, near, rest)
+	}
+	if cmd.HasParent() { // sbx tasks rm t-x
+		for _, t := range readTyped(allFlags(cmd), rest) {
+			if !t.flag && isTaskID(t.words[0]) {
+				return familiarLine(cmd.Root(), word, rest)
+			}
+		}
+	}
+	return ""
+}
+
+// nearVerb is what a mistyped verb most likely meant: the fewest edits away, else
+// one that it begins; "" when none is near.
+func nearVerb(cmd *cobra.Command, word string) string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(append(names, c.Name()), c.Aliases...)
+		}
+	}
+	if near := fault.Nearest(word, names); near != "" {
+		return near
+	}
+	if begun := cmd.SuggestionsFor(word); len(begun) > 0 {
+		return begun[0]
+	}
+	return ""
+}
+
+// helpTopic is the page that a wrong word behind help most likely meant, "" where none is near.
+func helpTopic(cmd *cobra.Command, word string) string {
+	if v, ok := familiarVerbs()[word]; ok && !cmd.HasParent() {
+		return strings.Fields(v.verb)[0]
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if !c.Hidden {
+			names = append(names, c.Name())
+		}
+	}
+	if near := fault.Nearest(word, names); near != "" {
+		return near
+	}
+	if i := slices.IndexFunc(names, func(n string) bool { return strings.HasPrefix(n, word) }); i >= 0 {
+		return names[i]
+	}
+	return ""
+}
+
+// lineOf writes a command with the arguments that it takes and those of the flags that it has.
+func lineOf(parent *cobra.Command, verb string, rest []string) string {
+	words := append(strings.Fields(parent.CommandPath()), strings.Fields(verb)...)
+	target, _, err := parent.Find(strings.Fields(verb))
+	if err != nil {
+		return shellescape.QuoteCommand(words)
+	}
+	flags := allFlags(target)
+	typed := readTyped(flags, rest)
+	bare := takesNoArguments(target, typed)
+	for _, t := range typed {
+		switch {
+		case bare && !t.flag:
+		case !t.flag || t.known:
+			words = append(words, t.words...)
+		case t.words[0] == "-a" && flags.Lookup("all") != nil: // of ps, as in docker ps -a
+			words = append(words, "--all")
+		}
+	}
+	return shellescape.QuoteCommand(words)
+}
+
+// takesNoArguments says that a command refuses the arguments that were typed, and needs none: those
+// of `ps aux` name no sandbox.
+func takesNoArguments(target *cobra.Command, typed []typedWord) bool {
+	var words []string
+	for _, t := range typed {
+		if !t.flag {
+			words = append(words, t.words...)
+		}
+	}
+	return target.Args != nil && target.Args(target, words) != nil && target.Args(target, nil) == nil
+}
+
+// familiarLine is the line for a verb of another tool, "" for a word that is none.
+func familiarLine(root *cobra.Command, word string, rest []string) string {
+	if word == "cp" {
+		return copyLine(root, rest)
+	}
+	v, ok := familiarVerbs()[word]
+	if !ok {
+		return ""
+	}
+	first := firstArgument(root, v.verb, rest)
+	switch {
+	case v.verb == "exec -it":
+		return shellLine(root, first, rest)
+	case (first == "" || familiarVerbs()[first].verb == "ls") && v.alone != "": // get sandboxes
+		return root.Name() + " " + v.alone
+	case isTaskID(first) && v.task != "":
+		return lineOf(root, v.task, rest)
+	case first == "" && v.needs != "":
+		return lineOf(root, v.verb, rest) + " " + v.needs
+	}
+	return lineOf(root, v.verb, rest)
+}
+
+func firstArgument(root *cobra.Command, verb string, rest []string) string {
+	target, _, err := root.Find(strings.Fields(verb))
+	if err != nil {
+		return ""
+	}
+	for _, t := range readTyped(allFlags(target), rest) {
+		if !t.flag && t.words[0] != "--" {
+			return t.words[0]
+		}
+	}
+	return ""
+}
+
+// dashedLine is the typed command line with the two dashes that are missing before the command
+// to run, "" where they are not missing.
+func (d *Deps) dashedLine(cmd *cobra.Command) string {
+	before, _, takes := strings.Cut(cmd.Use, " -- ")
+	argv := d.Process.Args
+	if !takes || slices.Contains(argv, "--") {
+		return ""
+	}
+	words := strings.Fields(cmd.CommandPath())
+	left := strings.Count(before, "REF") + strings.Count(before, "TASK")
+	for _, t := range readTyped(allFlags(cmd), behind(argv, cmd.Name())) {
+		if !t.flag {
+			if left == 0 {
+				words = append(words, "--")
+			}
+			left--
+		}
+		words = append(words, t.words...)
+	}
+	if line := shellescape.QuoteCommand(words); left < 0 && isPrintable(line) {
+		return line
+	}
+	return ""
+}
+
+// isTaskID tells a task from a sandbox by its spelling.
+func isTaskID(word string) bool { return task.IsID(word) && !strings.Contains(word, "/") }
+
+// shellLine opens a shell in a sandbox, or runs what stood behind its name.
+func shellLine(root *cobra.Command, ref string, rest []string) string {
+	command := []string{"sh"}
+	if more := behind(rest, ref); len(more) > 0 && more[0] == "--" {
+		more = more[1:]
+		command = more
+	} else if len(more) > 0 {
+		command = more
+	}
+	if ref == "" {
+		ref = "REF"
+	}
+	return shellescape.QuoteCommand(append([]string{root.Name(), "exec", "-it", ref, "--"}, command...))
+}
+
+// copyLine copies a file by the streams of exec: cat on one side, a redirection on the other.
+func copyLine(root *cobra.Command, rest []string) string {
+	paths := slices.DeleteFunc(slices.Clone(rest), func(w string) bool { return strings.HasPrefix(w, "-") })
+	from, to := "REF:PATH", "FILE"
+	if len(paths) > 0 {
+		from = paths[0]
+	}
+	if len(paths) > 1 {
+		to = paths[1]
+	}
+	if ref, path, inside := strings.Cut(to, ":"); inside {
+		line := []string{root.Name(), "exec", "-i", ref, "--", "sh", "-c", "cat > " + shellescape.Quote(path)}
+		return shellescape.QuoteCommand(line) + " < " + shellescape.Quote(from)
+	}
+	if to == "." || strings.HasSuffix(to, "/") {
+		to += from[strings.LastIndexAny(from, "/:"):]
+	}
+	ref, path, inside := strings.Cut(from, ":")
+	if !inside {
+		return root.Name() + " exec REF -- cat PATH > FILE"
+	}
+	return shellescape.QuoteCommand([]string{root.Name(), "exec", ref, "--", "cat", path}) + " > " + shellescape.Quote(to)
+}

@@ -1,0 +1,124 @@
+package commands
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestFamiliarWordsLeadToTheVerb: each word of another tool is wrong use, and the hint is the
+// whole line to type instead.
+func TestFamiliarWordsLeadToTheVerb(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"ps":                               "`sbx ls`",
+		"ps -a":                            "`sbx ls --all`",
+		"ps -o json":                       "`sbx ls -o json`",
+		"rm e2b/x":                         "`sbx terminate e2b/x`",
+		"rm -f e2b/x e2b/y --provider e2b": "`sbx terminate e2b/x e2b/y --provider e2b`",
+		"rm t-k3v9x2mq7abc":                "`sbx stop t-k3v9x2mq7abc`",
+		"rm":                               "`sbx terminate REF`",
+		"kill -9 e2b/x --grace 1s":         "`sbx terminate e2b/x --grace 1s`",
+		"delete e2b/x":                     "`sbx terminate e2b/x`",
+		"show e2b/x":                       "`sbx inspect e2b/x`",
+		"show t-k3v9x2mq7abc":              "`sbx tasks show t-k3v9x2mq7abc`",
+		"get":                              "`sbx ls`",
+		"get e2b/x":                        "`sbx inspect e2b/x`",
+		"describe e2b/x":                   "`sbx inspect e2b/x`",
+		"events e2b/x":                     "`sbx inspect e2b/x`",
+		"events":                           "`sbx inspect REF`",
+		"info":                             "`sbx doctor`",
+		"status":                           "`sbx stats`",
+		"status e2b/x":                     "`sbx inspect e2b/x`",
+		"attach e2b/x":                     "`sbx exec -it e2b/x -- sh`",
+		"ssh e2b/x ls -l /tmp":             "`sbx exec -it e2b/x -- ls -l /tmp`",
+		"shell e2b/x -- bash":              "`sbx exec -it e2b/x -- bash`",
+		"shell":                            "`sbx exec -it REF -- sh`",
+		"cp":                               "`sbx exec REF -- cat PATH > FILE`",
+		"cp e2b/x:/tmp/a .":                "`sbx exec e2b/x -- cat /tmp/a > ./a`",
+		"cp a e2b/x:/tmp/a":                "`sbx exec -i e2b/x -- sh -c 'cat > /tmp/a' < a`",
+		"prune --older-than 10m":           "`sbx cleanup --older-than 10m`",
+		"cancel t-k3v9x2mq7abc":            "`sbx stop t-k3v9x2mq7abc`",
+		"inspct e2b/x":                     "`sbx inspect e2b/x`",
+		"tasks rm t-k3v9x2mq7abc":          "`sbx stop t-k3v9x2mq7abc`",
+		"tasks get t-k3v9x2mq7abc":         "`sbx tasks show t-k3v9x2mq7abc`",
+		"config show":                      "`sbx config explain`",
+		"cron install":                     "`sbx cron print`",
+		"cleanup list":                     "`sbx cleanup runs`",
+		"ls local/x":                       "`sbx inspect local/x`",
+		"exec local/x ls -l":               "`sbx exec local/x -- ls -l`",
+		"exec -it local/x bash":            "`sbx exec -it local/x -- bash`",
+		"run --memory 256M sleep 60":       "`sbx run --memory 256M -- sleep 60`",
+		"cleanup --olderthan 10m":          "`sbx cleanup --older-than 10m`",
+		"cleanup --older 10m":              "`sbx cleanup --older-than 10m`",
+		"cleanup --age=10m --label a=b":    "`sbx cleanup --older-than=10m --label a=b`",
+		"cleanup --stuck --dry-run":        "`sbx cleanup --stuck`",
+		"terminate e2b/x --force":          "needs no force: `sbx terminate e2b/x`; --yes",
+		"terminate -f e2b/x":               "needs no force: `sbx terminate e2b/x`; --yes",
+		"ps aux":                           "`sbx ls`?",
+		"prune n1":                         "`sbx cleanup`?",
+		"ls --newer-than 1h":               "`sbx ls --younger-than 1h`",
+		"ls --json":                        "`sbx ls -o json`",
+		"stop local/x":                     "`sbx terminate local/x`",
+		"stop local/x t-abcdefg":           "`sbx terminate local/x`",
+		"tasks show local/x":               "`sbx inspect local/x`",
+		"help rm":                          "`sbx help terminate`",
+		"help exit":                        "`sbx help exit-codes`",
+	} {
+		r := newBench().run(t, line)
+		assert.Contains(t, []int{2, 3}, r.code, line)
+		assert.Contains(t, r.stderr, want, line)
+	}
+	r := newBench().run(t, "terminate t-abcdefg")
+	assert.Equal(t, 5, r.code)
+	assert.Contains(t, r.stderr, "`sbx stop t-abcdefg`")
+}
+
+// TestSuggestionsHideControlCharacters: a word of the command line may come from elsewhere.
+func TestSuggestionsHideControlCharacters(t *testing.T) {
+	t.Parallel()
+	r := newBench().runArgs(t, "rm", "e2b/\x1b]0;owned\x07")
+	assert.Equal(t, 2, r.code)
+	assert.NotContains(t, r.stderr, "\x1b")
+	assert.Contains(t, r.stderr, "`sbx --help` lists the commands")
+}
+
+// TestFlagErrorsSayWhatToType, without a word of Go.
+func TestFlagErrorsSayWhatToType(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string][]string{
+		"ls --limit x":                    {`ls: --limit: "x" is not a whole number`, "--limit N"},
+		"ls --limit 99999999999999999999": {`"99999999999999999999" is too large`},
+		"ls --watch=x":                    {"it is a switch and takes no value"},
+		"create --cpu x -- true":          {`--cpu: "x" is not a number`, "--cpu CORES"},
+		"ls --older-than":                 {"--older-than needs a value", "--older-than AGE"},
+		"ls -o":                           {"--output needs a value", "--output FORMAT"},
+		"ls --provider \"":                {"is not a list of words"},
+		"ls ---x":                         {`"---x" is no flag`},
+		"ls --nosuch":                     {"unknown flag --nosuch", "`sbx ls --help` lists the flags"},
+		"--nosuch":                        {"sbx: error: unknown flag --nosuch"},
+		"inspect":                         {"no REF was given"},
+		"logs a b":                        {"it takes one REF, but 2 were given"},
+		"completion tcsh":                 {`there is no script for "tcsh"`},
+	} {
+		r := newBench().run(t, line)
+		assert.Equal(t, 2, r.code, line)
+		for _, part := range want {
+			assert.Contains(t, r.stderr, part, line)
+		}
+		assert.NotRegexp(t, `strconv|parse error|arg\(s\)|invalid argument`, r.stderr, line)
+	}
+}
+
+// TestVersionFlags print what the verb prints, in each format.
+func TestVersionFlags(t *testing.T) {
+	t.Parallel()
+	want := newBench().run(t, "version -o json").stdout
+	for _, line := range []string{"--version -o json", "-V -o json", "-o json -V"} {
+		r := newBench().run(t, line)
+		assert.Equal(t, 0, r.code, line)
+		assert.Equal(t, want, r.stdout, line)
+	}
+	assert.Equal(t, newBench().run(t, "version").stdout, newBench().run(t, "-V").stdout)
+	assert.Equal(t, 2, newBench().run(t, "-V -o nagios").code)
+}

@@ -1,0 +1,80 @@
+package commands
+
+import (
+	"encoding/xml"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/providers/fake"
+)
+
+// TestAnInterruptedVerifyAnswers: it prints the last complete round in the format that was asked for,
+// or that nothing is known. A monitor gets the codes of a plugin, whatever happens.
+func TestAnInterruptedVerifyAnswers(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		line     string
+		complete bool // a round was
+		code     int
+		says     []string // on stdout
+	}{
+		"table":               {"verify --until-ok 10m", true, 130, []string{"R125 ", "R127 "}},
+		"json":                {"verify --until-ok 10m -o json", true, 130, []string{`"rounds": 2`, `"id": "R125"`, `"interrupted": true`}},
+		"junit":               {"verify --until-ok 10m -o junit", true, 130, []string{`<testsuite name="sbx verify" tests="5"`, "sbx.verify.R129"}},
+		"tap":                 {"verify --until-ok 10m -o tap", true, 130, []string{"1..5\n", "not ok 3 - R127"}},
+		"nagios":              {"verify --until-ok 10m -o nagios", true, 2, []string{"SBX CRITICAL: R127", "r125=", " after round 2\n"}},
+		"the limit":           {"verify --until-ok 10m -o json --timeout 40s", true, 124, []string{`"rounds": 2`}},
+		"nothing yet":         {"verify --until-ok 10m", false, 130, nil},
+		"nothing yet, json":   {"verify --until-ok 10m -o json", false, 130, []string{`"item": null`, `"interrupted": true`}},
+		"nothing yet, junit":  {"verify -o junit", false, 130, []string{`tests="1" failures="0" errors="1"`, `<error message="context canceled"/>`}},
+		"nothing yet, tap":    {"verify --until-ok 10m -o tap", false, 130, []string{"TAP version 13\nBail out! "}},
+		"nothing yet, nagios": {"verify --until-ok 10m -o nagios", false, 3, []string{"SBX UNKNOWN: "}},
+		"the limit, nagios":   {"verify -o nagios --timeout 5s", false, 3, []string{"SBX UNKNOWN: the limit of --timeout 5s"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b, p := oneFake(running("prod0001", time.Minute))
+				b.configure(t, "providers:\n  prod: {type: local}\n")
+				after := 50 * time.Second
+				if !tc.complete {
+					after = 10 * time.Second
+					p.Break(fake.Fault{Op: fake.OpStats, Hang: true}, fake.Fault{Op: fake.OpList, Hang: true})
+				}
+				b.context = haltedAfter(t, after)
+				r := b.run(t, tc.line)
+				assert.Equal(t, tc.code, r.code, "%s%s", r.stdout, r.stderr)
+				for _, text := range tc.says {
+					assert.Contains(t, r.stdout, text)
+				}
+				if strings.Contains(tc.line, "junit") {
+					require.NoError(t, xml.Unmarshal([]byte(r.stdout), new(struct {
+						XMLName xml.Name `xml:"testsuite"`
+					})), r.stdout)
+				}
+			})
+		})
+	}
+}
+
+// TestVerifyEvery repeats until it is interrupted, whatever a round finds.
+func TestVerifyEvery(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, p := oneFake(running("prod0001", time.Minute))
+		b.configure(t, "providers:\n  prod: {type: local}\n")
+		b.context = haltedAfter(t, 12*time.Minute)
+		r := b.run(t, "verify --every 5m")
+		assert.Equal(t, 130, r.code, r.stderr)
+		assert.Equal(t, 3, strings.Count(r.stdout, "Targets\n"), r.stdout)
+		assert.Len(t, p.Calls(fake.OpStats), 3)
+		for _, line := range []string{"verify --every 5m -o json", "verify --every 5m -o junit", "verify --every 5m -o tap", "verify --every 5ms"} {
+			assert.Equal(t, 2, b.run(t, line).code, line)
+		}
+	})
+}

@@ -1,0 +1,390 @@
+package cond
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+
+	"sbx/internal/fault"
+	"sbx/internal/sandbox"
+)
+
+// compare compiles one comparison.
+func (c *compiler[T]) compare(n *ast.BinaryNode) (*node[T], error) {
+	if _, chained := n.Left.(*ast.NilNode); chained {
+		return c.compareNil(n.Operator, n.Right, placeOf(n))
+	}
+	if _, isNil := n.Right.(*ast.NilNode); isNil {
+		return c.compareNil(n.Operator, n.Left, placeOf(n))
+	}
+	left, err := c.operand(n.Left)
+	if err != nil {
+		return nil, err
+	}
+	if n.Operator == "in" {
+		if list, isList := n.Right.(*ast.ArrayNode); isList {
+			return c.compareList(left, list)
+		}
+	}
+	right, err := c.operand(n.Right)
+	if err != nil {
+		return nil, c.unquoted(left, n.Right, err)
+	}
+	switch n.Operator {
+	case "in":
+		return c.contains(n.Operator, right, left)
+	case "contains":
+		return c.contains(n.Operator, left, right)
+	case "startsWith", "endsWith", "matches":
+		return c.compareText(n.Operator, left, right)
+	}
+	return c.compareValues(n.Operator, left, right)
+}
+
+// unquoted adds to the error of an unknown word that a text needs quotes.
+func (c *compiler[T]) unquoted(left term[T], right ast.Node, err error) error {
+	word, isWord := right.(*ast.IdentifierNode)
+	if !isWord || left.kind != KindText || fault.Nearest(word.Value, c.schema.names()) != "" {
+		return err
+	}
+	return c.mistake(placeOf(word), "a text needs quotes: "+strconv.Quote(word.Value), "no name %q", word.Value)
+}
+
+// compareNil asks whether a value is reported.
+func (c *compiler[T]) compareNil(op string, n ast.Node, at place) (*node[T], error) {
+	if op != "==" && op != "!=" {
+		return nil, c.mistake(at, "write NAME == nil or NAME != nil", "nil cannot be compared by %s", op)
+	}
+	t, err := c.operand(n)
+	if err != nil {
+		return nil, err
+	}
+	if !t.named {
+		return nil, c.mistake(t.at, "write NAME == nil or NAME != nil", "%s is no name, and only a name can be nil", t.text)
+	}
+	want := op == "=="
+	return c.leafNode(leaf[T]{text: t.text + " " + op + " nil", terms: []term[T]{t}, asksNil: true, eval: func(s T) truth {
+		switch t.value(s).state {
+		case unread:
+			return unknown
+		case absent:
+			return truthOf(want)
+		case known, atLeast:
+		}
+		return truthOf(!want)
+	}}), nil
+}
+
+// compareValues compiles == != < <= > >=.
+func (c *compiler[T]) compareValues(op string, left, right term[T]) (*node[T], error) {
+	left, right, err := c.sameKind(op, left, right)
+	if err != nil {
+		return nil, err
+	}
+	l := leaf[T]{text: left.text + " " + op + " " + right.text, op: op, terms: []term[T]{left, right}}
+	switch left.kind {
+	case KindNumber, KindTime:
+		l.eval = numberComparison(op, left, right)
+	case KindText:
+		l.eval = textComparison(op == "==", left, right)
+	case KindBool:
+		l.eval = func(s T) truth {
+			a, b := left.value(s), right.value(s)
+			if !a.is(isBool) || !b.is(isBool) {
+				return unknown
+			}
+			return truthOf((a.number == b.number) == (op == "=="))
+		}
+	case KindList, KindLabels:
+	}
+	return c.leafNode(l), nil
+}
+
+// textComparison compares texts for equality. A constant is read once.
+func textComparison[T any](equal bool, left, right term[T]) func(T) truth {
+	if right.fixed != nil {
+		word := right.fixed.text
+		return func(s T) truth {
+			a := left.value(s)
+			if !a.is(isText) {
+				return unknown
+			}
+			return truthOf((a.text == word) == equal)
+		}
+	}
+	return func(s T) truth {
+		a, b := left.value(s), right.value(s)
+		if !a.is(isText) || !b.is(isText) {
+			return unknown
+		}
+		return truthOf((a.text == b.text) == equal)
+	}
+}
+
+// numberComparison compares numbers and moments. A constant is read once.
+func numberComparison[T any](op string, left, right term[T]) func(T) truth {
+	compare := order(op)
+	if right.fixed != nil {
+		holds, b := exactOrder(op), *right.fixed
+		return func(s T) truth {
+			a := left.value(s)
+			if a.state == known && a.kind == b.kind {
+				return truthOf(holds(a.number, b.number))
+			}
+			return compare(a, b)
+		}
+	}
+	return func(s T) truth { return compare(left.value(s), right.value(s)) }
+}
+
+// exactOrder is an operator over numbers.
+func exactOrder(op string) func(a, b float64) bool {
+	return map[string]func(a, b float64) bool{
+		"==": func(a, b float64) bool { return a == b }, "!=": func(a, b float64) bool { return a != b },
+		"<": func(a, b float64) bool { return a < b }, "<=": func(a, b float64) bool { return a <= b },
+		">": func(a, b float64) bool { return a > b }, ">=": func(a, b float64) bool { return a >= b },
+	}[op]
+}
+
+// order is an operator over values, of which one may be a lower bound.
+func order(op string) func(a, b Value) truth {
+	holds := exactOrder(op)
+	return func(a, b Value) truth {
+		switch {
+		case a.kind != b.kind:
+		case a.state == known && b.state == known:
+			return truthOf(holds(a.number, b.number))
+		case a.state == atLeast && b.state == known && a.number > b.number:
+			return truthOf(holds(1, 0)) // it is greater, whatever it is
+		case a.state == known && b.state == atLeast && b.number > a.number:
+			return truthOf(holds(0, 1))
+		case a.state == atLeast && b.state == known && a.number == b.number && (op == ">=" || op == "<"):
+			return truthOf(op == ">=")
+		case a.state == known && b.state == atLeast && a.number == b.number && (op == "<=" || op == ">"):
+			return truthOf(op == "<=")
+		}
+		return unknown
+	}
+}
+
+// boolTruth is the truth of a value that is true or false.
+func boolTruth(v Value) truth {
+	if !v.is(isBool) {
+		return unknown
+	}
+	return truthOf(v.number == 1)
+}
+
+// sameKind checks that two sides can be compared, and reads a time in quotes.
+func (c *compiler[T]) sameKind(op string, left, right term[T]) (sameLeft, sameRight term[T], err error) {
+	if left.kind == KindTime && right.kind == KindText && right.fixed != nil {
+		right, err = c.asTime(left, right)
+	} else if right.kind == KindTime && left.kind == KindText && left.fixed != nil {
+		left, err = c.asTime(right, left)
+	}
+	switch {
+	case err != nil:
+	case left.kind != right.kind:
+		err = c.wrongKind(left, right)
+	case left.kind == KindNumber:
+		left, right, err = c.alike(left, right)
+	case left.kind == KindList, left.kind == KindLabels:
+		err = c.mistake(left.at, left.example(), "%s is a %s, which cannot be compared by %s", left.text, left.kind, op)
+	case (left.kind == KindText || left.kind == KindBool) && op != "==" && op != "!=":
+		err = c.mistake(left.at.join(right.at), "", "%s is a %s, which cannot be compared by %s", left.text, left.kind, op)
+	case left.kind == KindText:
+		err = c.checkText(left, right)
+	}
+	return left, right, err
+}
+
+// wrongKind is the mistake of two sides of different kinds. What is not a literal decides.
+func (c *compiler[T]) wrongKind(left, right term[T]) error {
+	name, other := left, right
+	if left.fixed != nil {
+		name, other = right, left
+	}
+	if other.kind == KindText && other.fixed != nil && name.kind == KindNumber {
+		if sc, literals, err := scan(source{text: other.fixed.text}, func(string) bool { return false }); err == nil && sc != "" && len(literals) == 1 {
+			return c.mistake(other.at, "", "%s is %s: write %s without quotes", name.text, unitWords(name.unit), other.fixed.text)
+		}
+	}
+	switch name.kind {
+	case KindNumber:
+		return c.mistake(other.at, "", "%s is %s: write %s", name.text, unitWords(name.unit), exampleOf(name.unit))
+	case KindBool:
+		return c.mistake(other.at, "", "%s is true, false or unknown: write %s, or not %s", name.text, name.text, name.text)
+	case KindTime:
+		return c.mistake(other.at, "a duration is compared with an age: age_seconds > 10m", `%s is a time: write "2026-11-22T12:00Z"`, name.text)
+	case KindText, KindList, KindLabels:
+	}
+	return c.mistake(other.at, "", "%s is a %s: write %s", name.text, name.kind, name.example())
+}
+
+// asTime reads a text beside a time.
+func (c *compiler[T]) asTime(name, text term[T]) (term[T], error) {
+	at, ok := sandbox.ParseTime(text.fixed.text)
+	if !ok {
+		return text, c.mistake(text.at, "a relative time would mean another time at each evaluation: compare age_seconds, or write the time", `%s is a time: write "2026-11-22T12:00Z"`, name.text)
+	}
+	return constantTerm[T](KindTime, Time(at), text.text, text.at), nil
+}
+
+// checkText refuses texts that a name never has.
+func (c *compiler[T]) checkText(left, right term[T]) error {
+	name, other := left, right
+	if left.fixed != nil {
+		name, other = right, left
+	}
+	if other.fixed == nil {
+		return nil
+	}
+	word := other.fixed.text
+	switch {
+	case word == "" && name.absentWord == "":
+		return c.mistake(other.at, "write "+name.text+" == nil", "%s is never empty: it is not reported then", name.text)
+	case len(name.words) > 0 && !slices.Contains(name.words, word):
+		return c.mistake(other.at, fault.Meant(word, name.words), "%s is never %q", name.text, word)
+	}
+	return nil
+}
+
+// compareList compiles NAME in ["a", "b"].
+func (c *compiler[T]) compareList(left term[T], list *ast.ArrayNode) (*node[T], error) {
+	if len(list.Nodes) == 0 {
+		return nil, c.mistake(placeOf(list), "", "the list is empty, so nothing is in it")
+	}
+	var values []Value
+	var texts []string
+	for _, n := range list.Nodes {
+		right, err := c.operand(n)
+		if err != nil {
+			return nil, c.unquoted(left, n, err)
+		}
+		if right.fixed == nil {
+			return nil, c.mistake(right.at, "", "%s is a name, and a list holds only values", right.text)
+		}
+		if left, right, err = c.sameKind("==", left, right); err != nil {
+			return nil, err
+		}
+		values, texts = append(values, *right.fixed), append(texts, right.text)
+	}
+	equal := order("==")
+	l := leaf[T]{text: left.text + " in [" + strings.Join(texts, ", ") + "]", terms: []term[T]{left}}
+	l.eval = func(s T) truth {
+		v, found := left.value(s), no
+		for _, w := range values {
+			switch {
+			case v.is(isText) && w.kind == isText:
+				found = max(found, truthOf(v.text == w.text))
+			default:
+				found = max(found, equal(v, w))
+			}
+		}
+		return found
+	}
+	return c.leafNode(l), nil
+}
+
+// contains compiles TEXT in LIST, KEY in labels, TEXT contains TEXT.
+func (c *compiler[T]) contains(op string, whole, part term[T]) (*node[T], error) {
+	text := whole.text + " contains " + part.text
+	if op == "in" {
+		text = part.text + " in " + whole.text
+	}
+	isText := whole.kind == KindText && op == "contains"
+	switch {
+	case !isText && whole.kind != KindList && whole.kind != KindLabels:
+		return nil, c.mistake(whole.at, whole.example(), "%s is a %s, and nothing is in it", whole.text, whole.kind)
+	case part.kind != KindText:
+		return nil, c.mistake(part.at, "put it in quotes", "%s is a %s, not a text", part.text, part.kind)
+	}
+	return c.leafNode(leaf[T]{text: text, terms: []term[T]{whole, part}, eval: func(s T) truth {
+		w, p := whole.value(s), part.value(s)
+		if w.state < known || p.state < known {
+			return unknown
+		}
+		if isText {
+			return truthOf(strings.Contains(w.text, p.text))
+		}
+		return truthOf(w.has(p.text))
+	}}), nil
+}
+
+// compareText compiles startsWith, endsWith and matches.
+func (c *compiler[T]) compareText(op string, left, right term[T]) (*node[T], error) {
+	for _, side := range []term[T]{left, right} {
+		if side.kind != KindText {
+			return nil, c.mistake(side.at, "", "%s is a %s, and %s compares texts", side.text, side.kind, op)
+		}
+	}
+	holds := strings.HasPrefix
+	switch op {
+	case "endsWith":
+		holds = strings.HasSuffix
+	case "matches":
+		if right.fixed == nil {
+			return nil, c.mistake(right.at, "write the pattern in quotes", "%s is a name, and a pattern must be a text", right.text)
+		}
+		pattern, err := regexp.Compile(right.fixed.text)
+		if err != nil {
+			return nil, c.mistake(right.at, "", "the pattern is malformed: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		}
+		holds = func(text, _ string) bool { return pattern.MatchString(text) }
+	}
+	return c.leafNode(leaf[T]{text: left.text + " " + op + " " + right.text, terms: []term[T]{left, right}, eval: func(s T) truth {
+		a, b := left.value(s), right.value(s)
+		if a.state < known || b.state < known {
+			return unknown
+		}
+		return truthOf(holds(a.text, b.text))
+	}}), nil
+}
+
+// leaf is one comparison.
+type leaf[T any] struct {
+	text    string
+	op      string // of a comparison of two values
+	terms   []term[T]
+	asksNil bool
+	eval    func(T) truth
+}
+
+// missing lists why the leaf is unknown: what of its names is not reported.
+func (l *leaf[T]) missing(subject T) []string {
+	var reasons []string
+	for _, t := range l.terms {
+		for _, n := range t.names {
+			if reason := t.missingReason(n.Value(subject)); reason != "" {
+				reasons = append(reasons, n.Name+" "+reason)
+			}
+		}
+	}
+	if reasons == nil {
+		reasons = append(reasons, l.text+" cannot be calculated")
+	}
+	return reasons
+}
+
+func (t term[T]) missingReason(v Value) string {
+	switch v.state {
+	case unread:
+		return "is unknown: " + v.text
+	case absent:
+		return "is " + t.absence()
+	case atLeast:
+		return "is known only as a lower bound"
+	case known:
+	}
+	return ""
+}
+
+func (t term[T]) absence() string {
+	if t.absentWord != "" {
+		return t.absentWord
+	}
+	return "not reported"
+}

@@ -1,0 +1,63 @@
+// Package documents describes every JSON document that sbx prints, as Go types whose comments
+// explain each key. From them the JSON Schemas and their page below docs/schemas are generated.
+// Package documentstest holds the documents of other tests against the schemas. No code that
+// runs enters here.
+package documents
+
+import "reflect"
+
+// document is one documented form.
+type document struct {
+	verb string // the command that prints it, "" for none
+	form reflect.Type
+}
+
+func form[T any]() reflect.Type { return reflect.TypeFor[T]() }
+
+// documented are all documents by their schema names without sbx. and /v1.
+func documented() map[string]document {
+	return map[string]document{
+		"ls":               {"ls", form[lsDocument]()},
+		"inspect":          {"inspect", form[itemOf[inspection]]()},
+		"stats":            {"stats", form[statsDocument]()},
+		"logs":             {"logs", form[logsDocument]()},
+		"top":              {"top", form[listOf[usageRow]]()},
+		"create":           {"create", form[itemOf[created]]()},
+		"run":              {"run", form[runDocument]()},
+		"resume":           {"resume", form[itemOf[taskItem]]()},
+		"stop":             {"stop", form[listOf[stopped]]()},
+		"tasks":            {"tasks", form[listOf[taskRow]]()},
+		"tasks.show":       {"tasks show", form[itemOf[taskItem]]()},
+		"report":           {"report", form[reportDocument]()},
+		"diagnose":         {"diagnose", form[itemOf[investigation]]()},
+		"verify":           {"verify", form[itemOf[verification]]()},
+		"audit":            {"audit", form[listOf[act]]()},
+		"wait":             {"wait", form[itemOf[sandboxRow]]()},
+		"terminate":        {"terminate", form[terminateDocument]()},
+		"cleanup":          {"cleanup", form[cleanupDocument]()},
+		"cleanup.runs":     {"cleanup runs", form[listOf[runRow]]()},
+		"cleanup.status":   {"cleanup status", form[itemOf[cleanupStatus]]()},
+		"cleanup.show":     {"cleanup show", form[cleanupShow]()},
+		"reconcile":        {"reconcile", form[reconcileDocument]()},
+		"drill":            {"drill", form[drillDocument]()},
+		"doctor":           {"doctor", form[listOf[check]]()},
+		"providers":        {"providers", form[listOf[profile]]()},
+		"runbook.ls":       {"runbook ls", form[listOf[runbookRow]]()},
+		"runbook.show":     {"runbook show", form[itemOf[runbookItem]]()},
+		"runbook.lint":     {"runbook lint", form[listOf[lintRow]]()},
+		"runbook.render":   {"runbook render", form[listOf[renderRow]]()},
+		"runbook.coverage": {"runbook coverage", form[listOf[coverageRow]]()},
+		"runbook.new":      {"runbook new", form[itemOf[draftRow]]()},
+		"runbook.import":   {"runbook import", form[itemOf[draftRow]]()},
+		"runbook.url":      {"runbook url", form[itemOf[runbookURL]]()},
+		"cron.print":       {"cron print", form[listOf[cronLine]]()},
+		"cron.check":       {"cron check", form[listOf[cronCheck]]()},
+		"config.explain":   {"config explain", form[listOf[setting]]()},
+		"config.path":      {"config path", form[listOf[file]]()},
+		"config.init":      {"config init", form[itemOf[written]]()},
+		"config.own":       {"config own", form[itemOf[ownChange]]()},
+		"config.trust":     {"config trust", form[itemOf[grant]]()},
+		"version":          {"version", form[itemOf[version]]()},
+		"error":            {"", form[usageError]()},
+	}
+}

@@ -1,0 +1,157 @@
+package documents
+
+import "sbx/internal/sandbox"
+
+// profile is one configured provider.
+type profile struct {
+	// The profile.
+	Provider string `json:"provider"`
+	// Its type.
+	ProviderType string `json:"provider_type"`
+	// What it can do, by the name of the ability.
+	Abilities map[string]ability `json:"abilities"`
+	// The account, as far as it is known.
+	Account string `json:"account"`
+}
+
+// ability says whether a provider can do something.
+type ability struct {
+	// True: it can.
+	Has bool `json:"has"`
+	// Why not.
+	Reason string `json:"reason"`
+}
+
+// check is one check of doctor.
+type check struct {
+	// What is checked.
+	Check string `json:"check"`
+	// The profile; empty for the tool itself.
+	Provider string `json:"provider"`
+	// Whether it is in order.
+	Verdict sandbox.Verdict `json:"verdict"`
+	// What was found.
+	Message string `json:"message"`
+	// What to do; empty for nothing.
+	Hint string `json:"hint"`
+}
+
+// version is this program.
+type version struct {
+	// The version.
+	Version string `json:"version"`
+	// The commit that it was built from.
+	Commit string `json:"commit"`
+	// The version of Go.
+	Go string `json:"go"`
+	// The operating system that it is for.
+	OS string `json:"os"`
+	// The processor that it is for.
+	Arch string `json:"arch"`
+}
+
+// setting is one setting of the configuration.
+type setting struct {
+	// Its name.
+	Key string `json:"key"`
+	// Its value; a secret is masked.
+	Value string `json:"value"`
+	// Where the value comes from.
+	Origin string `json:"origin"`
+}
+
+// file is one file of the configuration.
+type file struct {
+	// Its path.
+	Path string `json:"path"`
+	// user, project, explicit or state.
+	Role string `json:"role"`
+	// True: it is there.
+	Found bool `json:"found"`
+	// True: it may do more than narrow.
+	Trusted bool `json:"trusted"`
+	// Why it is not read although it is there; empty where it is read.
+	Ignored string `json:"ignored"`
+}
+
+// written is a file that was written.
+type written struct {
+	// Its path.
+	Path string `json:"path"`
+}
+
+// grant is the trust in a project's file.
+type grant struct {
+	// Its path.
+	Path string `json:"path"`
+	// The content that is trusted.
+	SHA256 string `json:"sha256"`
+	// What it may do from now on.
+	Allows []string `json:"allows"`
+}
+
+// ownChange is what config own has changed.
+type ownChange struct {
+	// The file.
+	Path string `json:"path"`
+	// The profiles.
+	Providers []string `json:"providers"`
+	// What is owned: all, or labels.
+	Owned string `json:"owned"`
+	// False: with --dry-run nothing was written.
+	Written bool `json:"written"`
+	// The change, line by line.
+	Diff []string `json:"diff"`
+}
+
+// drillDocument is the document of drill.
+type drillDocument struct {
+	// Name and version of this form.
+	Schema string `json:"schema"`
+	// The run; empty where nothing was staged.
+	Run string `json:"run,omitempty"`
+	// What enforces limits on this machine; empty where nothing was staged.
+	Enforcement string `json:"enforcement,omitempty"`
+	// The staged sandboxes.
+	Cases *[]drillCase `json:"cases,omitempty"`
+	// The steps of the runbook.
+	Steps *[]drillStep `json:"steps,omitempty"`
+	// How many staged sandboxes are left.
+	LeftBehind *int `json:"left_behind,omitempty"`
+
+	outcome
+}
+
+// drillCase is one staged sandbox.
+type drillCase struct {
+	// The scenario.
+	Name string `json:"name"`
+	// PROFILE/ID.
+	Ref string `json:"ref"`
+	// The cause that was found; empty for none.
+	Cause string `json:"cause"`
+	// The cause that was staged; empty for none.
+	Expected string `json:"expected"`
+	// How sure the found cause is; empty for none.
+	Confidence string `json:"confidence"`
+	// What was seen.
+	Evidence []evidence `json:"evidence"`
+	// What became of it.
+	Outcome sandbox.Outcome `json:"outcome"`
+	// True: the cause was found, and it was ended.
+	OK bool `json:"ok"`
+}
+
+// drillStep is one step of the runbook.
+type drillStep struct {
+	// Its name.
+	ID string `json:"id"`
+	// What it does.
+	Title string `json:"title"`
+	// How long it should take.
+	ETASeconds float64 `json:"eta_seconds"`
+	// How long it took.
+	TookSeconds float64 `json:"took_seconds"`
+	// What it found.
+	Answers []string `json:"answers"`
+}

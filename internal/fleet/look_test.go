@@ -1,0 +1,246 @@
+package fleet_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/providers"
+	"sbx/internal/providers/fake"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+// bulkReader is a provider that reads the usage of many in one request. Nobody counts the activity
+// of its sandboxes.
+type bulkReader struct {
+	providers.Provider
+	providers.LogReader
+	providers.UsageReader
+	providers.Prober
+
+	fake *fake.Provider
+	err  error
+	cpu  func(id string) *float64 // nil = it is missing from the answer
+
+	mu    sync.Mutex
+	calls [][]string
+}
+
+func (b *bulkReader) use(p *fake.Provider) {
+	b.fake, b.Provider, b.LogReader, b.UsageReader, b.Prober = p, p, p, p, p
+}
+
+func (b *bulkReader) UsageBatch() int { return 10 }
+
+func (b *bulkReader) UsageOfMany(_ context.Context, ids []string) (map[string]sandbox.Usage, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.calls = append(b.calls, slices.Clone(ids))
+	found := map[string]sandbox.Usage{}
+	for _, id := range ids {
+		if cpu := b.cpu(id); cpu != nil {
+			found[id] = sandbox.Usage{At: time.Now(), CPUPercent: cpu, Source: "bulk"}
+		}
+	}
+	return found, b.err
+}
+
+// bulkOf has n running sandboxes of an hour, whose log does not capture their output.
+func bulkOf(n int) *bulkReader {
+	b := &bulkReader{cpu: func(string) *float64 { return new(20.0) }}
+	b.use(fake.New(fake.Options{Name: "prod", PartialLogs: true}))
+	for i := range n {
+		made := time.Now().Add(-time.Hour)
+		b.fake.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: fmt.Sprintf("box-%03d", i), CreatedAt: made, StartedAt: made}, Usage: func(now time.Time) sandbox.Usage {
+			return sandbox.Usage{At: now, CPUSeconds: new(0.0)}
+		}})
+	}
+	return b
+}
+
+func looking() fleet.Judging {
+	return fleet.Judging{Now: time.Now, Look: true, Thresholds: func(sandbox.Sandbox) triage.Thresholds { return triage.DefaultThresholds() }}
+}
+
+// TestALookAtManyAsksOnlyWhatMayChangeTheVerdict: the figures of all come in batches, and those at
+// work are asked nothing else.
+func TestALookAtManyAsksOnlyWhatMayChangeTheVerdict(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := bulkOf(45)
+		b.cpu = func(id string) *float64 {
+			switch id {
+			case "box-007":
+				return new(0.0)
+			case "box-008":
+				return nil
+			case "box-009":
+				return new(100.0)
+			}
+			return new(20.0)
+		}
+		f := of(b)
+		items := f.Collect(t.Context(), providers.Query{}).Items
+		how := looking()
+		var last atomic.Int64
+		how.Seen = func(done, all int) {
+			assert.Equal(t, 45, all)
+			last.Store(int64(done))
+		}
+		for i, j := range f.Judge(t.Context(), items, how) {
+			assert.Equal(t, items[i].ID, j.Sandbox.ID)
+			assert.True(t, j.Verdict.Looked)
+			open := slices.Contains([]string{"box-007", "box-008", "box-009"}, j.Sandbox.ID)
+			assert.Equal(t, open, j.Verdict.Stuck != sandbox.False, j.Sandbox.ID)
+		}
+		assert.Len(t, b.calls, 5)
+		assert.EqualValues(t, 45, last.Load())
+		asked := map[string]bool{}
+		for _, c := range b.fake.Calls(fake.OpUsage, fake.OpLogs, fake.OpProbe) {
+			asked[c.ID] = true
+		}
+		assert.Equal(t, map[string]bool{"box-007": true, "box-008": true, "box-009": true}, asked)
+	})
+}
+
+// TestABatchThatFailsCostsNoVerdict: each is looked at by itself, and a request that the API lacks
+// is sent once.
+func TestABatchThatFailsCostsNoVerdict(t *testing.T) {
+	t.Parallel()
+	for kind, calls := range map[fault.Kind]int{fault.KindUnsupported: 1, fault.KindUnavailable: 3} {
+		synctest.Test(t, func(t *testing.T) {
+			b := bulkOf(30)
+			b.err, b.cpu = fault.New(kind, "no"), func(string) *float64 { return nil }
+			f := of(b)
+			for _, j := range f.Judge(t.Context(), f.Collect(t.Context(), providers.Query{}).Items, looking()) {
+				assert.True(t, j.Verdict.Looked)
+				require.NoError(t, j.Failed)
+			}
+			assert.Len(t, b.calls, calls, kind)
+			assert.Len(t, b.fake.Calls(fake.OpLogs), 30)
+		})
+	}
+}
+
+// TestABatchDecidesNothingWhereSilenceMayBeProved: a source that captures all output may show that
+// a busy sandbox is stuck.
+func TestABatchDecidesNothingWhereSilenceMayBeProved(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := bulkOf(1)
+		b.use(fake.New(fake.Options{Name: "prod"}))
+		made := time.Now().Add(-time.Hour)
+		b.fake.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "quiet", CreatedAt: made, StartedAt: made}, Usage: func(now time.Time) sandbox.Usage {
+			return sandbox.Usage{At: now, CPUSeconds: new(now.Sub(made).Seconds())}
+		}})
+		f := of(b)
+		got := f.Judge(t.Context(), f.Collect(t.Context(), providers.Query{}).Items, looking())
+		assert.Equal(t, sandbox.True, got[0].Verdict.Stuck, got[0].Verdict.Reason)
+	})
+}
+
+// TestSamplesOfManyComeInBatches, and one by one where the answer lacks one.
+func TestSamplesOfManyComeInBatches(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := bulkOf(25)
+		b.cpu = func(id string) *float64 {
+			if id == "box-020" {
+				return nil
+			}
+			return new(20.0)
+		}
+		var refs []sandbox.Ref
+		for i := range 25 {
+			refs = append(refs, sandbox.Ref{Provider: "prod", ID: fmt.Sprintf("box-%03d", i)})
+		}
+		for round := range of(b).Samples(t.Context(), refs, 1, 0) {
+			for i, s := range round.Samples {
+				require.NoError(t, s.Err)
+				assert.Equal(t, refs[i], s.Ref)
+				assert.Equal(t, i != 20, s.Usage.Source == "bulk")
+			}
+		}
+		assert.Len(t, b.calls, 3)
+		assert.Len(t, b.fake.Calls(fake.OpUsage), 1)
+	})
+}
+
+// TestForEachBoundsTheWorkOfAProvider: ten thousand goroutines cost more than what they wait for,
+// and a silent provider delays no other.
+func TestForEachBoundsTheWorkOfAProvider(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var items []sandbox.Sandbox
+		for i := range 10_000 {
+			items = append(items, sandbox.Sandbox{Provider: []string{"quick", "silent"}[i%2], ID: strconv.Itoa(i)})
+		}
+		release := make(chan struct{})
+		var quick, now, most atomic.Int64
+		finished := make(chan struct{})
+		go func() {
+			defer close(finished)
+			of(stocked("quick"), stocked("silent")).ForEach(items, func(i int) {
+				if items[i].Provider == "quick" {
+					quick.Add(1)
+					return
+				}
+				most.Store(max(most.Load(), now.Add(1)))
+				<-release
+				now.Add(-1)
+			})
+		}()
+		synctest.Wait()
+		assert.EqualValues(t, 5_000, quick.Load())
+		assert.EqualValues(t, 256, most.Load())
+		close(release)
+		<-finished
+	})
+}
+
+// TestASilentProviderDelaysNoLookAtTheOthers, neither with its batches nor with its looks.
+func TestASilentProviderDelaysNoLookAtTheOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		quick, silent := bulkOf(30), &slowReader{bulkOf(0)}
+		silent.use(fake.New(fake.Options{Name: "silent"}))
+		made := time.Now().Add(-time.Hour)
+		silent.fake.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "box", CreatedAt: made, StartedAt: made}})
+		quick.cpu = func(string) *float64 { return new(0.0) }
+		f := of(quick, silent)
+		items := f.Collect(t.Context(), providers.Query{}).Items
+		var looked atomic.Int64
+		how := looking()
+		how.Seen = func(done, _ int) { looked.Store(int64(done)) }
+		ctx, stop := context.WithCancel(t.Context())
+		finished := make(chan struct{})
+		go func() {
+			defer close(finished)
+			f.Judge(ctx, items, how)
+		}()
+		advance(t, 5*time.Second)
+		assert.EqualValues(t, 30, looked.Load())
+		stop()
+		<-finished
+	})
+}
+
+// slowReader never answers a batch.
+type slowReader struct{ *bulkReader }
+
+func (s *slowReader) UsageOfMany(ctx context.Context, _ []string) (map[string]sandbox.Usage, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}

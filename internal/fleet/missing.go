@@ -1,0 +1,91 @@
+package fleet
+
+import (
+	"context"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/poll"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// secondListing is a listing after reads that found no sandbox. It distinguishes a record without a
+// sandbox, which is still listed as running, from a sandbox that has ended since the first listing.
+// Observations that need one at the same time share it.
+type secondListing struct {
+	turn  chan struct{} // holds one element while a listing is read
+	began time.Time
+	rows  map[string]sandbox.State // by id
+	err   error
+}
+
+func newSecondListing() *secondListing { return &secondListing{turn: make(chan struct{}, 1)} }
+
+// readsFindNone says that the provider answered each read of a running sandbox that there is none.
+// That is no proof: usage and output are optional abilities, and a server without their routes
+// answers 404 too.
+func (o Observation) readsFindNone() bool {
+	return o.Sandbox.State == sandbox.StateRunning && isNone(o.Usage.Err) && isNone(o.Logs.Err)
+}
+
+func isNone(err error) bool {
+	kind := fault.KindOf(err)
+	return kind == fault.KindNotFound || kind == fault.KindGone
+}
+
+// missingPause is how long after its reads the second listing begins: a list may show a sandbox for a
+// moment after its end.
+const missingPause = 2 * time.Second
+
+// IsGhost says that the provider lists a sandbox as running and does not have it.
+func (o Observation) IsGhost() bool { return o.missing }
+
+// settleMissing finds out what a sandbox is of which nothing can be read. Only where the provider
+// does not know its id either can it be a mere record (R94), which is listed as running again, or
+// have ended, and then it is listed no more. Any other answer proves nothing.
+func (f *Fleet) settleMissing(ctx context.Context, o *Observation) {
+	if !o.readsFindNone() {
+		return
+	}
+	m, err := f.findMember(o.Sandbox.Provider)
+	if err != nil {
+		return
+	}
+	if _, err := m.getSandbox(ctx, o.Sandbox.ID); !isNone(err) || poll.Sleep(ctx, missingPause) != nil {
+		return
+	}
+	switch state, listed, err := m.listedState(ctx, o.Sandbox.ID); {
+	case err != nil:
+	case !listed:
+		o.Sandbox.State = sandbox.StateTerminated
+	case state == sandbox.StateRunning:
+		o.missing = true
+	default:
+		o.Sandbox.State = state
+	}
+}
+
+// listedState is the state of a sandbox in a listing that began after the call; false = it is not
+// listed.
+func (m *member) listedState(ctx context.Context, id string) (sandbox.State, bool, error) {
+	called, l := time.Now(), m.second
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return "", false, context.Cause(ctx)
+	}
+	if l.began.Before(called) {
+		l.began, l.rows, l.err = time.Now(), map[string]sandbox.State{}, nil
+		for s, err := range m.streamRows(ctx, "list again", providers.Query{}) {
+			if err != nil {
+				l.err = err
+				break
+			}
+			l.rows[s.ID] = s.State
+		}
+	}
+	state, listed := l.rows[id]
+	return state, listed, l.err
+}

@@ -1,0 +1,21 @@
+package ops
+
+import "fmt"
+
+// Question is what an operation asks before it goes on.
+type Question struct {
+	// Targets are what would be changed, and why; none = the person has seen them.
+	Targets   []PlannedEnd
+	Objection string // what speaks against it; "" = nothing
+	Prompt    string // what is asked, with a space at the end
+	Word      string // the answer that is a yes
+}
+
+// newQuestion asks for a word, alike in all verbs: "type 26 to terminate them, anything else to
+// cancel: ". An end of the input and Ctrl-C cancel, too.
+func newQuestion(word, what string) Question {
+	return Question{Word: word, Prompt: fmt.Sprintf("type %s to %s, anything else to cancel: ", word, what)}
+}
+
+// askEnd asks whether sandboxes may end. Shares says how many are where.
+func askEnd(word, shares string) Question { return newQuestion(word, "terminate them"+shares) }

@@ -1,0 +1,121 @@
+package e2b_test
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+	"sbx/internal/providers"
+	"sbx/internal/providers/e2b"
+	"sbx/internal/providers/e2b/e2btest"
+	"sbx/internal/providers/wiretest"
+)
+
+func TestTheUsageOfManyIsOneRequest(t *testing.T) {
+	t.Parallel()
+	readUsageOfMany(t, wiretest.Options{})
+}
+
+func readUsageOfMany(t *testing.T, wire wiretest.Options) {
+	t.Helper()
+	fake := e2btest.New(t, e2btest.Options{Wire: wire})
+	p, _ := providers.As[providers.UsageBatchReader](open(t, fake, e2b.Type()))
+	id, other, paused := fake.Add(e2btest.Seed{}), fake.Add(e2btest.Seed{}), fake.Add(e2btest.Seed{Paused: true})
+	fake.Use(other, 40)
+	found, err := p.UsageOfMany(t.Context(), []string{id, other, paused, "iunknown"})
+	require.NoError(t, err)
+	require.Len(t, found, 2, "what has no sample is missing")
+	assert.InDelta(t, 25, *found[id].CPUPercent, 0, "of one core; the machine has two")
+	assert.InDelta(t, 80, *found[other].CPUPercent, 0)
+	assert.Len(t, fake.Calls(""), 1)
+}
+
+// TestAnOldSampleIsNoPresentOne: the metrics of a sandbox may have stopped an hour ago.
+func TestAnOldSampleIsNoPresentOne(t *testing.T) {
+	t.Parallel()
+	fake := e2btest.New(t, e2btest.Options{Now: func() time.Time { return time.Now().Add(-10 * time.Minute) }})
+	p, _ := providers.As[providers.UsageBatchReader](open(t, fake, e2b.Type()))
+	found, err := p.UsageOfMany(t.Context(), []string{fake.Add(e2btest.Seed{})})
+	require.NoError(t, err)
+	assert.Empty(t, found)
+}
+
+func TestWithoutBulkMetricsTheUsageOfManyIsUnsupported(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]e2btest.Options{"novita": {Novita: true}, "no metrics": {NoMetrics: true}} {
+		kind := e2b.Type()
+		if o.Novita {
+			kind = e2b.NovitaType()
+		}
+		fake := e2btest.New(t, o)
+		p, ok := providers.As[providers.UsageBatchReader](open(t, fake, kind))
+		require.True(t, ok, name)
+		_, err := p.UsageOfMany(t.Context(), []string{fake.Add(e2btest.Seed{})})
+		assert.Equal(t, fault.KindUnsupported, fault.KindOf(err), name)
+	}
+}
+
+// TestAMissingRouteIsNotAskedForEverySandbox, while an id that nobody knows is no proof.
+func TestAMissingRouteIsNotAskedForEverySandbox(t *testing.T) {
+	t.Parallel()
+	fake := e2btest.New(t, e2btest.Options{NoMetrics: true})
+	p := open(t, fake, e2b.Type())
+	history, _ := providers.As[providers.UsageHistoryReader](p)
+	for range 10 {
+		_, err := history.UsageHistory(t.Context(), "iunknown", time.Now())
+		assert.Equal(t, fault.KindUnsupported, fault.KindOf(err))
+	}
+	assert.Len(t, fake.Calls("GET /sandboxes/{id}/metrics"), 10, "a 404 that names the sandbox is about that alone")
+	for range 10 {
+		_, err := history.UsageHistory(t.Context(), fake.Add(e2btest.Seed{}), time.Now())
+		assert.Equal(t, fault.KindUnsupported, fault.KindOf(err))
+	}
+	assert.Len(t, fake.Calls("GET /sandboxes/{id}/metrics"), 13)
+}
+
+// TestLooksThatBeginTogetherShareTheRecord, and a later look reads it again.
+func TestLooksThatBeginTogetherShareTheRecord(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fake := e2btest.New(t, e2btest.Options{Wire: wiretest.Options{Latency: 20 * time.Millisecond}})
+		p, err := e2b.Type().Open(t.Context(), providers.Profile{Name: "prod", Type: "e2b", Settings: e2btest.Settings("http://api.example")},
+			providers.Deps{Now: time.Now, Net: httpx.Net{Agent: "sbx/test", Dial: fake.Dial}})
+		require.NoError(t, err)
+		defer closeProvider(p)
+		c, _ := p.(*e2b.Client)
+		id := fake.Add(e2btest.Seed{})
+		look := func() {
+			var both sync.WaitGroup
+			both.Go(func() {
+				for _, err := range c.Logs(t.Context(), id, providers.LogQuery{Tail: 5}) {
+					assert.NoError(t, err)
+				}
+			})
+			both.Go(func() {
+				_, err := c.Processes(t.Context(), id)
+				assert.NoError(t, err)
+			})
+			both.Wait()
+		}
+		look()
+		assert.Len(t, fake.Calls("GET /sandboxes/{id}"), 1)
+		<-time.After(time.Second)
+		look()
+		assert.Len(t, fake.Calls("GET /sandboxes/{id}"), 2)
+		_, err = c.Get(t.Context(), id)
+		require.NoError(t, err)
+		assert.Len(t, fake.Calls("GET /sandboxes/{id}"), 3, "a read that verifies is its own")
+	})
+}
+
+func closeProvider(p providers.Provider) {
+	if c, ok := p.(interface{ Close() }); ok {
+		c.Close()
+	}
+}

@@ -1,0 +1,58 @@
+package e2b
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// recentFor is how long the record of a sandbox serves a second look at the same sandbox: looks at
+// its log, its processes and its usage begin together. Short, since a sandbox that is paused
+// meanwhile must not be asked inside.
+const recentFor = 200 * time.Millisecond
+
+// recentRecords are the records that looks have read just now. A read that must be fresh, such as
+// Get, does not use them.
+type recentRecords struct {
+	mu  sync.Mutex
+	all map[string]*recentRecord
+}
+
+// recentRecord is one read. Its fields hold once done is closed.
+type recentRecord struct {
+	done   chan struct{}
+	record wireSandbox
+	err    error
+}
+
+// lookDetail is detail for looks that begin together; the second one shares the read of the first.
+func (c *Client) lookDetail(ctx context.Context, id string) (wireSandbox, error) {
+	c.recent.mu.Lock()
+	shared, known := c.recent.all[id]
+	if !known {
+		shared = &recentRecord{done: make(chan struct{})}
+		if c.recent.all == nil {
+			c.recent.all = map[string]*recentRecord{}
+		}
+		c.recent.all[id] = shared
+	}
+	c.recent.mu.Unlock()
+	if known {
+		select {
+		case <-shared.done:
+			if shared.err == nil {
+				return shared.record, nil
+			}
+		case <-ctx.Done():
+		}
+		return c.detail(ctx, id) // the other caller may have been interrupted
+	}
+	shared.record, shared.err = c.detail(ctx, id)
+	close(shared.done)
+	time.AfterFunc(recentFor, func() {
+		c.recent.mu.Lock()
+		defer c.recent.mu.Unlock()
+		delete(c.recent.all, id)
+	})
+	return shared.record, shared.err
+}

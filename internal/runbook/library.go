@@ -1,0 +1,174 @@
+package runbook
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sbx/internal/fault"
+	"sbx/internal/hostfile"
+)
+
+// Library is where runbooks are found: the shipped ones, and a folder of the operator whose
+// documents replace shipped ones of the same id.
+type Library struct {
+	Shipped fs.FS
+	Folder  string // "" or not there = none
+}
+
+// Shelf are documents with what is wrong with them.
+type Shelf struct {
+	Books    []*Runbook // by id; those that could be understood
+	Findings []Finding  // of reading them
+}
+
+// Load reads all runbooks. The error is that of a folder or file that cannot be read.
+func (l Library) Load(ctx context.Context) (*Shelf, error) {
+	shelf := &Shelf{}
+	own, err := l.ownFiles()
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range own {
+		if err := shelf.AddFile(ctx, path); err != nil {
+			return nil, err
+		}
+	}
+	mine := len(shelf.Books)
+	names, err := fs.Glob(l.Shipped, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		content, err := fs.ReadFile(l.Shipped, name)
+		if err != nil {
+			return nil, err
+		}
+		if name == CoverageFile {
+			continue
+		}
+		book, found := Parse("runbooks/"+name, content)
+		shelf.Findings = append(shelf.Findings, found...)
+		if book != nil && !slices.ContainsFunc(shelf.Books[:mine], func(b *Runbook) bool { return b.Metadata.ID == book.Metadata.ID }) {
+			book.Origin.Shipped = true
+			shelf.Books = append(shelf.Books, book)
+		}
+	}
+	slices.SortStableFunc(shelf.Books, func(a, b *Runbook) int { return strings.Compare(string(a.Metadata.ID), string(b.Metadata.ID)) })
+	return shelf, nil
+}
+
+// ownFiles are the documents of the operator's folder.
+func (l Library) ownFiles() ([]string, error) {
+	if l.Folder == "" {
+		return nil, nil
+	}
+	entries, err := os.ReadDir(l.Folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault.Usage("the folder of runbooks cannot be read: %w", err)
+	}
+	if len(entries) > 0 { // its steps will act
+		if err := hostfile.CheckDirectory(l.Folder); err != nil {
+			return nil, hostfile.Refused("the folder of runbooks", l.Folder, err, "name a document of your own with --file")
+		}
+	}
+	var paths []string
+	for _, e := range entries {
+		path := filepath.Join(l.Folder, e.Name())
+		ext := filepath.Ext(e.Name())
+		if strings.HasPrefix(e.Name(), ".") || ext != ".yaml" && ext != ".yml" { // an editor's lock or backup
+			continue
+		}
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+			continue // a directory, or a pipe that nobody writes
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// AddFile reads a document of the operator.
+func (s *Shelf) AddFile(ctx context.Context, path string) error {
+	content, err := hostfile.Read(ctx, path, MaxFile)
+	switch _, large := errors.AsType[*hostfile.TooLargeError](err); {
+	case large:
+		content = make([]byte, MaxFile+1) // Parse refuses it with its place
+	case ctx.Err() != nil:
+		return err
+	case err != nil:
+		return fault.Usage("the runbook cannot be read: %w", err).WithHint("name a file of YAML")
+	}
+	book, found := Parse(path, content)
+	s.Findings = append(s.Findings, found...)
+	if book != nil {
+		s.Books = append(s.Books, book)
+	}
+	return nil
+}
+
+// Find is the runbook with an id. One with errors of reading is refused, with all of them.
+func (s *Shelf) Find(id string) (*Runbook, error) {
+	for _, b := range s.Books {
+		if string(b.Metadata.ID) == id {
+			return b, s.errorsOf(b.Origin.File)
+		}
+	}
+	if err := joinErrors(s.Findings); err != nil && len(s.Books) == 0 {
+		return nil, err
+	}
+	return nil, fault.New(fault.KindNotFound, "no runbook is called %q", id).WithHint("%s", fault.Meant(id, s.IDs()))
+}
+
+func (s *Shelf) errorsOf(file string) error {
+	return joinErrors(slices.DeleteFunc(slices.Clone(s.Findings), func(f Finding) bool { return f.File != file }))
+}
+
+// IDs are the ids of all runbooks.
+func (s *Shelf) IDs() []string {
+	var ids []string
+	for _, b := range s.Books {
+		ids = append(ids, string(b.Metadata.ID))
+	}
+	return ids
+}
+
+// Lint are all findings about the documents: of reading, of each, and of all together with others.
+func (s *Shelf) Lint(c Context, others ...*Runbook) []Finding {
+	found := slices.Clone(s.Findings)
+	for _, b := range s.Books {
+		own := b.Lint(c)
+		if s.errorsOf(b.Origin.File) != nil { // what could not be read is missing, and told once
+			own = slices.DeleteFunc(own, func(f Finding) bool { return !slices.Contains(rulesOfValues(), f.Rule) })
+		}
+		found = append(found, own...)
+	}
+	found = append(found, slices.DeleteFunc(LintAll(append(others, s.Books...)), func(f Finding) bool {
+		return !slices.ContainsFunc(s.Books, func(b *Runbook) bool { return b.Origin.File == f.File })
+	})...)
+	sortFindings(found)
+	return found
+}
+
+// rulesOfValues are those about values that are there.
+func rulesOfValues() []Rule {
+	return []Rule{RuleReference, RuleExpression, RuleNumber, RuleDuplicate, RuleStale}
+}
+
+// ForAlert is the runbook that an alert leads to.
+func (s *Shelf) ForAlert(alert string) (*Runbook, error) {
+	var all []string
+	for _, b := range s.Books {
+		if slices.Contains(b.AlertNames(), alert) {
+			return b, nil
+		}
+		all = append(all, b.AlertNames()...)
+	}
+	return nil, fault.New(fault.KindNotFound, "no runbook is for the alert %q", alert).WithHint("%s", fault.Meant(alert, all))
+}

@@ -1,0 +1,107 @@
+package runbook
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sbx/internal/triage"
+)
+
+func (l *linter) checkCause(path string, c Cause) {
+	var known []string
+	for _, t := range triage.Theories() {
+		known = append(known, t.ID)
+	}
+	first := slices.IndexFunc(l.book.Spec.Causes, func(other Cause) bool { return other.Theory == c.Theory })
+	switch needs := theoryNeeds(string(c.Theory)); {
+	case !slices.Contains(known, string(c.Theory)):
+		l.unknown(path+".theory", "cause", c.Theory, known)
+	case path != fmt.Sprintf("spec.causes[%d]", first):
+		l.fail(path+".theory", RuleUnreachable, fmt.Sprintf("%s has a branch already", c.Theory), "")
+	case !containsAny(l.collected, needs):
+		l.fail(path+".theory", RuleUnreachable, fmt.Sprintf("no step collects what shows %s", c.Theory), "collect "+strings.Join(needs, " or "))
+	}
+	if c.See != "" && l.context.Others != nil && !slices.Contains(l.context.Others, string(c.See)) {
+		l.unknown(path+".see", "runbook", c.See, l.context.Others)
+	}
+	l.checkSteps(path+".steps", c.Steps, c.Theory)
+}
+
+// checkPeople holds escalations, contacts and questions together.
+func (l *linter) checkPeople() {
+	var contacts []string
+	seen := map[Word]bool{}
+	for i, c := range l.book.Spec.Contacts {
+		l.checkID(fmt.Sprintf("spec.contacts[%d].id", i), c.ID, seen)
+		contacts = append(contacts, string(c.ID))
+	}
+	alerts := AlertIDs()
+	for i, e := range l.book.Spec.Escalation {
+		path := fmt.Sprintf("spec.escalation[%d]", i)
+		if !slices.Contains(contacts, string(e.To)) {
+			l.unknown(path+".to", "contact", e.To, contacts)
+		}
+		l.used["contact "+string(e.To)] = true
+		switch {
+		case (e.Alert == "") == (e.When == ""):
+			l.fail(path, RuleKind, "an escalation names an alert or a condition, and not both", "")
+		case e.Alert != "" && !slices.Contains(alerts, string(e.Alert)):
+			l.unknown(path+".alert", "alert", e.Alert, alerts)
+		case e.Alert != "" && e.For > 0:
+			l.fail(path+".for", RuleKind, "the alert says for how long it holds", "remove for")
+		}
+		l.checkCondition(path+".when", e.When, false)
+	}
+	seen = map[Word]bool{}
+	for i, q := range l.book.Spec.Questions {
+		path := fmt.Sprintf("spec.questions[%d]", i)
+		l.checkID(path+".id", q.ID, seen)
+		for n, id := range q.AnsweredBy {
+			if _, ok := findCollector(id); !ok {
+				l.unknown(fmt.Sprintf("%s.answered_by[%d]", path, n), "collector", id, collectorIDs())
+			}
+		}
+	}
+}
+
+// checkRows reports requirements that are on no page, and one that is given twice in one list.
+func (l *linter) checkRows() {
+	walk(l.book, func(path string, value any) {
+		rows, ok := value.([]Word)
+		if !ok || !strings.HasSuffix(path, "rows") {
+			return
+		}
+		for i, row := range rows {
+			at := fmt.Sprintf("%s[%d]", path, i)
+			if l.context.Rows != nil && !slices.ContainsFunc(l.context.Rows, func(r CoverageRow) bool { return r.ID == string(row) }) {
+				l.fail(at, RuleReference, fmt.Sprintf("no requirement is called %q", row), "docs/REQUIREMENTS.md lists them")
+			}
+			if slices.Index(rows, row) < i {
+				l.fail(at, RuleDuplicate, fmt.Sprintf("%s is given twice", row), "")
+			}
+		}
+	})
+}
+
+// checkWheres holds the commands of tasks against the program.
+func (l *linter) checkWheres() {
+	walk(l.book, func(path string, value any) {
+		if t, ok := value.(Task); ok && t.Where != "" {
+			l.checkLine(path+".where", t.Where)
+		}
+	})
+}
+
+func (l *linter) checkUnused() {
+	for i, v := range l.book.Spec.Vars {
+		if !l.used["vars."+string(v.ID)] {
+			l.add(l.placeOf(fmt.Sprintf("spec.vars[%d].id", i)), Warning, RuleUnused, fmt.Sprintf("nothing names vars.%s", v.ID), "")
+		}
+	}
+	for i, c := range l.book.Spec.Contacts {
+		if !l.used["contact "+string(c.ID)] {
+			l.add(l.placeOf(fmt.Sprintf("spec.contacts[%d].id", i)), Warning, RuleUnused, fmt.Sprintf("no escalation goes to %s", c.ID), "")
+		}
+	}
+}

@@ -1,0 +1,383 @@
+package runbook
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sbx/internal/alert"
+	"sbx/internal/cond"
+	"sbx/internal/config"
+	"sbx/internal/ops"
+	"sbx/internal/sandbox"
+	"sbx/internal/selector"
+	"sbx/internal/triage"
+)
+
+// Collector is one read that a step may ask for. It changes nothing.
+type Collector struct {
+	ID      string
+	Title   string
+	ETA     time.Duration // for a person who types Command; 0 = the step says it
+	Command string        // without the program's name
+	Without string        // how a person reads it who has no sbx; "" = not at all
+	// Gives are the beginnings of the names that it reads.
+	Gives []string
+}
+
+// Collectors are all collectors: the five steps of the investigation, then single reads.
+func Collectors() []Collector {
+	by := map[string]Collector{
+		"count":     {Command: "stats", Without: "the dashboard of the provider; MonoTask: `GET /api/sandbox/stats`", Gives: []string{"stats.", "create_failures", "quota."}},
+		"stuck":     {Command: "ls --stuck", Without: "list the sandboxes with state, age, agent type and task; MonoTask: `GET /api/sandbox/list`", Gives: []string{"stats.stuck", "stats.unjudged", "diagnose.", "sandbox."}},
+		"logs":      {Command: "logs REF --patterns", Without: "read the log of each suspicious sandbox; MonoTask: `GET /api/sandbox/{id}/logs`", Gives: []string{"diagnose."}},
+		"resources": {Command: "top", Without: "processor, memory and operations of each one, twice; MonoTask: `GET /api/sandbox/{id}/resources`", Gives: []string{"diagnose.", "sandbox."}},
+		"cleanup":   {Command: "cleanup status", Without: "the log of the cleanup job, filtered by `sandbox.*cleanup`", Gives: []string{"cleanup."}},
+	}
+	var all []Collector
+	for _, s := range triage.InvestigationSteps() {
+		c := by[s.ID]
+		c.ID, c.Title, c.ETA = s.ID, s.Title, s.ETA
+		all = append(all, c)
+	}
+	return append(all,
+		Collector{ID: "diagnose", Title: "Investigate all sandboxes", Command: "diagnose", Gives: []string{"stats.", "create_failures", "quota.", "cleanup.", "diagnose.", "sandbox."}},
+		Collector{ID: "inspect", Title: "Look at one sandbox", Command: "inspect REF", Gives: []string{"diagnose.", "sandbox."}},
+		Collector{ID: "verify", Title: "Compare with the targets", Command: "verify", Gives: []string{"verify.", "stats.", "quota.", "cleanup.", "create_failures"}},
+		Collector{ID: "quota", Title: "Check the quotas", Command: "doctor", Gives: []string{"quota."}},
+		Collector{ID: "records", Title: "Compare records with sandboxes", Command: "reconcile --check", Gives: []string{"records."}},
+		Collector{ID: "tasks", Title: "Check the figures of tasks", Command: "report", Gives: []string{"tasks."}},
+		Collector{ID: "cron", Title: "Check the cron jobs", Command: "cron check", Gives: []string{"cleanup."}},
+		Collector{ID: "doctor", Title: "Check the tool and its providers", Command: "doctor", Gives: []string{"quota."}},
+	)
+}
+
+func findCollector(id Word) (Collector, bool) {
+	all := Collectors()
+	i := slices.IndexFunc(all, func(c Collector) bool { return c.ID == string(id) })
+	if i < 0 {
+		return Collector{}, false
+	}
+	return all[i], true
+}
+
+func collectorIDs() []string {
+	var ids []string
+	for _, c := range Collectors() {
+		ids = append(ids, c.ID)
+	}
+	return ids
+}
+
+// theoryNeeds are the collectors of which one must have run for a cause to be named; those of
+// an exit are known to `inspect` and to the record of a task.
+func theoryNeeds(theory string) []string {
+	switch theory {
+	case "infinite_loop", "memory_leak":
+		return []string{"resources", "inspect", "diagnose"}
+	case "external_hang", "silent":
+		return []string{"resources", "logs", "inspect", "diagnose"}
+	case "cleanup_not_running":
+		return []string{"cleanup", "cron", "diagnose"}
+	case "state_corruption":
+		return []string{"records", "cleanup", "diagnose"}
+	case "resource_exhaustion":
+		return []string{"count", "quota", "diagnose"}
+	}
+	return []string{"stuck", "inspect", "tasks", "diagnose"}
+}
+
+// ForCause is the shipped runbook about a cause; the one table between the ids of causes and
+// those of runbooks.
+func ForCause(theory string) string {
+	switch theory {
+	case "cleanup_not_running":
+		return "cleanup-not-running"
+	case "state_corruption", "no_owner", "orphan":
+		return "state-drift"
+	case "resource_exhaustion", "provisioning":
+		return "provisioning-failing"
+	case "oom", "oom_child", "runtime_heap", "memory_watchdog", "memory_leak", "supervisor_lost":
+		return "sigkill-137"
+	case "stopped":
+		return "cancel-does-not-stop"
+	}
+	return "sandbox-stuck"
+}
+
+// SeeAlso is the runbook about a cause where that is another one; "" = none. Of a shipped runbook it
+// is that of the table.
+func (r *Runbook) SeeAlso(c Cause) string {
+	see := string(c.See)
+	if see == "" && r.Origin.Shipped {
+		see = ForCause(string(c.Theory))
+	}
+	if see == string(r.Metadata.ID) {
+		return ""
+	}
+	return see
+}
+
+// Known is what a diagnosis knows of the cause: its title and symptoms.
+func (c Cause) Known() triage.Theory {
+	for _, t := range triage.Theories() {
+		if t.ID == string(c.Theory) {
+			return t
+		}
+	}
+	return triage.Theory{ID: string(c.Theory), Title: string(c.Theory)}
+}
+
+// Facts are what collectors have read of one provider.
+type Facts struct {
+	alert.Subject
+
+	Checks     map[string]sandbox.Verdict // of verify, by id
+	Cause      string                     // the first one of the diagnosis, by its id; "" = not known
+	Confidence sandbox.Confidence
+	Sandbox    *selector.Subject // of the one under the condition; nil = none
+}
+
+// Schema is what conditions of a runbook may use: the names of alerts, of the settings, of the
+// checks of verify, of the diagnosis, and of one sandbox.
+func Schema(vars []Var) cond.Schema[*Facts] {
+	type name = cond.Name[*Facts]
+	s := cond.Schema[*Facts]{Hint: "the names are those of docs/ALERTS.md, verify.ID, diagnose.cause, sandbox.NAME, thresholds.NAME and vars.NAME"}
+	for _, n := range alert.Schema().Names {
+		s.Names = append(s.Names, name{Name: n.Name, Kind: n.Kind, Unit: n.Unit, Meaning: n.Meaning, Words: n.Words, Value: func(f *Facts) cond.Value { return n.Value(&f.Subject) }})
+	}
+	for _, setting := range config.DefaultSettings() {
+		if setting.Amount != nil {
+			s.Names = append(s.Names, name{Name: setting.Key, Kind: cond.KindNumber, Unit: unitOf(setting.Unit), Meaning: setting.Help, Value: func(f *Facts) cond.Value { return cond.Number(setting.Amount(f.Limits)) }})
+		}
+	}
+	for _, f := range ops.VerifyFigures() {
+		s.Names = append(s.Names, name{Name: verifyPrefix + f.ID, Kind: cond.KindBool, Meaning: "whether the target is met: " + f.Title, Value: func(facts *Facts) cond.Value {
+			return verdictValue(facts.Checks[f.ID])
+		}})
+	}
+	var theories []string
+	for _, t := range triage.Theories() {
+		theories = append(theories, t.ID)
+	}
+	for _, r := range alert.Rules() {
+		s.Names = append(s.Names, name{Name: alertPrefix + r.ID, Kind: cond.KindBool, Meaning: "whether the condition of the alert holds now: " + r.Title, Value: func(f *Facts) cond.Value {
+			c, err := cond.Compile(r.When, alert.Schema())
+			if err != nil {
+				return cond.Unread(err.Error())
+			}
+			return verdictValue(c.Eval(&f.Subject))
+		}})
+	}
+	s.Names = append(s.Names,
+		name{Name: "diagnose.cause", Kind: cond.KindText, Words: theories, Meaning: "the likeliest cause", Value: func(f *Facts) cond.Value { return cond.Text(f.Cause) }},
+		name{Name: "diagnose.confidence", Kind: cond.KindText, Meaning: "how sure the cause is", Words: []string{string(sandbox.Certain), string(sandbox.Probable), string(sandbox.Hint), string(sandbox.ConfidenceUnknown)}, Value: func(f *Facts) cond.Value { return cond.Text(f.Confidence) }},
+	)
+	for _, n := range selector.ConditionNames() {
+		s.Names = append(s.Names, name{Name: "sandbox." + n.Name, Kind: n.Kind, Unit: n.Unit, Meaning: n.Meaning, Words: n.Words, Look: n.Look, Value: func(f *Facts) cond.Value {
+			if f.Sandbox == nil {
+				return cond.Unread("no sandbox was read")
+			}
+			return n.Value(f.Sandbox)
+		}})
+	}
+	for _, v := range vars {
+		amount, unit, err := v.amount()
+		if err == nil {
+			s.Names = append(s.Names, name{Name: "vars." + string(v.ID), Kind: cond.KindNumber, Unit: unit, Meaning: v.About, Value: func(*Facts) cond.Value { return cond.Number(amount) }})
+		}
+	}
+	return s
+}
+
+// Beginnings of the names of the checks of verify, and of alerts.
+const (
+	verifyPrefix = "verify."
+	alertPrefix  = "alert."
+)
+
+// AlertIDs are the ids of the alerts of sbx.
+func AlertIDs() []string {
+	var ids []string
+	for _, r := range alert.Rules() {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// AlertRule is the alert with an id.
+func AlertRule(id Word) (alert.Rule, bool) {
+	all := alert.Rules()
+	i := slices.IndexFunc(all, func(r alert.Rule) bool { return r.ID == string(id) })
+	if i < 0 {
+		return alert.Rule{}, false
+	}
+	return all[i], true
+}
+
+// CheckedAlert is the alert whose condition a step consists of.
+func (s Step) CheckedAlert() (alert.Rule, bool) {
+	id, ok := strings.CutPrefix(string(s.Check), alertPrefix)
+	if !ok {
+		return alert.Rule{}, false
+	}
+	return AlertRule(Word(id))
+}
+
+func verdictValue(v sandbox.Verdict) cond.Value {
+	switch v {
+	case sandbox.True:
+		return cond.Bool(true)
+	case sandbox.False:
+		return cond.Bool(false)
+	case sandbox.Unknown:
+	}
+	return cond.Absent()
+}
+
+func unitOf(u config.Unit) cond.Unit {
+	switch u {
+	case config.UnitSeconds:
+		return cond.UnitSeconds
+	case config.UnitRatio:
+		return cond.UnitRatio
+	case config.UnitCount:
+	}
+	return cond.UnitCount
+}
+
+// amount is the value of a variable in its unit.
+func (v Var) amount() (float64, cond.Unit, error) {
+	text := string(v.Default)
+	if share, ok := strings.CutSuffix(text, "%"); ok {
+		n, err := strconv.ParseFloat(share, 64)
+		return n / 100, cond.UnitRatio, err
+	}
+	if d, err := sandbox.ParseDuration(text); err == nil {
+		return d.Seconds(), cond.UnitSeconds, nil
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	return n, cond.UnitCount, err
+}
+
+// Without is how a person does it who has no sbx; "" = not at all.
+func (a Act) Without() string {
+	switch {
+	case a.Action == "terminate":
+		return "end each one in the console of the provider, and look that it is gone; MonoTask: `DELETE /api/sandbox/{id}`, then `GET` of the same until it answers 404"
+	case a.Emergency:
+		return "MonoTask: `POST /api/sandbox/cleanup/emergency` with the admin token"
+	case a.Action == "cleanup":
+		return "end each one that the rule selects, and go on after a failure; MonoTask: `POST /api/sandbox/cleanup` with the admin token"
+	case a.Action == "reconcile":
+		return "compare the list of records with the list of sandboxes, twice; then correct the records and end the orphans by hand"
+	}
+	return ""
+}
+
+// Command is the line that a person types for a step, with placeholders in it; "" = none.
+func (a Act) Command() string {
+	words := []string{"sbx", string(a.Action)}
+	switch a.Action {
+	case "terminate":
+		words = append(words, "REF...")
+	case "stop":
+		words = append(words, "TASK...")
+	case "reconcile":
+		words = append(words, "--fix")
+	}
+	add := func(given bool, more ...string) {
+		if given {
+			words = append(words, more...)
+		}
+	}
+	add(a.Stuck, "--stuck")
+	add(a.OlderThan != "", "--older-than", a.OlderThan)
+	add(a.IncludeFailed, "--include-failed")
+	add(a.IdleFor != "", "--idle-for", a.IdleFor)
+	add(a.Where != "", "--where", "'"+string(a.Where)+"'")
+	add(a.IfUsageAbove != "", "--if-usage-above", a.IfUsageAbove)
+	add(a.Emergency, "--emergency")
+	add(a.Records != "", "--records", string(a.Records))
+	return strings.Join(words, " ")
+}
+
+// options are the keys that an action takes.
+func (a Act) options() []string {
+	switch a.Action {
+	case "terminate", "stop":
+		return []string{"targets"}
+	case "cleanup":
+		return []string{"stuck", "older_than", "include_failed", "idle_for", "where", "if_usage_above", "emergency"}
+	}
+	return []string{"records"}
+}
+
+// Lines are the command lines of a step, with placeholders in them.
+func (s Step) Lines() []string {
+	var lines []string
+	for _, id := range s.Collect {
+		if c, ok := findCollector(id); ok {
+			lines = append(lines, "sbx "+c.Command)
+		}
+	}
+	if s.Act != nil {
+		lines = append(lines, s.Act.Command())
+	}
+	return append(lines, s.Commands...)
+}
+
+// Heading is the title of a step, its own or that of what it names.
+func (s Step) Heading() string {
+	if s.Title != "" {
+		return s.Title
+	}
+	if len(s.Collect) == 1 {
+		c, _ := findCollector(s.Collect[0])
+		return c.Title
+	}
+	if f, ok := s.figure(); ok {
+		return capitalize(f.Title)
+	}
+	if r, ok := s.CheckedAlert(); ok {
+		return capitalize(r.Title)
+	}
+	return ""
+}
+
+func capitalize(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+// Duration is how long a step takes a person.
+func (s Step) Duration() time.Duration {
+	if s.ETA == 0 && len(s.Collect) == 1 {
+		c, _ := findCollector(s.Collect[0])
+		return c.ETA
+	}
+	return s.ETA
+}
+
+// Claims are the requirements that a step answers: its own and those of what it names.
+func (s Step) Claims() []string {
+	var rows []string
+	for _, row := range s.Rows {
+		rows = append(rows, string(row))
+	}
+	for _, q := range ops.InvestigationQuestions() {
+		if slices.Contains(s.Collect, Word(q.Step)) {
+			rows = append(rows, q.ID)
+		}
+	}
+	if f, ok := s.figure(); ok {
+		rows = append(rows, f.ID)
+	}
+	if r, ok := s.CheckedAlert(); ok {
+		rows = append(rows, r.Row)
+	}
+	return rows
+}
+
+// Questions are those of the investigation that a step answers.
+func (s Step) Questions() []ops.InvestigationQuestion {
+	return slices.DeleteFunc(ops.InvestigationQuestions(), func(q ops.InvestigationQuestion) bool { return !slices.Contains(s.Collect, Word(q.Step)) })
+}

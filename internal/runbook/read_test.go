@@ -1,0 +1,139 @@
+package runbook_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/runbook"
+)
+
+// minimal is a document without findings.
+const minimal = `apiVersion: sbx/v1
+kind: Runbook
+metadata:
+  id: my-alert
+  title: My alert
+  owner: Agent Team
+  updated: 2026-11-23
+  review_every: 180d
+  eta: 2m
+spec:
+  meaning: Something is wrong.
+  impact: Somebody notices.
+  steps:
+    - id: count
+      collect: [count]
+  verification:
+    - id: active
+      check: verify.R125
+      eta: 5m
+`
+
+func now() time.Time { return time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC) }
+
+// found are the findings about a document, as lines.
+func found(t *testing.T, content string) []string {
+	t.Helper()
+	book, list := runbook.Parse("my.yaml", []byte(content))
+	if book != nil && len(list) == 0 {
+		list = book.Lint(runbook.Context{Now: now(), Rows: []runbook.CoverageRow{{ID: "R1"}, {ID: "R2"}}, Others: []string{"my-alert", "other"}})
+	}
+	var lines []string
+	for _, f := range list {
+		require.NotEmpty(t, f.Message)
+		lines = append(lines, f.Place()+" "+string(f.Severity)+" "+string(f.Rule)+" "+f.Message)
+	}
+	return lines
+}
+
+func TestAMinimalDocumentIsClean(t *testing.T) {
+	t.Parallel()
+	assert.Empty(t, found(t, minimal))
+}
+
+// TestYAMLTraps: what YAML would read as something else is refused at its place.
+func TestYAMLTraps(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ from, to, want string }{
+		"a tag":                  {"meaning: Something", "meaning: !Something", "my.yaml:11:12 error syntax tags are not accepted"},
+		"an anchor":              {"owner: Agent", "owner: &a Agent", "my.yaml:6:10 error syntax anchors are not accepted"},
+		"an alias":               {"impact: Somebody notices.", "impact: *x", "my.yaml:12:11 error syntax not valid YAML: an alias names no anchor"},
+		"a merge key":            {"spec:\n", "spec:\n  <<: {meaning: x}\n", `my.yaml:11:3 error syntax unknown key "<<"`},
+		"a comment cuts a text":  {"title: My alert", "title: My alert #42", "my.yaml:5:19 error syntax a blank and # begin a comment here and cut the text"},
+		"a comment cuts a check": {"check: verify.R125", "check: verify.R125 # yes", "my.yaml:18:26 error syntax a blank and # begin"},
+		"a key twice":            {"  owner: Agent Team", "  owner: Agent Team\n  owner: x", `my.yaml:7:3 error syntax "owner" is given twice, first in line 6`},
+		"an unknown key":         {"  owner: Agent Team", "  ownre: Agent Team", `my.yaml:6:3 error syntax unknown key "ownre"`},
+		"a question in braces":   {"    - id: count\n      collect: [count]", "    - {id: count, title: How many?, manual: Look}", "my.yaml:14:5 error syntax not valid YAML: did not find expected ',' or '}'"},
+		"a complex key":          {"  owner: Agent Team", "  ? [a]\n  : b", "my.yaml:6:5 error syntax metadata has a key that is not a word"},
+		"a tab":                  {"  owner: Agent", "\towner: Agent", "my.yaml:6:1 error syntax indented with a tab"},
+		"a second document":      {"      eta: 5m\n", "      eta: 5m\n---\na: b\n", "my.yaml:20:1 error syntax a second document begins here"},
+		"a colon in a text":      {"meaning: Something is", "meaning: Something: is", "my.yaml:11:3 error syntax not valid YAML: mapping values are not allowed"},
+		"no value":               {"  owner: Agent Team", "  owner:", "my.yaml:6:3 error syntax owner has no value"},
+		"a bare number":          {"      eta: 5m", "      eta: 5", "my.yaml:19:12 error syntax eta: "},
+		"a day":                  {"updated: 2026-11-23", "updated: 23.11.2026", `my.yaml:7:12 error syntax updated: "23.11.2026" is not a day`},
+		"not a list":             {"collect: [count]", "collect: count", "my.yaml:15:16 error syntax spec.steps[0].collect must be a list"},
+		"not a mapping":          {"    - id: count\n      collect: [count]", "    - count", "my.yaml:14:7 error syntax spec.steps[0] must be a mapping"},
+		"not YAML":               {"collect: [count]", "collect: [count", "error syntax not valid YAML"},
+		"another kind":           {"kind: Runbook", "kind: Runbok", `my.yaml:2:7 error syntax kind: "Runbok" is not known`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Contains(t, minimal, tc.from)
+			got := found(t, strings.Replace(minimal, tc.from, tc.to, 1))
+			require.NotEmpty(t, got)
+			assert.Contains(t, strings.Join(got, "\n"), tc.want)
+		})
+	}
+}
+
+// TestAllMistakesAtOnce: one run shows every mistake of a document, in order, with a caret.
+func TestAllMistakesAtOnce(t *testing.T) {
+	t.Parallel()
+	broken := strings.NewReplacer("owner: Agent Team", "ownr: Agent Team", "eta: 2m", "eta: soon", "collect: [count]", "colect: [count]", "eta: 5m", "eta: 5m\n      gate: maybe").Replace(minimal)
+	book, list := runbook.Parse("my.yaml", []byte(broken))
+	require.NotNil(t, book)
+	require.Len(t, list, 5)
+	var text []string
+	for _, f := range list {
+		text = append(text, append([]string{f.Place() + " " + f.Message + " (" + f.Hint + ")"}, f.Excerpt...)...)
+	}
+	assert.Equal(t, []string{
+		`my.yaml:6:3 unknown key "ownr" (did you mean owner? allowed: id, title, owner, reviewers, updated, review_every, alerts, other_alerts, eta, rows)`,
+		"  ownr: Agent Team",
+		"  ^^^^",
+	}, text[:3])
+	assert.Contains(t, strings.Join(text, "\n"), "did you mean collect?")
+	assert.Contains(t, strings.Join(text, "\n"), "      gate: maybe\n            ^^^^^")
+}
+
+func TestALargeOrDeepDocumentIsRefused(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	for _, content := range []string{strings.Repeat("# a comment\n", 1<<20), "spec: " + strings.Repeat("{spec: ", 9000) + strings.Repeat("}", 9000), strings.Repeat("- ", 9000) + "x", ""} {
+		_, list := runbook.Parse("my.yaml", []byte(content))
+		assert.NotEmpty(t, list)
+	}
+	assert.Less(t, time.Since(began), time.Minute)
+}
+
+// FuzzParse: no text makes reading, linting or filling fail, and each finding has a place in it.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(minimal))
+	for _, seed := range []string{"spec: {steps: [{act: {action: cleanup}}]}", "metadata: {title: a # b}", "spec:\n  steps:\n    - check: |\n        stats.active > 2\n        and x", "spec: {meaning: '{{ thresholds.stuck_age }} {{'}"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		book, list := runbook.Parse("f.yaml", content)
+		if book != nil {
+			list = append(list, book.Lint(runbook.Context{Now: now()})...)
+			_ = book.Fill(book.Spec.Meaning)
+		}
+		for _, one := range list {
+			assert.True(t, one.Line > 0 && one.Column > 0, "%+v", one)
+		}
+	})
+}

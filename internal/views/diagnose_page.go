@@ -1,0 +1,250 @@
+package views
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sbx/internal/ops"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+// page shows an investigation on one screen; full adds every question and every flag.
+func (d Investigation) page(s *output.Sheet, full bool) {
+	s.Text(fmt.Sprint(d.headline()))
+	d.pageNext(s)
+	d.pageGroups(s, "Stuck", d.Stuck, d.causeCommand)
+	d.pageGroups(s, "Suspected", d.Suspected, d.suspectsCommand)
+	if full {
+		d.pageCauses(s, d.Causes)
+		d.pageAllFlags(s)
+		d.pageAllSteps(s)
+		return
+	}
+	causes, hints := d.briefCauses()
+	d.pageCauses(s, causes)
+	d.pageFindings(s, hints)
+}
+
+// briefCauses are the causes that are explained, and those of a fleet that are only hints. The groups
+// stand above with their causes.
+func (d Investigation) briefCauses() (causes, hints []triage.Finding) {
+	if d.Inspected != nil {
+		return d.Causes, nil
+	}
+	for _, c := range d.Causes {
+		switch {
+		case ops.OfGroup(c):
+		case c.Confidence == sandbox.Hint:
+			hints = append(hints, c)
+		default:
+			causes = append(causes, c)
+		}
+	}
+	return causes, hints
+}
+
+func (d Investigation) pageNext(s *output.Sheet) {
+	name := "next"
+	for _, n := range d.next() {
+		s.Field(name, d.Program+" "+n.Command+"  # "+n.Why)
+		name = "or"
+	}
+}
+
+// pageGroups has for each cause how many there are, the evidence of one, the beginnings of their ids,
+// which commands take, and the command.
+func (d Investigation) pageGroups(s *output.Sheet, title string, groups []ops.CauseGroup, command func(sandbox.Cause) string) {
+	if len(groups) == 0 {
+		return
+	}
+	s.Section(title)
+	for i := 0; i < len(groups); {
+		cause, count, ids := groups[i].Cause, 0, []string{}
+		for ; i < len(groups) && groups[i].Cause == cause; i++ {
+			g := groups[i]
+			count += len(g.Refs)
+			ids = append(ids, g.Provider+" "+strings.Join(g.Short, " "))
+		}
+		s.Field(strconv.Itoa(count), causeWord(cause)+d.groupEvidence(cause)+": "+strings.Join(ids, "; "))
+		s.FieldTone("", command(cause), output.Good)
+	}
+}
+
+// groupEvidence is what the sandbox shows of which most is known.
+func (d Investigation) groupEvidence(cause sandbox.Cause) string {
+	for _, c := range d.Causes {
+		if c.Cause == cause && ops.OfGroup(c) {
+			return ", " + ops.WithDetail(string(c.Confidence), briefEvidence(c))
+		}
+	}
+	return ""
+}
+
+// briefEvidence are the first figures, without the counts.
+func briefEvidence(c triage.Finding) string {
+	var parts []string
+	for _, e := range c.Evidence {
+		if !ops.IsCountEvidence(e) && e.What != ops.ExampleEvidence {
+			parts = append(parts, e.What+" "+e.Value)
+		}
+	}
+	return strings.Join(parts[:min(2, len(parts))], ", ")
+}
+
+func causeWord(c sandbox.Cause) string {
+	if c == sandbox.CauseUnknown {
+		return "unknown cause"
+	}
+	return causeLabel(c)
+}
+
+// causeCommand plans the end of all that are stuck for one cause.
+func (d Investigation) causeCommand(cause sandbox.Cause) string {
+	if g := ofCause(d.Stuck, cause); len(g) == 1 {
+		return d.Program + " " + groupCommand(g[0])
+	}
+	if cause == sandbox.CauseGhost {
+		return d.Program + " " + compareRecords().Command
+	}
+	return d.Program + " cleanup --stuck --where " + ShellWord(causeCondition(cause))
+}
+
+// suspectsCommand shows all that are suspected for one cause.
+func (d Investigation) suspectsCommand(cause sandbox.Cause) string {
+	if g := ofCause(d.Suspected, cause); len(g) == 1 {
+		return d.Program + " " + suspectCommand(g[0])
+	}
+	return d.Program + " ls --where " + ShellWord(causeCondition(cause))
+}
+
+func ofCause(groups []ops.CauseGroup, cause sandbox.Cause) []ops.CauseGroup {
+	return slices.DeleteFunc(slices.Clone(groups), func(g ops.CauseGroup) bool { return g.Cause != cause })
+}
+
+// pageCauses ranks causes; of each after the first it says why not.
+func (d Investigation) pageCauses(s *output.Sheet, causes []triage.Finding) {
+	if len(causes) == 0 {
+		return
+	}
+	s.Section("Causes")
+	for i, c := range causes {
+		if i > 0 && c.WhyNot != "" && !ops.OfGroup(c) {
+			s.FieldTone("why not", c.Title+": "+c.WhyNot, output.Plain)
+			continue
+		}
+		text := c.Title
+		if c.ID != "exit" {
+			text += fmt.Sprintf(" (score %s, coverage %s)", Decimal(c.Score, 2), Decimal(c.Coverage, 2))
+		}
+		s.FieldTone(string(c.Confidence), ClaimWithEvidence(text, c.Evidence), ConfidenceTone(c.Confidence))
+		if c.WhyNot != "" {
+			s.Field("", c.WhyNot)
+		}
+	}
+}
+
+// pageFindings has a line for each hint, each raised flag, and each step with its first answers.
+func (d Investigation) pageFindings(s *output.Sheet, hints []triage.Finding) {
+	took, eta := time.Duration(0), time.Duration(0)
+	for _, one := range d.Steps {
+		took, eta = max(took, one.Took), eta+one.ETA
+	}
+	s.Section(fmt.Sprintf("Findings (%ss; by hand %s)", Decimal(took.Seconds(), 1), sandbox.FormatDuration(eta)))
+	for _, c := range hints {
+		s.FieldTone(string(c.Confidence), c.Title+": "+joinEvidence(c.Evidence), ConfidenceTone(c.Confidence))
+	}
+	for _, f := range d.Flags {
+		if f.Verdict == sandbox.True && f.Severity != triage.Info {
+			s.FieldTone(string(f.Severity), f.ID+" "+f.Say+": "+joinEvidence(f.Evidence), SeverityTone(f.Severity))
+		}
+	}
+	for _, one := range d.Steps {
+		if text := briefAnswers(one.Answers, d.Inspected != nil); text != "" {
+			s.Field(one.ID, text)
+		}
+	}
+}
+
+// joinEvidence are the figures of evidence without their sources.
+func joinEvidence(evidence []sandbox.Evidence) string {
+	var parts []string
+	for _, e := range evidence {
+		parts = append(parts, strings.TrimSpace(e.What+" "+e.Value))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (d Investigation) pageAllFlags(s *output.Sheet) {
+	s.Section("Flags")
+	for _, f := range d.Flags {
+		switch f.Verdict {
+		case sandbox.True:
+			s.FieldTone(string(f.Severity), ClaimWithEvidence(f.ID+" "+f.Say, f.Evidence), SeverityTone(f.Severity))
+		case sandbox.Unknown:
+			s.Field("not known", f.ID+" "+f.Say)
+		case sandbox.False:
+		}
+	}
+}
+
+// pageAllSteps has every question with its answer.
+func (d Investigation) pageAllSteps(s *output.Sheet) {
+	s.Section("Steps")
+	for _, one := range d.Steps {
+		s.Field(fmt.Sprintf("%s, %ss of %s", one.ID, Decimal(one.Took.Seconds(), 1), sandbox.FormatDuration(one.ETA)), one.Title)
+		for _, a := range one.Answers {
+			s.Field("  "+a.ID, a.Question+" "+a.Text)
+		}
+	}
+}
+
+// briefRoom is the room for the answers of a step on one line.
+const briefRoom = 66
+
+// briefAnswers are the first answers that fit a line; a step without any says why once. What the first
+// line of the page says is left out.
+func briefAnswers(answers []ops.Answer, ofOne bool) string {
+	var known []string
+	unknown, room := "", briefRoom
+	for _, a := range answers {
+		switch {
+		case a.Known && a.ID == "R26", !ofOne && isAside(a):
+		case !a.Known:
+			unknown = cmp.Or(unknown, a.Text)
+		default:
+			part := strings.TrimSuffix(shortQuestion(a), "?") + ": " + a.Text
+			if len(known) > 0 && len(part)+2 > room {
+				continue
+			}
+			known, room = append(known, part), room-len(part)-2
+		}
+	}
+	if len(known) == 0 && !slices.ContainsFunc(answers, func(a ops.Answer) bool { return a.Known }) {
+		return unknown
+	}
+	return strings.Join(known, "; ")
+}
+
+// isAside says that an answer about all sandboxes is a detail, stands above, or counts none.
+func isAside(a ops.Answer) bool {
+	return a.Known && (slices.Contains([]string{"R27", "R28", "R29"}, a.ID) || a.Text == "0" || strings.HasPrefix(a.Text, "0 of "))
+}
+
+// shortQuestion is the question of an answer in a word or two.
+func shortQuestion(a ops.Answer) string {
+	words := map[string]string{
+		"R19": "active", "R20": "provisioning", "R21": "ages", "R22": "trend", "R26": "stuck", "R27": "old", "R28": "starting", "R29": "owner", "R30": "timeouts",
+		"R34": "activity", "R35": "errors", "R36": "repetition", "R37": "warnings", "R47": "busy", "R48": "idle", "R49": "memory grows", "R50": "no operations",
+		"R53": "runs", "R54": "did", "R56": "fails", "R57": "leaves",
+	}
+	if w := words[a.ID]; w != "" {
+		return w
+	}
+	return a.Question
+}

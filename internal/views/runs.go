@@ -1,0 +1,261 @@
+package views
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/ops"
+	"sbx/internal/output"
+	"sbx/internal/safety"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+// RunColumns are those of recorded runs.
+func RunColumns() []output.Column[cleanup.History] {
+	type row = cleanup.History
+	return []output.Column[row]{
+		{Name: "run_id", Head: "RUN", Whole: true, Value: func(h row) any { return h.RunID }},
+		{Name: "started_at", Value: func(h row) any { return output.Time(h.StartedAt) }},
+		{Name: "ended_at", Level: output.Wide, Value: func(h row) any { return output.Time(h.EndedAt) }},
+		{Name: "host", Level: output.Wide, Value: func(h row) any { return h.Begin.Host }},
+		{Name: "selected", Value: func(h row) any { return h.Counts().Selected }},
+		{Name: "counts", Value: func(h row) any { return h.Counts() }, Text: func(h row) string { return ops.CountsText(h.Counts()) }},
+		{Name: "exit_code", Head: "EXIT", Value: func(h row) any {
+			if h.End == nil {
+				return nil
+			}
+			return h.End.ExitCode
+		}},
+		{Name: "resumable", Value: func(h row) any { return h.Resumable() }},
+	}
+}
+
+// RunOutcome is one item of a run.
+type RunOutcome struct {
+	item   cleanup.Item
+	result cleanup.Result
+	before *cleanup.Intent
+}
+
+// RunOutcomeColumns are those of what one run did.
+func RunOutcomeColumns() []output.Column[RunOutcome] {
+	type row = RunOutcome
+	return []output.Column[row]{
+		{Name: "ref", Value: func(r row) any { return r.item.Ref.String() }},
+		{Name: "outcome", Value: func(r row) any { return r.result.Outcome }},
+		{Name: "reason", Value: func(r row) any { return r.result.Reason }},
+		{Name: "duration_seconds", Head: "TOOK", Value: func(r row) any { return output.Seconds(time.Duration(r.result.Seconds * float64(time.Second))) }},
+		{Name: "selected_because", Head: "WHY", Value: func(r row) any { return r.item.Reason }},
+		{Name: "cause", Level: output.Wide, Value: func(r row) any { return TextOrNil(string(r.item.Cause)) }},
+		{Name: "evidence", Level: output.Extra, Value: func(r row) any { return EvidenceList(r.result.Evidence) }},
+		{Name: "before", Level: output.Extra, Value: func(r row) any { return r.before }},
+	}
+}
+
+// ShowRun shows one recorded run. Program is what sbx is called.
+func ShowRun(p *output.Printer, schema string, h cleanup.History, program string) error {
+	list, err := output.NewList(p, output.ListSpec[RunOutcome]{
+		Schema: schema, Columns: RunOutcomeColumns(), Human: func(s *output.Sheet, items []RunOutcome) { runPage(s, h, items, program) },
+		Empty: "this run selected nothing: " + runWho(h) + ", " + h.StartedAt.UTC().Format(time.RFC3339),
+	})
+	if err != nil {
+		return err
+	}
+	list.Set("run_id", h.RunID)
+	list.Set("started_at", output.Time(h.StartedAt))
+	list.Set("ended_at", output.Time(h.EndedAt))
+	list.Set("actor", h.Begin.Actor)
+	list.Set("rule", h.Begin.Plan.Rule)
+	list.Set("guards", h.Begin.Guards)
+	list.Set("profiles", h.Begin.Profiles)
+	list.Set("kept", h.Begin.Kept)
+	list.Set("counts", h.Counts())
+	list.Set("verb", h.Begin.Verb)
+	list.Set("resumable", h.Begin.Verb == ops.VerbCleanup && h.Resumable())
+	for _, i := range h.Begin.Plan.Items {
+		row := RunOutcome{item: i, result: h.Results[i.Ref]}
+		row.result.Outcome = h.Outcome(i.Ref)
+		if before, ok := h.Intents[i.Ref]; ok {
+			row.before = &before
+		}
+		if err := list.Add(row); err != nil {
+			return err
+		}
+	}
+	if h.Broken != "" {
+		list.Fail(cleanup.BrokenError(h.RunID, h.Broken))
+	}
+	if h.Sums != nil {
+		list.Incomplete()
+		list.WhenEmpty("")
+		p.Note("the outcome of each sandbox is in the journal of " + h.Begin.Host + ", where it ran; in total: " + ops.CountsText(h.Counts()))
+	}
+	list.Succeeded()
+	return list.Close()
+}
+
+// runPage shows people what a run was asked to do, by whom, and what became of each sandbox.
+func runPage(s *output.Sheet, h cleanup.History, items []RunOutcome, program string) {
+	s.Section(h.RunID)
+	s.Field("rule", joinKnown(" ", h.Begin.Verb, RuleText(h.Begin.Plan.Rule)))
+	s.Field("who", runWho(h))
+	s.Field("started", h.StartedAt.UTC())
+	s.Field("duration", runDuration(h))
+	s.Field("result", runResult(h))
+	s.Field("guards", guardText(h.Begin.Guards))
+	addKnown(s, "causes", plannedCauses(h.Begin.Plan.Items))
+	if text := sandbox.FormatCounts(h.Begin.Kept); text != "" {
+		s.Field("stayed", text)
+	}
+	if h.Begin.Verb == ops.VerbCleanup && h.Resumable() {
+		s.Field("next", program+" cleanup --resume "+h.RunID)
+	}
+	s.Section(fmt.Sprintf("Sandboxes: %d", len(items)))
+	rows := make([][]any, len(items))
+	for i, r := range items {
+		took := time.Duration(r.result.Seconds * float64(time.Second))
+		rows[i] = []any{r.item.Name, r.item.Ref, r.result.Outcome, took, joinKnown("; ", r.result.Reason, r.item.Reason)}
+	}
+	s.Compact([]string{"name", "ref", "outcome", "took", "why"}, rows)
+}
+
+// plannedCauses counts what was selected by profile and cause; "" where no cause is known.
+func plannedCauses(items []cleanup.Item) string {
+	var c ops.Census
+	for _, i := range items {
+		c.Add(i.Ref.Provider, triage.Verdict{Stuck: sandbox.True, Cause: i.Cause})
+	}
+	known := func(i cleanup.Item) bool { return causeLabel(i.Cause) != "" }
+	if !slices.ContainsFunc(items, known) {
+		return ""
+	}
+	return causeShares(c.Causes)
+}
+
+func runWho(h cleanup.History) string {
+	a := h.Begin.Actor
+	return ops.WithDetail(joinKnown("@", a.Who, a.Host), joinKnown(" ", "sbx", a.Version))
+}
+
+func runDuration(h cleanup.History) any {
+	if h.EndedAt.IsZero() || h.StartedAt.IsZero() {
+		return "interrupted"
+	}
+	return h.EndedAt.Sub(h.StartedAt)
+}
+
+func runResult(h cleanup.History) string {
+	text := ops.CountsText(h.Counts())
+	if h.End == nil {
+		return text + "; it was interrupted"
+	}
+	text += fmt.Sprintf("; exit code %d", h.End.ExitCode)
+	if h.End.Refused {
+		text += ", refused"
+	}
+	return joinKnown(": ", text, h.End.Error)
+}
+
+// guardText sums the limits of a run in one line: "max_delete 6 of 20 ok".
+func guardText(guards []safety.Guard) string {
+	parts := make([]string, len(guards))
+	for i, g := range guards {
+		value, limit := g.Figures()
+		verdict := "REFUSED"
+		if g.OK {
+			verdict = guardVerdict(g)
+		}
+		parts[i] = fmt.Sprintf("%s %s of %s %s", g.Name, value, limit, verdict)
+	}
+	return cmp.Or(strings.Join(parts, ", "), "none")
+}
+
+// RuleText is a rule as the flags that make it.
+func RuleText(r cleanup.Rule) string {
+	s := r.Selector
+	states := make([]string, len(s.States))
+	for i, state := range s.States {
+		states[i] = string(state)
+	}
+	var flags []string
+	for _, f := range [][2]string{
+		{"--state", strings.Join(states, ",")},
+		{"--older-than", durationFlag(s.OlderThan)},
+		{"--younger-than", durationFlag(s.YoungerThan)},
+		{"--before", momentFlag(s.Before)},
+		{"--after", momentFlag(s.After)},
+		{"--name", s.Name},
+		{"--task", s.Task},
+		{"--agent-type", s.AgentType},
+		{"--owner", s.Owner},
+		{"--template", s.Template},
+		{"--exit-code", exitCodeFlag(s.ExitCode)},
+		{"--where", s.Where.String()},
+		{"--failed-older-than", durationFlag(r.FailedOlderThan)},
+		{"--idle-for", idleFlag(r.IdleFor)},
+		{"--notify-before", durationFlag(r.NotifyBefore)},
+	} {
+		if f[1] != "" {
+			flags = append(flags, f[0]+" "+ShellWord(f[1]))
+		}
+	}
+	for _, l := range s.Labels {
+		for _, value := range l.Values {
+			flags = append(flags, "--label "+ShellWord(l.Key+"="+value))
+		}
+		if len(l.Values) == 0 {
+			flags = append(flags, "--label "+ShellWord(l.Key))
+		}
+	}
+	return strings.Join(append(flags, setFlags(r)...), " ")
+}
+
+// setFlags are the flags of a rule that take no value.
+func setFlags(r cleanup.Rule) []string {
+	var flags []string
+	for flag, set := range map[string]bool{
+		"--stuck": r.Selector.Stuck, "--ignore-activity": r.IgnoreActivity, "--include-paused": r.IncludePaused,
+		"--include-failed": r.IncludeFailed, "--unowned": r.Unowned, "--unhealthy": r.Unhealthy, "--delete": r.Delete,
+	} {
+		if set {
+			flags = append(flags, flag)
+		}
+	}
+	slices.Sort(flags)
+	return flags
+}
+
+func exitCodeFlag(code *int) string {
+	if code == nil {
+		return ""
+	}
+	return strconv.Itoa(*code)
+}
+
+func durationFlag(d time.Duration) string {
+	if d <= 0 {
+		return ""
+	}
+	return sandbox.FormatDuration(d)
+}
+
+// idleFlag leaves the default out.
+func idleFlag(d time.Duration) string {
+	if d == cleanup.DefaultIdleFor {
+		return ""
+	}
+	return durationFlag(d)
+}
+
+func momentFlag(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,144 @@
+package views
+
+import (
+	"cmp"
+	"strings"
+
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+)
+
+// teamLabel is the label that names the team of a sandbox.
+const teamLabel = "team"
+
+// TaskAndName is what people call a sandbox: its task and its name, as far as it has them.
+func TaskAndName(s sandbox.Sandbox) string {
+	return strings.TrimSpace(s.TaskID + " " + s.Name)
+}
+
+// SandboxScreen are the columns of ls on a terminal: what people call a sandbox comes first,
+// and why it needs attention last. Where all rows are stuck, the reason is the cause alone.
+func SandboxScreen(allStuck bool) []output.Column[SandboxRow] {
+	type row = SandboxRow
+	why := row.Why
+	if allStuck {
+		why = row.causeText
+	}
+	columns := []output.Column[row]{
+		{Name: "name", Head: "NAME", Value: func(r row) any { return TaskAndName(r.Sandbox) }},
+		{Name: "ref", Whole: true},
+		{Name: "state"},
+		{Name: "age_seconds"},
+		{Name: "idle_seconds"},
+		{Name: "exit_code", Spare: true},
+		{Name: "why", Keep: output.ReasonCells, Value: func(r row) any { return why(r) }, Tone: row.whyTone},
+		{Name: "team", Level: output.Wide, Value: func(r row) any { return r.Labels[teamLabel] }},
+	}
+	for _, name := range []string{"agent_type", "owner", "expires_at", "memory_mb", "cpu", "template", "activity", "labels"} {
+		columns = append(columns, output.Column[row]{Name: name})
+	}
+	return output.Complete(columns, SandboxColumns())
+}
+
+// Why says in a few words what needs attention; "" = nothing. A sandbox that was not looked at
+// has no reason; a listing counts those.
+func (r SandboxRow) Why() string {
+	v := r.Verdict
+	words := causeLabel(v.Cause)
+	switch {
+	case v.Stuck == sandbox.True:
+		return "stuck: " + words
+	case r.State.Ended():
+		return causeLabel(knownCause(v.Cause))
+	case v.Unjudged() && v.Looked && v.Cause != sandbox.CauseUnknown && v.Cause != sandbox.CauseNone:
+		return "unjudged: " + words + "?"
+	case v.Unjudged() && v.Looked:
+		return "unjudged"
+	case r.State == sandbox.StateTerminating:
+		return "terminating"
+	case v.NeedsLook():
+		return ""
+	case v.Confidence == sandbox.Hint:
+		return joinWords("perhaps", words)
+	}
+	return words
+}
+
+func (r SandboxRow) causeText() string { return causeLabel(r.Verdict.Cause) }
+
+// knownCause is the cause, CauseNone for the word that says that none is known.
+func knownCause(c sandbox.Cause) sandbox.Cause {
+	if c == sandbox.CauseUnknown {
+		return sandbox.CauseNone
+	}
+	return c
+}
+
+func joinWords(first, rest string) string {
+	if rest == "" {
+		return ""
+	}
+	return first + " " + rest
+}
+
+func (r SandboxRow) whyTone() output.Tone {
+	switch {
+	case r.Verdict.Stuck == sandbox.True:
+		return output.Bad
+	case r.State.Ended():
+		return output.Muted
+	}
+	return output.Warn
+}
+
+// causeLabel is a cause in two or three words, "" for none.
+func causeLabel(c sandbox.Cause) string {
+	switch c {
+	case sandbox.CauseNone:
+		return ""
+	case sandbox.CauseOOM, sandbox.CauseOOMChild:
+		return "out of memory"
+	case sandbox.CauseRuntimeHeap:
+		return "heap full"
+	case sandbox.CauseMemoryWatchdog:
+		return "over memory limit"
+	case sandbox.CauseTimeout:
+		return "time limit"
+	case sandbox.CauseLeak:
+		return "memory leak"
+	case sandbox.CauseHungIO:
+		return "hung I/O"
+	case sandbox.CauseSilent:
+		return "silent and idle"
+	case sandbox.CauseProvisioning:
+		return "not started"
+	case sandbox.CauseOrphan:
+		return "no owner"
+	case sandbox.CauseGhost:
+		return "does not exist"
+	case sandbox.CauseUnknown:
+		return "cause unknown"
+	default:
+		return strings.ReplaceAll(string(c), "_", " ") // busy loop, no answer, supervisor lost
+	}
+}
+
+// CompareRows sorts a listing for people: running first, ended last, the newest first.
+func CompareRows(a, b SandboxRow) int {
+	rank := func(s sandbox.State) int {
+		switch {
+		case s == sandbox.StateRunning:
+			return 0
+		case s.Ended():
+			return 2
+		}
+		return 1
+	}
+	age := func(r SandboxRow) float64 {
+		if seconds, known := r.age().(float64); known {
+			return seconds
+		}
+		return -1 // an unknown age comes first, where it is seen
+	}
+	return cmp.Or(cmp.Compare(rank(a.State), rank(b.State)), cmp.Compare(age(a), age(b)), strings.Compare(a.Ref().String(), b.Ref().String()))
+}

@@ -1,0 +1,188 @@
+package views
+
+import (
+	"math"
+	"strconv"
+
+	"sbx/internal/ops"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+// UsageRow is one line of top: what a sandbox uses, and what its samples say
+// together.
+type UsageRow ops.SandboxUsage
+
+// UsageColumns are U of CLI.md, in its order.
+func UsageColumns() []output.Column[UsageRow] {
+	type row = UsageRow
+	columns := append([]output.Column[row]{
+		{Name: "ref", Value: func(r row) any { return r.Sandbox.Ref().String() }},
+		{Name: "at", Level: output.Extra, Value: func(r row) any { return output.Time(r.Last.At) }},
+		{Name: "cpu_percent", Head: "CPU", Value: func(r row) any { return Tenth(r.Trend.CPUPercent) }, Text: row.CPUText, Tone: row.CPUTone},
+		{Name: "memory_mb", Head: "MEMORY", Value: func(r row) any { return output.MiB(r.Trend.MemoryBytes) }, Text: row.MemoryText, Tone: row.MemoryTone},
+		{Name: "memory_limit_mb", Head: "LIMIT", Level: output.Wide, Value: func(r row) any { return output.MiB(r.Trend.MemoryLimitBytes) }},
+		{Name: "memory_slope_mb_per_min", Head: "MIB/MIN", Value: func(r row) any { return Tenth(r.Trend.MemorySlope) }, Text: row.SlopeText},
+		{Name: "operations", Head: "OPS", Value: func(r row) any { return r.Last.Operations }, Text: row.OperationsText},
+		{Name: "duration_seconds", Head: "RAN", Level: output.Wide, Value: func(r row) any {
+			if r.Last.Duration == nil {
+				return nil
+			}
+			return output.Seconds(*r.Last.Duration)
+		}},
+		{Name: "pids", Level: output.Wide, Value: func(r row) any { return r.Last.PIDs }},
+		{Name: "oom_kills", Head: "OOM", Level: output.Wide, Value: func(r row) any { return r.Last.OOMKills }},
+		{Name: "pattern", Value: func(r row) any { return r.Verdict.Pattern }, Tone: row.PatternTone},
+		{Name: "likely_cause", Head: "LIKELY", Value: func(r row) any { return r.Verdict.Cause }},
+		{Name: "source", Level: output.Wide, Value: func(r row) any { return r.Trend.Source }},
+		{Name: "stuck", Level: output.Wide, Value: func(r row) any { return r.Verdict.Stuck }},
+	}, verdictColumns(output.Extra, func(r row) triage.Verdict { return r.Verdict })...)
+	return append(columns,
+		output.Column[row]{Name: "name", Level: output.Wide, Value: func(r row) any { return r.Sandbox.Name }},
+		output.Column[row]{Name: "task_id", Head: "TASK", Level: output.Wide, Value: func(r row) any { return r.Sandbox.TaskID }},
+	)
+}
+
+// UsageScreen are the columns of top on a terminal.
+func UsageScreen() []output.Column[UsageRow] {
+	type row = UsageRow
+	return output.Complete([]output.Column[row]{
+		{Name: "name", Head: "NAME", Value: func(r row) any { return TaskAndName(r.Sandbox) }},
+		{Name: "ref", Whole: true},
+		{Name: "cpu_percent"},
+		{Name: "memory", Head: "MEM", Value: func(row) any { return nil }, Text: row.MemoryShareText, Tone: row.MemoryTone},
+		{Name: "memory_slope_mb_per_min"},
+		{Name: "operations", Spare: true},
+		{Name: "pattern", Spare: true},
+		{Name: "why", Keep: output.ReasonCells, Value: func(r row) any { return r.why() }, Tone: func(r row) output.Tone { return r.asSandbox().whyTone() }},
+		{Name: "memory_mb", Level: output.Wide},
+		{Name: "pids"},
+		{Name: "oom_kills"},
+		{Name: "duration_seconds"},
+		{Name: "source"},
+	}, UsageColumns())
+}
+
+func (r UsageRow) asSandbox() SandboxRow { return SandboxRow{Sandbox: r.Sandbox, Verdict: r.Verdict} }
+
+func (r UsageRow) why() string { return r.asSandbox().Why() }
+
+// MemoryShareText is the use of memory as a share of its limit, or in MiB without a limit.
+func (r UsageRow) MemoryShareText() string {
+	if share, known := ops.SandboxUsage(r).MemoryShare(); known {
+		return Decimal(share*100, 0) + "%"
+	}
+	if r.Trend.MemoryBytes == nil {
+		return "-"
+	}
+	return MebibytesText(r.Trend.MemoryBytes) + "M"
+}
+
+// CPUText is the use of the processor.
+func (r UsageRow) CPUText() string {
+	if r.Trend.CPUPercent == nil {
+		return "-"
+	}
+	return Decimal(*r.Trend.CPUPercent, 0) + "%"
+}
+
+// CPUTone is its tone.
+func (r UsageRow) CPUTone() output.Tone {
+	if cpu := r.Trend.CPUPercent; cpu != nil && *cpu >= r.Limits.CPUBusy {
+		return output.Bad
+	}
+	return output.Plain
+}
+
+// MemoryText puts the limit beside the figure: "120 of 256".
+func (r UsageRow) MemoryText() string {
+	used := MebibytesText(r.Trend.MemoryBytes)
+	if r.Trend.MemoryLimitBytes == nil || r.Trend.MemoryBytes == nil {
+		return used
+	}
+	return used + " of " + MebibytesText(r.Trend.MemoryLimitBytes)
+}
+
+// MemoryTone is the tone of the use of memory.
+func (r UsageRow) MemoryTone() output.Tone {
+	used, limit := r.Trend.MemoryBytes, r.Trend.MemoryLimitBytes
+	if used != nil && limit != nil && *limit > 0 && float64(*used) >= r.Limits.MemoryNear*float64(*limit) {
+		return output.Bad
+	}
+	return output.Plain
+}
+
+// SlopeText is the trend of memory.
+func (r UsageRow) SlopeText() string {
+	switch {
+	case r.Trend.MemorySlope == nil && r.Trend.TooShort && r.Trend.Samples > 1:
+		return "short"
+	case r.Trend.MemorySlope == nil:
+		return "-"
+	}
+	slope := math.Round(*r.Trend.MemorySlope)
+	if slope > 0 {
+		return "+" + Decimal(slope, 0)
+	}
+	return Decimal(slope, 0)
+}
+
+// OperationsText rounds a large count: "150k".
+func (r UsageRow) OperationsText() string {
+	if r.Last.Operations == nil {
+		return "-"
+	}
+	switch n := *r.Last.Operations; {
+	case n >= 10_000_000:
+		return strconv.FormatInt(n/1_000_000, 10) + "M"
+	case n >= 10_000:
+		return strconv.FormatInt(n/1000, 10) + "k"
+	default:
+		return strconv.FormatInt(n, 10)
+	}
+}
+
+// PatternTone is the tone of the pattern.
+func (r UsageRow) PatternTone() output.Tone {
+	switch r.Verdict.Pattern {
+	case triage.PatternBusyLoop, triage.PatternLeak:
+		return output.Bad
+	case triage.PatternHungIO, triage.PatternBusy:
+		return output.Warn
+	case triage.PatternSteady:
+		return output.Good
+	case triage.PatternIdle, triage.PatternUnknown:
+	}
+	return output.Plain
+}
+
+// MebibytesText writes a count of bytes in whole MiB, "-" when it is not known.
+func MebibytesText(bytes *int64) string {
+	if bytes == nil {
+		return "-"
+	}
+	return Decimal(float64(*bytes)/sandbox.MiB, 0)
+}
+
+// ShowUsage shows one look at what sandboxes use. Program is what sbx is called.
+func ShowUsage(p *output.Printer, schema string, r *ops.TopResult, program string) error {
+	list, err := output.NewList(p, output.ListSpec[UsageRow]{
+		Schema: schema, Columns: UsageColumns(), Screen: UsageScreen(), Empty: "no sandbox runs; `" + program + " ls` lists them",
+	})
+	if err != nil {
+		return err
+	}
+	if r.Truncated {
+		list.Truncated()
+	}
+	for _, err := range r.Errors {
+		list.Fail(err)
+	}
+	for _, u := range r.Usage {
+		if err := list.Add(UsageRow(u)); err != nil {
+			return err
+		}
+	}
+	return list.Close()
+}

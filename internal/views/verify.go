@@ -1,0 +1,333 @@
+package views
+
+import (
+	"fmt"
+	"html"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sbx/internal/ops"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/task"
+)
+
+// UnknownAs is what an unknown target counts as in an exit code and in a monitor's formats.
+type UnknownAs string
+
+// The closed list of --unknown-as.
+const (
+	UnknownIsOK       UnknownAs = "ok"
+	UnknownIsWarning  UnknownAs = "warn"
+	UnknownIsCritical UnknownAs = "crit"
+	UnknownIsUnknown  UnknownAs = "unknown"
+)
+
+// UnknownChoices are the values of --unknown-as.
+func UnknownChoices() []string {
+	return []string{string(UnknownIsOK), string(UnknownIsWarning), string(UnknownIsCritical), string(UnknownIsUnknown)}
+}
+
+// verification is a result with the reading of unknown targets.
+type verification struct {
+	*ops.VerifyResult
+
+	unknownAs   UnknownAs
+	interrupted error // what kept it from another round; nil = nothing
+}
+
+// status is what a target comes to under --unknown-as.
+func (v verification) status(c ops.TargetCheck) ops.CheckStatus {
+	switch {
+	case c.Outcome == sandbox.True, c.Outcome == sandbox.Unknown && v.unknownAs == UnknownIsOK:
+		return ops.CheckOK
+	case c.Outcome == sandbox.False, v.unknownAs == UnknownIsCritical:
+		return ops.CheckProblem
+	case v.unknownAs == UnknownIsWarning:
+		return ops.CheckWarning
+	}
+	return ops.CheckUnknown
+}
+
+// checks are the targets as the checks of a monitor.
+func (v verification) checks() []ops.Check {
+	all := make([]ops.Check, len(v.Checks))
+	for i, c := range v.Checks {
+		verdict := c.Outcome
+		switch v.status(c) {
+		case ops.CheckOK:
+			verdict = sandbox.True
+		case ops.CheckProblem, ops.CheckWarning:
+			verdict = sandbox.False
+		case ops.CheckUnknown, ops.CheckNote:
+		}
+		all[i] = ops.ToolCheck(c.ID+" "+c.Title, verdict, targetMessage(c), c.Hint)
+		all[i].Minor = v.status(c) == ops.CheckWarning
+	}
+	return all
+}
+
+// targetMessage is the value beside its target, short enough for the first line of a monitor.
+func targetMessage(c ops.TargetCheck) string {
+	if c.Value == nil {
+		return "not known, target " + targetText(c.Figure)
+	}
+	return figureText(c.Figure) + ", target " + targetText(c.Figure)
+}
+
+// targetDetail adds the first piece of evidence to the message.
+func targetDetail(c ops.TargetCheck) string {
+	if len(c.Evidence) == 0 {
+		return targetMessage(c)
+	}
+	first := c.Evidence[0]
+	return targetMessage(c) + " (" + first.What + ": " + first.Value + andMore(len(c.Evidence)-1) + ")"
+}
+
+func andMore(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
+}
+
+// VerifyColumns are those of `sbx verify`.
+func VerifyColumns() []output.Column[*ops.VerifyResult] {
+	type row = *ops.VerifyResult
+	return []output.Column[row]{
+		{Name: "verdict", Value: func(r row) any { return r.Verdict() }},
+		{Name: "at", Value: func(r row) any { return output.Time(r.At) }},
+		{Name: "rounds", Value: func(r row) any { return r.Rounds }},
+		{Name: "checks", Value: func(r row) any { return targetList(r.Checks) }},
+		{Name: "alerts", Value: func(r row) any { return alertList(r.Alerts) }},
+	}
+}
+
+func targetList(checks []ops.TargetCheck) []any {
+	list := make([]any, 0, len(checks))
+	for _, c := range checks {
+		list = append(list, output.Fields{
+			{Key: "id", Value: c.ID},
+			{Key: "title", Value: c.Title},
+			{Key: "verdict", Value: c.Outcome},
+			{Key: "value", Value: roundedOrNil(c.Value)},
+			{Key: "unit", Value: string(c.Unit)},
+			{Key: "target", Value: targetValue(c.Figure)},
+			{Key: "samples", Value: c.Samples},
+			{Key: "why", Value: TextOrNil(c.Why)},
+			{Key: "evidence", Value: EvidenceList(c.Evidence)},
+		})
+	}
+	return list
+}
+
+// verifyRows is how many facts a page shows for one target.
+const verifyRows = 5
+
+func (v verification) page(s *output.Sheet, r *ops.VerifyResult) {
+	var rows [][]any
+	for _, c := range r.Checks {
+		rows = append(rows, []any{c.ID, c.Title, figureText(c.Figure), targetText(c.Figure), verifyWord(c.Outcome)})
+	}
+	s.Section("Targets").Table([]string{"id", "target", "value", "wanted", "verdict"}, rows)
+	for _, c := range r.Checks {
+		if c.Outcome == sandbox.True {
+			continue
+		}
+		s.Section(c.ID + " " + c.Title + ": " + verifyWord(c.Outcome))
+		for i, e := range c.Evidence {
+			if i == verifyRows {
+				s.Text(strings.TrimPrefix(andMore(len(c.Evidence)-i), " "))
+				break
+			}
+			s.Field(e.What, e.Value)
+		}
+		addKnown(s, "note", c.Why)
+		addKnown(s, "next", c.Hint)
+	}
+	if line := AlertsLine(r.Alerts); line != "" {
+		s.Section("Alerts").Text(line)
+	}
+}
+
+func verifyWord(v sandbox.Verdict) string {
+	switch v {
+	case sandbox.True:
+		return "met"
+	case sandbox.False:
+		return "MISSED"
+	case sandbox.Unknown:
+	}
+	return "not known"
+}
+
+// ShowVerification prints the targets in every format of a check. Interrupted is what kept it from
+// another round, and decides the exit code, but of a monitoring plugin.
+func ShowVerification(p *output.Printer, schema string, r *ops.VerifyResult, unknownAs UnknownAs, interrupted error) error {
+	v := verification{r, unknownAs, interrupted}
+	switch p.Format.Name() {
+	case output.Nagios:
+		return v.showPlugin(p)
+	case output.JUnit:
+		return v.showLines(p, v.junit())
+	case output.TAP:
+		return v.showLines(p, v.tap())
+	default:
+	}
+	verdict := v.exit()
+	spec := output.ItemSpec[*ops.VerifyResult]{Schema: schema, Columns: VerifyColumns(), Human: v.page}
+	errs := r.Errors
+	if verdict != nil && (interrupted != nil || len(errs) == 0) {
+		errs = append(slices.Clone(errs), verdict)
+	}
+	return output.ShowItemAs(p, spec, r, verdict, errs...)
+}
+
+// exit is the error that decides the exit code: of an interruption, else of the targets, with
+// unknown ones read as --unknown-as says.
+func (v verification) exit() error {
+	switch {
+	case v.interrupted != nil:
+		return v.interrupted
+	case v.unknownAs == UnknownIsUnknown:
+		return v.Err()
+	}
+	return ops.CheckVerdict(v.checks())
+}
+
+// showPlugin prints one line with the figures of every target: a value that is not known is U.
+func (v verification) showPlugin(p *output.Printer) error {
+	line, code := PluginLine(v.checks())
+	before, _, _ := strings.Cut(line, " | ")
+	figures := make([]string, len(v.Checks))
+	for i, c := range v.Checks {
+		value := "U"
+		if c.Value != nil {
+			value = strconv.FormatFloat(*c.Value, 'g', 6, 64)
+			if c.Unit == task.UnitSeconds {
+				value += "s"
+			}
+		}
+		figures[i] = fmt.Sprintf("%s=%s;;%s", strings.ToLower(c.ID), value, strconv.FormatFloat(c.Target.Bound, 'g', 6, 64))
+	}
+	if err := p.Line(before + " | " + strings.Join(figures, " ")); err != nil {
+		return err
+	}
+	for i, c := range v.checks() {
+		if c.Err() == nil {
+			continue
+		}
+		if err := p.Line(string(c.Status()) + ": " + pluginText(c.Check.Check+": "+targetDetail(v.Checks[i]))); err != nil {
+			return err
+		}
+	}
+	if v.interrupted != nil {
+		if err := p.Line(fmt.Sprintf("%s after round %d", pluginText(v.interrupted.Error()), v.Rounds)); err != nil {
+			return err
+		}
+	}
+	return pluginExit(code)
+}
+
+func (v verification) showLines(p *output.Printer, out string) error {
+	if err := showText(p, out); err != nil {
+		return err
+	}
+	p.Report(v.exit())
+	return output.ConcludeAll([]error{v.exit()}, false)
+}
+
+// TestsFailed is the answer of a list of tests that could not be made: one test with an error, as
+// -o junit and -o tap have it.
+func TestsFailed(p *output.Printer, err error) error {
+	reason, _, _ := strings.Cut(p.Redact(err.Error()), "\n")
+	out := "TAP version 13\nBail out! " + reason + "\n"
+	if p.Format.Name() == output.JUnit {
+		out = xmlHeader + "<testsuite name=\"sbx\" tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\">\n" +
+			"  <testcase name=\"sbx\" classname=\"sbx\">\n    <error message=" + xmlQuote(reason) + "/>\n  </testcase>\n</testsuite>\n"
+	}
+	if written := showText(p, out); written != nil {
+		return written
+	}
+	return err
+}
+
+const xmlHeader = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+
+func showText(p *output.Printer, text string) error {
+	for line := range strings.Lines(text) {
+		if err := p.Line(strings.TrimSuffix(line, "\n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// junit is a test suite: a missed target is a failure, an unknown one an error, or what
+// --unknown-as makes of it.
+func (v verification) junit() string {
+	var cases strings.Builder
+	var failures, errs, skipped int
+	for _, c := range v.Checks {
+		element := ""
+		switch status := v.status(c); {
+		case status == ops.CheckProblem, status == ops.CheckWarning:
+			element = "failure"
+			failures++
+		case status == ops.CheckUnknown:
+			element = "error"
+			errs++
+		case c.Outcome == sandbox.Unknown:
+			element = "skipped"
+			skipped++
+		}
+		fmt.Fprintf(&cases, "  <testcase name=%s classname=%s", xmlQuote(c.Title), xmlQuote("sbx.verify."+c.ID))
+		if element == "" {
+			cases.WriteString("/>\n")
+			continue
+		}
+		fmt.Fprintf(&cases, ">\n    <%s message=%s>%s</%s>\n  </testcase>\n", element, xmlQuote(targetDetail(c)), html.EscapeString(targetEvidence(c)), element)
+	}
+	return fmt.Sprintf(xmlHeader+"<testsuite name=\"sbx verify\" tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\" timestamp=%s>\n%s</testsuite>\n",
+		len(v.Checks), failures, errs, skipped, xmlQuote(v.At.UTC().Format(time.RFC3339)), cases.String())
+}
+
+// xmlQuote is a text as an attribute. The texts have no control characters: reasons of errors are
+// cleaned where they come in.
+func xmlQuote(text string) string { return `"` + html.EscapeString(text) + `"` }
+
+func targetEvidence(c ops.TargetCheck) string {
+	var b strings.Builder
+	for _, e := range c.Evidence {
+		fmt.Fprintf(&b, "%s: %s\n", e.What, e.Value)
+	}
+	return b.String()
+}
+
+// tap is the Test Anything Protocol, version 13, which Perl's prove reads too. Details are comments: its
+// reader of YAML blocks refuses quoted texts in a list.
+func (v verification) tap() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "TAP version 13\n1..%d\n", len(v.Checks))
+	for i, c := range v.Checks {
+		status := v.status(c)
+		word, directive := "ok", ""
+		switch {
+		case status == ops.CheckOK && c.Outcome == sandbox.Unknown:
+			directive = " # SKIP not known"
+		case status != ops.CheckOK:
+			word = "not ok"
+		}
+		fmt.Fprintf(&b, "%s %d - %s %s%s\n", word, i+1, c.ID, strings.ReplaceAll(c.Title, "#", `\#`), directive)
+		if status == ops.CheckOK {
+			continue
+		}
+		fmt.Fprintf(&b, "# %s: %s\n", status, targetMessage(c))
+		for _, e := range c.Evidence {
+			fmt.Fprintf(&b, "#   %s: %s\n", e.What, e.Value)
+		}
+	}
+	return b.String()
+}
