@@ -107,7 +107,7 @@ func rooms() map[string][]string {
 		// runbooks as data
 		"runbook": with(words, "hostfile", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops"),
 		// runs of runbooks
-		"runbook/engine": with(words, "cond", "selector", "triage", "alert", "config", "journal", "lock", "fleet", "cleanup", "reconcile", "task", "ops", "runbook"),
+		"runbook/engine": with(words, "cond", "selector", "triage", "alert", "config", "journal", "lock", "safety", "cleanup", "reconcile", "task", "ops", "runbook"),
 		// the runbooks that sbx ships
 		"runbooks": nil,
 		// what results look like, for every skin

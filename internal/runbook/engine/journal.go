@@ -104,7 +104,10 @@ func (r *Run) replay(e journal.Entry) error {
 		}
 		return nil
 	case entryCauses:
-		return r.into(e, &r.Causes)
+		var d decided
+		err := r.into(e, &d)
+		r.Causes, r.Calls, r.decided = d.Causes, d.Calls, true
+		return err
 	case entryResume:
 		var by cleanup.Actor
 		err := r.into(e, &by)

@@ -76,7 +76,8 @@ type Run struct {
 	Calls     []Call // whom to call
 	Broken    string // why the record cannot be trusted behind its last line; "" = it can
 
-	err error
+	err     error
+	decided bool // the causes were named, and the branches chosen
 }
 
 // Resumption is when somebody went on with a run.
