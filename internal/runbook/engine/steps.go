@@ -109,6 +109,10 @@ func (r *runner) finish(ctx context.Context, rec *Step, began time.Time) error {
 		rec.State, rec.Reason = Running, "interrupted"
 		return errors.Join(r.save(rec), context.Cause(ctx))
 	}
+	if rec.State == Pending { // somebody else does it, or a dry run stops here
+		rec.BeganAt = time.Time{}
+		return r.save(rec)
+	}
 	rec.EndedAt, rec.Took = r.env.Now().UTC(), max(rec.Took, time.Since(began))
 	return r.save(rec)
 }
