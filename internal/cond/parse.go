@@ -55,7 +55,7 @@ type parser struct {
 }
 
 // parse gives the tree of the text.
-func parse(s source, known func(name string) bool) (expression, error) {
+func parse(s source, known func(name string) bool) (expression, error) { //nolint:ireturn // a node of any kind
 	tokens, err := scan(s, known)
 	if err != nil {
 		return nil, err
