@@ -108,15 +108,17 @@ func rooms() map[string][]string {
 		"ops/opstest": with(words, "process", "httpx", "providers", "config", "fleet", "journal", "lock", "notify", "ops", "publish", "store", "task"),
 		// runbooks as data
 		"runbook": with(words, "hostfile", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops"),
+		// runs of runbooks
+		"runbook/engine": with(words, "cond", "selector", "triage", "alert", "config", "journal", "lock", "safety", "cleanup", "reconcile", "task", "ops", "runbook"),
 		// the runbooks that sbx ships
 		"runbooks": nil,
 		// what results look like, for every skin
-		"views": with(words, "alert", "providers", "triage", "config", "output", "cron", "history", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "runbook", "drill"),
+		"views": with(words, "alert", "providers", "triage", "config", "output", "cron", "history", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "runbook", "runbook/engine", "drill"),
 
 		// skins
 		"faults":   with(words, "fleet", "httpx", "providers", "providers/wiretest", "providers/e2b", "providers/e2b/e2btest", "providers/daytona", "providers/daytona/daytonatest", "providers/vercel", "providers/vercel/verceltest", "providers/monotask", "providers/monotask/monotasktest"),
 		"drill":    with(words, "fleet", "safety", "triage", "providers"),
-		"commands": with(words, "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "runbook", "drill", "views"),
+		"commands": with(words, "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "runbook", "runbook/engine", "drill", "views"),
 		"cli": with(words, "alert", "process", "hostfile", "httpx", "config", "output", "notify", "cron", "journal", "lock", "store",
 			"providers", "providers/local", "providers/local/plain", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios",
 			"history", "fleet", "policy", "cleanup", "triage", "task", "task/publisher", "publish", "ops", "drill", "views", "commands"),

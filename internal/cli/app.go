@@ -61,15 +61,19 @@ func (a *app) commandDeps() *commands.Deps {
 func (a *app) operationsEnv() *ops.Env {
 	return &ops.Env{
 		Process: a.process, Version: buildVersion(), Types: a.types,
-		Config:     a.config,
-		Input:      a.configInput,
-		Program:    programPath,
-		Fleet:      func(ctx context.Context) (*fleet.Fleet, error) { return a.openFleet(ctx, (*config.Config).Selected) },
-		Only:       a.openProfiles,
-		Store:      a.openStore,
-		Journals:   func() (journal.Disk, error) { return a.openJournals("runs") },
-		Endings:    func() (journal.Disk, error) { return a.openJournals("endings") },
-		Lock:       a.lockBulkRuns,
+		Config:   a.config,
+		Input:    a.configInput,
+		Program:  programPath,
+		Fleet:    func(ctx context.Context) (*fleet.Fleet, error) { return a.openFleet(ctx, (*config.Config).Selected) },
+		Only:     a.openProfiles,
+		Store:    a.openStore,
+		Journals: func() (journal.Disk, error) { return a.openJournals("runs") },
+		Endings:  func() (journal.Disk, error) { return a.openJournals("endings") },
+		Lock:     a.lockBulkRuns,
+
+		RunbookRuns:    func() (journal.Disk, error) { return a.openJournals(runbookRuns) },
+		LockRunbookRun: a.lockRunbookRun,
+
 		Shared:     a.openShared,
 		Notifier:   a.openNotifier,
 		Control:    a.openControlPlane,

@@ -126,6 +126,7 @@ func (d *diagnosis) concludeFleet(ctx context.Context, src *fleetSources) {
 			figures = append(figures, d.profileFigures(stats, items, quotas))
 		}
 	}
+	r.Subjects = d.subjects(ctx, src, judged, quotas)
 	r.Listed, r.Census = len(judged), censusOf(judged)
 	r.Errors = causeOnce(ctx, append(r.Errors, failedLooks(judged)...))
 	r.Stuck, r.Suspected = groupByCause(judged, isStuck), groupByCause(judged, isSuspected)
