@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"sbx/internal/alert"
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
@@ -60,6 +61,7 @@ type DiagnoseResult struct {
 	Stuck     []CauseGroup // the most frequent cause first
 	Suspected []CauseGroup // not known to be stuck, and with a likely cause of trouble
 	Unjudged  []sandbox.Ref
+	Subjects  []alert.Subject // the figures of each provider that answered, for conditions
 
 	Inspected *InspectResult // of one sandbox; nil = none
 	Task      *TaskState     // of a task; nil = none

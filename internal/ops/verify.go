@@ -44,8 +44,10 @@ type VerifyResult struct {
 	Checks []TargetCheck
 	Errors []error       // of providers that could not be asked; their verdict is unknown
 	Alerts []alert.Alert // that are pending or firing
-	At     time.Time
-	Rounds int
+	// Subjects are the figures of each provider, for conditions.
+	Subjects []alert.Subject
+	At       time.Time
+	Rounds   int
 }
 
 // Verdict is true where every check passes, false where one fails, else unknown.
@@ -151,7 +153,9 @@ func (e *Env) verifyOnce(ctx context.Context, watch Observer) (*VerifyResult, er
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // what is missing was not asked
 	}
-	all := e.evaluateAlerts(ctx, watch, VerbVerify, "", e.verifySubjects(ctx, stats, judged, quotas))
+	subjects := e.verifySubjects(ctx, stats, judged, quotas)
+	r.Subjects = plainSubjects(subjects)
+	all := e.evaluateAlerts(ctx, watch, VerbVerify, "", subjects)
 	r.Alerts = slices.DeleteFunc(all, func(a alert.Alert) bool { return !a.Open() })
 	return r, nil
 }
