@@ -88,6 +88,8 @@ func rooms() map[string][]string {
 		"fleet": with(words, "providers", "selector", "triage", "policy"),
 		// who may end what
 		"safety": with(words, "fleet"),
+		// a recorded look at all sandboxes, as data
+		"snapshot": with(words, "jsontext", "cron", "fleet", "providers", "triage"),
 		// what ends and repairs
 		"cleanup":   with(words, "fleet", "safety", "journal", "selector", "triage", "providers"),
 		"reconcile": with(words, "jsontext", "fleet", "safety", "providers", "store", "triage"),
@@ -100,12 +102,12 @@ func rooms() map[string][]string {
 		"stagedfleet":         {"sandbox", "providers/wiretest", "providers/e2b/e2btest", "providers/monotask/monotasktest"},
 		"cmd/staged-incident": {"stagedfleet"},
 		// operations: what the skins do, once
-		"ops": with(words, "jsontext", "process", "hostfile", "providers", "selector", "triage", "config", "notify", "cron", "journal", "lock", "metrics", "store", "history", "alert", "fleet", "safety", "cleanup", "reconcile", "task", "publish"),
+		"ops": with(words, "jsontext", "process", "hostfile", "providers", "selector", "triage", "config", "notify", "cron", "journal", "lock", "metrics", "store", "history", "alert", "fleet", "safety", "cleanup", "reconcile", "task", "publish", "snapshot"),
 
 		// the environment of operations for tests, composed of fakes and temporary directories
 		"ops/opstest": with(words, "process", "httpx", "providers", "config", "fleet", "journal", "lock", "notify", "ops", "publish", "store", "task"),
 		// runbooks as data
-		"runbook": with(words, "hostfile", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops"),
+		"runbook": with(words, "hostfile", "snapshot", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops"),
 		// the runbooks that sbx ships
 		"runbooks": nil,
 		// what results look like, for every skin

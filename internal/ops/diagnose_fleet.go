@@ -48,7 +48,12 @@ func (d *diagnosis) diagnoseFleet(ctx context.Context) error {
 			return censusOf(judged).Stuck, err == nil
 		}),
 	})
-	d.concludeFleet(ctx, src.readNow())
+	look := src.readNow()
+	d.env = d.env.at(d.env.Now())
+	d.concludeFleet(ctx, look)
+	if d.req.Record && ctx.Err() == nil {
+		return d.recordFleet(ctx, look)
+	}
 	return nil
 }
 

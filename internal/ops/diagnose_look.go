@@ -18,7 +18,8 @@ type fleetLook struct {
 // profileLook is what was read of one profile.
 type profileLook struct {
 	name   string
-	stats  *fleet.ProviderStats // nil = not read
+	read   fleet.ProviderStats  // what was read, also where something of it failed
+	stats  *fleet.ProviderStats // the figures; nil = not read
 	rows   []sandbox.Sandbox    // its complete listing; nil = there is none
 	judged []fleet.Judged       // of the rows, in their order
 	listed bool                 // the rows were judged
@@ -33,14 +34,16 @@ func (src *fleetSources) readNow() fleetLook {
 		look.cleanup = status
 	}
 	for i, name := range src.names {
-		p := profileLook{name: name}
+		p := profileLook{name: name, read: fleet.ProviderStats{Provider: name}}
 		stats, known := src.stats[i].ready()
-		if p.judged, p.listed = src.judged[i].ready(); p.listed {
-			p.rows = src.stats[i].value.Items
+		if src.stats[i].ended() {
+			p.read = src.stats[i].value
+			p.rows = p.read.Items
 		}
 		if known {
-			p.stats, p.rows = &stats, stats.Items
+			p.stats = &stats
 		}
+		p.judged, p.listed = src.judged[i].ready()
 		if !known || !p.listed {
 			p.late = lateOr(name, src.stats[i], src.judged[i])
 		}
@@ -74,6 +77,7 @@ func (l fleetLook) statsAll() []fleet.ProviderStats {
 // concludeFleet draws the conclusions from what was read.
 func (d *diagnosis) concludeFleet(ctx context.Context, look fleetLook) {
 	r := d.result
+	r.At = d.env.Now()
 	judged := look.judgedAll()
 	var figures []Figures
 	for _, p := range look.profiles {

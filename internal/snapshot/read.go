@@ -15,7 +15,7 @@ import (
 )
 
 // MaxFile is the most bytes of a document: some ten thousand sandboxes need a tenth.
-const MaxFile = 64 << 20
+const MaxFile = 32 << 20
 
 // schemaPrefix begins the schema of every version.
 const schemaPrefix = "sbx.snapshot/v"
@@ -40,7 +40,7 @@ func Is(text []byte) bool {
 // Decode reads a document strictly. The error says what is wrong, for the file that it is from.
 func Decode(text []byte) (*Snapshot, error) {
 	if len(text) > MaxFile {
-		return nil, fault.Usage("it is larger than 64 MiB, the limit")
+		return nil, fault.Usage("it is larger than 32 MiB, the limit")
 	}
 	if err := checkVersion(text); err != nil {
 		return nil, err

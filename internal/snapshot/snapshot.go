@@ -140,7 +140,6 @@ type Exit struct {
 	Class      sandbox.Class      `json:"class,omitempty"`
 	Cause      sandbox.Cause      `json:"cause,omitempty"`
 	Confidence sandbox.Confidence `json:"confidence,omitempty"`
-	Evidence   []sandbox.Evidence `json:"evidence,omitempty"`
 }
 
 // Look is what was observed of a sandbox beside its row.
@@ -216,8 +215,9 @@ type Hit struct {
 
 // Cleanup is what is recorded of the runs of cleanup.
 type Cleanup struct {
-	Profiles []string `json:"providers"`
-	Runs     []Run    `json:"runs"` // newest first
+	Profiles   []string `json:"providers"`
+	Runs       []Run    `json:"runs"`                 // newest first
+	Unreadable int      `json:"unreadable,omitempty"` // journals that could not be read or trusted
 }
 
 // Run is one run of cleanup.
