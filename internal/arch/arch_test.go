@@ -111,7 +111,7 @@ func rooms() map[string][]string {
 		// the runbooks that sbx ships
 		"runbooks": nil,
 		// what results look like, for every skin
-		"views": with(words, "alert", "providers", "triage", "config", "output", "cron", "history", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "runbook", "drill"),
+		"views": with(words, "alert", "providers", "triage", "config", "output", "cron", "history", "fleet", "safety", "cleanup", "reconcile", "task", "snapshot", "ops", "runbook", "drill"),
 
 		// skins
 		"faults":   with(words, "fleet", "httpx", "providers", "providers/wiretest", "providers/e2b", "providers/e2b/e2btest", "providers/daytona", "providers/daytona/daytonatest", "providers/vercel", "providers/vercel/verceltest", "providers/monotask", "providers/monotask/monotasktest"),
