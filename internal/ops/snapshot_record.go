@@ -24,8 +24,9 @@ func (d *diagnosis) recordFleet(ctx context.Context, look fleetLook) error {
 	if err != nil {
 		return err
 	}
+	looked := int(countWhere(look.judgedAll(), func(j fleet.Judged) bool { return j.Facts != nil }))
 	for _, p := range look.profiles {
-		s.Profiles = append(s.Profiles, d.recordProfile(p, look.quotas, keeps))
+		s.Profiles = append(s.Profiles, d.recordProfile(p, look.quotas, snapshot.SamplesEach(looked), keeps))
 	}
 	s.Settings = d.env.settingsOf(s)
 	s.Concluded = d.concluded(s, look)
@@ -55,7 +56,7 @@ func (d *diagnosis) keptByRule(ctx context.Context) (func(sandbox.Sandbox) kept,
 	}, nil
 }
 
-func (d *diagnosis) recordProfile(p profileLook, quotas []fleet.ProviderQuota, keeps func(sandbox.Sandbox) kept) snapshot.Profile {
+func (d *diagnosis) recordProfile(p profileLook, quotas []fleet.ProviderQuota, samples int, keeps func(sandbox.Sandbox) kept) snapshot.Profile {
 	var quota *fleet.ProviderQuota
 	if i := slices.IndexFunc(quotas, func(q fleet.ProviderQuota) bool { return q.Provider == p.name }); i >= 0 {
 		quota = &quotas[i]
@@ -67,7 +68,7 @@ func (d *diagnosis) recordProfile(p profileLook, quotas []fleet.ProviderQuota, k
 		if p.listed {
 			j = p.judged[i]
 		}
-		box := snapshot.NewSandbox(row, j, d.redact)
+		box := snapshot.NewSandbox(row, j, samples, d.redact)
 		k := keeps(row)
 		box.Protected, box.NotOwned = d.redact(k.protected), k.notOwned
 		recorded.Sandboxes = append(recorded.Sandboxes, box)

@@ -13,9 +13,11 @@ import (
 )
 
 const (
-	maxSamples = 120 // of one sandbox, the newest
-	maxRuns    = 100 // of cleanup, the newest
-	maxCounts  = 600 // of a profile, the newest
+	maxSamples   = 120     // of one sandbox, the newest
+	leastSamples = 2       // so many always
+	allSamples   = 300_000 // of all sandboxes
+	maxRuns      = 100     // of cleanup, the newest
+	maxCounts    = 600     // of a profile, the newest
 )
 
 // Redact takes secrets out of a text.
@@ -37,8 +39,14 @@ func (f *Failure) Err() error {
 	return &fault.Error{Kind: fault.Kind(f.Kind).Row().Kind, Err: errors.New(f.Message)}
 }
 
-// NewSandbox records a row and its judgement.
-func NewSandbox(row sandbox.Sandbox, j fleet.Judged, redact Redact) Sandbox {
+// SamplesEach is how many samples of each sandbox are recorded where so many were looked at, so
+// that the document keeps below MaxFile.
+func SamplesEach(looked int) int {
+	return max(leastSamples, min(maxSamples, allSamples/max(1, looked)))
+}
+
+// NewSandbox records a row and its judgement, with so many samples at most.
+func NewSandbox(row sandbox.Sandbox, j fleet.Judged, samples int, redact Redact) Sandbox {
 	b := Sandbox{
 		ID: row.ID, Name: redact(row.Name), State: row.State, RawState: row.RawState,
 		CreatedAt: row.CreatedAt.UTC(), StartedAt: row.StartedAt.UTC(), FirstSeenAt: row.FirstSeenAt.UTC(), LastActivityAt: row.LastActivityAt.UTC(),
@@ -54,18 +62,18 @@ func NewSandbox(row sandbox.Sandbox, j fleet.Judged, redact Redact) Sandbox {
 		b.Exit = &Exit{Code: e.Code, Raw: redact(e.Raw), Signal: e.Signal, Class: e.Class, Cause: e.Cause, Confidence: e.Confidence}
 	}
 	if j.Facts != nil {
-		b.Look = newLook(row, j.Facts, redact)
+		b.Look = newLook(row, j.Facts, samples, redact)
 	}
 	return b
 }
 
 // newLook records what was observed. Whatever quotes the log of a sandbox is left out.
-func newLook(row sandbox.Sandbox, f *fleet.Facts, redact Redact) *Look {
+func newLook(row sandbox.Sandbox, f *fleet.Facts, samples int, redact Redact) *Look {
 	l := &Look{
 		Processes: f.Processes, Exited: f.Exited, Finished: f.Recorded.Finished, TimeLimitsHit: f.Recorded.TimeLimitsHit, Answers: f.Answers,
 		SourceFailed: NewFailure(f.SourceErr, redact), LookFailed: NewFailure(f.LookErr, redact),
 		Missing: f.Missing, TracksTasks: f.TracksTasks, ProfileRead: f.ProfileRead, QuotaUsed: f.QuotaUsed,
-		Samples: newUsages(f.Samples, redact), Earlier: newUsages(f.Recorded.Samples, redact),
+		Samples: newSeries(f.Samples, samples, redact), Earlier: newSeries(f.Recorded.Samples, samples, redact),
 	}
 	l.ActivityBasis = f.Sandbox.ActivityBasis
 	if f.Sandbox.State != row.State {
@@ -89,21 +97,6 @@ func newLook(row sandbox.Sandbox, f *fleet.Facts, redact Redact) *Look {
 		}
 	}
 	return l
-}
-
-func newUsages(samples []sandbox.Usage, redact Redact) []Usage {
-	var all []Usage
-	for _, u := range samples[max(0, len(samples)-maxSamples):] {
-		w := Usage{
-			At: u.At.UTC(), CPUPercent: u.CPUPercent, CPUSeconds: u.CPUSeconds, MemoryBytes: u.MemoryBytes, MemoryLimitBytes: u.MemoryLimitBytes,
-			Operations: u.Operations, PIDs: u.PIDs, OOMKills: u.OOMKills, Waiting: redact(u.Waiting), Source: u.Source,
-		}
-		if t := u.Busiest; t != nil {
-			w.Busiest = &Thread{t.ID, t.WantedSeconds, t.Runnable, t.Sleeps}
-		}
-		all = append(all, w)
-	}
-	return all
 }
 
 // Row is the row of the listing.
@@ -130,10 +123,10 @@ func (b *Sandbox) Recorded(p *Profile, patterns map[string]triage.Pattern) fleet
 		return r
 	}
 	f := &fleet.Facts{
-		Sandbox: r.Row, Samples: usages(l.Samples), Processes: l.Processes, Exited: l.Exited, Answers: l.Answers,
+		Sandbox: r.Row, Samples: l.Samples.usages(), Processes: l.Processes, Exited: l.Exited, Answers: l.Answers,
 		SourceErr: l.SourceFailed.Err(), LookErr: l.LookFailed.Err(),
 		Missing: l.Missing, TracksTasks: l.TracksTasks, ProfileRead: l.ProfileRead, QuotaUsed: l.QuotaUsed,
-		Recorded: fleet.SandboxHistory{Finished: l.Finished, TimeLimitsHit: l.TimeLimitsHit, Samples: usages(l.Earlier)},
+		Recorded: fleet.SandboxHistory{Finished: l.Finished, TimeLimitsHit: l.TimeLimitsHit, Samples: l.Earlier.usages()},
 	}
 	if f.Sandbox.ActivityBasis = l.ActivityBasis; l.State != "" {
 		f.Sandbox.State = l.State
@@ -169,21 +162,6 @@ func Patterns() map[string]triage.Pattern {
 	all := map[string]triage.Pattern{}
 	for _, p := range triage.Patterns() {
 		all[p.ID] = p
-	}
-	return all
-}
-
-func usages(samples []Usage) []sandbox.Usage {
-	var all []sandbox.Usage
-	for _, w := range samples {
-		u := sandbox.Usage{
-			At: w.At, CPUPercent: w.CPUPercent, CPUSeconds: w.CPUSeconds, MemoryBytes: w.MemoryBytes, MemoryLimitBytes: w.MemoryLimitBytes,
-			Operations: w.Operations, PIDs: w.PIDs, OOMKills: w.OOMKills, Waiting: w.Waiting, Source: w.Source,
-		}
-		if t := w.Busiest; t != nil {
-			u.Busiest = &sandbox.ThreadUsage{ID: t.ID, WantedSeconds: t.WantedSeconds, Runnable: t.Runnable, Sleeps: t.Sleeps}
-		}
-		all = append(all, u)
 	}
 	return all
 }

@@ -124,19 +124,30 @@ func (p *Profile) check() error {
 		if _, known := sandbox.ParseState(string(b.State)); !known {
 			return fault.Usage("the snapshot has %s in a state %q, which is none", ref, cut(string(b.State)))
 		}
-		if l := b.Look; l != nil {
-			if _, known := sandbox.ParseState(string(l.State)); !known && l.State != "" {
-				return fault.Usage("the snapshot has %s in a state %q, which is none", ref, cut(string(l.State)))
-			}
-			if l.Processes != nil && (*l.Processes < 0 || *l.Processes > maxProcesses) {
-				return fault.Usage("the snapshot has %d processes in %s", *l.Processes, ref)
-			}
+		if err := b.Look.check(); err != nil {
+			return fault.Usage("the snapshot of %s: %w", ref, err)
 		}
 		if p.Judged && b.JudgedAt.IsZero() {
 			return fault.Usage("the snapshot does not say when %s was judged (key judged_at)", ref)
 		}
 	}
 	return nil
+}
+
+func (l *Look) check() error {
+	if l == nil {
+		return nil
+	}
+	if _, known := sandbox.ParseState(string(l.State)); !known && l.State != "" {
+		return fault.Usage("%q is no state", cut(string(l.State)))
+	}
+	if l.Processes != nil && (*l.Processes < 0 || *l.Processes > maxProcesses) {
+		return fault.Usage("it has %d processes", *l.Processes)
+	}
+	if err := l.Samples.check(); err != nil {
+		return err
+	}
+	return l.Earlier.check()
 }
 
 // maxProcesses is more than any machine runs.

@@ -147,8 +147,8 @@ type Look struct {
 	State          sandbox.State         `json:"state,omitempty"` // where it is another than that of the row
 	LastActivityAt time.Time             `json:"last_activity_at,omitzero"`
 	ActivityBasis  sandbox.ActivityBasis `json:"activity_basis,omitempty"`
-	Samples        []Usage               `json:"samples,omitempty"`
-	Earlier        []Usage               `json:"earlier_samples,omitempty"`
+	Samples        *Series               `json:"samples,omitempty"`
+	Earlier        *Series               `json:"earlier_samples,omitempty"`
 	Logs           *Logs                 `json:"logs,omitempty"`
 	Processes      *int                  `json:"processes,omitempty"`
 	Exited         bool                  `json:"exited,omitempty"`
@@ -170,21 +170,6 @@ type Work struct {
 	LastWorkAt      time.Time `json:"last_work_at,omitzero"`
 	LastHeartbeatAt time.Time `json:"last_heartbeat_at,omitzero"`
 	WaitsSince      time.Time `json:"waits_since,omitzero"`
-}
-
-// Usage is one sample.
-type Usage struct {
-	At               time.Time `json:"at"`
-	CPUPercent       *float64  `json:"cpu_percent,omitempty"`
-	CPUSeconds       *float64  `json:"cpu_seconds,omitempty"`
-	Busiest          *Thread   `json:"busiest,omitempty"`
-	MemoryBytes      *int64    `json:"memory_bytes,omitempty"`
-	MemoryLimitBytes *int64    `json:"memory_limit_bytes,omitempty"`
-	Operations       *int64    `json:"operations,omitempty"`
-	PIDs             *int64    `json:"pids,omitempty"`
-	OOMKills         *int64    `json:"oom_kills,omitempty"`
-	Waiting          string    `json:"waiting,omitempty"`
-	Source           string    `json:"source,omitempty"`
 }
 
 // Thread is the busiest thread of a sample.
