@@ -99,8 +99,10 @@ func rooms() map[string][]string {
 		// a staged incident, for tests and demonstrations
 		"stagedfleet":         {"sandbox", "providers/wiretest", "providers/e2b/e2btest", "providers/monotask/monotasktest"},
 		"cmd/staged-incident": {"stagedfleet"},
+		// the records of incidents
+		"incident": {"sandbox", "fault", "hostfile", "journal", "lock"},
 		// operations: what the skins do, once
-		"ops": with(words, "jsontext", "process", "hostfile", "providers", "selector", "triage", "config", "notify", "cron", "journal", "lock", "metrics", "store", "history", "alert", "fleet", "safety", "cleanup", "reconcile", "task", "publish"),
+		"ops": with(words, "jsontext", "process", "hostfile", "providers", "selector", "triage", "config", "notify", "cron", "journal", "lock", "metrics", "store", "history", "alert", "fleet", "safety", "cleanup", "reconcile", "task", "publish", "incident"),
 
 		// the environment of operations for tests, composed of fakes and temporary directories
 		"ops/opstest": with(words, "process", "httpx", "providers", "config", "fleet", "journal", "lock", "notify", "ops", "publish", "store", "task"),
