@@ -105,13 +105,13 @@ func rooms() map[string][]string {
 		"ops": with(words, "jsontext", "process", "hostfile", "providers", "selector", "triage", "config", "notify", "cron", "journal", "lock", "metrics", "store", "history", "alert", "fleet", "safety", "cleanup", "reconcile", "task", "publish", "incident"),
 
 		// the environment of operations for tests, composed of fakes and temporary directories
-		"ops/opstest": with(words, "process", "httpx", "providers", "config", "fleet", "journal", "lock", "notify", "ops", "publish", "store", "task"),
+		"ops/opstest": with(words, "process", "httpx", "providers", "config", "fleet", "incident", "journal", "lock", "notify", "ops", "publish", "store", "task"),
 		// runbooks as data
 		"runbook": with(words, "hostfile", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops"),
 		// the runbooks that sbx ships
 		"runbooks": nil,
 		// what results look like, for every skin
-		"views": with(words, "alert", "providers", "triage", "config", "output", "cron", "history", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "runbook", "drill"),
+		"views": with(words, "alert", "providers", "triage", "config", "output", "cron", "history", "fleet", "safety", "cleanup", "reconcile", "task", "incident", "ops", "runbook", "drill"),
 
 		// skins
 		"faults":   with(words, "fleet", "httpx", "providers", "providers/wiretest", "providers/e2b", "providers/e2b/e2btest", "providers/daytona", "providers/daytona/daytonatest", "providers/vercel", "providers/vercel/verceltest", "providers/monotask", "providers/monotask/monotasktest"),
@@ -119,7 +119,7 @@ func rooms() map[string][]string {
 		"commands": with(words, "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "runbook", "drill", "views"),
 		"cli": with(words, "alert", "process", "hostfile", "httpx", "config", "output", "notify", "cron", "journal", "lock", "store",
 			"providers", "providers/local", "providers/local/plain", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios",
-			"history", "fleet", "policy", "cleanup", "triage", "task", "task/publisher", "publish", "ops", "drill", "views", "commands"),
+			"history", "fleet", "policy", "cleanup", "triage", "task", "task/publisher", "publish", "incident", "ops", "drill", "views", "commands"),
 		"arch": nil,
 	}
 }

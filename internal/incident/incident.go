@@ -110,20 +110,20 @@ type Cause struct {
 	Confidence sandbox.Confidence `json:"confidence"`
 	Score      float64            `json:"score"`
 	Coverage   float64            `json:"coverage"`
-	Evidence   []string           `json:"evidence,omitempty"`
+	Evidence   []sandbox.Evidence `json:"evidence,omitempty"`
 	WhyNot     string             `json:"why_not,omitempty"`
 }
 
 // Check is a statement and whether it is true: a flag of a diagnosis, or a target of verify with
 // its figure.
 type Check struct {
-	ID       string          `json:"id"`
-	Title    string          `json:"title"`
-	Verdict  sandbox.Verdict `json:"verdict"`
-	Severity string          `json:"severity,omitempty"`
-	Value    string          `json:"value,omitempty"`
-	Target   string          `json:"target,omitempty"`
-	Evidence []string        `json:"evidence,omitempty"`
+	ID       string             `json:"id"`
+	Title    string             `json:"title"`
+	Verdict  sandbox.Verdict    `json:"verdict"`
+	Severity string             `json:"severity,omitempty"`
+	Value    string             `json:"value,omitempty"`
+	Target   string             `json:"target,omitempty"`
+	Evidence []sandbox.Evidence `json:"evidence,omitempty"`
 }
 
 // Act is what a verb did to one sandbox, or to its record.

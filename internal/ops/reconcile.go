@@ -176,6 +176,7 @@ func (r *reconcileRun) comparePlan(ctx context.Context) reconcile.Plan {
 func (r *reconcileRun) comparedResult(plan reconcile.Plan) *ReconcileResult {
 	result := &ReconcileResult{RunID: r.id, Plan: plan, Limits: r.limits, diagnose: r.engine.Diagnose}
 	result.Verdict = fixVerdict(plan, nil)
+	r.env.sawRecords(plan)
 	if r.req.Check && plan.Found() > 0 {
 		result.Verdict = r.foundVerdict(plan)
 	}

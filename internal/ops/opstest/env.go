@@ -14,6 +14,7 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fleet"
 	"sbx/internal/httpx"
+	"sbx/internal/incident"
 	"sbx/internal/journal"
 	"sbx/internal/lock"
 	"sbx/internal/notify"
@@ -48,10 +49,13 @@ func NewEnv(p Parts) *ops.Env {
 	}
 	env := &ops.Env{
 		Process: p.Process, Version: ops.Version{Version: "1.2.3", Commit: "abc", Go: "go1.26", OS: "linux", Arch: "amd64"}, Types: p.Types,
-		Config:     p.Config,
-		Store:      func(bool) (store.Store, error) { return p.Store(), nil },
-		Journals:   func() (journal.Disk, error) { return journal.Dir(p.Runs), nil },
-		Endings:    func() (journal.Disk, error) { return journal.Dir(p.Endings), nil },
+		Config:   p.Config,
+		Store:    func(bool) (store.Store, error) { return p.Store(), nil },
+		Journals: func() (journal.Disk, error) { return journal.Dir(p.Runs), nil },
+		Endings:  func() (journal.Disk, error) { return journal.Dir(p.Endings), nil },
+		Incidents: func() (incident.Folder, error) {
+			return incident.Folder{Dir: filepath.Join(filepath.Dir(p.Runs), "incidents"), Now: p.Process.Now}, nil
+		},
 		Shared:     func() (store.Store, error) { return nil, nil }, //nolint:nilnil // without one
 		Lock:       p.lock,
 		Notifier:   func(string) (*notify.Notifier, error) { return &notify.Notifier{}, nil },
