@@ -207,6 +207,7 @@ type Event struct {
 	Redaction *Redaction `json:"redaction,omitempty"`
 	Milestone Milestone  `json:"milestone,omitempty"`
 	As        Resolution `json:"as,omitempty"`
+	Question  string     `json:"question,omitempty"` // of the runbook, that a note answers
 }
 
 // Incident is a record that was read.

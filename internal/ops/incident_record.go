@@ -306,11 +306,12 @@ func replacePattern(pattern *regexp.Regexp, with string) func(string) (string, i
 	return func(text string) (string, int) {
 		n := 0
 		out := pattern.ReplaceAllStringFunc(text, func(match string) string {
-			if strings.HasPrefix(match, "://") && !strings.HasSuffix(match, "@") {
-				return match // an address without a user
+			clean := pattern.ReplaceAllString(match, with)
+			if strings.HasPrefix(match, "://") && !strings.HasSuffix(match, "@") || clean == match {
+				return match // an address without a user, or what was redacted before
 			}
 			n++
-			return pattern.ReplaceAllString(match, with)
+			return clean
 		})
 		return out, n
 	}
