@@ -160,7 +160,11 @@ func FindIncident(env *Env, word string, newest bool) (*incident.Incident, error
 	if id == "" {
 		return nil, noIncidentError(newest)
 	}
-	return folder.Read(id)
+	i, err := folder.Read(id)
+	if err == nil && word == "" && !newest && i.State == incident.StateEnded { // a kill left the file that names it
+		err = noIncidentError(newest)
+	}
+	return i, err
 }
 
 func noIncidentError(newest bool) error {
