@@ -34,19 +34,19 @@ func RecordedSubjects(ctx context.Context, env *Env) ([]alert.Subject, error) {
 
 // subjects are what the investigation has seen of each provider. Of one whose sandboxes were not
 // judged in time, their count is not known.
-func (d *diagnosis) subjects(ctx context.Context, src *fleetSources, judged []fleet.Judged, quotas []fleet.ProviderQuota) []alert.Subject {
+func (d *diagnosis) subjects(ctx context.Context, look fleetLook, judged []fleet.Judged) []alert.Subject {
 	var known []fleet.ProviderStats
-	for i := range src.names {
-		stats, counted := src.stats[i].ready()
-		if !counted {
+	for _, p := range look.profiles {
+		if p.stats == nil {
 			continue
 		}
-		if _, listed := src.judged[i].ready(); !listed {
+		stats := *p.stats
+		if !p.listed {
 			stats.ItemsErr = errors.Join(stats.ItemsErr, unansweredError(stats.Provider))
 		}
 		known = append(known, stats)
 	}
-	return plainSubjects(d.env.verifySubjects(ctx, known, judged, quotas))
+	return plainSubjects(d.env.verifySubjects(ctx, known, judged, look.quotas))
 }
 
 // comparedSubjects are the rows of a plan in which records and sandboxes disagree, counted for each

@@ -95,6 +95,7 @@ func Verify(ctx context.Context, env *Env, req VerifyRequest, watch Observer) (l
 			return last, err
 		}
 		last, r.Rounds = r, round
+		env.sawTargets(r)
 		if req.UntilOK <= 0 || req.passes(r) || time.Until(limit) <= 0 {
 			return r, nil
 		}
@@ -272,19 +273,24 @@ func (e *Env) checkCleanupRuns(ctx context.Context) (TargetCheck, error) {
 	if err != nil {
 		return TargetCheck{}, err
 	}
+	return e.checkCleanupStatus(status), nil
+}
+
+// checkCleanupStatus is R127 by the state of cleanup.
+func (e *Env) checkCleanupStatus(status *CleanupStatusResult) TargetCheck {
 	c := TargetCheck{
 		Figure:  verifyFigure("R127"),
 		Outcome: status.Status.Verdict, Hint: e.Process.Name() + " cron check",
 		Evidence: []sandbox.Evidence{{What: "cleanup", Value: status.Status.Message, Source: "journals", At: e.Now()}},
 	}
-	c.Target.Bound = (2 * every).Seconds()
+	c.Target.Bound = (2 * status.Status.Every).Seconds()
 	if last := status.Status.LastSuccess; !last.IsZero() {
 		c.Value, c.Samples = new(max(0, e.Now().Sub(last).Seconds())), 1
 	}
 	if c.Outcome != sandbox.False && len(status.Errors) > 0 {
 		c.Outcome = sandbox.Unknown
 	}
-	return c, nil
+	return c
 }
 
 // checkTimeouts is R128: a low share of timeouts.

@@ -35,7 +35,7 @@ func stepRecord(s engine.Step) Record {
 		"id": s.ID, "section": s.Section, "title": s.Title, "kind": string(s.Kind), "state": string(s.State), "verdict": TextOrNil(string(s.Verdict)),
 		"reason": TextOrNil(s.Reason), "condition": TextOrNil(s.Condition), "eta_seconds": output.Seconds(s.ETA), "took_seconds": stepTook(s),
 		"began_at": output.Time(s.BeganAt), "ended_at": output.Time(s.EndedAt), "depends_on": TextOrNil(s.DependsOn),
-		"answers": answers, "evidence": textList(s.Evidence), "act": actFields(s.Act),
+		"answers": answers, "evidence": textList(s.Evidence), "act": stepActFields(s.Act),
 	}
 }
 
@@ -47,7 +47,7 @@ func stepTook(s engine.Step) any {
 	return output.Seconds(s.Took)
 }
 
-func actFields(a *engine.Act) any {
+func stepActFields(a *engine.Act) any {
 	if a == nil {
 		return nil
 	}
@@ -205,7 +205,7 @@ func runbookRunPage(s *output.Sheet, r *engine.Run) {
 		r.Count(engine.Done), r.Count(engine.Failed), r.Count(engine.Skipped), r.Count(engine.Pending)+r.Count(engine.Running), r.Count(engine.NotSelected)))
 	s.Section("Causes")
 	for _, c := range r.Causes {
-		s.Text(causeText(c))
+		s.Text(namedCauseText(c))
 	}
 	if len(r.Causes) == 0 {
 		s.Text("the diagnosis names none")
@@ -215,7 +215,7 @@ func runbookRunPage(s *output.Sheet, r *engine.Run) {
 	callSection(s, r)
 }
 
-func causeText(c engine.Cause) string {
+func namedCauseText(c engine.Cause) string {
 	text := fmt.Sprintf("%s (%s)", c.Title, c.Confidence)
 	if len(c.Refs) > 0 {
 		text += ": " + strings.Join(c.Refs, ", ")

@@ -14,6 +14,7 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fleet"
 	"sbx/internal/httpx"
+	"sbx/internal/incident"
 	"sbx/internal/journal"
 	"sbx/internal/lock"
 	"sbx/internal/notify"
@@ -58,6 +59,9 @@ func NewEnv(p Parts) *ops.Env {
 		RunbookRuns:    func() (journal.Disk, error) { return journal.Dir(p.runbookRuns()), nil },
 		LockRunbookRun: p.lockRunbookRun,
 
+		Incidents: func() (incident.Folder, error) {
+			return incident.Folder{Dir: filepath.Join(filepath.Dir(p.Runs), "incidents"), Now: p.Process.Now}, nil
+		},
 		Notifier:   func(string) (*notify.Notifier, error) { return &notify.Notifier{}, nil },
 		Control:    func() (ops.ControlPlane, error) { return nil, nil }, //nolint:nilnil // without one
 		Tasks:      p.tasks,
