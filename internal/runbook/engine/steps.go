@@ -167,7 +167,7 @@ func (r *runner) collect(ctx context.Context, s runbook.Step, rec *Step) {
 			missing = append(missing, from)
 		}
 	}
-	failed := map[source]error{}
+	failed := make(map[source]error)
 	for _, g := range r.readAll(limited, missing) {
 		failed[g.source] = stepError(ctx, limited, g.err)
 	}
