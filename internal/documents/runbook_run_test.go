@@ -4,42 +4,43 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// runbookRun is a run of a runbook, with its steps as items.
+// runbookRun is a run of a runbook, with its steps as items. The keys behind them are missing where
+// nothing was begun.
 type runbookRun struct {
 	listOf[runStep]
 
 	// The id of the run; null for a dry run, which is not on record.
-	RunID *string `json:"run_id"`
+	RunID *string `json:"run_id,omitempty"`
 	// The runbook.
-	Runbook string `json:"runbook"`
+	Runbook string `json:"runbook,omitempty"`
 	// Its title.
-	Title string `json:"title"`
+	Title string `json:"title,omitempty"`
 	// The procedure that was chosen; null for none.
-	Procedure *string `json:"procedure"`
+	Procedure *string `json:"procedure,omitempty"`
 	// The sandbox or task that was named; null for none.
-	Ref *string `json:"ref"`
+	Ref *string `json:"ref,omitempty"`
 	// The profiles that it is about.
-	Providers []string `json:"providers"`
+	Providers []string `json:"providers,omitempty"`
 	// True: nothing was asked and nothing was changed.
-	DryRun bool `json:"dry_run"`
+	DryRun bool `json:"dry_run,omitempty"`
 	// Who began it.
-	Who string `json:"who"`
+	Who string `json:"who,omitempty"`
 	// The host on which it runs.
-	Host string `json:"host"`
+	Host string `json:"host,omitempty"`
 	// When it began.
-	StartedAt *moment `json:"started_at"`
+	StartedAt *moment `json:"started_at,omitempty"`
 	// When it ended, or when it was left waiting or interrupted; null while it runs.
-	EndedAt *moment `json:"ended_at"`
+	EndedAt *moment `json:"ended_at,omitempty"`
 	// When somebody went on with it.
-	Resumed []resumption `json:"resumed"`
+	Resumed []resumption `json:"resumed,omitempty"`
 	// running, waiting (for an answer), interrupted, done or failed.
-	State string `json:"state"`
+	State string `json:"state,omitempty"`
 	// Whether every act has had its effect and every check of the verification holds.
-	Verdict sandbox.Verdict `json:"verdict"`
+	Verdict sandbox.Verdict `json:"verdict,omitempty"`
 	// The causes that the diagnosis names, the likeliest first.
-	Causes []namedCause `json:"causes"`
+	Causes []namedCause `json:"causes,omitempty"`
 	// Whom to call, and whether now.
-	Escalation []call `json:"escalation"`
+	Escalation []call `json:"escalation,omitempty"`
 }
 
 // resumption is when somebody went on with a run.
