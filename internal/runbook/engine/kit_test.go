@@ -96,7 +96,7 @@ func (s *site) env(t *testing.T) *ops.Env {
 	s.pid++
 	p := process.Process{Args: []string{"sbx"}, Home: s.dir, Workdir: s.dir, PID: s.pid, Host: "host-1", Now: time.Now}
 	types := []providers.Type{{Name: "fake"}}
-	return opstest.NewEnv(opstest.Parts{
+	env := opstest.NewEnv(opstest.Parts{
 		Process: p, Types: types,
 		Config: func() (*config.Config, error) {
 			return config.Load(t.Context(), config.Input{Process: p, Types: types})
@@ -111,6 +111,8 @@ func (s *site) env(t *testing.T) *ops.Env {
 		Store: func() store.Store { return s.store },
 		Runs:  filepath.Join(s.dir, "runs"), Endings: filepath.Join(s.dir, "endings"),
 	})
+	env.Input = func() config.Input { return config.Input{Process: p, Types: types} }
+	return env
 }
 
 func (s *site) disk() journal.Dir { return journal.Dir(filepath.Join(s.dir, "runbook-runs")) }
