@@ -109,6 +109,10 @@ func (r *runner) finish(ctx context.Context, rec *Step, began time.Time) error {
 		rec.State, rec.Reason = Running, "interrupted"
 		return errors.Join(r.save(rec), context.Cause(ctx))
 	}
+	if rec.State == Pending { // somebody else does it, or a dry run stops here
+		rec.BeganAt = time.Time{}
+		return r.save(rec)
+	}
 	rec.EndedAt, rec.Took = r.env.Now().UTC(), max(rec.Took, time.Since(began))
 	return r.save(rec)
 }
@@ -163,7 +167,7 @@ func (r *runner) collect(ctx context.Context, s runbook.Step, rec *Step) {
 			missing = append(missing, from)
 		}
 	}
-	failed := map[source]error{}
+	failed := make(map[source]error)
 	for _, g := range r.readAll(limited, missing) {
 		failed[g.source] = stepError(ctx, limited, g.err)
 	}
