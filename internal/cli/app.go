@@ -15,6 +15,7 @@ import (
 	"sbx/internal/commands"
 	"sbx/internal/config"
 	"sbx/internal/fleet"
+	"sbx/internal/incident"
 	"sbx/internal/journal"
 	"sbx/internal/ops"
 	"sbx/internal/output"
@@ -37,6 +38,7 @@ type app struct {
 	seen      *records // what the looks of this run have seen; nil = none opened a fleet
 	seenOnce  sync.Once
 
+	env     *ops.Env // one for all operations: it collects what they have seen, and what is to be sent
 	printer func() (*output.Printer, error)
 	config  func() (*config.Config, error)
 }
@@ -45,31 +47,37 @@ func newApp(ctx context.Context, p process.Process, types []providers.Type) *app
 	a := &app{process: p, types: types, ctx: ctx}
 	a.printer = sync.OnceValues(a.newPrinter)
 	a.config = sync.OnceValues(a.newConfig)
+	a.env = a.newEnv()
 	return a
 }
 
 func (a *app) commandDeps() *commands.Deps {
 	return &commands.Deps{
-		Env: a.operationsEnv(), Globals: &a.globals, Printer: a.printer, Runbooks: runbooks.Files,
+		Env: a.env, Globals: &a.globals, Printer: a.printer, Runbooks: runbooks.Files,
 		Size:        a.watchTerminalSize,
 		RawTerminal: a.rawTerminal,
 		Began:       func(ctx context.Context) { a.began, a.ctx = true, ctx },
 	}
 }
 
-// operationsEnv is what operations need from outside, whichever skin asks for them.
-func (a *app) operationsEnv() *ops.Env {
+// newEnv is what operations need from outside, whichever skin asks for them.
+func (a *app) newEnv() *ops.Env {
 	return &ops.Env{
 		Process: a.process, Version: buildVersion(), Types: a.types,
-		Config:     a.config,
-		Input:      a.configInput,
-		Program:    programPath,
-		Fleet:      func(ctx context.Context) (*fleet.Fleet, error) { return a.openFleet(ctx, (*config.Config).Selected) },
-		Only:       a.openProfiles,
-		Store:      a.openStore,
-		Journals:   func() (journal.Disk, error) { return a.openJournals("runs") },
-		Endings:    func() (journal.Disk, error) { return a.openJournals("endings") },
-		Lock:       a.lockBulkRuns,
+		Config:   a.config,
+		Input:    a.configInput,
+		Program:  programPath,
+		Fleet:    func(ctx context.Context) (*fleet.Fleet, error) { return a.openFleet(ctx, (*config.Config).Selected) },
+		Only:     a.openProfiles,
+		Store:    a.openStore,
+		Journals: func() (journal.Disk, error) { return a.openJournals("runs") },
+		Endings:  func() (journal.Disk, error) { return a.openJournals("endings") },
+		Lock:     a.lockBulkRuns,
+
+		RunbookRuns:    func() (journal.Disk, error) { return a.openJournals(runbookRuns) },
+		LockRunbookRun: a.lockRunbookRun,
+
+		Incidents:  a.openIncidents,
 		Shared:     a.openShared,
 		Notifier:   a.openNotifier,
 		Control:    a.openControlPlane,
@@ -177,6 +185,11 @@ func (a *app) stateFile(name string) (string, error) {
 func (a *app) openJournals(folder string) (journal.Disk, error) { //nolint:ireturn // a simulation has another disk
 	dir, err := a.stateFile(folder)
 	return journal.Dir(dir), err
+}
+
+func (a *app) openIncidents() (incident.Folder, error) {
+	dir, err := a.stateFile("incidents")
+	return incident.Folder{Dir: dir, Now: a.process.Now}, err
 }
 
 // openProfiles opens the named profiles, without names all, whatever is selected.

@@ -97,6 +97,7 @@ func Run(p process.Process, types []providers.Type) int {
 		a.seen.Close()
 	}
 	code := exitCode(err, signals)
+	deps.RecordVerb(ctx, code, err)
 	a.sendNotifications(ctx, deps.Env)
 	return code
 }

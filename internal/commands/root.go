@@ -68,6 +68,7 @@ func verbConstructors() []func(*Deps) *cobra.Command {
 		newDiagnose,
 		newVerify,
 		newRunbook,
+		newIncident,
 		newLogs,
 		newTop,
 		newExec,

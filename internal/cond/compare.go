@@ -6,55 +6,53 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/expr-lang/expr/ast"
-
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
 )
 
 // compare compiles one comparison.
-func (c *compiler[T]) compare(n *ast.BinaryNode) (*node[T], error) {
-	if _, chained := n.Left.(*ast.NilNode); chained {
-		return c.compareNil(n.Operator, n.Right, placeOf(n))
+func (c *compiler[T]) compare(n binaryNode) (*node[T], error) {
+	if _, chained := n.left.(nilNode); chained {
+		return c.compareNil(n.op, n.right, n.where())
 	}
-	if _, isNil := n.Right.(*ast.NilNode); isNil {
-		return c.compareNil(n.Operator, n.Left, placeOf(n))
+	if _, isNil := n.right.(nilNode); isNil {
+		return c.compareNil(n.op, n.left, n.where())
 	}
-	left, err := c.operand(n.Left)
+	left, err := c.operand(n.left)
 	if err != nil {
 		return nil, err
 	}
-	if n.Operator == "in" {
-		if list, isList := n.Right.(*ast.ArrayNode); isList {
+	if n.op == "in" {
+		if list, isList := n.right.(listNode); isList {
 			return c.compareList(left, list)
 		}
 	}
-	right, err := c.operand(n.Right)
+	right, err := c.operand(n.right)
 	if err != nil {
-		return nil, c.unquoted(left, n.Right, err)
+		return nil, c.unquoted(left, n.right, err)
 	}
-	switch n.Operator {
+	switch n.op {
 	case "in":
-		return c.contains(n.Operator, right, left)
+		return c.contains(n.op, right, left)
 	case "contains":
-		return c.contains(n.Operator, left, right)
+		return c.contains(n.op, left, right)
 	case "startsWith", "endsWith", "matches":
-		return c.compareText(n.Operator, left, right)
+		return c.compareText(n.op, left, right)
 	}
-	return c.compareValues(n.Operator, left, right)
+	return c.compareValues(n.op, left, right)
 }
 
 // unquoted adds to the error of an unknown word that a text needs quotes.
-func (c *compiler[T]) unquoted(left term[T], right ast.Node, err error) error {
-	word, isWord := right.(*ast.IdentifierNode)
-	if !isWord || left.kind != KindText || fault.Nearest(word.Value, c.schema.names()) != "" {
+func (c *compiler[T]) unquoted(left term[T], right expression, err error) error {
+	word, isWord := right.(nameNode)
+	if !isWord || left.kind != KindText || fault.Nearest(word.name, c.schema.names()) != "" {
 		return err
 	}
-	return c.mistake(placeOf(word), "a text needs quotes: "+strconv.Quote(word.Value), "no name %q", word.Value)
+	return c.mistake(word.where(), "a text needs quotes: "+strconv.Quote(word.name), "no name %q", word.name)
 }
 
 // compareNil asks whether a value is reported.
-func (c *compiler[T]) compareNil(op string, n ast.Node, at place) (*node[T], error) {
+func (c *compiler[T]) compareNil(op string, n expression, at place) (*node[T], error) {
 	if op != "==" && op != "!=" {
 		return nil, c.mistake(at, "write NAME == nil or NAME != nil", "nil cannot be compared by %s", op)
 	}
@@ -208,7 +206,7 @@ func (c *compiler[T]) wrongKind(left, right term[T]) error {
 		name, other = right, left
 	}
 	if other.kind == KindText && other.fixed != nil && name.kind == KindNumber {
-		if sc, literals, err := scan(source{text: other.fixed.text}, func(string) bool { return false }); err == nil && sc != "" && len(literals) == 1 {
+		if tokens, err := scan(source{text: other.fixed.text}, func(string) bool { return false }); err == nil && tokens[0].hasUnit() {
 			return c.mistake(other.at, "", "%s is %s: write %s without quotes", name.text, unitWords(name.unit), other.fixed.text)
 		}
 	}
@@ -253,13 +251,13 @@ func (c *compiler[T]) checkText(left, right term[T]) error {
 }
 
 // compareList compiles NAME in ["a", "b"].
-func (c *compiler[T]) compareList(left term[T], list *ast.ArrayNode) (*node[T], error) {
-	if len(list.Nodes) == 0 {
-		return nil, c.mistake(placeOf(list), "", "the list is empty, so nothing is in it")
+func (c *compiler[T]) compareList(left term[T], list listNode) (*node[T], error) {
+	if len(list.items) == 0 {
+		return nil, c.mistake(list.where(), "", "the list is empty, so nothing is in it")
 	}
 	var values []Value
 	var texts []string
-	for _, n := range list.Nodes {
+	for _, n := range list.items {
 		right, err := c.operand(n)
 		if err != nil {
 			return nil, c.unquoted(left, n, err)

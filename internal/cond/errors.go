@@ -93,6 +93,12 @@ func (s source) mistake(at place, hint, format string, args ...any) error {
 	return f
 }
 
+// slice is the text at a place.
+func (s source) slice(at place) string {
+	runes := []rune(s.text)
+	return string(runes[min(at.from, len(runes)):min(at.to, len(runes))])
+}
+
 // suggest is the hint for an unknown word.
 func suggest(word string, choices []string, otherwise string) string {
 	near := fault.Nearest(word, choices)

@@ -28,30 +28,34 @@ type literal struct {
 	number float64 // in percent, seconds or bytes
 }
 
-// scanner reads a text before the parser does. It finds the literals that the parser does not
-// know (10m, 512M, 5%) and replaces each by a number of the same length, so that all places stay
-// as they are; and it finds mistakes that the parser can only call unexpected.
+// scanner divides a text into tokens. It names the mistakes that the parser could only call
+// unexpected: words and signs of other languages.
 type scanner struct {
 	source
 
-	runes    []rune
-	out      []rune
-	literals map[int]literal // by place of the first character
-	known    func(name string) bool
+	runes  []rune
+	tokens []token
+	known  func(name string) bool
 }
 
-// scan returns the text for the parser, and the literals in it.
-func scan(s source, known func(string) bool) (string, map[int]literal, error) {
-	sc := &scanner{source: s, runes: []rune(s.text), literals: map[int]literal{}, known: known}
-	sc.out = slices.Clone(sc.runes)
+// scan returns the tokens of a text; the last one is its end.
+func scan(s source, known func(string) bool) ([]token, error) {
+	sc := &scanner{source: s, runes: []rune(s.text), known: known}
 	for i := 0; i < len(sc.runes); {
 		next, err := sc.step(i)
 		if err != nil {
-			return "", nil, err
+			return nil, err
 		}
 		i = next
 	}
-	return string(sc.out), sc.literals, nil
+	end := len([]rune(strings.TrimRight(s.text, " \t\n")))
+	return append(sc.tokens, token{kind: tokenEnd, at: place{end, end + 1}}), nil
+}
+
+// add appends a token of the characters from i to before end, and returns end.
+func (s *scanner) add(kind tokenKind, i, end int) int {
+	s.tokens = append(s.tokens, token{kind: kind, at: place{i, end}, text: string(s.runes[i:end])})
+	return end
 }
 
 // step reads one token and returns the place behind it.
@@ -59,7 +63,7 @@ func (s *scanner) step(i int) (int, error) {
 	switch r := s.runes[i]; {
 	case r == '"' || r == '\'' || r == '`':
 		return s.quoted(i)
-	case unicode.IsDigit(r):
+	case unicode.IsDigit(r), r == '.' && i+1 < len(s.runes) && unicode.IsDigit(s.runes[i+1]):
 		return s.number(i)
 	case isWordStart(r):
 		return s.word(i)
@@ -68,7 +72,7 @@ func (s *scanner) step(i int) (int, error) {
 	case strings.ContainsRune("&|=<>!~/*?;#{$:^%", r):
 		return s.sign(i)
 	}
-	return i + 1, nil
+	return s.add(tokenSign, i, i+1), nil
 }
 
 func isWordStart(r rune) bool { return r == '_' || unicode.IsLetter(r) }
@@ -78,48 +82,77 @@ func isWordRune(r rune) bool { return isWordStart(r) || unicode.IsDigit(r) }
 func (s *scanner) quoted(i int) (int, error) {
 	quote := s.runes[i]
 	for at := i + 1; at < len(s.runes); at++ {
-		switch {
-		case s.runes[at] == '\\' && quote != '`':
+		switch r := s.runes[at]; {
+		case r == '\\' && quote != '`':
 			at++
-		case s.runes[at] == quote:
-			return at + 1, nil
+		case r == '\n' && quote != '`':
+			return 0, s.mistake(place{i, i + 1}, fmt.Sprintf("put %c after the text", quote), "the quote is not closed")
+		case r == quote:
+			end := s.add(tokenText, i, at+1)
+			return end, s.unquote(&s.tokens[len(s.tokens)-1])
 		}
 	}
 	return 0, s.mistake(place{i, i + 1}, fmt.Sprintf("put %c after the text", quote), "the quote is not closed")
 }
 
+// unquote removes the quotes of a text; between ' and " it resolves the escapes, which are those of Go.
+func (s *scanner) unquote(t *token) error {
+	raw := t.text[0] == '`'
+	inner := t.text[1 : len(t.text)-1]
+	if t.text = inner; raw {
+		return nil
+	}
+	var text strings.Builder
+	for inner != "" {
+		if len(inner) > 1 && inner[0] == '\\' && strings.IndexByte("'\"`?", inner[1]) >= 0 {
+			text.WriteByte(inner[1])
+			inner = inner[2:]
+			continue
+		}
+		r, _, rest, err := strconv.UnquoteChar(inner, 0)
+		if err != nil {
+			return s.mistake(t.at, `write \\ for a backslash`, "the text has an escape that does not exist")
+		}
+		text.WriteRune(r)
+		inner = rest
+	}
+	t.text = text.String()
+	return nil
+}
+
 // number reads a number, which may have a unit.
 func (s *scanner) number(i int) (int, error) {
 	end := i
-	for end < len(s.runes) && (isWordRune(s.runes[end]) || s.runes[end] == '.' || s.runes[end] == '%') {
+	for end < len(s.runes) && (isWordRune(s.runes[end]) || s.runes[end] == '.' || s.runes[end] == '%' || isExponentSign(s.runes[i:end], s.runes[end])) {
 		end++
 	}
-	at := place{i, end}
-	text := string(s.runes[i:end])
-	number, unit := cutDigits(text)
-	if unit == "" {
+	s.add(tokenNumber, i, end)
+	t := &s.tokens[len(s.tokens)-1]
+	t.literal = literal{form: formBare, text: t.text}
+	if _, unit := cutDigits(t.text); unit == "%" {
+		t.literal.form = formPercent
+	} else if d, err := sandbox.ParseDuration(t.text); err == nil {
+		t.literal.form, t.literal.number = formDuration, d.Seconds()
+		return end, nil
+	} else if n, errSize := sandbox.ParseSize(t.text); errSize == nil {
+		t.literal.form, t.literal.number = formSize, float64(n)
 		return end, nil
 	}
-	if exponent := unit[0]; (exponent == 'e' || exponent == 'E') && (len(unit) == 1 || isDigits(unit[1:])) { // 1e3, 1e-3
-		return end, nil
-	}
-	l := literal{text: text}
-	if unit == "%" {
-		l.form = formPercent
-		l.number, _ = strconv.ParseFloat(number, 64)
-	} else if d, err := sandbox.ParseDuration(text); err == nil {
-		l.form, l.number = formDuration, d.Seconds()
-	} else if n, errSize := sandbox.ParseSize(text); errSize == nil {
-		l.form, l.number = formSize, float64(n)
-	} else {
-		return 0, s.mistake(at, "durations: 200ms, 90s, 10m, 1h30m, 2d; sizes: 512M, 2G; shares: 5%", "%q is neither a number nor a duration, size or percentage", text)
-	}
-	s.literals[i] = l
-	for k := i; k < end; k++ {
-		s.out[k] = '0'
+	var err error
+	if t.literal.number, err = strconv.ParseFloat(strings.TrimSuffix(t.text, "%"), 64); err != nil || !isDecimal(t.text) {
+		return 0, s.mistake(t.at, "durations: 200ms, 90s, 10m, 1h30m, 2d; sizes: 512M, 2G; shares: 5%", "%q is neither a number nor a duration, size or percentage", t.text)
 	}
 	return end, nil
 }
+
+// isExponentSign says that a sign belongs to a number like 1e-3.
+func isExponentSign(number []rune, sign rune) bool {
+	mantissa, isExponent := strings.CutSuffix(strings.ToLower(string(number)), "e")
+	return isExponent && (sign == '-' || sign == '+') && isDigits(strings.ReplaceAll(mantissa, ".", ""))
+}
+
+// isDecimal refuses what strconv takes beyond decimal numbers: 0x1p4, 0x_1p4.
+func isDecimal(text string) bool { return !strings.ContainsAny(text, "xX_") }
 
 // cutDigits takes digits with one decimal point off the front of a text.
 func cutDigits(text string) (number, rest string) {
@@ -167,7 +200,10 @@ func (s *scanner) word(i int) (int, error) {
 	if hint, foreign := foreignWords()[word]; foreign && !afterDot && !beforeDot && !s.known(word) {
 		return 0, s.mistake(place{i, end}, hint, "%q is not a word of a condition", word)
 	}
-	return end, nil
+	if slices.Contains([]string{"and", "or", "not", "in", "contains", "startsWith", "endsWith", "matches"}, word) {
+		return s.add(tokenSign, i, end), nil
+	}
+	return s.add(tokenName, i, end), nil
 }
 
 // sign reads an operator. The longest foreign one at this place is the mistake.
@@ -178,10 +214,13 @@ func (s *scanner) sign(i int) (int, error) {
 	}
 	sign := string(s.runes[i:end])
 	if slices.Contains([]string{"&&", "||", "==", "!=", "<=", ">=", "<", ">", "!", "*", "/"}, sign) {
-		return end, nil
+		return s.add(tokenSign, i, end), nil
 	}
-	if strings.HasPrefix(sign, "!!") || len(sign) > 1 && sign[len(sign)-1] == '!' { // a comparison or ! before a !
-		return i + 1, nil
+	if strings.HasPrefix(sign, "!!") {
+		return s.add(tokenSign, i, i+1), nil
+	}
+	if len(sign) > 1 && sign[len(sign)-1] == '!' { // an operator before a !
+		return s.add(tokenSign, i, end-1), nil
 	}
 	hint := map[string]string{
 		"=": "write == to compare", "===": "write ==", "!==": "write !=", "<>": "write !=", "=~": "write NAME matches \"RE\"", "~": "write NAME matches \"RE\"", "!~": "write not (NAME matches \"RE\")",

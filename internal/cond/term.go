@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/expr-lang/expr/ast"
-
 	"sbx/internal/sandbox"
 )
 
@@ -173,7 +171,7 @@ func arithmetic() map[string]func(a, b float64) float64 {
 }
 
 // numberTerm compiles an operand of arithmetic.
-func (c *compiler[T]) numberTerm(n ast.Node) (term[T], error) {
+func (c *compiler[T]) numberTerm(n expression) (term[T], error) {
 	t, err := c.operand(n)
 	if err == nil && t.kind != KindNumber {
 		err = c.mistake(t.at, "", "%s is a %s, and only numbers are calculated with", t.text, t.kind)
@@ -181,44 +179,44 @@ func (c *compiler[T]) numberTerm(n ast.Node) (term[T], error) {
 	return t, err
 }
 
-func (c *compiler[T]) negate(n *ast.UnaryNode) (term[T], error) {
-	t, err := c.numberTerm(n.Node)
-	if err != nil || n.Operator == "+" {
+func (c *compiler[T]) negate(n unaryNode) (term[T], error) {
+	t, err := c.numberTerm(n.operand)
+	if err != nil || n.op == "+" {
 		return t, err
 	}
 	return c.figure(t, bareTerm[T](-1, "", t.at), t.unit, arithmetic()["*"], "-"+t.text), nil
 }
 
-func (c *compiler[T]) calculate(n *ast.BinaryNode) (term[T], error) {
-	left, err := c.numberTerm(n.Left)
+func (c *compiler[T]) calculate(n binaryNode) (term[T], error) {
+	left, err := c.numberTerm(n.left)
 	if err != nil {
 		return left, err
 	}
-	right, err := c.numberTerm(n.Right)
+	right, err := c.numberTerm(n.right)
 	if err != nil {
 		return right, err
 	}
 	unit := left.unit
 	switch plain := func(u Unit) bool { return u == UnitNone || u == UnitCount || u == UnitRatio }; {
-	case n.Operator == "+" || n.Operator == "-":
+	case n.op == "+" || n.op == "-":
 		if left, right, err = c.alike(left, right); err != nil {
 			return left, err
 		}
 		unit = left.unit
-	case n.Operator == "/" && left.unit == right.unit && left.unit != UnitNone:
+	case n.op == "/" && left.unit == right.unit && left.unit != UnitNone:
 		unit = UnitRatio
 	case plain(right.unit):
-	case plain(left.unit) && n.Operator == "*":
+	case plain(left.unit) && n.op == "*":
 		unit = right.unit
 	default:
-		return left, c.mistake(left.at.join(right.at), "", "%s is %s and %s is %s: %s gives no unit", left.text, unitWords(left.unit), right.text, unitWords(right.unit), n.Operator)
+		return left, c.mistake(left.at.join(right.at), "", "%s is %s and %s is %s: %s gives no unit", left.text, unitWords(left.unit), right.text, unitWords(right.unit), n.op)
 	}
-	return c.figure(left, right, unit, arithmetic()[n.Operator], wrapped(left, n.Left)+" "+n.Operator+" "+wrapped(right, n.Right)), nil
+	return c.figure(left, right, unit, arithmetic()[n.op], wrapped(left, n.left)+" "+n.op+" "+wrapped(right, n.right)), nil
 }
 
 // wrapped is the text of a term, in brackets where it is calculated itself.
-func wrapped[T any](t term[T], n ast.Node) string {
-	if _, calculated := n.(*ast.BinaryNode); calculated {
+func wrapped[T any](t term[T], n expression) string {
+	if _, calculated := n.(binaryNode); calculated {
 		return "(" + t.text + ")"
 	}
 	return t.text
@@ -249,7 +247,7 @@ func (c *compiler[T]) figure(left, right term[T], unit Unit, of func(a, b float6
 }
 
 // call compiles the one function there is, len.
-func (c *compiler[T]) call(name string, arguments []ast.Node, at place) (term[T], error) {
+func (c *compiler[T]) call(name string, arguments []expression, at place) (term[T], error) {
 	if name != "len" {
 		return term[T]{}, c.mistake(at, suggest(name, []string{"len"}, "the only function is len(TEXT or LIST)"), "no function %q", name)
 	}

@@ -159,17 +159,23 @@ func (n *Notifier) SendTo(ctx context.Context, m Message, only []string) (failed
 	return failed, errors.Join(errs...)
 }
 
+// Receivers are the services that a message goes to.
+func (n *Notifier) Receivers(m Message) []string {
+	m = m.sanitized("")
+	var names []string
+	for _, s := range n.services {
+		if n.targets.gets(s.line.name, m) {
+			names = append(names, s.line.name)
+		}
+	}
+	return names
+}
+
 // SendConfirmed is Send where something depends on the message: received reports that a service
 // has got it, or that none is configured to get it.
 func (n *Notifier) SendConfirmed(ctx context.Context, m Message) (received bool, err error) {
 	failed, err := n.SendTo(ctx, m, nil)
-	m = m.sanitized("")
-	reached := 0
-	for _, s := range n.services {
-		if n.targets.gets(s.line.name, m) {
-			reached++
-		}
-	}
+	reached := len(n.Receivers(m))
 	return reached == 0 && n.lost == 0 || len(failed) < reached, err
 }
 

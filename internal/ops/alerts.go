@@ -80,7 +80,7 @@ func (e *Env) evaluateAlerts(ctx context.Context, watch Reporter, verb, runID st
 	if len(changed) > 0 {
 		e.sendLater(watch, e.storingState(func(ctx context.Context, docs store.DocStore, n *notify.Notifier) error {
 			return alert.Deliver(ctx, docs, changed, func(ctx context.Context, a alert.Alert) ([]string, error) {
-				return n.SendTo(ctx, messages[a.Key()], a.State.Left)
+				return e.send(ctx, n, messages[a.Key()], a.State.Left)
 			})
 		}))
 	}
@@ -142,7 +142,7 @@ func (e *Env) followRun(ctx context.Context, watch Reporter, m notify.Message, v
 			if event != alert.EventRecovered {
 				return nil, nil // the message itself says it
 			}
-			return n.SendTo(ctx, over, left)
+			return e.send(ctx, n, over, left)
 		})
 	}))
 }

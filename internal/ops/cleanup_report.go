@@ -194,7 +194,11 @@ func (r *cleanupRun) announceCandidates(fresh []cleanup.Judgement) {
 	}
 	r.watch.Note(fmt.Sprintf("%d new candidates; they are terminated after %s", len(fresh), sandbox.FormatDuration(r.rule.NotifyBefore)))
 	r.env.sendLater(r.watch, func(ctx context.Context, n *notify.Notifier) error {
-		received, err := n.SendConfirmed(ctx, r.noticeMessage(fresh))
+		notice := r.noticeMessage(fresh)
+		received, err := n.SendConfirmed(ctx, notice)
+		if received {
+			r.env.noteSent(notice, n.Receivers(notice), nil, nil)
+		}
 		if !received {
 			return err
 		}
@@ -242,7 +246,10 @@ func (e *Env) notifyOverdue(ctx context.Context, watch Reporter, statuses []cron
 			Figures: map[string]float64{"expected every, seconds": s.Every.Seconds()}, At: e.Now(),
 			Providers: slices.Sorted(maps.Keys(s.Unowned)), Next: e.nextForLayer(s),
 		}
-		e.sendLater(watch, func(ctx context.Context, n *notify.Notifier) error { return n.Send(ctx, m) })
+		e.sendLater(watch, func(ctx context.Context, n *notify.Notifier) error {
+			_, err := e.send(ctx, n, m, nil)
+			return err
+		})
 	}
 }
 

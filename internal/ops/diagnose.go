@@ -180,6 +180,7 @@ func Diagnose(ctx context.Context, env *Env, req DiagnoseRequest, watch Observer
 	d.result.At = cmp.Or(d.result.At, env.Now())
 	d.result.Errors = withoutDuplicates(d.result.Errors)
 	env.warnWithoutRecords(ctx, watch)
+	env.sawDiagnosis(d.result)
 	return d.result, context.Cause(ctx)
 }
 

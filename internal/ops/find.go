@@ -133,7 +133,11 @@ type InspectResult struct {
 func Inspect(ctx context.Context, env *Env, req InspectRequest, watch Observer) (*InspectResult, error) {
 	progress := watch.Progress("inspecting " + req.Word)
 	defer progress.Done()
-	return env.inspect(ctx, req.Word)
+	r, err := env.inspect(ctx, req.Word)
+	if err == nil {
+		env.sawSandbox(r)
+	}
+	return r, err
 }
 
 func (e *Env) inspect(ctx context.Context, word string) (*InspectResult, error) {

@@ -27,6 +27,7 @@ type ListResult struct {
 	Census    Census // of everything that the selectors take, --stuck apart
 	Counted   bool   // the census counts everything; a listing that stopped at its limit counts no more
 	Truncated bool   // there are more than the limit allows
+	Shown     int    // that were reported
 	Ended     int    // left out because they have ended, as far as they were listed
 	// Undecided counts by reason what the condition leaves unknown, and so does not select.
 	Undecided map[string]int
@@ -76,9 +77,10 @@ func (l *Lister) List(ctx context.Context, watch Observer) *ListResult {
 	one.result.Counted, one.result.Undecided = true, map[string]int{}
 	if one.selector.Sort == (selector.Order{}) && !one.look && !one.selector.Where.NeedsLook() {
 		one.streamChosen(ctx, l.fleet)
-		return &one.result
+	} else {
+		one.chooseHeld(ctx, l.fleet, one.holdListed(ctx, l.fleet))
 	}
-	one.chooseHeld(ctx, l.fleet, one.holdListed(ctx, l.fleet))
+	l.env.sawListing(l.fleet.Names(), &one.result)
 	return &one.result
 }
 
@@ -158,6 +160,7 @@ func (l *listing) streamChosen(ctx context.Context, f *fleet.Fleet) {
 			return
 		}
 		shown++
+		l.result.Shown++
 		l.watch.Item(judged)
 	}
 }
@@ -198,6 +201,7 @@ func (l *listing) chooseHeld(ctx context.Context, f *fleet.Fleet, held []sandbox
 		l.watch.Item(err)
 	}
 	chosen := l.selector.Apply(held, seen)
+	l.result.Shown = len(chosen.Selected)
 	for _, j := range chosen.Selected {
 		l.watch.Item(all[j.Sandbox.Ref()])
 	}

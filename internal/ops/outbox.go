@@ -40,6 +40,7 @@ func (e *Env) sendLater(watch Reporter, send func(ctx context.Context, n *notify
 // It takes no longer than two calls of the services and two of the store (notify.Limit,
 // alert.StoreLimit), and some seconds once ctx has ended. A failure is a warning.
 func (e *Env) SendNotifications(ctx context.Context) {
+	e.recordRound(ctx)
 	due := e.takeDue()
 	if len(due) == 0 {
 		return
@@ -60,6 +61,14 @@ func (e *Env) SendNotifications(ctx context.Context) {
 			e.warnNew(one.watch, errs[i])
 		}
 	}
+	e.recordSent(ctx)
+}
+
+// send sends a message, and notes for the incident that may be open who got it.
+func (e *Env) send(ctx context.Context, n *notify.Notifier, m notify.Message, only []string) ([]string, error) {
+	failed, err := n.SendTo(ctx, m, only)
+	e.noteSent(m, n.Receivers(m), failed, err)
+	return failed, err
 }
 
 // warnUnreachable warns of services that could not be reached if there were something to send.

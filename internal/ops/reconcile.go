@@ -179,6 +179,7 @@ func (r *reconcileRun) comparePlan(ctx context.Context) reconcile.Plan {
 func (r *reconcileRun) comparedResult(ctx context.Context, plan reconcile.Plan) *ReconcileResult {
 	result := &ReconcileResult{RunID: r.id, Plan: plan, Limits: r.limits, Subjects: r.comparedSubjects(ctx, plan), diagnose: r.engine.Diagnose}
 	result.Verdict = fixVerdict(plan, nil)
+	r.env.sawRecords(plan)
 	if r.req.Check && plan.Found() > 0 {
 		result.Verdict = r.foundVerdict(plan)
 	}

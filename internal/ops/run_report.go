@@ -47,7 +47,10 @@ func (e *Env) reportRun(ctx context.Context, watch Reporter, r runReport, do fun
 	switch m := r.message(what, err); {
 	case r.declined != nil && r.declined():
 	case tell:
-		e.sendLater(watch, func(ctx context.Context, n *notify.Notifier) error { return n.Send(ctx, m) })
+		e.sendLater(watch, func(ctx context.Context, n *notify.Notifier) error {
+			_, err := e.send(ctx, n, m, nil)
+			return err
+		})
 		e.followRun(ctx, watch, m, sandbox.True)
 	case err == nil:
 		e.followRun(ctx, watch, m, sandbox.False)

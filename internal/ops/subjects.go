@@ -60,3 +60,14 @@ func (r *reconcileRun) comparedSubjects(ctx context.Context, plan reconcile.Plan
 	}
 	return all
 }
+
+// quotaSubjects are the highest uses of quotas.
+func (e *Env) quotaSubjects(ctx context.Context, names []string, quotas []fleet.ProviderQuota) []alert.Subject {
+	var all []alert.Subject
+	for _, name := range names {
+		s := e.newAlertSubject(ctx, nil, name)
+		s.Figures.QuotaUsed = highestUse(quotas, name)
+		all = append(all, s.Subject)
+	}
+	return all
+}

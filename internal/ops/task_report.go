@@ -23,7 +23,8 @@ func (e *Env) notifyFailedTask(watch Reporter, t task.Task) {
 	defer o.mu.Unlock()
 	if len(o.tasks) == 0 {
 		o.due = append(o.due, outgoing{watch, func(ctx context.Context, n *notify.Notifier) error {
-			return n.Send(ctx, e.tasksMessage(o.takeTasks()))
+			_, err := e.send(ctx, n, e.tasksMessage(o.takeTasks()), nil)
+			return err
 		}})
 	}
 	o.tasks = append(o.tasks, t)

@@ -95,6 +95,7 @@ func Verify(ctx context.Context, env *Env, req VerifyRequest, watch Observer) (l
 			return last, err
 		}
 		last, r.Rounds = r, round
+		env.sawTargets(r)
 		if req.UntilOK <= 0 || req.passes(r) || time.Until(limit) <= 0 {
 			return r, nil
 		}

@@ -7,15 +7,14 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"regexp"
 	"runtime/metrics"
 	"strings"
-	"text/template"
 	"time"
 
 	"github.com/itchyny/gojq"
 
 	"sbx/internal/fault"
+	"sbx/internal/gotemplate"
 )
 
 // parseQuery compiles a jq expression. It sees no environment, no files and no
@@ -98,49 +97,48 @@ func fromQuery(v any) any {
 	return shapeValue(v)
 }
 
-// parseTemplate reads a text/template. Besides the built-in functions it knows
+// parseTemplate reads a Go template. Besides the functions of the language it knows
 // json (compact) and join LIST SEPARATOR. An unknown key is an error, not "<no value>".
-func parseTemplate(text string) (*template.Template, error) {
-	functions := template.FuncMap{
-		"json": func(v any) string { return string(appendJSON(nil, shapeValue(v), compact)) },
-		"join": func(list []any, separator string) string {
-			words := make([]string, len(list))
-			for i, v := range list {
-				words[i] = fmt.Sprint(v)
-			}
-			return strings.Join(words, separator)
-		},
-	}
-	t, err := template.New("template").Option("missingkey=error").Funcs(functions).Parse(text)
+func parseTemplate(text string) (*gotemplate.Template, error) {
+	t, err := gotemplate.Parse(text, map[string]gotemplate.Function{"json": templateJSON, "join": templateJoin})
 	if err != nil {
-		return nil, fault.Usage("bad template: %s", describeTemplate(err)).
+		return nil, fault.Usage("bad template: %s", Escape(err.Error())).
 			WithHint("a template reads the JSON document: template={{range .items}}{{.ref}}{{\"\\n\"}}{{end}}")
 	}
 	return t, nil
 }
 
-// describeTemplate is the text of a template error without the names that Go gives its parts.
-func describeTemplate(err error) string {
-	text := strings.TrimPrefix(err.Error(), "template: ")
-	if m := regexp.MustCompile(`^template:(\d+)(?::\d+)?: (?:executing "[^"]*" at <(.*?)>: )?(?s:(.*))$`).FindStringSubmatch(text); m != nil {
-		text = "line " + m[1] + ": "
-		if m[2] != "" {
-			text += m[2] + ": "
-		}
-		text += strings.NewReplacer("map has no entry for key", "there is no key", " started at template:", " that began in line ").Replace(m[3])
+func templateJSON(arguments []any) (any, error) {
+	if len(arguments) != 1 {
+		return nil, errors.New("it takes 1 value")
 	}
-	return Escape(text)
+	return string(appendJSON(nil, shapeValue(arguments[0]), compact)), nil
+}
+
+func templateJoin(arguments []any) (any, error) {
+	if len(arguments) == 2 {
+		list, isList := arguments[0].([]any)
+		separator, isText := arguments[1].(string)
+		if isList && isText {
+			words := make([]string, len(list))
+			for i, v := range list {
+				words[i] = fmt.Sprint(v)
+			}
+			return strings.Join(words, separator), nil
+		}
+	}
+	return nil, errors.New("it takes a list and the text between its elements")
 }
 
 // runTemplate runs the template over the document. Text from outside is escaped
 // before, so that line breaks in the result are the operator's own.
-func runTemplate(ctx context.Context, t *template.Template, document Fields) ([]byte, error) {
+func runTemplate(ctx context.Context, t *gotemplate.Template, document Fields) ([]byte, error) {
 	b := bounded{done: ctx.Done()}
-	if err := t.Execute(&b, plainValue(document, Escape)); err != nil {
+	if err := t.Execute(ctx, &b, plainValue(document, Escape)); err != nil {
 		if known, ok := errors.AsType[*fault.Error](err); ok {
 			return nil, known
 		}
-		return nil, fault.Usage("template: %s", describeTemplate(err)).WithHint("see the document with -o json")
+		return nil, fault.Usage("template: %s", Escape(err.Error())).WithHint("see the document with -o json")
 	}
 	if b.Len() > 0 && b.Bytes()[b.Len()-1] != '\n' {
 		b.WriteByte('\n')

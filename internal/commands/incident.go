@@ -1,0 +1,346 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sbx/internal/fault"
+	"sbx/internal/incident"
+	"sbx/internal/ops"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/views"
+)
+
+func newIncident(d *Deps) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "incident",
+		GroupID: groupLook,
+		Short:   "Record an incident, and report it",
+		Long: "Record an incident: what every command of sbx sees and does from its start to its end,\n" +
+			"with what people note. Then report it: times, timeline, evidence, causes, what was done,\n" +
+			"verification, and what is left to do.\n\n" +
+			"One incident is open at a time on a host. Its record is a folder below `incidents` in\n" +
+			"the state directory: a journal that shows if somebody changes it, and snapshots beside it.",
+		Example: "sbx incident start --title 'agents hang'\nsbx incident status",
+		Args:    unknownVerb(d),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newIncidentStart(d), newIncidentNote(d), newIncidentAck(d), newIncidentStatus(d), newIncidentClose(d),
+		newIncidentLs(d), newIncidentShow(d), newIncidentReport(d), newIncidentRedact(d))
+	return cmd
+}
+
+// incidentDocument is that of the verbs that show one incident in short.
+func incidentDocument(verb string) document {
+	return document{schema: "sbx.incident." + verb + "/v1", shape: output.ShapeItem, columns: output.Names(views.IncidentColumns())}
+}
+
+func (d *Deps) completeIncidents(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	all, _, err := ops.Incidents(d.Env)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var words []string
+	for _, i := range all {
+		words = append(words, i.ID+"\t"+output.EscapeLine(i.Start.Title))
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+func firstWord(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+// atMostOneIncident takes an id, which a shell variable that is not set would leave empty.
+func atMostOneIncident(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 && args[0] == "" {
+		return fault.Usage("an ID is empty").WithHint("is a shell variable unset?")
+	}
+	return usageArgs(atMostOneArg("ID"), "`sbx incident ls` lists them")(cmd, args)
+}
+
+func newIncidentStart(d *Deps) *cobra.Command {
+	var req ops.IncidentStart
+	var detected string
+	cmd := &cobra.Command{
+		Use:        "start",
+		SuggestFor: []string{"open", "begin", "declare", "new"},
+		Short:      "Start an incident",
+		Long: "Start an incident. From now on each command of sbx on this host records in it what it\n" +
+			"sees and does, until `sbx incident close`.\n\n" +
+			"While one is open, a second is refused (exit 11). When it was detected, its alert and\n" +
+			"its severity are those of the alert that fires for the longest time, if any; the flags\n" +
+			"say otherwise. Typed on a terminal it is acknowledged, too.",
+		Example: "sbx incident start --title 'agents hang after deploy' --runbook sandbox-stuck\nsbx incident start --alert active_high -o json",
+		Args:    usageArgs(noArgs, "--title gives it a title"),
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&req.Title, "title", "", "what it is about, `TEXT`")
+	f.StringVar(&req.Runbook, "runbook", "", "the runbook that is followed, `ID`; default: that of the alert")
+	f.StringVar(&req.Alert, "alert", "", "the alert that it is about, `ID`")
+	f.StringVar(&req.Severity, "severity", "", "`WORD`: critical or warning; default: that of the alert")
+	f.StringVar(&detected, "detected", "", "when it was detected, `TIME`: 10m (ago), 14:05, RFC 3339")
+	f.BoolVar(&req.Acknowledge, "ack", false, "somebody works on it (default on a terminal)")
+	completeFlagFunc(cmd, "runbook", d.completeRunbooks)
+	completeFlag(cmd, "severity", func() []string { return []string{"critical", "warning"} })
+	doc := incidentDocument("start")
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) (err error) {
+		req.Providers = d.Globals.Providers
+		req.Acknowledge = req.Acknowledge || d.isAttended()
+		if req.Severity != "" && req.Severity != "critical" && req.Severity != "warning" {
+			return fault.Usage("--severity: %q is neither critical nor warning", req.Severity)
+		}
+		if req.DetectedAt, err = pastMoment("--detected", detected, d.Now()); err != nil {
+			return err
+		}
+		if err := d.chooseRunbook(ctx, &req); err != nil {
+			return err
+		}
+		i, err := ops.StartIncident(ctx, d.Env, req)
+		if err != nil {
+			return err
+		}
+		return views.ShowIncident(p, doc.schema, i, i.ID+" is open; every command of sbx on this host is recorded until `"+d.Process.Name()+" incident close`")
+	})
+}
+
+// chooseRunbook refuses a runbook that does not exist, and takes that of the alert.
+func (d *Deps) chooseRunbook(ctx context.Context, req *ops.IncidentStart) error {
+	if req.Runbook == "" && req.Alert == "" {
+		return nil
+	}
+	shelf, err := d.loadRunbooks(ctx)
+	if err != nil {
+		return err
+	}
+	if req.Runbook != "" {
+		_, err := shelf.Find(req.Runbook)
+		return err
+	}
+	if book, err := shelf.ForAlert(req.Alert); err == nil {
+		req.Runbook = string(book.Metadata.ID)
+	}
+	return nil
+}
+
+// pastMoment reads a moment that is not in the future; "" is none.
+func pastMoment(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := sandbox.ParseMoment(text, now)
+	switch {
+	case err != nil:
+		return time.Time{}, fault.Usage("%s: %w", flag, err)
+	case at.After(now):
+		return time.Time{}, fault.Usage("%s: %s is in the future", flag, at.UTC().Format(time.RFC3339))
+	}
+	return at, nil
+}
+
+func newIncidentNote(d *Deps) *cobra.Command {
+	var req ops.IncidentNote
+	var at, milestone string
+	cmd := &cobra.Command{
+		Use:        "note TEXT...",
+		SuggestFor: []string{"add", "comment", "log"},
+		Short:      "Add a note to the open incident",
+		Long: "Add a note to the open incident, or to another one (--incident), also after its end.\n\n" +
+			"With --mark the note says when the incident was detected, acknowledged, mitigated or\n" +
+			"verified; in the report it takes the place of what sbx has found. With --answer it\n" +
+			"answers a question of the runbook.",
+		Example: "sbx incident note 'the deploy of 14:02 was rolled back'\nsbx incident note --mark mitigated --at 14:20 'rollback done'\nsbx incident note --answer changes 'yes: a new retry loop' -o json",
+		Args:    usageArgs(atLeastOneArg("TEXT"), "quote the text"),
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&req.Word, "incident", "", "the incident `ID` instead of the open one")
+	f.StringVar(&at, "at", "", "when it was, `TIME`: 10m (ago), 14:05, RFC 3339")
+	f.StringVar(&milestone, "mark", "", "it is the `MILESTONE`: detected, acknowledged, mitigated or verified")
+	f.StringVar(&req.Question, "answer", "", "it answers the `QUESTION` of the runbook, by its id")
+	completeFlagFunc(cmd, "incident", d.completeIncidents)
+	completeFlag(cmd, "mark", markWords)
+	doc := incidentDocument("note")
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) (err error) {
+		if req.Text = strings.TrimSpace(strings.Join(args, " ")); req.Text == "" {
+			return fault.Usage("the note is empty").WithHint("is a shell variable unset?")
+		}
+		if req.Milestone, err = parseMark(milestone); err != nil {
+			return err
+		}
+		if req.At, err = pastMoment("--at", at, d.Now()); err != nil {
+			return err
+		}
+		i, err := ops.NoteIncident(ctx, d.Env, req)
+		if err != nil {
+			return err
+		}
+		return views.ShowIncident(p, doc.schema, i, "noted in "+i.ID)
+	})
+}
+
+func markWords() []string {
+	var words []string
+	for _, m := range incident.Milestones() {
+		if m != incident.MilestoneClosed {
+			words = append(words, string(m))
+		}
+	}
+	return words
+}
+
+func parseMark(word string) (incident.Milestone, error) {
+	if word == "" {
+		return "", nil
+	}
+	for _, m := range markWords() {
+		if word == m {
+			return incident.Milestone(word), nil
+		}
+	}
+	return "", fault.Usage("--mark: %q is not a milestone", word).WithHint("%s", fault.Meant(word, markWords()))
+}
+
+func newIncidentAck(d *Deps) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "ack [ID]",
+		SuggestFor:        []string{"acknowledge"},
+		Short:             "Say that you work on the open incident",
+		Long:              "Say that you work on the open incident. The first to do so has acknowledged it, and the\nreport says when.",
+		Example:           "sbx incident ack",
+		Args:              atMostOneIncident,
+		ValidArgsFunction: d.completeIncidents,
+	}
+	doc := incidentDocument("ack")
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
+		i, err := ops.NoteIncident(ctx, d.Env, ops.IncidentNote{Word: firstWord(args), Milestone: incident.MilestoneAcknowledged, Text: ""})
+		if err != nil {
+			return err
+		}
+		return views.ShowIncident(p, doc.schema, i, i.ID+" is acknowledged")
+	})
+}
+
+func newIncidentStatus(d *Deps) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show the open incident",
+		Long: "Show the open incident with its last events. Without one the state is none, which is\n" +
+			"exit 0, too.",
+		Example: "sbx incident status\nsbx incident status -o json",
+		Args:    usageArgs(noArgs, "`sbx incident show ID` shows another one"),
+	}
+	doc := incidentDocument("status")
+	return d.completeVerb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
+		i, err := ops.FindIncident(d.Env, "", false)
+		if fault.KindOf(err) == fault.KindNotFound {
+			return views.ShowIncident(p, doc.schema, nil, "")
+		}
+		if err != nil {
+			return err
+		}
+		return views.ShowIncident(p, doc.schema, i, "")
+	})
+}
+
+func newIncidentClose(d *Deps) *cobra.Command {
+	req := ops.IncidentClose{}
+	as := string(incident.Resolved)
+	cmd := &cobra.Command{
+		Use:        "close [ID]",
+		SuggestFor: []string{"end", "finish", "resolve", "stop"},
+		Short:      "Close the open incident",
+		Long: "Close the open incident. Commands are not recorded any more; notes still can be added,\n" +
+			"and its report can be made at any time.\n\n" +
+			"A record that is damaged is left as it is, and is not open any more.",
+		Example:           "sbx incident close\nsbx incident close --as false-alarm --note 'load test'",
+		Args:              atMostOneIncident,
+		ValidArgsFunction: d.completeIncidents,
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&as, "as", as, "how it ended, `WORD`: resolved, false-alarm or duplicate")
+	f.StringVar(&req.Text, "note", "", "a last note, `TEXT`")
+	completeFlag(cmd, "as", resolutionWords)
+	doc := incidentDocument("close")
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
+		for _, word := range resolutionWords() {
+			if as == word {
+				req.As = incident.Resolution(word)
+			}
+		}
+		if req.As == "" {
+			return fault.Usage("--as: %q is not an end of an incident", as).WithHint("%s", fault.Meant(as, resolutionWords()))
+		}
+		req.Word = firstWord(args)
+		i, left, err := ops.CloseIncident(ctx, d.Env, req)
+		if err != nil {
+			return err
+		}
+		said := i.ID + " is closed as " + as + "; `" + d.Process.Name() + " incident report " + i.ID + "` reports it"
+		if left != "" {
+			p.Warn("the record of " + i.ID + " does not say that it was closed, since " + left)
+			said = i.ID + " is not open any more"
+		}
+		return views.ShowIncident(p, doc.schema, i, said)
+	})
+}
+
+func resolutionWords() []string {
+	var words []string
+	for _, r := range incident.Resolutions() {
+		words = append(words, string(r))
+	}
+	return words
+}
+
+func newIncidentLs(d *Deps) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "ls",
+		Aliases: []string{"list"},
+		Short:   "List incidents, the newest first",
+		Long:    "List the incidents of this host, the newest first. One whose record is damaged has the\nstate damaged, with the reason in `problem` (-o wide).",
+		Example: "sbx incident ls\nsbx incident ls -o json",
+		Args:    usageArgs(noArgs, "`sbx incident show ID` shows one"),
+	}
+	doc := document{schema: "sbx.incident.ls/v1", shape: output.ShapeList, columns: output.Names(views.IncidentColumns())}
+	return d.completeVerb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
+		all, errs, err := ops.Incidents(d.Env)
+		if err != nil {
+			return err
+		}
+		return views.ShowIncidents(p, doc.schema, all, errs)
+	})
+}
+
+func newIncidentShow(d *Deps) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "show [ID]",
+		SuggestFor:        []string{"cat", "view", "timeline", "log"},
+		Short:             "Show an incident with its whole timeline",
+		Long:              "Show an incident with its whole timeline: the open one, else the newest one, or that with\nan ID or the beginning of one.",
+		Example:           "sbx incident show\nsbx incident show -o json",
+		Args:              atMostOneIncident,
+		ValidArgsFunction: d.completeIncidents,
+	}
+	doc := document{schema: "sbx.incident.show/v1", shape: output.ShapeItem, columns: output.Names(views.IncidentShowColumns())}
+	return d.completeVerb(cmd, doc, func(_ context.Context, p *output.Printer, args []string) error {
+		i, err := ops.FindIncident(d.Env, firstWord(args), true)
+		if err != nil {
+			return err
+		}
+		if i.Problem != "" {
+			p.Warn(fmt.Sprintf("the record of %s is shown as far as it can be trusted: %s", i.ID, i.Problem))
+		}
+		return views.ShowWholeIncident(p, doc.schema, i)
+	})
+}

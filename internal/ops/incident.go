@@ -1,0 +1,299 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"sbx/internal/alert"
+	"sbx/internal/fault"
+	"sbx/internal/incident"
+)
+
+// IncidentStart says how an incident begins.
+type IncidentStart struct {
+	Title, Runbook, Alert, Severity string
+	Providers                       []string
+	DetectedAt                      time.Time // zero = when the alert began to hold, else now
+	Acknowledge                     bool      // somebody works on it
+}
+
+// incidentFolder is where incidents are; an error where the state directory cannot be used.
+func (e *Env) incidentFolder() (incident.Folder, error) {
+	c, err := e.Config()
+	if err != nil {
+		return incident.Folder{}, err
+	}
+	if _, err := c.State(); err != nil {
+		return incident.Folder{}, err
+	}
+	return e.Incidents()
+}
+
+// StartIncident begins an incident. While one is open it is fault.KindRefused.
+func StartIncident(ctx context.Context, env *Env, req IncidentStart) (*incident.Incident, error) {
+	folder, err := env.incidentFolder()
+	if err != nil {
+		return nil, err
+	}
+	start := incident.Start{
+		Title: req.Title, Runbook: req.Runbook, Alert: req.Alert, Severity: req.Severity, Providers: req.Providers,
+		DetectedAt: req.DetectedAt, DetectedBy: "given by " + env.Process.User(),
+	}
+	if start.DetectedAt.IsZero() {
+		env.addAlert(ctx, &start)
+	}
+	event := env.incidentEvent(incident.Started)
+	event.Start = &start
+	event = redactedEvent(event, env.incidentRedactor())
+	i, err := folder.Start(ctx, env.incidentID(), event)
+	if err != nil || !req.Acknowledge {
+		return i, err
+	}
+	if err := folder.Append(ctx, i.ID, env.incidentEvent(incident.Acknowledged)); err != nil {
+		return i, err
+	}
+	return folder.Read(i.ID)
+}
+
+// addAlert takes from the alerts on record what the incident is about, and since when: from the one
+// that was named, else from the one that fires for the longest time.
+func (e *Env) addAlert(ctx context.Context, start *incident.Start) {
+	start.DetectedBy = ""
+	names := start.Providers
+	if len(names) == 0 {
+		names = e.ConfiguredNames()
+	}
+	firing := slices.DeleteFunc(e.openAlerts(ctx, names), func(a alert.Alert) bool {
+		return a.State.Phase != alert.Firing || start.Alert != "" && a.Rule.ID != start.Alert
+	})
+	if len(firing) == 0 {
+		return
+	}
+	first := slices.MinFunc(firing, func(a, b alert.Alert) int { return a.State.Since.Compare(b.State.Since) })
+	start.DetectedAt, start.DetectedBy = first.State.Since, "alert "+first.Rule.ID+" at "+first.Provider
+	start.Alert = first.Rule.ID
+	start.Severity = cmp.Or(start.Severity, string(first.Rule.Severity))
+}
+
+func (e *Env) incidentID() string {
+	return incident.Prefix + e.Now().UTC().Format("20060102t150405") + "-" + strings.ToLower(rand.Text()[:6])
+}
+
+func (e *Env) incidentEvent(kind incident.Kind) incident.Event {
+	return incident.Event{Kind: kind, At: e.Now(), Actor: e.incidentActor()}
+}
+
+// JoinIncident is the incident that is open; where none is, one is started.
+func (e *Env) JoinIncident(ctx context.Context, req IncidentStart) (id string, started bool, err error) {
+	folder, err := e.incidentFolder()
+	if err != nil {
+		return "", false, err
+	}
+	if id, err = folder.Current(); err != nil || id != "" {
+		return id, false, err
+	}
+	i, err := StartIncident(ctx, e, req)
+	if err != nil {
+		if now, again := folder.Current(); again == nil && now != "" { // another process was faster
+			return now, false, nil
+		}
+		return "", false, err
+	}
+	return i.ID, true, nil
+}
+
+// RecordStep records in the incident that is open that a step of a runbook has ended.
+func (e *Env) RecordStep(ctx context.Context, watch Reporter, step incident.Step) {
+	event := e.incidentEvent(incident.Stepped)
+	event.Step = &step
+	e.recordNow(ctx, watch, event)
+}
+
+// RecordCall records that somebody is to be called, and why.
+func (e *Env) RecordCall(ctx context.Context, watch Reporter, to, why string) {
+	event := e.incidentEvent(incident.Escalated)
+	event.Text, event.Message = why, &incident.Message{Kind: "call", To: []string{to}}
+	e.recordNow(ctx, watch, event)
+}
+
+func (e *Env) recordNow(ctx context.Context, watch Reporter, event incident.Event) {
+	folder, err := e.Incidents()
+	if err != nil {
+		return
+	}
+	id, err := folder.Current()
+	if err == nil && id != "" {
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), recordLimit)
+		defer stop()
+		err = folder.Append(ctx, id, redactedEvent(event, e.incidentRedactor()))
+	}
+	if err != nil {
+		e.warnNew(watch, errors.New("the open incident does not record this: "+err.Error()))
+	}
+}
+
+// FindIncident reads the incident that a word means: by its id or the beginning of one; "" = the open
+// one, and with newest else the newest one.
+func FindIncident(env *Env, word string, newest bool) (*incident.Incident, error) {
+	folder, err := env.incidentFolder()
+	if err != nil {
+		return nil, err
+	}
+	id := ""
+	if word != "" {
+		id, err = folder.Find(word)
+	} else if id, err = folder.Current(); id == "" && (newest || err != nil) {
+		ids, listErr := folder.IDs()
+		if err = listErr; len(ids) > 0 {
+			id = ids[len(ids)-1]
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if id == "" {
+		return nil, noIncidentError(newest)
+	}
+	i, err := folder.Read(id)
+	if err == nil && word == "" && !newest && i.State == incident.StateEnded { // a kill left the file that names it
+		err = noIncidentError(newest)
+	}
+	return i, err
+}
+
+func noIncidentError(newest bool) error {
+	if newest {
+		return fault.New(fault.KindNotFound, "there is no incident yet").WithHint("`sbx incident start` begins one")
+	}
+	return fault.New(fault.KindNotFound, "no incident is open").WithHint("`sbx incident start` begins one; `sbx incident ls` lists those that were")
+}
+
+// Incidents reads all incidents, the newest first.
+func Incidents(env *Env) (all []*incident.Incident, errs []error, err error) {
+	folder, err := env.incidentFolder()
+	if err != nil {
+		return nil, nil, err
+	}
+	ids, err := folder.IDs()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, id := range slices.Backward(ids) {
+		i, err := folder.Read(id)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		all = append(all, i)
+	}
+	return all, errs, nil
+}
+
+// IncidentNote is what a person says of an incident.
+type IncidentNote struct {
+	Word      string // the incident; "" = the open one
+	Text      string
+	At        time.Time          // when it was; zero = now
+	Milestone incident.Milestone // that it is; "" = none
+	Question  string             // of the runbook, that it answers; "" = none
+}
+
+// NoteIncident adds what a person says, or, with only a milestone, that it was reached.
+func NoteIncident(ctx context.Context, env *Env, req IncidentNote) (*incident.Incident, error) {
+	i, err := FindIncident(env, req.Word, false)
+	if err != nil {
+		return nil, err
+	}
+	event := env.incidentEvent(incident.Noted)
+	if req.Milestone == incident.MilestoneAcknowledged {
+		event.Kind = incident.Acknowledged
+	}
+	if !req.At.IsZero() {
+		event.At = req.At
+	}
+	event.Text, event.Milestone, event.Question = req.Text, req.Milestone, req.Question
+	folder, err := env.incidentFolder()
+	if err != nil {
+		return nil, err
+	}
+	if err := folder.Append(ctx, i.ID, redactedEvent(event, env.incidentRedactor())); err != nil {
+		return nil, err
+	}
+	return folder.Read(i.ID)
+}
+
+// IncidentClose says how an incident ended.
+type IncidentClose struct {
+	Word string
+	As   incident.Resolution
+	Text string
+}
+
+// CloseIncident ends an incident. Left says why its record was left as it is; "" = it says that it was
+// closed.
+func CloseIncident(ctx context.Context, env *Env, req IncidentClose) (i *incident.Incident, left string, err error) {
+	if i, err = FindIncident(env, req.Word, false); err != nil {
+		return nil, "", err
+	}
+	folder, err := env.incidentFolder()
+	if err != nil {
+		return nil, "", err
+	}
+	event := env.incidentEvent(incident.Closed)
+	event.As, event.Text = req.As, req.Text
+	if left, err = folder.Close(ctx, i.ID, redactedEvent(event, env.incidentRedactor())); err != nil {
+		return nil, left, err
+	}
+	i, err = folder.Read(i.ID)
+	return i, left, err
+}
+
+// IncidentRedaction says what is removed from a record.
+type IncidentRedaction struct {
+	Word     string // the incident; "" = the open one, else the newest one
+	Patterns []*regexp.Regexp
+}
+
+// RedactIncident removes secrets from the events and snapshots of an incident: those of the
+// configuration, what looks like one, and what patterns match.
+func RedactIncident(ctx context.Context, env *Env, req IncidentRedaction) (*incident.Incident, incident.Redaction, error) {
+	var done incident.Redaction
+	i, err := FindIncident(env, req.Word, true)
+	if err != nil {
+		return nil, done, err
+	}
+	folder, err := env.incidentFolder()
+	if err != nil {
+		return nil, done, err
+	}
+	c, err := env.Config()
+	if err != nil {
+		return nil, done, err
+	}
+	replacers := []func(string) (string, int){replacePattern(secretLike, "${1}"+incident.RedactedText+"${3}")}
+	for _, p := range req.Patterns {
+		replacers = append(replacers, replacePattern(p, incident.RedactedText))
+	}
+	event := env.incidentEvent(incident.Redacted)
+	event.Redaction = &incident.Redaction{Patterns: len(req.Patterns), Secrets: len(c.Secrets())}
+	if done, err = folder.Redact(ctx, i.ID, incident.Replacer(c.Secrets(), replacers...), event); err != nil {
+		return nil, done, err
+	}
+	i, err = folder.Read(i.ID)
+	return i, done, err
+}
+
+// ReadSnapshot reads a snapshot of an incident.
+func ReadSnapshot(ctx context.Context, env *Env, id string, s incident.Snapshot) ([]byte, error) {
+	folder, err := env.incidentFolder()
+	if err != nil {
+		return nil, err
+	}
+	return folder.ReadSnapshot(ctx, id, s)
+}

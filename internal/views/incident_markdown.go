@@ -1,0 +1,299 @@
+package views
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"sbx/internal/incident"
+	"sbx/internal/ops"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+)
+
+const (
+	notKnown    = "not known"
+	needsPerson = "needs a person"
+	// maxReportActs bounds the table of acts; `sbx audit` has all.
+	maxReportActs = 200
+)
+
+// IncidentMarkdown is the report as a page of Markdown. No text of others is mark-up in it.
+func IncidentMarkdown(r *ops.IncidentReport) string {
+	w := &reportPage{r: r}
+	w.writeHead()
+	w.writeMoments()
+	w.writeTimeline()
+	w.writeEvidence()
+	w.writeCauses()
+	w.writeActs()
+	w.writeChecks()
+	w.writeEscalations()
+	w.writeSteps()
+	w.writeAfterwards()
+	return strings.TrimRight(w.b.String(), "\n") + "\n"
+}
+
+type reportPage struct {
+	r *ops.IncidentReport
+	b strings.Builder
+}
+
+func (w *reportPage) line(format string, args ...any) { fmt.Fprintf(&w.b, format+"\n", args...) }
+
+func (w *reportPage) section(title string) { w.line("## %s\n", title) }
+
+// table writes a table; without rows the sentence instead. The cells are Markdown already.
+func (w *reportPage) table(empty string, head []string, rows [][]string) {
+	if len(rows) == 0 {
+		w.line("%s\n", empty)
+		return
+	}
+	w.line("| %s |", strings.Join(head, " | "))
+	w.line("|%s", strings.Repeat("---|", len(head)))
+	for _, row := range rows {
+		w.line("| %s |", strings.Join(row, " | "))
+	}
+	w.line("")
+}
+
+func (w *reportPage) writeHead() {
+	i := w.r.Incident
+	w.line("# Incident %s: %s\n", i.ID, mdText(cmp.Or(i.Start.Title, "no title")))
+	state := string(i.State)
+	if i.As != "" {
+		state += " as " + string(i.As)
+	}
+	book := notKnown
+	if w.r.Plan.Runbook != "" {
+		book = mdCode(w.r.Plan.Runbook) + " (" + mdText(w.r.Plan.Title) + ")"
+	}
+	w.line("- State: %s", state)
+	w.line("- Severity: %s", mdText(cmp.Or(w.r.Severity, notKnown)))
+	w.line("- Alert: %s", mdText(cmp.Or(w.r.Alert, notKnown)))
+	w.line("- Runbook: %s", book)
+	w.line("- Providers: %s", mdText(cmp.Or(strings.Join(i.Start.Providers, ", "), "all that are configured")))
+	w.line("- Started by: %s on %s", mdText(i.StartedBy.Who), mdText(i.StartedBy.Host))
+	w.line("- This report: %s", mdTime(w.r.At))
+	w.line("")
+	for _, p := range w.r.Problems {
+		w.line("> **Incomplete:** %s\n", mdText(p))
+	}
+	for _, e := range i.Events {
+		if e.Redaction != nil {
+			w.line("> **Redacted** at %s by %s: %s. The chain of the record was rewritten then.\n", mdTime(e.At), mdText(e.Actor.Who), mdText(e.Redaction.String()))
+		}
+	}
+}
+
+func (w *reportPage) writeMoments() {
+	w.section("Times")
+	detected := w.r.Moment(incident.MilestoneDetected).At
+	var rows [][]string
+	for _, m := range w.r.Moments {
+		at, after := notKnown, "-"
+		if !m.At.IsZero() {
+			at = mdTime(m.At)
+			if m.Milestone != incident.MilestoneDetected && !detected.IsZero() {
+				after = sandbox.FormatDuration(m.At.Sub(detected).Round(time.Second))
+			}
+		}
+		rows = append(rows, []string{string(m.Milestone), at, after, mdText(m.Source), mdText(m.Who)})
+	}
+	w.table("", []string{"milestone", "at", "after detection", "source", "by"}, rows)
+}
+
+func (w *reportPage) writeTimeline() {
+	w.section("Timeline")
+	var rows [][]string
+	for _, e := range sortedEvents(w.r.Incident.Events) {
+		rows = append(rows, []string{mdTime(e.At), mdText(e.Actor.Who), mdText(string(e.Kind)), mdText(EventText(e))})
+	}
+	w.table("Nothing is on record.", []string{"at", "by", "what", "text"}, rows)
+}
+
+func (w *reportPage) writeEvidence() {
+	w.section("Evidence")
+	var rows [][]string
+	for _, f := range w.r.Flags {
+		rows = append(rows, []string{mdText(f.Title), mdText(cmp.Or(f.Severity, "-")), mdEvidence(f.Evidence), mdTime(f.At), mdCode("sbx " + f.Verb)})
+	}
+	w.table("No verb has raised a flag.", []string{"flag", "severity", "evidence", "last seen", "by"}, rows)
+	for _, s := range w.r.Incident.Snapshots() {
+		w.line("- Snapshot %s: %d bytes, sha256 %s", mdCode(s.File), s.Bytes, mdCode(s.SHA256))
+	}
+	if len(w.r.Incident.Snapshots()) > 0 {
+		w.line("")
+	}
+}
+
+func (w *reportPage) writeCauses() {
+	w.section("Causes")
+	var rows [][]string
+	for _, c := range w.r.Causes {
+		rows = append(rows, []string{mdText(c.Title), string(c.Confidence), fmt.Sprintf("%.2f of %.2f known", c.Score, c.Coverage), mdEvidence(c.Evidence), mdText(cmp.Or(c.WhyNot, "-"))})
+	}
+	w.table("No diagnosis has named a cause.", []string{"cause", "confidence", "score", "evidence", "why not"}, rows)
+}
+
+func (w *reportPage) writeActs() {
+	w.section("What was done")
+	var figures [][]string
+	for _, f := range w.r.Figures {
+		after := notKnown
+		if f.After != nil {
+			after = formatNumber(*f.After) + " at " + mdTime(f.AfterAt)
+		}
+		figures = append(figures, []string{mdText(f.Name), formatNumber(*f.Before) + " at " + mdTime(f.BeforeAt), after})
+	}
+	w.table("No figure of all sandboxes is on record.", []string{"figure", "before", "after"}, figures)
+	var rows [][]string
+	for n, a := range w.r.Acts {
+		if n == maxReportActs {
+			break
+		}
+		outcome := notKnown
+		if a.Outcome != "" {
+			outcome = string(a.Outcome)
+		}
+		rows = append(rows, []string{mdTime(a.At), mdText(a.Actor.Who), mdText(verbText(a)), mdCode(a.Ref.String()), mdText(joinKnown("; ", a.Reason, a.Detail)), outcome, mdCode(a.Run)})
+	}
+	w.table("Nothing was terminated, deleted or repaired.", []string{"at", "by", "verb", "sandbox", "reason", "outcome", "run"}, rows)
+	if more := len(w.r.Acts) - maxReportActs; more > 0 {
+		w.line("and %d more: `sbx audit` lists all.\n", more)
+	}
+}
+
+func (w *reportPage) writeChecks() {
+	w.section("Verification")
+	var rows [][]string
+	for _, c := range w.r.Checks {
+		rows = append(rows, []string{c.ID, mdText(c.Title), mdText(cmp.Or(c.Value, notKnown)), mdText(c.Target), metWord(c.Verdict), mdTime(c.At)})
+	}
+	w.table("`sbx verify` was not run.", []string{"id", "target", "value", "bound", "result", "checked"}, rows)
+}
+
+// metWord says whether a target is met.
+func metWord(v sandbox.Verdict) string {
+	switch v {
+	case sandbox.True:
+		return "met"
+	case sandbox.False:
+		return "missed"
+	case sandbox.Unknown:
+	}
+	return notKnown
+}
+
+func (w *reportPage) writeEscalations() {
+	w.section("Escalations")
+	var rows [][]string
+	for _, e := range w.r.Escalations {
+		m := cmp.Or(e.Message, &incident.Message{})
+		to := strings.Join(m.To, ", ")
+		if m.Error != "" {
+			to = joinKnown("; ", to, "not sent: "+m.Error)
+		}
+		rows = append(rows, []string{mdTime(e.At), mdText(to), mdText(cmp.Or(m.Level, "-")), mdText(e.Text)})
+	}
+	w.table("Nobody was notified by sbx.", []string{"at", "to", "level", "why"}, rows)
+}
+
+func (w *reportPage) writeSteps() {
+	w.section("Steps of the runbook")
+	var rows [][]string
+	var eta, took time.Duration
+	for _, s := range w.r.Steps {
+		rows = append(rows, []string{mdCode(s.ID), mdText(s.Title), mdText(strings.ReplaceAll(s.State, "_", " ")), mdText(cmp.Or(s.Verdict, "-")), sandbox.FormatDuration(s.ETA), sandbox.FormatDuration(s.Took.Round(time.Millisecond)), mdText(joinKnown("; ", s.Text, s.Answer))})
+		if s.State == "done" || s.State == "failed" {
+			eta, took = eta+s.ETA, took+s.Took
+		}
+	}
+	w.table("No runbook was run with `sbx runbook run`.", []string{"step", "title", "state", "verdict", "ETA", "took", "result"}, rows)
+	if len(rows) > 0 {
+		w.line("ETA of the steps that were done: %s; they took %s.\n", sandbox.FormatDuration(eta), sandbox.FormatDuration(took.Round(time.Second)))
+	}
+}
+
+func (w *reportPage) writeAfterwards() {
+	w.section("Root cause: questions")
+	var rows [][]string
+	for _, a := range w.r.Answers {
+		answer := "**" + needsPerson + "**"
+		if !a.NeedsPerson {
+			answer = mdText(a.Answer)
+		}
+		rows = append(rows, []string{mdText(a.Ask), answer, mdText(cmp.Or(a.Source, "-"))})
+	}
+	w.table("The runbook asks no question.", []string{"question", "answer", "source"}, rows)
+	w.section("Action items")
+	for _, t := range w.r.Tasks {
+		who := "sbx does it: " + mdCode(t.Where)
+		box := "x"
+		if t.Where == "" {
+			who, box = needsPerson, " "
+		}
+		w.line("- [%s] %s%s; %s", box, mdText(t.Title), mdText(prefixed(" - ", t.Group)), who)
+	}
+	if len(w.r.Tasks) == 0 {
+		w.line("The runbook names none.")
+	}
+}
+
+func mdTime(t time.Time) string {
+	if t.IsZero() {
+		return notKnown
+	}
+	return t.UTC().Format("2006-01-02 15:04:05Z")
+}
+
+func mdEvidence(all []sandbox.Evidence) string {
+	var parts []string
+	for _, e := range all {
+		parts = append(parts, joinKnown(" ", prefixed("", e.What), e.Value, prefixed("by ", e.Source)))
+	}
+	return mdText(cmp.Or(strings.Join(parts, "; "), "-"))
+}
+
+// mdText makes a text plain in Markdown and in a cell of a table: mark-up is escaped, it is one line,
+// and nobody is mentioned.
+func mdText(text string) string {
+	var b strings.Builder
+	for _, r := range breakMentions(oneLineOf(text)) {
+		if strings.ContainsRune("\\`*_{}[]<>#|~$!&", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// mdCode is a text as code, in which nothing is mark-up.
+func mdCode(text string) string {
+	text = strings.ReplaceAll(strings.ReplaceAll(oneLineOf(text), "`", "'"), "|", `\|`)
+	if text == "" {
+		return "-"
+	}
+	return "`" + text + "`"
+}
+
+// oneLineOf is a text in one line without control characters.
+func oneLineOf(text string) string {
+	return output.EscapeLine(strings.Join(strings.Fields(text), " "))
+}
+
+// breakMentions puts an invisible break behind each @ that could mention somebody, in Markdown as in
+// Slack.
+func breakMentions(text string) string {
+	runes := []rune(text)
+	var b strings.Builder
+	for i, r := range runes {
+		b.WriteRune(r)
+		if r == '@' && i+1 < len(runes) && (unicode.IsLetter(runes[i+1]) || unicode.IsDigit(runes[i+1])) {
+			b.WriteRune('\u200b')
+		}
+	}
+	return b.String()
+}

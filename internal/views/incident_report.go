@@ -1,0 +1,222 @@
+package views
+
+import (
+	"cmp"
+	"io"
+	"time"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/incident"
+	"sbx/internal/ops"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+)
+
+// ReportFormat is a form of a report for people.
+type ReportFormat string
+
+// The closed list.
+const (
+	ReportMarkdown ReportFormat = "markdown"
+	ReportSlack    ReportFormat = "slack"
+)
+
+// ReportFormats are all forms.
+func ReportFormats() []ReportFormat { return []ReportFormat{ReportMarkdown, ReportSlack} }
+
+// IncidentReportColumns are those of `sbx incident report`.
+func IncidentReportColumns() []output.Column[Record] {
+	return recordColumns("id title state closed_as severity alert runbook runbook_title providers host started_by reported_at moments timeline evidence causes figures acts verification escalations steps eta_seconds took_seconds questions action_items snapshots problems")
+}
+
+// ShowIncidentReport prints a report: the text of a form for people, or the document.
+func ShowIncidentReport(p *output.Printer, schema string, r *ops.IncidentReport, form ReportFormat) error {
+	if p.Format.Name() == output.Table && len(p.Columns) == 0 {
+		text := IncidentMarkdown(r)
+		if form == ReportSlack {
+			text = IncidentSlack(r)
+		}
+		_, err := io.WriteString(p.Stdout(), text)
+		return err
+	}
+	return showRecord(p, output.ItemSpec[Record]{Schema: schema, Columns: IncidentReportColumns()}, reportRecord(r))
+}
+
+func reportRecord(r *ops.IncidentReport) Record {
+	i := r.Incident
+	eta, took := stepTimes(r.Steps)
+	return Record{
+		"id": i.ID, "title": TextOrNil(i.Start.Title), "state": string(i.State), "closed_as": TextOrNil(string(i.As)), "severity": TextOrNil(r.Severity),
+		"alert": TextOrNil(r.Alert), "runbook": TextOrNil(r.Plan.Runbook), "runbook_title": TextOrNil(r.Plan.Title), "providers": textList(i.Start.Providers),
+		"host": i.StartedBy.Host, "started_by": i.StartedBy.Who, "reported_at": output.Time(r.At),
+		"moments":      eachFields(r.Moments, func(m ops.Moment) output.Fields { return momentFields(r, m) }),
+		"timeline":     eachFields(sortedEvents(i.Events), eventFields),
+		"evidence":     eachFields(r.Flags, flagFields),
+		"causes":       eachFields(r.Causes, seenCauseFields),
+		"figures":      eachFields(r.Figures, figureFields),
+		"acts":         eachFields(r.Acts, actFields),
+		"verification": eachFields(r.Checks, checkedFields),
+		"escalations":  eachFields(r.Escalations, escalationFields),
+		"steps":        eachFields(r.Steps, reportStepFields),
+		"eta_seconds":  eta, "took_seconds": took,
+		"questions":    eachFields(r.Answers, answerFields),
+		"action_items": eachFields(r.Tasks, reportTaskFields),
+		"snapshots":    eachFields(i.Snapshots(), snapshotFields),
+		"problems":     textList(r.Problems),
+	}
+}
+
+// eachFields are the fields of each item. The items are passed by index, so that one copy of the loop
+// serves all types.
+func eachFields[T any](items []T, fields func(T) output.Fields) []any {
+	return fieldList(len(items), func(i int) output.Fields { return fields(items[i]) })
+}
+
+func fieldList(n int, fields func(i int) output.Fields) []any {
+	all := make([]any, n)
+	for i := range n {
+		all[i] = fields(i)
+	}
+	return all
+}
+
+// stepTimes sums up the steps that were done, the times for a person beside those that it took; nil
+// without any.
+func stepTimes(steps []incident.Step) (eta, took any) {
+	var planned, actual time.Duration
+	n := 0
+	for _, s := range steps {
+		if s.State == "done" || s.State == "failed" {
+			planned, actual, n = planned+s.ETA, actual+s.Took, n+1
+		}
+	}
+	if n == 0 {
+		return nil, nil
+	}
+	return output.Seconds(planned), output.Seconds(actual)
+}
+
+func momentFields(r *ops.IncidentReport, m ops.Moment) output.Fields {
+	var after any
+	if detected := r.Moment(incident.MilestoneDetected).At; !m.At.IsZero() && !detected.IsZero() {
+		after = output.Seconds(m.At.Sub(detected))
+	}
+	return output.Fields{
+		{Key: "milestone", Value: string(m.Milestone)}, {Key: "at", Value: output.Time(m.At)}, {Key: "seconds_after_detection", Value: after},
+		{Key: "source", Value: TextOrNil(m.Source)}, {Key: "who", Value: TextOrNil(m.Who)},
+	}
+}
+
+func eventFields(e incident.Event) output.Fields {
+	var code any
+	if e.ExitCode != nil {
+		code = *e.ExitCode
+	}
+	figures := output.Fields{}
+	for _, f := range e.Figures {
+		var value any
+		if f.Value != nil {
+			value = *f.Value
+		}
+		figures = append(figures, output.Field{Key: f.Name, Value: value})
+	}
+	acts := []any{}
+	for _, a := range e.Acts {
+		acts = append(acts, output.Fields{
+			{Key: "ref", Value: a.Ref}, {Key: "action", Value: a.Action}, {Key: "reason", Value: TextOrNil(a.Reason)},
+			{Key: "outcome", Value: TextOrNil(a.Outcome)}, {Key: "run_id", Value: TextOrNil(a.Run)},
+		})
+	}
+	return output.Fields{
+		{Key: "at", Value: output.Time(e.At)}, {Key: "kind", Value: string(e.Kind)}, {Key: "actor", Value: e.Actor.Who}, {Key: "host", Value: e.Actor.Host},
+		{Key: "text", Value: EventText(e)}, {Key: "verb", Value: TextOrNil(e.Verb)}, {Key: "line", Value: TextOrNil(e.Line)}, {Key: "exit_code", Value: code},
+		{Key: "figures", Value: figures}, {Key: "acts", Value: acts}, {Key: "milestone", Value: TextOrNil(string(e.Milestone))},
+	}
+}
+
+func snapshotFields(s incident.Snapshot) output.Fields {
+	return output.Fields{{Key: "name", Value: s.Name}, {Key: "file", Value: s.File}, {Key: "bytes", Value: s.Bytes}, {Key: "sha256", Value: s.SHA256}}
+}
+
+func reportEvidence(all []sandbox.Evidence) []any {
+	list := make([]any, 0, len(all))
+	for _, e := range all {
+		list = append(list, output.Fields{
+			{Key: "what", Value: e.What}, {Key: "value", Value: e.Value}, {Key: "source", Value: e.Source}, {Key: "at", Value: output.Time(e.At)},
+		})
+	}
+	return list
+}
+
+func flagFields(c ops.SeenCheck) output.Fields {
+	return output.Fields{
+		{Key: "id", Value: c.ID}, {Key: "what", Value: c.Title}, {Key: "severity", Value: TextOrNil(c.Severity)}, {Key: "seen_at", Value: output.Time(c.At)},
+		{Key: "verb", Value: c.Verb}, {Key: "evidence", Value: reportEvidence(c.Evidence)},
+	}
+}
+
+func seenCauseFields(c ops.SeenCause) output.Fields {
+	return output.Fields{
+		{Key: "id", Value: c.ID}, {Key: "title", Value: c.Title}, {Key: "confidence", Value: string(c.Confidence)}, {Key: "score", Value: c.Score},
+		{Key: "coverage", Value: c.Coverage}, {Key: "seen_at", Value: output.Time(c.At)}, {Key: "verb", Value: c.Verb},
+		{Key: "evidence", Value: reportEvidence(c.Evidence)}, {Key: "why_not", Value: TextOrNil(c.WhyNot)},
+	}
+}
+
+func figureFields(f ops.SeenFigure) output.Fields {
+	number := func(v *float64) any {
+		if v == nil {
+			return nil
+		}
+		return *v
+	}
+	return output.Fields{
+		{Key: "name", Value: f.Name}, {Key: "before", Value: number(f.Before)}, {Key: "before_at", Value: output.Time(f.BeforeAt)},
+		{Key: "after", Value: number(f.After)}, {Key: "after_at", Value: output.Time(f.AfterAt)},
+	}
+}
+
+func actFields(a cleanup.Act) output.Fields {
+	return output.Fields{
+		{Key: "at", Value: output.Time(a.At)}, {Key: "actor", Value: a.Actor.Who}, {Key: "host", Value: a.Actor.Host}, {Key: "verb", Value: a.Verb},
+		{Key: "action", Value: a.Action}, {Key: "ref", Value: a.Ref.String()}, {Key: "name", Value: TextOrNil(a.Name)}, {Key: "reason", Value: TextOrNil(a.Reason)},
+		{Key: "outcome", Value: outcomeValue(a)}, {Key: "settled_at", Value: output.Time(a.SettledAt)}, {Key: "run_id", Value: a.Run},
+	}
+}
+
+func checkedFields(c ops.SeenCheck) output.Fields {
+	return output.Fields{
+		{Key: "id", Value: c.ID}, {Key: "title", Value: c.Title}, {Key: "verdict", Value: string(c.Verdict)}, {Key: "value", Value: TextOrNil(c.Value)},
+		{Key: "target", Value: TextOrNil(c.Target)}, {Key: "checked_at", Value: output.Time(c.At)}, {Key: "evidence", Value: reportEvidence(c.Evidence)},
+	}
+}
+
+func escalationFields(e incident.Event) output.Fields {
+	m := cmp.Or(e.Message, &incident.Message{})
+	return output.Fields{
+		{Key: "at", Value: output.Time(e.At)}, {Key: "why", Value: e.Text}, {Key: "alert", Value: TextOrNil(m.Alert)}, {Key: "severity", Value: TextOrNil(m.Severity)},
+		{Key: "level", Value: TextOrNil(m.Level)}, {Key: "to", Value: textList(m.To)}, {Key: "error", Value: TextOrNil(m.Error)},
+	}
+}
+
+func reportStepFields(s incident.Step) output.Fields {
+	return output.Fields{
+		{Key: "id", Value: s.ID}, {Key: "title", Value: s.Title}, {Key: "kind", Value: s.Kind}, {Key: "state", Value: s.State}, {Key: "verdict", Value: TextOrNil(s.Verdict)},
+		{Key: "text", Value: TextOrNil(s.Text)}, {Key: "answer", Value: TextOrNil(s.Answer)}, {Key: "eta_seconds", Value: output.Seconds(s.ETA)},
+		{Key: "took_seconds", Value: output.Seconds(s.Took)}, {Key: "began_at", Value: output.Time(s.Began)}, {Key: "ended_at", Value: output.Time(s.Ended)}, {Key: "run_id", Value: TextOrNil(s.Run)},
+	}
+}
+
+func answerFields(a ops.ReportAnswer) output.Fields {
+	return output.Fields{
+		{Key: "id", Value: a.ID}, {Key: "question", Value: a.Ask}, {Key: "answer", Value: TextOrNil(a.Answer)}, {Key: "source", Value: TextOrNil(a.Source)},
+		{Key: "needs_person", Value: a.NeedsPerson},
+	}
+}
+
+func reportTaskFields(t ops.ReportTask) output.Fields {
+	return output.Fields{
+		{Key: "title", Value: t.Title}, {Key: "group", Value: TextOrNil(t.Group)}, {Key: "cause", Value: TextOrNil(t.Cause)},
+		{Key: "where", Value: TextOrNil(t.Where)}, {Key: "needs_person", Value: t.Where == ""},
+	}
+}
