@@ -152,10 +152,10 @@ func runbookRunFields(r *engine.Run) output.Fields {
 func RunbookStepLines(s engine.Step) []string {
 	head := fmt.Sprintf("%s %s", strings.ReplaceAll(string(s.State), "_", " "), s.Title)
 	switch {
+	case s.Kind == runbook.KindManual && s.State == engine.Running && len(s.Evidence) > 0: // what is to be done
+		return append([]string{"now: " + s.Title}, indented(s.Evidence)...)
 	case s.State == engine.NotSelected || s.State == engine.Running || s.State == engine.Pending && s.Reason == "":
 		return nil
-	case s.Kind == runbook.KindManual && s.EndedAt.IsZero(): // what is to be done
-		return append([]string{"now: " + s.Title}, indented(s.Evidence)...)
 	case !s.EndedAt.IsZero() && s.ETA > 0:
 		head += fmt.Sprintf(" (took %s of %s)", sandbox.FormatElapsed(s.Took), sandbox.FormatDuration(s.ETA))
 	}

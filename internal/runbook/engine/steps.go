@@ -100,6 +100,9 @@ func (r *runner) doStep(ctx context.Context, s runbook.Step, theory runbook.Word
 	if err := r.perform(ctx, s, rec, theory, q); err != nil {
 		return err
 	}
+	if rec.State == Running { // until its end: a record that is cut off must not have it done
+		rec.State = Done
+	}
 	return r.finish(ctx, rec, began)
 }
 
@@ -117,9 +120,8 @@ func (r *runner) finish(ctx context.Context, rec *Step, began time.Time) error {
 	return r.save(rec)
 }
 
-// perform does what a step says. Its state is that of success before.
+// perform does what a step says. It leaves the state of one that succeeds.
 func (r *runner) perform(ctx context.Context, s runbook.Step, rec *Step, theory runbook.Word, q quantifier) error {
-	rec.State = Done
 	switch s.Kind() {
 	case runbook.KindCollect:
 		r.collect(ctx, s, rec)
