@@ -23,9 +23,11 @@ import (
 // recordedLook diagnoses, and reads the snapshot as a file would give it back.
 func recordedLook(t *testing.T, env *ops.Env, watch ops.Observer) (*ops.DiagnoseResult, *snapshot.Snapshot) {
 	t.Helper()
-	result, err := ops.Diagnose(t.Context(), env, ops.DiagnoseRequest{Record: true}, watch)
+	result, err := ops.Diagnose(t.Context(), env, ops.DiagnoseRequest{}, watch)
 	require.NoError(t, err)
-	text, err := snapshot.Encode(result.Snapshot)
+	made, err := result.Snapshot()
+	require.NoError(t, err)
+	text, err := snapshot.Encode(made)
 	require.NoError(t, err)
 	read, err := snapshot.Decode(text)
 	require.NoError(t, err, "%s", text)
@@ -184,9 +186,11 @@ func TestASnapshotHasNoSecrets(t *testing.T) {
 	p.Break(fake.Fault{Op: fake.OpStats, Err: fault.New(fault.KindUnavailable, "hunter2 was refused")})
 	site := newSite(t, oneProfile, p)
 	watch := &redacting{}
-	result, err := ops.Diagnose(context.Background(), site.env(t, watch), ops.DiagnoseRequest{Record: true}, watch)
+	result, err := ops.Diagnose(context.Background(), site.env(t, watch), ops.DiagnoseRequest{}, watch)
 	require.NoError(t, err)
-	text, err := snapshot.Encode(result.Snapshot)
+	made, err := result.Snapshot()
+	require.NoError(t, err)
+	text, err := snapshot.Encode(made)
 	require.NoError(t, err)
 	assert.NotContains(t, string(text), "hunter2")
 	assert.Contains(t, string(text), "box of ***")

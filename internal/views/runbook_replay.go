@@ -12,13 +12,7 @@ import (
 
 // RunbookTestColumns are those of `sbx runbook test`.
 func RunbookTestColumns() []output.Column[Record] {
-	columns := recordColumns("incident verdict changes settings | file at")
-	for i := range columns {
-		if name := columns[i].Name; name == "changes" || name == "settings" {
-			columns[i].Text = func(r Record) string { return strings.Join(messagesOf(r[name]), "; ") }
-		}
-	}
-	return columns
+	return recordColumns("incident verdict message | file at changes settings")
 }
 
 // messagesOf are the sentences of changes.
@@ -77,11 +71,12 @@ func ShowRunbookTests(p *output.Printer, schema string, tests []runbook.Test, ac
 
 func testRecord(t runbook.Test, accepted bool) Record {
 	row := Record{
-		"incident": t.Name, "file": t.File, "verdict": testSame, "at": nil, "changes": changeFields(t.Changes), "settings": changeFields(t.Settings),
+		"incident": t.Name, "file": t.File, "verdict": testSame, "at": nil, "message": nil, "changes": changeFields(t.Changes), "settings": changeFields(t.Settings),
 	}
 	switch {
 	case t.Err != nil:
 		row["verdict"] = testUnreadable
+		row["message"] = t.Err.Error()
 		return row
 	case accepted:
 		row["verdict"] = testAccepted
@@ -89,6 +84,9 @@ func testRecord(t runbook.Test, accepted bool) Record {
 		row["verdict"] = testChanged
 	}
 	row["at"] = output.Time(t.Snapshot.At)
+	if row["verdict"] != testSame {
+		row["message"] = strings.Join(append(messagesOf(row["changes"]), messagesOf(row["settings"])...), "; ")
+	}
 	return row
 }
 
