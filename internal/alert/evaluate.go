@@ -108,6 +108,22 @@ func newAlert(rule Rule, condition *cond.Condition[*Subject], subject *Subject) 
 	return a
 }
 
+// Hold evaluates the condition of every rule on each subject, without states: for how long a
+// condition has held is not asked.
+func Hold(subjects []Subject) []Alert {
+	var all []Alert
+	for _, rule := range Rules() {
+		condition, err := cond.Compile(rule.When, Schema())
+		if err != nil {
+			continue // the rules are tested: see TestAlertRulesCompile
+		}
+		for i := range subjects {
+			all = append(all, newAlert(rule, condition, &subjects[i]))
+		}
+	}
+	return all
+}
+
 func docOf(kept []store.Doc, key string) store.Doc {
 	if i := slices.IndexFunc(kept, func(d store.Doc) bool { return d.Key == key }); i >= 0 {
 		return kept[i]

@@ -90,6 +90,8 @@ func rooms() map[string][]string {
 		"fleet": with(words, "providers", "selector", "triage", "policy"),
 		// who may end what
 		"safety": with(words, "fleet"),
+		// a recorded look at all sandboxes, as data
+		"snapshot": with(words, "jsontext", "cron", "fleet", "providers", "triage"),
 		// what ends and repairs
 		"cleanup":   with(words, "fleet", "safety", "journal", "selector", "triage", "providers"),
 		"reconcile": with(words, "jsontext", "fleet", "safety", "providers", "store", "triage"),
@@ -104,21 +106,23 @@ func rooms() map[string][]string {
 		// the records of incidents
 		"incident": {"sandbox", "fault", "hostfile", "journal", "lock"},
 		// operations: what the skins do, once
-		"ops": with(words, "jsontext", "process", "hostfile", "providers", "selector", "triage", "config", "notify", "cron", "journal", "lock", "metrics", "store", "history", "alert", "fleet", "safety", "cleanup", "reconcile", "task", "publish", "incident"),
+		"ops": with(words, "jsontext", "process", "hostfile", "providers", "selector", "triage", "config", "notify", "cron", "journal", "lock", "metrics", "store", "history", "alert", "fleet", "safety", "cleanup", "reconcile", "task", "publish", "snapshot", "incident"),
 
 		// the environment of operations for tests, composed of fakes and temporary directories
 		"ops/opstest": with(words, "process", "httpx", "providers", "config", "fleet", "incident", "journal", "lock", "notify", "ops", "publish", "store", "task"),
 		// runbooks as data
-		"runbook": with(words, "hostfile", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops"),
+		"runbook": with(words, "hostfile", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops", "snapshot"),
+		// runs of runbooks
+		"runbook/engine": with(words, "cond", "selector", "triage", "alert", "config", "journal", "lock", "safety", "cleanup", "reconcile", "task", "ops", "runbook"),
 		// the runbooks that sbx ships
 		"runbooks": nil,
 		// what results look like, for every skin
-		"views": with(words, "alert", "providers", "triage", "config", "output", "cron", "history", "fleet", "safety", "cleanup", "reconcile", "task", "incident", "ops", "runbook", "drill"),
+		"views": with(words, "alert", "providers", "triage", "config", "output", "cron", "history", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "runbook", "runbook/engine", "drill", "snapshot", "incident"),
 
 		// skins
 		"faults":   with(words, "fleet", "httpx", "providers", "providers/wiretest", "providers/e2b", "providers/e2b/e2btest", "providers/daytona", "providers/daytona/daytonatest", "providers/vercel", "providers/vercel/verceltest", "providers/monotask", "providers/monotask/monotasktest"),
 		"drill":    with(words, "fleet", "safety", "triage", "providers"),
-		"commands": with(words, "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "incident", "ops", "runbook", "drill", "views"),
+		"commands": with(words, "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "runbook", "runbook/engine", "drill", "views", "incident"),
 		"cli": with(words, "alert", "process", "hostfile", "httpx", "config", "output", "notify", "cron", "journal", "lock", "store",
 			"providers", "providers/local", "providers/local/plain", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios",
 			"history", "fleet", "policy", "cleanup", "triage", "task", "task/publisher", "publish", "incident", "ops", "drill", "views", "commands"),

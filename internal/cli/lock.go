@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"sbx/internal/fault"
@@ -42,6 +43,23 @@ func (a *app) lockBulkRuns(ctx context.Context, h lock.Holder, wait time.Duratio
 		return nil, nil, errors.Join(err, mine.Release())
 	}
 	return inner, func() error { return errors.Join(release(), mine.Release()) }, nil
+}
+
+// runbookRuns is the folder of the runs of runbooks, each with its lock beside it.
+const runbookRuns = "runbook-runs"
+
+// lockRunbookRun keeps a second process of this machine from the run that the holder names; the record
+// of a run is on this machine alone.
+func (a *app) lockRunbookRun(ctx context.Context, h lock.Holder) (func() error, error) {
+	path, err := a.stateFile(filepath.Join(runbookRuns, h.Run+".lock"))
+	if err != nil {
+		return nil, err
+	}
+	held, err := lock.Take(ctx, path, h, 0)
+	if err != nil {
+		return nil, err
+	}
+	return held.Release, nil
 }
 
 // leaseBulkRuns takes the lease of the shared store and keeps it.

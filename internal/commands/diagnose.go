@@ -10,13 +10,14 @@ import (
 	"sbx/internal/hostfile"
 	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/runbook"
 	"sbx/internal/views"
 )
 
 const diagnoseSchema = "sbx.diagnose/v1"
 
 func newDiagnose(d *Deps) *cobra.Command {
-	var log string
+	var log, file string
 	cmd := &cobra.Command{
 		Use:     "diagnose [REF|TASK]",
 		GroupID: groupLook,
@@ -32,12 +33,15 @@ func newDiagnose(d *Deps) *cobra.Command {
 			"3: a provider could not be asked. 7: nothing was found, but not everything is known.\n" +
 			"5: nobody knows the REF.\n\n" +
 			"--cleanup-log reads the log of a cleanup job that sbx does not run, such as the\n" +
-			"worker's: lines with a time, or JSON objects.",
-		Example:           "sbx diagnose\nsbx diagnose local/k3v9x2mq7a\nsbx diagnose t-k3v9x2mq7abc -o json\nsbx diagnose --cleanup-log -",
+			"worker's: lines with a time, or JSON objects.\n\n" +
+			"--snapshot writes what was read and concluded of all sandboxes into a file, for `runbook\n" +
+			"test`. It has no log lines, labels or commands; names and messages are redacted.",
+		Example:           "sbx diagnose\nsbx diagnose local/k3v9x2mq7a\nsbx diagnose t-k3v9x2mq7abc -o json\nsbx diagnose --cleanup-log -\nsbx diagnose --snapshot incident.json",
 		Args:              usageArgs(atMostOneArg("REF or TASK"), "without one it investigates all sandboxes"),
 		ValidArgsFunction: d.completeRefs(false, offerAll),
 	}
 	cmd.Flags().StringVar(&log, "cleanup-log", "", "read the log of a cleanup job from `FILE`; - is standard input")
+	cmd.Flags().StringVar(&file, "snapshot", "", "write what was read and concluded into `FILE`")
 	doc := document{schema: diagnoseSchema, shape: output.ShapeItem, columns: output.Names(views.DiagnoseColumns()), refuses: output.RowFormats()}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
 		req := ops.DiagnoseRequest{}
@@ -49,12 +53,30 @@ func newDiagnose(d *Deps) *cobra.Command {
 		if err := d.readCleanupLog(ctx, cmd.Flags().Changed("cleanup-log"), log, &req); err != nil {
 			return err
 		}
+		if req.Record = file != ""; req.Record && req.Word != "" {
+			return fault.Usage("--snapshot records all sandboxes, and excludes a REF").WithHint("leave %s out", req.Word)
+		}
 		r, err := ops.Diagnose(ctx, d.Env, req, d.newObserver(p, nil))
+		if err == nil && req.Record {
+			err = d.writeSnapshot(ctx, d.Path(file), r)
+		}
 		if err != nil {
 			return err
 		}
 		return views.ShowDiagnosis(p, diagnoseSchema, r, d.Process.Name())
 	})
+}
+
+// writeSnapshot writes a recorded look with what the runbooks say of it.
+func (d *Deps) writeSnapshot(ctx context.Context, path string, r *ops.DiagnoseResult) error {
+	shelf, err := d.loadRunbooks(ctx)
+	if err != nil {
+		return err
+	}
+	if err := runbook.AddConclusions(r.Snapshot, r.Subjects, shelf.Books); err != nil {
+		return err
+	}
+	return ops.WriteSnapshot(path, r.Snapshot)
 }
 
 // maxCleanupLog bounds the log of a cleanup job: a month of a run every five minutes.

@@ -16,9 +16,9 @@ import (
 	"sbx/internal/views"
 )
 
-// incident is a fleet with one sandbox of each cause, all of them old but the last, and
+// causesFleet is a fleet with one sandbox of each cause, all of them old but the last, and
 // what every verb has to say of it.
-func stagedIncident() (*fake.Provider, map[string][2]any) {
+func causesFleet() (*fake.Provider, map[string][2]any) {
 	p := fake.New(fake.Options{Name: "local", Type: "local"})
 	now := time.Now()
 	old := func(id string, silence time.Duration, use func(sandbox.Usage, float64) sandbox.Usage) fake.Seed {
@@ -62,7 +62,7 @@ func stagedIncident() (*fake.Provider, map[string][2]any) {
 func TestEveryVerbSaysTheSame(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p, want := stagedIncident()
+		p, want := causesFleet()
 		b := newBench(p).configureNothing(t)
 		b.now = time.Now
 		words := func(items []map[string]any) map[string][2]any {

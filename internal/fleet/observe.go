@@ -327,6 +327,8 @@ type Judged struct {
 	Failed  error          // why a source of the look failed: Observation.FailedErr; nil = none did
 	Look    *selector.Look // what the look told; nil = nobody looked
 	Signals triage.Signals // of the look
+	At      time.Time      // when it was judged
+	Facts   *Facts         // of the look; nil = nobody looked
 }
 
 // Look is what the observation told, for conditions.
@@ -360,15 +362,14 @@ func (f *Fleet) Judge(ctx context.Context, items []sandbox.Sandbox, how Judging)
 	var open []sandbox.Sandbox
 	var at []int
 	for i, s := range items {
-		judged[i] = Judged{Sandbox: s, Verdict: triage.Judge(s, triage.Signals{}, how.Thresholds(s), how.Now())}
+		now := how.Now()
+		judged[i] = Judged{Sandbox: s, At: now, Verdict: triage.Judge(s, triage.Signals{}, how.Thresholds(s), now)}
 		if how.Look && judged[i].Verdict.NeedsLook() || how.Open != nil && how.Open(judged[i]) {
 			open, at = append(open, s), append(at, i)
 		}
 	}
 	f.Look(ctx, open, Looking{Thresholds: how.Thresholds, Seen: how.Seen}, func(i int, o Observation) {
-		t := how.Thresholds(open[i])
-		sig := o.Signals(t)
-		judged[at[i]] = Judged{Sandbox: o.Sandbox, Verdict: triage.Judge(o.Sandbox, sig, t, how.Now()), Failed: o.FailedErr(), Look: o.Look(t), Signals: sig}
+		judged[at[i]] = o.judged(how.Thresholds(open[i]), how.Now())
 	})
 	return judged
 }

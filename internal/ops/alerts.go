@@ -61,13 +61,9 @@ func (e *Env) evaluateAlerts(ctx context.Context, watch Reporter, verb, runID st
 		return nil
 	}
 	e.warnUnreachable(watch)
-	plain := make([]alert.Subject, len(subjects))
-	for i, s := range subjects {
-		plain[i] = s.Subject
-	}
 	var all []alert.Alert
 	err := e.withStore(func(st store.Store) (err error) {
-		all, err = alert.Evaluate(ctx, st, plain)
+		all, err = alert.Evaluate(ctx, st, plainSubjects(subjects))
 		return err
 	})
 	if err != nil {

@@ -199,6 +199,9 @@ type CleanupStatusResult struct {
 	Status cron.Status
 	Check  Check
 	Errors []error // journals that cannot be read or trusted
+
+	profiles []string // that cleanup should reach
+	runs     []cron.Run
 }
 
 // CleanupStatus says from what is recorded whether cleanup runs as often as it should.
@@ -211,8 +214,14 @@ func CleanupStatus(ctx context.Context, env *Env, req CleanupStatusRequest) (*Cl
 		return nil, err
 	}
 	runs, errs := env.cronRuns(ctx, VerbCleanup)
-	s := judgeCleanupRuns(runs, names, req.Every, env.Now())
-	return &CleanupStatusResult{Status: s, Check: ToolCheck("cleanup", s.Verdict, s.Message, env.cleanupStatusHint(s)), Errors: errs}, nil
+	return env.judgeCleanup(names, runs, errs, req.Every), nil
+}
+
+// judgeCleanup is the state of cleanup by its recorded runs.
+func (e *Env) judgeCleanup(profiles []string, runs []cron.Run, errs []error, every time.Duration) *CleanupStatusResult {
+	s := judgeCleanupRuns(runs, profiles, every, e.Now())
+	check := ToolCheck("cleanup", s.Verdict, s.Message, e.cleanupStatusHint(s))
+	return &CleanupStatusResult{Status: s, Check: check, Errors: errs, profiles: profiles, runs: runs}
 }
 
 // CleanupRecord says in words what is recorded of cleanup, as the runbook wants it to run.

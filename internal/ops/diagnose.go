@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -8,8 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"sbx/internal/alert"
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
+	"sbx/internal/snapshot"
 	"sbx/internal/task"
 	"sbx/internal/triage"
 )
@@ -20,6 +23,8 @@ type DiagnoseRequest struct {
 	// CleanupLog is the log of a cleanup job that sbx does not run, and LogName where it is from;
 	// "" = there is none.
 	CleanupLog, LogName string
+	// Record keeps what was read and concluded of all sandboxes as a snapshot.
+	Record bool
 }
 
 // Answer is what a step of the investigation found for one question of the runbook.
@@ -60,9 +65,12 @@ type DiagnoseResult struct {
 	Stuck     []CauseGroup // the most frequent cause first
 	Suspected []CauseGroup // not known to be stuck, and with a likely cause of trouble
 	Unjudged  []sandbox.Ref
+	Subjects  []alert.Subject // the figures of each provider that answered, for conditions
 
 	Inspected *InspectResult // of one sandbox; nil = none
 	Task      *TaskState     // of a task; nil = none
+
+	Snapshot *snapshot.Snapshot // of all sandboxes, if it was requested
 }
 
 // Verdict is true where nothing is wrong, false where something is, else unknown.
@@ -149,7 +157,7 @@ func countedSandboxes(n int64) string {
 // Diagnose investigates all sandboxes, one, or the sandbox of a task: five steps at once, each with
 // its own limit, then flags and ranked causes. It changes nothing.
 func Diagnose(ctx context.Context, env *Env, req DiagnoseRequest, watch Observer) (*DiagnoseResult, error) {
-	d := &diagnosis{env: env, req: req, result: &DiagnoseResult{}}
+	d := &diagnosis{env: env, req: req, redact: watch.Redact, result: &DiagnoseResult{}}
 	if err := d.readCleanupLog(); err != nil {
 		return nil, err
 	}
@@ -169,7 +177,7 @@ func Diagnose(ctx context.Context, env *Env, req DiagnoseRequest, watch Observer
 	if err != nil {
 		return nil, err
 	}
-	d.result.At = env.Now()
+	d.result.At = cmp.Or(d.result.At, env.Now())
 	d.result.Errors = withoutDuplicates(d.result.Errors)
 	env.warnWithoutRecords(ctx, watch)
 	env.sawDiagnosis(d.result)
@@ -202,6 +210,7 @@ type diagnosis struct {
 	progress Progress
 	result   *DiagnoseResult
 	log      *triage.CleanupLog // nil = none was given
+	redact   snapshot.Redact
 }
 
 // diagnoseWord investigates a task, or a sandbox. A word that may be both is a sandbox, unless it

@@ -48,7 +48,12 @@ func (d *diagnosis) diagnoseFleet(ctx context.Context) error {
 			return censusOf(judged).Stuck, err == nil
 		}),
 	})
-	d.concludeFleet(ctx, src)
+	look := src.readNow()
+	d.env = d.env.at(d.env.Now())
+	d.concludeFleet(ctx, look)
+	if d.req.Record && ctx.Err() == nil {
+		return d.recordFleet(ctx, look)
+	}
 	return nil
 }
 
@@ -109,40 +114,22 @@ func waitAll[T any](ctx context.Context, all []*future[T]) ([]T, error) {
 	return got, nil
 }
 
-// concludeFleet draws the conclusions from what has answered.
-func (d *diagnosis) concludeFleet(ctx context.Context, src *fleetSources) {
+// rankCauses ranks the causes of groups of sandboxes and those of profiles.
+func (d *diagnosis) rankCauses(judged []fleet.Judged, figures []Figures) {
 	r := d.result
-	var judged []fleet.Judged
-	var figures []Figures
-	quotas, _ := src.quotas.ready()
-	for i, name := range src.names {
-		stats, known := src.stats[i].ready()
-		items, listed := src.judged[i].ready()
-		if !known || !listed {
-			r.Errors = append(r.Errors, lateOr(name, src.stats[i], src.judged[i]))
-		}
-		judged = append(judged, items...)
-		if known {
-			figures = append(figures, d.profileFigures(stats, items, quotas))
-		}
-	}
-	r.Listed, r.Census = len(judged), censusOf(judged)
-	r.Errors = causeOnce(ctx, append(r.Errors, failedLooks(judged)...))
-	r.Stuck, r.Suspected = groupByCause(judged, isStuck), groupByCause(judged, isSuspected)
-	for _, j := range judged {
-		if j.Verdict.Unjudged() {
-			r.Unjudged = append(r.Unjudged, j.Sandbox.Ref())
-		}
-	}
 	ofGroups := append(d.groupCauses(judged, isStuck, r.Stuck, stuckAt), d.groupCauses(judged, isSuspected, r.Suspected, suspectedAt)...)
 	r.Causes = rankAll(ofGroups, d.fleetCauses(figures))
+}
+
+// joinFleetFlags are the flags of all profiles, and that of cleanup where its state was read.
+func (d *diagnosis) joinFleetFlags(figures []Figures, cleanup *CleanupStatusResult) {
 	flags := [][]triage.Flag{}
 	for _, f := range figures {
 		flags = append(flags, nameProvider(f))
 	}
-	r.Flags = joinFlags(flags)
-	if status, known := src.cleanup.ready(); known {
-		r.Flags = append(r.Flags, cleanupFlag(status, d.log))
+	d.result.Flags = joinFlags(flags)
+	if cleanup != nil {
+		d.result.Flags = append(d.result.Flags, cleanupFlag(cleanup, d.log))
 	}
 }
 

@@ -175,3 +175,13 @@ func (f *future[T]) ready() (T, bool) {
 		return none, false
 	}
 }
+
+// ended reports whether the result, or the error, is there.
+func (f *future[T]) ended() bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
+	}
+}

@@ -12,6 +12,7 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
+	"sbx/internal/alert"
 	"sbx/internal/config"
 	"sbx/internal/cron"
 	"sbx/internal/fault"
@@ -24,6 +25,8 @@ import (
 type DoctorResult struct {
 	Checks  []Check
 	Trouble error // what ended it before all were checked
+	// Subjects are the use of quotas at each provider, for conditions.
+	Subjects []alert.Subject
 }
 
 // Doctor checks this tool, its configuration and its providers. It also runs while the
@@ -57,7 +60,9 @@ func Doctor(ctx context.Context, env *Env, watch Observer) (*DoctorResult, error
 		check.Message = strings.TrimPrefix(check.Message, check.Provider+": ") // the provider has a column of its own
 		r.addChecks(Check{ProviderCheck: check})
 	}
-	for _, q := range f.Quotas(ctx) {
+	quotas := f.Quotas(ctx)
+	r.Subjects = env.quotaSubjects(ctx, f.Names(), quotas)
+	for _, q := range quotas {
 		r.addChecks(quotaChecks(q, env.Thresholds(sandbox.Sandbox{Provider: q.Provider}).QuotaNear)...)
 	}
 	slices.SortStableFunc(r.Checks, func(a, b Check) int { return cmp.Compare(a.Provider, b.Provider) })

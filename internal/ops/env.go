@@ -43,6 +43,11 @@ type Env struct {
 	Journals func() (journal.Disk, error)
 	// Endings is where endings that are no bulk run are written down.
 	Endings func() (journal.Disk, error)
+	// RunbookRuns is where runs of runbooks are written down.
+	RunbookRuns func() (journal.Disk, error)
+	// LockRunbookRun keeps a second process from working at the run of a runbook that the holder
+	// names.
+	LockRunbookRun func(ctx context.Context, h lock.Holder) (release func() error, err error)
 	// Incidents is where incidents are written down.
 	Incidents func() (incident.Folder, error)
 	// Shared opens the store that hosts share; nil = they share none.

@@ -44,8 +44,10 @@ type VerifyResult struct {
 	Checks []TargetCheck
 	Errors []error       // of providers that could not be asked; their verdict is unknown
 	Alerts []alert.Alert // that are pending or firing
-	At     time.Time
-	Rounds int
+	// Subjects are the figures of each provider, for conditions.
+	Subjects []alert.Subject
+	At       time.Time
+	Rounds   int
 }
 
 // Verdict is true where every check passes, false where one fails, else unknown.
@@ -152,7 +154,9 @@ func (e *Env) verifyOnce(ctx context.Context, watch Observer) (*VerifyResult, er
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // what is missing was not asked
 	}
-	all := e.evaluateAlerts(ctx, watch, VerbVerify, "", e.verifySubjects(ctx, stats, judged, quotas))
+	subjects := e.verifySubjects(ctx, stats, judged, quotas)
+	r.Subjects = plainSubjects(subjects)
+	all := e.evaluateAlerts(ctx, watch, VerbVerify, "", subjects)
 	r.Alerts = slices.DeleteFunc(all, func(a alert.Alert) bool { return !a.Open() })
 	return r, nil
 }
@@ -269,19 +273,24 @@ func (e *Env) checkCleanupRuns(ctx context.Context) (TargetCheck, error) {
 	if err != nil {
 		return TargetCheck{}, err
 	}
+	return e.checkCleanupStatus(status), nil
+}
+
+// checkCleanupStatus is R127 by the state of cleanup.
+func (e *Env) checkCleanupStatus(status *CleanupStatusResult) TargetCheck {
 	c := TargetCheck{
 		Figure:  verifyFigure("R127"),
 		Outcome: status.Status.Verdict, Hint: e.Process.Name() + " cron check",
 		Evidence: []sandbox.Evidence{{What: "cleanup", Value: status.Status.Message, Source: "journals", At: e.Now()}},
 	}
-	c.Target.Bound = (2 * every).Seconds()
+	c.Target.Bound = (2 * status.Status.Every).Seconds()
 	if last := status.Status.LastSuccess; !last.IsZero() {
 		c.Value, c.Samples = new(max(0, e.Now().Sub(last).Seconds())), 1
 	}
 	if c.Outcome != sandbox.False && len(status.Errors) > 0 {
 		c.Outcome = sandbox.Unknown
 	}
-	return c, nil
+	return c
 }
 
 // checkTimeouts is R128: a low share of timeouts.

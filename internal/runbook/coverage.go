@@ -232,7 +232,7 @@ func commandOf(condition Condition) string {
 		if strings.HasPrefix(name, alertPrefix) {
 			return lookAtAlerts
 		}
-		if by := collectorsOf(name); len(by) > 0 {
+		if by := CollectorsOf(name); len(by) > 0 {
 			collector, _ := findCollector(Word(by[0]))
 			return "sbx " + collector.Command
 		}

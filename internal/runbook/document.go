@@ -327,6 +327,9 @@ func (d Date) String() string { return d.Time().Format(time.DateOnly) }
 // ReviewDue is the day from which the document is stale.
 func (r *Runbook) ReviewDue() time.Time { return r.Metadata.Updated.Time().Add(r.Metadata.ReviewEvery) }
 
+// Text is the document as it was read.
+func (r *Runbook) Text() string { return r.source.text }
+
 // PageName is the name of the page that is made from the document.
 func (r *Runbook) PageName() string { return string(r.Metadata.ID) + ".md" }
 

@@ -312,16 +312,16 @@ func (l *linter) checkCondition(path string, text Condition, before bool) {
 		l.add(at, Error, RuleExpression, message, fault.HintOf(err))
 		return
 	}
-	for _, name := range readNames(compiled.Names()) {
+	for _, name := range ReadNames(compiled.Names()) {
 		l.used[name] = true
-		if by := collectorsOf(name); before && len(by) > 0 && !containsAny(l.collected, by) {
+		if by := CollectorsOf(name); before && len(by) > 0 && !containsAny(l.collected, by) {
 			l.fail(path, RuleNotRead, "no step before this one collects "+name, "collect "+strings.Join(by, " or "))
 		}
 	}
 }
 
-// readNames replaces names of alerts by those of their conditions.
-func readNames(names []string) []string {
+// ReadNames replaces names of alerts by those of their conditions.
+func ReadNames(names []string) []string {
 	var all []string
 	for _, name := range names {
 		id, isAlert := strings.CutPrefix(name, alertPrefix)
@@ -337,8 +337,8 @@ func readNames(names []string) []string {
 	return all
 }
 
-// collectorsOf are the collectors that give a name; none for a name that is always known.
-func collectorsOf(name string) []string {
+// CollectorsOf are the collectors that give a name; none for a name that is always known.
+func CollectorsOf(name string) []string {
 	if strings.HasPrefix(name, "stats.thresholds.") {
 		return nil
 	}

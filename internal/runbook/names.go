@@ -134,10 +134,13 @@ type Facts struct {
 	alert.Subject
 
 	Checks     map[string]sandbox.Verdict // of verify, by id
-	Cause      string                     // the first one of the diagnosis, by its id; "" = not known
+	Cause      string                     // the first one of the diagnosis, by its id; NoCause = it names none; "" = not known
 	Confidence sandbox.Confidence
 	Sandbox    *selector.Subject // of the one under the condition; nil = none
 }
+
+// NoCause is diagnose.cause where a diagnosis that could read everything names no cause.
+const NoCause = "none"
 
 // Schema is what conditions of a runbook may use: the names of alerts, of the settings, of the
 // checks of verify, of the diagnosis, and of one sandbox.
@@ -157,7 +160,7 @@ func Schema(vars []Var) cond.Schema[*Facts] {
 			return verdictValue(facts.Checks[f.ID])
 		}})
 	}
-	var theories []string
+	theories := []string{NoCause}
 	for _, t := range triage.Theories() {
 		theories = append(theories, t.ID)
 	}

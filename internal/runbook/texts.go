@@ -105,6 +105,17 @@ func (r *Runbook) Fill(text string) string {
 	})
 }
 
+// FillWith is Fill with the settings that are configured; a name that settings does not know has its
+// default.
+func (r *Runbook) FillWith(text string, settings func(key string) (string, bool)) string {
+	return placeholder.ReplaceAllStringFunc(text, func(match string) string {
+		if value, ok := settings(placeholder.FindStringSubmatch(match)[1]); ok {
+			return value
+		}
+		return r.Fill(match)
+	})
+}
+
 func (r *Runbook) lookup(name string) (string, bool) {
 	for _, s := range config.DefaultSettings() {
 		if s.Key == name {

@@ -43,7 +43,7 @@ func secondsText(value any) string {
 
 func wordTone(value any) output.Tone {
 	switch value {
-	case string(runbook.Error), string(PageStale), string(PageMissing):
+	case string(runbook.Error), string(PageStale), string(PageMissing), testChanged, testUnreadable:
 		return output.Bad
 	case string(runbook.Warning), string(runbook.Planned):
 		return output.Warn

@@ -53,11 +53,15 @@ func NewEnv(p Parts) *ops.Env {
 		Store:    func(bool) (store.Store, error) { return p.Store(), nil },
 		Journals: func() (journal.Disk, error) { return journal.Dir(p.Runs), nil },
 		Endings:  func() (journal.Disk, error) { return journal.Dir(p.Endings), nil },
+		Shared:   func() (store.Store, error) { return nil, nil }, //nolint:nilnil // without one
+		Lock:     p.lock,
+
+		RunbookRuns:    func() (journal.Disk, error) { return journal.Dir(p.runbookRuns()), nil },
+		LockRunbookRun: p.lockRunbookRun,
+
 		Incidents: func() (incident.Folder, error) {
 			return incident.Folder{Dir: filepath.Join(filepath.Dir(p.Runs), "incidents"), Now: p.Process.Now}, nil
 		},
-		Shared:     func() (store.Store, error) { return nil, nil }, //nolint:nilnil // without one
-		Lock:       p.lock,
 		Notifier:   func(string) (*notify.Notifier, error) { return &notify.Notifier{}, nil },
 		Control:    func() (ops.ControlPlane, error) { return nil, nil }, //nolint:nilnil // without one
 		Tasks:      p.tasks,
@@ -106,6 +110,17 @@ func (p Parts) lock(ctx context.Context, h lock.Holder, wait time.Duration) (con
 		return nil, nil, err
 	}
 	return ctx, l.Release, nil
+}
+
+// runbookRuns is the folder of the runs of runbooks, beside that of bulk runs.
+func (p Parts) runbookRuns() string { return filepath.Join(filepath.Dir(p.Runs), "runbook-runs") }
+
+func (p Parts) lockRunbookRun(ctx context.Context, h lock.Holder) (func() error, error) {
+	l, err := lock.Take(ctx, filepath.Join(p.runbookRuns(), h.Run+".lock"), h, 0)
+	if err != nil {
+		return nil, err
+	}
+	return l.Release, nil
 }
 
 func (p Parts) tasks(_ context.Context, parts ops.TaskParts) (task.Options, error) {

@@ -1,0 +1,95 @@
+package ops_test
+
+import (
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/alert"
+	"sbx/internal/fault"
+	"sbx/internal/ops"
+	"sbx/internal/providers/fake"
+	"sbx/internal/reconcile"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+)
+
+func subjectOf(t *testing.T, all []alert.Subject, provider string) alert.Subject {
+	t.Helper()
+	i := slices.IndexFunc(all, func(s alert.Subject) bool { return s.Provider == provider })
+	require.GreaterOrEqual(t, i, 0, "%s is missing", provider)
+	return all[i]
+}
+
+// TestReadsCarryTheFiguresOfEachProvider: what was seen is there, and what nobody saw is not known.
+func TestReadsCarryTheFiguresOfEachProvider(t *testing.T) {
+	t.Parallel()
+	idle := fake.New(fake.Options{Name: "prod"})
+	idle.Add(looping("aaaa0001"), looping("aaaa0002"))
+	down := fake.New(fake.Options{Name: "dark"})
+	down.Break(fake.Fault{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")})
+	site := newSite(t, oneProfile, idle, down)
+	watch := &recorder{}
+	env := site.env(t, watch)
+
+	d, err := ops.Diagnose(t.Context(), env, ops.DiagnoseRequest{}, watch)
+	require.NoError(t, err)
+	v, err := ops.Verify(t.Context(), env, ops.VerifyRequest{}, watch)
+	require.NoError(t, err)
+	for name, all := range map[string][]alert.Subject{"diagnose": d.Subjects, "verify": v.Subjects} {
+		prod := subjectOf(t, all, "prod")
+		require.NotNil(t, prod.Stuck, name)
+		assert.EqualValues(t, 2, *prod.Stuck, name)
+		assert.EqualValues(t, 2, *prod.Figures.Active, name)
+		assert.NotZero(t, prod.Limits.StuckAge, name)
+		for _, s := range all {
+			if s.Provider == "dark" {
+				assert.Nil(t, s.Stuck, "%s: a provider that was not listed has no count", name)
+			}
+		}
+	}
+}
+
+// looping is a sandbox of half an hour with a busy processor and an old log.
+func looping(id string) fake.Seed {
+	seed := seeds(id)[0]
+	at := seed.Sandbox.CreatedAt
+	seed.Sandbox.LastActivityAt = at.Add(time.Minute)
+	seed.Logs = []sandbox.LogLine{{At: at.Add(time.Minute), Stream: "stdout", Text: "planning step 1"}}
+	var n atomic.Int64
+	seed.Usage = func(time.Time) sandbox.Usage {
+		i := n.Add(1)
+		return sandbox.Usage{
+			At: at.Add(2*time.Minute + time.Duration(i)*time.Second), CPUSeconds: new(float64(i)), MemoryBytes: new(int64(100 * sandbox.MiB)),
+			Operations: new(i * 40_000), PIDs: new(int64(3)), OOMKills: new(int64(0)), Source: "cgroup2 + /proc",
+		}
+	}
+	return seed
+}
+
+// TestAComparisonCarriesItsCounts: one observation proves that a record has no sandbox, and counts.
+func TestAComparisonCarriesItsCounts(t *testing.T) {
+	t.Parallel()
+	place := newSite(t, oneProfile, prod("live0001"))
+	kept := place.store(t)
+	at := time.Now().Add(-time.Hour)
+	for _, id := range []string{"live0001", "young001", "label001", "gone0001"} {
+		require.NoError(t, kept.PutRecord(t.Context(), store.Record{Provider: "prod", ID: id, State: sandbox.StateRunning, CreatedAt: at, UpdatedAt: at}))
+	}
+	require.NoError(t, kept.Close())
+	watch := &recorder{}
+	rules := reconcile.Rules{
+		Observations: reconcile.DefaultObservations, Grace: reconcile.DefaultGrace, CreateGrace: reconcile.DefaultCreateGrace, RecordsAge: reconcile.DefaultRecordsAge,
+	}
+	r, err := ops.Reconcile(t.Context(), place.env(t, watch), ops.ReconcileRequest{Rules: rules, Records: "store"}, watch)
+	require.NoError(t, err)
+	seen := subjectOf(t, r.Subjects, "prod")
+	require.NotNil(t, seen.Corrupt)
+	assert.EqualValues(t, 1, *seen.Corrupt)
+	assert.EqualValues(t, 0, *seen.Orphans)
+	assert.Nil(t, seen.Stuck, "nobody has looked")
+}

@@ -1,0 +1,281 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/ops"
+	"sbx/internal/runbook"
+	"sbx/internal/sandbox"
+)
+
+// actPlan is what an act is about to do, as it was read just now.
+type actPlan struct {
+	verb      string // "terminate"
+	shown     []ops.PlannedEnd
+	targets   []Target
+	kept      []Target
+	objection string
+	profiles  []string // of the targets
+	byName    bool     // a person names each profile, whatever the number
+	refused   error    // a guard refuses it; nobody can allow that here
+	// do acts on at most the targets. Named are the profiles that were named at the gate.
+	do func(ctx context.Context, watch ops.Observer, named []string) actResult
+}
+
+// actResult is what an operation has done.
+type actResult struct {
+	runID    string
+	outcomes []Outcome
+	err      error
+}
+
+// act plans, asks, acts, and proves the effect.
+func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runbook.Word) error {
+	open := rec.Act.IsOpen()
+	if open {
+		if err := r.recover(ctx, rec); err != nil {
+			return err
+		}
+	}
+	before := rec.Act
+	if r.stale() {
+		r.invalidate()
+	}
+	p, err := r.planAct(ctx, s, theory)
+	if ctx.Err() != nil {
+		return r.interrupted(ctx, rec)
+	}
+	if err != nil {
+		rec.State, rec.Verdict, rec.Reason = Failed, sandbox.Unknown, oneLine(err)
+		return nil
+	}
+	rec.Act = &Act{Action: string(s.Act.Action), Line: r.fill(s.Act.Command()), Gate: gateWord(s, p), Targets: p.targets, Kept: p.kept, Expect: string(s.Expect), Outcomes: earlier(before, p.targets)}
+	switch {
+	case p.refused != nil:
+		return r.refuse(rec, p.refused)
+	case len(p.targets) == 0 && len(rec.Act.Outcomes) > 0: // an interrupted one had done all
+		rec.Act.IntentAt, rec.Act.EndedAt, rec.Act.RunID = before.IntentAt, before.EndedAt, before.RunID
+		return r.prove(ctx, s, rec)
+	case len(p.targets) == 0:
+		rec.State, rec.Reason = Skipped, nothingToDo(p)
+		return nil
+	case r.run.DryRun:
+		rec.State, rec.Reason = Pending, fmt.Sprintf("a dry run: it would %s %d", p.verb, len(p.targets))
+		r.dependsOn = rec.ID
+		return nil
+	}
+	if before != nil {
+		p.objection = strings.TrimPrefix(p.objection+"; it was begun before, at "+before.IntentAt.Format(time.RFC3339)+", and was interrupted", "; ")
+	}
+	named, yes, err := r.passGate(ctx, s, rec, p)
+	if err != nil {
+		return err
+	}
+	if !yes {
+		rec.State, rec.Reason = Skipped, "the answer at its gate was no"
+		return nil
+	}
+	if err := r.carryOut(ctx, s, rec, p, named); err != nil {
+		return err
+	}
+	return r.prove(ctx, s, rec)
+}
+
+func nothingToDo(p *actPlan) string {
+	if len(p.kept) > 0 {
+		return fmt.Sprintf("there is nothing to %s: %s stays: %s", p.verb, p.kept[0].Ref, p.kept[0].Reason)
+	}
+	return "there is nothing to " + p.verb
+}
+
+// freshFor is how old what was read may be when an act is planned.
+const freshFor = time.Minute
+
+// stale says that what was read is too old to act on it.
+func (r *runner) stale() bool {
+	for _, at := range r.facts.readAt {
+		if r.env.Now().Sub(at) > freshFor {
+			return true
+		}
+	}
+	return false
+}
+
+// earlier are the outcomes of an interrupted act for what is no target any more.
+func earlier(before *Act, targets []Target) []Outcome {
+	if before == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(before.Outcomes), func(o Outcome) bool {
+		return slices.ContainsFunc(targets, func(t Target) bool { return t.Ref == o.Ref })
+	})
+}
+
+// refuse is a step that a guard keeps from acting.
+func (r *runner) refuse(rec *Step, why error) error {
+	rec.State, rec.Verdict, rec.Reason = Failed, sandbox.False, oneLine(why)
+	rec.Act.Error, rec.Act.Kind = oneLine(why), fault.KindOf(why)
+	return nil
+}
+
+// carryOut writes down what is about to happen, does it, and writes down what came of it.
+func (r *runner) carryOut(ctx context.Context, s runbook.Step, rec *Step, p *actPlan, named []string) error {
+	limited, stop := r.limited(ctx, s)
+	defer stop()
+	if time.Since(rec.BeganAt) > freshFor { // the answer took its time
+		if err := r.narrow(limited, s, rec, p); err != nil {
+			return err
+		}
+	}
+	rec.Act.IntentAt = r.env.Now().UTC()
+	if err := r.out.write(entryIntent, rec); err != nil {
+		return err // nothing is done without its line
+	}
+	watch := &actObserver{Observer: r.watch, confirmed: map[string]bool{}, started: func(runID string) {
+		rec.Act.RunID = runID
+		_ = r.out.write(entryIntent, rec) // a failure is kept, and ends the run
+	}}
+	for _, t := range p.shown {
+		watch.confirmed[t.Ref.String()] = true
+	}
+	done := p.do(limited, watch, named)
+	err := stepError(ctx, limited, done.err)
+	if watch.grown {
+		err = fault.New(fault.KindRefused, "the plan has grown since it was confirmed; nothing was done").WithHint("run it again")
+	}
+	rec.Act.EndedAt, rec.Act.Outcomes = r.env.Now().UTC(), append(rec.Act.Outcomes, done.outcomes...)
+	if done.runID != "" {
+		rec.Act.RunID = done.runID
+	}
+	if err != nil {
+		rec.Act.Error, rec.Act.Kind = oneLine(err), fault.KindOf(err)
+	}
+	r.invalidate()
+	if ctx.Err() != nil {
+		return r.interrupted(ctx, rec)
+	}
+	return r.save(rec)
+}
+
+// narrow reads again what is about to end, and leaves what does not belong to the plan any more.
+func (r *runner) narrow(ctx context.Context, s runbook.Step, rec *Step, p *actPlan) error {
+	if s.Act.Action != "terminate" { // the others judge again themselves
+		return nil
+	}
+	r.invalidate()
+	now, err := r.planAct(ctx, s, r.theoryOf(rec))
+	if err != nil {
+		return err
+	}
+	before := len(p.targets)
+	still := func(ref string) bool {
+		return slices.ContainsFunc(now.targets, func(t Target) bool { return t.Ref == ref })
+	}
+	p.targets = slices.DeleteFunc(p.targets, func(t Target) bool { return !still(t.Ref) })
+	p.shown = slices.DeleteFunc(p.shown, func(t ops.PlannedEnd) bool { return !still(t.Ref.String()) })
+	rec.Act.Targets = p.targets
+	if gone := before - len(p.targets); gone > 0 {
+		r.watch.Note(fmt.Sprintf("since the plan was shown %d of its %d have changed and stay", gone, before))
+	}
+	return nil
+}
+
+// theoryOf is the cause whose branch a step belongs to; "" = none.
+func (*runner) theoryOf(rec *Step) runbook.Word {
+	theory, _ := strings.CutPrefix(rec.Section, SectionCause+" ")
+	if theory == rec.Section {
+		return ""
+	}
+	return runbook.Word(theory)
+}
+
+// prove looks until the effect of an act is seen: each id was verified by the operation, and now the
+// condition that the runbook expects has to hold.
+func (r *runner) prove(ctx context.Context, s runbook.Step, rec *Step) error {
+	if s.Expect != "" {
+		rec.Act.Effect, rec.Evidence = r.await(ctx, s.Expect, s.Within, lookEvery(s.Within))
+	}
+	if ctx.Err() != nil {
+		return r.interrupted(ctx, rec)
+	}
+	switch {
+	case rec.Act.Error != "":
+		rec.State, rec.Verdict, rec.Reason = Failed, sandbox.False, rec.Act.Error
+	case s.Expect != "" && rec.Act.Effect != sandbox.True:
+		rec.State, rec.Verdict = Failed, rec.Act.Effect
+		rec.Reason = fmt.Sprintf("its effect was not seen within %s: %s", sandbox.FormatDuration(s.Within), s.Expect)
+	default:
+		rec.State, rec.Verdict, rec.Reason = Done, sandbox.True, ""
+	}
+	return nil
+}
+
+// lookEvery is the time between two looks for an effect.
+func lookEvery(within time.Duration) time.Duration {
+	return min(max(within/10, time.Second), runbook.DefaultEvery)
+}
+
+// recover finds out what became of an act whose outcome is not on record: each of its targets is read
+// again, and nothing is asked of it.
+func (r *runner) recover(ctx context.Context, rec *Step) error {
+	a := rec.Act
+	a.EndedAt = r.env.Now().UTC()
+	if a.Action == "stop" || len(a.Targets) == 0 || !strings.Contains(a.Targets[0].Ref, "/") {
+		return r.out.write(entryStep, rec) // a stop may be repeated; an emergency cleanup has no targets
+	}
+	var words []string
+	for _, t := range a.Targets {
+		words = append(words, t.Ref)
+	}
+	p, err := ops.PlanTerminate(ctx, r.env, ops.TerminateRequest{Words: words, Typed: words}, r.reading)
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		a.EndedAt = time.Time{}
+		return r.interrupted(ctx, rec)
+	}
+	alive := map[string]bool{}
+	for _, one := range slices.Concat(p.Selected, p.Kept) {
+		alive[one.Ref.String()] = one.Sandbox.State != "" && !one.Sandbox.State.Ended()
+	}
+	unread := slices.ContainsFunc(p.Errors, func(err error) bool {
+		kind := fault.KindOf(err)
+		return err != nil && kind != fault.KindNotFound && kind != fault.KindGone
+	})
+	for _, t := range a.Targets {
+		living, seen := alive[t.Ref]
+		o := Outcome{Ref: t.Ref, Outcome: sandbox.OutcomeAlreadyGone, Reason: "it was gone when the run went on"}
+		switch {
+		case living:
+			o.Outcome, o.Reason = sandbox.OutcomeNotAttempted, "it was still there when the run went on"
+		case !seen && unread:
+			o.Outcome, o.Reason = sandbox.OutcomeFailed, "it could not be read when the run went on: "+lostText(p.Errors)
+		}
+		a.Outcomes = append(a.Outcomes, o)
+	}
+	return r.out.write(entryStep, rec)
+}
+
+// actErrors are the errors of the acts of a run, each with its kind.
+func (r *Run) actErrors() error {
+	var errs []error
+	for _, s := range r.Steps {
+		switch {
+		case s.Act == nil:
+		case s.Act.Kind != fault.KindNone:
+			errs = append(errs, fault.New(s.Act.Kind, "%s: %s", s.ID, s.Act.Error))
+		case s.State == Failed && s.Act.Effect == sandbox.False:
+			errs = append(errs, fault.New(fault.KindFound, "%s: %s", s.ID, s.Reason))
+		case s.State == Failed && s.Act.Expect != "":
+			errs = append(errs, fault.New(fault.KindUnverified, "%s: %s", s.ID, s.Reason))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sbx/internal/fault"
+	"sbx/internal/ops"
+	"sbx/internal/runbook"
+	"sbx/internal/safety"
+)
+
+// The words of a gate, the weakest first.
+const (
+	gateYes   = "yes"
+	gateCount = "count"
+	gateName  = "name"
+)
+
+// gateWord is the gate of an act: what its author asks for, or more where the number or the profile
+// demands it.
+func gateWord(s runbook.Step, p *actPlan) string {
+	gate := string(s.Gate)
+	switch {
+	case p.byName || gate == gateName:
+		return gateName
+	case gate == gateCount || len(p.targets) > safety.MaxUnasked:
+		return gateCount
+	}
+	return gateYes
+}
+
+// passGate asks a person, or takes what the flags allow. Named are the profiles that were named. A
+// gate that nobody can answer makes the run wait.
+func (r *runner) passGate(ctx context.Context, s runbook.Step, rec *Step, p *actPlan) (named []string, yes bool, err error) {
+	unnamed := r.unnamed(rec.Act.Gate, p)
+	if !r.watch.Attended() || r.req.Yes && r.req.MaxDelete > 0 {
+		if refused := r.refuseByFlags(s, p, unnamed); refused == nil {
+			rec.Act.Allowed = byFlag + " --max-delete " + strconv.Itoa(r.req.MaxDelete)
+			return r.req.Production, true, nil
+		} else if !r.watch.Attended() {
+			rec.Act.Targets = p.targets
+			return nil, false, r.wait(rec, refused)
+		}
+	}
+	var asked []string
+	for _, q := range r.questions(rec.Act.Gate, p, unnamed) {
+		answer, err := r.ask(ctx, rec, q)
+		if err != nil {
+			return nil, false, err
+		}
+		if answer != q.Word {
+			return nil, false, nil
+		}
+		asked = append(asked, answer)
+	}
+	rec.Act.Allowed = "typed " + strings.Join(asked, ", ")
+	return append(slices.Clone(r.req.Production), unnamed...), true, nil
+}
+
+// unnamed are the profiles that have to be named at the gate: all of a gate by name, else those of
+// production that no flag has named.
+func (r *runner) unnamed(gate string, p *actPlan) []string {
+	c, err := r.env.Config()
+	if err != nil {
+		return p.profiles
+	}
+	return slices.DeleteFunc(slices.Clone(p.profiles), func(name string) bool {
+		switch {
+		case slices.Contains(r.req.Production, name):
+			return true
+		case slices.Contains(c.Production, name) || p.byName:
+			return false
+		}
+		return gate != gateName || slices.Contains(r.req.Profiles, name)
+	})
+}
+
+// refuseByFlags says why the flags do not allow an act without a person; nil = they do.
+func (r *runner) refuseByFlags(s runbook.Step, p *actPlan, unnamed []string) error {
+	n := len(p.targets)
+	what := fmt.Sprintf("the step %s would %s %d", s.ID, p.verb, n)
+	flags := fmt.Sprintf("--yes --max-delete %d", n)
+	for _, name := range unnamed {
+		flags += " --production " + name
+	}
+	hint := "`" + strings.Join(append(slices.Clone(r.req.Line), "--dry-run"), " ") + "` shows the plan; " + r.goOnHint(flags)
+	switch {
+	case !r.req.Yes || r.req.MaxDelete == 0:
+		return fault.New(fault.KindRefused, "%s, which needs an answer, and this is not a terminal", what).WithHint("%s", hint)
+	case n > r.req.MaxDelete:
+		return fault.New(fault.KindRefused, "%s, more than --max-delete %d", what, r.req.MaxDelete).WithHint("%s", hint)
+	case len(unnamed) > 0:
+		return fault.New(fault.KindRefused, "%s at %s, which was not named", what, strings.Join(unnamed, ", ")).WithHint("%s", hint)
+	}
+	return nil
+}
+
+// questions are what a person answers: the number or yes with the plan, and the name of each profile
+// that has to be named.
+func (r *runner) questions(gate string, p *actPlan, unnamed []string) []ops.Question {
+	var all []ops.Question
+	add := func(word string) {
+		q := ops.Question{Word: word, Prompt: fmt.Sprintf("type %s to %s %s, anything else to leave it: ", word, p.verb, counted(p))}
+		if len(all) == 0 {
+			q.Targets, q.Objection = p.shown, p.objection
+		}
+		all = append(all, q)
+	}
+	switch {
+	case gate == gateCount, gate == gateName && len(unnamed) == 0 && len(p.targets) > safety.MaxUnasked:
+		add(strconv.Itoa(len(p.targets)))
+	case len(unnamed) == 0:
+		add("yes")
+	}
+	for _, name := range unnamed {
+		add(name)
+	}
+	return all
+}
+
+func counted(p *actPlan) string {
+	if len(p.targets) == 1 {
+		return p.targets[0].Ref
+	}
+	return fmt.Sprintf("these %d", len(p.targets))
+}

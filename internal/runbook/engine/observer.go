@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"sbx/internal/ops"
+)
+
+// Observer is what a run reports to, and through which it asks. Items are of type Step, each time one
+// changes, and those of the operations that act.
+type Observer interface {
+	ops.Observer
+	// Ask puts a question to a person, and gives what was typed. Answered is false where the input
+	// ended without an answer, or nobody is there.
+	Ask(ctx context.Context, q ops.Question) (text string, answered bool, err error)
+}
+
+// readObserver is what several reads at once report to: their warnings come one at a time, each once,
+// and their progress is that of the step.
+type readObserver struct {
+	to Observer
+
+	mu   sync.Mutex
+	said map[string]bool
+}
+
+var _ ops.Observer = (*readObserver)(nil)
+
+// Note drops what only the command of the operation has to say.
+func (*readObserver) Note(string) {}
+
+func (o *readObserver) Warn(text string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.said == nil {
+		o.said = map[string]bool{}
+	}
+	if !o.said[text] {
+		o.said[text] = true
+		o.to.Warn(text)
+	}
+}
+
+func (o *readObserver) Redact(text string) string { return o.to.Redact(text) }
+
+func (*readObserver) Progress(string) ops.Progress { return noProgress{} } //nolint:ireturn // as ops.Observer wants it
+
+func (*readObserver) Item(any) {}
+
+func (*readObserver) Attended() bool { return false }
+
+func (*readObserver) Confirm(context.Context, ops.Question) (bool, error) { return false, nil }
+
+type noProgress struct{}
+
+func (noProgress) Update(string) {}
+func (noProgress) Done()         {}
+
+// actObserver is what an operation that acts reports to. Its questions were answered at the gate, for
+// the targets that were shown; more than those are refused.
+type actObserver struct {
+	Observer
+
+	confirmed map[string]bool // by reference
+	started   func(runID string)
+	grown     bool // more was asked about than was confirmed
+}
+
+func (o *actObserver) Item(item any) {
+	if s, ok := item.(ops.RunStarted); ok {
+		o.started(s.RunID)
+	}
+	o.Observer.Item(item)
+}
+
+// Attended is true: the gate has answered.
+func (*actObserver) Attended() bool { return true }
+
+func (o *actObserver) Confirm(_ context.Context, q ops.Question) (bool, error) {
+	for _, t := range q.Targets {
+		if !o.confirmed[t.Ref.String()] {
+			o.grown = true
+			return false, nil
+		}
+	}
+	return true, nil
+}

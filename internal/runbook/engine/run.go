@@ -1,0 +1,244 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"sbx/internal/cond"
+	"sbx/internal/fault"
+	"sbx/internal/journal"
+	"sbx/internal/lock"
+	"sbx/internal/ops"
+	"sbx/internal/runbook"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+// Request says which runbook is run, and what may be done without a person.
+type Request struct {
+	Book       *runbook.Runbook // of a run that goes on: nil, its record has the document
+	Resume     string           // the run that goes on; "" = a new one
+	Procedure  string           // to do this instead of the branches of causes; "" = those
+	Word       string           // the sandbox or task that the run is about; "" = none
+	Profiles   []string         // that the operator has named
+	Production []string         // production profiles that the operator has named
+	Yes        bool             // answer the gates of at most MaxDelete with yes
+	MaxDelete  int              // of each act; 0 = none was given
+	DryRun     bool             // ask nothing and change nothing
+	UntilOK    time.Duration    // repeat the verification until all holds, at most so long; 0 = once
+	Every      time.Duration    // between two rounds of that
+	Line       []string         // the command line that was typed, quoted for a shell
+}
+
+// runner works at one run.
+type runner struct {
+	env     *ops.Env
+	req     Request
+	book    *runbook.Runbook
+	watch   Observer
+	reading *readObserver
+	run     *Run
+	out     *writer
+	release func() error
+
+	schema    cond.Schema[*runbook.Facts]
+	documents map[string]runbook.Step // by id
+	facts     *facts
+	given     map[source]reading // what sources gave since the last change
+
+	dependsOn string // of a dry run: the step that would have changed something
+	waiting   error  // a gate without an answer
+	decided   bool   // which branches are done is on record
+}
+
+// Start runs a runbook, or goes on with a run. With an error nothing was begun, and nothing is on
+// record. What came of it is in the run, and Err decides the exit code. Items are of type Step.
+func Start(ctx context.Context, env *ops.Env, req Request, watch Observer) (*Run, error) {
+	r := &runner{env: env, req: req, watch: watch, reading: &readObserver{to: watch}, out: &writer{}, given: map[source]reading{}}
+	open := r.begin
+	if req.Resume != "" {
+		open = r.resume
+	}
+	if err := open(ctx); err != nil {
+		r.close()
+		return nil, err
+	}
+	defer r.close()
+	r.conclude(ctx, r.work(ctx))
+	return r.run, nil
+}
+
+func (r *runner) close() {
+	r.out.close()
+	if r.release != nil {
+		_ = r.release() // the end of the process releases it all the same
+	}
+}
+
+// begin makes the record of a new run.
+func (r *runner) begin(ctx context.Context) error {
+	r.book = r.req.Book
+	if err := r.check(); err != nil {
+		return err
+	}
+	r.run = &Run{
+		ID: Prefix + strings.TrimPrefix(r.env.RunID(), "r-"), Runbook: string(r.book.Metadata.ID), Title: r.book.Metadata.Title, Document: r.book.Text(), File: r.book.Origin.File,
+		Procedure: r.req.Procedure, Word: r.req.Word, Actor: r.env.Actor(), DryRun: r.req.DryRun, StartedAt: r.env.Now().UTC(), State: RunRunning, Verdict: sandbox.Unknown,
+	}
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	r.run.Providers = r.facts.names
+	r.planSteps()
+	if r.run.DryRun {
+		return nil
+	}
+	disk, err := r.env.RunbookRuns()
+	if err != nil {
+		return err
+	}
+	if err := r.lock(ctx); err != nil {
+		return err
+	}
+	if r.out.log, err = journal.Create(disk, r.run.ID, r.env.Now); err != nil {
+		return err
+	}
+	err = r.out.write(entryBegin, begin{
+		Version: Version, Runbook: r.run.Runbook, Title: r.run.Title, File: r.run.File, Document: r.run.Document,
+		Procedure: r.run.Procedure, Word: r.run.Word, Providers: r.run.Providers, Actor: r.run.Actor,
+	})
+	return errors.Join(err, r.out.write(entryPlan, r.run.Steps))
+}
+
+// check refuses a document with mistakes, and a request that it cannot serve.
+func (r *runner) check() error {
+	var wrong []error
+	for _, f := range r.book.Lint(runbook.Context{Now: r.env.Now()}) {
+		if f.Severity == runbook.Error {
+			wrong = append(wrong, f.AsError(fault.KindUsage))
+		}
+	}
+	if len(wrong) > 0 {
+		return errors.Join(wrong...)
+	}
+	if r.req.Procedure == "" {
+		return nil
+	}
+	var ids []string
+	for _, p := range r.book.Spec.Procedures {
+		ids = append(ids, string(p.ID))
+		if string(p.ID) != r.req.Procedure {
+			continue
+		}
+		for _, s := range p.Steps {
+			if s.Act != nil && s.Act.Targets == "named" && r.req.Word == "" {
+				return fault.Usage("the step %s is about a sandbox or task that you name", s.ID).WithHint("--ref REF names it")
+			}
+		}
+		return nil
+	}
+	return fault.Usage("%s has no procedure %q", r.book.Metadata.ID, r.req.Procedure).WithHint("%s", fault.Meant(r.req.Procedure, ids))
+}
+
+// prepare makes what every run needs.
+func (r *runner) prepare(ctx context.Context) error {
+	f, err := r.env.Fleet(ctx)
+	if err != nil {
+		return err
+	}
+	r.facts = newFacts(f.Names(), func(provider string) triage.Thresholds { return r.env.Thresholds(sandbox.Sandbox{Provider: provider}) })
+	r.schema = runbook.Schema(r.book.Spec.Vars)
+	r.documents = map[string]runbook.Step{}
+	for _, s := range r.sections() {
+		for _, step := range s.steps {
+			r.documents[string(step.ID)] = step
+		}
+	}
+	return nil
+}
+
+func (r *runner) lock(ctx context.Context) (err error) {
+	a := r.env.Actor()
+	r.release, err = r.env.LockRunbookRun(ctx, lock.Holder{Run: r.run.ID, Who: a.Who, Host: a.Host, PID: a.PID, Since: r.env.Now()})
+	if fault.KindOf(err) == fault.KindLocked {
+		return fault.New(fault.KindLocked, "somebody works at it: %w", err).WithHint("`%s runbook status %s` shows how far it is", r.env.Process.Name(), r.run.ID)
+	}
+	return err
+}
+
+// section is a list of steps of a document.
+type section struct {
+	name   string
+	theory runbook.Word // of a cause
+	steps  []runbook.Step
+}
+
+// sections are all lists of steps, in the order in which they are done.
+func (r *runner) sections() []section {
+	spec := r.book.Spec
+	all := []section{{name: SectionDiagnosis, steps: spec.Steps}}
+	for _, c := range spec.Causes {
+		all = append(all, section{SectionCause + " " + string(c.Theory), c.Theory, c.Steps})
+	}
+	for _, p := range spec.Procedures {
+		all = append(all, section{name: SectionProcedure + " " + string(p.ID), steps: p.Steps})
+	}
+	return append(all, section{name: SectionVerification, steps: spec.Verification})
+}
+
+// planSteps puts all steps on record. Those of procedures that were not chosen are not selected.
+func (r *runner) planSteps() {
+	for _, s := range r.sections() {
+		id, procedure := strings.CutPrefix(s.name, SectionProcedure+" ")
+		for _, step := range s.steps {
+			one := Step{
+				ID: string(step.ID), Section: s.name, Title: r.fill(step.Heading()), Kind: step.Kind(), State: Pending, ETA: step.Duration(),
+				Condition: string(step.Check + step.WaitUntil),
+			}
+			if procedure && id != r.run.Procedure {
+				one.State, one.Reason = NotSelected, "--procedure "+id+" chooses it"
+			}
+			r.run.Steps = append(r.run.Steps, one)
+		}
+	}
+}
+
+// fill is a text with the settings that are configured.
+func (r *runner) fill(text string) string {
+	return r.book.FillWith(text, func(key string) (string, bool) {
+		c, err := r.env.Config()
+		if err != nil {
+			return "", false
+		}
+		for _, v := range c.Values() {
+			if v.Key == key && !v.Secret {
+				return v.Value, true
+			}
+		}
+		return "", false
+	})
+}
+
+// work does the steps. An error ends the run before its end: an interruption, a gate without an answer,
+// or a record that cannot be written.
+func (r *runner) work(ctx context.Context) error {
+	for _, s := range r.sections() {
+		var err error
+		switch s.name {
+		case SectionDiagnosis:
+			if err = r.doSteps(ctx, s, ofAny); err == nil {
+				err = r.decide(ctx)
+			}
+		case SectionVerification:
+			err = r.verify(ctx, s)
+		default:
+			err = r.doSteps(ctx, s, ofAny)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return r.decideCalls(ctx)
+}
