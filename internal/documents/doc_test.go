@@ -50,7 +50,7 @@ func documented() map[string]document {
 		"incident.ls":      {"incident ls", form[listOf[incidentRow]]()},
 		"incident.show":    {"incident show", form[itemOf[incidentShown]]()},
 		"incident.redact":  {"incident redact", form[itemOf[incidentRedacted]]()},
-		"incident-report":  {"incident report", form[itemOf[incidentReport]]()},
+		"incident.report":  {"incident report", form[itemOf[incidentReport]]()},
 		"runbook.ls":       {"runbook ls", form[listOf[runbookRow]]()},
 		"runbook.show":     {"runbook show", form[itemOf[runbookItem]]()},
 		"runbook.run":      {"runbook run", form[runbookRun]()},

@@ -87,7 +87,7 @@ func TestOneIsOpenAtATime(t *testing.T) {
 	f := started(t, "i-1")
 	_, err := f.Start(t.Context(), "i-2", Event{Kind: Started, At: noon(), Actor: alice(), Start: &Start{}})
 	assert.Equal(t, fault.KindRefused, fault.KindOf(err))
-	assert.ErrorContains(t, err, "i-1 is open (agents hang), started by alice")
+	require.ErrorContains(t, err, "i-1 is open (agents hang), started by alice")
 	_, err = f.Close(t.Context(), "i-1", Event{Kind: Closed, At: noon(), As: Resolved})
 	require.NoError(t, err)
 	start(t, f, "i-2")
@@ -104,7 +104,7 @@ func TestAKillLeavesTheFileOfTheOpenOne(t *testing.T) {
 	pointer := filepath.Join(f.Dir, "open")
 	require.NoError(t, os.Remove(pointer)) // killed between the record and the file that names it
 	_, err := f.Start(t.Context(), "i-2", Event{Kind: Started, At: noon(), Start: &Start{}})
-	assert.ErrorContains(t, err, "i-1 is open")
+	require.ErrorContains(t, err, "i-1 is open")
 	open, err := f.Current()
 	require.NoError(t, err)
 	assert.Equal(t, "i-1", open, "it is named again")
@@ -116,7 +116,7 @@ func TestAKillLeavesTheFileOfTheOpenOne(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(pointer, []byte("../../etc"), 0o600))
 	_, err = f.Current()
-	assert.ErrorContains(t, err, "holds no id")
+	require.ErrorContains(t, err, "holds no id")
 }
 
 func TestAnIncidentIsFoundByTheBeginningOfItsID(t *testing.T) {
@@ -159,7 +159,7 @@ func TestADamagedRecordIsReadAsFarAsItHolds(t *testing.T) {
 	_, err = f.Redact(t.Context(), "i-1", Replacer([]string{"agents"}), note(""))
 	assert.Equal(t, fault.KindRefused, fault.KindOf(err))
 	_, err = f.Start(t.Context(), "i-2", Event{Kind: Started, Start: &Start{}})
-	assert.ErrorContains(t, err, "cannot be written")
+	require.ErrorContains(t, err, "cannot be written")
 	left, err := f.Close(t.Context(), "i-1", Event{Kind: Closed})
 	require.NoError(t, err)
 	assert.Contains(t, left, "line 3 was changed")
@@ -229,16 +229,16 @@ func TestASnapshotIsBesideTheJournal(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(f.path("i-1", s.File), []byte(`{"a":9}`), 0o600))
 	_, err = f.ReadSnapshot(t.Context(), "i-1", s)
-	assert.ErrorContains(t, err, "was changed after it was written")
+	require.ErrorContains(t, err, "was changed after it was written")
 	require.NoError(t, os.Remove(f.path("i-1", s.File)))
 	_, err = f.ReadSnapshot(t.Context(), "i-1", s)
-	assert.ErrorContains(t, err, "is missing")
+	require.ErrorContains(t, err, "is missing")
 	for _, name := range []string{"", "../x", ".hidden", "a/b", strings.Repeat("a", 80)} {
 		_, err = f.AddSnapshot(t.Context(), "i-1", name, content, Event{})
 		assert.Equal(t, fault.KindUsage, fault.KindOf(err), name)
 	}
 	_, err = f.ReadSnapshot(t.Context(), "i-1", Snapshot{File: "../i-1.jsonl"})
-	assert.ErrorContains(t, err, "no file of it")
+	require.ErrorContains(t, err, "no file of it")
 }
 
 func redactEvent() Event {
@@ -340,17 +340,17 @@ func flat(v any) string {
 	case string:
 		return v + "\n"
 	case []any:
-		all := ""
+		var all strings.Builder
 		for _, item := range v {
-			all += flat(item)
+			all.WriteString(flat(item))
 		}
-		return all
+		return all.String()
 	case map[string]any:
-		all := ""
+		var all strings.Builder
 		for key, item := range v {
-			all += key + "\n" + flat(item)
+			all.WriteString(key + "\n" + flat(item))
 		}
-		return all
+		return all.String()
 	}
 	return ""
 }

@@ -2,7 +2,6 @@ package incident
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -137,7 +136,7 @@ func killed(t *testing.T, f Folder, deed string, after int) (said int) {
 	rest, _ := io.ReadAll(out)
 	said += strings.Count(string(rest), "\n")
 	var exit *exec.ExitError
-	require.True(t, errors.As(cmd.Wait(), &exit))
+	require.ErrorAs(t, cmd.Wait(), &exit)
 	return said
 }
 

@@ -268,8 +268,8 @@ func (r *IncidentReport) addMoments() {
 
 func (r *IncidentReport) saidMoment(m incident.Milestone) Moment {
 	for _, e := range slices.Backward(r.Incident.Events) {
-		if e.Milestone == m {
-			return Moment{At: e.At, Source: cmp.Or("a note: "+e.Text, "a note"), Who: e.Actor.Who}
+		if e.Milestone == m && e.Text != "" { // an acknowledgement without a text is no note
+			return Moment{At: e.At, Source: "a note: " + e.Text, Who: e.Actor.Who}
 		}
 	}
 	return Moment{}
