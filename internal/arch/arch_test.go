@@ -349,7 +349,7 @@ func testMayImport(room, own string) bool {
 		return true
 	}
 	if own == "ops/opstest" {
-		return room == "ops" || room == "commands"
+		return room == "ops" || room == "commands" || room == "runbook/engine"
 	}
 	if own == "providers/wiretest" || own == "providers/wiretest/apispec" || own == room+"/"+path.Base(room)+"test" {
 		return slices.Contains(wireRooms(), room) || room == "providers/guest"

@@ -145,7 +145,7 @@ func FindIncident(env *Env, word string, newest bool) (*incident.Incident, error
 	if err != nil {
 		return nil, err
 	}
-	id := ""
+	var id string
 	if word != "" {
 		id, err = folder.Find(word)
 	} else if id, err = folder.Current(); id == "" && (newest || err != nil) {
