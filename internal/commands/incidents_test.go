@@ -89,7 +89,8 @@ func TestAChangedThresholdNamesTheIncidents(t *testing.T) {
 		says          string
 	}{
 		"{stuck_age: 20m}": {
-			[]string{"busy", "hung", "silent", "mixed", "cleanup-overdue"}, []string{"healthy", "orphan", "empty", "fleet-provisioning"},
+			[]string{"busy", "hung", "silent", "mixed", "cleanup-overdue"},
+			[]string{"healthy", "orphan", "empty", "fleet-provisioning"},
 			"cause infinite_loop no longer likely",
 		},
 		"{provisioning_age: 1h}": {[]string{"fleet", "fleet-provisioning"}, []string{"busy", "mixed", "fleet-quota"}, "stuck 3 -> 0"},
