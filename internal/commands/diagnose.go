@@ -56,9 +56,10 @@ func newDiagnose(d *Deps) *cobra.Command {
 		if req.Record = file != ""; req.Record && req.Word != "" {
 			return fault.Usage("--snapshot records all sandboxes, and excludes a REF").WithHint("leave %s out", req.Word)
 		}
+		req.Record = req.Record || req.Word == "" && d.HasOpenIncident()
 		r, err := ops.Diagnose(ctx, d.Env, req, d.newObserver(p, nil))
-		if err == nil && req.Record {
-			err = d.writeSnapshot(ctx, d.Path(file), r)
+		if err == nil && r.Snapshot != nil {
+			err = d.keepSnapshot(ctx, d.Path(file), r)
 		}
 		if err != nil {
 			return err
@@ -67,14 +68,19 @@ func newDiagnose(d *Deps) *cobra.Command {
 	})
 }
 
-// writeSnapshot writes a recorded look with what the runbooks say of it.
-func (d *Deps) writeSnapshot(ctx context.Context, path string, r *ops.DiagnoseResult) error {
+// keepSnapshot keeps a recorded look with what the runbooks say of it: in the incident that is open, and
+// in a file, if one is named.
+func (d *Deps) keepSnapshot(ctx context.Context, path string, r *ops.DiagnoseResult) error {
 	shelf, err := d.loadRunbooks(ctx)
 	if err != nil {
 		return err
 	}
 	if err := runbook.AddConclusions(r.Snapshot, r.Subjects, shelf.Books); err != nil {
 		return err
+	}
+	d.RecordSnapshot(r.Snapshot)
+	if path == "" {
+		return nil
 	}
 	return ops.WriteSnapshot(path, r.Snapshot)
 }
