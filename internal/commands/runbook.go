@@ -23,17 +23,17 @@ func newRunbook(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "runbook",
 		GroupID: groupLook,
-		Short:   "Read, check and write runbooks",
-		Long: "Read, check and write runbooks.\n\n" +
+		Short:   "Run, read, check and write runbooks",
+		Long: "Run, read, check and write runbooks.\n\n" +
 			"A runbook is a document of YAML: the diagnosis, what to do for each cause, what shows\n" +
 			"that it helped, whom to call, and what to do afterwards. sbx ships some. Yours are in\n" +
 			"the folder runbooks beside the configuration; one with the id of a shipped one\n" +
 			"replaces it. A page of Markdown is made from each.",
-		Example: "sbx runbook ls\nsbx runbook show sandbox-stuck",
+		Example: "sbx runbook ls\nsbx runbook show sandbox-stuck\nsbx runbook run sandbox-stuck --dry-run",
 		Args:    unknownVerb(d),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newRunbookLs(d), newRunbookShow(d), newRunbookLint(d), newRunbookRender(d), newRunbookCoverage(d), newRunbookNew(d), newRunbookImport(d), newRunbookURL(d), newRunbookTest(d))
+	cmd.AddCommand(newRunbookLs(d), newRunbookShow(d), newRunbookRun(d), newRunbookRuns(d), newRunbookStatus(d), newRunbookLint(d), newRunbookTest(d), newRunbookRender(d), newRunbookCoverage(d), newRunbookNew(d), newRunbookImport(d), newRunbookURL(d))
 	return cmd
 }
 

@@ -276,11 +276,31 @@ func (o *observer) Confirm(ctx context.Context, q ops.Question) (bool, error) {
 	return false, err
 }
 
+// Ask is engine.Observer's.
+func (o *observer) Ask(ctx context.Context, q ops.Question) (text string, answered bool, err error) {
+	if !o.Attended() {
+		return "", false, nil
+	}
+	if len(q.Targets) > 0 {
+		o.Aside(func(s *output.Sheet) { views.QuestionPage(s, q.Targets, o.d.Now()) })
+	}
+	if q.Objection != "" {
+		o.Warn(q.Objection)
+	}
+	return o.d.askLine(ctx, o.Printer, o.answers, q.Prompt)
+}
+
 func (d *Deps) isAttended() bool { return d.Process.Stdin.TTY && d.Process.Stderr.TTY }
 
 // askTerminal puts a question to the terminal and waits for a line or the end of ctx. An
 // input that ends has the empty answer.
 func (d *Deps) askTerminal(ctx context.Context, p *output.Printer, answers *bufio.Reader, question string) (string, error) {
+	text, _, err := d.askLine(ctx, p, answers, question)
+	return text, err
+}
+
+// askLine is askTerminal, and says whether there was a line.
+func (*Deps) askLine(ctx context.Context, p *output.Printer, answers *bufio.Reader, question string) (text string, entered bool, err error) {
 	answered := p.Prompt(question)
 	line := make(chan string, 1)
 	go func() {
@@ -290,9 +310,10 @@ func (d *Deps) askTerminal(ctx context.Context, p *output.Printer, answers *bufi
 	select {
 	case <-ctx.Done():
 		answered(false)
-		return "", ctx.Err()
+		return "", false, ctx.Err()
 	case text := <-line:
-		answered(strings.HasSuffix(text, "\n"))
-		return strings.TrimSpace(text), nil
+		entered := strings.HasSuffix(text, "\n")
+		answered(entered)
+		return strings.TrimSpace(text), entered, nil
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"sbx/internal/fleet"
 	"sbx/internal/sandbox"
+	"sbx/internal/snapshot"
 	"sbx/internal/triage"
 )
 
@@ -49,10 +50,12 @@ func (d *diagnosis) diagnoseFleet(ctx context.Context) error {
 		}),
 	})
 	look := src.readNow()
-	d.env = d.env.at(d.env.Now())
+	live := d.env
+	d.env = live.at(live.Now())
 	d.concludeFleet(ctx, look)
-	if d.req.Record && ctx.Err() == nil {
-		return d.recordFleet(ctx, look)
+	if ctx.Err() == nil {
+		d.result.record = func() (*snapshot.Snapshot, error) { return d.recordFleet(context.WithoutCancel(ctx), look) }
+		KeepSnapshot(live, d.result.Snapshot)
 	}
 	return nil
 }

@@ -16,7 +16,6 @@ import (
 	"sbx/internal/incident"
 	"sbx/internal/journal"
 	"sbx/internal/notify"
-	"sbx/internal/snapshot"
 )
 
 // sight is what this process has seen and done since it last wrote to the open incident. It is
@@ -120,24 +119,6 @@ func (e *Env) AddSnapshot(name string, content func() ([]byte, error)) {
 		e.sight.snapshots = slices.Delete(e.sight.snapshots, i, i+1)
 	}
 	e.sight.snapshots = append(e.sight.snapshots, pendingSnapshot{name, content})
-}
-
-// HasOpenIncident says that an incident is open, as far as that can be read.
-func (e *Env) HasOpenIncident() bool {
-	if e.Incidents == nil {
-		return false
-	}
-	folder, err := e.Incidents()
-	if err != nil {
-		return false
-	}
-	id, err := folder.Current()
-	return err == nil && id != ""
-}
-
-// RecordSnapshot has a look at all sandboxes stored beside the events of the incident that is open.
-func (e *Env) RecordSnapshot(s *snapshot.Snapshot) {
-	e.AddSnapshot("diagnose.json", func() ([]byte, error) { return snapshot.Encode(s) })
 }
 
 // RecordVerb records what this process has seen and done in the incident that is open. A skin calls

@@ -64,11 +64,14 @@ func (r *Runbook) Conditions() (*Conditions, error) {
 	return c, nil
 }
 
+// noCause is the first cause of a diagnosis that has found none.
+const noCause = "none"
+
 // FactsOf are the facts of each provider by what a look showed.
 func FactsOf(subjects []alert.Subject, c snapshot.Concluded) []Facts {
 	var all []Facts
 	for _, s := range subjects {
-		f := Facts{Subject: s, Checks: map[string]sandbox.Verdict{}}
+		f := Facts{Subject: s, Checks: map[string]sandbox.Verdict{}, Cause: noCause}
 		for _, check := range c.Checks {
 			f.Checks[check.ID] = check.Verdict
 		}

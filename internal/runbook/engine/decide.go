@@ -186,7 +186,7 @@ func (r *runner) verify(ctx context.Context, s section) error {
 		if left <= 0 || r.dependsOn != "" || !r.reopenMissed(s) {
 			return nil
 		}
-		r.watch.Note(fmt.Sprintf("not everything is as it should be; next round in %s", sandbox.FormatDuration(min(r.req.Every, left))))
+		r.watch.Note("not everything is as it should be; next round in " + sandbox.FormatDuration(min(r.req.Every, left)))
 		if err := r.env.PauseRound(ctx, time.After(min(r.req.Every, left))); err != nil {
 			return err
 		}

@@ -28,14 +28,14 @@ type facts struct {
 }
 
 func newFacts(names []string, limits func(string) triage.Thresholds) *facts {
-	f := &facts{names: names, limits: limits, once: map[source]bool{}}
+	f := &facts{names: names, limits: limits, once: make(map[source]bool)}
 	f.invalidate()
 	return f
 }
 
 // invalidate forgets everything that was read.
 func (f *facts) invalidate() {
-	f.byProvider, f.readAt = map[string]*runbook.Facts{}, map[source]time.Time{}
+	f.byProvider, f.readAt = map[string]*runbook.Facts{}, make(map[source]time.Time)
 	f.diagnosis, f.inspected, f.verified = nil, nil, nil
 	for _, name := range f.names {
 		f.of(name)

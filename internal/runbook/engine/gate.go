@@ -84,8 +84,8 @@ func (r *runner) refuseByFlags(s runbook.Step, p *actPlan, unnamed []string) err
 	n := len(p.targets)
 	what := fmt.Sprintf("the step %s would %s %d", s.ID, p.verb, n)
 	flags := fmt.Sprintf("--yes --max-delete %d", n)
-	for _, name := range unnamed {
-		flags += " --production " + name
+	if len(unnamed) > 0 {
+		flags += " --production " + strings.Join(unnamed, ",")
 	}
 	hint := "`" + strings.Join(append(slices.Clone(r.req.Line), "--dry-run"), " ") + "` shows the plan; " + r.goOnHint(flags)
 	switch {

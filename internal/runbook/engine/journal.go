@@ -9,7 +9,9 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/journal"
+	"sbx/internal/ops"
 	"sbx/internal/sandbox"
+	"sbx/internal/task"
 )
 
 // The kinds of entries of a record.
@@ -175,6 +177,17 @@ func FindRun(disk journal.Disk, word string) (Run, error) {
 		return Run{}, fault.Usage("%q means %d runs", word, len(found)).WithHint(hintRuns)
 	}
 	return ReadRun(disk, found[0])
+}
+
+// Refresh says of a run without an end whether its process still works at it.
+func Refresh(env *ops.Env, r *Run) {
+	by := r.Actor
+	if n := len(r.Resumed); n > 0 {
+		by = r.Resumed[n-1].Actor
+	}
+	if r.State == RunInterrupted && r.EndedAt.IsZero() && env.OwnerAlive(task.Owner{Host: by.Host, PID: by.PID, Who: by.Who}) == sandbox.True {
+		r.State = RunRunning
+	}
 }
 
 func brokenError(r Run) error {

@@ -35,21 +35,29 @@ func (r *runner) planAct(ctx context.Context, s runbook.Step, theory runbook.Wor
 	return r.planCleanup(ctx, *s.Act)
 }
 
-// chosen are the sandboxes that an act is about, with the reason of each; kept are those that only a
+// choice are the sandboxes that an act is about, with the reason of each; kept are those that only a
 // person may add.
-func (r *runner) chosen(ctx context.Context, a runbook.Act, theory runbook.Word) (refs []string, why map[string]string, kept []Target, err error) {
-	why = map[string]string{}
+type choice struct {
+	refs []string
+	why  map[string]string
+	kept []Target
+}
+
+// choose finds what an act is about.
+func (r *runner) choose(ctx context.Context, a runbook.Act, theory runbook.Word) (choice, error) {
+	c := choice{why: map[string]string{}}
 	if a.Targets == "named" {
-		if err := r.needNamed(ctx); err != nil {
-			return nil, nil, nil, err
+		if r.run.Word == "" {
+			return c, fault.New(fault.KindRefused, "it is about a sandbox or task that you name").WithHint("--ref REF names it")
 		}
-		return []string{r.run.Word}, why, nil, nil
+		c.refs = []string{r.run.Word}
+		return c, nil
 	}
 	if err := r.need(ctx, []string{"diagnose.cause"}); err != nil {
-		return nil, nil, nil, err
+		return c, err
 	}
 	if r.facts.diagnosis == nil && r.facts.inspected == nil {
-		return nil, nil, nil, fault.New(fault.KindUnavailable, "there is no diagnosis that names them")
+		return c, fault.New(fault.KindUnavailable, "there is no diagnosis that names them")
 	}
 	suspects := r.refsOf(theory)
 	if a.Targets == "stuck" {
@@ -65,20 +73,12 @@ func (r *runner) chosen(ctx context.Context, a runbook.Act, theory runbook.Word)
 		case r.watch.Attended():
 			reason += ", suspected: it is not known to be stuck"
 		default:
-			kept = append(kept, Target{one.Ref, "suspected of " + string(theory) + ", and not known to be stuck"})
+			c.kept = append(c.kept, Target{one.Ref, "suspected of " + string(theory) + ", and not known to be stuck"})
 			continue
 		}
-		refs, why[one.Ref] = append(refs, one.Ref), reason
+		c.refs, c.why[one.Ref] = append(c.refs, one.Ref), reason
 	}
-	return refs, why, kept, nil
-}
-
-// needNamed refuses an act about what a person names where nobody has.
-func (r *runner) needNamed(context.Context) error {
-	if r.run.Word == "" {
-		return fault.New(fault.KindRefused, "it is about a sandbox or task that you name").WithHint("--ref REF names it")
-	}
-	return nil
+	return c, nil
 }
 
 // stuckOnes are all stuck sandboxes.
@@ -96,13 +96,13 @@ func (r *runner) stuckOnes() (all []suspect) {
 
 func (r *runner) planTerminate(ctx context.Context, a runbook.Act, theory runbook.Word) (*actPlan, error) {
 	p := &actPlan{verb: "terminate"}
-	refs, why, kept, err := r.chosen(ctx, a, theory)
-	if p.kept = kept; err != nil || len(refs) == 0 {
+	c, err := r.choose(ctx, a, theory)
+	if p.kept = c.kept; err != nil || len(c.refs) == 0 {
 		return p, err
 	}
-	req := ops.TerminateRequest{Words: refs, Yes: true, Grace: endGrace, Production: r.req.Production, Line: r.req.Line}
+	req := ops.TerminateRequest{Words: c.refs, Yes: true, Grace: endGrace, Production: r.req.Production, Line: r.req.Line}
 	if a.Targets == "named" {
-		req.Typed = refs
+		req.Typed = c.refs
 	}
 	plan, err := ops.PlanTerminate(ctx, r.env, req, r.reading)
 	if err != nil {
@@ -111,7 +111,7 @@ func (r *runner) planTerminate(ctx context.Context, a runbook.Act, theory runboo
 	if len(plan.Selected)+len(plan.Kept) == 0 && plan.Verdict != nil && fault.KindOf(plan.Verdict) != fault.KindNotFound && fault.KindOf(plan.Verdict) != fault.KindGone {
 		return p, plan.Verdict // nothing could be read
 	}
-	p.take(plan.Selected, plan.Kept, why)
+	p.take(plan.Selected, plan.Kept, c.why)
 	req.Words = p.refs()
 	if a.Targets == "named" {
 		req.Typed = req.Words
@@ -323,14 +323,14 @@ func (r *runner) planStop(ctx context.Context, a runbook.Act, theory runbook.Wor
 
 // tasksToStop are the tasks that an act is about. A sandbox without one cannot be stopped that way.
 func (r *runner) tasksToStop(ctx context.Context, a runbook.Act, theory runbook.Word) ([]string, error) {
-	refs, _, _, err := r.chosen(ctx, a, theory)
-	if err != nil || len(refs) == 0 {
+	c, err := r.choose(ctx, a, theory)
+	if err != nil || len(c.refs) == 0 {
 		return nil, err
 	}
 	if a.Targets == "named" && task.IsID(r.run.Word) {
 		return []string{r.run.Word}, nil
 	}
-	plan, err := ops.PlanTerminate(ctx, r.env, ops.TerminateRequest{Words: refs, Typed: refs}, r.reading)
+	plan, err := ops.PlanTerminate(ctx, r.env, ops.TerminateRequest{Words: c.refs, Typed: c.refs}, r.reading)
 	if err != nil {
 		return nil, err
 	}
@@ -341,7 +341,7 @@ func (r *runner) tasksToStop(ctx context.Context, a runbook.Act, theory runbook.
 		}
 	}
 	if a.Targets == "named" && len(words) == 0 {
-		return refs, nil // the key of a task
+		return c.refs, nil // the key of a task
 	}
 	return words, nil
 }

@@ -57,7 +57,7 @@ type runner struct {
 // Start runs a runbook, or goes on with a run. With an error nothing was begun, and nothing is on
 // record. What came of it is in the run, and Err decides the exit code. Items are of type Step.
 func Start(ctx context.Context, env *ops.Env, req Request, watch Observer) (*Run, error) {
-	r := &runner{env: env, req: req, watch: watch, reading: &readObserver{to: watch}, out: &writer{}, given: map[source]reading{}}
+	r := &runner{env: env, req: req, watch: watch, reading: &readObserver{to: watch}, out: &writer{}, given: make(map[source]reading)}
 	open := r.begin
 	if req.Resume != "" {
 		open = r.resume

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -230,7 +231,7 @@ func readTasks(ctx context.Context, env *ops.Env) reading {
 	if err != nil {
 		return failedReading(fromTasks, err)
 	}
-	said := []Answer{{Question: "how many tasks are on record of the last day?", Answer: fmt.Sprint(len(report.Tasks)), Known: true, By: "tasks"}}
+	said := []Answer{{Question: "how many tasks are on record of the last day?", Answer: strconv.Itoa(len(report.Tasks)), Known: true, By: "tasks"}}
 	for _, f := range report.Figures {
 		if v := f.Verdict(); v != sandbox.Unknown {
 			said = append(said, Answer{Question: f.Title, Answer: figureText(f, v), Known: true, By: "tasks"})

@@ -103,6 +103,9 @@ func (r *runner) doStep(ctx context.Context, s runbook.Step, theory runbook.Word
 	if err := r.perform(ctx, s, rec, theory, q); err != nil {
 		return err
 	}
+	if rec.State == Running { // until its end: a record that is cut off must not have it done
+		rec.State = Done
+	}
 	return r.finish(ctx, rec, began)
 }
 
@@ -112,13 +115,16 @@ func (r *runner) finish(ctx context.Context, rec *Step, began time.Time) error {
 		rec.State, rec.Reason = Running, "interrupted"
 		return errors.Join(r.save(rec), context.Cause(ctx))
 	}
+	if rec.State == Pending { // somebody else does it, or a dry run stops here
+		rec.BeganAt = time.Time{}
+		return r.save(rec)
+	}
 	rec.EndedAt, rec.Took = r.env.Now().UTC(), max(rec.Took, time.Since(began))
 	return r.save(rec)
 }
 
-// perform does what a step says. Its state is that of success before.
+// perform does what a step says. It leaves the state of one that succeeds.
 func (r *runner) perform(ctx context.Context, s runbook.Step, rec *Step, theory runbook.Word, q quantifier) error {
-	rec.State = Done
 	switch s.Kind() {
 	case runbook.KindCollect:
 		r.collect(ctx, s, rec)
@@ -166,7 +172,7 @@ func (r *runner) collect(ctx context.Context, s runbook.Step, rec *Step) {
 			missing = append(missing, from)
 		}
 	}
-	failed := map[source]error{}
+	failed := make(map[source]error)
 	for _, g := range r.readAll(limited, missing) {
 		failed[g.source] = stepError(ctx, limited, g.err)
 	}
