@@ -113,7 +113,7 @@ func rooms() map[string][]string {
 		// runbooks as data
 		"runbook": with(words, "hostfile", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops", "snapshot"),
 		// runs of runbooks
-		"runbook/engine": with(words, "cond", "selector", "triage", "cron", "alert", "config", "journal", "lock", "safety", "cleanup", "reconcile", "task", "ops", "runbook"),
+		"runbook/engine": with(words, "cond", "selector", "triage", "cron", "alert", "config", "journal", "lock", "safety", "cleanup", "reconcile", "task", "ops", "runbook", "incident"),
 		// the runbooks that sbx ships
 		"runbooks": nil,
 		// what results look like, for every skin
