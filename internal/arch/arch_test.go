@@ -113,7 +113,7 @@ func rooms() map[string][]string {
 		// runbooks as data
 		"runbook": with(words, "hostfile", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops", "snapshot"),
 		// runs of runbooks
-		"runbook/engine": with(words, "cond", "selector", "triage", "cron", "alert", "config", "journal", "lock", "safety", "cleanup", "reconcile", "task", "ops", "runbook"),
+		"runbook/engine": with(words, "cond", "selector", "triage", "cron", "alert", "config", "journal", "lock", "safety", "cleanup", "reconcile", "task", "ops", "runbook", "incident"),
 		// the runbooks that sbx ships
 		"runbooks": nil,
 		// what results look like, for every skin
@@ -122,7 +122,7 @@ func rooms() map[string][]string {
 		// skins
 		"faults":   with(words, "fleet", "httpx", "providers", "providers/wiretest", "providers/e2b", "providers/e2b/e2btest", "providers/daytona", "providers/daytona/daytonatest", "providers/vercel", "providers/vercel/verceltest", "providers/monotask", "providers/monotask/monotasktest"),
 		"drill":    with(words, "fleet", "safety", "triage", "providers"),
-		"commands": with(words, "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "runbook", "runbook/engine", "drill", "views", "incident"),
+		"commands": with(words, "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "runbook", "runbook/engine", "drill", "views", "incident", "snapshot"),
 		"cli": with(words, "alert", "process", "hostfile", "httpx", "config", "output", "notify", "cron", "journal", "lock", "store",
 			"providers", "providers/local", "providers/local/plain", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios",
 			"history", "fleet", "policy", "cleanup", "triage", "task", "task/publisher", "publish", "incident", "ops", "drill", "views", "commands"),

@@ -1,11 +1,13 @@
 package cleanup
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"slices"
 	"time"
 
 	"sbx/internal/fault"
-
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
@@ -32,6 +34,18 @@ type Rule struct {
 // Chooses reports whether the rule selects by anything at all.
 func (r Rule) Chooses() bool {
 	return !r.Selector.Empty() || r.FailedOlderThan > 0 || r.Unhealthy
+}
+
+// Key names the rule for what is remembered of it between runs. Moments (--before, --after) do not count:
+// a cron line may compute them anew at each run.
+func (r Rule) Key() string {
+	r.Selector.Before, r.Selector.After = time.Time{}, time.Time{}
+	text, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // numbers, words and lists of them
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:4])
 }
 
 // selectorFor is the selector for a sandbox of this state: failed ones have an age of their

@@ -8,6 +8,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -83,11 +84,15 @@ func Run(p process.Process, types []providers.Type) int {
 	root := commands.NewRoot(deps)
 	root.SetArgs(p.Args[min(1, len(p.Args)):])
 	root.SetIn(p.Stdin)
-	root.SetOut(p.Stdout)
+	pages := &pageWriter{to: p.Stdout}
+	root.SetOut(pages)
 	root.SetErr(p.Stderr)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !a.began {
 		err = wrongUse(err)
+	}
+	if err == nil {
+		err = pages.failure
 	}
 	if errors.Is(err, output.ErrClosed) {
 		err = nil // the reader of stdout has what it wanted
@@ -100,6 +105,21 @@ func Run(p process.Process, types []providers.Type) int {
 	deps.RecordVerb(ctx, code, err)
 	a.sendNotifications(ctx, deps.Env)
 	return code
+}
+
+// pageWriter writes what the command tree prints itself: help, versions, scripts of completion. It keeps
+// the first failure, which cobra drops.
+type pageWriter struct {
+	to      io.Writer
+	failure error
+}
+
+func (w *pageWriter) Write(b []byte) (int, error) {
+	n, err := w.to.Write(b)
+	if err != nil && w.failure == nil {
+		w.failure = output.WriteError(err)
+	}
+	return n, err
 }
 
 // exitCode is the exit code of an error: of the signal that ended the verb, if one did.

@@ -11,6 +11,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/runbook"
+	"sbx/internal/snapshot"
 	"sbx/internal/views"
 )
 
@@ -53,12 +54,12 @@ func newDiagnose(d *Deps) *cobra.Command {
 		if err := d.readCleanupLog(ctx, cmd.Flags().Changed("cleanup-log"), log, &req); err != nil {
 			return err
 		}
-		if req.Record = file != ""; req.Record && req.Word != "" {
+		if file != "" && req.Word != "" {
 			return fault.Usage("--snapshot records all sandboxes, and excludes a REF").WithHint("leave %s out", req.Word)
 		}
 		r, err := ops.Diagnose(ctx, d.Env, req, d.newObserver(p, nil))
-		if err == nil && req.Record {
-			err = d.writeSnapshot(ctx, d.Path(file), r)
+		if err == nil && req.Word == "" {
+			err = d.keepSnapshot(ctx, file, r)
 		}
 		if err != nil {
 			return err
@@ -67,16 +68,29 @@ func newDiagnose(d *Deps) *cobra.Command {
 	})
 }
 
-// writeSnapshot writes a recorded look with what the runbooks say of it.
-func (d *Deps) writeSnapshot(ctx context.Context, path string, r *ops.DiagnoseResult) error {
-	shelf, err := d.loadRunbooks(ctx)
+// keepSnapshot writes what was read, and what the runbooks say of it, into a file, if one is named.
+// An open incident has it, too.
+func (d *Deps) keepSnapshot(ctx context.Context, file string, r *ops.DiagnoseResult) error {
+	record := func() (*snapshot.Snapshot, error) {
+		s, err := r.Snapshot()
+		if err != nil {
+			return nil, err
+		}
+		shelf, err := d.loadRunbooks(context.WithoutCancel(ctx))
+		if err != nil {
+			return nil, err
+		}
+		return s, runbook.AddConclusions(s, r.Subjects, shelf.Books)
+	}
+	ops.KeepSnapshot(d.Env, record)
+	if file == "" {
+		return nil
+	}
+	s, err := record()
 	if err != nil {
 		return err
 	}
-	if err := runbook.AddConclusions(r.Snapshot, r.Subjects, shelf.Books); err != nil {
-		return err
-	}
-	return ops.WriteSnapshot(path, r.Snapshot)
+	return ops.WriteSnapshot(d.Path(file), s)
 }
 
 // maxCleanupLog bounds the log of a cleanup job: a month of a run every five minutes.

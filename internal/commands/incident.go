@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -158,8 +159,10 @@ func newIncidentNote(d *Deps) *cobra.Command {
 			"With --mark the note says when the incident was detected, acknowledged, mitigated or\n" +
 			"verified; in the report it takes the place of what sbx has found. With --answer it\n" +
 			"answers a question of the runbook.",
-		Example: "sbx incident note 'the deploy of 14:02 was rolled back'\nsbx incident note --mark mitigated --at 14:20 'rollback done'\nsbx incident note --answer changes 'yes: a new retry loop' -o json",
+		Example: "sbx incident note 'the deploy of 14:02 was rolled back'\nsbx incident note --mark mitigated --at 10m 'rollback done'\nsbx incident note --answer changes 'yes: a new retry loop' -o json",
 		Args:    usageArgs(atLeastOneArg("TEXT"), "quote the text"),
+
+		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -202,10 +205,8 @@ func parseMark(word string) (incident.Milestone, error) {
 	if word == "" {
 		return "", nil
 	}
-	for _, m := range markWords() {
-		if word == m {
-			return incident.Milestone(word), nil
-		}
+	if slices.Contains(markWords(), word) {
+		return incident.Milestone(word), nil
 	}
 	return "", fault.Usage("--mark: %q is not a milestone", word).WithHint("%s", fault.Meant(word, markWords()))
 }
@@ -273,12 +274,7 @@ func newIncidentClose(d *Deps) *cobra.Command {
 	completeFlag(cmd, "as", resolutionWords)
 	doc := incidentDocument("close")
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
-		for _, word := range resolutionWords() {
-			if as == word {
-				req.As = incident.Resolution(word)
-			}
-		}
-		if req.As == "" {
+		if req.As = incident.Resolution(as); !slices.Contains(incident.Resolutions(), req.As) {
 			return fault.Usage("--as: %q is not an end of an incident", as).WithHint("%s", fault.Meant(as, resolutionWords()))
 		}
 		req.Word = firstWord(args)

@@ -14,7 +14,7 @@ import (
 	"sbx/internal/views"
 )
 
-const incidentReportSchema = "sbx.incident-report/v1"
+const incidentReportSchema = "sbx.incident.report/v1"
 
 func newIncidentReport(d *Deps) *cobra.Command {
 	form, template := string(views.ReportMarkdown), ""

@@ -50,6 +50,9 @@ func (d *Deps) knowTopics(root *cobra.Command) {
 			return nil
 		}
 		found, rest, err := root.Find(args)
+		if err == nil && len(rest) > 0 && found.IsAdditionalHelpTopicCommand() && found.Name() != "json" {
+			return fault.Usage("%s is one page, without %q", found.Name(), rest[0]).WithHint("`sbx help %s` shows it", found.Name())
+		}
 		if err != nil || !found.HasSubCommands() || len(rest) == 0 {
 			return err
 		}

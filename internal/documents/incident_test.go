@@ -1,7 +1,5 @@
 package documents
 
-import "time"
-
 // incidentRow is one incident in short.
 type incidentRow struct {
 	// Its id; null where none is open.
@@ -13,7 +11,7 @@ type incidentRow struct {
 	// What it is about.
 	Title *string `json:"title"`
 	// When it was started.
-	StartedAt *time.Time `json:"started_at"`
+	StartedAt *moment `json:"started_at"`
 	// From its start to its end, or until now.
 	DurationSeconds *float64 `json:"duration_seconds"`
 	// Who started it.
@@ -25,7 +23,7 @@ type incidentRow struct {
 	// The profiles that it is about; empty = all.
 	Providers []string `json:"providers"`
 	// When it was closed.
-	ClosedAt *time.Time `json:"closed_at"`
+	ClosedAt *moment `json:"closed_at"`
 	// How it ended: resolved, false-alarm or duplicate.
 	ClosedAs *string `json:"closed_as"`
 	// How many events are on record.
@@ -51,7 +49,7 @@ type incidentShown struct {
 // incidentEvent is one thing that happened.
 type incidentEvent struct {
 	// When.
-	At time.Time `json:"at"`
+	At moment `json:"at"`
 	// started, acknowledged, note, seen, acted, verified, step, snapshot, escalated, redacted or closed.
 	Kind string `json:"kind"`
 	// Who did it.
@@ -137,7 +135,7 @@ type incidentReport struct {
 	// Who started it.
 	StartedBy string `json:"started_by"`
 	// When this report was made.
-	ReportedAt time.Time `json:"reported_at"`
+	ReportedAt moment `json:"reported_at"`
 	// The milestones: detected, acknowledged, mitigated, verified and closed, in this order.
 	Moments []incidentMoment `json:"moments"`
 	// What happened, by time.
@@ -175,7 +173,7 @@ type incidentMoment struct {
 	// detected, acknowledged, mitigated, verified or closed.
 	Milestone string `json:"milestone"`
 	// When; null = not known.
-	At *time.Time `json:"at"`
+	At *moment `json:"at"`
 	// The time since it was detected; null where one of both is not known.
 	SecondsAfterDetection *float64 `json:"seconds_after_detection"`
 	// How that is known, or why it is not.
@@ -193,7 +191,7 @@ type incidentEvidence struct {
 	// Where it was read.
 	Source string `json:"source"`
 	// When.
-	At *time.Time `json:"at"`
+	At *moment `json:"at"`
 }
 
 // incidentFlag is a sign that something is wrong.
@@ -205,7 +203,7 @@ type incidentFlag struct {
 	// critical or warning.
 	Severity *string `json:"severity"`
 	// When it was last seen.
-	SeenAt time.Time `json:"seen_at"`
+	SeenAt moment `json:"seen_at"`
 	// The verb that saw it.
 	Verb string `json:"verb"`
 	// What shows it.
@@ -225,7 +223,7 @@ type incidentCause struct {
 	// 0 to 1: the symptoms that are known, of all.
 	Coverage float64 `json:"coverage"`
 	// When it was seen so.
-	SeenAt time.Time `json:"seen_at"`
+	SeenAt moment `json:"seen_at"`
 	// The verb that saw it.
 	Verb string `json:"verb"`
 	// What shows it.
@@ -241,17 +239,17 @@ type incidentFigure struct {
 	// When it was first counted.
 	Before *float64 `json:"before"`
 	// The time of that.
-	BeforeAt *time.Time `json:"before_at"`
+	BeforeAt *moment `json:"before_at"`
 	// When it was last counted; null = only once.
 	After *float64 `json:"after"`
 	// The time of that.
-	AfterAt *time.Time `json:"after_at"`
+	AfterAt *moment `json:"after_at"`
 }
 
 // incidentDone is one act, as in `sbx audit`.
 type incidentDone struct {
 	// When it was requested.
-	At time.Time `json:"at"`
+	At moment `json:"at"`
 	// Who requested it.
 	Actor string `json:"actor"`
 	// On which host.
@@ -269,7 +267,7 @@ type incidentDone struct {
 	// The outcome; null where no journal knows it.
 	Outcome *string `json:"outcome"`
 	// When the outcome was seen.
-	SettledAt *time.Time `json:"settled_at"`
+	SettledAt *moment `json:"settled_at"`
 	// The run.
 	RunID string `json:"run_id"`
 }
@@ -287,7 +285,7 @@ type incidentTarget struct {
 	// The bound.
 	Target *string `json:"target"`
 	// When it was checked.
-	CheckedAt time.Time `json:"checked_at"`
+	CheckedAt moment `json:"checked_at"`
 	// What it rests on.
 	Evidence []incidentEvidence `json:"evidence"`
 }
@@ -295,7 +293,7 @@ type incidentTarget struct {
 // incidentEscalation is a notification, or somebody to call.
 type incidentEscalation struct {
 	// When.
-	At time.Time `json:"at"`
+	At moment `json:"at"`
 	// Why.
 	Why string `json:"why"`
 	// The alert; null for none.
@@ -331,9 +329,9 @@ type incidentStep struct {
 	// How long it took.
 	TookSeconds float64 `json:"took_seconds"`
 	// When it began.
-	BeganAt *time.Time `json:"began_at"`
+	BeganAt *moment `json:"began_at"`
 	// When it ended.
-	EndedAt *time.Time `json:"ended_at"`
+	EndedAt *moment `json:"ended_at"`
 	// The run of the runbook.
 	RunID *string `json:"run_id"`
 }

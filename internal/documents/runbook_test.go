@@ -202,6 +202,66 @@ type draftRow struct {
 	Text string `json:"text"`
 }
 
+// prometheusRule is an alerting rule, or an alert that has none.
+type prometheusRule struct {
+	// The name of the alert.
+	Alert string `json:"alert"`
+	// warning or critical; null without a rule.
+	Severity *string `json:"severity"`
+	// How long the expression must hold.
+	ForSeconds float64 `json:"for_seconds"`
+	// The expression of PromQL; null without a rule.
+	Expr *string `json:"expr"`
+	// Who acts first: agents, infrastructure or vendor; null without a rule.
+	Level *string `json:"level"`
+	// One line for people; null without a rule.
+	Summary *string `json:"summary"`
+	// The condition and the next command; null without a rule.
+	Description *string `json:"description"`
+	// The runbook that it leads to; null for none.
+	Runbook *string `json:"runbook"`
+	// The address of its page; null without a rule.
+	URL *string `json:"url"`
+	// Why there is no rule; null where there is one.
+	Without *string `json:"without"`
+}
+
+// runbookTest is a recorded incident, judged again.
+type runbookTest struct {
+	// Its name: that of its file, behind the incident where it is evidence of one.
+	Incident string `json:"incident"`
+	// same, changed, accepted (its expectation was rewritten), or unreadable.
+	Verdict string `json:"verdict"`
+	// The differences in words, or why it cannot be read; null for none.
+	Message *string `json:"message"`
+	// What is concluded differently.
+	Changes []conclusionChange `json:"changes"`
+	// The thresholds that are not those in force then.
+	Settings []conclusionChange `json:"settings"`
+	// Its file.
+	File string `json:"file"`
+	// When it was recorded; null where it cannot be read.
+	At *string `json:"at"`
+}
+
+// conclusionChange is one difference between then and now.
+type conclusionChange struct {
+	// What differs: verdict, listed, stuck, suspected, unjudged, plan, cause, flag, alert, check, runbook or setting.
+	Kind string `json:"kind"`
+	// The id of the flag, cause, alert, check, setting, or part of a runbook, or the sandbox whose cause differs; null where there is one of its kind.
+	ID *string `json:"id"`
+	// The count, verdict, confidence or value then; null for none.
+	Then *string `json:"then"`
+	// The same now; null for none.
+	Now *string `json:"now"`
+	// The sandboxes that were in it then and are not now.
+	Gone []string `json:"gone"`
+	// The sandboxes that are in it now and were not then; of a setting, the providers that it is about.
+	New []string `json:"new"`
+	// The difference in words.
+	Message string `json:"message"`
+}
+
 // runbookURL is what belongs into the runbook_url of an alert.
 type runbookURL struct {
 	// The alert.

@@ -457,6 +457,39 @@ func TestAlertOfATaskThatAnotherProcessSettles(t *testing.T) {
 	assert.Equal(t, "task t-k3v9x2mq7abc", sent[0].Key)
 }
 
+// TestTwoRulesHaveNoticesOfTheirOwn: a line that selects nothing neither ends the notice of another
+// one nor forgets its candidates.
+func TestTwoRulesHaveNoticesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	old := seeds("old00001")
+	for i := range old {
+		old[i].Sandbox.CreatedAt, old[i].Sandbox.StartedAt = time.Now().Add(-time.Hour), time.Now().Add(-time.Hour)
+	}
+	p := fake.New(fake.Options{Name: "prod"})
+	p.Add(old...)
+	c := newClockSite(t, oneProfile, p)
+	run := func(olderThan time.Duration) {
+		r := &recorder{}
+		env := c.start(t, "host-1", r)
+		env.Notifier = opstest.Notifying(notify.Targets{WebhookURL: c.to.URL + "/hook"})
+		req := tenMinutes()
+		req.Yes, req.Wait, req.Rule.NotifyBefore, req.Rule.Unowned = true, time.Second, 10*time.Minute, true
+		req.Rule.Selector.OlderThan = olderThan
+		_, err := ops.Cleanup(t.Context(), env, req, r)
+		require.NoError(t, err)
+		env.SendNotifications(t.Context())
+		c.pass(4 * time.Minute)
+	}
+	for range 2 {
+		run(10 * time.Minute)
+		run(240 * time.Hour)
+	}
+	assert.Equal(t, []string{"found host-1"}, c.to.said(t))
+	assert.Empty(t, p.Calls(fake.OpTerminate), "told 8 minutes ago")
+	run(10 * time.Minute)
+	assert.Len(t, p.Calls(fake.OpTerminate), 1)
+}
+
 // TestAlertOfANotice: candidates are told once, and it is over when none is left. What nobody could be
 // told of is not terminated.
 func TestAlertOfANotice(t *testing.T) {

@@ -104,10 +104,14 @@ func (r *CleanupResult) WriteDryTextfile(ctx context.Context, code int) error {
 }
 
 func (r *cleanupRun) shareSightings(ctx context.Context) {
-	first, candidates := r.env.Sightings(ctx, r.watch, sightFirst), r.env.Sightings(ctx, r.watch, sightCandidate)
+	first, candidates := r.env.Sightings(ctx, r.watch, sightFirst), r.env.Sightings(ctx, r.watch, r.candidateKind())
 	r.world.FirstSeen = func(s sandbox.Sandbox) time.Time { return first()[s.Ref().String()].First }
 	r.world.Noticed = func(s sandbox.Sandbox) time.Time { return candidates()[candidateKey(s)].First }
 }
+
+// candidateKind is the kind of the sightings of candidates. Two cron lines with different rules have
+// candidates of their own: what one does not select is still a candidate of the other.
+func (r *cleanupRun) candidateKind() string { return sightCandidate + " " + r.rule.Key() }
 
 // recordCandidates stores what this run saw, for later runs, and notifies people of new
 // candidates. Only a run that may act does so.
@@ -140,7 +144,7 @@ func (r *cleanupRun) noticeCandidates(ctx context.Context, st store.Store, candi
 	if r.rule.NotifyBefore == 0 {
 		return nil
 	}
-	before, err := st.Sightings(ctx, sightCandidate)
+	before, err := st.Sightings(ctx, r.candidateKind())
 	if err != nil {
 		return err
 	}
@@ -151,14 +155,14 @@ func (r *cleanupRun) noticeCandidates(ctx context.Context, st store.Store, candi
 			fresh = append(fresh, j) // sighted once people are told of it
 			continue
 		}
-		if _, err := st.Sight(ctx, sightCandidate, key, r.env.Now(), time.Second); err != nil {
+		if _, err := st.Sight(ctx, r.candidateKind(), key, r.env.Now(), time.Second); err != nil {
 			return err
 		}
 		delete(before, key)
 	}
 	for key := range before { // no candidate any more: its time begins anew
 		if r.sawProfileOf(key) {
-			if err := st.Forget(ctx, sightCandidate, key); err != nil {
+			if err := st.Forget(ctx, r.candidateKind(), key); err != nil {
 				return err
 			}
 		}
@@ -206,7 +210,7 @@ func (r *cleanupRun) announceCandidates(fresh []cleanup.Judgement) {
 			ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), alert.StoreLimit)
 			defer stop()
 			for _, j := range fresh {
-				if _, err := st.Sight(ctx, sightCandidate, candidateKey(j.Sandbox), r.env.Now(), time.Second); err != nil {
+				if _, err := st.Sight(ctx, r.candidateKind(), candidateKey(j.Sandbox), r.env.Now(), time.Second); err != nil {
 					return err
 				}
 			}
@@ -217,7 +221,7 @@ func (r *cleanupRun) announceCandidates(fresh []cleanup.Judgement) {
 
 func (r *cleanupRun) noticeMessage(fresh []cleanup.Judgement) notify.Message {
 	m := notify.Message{
-		Verb: VerbCleanup, RunID: r.id, Host: r.env.Process.Host, Kind: notify.KindFound, Key: "cleanup notice", At: r.env.Now(),
+		Verb: VerbCleanup, RunID: r.id, Host: r.env.Process.Host, Kind: notify.KindFound, Key: "cleanup notice " + r.rule.Key(), At: r.env.Now(),
 		Title: fmt.Sprintf("sbx will terminate %d sandboxes after %s", len(fresh), sandbox.FormatDuration(r.rule.NotifyBefore)),
 		Text:  "the label " + sandbox.LabelKeep + "=true keeps one", Figures: map[string]float64{"candidates": float64(len(fresh))}, Causes: causesOf(fresh),
 	}

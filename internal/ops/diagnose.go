@@ -23,8 +23,6 @@ type DiagnoseRequest struct {
 	// CleanupLog is the log of a cleanup job that sbx does not run, and LogName where it is from;
 	// "" = there is none.
 	CleanupLog, LogName string
-	// Record keeps what was read and concluded of all sandboxes as a snapshot.
-	Record bool
 }
 
 // Answer is what a step of the investigation found for one question of the runbook.
@@ -70,7 +68,15 @@ type DiagnoseResult struct {
 	Inspected *InspectResult // of one sandbox; nil = none
 	Task      *TaskState     // of a task; nil = none
 
-	Snapshot *snapshot.Snapshot // of all sandboxes, if it was requested
+	record func() (*snapshot.Snapshot, error) // nil = it was not of all sandboxes
+}
+
+// Snapshot is what was read and concluded of all sandboxes. It is made at each call.
+func (r *DiagnoseResult) Snapshot() (*snapshot.Snapshot, error) {
+	if r.record == nil {
+		return nil, fault.Usage("a snapshot is of all sandboxes, and this is a diagnosis of one")
+	}
+	return r.record()
 }
 
 // Verdict is true where nothing is wrong, false where something is, else unknown.

@@ -12,6 +12,7 @@ import (
 
 	"sbx/internal/fleet"
 	"sbx/internal/sandbox"
+	"sbx/internal/snapshot"
 	"sbx/internal/triage"
 )
 
@@ -49,10 +50,12 @@ func (d *diagnosis) diagnoseFleet(ctx context.Context) error {
 		}),
 	})
 	look := src.readNow()
-	d.env = d.env.at(d.env.Now())
+	live := d.env
+	d.env = live.at(live.Now())
 	d.concludeFleet(ctx, look)
-	if d.req.Record && ctx.Err() == nil {
-		return d.recordFleet(ctx, look)
+	if ctx.Err() == nil {
+		d.result.record = func() (*snapshot.Snapshot, error) { return d.recordFleet(context.WithoutCancel(ctx), look) }
+		KeepSnapshot(live, d.result.Snapshot)
 	}
 	return nil
 }
@@ -61,7 +64,7 @@ func (d *diagnosis) diagnoseFleet(ctx context.Context) error {
 func (d *diagnosis) readFleet(ctx context.Context, f *fleet.Fleet) (*fleetSources, error) {
 	src := &fleetSources{names: f.Names(), cleanup: d.cleanupStatus(ctx)}
 	src.quotas = begin(func() ([]fleet.ProviderQuota, error) { return f.Quotas(ctx), nil })
-	how := fleet.Judging{Now: d.env.Now, Thresholds: d.env.Thresholds, Look: true}
+	how := fleet.Judging{Now: d.env.Now, Thresholds: d.env.Thresholds, Look: true, Usage: true}
 	for _, name := range src.names {
 		one, err := f.Narrow([]string{name})
 		if err != nil {

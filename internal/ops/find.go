@@ -79,6 +79,7 @@ func Create(ctx context.Context, env *Env, req CreateRequest, watch Observer) (s
 		return sandbox.Sandbox{}, findCreated(ctx, f, err)
 	}
 	env.recordCreated(ctx, watch, f, made)
+	env.sawText("created " + made.Ref().String())
 	return made, nil
 }
 

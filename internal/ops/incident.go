@@ -145,7 +145,7 @@ func FindIncident(env *Env, word string, newest bool) (*incident.Incident, error
 	if err != nil {
 		return nil, err
 	}
-	id := ""
+	var id string
 	if word != "" {
 		id, err = folder.Find(word)
 	} else if id, err = folder.Current(); id == "" && (newest || err != nil) {
@@ -287,13 +287,4 @@ func RedactIncident(ctx context.Context, env *Env, req IncidentRedaction) (*inci
 	}
 	i, err = folder.Read(i.ID)
 	return i, done, err
-}
-
-// ReadSnapshot reads a snapshot of an incident.
-func ReadSnapshot(ctx context.Context, env *Env, id string, s incident.Snapshot) ([]byte, error) {
-	folder, err := env.incidentFolder()
-	if err != nil {
-		return nil, err
-	}
-	return folder.ReadSnapshot(ctx, id, s)
 }

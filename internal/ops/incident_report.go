@@ -119,6 +119,7 @@ func ReportIncident(ctx context.Context, env *Env, req ReportRequest) (*Incident
 		r.addEvent(e)
 	}
 	r.rankCauses()
+	r.checkSnapshots(ctx, env)
 	if err := r.addActs(ctx, env); err != nil {
 		return nil, err
 	}
@@ -133,6 +134,19 @@ func ReportIncident(ctx context.Context, env *Env, req ReportRequest) (*Incident
 	r.answerQuestions()
 	r.chooseTasks()
 	return r, nil
+}
+
+// checkSnapshots names those that were changed or removed.
+func (r *IncidentReport) checkSnapshots(ctx context.Context, env *Env) {
+	folder, err := env.incidentFolder()
+	if err != nil {
+		return
+	}
+	for _, s := range r.Incident.Snapshots() {
+		if _, err := folder.ReadSnapshot(ctx, r.Incident.ID, s); err != nil {
+			r.Problems = append(r.Problems, err.Error())
+		}
+	}
 }
 
 // addEvent takes what an event adds to the report; the timeline is the events themselves.
@@ -268,8 +282,8 @@ func (r *IncidentReport) addMoments() {
 
 func (r *IncidentReport) saidMoment(m incident.Milestone) Moment {
 	for _, e := range slices.Backward(r.Incident.Events) {
-		if e.Milestone == m {
-			return Moment{At: e.At, Source: cmp.Or("a note: "+e.Text, "a note"), Who: e.Actor.Who}
+		if e.Milestone == m && e.Text != "" { // an acknowledgement without a text is no note
+			return Moment{At: e.At, Source: "a note: " + e.Text, Who: e.Actor.Who}
 		}
 	}
 	return Moment{}
@@ -356,36 +370,28 @@ func (r *IncidentReport) saidAnswer(question string) (answer, source string) {
 	return answer, source
 }
 
+// recordedAnswer is what the record has of the results of collectors.
 func (r *IncidentReport) recordedAnswer(by []string) (answer, source string) {
-	var answers, sources []string
+	var checks []string
 	for _, collector := range by {
-		answer, source := r.collectorAnswer(collector)
-		if answer != "" && !slices.Contains(answers, answer) {
-			answers = append(answers, answer)
+		switch collector {
+		case "diagnose", "inspect", "stuck", "logs", "resources":
+			if answer, source := r.causeAnswer(); answer != "" {
+				return answer, source
+			}
+		case "cleanup", "cron":
+			checks = append(checks, "R127")
+		case "quota", "doctor":
+			checks = append(checks, "R129")
+		case "verify": // beside others it gives what they do not
+			if len(by) == 1 {
+				checks = append(checks, "R125", "R126", "R127", "R128", "R129")
+			} else {
+				checks = append(checks, "R125")
+			}
 		}
-		if source != "" && !slices.Contains(sources, source) {
-			sources = append(sources, source)
-		}
 	}
-	if len(answers) == 0 {
-		return "", ""
-	}
-	return strings.Join(answers, "; "), strings.Join(sources, ", ")
-}
-
-// collectorAnswer is what the record has of the results of a collector.
-func (r *IncidentReport) collectorAnswer(collector string) (answer, source string) {
-	switch collector {
-	case "diagnose", "inspect", "stuck", "logs", "resources":
-		return r.causeAnswer()
-	case "cleanup", "cron":
-		return r.checkAnswer("R127")
-	case "quota", "doctor":
-		return r.checkAnswer("R129")
-	case "verify":
-		return r.checkAnswer("R125", "R126", "R127", "R128", "R129")
-	}
-	return "", ""
+	return r.checkAnswer(checks...)
 }
 
 func (r *IncidentReport) causeAnswer() (answer, source string) {

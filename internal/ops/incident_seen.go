@@ -3,11 +3,13 @@ package ops
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"sbx/internal/cleanup"
 	"sbx/internal/incident"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
+	"sbx/internal/task"
 	"sbx/internal/triage"
 )
 
@@ -117,9 +119,9 @@ func (e *Env) sawTargets(r *VerifyResult) {
 			ev.Kind = incident.Verified
 		}
 		for _, c := range r.Checks {
-			check := incident.Check{ID: c.ID, Title: c.Title, Verdict: c.Outcome, Target: c.Target.Sign + " " + formatFigure(c.Target.Bound, c.Unit), Evidence: keptEvidence(c.Evidence)}
+			check := incident.Check{ID: c.ID, Title: c.Title, Verdict: c.Outcome, Target: c.Target.Sign + " " + figureText(c.Target.Bound, c.Unit), Evidence: keptEvidence(c.Evidence)}
 			if c.Value != nil {
-				check.Value = formatFigure(*c.Value, c.Unit)
+				check.Value = figureText(*c.Value, c.Unit)
 			}
 			ev.Checks = append(ev.Checks, check)
 		}
@@ -128,6 +130,46 @@ func (e *Env) sawTargets(r *VerifyResult) {
 		}
 		addErrors(ev, r.Errors)
 	})
+}
+
+// maxText bounds the text of an event that grows with each task of a verb, in bytes.
+const maxText = 2000
+
+// sawText adds a sentence to what this process has seen and done.
+func (e *Env) sawText(text string) {
+	e.saw(func(ev *incident.Event) {
+		switch {
+		case ev.Text == "":
+			ev.Text = text
+		case len(ev.Text) < maxText:
+			ev.Text += "; " + text
+		}
+	})
+}
+
+func (e *Env) sawStops(results []Stopped) {
+	for _, s := range results {
+		text := "stop of task " + s.Word + ": "
+		switch {
+		case s.Err != nil:
+			text += s.Err.Error()
+		case s.Gone:
+			text += "it will not publish, and its sandboxes are gone"
+		case s.Forbidden:
+			text += "it will not publish; its sandboxes were not seen to end"
+		default:
+			text += "it had ended before"
+		}
+		e.sawText(text)
+	}
+}
+
+// figureText writes a figure with its unit.
+func figureText(v float64, unit task.Unit) string {
+	if unit == task.UnitSeconds {
+		return sandbox.FormatDuration(time.Duration(v * float64(time.Second)).Round(time.Second))
+	}
+	return formatFigure(v, unit)
 }
 
 func (e *Env) sawUsage(profiles []string, r *TopResult) {

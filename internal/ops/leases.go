@@ -184,7 +184,7 @@ func (e *Env) UnownedText(unowned map[string]int, what string) string {
 // The kinds of sightings that cleanup keeps in the store.
 const (
 	sightFirst     = "first seen"        // of sandboxes without a known age
-	sightCandidate = "cleanup candidate" // under --notify-before
+	sightCandidate = "cleanup candidate" // under --notify-before; the key of the rule stands behind it
 )
 
 // Sightings reads the sightings of a kind on first use. A failed read counts as never seen,

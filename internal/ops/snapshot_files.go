@@ -24,6 +24,18 @@ func WriteSnapshot(path string, s *snapshot.Snapshot) error {
 	return writeSnapshotText(path, text)
 }
 
+// KeepSnapshot has a snapshot stored in the incident that is open when the verb ends. It is made only
+// then.
+func KeepSnapshot(env *Env, record func() (*snapshot.Snapshot, error)) {
+	env.AddSnapshot(snapshotName, func() ([]byte, error) {
+		s, err := record()
+		if err != nil {
+			return nil, err
+		}
+		return snapshot.Encode(s)
+	})
+}
+
 func writeSnapshotText(path string, text []byte) error {
 	if err := hostfile.Replace(path, text, 0o600); err != nil {
 		return fault.New(fault.KindUnknown, "the snapshot cannot be written: %w", err).WithHint("check that the folder exists, that you may write to it, and that the disk is not full")
@@ -58,28 +70,42 @@ func (r *RecordedLook) Write() error {
 	return writeSnapshotText(r.File, text)
 }
 
-// incidentFolder is where incidents are kept, below the state directory, and snapshotFolder that of
-// the snapshots of one.
-const (
-	incidentFolder = "incidents"
-	snapshotFolder = "snapshots"
-)
+// snapshotsName is the folder of the snapshots of an incident.
+const snapshotsName = "snapshots"
 
 // RecordedLooks reads the snapshots of recorded incidents, and those in folders. A file of a folder
 // that is no snapshot has an error; of an incident it is left out, since others may be stored there.
 func RecordedLooks(ctx context.Context, env *Env, folders []string) ([]RecordedLook, error) {
-	c, err := env.Config()
+	if _, err := env.Config(); err != nil { // or the defaults would judge
+		return nil, err
+	}
+	all, err := env.recordedIncidents(ctx)
+	if err != nil && len(folders) == 0 { // folders need no state directory
+		return nil, err
+	}
+	for _, folder := range folders {
+		looks, err := readFolder(ctx, env.Path(folder))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, looks...)
+	}
+	return all, context.Cause(ctx)
+}
+
+// recordedIncidents reads the snapshots of the incidents of this state directory.
+func (e *Env) recordedIncidents(ctx context.Context) ([]RecordedLook, error) {
+	folder, err := e.incidentFolder()
 	if err != nil {
 		return nil, err
 	}
-	var all []RecordedLook
-	base := filepath.Join(c.StateDir, incidentFolder)
-	incidents, err := os.ReadDir(base)
+	incidents, err := os.ReadDir(folder.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.KindUnknown, "the incidents cannot be read: %w", err)
 	}
+	var all []RecordedLook
 	for _, i := range incidents {
-		files, err := filepath.Glob(filepath.Join(base, i.Name(), snapshotFolder, "*"))
+		files, err := filepath.Glob(filepath.Join(folder.Dir, i.Name(), snapshotsName, "*"))
 		if err != nil {
 			return nil, err
 		}
@@ -90,14 +116,7 @@ func RecordedLooks(ctx context.Context, env *Env, folders []string) ([]RecordedL
 			}
 		}
 	}
-	for _, folder := range folders {
-		looks, err := readFolder(ctx, env.Path(folder))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, looks...)
-	}
-	return all, context.Cause(ctx)
+	return all, nil
 }
 
 // readFolder reads all snapshots of a folder.

@@ -14,15 +14,18 @@ import (
 	"sbx/internal/triage"
 )
 
+// snapshotName is the name of a snapshot among those of an incident.
+const snapshotName = "diagnose.json"
+
 // recordFleet records what was read, and the conclusions.
-func (d *diagnosis) recordFleet(ctx context.Context, look fleetLook) error {
+func (d *diagnosis) recordFleet(ctx context.Context, look fleetLook) (*snapshot.Snapshot, error) {
 	s := &snapshot.Snapshot{Schema: snapshot.Schema, At: d.result.At.UTC(), Log: snapshot.NewLog(d.log)}
 	if c := look.cleanup; c != nil {
 		s.Cleanup = snapshot.NewCleanup(c.profiles, c.runs, len(c.Errors))
 	}
 	keeps, err := d.keptByRule(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	looked := int(countWhere(look.judgedAll(), func(j fleet.Judged) bool { return j.Facts != nil }))
 	for _, p := range look.profiles {
@@ -30,8 +33,7 @@ func (d *diagnosis) recordFleet(ctx context.Context, look fleetLook) error {
 	}
 	s.Settings = d.env.settingsOf(s)
 	s.Concluded = d.concluded(s, look)
-	d.result.Snapshot = s
-	return nil
+	return s, nil
 }
 
 // kept is why a cleanup does not end a sandbox, whatever else its rule says.

@@ -137,11 +137,12 @@ func (t *terminal) writeOut(b []byte) (int, error) {
 		t.noteEnd(b)
 	}
 	n, err := t.out.Write(b)
-	t.failure, t.wrote = outputError(err), time.Now()
+	t.failure, t.wrote = WriteError(err), time.Now()
 	return n, t.failure
 }
 
-func outputError(err error) error {
+// WriteError is the error of a failed write to stdout: ErrClosed where the reader has gone.
+func WriteError(err error) error {
 	switch {
 	case err == nil:
 		return nil

@@ -105,9 +105,9 @@ func TestNothingIsWrittenAfterAFailure(t *testing.T) {
 
 func TestOutputError(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, outputError(nil))
-	require.ErrorIs(t, outputError(fmt.Errorf("write |1: %w", syscall.EPIPE)), ErrClosed)
-	err := outputError(errors.New("i/o error"))
+	require.NoError(t, WriteError(nil))
+	require.ErrorIs(t, WriteError(fmt.Errorf("write |1: %w", syscall.EPIPE)), ErrClosed)
+	err := WriteError(errors.New("i/o error"))
 	assert.Equal(t, fault.KindUnknown, fault.KindOf(err))
 	require.EqualError(t, err, "write to standard output: i/o error")
 }

@@ -1,6 +1,7 @@
 package runbook
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -64,11 +65,14 @@ func (r *Runbook) Conditions() (*Conditions, error) {
 	return c, nil
 }
 
+// noCause is the first cause of a diagnosis that has found none.
+const noCause = "none"
+
 // FactsOf are the facts of each provider by what a look showed.
 func FactsOf(subjects []alert.Subject, c snapshot.Concluded) []Facts {
 	var all []Facts
 	for _, s := range subjects {
-		f := Facts{Subject: s, Checks: map[string]sandbox.Verdict{}}
+		f := Facts{Subject: s, Checks: map[string]sandbox.Verdict{}, Cause: noCause}
 		for _, check := range c.Checks {
 			f.Checks[check.ID] = check.Verdict
 		}
@@ -148,7 +152,7 @@ type Test struct {
 
 // TestLooks judges recorded looks again, by the settings in force now and by runbooks, and compares
 // with what was recorded.
-func TestLooks(env *ops.Env, looks []ops.RecordedLook, books []*Runbook) ([]Test, error) {
+func TestLooks(ctx context.Context, env *ops.Env, looks []ops.RecordedLook, books []*Runbook) ([]Test, error) {
 	var conditions []*Conditions
 	for _, b := range books {
 		c, err := b.Conditions()
@@ -159,9 +163,12 @@ func TestLooks(env *ops.Env, looks []ops.RecordedLook, books []*Runbook) ([]Test
 	}
 	var all []Test
 	for _, look := range looks {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		t := Test{RecordedLook: look}
 		if look.Err == nil {
-			t.now = ops.Replay(env, look.Snapshot)
+			t.now = ops.Replay(ctx, env, look.Snapshot)
 			facts := FactsOf(t.now.Subjects, t.now.Concluded)
 			for _, c := range conditions {
 				t.now.Concluded.Runbooks = append(t.now.Concluded.Runbooks, c.Against(facts, t.now.Concluded.Causes))

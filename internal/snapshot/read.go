@@ -3,8 +3,6 @@ package snapshot
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +31,9 @@ func Encode(s *Snapshot) ([]byte, error) {
 
 // Is reports whether a text claims to be a snapshot of any version.
 func Is(text []byte) bool {
-	var head struct{ Schema string }
+	var head struct {
+		Schema string `json:"schema"`
+	}
 	return len(text) <= MaxFile && json.Unmarshal(text, &head) == nil && strings.HasPrefix(head.Schema, schemaPrefix)
 }
 
@@ -51,16 +51,14 @@ func Decode(text []byte) (*Snapshot, error) {
 	if err := from.Decode(&s); err != nil {
 		return nil, fault.Usage("it is not a snapshot: %s", jsontext.Describe(err))
 	}
-	if _, err := from.Token(); !errors.Is(err, io.EOF) {
-		return nil, fault.Usage("it is not a snapshot: something follows the document")
-	}
 	if err := s.check(); err != nil {
 		return nil, err
 	}
 	return &s, nil
 }
 
-// checkVersion refuses what is no snapshot, and one of a newer version, before keys are looked at.
+// checkVersion refuses what is no snapshot, what has something behind it, and one of a newer
+// version, before keys are looked at.
 func checkVersion(text []byte) error {
 	var head struct {
 		Schema *string `json:"schema"`

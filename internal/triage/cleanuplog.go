@@ -131,13 +131,32 @@ func (r *cleanupLogReader) addMessage(id, message string, at time.Time) {
 	case "cleanup_found":
 		run.Found = numberIn(message)
 	case "cleanup_removed":
-		run.Removed++
+		run.addRemoval(message)
 	case "cleanup_item_failed":
 		run.Failed++
 	case "cleanup_failed":
 		run.Error, run.EndedAt, r.open = shortenLine(message), at, false
 	case "cleanup_completed":
-		run.Completed, run.EndedAt, run.told, r.open = true, at, numberIn(message), false
+		run.Completed, run.EndedAt, r.open = true, at, false
+		if told := numberIn(message); told != nil {
+			run.told = told
+		}
+	}
+}
+
+// addRemoval counts a line with the words "cleaned up": of one sandbox, of one that was not
+// removed, or of a number of them, which is a claim beside the lines of each.
+func (r *CleanupLogRun) addRemoval(message string) {
+	lower := strings.ToLower(message)
+	switch {
+	case negatedRemoval.MatchString(lower):
+		r.Failed++
+	case noRemoval.MatchString(lower):
+		r.told = new(0)
+	case countedRemoval.MatchString(lower):
+		r.told = numberIn(countedRemoval.FindString(lower))
+	default:
+		r.Removed++
 	}
 }
 
@@ -211,7 +230,12 @@ func splitJSONLine(line string) (at time.Time, message string, ok bool) {
 	return at, line, true
 }
 
-var firstNumber = regexp.MustCompile(`\d+`)
+var (
+	firstNumber    = regexp.MustCompile(`\d+`)
+	negatedRemoval = regexp.MustCompile(`(\bnot|n't|cannot)( be| been)? cleaned up`)
+	noRemoval      = regexp.MustCompile(`^(no|nothing)\b.*cleaned up`)
+	countedRemoval = regexp.MustCompile(`cleaned up \d+ sandbox`)
+)
 
 func numberIn(text string) *int {
 	n, err := strconv.Atoi(firstNumber.FindString(text))

@@ -40,6 +40,31 @@ func TestCleanupLogKnowsBothSpellings(t *testing.T) {
 	assert.Equal(t, int64(2), *sig.CleanupFailures)
 }
 
+// TestCleanupLogCountsOnlyRemovals: a line with the words "cleaned up" may say that nothing was.
+func TestCleanupLogCountsOnlyRemovals(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 22, 12, 10, 0, 0, time.UTC)
+	for line, want := range map[string]struct{ removed, failed int }{
+		"Cleaned up sandbox-1":                   {1, 0},
+		"Cleaned up sandbox 0a1":                 {1, 0},
+		"cleaned up 0 sandboxes":                 {0, 0},
+		"Cleaned up 3 sandboxes":                 {0, 0},
+		"No sandboxes cleaned up":                {0, 0},
+		"Nothing was cleaned up":                 {0, 0},
+		"sandbox a1 was not cleaned up":          {0, 1},
+		"a1 could not be cleaned up: Error: 500": {0, 1},
+		"a1 wasn't cleaned up":                   {0, 1},
+		"a1 cannot be cleaned up":                {0, 1},
+	} {
+		l := ReadCleanupLog("2026-11-22T12:00:00Z Sandbox cleanup started\n2026-11-22T12:00:01Z "+line+"\n", now)
+		require.Len(t, l.Runs, 1, line)
+		assert.Equal(t, want.removed, l.Runs[0].Removed, line)
+		assert.Equal(t, want.failed, l.Runs[0].Failed, line)
+	}
+	l := ReadCleanupLog("2026-11-22T12:00:00Z Sandbox cleanup started\n2026-11-22T12:00:01Z Cleaned up a1\n2026-11-22T12:00:02Z cleaned up 2 sandboxes\n2026-11-22T12:00:03Z Cleanup completed\n", now)
+	assert.Equal(t, []string{"1 runs claim another number of removed sandboxes than their lines show"}, l.Doubts)
+}
+
 func TestCleanupLogIsNotBelievedWhereItContradictsItself(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 12, 10, 0, 0, time.UTC)

@@ -285,7 +285,7 @@ func flagsText(e incident.Event) string {
 			missed++
 		}
 	}
-	if len(e.Checks) > 0 {
+	if len(e.Checks) > 0 && len(e.Errors) == 0 { // the error of verify names those that are missed
 		parts = append(parts, fmt.Sprintf("%d of %d targets missed", missed, len(e.Checks)))
 	}
 	return strings.Join(parts, ", ")

@@ -230,12 +230,14 @@ func (w *reportPage) writeAfterwards() {
 	w.table("The runbook asks no question.", []string{"question", "answer", "source"}, rows)
 	w.section("Action items")
 	for _, t := range w.r.Tasks {
-		who := "sbx does it: " + mdCode(t.Where)
-		box := "x"
+		who, box, group := "sbx does it: "+mdCode(t.Where), "x", ""
 		if t.Where == "" {
 			who, box = needsPerson, " "
 		}
-		w.line("- [%s] %s%s; %s", box, mdText(t.Title), mdText(prefixed(" - ", t.Group)), who)
+		if t.Group != "" {
+			group = " (" + mdText(t.Group) + ")"
+		}
+		w.line("- [%s] %s%s: %s", box, mdText(t.Title), group, who)
 	}
 	if len(w.r.Tasks) == 0 {
 		w.line("The runbook names none.")
@@ -262,7 +264,7 @@ func mdEvidence(all []sandbox.Evidence) string {
 func mdText(text string) string {
 	var b strings.Builder
 	for _, r := range breakMentions(oneLineOf(text)) {
-		if strings.ContainsRune("\\`*_{}[]<>#|~$!&", r) {
+		if strings.ContainsRune("\\`*_[]<>#|~$&", r) {
 			b.WriteByte('\\')
 		}
 		b.WriteRune(r)

@@ -102,8 +102,11 @@ func momentFields(r *ops.IncidentReport, m ops.Moment) output.Fields {
 		after = output.Seconds(m.At.Sub(detected))
 	}
 	return output.Fields{
-		{Key: "milestone", Value: string(m.Milestone)}, {Key: "at", Value: output.Time(m.At)}, {Key: "seconds_after_detection", Value: after},
-		{Key: "source", Value: TextOrNil(m.Source)}, {Key: "who", Value: TextOrNil(m.Who)},
+		{Key: "milestone", Value: string(m.Milestone)},
+		{Key: "at", Value: output.Time(m.At)},
+		{Key: "seconds_after_detection", Value: after},
+		{Key: "source", Value: TextOrNil(m.Source)},
+		{Key: "who", Value: TextOrNil(m.Who)},
 	}
 }
 
@@ -123,14 +126,25 @@ func eventFields(e incident.Event) output.Fields {
 	acts := []any{}
 	for _, a := range e.Acts {
 		acts = append(acts, output.Fields{
-			{Key: "ref", Value: a.Ref}, {Key: "action", Value: a.Action}, {Key: "reason", Value: TextOrNil(a.Reason)},
-			{Key: "outcome", Value: TextOrNil(a.Outcome)}, {Key: "run_id", Value: TextOrNil(a.Run)},
+			{Key: "ref", Value: a.Ref},
+			{Key: "action", Value: a.Action},
+			{Key: "reason", Value: TextOrNil(a.Reason)},
+			{Key: "outcome", Value: TextOrNil(a.Outcome)},
+			{Key: "run_id", Value: TextOrNil(a.Run)},
 		})
 	}
 	return output.Fields{
-		{Key: "at", Value: output.Time(e.At)}, {Key: "kind", Value: string(e.Kind)}, {Key: "actor", Value: e.Actor.Who}, {Key: "host", Value: e.Actor.Host},
-		{Key: "text", Value: EventText(e)}, {Key: "verb", Value: TextOrNil(e.Verb)}, {Key: "line", Value: TextOrNil(e.Line)}, {Key: "exit_code", Value: code},
-		{Key: "figures", Value: figures}, {Key: "acts", Value: acts}, {Key: "milestone", Value: TextOrNil(string(e.Milestone))},
+		{Key: "at", Value: output.Time(e.At)},
+		{Key: "kind", Value: string(e.Kind)},
+		{Key: "actor", Value: e.Actor.Who},
+		{Key: "host", Value: e.Actor.Host},
+		{Key: "text", Value: EventText(e)},
+		{Key: "verb", Value: TextOrNil(e.Verb)},
+		{Key: "line", Value: TextOrNil(e.Line)},
+		{Key: "exit_code", Value: code},
+		{Key: "figures", Value: figures},
+		{Key: "acts", Value: acts},
+		{Key: "milestone", Value: TextOrNil(string(e.Milestone))},
 	}
 }
 
@@ -150,16 +164,26 @@ func reportEvidence(all []sandbox.Evidence) []any {
 
 func flagFields(c ops.SeenCheck) output.Fields {
 	return output.Fields{
-		{Key: "id", Value: c.ID}, {Key: "what", Value: c.Title}, {Key: "severity", Value: TextOrNil(c.Severity)}, {Key: "seen_at", Value: output.Time(c.At)},
-		{Key: "verb", Value: c.Verb}, {Key: "evidence", Value: reportEvidence(c.Evidence)},
+		{Key: "id", Value: c.ID},
+		{Key: "what", Value: c.Title},
+		{Key: "severity", Value: TextOrNil(c.Severity)},
+		{Key: "seen_at", Value: output.Time(c.At)},
+		{Key: "verb", Value: c.Verb},
+		{Key: "evidence", Value: reportEvidence(c.Evidence)},
 	}
 }
 
 func seenCauseFields(c ops.SeenCause) output.Fields {
 	return output.Fields{
-		{Key: "id", Value: c.ID}, {Key: "title", Value: c.Title}, {Key: "confidence", Value: string(c.Confidence)}, {Key: "score", Value: c.Score},
-		{Key: "coverage", Value: c.Coverage}, {Key: "seen_at", Value: output.Time(c.At)}, {Key: "verb", Value: c.Verb},
-		{Key: "evidence", Value: reportEvidence(c.Evidence)}, {Key: "why_not", Value: TextOrNil(c.WhyNot)},
+		{Key: "id", Value: c.ID},
+		{Key: "title", Value: c.Title},
+		{Key: "confidence", Value: string(c.Confidence)},
+		{Key: "score", Value: c.Score},
+		{Key: "coverage", Value: c.Coverage},
+		{Key: "seen_at", Value: output.Time(c.At)},
+		{Key: "verb", Value: c.Verb},
+		{Key: "evidence", Value: reportEvidence(c.Evidence)},
+		{Key: "why_not", Value: TextOrNil(c.WhyNot)},
 	}
 }
 
@@ -171,52 +195,88 @@ func figureFields(f ops.SeenFigure) output.Fields {
 		return *v
 	}
 	return output.Fields{
-		{Key: "name", Value: f.Name}, {Key: "before", Value: number(f.Before)}, {Key: "before_at", Value: output.Time(f.BeforeAt)},
-		{Key: "after", Value: number(f.After)}, {Key: "after_at", Value: output.Time(f.AfterAt)},
+		{Key: "name", Value: f.Name},
+		{Key: "before", Value: number(f.Before)},
+		{Key: "before_at", Value: output.Time(f.BeforeAt)},
+		{Key: "after", Value: number(f.After)},
+		{Key: "after_at", Value: output.Time(f.AfterAt)},
 	}
 }
 
 func actFields(a cleanup.Act) output.Fields {
 	return output.Fields{
-		{Key: "at", Value: output.Time(a.At)}, {Key: "actor", Value: a.Actor.Who}, {Key: "host", Value: a.Actor.Host}, {Key: "verb", Value: a.Verb},
-		{Key: "action", Value: a.Action}, {Key: "ref", Value: a.Ref.String()}, {Key: "name", Value: TextOrNil(a.Name)}, {Key: "reason", Value: TextOrNil(a.Reason)},
-		{Key: "outcome", Value: outcomeValue(a)}, {Key: "settled_at", Value: output.Time(a.SettledAt)}, {Key: "run_id", Value: a.Run},
+		{Key: "at", Value: output.Time(a.At)},
+		{Key: "actor", Value: a.Actor.Who},
+		{Key: "host", Value: a.Actor.Host},
+		{Key: "verb", Value: a.Verb},
+		{Key: "action", Value: a.Action},
+		{Key: "ref", Value: a.Ref.String()},
+		{Key: "name", Value: TextOrNil(a.Name)},
+		{Key: "reason", Value: TextOrNil(a.Reason)},
+		{Key: "outcome", Value: outcomeValue(a)},
+		{Key: "settled_at", Value: output.Time(a.SettledAt)},
+		{Key: "run_id", Value: a.Run},
 	}
 }
 
 func checkedFields(c ops.SeenCheck) output.Fields {
 	return output.Fields{
-		{Key: "id", Value: c.ID}, {Key: "title", Value: c.Title}, {Key: "verdict", Value: string(c.Verdict)}, {Key: "value", Value: TextOrNil(c.Value)},
-		{Key: "target", Value: TextOrNil(c.Target)}, {Key: "checked_at", Value: output.Time(c.At)}, {Key: "evidence", Value: reportEvidence(c.Evidence)},
+		{Key: "id", Value: c.ID},
+		{Key: "title", Value: c.Title},
+		{Key: "verdict", Value: string(c.Verdict)},
+		{Key: "value", Value: TextOrNil(c.Value)},
+		{Key: "target", Value: TextOrNil(c.Target)},
+		{Key: "checked_at", Value: output.Time(c.At)},
+		{Key: "evidence", Value: reportEvidence(c.Evidence)},
 	}
 }
 
 func escalationFields(e incident.Event) output.Fields {
 	m := cmp.Or(e.Message, &incident.Message{})
 	return output.Fields{
-		{Key: "at", Value: output.Time(e.At)}, {Key: "why", Value: e.Text}, {Key: "alert", Value: TextOrNil(m.Alert)}, {Key: "severity", Value: TextOrNil(m.Severity)},
-		{Key: "level", Value: TextOrNil(m.Level)}, {Key: "to", Value: textList(m.To)}, {Key: "error", Value: TextOrNil(m.Error)},
+		{Key: "at", Value: output.Time(e.At)},
+		{Key: "why", Value: e.Text},
+		{Key: "alert", Value: TextOrNil(m.Alert)},
+		{Key: "severity", Value: TextOrNil(m.Severity)},
+		{Key: "level", Value: TextOrNil(m.Level)},
+		{Key: "to", Value: textList(m.To)},
+		{Key: "error", Value: TextOrNil(m.Error)},
 	}
 }
 
 func reportStepFields(s incident.Step) output.Fields {
 	return output.Fields{
-		{Key: "id", Value: s.ID}, {Key: "title", Value: s.Title}, {Key: "kind", Value: s.Kind}, {Key: "state", Value: s.State}, {Key: "verdict", Value: TextOrNil(s.Verdict)},
-		{Key: "text", Value: TextOrNil(s.Text)}, {Key: "answer", Value: TextOrNil(s.Answer)}, {Key: "eta_seconds", Value: output.Seconds(s.ETA)},
-		{Key: "took_seconds", Value: output.Seconds(s.Took)}, {Key: "began_at", Value: output.Time(s.Began)}, {Key: "ended_at", Value: output.Time(s.Ended)}, {Key: "run_id", Value: TextOrNil(s.Run)},
+		{Key: "id", Value: s.ID},
+		{Key: "title", Value: s.Title},
+		{Key: "kind", Value: s.Kind},
+		{Key: "state", Value: s.State},
+		{Key: "verdict", Value: TextOrNil(s.Verdict)},
+		{Key: "text", Value: TextOrNil(s.Text)},
+		{Key: "answer", Value: TextOrNil(s.Answer)},
+		{Key: "eta_seconds", Value: output.Seconds(s.ETA)},
+		{Key: "took_seconds", Value: output.Seconds(s.Took)},
+		{Key: "began_at", Value: output.Time(s.Began)},
+		{Key: "ended_at", Value: output.Time(s.Ended)},
+		{Key: "run_id", Value: TextOrNil(s.Run)},
 	}
 }
 
 func answerFields(a ops.ReportAnswer) output.Fields {
 	return output.Fields{
-		{Key: "id", Value: a.ID}, {Key: "question", Value: a.Ask}, {Key: "answer", Value: TextOrNil(a.Answer)}, {Key: "source", Value: TextOrNil(a.Source)},
+		{Key: "id", Value: a.ID},
+		{Key: "question", Value: a.Ask},
+		{Key: "answer", Value: TextOrNil(a.Answer)},
+		{Key: "source", Value: TextOrNil(a.Source)},
 		{Key: "needs_person", Value: a.NeedsPerson},
 	}
 }
 
 func reportTaskFields(t ops.ReportTask) output.Fields {
 	return output.Fields{
-		{Key: "title", Value: t.Title}, {Key: "group", Value: TextOrNil(t.Group)}, {Key: "cause", Value: TextOrNil(t.Cause)},
-		{Key: "where", Value: TextOrNil(t.Where)}, {Key: "needs_person", Value: t.Where == ""},
+		{Key: "title", Value: t.Title},
+		{Key: "group", Value: TextOrNil(t.Group)},
+		{Key: "cause", Value: TextOrNil(t.Cause)},
+		{Key: "where", Value: TextOrNil(t.Where)},
+		{Key: "needs_person", Value: t.Where == ""},
 	}
 }

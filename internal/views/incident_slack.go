@@ -71,7 +71,7 @@ func (w *slackText) writeMoments(r *ops.IncidentReport) {
 func (w *slackText) writeCauses(r *ops.IncidentReport) {
 	var items []string
 	for _, c := range r.Causes {
-		if sandbox.Confidence(c.Confidence) == sandbox.Certain || c.Confidence == sandbox.Probable {
+		if c.Confidence == sandbox.Certain || c.Confidence == sandbox.Probable {
 			items = append(items, fmt.Sprintf("%s (%s, score %.2f)", slackPlain(c.Title), c.Confidence, c.Score))
 		}
 	}

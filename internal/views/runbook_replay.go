@@ -12,7 +12,22 @@ import (
 
 // RunbookTestColumns are those of `sbx runbook test`.
 func RunbookTestColumns() []output.Column[Record] {
-	return recordColumns("incident verdict differences | file at changes settings")
+	return recordColumns("incident verdict message | file at changes settings")
+}
+
+// messagesOf are the sentences of changes.
+func messagesOf(changes any) []string {
+	var all []string
+	list, _ := changes.([]any)
+	for _, one := range list {
+		fields, _ := one.(output.Fields)
+		for _, f := range fields {
+			if text, is := f.Value.(string); is && f.Key == "message" {
+				all = append(all, text)
+			}
+		}
+	}
+	return all
 }
 
 // The verdicts of a recorded incident.
@@ -56,12 +71,12 @@ func ShowRunbookTests(p *output.Printer, schema string, tests []runbook.Test, ac
 
 func testRecord(t runbook.Test, accepted bool) Record {
 	row := Record{
-		"incident": t.Name, "file": t.File, "verdict": testSame, "at": nil, "changes": changeFields(t.Changes), "settings": changeFields(t.Settings),
-		"differences": float64(len(t.Changes)),
+		"incident": t.Name, "file": t.File, "verdict": testSame, "at": nil, "message": nil, "changes": changeFields(t.Changes), "settings": changeFields(t.Settings),
 	}
 	switch {
 	case t.Err != nil:
 		row["verdict"] = testUnreadable
+		row["message"] = t.Err.Error()
 		return row
 	case accepted:
 		row["verdict"] = testAccepted
@@ -69,6 +84,9 @@ func testRecord(t runbook.Test, accepted bool) Record {
 		row["verdict"] = testChanged
 	}
 	row["at"] = output.Time(t.Snapshot.At)
+	if row["verdict"] != testSame {
+		row["message"] = strings.Join(append(messagesOf(row["changes"]), messagesOf(row["settings"])...), "; ")
+	}
 	return row
 }
 
@@ -76,8 +94,13 @@ func changeFields(changes []snapshot.Change) []any {
 	all := []any{}
 	for _, c := range changes {
 		all = append(all, output.Fields{
-			{Key: "kind", Value: string(c.Kind)}, {Key: "id", Value: TextOrNil(c.ID)}, {Key: "then", Value: TextOrNil(c.Then)}, {Key: "now", Value: TextOrNil(c.Now)},
-			{Key: "gone", Value: textList(c.Gone)}, {Key: "new", Value: textList(c.New)}, {Key: "message", Value: c.String()},
+			{Key: "kind", Value: string(c.Kind)},
+			{Key: "id", Value: TextOrNil(c.ID)},
+			{Key: "then", Value: TextOrNil(c.Then)},
+			{Key: "now", Value: TextOrNil(c.Now)},
+			{Key: "gone", Value: textList(c.Gone)},
+			{Key: "new", Value: textList(c.New)},
+			{Key: "message", Value: c.String()},
 		})
 	}
 	return all
@@ -87,14 +110,11 @@ func changeFields(changes []snapshot.Change) []any {
 func testPage(s *output.Sheet, rows []Record) {
 	for _, r := range rows {
 		s.Section(fmt.Sprintf("%s: %s", r["incident"], r["verdict"]))
-		for _, key := range []string{"changes", "settings"} {
-			list, _ := r[key].([]any)
-			for _, one := range list {
-				fields, _ := one.(output.Fields)
-				if r["verdict"] != testSame {
-					s.Text(fmt.Sprint(fields[len(fields)-1].Value))
-				}
-			}
+		if r["verdict"] == testSame {
+			continue
+		}
+		for _, text := range append(messagesOf(r["changes"]), messagesOf(r["settings"])...) {
+			s.Text(text)
 		}
 	}
 }
