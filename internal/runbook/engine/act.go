@@ -37,13 +37,10 @@ type actResult struct {
 
 // act plans, asks, acts, and proves the effect.
 func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runbook.Word) error {
-	open := rec.Act.IsOpen()
-	if open {
-		if err := r.recover(ctx, rec); err != nil {
-			return err
-		}
-	}
 	before := rec.Act
+	if before != nil && before.IntentAt.IsZero() { // only its plan was made
+		before = nil
+	}
 	if r.stale() {
 		r.invalidate()
 	}
