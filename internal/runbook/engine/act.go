@@ -165,7 +165,9 @@ func (r *runner) carryOut(ctx context.Context, s runbook.Step, rec *Step, p *act
 	for _, t := range p.shown {
 		watch.confirmed[t.Ref.String()] = true
 	}
+	r.crashPoint("runbook intent")
 	done := p.do(limited, watch, named)
+	r.crashPoint("runbook acted")
 	err := stepError(ctx, limited, done.err)
 	if watch.grown {
 		err = fault.New(fault.KindRefused, "the plan has grown since it was confirmed; nothing was done").WithHint("run it again")
@@ -182,6 +184,13 @@ func (r *runner) carryOut(ctx context.Context, s runbook.Step, rec *Step, p *act
 		return r.interrupted(ctx, rec)
 	}
 	return r.save(rec)
+}
+
+// crashPoint is where a test ends the process.
+func (r *runner) crashPoint(point string) {
+	if r.env.Process.At != nil {
+		r.env.Process.At(point)
+	}
 }
 
 // narrow reads again what is about to end, and leaves what does not belong to the plan any more.

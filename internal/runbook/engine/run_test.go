@@ -361,7 +361,7 @@ func TestEveryShippedRunbookRuns(t *testing.T) {
 						p := prod(fake.Options{}, seeds...)
 						run := newSite(t, "", p).run(t, engine.Request{Book: book, DryRun: dry, Yes: !dry, MaxDelete: 5}, &person{})
 						if dry {
-							assert.NoError(t, run.Err())
+							require.NoError(t, run.Err())
 							assert.Empty(t, ends(p))
 							return
 						}
