@@ -161,6 +161,8 @@ func newIncidentNote(d *Deps) *cobra.Command {
 			"answers a question of the runbook.",
 		Example: "sbx incident note 'the deploy of 14:02 was rolled back'\nsbx incident note --mark mitigated --at 10m 'rollback done'\nsbx incident note --answer changes 'yes: a new retry loop' -o json",
 		Args:    usageArgs(atLeastOneArg("TEXT"), "quote the text"),
+
+		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false

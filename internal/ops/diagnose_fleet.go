@@ -64,7 +64,7 @@ func (d *diagnosis) diagnoseFleet(ctx context.Context) error {
 func (d *diagnosis) readFleet(ctx context.Context, f *fleet.Fleet) (*fleetSources, error) {
 	src := &fleetSources{names: f.Names(), cleanup: d.cleanupStatus(ctx)}
 	src.quotas = begin(func() ([]fleet.ProviderQuota, error) { return f.Quotas(ctx), nil })
-	how := fleet.Judging{Now: d.env.Now, Thresholds: d.env.Thresholds, Look: true}
+	how := fleet.Judging{Now: d.env.Now, Thresholds: d.env.Thresholds, Look: true, Usage: true}
 	for _, name := range src.names {
 		one, err := f.Narrow([]string{name})
 		if err != nil {

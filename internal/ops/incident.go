@@ -288,12 +288,3 @@ func RedactIncident(ctx context.Context, env *Env, req IncidentRedaction) (*inci
 	i, err = folder.Read(i.ID)
 	return i, done, err
 }
-
-// ReadSnapshot reads a snapshot of an incident.
-func ReadSnapshot(ctx context.Context, env *Env, id string, s incident.Snapshot) ([]byte, error) {
-	folder, err := env.incidentFolder()
-	if err != nil {
-		return nil, err
-	}
-	return folder.ReadSnapshot(ctx, id, s)
-}

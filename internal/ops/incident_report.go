@@ -119,6 +119,7 @@ func ReportIncident(ctx context.Context, env *Env, req ReportRequest) (*Incident
 		r.addEvent(e)
 	}
 	r.rankCauses()
+	r.checkSnapshots(ctx, env)
 	if err := r.addActs(ctx, env); err != nil {
 		return nil, err
 	}
@@ -133,6 +134,19 @@ func ReportIncident(ctx context.Context, env *Env, req ReportRequest) (*Incident
 	r.answerQuestions()
 	r.chooseTasks()
 	return r, nil
+}
+
+// checkSnapshots names those that were changed or removed.
+func (r *IncidentReport) checkSnapshots(ctx context.Context, env *Env) {
+	folder, err := env.incidentFolder()
+	if err != nil {
+		return
+	}
+	for _, s := range r.Incident.Snapshots() {
+		if _, err := folder.ReadSnapshot(ctx, r.Incident.ID, s); err != nil {
+			r.Problems = append(r.Problems, err.Error())
+		}
+	}
 }
 
 // addEvent takes what an event adds to the report; the timeline is the events themselves.

@@ -42,6 +42,7 @@ type runner struct {
 	run     *Run
 	out     *writer
 	release func() error
+	record  func(Step) // in the incident that is open; nil = none is
 
 	schema    cond.Schema[*runbook.Facts]
 	documents map[string]runbook.Step // by id
@@ -66,6 +67,7 @@ func Start(ctx context.Context, env *ops.Env, req Request, watch Observer) (*Run
 		return nil, err
 	}
 	defer r.close()
+	r.joinIncident(ctx)
 	r.conclude(ctx, r.work(ctx))
 	return r.run, nil
 }

@@ -44,6 +44,9 @@ func (r *runner) save(rec *Step) error {
 	redactStep(rec, r.watch.Redact)
 	err := r.out.write(entryStep, rec)
 	r.watch.Item(*rec)
+	if r.record != nil {
+		r.record(*rec)
+	}
 	return err
 }
 
