@@ -44,7 +44,7 @@ func newRunbookRun(d *Deps) *cobra.Command {
 			"3, 8, 11: as the acts say.",
 		Example: "sbx runbook run sandbox-stuck --dry-run\n" +
 			"sbx runbook run sandbox-stuck --yes --max-delete 5\n" +
-			"sbx runbook run sandbox-stuck --procedure manual-termination --ref local/k3v9x2mq7a",
+			"sbx runbook run sigkill-137 --ref local/k3v9x2mq7a",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case o.resume != "" && (len(args) > 0 || o.file != ""):
@@ -179,7 +179,7 @@ func (d *Deps) runbookRuns(ctx context.Context, limit int) ([]engine.Run, []erro
 func newRunbookStatus(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [RUN]",
-		Short: "Show one run of a runbook: its steps, causes, acts and their outcomes",
+		Short: "Show one run: its steps, causes, acts and their outcomes",
 		Long: "Show one run of a runbook as it is on record: its steps with answers and times, the\n" +
 			"causes, what was done to which sandbox, and whom to call.\n\n" +
 			"RUN is a run id or a unique beginning of one; without it the newest run is shown.",
