@@ -228,6 +228,11 @@ func (r *runner) planCleanup(ctx context.Context, a runbook.Act) (*actPlan, erro
 		selected = append(selected, ops.PlannedEnd{Ref: item.Ref, Reason: item.Reason, Sandbox: sandbox.Sandbox{Provider: item.Ref.Provider, ID: item.Ref.ID, Name: item.Name, State: item.State, CreatedAt: item.CreatedAt}})
 	}
 	p.take(selected, nil, nil)
+	for _, j := range seen.Survey.Kept {
+		if !j.Sandbox.State.Ended() && len(p.kept) < maxShown {
+			p.kept = append(p.kept, Target{j.Sandbox.Ref().String(), string(j.KeepReason) + ": " + j.Reason})
+		}
+	}
 	p.refused = cleanup.Refusal(seen.Guards, r.req.Line...)
 	if p.refused == nil && len(p.targets) == 0 && seen.Verdict != nil {
 		return p, seen.Verdict // nothing could be listed

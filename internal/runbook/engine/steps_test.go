@@ -247,6 +247,7 @@ func TestACleanupAsTheCommandDoesIt(t *testing.T) {
 		run := s.run(t, engine.Request{Book: shipped(t, "sandbox-stuck"), Procedure: "bulk-cleanup", UntilOK: time.Minute, Every: time.Second}, &person{answer: typesWords})
 		assert.Equal(t, "done true", stateOfStep(t, run, "bulk"))
 		assert.Equal(t, map[string]int{"loop0001": 1, "loop0002": 1}, ends(p))
+		assert.Equal(t, "prod/calm0001", run.Step("bulk").Act.Kept[0].Ref, "and the plan says what stays")
 		list, errs := s.env(t).Histories(t.Context(), ops.VerbCleanup, 0)
 		assert.Empty(t, errs)
 		require.Len(t, list, 1)
