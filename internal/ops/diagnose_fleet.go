@@ -50,12 +50,12 @@ func (d *diagnosis) diagnoseFleet(ctx context.Context) error {
 		}),
 	})
 	look := src.readNow()
-	live := d.env
-	d.env = live.at(live.Now())
-	d.concludeFleet(ctx, look)
+	still := *d // a source that answers late still uses d
+	still.env = d.env.at(d.env.Now())
+	still.concludeFleet(ctx, look)
 	if ctx.Err() == nil {
-		d.result.record = func() (*snapshot.Snapshot, error) { return d.recordFleet(context.WithoutCancel(ctx), look) }
-		KeepSnapshot(live, d.result.Snapshot)
+		d.result.record = func() (*snapshot.Snapshot, error) { return still.recordFleet(context.WithoutCancel(ctx), look) }
+		KeepSnapshot(d.env, d.result.Snapshot)
 	}
 	return nil
 }

@@ -276,7 +276,7 @@ func RedactIncident(ctx context.Context, env *Env, req IncidentRedaction) (*inci
 	if err != nil {
 		return nil, done, err
 	}
-	replacers := []func(string) (string, int){replacePattern(secretLike, "${1}"+incident.RedactedText+"${3}")}
+	replacers := standardReplacers()
 	for _, p := range req.Patterns {
 		replacers = append(replacers, replacePattern(p, incident.RedactedText))
 	}

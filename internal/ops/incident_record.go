@@ -292,28 +292,33 @@ func (e *Env) incidentRedactor() func(string) (string, int) {
 	if c, err := e.Config(); err == nil {
 		secrets = c.Secrets()
 	}
-	return incident.Replacer(secrets, replacePattern(secretLike, "${1}"+incident.RedactedText+"${3}"))
+	return incident.Replacer(secrets, standardReplacers()...)
 }
 
-// secretLike matches what is a secret by its place: user and password in an address, the value of a
-// parameter or variable with the name of one, and a bearer token. The value is the second group.
-var secretLike = regexp.MustCompile(
-	`(?i)(://|\b(?:[\w.-]*(?:token|secret|password|passwd|api[_-]?key|apikey|access[_-]?key|private[_-]?key|credential))["']?\s*[=:]\s*["']?|\bbearer\s+|[?&](?:sig|signature|key)=)` +
-		`([^\s"'&/@\[]{3,}(?:[^\s"'&@\[]*))(@|["'&]|\s|$)`)
+// Secrets by their place: user and password in an address, and the value of a parameter or variable with
+// the name of one, or behind "bearer". The second group is what is replaced.
+var (
+	secretInURL  = regexp.MustCompile(`(://)([^\s/?#"'@\[]+)(@)`)
+	secretByName = regexp.MustCompile(
+		`(?i)(\b[\w.-]*(?:token|secret|password|passwd|api[_-]?key|access[_-]?key|private[_-]?key|credential)["']?\s*[=:]\s*["']?|\bbearer\s+|[?&](?:sig|signature|key)=)` +
+			`([^\s"'&@\[]{3,})(["'&@]|\s|$)`)
+)
+
+// standardReplacers replace what is a secret by its place.
+func standardReplacers() []func(string) (string, int) {
+	return []func(string) (string, int){
+		replacePattern(secretInURL, "${1}"+incident.RedactedText+"${3}"), replacePattern(secretByName, "${1}"+incident.RedactedText+"${3}"),
+	}
+}
 
 // replacePattern replaces what a pattern matches, as incident.Replacer takes it.
 func replacePattern(pattern *regexp.Regexp, with string) func(string) (string, int) {
 	return func(text string) (string, int) {
-		n := 0
-		out := pattern.ReplaceAllStringFunc(text, func(match string) string {
-			clean := pattern.ReplaceAllString(match, with)
-			if strings.HasPrefix(match, "://") && !strings.HasSuffix(match, "@") || clean == match {
-				return match // an address without a user, or what was redacted before
-			}
-			n++
-			return clean
-		})
-		return out, n
+		n := len(pattern.FindAllStringIndex(text, -1))
+		if n == 0 {
+			return text, 0
+		}
+		return pattern.ReplaceAllString(text, with), n
 	}
 }
 

@@ -184,11 +184,10 @@ func (r *Runbook) claims() []Claim {
 			add(Elsewhere, page, "", v.Rows...)
 		case Question:
 			if len(v.AnsweredBy) == 0 {
-				add(Asked, show, "", v.Rows...)
+				add(Asked, "sbx incident note --answer "+string(v.ID)+" TEXT", "", v.Rows...)
 				return
 			}
-			c, _ := findCollector(v.AnsweredBy[0])
-			add(Automated, "sbx "+c.Command, "", v.Rows...)
+			add(Automated, "sbx incident report", "", v.Rows...)
 		case Task:
 			if v.Where == "" {
 				add(Manual, show, "", v.Rows...)
