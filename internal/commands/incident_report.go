@@ -104,7 +104,8 @@ func newIncidentRedact(d *Deps) *cobra.Command {
 			"pattern matches.\n\n" +
 			"The journal is chained anew, so that the chain does not show the change; an event of its\n" +
 			"own says who did it, and in how many places. A process that is killed meanwhile leaves\n" +
-			"the old record or the new one: repeat it then.",
+			"the old record or the new one: repeat it then. The journals of `sbx audit` stay as\n" +
+			"they are.",
 		Example:           "sbx incident redact\nsbx incident redact --pattern 'customer-[0-9]+' -o json",
 		Args:              atMostOneIncident,
 		ValidArgsFunction: d.completeIncidents,
