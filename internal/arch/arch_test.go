@@ -113,7 +113,7 @@ func rooms() map[string][]string {
 		// runbooks as data
 		"runbook": with(words, "hostfile", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops", "snapshot"),
 		// runs of runbooks
-		"runbook/engine": with(words, "cond", "selector", "triage", "alert", "config", "journal", "lock", "safety", "cleanup", "reconcile", "task", "incident", "ops", "runbook"),
+		"runbook/engine": with(words, "cond", "selector", "triage", "cron", "alert", "config", "journal", "lock", "safety", "cleanup", "reconcile", "task", "ops", "runbook", "incident"),
 		// the runbooks that sbx ships
 		"runbooks": nil,
 		// what results look like, for every skin
@@ -354,8 +354,8 @@ func testMayImport(room, own string) bool {
 	if own == "providers/wiretest" || own == "providers/wiretest/apispec" || own == room+"/"+path.Base(room)+"test" {
 		return slices.Contains(wireRooms(), room) || room == "providers/guest"
 	}
-	if room == "commands" && slices.Contains(rooms()["ops"], own) {
-		return true // they hand operations a store, journals and a lock; a verb has none of these
+	if (room == "commands" || room == "runbook/engine") && slices.Contains(rooms()["ops"], own) {
+		return true // they hand operations a store, journals and a lock; what they test has none of these
 	}
 	if room == "cleanup" && (own == "reconcile" || own == "store") {
 		return true // the simulation plays all that ends sandboxes against one disk and one fleet

@@ -207,8 +207,21 @@ func holds(descriptors, folder string) bool {
 
 // endAll ends every sandbox of a state folder.
 func endAll(state string) {
+	folders, err := os.ReadDir(state)
+	if err != nil {
+		return // nothing was created
+	}
+	for _, profile := range folders { // one for each local profile, among others
+		if profile.IsDir() {
+			endProfile(state, profile.Name())
+		}
+	}
+}
+
+// endProfile ends the sandboxes of one local profile.
+func endProfile(state, profile string) {
 	kind := local.Type()
-	p := providers.Profile{Name: "local", Type: kind.Name, Settings: map[string]string{}}
+	p := providers.Profile{Name: profile, Type: kind.Name, Settings: map[string]string{}}
 	for _, o := range kind.Options {
 		p.Settings[o.Name] = o.Default
 	}

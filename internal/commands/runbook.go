@@ -33,7 +33,7 @@ func newRunbook(d *Deps) *cobra.Command {
 		Args:    unknownVerb(d),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newRunbookLs(d), newRunbookShow(d), newRunbookRun(d), newRunbookRuns(d), newRunbookStatus(d), newRunbookLint(d), newRunbookTest(d), newRunbookRender(d), newRunbookCoverage(d), newRunbookNew(d), newRunbookImport(d), newRunbookURL(d))
+	cmd.AddCommand(newRunbookLs(d), newRunbookShow(d), newRunbookRun(d), newRunbookRuns(d), newRunbookStatus(d), newRunbookLint(d), newRunbookTest(d), newRunbookRender(d), newRunbookCoverage(d), newRunbookNew(d), newRunbookImport(d), newRunbookURL(d), newRunbookRules(d))
 	return cmd
 }
 

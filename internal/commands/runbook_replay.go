@@ -63,7 +63,7 @@ func (d *Deps) testRunbooks(ctx context.Context, p *output.Printer, schema strin
 	if err != nil {
 		return err
 	}
-	tests, err := runbook.TestLooks(d.Env, looks, books)
+	tests, err := runbook.TestLooks(ctx, d.Env, looks, books)
 	if err != nil {
 		return err
 	}

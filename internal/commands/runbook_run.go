@@ -158,20 +158,20 @@ func newRunbookRuns(d *Deps) *cobra.Command {
 	}
 	cmd.Flags().IntVar(&limit, "limit", limit, "at most `N`; 0 = all")
 	doc := document{schema: "sbx.runbook.runs/v1", shape: output.ShapeList, columns: output.Names(views.RunbookRunColumns())}
-	return d.completeVerb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
-		runs, errs := d.runbookRuns(limit)
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
+		runs, errs := d.runbookRuns(ctx, limit)
 		return views.ShowRunbookRuns(p, doc.schema, runs, errs)
 	})
 }
 
-func (d *Deps) runbookRuns(limit int) ([]engine.Run, []error) {
+func (d *Deps) runbookRuns(ctx context.Context, limit int) ([]engine.Run, []error) {
 	disk, err := d.RunbookRuns()
 	if err != nil {
 		return nil, []error{err}
 	}
 	runs, errs := engine.Runs(disk, limit)
 	for i := range runs {
-		engine.Refresh(d.Env, &runs[i])
+		engine.Refresh(ctx, d.Env, &runs[i])
 	}
 	return runs, errs
 }
@@ -188,7 +188,7 @@ func newRunbookStatus(d *Deps) *cobra.Command {
 		ValidArgsFunction: d.completeRunbookRuns,
 	}
 	doc := document{schema: "sbx.runbook.status/v1", shape: output.ShapeList, columns: output.Names(views.RunbookStepColumns())}
-	return d.completeVerb(cmd, doc, func(_ context.Context, p *output.Printer, args []string) error {
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
 		word := "last"
 		if len(args) > 0 {
 			word = args[0]
@@ -204,13 +204,13 @@ func newRunbookStatus(d *Deps) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		engine.Refresh(d.Env, &run)
+		engine.Refresh(ctx, d.Env, &run)
 		return views.ShowRunbookRun(p, doc.schema, &run)
 	})
 }
 
-func (d *Deps) completeRunbookRuns(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	runs, _ := d.runbookRuns(50)
+func (d *Deps) completeRunbookRuns(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	runs, _ := d.runbookRuns(cmd.Context(), 50)
 	var words []string
 	for _, r := range runs {
 		words = append(words, r.ID+"\t"+r.Runbook+", "+string(r.State))

@@ -159,7 +159,7 @@ func documents() map[string]string {
 		"run":       "run -- true", "stop": "stop t-k3v9x2mq7abc", "tasks": "tasks", "audit": "audit", "report": "report", "tasks show": "tasks show t-k3v9x2mq7abc",
 		"resume":     "resume t-k3v9x2mq7abc -- true",
 		"runbook ls": "runbook ls", "runbook run": "runbook run sandbox-stuck", "runbook runs": "runbook runs", "runbook status": "runbook status", "runbook show": "runbook show sandbox-stuck", "runbook lint": "runbook lint", "runbook render": "runbook render state-drift", "runbook coverage": "runbook coverage",
-		"runbook new": "runbook new my-alert --out -", "runbook import": "runbook import ../../docs/TRAPS.md --id my-alert --out -", "runbook url": "runbook url sandbox_stuck", "runbook test": "runbook test",
+		"runbook new": "runbook new my-alert --out -", "runbook import": "runbook import ../../docs/TRAPS.md --id my-alert --out -", "runbook url": "runbook url sandbox_stuck", "runbook test": "runbook test", "runbook rules": "runbook rules",
 		"incident start": "incident start --title x", "incident note": "incident note x", "incident ack": "incident ack", "incident status": "incident status", "incident close": "incident close",
 		"incident ls": "incident ls", "incident show": "incident show", "incident report": "incident report", "incident redact": "incident redact",
 		"config explain": "config explain", "config init": "config init", "config own": "config own --provider local --all --dry-run", "config path": "config path", "config trust": "config trust",

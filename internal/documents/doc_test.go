@@ -61,6 +61,7 @@ func documented() map[string]document {
 		"runbook.coverage": {"runbook coverage", form[listOf[coverageRow]]()},
 		"runbook.new":      {"runbook new", form[itemOf[draftRow]]()},
 		"runbook.import":   {"runbook import", form[itemOf[draftRow]]()},
+		"runbook.rules":    {"runbook rules", form[listOf[prometheusRule]]()},
 		"runbook.test":     {"runbook test", form[listOf[runbookTest]]()},
 		"runbook.url":      {"runbook url", form[itemOf[runbookURL]]()},
 		"cron.print":       {"cron print", form[listOf[cronLine]]()},

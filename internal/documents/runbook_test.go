@@ -202,6 +202,30 @@ type draftRow struct {
 	Text string `json:"text"`
 }
 
+// prometheusRule is an alerting rule, or an alert that has none.
+type prometheusRule struct {
+	// The name of the alert.
+	Alert string `json:"alert"`
+	// warning or critical; null without a rule.
+	Severity *string `json:"severity"`
+	// How long the expression must hold.
+	ForSeconds float64 `json:"for_seconds"`
+	// The expression of PromQL; null without a rule.
+	Expr *string `json:"expr"`
+	// Who acts first: agents, infrastructure or vendor; null without a rule.
+	Level *string `json:"level"`
+	// One line for people; null without a rule.
+	Summary *string `json:"summary"`
+	// The condition and the next command; null without a rule.
+	Description *string `json:"description"`
+	// The runbook that it leads to; null for none.
+	Runbook *string `json:"runbook"`
+	// The address of its page; null without a rule.
+	URL *string `json:"url"`
+	// Why there is no rule; null where there is one.
+	Without *string `json:"without"`
+}
+
 // runbookTest is a recorded incident, judged again.
 type runbookTest struct {
 	// Its name: that of its file, behind the incident where it is evidence of one.

@@ -61,7 +61,7 @@ func randomFacts(r *rand.Rand, at time.Time) Facts {
 func TestFactsAreAllOfAnObservation(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same facts in every run
+	r := rand.New(rand.NewPCG(1, 2))
 	profile := NewProfileFigures(triage.FleetSignals{CreateFailures: new(int64(3))}, []sandbox.Sandbox{{State: sandbox.StateRunning, CreatedAt: at.Add(-time.Hour)}}, at)
 	for range 2000 {
 		f := randomFacts(r, at)

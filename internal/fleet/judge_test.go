@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
@@ -142,4 +143,43 @@ func TestTracksTasks(t *testing.T) {
 		o := f.ObserveLife(t.Context(), sandbox.Sandbox{Provider: profile, ID: "x", State: sandbox.StateFailed})
 		assert.Equal(t, want, o.Signals(triage.DefaultThresholds()).TracksTasks, profile)
 	}
+}
+
+// TestJudgeReadsTheUsageOfThoseAtWork: one that writes output may leak all the same. Young ones are not
+// asked, and a figure that cannot be read leaves the verdict of the record.
+func TestJudgeReadsTheUsageOfThoseAtWork(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := fake.New(fake.Options{Name: "prod"})
+		add := func(id string, age time.Duration, usage func(time.Time) sandbox.Usage) {
+			at := time.Now().Add(-age)
+			p.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: id, CreatedAt: at, StartedAt: at, LastActivityAt: time.Now()}, Usage: usage})
+		}
+		leak := filling("leak", 0).Usage
+		add("leaks001", time.Hour, leak)
+		add("young001", time.Minute, leak)
+		add("works001", time.Hour, func(now time.Time) sandbox.Usage { return sandbox.Usage{At: now, CPUSeconds: new(0.0)} })
+		add("mute0001", time.Hour, nil)
+		p.Break(fake.Fault{Op: fake.OpUsage, ID: "mute0001", Err: fault.New(fault.KindUnavailable, "no")})
+		f := of(p)
+		items := f.Collect(t.Context(), providers.Query{}).Items
+		how := looking()
+		causes := func() map[string]sandbox.Cause {
+			found := map[string]sandbox.Cause{}
+			for _, j := range f.Judge(t.Context(), items, how) {
+				found[j.Sandbox.ID] = j.Verdict.Cause
+				assert.Equal(t, sandbox.True, j.Verdict.Activity, j.Sandbox.ID)
+				require.NoError(t, j.Failed)
+			}
+			return found
+		}
+		none := sandbox.CauseNone
+		assert.Equal(t, map[string]sandbox.Cause{"leaks001": none, "young001": none, "works001": none, "mute0001": none}, causes())
+		assert.Empty(t, p.Calls(fake.OpUsage))
+		how.Usage = true
+		assert.Equal(t, map[string]sandbox.Cause{"leaks001": sandbox.CauseLeak, "young001": none, "works001": none, "mute0001": none}, causes())
+		for _, c := range p.Calls(fake.OpUsage) {
+			assert.NotEqual(t, "young001", c.ID)
+		}
+	})
 }

@@ -320,17 +320,6 @@ func recordAgrees(state sandbox.State, answers sandbox.Verdict) sandbox.Verdict 
 	return sandbox.Unknown
 }
 
-// Judged is a sandbox with its verdict.
-type Judged struct {
-	Sandbox sandbox.Sandbox
-	Verdict triage.Verdict
-	Failed  error          // why a source of the look failed: Observation.FailedErr; nil = none did
-	Look    *selector.Look // what the look told; nil = nobody looked
-	Signals triage.Signals // of the look
-	At      time.Time      // when it was judged
-	Facts   *Facts         // of the look; nil = nobody looked
-}
-
 // Look is what the observation told, for conditions.
 func (o Observation) Look(t triage.Thresholds) *selector.Look {
 	l := &selector.Look{}
@@ -342,34 +331,4 @@ func (o Observation) Look(t triage.Thresholds) *selector.Look {
 		l.Last = slices.MaxFunc(o.Usage.Got, func(a, b sandbox.Usage) int { return a.At.Compare(b.At) })
 	}
 	return l
-}
-
-// Judging are the options of Judge.
-type Judging struct {
-	Now        func() time.Time
-	Thresholds func(sandbox.Sandbox) triage.Thresholds // of its profile and agent type
-	// Look observes the sandboxes whose records do not decide, as a cleanup does, and those of
-	// which Open is true. Nil = no others.
-	Look bool
-	Open func(Judged) bool
-	Seen func(done, all int) // is told how many are looked at; nil = nobody
-}
-
-// Judge judges sandboxes by their records and, with Look or Open, by an observation of each one
-// whose record does not decide. A sandbox that cannot be observed has no verdict.
-func (f *Fleet) Judge(ctx context.Context, items []sandbox.Sandbox, how Judging) []Judged {
-	judged := make([]Judged, len(items))
-	var open []sandbox.Sandbox
-	var at []int
-	for i, s := range items {
-		now := how.Now()
-		judged[i] = Judged{Sandbox: s, At: now, Verdict: triage.Judge(s, triage.Signals{}, how.Thresholds(s), now)}
-		if how.Look && judged[i].Verdict.NeedsLook() || how.Open != nil && how.Open(judged[i]) {
-			open, at = append(open, s), append(at, i)
-		}
-	}
-	f.Look(ctx, open, Looking{Thresholds: how.Thresholds, Seen: how.Seen}, func(i int, o Observation) {
-		judged[at[i]] = o.judged(how.Thresholds(open[i]), how.Now())
-	})
-	return judged
 }

@@ -30,7 +30,7 @@ func (r *cleanupRun) byProvider(ctx context.Context) (*CleanupResult, error) {
 	}
 	return r.withRunLock(ctx, func(ctx context.Context) (*CleanupResult, error) {
 		var err error
-		if r.fleet, err = r.env.Fleet(ctx); err != nil {
+		if r.fleet, err = r.env.Only(ctx, names...); err != nil { // those that were named, whatever is selected
 			return nil, err
 		}
 		whole := r.fleet

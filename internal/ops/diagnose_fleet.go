@@ -50,12 +50,12 @@ func (d *diagnosis) diagnoseFleet(ctx context.Context) error {
 		}),
 	})
 	look := src.readNow()
-	live := d.env
-	d.env = live.at(live.Now())
-	d.concludeFleet(ctx, look)
+	still := *d // a source that answers late still uses d
+	still.env = d.env.at(d.env.Now())
+	still.concludeFleet(ctx, look)
 	if ctx.Err() == nil {
-		d.result.record = func() (*snapshot.Snapshot, error) { return d.recordFleet(context.WithoutCancel(ctx), look) }
-		KeepSnapshot(live, d.result.Snapshot)
+		d.result.record = func() (*snapshot.Snapshot, error) { return still.recordFleet(context.WithoutCancel(ctx), look) }
+		KeepSnapshot(d.env, d.result.Snapshot)
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func (d *diagnosis) diagnoseFleet(ctx context.Context) error {
 func (d *diagnosis) readFleet(ctx context.Context, f *fleet.Fleet) (*fleetSources, error) {
 	src := &fleetSources{names: f.Names(), cleanup: d.cleanupStatus(ctx)}
 	src.quotas = begin(func() ([]fleet.ProviderQuota, error) { return f.Quotas(ctx), nil })
-	how := fleet.Judging{Now: d.env.Now, Thresholds: d.env.Thresholds, Look: true}
+	how := fleet.Judging{Now: d.env.Now, Thresholds: d.env.Thresholds, Look: true, Usage: true}
 	for _, name := range src.names {
 		one, err := f.Narrow([]string{name})
 		if err != nil {

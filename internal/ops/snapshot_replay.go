@@ -33,7 +33,7 @@ type Replayed struct {
 
 // Replay judges a snapshot again, by the settings in force now, with the rules of a live diagnosis.
 // Whom a profile owned, and what was protected, is as it was then.
-func Replay(env *Env, s *snapshot.Snapshot) Replayed {
+func Replay(ctx context.Context, env *Env, s *snapshot.Snapshot) Replayed {
 	then := env.at(s.At)
 	then.once.Do(func() { then.book = env.bookFor(s) })
 	d := &diagnosis{env: then, log: s.Log.CleanupLog(), result: &DiagnoseResult{}, redact: func(text string) string { return text }}
@@ -41,7 +41,6 @@ func Replay(env *Env, s *snapshot.Snapshot) Replayed {
 	if !slices.ContainsFunc(look.profiles, func(p profileLook) bool { return p.listed }) && len(look.profiles) > 0 {
 		d.result.Steps = []DiagnoseStep{{InvestigationStep: triage.InvestigationStep{ID: stepStuck}, Answers: []Answer{{Text: "no provider was listed"}}}}
 	}
-	ctx := context.Background()
 	d.concludeFleet(ctx, look)
 	return Replayed{Concluded: d.concluded(s, look), Settings: then.settingsOf(s), Subjects: d.result.Subjects}
 }

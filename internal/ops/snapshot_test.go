@@ -1,7 +1,6 @@
 package ops_test
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -104,7 +103,7 @@ func TestReplayConcludesWhatTheDiagnosisDid(t *testing.T) {
 			watch := &recorder{}
 			env := site.env(t, watch)
 			result, read := recordedLook(t, env, watch)
-			replayed := ops.Replay(env, read)
+			replayed := ops.Replay(t.Context(), env, read)
 			assert.Empty(t, changesOf(snapshot.CompareConclusions(read.Concluded, replayed.Concluded)))
 			assert.Equal(t, read.Settings, replayed.Settings)
 			assert.Equal(t, string(result.Verdict()), string(replayed.Concluded.Verdict))
@@ -166,7 +165,7 @@ func TestReplayByOtherThresholds(t *testing.T) {
 		"":                                            nil,
 	} {
 		other := newSite(t, oneProfile+config)
-		replayed := ops.Replay(other.env(t, watch), read)
+		replayed := ops.Replay(t.Context(), other.env(t, watch), read)
 		got := changesOf(append(snapshot.CompareConclusions(read.Concluded, replayed.Concluded), snapshot.CompareSettings(read.Settings, replayed.Settings)...))
 		if len(want) == 0 {
 			assert.Empty(t, got)
@@ -186,7 +185,7 @@ func TestASnapshotHasNoSecrets(t *testing.T) {
 	p.Break(fake.Fault{Op: fake.OpStats, Err: fault.New(fault.KindUnavailable, "hunter2 was refused")})
 	site := newSite(t, oneProfile, p)
 	watch := &redacting{}
-	result, err := ops.Diagnose(context.Background(), site.env(t, watch), ops.DiagnoseRequest{}, watch)
+	result, err := ops.Diagnose(t.Context(), site.env(t, watch), ops.DiagnoseRequest{}, watch)
 	require.NoError(t, err)
 	made, err := result.Snapshot()
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ type TerminateRequest struct {
 	Words      []string // what names the sandboxes
 	Typed      []string // those of Words that a person typed; a pipe brought the others
 	Production []string // production profiles that the operator has named
+	Reason     string   // why they end, for the record; "" = a person named them
 	Delete     bool     // also destroy what the provider would keep
 	Patient    bool     // grant all of Grace, also to what does not react
 	Yes        bool     // end many without being asked
@@ -288,7 +290,7 @@ func (t *termination) endTargets(ctx context.Context) []sandbox.Ending {
 	defer progress.Done()
 	how := fleet.EndOptions{
 		Delete: t.req.Delete, Grace: t.req.Grace, Patient: t.req.Patient, Wait: t.req.Wait, By: t.env.ActsAs(VerbTerminate),
-		Origin:  fleet.EndOrigin{RunID: t.id, Verb: VerbTerminate, Reason: "named by hand"},
+		Origin:  fleet.EndOrigin{RunID: t.id, Verb: VerbTerminate, Reason: t.reason()},
 		Recheck: fleet.Recheck{AllowUnreadable: func(s sandbox.Sandbox) bool { return t.unreadable[s.Ref()] }},
 	}
 	var endings []sandbox.Ending
@@ -299,6 +301,9 @@ func (t *termination) endTargets(ctx context.Context) []sandbox.Ending {
 	}
 	return endings
 }
+
+// reason is why the targets end.
+func (t *termination) reason() string { return cmp.Or(t.req.Reason, "named by hand") }
 
 // endingsVerdict counts a word that was not found like a sandbox that did not end.
 func (t *termination) endingsVerdict(endings []sandbox.Ending) error {
@@ -322,7 +327,7 @@ func (t *termination) plannedEnds() (selected, kept []PlannedEnd) {
 		case s.State == sandbox.StateStopped && !t.req.Delete:
 			why = "needs_delete: it is stopped; only --delete removes it"
 		default:
-			selected = append(selected, PlannedEnd{s.Ref(), "named by hand; " + string(s.State), s})
+			selected = append(selected, PlannedEnd{s.Ref(), t.reason() + "; " + string(s.State), s})
 			continue
 		}
 		kept = append(kept, PlannedEnd{s.Ref(), why, s})

@@ -1,6 +1,7 @@
 package runbook
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -151,7 +152,7 @@ type Test struct {
 
 // TestLooks judges recorded looks again, by the settings in force now and by runbooks, and compares
 // with what was recorded.
-func TestLooks(env *ops.Env, looks []ops.RecordedLook, books []*Runbook) ([]Test, error) {
+func TestLooks(ctx context.Context, env *ops.Env, looks []ops.RecordedLook, books []*Runbook) ([]Test, error) {
 	var conditions []*Conditions
 	for _, b := range books {
 		c, err := b.Conditions()
@@ -162,9 +163,12 @@ func TestLooks(env *ops.Env, looks []ops.RecordedLook, books []*Runbook) ([]Test
 	}
 	var all []Test
 	for _, look := range looks {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		t := Test{RecordedLook: look}
 		if look.Err == nil {
-			t.now = ops.Replay(env, look.Snapshot)
+			t.now = ops.Replay(ctx, env, look.Snapshot)
 			facts := FactsOf(t.now.Subjects, t.now.Concluded)
 			for _, c := range conditions {
 				t.now.Concluded.Runbooks = append(t.now.Concluded.Runbooks, c.Against(facts, t.now.Concluded.Causes))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sbx/internal/sandbox"
@@ -54,7 +55,7 @@ func CompareConclusions(then, now Concluded) []Change {
 		all = append(all, Change{Kind: ChangeVerdict, Then: string(then.Verdict), Now: string(now.Verdict)})
 	}
 	if then.Listed != now.Listed {
-		all = append(all, Change{Kind: ChangeListed, Then: fmt.Sprint(then.Listed), Now: fmt.Sprint(now.Listed)})
+		all = append(all, Change{Kind: ChangeListed, Then: strconv.Itoa(then.Listed), Now: strconv.Itoa(now.Listed)})
 	}
 	all = append(all, compareMarked(ChangeStuck, then.Stuck, now.Stuck)...)
 	all = append(all, compareMarked(ChangeSuspected, then.Suspected, now.Suspected)...)
@@ -91,7 +92,7 @@ func compareRefs(kind ChangeKind, then, now []string) []Change {
 	if len(lost)+len(added) == 0 {
 		return nil
 	}
-	return []Change{{Kind: kind, Then: fmt.Sprint(len(then)), Now: fmt.Sprint(len(now)), Gone: lost, New: added}}
+	return []Change{{Kind: kind, Then: strconv.Itoa(len(then)), Now: strconv.Itoa(len(now)), Gone: lost, New: added}}
 }
 
 // without are those of all that are not in others, sorted.

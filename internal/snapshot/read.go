@@ -31,7 +31,9 @@ func Encode(s *Snapshot) ([]byte, error) {
 
 // Is reports whether a text claims to be a snapshot of any version.
 func Is(text []byte) bool {
-	var head struct{ Schema string }
+	var head struct {
+		Schema string `json:"schema"`
+	}
 	return len(text) <= MaxFile && json.Unmarshal(text, &head) == nil && strings.HasPrefix(head.Schema, schemaPrefix)
 }
 

@@ -94,8 +94,13 @@ func changeFields(changes []snapshot.Change) []any {
 	all := []any{}
 	for _, c := range changes {
 		all = append(all, output.Fields{
-			{Key: "kind", Value: string(c.Kind)}, {Key: "id", Value: TextOrNil(c.ID)}, {Key: "then", Value: TextOrNil(c.Then)}, {Key: "now", Value: TextOrNil(c.Now)},
-			{Key: "gone", Value: textList(c.Gone)}, {Key: "new", Value: textList(c.New)}, {Key: "message", Value: c.String()},
+			{Key: "kind", Value: string(c.Kind)},
+			{Key: "id", Value: TextOrNil(c.ID)},
+			{Key: "then", Value: TextOrNil(c.Then)},
+			{Key: "now", Value: TextOrNil(c.Now)},
+			{Key: "gone", Value: textList(c.Gone)},
+			{Key: "new", Value: textList(c.New)},
+			{Key: "message", Value: c.String()},
 		})
 	}
 	return all

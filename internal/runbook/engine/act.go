@@ -57,6 +57,8 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runb
 	}
 	rec.Act = &Act{Action: string(s.Act.Action), Line: r.fill(s.Act.Command()), Gate: gateWord(s, p), Targets: p.targets, Kept: p.kept, Expect: string(s.Expect), Outcomes: earlier(before, p.targets)}
 	switch {
+	case p.refused != nil && !r.watch.Attended() && !r.run.DryRun: // other flags may allow it
+		return r.wait(rec, p.refused)
 	case p.refused != nil:
 		return r.refuse(rec, p.refused)
 	case len(p.targets) == 0 && len(rec.Act.Outcomes) > 0: // an interrupted one had done all

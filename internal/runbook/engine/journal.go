@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -9,9 +10,9 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/journal"
+	"sbx/internal/lock"
 	"sbx/internal/ops"
 	"sbx/internal/sandbox"
-	"sbx/internal/task"
 )
 
 // The kinds of entries of a record.
@@ -179,13 +180,16 @@ func FindRun(disk journal.Disk, word string) (Run, error) {
 	return ReadRun(disk, found[0])
 }
 
-// Refresh says of a run without an end whether its process still works at it.
-func Refresh(env *ops.Env, r *Run) {
-	by := r.Actor
-	if n := len(r.Resumed); n > 0 {
-		by = r.Resumed[n-1].Actor
+// Refresh says of a run without an end whether a process works at it: then its lock is held.
+func Refresh(ctx context.Context, env *ops.Env, r *Run) {
+	if r.State != RunInterrupted || !r.EndedAt.IsZero() {
+		return
 	}
-	if r.State == RunInterrupted && r.EndedAt.IsZero() && env.OwnerAlive(task.Owner{Host: by.Host, PID: by.PID, Who: by.Who}) == sandbox.True {
+	release, err := env.LockRunbookRun(ctx, lock.Holder{Run: r.ID, Who: env.Process.User(), Host: env.Process.Host, PID: env.Process.PID, Since: env.Now()})
+	switch {
+	case err == nil:
+		_ = release() // nobody works at it
+	case fault.KindOf(err) == fault.KindLocked:
 		r.State = RunRunning
 	}
 }

@@ -111,6 +111,7 @@ func (s *site) env(t *testing.T) *ops.Env {
 		Store: func() store.Store { return s.store },
 		Runs:  filepath.Join(s.dir, "runs"), Endings: filepath.Join(s.dir, "endings"),
 	})
+	env.Program = func() (string, error) { return "/bin/false", nil }
 	env.Input = func() config.Input { return config.Input{Process: p, Types: types} }
 	return env
 }

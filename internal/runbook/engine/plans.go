@@ -24,7 +24,7 @@ const endGrace = 5 * time.Second
 func (r *runner) planAct(ctx context.Context, s runbook.Step, theory runbook.Word) (*actPlan, error) {
 	switch {
 	case s.Act.Action == "terminate":
-		return r.planTerminate(ctx, *s.Act, theory)
+		return r.planTerminate(ctx, s, theory)
 	case s.Act.Action == "stop":
 		return r.planStop(ctx, *s.Act, theory)
 	case s.Act.Action == "reconcile":
@@ -94,13 +94,13 @@ func (r *runner) stuckOnes() (all []suspect) {
 	return all
 }
 
-func (r *runner) planTerminate(ctx context.Context, a runbook.Act, theory runbook.Word) (*actPlan, error) {
-	p := &actPlan{verb: "terminate"}
+func (r *runner) planTerminate(ctx context.Context, s runbook.Step, theory runbook.Word) (*actPlan, error) {
+	p, a := &actPlan{verb: "terminate"}, *s.Act
 	c, err := r.choose(ctx, a, theory)
 	if p.kept = c.kept; err != nil || len(c.refs) == 0 {
 		return p, err
 	}
-	req := ops.TerminateRequest{Words: c.refs, Yes: true, Grace: endGrace, Production: r.req.Production, Line: r.req.Line}
+	req := ops.TerminateRequest{Words: c.refs, Yes: true, Grace: endGrace, Production: r.req.Production, Line: r.req.Line, Reason: r.reasonOf(s, theory)}
 	if a.Targets == "named" {
 		req.Typed = c.refs
 	}
@@ -125,6 +125,15 @@ func (r *runner) planTerminate(ctx context.Context, a runbook.Act, theory runboo
 		return actResult{done.RunID, outcomes(done.Endings), errors.Join(done.Refused, done.Verdict)}
 	}
 	return p, nil
+}
+
+// reasonOf says in the record of an end which step of which run wanted it.
+func (r *runner) reasonOf(s runbook.Step, theory runbook.Word) string {
+	reason := fmt.Sprintf("runbook %s, step %s, run %s", r.run.Runbook, s.ID, r.run.ID)
+	if theory != "" {
+		reason += ": " + string(theory)
+	}
+	return reason
 }
 
 // take makes targets of what a plan selects; why replaces its reasons.

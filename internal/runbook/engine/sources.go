@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"sbx/internal/cron"
 	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/reconcile"
@@ -62,7 +63,7 @@ func (r *runner) read(ctx context.Context, from source) reading {
 	case fromDoctor:
 		return readDoctor(ctx, r.env, watch)
 	case fromRecords:
-		return readRecords(ctx, r.env, watch, !r.run.DryRun)
+		return readRecords(ctx, r.env, watch, !r.run.DryRun, r.recordsOf())
 	case fromTasks:
 		return readTasks(ctx, r.env)
 	case fromCron:
@@ -192,10 +193,10 @@ func readDoctor(ctx context.Context, env *ops.Env, watch ops.Observer) reading {
 
 // readRecords compares records with sandboxes. A comparison that counts is an observation, of which
 // two prove an orphan.
-func readRecords(ctx context.Context, env *ops.Env, watch ops.Observer, counts bool) reading {
+func readRecords(ctx context.Context, env *ops.Env, watch ops.Observer, counts bool, records string) reading {
 	rules := reconcileRules()
 	rules.Observe = counts
-	result, err := ops.Reconcile(ctx, env, ops.ReconcileRequest{Rules: rules, Check: counts}, watch)
+	result, err := ops.Reconcile(ctx, env, ops.ReconcileRequest{Rules: rules, Check: counts, Records: records}, watch)
 	if err != nil {
 		return failedReading(fromRecords, err)
 	}
@@ -208,6 +209,18 @@ func readRecords(ctx context.Context, env *ops.Env, watch ops.Observer, counts b
 	}
 	got.answers = map[string][]Answer{"records": said}
 	return got
+}
+
+// recordsOf is where the records come from that the runbook repairs; "" = the default of the profile.
+func (r *runner) recordsOf() string {
+	for _, s := range r.sections() {
+		for _, step := range s.steps {
+			if step.Act != nil && step.Act.Records != "" {
+				return string(step.Act.Records)
+			}
+		}
+	}
+	return ""
 }
 
 // maxShown is how many rows of a comparison are kept as answers.
@@ -241,7 +254,7 @@ func readTasks(ctx context.Context, env *ops.Env) reading {
 }
 
 func readCron(ctx context.Context, env *ops.Env, watch ops.Observer) reading {
-	checked, err := ops.CheckCron(ctx, env, ops.CronCheckRequest{}, watch)
+	checked, err := ops.CheckCron(ctx, env, ops.CronCheckRequest{Layers: cron.Layers()}, watch)
 	if err != nil {
 		return failedReading(fromCron, err)
 	}

@@ -184,10 +184,12 @@ func TestProductionIsNamed(t *testing.T) {
 		watch *person
 		ended bool
 	}{
-		"by nobody":      {req: engine.Request{Yes: true, MaxDelete: 5}, watch: &person{}},
-		"by a flag":      {req: engine.Request{Yes: true, MaxDelete: 5, Production: []string{"prod"}}, watch: &person{}, ended: true},
-		"at the gate":    {watch: &person{answer: typesWords}, ended: true},
-		"the count only": {watch: &person{answer: func(q ops.Question) (string, bool) { return map[bool]string{true: q.Word, false: "no"}[q.Word == "1"], true }}},
+		"by nobody":   {req: engine.Request{Yes: true, MaxDelete: 5}, watch: &person{}},
+		"by a flag":   {req: engine.Request{Yes: true, MaxDelete: 5, Production: []string{"prod"}}, watch: &person{}, ended: true},
+		"at the gate": {watch: &person{answer: typesWords}, ended: true},
+		"the count only": {watch: &person{answer: func(q ops.Question) (string, bool) {
+			return map[bool]string{true: q.Word, false: "no"}[q.Word == "1"], true
+		}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -270,6 +272,6 @@ func TestADocumentWithMistakesIsNotRun(t *testing.T) {
 `+checks)
 	_, err := engine.Start(t.Context(), s.env(t), engine.Request{Book: book}, &person{})
 	assert.Equal(t, fault.KindUsage, fault.KindOf(err))
-	assert.ErrorContains(t, err, "stats.activ")
+	require.ErrorContains(t, err, "stats.activ")
 	assert.NoDirExists(t, string(s.disk()))
 }

@@ -1,0 +1,94 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"sbx/internal/sandbox"
+	"sbx/internal/selector"
+	"sbx/internal/triage"
+)
+
+// Judged is a sandbox with its verdict.
+type Judged struct {
+	Sandbox sandbox.Sandbox
+	Verdict triage.Verdict
+	Failed  error          // why a source of the look failed: Observation.FailedErr; nil = none did
+	Look    *selector.Look // what the look told; nil = nobody looked
+	Signals triage.Signals // of the look
+	At      time.Time      // when it was judged
+	Facts   *Facts         // of the look; nil = nobody looked
+}
+
+// Judging are the options of Judge.
+type Judging struct {
+	Now        func() time.Time
+	Thresholds func(sandbox.Sandbox) triage.Thresholds // of its profile and agent type
+	// Look observes the sandboxes whose records do not decide, as a cleanup does, and those of
+	// which Open is true. Nil = no others.
+	Look bool
+	Open func(Judged) bool
+	// Usage also reads the usage of those that run for longer than the watch age and whose record
+	// shows them at work: they can loop or leak. It is the oldest MostUsage of each call.
+	Usage bool
+	Seen  func(done, all int) // is told how many are looked at; nil = nobody
+}
+
+// MostUsage is for how many sandboxes at work the usage is read, a request or two each.
+const MostUsage = 500
+
+// Judge judges sandboxes by their records and, with Look or Open, by an observation of each one
+// whose record does not decide. A sandbox that cannot be observed has no verdict.
+func (f *Fleet) Judge(ctx context.Context, items []sandbox.Sandbox, how Judging) []Judged {
+	judged := make([]Judged, len(items))
+	var open []sandbox.Sandbox
+	var at, atWork []int
+	for i, s := range items {
+		now := how.Now()
+		judged[i] = Judged{Sandbox: s, At: now, Verdict: triage.Judge(s, triage.Signals{}, how.Thresholds(s), now)}
+		switch {
+		case how.Look && judged[i].Verdict.NeedsLook() || how.Open != nil && how.Open(judged[i]):
+			open, at = append(open, s), append(at, i)
+		case how.Usage && worksOn(judged[i], how.Thresholds(s)):
+			atWork = append(atWork, i)
+		}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { f.addUsage(ctx, judged, atWork, how) })
+	f.Look(ctx, open, Looking{Thresholds: how.Thresholds, Seen: how.Seen}, func(i int, o Observation) {
+		judged[at[i]] = o.judged(how.Thresholds(open[i]), how.Now())
+	})
+	wg.Wait()
+	return judged
+}
+
+// worksOn says that a sandbox runs for longer than the watch age and is at work by its record.
+func worksOn(j Judged, t triage.Thresholds) bool {
+	age, source := j.Sandbox.Age(j.At)
+	return j.Sandbox.State == sandbox.StateRunning && j.Verdict.Activity == sandbox.True && source != sandbox.AgeUnknown && age > t.WatchAge
+}
+
+// addUsage judges those at work by their usage too. One whose usage cannot be read stays as its
+// record says.
+func (f *Fleet) addUsage(ctx context.Context, judged []Judged, atWork []int, how Judging) {
+	age := func(i int) time.Duration {
+		age, _ := judged[i].Sandbox.Age(judged[i].At)
+		return age
+	}
+	slices.SortStableFunc(atWork, func(a, b int) int { return cmp.Compare(age(b), age(a)) })
+	atWork = atWork[:min(len(atWork), MostUsage)]
+	items := make([]sandbox.Sandbox, len(atWork))
+	for n, i := range atWork {
+		items[n] = judged[i].Sandbox
+	}
+	f.ForEach(items, func(n int) {
+		o := f.ObserveUsage(ctx, items[n], nil, true)
+		if o.Usage.Err != nil || len(o.Usage.Got) == 0 {
+			return
+		}
+		judged[atWork[n]] = o.judged(how.Thresholds(items[n]), how.Now())
+	})
+}
