@@ -88,7 +88,16 @@ func (d *Deps) reportPlan(ctx context.Context) func(id, alert, cause string) (op
 		if err != nil {
 			return ops.ReportPlan{}, err
 		}
-		return book.Afterwards(), nil
+		plan := book.Afterwards()
+		if general, err := shelf.Find(runbook.ForCause("")); err == nil { // for a runbook without its own
+			if len(plan.Questions) == 0 {
+				plan.Questions = general.Afterwards().Questions
+			}
+			if len(plan.Tasks) == 0 {
+				plan.Tasks = general.Afterwards().Tasks
+			}
+		}
+		return plan, nil
 	}
 }
 
