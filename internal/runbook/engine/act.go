@@ -55,7 +55,7 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runb
 		rec.State, rec.Verdict, rec.Reason = Failed, sandbox.Unknown, oneLine(err)
 		return nil
 	}
-	rec.Act = &Act{Action: string(s.Act.Action), Line: r.fill(s.Act.Command()), Gate: gateWord(s, p), Targets: p.targets, Kept: p.kept, Expect: string(s.Expect), Outcomes: earlier(before, p.targets)}
+	rec.Act = &Act{Action: string(s.Act.Action), Line: actLine(r.fill(s.Act.Command()), p.targets), Gate: gateWord(s, p), Targets: p.targets, Kept: p.kept, Expect: string(s.Expect), Outcomes: earlier(before, p.targets)}
 	switch {
 	case p.refused != nil && !r.watch.Attended() && !r.run.DryRun: // other flags may allow it
 		return r.wait(rec, p.refused)
@@ -88,6 +88,23 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runb
 	}
 	return r.prove(ctx, s, rec)
 }
+
+// actLine is the line that a person would type for an act, with its targets where they are few.
+func actLine(line string, targets []Target) string {
+	for _, blank := range []string{"REF...", "TASK..."} {
+		if len(targets) > 0 && len(targets) <= maxNamed {
+			var refs []string
+			for _, t := range targets {
+				refs = append(refs, t.Ref)
+			}
+			line = strings.Replace(line, blank, strings.Join(refs, " "), 1)
+		}
+	}
+	return line
+}
+
+// maxNamed is how many targets a line names.
+const maxNamed = 5
 
 func nothingToDo(p *actPlan) string {
 	if len(p.kept) > 0 {

@@ -34,9 +34,13 @@ func (r *runner) evaluate(ctx context.Context, text runbook.Condition, q quantif
 	lost := r.need(ctx, runbook.ReadNames(names))
 	var verdicts []sandbox.Verdict
 	var evidence []string
+	figures := r.checkEvidence(names)
 	for _, have := range r.facts.each() {
 		e := c.Explain(have)
 		verdicts = append(verdicts, e.Verdict)
+		if len(figures) > 0 && len(names) == 1 { // they say more
+			continue
+		}
 		line := explained(e, string(text), have)
 		if len(r.facts.names) > 1 && !sameForAll(names) {
 			line = have.Provider + ": " + line
@@ -45,7 +49,7 @@ func (r *runner) evaluate(ctx context.Context, text runbook.Condition, q quantif
 			evidence = append(evidence, line)
 		}
 	}
-	evidence = append(evidence, r.checkEvidence(names)...)
+	evidence = append(evidence, figures...)
 	if lost != nil {
 		evidence = append(evidence, "not read: "+oneLine(lost))
 	}

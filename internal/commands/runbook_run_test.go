@@ -1,0 +1,86 @@
+package commands
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/providers/fake"
+)
+
+// TestRunbookRunAtATerminal shows each step as it ends, the plan before the gate, and the whole at the
+// end.
+func TestRunbookRunAtATerminal(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		typed string
+		code  int
+		ended bool
+		says  []string
+	}{
+		"yes":      {typed: "1\n\n", code: 10, ended: true, says: []string{"  verified prod/loop0001", "allowed by typed 1", "now: Give the agent limits"}},
+		"no":       {typed: "no\nskip\n", code: 10, says: []string{"skipped Terminate the looping sandboxes", "the answer at its gate was no"}},
+		"no more":  {typed: "", code: 11, says: []string{"it waits for an answer", "waiting"}},
+		"half way": {typed: "1\n", code: 11, ended: true, says: []string{"  verified prod/loop0001", "waiting"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b, p := oneFake(loop())
+				b.configureNothing(t)
+				b.tty, b.width, b.stdin = true, 140, tc.typed
+				r := b.run(t, "runbook run sandbox-stuck")
+				assert.Equal(t, tc.code, r.code, r.stderr)
+				assert.Equal(t, tc.ended, len(p.Calls(fake.OpTerminate)) == 1)
+				assert.Contains(t, r.stdout, "done Check active sandbox count")
+				assert.Contains(t, r.stdout, "infinite loop in the agent's code")
+				assert.Contains(t, r.stderr, "prod/loop0001", "the plan")
+				for _, text := range tc.says {
+					assert.Contains(t, r.stdout, text)
+				}
+				assert.NotContains(t, r.stdout, "\x1b[2J", "what a sandbox says is escaped")
+				assert.NotContains(t, r.stderr, "\x1b[2J")
+			})
+		})
+	}
+}
+
+// TestRunbookRunWithoutATerminal: the table has a row for each step, the list of runs one for the run,
+// and its status is the same document.
+func TestRunbookRunWithoutATerminal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, p := oneFake(loop())
+		b.configureNothing(t)
+		r := b.run(t, "runbook run sandbox-stuck --yes --max-delete 1")
+		assert.Equal(t, 10, r.code, r.stderr)
+		assert.Contains(t, r.stdout, "\nend-loop\tcause infinite_loop\tdone\ttrue\t")
+		assert.Len(t, p.Calls(fake.OpTerminate), 1)
+		rows := b.run(t, "runbook runs -o json").list(t, "items")
+		require.Len(t, rows, 1)
+		assert.Equal(t, "failed", rows[0]["state"])
+		status := b.run(t, "runbook status -o json").object(t)
+		assert.Equal(t, rows[0]["run_id"], status["run_id"])
+		audited := b.run(t, "audit -o json").list(t, "items")
+		require.Len(t, audited, 1, "the act is on record as that of the command line")
+		assert.Equal(t, "terminate", audited[0]["verb"])
+		assert.Equal(t, "prod/loop0001", audited[0]["ref"])
+	})
+}
+
+func TestRunbookRunRefusesWhatContradictsItself(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		"runbook run", "runbook run sandbox-stuck --file x.yaml", "runbook run sandbox-stuck --resume b-1", "runbook run sandbox-stuck --dry-run --yes",
+		"runbook run sandbox-stuck --max-delete 0", "runbook run sandbox-stuck --until-ok soon", "runbook run sandbox-stuck --procedure nothing",
+		"runbook run sandbox-stuck --production nothing", "runbook run sandbox-stuck --procedure manual-termination",
+	} {
+		b, p := oneFake(loop())
+		b.configureNothing(t)
+		r := b.run(t, line)
+		assert.Equal(t, 2, r.code, "%s: %s", line, r.stderr)
+		assert.Empty(t, p.Calls(fake.OpTerminate), line)
+	}
+}
