@@ -88,7 +88,16 @@ func (d *Deps) reportPlan(ctx context.Context) func(id, alert, cause string) (op
 		if err != nil {
 			return ops.ReportPlan{}, err
 		}
-		return book.Afterwards(), nil
+		plan := book.Afterwards()
+		if general, err := shelf.Find(runbook.ForCause("")); err == nil { // for a runbook without its own
+			if len(plan.Questions) == 0 {
+				plan.Questions = general.Afterwards().Questions
+			}
+			if len(plan.Tasks) == 0 {
+				plan.Tasks = general.Afterwards().Tasks
+			}
+		}
+		return plan, nil
 	}
 }
 
@@ -104,7 +113,8 @@ func newIncidentRedact(d *Deps) *cobra.Command {
 			"pattern matches.\n\n" +
 			"The journal is chained anew, so that the chain does not show the change; an event of its\n" +
 			"own says who did it, and in how many places. A process that is killed meanwhile leaves\n" +
-			"the old record or the new one: repeat it then.",
+			"the old record or the new one: repeat it then. The journals of `sbx audit` stay as\n" +
+			"they are.",
 		Example:           "sbx incident redact\nsbx incident redact --pattern 'customer-[0-9]+' -o json",
 		Args:              atMostOneIncident,
 		ValidArgsFunction: d.completeIncidents,

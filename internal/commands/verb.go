@@ -92,6 +92,9 @@ func (d *Deps) completeVerb(cmd *cobra.Command, doc document, do work) *cobra.Co
 func recordedVerb(cmd *cobra.Command) string {
 	name := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 	first, _, _ := strings.Cut(name, " ")
+	if first == ops.RunnerVerb {
+		return "run" // of `run --detach`, in the background
+	}
 	switch first {
 	case "incident", "runbook", "config", "completion", "version", "providers", cmd.Root().Name():
 		if name != "runbook run" {

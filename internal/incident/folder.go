@@ -186,6 +186,9 @@ func (f Folder) Append(ctx context.Context, id string, events ...Event) error {
 		if i.State != Open && !slices.ContainsFunc(events, func(e Event) bool { return e.Kind == Noted || e.Kind == Closed }) {
 			return nil // it was closed meanwhile
 		}
+		if len(i.Events) >= maxSeen && !slices.ContainsFunc(events, func(e Event) bool { return e.Kind != Seen }) {
+			return fullError(id, fmt.Sprintf("%d events", len(i.Events)))
+		}
 		return appendEvents(w, events)
 	})
 }

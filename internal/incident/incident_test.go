@@ -241,6 +241,52 @@ func TestASnapshotIsBesideTheJournal(t *testing.T) {
 	require.ErrorContains(t, err, "no file of it")
 }
 
+// TestAForgottenIncidentDoesNotGrowForEver: what verbs have only seen is left out, and acts and notes are
+// still taken.
+func TestAForgottenIncidentDoesNotGrowForEver(t *testing.T) {
+	t.Parallel()
+	f := started(t, "i-1")
+	for range maxSnapshots {
+		require.NoError(t, f.Append(t.Context(), "i-1", Event{Kind: Snapshotted, At: noon(), Snapshot: &Snapshot{Name: "a", File: "snapshots/a"}}))
+	}
+	_, err := f.AddSnapshot(t.Context(), "i-1", "a.json", []byte("{}"), Event{At: noon()})
+	assert.Equal(t, fault.KindRefused, fault.KindOf(err))
+	require.ErrorContains(t, err, "200 snapshots, the most")
+	assert.NoDirExists(t, f.path("i-1", "snapshots"))
+
+	writeEvents(t, f, maxSeen-len(read(t, f, "i-1").Events))
+	seen := Event{Kind: Seen, At: noon(), Verb: "ls"}
+	require.ErrorContains(t, f.Append(t.Context(), "i-1", seen), "5000 events, the most")
+	require.NoError(t, f.Append(t.Context(), "i-1", Event{Kind: Acted, At: noon(), Verb: "cleanup"}))
+	require.NoError(t, f.Append(t.Context(), "i-1", seen, Event{Kind: Escalated, At: noon()}))
+	require.NoError(t, f.Append(t.Context(), "i-1", note("x")))
+}
+
+// writeEvents adds events without a sync for each.
+func writeEvents(t *testing.T, f Folder, n int) {
+	t.Helper()
+	log, err := journal.Read(f.disk("i-1"), "i-1")
+	require.NoError(t, err)
+	data, err := json.Marshal(note("x"))
+	require.NoError(t, err)
+	for range n {
+		log.Entries = append(log.Entries, journal.Entry{At: noon(), Kind: string(Noted), Data: data})
+	}
+	text, err := journal.Rechain("i-1", log.Entries)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(journalOf(f, "i-1"), text, 0o600))
+}
+
+func TestASnapshotHasABound(t *testing.T) {
+	t.Parallel()
+	f := started(t, "i-1")
+	_, err := f.AddSnapshot(t.Context(), "i-1", "a.json", make([]byte, maxSnapshot+1), Event{At: noon()})
+	assert.Equal(t, fault.KindRefused, fault.KindOf(err))
+	i := &Incident{Events: []Event{{Snapshot: &Snapshot{Bytes: maxSnapshotBytes - 1}}}}
+	assert.True(t, i.hasRoom(1))
+	assert.False(t, i.hasRoom(2))
+}
+
 func redactEvent() Event {
 	return Event{Kind: Redacted, At: noon(), Actor: alice(), Redaction: &Redaction{Patterns: 1, Secrets: 1}}
 }

@@ -19,8 +19,27 @@ import (
 // snapshotFolder is below that of an incident.
 const snapshotFolder = "snapshots"
 
-// maxSnapshot bounds a snapshot, in bytes.
-const maxSnapshot = 32 << 20
+// The most that an incident keeps: one that somebody forgot to close does not fill the disk.
+const (
+	maxSnapshot      = 32 << 20 // bytes of one
+	maxSnapshots     = 200
+	maxSnapshotBytes = 128 << 20 // of all
+	maxSeen          = 5000      // events, beyond which what verbs have only seen is left out
+)
+
+// fullError says that no more is kept.
+func fullError(id, what string) error {
+	return fault.New(fault.KindRefused, "the incident %s has %s, the most that is kept", id, what).WithHint("`sbx incident close` ends it, and `sbx incident start` begins another")
+}
+
+// hasRoom says that a snapshot of this size still fits.
+func (i *Incident) hasRoom(size int) bool {
+	all := i.Snapshots()
+	for _, s := range all {
+		size += s.Bytes
+	}
+	return len(all) < maxSnapshots && size <= maxSnapshotBytes
+}
 
 var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
@@ -37,6 +56,9 @@ func (f Folder) AddSnapshot(ctx context.Context, id, name string, content []byte
 	err := f.change(ctx, id, func(i *Incident, w *journal.Writer) error {
 		if i.State != Open {
 			return nil // it was closed meanwhile
+		}
+		if !i.hasRoom(len(content)) {
+			return fullError(id, fmt.Sprintf("%d snapshots", len(i.Snapshots())))
 		}
 		s = newSnapshot(name, fmt.Sprintf("%04d-%s", len(i.Events)+1, name), content)
 		if err := f.writeSnapshot(id, s, content); err != nil {

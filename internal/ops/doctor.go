@@ -42,7 +42,7 @@ func Doctor(ctx context.Context, env *Env, watch Observer) (*DoctorResult, error
 	default:
 		r.addChecks(env.checkConfig(ctx, c)...)
 	}
-	r.addChecks(env.checkPath()...)
+	r.addChecks(append(env.checkPath(), env.checkIncident()...)...)
 	if c == nil {
 		return r, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"sbx/internal/alert"
 	"sbx/internal/fault"
 	"sbx/internal/incident"
+	"sbx/internal/sandbox"
 )
 
 // IncidentStart says how an incident begins.
@@ -287,4 +289,29 @@ func RedactIncident(ctx context.Context, env *Env, req IncidentRedaction) (*inci
 	}
 	i, err = folder.Read(i.ID)
 	return i, done, err
+}
+
+// checkIncident reports an incident that is open, which somebody may have forgotten.
+func (e *Env) checkIncident() []Check {
+	const name = "incident"
+	folder, err := e.incidentFolder()
+	if err != nil {
+		return nil // the check of the state directory says it
+	}
+	id, err := folder.Current()
+	if err == nil && id == "" {
+		return nil
+	}
+	var i *incident.Incident
+	if err == nil {
+		i, err = folder.Read(id)
+	}
+	switch {
+	case err != nil:
+		return []Check{ToolCheck(name, sandbox.Unknown, err.Error(), fault.HintOf(err)).AsWarning()}
+	case i.Problem != "":
+		return []Check{ToolCheck(name, sandbox.False, "the record of "+id+" cannot be written: "+i.Problem, "`sbx incident close` leaves it as it is").AsWarning()}
+	}
+	message := fmt.Sprintf("%s is open since %s and records every command (%d events)", id, i.StartedAt.UTC().Format(time.RFC3339), len(i.Events))
+	return []Check{ToolCheck(name, sandbox.True, message, "`sbx incident close` ends it").AsNote()}
 }

@@ -1,0 +1,147 @@
+package commands
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers/fake"
+)
+
+// incidentBench is a fleet of prod with an open incident; its clock goes on by a second each time it
+// is read.
+func incidentBench(t *testing.T) (*bench, *fake.Provider) {
+	t.Helper()
+	b, p := herdBench(t, 3)
+	var ticks atomic.Int64
+	b.now = func() time.Time { return noon.Add(time.Duration(ticks.Add(1)) * time.Second) }
+	require.Equal(t, 0, b.run(t, "incident start --title hang").code)
+	return b, p
+}
+
+// timelineEvent is a part of an event in the document.
+type timelineEvent struct {
+	Kind, Verb, Text string
+	Figures          map[string]*float64
+	Acts             []any
+}
+
+func (r result) timeline(t *testing.T) []timelineEvent {
+	t.Helper()
+	var document struct {
+		Item struct{ Timeline []timelineEvent }
+	}
+	require.NoError(t, json.Unmarshal([]byte(r.stdout), &document), r.stdout)
+	return document.Item.Timeline
+}
+
+func (r result) kinds(t *testing.T) []string {
+	t.Helper()
+	var kinds []string
+	for _, e := range r.timeline(t) {
+		kinds = append(kinds, e.Kind)
+	}
+	return kinds
+}
+
+func TestAnIncidentRecordsLooksAndActs(t *testing.T) {
+	t.Parallel()
+	b, p := incidentBench(t)
+	for _, line := range []string{"ls", "ls --stuck", "stats", "top --samples 1", "inspect prod/prod0000", "diagnose", "verify", "reconcile", "cleanup --stuck", "audit", "logs prod/prod0000"} {
+		b.run(t, line)
+	}
+	require.Equal(t, 0, b.run(t, "terminate prod/prod0000 --yes").code)
+	require.Equal(t, 0, b.run(t, tenMinutes).code)
+	p.Break(fake.Fault{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503 TOKEN=abcdef")})
+	require.Equal(t, 7, b.run(t, "ls").code)
+	r := b.run(t, "incident show -o json")
+	verbs := map[string]timelineEvent{}
+	for _, e := range r.timeline(t) {
+		if e.Verb != "" && e.Kind != "snapshot" {
+			verbs[e.Verb] = e
+		}
+	}
+	for _, verb := range []string{"ls", "stats", "top", "inspect", "diagnose", "verify", "reconcile", "cleanup", "audit", "logs", "terminate"} {
+		assert.Contains(t, verbs, verb)
+	}
+	assert.Contains(t, verbs["stats"].Figures, "active")
+	assert.Equal(t, new(3.0), verbs["diagnose"].Figures["listed"])
+	assert.Equal(t, "acted", verbs["terminate"].Kind)
+	assert.Len(t, verbs["cleanup"].Acts, 2)
+	assert.Contains(t, verbs["inspect"].Text, "prod/prod0000 is")
+	assert.Contains(t, verbs["ls"].Text, "TOKEN=[redacted]", "the last one failed")
+	assert.Contains(t, r.kinds(t), "snapshot", "a diagnosis of all leaves one")
+
+	report := b.run(t, "incident report -o json").item(t)
+	assert.Len(t, report["acts"], 3)
+	assert.NotEmpty(t, report["verification"])
+	assert.Empty(t, report["problems"])
+	assert.Equal(t, "sandbox-stuck", report["runbook"])
+}
+
+func TestAnIncidentOfAPersonIsAcknowledged(t *testing.T) {
+	t.Parallel()
+	b, _ := herdBench(t, 1)
+	b.tty = true
+	require.Equal(t, 0, b.run(t, "incident start").code)
+	assert.Equal(t, []string{"started", "acknowledged"}, b.run(t, "incident show -o json").kinds(t))
+
+	b, _ = herdBench(t, 1)
+	require.Equal(t, 0, b.run(t, "incident start").code)
+	assert.Equal(t, []string{"started"}, b.run(t, "incident show -o json").kinds(t), "cron works on nothing")
+	require.Equal(t, 0, b.run(t, "incident ack").code)
+	assert.Equal(t, []string{"started", "acknowledged"}, b.run(t, "incident show -o json").kinds(t))
+}
+
+func TestTheRunbookOfAnIncidentIsThatOfItsAlert(t *testing.T) {
+	t.Parallel()
+	b, _ := herdBench(t, 1)
+	item := b.run(t, "incident start --alert create_failing --severity warning --detected 30m -o json").item(t)
+	assert.Equal(t, "provisioning-failing", item["runbook"])
+	report := b.run(t, "incident report -o json").item(t)
+	assert.Contains(t, fmt.Sprint(report["moments"]), "given by")
+	assert.Equal(t, "warning", report["severity"])
+	assert.NotEmpty(t, report["questions"])
+}
+
+func TestIncidentsAreCompleted(t *testing.T) {
+	t.Parallel()
+	b, _ := incidentBench(t)
+	for _, line := range []string{"incident show i-", "incident report i-", "incident close i-", "incident note --incident i-"} {
+		assert.Regexp(t, `(?m)^i-\S+\thang$`, b.run(t, "__complete "+line).stdout, line)
+	}
+	assert.Contains(t, b.run(t, "__complete incident close --as f").stdout, "false-alarm")
+	assert.Contains(t, b.run(t, "__complete incident note --mark m").stdout, "mitigated")
+}
+
+func TestATemplateOfAReport(t *testing.T) {
+	t.Parallel()
+	b, _ := incidentBench(t)
+	file := filepath.Join(t.TempDir(), "report.tmpl")
+	require.NoError(t, os.WriteFile(file, []byte("{{.item.title}} {{range .item.moments}}{{.milestone}},{{end}}\n"), 0o600))
+	r := b.run(t, "incident report --template "+file)
+	assert.Equal(t, 0, r.code, r.stderr)
+	assert.Equal(t, "hang detected,acknowledged,mitigated,verified,closed,\n", r.stdout)
+	require.NoError(t, os.WriteFile(file, []byte("{{.item.nosuch"), 0o600))
+	assert.Equal(t, 2, b.run(t, "incident report --template "+file).code)
+}
+
+func TestAReportSaysWhatItCouldNotRead(t *testing.T) {
+	t.Parallel()
+	b, _ := incidentBench(t)
+	require.Equal(t, 0, b.run(t, tenMinutes).code)
+	runs, err := filepath.Glob(filepath.Join(b.home, "runs", "*.jsonl"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(runs[0], []byte("garbage\n{}\n"), 0o600))
+	r := b.run(t, "incident report")
+	assert.Equal(t, 0, r.code, r.stderr)
+	assert.Contains(t, r.stdout, "> **Incomplete:** an act may be missing")
+}
