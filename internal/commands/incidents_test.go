@@ -49,7 +49,7 @@ func TestRecordedIncidentsShowWhatWasStaged(t *testing.T) {
 		"busy":                {[]string{"busy_loop"}, "infinite_loop", 1},
 		"hung":                {[]string{"hung_io"}, "external_hang", 1},
 		"silent":              {[]string{"silent"}, "silent", 1},
-		"leak":                {nil, "", 0},
+		"leak":                {[]string{"leak"}, "memory_leak", 1},
 		"orphan":              {nil, "", 0},
 		"healthy":             {nil, "", 0},
 		"killed":              {nil, "", 0},
