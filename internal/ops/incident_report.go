@@ -246,6 +246,10 @@ func (r *IncidentReport) addFigures(e incident.Event) {
 // addActs takes from the journals what was done from the beginning of the incident to its end.
 func (r *IncidentReport) addActs(ctx context.Context, env *Env) error {
 	since := r.Incident.StartedAt
+	if since.IsZero() {
+		r.Problems = append(r.Problems, "when it was started cannot be read, so what was done is not listed")
+		return nil
+	}
 	if d := r.Incident.Start.DetectedAt; !d.IsZero() && d.Before(since) {
 		since = d
 	}
@@ -305,6 +309,9 @@ func (r *IncidentReport) foundMoment(m incident.Milestone) Moment {
 		if d := i.Start.DetectedAt; !d.IsZero() {
 			return Moment{At: d, Source: i.Start.DetectedBy}
 		}
+		if i.StartedAt.IsZero() {
+			return Moment{Source: "the start of the record cannot be read"}
+		}
 		return Moment{At: i.StartedAt, Source: "the incident was started; nothing before it is on record", Who: i.StartedBy.Who}
 	case incident.MilestoneAcknowledged:
 		return r.firstEvent(incident.Acknowledged, time.Time{}, "it was acknowledged", "nobody has acknowledged it")
@@ -333,6 +340,9 @@ func (r *IncidentReport) firstEvent(kind incident.Kind, since time.Time, source,
 // mitigated is when the last sandbox was seen to end. After an act that failed, or whose outcome is not
 // known, that is not known either.
 func (r *IncidentReport) mitigated() Moment {
+	if r.Incident.StartedAt.IsZero() {
+		return Moment{Source: "what was done is not listed"}
+	}
 	if len(r.Acts) == 0 {
 		return Moment{Source: "nothing was terminated or repaired"}
 	}
