@@ -35,7 +35,7 @@ func newDrill(d *Deps) *cobra.Command {
 		Args:    usageArgs(noArgs, "`--scenario NAME` chooses what is staged"),
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.keep, "keep", false, "investigate only and leave everything running (for five minutes at most)")
+	f.BoolVar(&o.keep, "keep", false, "investigate only and leave everything running until --clean, for an hour at most")
 	f.BoolVar(&o.clean, "clean", false, "remove what earlier drills left, and stage nothing")
 	f.StringSliceVar(&o.scenarios, "scenario", nil, "stage only this `NAME` (repeatable)")
 	completeFlag(cmd, "scenario", drill.Names)

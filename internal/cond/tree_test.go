@@ -95,24 +95,25 @@ func parseTheirs(text string) (ast.Node, error) {
 // TestTreesAreThoseOfExpr: what we parse has the tree that the parser of expr-lang/expr gives it.
 func TestTreesAreThoseOfExpr(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{
-		"a or b and c == d + e * f":                      "(a or (b and (c == (d + (e * f)))))",
-		"a * b + c < d and e or f":                       "(((((a * b) + c) < d) and e) or f)",
-		"a - b - c / d / e > 1":                          "(((a - b) - ((c / d) / e)) > 1)",
-		"not a and not (b or !c)":                        "((not a) and (not (b or (! c))))",
-		"not a == b":                                     "((not a) == b)",
-		"-a * -b + -(c) > -1.5e-3":                       "",
-		"a < b <= c > d":                                 "",
-		"a < b == c":                                     "((a < b) == c)",
-		"a not in [1, 2,] and b not contains 'x'":        "",
-		"not a not startsWith 'x' or b not endsWith `y`": "",
-		`a.b["c"].d == labels.in and x["y/z"] matches '\x41\u00e9\'"'`: "",
-		"len(a.b, [c], nil) == true or f() != false":                   "",
-		"(a.b)[c].d(1, 2)(3)":                                          "",
-		"a && b || c && !d":                                            "((a && b) || (c && (! d)))",
-		".5 < 1e3 and 5. > 0":                                          "",
-		"[[], [1]] == []":                                              "",
+	for _, c := range []struct{ text, want string }{
+		{"a or b and c == d + e * f", "(a or (b and (c == (d + (e * f)))))"},
+		{"a * b + c < d and e or f", "(((((a * b) + c) < d) and e) or f)"},
+		{"a - b - c / d / e > 1", "(((a - b) - ((c / d) / e)) > 1)"},
+		{"not a and not (b or !c)", "((not a) and (not (b or (! c))))"},
+		{"not a == b", "((not a) == b)"},
+		{"-a * -b + -(c) > -1.5e-3", ""},
+		{"a < b <= c > d", ""},
+		{"a < b == c", "((a < b) == c)"},
+		{"a not in [1, 2,] and b not contains 'x'", ""},
+		{"not a not startsWith 'x' or b not endsWith `y`", ""},
+		{`a.b["c"].d == labels.in and x["y/z"] matches '\x41\u00e9\'"'`, ""},
+		{"len(a.b, [c], nil) == true or f() != false", ""},
+		{"(a.b)[c].d(1, 2)(3)", ""},
+		{"a && b || c && !d", "((a && b) || (c && (! d)))"},
+		{".5 < 1e3 and 5. > 0", ""},
+		{"[[], [1]] == []", ""},
 	} {
+		text, want := c.text, c.want
 		ours, err := parseOurs(text)
 		theirs, errTheirs := parseTheirs(text)
 		if errTheirs != nil {

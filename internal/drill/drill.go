@@ -118,7 +118,7 @@ func (d *drillRun) stageScenes(ctx context.Context, chosen []scene) error {
 	results := make(chan made)
 	for i, sc := range chosen {
 		go func() {
-			s, err := d.Fleet.Create(ctx, d.Profile, sc.sandboxSpec(d.report.Run, d.Binary))
+			s, err := d.Fleet.Create(ctx, d.Profile, sc.sandboxSpec(d.report.Run, d.Binary, d.Keep))
 			results <- made{i, s, err}
 		}()
 	}
@@ -250,16 +250,23 @@ func chooseScenes(names []string) ([]scene, error) {
 // drillLabel is the label of everything that a drill stages; its value is the run.
 const drillLabel = "sbx/drill"
 
-// maxLifetime bounds the life of staged sandboxes when the drill itself is killed.
-const maxLifetime = 5 * time.Minute
+// The lives of staged sandboxes: those that a drill ends itself are bounded where it is killed.
+const (
+	maxLifetime  = 5 * time.Minute
+	keptLifetime = time.Hour
+)
 
-func (s scene) sandboxSpec(run, binary string) sandbox.Spec {
+func (s scene) sandboxSpec(run, binary string, keep bool) sandbox.Spec {
+	life := maxLifetime
+	if keep {
+		life = keptLifetime
+	}
 	spec := sandbox.Spec{
 		Name:        "drill-" + s.name,
 		Command:     []string{binary, ProgramArg, s.program},
 		Labels:      map[string]string{drillLabel: run},
 		MemoryBytes: s.memory,
-		TTL:         maxLifetime,
+		TTL:         life,
 	}
 	if !s.orphan {
 		spec.TaskID, spec.AgentType = "t-drill-"+s.name, "drill"

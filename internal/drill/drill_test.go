@@ -171,10 +171,11 @@ func TestTheLeaksCauseFollowsTheEnforcement(t *testing.T) {
 func TestOnlyTheOrphanHasNoTask(t *testing.T) {
 	t.Parallel()
 	for _, s := range allScenes() {
-		spec := s.sandboxSpec("run", "/bin/sbx")
+		spec := s.sandboxSpec("run", "/bin/sbx", false)
 		assert.Equal(t, s.name == "orphan", spec.TaskID == "" && spec.AgentType == "", s.name)
 		assert.Equal(t, "run", spec.Labels[drillLabel])
-		assert.Positive(t, spec.TTL, "whatever happens, it ends by itself")
+		assert.Equal(t, 5*time.Minute, spec.TTL, "whatever happens, it ends by itself")
+		assert.Equal(t, time.Hour, s.sandboxSpec("run", "/bin/sbx", true).TTL, "kept ones, too")
 	}
 }
 

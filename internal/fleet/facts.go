@@ -29,6 +29,10 @@ type Facts struct {
 	QuotaUsed          *float64 // of its profile; nil = not read
 }
 
+// mostKept is how many samples of an observation its facts have: those of ten minutes at the shortest
+// interval of a provider. The facts of ten thousand sandboxes are held at once.
+const mostKept = 120
+
 // factsOf are the facts of an observation from which sig was made.
 func (o Observation) factsOf(sig triage.Signals) *Facts {
 	f := &Facts{
@@ -37,6 +41,9 @@ func (o Observation) factsOf(sig triage.Signals) *Facts {
 	}
 	if o.Usage.Err == nil {
 		f.Samples = o.Usage.Got
+		if most := max(0, len(f.Samples)-mostKept); most > 0 { // those before them can be freed
+			f.Samples = slices.Clone(f.Samples[most:])
+		}
 	}
 	if o.Work.Err == nil {
 		f.Work = &o.Work.Got
@@ -122,18 +129,27 @@ type Recorded struct {
 	Facts *Facts    // nil = it was not observed
 }
 
-// JudgeRecorded is Judge with Look, for sandboxes that were observed before: an observation counts
-// only where Judge would make one.
+// JudgeRecorded is Judge with Look and Usage, for sandboxes that were observed before: an observation
+// counts only where Judge would make one.
 func JudgeRecorded(items []Recorded, profile *ProfileFigures, thresholds func(sandbox.Sandbox) triage.Thresholds) []Judged {
 	judged := make([]Judged, len(items))
 	for i, r := range items {
 		t := thresholds(r.Row)
 		judged[i] = Judged{Sandbox: r.Row, At: r.At, Facts: r.Facts, Verdict: triage.Judge(r.Row, triage.Signals{}, t, r.At)}
-		if r.Facts != nil && judged[i].Verdict.NeedsLook() {
+		switch {
+		case r.Facts == nil:
+		case judged[i].Verdict.NeedsLook():
 			judged[i] = r.Facts.Observation(profile, r.At).judged(t, r.At)
+		case worksOn(judged[i], t) && len(r.Facts.Samples) > 0:
+			judged[i] = r.Facts.usageOf(r.Row).Observation(profile, r.At).judged(t, r.At)
 		}
 	}
 	return judged
+}
+
+// usageOf is what ObserveUsage would have found.
+func (f Facts) usageOf(row sandbox.Sandbox) Facts {
+	return Facts{Sandbox: row, Samples: f.Samples, Recorded: f.Recorded, TracksTasks: f.TracksTasks, Work: &providers.Activity{}}
 }
 
 // judged is the judgement of an observed sandbox.

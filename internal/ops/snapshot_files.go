@@ -105,12 +105,13 @@ func (e *Env) recordedIncidents(ctx context.Context) ([]RecordedLook, error) {
 	}
 	var all []RecordedLook
 	for _, i := range incidents {
-		files, err := filepath.Glob(filepath.Join(folder.Dir, i.Name(), snapshotsName, "*"))
-		if err != nil {
-			return nil, err
+		kept := filepath.Join(folder.Dir, i.Name(), snapshotsName)
+		files, err := os.ReadDir(kept)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && i.IsDir() {
+			return nil, fault.New(fault.KindUnknown, "the snapshots of %s cannot be read: %w", i.Name(), err)
 		}
 		for _, file := range files {
-			look, is := readLook(ctx, file, i.Name())
+			look, is := readLook(ctx, filepath.Join(kept, file.Name()), i.Name())
 			if is {
 				all = append(all, look)
 			}

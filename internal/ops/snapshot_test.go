@@ -3,6 +3,7 @@ package ops_test
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,6 +57,20 @@ func failedBox(id string) fake.Seed {
 	return seed
 }
 
+// workingLeak writes output, and its memory is full in a minute.
+func workingLeak(id string) fake.Seed {
+	seed := seeds(id)[0]
+	seed.Sandbox.LastActivityAt = time.Now()
+	var n atomic.Int64
+	seed.Usage = func(now time.Time) sandbox.Usage {
+		i := n.Add(1)
+		return sandbox.Usage{
+			At: now.Add(time.Duration(i-20) * 3 * time.Second), CPUSeconds: new(float64(i)), MemoryBytes: new((200 + 30*i) * sandbox.MiB), MemoryLimitBytes: new(int64(512 * sandbox.MiB)), Source: "cgroup2",
+		}
+	}
+	return seed
+}
+
 // snapshotFleets are fleets in which each source of a diagnosis matters once.
 func snapshotFleets() map[string]func() []*fake.Provider {
 	with := func(name string, breaks []fake.Fault, boxes ...fake.Seed) func() []*fake.Provider {
@@ -78,6 +93,7 @@ func snapshotFleets() map[string]func() []*fake.Provider {
 	return map[string]func() []*fake.Provider{
 		"nothing":             with("prod", nil),
 		"all kinds":           with("prod", nil, looping("loop0001"), silentBox("silent01"), startingBox("start001"), failedBox("fail0001"), young, held, seeds("plain001")[0]),
+		"at work":             with("prod", nil, workingLeak("leak0001"), young),
 		"no list":             with("prod", away(fake.OpList), silentBox("silent01")),
 		"no stats":            with("prod", away(fake.OpStats), silentBox("silent01")),
 		"no usage":            with("prod", away(fake.OpUsage), silentBox("silent01"), looping("loop0001")),
@@ -147,6 +163,17 @@ func TestReplayFindsWhatTheFleetHas(t *testing.T) {
 	assert.Contains(t, c.Alerts, snapshot.Alert{Rule: "sandbox_stuck", Provider: "prod", Verdict: sandbox.True})
 	assert.Contains(t, c.Alerts, snapshot.Alert{Rule: "state_corruption", Provider: "prod", Verdict: sandbox.Unknown}, "no record was compared")
 	assert.NotContains(t, c.Alerts, snapshot.Alert{Rule: "active_escalated", Provider: "prod", Verdict: sandbox.False})
+}
+
+// TestReplaySuspectsWhatWorksAndLeaks: what is read of a sandbox at work is part of the look.
+func TestReplaySuspectsWhatWorksAndLeaks(t *testing.T) {
+	t.Parallel()
+	site := newSite(t, oneProfile, snapshotFleets()["at work"]()...)
+	watch := &recorder{}
+	env := site.env(t, watch)
+	_, read := recordedLook(t, env, watch)
+	assert.Equal(t, []snapshot.Marked{{Ref: "prod/leak0001", Cause: sandbox.CauseLeak}}, read.Concluded.Suspected)
+	assert.Equal(t, read.Concluded.Suspected, ops.Replay(t.Context(), env, read).Concluded.Suspected)
 }
 
 // TestReplayByOtherThresholds names what would be different, and why.

@@ -40,15 +40,8 @@ const (
 	ChangeRunbook   ChangeKind = "runbook"
 )
 
-// ChangeKinds are all kinds, in the order of CompareConclusions; those of settings come last.
-func ChangeKinds() []ChangeKind {
-	return []ChangeKind{
-		ChangeVerdict, ChangeListed, ChangeStuck, ChangeSuspected, ChangeUnjudged, ChangePlan, ChangeCause, ChangeFlag, ChangeAlert, ChangeCheck, ChangeRunbook, ChangeSetting,
-	}
-}
-
-// CompareConclusions are the differences, in the order of ChangeKinds. Runbooks are compared where
-// both have them.
+// CompareConclusions are the differences, those of sandboxes first. Runbooks are compared where both
+// have them.
 func CompareConclusions(then, now Concluded) []Change {
 	var all []Change
 	if then.Verdict != now.Verdict {

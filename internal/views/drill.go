@@ -67,7 +67,7 @@ func DrillPage(s *output.Sheet, r drill.Report) {
 	s.Field("memory limit held by", string(r.Enforcement))
 	s.Field("left behind", strconv.Itoa(len(r.LeftBehind)))
 	if r.Kept {
-		s.Field("kept", "for five minutes at most; `sbx drill --clean` removes them")
+		s.Field("kept", "for an hour at most; `sbx drill --clean` removes them")
 	}
 }
 

@@ -121,30 +121,58 @@ func runbookRunFields(r *engine.Run) output.Fields {
 	causes, calls := []any{}, []any{}
 	for _, c := range r.Causes {
 		causes = append(causes, output.Fields{
-			{Key: "id", Value: c.ID}, {Key: "title", Value: c.Title}, {Key: "confidence", Value: string(c.Confidence)}, {Key: "score", Value: c.Score},
-			{Key: "selected", Value: c.Selected}, {Key: "refs", Value: textList(c.Refs)}, {Key: "evidence", Value: EvidenceList(c.Evidence)},
-			{Key: "why_not", Value: TextOrNil(c.WhyNot)}, {Key: "see", Value: TextOrNil(c.See)},
+			{Key: "id", Value: c.ID},
+			{Key: "title", Value: c.Title},
+			{Key: "confidence", Value: string(c.Confidence)},
+			{Key: "score", Value: c.Score},
+			{Key: "selected", Value: c.Selected},
+			{Key: "refs", Value: textList(c.Refs)},
+			{Key: "evidence", Value: EvidenceList(c.Evidence)},
+			{Key: "why_not", Value: TextOrNil(c.WhyNot)},
+			{Key: "see", Value: TextOrNil(c.See)},
 		})
 	}
 	for _, c := range r.Calls {
 		calls = append(calls, output.Fields{
-			{Key: "to", Value: c.To}, {Key: "name", Value: c.Name}, {Key: "channel", Value: TextOrNil(c.Channel)}, {Key: "alert", Value: TextOrNil(c.Alert)},
-			{Key: "condition", Value: c.When}, {Key: "now", Value: string(c.Verdict)}, {Key: "text", Value: TextOrNil(c.Text)}, {Key: "evidence", Value: textList(c.Evidence)},
+			{Key: "to", Value: c.To},
+			{Key: "name", Value: c.Name},
+			{Key: "channel", Value: TextOrNil(c.Channel)},
+			{Key: "alert", Value: TextOrNil(c.Alert)},
+			{Key: "condition", Value: c.When},
+			{Key: "now", Value: string(c.Verdict)},
+			{Key: "text", Value: TextOrNil(c.Text)},
+			{Key: "evidence", Value: textList(c.Evidence)},
 		})
 	}
 	resumed := []any{}
 	for _, one := range r.Resumed {
-		resumed = append(resumed, output.Fields{{Key: "at", Value: output.Time(one.At)}, {Key: "who", Value: one.Actor.Who}, {Key: "host", Value: one.Actor.Host}})
+		resumed = append(resumed, output.Fields{
+			{Key: "at", Value: output.Time(one.At)},
+			{Key: "who", Value: one.Actor.Who},
+			{Key: "host", Value: one.Actor.Host},
+		})
 	}
 	id := TextOrNil(r.ID)
 	if r.DryRun {
 		id = nil
 	}
 	return output.Fields{
-		{Key: "run_id", Value: id}, {Key: "runbook", Value: r.Runbook}, {Key: "title", Value: r.Title}, {Key: "procedure", Value: TextOrNil(r.Procedure)}, {Key: "ref", Value: TextOrNil(r.Word)},
-		{Key: "providers", Value: textList(r.Providers)}, {Key: "dry_run", Value: r.DryRun}, {Key: "who", Value: r.Actor.Who}, {Key: "host", Value: r.Actor.Host},
-		{Key: "started_at", Value: output.Time(r.StartedAt)}, {Key: "ended_at", Value: output.Time(r.EndedAt)}, {Key: "resumed", Value: resumed},
-		{Key: "state", Value: string(r.State)}, {Key: "verdict", Value: string(r.Verdict)}, {Key: "causes", Value: causes}, {Key: "escalation", Value: calls},
+		{Key: "run_id", Value: id},
+		{Key: "runbook", Value: r.Runbook},
+		{Key: "title", Value: r.Title},
+		{Key: "procedure", Value: TextOrNil(r.Procedure)},
+		{Key: "ref", Value: TextOrNil(r.Word)},
+		{Key: "providers", Value: textList(r.Providers)},
+		{Key: "dry_run", Value: r.DryRun},
+		{Key: "who", Value: r.Actor.Who},
+		{Key: "host", Value: r.Actor.Host},
+		{Key: "started_at", Value: output.Time(r.StartedAt)},
+		{Key: "ended_at", Value: output.Time(r.EndedAt)},
+		{Key: "resumed", Value: resumed},
+		{Key: "state", Value: string(r.State)},
+		{Key: "verdict", Value: string(r.Verdict)},
+		{Key: "causes", Value: causes},
+		{Key: "escalation", Value: calls},
 	}
 }
 

@@ -37,13 +37,10 @@ type actResult struct {
 
 // act plans, asks, acts, and proves the effect.
 func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runbook.Word) error {
-	open := rec.Act.IsOpen()
-	if open {
-		if err := r.recover(ctx, rec); err != nil {
-			return err
-		}
-	}
 	before := rec.Act
+	if before != nil && before.IntentAt.IsZero() { // only its plan was made
+		before = nil
+	}
 	if r.stale() {
 		r.invalidate()
 	}
@@ -83,7 +80,7 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runb
 		rec.State, rec.Reason = Skipped, "the answer at its gate was no"
 		return nil
 	}
-	if err := r.carryOut(ctx, s, rec, p, named); err != nil {
+	if err := r.carryOut(ctx, s, rec, p, named); err != nil || rec.State != Running {
 		return err
 	}
 	return r.prove(ctx, s, rec)
@@ -147,9 +144,14 @@ func (r *runner) refuse(rec *Step, why error) error {
 func (r *runner) carryOut(ctx context.Context, s runbook.Step, rec *Step, p *actPlan, named []string) error {
 	limited, stop := r.limited(ctx, s)
 	defer stop()
-	if time.Since(rec.BeganAt) > freshFor { // the answer took its time
+	if r.env.Now().Sub(rec.BeganAt) > freshFor { // the answer took its time
 		if err := r.narrow(limited, s, rec, p); err != nil {
-			return err
+			rec.State, rec.Verdict, rec.Reason = Failed, sandbox.Unknown, oneLine(stepError(ctx, limited, err))
+			return nil
+		}
+		if len(p.targets) == 0 {
+			rec.State, rec.Reason = Skipped, nothingToDo(p)
+			return nil
 		}
 	}
 	rec.Act.IntentAt = r.env.Now().UTC()

@@ -17,6 +17,7 @@ import (
 	"sbx/internal/runbook/engine"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
+	"sbx/internal/task"
 )
 
 // TestARepair: records without a sandbox are marked after the gate, and the effect is seen by count.
@@ -244,4 +245,53 @@ func TestWhatIsFalseOfOneProvider(t *testing.T) {
 		assert.Contains(t, run.Step("all").Evidence, "other: stats.active == 0: 1 == 0 false")
 		assert.Equal(t, 10, fault.ExitCode(run.Err()))
 	})
+}
+
+// TestAnAnswerThatTakesItsTime: what has changed meanwhile stays.
+func TestAnAnswerThatTakesItsTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := prod(fake.Options{}, looping("loop0001"), looping("loop0002"))
+		s := newSite(t, "", p)
+		watch := &person{answer: func(q ops.Question) (string, bool) {
+			if q.Word == "2" {
+				<-time.After(3 * time.Minute)
+				assert.NoError(t, p.Terminate(t.Context(), "loop0002", providers.TerminateOptions{}))
+			}
+			return q.Word, true
+		}}
+		run := s.run(t, engine.Request{Book: shipped(t, "sandbox-stuck")}, watch)
+		act := run.Step("end-loop").Act
+		require.Len(t, act.Outcomes, 1)
+		assert.Equal(t, "prod/loop0001", act.Outcomes[0].Ref)
+		assert.Equal(t, map[string]int{"loop0001": 1, "loop0002": 1}, ends(p), "the second one by somebody else")
+		assert.Equal(t, "done true", stateOfStep(t, run, "end-loop"))
+	})
+}
+
+// TestAStop is that of the command: the task publishes nothing, and its sandbox is gone.
+func TestAStop(t *testing.T) {
+	t.Parallel()
+	for name, word := range map[string]string{"by its task": "t-k3v9x2mq7abc", "by its sandbox": "prod/work0001"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				one := calm("work0001")
+				one.Sandbox.TaskID = "t-k3v9x2mq7abc"
+				p := prod(fake.Options{}, one)
+				s := newSite(t, "", p)
+				kept := task.New("t-k3v9x2mq7abc", "", task.Spec{Provider: "prod", Command: []string{"true"}, Attempts: 3}, task.Owner{Host: "host-1", PID: 1, Who: "test"}, time.Now())
+				kept.State = task.Running
+				kept.Attempts = []task.Attempt{{N: 1, Provider: "prod", Sandbox: "work0001", IntentAt: time.Now(), StartedAt: time.Now()}}
+				_, _, err := task.Ledger{Store: s.store}.Add(t.Context(), kept)
+				require.NoError(t, err)
+				run := s.run(t, engine.Request{Book: shipped(t, "idle-after-completion"), Procedure: "kept-on-purpose", Word: word, Yes: true, MaxDelete: 1}, &person{})
+				step := run.Step("end-kept")
+				require.NotNil(t, step.Act, step.Reason)
+				assert.Equal(t, "t-k3v9x2mq7abc", step.Act.Targets[0].Ref)
+				assert.Equal(t, "done true", stateOfStep(t, run, "end-kept"), step.Reason)
+				assert.Equal(t, map[string]int{"work0001": 1}, ends(p))
+			})
+		})
+	}
 }

@@ -124,7 +124,7 @@ func (r *runner) questions(gate string, p *actPlan, unnamed []string) []ops.Ques
 
 func counted(p *actPlan) string {
 	if len(p.targets) == 1 {
-		return p.targets[0].Ref
+		return "it" // the plan names it; what an API calls it does not belong into a prompt
 	}
 	return fmt.Sprintf("these %d", len(p.targets))
 }

@@ -30,6 +30,8 @@ type person struct {
 	// answer gives what is typed; false = the input ends. Nil = nobody is there.
 	answer func(q ops.Question) (string, bool)
 
+	onItem func(item any) // nil = nothing
+
 	steps     []engine.Step // each time one changed
 	questions []ops.Question
 	warnings  []string
@@ -52,6 +54,9 @@ func (silence) Done()         {}
 func (p *person) Item(item any) {
 	if s, ok := item.(engine.Step); ok {
 		p.steps = append(p.steps, s)
+	}
+	if p.onItem != nil {
+		p.onItem(item)
 	}
 }
 

@@ -112,12 +112,11 @@ func (r *runner) planTerminate(ctx context.Context, s runbook.Step, theory runbo
 		return p, plan.Verdict // nothing could be read
 	}
 	p.take(plan.Selected, plan.Kept, c.why)
-	req.Words = p.refs()
-	if a.Targets == "named" {
-		req.Typed = req.Words
-	}
 	p.do = func(ctx context.Context, watch ops.Observer, named []string) actResult {
-		req.Production = named
+		req.Words, req.Production = p.refs(), named
+		if a.Targets == "named" {
+			req.Typed = req.Words
+		}
 		done, err := ops.Terminate(ctx, r.env, req, watch)
 		if err != nil {
 			return actResult{err: err}

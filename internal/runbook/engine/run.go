@@ -107,12 +107,18 @@ func (r *runner) begin(ctx context.Context) error {
 	if r.out.log, err = journal.Create(disk, r.run.ID, r.env.Now); err != nil {
 		return err
 	}
+	if err := journal.Prune(disk, keptRuns); err != nil {
+		r.watch.Warn(err.Error())
+	}
 	err = r.out.write(entryBegin, begin{
 		Version: Version, Runbook: r.run.Runbook, Title: r.run.Title, File: r.run.File, Document: r.run.Document,
 		Procedure: r.run.Procedure, Word: r.run.Word, Providers: r.run.Providers, Actor: r.run.Actor,
 	})
 	return errors.Join(err, r.out.write(entryPlan, r.run.Steps))
 }
+
+// keptRuns is how many records are kept.
+const keptRuns = 2000
 
 // check refuses a document with mistakes, and a request that it cannot serve.
 func (r *runner) check() error {

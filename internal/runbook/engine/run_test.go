@@ -18,8 +18,10 @@ import (
 	"sbx/internal/lock"
 	"sbx/internal/ops"
 	"sbx/internal/providers/fake"
+	"sbx/internal/runbook"
 	"sbx/internal/runbook/engine"
 	"sbx/internal/sandbox"
+	"sbx/runbooks"
 )
 
 // TestARunEndsWhatLoopsAndProvesIt: from the diagnosis to whom to call, and all of it is on record.
@@ -306,7 +308,69 @@ func TestAnInterruptionAtTheGate(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, engine.RunInterrupted, kept.State)
 		assert.Equal(t, engine.Running, kept.Step("end-loop").State)
-		again := s.run(t, engine.Request{Resume: run.ID}, &person{answer: typesWords})
+		next := &person{answer: typesWords}
+		again := s.run(t, engine.Request{Resume: run.ID}, next)
 		assert.Equal(t, "done true", stateOfStep(t, again, "end-loop"))
+		assert.Empty(t, next.questions[0].Objection, "nothing had begun")
 	})
+}
+
+// TestAnInterruptionInTheAct: what was not done is asked about again, what was done is not.
+func TestAnInterruptionInTheAct(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := prod(fake.Options{EndFor: 3 * time.Second}, looping("loop0001"), looping("loop0002"))
+		s := newSite(t, "", p)
+		ctx, interrupt := context.WithCancelCause(t.Context())
+		watch := &person{answer: typesWords, onItem: func(item any) {
+			if _, acts := item.(ops.RunStarted); acts {
+				interrupt(fault.New(fault.KindCanceled, "interrupted"))
+			}
+		}}
+		run, err := engine.Start(ctx, s.env(t), engine.Request{Book: shipped(t, "sandbox-stuck")}, watch)
+		require.NoError(t, err)
+		assert.Equal(t, 130, fault.ExitCode(run.Err()), "%v", run.Err())
+		assert.Equal(t, engine.RunInterrupted, run.State)
+		assert.Equal(t, engine.Running, run.Step("end-loop").State)
+		before := ends(p)
+		again := s.run(t, engine.Request{Resume: run.ID}, &person{answer: typesWords})
+		assert.Equal(t, "done true", stateOfStep(t, again, "end-loop"), again.Step("end-loop").Reason)
+		for id, n := range before {
+			if n > 0 && stateOf(t, p, id).Ended() {
+				assert.LessOrEqual(t, ends(p)[id], n+1)
+			}
+		}
+		for _, id := range []string{"loop0001", "loop0002"} {
+			assert.True(t, stateOf(t, p, id).Ended(), id)
+		}
+	})
+}
+
+// TestEveryShippedRunbookRuns to its end, as a dry run and in earnest, with something to find and
+// without.
+func TestEveryShippedRunbookRuns(t *testing.T) {
+	t.Parallel()
+	shelf, err := runbook.Library{Shipped: runbooks.Files}.Load(t.Context())
+	require.NoError(t, err)
+	for _, book := range shelf.Books {
+		for name, seeds := range map[string][]fake.Seed{"empty": nil, "stuck": {looping("loop0001"), calm("calm0001")}} {
+			for _, dry := range []bool{true, false} {
+				t.Run(string(book.Metadata.ID)+" "+name, func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						p := prod(fake.Options{}, seeds...)
+						run := newSite(t, "", p).run(t, engine.Request{Book: book, DryRun: dry, Yes: !dry, MaxDelete: 5}, &person{})
+						if dry {
+							assert.NoError(t, run.Err())
+							assert.Empty(t, ends(p))
+							return
+						}
+						assert.Contains(t, []engine.RunState{engine.RunDone, engine.RunFailed}, run.State, "%v", run.Err())
+						assert.Zero(t, run.Count(engine.Pending)+run.Count(engine.Running))
+						assert.Zero(t, ends(p)["calm0001"])
+					})
+				})
+			}
+		}
+	}
 }

@@ -59,7 +59,7 @@ func (r *runner) read(ctx context.Context, from source) reading {
 	case fromInspect:
 		return readInspect(ctx, r.env, watch, r.run.Word)
 	case fromVerify:
-		return readVerify(ctx, r.env, watch)
+		return readVerify(ctx, r.env, watch, r.run.DryRun)
 	case fromDoctor:
 		return readDoctor(ctx, r.env, watch)
 	case fromRecords:
@@ -142,8 +142,8 @@ func readInspect(ctx context.Context, env *ops.Env, watch ops.Observer, word str
 	return got
 }
 
-func readVerify(ctx context.Context, env *ops.Env, watch ops.Observer) reading {
-	v, err := ops.Verify(ctx, env, ops.VerifyRequest{}, watch)
+func readVerify(ctx context.Context, env *ops.Env, watch ops.Observer, dry bool) reading {
+	v, err := ops.Verify(ctx, env, ops.VerifyRequest{NoAlerts: dry}, watch)
 	if err != nil {
 		return failedReading(fromVerify, err)
 	}

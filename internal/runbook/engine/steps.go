@@ -93,6 +93,11 @@ func (r *runner) doStep(ctx context.Context, s runbook.Step, theory runbook.Word
 		return err
 	}
 	began := time.Now()
+	if rec.Act.IsOpen() { // first of all: what became of it
+		if err := r.recover(ctx, rec); err != nil {
+			return err
+		}
+	}
 	if s.When != "" {
 		if v, evidence := r.evaluate(ctx, s.When, ofAny); v != sandbox.True {
 			rec.State, rec.Evidence = Skipped, evidence
@@ -205,6 +210,12 @@ func (r *runner) waitUntil(ctx context.Context, s runbook.Step, rec *Step) {
 	every := s.Every
 	if every <= 0 {
 		every = runbook.DefaultEvery
+	}
+	if r.run.DryRun { // it looks once
+		if rec.Verdict, rec.Evidence = r.evaluate(ctx, s.WaitUntil, ofEvery); rec.Verdict != sandbox.True {
+			rec.State, rec.Reason = Pending, "a dry run: it would wait for at most "+sandbox.FormatDuration(s.Within)
+		}
+		return
 	}
 	rec.Verdict, rec.Evidence = r.await(ctx, s.WaitUntil, s.Within, every)
 	if rec.Verdict != sandbox.True {
