@@ -29,15 +29,19 @@ func incidentBench(t *testing.T) (*bench, *fake.Provider) {
 
 // timelineEvent is a part of an event in the document.
 type timelineEvent struct {
-	Kind, Verb, Text string
-	Figures          map[string]*float64
-	Acts             []any
+	Kind    string              `json:"kind"`
+	Verb    string              `json:"verb"`
+	Text    string              `json:"text"`
+	Figures map[string]*float64 `json:"figures"`
+	Acts    []any               `json:"acts"`
 }
 
 func (r result) timeline(t *testing.T) []timelineEvent {
 	t.Helper()
 	var document struct {
-		Item struct{ Timeline []timelineEvent }
+		Item struct {
+			Timeline []timelineEvent `json:"timeline"`
+		} `json:"item"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(r.stdout), &document), r.stdout)
 	return document.Item.Timeline
