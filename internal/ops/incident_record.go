@@ -140,6 +140,10 @@ func (e *Env) RecordVerb(ctx context.Context, code int, err error) {
 	e.record(ctx)
 }
 
+// RecordSoFar records what this process has seen and done until now. A verb that works for long calls
+// it at the points from which another process may have to go on.
+func (e *Env) RecordSoFar(ctx context.Context) { e.record(ctx) }
+
 // recordRound records after a round of a verb that repeats.
 func (e *Env) recordRound(ctx context.Context) {
 	e.sight.mu.Lock()

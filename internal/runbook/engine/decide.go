@@ -46,6 +46,9 @@ func (r *runner) decide(ctx context.Context) error {
 	}
 	r.run.Calls = r.callsByCondition(ctx)
 	r.decided = true
+	if r.record != nil { // what was found before anything is done, also where this process does not live to see its end
+		r.env.RecordSoFar(ctx)
+	}
 	return r.out.write(entryCauses, decided{r.run.Causes, r.run.Calls})
 }
 
