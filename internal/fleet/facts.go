@@ -13,6 +13,8 @@ import (
 // Facts is what an observation found, as plain data that depends on no threshold: who has the facts
 // can judge the sandbox again.
 type Facts struct {
+	// AskedAt is when the record was found not to decide; zero = not known.
+	AskedAt   time.Time
 	Sandbox   sandbox.Sandbox
 	Samples   []sandbox.Usage     // of this observation; nil = none could be read
 	Logs      *triage.LogFindings // nil = not read
@@ -134,8 +136,11 @@ type Recorded struct {
 func JudgeRecorded(items []Recorded, profile *ProfileFigures, thresholds func(sandbox.Sandbox) triage.Thresholds) []Judged {
 	judged := make([]Judged, len(items))
 	for i, r := range items {
-		t := thresholds(r.Row)
-		judged[i] = Judged{Sandbox: r.Row, At: r.At, Facts: r.Facts, Verdict: triage.Judge(r.Row, triage.Signals{}, t, r.At)}
+		t, first := thresholds(r.Row), r.At
+		if r.Facts != nil && !r.Facts.AskedAt.IsZero() {
+			first = r.Facts.AskedAt
+		}
+		judged[i] = Judged{Sandbox: r.Row, At: first, Facts: r.Facts, Verdict: triage.Judge(r.Row, triage.Signals{}, t, first)}
 		switch {
 		case r.Facts == nil:
 		case judged[i].Verdict.NeedsLook():
@@ -150,6 +155,12 @@ func JudgeRecorded(items []Recorded, profile *ProfileFigures, thresholds func(sa
 // usageOf is what ObserveUsage would have found.
 func (f Facts) usageOf(row sandbox.Sandbox) Facts {
 	return Facts{Sandbox: row, Samples: f.Samples, Recorded: f.Recorded, TracksTasks: f.TracksTasks, Work: &providers.Activity{}}
+}
+
+// askedAt adds when the record was found not to decide.
+func (j Judged) askedAt(at time.Time) Judged {
+	j.Facts.AskedAt = at
+	return j
 }
 
 // judged is the judgement of an observed sandbox.

@@ -98,3 +98,22 @@ func TestFiguresOfAProfileCountByThreshold(t *testing.T) {
 	}
 	assert.Nil(t, NewProfileFigures(triage.FleetSignals{}, nil, at).signals(time.Minute, at).Active, "nothing was listed")
 }
+
+// TestAnObservationCountsByTheTimeItWasAskedFor: a sandbox at work when it was asked was judged by its
+// usage, also if it has been silent for too long by the time of its verdict.
+func TestAnObservationCountsByTheTimeItWasAskedFor(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	limits := func(sandbox.Sandbox) triage.Thresholds {
+		l := triage.DefaultThresholds()
+		l.WatchAge, l.Inactivity = time.Minute, 10*time.Second
+		return l
+	}
+	row := sandbox.Sandbox{Provider: "prod", ID: "box1", State: sandbox.StateRunning, CreatedAt: at.Add(-5 * time.Minute), LastActivityAt: at.Add(-12 * time.Second), ActivityBasis: sandbox.BasisOutput}
+	facts := &Facts{Sandbox: row, AskedAt: at.Add(-5 * time.Second), Samples: []sandbox.Usage{{At: at, CPUPercent: new(0.0)}}, Work: &providers.Activity{}}
+	items := []Recorded{{Row: row, At: at, Facts: facts}}
+	profile := NewProfileFigures(triage.FleetSignals{}, nil, at)
+	assert.True(t, JudgeRecorded(items, profile, limits)[0].Verdict.Looked)
+	facts.AskedAt = at
+	assert.False(t, JudgeRecorded(items, profile, limits)[0].Verdict.Looked, "it was not at work, and too young to be stuck")
+}

@@ -59,7 +59,7 @@ func (f *Fleet) Judge(ctx context.Context, items []sandbox.Sandbox, how Judging)
 	var wg sync.WaitGroup
 	wg.Go(func() { f.addUsage(ctx, judged, atWork, how) })
 	f.Look(ctx, open, Looking{Thresholds: how.Thresholds, Seen: how.Seen}, func(i int, o Observation) {
-		judged[at[i]] = o.judged(how.Thresholds(open[i]), how.Now())
+		judged[at[i]] = o.judged(how.Thresholds(open[i]), how.Now()).askedAt(judged[at[i]].At)
 	})
 	wg.Wait()
 	return judged
@@ -89,6 +89,6 @@ func (f *Fleet) addUsage(ctx context.Context, judged []Judged, atWork []int, how
 		if o.Usage.Err != nil || len(o.Usage.Got) == 0 {
 			return
 		}
-		judged[atWork[n]] = o.judged(how.Thresholds(items[n]), how.Now())
+		judged[atWork[n]] = o.judged(how.Thresholds(items[n]), how.Now()).askedAt(judged[atWork[n]].At)
 	})
 }

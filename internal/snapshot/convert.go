@@ -70,6 +70,7 @@ func NewSandbox(row sandbox.Sandbox, j fleet.Judged, samples int, redact Redact)
 // newLook records what was observed. Whatever quotes the log of a sandbox is left out.
 func newLook(row sandbox.Sandbox, f *fleet.Facts, samples int, redact Redact) *Look {
 	l := &Look{
+		AskedAt:   f.AskedAt.UTC(),
 		Processes: f.Processes, Exited: f.Exited, Finished: f.Recorded.Finished, TimeLimitsHit: f.Recorded.TimeLimitsHit, Answers: f.Answers,
 		SourceFailed: NewFailure(f.SourceErr, redact), LookFailed: NewFailure(f.LookErr, redact),
 		Missing: f.Missing, TracksTasks: f.TracksTasks, ProfileRead: f.ProfileRead, QuotaUsed: f.QuotaUsed,
@@ -123,6 +124,7 @@ func (b *Sandbox) Recorded(p *Profile, patterns map[string]triage.Pattern) fleet
 		return r
 	}
 	f := &fleet.Facts{
+		AskedAt: l.AskedAt,
 		Sandbox: r.Row, Samples: l.Samples.usages(), Processes: l.Processes, Exited: l.Exited, Answers: l.Answers,
 		SourceErr: l.SourceFailed.Err(), LookErr: l.LookFailed.Err(),
 		Missing: l.Missing, TracksTasks: l.TracksTasks, ProfileRead: l.ProfileRead, QuotaUsed: l.QuotaUsed,

@@ -144,7 +144,8 @@ type Exit struct {
 
 // Look is what was observed of a sandbox beside its row.
 type Look struct {
-	State          sandbox.State         `json:"state,omitempty"` // where it is another than that of the row
+	AskedAt        time.Time             `json:"asked_at,omitzero"` // when the row was found not to decide
+	State          sandbox.State         `json:"state,omitempty"`   // where it is another than that of the row
 	LastActivityAt time.Time             `json:"last_activity_at,omitzero"`
 	ActivityBasis  sandbox.ActivityBasis `json:"activity_basis,omitempty"`
 	Samples        *Series               `json:"samples,omitempty"`
