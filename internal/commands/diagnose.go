@@ -45,7 +45,7 @@ func newDiagnose(d *Deps) *cobra.Command {
 	cmd.Flags().StringVar(&file, "snapshot", "", "write what was read and concluded into `FILE`")
 	doc := document{schema: diagnoseSchema, shape: output.ShapeItem, columns: output.Names(views.DiagnoseColumns()), refuses: output.RowFormats()}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
-		req := ops.DiagnoseRequest{}
+		req := ops.DiagnoseRequest{Record: file != ""}
 		if len(args) > 0 {
 			if req.Word = args[0]; req.Word == "" {
 				return fault.Usage("the REF is empty").WithHint("is a shell variable unset? Without a REF all sandboxes are investigated")

@@ -34,6 +34,8 @@ type Judging struct {
 	// Usage also reads the usage of those that run for longer than the watch age and whose record
 	// shows them at work: they can loop or leak. It is the oldest MostUsage of each call.
 	Usage bool
+	// Facts keeps what each observation found. Those of ten thousand may need some 100 MB.
+	Facts bool
 	Seen  func(done, all int) // is told how many are looked at; nil = nobody
 }
 
@@ -59,10 +61,19 @@ func (f *Fleet) Judge(ctx context.Context, items []sandbox.Sandbox, how Judging)
 	var wg sync.WaitGroup
 	wg.Go(func() { f.addUsage(ctx, judged, atWork, how) })
 	f.Look(ctx, open, Looking{Thresholds: how.Thresholds, Seen: how.Seen}, func(i int, o Observation) {
-		judged[at[i]] = o.judged(how.Thresholds(open[i]), how.Now()).askedAt(judged[at[i]].At)
+		judged[at[i]] = how.judge(o, judged[at[i]])
 	})
 	wg.Wait()
 	return judged
+}
+
+// judge is the judgement by an observation of what was judged by its record before.
+func (how Judging) judge(o Observation, before Judged) Judged {
+	j := o.judged(how.Thresholds(before.Sandbox), how.Now()).askedAt(before.At)
+	if !how.Facts {
+		j.Facts = nil
+	}
+	return j
 }
 
 // worksOn says that a sandbox runs for longer than the watch age and is at work by its record.
@@ -89,6 +100,6 @@ func (f *Fleet) addUsage(ctx context.Context, judged []Judged, atWork []int, how
 		if o.Usage.Err != nil || len(o.Usage.Got) == 0 {
 			return
 		}
-		judged[atWork[n]] = o.judged(how.Thresholds(items[n]), how.Now()).askedAt(judged[atWork[n]].At)
+		judged[atWork[n]] = how.judge(o, judged[atWork[n]])
 	})
 }

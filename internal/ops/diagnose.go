@@ -23,6 +23,8 @@ type DiagnoseRequest struct {
 	// CleanupLog is the log of a cleanup job that sbx does not run, and LogName where it is from;
 	// "" = there is none.
 	CleanupLog, LogName string
+	// Record keeps what is read for DiagnoseResult.Snapshot. Where an incident is open it is kept anyway.
+	Record bool
 }
 
 // Answer is what a step of the investigation found for one question of the runbook.
@@ -71,10 +73,11 @@ type DiagnoseResult struct {
 	record func() (*snapshot.Snapshot, error) // nil = it was not of all sandboxes
 }
 
-// Snapshot is what was read and concluded of all sandboxes. It is made at each call.
+// Snapshot is what was read and concluded of all sandboxes, where it was to be recorded. It is made at
+// each call.
 func (r *DiagnoseResult) Snapshot() (*snapshot.Snapshot, error) {
 	if r.record == nil {
-		return nil, fault.Usage("a snapshot is of all sandboxes, and this is a diagnosis of one")
+		return nil, fault.Usage("this diagnosis is not recorded: it is of one sandbox, or nobody asked for a snapshot")
 	}
 	return r.record()
 }

@@ -140,6 +140,19 @@ func (e *Env) RecordVerb(ctx context.Context, code int, err error) {
 	e.record(ctx)
 }
 
+// incidentIsOpen says that what this process reads belongs into an incident.
+func (e *Env) incidentIsOpen() bool {
+	if e.Incidents == nil {
+		return false
+	}
+	folder, err := e.Incidents()
+	if err != nil {
+		return false
+	}
+	id, err := folder.Current()
+	return err == nil && id != ""
+}
+
 // RecordSoFar records what this process has seen and done until now. A verb that works for long calls
 // it at the points from which another process may have to go on.
 func (e *Env) RecordSoFar(ctx context.Context) { e.record(ctx) }

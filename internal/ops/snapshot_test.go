@@ -23,7 +23,7 @@ import (
 // recordedLook diagnoses, and reads the snapshot as a file would give it back.
 func recordedLook(t *testing.T, env *ops.Env, watch ops.Observer) (*ops.DiagnoseResult, *snapshot.Snapshot) {
 	t.Helper()
-	result, err := ops.Diagnose(t.Context(), env, ops.DiagnoseRequest{}, watch)
+	result, err := ops.Diagnose(t.Context(), env, ops.DiagnoseRequest{Record: true}, watch)
 	require.NoError(t, err)
 	made, err := result.Snapshot()
 	require.NoError(t, err)
@@ -212,7 +212,7 @@ func TestASnapshotHasNoSecrets(t *testing.T) {
 	p.Break(fake.Fault{Op: fake.OpStats, Err: fault.New(fault.KindUnavailable, "hunter2 was refused")})
 	site := newSite(t, oneProfile, p)
 	watch := &redacting{}
-	result, err := ops.Diagnose(t.Context(), site.env(t, watch), ops.DiagnoseRequest{}, watch)
+	result, err := ops.Diagnose(t.Context(), site.env(t, watch), ops.DiagnoseRequest{Record: true}, watch)
 	require.NoError(t, err)
 	made, err := result.Snapshot()
 	require.NoError(t, err)
