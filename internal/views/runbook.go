@@ -12,8 +12,8 @@ import (
 	"sbx/internal/triage"
 )
 
-// Record is one row of any document about runbooks, by key. One type for all of them keeps the program
-// small: each type of row is a copy of all that prints rows.
+// Record is one row of a document about runbooks or incidents, by key: texts, times and verdicts, which
+// need no column with logic of its own.
 type Record map[string]any
 
 // recordColumns are columns by their names; those behind "|" are wide ones. Durations and words of
