@@ -1,6 +1,7 @@
 package cleanup
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -92,7 +93,7 @@ func (r Rule) judgeSandbox(w Environment, s sandbox.Sandbox, now time.Time, seen
 		j.Sandbox, j.failed = w.withKnownAge(seen.Sandbox), seen.FailedErr()
 	}
 	c := &judgementRun{rule: r, world: w, now: now, seen: seen, limits: w.Thresholds(s), j: &j}
-	c.limits.Inactivity = r.idleLimit()
+	c.limits.Inactivity = cmp.Or(r.IdleFor, c.limits.Inactivity)
 	j.Verdict = triage.Judge(j.Sandbox, c.activitySignals(), c.limits, now)
 	for _, check := range []func() bool{c.checkProtection, c.checkState, c.checkOwner, c.checkSelectors, c.checkAgeLimit, c.checkActivity, c.checkHealth, c.checkDecided, c.checkNotice} {
 		if !check() {
@@ -103,13 +104,6 @@ func (r Rule) judgeSandbox(w Environment, s sandbox.Sandbox, now time.Time, seen
 		j.Reason = j.joinedReasons()
 	}
 	return j
-}
-
-func (r Rule) idleLimit() time.Duration {
-	if r.IdleFor > 0 {
-		return r.IdleFor
-	}
-	return DefaultIdleFor
 }
 
 // joinedReasons joins the reasons of the selectors and of the activity check.

@@ -16,6 +16,7 @@ import (
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
+	"sbx/internal/triage"
 )
 
 // ground is why box1 stays; KeepNone = it goes.
@@ -308,4 +309,31 @@ func TestCountsOfAHistory(t *testing.T) {
 type entry struct {
 	kind string
 	data any
+}
+
+// TestSilenceIsJudgedByTheThresholdOfTheSandbox, as every look judges it: box1 was active 30 minutes ago.
+func TestSilenceIsJudgedByTheThresholdOfTheSandbox(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		threshold, idleFor time.Duration
+		want               cleanup.KeepReason
+	}{
+		"the default":                         {time.Minute, 0, cleanup.KeepNone},
+		"a threshold that is longer":          {time.Hour, 0, cleanup.KeepAlive},
+		"--idle-for is longer":                {time.Minute, time.Hour, cleanup.KeepAlive},
+		"--idle-for is shorter on purpose":    {time.Hour, time.Minute, cleanup.KeepNone},
+		"a threshold that is shorter, and so": {time.Second, 0, cleanup.KeepNone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := oneOld(fake.Options{})
+				s.world.Thresholds = func(sandbox.Sandbox) triage.Thresholds {
+					return triage.DefaultThresholds().With(triage.Thresholds{Inactivity: tc.threshold})
+				}
+				s.rule.IdleFor = tc.idleFor
+				assert.Equal(t, tc.want, s.ground(t))
+			})
+		})
+	}
 }

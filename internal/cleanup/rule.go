@@ -14,14 +14,11 @@ import (
 	"sbx/internal/triage"
 )
 
-// DefaultIdleFor is how long a running sandbox must have been silent.
-const DefaultIdleFor = 60 * time.Second
-
 // Rule is which sandboxes a run selects, as the operator asked for it.
 type Rule struct {
 	Selector        selector.Selector `json:"selector"`
 	FailedOlderThan time.Duration     `json:"failed_older_than_ns,omitempty"` // the age for failed ones instead of Selector.OlderThan; 0 = none
-	IdleFor         time.Duration     `json:"idle_for_ns,omitempty"`          // required silence of a running one; 0 = DefaultIdleFor
+	IdleFor         time.Duration     `json:"idle_for_ns,omitempty"`          // required silence of a running one; 0 = the threshold inactivity of each
 	IgnoreActivity  bool              `json:"ignore_activity,omitempty"`      // age alone is enough
 	IncludePaused   bool              `json:"include_paused,omitempty"`
 	IncludeFailed   bool              `json:"include_failed,omitempty"`   // also failed ones that remain at their provider, of any age without FailedOlderThan

@@ -43,7 +43,7 @@ func (o *cleanupOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	o.selectors.addSelectingFlags(f)
 	f.StringVar(&o.failedOlderThan, "failed-older-than", "", "for failed ones, this `AGE` instead of --older-than")
-	f.StringVar(&o.idleFor, "idle-for", sandbox.FormatDuration(cleanup.DefaultIdleFor), "a running one must have been inactive for `DURATION`")
+	f.StringVar(&o.idleFor, "idle-for", "", "a running one must have been inactive for `DURATION`, instead of thresholds.inactivity")
 	f.StringVar(&o.notifyBefore, "notify-before", "", "announce first; terminate `DURATION` later if it still matches")
 	f.BoolVar(&o.ignoreActivity, "ignore-activity", false, "also terminate active sandboxes; use age only")
 	f.BoolVar(&o.unhealthy, "unhealthy", false, "only those listed as running but not responding")

@@ -66,7 +66,7 @@ func TestRetryNamesFewReferences(t *testing.T) {
 func TestRuleAsFlags(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	assert.Empty(t, views.RuleText(cleanup.Rule{IdleFor: cleanup.DefaultIdleFor}))
+	assert.Equal(t, "--idle-for 1m", views.RuleText(cleanup.Rule{IdleFor: time.Minute}))
 	assert.Equal(t, "--stuck", views.RuleText(cleanup.Rule{Selector: selector.Selector{Stuck: true}}))
 	assert.Equal(t, "--state running,paused --older-than 10m --after 2026-11-20T12:00:00Z --name 'a*' --idle-for 2m --label team=x --label keep --delete --unowned",
 		views.RuleText(cleanup.Rule{

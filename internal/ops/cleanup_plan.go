@@ -323,7 +323,7 @@ func (r *cleanupRun) narrowingFlags() []string {
 		{"--where", !s.Where.IsZero()},
 		{"--unhealthy", r.rule.Unhealthy},
 		{"--notify-before", r.rule.NotifyBefore > 0},
-		{"--idle-for", r.rule.IdleFor > cleanup.DefaultIdleFor},
+		{"--idle-for", r.rule.IdleFor > 0 && r.rule.IdleFor > r.env.Thresholds(sandbox.Sandbox{}).Inactivity},
 	} {
 		if f.set {
 			flags = append(flags, f.flag)

@@ -198,7 +198,7 @@ func RuleText(r cleanup.Rule) string {
 		{"--exit-code", exitCodeFlag(s.ExitCode)},
 		{"--where", s.Where.String()},
 		{"--failed-older-than", durationFlag(r.FailedOlderThan)},
-		{"--idle-for", idleFlag(r.IdleFor)},
+		{"--idle-for", durationFlag(r.IdleFor)},
 		{"--notify-before", durationFlag(r.NotifyBefore)},
 	} {
 		if f[1] != "" {
@@ -243,14 +243,6 @@ func durationFlag(d time.Duration) string {
 		return ""
 	}
 	return sandbox.FormatDuration(d)
-}
-
-// idleFlag leaves the default out.
-func idleFlag(d time.Duration) string {
-	if d == cleanup.DefaultIdleFor {
-		return ""
-	}
-	return durationFlag(d)
 }
 
 func momentFlag(at time.Time) string {

@@ -185,7 +185,7 @@ func (r *runner) productionOf() []string {
 // cleanupRequest is the act as `sbx cleanup` takes it.
 func (r *runner) cleanupRequest(a runbook.Act) (ops.CleanupRequest, error) {
 	req := ops.CleanupRequest{Profiles: r.req.Profiles, Production: r.productionOf(), Line: r.req.Line, Grace: endGrace}
-	req.Rule.IdleFor, req.Rule.IncludeFailed = cleanup.DefaultIdleFor, a.IncludeFailed
+	req.Rule.IncludeFailed = a.IncludeFailed
 	o := selector.Options{Now: r.env.Now(), Stuck: a.Stuck || a.OlderThan == "" && a.Where == ""}
 	if a.OlderThan != "" {
 		o.OlderThan = new(r.fill(a.OlderThan))
