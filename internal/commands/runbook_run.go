@@ -37,6 +37,9 @@ func newRunbookRun(d *Deps) *cobra.Command {
 			"count above that, the name of the profile for production and for an emergency\n" +
 			"cleanup. Guards, leases, journals and verification are those of the command that the\n" +
 			"step names. Without a terminal --yes and --max-delete are needed (else exit 11).\n\n" +
+			"With --ref the run is about one sandbox: a step that ends or stops those with a cause, or\n" +
+			"what is stuck, acts on that one alone, if it is among them; a cleanup, an emergency\n" +
+			"cleanup and a reconciliation are left out, since they are about all sandboxes.\n\n" +
 			"Every run is on record (`sbx runbook runs`). One that was interrupted, or waits for an\n" +
 			"answer, goes on with --resume: what is over is not repeated, what was read is read\n" +
 			"again, and an act without a recorded outcome reads its targets first.\n\n" +
@@ -59,7 +62,7 @@ func newRunbookRun(d *Deps) *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&o.file, "file", "", "run the document in `FILE`")
-	f.StringVar(&o.ref, "ref", "", "the sandbox or task `REF` that it is about")
+	f.StringVar(&o.ref, "ref", "", "the sandbox or task `REF` that it is about; no step acts on another")
 	f.StringVar(&o.procedure, "procedure", "", "do the procedure `ID` instead of the steps of causes")
 	f.BoolVar(&o.dryRun, "dry-run", false, "diagnose, show the plan of the first step that acts, ask nothing and change nothing")
 	f.BoolVar(&o.yes, "yes", false, "answer yes, within --max-delete")

@@ -30,6 +30,7 @@ func (r *Runbook) Lint(c Context) []Finding {
 	l.checkHead()
 	l.checkVars()
 	l.checkSteps("spec.steps", r.Spec.Steps, "")
+	l.refuseActs("spec.steps", r.Spec.Steps, "the diagnosis")
 	l.checkETA()
 	collected := slices.Clone(l.collected)
 	for i, c := range r.Spec.Causes {
@@ -45,6 +46,7 @@ func (r *Runbook) Lint(c Context) []Finding {
 	}
 	l.collected = append(collected, "verify")
 	l.checkSteps("spec.verification", r.Spec.Verification, "")
+	l.refuseActs("spec.verification", r.Spec.Verification, "the verification")
 	l.checkPeople()
 	l.checkRows()
 	l.checkWheres()
@@ -251,41 +253,6 @@ func joinWords[T ~string](words []T) string {
 		texts[i] = string(w)
 	}
 	return strings.Join(texts, ", ")
-}
-
-func (l *linter) checkAct(path string, s Step, theory Word) {
-	if s.Gate == "" {
-		l.fail(path+".act", RuleGate, fmt.Sprintf("step %s is destructive and has no gate", s.ID), "gate: yes, count or name")
-	}
-	if s.Expect == "" || s.Within == 0 {
-		l.fail(path+".act", RuleProof, fmt.Sprintf("step %s does not prove its effect", s.ID), "expect says what must hold afterwards, within says how soon")
-	}
-	a := s.Act
-	for _, f := range []struct {
-		key   string
-		given bool
-	}{
-		{"targets", a.Targets != ""},
-		{"stuck", a.Stuck},
-		{"older_than", a.OlderThan != ""},
-		{"include_failed", a.IncludeFailed},
-		{"idle_for", a.IdleFor != ""},
-		{"where", a.Where != ""},
-		{"if_usage_above", a.IfUsageAbove != ""},
-		{"emergency", a.Emergency},
-		{"records", a.Records != ""},
-	} {
-		if f.given && !slices.Contains(a.options(), f.key) {
-			l.fail(path+".act."+f.key, RuleKind, fmt.Sprintf("%s takes no %s", a.Action, f.key), "it takes "+strings.Join(a.options(), ", "))
-		}
-	}
-	switch {
-	case a.Targets == "" && slices.Contains(a.options(), "targets"):
-		l.fail(path+".act", RuleKind, string(a.Action)+" has no targets", "targets: cause, stuck or named")
-	case a.Targets == "cause" && theory == "":
-		l.fail(path+".act.targets", RuleKind, "only a step of a cause has the targets `cause`", "stuck, or named")
-	}
-	l.checkLine(path+".act", a.Command())
 }
 
 // checkLine holds a command line of sbx against the program.

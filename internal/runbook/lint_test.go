@@ -30,6 +30,10 @@ func TestLint(t *testing.T) {
 	t.Parallel()
 	const count = "    - id: count\n      collect: [count]\n"
 	step := func(text string) []string { return []string{count, count + text} }
+	acting := func(text string) []string { // a step of a procedure
+		indented := "    " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n    ") + "\n"
+		return []string{"  verification:\n", "  procedures:\n    - id: p\n      title: P\n      steps:\n" + indented + "  verification:\n"}
+	}
 	spec := func(text string) []string { return []string{"  steps:\n", text + "  steps:\n"} }
 	for name, tc := range map[string]struct {
 		change []string // from, to
@@ -56,10 +60,12 @@ func TestLint(t *testing.T) {
 		"a block of conditions":     {step("    - id: c\n      title: C\n      check: |\n        stats.active > 3 and\n        stats.activ > 3\n"), `20:9 error expression no name "stats.activ"`},
 		"not collected":             {step("    - id: c\n      title: C\n      check: records.differ > 3\n"), `18:14 error not-collected no step before this one collects records.differ`},
 		"an alert not collected":    {step("    - id: c\n      check: alert.orphans_found\n"), `17:14 error not-collected no step before this one collects records.orphans`},
-		"no gate":                   {step(act + "      expect: stats.stuck == 0\n      within: 1m\n"), `20:9 error no-gate step end is destructive and has no gate`},
-		"no proof":                  {step(act + "      gate: count\n"), `error no-proof step end does not prove its effect`},
-		"an act of a cause":         {step("    - id: end\n      title: End\n      eta: 1m\n      gate: yes\n      within: 1m\n      expect: stats.stuck == 0\n      act: {action: terminate, targets: cause}\n"), "22:41 error step-kind only a step of a cause"},
-		"a key of another action":   {step("    - id: end\n      title: End\n      eta: 1m\n      gate: yes\n      within: 1m\n      expect: stats.stuck == 0\n      act: {action: reconcile, stuck: true}\n"), "22:39 error step-kind reconcile takes no stuck"},
+		"no gate":                   {acting(act + "      expect: stats.stuck == 0\n      within: 1m\n"), `24:13 error no-gate step end is destructive and has no gate`},
+		"no proof":                  {acting(act + "      gate: count\n"), `error no-proof step end does not prove its effect`},
+		"an act of a cause":         {acting("    - id: end\n      title: End\n      eta: 1m\n      gate: yes\n      within: 1m\n      expect: stats.stuck == 0\n      act: {action: terminate, targets: cause}\n"), "26:45 error step-kind only a step of a cause"},
+		"a key of another action":   {acting("    - id: end\n      title: End\n      eta: 1m\n      gate: yes\n      within: 1m\n      expect: stats.stuck == 0\n      act: {action: reconcile, stuck: true}\n"), "26:43 error step-kind reconcile takes no stuck"},
+		"an act that diagnoses":     {step(act + "      gate: yes\n      expect: stats.stuck == 0\n      within: 1m\n"), "20:9 error step-kind step end acts, and the diagnosis changes nothing"},
+		"an act that verifies":      {[]string{"  verification:\n", "  verification:\n" + act + "      gate: yes\n      expect: stats.stuck == 0\n      within: 1m\n"}, "21:9 error step-kind step end acts, and the verification changes nothing"},
 		"no eta":                    {step("    - id: m\n      title: M\n      manual: m\n"), `16:7 error eta step m has no eta`},
 		"no title":                  {step("    - id: m\n      manual: m\n      eta: 1m\n"), `16:7 error syntax step m has no title`},
 		"nothing to do":             {step("    - id: m\n      title: M\n      eta: 1m\n"), `16:7 error step-kind step m does nothing`},

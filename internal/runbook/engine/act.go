@@ -20,6 +20,7 @@ type actPlan struct {
 	shown     []ops.PlannedEnd
 	targets   []Target
 	kept      []Target
+	none      string // why there is nothing to do; "" = what is kept says it
 	objection string
 	profiles  []string // of the targets
 	byName    bool     // a person names each profile, whatever the number
@@ -40,6 +41,10 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runb
 	before := rec.Act
 	if before != nil && before.IntentAt.IsZero() { // only its plan was made
 		before = nil
+	}
+	if why := r.aboutAll(*s.Act); why != "" {
+		rec.State, rec.Reason = Skipped, why
+		return nil
 	}
 	if r.stale() {
 		r.invalidate()
@@ -104,6 +109,9 @@ func actLine(line string, targets []Target) string {
 const maxNamed = 5
 
 func nothingToDo(p *actPlan) string {
+	if p.none != "" {
+		return fmt.Sprintf("there is nothing to %s: %s", p.verb, p.none)
+	}
 	if len(p.kept) > 0 {
 		return fmt.Sprintf("there is nothing to %s: %s stays: %s", p.verb, p.kept[0].Ref, p.kept[0].Reason)
 	}

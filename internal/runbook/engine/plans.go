@@ -41,6 +41,7 @@ type choice struct {
 	refs []string
 	why  map[string]string
 	kept []Target
+	none string // why it is about nothing; "" = the act has a reason of its own
 }
 
 // choose finds what an act is about.
@@ -63,6 +64,12 @@ func (r *runner) choose(ctx context.Context, a runbook.Act, theory runbook.Word)
 	if a.Targets == "stuck" {
 		suspects = r.stuckOnes()
 	}
+	if r.run.Word != "" {
+		var err error
+		if suspects, c.none, err = r.onlyNamed(ctx, suspects, a, theory); err != nil {
+			return c, err
+		}
+	}
 	for _, one := range suspects {
 		reason := "stuck"
 		if theory != "" {
@@ -81,6 +88,43 @@ func (r *runner) choose(ctx context.Context, a runbook.Act, theory runbook.Word)
 	return c, nil
 }
 
+// aboutAll says why a run about one sandbox leaves an act out; "" = it does not.
+func (r *runner) aboutAll(a runbook.Act) string {
+	if r.run.Word == "" || a.Action != "cleanup" && a.Action != "reconcile" {
+		return ""
+	}
+	what := string(a.Action)
+	if a.Emergency {
+		what = "an emergency cleanup"
+	}
+	return fmt.Sprintf("%s is about all sandboxes, and --ref names %s alone", what, r.run.Word)
+}
+
+// onlyNamed leaves the sandbox that --ref names, where it is among the suspects, or says why none is
+// left.
+func (r *runner) onlyNamed(ctx context.Context, suspects []suspect, a runbook.Act, theory runbook.Word) (left []suspect, none string, err error) {
+	if r.facts.inspected == nil {
+		err = r.readAll(ctx, []source{fromInspect})[0].err
+	}
+	switch d := r.facts.inspected; {
+	case fault.KindOf(err) == fault.KindNotFound, fault.KindOf(err) == fault.KindGone:
+		return nil, "--ref names " + r.run.Word + ", which is not there", nil
+	case err != nil:
+		return nil, "", err
+	case d == nil || d.Inspected == nil:
+		return nil, "--ref names " + r.run.Word + ", which has no sandbox now", nil
+	default:
+		ref := d.Inspected.Seen.Sandbox.Ref().String()
+		left = slices.DeleteFunc(suspects, func(s suspect) bool { return s.Ref != ref })
+		if len(left) == 0 && a.Targets == "stuck" {
+			none = "--ref names " + ref + ", which is not known to be stuck"
+		} else if len(left) == 0 {
+			none = "--ref names " + ref + ", which is not among those with the cause " + string(theory)
+		}
+		return left, none, nil
+	}
+}
+
 // stuckOnes are all stuck sandboxes.
 func (r *runner) stuckOnes() (all []suspect) {
 	if d := r.facts.diagnosis; d != nil {
@@ -88,8 +132,11 @@ func (r *runner) stuckOnes() (all []suspect) {
 			all = addGroups(all, []ops.CauseGroup{g}, g.Cause, true)
 		}
 	}
-	if d := r.facts.inspected; d != nil && d.Inspected != nil && len(all) == 0 && d.Inspected.Verdict.Stuck == sandbox.True {
-		all = append(all, suspect{d.Inspected.Seen.Sandbox.Ref().String(), true})
+	if d := r.facts.inspected; d != nil && d.Inspected != nil && d.Inspected.Verdict.Stuck == sandbox.True {
+		one := suspect{d.Inspected.Seen.Sandbox.Ref().String(), true}
+		if r.facts.diagnosis == nil || r.run.Word != "" && !slices.Contains(all, one) {
+			all = append(all, one)
+		}
 	}
 	return all
 }
@@ -97,7 +144,7 @@ func (r *runner) stuckOnes() (all []suspect) {
 func (r *runner) planTerminate(ctx context.Context, s runbook.Step, theory runbook.Word) (*actPlan, error) {
 	p, a := &actPlan{verb: "terminate"}, *s.Act
 	c, err := r.choose(ctx, a, theory)
-	if p.kept = c.kept; err != nil || len(c.refs) == 0 {
+	if p.kept, p.none = c.kept, c.none; err != nil || len(c.refs) == 0 {
 		return p, err
 	}
 	req := ops.TerminateRequest{Words: c.refs, Yes: true, Grace: endGrace, Production: r.req.Production, Line: r.req.Line, Reason: r.reasonOf(s, theory)}
@@ -306,8 +353,8 @@ func (r *runner) planReconcile(ctx context.Context, a runbook.Act) (*actPlan, er
 // planStop stops the tasks of sandboxes, or the task that was named.
 func (r *runner) planStop(ctx context.Context, a runbook.Act, theory runbook.Word) (*actPlan, error) {
 	p := &actPlan{verb: "stop"}
-	words, err := r.tasksToStop(ctx, a, theory)
-	if err != nil {
+	words, none, err := r.tasksToStop(ctx, a, theory)
+	if p.none = none; err != nil {
 		return p, err
 	}
 	for _, w := range words {
@@ -335,26 +382,25 @@ func (r *runner) planStop(ctx context.Context, a runbook.Act, theory runbook.Wor
 }
 
 // tasksToStop are the tasks that an act is about. A sandbox without one cannot be stopped that way.
-func (r *runner) tasksToStop(ctx context.Context, a runbook.Act, theory runbook.Word) ([]string, error) {
+func (r *runner) tasksToStop(ctx context.Context, a runbook.Act, theory runbook.Word) (words []string, none string, err error) {
 	c, err := r.choose(ctx, a, theory)
 	if err != nil || len(c.refs) == 0 {
-		return nil, err
+		return nil, c.none, err
 	}
 	if a.Targets == "named" && task.IsID(r.run.Word) {
-		return []string{r.run.Word}, nil
+		return []string{r.run.Word}, "", nil
 	}
 	plan, err := ops.PlanTerminate(ctx, r.env, ops.TerminateRequest{Words: c.refs, Typed: c.refs}, r.reading)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	var words []string
 	for _, one := range slices.Concat(plan.Selected, plan.Kept) {
 		if id := one.Sandbox.TaskID; task.IsID(id) && !slices.Contains(words, id) {
 			words = append(words, id)
 		}
 	}
 	if a.Targets == "named" && len(words) == 0 {
-		return c.refs, nil // the key of a task
+		return c.refs, "", nil // the key of a task
 	}
-	return words, nil
+	return words, "", nil
 }
