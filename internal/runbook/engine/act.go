@@ -38,7 +38,7 @@ type actResult struct {
 
 // act plans, asks, acts, and proves the effect.
 func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runbook.Word) error {
-	before := rec.Act
+	shown, before := rec.Act, rec.Act
 	if before != nil && before.IntentAt.IsZero() { // only its plan was made
 		before = nil
 	}
@@ -58,13 +58,15 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runb
 		return nil
 	}
 	rec.Act = &Act{Action: string(s.Act.Action), Line: actLine(r.fill(s.Act.Command()), p.targets), Gate: gateWord(s, p), Targets: p.targets, Kept: p.kept, Expect: string(s.Expect), Outcomes: earlier(before, p.targets)}
+	if before != nil {
+		rec.Act.IntentAt, rec.Act.EndedAt, rec.Act.RunID = before.IntentAt, before.EndedAt, before.RunID
+	}
 	switch {
 	case p.refused != nil && !r.watch.Attended() && !r.run.DryRun: // other flags may allow it
 		return r.wait(rec, p.refused)
 	case p.refused != nil:
 		return r.refuse(rec, p.refused)
 	case len(p.targets) == 0 && len(rec.Act.Outcomes) > 0: // an interrupted one had done all
-		rec.Act.IntentAt, rec.Act.EndedAt, rec.Act.RunID = before.IntentAt, before.EndedAt, before.RunID
 		return r.prove(ctx, s, rec)
 	case len(p.targets) == 0:
 		rec.State, rec.Reason = Skipped, nothingToDo(p)
@@ -76,6 +78,10 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runb
 	}
 	if before != nil {
 		p.objection = strings.TrimPrefix(p.objection+"; it was begun before, at "+before.IntentAt.Format(time.RFC3339)+", and was interrupted", "; ")
+	}
+	if more := added(shown, p.targets); len(more) > 0 && !r.watch.Attended() {
+		return r.wait(rec, fault.New(fault.KindRefused, "the plan of the step %s has %d more than the one that was shown: %s", s.ID, len(more), strings.Join(more[:min(len(more), maxNamed)], ", ")).
+			WithHint("this plan is on record now: see it with `%s runbook status %s`; %s", r.env.Process.Name(), r.run.ID, r.goOnHint(fmt.Sprintf("--yes --max-delete %d", len(p.targets)))))
 	}
 	named, yes, err := r.passGate(ctx, s, rec, p)
 	if err != nil {
@@ -118,8 +124,23 @@ func nothingToDo(p *actPlan) string {
 	return "there is nothing to " + p.verb
 }
 
-// freshFor is how old what was read may be when an act is planned.
-const freshFor = time.Minute
+// added are the targets that were not in the plan that is on record: what was allowed was that plan.
+func added(shown *Act, targets []Target) []string {
+	if shown == nil {
+		return nil
+	}
+	var more []string
+	for _, t := range targets {
+		if !slices.ContainsFunc(shown.Targets, func(have Target) bool { return have.Ref == t.Ref }) {
+			more = append(more, t.Ref)
+		}
+	}
+	return more
+}
+
+// freshFor is how old what was read may be when an act is planned, and when it is done: a sandbox
+// that was stuck may work again.
+const freshFor = 2 * time.Second
 
 // stale says that what was read is too old to act on it.
 func (r *runner) stale() bool {
@@ -162,7 +183,7 @@ func (r *runner) carryOut(ctx context.Context, s runbook.Step, rec *Step, p *act
 			return nil
 		}
 	}
-	rec.Act.IntentAt = r.env.Now().UTC()
+	rec.Act.IntentAt, rec.Act.EndedAt, rec.Act.RunID = r.env.Now().UTC(), time.Time{}, ""
 	if err := r.out.write(entryIntent, rec); err != nil {
 		return err // nothing is done without its line
 	}

@@ -250,22 +250,49 @@ func TestWhatIsFalseOfOneProvider(t *testing.T) {
 // TestAnAnswerThatTakesItsTime: what has changed meanwhile stays.
 func TestAnAnswerThatTakesItsTime(t *testing.T) {
 	t.Parallel()
+	for _, took := range []time.Duration{5 * time.Second, 3 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			p := prod(fake.Options{}, looping("loop0001"), looping("loop0002"))
+			s := newSite(t, "", p)
+			watch := &person{answer: func(q ops.Question) (string, bool) {
+				if q.Word == "2" {
+					<-time.After(took)
+					assert.NoError(t, p.Terminate(t.Context(), "loop0002", providers.TerminateOptions{}))
+				}
+				return q.Word, true
+			}}
+			run := s.run(t, engine.Request{Book: shipped(t, "sandbox-stuck")}, watch)
+			act := run.Step("end-loop").Act
+			require.Len(t, act.Outcomes, 1)
+			assert.Equal(t, "prod/loop0001", act.Outcomes[0].Ref)
+			assert.Equal(t, map[string]int{"loop0001": 1, "loop0002": 1}, ends(p), "the second one by somebody else")
+			assert.Equal(t, "done true", stateOfStep(t, run, "end-loop"))
+		})
+	}
+}
+
+// TestAnApprovalIsOfThePlanThatWasShown: flags that allow two allow no other two than those on record.
+func TestAnApprovalIsOfThePlanThatWasShown(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := prod(fake.Options{}, looping("loop0001"), looping("loop0002"))
 		s := newSite(t, "", p)
-		watch := &person{answer: func(q ops.Question) (string, bool) {
-			if q.Word == "2" {
-				<-time.After(3 * time.Minute)
-				assert.NoError(t, p.Terminate(t.Context(), "loop0002", providers.TerminateOptions{}))
-			}
-			return q.Word, true
-		}}
-		run := s.run(t, engine.Request{Book: shipped(t, "sandbox-stuck")}, watch)
-		act := run.Step("end-loop").Act
-		require.Len(t, act.Outcomes, 1)
-		assert.Equal(t, "prod/loop0001", act.Outcomes[0].Ref)
-		assert.Equal(t, map[string]int{"loop0001": 1, "loop0002": 1}, ends(p), "the second one by somebody else")
-		assert.Equal(t, "done true", stateOfStep(t, run, "end-loop"))
+		first := s.run(t, engine.Request{Book: shipped(t, "sandbox-stuck")}, &person{})
+		require.Equal(t, engine.RunWaiting, first.State)
+		require.NoError(t, p.Terminate(t.Context(), "loop0001", providers.TerminateOptions{}))
+		p.Add(looping("loop0003"))
+
+		_, err := engine.Start(t.Context(), s.env(t), engine.Request{Resume: first.ID, Word: "prod/loop0003"}, &person{})
+		assert.Equal(t, fault.KindUsage, fault.KindOf(err), "the run is about something else")
+		allowed := engine.Request{Resume: first.ID, Yes: true, MaxDelete: 2}
+		second := s.run(t, allowed, &person{})
+		assert.Equal(t, engine.RunWaiting, second.State)
+		require.ErrorContains(t, second.Err(), "the plan of the step end-loop has 1 more than the one that was shown: prod/loop0003")
+		assert.Equal(t, map[string]int{"loop0001": 1}, ends(p), "by somebody else")
+
+		third := s.run(t, allowed, &person{})
+		assert.Equal(t, "done true", stateOfStep(t, third, "end-loop"))
+		assert.Equal(t, map[string]int{"loop0001": 1, "loop0002": 1, "loop0003": 1}, ends(p))
 	})
 }
 

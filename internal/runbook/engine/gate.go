@@ -87,7 +87,10 @@ func (r *runner) refuseByFlags(s runbook.Step, p *actPlan, unnamed []string) err
 	if len(unnamed) > 0 {
 		flags += " --production " + strings.Join(unnamed, ",")
 	}
-	hint := "`" + strings.Join(append(slices.Clone(r.req.Line), "--dry-run"), " ") + "` shows the plan; " + r.goOnHint(flags)
+	hint := r.goOnHint(flags)
+	if r.req.Resume == "" {
+		hint = "`" + strings.Join(append(slices.Clone(r.req.Line), "--dry-run"), " ") + "` shows the plan; " + r.goOnHint(flags)
+	}
 	switch {
 	case !r.req.Yes || r.req.MaxDelete == 0:
 		return fault.New(fault.KindRefused, "%s, which needs an answer, and this is not a terminal", what).WithHint("%s", hint)

@@ -55,6 +55,8 @@ func (r *runner) mayGoOn(run *Run) error {
 		return fault.New(fault.KindRefused, "%s has ended: %s", run.ID, run.State).WithHint("start a new run: `%s runbook run %s`", program, run.Runbook)
 	case r.req.Procedure != "" && r.req.Procedure != run.Procedure:
 		return fault.Usage("--resume goes on with what was chosen, so --procedure has no meaning with it")
+	case r.req.Word != "" && r.req.Word != run.Word:
+		return fault.Usage("--resume goes on with what was chosen, so --ref has no meaning with it").WithHint("start a new run about %s", r.req.Word)
 	case r.req.DryRun:
 		return fault.Usage("--resume and --dry-run exclude each other").WithHint("a dry run of the runbook shows what would be done now")
 	}
@@ -77,9 +79,6 @@ func (r *runner) adopt(ctx context.Context) error {
 		return errors.Join(wrong...)
 	}
 	r.book = book
-	if r.req.Word != "" {
-		r.run.Word = r.req.Word
-	}
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
