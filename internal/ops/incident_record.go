@@ -312,6 +312,12 @@ func (e *Env) incidentRedactor() func(string) (string, int) {
 	return incident.Replacer(secrets, standardReplacers()...)
 }
 
+// RedactText is a text that people typed or a sandbox wrote, without secrets, for a record.
+func (e *Env) RedactText(text string) string {
+	clean, _ := e.incidentRedactor()(text)
+	return clean
+}
+
 // Secrets by their place: user and password in an address, and the value of a parameter or variable with
 // the name of one, or behind "bearer". The second group is what is replaced.
 var (

@@ -41,7 +41,7 @@ func (r *runner) skipAll(steps []runbook.Step, why string) error {
 
 // save puts a step on record and reports it.
 func (r *runner) save(rec *Step) error {
-	redactStep(rec, r.watch.Redact)
+	redactStep(rec, func(text string) string { return r.env.RedactText(r.watch.Redact(text)) })
 	err := r.out.write(entryStep, rec)
 	r.watch.Item(*rec)
 	if r.record != nil {

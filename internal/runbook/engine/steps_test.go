@@ -1,6 +1,9 @@
 package engine_test
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -275,4 +278,31 @@ func TestADocumentWithMistakesIsNotRun(t *testing.T) {
 	assert.Equal(t, fault.KindUsage, fault.KindOf(err))
 	require.ErrorContains(t, err, "stats.activ")
 	assert.NoDirExists(t, string(s.disk()))
+}
+
+// TestTheRecordHasNoSecrets: neither in what a person answers nor in what is shown afterwards.
+func TestTheRecordHasNoSecrets(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, "", prod(fake.Options{}, calm("calm0001")))
+		book := written(t, `  steps:
+    - id: ask
+      title: Ask
+      manual: Look.
+      ask: What is it?
+      eta: 1m
+`+checks)
+		watch := &person{answer: func(q ops.Question) (string, bool) {
+			if strings.HasPrefix(q.Prompt, "What") {
+				return "it is AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI now", true
+			}
+			return "", true
+		}}
+		run := s.run(t, engine.Request{Book: book}, watch)
+		assert.Contains(t, run.Step("ask").Answers[0].Answer, "AWS_SECRET_ACCESS_KEY=[redacted]")
+		text, err := os.ReadFile(filepath.Join(string(s.disk()), run.ID+".jsonl"))
+		require.NoError(t, err)
+		assert.Contains(t, string(text), "AWS_SECRET_ACCESS_KEY")
+		assert.NotContains(t, string(text), "wJalr")
+	})
 }
