@@ -76,6 +76,11 @@ type Run struct {
 	Calls     []Call // whom to call
 	Broken    string // why the record cannot be trusted behind its last line; "" = it can
 
+	// Took is how long this process has worked at the run, and Own the part of that which is no read, no
+	// wait, no act and no answer. Neither is on record.
+	Took time.Duration
+	Own  time.Duration
+
 	err     error
 	decided bool // the causes were named, and the branches chosen
 }

@@ -233,7 +233,10 @@ func (r *runner) await(ctx context.Context, text runbook.Condition, within, ever
 		if verdict == sandbox.True || left <= 0 || ctx.Err() != nil {
 			return verdict, evidence
 		}
-		if r.env.PauseRound(ctx, time.After(min(every, left))) != nil {
+		back := r.leave()
+		err := r.env.PauseRound(ctx, time.After(min(every, left)))
+		back()
+		if err != nil {
 			return verdict, evidence
 		}
 	}
@@ -302,7 +305,9 @@ func (r *runner) confirm(ctx context.Context, s runbook.Step, rec *Step) error {
 
 // ask puts a question to a person. An input that ends is no answer: the run waits.
 func (r *runner) ask(ctx context.Context, rec *Step, q ops.Question) (string, error) {
+	back := r.leave()
 	text, answered, err := r.watch.Ask(ctx, q)
+	back()
 	switch {
 	case ctx.Err() != nil:
 		return "", r.interrupted(ctx, rec)
