@@ -33,6 +33,11 @@ const (
 	NotSelected State = "not_selected"
 )
 
+// isLook says that a step has neither acted nor asked: a run that goes on can do it again.
+func (s *Step) isLook() bool {
+	return s.State == NotSelected || s.Kind == runbook.KindCollect || s.Kind == runbook.KindCheck || s.State == Running && s.Act == nil
+}
+
 // IsOver says that nothing is left to do in a step.
 func (s State) IsOver() bool { return s != Pending && s != Running }
 

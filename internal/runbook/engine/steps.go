@@ -42,7 +42,11 @@ func (r *runner) skipAll(steps []runbook.Step, why string) error {
 // save puts a step on record and reports it.
 func (r *runner) save(rec *Step) error {
 	redactStep(rec, r.watch.Redact)
-	err := r.out.write(entryStep, rec)
+	write := r.out.write
+	if rec.isLook() {
+		write = r.out.writeSoon
+	}
+	err := write(entryStep, rec)
 	r.watch.Item(*rec)
 	if r.record != nil {
 		r.record(*rec)
