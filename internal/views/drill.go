@@ -118,11 +118,8 @@ func drillStepLines(step engine.Step) []string {
 		return nil
 	}
 	head := step.Title
-	switch {
-	case !step.EndedAt.IsZero() && step.ETA > 0:
+	if !step.EndedAt.IsZero() && step.ETA > 0 {
 		head += " (took " + sandbox.FormatElapsed(step.Took) + ", the runbook allows " + sandbox.FormatDuration(step.ETA) + ")"
-	case !step.EndedAt.IsZero():
-		head += " (took " + sandbox.FormatElapsed(step.Took) + ")"
 	}
 	if step.Kind != runbook.KindCollect && step.Verdict != "" {
 		head += ": " + string(step.Verdict)
