@@ -44,7 +44,7 @@ func on(t *testing.T, p *fake.Provider) Options {
 	env := opstest.NewEnv(opstest.Parts{
 		Process: proc, Types: types,
 		Config: func() (*config.Config, error) {
-			return config.Load(context.Background(), config.Input{Process: proc, Types: types})
+			return config.Load(t.Context(), config.Input{Process: proc, Types: types})
 		},
 		Members: func() []fleet.Member { return []fleet.Member{{Provider: p, Metadata: sandbox.DefaultMetadata()}} },
 		Store:   func() store.Store { return memory },
