@@ -121,7 +121,7 @@ func rooms() map[string][]string {
 
 		// skins
 		"faults":   with(words, "fleet", "httpx", "providers", "providers/wiretest", "providers/e2b", "providers/e2b/e2btest", "providers/daytona", "providers/daytona/daytonatest", "providers/vercel", "providers/vercel/verceltest", "providers/monotask", "providers/monotask/monotasktest"),
-		"drill":    with(words, "fleet", "safety", "triage", "providers"),
+		"drill":    with(words, "process", "fleet", "safety", "triage", "providers", "config", "incident", "lock", "notify", "store", "ops", "runbook", "runbook/engine"),
 		"commands": with(words, "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "runbook", "runbook/engine", "drill", "views", "incident", "snapshot"),
 		"cli": with(words, "alert", "process", "hostfile", "httpx", "config", "output", "notify", "cron", "journal", "lock", "store",
 			"providers", "providers/local", "providers/local/plain", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios",
@@ -349,7 +349,7 @@ func testMayImport(room, own string) bool {
 		return true
 	}
 	if own == "ops/opstest" {
-		return room == "ops" || room == "commands" || room == "runbook/engine"
+		return room == "ops" || room == "commands" || room == "runbook/engine" || room == "drill"
 	}
 	if own == "providers/wiretest" || own == "providers/wiretest/apispec" || own == room+"/"+path.Base(room)+"test" {
 		return slices.Contains(wireRooms(), room) || room == "providers/guest"

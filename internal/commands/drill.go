@@ -7,8 +7,8 @@ import (
 
 	"sbx/internal/drill"
 	"sbx/internal/fault"
-	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/runbook"
 	"sbx/internal/views"
 )
 
@@ -16,6 +16,7 @@ type drillOptions struct {
 	keep      bool
 	clean     bool
 	scenarios []string
+	runbook   string
 }
 
 const drillSchema = "sbx.drill/v1"
@@ -26,35 +27,52 @@ func newDrill(d *Deps) *cobra.Command {
 		Use:     "drill",
 		GroupID: groupAct,
 		Short:   "Stage a real incident on this machine and walk the runbook over it",
-		Long: "Stage a real incident on the local provider: a busy loop, a process that hangs on a\n" +
-			"connection, a memory leak, a silent process, one without a task, and a healthy\n" +
-			"one that must survive. Then run the five investigation steps of the \"sandbox stuck\"\n" +
-			"runbook, terminate the stuck ones, verify, and remove everything.\n\n" +
-			"Time limits are 120 times shorter than the runbook's. Exit 10 when a verdict is wrong.",
-		Example: "sbx drill\nsbx drill --scenario leak -o json\nsbx drill --clean",
+		Long: "Stage a real incident on the local provider and run the shipped runbook for it: for\n" +
+			"sandbox-stuck a busy loop, a process that hangs on a connection, a memory leak, a silent\n" +
+			"process, one without a task, and a healthy one that must survive. Each is judged, the\n" +
+			"runbook ends what it finds, the rest is terminated, verified and removed.\n\n" +
+			"--runbook idle-after-completion stages workers that stay after their task,\n" +
+			"--runbook sigkill-137 a pipeline of five agents of which one is killed for memory.\n\n" +
+			"A drill sees and ends nothing but what it has staged; it is no incident, and notifies\n" +
+			"nobody. Time limits are 120 times shorter than the runbook's. Its gates are answered,\n" +
+			"steps of people are skipped. Exit 10 when a verdict is wrong, or an act of the runbook fails.",
+		Example: "sbx drill\nsbx drill --scenario leak -o json\nsbx drill --runbook sigkill-137\nsbx drill --clean",
 		Args:    usageArgs(noArgs, "`--scenario NAME` chooses what is staged"),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.keep, "keep", false, "investigate only and leave everything running until --clean, for an hour at most")
 	f.BoolVar(&o.clean, "clean", false, "remove what earlier drills left, and stage nothing")
 	f.StringSliceVar(&o.scenarios, "scenario", nil, "stage only this `NAME` (repeatable)")
+	f.StringVar(&o.runbook, "runbook", drill.DefaultRunbook, "stage the incident of the shipped runbook `ID`")
 	completeFlag(cmd, "scenario", drill.Names)
+	completeFlag(cmd, "runbook", drill.Runbooks)
 	return d.completeVerb(cmd, document{
 		schema: drillSchema, shape: output.ShapeFree, refuses: []output.FormatName{output.CSV, output.NameOnly},
 	}, func(ctx context.Context, p *output.Printer, _ []string) error { return runDrill(ctx, d, p, o) })
 }
 
 func runDrill(ctx context.Context, d *Deps, p *output.Printer, o drillOptions) error {
-	if o.clean && (o.keep || len(o.scenarios) > 0) {
-		return fault.Usage("--clean excludes --keep and --scenario: it stages nothing")
+	if o.clean && (o.keep || len(o.scenarios) > 0 || o.runbook != drill.DefaultRunbook) {
+		return fault.Usage("--clean excludes --keep, --scenario and --runbook: it stages nothing")
 	}
-	f, profile, err := d.HostFleet(ctx)
+	if o.clean {
+		f, _, err := d.HostFleet(ctx)
+		if err != nil {
+			return err
+		}
+		report, err := drill.Clean(ctx, f, d.ActsAs("drill --clean"))
+		return views.ShowDrillCleaning(p, drillSchema, report, err)
+	}
+	if err := drill.CanStage(o.runbook); err != nil {
+		return err
+	}
+	shelf, err := runbook.Library{Shipped: d.Runbooks}.Load(ctx) // one of the operator's could end something else
 	if err != nil {
 		return err
 	}
-	if o.clean {
-		report, err := drill.Clean(ctx, f, d.ActsAs("drill --clean"))
-		return views.ShowDrillCleaning(p, drillSchema, report, err)
+	book, err := shelf.Find(o.runbook)
+	if err != nil {
+		return err
 	}
 	binary, err := d.Program()
 	if err != nil {
@@ -63,8 +81,7 @@ func runDrill(ctx context.Context, d *Deps, p *output.Printer, o drillOptions) e
 	progress := p.Progress("drill")
 	defer progress.Done()
 	report, err := drill.Run(ctx, drill.Options{
-		Fleet: f, Profile: profile, Binary: binary, Scenarios: o.scenarios, Keep: o.keep, By: d.ActsAs("drill"), Now: d.Now, Say: progress.Update,
-		Cleanup: func(ctx context.Context) (string, error) { return ops.CleanupRecord(ctx, d.Env) },
+		Env: d.Env, Book: book, Binary: binary, Scenarios: o.scenarios, Keep: o.keep, By: d.ActsAs("drill"), Watch: p, Say: progress.Update,
 	})
 	if fault.KindOf(err) == fault.KindUsage {
 		return err

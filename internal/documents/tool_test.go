@@ -114,8 +114,10 @@ type drillDocument struct {
 	Enforcement string `json:"enforcement,omitempty"`
 	// The staged sandboxes.
 	Cases *[]drillCase `json:"cases,omitempty"`
-	// The steps of the runbook.
+	// The steps of the runbook that read something.
 	Steps *[]drillStep `json:"steps,omitempty"`
+	// The run of the runbook; null where none was begun.
+	Runbook *drillRunbook `json:"runbook,omitempty"`
 	// How many staged sandboxes are left.
 	LeftBehind *int `json:"left_behind,omitempty"`
 
@@ -140,6 +142,24 @@ type drillCase struct {
 	Outcome sandbox.Outcome `json:"outcome"`
 	// True: the cause was found, and it was ended.
 	OK bool `json:"ok"`
+}
+
+// drillRunbook is the run of a drill's runbook.
+type drillRunbook struct {
+	// The runbook.
+	ID string `json:"id"`
+	// The id of the run; null with --keep, which only looks.
+	RunID *string `json:"run_id"`
+	// done, failed, waiting or interrupted.
+	State string `json:"state"`
+	// Whether every act has had its effect and every check of the verification holds.
+	Verdict sandbox.Verdict `json:"verdict"`
+	// How long the run took.
+	TookSeconds float64 `json:"took_seconds"`
+	// The part of that which is no read, no wait and no act: the engine itself.
+	EngineSeconds float64 `json:"engine_seconds"`
+	// All of its steps.
+	Steps []runStep `json:"steps"`
 }
 
 // drillStep is one step of the runbook.

@@ -3,7 +3,9 @@ package drill
 import (
 	"bytes"
 	"context"
-	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,21 +14,59 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
+	"sbx/internal/ops/opstest"
+	"sbx/internal/process"
 	"sbx/internal/providers"
 	"sbx/internal/providers/fake"
+	"sbx/internal/runbook"
+	"sbx/internal/runbook/engine"
 	"sbx/internal/sandbox"
+	"sbx/internal/store"
 	"sbx/internal/triage"
+	"sbx/runbooks"
 )
 
 // on stages a drill on a fake: its sandboxes are no real processes, so the verdicts are
 // wrong, and only the course of events is tested.
-func on(p *fake.Provider) Options {
-	return Options{
-		Fleet: fleet.New([]fleet.Member{{Provider: p}}, fleet.Options{}), Profile: "local", Binary: "sleep",
-		By: "test", Now: time.Now, Say: func(string) {},
-	}
+func on(t *testing.T, p *fake.Provider) Options {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, ".config", "sbx", "config.yaml")
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	require.NoError(t, os.WriteFile(file, []byte("providers:\n  local: {type: fake}\nlaunch: local\n"), 0o600))
+	proc := process.Process{Args: []string{"sbx"}, Home: dir, Workdir: dir, PID: 100, Host: "host-1", Now: time.Now}
+	types := []providers.Type{{Name: "fake", Facts: providers.Facts{HostProcesses: true}}}
+	memory := store.Memory(time.Now)
+	env := opstest.NewEnv(opstest.Parts{
+		Process: proc, Types: types,
+		Config: func() (*config.Config, error) {
+			return config.Load(t.Context(), config.Input{Process: proc, Types: types})
+		},
+		Members: func() []fleet.Member { return []fleet.Member{{Provider: p, Metadata: sandbox.DefaultMetadata()}} },
+		Store:   func() store.Store { return memory },
+		Runs:    filepath.Join(dir, "runs"), Endings: filepath.Join(dir, "endings"),
+	})
+	return Options{Env: env, Book: shipped(t, DefaultRunbook), Binary: "sleep", By: "test", Watch: quiet{}, Say: func(string) {}}
+}
+
+// quiet reports to nobody.
+type quiet struct{}
+
+func (quiet) Note(string)               {}
+func (quiet) Warn(string)               {}
+func (quiet) Redact(text string) string { return text }
+
+func shipped(t *testing.T, id string) *runbook.Runbook {
+	t.Helper()
+	shelf, err := runbook.Library{Shipped: runbooks.Files}.Load(t.Context())
+	require.NoError(t, err)
+	book, err := shelf.Find(id)
+	require.NoError(t, err)
+	return book
 }
 
 func fleetQuery() providers.Query { return providers.Query{All: true} }
@@ -45,10 +85,11 @@ func TestWrongVerdictsAreFoundAndNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := fake.New(fake.Options{Name: "local", After: fake.AfterGone})
-		report, err := Run(t.Context(), on(p))
+		report, err := Run(t.Context(), on(t, p))
 		assert.Equal(t, fault.KindFound, fault.KindOf(err), "%v", err)
-		assert.Len(t, report.Cases, len(allScenes()))
-		assert.Len(t, report.Steps, 5)
+		assert.Len(t, report.Cases, len(stuckScenes()))
+		require.NotNil(t, report.Runbook)
+		assert.True(t, report.Runbook.Step("cleanup").State.IsOver())
 		assert.Empty(t, report.LeftBehind)
 		assert.Zero(t, leftOn(p))
 	})
@@ -60,7 +101,7 @@ func TestInterruptionCleansUp(t *testing.T) {
 		p := fake.New(fake.Options{Name: "local", After: fake.AfterGone})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // in the middle of the second step
 		defer cancel()
-		report, err := Run(ctx, on(p))
+		report, err := Run(ctx, on(t, p))
 		require.Error(t, err)
 		assert.Equal(t, fault.KindTimeout, fault.KindOf(err), "%v", err)
 		assert.Empty(t, report.LeftBehind)
@@ -73,12 +114,19 @@ func TestInterruptionOfACountIsNoFailedCount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := fake.New(fake.Options{Name: "local", After: fake.AfterGone})
-		p.Break(fake.Fault{Op: fake.OpStats, Hang: true}, fake.Fault{Op: fake.OpList, Hang: true, Times: 1})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		o := on(t, p)
+		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		report, err := Run(ctx, on(p))
-		assert.Equal(t, fault.KindTimeout, fault.KindOf(err), "%v", err)
-		assert.Len(t, report.Steps, 1)
+		o.Say = func(text string) {
+			if strings.HasPrefix(text, "running the runbook") {
+				p.Break(fake.Fault{Op: fake.OpStats, Hang: true}, fake.Fault{Op: fake.OpList, Hang: true, Times: 1})
+				time.AfterFunc(time.Second, cancel)
+			}
+		}
+		report, err := Run(ctx, o)
+		assert.Equal(t, fault.KindCanceled, fault.KindOf(err), "%v", err)
+		require.NotNil(t, report.Runbook)
+		assert.Equal(t, engine.RunInterrupted, report.Runbook.State)
 		assert.Zero(t, leftOn(p))
 	})
 }
@@ -112,7 +160,7 @@ func TestAFailedStartCleansUpTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := fake.New(fake.Options{Name: "local", After: fake.AfterGone})
 		p.Break(fake.Fault{Op: fake.OpCreate, After: 2, Times: 1, Err: fault.New(fault.KindUnavailable, "no room")})
-		_, err := Run(t.Context(), on(p))
+		_, err := Run(t.Context(), on(t, p))
 		require.ErrorContains(t, err, "no room")
 		assert.Zero(t, leftOn(p))
 	})
@@ -122,13 +170,15 @@ func TestKeepLeavesEverythingAndCleanTakesIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := fake.New(fake.Options{Name: "local", After: fake.AfterGone})
-		o := on(p)
+		o := on(t, p)
 		o.Keep, o.Scenarios = true, []string{"busy", "healthy"}
 		report, err := Run(t.Context(), o)
 		assert.Equal(t, fault.KindFound, fault.KindOf(err), "%v", err)
 		assert.True(t, report.Kept)
 		assert.Equal(t, 2, leftOn(p))
-		r, err := Clean(t.Context(), o.Fleet, "test")
+		f, _, err := o.Env.HostFleet(t.Context())
+		require.NoError(t, err)
+		r, err := Clean(t.Context(), f, "test")
 		require.NoError(t, err)
 		assert.Len(t, r.Cases, 2)
 		assert.Empty(t, r.LeftBehind)
@@ -140,7 +190,7 @@ func TestWhatDoesNotEndIsLeftBehind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := fake.New(fake.Options{Name: "local", EndFor: fake.Forever})
-		o := on(p)
+		o := on(t, p)
 		o.Scenarios = []string{"silent"}
 		report, err := Run(t.Context(), o)
 		require.Error(t, err)
@@ -151,15 +201,66 @@ func TestWhatDoesNotEndIsLeftBehind(t *testing.T) {
 
 func TestChoose(t *testing.T) {
 	t.Parallel()
-	all, err := chooseScenes(nil)
+	stuck, err := findStaging(DefaultRunbook)
 	require.NoError(t, err)
-	assert.Len(t, all, 6)
-	two, err := chooseScenes([]string{"leak", "busy"})
+	all, err := stuck.choose(nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"leak", "busy"}, []string{two[0].name, two[1].name})
-	_, err = chooseScenes([]string{"leek"})
+	assert.Len(t, all.scenes, 6)
+	two, err := stuck.choose([]string{"leak", "busy"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"leak", "busy"}, []string{two.scenes[0].name, two.scenes[1].name})
+	_, err = stuck.choose([]string{"leek"})
 	assert.Equal(t, fault.KindUsage, fault.KindOf(err))
 	assert.Contains(t, fault.HintOf(err), "leak")
+	err = CanStage("state-drift")
+	assert.Equal(t, fault.KindUsage, fault.KindOf(err))
+	assert.Contains(t, fault.HintOf(err), "sigkill-137")
+}
+
+// Each staging belongs to a runbook that is shipped, and its run is about one of its scenes.
+func TestWhatIsStagedIsShipped(t *testing.T) {
+	t.Parallel()
+	for _, st := range allStagings() {
+		assert.NotNil(t, shipped(t, st.runbook))
+		if st.about != "" {
+			_, err := st.choose([]string{st.about})
+			require.NoError(t, err)
+		}
+	}
+}
+
+// A sandbox that is not staged, and would be stuck by the limits of a drill, is neither shown nor ended.
+func TestADrillSeesAndEndsOnlyWhatItHasStaged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := fake.New(fake.Options{Name: "local", After: fake.AfterGone})
+		old := time.Now().Add(-time.Hour)
+		p.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "somebodys", State: sandbox.StateRunning, CreatedAt: old, StartedAt: old, Labels: map[string]string{drillLabel: "another"}}})
+		report, _ := Run(t.Context(), on(t, p))
+		require.NotNil(t, report.Runbook)
+		got, err := p.Get(t.Context(), "somebodys")
+		require.NoError(t, err)
+		assert.Equal(t, sandbox.StateRunning, got.State)
+		for _, c := range p.Calls() {
+			assert.False(t, c.Op == fake.OpTerminate && c.ID == "somebodys")
+		}
+		for _, s := range report.Runbook.Steps {
+			assert.NotContains(t, strings.Join(s.Evidence, " "), "somebodys", s.ID)
+		}
+		assert.NotEmpty(t, report.Runbook.Step("count").Answers)
+		assert.Contains(t, report.Runbook.Step("count").Answers[0].Answer, "6", "the counters are of the staged ones")
+	})
+}
+
+func TestTheAnswerOfADrillIsNoForWhatIsNotStaged(t *testing.T) {
+	t.Parallel()
+	mine, other := sandbox.Ref{Provider: "local", ID: "mine"}, sandbox.Ref{Provider: "local", ID: "other"}
+	w := watcher{quiet{}, &drillRun{staged: []*stagedCase{{ref: mine}}}}
+	yes, err := w.Confirm(t.Context(), ops.Question{Targets: []ops.PlannedEnd{{Ref: mine}}})
+	require.NoError(t, err)
+	assert.True(t, yes)
+	_, err = w.Confirm(t.Context(), ops.Question{Targets: []ops.PlannedEnd{{Ref: mine}, {Ref: other}}})
+	assert.Equal(t, fault.KindRefused, fault.KindOf(err))
 }
 
 func TestTheLeaksCauseFollowsTheEnforcement(t *testing.T) {
@@ -170,7 +271,7 @@ func TestTheLeaksCauseFollowsTheEnforcement(t *testing.T) {
 
 func TestOnlyTheOrphanHasNoTask(t *testing.T) {
 	t.Parallel()
-	for _, s := range allScenes() {
+	for _, s := range stuckScenes() {
 		spec := s.sandboxSpec("run", "/bin/sbx", false)
 		assert.Equal(t, s.name == "orphan", spec.TaskID == "" && spec.AgentType == "", s.name)
 		assert.Equal(t, "run", spec.Labels[drillLabel])
@@ -201,14 +302,9 @@ func TestProgramsAreKnownByName(t *testing.T) {
 	status, done := Program([]string{"sbx", ProgramArg, "nobody"}, &out)
 	assert.True(t, done)
 	assert.Equal(t, 2, status)
-	for _, s := range allScenes() {
-		assert.Contains(t, stagedPrograms(), s.program)
+	for _, st := range allStagings() {
+		for _, s := range st.scenes {
+			assert.Contains(t, stagedPrograms(), s.program)
+		}
 	}
-}
-
-func TestFirstError(t *testing.T) {
-	t.Parallel()
-	boom := errors.New("boom")
-	require.ErrorIs(t, firstError([]fleet.ProviderStats{{}, {ItemsErr: boom}}), boom)
-	require.ErrorContains(t, firstError(nil), "no provider answered")
 }

@@ -15,19 +15,22 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// endCases ends every case but the healthy one, verifies each, and checks that the healthy
-// one still works.
+// endCases ends every case that the runbook has left but the healthy one, verifies each, and checks
+// that the healthy one still works.
 func (d *drillRun) endCases(ctx context.Context) error {
-	d.Say("terminating stuck sandboxes")
+	d.Say("terminating what the runbook has left")
+	done := d.endedByRunbook()
 	var targets []sandbox.Sandbox
 	byRef := map[sandbox.Ref]*stagedCase{}
 	for _, s := range d.staged {
 		byRef[s.ref] = s
-		if !s.scene.healthy {
+		if o, ended := done[s.ref.String()]; ended {
+			d.recordEnding(s, sandbox.Ending{Ref: s.ref, Outcome: o.Outcome, Reason: o.Reason})
+		} else if !s.scene.healthy {
 			targets = append(targets, s.last)
 		}
 	}
-	for e := range endStaged(ctx, d.Fleet, targets, fleet.EndOptions{By: d.By, Origin: fleet.EndOrigin{Verb: "drill", Reason: "a case of the drill"}}) {
+	for e := range endStaged(ctx, d.fleet, targets, fleet.EndOptions{By: d.By, Origin: fleet.EndOrigin{Verb: "drill", Reason: "a case of the drill"}}) {
 		d.recordEnding(byRef[e.Ref], e)
 	}
 	if err := ctx.Err(); err != nil {
@@ -50,7 +53,7 @@ func (d *drillRun) recordEnding(s *stagedCase, e sandbox.Ending) {
 }
 
 func (d *drillRun) checkSurvivor(ctx context.Context, s *stagedCase) {
-	now, err := d.Fleet.Get(ctx, s.ref)
+	now, err := d.fleet.Get(ctx, s.ref)
 	if err != nil || now.State != sandbox.StateRunning {
 		s.result.OK = false
 		s.result.Why = fmt.Sprintf("it did not survive: %s %v", now.State, err)
@@ -58,7 +61,7 @@ func (d *drillRun) checkSurvivor(ctx context.Context, s *stagedCase) {
 	}
 	s.result.Outcome = sandbox.OutcomeSkipped
 	s.result.Evidence = append(s.result.Evidence, sandbox.Evidence{
-		What: "survived", Value: string(now.State), Source: "record", At: d.Now().UTC(),
+		What: "survived", Value: string(now.State), Source: "record", At: d.env.Now().UTC(),
 	})
 }
 
@@ -66,7 +69,7 @@ func (d *drillRun) checkSurvivor(ctx context.Context, s *stagedCase) {
 func (d *drillRun) cleanUp(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTimeout)
 	defer stop()
-	_, left, err := removeStaged(ctx, d.Fleet, d.By, map[string]string{drillLabel: d.report.Run})
+	_, left, err := removeStaged(ctx, d.fleet, d.By, map[string]string{drillLabel: d.report.Run})
 	d.report.LeftBehind = left
 	return err
 }
@@ -139,11 +142,4 @@ func pluralForm(n int, one, many string) string {
 		return "1 " + one
 	}
 	return strconv.Itoa(n) + " " + many
-}
-
-func formatFigure(n *int64) string {
-	if n == nil {
-		return "unknown"
-	}
-	return strconv.FormatInt(*n, 10)
 }

@@ -5,288 +5,102 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/poll"
-	"sbx/internal/providers"
+	"sbx/internal/runbook"
+	"sbx/internal/runbook/engine"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
 
-// Step is one step of the investigation.
-type Step struct {
-	triage.InvestigationStep
-
-	Took    time.Duration
-	Answers []string
-}
-
-// stepWork is what each step of the investigation does.
-func stepWork() map[string]func(*drillRun, context.Context) ([]string, error) {
-	return map[string]func(*drillRun, context.Context) ([]string, error){
-		"count": (*drillRun).countStep, "stuck": (*drillRun).stuckStep, "logs": (*drillRun).logStep,
-		"resources": (*drillRun).resourceStep, "cleanup": (*drillRun).cleanupStep,
-	}
-}
-
-func (d *drillRun) investigate(ctx context.Context) error {
-	work := stepWork()
-	for _, s := range triage.InvestigationSteps() {
-		d.Say(s.Title)
-		began := d.Now()
-		answers, err := work[s.ID](d, ctx)
-		d.report.Steps = append(d.report.Steps, Step{InvestigationStep: s, Took: d.Now().Sub(began), Answers: answers})
-		if ctx.Err() != nil { // it explains more than the error of the step
-			err = ctx.Err()
-		}
-		if err != nil {
-			return fmt.Errorf("step %s: %w", s.ID, err)
-		}
-	}
-	return d.judgeCases(ctx)
-}
-
-// countStep answers R19 to R22.
-func (d *drillRun) countStep(ctx context.Context) ([]string, error) {
-	stats := d.Fleet.Stats(ctx)
-	if len(stats) != 1 || stats[0].Err != nil || stats[0].ItemsErr != nil {
-		return nil, fault.New(fault.KindUnavailable, "the counts cannot be read: %w", firstError(stats))
-	}
-	active, provisioning := stats[0].Stats.Active, stats[0].Stats.Provisioning
-	answers := []string{
-		fmt.Sprintf("active now: %s (R19)", formatFigure(active)),
-		fmt.Sprintf("in provisioning: %s (R20)", formatFigure(provisioning)),
-	}
-	var oldest time.Duration
-	for _, s := range stats[0].Items {
-		if age, source := s.Age(d.Now()); s.State == sandbox.StateRunning && source != sandbox.AgeUnknown {
-			oldest = max(oldest, age)
-		}
-	}
-	return append(answers,
-		fmt.Sprintf("the oldest has run for %s (R21)", sandbox.FormatElapsed(oldest)),
-		"growing or stable: unknown, one count shows no trend (R22)"), nil
-}
-
-func firstError(stats []fleet.ProviderStats) error {
-	for _, s := range stats {
-		if err := errors.Join(s.Err, s.ItemsErr); err != nil {
-			return err
-		}
-	}
-	return errors.New("no provider answered")
-}
-
-// stuckStep waits until the staged sandboxes are older than the stuck age, then reads them
-// again and raises the runbook's flags (R26 to R29).
-func (d *drillRun) stuckStep(ctx context.Context) ([]string, error) {
-	if err := d.waitForAge(ctx); err != nil {
-		return nil, err
-	}
-	var answers []string
-	for _, s := range d.staged {
-		read, err := d.Fleet.Get(ctx, s.ref)
-		if err != nil {
-			return answers, err
-		}
-		s.last = read
-		s.signals.TracksTasks = true
-		if ids := raisedFlags(triage.Flags(read, s.signals, d.thresholds, d.Now())); ids != "" {
-			answers = append(answers, s.scene.name+": "+ids)
-		}
-	}
-	return answers, nil
-}
-
-func raisedFlags(flags []triage.Flag) string {
-	var ids []string
-	for _, f := range flags {
-		if f.Verdict == sandbox.True {
-			ids = append(ids, f.Say+" ("+f.ID+")")
-		}
-	}
-	return strings.Join(ids, ", ")
-}
-
 // waitForAge waits until the youngest is past the stuck age and past the time for which a
-// busy processor is activity despite silence.
+// busy processor is activity despite silence, and for those that end by themselves.
 func (d *drillRun) waitForAge(ctx context.Context) error {
 	youngest := time.Time{}
 	for _, s := range d.staged {
-		if s.last.CreatedAt.After(youngest) {
+		if s.last.CreatedAt.After(youngest) && !s.scene.ends {
 			youngest = s.last.CreatedAt
 		}
 	}
-	if err := poll.Sleep(ctx, youngest.Add(d.thresholds.StuckAge+d.thresholds.Inactivity).Sub(d.Now())); err != nil {
+	d.Say("waiting until the sandboxes are old enough to be stuck")
+	if err := poll.Sleep(ctx, youngest.Add(d.thresholds.StuckAge+d.thresholds.Inactivity).Sub(d.env.Now())); err != nil {
 		return err
 	}
-	return d.waitForDoomed(ctx)
-}
-
-// doomedWithin is the time in which a program must reach its limit on a slow machine.
-const doomedWithin = time.Minute
-
-// waitForDoomed waits for the programs that run into their limit. Where one does not end,
-// its verdict shows it.
-func (d *drillRun) waitForDoomed(ctx context.Context) error {
-	limit, stop := context.WithTimeout(ctx, doomedWithin)
-	defer stop()
 	for _, s := range d.staged {
 		if s.scene.memory > 0 {
-			_, _ = d.Fleet.Wait(limit, s.ref, fleet.GoalEnded)
-		}
-	}
-	return ctx.Err()
-}
-
-// logStep looks for last activity, errors, repetition and known patterns (R34 to R41).
-func (d *drillRun) logStep(ctx context.Context) ([]string, error) {
-	var answers []string
-	for _, s := range d.staged {
-		watch := triage.NewLogWatch(d.matcher)
-		for line, err := range d.Fleet.Logs(ctx, s.ref, providers.LogQuery{Tail: 200}) {
-			if err != nil {
-				return answers, err
+			if err := d.waitForEnd(ctx, s.ref); err != nil {
+				return err
 			}
-			watch.Add(line)
-		}
-		found := watch.Findings()
-		s.signals.Logs = &found
-		answers = append(answers, s.scene.name+": "+d.tellProgress(found))
-	}
-	return answers, nil
-}
-
-func (d *drillRun) tellProgress(f triage.LogFindings) string {
-	words := []string{pluralForm(f.Lines, "line", "lines")}
-	if !f.Last.IsZero() {
-		words = append(words, "last "+sandbox.FormatElapsed(d.Now().Sub(f.Last))+" ago")
-	}
-	if f.Errors > 0 {
-		words = append(words, pluralForm(f.Errors, "error", "errors"))
-	}
-	if f.Calling {
-		words = append(words, "ends in a call to "+f.Call)
-	}
-	for _, h := range f.Hits {
-		words = append(words, h.Pattern.Say)
-	}
-	return strings.Join(words, ", ")
-}
-
-// Sampling of resources: long enough for a rate and a slope, and repeated where a busy
-// machine made the figures useless.
-const (
-	samples  = 3
-	interval = 500 * time.Millisecond
-	tries    = 3
-)
-
-// resourceStep samples usage (R43 to R50).
-func (d *drillRun) resourceStep(ctx context.Context) ([]string, error) {
-	for range tries {
-		if err := d.sampleUsage(ctx); err != nil {
-			return nil, err
-		}
-		if !slices.ContainsFunc(d.staged, d.isUnexplained) {
-			break
-		}
-	}
-	var answers []string
-	for _, s := range d.staged {
-		said := describeUsage(*s.signals.Trend, d.verdictOf(s).Pattern)
-		if s.last.State.Ended() {
-			said = "has ended"
-		}
-		answers = append(answers, s.scene.name+": "+said)
-	}
-	return answers, nil
-}
-
-// sampleUsage reads every sandbox's usage for one trend.
-func (d *drillRun) sampleUsage(ctx context.Context) error {
-	var refs []sandbox.Ref
-	for _, s := range d.staged {
-		refs = append(refs, s.ref)
-	}
-	series := make([][]sandbox.Usage, len(refs))
-	for round := range d.Fleet.Samples(ctx, refs, samples, interval) {
-		for i, sample := range round.Samples {
-			if sample.Err != nil {
-				return sample.Err
-			}
-			series[i] = append(series[i], sample.Usage)
-		}
-	}
-	for i, s := range d.staged {
-		trend := triage.TrendOf(series[i], d.thresholds)
-		s.signals.Trend = &trend
-	}
-	return ctx.Err()
-}
-
-// isUnexplained reports whether a sandbox is silent and its figures explain nothing.
-func (d *drillRun) isUnexplained(s *stagedCase) bool {
-	quiet := s.signals.Logs != nil && d.Now().Sub(s.signals.Logs.Last) > d.thresholds.BusySilence
-	pattern := d.verdictOf(s).Pattern
-	return !s.last.State.Ended() && quiet && (pattern == triage.PatternSteady || pattern == triage.PatternUnknown)
-}
-
-func describeUsage(t triage.Trend, pattern triage.UsagePattern) string {
-	var words []string
-	if t.CPUPercent != nil {
-		words = append(words, fmt.Sprintf("cpu %.0f %%", *t.CPUPercent))
-	}
-	if t.MemoryBytes != nil {
-		words = append(words, fmt.Sprintf("memory %d MiB", *t.MemoryBytes/sandbox.MiB))
-	}
-	if t.OperationsRate != nil {
-		words = append(words, fmt.Sprintf("%.0f operations/s", *t.OperationsRate))
-	}
-	if t.Waiting != "" {
-		words = append(words, "waits on "+t.Waiting)
-	}
-	return strings.Join(append(words, "pattern "+string(pattern)), ", ")
-}
-
-// cleanupStep tells what is on record of scheduled cleanups (R51 to R57). Records that cannot be
-// read are the answer, and do not end the drill.
-func (d *drillRun) cleanupStep(ctx context.Context) ([]string, error) {
-	says, err := "nothing is on record", error(nil)
-	if d.Cleanup != nil {
-		says, err = d.Cleanup(ctx)
-	}
-	if err != nil {
-		says = "unknown, " + err.Error()
-	}
-	return []string{"scheduled cleanup: " + says + " (R53)"}, nil
-}
-
-// judgeCases judges each case by all observations and a fresh read: a case that was silent
-// for a moment may have written output since.
-func (d *drillRun) judgeCases(ctx context.Context) error {
-	for _, s := range d.staged {
-		now, err := d.Fleet.Get(ctx, s.ref)
-		if err != nil {
-			return err
-		}
-		s.last = now
-		c := &s.result
-		c.Expected = s.scene.expected(d.report.Enforcement)
-		c.Cause, c.Confidence, c.Evidence = nameVerdict(d.verdictOf(s))
-		c.OK = c.Cause == c.Expected
-		if !c.OK {
-			c.Why = fmt.Sprintf("expected %q, the rules give %q", c.Expected, c.Cause)
 		}
 	}
 	return nil
 }
 
-func (d *drillRun) verdictOf(s *stagedCase) triage.Verdict {
-	return triage.Judge(s.last, s.signals, d.thresholds, d.Now())
+// doomedWithin is the time in which a program must reach its limit, or its end, on a slow machine.
+const doomedWithin = time.Minute
+
+// waitForEnd waits for a program that ends by itself or runs into its limit. Where it does not, its
+// verdict shows it.
+func (d *drillRun) waitForEnd(ctx context.Context, ref sandbox.Ref) error {
+	limit, stop := context.WithTimeout(ctx, doomedWithin)
+	defer stop()
+	_, _ = d.fleet.Wait(limit, ref, fleet.GoalEnded)
+	return ctx.Err()
+}
+
+// tries is how often a case is looked at where a busy machine made the figures useless.
+const tries = 3
+
+// judgeCases judges each case by what can be known of it, before anything is done.
+func (d *drillRun) judgeCases(ctx context.Context) error {
+	d.Say("judging each case")
+	done := make(chan error)
+	for _, s := range d.staged {
+		go func() { done <- d.judgeCase(ctx, s) }()
+	}
+	var errs []error
+	for range d.staged {
+		errs = append(errs, <-done)
+	}
+	if ctx.Err() != nil { // it explains more than the errors of reads
+		return ctx.Err()
+	}
+	return errors.Join(errs...)
+}
+
+func (d *drillRun) judgeCase(ctx context.Context, s *stagedCase) error {
+	var r *ops.InspectResult
+	for range tries {
+		var err error
+		if r, err = ops.Inspect(ctx, d.env, ops.InspectRequest{Word: s.ref.String()}, d.newWatcher()); err != nil {
+			return err
+		}
+		if s.last = r.Seen.Sandbox; !d.isUnexplained(r) {
+			break
+		}
+	}
+	c := &s.result
+	c.Expected = s.scene.expected(d.report.Enforcement)
+	c.Cause, c.Confidence, c.Evidence = nameVerdict(r.Verdict)
+	exit := s.last.Exit
+	switch {
+	case c.Cause != c.Expected:
+		c.Why = fmt.Sprintf("expected %q, the rules give %q", c.Expected, c.Cause)
+	case s.scene.ends && (exit == nil || exit.Code == nil || *exit.Code != s.scene.exit):
+		c.Why = fmt.Sprintf("it did not end with exit code %d", s.scene.exit)
+	}
+	c.OK = c.Why == ""
+	return nil
+}
+
+// isUnexplained reports whether a sandbox is silent and its figures explain nothing.
+func (d *drillRun) isUnexplained(r *ops.InspectResult) bool {
+	quiet := r.Signals.Logs != nil && r.At.Sub(r.Signals.Logs.Last) > d.thresholds.BusySilence
+	return !r.Seen.Sandbox.State.Ended() && quiet && (r.Verdict.Pattern == triage.PatternSteady || r.Verdict.Pattern == triage.PatternUnknown)
 }
 
 // nameVerdict is the cause of a verdict. For a healthy sandbox it adds the missing owner,
@@ -303,3 +117,100 @@ func nameVerdict(v triage.Verdict) (sandbox.Cause, sandbox.Confidence, []sandbox
 	}
 	return v.Cause, v.Confidence, v.Evidence
 }
+
+// runBook runs the runbook over the staged sandboxes. Its gates are answered as by --yes: it sees nothing
+// else that could end. With Keep it is a dry run, which changes nothing and is not on record.
+func (d *drillRun) runBook(ctx context.Context) error {
+	d.Say("running the runbook " + d.staging.runbook)
+	req := engine.Request{Book: d.Book, Yes: !d.Keep, MaxDelete: len(d.staged), DryRun: d.Keep, Line: []string{d.env.Process.Name(), "drill"}}
+	for _, s := range d.staged {
+		if s.scene.name == d.staging.about {
+			req.Word = s.ref.String()
+		}
+	}
+	run, err := engine.Start(ctx, d.env, req, d.newWatcher())
+	if err != nil {
+		return err
+	}
+	d.report.Runbook = run
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if run.State != engine.RunDone && run.State != engine.RunFailed { // a gate without an answer, or a record that cannot be written
+		return fmt.Errorf("the runbook %s: %w", run.Runbook, run.Err())
+	}
+	return nil
+}
+
+// endedByRunbook are the outcomes of what the runbook has ended, by reference.
+func (d *drillRun) endedByRunbook() map[string]engine.Outcome {
+	done := map[string]engine.Outcome{}
+	if d.report.Runbook == nil {
+		return done
+	}
+	for _, s := range d.report.Runbook.Acts() {
+		for _, o := range s.Act.Outcomes {
+			done[o.Ref] = o
+		}
+	}
+	return done
+}
+
+// failedStep is the first act, or read, of a run that failed; "" = none has. What the verification of a
+// runbook misses is said in its run: it is about the machine as well.
+func failedStep(run *engine.Run) string {
+	i := slices.IndexFunc(run.Steps, func(s engine.Step) bool {
+		return s.State == engine.Failed && (s.Kind == runbook.KindAct || s.Kind == runbook.KindCollect)
+	})
+	if i < 0 {
+		return ""
+	}
+	return run.Steps[i].Title + ": " + run.Steps[i].Reason
+}
+
+// watcher is what the operations of a drill report to.
+type watcher struct {
+	ops.Reporter
+
+	d *drillRun
+}
+
+var _ engine.Observer = watcher{}
+
+func (d *drillRun) newWatcher() watcher { return watcher{d.Watch, d} }
+
+// Note drops how a run goes on: a drill is staged again.
+func (watcher) Note(string) {}
+
+// Progress is ops.Observer's.
+func (watcher) Progress(string) ops.Progress { return noProgress{} } //nolint:ireturn // as ops.Observer wants it
+
+// Item says which step is done.
+func (w watcher) Item(item any) {
+	if s, ok := item.(engine.Step); ok && s.State == engine.Running {
+		w.d.Say(s.Title)
+	}
+}
+
+// Attended is false: nobody does what only a person can do.
+func (watcher) Attended() bool { return false }
+
+// Confirm allows what ends nothing but staged sandboxes.
+func (w watcher) Confirm(_ context.Context, q ops.Question) (bool, error) {
+	for _, t := range q.Targets {
+		if !slices.ContainsFunc(w.d.staged, func(s *stagedCase) bool { return s.ref == t.Ref }) {
+			return false, fault.New(fault.KindRefused, "%s is not staged", t.Ref)
+		}
+	}
+	return true, nil
+}
+
+// Ask has no answer.
+func (watcher) Ask(context.Context, ops.Question) (text string, answered bool, err error) {
+	return "", false, nil
+}
+
+type noProgress struct{}
+
+func (noProgress) Update(string) {}
+func (noProgress) Done()         {}

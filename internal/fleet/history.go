@@ -287,7 +287,7 @@ func (f *Fleet) memberStats(ctx context.Context, m *member) ProviderStats {
 	} else {
 		s.ItemsErr = l.Err()
 	}
-	if reader, ok := providers.As[providers.StatsReader](m.Provider); ok {
+	if reader, ok := m.countingReader(); ok {
 		s.Stats, s.Err = callWithTimeout(ctx, m, "stats", reader.Stats)
 		return s
 	}

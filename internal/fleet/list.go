@@ -148,6 +148,9 @@ func (m *member) addLocalFacts(s sandbox.Sandbox) sandbox.Sandbox {
 // facts of labels and clock are added for all providers alike.
 func (m *member) readSandbox(ctx context.Context, word string) (sandbox.Sandbox, error) {
 	got, err := m.Provider.Get(ctx, word)
+	if err == nil && m.hides(got) {
+		return sandbox.Sandbox{}, m.hiddenError(word)
+	}
 	return m.addLocalFacts(m.Metadata.Read(got)), err
 }
 
@@ -155,12 +158,15 @@ func (m *member) readSandbox(ctx context.Context, word string) (sandbox.Sandbox,
 // listing that was read to its end.
 func (m *member) listRows(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
-		count, complete, now := newListingCount(nil, time.Time{}), coversAll(q), m.now()
+		count, complete, now := newListingCount(nil, time.Time{}), coversAll(q) && m.shows == nil, m.now()
 		names := keepNames{}
 		if complete {
 			names.cache = m.names
 		}
 		for s, err := range m.Provider.List(ctx, q) {
+			if err == nil && m.hides(s) {
+				continue
+			}
 			s = m.addLocalFacts(m.Metadata.Read(s))
 			if err != nil {
 				complete = false

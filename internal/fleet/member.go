@@ -30,6 +30,7 @@ type member struct {
 	names     NameCache // Options.Names
 	asking    func(provider string) (answered func())
 	keptUntil func(sandbox.Sandbox) time.Time // Options.KeptUntil
+	shows     func(sandbox.Sandbox) bool      // Restrict; nil = all
 }
 
 // callInSlot sends one request about one sandbox: in a slot, unless the breaker is open, and

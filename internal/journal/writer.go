@@ -14,15 +14,16 @@ type Writer struct {
 	now  func() time.Time
 	file File
 
-	mu      sync.Mutex
-	moved   *sync.Cond // durable or failed changed
-	seq     int
-	prev    string
-	waiting []byte // lines that are not written yet
-	queued  int    // how many lines were ever queued
-	durable int    // how many of them are on disk
-	busy    bool   // one goroutine writes and syncs for all
-	failed  error  // the first failure; nothing is written after it
+	mu       sync.Mutex
+	moved    *sync.Cond // durable or failed changed
+	seq      int
+	prev     string
+	waiting  []byte // lines that are not written yet
+	queued   int    // how many lines were ever queued
+	durable  int    // how many of them are written, and on disk where that was asked for
+	mustSync bool   // a waiting line has to be on the disk
+	busy     bool   // one goroutine writes and syncs for all
+	failed   error  // the first failure; nothing is written after it
 }
 
 // Create begins the journal of a new run, chained to the run before it.
@@ -66,7 +67,13 @@ func (w *Writer) Run() string { return w.run }
 
 // Append writes one entry and returns when it is durable. After a failure every later
 // Append fails too: a journal with a gap proves nothing.
-func (w *Writer) Append(kind string, data any) error {
+func (w *Writer) Append(kind string, data any) error { return w.append(kind, data, true) }
+
+// AppendSoon writes one entry and does not wait for the disk: the next Append does, for both. The end of
+// this process does not lose it, that of the machine may.
+func (w *Writer) AppendSoon(kind string, data any) error { return w.append(kind, data, false) }
+
+func (w *Writer) append(kind string, data any, durable bool) error {
 	text, err := compactJSON(data)
 	if err != nil {
 		return unwritableError(err)
@@ -85,6 +92,7 @@ func (w *Writer) Append(kind string, data any) error {
 	w.seq, w.prev = e.Seq, e.Hash
 	w.waiting = append(w.waiting, line...)
 	w.queued++
+	w.mustSync = w.mustSync || durable
 	return w.flushLines(w.queued)
 }
 
@@ -96,10 +104,10 @@ func (w *Writer) flushLines(n int) error {
 			w.moved.Wait()
 			continue
 		}
-		lines, upTo := w.waiting, w.queued
-		w.waiting, w.busy = nil, true
+		lines, upTo, durably := w.waiting, w.queued, w.mustSync
+		w.waiting, w.busy, w.mustSync = nil, true, false
 		w.mu.Unlock()
-		err := w.writeWaiting(lines)
+		err := w.writeWaiting(lines, durably)
 		w.mu.Lock()
 		w.busy = false
 		if err != nil {
@@ -115,8 +123,8 @@ func (w *Writer) flushLines(n int) error {
 	return nil
 }
 
-func (w *Writer) writeWaiting(lines []byte) error {
-	if _, err := w.file.Write(lines); err != nil {
+func (w *Writer) writeWaiting(lines []byte, durably bool) error {
+	if _, err := w.file.Write(lines); err != nil || !durably {
 		return err
 	}
 	return w.file.Sync()

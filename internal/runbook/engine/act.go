@@ -195,7 +195,9 @@ func (r *runner) carryOut(ctx context.Context, s runbook.Step, rec *Step, p *act
 		watch.confirmed[t.Ref.String()] = true
 	}
 	r.crashPoint("runbook intent")
+	back := r.leave()
 	done := p.do(limited, watch, named)
+	back()
 	r.crashPoint("runbook acted")
 	err := stepError(ctx, limited, done.err)
 	if watch.grown {
@@ -292,7 +294,9 @@ func (r *runner) recover(ctx context.Context, rec *Step) error {
 	for _, t := range a.Targets {
 		words = append(words, t.Ref)
 	}
+	back := r.leave()
 	p, err := ops.PlanTerminate(ctx, r.env, ops.TerminateRequest{Words: words, Typed: words}, r.reading)
+	back()
 	if err != nil {
 		return err
 	}

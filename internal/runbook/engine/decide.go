@@ -190,7 +190,10 @@ func (r *runner) verify(ctx context.Context, s section) error {
 			return nil
 		}
 		r.watch.Note("not everything is as it should be; next round in " + sandbox.FormatDuration(min(r.req.Every, left)))
-		if err := r.env.PauseRound(ctx, time.After(min(r.req.Every, left))); err != nil {
+		back := r.leave()
+		err := r.env.PauseRound(ctx, time.After(min(r.req.Every, left)))
+		back()
+		if err != nil {
 			return err
 		}
 		r.invalidate()

@@ -210,7 +210,20 @@ func (w *writer) write(kind string, data any) error {
 	if w == nil || w.log == nil {
 		return nil
 	}
-	if err := w.log.Append(kind, data); err != nil {
+	return w.note(w.log.Append(kind, data))
+}
+
+// writeSoon is write for what a run that goes on can find out again: the next line that counts takes it
+// to the disk.
+func (w *writer) writeSoon(kind string, data any) error {
+	if w == nil || w.log == nil {
+		return nil
+	}
+	return w.note(w.log.AppendSoon(kind, data))
+}
+
+func (w *writer) note(err error) error {
+	if err != nil {
 		w.failed = errors.Join(w.failed, err)
 	}
 	return w.failed
@@ -218,6 +231,6 @@ func (w *writer) write(kind string, data any) error {
 
 func (w *writer) close() {
 	if w != nil && w.log != nil {
-		_ = w.log.Close() // each line is on the disk already
+		_ = w.log.Close() // the last line is on the disk already
 	}
 }

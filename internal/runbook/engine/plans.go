@@ -22,6 +22,7 @@ const endGrace = 5 * time.Second
 
 // planAct reads what an act would do now.
 func (r *runner) planAct(ctx context.Context, s runbook.Step, theory runbook.Word) (*actPlan, error) {
+	defer r.leave()()
 	switch {
 	case s.Act.Action == "terminate":
 		return r.planTerminate(ctx, s, theory)

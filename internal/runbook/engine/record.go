@@ -33,6 +33,11 @@ const (
 	NotSelected State = "not_selected"
 )
 
+// isLook says that a step has neither acted nor asked: a run that goes on can do it again.
+func (s *Step) isLook() bool {
+	return s.State == NotSelected || s.Kind == runbook.KindCollect || s.Kind == runbook.KindCheck || s.State == Running && s.Act == nil
+}
+
 // IsOver says that nothing is left to do in a step.
 func (s State) IsOver() bool { return s != Pending && s != Running }
 
@@ -75,6 +80,11 @@ type Run struct {
 	Causes    []Cause
 	Calls     []Call // whom to call
 	Broken    string // why the record cannot be trusted behind its last line; "" = it can
+
+	// Took is how long this process has worked at the run, and Own the part of that which is no read, no
+	// wait, no act and no answer. Neither is on record.
+	Took time.Duration
+	Own  time.Duration
 
 	err     error
 	decided bool // the causes were named, and the branches chosen

@@ -49,6 +49,9 @@ type runner struct {
 	facts     *facts
 	given     map[source]reading // what sources gave since the last change
 
+	outside time.Duration // what reads, waits, acts and answers took
+	leaving int           // how many of those are going on, one inside the other
+
 	dependsOn string // of a dry run: the step that would have changed something
 	waiting   error  // a gate without an answer
 	decided   bool   // which branches are done is on record
@@ -58,6 +61,7 @@ type runner struct {
 // record. What came of it is in the run, and Err decides the exit code. Items are of type Step.
 func Start(ctx context.Context, env *ops.Env, req Request, watch Observer) (*Run, error) {
 	r := &runner{env: env, req: req, watch: watch, reading: &readObserver{to: watch}, out: &writer{}, given: make(map[source]reading)}
+	began := time.Now()
 	open := r.begin
 	if req.Resume != "" {
 		open = r.resume
@@ -69,7 +73,21 @@ func Start(ctx context.Context, env *ops.Env, req Request, watch Observer) (*Run
 	defer r.close()
 	r.joinIncident(ctx)
 	r.conclude(ctx, r.work(ctx))
+	r.run.Took = time.Since(began)
+	r.run.Own = r.run.Took - r.outside
 	return r.run, nil
+}
+
+// leave begins what is no work of the engine: a read, a wait, an act or an answer. The function that
+// it gives ends that.
+func (r *runner) leave() (back func()) {
+	began := time.Now()
+	r.leaving++
+	return func() {
+		if r.leaving--; r.leaving == 0 {
+			r.outside += time.Since(began)
+		}
+	}
 }
 
 func (r *runner) close() {

@@ -268,6 +268,7 @@ func readCron(ctx context.Context, env *ops.Env, watch ops.Observer) reading {
 
 // readAll asks sources at once, and adds what they gave in the order of sources.
 func (r *runner) readAll(ctx context.Context, sources []source) []reading {
+	back := r.leave()
 	got := make([]reading, len(sources))
 	done := make(chan int, len(sources))
 	for i, from := range sources {
@@ -279,6 +280,7 @@ func (r *runner) readAll(ctx context.Context, sources []source) []reading {
 	for range sources {
 		<-done
 	}
+	back()
 	for _, g := range got {
 		r.facts.once[g.source] = true
 		if g.err == nil && g.add != nil {

@@ -42,7 +42,11 @@ func (r *runner) skipAll(steps []runbook.Step, why string) error {
 // save puts a step on record and reports it.
 func (r *runner) save(rec *Step) error {
 	redactStep(rec, func(text string) string { return r.env.RedactText(r.watch.Redact(text)) })
-	err := r.out.write(entryStep, rec)
+	write := r.out.write
+	if rec.isLook() {
+		write = r.out.writeSoon
+	}
+	err := write(entryStep, rec)
 	r.watch.Item(*rec)
 	if r.record != nil {
 		r.record(*rec)
@@ -233,7 +237,10 @@ func (r *runner) await(ctx context.Context, text runbook.Condition, within, ever
 		if verdict == sandbox.True || left <= 0 || ctx.Err() != nil {
 			return verdict, evidence
 		}
-		if r.env.PauseRound(ctx, time.After(min(every, left))) != nil {
+		back := r.leave()
+		err := r.env.PauseRound(ctx, time.After(min(every, left)))
+		back()
+		if err != nil {
 			return verdict, evidence
 		}
 	}
@@ -302,7 +309,9 @@ func (r *runner) confirm(ctx context.Context, s runbook.Step, rec *Step) error {
 
 // ask puts a question to a person. An input that ends is no answer: the run waits.
 func (r *runner) ask(ctx context.Context, rec *Step, q ops.Question) (string, error) {
+	back := r.leave()
 	text, answered, err := r.watch.Ask(ctx, q)
+	back()
 	switch {
 	case ctx.Err() != nil:
 		return "", r.interrupted(ctx, rec)
