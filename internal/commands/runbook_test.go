@@ -97,6 +97,47 @@ func TestRunbookOfYourOwn(t *testing.T) {
 	assert.Equal(t, 0, b.run(t, "runbook coverage").code, "shipped ones count")
 }
 
+// TestANewRunbookReplacesNothing: the id of a shipped one and an alert of another are refused, a copy is
+// not, and lint warns of alerts that lead nowhere.
+func TestANewRunbookReplacesNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench().configureNothing(t)
+	folder := filepath.Join(b.home, ".config", "sbx", "runbooks")
+	r := b.run(t, "runbook new sandbox-stuck")
+	assert.Equal(t, 11, r.code)
+	assert.Contains(t, r.stderr, "sbx runbook new sandbox-stuck --copy")
+	r = b.run(t, "runbook new mine --alert sandbox_leak_detected")
+	assert.Equal(t, 11, r.code)
+	assert.Contains(t, r.stderr, "the alert sandbox_leak_detected leads to the runbook sandbox-stuck already")
+	b.stdin = "# A\n\nText.\n"
+	assert.Equal(t, 11, b.run(t, "runbook import - --id state-drift").code)
+	assert.NoDirExists(t, folder)
+	assert.Equal(t, 5, b.run(t, "runbook new nosuch --copy").code)
+	assert.Equal(t, 2, b.run(t, "runbook new sandbox-stuck --copy --alert x").code)
+
+	require.Equal(t, 0, b.run(t, "runbook new sandbox-stuck --copy").code)
+	path := filepath.Join(folder, "sandbox-stuck.yaml")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	r = b.run(t, "runbook lint")
+	assert.Equal(t, 0, r.code)
+	assert.NotContains(t, r.stdout+r.stderr, "no-runbook")
+	b.run(t, "runbook new ours --alert AgentSlow")
+	r = b.run(t, "runbook new theirs --alert AgentSlow")
+	assert.Equal(t, 11, r.code)
+	assert.Contains(t, r.stderr, "take it out of "+filepath.Join(folder, "ours.yaml"))
+
+	start := strings.Index(string(text), "  alerts:")
+	end := start + strings.Index(string(text)[start:], "\n")
+	require.NoError(t, os.WriteFile(path, []byte(string(text)[:start]+"  alerts: [sandbox_leak_detected]"+string(text)[end:]), 0o600))
+	for _, line := range []string{"runbook lint", "runbook lint " + path} {
+		r = b.run(t, line+" -o json")
+		assert.Equal(t, 0, r.code, "a warning")
+		assert.Contains(t, r.stdout, "it replaces the shipped sandbox-stuck, and its alerts lead to no runbook: ")
+		assert.Contains(t, r.stdout, `"no-runbook"`)
+	}
+}
+
 // TestRunbookRender writes pages and finds those that drifted.
 func TestRunbookRender(t *testing.T) {
 	t.Parallel()

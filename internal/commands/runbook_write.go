@@ -21,6 +21,7 @@ import (
 
 func newRunbookNew(d *Deps) *cobra.Command {
 	var title, owner, alert, out string
+	var shippedOne bool
 	cmd := &cobra.Command{
 		Use:        "new ID",
 		SuggestFor: []string{"init", "create", "add"},
@@ -28,8 +29,10 @@ func newRunbookNew(d *Deps) *cobra.Command {
 		Long: "Write a runbook of your own to begin with. It has one step of each common kind, and\n" +
 			"`sbx runbook lint` finds nothing wrong with it.\n\n" +
 			"It is written into the folder runbooks beside the configuration, where every command\n" +
-			"finds it. An existing file is not changed (exit 11).",
-		Example:           "sbx runbook new slow-agents\nsbx runbook new slow-agents --alert AgentLatencyHigh --owner 'Agent Team'",
+			"finds it. An existing file is not changed (exit 11). The id of a shipped runbook is\n" +
+			"refused (exit 11), since a runbook of yours with that id replaces it; so is an alert\n" +
+			"that leads to another runbook. --copy begins with the shipped one of that id instead.",
+		Example:           "sbx runbook new slow-agents\nsbx runbook new sandbox-stuck --copy\nsbx runbook new slow-agents --alert AgentLatencyHigh --owner 'Agent Team'",
 		Args:              usageArgs(oneArg("ID"), "name the runbook with small letters, digits and hyphens"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -38,14 +41,51 @@ func newRunbookNew(d *Deps) *cobra.Command {
 	f.StringVar(&owner, "owner", "my team", "the `TEAM` that keeps it")
 	f.StringVar(&alert, "alert", "", "the `ALERT` that leads to it; one of another system is accepted too")
 	f.StringVar(&out, "out", "", "write it to `FILE`; - is standard output")
+	f.BoolVar(&shippedOne, "copy", false, "begin with the shipped runbook of that id, as it is")
+	for _, flag := range []string{"title", "owner", "alert"} {
+		cmd.MarkFlagsMutuallyExclusive("copy", flag)
+	}
 	completeFlag(cmd, "alert", runbook.AlertIDs)
-	return d.completeVerb(cmd, writtenRunbook("sbx.runbook.new/v1"), func(_ context.Context, p *output.Printer, args []string) error {
-		text, err := runbook.New(args[0], title, owner, alert, d.Now())
+	return d.completeVerb(cmd, writtenRunbook("sbx.runbook.new/v1"), func(ctx context.Context, p *output.Printer, args []string) error {
+		var text string
+		var err error
+		if shippedOne {
+			text, err = d.shippedText(ctx, args[0])
+		} else if err = d.refuseToReplace(ctx, args[0], alert); err == nil {
+			text, err = runbook.New(args[0], title, owner, alert, d.Now())
+		}
 		if err != nil {
 			return err
 		}
 		return d.writeRunbook(p, "sbx.runbook.new/v1", args[0], text, out)
 	})
+}
+
+// shippedText is the document of a shipped runbook.
+func (d *Deps) shippedText(ctx context.Context, id string) (string, error) {
+	shelf, err := d.shippedRunbooks(ctx)
+	if err != nil {
+		return "", err
+	}
+	book, err := shelf.Find(id)
+	if err != nil {
+		return "", err
+	}
+	return book.Text(), nil
+}
+
+// refuseToReplace keeps a new document from replacing a shipped one, and from taking the alert of
+// another.
+func (d *Deps) refuseToReplace(ctx context.Context, id, alert string) error {
+	shipped, err := d.shippedRunbooks(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := d.loadRunbooks(ctx)
+	if err != nil {
+		return err
+	}
+	return all.RefuseToReplace(id, alert, shipped)
 }
 
 func writtenRunbook(schema string) document {
@@ -109,6 +149,9 @@ func newRunbookImport(d *Deps) *cobra.Command {
 		name := strings.TrimSuffix(filepath.Base(args[0]), filepath.Ext(args[0]))
 		own := cmp.Or(id, runbook.Slug(name))
 		text, err := runbook.Import(args[0], own, string(content), d.Now())
+		if err == nil && out == "" {
+			err = d.refuseToReplace(ctx, own, "")
+		}
 		if err != nil {
 			return err
 		}

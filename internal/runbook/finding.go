@@ -38,6 +38,7 @@ const (
 	RuleETA         Rule = "eta"               // a step without ETA, or a sum that contradicts the claim
 	RuleNumber      Rule = "number"            // a number in prose that is a threshold
 	RuleDuplicate   Rule = "duplicate"         // an id or an alert twice
+	RuleNoRunbook   Rule = "no-runbook"        // an alert that leads to no runbook
 	RuleStale       Rule = "stale"             // a review that is overdue
 	RuleUnused      Rule = "unused"            // what is declared and never named
 )

@@ -3,6 +3,7 @@ package runbook
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -149,6 +150,7 @@ func (s *Shelf) Lint(c Context, others ...*Runbook) []Finding {
 		}
 		found = append(found, own...)
 	}
+	found = append(found, s.alertsLost(c.Shipped, others)...)
 	found = append(found, slices.DeleteFunc(LintAll(append(others, s.Books...)), func(f Finding) bool {
 		return !slices.ContainsFunc(s.Books, func(b *Runbook) bool { return b.Origin.File == f.File })
 	})...)
@@ -156,9 +158,53 @@ func (s *Shelf) Lint(c Context, others ...*Runbook) []Finding {
 	return found
 }
 
+// alertsLost warns of a document that replaces a shipped one, where an alert of that one leads to no
+// runbook any more.
+func (s *Shelf) alertsLost(shipped, others []*Runbook) []Finding {
+	var found []Finding
+	for _, old := range shipped {
+		i := slices.IndexFunc(s.Books, func(b *Runbook) bool { return b.Metadata.ID == old.Metadata.ID && !b.Origin.Shipped })
+		if i < 0 {
+			continue
+		}
+		var lost []string
+		for _, a := range old.AlertNames() {
+			if !slices.ContainsFunc(slices.Concat(s.Books, others), func(b *Runbook) bool { return slices.Contains(b.AlertNames(), a) }) {
+				lost = append(lost, a)
+			}
+		}
+		if own := s.Books[i]; len(lost) > 0 {
+			names := strings.Join(lost, ", ")
+			found = append(found, own.source.finding(own.source.places["metadata.id"], Warning, RuleNoRunbook,
+				"it replaces the shipped "+string(old.Metadata.ID)+", and its alerts lead to no runbook: "+names, "alerts: ["+names+"]"))
+		}
+	}
+	return found
+}
+
 // rulesOfValues are those about values that are there.
 func rulesOfValues() []Rule {
 	return []Rule{RuleReference, RuleExpression, RuleNumber, RuleDuplicate, RuleStale}
+}
+
+// RefuseToReplace says why a new document with this id and alert must not be begun from nothing: it
+// would replace a shipped one, or its alert leads to another already. Alert is "" for none.
+func (s *Shelf) RefuseToReplace(id, alert string, shipped *Shelf) error {
+	if slices.Contains(shipped.IDs(), id) {
+		return fault.New(fault.KindRefused, "%s is a runbook that sbx ships, and this one would replace it", id).
+			WithHint("`sbx runbook new %s --copy` writes the shipped one, to be changed; else choose another id", id)
+	}
+	for _, b := range s.Books {
+		if alert == "" || string(b.Metadata.ID) == id || !slices.Contains(b.AlertNames(), alert) {
+			continue
+		}
+		hint := "take it out of " + b.Origin.File + " first"
+		if b.Origin.Shipped {
+			hint = fmt.Sprintf("change that one: `sbx runbook new %s --copy` writes it into your folder", b.Metadata.ID)
+		}
+		return fault.New(fault.KindRefused, "the alert %s leads to the runbook %s already, and an alert has one", alert, b.Metadata.ID).WithHint("%s", hint)
+	}
+	return nil
 }
 
 // ForAlert is the runbook that an alert leads to.

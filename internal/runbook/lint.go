@@ -20,6 +20,8 @@ type Context struct {
 	Rows []CoverageRow // the requirements; nil = rows are not checked
 	// Others are the ids of all runbooks.
 	Others []string
+	// Shipped are the runbooks that sbx ships, also those that another one replaces.
+	Shipped []*Runbook
 	// CheckLine says what is wrong with a command line of sbx; nil = lines are not checked.
 	CheckLine func(line string) error
 }
