@@ -10,8 +10,6 @@ import (
 	"sbx/internal/hostfile"
 	"sbx/internal/ops"
 	"sbx/internal/output"
-	"sbx/internal/runbook"
-	"sbx/internal/snapshot"
 	"sbx/internal/views"
 )
 
@@ -58,8 +56,8 @@ func newDiagnose(d *Deps) *cobra.Command {
 			return fault.Usage("--snapshot records all sandboxes, and excludes a REF").WithHint("leave %s out", req.Word)
 		}
 		r, err := ops.Diagnose(ctx, d.Env, req, d.newObserver(p, nil))
-		if err == nil && req.Word == "" {
-			err = d.keepSnapshot(ctx, file, r)
+		if err == nil && file != "" {
+			err = d.writeSnapshot(file, r)
 		}
 		if err != nil {
 			return err
@@ -68,25 +66,9 @@ func newDiagnose(d *Deps) *cobra.Command {
 	})
 }
 
-// keepSnapshot writes what was read, and what the runbooks say of it, into a file, if one is named.
-// An open incident has it, too.
-func (d *Deps) keepSnapshot(ctx context.Context, file string, r *ops.DiagnoseResult) error {
-	record := func() (*snapshot.Snapshot, error) {
-		s, err := r.Snapshot()
-		if err != nil {
-			return nil, err
-		}
-		shelf, err := d.loadRunbooks(context.WithoutCancel(ctx))
-		if err != nil {
-			return nil, err
-		}
-		return s, runbook.AddConclusions(s, r.Subjects, shelf.Books)
-	}
-	ops.KeepSnapshot(d.Env, record)
-	if file == "" {
-		return nil
-	}
-	s, err := record()
+// writeSnapshot writes what was read, and what the runbooks say of it, into a file.
+func (d *Deps) writeSnapshot(file string, r *ops.DiagnoseResult) error {
+	s, err := r.Snapshot()
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func newIncidentStart(d *Deps) *cobra.Command {
 			"While one is open, a second is refused (exit 11). When it was detected, its alert and\n" +
 			"its severity are those of the alert that fires for the longest time, if any; the flags\n" +
 			"say otherwise. Typed on a terminal it is acknowledged, too.",
-		Example: "sbx incident start --title 'agents hang after deploy' --runbook sandbox-stuck\nsbx incident start --alert active_high -o json",
+		Example: "sbx incident start --title 'agents hang after deploy' --runbook sandbox-stuck\nsbx incident start --alert sandbox_stuck -o json",
 		Args:    usageArgs(noArgs, "--title gives it a title"),
 	}
 	f := cmd.Flags()
@@ -103,7 +103,7 @@ func newIncidentStart(d *Deps) *cobra.Command {
 		if req.DetectedAt, err = pastMoment("--detected", detected, d.Now()); err != nil {
 			return err
 		}
-		if err := d.chooseRunbook(ctx, &req); err != nil {
+		if err := d.chooseRunbook(ctx, p, &req); err != nil {
 			return err
 		}
 		i, err := ops.StartIncident(ctx, d.Env, req)
@@ -114,8 +114,8 @@ func newIncidentStart(d *Deps) *cobra.Command {
 	})
 }
 
-// chooseRunbook refuses a runbook that does not exist, and takes that of the alert.
-func (d *Deps) chooseRunbook(ctx context.Context, req *ops.IncidentStart) error {
+// chooseRunbook refuses a runbook that does not exist, and takes that of the alert. Without one it warns.
+func (d *Deps) chooseRunbook(ctx context.Context, p *output.Printer, req *ops.IncidentStart) error {
 	if req.Runbook == "" && req.Alert == "" {
 		return nil
 	}
@@ -127,9 +127,16 @@ func (d *Deps) chooseRunbook(ctx context.Context, req *ops.IncidentStart) error 
 		_, err := shelf.Find(req.Runbook)
 		return err
 	}
-	if book, err := shelf.ForAlert(req.Alert); err == nil {
+	book, err := shelf.ForAlert(req.Alert)
+	if err == nil {
 		req.Runbook = string(book.Metadata.ID)
+		return nil
 	}
+	text := err.Error() // an alert of another system may have none
+	if hint := fault.HintOf(err); hint != "" {
+		text += "; " + hint
+	}
+	p.Warn(text)
 	return nil
 }
 
@@ -158,7 +165,7 @@ func newIncidentNote(d *Deps) *cobra.Command {
 		Long: "Add a note to the open incident, or to another one (--incident), also after its end.\n\n" +
 			"With --mark the note says when the incident was detected, acknowledged, mitigated or\n" +
 			"verified; in the report it takes the place of what sbx has found. With --answer it\n" +
-			"answers a question of the runbook.",
+			"answers a question of the runbook, by the id that the report shows.",
 		Example: "sbx incident note 'the deploy of 14:02 was rolled back'\nsbx incident note --mark mitigated --at 10m 'rollback done'\nsbx incident note --answer changes 'yes: a new retry loop' -o json",
 		Args:    usageArgs(atLeastOneArg("TEXT"), "quote the text"),
 
@@ -183,6 +190,7 @@ func newIncidentNote(d *Deps) *cobra.Command {
 		if req.At, err = pastMoment("--at", at, d.Now()); err != nil {
 			return err
 		}
+		req.Plan = d.reportPlan(ctx)
 		i, err := ops.NoteIncident(ctx, d.Env, req)
 		if err != nil {
 			return err

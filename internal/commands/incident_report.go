@@ -70,7 +70,7 @@ func reportFormWords() []string {
 
 // reportPlan finds what a runbook asks for: the one that was followed, else that of the alert, else
 // that of the cause.
-func (d *Deps) reportPlan(ctx context.Context) func(id, alert, cause string) (ops.ReportPlan, error) {
+func (d *Deps) reportPlan(ctx context.Context) ops.PlanFinder {
 	return func(id, alert, cause string) (ops.ReportPlan, error) {
 		shelf, err := d.loadRunbooks(ctx)
 		if err != nil {

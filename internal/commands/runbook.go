@@ -13,8 +13,10 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/hostfile"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/runbook"
+	"sbx/internal/snapshot"
 	"sbx/internal/views"
 )
 
@@ -54,6 +56,15 @@ func (d *Deps) loadRunbooks(ctx context.Context) (*runbook.Shelf, error) {
 		return nil, err
 	}
 	return library.Load(ctx)
+}
+
+// addRunbooks records in a snapshot what all runbooks say of the look from which it was made.
+func (d *Deps) addRunbooks(ctx context.Context, s *snapshot.Snapshot, r *ops.DiagnoseResult) error {
+	shelf, err := d.loadRunbooks(ctx)
+	if err != nil {
+		return err
+	}
+	return runbook.AddConclusions(s, r.Subjects, shelf.Books)
 }
 
 // findRunbook is the one with an id, or that of a file.

@@ -236,11 +236,11 @@ type incidentCause struct {
 type incidentFigure struct {
 	// What is counted.
 	Name string `json:"name"`
-	// When it was first counted.
+	// As it was last counted before the first act, or first where nothing was done; null = not known.
 	Before *float64 `json:"before"`
 	// The time of that.
 	BeforeAt *moment `json:"before_at"`
-	// When it was last counted; null = only once.
+	// As it was last counted since, by the same kind of look at the same providers; null = not known.
 	After *float64 `json:"after"`
 	// The time of that.
 	AfterAt *moment `json:"after_at"`

@@ -103,6 +103,14 @@ type Figure struct {
 	Value *float64 `json:"value"`
 }
 
+// Look is a count of all sandboxes of some providers. A verb may look more than once.
+type Look struct {
+	At        time.Time `json:"at"`
+	Kind      string    `json:"kind"` // what has counted; figures of two kinds are not compared
+	Providers []string  `json:"providers"`
+	Figures   []Figure  `json:"figures"`
+}
+
 // Cause is a cause that a diagnosis has ranked.
 type Cause struct {
 	ID         string             `json:"id"`
@@ -193,6 +201,7 @@ type Event struct {
 	ExitCode  *int     `json:"exit_code,omitempty"`
 	Providers []string `json:"providers,omitempty"`
 	Figures   []Figure `json:"figures,omitempty"`
+	Looks     []Look   `json:"looks,omitempty"` // of each kind and scope the first and the last
 	Flags     []Check  `json:"flags,omitempty"`
 	Causes    []Cause  `json:"causes,omitempty"`
 	Checks    []Check  `json:"checks,omitempty"`

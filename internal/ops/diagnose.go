@@ -74,7 +74,7 @@ type DiagnoseResult struct {
 }
 
 // Snapshot is what was read and concluded of all sandboxes, where it was to be recorded. It is made at
-// each call.
+// each call. Where what the runbooks say of it is missing, it is beside the error.
 func (r *DiagnoseResult) Snapshot() (*snapshot.Snapshot, error) {
 	if r.record == nil {
 		return nil, fault.Usage("this diagnosis is not recorded: it is of one sandbox, or nobody asked for a snapshot")

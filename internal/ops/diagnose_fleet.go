@@ -55,7 +55,7 @@ func (d *diagnosis) diagnoseFleet(ctx context.Context) error {
 	still.concludeFleet(ctx, look)
 	if ctx.Err() == nil && d.records() {
 		d.result.record = func() (*snapshot.Snapshot, error) { return still.recordFleet(context.WithoutCancel(ctx), look) }
-		KeepSnapshot(d.env, d.result.Snapshot)
+		keepSnapshot(d.env, d.result.Snapshot)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/publish"
 	"sbx/internal/sandbox"
+	"sbx/internal/snapshot"
 	"sbx/internal/store"
 	"sbx/internal/task"
 	"sbx/internal/triage"
@@ -48,6 +49,9 @@ type Env struct {
 	// LockRunbookRun keeps a second process from working at the run of a runbook that the holder
 	// names.
 	LockRunbookRun func(ctx context.Context, h lock.Holder) (release func() error, err error)
+	// AddRunbooks adds to a snapshot what the runbooks say of the look from which it was made; nil =
+	// there are none.
+	AddRunbooks func(ctx context.Context, s *snapshot.Snapshot, r *DiagnoseResult) error
 	// Incidents is where incidents are written down.
 	Incidents func() (incident.Folder, error)
 	// Shared opens the store that hosts share; nil = they share none.

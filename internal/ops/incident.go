@@ -204,6 +204,7 @@ type IncidentNote struct {
 	At        time.Time          // when it was; zero = now
 	Milestone incident.Milestone // that it is; "" = none
 	Question  string             // of the runbook, that it answers; "" = none
+	Plan      PlanFinder         // has the questions
 }
 
 // NoteIncident adds what a person says, or, with only a milestone, that it was reached.
@@ -211,6 +212,11 @@ func NoteIncident(ctx context.Context, env *Env, req IncidentNote) (*incident.In
 	i, err := FindIncident(env, req.Word, false)
 	if err != nil {
 		return nil, err
+	}
+	if req.Question != "" {
+		if err := checkQuestion(i, req.Question, req.Plan); err != nil {
+			return nil, err
+		}
 	}
 	event := env.incidentEvent(incident.Noted)
 	if req.Milestone == incident.MilestoneAcknowledged {

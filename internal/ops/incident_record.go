@@ -219,9 +219,10 @@ func (e *Env) writeSight(ctx context.Context, s *sight) error {
 	}
 	for _, snapshot := range s.snapshots {
 		content, makeErr := snapshot.make()
-		if makeErr == nil {
+		if len(content) > 0 {
 			content, _ = incident.ReplaceInJSON(content, clean)
-			_, makeErr = folder.AddSnapshot(ctx, id, snapshot.name, content, incident.Event{At: e.Now(), Actor: e.incidentActor(), Verb: s.verb})
+			_, addErr := folder.AddSnapshot(ctx, id, snapshot.name, content, incident.Event{At: e.Now(), Actor: e.incidentActor(), Verb: s.verb})
+			makeErr = errors.Join(makeErr, addErr)
 		}
 		err = errors.Join(err, makeErr)
 	}

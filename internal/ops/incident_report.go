@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sbx/internal/cleanup"
+	"sbx/internal/fault"
 	"sbx/internal/incident"
 	"sbx/internal/sandbox"
 )
@@ -38,8 +39,7 @@ type ReportPlan struct {
 // ReportRequest says what is reported.
 type ReportRequest struct {
 	Word string // the incident; "" = the open one, else the newest one
-	// Plan reads the runbook of the incident; "" = the one for its alert or cause.
-	Plan func(runbook, alert, cause string) (ReportPlan, error)
+	Plan PlanFinder
 }
 
 // Moment is when an incident reached a milestone, and how that is known.
@@ -66,13 +66,12 @@ type SeenCheck struct {
 	Verb string
 }
 
-// SeenFigure is a figure when it was first seen, and when it was last seen.
+// SeenFigure is a figure of all sandboxes before the first act, and as it was last seen.
 type SeenFigure struct {
 	Name          string
-	Before, After *float64
+	Before, After *float64 // nil = not known
 	BeforeAt      time.Time
 	AfterAt       time.Time
-	Verb          string
 }
 
 // ReportAnswer answers a question, as far as the record does.
@@ -115,25 +114,55 @@ func ReportIncident(ctx context.Context, env *Env, req ReportRequest) (*Incident
 	if i.Problem != "" {
 		r.Problems = append(r.Problems, "the record ends here, since "+i.Problem)
 	}
-	for _, e := range i.Events {
-		r.addEvent(e)
-	}
-	r.rankCauses()
+	r.addEvents()
 	r.checkSnapshots(ctx, env)
 	if err := r.addActs(ctx, env); err != nil {
 		return nil, err
 	}
+	r.addFigures()
 	r.addMoments()
-	cause := ""
-	if len(r.Causes) > 0 {
-		cause = r.Causes[0].ID
-	}
-	if r.Plan, err = req.Plan(i.Start.Runbook, r.Alert, cause); err != nil {
+	if r.Plan, err = r.findPlan(req.Plan); err != nil {
 		r.Problems = append(r.Problems, "the runbook cannot be read: "+err.Error())
 	}
 	r.answerQuestions()
 	r.chooseTasks()
 	return r, nil
+}
+
+func (r *IncidentReport) addEvents() {
+	for _, e := range r.Incident.Events {
+		r.addEvent(e)
+	}
+	r.rankCauses()
+}
+
+// PlanFinder reads the runbook of an incident; "" = the one for its alert or cause.
+type PlanFinder func(runbook, alert, cause string) (ReportPlan, error)
+
+func (r *IncidentReport) findPlan(find PlanFinder) (ReportPlan, error) {
+	cause := ""
+	if len(r.Causes) > 0 {
+		cause = r.Causes[0].ID
+	}
+	return find(r.Incident.Start.Runbook, r.Alert, cause)
+}
+
+// checkQuestion refuses a question that the report of an incident does not have.
+func checkQuestion(i *incident.Incident, question string, find PlanFinder) error {
+	r := &IncidentReport{Incident: i, Alert: i.Start.Alert}
+	r.addEvents()
+	plan, err := r.findPlan(find)
+	if err != nil {
+		return fault.New(fault.KindOf(err), "the questions of the runbook cannot be read: %w", err).WithHint("a note without --answer needs no runbook")
+	}
+	var ids []string
+	for _, q := range plan.Questions {
+		ids = append(ids, q.ID)
+	}
+	if slices.Contains(ids, question) {
+		return nil
+	}
+	return fault.Usage("%s asks no question %q", cmp.Or(plan.Runbook, "the runbook"), question).WithHint("%s", fault.Meant(question, ids))
 }
 
 // checkSnapshots names those that were changed or removed.
@@ -166,7 +195,6 @@ func (r *IncidentReport) addEvent(e incident.Event) {
 	for _, c := range e.Checks {
 		addCheck(&r.Checks, c, e)
 	}
-	r.addFigures(e)
 	if e.Kind == incident.Escalated {
 		r.Escalations = append(r.Escalations, e)
 	}
@@ -222,26 +250,6 @@ func sureness(c sandbox.Confidence) int {
 }
 
 func (r *IncidentReport) rankCauses() { slices.SortStableFunc(r.Causes, compareCauses) }
-
-// wholeVerbs are those that count all sandboxes of the providers that they ask.
-func wholeVerbs() []string { return []string{"stats", "diagnose", "runbook run"} }
-
-func (r *IncidentReport) addFigures(e incident.Event) {
-	if !slices.Contains(wholeVerbs(), e.Verb) {
-		return
-	}
-	for _, f := range e.Figures {
-		if f.Value == nil {
-			continue
-		}
-		i := slices.IndexFunc(r.Figures, func(have SeenFigure) bool { return have.Name == f.Name })
-		if i < 0 {
-			r.Figures = append(r.Figures, SeenFigure{Name: f.Name, Before: f.Value, BeforeAt: e.At, Verb: e.Verb})
-			continue
-		}
-		r.Figures[i].After, r.Figures[i].AfterAt = f.Value, e.At
-	}
-}
 
 // addActs takes from the journals what was done from the beginning of the incident to its end.
 func (r *IncidentReport) addActs(ctx context.Context, env *Env) error {

@@ -49,6 +49,7 @@ func (e *Env) sawStats(profiles []string, r *StatsResult) {
 			{Name: figureStuck, Value: numberOrNil(r.Total.Stuck)},
 			{Name: figureUnjudged, Value: numberOrNil(r.Total.Unjudged)},
 		}
+		keepLook(ev, incident.Look{At: e.Now(), Kind: "stats", Providers: profiles, Figures: ev.Figures}, r.Errors)
 		ev.Flags = nil
 		for _, p := range r.Providers {
 			ev.Flags = append(ev.Flags, seenFlags(p.Flags, p.Provider)...)
@@ -67,6 +68,7 @@ func (e *Env) sawDiagnosis(r *DiagnoseResult) {
 			ev.Figures = []incident.Figure{
 				{Name: figureListed, Value: number(r.Listed)}, {Name: figureStuck, Value: number(r.Census.Stuck)}, {Name: figureUnjudged, Value: number(r.Census.Unjudged)},
 			}
+			keepLook(ev, incident.Look{At: r.At, Kind: "diagnose", Providers: r.Providers, Figures: ev.Figures}, r.Errors)
 			ev.Text = groupsText(r.Stuck)
 		}
 		addErrors(ev, r.Errors)

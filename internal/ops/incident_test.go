@@ -236,17 +236,3 @@ func TestTheMomentsOfAReport(t *testing.T) {
 	assert.Equal(t, "alert x at p", r.Moment(incident.MilestoneDetected).Source)
 	assert.Equal(t, "a note: rolled back", r.Moment(incident.MilestoneMitigated).Source)
 }
-
-func TestFiguresBeforeAndAfterAreOfAllSandboxes(t *testing.T) {
-	t.Parallel()
-	stuck := func(verb string, n float64) func(*incident.Event) {
-		return func(e *incident.Event) {
-			e.Verb, e.Figures = verb, []incident.Figure{{Name: "stuck", Value: &n}, {Name: "active"}}
-		}
-	}
-	r := reportOf(event(incident.Started, 0, nil), event(incident.Seen, 1, stuck("ls", 99)), event(incident.Seen, 2, stuck("diagnose", 25)), event(incident.Seen, 9, stuck("stats", 0)))
-	require.Len(t, r.Figures, 1, "what is not known is no figure")
-	assert.InEpsilon(t, 25.0, *r.Figures[0].Before, 0)
-	assert.Zero(t, *r.Figures[0].After)
-	assert.Equal(t, 9, r.Figures[0].AfterAt.Minute())
-}

@@ -24,15 +24,16 @@ func WriteSnapshot(path string, s *snapshot.Snapshot) error {
 	return writeSnapshotText(path, text)
 }
 
-// KeepSnapshot has a snapshot stored in the incident that is open when the verb ends. It is made only
-// then.
-func KeepSnapshot(env *Env, record func() (*snapshot.Snapshot, error)) {
+// keepSnapshot has a snapshot stored in the incident that is open when the verb ends. It is made only
+// then. One without the conclusions of runbooks is stored, too, and the error says why they are missing.
+func keepSnapshot(env *Env, record func() (*snapshot.Snapshot, error)) {
 	env.AddSnapshot(snapshotName, func() ([]byte, error) {
 		s, err := record()
-		if err != nil {
+		if s == nil {
 			return nil, err
 		}
-		return snapshot.Encode(s)
+		content, encodeErr := snapshot.Encode(s)
+		return content, errors.Join(err, encodeErr)
 	})
 }
 

@@ -17,7 +17,8 @@ import (
 // snapshotName is the name of a snapshot among those of an incident.
 const snapshotName = "diagnose.json"
 
-// recordFleet records what was read, and the conclusions.
+// recordFleet records what was read, and the conclusions. Where those of runbooks cannot be made, the
+// snapshot is beside the error.
 func (d *diagnosis) recordFleet(ctx context.Context, look fleetLook) (*snapshot.Snapshot, error) {
 	s := &snapshot.Snapshot{Schema: snapshot.Schema, At: d.result.At.UTC(), Log: snapshot.NewLog(d.log)}
 	if c := look.cleanup; c != nil {
@@ -33,7 +34,10 @@ func (d *diagnosis) recordFleet(ctx context.Context, look fleetLook) (*snapshot.
 	}
 	s.Settings = d.env.settingsOf(s)
 	s.Concluded = d.concluded(s, look)
-	return s, nil
+	if d.env.AddRunbooks != nil {
+		err = d.env.AddRunbooks(ctx, s, d.result)
+	}
+	return s, err
 }
 
 // kept is why a cleanup does not end a sandbox, whatever else its rule says.

@@ -20,7 +20,7 @@ func (e *Env) at(now time.Time) *Env {
 	p.Now = func() time.Time { return now }
 	return &Env{
 		Process: p, Version: e.Version, Types: e.Types, Config: e.Config, Input: e.Input, Program: e.Program, Fleet: e.Fleet, Only: e.Only,
-		Store: e.Store, Journals: e.Journals, Endings: e.Endings, Shared: e.Shared, Alive: e.Alive,
+		Store: e.Store, Journals: e.Journals, Endings: e.Endings, Shared: e.Shared, Alive: e.Alive, AddRunbooks: e.AddRunbooks,
 	}
 }
 

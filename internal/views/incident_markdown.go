@@ -142,11 +142,7 @@ func (w *reportPage) writeActs() {
 	w.section("What was done")
 	var figures [][]string
 	for _, f := range w.r.Figures {
-		after := notKnown
-		if f.After != nil {
-			after = formatNumber(*f.After) + " at " + mdTime(f.AfterAt)
-		}
-		figures = append(figures, []string{mdText(f.Name), formatNumber(*f.Before) + " at " + mdTime(f.BeforeAt), after})
+		figures = append(figures, []string{mdText(f.Name), mdFigure(f.Before, f.BeforeAt), mdFigure(f.After, f.AfterAt)})
 	}
 	w.table("No figure of all sandboxes is on record.", []string{"figure", "before", "after"}, figures)
 	var rows [][]string
@@ -173,6 +169,13 @@ func (w *reportPage) writeChecks() {
 		rows = append(rows, []string{c.ID, mdText(c.Title), mdText(cmp.Or(c.Value, notKnown)), mdText(c.Target), metWord(c.Verdict), mdTime(c.At)})
 	}
 	w.table("`sbx verify` was not run.", []string{"id", "target", "value", "bound", "result", "checked"}, rows)
+}
+
+func mdFigure(value *float64, at time.Time) string {
+	if value == nil {
+		return notKnown
+	}
+	return formatNumber(*value) + " at " + mdTime(at)
 }
 
 // metWord says whether a target is met.
@@ -225,9 +228,9 @@ func (w *reportPage) writeAfterwards() {
 		if !a.NeedsPerson {
 			answer = mdText(a.Answer)
 		}
-		rows = append(rows, []string{mdText(a.Ask), answer, mdText(cmp.Or(a.Source, "-"))})
+		rows = append(rows, []string{mdCode(a.ID), mdText(a.Ask), answer, mdText(cmp.Or(a.Source, "-"))})
 	}
-	w.table("The runbook asks no question.", []string{"question", "answer", "source"}, rows)
+	w.table("The runbook asks no question.", []string{"id", "question", "answer", "source"}, rows)
 	w.section("Action items")
 	for _, t := range w.r.Tasks {
 		who, box, group := "sbx does it: "+mdCode(t.Where), "x", ""

@@ -94,7 +94,7 @@ func (w *slackText) writeActs(r *ops.IncidentReport) {
 		words[i] = fmt.Sprintf("%d × %s", counts[word], word)
 	}
 	for _, f := range r.Figures {
-		if f.After != nil {
+		if f.Before != nil && f.After != nil {
 			words = append(words, fmt.Sprintf("%s: %s before, %s after", slackPlain(f.Name), formatNumber(*f.Before), formatNumber(*f.After)))
 		}
 	}
