@@ -122,7 +122,7 @@ func nameVerdict(v triage.Verdict) (sandbox.Cause, sandbox.Confidence, []sandbox
 // else that could end. With Keep it is a dry run, which changes nothing and is not on record.
 func (d *drillRun) runBook(ctx context.Context) error {
 	d.Say("running the runbook " + d.staging.runbook)
-	req := engine.Request{Book: d.Book, Yes: !d.Keep, MaxDelete: len(d.staged), DryRun: d.Keep, Line: []string{d.env.Process.Name(), "drill"}}
+	req := engine.Request{Book: d.Book, Yes: !d.Keep, MaxDelete: len(d.staged), DryRun: d.Keep, Staged: true, Line: []string{d.env.Process.Name(), "drill"}}
 	for _, s := range d.staged {
 		if s.scene.name == d.staging.about {
 			req.Word = s.ref.String()

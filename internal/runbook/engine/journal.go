@@ -37,6 +37,7 @@ type begin struct {
 	Word      string        `json:"word,omitempty"`
 	Providers []string      `json:"providers"`
 	Actor     cleanup.Actor `json:"actor"`
+	Staged    bool          `json:"staged,omitempty"`
 }
 
 // end is the last entry of a process that worked at a run; a later one may go on.
@@ -93,6 +94,7 @@ func (r *Run) replay(e journal.Entry) error {
 				WithHint("use that version for this run, or start a new one")
 		}
 		r.Runbook, r.Title, r.File, r.Document = b.Runbook, b.Title, b.File, b.Document
+		r.Staged = b.Staged
 		r.Procedure, r.Word, r.Providers, r.Actor, r.StartedAt = b.Procedure, b.Word, b.Providers, b.Actor, e.At
 		return nil
 	case entryPlan:

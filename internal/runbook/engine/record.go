@@ -70,6 +70,7 @@ type Run struct {
 	Actor     cleanup.Actor // of the process that began it
 	Resumed   []Resumption
 	DryRun    bool
+	Staged    bool // over what a drill had staged
 	StartedAt time.Time
 	EndedAt   time.Time // zero = it has not ended
 	State     RunState

@@ -27,6 +27,7 @@ type Request struct {
 	Yes        bool             // answer the gates of at most MaxDelete with yes
 	MaxDelete  int              // of each act; 0 = none was given
 	DryRun     bool             // ask nothing and change nothing
+	Staged     bool             // it is about what a drill has staged, and ends with the drill
 	UntilOK    time.Duration    // repeat the verification until all holds, at most so long; 0 = once
 	Every      time.Duration    // between two rounds of that
 	Line       []string         // the command line that was typed, quoted for a shell
@@ -105,7 +106,7 @@ func (r *runner) begin(ctx context.Context) error {
 	}
 	r.run = &Run{
 		ID: Prefix + strings.TrimPrefix(r.env.RunID(), "r-"), Runbook: string(r.book.Metadata.ID), Title: r.book.Metadata.Title, Document: r.book.Text(), File: r.book.Origin.File,
-		Procedure: r.req.Procedure, Word: r.req.Word, Actor: r.env.Actor(), DryRun: r.req.DryRun, StartedAt: r.env.Now().UTC(), State: RunRunning, Verdict: sandbox.Unknown,
+		Procedure: r.req.Procedure, Word: r.req.Word, Actor: r.env.Actor(), DryRun: r.req.DryRun, Staged: r.req.Staged, StartedAt: r.env.Now().UTC(), State: RunRunning, Verdict: sandbox.Unknown,
 	}
 	if err := r.prepare(ctx); err != nil {
 		return err
@@ -130,7 +131,7 @@ func (r *runner) begin(ctx context.Context) error {
 	}
 	err = r.out.write(entryBegin, begin{
 		Version: Version, Runbook: r.run.Runbook, Title: r.run.Title, File: r.run.File, Document: r.run.Document,
-		Procedure: r.run.Procedure, Word: r.run.Word, Providers: r.run.Providers, Actor: r.run.Actor,
+		Procedure: r.run.Procedure, Word: r.run.Word, Providers: r.run.Providers, Actor: r.run.Actor, Staged: r.run.Staged,
 	})
 	return errors.Join(err, r.out.write(entryPlan, r.run.Steps))
 }

@@ -374,3 +374,18 @@ func TestEveryShippedRunbookRuns(t *testing.T) {
 		}
 	}
 }
+
+// TestADrillIsNotResumed: what it had staged is gone, and its steps would be done to real sandboxes.
+func TestADrillIsNotResumed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := prod(fake.Options{}, looping("loop0001"))
+		s := newSite(t, "", p)
+		first := s.run(t, engine.Request{Book: shipped(t, "sandbox-stuck"), Staged: true}, &person{})
+		require.Equal(t, engine.RunWaiting, first.State)
+		_, err := engine.Start(t.Context(), s.env(t), engine.Request{Resume: first.ID, Yes: true, MaxDelete: 1}, &person{})
+		require.ErrorContains(t, err, "was a drill")
+		assert.Equal(t, fault.KindRefused, fault.KindOf(err))
+		assert.Empty(t, ends(p))
+	})
+}
