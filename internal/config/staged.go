@@ -24,7 +24,7 @@ func (c *Config) Staged(profile string, labels map[string]string, most int, t tr
 	for i, v := range staged.values {
 		for _, s := range thresholdSettings() {
 			if s.kind == providers.OptionDuration && v.Key == (scope{}).settingKey(s.name) {
-				staged.values[i].Value = sandbox.FormatExactDuration(*s.of(&t).(*time.Duration)) //nolint:forcetypeassert // by its kind
+				staged.values[i].Value = sandbox.FormatExactDuration(*s.of(&t).(*time.Duration)) //nolint:forcetypeassert,errcheck // by its kind
 			}
 		}
 	}

@@ -33,7 +33,7 @@ func (m *member) hiddenError(word string) error {
 }
 
 // countingReader reads the counters of a provider, which are of all its sandboxes.
-func (m *member) countingReader() (providers.StatsReader, bool) {
+func (m *member) countingReader() (providers.StatsReader, bool) { //nolint:ireturn // the ability of a provider
 	if m.shows != nil {
 		return nil, false
 	}
