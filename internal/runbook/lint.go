@@ -174,7 +174,7 @@ func (l *linter) checkID(path string, id Word, seen map[Word]bool) {
 // checkETA holds the sum of the diagnosis against what the head claims.
 func (l *linter) checkETA() {
 	if sum := ETA(l.book.Spec.Steps); sum > 0 && l.book.Metadata.ETA > 0 && sum != l.book.Metadata.ETA {
-		l.fail("metadata.eta", RuleETA, fmt.Sprintf("the steps take %s, not %s", sandbox.FormatDuration(sum), sandbox.FormatDuration(l.book.Metadata.ETA)), "")
+		l.fail("metadata.eta", RuleSum, fmt.Sprintf("the steps take %s, not %s", sandbox.FormatDuration(sum), sandbox.FormatDuration(l.book.Metadata.ETA)), "")
 	}
 }
 
