@@ -82,6 +82,9 @@ func LintAll(books []*Runbook) []Finding {
 			byAlert[a] = r
 		}
 	}
+	for _, r := range byID {
+		found = append(found, r.seeCycles(byID)...)
+	}
 	sortFindings(found)
 	return found
 }
@@ -131,6 +134,9 @@ func (l *linter) checkHead() {
 		if slices.Index(m.Alerts, a) < i {
 			l.fail(path, RuleDuplicate, fmt.Sprintf("%s is given twice", a), "")
 		}
+	}
+	if m.Updated.Time().After(l.context.Now) {
+		l.fail("metadata.updated", RuleStale, fmt.Sprintf("the last review is in the future, on %s", m.Updated), "the day of the last review")
 	}
 	if due := l.book.ReviewDue(); l.context.Now.After(due) {
 		l.add(l.placeOf("metadata.updated"), Warning, RuleStale, fmt.Sprintf("the last review was on %s, and one was due on %s", m.Updated, due.Format(time.DateOnly)), "review it, and set updated")

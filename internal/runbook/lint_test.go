@@ -34,6 +34,9 @@ func TestLint(t *testing.T) {
 		indented := "    " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n    ") + "\n"
 		return []string{"  verification:\n", "  procedures:\n    - id: p\n      title: P\n      steps:\n" + indented + "  verification:\n"}
 	}
+	cleanup := func(keys string) string {
+		return strings.Replace(act, "stuck: true", keys, 1) + "      gate: yes\n      expect: stats.stuck == 0\n      within: 1m\n"
+	}
 	spec := func(text string) []string { return []string{"  steps:\n", text + "  steps:\n"} }
 	for name, tc := range map[string]struct {
 		change []string // from, to
@@ -66,6 +69,12 @@ func TestLint(t *testing.T) {
 		"a key of another action":   {acting("    - id: end\n      title: End\n      eta: 1m\n      gate: yes\n      within: 1m\n      expect: stats.stuck == 0\n      act: {action: reconcile, stuck: true}\n"), "26:43 error step-kind reconcile takes no stuck"},
 		"an act that diagnoses":     {step(act + "      gate: yes\n      expect: stats.stuck == 0\n      within: 1m\n"), "20:9 error step-kind step end acts, and the diagnosis changes nothing"},
 		"an act that verifies":      {[]string{"  verification:\n", "  verification:\n" + act + "      gate: yes\n      expect: stats.stuck == 0\n      within: 1m\n"}, "21:9 error step-kind step end acts, and the verification changes nothing"},
+		"an idle time":              {acting(cleanup("idle_for: soon")), "25:23 error expression idle_for: "},
+		"an age":                    {acting(cleanup("older_than: old")), "25:25 error expression older_than: "},
+		"a share of the quota":      {acting(cleanup("if_usage_above: 900%")), "25:29 error expression if_usage_above: "},
+		"a condition of an act":     {acting(cleanup("where: idle_secs > 4s")), `25:20 error expression where: no name "idle_secs"`},
+		"values that can be read":   {acting(cleanup("older_than: '{{ thresholds.stuck_age }}'\n        idle_for: 11m\n        where: state == \"running\"\n        if_usage_above: 77%")), ""},
+		"a review to come":          {[]string{"updated: 2026-11-23", "updated: 2027-11-23"}, "7:12 error stale the last review is in the future, on 2027-11-23"},
 		"no eta":                    {step("    - id: m\n      title: M\n      manual: m\n"), `16:7 error eta step m has no eta`},
 		"no title":                  {step("    - id: m\n      manual: m\n      eta: 1m\n"), `16:7 error syntax step m has no title`},
 		"nothing to do":             {step("    - id: m\n      title: M\n      eta: 1m\n"), `16:7 error step-kind step m does nothing`},
@@ -136,6 +145,24 @@ func TestRunbooksTogether(t *testing.T) {
 	require.Len(t, list, 2)
 	assert.Equal(t, "b.yaml:4:7 my-alert is also the id of a.yaml", list[0].Place()+" "+list[0].Message)
 	assert.Equal(t, "c.yaml:10:12 create_failing leads to my-alert already", list[1].Place()+" "+list[1].Message)
+}
+
+// TestRunbooksThatSendOneToAnother: what is about a cause must not lead back.
+func TestRunbooksThatSendOneToAnother(t *testing.T) {
+	t.Parallel()
+	parse := func(id, see string) *runbook.Runbook {
+		text := strings.Replace(minimal, "id: my-alert", "id: "+id, 1)
+		text = strings.Replace(text, "  verification:\n", "  causes:\n    - theory: resource_exhaustion\n      see: "+see+"\n      steps:\n        - id: x\n          title: X\n          manual: x\n          eta: 1m\n  verification:\n", 1)
+		book, list := runbook.Parse(id+".yaml", []byte(text))
+		require.Empty(t, list)
+		return book
+	}
+	assert.Empty(t, runbook.LintAll([]*runbook.Runbook{parse("a", "b"), parse("b", "c")}))
+	list := runbook.LintAll([]*runbook.Runbook{parse("a", "b"), parse("b", "a"), parse("c", "b"), parse("d", "d")})
+	require.Len(t, list, 3)
+	assert.Equal(t, "a.yaml:18:12 about resource_exhaustion it sends to b, which leads back: a -> b -> a", list[0].Place()+" "+list[0].Message)
+	assert.Equal(t, "b.yaml", list[1].File)
+	assert.Equal(t, "d.yaml:18:12 about resource_exhaustion it sends to d, which leads back: d -> d", list[2].Place()+" "+list[2].Message)
 }
 
 // TestEveryAlertHasARunbook, and each cause leads to a shipped one.
