@@ -76,7 +76,7 @@ func LintAll(books []*Runbook) []Finding {
 			}
 			if first := byAlert[a]; first != nil && first != r {
 				found = append(found, r.source.finding(r.source.places[path], Error, RuleDuplicate,
-					fmt.Sprintf("%s leads to %s already", a, first.Metadata.ID), "an alert has one runbook; one with the id "+string(first.Metadata.ID)+" replaces it"))
+					fmt.Sprintf("%s leads to %s already", a, first.Metadata.ID), oneRunbookHint(first)))
 				continue
 			}
 			byAlert[a] = r
@@ -89,6 +89,14 @@ func LintAll(books []*Runbook) []Finding {
 	return found
 }
 
+// oneRunbookHint says what to do about an alert that a runbook has already.
+func oneRunbookHint(first *Runbook) string {
+	if first.Origin.Shipped {
+		return "an alert has one runbook; one with the id " + string(first.Metadata.ID) + " replaces it"
+	}
+	return "an alert has one runbook: take it out of this one, or out of " + first.Origin.File
+}
+
 type linter struct {
 	book      *Runbook
 	context   Context
@@ -97,6 +105,7 @@ type linter struct {
 	collected []string        // collectors that have run before the step
 	used      map[string]bool // vars.NAME and contact ids
 	steps     map[string]bool // ids
+	named     bool            // the steps are about what --ref names
 }
 
 func defaultThresholds() triage.Thresholds { return triage.DefaultThresholds() }
@@ -129,7 +138,7 @@ func (l *linter) checkHead() {
 	for i, a := range m.Alerts {
 		path := fmt.Sprintf("metadata.alerts[%d]", i)
 		if !slices.Contains(alerts, string(a)) {
-			l.unknown(path, "alert", a, alerts)
+			l.unknownAlert(path, a, "an alert of another system belongs under other_alerts")
 		}
 		if slices.Index(m.Alerts, a) < i {
 			l.fail(path, RuleDuplicate, fmt.Sprintf("%s is given twice", a), "")
@@ -159,6 +168,15 @@ func (l *linter) unknown(path, kind string, word Word, choices []string) {
 	l.fail(path, RuleReference, fmt.Sprintf("no %s is called %q", kind, word), hint)
 }
 
+// unknownAlert reports a name that is no alert of sbx; foreign says where one of another system belongs.
+func (l *linter) unknownAlert(path string, id Word, foreign string) {
+	hint := foreign
+	if near := fault.Nearest(string(id), AlertIDs()); near != "" {
+		hint = "did you mean " + near + "? Else: " + foreign
+	}
+	l.fail(path, RuleReference, fmt.Sprintf("no alert of sbx is called %q", id), hint)
+}
+
 func (l *linter) checkVars() {
 	seen := map[Word]bool{}
 	for i, v := range l.book.Spec.Vars {
@@ -185,6 +203,8 @@ func (l *linter) checkETA() {
 }
 
 func (l *linter) checkSteps(path string, steps []Step, theory Word) {
+	l.named = slices.ContainsFunc(steps, func(s Step) bool { return s.Act != nil && s.Act.Targets == "named" })
+	defer func() { l.named = false }()
 	for i, s := range steps {
 		l.checkStep(fmt.Sprintf("%s[%d]", path, i), s, theory)
 	}
@@ -289,6 +309,9 @@ func (l *linter) checkCondition(path string, text Condition, before bool) {
 	}
 	for _, name := range ReadNames(compiled.Names()) {
 		l.used[name] = true
+		if strings.HasPrefix(name, "sandbox.") && !l.named {
+			l.add(l.placeOf(path), Warning, RuleNotRead, name+" is known only in a run with --ref, and makes the condition unknown in any other", "say in the text that the runbook is run with --ref REF")
+		}
 		if by := CollectorsOf(name); before && len(by) > 0 && !containsAny(l.collected, by) {
 			l.fail(path, RuleNotRead, "no step before this one collects "+name, "collect "+strings.Join(by, " or "))
 		}

@@ -82,7 +82,7 @@ func (l *linter) checkPeople() {
 		case (e.Alert == "") == (e.When == ""):
 			l.fail(path, RuleKind, "an escalation names an alert or a condition, and not both", "")
 		case e.Alert != "" && !slices.Contains(alerts, string(e.Alert)):
-			l.unknown(path+".alert", "alert", e.Alert, alerts)
+			l.unknownAlert(path+".alert", e.Alert, "with an alert of another system an escalation needs `when`, a condition")
 		case e.Alert != "" && e.For > 0:
 			l.fail(path+".for", RuleKind, "the alert says for how long it holds", "remove for")
 		}

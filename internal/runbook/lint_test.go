@@ -43,7 +43,7 @@ func TestLint(t *testing.T) {
 		want   string   // the one finding; "" = none
 	}{
 		"an unknown collector":      {[]string{"[count]", "[cuont]\n      title: x\n      eta: 2m"}, `15:17 error reference no collector is called "cuont"`},
-		"an unknown alert":          {[]string{"  eta: 2m\n", "  eta: 2m\n  alerts: [sandbox_stuk]\n"}, `10:12 error reference no alert is called "sandbox_stuk"`},
+		"an unknown alert":          {[]string{"  eta: 2m\n", "  eta: 2m\n  alerts: [sandbox_stuk]\n"}, `10:12 error reference no alert of sbx is called "sandbox_stuk"`},
 		"an unknown requirement":    {[]string{"[count]", "[count]\n      rows: [R1, X9]"}, `16:18 error reference no requirement is called "X9"`},
 		"a requirement twice":       {[]string{"[count]", "[count]\n      rows: [R1, R1]"}, `16:18 error duplicate R1 is given twice`},
 		"an unknown contact":        {spec("  escalation:\n    - alert: create_failing\n      to: nobody\n"), `15:11 error reference no contact is called "nobody"`},
@@ -75,6 +75,7 @@ func TestLint(t *testing.T) {
 		"a condition of an act":     {acting(cleanup("where: idle_secs > 4s")), `25:20 error expression where: no name "idle_secs"`},
 		"values that can be read":   {acting(cleanup("older_than: '{{ thresholds.stuck_age }}'\n        idle_for: 11m\n        where: state == \"running\"\n        if_usage_above: 77%")), ""},
 		"a review to come":          {[]string{"updated: 2026-11-23", "updated: 2027-11-23"}, "7:12 error stale the last review is in the future, on 2027-11-23"},
+		"a sandbox without --ref":   {[]string{count, "    - id: all\n      collect: [diagnose]\n      title: All\n      eta: 2m\n    - id: c\n      title: C\n      check: sandbox.state == \"running\"\n"}, "20:14 warning not-collected sandbox.state is known only in a run with --ref"},
 		"no eta":                    {step("    - id: m\n      title: M\n      manual: m\n"), `16:7 error eta step m has no eta`},
 		"no title":                  {step("    - id: m\n      manual: m\n      eta: 1m\n"), `16:7 error syntax step m has no title`},
 		"nothing to do":             {step("    - id: m\n      title: M\n      eta: 1m\n"), `16:7 error step-kind step m does nothing`},
@@ -145,6 +146,23 @@ func TestRunbooksTogether(t *testing.T) {
 	require.Len(t, list, 2)
 	assert.Equal(t, "b.yaml:4:7 my-alert is also the id of a.yaml", list[0].Place()+" "+list[0].Message)
 	assert.Equal(t, "c.yaml:10:12 create_failing leads to my-alert already", list[1].Place()+" "+list[1].Message)
+}
+
+// TestHintsOfAlerts: an alert of another system, and one that a runbook of the operator has.
+func TestHintsOfAlerts(t *testing.T) {
+	t.Parallel()
+	with := func(file, id, key, alert string) *runbook.Runbook {
+		text := strings.Replace(minimal, "  eta: 2m\n", "  eta: 2m\n  "+key+": ["+alert+"]\n", 1)
+		book, list := runbook.Parse(file, []byte(strings.Replace(text, "id: my-alert", "id: "+id, 1)))
+		require.Empty(t, list)
+		return book
+	}
+	list := with("a.yaml", "a", "alerts", "AgentSlow").Lint(runbook.Context{Now: now()})
+	require.Len(t, list, 1)
+	assert.Equal(t, "an alert of another system belongs under other_alerts", list[0].Hint)
+	list = runbook.LintAll([]*runbook.Runbook{with("a.yaml", "a", "other_alerts", "AgentSlow"), with("b.yaml", "b", "other_alerts", "AgentSlow")})
+	require.Len(t, list, 1)
+	assert.Equal(t, "an alert has one runbook: take it out of this one, or out of a.yaml", list[0].Hint)
 }
 
 // TestRunbooksThatSendOneToAnother: what is about a cause must not lead back.
