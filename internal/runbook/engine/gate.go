@@ -99,7 +99,10 @@ func (r *runner) refuseByFlags(s runbook.Step, p *actPlan, unnamed []string) err
 	if len(unnamed) > 0 {
 		flags += " --production " + strings.Join(unnamed, ",")
 	}
-	hint := "`" + strings.Join(append(slices.Clone(r.req.Line), "--dry-run"), " ") + "` shows the plan; " + r.goOnHint(flags)
+	hint := r.goOnHint(flags)
+	if !r.req.Yes { // which a dry run refuses
+		hint = "`" + strings.Join(append(slices.Clone(r.req.Line), "--dry-run"), " ") + "` shows the plan; " + hint
+	}
 	switch {
 	case !r.req.Yes || r.req.MaxDelete == 0:
 		return fault.New(fault.KindRefused, "%s, which needs an answer, and this is not a terminal", what).WithHint("%s", hint)
