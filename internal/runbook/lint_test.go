@@ -74,7 +74,7 @@ func TestLint(t *testing.T) {
 		"a share of the quota":      {acting(cleanup("if_usage_above: 900%")), "25:29 error expression if_usage_above: "},
 		"a condition of an act":     {acting(cleanup("where: idle_secs > 4s")), `25:20 error expression where: no name "idle_secs"`},
 		"values that can be read":   {acting(cleanup("older_than: '{{ thresholds.stuck_age }}'\n        idle_for: 11m\n        where: state == \"running\"\n        if_usage_above: 77%")), ""},
-		"a review to come":          {[]string{"updated: 2026-11-23", "updated: 2027-11-23"}, "7:12 error stale the last review is in the future, on 2027-11-23"},
+		"a review to come":          {[]string{"updated: 2026-11-23", "updated: 2027-11-23"}, "7:12 warning stale the last review is in the future, on 2027-11-23"},
 		"a sandbox without --ref":   {[]string{count, "    - id: all\n      collect: [diagnose]\n      title: All\n      eta: 2m\n    - id: c\n      title: C\n      check: sandbox.state == \"running\"\n"}, "20:14 warning not-collected sandbox.state is known only in a run with --ref"},
 		"no eta":                    {step("    - id: m\n      title: M\n      manual: m\n"), `16:7 error eta step m has no eta`},
 		"no title":                  {step("    - id: m\n      manual: m\n      eta: 1m\n"), `16:7 error syntax step m has no title`},
