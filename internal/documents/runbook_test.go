@@ -158,7 +158,7 @@ type lintRow struct {
 	Column int `json:"column"`
 	// error or warning. Only an error is a finding for the exit code.
 	Severity string `json:"severity"`
-	// What it is about: syntax, step-kind, reference, expression, not-collected, unreachable-cause, no-gate, no-proof, eta, number, duplicate, no-runbook, stale or unused.
+	// What it is about: syntax, step-kind, reference, expression, not-collected, unreachable-cause, no-gate, no-proof, eta, eta-sum, number, duplicate, no-runbook, stale or unused.
 	Rule string `json:"rule"`
 	// What is wrong.
 	Message string `json:"message"`

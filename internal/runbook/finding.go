@@ -35,7 +35,8 @@ const (
 	RuleUnreachable Rule = "unreachable-cause" // a cause that the steps cannot lead to
 	RuleGate        Rule = "no-gate"           // a destructive step without a gate
 	RuleProof       Rule = "no-proof"          // an acting step without proof of effect
-	RuleETA         Rule = "eta"               // a step without ETA, or a sum that contradicts the claim
+	RuleETA         Rule = "eta"               // a step without ETA, or with times that contradict each other
+	RuleSum         Rule = "eta-sum"           // the sum of the steps is not the ETA of the head
 	RuleNumber      Rule = "number"            // a number in prose that is a threshold
 	RuleDuplicate   Rule = "duplicate"         // an id or an alert twice
 	RuleNoRunbook   Rule = "no-runbook"        // an alert that leads to no runbook

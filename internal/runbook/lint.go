@@ -76,14 +76,25 @@ func LintAll(books []*Runbook) []Finding {
 			}
 			if first := byAlert[a]; first != nil && first != r {
 				found = append(found, r.source.finding(r.source.places[path], Error, RuleDuplicate,
-					fmt.Sprintf("%s leads to %s already", a, first.Metadata.ID), "an alert has one runbook; one with the id "+string(first.Metadata.ID)+" replaces it"))
+					fmt.Sprintf("%s leads to %s already", a, first.Metadata.ID), oneRunbookHint(first)))
 				continue
 			}
 			byAlert[a] = r
 		}
 	}
+	for _, r := range byID {
+		found = append(found, r.seeCycles(byID)...)
+	}
 	sortFindings(found)
 	return found
+}
+
+// oneRunbookHint says what to do about an alert that a runbook has already.
+func oneRunbookHint(first *Runbook) string {
+	if first.Origin.Shipped {
+		return "an alert has one runbook; one with the id " + string(first.Metadata.ID) + " replaces it"
+	}
+	return "an alert has one runbook: take it out of this one, or out of " + first.Origin.File
 }
 
 type linter struct {
@@ -94,6 +105,7 @@ type linter struct {
 	collected []string        // collectors that have run before the step
 	used      map[string]bool // vars.NAME and contact ids
 	steps     map[string]bool // ids
+	named     bool            // the steps are about what --ref names
 }
 
 func defaultThresholds() triage.Thresholds { return triage.DefaultThresholds() }
@@ -126,11 +138,14 @@ func (l *linter) checkHead() {
 	for i, a := range m.Alerts {
 		path := fmt.Sprintf("metadata.alerts[%d]", i)
 		if !slices.Contains(alerts, string(a)) {
-			l.unknown(path, "alert", a, alerts)
+			l.unknownAlert(path, a, "an alert of another system belongs under other_alerts")
 		}
 		if slices.Index(m.Alerts, a) < i {
 			l.fail(path, RuleDuplicate, fmt.Sprintf("%s is given twice", a), "")
 		}
+	}
+	if !l.book.Origin.Shipped && m.Updated.Time().After(l.context.Now.Add(24*time.Hour)) { // a day begins somewhere before it does in UTC
+		l.add(l.placeOf("metadata.updated"), Warning, RuleStale, fmt.Sprintf("the last review is in the future, on %s", m.Updated), "the day of the last review")
 	}
 	if due := l.book.ReviewDue(); l.context.Now.After(due) {
 		l.add(l.placeOf("metadata.updated"), Warning, RuleStale, fmt.Sprintf("the last review was on %s, and one was due on %s", m.Updated, due.Format(time.DateOnly)), "review it, and set updated")
@@ -151,6 +166,15 @@ func (l *linter) unknown(path, kind string, word Word, choices []string) {
 		hint = "did you mean " + near + "?"
 	}
 	l.fail(path, RuleReference, fmt.Sprintf("no %s is called %q", kind, word), hint)
+}
+
+// unknownAlert reports a name that is no alert of sbx; foreign says where one of another system belongs.
+func (l *linter) unknownAlert(path string, id Word, foreign string) {
+	hint := foreign
+	if near := fault.Nearest(string(id), AlertIDs()); near != "" {
+		hint = "did you mean " + near + "? Else: " + foreign
+	}
+	l.fail(path, RuleReference, fmt.Sprintf("no alert of sbx is called %q", id), hint)
 }
 
 func (l *linter) checkVars() {
@@ -174,11 +198,13 @@ func (l *linter) checkID(path string, id Word, seen map[Word]bool) {
 // checkETA holds the sum of the diagnosis against what the head claims.
 func (l *linter) checkETA() {
 	if sum := ETA(l.book.Spec.Steps); sum > 0 && l.book.Metadata.ETA > 0 && sum != l.book.Metadata.ETA {
-		l.fail("metadata.eta", RuleETA, fmt.Sprintf("the steps take %s, not %s", sandbox.FormatDuration(sum), sandbox.FormatDuration(l.book.Metadata.ETA)), "")
+		l.fail("metadata.eta", RuleSum, fmt.Sprintf("the steps take %s, not %s", sandbox.FormatDuration(sum), sandbox.FormatDuration(l.book.Metadata.ETA)), "")
 	}
 }
 
 func (l *linter) checkSteps(path string, steps []Step, theory Word) {
+	l.named = slices.ContainsFunc(steps, func(s Step) bool { return s.Act != nil && s.Act.Targets == "named" })
+	defer func() { l.named = false }()
 	for i, s := range steps {
 		l.checkStep(fmt.Sprintf("%s[%d]", path, i), s, theory)
 	}
@@ -283,6 +309,9 @@ func (l *linter) checkCondition(path string, text Condition, before bool) {
 	}
 	for _, name := range ReadNames(compiled.Names()) {
 		l.used[name] = true
+		if strings.HasPrefix(name, "sandbox.") && !l.named {
+			l.add(l.placeOf(path), Warning, RuleNotRead, name+" is known only in a run with --ref, and makes the condition unknown in any other", "say in the text that the runbook is run with --ref REF")
+		}
 		if by := CollectorsOf(name); before && len(by) > 0 && !containsAny(l.collected, by) {
 			l.fail(path, RuleNotRead, "no step before this one collects "+name, "collect "+strings.Join(by, " or "))
 		}

@@ -1,9 +1,16 @@
 package runbook
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"sbx/internal/cond"
+	"sbx/internal/config"
+	"sbx/internal/fault"
+	"sbx/internal/sandbox"
+	"sbx/internal/selector"
 )
 
 // refuseActs reports steps that act where the document only looks.
@@ -47,5 +54,36 @@ func (l *linter) checkAct(path string, s Step, theory Word) {
 	case a.Targets == "cause" && theory == "":
 		l.fail(path+".act.targets", RuleKind, "only a step of a cause has the targets `cause`", "stuck, or named")
 	}
+	l.checkValues(path+".act", a)
 	l.checkLine(path+".act", a.Command())
+}
+
+// checkValues reads the values of a cleanup as the act will, with placeholders filled by defaults.
+func (l *linter) checkValues(path string, a *Act) {
+	duration := func(text string) error { _, err := sandbox.ParseDuration(text); return err }
+	for _, v := range []struct {
+		key, text string
+		read      func(string) error
+	}{
+		{"older_than", a.OlderThan, duration},
+		{"idle_for", a.IdleFor, duration},
+		{"if_usage_above", a.IfUsageAbove, func(text string) error { _, err := config.ParsePercent(text); return err }},
+		{"where", string(a.Where), func(text string) error { _, err := selector.ParseWhere(text); return err }},
+	} {
+		if v.text == "" {
+			continue
+		}
+		err := v.read(l.book.Fill(v.text))
+		if err == nil {
+			continue
+		}
+		at, message := l.placeOf(path+"."+v.key), strings.ReplaceAll(err.Error(), "\n", "; ")
+		if e, ok := errors.AsType[*cond.Error](err); ok {
+			message = e.Message
+			if !strings.Contains(v.text, "{{") { // else the columns are those of the filled text
+				at = l.book.source.within(path+"."+v.key, e.Line, e.Column, e.Width)
+			}
+		}
+		l.add(at, Error, RuleExpression, v.key+": "+message, fault.HintOf(err))
+	}
 }

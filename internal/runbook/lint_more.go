@@ -28,6 +28,41 @@ func (l *linter) checkCause(path string, c Cause) {
 	l.checkSteps(path+".steps", c.Steps, c.Theory)
 }
 
+// seeCycles are the causes of the document about which one runbook sends to another until this one comes
+// again.
+func (r *Runbook) seeCycles(byID map[Word]*Runbook) []Finding {
+	var found []Finding
+	for i, c := range r.Spec.Causes {
+		way := []Word{r.Metadata.ID}
+		for at := c.See; at != ""; {
+			way = append(way, at)
+			if slices.Index(way, at) < len(way)-1 {
+				break
+			}
+			next := byID[at]
+			at = ""
+			if next != nil {
+				at = next.seeFor(c.Theory)
+			}
+		}
+		if len(way) > 1 && way[len(way)-1] == r.Metadata.ID {
+			found = append(found, r.source.finding(r.source.places[fmt.Sprintf("spec.causes[%d].see", i)], Error, RuleReference,
+				fmt.Sprintf("about %s it sends to %s, which leads back: %s", c.Theory, c.See, strings.ReplaceAll(joinWords(way), ", ", " -> ")), "remove see here or there"))
+		}
+	}
+	return found
+}
+
+// seeFor is the runbook to which this one sends about a cause; "" = none.
+func (r *Runbook) seeFor(theory Word) Word {
+	for _, c := range r.Spec.Causes {
+		if c.Theory == theory {
+			return Word(r.SeeAlso(c))
+		}
+	}
+	return ""
+}
+
 // checkPeople holds escalations, contacts and questions together.
 func (l *linter) checkPeople() {
 	var contacts []string
@@ -47,7 +82,7 @@ func (l *linter) checkPeople() {
 		case (e.Alert == "") == (e.When == ""):
 			l.fail(path, RuleKind, "an escalation names an alert or a condition, and not both", "")
 		case e.Alert != "" && !slices.Contains(alerts, string(e.Alert)):
-			l.unknown(path+".alert", "alert", e.Alert, alerts)
+			l.unknownAlert(path+".alert", e.Alert, "with an alert of another system an escalation needs `when`, a condition")
 		case e.Alert != "" && e.For > 0:
 			l.fail(path+".for", RuleKind, "the alert says for how long it holds", "remove for")
 		}

@@ -34,13 +34,16 @@ func TestLint(t *testing.T) {
 		indented := "    " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n    ") + "\n"
 		return []string{"  verification:\n", "  procedures:\n    - id: p\n      title: P\n      steps:\n" + indented + "  verification:\n"}
 	}
+	cleanup := func(keys string) string {
+		return strings.Replace(act, "stuck: true", keys, 1) + "      gate: yes\n      expect: stats.stuck == 0\n      within: 1m\n"
+	}
 	spec := func(text string) []string { return []string{"  steps:\n", text + "  steps:\n"} }
 	for name, tc := range map[string]struct {
 		change []string // from, to
 		want   string   // the one finding; "" = none
 	}{
 		"an unknown collector":      {[]string{"[count]", "[cuont]\n      title: x\n      eta: 2m"}, `15:17 error reference no collector is called "cuont"`},
-		"an unknown alert":          {[]string{"  eta: 2m\n", "  eta: 2m\n  alerts: [sandbox_stuk]\n"}, `10:12 error reference no alert is called "sandbox_stuk"`},
+		"an unknown alert":          {[]string{"  eta: 2m\n", "  eta: 2m\n  alerts: [sandbox_stuk]\n"}, `10:12 error reference no alert of sbx is called "sandbox_stuk"`},
 		"an unknown requirement":    {[]string{"[count]", "[count]\n      rows: [R1, X9]"}, `16:18 error reference no requirement is called "X9"`},
 		"a requirement twice":       {[]string{"[count]", "[count]\n      rows: [R1, R1]"}, `16:18 error duplicate R1 is given twice`},
 		"an unknown contact":        {spec("  escalation:\n    - alert: create_failing\n      to: nobody\n"), `15:11 error reference no contact is called "nobody"`},
@@ -66,6 +69,13 @@ func TestLint(t *testing.T) {
 		"a key of another action":   {acting("    - id: end\n      title: End\n      eta: 1m\n      gate: yes\n      within: 1m\n      expect: stats.stuck == 0\n      act: {action: reconcile, stuck: true}\n"), "26:43 error step-kind reconcile takes no stuck"},
 		"an act that diagnoses":     {step(act + "      gate: yes\n      expect: stats.stuck == 0\n      within: 1m\n"), "20:9 error step-kind step end acts, and the diagnosis changes nothing"},
 		"an act that verifies":      {[]string{"  verification:\n", "  verification:\n" + act + "      gate: yes\n      expect: stats.stuck == 0\n      within: 1m\n"}, "21:9 error step-kind step end acts, and the verification changes nothing"},
+		"an idle time":              {acting(cleanup("idle_for: soon")), "25:23 error expression idle_for: "},
+		"an age":                    {acting(cleanup("older_than: old")), "25:25 error expression older_than: "},
+		"a share of the quota":      {acting(cleanup("if_usage_above: 900%")), "25:29 error expression if_usage_above: "},
+		"a condition of an act":     {acting(cleanup("where: idle_secs > 4s")), `25:20 error expression where: no name "idle_secs"`},
+		"values that can be read":   {acting(cleanup("older_than: '{{ thresholds.stuck_age }}'\n        idle_for: 11m\n        where: state == \"running\"\n        if_usage_above: 77%")), ""},
+		"a review to come":          {[]string{"updated: 2026-11-23", "updated: 2027-11-23"}, "7:12 warning stale the last review is in the future, on 2027-11-23"},
+		"a sandbox without --ref":   {[]string{count, "    - id: all\n      collect: [diagnose]\n      title: All\n      eta: 2m\n    - id: c\n      title: C\n      check: sandbox.state == \"running\"\n"}, "20:14 warning not-collected sandbox.state is known only in a run with --ref"},
 		"no eta":                    {step("    - id: m\n      title: M\n      manual: m\n"), `16:7 error eta step m has no eta`},
 		"no title":                  {step("    - id: m\n      manual: m\n      eta: 1m\n"), `16:7 error syntax step m has no title`},
 		"nothing to do":             {step("    - id: m\n      title: M\n      eta: 1m\n"), `16:7 error step-kind step m does nothing`},
@@ -74,7 +84,7 @@ func TestLint(t *testing.T) {
 		"a wait without limit":      {step("    - id: m\n      title: M\n      eta: 1m\n      wait_until: stats.active < 3\n"), `error no-proof step m waits without a limit`},
 		"a limit below within":      {step("    - id: m\n      title: M\n      eta: 1m\n      wait_until: stats.active < 3\n      within: 5m\n      timeout: 1m\n"), `error eta the step ends after 1m, before 5m of within`},
 		"an id twice":               {step("    - id: count\n      title: M\n      eta: 1m\n      manual: x\n"), `16:11 error duplicate another step is called count`},
-		"the sum":                   {[]string{"  eta: 2m", "  eta: 3m"}, `9:8 error eta the steps take 2m, not 3m`},
+		"the sum":                   {[]string{"  eta: 2m", "  eta: 3m"}, `9:8 error eta-sum the steps take 2m, not 3m`},
 		"a stale one":               {[]string{"updated: 2026-11-23", "updated: 2026-01-23"}, `7:12 warning stale the last review was on 2026-01-23, and one was due on 2026-07-22`},
 		"a number in words":         {[]string{"Something is wrong", "It is 10 minutes old"}, `11:18 warning number "10 minutes" is also the default of thresholds.stuck_age`},
 		"a number with a unit":      {[]string{"Something is wrong", "It is 10m old"}, `11:18 warning number "10m" is also`},
@@ -136,6 +146,41 @@ func TestRunbooksTogether(t *testing.T) {
 	require.Len(t, list, 2)
 	assert.Equal(t, "b.yaml:4:7 my-alert is also the id of a.yaml", list[0].Place()+" "+list[0].Message)
 	assert.Equal(t, "c.yaml:10:12 create_failing leads to my-alert already", list[1].Place()+" "+list[1].Message)
+}
+
+// TestHintsOfAlerts: an alert of another system, and one that a runbook of the operator has.
+func TestHintsOfAlerts(t *testing.T) {
+	t.Parallel()
+	with := func(file, id, key, alert string) *runbook.Runbook {
+		text := strings.Replace(minimal, "  eta: 2m\n", "  eta: 2m\n  "+key+": ["+alert+"]\n", 1)
+		book, list := runbook.Parse(file, []byte(strings.Replace(text, "id: my-alert", "id: "+id, 1)))
+		require.Empty(t, list)
+		return book
+	}
+	list := with("a.yaml", "a", "alerts", "AgentSlow").Lint(runbook.Context{Now: now()})
+	require.Len(t, list, 1)
+	assert.Equal(t, "an alert of another system belongs under other_alerts", list[0].Hint)
+	list = runbook.LintAll([]*runbook.Runbook{with("a.yaml", "a", "other_alerts", "AgentSlow"), with("b.yaml", "b", "other_alerts", "AgentSlow")})
+	require.Len(t, list, 1)
+	assert.Equal(t, "an alert has one runbook: take it out of this one, or out of a.yaml", list[0].Hint)
+}
+
+// TestRunbooksThatSendOneToAnother: what is about a cause must not lead back.
+func TestRunbooksThatSendOneToAnother(t *testing.T) {
+	t.Parallel()
+	parse := func(id, see string) *runbook.Runbook {
+		text := strings.Replace(minimal, "id: my-alert", "id: "+id, 1)
+		text = strings.Replace(text, "  verification:\n", "  causes:\n    - theory: resource_exhaustion\n      see: "+see+"\n      steps:\n        - id: x\n          title: X\n          manual: x\n          eta: 1m\n  verification:\n", 1)
+		book, list := runbook.Parse(id+".yaml", []byte(text))
+		require.Empty(t, list)
+		return book
+	}
+	assert.Empty(t, runbook.LintAll([]*runbook.Runbook{parse("a", "b"), parse("b", "c")}))
+	list := runbook.LintAll([]*runbook.Runbook{parse("a", "b"), parse("b", "a"), parse("c", "b"), parse("d", "d")})
+	require.Len(t, list, 3)
+	assert.Equal(t, "a.yaml:18:12 about resource_exhaustion it sends to b, which leads back: a -> b -> a", list[0].Place()+" "+list[0].Message)
+	assert.Equal(t, "b.yaml", list[1].File)
+	assert.Equal(t, "d.yaml:18:12 about resource_exhaustion it sends to d, which leads back: d -> d", list[2].Place()+" "+list[2].Message)
 }
 
 // TestEveryAlertHasARunbook, and each cause leads to a shipped one.

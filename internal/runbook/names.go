@@ -146,7 +146,7 @@ const NoCause = "none"
 // checks of verify, of the diagnosis, and of one sandbox.
 func Schema(vars []Var) cond.Schema[*Facts] {
 	type name = cond.Name[*Facts]
-	s := cond.Schema[*Facts]{Hint: "the names are those of docs/ALERTS.md, verify.ID, diagnose.cause, sandbox.NAME, thresholds.NAME and vars.NAME"}
+	s := cond.Schema[*Facts]{Hint: "the names are alert.ID, verify.ID, diagnose.cause, sandbox.NAME, thresholds.NAME, vars.NAME and those of `sbx help conditions`"}
 	for _, n := range alert.Schema().Names {
 		s.Names = append(s.Names, name{Name: n.Name, Kind: n.Kind, Unit: n.Unit, Meaning: n.Meaning, Words: n.Words, Value: func(f *Facts) cond.Value { return n.Value(&f.Subject) }})
 	}
@@ -180,7 +180,7 @@ func Schema(vars []Var) cond.Schema[*Facts] {
 	for _, n := range selector.ConditionNames() {
 		s.Names = append(s.Names, name{Name: "sandbox." + n.Name, Kind: n.Kind, Unit: n.Unit, Meaning: n.Meaning, Words: n.Words, Look: n.Look, Value: func(f *Facts) cond.Value {
 			if f.Sandbox == nil {
-				return cond.Unread("no sandbox was read")
+				return cond.Unread("known only with --ref REF")
 			}
 			return n.Value(f.Sandbox)
 		}})

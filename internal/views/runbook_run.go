@@ -267,7 +267,11 @@ func stepTable(s *output.Sheet, r *engine.Run) {
 		if !step.EndedAt.IsZero() {
 			took = sandbox.FormatElapsed(step.Took)
 		}
-		rows = append(rows, []any{step.ID, string(step.State), string(step.Verdict), took, sandbox.FormatDuration(step.ETA), step.Reason})
+		allowed := ""
+		if step.ETA > 0 { // a check of what was read takes no time
+			allowed = sandbox.FormatDuration(step.ETA)
+		}
+		rows = append(rows, []any{step.ID, string(step.State), string(step.Verdict), took, allowed, step.Reason})
 	}
 	s.Section("Steps")
 	s.Table([]string{"STEP", "STATE", "VERDICT", "TOOK", "ALLOWED", "WHY"}, rows)

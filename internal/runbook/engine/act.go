@@ -271,6 +271,9 @@ func (r *runner) prove(ctx context.Context, s runbook.Step, rec *Step) error {
 	case s.Expect != "" && rec.Act.Effect != sandbox.True:
 		rec.State, rec.Verdict = Failed, rec.Act.Effect
 		rec.Reason = fmt.Sprintf("its effect was not seen within %s: %s", sandbox.FormatDuration(s.Within), s.Expect)
+		if len(rec.Evidence) > 0 {
+			rec.Reason += "; seen last: " + strings.Join(rec.Evidence, "; ")
+		}
 	default:
 		rec.Verdict, rec.Reason = sandbox.True, ""
 	}

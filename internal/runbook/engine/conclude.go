@@ -80,7 +80,11 @@ func (r *Run) outcome() error {
 	case len(missed) > 0:
 		return fault.New(fault.KindFound, "the verification misses %d: %s", len(missed), strings.Join(missed, "; "))
 	case len(failed) > 0:
-		return fault.New(fault.KindPartial, "%d steps failed: %s", len(failed), strings.Join(failed, "; "))
+		what := "steps"
+		if len(failed) == 1 {
+			what = "step"
+		}
+		return fault.New(fault.KindPartial, "%d %s failed: %s", len(failed), what, strings.Join(failed, "; "))
 	case len(unknown) > 0:
 		return fault.New(fault.KindUnavailable, "the verification does not know %d: %s", len(unknown), strings.Join(unknown, "; "))
 	}

@@ -48,7 +48,7 @@ func (r *runner) passGate(ctx context.Context, s runbook.Step, rec *Step, p *act
 	}
 	var asked []string
 	for _, q := range r.questions(rec.Act.Gate, p, unnamed) {
-		answer, err := r.ask(ctx, rec, q)
+		answer, err := r.askGate(ctx, rec, q)
 		if err != nil {
 			return nil, false, err
 		}
@@ -59,6 +59,18 @@ func (r *runner) passGate(ctx context.Context, s runbook.Step, rec *Step, p *act
 	}
 	rec.Act.Allowed = "typed " + strings.Join(asked, ", ")
 	return append(slices.Clone(r.req.Production), unnamed...), true, nil
+}
+
+// askGate asks a question of a gate. Another number than the count is taken for a mistake once; any
+// other answer counts.
+func (r *runner) askGate(ctx context.Context, rec *Step, q ops.Question) (string, error) {
+	answer, err := r.ask(ctx, rec, q)
+	_, noCount := strconv.Atoi(q.Word)
+	_, noNumber := strconv.Atoi(answer)
+	if err != nil || answer == q.Word || noCount != nil || noNumber != nil {
+		return answer, err
+	}
+	return r.ask(ctx, rec, ops.Question{Word: q.Word, Prompt: fmt.Sprintf("%s is not the count; type %s, anything else to leave it: ", answer, q.Word)})
 }
 
 // unnamed are the profiles that have to be named at the gate: all of a gate by name, else those of
@@ -88,8 +100,8 @@ func (r *runner) refuseByFlags(s runbook.Step, p *actPlan, unnamed []string) err
 		flags += " --production " + strings.Join(unnamed, ",")
 	}
 	hint := r.goOnHint(flags)
-	if r.req.Resume == "" {
-		hint = "`" + strings.Join(append(slices.Clone(r.req.Line), "--dry-run"), " ") + "` shows the plan; " + r.goOnHint(flags)
+	if r.req.Resume == "" && !r.req.Yes { // which a dry run refuses
+		hint = "`" + strings.Join(append(slices.Clone(r.req.Line), "--dry-run"), " ") + "` shows the plan; " + hint
 	}
 	switch {
 	case !r.req.Yes || r.req.MaxDelete == 0:

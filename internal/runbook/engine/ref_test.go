@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -106,4 +107,16 @@ func TestARunAboutOneSandbox(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAnEffectThatIsNotSeen says what was seen instead.
+func TestAnEffectThatIsNotSeen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := prod(fake.Options{}, looping("loop0001"), calm("calm0001"))
+		book := written(t, strings.ReplaceAll(endsAll, "expect: thresholds.active > 0", "expect: stats.active == 0"))
+		run := newSite(t, "", p).run(t, engine.Request{Book: book, Word: "prod/loop0001", Yes: true, MaxDelete: 5}, &person{})
+		assert.Equal(t, "failed false", stateOfStep(t, run, "end"))
+		assert.Contains(t, run.Step("end").Reason, "not seen within 10s: stats.active == 0; seen last: stats.active == 0: 1 == 0 false")
+	})
 }

@@ -106,6 +106,9 @@ func TestAGateWithoutAnAnswer(t *testing.T) {
 				assert.Equal(t, engine.RunWaiting, first.State)
 				assert.Equal(t, fault.KindRefused, fault.KindOf(first.Err()))
 				assert.Contains(t, fault.HintOf(first.Err()), "--resume "+first.ID)
+				if tc.req.Yes {
+					assert.Equal(t, "go on with `sbx runbook run --resume "+first.ID+" --yes --max-delete 2`", fault.HintOf(first.Err()))
+				}
 				assert.Equal(t, "pending ", stateOfStep(t, first, "end-loop"))
 				assert.Empty(t, ends(p))
 

@@ -255,6 +255,9 @@ func (r *runner) manual(ctx context.Context, s runbook.Step, rec *Step) error {
 	for _, line := range s.Commands {
 		lines = append(lines, "$ "+r.fill(line))
 	}
+	if s.Ask != "" { // known before it is done
+		lines = append(lines, "it will be asked: "+r.fill(s.Ask))
+	}
 	rec.Evidence = lines
 	switch {
 	case r.run.DryRun:
@@ -265,11 +268,11 @@ func (r *runner) manual(ctx context.Context, s runbook.Step, rec *Step) error {
 		return nil
 	}
 	r.watch.Item(*rec) // what is to be done, before the question
-	done, err := r.ask(ctx, rec, ops.Question{Prompt: "press Enter when it is done, or type skip: "})
+	done, err := r.askWhetherDone(ctx, rec)
 	if err != nil {
 		return err
 	}
-	if strings.EqualFold(done, "skip") {
+	if !done {
 		rec.State, rec.Reason = Skipped, "skipped by "+r.env.Process.User()
 		return nil
 	}
@@ -282,6 +285,27 @@ func (r *runner) manual(ctx context.Context, s runbook.Step, rec *Step) error {
 	}
 	rec.Answers = append(rec.Answers, Answer{Question: r.fill(s.Ask), Answer: answer, Known: answer != "", By: r.env.Process.User()})
 	return nil
+}
+
+// maxAsked is how often an answer that is none is asked for again: an input without end is no person.
+const maxAsked = 10
+
+// askWhetherDone asks until the answer is Enter, which is done, or skip. Without one the run waits.
+func (r *runner) askWhetherDone(ctx context.Context, rec *Step) (bool, error) {
+	prompt := "press Enter when it is done, or type skip: "
+	for range maxAsked {
+		text, err := r.ask(ctx, rec, ops.Question{Prompt: prompt})
+		switch text = strings.TrimSpace(text); {
+		case err != nil:
+			return false, err
+		case text == "":
+			return true, nil
+		case strings.EqualFold(text, "skip"):
+			return false, nil
+		}
+		prompt = "that is neither: press Enter alone when it is done, or type skip: "
+	}
+	return false, r.wait(rec, fault.New(fault.KindRefused, "the step %s needs Enter or skip, and got neither", rec.ID).WithHint("%s", r.goOnHint("")))
 }
 
 // confirm goes on only if a person says yes.

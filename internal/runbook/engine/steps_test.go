@@ -82,7 +82,7 @@ func TestStepsOfPeople(t *testing.T) {
 				assert.Equal(t, tc.state, run.State, "%v", run.Err())
 				if name == "yes" {
 					look := run.Step("look")
-					assert.Equal(t, []string{"Look after 7m."}, look.Evidence, "the setting that is configured")
+					assert.Equal(t, []string{"Look after 7m.", "it will be asked: What does it say?"}, look.Evidence, "the setting that is configured")
 					require.Len(t, look.Answers, 1)
 					assert.Equal(t, "nothing", look.Answers[0].Answer)
 				}
@@ -263,6 +263,100 @@ func TestACleanupAsTheCommandDoesIt(t *testing.T) {
 		assert.Equal(t, 11, fault.ExitCode(run.Err()), "a guard refuses it: %v", run.Err())
 		assert.Empty(t, ends(p))
 	})
+}
+
+// TestAWrongSumIsRun: only what is wrong in what is done keeps a document from being run.
+func TestAWrongSumIsRun(t *testing.T) {
+	t.Parallel()
+	book := written(t, `  steps:
+    - id: count
+      collect: [count]
+      eta: 3m
+`+checks)
+	watch := &person{}
+	run := newSite(t, "", prod(fake.Options{}, calm("calm0001"))).run(t, engine.Request{Book: book}, watch)
+	assert.Equal(t, "done true", stateOfStep(t, run, "count"))
+	require.Len(t, watch.warnings, 1)
+	assert.Contains(t, watch.warnings[0], "the steps take 3m, not 1m")
+}
+
+// TestAManualStepAsksUntilItIsAnswered: Enter is done, skip is skipped, and anything else is no answer.
+// What is to be found out is asked only when it is done.
+func TestAManualStepAsksUntilItIsAnswered(t *testing.T) {
+	t.Parallel()
+	spec := `  steps:
+    - id: look
+      title: Look
+      manual: Look at it.
+      ask: What does it say?
+      eta: 1m
+` + checks
+	for name, tc := range map[string]struct {
+		typed []string
+		want  string
+		asked int
+	}{
+		"Enter":              {[]string{"", "red"}, "done ", 2},
+		"a text, then Enter": {[]string{"no", "later", "", "red"}, "done ", 4},
+		"a text, then skip":  {[]string{"no", "Skip"}, "skipped ", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				left := tc.typed
+				watch := &person{answer: func(ops.Question) (string, bool) {
+					if len(left) == 0 {
+						return "", false
+					}
+					text := left[0]
+					left = left[1:]
+					return text, true
+				}}
+				run := newSite(t, "", prod(fake.Options{}, calm("calm0001"))).run(t, engine.Request{Book: written(t, spec)}, watch)
+				look := run.Step("look")
+				assert.Equal(t, tc.want, stateOfStep(t, run, "look"))
+				require.Len(t, watch.questions, tc.asked)
+				assert.Contains(t, look.Evidence, "it will be asked: What does it say?")
+				if tc.want == "done " {
+					require.Len(t, look.Answers, 1)
+					assert.Equal(t, "red", look.Answers[0].Answer)
+				}
+			})
+		})
+	}
+}
+
+// TestAWrongCountIsAskedOnceMore; a second one, or a word, is a no.
+func TestAWrongCountIsAskedOnceMore(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		typed []string
+		ended int
+		asked int
+	}{
+		"a mistake, then the count": {[]string{"20", "2"}, 2, 2},
+		"two mistakes":              {[]string{"20", "3", "2"}, 0, 2},
+		"a word":                    {[]string{"no", "2"}, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := prod(fake.Options{}, looping("loop0001"), looping("loop0002"))
+				n, gates := 0, 0
+				watch := &person{answer: func(q ops.Question) (string, bool) {
+					if q.Word != "2" {
+						return "", true
+					}
+					gates++
+					n++
+					return tc.typed[n-1], true
+				}}
+				newSite(t, "", p).run(t, engine.Request{Book: shipped(t, "sandbox-stuck")}, watch)
+				assert.Len(t, ends(p), tc.ended)
+				assert.Equal(t, tc.asked, gates)
+			})
+		})
+	}
 }
 
 // TestADocumentWithMistakesIsNotRun.
