@@ -154,7 +154,7 @@ type incidentReport struct {
 	Escalations []incidentEscalation `json:"escalations"`
 	// The steps of the runbook that were run.
 	Steps []incidentStep `json:"steps"`
-	// How long the steps that were done take a person; null without any.
+	// How long the steps that were done in the last run take a person; null without any.
 	ETASeconds *float64 `json:"eta_seconds"`
 	// How long they took.
 	TookSeconds *float64 `json:"took_seconds"`

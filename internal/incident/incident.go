@@ -7,6 +7,7 @@
 package incident
 
 import (
+	"strings"
 	"time"
 
 	"sbx/internal/sandbox"
@@ -227,6 +228,9 @@ type Incident struct {
 	As     Resolution // of a closed one
 	Events []Event    // as they were written
 
+	// Alert and Severity are those of the start, else what was seen since; "" = not known.
+	Alert, Severity string
+
 	StartedAt time.Time
 	StartedBy Actor
 	ClosedAt  time.Time
@@ -247,9 +251,25 @@ func (i *Incident) replay(e Event) {
 			i.Start = *e.Start
 		}
 		i.State, i.StartedAt, i.StartedBy = Open, e.At, e.Actor
+		i.Alert, i.Severity = i.Start.Alert, i.Start.Severity
 	case Closed:
 		i.State, i.As, i.ClosedAt = StateEnded, e.As, e.At
 	case Acknowledged, Noted, Seen, Acted, Verified, Stepped, Snapshotted, Escalated, Redacted:
+	}
+	for _, f := range e.Flags {
+		i.addFlag(f)
+	}
+}
+
+// AlertTitle begins the title of a flag that is an alert.
+const AlertTitle = "alert: "
+
+func (i *Incident) addFlag(f Check) {
+	if strings.HasPrefix(f.Title, AlertTitle) && i.Alert == "" {
+		i.Alert = f.ID
+	}
+	if i.Start.Severity == "" && (f.Severity == "critical" || i.Severity == "") {
+		i.Severity = f.Severity
 	}
 }
 

@@ -34,6 +34,9 @@ func (d *diagnosis) answerStuck(judged []fleet.Judged, err error) ([]reply, erro
 	}
 	census := censusOf(judged)
 	text := fmt.Sprintf("%d of %d", census.Stuck, len(judged))
+	if ended := countWhere(judged, func(j fleet.Judged) bool { return j.Sandbox.State.Ended() }); ended > 0 {
+		text += fmt.Sprintf(" (%d of them have ended)", ended)
+	}
 	if census.Unjudged > 0 {
 		text += fmt.Sprintf(", and %d could not be judged", census.Unjudged)
 	}

@@ -23,6 +23,7 @@ type IncidentStart struct {
 	Providers                       []string
 	DetectedAt                      time.Time // zero = when the alert began to hold, else now
 	Acknowledge                     bool      // somebody works on it
+	OneOf                           []string  // the alerts that it may be about; empty = any
 }
 
 // incidentFolder is where incidents are; an error where the state directory cannot be used.
@@ -48,7 +49,10 @@ func StartIncident(ctx context.Context, env *Env, req IncidentStart) (*incident.
 		DetectedAt: req.DetectedAt, DetectedBy: "given by " + env.Process.User(),
 	}
 	if start.DetectedAt.IsZero() {
-		env.addAlert(ctx, &start)
+		env.addAlert(ctx, &start, req.OneOf)
+	}
+	if start.Severity == "" && start.Alert != "" {
+		start.Severity = severityOf(start.Alert)
 	}
 	event := env.incidentEvent(incident.Started)
 	event.Start = &start
@@ -65,14 +69,15 @@ func StartIncident(ctx context.Context, env *Env, req IncidentStart) (*incident.
 
 // addAlert takes from the alerts on record what the incident is about, and since when: from the one
 // that was named, else from the one that fires for the longest time.
-func (e *Env) addAlert(ctx context.Context, start *incident.Start) {
+func (e *Env) addAlert(ctx context.Context, start *incident.Start, oneOf []string) {
 	start.DetectedBy = ""
 	names := start.Providers
 	if len(names) == 0 {
 		names = e.ConfiguredNames()
 	}
 	firing := slices.DeleteFunc(e.openAlerts(ctx, names), func(a alert.Alert) bool {
-		return a.State.Phase != alert.Firing || start.Alert != "" && a.Rule.ID != start.Alert
+		return a.State.Phase != alert.Firing || start.Alert != "" && a.Rule.ID != start.Alert ||
+			len(oneOf) > 0 && !slices.Contains(oneOf, a.Rule.ID)
 	})
 	if len(firing) == 0 {
 		return
@@ -81,6 +86,16 @@ func (e *Env) addAlert(ctx context.Context, start *incident.Start) {
 	start.DetectedAt, start.DetectedBy = first.State.Since, "alert "+first.Rule.ID+" at "+first.Provider
 	start.Alert = first.Rule.ID
 	start.Severity = cmp.Or(start.Severity, string(first.Rule.Severity))
+}
+
+// severityOf is that of an alert; "" = it is none of sbx.
+func severityOf(id string) string {
+	for _, rule := range alert.Rules() {
+		if rule.ID == id {
+			return string(rule.Severity)
+		}
+	}
+	return ""
 }
 
 func (e *Env) incidentID() string {
@@ -108,6 +123,17 @@ func (e *Env) JoinIncident(ctx context.Context, req IncidentStart) (id string, s
 		return "", false, err
 	}
 	return i.ID, true, nil
+}
+
+// AcknowledgeIncident records that somebody works on the incident that is open, unless that is on record.
+func (e *Env) AcknowledgeIncident(ctx context.Context, watch Reporter, id string) {
+	folder, err := e.Incidents()
+	if err != nil {
+		return
+	}
+	if i, err := folder.Read(id); err == nil && !i.Has(incident.Acknowledged) {
+		e.recordNow(ctx, watch, e.incidentEvent(incident.Acknowledged))
+	}
 }
 
 // RecordStep records in the incident that is open that a step of a runbook has ended.

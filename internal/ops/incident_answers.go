@@ -61,7 +61,7 @@ func (r *IncidentReport) causeAnswer() (answer, source string) {
 		return "", ""
 	}
 	c := r.Causes[0]
-	return fmt.Sprintf("%s (%s, score %.2f)", c.Title, c.Confidence, c.Score), "`sbx " + c.Verb + "` at " + c.At.UTC().Format(time.RFC3339)
+	return fmt.Sprintf("%s (%s, score %.2f)", c.Title, c.Confidence, c.Score), "sbx " + c.Verb + " at " + c.At.UTC().Format(time.RFC3339)
 }
 
 func (r *IncidentReport) checkAnswer(ids ...string) (answer, source string) {
@@ -75,7 +75,7 @@ func (r *IncidentReport) checkAnswer(ids ...string) (answer, source string) {
 			word = "missed"
 		}
 		parts = append(parts, fmt.Sprintf("%s: %s, target %s: %s", c.Title, cmp.Or(c.Value, "not known"), c.Target, word))
-		source = "`sbx " + c.Verb + "` at " + c.At.UTC().Format(time.RFC3339)
+		source = "sbx " + c.Verb + " at " + c.At.UTC().Format(time.RFC3339)
 	}
 	return strings.Join(parts, "; "), source
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"sbx/internal/cleanup"
@@ -110,7 +109,7 @@ func ReportIncident(ctx context.Context, env *Env, req ReportRequest) (*Incident
 	if err != nil {
 		return nil, err
 	}
-	r := &IncidentReport{Incident: i, At: env.Now(), Severity: i.Start.Severity, Alert: i.Start.Alert}
+	r := &IncidentReport{Incident: i, At: env.Now(), Severity: i.Severity, Alert: i.Alert}
 	if i.Problem != "" {
 		r.Problems = append(r.Problems, "the record ends here, since "+i.Problem)
 	}
@@ -149,7 +148,7 @@ func (r *IncidentReport) findPlan(find PlanFinder) (ReportPlan, error) {
 
 // checkQuestion refuses a question that the report of an incident does not have.
 func checkQuestion(i *incident.Incident, question string, find PlanFinder) error {
-	r := &IncidentReport{Incident: i, Alert: i.Start.Alert}
+	r := &IncidentReport{Incident: i, Alert: i.Alert}
 	r.addEvents()
 	plan, err := r.findPlan(find)
 	if err != nil {
@@ -181,12 +180,6 @@ func (r *IncidentReport) checkSnapshots(ctx context.Context, env *Env) {
 // addEvent takes what an event adds to the report; the timeline is the events themselves.
 func (r *IncidentReport) addEvent(e incident.Event) {
 	for _, f := range e.Flags {
-		if after, alert := strings.CutPrefix(f.Title, "alert: "); alert && after != "" {
-			r.Alert = cmp.Or(r.Alert, f.ID)
-		}
-		if f.Severity == "critical" || r.Severity == "" {
-			r.Severity = cmp.Or(r.Incident.Start.Severity, f.Severity)
-		}
 		addCheck(&r.Flags, f, e)
 	}
 	for _, c := range e.Causes {
@@ -327,7 +320,7 @@ func (r *IncidentReport) foundMoment(m incident.Milestone) Moment {
 		return r.mitigated()
 	case incident.MilestoneVerified:
 		since := r.Moment(incident.MilestoneMitigated).At
-		return r.firstEvent(incident.Verified, since, "`sbx verify`: all targets are met", "no `sbx verify` has met all targets since")
+		return r.firstEvent(incident.Verified, since, "sbx verify: all targets are met", "no sbx verify has met all targets since")
 	case incident.MilestoneClosed:
 		if i.State == incident.StateEnded {
 			return r.firstEvent(incident.Closed, time.Time{}, "it was closed as "+string(i.As), "")

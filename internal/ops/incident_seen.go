@@ -128,7 +128,7 @@ func (e *Env) sawTargets(r *VerifyResult) {
 			ev.Checks = append(ev.Checks, check)
 		}
 		for _, a := range r.Alerts {
-			ev.Flags = append(ev.Flags, incident.Check{ID: a.Rule.ID, Title: "alert: " + a.Rule.Title + " at " + a.Provider, Verdict: sandbox.True, Severity: string(a.Rule.Severity), Value: string(a.State.Phase)})
+			ev.Flags = append(ev.Flags, incident.Check{ID: a.Rule.ID, Title: incident.AlertTitle + a.Rule.Title + " at " + a.Provider, Verdict: sandbox.True, Severity: string(a.Rule.Severity), Value: string(a.State.Phase)})
 		}
 		addErrors(ev, r.Errors)
 	})

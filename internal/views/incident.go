@@ -49,7 +49,7 @@ func incidentRecord(i *incident.Incident, now time.Time) Record {
 		took = output.Seconds(end.Sub(i.StartedAt))
 	}
 	return Record{
-		"id": i.ID, "state": string(i.State), "title": TextOrNil(i.Start.Title), "severity": TextOrNil(i.Start.Severity), "alert": TextOrNil(i.Start.Alert),
+		"id": i.ID, "state": string(i.State), "title": TextOrNil(i.Start.Title), "severity": TextOrNil(i.Severity), "alert": TextOrNil(i.Alert),
 		"runbook": TextOrNil(i.Start.Runbook), "providers": textList(i.Start.Providers), "started_at": output.Time(i.StartedAt), "started_by": TextOrNil(i.StartedBy.Who),
 		"host": TextOrNil(i.StartedBy.Host), "closed_at": output.Time(i.ClosedAt), "closed_as": TextOrNil(string(i.As)), "duration_seconds": took,
 		"events": len(i.Events), "snapshots": len(i.Snapshots()), "problem": TextOrNil(i.Problem),
@@ -148,9 +148,9 @@ func incidentHead(s *output.Sheet, i *incident.Incident, now time.Time) {
 	if i.Problem != "" {
 		s.FieldTone("problem", i.Problem, output.Bad)
 	}
-	s.Field("severity", cmp.Or(i.Start.Severity, "not known"))
-	if i.Start.Alert != "" {
-		s.Field("alert", i.Start.Alert)
+	s.Field("severity", cmp.Or(i.Severity, "not known"))
+	if i.Alert != "" {
+		s.Field("alert", i.Alert)
 	}
 	if i.Start.Runbook != "" {
 		s.Field("runbook", i.Start.Runbook)
@@ -279,14 +279,15 @@ func flagsText(e incident.Event) string {
 	if n := len(e.Flags); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d flags", n))
 	}
-	missed := 0
+	var missed []string
 	for _, c := range e.Checks {
 		if c.Verdict == sandbox.False {
-			missed++
+			missed = append(missed, c.Title)
 		}
 	}
 	if len(e.Checks) > 0 && len(e.Errors) == 0 { // the error of verify names those that are missed
-		parts = append(parts, fmt.Sprintf("%d of %d targets missed", missed, len(e.Checks)))
+		text := fmt.Sprintf("%d of %d targets missed", len(missed), len(e.Checks))
+		parts = append(parts, joinKnown(": ", text, strings.Join(missed, ", ")))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -3,6 +3,7 @@ package views
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -133,7 +134,7 @@ func (w *reportPage) writeCauses() {
 	w.section("Causes")
 	var rows [][]string
 	for _, c := range w.r.Causes {
-		rows = append(rows, []string{mdText(c.Title), string(c.Confidence), fmt.Sprintf("%.2f of %.2f known", c.Score, c.Coverage), mdEvidence(c.Evidence), mdText(cmp.Or(c.WhyNot, "-"))})
+		rows = append(rows, []string{mdText(c.Title), string(c.Confidence), scoreText(c.Cause), mdEvidence(c.Evidence), mdText(cmp.Or(c.WhyNot, "-"))})
 	}
 	w.table("No diagnosis has named a cause.", []string{"cause", "confidence", "score", "evidence", "why not"}, rows)
 }
@@ -171,6 +172,11 @@ func (w *reportPage) writeChecks() {
 	w.table("`sbx verify` was not run.", []string{"id", "target", "value", "bound", "result", "checked"}, rows)
 }
 
+// scoreText says how much of what is known of a cause speaks for it, and how much is known.
+func scoreText(c incident.Cause) string {
+	return fmt.Sprintf("%.2f; %.0f %% of its symptoms are known", c.Score, c.Coverage*100)
+}
+
 func mdFigure(value *float64, at time.Time) string {
 	if value == nil {
 		return notKnown
@@ -206,18 +212,62 @@ func (w *reportPage) writeEscalations() {
 
 func (w *reportPage) writeSteps() {
 	w.section("Steps of the runbook")
+	runs := runsOf(w.r.Steps)
+	for _, run := range runs {
+		w.line("Run %s of %s: %s\n", mdCode(run[0].Run), mdCode(run[0].Runbook), stepCounts(run))
+		w.writeRun(run)
+	}
+	if len(runs) == 0 {
+		w.line("No runbook was run with `sbx runbook run`.\n")
+		return
+	}
+	eta, took := stepTimes(lastRun(w.r.Steps))
+	w.line("ETA of the steps that were done in the last run: %s; they took %s.\n", sandbox.FormatDuration(eta), sandbox.FormatDuration(took.Round(time.Second)))
+}
+
+func (w *reportPage) writeRun(steps []incident.Step) {
 	var rows [][]string
-	var eta, took time.Duration
-	for _, s := range w.r.Steps {
+	for _, s := range steps {
 		rows = append(rows, []string{mdCode(s.ID), mdText(s.Title), mdText(strings.ReplaceAll(s.State, "_", " ")), mdText(cmp.Or(s.Verdict, "-")), sandbox.FormatDuration(s.ETA), sandbox.FormatDuration(s.Took.Round(time.Millisecond)), mdText(joinKnown("; ", s.Text, s.Answer))})
-		if s.State == "done" || s.State == "failed" {
-			eta, took = eta+s.ETA, took+s.Took
+	}
+	w.table("", []string{"step", "title", "state", "verdict", "ETA", "took", "result"}, rows)
+}
+
+// runsOf are the steps of each run, the runs in the order in which they began.
+func runsOf(steps []incident.Step) [][]incident.Step {
+	var runs [][]incident.Step
+	for _, s := range steps {
+		i := slices.IndexFunc(runs, func(run []incident.Step) bool { return run[0].Run == s.Run })
+		if i < 0 {
+			runs = append(runs, []incident.Step{s})
+			continue
+		}
+		runs[i] = append(runs[i], s)
+	}
+	return runs
+}
+
+func lastRun(steps []incident.Step) []incident.Step {
+	runs := runsOf(steps)
+	if len(runs) == 0 {
+		return nil
+	}
+	return runs[len(runs)-1]
+}
+
+// stepCounts says how many steps of a run ended in each state. What is not over is not on record.
+func stepCounts(run []incident.Step) string {
+	var states, parts []string
+	counts := map[string]int{}
+	for _, s := range run {
+		if counts[s.State]++; counts[s.State] == 1 {
+			states = append(states, s.State)
 		}
 	}
-	w.table("No runbook was run with `sbx runbook run`.", []string{"step", "title", "state", "verdict", "ETA", "took", "result"}, rows)
-	if len(rows) > 0 {
-		w.line("ETA of the steps that were done: %s; they took %s.\n", sandbox.FormatDuration(eta), sandbox.FormatDuration(took.Round(time.Second)))
+	for _, state := range states {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[state], mdText(strings.ReplaceAll(state, "_", " "))))
 	}
+	return strings.Join(parts, ", ") + "."
 }
 
 func (w *reportPage) writeAfterwards() {

@@ -3,6 +3,7 @@ package views
 import (
 	"cmp"
 	"io"
+	"slices"
 	"time"
 
 	"sbx/internal/cleanup"
@@ -44,7 +45,11 @@ func ShowIncidentReport(p *output.Printer, schema string, r *ops.IncidentReport,
 
 func reportRecord(r *ops.IncidentReport) Record {
 	i := r.Incident
-	eta, took := stepTimes(r.Steps)
+	var eta, took any
+	if last := lastRun(r.Steps); slices.ContainsFunc(last, wasDone) {
+		planned, actual := stepTimes(last)
+		eta, took = output.Seconds(planned), output.Seconds(actual)
+	}
 	return Record{
 		"id": i.ID, "title": TextOrNil(i.Start.Title), "state": string(i.State), "closed_as": TextOrNil(string(i.As)), "severity": TextOrNil(r.Severity),
 		"alert": TextOrNil(r.Alert), "runbook": TextOrNil(r.Plan.Runbook), "runbook_title": TextOrNil(r.Plan.Title), "providers": textList(i.Start.Providers),
@@ -80,21 +85,17 @@ func fieldList(n int, fields func(i int) output.Fields) []any {
 	return all
 }
 
-// stepTimes sums up the steps that were done, the times for a person beside those that it took; nil
-// without any.
-func stepTimes(steps []incident.Step) (eta, took any) {
-	var planned, actual time.Duration
-	n := 0
+// stepTimes sums up the steps that were done: the times for a person beside those that they took.
+func stepTimes(steps []incident.Step) (eta, took time.Duration) {
 	for _, s := range steps {
-		if s.State == "done" || s.State == "failed" {
-			planned, actual, n = planned+s.ETA, actual+s.Took, n+1
+		if wasDone(s) {
+			eta, took = eta+s.ETA, took+s.Took
 		}
 	}
-	if n == 0 {
-		return nil, nil
-	}
-	return output.Seconds(planned), output.Seconds(actual)
+	return eta, took
 }
+
+func wasDone(s incident.Step) bool { return s.State == "done" || s.State == "failed" }
 
 func momentFields(r *ops.IncidentReport, m ops.Moment) output.Fields {
 	var after any

@@ -108,6 +108,9 @@ func TestEveryEventHasALine(t *testing.T) {
 			Kind: incident.Seen, Line: "sbx diagnose", ExitCode: &code, Figures: []incident.Figure{{Name: "stuck", Value: &n}, {Name: "active"}},
 			Causes: []incident.Cause{{Title: "Loop", Confidence: sandbox.Probable}}, Flags: []incident.Check{{}},
 		},
+		"sbx verify; 1 of 2 targets missed: active sandboxes": {
+			Kind: incident.Seen, Line: "sbx verify", Checks: []incident.Check{{Title: "active sandboxes", Verdict: sandbox.False}, {Title: "ages", Verdict: sandbox.True}},
+		},
 		"sbx cleanup; terminate verified 2, terminate stuck 1, and 7 more": {
 			Kind: incident.Acted, Line: "sbx cleanup", MoreActs: 7,
 			Acts: []incident.Act{{Action: "terminate", Outcome: "verified"}, {Action: "terminate", Outcome: "verified"}, {Action: "terminate", Outcome: "stuck"}},
@@ -122,4 +125,19 @@ func TestEveryEventHasALine(t *testing.T) {
 	} {
 		assert.Equal(t, want, EventText(e))
 	}
+}
+
+// TestEachRunHasItsTable, and the ETA is that of the last one.
+func TestEachRunHasItsTable(t *testing.T) {
+	t.Parallel()
+	r := &ops.IncidentReport{Incident: &incident.Incident{ID: "i-1"}, Steps: []incident.Step{
+		{Run: "b-1", Runbook: "one", ID: "count", State: "done", ETA: time.Hour},
+		{Run: "b-2", Runbook: "one", ID: "count", State: "done", ETA: time.Minute, Took: time.Second},
+		{Run: "b-2", Runbook: "one", ID: "act", State: "not_selected", ETA: time.Hour},
+	}}
+	text := IncidentMarkdown(r)
+	assert.Contains(t, text, "Run `b-1` of `one`: 1 done.\n")
+	assert.Contains(t, text, "Run `b-2` of `one`: 1 done, 1 not selected.\n")
+	assert.Contains(t, text, "ETA of the steps that were done in the last run: 1m; they took 1s.")
+	assert.InEpsilon(t, 60.0, reportRecord(r)["eta_seconds"], 0)
 }

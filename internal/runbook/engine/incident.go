@@ -15,7 +15,11 @@ func (r *runner) joinIncident(ctx context.Context) {
 	if r.run.DryRun {
 		return
 	}
-	id, started, err := r.env.JoinIncident(ctx, ops.IncidentStart{Title: r.run.Title, Runbook: r.run.Runbook, Providers: r.req.Profiles, Acknowledge: r.watch.Attended()})
+	start := ops.IncidentStart{Title: r.run.Title, Runbook: r.run.Runbook, Providers: r.req.Profiles, Acknowledge: r.watch.Attended(), OneOf: r.book.AlertNames()}
+	if len(start.OneOf) == 1 {
+		start.Alert = start.OneOf[0]
+	}
+	id, started, err := r.env.JoinIncident(ctx, start)
 	switch {
 	case fault.KindOf(err) == fault.KindUsage: // without a state directory there is none
 		return
@@ -24,6 +28,8 @@ func (r *runner) joinIncident(ctx context.Context) {
 		return
 	case started:
 		r.watch.Note("the incident " + id + " is open; `" + r.env.Process.Name() + " incident close` ends it")
+	case r.watch.Attended():
+		r.env.AcknowledgeIncident(ctx, r.watch, id)
 	}
 	r.record = func(s Step) {
 		if s.State.IsOver() && s.State != NotSelected {
