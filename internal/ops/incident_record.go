@@ -220,7 +220,9 @@ func (e *Env) writeSight(ctx context.Context, s *sight) error {
 	for _, snapshot := range s.snapshots {
 		content, makeErr := snapshot.make()
 		if makeErr == nil {
-			content, _ = incident.ReplaceInJSON(content, clean)
+			content, makeErr = incident.ReplaceInSnapshot(content, clean)
+		}
+		if makeErr == nil {
 			_, makeErr = folder.AddSnapshot(ctx, id, snapshot.name, content, incident.Event{At: e.Now(), Actor: e.incidentActor(), Verb: s.verb})
 		}
 		err = errors.Join(err, makeErr)
@@ -345,7 +347,7 @@ func redactedEvent(event incident.Event, clean func(string) (string, int)) incid
 	if err != nil {
 		return event
 	}
-	text, places := incident.ReplaceInJSON(text, clean)
+	text, places := incident.ReplaceInEvent(text, clean)
 	out := incident.Event{Kind: event.Kind}
 	if places == 0 || json.Unmarshal(text, &out) != nil {
 		return event
