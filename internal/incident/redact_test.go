@@ -30,10 +30,12 @@ func full(t *testing.T) (Folder, Snapshot) {
 	evidence := []sandbox.Evidence{{What: "cpu", Value: "97 of 2026", Source: "provider", At: at}}
 	require.NoError(t, f.Append(t.Context(), "i-1",
 		Event{Kind: Noted, At: at, Actor: alice(), Text: "since 2026 customer-7 waits", Question: "R7", Milestone: MilestoneDetected},
-		Event{Kind: Acted, At: at, Actor: alice(), Verb: "terminate", Line: "sbx terminate local/customer-7", ExitCode: &zero,
+		Event{
+			Kind: Acted, At: at, Actor: alice(), Verb: "terminate", Line: "sbx terminate local/customer-7", ExitCode: &zero,
 			Flags:  []Check{{ID: "R18", Title: "a flag", Verdict: sandbox.True, Evidence: evidence}},
 			Causes: []Cause{{ID: "infinite_loop", Title: "a cause", Confidence: sandbox.Confidence("likely"), Evidence: evidence}},
-			Acts:   []Act{{Ref: "local/customer-7", Name: "of customer-7", Action: "terminate", Outcome: "verified", Run: "r-1"}}},
+			Acts:   []Act{{Ref: "local/customer-7", Name: "of customer-7", Action: "terminate", Outcome: "verified", Run: "r-1"}},
+		},
 		Event{Kind: Stepped, At: at, Actor: alice(), Step: &Step{Run: "b-1", Runbook: "sandbox-stuck", ID: "look", Title: "Look", Kind: "manual", State: "done", Verdict: "true", Answer: "2026", Began: at, Ended: at}},
 	))
 	look := `{"schema":"sbx.snapshot/v1","at":"2026-11-20T12:00:00Z","providers":[{"provider":"local","sandboxes":[` +
@@ -132,7 +134,9 @@ func TestARedactionThatWouldDamageIsRefused(t *testing.T) {
 	f, s := full(t)
 	before, err := os.ReadFile(journalOf(f, "i-1"))
 	require.NoError(t, err)
-	nothing := func(text string) (string, int) { return strings.ReplaceAll(text, "customer-7", ""), strings.Count(text, "customer-7") }
+	nothing := func(text string) (string, int) {
+		return strings.ReplaceAll(text, "customer-7", ""), strings.Count(text, "customer-7")
+	}
 	_, err = f.Redact(t.Context(), "i-1", nothing, redactEvent())
 	require.ErrorContains(t, err, "nothing was changed")
 	assert.Equal(t, fault.KindRefused, fault.KindOf(err))
@@ -161,7 +165,7 @@ func TestANewJournalIsReadBack(t *testing.T) {
 		text, err := journal.Rechain("i-1", entries)
 		require.NoError(t, err)
 		err = r.readBack(t.Context(), old, text)
-		assert.ErrorContains(t, err, name)
+		require.ErrorContains(t, err, name)
 		assert.Equal(t, fault.KindRefused, fault.KindOf(err))
 	}
 }

@@ -242,7 +242,7 @@ func sameStructure(a, b []byte, at func(path string) place) error {
 }
 
 func sameValue(was, is any, path string, at func(path string) place) error {
-	same := false
+	var same bool
 	switch was := was.(type) {
 	case map[string]any:
 		now, _ := is.(map[string]any)
