@@ -16,7 +16,7 @@ func CheckOutput(path string) error {
 	if filepath.Base(path) == "-" {
 		return fault.Usage("- names no file").WithHint("this output is a file, and never standard output: write a name")
 	}
-	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() { // of a folder Replace itself says so
 		return fault.Usage("%s is no regular file, and is not replaced", path).WithHint("name a file, or what a link points to")
 	}
 	return nil
