@@ -9,6 +9,7 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/hostfile"
 	"sbx/internal/ops"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
@@ -98,6 +99,11 @@ func (o *cleanupOptions) readRequest(cmd *cobra.Command, d *Deps) (req ops.Clean
 	}
 	if err := o.refuseContradictions(cmd); err != nil {
 		return req, false, err
+	}
+	if o.out != "" {
+		if err := hostfile.CheckOutput(d.Path(o.out)); err != nil {
+			return req, false, err
+		}
 	}
 	if spelled, err = o.readRule(cmd, &req.Rule, d.Now()); err != nil {
 		return req, spelled, err

@@ -55,6 +55,11 @@ func newDiagnose(d *Deps) *cobra.Command {
 		if file != "" && req.Word != "" {
 			return fault.Usage("--snapshot records all sandboxes, and excludes a REF").WithHint("leave %s out", req.Word)
 		}
+		if file != "" {
+			if err := hostfile.CheckOutput(d.Path(file)); err != nil {
+				return err
+			}
+		}
 		r, err := ops.Diagnose(ctx, d.Env, req, d.newObserver(p, nil))
 		if err == nil && file != "" {
 			err = d.writeSnapshot(file, r)

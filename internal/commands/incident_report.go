@@ -109,8 +109,10 @@ func newIncidentRedact(d *Deps) *cobra.Command {
 		Short:      "Remove secrets from the record of an incident",
 		Long: "Remove secrets from the events and the snapshots of an incident: the open one, else the\n" +
 			"newest one, or that with an ID. Removed are the secrets of the configuration, what looks\n" +
-			"like one (a password in an address, the value behind a name such as TOKEN), and what a\n" +
-			"pattern matches.\n\n" +
+			"like one (a password in an address, the value behind a name such as TOKEN, keys of\n" +
+			"well-known services), and what a pattern matches in texts and ids of sandboxes. Times,\n" +
+			"numbers and words of closed lists stay. A record that would be damaged is not changed\n" +
+			"(exit 11).\n\n" +
 			"The journal is chained anew, so that the chain does not show the change; an event of its\n" +
 			"own says who did it, and in how many places. A process that is killed meanwhile leaves\n" +
 			"the old record or the new one: repeat it then. The journals of `sbx audit` stay as\n" +

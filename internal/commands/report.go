@@ -34,7 +34,7 @@ func newReport(d *Deps) *cobra.Command {
 	return d.completeVerb(cmd, document{schema: reportSchema, shape: output.ShapeList, columns: output.Names(views.ReportColumns())},
 		func(ctx context.Context, p *output.Printer, _ []string) error {
 			if textfile != "" {
-				if err := metrics.CheckTextfile(textfile); err != nil {
+				if err := metrics.CheckTextfile(d.Path(textfile)); err != nil {
 					return err
 				}
 			}

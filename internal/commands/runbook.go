@@ -290,6 +290,9 @@ func renderPage(b *runbook.Runbook, o renderOptions) (views.RenderedPage, error)
 		return page, nil
 	}
 	page.File = filepath.Join(o.out, b.PageName())
+	if err := hostfile.CheckOutput(page.File); err != nil {
+		return page, err
+	}
 	have, err := os.ReadFile(page.File)
 	switch {
 	case err == nil && string(have) == page.Text:

@@ -5,7 +5,22 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"sbx/internal/fault"
 )
+
+// CheckOutput refuses a path that the operator named for Replace and that is not a file of his: a rename
+// would put a file in the place of a device, a pipe or a link. Call it before any work, and before
+// Replace again.
+func CheckOutput(path string) error {
+	if filepath.Base(path) == "-" {
+		return fault.Usage("- names no file").WithHint("this output is a file, and never standard output: write a name")
+	}
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() { // of a folder Replace itself says so
+		return fault.Usage("%s is no regular file, and is not replaced", path).WithHint("name a file, or what a link points to")
+	}
+	return nil
+}
 
 // Replace writes a file so that a reader, and a crash at any moment, see the old content
 // or the new, never a part: temporary file in the same folder, fsync, rename, fsync of the

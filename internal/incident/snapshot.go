@@ -82,12 +82,17 @@ func (f Folder) writeSnapshot(id string, s Snapshot, content []byte) error {
 	return hostfile.Replace(f.path(id, s.File), content, 0o600)
 }
 
+// isInside says that the file is one below the folder of snapshots.
+func (s Snapshot) isInside() bool {
+	return filepath.Dir(s.File) == snapshotFolder && !strings.HasPrefix(filepath.Base(s.File), ".")
+}
+
 // ReadSnapshot reads a snapshot. One that was changed, or that is missing, is fault.KindFound.
 func (f Folder) ReadSnapshot(ctx context.Context, id string, s Snapshot) ([]byte, error) {
-	if filepath.Dir(s.File) != snapshotFolder || strings.HasPrefix(filepath.Base(s.File), ".") {
+	if !s.isInside() {
 		return nil, fault.New(fault.KindFound, "the snapshot %q of incident %s is no file of it", s.File, id)
 	}
-	content, err := hostfile.Read(ctx, f.path(id, s.File), maxSnapshot)
+	content, err := hostfile.ReadRegular(ctx, f.path(id, s.File), maxSnapshot)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, fault.New(fault.KindFound, "the snapshot %s of incident %s is missing", s.File, id)

@@ -29,13 +29,13 @@ func WriteTextfile(path string, s Set) error {
 	return nil
 }
 
-// CheckTextfile refuses a path that no collector would read, before a run begins.
+// CheckTextfile refuses a path that no collector would read, and what is no file, before a run begins.
 func CheckTextfile(path string) error {
 	if base := filepath.Base(path); !strings.HasSuffix(base, ".prom") || strings.HasPrefix(base, ".") {
 		return fault.Usage("%q is not a name for a metrics file", path).
 			WithHint("the textfile collector reads only files that end in .prom: write it like /var/lib/node_exporter/sbx.prom")
 	}
-	return nil
+	return hostfile.CheckOutput(path)
 }
 
 func unwritableFile(err error) error {

@@ -77,6 +77,9 @@ func joinCounts(counts map[string]int) string {
 
 // WriteCleanupPlan writes the file of a plan whole or not at all.
 func WriteCleanupPlan(path string, plan cleanup.Plan) error {
+	if err := hostfile.CheckOutput(path); err != nil {
+		return err
+	}
 	var text bytes.Buffer
 	to := json.NewEncoder(&text)
 	to.SetIndent("", "  ")

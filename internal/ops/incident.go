@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"sbx/internal/alert"
 	"sbx/internal/fault"
@@ -38,8 +39,14 @@ func (e *Env) incidentFolder() (incident.Folder, error) {
 	return e.Incidents()
 }
 
+// maxTitle bounds a title, in characters: it is a line of every list, page and message.
+const maxTitle = 200
+
 // StartIncident begins an incident. While one is open it is fault.KindRefused.
 func StartIncident(ctx context.Context, env *Env, req IncidentStart) (*incident.Incident, error) {
+	if n := utf8.RuneCountInString(req.Title); n > maxTitle {
+		return nil, fault.Usage("the title has %d characters, and %d is the most", n, maxTitle).WithHint("`sbx incident note` takes the rest")
+	}
 	folder, err := env.incidentFolder()
 	if err != nil {
 		return nil, err
@@ -106,6 +113,14 @@ func (e *Env) incidentEvent(kind incident.Kind) incident.Event {
 	return incident.Event{Kind: kind, At: e.Now(), Actor: e.incidentActor()}
 }
 
+// cutTitle shortens a title that is too long: a runbook's must not fail the incident.
+func cutTitle(title string) string {
+	if all := []rune(title); len(all) > maxTitle {
+		return string(all[:maxTitle-1]) + "…"
+	}
+	return title
+}
+
 // JoinIncident is the incident that is open; where none is, one is started.
 func (e *Env) JoinIncident(ctx context.Context, req IncidentStart) (id string, started bool, err error) {
 	folder, err := e.incidentFolder()
@@ -115,6 +130,7 @@ func (e *Env) JoinIncident(ctx context.Context, req IncidentStart) (id string, s
 	if id, err = folder.Current(); err != nil || id != "" {
 		return id, false, err
 	}
+	req.Title = cutTitle(req.Title)
 	i, err := StartIncident(ctx, e, req)
 	if err != nil {
 		if now, again := folder.Current(); again == nil && now != "" { // another process was faster

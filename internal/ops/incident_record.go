@@ -220,8 +220,10 @@ func (e *Env) writeSight(ctx context.Context, s *sight) error {
 	for _, snapshot := range s.snapshots {
 		content, makeErr := snapshot.make()
 		if len(content) > 0 {
-			content, _ = incident.ReplaceInJSON(content, clean)
-			_, addErr := folder.AddSnapshot(ctx, id, snapshot.name, content, incident.Event{At: e.Now(), Actor: e.incidentActor(), Verb: s.verb})
+			clear, addErr := incident.ReplaceInSnapshot(content, clean)
+			if addErr == nil {
+				_, addErr = folder.AddSnapshot(ctx, id, snapshot.name, clear, incident.Event{At: e.Now(), Actor: e.incidentActor(), Verb: s.verb})
+			}
 			makeErr = errors.Join(makeErr, addErr)
 		}
 		err = errors.Join(err, makeErr)
@@ -328,9 +330,17 @@ var (
 			`([^\s"'&@\[]{3,})(["'&@]|\s|$)`)
 )
 
-// standardReplacers replace what is a secret by its place.
+// Secrets by their form: the value of a flag, keys of well-known services, a private key, whole or cut off.
+var (
+	secretFlag = regexp.MustCompile(`(?i)(--?[\w-]*(?:token|secret|password|passwd|api-?key|access-?key|private-?key|credentials?)\s+)("[^"]+"|'[^']+'|[^\s"'\[-][^\s]*)`)
+	secretForm = regexp.MustCompile(`\b(?:A[KS]IA[0-9A-Z]{16}|gh[opusr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{20,}|xox[a-z]-[A-Za-z0-9-]{10,}|sk-[\w-]{16,}|AIza[\w-]{35}|` +
+		`eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]+)|-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?-----END [A-Z ]*PRIVATE KEY-----|.*)`)
+)
+
+// standardReplacers replace what is a secret by its form or its place.
 func standardReplacers() []func(string) (string, int) {
 	return []func(string) (string, int){
+		replacePattern(secretForm, incident.RedactedText), replacePattern(secretFlag, "${1}"+incident.RedactedText),
 		replacePattern(secretInURL, "${1}"+incident.RedactedText+"${3}"), replacePattern(secretByName, "${1}"+incident.RedactedText+"${3}"),
 	}
 }
@@ -352,7 +362,7 @@ func redactedEvent(event incident.Event, clean func(string) (string, int)) incid
 	if err != nil {
 		return event
 	}
-	text, places := incident.ReplaceInJSON(text, clean)
+	text, places := incident.ReplaceInEvent(text, clean)
 	out := incident.Event{Kind: event.Kind}
 	if places == 0 || json.Unmarshal(text, &out) != nil {
 		return event

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,22 +32,35 @@ func TestTheLineIsRecordedWithoutWhatIsInside(t *testing.T) {
 	}
 }
 
+const privateKey = "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIEow\nIBAAKCAQEA0Z3VS5JJcds3xfn\n-----END RSA PRIVATE KEY-----"
+
 func TestWhatLooksLikeASecretIsReplaced(t *testing.T) {
 	t.Parallel()
 	replace := incident.Replacer([]string{"known-secret", "abc"}, standardReplacers()...)
 	for text, want := range map[string]string{
-		"nothing":                       "nothing",
-		"x known-secret y known-secret": "x [redacted] y [redacted]",
-		"abc is too short":              "abc is too short",
-		"https://bob:pa55word@host/x":   "https://[redacted]@host/x",
-		"https://host/path@x":           "https://host/path@x",
-		"postgres://u:p4ss@h/db?a=b":    "postgres://[redacted]@h/db?a=b",
-		"API_TOKEN=abcdef next":         "API_TOKEN=[redacted] next",
-		`{"password": "hunter2"}`:       `{"password": "[redacted]"}`,
-		"Authorization: Bearer abc.def": "Authorization: Bearer [redacted]",
-		"GET /x?sig=0123&y=1":           "GET /x?sig=[redacted]&y=1",
-		"the token was lost":            "the token was lost",
-		"key=value":                     "key=value",
+		"nothing":                                                   "nothing",
+		"x known-secret y known-secret":                             "x [redacted] y [redacted]",
+		"abc is too short":                                          "abc is too short",
+		"https://bob:pa55word@host/x":                               "https://[redacted]@host/x",
+		"https://host/path@x":                                       "https://host/path@x",
+		"postgres://u:p4ss@h/db?a=b":                                "postgres://[redacted]@h/db?a=b",
+		"API_TOKEN=abcdef next":                                     "API_TOKEN=[redacted] next",
+		`{"password": "hunter2"}`:                                   `{"password": "[redacted]"}`,
+		"Authorization: Bearer abc.def":                             "Authorization: Bearer [redacted]",
+		"GET /x?sig=0123&y=1":                                       "GET /x?sig=[redacted]&y=1",
+		"the token was lost":                                        "the token was lost",
+		"key=value":                                                 "key=value",
+		"sbx run --token abc123 x":                                  "sbx run --token [redacted] x",
+		`x --api-key "a b" y`:                                       `x --api-key [redacted] y`,
+		"x --token --yes":                                           "x --token --yes",
+		"AKIAIOSFODNN7EXAMPLE was seen":                             "[redacted] was seen",
+		"(ghp_" + strings.Repeat("a1", 18) + ")":                    "([redacted])",
+		"github_pat_" + strings.Repeat("a1", 20):                    "[redacted]",
+		"xoxb-1234567890-abcdefghij":                                "[redacted]",
+		"is sk-ant-api03-" + strings.Repeat("aB", 10):               "is [redacted]",
+		"task-sk and sk-short and disk-ant-api03-aaaaaaaaaaaaaaaaa": "task-sk and sk-short and disk-ant-api03-aaaaaaaaaaaaaaaaa",
+		"a\n" + privateKey + "\nb":                                  "a\n[redacted]\nb",
+		"a " + privateKey[:60]:                                      "a [redacted]",
 	} {
 		got, n := replace(text)
 		assert.Equal(t, want, got)
@@ -235,4 +249,14 @@ func TestTheMomentsOfAReport(t *testing.T) {
 	assert.Equal(t, 1, r.Moment(incident.MilestoneDetected).At.Minute())
 	assert.Equal(t, "alert x at p", r.Moment(incident.MilestoneDetected).Source)
 	assert.Equal(t, "a note: rolled back", r.Moment(incident.MilestoneMitigated).Source)
+}
+
+func TestATitleHasALimit(t *testing.T) {
+	t.Parallel()
+	r := newRecording(t, false)
+	_, err := StartIncident(t.Context(), r.env, IncidentStart{Title: strings.Repeat("ä", 201)})
+	require.ErrorContains(t, err, "201 characters")
+	assert.Equal(t, fault.KindUsage, fault.KindOf(err))
+	assert.Equal(t, strings.Repeat("ä", 200), cutTitle(strings.Repeat("ä", 200)))
+	assert.Equal(t, strings.Repeat("ä", 199)+"…", cutTitle(strings.Repeat("ä", 201)), "of a runbook")
 }

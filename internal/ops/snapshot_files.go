@@ -38,6 +38,9 @@ func keepSnapshot(env *Env, record func() (*snapshot.Snapshot, error)) {
 }
 
 func writeSnapshotText(path string, text []byte) error {
+	if err := hostfile.CheckOutput(path); err != nil {
+		return err
+	}
 	if err := hostfile.Replace(path, text, 0o600); err != nil {
 		return fault.New(fault.KindUnknown, "the snapshot cannot be written: %w", err).WithHint("check that the folder exists, that you may write to it, and that the disk is not full")
 	}
@@ -148,7 +151,7 @@ func readLook(ctx context.Context, file, incident string) (RecordedLook, bool) {
 		name = incident + "/" + name
 	}
 	look := RecordedLook{Name: name, File: file, Incident: incident}
-	text, err := hostfile.Read(ctx, file, snapshot.MaxFile)
+	text, err := hostfile.ReadRegular(ctx, file, snapshot.MaxFile)
 	if err == nil {
 		look.indented = bytes.HasPrefix(text, []byte("{\n"))
 		look.Snapshot, err = snapshot.Decode(text)
