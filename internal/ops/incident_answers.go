@@ -57,11 +57,17 @@ func (r *IncidentReport) recordedAnswer(by []string) (answer, source string) {
 }
 
 func (r *IncidentReport) causeAnswer() (answer, source string) {
-	if len(r.Causes) == 0 || sureness(r.Causes[0].Confidence) > sureness(sandbox.Probable) {
-		return "", ""
+	var causes, sources []string
+	for _, c := range r.Causes {
+		if sureness(c.Confidence) > sureness(sandbox.Probable) {
+			break // they are ranked
+		}
+		causes = append(causes, fmt.Sprintf("%s (%s, score %.2f)", c.Title, c.Confidence, c.Score))
+		if from := "sbx " + c.Verb + " at " + c.At.UTC().Format(time.RFC3339); !slices.Contains(sources, from) {
+			sources = append(sources, from)
+		}
 	}
-	c := r.Causes[0]
-	return fmt.Sprintf("%s (%s, score %.2f)", c.Title, c.Confidence, c.Score), "sbx " + c.Verb + " at " + c.At.UTC().Format(time.RFC3339)
+	return strings.Join(causes, "; "), strings.Join(sources, "; ")
 }
 
 func (r *IncidentReport) checkAnswer(ids ...string) (answer, source string) {

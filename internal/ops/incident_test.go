@@ -260,3 +260,15 @@ func TestATitleHasALimit(t *testing.T) {
 	assert.Equal(t, strings.Repeat("ä", 200), cutTitle(strings.Repeat("ä", 200)))
 	assert.Equal(t, strings.Repeat("ä", 199)+"…", cutTitle(strings.Repeat("ä", 201)), "of a runbook")
 }
+
+// TestAllLikelyCausesAnswer: one incident may have several.
+func TestAllLikelyCausesAnswer(t *testing.T) {
+	t.Parallel()
+	r := &IncidentReport{Causes: []SeenCause{
+		{Cause: incident.Cause{Title: "silent", Confidence: sandbox.Probable, Score: 1}, Verb: "diagnose"}, {Cause: incident.Cause{Title: "loop", Confidence: sandbox.Probable, Score: 0.8}, Verb: "diagnose"},
+		{Cause: incident.Cause{Title: "orphan", Confidence: sandbox.Hint, Score: 0.5}, Verb: "diagnose"},
+	}}
+	answer, source := r.causeAnswer()
+	assert.Equal(t, "silent (probable, score 1.00); loop (probable, score 0.80)", answer)
+	assert.Equal(t, "sbx diagnose at 0001-01-01T00:00:00Z", source)
+}

@@ -283,14 +283,14 @@ func (w *reportPage) writeAfterwards() {
 	w.table("The runbook asks no question.", []string{"id", "question", "answer", "source"}, rows)
 	w.section("Action items")
 	for _, t := range w.r.Tasks {
-		who, box, group := "sbx does it: "+mdCode(t.Where), "x", ""
+		who, group := "the command for it is "+mdCode(t.Where), "" // nobody has recorded whether it runs
 		if t.Where == "" {
-			who, box = needsPerson, " "
+			who = needsPerson
 		}
 		if t.Group != "" {
 			group = " (" + mdText(t.Group) + ")"
 		}
-		w.line("- [%s] %s%s: %s", box, mdText(t.Title), group, who)
+		w.line("- [ ] %s%s: %s", mdText(t.Title), group, who)
 	}
 	if len(w.r.Tasks) == 0 {
 		w.line("The runbook names none.")
