@@ -220,9 +220,9 @@ func (e *Env) writeSight(ctx context.Context, s *sight) error {
 	for _, snapshot := range s.snapshots {
 		content, makeErr := snapshot.make()
 		if len(content) > 0 {
-			clear, addErr := incident.ReplaceInSnapshot(content, clean)
+			redacted, addErr := incident.ReplaceInSnapshot(content, clean)
 			if addErr == nil {
-				_, addErr = folder.AddSnapshot(ctx, id, snapshot.name, clear, incident.Event{At: e.Now(), Actor: e.incidentActor(), Verb: s.verb})
+				_, addErr = folder.AddSnapshot(ctx, id, snapshot.name, redacted, incident.Event{At: e.Now(), Actor: e.incidentActor(), Verb: s.verb})
 			}
 			makeErr = errors.Join(makeErr, addErr)
 		}

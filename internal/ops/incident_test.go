@@ -265,7 +265,8 @@ func TestATitleHasALimit(t *testing.T) {
 func TestAllLikelyCausesAnswer(t *testing.T) {
 	t.Parallel()
 	r := &IncidentReport{Causes: []SeenCause{
-		{Cause: incident.Cause{Title: "silent", Confidence: sandbox.Probable, Score: 1}, Verb: "diagnose"}, {Cause: incident.Cause{Title: "loop", Confidence: sandbox.Probable, Score: 0.8}, Verb: "diagnose"},
+		{Cause: incident.Cause{Title: "silent", Confidence: sandbox.Probable, Score: 1}, Verb: "diagnose"},
+		{Cause: incident.Cause{Title: "loop", Confidence: sandbox.Probable, Score: 0.8}, Verb: "diagnose"},
 		{Cause: incident.Cause{Title: "orphan", Confidence: sandbox.Hint, Score: 0.5}, Verb: "diagnose"},
 	}}
 	answer, source := r.causeAnswer()
