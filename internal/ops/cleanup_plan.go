@@ -227,15 +227,6 @@ func (e *Env) judgeCleanup(profiles []string, runs []cron.Run, errs []error, eve
 	return &CleanupStatusResult{Status: s, Check: check, Errors: errs, profiles: profiles, runs: runs}
 }
 
-// CleanupRecord says in words what is recorded of cleanup, as the runbook wants it to run.
-func CleanupRecord(ctx context.Context, env *Env) (string, error) {
-	r, err := CleanupStatus(ctx, env, CleanupStatusRequest{Every: env.Thresholds(sandbox.Sandbox{}).CleanupEvery})
-	if err != nil {
-		return "", err
-	}
-	return r.Status.Message, nil
-}
-
 // statusRuns is how many of the newest runs are looked at: two days of one every
 // five minutes.
 const statusRuns = 600
