@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -21,7 +22,7 @@ func builtins() map[string]Function {
 		"print":    func(a []any) (any, error) { return fmt.Sprint(a...), nil },
 		"println":  func(a []any) (any, error) { return fmt.Sprintln(a...), nil },
 		"printf":   printf,
-		"html":     func(a []any) (any, error) { return html.EscapeString(texts(a)), nil },
+		"html":     func(a []any) (any, error) { return strings.ReplaceAll(html.EscapeString(texts(a)), "\x00", "\uFFFD"), nil },
 		"urlquery": func(a []any) (any, error) { return url.QueryEscape(texts(a)), nil },
 		"js":       func(a []any) (any, error) { return escapeJS(texts(a)), nil },
 		"eq":       equalAny,
@@ -195,28 +196,31 @@ func printf(a []any) (any, error) {
 	return fmt.Sprintf(format, a[1:]...), nil
 }
 
-// texts joins arguments as print does.
+// texts joins arguments as print does; null is what an action prints for it.
 func texts(a []any) string {
-	if len(a) == 1 {
-		if text, isText := a[0].(string); isText {
-			return text
+	shown := slices.Clone(a)
+	for i, v := range shown {
+		if v == nil {
+			shown[i] = display(nil)
 		}
 	}
-	return fmt.Sprint(a...)
+	return fmt.Sprint(shown...)
 }
 
 // escapeJS escapes a text for a string of JavaScript.
 func escapeJS(text string) string {
 	var b strings.Builder
-	for _, r := range text {
+	for text != "" {
+		r, size := utf8.DecodeRuneInString(text)
 		switch {
 		case strings.ContainsRune(`\'"`, r):
 			b.WriteString(`\` + string(r))
-		case strings.ContainsRune("<>&=", r), r < ' ', r == utf8.RuneError, r == '\u2028', r == '\u2029':
+		case strings.ContainsRune("<>&=", r), r < ' ', r >= utf8.RuneSelf && !unicode.IsPrint(r):
 			fmt.Fprintf(&b, `\u%04X`, r)
 		default:
-			b.WriteRune(r)
+			b.WriteString(text[:size]) // a byte that is no character stays as it is
 		}
+		text = text[size:]
 	}
 	return b.String()
 }

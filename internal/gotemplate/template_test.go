@@ -43,7 +43,7 @@ func texts() []string {
 		"{{len .name}} {{len .items}} {{len .nested}}", "{{index .words 1}} {{index .items 0 \"ref\"}} {{index .nested \"a\" \"b\"}} {{index .name 0}}", `{{index .nested "nosuch"}}`,
 		"{{slice .name 1}} {{slice .name 0 2}} {{slice .words 1 2}} {{slice .name}}",
 		`{{printf "%s-%d-%.2f-%v" .name .count .share .yes}}`, "{{print .name 1 2 .count}}", "{{println .name .count}}", `{{"a" | printf "%s%s" "b"}}`,
-		"{{html .quote}} {{js .quote}} {{urlquery .quote}}", "{{html 1 \"<\"}}", `{{js "\u2028 \u0001 é ="}}`,
+		"{{html .quote}} {{js .quote}} {{urlquery .quote}}", "{{html 1 \"<\"}}", "{{html .nothing}}{{js .nothing 1}}{{urlquery .nothing}}{{html}}", "{{js `\u200b\u00ad\x7f\xff\u2028é😀`}}{{html `\x01`}}{{html \"\\x00\"}}", `{{js "\u2028 \u0001 é ="}}`,
 		`{{eq .name "sbx"}} {{eq .count 1 2 3}} {{ne .name "x"}} {{lt .count 4}} {{le .count 3}} {{gt .count 3}} {{ge .count 3}} {{lt "a" "b"}} {{eq .share 0.25}} {{lt .share 1.0}}`,
 		`{{define "row"}}[{{.ref}}]{{end}}{{range .items}}{{template "row" .}}{{end}}`, `{{template "x"}}{{define "x"}}{{.}}{{end}}`, `{{block "b" .name}}<{{.}}>{{end}}`,
 		"{{$x := 1}}{{if true}}{{$x = 2}}{{end}}{{$x}}", "{{$x := 1}}{{if true}}{{$x := 2}}{{$x}}{{end}}{{$x}}", "{{range .words}}{{$w := .}}{{$w}}{{end}}", "{{$a := .nested}}{{$a.a.b}}",
