@@ -15,14 +15,16 @@ import (
 // builtins are the functions of the language, except and, or.
 func builtins() map[string]Function {
 	return map[string]Function{
-		"not":      one(func(v any) (any, error) { return !truth(v), nil }),
-		"len":      one(length),
-		"index":    index,
-		"slice":    slice,
-		"print":    func(a []any) (any, error) { return fmt.Sprint(a...), nil },
-		"println":  func(a []any) (any, error) { return fmt.Sprintln(a...), nil },
-		"printf":   printf,
-		"html":     func(a []any) (any, error) { return strings.ReplaceAll(html.EscapeString(texts(a)), "\x00", "\uFFFD"), nil },
+		"not":     one(func(v any) (any, error) { return !truth(v), nil }),
+		"len":     one(length),
+		"index":   index,
+		"slice":   slice,
+		"print":   func(a []any) (any, error) { return fmt.Sprint(a...), nil },
+		"println": func(a []any) (any, error) { return fmt.Sprintln(a...), nil },
+		"printf":  printf,
+		"html": func(a []any) (any, error) {
+			return strings.ReplaceAll(html.EscapeString(texts(a)), "\x00", "\uFFFD"), nil
+		},
 		"urlquery": func(a []any) (any, error) { return url.QueryEscape(texts(a)), nil },
 		"js":       func(a []any) (any, error) { return escapeJS(texts(a)), nil },
 		"eq":       equalAny,
