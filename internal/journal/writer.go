@@ -147,7 +147,7 @@ func unwritableError(err error) error {
 }
 
 // Rechain is the text of a journal that holds other entries than it did: they are numbered and
-// chained anew and keep their times. Whoever replaces a journal by it says so in an entry of its own,
+// chained anew and keep their times. A caller that replaces a journal by it says so in an entry of its own,
 // since the chain no longer shows that something was changed.
 func Rechain(run string, entries []Entry) ([]byte, error) {
 	var text []byte

@@ -56,7 +56,7 @@ const (
 	maxActs = 500
 )
 
-// BeginVerb says which verb this process runs, for the incident that may be open, and who hears that
+// BeginVerb says which verb this process runs, for the incident that may be open, and where it is reported that
 // it could not be recorded.
 func (e *Env) BeginVerb(verb string, watch Reporter) {
 	e.sight.mu.Lock()

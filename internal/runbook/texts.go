@@ -137,7 +137,7 @@ func (r *Runbook) lookup(name string) (string, bool) {
 var limitInCondition = regexp.MustCompile(`\b(?:stats\.)?thresholds\.[a-z_.]+`)
 
 // FillCondition is a condition in one line with the defaults of the thresholds that it names, for
-// people who cannot look them up.
+// a page that is read without sbx.
 func (r *Runbook) FillCondition(text string) string {
 	return limitInCondition.ReplaceAllStringFunc(strings.Join(strings.Fields(text), " "), func(name string) string {
 		key := strings.TrimPrefix(name, "stats.")

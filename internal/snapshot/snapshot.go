@@ -1,5 +1,5 @@
 // Package snapshot holds a recorded look at all sandboxes: everything that a diagnosis judges by,
-// and what it concluded. Whoever has a snapshot can judge again, by other thresholds or rules.
+// and what it concluded. A snapshot can be judged again, by other thresholds or rules.
 //
 // It holds no text of a log, no label, no command line and no environment. The document is JSON,
 // read strictly; what a key omits is not known. The package is data: it judges nothing.
