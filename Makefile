@@ -10,13 +10,18 @@ GO       ?= go
 FUZZTIME ?= 5s
 PKG      ?= ./...
 
+# One set of build flags for tests, lint and releases, so that nothing is compiled twice
+# and a clone in another folder finds in the cache what was compiled before.
+export CGO_ENABLED ?= 0
+export GOFLAGS := $(filter-out -trimpath,$(shell $(GO) env GOFLAGS)) -trimpath
+
 .PHONY: help
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build ./bin/sbx for this machine, static and stripped
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/sbx ./cmd/sbx
+	$(GO) build -ldflags '-s -w' -o bin/sbx ./cmd/sbx
 
 .PHONY: test
 test: ## run all tests (PKG=./internal/fleet/... for some)
@@ -58,7 +63,7 @@ cover: ## print the coverage of each function and in total
 
 .PHONY: docs
 docs: ## regenerate completions/, man/, runbooks/*.md, docs/cli/, docs/schemas/ and tables of docs/
-	$(GO) test ./internal/documents ./internal/runbook ./internal/cli ./internal/commands -run '^TestGenerated' -count=1 -update
+	$(GO) test ./internal/documents ./internal/runbook ./internal/cli ./internal/commands ./internal/tiertest -run '^TestGenerated' -count=1 -update
 
 .PHONY: deps
 deps: ## measure what each dependency adds to the binary and to the start
@@ -81,14 +86,21 @@ snapshot: bin/goreleaser ## build the release archives and packages into ./dist,
 	scripts/snapshot bin/goreleaser
 
 .PHONY: ci
-ci: ## run what CI runs
+ci: ## run the gate: what a change has to pass
 	.ci/run
 
+.PHONY: deep
+deep: ## run all the rest, each stage with its own verdict
+	.ci/run deep
+
 bin/golangci-lint: tools/golangci-lint/go.mod tools/golangci-lint/go.sum
-	CGO_ENABLED=0 $(GO) build -C tools/golangci-lint -trimpath -ldflags '-s -w' -o ../../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	$(GO) build -C tools/golangci-lint -ldflags '-s -w' -o ../../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 bin/goreleaser: tools/goreleaser/go.mod tools/goreleaser/go.sum
-	CGO_ENABLED=0 $(GO) build -C tools/goreleaser -trimpath -ldflags '-s -w' -o ../../bin/goreleaser github.com/goreleaser/goreleaser/v2
+	$(GO) build -C tools/goreleaser -ldflags '-s -w' -o ../../bin/goreleaser github.com/goreleaser/goreleaser/v2
+
+bin/gotestsum: tools/gotestsum/go.mod tools/gotestsum/go.sum
+	$(GO) build -C tools/gotestsum -ldflags '-s -w' -o ../../bin/gotestsum gotest.tools/gotestsum
 
 bin/deadcode: tools/deadcode/go.mod tools/deadcode/go.sum
-	CGO_ENABLED=0 $(GO) build -C tools/deadcode -trimpath -ldflags '-s -w' -o ../../bin/deadcode golang.org/x/tools/cmd/deadcode
+	$(GO) build -C tools/deadcode -ldflags '-s -w' -o ../../bin/deadcode golang.org/x/tools/cmd/deadcode

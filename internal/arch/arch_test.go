@@ -29,6 +29,8 @@ func rooms() map[string][]string {
 		"poll":    nil,
 		// which schedules a simulation plays, for tests alone
 		"schedule": nil,
+		// which run plays a test, and how long it waits, for tests alone
+		"tiertest": nil,
 		// errors of JSON in plain words
 		"jsontext": nil,
 		// YAML that people write, with the place of every mistake
@@ -75,7 +77,7 @@ func rooms() map[string][]string {
 		"providers/monotask":         wire,
 		"providers/omoios":           wire,
 		// strict wire fakes, for tests alone
-		"providers/wiretest":              with(words, "providers", "httpx"),
+		"providers/wiretest":              with(words, "providers", "httpx", "tiertest"),
 		"providers/wiretest/apispec":      {"httpx", "providers/wiretest"},
 		"providers/e2b/e2btest":           wireFake,
 		"providers/daytona/daytonatest":   wireFake,
@@ -360,7 +362,7 @@ func testMayImport(room, own string) bool {
 	if room == "cleanup" && (own == "reconcile" || own == "store") {
 		return true // the simulation plays all that ends sandboxes against one disk and one fleet
 	}
-	return own == "providers/fake" || own == "providers/providertest" || own == "schedule" || own == "documents/documentstest"
+	return own == "providers/fake" || own == "providers/providertest" || own == "schedule" || own == "tiertest" || own == "documents/documentstest"
 }
 
 func underAny(target string, libs []string) bool {

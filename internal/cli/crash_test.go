@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"sbx/internal/providers/providertest"
+	"sbx/internal/tiertest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -225,7 +225,7 @@ func TestARunnerMayDieAnywhere(t *testing.T) {
 			t.Run(c.point+map[bool]string{true: " push"}[push], func(t *testing.T) {
 				t.Parallel()
 				if !push {
-					providertest.SkipUnlessLong(t)
+					tiertest.SkipUnlessLong(t, "each point of death once more with a task that publishes nothing")
 				}
 				h := newMachine(t)
 				h.crashed(t, c, push)

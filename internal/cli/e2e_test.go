@@ -22,6 +22,7 @@ import (
 	"sbx/internal/process"
 	"sbx/internal/providers/local"
 	"sbx/internal/providers/providertest"
+	"sbx/internal/tiertest"
 )
 
 // TestMain lets the test binary be sbx: for scripts, which call it by name, and
@@ -144,7 +145,7 @@ func condition(name string) (bool, error) {
 	case "mounts":
 		return mayMount(), nil
 	case "long":
-		return providertest.IsLong(), nil
+		return tiertest.IsLong("scripts say why by themselves, at their skip"), nil
 	case "postgres":
 		return os.Getenv("SBX_TEST_POSTGRES") != "", nil
 	}

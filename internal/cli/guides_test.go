@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/providers/providertest"
+	"sbx/internal/tiertest"
 )
 
 // TestGuideToACommandLeadsToGreen does what the guide says: its files and
@@ -19,7 +19,7 @@ import (
 func TestGuideToACommandLeadsToGreen(t *testing.T) {
 	t.Parallel()
 	overlay := layOver(t, page(t, "docs/ADDING-A-COMMAND.md")) // each time, since it is quick
-	providertest.SkipUnlessLong(t)
+	tiertest.SkipUnlessLong(t, "builds the guide to a command over the checkout")
 	goTool(t)
 	out := mustGo(t, "test", "-v", "-overlay", overlay, "-run", "^TestCount|^TestEvery.*/.*count|^TestEveryVerbIsListed", "./internal/commands")
 	for _, test := range []string{"TestCountCountsByState", "TestEveryExampleRuns/sbx_count", "TestEveryVerbPrintsOneDocument/count_one_fails", "TestEveryVerbIsListed"} {
@@ -33,7 +33,7 @@ func TestGuideToACommandLeadsToGreen(t *testing.T) {
 func TestGuideToAProviderLeadsToGreen(t *testing.T) {
 	t.Parallel()
 	overlay := layOver(t, page(t, "docs/ADDING-A-PROVIDER.md")) // each time, since it is quick
-	providertest.SkipUnlessLong(t)
+	tiertest.SkipUnlessLong(t, "builds the guide to a provider over the checkout")
 	goTool(t)
 	binary := filepath.Join(t.TempDir(), "folder.test")
 	mustGo(t, "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, "./internal/providers/folder")

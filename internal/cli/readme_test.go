@@ -37,7 +37,7 @@ func home(t *testing.T) []string {
 	environ := slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		return strings.HasPrefix(entry, "SBX_") || strings.HasPrefix(entry, "XDG_") || strings.HasPrefix(entry, "HOME=")
 	})
-	return append(environ, "HOME="+dir, "SBX_STATE_DIR="+state, "TERM=dumb", "GOFLAGS=-buildvcs=false", "GORACE="+promptRace(),
+	return append(environ, "HOME="+dir, "SBX_STATE_DIR="+state, "TERM=dumb", "GOFLAGS="+goEnv(t, "GOFLAGS")+" -buildvcs=false", "GORACE="+promptRace(),
 		"GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"))
 }
 
@@ -115,13 +115,14 @@ func promised(line string) bool {
 func TestReadmeTestCommandIsWhatCIRuns(t *testing.T) {
 	t.Parallel()
 	require.Contains(t, readmeCommands(t), testCommand)
-	assert.Regexp(t, `(?m)^\t`+regexp.QuoteMeta(testCommand)+`$`, page(t, ".ci/run"))
+	short := strings.Replace(testCommand, "go test", "retest", 1) + " -short"
+	assert.Regexp(t, `(?m)^\t`+regexp.QuoteMeta(short)+`$`, page(t, ".ci/run"))
 }
 
 func TestReadmeCronLineIsQuietWhenAllIsWell(t *testing.T) {
 	t.Parallel()
 	environ, count := home(t), 0
-	shell(t, environ, "sbx create -- sleep 60")
+	shell(t, environ, "sbx create -- sleep 3600")
 	for _, b := range blocks(page(t, "README.md"), "crontab") {
 		for _, line := range b.lines {
 			fields := regexp.MustCompile(`^(?:\S+\s+){5}(.+)$`).FindStringSubmatch(line)

@@ -13,6 +13,7 @@ import (
 	"sbx/internal/history"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
+	"sbx/internal/tiertest"
 )
 
 func ref(id string) sandbox.Ref { return sandbox.Ref{Provider: "prod", ID: id} }
@@ -92,9 +93,7 @@ func TestABrokenSampleIsLeftOut(t *testing.T) {
 // TestAWeekIsBounded: 200 sandboxes looked at each minute for 8 days.
 func TestAWeekIsBounded(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("-short: it plays 11,520 looks, which takes a second")
-	}
+	tiertest.SkipShort(t, "plays 11,520 looks, which takes seconds")
 	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	rng := rand.New(rand.NewPCG(1, 2))
 	st := store.Memory(func() time.Time { return now })

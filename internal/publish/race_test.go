@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"sbx/internal/providers/providertest"
+	"sbx/internal/tiertest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,7 +20,7 @@ func TestRacesOfPublishAndStop(t *testing.T) {
 	w.commit("work")
 	bundle, head := w.collect(w.base), w.head()
 	races, published := 20, 0
-	if providertest.IsLong() {
+	if tiertest.IsLong("60 races of a publication and a stop; else 20") {
 		races = 60
 	}
 	for i := range races {

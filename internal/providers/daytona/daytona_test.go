@@ -16,6 +16,7 @@ import (
 	"sbx/internal/providers/daytona/daytonatest"
 	"sbx/internal/providers/wiretest"
 	"sbx/internal/sandbox"
+	"sbx/internal/tiertest"
 )
 
 func fresh(t *testing.T, o daytonatest.Options) (*daytonatest.Fake, *daytona.Client) {
@@ -80,6 +81,7 @@ func TestAnEntrypointIsFollowed(t *testing.T) {
 // TestACommandWhoseReaderLeaves: a command ends when its output cannot be written.
 func TestACommandWhoseReaderLeaves(t *testing.T) {
 	t.Parallel()
+	tiertest.SkipUnlessLong(t, "a client has 0.9 s of real time for the kill after its reader left")
 	f, c := fresh(t, daytonatest.Options{})
 	id := f.Add(daytonatest.Seed{})
 	_, err := c.Exec(t.Context(), id, providers.Command{Args: []string{"sh", "-c", "while echo y; do sleep 0.01; done"}, Stdout: full{}})

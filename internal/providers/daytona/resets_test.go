@@ -13,9 +13,9 @@ import (
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/daytona/daytonatest"
-	"sbx/internal/providers/providertest"
 	"sbx/internal/providers/wiretest"
 	"sbx/internal/sandbox"
+	"sbx/internal/tiertest"
 )
 
 // lostLooks are failures of one request to a toolbox.
@@ -35,7 +35,7 @@ func lostLooks() map[string]wiretest.Fault {
 // playsLostLook says whether a test run plays a trouble at the request with this number: each
 // trouble twice, each request with several troubles. The long run plays all.
 func playsLostLook(trouble string, request int) bool {
-	return providertest.IsLong() || request%3 == len(trouble)%3
+	return tiertest.IsLong("each trouble at each request; else each trouble twice, each request with several") || request%3 == len(trouble)%3
 }
 
 // TestOneLostLookEndsNoCommand: for each request of exec.

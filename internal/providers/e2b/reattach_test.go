@@ -15,6 +15,7 @@ import (
 	"sbx/internal/providers/e2b/e2btest"
 	"sbx/internal/providers/wiretest"
 	"sbx/internal/sandbox"
+	"sbx/internal/tiertest"
 )
 
 // TestALostCommandIsFoundAgain: after a broken stream the command still runs in envd, and its exit
@@ -61,6 +62,7 @@ func TestALostCommandIsFoundAgain(t *testing.T) {
 // TestACommandWhoseReaderLeaves: a command ends when its output cannot be written.
 func TestACommandWhoseReaderLeaves(t *testing.T) {
 	t.Parallel()
+	tiertest.SkipUnlessLong(t, "a client has 0.9 s of real time for the kill after its reader left")
 	f := e2btest.New(t, e2btest.Options{})
 	c, ok := open(t, f, e2b.Type()).(providers.Commander)
 	require.True(t, ok)

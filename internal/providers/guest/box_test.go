@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/providers/guest"
-	"sbx/internal/providers/providertest"
 	"sbx/internal/sandbox"
+	"sbx/internal/tiertest"
 )
 
 // patient is the limit for real processes on a busy machine.
@@ -47,7 +47,7 @@ func each(t *testing.T, test func(b box)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if name == "bash" || name == "dash without setsid" {
-				providertest.SkipUnlessLong(t)
+				tiertest.SkipUnlessLong(t, "bash, and dash without setsid: the other shells and bash without setsid cover both")
 			}
 			if _, err := exec.LookPath(shell[0]); err != nil {
 				t.Skipf("no %s here", shell[0])

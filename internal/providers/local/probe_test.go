@@ -16,6 +16,7 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/providers/local/wire"
 	"sbx/internal/sandbox"
+	"sbx/internal/tiertest"
 )
 
 func TestProbeSaysWhatToDoNext(t *testing.T) {
@@ -85,7 +86,9 @@ func TestProbeOfACrowdedSocketHearsItsEnd(t *testing.T) {
 	began := time.Now()
 	_, err := b.Probe(ctx, s.ID)
 	assert.Equal(t, fault.KindTimeout, fault.KindOf(err), "%v", err)
-	assert.Less(t, time.Since(began), time.Second)
+	if tiertest.IsLong("that a look ends with its context, within a second") {
+		assert.Less(t, time.Since(began), time.Second)
+	}
 	h, err := b.Probe(t.Context(), s.ID)
 	require.NoError(t, err)
 	assert.Equal(t, providers.ConditionBroken, h.Condition)

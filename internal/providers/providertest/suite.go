@@ -9,7 +9,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -260,21 +259,9 @@ func (r *recorder) runCleanups(cancel func()) {
 	}
 }
 
-// IsLong says that tests may take what .ci/run has: half a minute of waiting, a second build of
-// everything, or each case of a matrix of which a test run takes a covering part.
-func IsLong() bool { return os.Getenv("SBX_TEST_LONG") != "" } //nolint:forbidigo // for tests only
-
-// SkipUnlessLong leaves a test to the long run.
-func SkipUnlessLong(tb testing.TB) {
-	tb.Helper()
-	if !IsLong() {
-		tb.Skip("SBX_TEST_LONG is not set: .ci/run sets it")
-	}
-}
-
 // AtOnce is the number of parallel tests of a package whose tests mostly wait: for a process, a limit,
-// a poll. The default of Go is one per core.
-const AtOnce = 12
+// a poll. The default of Go is one per core; with 12 the suite was its own noise, at a load of 37 on two cores.
+const AtOnce = 4
 
 // Wide runs the tests of a package with AtOnce. It is for TestMain:
 //

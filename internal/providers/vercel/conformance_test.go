@@ -17,6 +17,7 @@ import (
 	"sbx/internal/providers/vercel/verceltest"
 	"sbx/internal/providers/wiretest"
 	"sbx/internal/providers/wiretest/apispec"
+	"sbx/internal/tiertest"
 )
 
 func open(t wiretest.T, address string, n httpx.Net) *vercel.Client {
@@ -54,7 +55,7 @@ func TestConformance(t *testing.T) {
 // TestConformanceWithoutNames: only the rows of the list have the name of a session.
 func TestConformanceWithoutNames(t *testing.T) {
 	t.Parallel()
-	providertest.SkipUnlessLong(t)
+	tiertest.SkipUnlessLong(t, "the whole conformance suite once more, with lists that have no names")
 	providertest.Run(t, subject(verceltest.Options{Nameless: true}))
 }
 

@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"sbx/internal/tiertest"
 )
 
 func onlyLinux(t *testing.T) {
@@ -91,7 +93,9 @@ func TestKillStopsWithTheContext(t *testing.T) {
 	_, err := g.Kill(ctx)
 	require.ErrorIs(t, err, ErrAlive)
 	require.ErrorIs(t, err, context.Canceled)
-	assert.Less(t, time.Since(began), 900*time.Millisecond, "the cancel interrupts the wait itself")
+	if tiertest.IsLong("that a cancel interrupts the wait for a kill, before its next look after a second") {
+		assert.Less(t, time.Since(began), 900*time.Millisecond, "the cancel interrupts the wait itself")
+	}
 }
 
 // stuckKernel takes the order to kill and does nothing.
