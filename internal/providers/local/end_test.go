@@ -54,7 +54,7 @@ func nothingLeft(tb testing.TB, id string) {
 
 func (b bench) waitFor(tb testing.TB, id, text string) {
 	tb.Helper()
-	require.Eventually(tb, func() bool { return strings.Contains(b.output(tb, id), text) }, time.Minute, 2*time.Millisecond)
+	require.Eventually(tb, func() bool { return strings.Contains(b.output(tb, id), text) }, tiertest.Limit(tb), 2*time.Millisecond)
 }
 
 func TestTerminateEndsAStubbornTree(t *testing.T) {
