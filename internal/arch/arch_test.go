@@ -58,7 +58,7 @@ func rooms() map[string][]string {
 		"history":       {"sandbox", "store"},
 		"alert":         with(words, "cond", "triage", "store"),
 		// the contract and those who keep it
-		"providers":                  with(words, "httpx"),
+		"providers":                  with(words, "httpx", "process"),
 		"providers/fake":             with(words, "providers"),
 		"providers/providertest":     with(words, "providers"),
 		"providers/local":            with(local, "sandbox", "fault", "poll", "providers", "triage", "providers/local/supervisor"),
@@ -68,7 +68,7 @@ func rooms() map[string][]string {
 		"providers/local/record":     with(words, "hostfile", "providers/local/identity", "providers/local/plain"),
 		"providers/local/runlog":     {"sandbox", "poll", "providers/local/plain"},
 		"providers/local/wire":       {"providers/local/record"},
-		"providers/local/supervisor": with(local, "sandbox", "poll"),
+		"providers/local/supervisor": with(local, "sandbox", "poll", "process"),
 		"providers/guest":            with(words, "providers", "triage", "providers/wirekit"),
 		"providers/wirekit":          with(words, "providers", "httpx"),
 		"providers/e2b":              wire,
@@ -77,7 +77,7 @@ func rooms() map[string][]string {
 		"providers/monotask":         wire,
 		"providers/omoios":           wire,
 		// strict wire fakes, for tests alone
-		"providers/wiretest":              with(words, "providers", "httpx", "tiertest"),
+		"providers/wiretest":              with(words, "providers", "providers/wirekit", "httpx", "tiertest"),
 		"providers/wiretest/apispec":      {"httpx", "providers/wiretest"},
 		"providers/e2b/e2btest":           wireFake,
 		"providers/daytona/daytonatest":   wireFake,

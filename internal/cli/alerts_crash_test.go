@@ -25,6 +25,7 @@ import (
 	"sbx/internal/poll"
 	"sbx/internal/process"
 	"sbx/internal/store"
+	"sbx/internal/tiertest"
 )
 
 // crowded is a machine with two sandboxes too many, of which one alert fires at the second look, and
@@ -69,7 +70,7 @@ func newCrowded(t *testing.T, extra ...string) *crowded {
 // command is a process of sbx.
 func (c *crowded) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), tiertest.Limit(t))
 	t.Cleanup(stop)
 	cmd := exec.CommandContext(ctx, executable())
 	cmd.Args, cmd.Dir = append([]string{"sbx"}, args...), c.home

@@ -216,7 +216,7 @@ func (a *app) openFleet(ctx context.Context, choose func(*config.Config) []confi
 	if err != nil {
 		return nil, err
 	}
-	journals, kept := a.commandDeps().EndJournals(p), newKeptList(a.openStore)
+	journals, kept := a.commandDeps().EndJournals(p), newKeptList(a.openStore, a.process.Stretch.Limit(historyLimit))
 	f := fleet.New(a.newOpener(c, p).openMembers(ctx, choose(c)), fleet.Options{
 		Now: a.process.Now, Slots: c.Limits.Concurrency, EndRequests: endRequests{a.openStore, a.process.Now}, Journal: journals,
 		KeptUntil:  func(s sandbox.Sandbox) time.Time { return kept.keptUntil(ctx, s) },

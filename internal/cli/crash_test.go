@@ -67,7 +67,7 @@ func (h machine) command(ctx context.Context, environ []string, args ...string) 
 // sbx runs it to its end.
 func (h machine) sbx(t *testing.T, environ []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), tiertest.Limit(t))
 	defer stop()
 	var out, errs strings.Builder
 	cmd := h.command(ctx, environ, args...)
@@ -234,7 +234,7 @@ func TestARunnerMayDieAnywhere(t *testing.T) {
 					require.Zero(t, code, errs)
 					r := h.report(t)
 					return r.over() || c.waits && r.gone() && r.Waits != nil
-				}, time.Minute, 100*time.Millisecond, "nobody settles it")
+				}, tiertest.Limit(t), 100*time.Millisecond, "nobody settles it")
 				if c.waits {
 					r := h.report(t)
 					assert.Equal(t, "retry", *r.Waits)

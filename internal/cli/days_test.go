@@ -16,8 +16,8 @@ import (
 )
 
 // interrupt starts a command, waits until it listens to signals and, with -when,
-// until a shell line succeeds, sends it one, and wants its exit status. The last
-// output stays as after exec:
+// until a shell line succeeds, sends it one, and wants its exit status. What the command
+// has printed so far is in the file interrupted. The last output stays as after exec:
 //
 //	interrupt INT 130 sbx wait REF
 //	interrupt -when 'test -e up' TERM 143 sbx exec REF -- sleep 60
@@ -37,7 +37,7 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 // has been executed the process is a copy of the shell, which catches SIGINT, too.
 const interrupter = `
 sig=$1 when=$2; shift 2
-"$@" & pid=$!
+"$@" >interrupted & pid=$!
 listens() {
 	[ "$(readlink /proc/$pid/exe)" != "$(readlink /proc/$$/exe)" ] && grep -q '^SigCgt:.*[2367abef]$' /proc/$pid/status 2>/dev/null
 }
@@ -46,7 +46,9 @@ until listens && eval "$when" >/dev/null 2>&1; do
 	sleep 0.02
 done
 kill -$sig $pid
-wait $pid
+wait $pid; code=$?
+cat interrupted
+exit $code
 `
 
 // crowd starts a command many times at once and wants every one of them to end

@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == drill.ProgramArg {
 		os.Exit(run())
 	}
+	if signal.Ignored(syscall.SIGHUP) && strings.HasSuffix(os.Args[0], ".test") { // below nohup: scripts send it, and children inherit what is ignored
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	testscript.Main(providertest.Wide{M: m}, map[string]func(){
 		"sbx": func() { os.Exit(run()) },
 		// The same program under another name, as a packager may install it.
@@ -72,6 +75,7 @@ func runMain(stdout io.Writer) int {
 			return c, func() { signal.Stop(c) }
 		},
 		At: crashAt, Host: os.Getenv("SBX_TEST_HOST"), // none: this machine's
+		Stretch: 4, // five would exceed the time that a provider has
 	})
 }
 

@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"sbx/internal/tiertest"
 )
 
 // fenceRuns is how often each publisher is frozen: SBX_FENCE_RUNS, or a few.
@@ -33,7 +35,7 @@ func fenceRuns(t *testing.T) int {
 // the point. wake lets it go on and gives its exit status.
 func (h machine) sleeper(t *testing.T, point string) (wake func() int) {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), tiertest.Limit(t))
 	cmd := h.command(ctx, []string{"SBX_TEST_FREEZE_AT=" + point}, h.run(true)...)
 	require.NoError(t, cmd.Start())
 	over, code := make(chan struct{}), 0
@@ -107,7 +109,7 @@ func TestAPushUnderWayIsHeldBack(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(h.dir, "real"), []byte(git), 0o600))
 			require.NoError(t, os.Mkdir(filepath.Join(h.dir, "bin"), 0o700))
 			require.NoError(t, writeProgram(filepath.Join(h.dir, "bin", "git"), slowGit))
-			ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+			ctx, stop := context.WithTimeout(t.Context(), tiertest.Limit(t))
 			defer stop()
 			cmd := h.command(ctx, nil, h.run(true)...)
 			cmd.Env = append(cmd.Env, "PATH="+filepath.Join(h.dir, "bin")+":"+os.Getenv("PATH"))
@@ -117,7 +119,7 @@ func TestAPushUnderWayIsHeldBack(t *testing.T) {
 				defer close(over)
 				code = codeOf(cmd.Wait())
 			}()
-			require.Eventually(t, h.has("pushing"), time.Minute, 10*time.Millisecond, "it does not come to push")
+			require.Eventually(t, h.has("pushing"), tiertest.Limit(t), 10*time.Millisecond, "it does not come to push")
 			stopped, out, errs := h.sbx(t, nil, "stop", "k")
 			require.Zero(t, stopped, errs)
 			assert.Contains(t, out, "will not publish")

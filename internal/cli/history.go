@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"sbx/internal/cleanup"
+	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/history"
+	"sbx/internal/process"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
@@ -18,7 +20,7 @@ import (
 
 const (
 	historyAge   = 15 * time.Second // how old the records may be that a look judges by
-	historyLimit = 2 * time.Second  // what a slow store may cost a verb that only looks
+	historyLimit = 2 * time.Second  // what reading a slow store may cost a verb that only looks
 	// historyRuns is how many of the newest cleanup runs are read: two hours of one every
 	// five minutes.
 	historyRuns = 24
@@ -32,7 +34,10 @@ type records struct {
 	runs   func(ctx context.Context) []cleanup.History // newest first
 	limits func(sandbox.Sandbox) triage.Thresholds
 	redact func(string) string
+	warn   func(error) // says that what was seen could not be stored
 	now    func() time.Time
+
+	stretch process.Stretch
 
 	recorder *history.Recorder
 	flushing sync.WaitGroup
@@ -70,7 +75,7 @@ func (r *records) OfProfile(ctx context.Context, profile string) triage.FleetSig
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.runsAt.IsZero() || time.Since(r.runsAt) > historyAge {
-		limited, stop := context.WithTimeout(ctx, historyLimit)
+		limited, stop := context.WithTimeout(ctx, r.stretch.Limit(historyLimit))
 		defer stop()
 		r.cleaned, r.runsAt = r.runs(limited), time.Now()
 	}
@@ -128,7 +133,7 @@ func (r *records) readTasks(ctx context.Context, do func(context.Context, task.L
 }
 
 func (r *records) withStore(ctx context.Context, do func(context.Context, store.Store) error) error {
-	ctx, stop := context.WithTimeout(ctx, historyLimit)
+	ctx, stop := context.WithTimeout(ctx, r.stretch.Limit(historyLimit))
 	defer stop()
 	st, err := r.open(false)
 	if err != nil {
@@ -236,8 +241,9 @@ func (r *records) SandboxSeen(o fleet.Observation) {
 	r.recorder.AddSeen(seen)
 }
 
-// flushLimit is what a slow or locked store may cost after the answer.
-const flushLimit = 500 * time.Millisecond
+// flushLimit is what a slow or locked store may cost after the answer. It is longer than the 5 s for which a
+// store on a disk waits for another writer: what was seen may be the last that anybody sees of a sandbox.
+const flushLimit = 8 * time.Second
 
 // flushEvery is how often a verb that goes on, such as a watch, stores what it has seen.
 const flushEvery = time.Minute
@@ -253,19 +259,21 @@ func (r *records) flushNowAndThen() {
 	}
 }
 
-// flush stores what was seen. A store that cannot be written loses it: the answer of a verb
-// never depends on it.
+// flush stores what was seen. A store that cannot be written loses it: the answer of a verb never depends on it.
+// One that is busy loses it with a warning; one that cannot be used at all is a warning of the verbs that need it.
 func (r *records) flush() {
 	if !r.recorder.Pending() {
 		return
 	}
-	ctx, stop := context.WithTimeout(context.Background(), flushLimit) //nolint:forbidigo // what was seen is stored also after an interrupt
+	ctx, stop := context.WithTimeout(context.Background(), r.stretch.Limit(flushLimit)) //nolint:forbidigo // what was seen is stored also after an interrupt
 	defer stop()
 	st, err := r.open(true)
-	if err != nil {
-		return
+	if err == nil {
+		err = errors.Join(r.recorder.Flush(ctx, st), st.Close())
 	}
-	_ = errors.Join(r.recorder.Flush(ctx, st), st.Close()) // see above
+	if err != nil && (fault.KindOf(err) == fault.KindLocked || ctx.Err() != nil) {
+		r.warn(err)
+	}
 }
 
 // Close stores what was seen since the last time.
@@ -295,7 +303,12 @@ func (a *app) newRecords() *records {
 	return &records{
 		open: open, now: a.process.Now, recorder: history.NewRecorder(a.process.Now),
 		runs:   func(ctx context.Context) []cleanup.History { return a.commandDeps().CleanupRuns(ctx, historyRuns) },
-		limits: a.commandDeps().Thresholds,
+		limits: a.commandDeps().Thresholds, stretch: a.process.Stretch,
+		warn: func(err error) {
+			if p, errPrinter := a.printer(); errPrinter == nil {
+				p.Warn("what this look has seen is not on record: " + err.Error())
+			}
+		},
 		redact: func(text string) string {
 			if p, err := a.printer(); err == nil {
 				return p.Redact(text)

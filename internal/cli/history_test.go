@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/cleanup"
+	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/history"
 	"sbx/internal/sandbox"
@@ -83,4 +84,20 @@ func TestEarlierCountsAreReadAnew(t *testing.T) {
 		require.Len(t, got, 2)
 		assert.EqualValues(t, 3, got[1].Active)
 	})
+}
+
+// TestALookThatCannotBeKeptIsToldWhereTheStoreIsBusy: it may be the last that anybody sees of a sandbox. What is wrong
+// with the store for good is told by the verbs that need it.
+func TestALookThatCannotBeKeptIsToldWhereTheStoreIsBusy(t *testing.T) {
+	t.Parallel()
+	for kind, told := range map[fault.Kind]bool{fault.KindLocked: true, fault.KindUnavailable: false, fault.KindRefused: false} {
+		var warned []error
+		r := &records{
+			open: func(bool) (store.Store, error) { return nil, fault.New(kind, "no") },
+			warn: func(err error) { warned = append(warned, err) }, now: time.Now, recorder: history.NewRecorder(time.Now),
+		}
+		r.ListingSeen("prod", map[sandbox.State]int64{sandbox.StateRunning: 1}, nil)
+		r.Close()
+		assert.Equal(t, told, len(warned) == 1, kind)
+	}
 }

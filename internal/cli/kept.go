@@ -64,16 +64,15 @@ func (a *app) withoutState() {
 	})
 }
 
-const (
-	keptAge   = 2 * time.Second // how old what is known of kept sandboxes may be
-	keptLimit = 2 * time.Second // what a slow store may cost a verb that only looks
-)
+// keptAge is how old what is known of kept sandboxes may be.
+const keptAge = 2 * time.Second
 
 // keptList says until when sbx itself keeps a sandbox: by the list of what tasks have
 // kept, and by the label that their launch has written where no store here knows the
 // task. The store is read for sandboxes of sbx's own tasks alone.
 type keptList struct {
-	open func(write bool) (store.Store, error)
+	open  func(write bool) (store.Store, error)
+	limit time.Duration // what a slow store may cost
 
 	mu      sync.Mutex
 	at      time.Time
@@ -82,7 +81,9 @@ type keptList struct {
 	known   map[string]bool // tasks that were asked for: whether this store has them
 }
 
-func newKeptList(open func(bool) (store.Store, error)) *keptList { return &keptList{open: open} }
+func newKeptList(open func(bool) (store.Store, error), limit time.Duration) *keptList {
+	return &keptList{open: open, limit: limit}
+}
 
 func (k *keptList) keptUntil(ctx context.Context, s sandbox.Sandbox) time.Time {
 	labelled := sandbox.KeptAtMost(s.Labels)
@@ -127,7 +128,7 @@ func (k *keptList) knowsTask(ctx context.Context, id string) bool {
 }
 
 func (k *keptList) readDocument(ctx context.Context, do func(context.Context, store.Store) error) error {
-	ctx, stop := context.WithTimeout(ctx, keptLimit)
+	ctx, stop := context.WithTimeout(ctx, k.limit)
 	defer stop()
 	st, err := k.open(false)
 	if err != nil {

@@ -46,11 +46,11 @@ func TestKeptUntil(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tc.s.Provider = "prod"
-			assert.WithinDuration(t, tc.want, newKeptList(open).keptUntil(t.Context(), tc.s), time.Second)
+			assert.WithinDuration(t, tc.want, newKeptList(open, time.Minute).keptUntil(t.Context(), tc.s), time.Second)
 		})
 	}
-	broken := newKeptList(func(bool) (store.Store, error) { return nil, errors.New("the disk is gone") })
+	broken := newKeptList(func(bool) (store.Store, error) { return nil, errors.New("the disk is gone") }, time.Minute)
 	assert.Equal(t, atMost, broken.keptUntil(t.Context(), sandbox.Sandbox{Provider: "prod", ID: "kept", TaskID: "t-known", Labels: label}), "what cannot be read changes no label")
-	untouched := newKeptList(func(bool) (store.Store, error) { panic("nobody needs the store") })
+	untouched := newKeptList(func(bool) (store.Store, error) { panic("nobody needs the store") }, time.Minute)
 	assert.Zero(t, untouched.keptUntil(t.Context(), sandbox.Sandbox{Provider: "prod", ID: "x", TaskID: "T-4711"}), "a task of somebody else's")
 }

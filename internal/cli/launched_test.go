@@ -132,7 +132,7 @@ func joined(ts *testscript.TestScript, neg bool, args []string) {
 	l := launchedOf(ts, args[0])
 	select {
 	case <-l.over:
-	case <-time.After(180 * time.Second):
+	case <-time.After(scriptLimit):
 		ts.Fatalf("%s does not end", args[0])
 	}
 	said := ts.ReadFile(args[0] + ".err")

@@ -124,7 +124,7 @@ func signalTo(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(syscall.Kill(pid, sig))
 	// The kernel takes the threads of a process down one by one; its lock goes
 	// with the last, when /proc shows nothing of it any more.
-	for deadline := time.Now().Add(20 * time.Second); sig == syscall.SIGKILL && args[1] == "supervisor"; {
+	for deadline := time.Now().Add(scriptLimit); sig == syscall.SIGKILL && args[1] == "supervisor"; {
 		held, err := store.Held(args[2])
 		ts.Check(err)
 		if !held {
@@ -137,12 +137,15 @@ func signalTo(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// scriptLimit is how long a script waits for a state before it is red.
+const scriptLimit = 8 * time.Minute
+
 // until repeats a program until it succeeds: until test -e up.
 func until(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: until COMMAND...")
 	}
-	deadline, pauses := time.Now().Add(2*time.Minute), poll.NewBackoff(10*time.Millisecond, 300*time.Millisecond)
+	deadline, pauses := time.Now().Add(scriptLimit), poll.NewBackoff(10*time.Millisecond, 300*time.Millisecond)
 	for ts.Exec(args[0], args[1:]...) != nil {
 		if time.Now().After(deadline) {
 			ts.Fatalf("%s did not come true", strings.Join(args, " "))
@@ -156,7 +159,7 @@ func noProcess(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: noprocess")
 	}
-	deadline, pauses := time.Now().Add(2*time.Minute), poll.NewBackoff(10*time.Millisecond, 300*time.Millisecond)
+	deadline, pauses := time.Now().Add(scriptLimit), poll.NewBackoff(10*time.Millisecond, 300*time.Millisecond)
 	for {
 		left := processesOf(ts.Getenv("SBX_STATE_DIR"))
 		if len(left) == 0 {

@@ -106,7 +106,7 @@ func (a *audit) readJournals(ctx context.Context, disk journal.Disk) error {
 // readShared adds what other hosts have reported. A run whose journal is on this machine is not
 // read twice.
 func (a *audit) readShared(ctx context.Context) error {
-	ctx, stop := context.WithTimeout(ctx, shareLimit)
+	ctx, stop := context.WithTimeout(ctx, a.env.Process.Stretch.Limit(shareLimit))
 	defer stop()
 	acts, err := a.env.sharedActs(ctx, a.req.Since)
 	reported := map[string]bool{}

@@ -156,7 +156,7 @@ func (e *Env) storedSamples(ctx context.Context, s sandbox.Sandbox) []sandbox.Us
 	if err != nil {
 		return nil
 	}
-	ctx, stop := context.WithTimeout(ctx, memoryLimit)
+	ctx, stop := context.WithTimeout(ctx, e.Process.Stretch.Limit(memoryLimit))
 	defer stop()
 	looks, err := history.Looks(ctx, st, s.Provider, e.Now().Add(-history.Rules().Keep))
 	if errors.Join(err, st.Close()) != nil {

@@ -26,7 +26,7 @@ func (e *Env) lastSeen(ctx context.Context, word string) (*history.Seen, error) 
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := context.WithTimeout(ctx, memoryLimit)
+	ctx, stop := context.WithTimeout(ctx, e.Process.Stretch.Limit(memoryLimit))
 	defer stop()
 	var found []history.Seen
 	for _, profile := range profiles {

@@ -45,6 +45,8 @@ func (e *Env) Leases(ctx context.Context) *Leases {
 			return err
 		}
 		defer func() { _ = st.Close() }() // nothing was written
+		ctx, stop := context.WithTimeout(ctx, e.Process.Stretch.Limit(memoryLimit))
+		defer stop()
 		return l.readStore(ctx, st)
 	}}
 }
@@ -98,8 +100,6 @@ func (l *Leases) Err() error {
 }
 
 func (l *Leases) readStore(ctx context.Context, st store.Store) error {
-	ctx, stop := context.WithTimeout(ctx, memoryLimit)
-	defer stop()
 	l.tasks, l.rooms, l.kept = map[string]string{}, map[sandbox.Ref]string{}, map[sandbox.Ref]string{}
 	tasks, err := task.Ledger{Store: st}.List(ctx, store.TaskQuery{Live: true})
 	if err != nil {

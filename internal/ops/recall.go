@@ -189,7 +189,7 @@ func (e *Env) endInStore(ctx context.Context, word sandbox.Ref, means func(sandb
 	if err != nil {
 		return EndRecord{}, false
 	}
-	ctx, stop := context.WithTimeout(ctx, memoryLimit)
+	ctx, stop := context.WithTimeout(ctx, e.Process.Stretch.Limit(memoryLimit))
 	defer stop()
 	records, err := st.Records(ctx, word.Provider)
 	err = errors.Join(err, st.Close())

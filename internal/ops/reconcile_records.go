@@ -126,7 +126,7 @@ func (e *Env) recordEnds(ctx context.Context, watch Reporter, f *fleet.Fleet, en
 
 // writeStore does something with the store; write makes one where there is none.
 func (e *Env) writeStore(ctx context.Context, watch Reporter, write bool, do func(context.Context, store.Store) error) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), memoryLimit)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), e.Process.Stretch.Limit(memoryLimit))
 	defer stop()
 	st, err := e.Store(write)
 	if err == nil {

@@ -60,7 +60,7 @@ func (e *Env) sharedActs(ctx context.Context, since time.Time) (acts []cleanup.A
 // share reports a run to the other hosts, and what it did as far as disk has it. A failure loses
 // that, never the journal of this host.
 func (e *Env) share(ctx context.Context, watch Reporter, run *store.Run, disk journal.Disk, id string) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), shareLimit)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), e.Process.Stretch.Limit(shareLimit))
 	defer stop()
 	err := e.withShared(func(st store.Store) error {
 		var errRun error

@@ -8,6 +8,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
+	"sbx/internal/process"
 	"sbx/internal/sandbox"
 )
 
@@ -121,6 +122,7 @@ type Deps struct {
 	Version  string                          // of sbx, for records
 	Notice   func(text string)               // one line for the operator, on stderr
 	Net      httpx.Net                       // for providers behind an API
+	Stretch  process.Stretch                 // of limits in real time, for providers on this machine
 }
 
 // Facts are properties of a provider type that decide how sbx treats its sandboxes. Each type declares

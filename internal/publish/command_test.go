@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/tiertest"
 )
 
 func command(t *testing.T, line string) (Command, *bytes.Buffer) {
@@ -104,7 +105,7 @@ func ended(t *testing.T, c Command) (time.Duration, error) {
 	defer cancel()
 	over := make(chan error, 1)
 	go func() { over <- second(c.Run(ctx)) }()
-	require.Eventually(t, func() bool { return exists(c, "up") }, time.Minute, 2*time.Millisecond)
+	require.Eventually(t, func() bool { return exists(c, "up") }, tiertest.Limit(t), 2*time.Millisecond)
 	since := time.Now()
 	cancel()
 	return time.Since(since), <-over
@@ -150,7 +151,7 @@ func TestCommandAndItsChildrenAreKilled(t *testing.T) {
 			_, err := ended(t, c)
 			require.ErrorIs(t, err, context.Canceled)
 			group := groupOf(t, c)
-			require.Eventually(t, func() bool { return !groupLives(group) }, time.Minute, 5*time.Millisecond)
+			require.Eventually(t, func() bool { return !groupLives(group) }, tiertest.Limit(t), 5*time.Millisecond)
 		})
 	}
 }
@@ -164,7 +165,7 @@ func TestCommandsBackgroundChild(t *testing.T) {
 	assert.Equal(t, 0, *exit.Code)
 	assert.Equal(t, "said\n", out.String())
 	group := groupOf(t, c)
-	require.Eventually(t, func() bool { return !groupLives(group) }, time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return !groupLives(group) }, tiertest.Limit(t), 5*time.Millisecond)
 }
 
 // A daemon in a session of its own that holds the pipe does not block it.

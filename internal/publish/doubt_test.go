@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/tiertest"
 )
 
 // gate makes a hook of the remote report that it was reached and wait for its release; it
@@ -39,7 +40,7 @@ func (g gate) open(t *testing.T) {
 
 func (g gate) await(t *testing.T) {
 	t.Helper()
-	require.Eventually(t, func() bool { _, err := os.Stat(g.reached); return err == nil }, time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool { _, err := os.Stat(g.reached); return err == nil }, tiertest.Limit(t), 5*time.Millisecond)
 }
 
 // The remote takes the push, hangs, and continues when the publisher has given up.
@@ -204,7 +205,7 @@ func TestCanceledPublishLeavesDoubtAndNoProcess(t *testing.T) {
 	err := <-ended
 	require.ErrorIs(t, err, ErrInDoubt)
 	require.ErrorIs(t, err, context.Canceled)
-	require.Eventually(t, func() bool { return syscall.Kill(-readPid(t, pidFile), 0) == syscall.ESRCH }, time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return syscall.Kill(-readPid(t, pidFile), 0) == syscall.ESRCH }, tiertest.Limit(t), 5*time.Millisecond)
 	w.git.Program = ""
 	m, err := w.look("t1", p.Target)
 	require.NoError(t, err)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"sbx/internal/tiertest"
 )
 
 func TestStateAndGroup(t *testing.T) {
@@ -36,7 +38,7 @@ func TestOnlyZombies(t *testing.T) {
 	group := cmd.Process.Pid
 	assert.True(t, groupLives(group))
 	killGroup(group)
-	require.Eventually(t, func() bool { return onlyZombies(group) }, time.Minute, time.Millisecond, "it is dead and nobody has waited for it")
+	require.Eventually(t, func() bool { return onlyZombies(group) }, tiertest.Limit(t), time.Millisecond, "it is dead and nobody has waited for it")
 	assert.False(t, groupLives(group))
 	require.Error(t, cmd.Wait())
 	assert.False(t, onlyZombies(group), "nothing is left, which is another thing")

@@ -18,6 +18,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/store"
+	"sbx/internal/tiertest"
 )
 
 // gateway is a connection to the server that can be cut, as by a restart: connections end,
@@ -215,11 +216,11 @@ func TestPostgresIsLeftAlone(t *testing.T) {
 	fill(t, d, 1)
 	done := awaiting(t.Context(), d, 1)
 	listening := `SELECT count(*) FROM pg_stat_activity WHERE query = 'LISTEN sbx_task' AND application_name = '` + name + `'`
-	assert.Eventually(t, func() bool { return answered(t, listening) == "1" }, time.Minute, 5*time.Millisecond)
+	assert.Eventually(t, func() bool { return answered(t, listening) == "1" }, tiertest.Limit(t), 5*time.Millisecond)
 	require.NoError(t, d.Close())
 	require.ErrorContains(t, <-done, "closed")
 	all := `SELECT count(*) FROM pg_stat_activity WHERE application_name = '` + name + `'`
-	assert.Eventually(t, func() bool { return answered(t, all) == "0" }, time.Minute, 5*time.Millisecond)
+	assert.Eventually(t, func() bool { return answered(t, all) == "0" }, tiertest.Limit(t), 5*time.Millisecond)
 	_, err = d.AwaitTask(t.Context(), "t-0", 1)
 	require.ErrorContains(t, err, "closed", "and nothing listens again")
 	assert.Equal(t, "0", answered(t, all))

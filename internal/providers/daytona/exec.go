@@ -26,7 +26,6 @@ import (
 
 const (
 	scriptTimeout = 30 * time.Second // of one call of the toolbox; the scripts of sbx are short
-	killTimeout   = 5 * time.Second  // of the cleanup for a command whose caller is gone
 	pollMin       = 50 * time.Millisecond
 	pollMax       = time.Second
 	// execOutage is how long the toolbox may not answer before a command counts as lost: a
@@ -240,7 +239,7 @@ func (r *execution) sendStdin(ctx context.Context) (string, error) {
 // kill ends a command and its child processes after its caller has given up; no caller is
 // left to get an error.
 func (r *execution) kill(ctx context.Context) {
-	ctx, cancel := wirekit.CleanupContext(ctx, killTimeout)
+	ctx, cancel := wirekit.CleanupContext(ctx)
 	defer cancel()
 	_, _, _ = r.passive(ctx, guest.KillScript(r.tag, 9))
 	r.removeFiles(ctx)

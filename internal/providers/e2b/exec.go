@@ -27,7 +27,6 @@ const (
 	// that envd is to send every 20 s.
 	stall        = 60 * time.Second
 	pingInterval = "20" // seconds
-	killTimeout  = 5 * time.Second
 	// backstop is how much longer than the caller's limit the limit in envd is, which kills
 	// the command even if no other request reaches it.
 	backstop = 2 * time.Second

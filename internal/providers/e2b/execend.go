@@ -108,7 +108,7 @@ func (r *execution) kill(ctx context.Context) {
 	if !r.users {
 		return
 	}
-	ctx, cancel := wirekit.CleanupContext(ctx, killTimeout)
+	ctx, cancel := wirekit.CleanupContext(ctx)
 	defer cancel()
 	k := &execution{c: r.c, id: r.id, token: r.token, mark: r.mark + "-kill"}
 	k.cmd.Args = []string{"/bin/sh", "-c", guest.KillMarkedScript(markVariable + "=" + r.mark)}

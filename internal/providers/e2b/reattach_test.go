@@ -62,14 +62,13 @@ func TestALostCommandIsFoundAgain(t *testing.T) {
 // TestACommandWhoseReaderLeaves: a command ends when its output cannot be written.
 func TestACommandWhoseReaderLeaves(t *testing.T) {
 	t.Parallel()
-	tiertest.SkipUnlessLong(t, "a client has 0.9 s of real time for the kill after its reader left")
 	f := e2btest.New(t, e2btest.Options{})
 	c, ok := open(t, f, e2b.Type()).(providers.Commander)
 	require.True(t, ok)
 	id := f.Add(e2btest.Seed{})
 	_, err := c.Exec(t.Context(), id, providers.Command{Args: []string{"sh", "-c", "while echo y; do sleep 0.01; done"}, Stdout: full{}})
 	require.ErrorContains(t, err, "its output cannot be written: no space left")
-	require.Eventually(t, func() bool { return len(f.Processes(id)) == 0 }, patient, moment)
+	require.Eventually(t, func() bool { return len(f.Processes(id)) == 0 }, tiertest.Limit(t), moment)
 }
 
 const (

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -17,6 +16,7 @@ import (
 	"sbx/internal/providers/e2b/e2btest"
 	"sbx/internal/providers/wiretest"
 	"sbx/internal/sandbox"
+	"sbx/internal/tiertest"
 )
 
 func TestWhatWasSeenIsNotReadAgain(t *testing.T) {
@@ -51,7 +51,7 @@ func TestEventsThatNeverEndAreAnError(t *testing.T) {
 		rows[i] = fmt.Sprintf(event, i)
 	}
 	fake.Break(wiretest.Fault{Route: "GET /events/sandboxes/{id}", Status: http.StatusOK, Body: "[" + strings.Join(rows, ",") + "]"})
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), tiertest.Limit(t))
 	defer cancel()
 	_, err := p.(*e2b.Client).Events(ctx, id) //nolint:forcetypeassert,errcheck // the type is e2b
 	require.ErrorContains(t, err, "the listing does not end")

@@ -117,7 +117,7 @@ func (b box) clear() {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		return left == 0
-	}, patient, 10*time.Millisecond)
+	}, tiertest.Limit(b.T), 10*time.Millisecond)
 }
 
 // run executes a script as the exec of an API does: the call ends when the shell has ended and its
@@ -175,7 +175,7 @@ func (b box) ended(tag string) sandbox.Exit {
 		}
 		exit = b.exit(tag)
 		return exit != nil
-	}, patient, 10*time.Millisecond)
+	}, tiertest.Limit(b), 10*time.Millisecond)
 	return *exit
 }
 
@@ -222,13 +222,13 @@ func (b box) number(file string) int {
 		word, _, _ = strings.Cut(word, " ")
 		n, _ = strconv.Atoi(word)
 		return err == nil && found && n > 0
-	}, patient, 10*time.Millisecond)
+	}, tiertest.Limit(b), 10*time.Millisecond)
 	return n
 }
 
 func (b box) gone(pid int, what string) {
 	b.Helper()
-	require.Eventually(b, func() bool { return !running(pid) }, patient, 10*time.Millisecond, what)
+	require.Eventually(b, func() bool { return !running(pid) }, tiertest.Limit(b), 10*time.Millisecond, what)
 }
 
 // running is false for a zombie.

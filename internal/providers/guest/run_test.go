@@ -19,6 +19,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers/guest"
 	"sbx/internal/sandbox"
+	"sbx/internal/tiertest"
 )
 
 func TestAProgramKeepsItsOutputAndCode(t *testing.T) {
@@ -51,7 +52,7 @@ func TestARunningProgramHasNoExit(t *testing.T) {
 	each(t, func(b box) {
 		pid := b.launch("sh", "-c", "echo begun; exec sleep 600")
 		assert.Nil(b, b.exit(""))
-		require.Eventually(b, func() bool { return string(b.read(guest.Offsets{}).Out) == "begun\n" }, patient, 20*time.Millisecond)
+		require.Eventually(b, func() bool { return string(b.read(guest.Offsets{}).Out) == "begun\n" }, tiertest.Limit(b), 20*time.Millisecond)
 		assert.False(b, b.read(guest.Offsets{}).Ended)
 		_, code := b.run(guest.LaunchScript(guest.Program{Args: []string{"true"}}))
 		assert.Equal(b, guest.ExitTaken, code)
@@ -112,7 +113,7 @@ func TestProgramsCanBeInterrupted(t *testing.T) {
 		for signal, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGQUIT: 131} {
 			tag := "by-" + strconv.Itoa(int(signal))
 			pid := b.start(guest.Program{Tag: tag, Args: []string{"sleep", "600"}})
-			require.Eventually(b, func() bool { return nameOf(pid) == "sleep" }, patient, 10*time.Millisecond)
+			require.Eventually(b, func() bool { return nameOf(pid) == "sleep" }, tiertest.Limit(b), 10*time.Millisecond)
 			require.NoError(b, syscall.Kill(pid, signal))
 			exit := b.ended(tag)
 			require.NotNil(b, exit.Code)
@@ -162,6 +163,7 @@ func TestNobodySawTheEndOfARunWithoutItsRunner(t *testing.T) {
 	t.Parallel()
 	each(t, func(b box) {
 		pid := b.launch("sh", "-c", "echo before; exec sleep 600")
+		require.Eventually(b, func() bool { return len(b.read(guest.Offsets{}).Out) > 0 }, tiertest.Limit(b), 20*time.Millisecond)
 		require.NoError(b, syscall.Kill(b.number(".sbx/runs/main/runner"), syscall.SIGKILL))
 		assert.Nil(b, b.exit(""), "the program runs on")
 		require.NoError(b, syscall.Kill(pid, syscall.SIGKILL))
@@ -183,7 +185,7 @@ func TestTheDeadMayStayUnburied(t *testing.T) {
 		c.Env, c.Dir = []string{"HOME=" + b.home, "PATH=" + b.path}, b.home
 		require.NoError(b, c.Start())
 		program, runner := b.number(".sbx/runs/unburied/pid"), b.number(".sbx/runs/unburied/runner")
-		require.Eventually(b, func() bool { return strings.Contains(stat(c.Process.Pid), "(sleep)") }, patient, 10*time.Millisecond)
+		require.Eventually(b, func() bool { return strings.Contains(stat(c.Process.Pid), "(sleep)") }, tiertest.Limit(b), 10*time.Millisecond)
 		require.NoError(b, syscall.Kill(runner, syscall.SIGKILL))
 		require.NoError(b, syscall.Kill(program, syscall.SIGKILL))
 		assert.Equal(b, sandbox.ClassUnknown, b.ended("unburied").Class)

@@ -19,6 +19,7 @@ import (
 
 	"sbx/internal/providers/guest"
 	"sbx/internal/sandbox"
+	"sbx/internal/tiertest"
 )
 
 // TestARunSurvivesItsCall: a server may send SIGHUP or SIGKILL to the group of the call that
@@ -96,7 +97,7 @@ func memoryGroup(t *testing.T) string {
 			continue
 		}
 		t.Cleanup(func() {
-			require.Eventually(t, func() bool { return os.Remove(dir) == nil }, patient, 10*time.Millisecond)
+			require.Eventually(t, func() bool { return os.Remove(dir) == nil }, tiertest.Limit(t), 10*time.Millisecond)
 		})
 		limit, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0) // what is not there is no such group
 		if err != nil {

@@ -42,7 +42,7 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	r := c.newRecord(id, spec)
 	ready, err := c.launchSupervisor(ctx, wire.Order{
 		Root: c.store.Root, Record: r, Env: c.buildEnvironment(id, spec), RequireHard: spec.RequireHardLimit, Wrap: wrap,
-		InScope: c.needsScope(),
+		InScope: c.needsScope(), Stretch: int(c.deps.Stretch),
 	}, lock)
 	switch {
 	case err != nil:

@@ -49,7 +49,7 @@ func nothingLeft(tb testing.TB, id string) {
 			}
 		}
 		return true
-	}, time.Minute, time.Millisecond, "processes of %s are left", id)
+	}, tiertest.Limit(tb), time.Millisecond, "processes of %s are left", id)
 }
 
 func (b bench) waitFor(tb testing.TB, id, text string) {
@@ -110,9 +110,16 @@ func TestAGivenGraceIsGrantedWhole(t *testing.T) {
 	require.GreaterOrEqual(t, r.EndedAt.Sub(r.Exit.Stop.At), time.Second)
 	nothingLeft(t, s.ID)
 
-	s = b.sh(t, `trap '' TERM; echo up; sleep 0.3; echo finished`)
+	s = b.sh(t, `trap '' TERM; echo up; until test -e "$HOME/asked"; do sleep 0.05; done; echo finished`)
 	b.waitFor(t, s.ID, "up")
-	require.NoError(t, b.Terminate(t.Context(), s.ID, providers.TerminateOptions{Grace: time.Minute, Patient: true, By: "test"}))
+	ended := make(chan error)
+	go func() {
+		ended <- b.Terminate(t.Context(), s.ID, providers.TerminateOptions{Grace: time.Hour, Patient: true, By: "test"})
+	}()
+	dir := b.store().Dir(s.ID)
+	require.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(dir, "stop.json")); return err == nil }, tiertest.Limit(t), 5*time.Millisecond)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "home", "asked"), nil, 0o600))
+	require.NoError(t, <-ended)
 	require.Contains(t, b.output(t, s.ID), "finished", "what ends within its grace is not killed")
 }
 
@@ -160,7 +167,7 @@ func swept(t *testing.T, b bench, id string) {
 		_, err := b.Sweep(t.Context())
 		require.NoError(t, err)
 		return b.record(t, id).State.Ended()
-	}, time.Minute, 5*time.Millisecond)
+	}, tiertest.Limit(t), 5*time.Millisecond)
 }
 
 func TestSweepSparesAForeignProcessUnderARecordedPID(t *testing.T) {
@@ -219,7 +226,7 @@ func moveOut(t *testing.T, path string) {
 		}
 		err := syscall.Rmdir(path)
 		return err == nil || os.IsNotExist(err)
-	}, time.Minute, 5*time.Millisecond)
+	}, tiertest.Limit(t), 5*time.Millisecond)
 }
 
 func cgroupPaths(t *testing.T, r record.Record) []string {
@@ -314,7 +321,7 @@ func TestForkBombHitsItsProcessLimit(t *testing.T) {
 	require.Eventually(t, func() bool {
 		u, err := b.Usage(t.Context(), s.ID)
 		return err == nil && u.PIDs != nil && *u.PIDs > 30
-	}, time.Minute, 10*time.Millisecond)
+	}, tiertest.Limit(t), 10*time.Millisecond)
 	u, err := b.Usage(t.Context(), s.ID)
 	require.NoError(t, err)
 	require.LessOrEqual(t, *u.PIDs, int64(64))
@@ -400,7 +407,7 @@ func TestFoldersThatACreateLeftGoAfterAMinute(t *testing.T) {
 		require.NoError(t, err)
 		require.NoDirExists(t, b.store().Dir("withlock"))
 		require.NoDirExists(t, b.store().Dir("withnothing"))
-	}, time.Minute, 5*time.Millisecond)
+	}, tiertest.Limit(t), 5*time.Millisecond)
 }
 
 func TestGroupsOfAFolderRemovedByHandAreTidiedUp(t *testing.T) {
@@ -423,7 +430,7 @@ func TestGroupsOfAFolderRemovedByHandAreTidiedUp(t *testing.T) {
 		for _, path := range deadGroups {
 			require.NoDirExists(t, path)
 		}
-	}, time.Minute, 5*time.Millisecond)
+	}, tiertest.Limit(t), 5*time.Millisecond)
 	require.NoError(t, os.Rename(aside, b.store().Dir(alive.ID)))
 	for _, path := range aliveGroups {
 		require.DirExists(t, path)

@@ -16,6 +16,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/tiertest"
 )
 
 // odd is what a program may leave where one of its sandbox's files belongs.
@@ -147,7 +148,7 @@ func TestAFifoForALogEndsLikeAnyOther(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(filepath.Join(work, "done"))
 		return err == nil
-	}, time.Minute, 5*time.Millisecond, "the program waits for its log")
+	}, tiertest.Limit(t), 5*time.Millisecond, "the program waits for its log")
 	for _, err := range b.Logs(t.Context(), s.ID, providers.LogQuery{}) {
 		require.Equal(t, fault.KindUnavailable, fault.KindOf(err))
 		require.ErrorContains(t, err, "not a regular file")

@@ -19,6 +19,7 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/providers/local/identity"
 	"sbx/internal/sandbox"
+	"sbx/internal/tiertest"
 )
 
 // stays creates a sandbox that outlives its program.
@@ -40,7 +41,7 @@ func (b bench) exited(tb testing.TB, id string) sandbox.Exit {
 		exit, err = b.Exit(tb.Context(), id)
 		require.NoError(tb, err)
 		return exit != nil
-	}, time.Minute, 2*time.Millisecond, "no exit of %s", id)
+	}, tiertest.Limit(tb), 2*time.Millisecond, "no exit of %s", id)
 	return *exit
 }
 
@@ -176,7 +177,7 @@ func TestStopWaitsForTheReportOfASlowStub(t *testing.T) {
 				require.Eventually(t, func() bool {
 					program, err := identity.Host().Stat(rec.Program.PID)
 					return err != nil || program.Dead()
-				}, time.Minute, time.Millisecond)
+				}, tiertest.Limit(t), time.Millisecond)
 				time.Sleep(100 * time.Millisecond) // longer than the looks that find nobody who takes TERM
 				require.NoError(t, syscall.Kill(rec.Stub.PID, syscall.SIGCONT))
 				require.NoError(t, <-stopped)
@@ -225,8 +226,8 @@ func TestFollowEndsWithALingeringProgram(t *testing.T) {
 	// More than a pipe holds, a last line without an end, and one left behind that
 	// goes on writing.
 	s := b.stays(t, "(while :; do echo noise >&2; sleep 0.01; done &); sleep 0.2; i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done; printf 'the end'",
-		func(s *sandbox.Spec) { s.TTL = time.Minute })
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		func(s *sandbox.Spec) { s.TTL = time.Hour })
+	ctx, cancel := context.WithTimeout(t.Context(), tiertest.Limit(t))
 	defer cancel()
 	var lines []string
 	for l, err := range b.Logs(ctx, s.ID, providers.LogQuery{Follow: true}) {

@@ -17,6 +17,7 @@ import (
 	"sbx/internal/providers/local"
 	"sbx/internal/providers/providertest"
 	"sbx/internal/sandbox"
+	"sbx/internal/tiertest"
 )
 
 // The test binary is its own supervisor and stub, as the product's is.
@@ -69,7 +70,7 @@ func openBy(tb testing.TB, now func() time.Time, state string, settings map[stri
 	maps.Copy(p.Settings, settings)
 	opened, err := t.Open(tb.Context(), p, providers.Deps{
 		Now: now, StateDir: state, Version: "test", Notice: func(text string) { tb.Log(text) },
-		Lookup: os.LookupEnv,
+		Lookup: os.LookupEnv, Stretch: 3, // a test that waits for all of a limit takes that much longer
 	})
 	require.NoError(tb, err)
 	client, ok := opened.(*local.Client)
@@ -80,7 +81,7 @@ func openBy(tb testing.TB, now func() time.Time, state string, settings map[stri
 // endAll leaves nothing behind, whatever a test did.
 func (b bench) endAll(tb testing.TB) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), tiertest.Limit(tb))
 	defer cancel()
 	_, _ = b.Sweep(ctx)
 	for s, err := range b.List(ctx, providers.Query{All: true}) {
@@ -110,7 +111,7 @@ func (b bench) ended(tb testing.TB, id string) sandbox.Sandbox {
 		var err error
 		s, err = b.Get(tb.Context(), id)
 		return err == nil && s.State.Ended()
-	}, time.Minute, 5*time.Millisecond, "sandbox %s does not end", id)
+	}, tiertest.Limit(tb), 5*time.Millisecond, "sandbox %s does not end", id)
 	return s
 }
 

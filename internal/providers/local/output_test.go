@@ -16,6 +16,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/tiertest"
 )
 
 func TestOutputStaysWithinItsCapAndTheNewestSurvives(t *testing.T) {
@@ -126,13 +127,13 @@ func TestExecEndsWithItsCaller(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(filepath.Join(b.store().Work(s.ID), "up"))
 		return err == nil
-	}, time.Minute, time.Millisecond)
+	}, tiertest.Limit(t), time.Millisecond)
 	cancel()
 	require.Equal(t, fault.KindCanceled, fault.KindOf(<-done))
 	require.Eventually(t, func() bool {
 		u, err := b.Usage(t.Context(), s.ID)
 		return err == nil && u.PIDs != nil && *u.PIDs <= 2
-	}, time.Minute, 5*time.Millisecond, "the command outlives its caller")
+	}, tiertest.Limit(t), 5*time.Millisecond, "the command outlives its caller")
 }
 
 func TestExecOnATerminal(t *testing.T) {

@@ -93,7 +93,8 @@ func (c *Client) probeProgram(r record.Record, h *providers.Health) error {
 
 // askStub returns nil when the stub has answered.
 func (c *Client) askStub(ctx context.Context, r record.Record) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, answerLimit, errors.New("no answer within "+answerLimit.String()))
+	limit := c.deps.Stretch.Limit(answerLimit)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errors.New("no answer within "+limit.String()))
 	defer cancel()
 	conn, err := connectStub(ctx, c.store.Dir(r.ID))
 	if err != nil {

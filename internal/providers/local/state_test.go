@@ -17,6 +17,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/tiertest"
 )
 
 // A supervisor that has written its last record and exits before its lock is released, or
@@ -27,7 +28,7 @@ func TestSweepClaimsOnlyWhatItDid(t *testing.T) {
 	s := b.sh(t, "exit 0")
 	b.ended(t, s.ID)
 	lock := filepath.Join(b.state, "local", s.ID, "lock")
-	require.Eventually(t, func() bool { return !b.store().Unfinished(s.ID) }, time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return !b.store().Unfinished(s.ID) }, tiertest.Limit(t), 5*time.Millisecond)
 	require.NoError(t, os.WriteFile(lock, nil, 0o600))
 
 	swept, err := b.Sweep(t.Context())
@@ -51,7 +52,7 @@ func TestListShowsAnEndThatIsNotRecorded(t *testing.T) {
 	require.Eventually(t, func() bool {
 		alive, err := supervisor.Alive()
 		return err == nil && !alive
-	}, time.Minute, time.Millisecond)
+	}, tiertest.Limit(t), time.Millisecond)
 	require.Eventually(t, func() bool { // a child of another test holds the lock between fork and exec
 		var states []sandbox.State
 		for s, err := range b.List(t.Context(), providers.Query{}) {
@@ -59,7 +60,7 @@ func TestListShowsAnEndThatIsNotRecorded(t *testing.T) {
 			states = append(states, s.State)
 		}
 		return slices.Equal([]sandbox.State{sandbox.StateFailed}, states)
-	}, time.Minute, time.Millisecond)
+	}, tiertest.Limit(t), time.Millisecond)
 }
 
 func TestFilesAmongTheFoldersAreNoSandboxes(t *testing.T) {
@@ -125,7 +126,7 @@ func TestGarbageIsDroppedWhenItsLockIsLetGo(t *testing.T) {
 	b := newBench(t)
 	s := b.sh(t, "exit 0")
 	b.ended(t, s.ID)
-	require.Eventually(t, func() bool { return !b.store().Unfinished(s.ID) }, time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return !b.store().Unfinished(s.ID) }, tiertest.Limit(t), 5*time.Millisecond)
 	dir := filepath.Join(b.state, "local", s.ID)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "record.json"), []byte("[1]"), 0o600))
 	lock, err := os.Create(filepath.Join(dir, "lock"))

@@ -211,7 +211,7 @@ func (c *Client) awaitStub(ctx context.Context, r record.Record) {
 		return
 	}
 	defer h.Close()
-	limit, cancel := context.WithTimeout(ctx, hangLimit)
+	limit, cancel := context.WithTimeout(ctx, c.deps.Stretch.Limit(hangLimit))
 	defer cancel()
 	_ = h.Wait(limit) // a stub that does not end is killed next, without a proof
 }

@@ -92,7 +92,7 @@ func (c *Client) stopSupervisor(ctx context.Context, r record.Record, grace time
 	if err := handle.Signal(syscall.SIGTERM); err != nil {
 		return c.finishByAny(ctx, r)
 	}
-	limit, cancel := context.WithTimeout(ctx, grace+hangLimit)
+	limit, cancel := context.WithTimeout(ctx, grace+c.deps.Stretch.Limit(hangLimit))
 	defer cancel()
 	if err := handle.Wait(limit); err == nil {
 		return c.ensureRecorded(ctx, r)
@@ -162,7 +162,7 @@ func (c *Client) discardUnreadable(ctx context.Context, id string) error {
 // last thread is gone, which is after it counts as dead, and so does a child of its creator
 // between fork and exec.
 func (c *Client) waitUnlocked(ctx context.Context, id string) error {
-	limit, cancel := context.WithTimeout(ctx, hangLimit)
+	limit, cancel := context.WithTimeout(ctx, c.deps.Stretch.Limit(hangLimit))
 	defer cancel()
 	for {
 		if held, err := c.store.Held(id); err != nil || !held {

@@ -15,6 +15,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/tiertest"
 )
 
 // TestARecordAloneProvesNoEnd: a record that says terminated while its supervisor
@@ -95,7 +96,7 @@ func TestAnEndThatOnlyMarksProveIsUnknown(t *testing.T) {
 			require.Eventually(t, func() bool { // a child of another test holds it between fork and exec
 				held, err := b.store().Held(lost.ID)
 				return err == nil && !held
-			}, time.Minute, time.Millisecond)
+			}, tiertest.Limit(t), time.Millisecond)
 			_, err = b.Sweep(t.Context())
 			require.NoError(t, err)
 			got, err := b.Get(t.Context(), lost.ID)

@@ -23,8 +23,7 @@ import (
 )
 
 const (
-	stall       = 24 * time.Hour  // the longest life of a session, in which a command may be silent (Vercel Sandbox documentation, Limits)
-	killTimeout = 5 * time.Second // of the cleanup for a command whose caller is gone
+	stall = 24 * time.Hour // the longest life of a session, in which a command may be silent (Vercel Sandbox documentation, Limits)
 	// backstop is how much longer than the caller's limit the limit of the service is, which
 	// kills the command even if no other request reaches it.
 	backstop = 2 * time.Second
@@ -231,9 +230,9 @@ func (r *execution) kill(ctx context.Context) {
 	if !r.users {
 		return
 	}
-	ctx, cancel := wirekit.CleanupContext(ctx, killTimeout)
+	ctx, cancel := wirekit.CleanupContext(ctx)
 	defer cancel()
-	k := &execution{c: r.c, id: r.id, mark: newMark("kill"), limit: killTimeout}
+	k := &execution{c: r.c, id: r.id, mark: newMark("kill"), limit: wirekit.CleanupLimit}
 	k.cmd.Args = []string{"sh", "-c", guest.KillMarkedScript(markVariable + "=" + r.mark), probeName}
 	body, err := k.requestBody(ctx)
 	if err != nil {

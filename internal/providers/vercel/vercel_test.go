@@ -19,6 +19,7 @@ import (
 	"sbx/internal/providers/vercel/verceltest"
 	"sbx/internal/providers/wiretest"
 	"sbx/internal/sandbox"
+	"sbx/internal/tiertest"
 )
 
 func TestKills(t *testing.T) {
@@ -148,7 +149,7 @@ func TestStdinAndLimits(t *testing.T) {
 	defer cancel()
 	_, err = c.Exec(ctx, id, providers.Command{Args: []string{"sleep", "600"}})
 	assert.Equal(t, fault.KindTimeout, fault.KindOf(err))
-	require.Eventually(t, func() bool { return len(f.Processes(id)) == 0 }, time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return len(f.Processes(id)) == 0 }, tiertest.Limit(t), 5*time.Millisecond)
 }
 
 // TestUsageAfterTheEnd: the API has the CPU time of an ended session only.

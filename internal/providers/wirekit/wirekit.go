@@ -117,30 +117,22 @@ func Environment(words []string) map[string]string {
 	return env
 }
 
-// CleanupGrace is how long a call may outlive its caller's context to clean up after
-// itself: to kill the command that it started, to end the sandbox that it made. It is
-// shorter than the second by which a verb may outlive its limit.
-const CleanupGrace = 900 * time.Millisecond
+// CleanupLimit is how long a call may clean up after itself: kill the command that it started, end the sandbox that
+// it made. The caller's context has often ended by then, and the call may outlive it by all of this time: what is
+// given up too early goes on, and costs money. A second interrupt aborts it.
+const CleanupLimit = 5 * time.Second
 
-// CleanupContext is the context of a cleanup: it ends after limit, or CleanupGrace after ctx,
-// whichever is first. A cleanup must not start another one when it fails.
-func CleanupContext(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
-	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-	stop := context.AfterFunc(ctx, func() {
-		grace := time.AfterFunc(CleanupGrace, cancel)
-		context.AfterFunc(own, func() { grace.Stop() })
-	})
-	return own, func() {
-		stop()
-		cancel()
-	}
+// CleanupContext is the context of a cleanup: it ends after CleanupLimit, whenever ctx ends. A cleanup must not start
+// another one when it fails.
+func CleanupContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), CleanupLimit)
 }
 
 // UndoCreate deletes a sandbox whose program could not be started because of err. The
 // error that it returns says whether the delete was accepted. done is what the delete
 // does in the provider's words, and flags is what `sbx terminate` needs to do the same.
 func UndoCreate(ctx context.Context, p providers.Provider, id string, err error, done, flags string) error {
-	end, cancel := CleanupContext(ctx, httpx.DefaultTimeout)
+	end, cancel := CleanupContext(ctx)
 	defer cancel()
 	kind := fault.KindOf(err)
 	undone := fault.New(kind, "%w; its sandbox was %s again", err, done)

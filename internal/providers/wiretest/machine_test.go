@@ -18,6 +18,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"sbx/internal/tiertest"
 )
 
 const patience = 2 * time.Minute
@@ -39,7 +41,7 @@ func appears(t *testing.T, m *Machine, name string) int {
 		text, err := os.ReadFile(filepath.Join(m.Home, name))
 		n, _ = strconv.Atoi(strings.TrimSpace(string(text)))
 		return err == nil && n > 0
-	}, patience, 5*time.Millisecond)
+	}, tiertest.Limit(t), 5*time.Millisecond)
 	return n
 }
 
@@ -113,7 +115,7 @@ func TestTheKillMatrix(t *testing.T) {
 			code, signal := r.Wait()
 			assert.Equal(t, tc.code, code)
 			assert.Equal(t, tc.signal, signal)
-			require.Eventually(t, func() bool { return m.Processes() == tc.left }, patience, 5*time.Millisecond)
+			require.Eventually(t, func() bool { return m.Processes() == tc.left }, tiertest.Limit(t), 5*time.Millisecond)
 			if tc.left > 0 {
 				assert.True(t, exists(first))
 			}

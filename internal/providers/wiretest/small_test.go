@@ -143,7 +143,7 @@ func (p *small) Exec(ctx context.Context, id string, cmd providers.Command) (san
 	if err != nil && ctx.Err() != nil {
 		most := 500 * time.Millisecond
 		if p.lingers {
-			most = 5 * time.Second
+			most = 10 * time.Second
 		}
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
 		defer cancel()

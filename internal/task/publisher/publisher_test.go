@@ -21,6 +21,7 @@ import (
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 	"sbx/internal/task/publisher"
+	"sbx/internal/tiertest"
 )
 
 // desk is a remote, a work directory of a sandbox, and a publisher.
@@ -241,7 +242,7 @@ func TestAStopEndsDoubt(t *testing.T) {
 		done, _ := publisher.New(o).Publish(t.Context(), work)
 		ended <- done
 	}()
-	require.Eventually(t, func() bool { _, err := os.Stat(cut); return err == nil }, time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool { _, err := os.Stat(cut); return err == nil }, tiertest.Limit(t), 5*time.Millisecond)
 	held, err := d.publisher().Resolve(t.Context(), work, "a stop")
 	require.NoError(t, err)
 	require.Equal(t, task.PublishRefused, held.State)

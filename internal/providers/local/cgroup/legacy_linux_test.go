@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"sbx/internal/tiertest"
 )
 
 // real1 is the same machine without its v2 tree: what a v1-only host gives.
@@ -33,8 +35,8 @@ func TestLegacyKillOutrunsForks(t *testing.T) {
 	require.Eventually(t, func() bool {
 		pids, err := g.PIDs()
 		return err == nil && len(pids) > 20
-	}, time.Minute, 2*time.Millisecond)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	}, tiertest.Limit(t), 2*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), tiertest.Limit(t))
 	defer cancel()
 	n, err := g.Kill(ctx)
 	require.NoError(t, err)

@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"sbx/internal/tiertest"
 )
 
 // realHost is this machine with an owner of its own for the test; it skips
@@ -42,7 +44,7 @@ func realGroup(t *testing.T, h Host, l Limits) *Group {
 	}
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), tiertest.Limit(t))
 		defer cancel()
 		_, err := g.Kill(ctx)
 		assert.NoError(t, err)
@@ -140,7 +142,7 @@ func TestKillReachesThoseThatRanAway(t *testing.T) {
 	require.Eventually(t, func() bool {
 		pids, err := g.PIDs()
 		return err == nil && len(pids) >= 5
-	}, time.Minute, 5*time.Millisecond)
+	}, tiertest.Limit(t), 5*time.Millisecond)
 	n, err := g.Kill(t.Context())
 	require.NoError(t, err)
 	assert.GreaterOrEqual(t, n, 5)
@@ -183,7 +185,7 @@ func TestSignalReachesAll(t *testing.T) {
 	n, err := g.Signal(syscall.SIGTERM)
 	require.NoError(t, err)
 	assert.Equal(t, 3, n)
-	require.Eventually(t, func() bool { ok, err := g.Empty(); return err == nil && ok }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { ok, err := g.Empty(); return err == nil && ok }, tiertest.Limit(t), time.Millisecond)
 	n, err = g.Signal(syscall.SIGTERM)
 	require.NoError(t, err)
 	assert.Zero(t, n)

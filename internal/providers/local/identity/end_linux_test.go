@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"sbx/internal/tiertest"
 )
 
 const markKey = "IDENTITY_TEST_MARK"
@@ -71,7 +73,7 @@ func TestEndStopsBeforeItKills(t *testing.T) {
 	_, err := Host().End(t.Context(), func() ([]Stat, error) {
 		now := statOf(t, found.PID)
 		if len(states) == 1 {
-			assert.Eventually(t, func() bool { now = statOf(t, found.PID); return now.State == 'T' }, patience, pollEvery)
+			assert.Eventually(t, func() bool { now = statOf(t, found.PID); return now.State == 'T' }, tiertest.Limit(t), pollEvery)
 		}
 		states = append(states, now.State)
 		return []Stat{now}, nil

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"sbx/internal/tiertest"
 )
 
 func TestSelfIsAliveAndOnesOwn(t *testing.T) {
@@ -131,7 +133,7 @@ func TestMainThreadMayEndBeforeItsProcess(t *testing.T) {
 	require.Eventually(t, func() bool {
 		s, err := Host().Stat(p.PID)
 		return err == nil && s.State == 'Z'
-	}, patience, pollEvery)
+	}, tiertest.Limit(t), pollEvery)
 	s, err := Host().Stat(p.PID)
 	require.NoError(t, err)
 	assert.False(t, s.Dead(), "%d threads live", s.Threads)

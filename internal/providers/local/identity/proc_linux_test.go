@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"sbx/internal/tiertest"
 )
 
 func pidsOf(all []Stat) []int {
@@ -138,7 +140,7 @@ func TestRealTreeAndMark(t *testing.T) {
 		marked, err := Host().Marked(markKey, mark)
 		require.NoError(t, err)
 		assert.Subset(t, pidsOf(marked), []int{c.Process.Pid, near, orphan})
-	}, time.Minute, time.Millisecond)
+	}, tiertest.Limit(t), time.Millisecond)
 	down, err := Host().Descendants(c.Process.Pid)
 	require.NoError(t, err)
 	assert.Contains(t, pidsOf(down), near)
@@ -164,7 +166,7 @@ func TestRealDispositions(t *testing.T) {
 		require.Eventually(t, func() bool {
 			got, err := Host().IgnoresTerm(c.Process.Pid)
 			return err == nil && got == want
-		}, patience, pollEvery, script)
+		}, tiertest.Limit(t), pollEvery, script)
 	}
 }
 

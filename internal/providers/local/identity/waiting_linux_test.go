@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"sbx/internal/tiertest"
 )
 
 // call is the syscall file of a thread that is blocked.
@@ -95,10 +97,10 @@ func TestRealHang(t *testing.T) {
 			require.NoError(t, err)
 			closeLater(t, conn)
 			want := "tcp " + address
-			require.Eventually(t, func() bool { return Host().Waiting(c.Process.Pid) == want }, patience, pollEvery)
+			require.Eventually(t, func() bool { return Host().Waiting(c.Process.Pid) == want }, tiertest.Limit(t), pollEvery)
 			_, err = conn.Write([]byte("x")) // the answer at last
 			require.NoError(t, err)
-			require.Eventually(t, func() bool { return Host().Waiting(c.Process.Pid) == "" }, patience, pollEvery)
+			require.Eventually(t, func() bool { return Host().Waiting(c.Process.Pid) == "" }, tiertest.Limit(t), pollEvery)
 			c.stdin.Close()
 			assert.Equal(t, "done", c.line(t))
 		})

@@ -140,7 +140,7 @@ func (s *supervisor) clearTree() string {
 
 // drainReports reads a last report that was in transit when the stub died.
 func (s *supervisor) drainReports() {
-	limit := time.After(drainLimit)
+	limit := time.After(s.stretch.Limit(drainLimit))
 	for {
 		select {
 		case r, open := <-s.stub.reports:
@@ -171,7 +171,7 @@ func (s *supervisor) closeOutput() {
 	if s.copyDone != nil {
 		select {
 		case <-s.copyDone:
-		case <-time.After(drainLimit):
+		case <-time.After(s.stretch.Limit(drainLimit)):
 		}
 	}
 	if s.output != nil {
@@ -221,7 +221,7 @@ func (s *supervisor) awaitStub(ctx context.Context) {
 	if s.stub.handle == nil {
 		return
 	}
-	ctx, done := context.WithTimeout(ctx, stubLimit)
+	ctx, done := context.WithTimeout(ctx, s.stretch.Limit(stubLimit))
 	defer done()
 	_ = s.stub.handle.Wait(ctx) // reaping is the proof
 }

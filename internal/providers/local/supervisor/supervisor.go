@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"sbx/internal/process"
 	"sbx/internal/providers/local/cgroup"
 	"sbx/internal/providers/local/identity"
 	"sbx/internal/providers/local/record"
@@ -36,6 +37,7 @@ type supervisor struct {
 	copyDone  chan struct{} // closed when all output is copied
 	stub      *stubProcess
 	now       func() time.Time
+	stretch   process.Stretch
 	watchHit  int64 // resident bytes when the watchdog fired; 0 = it did not
 	timedOut  bool
 	stop      *record.Stop
@@ -64,7 +66,7 @@ func Run() int {
 		return sendAnswer(ready, wire.Ready{Fail: wire.AsFail(fmt.Errorf("reading the order: %w", err))})
 	}
 	s.store = record.Store{Root: s.order.Root}
-	s.rec = s.order.Record
+	s.rec, s.stretch = s.order.Record, process.Stretch(s.order.Stretch)
 	signals := watchSignals()
 	if err := s.startSandbox(); err != nil {
 		return sendAnswer(ready, wire.Ready{Fail: s.abortStart(err)})

@@ -138,7 +138,7 @@ func (s *supervisor) waitedEnough(w *termWait) bool {
 	still := w.reaction.isStill(tree, s.now())
 	if len(tree) == 0 && !s.rec.ProgramEnded() { // the stub has not reported the end yet
 		w.ignoring = 0
-		return s.now().Sub(w.reaction.since) >= drainLimit
+		return s.now().Sub(w.reaction.since) >= s.stretch.Limit(drainLimit)
 	}
 	if w.ignoring++; s.anyHandlesTerm(tree) {
 		w.ignoring = 0

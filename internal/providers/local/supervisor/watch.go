@@ -234,7 +234,7 @@ func (c *copier) drainPipe(buf []byte) {
 // drainOutput returns when all output written so far is stored. A deadline in the past
 // interrupts the copiers' reads.
 func (s *supervisor) drainOutput() {
-	limit := time.After(drainLimit)
+	limit := time.After(s.stretch.Limit(drainLimit))
 	for _, c := range s.copiers {
 		if c.pipe.SetReadDeadline(time.Unix(1, 0)) != nil {
 			continue // its pipe has ended

@@ -50,6 +50,7 @@ type Order struct {
 	RequireHard bool          `json:"require_hard,omitempty"`
 	Wrap        []string      `json:"wrap,omitempty"`     // command words before the program
 	InScope     bool          `json:"in_scope,omitempty"` // a systemd scope holds the limits
+	Stretch     int           `json:"stretch,omitempty"`  // process.Stretch
 }
 
 // Ready is the supervisor's only answer to its order.
