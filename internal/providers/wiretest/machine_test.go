@@ -22,8 +22,6 @@ import (
 	"sbx/internal/tiertest"
 )
 
-const patience = 2 * time.Minute
-
 func start(t *testing.T, m *Machine, p Process) *Running {
 	t.Helper()
 	r, err := m.Start(p)

@@ -21,9 +21,6 @@ const helperKey = "IDENTITY_TEST_PART"
 // pollEvery is how often a test looks at a process that cannot be waited for.
 const pollEvery = 2 * time.Millisecond
 
-// patience limits every wait for another process; a passing test never reaches it.
-const patience = 2 * time.Minute
-
 func TestMain(m *testing.M) {
 	parts := map[string]func() string{
 		"leader-exits": leaderExits,
