@@ -160,6 +160,7 @@ func TaskVerdict(t task.Task, err error) error {
 		over.State = t.Verdict
 	}
 	op := "task " + t.ID
+	_, failed := over.ProgramFailure()
 	switch code := over.ExitCode(); {
 	case code == 0:
 		return nil
@@ -167,7 +168,7 @@ func TaskVerdict(t task.Task, err error) error {
 		return fault.New(fault.KindTimeout, "it reached its %s limit", t.Reason).At("", op).WithHint("`sbx tasks show %s` shows the evidence", t.ID)
 	case over.State == task.Stopped:
 		return fault.New(fault.KindCanceled, "stopped by %s", t.StopBy).At("", op)
-	case code == task.CodeNotRun:
+	case code == task.CodeNotRun && !failed:
 		return fault.New(fault.KindLauncher, "%s", notRunWords(t)).At("", op).WithHint("`sbx tasks show %s` shows the evidence", t.ID)
 	}
 	if a := over.Last(); a != nil && a.Fault != "" { // sbx says it: no program was there to

@@ -316,22 +316,32 @@ func (t *Task) ExitCode() int {
 }
 
 func (t *Task) failureCode() int {
+	if code, own := t.ProgramFailure(); own {
+		return code
+	}
+	return CodeNotRun
+}
+
+// ProgramFailure is the exit code with which the program itself has failed; false where sbx
+// could not run it, did not see its end, or could not publish its work. It tells a program's own
+// 125 from CodeNotRun.
+func (t *Task) ProgramFailure() (code int, own bool) {
 	a := t.Last()
-	if a == nil || a.Exit == nil || t.Publish.State == PublishRefused || t.Publish.State == PublishUnknown {
-		return CodeNotRun
+	if t.State != Failed || a == nil || a.Exit == nil || t.Publish.State == PublishRefused || t.Publish.State == PublishUnknown {
+		return 0, false
 	}
 	switch a.Exit.Class {
 	case sandbox.ClassLauncher, sandbox.ClassAuth, sandbox.ClassInfra, sandbox.ClassTransport, sandbox.ClassGone:
-		return CodeNotRun
+		return 0, false
 	case sandbox.ClassOOM, sandbox.ClassKilledUnknown, sandbox.ClassKilledByUs:
 		if a.Exit.Code == nil {
-			return CodeKilled
+			return CodeKilled, true
 		}
 	case sandbox.ClassOK, sandbox.ClassAgentError, sandbox.ClassUsage, sandbox.ClassEnvironment, sandbox.ClassCrash,
 		sandbox.ClassTimeout, sandbox.ClassStopped, sandbox.ClassUnknown:
 	}
 	if a.Exit.Code == nil || *a.Exit.Code < 1 || *a.Exit.Code > 255 {
-		return CodeNotRun
+		return 0, false
 	}
-	return *a.Exit.Code
+	return *a.Exit.Code, true
 }

@@ -21,6 +21,7 @@ type ExitFacts struct {
 	Words      []sandbox.ExitWord // the exit words of the provider that wrote Raw; may be empty
 	Provider   string             // its name, for the evidence
 	StreamLost bool               // the connection ended before it reported the exit
+	NotStarted bool               // the launcher gave up before the program ran; Raw is the launcher's code
 	// Ran is how long the program ran and Limit the time limit of the command or of the
 	// session; zero = not known. Where a provider enforces its time limit with SIGKILL, as
 	// the kernel does for memory, these two distinguish the cases.
@@ -65,7 +66,7 @@ func ClassifyExit(m *Matcher, f ExitFacts) sandbox.Exit {
 	}
 	e.Evidence = append(e.Evidence, f.providerEvidence()...)
 	e.Evidence = append(e.Evidence, f.counterEvidence()...)
-	for _, rule := range []func(*Matcher, ExitFacts, Spelled, *sandbox.Exit) bool{classifyByRecord, killedByKernel, childKilled, loggedByKernel, ranOutOfTime, classifyByWord, classifyByCode} {
+	for _, rule := range []func(*Matcher, ExitFacts, Spelled, *sandbox.Exit) bool{classifyByRecord, neverStarted, killedByKernel, childKilled, loggedByKernel, ranOutOfTime, classifyByWord, classifyByCode} {
 		if rule(m, f, spelled, &e) {
 			break
 		}
@@ -107,6 +108,16 @@ func classifyByRecord(_ *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit)
 	return false
 }
 
+// neverStarted matches the launcher's own code, which shows that the program did not run.
+// 126 and 127 say more: see exitRowOf.
+func neverStarted(_ *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) bool {
+	if !f.NotStarted || exitRowOf(spelled).class == sandbox.ClassEnvironment {
+		return false
+	}
+	setClass(e, sandbox.ClassLauncher, sandbox.CauseUnknown, sandbox.ConfidenceUnknown)
+	return true
+}
+
 // classifyByCode is the table of exit codes, refined by the last log lines.
 func classifyByCode(m *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) bool {
 	row := exitRowOf(spelled)
@@ -137,8 +148,9 @@ type exitRow struct {
 	confidence sandbox.Confidence
 }
 
-// exitRowOf classifies a signal or code. HTTP status codes occur where an API returns
-// them in place of an exit code.
+// exitRowOf classifies a signal or code. A code from 1 to 255 is the program's own, whatever it
+// means elsewhere: no launcher and no connection took part in it. Other numbers are HTTP
+// status codes, where an API returns them in place of an exit code.
 func exitRowOf(s Spelled) exitRow {
 	row := func(c sandbox.Class) exitRow { return exitRow{c, sandbox.CauseUnknown, sandbox.ConfidenceUnknown} }
 	if s.Code == nil {
@@ -152,20 +164,18 @@ func exitRowOf(s Spelled) exitRow {
 		return exitRow{sandbox.ClassOK, sandbox.CauseNone, sandbox.Certain}
 	case 2:
 		return row(sandbox.ClassUsage)
-	case 124, 408, 504:
-		return exitRow{sandbox.ClassTimeout, sandbox.CauseTimeout, sandbox.Probable}
-	case 125:
-		return row(sandbox.ClassLauncher)
 	case 126, 127:
 		return row(sandbox.ClassEnvironment)
-	case -1, 255:
+	case 408, 504:
+		return exitRow{sandbox.ClassTimeout, sandbox.CauseTimeout, sandbox.Probable}
+	case -1:
 		return row(sandbox.ClassTransport)
 	case 404, 410:
 		return row(sandbox.ClassGone)
 	case 429, 500, 502, 503:
 		return row(sandbox.ClassInfra)
 	default:
-		if code > 0 && code < 128 {
+		if code > 0 && code <= 255 {
 			return row(sandbox.ClassAgentError)
 		}
 		return row(sandbox.ClassUnknown)
@@ -180,7 +190,7 @@ func exitRowOfSignal(name string) exitRow {
 	case "SIGXCPU":
 		return exitRow{sandbox.ClassTimeout, sandbox.CauseTimeout, sandbox.Probable}
 	case "SIGPIPE":
-		return exitRow{sandbox.ClassInfra, sandbox.CauseUnknown, sandbox.ConfidenceUnknown} // the reader of its output is gone
+		return exitRow{sandbox.ClassAgentError, sandbox.CauseUnknown, sandbox.ConfidenceUnknown} // a reader in the sandbox stopped early
 	case "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGSYS", "SIGXFSZ", "SIGQUIT":
 		return exitRow{sandbox.ClassCrash, sandbox.CauseUnknown, sandbox.ConfidenceUnknown}
 	}

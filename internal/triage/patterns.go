@@ -1,6 +1,7 @@
 package triage
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -228,11 +229,11 @@ func cutIntro(text string, intros ...string) (rest string, found bool) {
 func exitFromNumber(n int) Spelled {
 	s := Spelled{Code: &n, Death: sandbox.Unknown}
 	switch {
-	case n < -1 && signalName(-n) != "":
-		s.Signal = signalName(-n)
+	case n < -1 && signalOfNumber(-n) != "":
+		s.Signal = signalOfNumber(-n)
 		s.Code = new(128 - n)
-	case n > 128 && signalName(n-128) != "":
-		s.Signal = signalName(n - 128)
+	case n > 128 && signalOfNumber(n-128) != "":
+		s.Signal = signalOfNumber(n - 128)
 	case n == 256-9:
 		s.Signal = signalName(9)
 	default:
@@ -248,6 +249,7 @@ func exitFromSignal(n int) Spelled {
 // exitFromName parses what follows "signal:": the system's word, SIGKILL, or 9, optionally
 // followed by one of the others.
 func exitFromName(name string) Spelled {
+	name, _ = cutIntro(name, "signal ")
 	first := name
 	if i := strings.IndexAny(name, " (:>"); i > 0 {
 		first = name[:i]
@@ -270,7 +272,7 @@ type signal struct {
 	word   string // what strsignal and Go print
 }
 
-// linuxSignals has the numbers of x86 and arm, on which all providers run.
+// linuxSignals are the signals that a bare number may mean, see rareSignals. It has the numbers of x86 and arm, on which all providers run.
 func linuxSignals() []signal {
 	return []signal{
 		{1, "SIGHUP", "hangup"},
@@ -294,7 +296,43 @@ func linuxSignals() []signal {
 	}
 }
 
+// rareSignals end programs, too, but a program that exits with such a number is not taken
+// for killed: only a wait status or a word shows them.
+func rareSignals() []signal {
+	return []signal{
+		{16, "SIGSTKFLT", "stack fault"},
+		{26, "SIGVTALRM", "virtual timer expired"},
+		{27, "SIGPROF", "profiling timer expired"},
+		{29, "SIGIO", "i/o possible"},
+		{30, "SIGPWR", "power failure"},
+	}
+}
+
+// Real-time signals have numbers only; SIGRTMIN is that of the C libraries.
+const (
+	firstRealTime = 32
+	minRealTime   = 34
+	lastRealTime  = 64
+)
+
+// signalName is the name of a signal that has ended a program; "" where none has that number.
 func signalName(n int) string {
+	for _, s := range append(linuxSignals(), rareSignals()...) {
+		if s.number == n {
+			return s.name
+		}
+	}
+	switch {
+	case n == minRealTime:
+		return "SIGRTMIN"
+	case n >= firstRealTime && n <= lastRealTime:
+		return fmt.Sprintf("SIGRTMIN%+d", n-minRealTime)
+	}
+	return ""
+}
+
+// signalOfNumber is the name of the signal that a bare number may mean.
+func signalOfNumber(n int) string {
 	for _, s := range linuxSignals() {
 		if s.number == n {
 			return s.name
@@ -305,7 +343,7 @@ func signalName(n int) string {
 
 // signalByName knows SIGKILL and the system's word, not the short KILL; 0 = no signal.
 func signalByName(text string) int {
-	for _, s := range linuxSignals() {
+	for _, s := range append(linuxSignals(), rareSignals()...) {
 		if text == strings.ToLower(s.name) || text == s.word {
 			return s.number
 		}

@@ -45,6 +45,7 @@ exit 0
 type exitFacts struct {
 	state  string
 	code   string
+	failed bool // the program was not started, and code is that of the runner
 	ended  time.Time
 	signal int // the last one that KillScript sent
 	killed time.Time
@@ -57,7 +58,7 @@ type exitFacts struct {
 // ParseExit reads the output of ReadExitScript: nil while the program runs.
 //
 // The code is the one that a shell saw, so 137 may be a death by signal or the program's
-// own exit code. A kill by KillScript is recorded. The cause is out of memory only where the
+// own exit code. It is the runner's only where the program was not started. A kill by KillScript is recorded. The cause is out of memory only where the
 // kernel's counter grew during the run; that counter is of the whole sandbox, which the
 // evidence says. Where the process that watched the program is gone together with it, the
 // exit has no code and class unknown. fault.KindUnavailable around ErrOutput for any other
@@ -84,6 +85,8 @@ func (x *exitFacts) parseField(key, value string) {
 		x.state = value
 	case "code":
 		x.code = strings.TrimSpace(value)
+	case "unstarted":
+		x.failed = true
 	case "ended":
 		x.ended = parseUnixTime(value)
 	case "killed":
@@ -120,7 +123,7 @@ func parseUnixTime(text string) time.Time {
 }
 
 func (x *exitFacts) toExit() sandbox.Exit {
-	f := triage.ExitFacts{Raw: x.code, Source: Source, At: x.ended, Lines: x.lines, CounterSource: x.file}
+	f := triage.ExitFacts{Raw: x.code, NotStarted: x.failed, Source: Source, At: x.ended, Lines: x.lines, CounterSource: x.file}
 	if x.killedBySbx() {
 		f.StopBy = "sbx"
 	}

@@ -40,6 +40,8 @@ func TestParseExit(t *testing.T) {
 		"end requested":          {"state ended\n" + begun + "killed 15 1700000005\ncode 0\n", want{sandbox.ClassStopped, sandbox.CauseStopped, sandbox.Certain}, "15"},
 		"asked, then killed":     {"state ended\n" + begun + "killed 15 1700000005\ncode 137\n", bare, "15"},
 		"killed, left by itself": {"state ended\n" + begun + "killed 9 1700000005\ncode 3\n", want{sandbox.ClassAgentError, sandbox.CauseUnknown, sandbox.ConfidenceUnknown}, "9"},
+		"its own 125":            {"state ended\n" + begun + "code 125\n", want{sandbox.ClassAgentError, sandbox.CauseUnknown, sandbox.ConfidenceUnknown}, "125"},
+		"not started":            {"state ended\n" + begun + "code 125\nunstarted\n", want{sandbox.ClassLauncher, sandbox.CauseUnknown, sandbox.ConfidenceUnknown}, "125"},
 		"nobody saw it":          {"state lost\n" + begun, unknown, "unknown: the process that watched the program died"},
 		"nobody saw it, counted": {"state lost\n" + begun + "after file memory.events\nafter oom_kill 5\n", want{sandbox.ClassUnknown, sandbox.CauseOOM, sandbox.Probable}, "the whole sandbox, not only this program"},
 		"no room for the code":   {"state ended\n" + begun, unknown, "it ended, and its exit code could not be stored"},

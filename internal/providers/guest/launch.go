@@ -148,8 +148,8 @@ umask 077
 ` + runnerParts + `
 echo "$$ $(birth $$) $(boot)" > "$d/runner.new" && mv "$d/runner.new" "$d/runner" || exit 125
 { echo "started $(date +%s)"; counters | sed 's/^/before /'; } > "$d/begin"
-[ -z "$w" ] || CDPATH= cd -- "$w" 2>> "$d/err.0" || finish 125
-mkfifo "$d/o" "$d/e" 2>> "$d/err.0" || finish 125
+[ -z "$w" ] || CDPATH= cd -- "$w" 2>> "$d/err.0" || finish 125 unstarted
+mkfifo "$d/o" "$d/e" 2>> "$d/err.0" || finish 125 unstarted
 keep out < "$d/o" & a=$!
 keep err < "$d/e" & b=$!
 case $1 in
@@ -175,13 +175,14 @@ rm -f "$d/o" "$d/e"
 finish $c
 `
 
-// runnerParts: finish writes the exit over the disk space that LaunchScript has reserved. keep
+// runnerParts: finish writes the exit over the disk space that LaunchScript has reserved, with a
+// second word `unstarted` where the code is the runner's and not the program's. keep
 // copies a stream into files that are named by the offset of their first byte. It reads
 // with dd, which reads no more than it copies and copies what there is; the oldest file is
 // dropped first. Where nothing can be written, keep records that and the program continues.
 // With HoldsBack it waits until the file to be dropped was read.
 const runnerParts = `finish() {
-  { echo "code $1"; echo "ended $(date +%s)"; counters | sed 's/^/after /'; } 1<> "$d/code.new"
+  { echo "code $1"; [ $# -lt 2 ] || echo "$2"; echo "ended $(date +%s)"; counters | sed 's/^/after /'; } 1<> "$d/code.new"
   mv -f "$d/code.new" "$d/code"
   exit 0
 }

@@ -76,6 +76,8 @@ func TestHowProgramsEnd(t *testing.T) {
 		"not executable":    {guest.Program{Args: []string{"/etc/passwd"}}, 126, sandbox.ClassEnvironment, "passwd"},
 		"workdir gone":      {guest.Program{Args: []string{"true"}, Workdir: "/no/such/folder"}, 125, sandbox.ClassLauncher, "/no/such/folder"},
 		"a child is killed": {guest.Program{Args: []string{"sh", "-c", "sh -c 'kill -9 $$'; exit 3"}}, 3, sandbox.ClassAgentError, ""},
+		"its own 125":       {guest.Program{Args: []string{"sh", "-c", "exit 125"}}, 125, sandbox.ClassAgentError, ""},
+		"its own 255":       {guest.Program{Args: []string{"sh", "-c", "exit 255"}}, 255, sandbox.ClassAgentError, ""},
 		"passed on":         {guest.Program{Args: []string{"sh", "-c", "sh -c 'kill -9 $$'"}}, 137, sandbox.ClassKilledUnknown, ""},
 		"terminates itself": {guest.Program{Args: []string{"sh", "-c", "kill -TERM $$"}}, 143, sandbox.ClassKilledUnknown, ""},
 		"assigns":           {guest.Program{Args: []string{"A=b"}}, 127, sandbox.ClassEnvironment, "A=b"},

@@ -138,7 +138,7 @@ func classifyExit(m *triage.Matcher, r record.Record, lines []string) sandbox.Ex
 		e = &record.Exit{}
 	}
 	f := triage.ExitFacts{
-		Raw: rawExit(e), Died: diedBySignal(e), At: r.EndedAt, Source: "wait status",
+		Raw: rawExit(e), Died: diedBySignal(e), NotStarted: e.StartError != "", At: r.EndedAt, Source: "wait status",
 		TimedOut: e.TimedOut, Watchdog: e.WatchdogBytes > 0, SupervisorLost: e.SupervisorLost,
 		OOMKills: e.OOMKills, CounterSource: counterSource(e.CounterSource), UsageSource: e.CounterSource, PeakBytes: e.PeakBytes, LastBytes: e.LastBytes, LastAt: e.LastSampleAt,
 		KernelLog: e.KernelLog, Lines: lines, LimitBytes: ifPositive(r.Limits.MemoryBytes),

@@ -123,6 +123,12 @@ func exitLies() map[string]lie {
 			}
 			return e, err
 		}}, "exit_tells_how_a_program_ended", "expected: 3"},
+		"a code of its own is a lost connection": {liar{exit: func(_ string, e *sandbox.Exit, err error) (*sandbox.Exit, error) {
+			if e != nil && *e.Code == 255 {
+				e = &sandbox.Exit{Code: e.Code, Class: sandbox.ClassTransport}
+			}
+			return e, err
+		}}, "exit_is_the_programs_own", "the program's own exit code"},
 		"a failure is in order": {liar{exit: func(_ string, e *sandbox.Exit, err error) (*sandbox.Exit, error) {
 			if e != nil {
 				e = &sandbox.Exit{Code: e.Code, Class: class}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,6 +47,25 @@ func checkExecStreams(t T, s *Subject) {
 	require.NoError(t, well.err)
 	require.NotNil(t, well.exit.Code, "success has a code, too")
 	assert.Zero(t, *well.exit.Code)
+}
+
+// ownCodes are exit codes that mean a failure of a launcher, a reader, a limit or a connection
+// elsewhere. Where the exit was observed, each is the program's own.
+var ownCodes = [...]int{124, 125, 141, 255}
+
+func checkOwnExit(t T, exit *sandbox.Exit, code int) {
+	require.NotNil(t, exit.Code, "a program that exits with %d has a code", code)
+	assert.Equal(t, code, *exit.Code, "it exited with %d", code)
+	assert.Equal(t, sandbox.ClassAgentError, exit.Class, "%d is the program's own exit code", code)
+}
+
+func checkExecOwnCodes(t T, s *Subject) {
+	id := s.startSandbox(t, sandbox.Spec{})
+	for _, code := range ownCodes {
+		got := s.execCommand(s.callContext(t), id, "", shProgram("exit "+strconv.Itoa(code)))
+		require.NoError(t, got.err, "exit %d", code)
+		checkOwnExit(t, &got.exit, code)
+	}
 }
 
 func checkExecStdin(t T, s *Subject) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -169,15 +170,33 @@ func readRecords(ctx context.Context, r providers.Recorder) ([]providers.Record,
 	return all, errors.Join(errs...)
 }
 
-// checkExitCode runs a program that fails. Where the sandbox disappears with its program, there is no
-// exit to read.
 func checkExitCode(t T, s *Subject) {
+	exit := s.exitOfScript(t, "exit 3")
+	if exit == nil {
+		return
+	}
+	require.NotNil(t, exit.Code, "a program that exits has a code")
+	assert.Equal(t, 3, *exit.Code)
+	assert.NotEqual(t, sandbox.ClassOK, exit.Class, "a failure is classified as one")
+}
+
+func checkExitOwnCodes(t T, s *Subject) {
+	for _, code := range ownCodes {
+		if exit := s.exitOfScript(t, "exit "+strconv.Itoa(code)); exit != nil {
+			checkOwnExit(t, exit, code)
+		}
+	}
+}
+
+// exitOfScript runs a program that fails. Where the sandbox disappears with its program, there
+// is no exit to read, and it gives nil.
+func (s *Subject) exitOfScript(t T, script string) *sandbox.Exit {
 	r := requireAbility[providers.ExitReader](t, s)
 	launcher, ok := providers.As[providers.Launcher](s.P)
 	if !ok {
 		t.Skipf("%s cannot create", s.P.Type())
 	}
-	made, err := launcher.Create(s.callContext(t), sandbox.Spec{Command: []string{"sh", "-c", "exit 3"}})
+	made, err := launcher.Create(s.callContext(t), sandbox.Spec{Command: []string{"sh", "-c", script}})
 	require.NoError(t, err, "create")
 	s.deleteAfter(t, made.ID)
 	var exit *sandbox.Exit
@@ -186,12 +205,10 @@ func checkExitCode(t T, s *Subject) {
 		return exit != nil || isNotFound(err)
 	}), "no exit comes, but %v", err)
 	if _, gone := s.P.Get(s.callContext(t), made.ID); isNotFound(gone) {
-		return
+		return nil
 	}
 	require.NoError(t, err)
-	require.NotNil(t, exit.Code, "a program that exits has a code")
-	assert.Equal(t, 3, *exit.Code)
-	assert.NotEqual(t, sandbox.ClassOK, exit.Class, "a failure is classified as one")
+	return exit
 }
 
 func checkExitRunning(t T, s *Subject) {
