@@ -29,6 +29,13 @@ type LogFindings struct {
 	Repeat  Repeat    // the most frequent line at the end of the log (R36)
 }
 
+// provesSilence reports whether a log would have shown later output, and when: it holds all
+// output, and either there is none or its lines carry times. The time of a line without one is
+// not known, whatever the record of the sandbox says.
+func (f *LogFindings) provesSilence() bool {
+	return f != nil && f.Complete && (f.Lines == 0 || !f.Last.IsZero())
+}
+
 // Hit is one pattern in a log.
 type Hit struct {
 	Pattern Pattern

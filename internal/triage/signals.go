@@ -85,20 +85,20 @@ func (l lastSign) seenWithin(limit time.Duration) bool { return l.known && l.ago
 // latestSign finds the latest sign of work in log and record. A sandbox with a complete
 // and empty log has been silent since its creation.
 func latestSign(s sandbox.Sandbox, sig Signals, now time.Time) lastSign {
-	complete := sig.Logs != nil && sig.Logs.Complete
-	proof := s.ActivityBasis.ProvesSilence() || complete
+	byLog := sig.Logs.provesSilence()
+	proof := s.ActivityBasis.ProvesSilence() || byLog
 	last, source := s.LastActivityAt, "last_activity_at"
 	if sig.Logs != nil && sig.Logs.Last.After(last) {
 		last, source = sig.Logs.Last, "log"
 	}
-	if last.IsZero() && complete && sig.Logs.Lines == 0 {
+	if last.IsZero() && byLog && sig.Logs.Lines == 0 {
 		age, from := s.Age(now)
 		return lastSign{ago: age, source: "empty log", known: from != sandbox.AgeUnknown, proof: true}
 	}
 	if last.IsZero() || last.After(now) {
 		return lastSign{}
 	}
-	return lastSign{ago: now.Sub(last), source: source, known: true, proof: proof, reports: s.ActivityBasis == sandbox.BasisReports && !complete}
+	return lastSign{ago: now.Sub(last), source: source, known: true, proof: proof, reports: s.ActivityBasis == sandbox.BasisReports && !byLog}
 }
 
 func (sig Signals) cpuBusy(t Thresholds) bool {

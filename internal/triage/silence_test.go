@@ -55,7 +55,18 @@ func TestWhatCannotShowWorkProvesNoSilence(t *testing.T) {
 		"within a long call of a tool":        {with(basis(sandbox.BasisReports), worked(14*time.Minute)), Signals{Trend: trend(0, -1, "")}, sandbox.Unknown, "activity_unknown, hung_io"},
 		"a build within a call of a tool":     {with(basis(sandbox.BasisReports), worked(6*time.Minute)), Signals{Trend: trend(100, -1, "")}, sandbox.False, "shows_life"},
 		"calls, old, and a complete log, old": {basis(sandbox.BasisRequests), Signals{Logs: quietFor(hour)}, sandbox.True, "age, silent"},
-		"repeating lines of the host":         {old(hour), Signals{Logs: &LogFindings{Lines: 50, Last: noon().Add(-hour), Repeat: Repeat{"Starting", 50}}, Trend: trend(100, -1, "")}, sandbox.False, "shows_life"},
+		"calls, old, and lines without times": {basis(sandbox.BasisRequests), Signals{Logs: &LogFindings{Complete: true, Lines: 9}}, sandbox.Unknown, "activity_unknown"},
+		"calls, old, and an empty log":        {basis(sandbox.BasisRequests), Signals{Logs: &LogFindings{Complete: true}}, sandbox.True, "age, silent"},
+		"a call just now, lines without times": {
+			with(basis(sandbox.BasisRequests), worked(time.Second)), Signals{Logs: &LogFindings{Complete: true, Lines: 9}}, sandbox.False, "shows_life",
+		},
+		"reports, recent, and lines without times": {
+			with(basis(sandbox.BasisReports), worked(14*time.Minute)), Signals{Logs: &LogFindings{Complete: true, Lines: 9}}, sandbox.Unknown, "activity_unknown",
+		},
+		"busy, calls, old, and lines without times": {
+			basis(sandbox.BasisRequests), Signals{Logs: &LogFindings{Complete: true, Lines: 9}, Trend: trend(100, -1, "")}, sandbox.False, "shows_life",
+		},
+		"repeating lines of the host": {old(hour), Signals{Logs: &LogFindings{Lines: 50, Last: noon().Add(-hour), Repeat: Repeat{"Starting", 50}}, Trend: trend(100, -1, "")}, sandbox.False, "shows_life"},
 
 		"rests beside a live process":   {old(hour), Signals{Logs: partial(0, 0), Trend: sampled(steps, 5*time.Second, 0, 100, 100), Processes: new(1)}, sandbox.Unknown, "activity_unknown, hung_io"},
 		"a live process":                {old(hour), Signals{Processes: new(1)}, sandbox.Unknown, "activity_unknown"},

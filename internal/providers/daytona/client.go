@@ -71,7 +71,7 @@ func Type() providers.Type {
 		ExitWords: exitWords(),
 		LifeSigns: []providers.LifeSign{
 			{Ability: "", Shows: "when a client last called (`lastActivityAt`)", Misses: "a program that works without calls from outside"},
-			{Ability: "logs", Shows: "created by sbx: output of the program; others: output of the image's entrypoint", Misses: "others: output of commands and sessions"},
+			{Ability: "logs", Shows: "created by sbx: output of the program; others: output of the image's entrypoint", Misses: "when a line was written; others: output of commands and sessions"},
 			{Ability: "usage", Shows: "current CPU and memory", Misses: "what waits"},
 			{Ability: "processes", Shows: "running commands of sbx", Misses: "commands of other clients: their open calls update `lastActivityAt`"},
 			{Ability: "probe", Shows: "whether the toolbox answers; two 502 in a row are definite", Misses: "whether the program is active"},

@@ -26,6 +26,13 @@ func (p *Provider) Logs(ctx context.Context, id string, q providers.LogQuery) it
 				return honest(l, err)
 			}
 		}
+		if p.o.Undated {
+			dated := yield
+			yield = func(l sandbox.LogLine, err error) bool {
+				l.At = time.Time{}
+				return dated(l, err)
+			}
+		}
 		p.yieldLog(ctx, id, q, yield)
 	}
 }

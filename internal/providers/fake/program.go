@@ -11,8 +11,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// program is a command line as a schedule: its output with times, and its end. It supports echo, cat,
-// sleep, true, false and `sh -c` with those, `exit N`, `>&2` and $NAME; any other program neither
+// program is a command line as a schedule: its output with times, and its end. It supports echo, printf,
+// cat, sleep, true, false and `sh -c` with those, `exit N`, `>&2` and $NAME; any other program neither
 // writes nor ends.
 type program struct {
 	known bool
@@ -91,6 +91,8 @@ func (p *program) addCommand(words []string) bool {
 		p.code = 1
 	case "echo":
 		p.steps = append(p.steps, step{stream: stream, text: strings.Join(words[1:], " ")})
+	case "printf":
+		p.steps = append(p.steps, step{stream: stream, text: strings.Join(words[1:], " "), open: true})
 	case "cat":
 		p.steps = append(p.steps, step{copies: true})
 	case "sleep":

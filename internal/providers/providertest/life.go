@@ -1,103 +1,14 @@
 package providertest
 
 import (
-	"context"
-	"sync"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
-
-type silenceClaim struct {
-	silent bool // every sign of work is older than the given time
-	by     string
-}
-
-// claimSilence reads all signs of life of a sandbox and says whether they prove that nothing has worked
-// in it since then, by the rules of the fleet.
-func (s *Subject) claimSilence(t T, id string, since time.Time) silenceClaim {
-	t.Helper()
-	box, err := s.P.Get(s.callContext(t), id)
-	require.NoError(t, err)
-	last, proof, by := box.LastActivityAt, box.ActivityBasis.ProvesSilence(), "last activity by "+string(box.ActivityBasis)
-	if reader, ok := providers.As[providers.LogReader](s.P); ok && reader.CapturesOutput(box) {
-		lines, err := readLogs(s.callContext(t), reader, id, providers.LogQuery{})
-		require.NoError(t, err)
-		proof, by = true, by+", its log"
-		for _, l := range lines {
-			if l.At.IsZero() {
-				return silenceClaim{} // a line without a time proves nothing
-			}
-			if l.At.After(last) {
-				last = l.At
-			}
-		}
-	}
-	if lister, ok := providers.As[providers.ProcessLister](s.P); ok {
-		if running, err := lister.Processes(s.callContext(t), id); err != nil || len(running) > 0 {
-			proof = false
-		}
-	}
-	return silenceClaim{silent: proof && last.Before(since), by: by}
-}
-
-// clockSlack is the tolerance for the difference of two clocks and rounded timestamps.
-const clockSlack = 2 * time.Second
-
-// checkSilenceOfWriter checks that a program that writes does not count as silent.
-func checkSilenceOfWriter(t T, s *Subject) {
-	began := time.Now()
-	id := s.startWriter(t, "one", "two")
-	var got silenceClaim
-	assert.True(t, s.c.Eventually(s.c.Limit, func() bool {
-		got = s.claimSilence(t, id, began.Add(-clockSlack))
-		return !got.silent
-	}), "it wrote a moment ago, and is called silent by %s", got.by)
-}
-
-// checkSilenceOfCommand checks that a sandbox with a command of another client does not count as
-// silent.
-func checkSilenceOfCommand(t T, s *Subject) {
-	id := s.startSandbox(t, sandbox.Spec{Command: []string{"sleep", "600"}})
-	began := time.Now()
-	ctx, cancel := context.WithCancel(s.callContext(t))
-	wrote := &firstWrite{came: make(chan struct{})}
-	var over sync.WaitGroup
-	defer s.returnsInTime(over.Wait) // another check finds a command that ignores ctx
-	defer cancel()
-	over.Go(func() {
-		_, err := requireAbility[providers.Commander](t, s).Exec(ctx, id, providers.Command{
-			Args: []string{"sh", "-c", "echo tick; sleep 600"}, Stdout: wrote,
-		})
-		if ctx.Err() == nil {
-			t.Errorf("the command ended by itself: %v (%s)", err, fault.KindOf(err))
-		}
-	})
-	select {
-	case <-wrote.came:
-	case <-ctx.Done():
-		assert.Fail(t, "what the command writes does not arrive")
-		return
-	}
-	got := s.claimSilence(t, id, began)
-	assert.False(t, got.silent, "a command runs and wrote a moment ago, and %s would prove that nothing does", got.by)
-}
-
-type firstWrite struct {
-	came chan struct{}
-	once sync.Once
-}
-
-// Write implements io.Writer.
-func (w *firstWrite) Write(b []byte) (int, error) {
-	w.once.Do(func() { close(w.came) })
-	return len(b), nil
-}
 
 // startLingering starts a sandbox that stays after the end of its program, which writes two lines and
 // fails.

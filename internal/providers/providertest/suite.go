@@ -1,6 +1,7 @@
 // Package providertest is the conformance suite of the provider contract, which every provider passes.
 //
-// A check uses the provider through the contract only. Config has what a check needs beyond it, such as
+// A check uses the provider through the contract only, and what it makes of a sandbox is the verdict of
+// the program itself (fleet, triage). Config has what a check needs beyond it, such as
 // how a sandbox is made where the provider has no create. No knowledge of any one provider enters this
 // package.
 package providertest
@@ -143,6 +144,8 @@ func abilityChecks() []Check {
 		{"verify_proves_a_delete", "verify", checkVerifyDelete},
 		{"verify_takes_no_forgetting_for_an_independent_witness", "verify", checkVerifyForgotten},
 		{"what_was_written_is_no_silence", "logs", checkSilenceOfWriter},
+		{"what_writes_lines_is_no_silence", "logs", checkSilenceOfSteadyWriter("echo tick")},
+		{"what_writes_an_open_line_is_no_silence", "logs", checkSilenceOfSteadyWriter("printf .")},
 		{"what_another_client_runs_is_no_silence", "exec", checkSilenceOfCommand},
 	}
 }

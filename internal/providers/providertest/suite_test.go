@@ -53,12 +53,13 @@ func honest(*fake.Provider) {}
 func TestHonestFakesPass(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]fake.Options{
-		"at once":          {},
-		"slow":             {ProvisionFor: 20 * time.Millisecond, EndFor: 30 * time.Millisecond, Latency: time.Millisecond},
-		"gone after":       {After: fake.AfterGone, EndFor: 5 * time.Millisecond},
-		"missing after":    {After: fake.AfterMissing, EndFor: 5 * time.Millisecond},
-		"other name":       {Name: "prod", Type: "e2b"},
-		"flapping listing": {After: fake.AfterKept, Flap: time.Second},
+		"at once":           {},
+		"slow":              {ProvisionFor: 20 * time.Millisecond, EndFor: 30 * time.Millisecond, Latency: time.Millisecond},
+		"gone after":        {After: fake.AfterGone, EndFor: 5 * time.Millisecond},
+		"missing after":     {After: fake.AfterMissing, EndFor: 5 * time.Millisecond},
+		"other name":        {Name: "prod", Type: "e2b"},
+		"log without times": {Undated: true},
+		"flapping listing":  {After: fake.AfterKept, Flap: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -55,6 +56,23 @@ func TestProgramsEndStoresWhatWasWrittenWhileTheWriterLivesOn(t *testing.T) {
 		<-s.copyDone // what comes after a drain is copied as before
 		assert.Zero(t, s.output.Dropped())
 	}
+}
+
+// TestAWriteDefersNoFlush: an unfinished line is stored however often it is written to.
+func TestAWriteDefersNoFlush(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began, flushed := time.Now(), time.Duration(0)
+		d := newDelayedFlush(func() { flushed = time.Since(began) })
+		step := time.NewTicker(flushAfter / 10)
+		defer step.Stop()
+		for range 12 {
+			d.noteWrite()
+			<-step.C
+		}
+		d.timer.Stop()
+		assert.Equal(t, flushAfter, flushed)
+	})
 }
 
 func TestDrainOfEndedPipesReturns(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -155,6 +156,29 @@ func (s *supervisor) writeProgramEnd() <-chan time.Time {
 // prompt or a progress bar has no line end.
 const flushAfter = time.Second
 
+// delayedFlush calls flush flushAfter the first of some writes. Later writes do not defer it: a
+// program that writes all the time and ends no line would never be stored.
+type delayedFlush struct {
+	timer *time.Timer
+	due   atomic.Bool
+}
+
+func newDelayedFlush(flush func()) *delayedFlush {
+	d := &delayedFlush{}
+	d.timer = time.AfterFunc(flushAfter, func() {
+		d.due.Store(false)
+		flush()
+	})
+	d.timer.Stop()
+	return d
+}
+
+func (d *delayedFlush) noteWrite() {
+	if !d.due.Swap(true) {
+		d.timer.Reset(flushAfter)
+	}
+}
+
 // maxPipe is the capacity of a pipe, unless root enlarged it.
 const maxPipe = 1 << 20
 
@@ -162,14 +186,14 @@ const maxPipe = 1 << 20
 type copier struct {
 	pipe    *os.File
 	sink    io.Writer
-	flush   *time.Timer
+	flush   *delayedFlush
 	drained chan struct{} // signalled when the content of the pipe is stored; closed at the pipe's end
 }
 
 // copyOutput copies the program's output into the log, until both pipes end.
 func (s *supervisor) copyOutput(stdout, stderr *os.File) {
 	s.copyDone = make(chan struct{})
-	flush := time.AfterFunc(flushAfter, s.output.Flush)
+	flush := newDelayedFlush(s.output.Flush)
 	var both sync.WaitGroup
 	for name, pipe := range map[runlog.Stream]*os.File{runlog.Stdout: stdout, runlog.Stderr: stderr} {
 		c := &copier{pipe: pipe, sink: s.output.Stream(name), flush: flush, drained: make(chan struct{}, 1)}
@@ -178,7 +202,7 @@ func (s *supervisor) copyOutput(stdout, stderr *os.File) {
 	}
 	go func() {
 		both.Wait()
-		flush.Stop()
+		flush.timer.Stop()
 		close(s.copyDone)
 	}()
 }
@@ -202,7 +226,7 @@ func (c *copier) copyUntilEnd() {
 func (c *copier) writeLog(text []byte) {
 	if len(text) > 0 {
 		_, _ = c.sink.Write(text) // on a write error the log counts the dropped bytes and never blocks the program
-		c.flush.Reset(flushAfter)
+		c.flush.noteWrite()
 	}
 }
 
