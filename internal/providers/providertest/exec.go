@@ -51,7 +51,7 @@ func checkExecStreams(t T, s *Subject) {
 
 // ownCodes are exit codes that mean a failure of a launcher, a reader, a limit or a connection
 // elsewhere. Where the exit was observed, each is the program's own.
-var ownCodes = [...]int{124, 125, 141, 255}
+func ownCodes() []int { return []int{124, 125, 141, 255} }
 
 func checkOwnExit(t T, exit *sandbox.Exit, code int) {
 	require.NotNil(t, exit.Code, "a program that exits with %d has a code", code)
@@ -61,7 +61,7 @@ func checkOwnExit(t T, exit *sandbox.Exit, code int) {
 
 func checkExecOwnCodes(t T, s *Subject) {
 	id := s.startSandbox(t, sandbox.Spec{})
-	for _, code := range ownCodes {
+	for _, code := range ownCodes() {
 		got := s.execCommand(s.callContext(t), id, "", shProgram("exit "+strconv.Itoa(code)))
 		require.NoError(t, got.err, "exit %d", code)
 		checkOwnExit(t, &got.exit, code)

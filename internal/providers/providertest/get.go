@@ -181,7 +181,7 @@ func checkExitCode(t T, s *Subject) {
 }
 
 func checkExitOwnCodes(t T, s *Subject) {
-	for _, code := range ownCodes {
+	for _, code := range ownCodes() {
 		if exit := s.exitOfScript(t, "exit "+strconv.Itoa(code)); exit != nil {
 			checkOwnExit(t, exit, code)
 		}

@@ -48,14 +48,14 @@ func checkSilenceOfWriter(t T, s *Subject) {
 }
 
 // checkSilenceOfSteadyWriter checks that a program that goes on writing is never judged silent, even
-// if no client has called its sandbox for a day. print is the shell command of one step.
-func checkSilenceOfSteadyWriter(print string) func(t T, s *Subject) {
+// if no client has called its sandbox for a day. step is the shell command of one step.
+func checkSilenceOfSteadyWriter(step string) func(t T, s *Subject) {
 	return func(t T, s *Subject) {
 		if !hasAbility(s.P, "create") {
 			t.Skipf("%s cannot create", s.P.Type())
 		}
 		reader := requireAbility[providers.LogReader](t, s)
-		id := s.startSandbox(t, sandbox.Spec{Command: []string{"sh", "-c", strings.Repeat(print+"; sleep 0.1; ", 600) + "sleep 600"}})
+		id := s.startSandbox(t, sandbox.Spec{Command: []string{"sh", "-c", strings.Repeat(step+"; sleep 0.1; ", 600) + "sleep 600"}})
 		written := 0
 		for range 2 {
 			record, err := s.P.Get(s.callContext(t), id)
