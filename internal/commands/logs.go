@@ -70,7 +70,7 @@ func runLogs(ctx context.Context, d *Deps, p *output.Printer, word string, o *lo
 	if err := o.checkFlags(p); err != nil {
 		return err
 	}
-	req, err := o.readRequest(word, d.Now())
+	req, err := o.readRequest(word, p.Format.Human() && len(p.Columns) == 0, d.Now())
 	if err != nil {
 		return err
 	}
@@ -112,8 +112,8 @@ func (o *logsOptions) checkFlags(p *output.Printer) error {
 	return nil
 }
 
-func (o *logsOptions) readRequest(word string, now time.Time) (ops.LogsRequest, error) {
-	req := ops.LogsRequest{Word: word, Follow: o.follow, Patterns: o.patterns, Tail: o.tail}
+func (o *logsOptions) readRequest(word string, text bool, now time.Time) (ops.LogsRequest, error) {
+	req := ops.LogsRequest{Word: word, Follow: o.follow, Patterns: o.patterns, Tail: o.tail, Open: text}
 	var err error
 	if o.since != "" {
 		if req.Since, err = sandbox.ParseMoment(o.since, now); err != nil {

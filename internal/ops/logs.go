@@ -18,6 +18,7 @@ type LogsRequest struct {
 	Word     string
 	Since    time.Time
 	Follow   bool
+	Open     bool           // with Follow and without a filter, also what an unfinished line has grown by
 	Grep     *regexp.Regexp // nil = any line
 	Patterns bool           // only lines with a known pattern
 	Tail     int            // the last lines of those that are chosen, with Follow of all; 0 = all
@@ -92,7 +93,7 @@ func (r LogsRequest) hasFilters() bool { return r.Grep != nil || r.Patterns }
 // providerQuery is the query to the provider. Tail counts chosen lines, so a filter applies it
 // here, except while following.
 func (r LogsRequest) providerQuery() providers.LogQuery {
-	q := providers.LogQuery{Follow: r.Follow, Since: r.Since}
+	q := providers.LogQuery{Follow: r.Follow, Open: r.Open && !r.hasFilters(), Since: r.Since}
 	if r.Follow || !r.hasFilters() {
 		q.Tail = r.Tail
 	}
@@ -149,6 +150,10 @@ func (r *logReader) readLog(ctx context.Context, f *fleet.Fleet, ref sandbox.Ref
 // reportLine reports a line that is chosen, or holds it back.
 func (r *logReader) reportLine(line sandbox.LogLine) {
 	if r.req.Grep != nil && !r.req.Grep.MatchString(line.Text) {
+		return
+	}
+	if line.OpenBytes > 0 {
+		r.watch.Item(LogLine{LogLine: line}) // the whole line shows its pattern
 		return
 	}
 	pattern, known := r.matcher.Match(line.Text)

@@ -84,6 +84,9 @@ type LogQuery struct {
 	// without such a program until the sandbox ends. Both are a plain end. Later output of
 	// background processes is for another read.
 	Follow bool
+	// Open, with Follow, also reports a line that has not ended each time that it has grown, such as a
+	// prompt or a progress bar (sandbox.LogLine.OpenBytes).
+	Open bool
 }
 
 // LogReader reads a sandbox's output.

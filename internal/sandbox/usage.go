@@ -36,6 +36,9 @@ type LogLine struct {
 	Text      string // without its line end; untrusted
 	Truncated bool   // its beginning or its end is missing: too long, or next to a gap
 	Source    string // set when the lines are not the provider's own
+	// OpenBytes is set where the line has not ended: its length so far. Text is what came since it
+	// was last reported; the whole line follows when it ends.
+	OpenBytes int64
 	// Gap is set where the line is no output but reports missing output.
 	Gap *LogGap
 }

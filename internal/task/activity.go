@@ -152,10 +152,11 @@ type outputTracker struct {
 	began    time.Time // this process's clock then
 
 	mu         sync.Mutex
-	lastOutput time.Time // this process's clock at the last output
-	written    time.Time // the provider's clock at the last line
-	repeated   int       // lines with exactly that time
-	skip       int       // of these lines, how many a resumed stream repeats
+	lastOutput time.Time        // this process's clock at the last output
+	written    time.Time        // the provider's clock at the last line
+	repeated   int              // lines with exactly that time
+	skip       int              // of these lines, how many a resumed stream repeats
+	open       map[string]int64 // by stream, the bytes of the line that has not ended
 	messages   int
 	agentSeen  bool // some lines were events of an agent
 	session    string
@@ -164,7 +165,7 @@ type outputTracker struct {
 
 func newOutputTracker(readAt time.Time, ear Observer) *outputTracker {
 	now := time.Now()
-	return &outputTracker{observer: ear, readAt: readAt, began: now, lastOutput: now}
+	return &outputTracker{observer: ear, readAt: readAt, began: now, lastOutput: now, open: map[string]int64{}}
 }
 
 // resumeTime is the time from which a cut stream is resumed.
@@ -175,7 +176,13 @@ func (p *outputTracker) resumeTime() time.Time {
 	return p.written
 }
 
+// addLine takes the next line of a stream. A line that has not ended counts as output where it has
+// grown, which a resumed stream reports again, and is shown when it ends.
 func (p *outputTracker) addLine(l sandbox.LogLine) {
+	if l.OpenBytes > 0 {
+		p.noteGrowth(l.Stream, l.OpenBytes)
+		return
+	}
 	if l.Gap != nil { // not output of the program
 		if p.observer != nil {
 			p.observer.Output(l)
@@ -194,6 +201,7 @@ func (p *outputTracker) addLine(l sandbox.LogLine) {
 		p.written, p.repeated = l.At, 1
 	}
 	p.lastOutput = time.Now()
+	delete(p.open, l.Stream)
 	kind, session := parseAgentLine(l.Text)
 	if kind == agentMessage {
 		p.messages++
@@ -203,6 +211,14 @@ func (p *outputTracker) addLine(l sandbox.LogLine) {
 	p.mu.Unlock()
 	if p.observer != nil {
 		p.observer.Output(l)
+	}
+}
+
+func (p *outputTracker) noteGrowth(stream string, size int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open[stream] != size {
+		p.open[stream], p.lastOutput = size, time.Now()
 	}
 }
 
@@ -303,6 +319,7 @@ func (l *lineWriter) Write(b []byte) (int, error) {
 		end := bytes.IndexByte(b, '\n')
 		if end < 0 {
 			l.rest = append(l.rest, b...)
+			l.p.noteGrowth(l.stream, int64(len(l.rest)))
 			if len(l.rest) >= longestLine {
 				l.flushRest()
 			}

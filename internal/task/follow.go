@@ -123,7 +123,7 @@ func (r *Runner) runInside(ctx context.Context, t Task, p *outputTracker) (sandb
 func (r *Runner) streamOutput(ctx context.Context, ref sandbox.Ref, p *outputTracker) {
 	for ctx.Err() == nil {
 		cut := false
-		for line, err := range r.o.Sandboxes.Logs(ctx, ref, providers.LogQuery{Since: p.resumeTime(), Follow: true}) {
+		for line, err := range r.o.Sandboxes.Logs(ctx, ref, providers.LogQuery{Since: p.resumeTime(), Follow: true, Open: true}) {
 			if err != nil {
 				cut = fault.Retryable(err)
 				break

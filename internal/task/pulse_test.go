@@ -3,6 +3,7 @@ package task
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -93,6 +94,34 @@ func TestAStreamIsTakenUpAgainWhereItWas(t *testing.T) {
 			assert.Equal(t, []string{"a", "b", "c", "d", "e", "f"}, ear.lines, "cut after %d and %d", cut, second)
 		}
 	}
+}
+
+// TestAnOpenLineIsOutput: bytes without a line end keep a program from being silent, but not those that
+// a resumed stream reports again.
+func TestAnOpenLineIsOutput(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ear := &heard{}
+		p := newOutputTracker(noon(), ear)
+		bytes := &lineWriter{p: p, stream: "stderr"}
+		for i, tc := range []struct {
+			add    func()
+			output bool
+		}{
+			{func() { p.addLine(sandbox.LogLine{Stream: "stdout", Text: "\r1", OpenBytes: 2}) }, true},
+			{func() { p.addLine(sandbox.LogLine{Stream: "stdout", Text: "\r2", OpenBytes: 4}) }, true},
+			{func() { p.addLine(sandbox.LogLine{Stream: "stdout", Text: "\r1\r2", OpenBytes: 4}) }, false},
+			{func() { p.addLine(sandbox.LogLine{Stream: "stdout", Text: "\r1\r2 done"}) }, true},
+			{func() { p.addLine(sandbox.LogLine{Stream: "stdout", Text: "\r1\r2", OpenBytes: 4}) }, true},
+			{func() { _, _ = bytes.Write([]byte(".")) }, true},
+			{func() { _, _ = bytes.Write([]byte(".")) }, true},
+		} {
+			<-time.After(time.Minute)
+			tc.add()
+			assert.Equal(t, tc.output, p.silentTime() == 0, "piece %d", i)
+		}
+		assert.Equal(t, []string{"\r1\r2 done"}, ear.lines, "a line is shown when it ends")
+	})
 }
 
 func TestLinesOfAStreamOfBytes(t *testing.T) {

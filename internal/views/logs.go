@@ -74,7 +74,8 @@ type LogPage struct {
 	list    *output.List[LogRow]
 	o       LogPageOptions
 	sources []string
-	cut     bool // a line was not whole
+	cut     bool              // a line was not whole
+	shown   map[string]string // by stream, the beginning of a line that has not ended
 }
 
 // NewLogPage begins a page.
@@ -85,7 +86,7 @@ func NewLogPage(p *output.Printer, schema string, o LogPageOptions) (*LogPage, e
 	}
 	spec.WideLine = func(r LogRow) string { return r.Origin() + spec.Line(r) }
 	list, err := output.NewList(p, spec)
-	return &LogPage{printer: p, list: list, o: o}, err
+	return &LogPage{printer: p, list: list, o: o, shown: map[string]string{}}, err
 }
 
 // Add shows an item of ops.Logs. The error is that of stdout.
@@ -118,15 +119,38 @@ func (g *LogPage) emptyText(ref sandbox.Ref) string {
 
 func (g *LogPage) addRow(r LogRow) error {
 	g.noteOrigin(r.LogLine)
+	rest, again := g.withoutShown(r.LogLine)
+	r.Text = rest
 	if g.o.Raw {
 		g.list.Succeeded()
-		_, err := g.printer.Stdout().Write([]byte(r.Text + "\n"))
+		if r.OpenBytes == 0 {
+			rest += "\n"
+		}
+		_, err := g.printer.Stdout().Write([]byte(rest))
 		return err
+	}
+	if again && rest == "" {
+		return nil
 	}
 	if err := g.list.Add(r); err != nil || !g.o.Follow {
 		return err
 	}
 	return g.list.Flush()
+}
+
+// withoutShown is the text of a line without its beginning that was shown before it ended, and
+// whether there was one.
+func (g *LogPage) withoutShown(l sandbox.LogLine) (rest string, again bool) {
+	shown := g.shown[l.Stream]
+	if l.OpenBytes > 0 {
+		g.shown[l.Stream] = shown + l.Text
+		return l.Text, false
+	}
+	delete(g.shown, l.Stream)
+	if shown == "" || strings.HasPrefix(shown, l.Text) { // a line that was shown to its end, or is truncated
+		return strings.TrimPrefix(l.Text, shown), shown != ""
+	}
+	return strings.CutPrefix(l.Text, shown)
 }
 
 // noteOrigin names, once each, a source that is not the provider, and that lines are cut.

@@ -1,7 +1,9 @@
 package daytona_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -76,6 +78,33 @@ func TestAnEntrypointIsFollowed(t *testing.T) {
 		}
 	}
 	assert.Equal(t, []string{"stderr one bad thing", "stdout out two", "stdout out three", "stderr half a line", "stderr bad four"}, got)
+}
+
+// TestAnOpenLineOfAnEntrypointIsFollowed: each part is reported once, and the whole line when it ends, or
+// when the sandbox ends.
+func TestAnOpenLineOfAnEntrypointIsFollowed(t *testing.T) {
+	t.Parallel()
+	f, c := fresh(t, daytonatest.Options{})
+	id := f.Add(daytonatest.Seed{})
+	f.Says(id, "1 of 2", "")
+	steps := map[string]func(){
+		"1 of 2":   func() { f.Says(id, "\r2 of 2", "") },
+		"\r2 of 2": func() { f.Says(id, " done\n", "sure? ") },
+		"sure? ":   func() { require.NoError(t, c.Terminate(t.Context(), id, providers.TerminateOptions{})) },
+	}
+	var got []string
+	ctx, cancel := context.WithTimeout(t.Context(), tiertest.Limit(t))
+	defer cancel()
+	for l, err := range c.Logs(ctx, id, providers.LogQuery{Follow: true, Open: true, Tail: 1}) {
+		require.NoError(t, err)
+		got = append(got, fmt.Sprintf("%s %d %s", l.Stream, l.OpenBytes, l.Text))
+		if step := steps[l.Text]; step != nil && l.OpenBytes > 0 {
+			step()
+		}
+	}
+	assert.Equal(t, []string{
+		"stdout 0 Error: connect ETIMEDOUT 10.0.0.1:443", "stdout 6 1 of 2", "stdout 13 \r2 of 2", "stdout 0 1 of 2\r2 of 2 done", "stderr 6 sure? ", "stderr 0 sure? ",
+	}, got)
 }
 
 // TestACommandWhoseReaderLeaves: a command ends when its output cannot be written.

@@ -259,22 +259,34 @@ const (
 // entrypointLog is the position of one reader in the log of the image's own program. Each
 // answer has the whole log.
 type entrypointLog struct {
-	c         *Client
-	id        string
-	delivered struct{ stdout, stderr int } // bytes of each stream
+	c        *Client
+	id       string
+	open     bool                         // reports lines that have not ended
+	read     struct{ stdout, stderr int } // bytes of each stream
+	out, err wirekit.LineSplitter
+}
+
+func newEntrypointLog(c *Client, id string, q providers.LogQuery) *entrypointLog {
+	return &entrypointLog{
+		c: c, id: id, open: q.Follow && q.Open,
+		out: wirekit.LineSplitter{Stream: "stdout", Source: "entrypoint"}, err: wirekit.LineSplitter{Stream: "stderr", Source: "entrypoint"},
+	}
 }
 
 // deliver yields the lines so far, and with q.Follow those that come until the sandbox ends.
 // A toolbox that knows no entrypoint has an empty log.
 func (e *entrypointLog) deliver(ctx context.Context, q providers.LogQuery, yield func(sandbox.LogLine, error) bool) {
-	lines, err := e.newLines(ctx, q.Follow)
+	lines, err := e.newLines(ctx)
+	if !q.Follow {
+		lines = e.flushPartial(lines)
+	}
 	if httpx.Status(err) == http.StatusNotFound {
 		err = nil
 	}
 	switch {
 	case err != nil && (!q.Follow || fault.KindOf(err) != fault.KindUnavailable):
 		yield(sandbox.LogLine{}, e.c.toolboxFault(err))
-	case wirekit.YieldLines(wirekit.LastLines(lines, q.Tail), yield) && q.Follow:
+	case wirekit.YieldLines(e.addGrowth(wirekit.LastLines(lines, q.Tail)), yield) && q.Follow:
 		wirekit.Follow{First: entrypointFollowMin, Longest: entrypointFollowMax, Outage: entrypointOutage, Profile: e.c.Profile, Op: "logs " + e.id}.Run(ctx, e.readMore, yield)
 	}
 }
@@ -283,35 +295,45 @@ func (e *entrypointLog) deliver(ctx context.Context, q providers.LogQuery, yield
 func (e *entrypointLog) readMore(ctx context.Context) (lines []sandbox.LogLine, ended bool, err error) {
 	now, err := e.c.detail(ctx, "logs", e.id)
 	if fault.KindOf(err) == fault.KindNotFound || (err == nil && stateOf(now) != sandbox.StateRunning) {
-		return nil, true, nil
+		return e.flushPartial(nil), true, nil
 	}
-	lines, err = e.newLines(ctx, true)
-	return lines, false, e.c.toolboxFault(err)
+	lines, err = e.newLines(ctx)
+	return e.addGrowth(lines), false, e.c.toolboxFault(err)
 }
 
-// newLines gives the lines that were not delivered yet. With more to come, a line that has
-// not ended is left for later.
-func (e *entrypointLog) newLines(ctx context.Context, more bool) ([]sandbox.LogLine, error) {
+// newLines gives the lines that have ended and were not delivered yet.
+func (e *entrypointLog) newLines(ctx context.Context) ([]sandbox.LogLine, error) {
 	var w wireLogs
 	_, err := e.c.API.JSON(ctx, e.c.toolbox(httpx.Request{Op: "logs " + e.id, Path: "/process/session/entrypoint/logs"}, e.id, true), &w)
 	if err != nil {
 		return nil, err
 	}
-	return append(linesBehind("stdout", w.Stdout, &e.delivered.stdout, more), linesBehind("stderr", w.Stderr, &e.delivered.stderr, more)...), nil
+	return addBehind(&e.err, w.Stderr, &e.read.stderr, addBehind(&e.out, w.Stdout, &e.read.stdout, nil)), nil
 }
 
-// linesBehind gives the lines of a stream behind the delivered bytes and counts them as
-// delivered. A stream that has become shorter was started again.
-func linesBehind(stream, text string, delivered *int, more bool) []sandbox.LogLine {
-	if len(text) < *delivered {
-		*delivered = 0
+// addBehind appends the lines of a stream that end behind the bytes that were read, and counts all as
+// read. A stream that has become shorter was started again.
+func addBehind(s *wirekit.LineSplitter, text string, read *int, lines []sandbox.LogLine) []sandbox.LogLine {
+	if len(text) < *read {
+		*read = 0
+		lines = s.Flush(lines)
 	}
-	text = text[*delivered:]
-	if more {
-		text = text[:strings.LastIndexByte(text, '\n')+1]
+	piece := text[*read:]
+	*read = len(text)
+	return s.Add([]byte(piece), lines)
+}
+
+// flushPartial appends the lines that have not ended.
+func (e *entrypointLog) flushPartial(lines []sandbox.LogLine) []sandbox.LogLine {
+	return e.err.Flush(e.out.Flush(lines))
+}
+
+// addGrowth appends what the lines that have not ended have grown by, where that is reported.
+func (e *entrypointLog) addGrowth(lines []sandbox.LogLine) []sandbox.LogLine {
+	if !e.open {
+		return lines
 	}
-	*delivered += len(text)
-	return splitLines(stream, text)
+	return e.err.AddGrowth(e.out.AddGrowth(lines))
 }
 
 func splitLines(stream, text string) []sandbox.LogLine {

@@ -53,7 +53,7 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 				}
 			}
 		default:
-			(&entrypointLog{c: c, id: w.ID}).deliver(ctx, q, yield)
+			newEntrypointLog(c, w.ID, q).deliver(ctx, q, yield)
 		}
 	}
 }

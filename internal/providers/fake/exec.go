@@ -128,7 +128,7 @@ func (p *Provider) checkEnterable(id string) ([]string, error) {
 func (p *Provider) waitStep(ctx context.Context, id string, d time.Duration) error {
 	until := time.Now().Add(d)
 	for left := d; left != 0; left = max(0, time.Until(until)) {
-		r, err := p.readLog(id)
+		r, err := p.readLog(id, false)
 		if err != nil || r.gone {
 			return fault.New(fault.KindGone, "the sandbox ended while the command ran")
 		}

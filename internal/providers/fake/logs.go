@@ -3,6 +3,7 @@ package fake
 import (
 	"context"
 	"iter"
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,16 +39,22 @@ func (p *Provider) Logs(ctx context.Context, id string, q providers.LogQuery) it
 }
 
 func (p *Provider) yieldLog(ctx context.Context, id string, q providers.LogQuery, yield func(sandbox.LogLine, error) bool) {
-	r, err := p.readLog(id)
+	r, err := p.readLog(id, q.Follow)
 	if err != nil {
 		yield(sandbox.LogLine{}, err)
 		return
 	}
+	reported := map[string]int64{} // of unfinished lines, by stream
 	for next := p.firstLine(r, q.Tail); ; {
 		if !r.yieldFrom(next, q.Since, yield) {
 			return
 		}
-		next = r.lines
+		for ; next < r.lines; next++ {
+			delete(reported, r.lineAt(next).Stream) // the line that follows is another one
+		}
+		if q.Open && !r.yieldOpen(reported, yield) {
+			return
+		}
 		if !q.Follow || r.ended {
 			return
 		}
@@ -55,7 +62,7 @@ func (p *Provider) yieldLog(ctx context.Context, id string, q providers.LogQuery
 			yield(sandbox.LogLine{}, p.placeError(err, OpLogs, id))
 			return
 		}
-		if r, err = p.readLog(id); err != nil {
+		if r, err = p.readLog(id, q.Follow); err != nil {
 			return // a sandbox that disappears has ended
 		}
 	}
@@ -73,6 +80,7 @@ type logReading struct {
 	said    []sandbox.LogLine
 	flood   int
 	written []sandbox.LogLine
+	open    []sandbox.LogLine // that have not ended, each whole
 	lines   int
 	ended   bool // the program or the box has ended
 	gone    bool // the box has ended
@@ -81,7 +89,8 @@ type logReading struct {
 	base    time.Time
 }
 
-func (p *Provider) readLog(id string) (logReading, error) {
+// readLog reads a log. While following, an unfinished line is none of its lines before the end.
+func (p *Provider) readLog(id string, follow bool) (logReading, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b, err := p.findBox(OpLogs, id)
@@ -103,7 +112,14 @@ func (p *Provider) readLog(id string) (logReading, error) {
 		at = over
 	}
 	if !b.ready.IsZero() {
-		r.written = b.program.writtenBy(b.ready, at)
+		r.written, r.open = b.program.writtenBy(b.ready, at)
+	}
+	if !follow || r.ended {
+		for _, l := range r.open {
+			l.OpenBytes = 0
+			r.written = append(r.written, l)
+		}
+		r.open = nil
 	}
 	r.lines = len(r.said) + r.flood + len(r.written)
 	return r, nil
@@ -131,18 +147,41 @@ func (r logReading) lineAt(i int) sandbox.LogLine {
 	return r.written[i-r.flood]
 }
 
-func (p program) writtenBy(start, by time.Time) []sandbox.LogLine {
-	var out []sandbox.LogLine
+// yieldOpen yields what the unfinished lines have grown by; false when the consumer has stopped.
+func (r logReading) yieldOpen(reported map[string]int64, yield func(sandbox.LogLine, error) bool) bool {
+	for _, l := range r.open {
+		l.Text = l.Text[reported[l.Stream]:]
+		reported[l.Stream] = l.OpenBytes
+		if l.Text != "" && !yield(l, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// writtenBy are the lines of a program until a time, and those that had not ended then.
+func (p program) writtenBy(start, by time.Time) (out, open []sandbox.LogLine) {
 	for _, s := range p.steps {
 		start = start.Add(s.wait)
 		if start.After(by) {
 			break
 		}
-		if s.stream != "" {
-			out = append(out, sandbox.LogLine{At: start, Stream: s.stream, Text: s.text})
+		if s.stream == "" {
+			continue
 		}
+		l := sandbox.LogLine{At: start, Stream: s.stream, Text: s.text}
+		if i := slices.IndexFunc(open, func(o sandbox.LogLine) bool { return o.Stream == s.stream }); i >= 0 {
+			l.Text = open[i].Text + l.Text
+			open = slices.Delete(open, i, i+1)
+		}
+		if l.OpenBytes = int64(len(l.Text)); s.open {
+			open = append(open, l)
+			continue
+		}
+		l.OpenBytes = 0
+		out = append(out, l)
 	}
-	return out
+	return out, open
 }
 
 // waitChange waits for a change, for a duration (0 = none) or for ctx.

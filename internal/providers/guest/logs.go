@@ -25,7 +25,7 @@ const (
 func Logs(ctx context.Context, sh Shell, tag string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
 	return func(yield func(sandbox.LogLine, error) bool) {
 		r := &logReader{
-			sh: sh, tag: tag,
+			sh: sh, tag: tag, open: q.Follow && q.Open,
 			out: wirekit.LineSplitter{Stream: "stdout", Source: Source}, err: wirekit.LineSplitter{Stream: "stderr", Source: Source},
 		}
 		err := r.readAvailable(ctx)
@@ -36,6 +36,7 @@ func Logs(ctx context.Context, sh Shell, tag string, q providers.LogQuery) iter.
 		if q.Since.After(time.Now()) {
 			r.lines = nil // a line without a time cannot be from the future
 		}
+		r.reportGrowth()
 		if !wirekit.YieldLines(r.takeLines(), yield) {
 			return
 		}
@@ -52,6 +53,7 @@ func Logs(ctx context.Context, sh Shell, tag string, q providers.LogQuery) iter.
 type logReader struct {
 	sh       Shell
 	tag      string
+	open     bool // reports lines that have not ended
 	at       Offsets
 	out, err wirekit.LineSplitter
 	lines    []sandbox.LogLine // complete lines that were not yielded yet
@@ -106,6 +108,13 @@ func (r *logReader) flushPartial() {
 	r.lines = r.err.Flush(r.out.Flush(r.lines))
 }
 
+// reportGrowth adds what the lines that have not ended have grown by.
+func (r *logReader) reportGrowth() {
+	if r.open {
+		r.lines = r.err.AddGrowth(r.out.AddGrowth(r.lines))
+	}
+}
+
 func (r *logReader) takeLines() []sandbox.LogLine {
 	lines := r.lines
 	r.lines = nil
@@ -122,5 +131,6 @@ func (r *logReader) readMore(ctx context.Context) (lines []sandbox.LogLine, ende
 	if r.ended && err == nil {
 		r.flushPartial()
 	}
+	r.reportGrowth()
 	return r.takeLines(), r.ended, err
 }

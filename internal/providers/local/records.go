@@ -111,7 +111,7 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		query := runlog.Query{Since: q.Since, Tail: q.Tail, Follow: q.Follow}
+		query := runlog.Query{Since: q.Since, Tail: q.Tail, Follow: q.Follow, Open: q.Open}
 		if q.Follow {
 			query.Done = c.programEndSignal(ctx, r)
 		}

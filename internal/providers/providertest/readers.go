@@ -183,6 +183,32 @@ func checkFollowEnd(t T, s *Subject) {
 	assert.Equal(t, []string{"one", "two"}, lineTexts(got)[:2])
 }
 
+// checkFollowOpen checks that a line that has not ended is shown while following, where that is asked
+// for, and only then.
+func checkFollowOpen(t T, s *Subject) {
+	if !hasAbility(s.P, "create") {
+		t.Skipf("%s cannot create", s.P.Type())
+	}
+	id := s.startSandbox(t, sandbox.Spec{Command: []string{"sh", "-c", "echo one; printf two; sleep 600"}})
+	ctx, cancel := context.WithCancel(s.callContext(t))
+	defer cancel()
+	var got sandbox.LogLine
+	require.True(t, s.returnsInTime(func() {
+		for line, err := range requireAbility[providers.LogReader](t, s).Logs(ctx, id, providers.LogQuery{Follow: true, Open: true}) {
+			if err != nil || line.OpenBytes > 0 {
+				got = line
+				return
+			}
+		}
+	}), "what an unfinished line has is not shown")
+	assert.Equal(t, "two", got.Text)
+	assert.Equal(t, int64(len("two")), got.OpenBytes)
+	for line, err := range requireAbility[providers.LogReader](t, s).Logs(s.callContext(t), id, providers.LogQuery{}) {
+		require.NoError(t, err)
+		assert.Zero(t, line.OpenBytes, "without following, each line is whole")
+	}
+}
+
 func checkFollowCanceled(t T, s *Subject) {
 	id := s.startWriter(t, "one")
 	ctx, cancel := context.WithCancel(t.Context())

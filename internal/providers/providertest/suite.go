@@ -126,6 +126,7 @@ func abilityChecks() []Check {
 		{"stats_count_or_are_nil", "stats", checkStats},
 		{"sweep_spares_the_living", "sweep", checkSweep},
 		{"doctor_finds_something", "doctor", checkDoctor},
+		{"follow_shows_an_open_line", "logs", checkFollowOpen},
 		{"exit_tells_how_a_program_ended", "exit", checkExitCode},
 		{"exit_is_the_programs_own", "exit", checkExitOwnCodes},
 		{"exit_is_nil_while_it_runs", "exit", checkExitRunning},

@@ -255,6 +255,7 @@ func (f *logFollower) startReaders(ctx context.Context, outputs []*outputReader)
 		if o.complete {
 			continue
 		}
+		o.open = f.r.q.Open
 		o.take = func(l sandbox.LogLine) bool {
 			select {
 			case f.lines <- l:

@@ -16,6 +16,8 @@ import (
 	"sbx/internal/providers/vercel/verceltest"
 	"sbx/internal/providers/wiretest"
 	"sbx/internal/providers/wiretest/apispec"
+	"sbx/internal/sandbox"
+	"sbx/internal/tiertest"
 )
 
 func logs(t *testing.T, c *vercel.Client, id string, q providers.LogQuery) []string {
@@ -90,6 +92,29 @@ func TestFollowingCommands(t *testing.T) {
 	require.NoError(t, c.Terminate(t.Context(), id, providers.TerminateOptions{}))
 	_, more := <-got
 	assert.False(t, more, "the session is over")
+}
+
+// TestAnOpenLineOfACommandIsFollowed: a prompt shows although its command waits.
+func TestAnOpenLineOfACommandIsFollowed(t *testing.T) {
+	t.Parallel()
+	f := verceltest.New(t, verceltest.Options{})
+	c := open(t, f.Listen(), httpx.Net{})
+	id := f.Add(verceltest.Seed{})
+	running, stop := context.WithCancel(t.Context())
+	defer stop()
+	up := make(chan struct{})
+	go func() {
+		_, _ = c.Exec(running, id, providers.Command{Args: []string{"sh", "-c", "printf 'sure? '; sleep 600"}, Stdout: closing{up}})
+	}()
+	<-up
+	ctx, cancel := context.WithTimeout(t.Context(), tiertest.Limit(t))
+	defer cancel()
+	for l, err := range c.Logs(ctx, id, providers.LogQuery{Follow: true, Open: true}) {
+		require.NoError(t, err)
+		assert.Equal(t, sandbox.LogLine{Stream: "stdout", Text: "sure? ", OpenBytes: 6}, l)
+		return
+	}
+	assert.Fail(t, "the log has ended")
 }
 
 // TestALogWhoseConnectionIsLost: no line comes twice or is lost.

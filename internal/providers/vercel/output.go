@@ -34,6 +34,7 @@ type outputReader struct {
 
 	bytesRead map[string]int64 // by stream
 	splitters map[string]*wirekit.LineSplitter
+	open      bool // reports lines that have not ended
 	complete  bool // all lines were given to take
 }
 
@@ -147,7 +148,11 @@ func (o *outputReader) addChunk(l wireLine, skip map[string]int64) error {
 	known := min(skip[l.Stream], int64(len(text)))
 	skip[l.Stream] -= known
 	o.bytesRead[l.Stream] += int64(len(text)) - known
-	for _, line := range o.splitters[l.Stream].Add([]byte(text[known:]), nil) {
+	lines := o.splitters[l.Stream].Add([]byte(text[known:]), nil)
+	if o.open {
+		lines = o.splitters[l.Stream].AddGrowth(lines)
+	}
+	for _, line := range lines {
 		if !o.take(line) {
 			return errEnough
 		}

@@ -73,6 +73,7 @@ type LineSplitter struct {
 	Stream, Source string
 
 	text []byte // of the line that has not ended
+	said int    // bytes of text that AddGrowth has reported
 	torn bool   // the beginning of that line is missing
 }
 
@@ -89,8 +90,18 @@ func (s *LineSplitter) Add(piece []byte, lines []sandbox.LogLine) []sandbox.LogL
 			return lines
 		}
 		lines = append(lines, s.newLine(s.text[:end], long))
-		s.text, s.torn = s.text[end+skip:], long
+		s.text, s.said, s.torn = s.text[end+skip:], 0, long
 	}
+}
+
+// AddGrowth appends what the line that has not ended has grown by since the last call, if it has.
+func (s *LineSplitter) AddGrowth(lines []sandbox.LogLine) []sandbox.LogLine {
+	if len(s.text) == s.said {
+		return lines
+	}
+	l := sandbox.LogLine{Stream: s.Stream, Text: string(s.text[s.said:]), Source: s.Source, OpenBytes: int64(len(s.text))}
+	s.said = len(s.text)
+	return append(lines, l)
 }
 
 // Flush appends the line that has not ended, if there is one.
@@ -109,7 +120,7 @@ func (s *LineSplitter) flushLine(lines []sandbox.LogLine, truncated bool) []sand
 	if len(s.text) > 0 {
 		lines = append(lines, s.newLine(s.text, truncated))
 	}
-	s.text, s.torn = nil, false
+	s.text, s.said, s.torn = nil, 0, false
 	return lines
 }
 

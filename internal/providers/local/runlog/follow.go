@@ -30,6 +30,9 @@ func (r *reader) followLog(ctx context.Context) error {
 		case ended:
 			return r.finishLog(ctx)
 		}
+		if err := r.reportOpenLines(); err != nil {
+			return err
+		}
 		if err := r.notify.waitForChange(ctx, r.done); err != nil {
 			return err
 		}

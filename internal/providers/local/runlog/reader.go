@@ -17,6 +17,7 @@ import (
 type reader struct {
 	dir    string
 	follow bool
+	open   bool // reports lines that have not ended
 	done   <-chan struct{}
 	emit   func(sandbox.LogLine) error
 	notify *notifier
@@ -132,6 +133,19 @@ func (r *reader) endOpenLines(truncated bool) error {
 	return nil
 }
 
+// reportOpenLines emits what the lines that have not ended have grown by.
+func (r *reader) reportOpenLines() error {
+	if !r.open || r.skip > 0 {
+		return nil
+	}
+	for _, l := range r.joiner.grownLines() {
+		if err := r.emit(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (r *reader) handleRecord(line []byte, torn bool) error {
 	rec, ok := parseRecord(line)
 	if !ok {
@@ -180,6 +194,7 @@ type Query struct {
 	Since  time.Time // lines before it are left out; zero = from the start
 	Tail   int       // the last n lines; 0 or less = all
 	Follow bool      // continue until Done is closed and everything is read
+	Open   bool      // with Follow, also report lines that have grown and not ended
 	// Done is closed when the sandbox has ended and its Writer is closed. With nil, only ctx
 	// ends a Follow.
 	Done <-chan struct{}
@@ -203,7 +218,7 @@ var errStopped = errors.New("the reader was stopped")
 
 func readWith(ctx context.Context, dir string, q Query, notify func(string) *notifier) iter.Seq2[sandbox.LogLine, error] {
 	return func(yield func(sandbox.LogLine, error) bool) {
-		r := &reader{dir: dir, follow: q.Follow, done: q.Done}
+		r := &reader{dir: dir, follow: q.Follow, open: q.Follow && q.Open, done: q.Done}
 		r.emit = func(l sandbox.LogLine) error {
 			if !l.At.Before(q.Since) && !yield(l, nil) {
 				return errStopped

@@ -113,6 +113,9 @@ type joiner struct {
 		line   sandbox.LogLine // without its text
 		text   []byte
 		active bool
+		grown  []byte    // the parts since the last report, at most MaxLineBytes
+		bytes  int64     // of all parts
+		at     time.Time // of the last part
 	}
 }
 
@@ -122,8 +125,10 @@ func (j *joiner) addPart(r record, torn bool) (sandbox.LogLine, bool) {
 	o := &j.open[r.stream.index()]
 	if !o.active {
 		o.line = sandbox.LogLine{At: r.at, Stream: string(r.stream)}
-		o.active, o.text = true, o.text[:0]
+		o.active, o.text, o.grown, o.bytes = true, o.text[:0], o.grown[:0], 0
 	}
+	o.bytes, o.at = o.bytes+int64(len(r.text)), r.at
+	o.grown = append(o.grown, r.text[:min(len(r.text), MaxLineBytes-len(o.grown))]...)
 	n := min(len(r.text), MaxLineBytes-len(o.text))
 	o.line.Truncated = o.line.Truncated || torn || n < len(r.text)
 	o.text = append(o.text, r.text[:n]...)
@@ -138,6 +143,18 @@ func (j *joiner) endLine(index int) sandbox.LogLine {
 	o.active = false
 	o.line.Text = string(o.text)
 	return o.line
+}
+
+// grownLines returns the parts of the incomplete lines that it has not returned before.
+func (j *joiner) grownLines() []sandbox.LogLine {
+	var lines []sandbox.LogLine
+	for i := range j.open {
+		if o := &j.open[i]; o.active && len(o.grown) > 0 {
+			lines = append(lines, sandbox.LogLine{At: o.at, Stream: o.line.Stream, Text: string(o.grown), OpenBytes: o.bytes})
+			o.grown = o.grown[:0]
+		}
+	}
+	return lines
 }
 
 // openLines returns the incomplete lines and forgets them.
