@@ -28,5 +28,15 @@ func main() {
 			}
 			return c, func() { signal.Stop(c) }
 		},
+		EndBy: endBy,
 	}))
+}
+
+// endBy ends this process by a signal, where the system can and the signal is not ignored; it waits a moment, since
+// another thread may be the one that receives it.
+func endBy(s os.Signal) {
+	signal.Reset(s)
+	if self, err := os.FindProcess(os.Getpid()); err == nil && self.Signal(s) == nil {
+		time.Sleep(100 * time.Millisecond)
+	}
 }

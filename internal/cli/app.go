@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sbx/internal/commands"
@@ -30,7 +31,7 @@ type app struct {
 	process process.Process
 	types   []providers.Type
 	globals commands.Globals
-	began   bool
+	began   atomic.Bool     // a verb has: the flags are read
 	ctx     context.Context //nolint:containedctx // ends the run: its signals, and once a verb began its --timeout too
 
 	warnState sync.Once
@@ -56,7 +57,10 @@ func (a *app) commandDeps() *commands.Deps {
 		Env: a.env, Globals: &a.globals, Printer: a.printer, Runbooks: runbooks.Files,
 		Size:        a.watchTerminalSize,
 		RawTerminal: a.rawTerminal,
-		Began:       func(ctx context.Context) { a.began, a.ctx = true, ctx },
+		Began: func(ctx context.Context) {
+			a.ctx = ctx
+			a.began.Store(true)
+		},
 	}
 }
 
@@ -113,11 +117,17 @@ func (a *app) reportError(err error) {
 	if _, own := errors.AsType[ops.ProgramExit](err); own {
 		return
 	}
-	p, printerErr := a.printer()
-	if printerErr != nil || !a.began { // flags were read in part or not at all: say so in the plainest form
-		p = output.New(a.process, output.Options{NoColor: true, Verbose: a.globals.Verbose, Format: a.wantedFormat()})
+	a.anyPrinter().Report(err)
+}
+
+// anyPrinter is the printer that the flags ask for; where they were read in part or not at all, the plainest one.
+func (a *app) anyPrinter() *output.Printer {
+	if a.began.Load() {
+		if p, err := a.printer(); err == nil {
+			return p
+		}
 	}
-	p.Report(err)
+	return output.New(a.process, output.Options{NoColor: true, Verbose: a.globals.Verbose, Format: a.wantedFormat()})
 }
 
 // wantedFormat is the format that argv asks for, although reading the flags may have

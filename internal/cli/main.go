@@ -13,7 +13,9 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"sbx/internal/commands"
 	"sbx/internal/drill"
@@ -77,9 +79,10 @@ func Types() []providers.Type {
 // Run runs one verb over the given kinds of providers.
 func Run(p process.Process, types []providers.Type) int {
 	p = completeProcess(p)
-	ctx, signals := watchSignals(p)
+	ctx, signals := watchSignals(&p)
 	defer signals.stop()
 	a := newApp(ctx, p, types)
+	signals.acknowledgeWith(func(text string) { a.anyPrinter().Note(text) })
 	deps := a.commandDeps()
 	root := commands.NewRoot(deps)
 	root.SetArgs(p.Args[min(1, len(p.Args)):])
@@ -88,7 +91,7 @@ func Run(p process.Process, types []providers.Type) int {
 	root.SetOut(pages)
 	root.SetErr(p.Stderr)
 	err := root.ExecuteContext(ctx)
-	if err != nil && !a.began {
+	if err != nil && !a.began.Load() {
 		err = wrongUse(err)
 	}
 	if err == nil {
@@ -104,6 +107,9 @@ func Run(p process.Process, types []providers.Type) int {
 	code := exitCode(err, signals)
 	deps.RecordVerb(ctx, code, err)
 	a.sendNotifications(ctx, deps.Env)
+	if s := signals.first.Load(); s == os.Interrupt && code == signals.exitCode() && p.EndBy != nil {
+		p.EndBy(os.Interrupt)
+	}
 	return code
 }
 
@@ -123,7 +129,7 @@ func (w *pageWriter) Write(b []byte) (int, error) {
 }
 
 // exitCode is the exit code of an error: of the signal that ended the verb, if one did.
-func exitCode(err error, signals signalWatch) int {
+func exitCode(err error, signals *signalWatch) int {
 	own, ok := errors.AsType[ops.ProgramExit](err)
 	if code := signals.exitCode(); code != 0 && err != nil && !own.Plugin {
 		return code
@@ -158,37 +164,65 @@ func wrongUse(err error) error {
 
 // signalWatch turns signals into the end of a context.
 type signalWatch struct {
-	stop  func()
-	first chan os.Signal
+	stop        func()
+	first       atomic.Value // the os.Signal that came
+	acknowledge chan func(text string)
 }
 
-// watchSignals: the first signal ends the context with its name as the cause;
-// a second one ends the process at once, unless an operation has asked for signals itself
-// (ops.Env.OnInterrupts, while a task runs in this process).
-func watchSignals(p process.Process) (context.Context, signalWatch) {
+// acknowledgeAfter is how long a verb may take to end after an interrupt before the operator is told that it was heard.
+const acknowledgeAfter = 300 * time.Millisecond
+
+// watchSignals: the first signal ends the context with its name as the cause. What repeats it (process.DropRepeats) is
+// dropped; the next decision ends the process at once, unless an operation has asked for signals itself and
+// acknowledges them (ops.Env.OnInterrupts, while a task runs in this process). p's Signals tells so from now on.
+func watchSignals(p *process.Process) (context.Context, *signalWatch) {
 	ctx, cancel := context.WithCancelCause(context.Background()) //nolint:forbidigo // the root of every other context
-	w := signalWatch{stop: func() { cancel(nil) }, first: make(chan os.Signal, 1)}
+	w := &signalWatch{stop: func() { cancel(nil) }, acknowledge: make(chan func(string), 1)}
 	if p.Signals == nil {
 		return ctx, w
 	}
-	c, stop := p.Signals()
-	done := make(chan struct{})
+	watch := p.Signals
+	signals, stop := watch()
+	var others atomic.Int32
+	p.Signals = func() (<-chan os.Signal, func()) {
+		others.Add(1)
+		c, done := watch()
+		return c, func() {
+			done()
+			others.Add(-1)
+		}
+	}
+	end := make(chan struct{})
 	go func() {
 		select {
-		case s := <-c:
-			w.first <- s
-			stop() // the next one has the system's own effect
+		case s := <-signals:
+			w.first.Store(s)
 			cancel(signalFault(s))
-		case <-done:
+		case <-end:
+			return
+		}
+		select {
+		case <-time.After(acknowledgeAfter):
+		case <-end:
+			return
+		}
+		if others.Load() == 0 {
+			(<-w.acknowledge)("interrupted: ending what was begun; interrupt again to leave it as it is")
+		}
+		if process.DropRepeats(signals, end) {
+			stop() // the next one has the system's own effect
 		}
 	}()
 	w.stop = func() {
-		close(done)
+		close(end)
 		stop()
 		cancel(nil)
 	}
 	return ctx, w
 }
+
+// acknowledgeWith says how the operator is told that an interrupt was heard.
+func (w *signalWatch) acknowledgeWith(say func(text string)) { w.acknowledge <- say }
 
 func signalFault(s os.Signal) error {
 	if s == syscall.SIGTERM {
@@ -201,13 +235,11 @@ func signalFault(s os.Signal) error {
 }
 
 // exitCode is the exit code of the signal that came, 0 without one.
-func (w signalWatch) exitCode() int {
-	select {
-	case s := <-w.first:
+func (w *signalWatch) exitCode() int {
+	if s, came := w.first.Load().(os.Signal); came {
 		return fault.ExitCode(signalFault(s))
-	default:
-		return 0
 	}
+	return 0
 }
 
 // buildVersion reads what the linker recorded: the module's version and the commit

@@ -10,6 +10,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/process"
 	"sbx/internal/publish"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
@@ -51,9 +52,9 @@ func revokeOnAbandon(ctx context.Context, watch Reporter, options task.Options, 
 }
 
 // OnInterrupts handles the interrupts of an operator until the func that it returns is
-// called: the first one has ended ctx, and first is called; the second one calls leave, so
-// that the rest is left to the next process. Where a time limit has ended ctx, the next
-// interrupt does that.
+// called: once ctx has ended, by an interrupt or by a time limit, first is called, which says so on the
+// screen; the next decision of the operator (process.DropRepeats) calls leave, so that the rest is left to
+// the next process.
 func (e *Env) OnInterrupts(ctx context.Context, first func(), leave context.CancelCauseFunc) (over func()) {
 	var signals <-chan os.Signal
 	done := func() {}
@@ -69,18 +70,14 @@ func (e *Env) OnInterrupts(ctx context.Context, first func(), leave context.Canc
 		case <-end:
 			return
 		}
-		interrupts := 2 // the one that ended ctx is received here, too
-		if fault.KindOf(context.Cause(ctx)) == fault.KindTimeout {
-			interrupts = 1
+		if !process.DropRepeats(signals, end) {
+			return
 		}
-		for range interrupts {
-			select {
-			case <-signals:
-			case <-end:
-				return
-			}
+		select {
+		case <-signals:
+			leave(context.Cause(ctx))
+		case <-end:
 		}
-		leave(context.Cause(ctx))
 	}()
 	return func() { close(end) }
 }

@@ -29,6 +29,7 @@ type Process struct {
 	Host    string // the machine's name; "" when it is not known
 	Now     func() time.Time
 	Signals func() (<-chan os.Signal, func()) // starts watching INT, TERM and HUP; the func stops it
+	EndBy   func(os.Signal)                   // ends this process by the signal itself, so that a shell's loop ends, too; nil: the exit code says it
 	Stretch Stretch                           // of limits in real time; tests set it
 	At      func(point string)                // called at named points of a task's life and of a runbook's run, so that tests can end the process there; nil otherwise
 }

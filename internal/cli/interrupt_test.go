@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"os"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"sbx/internal/process"
+)
+
+// signalled is a process whose signals a test sends, and the number of those that watch them.
+func signalled() (p process.Process, send chan os.Signal, watching *atomic.Int32) {
+	send, watching = make(chan os.Signal), new(atomic.Int32)
+	p.Signals = func() (<-chan os.Signal, func()) {
+		watching.Add(1)
+		return send, func() { watching.Add(-1) }
+	}
+	return p, send, watching
+}
+
+func TestAnInterruptIsAcknowledgedBeforeTheNextOneCounts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, send, watching := signalled()
+		ctx, w := watchSignals(&p)
+		var said []string
+		w.acknowledgeWith(func(text string) { said = append(said, text) })
+		send <- syscall.SIGTERM
+		synctest.Wait()
+		assert.Error(t, ctx.Err())
+		assert.Equal(t, 143, w.exitCode())
+		assert.Empty(t, said, "a verb that ends at once needs no words")
+		time.Sleep(acknowledgeAfter)
+		synctest.Wait()
+		assert.Len(t, said, 1)
+		send <- os.Interrupt // the same decision: it is received, and nothing comes of it
+		assert.EqualValues(t, 1, watching.Load())
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		assert.Zero(t, watching.Load(), "the next one has the system's own effect")
+		assert.Equal(t, 143, w.exitCode(), "the code is that of the first")
+		w.stop()
+	})
+}
+
+func TestAnOperationAcknowledgesItsOwnInterrupt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, send, _ := signalled()
+		_, w := watchSignals(&p)
+		w.acknowledgeWith(func(text string) { t.Errorf("said beside the operation: %s", text) })
+		_, done := p.Signals()
+		send <- os.Interrupt
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		done()
+		w.stop()
+	})
+}
