@@ -105,7 +105,7 @@ func (h *History) addEntry(e journal.Entry) error {
 		var i Intent
 		err := e.Into(&i)
 		h.Intents[i.Ref], h.newest, h.asked[i.Ref] = i, i.Ref, e.At
-		h.Requests[i.Ref] = &sandbox.EndRequest{At: e.At, Detail: "no answer is recorded", Delete: i.Delete, CreatedAt: i.CreatedAt, StartedAt: i.StartedAt}
+		h.Requests[i.Ref] = &sandbox.EndRequest{At: e.At, Detail: "no answer is recorded", Delete: i.Delete, CreatedAt: i.CreatedAt, StartedAt: i.StartedAt, State: i.State}
 		return err
 	case EntryAnswer:
 		var a Answer

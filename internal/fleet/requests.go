@@ -95,6 +95,7 @@ func effectUnknown(err error) bool {
 func (e *termination) noteSending() {
 	e.request = &sandbox.EndRequest{
 		At: e.f.o.Now().UTC(), Detail: "no answer", Delete: e.o.Delete, CreatedAt: e.target.CreatedAt, StartedAt: e.target.StartedAt,
+		State: e.target.State,
 	}
 }
 
@@ -134,17 +135,31 @@ func (e *termination) lastRequest(ctx context.Context) (*sandbox.EndRequest, err
 	return r, err
 }
 
-// absenceUnproved is why the absence of a record does not prove an end; "" = it may. Without
-// providers.Verifier a provider's Get shows the state of the machine itself.
-func (e *termination) absenceUnproved(ctx context.Context, proof providers.Proof) string {
+// absenceUnproved is why the absence of a record does not prove an end; "" = it may. final: a later look
+// has the same result. Without providers.Verifier a provider's Get shows the state of the machine itself.
+func (e *termination) absenceUnproved(ctx context.Context, proof providers.Proof) (why string, final bool) {
 	r, err := e.lastRequest(ctx)
 	switch {
 	case proof.Independent:
-		return ""
+		return "", true
 	case err != nil:
-		return "the record of an earlier request to end it cannot be read: " + err.Error()
+		return "the record of an earlier request to end it cannot be read: " + err.Error(), true
 	case r.Unconfirmed():
-		return "the request to end it was not acknowledged (" + r.Detail + "), so that a missing record proves nothing"
+		return "the request to end it was not acknowledged (" + r.Detail + "), so that a missing record proves nothing", true
+	case r == nil: // nothing was sent that could have ended it
+		return e.endRun.m.absenceDoubted(ctx, e.target.ID), false
+	}
+	return "", true
+}
+
+// absenceDoubted is why a 404 about a sandbox that nobody has asked to end is not believed; "" = it is.
+// A listing that began after it must not show the sandbox.
+func (m *member) absenceDoubted(ctx context.Context, id string) string {
+	switch state, listed, err := m.listedState(ctx, id); {
+	case err != nil:
+		return "it is unknown whether it is listed: " + err.Error()
+	case listed && !state.Ended():
+		return "the list shows it as " + string(state)
 	}
 	return ""
 }

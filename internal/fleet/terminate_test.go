@@ -66,6 +66,12 @@ func cases() map[string]one {
 	proved := fake.Options{Proof: func(string, providers.EndQuery) (providers.Proof, error) {
 		return providers.Proof{Ended: sandbox.True}, nil
 	}}
+	lasting := fake.Options{Proof: func(_ string, q providers.EndQuery) (providers.Proof, error) {
+		if q.Now.Sub(q.Since) < time.Second {
+			return providers.Proof{Ended: sandbox.Unknown, Reason: "one 404"}, nil
+		}
+		return providers.Proof{Ended: sandbox.True}, nil
+	}}
 	running := fake.Seed{}
 	state := func(s sandbox.State) fake.Seed { return fake.Seed{Sandbox: sandbox.Sandbox{State: s}} }
 	verified, gone, failed := sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone, sandbox.OutcomeFailed
@@ -79,12 +85,15 @@ func cases() map[string]one {
 		"had ended, no precheck":     {slow, state(sandbox.StateFailed), nil, fleet.EndOptions{Recheck: unread()}, false, gone, "it had ended before", "", 0, 1},
 		"stopped since":              {slow, state(sandbox.StateStopped), nil, pre, false, sandbox.OutcomeAlreadyGone, "it had stopped before", "", 0, 0},
 		"stopped, deleted":           {slow, state(sandbox.StateStopped), nil, drop, false, verified, "", "", 375 * time.Millisecond, 1},
-		"went before the look":       {proved, running, []fake.Fault{{Op: get, Err: planted(fault.KindNotFound)}}, pre, false, gone, "it ended before", "", 0, 0},
+		"went before the look":       {proved, state(sandbox.StateTerminated), []fake.Fault{{Op: get, Err: planted(fault.KindNotFound)}}, pre, false, gone, "it ended before", "", 0, 0},
+		"404 at the look, listed":    {proved, running, []fake.Fault{{Op: get, Err: planted(fault.KindNotFound)}}, pre, false, failed, "the list shows it as running", fault.KindUnverified, 10 * time.Second, 0},
+		"404 at the look, no list":   {proved, state(sandbox.StateTerminated), []fake.Fault{{Op: get, Err: planted(fault.KindNotFound)}, {Op: fake.OpList, Err: planted(fault.KindUnavailable)}}, pre, false, failed, "it is unknown whether it is listed", fault.KindUnverified, 10 * time.Second, 0},
 		"404 at the look, runs on":   {slow, running, []fake.Fault{{Op: get, Err: planted(fault.KindNotFound)}}, pre, false, failed, "its end is not verified: it is running", fault.KindUnverified, 10 * time.Second, 0},
 		"404 once, runs on":          {slow, running, []fake.Fault{{Op: get, Times: 1, Err: planted(fault.KindNotFound)}}, pre, false, failed, "its end is not verified: accepted but still running", fault.KindUnverified, 10 * time.Second, 0},
 		"410 at the look":            {slow, running, []fake.Fault{{Op: get, Err: planted(fault.KindGone)}}, pre, true, gone, "it had ended before", "", 0, 0},
 		"404, never seen":            {slow, running, []fake.Fault{{Op: get, Err: planted(fault.KindNotFound)}}, pre, true, failed, "planted", fault.KindNotFound, 0, 0},
-		"404 at ask, seen":           {proved, running, []fake.Fault{{Op: ask, Err: planted(fault.KindNotFound)}, {Op: get, After: 1, Err: planted(fault.KindNotFound)}}, pre, true, gone, "it ended before", "", 0, 1},
+		"404 at ask, seen":           {proved, running, []fake.Fault{{Op: ask, Err: planted(fault.KindNotFound)}, {Op: get, After: 1, Err: planted(fault.KindNotFound)}}, pre, true, failed, "the list shows it as running", fault.KindUnverified, 10 * time.Second, 1},
+		"404s between reads":         {lasting, running, []fake.Fault{{Op: ask, Skip: true}, {Op: get, After: 1, Times: 1, Err: planted(fault.KindNotFound)}, {Op: get, After: 3, Times: 1, Err: planted(fault.KindNotFound)}, {Op: get, After: 5, Times: 1, Err: planted(fault.KindNotFound)}}, pre, false, sandbox.OutcomeAccepted, "still running", "", 10 * time.Second, 1},
 		"404 at ask, never seen":     {slow, running, []fake.Fault{{Op: ask, Err: planted(fault.KindNotFound)}}, fleet.EndOptions{Recheck: unread()}, true, failed, "planted", fault.KindNotFound, 0, 1},
 		"404 after, never seen":      {fake.Options{After: fake.AfterMissing}, running, nil, fleet.EndOptions{Recheck: unread()}, true, failed, "no such sandbox", fault.KindNotFound, 0, 1},
 		"look fails":                 {slow, running, []fake.Fault{{Op: get, Err: planted(fault.KindUnavailable)}}, pre, false, failed, "planted", fault.KindUnavailable, 0, 0},

@@ -38,6 +38,8 @@ func (e *termination) awaitEnd(ctx context.Context) sandbox.Ending {
 		var p proofResult
 		if over {
 			p = e.proveEnd(ctx, err != nil)
+		} else {
+			e.endSeenAt = time.Time{} // what a read has shown before was not the end
 		}
 		done()
 		switch {
@@ -100,8 +102,9 @@ func (e *termination) proveEnd(ctx context.Context, missing bool) proofResult {
 	case proof.Ended != sandbox.True:
 		e.unprovedReason = proof.Reason
 	case missing:
-		if e.unprovedReason = e.absenceUnproved(ctx, proof); e.unprovedReason != "" {
-			return proofResult{final: true}
+		var final bool
+		if e.unprovedReason, final = e.absenceUnproved(ctx, proof); e.unprovedReason != "" {
+			return proofResult{final: final}
 		}
 		fallthrough
 	default:
@@ -196,7 +199,15 @@ func (f *Fleet) endConfirmed(ctx context.Context, m *member, ref sandbox.Ref) er
 		return nil
 	}
 	r, err := f.newRequestCache().find(ctx, ref)
+	doubt := ""
+	if r == nil && err == nil {
+		doubt = m.absenceDoubted(ctx, ref.ID)
+	}
 	switch {
+	case ctx.Err() != nil:
+		return m.asFault(ctx, ctx.Err(), "wait "+ref.ID)
+	case doubt != "":
+		return fault.New(fault.KindUnverified, "a read did not find it, but %s", doubt).At(ref.Provider, "wait "+ref.ID)
 	case err != nil:
 		return fault.New(fault.KindUnverified, "it no longer exists, but the record of a request to end it cannot be read: %w", err).At(ref.Provider, "wait "+ref.ID)
 	case r.Unconfirmed():

@@ -134,6 +134,7 @@ type EndRequest struct {
 	Delete       bool      `json:"delete,omitempty"` // a delete was requested
 	CreatedAt    time.Time `json:"created_at,omitzero"`
 	StartedAt    time.Time `json:"started_at,omitzero"` // of the run that was to end; zero = not known
+	State        State     `json:"state,omitempty"`     // before the request; "" = not known
 }
 
 // Unconfirmed reports whether a request may have been refused or lost; false without one.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -56,4 +57,27 @@ func TestEventsThatNeverEndAreAnError(t *testing.T) {
 	_, err := p.(*e2b.Client).Events(ctx, id) //nolint:forcetypeassert,errcheck // the type is e2b
 	require.ErrorContains(t, err, "the listing does not end")
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
+}
+
+// TestTheHostProvesNoEndOfAPausedOne: the edge says of every paused sandbox what it says of an ended one, and a resume
+// that is in flight publishes the sandbox again after its DELETE.
+func TestTheHostProvesNoEndOfAPausedOne(t *testing.T) {
+	t.Parallel()
+	fake := e2btest.New(t, e2btest.Options{})
+	p := open(t, fake, e2b.Type())
+	id := fake.Add(e2btest.Seed{Paused: true})
+	require.NoError(t, p.Terminate(t.Context(), id, providers.TerminateOptions{Delete: true}))
+	asked := len(fake.Calls(""))
+	v, ok := providers.As[providers.Verifier](p)
+	require.True(t, ok)
+	now := time.Now()
+	for missing, want := range map[time.Duration]sandbox.Verdict{0: sandbox.Unknown, 19 * time.Second: sandbox.Unknown, 20 * time.Second: sandbox.True} {
+		proof, err := v.VerifyEnd(t.Context(), id, providers.EndQuery{
+			Delete: true, Since: now.Add(-missing), Now: now, Request: &sandbox.EndRequest{At: now, Acknowledged: true, State: sandbox.StatePaused},
+		})
+		require.NoError(t, err)
+		assert.Equal(t, want, proof.Ended, "missing for %s", missing)
+		assert.False(t, proof.Independent)
+	}
+	assert.Len(t, fake.Calls(""), asked, "its host is not asked: traffic may wake a paused one")
 }

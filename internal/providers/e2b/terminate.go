@@ -47,7 +47,13 @@ const maxLifetime = 24 * time.Hour
 // The edge at the host uses a catalog that the API clears together with the record, so after a
 // DELETE that failed it is no independent evidence: that is only the fact that no VM runs longer
 // than maxLifetime.
+//
+// The host says the same of every paused sandbox, and may wake one: after the DELETE of a paused one only
+// the time counts in which a resume that was in flight would have brought it back.
 func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery) (providers.Proof, error) {
+	if r := q.Request; r != nil && r.State == sandbox.StatePaused {
+		return c.pausedProof(q), nil
+	}
 	h := c.probeHost(ctx, id)
 	seen := []sandbox.Evidence{c.Evidence("host", h.said, "sandbox host")}
 	switch {
@@ -64,6 +70,19 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 		return providers.Proof{Ended: sandbox.False, Reason: "its host still answers", Evidence: seen}, nil
 	}
 	return providers.Proof{Ended: sandbox.Unknown, Reason: "its host answers " + h.said, Evidence: seen}, nil
+}
+
+// resumeTime is how long a missing record may be that of a sandbox which comes back: a resume takes about a second
+// (E2B, persistence), and the API publishes the sandbox again at its end, whatever was deleted meanwhile.
+const resumeTime = 20 * time.Second
+
+// pausedProof is the proof for a sandbox that was paused when its DELETE was sent.
+func (c *Client) pausedProof(q providers.EndQuery) providers.Proof {
+	after := sandbox.FormatDuration(resumeTime)
+	if q.Now.Sub(q.Since) < resumeTime {
+		return providers.Proof{Ended: sandbox.Unknown, Reason: "it was paused: a resume in flight may bring it back within " + after}
+	}
+	return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{c.Evidence("record", "missing for "+after+" after the delete of a paused one", "API")}}
 }
 
 // latestStart is the latest possible start of the run that the request was to end.

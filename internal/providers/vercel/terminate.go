@@ -107,6 +107,9 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 
 func (c *Client) verifyStop(ctx context.Context, id string) (providers.Proof, error) {
 	v, err := c.findSession(ctx, "verify", id)
+	if wirekit.Missing(err) {
+		v, err = c.currentSession(ctx, "verify", id, err)
+	}
 	switch {
 	case wirekit.Missing(err):
 		return c.endProof("session", "does not exist"), nil
@@ -116,6 +119,20 @@ func (c *Client) verifyStop(ctx context.Context, id string) (providers.Proof, er
 		return providers.Proof{Ended: sandbox.False, Reason: "its session is still " + v.session.Status}, nil
 	}
 	return c.endProof("session", v.session.Status), nil
+}
+
+// currentSession is the session of an id whose own record is missing, if its sandbox, where its name is known, still
+// has it as the current one; else missing.
+func (c *Client) currentSession(ctx context.Context, op, id string, missing error) (view, error) {
+	name := c.names.nameOf(id)
+	if name == "" {
+		return view{}, missing
+	}
+	named, err := c.getByName(ctx, op+" "+id, name)
+	if err == nil && named.Session.ID != id {
+		err = missing
+	}
+	return view{&named.Sandbox, &named.Session}, err
 }
 
 func (c *Client) endProof(what, value string) providers.Proof {

@@ -103,6 +103,21 @@ func TestADeletedNameIsProved(t *testing.T) {
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "what cannot be asked is not proved")
 }
 
+// TestAFalse404OfASessionIsNoEnd: the sandbox still has the session as its current one.
+func TestAFalse404OfASessionIsNoEnd(t *testing.T) {
+	t.Parallel()
+	f := verceltest.New(t, verceltest.Options{})
+	c := open(t, f.Listen(), httpx.Net{})
+	id := f.Add(verceltest.Seed{Name: "worker"})
+	_, err := c.Get(t.Context(), "worker")
+	require.NoError(t, err)
+	f.Break(wiretest.Fault{Route: "GET /v2/sandboxes/sessions/{id}", Status: 404, Body: `{"error":{"code":"not_found","message":"Sandbox not found."}}`, Times: 3})
+	proof, err := c.VerifyEnd(t.Context(), id, providers.EndQuery{})
+	require.NoError(t, err)
+	assert.Equal(t, sandbox.False, proof.Ended)
+	assert.Contains(t, proof.Reason, "still running")
+}
+
 // TestWhatIsMadeSaysWhose: a create sets the owner, the labels, and the runtime of the profile.
 func TestWhatIsMadeSaysWhose(t *testing.T) {
 	t.Parallel()
