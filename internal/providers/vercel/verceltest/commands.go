@@ -147,6 +147,9 @@ func (f *Fake) startCommand(r *http.Request, v *vm) *command {
 		if errors.Is(err, os.ErrPermission) {
 			c.failed = 126
 		}
+		if info, failed := os.Stat(p.Dir); p.Dir != "" && (failed != nil || !info.IsDir()) {
+			return c // without a word
+		}
 		c.addChunk("stderr", []byte("sh: "+body.Command+": "+err.Error()+": not found\n"))
 		return c
 	}

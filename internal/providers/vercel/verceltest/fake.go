@@ -25,6 +25,7 @@ const (
 type Options struct {
 	Now      func() time.Time // nil = time.Now
 	PageSize int              // the most rows of a page; 0 = 100
+	Shell    string           // of the VM, as `sh`: dash, bash, busybox or zsh; "" = that of this host
 	StopFor  time.Duration    // from stop to stopped; Forever = never
 	Loops    bool             // wrong: a cursor comes again
 	Wakes    bool             // wrong: a read of a stopped sandbox resumes it
@@ -348,7 +349,7 @@ func (f *Fake) workdirOf(v *vm) string {
 // machineOf is the machine of a session's commands. The lock is held.
 func (f *Fake) machineOf(v *vm) *wiretest.Machine {
 	if v.machine == nil {
-		v.machine = wiretest.NewMachine(f.t)
+		v.machine = wiretest.NewMachine(f.t, f.o.Shell)
 	}
 	return v.machine
 }
