@@ -48,6 +48,7 @@ type Config struct {
 	Orphan func(t T, p providers.Provider) string
 	// Simulated says that programs are simulated: they see no arguments, files or signals.
 	Simulated bool
+	everyEnd  bool
 	// Many is a number of sandboxes that exceeds one page of a listing; 0 = 3.
 	Many int
 	// Limit is the limit of each wait; 0 = 10 s.
