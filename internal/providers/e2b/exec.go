@@ -6,7 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -200,7 +200,7 @@ func (r *execution) readFrames(ctx context.Context, body io.Reader) error {
 		}
 		var f wireFrame
 		if err := json.Unmarshal(payload, &f); err != nil {
-			return errors.Join(errFrame, err)
+			return fmt.Errorf("%w: %w", errFrame, err)
 		}
 		if err := r.handleFrame(ctx, f); err != nil {
 			return err
@@ -240,7 +240,7 @@ func (r *execution) handleFrame(ctx context.Context, f wireFrame) error {
 func (r *execution) handleEndOfStream(payload []byte) error {
 	var e wireEndOfStream
 	if err := json.Unmarshal(payload, &e); err != nil {
-		return errors.Join(errFrame, err)
+		return fmt.Errorf("%w: %w", errFrame, err)
 	}
 	if e.Error == nil || r.end != nil {
 		return nil

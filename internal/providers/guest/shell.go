@@ -64,7 +64,7 @@ func Start(ctx context.Context, sh Shell, p Program) error {
 func missingFault(code int, p Program) error {
 	switch code {
 	case ExitNoProgram:
-		return NoProgram(p.Args[0])
+		return noProgram(p.Args[0])
 	case ExitNotExecutable:
 		return notExecutable(p.Args[0])
 	case ExitNoWorkdir:
@@ -73,8 +73,8 @@ func missingFault(code int, p Program) error {
 	return nil
 }
 
-// NoProgram, notExecutable and NoFolder are the faults of a command that was not started.
-func NoProgram(name string) error {
+// noProgram, notExecutable and NoFolder are the faults of a command that was not started.
+func noProgram(name string) error {
 	return fault.New(fault.KindCommandNotFound, "there is no program %q in it", name)
 }
 
@@ -143,7 +143,7 @@ func NotStarted(code int, program, stderr string) error {
 	}
 	switch {
 	case code == 127 && says("not found", "command not found", "no such file", "executable file not found"):
-		return NoProgram(program)
+		return noProgram(program)
 	case code == 126 && says("permission denied", "cannot execute", "is a directory", "exec format error"):
 		return notExecutable(program)
 	}
