@@ -43,11 +43,11 @@ func escapedParts(text string) []string {
 // every word in single quotes, which all shells read alike: zsh splits no variable into words, fails
 // where a pattern matches nothing, and expands =ls.
 func Line(name, text string) string {
-	line := "exec"
-	for _, word := range Argv(name, text) {
-		line += " '" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	words := Argv(name, text)
+	for i, word := range words {
+		words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 	}
-	return line
+	return "exec " + strings.Join(words, " ")
 }
 
 // TextArgs is a command line that JSON can carry and that runs the program with these arguments,

@@ -36,7 +36,7 @@ func TestEveryShellReadsALineAlike(t *testing.T) {
 			c.Stdin = strings.NewReader(guest.Line("sbx", script+shellescape.Quote(word)))
 			out, err := c.Output()
 			require.NoError(t, err, name)
-			assert.True(t, "2 none-*-here =ls !! \n"+word == string(out), "%s: %.200q", name, out)
+			assert.Equal(t, "2 none-*-here =ls !! \n"+word, string(out), name)
 		}
 	})
 }
