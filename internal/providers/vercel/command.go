@@ -121,7 +121,10 @@ func (c *Client) openStream(ctx context.Context, r httpx.Request) (io.ReadCloser
 
 func (r *execution) handleLine(l wireLine) error {
 	if l.Command != nil {
-		r.described = *l.Command
+		first := r.described.ID == ""
+		if r.described = *l.Command; first { // it may have ended already, and its output follows
+			r.described.ExitCode = nil
+		}
 		return nil
 	}
 	text, ok := l.outputText()

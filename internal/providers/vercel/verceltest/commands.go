@@ -114,6 +114,9 @@ func (f *Fake) handleRun(w http.ResponseWriter, r *http.Request) {
 	}
 	c := f.startCommand(r, v)
 	f.mu.Unlock()
+	if f.o.Quick && c.run != nil {
+		<-c.run.Done()
+	}
 	s := newNDJSON(w)
 	s.writeLine(map[string]any{"command": c.toJSON(v.id)})
 	if !f.streamOutput(s, r, c, v) {

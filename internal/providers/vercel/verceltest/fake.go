@@ -33,6 +33,7 @@ type Options struct {
 	Hides    bool             // wrong: a stopped sandbox is listed as running
 	Nameless bool             // a session has no name of its sandbox, as in the SDK's schema
 	Rests    bool             // the counters of the VMs are those of idle ones, not of this host
+	Quick    bool             // a command has ended, and its record says so, before its stream begins
 	// Orphans is the status that refuses a delete; the name and its sessions are dropped, and
 	// their VMs run until their time limit. 0 = no delete is refused.
 	Orphans int
