@@ -60,7 +60,7 @@ func rooms() map[string][]string {
 		// the contract and those who keep it
 		"providers":                  with(words, "httpx", "process"),
 		"providers/fake":             with(words, "providers"),
-		"providers/providertest":     with(words, "providers", "fleet", "triage"), // the judge that every check of life asks
+		"providers/providertest":     with(words, "providers", "fleet", "triage", "tiertest"), // the judge that every check of life asks
 		"providers/local":            with(local, "sandbox", "fault", "poll", "providers", "triage", "providers/local/supervisor"),
 		"providers/local/cgroup":     {"sandbox", "poll"},
 		"providers/local/identity":   nil,

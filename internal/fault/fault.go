@@ -96,8 +96,14 @@ func (e *Error) Error() string {
 }
 
 // trimPlace removes provider and operation from the start of the cause's text, which may have
-// them too.
+// them too, and both together wherever a cause inside it has them.
 func (e *Error) trimPlace(text string) string {
+	if e.Provider != "" && e.Op != "" {
+		place := e.Provider + ": " + e.Op + ": "
+		for _, before := range []string{" ", "(", "\n"} { // "preprod: " is another provider
+			text = strings.ReplaceAll(text, before+place, before)
+		}
+	}
 	for _, prefix := range []string{e.Provider, e.Op} {
 		if prefix != "" {
 			text = strings.TrimPrefix(text, prefix+": ")

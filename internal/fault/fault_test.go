@@ -19,6 +19,10 @@ func TestNoPrefixComesTwice(t *testing.T) {
 		"prod: exec a: it is over":                 fault.Placed(fault.New(fault.KindGone, "it is over").At("prod", "exec a"), "prod", "exec a"),
 		"prod: usage a: exec a: it is over":        fault.Placed(fault.New(fault.KindGone, "it is over").At("prod", "exec a"), "prod", "usage a"),
 		"prod: create: no answer; it is there":     fault.Placed(fault.New(fault.KindGone, "%w; it is there", fault.New(fault.KindGone, "no answer").At("prod", "create")), "prod", "create"),
+		"prod: exec a: its end is unknown: no way": fault.Placed(fault.New(fault.KindGone, "its end is unknown: %w", fault.New(fault.KindGone, "no way").At("prod", "exec a")), "prod", "exec a"),
+		"prod: exec a: lost (twice); gone":         fault.New(fault.KindGone, "lost (prod: exec a: twice); prod: exec a: gone").At("prod", "exec a"),
+		"prod: exec a: no: preprod: exec a: yes":   fault.New(fault.KindGone, "no: preprod: exec a: yes").At("prod", "exec a"),
+		"prod: exec a: no: prod: get a: yes":       fault.New(fault.KindGone, "no: prod: get a: yes").At("prod", "exec a"),
 		"prod: it is over":                         fault.Placed(fault.New(fault.KindGone, "it is over").At("prod", ""), "prod", ""),
 		"prod: exec a: production: exec a is over": fault.New(fault.KindGone, "production: exec a is over").At("prod", "exec a"),
 	} {

@@ -180,6 +180,7 @@ func (r row) judge(t wiretest.T, c *cloud, err error) {
 	assert.False(t, r.must, "one trouble that passes ends it: %v", err)
 	assert.Contains(t, r.may, fault.KindOf(err), "%v", err)
 	c.masked(t, err)
+	wiretest.CheckPlace(t, err)
 	var f *fault.Error
 	if r.wait > 0 && assert.ErrorAs(t, err, &f) {
 		assert.Equal(t, r.wait, f.RetryAfter, "when to try again: %v", err)

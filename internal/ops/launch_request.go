@@ -8,6 +8,7 @@ import (
 
 	"sbx/internal/config"
 	"sbx/internal/fault"
+	"sbx/internal/providers"
 	"sbx/internal/publish"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
@@ -73,6 +74,9 @@ func (p *preparing) prepareSpec(ctx context.Context) error {
 	}
 	size := run.Size(target)
 	p.Sandbox = size.Fill(p.req.Sandbox)
+	if err := providers.CheckText(p.Sandbox.Command, p.Sandbox.Env); err != nil { // the task's record is JSON
+		return err
+	}
 	p.Spec = specOf(target.Name, p.Sandbox)
 	spec := &p.Spec
 	if open := size.Open(); len(open) > 0 && !target.SizedByProfile && p.req.Sandbox.Template == "" && p.req.Sandbox.Snapshot == "" {

@@ -65,6 +65,14 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+func TestProgramsUnderEachShell(t *testing.T) {
+	t.Parallel()
+	wiretest.EachShell(t, func(t *testing.T, shell string) {
+		t.Helper()
+		providertest.RunPrograms(t, subject(daytonatest.Options{Shell: shell}))
+	})
+}
+
 // TestContract compares every request of the suite, and every answer of the fake, with Daytona's
 // descriptions.
 func TestContract(t *testing.T) {

@@ -28,6 +28,9 @@ const (
 // Create starts a sandbox and, where the spec has one, its program. When the
 // program cannot be started the sandbox is deleted again.
 func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
+	if err := providers.CheckText(nil, spec.Env); err != nil {
+		return sandbox.Sandbox{}, fault.Placed(err, c.Profile, "create")
+	}
 	body, err := c.createBody(spec)
 	if err != nil {
 		return sandbox.Sandbox{}, err

@@ -34,12 +34,13 @@ const (
 	stdinPart  = 48 << 10 // bytes of stdin in one call
 )
 
-// shellOf is a guest.Shell for one sandbox. passive keeps its calls from counting as
+// shellOf is a guest.Shell for one sandbox: the daemon pipes each command to the first of zsh, bash and
+// sh that the image has. passive keeps its calls from counting as
 // activity of the sandbox.
 func (c *Client) shellOf(id string, env []string, passive bool) guest.Shell {
 	return func(ctx context.Context, text string) ([]byte, int, error) {
 		var done wireExecuted
-		r := httpx.Request{Op: "exec " + id, Method: http.MethodPost, Path: "/process/execute", JSON: wireExecute{Command: text, Envs: wirekit.Environment(env)}, Timeout: scriptTimeout}
+		r := httpx.Request{Op: "exec " + id, Method: http.MethodPost, Path: "/process/execute", JSON: wireExecute{Command: guest.Line("sbx", text), Envs: wirekit.Environment(env)}, Timeout: scriptTimeout}
 		_, err := c.API.JSON(ctx, c.toolbox(r, id, passive), &done)
 		if err != nil {
 			return nil, -1, c.toolboxFault(err)
@@ -77,6 +78,9 @@ func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sa
 	op := "exec " + id
 	if cmd.TTY != nil {
 		return sandbox.Exit{}, fault.New(fault.KindUnsupported, "a detached command has no terminal").At(c.Profile, op).WithHint("leave out -t")
+	}
+	if err := providers.CheckText(nil, cmd.Env); err != nil {
+		return sandbox.Exit{}, fault.Placed(err, c.Profile, op)
 	}
 	w, err := c.detail(ctx, "exec", id)
 	switch {
@@ -135,7 +139,7 @@ func (r *execution) execute(ctx context.Context) (sandbox.Exit, error) {
 	}
 	exit, err := guest.Exit(ctx, r.passive, r.tag)
 	if err != nil || exit == nil {
-		return r.lostExit(errors.Join(err, guest.ErrOutput))
+		return r.lostExit(cmp.Or(err, guest.ErrOutput))
 	}
 	r.removeFiles(ctx)
 	return *exit, r.exitFault(*exit)
@@ -222,8 +226,10 @@ func (r *execution) sendStdin(ctx context.Context) (string, error) {
 	text := "umask 077; : > " + file
 	part := make([]byte, stdinPart)
 	for {
-		if _, code, err := r.active(ctx, text); err != nil || code != 0 {
-			return "", errors.Join(err, fault.New(fault.KindUnavailable, "stdin could not be sent"))
+		if _, code, err := r.active(ctx, text); err != nil {
+			return "", err
+		} else if code != 0 {
+			return "", fault.New(fault.KindUnavailable, "stdin could not be sent: the shell in the sandbox exits with %d", code)
 		}
 		n, err := io.ReadFull(r.cmd.Stdin, part)
 		if n == 0 {

@@ -14,6 +14,7 @@ import (
 	"sbx/internal/providers/e2b"
 	"sbx/internal/providers/e2b/e2btest"
 	"sbx/internal/providers/providertest"
+	"sbx/internal/providers/wiretest"
 	"sbx/internal/providers/wiretest/apispec"
 )
 
@@ -70,6 +71,14 @@ func TestNovitaConformance(t *testing.T) {
 }
 
 // TestLiarsTurnTheSuiteRed: the suite finds each wrong cloud, in both dialects, by the right check.
+func TestProgramsUnderEachShell(t *testing.T) {
+	t.Parallel()
+	wiretest.EachShell(t, func(t *testing.T, shell string) {
+		t.Helper()
+		providertest.RunPrograms(t, subject(e2b.Type(), e2btest.Options{Shell: shell}))
+	})
+}
+
 func TestLiarsTurnTheSuiteRed(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []providers.Type{e2b.Type(), e2b.NovitaType()} {

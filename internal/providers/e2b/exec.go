@@ -6,7 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -39,6 +39,9 @@ const (
 // Exec runs a command through envd. When ctx ends the command is killed with its child
 // processes: envd does not end it when its client disconnects.
 func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sandbox.Exit, error) {
+	if err := providers.CheckText(nil, cmd.Env); err != nil {
+		return sandbox.Exit{}, fault.Placed(err, c.Profile, "exec "+id)
+	}
 	r, err := c.newExecution(ctx, id, cmd)
 	if err != nil {
 		return sandbox.Exit{}, err
@@ -65,7 +68,7 @@ func (c *Client) newExecution(ctx context.Context, id string, cmd providers.Comm
 func (c *Client) shellOf(id string, env []string) guest.Shell {
 	return func(ctx context.Context, text string) ([]byte, int, error) {
 		var out bytes.Buffer
-		r, err := c.newExecution(ctx, id, providers.Command{Args: []string{"/bin/sh", "-c", text}, Env: env, Stdout: &out, Stderr: io.Discard})
+		r, err := c.newExecution(ctx, id, providers.Command{Args: guest.Argv("sbx", text), Env: env, Stdout: &out, Stderr: io.Discard})
 		if err != nil {
 			return nil, -1, err
 		}
@@ -153,8 +156,9 @@ func (r *execution) op() string { return "exec " + r.id }
 func (r *execution) startMessage() wireStart {
 	env := wirekit.Environment(r.cmd.Env)
 	env[markVariable] = r.mark
+	args := guest.TextArgs(r.cmd.Args)
 	w := wireStart{
-		Process: wireProcess{Cmd: r.cmd.Args[0], Args: r.cmd.Args[1:], Envs: env, Cwd: r.cmd.Workdir},
+		Process: wireProcess{Cmd: args[0], Args: args[1:], Envs: env, Cwd: r.cmd.Workdir},
 		Tag:     r.mark, Stdin: r.cmd.Stdin != nil,
 	}
 	if r.cmd.TTY != nil {
@@ -196,7 +200,7 @@ func (r *execution) readFrames(ctx context.Context, body io.Reader) error {
 		}
 		var f wireFrame
 		if err := json.Unmarshal(payload, &f); err != nil {
-			return errors.Join(errFrame, err)
+			return fmt.Errorf("%w: %w", errFrame, err)
 		}
 		if err := r.handleFrame(ctx, f); err != nil {
 			return err
@@ -236,7 +240,7 @@ func (r *execution) handleFrame(ctx context.Context, f wireFrame) error {
 func (r *execution) handleEndOfStream(payload []byte) error {
 	var e wireEndOfStream
 	if err := json.Unmarshal(payload, &e); err != nil {
-		return errors.Join(errFrame, err)
+		return fmt.Errorf("%w: %w", errFrame, err)
 	}
 	if e.Error == nil || r.end != nil {
 		return nil
@@ -247,6 +251,9 @@ func (r *execution) handleEndOfStream(payload []byte) error {
 	case "deadline_exceeded":
 		return r.c.Fault(fault.KindTimeout, r.op(), "a time limit in the sandbox ended it; its child processes may still run")
 	case "invalid_argument":
+		if r.cmd.Workdir != "" && strings.HasPrefix(e.Error.Message, "cwd ") {
+			return fault.Placed(guest.NoFolder(r.cmd.Workdir), r.c.Profile, r.op())
+		}
 		return r.c.Fault(fault.KindUsage, r.op(), "%s", text)
 	case "unauthenticated", "permission_denied":
 		return r.c.Fault(fault.KindAuth, r.op(), "%s", text)

@@ -22,7 +22,7 @@ func TestConformance(t *testing.T) {
 		New: func(providertest.T) providers.Provider {
 			return fake.New(fake.Options{PageSize: 2, EndFor: 3 * time.Millisecond})
 		},
-		Many: 5,
+		Many: 5, Simulated: true,
 	})
 }
 

@@ -42,25 +42,60 @@ func Start(ctx context.Context, sh Shell, p Program) error {
 		return sh(ctx, text)
 	}
 	printed, code, err := RunRepeated(ctx, counted, findProgram(p)+LaunchScript(p))
+	missing := missingFault(code, p)
 	switch {
 	case err != nil:
 		return err
+	case missing != nil:
+		return missing
 	case code == ExitTaken && attempts > 1:
 		return nil // the attempt whose answer was lost has started it
 	case code == ExitTaken:
 		return fault.Usage("a program of this name has been started in it before")
-	case code == ExitNoProgram:
-		return fault.New(fault.KindCommandNotFound, "there is no program %q in it", p.Args[0])
-	case code == ExitNotExecutable:
-		return fault.New(fault.KindNotExecutable, "%q is not executable", p.Args[0])
-	case code == ExitNoWorkdir:
-		return fault.New(fault.KindLauncher, "there is no folder %q in it", p.Workdir)
 	case code == ExitUnseen:
 		return fault.New(fault.KindUnavailable, "the program was requested, its start is unverified").WithHint("it may run: `sbx inspect` and `sbx logs` show it once it has started")
 	case code != 0 || !bytes.HasPrefix(printed, []byte("started")):
 		return fault.New(fault.KindLauncher, "the program could not be started: the shell in the sandbox exits with %d", code)
 	}
 	return nil
+}
+
+// missingFault is the fault for an exit code of findProgram; nil for any other code.
+func missingFault(code int, p Program) error {
+	switch code {
+	case ExitNoProgram:
+		return noProgram(p.Args[0])
+	case ExitNotExecutable:
+		return notExecutable(p.Args[0])
+	case ExitNoWorkdir:
+		return NoFolder(p.Workdir)
+	}
+	return nil
+}
+
+// noProgram, notExecutable and NoFolder are the faults of a command that was not started.
+func noProgram(name string) error {
+	return fault.New(fault.KindCommandNotFound, "there is no program %q in it", name)
+}
+
+func notExecutable(name string) error {
+	return fault.New(fault.KindNotExecutable, "%q is not executable", name)
+}
+
+// NoFolder is the fault of a workdir that does not exist in the sandbox.
+func NoFolder(name string) error {
+	return fault.New(fault.KindLauncher, "there is no folder %q in it", name).WithHint("name an existing folder with --workdir")
+}
+
+// FindMissing looks in the sandbox for the folder and the program of a command that an API has
+// answered with 126 or 127: some say not why. It is the fault of what is missing, and nil where all is
+// there or the look fails.
+func FindMissing(ctx context.Context, sh Shell, p Program) error {
+	_, code, err := RunRepeated(ctx, sh, findProgram(p))
+	if err != nil {
+		return nil //nolint:nilerr // what is missing is not known then
+	}
+	return missingFault(code, p)
 }
 
 // Exit is how a run ended, nil while it runs. Without such a run it is fault.KindNotFound
@@ -108,9 +143,9 @@ func NotStarted(code int, program, stderr string) error {
 	}
 	switch {
 	case code == 127 && says("not found", "command not found", "no such file", "executable file not found"):
-		return fault.New(fault.KindCommandNotFound, "there is no program %q in it", program)
+		return noProgram(program)
 	case code == 126 && says("permission denied", "cannot execute", "is a directory", "exec format error"):
-		return fault.New(fault.KindNotExecutable, "%q is not executable", program)
+		return notExecutable(program)
 	}
 	return nil
 }
@@ -225,7 +260,7 @@ func enterRunDir(tag string) string {
 }
 
 func misuseScript(why string) string {
-	return "echo " + shellescape.Quote(why) + " >&2; exit 64\n"
+	return "printf '%s\\n' " + shellescape.Quote(why) + " >&2; exit 64\n"
 }
 
 // sharedFunctions are the shell functions that the scripts share.

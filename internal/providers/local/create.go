@@ -109,6 +109,9 @@ func (c *Client) checkSpec(spec sandbox.Spec) error {
 	case spec.PIDs < 0:
 		return fault.Usage("%d is not a valid process limit", spec.PIDs).At(c.name, "create").WithHint("set a number above 0")
 	}
+	if err := providers.CheckText(spec.Command, spec.Env); err != nil {
+		return fault.Placed(err, c.name, "create")
+	}
 	if spec.Workdir != "" {
 		if info, err := os.Stat(spec.Workdir); err != nil || !info.IsDir() {
 			return fault.Usage("there is no folder %q for the working directory", spec.Workdir).At(c.name, "create").WithHint("name an existing folder with --workdir")

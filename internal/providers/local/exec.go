@@ -18,6 +18,9 @@ import (
 // The command ends with ctx.
 func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sandbox.Exit, error) {
 	op := "exec " + id
+	if err := providers.CheckText(cmd.Args, cmd.Env); err != nil {
+		return sandbox.Exit{}, fault.Placed(err, c.name, op)
+	}
 	r, err := c.loadRecord(ctx, "exec", id)
 	if err != nil {
 		return sandbox.Exit{}, err

@@ -46,6 +46,9 @@ type Config struct {
 	// Orphan makes a sandbox that runs and has no record, as after an end that its node refused;
 	// nil = not possible.
 	Orphan func(t T, p providers.Provider) string
+	// Simulated says that programs are simulated: they see no arguments, files or signals.
+	Simulated bool
+	everyEnd  bool
 	// Many is a number of sandboxes that exceeds one page of a listing; 0 = 3.
 	Many int
 	// Limit is the limit of each wait; 0 = 10 s.
@@ -68,7 +71,7 @@ type Check struct {
 }
 
 // Checks lists every check.
-func Checks() []Check { return append(basicChecks(), abilityChecks()...) }
+func Checks() []Check { return slices.Concat(basicChecks(), abilityChecks(), programChecks()) }
 
 // basicChecks are those of the methods of every provider, and of logs.
 func basicChecks() []Check {

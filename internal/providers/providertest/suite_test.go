@@ -42,7 +42,7 @@ func config(o fake.Options, prepare func(*fake.Provider)) providertest.Config {
 			f.Orphan(id)
 			return id
 		},
-		Many:    5,
+		Many: 5, Simulated: true,
 		Limit:   5 * time.Second,
 		Secrets: []string{fake.Secret},
 	}

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"al.essio.dev/pkg/shellescape"
-
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
@@ -93,15 +91,16 @@ func (c *Client) contextFault(ctx context.Context, op string) error {
 func (r *execution) requestBody(ctx context.Context) (wireRun, error) {
 	env := wirekit.Environment(r.cmd.Env)
 	env[markVariable] = r.mark
+	args := guest.TextArgs(r.cmd.Args)
 	w := wireRun{
-		Command: r.cmd.Args[0], Args: append([]string{}, r.cmd.Args[1:]...), Cwd: r.cmd.Workdir, Env: env, Wait: true, Logs: true,
+		Command: args[0], Args: append([]string{}, args[1:]...), Cwd: r.cmd.Workdir, Env: env, Wait: true, Logs: true,
 		Timeout: r.limit.Milliseconds(),
 	}
 	if r.cmd.Stdin == nil {
 		return w, nil
 	}
 	file, err := r.uploadStdin(ctx)
-	w.Command, w.Args = "sh", append([]string{"-c", withStdin, "sh", file}, r.cmd.Args...)
+	w.Command, w.Args = "/bin/sh", append([]string{"-c", withStdin, "sh", file}, args...)
 	return w, err
 }
 
@@ -122,7 +121,10 @@ func (c *Client) openStream(ctx context.Context, r httpx.Request) (io.ReadCloser
 
 func (r *execution) handleLine(l wireLine) error {
 	if l.Command != nil {
-		r.described = *l.Command
+		first := r.described.ID == ""
+		if r.described = *l.Command; first { // it may have ended already, and its output follows
+			r.described.ExitCode = nil
+		}
 		return nil
 	}
 	text, ok := l.outputText()
@@ -150,21 +152,20 @@ func (r *execution) seenExit(ctx context.Context) (sandbox.Exit, error) {
 	if f.Ran == 0 {
 		f.Ran = f.At.Sub(r.startedAt)
 	}
-	refused := guest.NotStarted(*r.described.ExitCode, r.cmd.Args[0], r.stderr.String())
-	if refused != nil && r.workdirMissing(ctx) {
-		refused = fault.New(fault.KindLauncher, "there is no folder %q in it", r.cmd.Workdir).WithHint("name an existing folder with --workdir")
-	}
-	return triage.ClassifyExit(triage.NewMatcher(), f), fault.Placed(refused, r.c.Profile, r.op())
+	return triage.ClassifyExit(triage.NewMatcher(), f), fault.Placed(r.notStarted(ctx), r.c.Profile, r.op())
 }
 
-// workdirMissing checks whether the folder exists in which the command was to run: the API
-// answers alike for a missing folder and a missing program.
-func (r *execution) workdirMissing(ctx context.Context) bool {
-	if r.cmd.Workdir == "" {
-		return false
+// notStarted is why a user's command did not run; nil where it ran. The API answers alike, with 127
+// and without a word, for a missing folder and a missing program.
+func (r *execution) notStarted(ctx context.Context) error {
+	code := *r.described.ExitCode
+	if !r.users || code != 126 && code != 127 {
+		return nil
 	}
-	_, code, err := r.c.shellOf(r.id, nil)(ctx, "test -d "+shellescape.Quote(r.cmd.Workdir))
-	return err == nil && code == 1
+	if missing := guest.FindMissing(ctx, r.c.shellOf(r.id, r.cmd.Env), guest.Program{Args: r.cmd.Args, Workdir: r.cmd.Workdir}); missing != nil {
+		return missing
+	}
+	return guest.NotStarted(code, r.cmd.Args[0], r.stderr.String())
 }
 
 // startFault is the error of a command whose stream did not begin. The command may run where
@@ -233,7 +234,7 @@ func (r *execution) kill(ctx context.Context) {
 	ctx, cancel := wirekit.CleanupContext(ctx)
 	defer cancel()
 	k := &execution{c: r.c, id: r.id, mark: newMark("kill"), limit: wirekit.CleanupLimit}
-	k.cmd.Args = []string{"sh", "-c", guest.KillMarkedScript(markVariable + "=" + r.mark), probeName}
+	k.cmd.Args = guest.Argv(probeName, guest.KillMarkedScript(markVariable+"="+r.mark))
 	body, err := k.requestBody(ctx)
 	if err != nil {
 		return

@@ -71,6 +71,14 @@ func spec() apispec.Spec {
 	}
 }
 
+func TestProgramsUnderEachShell(t *testing.T) {
+	t.Parallel()
+	wiretest.EachShell(t, func(t *testing.T, shell string) {
+		t.Helper()
+		providertest.RunPrograms(t, subject(verceltest.Options{Shell: shell}))
+	})
+}
+
 // TestContract compares every request of the suite, and every answer of the fake, with the
 // published description of the API.
 func TestContract(t *testing.T) {

@@ -33,6 +33,9 @@ func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sa
 	if len(cmd.Args) == 0 {
 		return sandbox.Exit{}, fault.Usage("there is no command").At(c.Profile, op)
 	}
+	if err := providers.CheckText(nil, cmd.Env); err != nil {
+		return sandbox.Exit{}, fault.Placed(err, c.Profile, op)
+	}
 	v, err := c.findSession(ctx, "exec", id)
 	if err == nil {
 		err = c.checkRunning(v, op)
@@ -71,7 +74,7 @@ func (c *Client) shellOf(id string, env []string) guest.Shell {
 		defer cancel()
 		var out bytes.Buffer
 		r := &execution{c: c, id: id, mark: newMark("probe")}
-		r.cmd = providers.Command{Args: []string{"sh", "-c", text, probeName}, Env: env, Stdout: &out, Stderr: io.Discard}
+		r.cmd = providers.Command{Args: guest.Argv(probeName, text), Env: env, Stdout: &out, Stderr: io.Discard}
 		exit, err := r.execute(ctx)
 		if exit.Code == nil {
 			return out.Bytes(), -1, err

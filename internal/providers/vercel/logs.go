@@ -168,7 +168,7 @@ func (r *commandLogs) newCommands(ctx context.Context) ([]*outputReader, error) 
 	return fresh, nil
 }
 
-func (w wireCommand) isProbe() bool { return len(w.Args) > 0 && w.Args[len(w.Args)-1] == probeName }
+func (w wireCommand) isProbe() bool { return len(w.Args) > 2 && w.Args[2] == probeName } // see guest.Argv
 
 func (w wireCommand) endedBefore(at time.Time) bool {
 	started := w.StartedAt.time()

@@ -22,11 +22,16 @@ func TestSilence(t *testing.T) {
 
 func TestLosses(t *testing.T) {
 	t.Parallel()
-	wiretest.RunLosses(t, func(t *testing.T) wiretest.Subject {
-		t.Helper()
-		f := verceltest.New(t, verceltest.Options{})
-		return wiretest.Subject{Server: f.Server, P: open(t, f.Listen(), httpx.Net{}), Inside: []string{"POST /v2/sandboxes/sessions/{id}/cmd"}}
-	})
+	for name, o := range map[string]verceltest.Options{"commands": {}, "commands that end at once": {Quick: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			wiretest.RunLosses(t, func(t *testing.T) wiretest.Subject {
+				t.Helper()
+				f := verceltest.New(t, o)
+				return wiretest.Subject{Server: f.Server, P: open(t, f.Listen(), httpx.Net{}), Inside: []string{"POST /v2/sandboxes/sessions/{id}/cmd"}}
+			})
+		})
+	}
 }
 
 func TestRefusedCreates(t *testing.T) {

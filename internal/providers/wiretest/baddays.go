@@ -224,6 +224,7 @@ func (d BadDay) checkError(t T, s Subject, what string, want fault.Kind, err err
 		return
 	}
 	assert.Equal(t, want, fault.KindOf(err), "%s: %s: %v", d.Name, what, err)
+	CheckPlace(t, err)
 	d.checkSecrets(t, s, what, err)
 	if d.Wait == 0 || err == nil {
 		return
@@ -231,6 +232,18 @@ func (d BadDay) checkError(t T, s Subject, what string, want fault.Kind, err err
 	var f *fault.Error
 	if assert.ErrorAs(t, err, &f) {
 		assert.Equal(t, d.Wait, f.RetryAfter, "%s: %s: when to try again", d.Name, what)
+	}
+}
+
+// CheckPlace checks that an error names its provider and operation once.
+func CheckPlace(t T, err error) {
+	t.Helper()
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || f.Op == "" {
+		return
+	}
+	for line := range strings.Lines(err.Error()) { // a join has a place in each
+		assert.LessOrEqual(t, strings.Count(line, f.Provider+": "+f.Op+": "), 1, "it says twice where it was")
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 type Machine struct {
 	Home string
 	mark string // in the environment of each process
+	bin  string // holds `sh`, first in PATH; "" = PATH is the host's
 
 	mu   sync.Mutex
 	dead bool
@@ -58,14 +59,19 @@ func Missing(err error) bool {
 	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)
 }
 
-// NewMachine makes a machine that is stopped with the test.
-func NewMachine(t T) *Machine {
+// NewMachine makes a machine that is stopped with the test. A shell of this host is its `sh`, and
+// the /bin/sh of Start; "" = those of the host.
+func NewMachine(t T, shell string) *Machine {
 	home, err := os.MkdirTemp("", "machine")
 	if err != nil {
 		t.Errorf("machine: %v", err)
 		t.FailNow()
 	}
 	m := &Machine{Home: home, mark: markVariable + rand.Text()}
+	if err := m.useShell(shell); err != nil {
+		t.Errorf("machine: %v", err)
+		t.FailNow()
+	}
 	t.Cleanup(func() {
 		m.Stop()
 		_ = os.RemoveAll(home)
@@ -118,7 +124,10 @@ func (m *Machine) Start(p Process) (*Running, error) {
 
 func (m *Machine) newCommand(p Process) (*exec.Cmd, error) {
 	file := p.Args[0]
-	if filepath.Base(file) == file {
+	switch {
+	case m.bin != "" && (file == "sh" || file == "/bin/sh"):
+		file = filepath.Join(m.bin, "sh")
+	case filepath.Base(file) == file:
 		found, err := exec.LookPath(file)
 		if err != nil {
 			return nil, err
@@ -126,6 +135,9 @@ func (m *Machine) newCommand(p Process) (*exec.Cmd, error) {
 		file = found
 	}
 	path := os.Getenv("PATH") //nolint:forbidigo // the tools of a sandbox are those of this machine
+	if m.bin != "" {
+		path = m.bin + string(os.PathListSeparator) + path
+	}
 	c := &exec.Cmd{
 		Path: file, Args: p.Args, Dir: p.Dir, Stdout: p.Stdout, Stderr: p.Stderr, SysProcAttr: ownGroup(),
 		Env: append([]string{"HOME=" + m.Home, "PATH=" + path}, append(p.Env, m.mark)...),

@@ -51,7 +51,7 @@ func exists(pid int) bool {
 
 func TestAMachineRunsWhatItIsGiven(t *testing.T) {
 	t.Parallel()
-	m := NewMachine(t)
+	m := NewMachine(t, "")
 	var out, errs bytes.Buffer
 	r := start(t, m, Process{
 		Args: sh(`cat; echo "$HOME|$PWD|$WORD"; env | wc -l; echo wrong >&2; exit 3`), Env: []string{"WORD=a b"},
@@ -72,7 +72,7 @@ func TestAMachineRunsWhatItIsGiven(t *testing.T) {
 
 func TestAMachineCannotRunEverything(t *testing.T) {
 	t.Parallel()
-	m := NewMachine(t)
+	m := NewMachine(t, "")
 	require.NoError(t, os.WriteFile(filepath.Join(m.Home, "plain"), []byte("x"), 0o600))
 	for want, args := range map[error][]string{
 		exec.ErrNotFound: {"no-such-program-7f3a"}, fs.ErrNotExist: {"/no/such/program"}, fs.ErrPermission: {"./plain"},
@@ -106,7 +106,7 @@ func TestTheKillMatrix(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := NewMachine(t)
+			m := NewMachine(t, "")
 			r := start(t, m, Process{Args: sh(script)})
 			first, second := appears(t, m, "first"), appears(t, m, "second")
 			require.True(t, tc.act(r))
@@ -127,7 +127,7 @@ func TestTheKillMatrix(t *testing.T) {
 
 func TestStopLeavesNothing(t *testing.T) {
 	t.Parallel()
-	m, other := NewMachine(t), NewMachine(t)
+	m, other := NewMachine(t, ""), NewMachine(t, "")
 	bystander := start(t, other, Process{Args: []string{"sleep", "600"}})
 	var out bytes.Buffer
 	start(t, m, Process{Args: sh(`(trap "" TERM HUP; setsid sh -c 'echo $$ > left; sleep 600; echo' &); (env -i sh -c 'echo $$ > bare; exec sleep 600' &)`), Stdout: &out})
@@ -144,7 +144,7 @@ func TestStopLeavesNothing(t *testing.T) {
 // TestAReaderWithoutEndDoesNotHideTheExit: a client may keep its stdin open.
 func TestAReaderWithoutEndDoesNotHideTheExit(t *testing.T) {
 	t.Parallel()
-	m := NewMachine(t)
+	m := NewMachine(t, "")
 	reader, writer := io.Pipe()
 	t.Cleanup(func() { _ = writer.Close() })
 	r := start(t, m, Process{Args: sh("read line; exit 5"), Stdin: reader})

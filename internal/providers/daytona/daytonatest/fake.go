@@ -22,6 +22,7 @@ const (
 type Options struct {
 	Now      func() time.Time // nil = time.Now
 	PageSize int              // the most rows of a page; 0 = 200
+	Shell    string           // to which the daemon pipes commands, and `sh`: dash, bash, busybox or zsh; "" = as wiretest.DefaultShell
 	StartFor time.Duration    // from create to started
 	EndFor   time.Duration    // from stop or delete to its effect; Forever = never
 	Flap     bool             // the list shows what is deleted once more, as the search index does

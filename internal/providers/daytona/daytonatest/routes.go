@@ -2,6 +2,7 @@ package daytonatest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -252,7 +253,7 @@ func writeToolboxError(w http.ResponseWriter, r *http.Request, status int, code,
 	wiretest.JSON(w, status, map[string]any{"statusCode": status, "message": message, "code": code, "timestamp": time.Now().UTC().Format(time.RFC3339), "path": r.URL.Path, "method": r.Method})
 }
 
-// serveExecute pipes a command to a shell, as the daemon does. Both streams are answered as one.
+// serveExecute pipes a command to the first shell that the image has, as the daemon does. Both streams are answered as one.
 func (f *Fake) serveExecute(w http.ResponseWriter, r *http.Request, b *box) {
 	var body struct {
 		Command, Cwd string
@@ -266,10 +267,11 @@ func (f *Fake) serveExecute(w http.ResponseWriter, r *http.Request, b *box) {
 	}
 	f.mu.Lock()
 	if b.machine == nil {
-		b.machine = wiretest.NewMachine(f.t)
+		b.machine = wiretest.NewMachine(f.t, f.o.Shell)
 	}
 	machine := b.machine
-	p := wiretest.Process{Args: []string{"sh"}, Dir: body.Cwd, Stdin: strings.NewReader(body.Command)}
+	p := wiretest.PipedShell(cmp.Or(f.o.Shell, wiretest.DefaultShell()))
+	p.Dir, p.Stdin = body.Cwd, strings.NewReader(body.Command)
 	p.AddEnv(b.env, body.Envs)
 	f.mu.Unlock()
 	var out bytes.Buffer

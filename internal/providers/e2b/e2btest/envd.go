@@ -175,7 +175,7 @@ func (f *Fake) startProcess(b *box, req startRequest, s *frameWriter) (*envdProc
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if b.machine == nil {
-		b.machine = wiretest.NewMachine(f.t)
+		b.machine = wiretest.NewMachine(f.t, f.o.Shell)
 	}
 	f.pids++
 	pid := f.pids

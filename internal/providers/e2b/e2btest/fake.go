@@ -27,6 +27,7 @@ type Options struct {
 	Novita     bool             // an older API level: no order, no newer logs, no events; a quota
 	Legacy     bool             // ids in two parts, metrics in MiB (Novita's older domains)
 	PageSize   int              // the most rows of a page; 0 = 100
+	Shell      string           // of the sandbox, as `sh`: dash, bash, busybox or zsh; "" = that of this host
 	HostFor    time.Duration    // how long a host answers after its sandbox was killed; Forever = always
 	Capacity   int              // sandboxes that may run at once; 0 = any number
 	NoMetrics  bool             // there is no metrics API

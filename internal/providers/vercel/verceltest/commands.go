@@ -114,6 +114,9 @@ func (f *Fake) handleRun(w http.ResponseWriter, r *http.Request) {
 	}
 	c := f.startCommand(r, v)
 	f.mu.Unlock()
+	if f.o.Quick && c.run != nil {
+		<-c.run.Done()
+	}
 	s := newNDJSON(w)
 	s.writeLine(map[string]any{"command": c.toJSON(v.id)})
 	if !f.streamOutput(s, r, c, v) {
@@ -146,6 +149,9 @@ func (f *Fake) startCommand(r *http.Request, v *vm) *command {
 		c.failed = 127
 		if errors.Is(err, os.ErrPermission) {
 			c.failed = 126
+		}
+		if info, failed := os.Stat(p.Dir); p.Dir != "" && (failed != nil || !info.IsDir()) {
+			return c // without a word
 		}
 		c.addChunk("stderr", []byte("sh: "+body.Command+": "+err.Error()+": not found\n"))
 		return c

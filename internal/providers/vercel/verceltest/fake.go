@@ -25,6 +25,7 @@ const (
 type Options struct {
 	Now      func() time.Time // nil = time.Now
 	PageSize int              // the most rows of a page; 0 = 100
+	Shell    string           // of the VM, as `sh`: dash, bash, busybox or zsh; "" = that of this host
 	StopFor  time.Duration    // from stop to stopped; Forever = never
 	Loops    bool             // wrong: a cursor comes again
 	Wakes    bool             // wrong: a read of a stopped sandbox resumes it
@@ -32,6 +33,7 @@ type Options struct {
 	Hides    bool             // wrong: a stopped sandbox is listed as running
 	Nameless bool             // a session has no name of its sandbox, as in the SDK's schema
 	Rests    bool             // the counters of the VMs are those of idle ones, not of this host
+	Quick    bool             // a command has ended, and its record says so, before its stream begins
 	// Orphans is the status that refuses a delete; the name and its sessions are dropped, and
 	// their VMs run until their time limit. 0 = no delete is refused.
 	Orphans int
@@ -348,7 +350,7 @@ func (f *Fake) workdirOf(v *vm) string {
 // machineOf is the machine of a session's commands. The lock is held.
 func (f *Fake) machineOf(v *vm) *wiretest.Machine {
 	if v.machine == nil {
-		v.machine = wiretest.NewMachine(f.t)
+		v.machine = wiretest.NewMachine(f.t, f.o.Shell)
 	}
 	return v.machine
 }
