@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"sbx/internal/process"
 )
@@ -32,7 +33,7 @@ func TestAnInterruptIsAcknowledgedBeforeTheNextOneCounts(t *testing.T) {
 		w.acknowledgeWith(func(text string) { said = append(said, text) })
 		send <- syscall.SIGTERM
 		synctest.Wait()
-		assert.Error(t, ctx.Err())
+		require.Error(t, ctx.Err())
 		assert.Equal(t, 143, w.exitCode())
 		assert.Empty(t, said, "a verb that ends at once needs no words")
 		time.Sleep(acknowledgeAfter)
