@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -115,6 +116,7 @@ type Client struct {
 	pace     *pacer
 	skew     *clockSkew
 	lastSize atomic.Int64 // of the last body, in bytes
+	told     sync.Map     // odd fields that were traced
 	hide     func(string) string
 }
 

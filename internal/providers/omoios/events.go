@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
@@ -55,6 +56,7 @@ func (r *eventReader) readAll(ctx context.Context) error {
 		}
 		rows, err := w.Events.Rows()
 		if err != nil {
+			r.addRows(rows)
 			return fault.Placed(err, r.c.Profile, "events "+r.id)
 		}
 		if offset == 0 && w.Total != nil {
@@ -91,7 +93,7 @@ func (r *eventReader) addRows(rows []json.RawMessage) {
 // readEvent reads a row; one without id, type or time is invalid.
 func readEvent(row json.RawMessage) (wireEvent, bool) {
 	var w wireEvent
-	err := json.Unmarshal(row, &w)
+	_, err := httpx.Decode(row, &w)
 	return w, err == nil && w.ID != "" && w.Type != "" && !w.CreatedAt.IsZero()
 }
 
@@ -171,7 +173,10 @@ func (c *Client) Activity(ctx context.Context, id string) (providers.Activity, e
 			found.Evidence = append(found.Evidence, c.eventEvidence("last activity", last.Type, last.CreatedAt.Time))
 			return found, nil
 		}
-		if !w.More || w.Next == "" {
+		switch {
+		case w.Next == "" && w.mayHaveMore():
+			return providers.Activity{}, c.Fault(fault.KindUnavailable, "activity "+id, "the history goes on, and the answer has no next page")
+		case w.Next == "" || w.More != nil && !*w.More:
 			return found, nil
 		}
 		if err := guard.Check(w.Next, len(w.rows)); err != nil {
@@ -195,6 +200,14 @@ func (c *Client) readHistory(ctx context.Context, id, cursor string) (wireTrajec
 		w.rows, err = w.Events.Rows()
 	}
 	return w, fault.Placed(err, c.Profile, "activity "+id)
+}
+
+// mayHaveMore says that a page is not known to be the last one.
+func (w wireTrajectory) mayHaveMore() bool {
+	if w.More == nil {
+		return len(w.rows) >= historyPageSize
+	}
+	return *w.More
 }
 
 func (c *Client) heartbeats(w wireTrajectory) providers.Activity {
