@@ -73,3 +73,30 @@ func TestAFileLaunchesAgainWhatNeverRan(t *testing.T) {
 		assert.Equal(t, map[string]string{"a~2": "completed"}, states(t, b.run(t, "run --file t.yaml -o json")))
 	})
 }
+
+// TestAWrongKeyIsNotRetryable: also where a launch has ended with it.
+func TestAWrongKeyIsNotRetryable(t *testing.T) {
+	t.Parallel()
+	for kind, again := range map[fault.Kind]bool{fault.KindAuth: false, fault.KindUnavailable: true} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBatchBench(t, "local")
+			b.fakes["local"].Break(fake.Fault{Op: fake.OpCreate, Err: providers.NothingMade(fault.New(kind, "401"))})
+			r := b.run(t, "run --attempts 1 -o json -- true")
+			require.Equal(t, 125, r.code, r.stderr)
+			errors := r.list(t, "errors")
+			require.Len(t, errors, 1)
+			assert.Equal(t, again, errors[0]["retryable"], kind)
+		})
+	}
+}
+
+// TestNothingListedIsNotNothingStuck: a list that failed says nothing about sandboxes.
+func TestNothingListedIsNotNothingStuck(t *testing.T) {
+	t.Parallel()
+	b, p := oneFake()
+	assert.Contains(t, b.run(t, "diagnose").stdout, "none of 0 sandboxes")
+	p.Break(fake.Fault{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")})
+	r := b.run(t, "diagnose")
+	assert.NotContains(t, r.stdout, "none of 0")
+	assert.Contains(t, r.stdout, "no sandbox is listed, and not everything could be read")
+}

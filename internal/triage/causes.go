@@ -302,8 +302,11 @@ func exhaustionSymptoms(m observation) []Symptom {
 // ownerlessSymptoms relies on one sign that proves little by itself (R29).
 func ownerlessSymptoms(m observation) []Symptom {
 	f := flagNoOwner(m.s, m.sig)
-	if !m.isRunning() {
+	switch {
+	case !m.isRunning():
 		f.Verdict = sandbox.Unknown
+	case m.s.Owner != "": // a person or sbx itself, without a task
+		f.Verdict = sandbox.False
 	}
 	return []Symptom{
 		{Row: f.ID, Say: f.Say, Weight: 2, Key: true, Verdict: f.Verdict},
