@@ -209,7 +209,7 @@ func (d Investigation) nextOfOne() []step {
 	r := d.Inspected
 	steps := InspectionOf(r, d.Program).Next()
 	if r.Missing != nil {
-		steps = InspectionOf(r, d.Program).MoreMemory()
+		steps = InspectionOf(r, d.Program).HigherLimit()
 		if r.End != nil && r.End.Run != "" {
 			steps = append(steps, step{"see the run that ended it", "cleanup show " + ShellWord(r.End.Run)})
 		}
