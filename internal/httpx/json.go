@@ -141,7 +141,7 @@ func (l List[T]) Named(id func(T) string) ([]T, error) {
 	if !l.there {
 		return nil, fault.New(fault.KindUnavailable, "the answer has no list").WithHint("try later; if it happens again, the API has changed or the url is wrong")
 	}
-	refused := RefusedRows{why: slices.Clone(l.why), total: l.Len()}
+	refused := RefusedRowsError{why: slices.Clone(l.why), total: l.Len()}
 	rows := make([]T, 0, len(l.rows))
 	for i, row := range l.rows {
 		if id(row) != "" {

@@ -142,8 +142,7 @@ func isList(t reflect.Type) bool {
 
 // fieldOf is the type of the field that json.Unmarshal would set, and whether it decides.
 func fieldOf(t reflect.Type, key string) (found reflect.Type, decides bool) {
-	for i := range t.NumField() {
-		field := t.Field(i)
+	for field := range t.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name == key || found == nil && field.IsExported() && strings.EqualFold(name, key) {
 			found, decides = field.Type, field.Tag.Get("odd") == "error" || isList(field.Type)
@@ -169,22 +168,22 @@ func oddIn(out any) []string {
 		if !v.Type().Field(i).IsExported() {
 			continue
 		}
-		if l, ok := v.Field(i).Addr().Interface().(oddRows); ok {
+		if l, ok := reflect.TypeAssert[oddRows](v.Field(i).Addr()); ok {
 			odd = append(odd, l.oddFields()...)
 		}
 	}
 	return odd
 }
 
-// RefusedRows are rows of a list that cannot be used, since they cannot be identified or since a field is
+// RefusedRowsError are rows of a list that cannot be used, since they cannot be identified or since a field is
 // invalid that decides. The other rows are given beside it. It is inside a fault of kind unavailable.
-type RefusedRows struct {
+type RefusedRowsError struct {
 	why   []string
 	total int
 }
 
 // Error names the rows; of many the first ones.
-func (r *RefusedRows) Error() string {
+func (r *RefusedRowsError) Error() string {
 	const most = 3
 	text := strings.Join(r.why[:min(len(r.why), most)], "; ")
 	if more := len(r.why) - most; more > 0 {
@@ -195,6 +194,6 @@ func (r *RefusedRows) Error() string {
 
 // OnlyRefused says that the error of a list is that of refused rows: the others can be used.
 func OnlyRefused(err error) bool {
-	_, is := errors.AsType[*RefusedRows](err)
+	_, is := errors.AsType[*RefusedRowsError](err)
 	return is
 }

@@ -51,7 +51,7 @@ func (s *clockSkew) record(now time.Time, h http.Header) {
 func fromCache(h http.Header) bool {
 	for _, name := range []string{"X-Cache", "X-Cache-Status", "X-Proxy-Cache", "X-Vercel-Cache", "Cf-Cache-Status", "Cache-Status"} {
 		for _, value := range h.Values(name) {
-			words := strings.FieldsFunc(strings.ToLower(value), func(r rune) bool { return !('a' <= r && r <= 'z') && r != '_' })
+			words := strings.FieldsFunc(strings.ToLower(value), func(r rune) bool { return (r < 'a' || r > 'z') && r != '_' })
 			if slices.ContainsFunc(words, func(w string) bool { return w == "hit" || strings.HasSuffix(w, "_hit") || w == "stale" }) {
 				return true
 			}

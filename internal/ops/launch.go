@@ -138,7 +138,7 @@ func (l *launch) keyIsKnown(ctx context.Context, ledger task.Ledger) bool {
 	}
 	tasks, err := ledger.List(ctx, store.TaskQuery{})
 	return err == nil && slices.ContainsFunc(tasks, func(t task.Task) bool {
-		return t.HasKey(l.req.Key) && !(t.State.Final() && l.releasesKey(&t))
+		return t.HasKey(l.req.Key) && (!t.State.Final() || !l.releasesKey(&t))
 	})
 }
 

@@ -173,14 +173,10 @@ func (c *Client) Activity(ctx context.Context, id string) (providers.Activity, e
 			found.Evidence = append(found.Evidence, c.eventEvidence("last activity", last.Type, last.CreatedAt.Time))
 			return found, nil
 		}
-		switch {
-		case w.Next == "" && w.mayHaveMore():
-			return providers.Activity{}, c.Fault(fault.KindUnavailable, "activity "+id, "the history goes on, and the answer has no next page")
-		case w.Next == "" || w.More != nil && !*w.More:
-			return found, nil
-		}
-		if err := guard.Check(w.Next, len(w.rows)); err != nil {
+		if last, err := w.checkNext(&guard); err != nil {
 			return providers.Activity{}, fault.Placed(err, c.Profile, "activity "+id)
+		} else if last {
+			return found, nil
 		}
 		cursor = w.Next
 	}
@@ -202,12 +198,20 @@ func (c *Client) readHistory(ctx context.Context, id, cursor string) (wireTrajec
 	return w, fault.Placed(err, c.Profile, "activity "+id)
 }
 
-// mayHaveMore says that a page is not known to be the last one.
-func (w wireTrajectory) mayHaveMore() bool {
-	if w.More == nil {
-		return len(w.rows) >= historyPageSize
+// checkNext says that a page is the last one. It is an error where the history goes on, or may do so, and the answer has
+// no next page, or one that was read.
+func (w wireTrajectory) checkNext(guard *wirekit.PageGuard) (last bool, err error) {
+	more := len(w.rows) >= historyPageSize // a full page without a mark
+	if w.More != nil {
+		more = *w.More
 	}
-	return *w.More
+	switch {
+	case w.Next == "" && more:
+		return false, fault.New(fault.KindUnavailable, "the history goes on, and the answer has no next page")
+	case w.Next == "" || w.More != nil && !more:
+		return true, nil
+	}
+	return false, guard.Check(w.Next, len(w.rows))
 }
 
 func (c *Client) heartbeats(w wireTrajectory) providers.Activity {

@@ -144,8 +144,8 @@ func TestStatsOfTheLimitOfProcesses(t *testing.T) {
 		{nil, nil},
 	} {
 		k := newKernel(t)
-		k.mountV2("/", "pids", false)
-		g, err := Create(k.host(), "a1", Limits{PIDs: 30})
+		k.mountV2("/", "memory pids", false)
+		g, err := Create(k.host(), "a1", Limits{MemoryBytes: 1 << 20, PIDs: 30})
 		require.NoError(t, err)
 		k.put("v2/sbx/a1/pids.current", "30\n")
 		for file, text := range tc.files {
