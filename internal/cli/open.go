@@ -107,6 +107,9 @@ func (o *opener) withSecrets(ctx context.Context, p config.Profile) (providers.P
 		case line == "":
 			return whole, fault.New(fault.KindAuth, "%s_command: %s prints nothing", option, argv[0]).WithHint("run it by hand: it must print the %s and nothing else", option)
 		}
+		if err := config.CheckSecret(line); err != nil {
+			return whole, fault.New(fault.KindAuth, "%s_command: what %s prints %w", option, argv[0], err).WithHint("run it by hand: it must print the %s and nothing else", option)
+		}
 		whole.Settings[option] = line
 		o.printer.Secrets = append(o.printer.Secrets, line)
 	}

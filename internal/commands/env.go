@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -40,6 +41,10 @@ func (e *envFlags) readVariables(ctx context.Context, d *Deps) ([]string, error)
 	for i, entry := range e.entries {
 		key, value, given := strings.Cut(entry, "=")
 		switch {
+		case hasByteOrderMark(key):
+			return nil, fault.Usage("--env: number %d begins with a byte order mark", i+1).WithHint("leave it out: it would be a part of the name")
+		case isQuoted(key):
+			return nil, fault.Usage("--env: the name of number %d is in quotes", i+1).WithHint("%s", envHint)
 		case !usableName(key):
 			return nil, fault.Usage("--env: number %d does not begin with a usable name", i+1).WithHint("%s", envHint)
 		case strings.ContainsRune(value, 0):
@@ -100,12 +105,29 @@ func (v *variables) parseLines(name, text string) error {
 			continue
 		}
 		key, value, given := strings.Cut(line, "=")
+		switch {
+		case hasByteOrderMark(key):
+			return fault.Usage("%s:%d: the line begins with a byte order mark", output.Escape(name), number).WithHint("save the file as UTF-8 without a byte order mark (BOM)")
+		case given && isQuoted(key):
+			return fault.Usage("%s:%d: the name is in quotes", output.Escape(name), number).WithHint("write NAME=VALUE without quotes: they would be a part of the name")
+		}
 		if !given || !usableName(key) || strings.ContainsRune(value, 0) {
 			return fault.Usage("%s:%d: this line is not NAME=VALUE", output.Escape(name), number).WithHint("%s", envHint)
 		}
 		v.setVariable(key, value)
 	}
 	return nil
+}
+
+// hasByteOrderMark reports whether a text begins with the mark of UTF-8 or UTF-16.
+func hasByteOrderMark(text string) bool {
+	return slices.ContainsFunc([]string{"\uFEFF", "\xff\xfe", "\xfe\xff"}, func(mark string) bool { return strings.HasPrefix(text, mark) })
+}
+
+// isQuoted reports whether a name, or the whole entry that it begins, is in quotes.
+func isQuoted(key string) bool {
+	key = strings.TrimSpace(key)
+	return key != "" && (key[0] == '"' || key[0] == '\'')
 }
 
 func usableName(key string) bool {

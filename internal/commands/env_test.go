@@ -72,7 +72,13 @@ func TestEnvironmentMistakesShowNoValue(t *testing.T) {
 		"export":             {envFlags{files: []string{writeFile(t, "v", "\n#\nexport A="+secret+"\n")}}, "v:3: "},
 		"a key's middle":     {envFlags{files: []string{writeFile(t, "v", "K=-----BEGIN\nMIIE/"+secret+"==\n")}}, "v:2: "},
 		"NUL in a file":      {envFlags{files: []string{writeFile(t, "v", "A="+secret+"\x00\n")}}, "v:1: "},
-		"byte order mark":    {envFlags{files: []string{writeFile(t, "v", "\ufeffA="+secret+"\n")}}, "v:1: "},
+		"byte order mark":    {envFlags{files: []string{writeFile(t, "v", "\ufeffA="+secret+"\n")}}, "v:1: the line begins with a byte order mark"},
+		"a second mark":      {envFlags{files: []string{writeFile(t, "v", "A=1\n\ufeffB="+secret+"\n")}}, "v:2: the line begins with a byte order mark"},
+		"UTF-16":             {envFlags{files: []string{writeFile(t, "v", "\xff\xfeA\x00=\x00"+secret)}}, "v:1: the line begins with a byte order mark"},
+		"a mark in --env":    {envFlags{entries: []string{"\ufeffA=" + secret}}, "number 1 begins with a byte order mark"},
+		"quotes":             {envFlags{files: []string{writeFile(t, "v", "\"A\"="+secret+"\n")}}, "v:1: the name is in quotes"},
+		"a quoted line":      {envFlags{files: []string{writeFile(t, "v", "'A="+secret+"'\n")}}, "v:1: the name is in quotes"},
+		"quotes in --env":    {envFlags{entries: []string{`"A"=` + secret}}, "the name of number 1 is in quotes"},
 		"a huge file":        {envFlags{files: []string{writeFile(t, "v", strings.Repeat("#\n", maxEnvFile))}}, "larger than 2 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +109,7 @@ func FuzzEnvFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		v := variables{at: map[string]int{}}
 		if err := v.parseLines("file", text); err != nil {
-			assert.Regexp(t, `^file:\d+: this line is not NAME=VALUE$`, err.Error())
+			assert.Regexp(t, `^file:\d+: (this line is not NAME=VALUE|the line begins with a byte order mark|the name is in quotes)$`, err.Error())
 			return
 		}
 		seen := map[string]bool{}

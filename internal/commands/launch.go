@@ -83,7 +83,7 @@ func (o *launchOptions) readRequest(ctx context.Context, d *Deps, p *output.Prin
 		return req, err
 	}
 	req = ops.LaunchRequest{
-		Config: c, Sandbox: box, Key: o.key, Publish: o.publish, Push: o.push, Base: o.base, Session: o.session, Description: o.description,
+		Config: c, Sandbox: box, Key: o.key, RetryFailed: o.retryFailed, Publish: o.publish, Push: o.push, Base: o.base, Session: o.session, Description: o.description,
 		KeepAlive: o.keep, RetryOn: o.classes, Fallback: o.fallback, Compared: o.compare, BudgetMB: o.budgetMB,
 	}
 	if o.flags.Changed("keep-for") {
@@ -195,7 +195,7 @@ func (o *launchOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.push, "push", "", "on success, push its commits to `REMOTE=BRANCH` (fence: remote)")
 	f.StringVar(&o.base, "base", "", "publish the commits since `REF`; default: all of HEAD")
 	f.StringVar(&o.description, "description", "", "set TASK_DESCRIPTION to `TEXT`; it is stored and shown")
-	f.StringVar(&o.key, "key", "", "launch once: a second run with this `KEY` joins the first")
+	f.StringVar(&o.key, "key", "", "launch once: a second run with this `KEY` joins the first; one\nthat never ran does not count")
 	f.StringSliceVar(&o.fallback, "fallback", nil, "after infrastructure failures continue at `PROVIDER` (repeatable)")
 	f.StringSliceVar(&o.compare, "compare", nil, "run it at each of these `PROVIDERS` and compare")
 	f.BoolVar(&o.keep, "keep-alive", false, "keep the sandbox of a completed task, for sbx resume")
@@ -206,7 +206,7 @@ func (o *launchOptions) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.parallel, "parallel", defaultParallel, "with --file: run at most `N` at once")
 	f.IntVar(&o.warm, "warm", 0, "with --file: create up to `N` sandboxes ahead; not on local")
 	f.BoolVar(&o.again, "again", false, "with --file: also launch tasks that completed before")
-	f.BoolVar(&o.retryFailed, "retry-failed", false, "with --file: also launch tasks that failed or timed out before")
+	f.BoolVar(&o.retryFailed, "retry-failed", false, "with --file or --key: also launch what failed or timed out before")
 	f.StringVar(&o.budget, "memory-budget", "", "limit of memory of all tasks together, `SIZE`: 8G")
 	f.StringVar(&o.joblog, "joblog", "", "append a line per attempt to `FILE`")
 	groupFlags(f, []flagGroup{
@@ -290,13 +290,15 @@ func (o *launchOptions) checkFlags() error {
 		both("compare", "detach", "what is compared is waited for"), both("compare", "push", "a task is published once"),
 		both("compare", "publish", "a task is published once"), both("compare", "keep-alive", "what is compared is ended"),
 		both("warm", "memory-budget", "what waits takes memory that no task answers for"),
-		needsHere("keep-for", "keep-alive"), needs("parallel", "file"), needs("warm", "file"), needs("again", "file"), needs("retry-failed", "file"),
+		needsHere("keep-for", "keep-alive"), needs("parallel", "file"), needs("warm", "file"), needs("again", "file"),
 	} {
 		if err != nil {
 			return err
 		}
 	}
 	switch {
+	case given("retry-failed") && !given("file") && !given("key"):
+		return fault.Usage("--retry-failed needs --file or --key")
 	case given("base") && !given("push") && !given("publish") && !given("file"):
 		return fault.Usage("--base needs --push or --publish")
 	case given("task"):

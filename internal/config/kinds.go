@@ -87,6 +87,9 @@ func parseAmount(kind providers.OptionKind, text string) (int64, error) {
 	}
 }
 
+// CheckSecret says what is wrong with a secret that a command has printed, without its text.
+func CheckSecret(text string) error { return checkKind(providers.OptionText, text) }
+
 // checkKind refuses a text that its kind does not take.
 func checkKind(kind providers.OptionKind, text string) error {
 	switch {
@@ -94,6 +97,10 @@ func checkKind(kind providers.OptionKind, text string) error {
 		return errors.New("is empty")
 	case strings.ContainsFunc(text, unicode.IsControl):
 		return errors.New("has a line end or another control character")
+	case strings.HasPrefix(text, "\uFEFF"):
+		return errors.New("begins with a byte order mark: save the file that it comes from without one")
+	case len(text) > 1 && (text[0] == '"' || text[0] == '\'') && text[len(text)-1] == text[0]:
+		return errors.New("is in quotes, which would be sent as a part of it: write it without them")
 	}
 	switch kind {
 	case providers.OptionText:

@@ -137,6 +137,8 @@ func TestLoadRefusesBadFlagsAndVariables(t *testing.T) {
 		"empty item":     {flags: map[string]string{"provider": "here,"}, want: "flag --provider: names an empty profile"},
 		"env profile":    {env: []string{"SBX_PROVIDER=cloud"}, want: `env SBX_PROVIDER: there is no profile "cloud" (allowed: here)`},
 		"env option":     {env: []string{"HERE_MEMORY=lots"}, want: `env HERE_MEMORY: memory: "lots" is not a size`},
+		"env quotes":     {env: []string{`CLOUD_KEY="abc"`}, want: "env CLOUD_KEY: token: is in quotes, which would be sent as a part of it"},
+		"env BOM":        {env: []string{"CLOUD_KEY=\ufeffabc"}, want: "env CLOUD_KEY: token: begins with a byte order mark"},
 		"env line end":   {env: []string{"CLOUD_KEY=abc\r"}, want: "env CLOUD_KEY: token: has a line end or another control character"},
 		"state relative": {env: []string{"SBX_STATE_DIR=here"}, want: `env SBX_STATE_DIR: "here" is not an absolute path`},
 	} {

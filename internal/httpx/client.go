@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -115,6 +116,7 @@ type Client struct {
 	pace     *pacer
 	skew     *clockSkew
 	lastSize atomic.Int64 // of the last body, in bytes
+	told     sync.Map     // odd fields that were traced
 	hide     func(string) string
 }
 
@@ -238,7 +240,8 @@ func Path(parts ...string) string {
 func (c *Client) Base() string { return strings.TrimRight(c.base.String(), "/") }
 
 // Skew is how far the server's clock (its Date header) was ahead of this machine's at the last
-// answer, to the second; false before the first answer.
+// answer, to the second; false before the first answer, and where answers come from a cache that does not
+// say how old they are.
 func (c *Client) Skew() (time.Duration, bool) { return c.skew.lastSkew() }
 
 // Close closes idle connections.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"sbx/internal/fault"
@@ -17,16 +18,35 @@ import (
 const maxQuoted = 60
 
 // JSON is Do with the body decoded into out. A body that is no JSON, such as HTML, is
-// fault.KindUnavailable and quoted.
+// fault.KindUnavailable and quoted. A field that does not fit is decoded as null, see Decode.
 func (c *Client) JSON(ctx context.Context, r Request, out any) (*Response, error) {
 	res, err := c.Do(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(res.Body, out); err != nil {
+	odd, err := Decode(res.Body, out)
+	if err != nil {
 		return res, r.markScope(c.invalidBodyFault(r, res, err))
 	}
+	c.traceOdd(r, append(odd, oddIn(out)...))
 	return res, nil
+}
+
+// maxOddTraced is how many odd fields of one answer are named.
+const maxOddTraced = 5
+
+// traceOdd names the fields of an answer that were ignored, each once.
+func (c *Client) traceOdd(r Request, odd []string) {
+	odd = slices.DeleteFunc(odd, func(text string) bool {
+		_, told := c.told.LoadOrStore(text, true)
+		return told
+	})
+	for _, text := range odd[:min(len(odd), maxOddTraced)] {
+		c.traceLine("! %s: ignored, as if not reported: %s", r.Op, text)
+	}
+	if more := len(odd) - maxOddTraced; more > 0 {
+		c.traceLine("! %s: %d more fields ignored", r.Op, more)
+	}
 }
 
 func (c *Client) invalidBodyFault(r Request, res *Response, err error) error {
@@ -55,11 +75,14 @@ func isHTML(h http.Header, body []byte) bool {
 }
 
 // List is a list in an answer. A value that is no list (`null`, an object, an error) and a
-// missing key are never an empty list: decoding fails, or Rows does. The same holds for a row
-// that is null.
+// missing key are never an empty list: decoding fails, or Rows does. A row that is null or that
+// cannot be decoded is refused, and the others stay.
 type List[T any] struct {
 	rows  []T
+	place []int // of each row in the list, where some are refused
 	there bool
+	why   []string // one text for each refused row
+	odd   []string
 }
 
 // UnmarshalJSON decodes an array. It is called for null, too.
@@ -67,39 +90,71 @@ func (l *List[T]) UnmarshalJSON(text []byte) error {
 	if text = bytes.TrimSpace(text); len(text) == 0 || text[0] != '[' {
 		return errors.New("it must be a list")
 	}
-	var rows []*T
+	*l = List[T]{there: true}
+	var plain []*T
+	if json.Unmarshal(text, &plain) == nil && !slices.Contains(plain, nil) {
+		l.rows = make([]T, 0, len(plain))
+		for _, row := range plain {
+			l.rows = append(l.rows, *row)
+		}
+		return nil
+	}
+	var rows []json.RawMessage
 	if err := json.Unmarshal(text, &rows); err != nil {
 		return err
 	}
-	l.rows, l.there = make([]T, 0, len(rows)), true
 	for i, row := range rows {
-		if row == nil {
-			return fmt.Errorf("row %d of the list is null", i+1)
-		}
-		l.rows = append(l.rows, *row)
+		l.addRow(i, row)
 	}
 	return nil
 }
 
-// Rows are the rows; fault.KindUnavailable where the answer had no list.
-func (l List[T]) Rows() ([]T, error) {
+func (l *List[T]) addRow(i int, text json.RawMessage) {
+	if string(text) == "null" {
+		l.why = append(l.why, fmt.Sprintf("row %d of the list is null", i+1))
+		return
+	}
+	var row T
+	odd, err := Decode(text, &row)
+	if err != nil {
+		l.why = append(l.why, fmt.Sprintf("row %d of the list is invalid: %s", i+1, jsontext.Describe(err)))
+		return
+	}
+	for _, what := range odd {
+		l.odd = append(l.odd, fmt.Sprintf("row %d: %s", i+1, what))
+	}
+	l.rows, l.place = append(l.rows, row), append(l.place, i)
+}
+
+func (l *List[T]) oddFields() []string { return slices.Concat(l.why, l.odd) }
+
+// Len is the number of rows, refused ones included.
+func (l *List[T]) Len() int { return len(l.rows) + len(l.why) }
+
+// Rows are the rows; fault.KindUnavailable where the answer had no list. Where rows are refused it returns
+// the others with an error for which OnlyRefused is true.
+func (l List[T]) Rows() ([]T, error) { return l.Named(func(T) string { return "unnamed" }) }
+
+// Named is Rows of objects that must have an id each: a row without one is an object that cannot
+// be identified, and is refused.
+func (l List[T]) Named(id func(T) string) ([]T, error) {
 	if !l.there {
 		return nil, fault.New(fault.KindUnavailable, "the answer has no list").WithHint("try later; if it happens again, the API has changed or the url is wrong")
 	}
-	return l.rows, nil
-}
-
-// Named is Rows of objects that must have an id each: a row without one is an object that cannot
-// be identified.
-func (l List[T]) Named(id func(T) string) ([]T, error) {
-	rows, err := l.Rows()
-	if err != nil {
-		return nil, err
-	}
-	for i, row := range rows {
-		if id(row) == "" {
-			return nil, fault.New(fault.KindUnavailable, "row %d of the list has no id", i+1)
+	refused := RefusedRowsError{why: slices.Clone(l.why), total: l.Len()}
+	rows := make([]T, 0, len(l.rows))
+	for i, row := range l.rows {
+		if id(row) != "" {
+			rows = append(rows, row)
+			continue
 		}
+		if l.place != nil {
+			i = l.place[i]
+		}
+		refused.why = append(refused.why, fmt.Sprintf("row %d of the list has no id", i+1))
 	}
-	return rows, nil
+	if len(refused.why) == 0 {
+		return rows, nil
+	}
+	return rows, fault.New(fault.KindUnavailable, "%w", &refused).WithHint("`-v` shows what is odd; the sandbox of such a row can only be found at its provider")
 }

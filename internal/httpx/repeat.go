@@ -173,28 +173,6 @@ func validWait(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-type clockSkew struct {
-	mu    sync.Mutex
-	ahead time.Duration
-	known bool
-}
-
-func (s *clockSkew) record(now time.Time, h http.Header) {
-	at, err := http.ParseTime(h.Get("Date"))
-	if err != nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ahead, s.known = at.Sub(now.Truncate(time.Second)), true
-}
-
-func (s *clockSkew) lastSkew() (time.Duration, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ahead, s.known
-}
-
 // The initial rate. A minute of it is 600 + 60 * 150 = 9,600 requests; the strictest limit that
 // a provider documents is 10,000 (Daytona, rate limits of the lowest tier). The burst is a
 // listing of 60,000 rows at 100 a page.

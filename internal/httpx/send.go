@@ -111,6 +111,7 @@ func (c *Client) setHeaders(req *http.Request, r Request) {
 	if req.Header.Get("Accept") == "" {
 		req.Header.Set("Accept", "application/json")
 	}
+	req.Header.Set("Cache-Control", "no-cache") // a cached answer is not the provider's present state
 	if r.JSON != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -290,7 +289,7 @@ func (b *batch) enlistTask(ctx context.Context, options task.Options, j BatchJob
 	for n := 1; ; {
 		name := key
 		if n > 1 {
-			name = fmt.Sprintf("%s~%d", key, n)
+			name = task.SuccessorKey(key, n)
 		}
 		t, added, err := options.Ledger.Enlist(ctx, task.New(task.NewID(), name, j.Spec, options.Owner, b.env.Now()))
 		if err != nil || added {
@@ -303,7 +302,7 @@ func (b *batch) enlistTask(ctx context.Context, options task.Options, j BatchJob
 		if !t.State.Final() || t.State == task.Completed {
 			return t, false, nil
 		}
-		again := t.State == task.Stopped || b.req.RetryFailed
+		again := t.State == task.Stopped || t.NeverRan() || b.req.RetryFailed
 		next, err := b.successorNumber(ctx, key, n, again)
 		if err != nil || next == n {
 			return t, false, err

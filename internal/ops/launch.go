@@ -131,13 +131,15 @@ func (l *launch) refusedByLimit(ctx context.Context, f *fleet.Fleet) error {
 	return nil
 }
 
-// keyIsKnown says that the key belongs to a task that is there, so that none is made.
+// keyIsKnown says that the key is held by a task, so that none is made.
 func (l *launch) keyIsKnown(ctx context.Context, ledger task.Ledger) bool {
 	if l.req.Key == "" {
 		return false
 	}
 	tasks, err := ledger.List(ctx, store.TaskQuery{})
-	return err == nil && slices.ContainsFunc(tasks, func(t task.Task) bool { return t.Key == l.req.Key })
+	return err == nil && slices.ContainsFunc(tasks, func(t task.Task) bool {
+		return t.HasKey(l.req.Key) && (!t.State.Final() || !l.releasesKey(&t))
+	})
 }
 
 // startOrJoin launches the task, or joins the one of the same key.
@@ -146,14 +148,17 @@ func (l *launch) startOrJoin(ctx context.Context, options task.Options, show Tas
 	if l.req.Resumed != nil {
 		fresh.ResumedFrom = l.req.Resumed.ID
 	}
-	t, added, err := options.Ledger.Add(ctx, fresh)
+	t, added, err := options.Ledger.AddUnder(ctx, fresh, l.releasesKey)
 	if err != nil {
 		return nil, err
 	}
 	mine := added
+	if added && t.Key != l.req.Key {
+		l.watch.Note("the key " + l.req.Key + " was released: task " + t.ID + " has the key " + t.Key)
+	}
 	if !added {
 		if t.State.Final() {
-			l.watch.Note("task " + t.ID + " had ended before; use another --key to launch it again")
+			l.watch.Note("task " + t.ID + " had ended before; " + l.againAdvice(t))
 		}
 		if t, mine, err = joinTask(ctx, l.watch, options, t, detach); err != nil || t.State.Final() {
 			return &Launched{Task: t}, err
@@ -166,6 +171,19 @@ func (l *launch) startOrJoin(ctx context.Context, options task.Options, show Tas
 		return nil, err
 	}
 	return &Launched{Task: t}, nil
+}
+
+// releasesKey says that a task of the key that has ended does not hold it: it never ran, or the operator says so.
+func (l *launch) releasesKey(t *task.Task) bool {
+	return t.NeverRan() || l.req.RetryFailed && (t.State == task.Failed || t.State == task.TimedOut)
+}
+
+// againAdvice says how a task that holds its key is launched again.
+func (l *launch) againAdvice(t task.Task) string {
+	if t.State == task.Failed || t.State == task.TimedOut {
+		return "it may have run; --retry-failed launches it again"
+	}
+	return "use another --key to launch it again"
 }
 
 func (l *launch) runHere(ctx context.Context, options task.Options, t task.Task, show TaskObserver) (*Launched, error) {

@@ -19,6 +19,8 @@ type LaunchRequest struct {
 	Config  *config.Config // with the flags that win over its files
 	Sandbox sandbox.Spec   // sizes that are left open are those of Config
 	Key     string         // "" = the task has none, and joins none
+	// RetryFailed releases the key of a task that has failed or timed out, although it may have run.
+	RetryFailed bool
 
 	Publish, Push, Base  string
 	Session, Description string

@@ -166,7 +166,10 @@ func TaskVerdict(t task.Task, err error) error {
 	case over.State == task.Stopped:
 		return fault.New(fault.KindCanceled, "stopped by %s", t.StopBy).At("", op)
 	case code == task.CodeNotRun && !failed:
-		return fault.New(fault.KindLauncher, "%s", notRunWords(t)).At("", op).WithHint("`sbx tasks show %s` shows the evidence", t.ID)
+		e := fault.New(fault.KindLauncher, "%s", notRunWords(t)).At("", op).WithHint("`sbx tasks show %s` shows the evidence", t.ID)
+		a := over.Last()
+		e.Final = a != nil && a.Fault != "" && !fault.Kind(a.Fault).Row().Retryable // a wrong key stays wrong
+		return e
 	}
 	if a := over.Last(); a != nil && a.Fault != "" { // sbx says it: no program was there to
 		return fault.New(fault.Kind(a.Fault), "%s", notRunWords(t)).At("", op)

@@ -210,14 +210,14 @@ func hintSandbox(err error, word, verb string) error {
 	return &fault.Error{Kind: kind, Err: err, Hint: word + " looks like a sandbox: `sbx " + verb + " " + word + "`"}
 }
 
-// findKey finds a task by its key, which may be any text; none where no task has it.
+// findKey finds the newest task by its key, which may be any text, or a successor of it; none where no task has it.
 func findKey(ctx context.Context, ledger task.Ledger, key string, none error) (task.Task, error) {
 	all, err := ledger.List(ctx, store.TaskQuery{})
 	if err != nil {
 		return task.Task{}, err
 	}
 	for _, one := range all {
-		if one.Key != "" && one.Key == key {
+		if one.HasKey(key) {
 			return one, nil
 		}
 	}

@@ -144,6 +144,9 @@ func (p Protection) Keeps(s sandbox.Sandbox, c Choice) string {
 			return why
 		}
 	}
+	if _, unreadable := s.Labels[sandbox.LabelUnreadable]; unreadable && !c.ByHand() {
+		return "protected: its labels cannot be read, and one of them may protect it; `terminate` with its name terminates it"
+	}
 	if !c.ByHand() && s.KeptUntil.After(now) {
 		return "protected: " + s.KeptReason() + "; `terminate` with its name terminates it"
 	}

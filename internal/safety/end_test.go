@@ -139,6 +139,9 @@ func TestWhoKeepsASandbox(t *testing.T) {
 		assert.Equal(t, tc.byHand, p.Keeps(tc.box, safety.ByReference) != "", name)
 	}
 	assert.Empty(t, safety.Protection{}.ByRule(sandbox.Sandbox{ID: "a"}))
+	odd := sandbox.Sandbox{ID: "a", Labels: map[string]string{sandbox.LabelUnreadable: `["sbx/keep"]`}}
+	assert.Contains(t, safety.Protection{}.ByRule(odd), "its labels cannot be read")
+	assert.Empty(t, safety.Protection{}.Keeps(odd, safety.ByWord), "a person may end it by its id")
 	assert.NotEmpty(t, safety.Protection{}.ByRule(label("true", 0)), "the label needs nobody's word")
 }
 

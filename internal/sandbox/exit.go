@@ -56,6 +56,9 @@ const (
 	CauseOOMChild       Cause = "oom_child"
 	CauseRuntimeHeap    Cause = "runtime_heap"
 	CauseMemoryWatchdog Cause = "memory_watchdog"
+	CauseProcessLimit   Cause = "process_limit" // of processes and threads
+	CauseFileLimit      Cause = "file_limit"    // of open files
+	CauseDiskFull       Cause = "disk_full"
 	CauseTimeout        Cause = "timeout"
 	CauseInactivity     Cause = "inactivity"
 	CauseStopped        Cause = "stopped"
@@ -74,7 +77,7 @@ const (
 // Causes lists every cause but CauseNone.
 func Causes() []Cause {
 	return []Cause{
-		CauseOOM, CauseOOMChild, CauseRuntimeHeap, CauseMemoryWatchdog, CauseTimeout, CauseInactivity, CauseStopped, CauseSupervisorLost,
+		CauseOOM, CauseOOMChild, CauseRuntimeHeap, CauseMemoryWatchdog, CauseProcessLimit, CauseFileLimit, CauseDiskFull, CauseTimeout, CauseInactivity, CauseStopped, CauseSupervisorLost,
 		CauseBusyLoop, CauseHungIO, CauseLeak, CauseSilent, CauseNoAnswer, CauseProvisioning, CauseOrphan, CauseGhost, CauseUnknown,
 	}
 }

@@ -14,8 +14,10 @@ const (
 	LabelAgentType = "sbx/agent-type" // Spec.AgentType
 	LabelKeep      = "sbx/keep"       // protects it from being ended, see Kept
 	LabelRun       = "sbx/run"        // the tag of the program that create started
-	LabelNonce     = "sbx/nonce"      // identifies a sandbox whose create had no answer
-	LabelKeptUntil = "sbx/kept-until" // the latest time until which `run --keep-alive` keeps it, see KeptAtMost
+	// LabelUnreadable holds the labels of a provider's answer that cannot be read: it may be protected, see Kept.
+	LabelUnreadable = "sbx/unreadable"
+	LabelNonce      = "sbx/nonce"      // identifies a sandbox whose create had no answer
+	LabelKeptUntil  = "sbx/kept-until" // the latest time until which `run --keep-alive` keeps it, see KeptAtMost
 )
 
 // CreateLabels are the labels of a new sandbox at a provider that stores nothing but labels:

@@ -15,6 +15,8 @@ type Usage struct {
 	MemoryLimitBytes *int64
 	Operations       *int64 // cumulative; their kind depends on Source
 	PIDs             *int64
+	Tasks            *int64         // processes and threads, which a limit of processes counts
+	TasksRefused     *int64         // cumulative: how often that limit has refused one more
 	Duration         *time.Duration // how long it has run, as reported by itself
 	OOMKills         *int64
 	Waiting          string // what the main program waits for, if visible: "tcp 10.0.0.1:443"

@@ -21,6 +21,8 @@ type Series struct {
 	MemoryLimitBytes []*int64   `json:"memory_limit_bytes,omitempty"`
 	Operations       []*int64   `json:"operations,omitempty"`
 	PIDs             []*int64   `json:"pids,omitempty"`
+	Tasks            []*int64   `json:"tasks,omitempty"`
+	TasksRefused     []*int64   `json:"tasks_refused,omitempty"`
 	OOMKills         []*int64   `json:"oom_kills,omitempty"`
 	Waiting          []*string  `json:"waiting,omitempty"`
 	Source           []*string  `json:"source,omitempty"`
@@ -37,6 +39,7 @@ func newSeries(samples []sandbox.Usage, most int, redact Redact) *Series {
 		s.CPUPercent, s.CPUSeconds = append(s.CPUPercent, rounded(u.CPUPercent)), append(s.CPUSeconds, rounded(u.CPUSeconds))
 		s.MemoryBytes, s.MemoryLimitBytes = append(s.MemoryBytes, u.MemoryBytes), append(s.MemoryLimitBytes, u.MemoryLimitBytes)
 		s.Operations, s.PIDs, s.OOMKills = append(s.Operations, u.Operations), append(s.PIDs, u.PIDs), append(s.OOMKills, u.OOMKills)
+		s.Tasks, s.TasksRefused = append(s.Tasks, u.Tasks), append(s.TasksRefused, u.TasksRefused)
 		s.Waiting, s.Source = append(s.Waiting, textOrNil(redact(u.Waiting))), append(s.Source, textOrNil(u.Source))
 		var busiest *Thread
 		if t := u.Busiest; t != nil {
@@ -45,7 +48,7 @@ func newSeries(samples []sandbox.Usage, most int, redact Redact) *Series {
 		s.Busiest = append(s.Busiest, busiest)
 	}
 	s.CPUPercent, s.CPUSeconds = shortColumn(s.CPUPercent), shortColumn(s.CPUSeconds)
-	for _, column := range []*[]*int64{&s.MemoryBytes, &s.MemoryLimitBytes, &s.Operations, &s.PIDs, &s.OOMKills} {
+	for _, column := range []*[]*int64{&s.MemoryBytes, &s.MemoryLimitBytes, &s.Operations, &s.PIDs, &s.OOMKills, &s.Tasks, &s.TasksRefused} {
 		*column = shortColumn(*column)
 	}
 	s.Waiting, s.Source = shortColumn(s.Waiting), shortColumn(s.Source)
@@ -113,6 +116,7 @@ func (s *Series) usages() []sandbox.Usage {
 		u := sandbox.Usage{
 			At: s.Start.Add(time.Duration(after) * time.Microsecond), CPUPercent: at(s.CPUPercent, i), CPUSeconds: at(s.CPUSeconds, i),
 			MemoryBytes: at(s.MemoryBytes, i), MemoryLimitBytes: at(s.MemoryLimitBytes, i), Operations: at(s.Operations, i), PIDs: at(s.PIDs, i), OOMKills: at(s.OOMKills, i),
+			Tasks: at(s.Tasks, i), TasksRefused: at(s.TasksRefused, i),
 		}
 		if text := at(s.Waiting, i); text != nil {
 			u.Waiting = *text
@@ -135,7 +139,7 @@ func (s *Series) check() error {
 	}
 	n := len(s.AfterMicro)
 	for _, have := range []int{
-		len(s.CPUPercent), len(s.CPUSeconds), len(s.Busiest), len(s.MemoryBytes), len(s.MemoryLimitBytes), len(s.Operations), len(s.PIDs), len(s.OOMKills), len(s.Waiting), len(s.Source),
+		len(s.CPUPercent), len(s.CPUSeconds), len(s.Busiest), len(s.MemoryBytes), len(s.MemoryLimitBytes), len(s.Operations), len(s.PIDs), len(s.OOMKills), len(s.Tasks), len(s.TasksRefused), len(s.Waiting), len(s.Source),
 	} {
 		if have > 1 && have != n {
 			return fault.Usage("a column of samples has %d values for %d samples", have, n)

@@ -254,7 +254,13 @@ func (r *Runner) confirmIntent(ctx context.Context, t Task, asked time.Time) err
 // withdrawIntent records that the attempt's create was never requested.
 func (r *Runner) withdrawIntent(ctx context.Context, t Task, err error) (Task, error) {
 	n := t.Last().N
-	now, failed := r.changeTask(ctx, t.ID, func(task *Task) error { return task.recordGone(n, "its create request was never sent") })
+	now, failed := r.changeTask(ctx, t.ID, func(task *Task) error {
+		if err := task.recordGone(n, "its create request was never sent"); err != nil {
+			return err
+		}
+		task.Attempts[n-1].NeverMade = true
+		return nil
+	})
 	if failed != nil && !errors.Is(failed, ErrFinal) {
 		return now, failed
 	}

@@ -45,6 +45,33 @@ func (l Ledger) Add(ctx context.Context, t Task) (Task, bool, error) {
 	return got, added, err
 }
 
+// AddUnder is Add for a key that may have been used in vain: a task of the key that releases it gets a successor,
+// KEY~2, then KEY~3. Every process goes through the same keys, so that still only one of them adds the task.
+func (l Ledger) AddUnder(ctx context.Context, t Task, releases func(*Task) bool) (Task, bool, error) {
+	key := t.Key
+	for n := 2; key != ""; n++ {
+		holder, added, err := l.Enlist(ctx, t)
+		if err != nil || added {
+			return holder, added, err
+		}
+		if !holder.State.Final() || !releases(&holder) {
+			break
+		}
+		t.Key = SuccessorKey(key, n)
+	}
+	return l.Add(ctx, t)
+}
+
+// SuccessorKey is the key of the n-th task under a key, n from 2.
+func SuccessorKey(key string, n int) string { return key + "~" + strconv.Itoa(n) }
+
+// HasKey reports whether the task has the key or succeeds a task that has it.
+func (t *Task) HasKey(key string) bool {
+	n, is := strings.CutPrefix(t.Key, key+"~")
+	_, err := strconv.Atoi(n)
+	return key != "" && (t.Key == key || is && err == nil)
+}
+
 // Enlist is Add for a task of a batch, whose key names the work: a task of the same key is
 // given back with false although its limits differ. The caller compares the work itself, by
 // Spec.Work.

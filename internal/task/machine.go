@@ -198,7 +198,7 @@ func (a *Attempt) recordEnd(at time.Time, e Ended) {
 		a.PeakMB = &mb
 	}
 	if e.Nothing {
-		a.Settled, a.GoneAt, a.Gone = true, at, "nothing was created"
+		a.Settled, a.NeverMade, a.GoneAt, a.Gone = true, true, at, "nothing was created"
 	}
 }
 

@@ -67,6 +67,9 @@ func (s *sim) onCommit(p *proc, was, is store.Task) {
 		s.onTaken(p, before, after)
 	}
 	for i, a := range before.Attempts {
+		if !a.NeverMade && after.Attempts[i].NeverMade && slices.ContainsFunc(s.boxes, func(b *box) bool { return b.nonce == a.Nonce }) {
+			s.Breakf("5: it is written that the create of attempt %d of %s had no effect, and it made a sandbox", a.N, after.ID)
+		}
 		if a.GoneAt.IsZero() && !after.Attempts[i].GoneAt.IsZero() {
 			s.onGone(after.Attempts[i], t)
 		}
@@ -106,7 +109,7 @@ func (s *sim) onForeign(p *proc, before, after task.Task) {
 		t.Attempts = slices.Clone(t.Attempts)
 		for i := range t.Attempts {
 			a := &t.Attempts[i]
-			a.Sandbox, a.Settled, a.GoneAt, a.Gone, a.EndedAt, a.EndRequest = "", false, time.Time{}, "", time.Time{}, nil
+			a.Sandbox, a.Settled, a.NeverMade, a.GoneAt, a.Gone, a.EndedAt, a.EndRequest = "", false, false, time.Time{}, "", time.Time{}, nil
 		}
 		return t
 	}
@@ -244,6 +247,11 @@ func (s *sim) onMade(b *box) {
 		}
 	}
 	b.stray = stalled
+	for _, a := range k.Attempts {
+		if a.Nonce == b.nonce && a.NeverMade {
+			s.Breakf("5: %s is made after it was written that the create of attempt %d had no effect", b, a.N)
+		}
+	}
 	if t.over && !stalled {
 		s.Breakf("5: %s is made after the end of %s", b, t.id)
 	}

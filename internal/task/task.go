@@ -82,6 +82,10 @@ type Attempt struct {
 	// Settled reports that the result of the create is known: Sandbox, or nothing.
 	Settled bool `json:"settled,omitempty"`
 
+	// NeverMade reports that the create was never sent, or was refused for certain: no program of the attempt has
+	// run anywhere. An empty listing does not show that.
+	NeverMade bool `json:"never_made,omitempty"`
+
 	IntentAt  time.Time `json:"intent_at"`
 	CutAt     time.Time `json:"cut_at,omitzero"`     // when the requester lost the right to request the sandbox, before the result was known
 	Dead      bool      `json:"dead,omitempty"`      // the requester was known to be dead at CutAt
@@ -180,6 +184,20 @@ func (t *Task) Counted() int {
 		}
 	}
 	return n
+}
+
+// NeverRan reports whether the task has failed, and no sandbox was ever made for it: launching it again launches it
+// once. A task that was stopped counts as run, since a person has decided about it.
+func (t *Task) NeverRan() bool {
+	if t.State != Failed && t.State != TimedOut {
+		return false
+	}
+	for _, a := range t.Attempts {
+		if !a.NeverMade || a.Sandbox != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // Held reports whether an owner's lease runs, by the store's clock.

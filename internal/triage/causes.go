@@ -162,6 +162,12 @@ func exitTitle(c sandbox.Cause) string {
 		return "the language runtime's heap was full"
 	case sandbox.CauseMemoryWatchdog:
 		return "the watchdog killed it: over its memory limit"
+	case sandbox.CauseProcessLimit:
+		return "it reached its limit of processes and threads"
+	case sandbox.CauseFileLimit:
+		return "it reached its limit of open files"
+	case sandbox.CauseDiskFull:
+		return "its disk was full"
 	case sandbox.CauseTimeout:
 		return "it reached its time limit"
 	case sandbox.CauseInactivity:
@@ -212,6 +218,7 @@ const noOwner = "no_owner"
 func causeRules() []causeRule {
 	return []causeRule{
 		{id: "memory_leak", cause: sandbox.CauseLeak, title: "memory leak", symptoms: leakSymptoms},
+		{id: "process_limit", cause: sandbox.CauseProcessLimit, title: "its limit of processes and threads is reached", symptoms: processLimitSymptoms},
 		{id: "infinite_loop", cause: sandbox.CauseBusyLoop, title: "infinite loop in the agent's code (cause 1)", symptoms: loopSymptoms},
 		{id: "external_hang", cause: sandbox.CauseHungIO, title: "external service does not answer (cause 2)", symptoms: hangSymptoms},
 		{id: "silent", cause: sandbox.CauseSilent, title: "alive, but neither active nor waiting for an external service", symptoms: idleSymptoms},
@@ -249,6 +256,12 @@ func loopSymptoms(m observation) []Symptom {
 		asKey(asRequired(m.cpuAtLimit())), m.neverCompletes(), m.noErrors(), m.manyOperations(), m.noProgress(),
 		asKey(m.loggedSymptom("R39", 2, "recursion")), asKey(m.loggedSymptom("R65", 2, "iterations")),
 	}
+}
+
+// processLimitSymptoms are the kernel's counter of refusals and what programs print then. The counter is for life: it
+// counts while the limit is nearly used, or where the log shows a refusal.
+func processLimitSymptoms(m observation) []Symptom {
+	return []Symptom{asKey(m.tasksRefused()), asKey(m.loggedSymptom("R13", 3, "process_limit"))}
 }
 
 // hangSymptoms needs more than an idle processor: a machine that has just booted is idle too.
@@ -302,8 +315,11 @@ func exhaustionSymptoms(m observation) []Symptom {
 // ownerlessSymptoms relies on one sign that proves little by itself (R29).
 func ownerlessSymptoms(m observation) []Symptom {
 	f := flagNoOwner(m.s, m.sig)
-	if !m.isRunning() {
+	switch {
+	case !m.isRunning():
 		f.Verdict = sandbox.Unknown
+	case m.s.Owner != "": // a person or sbx itself, without a task
+		f.Verdict = sandbox.False
 	}
 	return []Symptom{
 		{Row: f.ID, Say: f.Say, Weight: 2, Key: true, Verdict: f.Verdict},

@@ -19,6 +19,7 @@ func TestLikelyCauseOfEachScene(t *testing.T) {
 		cause      sandbox.Cause
 		confidence sandbox.Confidence
 	}{
+		"process_limit":  {"process_limit", sandbox.CauseProcessLimit, sandbox.Probable},
 		"busy_loop":      {"infinite_loop", sandbox.CauseBusyLoop, sandbox.Probable},
 		"busy_repeating": {"infinite_loop", sandbox.CauseBusyLoop, sandbox.Probable},
 		"busy_at_work":   {"infinite_loop", sandbox.CauseBusyLoop, sandbox.Hint},

@@ -38,12 +38,15 @@ type ExitFacts struct {
 
 	OOMKills      *int64 // growth of the kernel's oom_kill counter of its group; nil = not observed
 	CounterSource string // which counter
-	KernelLog     string // the kernel's log line of its OOM kill; "" = not seen
-	UsageSource   string // of peak and last sample; "" = CounterSource
-	PeakBytes     *int64
-	LimitBytes    *int64
-	LastBytes     *int64 // the last sample of memory before the end
-	LastAt        time.Time
+	TasksRefused  *int64 // how often its limit of processes has refused one more; nil = not observed
+	TaskLimit     *int64 // that limit
+
+	KernelLog   string // the kernel's log line of its OOM kill; "" = not seen
+	UsageSource string // of peak and last sample; "" = CounterSource
+	PeakBytes   *int64
+	LimitBytes  *int64
+	LastBytes   *int64 // the last sample of memory before the end
+	LastAt      time.Time
 
 	Lines []string // the last lines of its output, oldest first; untrusted text
 }
@@ -66,7 +69,7 @@ func ClassifyExit(m *Matcher, f ExitFacts) sandbox.Exit {
 	}
 	e.Evidence = append(e.Evidence, f.providerEvidence()...)
 	e.Evidence = append(e.Evidence, f.counterEvidence()...)
-	for _, rule := range []func(*Matcher, ExitFacts, Spelled, *sandbox.Exit) bool{classifyByRecord, neverStarted, killedByKernel, childKilled, loggedByKernel, ranOutOfTime, classifyByWord, classifyByCode} {
+	for _, rule := range []func(*Matcher, ExitFacts, Spelled, *sandbox.Exit) bool{classifyByRecord, neverStarted, killedByKernel, childKilled, reachedTaskLimit, loggedByKernel, ranOutOfTime, classifyByWord, classifyByCode} {
 		if rule(m, f, spelled, &e) {
 			break
 		}
@@ -271,6 +274,32 @@ func childKilled(_ *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) bool
 		e.Evidence = append(e.Evidence, textEvidence("scope", "unknown: the end of the main program was not recorded", f.CounterSource, f.At))
 	default:
 		setClass(e, f.exitClass(spelled), sandbox.CauseOOMChild, sandbox.Certain)
+	}
+	return true
+}
+
+// reachedTaskLimit matches a counter of refused processes beside an exit that is no success. The class remains that of
+// the exit. Where the last lines show the refusal as well, it is certain that the program met it.
+func reachedTaskLimit(m *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) bool {
+	class := f.exitClass(spelled)
+	if f.TasksRefused == nil || *f.TasksRefused == 0 || class == sandbox.ClassOK || spelled.Signal == "SIGKILL" || f.providerWord != nil {
+		return false
+	}
+	setClass(e, class, sandbox.CauseProcessLimit, sandbox.Probable)
+	value := fmt.Sprintf("%d times one more process or thread was refused", *f.TasksRefused)
+	if f.TaskLimit != nil {
+		value += fmt.Sprintf(" at its limit of %d", *f.TaskLimit)
+	}
+	e.Evidence = append(e.Evidence, textEvidence("process limit", value, "kernel: pids.events", f.At))
+	for _, line := range f.Lines {
+		if m == nil {
+			break
+		}
+		if p, found := m.Match(line); found && p.Cause == sandbox.CauseProcessLimit {
+			e.Confidence = sandbox.Certain
+			e.Evidence = append(e.Evidence, textEvidence("log pattern "+p.ID, shortenLine(line), "log", f.At))
+			break
+		}
 	}
 	return true
 }

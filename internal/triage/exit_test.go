@@ -1,6 +1,7 @@
 package triage
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -257,4 +258,53 @@ func FuzzClassifyExit(f *testing.F) {
 			t.Fatalf("a signal without a code: %+v", s)
 		}
 	})
+}
+
+// TestALimitOfProcesses: the kernel's counter names the limit, and the last lines show that the program met it.
+func TestALimitOfProcesses(t *testing.T) {
+	t.Parallel()
+	thread, fork := "RuntimeError: can't start new thread", "bash: fork: retry: Resource temporarily unavailable"
+	for name, tc := range map[string]struct {
+		raw     string
+		refused *int64
+		lines   []string
+		cause   sandbox.Cause
+		sure    sandbox.Confidence
+	}{
+		"refused, and it says so":    {"1", new(int64(3)), []string{thread}, sandbox.CauseProcessLimit, sandbox.Certain},
+		"a shell":                    {"2", new(int64(3)), []string{fork}, sandbox.CauseProcessLimit, sandbox.Certain},
+		"refused at some time":       {"1", new(int64(3)), []string{"assertion failed"}, sandbox.CauseProcessLimit, sandbox.Probable},
+		"refused, and it went well":  {"0", new(int64(3)), []string{fork}, sandbox.CauseNone, sandbox.Certain},
+		"never refused":              {"1", new(int64(0)), []string{"assertion failed"}, sandbox.CauseUnknown, sandbox.ConfidenceUnknown},
+		"no counter, and it says so": {"1", nil, []string{thread}, sandbox.CauseProcessLimit, sandbox.Hint},
+		"killed":                     {"-9", new(int64(3)), nil, sandbox.CauseUnknown, sandbox.ConfidenceUnknown},
+		"open files":                 {"1", nil, []string{"OSError: [Errno 24] Too many open files"}, sandbox.CauseFileLimit, sandbox.Hint},
+		"a full disk":                {"1", nil, []string{"write: No space left on device"}, sandbox.CauseDiskFull, sandbox.Hint},
+	} {
+		e := ClassifyExit(NewMatcher(), ExitFacts{Raw: tc.raw, TasksRefused: tc.refused, TaskLimit: new(int64(30)), Lines: tc.lines})
+		assert.Equal(t, tc.cause, e.Cause, name)
+		assert.Equal(t, tc.sure, e.Confidence, name)
+		assert.NotEqual(t, sandbox.ClassOOM, e.Class, name)
+	}
+	stopped := ClassifyExit(NewMatcher(), ExitFacts{Raw: "1", StopBy: "alice", TasksRefused: new(int64(3))})
+	assert.Equal(t, sandbox.CauseStopped, stopped.Cause, "what sbx recorded precedes")
+}
+
+// TestALimitOfProcessesNow: of a running sandbox the counter counts while its limit is nearly used.
+func TestALimitOfProcessesNow(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		tasks, refused int64
+		found          bool
+	}{"full": {30, 3, true}, "full before": {4, 3, false}, "full, nothing refused": {30, 0, false}} {
+		s := old(0)
+		s.Limits.PIDs = new(int64(30))
+		tr := TrendOf([]sandbox.Usage{{At: noon(), Tasks: &tc.tasks, TasksRefused: &tc.refused, Source: "cgroup2"}}, DefaultThresholds())
+		v := Judge(s, Signals{Looked: true, Trend: &tr}, DefaultThresholds(), noon())
+		at := slices.IndexFunc(v.Findings, func(f Finding) bool { return f.Cause == sandbox.CauseProcessLimit })
+		assert.Equal(t, tc.found, at >= 0, name)
+		if at >= 0 {
+			assert.Equal(t, "30 of 30", v.Findings[at].Evidence[0].Value)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package triage
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -174,4 +175,15 @@ func TestFlagsThatAreProblems(t *testing.T) {
 		}
 	}
 	assert.Equal(t, []string{"R27", "R28", "R41"}, weighed, "the help of diagnose names them")
+}
+
+// TestAnOwnerWithoutATask: sbx itself, or a person, has made it.
+func TestAnOwnerWithoutATask(t *testing.T) {
+	t.Parallel()
+	for owner, want := range map[string]bool{"": true, "sbx": false, "alice": false} {
+		s := with(old(0), func(s *sandbox.Sandbox) { s.Owner = owner })
+		v := Judge(s, Signals{Looked: true, TracksTasks: true}, DefaultThresholds(), noon())
+		said := slices.ContainsFunc(v.Findings, func(f Finding) bool { return f.ID == noOwner })
+		assert.Equal(t, want, said, "owner %q", owner)
+	}
 }

@@ -29,7 +29,14 @@ func TestMatchEachPattern(t *testing.T) {
 		"sh: fork: Cannot allocate memory":                                                  "enomem",
 		"Out of memory":                                                                     "out_of_memory", // R40
 		"OUT OF MEMORY!":                                                                    "out_of_memory",
-		"write: No space left on device":                                                    "resource_warning",
+		"write: No space left on device":                                                    "disk_full",
+		"bash: fork: retry: Resource temporarily unavailable":                               "process_limit",
+		"sh: 1: Cannot fork":                                                                "process_limit",
+		"RuntimeError: can't start new thread":                                              "process_limit",
+		"Error: spawn EAGAIN":                                                               "process_limit",
+		"OSError: [Errno 24] Too many open files: 'x'":                                      "open_files",
+		"Error: EMFILE: too many open files, open 'x'":                                      "open_files",
+		"read: Resource temporarily unavailable":                                            "resource_warning",
 		"WARN High memory usage 91%":                                                        "resource_warning",
 		"RangeError: Maximum call stack size exceeded":                                      "recursion",
 		"Maximum call stack exceeded":                                                       "recursion",           // R39

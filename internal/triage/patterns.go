@@ -76,12 +76,31 @@ func memoryPatterns() []Pattern {
 			Say: "out of memory: a leak, or a limit that is too small", literals: []string{"out of memory"},
 		},
 		{
+			ID: "process_limit", Row: "R13", Cause: sandbox.CauseProcessLimit, Severity: Critical, Resource: true,
+			Say: "no further process or thread could start: a limit of processes is reached",
+			literals: []string{
+				"fork: retry: resource temporarily unavailable", "fork: resource temporarily unavailable", "fork failed: resource temporarily unavailable",
+				"fork/exec: resource temporarily unavailable", "cannot fork", "can't fork", "couldn't fork", "unable to fork", "can't start new thread",
+				"unable to create native thread", "unable to create new native thread", "failed to create new os thread", "pthread_create failed",
+				"pthread_create: resource temporarily unavailable", "spawn eagain", "no more processes", "blockingioerror: [errno 11]",
+				"thread creation failed", "failed to spawn thread", "uv_thread_create",
+			},
+		},
+		{
+			ID: "open_files", Row: "R13", Cause: sandbox.CauseFileLimit, Severity: Critical, Resource: true,
+			Say:      "no further file or connection could be opened: a limit of open files is reached",
+			literals: []string{"too many open files", "emfile", "enfile", "no file descriptors available"},
+		},
+		{
+			ID: "disk_full", Row: "R13", Cause: sandbox.CauseDiskFull, Severity: Critical, Resource: true,
+			Say: "the disk, or a quota of it, is full", literals: []string{"no space left on device", "enospc", "disk quota exceeded", "edquot"},
+		},
+		{
 			ID: "resource_warning", Row: "R13", Cause: sandbox.CauseUnknown, Severity: Warning, Resource: true,
 			Say: "memory or another resource is nearly exhausted",
 			literals: []string{
 				"high memory usage", "memory usage is high", "memory warning", "low memory", "memory pressure", "memory leak detected",
-				"maxlistenersexceededwarning", "no space left on device", "enospc", "too many open files", "emfile",
-				"resource temporarily unavailable", "disk quota exceeded", "resource warning", "resource exhausted", "resource_exhausted",
+				"maxlistenersexceededwarning", "resource temporarily unavailable", "resource warning", "resource exhausted", "resource_exhausted",
 			},
 		},
 	}

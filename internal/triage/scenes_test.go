@@ -38,7 +38,10 @@ func scenes() map[string]scene {
 		return with(owned(old(hour)), func(s *sandbox.Sandbox) { s.State, s.Exit = sandbox.StateFailed, &e })
 	}
 	oom := sandbox.Exit{Class: sandbox.ClassOOM, Cause: sandbox.CauseOOM, Confidence: sandbox.Certain, Evidence: []sandbox.Evidence{{What: "oom_kill", Value: "1"}}}
+	crowded := with(owned(old(time.Minute)), func(s *sandbox.Sandbox) { s.Limits.PIDs = new(int64(30)) })
+	refused := new(TrendOf([]sandbox.Usage{{At: noon(), Tasks: new(int64(30)), TasksRefused: new(int64(3)), Source: "cgroup2"}}, DefaultThresholds()))
 	return map[string]scene{
+		"process_limit":  {crowded, Signals{Logs: quietFor(0), Trend: refused}},
 		"busy_loop":      {owned(old(hour)), Signals{Logs: slept, Trend: busy, TracksTasks: true}},
 		"busy_repeating": {owned(old(hour)), Signals{Logs: &LogFindings{Complete: true, Lines: 500, Last: noon(), Repeat: Repeat{"again", 50}}, Trend: trend(100, -1, "")}},
 		"busy_at_work":   {owned(old(hour)), Signals{Logs: &LogFindings{Complete: true, Lines: 500, Last: noon(), Repeat: Repeat{"x", 1}}, Trend: busy}},

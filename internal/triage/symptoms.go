@@ -2,6 +2,8 @@ package triage
 
 import (
 	"cmp"
+	"fmt"
+	"strconv"
 	"time"
 
 	"sbx/internal/sandbox"
@@ -94,6 +96,28 @@ func (m observation) loggedSymptom(row string, weight int, id string) Symptom {
 		if h.Pattern.ID == id {
 			s.Verdict = sandbox.True
 			s.Evidence = []sandbox.Evidence{textEvidence("log pattern "+id, h.Sample, "log", h.Last)}
+		}
+	}
+	return s
+}
+
+// tasksRefused holds while the sandbox is near its limit of processes and the kernel has refused more. The counter is
+// for life, so that it proves nothing once processes have ended.
+func (m observation) tasksRefused() Symptom {
+	s := Symptom{Row: "R13", Say: "the kernel refuses further processes and threads", Weight: 3, Verdict: sandbox.Unknown}
+	tr := m.sig.Trend
+	if tr == nil || tr.TasksRefused == nil {
+		return s
+	}
+	share, known := shareOf(tr.Tasks, m.s.Limits.PIDs)
+	switch {
+	case *tr.TasksRefused == 0, known && share < m.t.MemoryNear: // as near as memory is
+		s.Verdict = sandbox.False
+	case known:
+		s.Verdict = sandbox.True
+		s.Evidence = []sandbox.Evidence{
+			textEvidence("processes and threads", fmt.Sprintf("%d of %d", *tr.Tasks, *m.s.Limits.PIDs), tr.Source, tr.At),
+			textEvidence("refused", strconv.FormatInt(*tr.TasksRefused, 10), "kernel: pids.events", tr.At),
 		}
 	}
 	return s

@@ -49,6 +49,8 @@ type Trend struct {
 	NearLimitFor     time.Duration // how long, up to the last sample, memory was near its limit in each sample
 	MemoryGrowth     *float64      // MiB between the minima of the first and the second half of the samples
 	OOMKills         *int64        // growth of the counter over the samples
+	Tasks            *int64        // last reported: processes and threads
+	TasksRefused     *int64        // last reported, cumulative
 	Waiting          string        // last reported, see sandbox.Usage
 	Source           string        // last reported
 }
@@ -60,6 +62,7 @@ func TrendOf(samples []sandbox.Usage, t Thresholds) Trend {
 	for _, s := range samples {
 		trend.MemoryBytes = cmp.Or(s.MemoryBytes, trend.MemoryBytes)
 		trend.MemoryLimitBytes = cmp.Or(s.MemoryLimitBytes, trend.MemoryLimitBytes)
+		trend.Tasks, trend.TasksRefused = cmp.Or(s.Tasks, trend.Tasks), cmp.Or(s.TasksRefused, trend.TasksRefused)
 		trend.Source = cmp.Or(s.Source, trend.Source)
 		trend.At, trend.Waiting, trend.NewestCPU = s.At, s.Waiting, nil
 		if s.CPUPercent != nil && isFinite(*s.CPUPercent) {

@@ -164,7 +164,10 @@ func (d Investigation) verdictWords() string {
 		return "it has no sandbox"
 	}
 	text := fmt.Sprintf("%d of %d sandboxes at %s are stuck", d.Census.Stuck, d.Listed, countedProviders(d.Providers))
-	if d.Census.Stuck == 0 {
+	switch {
+	case d.Listed == 0 && len(d.Errors) > 0:
+		return "unknown: no sandbox is listed, and not everything could be read"
+	case d.Census.Stuck == 0:
 		text = fmt.Sprintf("none of %d sandboxes at %s is stuck", d.Listed, countedProviders(d.Providers))
 	}
 	suspected := 0
@@ -206,7 +209,7 @@ func (d Investigation) nextOfOne() []step {
 	r := d.Inspected
 	steps := InspectionOf(r, d.Program).Next()
 	if r.Missing != nil {
-		steps = InspectionOf(r, d.Program).MoreMemory()
+		steps = InspectionOf(r, d.Program).HigherLimit()
 		if r.End != nil && r.End.Run != "" {
 			steps = append(steps, step{"see the run that ended it", "cleanup show " + ShellWord(r.End.Run)})
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
@@ -62,7 +63,7 @@ func TestNextCommand(t *testing.T) {
 	}
 }
 
-func TestMoreMemoryNeedsACauseAndALimit(t *testing.T) {
+func TestAHigherLimitNeedsACauseAndALimit(t *testing.T) {
 	t.Parallel()
 	for cause, more := range map[sandbox.Cause]bool{
 		sandbox.CauseOOM: true, sandbox.CauseOOMChild: true, sandbox.CauseMemoryWatchdog: true,
@@ -70,10 +71,14 @@ func TestMoreMemoryNeedsACauseAndALimit(t *testing.T) {
 	} {
 		i := views.Inspection{}
 		i.Exit = &sandbox.Exit{Cause: cause}
-		assert.Empty(t, i.MoreMemory(), "no limit is known")
+		assert.Empty(t, i.HigherLimit(), "no limit is known")
 		i.Limits.MemoryBytes = new(int64(512 * sandbox.MiB))
-		assert.Equal(t, more, len(i.MoreMemory()) == 1, cause)
+		assert.Equal(t, more, len(i.HigherLimit()) == 1, cause)
 	}
+	i := views.Inspection{}
+	i.Exit, i.Limits.PIDs = &sandbox.Exit{Cause: sandbox.CauseProcessLimit}, new(int64(30))
+	require.Len(t, i.HigherLimit(), 1)
+	assert.Equal(t, "create --pids 60 -- COMMAND", i.HigherLimit()[0].Command)
 }
 
 func TestBecause(t *testing.T) {

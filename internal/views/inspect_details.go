@@ -1,6 +1,7 @@
 package views
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -101,6 +102,12 @@ func (i Inspection) pageUsage(s *output.Sheet) {
 		s.Field("has run for", *u.Last.Duration)
 	}
 	addCount(s, "processes", u.Last.PIDs)
+	if tasks := u.Last.Tasks; tasks != nil && i.Limits.PIDs != nil {
+		s.Field("processes and threads", fmt.Sprintf("%d of %d", *tasks, *i.Limits.PIDs))
+	}
+	if refused := u.Last.TasksRefused; refused != nil && *refused > 0 {
+		s.FieldTone("refused by the limit", fmt.Sprintf("%d more processes or threads", *refused), output.Warn)
+	}
 	addCount(s, "oom kills", u.Last.OOMKills)
 	addKnown(s, "waits on", u.Last.Waiting)
 	if !i.State.Ended() {

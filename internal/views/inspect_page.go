@@ -271,7 +271,7 @@ func (i Inspection) nextSteps() []step {
 	end := step{"end it", "terminate " + ref}
 	switch i.State {
 	case sandbox.StateRunning:
-		return i.nextOfRunning(ref, logs, end)
+		return append(i.HigherLimit(), i.nextOfRunning(ref, logs, end)...)
 	case sandbox.StateProvisioning:
 		if i.Verdict.Stuck == sandbox.True {
 			return []step{end, {"check the provider", "doctor --provider " + ShellWord(i.Provider)}}
@@ -283,7 +283,7 @@ func (i Inspection) nextSteps() []step {
 		}
 		return []step{{"wait for its end", "wait " + ref + " --for ended"}}
 	case sandbox.StateTerminated, sandbox.StateFailed:
-		return append([]step{logs}, i.MoreMemory()...)
+		return append([]step{logs}, i.HigherLimit()...)
 	case sandbox.StatePaused, sandbox.StateStopped:
 		return []step{logs, {"delete what the provider keeps of it", "terminate " + ref + " --delete"}}
 	case sandbox.StateUnknown:
@@ -310,12 +310,22 @@ func (i Inspection) nextOfRunning(ref string, logs, end step) []step {
 	return []step{{"follow its output", "logs " + ref + " -f"}}
 }
 
-// MoreMemory is the way on after a death by memory: twice the limit.
-func (i Inspection) MoreMemory() []step {
-	if i.Exit == nil || i.Limits.MemoryBytes == nil {
+// HigherLimit is the way on where a limit was reached: twice the limit.
+func (i Inspection) HigherLimit() []step {
+	cause := i.Verdict.Cause
+	if i.Exit != nil {
+		cause = i.Exit.Cause
+	}
+	isLimit := func(f triage.Finding) bool {
+		return f.Cause == sandbox.CauseProcessLimit && f.Confidence != sandbox.Hint
+	}
+	switch {
+	case i.Limits.PIDs != nil && (cause == sandbox.CauseProcessLimit || i.Exit == nil && slices.ContainsFunc(i.Verdict.Findings, isLimit)):
+		return []step{{"start it with a higher limit of processes", fmt.Sprintf("create --pids %d -- COMMAND", 2**i.Limits.PIDs)}}
+	case i.Exit == nil || i.Limits.MemoryBytes == nil:
 		return nil
 	}
-	switch i.Exit.Cause {
+	switch cause {
 	case sandbox.CauseOOM, sandbox.CauseOOMChild, sandbox.CauseMemoryWatchdog:
 		return []step{{"start it with more memory", fmt.Sprintf("create --memory %dM -- COMMAND", 2**i.Limits.MemoryBytes/sandbox.MiB)}}
 	default:

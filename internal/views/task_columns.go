@@ -250,6 +250,8 @@ func (r TaskRow) nextCommands() []string {
 		return []string{"sbx stop " + r.ID}
 	case last != nil && last.Sandbox != "" && r.outOfMemory():
 		return []string{"sbx logs " + last.Ref().String() + " --tail 50", r.moreMemory()}
+	case last != nil && last.Sandbox != "" && r.lastExit().Cause == sandbox.CauseProcessLimit:
+		return []string{"sbx logs " + last.Ref().String() + " --tail 50", r.moreProcesses()}
 	case last != nil && last.Sandbox != "":
 		return []string{"sbx logs " + last.Ref().String() + " --tail 50"}
 	}

@@ -218,6 +218,9 @@ func CauseWords(e task.Exit) string {
 		sandbox.CauseOOMChild:       "a child process ran out of memory",
 		sandbox.CauseRuntimeHeap:    "its language runtime ran out of heap; the sandbox had memory left",
 		sandbox.CauseMemoryWatchdog: "it exceeded its memory limit, and sbx's watchdog killed it",
+		sandbox.CauseProcessLimit:   "it reached its limit of processes and threads",
+		sandbox.CauseFileLimit:      "it reached its limit of open files",
+		sandbox.CauseDiskFull:       "its disk was full",
 		sandbox.CauseTimeout:        "it reached a time limit of sbx",
 		sandbox.CauseInactivity:     "it was inactive, and sbx stopped it",
 		sandbox.CauseStopped:        "somebody stopped it",
@@ -266,6 +269,14 @@ func classWords(c sandbox.Class) string {
 func (r TaskRow) outOfMemory() bool {
 	e := r.lastExit()
 	return e.Class == sandbox.ClassOOM || slices.Contains([]sandbox.Cause{sandbox.CauseOOM, sandbox.CauseOOMChild, sandbox.CauseMemoryWatchdog}, e.Cause)
+}
+
+// moreProcesses is the launch again with twice its limit of processes.
+func (r TaskRow) moreProcesses() string {
+	if r.Spec.PIDs > 0 {
+		return fmt.Sprintf("sbx run --pids %d ...", 2*r.Spec.PIDs)
+	}
+	return "sbx run --pids NUMBER ..."
 }
 
 // moreMemory is the launch again with twice of what the last attempt had.

@@ -115,7 +115,7 @@ func TestBadDays(t *testing.T) {
 		f.Add(daytonatest.Seed{})
 		f.Add(daytonatest.Seed{State: "stopped"})
 		return wiretest.Subject{
-			Server: f.Server, P: open(t, "http://daytona/api", httpx.Net{Dial: f.Dial}), ID: id, Rows: 3, First: 2, SecondBy: "cursor=", Secrets: []string{daytonatest.Token},
+			Server: f.Server, P: open(t, "http://daytona/api", httpx.Net{Dial: f.Dial}), ID: id, Rows: 3, First: 2, SecondBy: "cursor=", Asked: 200, Marks: []string{"nextCursor"}, Secrets: []string{daytonatest.Token},
 			List: "GET /api/sandbox", Get: "GET /api/sandbox/{id}", Terminate: "POST /api/sandbox/{id}/stop",
 		}
 	})

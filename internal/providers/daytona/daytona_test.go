@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +32,28 @@ func fresh(t *testing.T, o daytonatest.Options) (*daytonatest.Fake, *daytona.Cli
 
 // TestLookingIsNoActivity: reads send the header that keeps the auto-stop timer; commands of the
 // operator are activity.
+// TestEventsBehindTheFirstPageOfTheAuditLog: the log is that of the organization.
+func TestEventsBehindTheFirstPageOfTheAuditLog(t *testing.T) {
+	t.Parallel()
+	for entries, found := range map[int]bool{0: true, 199: true, 450: true, 5000: false} {
+		f := daytonatest.New(t, daytonatest.Options{})
+		id := f.Add(daytonatest.Seed{})
+		c := open(t, "http://daytona/api", httpx.Net{Dial: f.Dial})
+		require.NoError(t, c.Terminate(t.Context(), id, providers.TerminateOptions{}))
+		f.AddAudit(entries)
+		reader, ok := providers.As[providers.EventReader](c)
+		require.True(t, ok)
+		events, err := reader.Events(t.Context(), id)
+		stopped := slices.ContainsFunc(events, func(e sandbox.Event) bool { return e.Event == "stop" })
+		assert.Equal(t, found, stopped, "%d other entries", entries)
+		assert.Equal(t, !found, err != nil, "%d other entries: %v", entries, err)
+		if err != nil {
+			require.ErrorContains(t, err, "there may be more than 2000")
+			assert.Len(t, events, 1, "what is known is given")
+		}
+	}
+}
+
 func TestLookingIsNoActivity(t *testing.T) {
 	t.Parallel()
 	f, c := fresh(t, daytonatest.Options{Old: true})

@@ -44,19 +44,16 @@ func listQuery(q providers.Query) url.Values {
 
 // eachRow gives the rows of a query to take, each once, until take returns false.
 func (c *Client) eachRow(ctx context.Context, query url.Values, take func(wireSandbox) bool) error {
-	read := func(token string) (rows []wireSandbox, next string, err error) {
+	read := func(token string) (wirekit.Page[wireSandbox], error) {
 		if token != "" {
 			query.Set("cursor", token)
 		}
 		var page wirePage
 		if _, err := c.API.JSON(ctx, httpx.Request{Op: "list", Path: "/sandbox", Query: query}, &page); err != nil {
-			return nil, "", c.listFault(err)
+			return wirekit.Page[wireSandbox]{}, c.listFault(err)
 		}
-		if page.NextCursor != nil {
-			next = *page.NextCursor
-		}
-		rows, err = page.Items.Named(wireSandbox.id)
-		return rows, next, fault.Placed(err, c.Profile, "list")
+		got, err := wirekit.NewPage(page.Items, page.NextCursor, pageSize, wireSandbox.id)
+		return got, fault.Placed(err, c.Profile, "list")
 	}
 	return wirekit.EachRow(c.Profile, "list", read, wireSandbox.id, func(w wireSandbox) bool {
 		c.recordRow(w)

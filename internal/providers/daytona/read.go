@@ -1,6 +1,7 @@
 package daytona
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -119,35 +121,57 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	return u, nil
 }
 
-// Events reads the organization's audit log. A key needs a permission of its own for that.
+// Pages of the audit log: the longest one, and how many are read. The log is that of the whole organization.
+const (
+	auditPageSize = 200
+	maxAuditPages = 10
+)
+
+// Events reads the organization's audit log, the newest entries first. A key needs a permission of its own for that.
+// Where the log has more entries than are read, the error says so beside those that were found.
 func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error) {
+	op := "events " + id
 	w, err := c.detail(ctx, "events", id)
 	if err != nil {
 		return nil, err
 	}
-	var log wireAudit
-	_, err = c.API.JSON(ctx, httpx.Request{
-		Op: "events " + id, Path: httpx.Path("audit", "organizations", w.OrganizationID), Query: url.Values{"limit": {"100"}},
-	}, &log)
-	if fault.KindOf(err) == fault.KindAuth {
-		return nil, c.Fault(fault.KindUnsupported, "events "+id, "the key has no right to read the audit log").WithHint("it needs the right read:audit_logs")
-	}
-	if err != nil {
-		return nil, err
-	}
-	entries, err := log.Items.Rows()
-	if err != nil {
-		return nil, fault.Placed(err, c.Profile, "events "+id)
-	}
 	all := []sandbox.Event{{At: w.CreatedAt, Event: "created"}}
-	for _, e := range entries {
-		if e.TargetID != w.ID || e.Action == "create" {
-			continue
+	read := func(token string) (wirekit.Page[wireAuditLog], error) {
+		return c.readAudit(ctx, op, w.OrganizationID, token)
+	}
+	err = wirekit.EachRow(c.Profile, op, read, func(e wireAuditLog) string { return e.ID }, func(e wireAuditLog) bool {
+		if e.TargetID == w.ID && e.Action != "create" {
+			all = append(all, sandbox.Event{At: e.CreatedAt, Event: e.Action, Detail: strings.Join(slices.DeleteFunc([]string{e.ActorEmail, e.Source, e.ErrorMessage}, func(s string) bool { return s == "" }), ", ")})
 		}
-		all = append(all, sandbox.Event{At: e.CreatedAt, Event: e.Action, Detail: strings.Join(slices.DeleteFunc([]string{e.ActorEmail, e.Source, e.ErrorMessage}, func(s string) bool { return s == "" }), ", ")})
+		return true
+	})
+	if fault.KindOf(err) == fault.KindAuth {
+		return nil, c.Fault(fault.KindUnsupported, op, "the key has no right to read the audit log").WithHint("it needs the right read:audit_logs")
 	}
 	slices.SortStableFunc(all, func(a, b sandbox.Event) int { return a.At.Compare(b.At) })
-	return all, nil
+	return all, err
+}
+
+// readAudit reads a page of the audit log; the token is its number, from 1.
+func (c *Client) readAudit(ctx context.Context, op, organization, token string) (wirekit.Page[wireAuditLog], error) {
+	var log wireAudit
+	n, _ := strconv.Atoi(cmp.Or(token, "1"))
+	_, err := c.API.JSON(ctx, httpx.Request{
+		Op: op, Path: httpx.Path("audit", "organizations", organization), Query: url.Values{"limit": {strconv.Itoa(auditPageSize)}, "page": {strconv.Itoa(n)}},
+	}, &log)
+	if err != nil {
+		return wirekit.Page[wireAuditLog]{}, err
+	}
+	rows, err := log.Items.Named(func(e wireAuditLog) string { return e.ID })
+	page := wirekit.Page[wireAuditLog]{Rows: rows}
+	switch full := log.Items.Len() >= auditPageSize; {
+	case !full, log.Total != nil && int64(n*auditPageSize) >= *log.Total:
+	case n == maxAuditPages:
+		page.Unmarked = true
+	default:
+		page.Next = strconv.Itoa(n + 1)
+	}
+	return page, fault.Placed(err, c.Profile, op)
 }
 
 // Exit is the exit of the program that create started, from its file inside.
@@ -234,9 +258,6 @@ func (c *Client) Quota(ctx context.Context) ([]providers.Quota, error) {
 		return nil, err
 	}
 	regions, err := w.RegionUsage.Rows()
-	if err != nil {
-		return nil, fault.Placed(err, c.Profile, "quota")
-	}
 	var all []providers.Quota
 	for _, r := range regions {
 		scope := r.RegionID
@@ -248,7 +269,7 @@ func (c *Client) Quota(ctx context.Context) ([]providers.Quota, error) {
 			providers.Quota{Name: "memory", Scope: scope, Unit: "GiB", Used: r.MemUsed, Limit: r.Mem},
 			providers.Quota{Name: "disk", Scope: scope, Unit: "GiB", Used: r.DiskUsed, Limit: r.Disk})
 	}
-	return all, nil
+	return all, fault.Placed(err, c.Profile, "quota")
 }
 
 // Check checks the profile: address, key and its permissions, clocks, sandboxes without an

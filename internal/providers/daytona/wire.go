@@ -5,36 +5,37 @@ import (
 	"time"
 
 	"sbx/internal/httpx"
+	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
 )
 
 // wireSandbox is Sandbox and SandboxListItem of the API. Its env is never read.
 type wireSandbox struct {
-	ID                 string            `json:"id"`
-	OrganizationID     string            `json:"organizationId"`
-	Name               string            `json:"name"`
-	RunnerID           string            `json:"runnerId"`
-	State              string            `json:"state"`
-	DesiredState       string            `json:"desiredState"`
-	Snapshot           string            `json:"snapshot"`
-	ErrorReason        string            `json:"errorReason"`
-	Recoverable        bool              `json:"recoverable"`
-	CPU                *float64          `json:"cpu"`
-	Memory             *float64          `json:"memory"` // GiB
-	Disk               *float64          `json:"disk"`   // GiB
-	Labels             map[string]string `json:"labels"`
-	AutoStopInterval   *float64          `json:"autoStopInterval"` // minutes; 0 = never
-	AutoDeleteInterval *float64          `json:"autoDeleteInterval"`
-	AutoDestroyAt      time.Time         `json:"autoDestroyAt"`
-	CreatedAt          time.Time         `json:"createdAt"`
-	UpdatedAt          time.Time         `json:"updatedAt"`
-	LastActivityAt     time.Time         `json:"lastActivityAt"`
-	ToolboxProxyURL    string            `json:"toolboxProxyUrl"`
+	ID                 string         `json:"id" odd:"error"`
+	OrganizationID     string         `json:"organizationId"`
+	Name               string         `json:"name"`
+	RunnerID           string         `json:"runnerId"`
+	State              string         `json:"state"`
+	DesiredState       string         `json:"desiredState"`
+	Snapshot           string         `json:"snapshot"`
+	ErrorReason        string         `json:"errorReason"`
+	Recoverable        bool           `json:"recoverable"`
+	CPU                *float64       `json:"cpu"`
+	Memory             *float64       `json:"memory"` // GiB
+	Disk               *float64       `json:"disk"`   // GiB
+	Labels             wirekit.Labels `json:"labels"`
+	AutoStopInterval   *float64       `json:"autoStopInterval"` // minutes; 0 = never
+	AutoDeleteInterval *float64       `json:"autoDeleteInterval"`
+	AutoDestroyAt      time.Time      `json:"autoDestroyAt"`
+	CreatedAt          time.Time      `json:"createdAt"`
+	UpdatedAt          time.Time      `json:"updatedAt"`
+	LastActivityAt     time.Time      `json:"lastActivityAt"`
+	ToolboxProxyURL    string         `json:"toolboxProxyUrl"`
 }
 
 type wirePage struct {
 	Items      httpx.List[wireSandbox] `json:"items"`
-	NextCursor *string                 `json:"nextCursor"`
+	NextCursor wirekit.NextToken       `json:"nextCursor" odd:"error"`
 }
 
 // wireCreate is CreateSandbox of the API.
@@ -63,8 +64,8 @@ type wireExecute struct {
 }
 
 type wireExecuted struct {
-	ExitCode *int   `json:"exitCode"` // an answer without one is invalid
-	Result   string `json:"result"`
+	ExitCode *int   `json:"exitCode" odd:"error"` // an answer without one is invalid
+	Result   string `json:"result" odd:"error"`
 }
 
 // wireLogs is SessionCommandLogsResponse of the toolbox.
@@ -105,12 +106,14 @@ type wireKey struct {
 
 type wireAudit struct {
 	Items httpx.List[wireAuditLog] `json:"items"`
+	Total *int64                   `json:"total" odd:"error"`
 }
 
 type wireAuditLog struct {
+	ID           string    `json:"id" odd:"error"`
 	Action       string    `json:"action"`
 	ActorEmail   string    `json:"actorEmail"`
-	TargetID     string    `json:"targetId"`
+	TargetID     string    `json:"targetId" odd:"error"`
 	ErrorMessage string    `json:"errorMessage"`
 	Source       string    `json:"source"`
 	CreatedAt    time.Time `json:"createdAt"`

@@ -25,7 +25,7 @@ func TestBadDays(t *testing.T) {
 			providers.Deps{Now: time.Now, Net: httpx.Net{Dial: f.Dial}})
 		require.NoError(wt, err)
 		return wiretest.Subject{
-			Server: f.Server, P: p, ID: id, Rows: 3, First: 2, SecondBy: "nextToken=", Secrets: []string{e2btest.Key},
+			Server: f.Server, P: p, ID: id, Rows: 3, First: 2, SecondBy: "nextToken=", Asked: 100, Marks: []string{"X-Next-Token", "X-Total-Running"}, Secrets: []string{e2btest.Key},
 			List: "GET /v2/sandboxes", Get: "GET /sandboxes/{id}", Terminate: "DELETE /sandboxes/{id}",
 			// A cloud without the second list has the first one, with running sandboxes only.
 			Expect: map[string]fault.Kind{"list 404": fault.KindUnsupported},

@@ -64,16 +64,16 @@ type listing struct {
 	c       *Client
 	query   url.Values
 	old     bool // the newer list is missing
-	running int  // rows in state running
+	running int  // rows that are not paused
 	least   int  // the least number of running sandboxes that any page reported; -1 = none did
 }
 
 // readAll yields all rows; nil also when the consumer has stopped.
 func (l *listing) readAll(ctx context.Context, yield func(sandbox.Sandbox, error) bool) error {
 	stopped := false
-	err := wirekit.EachRow(l.c.Profile, "list", func(token string) ([]wireSandbox, string, error) { return l.readPage(ctx, token) }, l.c.idOf, func(w wireSandbox) bool {
+	err := wirekit.EachRow(l.c.Profile, "list", func(token string) (wirekit.Page[wireSandbox], error) { return l.readPage(ctx, token) }, l.c.idOf, func(w wireSandbox) bool {
 		s := l.c.sandbox(w)
-		if s.State == sandbox.StateRunning {
+		if s.State != sandbox.StatePaused { // one whose state cannot be read may be running
 			l.running++
 		}
 		stopped = !yield(s, nil)
@@ -94,7 +94,7 @@ func (l *listing) readAll(ctx context.Context, yield func(sandbox.Sandbox, error
 
 // readPage reads a page of the list. Where that is missing it reads the list of the first
 // API, which has one page with running sandboxes only.
-func (l *listing) readPage(ctx context.Context, token string) (rows []wireSandbox, next string, err error) {
+func (l *listing) readPage(ctx context.Context, token string) (wirekit.Page[wireSandbox], error) {
 	if token != "" {
 		l.query.Set("nextToken", token)
 	}
@@ -108,29 +108,32 @@ func (l *listing) readPage(ctx context.Context, token string) (rows []wireSandbo
 		res, err = l.c.API.JSON(ctx, httpx.Request{Op: "list", Path: "/sandboxes", Query: query}, &page)
 	}
 	if err != nil {
-		return nil, "", l.c.ListFault(err, "list", "check the url: the API has no list there")
+		return wirekit.Page[wireSandbox]{}, l.c.ListFault(err, "list", "check the url: the API has no list there")
 	}
-	rows, err = page.Named(func(w wireSandbox) string { return w.SandboxID })
+	rows, bad := page.Named(func(w wireSandbox) string { return w.SandboxID })
 	if l.old {
 		for i := range rows {
 			rows[i].State = cmp.Or(rows[i].State, "running")
 		}
-		return rows, "", fault.Placed(err, l.c.Profile, "list")
+		return wirekit.Page[wireSandbox]{Rows: rows}, fault.Placed(bad, l.c.Profile, "list")
 	}
-	l.countReported(res.Header)
-	return rows, res.Header.Get("X-Next-Token"), fault.Placed(err, l.c.Profile, "list")
+	// The API sends the total where running sandboxes are asked for; one that ignores tokens does not.
+	counted := l.countReported(res.Header)
+	got := wirekit.Page[wireSandbox]{Rows: rows, Next: res.Header.Get("X-Next-Token"), Unmarked: !counted && page.Len() >= pageSize}
+	return got, fault.Placed(bad, l.c.Profile, "list")
 }
 
 // countReported records the number of running sandboxes that a page reports. The least one
-// counts, since sandboxes end while pages are read.
-func (l *listing) countReported(h http.Header) {
+// counts, since sandboxes end while pages are read. False for a page without the number.
+func (l *listing) countReported(h http.Header) bool {
 	n, err := strconv.Atoi(h.Get("X-Total-Running"))
 	if err != nil || n < 0 {
-		return
+		return false
 	}
 	if l.least < 0 || n < l.least {
 		l.least = n
 	}
+	return true
 }
 
 // Get reads one by id. A missing one is fault.KindNotFound: the API answers alike for an

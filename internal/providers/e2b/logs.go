@@ -80,21 +80,23 @@ const logPageSize = 1000
 func (r *apiLog) readAvailable(ctx context.Context) ([]sandbox.LogLine, error) {
 	var lines []sandbox.LogLine
 	for {
-		page, err := r.readPage(ctx)
-		if err != nil {
-			return lines, err
-		}
+		page, full, err := r.readPage(ctx)
 		fresh := r.newEntries(page)
 		for _, l := range fresh {
 			lines = append(lines, l.logLine())
 		}
-		if len(fresh) == 0 || len(page) < logPageSize {
-			return lines, nil
+		switch {
+		case err != nil || !full:
+			return lines, err
+		case len(fresh) == 0:
+			return lines, r.c.Fault(fault.KindUnavailable, "logs "+r.id, "there may be more: a full page of %d entries has nothing new", len(page)).
+				WithHint("the API ignores the position, or more entries than a page have one timestamp: `--since` a later time shows what follows")
 		}
 	}
 }
 
-func (r *apiLog) readPage(ctx context.Context) ([]wireLog, error) {
+// readPage reads the page at the position; full = there may be another one.
+func (r *apiLog) readPage(ctx context.Context) (page []wireLog, full bool, err error) {
 	var got wireLogs
 	from := strconv.FormatInt(max(0, r.since.UnixMilli()), 10)
 	op := "logs " + r.id
@@ -114,40 +116,47 @@ func (r *apiLog) readPage(ctx context.Context) ([]wireLog, error) {
 	if !r.since.IsZero() {
 		query.Set("start", from)
 	}
-	_, err := r.c.API.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("sandboxes", r.id, "logs"), Query: query}, &got)
+	_, err = r.c.API.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("sandboxes", r.id, "logs"), Query: query}, &got)
 	if routeMissing(err) {
-		return nil, r.c.Fault(fault.KindUnsupported, op, "this API keeps no logs")
+		return nil, false, r.c.Fault(fault.KindUnsupported, op, "this API keeps no logs")
 	}
 	return r.checkEntries(got, err)
 }
 
 // checkEntries are the entries of an answer, which must have a list.
-func (r *apiLog) checkEntries(got wireLogs, err error) ([]wireLog, error) {
+func (r *apiLog) checkEntries(got wireLogs, err error) (page []wireLog, full bool, _ error) {
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	rows, err := got.Logs.Rows()
-	return rows, fault.Placed(err, r.c.Profile, "logs "+r.id)
+	page, err = got.Logs.Rows()
+	return page, got.Logs.Len() >= logPageSize, fault.Placed(err, r.c.Profile, "logs "+r.id)
 }
 
 // newEntries are the entries that earlier pages did not have; it advances the position. There
 // is no page token, and many entries may share a millisecond.
 func (r *apiLog) newEntries(page []wireLog) []wireLog {
-	slices.SortStableFunc(page, func(a, b wireLog) int { return a.Timestamp.Compare(b.Timestamp) })
+	position := r.since
+	for i, l := range page {
+		if !l.Timestamp.IsZero() {
+			position = l.Timestamp
+		}
+		page[i].position = position
+	}
+	slices.SortStableFunc(page, func(a, b wireLog) int { return a.position.Compare(b.position) })
 	fresh := slices.DeleteFunc(slices.Clone(page), func(l wireLog) bool {
-		return l.Timestamp.Before(r.since) || slices.ContainsFunc(r.last, func(o wireLog) bool {
-			return o.Timestamp.Equal(l.Timestamp) && o.Message == l.Message && o.Line == l.Line
+		return l.position.Before(r.since) || slices.ContainsFunc(r.last, func(o wireLog) bool {
+			return o.position.Equal(l.position) && o.Message == l.Message && o.Line == l.Line
 		})
 	})
 	if len(fresh) == 0 {
 		return nil
 	}
-	newest := fresh[len(fresh)-1].Timestamp
+	newest := fresh[len(fresh)-1].position
 	if ms := newest.Truncate(time.Millisecond); ms.After(r.since) {
 		r.since, r.last = ms, nil
 	}
 	for _, l := range fresh {
-		if !l.Timestamp.Before(r.since) {
+		if !l.position.Before(r.since) {
 			r.last = append(r.last, l)
 		}
 	}
@@ -185,30 +194,31 @@ func (r *apiLog) readMore(ctx context.Context) (lines []sandbox.LogLine, ended b
 // who ended it. Clones lack it.
 func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error) {
 	var all []sandbox.Event
-	read := func(offset string) (rows []wireEvent, next string, err error) {
-		rows, err = c.readEvents(ctx, id, cmp.Or(offset, "0"))
-		if len(rows) >= pageSize {
-			before, _ := strconv.Atoi(offset)
-			next = strconv.Itoa(before + pageSize)
+	read := func(offset string) (wirekit.Page[wireEvent], error) {
+		page, err := c.readEvents(ctx, id, cmp.Or(offset, "0"))
+		if err != nil {
+			return wirekit.Page[wireEvent]{}, err
 		}
-		return rows, next, err
+		got := wirekit.Page[wireEvent]{}
+		if page.Len() >= pageSize {
+			before, _ := strconv.Atoi(offset)
+			got.Next = strconv.Itoa(before + pageSize)
+		}
+		got.Rows, err = page.Named(func(e wireEvent) string { return e.ID })
+		return got, fault.Placed(err, c.Profile, "events "+id)
 	}
 	err := wirekit.EachRow(c.Profile, "events "+id, read, func(e wireEvent) string { return e.ID }, func(e wireEvent) bool {
 		all = append(all, sandbox.Event{At: e.Timestamp, Event: strings.TrimPrefix(e.Type, "sandbox.lifecycle."), Detail: formatEventData(e.EventData)})
 		return true
 	})
-	if err != nil {
-		return nil, err
-	}
 	slices.SortStableFunc(all, func(a, b sandbox.Event) int { return a.At.Compare(b.At) })
-	if len(all) == 0 { // the API answers alike for an unknown id and for a sandbox without events
+	if err == nil && len(all) == 0 { // the API answers alike for an unknown id and for a sandbox without events
 		_, err = c.detail(ctx, id)
 	}
 	return all, err
 }
 
-func (c *Client) readEvents(ctx context.Context, id, offset string) ([]wireEvent, error) {
-	var page httpx.List[wireEvent]
+func (c *Client) readEvents(ctx context.Context, id, offset string) (page httpx.List[wireEvent], err error) {
 	r := httpx.Request{
 		Op: "events " + id, Path: httpx.Path("events", "sandboxes", id),
 		Query: url.Values{"limit": {strconv.Itoa(pageSize)}, "offset": {offset}, "orderAsc": {"true"}},
@@ -217,18 +227,13 @@ func (c *Client) readEvents(ctx context.Context, id, offset string) ([]wireEvent
 		r.Path = "/sandboxes/events"
 		r.Query.Set("sandboxID", id)
 	}
-	_, err := c.API.JSON(ctx, r, &page)
-	switch {
-	case err == nil:
-		rows, err := page.Rows()
-		return rows, fault.Placed(err, c.Profile, r.Op)
-	case !routeMissing(err):
-		return nil, err
+	if _, err = c.API.JSON(ctx, r, &page); !routeMissing(err) {
+		return page, err
 	}
 	if _, gone := c.detail(ctx, id); gone != nil {
-		return nil, gone
+		return page, gone
 	}
-	return nil, c.Fault(fault.KindUnsupported, "events "+id, "this API keeps no events")
+	return page, c.Fault(fault.KindUnsupported, "events "+id, "this API keeps no events")
 }
 
 func formatEventData(data map[string]any) string {

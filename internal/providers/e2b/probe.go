@@ -222,7 +222,7 @@ type wireProcesses struct {
 			Cmd  string   `json:"cmd"`
 			Args []string `json:"args"`
 		} `json:"config"`
-	} `json:"processes"`
+	} `json:"processes" odd:"error"`
 }
 
 // Processes lists the programs of all clients that envd has started and that have not ended.

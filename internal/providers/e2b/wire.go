@@ -5,24 +5,25 @@ import (
 	"time"
 
 	"sbx/internal/httpx"
+	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
 )
 
 // wireSandbox is ListedSandbox and SandboxDetail of the API.
 type wireSandbox struct {
-	TemplateID      string            `json:"templateID"`
-	Alias           string            `json:"alias"`
-	SandboxID       string            `json:"sandboxID"`
-	ClientID        string            `json:"clientID"`
-	StartedAt       time.Time         `json:"startedAt"`
-	EndAt           time.Time         `json:"endAt"`
-	CPUCount        *float64          `json:"cpuCount"`
-	MemoryMB        *int64            `json:"memoryMB"`
-	DiskSizeMB      *int64            `json:"diskSizeMB"`
-	Metadata        map[string]string `json:"metadata"`
-	State           string            `json:"state"`
-	EnvdAccessToken string            `json:"envdAccessToken"`
-	Domain          string            `json:"domain"`
+	TemplateID      string         `json:"templateID"`
+	Alias           string         `json:"alias"`
+	SandboxID       string         `json:"sandboxID" odd:"error"`
+	ClientID        string         `json:"clientID" odd:"error"`
+	StartedAt       time.Time      `json:"startedAt"`
+	EndAt           time.Time      `json:"endAt"`
+	CPUCount        *float64       `json:"cpuCount"`
+	MemoryMB        *int64         `json:"memoryMB"`
+	DiskSizeMB      *int64         `json:"diskSizeMB"`
+	Metadata        wirekit.Labels `json:"metadata"`
+	State           string         `json:"state"`
+	EnvdAccessToken string         `json:"envdAccessToken"`
+	Domain          string         `json:"domain" odd:"error"`
 }
 
 // wireCreate is NewSandbox of the API.
@@ -44,6 +45,8 @@ type wireLog struct {
 	Message   string            `json:"message"`
 	Fields    map[string]string `json:"fields"`
 	Line      string            `json:"line"` // of the older route: JSON as text
+
+	position time.Time // its timestamp; without one that of the entry before it
 }
 
 // wireMetric is SandboxMetric, envd's Metrics, or Novita's older form in MiB.
@@ -71,7 +74,7 @@ type wireEnvdMetric struct {
 }
 
 type wireEvent struct {
-	ID        string         `json:"id"`
+	ID        string         `json:"id" odd:"error"`
 	Type      string         `json:"type"`
 	Timestamp time.Time      `json:"timestamp"`
 	EventData map[string]any `json:"eventData"`

@@ -19,12 +19,14 @@ if [ -r $c/memory.current ]; then
   grep '^inactive_file ' $c/memory.stat 2>/dev/null
   grep '^usage_usec ' $c/cpu.stat 2>/dev/null
   grep '^oom_kill ' $c/memory.events 2>/dev/null
+  sed -n 's/^max /refused /p' $c/pids.events 2>/dev/null
 elif [ -r $c/memory/memory.usage_in_bytes ]; then
   echo "source cgroup1"
   show memory $c/memory/memory.usage_in_bytes; show limit $c/memory/memory.limit_in_bytes
   show peak $c/memory/memory.max_usage_in_bytes; show pids $c/pids/pids.current; show usage_nsec $c/cpuacct/cpuacct.usage
   grep '^total_inactive_file ' $c/memory/memory.stat 2>/dev/null
   grep '^oom_kill ' $c/memory/memory.oom_control 2>/dev/null
+  sed -n 's/^max /refused /p' $c/pids/pids.events 2>/dev/null
 else
   echo "source machine"
   grep -E '^(MemTotal|MemAvailable):' /proc/meminfo 2>/dev/null
@@ -65,7 +67,7 @@ func ParseUsage(text []byte, now time.Time) (sandbox.Usage, error) {
 		return sandbox.Usage{}, outputFault("no figures")
 	}
 	u := sandbox.Usage{At: now, Source: "probe command (" + source + ")"}
-	for name, to := range map[string]**int64{"peak": &u.MemoryPeakBytes, "pids": &u.PIDs, "oom_kill": &u.OOMKills} {
+	for name, to := range map[string]**int64{"peak": &u.MemoryPeakBytes, "pids": &u.PIDs, "oom_kill": &u.OOMKills, "refused": &u.TasksRefused} {
 		v, ok := n[name]
 		*to = toInt64(v, ok)
 	}

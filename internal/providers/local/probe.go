@@ -225,7 +225,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 
 func addGroupUsage(u *sandbox.Usage, s cgroup.Stats) {
 	u.CPUSeconds, u.MemoryBytes, u.MemoryPeakBytes = s.CPUSeconds, s.MemoryBytes, s.PeakBytes
-	u.PIDs, u.OOMKills = s.PIDs, s.OOMKills
+	u.PIDs, u.OOMKills, u.Tasks, u.TasksRefused = s.PIDs, s.OOMKills, s.Tasks, s.Refused
 	if s.LimitBytes != nil {
 		u.MemoryLimitBytes = s.LimitBytes
 	}
@@ -286,7 +286,7 @@ func busiestThread(tree []identity.Stat) *sandbox.ThreadUsage {
 func lastUsage(r record.Record) sandbox.Usage {
 	u := sandbox.Usage{At: r.EndedAt, Source: "record", MemoryLimitBytes: ifPositive(r.Limits.MemoryBytes)}
 	if e := r.Exit; e != nil {
-		u.MemoryPeakBytes, u.CPUSeconds, u.OOMKills = e.PeakBytes, e.CPUSeconds, e.OOMKills
+		u.MemoryPeakBytes, u.CPUSeconds, u.OOMKills, u.TasksRefused = e.PeakBytes, e.CPUSeconds, e.OOMKills, e.TasksRefused
 	}
 	if e := r.End; e != nil {
 		u.MemoryPeakBytes, u.CPUSeconds, u.OOMKills = e.PeakBytes, e.CPUSeconds, e.OOMKills

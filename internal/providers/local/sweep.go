@@ -160,6 +160,7 @@ func (c *Client) postMortem(r record.Record, exit *record.Exit) {
 		return
 	}
 	stats := group.Stats()
+	exit.TasksRefused = stats.Refused
 	exit.OOMKills, exit.PeakBytes, exit.CPUSeconds, exit.CounterSource = stats.OOMKills, stats.PeakBytes, stats.CPUSeconds, stats.Source
 	if err := group.Remove(); err != nil {
 		c.deps.Notice("local: " + r.ID + ": its cgroup could not be removed: " + err.Error())

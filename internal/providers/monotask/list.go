@@ -15,9 +15,9 @@ import (
 // List reads the list, which has one page. An answer that is no array is an error.
 func (c *Client) List(ctx context.Context, _ providers.Query) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
-		read := func(string) (rows []wireSandbox, next string, err error) {
-			rows, err = c.readList(ctx, "list")
-			return rows, "", err
+		read := func(string) (wirekit.Page[wireSandbox], error) { // all of it
+			rows, err := c.readList(ctx, "list")
+			return wirekit.Page[wireSandbox]{Rows: rows}, err
 		}
 		take := func(w wireSandbox) bool { return yield(c.sandbox(w), nil) }
 		if err := wirekit.EachRow(c.Profile, "list", read, wireSandbox.id, take); err != nil {

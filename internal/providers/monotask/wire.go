@@ -9,7 +9,7 @@ import (
 
 // wireSandbox is one row of the list, and the answer about one.
 type wireSandbox struct {
-	ID         string    `json:"id"`
+	ID         string    `json:"id" odd:"error"`
 	Status     string    `json:"status"`
 	CreatedAt  time.Time `json:"created_at"`
 	AgeMinutes *float64  `json:"age_minutes"`

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
@@ -55,6 +56,7 @@ func (r *eventReader) readAll(ctx context.Context) error {
 		}
 		rows, err := w.Events.Rows()
 		if err != nil {
+			r.addRows(rows)
 			return fault.Placed(err, r.c.Profile, "events "+r.id)
 		}
 		if offset == 0 && w.Total != nil {
@@ -91,7 +93,7 @@ func (r *eventReader) addRows(rows []json.RawMessage) {
 // readEvent reads a row; one without id, type or time is invalid.
 func readEvent(row json.RawMessage) (wireEvent, bool) {
 	var w wireEvent
-	err := json.Unmarshal(row, &w)
+	_, err := httpx.Decode(row, &w)
 	return w, err == nil && w.ID != "" && w.Type != "" && !w.CreatedAt.IsZero()
 }
 
@@ -171,11 +173,10 @@ func (c *Client) Activity(ctx context.Context, id string) (providers.Activity, e
 			found.Evidence = append(found.Evidence, c.eventEvidence("last activity", last.Type, last.CreatedAt.Time))
 			return found, nil
 		}
-		if !w.More || w.Next == "" {
-			return found, nil
-		}
-		if err := guard.Check(w.Next, len(w.rows)); err != nil {
+		if last, err := w.checkNext(&guard); err != nil {
 			return providers.Activity{}, fault.Placed(err, c.Profile, "activity "+id)
+		} else if last {
+			return found, nil
 		}
 		cursor = w.Next
 	}
@@ -195,6 +196,22 @@ func (c *Client) readHistory(ctx context.Context, id, cursor string) (wireTrajec
 		w.rows, err = w.Events.Rows()
 	}
 	return w, fault.Placed(err, c.Profile, "activity "+id)
+}
+
+// checkNext says that a page is the last one. It is an error where the history goes on, or may do so, and the answer has
+// no next page, or one that was read.
+func (w wireTrajectory) checkNext(guard *wirekit.PageGuard) (last bool, err error) {
+	more := len(w.rows) >= historyPageSize // a full page without a mark
+	if w.More != nil {
+		more = *w.More
+	}
+	switch {
+	case w.Next == "" && more:
+		return false, fault.New(fault.KindUnavailable, "the history goes on, and the answer has no next page")
+	case w.Next == "" || w.More != nil && !more:
+		return true, nil
+	}
+	return false, guard.Check(w.Next, len(w.rows))
 }
 
 func (c *Client) heartbeats(w wireTrajectory) providers.Activity {

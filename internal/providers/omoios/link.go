@@ -192,10 +192,7 @@ func (c *Client) readTasks(ctx context.Context) ([]providers.Record, error) {
 	if err := c.readJSON(ctx, r, &list); err != nil {
 		return nil, err
 	}
-	rows, err := list.Rows()
-	if err != nil {
-		return nil, fault.Placed(err, c.Profile, "records")
-	}
+	rows, refused := list.Rows()
 	var found []providers.Record
 	invalid := 0
 	for _, w := range rows {
@@ -207,6 +204,8 @@ func (c *Client) readTasks(ctx context.Context) ([]providers.Record, error) {
 		}
 	}
 	switch {
+	case refused != nil:
+		return found, fault.Placed(refused, c.Profile, "records")
 	case invalid > 0:
 		return found, c.Fault(fault.KindUnavailable, "records", "%d of %d tasks are invalid", invalid, len(rows))
 	case len(rows) >= maxTasks:
@@ -258,15 +257,9 @@ func (c *Client) readAlive(ctx context.Context) ([]providers.Record, error) {
 	if err := c.readJSON(ctx, httpx.Request{Op: "records", Path: "/api/v1/sandboxes/monitoring/status"}, &w); err != nil {
 		return nil, err
 	}
-	rows, err := w.Sandboxes.Rows()
-	if err != nil {
-		return nil, fault.Placed(err, c.Profile, "records")
-	}
+	rows, refused := w.Sandboxes.Named(func(s wireAlive) string { return s.ID })
 	var found []providers.Record
 	for _, s := range rows {
-		if s.ID == "" {
-			continue
-		}
 		r := providers.Record{SandboxID: s.ID, Live: sandbox.Unknown}
 		if s.Activity != nil {
 			r.RawState, r.UpdatedAt = s.Activity.Status, s.Activity.LastBeatAt.Time
@@ -276,5 +269,5 @@ func (c *Client) readAlive(ctx context.Context) ([]providers.Record, error) {
 		}
 		found = append(found, r)
 	}
-	return found, nil
+	return found, fault.Placed(refused, c.Profile, "records")
 }

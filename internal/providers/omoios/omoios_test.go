@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -195,6 +196,33 @@ func TestActivityIsNeverGuessed(t *testing.T) {
 	f.Break(wiretest.Fault{Route: history, Status: 200, Body: `{"events":[{"id":"a","event_type":"agent.error","created_at":"2026-11-20T10:00:00Z"}],"total_events":9,"has_more":true,"next_cursor":"a"}`})
 	_, err = c.Activity(t.Context(), box)
 	require.ErrorContains(t, err, "the listing repeats itself")
+	for name, end := range map[string]string{"more without a token": `"has_more":true`, "a full page without a mark": `"prev_cursor":null`, "an odd token": `"has_more":true,"next_cursor":7`} {
+		f.Heal()
+		rows := strings.Repeat(`{"id":"a","event_type":"agent.error","created_at":"2026-11-20T10:00:00Z"},`, 99) + `{"id":"b","event_type":"agent.error","created_at":"2026-11-20T10:00:00Z"}`
+		f.Break(wiretest.Fault{Route: history, Status: 200, Body: `{"events":[` + rows + `],"total_events":200,` + end + `}`})
+		_, err = c.Activity(t.Context(), box)
+		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%s: the last work may be behind it", name)
+	}
+}
+
+// TestAnOddTaskHidesNoOther: the sandbox of a task that is left out would look like one without a task.
+func TestAnOddTaskHidesNoOther(t *testing.T) {
+	t.Parallel()
+	f := omoiostest.New(t, omoiostest.Options{})
+	f.Break(wiretest.Fault{Route: "GET /api/v1/tasks", Status: 200, Body: `[{"id":"a","status":"running","sandbox_id":"s1","created_at":"noon"},{"id":"b","status":"running","sandbox_id":7},null,{"id":"d","status":"running","sandbox_id":"s4","completed_at":[]}]`})
+	var found []string
+	var failed error
+	for r, err := range open(t, f, omoiostest.Token).Records(t.Context()) {
+		if err != nil {
+			failed = err
+			continue
+		}
+		found = append(found, r.SandboxID)
+		assert.True(t, r.CreatedAt.IsZero() && r.EndedAt.IsZero())
+	}
+	assert.Equal(t, []string{"s1", "s4"}, found)
+	require.ErrorContains(t, failed, "row 2 of the list is invalid: sandbox_id must not be of type number")
+	require.ErrorContains(t, failed, "2 of 4 rows")
 }
 
 func TestHeartbeatsInEitherShape(t *testing.T) {

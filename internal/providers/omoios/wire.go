@@ -31,10 +31,10 @@ type wireTrajectory struct {
 	Heartbeats struct {
 		Count int64     `json:"count"`
 		Last  heartbeat `json:"last_heartbeat"`
-	} `json:"heartbeat_summary"`
-	Total int64  `json:"total_events"`
-	Next  string `json:"next_cursor"`
-	More  bool   `json:"has_more"`
+	} `json:"heartbeat_summary" odd:"error"`
+	Total int64  `json:"total_events" odd:"error"`
+	Next  string `json:"next_cursor" odd:"error"`
+	More  *bool  `json:"has_more" odd:"error"`
 }
 
 // wireStatus lists the sandboxes that sent a heartbeat within two minutes.
@@ -43,7 +43,7 @@ type wireStatus struct {
 }
 
 type wireAlive struct {
-	ID       string `json:"sandbox_id"`
+	ID       string `json:"sandbox_id" odd:"error"`
 	Activity *struct {
 		LastBeatAt moment `json:"last_heartbeat_at"`
 		Status     string `json:"heartbeat_status"`
@@ -52,9 +52,9 @@ type wireAlive struct {
 }
 
 type wireTask struct {
-	ID          string `json:"id"`
+	ID          string `json:"id" odd:"error"`
 	Status      string `json:"status"`
-	SandboxID   string `json:"sandbox_id"`
+	SandboxID   string `json:"sandbox_id" odd:"error"`
 	CreatedAt   moment `json:"created_at"`
 	UpdatedAt   moment `json:"updated_at"`
 	CompletedAt moment `json:"completed_at"`

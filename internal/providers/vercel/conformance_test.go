@@ -121,7 +121,7 @@ func TestBadDays(t *testing.T) {
 		f.Add(verceltest.Seed{Persistent: true, Status: "stopped"})
 		c := open(t, "http://vercel", httpx.Net{Dial: f.Dial})
 		return wiretest.Subject{
-			Server: f.Server, P: c, ID: id, Rows: 3, First: 2, SecondBy: "cursor=", Secrets: []string{verceltest.Token},
+			Server: f.Server, P: c, ID: id, Rows: 3, First: 2, SecondBy: "cursor=", Asked: 100, Marks: []string{"pagination"}, Secrets: []string{verceltest.Token},
 			List: "GET /v2/sandboxes", Get: "GET /v2/sandboxes/sessions/{id}", Terminate: "POST /v2/sandboxes/sessions/{id}/stop",
 			// The API documents 410; for a stop it is checked, since the record shows a running session.
 			Expect: map[string]fault.Kind{"get 410": fault.KindGone},

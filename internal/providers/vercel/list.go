@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +20,9 @@ import (
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
+
+// pageSize is how many rows a page is asked for.
+const pageSize = 100
 
 // List reads page by page, oldest name first, so that sandboxes that are created meanwhile
 // come at the end. A 410 or 404 here means that team or project are gone, and never that
@@ -34,7 +38,7 @@ func (c *Client) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.
 
 // listQuery filters by what the API supports: one status, one tag.
 func (c *Client) listQuery(q providers.Query) url.Values {
-	query := c.teamQuery("project", c.project, "limit", "100", "sortBy", "createdAt", "sortOrder", "asc")
+	query := c.teamQuery("project", c.project, "limit", strconv.Itoa(pageSize), "sortBy", "createdAt", "sortOrder", "asc")
 	if slices.Equal(q.States, []sandbox.State{sandbox.StateRunning}) {
 		query.Set("status", "running")
 	}
@@ -51,19 +55,16 @@ func (c *Client) listQuery(q providers.Query) url.Values {
 // eachRow gives each row of the list to take until take returns false, and records which
 // session belongs to which name.
 func (c *Client) eachRow(ctx context.Context, op string, query url.Values, take func(wireBox) bool) error {
-	read := func(token string) (rows []wireBox, next string, err error) {
+	read := func(token string) (wirekit.Page[wireBox], error) {
 		if token != "" {
 			query.Set("cursor", token)
 		}
 		var page wirePage
 		if _, err := c.API.JSON(ctx, httpx.Request{Op: op, Path: "/v2/sandboxes", Query: query}, &page); err != nil {
-			return nil, "", c.ListFault(err, op, "the team or project may be deleted: `sbx doctor --provider "+c.Profile+"` shows more")
+			return wirekit.Page[wireBox]{}, c.ListFault(err, op, "the team or project may be deleted: `sbx doctor --provider "+c.Profile+"` shows more")
 		}
-		if page.Pagination.Next != nil {
-			next = *page.Pagination.Next
-		}
-		rows, err = page.Sandboxes.Named(wireBox.id)
-		return rows, next, fault.Placed(err, c.Profile, op)
+		got, err := wirekit.NewPage(page.Sandboxes, page.Pagination.Next, pageSize, wireBox.id)
+		return got, fault.Placed(err, c.Profile, op)
 	}
 	return wirekit.EachRow(c.Profile, op, read, wireBox.id, func(w wireBox) bool {
 		c.names.record(w.CurrentSessionID, w.Name)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/httpx"
 	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/providers/guest"
@@ -96,6 +97,8 @@ type commandLogs struct {
 	known map[string]*outputReader // by command
 	order []*outputReader
 	tail  []sandbox.LogLine
+
+	refused error // of commands in the list that cannot be read; the output of the others is
 }
 
 // deliver yields the output so far, and with Follow the output that comes.
@@ -139,7 +142,7 @@ func (r *commandLogs) readAvailable(ctx context.Context, take func(sandbox.LogLi
 			return errEnough
 		}
 	}
-	return nil
+	return r.refused
 }
 
 // newCommands are the commands that were not known, oldest first, without the scripts of sbx
@@ -150,8 +153,8 @@ func (r *commandLogs) newCommands(ctx context.Context) ([]*outputReader, error) 
 		return nil, err
 	}
 	rows, err := all.Commands.Rows()
-	if err != nil {
-		return nil, fault.Placed(err, r.c.Profile, r.op)
+	if r.refused = fault.Placed(err, r.c.Profile, r.op); err != nil && !httpx.OnlyRefused(err) {
+		return nil, r.refused
 	}
 	var fresh []*outputReader
 	for _, w := range slices.Backward(rows) { // the newest come first

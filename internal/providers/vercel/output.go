@@ -200,7 +200,7 @@ func readNDJSON(r io.Reader, take func(wireLine) error) error {
 			continue
 		}
 		var l wireLine
-		if err := json.Unmarshal(scanner.Bytes(), &l); err != nil {
+		if _, err := httpx.Decode(scanner.Bytes(), &l); err != nil { // the list of commands says what is odd in one
 			if lost := scanner.Err(); lost != nil {
 				return lost // the line is cut off
 			}

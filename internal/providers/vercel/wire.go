@@ -7,6 +7,7 @@ import (
 
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
+	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
 )
 
@@ -33,25 +34,25 @@ func (m millis) duration() time.Duration {
 
 // wireBox is Sandbox of the API: a name with its configuration.
 type wireBox struct {
-	Name              string            `json:"name"`
-	Persistent        *bool             `json:"persistent"`
-	Status            string            `json:"status"` // that of its current session
-	StatusUpdatedAt   millis            `json:"statusUpdatedAt"`
-	CurrentSessionID  string            `json:"currentSessionId"`
-	CurrentSnapshotID string            `json:"currentSnapshotId"`
-	VCPUs             *float64          `json:"vcpus"`
-	Memory            *float64          `json:"memory"` // MB
-	Runtime           string            `json:"runtime"`
-	Image             string            `json:"image"`
-	CreatedAt         millis            `json:"createdAt"` // of the name; unchanged by a resume
-	ExpiresAt         millis            `json:"expiresAt"` // while it runs
-	Tags              map[string]string `json:"tags"`
+	Name              string         `json:"name" odd:"error"`
+	Persistent        *bool          `json:"persistent"`
+	Status            string         `json:"status"` // that of its current session
+	StatusUpdatedAt   millis         `json:"statusUpdatedAt"`
+	CurrentSessionID  string         `json:"currentSessionId" odd:"error"`
+	CurrentSnapshotID string         `json:"currentSnapshotId"`
+	VCPUs             *float64       `json:"vcpus"`
+	Memory            *float64       `json:"memory"` // MB
+	Runtime           string         `json:"runtime"`
+	Image             string         `json:"image"`
+	CreatedAt         millis         `json:"createdAt"` // of the name; unchanged by a resume
+	ExpiresAt         millis         `json:"expiresAt"` // while it runs
+	Tags              wirekit.Labels `json:"tags"`
 }
 
 // wireSession is Session of the API: one run of a VM.
 type wireSession struct {
-	ID                  string   `json:"id"`
-	SourceSandboxName   string   `json:"sourceSandboxName"`
+	ID                  string   `json:"id" odd:"error"`
+	SourceSandboxName   string   `json:"sourceSandboxName" odd:"error"`
 	Status              string   `json:"status"`
 	Memory              *float64 `json:"memory"` // MB
 	VCPUs               *float64 `json:"vcpus"`
@@ -81,8 +82,8 @@ type wireNamed struct {
 type wirePage struct {
 	Sandboxes  httpx.List[wireBox] `json:"sandboxes"`
 	Pagination struct {
-		Next *string `json:"next"`
-	} `json:"pagination"`
+		Next wirekit.NextToken `json:"next" odd:"error"`
+	} `json:"pagination" odd:"error"`
 }
 
 type wireOneSnapshot struct {
@@ -117,10 +118,10 @@ type wireResources struct {
 
 // wireCommand is Command of the API; a null exit code means that it runs.
 type wireCommand struct {
-	ID         string   `json:"id"`
+	ID         string   `json:"id" odd:"error"`
 	Name       string   `json:"name"`
 	Args       []string `json:"args"`
-	ExitCode   *int     `json:"exitCode"`
+	ExitCode   *int     `json:"exitCode" odd:"error"`
 	StartedAt  millis   `json:"startedAt"`
 	DurationMS millis   `json:"durationMs"`
 }

@@ -1,6 +1,7 @@
 package wirekit_test
 
 import (
+	"encoding/json"
 	"strconv"
 	"testing"
 
@@ -8,15 +9,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/httpx"
 	"sbx/internal/providers/wirekit"
+	"sbx/internal/sandbox"
 )
 
 func TestListingsWithoutAnEndAreErrors(t *testing.T) {
 	t.Parallel()
 	count := func(token func(page int) string, row func(page int) string) (pages int, err error) {
-		err = wirekit.EachRow("prod", "list", func(string) ([]string, string, error) {
+		err = wirekit.EachRow("prod", "list", func(string) (wirekit.Page[string], error) {
 			pages++
-			return []string{row(pages)}, token(pages), nil
+			return wirekit.Page[string]{Rows: []string{row(pages)}, Next: token(pages)}, nil
 		}, func(row string) string { return row }, func(string) bool { return true })
 		return pages, err
 	}
@@ -32,11 +35,64 @@ func TestListingsWithoutAnEndAreErrors(t *testing.T) {
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
 }
 
+// TestTheEndOfAListIsMarked: a full page without a token is the last one only where something says so.
+func TestTheEndOfAListIsMarked(t *testing.T) {
+	t.Parallel()
+	for body, complete := range map[string]bool{
+		`{"items":["a","b"],"next":null}`: true, `{"items":["a"]}`: true, `{"items":[]}`: true,
+		`{"items":["a","b"]}`: false, `{"items":["a","b","c"]}`: false, `{"items":["a",null]}`: false,
+	} {
+		var answer struct {
+			Items httpx.List[string] `json:"items"`
+			Next  wirekit.NextToken  `json:"next"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(body), &answer))
+		id := func(row string) string { return row }
+		read := func(string) (wirekit.Page[string], error) { return wirekit.NewPage(answer.Items, answer.Next, 2, id) }
+		err := wirekit.EachRow("prod", "list", read, id, func(string) bool { return true })
+		assert.Equal(t, complete, err == nil, "%s: %v", body, err)
+		if !complete {
+			assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), body)
+			require.ErrorContains(t, err, "neither a next page nor a total", body)
+		}
+	}
+}
+
+// TestRefusedRowsEndNoListing: what follows them is read, and the error comes at the end.
+func TestRefusedRowsEndNoListing(t *testing.T) {
+	t.Parallel()
+	bodies := map[string]string{"": `["a",7,"c"]`, "2": `["d",null]`}
+	read := func(token string) (wirekit.Page[string], error) {
+		var l httpx.List[string]
+		require.NoError(t, json.Unmarshal([]byte(bodies[token]), &l))
+		rows, err := l.Rows()
+		return wirekit.Page[string]{Rows: rows, Next: map[string]string{"": "2"}[token]}, err
+	}
+	var got []string
+	err := wirekit.EachRow("prod", "list", read, func(row string) string { return row }, func(row string) bool { got = append(got, row); return true })
+	assert.Equal(t, []string{"a", "c", "d"}, got)
+	require.ErrorContains(t, err, "row 2")
+}
+
+func TestLabelsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]wirekit.Labels{
+		`null`: nil, `[]`: nil, `{}`: {}, `{"a":"b"}`: {"a": "b"}, `{"sbx/keep":true}`: {"sbx/keep": "true"}, `{"a":null}`: {"a": ""},
+		`["sbx/keep"]`: {sandbox.LabelUnreadable: `["sbx/keep"]`}, `"x"`: {sandbox.LabelUnreadable: `"x"`}, `7`: {sandbox.LabelUnreadable: "7"},
+	} {
+		var got wirekit.Labels
+		require.NoError(t, json.Unmarshal([]byte(text), &got), text)
+		assert.Equal(t, want, got, text)
+	}
+}
+
 func TestRowsOfSeveralPagesComeOnce(t *testing.T) {
 	t.Parallel()
 	pages := map[string][]string{"": {"a", "b"}, "2": {"b", "c"}, "3": {"d"}}
 	next := map[string]string{"": "2", "2": "3"}
-	read := func(token string) ([]string, string, error) { return pages[token], next[token], nil }
+	read := func(token string) (wirekit.Page[string], error) {
+		return wirekit.Page[string]{Rows: pages[token], Next: next[token]}, nil
+	}
 	var got []string
 	take := func(row string) bool { got = append(got, row); return row != "c" }
 	require.NoError(t, wirekit.EachRow("prod", "list", read, func(row string) string { return row }, take))

@@ -6,7 +6,9 @@
 package wirekit
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -149,6 +151,35 @@ func ConflictUnsettled(conflict, searched error, mark providers.CreateMark) erro
 		At(mark.Provider, "create").WithHint("search for it with `%s`", mark.SearchCommand())
 }
 
+// Labels are the labels of a wire struct. Labels that are no object are decoded as one label,
+// sandbox.LabelUnreadable, with their JSON: rules may not take what nobody can read for "no labels". Null and an
+// empty list are no labels.
+type Labels map[string]string
+
+// UnmarshalJSON decodes labels; it fails only for a text that is no JSON. A value that is no text keeps its JSON.
+func (l *Labels) UnmarshalJSON(text []byte) error {
+	*l = nil
+	var values map[string]json.RawMessage
+	if json.Unmarshal(text, &values) != nil {
+		var rows []json.RawMessage
+		if json.Unmarshal(text, &rows) != nil || len(rows) > 0 {
+			*l = Labels{sandbox.LabelUnreadable: string(text)}
+		}
+		return nil
+	}
+	if values != nil {
+		*l = make(Labels, len(values))
+	}
+	for key, value := range values {
+		var word string
+		if json.Unmarshal(value, &word) != nil {
+			word = string(value)
+		}
+		(*l)[key] = word
+	}
+	return nil
+}
+
 const (
 	// maxPages bounds a listing: at 100 rows a page it is a million rows.
 	maxPages = 10_000
@@ -156,20 +187,50 @@ const (
 	maxStalePages = 20
 )
 
+// Page is one page of a listing.
+type Page[R any] struct {
+	Rows []R
+	Next string // the token of the page behind it; "" = there is none
+	// Unmarked says that the page has as many rows as were asked for, and that the answer has nothing, a null token or
+	// a total, that marks the end: a server that ignores tokens answers so, too.
+	Unmarked bool
+}
+
+// NextToken is the token of the next page in an answer. Where APIs write null on the last page, a missing one
+// marks no end.
+type NextToken struct {
+	Token string
+	Told  bool // it was in the answer
+}
+
+// UnmarshalJSON decodes a text or null.
+func (t *NextToken) UnmarshalJSON(text []byte) error {
+	t.Told = true
+	return json.Unmarshal(text, &t.Token)
+}
+
+// NewPage is the page of a list whose answers have a token or null. limit is the number of rows that was asked for.
+func NewPage[R any](l httpx.List[R], next NextToken, limit int, id func(R) string) (Page[R], error) {
+	rows, err := l.Named(id)
+	return Page[R]{Rows: rows, Next: next.Token, Unmarked: !next.Told && l.Len() >= limit}, err
+}
+
 // EachRow reads a listing page by page and gives each row once, by its id, to take until
-// take returns false. read returns the page of a token, "" for the first one, and the token
-// of the page behind it, "" where it is the last. A listing without an end is an error of
-// profile and op, see PageGuard.
-func EachRow[R any](profile, op string, read func(token string) (rows []R, next string, err error), id func(R) string, take func(R) bool) error {
+// take returns false. read returns the page of a token, "" for the first one. A listing without an end is an
+// error of profile and op, see PageGuard, and so is one whose end has no mark, see Page. Refused rows
+// (httpx.OnlyRefused) end no listing: the others are given, and the first such error is returned at the end.
+func EachRow[R any](profile, op string, read func(token string) (Page[R], error), id func(R) string, take func(R) bool) error {
 	seen := map[string]bool{}
 	var guard PageGuard
+	var refused error
 	for token := ""; ; {
-		rows, next, err := read(token)
-		if err != nil {
+		page, err := read(token)
+		if err != nil && !httpx.OnlyRefused(err) {
 			return err
 		}
+		refused = cmp.Or(refused, err)
 		before := len(seen)
-		for _, row := range rows {
+		for _, row := range page.Rows {
 			if seen[id(row)] {
 				continue
 			}
@@ -178,13 +239,17 @@ func EachRow[R any](profile, op string, read func(token string) (rows []R, next 
 				return nil
 			}
 		}
-		if next == "" {
-			return nil
+		switch {
+		case page.Next == "" && page.Unmarked:
+			return fault.New(fault.KindUnavailable, "there may be more than %d: the page is full, and the answer has neither a next page nor a total", len(seen)).
+				At(profile, op).WithHint("the API ignores page tokens: narrow the listing by state or label, or ask the operator of the API")
+		case page.Next == "":
+			return refused
 		}
-		if err := guard.Check(next, len(seen)-before); err != nil {
+		if err := guard.Check(page.Next, len(seen)-before); err != nil {
 			return fault.Placed(err, profile, op)
 		}
-		token = next
+		token = page.Next
 	}
 }
 

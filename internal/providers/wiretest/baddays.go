@@ -25,10 +25,12 @@ type Subject struct {
 	Rows   int    // of a complete listing
 	First  int    // of its first page; 0 = there is one page
 
-	List      string // the first route of a listing
-	Get       string // the first route of Get
-	Terminate string // the route that ends a sandbox
-	SecondBy  string // a part of the address of a second page: "nextToken="
+	List      string   // the first route of a listing
+	Get       string   // the first route of Get
+	Terminate string   // the route that ends a sandbox
+	SecondBy  string   // a part of the address of a second page: "nextToken="
+	Asked     int      // the rows of a page that a listing asks for; 0 = it asks for all
+	Marks     []string // keys of the answer and headers by which it marks its end
 
 	// Expect replaces the kind of error of a day for this API: "get 404", "list 404",
 	// "second page 404", "terminate 404".
@@ -61,7 +63,14 @@ func RunBadDays(t *testing.T, open func(t T) Subject) {
 func (d BadDay) Check(ctx context.Context, t T, s Subject) {
 	t.Helper()
 	s.checkExpectations(t)
-	if d.Loops {
+	switch {
+	case d.Odd:
+		d.checkOdd(ctx, t, s)
+		return
+	case d.Full:
+		d.checkFull(ctx, t, s)
+		return
+	case d.Loops:
 		d.checkSecondPage(ctx, t, s)
 		return
 	}
@@ -104,6 +113,9 @@ func (d BadDay) runDuring(ctx context.Context, s Subject, route, contains string
 	}
 	broken := d.Fault
 	broken.Route, broken.Contains = route, contains
+	if d.Full {
+		broken.Without = s.Marks
+	}
 	if d.Loops {
 		broken.Forget = strings.TrimSuffix(contains, "=")
 	}
@@ -130,6 +142,13 @@ func (d BadDay) checkList(ctx context.Context, t T, s Subject) {
 	d.runDuring(ctx, s, s.List, "", func(ctx context.Context) { rows, err = countRows(ctx, s.P) })
 	d.checkError(t, s, "list", d.List, err)
 	assert.LessOrEqual(t, rows, s.Rows)
+	if d.Loses {
+		pages := 1
+		if s.SecondBy != "" {
+			pages = 2
+		}
+		assert.Equal(t, s.Rows-pages, rows, "one row hides others")
+	}
 }
 
 // checkSecondPage breaks only the second page: the rows of the first one stay, and the next
@@ -146,7 +165,11 @@ func (d BadDay) checkSecondPage(ctx context.Context, t T, s Subject) {
 	if d.Loops {
 		assert.Less(t, asked, maxLoopPages, "a listing goes round and round")
 	}
-	assert.Equal(t, s.First, rows, "rows of the first page are lost or come twice")
+	want := s.First
+	if d.Loses {
+		want = s.Rows - 1
+	}
+	assert.Equal(t, want, rows, "rows are lost or come twice")
 	rows, err = countRows(ctx, s.P)
 	assert.NoError(t, err, "the day is over") //nolint:testifylint // the rest is checked all the same
 	assert.Equal(t, s.Rows, rows)

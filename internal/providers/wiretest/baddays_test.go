@@ -40,6 +40,10 @@ func as(kind fault.Kind) func(error) error {
 
 func silent(error) error { return nil }
 
+func always(error) error { return fault.New(fault.KindUnavailable, "odd") }
+
+const oddTimes = "times as a database writes them"
+
 func TestLiarsTurnBadDaysRed(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -69,6 +73,13 @@ func TestLiarsTurnBadDaysRed(t *testing.T) {
 		}}, "quotes a secret"},
 		"no list is an empty one":       {"200 an error", small{empties: true}, "list: no error"},
 		"a row without id is none":      {"a row without id", small{empties: true}, "list: no error"},
+		"an odd id hides the others":    {"a row with an odd id", small{hides: true}, "one row hides others"},
+		"a null row hides the others":   {"a row is null", small{hides: true}, "one row hides others"},
+		"an odd time hides the list":    {oddTimes, small{strict: true}, "rows are lost"},
+		"an odd time hides its sandbox": {oddTimes, small{gets: always}, "Received unexpected error"},
+		"an odd time is a time":         {oddTimes, small{guesses: true}, "gives another age"},
+		"an odd state is an end":        {"fields of another type", small{buries: true}, "ended by a state"},
+		"a full page is the last one":   {"a full page without a mark", small{unmarked: true}, "list: no error"},
 		"no object is an empty one":     {"200 {}", small{empties: true}, "get: no error"},
 		"an answer about another is it": {"an answer about another", small{trusts: true}, "nobody selected"},
 		"a panic":                       {"html", small{gets: func(error) error { panic("no such page") }}, "panic: no such page"},
@@ -129,8 +140,8 @@ func TestTheTableOfBadDays(t *testing.T) {
 	for _, d := range wiretest.BadDays() {
 		assert.False(t, seen[d.Name], "two days are called %q", d.Name)
 		seen[d.Name] = true
-		assert.NotEmpty(t, d.List, "%s: a listing says nothing", d.Name)
-		assert.True(t, d.Get != "" || d.Loops, "%s: a read says nothing", d.Name)
+		assert.True(t, d.List != "" || d.Odd, "%s: a listing says nothing", d.Name)
+		assert.True(t, d.Get != "" || d.Loops || d.Odd || d.Full, "%s: a read says nothing", d.Name)
 		assert.False(t, d.Again && d.Never, "%s: nothing is repeated that is not asked", d.Name)
 	}
 	for name := range strings.FieldsSeq("401 403 404 409 410 422 429 500 502 503 504 html garbage truncated reset") {

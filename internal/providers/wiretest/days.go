@@ -44,6 +44,9 @@ type BadDay struct {
 	Get   fault.Kind
 	End   fault.Kind // of Terminate; "" = any
 	Again bool       // reads are repeated
+	Loses bool       // one row of each page, with an error beside the others
+	Odd   bool       // fields are odd, and nothing is lost
+	Full  bool       // a page is full, and nothing marks the end
 	Never bool       // no request reaches the server
 	// Wait is fault.Error.RetryAfter; 0 = none.
 	Wait time.Duration
@@ -56,7 +59,7 @@ const maxLoopPages = 6
 // BadDays lists the failures that every client must survive.
 func BadDays() []BadDay {
 	var all []BadDay
-	for _, some := range [][]BadDay{statusDays(), throttleDays(), invalidAnswerDays(), emptyAnswerDays(), otherSandboxDays(), silentDays(), unreachableDays(), canceledDays()} {
+	for _, some := range [][]BadDay{statusDays(), throttleDays(), invalidAnswerDays(), emptyAnswerDays(), otherSandboxDays(), silentDays(), unreachableDays(), canceledDays(), oddDays()} {
 		all = append(all, some...)
 	}
 	return all
@@ -117,7 +120,7 @@ func emptyAnswerDays() []BadDay {
 		return BadDay{Name: "200 " + name, Fault: Fault{Status: http.StatusOK, Body: body}, List: down, Get: down}
 	}
 	rows := func(name string, edit func(rows []any)) BadDay {
-		return BadDay{Name: name, Only: "list", List: down, Get: down, Edit: func(_ Subject, body []byte) []byte { return editRows(body, edit) }}
+		return BadDay{Name: name, Only: "list", List: down, Get: down, Loses: true, Edit: func(_ Subject, body []byte) []byte { return editRows(body, edit) }}
 	}
 	array := day("[]", "[]")
 	array.Only = "get" // as a list it is empty
@@ -129,8 +132,17 @@ func emptyAnswerDays() []BadDay {
 		rows("a row is null", func(rows []any) { rows[0] = nil }),
 		rows("a row without id", func(rows []any) {
 			if row, ok := rows[len(rows)-1].(map[string]any); ok {
-				for _, key := range []string{"id", "sandboxID", "name", "currentSessionId"} {
+				for _, key := range identityKeys() {
 					delete(row, key)
+				}
+			}
+		}),
+		rows("a row with an odd id", func(rows []any) {
+			if row, ok := rows[0].(map[string]any); ok {
+				for _, key := range identityKeys() {
+					if _, has := row[key]; has {
+						row[key] = 7
+					}
 				}
 			}
 		}),

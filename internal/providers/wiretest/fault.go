@@ -27,6 +27,7 @@ type Fault struct {
 	Header  map[string]string
 	Body    string // with Status 0 it replaces the route's own body
 	Trouble Trouble
+	Without []string // headers that are removed
 	// HeaderFunc makes more headers for each answer.
 	HeaderFunc func() map[string]string
 	// Flood is how many bytes of FloodOf are sent instead of a body; Length adds a
@@ -149,6 +150,9 @@ func (s *Server) serveFault(f *Fault, route Route, w http.ResponseWriter, req *h
 	}
 	for name, value := range f.Header {
 		answer.header.Set(name, value)
+	}
+	for _, name := range f.Without {
+		answer.header.Del(name)
 	}
 	if f.HeaderFunc != nil {
 		for name, value := range f.HeaderFunc() {

@@ -42,6 +42,11 @@ type small struct {
 	twiceMade bool // a create is sent again
 	blind     bool // a conflict is not looked into
 	sure      bool // a failed create has made nothing
+	hides     bool // a row that is refused hides the others
+	strict    bool // a time that cannot be read fails the listing
+	guesses   bool // it is now
+	buries    bool // a state that cannot be read is an end
+	unmarked  bool // a full page is the last one
 	deaf      bool // a command whose answer did not come has ended well
 }
 
@@ -52,7 +57,27 @@ func (*small) Type() string { return "small" }
 func (p *small) Close()     { p.c.Close() }
 
 type smallBox struct {
-	ID string `json:"id"`
+	ID    string    `json:"id"             odd:"error"`
+	Born  time.Time `json:"born,omitzero"`
+	State string    `json:"state,omitzero"`
+}
+
+func newBox(id string) smallBox {
+	return smallBox{ID: id, Born: time.Now().Add(-time.Hour).Truncate(time.Second), State: "running"}
+}
+
+// smallAsked is how many boxes a page is asked for.
+const smallAsked = 5
+
+func (p *small) sandbox(b smallBox) sandbox.Sandbox {
+	s := sandbox.Sandbox{ID: b.ID, CreatedAt: b.Born, State: sandbox.StateRunning}
+	if p.guesses && b.Born.IsZero() {
+		s.CreatedAt = time.Now()
+	}
+	if p.buries && b.State == "" {
+		s.State = sandbox.StateTerminated
+	}
+	return s
 }
 
 // boxes are the boxes of a page.
@@ -65,11 +90,12 @@ func (b smallBox) id() string { return b.ID }
 
 type smallPage struct {
 	Boxes httpx.List[smallBox] `json:"boxes"`
-	Next  string               `json:"next"`
+	Next  *string              `json:"next" odd:"error"`
 }
 
 func (p *small) List(ctx context.Context, _ providers.Query) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
+		var refused error
 		tokens, ids := map[string]bool{}, map[string]bool{}
 		for query := (url.Values{}); ; {
 			var page smallPage
@@ -77,15 +103,22 @@ func (p *small) List(ctx context.Context, _ providers.Query) iter.Seq2[sandbox.S
 			if status := httpx.Status(err); status == http.StatusNotFound || status == http.StatusGone {
 				err = fault.New(fault.KindUnavailable, "%w", err)
 			}
-			if err == nil && tokens[page.Next] && !p.anyToken {
+			next := ""
+			if page.Next != nil {
+				next = *page.Next
+			}
+			if err == nil && tokens[next] && !p.anyToken {
 				err = fault.New(fault.KindUnavailable, "the listing repeats itself")
 			}
 			rows, bad := page.Boxes.Named(smallBox.id)
 			if p.empties {
 				rows, bad = slices.DeleteFunc(page.boxes(), func(b smallBox) bool { return b.ID == "" }), nil
 			}
-			if err == nil {
+			if err == nil && (!httpx.OnlyRefused(bad) || p.hides) {
 				err = bad
+			}
+			if err == nil && p.strict && slices.ContainsFunc(rows, func(b smallBox) bool { return b.Born.IsZero() }) {
+				err = fault.New(fault.KindUnavailable, "it is not a time")
 			}
 			if err != nil {
 				if err = p.lists(err); err != nil {
@@ -94,16 +127,25 @@ func (p *small) List(ctx context.Context, _ providers.Query) iter.Seq2[sandbox.S
 				return
 			}
 			for _, box := range rows {
-				if (!ids[box.ID] || p.twice) && !yield(sandbox.Sandbox{ID: box.ID}, nil) {
+				if (!ids[box.ID] || p.twice) && !yield(p.sandbox(box), nil) {
 					return
 				}
 				ids[box.ID] = true
 			}
-			if page.Next == "" {
+			if page.Next == nil && len(rows) >= smallAsked && !p.unmarked {
+				bad = fault.New(fault.KindUnavailable, "there may be more")
+			}
+			if httpx.OnlyRefused(bad) || next == "" {
+				refused = cmp.Or(refused, bad)
+			}
+			if next == "" {
+				if refused != nil {
+					yield(sandbox.Sandbox{}, refused)
+				}
 				return
 			}
-			tokens[page.Next] = true
-			query.Set("token", page.Next)
+			tokens[next] = true
+			query.Set("token", next)
 		}
 	}
 }
@@ -114,7 +156,7 @@ func (p *small) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 		return sandbox.Sandbox{}, ctx.Err()
 	}
 	got, err := p.box(ctx, id)
-	return sandbox.Sandbox{ID: got.ID}, p.gets(err)
+	return p.sandbox(got), p.gets(err)
 }
 
 func (p *small) box(ctx context.Context, id string) (got smallBox, err error) {
@@ -193,21 +235,21 @@ func smallSubject(t wiretest.T, p small) wiretest.Subject {
 	}
 	s.Handle(
 		wiretest.Route{Method: "GET", Path: "/boxes", Query: []string{"token"}, Serve: func(w http.ResponseWriter, r *http.Request) {
-			page := map[string]any{"boxes": []smallBox{{"a"}, {"b"}}, "next": "two"}
+			page := map[string]any{"boxes": []smallBox{newBox("a"), newBox("b")}, "next": "two"}
 			if r.URL.Query().Get("token") == "two" {
-				page = map[string]any{"boxes": append([]smallBox{{"c"}}, made...)}
+				page = map[string]any{"boxes": append([]smallBox{newBox("c")}, made...)}
 			}
 			wiretest.JSON(w, http.StatusOK, page)
 		}},
 		wiretest.Route{Method: "GET", Path: "/boxes/{id}", Serve: func(w http.ResponseWriter, r *http.Request) {
 			if id := r.PathValue("id"); id == "a" || len(made) > 0 {
-				wiretest.JSON(w, http.StatusOK, smallBox{id})
+				wiretest.JSON(w, http.StatusOK, newBox(id))
 				return
 			}
 			http.NotFound(w, r)
 		}},
 		wiretest.Route{Method: "POST", Path: "/boxes", Changes: true, Serve: func(w http.ResponseWriter, _ *http.Request) {
-			made = append(made, smallBox{string(rune('d' + len(made)))})
+			made = append(made, newBox(string(rune('d'+len(made)))))
 			wiretest.JSON(w, http.StatusCreated, made[len(made)-1])
 		}},
 		wiretest.Route{Method: "POST", Path: "/boxes/{id}/exec", Serve: func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("some words\n")) }},
@@ -222,7 +264,7 @@ func smallSubject(t wiretest.T, p small) wiretest.Subject {
 		}
 	}
 	return wiretest.Subject{
-		Server: s, P: &p, ID: "a", Rows: 3, First: 2, SecondBy: "token=", Secrets: []string{secret},
+		Server: s, P: &p, ID: "a", Rows: 3, First: 2, SecondBy: "token=", Asked: smallAsked, Marks: []string{"next"}, Secrets: []string{secret},
 		List: "GET /boxes", Get: "GET /boxes/{id}", Terminate: "DELETE /boxes/{id}",
 	}
 }

@@ -33,7 +33,7 @@ func (f *Fake) allRoutes() []wiretest.Route {
 		api("DELETE", "/sandbox/{id}", nil, f.serveDelete),
 		api("GET", "/organizations/{id}/usage", nil, f.serveUsage),
 		api("GET", "/api-keys/current", nil, f.serveKey),
-		api("GET", "/audit/organizations/{id}", []string{"limit"}, f.serveAuditLog),
+		api("GET", "/audit/organizations/{id}", []string{"limit", "page"}, f.serveAuditLog),
 		below("POST", "/process/execute", []string{"command", "cwd", "envs", "timeout"}, f.serveExecute),
 		below("GET", "/process/session/entrypoint/logs", nil, f.serveEntrypoint),
 		below("GET", "/system/metrics", nil, f.serveMetrics),
@@ -150,6 +150,15 @@ func (f *Fake) serveDelete(w http.ResponseWriter, r *http.Request) {
 	wiretest.JSON(w, http.StatusOK, before)
 }
 
+// AddAudit adds entries about other objects of the organization to its audit log.
+func (f *Fake) AddAudit(entries int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for range entries {
+		f.recordAudit("start", &box{id: "another"})
+	}
+}
+
 func (f *Fake) recordAudit(action string, b *box) {
 	f.audit = append(f.audit, map[string]any{
 		"id": strconv.Itoa(len(f.audit) + 1), "actorId": "u1", "actorEmail": "alice@example.com", "action": action, "targetType": "sandbox", "targetId": b.id,
@@ -215,11 +224,17 @@ func (f *Fake) serveAuditLog(w http.ResponseWriter, r *http.Request) {
 		writeAPIError(w, r, http.StatusForbidden, "Forbidden resource")
 		return
 	}
-	items := f.audit
+	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+	page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+	limit, page = min(max(limit, 1), 200), max(page, 1)
+	items := slices.Clone(f.audit)
+	slices.Reverse(items) // the newest first
+	total := len(items)
+	items = items[min((page-1)*limit, total):min(page*limit, total)]
 	if items == nil {
 		items = []map[string]any{}
 	}
-	wiretest.JSON(w, http.StatusOK, map[string]any{"items": items, "total": len(items), "page": 1, "totalPages": 1})
+	wiretest.JSON(w, http.StatusOK, map[string]any{"items": items, "total": total, "page": page, "totalPages": (total + limit - 1) / limit})
 }
 
 // proxyToolbox answers as the proxy in front of a daemon. Every call counts as activity unless its

@@ -69,7 +69,9 @@ func (f *Fake) handleList(w http.ResponseWriter, r *http.Request) {
 		return !slices.Contains(states, b.stateName()) || !b.matchesFilter(q.Get("metadata"))
 	})
 	running := len(slices.DeleteFunc(slices.Clone(rows), func(b *box) bool { return b.paused }))
-	w.Header().Set("X-Total-Running", strconv.Itoa(running))
+	if slices.Contains(states, "running") { // the API counts only what is asked for
+		w.Header().Set("X-Total-Running", strconv.Itoa(running))
+	}
 	if f.o.HidesLast && len(rows) > 0 {
 		rows = rows[:len(rows)-1]
 	}
@@ -238,7 +240,7 @@ func (f *Fake) handleEvents(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	offset, _ := strconv.Atoi(r.URL.Query().Get("offset"))
-	wiretest.JSON(w, http.StatusOK, rows[min(offset, len(rows)):])
+	wiretest.JSON(w, http.StatusOK, firstOf(rows[min(offset, len(rows)):], r))
 }
 
 // handleLogs answers an empty list for an unknown id, as the API does.
@@ -252,7 +254,7 @@ func (f *Fake) handleLogs(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
-	wiretest.JSON(w, http.StatusOK, map[string]any{"logs": rows})
+	wiretest.JSON(w, http.StatusOK, map[string]any{"logs": firstOf(rows, r)})
 }
 
 func (f *Fake) handleOldLogs(w http.ResponseWriter, r *http.Request) {
@@ -262,5 +264,13 @@ func (f *Fake) handleOldLogs(w http.ResponseWriter, r *http.Request) {
 			rows = append(rows, map[string]any{"timestamp": l.at, "line": `{"logger":"process","message":` + strconv.Quote(l.message) + `}`})
 		}
 	}
-	wiretest.JSON(w, http.StatusOK, map[string]any{"logs": rows, "logEntries": []any{}})
+	wiretest.JSON(w, http.StatusOK, map[string]any{"logs": firstOf(rows, r), "logEntries": []any{}})
+}
+
+// firstOf are as many rows as the query asks for.
+func firstOf[R any](rows []R, r *http.Request) []R {
+	if limit, err := strconv.Atoi(r.URL.Query().Get("limit")); err == nil && limit >= 0 {
+		return rows[:min(limit, len(rows))]
+	}
+	return rows
 }

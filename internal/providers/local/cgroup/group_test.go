@@ -106,20 +106,20 @@ func TestStats(t *testing.T) {
 			"v2/sbx/a1/memory.current": "5000\n", "v2/sbx/a1/memory.stat": "anon 1\ninactive_file 1000\n", "v2/sbx/a1/memory.peak": "9000\n",
 			"v2/sbx/a1/memory.events.local": "oom 1\noom_kill 2\n", "v2/sbx/a1/memory.events": "oom 1\noom_kill 3\n", "v2/sbx/a1/cpu.stat": "usage_usec 2500000\n",
 			"v2/sbx/a1/cgroup.procs": "999999010\n999999011\n",
-		}, Stats{p(4000), p(9000), p(1 << 20), seconds(2.5), p(2), p(2), "cgroup2"}},
+		}, Stats{p(4000), p(9000), p(1 << 20), seconds(2.5), p(2), nil, nil, p(2), "cgroup2"}},
 		"v2, killed below": {unified, map[string]string{
 			"v2/sbx/a1/memory.events.local": "oom 0\noom_kill 0\n", "v2/sbx/a1/memory.events": "oom 4\noom_kill 3\n", "v2/sbx/a1/memory.max": "max\n",
-		}, Stats{nil, nil, nil, seconds(0), p(0), p(3), "cgroup2"}},
+		}, Stats{nil, nil, nil, seconds(0), p(0), nil, nil, p(3), "cgroup2"}},
 		"v2 before 5.2, more cache than usage": {unified, map[string]string{
 			"v2/sbx/a1/memory.events.local": "", "v2/sbx/a1/memory.events": "oom_kill 1\n", "v2/sbx/a1/memory.current": "5\n", "v2/sbx/a1/memory.stat": "inactive_file 10\n",
-		}, Stats{p(0), nil, p(1 << 20), seconds(0), p(0), p(1), "cgroup2"}},
+		}, Stats{p(0), nil, p(1 << 20), seconds(0), p(0), nil, nil, p(1), "cgroup2"}},
 		"hybrid": {hybrid, map[string]string{
 			"memory/sbx/a1/memory.usage_in_bytes": "5000\n", "memory/sbx/a1/memory.stat": "inactive_file 1\ntotal_inactive_file 2000\n", "memory/sbx/a1/memory.max_usage_in_bytes": "7000\n",
 			"memory/sbx/a1/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", "v2/sbx/a1/cpu.stat": "usage_usec 500000\n",
-		}, Stats{p(3000), p(7000), p(1 << 20), seconds(0.5), p(0), p(1), "hybrid"}},
+		}, Stats{p(3000), p(7000), p(1 << 20), seconds(0.5), p(0), nil, nil, p(1), "hybrid"}},
 		"legacy with cpuacct": {func(k *kernel) { legacy(k); k.mountV1("cpuacct") }, map[string]string{
 			"cpuacct/sbx/a1/cpuacct.usage": "1500000000\n", "memory/sbx/a1/memory.oom_control": "oom_kill_disable 0\n",
-		}, Stats{nil, nil, p(1 << 20), seconds(1.5), p(0), nil, "cgroup1"}},
+		}, Stats{nil, nil, p(1 << 20), seconds(1.5), p(0), nil, nil, nil, "cgroup1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -129,6 +129,32 @@ func TestStats(t *testing.T) {
 			}
 			assert.Equal(t, tc.want, g.Stats())
 		})
+	}
+}
+
+// TestStatsOfTheLimitOfProcesses reads the counter of this group alone where the kernel has one.
+func TestStatsOfTheLimitOfProcesses(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		files map[string]string
+		want  *int64
+	}{
+		{map[string]string{"v2/sbx/a1/pids.events": "max 7\n"}, new(int64(7))},
+		{map[string]string{"v2/sbx/a1/pids.events": "max 7\n", "v2/sbx/a1/pids.events.local": "max 2\n"}, new(int64(2))},
+		{nil, nil},
+	} {
+		k := newKernel(t)
+		k.mountV2("/", "memory pids", false)
+		g, err := Create(k.host(), "a1", Limits{MemoryBytes: 1 << 20, PIDs: 30})
+		require.NoError(t, err)
+		k.put("v2/sbx/a1/pids.current", "30\n")
+		for file, text := range tc.files {
+			k.put(file, text)
+		}
+		s := g.Stats()
+		assert.Equal(t, tc.want, s.Refused)
+		assert.Equal(t, new(int64(30)), s.Tasks)
+		require.NoError(t, g.Close())
 	}
 }
 

@@ -18,6 +18,8 @@ type Stats struct {
 	LimitBytes  *int64   // nil also when there is no limit
 	CPUSeconds  *float64 // used so far by all processes, ended ones included
 	PIDs        *int64   // processes, not threads
+	Tasks       *int64   // processes and threads, which the limit counts
+	Refused     *int64   // how often the limit of processes has refused one more so far
 	OOMKills    *int64   // processes killed for lack of memory so far
 	Source      string   // "cgroup2", "cgroup1", "hybrid", "systemd-scope"
 }
@@ -28,6 +30,11 @@ func (g *Group) Stats() Stats {
 	if pids, err := g.PIDs(); err == nil && len(g.state.Dirs) > 0 {
 		n := int64(len(pids))
 		s.PIDs = &n
+	}
+	if d, ok := g.dirWith("pids"); ok {
+		s.Tasks = g.readFigure(d, "pids.current", "")
+		// pids.events includes groups below since 6.12, and .local is this group alone.
+		s.Refused = cmp.Or(g.readFigure(d, "pids.events.local", "max"), g.readFigure(d, "pids.events", "max"))
 	}
 	d, ok := g.dirWith("memory")
 	if !ok {

@@ -70,6 +70,7 @@ type Exit struct {
 	SupervisorLost bool       `json:"supervisor_lost,omitempty"`
 	WatchdogBytes  int64      `json:"watchdog_bytes,omitempty"` // resident bytes when the watchdog fired
 	OOMKills       *int64     `json:"oom_kills,omitempty"`      // nil = no counter
+	TasksRefused   *int64     `json:"tasks_refused,omitempty"`  // by the limit of processes; nil = no counter
 	KernelLog      string     `json:"kernel_log,omitempty"`     // the kernel's log line of its OOM kill
 	PeakBytes      *int64     `json:"peak_bytes,omitempty"`
 	LastBytes      *int64     `json:"last_bytes,omitempty"` // last sample while it ran

@@ -84,6 +84,7 @@ func (s *supervisor) exitFacts(at time.Time) record.Exit {
 		e.LastBytes, e.LastSampleAt = &s.last.bytes, s.last.at
 	}
 	if c := s.counters; c != nil {
+		e.TasksRefused = c.Refused
 		e.OOMKills, e.PeakBytes, e.CPUSeconds, e.CounterSource = c.OOMKills, c.PeakBytes, c.CPUSeconds, c.Source
 	}
 	if e.Signal == int(syscall.SIGKILL) && e.OOMKills == nil {
