@@ -59,7 +59,7 @@ func (r *Runner) extendWhileBusy(ctx context.Context, t Task, p *outputTracker, 
 		}
 		p.markExtended()
 		before = now
-		if poll.Sleep(ctx, limit/2) != nil {
+		if poll.Sleep(ctx, min(limit/2, max(time.Second, MaxExtension*limit-p.silentTime()))) != nil {
 			return false
 		}
 	}
@@ -153,6 +153,8 @@ type outputTracker struct {
 
 	mu         sync.Mutex
 	lastOutput time.Time        // this process's clock at the last output
+	lastAnswer time.Time        // this process's clock when the sandbox last answered; zero = it is not asked
+	outputLost bool             // the output cannot be read
 	written    time.Time        // the provider's clock at the last line
 	repeated   int              // lines with exactly that time
 	skip       int              // of these lines, how many a resumed stream repeats
@@ -222,11 +224,41 @@ func (p *outputTracker) noteGrowth(stream string, size int64) {
 	}
 }
 
-// silentTime is the time since the last output.
+// silentTime is how long there was no output, as far as it could be read: while the sandbox does not answer, nothing
+// is known of its program.
 func (p *outputTracker) silentTime() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return time.Since(p.lastOutput)
+	switch {
+	case p.outputLost:
+		return 0
+	case p.lastAnswer.IsZero():
+		return time.Since(p.lastOutput)
+	}
+	return max(0, p.lastAnswer.Sub(p.lastOutput))
+}
+
+// noteAnswer records whether the sandbox has answered a query.
+func (p *outputTracker) noteAnswer(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil || p.lastAnswer.IsZero() {
+		p.lastAnswer = time.Now()
+	}
+}
+
+// unheardTime is the time since the sandbox has last answered.
+func (p *outputTracker) unheardTime() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Since(p.lastAnswer)
+}
+
+// loseOutput records that the output cannot be read any more, so that silence proves nothing.
+func (p *outputTracker) loseOutput() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.outputLost = true
 }
 
 // markExtended records that the program was silent for longer than its limit and yet

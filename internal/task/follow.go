@@ -18,6 +18,7 @@ const sessionVariable = "RESUME_SESSION_ID"
 const (
 	drainTimeout  = 5 * time.Second  // for the rest of the output after the program's end
 	replayTimeout = 30 * time.Second // for showing the output of an earlier process again
+	probeAfter    = 10 * time.Second // without an answer of a sandbox, before it is probed, and between two probes
 	clearInterval = 5 * time.Second  // between two tries to end the sandbox of the last attempt
 )
 
@@ -41,7 +42,7 @@ func (r *Runner) followProgram(ctx context.Context, t Task) (Task, error) {
 		}
 		output := startBackground(ctx, func(ctx context.Context) { r.streamOutput(ctx, a.Ref(), p) })
 		defer output.cancelAndWait()
-		exit, err = r.awaitExit(ctx, a.Ref(), output.over)
+		exit, err = r.awaitExit(ctx, a.Ref(), p, output.over)
 		if cause := context.Cause(ctx); err != nil && cause != nil {
 			return cause
 		}
@@ -70,11 +71,14 @@ func (r *Runner) followProgram(ctx context.Context, t Task) (Task, error) {
 	return r.recordExit(ctx, t, e)
 }
 
-// awaitExit polls the program's exit, and at once when its output has ended.
-func (r *Runner) awaitExit(ctx context.Context, ref sandbox.Ref, outputOver <-chan struct{}) (sandbox.Exit, error) {
+// awaitExit polls the program's exit, and at once when its output has ended. A sandbox that does not answer is
+// probed: a definite answer, that it is broken, is the end of the program.
+func (r *Runner) awaitExit(ctx context.Context, ref sandbox.Ref, p *outputTracker, outputOver <-chan struct{}) (sandbox.Exit, error) {
 	pauses := poll.NewBackoff(FirstLook, SlowestLook)
+	probed := time.Now()
 	for absent := 0; ; {
 		exit, err := r.o.Sandboxes.Exit(ctx, ref)
+		p.noteAnswer(err)
 		switch kind := fault.KindOf(err); {
 		case err == nil && exit != nil:
 			return *exit, nil
@@ -88,6 +92,11 @@ func (r *Runner) awaitExit(ctx context.Context, ref sandbox.Ref, outputOver <-ch
 			}
 		case !fault.Retryable(err):
 			return sandbox.Exit{}, err
+		case p.unheardTime() > probeAfter && time.Since(probed) > probeAfter:
+			if health, err := r.o.Sandboxes.Probe(ctx, ref); err == nil && health.Condition == providers.ConditionBroken {
+				return brokenExit(health), nil
+			}
+			probed = time.Now()
 		}
 		select {
 		case <-ctx.Done():
@@ -125,7 +134,9 @@ func (r *Runner) streamOutput(ctx context.Context, ref sandbox.Ref, p *outputTra
 		cut := false
 		for line, err := range r.o.Sandboxes.Logs(ctx, ref, providers.LogQuery{Since: p.resumeTime(), Follow: true, Open: true}) {
 			if err != nil {
-				cut = fault.Retryable(err)
+				if cut = fault.Retryable(err); !cut {
+					p.loseOutput()
+				}
 				break
 			}
 			p.addLine(line)
@@ -185,6 +196,11 @@ func vanishedExit(err error) sandbox.Exit {
 		Class: sandbox.ClassGone, Cause: sandbox.CauseUnknown, Confidence: sandbox.ConfidenceUnknown,
 		Evidence: []sandbox.Evidence{{What: "get", Value: err.Error(), Source: "provider"}},
 	}
+}
+
+// brokenExit is the exit of a program whose sandbox says that it does not work any more.
+func brokenExit(h providers.Health) sandbox.Exit {
+	return sandbox.Exit{Class: sandbox.ClassInfra, Cause: sandbox.CauseUnknown, Confidence: sandbox.Certain, Evidence: h.Evidence}
 }
 
 // recordExit writes the attempt's end down and, where nothing is left to publish, the

@@ -242,6 +242,50 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestWhatCannotBeAskedIsNotSilent: while a sandbox does not answer, nothing is known of its program. A definite answer,
+// that it is broken, is a failure of the infrastructure and is tried again.
+func TestWhatCannotBeAskedIsNotSilent(t *testing.T) {
+	t.Parallel()
+	away := func(b *box) bool {
+		age := time.Since(b.made)
+		return age > 20*time.Second && age < 3*time.Minute
+	}
+	t.Run("it comes back", func(t *testing.T) {
+		t.Parallel()
+		inWorld(t, func(t *testing.T, s *sim) {
+			t.Helper()
+			s.unheard = away
+			s.probes = func() (providers.Health, error) {
+				return providers.Health{}, fault.New(fault.KindUnavailable, "no answer")
+			}
+			_, over := s.begin("t-1", plain(), program{length: 2 * time.Minute, exit: sandbox.ClassOK})
+			require.NoError(t, <-over)
+			now := s.now(t, "t-1")
+			assert.Equal(t, task.Completed, now.State)
+			assert.Len(t, now.Attempts, 1)
+		})
+	})
+	t.Run("it is broken", func(t *testing.T) {
+		t.Parallel()
+		inWorld(t, func(t *testing.T, s *sim) {
+			t.Helper()
+			first := true
+			s.unheard = func(b *box) bool { return first && away(b) }
+			s.probes = func() (providers.Health, error) {
+				first = false
+				return providers.Health{Verdict: sandbox.False, Condition: providers.ConditionBroken}, nil
+			}
+			_, over := s.begin("t-1", plain(), program{length: 2 * time.Minute, exit: sandbox.ClassOK}, works(time.Second, sandbox.ClassOK))
+			require.NoError(t, <-over)
+			now := s.now(t, "t-1")
+			assert.Equal(t, task.Completed, now.State)
+			require.Len(t, now.Attempts, 2)
+			assert.Equal(t, sandbox.ClassInfra, now.Attempts[0].Exit.Class)
+			assert.Empty(t, now.Attempts[0].Expired)
+		})
+	})
+}
+
 // TestAGrowingSessionIsLife: an agent without output that writes its session file is not
 // ended.
 func TestAGrowingSessionIsLife(t *testing.T) {

@@ -45,6 +45,7 @@ type sim struct {
 	scripts map[string][]program // what runs, where a test defines it: by task and attempt
 	tune    func(*proc, *task.Options)
 	uses    func(*box) sandbox.Usage
+	unheard func(*box) bool // the sandbox does not answer; nil = it does
 	execs   func(providers.Command) (sandbox.Exit, error)
 	probes  func() (providers.Health, error)
 

@@ -177,14 +177,17 @@ func (c cloud) Get(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox, error
 
 func (c cloud) Exit(ctx context.Context, ref sandbox.Ref) (*sandbox.Exit, error) {
 	var b *box
-	alive, over := false, false
+	alive, over, unheard := false, false, false
 	err := c.p.call(ctx, "cloud", "exit", func() {
 		b = c.p.s.find(ref.ID)
+		unheard = c.p.s.unheard != nil && c.p.s.unheard(b)
 		alive, over = b.alive(time.Now()), b.over(time.Now())
 	})
 	switch {
 	case err != nil:
 		return nil, err
+	case unheard:
+		return nil, fault.New(fault.KindUnavailable, "no answer from inside").Inside()
 	case over:
 		return exitOf(b.prog.exit), nil
 	case !alive:

@@ -65,10 +65,29 @@ func (c *Client) toolboxFault(err error) error {
 	case s.Status == http.StatusBadGateway && len(s.Body) == 0:
 		return fault.New(fault.KindUnavailable, "its daemon does not answer: it is dead, or memory ran out: %w", err).
 			WithHint("it stays `started` for some minutes; `sbx inspect` shows more")
-	case s.Status == http.StatusBadRequest && strings.Contains(s.Message, "Is the Sandbox started"):
+	case lacksAddress(s):
 		return fault.New(fault.KindGone, "it is not running: %w", err)
+	case lacksContainer(s):
+		return fault.New(fault.KindGone, "its container does not exist on the runner: %w", err).
+			WithHint("it stays `started`, listed and billed until it is deleted: `sbx terminate --delete`")
 	}
 	return err
+}
+
+// lacksAddress is the proxy's definite answer about a sandbox that does not run, whatever its record says.
+func lacksAddress(s *httpx.StatusError) bool {
+	return s != nil && s.Status == http.StatusBadRequest && strings.Contains(s.Message, "Is the Sandbox started")
+}
+
+// lacksContainer is the proxy's definite answer about a sandbox whose container the runner does not have.
+func lacksContainer(s *httpx.StatusError) bool {
+	return s != nil && s.Status == http.StatusNotFound && (strings.Contains(s.Message, "container not found") || strings.Contains(s.Message, "No such container"))
+}
+
+// noEntrypoint is the answer of a toolbox that runs no entrypoint: its log is empty. An older one has no such route.
+func noEntrypoint(err error) bool {
+	s := httpx.StatusOf(err)
+	return s != nil && s.Status == http.StatusNotFound && !lacksContainer(s)
 }
 
 // Exec runs a command detached and reads its output by offset until it has ended; a
@@ -286,7 +305,7 @@ func (e *entrypointLog) deliver(ctx context.Context, q providers.LogQuery, yield
 	if !q.Follow {
 		lines = e.flushPartial(lines)
 	}
-	if httpx.Status(err) == http.StatusNotFound {
+	if noEntrypoint(err) {
 		err = nil
 	}
 	switch {

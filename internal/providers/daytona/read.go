@@ -194,7 +194,7 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 const probePause = 2 * time.Second
 
 // Probe reads the record and, in state `started`, asks the toolbox, twice if the first answer
-// is a 502: after memory ran out inside, a sandbox stays `started` for minutes.
+// says that it is broken: after memory ran out inside, a sandbox stays `started` for minutes.
 func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error) {
 	w, err := c.detail(ctx, "probe", id)
 	if err != nil {
@@ -216,7 +216,7 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 	}
 	for second := false; ; second = true {
 		_, err = c.API.Do(ctx, c.toolbox(httpx.Request{Op: "probe " + id, Path: "/version", Once: true}, w.ID, true))
-		if err == nil || second || httpx.Status(err) != http.StatusBadGateway {
+		if second || !showsBroken(err) {
 			break
 		}
 		if err := wirekit.Sleep(ctx, probePause); err != nil {
@@ -226,13 +226,20 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 	return c.toolboxHealth(h, err), ctx.Err()
 }
 
+// showsBroken reports whether an answer of the toolbox, or of the proxy in front of it, says that the sandbox does not
+// work.
+func showsBroken(err error) bool {
+	s := httpx.StatusOf(err)
+	return httpx.Status(err) == http.StatusBadGateway || lacksAddress(s) || lacksContainer(s)
+}
+
 func (c *Client) toolboxHealth(h providers.Health, err error) providers.Health {
 	fact := c.Evidence("toolbox", "answers", "toolbox")
 	h.Verdict, h.Condition = sandbox.True, providers.ConditionHealthy
 	if err != nil {
 		fact.Value = err.Error()
 		h.Verdict, h.Condition = sandbox.Unknown, providers.ConditionUnknown
-		if httpx.Status(err) == http.StatusBadGateway {
+		if showsBroken(err) {
 			h.Verdict, h.Condition = sandbox.False, providers.ConditionBroken
 		}
 	}
