@@ -131,11 +131,10 @@ func TestWhatIsKeptForOtherReasonsIsNotUnowned(t *testing.T) {
 		line   string
 		ended  int
 	}{
-		"ours":            {map[string]string{sandbox.LabelOwner: "me"}, "cleanup --stuck --yes --max-fraction 100%", 4},
-		"kept":            {map[string]string{sandbox.LabelKeep: "true"}, "cleanup --stuck --yes", 0},
-		"too young":       {nil, "cleanup --older-than 2h --yes", 0},
-		"named by a flag": {nil, "cleanup --stuck --yes --provider cloud --max-fraction 100%", 4},
-		"unowned too":     {nil, "cleanup --stuck --yes --unowned --max-fraction 100%", 4},
+		"ours":        {map[string]string{sandbox.LabelOwner: "me"}, "cleanup --stuck --yes --max-fraction 100%", 4},
+		"kept":        {map[string]string{sandbox.LabelKeep: "true"}, "cleanup --stuck --yes", 0},
+		"too young":   {nil, "cleanup --older-than 2h --yes", 0},
+		"unowned too": {nil, "cleanup --stuck --yes --unowned --max-fraction 100%", 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -148,6 +147,18 @@ func TestWhatIsKeptForOtherReasonsIsNotUnowned(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAFlagThatNarrowsOwnsNothing: to name a profile is no statement about whose its sandboxes are.
+func TestAFlagThatNarrowsOwnsNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, p := switchedOn(t, 4, nil)
+		r := b.run(t, "cleanup --stuck --yes --provider cloud --max-fraction 100%")
+		assert.Equal(t, 0, r.code, r.stderr)
+		assert.Contains(t, r.stderr, "4 stuck sandboxes were skipped because nobody owns them (cloud 4): `sbx config own --provider cloud --all`")
+		assert.Empty(t, p.Calls(fake.OpTerminate))
+	})
 }
 
 // TestADecisionIsADecision: what a profile's own rule leaves to others is no trouble.
@@ -184,7 +195,7 @@ func TestPrintedLinesSayWhatTheyLeave(t *testing.T) {
 	assert.Contains(t, r.stderr, "Of cloud they terminate only sandboxes with the label sbx/owner")
 	r = b.run(t, "cron print --provider cloud")
 	require.Equal(t, 0, r.code, r.stderr)
-	assert.NotContains(t, r.stdout+r.stderr, "does not know who owns", "--provider makes all of them ours")
+	assert.Contains(t, r.stdout+r.stderr, "does not know who owns", "to name a profile owns nothing")
 }
 
 // TestConfigOwn goes the way that the hints show: from what nobody owns to what ends.

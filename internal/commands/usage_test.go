@@ -136,7 +136,7 @@ func TestTheUsageLayerSaysWhatToConfigure(t *testing.T) {
 	b.env = append(b.env, "SBX_CONFIG="+b.home+"/c.yaml")
 	write(t, b.home+"/c.yaml", "limits: {max_sandboxes: 50}\n")
 	r = b.run(t, "cron print --layer usage")
-	assert.Contains(t, r.stdout, "SBX_PROVIDER=cloud /bin/false cleanup --if-usage-above 80\\% --older-than 10m --include-failed --yes")
+	assert.Contains(t, r.stdout, "/bin/false cleanup --if-usage-above 80\\% --older-than 10m --include-failed --yes --config "+b.home+"/c.yaml --provider cloud ")
 	assert.NotContains(t, r.stdout, "Layer usage skips")
 }
 

@@ -101,20 +101,7 @@ func (l *loader) chosenNames(e entry, known []string) []string {
 	if byFlag || byEnv {
 		l.config.named, l.config.byFlag = names, byFlag
 	}
-	if byFlag {
-		l.ownNamedProfiles(names)
-	}
 	return names
-}
-
-// ownNamedProfiles gives all sandboxes of the profiles that the flag names. The environment
-// does not count: a variable is exported once and then forgotten.
-func (l *loader) ownNamedProfiles(names []string) {
-	for i, p := range l.config.Profiles {
-		if p.Implicit && slices.Contains(names, p.Name) {
-			l.config.Profiles[i].Owned = Owned{All: true}
-		}
-	}
 }
 
 // defaultLaunchProfile is where creates go without any configuration: the profile of the

@@ -103,7 +103,7 @@ func (l *loader) explainProfile(p Profile) {
 	t, _ := findType(l.in.Types, p.Type)
 	l.showValue(optionKey(p.Name, keyType), entry{text: p.Type, origin: l.profileCause(p, t)}, false)
 	if t.Attach == nil {
-		l.showValue(optionKey(p.Name, keyOwned), entry{text: p.Owned.String(), origin: l.ownedBy(p, t)}, false)
+		l.showValue(optionKey(p.Name, keyOwned), entry{text: p.Owned.String(), origin: l.ownedBy(p)}, false)
 	}
 	l.explainMetadata(p.Name)
 	for _, o := range t.Options {
@@ -126,16 +126,13 @@ func (l *loader) profileCause(p Profile, t providers.Type) string {
 	return "env " + strings.Join(t.SwitchedOn, ", ")
 }
 
-func (l *loader) ownedBy(p Profile, t providers.Type) string {
+func (l *loader) ownedBy(p Profile) string {
 	for _, doc := range slices.Backward(l.docs) {
 		for _, b := range doc.profiles {
 			if b.name.text == p.Name && b.owned != nil {
 				return doc.originAt(b.at)
 			}
 		}
-	}
-	if p.Implicit && !t.OwnsAll && p.Owned.All {
-		return "flag --" + flagProvider
 	}
 	return originDefault
 }

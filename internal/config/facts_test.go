@@ -55,13 +55,13 @@ func TestAlwaysSaysNothingElse(t *testing.T) {
 	assert.Equal(t, "swarm <- default", w.origin(c, "providers.swarm.type"))
 }
 
-// TestNamingAProfileThatIsAlwaysThereOwnsIt, as it does for one that a variable adds.
-func TestNamingAProfileThatIsAlwaysThereOwnsIt(t *testing.T) {
+// TestNamingAProfileOwnsNothing: also where it is always there.
+func TestNamingAProfileOwnsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.flags["provider"] = "swarm"
 	c, err := Load(t.Context(), w.withDocker())
 	require.NoError(t, err)
-	assert.Equal(t, "all <- flag --provider", w.origin(c, "providers.swarm.owned"))
+	assert.Equal(t, "sbx/owner=* <- default", w.origin(c, "providers.swarm.owned"))
 	assert.Equal(t, "all <- default", w.origin(c, "providers.here.owned"))
 }

@@ -96,10 +96,8 @@ func TestTypesSwitchThemselvesOn(t *testing.T) {
 	w.flags["provider"] = "cloud"
 	c = w.must()
 	cloud, _ = c.Find("cloud")
-	far, _ := c.Find("far")
-	assert.True(t, cloud.Owned.All)
-	assert.False(t, far.Owned.All)
-	assert.Equal(t, "all <- flag --provider", w.origin(c, "providers.cloud.owned"))
+	assert.False(t, cloud.Owned.All, "a flag that narrows never widens")
+	assert.Equal(t, "sbx/owner=* <- default", w.origin(c, "providers.cloud.owned"))
 }
 
 func TestNamingAProfileKeepsItsOwnRule(t *testing.T) {

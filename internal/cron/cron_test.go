@@ -196,13 +196,6 @@ func TestTheUsageLayerIsAboutWhatCanBeMeasured(t *testing.T) {
 	assert.Contains(t, p.Crontab(), leaves)
 	assert.Contains(t, p.Systemd(), leaves)
 
-	p.ByEnv = "SBX_PROVIDER"
-	_, usage = layers(p)
-	assert.NotContains(t, strings.Join(usage.Argv, " "), "--provider")
-	assert.Contains(t, p.Command(usage), " SBX_PROVIDER=daytona ")
-	assert.Contains(t, p.Command(p.Entries()[0]), " SBX_PROVIDER=prod,daytona ")
-	assert.Contains(t, p.Systemd(), "Environment=SBX_PROVIDER=daytona\n")
-
 	p.Measured = nil
 	names, _ = layers(p)
 	assert.Equal(t, []string{"sbx-stuck.service", "sbx-age.service", "sbx-reconcile.service"}, names, "a line that is exit 9 every five minutes helps nobody")
@@ -230,8 +223,6 @@ func TestAnEmergencyIsOffered(t *testing.T) {
 	assert.Equal(t, "/usr/local/bin/sbx "+fmt.Sprintf(line, "%"), strings.Join(e.Argv, " "))
 	assert.NotContains(t, p.Crontab(), "It also terminates active sandboxes")
 	assert.Contains(t, p.Systemd(), "# /etc/systemd/system/sbx-usage-emergency.timer")
-	p.ByEnv = "SBX_PROVIDER"
-	assert.Contains(t, strings.Join(p.Entries()[4].Argv, " "), "--provider daytona", "a provider's own cleanup is named, whatever chooses the rest")
 	p.Only = []cron.Layer{cron.Age}
 	assert.Len(t, p.Entries(), 1)
 }

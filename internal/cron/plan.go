@@ -24,7 +24,6 @@ type Plan struct {
 	Config     string   // absolute, for --config; "" = the user's file is found
 	Dir        string   // of the project's file, which is found from there; "" = none
 	Providers  []string // the profiles; none = those that the configuration selects
-	ByEnv      string   // the variable that chooses them instead of --provider, which would make all of their sandboxes ours; "" = none
 	Production []string // of the profiles those that need --production
 	// MaxDelete and MaxFraction (percent) are the guards of the runs; 0 = they are not known.
 	MaxDelete, MaxFraction int
@@ -183,14 +182,10 @@ func (p Plan) emergencyEntries() []Entry {
 func (p Plan) wantsJob(j job) bool { return len(p.Only) == 0 || slices.Contains(p.Only, j.layer) }
 
 func (p Plan) entryOf(j job) Entry {
-	e := Entry{
+	return Entry{
 		Layer: j.layer, Say: j.say, Schedule: j.crontabSchedule(p.Host), Calendar: j.timerCalendar(),
 		Argv: p.argvOf(j), Env: slices.Clone(p.Env), Unit: "sbx-" + j.name + ".service", job: j,
 	}
-	if p.ByEnv != "" && j.name != emergencyJob().name {
-		e.Env = append(e.Env, p.ByEnv+"="+strings.Join(p.profilesOf(j), ","))
-	}
-	return e
 }
 
 func (p Plan) profilesOf(j job) []string {
@@ -220,9 +215,7 @@ func (p Plan) argvOf(j job) []string {
 	add("config", p.Config)
 	own := j.name == emergencyJob().name // which takes no selection: each profile is named twice
 	for _, name := range p.profilesOf(j) {
-		if p.ByEnv == "" || own {
-			add("provider", name)
-		}
+		add("provider", name)
 	}
 	for _, name := range p.profilesOf(j) {
 		if acts && (own || slices.Contains(p.Production, name)) {

@@ -140,7 +140,7 @@ func (r *cleanupRun) goOn(ctx context.Context) (*CleanupResult, error) {
 			return nil, err
 		}
 		r.id, r.rule = h.RunID, h.Begin.Plan.Rule
-		r.rule.Unowned = true // whose they are was judged when the run began, by what --provider named then; an owner that changed keeps them
+		r.rule.Unowned = true // whose they are was judged when the run began; an owner that changed keeps them
 		r.survey = h.Survey(r.env.Now())
 		return r.endTargets(ctx, w, h.Resume())
 	})

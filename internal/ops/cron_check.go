@@ -246,11 +246,9 @@ func PlanCron(env *Env, req CronPlanRequest) (cron.Plan, error) {
 }
 
 // cronProfiles names the profiles, so that one that is missing later is an error
-// and not a shorter run. One that an environment variable switched on is chosen by
-// SBX_PROVIDER instead: --provider would make all of its sandboxes ours.
+// and not a shorter run.
 func (e *Env) cronProfiles(plan *cron.Plan, c *config.Config) {
 	var names []string
-	widened := false
 	for _, p := range c.Selected() {
 		names = append(names, p.Name)
 		if p.Production {
@@ -259,12 +257,8 @@ func (e *Env) cronProfiles(plan *cron.Plan, c *config.Config) {
 		if p.HostProcesses {
 			plan.HostProcesses = p.Type
 		}
-		widened = widened || p.Undecided()
 	}
 	plan.Providers = names
-	if widened {
-		plan.ByEnv = config.EnvProvider
-	}
 	plan.Measured, _ = e.splitByQuota(c.Selected())
 	for _, p := range c.Selected() {
 		if e.typeOf(p).Emergency && p.Owned.All && slices.Contains(plan.Measured, p.Name) {

@@ -148,7 +148,7 @@ func (e *Engine) judgeSuspect(row Row, s Source, now time.Time) Row {
 	now = box.Clock(now)
 	if !e.Rules.Owned(row.Ref.Provider, box.Labels) {
 		if row.Action == ActAdopt {
-			return row.leftAlone(ActReport, "it is not owned: --provider "+row.Ref.Provider+" declares that all of this profile is yours")
+			return row.leftAlone(ActReport, "it is not owned: `sbx config own --provider "+row.Ref.Provider+" --all` declares that all of this profile is yours")
 		}
 		return row.leftAlone(ActReport, "it is not owned: it may be in the records of another system")
 	}
