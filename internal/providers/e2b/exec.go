@@ -68,7 +68,7 @@ func (c *Client) newExecution(ctx context.Context, id string, cmd providers.Comm
 func (c *Client) shellOf(id string, env []string) guest.Shell {
 	return func(ctx context.Context, text string) ([]byte, int, error) {
 		var out bytes.Buffer
-		r, err := c.newExecution(ctx, id, providers.Command{Args: guest.Argv("sbx", text), Env: env, Stdout: &out, Stderr: io.Discard})
+		r, err := c.newExecution(ctx, id, providers.Command{Args: guest.Argv(guest.ScriptName, text), Env: env, Stdout: &out, Stderr: io.Discard})
 		if err != nil {
 			return nil, -1, err
 		}
