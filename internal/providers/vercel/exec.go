@@ -63,7 +63,13 @@ func (c *Client) checkRunning(v view, op string) error {
 // scriptTimeout is the limit of a script that sbx runs for itself where its caller sets none.
 const scriptTimeout = 60 * time.Second
 
+// shellOf is a guest.Shell for one session.
 func (c *Client) shellOf(id string, env []string) guest.Shell {
+	return c.turns.Script(id, c.untimedShell(id, env))
+}
+
+// untimedShell is shellOf that waits for no turn.
+func (c *Client) untimedShell(id string, env []string) guest.Shell {
 	return func(ctx context.Context, text string) ([]byte, int, error) {
 		ctx, cancel := context.WithTimeoutCause(ctx, scriptTimeout, fault.New(fault.KindUnavailable, "it did not respond within %s", scriptTimeout))
 		defer cancel()
