@@ -49,13 +49,13 @@ func metered(t *testing.T, shell, kind string, works int) guest.Shell {
 		write(counter, "cpu  700 0 0 0 0 0 0 0\n", 0o600)
 	}
 	for _, name := range []string{"head", "grep", "sed", "getconf", "sleep"} {
-		real, err := exec.LookPath(name)
+		program, err := exec.LookPath(name)
 		require.NoError(t, err)
-		text := fmt.Sprintf("#!/bin/sh\nF=%s/%s MS=20\n%s\nexec %s \"$@\"\n", dir, counter, add, real)
+		text := fmt.Sprintf("#!/bin/sh\nF=%s/%s MS=20\n%s\nexec %s \"$@\"\n", dir, counter, add, program)
 		if name == "sleep" {
 			text = fmt.Sprintf("#!/bin/sh\nF=%s/%s MS=%d\n%s\nread -r s rest < %s/uptime; echo \"$((${s%%.*} + 1)).00 1.00\" > %[1]s/uptime\n", dir, counter, 2+works, add, dir)
 		}
-		require.NoError(t, os.WriteFile(filepath.Join(bin, name), []byte(text), 0o700)) //nolint:gosec // a program
+		require.NoError(t, os.WriteFile(filepath.Join(bin, name), []byte(text), 0o700))
 	}
 	return func(ctx context.Context, text string) ([]byte, int, error) {
 		text = strings.NewReplacer("/sys/fs/cgroup", dir, "/proc/stat", dir+"/stat", "/proc/uptime", dir+"/uptime").Replace(text)

@@ -83,10 +83,6 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runb
 		return r.wait(rec, fault.New(fault.KindRefused, "the plan of the step %s has %d more than the one that was shown: %s", s.ID, len(more), strings.Join(more[:min(len(more), maxNamed)], ", ")).
 			WithHint("this plan is on record now: see it with `%s runbook status %s`; %s", r.env.Process.Name(), r.run.ID, r.goOnHint(fmt.Sprintf("--yes --max-delete %d", len(p.targets)))))
 	}
-	if step := r.declinedIn(p); step != "" {
-		rec.State, rec.Reason = Skipped, "the answer at the gate of "+step+" was no, about the same"
-		return nil
-	}
 	named, yes, err := r.passGate(ctx, s, rec, p)
 	if err != nil {
 		return err
@@ -104,17 +100,13 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runb
 // declined is the reason of a step that a person did not want.
 const declined = "the answer at its gate was no"
 
-// declinedIn is the earlier step in which a person has declined all targets of a plan: nobody is asked
-// twice about the same. "" = there is none.
-func (r *runner) declinedIn(p *actPlan) string {
-	for _, s := range r.run.Steps {
-		if s.State == Skipped && s.Reason == declined && s.Act != nil && !slices.ContainsFunc(p.refs(), func(ref string) bool {
-			return !slices.ContainsFunc(s.Act.Targets, func(t Target) bool { return t.Ref == ref })
-		}) {
-			return s.ID
-		}
-	}
-	return ""
+// wasDeclined says that a person has declined all targets of a plan at the gate of one earlier step.
+func (r *runner) wasDeclined(p *actPlan) bool {
+	return slices.ContainsFunc(r.run.Steps, func(s Step) bool {
+		return s.State == Skipped && s.Reason == declined && s.Act != nil && !slices.ContainsFunc(p.targets, func(wanted Target) bool {
+			return !slices.ContainsFunc(s.Act.Targets, func(t Target) bool { return t.Ref == wanted.Ref })
+		})
+	})
 }
 
 // actLine is the line that a person would type for an act, with its targets where they are few.
