@@ -101,7 +101,7 @@ func (f *Fleet) observeRest(ctx context.Context, o Observation) Observation {
 func (f *Fleet) observeSigns(ctx context.Context, o Observation, usage func(*Observation)) Observation {
 	s := o.Sandbox
 	var wg sync.WaitGroup
-	if s.State == sandbox.StateRunning && s.Labels[sandbox.LabelRun] != "" { // create started a program in it, which may have ended
+	if s.State == sandbox.StateRunning && mayHaveProgram(s) {
 		wg.Go(func() { o.Exit.Got, o.Exit.Err = f.Exit(ctx, s.Ref()) })
 	}
 	f.observeLife(ctx, &o, &wg, usage)
@@ -113,6 +113,12 @@ func (f *Fleet) observeSigns(ctx context.Context, o Observation, usage func(*Obs
 	}
 	f.conclude(ctx, &o)
 	return o
+}
+
+// mayHaveProgram says that create may have started a program in a sandbox, which may have ended. Where a
+// provider keeps few labels, that of the owner is the only one.
+func mayHaveProgram(s sandbox.Sandbox) bool {
+	return s.Labels[sandbox.LabelRun] != "" || s.Labels[sandbox.LabelOwner] != ""
 }
 
 func (f *Fleet) observeLife(ctx context.Context, o *Observation, wg *sync.WaitGroup, usage func(*Observation)) {

@@ -280,7 +280,7 @@ func (f *Fleet) extendSamples(ctx context.Context, ref sandbox.Ref, got []sandbo
 	return got
 }
 
-// Tail reads the last n lines of a sandbox's output and holds at most twice as many,
+// Tail reads the last n lines of a sandbox's output that are its work, and holds at most twice as many,
 // whatever the provider returns. It takes a slot, since many may be read at once.
 func (f *Fleet) Tail(ctx context.Context, ref sandbox.Ref, n int) Part[[]sandbox.LogLine] {
 	var p Part[[]sandbox.LogLine]
@@ -295,7 +295,7 @@ func (f *Fleet) Tail(ctx context.Context, ref sandbox.Ref, n int) Part[[]sandbox
 		return p
 	}
 	defer release()
-	for line, err := range f.Logs(ctx, ref, providers.LogQuery{Tail: n}) {
+	for line, err := range f.Logs(ctx, ref, providers.LogQuery{Tail: n, Work: true}) {
 		if err != nil {
 			p.Err = err
 			break

@@ -87,6 +87,9 @@ type LogQuery struct {
 	// Open, with Follow, also reports a line that has not ended each time that it has grown, such as a
 	// prompt or a progress bar (sandbox.LogLine.OpenBytes).
 	Open bool
+	// Work leaves out what is no work of the sandbox, where the log has such lines: what sbx itself
+	// does in it, and queries of its clients. Tail counts the other lines.
+	Work bool
 }
 
 // LogReader reads a sandbox's output.

@@ -204,6 +204,9 @@ type Procedure struct {
 	Title string `key:"title,required"`
 	// When to do it.
 	Text string `key:"text"`
+	// It is done in each run, after the causes, unless another procedure is chosen. Without it only where
+	// it is chosen.
+	Always bool `key:"always"`
 	// The steps.
 	Steps []Step `key:"steps,required"`
 	// The requirements that it answers.

@@ -7,7 +7,7 @@ import (
 // Usage is one sample of a sandbox's usage. Nil means not reported.
 type Usage struct {
 	At               time.Time
-	CPUPercent       *float64     // of one core; nil for a single cumulative sample
+	CPUPercent       *float64     // of one core, without what the measurement costs; nil for a single cumulative sample
 	CPUSeconds       *float64     // cumulative, so that two samples give CPUPercent
 	Busiest          *ThreadUsage // its thread that wanted most processor time
 	MemoryBytes      *int64       // working set, to be compared with the limit

@@ -111,6 +111,12 @@ func (sig Signals) busyThroughout(t Thresholds) bool {
 	return sig.Trend != nil && sig.Trend.BusyFor >= t.BusySilence
 }
 
+// busyWithoutOperations reports whether the processor is at its limit while the count of operations
+// stands still over the observation.
+func (sig Signals) busyWithoutOperations(t Thresholds) bool {
+	return sig.cpuBusy(t) && sig.Trend.OperationsRate != nil && *sig.Trend.OperationsRate == 0
+}
+
 // leaksMemory reports whether memory grows and is near its limit.
 func (sig Signals) leaksMemory(t Thresholds) bool {
 	if sig.Trend == nil {

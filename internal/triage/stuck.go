@@ -146,8 +146,8 @@ func judgeRunning(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) s
 // needs positive evidence: silence of a source that would have shown work, the provider's
 // report, or figures that no healthy program has. Despite silence, a
 // processor at its limit counts as work for BusySilence only, and not when the log repeats one
-// line. An idle processor alone
-// proves nothing: agents wait for answers.
+// line. It is no sign either where age decides and the operations do not grow: such a figure may be
+// the program's own report. An idle processor alone proves nothing: agents wait for answers.
 func judgeLife(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) (lives sandbox.Verdict, reasons []Reason, evidence []sandbox.Evidence) {
 	lives, reasons, evidence = judgeLifeSigns(s, sig, t, now)
 	if lives != sandbox.True && sig.SourceFailed {
@@ -168,6 +168,8 @@ func judgeLifeSigns(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time)
 		return sandbox.True, nil, evidence
 	case sig.busyThroughout(t) && !sign.seenWithin(t.BusySilence):
 		return sandbox.False, []Reason{ReasonBusyLoop}, evidence
+	case t.AgeOnly && sig.busyWithoutOperations(t) && !sign.seenWithin(t.BusySilence):
+		return sandbox.Unknown, nil, evidence
 	case sig.showsWork(t):
 		return sandbox.True, nil, evidence
 	}

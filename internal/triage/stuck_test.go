@@ -132,6 +132,33 @@ func TestAgeOnlyJudgesWhatIsUnknown(t *testing.T) {
 	assert.Equal(t, sandbox.Unknown, judgeStuck(sandbox.Sandbox{State: sandbox.StateRunning}, Signals{}, th, noon()).verdict)
 }
 
+// TestABusyFigureWithoutOperationsDoesNotOverruleAge is the sandbox of source 004: 45 minutes old, a
+// reported processor of 95 %, 150,000 operations that do not grow, and no output.
+func TestABusyFigureWithoutOperationsDoesNotOverruleAge(t *testing.T) {
+	t.Parallel()
+	ageOnly := DefaultThresholds()
+	ageOnly.AgeOnly = true
+	s, stands := old(45*time.Minute), trend(95, 0, "")
+	got := Judge(s, Signals{Looked: true, Trend: stands}, ageOnly, noon())
+	assert.Equal(t, sandbox.True, got.Stuck, got.Reason)
+	assert.Equal(t, "age, age_only", got.Say())
+	assert.Equal(t, sandbox.CauseBusyLoop, got.Cause)
+	written := func(ago time.Duration) *LogFindings { return &LogFindings{Lines: 1, Last: noon().Add(-ago)} }
+	assert.Equal(t, sandbox.True, Judge(s, Signals{Looked: true, Trend: stands, Logs: written(6 * time.Minute)}, ageOnly, noon()).Stuck)
+	for name, sig := range map[string]Signals{
+		"operations grow":            {Trend: trend(95, 1, "")},
+		"operations are not known":   {Trend: trend(95, -1, "")},
+		"not at its limit":           {Trend: trend(60, 0, "")},
+		"output four minutes ago":    {Trend: stands, Logs: written(4 * time.Minute)},
+		"a source that did not tell": {Trend: stands, LookFailed: true},
+	} {
+		sig.Looked = true
+		assert.NotEqual(t, sandbox.True, Judge(s, sig, ageOnly, noon()).Stuck, name)
+	}
+	assert.Equal(t, sandbox.False, Judge(s, Signals{Looked: true, Trend: stands}, DefaultThresholds(), noon()).Stuck, "where the profile does not say so, it works")
+	assert.Equal(t, sandbox.False, Judge(old(9*time.Minute), Signals{Looked: true, Trend: stands}, ageOnly, noon()).Stuck, "young")
+}
+
 func TestAHealthyLongRunLives(t *testing.T) {
 	t.Parallel()
 	s := old(1397 * time.Second) // S2-26

@@ -198,10 +198,11 @@ func waitsOutside(waiting string) bool {
 	return false
 }
 
-// cpuPercent uses the cumulative counter, else the mean of the percentages that the
-// source computed.
+// cpuPercent is the mean of the percentages, where the source computed each: it leaves out what its own
+// measurement costs. Else it uses the cumulative counter, or those percentages that there are.
 func cpuPercent(samples []sandbox.Usage) *float64 {
-	if r := counterRate(samples, func(s sandbox.Usage) *float64 { return s.CPUSeconds }); r != nil {
+	computed := !slices.ContainsFunc(samples, func(s sandbox.Usage) bool { return s.CPUPercent == nil })
+	if r := counterRate(samples, func(s sandbox.Usage) *float64 { return s.CPUSeconds }); r != nil && !computed {
 		return new(*r * 100)
 	}
 	var sum float64

@@ -20,6 +20,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
+	"sbx/internal/providers/guest"
 	"sbx/internal/providers/wirekit"
 )
 
@@ -39,6 +40,7 @@ type Client struct {
 	wirekit.Reasons
 
 	target string
+	turns  guest.Turns
 
 	mu      sync.Mutex
 	account string            // the organization's id, once known

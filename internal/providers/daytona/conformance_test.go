@@ -43,6 +43,10 @@ func subject(o daytonatest.Options) providertest.Config {
 			f, _ := fakes.Load(p)
 			return f.(*daytonatest.Fake).Add(daytonatest.Seed{State: "paused"}) //nolint:forcetypeassert,errcheck // it holds nothing else
 		},
+		Foreign: func(_ providertest.T, p providers.Provider) string {
+			f, _ := fakes.Load(p)
+			return f.(*daytonatest.Fake).Add(daytonatest.Seed{}) //nolint:forcetypeassert,errcheck // it holds nothing else
+		},
 		Settle: func(p providers.Provider) {
 			if c, ok := p.(*daytona.Client); ok {
 				c.Close()

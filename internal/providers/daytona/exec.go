@@ -38,9 +38,14 @@ const (
 // sh that the image has. passive keeps its calls from counting as
 // activity of the sandbox.
 func (c *Client) shellOf(id string, env []string, passive bool) guest.Shell {
+	return c.turns.Script(id, c.untimedShell(id, env, passive))
+}
+
+// untimedShell is shellOf that waits for no turn.
+func (c *Client) untimedShell(id string, env []string, passive bool) guest.Shell {
 	return func(ctx context.Context, text string) ([]byte, int, error) {
 		var done wireExecuted
-		r := httpx.Request{Op: "exec " + id, Method: http.MethodPost, Path: "/process/execute", JSON: wireExecute{Command: guest.Line("sbx", text), Envs: wirekit.Environment(env)}, Timeout: scriptTimeout}
+		r := httpx.Request{Op: "exec " + id, Method: http.MethodPost, Path: "/process/execute", JSON: wireExecute{Command: guest.Line(guest.ScriptName, text), Envs: wirekit.Environment(env)}, Timeout: scriptTimeout}
 		_, err := c.API.JSON(ctx, c.toolbox(r, id, passive), &done)
 		if err != nil {
 			return nil, -1, c.toolboxFault(err)

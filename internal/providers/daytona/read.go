@@ -100,7 +100,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	_, err = c.API.JSON(ctx, c.toolbox(httpx.Request{Op: "usage " + id, Path: "/system/metrics"}, w.ID, true), &m)
 	switch {
 	case httpx.Status(err) == http.StatusNotFound:
-		u, err := guest.Usage(ctx, c.shellOf(w.ID, nil, true), c.Now())
+		u, err := guest.Usage(ctx, c.turns.Measurement(w.ID, c.untimedShell(w.ID, nil, true)), c.Now())
 		return u, fault.Placed(err, c.Profile, "usage "+id)
 	case err != nil:
 		return sandbox.Usage{}, c.toolboxFault(err)

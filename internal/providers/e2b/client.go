@@ -23,6 +23,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
+	"sbx/internal/providers/guest"
 	"sbx/internal/providers/wirekit"
 )
 
@@ -41,6 +42,7 @@ type Client struct {
 	metrics    route    // the metrics of one sandbox
 	newLogs    route    // the newer log
 	recent     recentRecords
+	turns      guest.Turns
 }
 
 var (

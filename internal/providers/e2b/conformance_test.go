@@ -41,6 +41,10 @@ func subject(kind providers.Type, o e2btest.Options) providertest.Config {
 			f, _ := fakes.Load(p)
 			return f.(*e2btest.Fake).Add(e2btest.Seed{Paused: true}) //nolint:forcetypeassert,errcheck // it holds nothing else
 		},
+		Foreign: func(_ providertest.T, p providers.Provider) string {
+			f, _ := fakes.Load(p)
+			return f.(*e2btest.Fake).Add(e2btest.Seed{}) //nolint:forcetypeassert,errcheck // it holds nothing else
+		},
 		Orphan: func(_ providertest.T, p providers.Provider) string {
 			f, _ := fakes.Load(p)
 			fake := f.(*e2btest.Fake) //nolint:forcetypeassert,errcheck // it holds nothing else

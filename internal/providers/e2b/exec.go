@@ -66,9 +66,14 @@ func (c *Client) newExecution(ctx context.Context, id string, cmd providers.Comm
 // shellOf is a guest.Shell for one sandbox. A script of sbx ends by itself soon, so it is not killed
 // when its caller gives up.
 func (c *Client) shellOf(id string, env []string) guest.Shell {
+	return c.turns.Script(id, c.untimedShell(id, env))
+}
+
+// untimedShell is shellOf that waits for no turn.
+func (c *Client) untimedShell(id string, env []string) guest.Shell {
 	return func(ctx context.Context, text string) ([]byte, int, error) {
 		var out bytes.Buffer
-		r, err := c.newExecution(ctx, id, providers.Command{Args: guest.Argv("sbx", text), Env: env, Stdout: &out, Stderr: io.Discard})
+		r, err := c.newExecution(ctx, id, providers.Command{Args: guest.Argv(guest.ScriptName, text), Env: env, Stdout: &out, Stderr: io.Discard})
 		if err != nil {
 			return nil, -1, err
 		}

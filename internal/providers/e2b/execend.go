@@ -111,7 +111,7 @@ func (r *execution) kill(ctx context.Context) {
 	ctx, cancel := wirekit.CleanupContext(ctx)
 	defer cancel()
 	k := &execution{c: r.c, id: r.id, token: r.token, mark: r.mark + "-kill"}
-	k.cmd.Args = guest.Argv("sbx", guest.KillMarkedScript(markVariable+"="+r.mark))
+	k.cmd.Args = guest.Argv(guest.ScriptName, guest.KillMarkedScript(markVariable+"="+r.mark))
 	var both sync.WaitGroup
 	both.Go(func() { _, _ = k.runStream(ctx) })
 	both.Go(func() {

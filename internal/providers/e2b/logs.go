@@ -51,7 +51,7 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 // deliverAPILog yields the API's log; missing is the error of a read of the sandbox, whose log
 // may outlive it. With an empty log, missing is the result.
 func (c *Client) deliverAPILog(ctx context.Context, id string, q providers.LogQuery, missing error, yield func(sandbox.LogLine, error) bool) {
-	r := &apiLog{c: c, id: id, since: q.Since}
+	r := &apiLog{c: c, id: id, since: q.Since, work: q.Work}
 	lines, err := r.readAvailable(ctx)
 	if missing != nil && len(lines) == 0 {
 		err = missing
@@ -71,6 +71,7 @@ type apiLog struct {
 	since time.Time
 	last  []wireLog // the entries of the newest timestamp, which the next page repeats
 	old   bool      // the newer route is missing
+	work  bool      // only what is work of the sandbox
 }
 
 // logPageSize is the longest page (E2B API, limit 0..1000).
@@ -78,18 +79,16 @@ const logPageSize = 1000
 
 // readAvailable reads forward until a page brings nothing new.
 func (r *apiLog) readAvailable(ctx context.Context) ([]sandbox.LogLine, error) {
-	var lines []sandbox.LogLine
+	var all []wireLog
 	for {
 		page, full, err := r.readPage(ctx)
 		fresh := r.newEntries(page)
-		for _, l := range fresh {
-			lines = append(lines, l.logLine())
-		}
+		all = append(all, fresh...)
 		switch {
 		case err != nil || !full:
-			return lines, err
+			return r.lines(all), err
 		case len(fresh) == 0:
-			return lines, r.c.Fault(fault.KindUnavailable, "logs "+r.id, "there may be more: a full page of %d entries has nothing new", len(page)).
+			return r.lines(all), r.c.Fault(fault.KindUnavailable, "logs "+r.id, "there may be more: a full page of %d entries has nothing new", len(page)).
 				WithHint("the API ignores the position, or more entries than a page have one timestamp: `--since` a later time shows what follows")
 		}
 	}
@@ -163,22 +162,71 @@ func (r *apiLog) newEntries(page []wireLog) []wireLog {
 	return fresh
 }
 
-func (l wireLog) logLine() sandbox.LogLine {
-	out := sandbox.LogLine{At: l.Timestamp, Stream: l.Fields["logger"], Text: l.Message, Source: envdSource}
-	if l.Line != "" {
-		out.Text = l.Line
-		var inner struct {
-			Message string `json:"message"`
-			Logger  string `json:"logger"`
-		}
-		if json.Unmarshal([]byte(l.Line), &inner) == nil && inner.Message != "" {
-			out.Text, out.Stream = inner.Message, inner.Logger
+// lines are the entries as lines; of those that are no work of the sandbox none where only work is
+// wanted. Envd logs each call that it serves, also those of a look: the entry of the start of a program
+// alone has the command line, and the operation joins the others to it.
+func (r *apiLog) lines(all []wireLog) []sandbox.LogLine {
+	facts := make([]envdEntry, len(all))
+	scripts := map[string][]time.Time{} // by operation, which a restart of envd counts anew
+	for i, l := range all {
+		facts[i] = l.entry()
+		if e := facts[i]; e.isScript() && e.Operation != "" {
+			scripts[e.Operation] = append(scripts[e.Operation], l.position)
 		}
 	}
-	if out.Stream == "" {
-		out.Stream = "envd"
+	lines := make([]sandbox.LogLine, 0, len(all))
+	for i, l := range all {
+		ofScript := func(at time.Time) bool { return at.Sub(l.position).Abs() <= longestScript }
+		if e := facts[i]; r.work && (e.isQuery() || e.isScript() || slices.ContainsFunc(scripts[e.Operation], ofScript)) {
+			continue
+		}
+		lines = append(lines, l.logLine(facts[i]))
 	}
-	return out
+	return lines
+}
+
+// longestScript is more than a script of sbx takes: such a one is given up earlier.
+const longestScript = time.Minute
+
+// envdEntry is what an entry says of the call that envd has served.
+type envdEntry struct {
+	Message   string `json:"message"`
+	Logger    string `json:"logger"`
+	Method    string `json:"method"`       // HTTP method and path: "POST /process.Process/List"
+	Operation string `json:"operation_id"` // of one call, a number that envd counts
+	Command   string `json:"command"`      // of a program that was started, its words joined by blanks
+}
+
+// isScript reports the start of a script of sbx.
+func (e envdEntry) isScript() bool {
+	return slices.Contains(strings.Fields(e.Command), guest.ScriptName)
+}
+
+// isQuery reports a call that only reads, by whichever client.
+func (e envdEntry) isQuery() bool {
+	_, path, _ := strings.Cut(e.Method, " ")
+	switch path {
+	case "/process.Process/List", "/filesystem.Filesystem/Stat", "/filesystem.Filesystem/ListDir", "/health", "/metrics":
+		return true
+	}
+	return false
+}
+
+func (l wireLog) entry() envdEntry {
+	e := envdEntry{Message: l.Message, Logger: l.Fields["logger"], Method: l.Fields["method"], Operation: l.Fields["operation_id"], Command: l.Fields["command"]}
+	if l.Line == "" {
+		return e
+	}
+	var inner envdEntry
+	if json.Unmarshal([]byte(l.Line), &inner) == nil && inner.Message != "" {
+		return inner
+	}
+	e.Message = l.Line
+	return e
+}
+
+func (l wireLog) logLine(e envdEntry) sandbox.LogLine {
+	return sandbox.LogLine{At: l.Timestamp, Stream: cmp.Or(e.Logger, "envd"), Text: e.Message, Source: envdSource}
 }
 
 // readMore is one read while following; the log ends with the sandbox.

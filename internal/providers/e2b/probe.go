@@ -117,7 +117,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	if u, err := c.envdUsage(ctx, id, w.EnvdAccessToken); err == nil {
 		return u, nil
 	}
-	u, err := guest.Usage(ctx, c.shellOf(id, nil), c.Now())
+	u, err := guest.Usage(ctx, c.turns.Measurement(id, c.untimedShell(id, nil)), c.Now())
 	return u, fault.Placed(err, c.Profile, "usage "+id)
 }
 

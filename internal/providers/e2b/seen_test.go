@@ -81,3 +81,45 @@ func TestTheHostProvesNoEndOfAPausedOne(t *testing.T) {
 	}
 	assert.Len(t, fake.Calls(""), asked, "its host is not asked: traffic may wake a paused one")
 }
+
+// TestQueriesAndLooksAreNoWork: envd logs each call that it serves. A program that another client starts
+// is work, a look of sbx and a query of anybody are not.
+func TestQueriesAndLooksAreNoWork(t *testing.T) {
+	t.Parallel()
+	for _, novita := range []bool{false, true} { // the older log, too
+		fake := e2btest.New(t, e2btest.Options{Novita: novita, NoMetrics: true})
+		kind := e2b.Type()
+		if novita {
+			kind = e2b.NovitaType()
+		}
+		p := open(t, fake, kind)
+		id := fake.Add(e2btest.Seed{})
+		logs, ok := providers.As[providers.LogReader](p)
+		require.True(t, ok)
+		lists, ok := providers.As[providers.ProcessLister](p)
+		require.True(t, ok)
+		commands, ok := providers.As[providers.Commander](p)
+		require.True(t, ok)
+		prober, ok := providers.As[providers.ExitReader](p)
+		require.True(t, ok)
+		read := func(q providers.LogQuery) (texts []string) {
+			for line, err := range logs.Logs(t.Context(), id, q) {
+				require.NoError(t, err)
+				texts = append(texts, line.Text)
+			}
+			return texts
+		}
+		_, err := lists.Processes(t.Context(), id)
+		require.NoError(t, err)
+		_, _ = prober.Exit(t.Context(), id)
+		assert.Empty(t, read(providers.LogQuery{Work: true}))
+		assert.Equal(t, []string{"Process list"}, read(providers.LogQuery{}), "a person sees it")
+		_, err = commands.Exec(t.Context(), id, providers.Command{Args: []string{"true"}})
+		require.NoError(t, err)
+		_, err = lists.Processes(t.Context(), id)
+		require.NoError(t, err)
+		work := read(providers.LogQuery{Work: true, Tail: 4})
+		assert.Contains(t, work, "Process start (server stream start)", "a command of a person is work")
+		assert.NotContains(t, work, "Process list")
+	}
+}

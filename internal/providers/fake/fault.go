@@ -195,6 +195,7 @@ const (
 
 	LieStaleLog      Lie = "stale_log"      // log lines have times of an hour ago
 	LieHidesCommands Lie = "hides_commands" // commands of other clients are not listed
+	LieLogsLooks     Lie = "logs_looks"     // each read of the log is a line of it
 )
 
 // Lies lists every lie.
@@ -202,7 +203,7 @@ func Lies() []Lie {
 	return []Lie{
 		LieResumeOnRead, LieEndOnRead, LieGoneForUnknown, LieLeak, LieDeaf, LieShowEnv, LieEnvInLogs,
 		LieSecretInError, LieZeroUsage, LieMixedStreams, LieTailAll, LieEmptyLabels, LieAnswersTwice, LieListsTwice, LieOtherID, LieIndependent,
-		LieEndsWithProgram, LieForgetsExit, LieFollowsOn, LieShutAfter, LieOwnNonce, LieStaleLog, LieHidesCommands,
+		LieEndsWithProgram, LieForgetsExit, LieFollowsOn, LieShutAfter, LieOwnNonce, LieStaleLog, LieHidesCommands, LieLogsLooks,
 	}
 }
 

@@ -20,6 +20,9 @@ func (p *Provider) Logs(ctx context.Context, id string, q providers.LogQuery) it
 			yield(sandbox.LogLine{}, err)
 			return
 		}
+		if p.hasLie(LieLogsLooks) && !yield(sandbox.LogLine{At: p.o.Now(), Text: "read"}, nil) {
+			return
+		}
 		if p.hasLie(LieStaleLog) {
 			honest := yield
 			yield = func(l sandbox.LogLine, err error) bool {

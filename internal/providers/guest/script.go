@@ -11,6 +11,10 @@ import (
 // maxPart is how many bytes of a script one argument holds: Linux takes 128 KiB, with its end.
 const maxPart = 120 << 10
 
+// ScriptName is $0 of the scripts that sbx runs in a sandbox for itself: it distinguishes them from the
+// commands of others.
+const ScriptName = "sbx-probe"
+
 // Argv is the command line with which /bin/sh runs a script, with its $0. No other shell reads the
 // script: the `sh` of the image's PATH may be any. A script that JSON cannot carry, since it is not
 // UTF-8, or that is too long for one argument, is passed in parts for printf %b.

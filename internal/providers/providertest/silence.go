@@ -2,6 +2,7 @@ package providertest
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/tiertest"
 	"sbx/internal/triage"
 )
 
@@ -25,7 +27,8 @@ const clockSlack = 2 * time.Second
 func (s *Subject) judgeLife(t T, record sandbox.Sandbox, since time.Time) triage.Verdict {
 	t.Helper()
 	limits := triage.DefaultThresholds()
-	observed := fleet.New([]fleet.Member{{Provider: s.P}}, fleet.Options{}).ObserveLife(s.callContext(t), record)
+	limits.StuckAge = 1 // each sandbox is old enough to be judged
+	observed := fleet.New([]fleet.Member{{Provider: s.P}}, fleet.Options{Sample: time.Millisecond}).ObserveLife(s.callContext(t), record)
 	require.NoError(t, observed.FailedErr())
 	now := time.Now()
 	limits.Inactivity = now.Sub(since)
@@ -114,6 +117,56 @@ func checkSilenceOfCommand(t T, s *Subject) {
 	require.NoError(t, err)
 	got := s.judgeLife(t, record, began.Add(1)) // after its creation also where no time has passed
 	assert.NotEqual(t, sandbox.False, got.Activity, "a command runs and wrote a moment ago, and the sandbox is judged %s", got.Signs)
+}
+
+// looks is how often a sandbox is observed that must not change by that.
+const looks = 10
+
+// checkLooksAreNoWork checks that what sbx does in an idle sandbox does not count as its work.
+func checkLooksAreNoWork(t T, s *Subject) {
+	ids := []string{s.startSandbox(t, sandbox.Spec{Command: []string{"sleep", "600"}})}
+	if s.c.Foreign != nil {
+		ids = append(ids, s.c.Foreign(t, s.P))
+	}
+	for _, id := range ids {
+		s.lookAgain(t, id)
+	}
+}
+
+// lookAgain checks that looks at an idle sandbox do not change its verdict.
+func (s *Subject) lookAgain(t T, id string) {
+	t.Helper()
+	record, err := s.P.Get(s.callContext(t), id)
+	require.NoError(t, err)
+	began := time.Now().Add(1) // after its creation also where no time has passed
+	first := s.judgeLife(t, record, began)
+	n := looks
+	if !s.c.Simulated && !tiertest.IsLong("ten looks at an idle sandbox of each API; else two, of which the second sees the first") {
+		n = 2
+	}
+	for range n - 1 {
+		record, err = s.P.Get(s.callContext(t), id)
+		require.NoError(t, err)
+		got := s.judgeLife(t, record, began)
+		assert.NotEqual(t, sandbox.True, got.Activity, "nobody but sbx has been in it, and it is judged active: %s", got.Reason)
+		assert.Equal(t, first.Activity, got.Activity, "a look changed the verdict: %s", got.Reason)
+		assert.Equal(t, first.Stuck, got.Stuck, "a look changed the verdict: %s", got.Reason)
+	}
+}
+
+// checkFinished checks that a sandbox whose program has ended, and in which nothing else runs, counts
+// as finished and not as active.
+func checkFinished(t T, s *Subject) {
+	id := s.startLingering(t)
+	s.awaitExit(t, id)
+	began := time.Now().Add(1) // after its last line also where no time has passed
+	var got triage.Verdict
+	assert.True(t, s.c.Eventually(s.c.Limit, func() bool {
+		record, err := s.P.Get(s.callContext(t), id)
+		require.NoError(t, err)
+		got = s.judgeLife(t, record, began)
+		return got.Activity != sandbox.True && slices.Contains(got.Reasons, triage.ReasonFinished)
+	}), "its program has ended, and it is judged %s", got.Reason)
 }
 
 type firstWrite struct {

@@ -56,6 +56,9 @@ type Config struct {
 	// Eventually waits until ok is true; false after the limit; nil = it polls every few
 	// milliseconds.
 	Eventually func(limit time.Duration, ok func() bool) bool
+	// Foreign adds a running sandbox that sbx has not made, and in which nothing runs; nil = there is
+	// none.
+	Foreign func(t T, p providers.Provider) string
 	// Settle closes what may outlive a call, such as idle connections, before goroutines are
 	// counted; nil = nothing.
 	Settle func(p providers.Provider)
@@ -151,6 +154,8 @@ func abilityChecks() []Check {
 		{"what_writes_lines_is_no_silence", "logs", checkSilenceOfSteadyWriter("echo tick")},
 		{"what_writes_an_open_line_is_no_silence", "logs", checkSilenceOfSteadyWriter("printf .")},
 		{"what_another_client_runs_is_no_silence", "exec", checkSilenceOfCommand},
+		{"what_sbx_does_is_no_work", "", checkLooksAreNoWork},
+		{"a_program_that_has_ended_is_no_work", "exit", checkFinished},
 	}
 }
 

@@ -116,6 +116,7 @@ func TestEveryLieTurnsTheSuiteRed(t *testing.T) {
 
 		fake.LieStaleLog:      "what_was_written_is_no_silence",
 		fake.LieHidesCommands: "what_another_client_runs_is_no_silence",
+		fake.LieLogsLooks:     "what_sbx_does_is_no_work",
 	}
 	require.Len(t, want, len(fake.Lies()), "every lie is caught by a check")
 	for lie, check := range want {

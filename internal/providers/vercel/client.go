@@ -20,6 +20,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
+	"sbx/internal/providers/guest"
 	"sbx/internal/providers/wirekit"
 )
 
@@ -33,6 +34,7 @@ type Client struct {
 	runtime string
 	expires time.Time // of an OIDC token; zero = not known
 	names   *sessionNames
+	turns   guest.Turns
 	notice  func(text string)
 	altered sync.Once // for the notice that output may have been altered
 }

@@ -234,7 +234,7 @@ func (r *execution) kill(ctx context.Context) {
 	ctx, cancel := wirekit.CleanupContext(ctx)
 	defer cancel()
 	k := &execution{c: r.c, id: r.id, mark: newMark("kill"), limit: wirekit.CleanupLimit}
-	k.cmd.Args = guest.Argv(probeName, guest.KillMarkedScript(markVariable+"="+r.mark))
+	k.cmd.Args = guest.Argv(guest.ScriptName, guest.KillMarkedScript(markVariable+"="+r.mark))
 	body, err := k.requestBody(ctx)
 	if err != nil {
 		return

@@ -3,6 +3,7 @@ package vercel_test
 import (
 	"context"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,11 +32,18 @@ func open(t wiretest.T, address string, n httpx.Net) *vercel.Client {
 
 func subject(o verceltest.Options) providertest.Config {
 	o.PageSize = 2
+	var fakes sync.Map
 	return providertest.Config{
 		New: func(t providertest.T) providers.Provider {
-			c := open(t, verceltest.New(t, o).Listen(), httpx.Net{})
+			f := verceltest.New(t, o)
+			c := open(t, f.Listen(), httpx.Net{})
 			t.Cleanup(c.Close)
+			fakes.Store(c, f)
 			return c
+		},
+		Foreign: func(_ providertest.T, p providers.Provider) string {
+			f, _ := fakes.Load(p)
+			return f.(*verceltest.Fake).Add(verceltest.Seed{}) //nolint:forcetypeassert,errcheck // it holds nothing else
 		},
 		Settle: func(p providers.Provider) {
 			if c, ok := p.(*vercel.Client); ok {

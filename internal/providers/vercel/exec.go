@@ -60,21 +60,22 @@ func (c *Client) checkRunning(v view, op string) error {
 	return c.Fault(fault.KindUnavailable, op, "its session is %s", status).WithHint("try again soon")
 }
 
-const (
-	// probeName is $0 of the scripts that sbx runs in a session for itself: it distinguishes
-	// them from other commands.
-	probeName = "sbx-probe"
-	// scriptTimeout is the limit of such a script where its caller sets none.
-	scriptTimeout = 60 * time.Second
-)
+// scriptTimeout is the limit of a script that sbx runs for itself where its caller sets none.
+const scriptTimeout = 60 * time.Second
 
+// shellOf is a guest.Shell for one session.
 func (c *Client) shellOf(id string, env []string) guest.Shell {
+	return c.turns.Script(id, c.untimedShell(id, env))
+}
+
+// untimedShell is shellOf that waits for no turn.
+func (c *Client) untimedShell(id string, env []string) guest.Shell {
 	return func(ctx context.Context, text string) ([]byte, int, error) {
 		ctx, cancel := context.WithTimeoutCause(ctx, scriptTimeout, fault.New(fault.KindUnavailable, "it did not respond within %s", scriptTimeout))
 		defer cancel()
 		var out bytes.Buffer
 		r := &execution{c: c, id: id, mark: newMark("probe")}
-		r.cmd = providers.Command{Args: guest.Argv(probeName, text), Env: env, Stdout: &out, Stderr: io.Discard}
+		r.cmd = providers.Command{Args: guest.Argv(guest.ScriptName, text), Env: env, Stdout: &out, Stderr: io.Discard}
 		exit, err := r.execute(ctx)
 		if exit.Code == nil {
 			return out.Bytes(), -1, err

@@ -77,7 +77,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 		}
 		return u, nil
 	}
-	u, err := guest.Usage(ctx, c.shellOf(v.session.ID, nil), c.Now())
+	u, err := guest.Usage(ctx, c.turns.Measurement(v.session.ID, c.untimedShell(v.session.ID, nil)), c.Now())
 	if u.MemoryLimitBytes == nil {
 		u.MemoryLimitBytes = limit
 	}

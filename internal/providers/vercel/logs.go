@@ -171,7 +171,7 @@ func (r *commandLogs) newCommands(ctx context.Context) ([]*outputReader, error) 
 	return fresh, nil
 }
 
-func (w wireCommand) isProbe() bool { return len(w.Args) > 2 && w.Args[2] == probeName } // see guest.Argv
+func (w wireCommand) isProbe() bool { return len(w.Args) > 2 && w.Args[2] == guest.ScriptName } // see guest.Argv
 
 func (w wireCommand) endedBefore(at time.Time) bool {
 	started := w.StartedAt.time()

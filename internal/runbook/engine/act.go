@@ -88,13 +88,25 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runb
 		return err
 	}
 	if !yes {
-		rec.State, rec.Reason = Skipped, "the answer at its gate was no"
+		rec.State, rec.Reason = Skipped, declined
 		return nil
 	}
 	if err := r.carryOut(ctx, s, rec, p, named); err != nil || rec.State != Running {
 		return err
 	}
 	return r.prove(ctx, s, rec)
+}
+
+// declined is the reason of a step that a person did not want.
+const declined = "the answer at its gate was no"
+
+// wasDeclined says that a person has declined all targets of a plan at the gate of one earlier step.
+func (r *runner) wasDeclined(p *actPlan) bool {
+	return slices.ContainsFunc(r.run.Steps, func(s Step) bool {
+		return s.State == Skipped && s.Reason == declined && s.Act != nil && !slices.ContainsFunc(p.targets, func(wanted Target) bool {
+			return !slices.ContainsFunc(s.Act.Targets, func(t Target) bool { return t.Ref == wanted.Ref })
+		})
+	})
 }
 
 // actLine is the line that a person would type for an act, with its targets where they are few.

@@ -34,8 +34,11 @@ func gateWord(s runbook.Step, p *actPlan) string {
 }
 
 // passGate asks a person, or takes what the flags allow. Named are the profiles that were named. A
-// gate that nobody can answer makes the run wait.
+// gate that nobody can answer makes the run wait. Nobody is asked twice about the same.
 func (r *runner) passGate(ctx context.Context, s runbook.Step, rec *Step, p *actPlan) (named []string, yes bool, err error) {
+	if r.wasDeclined(p) {
+		return nil, false, nil
+	}
 	unnamed := r.unnamed(rec.Act.Gate, p)
 	if !r.watch.Attended() || r.req.Yes && r.req.MaxDelete > 0 {
 		if refused := r.refuseByFlags(s, p, unnamed); refused == nil {

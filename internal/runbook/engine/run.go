@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -228,12 +229,17 @@ func (r *runner) planSteps() {
 				ID: string(step.ID), Section: s.name, Title: r.fill(step.Heading()), Kind: step.Kind(), State: Pending, ETA: step.Duration(),
 				Condition: string(step.Check + step.WaitUntil),
 			}
-			if procedure && id != r.run.Procedure {
+			if procedure && !r.isChosen(id) {
 				one.State, one.Reason = NotSelected, "--procedure "+id+" chooses it"
 			}
 			r.run.Steps = append(r.run.Steps, one)
 		}
 	}
+}
+
+// isChosen says that a procedure is done: it was chosen, or none was and it belongs to each run.
+func (r *runner) isChosen(id string) bool {
+	return id == r.run.Procedure || r.run.Procedure == "" && slices.ContainsFunc(r.book.Spec.Procedures, func(p runbook.Procedure) bool { return p.Always && string(p.ID) == id })
 }
 
 // fill is a text with the settings that are configured.

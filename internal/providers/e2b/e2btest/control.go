@@ -2,6 +2,8 @@ package e2btest
 
 import (
 	"cmp"
+	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -250,7 +252,7 @@ func (f *Fake) handleLogs(w http.ResponseWriter, r *http.Request) {
 	if b := f.findAny(r.PathValue("id")); b != nil {
 		for _, l := range b.logs {
 			if l.at.UnixMilli() >= cursor {
-				rows = append(rows, map[string]any{"timestamp": l.at, "level": "info", "message": l.message, "fields": map[string]string{"logger": "process"}})
+				rows = append(rows, map[string]any{"timestamp": l.at, "level": "info", "message": l.message, "fields": l.fields})
 			}
 		}
 	}
@@ -261,7 +263,10 @@ func (f *Fake) handleOldLogs(w http.ResponseWriter, r *http.Request) {
 	rows := []any{}
 	if b := f.findAny(r.PathValue("id")); b != nil {
 		for _, l := range b.logs {
-			rows = append(rows, map[string]any{"timestamp": l.at, "line": `{"logger":"process","message":` + strconv.Quote(l.message) + `}`})
+			line := maps.Clone(l.fields)
+			line["message"] = l.message
+			text, _ := json.Marshal(line) // of texts alone
+			rows = append(rows, map[string]any{"timestamp": l.at, "line": string(text)})
 		}
 	}
 	wiretest.JSON(w, http.StatusOK, map[string]any{"logs": firstOf(rows, r), "logEntries": []any{}})

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -42,10 +43,10 @@ func (f *Fake) envdRoutes() []wiretest.Route {
 		route("GET", "/metrics", token, f.handleEnvdMetrics),
 		route("POST", "/process.Process/Start", token, f.loseStreams(f.handleStart)),
 		route("POST", "/process.Process/Connect", token, f.loseStreams(f.handleConnectProcess)),
-		route("POST", "/process.Process/List", token, f.handleProcesses),
+		route("POST", "/process.Process/List", token, f.logged("list", f.handleProcesses)),
 		route("POST", "/process.Process/SendInput", token, f.handleSendInput),
 		route("POST", "/process.Process/CloseStdin", token, f.handleCloseStdin),
-		route("POST", "/process.Process/SendSignal", token, f.handleSendSignal),
+		route("POST", "/process.Process/SendSignal", token, f.logged("sendSignal", f.handleSendSignal)),
 		route("POST", "/process.Process/Update", token, func(w http.ResponseWriter, _ *http.Request, _ *box) { wiretest.JSON(w, http.StatusOK, struct{}{}) }),
 	}
 }
@@ -81,6 +82,17 @@ func (f *Fake) handleEnvdMetrics(w http.ResponseWriter, _ *http.Request, b *box)
 		"ts": now.Unix(), "cpu_count": 2, "cpu_used_pct": cpu, "mem_total": total << 20, "mem_used": used,
 		"mem_cache": int64(10 << 20), "mem_total_mib": total, "mem_used_mib": used >> 20, "disk_used": int64(1 << 30), "disk_total": int64(10 << 30),
 	})
+}
+
+// logged logs a call with one answer, as envd's interceptor does.
+func (f *Fake) logged(method string, serve func(http.ResponseWriter, *http.Request, *box)) func(http.ResponseWriter, *http.Request, *box) {
+	return func(w http.ResponseWriter, r *http.Request, b *box) {
+		serve(w, r, b)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.calls++
+		f.logCall(b, f.calls, "Process "+method, map[string]string{"method": r.Method + " " + r.URL.Path})
+	}
 }
 
 type frameWriter struct {
@@ -159,7 +171,17 @@ func (f *Fake) handleStart(w http.ResponseWriter, r *http.Request, b *box) {
 			return
 		}
 	}
-	p, err := f.startProcess(b, req, s)
+	f.mu.Lock()
+	f.calls++
+	op := f.calls
+	f.logCall(b, op, "Process start (server stream start)", map[string]string{"method": r.Method + " " + r.URL.Path})
+	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.logCall(b, op, "Process start (server stream end)", nil)
+	}()
+	p, err := f.startProcess(b, req, s, op)
 	if err != nil {
 		f.reportNotRun(s, req, err)
 		return
@@ -171,7 +193,7 @@ func endError(code, message string) map[string]any {
 	return map[string]any{"error": map[string]string{"code": code, "message": message}}
 }
 
-func (f *Fake) startProcess(b *box, req startRequest, s *frameWriter) (*envdProcess, error) {
+func (f *Fake) startProcess(b *box, req startRequest, s *frameWriter, op int) (*envdProcess, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if b.machine == nil {
@@ -192,13 +214,16 @@ func (f *Fake) startProcess(b *box, req startRequest, s *frameWriter) (*envdProc
 	if err != nil {
 		return nil, err
 	}
+	p.run = run
+	b.procs[pid] = p
+	f.logCall(b, op, fmt.Sprintf("Process with pid %d started", pid), map[string]string{"event_type": "process_start", "command": strings.Join(p.args, " ")})
 	go func() {
 		<-run.Done()
 		_ = reader.Close() // it has no reader any more
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.logCall(b, op, fmt.Sprintf("Process with pid %d ended", pid), map[string]string{"event_type": "process_end"})
 	}()
-	p.run = run
-	b.procs[pid] = p
-	b.logs = append(b.logs, entry{f.o.Now(), "process_start"})
 	return p, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -63,6 +64,7 @@ type Fake struct {
 	boxes map[string]*box
 	made  int
 	pids  uint32
+	calls int // of envd
 	edge  lossyEdge
 }
 
@@ -100,9 +102,18 @@ type event struct {
 	at   time.Time
 }
 
+// entry is a line of envd's log; its fields are those that are texts, numbers or booleans.
 type entry struct {
 	at      time.Time
 	message string
+	fields  map[string]string
+}
+
+// logCall appends an entry about a call of envd. The operation counts the calls of the fake.
+func (f *Fake) logCall(b *box, op int, message string, fields map[string]string) {
+	all := map[string]string{"logger": "process", "operation_id": strconv.Itoa(op)}
+	maps.Copy(all, fields)
+	b.logs = append(b.logs, entry{f.o.Now(), message, all})
 }
 
 // New makes a fake that ends with the test.
@@ -152,7 +163,7 @@ func (f *Fake) Add(s Seed) string {
 	b := f.newBox("base", s.Metadata, f.o.Now().Add(-s.Age), f.o.Now().Add(s.Left))
 	b.paused = s.Paused
 	for i, message := range s.Logs {
-		b.logs = append(b.logs, entry{b.started.Add(time.Duration(i) * time.Millisecond), message})
+		b.logs = append(b.logs, entry{b.started.Add(time.Duration(i) * time.Millisecond), message, map[string]string{"logger": "process"}})
 	}
 	return f.idOf(b)
 }

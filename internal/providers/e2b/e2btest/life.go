@@ -23,13 +23,21 @@ func (f *Fake) Run(id string, args ...string) {
 	}
 	var req startRequest
 	req.Process.Cmd, req.Process.Args = args[0], args[1:]
-	if _, err := f.startProcess(b, req, &frameWriter{over: true}); err != nil {
+	f.mu.Lock()
+	f.calls++
+	op := f.calls
+	f.mu.Unlock()
+	if _, err := f.startProcess(b, req, &frameWriter{over: true}, op); err != nil {
 		f.t.Errorf("e2b fake: %v", err)
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	b.logs[len(b.logs)-1].at = b.started.Add(time.Second)
+	for i, l := range b.logs {
+		if l.fields["operation_id"] == strconv.Itoa(op) && l.fields["event_type"] == "process_start" {
+			b.logs[i].at = b.started.Add(time.Second)
+		}
+	}
 }
 
 // Use sets the CPU use of a sandbox, in percent of its machine.
