@@ -41,22 +41,16 @@ type requested struct {
 }
 
 // ReadActs reads what a run did, in the order of its requests, as far as the chain of its journal
-// holds; the log says whether it does.
+// holds; the log says whether it does, and the error names the entries that cannot be read, beside
+// the acts of all others.
 func ReadActs(d journal.Disk, run string) ([]Act, journal.Log, error) {
 	r := actReader{run: run, last: map[sandbox.Ref]int{}, planned: map[sandbox.Ref]Item{}}
-	var odd error
-	log, err := journal.Scan(d, run, func(e journal.Entry) {
-		if odd == nil {
-			odd = r.addEntry(e)
-		}
-	})
+	var odd Unreadable
+	log, err := journal.Scan(d, run, func(e journal.Entry) { odd.Note(r.addEntry(e)) })
 	if err != nil {
 		return nil, log, err
 	}
-	if odd != nil {
-		return r.acts, log, fromOtherHost(run, odd)
-	}
-	return r.acts, log, nil
+	return r.acts, log, odd.Error(run)
 }
 
 type actReader struct {
@@ -71,36 +65,31 @@ type actReader struct {
 func (r *actReader) addEntry(e journal.Entry) error {
 	switch e.Kind {
 	case EntryBegin:
-		err := e.Into(&r.begin)
-		r.actor = r.begin.Actor
-		for _, i := range r.begin.Plan.Items {
-			r.planned[i.Ref] = i
-		}
-		return err
-	case EntryResume:
-		return e.Into(&r.actor)
-	case EntryIntent:
-		var i requested
-		err := e.Into(&i)
-		r.addIntent(i, e.At)
-		return err
-	case EntryAnswer:
-		var a Answer
-		err := e.Into(&a)
-		r.changeLast(a.Ref, func(act *Act) {
-			if act.Detail = a.Request.Detail; a.Request.Acknowledged {
-				act.Outcome = sandbox.OutcomeAccepted
+		return journal.Decode(e, func(b Begin) {
+			r.begin, r.actor = b, b.Actor
+			for _, i := range b.Plan.Items {
+				r.planned[i.Ref] = i
 			}
 		})
-		return err
+	case EntryResume:
+		return journal.Decode(e, func(a Actor) { r.actor = a })
+	case EntryIntent:
+		return journal.Decode(e, func(i requested) { r.addIntent(i, e.At) })
+	case EntryAnswer:
+		return journal.Decode(e, func(a Answer) {
+			r.changeLast(a.Ref, func(act *Act) {
+				if act.Detail = a.Request.Detail; a.Request.Acknowledged {
+					act.Outcome = sandbox.OutcomeAccepted
+				}
+			})
+		})
 	case EntryResult:
-		var result Result
-		err := e.Into(&result)
-		if _, requested := r.last[result.Ref]; !requested && !r.isPassedBy(result) { // a sweep records what it has done already
-			r.addIntent(requestedOf(result.Ref), e.At)
-		}
-		r.changeLast(result.Ref, func(act *Act) { act.Outcome, act.Detail, act.SettledAt = result.Outcome, result.Reason, e.At })
-		return err
+		return journal.Decode(e, func(result Result) {
+			if _, requested := r.last[result.Ref]; !requested && !r.isPassedBy(result) { // a sweep records what it has done already
+				r.addIntent(requestedOf(result.Ref), e.At)
+			}
+			r.changeLast(result.Ref, func(act *Act) { act.Outcome, act.Detail, act.SettledAt = result.Outcome, result.Reason, e.At })
+		})
 	}
 	return nil
 }
