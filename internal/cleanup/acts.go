@@ -32,13 +32,8 @@ const (
 	ActDelete    = "delete" // what is left of it is deleted too
 )
 
-// requested is the intent of any run: that of a reconcile names its action and its reason.
-type requested struct {
-	Intent
-
-	Action string `json:"action"`
-	Reason string `json:"reason"`
-}
+// Ends reports whether the act is to end a sandbox, and not to change its record.
+func (a Act) Ends() bool { return endsSandbox(a.Action) }
 
 // ReadActs reads what a run did, in the order of its requests, as far as the chain of its journal
 // holds; the log says whether it does, and the error names the entries that cannot be read, beside
@@ -74,7 +69,7 @@ func (r *actReader) addEntry(e journal.Entry) error {
 	case EntryResume:
 		return journal.Decode(e, func(a Actor) { r.actor = a })
 	case EntryIntent:
-		return journal.Decode(e, func(i requested) { r.addIntent(i, e.At) })
+		return journal.Decode(e, func(i Intent) { r.addIntent(i, e.At) })
 	case EntryAnswer:
 		return journal.Decode(e, func(a Answer) {
 			r.changeLast(a.Ref, func(act *Act) {
@@ -86,7 +81,7 @@ func (r *actReader) addEntry(e journal.Entry) error {
 	case EntryResult:
 		return journal.Decode(e, func(result Result) {
 			if _, requested := r.last[result.Ref]; !requested && !r.isPassedBy(result) { // a sweep records what it has done already
-				r.addIntent(requestedOf(result.Ref), e.At)
+				r.addIntent(Intent{Ref: result.Ref}, e.At)
 			}
 			r.changeLast(result.Ref, func(act *Act) { act.Outcome, act.Detail, act.SettledAt = result.Outcome, result.Reason, e.At })
 		})
@@ -94,7 +89,7 @@ func (r *actReader) addEntry(e journal.Entry) error {
 	return nil
 }
 
-func (r *actReader) addIntent(i requested, at time.Time) {
+func (r *actReader) addIntent(i Intent, at time.Time) {
 	act := Act{
 		At: at, Actor: r.actor, Verb: r.begin.Verb, Layer: r.begin.Layer, Run: r.run, Ref: i.Ref, Name: i.Name, TaskID: i.TaskID,
 		Action: i.Action, Reason: i.Reason, Cause: r.planned[i.Ref].Cause,
@@ -111,8 +106,6 @@ func (r *actReader) addIntent(i requested, at time.Time) {
 	r.last[i.Ref] = len(r.acts)
 	r.acts = append(r.acts, act)
 }
-
-func requestedOf(ref sandbox.Ref) requested { return requested{Intent: Intent{Ref: ref}} }
 
 // isPassedBy says that a result without a request is no act: nothing was tried, or it had ended.
 func (r *actReader) isPassedBy(result Result) bool {

@@ -156,8 +156,9 @@ func (e *Env) inspect(ctx context.Context, word string) (*InspectResult, error) 
 		r.Errors = causeOnce(ctx, append([]error{recordErr}, r.Errors...))
 	}
 	r.Seen.Sandbox.Command = e.commandOf(ctx, r.Seen.Sandbox)
-	if ref := s.Ref(); s.State.Ended() {
-		if end, found := e.endInJournals(ctx, ref.ID, func(of sandbox.Ref, _ string) bool { return of == ref }); found {
+	if ref := s.Ref(); s.State.Ended() || s.State == sandbox.StateStopped { // where a provider keeps what was ended, it is stopped
+		end, found := e.endInJournals(ctx, ref.ID, func(of sandbox.Ref, _ string) bool { return of == ref })
+		if found && !s.StartedAt.After(end.At) { // else it was started again since
 			r.End = &end
 		}
 	}
