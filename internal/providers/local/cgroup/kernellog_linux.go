@@ -109,7 +109,7 @@ func (s *killSearch) addSummary(text string, at time.Duration) {
 		return
 	}
 	values := map[string]string{}
-	for _, pair := range strings.Split(list, ",") {
+	for pair := range strings.SplitSeq(list, ",") {
 		if key, value, ok := strings.Cut(pair, "="); ok && values[key] == "" { // the name of the task comes late and may hold anything
 			values[key] = value
 		}
