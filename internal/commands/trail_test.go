@@ -215,6 +215,20 @@ func TestWhatAnotherHostFoundEnded(t *testing.T) {
 	assert.NotContains(t, r.stderr, " ended it ")
 }
 
+// TestAnUnacknowledgedEndIsNoAbsence: after a request without an answer, that no provider finds the
+// sandbox proves no end.
+func TestAnUnacknowledgedEndIsNoAbsence(t *testing.T) {
+	t.Parallel()
+	b, p := oneFake(running("aaaa", time.Hour), running("bbbb", time.Hour))
+	b.home = t.TempDir()
+	p.Break(fake.Fault{Op: fake.OpTerminate, Err: fault.New(fault.KindUnavailable, "500")})
+	require.NotEqual(t, 0, b.run(t, "terminate prod/aaaa --wait 1ms").code)
+	p.Orphan("aaaa")
+	r := b.run(t, "inspect prod/aaaa")
+	assert.Contains(t, r.stdout+r.stderr, "its provider does not find it, which proves no end")
+	assert.NotContains(t, r.stdout+r.stderr, "no longer exists")
+}
+
 // TestWhatAnotherHostEnded: the store that hosts share knows who, and the sums of his run.
 func TestWhatAnotherHostEnded(t *testing.T) {
 	t.Parallel()

@@ -40,7 +40,7 @@ func (e *Env) WhoEnded(ctx context.Context, word string, missing error) (*EndRec
 	if more := fault.HintOf(described); more != "" {
 		hint += "; " + more
 	}
-	return r, fault.New(fault.KindOf(described), "it no longer exists: %s", r.Sentence(e.Now())).At(r.Sandbox.Provider, r.Sandbox.ID).WithHint("%s", hint)
+	return r, fault.New(fault.KindOf(described), "%s: %s", r.Absence(), r.Sentence(e.Now())).At(r.Sandbox.Provider, r.Sandbox.ID).WithHint("%s", hint)
 }
 
 // whoEnded is WhoEnded for a verb that shows what is on record: its hint names the run alone.
@@ -52,7 +52,7 @@ func (e *Env) whoEnded(ctx context.Context, word string, missing error) (*EndRec
 	if !found {
 		return nil, missing
 	}
-	described := fault.New(fault.KindOf(missing), "it no longer exists: %s", r.Sentence(e.Now())).At(r.Sandbox.Provider, r.Sandbox.ID)
+	described := fault.New(fault.KindOf(missing), "%s: %s", r.Absence(), r.Sentence(e.Now())).At(r.Sandbox.Provider, r.Sandbox.ID)
 	if r.Run != "" {
 		return &r, described.WithHint("`%s cleanup show %s` shows that run", e.Process.Name(), r.Run)
 	}
@@ -217,6 +217,15 @@ func (e *Env) endInStore(ctx context.Context, word sandbox.Ref, means func(sandb
 		Sandbox: sandbox.Sandbox{Provider: k.Provider, ID: k.ID, TaskID: k.TaskID, AgentType: k.AgentType, State: k.State, CreatedAt: k.CreatedAt},
 		At:      k.EndedAt, Outcome: outcome, Reason: k.Reason,
 	}, true
+}
+
+// Absence says what it means that no provider finds the sandbox: after a request whose end was not
+// seen, an absence proves none.
+func (r EndRecord) Absence() string {
+	if EndedOutcome(r.Outcome) {
+		return "it no longer exists"
+	}
+	return "its provider does not find it, which proves no end"
 }
 
 // Sentence says in one line who ended it, when, and whether the end was seen.
