@@ -100,8 +100,7 @@ func (s *scene) cutOff(t *testing.T, change ...func(*cleanup.Begin)) cleanup.His
 	for _, c := range change {
 		c(&begin)
 	}
-	h, err := cleanup.HistoryOf(written(t, begin))
-	require.NoError(t, err)
+	h := cleanup.HistoryOf(written(t, begin))
 	return h
 }
 
@@ -272,8 +271,7 @@ func TestAResumeEndsNothingThatNoGuardHasCounted(t *testing.T) {
 		targets := survey.Within(plan)
 		survey.Narrow(targets)
 		plan.Items = []cleanup.Item{targets[0].Item}
-		h, err := cleanup.HistoryOf(written(t, cleanup.Begin{Plan: plan, Guards: survey.Guards(s.world), Profiles: survey.Records(hideNothing)}))
-		require.NoError(t, err)
+		h := cleanup.HistoryOf(written(t, cleanup.Begin{Plan: plan, Guards: survey.Guards(s.world), Profiles: survey.Records(hideNothing)}))
 		s.p.Mend()
 		assert.Empty(t, h.Open())
 		s.kept(t, h, sandbox.OutcomeChanged, "no guard has counted it")

@@ -32,31 +32,20 @@ const (
 	ActDelete    = "delete" // what is left of it is deleted too
 )
 
-// requested is the intent of any run: that of a reconcile names its action and its reason.
-type requested struct {
-	Intent
-
-	Action string `json:"action"`
-	Reason string `json:"reason"`
-}
+// Ends reports whether the act is to end a sandbox, and not to change its record.
+func (a Act) Ends() bool { return endsSandbox(a.Action) }
 
 // ReadActs reads what a run did, in the order of its requests, as far as the chain of its journal
-// holds; the log says whether it does.
+// holds; the log says whether it does, and the error names the entries that cannot be read, beside
+// the acts of all others.
 func ReadActs(d journal.Disk, run string) ([]Act, journal.Log, error) {
 	r := actReader{run: run, last: map[sandbox.Ref]int{}, planned: map[sandbox.Ref]Item{}}
-	var odd error
-	log, err := journal.Scan(d, run, func(e journal.Entry) {
-		if odd == nil {
-			odd = r.addEntry(e)
-		}
-	})
+	var odd Unreadable
+	log, err := journal.Scan(d, run, func(e journal.Entry) { odd.Note(r.addEntry(e)) })
 	if err != nil {
 		return nil, log, err
 	}
-	if odd != nil {
-		return r.acts, log, fromOtherHost(run, odd)
-	}
-	return r.acts, log, nil
+	return r.acts, log, odd.Error(run)
 }
 
 type actReader struct {
@@ -71,41 +60,36 @@ type actReader struct {
 func (r *actReader) addEntry(e journal.Entry) error {
 	switch e.Kind {
 	case EntryBegin:
-		err := e.Into(&r.begin)
-		r.actor = r.begin.Actor
-		for _, i := range r.begin.Plan.Items {
-			r.planned[i.Ref] = i
-		}
-		return err
-	case EntryResume:
-		return e.Into(&r.actor)
-	case EntryIntent:
-		var i requested
-		err := e.Into(&i)
-		r.addIntent(i, e.At)
-		return err
-	case EntryAnswer:
-		var a Answer
-		err := e.Into(&a)
-		r.changeLast(a.Ref, func(act *Act) {
-			if act.Detail = a.Request.Detail; a.Request.Acknowledged {
-				act.Outcome = sandbox.OutcomeAccepted
+		return journal.Decode(e, func(b Begin) {
+			r.begin, r.actor = b, b.Actor
+			for _, i := range b.Plan.Items {
+				r.planned[i.Ref] = i
 			}
 		})
-		return err
+	case EntryResume:
+		return journal.Decode(e, func(a Actor) { r.actor = a })
+	case EntryIntent:
+		return journal.Decode(e, func(i Intent) { r.addIntent(i, e.At) })
+	case EntryAnswer:
+		return journal.Decode(e, func(a Answer) {
+			r.changeLast(a.Ref, func(act *Act) {
+				if act.Detail = a.Request.Detail; a.Request.Acknowledged {
+					act.Outcome = sandbox.OutcomeAccepted
+				}
+			})
+		})
 	case EntryResult:
-		var result Result
-		err := e.Into(&result)
-		if _, requested := r.last[result.Ref]; !requested && !r.isPassedBy(result) { // a sweep records what it has done already
-			r.addIntent(requestedOf(result.Ref), e.At)
-		}
-		r.changeLast(result.Ref, func(act *Act) { act.Outcome, act.Detail, act.SettledAt = result.Outcome, result.Reason, e.At })
-		return err
+		return journal.Decode(e, func(result Result) {
+			if _, requested := r.last[result.Ref]; !requested && !r.isPassedBy(result) { // a sweep records what it has done already
+				r.addIntent(Intent{Ref: result.Ref}, e.At)
+			}
+			r.changeLast(result.Ref, func(act *Act) { act.Outcome, act.Detail, act.SettledAt = result.Outcome, result.Reason, e.At })
+		})
 	}
 	return nil
 }
 
-func (r *actReader) addIntent(i requested, at time.Time) {
+func (r *actReader) addIntent(i Intent, at time.Time) {
 	act := Act{
 		At: at, Actor: r.actor, Verb: r.begin.Verb, Layer: r.begin.Layer, Run: r.run, Ref: i.Ref, Name: i.Name, TaskID: i.TaskID,
 		Action: i.Action, Reason: i.Reason, Cause: r.planned[i.Ref].Cause,
@@ -122,8 +106,6 @@ func (r *actReader) addIntent(i requested, at time.Time) {
 	r.last[i.Ref] = len(r.acts)
 	r.acts = append(r.acts, act)
 }
-
-func requestedOf(ref sandbox.Ref) requested { return requested{Intent: Intent{Ref: ref}} }
 
 // isPassedBy says that a result without a request is no act: nothing was tried, or it had ended.
 func (r *actReader) isPassedBy(result Result) bool {

@@ -1,7 +1,9 @@
 package cleanup
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"sbx/internal/triage"
@@ -29,6 +31,31 @@ type History struct {
 	asked    map[sandbox.Ref]time.Time
 	newest   sandbox.Ref // of the last intent
 	Broken   string      // why the journal cannot be trusted; "" = it can
+	// Unreadable are the entries that cannot be read, though the chain holds. What they say is
+	// not known: such a run is shown as far as it can be read, and is not resumed.
+	Unreadable Unreadable
+}
+
+// Unreadable are entries of a journal that cannot be read, each with its reason.
+type Unreadable []string
+
+// Note adds an entry that cannot be read; nil is none.
+func (u *Unreadable) Note(err error) {
+	if err != nil {
+		*u = append(*u, err.Error())
+	}
+}
+
+// Error names the entries of a run that cannot be read; nil = all can.
+func (u Unreadable) Error(run string) error {
+	if len(u) == 0 {
+		return nil
+	}
+	what := "1 entry"
+	if len(u) > 1 {
+		what = fmt.Sprintf("%d entries", len(u))
+	}
+	return fault.New(fault.KindUnknown, "%s of run %s cannot be read: %s", what, run, strings.Join(u, "; ")).WithHint("it may have been written by another version of sbx")
 }
 
 // ReadRun reads the journal of a run.
@@ -37,41 +64,35 @@ func ReadRun(d journal.Disk, run string) (History, error) {
 	if err != nil {
 		return History{}, err
 	}
-	return HistoryOf(log)
+	return HistoryOf(log), nil
 }
 
-// HistoryOf interprets a journal.
-func HistoryOf(log journal.Log) (History, error) {
+// HistoryOf interprets a journal, as far as its entries can be read.
+func HistoryOf(log journal.Log) History {
 	h := newHistory(log.Run)
 	h.Broken = log.Broken
 	for _, e := range log.Entries {
-		if err := h.addEntry(e); err != nil {
-			return h, fromOtherHost(log.Run, err)
-		}
+		h.Unreadable.Note(h.addEntry(e))
 	}
 	h.closeRefused()
-	return h, nil
+	return h
 }
 
 // ScanRun reads the journal of a run without the output of each sandbox, so that a list of
 // runs needs little memory.
 func ScanRun(d journal.Disk, run string) (History, journal.Log, error) {
-	h, odd := newHistory(run), error(nil)
+	h := newHistory(run)
 	log, err := journal.Scan(d, run, func(e journal.Entry) {
-		if odd == nil {
-			odd = h.addEntry(e)
-			if i, ok := h.Intents[h.newest]; ok && e.Kind == EntryIntent {
-				i.Logs = nil
-				h.Intents[h.newest] = i
-			}
+		h.Unreadable.Note(h.addEntry(e))
+		if i, ok := h.Intents[h.newest]; ok && e.Kind == EntryIntent {
+			i.Logs = nil
+			h.Intents[h.newest] = i
 		}
 	})
 	if err != nil {
 		return h, log, err
 	}
-	if h.Broken = log.Broken; odd != nil {
-		return h, log, fromOtherHost(run, odd)
-	}
+	h.Broken = log.Broken
 	h.closeRefused()
 	return h, log, nil
 }
@@ -79,10 +100,6 @@ func ScanRun(d journal.Disk, run string) (History, journal.Log, error) {
 // BrokenError says that the journal of a run cannot be trusted, and why.
 func BrokenError(run, why string) error {
 	return fault.New(fault.KindFound, "the journal of %s was changed or damaged: %s", run, why)
-}
-
-func fromOtherHost(run string, err error) error {
-	return fault.New(fault.KindUnknown, "the journal of %s: %w", run, err).WithHint("it may have been written by another version of sbx")
 }
 
 func newHistory(run string) History {
@@ -96,36 +113,26 @@ func (h *History) closeRefused() {
 	}
 }
 
+// addEntry adds what an entry says; of one that cannot be read, nothing.
 func (h *History) addEntry(e journal.Entry) error {
 	switch e.Kind {
 	case EntryBegin:
 		h.StartedAt = e.At
-		return e.Into(&h.Begin)
+		return journal.Decode(e, func(b Begin) { h.Begin = b })
 	case EntryIntent:
-		var i Intent
-		err := e.Into(&i)
-		h.Intents[i.Ref], h.newest, h.asked[i.Ref] = i, i.Ref, e.At
-		h.Requests[i.Ref] = &sandbox.EndRequest{At: e.At, Detail: "no answer is recorded", Delete: i.Delete, CreatedAt: i.CreatedAt, StartedAt: i.StartedAt, State: i.State}
-		return err
+		return journal.Decode(e, func(i Intent) {
+			h.Intents[i.Ref], h.newest, h.asked[i.Ref] = i, i.Ref, e.At
+			h.Requests[i.Ref] = &sandbox.EndRequest{At: e.At, Detail: "no answer is recorded", Delete: i.Delete, CreatedAt: i.CreatedAt, StartedAt: i.StartedAt, State: i.State}
+		})
 	case EntryAnswer:
-		var a Answer
-		err := e.Into(&a)
-		h.Requests[a.Ref] = &a.Request
-		return err
+		return journal.Decode(e, func(a Answer) { h.Requests[a.Ref] = &a.Request })
 	case EntryResult:
-		var r Result
-		err := e.Into(&r)
-		h.Results[r.Ref], h.Requests[r.Ref] = r, r.Request
-		return err
+		return journal.Decode(e, func(r Result) { h.Results[r.Ref], h.Requests[r.Ref] = r, r.Request })
 	case EntryResume:
-		var a Actor
-		err := e.Into(&a)
-		h.Resumed = append(h.Resumed, a)
 		h.End, h.EndedAt = nil, time.Time{}
-		return err
+		return journal.Decode(e, func(a Actor) { h.Resumed = append(h.Resumed, a) })
 	case EntryEnd:
-		h.End, h.EndedAt = &End{}, e.At
-		return e.Into(h.End)
+		return journal.Decode(e, func(end End) { h.End, h.EndedAt = &end, e.At })
 	}
 	return nil // written by a newer sbx
 }
@@ -196,7 +203,7 @@ func (h History) Survey(at time.Time) Survey {
 
 // Resumable reports whether something is left to do and allowed: a refused run never is.
 func (h History) Resumable() bool {
-	return h.Broken == "" && (h.End == nil || !h.End.Refused) && len(h.Open()) > 0
+	return h.Broken == "" && len(h.Unreadable) == 0 && (h.End == nil || !h.End.Refused) && len(h.Open()) > 0
 }
 
 // Profiles names the profiles of the run.

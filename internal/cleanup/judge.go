@@ -148,6 +148,8 @@ func (c *judgementRun) checkState() bool {
 	case s == sandbox.StateFailed && c.rule.IncludeFailed && c.world.canEndFailed(c.j.Sandbox.Provider):
 	case s == sandbox.StateFailed && c.rule.IncludeFailed && !c.rule.Delete:
 		word, reason = KeepNeedsDelete, "failed: only --delete removes it, with all that is left of it"
+	case s == sandbox.StateFailed && !c.rule.Delete && c.world.canEndFailed(c.j.Sandbox.Provider):
+		word, reason = KeepEnded, "failed, and still at its provider: --include-failed selects it too"
 	case s.Ended() && !c.rule.Delete:
 		word, reason = KeepEnded, "it has ended: "+string(s)
 	case s == sandbox.StateTerminating:

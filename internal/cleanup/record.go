@@ -82,7 +82,15 @@ type Intent struct {
 	Logs           []string          `json:"logs"`                 // its last lines, oldest first
 	LogsError      string            `json:"logs_error,omitempty"` // why lines are missing
 	Delete         bool              `json:"delete"`               // whether it is to be deleted
+	// Action and Reason are those of a reconcile, which also changes records; "" = to end it.
+	Action string `json:"action,omitempty"`
+	Reason string `json:"reason,omitempty"`
 }
+
+// Ends reports whether the intent is to end the sandbox: to adopt one, or to mark its record, is not.
+func (i Intent) Ends() bool { return i.Action == "" || endsSandbox(i.Action) }
+
+func endsSandbox(action string) bool { return action == ActTerminate || action == ActDelete }
 
 // Answer is the answer to the request to end a sandbox. Without it, a resume does not know
 // whether the request was refused.

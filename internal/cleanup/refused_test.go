@@ -44,8 +44,7 @@ func TestAResumeTakesNoForgettingForAnEnd(t *testing.T) {
 				s := oneOld(fake.Options{})
 				h := s.cutOff(t)
 				begin := h.Begin
-				h, err := cleanup.HistoryOf(written(t, begin, tc.lines(s, h)...))
-				require.NoError(t, err)
+				h = cleanup.HistoryOf(written(t, begin, tc.lines(s, h)...))
 				require.Len(t, h.Open(), 1)
 				s.p.Orphan("box1")
 				got := s.end(t, h.Resume())

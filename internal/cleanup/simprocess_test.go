@@ -169,10 +169,7 @@ func (b *bulk) resume(run string) error {
 		if err != nil {
 			return err
 		}
-		h, err := cleanup.HistoryOf(log)
-		if err != nil {
-			return err
-		}
+		h := cleanup.HistoryOf(log)
 		switch {
 		case h.End != nil && h.End.Refused && !b.inc.s.mut.resumesRefused:
 			return fault.New(fault.KindRefused, "it was refused")

@@ -113,8 +113,8 @@ Any verb on any host resolves what another one has opened. At Alertmanager an al
 evaluates any more ends after a week.
 
 Messages about a run (` + "`failed`, `partial`, `unverified`, `refused`, `found`, `overdue`" + `) are sent
-each time, with a key for host and layer. The next good run of the same key sends ` + "`recovered`" + `
-once. The notice of ` + "`cleanup --notify-before`" + ` is over when no candidate is left; the time until
+each time, with a key for host, profiles and layer (without a layer, the rule). The next good run
+of the same key sends ` + "`recovered`" + ` once: a good run at another profile, or by another rule, does not. The notice of ` + "`cleanup --notify-before`" + ` is over when no candidate is left; the time until
 they are terminated begins when a service has got it, so what nobody could be told of stays.
 
 Tasks that failed or reached a limit are told as a warning, unless a person watches ` + "`run`" + ` at the

@@ -146,6 +146,8 @@ func condition(name string) (bool, error) {
 		return os.Getuid() == 0, nil
 	case "hard":
 		return hardLimits(), nil
+	case "kernellog":
+		return tiertest.ReadsKernelLog(), nil
 	case "mounts":
 		return mayMount(), nil
 	case "long":

@@ -176,6 +176,59 @@ func TestAFullDiskKeepsNoSandboxAlive(t *testing.T) {
 	assert.Len(t, p.Calls(fake.OpTerminate), 1)
 }
 
+// TestInspectSaysWhoStoppedIt: a provider may keep what was ended as stopped. Once it was started again,
+// that is no longer what stopped it.
+func TestInspectSaysWhoStoppedIt(t *testing.T) {
+	t.Parallel()
+	first, _ := oneFake(running("aaaa", time.Hour))
+	first.home = t.TempDir()
+	require.Equal(t, 0, first.run(t, "cleanup --older-than 10m --yes --ignore-activity --provider prod --unowned --max-fraction 100%").code)
+	for name, tc := range map[string]struct {
+		state   sandbox.State
+		started time.Time
+		want    string
+	}{
+		"stopped":                   {sandbox.StateStopped, noon.Add(-time.Hour), "cleanup"},
+		"it runs":                   {sandbox.StateRunning, noon.Add(-time.Hour), ""},
+		"started again and stopped": {sandbox.StateStopped, time.Now(), ""},
+	} {
+		now := running("aaaa", time.Hour)
+		now.Sandbox.State, now.Sandbox.StartedAt = tc.state, tc.started
+		b, _ := oneFake(now)
+		b.home = first.home
+		by, _ := b.run(t, "inspect prod/aaaa -o json").item(t)["ended_by"].(map[string]any)
+		verb, _ := by["verb"].(string)
+		assert.Equal(t, tc.want, verb, name)
+	}
+}
+
+// TestWhatAnotherHostFoundEnded: a reconcile that brought a record to its end has ended nothing.
+func TestWhatAnotherHostFoundEnded(t *testing.T) {
+	t.Parallel()
+	b, _ := oneFake(running("bbbb", time.Hour))
+	b.home = t.TempDir()
+	st := b.kept(atNoon)
+	require.NoError(t, st.PutRecord(t.Context(), store.Record{Provider: "prod", ID: "aaaa", State: sandbox.StateRunning, CreatedAt: noon.Add(-time.Hour)}))
+	require.NoError(t, st.EndRecord(t.Context(), sandbox.Ref{Provider: "prod", ID: "aaaa"}, sandbox.StateTerminated, "ghost", noon.Add(-time.Minute)))
+	r := b.run(t, "terminate prod/aaaa")
+	assert.Contains(t, r.stderr, "found it ended 1m ago: already_gone (ghost)")
+	assert.NotContains(t, r.stderr, " ended it ")
+}
+
+// TestAnUnacknowledgedEndIsNoAbsence: after a request without an answer, that no provider finds the
+// sandbox proves no end.
+func TestAnUnacknowledgedEndIsNoAbsence(t *testing.T) {
+	t.Parallel()
+	b, p := oneFake(running("aaaa", time.Hour), running("bbbb", time.Hour))
+	b.home = t.TempDir()
+	p.Break(fake.Fault{Op: fake.OpTerminate, Err: fault.New(fault.KindUnavailable, "500")})
+	require.NotEqual(t, 0, b.run(t, "terminate prod/aaaa --wait 1ms").code)
+	p.Orphan("aaaa")
+	r := b.run(t, "inspect prod/aaaa")
+	assert.Contains(t, r.stdout+r.stderr, "its provider does not find it, which proves no end")
+	assert.NotContains(t, r.stdout+r.stderr, "no longer exists")
+}
+
 // TestWhatAnotherHostEnded: the store that hosts share knows who, and the sums of his run.
 func TestWhatAnotherHostEnded(t *testing.T) {
 	t.Parallel()

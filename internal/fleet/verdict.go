@@ -170,7 +170,7 @@ func troubleHint(trouble []sandbox.Ending) string {
 		switch ref := e.Ref.String(); {
 		case e.Outcome != sandbox.OutcomeAccepted && e.Outcome != sandbox.OutcomeStuck:
 		case e.Request.Unconfirmed():
-			return "its provider may have lost the request and reports nothing more: `sbx terminate " + ref + "` requests the end again; until it is verified it counts as running"
+			return "its provider may have lost the request and reports nothing more: `sbx terminate " + ref + "` looks again, and requests the end again where it is still found; until it is verified it counts as running"
 		default:
 			return "check again with `sbx wait " + ref + " --for ended`, or give more time with --wait"
 		}

@@ -77,7 +77,7 @@ func TestVerdictHints(t *testing.T) {
 	lost := endings("accepted")
 	lost[0].Request = &sandbox.EndRequest{Detail: "503"}
 	assert.NotContains(t, fault.HintOf(fleet.Verdict(lost, true)), "sbx wait", "waiting proves nothing where the provider has forgotten it")
-	assert.Contains(t, fault.HintOf(fleet.Verdict(lost, true)), "`sbx terminate prod/box-a` requests the end again")
+	assert.Contains(t, fault.HintOf(fleet.Verdict(lost, true)), "`sbx terminate prod/box-a` looks again, and requests the end again where it is still found")
 }
 
 // TestWhatWasKeptOnPurposeIsNotToBeRepeated: the same call ends none of it later.

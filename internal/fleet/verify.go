@@ -192,6 +192,16 @@ func (f *Fleet) Wait(ctx context.Context, ref sandbox.Ref, goal Goal) (sandbox.S
 	}
 }
 
+// EndUnproved is fault.KindUnverified where the record of a sandbox is missing and that does not
+// prove its end, since the last request to end it was not acknowledged; nil = nothing is in doubt.
+func (f *Fleet) EndUnproved(ctx context.Context, ref sandbox.Ref) error {
+	m, err := f.findMember(ref.Provider)
+	if err != nil {
+		return err
+	}
+	return f.endConfirmed(ctx, m, ref)
+}
+
 // endConfirmed is an error where the record is missing and the last request to end the
 // sandbox was not acknowledged.
 func (f *Fleet) endConfirmed(ctx context.Context, m *member, ref sandbox.Ref) error {
@@ -209,9 +219,9 @@ func (f *Fleet) endConfirmed(ctx context.Context, m *member, ref sandbox.Ref) er
 	case doubt != "":
 		return fault.New(fault.KindUnverified, "a read did not find it, but %s", doubt).At(ref.Provider, "wait "+ref.ID)
 	case err != nil:
-		return fault.New(fault.KindUnverified, "it no longer exists, but the record of a request to end it cannot be read: %w", err).At(ref.Provider, "wait "+ref.ID)
+		return fault.New(fault.KindUnverified, "its provider does not find it, but the record of a request to end it cannot be read: %w", err).At(ref.Provider, "wait "+ref.ID)
 	case r.Unconfirmed():
-		return fault.New(fault.KindUnverified, "it no longer exists, but the request to end it was not acknowledged (%s)", r.Detail).At(ref.Provider, "wait "+ref.ID).
+		return fault.New(fault.KindUnverified, "its provider does not find it, but the request to end it was not acknowledged (%s)", r.Detail).At(ref.Provider, "wait "+ref.ID).
 			WithHint("`sbx terminate %s` tries to verify its end", ref)
 	}
 	return nil

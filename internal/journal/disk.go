@@ -132,6 +132,16 @@ func (e Entry) Into(v any) error {
 	return nil
 }
 
+// Decode passes the data of an entry to use, where it can be read: a part of it is never used.
+func Decode[T any](e Entry, use func(T)) error {
+	var data T
+	if err := e.Into(&data); err != nil {
+		return err
+	}
+	use(data)
+	return nil
+}
+
 // computeHash is the hash of an entry: over each part with its length, so that different
 // entries have different inputs.
 func (e Entry) computeHash() string {

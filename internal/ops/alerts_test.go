@@ -325,6 +325,44 @@ func TestAlertOfARun(t *testing.T) {
 	assert.ElementsMatch(t, []string{"recovered host-1", "cleanup_failing recovered host-1"}, c.to.said(t)[5:])
 }
 
+// TestAGoodRunElsewhereIsNoRecovery: what began at one profile, or by one rule, does not end by a good
+// run at another profile or by another rule; the same run does end it.
+func TestAGoodRunElsewhereIsNoRecovery(t *testing.T) {
+	t.Parallel()
+	good, bad := fake.New(fake.Options{Name: "prod"}), fake.New(fake.Options{Name: "other"})
+	c := newClockSite(t, oneProfile, good, bad)
+	run := func(rule cleanup.Rule, only ...string) {
+		if c.fakes = []*fake.Provider{good, bad}; len(only) > 0 {
+			c.fakes = c.fakes[:1]
+		}
+		r := &recorder{}
+		env := c.start(t, "host-1", r)
+		load := env.Config
+		env.Config = func() (*config.Config, error) {
+			read, err := load()
+			if err == nil {
+				other := read.Profiles[0]
+				other.Name = "other"
+				read.Profiles, read.Use = append(read.Profiles, other), only
+			}
+			return read, err
+		}
+		_, err := ops.Cleanup(t.Context(), env, ops.CleanupRequest{Rule: rule, Yes: true, Wait: time.Second}, r)
+		require.NoError(t, err)
+		env.SendNotifications(t.Context())
+		c.pass(5 * time.Minute)
+	}
+	bad.Break(fake.Fault{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "away")})
+	run(stuckRule())
+	require.Len(t, c.to.said(t), 1)
+	bad.Mend()
+	run(stuckRule(), "prod")
+	run(tenMinutes().Rule)
+	require.Len(t, c.to.said(t), 1, "the same has not succeeded yet")
+	run(stuckRule())
+	assert.Equal(t, "recovered host-1", c.to.said(t)[1])
+}
+
 // TestAlertOfRecords: two records that contradict what runs are told by reconcile --check, with
 // the sandboxes, and not by a plan.
 func TestAlertOfRecords(t *testing.T) {

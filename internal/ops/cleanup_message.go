@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -24,12 +25,37 @@ func (r *cleanupRun) runMessage(what notify.Kind, err error) notify.Message {
 		}
 	}
 	m := notify.Message{
-		Verb: VerbCleanup, RunID: r.id, Host: r.env.Process.Host, Kind: what, Key: strings.TrimSpace("cleanup " + r.provenLayer()),
+		Verb: VerbCleanup, RunID: r.id, Host: r.env.Process.Host, Kind: what, Key: r.messageKey(),
 		Text: r.runSummary(err), Figures: figures, At: r.env.Now(), Items: r.messageItems(), Causes: causesOf(r.survey.Selected),
 	}
 	m.Providers = r.concernedProviders(m.Items)
 	m.Next = r.nextCommands(what, m.Items)
 	return m
+}
+
+// messageKey names the trouble that messages about runs are about: of the layer, else of the rule,
+// at the profiles of the run. A good run elsewhere, or by another rule, does not end it.
+func (r *cleanupRun) messageKey() string {
+	rule := r.rule
+	rule.Unowned = false // a resume sets it
+	return episodeKey(VerbCleanup+" "+cmp.Or(r.provenLayer(), rule.Key()), r.profiles())
+}
+
+// profiles names the profiles that the run is about, also where none could be opened.
+func (r *cleanupRun) profiles() []string {
+	if r.req.Resume != "" && r.fleet != nil {
+		return r.fleet.Names()
+	}
+	var names []string
+	for _, p := range r.world.Profiles {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// episodeKey is the key of what goes on at some profiles until it is over.
+func episodeKey(what string, profiles []string) string {
+	return what + " at " + strings.Join(slices.Sorted(slices.Values(profiles)), ",")
 }
 
 // messageItems are the sandboxes that were not seen to end; where nothing was tried, those that

@@ -155,6 +155,8 @@ func (r *cleanupRun) mayGoOn(ctx context.Context, h cleanup.History) error {
 		return fault.New(fault.KindRefused, "%s was refused and terminated nothing: %s", h.RunID, h.End.Error).WithHint("start a new run")
 	case h.Broken != "":
 		return fault.New(fault.KindRefused, "the journal of %s was changed or damaged: %s", h.RunID, h.Broken).WithHint("start a new run")
+	case len(h.Unreadable) > 0: // it may be what asked for an end, or what kept a sandbox on purpose
+		return fault.New(fault.KindRefused, "%w", h.Unreadable.Error(h.RunID)).WithHint("what they say is not known, so the run is not resumed: start a new run, which judges every sandbox again")
 	case h.StartedAt.IsZero():
 		return fault.New(fault.KindRefused, "%s was interrupted before it had a plan", h.RunID).WithHint("start a new run")
 	}

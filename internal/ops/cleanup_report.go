@@ -221,7 +221,7 @@ func (r *cleanupRun) announceCandidates(fresh []cleanup.Judgement) {
 
 func (r *cleanupRun) noticeMessage(fresh []cleanup.Judgement) notify.Message {
 	m := notify.Message{
-		Verb: VerbCleanup, RunID: r.id, Host: r.env.Process.Host, Kind: notify.KindFound, Key: "cleanup notice " + r.rule.Key(), At: r.env.Now(),
+		Verb: VerbCleanup, RunID: r.id, Host: r.env.Process.Host, Kind: notify.KindFound, Key: episodeKey("cleanup notice "+r.rule.Key(), r.profiles()), At: r.env.Now(),
 		Title: fmt.Sprintf("sbx will terminate %d sandboxes after %s", len(fresh), sandbox.FormatDuration(r.rule.NotifyBefore)),
 		Text:  "the label " + sandbox.LabelKeep + "=true keeps one", Figures: map[string]float64{"candidates": float64(len(fresh))}, Causes: causesOf(fresh),
 	}

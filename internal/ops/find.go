@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -41,6 +42,9 @@ type WaitRequest struct {
 // Wait waits until a sandbox has reached the goal, and gives it as it is then.
 func Wait(ctx context.Context, env *Env, req WaitRequest, watch Observer) (fleet.Judged, error) {
 	f, found, err := env.findOne(ctx, req.Word)
+	if req.Goal == fleet.GoalEnded && fault.KindOf(err) == fault.KindNotFound {
+		err = cmp.Or(unprovedEnd(ctx, f, req.Word), err)
+	}
 	if err != nil {
 		return fleet.Judged{}, err
 	}
@@ -51,6 +55,16 @@ func Wait(ctx context.Context, env *Env, req WaitRequest, watch Observer) (fleet
 		return fleet.Judged{}, err
 	}
 	return env.judgeRecord(got), nil
+}
+
+// unprovedEnd is why it does not prove an end that no provider finds the sandbox of a word; nil = no
+// request to end it is in doubt.
+func unprovedEnd(ctx context.Context, f *fleet.Fleet, word string) error {
+	asked, err := f.Find(ctx, []string{word}, fleet.FindOptions{Destructive: true}) // finds what has an unacknowledged request
+	if err != nil || len(asked) != 1 {
+		return nil //nolint:nilerr // the error of the first search stands
+	}
+	return f.EndUnproved(ctx, asked[0].Ref())
 }
 
 // CreateRequest describes the sandbox that is started.
@@ -156,8 +170,9 @@ func (e *Env) inspect(ctx context.Context, word string) (*InspectResult, error) 
 		r.Errors = causeOnce(ctx, append([]error{recordErr}, r.Errors...))
 	}
 	r.Seen.Sandbox.Command = e.commandOf(ctx, r.Seen.Sandbox)
-	if ref := s.Ref(); s.State.Ended() {
-		if end, found := e.endInJournals(ctx, ref.ID, func(of sandbox.Ref, _ string) bool { return of == ref }); found {
+	if ref := s.Ref(); s.State.Ended() || s.State == sandbox.StateStopped { // where a provider keeps what was ended, it is stopped
+		end, found := e.endInJournals(ctx, ref.ID, func(of sandbox.Ref, _ string) bool { return of == ref })
+		if found && !s.StartedAt.After(end.At) { // else it was started again since
 			r.End = &end
 		}
 	}

@@ -68,7 +68,10 @@ func (e *Env) ownHistories(verb string, limit int) ([]cleanup.History, []error) 
 		if h.Broken != "" {
 			errs = append(errs, cleanup.BrokenError(run, h.Broken))
 		}
-		if verb == "" || h.Begin.Verb == verb {
+		if err := h.Unreadable.Error(run); err != nil {
+			errs = append(errs, err)
+		}
+		if verb == "" || h.Begin.Verb == verb || h.Begin.Verb == "" && len(h.Unreadable) > 0 { // its beginning may be what cannot be read
 			list = append(list, h)
 		}
 	}

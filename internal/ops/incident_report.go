@@ -349,7 +349,7 @@ func (r *IncidentReport) mitigated() Moment {
 	}
 	var last cleanup.Act
 	for _, a := range r.Acts {
-		if a.Outcome == sandbox.OutcomeVerified && a.SettledAt.After(last.SettledAt) {
+		if a.Ends() && a.Outcome == sandbox.OutcomeVerified && a.SettledAt.After(last.SettledAt) {
 			last = a
 		}
 	}

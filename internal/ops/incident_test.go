@@ -228,8 +228,9 @@ func TestTheMomentsOfAReport(t *testing.T) {
 	t.Parallel()
 	r := reportOf(event(incident.Started, 5, nil), event(incident.Verified, 6, nil), event(incident.Verified, 20, nil))
 	r.Acts = []cleanup.Act{
-		{Outcome: sandbox.OutcomeVerified, SettledAt: event("", 10, nil).At, Ref: sandbox.Ref{Provider: "p", ID: "a"}, Run: "r-1"},
-		{Outcome: sandbox.OutcomeStuck, SettledAt: event("", 15, nil).At},
+		{Action: cleanup.ActTerminate, Outcome: sandbox.OutcomeVerified, SettledAt: event("", 10, nil).At, Ref: sandbox.Ref{Provider: "p", ID: "a"}, Run: "r-1"},
+		{Action: cleanup.ActTerminate, Outcome: sandbox.OutcomeStuck, SettledAt: event("", 15, nil).At},
+		{Action: "adopt", Outcome: sandbox.OutcomeVerified, SettledAt: event("", 17, nil).At, Ref: sandbox.Ref{Provider: "p", ID: "at-work"}},
 	}
 	r.addMoments()
 	minutes := map[incident.Milestone]int{}

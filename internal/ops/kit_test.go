@@ -113,7 +113,9 @@ func (taskRecorder) Close()                        {}
 type site struct {
 	dir   string
 	fakes []*fake.Provider
-	pid   int // of the next process that works here
+
+	requests fleet.EndRequests // nil = none are kept
+	pid      int               // of the next process that works here
 }
 
 func newSite(t *testing.T, config string, fakes ...*fake.Provider) *site {
@@ -146,8 +148,8 @@ func (s *site) env(t *testing.T, r ops.Reporter) *ops.Env {
 			return list
 		},
 		Store:    func() store.Store { return s.store(t) },
-		Reporter: func() ops.Reporter { return r },
-		Runs:     filepath.Join(s.dir, "runs"), Endings: filepath.Join(s.dir, "endings"),
+		Reporter: func() ops.Reporter { return r }, Requests: s.requests,
+		Runs: filepath.Join(s.dir, "runs"), Endings: filepath.Join(s.dir, "endings"),
 	})
 }
 

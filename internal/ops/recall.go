@@ -40,7 +40,7 @@ func (e *Env) WhoEnded(ctx context.Context, word string, missing error) (*EndRec
 	if more := fault.HintOf(described); more != "" {
 		hint += "; " + more
 	}
-	return r, fault.New(fault.KindOf(described), "it no longer exists: %s", r.Sentence(e.Now())).At(r.Sandbox.Provider, r.Sandbox.ID).WithHint("%s", hint)
+	return r, fault.New(fault.KindOf(described), "%s: %s", r.Absence(), r.Sentence(e.Now())).At(r.Sandbox.Provider, r.Sandbox.ID).WithHint("%s", hint)
 }
 
 // whoEnded is WhoEnded for a verb that shows what is on record: its hint names the run alone.
@@ -52,7 +52,7 @@ func (e *Env) whoEnded(ctx context.Context, word string, missing error) (*EndRec
 	if !found {
 		return nil, missing
 	}
-	described := fault.New(fault.KindOf(missing), "it no longer exists: %s", r.Sentence(e.Now())).At(r.Sandbox.Provider, r.Sandbox.ID)
+	described := fault.New(fault.KindOf(missing), "%s: %s", r.Absence(), r.Sentence(e.Now())).At(r.Sandbox.Provider, r.Sandbox.ID)
 	if r.Run != "" {
 		return &r, described.WithHint("`%s cleanup show %s` shows that run", e.Process.Name(), r.Run)
 	}
@@ -164,7 +164,11 @@ func endInRun(h cleanup.History, word string, means func(sandbox.Ref, string) bo
 		return EndRecord{}, false
 	}
 	result, settled := h.Results[ref]
-	if i, asked := h.Intents[ref]; asked {
+	i, asked := h.Intents[ref]
+	if asked && !i.Ends() { // a change of its record is no end
+		return EndRecord{}, false
+	}
+	if asked {
 		r.Sandbox = sandbox.Sandbox{
 			Provider: ref.Provider, ID: ref.ID, Name: i.Name, State: i.State, CreatedAt: i.CreatedAt, StartedAt: i.StartedAt,
 			LastActivityAt: i.LastActivityAt, Template: i.Template, AgentType: i.AgentType, TaskID: i.TaskID, Labels: i.Labels,
@@ -173,11 +177,11 @@ func endInRun(h cleanup.History, word string, means func(sandbox.Ref, string) bo
 		r.Outcome, r.Reason = h.Outcome(ref), result.Reason
 		return r, true
 	}
-	i := slices.IndexFunc(h.Begin.Plan.Items, func(item cleanup.Item) bool { return item.Ref == ref })
-	if i < 0 || !settled || !EndedOutcome(result.Outcome) {
+	at := slices.IndexFunc(h.Begin.Plan.Items, func(item cleanup.Item) bool { return item.Ref == ref })
+	if at < 0 || !settled || !EndedOutcome(result.Outcome) {
 		return EndRecord{}, false
 	}
-	item := h.Begin.Plan.Items[i]
+	item := h.Begin.Plan.Items[at]
 	r.Sandbox = sandbox.Sandbox{Provider: ref.Provider, ID: ref.ID, Name: item.Name, State: item.State, CreatedAt: item.CreatedAt}
 	r.At, r.Outcome, r.Reason = h.StartedAt, result.Outcome, result.Reason
 	return r, true
@@ -205,10 +209,23 @@ func (e *Env) endInStore(ctx context.Context, word sandbox.Ref, means func(sandb
 		return EndRecord{}, false
 	}
 	k := records[slices.IndexFunc(records, func(k store.Record) bool { return k.Ref() == chosen })]
+	outcome := sandbox.OutcomeAlreadyGone
+	if strings.HasPrefix(k.Reason, recordEnded) {
+		outcome = sandbox.OutcomeVerified
+	}
 	return EndRecord{
 		Sandbox: sandbox.Sandbox{Provider: k.Provider, ID: k.ID, TaskID: k.TaskID, AgentType: k.AgentType, State: k.State, CreatedAt: k.CreatedAt},
-		At:      k.EndedAt, Outcome: sandbox.OutcomeVerified, Reason: k.Reason,
+		At:      k.EndedAt, Outcome: outcome, Reason: k.Reason,
 	}, true
+}
+
+// Absence says what it means that no provider finds the sandbox: after a request whose end was not
+// seen, an absence proves none.
+func (r EndRecord) Absence() string {
+	if EndedOutcome(r.Outcome) {
+		return "it no longer exists"
+	}
+	return "its provider does not find it, which proves no end"
 }
 
 // Sentence says in one line who ended it, when, and whether the end was seen.

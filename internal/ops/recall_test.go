@@ -24,3 +24,19 @@ func TestAPrefixNamesOneSandboxOrNone(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyActsThatEndAreEnds: what a reconcile put on record, or marked there, it has not ended.
+func TestOnlyActsThatEndAreEnds(t *testing.T) {
+	t.Parallel()
+	ref := sandbox.Ref{Provider: "prod", ID: "abcd1"}
+	for action, ends := range map[string]bool{"": true, "terminate": true, "delete": true, "adopt": false, "mark_terminated": false} {
+		h := cleanup.History{
+			RunID: "r-1", Begin: cleanup.Begin{Verb: VerbReconcile, Plan: cleanup.Plan{Items: []cleanup.Item{{Ref: ref}}}},
+			Intents: map[sandbox.Ref]cleanup.Intent{ref: {Ref: ref, Action: action}},
+			Results: map[sandbox.Ref]cleanup.Result{ref: {Ref: ref, Outcome: sandbox.OutcomeVerified}},
+		}
+		r, found := endInRun(h, ref.ID, func(of sandbox.Ref, _ string) bool { return of == ref })
+		assert.Equal(t, ends, found, action)
+		assert.Equal(t, ends, r.Run == "r-1", action)
+	}
+}

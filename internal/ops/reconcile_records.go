@@ -101,6 +101,10 @@ func (e *Env) recordCreated(ctx context.Context, watch Reporter, f *fleet.Fleet,
 	})
 }
 
+// recordEnded begins the reason of a record whose sandbox was ended. Other reasons are of records that
+// were brought to the end of a sandbox that had ended already.
+const recordEnded = "ended by "
+
 // recordEnds brings the records of what was seen to end to their end. What has no record
 // needs none.
 func (e *Env) recordEnds(ctx context.Context, watch Reporter, f *fleet.Fleet, endings []sandbox.Ending) {
@@ -115,7 +119,11 @@ func (e *Env) recordEnds(ctx context.Context, watch Reporter, f *fleet.Fleet, en
 	}
 	e.writeStore(ctx, watch, false, func(ctx context.Context, st store.Store) error {
 		for _, ending := range over {
-			err := st.EndRecord(ctx, ending.Ref, sandbox.StateTerminated, "ended by "+e.Process.User()+" on "+e.Process.Host, e.Now())
+			did := recordEnded
+			if ending.Outcome == sandbox.OutcomeAlreadyGone {
+				did = "found ended by "
+			}
+			err := st.EndRecord(ctx, ending.Ref, sandbox.StateTerminated, did+e.Process.User()+" on "+e.Process.Host, e.Now())
 			if err != nil && fault.KindOf(err) != fault.KindNotFound {
 				return err
 			}

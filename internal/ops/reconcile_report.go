@@ -46,11 +46,19 @@ func (r *reconcileRun) summary(result *ReconcileResult, err error) string {
 	return strings.Join(parts, "\n")
 }
 
+func (r *reconcileRun) profiles() []string {
+	var names []string
+	for _, p := range r.config.Selected() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
 // message names the rows that need an action and were not repaired.
 func (r *reconcileRun) message(result *ReconcileResult, what notify.Kind, err error) notify.Message {
 	program := r.env.Process.Name()
 	m := notify.Message{
-		Verb: VerbReconcile, RunID: r.id, Host: r.env.Process.Host, Kind: what, Key: VerbReconcile, At: r.env.Now(),
+		Verb: VerbReconcile, RunID: r.id, Host: r.env.Process.Host, Kind: what, Key: episodeKey(VerbReconcile, r.profiles()), At: r.env.Now(),
 		Text: r.summary(result, err), Figures: map[string]float64{"exit code": float64(fault.ExitCode(err))}, Next: []string{program + " reconcile"},
 	}
 	if result == nil {

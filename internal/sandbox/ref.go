@@ -67,12 +67,19 @@ func wellFormed(part string) bool {
 // MarshalText formats profile/id.
 func (r Ref) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText parses the format of MarshalText; the error wraps ErrRef.
-func (r *Ref) UnmarshalText(text []byte) error {
-	parsed, err := ParseRef(string(text))
-	if err != nil {
-		return err
+// ReadRef reads what String has written, of any id: a provider may list one that ParseRef refuses
+// from a user, such as `-rf` or `a/b`, and what sbx has recorded of it must stay readable. A name
+// of a profile has no slash.
+func ReadRef(text string) Ref {
+	profile, id, qualified := strings.Cut(text, "/")
+	if !qualified {
+		return Ref{ID: text}
 	}
-	*r = parsed
+	return Ref{Provider: profile, ID: id}
+}
+
+// UnmarshalText is ReadRef, for records; what a user types goes through ParseRef.
+func (r *Ref) UnmarshalText(text []byte) error {
+	*r = ReadRef(string(text))
 	return nil
 }

@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"strings"
@@ -174,6 +175,20 @@ func TestParseRef(t *testing.T) {
 	} {
 		_, err := sandbox.ParseRef(word)
 		require.ErrorIs(t, err, sandbox.ErrRef, "%q is accepted", word)
+	}
+}
+
+// TestARecordedReferenceIsReadAsItWasWritten: also one that a user may not type, since a provider
+// may list it.
+func TestARecordedReferenceIsReadAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{"abc", "-rf", "a/b", "..", "a b", "a%2fb", strings.Repeat("x", 600)} {
+		want := map[sandbox.Ref]sandbox.Ref{{Provider: "prod", ID: id}: {Provider: "prod", ID: id}}
+		text, err := json.Marshal(want)
+		require.NoError(t, err)
+		var got map[sandbox.Ref]sandbox.Ref
+		require.NoError(t, json.Unmarshal(text, &got))
+		assert.Equal(t, want, got)
 	}
 }
 

@@ -47,9 +47,8 @@ func (e keptEntry) claimable() bool { return e.Claimed.IsZero() && e.doc.ReadAt.
 
 func decodeKeptEntry(doc store.Doc) (keptEntry, bool) {
 	e := keptEntry{doc: doc}
-	ref, err := sandbox.ParseRef(doc.Key)
-	e.ref = ref
-	return e, err == nil && doc.Version > 0 && json.Unmarshal(doc.Body, &e) == nil
+	e.ref = sandbox.ReadRef(doc.Key)
+	return e, doc.Version > 0 && json.Unmarshal(doc.Body, &e) == nil
 }
 
 // Keep puts a sandbox on the list. It may be called more than once for one task, also late:

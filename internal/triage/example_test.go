@@ -70,7 +70,7 @@ func ExampleClassifyExit() {
 
 	proven := triage.ClassifyExit(m, triage.ExitFacts{
 		Raw: "signal: killed", OOMKills: new(int64(1)),
-		PeakBytes: new(int64(64 << 20)), LimitBytes: new(int64(64 << 20)),
+		KernelLog: "Memory cgroup out of memory: Killed process 4711 (node)", OwnLimit: sandbox.True,
 	})
 	fmt.Println(proven.Class, proven.Cause, proven.Confidence)
 	// Output:

@@ -36,12 +36,16 @@ type ExitFacts struct {
 	SupervisorLost bool   // its supervisor died with it
 	Gone           bool   // the provider answered 404 or 410 while it ran
 
-	OOMKills      *int64 // growth of the kernel's oom_kill counter of its group; nil = not observed
+	OOMKills      *int64 // growth of the kernel's oom_kill counter of its group over its life; nil = not observed
 	CounterSource string // which counter
 	TasksRefused  *int64 // how often its limit of processes has refused one more; nil = not observed
 	TaskLimit     *int64 // that limit
 
-	KernelLog   string // the kernel's log line of its OOM kill; "" = not seen
+	KernelLog  string          // the kernel's log line of its OOM kill; "" = not seen
+	NotLogged  bool            // the kernel's log is complete since its start and has no such line
+	LastKillAt time.Time       // the last OOM kill in its group, by that log; zero = not known
+	OwnLimit   sandbox.Verdict // whether that kill was for the limit of its own group, by that log
+
 	UsageSource string // of peak and last sample; "" = CounterSource
 	PeakBytes   *int64
 	LimitBytes  *int64
@@ -52,9 +56,9 @@ type ExitFacts struct {
 }
 
 // ClassifyExit says how a program ended and what that proves. A recorded stop or limit
-// takes precedence over any number; OOM is certain only by the kernel's counter; a bare
-// 137 or -9 is killed_unknown with an unknown cause. An exit word of a provider has no
-// code.
+// takes precedence over any number; OOM is certain only where the kernel's counter moved
+// and its log names the program and the limit of its group; a bare 137 or -9 is
+// killed_unknown with an unknown cause. An exit word of a provider has no code.
 func ClassifyExit(m *Matcher, f ExitFacts) sandbox.Exit {
 	spelled := ParseExit(f.Raw)
 	if word, known := FindExitWord(f.Words, f.Raw); known {
@@ -238,32 +242,42 @@ func (f ExitFacts) counterEvidence() []sandbox.Evidence {
 
 // The levels of evidence for OOM.
 const (
-	peakShare  = 0.97            // peak / limit from which the group's own limit was hit
 	nearShare  = 0.90            // last sample / limit from which the sample is a hint
-	nearWindow = 2 * time.Second // longest time between that sample and the kill
+	nearWindow = 2 * time.Second // longest time between that sample, or the kill of a child, and the end
 )
 
 // killedByKernel is the strongest evidence: the main program died by SIGKILL and the
-// kernel's counter moved. A peak at the limit makes OOM certain. Below the limit, or
-// without a peak, the kill is certain and its scope is not: the host or a parent group
-// may have run out of memory.
+// kernel's counter moved. The counter is of the whole life of the group: a child may have
+// been killed, and somebody else may have killed the program later. Its log says which
+// process was killed, and for whose limit: a group above or the machine may have run out of
+// memory. A peak at the limit says nothing of that, since it includes the page cache.
 func killedByKernel(_ *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) bool {
-	if !f.oomMoved() || spelled.Signal != "SIGKILL" || spelled.Death == sandbox.False {
+	if !f.oomMoved() || f.NotLogged || spelled.Signal != "SIGKILL" || spelled.Death == sandbox.False {
 		return false
 	}
-	if share, known := shareOf(f.PeakBytes, f.LimitBytes); known && share >= peakShare {
-		setClass(e, sandbox.ClassOOM, sandbox.CauseOOM, sandbox.Certain)
-		return true
-	}
 	setClass(e, sandbox.ClassOOM, sandbox.CauseOOM, sandbox.Probable)
-	e.Evidence = append(e.Evidence, textEvidence("scope", "unknown: the kernel killed it for memory, and nothing shows that it reached its own limit", f.CounterSource, f.At))
+	scope, source := "unknown: the kernel's log does not say whose limit it reached", "kernel log"
+	switch {
+	case f.KernelLog == "":
+		scope, source = "unknown: the counter moved while it ran, and nothing shows which process was killed and when", f.CounterSource
+	case f.OwnLimit == sandbox.True:
+		e.Confidence, scope = sandbox.Certain, "its own limit"
+	case f.OwnLimit == sandbox.False:
+		scope = "not its own limit: a group above it, or the machine, ran out of memory"
+	}
+	if f.KernelLog != "" {
+		e.Evidence = append(e.Evidence, textEvidence("oom kill", f.KernelLog, "kernel log", f.At))
+	}
+	e.Evidence = append(e.Evidence, textEvidence("scope", scope, source, f.At))
 	return true
 }
 
 // childKilled matches a counter that moved while the main program ended otherwise. The
 // class remains that of the main program's exit. Where that exit was not seen, it is
-// unknown which process was killed.
+// unknown which process was killed. A kill long before the end is no cause of it and remains
+// as evidence.
 func childKilled(_ *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) bool {
+	before := f.At.Sub(f.LastKillAt)
 	switch {
 	case !f.oomMoved():
 		return false
@@ -272,6 +286,12 @@ func childKilled(_ *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) bool
 	case spelled.Code == nil:
 		setClass(e, f.exitClass(spelled), sandbox.CauseOOM, sandbox.Probable)
 		e.Evidence = append(e.Evidence, textEvidence("scope", "unknown: the end of the main program was not recorded", f.CounterSource, f.At))
+	case f.LastKillAt.IsZero():
+		setClass(e, f.exitClass(spelled), sandbox.CauseOOMChild, sandbox.Probable)
+		e.Evidence = append(e.Evidence, textEvidence("when", "unknown: the counter moved while it ran", f.CounterSource, f.At))
+	case before > nearWindow:
+		e.Evidence = append(e.Evidence, textEvidence("earlier oom kill", fmt.Sprintf("of another process, %s before the end", before.Round(time.Second)), "kernel log", f.LastKillAt))
+		return false
 	default:
 		setClass(e, f.exitClass(spelled), sandbox.CauseOOMChild, sandbox.Certain)
 	}

@@ -59,7 +59,11 @@ func ShowInspection(p *output.Printer, schema string, r *ops.InspectResult, prog
 
 // recordPage shows people what is on record of a sandbox that is gone.
 func (i Inspection) recordPage(s *output.Sheet) {
-	s.Section(i.Ref().String()).Field("state", ops.WithDetail(string(i.State), "on record; it no longer exists"))
+	absence := "it no longer exists"
+	if i.Ended != nil {
+		absence = i.Ended.Absence()
+	}
+	s.Section(i.Ref().String()).Field("state", ops.WithDetail(string(i.State), "on record; "+absence))
 	if i.Exit != nil || i.Last != nil && i.Last.Live {
 		s.Field("verdict", i.verdictText())
 	}

@@ -368,6 +368,9 @@ func ShowRunbookRun(p *output.Printer, schema string, r *engine.Run) error {
 	if r.Broken != "" {
 		list.Fail(fault.New(fault.KindFound, "the record of %s was changed or damaged: %s", r.ID, r.Broken))
 	}
+	if err := r.Unreadable.Error(r.ID); err != nil {
+		list.Fail(err)
+	}
 	list.Succeeded()
 	return list.Close()
 }

@@ -91,6 +91,9 @@ func ShowRun(p *output.Printer, schema string, h cleanup.History, program string
 	if h.Broken != "" {
 		list.Fail(cleanup.BrokenError(h.RunID, h.Broken))
 	}
+	if err := h.Unreadable.Error(h.RunID); err != nil {
+		list.Fail(err)
+	}
 	if h.Sums != nil {
 		list.Incomplete()
 		list.WhenEmpty("")

@@ -40,6 +40,7 @@ type Parts struct {
 	Endings  string                // the directory of the journals of all other endings
 	Sample   time.Duration         // between the samples of a look; 0 = a millisecond
 	Asking   func(string) func()   // fleet.Options.Asking
+	Requests fleet.EndRequests     // fleet.Options.EndRequests
 }
 
 // NewEnv composes the environment.
@@ -100,7 +101,8 @@ func (p Parts) fleet(env *ops.Env) *fleet.Fleet {
 		return env.EndJournals(watch)(ctx, targets, o)
 	}
 	return fleet.New(p.Members(), fleet.Options{
-		Now: p.Process.Now, Sample: cmp.Or(p.Sample, time.Millisecond), Journal: journals, Asking: p.Asking, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond},
+		EndRequests: p.Requests,
+		Now:         p.Process.Now, Sample: cmp.Or(p.Sample, time.Millisecond), Journal: journals, Asking: p.Asking, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond},
 	})
 }
 

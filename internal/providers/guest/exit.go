@@ -59,8 +59,8 @@ type exitFacts struct {
 //
 // The code is the one that a shell saw, so 137 may be a death by signal or the program's
 // own exit code. It is the runner's only where the program was not started. A kill by KillScript is recorded. The cause is out of memory only where the
-// kernel's counter grew during the run; that counter is of the whole sandbox, which the
-// evidence says. Where the process that watched the program is gone together with it, the
+// kernel's counter grew during the run, and never more than probable: that counter is of the
+// whole sandbox and the whole run, which the evidence says. Where the process that watched the program is gone together with it, the
 // exit has no code and class unknown. fault.KindUnavailable around ErrOutput for any other
 // output.
 func ParseExit(text []byte) (*sandbox.Exit, error) {

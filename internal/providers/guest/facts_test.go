@@ -29,10 +29,10 @@ func TestParseExit(t *testing.T) {
 	}{
 		"ok":                     {"state ended\n" + begun + "code 0\nended 1700000009\nafter file memory.events\nafter oom_kill 4\n   ", want{sandbox.ClassOK, sandbox.CauseNone, sandbox.Certain}, "0"},
 		"killed":                 {"state ended\n" + begun + "code 137\nended 1700000009\nafter file memory.events\nafter oom_kill 4\n", bare, "0"},
-		"killed for memory":      {"state ended\n" + begun + "code 137\nafter file memory.events\nafter oom_kill 5\nafter peak 1000\nafter max 1000\n", want{sandbox.ClassOOM, sandbox.CauseOOM, sandbox.Certain}, "the whole sandbox, not only this program"},
+		"killed for memory":      {"state ended\n" + begun + "code 137\nafter file memory.events\nafter oom_kill 5\nafter peak 1000\nafter max 1000\n", want{sandbox.ClassOOM, sandbox.CauseOOM, sandbox.Probable}, "the whole sandbox, not only this program"},
 		"without a limit":        {"state ended\n" + begun + "code 137\nafter file memory.events\nafter oom_kill 6\nafter peak 1000\nafter max max\n", want{sandbox.ClassOOM, sandbox.CauseOOM, sandbox.Probable}, "the whole sandbox, not only this program"},
 		"the old limit of none":  {"state ended\n" + begun + "code 137\nafter file memory.oom_control\nafter oom_kill 6\nafter peak 9223372036854771000\nafter max 9223372036854771712\n", want{sandbox.ClassOOM, sandbox.CauseOOM, sandbox.Probable}, "the whole sandbox, not only this program"},
-		"a child for memory":     {"state ended\n" + begun + "code 3\nafter file memory.events\nafter oom_kill 5\n", want{sandbox.ClassAgentError, sandbox.CauseOOMChild, sandbox.Certain}, "the whole sandbox, not only this program"},
+		"a child for memory":     {"state ended\n" + begun + "code 3\nafter file memory.events\nafter oom_kill 5\n", want{sandbox.ClassAgentError, sandbox.CauseOOMChild, sandbox.Probable}, "the whole sandbox, not only this program"},
 		"the counter was lost":   {"state ended\n" + begun + "code 137\n", bare, "137"},
 		"the counter began anew": {"state ended\n" + begun + "code 137\nafter file memory.events\nafter oom_kill 1\n", bare, "137"},
 		"only counted after":     {"state ended\ncode 137\nafter file memory.events\nafter oom_kill 1\n", bare, "137"},

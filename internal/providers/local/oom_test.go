@@ -4,12 +4,15 @@ package local_test
 
 import (
 	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/sandbox"
+	"sbx/internal/tiertest"
 )
 
 func hogCommand() []string { return []string{self(), programArg, "hog"} }
@@ -29,6 +32,15 @@ func needHard(t *testing.T, s sandbox.Sandbox) {
 	}
 }
 
+// withKernelLog is Certain where the kernel's log can be read; without it, which process was
+// killed and when is not known.
+func withKernelLog() sandbox.Confidence {
+	if tiertest.ReadsKernelLog() {
+		return sandbox.Certain
+	}
+	return sandbox.Probable
+}
+
 func evidenceOf(e *sandbox.Exit, what string) string {
 	for _, item := range e.Evidence {
 		if item.What == what {
@@ -45,7 +57,7 @@ func TestHogIsOOMWithTheKernelsCounter(t *testing.T) {
 	needHard(t, s)
 	e := b.ended(t, s.ID).Exit
 	require.Equal(t, sandbox.CauseOOM, e.Cause)
-	require.Equal(t, sandbox.Certain, e.Confidence)
+	require.Equal(t, withKernelLog(), e.Confidence, "%+v", e.Evidence)
 	require.Equal(t, sandbox.ClassOOM, e.Class)
 	require.Equal(t, 137, *e.Code)
 	require.Equal(t, "SIGKILL", e.Signal)
@@ -62,7 +74,7 @@ func TestChildOOMKeepsTheProgramsOwnExit(t *testing.T) {
 	e := b.ended(t, s.ID).Exit
 	require.Equal(t, 3, *e.Code)
 	require.Equal(t, sandbox.CauseOOMChild, e.Cause)
-	require.Equal(t, sandbox.Certain, e.Confidence)
+	require.Equal(t, withKernelLog(), e.Confidence, "%+v", e.Evidence)
 	require.Equal(t, sandbox.ClassAgentError, e.Class)
 }
 
@@ -75,4 +87,27 @@ func TestOutsideKillIsNoOOM(t *testing.T) {
 	require.Equal(t, sandbox.ClassKilledUnknown, e.Class)
 	require.Equal(t, sandbox.CauseUnknown, e.Cause)
 	require.Equal(t, 137, *e.Code)
+}
+
+// TestAKillLongAfterAChildsOOMIsNoOOM: the kernel's counter is of the whole life. A child that was
+// killed for memory long before does not explain a kill from outside.
+func TestAKillLongAfterAChildsOOMIsNoOOM(t *testing.T) {
+	t.Parallel()
+	if !tiertest.ReadsKernelLog() {
+		t.Skip("the kernel log may not be read here")
+	}
+	b := newBench(t)
+	s := b.create(t, sandbox.Spec{
+		Command: []string{"sh", "-c", `"$1" "$2" hog; echo done > done; exec sleep 600`, "sh", self(), programArg}, MemoryBytes: 64 * sandbox.MiB,
+	})
+	needHard(t, s)
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(filepath.Join(b.record(t, s.ID).Workdir, "done"))
+		return err == nil
+	}, tiertest.Limit(t), 10*time.Millisecond)
+	require.NoError(t, syscall.Kill(b.record(t, s.ID).Program.PID, syscall.SIGKILL))
+	e := b.ended(t, s.ID).Exit
+	require.Equal(t, sandbox.ClassKilledUnknown, e.Class, "%+v", e.Evidence)
+	require.NotEqual(t, sandbox.CauseOOM, e.Cause)
+	require.Equal(t, "1", evidenceOf(e, "oom_kill"))
 }

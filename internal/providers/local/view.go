@@ -142,7 +142,8 @@ func classifyExit(m *triage.Matcher, r record.Record, lines []string) sandbox.Ex
 		TimedOut: e.TimedOut, Watchdog: e.WatchdogBytes > 0, SupervisorLost: e.SupervisorLost,
 		OOMKills: e.OOMKills, CounterSource: counterSource(e.CounterSource), UsageSource: e.CounterSource, PeakBytes: e.PeakBytes, LastBytes: e.LastBytes, LastAt: e.LastSampleAt,
 		TasksRefused: e.TasksRefused, TaskLimit: ifPositive(r.Limits.PIDs),
-		KernelLog: e.KernelLog, Lines: lines, LimitBytes: ifPositive(r.Limits.MemoryBytes),
+		KernelLog: e.KernelLog, NotLogged: e.NotLogged, LastKillAt: e.LastKillAt, OwnLimit: e.OwnLimit,
+		Lines: lines, LimitBytes: ifPositive(r.Limits.MemoryBytes),
 	}
 	if e.At != nil {
 		f.At = *e.At

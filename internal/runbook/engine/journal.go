@@ -71,9 +71,11 @@ func readLog(disk journal.Disk, id string) (Run, journal.Log, error) {
 	}
 	run := Run{ID: id, State: RunInterrupted, Verdict: sandbox.Unknown, Broken: log.Broken}
 	for _, e := range log.Entries {
-		if err := run.replay(e); err != nil {
+		err := run.replay(e)
+		if err != nil && e.Kind == entryBegin {
 			return run, log, err
 		}
+		run.Unreadable.Note(err)
 	}
 	if len(log.Entries) == 0 && run.Broken == "" {
 		run.Broken = "it has no entry"
@@ -98,41 +100,24 @@ func (r *Run) replay(e journal.Entry) error {
 		r.Procedure, r.Word, r.Providers, r.Actor, r.StartedAt = b.Procedure, b.Word, b.Providers, b.Actor, e.At
 		return nil
 	case entryPlan:
-		return r.into(e, &r.Steps)
+		return journal.Decode(e, func(steps []Step) { r.Steps = steps })
 	case entryStep, entryIntent:
-		var s Step
-		if err := r.into(e, &s); err != nil {
-			return err
-		}
-		if at := r.Step(s.ID); at != nil {
-			*at = s
-		}
-		return nil
+		return journal.Decode(e, func(s Step) {
+			if at := r.Step(s.ID); at != nil {
+				*at = s
+			}
+		})
 	case entryCauses:
-		var d decided
-		err := r.into(e, &d)
-		r.Causes, r.Calls, r.decided = d.Causes, d.Calls, true
-		return err
+		return journal.Decode(e, func(d decided) { r.Causes, r.Calls, r.decided = d.Causes, d.Calls, true })
 	case entryResume:
-		var by cleanup.Actor
-		err := r.into(e, &by)
-		r.Resumed = append(r.Resumed, Resumption{At: e.At, Actor: by})
 		r.State, r.Verdict, r.Kind, r.Error, r.EndedAt = RunInterrupted, sandbox.Unknown, fault.KindNone, "", time.Time{}
-		return err
+		return journal.Decode(e, func(by cleanup.Actor) { r.Resumed = append(r.Resumed, Resumption{At: e.At, Actor: by}) })
 	case entryEnd:
-		var last end
-		err := r.into(e, &last)
-		r.State, r.Verdict, r.Kind, r.Error, r.Calls, r.EndedAt = last.State, last.Verdict, last.Kind, last.Error, last.Calls, e.At
-		return err
+		return journal.Decode(e, func(last end) {
+			r.State, r.Verdict, r.Kind, r.Error, r.Calls, r.EndedAt = last.State, last.Verdict, last.Kind, last.Error, last.Calls, e.At
+		})
 	}
 	return nil // of a later version that added a kind
-}
-
-func (r *Run) into(e journal.Entry, v any) error {
-	if err := e.Into(v); err != nil {
-		return unreadable(r.ID, err)
-	}
-	return nil
 }
 
 func unreadable(id string, err error) error {
@@ -157,6 +142,9 @@ func Runs(disk journal.Disk, limit int) (runs []Run, errs []error) {
 			continue
 		case run.Broken != "":
 			errs = append(errs, brokenError(run))
+		}
+		if err := run.Unreadable.Error(id); err != nil {
+			errs = append(errs, err)
 		}
 		runs = append(runs, run)
 	}

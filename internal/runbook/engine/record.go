@@ -81,6 +81,8 @@ type Run struct {
 	Causes    []Cause
 	Calls     []Call // whom to call
 	Broken    string // why the record cannot be trusted behind its last line; "" = it can
+	// Unreadable are the entries that cannot be read: the run is shown without them, and not resumed.
+	Unreadable cleanup.Unreadable
 
 	// Took is how long this process has worked at the run, and Own the part of that which is no read, no
 	// wait, no act and no answer. Neither is on record.

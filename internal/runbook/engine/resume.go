@@ -49,6 +49,8 @@ func (r *runner) mayGoOn(run *Run) error {
 	switch {
 	case run.Broken != "":
 		return fault.New(fault.KindRefused, "the record of %s was changed or damaged: %s", run.ID, run.Broken).WithHint("start a new run: `%s runbook run %s`", program, run.Runbook)
+	case len(run.Unreadable) > 0: // it may be a step that has acted
+		return fault.New(fault.KindRefused, "%w", run.Unreadable.Error(run.ID)).WithHint("start a new run: `%s runbook run %s`", program, run.Runbook)
 	case len(run.Steps) == 0:
 		return fault.New(fault.KindRefused, "%s was interrupted before it had a plan", run.ID).WithHint("start a new run: `%s runbook run %s`", program, run.Runbook)
 	case run.Staged:

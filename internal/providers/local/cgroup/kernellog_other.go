@@ -4,5 +4,5 @@ package cgroup
 
 import "time"
 
-// KilledForMemory finds nothing: only Linux has this log.
-func KilledForMemory(int, time.Duration) (line string, found bool) { return "", false }
+// ReadKills finds nothing: only Linux has this log.
+func ReadKills(int, string, time.Duration) Kills { return Kills{} }

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"sbx/internal/sandbox"
 )
 
 // Stats is one sample of a group. Nil means that this host does not report it, or that the
@@ -22,6 +25,14 @@ type Stats struct {
 	Refused     *int64   // how often the limit of processes has refused one more so far
 	OOMKills    *int64   // processes killed for lack of memory so far
 	Source      string   // "cgroup2", "cgroup1", "hybrid", "systemd-scope"
+}
+
+// Kills is what the kernel log says of kills for lack of memory.
+type Kills struct {
+	Line     string          // by which the kernel killed the process that was asked about; "" = none was seen
+	Complete bool            // the log could be read and reaches back far enough: without a Line there was no such kill
+	Last     time.Duration   // how long ago the last process of the group was killed; 0 = none was seen
+	OwnLimit sandbox.Verdict // whether that was for the group's own limit; "" = the log does not say it
 }
 
 // Stats reads the counters. They are readable after the last process has ended, until Remove.

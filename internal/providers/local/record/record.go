@@ -62,26 +62,29 @@ type Limits struct {
 
 // Exit is what was observed of the end.
 type Exit struct {
-	Code           *int       `json:"code,omitempty"`   // of a normal exit
-	Signal         int        `json:"signal,omitempty"` // of a death by signal
-	StartError     string     `json:"start_error,omitempty"`
-	Stop           *Stop      `json:"stop,omitempty"`
-	TimedOut       bool       `json:"timed_out,omitempty"`
-	SupervisorLost bool       `json:"supervisor_lost,omitempty"`
-	WatchdogBytes  int64      `json:"watchdog_bytes,omitempty"` // resident bytes when the watchdog fired
-	OOMKills       *int64     `json:"oom_kills,omitempty"`      // nil = no counter
-	TasksRefused   *int64     `json:"tasks_refused,omitempty"`  // by the limit of processes; nil = no counter
-	KernelLog      string     `json:"kernel_log,omitempty"`     // the kernel's log line of its OOM kill
-	PeakBytes      *int64     `json:"peak_bytes,omitempty"`
-	LastBytes      *int64     `json:"last_bytes,omitempty"` // last sample while it ran
-	LastSampleAt   time.Time  `json:"last_sample_at,omitzero"`
-	CPUSeconds     *float64   `json:"cpu_seconds,omitempty"`
-	CounterSource  string     `json:"counter_source,omitempty"`
-	Emptied        string     `json:"emptied,omitempty"`  // the proof that no process is left
-	Unproven       bool       `json:"unproven,omitempty"` // without that proof: processes without the mark may be left
-	LeftoverKilled int        `json:"leftover_killed,omitempty"`
-	DroppedBytes   int64      `json:"dropped_output_bytes,omitempty"`
-	At             *time.Time `json:"at,omitempty"`
+	Code           *int            `json:"code,omitempty"`   // of a normal exit
+	Signal         int             `json:"signal,omitempty"` // of a death by signal
+	StartError     string          `json:"start_error,omitempty"`
+	Stop           *Stop           `json:"stop,omitempty"`
+	TimedOut       bool            `json:"timed_out,omitempty"`
+	SupervisorLost bool            `json:"supervisor_lost,omitempty"`
+	WatchdogBytes  int64           `json:"watchdog_bytes,omitempty"` // resident bytes when the watchdog fired
+	OOMKills       *int64          `json:"oom_kills,omitempty"`      // nil = no counter
+	TasksRefused   *int64          `json:"tasks_refused,omitempty"`  // by the limit of processes; nil = no counter
+	KernelLog      string          `json:"kernel_log,omitempty"`     // the kernel's log line of its OOM kill
+	NotLogged      bool            `json:"not_logged,omitempty"`     // the kernel's log is complete since the start and has no such line
+	LastKillAt     time.Time       `json:"last_kill_at,omitzero"`    // the last OOM kill in the sandbox, by that log
+	OwnLimit       sandbox.Verdict `json:"own_limit,omitempty"`      // whether that was for the sandbox's own limit; "" = not known
+	PeakBytes      *int64          `json:"peak_bytes,omitempty"`
+	LastBytes      *int64          `json:"last_bytes,omitempty"` // last sample while it ran
+	LastSampleAt   time.Time       `json:"last_sample_at,omitzero"`
+	CPUSeconds     *float64        `json:"cpu_seconds,omitempty"`
+	CounterSource  string          `json:"counter_source,omitempty"`
+	Emptied        string          `json:"emptied,omitempty"`  // the proof that no process is left
+	Unproven       bool            `json:"unproven,omitempty"` // without that proof: processes without the mark may be left
+	LeftoverKilled int             `json:"leftover_killed,omitempty"`
+	DroppedBytes   int64           `json:"dropped_output_bytes,omitempty"`
+	At             *time.Time      `json:"at,omitempty"`
 }
 
 // Event is one entry of the timeline.

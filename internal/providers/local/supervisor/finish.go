@@ -87,8 +87,12 @@ func (s *supervisor) exitFacts(at time.Time) record.Exit {
 		e.TasksRefused = c.Refused
 		e.OOMKills, e.PeakBytes, e.CPUSeconds, e.CounterSource = c.OOMKills, c.PeakBytes, c.CPUSeconds, c.Source
 	}
-	if e.Signal == int(syscall.SIGKILL) && e.OOMKills == nil {
-		e.KernelLog, _ = cgroup.KilledForMemory(s.rec.Program.PID, at.Sub(s.rec.StartedAt))
+	if e.OOMKills == nil && e.Signal == int(syscall.SIGKILL) || e.OOMKills != nil && *e.OOMKills > 0 {
+		k := cgroup.ReadKills(s.rec.Program.PID, s.rec.ID, at.Sub(s.rec.StartedAt))
+		e.KernelLog, e.NotLogged, e.OwnLimit = k.Line, k.Complete && k.Line == "", k.OwnLimit
+		if k.Last > 0 {
+			e.LastKillAt = at.Add(-k.Last)
+		}
 	}
 	return e
 }

@@ -1,0 +1,34 @@
+package ops_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/ops"
+	"sbx/internal/sandbox"
+)
+
+// unanswered are requests to end sandboxes that were not acknowledged.
+type unanswered map[sandbox.Ref]sandbox.EndRequest
+
+func (u unanswered) Unconfirmed(context.Context) (map[sandbox.Ref]sandbox.EndRequest, error) {
+	return u, nil
+}
+func (u unanswered) Keep(context.Context, sandbox.Ref, sandbox.EndRequest) error { return nil }
+func (u unanswered) Forget(context.Context, sandbox.Ref) error                   { return nil }
+
+// TestWaitForWhatWasLost: a sandbox that no provider finds after an unacknowledged request is not known
+// to have ended. Of any other, nothing is known.
+func TestWaitForWhatWasLost(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, oneProfile, prod("other001"))
+	s.requests = unanswered{{Provider: "prod", ID: "lost0001"}: {Detail: "HTTP 500"}}
+	for word, want := range map[string]fault.Kind{"prod/lost0001": fault.KindUnverified, "lost0001": fault.KindUnverified, "prod/never001": fault.KindNotFound} {
+		_, err := ops.Wait(t.Context(), s.env(t, &recorder{}), ops.WaitRequest{Word: word, Goal: fleet.GoalEnded}, &recorder{})
+		assert.Equal(t, want, fault.KindOf(err), "%s: %v", word, err)
+	}
+}
