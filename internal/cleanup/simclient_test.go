@@ -112,7 +112,9 @@ func (p *client) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.
 	return func(yield func(sandbox.Sandbox, error) bool) {
 		seen := &listing{gens: map[string]int{}}
 		p.s.mu.Lock()
-		p.inc.listings[p.c.name] = seen
+		if before := p.inc.listings[p.c.name]; before == nil || !before.complete {
+			p.inc.listings[p.c.name] = seen // a later one, which doubts a 404, selects nothing until it is whole
+		}
 		ids := slices.Clone(p.c.order)
 		odd := p.c.listed%2 == 0
 		p.c.listed++
@@ -146,6 +148,7 @@ func (p *client) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.
 		}
 		p.s.mu.Lock()
 		seen.complete = true
+		p.inc.listings[p.c.name] = seen
 		seen.skew = p.inc.skews[p.c.name]
 		p.s.mu.Unlock()
 		_ = q
