@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"sbx/internal/poll"
 	"sbx/internal/providers/daytona/daytonatest"
 	"sbx/internal/providers/e2b/e2btest"
 	"sbx/internal/providers/monotask/monotasktest"
@@ -98,7 +99,7 @@ func (r *remotes) Cleanup(f func()) { r.ends = append(r.ends, f) }
 //	remote e2b heal
 //	remote e2b kill ID [child]       SIGKILL to its newest program or that one's child
 //	remote e2b quiet                 no life-changing call has come since the last quiet
-//	remote e2b called ROUTE N        that many calls have come
+//	remote e2b called ROUTE N        that many calls come, a program in the background has time for them
 //	remote e2b repeats ROUTE N       at most so many addresses were called again
 func remote(ts *testscript.TestScript, neg bool, args []string) {
 	r, ok := ts.Value(remotesKey{}).(*remotes)
@@ -127,6 +128,21 @@ func remote(ts *testscript.TestScript, neg bool, args []string) {
 	act(ts, w, args[1], args[2:])
 }
 
+// callsUpTo counts the calls of a route once they are want or the time for them is over.
+func callsUpTo(want int, route string, w inhabited) int {
+	deadline, pauses := time.Now().Add(callsLimit), poll.NewBackoff(10*time.Millisecond, 300*time.Millisecond)
+	for {
+		got := len(w.Calls(route))
+		if got >= want || time.Now().After(deadline) {
+			return got
+		}
+		<-pauses.After()
+	}
+}
+
+// callsLimit is how long the calls of a program that runs in the background may take to come.
+const callsLimit = time.Minute
+
 // act does what every world can.
 func act(ts *testscript.TestScript, w inhabited, word string, args []string) {
 	switch word {
@@ -150,7 +166,7 @@ func act(ts *testscript.TestScript, w inhabited, word string, args []string) {
 	case "called":
 		want, err := strconv.Atoi(args[1])
 		ts.Check(err)
-		if got := len(w.Calls(args[0])); got != want {
+		if got := callsUpTo(want, args[0], w); got != want {
 			ts.Fatalf("%s was called %d times, want %d", args[0], got, want)
 		}
 	case "repeats":
