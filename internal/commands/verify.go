@@ -27,9 +27,11 @@ func newVerify(d *Deps) *cobra.Command {
 			"they are, whether cleanup runs, how many hit a time limit, and how full the quotas\n" +
 			"are. It changes nothing.\n\n" +
 			"Exit 0: every target is met. 10: one is missed. 3: a provider could not be asked.\n" +
-			"7: all that is left is not known, for example a quota that the provider does not\n" +
-			"report; --unknown-as decides what that means. `thresholds` in the configuration sets\n" +
-			"the targets. With -o nagios it is a monitoring plugin; -o junit and -o tap are for CI.\n\n" +
+			"7: one is not known. A target without data, for example a quota that no provider\n" +
+			"reports or a share of too few tasks, counts as met and is shown as \"no data yet\";\n" +
+			"--unknown-as decides what it and every other unknown target count as. `thresholds` in\n" +
+			"the configuration sets the targets. With -o nagios it is a monitoring plugin; -o junit\n" +
+			"and -o tap are for CI.\n\n" +
 			"--until-ok ends with the last round, and exits with its code. If it is interrupted, or\n" +
 			"--timeout ends it, it still prints the last complete round, and exits 130, 143 or 124; with\n" +
 			"-o nagios the exit code is that of the printed state, and 3 (UNKNOWN) where no round is\n" +
@@ -39,7 +41,7 @@ func newVerify(d *Deps) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&untilOK, "until-ok", "", "repeat until every target is met, at most for a `DURATION`")
 	cmd.Flags().StringVar(&every, "every", "", "repeat, with `DURATION` between two rounds (--until-ok: 30s)")
-	cmd.Flags().StringVar(&unknownAs, "unknown-as", string(views.UnknownIsUnknown), "what a target that is not known counts as: ok, warn, crit or unknown, a `WORD`")
+	cmd.Flags().StringVar(&unknownAs, "unknown-as", "", "what a target that is not known counts as: ok, warn, crit or unknown, a `WORD`")
 	completeFlag(cmd, "unknown-as", views.UnknownChoices)
 	doc := document{
 		schema: verifySchema, shape: output.ShapeItem, columns: output.Names(views.VerifyColumns()), nagios: true, tests: true,
@@ -50,10 +52,11 @@ func newVerify(d *Deps) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if !slices.Contains(views.UnknownChoices(), unknownAs) {
+		asked := cmd.Flags().Changed("unknown-as")
+		if asked && !slices.Contains(views.UnknownChoices(), unknownAs) {
 			return fault.Usage("--unknown-as is ok, warn, crit or unknown, not %q", unknownAs)
 		}
-		req.UnknownPasses = unknownAs == string(views.UnknownIsOK)
+		req.UnknownPasses, req.NoDataIsUnknown = unknownAs == string(views.UnknownIsOK), asked
 		v := &verifyCommand{d: d, p: p, req: req, unknownAs: views.UnknownAs(unknownAs)}
 		if every != "" && untilOK == "" {
 			return v.repeatVerify(ctx)

@@ -46,6 +46,8 @@ type target struct {
 	Title string `json:"title"`
 	// Whether the target is met.
 	Verdict sandbox.Verdict `json:"verdict"`
+	// Every provider answered, and there is nothing to tell the figure from yet: it counts as met.
+	NoData bool `json:"no_data"`
 	// The figure of the provider that is worst; null where none is known.
 	Value *float64 `json:"value"`
 	// The unit of value and target: count, seconds or share.

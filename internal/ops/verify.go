@@ -22,7 +22,9 @@ type VerifyRequest struct {
 	Every   time.Duration // between two rounds
 	// UnknownPasses ends the repetition also where a target is not known.
 	UnknownPasses bool
-	NoAlerts      bool // evaluate none: for a look of which nobody may be notified
+	// NoDataIsUnknown reads a target without data as any other that is not known; false = as met.
+	NoDataIsUnknown bool
+	NoAlerts        bool // evaluate none: for a look of which nobody may be notified
 }
 
 // passes reports whether a round ends the repetition.
@@ -35,7 +37,10 @@ func (req VerifyRequest) passes(r *VerifyResult) bool {
 type TargetCheck struct {
 	task.Figure
 
-	Outcome  sandbox.Verdict // whether the target is met
+	Outcome sandbox.Verdict // whether the target is met
+	// NoData: the outcome is unknown since there is nothing to measure yet, for example no quota and too
+	// few tasks, though every provider answered. It counts as met: nothing that can be done would change it.
+	NoData   bool
 	Evidence []sandbox.Evidence
 	Hint     string // what to type where it is not met
 }
@@ -51,11 +56,13 @@ type VerifyResult struct {
 	Rounds   int
 }
 
-// Verdict is true where every check passes, false where one fails, else unknown.
+// Verdict is true where every check passes or has no data, false where one fails, else unknown.
 func (r *VerifyResult) Verdict() sandbox.Verdict {
 	v := sandbox.True
 	for _, c := range r.Checks {
-		v = bothVerdicts(v, c.Outcome)
+		if !c.NoData {
+			v = bothVerdicts(v, c.Outcome)
+		}
 	}
 	return v
 }
@@ -65,11 +72,10 @@ func (r *VerifyResult) Verdict() sandbox.Verdict {
 func (r *VerifyResult) Err() error {
 	var missed, unknown []string
 	for _, c := range r.Checks {
-		switch c.Outcome {
-		case sandbox.False:
+		switch {
+		case c.Outcome == sandbox.False:
 			missed = append(missed, c.Title)
-		case sandbox.True:
-		default:
+		case c.Outcome == sandbox.Unknown && !c.NoData:
 			unknown = append(unknown, c.Title)
 		}
 	}
@@ -152,6 +158,11 @@ func (e *Env) verifyOnce(ctx context.Context, req VerifyRequest, watch Observer)
 	}
 	quotas := f.Quotas(ctx)
 	r.Checks = []TargetCheck{e.checkActive(stats), e.checkAges(stats, judged), cleanupCheck, e.checkTimeouts(stats), e.checkQuotas(f.Names(), quotas)}
+	if req.NoDataIsUnknown {
+		for i := range r.Checks {
+			r.Checks[i].NoData = false
+		}
+	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // what is missing was not asked
 	}
@@ -176,30 +187,41 @@ func bothVerdicts(a, b sandbox.Verdict) sandbox.Verdict {
 	return sandbox.Unknown
 }
 
+// measured is a figure of one provider beside its bound.
+type measured struct {
+	value    *float64 // nil: not known
+	bound    float64
+	answered bool // the provider was asked: a value that is not known does not exist yet
+}
+
 // worstOf is a check over providers: the value and target are those of the provider with the
 // worst figure. One whose figure is not known makes the outcome unknown at best.
-func (e *Env) worstOf(figure task.Figure, stats []fleet.ProviderStats, of func(fleet.ProviderStats, triage.Thresholds) (*float64, float64)) TargetCheck {
+func (e *Env) worstOf(figure task.Figure, stats []fleet.ProviderStats, of func(fleet.ProviderStats, triage.Thresholds) measured) TargetCheck {
 	figure.Target.Bound = 0
-	c := TargetCheck{Figure: figure, Outcome: sandbox.True}
+	c := TargetCheck{Figure: figure, Outcome: sandbox.True, NoData: true}
 	if len(stats) == 0 {
 		c.Outcome = sandbox.Unknown
 	}
 	for _, s := range stats {
-		limits := e.Thresholds(sandbox.Sandbox{Provider: s.Provider, ProviderType: s.ProviderType})
-		value, bound := of(s, limits)
+		m := of(s, e.Thresholds(sandbox.Sandbox{Provider: s.Provider, ProviderType: s.ProviderType}))
 		one := figure
-		one.Value, one.Target.Bound, one.Samples = value, bound, 1
+		one.Value, one.Target.Bound, one.Samples = m.value, m.bound, 1
 		c.Outcome = bothVerdicts(c.Outcome, one.Verdict())
+		c.NoData = c.NoData && (m.value != nil || m.answered)
 		text := "not known"
-		if value != nil {
-			text = formatFigure(*value, figure.Unit)
+		switch {
+		case m.value != nil:
+			text = formatFigure(*m.value, figure.Unit)
 			c.Samples++
+		case m.answered:
+			text = "no data"
 		}
 		c.Evidence = append(c.Evidence, sandbox.Evidence{What: s.Provider, Value: text, Source: "stats", At: e.Now()})
-		if c.Target.Bound == 0 || value != nil && (c.Value == nil || *value-bound > *c.Value-c.Target.Bound) {
-			c.Value, c.Target.Bound = value, bound
+		if c.Target.Bound == 0 || m.value != nil && (c.Value == nil || *m.value-m.bound > *c.Value-c.Target.Bound) {
+			c.Value, c.Target.Bound = m.value, m.bound
 		}
 	}
+	c.NoData = c.NoData && c.Outcome == sandbox.Unknown
 	return c
 }
 
@@ -213,11 +235,12 @@ func formatFigure(v float64, unit task.Unit) string {
 // checkActive is R125: fewer running sandboxes than under normal load.
 func (e *Env) checkActive(stats []fleet.ProviderStats) TargetCheck {
 	c := e.worstOf(verifyFigure("R125"), stats,
-		func(s fleet.ProviderStats, t triage.Thresholds) (*float64, float64) {
-			if s.Err != nil || s.Stats.Active == nil {
-				return nil, float64(t.ActiveNormal)
+		func(s fleet.ProviderStats, t triage.Thresholds) measured {
+			m := measured{bound: float64(t.ActiveNormal)}
+			if s.Err == nil && s.Stats.Active != nil {
+				m.value = new(float64(*s.Stats.Active))
 			}
-			return new(float64(*s.Stats.Active)), float64(t.ActiveNormal)
+			return m
 		})
 	c.Why = "thresholds.active_normal says what normal load is"
 	c.Hint = e.Process.Name() + " top"
@@ -300,8 +323,8 @@ func (e *Env) checkCleanupStatus(status *CleanupStatusResult) TargetCheck {
 // checkTimeouts is R128: a low share of timeouts.
 func (e *Env) checkTimeouts(stats []fleet.ProviderStats) TargetCheck {
 	c := e.worstOf(verifyFigure("R128"), stats,
-		func(s fleet.ProviderStats, t triage.Thresholds) (*float64, float64) {
-			return s.Signals(t.StuckAge, e.Now()).TimeoutRate(), t.TimeoutRateGood
+		func(s fleet.ProviderStats, t triage.Thresholds) measured {
+			return measured{s.Signals(t.StuckAge, e.Now()).TimeoutRate(), t.TimeoutRateGood, s.Err == nil && s.ItemsErr == nil}
 		})
 	c.Why = "by the provider's counters, else by the attempts of tasks, of which 20 give a rate"
 	c.Hint = e.Process.Name() + " report"
@@ -315,8 +338,8 @@ func (e *Env) checkQuotas(profiles []string, quotas []fleet.ProviderQuota) Targe
 		stats[i].Provider = name
 	}
 	c := e.worstOf(verifyFigure("R129"), stats,
-		func(s fleet.ProviderStats, t triage.Thresholds) (*float64, float64) {
-			return highestUse(quotas, s.Provider), t.QuotaNear
+		func(s fleet.ProviderStats, t triage.Thresholds) measured {
+			return measured{highestUse(quotas, s.Provider), t.QuotaNear, quotaOf(quotas, s.Provider).Err == nil}
 		})
 	c.Why = "limits.max_sandboxes is a quota where a provider reports none"
 	c.Hint = e.Process.Name() + " doctor"

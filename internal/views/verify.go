@@ -17,7 +17,7 @@ import (
 // UnknownAs is what an unknown target counts as in an exit code and in a monitor's formats.
 type UnknownAs string
 
-// The closed list of --unknown-as.
+// The closed list of --unknown-as. Without it a target without data is met, any other unknown one is not.
 const (
 	UnknownIsOK       UnknownAs = "ok"
 	UnknownIsWarning  UnknownAs = "warn"
@@ -41,7 +41,7 @@ type verification struct {
 // status is what a target comes to under --unknown-as.
 func (v verification) status(c ops.TargetCheck) ops.CheckStatus {
 	switch {
-	case c.Outcome == sandbox.True, c.Outcome == sandbox.Unknown && v.unknownAs == UnknownIsOK:
+	case c.Outcome == sandbox.True, c.NoData, c.Outcome == sandbox.Unknown && v.unknownAs == UnknownIsOK:
 		return ops.CheckOK
 	case c.Outcome == sandbox.False, v.unknownAs == UnknownIsCritical:
 		return ops.CheckProblem
@@ -72,7 +72,7 @@ func (v verification) checks() []ops.Check {
 // targetMessage is the value beside its target, short enough for the first line of a monitor.
 func targetMessage(c ops.TargetCheck) string {
 	if c.Value == nil {
-		return "not known, target " + targetText(c.Figure)
+		return verifyWord(c) + ", target " + targetText(c.Figure)
 	}
 	return figureText(c.Figure) + ", target " + targetText(c.Figure)
 }
@@ -112,6 +112,7 @@ func targetList(checks []ops.TargetCheck) []any {
 			{Key: "id", Value: c.ID},
 			{Key: "title", Value: c.Title},
 			{Key: "verdict", Value: c.Outcome},
+			{Key: "no_data", Value: c.NoData},
 			{Key: "value", Value: roundedOrNil(c.Value)},
 			{Key: "unit", Value: string(c.Unit)},
 			{Key: "target", Value: targetValue(c.Figure)},
@@ -129,14 +130,14 @@ const verifyRows = 5
 func (v verification) page(s *output.Sheet, r *ops.VerifyResult) {
 	var rows [][]any
 	for _, c := range r.Checks {
-		rows = append(rows, []any{c.ID, c.Title, figureText(c.Figure), targetText(c.Figure), verifyWord(c.Outcome)})
+		rows = append(rows, []any{c.ID, c.Title, figureText(c.Figure), targetText(c.Figure), verifyWord(c)})
 	}
 	s.Section("Targets").Table([]string{"id", "target", "value", "wanted", "verdict"}, rows)
 	for _, c := range r.Checks {
 		if c.Outcome == sandbox.True {
 			continue
 		}
-		s.Section(c.ID + " " + c.Title + ": " + verifyWord(c.Outcome))
+		s.Section(c.ID + " " + c.Title + ": " + verifyWord(c))
 		for i, e := range c.Evidence {
 			if i == verifyRows {
 				s.Text(strings.TrimPrefix(andMore(len(c.Evidence)-i), " "))
@@ -152,13 +153,14 @@ func (v verification) page(s *output.Sheet, r *ops.VerifyResult) {
 	}
 }
 
-func verifyWord(v sandbox.Verdict) string {
-	switch v {
-	case sandbox.True:
+func verifyWord(c ops.TargetCheck) string {
+	switch {
+	case c.Outcome == sandbox.True:
 		return "met"
-	case sandbox.False:
+	case c.Outcome == sandbox.False:
 		return "MISSED"
-	case sandbox.Unknown:
+	case c.NoData:
+		return "no data yet"
 	}
 	return "not known"
 }
@@ -191,7 +193,7 @@ func (v verification) exit() error {
 	switch {
 	case v.interrupted != nil:
 		return v.interrupted
-	case v.unknownAs == UnknownIsUnknown:
+	case v.unknownAs == UnknownIsUnknown, v.unknownAs == "":
 		return v.Err()
 	}
 	return ops.CheckVerdict(v.checks())
@@ -316,7 +318,7 @@ func (v verification) tap() string {
 		word, directive := "ok", ""
 		switch {
 		case status == ops.CheckOK && c.Outcome == sandbox.Unknown:
-			directive = " # SKIP not known"
+			directive = " # SKIP " + verifyWord(c)
 		case status != ops.CheckOK:
 			word = "not ok"
 		}
