@@ -2,6 +2,7 @@ package cleanup_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -177,6 +178,34 @@ func TestAResumeAsksWhatIsEndingNoSecondTime(t *testing.T) {
 		assert.Equal(t, 1, s.asked(), "the request of before")
 		assert.Zero(t, s.notes[cleanup.EntryIntent])
 	})
+}
+
+// TestAResumeRepeatsWhatNobodyAcknowledgedOnce: the run was killed between its request and the answer.
+// Without an answer a missing record would prove nothing for ever.
+func TestAResumeRepeatsWhatNobodyAcknowledgedOnce(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		intents int
+		asked   int
+		outcome sandbox.Outcome
+	}{
+		"once":            {1, 2, sandbox.OutcomeVerified},
+		"repeated before": {2, 1, sandbox.OutcomeAccepted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := oneOld(fake.Options{EndFor: time.Second, After: fake.AfterMissing})
+				h := s.cutOff(t)
+				intent := entry{cleanup.EntryIntent, cleanup.Intent{Ref: h.Begin.Plan.Items[0].Ref, State: sandbox.StateRunning}}
+				h = cleanup.HistoryOf(written(t, h.Begin, slices.Repeat([]entry{intent}, tc.intents)...))
+				require.NoError(t, s.p.Terminate(t.Context(), "box1", terminate()))
+				got := s.end(t, h.Resume())
+				assert.Equal(t, tc.outcome, got.Outcome, got.Reason)
+				assert.Equal(t, tc.asked, s.asked())
+			})
+		})
+	}
 }
 
 func TestARefusedRunThatWasCutOffStaysRefused(t *testing.T) {

@@ -122,7 +122,7 @@ func (h *History) addEntry(e journal.Entry) error {
 	case EntryIntent:
 		return journal.Decode(e, func(i Intent) {
 			h.Intents[i.Ref], h.newest, h.asked[i.Ref] = i, i.Ref, e.At
-			h.Requests[i.Ref] = &sandbox.EndRequest{At: e.At, Detail: "no answer is recorded", Delete: i.Delete, CreatedAt: i.CreatedAt, StartedAt: i.StartedAt, State: i.State}
+			h.Requests[i.Ref] = &sandbox.EndRequest{At: e.At, Detail: "no answer is recorded", Delete: i.Delete, CreatedAt: i.CreatedAt, StartedAt: i.StartedAt, State: i.State, Again: h.Requests[i.Ref].Unconfirmed()}
 		})
 	case EntryAnswer:
 		return journal.Decode(e, func(a Answer) { h.Requests[a.Ref] = &a.Request })

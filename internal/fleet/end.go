@@ -128,8 +128,9 @@ func (e *termination) recheckTarget(ctx context.Context) (sandbox.Ending, bool) 
 	case replaced(e.target, now):
 		return e.newOutcome(sandbox.OutcomeChanged, "another sandbox has this id now", e.providerEvidence("created_at", now.CreatedAt.UTC().Format(time.RFC3339))), true
 	}
-	e.alreadyAsked = e.o.Recheck.AlreadyAsked != nil && e.o.Recheck.AlreadyAsked(now)
-	if e.o.Recheck.Judge != nil && !e.alreadyAsked {
+	asked := e.o.Recheck.AlreadyAsked != nil && e.o.Recheck.AlreadyAsked(now)
+	e.alreadyAsked = asked && !e.repeatable()
+	if e.o.Recheck.Judge != nil && !asked {
 		if outcome, reason := e.o.Recheck.Judge(now); outcome != "" {
 			out := e.newOutcome(outcome, reason, e.providerEvidence("state", string(now.State)))
 			if outcome == sandbox.OutcomeNotAttempted {
@@ -141,6 +142,10 @@ func (e *termination) recheckTarget(ctx context.Context) (sandbox.Ending, bool) 
 	e.target, e.existence = now, []sandbox.Evidence{e.providerEvidence("state", string(now.State))}
 	return sandbox.Ending{}, false
 }
+
+// repeatable reports whether the earlier request is sent once more: nobody acknowledged it, so that
+// without another answer no later read could prove the end.
+func (e *termination) repeatable() bool { return e.request.Unconfirmed() && !e.request.Again }
 
 // mayBeUnreadable reports whether a delete of this target may proceed without its record.
 func (e *termination) mayBeUnreadable() bool {

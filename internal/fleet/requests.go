@@ -95,7 +95,7 @@ func effectUnknown(err error) bool {
 func (e *termination) noteSending() {
 	e.request = &sandbox.EndRequest{
 		At: e.f.o.Now().UTC(), Detail: "no answer", Delete: e.o.Delete, CreatedAt: e.target.CreatedAt, StartedAt: e.target.StartedAt,
-		State: e.target.State,
+		State: e.target.State, Again: e.request.Unconfirmed(),
 	}
 }
 
@@ -145,7 +145,11 @@ func (e *termination) absenceUnproved(ctx context.Context, proof providers.Proof
 	case err != nil:
 		return "the record of an earlier request to end it cannot be read: " + err.Error(), true
 	case r.Unconfirmed():
-		return "the request to end it was not acknowledged (" + r.Detail + "), so that a missing record proves nothing", true
+		why = "the request to end it was not acknowledged (" + r.Detail + "), so that a missing record proves nothing"
+		if until := proof.IndependentFrom; !until.IsZero() {
+			why += "; from " + until.UTC().Format(time.RFC3339) + " on it does: no machine runs longer"
+		}
+		return why, true
 	case r == nil: // nothing was sent that could have ended it
 		return e.endRun.m.absenceDoubted(ctx, e.target.ID), false
 	}

@@ -83,6 +83,22 @@ func TestWhatWasRefusedIsNotProvedByForgetting(t *testing.T) {
 	})
 }
 
+// TestAnUnprovedEndSaysWhenItWillBe: a provider may know until when the machine can run at most.
+func TestAnUnprovedEndSaysWhenItWillBe(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		until := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+		p := fake.New(fake.Options{Name: "prod", After: fake.AfterMissing, Proof: func(string, providers.EndQuery) (providers.Proof, error) {
+			return providers.Proof{Ended: sandbox.True, IndependentFrom: until}, nil
+		}})
+		p.Add(box("abcd", "web"))
+		p.Break(fake.Fault{Op: fake.OpTerminate, Err: fault.New(fault.KindUnavailable, "HTTP 500"), Late: true})
+		got := end(t, with(fleet.Options{EndRequests: &requests{}}, p), fleet.EndOptions{Wait: time.Second}, "prod/abcd")
+		assert.Equal(t, sandbox.OutcomeAccepted, got[0].Outcome)
+		assert.Contains(t, got[0].Reason, "from 2026-03-02T09:00:00Z on it does")
+	})
+}
+
 // TestOpenRequests: what may and what may not leave a request unconfirmed.
 func TestOpenRequests(t *testing.T) {
 	t.Parallel()

@@ -289,7 +289,10 @@ type Proof struct {
 	// while the machine runs: it rests on the machine's own answer, on its node's list, or on the
 	// longest time that a machine may run.
 	Independent bool
-	Evidence    []sandbox.Evidence
+	// IndependentFrom is when the longest time that the machine may run makes the proof independent;
+	// zero = not known, or it is.
+	IndependentFrom time.Time
+	Evidence        []sandbox.Evidence
 }
 
 // Ability is one ability of the contract.

@@ -138,6 +138,7 @@ type EndRequest struct {
 	CreatedAt    time.Time `json:"created_at,omitzero"`
 	StartedAt    time.Time `json:"started_at,omitzero"` // of the run that was to end; zero = not known
 	State        State     `json:"state,omitempty"`     // before the request; "" = not known
+	Again        bool      `json:"again,omitempty"`     // it repeats one that was not acknowledged
 }
 
 // Unconfirmed reports whether a request may have been refused or lost; false without one.

@@ -82,6 +82,24 @@ func TestTheHostProvesNoEndOfAPausedOne(t *testing.T) {
 	assert.Len(t, fake.Calls(""), asked, "its host is not asked: traffic may wake a paused one")
 }
 
+// TestTheLongestLifetimeProvesAnEnd: after a DELETE without an answer nothing else can, and it is said when it will.
+func TestTheLongestLifetimeProvesAnEnd(t *testing.T) {
+	t.Parallel()
+	fake := e2btest.New(t, e2btest.Options{})
+	v, ok := providers.As[providers.Verifier](open(t, fake, e2b.Type()))
+	require.True(t, ok)
+	started := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	for later, independent := range map[time.Duration]bool{time.Hour: false, 24 * time.Hour: false, 25 * time.Hour: true} {
+		now := started.Add(later)
+		proof, err := v.VerifyEnd(t.Context(), "inosuchsandbox000000", providers.EndQuery{
+			Delete: true, Since: now, Now: now, Request: &sandbox.EndRequest{At: started.Add(time.Minute), StartedAt: started, State: sandbox.StateRunning},
+		})
+		require.NoError(t, err)
+		assert.Equal(t, independent, proof.Independent, "%s after its start", later)
+		assert.Equal(t, started.Add(24*time.Hour), proof.IndependentFrom)
+	}
+}
+
 // TestQueriesAndLooksAreNoWork: envd logs each call that it serves. A program that another client starts
 // is work, a look of sbx and a query of anybody are not.
 func TestQueriesAndLooksAreNoWork(t *testing.T) {

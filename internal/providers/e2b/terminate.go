@@ -61,8 +61,10 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 		return providers.Proof{}, h.err
 	case h.isMissing():
 		proof := providers.Proof{Ended: sandbox.True, Evidence: seen}
-		if r := q.Request; r != nil && q.Now.Sub(latestStart(r)) > maxLifetime {
-			proof.Independent = true
+		if r := q.Request; r != nil {
+			proof.IndependentFrom = latestStart(r).Add(maxLifetime)
+		}
+		if proof.Independent = q.Request != nil && q.Now.After(proof.IndependentFrom); proof.Independent {
 			proof.Evidence = append(proof.Evidence, c.Evidence("lifetime", "ended: no VM runs longer than "+sandbox.FormatDuration(maxLifetime), "limits of the API"))
 		}
 		return proof, nil
