@@ -120,6 +120,9 @@ func (e *Env) SweepTasks(ctx context.Context, watch Reporter, options task.Optio
 	adopted, err := task.Sweep(ctx, options)
 	for _, a := range adopted {
 		e.notifyFailedTask(watch, a.Task) // its own process told nobody
+		if a.Task.Sweeps > 1 && !a.Task.State.Final() {
+			continue // an earlier sweep has said it
+		}
 		watch.Note(fmt.Sprintf("task %s belonged to a dead process: it is %s now", a.Task.ID, WithDetail(string(a.Task.State), string(a.Task.Phase))))
 		if fault.KindOf(a.Err) == fault.KindLauncher {
 			watch.Warn(a.Err.Error())

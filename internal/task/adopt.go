@@ -19,6 +19,10 @@ const (
 	SweepTime  = 5 * time.Second
 )
 
+// sweepPause is how long the sweeps of all processes leave alone what that many have not settled: an end that no
+// read can prove would cost each start of sbx a whole sweep.
+func sweepPause(tries int) time.Duration { return min(time.Hour, time.Minute<<min(tries, 6)) }
+
 // Adopted is the result of a sweep for one task.
 type Adopted struct {
 	Task Task
@@ -29,7 +33,8 @@ type Adopted struct {
 // decided tasks, resolves unknown publications and concludes attempts that have ended. A
 // program that still runs within its limits is left alone, and so is a task that waits for
 // an attempt, until its time is over. The tasks that were left alone for longest come
-// first, so that one that cannot be ended does not delay the others for ever.
+// first, so that one that cannot be ended does not delay the others for ever. One that a sweep
+// could not settle is left alone for sweepPause.
 func Sweep(ctx context.Context, o Options) ([]Adopted, error) {
 	ctx, stop := context.WithTimeout(ctx, SweepTime)
 	defer stop()
@@ -37,7 +42,7 @@ func Sweep(ctx context.Context, o Options) ([]Adopted, error) {
 	if err != nil {
 		return nil, err
 	}
-	tasks = slices.DeleteFunc(tasks, func(t Task) bool { return !o.isAbandoned(t) || !o.mayAdopt(t) || t.awaitsOwner() })
+	tasks = slices.DeleteFunc(tasks, func(t Task) bool { return !o.isAbandoned(t) || !o.mayAdopt(t) || t.awaitsOwner() || t.ReadAt.Before(t.SweepAfter) })
 	slices.SortStableFunc(tasks, func(a, b Task) int { return a.LeaseUntil.Compare(b.LeaseUntil) })
 	return adoptAll(ctx, o, tasks), nil
 }

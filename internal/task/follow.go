@@ -273,13 +273,17 @@ func (r *Runner) decideNext(ctx context.Context, t Task) (Task, error) {
 // is not seen in time, the task is concluded instead.
 func (r *Runner) clearAttempt(ctx context.Context, t Task, a Attempt) (Task, error) {
 	limits := append(t.deadlineLimit(), timeLimit{ReasonAttempt, EndPatience})
+	said := ""
 	err := r.runGuarded(ctx, t, limits, func(ctx context.Context) error {
 		for {
 			_, err := r.endAttempt(ctx, t, a.N)
 			if err == nil || !errors.Is(err, ErrUnverified) {
 				return err
 			}
-			r.sendMessage(err.Error())
+			if text := err.Error(); text != said {
+				said = text
+				r.sendMessage(text)
+			}
 			if err := poll.Sleep(ctx, clearInterval); err != nil {
 				return err
 			}

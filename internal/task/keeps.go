@@ -37,6 +37,9 @@ type keptEntry struct {
 	// Claimed is when a task claimed it, which then has to end it.
 	Claimed time.Time `json:"claimed_at,omitzero"`
 	By      string    `json:"claimed_by,omitempty"`
+	// Sweeps counts the calls of EndKept that did not see it end; the next one tries at SweepAfter.
+	Sweeps     int       `json:"sweeps,omitempty"`
+	SweepAfter time.Time `json:"sweep_after,omitzero"`
 
 	ref sandbox.Ref
 	doc store.Doc
@@ -44,6 +47,19 @@ type keptEntry struct {
 
 // claimable reports whether it may be claimed, by the store's clock.
 func (e keptEntry) claimable() bool { return e.Claimed.IsZero() && e.doc.ReadAt.Before(e.ExpiresAt) }
+
+// postponed reports whether EndKept leaves it alone for now.
+func (e keptEntry) postponed() bool { return e.doc.ReadAt.Before(e.SweepAfter) }
+
+// postponeSweep records that an entry was not seen to end. One that another process has changed
+// meanwhile stays as it is.
+func (l KeepList) postponeSweep(ctx context.Context, e keptEntry) {
+	e.SweepAfter = e.doc.ReadAt.Add(sweepPause(e.Sweeps))
+	e.Sweeps++
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer stop()
+	_ = l.writeEntry(ctx, e)
+}
 
 func decodeKeptEntry(doc store.Doc) (keptEntry, bool) {
 	e := keptEntry{doc: doc}
@@ -119,18 +135,18 @@ func (l KeepList) Waiting(ctx context.Context) (map[sandbox.Ref]time.Time, error
 
 // EndKept ends, within SweepTime, the kept sandboxes whose time is over, whose owner is
 // dead, or whose claimer died before it recorded the claim. It returns those that were seen
-// to end. The others stay on the list for the next call, and so do those that the operator
-// protects.
+// to end. The others stay on the list, left alone by EndKept for sweepPause, and so do those
+// that the operator protects.
 //
 // The lifetime at the provider is longer: it covers all that an attempt may take, and the
 // time of keeping begins when the attempt ends.
 func EndKept(ctx context.Context, o Options) ([]sandbox.Ref, error) {
-	gone, _, err := o.endDue(ctx)
+	gone, _, err := o.endDue(ctx, keptEntry.postponed)
 	return gone, err
 }
 
-// endDue is EndKept, with the reasons for which due sandboxes stay.
-func (o Options) endDue(ctx context.Context) (gone []sandbox.Ref, stay map[sandbox.Ref]string, err error) {
+// endDue is EndKept but for what skip reports, with the reasons for which due sandboxes stay.
+func (o Options) endDue(ctx context.Context, skip func(keptEntry) bool) (gone []sandbox.Ref, stay map[sandbox.Ref]string, err error) {
 	l := o.KeepList
 	if l == nil {
 		return nil, nil, nil
@@ -143,6 +159,9 @@ func (o Options) endDue(ctx context.Context) (gone []sandbox.Ref, stay map[sandb
 	}
 	due, targets := map[sandbox.Ref]keptEntry{}, map[bool][]sandbox.Sandbox{}
 	for _, e := range all {
+		if skip(e) {
+			continue
+		}
 		if end, forget := o.isDue(ctx, e); end {
 			deletes := o.DeleteOnEnd != nil && o.DeleteOnEnd(e.ref.Provider)
 			due[e.ref] = e
@@ -162,6 +181,7 @@ func (o Options) endDue(ctx context.Context) (gone []sandbox.Ref, stay map[sandb
 			case sandbox.OutcomeSkipped:
 				stay[e.Ref] = e.Reason
 			case sandbox.OutcomeAccepted, sandbox.OutcomeStuck, sandbox.OutcomeFailed, sandbox.OutcomeChanged, sandbox.OutcomeNotAttempted:
+				l.postponeSweep(ctx, due[e.Ref])
 			}
 		}
 	}
@@ -172,7 +192,7 @@ func (o Options) endDue(ctx context.Context) (gone []sandbox.Ref, stay map[sandb
 // within EndWait, and why one of them may not be ended.
 func (o Options) endReleased(ctx context.Context, refs []sandbox.Ref) (left []sandbox.Ref, why string) {
 	for began := time.Now(); len(refs) > 0 && time.Since(began) < EndWait; {
-		_, stay, err := o.endDue(ctx)
+		_, stay, err := o.endDue(ctx, func(keptEntry) bool { return false })
 		if err == nil {
 			refs = slices.DeleteFunc(refs, func(ref sandbox.Ref) bool {
 				_, there, err := o.KeepList.readEntry(ctx, ref)

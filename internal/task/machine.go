@@ -156,6 +156,12 @@ func (t *Task) ReleaseLease(fence int64) error {
 	return nil
 }
 
+// postponeSweep records that a sweep could not settle the task.
+func (t *Task) postponeSweep() {
+	t.SweepAfter = t.ReadAt.Add(sweepPause(t.Sweeps))
+	t.Sweeps++
+}
+
 // Ended is what is known of an attempt that has ended.
 type Ended struct {
 	Exit     sandbox.Exit

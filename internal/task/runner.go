@@ -157,12 +157,17 @@ func (r *Runner) concludeAbandoned(ctx context.Context, t Task) (Task, error) {
 	})
 }
 
-// releaseTask gives up the lease of an unfinished task. Where that cannot be written, the
-// lease expires by itself.
+// releaseTask gives up the lease of an unfinished task, and postpones the next sweep of one that a
+// sweep could not settle. Where that cannot be written, the lease expires by itself.
 func (r *Runner) releaseTask(ctx context.Context, t Task) (Task, error) {
 	last, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer stop()
-	if now, err := r.o.Ledger.Change(last, t.ID, func(n *Task) error { return n.ReleaseLease(t.Fence) }); err == nil {
+	if now, err := r.o.Ledger.Change(last, t.ID, func(n *Task) error {
+		if r.settleOnly && !n.awaitsOwner() {
+			n.postponeSweep()
+		}
+		return n.ReleaseLease(t.Fence)
+	}); err == nil {
 		t = now
 	}
 	return t, context.Cause(ctx)

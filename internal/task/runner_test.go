@@ -516,6 +516,38 @@ func TestAnEndThatIsNotSeen(t *testing.T) {
 	})
 }
 
+// TestASweepLeavesAloneForLongerWhatItCouldNotSettle: an end that cannot be proved costs no start of sbx for
+// ever, a stop by name asks at once, and the person who waits is told once.
+func TestASweepLeavesAloneForLongerWhatItCouldNotSettle(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
+		said := map[string]int{}
+		s.tune = func(_ *proc, o *task.Options) { o.Observer = &heard{said: said} }
+		spec := plain()
+		spec.Session, spec.Attempts = "x", 2 // the sandbox lingers
+		s.hurt("cloud", "terminate", "lost", 0, 2*time.Hour)
+		_, lingers := s.begin("t-1", spec, works(5*time.Second, sandbox.ClassInfra))
+		require.ErrorIs(t, <-lingers, task.ErrUnverified)
+		for text, n := range said {
+			assert.Equal(t, 1, n, text)
+		}
+		tries := 0
+		for range 6 * 60 { // an hour
+			tries += len(s.sweep(t, "h2"))
+			s.rest(10 * time.Second)
+		}
+		assert.Equal(t, 6, tries, "after 1, 2, 4, 8, 16 and 32 minutes")
+		s.mu.Lock()
+		s.harms = nil
+		s.mu.Unlock()
+		assert.Empty(t, s.sweep(t, "h2"), "it is left alone")
+		_, err := s.stop("t-1")
+		require.NoError(t, err)
+		assert.Equal(t, task.Failed, s.now(t, "t-1").State)
+	})
+}
+
 // TestWhatWasAskedBeforeIsKnown: a takeover uses the requests to end that were not
 // answered, or whose sender died before the answer.
 func TestWhatWasAskedBeforeIsKnown(t *testing.T) {
@@ -718,10 +750,17 @@ func TestSweeps(t *testing.T) {
 type heard struct {
 	mu    sync.Mutex
 	lines []string
+	said  map[string]int // how often each message was sent; nil = not counted
 }
 
 func (h *heard) Changed(task.Task) {}
-func (h *heard) Message(string)    {}
+func (h *heard) Message(text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.said != nil {
+		h.said[text]++
+	}
+}
 func (h *heard) Output(line sandbox.LogLine) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

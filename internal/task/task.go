@@ -47,6 +47,10 @@ type Task struct {
 	Resumed   bool `json:"resumed,omitempty"`
 	Recreated bool `json:"recreated,omitempty"`
 
+	// Sweeps counts the sweeps that could not settle it; the next one may try at SweepAfter.
+	Sweeps     int       `json:"sweeps,omitempty"`
+	SweepAfter time.Time `json:"sweep_after,omitzero"`
+
 	Notes []Note `json:"notes,omitempty"`
 
 	CreatedAt  time.Time `json:"created_at"`
