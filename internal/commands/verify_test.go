@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"encoding/json"
 	"encoding/xml"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"sbx/internal/fault"
 	"sbx/internal/providers/fake"
 )
 
@@ -56,6 +58,52 @@ func TestAnInterruptedVerifyAnswers(t *testing.T) {
 					require.NoError(t, xml.Unmarshal([]byte(r.stdout), new(struct {
 						XMLName xml.Name `xml:"testsuite"`
 					})), r.stdout)
+				}
+			})
+		})
+	}
+}
+
+// TestATargetWithoutDataIsMet: nothing that an operator can do gives a rate of timeouts before twenty tasks have run.
+// A provider that could not be asked is another matter, and so is --unknown-as.
+func TestATargetWithoutDataIsMet(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		line   string
+		faults []fake.Fault
+		code   int
+		noData bool // R128
+	}{
+		"no data":          {"verify", nil, 0, true},
+		"said to be wrong": {"verify --unknown-as crit", nil, 10, false},
+		"said to be open":  {"verify --unknown-as unknown", nil, 7, false},
+		"not asked":        {"verify", []fake.Fault{{Op: fake.OpStats, Err: fault.New(fault.KindUnavailable, "planted")}}, 3, false},
+		"not listed":       {"verify", []fake.Fault{{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "planted")}}, 3, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b, p := oneFake(running("prod0001", time.Minute))
+				b.configure(t, "providers:\n  prod: {type: local}\n")
+				require.Zero(t, b.run(t, "cleanup --stuck --yes").code)
+				p.Break(tc.faults...)
+				r := b.run(t, tc.line+" -o json")
+				assert.Equal(t, tc.code, r.code, "%s%s", r.stdout, r.stderr)
+				var doc struct {
+					Item struct {
+						Checks []struct {
+							ID      string `json:"id"`
+							Verdict string `json:"verdict"`
+							NoData  bool   `json:"no_data"`
+						} `json:"checks"`
+					} `json:"item"`
+				}
+				require.NoError(t, json.Unmarshal([]byte(r.stdout), &doc))
+				for _, c := range doc.Item.Checks {
+					if c.ID == "R128" {
+						assert.Equal(t, "unknown", c.Verdict)
+						assert.Equal(t, tc.noData, c.NoData)
+					}
 				}
 			})
 		})
