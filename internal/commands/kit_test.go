@@ -56,11 +56,12 @@ type bench struct {
 	sample  time.Duration    // between the samples of a look; 0 = a millisecond
 	now     func() time.Time // nil = noon for ever
 
-	keeps      *task.KeepList   // nil = tasks keep nothing
-	types      []providers.Type // beside local and fake; with some, --provider reaches the configuration
-	endings    string           // the folder of journals of endings
-	background []string         // what background runners were told
-	most       map[string]int   // max_sandboxes of the profiles
+	keeps      *task.KeepList    // nil = tasks keep nothing
+	types      []providers.Type  // beside local and fake; with some, --provider reaches the configuration
+	endings    string            // the folder of journals of endings
+	background []string          // what background runners were told
+	most       map[string]int    // max_sandboxes of the profiles
+	requests   fleet.EndRequests // the stored requests to end a sandbox
 }
 
 // result is what a verb left.
@@ -187,7 +188,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 // operations is what operations get in a test.
 func (b *bench) operations(p process.Process, types []providers.Type, d *Deps, input func() config.Input) *ops.Env {
 	env := opstest.NewEnv(opstest.Parts{
-		Process: p, Types: types, Runs: filepath.Join(cmp.Or(b.home, b.endings), "runs"), Endings: b.endings, Sample: b.sample,
+		Process: p, Types: types, Runs: filepath.Join(cmp.Or(b.home, b.endings), "runs"), Endings: b.endings, Sample: b.sample, Requests: b.requests,
 		Config:  func() (*config.Config, error) { return config.Load(context.Background(), input()) },
 		Members: b.opened, Asking: b.waits.Begin,
 		Selected: func() []string { return d.Globals.Providers },

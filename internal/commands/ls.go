@@ -34,6 +34,8 @@ func newLs(d *Deps) *cobra.Command {
 			"A list does not tell whether a running sandbox is stuck: --look queries those that\n" +
 			"are old enough (output, events, processor), as cleanup does; --stuck implies it.\n" +
 			"Sandboxes that were not judged are counted: `unjudged` in json.\n\n" +
+			"--all also names each end that was requested and not acknowledged: `unconfirmed` in\n" +
+			"json. Such a sandbox may still run where its provider lists it no more.\n\n" +
 			"If one provider cannot be listed you still see the others, and the error (exit 3).",
 		Example: "sbx ls\nsbx ls --stuck\nsbx ls --state running --older-than 10m\nsbx ls -o json",
 		Args:    usageArgs(noArgs, "`sbx inspect REF` shows one sandbox"),
@@ -93,7 +95,7 @@ func lsOnce(ctx context.Context, d *Deps, p *output.Printer, lister *ops.Lister,
 	if err := broken(); err != nil {
 		return err
 	}
-	return views.FinishSandboxList(list, r, d.Process.Name())
+	return views.FinishSandboxList(list, r, d.Process.Name(), d.Now())
 }
 
 // watchWord is what a watch compares of a sandbox.

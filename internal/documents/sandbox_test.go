@@ -83,6 +83,19 @@ type lsDocument struct {
 	// How many --where leaves unknown, so that they are not listed, by reason; null where they
 	// were not counted.
 	Undecided *map[string]int `json:"undecided,omitempty"`
+	// The ends that were requested, not acknowledged and not proved since, the oldest first: only
+	// with --all, where there are any. Null where the records of requests cannot be read.
+	Unconfirmed *[]unconfirmedEnd `json:"unconfirmed,omitempty"`
+}
+
+// unconfirmedEnd is a sandbox that may still run after a request to end it.
+type unconfirmedEnd struct {
+	// PROFILE/ID.
+	Ref string `json:"ref"`
+	// When the end was requested.
+	At moment `json:"at"`
+	// The answer, or its absence.
+	Detail string `json:"detail"`
 }
 
 // usageRow is what one sandbox uses.

@@ -60,6 +60,7 @@ func Doctor(ctx context.Context, env *Env, watch Observer) (*DoctorResult, error
 		check.Message = strings.TrimPrefix(check.Message, check.Provider+": ") // the provider has a column of its own
 		r.addChecks(Check{ProviderCheck: check})
 	}
+	r.addChecks(env.unconfirmedChecks(ctx, f)...)
 	quotas := f.Quotas(ctx)
 	r.Subjects = env.quotaSubjects(ctx, f.Names(), quotas)
 	for _, q := range quotas {

@@ -31,6 +31,10 @@ type ListResult struct {
 	Ended     int    // left out because they have ended, as far as they were listed
 	// Undecided counts by reason what the condition leaves unknown, and so does not select.
 	Undecided map[string]int
+	// Unconfirmed are ends that were requested and not acknowledged, where --all asks for what has ended, too; UnconfirmedErr
+	// is why they are not known.
+	Unconfirmed    []UnconfirmedEnd
+	UnconfirmedErr error
 }
 
 // maxReasons bounds the reasons that are said for what a selector leaves unknown.
@@ -79,6 +83,9 @@ func (l *Lister) List(ctx context.Context, watch Observer) *ListResult {
 		one.streamChosen(ctx, l.fleet)
 	} else {
 		one.chooseHeld(ctx, l.fleet, one.holdListed(ctx, l.fleet))
+	}
+	if l.req.Selector.All {
+		one.result.Unconfirmed, one.result.UnconfirmedErr = unconfirmedEnds(ctx, l.fleet)
 	}
 	l.env.sawListing(l.fleet.Names(), &one.result)
 	return &one.result

@@ -136,10 +136,11 @@ func EmptyListHint(program string, profiles []string, selected, here bool) strin
 
 // FinishSandboxList closes a listing, and says what was not judged. Program is what sbx is
 // called.
-func FinishSandboxList(list *output.List[SandboxRow], r *ops.ListResult, program string) error {
+func FinishSandboxList(list *output.List[SandboxRow], r *ops.ListResult, program string, now time.Time) error {
 	if r.Truncated {
 		list.Truncated()
 	}
+	finishUnconfirmed(list, r, now)
 	if !r.Counted {
 		list.Set("unjudged", nil) // the rest was not counted
 		list.Set("undecided", nil)
@@ -156,4 +157,37 @@ func FinishSandboxList(list *output.List[SandboxRow], r *ops.ListResult, program
 		list.Remark(fmt.Sprintf("%d ended not shown; --all shows them", r.Ended))
 	}
 	return list.Close()
+}
+
+// maxUnconfirmed bounds the sandboxes that are named after a list.
+const maxUnconfirmed = 10
+
+// unconfirmedEnd is an element of `unconfirmed` in the JSON of ls.
+type unconfirmedEnd struct {
+	Ref    string    `json:"ref"`
+	At     time.Time `json:"at"`
+	Detail string    `json:"detail"`
+}
+
+// finishUnconfirmed says which sandboxes may still run after a request to end them.
+func finishUnconfirmed(list *output.List[SandboxRow], r *ops.ListResult, now time.Time) {
+	if r.UnconfirmedErr != nil {
+		list.Set("unconfirmed", nil)
+		list.Remark(ops.UnreadRequests(r.UnconfirmedErr))
+		return
+	}
+	if len(r.Unconfirmed) == 0 {
+		return
+	}
+	rows := []unconfirmedEnd{}
+	for i, u := range r.Unconfirmed {
+		rows = append(rows, unconfirmedEnd{u.Ref.String(), u.Request.At, u.Request.Detail})
+		if i < maxUnconfirmed {
+			list.Remark(u.Ref.String() + ": " + u.Message(now) + "; " + u.Hint())
+		}
+	}
+	list.Set("unconfirmed", rows)
+	if more := len(rows) - maxUnconfirmed; more > 0 {
+		list.Remark(fmt.Sprintf("the ends of %d more are not confirmed; `sbx doctor` lists them", more))
+	}
 }

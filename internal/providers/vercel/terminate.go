@@ -118,7 +118,25 @@ func (c *Client) verifyStop(ctx context.Context, id string) (providers.Proof, er
 	case !sessionEnded(v.session.Status):
 		return providers.Proof{Ended: sandbox.False, Reason: "its session is still " + v.session.Status}, nil
 	}
-	return c.endProof("session", v.session.Status), nil
+	proof := c.endProof("session", v.session.Status)
+	proof.Evidence = append(proof.Evidence, c.resumedEvidence(ctx, id, v)...)
+	return proof, nil
+}
+
+// resumedEvidence says that the name of an ended session runs again as another one. It is no part of the proof:
+// what cannot be read is left out.
+func (c *Client) resumedEvidence(ctx context.Context, id string, v view) []sandbox.Evidence {
+	if name := c.names.nameOf(id); v.box == nil && name != "" {
+		named, err := c.getByName(ctx, "verify "+id, name)
+		if err != nil {
+			return nil
+		}
+		v.box = &named.Sandbox
+	}
+	if !v.wasResumed() || sessionEnded(v.box.Status) {
+		return nil
+	}
+	return []sandbox.Evidence{c.Evidence("name", "its name "+v.box.Name+" runs again as "+v.box.CurrentSessionID, "API")}
 }
 
 // currentSession is the session of an id whose own record is missing, if its sandbox, where its name is known, still

@@ -56,6 +56,31 @@ func TestAResumedSandboxIsNotTheJudgedOne(t *testing.T) {
 	assert.Equal(t, providers.ConditionUnknown, h.Condition, "what runs now is to be judged, not this one")
 }
 
+// TestAProvedStopSaysThatTheNameRunsAgain: the session has ended, and what runs under its name costs on.
+func TestAProvedStopSaysThatTheNameRunsAgain(t *testing.T) {
+	t.Parallel()
+	f := verceltest.New(t, verceltest.Options{})
+	c := open(t, f.Listen(), httpx.Net{})
+	id := f.Add(verceltest.Seed{Name: "worker", Persistent: true})
+	_, err := c.Get(t.Context(), "worker")
+	require.NoError(t, err)
+	require.NoError(t, c.Terminate(t.Context(), id, providers.TerminateOptions{}))
+	proof, err := c.VerifyEnd(t.Context(), id, providers.EndQuery{})
+	require.NoError(t, err)
+	require.Equal(t, sandbox.True, proof.Ended)
+	assert.Len(t, proof.Evidence, 1)
+	now := f.Resume("worker")
+	proof, err = c.VerifyEnd(t.Context(), id, providers.EndQuery{})
+	require.NoError(t, err)
+	require.Equal(t, sandbox.True, proof.Ended)
+	require.Len(t, proof.Evidence, 2)
+	assert.Equal(t, "its name worker runs again as "+now, proof.Evidence[1].Value)
+	f.Break(wiretest.Fault{Route: "GET /v2/sandboxes/{name}", Status: 500, Times: 10})
+	proof, err = c.VerifyEnd(t.Context(), id, providers.EndQuery{})
+	require.NoError(t, err)
+	assert.Equal(t, sandbox.True, proof.Ended, "the name is no part of the proof")
+}
+
 // TestAgesInAList: a row has no start of its session; its age is at most the session's.
 func TestAgesInAList(t *testing.T) {
 	t.Parallel()
