@@ -128,19 +128,30 @@ func (e *termination) recheckTarget(ctx context.Context) (sandbox.Ending, bool) 
 	case replaced(e.target, now):
 		return e.newOutcome(sandbox.OutcomeChanged, "another sandbox has this id now", e.providerEvidence("created_at", now.CreatedAt.UTC().Format(time.RFC3339))), true
 	}
-	asked := e.o.Recheck.AlreadyAsked != nil && e.o.Recheck.AlreadyAsked(now)
-	e.alreadyAsked = asked && !e.repeatable()
-	if e.o.Recheck.Judge != nil && !asked {
-		if outcome, reason := e.o.Recheck.Judge(now); outcome != "" {
-			out := e.newOutcome(outcome, reason, e.providerEvidence("state", string(now.State)))
-			if outcome == sandbox.OutcomeNotAttempted {
-				out.Err = fault.New(fault.KindUnavailable, "%s", reason).At(e.target.Provider, "terminate "+e.target.ID)
-			}
-			return out, true
-		}
+	if out, kept := e.judgeRead(now); kept {
+		return out, true
 	}
 	e.target, e.existence = now, []sandbox.Evidence{e.providerEvidence("state", string(now.State))}
 	return sandbox.Ending{}, false
+}
+
+// judgeRead lets the caller judge what was read; true = the sandbox stays. What an earlier request
+// has begun to end is not judged again.
+func (e *termination) judgeRead(now sandbox.Sandbox) (sandbox.Ending, bool) {
+	asked := e.o.Recheck.AlreadyAsked != nil && e.o.Recheck.AlreadyAsked(now)
+	e.alreadyAsked = asked && !e.repeatable()
+	if e.o.Recheck.Judge == nil || asked {
+		return sandbox.Ending{}, false
+	}
+	outcome, reason := e.o.Recheck.Judge(now)
+	if outcome == "" {
+		return sandbox.Ending{}, false
+	}
+	out := e.newOutcome(outcome, reason, e.providerEvidence("state", string(now.State)))
+	if outcome == sandbox.OutcomeNotAttempted {
+		out.Err = fault.New(fault.KindUnavailable, "%s", reason).At(e.target.Provider, "terminate "+e.target.ID)
+	}
+	return out, true
 }
 
 // repeatable reports whether the earlier request is sent once more: nobody acknowledged it, so that

@@ -42,7 +42,9 @@ func Sweep(ctx context.Context, o Options) ([]Adopted, error) {
 	if err != nil {
 		return nil, err
 	}
-	tasks = slices.DeleteFunc(tasks, func(t Task) bool { return !o.isAbandoned(t) || !o.mayAdopt(t) || t.awaitsOwner() || t.ReadAt.Before(t.SweepAfter) })
+	tasks = slices.DeleteFunc(tasks, func(t Task) bool {
+		return !o.isAbandoned(t) || !o.mayAdopt(t) || t.awaitsOwner() || t.ReadAt.Before(t.SweepAfter)
+	})
 	slices.SortStableFunc(tasks, func(a, b Task) int { return a.LeaseUntil.Compare(b.LeaseUntil) })
 	return adoptAll(ctx, o, tasks), nil
 }

@@ -761,6 +761,7 @@ func (h *heard) Message(text string) {
 		h.said[text]++
 	}
 }
+
 func (h *heard) Output(line sandbox.LogLine) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
