@@ -135,8 +135,13 @@ func TestRealTreeAndMark(t *testing.T) {
 	near, err := strconv.Atoi(c.line(t))
 	require.NoError(t, err)
 
-	// In the moment of an exec a process has no environment to read.
+	// In the moment of an exec a process has no environment to read: both have to be past it.
 	require.EventuallyWithT(t, func(t *assert.CollectT) {
+		for _, pid := range []int{near, orphan} {
+			s, err := Host().Stat(pid)
+			require.NoError(t, err)
+			assert.Equal(t, "sleep", s.Comm)
+		}
 		marked, err := Host().Marked(markKey, mark)
 		require.NoError(t, err)
 		assert.Subset(t, pidsOf(marked), []int{c.Process.Pid, near, orphan})
