@@ -178,7 +178,7 @@ func (r *Run) endOptions() fleet.EndOptions {
 		Delete: r.Rule.Delete, Grace: r.Grace, Wait: r.Wait, By: r.By, Origin: fleet.EndOrigin{Journaled: true},
 		Recheck: fleet.Recheck{Prepare: r.prepareTarget, Judge: r.recheckTarget, AlreadyAsked: func(now sandbox.Sandbox) bool {
 			return r.index[now.Ref()].Asked && now.State == sandbox.StateTerminating
-		}},
+		}, MayRepeat: r.mayRepeat},
 		Record: fleet.EndRecord{
 			Earlier:       func(ref sandbox.Ref) *sandbox.EndRequest { return r.index[ref].Request },
 			BeforeRequest: r.recordIntent,
@@ -203,11 +203,8 @@ func (r *Run) recheckTarget(now sandbox.Sandbox) (sandbox.Outcome, string) {
 	if why := t.Item.changedSince(now); why != "" {
 		return sandbox.OutcomeChanged, why
 	}
-	if p := r.Environment.profileNamed(now.Provider); t.Item.Owned != "" && t.Item.Owned == p.OwnedRule && !p.ownsSandbox(now.Labels) {
-		return sandbox.OutcomeChanged, "it is no longer yours: it lacks " + p.OwnedRule
-	}
-	if t.unlisted {
-		return sandbox.OutcomeChanged, unlisted
+	if why := r.disowned(t, now); why != "" {
+		return sandbox.OutcomeChanged, why
 	}
 	before := t.Seen
 	if look, has := r.looks.LoadAndDelete(now.Ref()); has {
@@ -222,6 +219,25 @@ func (r *Run) recheckTarget(now sandbox.Sandbox) (sandbox.Outcome, string) {
 		return sandbox.OutcomeNotAttempted, "not requested: sbx could not check whether it is active"
 	}
 	return "", ""
+}
+
+// disowned is why a target does not belong to the run any more, whatever it does; "" = it does.
+func (r *Run) disowned(t Target, now sandbox.Sandbox) string {
+	if p := r.Environment.profileNamed(now.Provider); t.Item.Owned != "" && t.Item.Owned == p.OwnedRule && !p.ownsSandbox(now.Labels) {
+		return "it is no longer yours: it lacks " + p.OwnedRule
+	}
+	if t.unlisted {
+		return unlisted
+	}
+	return ""
+}
+
+// mayRepeat reports whether a target is still what was asked to end, apart from its state, and
+// nothing protects it.
+func (r *Run) mayRepeat(now sandbox.Sandbox) bool {
+	t, before := r.index[now.Ref()], now
+	before.State = t.Item.State
+	return t.Item.changedSince(before) == "" && r.disowned(t, now) == "" && (r.Environment.Protected == nil || r.Environment.Protected(now) == "")
 }
 
 // judgeUnseen judges the targets that no survey of this process has judged. A resumed run

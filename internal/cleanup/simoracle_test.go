@@ -32,12 +32,13 @@ type itemTruth struct {
 type durableRun struct {
 	intents map[sandbox.Ref]int
 	results map[sandbox.Ref]sandbox.Outcome
+	heard   map[sandbox.Ref]bool // a request was acknowledged
 	ended   bool
 }
 
 // durable reads the synced part of a journal, with a parser of its own. The lock is held.
 func (s *sim) durable(run string) durableRun {
-	d := durableRun{intents: map[sandbox.Ref]int{}, results: map[sandbox.Ref]sandbox.Outcome{}}
+	d := durableRun{intents: map[sandbox.Ref]int{}, results: map[sandbox.Ref]sandbox.Outcome{}, heard: map[sandbox.Ref]bool{}}
 	f := s.disk.files[run+".jsonl"]
 	if f == nil {
 		return d
@@ -52,6 +53,9 @@ func (s *sim) durable(run string) durableRun {
 			Data  struct {
 				Ref     sandbox.Ref     `json:"ref"`
 				Outcome sandbox.Outcome `json:"outcome"`
+				Request struct {
+					Acknowledged bool `json:"acknowledged"`
+				} `json:"request"`
 			} `json:"data"`
 		}
 		if json.Unmarshal(line, &e) != nil {
@@ -60,6 +64,9 @@ func (s *sim) durable(run string) durableRun {
 		switch e.Entry {
 		case "intent":
 			d.intents[e.Data.Ref]++
+			d.heard[e.Data.Ref] = false
+		case "answer":
+			d.heard[e.Data.Ref] = e.Data.Request.Acknowledged
 		case "result":
 			d.results[e.Data.Ref] = e.Data.Outcome
 		case "end":
@@ -157,6 +164,17 @@ func (s *sim) permitted(inc *incarnation, run *runTruth, ref sandbox.Ref) {
 	item, planned := run.items[ref]
 	if !planned {
 		s.Breakf("%s asks %s to end, which is not in the plan", inc, ref)
+		return
+	}
+	if v.state == sandbox.StateTerminating && run.requested[ref] == 2 && !s.durable(inc.run).heard[ref] {
+		// It repeats a request that nobody acknowledged.
+		before := v
+		before.state = item.state
+		for _, why := range []string{s.unprotected(ref, v), unchanged(item, before), s.ours(run.order, ref, v)} {
+			if why != "" {
+				s.Breakf("%s asks %s to end once more: %s", inc, ref, why)
+			}
+		}
 		return
 	}
 	for _, why := range []string{

@@ -139,7 +139,7 @@ func (e *termination) recheckTarget(ctx context.Context) (sandbox.Ending, bool) 
 // has begun to end is not judged again.
 func (e *termination) judgeRead(now sandbox.Sandbox) (sandbox.Ending, bool) {
 	asked := e.o.Recheck.AlreadyAsked != nil && e.o.Recheck.AlreadyAsked(now)
-	e.alreadyAsked = asked && !e.repeatable()
+	e.alreadyAsked = asked && !e.repeats(now)
 	if e.o.Recheck.Judge == nil || asked {
 		return sandbox.Ending{}, false
 	}
@@ -154,9 +154,11 @@ func (e *termination) judgeRead(now sandbox.Sandbox) (sandbox.Ending, bool) {
 	return out, true
 }
 
-// repeatable reports whether the earlier request is sent once more: nobody acknowledged it, so that
+// repeats reports whether the earlier request is sent once more: nobody acknowledged it, so that
 // without another answer no later read could prove the end.
-func (e *termination) repeatable() bool { return e.request.Unconfirmed() && !e.request.Again }
+func (e *termination) repeats(now sandbox.Sandbox) bool {
+	return e.request.Unconfirmed() && !e.request.Again && e.o.Recheck.MayRepeat != nil && e.o.Recheck.MayRepeat(now)
+}
 
 // mayBeUnreadable reports whether a delete of this target may proceed without its record.
 func (e *termination) mayBeUnreadable() bool {

@@ -38,9 +38,11 @@ type Recheck struct {
 	// nothing slow happens between the read and the request. Nil = nothing.
 	Prepare func(context.Context, sandbox.Sandbox)
 	// AlreadyAsked reports, by what was read, that an earlier request is in progress: the
-	// sandbox is then verified without a new judgement, and without a new request but the one
-	// that repeats a request which was not acknowledged. Nil = no.
+	// sandbox is then verified without a new judgement or request. Nil = no.
 	AlreadyAsked func(sandbox.Sandbox) bool
+	// MayRepeat reports, by what was read, that an AlreadyAsked request which nobody acknowledged may
+	// be sent once more. Nil = no.
+	MayRepeat func(sandbox.Sandbox) bool
 	// Judge judges what was read: "" goes on, anything else is the outcome (changed,
 	// skipped or not_attempted), with its reason. Nil = goes on.
 	Judge func(sandbox.Sandbox) (sandbox.Outcome, string)
