@@ -122,9 +122,10 @@ func rooms() map[string][]string {
 		"views": with(words, "alert", "providers", "triage", "config", "output", "cron", "history", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "runbook", "runbook/engine", "drill", "snapshot", "incident"),
 
 		// skins
+		"tui": with(words, "triage", "fleet", "ops", "output", "views"),
 		"faults":   with(words, "fleet", "httpx", "providers", "providers/wiretest", "providers/e2b", "providers/e2b/e2btest", "providers/daytona", "providers/daytona/daytonatest", "providers/vercel", "providers/vercel/verceltest", "providers/monotask", "providers/monotask/monotasktest"),
 		"drill":    with(words, "process", "fleet", "safety", "triage", "providers", "config", "incident", "lock", "notify", "store", "ops", "runbook", "runbook/engine"),
-		"commands": with(words, "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "runbook", "runbook/engine", "drill", "views", "incident", "snapshot"),
+		"commands": with(words, "tui", "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "runbook", "runbook/engine", "drill", "views", "incident", "snapshot"),
 		"cli": with(words, "alert", "process", "hostfile", "httpx", "config", "output", "notify", "cron", "journal", "lock", "store",
 			"providers", "providers/local", "providers/local/plain", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios",
 			"history", "fleet", "policy", "cleanup", "triage", "task", "task/publisher", "publish", "incident", "ops", "drill", "views", "commands"),
@@ -142,6 +143,7 @@ func owners() map[string][]string {
 		"go.yaml.in/yaml/v3":                {"config", "output", "runbook", "yamltext"},
 		"github.com/olekukonko/tablewriter": {"output"},
 		"charm.land/lipgloss":               {"output"},
+		"charm.land/bubbletea":              {"tui"},
 		"github.com/itchyny/gojq":           {"output"},
 		"golang.org/x/term":                 {"cli", "commands"},
 		"golang.org/x/sys":                  {"providers/local", "providers/local/cgroup", "providers/local/identity", "providers/local/plain", "providers/local/record", "providers/local/runlog", "providers/local/supervisor", "providers/local/wire", "store"},

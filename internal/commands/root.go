@@ -27,10 +27,14 @@ func NewRoot(d *Deps) *cobra.Command {
 	}
 	version := root.Flags().BoolP("version", "V", false, "print the version")
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
-		if !*version {
+		verb := newVersion(d)
+		switch {
+		case *version:
+		case d.opensDashboard():
+			verb = newDashboard(d)
+		default:
 			return cmd.Help()
 		}
-		verb := newVersion(d)
 		verb.SetContext(cmd.Context())
 		return verb.RunE(verb, nil)
 	}
@@ -63,6 +67,7 @@ func NewRoot(d *Deps) *cobra.Command {
 // verbConstructors lists every verb, in the order of the help page.
 func verbConstructors() []func(*Deps) *cobra.Command {
 	return []func(*Deps) *cobra.Command{
+		newDashboard,
 		newLs,
 		newInspect,
 		newStats,

@@ -32,7 +32,7 @@ func screenOf(p process.Process, s process.Stream, o Options) screen {
 	}
 	dumb := p.Getenv("TERM") == "dumb"
 	return screen{
-		tty: true, width: s.Width, dumb: dumb, ascii: asciiLocale(p), accessible: isOn(p.Getenv(EnvAccessible)),
+		tty: true, width: s.Width, dumb: dumb, ascii: asciiLocale(p), accessible: Accessible(p),
 		colour: colour,
 	}
 }
@@ -49,6 +49,12 @@ func wantsColor(p process.Process, s process.Stream, o Options) bool {
 	}
 	return s.TTY && p.Getenv("TERM") != "dumb" && p.Getenv("CLICOLOR") != "0"
 }
+
+// Accessible reports whether a screen reader speaks what is shown (SBX_ACCESSIBLE).
+func Accessible(p process.Process) bool { return isOn(p.Getenv(EnvAccessible)) }
+
+// ASCIIOnly reports whether the terminal has no characters beyond ASCII, by its locale.
+func ASCIIOnly(p process.Process) bool { return asciiLocale(p) }
 
 func isOn(value string) bool {
 	on, err := strconv.ParseBool(value)

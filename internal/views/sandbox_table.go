@@ -31,7 +31,7 @@ func SandboxScreen(allStuck bool) []output.Column[SandboxRow] {
 		{Name: "age_seconds"},
 		{Name: "idle_seconds"},
 		{Name: "exit_code", Spare: true},
-		{Name: "why", Keep: output.ReasonCells, Value: func(r row) any { return why(r) }, Tone: row.whyTone},
+		{Name: "why", Keep: output.ReasonCells, Value: func(r row) any { return why(r) }, Tone: row.WhyTone},
 		{Name: "team", Level: output.Wide, Value: func(r row) any { return r.Labels[teamLabel] }},
 	}
 	for _, name := range []string{"agent_type", "owner", "expires_at", "memory_mb", "cpu", "template", "activity", "labels"} {
@@ -81,7 +81,7 @@ func joinWords(first, rest string) string {
 	return first + " " + rest
 }
 
-func (r SandboxRow) whyTone() output.Tone {
+func (r SandboxRow) WhyTone() output.Tone {
 	switch {
 	case r.Verdict.Stuck == sandbox.True:
 		return output.Bad

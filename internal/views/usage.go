@@ -55,7 +55,7 @@ func UsageScreen() []output.Column[UsageRow] {
 		{Name: "memory_slope_mb_per_min"},
 		{Name: "operations", Spare: true},
 		{Name: "pattern", Spare: true},
-		{Name: "why", Keep: output.ReasonCells, Value: func(r row) any { return r.why() }, Tone: func(r row) output.Tone { return r.asSandbox().whyTone() }},
+		{Name: "why", Keep: output.ReasonCells, Value: func(r row) any { return r.why() }, Tone: func(r row) output.Tone { return r.asSandbox().WhyTone() }},
 		{Name: "memory_mb", Level: output.Wide},
 		{Name: "pids"},
 		{Name: "oom_kills"},

@@ -1,0 +1,103 @@
+package commands
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sbx/internal/fault"
+	"sbx/internal/ops"
+	"sbx/internal/output"
+	"sbx/internal/process"
+	"sbx/internal/sandbox"
+	"sbx/internal/tui"
+)
+
+func newDashboard(d *Deps) *cobra.Command {
+	var once bool
+	cmd := &cobra.Command{
+		Use:     "dashboard",
+		Aliases: []string{"tui"},
+		GroupID: groupLook,
+		Short:   "Watch all sandboxes on one live screen",
+		Long: "Watch all sandboxes on one live screen, in groups by their verdict: stuck, at risk,\n" +
+			"not judged, working. Above them is a line for each provider, as `" + d.Process.Name() + " stats` has it,\n" +
+			"with the age of its figures. `" + d.Process.Name() + "` alone opens it, too.\n\n" +
+			"A provider that does not answer keeps its last rows, marked as stale, with the error.\n" +
+			"Rows on the screen whose records do not decide are queried, as `" + d.Process.Name() + " ls --look` does.\n" +
+			"No key ends a sandbox; ? shows all keys.\n\n" +
+			"--once prints one frame as text, without a terminal, and exits 3 where a provider did\n" +
+			"not answer.",
+		Example: "sbx dashboard\nsbx dashboard --provider e2b\nsbx dashboard --once",
+		Args:    usageArgs(noArgs, "--provider names the profiles to watch"),
+	}
+	cmd.Flags().BoolVar(&once, "once", false, "print one frame and exit")
+	return d.completeVerb(cmd, document{schema: "sbx.dashboard/v1", shape: output.ShapeFree, refuses: allBut(output.Table)}, func(ctx context.Context, p *output.Printer, _ []string) error {
+		return d.runDashboard(ctx, p, once)
+	})
+}
+
+// opensDashboard reports whether `sbx` without a verb opens the dashboard: it needs a screen that can be drawn on.
+func (d *Deps) opensDashboard() bool {
+	return d.Process.Stdin.TTY && d.Process.Stdout.TTY && d.Process.Getenv("TERM") != "dumb" && !output.Accessible(d.Process)
+}
+
+func (d *Deps) runDashboard(ctx context.Context, p *output.Printer, once bool) error {
+	live, err := ops.NewLive(ctx, d.Env)
+	if err != nil {
+		return err
+	}
+	source := dashboardSource{live, d}
+	if once {
+		size, _, stop := d.Size()
+		stop()
+		lines, errs := tui.Once(ctx, source, d.Now, int(size.Columns), int(size.Rows), output.ASCIIOnly(d.Process))
+		for _, line := range lines {
+			if err := p.Line(strings.TrimRight(line, " ")); err != nil {
+				return err
+			}
+		}
+		for _, err := range errs {
+			p.Report(err)
+		}
+		return output.ConcludeAll(errs, len(errs) < len(live.Profiles()))
+	}
+	if !d.opensDashboard() {
+		return fault.Usage("the dashboard needs a terminal").WithHint("`%s dashboard --once` prints one frame, `%s ls --stuck` and `%s stats` their figures", d.Process.Name(), d.Process.Name(), d.Process.Name())
+	}
+	defer p.Prompt("")(true) // no progress beside the screen
+	return tui.Run(ctx, source, d.Now, tui.Terminal{
+		In: d.Process.Stdin.File, Out: d.Process.Stdout.File, Environ: d.Process.Environ, ASCII: output.ASCIIOnly(d.Process),
+	})
+}
+
+// dashboardSource gives the dashboard the pages of the verbs.
+type dashboardSource struct {
+	*ops.Live
+
+	deps *Deps
+}
+
+// Page is what a verb prints about a sandbox.
+func (s dashboardSource) Page(ctx context.Context, verb string, ref sandbox.Ref, width int) (string, error) {
+	var text bytes.Buffer
+	proc := s.deps.Process
+	proc.Stdout, proc.Stderr = process.Stream{Writer: &text, TTY: true, Width: width}, process.Stream{}
+	p := output.New(proc, output.Options{NoColor: true, Quiet: true})
+	var err error
+	if verb == "logs" {
+		err = runLogs(ctx, s.deps, p, ref.String(), &logsOptions{flags: newLogs(s.deps).Flags(), tail: dashboardTail})
+	} else {
+		err = inspectOne(ctx, s.deps, p, ref.String())
+	}
+	if alreadyShown(err) || errors.Is(err, output.ErrClosed) {
+		err = nil
+	}
+	return text.String(), err
+}
+
+// dashboardTail is how many lines of output the dashboard reads.
+const dashboardTail = 500

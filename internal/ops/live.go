@@ -1,0 +1,69 @@
+package ops
+
+import (
+	"context"
+	"time"
+
+	"sbx/internal/fleet"
+	"sbx/internal/sandbox"
+)
+
+// Live reads a fleet again and again, one provider at a time, so that a slow one delays no other.
+type Live struct {
+	env   *Env
+	fleet *fleet.Fleet
+}
+
+// NewLive opens the fleet that is read.
+func NewLive(ctx context.Context, env *Env) (*Live, error) {
+	f, err := env.Fleet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Live{env, f}, nil
+}
+
+// Profiles are those that are read, in their order.
+func (l *Live) Profiles() []string { return l.fleet.Names() }
+
+// LiveRound is one answer of one provider.
+type LiveRound struct {
+	Profile string
+	At      time.Time     // when it was asked
+	Took    time.Duration // until it had answered
+	Figures Figures       // none with an error
+	Rows    []fleet.Judged
+	Err     error // why there is no complete listing
+}
+
+// Round lists the sandboxes of a profile, judged by their records, and counts them as `stats` does.
+func (l *Live) Round(ctx context.Context, profile string) LiveRound {
+	r := LiveRound{Profile: profile, At: l.env.Now()}
+	one, err := l.fleet.Narrow([]string{profile})
+	if err != nil {
+		r.Err = err
+		return r
+	}
+	began := time.Now()
+	stats := one.Stats(ctx)[0]
+	r.Took = time.Since(began)
+	if r.Err = stats.ItemsErr; r.Err != nil {
+		return r
+	}
+	r.Rows = one.Judge(ctx, stats.Items, l.judging(false))
+	var census Census
+	for _, j := range r.Rows {
+		census.Add(profile, j.Verdict)
+	}
+	r.Figures = l.env.providerFigures(stats, census)
+	return r
+}
+
+// Look asks sandboxes themselves, as `ls --look` does.
+func (l *Live) Look(ctx context.Context, items []sandbox.Sandbox) []fleet.Judged {
+	return l.fleet.Judge(ctx, items, l.judging(true))
+}
+
+func (l *Live) judging(look bool) fleet.Judging {
+	return fleet.Judging{Now: l.env.Now, Thresholds: l.env.Thresholds, Look: look}
+}

@@ -1,0 +1,31 @@
+package output
+
+import "strings"
+
+// Cells draws texts for a screen that is made cell by cell, as the tables of this room are: escaped, cut or
+// padded to a width, and painted.
+type Cells struct {
+	ASCII bool // the screen has no other characters
+	Plain bool // and no colours
+}
+
+// Fit is a text in exactly width cells.
+func (c Cells) Fit(text string, width int) string {
+	if width <= 0 {
+		return ""
+	}
+	s := screen{ascii: c.ASCII}
+	text = s.escape(text)
+	if cellWidth(text) > width {
+		text = s.cut(text, width)
+	}
+	return text + strings.Repeat(" ", max(0, width-cellWidth(text)))
+}
+
+// Width counts the cells of a text without colours.
+func Width(text string) int { return cellWidth(text) }
+
+// Paint gives a text the colour of a tone.
+func (c Cells) Paint(text string, tone Tone) string {
+	return screen{colour: !c.Plain}.paint(text, tone)
+}

@@ -1,0 +1,302 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/views"
+)
+
+// The smallest screen that the dashboard fits on.
+const (
+	leastWidth  = 60
+	leastHeight = 18
+)
+
+// View draws the screen.
+func (m *Model) View() tea.View {
+	v := tea.NewView(strings.Join(m.Frame(), "\n"))
+	v.AltScreen, v.ReportFocus, v.WindowTitle = true, true, "sbx"
+	return v
+}
+
+// Frame are the lines of the screen: as many as it is high, each as wide as it is.
+func (m *Model) Frame() []string {
+	if m.width < leastWidth || m.height < leastHeight {
+		return m.fill([]string{
+			m.line(segment{fmt.Sprintf("sbx needs a terminal of %d x %d cells;", leastWidth, leastHeight), output.Plain}),
+			m.line(segment{fmt.Sprintf("this one has %d x %d. q quits.", m.width, m.height), output.Plain}),
+		}, m.height)
+	}
+	lines := append(m.header(), m.tabLine(), "")
+	if m.page != nil {
+		lines = append(lines, m.pageLines()...)
+	} else {
+		lines = append(lines, m.tableLines()...)
+		lines = append(lines, m.detailLines()...)
+	}
+	return append(m.fill(lines, m.height-1), m.keyLine())
+}
+
+// fill makes lines exactly height lines.
+func (m *Model) fill(lines []string, height int) []string {
+	for len(lines) < height {
+		lines = append(lines, "")
+	}
+	return lines[:height]
+}
+
+// segment is a part of a line in one tone.
+type segment struct {
+	text string
+	tone output.Tone
+}
+
+// line draws segments in the width of the screen, and leaves out what has no room.
+func (m *Model) line(segments ...segment) string {
+	var b strings.Builder
+	left := m.width
+	for _, s := range segments {
+		text := strings.TrimRight(m.cells.Fit(s.text, left), " ")
+		if n := len(s.text) - len(strings.TrimRight(s.text, " ")); n > 0 {
+			text += strings.Repeat(" ", n)
+		}
+		width := output.Width(text)
+		if width > left {
+			text = m.cells.Fit(s.text, left)
+			width = left
+		}
+		b.WriteString(m.cells.Paint(text, s.tone))
+		if left -= width; left <= 0 {
+			break
+		}
+	}
+	return b.String()
+}
+
+// header is a line for each profile: what `stats` says of it, and how old that is.
+func (m *Model) header() []string {
+	width := 8
+	for _, f := range m.feeds {
+		width = max(width, output.Width(f.profile))
+	}
+	width = min(width, 20)
+	var lines []string
+	for i, f := range m.feeds {
+		if i == m.mostFeeds() {
+			lines = append(lines, m.line(segment{fmt.Sprintf("and %d more profiles: --provider chooses", len(m.feeds)-i), output.Muted}))
+			break
+		}
+		lines = append(lines, m.feedLine(f, width))
+	}
+	return lines
+}
+
+// mostFeeds is for how many profiles the header has room: a third of the screen.
+func (m *Model) mostFeeds() int { return max(1, m.height/3-1) }
+
+func (m *Model) feedLine(f *feed, width int) string {
+	name := segment{m.cells.Fit(f.profile, width) + "  ", output.Plain}
+	if !f.known {
+		if f.err != nil {
+			return m.line(name, segment{"not read: " + f.err.Error(), output.Bad})
+		}
+		return m.line(name, segment{"reading ...", output.Muted})
+	}
+	s := views.StatsRow(f.round.Figures)
+	segments := []segment{
+		name,
+		{"active " + s.ActiveText() + "  ", m.unlessStale(f, s.ActiveTone())},
+		{"stuck " + s.StuckText() + "  ", m.unlessStale(f, s.StuckTone())},
+	}
+	if oldest, known := s.Age(100).(float64); known {
+		segments = append(segments, segment{"oldest " + sandbox.FormatElapsed(time.Duration(oldest*float64(time.Second))) + "  ", m.unlessStale(f, s.AgeTone())})
+	}
+	if rate := s.RateText(); rate != "-" {
+		segments = append(segments, segment{"timeouts " + rate + "  ", m.unlessStale(f, s.RateTone())})
+	}
+	age := sandbox.FormatElapsed(max(0, m.now().Sub(f.round.At)).Truncate(time.Second))
+	if f.stale() {
+		return m.line(append(segments, segment{"stale " + age + ": " + f.err.Error(), output.Bad})...)
+	}
+	return m.line(append(segments, segment{"read " + age + " ago in " + sandbox.FormatElapsed(f.round.Took.Truncate(time.Millisecond)), output.Muted})...)
+}
+
+// unlessStale is a tone, muted where the figure is not current.
+func (m *Model) unlessStale(f *feed, tone output.Tone) output.Tone {
+	if f.stale() {
+		return output.Muted
+	}
+	return tone
+}
+
+// tabLine are the tabs with their counts; the open one stands in brackets.
+func (m *Model) tabLine() string {
+	var segments []segment
+	for t := range tabs {
+		text := fmt.Sprintf(" %s %d ", t.title(), m.counts[t])
+		if t == m.tab {
+			text = fmt.Sprintf("[%s %d]", t.title(), m.counts[t])
+		}
+		tone := output.Plain
+		if t == tabStuck && m.counts[t] > 0 {
+			tone = output.Bad
+		}
+		segments = append(segments, segment{text + " ", tone})
+	}
+	state := "by " + m.order.title()
+	if m.reverse {
+		state += ", reversed"
+	}
+	if m.filter != "" || m.typing {
+		state += "  /" + m.filter
+		if m.typing {
+			state += "_"
+		}
+	}
+	if m.paused {
+		state += "  PAUSED"
+	}
+	return m.line(append(segments, segment{" " + state, output.Muted})...)
+}
+
+// detailHeight is what the detail of the row under the cursor takes, a rule line included.
+const detailHeight = 5
+
+// tableHeight is for how many rows the table has room.
+func (m *Model) tableHeight() int {
+	header := min(len(m.feeds), m.mostFeeds()+1)
+	return max(1, m.height-header-4-detailHeight)
+}
+
+func (m *Model) tableLines() []string {
+	w := m.columnWidths()
+	lines := []string{m.cells.Paint(m.tableLine("  ", w, "NAME", "REF", "STATE", "AGE", "IDLE")+m.cells.Fit("WHY", w.why), output.Muted)}
+	shown := m.shown()
+	for i, r := range shown {
+		lines = append(lines, m.rowLine(r, m.top+i == m.at, w))
+	}
+	if len(shown) == 0 {
+		lines = append(lines, m.line(segment{"  " + m.emptyText(), output.Muted}))
+	}
+	return m.fill(lines, m.tableHeight()+1)
+}
+
+// widths are those of the columns; 0 = the column is left out.
+type widths struct{ name, ref, state, age, idle, why int }
+
+// Widths of what is no running text, and of a line that has room for every column.
+const (
+	stateWidth = 12
+	timeWidth  = 7
+	wideLine   = 100
+)
+
+// columnWidths gives the columns what their texts need, and shares what is left between name,
+// reference and reason.
+func (m *Model) columnWidths() widths {
+	w := widths{state: stateWidth, age: timeWidth, idle: timeWidth}
+	left := m.width - 2 - stateWidth - 2*timeWidth - 5*2
+	if m.width < wideLine {
+		left, w.idle = left+timeWidth+2, 0
+	}
+	for _, r := range m.shown() {
+		w.ref = max(w.ref, output.Width(r.ref))
+	}
+	w.ref = max(12, min(w.ref, left/2))
+	w.why = max(10, min(output.ReasonCells, (left-w.ref)/2))
+	w.name = max(4, left-w.ref-w.why)
+	return w
+}
+
+// tableLine are the columns of a line up to the reason.
+func (m *Model) tableLine(mark string, w widths, name, ref, state, age, idle string) string {
+	text := mark + m.cells.Fit(name, w.name) + "  " + m.cells.Fit(ref, w.ref) + "  " + m.cells.Fit(state, w.state) + "  " + m.cells.Fit(age, w.age) + "  "
+	if w.idle > 0 {
+		text += m.cells.Fit(idle, w.idle) + "  "
+	}
+	return text
+}
+
+func (m *Model) rowLine(r *row, current bool, w widths) string {
+	mark := "  "
+	if current {
+		mark = "> "
+	}
+	tone, whyTone := output.Plain, r.WhyTone()
+	if r.stale {
+		tone, whyTone = output.Muted, output.Muted
+	}
+	age, idle := "-", "-"
+	if r.age >= 0 {
+		age = sandbox.FormatElapsed(r.age)
+	}
+	if r.idle >= 0 {
+		idle = sandbox.FormatElapsed(r.idle)
+	}
+	text := m.tableLine(mark, w, views.TaskAndName(r.Sandbox), r.ref, string(r.State), age, idle)
+	return m.cells.Paint(text, tone) + m.cells.Paint(m.cells.Fit(r.Why(), w.why), whyTone)
+}
+
+// emptyText says why the table has no row.
+func (m *Model) emptyText() string {
+	for _, f := range m.feeds {
+		if !f.known && f.err == nil {
+			return "reading ..."
+		}
+	}
+	switch {
+	case m.filter != "":
+		return "nothing here matches /" + m.filter + "; esc removes the filter"
+	case m.tab == tabStuck && m.counts[tabUnjudged] > 0:
+		return fmt.Sprintf("nothing is known to be stuck; %d are not judged yet", m.counts[tabUnjudged])
+	case m.tab == tabStuck:
+		return "nothing is stuck"
+	}
+	return "no sandbox"
+}
+
+// detailLines are what is known of the row under the cursor, and what to type.
+func (m *Model) detailLines() []string {
+	rule := strings.Repeat("-", m.width)
+	r, ok := m.current()
+	if !ok {
+		return []string{m.cells.Paint(rule, output.Muted)}
+	}
+	lines := []string{
+		m.cells.Paint(rule, output.Muted),
+		m.line(segment{r.ref + "  ", output.Plain}, segment{r.Why(), r.WhyTone()}),
+		m.line(segment{"why   ", output.Muted}, segment{r.Verdict.Say(), output.Plain}),
+		m.line(segment{"type  ", output.Muted}, segment{"sbx inspect " + r.ref, output.Plain}),
+	}
+	return lines
+}
+
+// keyLine is the last line: what happened, or the keys.
+func (m *Model) keyLine() string {
+	if m.notice != "" {
+		return m.line(segment{m.notice, output.Warn})
+	}
+	return m.line(segment{m.keyHelp(), output.Muted})
+}
+
+func (m *Model) pageLines() []string {
+	height := m.pageHeight()
+	lines := []string{m.line(segment{m.page.title, output.Plain})}
+	for _, text := range m.page.lines[m.page.top:min(len(m.page.lines), m.page.top+height)] {
+		lines = append(lines, m.cells.Fit(text, m.width))
+	}
+	return m.fill(lines, height+1)
+}
+
+// pageHeight is for how many lines of a page there is room.
+func (m *Model) pageHeight() int { return m.tableHeight() + detailHeight - 1 }
+
+func splitLines(text string) []string {
+	return strings.Split(strings.TrimRight(strings.ReplaceAll(text, "\r", ""), "\n"), "\n")
+}

@@ -1,0 +1,166 @@
+package tui
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// binding is a key and what it does. The help is made of this list.
+type binding struct {
+	keys []string
+	name string // of the keys, for people
+	help string
+	bar  string // in the last line; "" = only in the help
+	do   func(*Model) tea.Cmd
+}
+
+func move(n int) func(*Model) tea.Cmd {
+	return func(m *Model) tea.Cmd { m.scroll(n); return m.lookDue(m.now()) }
+}
+
+func screens(n int) func(*Model) tea.Cmd {
+	return func(m *Model) tea.Cmd { m.scroll(n * m.tableHeight()); return m.lookDue(m.now()) }
+}
+
+// bindings are the keys of the dashboard. None of them ends anything.
+func bindings() []binding {
+	return []binding{
+		{[]string{"up", "k"}, "up k", "one row up", "", move(-1)},
+		{[]string{"down", "j"}, "down j", "one row down", "j/k move", move(1)},
+		{[]string{"pgup"}, "PgUp", "one screen up", "", screens(-1)},
+		{[]string{"pgdown"}, "PgDn", "one screen down", "", screens(1)},
+		{[]string{"home", "g"}, "g", "the first row", "", move(-farAway)},
+		{[]string{"end", "G"}, "G", "the last row", "", move(farAway)},
+		{[]string{"tab"}, "Tab", "the next tab", "Tab tabs", (*Model).nextTab},
+		{[]string{"shift+tab"}, "Shift-Tab", "the tab before", "", (*Model).lastTab},
+		{[]string{"enter"}, "Enter", "inspect the sandbox under the cursor", "Enter inspect", func(m *Model) tea.Cmd { return m.openPage("inspect") }},
+		{[]string{"l"}, "l", "its newest output", "l logs", func(m *Model) tea.Cmd { return m.openPage("logs") }},
+		{[]string{"/"}, "/", "filter by a text; Enter keeps it, Esc removes it", "/ filter", func(m *Model) tea.Cmd { m.typing = true; return nil }},
+		{[]string{"o"}, "o", "sort by problem, age, idle or ref", "o sort", (*Model).nextOrder},
+		{[]string{"O"}, "O", "reverse the order", "", func(m *Model) tea.Cmd { m.reverse = !m.reverse; m.rebuild(); return nil }},
+		{[]string{"p"}, "p", "pause: nothing is read", "", func(m *Model) tea.Cmd { m.paused = !m.paused; return nil }},
+		{[]string{"y"}, "y", "copy the reference", "", func(m *Model) tea.Cmd { return m.copied("") }},
+		{[]string{"Y"}, "Y", "copy the command line of what is shown", "", func(m *Model) tea.Cmd { return m.copied("sbx inspect ") }},
+		{[]string{"?"}, "?", "this help", "? help", (*Model).openHelp},
+		{[]string{"esc"}, "Esc", "back; without a page: remove the filter", "", (*Model).back},
+		{[]string{"q", "ctrl+c"}, "q Ctrl-C", "quit", "q quit", func(*Model) tea.Cmd { return tea.Quit }},
+	}
+}
+
+// farAway is further than any list is long.
+const farAway = 1 << 30
+
+// press does what a key means. While the filter is typed, letters go there.
+func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
+	m.notice = ""
+	key := msg.String()
+	if m.typing && key != "ctrl+c" {
+		m.typeFilter(key, msg.Text)
+		return nil
+	}
+	for _, b := range bindings() {
+		for _, k := range b.keys {
+			if k == key {
+				return b.do(m)
+			}
+		}
+	}
+	return nil
+}
+
+func (m *Model) typeFilter(key, text string) {
+	switch {
+	case key == "enter":
+		m.typing = false
+	case key == "esc":
+		m.typing = false
+		m.setFilter("")
+	case key == "backspace":
+		if r := []rune(m.filter); len(r) > 0 {
+			m.setFilter(string(r[:len(r)-1]))
+		}
+	case text != "":
+		m.setFilter(m.filter + text)
+	}
+}
+
+// mostFilter bounds the filter, in characters: a paste may be anything.
+const mostFilter = 100
+
+func (m *Model) setFilter(text string) {
+	if r := []rune(strings.Join(strings.Fields(text), " ")); len(r) > mostFilter {
+		text = string(r[:mostFilter])
+	}
+	m.filter = text
+	m.rebuild()
+}
+
+// scroll moves the cursor, or the page that is open.
+func (m *Model) scroll(n int) {
+	if m.page != nil {
+		m.page.top = max(0, min(m.page.top+n, len(m.page.lines)-m.pageHeight()))
+		return
+	}
+	m.moveTo(m.at + n)
+}
+
+func (m *Model) nextTab() tea.Cmd { return m.openTab((m.tab + 1) % tabs) }
+func (m *Model) lastTab() tea.Cmd { return m.openTab((m.tab + tabs - 1) % tabs) }
+
+func (m *Model) openTab(t tab) tea.Cmd {
+	m.tab, m.page, m.at, m.top = t, nil, 0, 0
+	m.rebuild()
+	return m.lookDue(m.now())
+}
+
+func (m *Model) nextOrder() tea.Cmd {
+	m.order = (m.order + 1) % orders
+	m.rebuild()
+	return nil
+}
+
+// copied puts the reference, with a command before it, on the clipboard of the terminal (OSC 52).
+func (m *Model) copied(command string) tea.Cmd {
+	r, ok := m.current()
+	if !ok {
+		return nil
+	}
+	text := command + r.Ref().String()
+	m.notice = "copied: " + text
+	return tea.SetClipboard(text)
+}
+
+func (m *Model) back() tea.Cmd {
+	if m.page != nil {
+		m.page = nil
+		return nil
+	}
+	m.setFilter("")
+	return nil
+}
+
+func (m *Model) openHelp() tea.Cmd {
+	m.page = &page{title: "Keys"}
+	for _, b := range bindings() {
+		m.page.lines = append(m.page.lines, "  "+m.cells.Fit(b.name, 12)+b.help)
+	}
+	return nil
+}
+
+// keyHelp are the keys of the last line.
+func (m *Model) keyHelp() string {
+	if m.typing {
+		return "filter: type a text, Enter keeps it, Esc removes it"
+	}
+	if m.page != nil {
+		return "Esc back  j/k PgUp PgDn scroll  q quit"
+	}
+	var words []string
+	for _, b := range bindings() {
+		if b.bar != "" {
+			words = append(words, b.bar)
+		}
+	}
+	return strings.Join(words, "  ")
+}

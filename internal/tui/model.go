@@ -1,0 +1,109 @@
+package tui
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"sbx/internal/fleet"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+)
+
+// Model is the dashboard. Only Update changes it.
+type Model struct {
+	ctx    context.Context //nolint:containedctx // of the commands, which Bubble Tea starts
+	source Source
+	now    func() time.Time
+	cells  output.Cells
+
+	feeds   []*feed
+	looked  map[sandbox.Ref]fleet.Judged // the newest look at each sandbox
+	looking bool
+
+	tab     tab
+	order   order
+	reverse bool
+	filter  string
+	typing  bool // keys go into the filter
+	counts  [tabs]int
+	rows    []*row // of the tab
+	cursor  sandbox.Ref
+	at, top int   // the cursor's row, and the first row on the screen
+	page    *page // shown in place of the table; nil = the table is
+
+	paused, away  bool
+	notice        string // of the last key; "" = none
+	width, height int
+}
+
+// page is a text in place of the table.
+type page struct {
+	title string
+	lines []string
+	top   int
+}
+
+// NewModel is a dashboard that has not read anything. ctx ends its reads.
+func NewModel(ctx context.Context, source Source, now func() time.Time, cells output.Cells) *Model {
+	m := &Model{ctx: ctx, source: source, now: now, cells: cells, looked: map[sandbox.Ref]fleet.Judged{}, tab: tabAll, width: 80, height: 24}
+	for _, name := range source.Profiles() {
+		m.feeds = append(m.feeds, &feed{profile: name})
+	}
+	return m
+}
+
+// Init starts the first round of every profile.
+func (m *Model) Init() tea.Cmd { return tea.Batch(m.pollDue(m.now()), beatOn()) }
+
+// Update takes a message. It reads nothing itself.
+func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	now := m.now()
+	switch msg := msg.(type) {
+	case beatMsg:
+		m.rebuild()
+		return m, tea.Batch(m.pollDue(now), m.lookDue(now), beatOn())
+	case roundMsg:
+		m.take(msg.LiveRound, now)
+		m.rebuild()
+		return m, m.lookDue(now)
+	case lookMsg:
+		m.looking = false
+		for _, j := range msg.judged {
+			j.At = msg.at
+			m.looked[j.Sandbox.Ref()] = j
+		}
+		m.rebuild()
+		return m, m.lookDue(now)
+	case pageMsg:
+		m.showPage(msg)
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+		m.moveTo(m.at)
+	case tea.FocusMsg:
+		m.away = false
+	case tea.BlurMsg:
+		m.away = true
+	case tea.PasteMsg:
+		if m.typing {
+			m.setFilter(m.filter + msg.Content)
+		}
+	case tea.MouseWheelMsg:
+		m.scroll(map[bool]int{true: -3, false: 3}[msg.Button == tea.MouseWheelUp])
+	case tea.KeyPressMsg:
+		return m, m.press(msg)
+	}
+	return m, nil
+}
+
+// showPage shows what was read, unless another page is open by now.
+func (m *Model) showPage(msg pageMsg) {
+	if m.page == nil || m.page.title != msg.verb+" "+msg.ref.String() {
+		return
+	}
+	m.page.lines = splitLines(msg.text)
+	if msg.err != nil {
+		m.page.lines = append(m.page.lines, "", "error: "+msg.err.Error())
+	}
+}

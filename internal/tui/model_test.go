@@ -1,0 +1,338 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fleet"
+	"sbx/internal/ops"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+var update = flag.Bool("update", false, "write the golden frames")
+
+func noon() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
+
+// scene is a Source in a test's hands.
+type scene struct {
+	mu     sync.Mutex
+	rounds map[string]ops.LiveRound
+	looks  [][]sandbox.Sandbox
+	pages  map[string]string
+}
+
+func (s *scene) Profiles() []string { return []string{"e2b", "local"} }
+
+func (s *scene) Round(_ context.Context, profile string) ops.LiveRound {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.rounds[profile]
+	r.Profile = profile
+	return r
+}
+
+func (s *scene) Look(_ context.Context, items []sandbox.Sandbox) []fleet.Judged {
+	s.looks = append(s.looks, items)
+	var all []fleet.Judged
+	for _, box := range items {
+		all = append(all, fleet.Judged{Sandbox: box, Verdict: stuckVerdict()})
+	}
+	return all
+}
+
+func (s *scene) Page(_ context.Context, verb string, ref sandbox.Ref, _ int) (string, error) {
+	return s.pages[verb+" "+ref.String()], nil
+}
+
+func stuckVerdict() triage.Verdict {
+	return triage.Verdict{Stuck: sandbox.True, Cause: sandbox.CauseBusyLoop, Confidence: sandbox.Probable, Reasons: []triage.Reason{"a processor is busy, and nothing comes out"}, Looked: true}
+}
+
+func boxOf(provider, id, name string, age time.Duration, v triage.Verdict) fleet.Judged {
+	return fleet.Judged{Sandbox: sandbox.Sandbox{
+		Provider: provider, ID: id, Name: name, TaskID: "T-" + id[:2], State: sandbox.StateRunning, CreatedAt: noon().Add(-age), StartedAt: noon().Add(-age),
+	}, Verdict: v, At: noon()}
+}
+
+func newScene() *scene {
+	working := triage.Verdict{Stuck: sandbox.False, Reasons: []triage.Reason{"young"}}
+	open := triage.Verdict{Stuck: sandbox.Unknown, Reasons: []triage.Reason{triage.ReasonNotLooked}}
+	rows := []fleet.Judged{
+		boxOf("e2b", "i0a4k2m9p1r7t3v5x8z2b", "builder", 45*time.Minute, stuckVerdict()),
+		boxOf("e2b", "i7c2e4g6i8k0m1n3p5r7t", "reviewer with a name that is much too long for its column", 12*time.Minute, open),
+		boxOf("e2b", "i9z8y7x6w5v4u3t2s1r0q", "worker", 3*time.Minute, working),
+	}
+	local := []fleet.Judged{boxOf("local", "k3v9x2mq7a", "tests \x1b[31m日本", 90*time.Second, working)}
+	figures := func(name string, rows []fleet.Judged) ops.Figures {
+		f := ops.Figures{Provider: name, Limits: triage.DefaultThresholds()}
+		f.Counts.Active = new(int64(len(rows)))
+		f.Stuck, f.Ages = new(int64(0)), []time.Duration{time.Minute}
+		return f
+	}
+	s := &scene{pages: map[string]string{}, rounds: map[string]ops.LiveRound{
+		"e2b":   {At: noon().Add(-time.Second), Took: 120 * time.Millisecond, Rows: rows, Figures: figures("e2b", rows)},
+		"local": {At: noon().Add(-time.Second), Took: 2 * time.Millisecond, Rows: local, Figures: figures("local", local)},
+	}}
+	*s.rounds["e2b"].Figures.Stuck = 1
+	return s
+}
+
+// board is a dashboard of a scene at noon that has read everything once.
+func board(t *testing.T, s *scene, width, height int) *Model {
+	t.Helper()
+	m := NewModel(t.Context(), s, noon, output.Cells{})
+	m.Update(tea.WindowSizeMsg{Width: width, Height: height})
+	for _, name := range s.Profiles() {
+		m.Update(roundMsg{s.Round(t.Context(), name)})
+	}
+	return m
+}
+
+func press(m *Model, keys ...string) (cmds []tea.Cmd) {
+	for _, k := range keys {
+		msg := tea.KeyPressMsg{Text: k, Code: []rune(k)[0]}
+		switch k {
+		case "enter":
+			msg = tea.KeyPressMsg{Code: tea.KeyEnter}
+		case "esc":
+			msg = tea.KeyPressMsg{Code: tea.KeyEscape}
+		case "tab":
+			msg = tea.KeyPressMsg{Code: tea.KeyTab}
+		case "down":
+			msg = tea.KeyPressMsg{Code: tea.KeyDown}
+		case "pgdown":
+			msg = tea.KeyPressMsg{Code: tea.KeyPgDown}
+		case "backspace":
+			msg = tea.KeyPressMsg{Code: tea.KeyBackspace}
+		}
+		_, cmd := m.Update(msg)
+		cmds = append(cmds, cmd)
+	}
+	return cmds
+}
+
+// TestFrames holds the screen at four sizes; `go test ./internal/tui -run TestFrames -update` writes it.
+func TestFrames(t *testing.T) {
+	t.Parallel()
+	for _, size := range [][2]int{{40, 12}, {80, 24}, {120, 40}, {200, 60}} {
+		name := strconv.Itoa(size[0]) + "x" + strconv.Itoa(size[1])
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := board(t, newScene(), size[0], size[1])
+			m.cells.Plain = true
+			lines := m.Frame()
+			require.Len(t, lines, size[1])
+			for i := range lines {
+				assert.LessOrEqual(t, output.Width(lines[i]), size[0], "line %d", i)
+				lines[i] = strings.TrimRight(lines[i], " ")
+			}
+			got, path := strings.Join(lines, "\n")+"\n", filepath.Join("testdata", name+".golden")
+			if *update {
+				require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
+			}
+			want, err := os.ReadFile(path)
+			require.NoError(t, err)
+			assert.Equal(t, string(want), got)
+		})
+	}
+}
+
+// TestAProviderThatFailsKeepsItsRows: they are marked as stale with the error, and come back.
+func TestAProviderThatFailsKeepsItsRows(t *testing.T) {
+	t.Parallel()
+	m := board(t, newScene(), 120, 40)
+	m.cells.Plain = true
+	before := len(m.rows)
+	m.Update(roundMsg{ops.LiveRound{Profile: "e2b", Err: errors.New("e2b: no answer within 20s")}})
+	assert.Len(t, m.rows, before)
+	frame := strings.Join(m.Frame(), "\n")
+	assert.Contains(t, frame, "stale 1s: e2b: no answer within 20s")
+	assert.True(t, m.rows[0].stale)
+	assert.Equal(t, noon().Add(pollAway), m.feeds[0].next, "it is asked less often")
+	m.Update(roundMsg{m.feeds[1].round})
+	m.Update(roundMsg{newScene().Round(t.Context(), "e2b")})
+	assert.NotContains(t, strings.Join(m.Frame(), "\n"), "stale")
+}
+
+// TestOnePollOfAProviderIsInFlight, and a key never waits for one.
+func TestOnePollOfAProviderIsInFlight(t *testing.T) {
+	t.Parallel()
+	m := NewModel(t.Context(), newScene(), noon, output.Cells{})
+	require.NotNil(t, m.pollDue(noon()))
+	assert.Nil(t, m.pollDue(noon().Add(time.Hour)), "both are being asked")
+	press(m, "j", "?", "esc", "/", "x", "enter")
+	assert.Equal(t, "x", m.filter)
+	m.Update(roundMsg{ops.LiveRound{Profile: "local"}})
+	assert.NotNil(t, m.pollDue(noon().Add(time.Hour)))
+	press(m, "p")
+	m.Update(roundMsg{ops.LiveRound{Profile: "local"}})
+	assert.Nil(t, m.pollDue(noon().Add(2*time.Hour)), "paused")
+}
+
+// TestOnlyRowsOnTheScreenAreLookedAt, of which the records do not decide.
+func TestOnlyRowsOnTheScreenAreLookedAt(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	m := board(t, s, 80, 24)
+	m.looking = false
+	cmd := m.lookDue(noon())
+	require.NotNil(t, cmd)
+	assert.Nil(t, m.lookDue(noon()), "one look at a time")
+	m.Update(cmd())
+	require.Len(t, s.looks, 1)
+	require.Len(t, s.looks[0], 1)
+	assert.Equal(t, "i7c2e4g6i8k0m1n3p5r7t", s.looks[0][0].ID)
+	assert.Equal(t, 2, m.counts[tabStuck], "the verdict of the look is shown")
+	assert.Nil(t, m.lookDue(noon()), "it is not looked at again at once")
+}
+
+// TestTheCursorStaysOnItsSandbox while rows come and go.
+func TestTheCursorStaysOnItsSandbox(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	m := board(t, s, 80, 24)
+	press(m, "j", "j")
+	at := m.cursor
+	r := s.rounds["e2b"]
+	r.Rows = append([]fleet.Judged{boxOf("e2b", "a0000000000000000000a", "first", 2*time.Hour, stuckVerdict())}, r.Rows...)
+	r.Profile = "e2b"
+	m.Update(roundMsg{r})
+	assert.Equal(t, at, m.cursor)
+	r.Rows = slices.DeleteFunc(slices.Clone(r.Rows), func(j fleet.Judged) bool { return j.Sandbox.Ref() == at })
+	m.Update(roundMsg{r})
+	assert.NotEqual(t, at, m.cursor)
+	_, ok := m.current()
+	assert.True(t, ok, "it stays at its place")
+}
+
+// TestPages opens the pages of the verbs, and shows what they print escaped.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	m := board(t, s, 80, 24)
+	m.cells.Plain = true
+	ref := m.cursor.String()
+	s.pages["logs "+ref] = "one\x1b[2J\ntwo\n" + strings.Repeat("x", 90_000)
+	cmds := press(m, "l")
+	assert.Contains(t, strings.Join(m.Frame(), "\n"), "reading ...")
+	m.Update(cmds[0]())
+	frame := strings.Join(m.Frame(), "\n")
+	assert.Contains(t, frame, "logs "+ref)
+	assert.Contains(t, frame, `one\x1b[2J`)
+	for _, line := range m.Frame() {
+		assert.LessOrEqual(t, output.Width(line), 80)
+	}
+	press(m, "esc")
+	m.Update(cmds[0]())
+	assert.Nil(t, m.page, "a page that was left stays closed")
+	press(m, "y")
+	assert.Equal(t, "copied: "+ref, m.notice)
+	press(m, "?")
+	assert.Contains(t, strings.Join(m.Frame(), "\n"), "inspect the sandbox under the cursor")
+}
+
+// TestAPasteIsNoStorm: 10 kB in the filter are cut, and lines become words.
+func TestAPasteIsNoStorm(t *testing.T) {
+	t.Parallel()
+	m := board(t, newScene(), 80, 24)
+	press(m, "/")
+	m.Update(tea.PasteMsg{Content: strings.Repeat("a\nb ", 2500)})
+	assert.LessOrEqual(t, len(m.filter), mostFilter)
+	assert.NotContains(t, m.filter, "\n")
+	assert.Contains(t, strings.Join(m.tableLines(), "\n"), "nothing here matches")
+	press(m, "esc")
+	assert.Len(t, m.rows, 4)
+}
+
+// TestNoKeysBreakTheScreen plays random keys, rounds and sizes: every frame fits its screen.
+func TestNoKeysBreakTheScreen(t *testing.T) {
+	t.Parallel()
+	keys := []string{"j", "k", "g", "G", "o", "O", "p", "y", "Y", "?", "/", "l", "x", "1", "enter", "esc", "tab", "down", "pgdown", "backspace"}
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a repeatable choice
+		s := newScene()
+		m := board(t, s, 80, 24)
+		for range 60 {
+			switch rng.IntN(8) {
+			case 0:
+				m.Update(tea.WindowSizeMsg{Width: rng.IntN(220), Height: rng.IntN(70)})
+			case 1:
+				r := s.Round(t.Context(), "e2b")
+				r.Rows = r.Rows[:rng.IntN(len(r.Rows)+1)]
+				if rng.IntN(3) == 0 {
+					r.Err = errors.New("it\x1b[1m hangs\n")
+				}
+				m.Update(roundMsg{r})
+			default:
+				press(m, keys[rng.IntN(len(keys))])
+			}
+			lines := m.Frame()
+			require.Len(t, lines, m.height, "seed %d", seed)
+			for _, line := range lines {
+				require.LessOrEqual(t, output.Width(line), m.width, "seed %d: %q", seed, line)
+				require.NotContains(t, line, "\x1b[1m")
+			}
+		}
+	}
+}
+
+// TestTheDashboardJudgesNothing: no comparison with a threshold stands in this room.
+func TestTheDashboardJudgesNothing(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		if !strings.HasSuffix(path, "_test.go") {
+			assert.NotContains(t, string(text), "Thresholds", path)
+			assert.NotContains(t, string(text), ".Limits", path)
+		}
+	}
+}
+
+// BenchmarkRefresh is a round of 10,000 rows with its frame, and BenchmarkKey a key with its frame.
+func BenchmarkRefresh(b *testing.B) {
+	m, r := large(b)
+	for b.Loop() {
+		m.Update(roundMsg{r})
+		_ = m.View()
+	}
+}
+
+func BenchmarkKey(b *testing.B) {
+	m, _ := large(b)
+	for b.Loop() {
+		press(m, "down")
+		_ = m.View()
+	}
+}
+
+func large(b *testing.B) (*Model, ops.LiveRound) {
+	b.Helper()
+	m := NewModel(b.Context(), newScene(), noon, output.Cells{})
+	m.Update(tea.WindowSizeMsg{Width: 140, Height: 45})
+	r := newScene().rounds["e2b"]
+	r.Profile, r.Rows = "e2b", nil
+	for i := range 10_000 {
+		r.Rows = append(r.Rows, boxOf("e2b", "i"+strconv.Itoa(1_000_000+i), "worker", time.Duration(i)*time.Second, stuckVerdict()))
+	}
+	m.Update(roundMsg{r})
+	return m, r
+}

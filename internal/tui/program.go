@@ -1,0 +1,67 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+)
+
+// Terminal is where a dashboard runs.
+type Terminal struct {
+	In      io.Reader
+	Out     io.Writer
+	Environ []string
+	ASCII   bool // it has no other characters
+}
+
+// framesPerSecond is how often the screen may change: a key is seen within 50 ms. The ticker of the
+// library runs for ever, and 60 cost three times the idle time.
+const framesPerSecond = 20
+
+// Run shows the dashboard until it is quit or ctx ends; then the error is the cause of that.
+func Run(ctx context.Context, source Source, now func() time.Time, t Terminal) error {
+	reads, stop := context.WithCancel(ctx)
+	defer stop()
+	m := NewModel(reads, source, now, output.Cells{ASCII: t.ASCII})
+	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Out), tea.WithEnvironment(t.Environ),
+		tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler()).Run()
+	if ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// Once reads every profile once, looks at what the records do not decide, and returns the frame without
+// colours. A profile that fails is in the frame; errs has why.
+func Once(ctx context.Context, source Source, now func() time.Time, width, height int, ascii bool) (lines []string, errs []error) {
+	m := NewModel(ctx, source, now, output.Cells{ASCII: ascii, Plain: true})
+	m.width, m.height = max(width, leastWidth), max(height, leastHeight)
+	answers := make(chan roundMsg, len(m.feeds))
+	for _, f := range m.feeds {
+		go func() { answers <- roundMsg{source.Round(ctx, f.profile)} }()
+	}
+	for range m.feeds {
+		r := <-answers
+		m.take(r.LiveRound, now())
+		if r.Err != nil {
+			errs = append(errs, r.Err)
+		}
+	}
+	m.rebuild()
+	var open []sandbox.Sandbox
+	for _, r := range m.shown() {
+		if r.needsLook {
+			open = append(open, r.Sandbox)
+		}
+	}
+	if len(open) > 0 {
+		m.Update(lookMsg{source.Look(ctx, open), now()})
+	}
+	return m.Frame(), errs
+}

@@ -1,0 +1,129 @@
+package tui
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"sbx/internal/fleet"
+	"sbx/internal/ops"
+	"sbx/internal/sandbox"
+)
+
+// Source is what the dashboard reads. Its methods may take long; they are called outside of Update,
+// concurrently, and end with their context.
+type Source interface {
+	// Profiles are those that are read, in their order.
+	Profiles() []string
+	// Round reads one profile.
+	Round(ctx context.Context, profile string) ops.LiveRound
+	// Look asks sandboxes themselves.
+	Look(ctx context.Context, items []sandbox.Sandbox) []fleet.Judged
+	// Page is the text of `sbx inspect REF` or `sbx logs REF`, so many cells wide.
+	Page(ctx context.Context, verb string, ref sandbox.Ref, width int) (string, error)
+}
+
+// Times of the dashboard.
+const (
+	pollFocused = 2 * time.Second  // between two rounds of a profile while the terminal has the focus
+	pollAway    = 10 * time.Second // while it has not, or the profile fails
+	lookAgain   = 15 * time.Second // a look is repeated after
+	lookKeeps   = time.Minute      // a verdict of a look is shown for, beside newer records
+	mostLooks   = 20               // sandboxes of one look
+	beat        = time.Second      // between two redraws of ages
+)
+
+// feed is what is known of one profile.
+type feed struct {
+	profile string
+	asking  bool
+	round   ops.LiveRound // the last complete one
+	known   bool          // there was one
+	err     error         // why the newest round has failed; nil = it has not
+	next    time.Time     // when it is asked again
+}
+
+// stale reports whether what is shown of it is not the newest that was asked for.
+func (f *feed) stale() bool { return f.known && f.err != nil }
+
+// The messages of commands.
+type (
+	beatMsg  time.Time
+	roundMsg struct{ ops.LiveRound }
+	lookMsg  struct {
+		judged []fleet.Judged
+		at     time.Time
+	}
+	pageMsg struct {
+		verb string
+		ref  sandbox.Ref
+		text string
+		err  error
+	}
+)
+
+func beatOn() tea.Cmd { return tea.Tick(beat, func(t time.Time) tea.Msg { return beatMsg(t) }) }
+
+// pollDue asks the profiles whose time has come, each once at a time.
+func (m *Model) pollDue(now time.Time) tea.Cmd {
+	var all []tea.Cmd
+	for _, f := range m.feeds {
+		if m.paused || f.asking || now.Before(f.next) {
+			continue
+		}
+		f.asking = true
+		all = append(all, func() tea.Msg { return roundMsg{m.source.Round(m.ctx, f.profile)} })
+	}
+	return tea.Batch(all...)
+}
+
+// take keeps a round. A profile that fails keeps its last rows.
+func (m *Model) take(r ops.LiveRound, now time.Time) {
+	for _, f := range m.feeds {
+		if f.profile != r.Profile {
+			continue
+		}
+		f.asking, f.err = false, r.Err
+		f.next = now.Add(pollFocused)
+		if m.away || r.Err != nil {
+			f.next = now.Add(pollAway)
+		}
+		if r.Err == nil {
+			f.round, f.known = r, true
+		}
+	}
+}
+
+// lookDue looks at the rows on the screen whose records do not decide, one look at a time.
+func (m *Model) lookDue(now time.Time) tea.Cmd {
+	if m.looking || m.paused {
+		return nil
+	}
+	var open []sandbox.Sandbox
+	for _, r := range m.shown() {
+		seen, looked := m.looked[r.Ref()]
+		if r.needsLook && (!looked || now.Sub(seen.At) >= lookAgain) && len(open) < mostLooks {
+			open = append(open, r.Sandbox)
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	m.looking = true
+	return func() tea.Msg { return lookMsg{m.source.Look(m.ctx, open), m.now()} }
+}
+
+// openPage reads a page about the sandbox under the cursor.
+func (m *Model) openPage(verb string) tea.Cmd {
+	r, ok := m.current()
+	if !ok {
+		return nil
+	}
+	ref, width := r.Ref(), m.width
+	m.page = &page{title: verb + " " + ref.String(), lines: []string{"reading ..."}}
+	return func() tea.Msg {
+		text, err := m.source.Page(m.ctx, verb, ref, width)
+		return pageMsg{verb, ref, text, err}
+	}
+}
