@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"sbx/internal/fault"
 	"sbx/internal/ops"
@@ -31,7 +32,7 @@ func newDashboard(d *Deps) *cobra.Command {
 			"No key ends a sandbox; ? shows all keys.\n\n" +
 			"--once prints one frame as text, without a terminal, and exits 3 where a provider did\n" +
 			"not answer.",
-		Example: "sbx dashboard\nsbx dashboard --provider e2b\nsbx dashboard --once",
+		Example: "sbx dashboard\nsbx dashboard --provider local\nsbx dashboard --once",
 		Args:    usageArgs(noArgs, "--provider names the profiles to watch"),
 	}
 	cmd.Flags().BoolVar(&once, "once", false, "print one frame and exit")
@@ -89,7 +90,10 @@ func (s dashboardSource) Page(ctx context.Context, verb string, ref sandbox.Ref,
 	p := output.New(proc, output.Options{NoColor: true, Quiet: true})
 	var err error
 	if verb == "logs" {
-		err = runLogs(ctx, s.deps, p, ref.String(), &logsOptions{flags: newLogs(s.deps).Flags(), tail: dashboardTail})
+		var o logsOptions
+		o.addFlags(pflag.NewFlagSet("logs", pflag.ContinueOnError))
+		o.tail = dashboardTail
+		err = runLogs(ctx, s.deps, p, ref.String(), &o)
 	} else {
 		err = inspectOne(ctx, s.deps, p, ref.String())
 	}

@@ -136,9 +136,19 @@ func exampleRuns(t *testing.T, path, line string) {
 		require.Equal(t, "sbx", words[0])
 		b.stdin = cmp.Or(last.stdout, "2026-11-20T11:59:00Z Starting sandbox cleanup\n") // where an example reads a log
 		last = b.runArgs(t, words[1:]...)
+		if needsTerminal()[part] {
+			assert.Equal(t, 2, last.code, part)
+			assert.Contains(t, last.stderr, "needs a terminal")
+			continue
+		}
 		documented := slices.ContainsFunc(fault.Table(), func(r fault.Row) bool { return r.Code == last.code })
 		assert.True(t, documented && last.code != 1 && last.code != 2, "%s: %q exits %d: %s", path, part, last.code, last.stderr)
 	}
+}
+
+// needsTerminal are examples that a pipe cannot run.
+func needsTerminal() map[string]bool {
+	return map[string]bool{"sbx dashboard": true, "sbx dashboard --provider local": true}
 }
 
 func TestSplitLine(t *testing.T) {
@@ -168,7 +178,7 @@ func documents() map[string]string {
 
 // refusing is one line for each verb that has no document.
 func refusing() map[string]string {
-	return map[string]string{"exec": "exec local/k3v9x2mq7a -- true", "completion": "completion bash"}
+	return map[string]string{"exec": "exec local/k3v9x2mq7a -- true", "completion": "completion bash", "dashboard": "dashboard --once"}
 }
 
 // onlyHelps says that a command does nothing but hold others.

@@ -214,13 +214,16 @@ func (m *Model) columnWidths() widths {
 	return w
 }
 
-// tableLine are the columns of a line up to the reason.
-func (m *Model) tableLine(mark string, w widths, name, ref, state, age, idle string) string {
-	text := mark + m.cells.Fit(name, w.name) + "  " + m.cells.Fit(ref, w.ref) + "  " + m.cells.Fit(state, w.state) + "  " + m.cells.Fit(age, w.age) + "  "
-	if w.idle > 0 {
-		text += m.cells.Fit(idle, w.idle) + "  "
+// tableLine are the cells of a line up to the reason: name, reference, state, age and idle.
+func (m *Model) tableLine(mark string, w widths, cells ...string) string {
+	var b strings.Builder
+	b.WriteString(mark)
+	for i, width := range []int{w.name, w.ref, w.state, w.age, w.idle} {
+		if width > 0 {
+			b.WriteString(m.cells.Fit(cells[i], width) + "  ")
+		}
 	}
-	return text
+	return b.String()
 }
 
 func (m *Model) rowLine(r *row, current bool, w widths) string {

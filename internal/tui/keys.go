@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -60,10 +61,8 @@ func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 		return nil
 	}
 	for _, b := range bindings() {
-		for _, k := range b.keys {
-			if k == key {
-				return b.do(m)
-			}
+		if slices.Contains(b.keys, key) {
+			return b.do(m)
 		}
 	}
 	return nil

@@ -58,7 +58,7 @@ func NewModel(ctx context.Context, source Source, now func() time.Time, cells ou
 func (m *Model) Init() tea.Cmd { return tea.Batch(m.pollDue(m.now()), beatOn()) }
 
 // Update takes a message. It reads nothing itself.
-func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // as the library asks for
 	now := m.now()
 	switch msg := msg.(type) {
 	case beatMsg:

@@ -81,6 +81,7 @@ func joinWords(first, rest string) string {
 	return first + " " + rest
 }
 
+// WhyTone is the tone of Why.
 func (r SandboxRow) WhyTone() output.Tone {
 	switch {
 	case r.Verdict.Stuck == sandbox.True:
