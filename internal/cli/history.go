@@ -147,6 +147,7 @@ type earlierLooks struct {
 	counts   []triage.ActiveCount
 	usage    map[string][]sandbox.Usage // by sandbox id, of the last minutes
 	timedOut map[string]map[string]bool // by task: the sandboxes that a time limit ended
+	ending   map[string]time.Time       // by sandbox id: since when every complete listing has shown it as terminating
 	readAt   time.Time
 }
 
@@ -179,6 +180,11 @@ func (r *records) readEarlier(ctx context.Context, profile string) earlierLooks 
 func (e *earlierLooks) add(l history.Look, usageSince time.Time) {
 	if l.Counts != nil {
 		e.counts = append(e.counts, triage.ActiveCount{At: l.At, Active: l.Counts[sandbox.StateRunning]})
+		ending := map[string]time.Time{} // what the listing did not show so begins anew
+		for _, id := range l.Ending {
+			ending[id] = cmp.Or(e.ending[id], l.At)
+		}
+		e.ending = ending
 	}
 	for id, task := range l.TimedOut {
 		if e.timedOut[task] == nil {
@@ -193,9 +199,16 @@ func (e *earlierLooks) add(l history.Look, usageSince time.Time) {
 	}
 }
 
+// EndingSince is fleet.History's.
+func (r *records) EndingSince(ctx context.Context, ref sandbox.Ref) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.readEarlier(ctx, ref.Provider).ending[ref.ID]
+}
+
 // ListingSeen is fleet.History's.
-func (r *records) ListingSeen(profile string, counts map[sandbox.State]int64, failed []sandbox.Sandbox) {
-	r.recorder.AddCounts(profile, counts)
+func (r *records) ListingSeen(profile string, counts map[sandbox.State]int64, failed []sandbox.Sandbox, ending []string) {
+	r.recorder.AddCounts(profile, counts, ending...)
 	var seen []history.Seen
 	for _, s := range failed {
 		v := triage.Judge(s, triage.Signals{}, r.limits(s), r.now())

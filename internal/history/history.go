@@ -65,6 +65,8 @@ type Look struct {
 	At     time.Time
 	Counts map[sandbox.State]int64  // of a complete listing; nil = there was none
 	Usage  map[string]sandbox.Usage // by sandbox id
+	// Ending are the sandboxes of a complete listing that were terminating, by id.
+	Ending []string
 	// TimedOut are the sandboxes of the listing that a time limit ended, with their tasks.
 	TimedOut map[string]string
 }
@@ -73,6 +75,7 @@ type Look struct {
 type look struct {
 	Counts map[sandbox.State]int64 `json:"c,omitempty"`
 	Usage  []usage                 `json:"u,omitempty"`
+	Ending []string                `json:"e,omitempty"`
 	Limits map[string]string       `json:"l,omitempty"`
 }
 
@@ -116,14 +119,15 @@ func (r *Recorder) look(profile string) *Look {
 	return r.looks[profile]
 }
 
-// AddCounts records the counts of a complete listing.
-func (r *Recorder) AddCounts(profile string, counts map[sandbox.State]int64) {
+// AddCounts records the counts of a complete listing and the ids of those that were terminating.
+func (r *Recorder) AddCounts(profile string, counts map[sandbox.State]int64, ending ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	kept := make(map[sandbox.State]int64, len(counts)+1)
 	kept[sandbox.StateRunning] = 0 // an empty listing is known to have none
 	maps.Copy(kept, counts)
-	r.look(profile).Counts = kept
+	l := r.look(profile)
+	l.Counts, l.Ending = kept, ending
 }
 
 // AddUsage records the newest usage of a sandbox.
@@ -238,7 +242,7 @@ func (r *Recorder) take() (samples []store.Sample, profiles []string, err error)
 }
 
 func (l *Look) stored(now time.Time) look {
-	out := look{Counts: l.Counts, Limits: l.TimedOut}
+	out := look{Counts: l.Counts, Ending: l.Ending, Limits: l.TimedOut}
 	for _, id := range slices.Sorted(maps.Keys(l.Usage)) {
 		u := l.Usage[id]
 		out.Usage = append(out.Usage, usage{
@@ -262,7 +266,7 @@ func Looks(ctx context.Context, st store.SampleStore, profile string, since time
 		if unpack(s.Body, &kept) != nil {
 			continue
 		}
-		l := Look{At: s.At, Counts: kept.Counts, Usage: map[string]sandbox.Usage{}, TimedOut: kept.Limits}
+		l := Look{At: s.At, Counts: kept.Counts, Ending: kept.Ending, Usage: map[string]sandbox.Usage{}, TimedOut: kept.Limits}
 		for _, u := range kept.Usage {
 			l.Usage[u.ID] = sandbox.Usage{
 				At: s.At.Add(time.Duration(u.At) * time.Second), CPUSeconds: u.CPU, CPUPercent: u.Percent,

@@ -25,7 +25,7 @@ func TestWhatWasSeenComesBack(t *testing.T) {
 	r := history.NewRecorder(func() time.Time { return now })
 	assert.False(t, r.Pending())
 	require.NoError(t, r.Flush(t.Context(), st), "nothing to store")
-	r.AddCounts("prod", map[sandbox.State]int64{sandbox.StateRunning: 3})
+	r.AddCounts("prod", map[sandbox.State]int64{sandbox.StateRunning: 3}, "going")
 	used := sandbox.Usage{At: now.Add(-4 * time.Second), CPUSeconds: new(12.5), MemoryBytes: new(int64(1 << 20)), Source: "cgroup"}
 	r.AddUsage(ref("a"), used)
 	r.AddUsage(ref("b"), sandbox.Usage{At: now})
@@ -39,6 +39,7 @@ func TestWhatWasSeenComesBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, looks, 1)
 	assert.Equal(t, map[sandbox.State]int64{sandbox.StateRunning: 3}, looks[0].Counts)
+	assert.Equal(t, []string{"going"}, looks[0].Ending)
 	assert.Equal(t, used, looks[0].Usage["a"])
 	assert.Nil(t, looks[0].Usage["b"].CPUSeconds, "what was not reported stays unknown")
 	seen, found, err := history.LastSeen(t.Context(), st, ref("a"))

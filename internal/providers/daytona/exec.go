@@ -48,7 +48,7 @@ func (c *Client) untimedShell(id string, env []string, passive bool) guest.Shell
 		r := httpx.Request{Op: "exec " + id, Method: http.MethodPost, Path: "/process/execute", JSON: wireExecute{Command: guest.Line(guest.ScriptName, text), Envs: wirekit.Environment(env)}, Timeout: scriptTimeout}
 		_, err := c.API.JSON(ctx, c.toolbox(r, id, passive), &done)
 		if err != nil {
-			return nil, -1, c.toolboxFault(err)
+			return nil, -1, c.toolboxFault(id, err)
 		}
 		if done.ExitCode == nil {
 			return nil, -1, fault.New(fault.KindUnavailable, "the answer has no exit code").At(c.Profile, "exec "+id).Inside()
@@ -62,19 +62,19 @@ func (c *Client) untimedShell(id string, env []string, passive bool) guest.Shell
 
 // toolboxFault gives an error of the toolbox its kind: a 502 without a body is the answer of
 // the proxy in front of a dead daemon.
-func (c *Client) toolboxFault(err error) error {
+func (c *Client) toolboxFault(id string, err error) error {
 	s := httpx.StatusOf(err)
 	switch {
 	case s == nil:
 		return err
 	case s.Status == http.StatusBadGateway && len(s.Body) == 0:
 		return fault.New(fault.KindUnavailable, "its daemon does not answer: it is dead, or memory ran out: %w", err).
-			WithHint("it stays `started` for some minutes; `sbx inspect` shows more")
+			WithHint("it stays `started` for some minutes; `sbx inspect %s/%s` shows more", c.Profile, id)
 	case lacksAddress(s):
 		return fault.New(fault.KindGone, "it is not running: %w", err)
 	case lacksContainer(s):
 		return fault.New(fault.KindGone, "its container does not exist on the runner: %w", err).
-			WithHint("it stays `started`, listed and billed until it is deleted: `sbx terminate --delete`")
+			WithHint("it stays `started`, listed and billed until it is deleted: `sbx terminate --delete %s/%s`", c.Profile, id)
 	}
 	return err
 }
@@ -315,7 +315,7 @@ func (e *entrypointLog) deliver(ctx context.Context, q providers.LogQuery, yield
 	}
 	switch {
 	case err != nil && (!q.Follow || fault.KindOf(err) != fault.KindUnavailable):
-		yield(sandbox.LogLine{}, e.c.toolboxFault(err))
+		yield(sandbox.LogLine{}, e.c.toolboxFault(e.id, err))
 	case wirekit.YieldLines(e.addGrowth(wirekit.LastLines(lines, q.Tail)), yield) && q.Follow:
 		wirekit.Follow{First: entrypointFollowMin, Longest: entrypointFollowMax, Outage: entrypointOutage, Profile: e.c.Profile, Op: "logs " + e.id}.Run(ctx, e.readMore, yield)
 	}
@@ -328,7 +328,7 @@ func (e *entrypointLog) readMore(ctx context.Context) (lines []sandbox.LogLine, 
 		return e.flushPartial(nil), true, nil
 	}
 	lines, err = e.newLines(ctx)
-	return e.addGrowth(lines), false, e.c.toolboxFault(err)
+	return e.addGrowth(lines), false, e.c.toolboxFault(e.id, err)
 }
 
 // newLines gives the lines that have ended and were not delivered yet.

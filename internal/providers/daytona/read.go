@@ -103,7 +103,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 		u, err := guest.Usage(ctx, c.turns.Measurement(w.ID, c.untimedShell(w.ID, nil, true)), c.Now())
 		return u, fault.Placed(err, c.Profile, "usage "+id)
 	case err != nil:
-		return sandbox.Usage{}, c.toolboxFault(err)
+		return sandbox.Usage{}, c.toolboxFault(w.ID, err)
 	}
 	if m.MemUsed == nil && m.CPUUsedPct == nil {
 		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, "usage "+id, "the toolbox reports no figures")
