@@ -225,10 +225,10 @@ func couldNotBeAsked(err error) bool {
 
 // LookErr is why one of the queries of the sandbox itself failed that may have shown work:
 // of usage, output, processes, or the probe. A missing ability is no failure, nor is an
-// error about this one sandbox alone.
+// error about this one sandbox alone, unless the caller's context ended the query.
 func (o Observation) LookErr() error {
 	for _, err := range []error{o.Usage.Err, o.Logs.Err, o.Processes.Err, o.Health.Err} {
-		if couldNotBeAsked(err) && !errors.Is(err, errNotAsked) && !fault.AboutOneSandbox(err) {
+		if couldNotBeAsked(err) && !errors.Is(err, errNotAsked) && (!fault.AboutOneSandbox(err) || fault.Interrupted(err)) {
 			return err
 		}
 	}
@@ -238,17 +238,22 @@ func (o Observation) LookErr() error {
 // FailedErr is SourceErr or LookErr.
 func (o Observation) FailedErr() error { return cmp.Or(o.SourceErr(), o.LookErr()) }
 
+// notLooked says that the look ended, at a limit or by an interrupt, before this sandbox had answered.
+func (l FailedLook) notLooked() bool { return fault.Interrupted(l.Err) }
+
 // FailedLook is a sandbox without a verdict, and why: see Observation.FailedErr.
 type FailedLook struct {
 	Profile string
 	Err     error // nil = no source failed
 }
 
-// FailedLooks summarizes why sandboxes have no verdict: one error per profile and kind.
+// FailedLooks summarizes why sandboxes have no verdict: one error per profile and kind, and
+// fault.KindPartial for those that were not looked at.
 func FailedLooks(unjudged []FailedLook) []error {
 	type failure struct {
-		profile string
-		kind    fault.Kind
+		profile   string
+		kind      fault.Kind
+		notLooked bool
 	}
 	count, first := map[failure]int{}, map[failure]error{}
 	var order []failure
@@ -256,13 +261,21 @@ func FailedLooks(unjudged []FailedLook) []error {
 		if l.Err == nil {
 			continue
 		}
-		at := failure{l.Profile, fault.KindOf(l.Err)}
+		at := failure{l.Profile, fault.KindOf(l.Err), false}
+		if l.notLooked() {
+			at = failure{l.Profile, fault.KindPartial, true}
+		}
 		if count[at]++; count[at] == 1 {
 			order, first[at] = append(order, at), l.Err
 		}
 	}
 	errs := make([]error, 0, len(order))
 	for _, at := range order {
+		if at.notLooked {
+			errs = append(errs, fault.New(at.kind, "not looked at: %d of %s, since the look ended before they had answered", count[at], at.profile).
+				At(at.profile, "look").WithHint("the others were judged; `--provider`, `--older-than` and other selectors look at fewer"))
+			continue
+		}
 		errs = append(errs, fault.New(at.kind, "%s, since a source that may have seen activity does not answer: %w", notJudged(count[at]), first[at]).
 			At(at.profile, "activity").WithHint("`sbx doctor` checks the source; `sbx cleanup --ignore-activity` uses age only"))
 	}
