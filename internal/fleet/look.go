@@ -166,12 +166,13 @@ func (c *lookCount) change(do func(*LookProgress)) {
 // lookForLife is ObserveLife that ends as soon as the figures show work.
 func (f *Fleet) lookForLife(ctx context.Context, s sandbox.Sandbox, t triage.Thresholds) Observation {
 	o := f.newObservation(s)
-	o.Usage = f.readSamples(ctx, s, f.capturesOutput(s), nil)
+	look := providers.Look(ctx)
+	o.Usage = f.readSamples(look, s, o.CapturesOutput, nil)
 	if o.Usage.Err == nil && triage.ShowsWork(o.Usage.Got, t) {
 		o.Logs.Err = errNotAsked
 		return f.concludeUsage(ctx, o)
 	}
-	return f.observeRest(ctx, o)
+	return f.observeSigns(ctx, look, o, nil)
 }
 
 // ShowsWork reports whether the newest sample of a sandbox shows it at work, so that nothing else
@@ -186,7 +187,7 @@ func (f *Fleet) ObserveUsage(ctx context.Context, s sandbox.Sandbox, samples []s
 	o := f.newObservation(s)
 	o.Logs.Err = errNotAsked
 	if o.Usage.Got = samples; trend {
-		o.Usage = f.readSamples(ctx, s, o.CapturesOutput, samples)
+		o.Usage = f.readSamples(providers.Look(ctx), s, o.CapturesOutput, samples)
 	}
 	return f.concludeUsage(ctx, o)
 }
