@@ -51,7 +51,7 @@ func CheckDead(t T, s DeadSubject) {
 		assert.LessOrEqual(t, s.Inside()-inside, mostInside, "a look %s asks inside", name)
 		assert.LessOrEqual(t, s.All()-all, mostAll, "a look %s", name)
 		assert.NoError(t, got.LookErr(), "it concerns one sandbox") //nolint:testifylint // the rest is checked all the same
-		assert.Error(t, got.Usage.Err)
+		require.Error(t, got.Usage.Err)
 		assert.Equal(t, want, got.Health.Got.Verdict, "a look %s: %v", name, got.Health)
 	}
 }

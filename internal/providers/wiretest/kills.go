@@ -104,21 +104,7 @@ func RunKills(t *testing.T, open func(t *testing.T) Victim) {
 	})
 	t.Run("a kill that does not arrive", func(t *testing.T) {
 		t.Parallel()
-		v := open(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		v.output = make(chan struct{})
-		command := shellCommand("echo up; sleep 600")
-		command.Stdout = &firstOutput{seen: v.output}
-		go func() {
-			<-v.output
-			v.Server.Break(Fault{Status: http.StatusServiceUnavailable})
-			cancel()
-		}()
-		_, err := v.P.Exec(ctx, v.ID, command)
-		assert.Equal(t, fault.KindCanceled, fault.KindOf(err), "%v", err)
-		assert.ErrorContains(t, err, "may still run") //nolint:testifylint // the rest is checked all the same
-		assert.Contains(t, fault.HintOf(err), "sbx terminate prod/"+v.ID)
+		open(t).checkLostKill(t)
 	})
 	t.Run("not found", func(t *testing.T) {
 		t.Parallel()
@@ -127,6 +113,25 @@ func RunKills(t *testing.T, open func(t *testing.T) Victim) {
 		assert.Equal(t, fault.KindCommandNotFound, fault.KindOf(err), "%v", err)
 		assert.Equal(t, 127, fault.ExitCode(err))
 	})
+}
+
+// checkLostKill gives up a command whose kill is not answered.
+func (v Victim) checkLostKill(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	v.output = make(chan struct{})
+	command := shellCommand("echo up; sleep 600")
+	command.Stdout = &firstOutput{seen: v.output}
+	go func() {
+		<-v.output
+		v.Server.Break(Fault{Status: http.StatusServiceUnavailable})
+		cancel()
+	}()
+	_, err := v.P.Exec(ctx, v.ID, command)
+	assert.Equal(t, fault.KindCanceled, fault.KindOf(err), "%v", err)
+	assert.ErrorContains(t, err, "may still run") //nolint:testifylint // the rest is checked all the same
+	assert.Contains(t, fault.HintOf(err), "sbx terminate prod/"+v.ID)
 }
 
 func shellCommand(script string) providers.Command {
