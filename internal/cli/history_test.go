@@ -116,6 +116,52 @@ func TestSinceWhenASandboxIsEnding(t *testing.T) {
 	})
 }
 
+// TestWhatIsLostToABusyStoreIsSaid: what an earlier look has seen is not used, though it is on record.
+func TestWhatIsLostToABusyStoreIsSaid(t *testing.T) {
+	t.Parallel()
+	for kind, told := range map[fault.Kind]bool{fault.KindLocked: true, fault.KindUnavailable: false} {
+		var warned []string
+		r := &records{
+			open: func(bool) (store.Store, error) { return nil, fault.New(kind, "no") },
+			runs: func(context.Context) []cleanup.History { return nil },
+			warn: func(what string, _ error) { warned = append(warned, what) }, now: time.Now,
+		}
+		r.OfProfile(t.Context(), "prod")
+		if !told {
+			assert.Empty(t, warned)
+			continue
+		}
+		assert.Contains(t, warned, "what earlier looks have seen is not used")
+	}
+}
+
+// TestAWatchStoresLaterWhatABusyStoreRefused, and says nothing then.
+func TestAWatchStoresLaterWhatABusyStoreRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st, busy := store.Memory(time.Now), true
+		r := &records{
+			open: func(bool) (store.Store, error) {
+				if busy {
+					return nil, fault.New(fault.KindLocked, "no")
+				}
+				return st, nil
+			},
+			warn: func(what string, err error) { assert.Fail(t, what, err) }, now: time.Now, recorder: history.NewRecorder(time.Now),
+		}
+		for range 2 {
+			r.ListingSeen("prod", map[sandbox.State]int64{sandbox.StateRunning: 1}, nil, nil)
+			<-time.After(flushEvery)
+		}
+		r.flushing.Wait()
+		busy = false
+		r.Close()
+		looks, err := history.Looks(t.Context(), st, "prod", time.Now().Add(-time.Hour))
+		require.NoError(t, err)
+		assert.Len(t, looks, 1)
+	})
+}
+
 // TestALookThatCannotBeKeptIsToldWhereTheStoreIsBusy: it may be the last that anybody sees of a sandbox. What is wrong
 // with the store for good is told by the verbs that need it.
 func TestALookThatCannotBeKeptIsToldWhereTheStoreIsBusy(t *testing.T) {
@@ -124,7 +170,7 @@ func TestALookThatCannotBeKeptIsToldWhereTheStoreIsBusy(t *testing.T) {
 		var warned []error
 		r := &records{
 			open: func(bool) (store.Store, error) { return nil, fault.New(kind, "no") },
-			warn: func(err error) { warned = append(warned, err) }, now: time.Now, recorder: history.NewRecorder(time.Now),
+			warn: func(_ string, err error) { warned = append(warned, err) }, now: time.Now, recorder: history.NewRecorder(time.Now),
 		}
 		r.ListingSeen("prod", map[sandbox.State]int64{sandbox.StateRunning: 1}, nil, nil)
 		r.Close()

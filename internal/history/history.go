@@ -99,6 +99,8 @@ type Recorder struct {
 	seen  map[sample]Seen
 	// listed are the failed sandboxes of listings, by profile and id.
 	listed map[string]map[string]Seen
+	// unstored are the samples of a Flush that failed, for the next one.
+	unstored []store.Sample
 }
 
 // sample is the key under which evidence is stored: later evidence with the same key replaces it.
@@ -191,38 +193,64 @@ func (r *Recorder) AddSeen(s Seen) {
 func (r *Recorder) Pending() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.looks)+len(r.seen)+len(r.listed) > 0
+	return len(r.looks)+len(r.seen)+len(r.listed)+len(r.unstored) > 0
 }
 
-// Flush stores what was collected and forgets it, also where it could not be stored.
+// mostUnstored is how many samples wait for a store that cannot be written: those of ten thousand
+// sandboxes. Older ones are lost.
+const mostUnstored = 10_000
+
+// Flush stores what was collected. What could not be stored is kept for the next Flush.
 func (r *Recorder) Flush(ctx context.Context, st store.SampleStore) error {
 	listed := r.takeListed()
 	samples, profiles, err := r.take()
 	if err != nil {
 		return err
 	}
+	kept := samples
 	for profile, failed := range listed {
-		merged, err := mergeListed(ctx, st, profile, r.now(), failed)
-		if err != nil {
-			return err
+		var merged store.Sample
+		if merged, err = mergeListed(ctx, st, profile, r.now(), failed); err != nil {
+			break
 		}
 		samples = append(samples, merged)
 	}
-	if len(samples) == 0 {
-		return nil
+	if err == nil && len(samples) > 0 {
+		err = st.AddSamples(ctx, samples)
 	}
-	errs := []error{st.AddSamples(ctx, samples)}
+	if err != nil {
+		r.putBack(kept, listed)
+		return err
+	}
+	var errs []error
 	for _, profile := range profiles {
 		errs = append(errs, st.ThinSamples(ctx, profile, r.now(), Rules()))
 	}
 	return errors.Join(errs...)
 }
 
+// putBack keeps what could not be stored. What was seen meanwhile counts more.
+func (r *Recorder) putBack(samples []store.Sample, listed map[string]map[string]Seen) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unstored = samples[max(0, len(samples)-mostUnstored):]
+	for profile, failed := range listed {
+		maps.Copy(failed, r.listed[profile])
+		r.listed[profile] = failed
+	}
+}
+
 func (r *Recorder) take() (samples []store.Sample, profiles []string, err error) {
 	r.mu.Lock()
 	looks, seen := r.looks, r.seen
+	samples, r.unstored = slices.Clone(r.unstored), nil
 	r.looks, r.seen = map[string]*Look{}, map[sample]Seen{}
 	r.mu.Unlock()
+	for _, s := range samples {
+		if !slices.Contains(profiles, s.Profile) {
+			profiles = append(profiles, s.Profile)
+		}
+	}
 	now := r.now()
 	add := func(profile, subject string, at time.Time, value any) {
 		body, packErr := pack(value)

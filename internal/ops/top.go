@@ -123,15 +123,15 @@ func (s *Sampler) observeRunning(ctx context.Context, targets []sandbox.Sandbox,
 			open = append(open, t)
 		}
 	}
-	count, tell := 0, tellLooks(progress)
+	at, tell := fleet.LookProgress{All: len(open)}, tellLooks(progress)
 	s.fleet.ForEach(open, func(i int) {
 		t := open[i]
 		signs := lifeSigns{s.observe(ctx, t, len(open) <= mostTrends), time.Now()}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.seen[t.Ref()] = signs
-		count++
-		tell(count, len(open))
+		at.Done++
+		tell(at)
 	})
 }
 

@@ -113,13 +113,14 @@ func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sa
 	case stateOf(w) != sandbox.StateRunning:
 		return sandbox.Exit{}, fault.New(fault.KindRefused, "it is %s", w.State).At(c.Profile, op)
 	}
-	r := &execution{c: c, tag: "exec-" + strings.ToLower(rand.Text()[:12]), cmd: cmd, passive: c.shellOf(w.ID, nil, true), active: c.shellOf(w.ID, cmd.Env, false)}
+	r := &execution{c: c, id: w.ID, tag: "exec-" + strings.ToLower(rand.Text()[:12]), cmd: cmd, passive: c.shellOf(w.ID, nil, true), active: c.shellOf(w.ID, cmd.Env, false)}
 	exit, err := r.execute(ctx)
 	return exit, fault.Placed(err, c.Profile, op)
 }
 
 type execution struct {
 	c       *Client
+	id      string
 	tag     string
 	cmd     providers.Command
 	passive guest.Shell // for reads
@@ -144,7 +145,7 @@ func (r *execution) execute(ctx context.Context) (sandbox.Exit, error) {
 	if err := guest.Start(ctx, r.active, guest.Program{Tag: r.tag, Args: args, Workdir: r.cmd.Workdir, HoldsBack: true}); err != nil {
 		switch {
 		case ctx.Err() != nil:
-			r.kill(ctx)
+			return sandbox.Exit{}, r.given(ctx, err)
 		case fault.KindOf(err) == fault.KindUnavailable && !httpx.Refused(httpx.Status(err)):
 			return r.lostExit(err) // it may have been started
 		}
@@ -153,11 +154,9 @@ func (r *execution) execute(ctx context.Context) (sandbox.Exit, error) {
 	err := r.copyOutput(ctx)
 	switch {
 	case ctx.Err() != nil:
-		r.kill(ctx)
-		return sandbox.Exit{}, wirekit.ContextFault(ctx)
+		return sandbox.Exit{}, r.given(ctx, wirekit.ContextFault(ctx))
 	case r.writeFailed != nil:
-		r.kill(ctx)
-		return sandbox.Exit{}, fault.New(fault.KindUnknown, "its output cannot be written: %w", r.writeFailed)
+		return sandbox.Exit{}, r.given(ctx, fault.New(fault.KindUnknown, "its output cannot be written: %w", r.writeFailed))
 	case err != nil:
 		return r.lostExit(err)
 	}
@@ -268,11 +267,19 @@ func (r *execution) sendStdin(ctx context.Context) (string, error) {
 
 // kill ends a command and its child processes after its caller has given up; no caller is
 // left to get an error.
-func (r *execution) kill(ctx context.Context) {
+func (r *execution) kill(ctx context.Context) error {
 	ctx, cancel := wirekit.CleanupContext(ctx)
 	defer cancel()
-	_, _, _ = r.passive(ctx, guest.KillScript(r.tag, 9))
-	r.removeFiles(ctx)
+	_, _, err := r.passive(ctx, guest.KillScript(r.tag, 9))
+	if err == nil {
+		r.removeFiles(ctx)
+	}
+	return err
+}
+
+// given kills a command that was given up with err.
+func (r *execution) given(ctx context.Context, err error) error {
+	return wirekit.Unended(err, r.kill(ctx), r.c.Profile, r.id)
 }
 
 func (r *execution) removeFiles(ctx context.Context) {

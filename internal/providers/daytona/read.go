@@ -214,23 +214,28 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 	case s != sandbox.StateRunning:
 		return h, nil
 	}
-	for second := false; ; second = true {
-		_, err = c.API.Do(ctx, c.toolbox(httpx.Request{Op: "probe " + id, Path: "/version", Once: true}, w.ID, true))
-		if second || !showsBroken(err) {
-			break
-		}
+	ask := func() error {
+		_, err := c.API.Do(ctx, c.toolbox(httpx.Request{Op: "probe " + id, Path: "/version", Once: true, Fresh: true}, w.ID, true))
+		return err
+	}
+	if err = httpx.LookAnswer(ctx); err == nil { // else the look has the first answer
+		err = ask()
+	}
+	if showsBroken(err) {
 		if err := wirekit.Sleep(ctx, probePause); err != nil {
 			return h, fault.Placed(err, c.Profile, "probe "+id)
 		}
+		err = ask()
 	}
 	return c.toolboxHealth(h, err), ctx.Err()
 }
 
 // showsBroken reports whether an answer of the toolbox, or of the proxy in front of it, says that the sandbox does not
 // work.
-func showsBroken(err error) bool {
-	s := httpx.StatusOf(err)
-	return httpx.Status(err) == http.StatusBadGateway || lacksAddress(s) || lacksContainer(s)
+func showsBroken(err error) bool { return saysBroken(httpx.StatusOf(err)) }
+
+func saysBroken(s *httpx.StatusError) bool {
+	return s != nil && s.Status == http.StatusBadGateway || lacksAddress(s) || lacksContainer(s)
 }
 
 func (c *Client) toolboxHealth(h providers.Health, err error) providers.Health {
