@@ -157,7 +157,7 @@ func ageOf(s *Subject) cond.Value {
 		return cond.Duration(s.age)
 	case sandbox.AgeFirstSeen:
 		return cond.AtLeast(s.age.Seconds())
-	case sandbox.AgeUnknown:
+	case sandbox.AgeUnknown, sandbox.AgeEndingAt:
 	}
 	return cond.Unread(strings.TrimPrefix(noAge(s.sandbox, s.now), "age unknown: "))
 }
