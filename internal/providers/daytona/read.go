@@ -108,12 +108,12 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	if m.MemUsed == nil && m.CPUUsedPct == nil {
 		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, "usage "+id, "the toolbox reports no figures")
 	}
-	u := sandbox.Usage{At: c.Now(), Source: "toolbox metrics", MemoryBytes: providers.ValidBytes(m.MemUsed), MemoryLimitBytes: providers.ValidBytes(m.MemTotal)}
+	u := sandbox.Usage{At: c.Now(), Source: "toolbox metrics", MemoryLimitBytes: providers.ValidBytes(m.MemTotal)}
 	if m.TimestampUnix > 0 {
 		u.At = time.Unix(m.TimestampUnix, 0).UTC()
 	}
-	if cache := providers.ValidBytes(m.MemCache); u.MemoryBytes != nil && cache != nil {
-		u.MemoryBytes = new(max(0, *u.MemoryBytes-*cache))
+	if used, cache := providers.ValidBytes(m.MemUsed), providers.ValidBytes(m.MemCache); used != nil && cache != nil { // used has the cache
+		u.MemoryBytes = new(max(0, *used-*cache))
 	}
 	if m.CPUUsedPct != nil && m.CPUCount != nil {
 		u.CPUPercent = providers.ValidPercent(new(*m.CPUUsedPct * *m.CPUCount))

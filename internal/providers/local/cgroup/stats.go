@@ -87,15 +87,13 @@ func (g *Group) oomKills(d Dir) *int64 {
 	return own
 }
 
+// workingSet is nil where the cache is not known: all of the usage may be cache.
 func (g *Group) workingSet(d Dir, usage, cache string) *int64 {
-	n := g.readFigure(d, usage, "")
-	if n == nil {
+	n, c := g.readFigure(d, usage, ""), g.readFigure(d, "memory.stat", cache)
+	if n == nil || c == nil {
 		return nil
 	}
-	if c := g.readFigure(d, "memory.stat", cache); c != nil {
-		*n = max(0, *n-*c)
-	}
-	return n
+	return new(max(0, *n-*c))
 }
 
 // cpuSeconds prefers v2, which counts from the start of the program.
