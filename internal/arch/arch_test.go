@@ -123,7 +123,7 @@ func rooms() map[string][]string {
 
 		// skins
 		"tui":      with(words, "triage", "fleet", "ops", "output", "views"),
-		"faults":   with(words, "fleet", "httpx", "providers", "providers/wiretest", "providers/e2b", "providers/e2b/e2btest", "providers/daytona", "providers/daytona/daytonatest", "providers/vercel", "providers/vercel/verceltest", "providers/monotask", "providers/monotask/monotasktest"),
+		"faults":   with(words, "fleet", "policy", "httpx", "providers", "providers/wiretest", "providers/e2b", "providers/e2b/e2btest", "providers/daytona", "providers/daytona/daytonatest", "providers/vercel", "providers/vercel/verceltest", "providers/monotask", "providers/monotask/monotasktest"),
 		"drill":    with(words, "process", "fleet", "safety", "triage", "providers", "config", "incident", "lock", "notify", "store", "ops", "runbook", "runbook/engine"),
 		"commands": with(words, "tui", "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "runbook", "runbook/engine", "drill", "views", "incident", "snapshot"),
 		"cli": with(words, "alert", "process", "hostfile", "httpx", "config", "output", "notify", "cron", "journal", "lock", "store",

@@ -154,6 +154,9 @@ func (c *judgementRun) checkState() bool {
 		word, reason = KeepEnded, "it has ended: "+string(s)
 	case s == sandbox.StateTerminating:
 		word, reason = KeepEnding, "an end was already requested"
+		if c.j.Verdict.Stuck == sandbox.True {
+			reason += ", and it is " + c.j.Verdict.Reason + "; `sbx terminate " + c.j.Sandbox.Ref().String() + "` requests it again"
+		}
 	case s == sandbox.StatePaused && !c.rule.IncludePaused:
 		word, reason = KeepPaused, "paused: --include-paused selects it too"
 	case s == sandbox.StatePaused && !c.rule.Delete:

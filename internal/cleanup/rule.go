@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/fleet"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
@@ -86,7 +87,7 @@ type Environment struct {
 	Protected  func(sandbox.Sandbox) string            // why a rule may not end it (safety.Protection.ByRule); "" = it may
 	Thresholds func(sandbox.Sandbox) triage.Thresholds // of its profile and agent type
 	Listed     func(n int)                             // is told how many were listed so far; nil = nobody
-	Looked     func(done, all int)                     // is told how many were looked at; nil = nobody
+	Looked     func(fleet.LookProgress)                // is told how far the look is; nil = nobody
 
 	endsFailed func(profile string) bool // fleet.EndsFailed; nil = no profile does
 }

@@ -34,7 +34,7 @@ type records struct {
 	runs   func(ctx context.Context) []cleanup.History // newest first
 	limits func(sandbox.Sandbox) triage.Thresholds
 	redact func(string) string
-	warn   func(error) // says that what was seen could not be stored
+	warn   func(what string, err error) // says, once for each, what could not be read or written
 	now    func() time.Time
 
 	stretch process.Stretch
@@ -133,13 +133,22 @@ func (r *records) readTasks(ctx context.Context, do func(context.Context, task.L
 }
 
 func (r *records) withStore(ctx context.Context, do func(context.Context, store.Store) error) error {
-	ctx, stop := context.WithTimeout(ctx, r.stretch.Limit(historyLimit))
+	limited, stop := context.WithTimeout(ctx, r.stretch.Limit(historyLimit))
 	defer stop()
 	st, err := r.open(false)
-	if err != nil {
-		return err
+	if err == nil {
+		err = errors.Join(do(limited, st), st.Close())
 	}
-	return errors.Join(do(ctx, st), st.Close())
+	if ctx.Err() == nil && isBusy(limited, err) {
+		r.warn("what earlier looks have seen is not used", err)
+	}
+	return err
+}
+
+// isBusy reports whether a store could not be used within a limit. What is wrong with it for good is told
+// by the verbs that need it.
+func isBusy(limited context.Context, err error) bool {
+	return err != nil && (fault.KindOf(err) == fault.KindLocked || errors.Is(limited.Err(), context.DeadlineExceeded))
 }
 
 // earlierLooks is what earlier looks have seen of a profile.
@@ -147,6 +156,7 @@ type earlierLooks struct {
 	counts   []triage.ActiveCount
 	usage    map[string][]sandbox.Usage // by sandbox id, of the last minutes
 	timedOut map[string]map[string]bool // by task: the sandboxes that a time limit ended
+	ending   map[string]time.Time       // by sandbox id: since when every complete listing has shown it as terminating
 	readAt   time.Time
 }
 
@@ -179,6 +189,11 @@ func (r *records) readEarlier(ctx context.Context, profile string) earlierLooks 
 func (e *earlierLooks) add(l history.Look, usageSince time.Time) {
 	if l.Counts != nil {
 		e.counts = append(e.counts, triage.ActiveCount{At: l.At, Active: l.Counts[sandbox.StateRunning]})
+		ending := map[string]time.Time{} // what the listing did not show so begins anew
+		for _, id := range l.Ending {
+			ending[id] = cmp.Or(e.ending[id], l.At)
+		}
+		e.ending = ending
 	}
 	for id, task := range l.TimedOut {
 		if e.timedOut[task] == nil {
@@ -193,9 +208,16 @@ func (e *earlierLooks) add(l history.Look, usageSince time.Time) {
 	}
 }
 
+// EndingSince is fleet.History's.
+func (r *records) EndingSince(ctx context.Context, ref sandbox.Ref) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.readEarlier(ctx, ref.Provider).ending[ref.ID]
+}
+
 // ListingSeen is fleet.History's.
-func (r *records) ListingSeen(profile string, counts map[sandbox.State]int64, failed []sandbox.Sandbox) {
-	r.recorder.AddCounts(profile, counts)
+func (r *records) ListingSeen(profile string, counts map[sandbox.State]int64, failed []sandbox.Sandbox, ending []string) {
+	r.recorder.AddCounts(profile, counts, ending...)
 	var seen []history.Seen
 	for _, s := range failed {
 		v := triage.Judge(s, triage.Signals{}, r.limits(s), r.now())
@@ -255,15 +277,15 @@ func (r *records) flushNowAndThen() {
 		r.flushedAt = now
 	} else if now.Sub(r.flushedAt) >= flushEvery {
 		r.flushedAt = now
-		r.flushing.Go(r.flush)
+		r.flushing.Go(func() { _ = r.flush() }) // it is tried again
 	}
 }
 
-// flush stores what was seen. A store that cannot be written loses it: the answer of a verb never depends on it.
-// One that is busy loses it with a warning; one that cannot be used at all is a warning of the verbs that need it.
-func (r *records) flush() {
+// flush stores what was seen. What a store could not take is kept for the next time: busy says that it may
+// take it then.
+func (r *records) flush() (busy error) {
 	if !r.recorder.Pending() {
-		return
+		return nil
 	}
 	ctx, stop := context.WithTimeout(context.Background(), r.stretch.Limit(flushLimit)) //nolint:forbidigo // what was seen is stored also after an interrupt
 	defer stop()
@@ -271,15 +293,19 @@ func (r *records) flush() {
 	if err == nil {
 		err = errors.Join(r.recorder.Flush(ctx, st), st.Close())
 	}
-	if err != nil && (fault.KindOf(err) == fault.KindLocked || ctx.Err() != nil) {
-		r.warn(err)
+	if !isBusy(ctx, err) {
+		return nil
 	}
+	return err
 }
 
-// Close stores what was seen since the last time.
+// Close stores what was not stored yet. The answer of a verb never depends on it: a store that is busy loses it
+// with a warning.
 func (r *records) Close() {
 	r.flushing.Wait()
-	r.flush()
+	if err := r.flush(); err != nil {
+		r.warn("the history was not written, so that later looks do not know what this one has seen", err)
+	}
 }
 
 // openRecords are those of this run. Where the state directory cannot be used, which is a
@@ -304,16 +330,23 @@ func (a *app) newRecords() *records {
 		open: open, now: a.process.Now, recorder: history.NewRecorder(a.process.Now),
 		runs:   func(ctx context.Context) []cleanup.History { return a.commandDeps().CleanupRuns(ctx, historyRuns) },
 		limits: a.commandDeps().Thresholds, stretch: a.process.Stretch,
-		warn: func(err error) {
-			if p, errPrinter := a.printer(); errPrinter == nil {
-				p.Warn("what this look has seen is not on record: " + err.Error())
-			}
-		},
+		warn: a.warnOfHistory(),
 		redact: func(text string) string {
 			if p, err := a.printer(); err == nil {
 				return p.Redact(text)
 			}
 			return ""
 		},
+	}
+}
+
+// warnOfHistory is records.warn.
+func (a *app) warnOfHistory() func(what string, err error) {
+	var said sync.Map
+	return func(what string, err error) {
+		p, errPrinter := a.printer()
+		if _, again := said.LoadOrStore(what, true); errPrinter == nil && !again {
+			p.Warn(what + ": " + err.Error())
+		}
 	}
 }

@@ -86,6 +86,82 @@ func TestEarlierCountsAreReadAnew(t *testing.T) {
 	})
 }
 
+// TestSinceWhenASandboxIsEnding: of a provider that has no time for it, by the complete listings since, one after
+// another. One that did not show it so begins anew, and a look that listed nothing says nothing.
+func TestSinceWhenASandboxIsEnding(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st := store.Memory(time.Now)
+		r := &records{open: func(bool) (store.Store, error) { return st, nil }, now: time.Now}
+		since := func() time.Time { return r.EndingSince(t.Context(), sandbox.Ref{Provider: "prod", ID: "x"}) }
+		listed := func(ending ...string) time.Time {
+			recorder := history.NewRecorder(time.Now)
+			recorder.AddCounts("prod", map[sandbox.State]int64{sandbox.StateTerminating: int64(len(ending))}, ending...)
+			require.NoError(t, recorder.Flush(t.Context(), st))
+			time.Sleep(time.Minute)
+			return time.Now().Add(-time.Minute)
+		}
+		assert.Zero(t, since())
+		listed("x")
+		listed("y")
+		first := listed("y", "x")
+		used := history.NewRecorder(time.Now)
+		used.AddUsage(sandbox.Ref{Provider: "prod", ID: "z"}, sandbox.Usage{At: time.Now()})
+		require.NoError(t, used.Flush(t.Context(), st))
+		time.Sleep(time.Minute)
+		listed("x")
+		assert.WithinDuration(t, first, since(), 0)
+		listed()
+		assert.Zero(t, since())
+	})
+}
+
+// TestWhatIsLostToABusyStoreIsSaid: what an earlier look has seen is not used, though it is on record.
+func TestWhatIsLostToABusyStoreIsSaid(t *testing.T) {
+	t.Parallel()
+	for kind, told := range map[fault.Kind]bool{fault.KindLocked: true, fault.KindUnavailable: false} {
+		var warned []string
+		r := &records{
+			open: func(bool) (store.Store, error) { return nil, fault.New(kind, "no") },
+			runs: func(context.Context) []cleanup.History { return nil },
+			warn: func(what string, _ error) { warned = append(warned, what) }, now: time.Now,
+		}
+		r.OfProfile(t.Context(), "prod")
+		if !told {
+			assert.Empty(t, warned)
+			continue
+		}
+		assert.Contains(t, warned, "what earlier looks have seen is not used")
+	}
+}
+
+// TestAWatchStoresLaterWhatABusyStoreRefused, and says nothing then.
+func TestAWatchStoresLaterWhatABusyStoreRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st, busy := store.Memory(time.Now), true
+		r := &records{
+			open: func(bool) (store.Store, error) {
+				if busy {
+					return nil, fault.New(fault.KindLocked, "no")
+				}
+				return st, nil
+			},
+			warn: func(what string, err error) { assert.Fail(t, what, err) }, now: time.Now, recorder: history.NewRecorder(time.Now),
+		}
+		for range 2 {
+			r.ListingSeen("prod", map[sandbox.State]int64{sandbox.StateRunning: 1}, nil, nil)
+			<-time.After(flushEvery)
+		}
+		r.flushing.Wait()
+		busy = false
+		r.Close()
+		looks, err := history.Looks(t.Context(), st, "prod", time.Now().Add(-time.Hour))
+		require.NoError(t, err)
+		assert.Len(t, looks, 1)
+	})
+}
+
 // TestALookThatCannotBeKeptIsToldWhereTheStoreIsBusy: it may be the last that anybody sees of a sandbox. What is wrong
 // with the store for good is told by the verbs that need it.
 func TestALookThatCannotBeKeptIsToldWhereTheStoreIsBusy(t *testing.T) {
@@ -94,9 +170,9 @@ func TestALookThatCannotBeKeptIsToldWhereTheStoreIsBusy(t *testing.T) {
 		var warned []error
 		r := &records{
 			open: func(bool) (store.Store, error) { return nil, fault.New(kind, "no") },
-			warn: func(err error) { warned = append(warned, err) }, now: time.Now, recorder: history.NewRecorder(time.Now),
+			warn: func(_ string, err error) { warned = append(warned, err) }, now: time.Now, recorder: history.NewRecorder(time.Now),
 		}
-		r.ListingSeen("prod", map[sandbox.State]int64{sandbox.StateRunning: 1}, nil)
+		r.ListingSeen("prod", map[sandbox.State]int64{sandbox.StateRunning: 1}, nil, nil)
 		r.Close()
 		assert.Equal(t, told, len(warned) == 1, kind)
 	}

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"io"
 	"os"
 	"sync/atomic"
 	"syscall"
@@ -11,7 +13,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"sbx/internal/fault"
 	"sbx/internal/process"
+	"sbx/internal/providers"
+	"sbx/internal/tiertest"
 )
 
 // signalled is a process whose signals a test sends, and the number of those that watch them.
@@ -62,4 +67,39 @@ func TestAnOperationAcknowledgesItsOwnInterrupt(t *testing.T) {
 		done()
 		w.stop()
 	})
+}
+
+// saidLines gives what is written to it.
+type saidLines chan string
+
+func (s saidLines) Write(p []byte) (int, error) {
+	s <- string(p)
+	return len(p), nil
+}
+
+// TestAnInterruptIsAcknowledgedWithQuiet: the next one counts only after these words.
+func TestAnInterruptIsAcknowledgedWithQuiet(t *testing.T) {
+	t.Parallel()
+	opening, release := make(chan struct{}), make(chan struct{})
+	slow := providers.Type{Name: "slow", Always: true, Open: func(context.Context, providers.Profile, providers.Deps) (providers.Provider, error) {
+		close(opening)
+		<-release
+		return nil, fault.New(fault.KindUnavailable, "it is slow")
+	}}
+	p, send, _ := signalled()
+	said := make(saidLines, 100)
+	p.Args, p.Home, p.Workdir, p.Now = []string{"sbx", "-q", "ls"}, t.TempDir(), t.TempDir(), time.Now
+	p.Stdout.Writer, p.Stderr.Writer = io.Discard, said
+	code := make(chan int)
+	go func() { code <- Run(p, []providers.Type{slow}) }()
+	<-opening
+	send <- os.Interrupt
+	select {
+	case text := <-said:
+		assert.Contains(t, text, "interrupt again to leave it as it is")
+	case <-time.After(tiertest.Limit(t)):
+		t.Error("it was not acknowledged")
+	}
+	close(release)
+	<-code
 }

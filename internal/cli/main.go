@@ -82,7 +82,7 @@ func Run(p process.Process, types []providers.Type) int {
 	ctx, signals := watchSignals(&p)
 	defer signals.stop()
 	a := newApp(ctx, p, types)
-	signals.acknowledgeWith(func(text string) { a.anyPrinter().Note(text) })
+	signals.acknowledgeWith(func(text string) { a.anyPrinter().Warn(text) }) // also with --quiet: the next one counts only after it
 	deps := a.commandDeps()
 	root := commands.NewRoot(deps)
 	root.SetArgs(p.Args[min(1, len(p.Args)):])

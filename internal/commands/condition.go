@@ -27,7 +27,8 @@ func completeCondition(_ *cobra.Command, _ []string, typed string) ([]string, co
 const conditionsHelp = "A condition chooses sandboxes by their figures. ls and cleanup take it:\n\n" +
 	"  `sbx ls --where 'age_seconds > 1h and cpu_percent < 1%'`\n" +
 	"  `sbx ls --where 'state in [\"running\", \"paused\"] and labels.team == \"a\"'`\n" +
-	"  `sbx cleanup --where 'usage.memory_mb > 90% * memory_limit_mb'`\n" + `
+	"  `sbx ls --where 'usage.memory_mb > 90% * memory_limit_mb'`\n" +
+	"  `sbx cleanup --where 'usage.memory_mb > 1G and pattern == \"leak\"'`\n" + `
   and or not ( )       also && || !
   == != < <= > >=      texts and true or false have only == and !=
   in, not in           state in ["running", "paused"], "keep" in labels

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,20 @@ import (
 	"sbx/internal/selector"
 	"sbx/internal/views"
 )
+
+// TestTheExamplesOfConditionsHold: each is a condition, and memory alone, which active page cache may fill, ends nothing.
+func TestTheExamplesOfConditionsHold(t *testing.T) {
+	t.Parallel()
+	lines := regexp.MustCompile("`sbx (\\w+) --where '(.*)'`").FindAllStringSubmatch(conditionsHelp, -1)
+	require.Len(t, lines, 4)
+	for _, line := range lines {
+		_, err := selector.ParseWhere(line[2])
+		require.NoError(t, err, line[2])
+		if line[1] == "cleanup" && strings.Contains(line[2], "memory_mb") {
+			assert.Contains(t, line[2], `and pattern == "leak"`)
+		}
+	}
+}
 
 // TestEveryConditionNameIsAKey: conditions use the keys of ls and top and no others, and every
 // key is a name or has a reason.

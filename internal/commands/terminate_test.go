@@ -234,6 +234,33 @@ func TestTerminateUnderATimeout(t *testing.T) {
 	})
 }
 
+// TestOneRefusedIDDoesNotKeepTheOthers: an id that a provider lists and refuses as an id, a word with several meanings
+// and a profile that is not configured fail alone where a pipe brought them, and refuse all where they were typed.
+func TestOneRefusedIDDoesNotKeepTheOthers(t *testing.T) {
+	t.Parallel()
+	for _, odd := range []string{"prod/cccc", "twin", "prd/aaaa"} {
+		for _, verb := range []string{"terminate", "top --samples 1"} {
+			b, p := endBench(t, 3)
+			p.Break(fake.Fault{Op: fake.OpGet, ID: "cccc", Err: fault.Usage("%q is a reserved word of the API", "cccc")})
+			for _, id := range []string{"twin0001", "twin0002"} {
+				p.Add(running(id, time.Minute))
+			}
+			b.stdin = "prod/aaaa\n" + odd + "\nprod/bbbb\n"
+			r := b.run(t, verb+" -")
+			assert.Equal(t, 3, r.code, "%s %s: %s", verb, odd, r.stderr)
+			assert.Contains(t, r.stderr, "standard input: ", odd)
+			assert.Contains(t, r.stdout, "prod/aaaa")
+			assert.Contains(t, r.stdout, "prod/bbbb")
+			b.stdin = odd + "\n"
+			assert.Equal(t, 2, b.run(t, verb+" -").code, "there is nothing else")
+			b.stdin = "prod/aaaa\n"
+			asked := len(p.Calls(fake.OpTerminate))
+			assert.Equal(t, 2, b.run(t, verb+" - "+odd).code, "what was typed is refused as a whole")
+			assert.Len(t, p.Calls(fake.OpTerminate), asked)
+		}
+	}
+}
+
 // TestOneOddIDDoesNotKeepTheOthers: what a list brought that no reference can be is
 // said, and the rest ends.
 func TestOneOddIDDoesNotKeepTheOthers(t *testing.T) {

@@ -88,6 +88,7 @@ func runTop(ctx context.Context, d *Deps, p *output.Printer, o topOptions, args 
 		if req.Words, err = d.readRefWords(ctx, args); err != nil {
 			return err
 		}
+		req.Typed = args
 	}
 	s, err := ops.NewSampler(ctx, d.Env, req)
 	if err != nil {

@@ -45,6 +45,7 @@ func thresholdSettings() []thresholdSetting {
 		{name: keyStuckAge, kind: duration, of: func(t *limits) any { return &t.StuckAge }, perAgentType: true, help: "an inactive sandbox that is older is stuck (R26)"},
 		{name: "watch_age", kind: duration, of: func(t *limits) any { return &t.WatchAge }, perAgentType: true, help: "an older sandbox is worth a look (R11)"},
 		{name: "provisioning_age", kind: duration, of: func(t *limits) any { return &t.ProvisioningAge }, perAgentType: true, help: "a sandbox that is provisioned for longer is stuck (R28)"},
+		{name: "ending_age", kind: duration, of: func(t *limits) any { return &t.EndingAge }, perAgentType: true, help: "a sandbox that is terminating for longer is stuck (S1-52)"},
 		{name: "inactivity", kind: duration, of: func(t *limits) any { return &t.Inactivity }, perAgentType: true, help: "a longer silence is inactivity (S1-13)"},
 		{name: "busy_silence", kind: duration, of: func(t *limits) any { return &t.BusySilence }, perAgentType: true, help: "how long a busy processor excuses silence (S1-14)"},
 		{name: "failed_probes", kind: count, of: func(t *limits) any { return &t.FailedProbes }, perAgentType: true, help: "this many failed probes in a row mean that nothing inside answers (S1-59)"},

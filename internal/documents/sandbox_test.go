@@ -106,7 +106,8 @@ type usageRow struct {
 	At *moment `json:"at"`
 	// Processor time in percent of one core.
 	CPUPercent *float64 `json:"cpu_percent"`
-	// Memory in use, in MiB.
+	// The working set, in MiB: memory in use without inactive page cache. Null where that is not
+	// known.
 	MemoryMB *float64 `json:"memory_mb"`
 	// The limit of memory, in MiB.
 	MemoryLimitMB *float64 `json:"memory_limit_mb"`

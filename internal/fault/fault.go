@@ -28,6 +28,9 @@ type Error struct {
 	// OneSandbox says that the error concerns one sandbox alone, for example an error inside
 	// it, and says nothing about the health of its provider.
 	OneSandbox bool
+	// Definite says that an answer settles every other question about one sandbox, and Silent that no
+	// answer came in time, so that no other will: of a look at the sandbox they end the rest.
+	Definite, Silent bool
 }
 
 // New makes an Error of a kind from a message.
@@ -204,6 +207,16 @@ func (e *Error) Inside() *Error {
 // AboutOneSandbox reports whether an error, or one in its chain, concerns one sandbox alone.
 func AboutOneSandbox(err error) bool {
 	return findFault(err, func(f *Error) bool { return f.OneSandbox }) != nil
+}
+
+// IsDefinite reports whether an error, or one in its chain, is Definite.
+func IsDefinite(err error) bool {
+	return findFault(err, func(f *Error) bool { return f.Definite }) != nil
+}
+
+// SettlesLook reports whether an error, or one in its chain, is Definite or Silent.
+func SettlesLook(err error) bool {
+	return findFault(err, func(f *Error) bool { return f.Definite || f.Silent }) != nil
 }
 
 // ExcerptOf is the first excerpt in the chain.

@@ -20,7 +20,13 @@ type FindOptions struct {
 	// Destructive refuses every bare word while any provider could not be listed: the
 	// word might mean a sandbox of that provider.
 	Destructive bool
+	// Typed are the words that a person typed, nil = all: a wrong one of them refuses all, since a
+	// typing error may mean another sandbox. A wrong one that a pipe brought fails alone: one odd
+	// id of an API must not keep the others.
+	Typed []string
 }
+
+func (o FindOptions) typed(word string) bool { return o.Typed == nil || slices.Contains(o.Typed, word) }
 
 // Find resolves references: `profile/id` costs one GET, and a listing where that finds
 // nothing, since a 404 may be a fault of the API; all bare words together cost one listing,
@@ -29,8 +35,8 @@ type FindOptions struct {
 //
 // Each sandbox is returned once, in the order of the words. Words that were not found are
 // joined in the error, one *fault.Error each: KindNotFound, KindUnavailable where a provider
-// did not answer, KindGone. A malformed or ambiguous word or an unknown profile is KindUsage,
-// and then no sandbox is returned.
+// did not answer, KindGone. A malformed or ambiguous word, an unknown profile or an id that its
+// provider refuses is KindUsage, and then no sandbox is returned; see FindOptions.Typed.
 //
 // With Destructive, a sandbox that is provably gone, or that no provider finds after an
 // unacknowledged request to end it, is returned with its reference alone and no state:
@@ -56,7 +62,7 @@ type Found struct {
 
 // FindEach is Find with the words that refer to each sandbox.
 func (f *Fleet) FindEach(ctx context.Context, words []string, o FindOptions) ([]Found, error) {
-	asked, err := f.parseRefs(words)
+	asked, err := f.parseRefs(words, o)
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +78,8 @@ func (f *Fleet) FindEach(ctx context.Context, words []string, o FindOptions) ([]
 			}
 			found[i].Words = append(found[i].Words, a.word)
 			found[i].Unreadable = found[i].Unreadable || a.unreadable
+		case fault.KindOf(a.err) == fault.KindUsage && !o.typed(a.word):
+			errs = append(errs, fault.Usage("standard input: %w", a.err).WithHint("it was left out; `sbx ls -o json` shows it as it is"))
 		case fault.KindOf(a.err) == fault.KindUsage:
 			refused = append(refused, a.err)
 		default:
@@ -96,23 +104,19 @@ type lookup struct {
 }
 
 // parseRefs checks every word before any request.
-func (f *Fleet) parseRefs(words []string) ([]*lookup, error) {
+func (f *Fleet) parseRefs(words []string, o FindOptions) ([]*lookup, error) {
 	var asked []*lookup
 	var errs []error
 	for _, word := range words {
-		ref, err := sandbox.ParseRef(word)
-		if err != nil {
-			errs = append(errs, fault.Usage("%w", err).WithHint("write an id, a name or profile/id; `sbx ls -o name` prints them"))
-			continue
+		q := &lookup{word: word}
+		if q.ref, q.err = sandbox.ParseRef(word); q.err != nil {
+			q.err = fault.Usage("%w", q.err).WithHint("write an id, a name or profile/id; `sbx ls -o name` prints them")
+		} else if !q.ref.Bare() {
+			q.member, q.err = f.findMember(q.ref.Provider)
 		}
-		q := &lookup{word: word, ref: ref}
-		if !ref.Bare() {
-			if q.member, err = f.findMember(ref.Provider); err != nil {
-				errs = append(errs, err)
-				continue
-			}
+		if asked = append(asked, q); q.err != nil && o.typed(word) {
+			errs = append(errs, q.err)
 		}
-		asked = append(asked, q)
 	}
 	return asked, errors.Join(errs...)
 }
@@ -123,6 +127,9 @@ func (f *Fleet) lookUpAll(ctx context.Context, asked []*lookup, o FindOptions) {
 	var bare []*lookup
 	fallback := &findFallback{f: f, requests: f.newRequestCache(), listings: map[*member]func() Listing{}}
 	for _, a := range asked {
+		if a.err != nil {
+			continue
+		}
 		if a.member == nil {
 			bare = append(bare, a)
 			continue

@@ -23,9 +23,13 @@ type History interface {
 	// OfProfile returns the figures of a profile that no provider reports: cleanup runs,
 	// earlier counts, creates that failed, attempts that timed out.
 	OfProfile(ctx context.Context, profile string) triage.FleetSignals
-	// ListingSeen takes the counts of each complete listing and the sandboxes in it that failed, and
-	// SandboxSeen each observation, for later runs. They are called concurrently and must not wait.
-	ListingSeen(profile string, counts map[sandbox.State]int64, failed []sandbox.Sandbox)
+	// EndingSince is the first look since which every complete listing has shown a sandbox as
+	// terminating; zero = none has.
+	EndingSince(ctx context.Context, ref sandbox.Ref) time.Time
+	// ListingSeen takes the counts of each complete listing, the sandboxes in it that failed, and the
+	// ids of those that are terminating; SandboxSeen takes each observation. They keep it for later runs,
+	// are called concurrently, and must not wait.
+	ListingSeen(profile string, counts map[sandbox.State]int64, failed []sandbox.Sandbox, ending []string)
 	SandboxSeen(o Observation)
 }
 
@@ -44,7 +48,9 @@ func (noHistory) OfSandbox(context.Context, sandbox.Sandbox) SandboxHistory { re
 
 func (noHistory) OfProfile(context.Context, string) triage.FleetSignals { return triage.FleetSignals{} }
 
-func (noHistory) ListingSeen(string, map[sandbox.State]int64, []sandbox.Sandbox) {}
+func (noHistory) EndingSince(context.Context, sandbox.Ref) time.Time { return time.Time{} }
+
+func (noHistory) ListingSeen(string, map[sandbox.State]int64, []sandbox.Sandbox, []string) {}
 
 func (noHistory) SandboxSeen(Observation) {}
 
@@ -59,6 +65,7 @@ type lastListing struct {
 type listingCount struct {
 	states map[sandbox.State]int64
 	failed []sandbox.Sandbox // at most maxFailed
+	ending []string          // ids of those that are terminating, at most maxEnding
 	since  []time.Time       // start of each running sandbox of known age, by this machine's clock
 }
 
@@ -75,6 +82,9 @@ func (c *listingCount) add(s sandbox.Sandbox, now time.Time) {
 	if s.Failed() && len(c.failed) < maxFailed {
 		c.failed = append(c.failed, s)
 	}
+	if s.State == sandbox.StateTerminating && len(c.ending) < maxEnding {
+		c.ending = append(c.ending, s.ID)
+	}
 	if age, source := s.Age(now); s.State == sandbox.StateRunning && source != sandbox.AgeUnknown {
 		c.since = append(c.since, now.Add(-age))
 	}
@@ -82,6 +92,9 @@ func (c *listingCount) add(s sandbox.Sandbox, now time.Time) {
 
 // maxFailed is how many failed sandboxes of one listing are remembered.
 const maxFailed = 200
+
+// maxEnding is how many terminating sandboxes of one listing are remembered.
+const maxEnding = 1000
 
 func (c *listingCount) stats() providers.Stats {
 	return providers.Stats{

@@ -22,13 +22,16 @@ import (
 type fixedHistory struct {
 	box     fleet.SandboxHistory
 	profile triage.FleetSignals
+	ending  time.Time
 }
 
 func (r fixedHistory) OfSandbox(context.Context, sandbox.Sandbox) fleet.SandboxHistory { return r.box }
 
 func (r fixedHistory) OfProfile(context.Context, string) triage.FleetSignals { return r.profile }
 
-func (fixedHistory) ListingSeen(string, map[sandbox.State]int64, []sandbox.Sandbox) {}
+func (r fixedHistory) EndingSince(context.Context, sandbox.Ref) time.Time { return r.ending }
+
+func (fixedHistory) ListingSeen(string, map[sandbox.State]int64, []sandbox.Sandbox, []string) {}
 
 func (fixedHistory) SandboxSeen(fleet.Observation) {}
 
@@ -40,6 +43,50 @@ func idle(id string, age time.Duration, labels map[string]string) fake.Seed {
 	}}
 }
 
+// TestAnEndThatTakesTooLongIsStuck: by the provider's time, else by what sbx has seen; neither a listing nor a read
+// says otherwise, and nothing but a look of its own makes it known.
+func TestAnEndThatTakesTooLongIsStuck(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		reported, seen time.Duration
+		want           sandbox.Verdict
+		source         sandbox.AgeSource
+	}{
+		"reported":           {reported: time.Hour, seen: time.Minute, want: sandbox.True, source: sandbox.AgeEndingAt},
+		"reported, recently": {reported: time.Minute, want: sandbox.Unknown},
+		"seen":               {seen: time.Hour, want: sandbox.True, source: sandbox.AgeFirstSeen},
+		"seen recently":      {seen: time.Minute, want: sandbox.Unknown},
+		"not known":          {want: sandbox.Unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := fake.New(fake.Options{Name: "prod"})
+				ago := func(d time.Duration) (at time.Time) {
+					if d > 0 {
+						at = time.Now().Add(-d)
+					}
+					return at
+				}
+				p.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "abcd", State: sandbox.StateTerminating, CreatedAt: ago(2 * time.Hour), EndingAt: ago(c.reported)}})
+				f := with(fleet.Options{History: fixedHistory{ending: ago(c.seen)}}, p)
+				got, err := f.Get(t.Context(), sandbox.Ref{Provider: "prod", ID: "abcd"})
+				require.NoError(t, err)
+				for _, s := range append(f.Collect(t.Context(), providers.Query{}).Items, got) {
+					v := triage.Judge(s, triage.Signals{}, triage.DefaultThresholds(), time.Now())
+					assert.Equal(t, c.want, v.Stuck)
+					assert.Equal(t, "ending", v.Say())
+					if c.want == sandbox.True {
+						assert.Equal(t, sandbox.CauseEnding, v.Cause)
+						assert.Contains(t, v.Reason, "stuck in its end for more than 10m")
+						assert.Equal(t, string(c.source), v.Evidence[0].Source)
+					}
+				}
+			})
+		})
+	}
+}
+
 // TestEveryLookHearsTheHistory: whichever way a sandbox is looked at, the signals are the
 // same, and the verdict with them.
 func TestEveryLookHearsTheHistory(t *testing.T) {
@@ -49,8 +96,8 @@ func TestEveryLookHearsTheHistory(t *testing.T) {
 		p.Add(idle("abcd", time.Hour, nil))
 		over := sandbox.Evidence{What: "task", Value: "completed", Source: "t-1"}
 		f := with(fleet.Options{History: fixedHistory{
-			fleet.SandboxHistory{Finished: sandbox.True, FinishedBy: over, TimeLimitsHit: new(2)},
-			triage.FleetSignals{CleanupRead: true, CreateFailures: new(int64(3))},
+			box:     fleet.SandboxHistory{Finished: sandbox.True, FinishedBy: over, TimeLimitsHit: new(2)},
+			profile: triage.FleetSignals{CleanupRead: true, CreateFailures: new(int64(3))},
 		}}, p)
 		items := f.Collect(t.Context(), providers.Query{}).Items
 		require.Len(t, items, 1)

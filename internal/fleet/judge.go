@@ -36,15 +36,17 @@ type Judging struct {
 	Usage bool
 	// Facts keeps what each observation found. Those of ten thousand may need some 100 MB.
 	Facts bool
-	Seen  func(done, all int) // is told how many are looked at; nil = nobody
+	Seen  func(LookProgress) // is told how far the look is, by one goroutine at a time; nil = nobody
 }
 
 // MostUsage is for how many sandboxes at work the usage is read, a request or two each.
 const MostUsage = 500
 
 // Judge judges sandboxes by their records and, with Look or Open, by an observation of each one
-// whose record does not decide. A sandbox that cannot be observed has no verdict.
+// whose record does not decide. A sandbox that cannot be observed, in the time of Look, has no verdict.
 func (f *Fleet) Judge(ctx context.Context, items []sandbox.Sandbox, how Judging) []Judged {
+	ctx, stop := limitLook(ctx)
+	defer stop()
 	judged := make([]Judged, len(items))
 	var open []sandbox.Sandbox
 	var at, atWork []int
@@ -58,9 +60,11 @@ func (f *Fleet) Judge(ctx context.Context, items []sandbox.Sandbox, how Judging)
 			atWork = append(atWork, i)
 		}
 	}
+	atWork = oldest(judged, atWork)
+	count := newLookCount(len(open)+len(atWork), how.Seen)
 	var wg sync.WaitGroup
-	wg.Go(func() { f.addUsage(ctx, judged, atWork, how) })
-	f.Look(ctx, open, Looking{Thresholds: how.Thresholds, Seen: how.Seen}, func(i int, o Observation) {
+	wg.Go(func() { f.addUsage(ctx, judged, atWork, how, count) })
+	f.look(ctx, open, Looking{Thresholds: how.Thresholds}, count, func(i int, o Observation) {
 		judged[at[i]] = how.judge(o, judged[at[i]])
 	})
 	wg.Wait()
@@ -82,20 +86,25 @@ func worksOn(j Judged, t triage.Thresholds) bool {
 	return j.Sandbox.State == sandbox.StateRunning && j.Verdict.Activity == sandbox.True && source != sandbox.AgeUnknown && age > t.WatchAge
 }
 
-// addUsage judges those at work by their usage too. One whose usage cannot be read stays as its
-// record says.
-func (f *Fleet) addUsage(ctx context.Context, judged []Judged, atWork []int, how Judging) {
+// oldest are the oldest MostUsage of those at work.
+func oldest(judged []Judged, atWork []int) []int {
 	age := func(i int) time.Duration {
 		age, _ := judged[i].Sandbox.Age(judged[i].At)
 		return age
 	}
 	slices.SortStableFunc(atWork, func(a, b int) int { return cmp.Compare(age(b), age(a)) })
-	atWork = atWork[:min(len(atWork), MostUsage)]
+	return atWork[:min(len(atWork), MostUsage)]
+}
+
+// addUsage judges those at work by their usage too. One whose usage cannot be read stays as its
+// record says.
+func (f *Fleet) addUsage(ctx context.Context, judged []Judged, atWork []int, how Judging, count *lookCount) {
 	items := make([]sandbox.Sandbox, len(atWork))
 	for n, i := range atWork {
 		items[n] = judged[i].Sandbox
 	}
 	f.ForEach(items, func(n int) {
+		defer count.begin(items[n].Provider)()
 		o := f.ObserveUsage(ctx, items[n], nil, true)
 		if o.Usage.Err != nil || len(o.Usage.Got) == 0 {
 			return

@@ -130,11 +130,14 @@ func (m *member) getByID(ctx context.Context, id string) (sandbox.Sandbox, error
 }
 
 // addLocalFacts adds what the sandbox's own record does not say: the skew of the clock of
-// its times, and until when sbx keeps it. Every sandbox that a provider lists or reads
+// its times, until when sbx keeps it, and since when sbx has seen it end. Every sandbox that a provider lists or reads
 // passes here.
-func (m *member) addLocalFacts(s sandbox.Sandbox) sandbox.Sandbox {
+func (m *member) addLocalFacts(ctx context.Context, s sandbox.Sandbox) sandbox.Sandbox {
 	if !s.State.Ended() { // a stopped or paused sandbox is kept as well
 		s.KeptUntil = m.keptUntil(s)
+	}
+	if s.State == sandbox.StateTerminating && s.EndingAt.IsZero() {
+		s.EndingSeenAt = m.history.EndingSince(ctx, s.Ref())
 	}
 	if clock, ok := providers.As[providers.Clock](m.Provider); ok {
 		if skew, _ := clock.Skew(); skew.Abs() >= s.ClockSkew.Abs() { // the times of one sandbox may contradict each other by more
@@ -151,7 +154,7 @@ func (m *member) readSandbox(ctx context.Context, word string) (sandbox.Sandbox,
 	if err == nil && m.hides(got) {
 		return sandbox.Sandbox{}, m.hiddenError(word)
 	}
-	return m.addLocalFacts(m.Metadata.Read(got)), err
+	return m.addLocalFacts(ctx, m.Metadata.Read(got)), err
 }
 
 // listRows is the one place where a provider's List is called. It keeps the counts of a
@@ -167,7 +170,7 @@ func (m *member) listRows(ctx context.Context, q providers.Query) iter.Seq2[sand
 			if err == nil && m.hides(s) {
 				continue
 			}
-			s = m.addLocalFacts(m.Metadata.Read(s))
+			s = m.addLocalFacts(ctx, m.Metadata.Read(s))
 			if err != nil {
 				complete = false
 			} else {
@@ -180,7 +183,7 @@ func (m *member) listRows(ctx context.Context, q providers.Query) iter.Seq2[sand
 		}
 		if complete {
 			m.listing.keepCount(count)
-			m.history.ListingSeen(m.Provider.Name(), count.states, count.failed)
+			m.history.ListingSeen(m.Provider.Name(), count.states, count.failed, count.ending)
 			names.write(m.Provider.Name())
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
@@ -72,22 +73,35 @@ func inWorkers[T any](n int, items []T, do func(T)) {
 type Looking struct {
 	Thresholds func(sandbox.Sandbox) triage.Thresholds // of its profile and agent type
 	Full       bool                                    // Observe each one, whatever decides
-	Seen       func(done, all int)                     // is told how many were looked at; nil = nobody
+	Seen       func(LookProgress)                      // is told how far it is, by one goroutine at a time; nil = nobody
+}
+
+// LookProgress is how far a look at many sandboxes is.
+type LookProgress struct {
+	Done, All int
+	Waiting   map[string]int // how many of a profile are being asked and have not answered; the receiver must not keep it
 }
 
 // Look observes many sandboxes, as far as it can change the verdict whether they are stuck: one
 // that the newest figures show at work is asked nothing else. The figures of many come in one
 // request where the provider has such a request. report is called once for each sandbox,
-// concurrently.
+// concurrently. It ends a little before the deadline of ctx: what has not answered by then fails with
+// the error of a context that ended (see FailedLooks), and what has is kept.
 func (f *Fleet) Look(ctx context.Context, items []sandbox.Sandbox, how Looking, report func(i int, o Observation)) {
-	count := &lookCount{all: len(items), seen: how.Seen}
-	count.add(0)
-	done := func(i int, o Observation) {
-		report(i, o)
-		count.add(1)
+	ctx, stop := limitLook(ctx)
+	defer stop()
+	f.look(ctx, items, how, newLookCount(len(items), how.Seen), report)
+}
+
+func (f *Fleet) look(ctx context.Context, items []sandbox.Sandbox, how Looking, count *lookCount, report func(i int, o Observation)) {
+	one := func(i int, observe func(sandbox.Sandbox) Observation) {
+		defer count.begin(items[i].Provider)()
+		report(i, observe(items[i]))
 	}
 	if how.Full {
-		f.ForEach(items, func(i int) { done(i, f.Observe(ctx, items[i])) })
+		f.ForEach(items, func(i int) {
+			one(i, func(s sandbox.Sandbox) Observation { return f.Observe(ctx, s) })
+		})
 		return
 	}
 	f.forEachUnread(ctx, items, func(i int, u sandbox.Usage) bool {
@@ -95,36 +109,70 @@ func (f *Fleet) Look(ctx context.Context, items []sandbox.Sandbox, how Looking, 
 		if !f.ShowsWork(s, []sandbox.Usage{u}, how.Thresholds(s)) {
 			return false
 		}
-		done(i, f.ObserveUsage(ctx, s, []sandbox.Usage{u}, false))
+		one(i, func(s sandbox.Sandbox) Observation { return f.ObserveUsage(ctx, s, []sandbox.Usage{u}, false) })
 		return true
-	}, func(i int) { done(i, f.lookForLife(ctx, items[i], how.Thresholds(items[i]))) })
+	}, func(i int) {
+		one(i, func(s sandbox.Sandbox) Observation { return f.lookForLife(ctx, s, how.Thresholds(s)) })
+	})
+}
+
+// concludeTime is what a look leaves of its caller's time, at most a tenth of it: without time to
+// conclude, also what has answered would be lost.
+const concludeTime = 5 * time.Second
+
+func limitLook(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit, bounded := ctx.Deadline()
+	if !bounded {
+		return ctx, func() {}
+	}
+	left := time.Until(limit)
+	return context.WithTimeoutCause(ctx, left-min(left/10, concludeTime), fault.New(fault.KindTimeout, "the look reached its limit"))
 }
 
 // lookCount counts the looks of many goroutines.
 type lookCount struct {
 	mu   sync.Mutex
-	done int
-	all  int
-	seen func(done, all int)
+	at   LookProgress
+	seen func(LookProgress)
 }
 
-func (c *lookCount) add(n int) {
+func newLookCount(all int, seen func(LookProgress)) *lookCount {
+	c := &lookCount{at: LookProgress{All: all, Waiting: map[string]int{}}, seen: seen}
+	c.change(func(*LookProgress) {})
+	return c
+}
+
+// begin counts a sandbox that is asked, until it has answered.
+func (c *lookCount) begin(profile string) (answered func()) {
+	c.change(func(p *LookProgress) { p.Waiting[profile]++ })
+	return func() {
+		c.change(func(p *LookProgress) {
+			p.Done++
+			if p.Waiting[profile]--; p.Waiting[profile] == 0 {
+				delete(p.Waiting, profile)
+			}
+		})
+	}
+}
+
+func (c *lookCount) change(do func(*LookProgress)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.done += n; c.seen != nil {
-		c.seen(c.done, c.all)
+	if do(&c.at); c.seen != nil {
+		c.seen(c.at)
 	}
 }
 
 // lookForLife is ObserveLife that ends as soon as the figures show work.
 func (f *Fleet) lookForLife(ctx context.Context, s sandbox.Sandbox, t triage.Thresholds) Observation {
 	o := f.newObservation(s)
-	o.Usage = f.readSamples(ctx, s, f.capturesOutput(s), nil)
+	look := providers.Look(ctx)
+	o.Usage = f.readSamples(look, s, o.CapturesOutput, nil)
 	if o.Usage.Err == nil && triage.ShowsWork(o.Usage.Got, t) {
 		o.Logs.Err = errNotAsked
 		return f.concludeUsage(ctx, o)
 	}
-	return f.observeRest(ctx, o)
+	return f.observeSigns(ctx, look, o, nil)
 }
 
 // ShowsWork reports whether the newest sample of a sandbox shows it at work, so that nothing else
@@ -139,7 +187,7 @@ func (f *Fleet) ObserveUsage(ctx context.Context, s sandbox.Sandbox, samples []s
 	o := f.newObservation(s)
 	o.Logs.Err = errNotAsked
 	if o.Usage.Got = samples; trend {
-		o.Usage = f.readSamples(ctx, s, o.CapturesOutput, samples)
+		o.Usage = f.readSamples(providers.Look(ctx), s, o.CapturesOutput, samples)
 	}
 	return f.concludeUsage(ctx, o)
 }

@@ -95,9 +95,9 @@ func TestALookAtManyAsksOnlyWhatMayChangeTheVerdict(t *testing.T) {
 		items := f.Collect(t.Context(), providers.Query{}).Items
 		how := looking()
 		var last atomic.Int64
-		how.Seen = func(done, all int) {
-			assert.Equal(t, 45, all)
-			last.Store(int64(done))
+		how.Seen = func(p fleet.LookProgress) {
+			assert.Equal(t, 45, p.All)
+			last.Store(int64(p.Done))
 		}
 		for i, j := range f.Judge(t.Context(), items, how) {
 			assert.Equal(t, items[i].ID, j.Sandbox.ID)
@@ -223,7 +223,7 @@ func TestASilentProviderDelaysNoLookAtTheOthers(t *testing.T) {
 		items := f.Collect(t.Context(), providers.Query{}).Items
 		var looked atomic.Int64
 		how := looking()
-		how.Seen = func(done, _ int) { looked.Store(int64(done)) }
+		how.Seen = func(p fleet.LookProgress) { looked.Store(int64(p.Done)) }
 		ctx, stop := context.WithCancel(t.Context())
 		finished := make(chan struct{})
 		go func() {

@@ -124,7 +124,7 @@ func (m *member) asFault(ctx context.Context, err error, op string) error {
 	if kind == fault.KindCanceled || kind == fault.KindTimeout {
 		if silent, ok := errors.AsType[noProgressError](context.Cause(ctx)); ok {
 			return &fault.Error{
-				Kind: fault.KindUnavailable, Provider: name, Op: op, Err: silent, OneSandbox: fault.AboutOneSandbox(err),
+				Kind: fault.KindUnavailable, Provider: name, Op: op, Err: silent, OneSandbox: fault.AboutOneSandbox(err), Silent: true,
 				Hint: "the others were still queried; `sbx doctor --provider " + name + "` shows more",
 			}
 		}

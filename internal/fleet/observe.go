@@ -52,19 +52,14 @@ type Observation struct {
 	logFindings *triage.LogFindings // of Logs; nil = not read yet
 }
 
-// Observe queries everything at once and changes nothing. What it queries beyond
+// Observe queries everything and changes nothing. What it queries beyond
 // ObserveLife is for people to read; both give the same verdict.
 func (f *Fleet) Observe(ctx context.Context, s sandbox.Sandbox) Observation {
 	o := f.newObservation(s)
-	ref := s.Ref()
-	var wg sync.WaitGroup
-	wg.Go(func() { o.Health = f.probeRepeatedly(ctx, s) })
-	wg.Go(func() { o.Events.Got, o.Events.Err = f.Events(ctx, ref) })
-	if s.Exit == nil {
-		wg.Go(func() { o.Exit.Got, o.Exit.Err = f.Exit(ctx, ref) })
-	}
-	f.observeLife(ctx, &o, &wg, func(o *Observation) { o.Usage = f.readSamples(ctx, s, o.CapturesOutput, nil) })
-	wg.Wait()
+	var events sync.WaitGroup
+	events.Go(func() { o.Events.Got, o.Events.Err = f.Events(ctx, s.Ref()) })
+	f.observeLife(ctx, providers.Look(ctx), &o, asking{exit: s.Exit == nil, probe: true})
+	events.Wait()
 	if o.Exit.Got != nil {
 		o.Sandbox.Exit = o.Exit.Got
 	}
@@ -90,27 +85,15 @@ func (f *Fleet) ObserveLife(ctx context.Context, s sandbox.Sandbox) Observation 
 // ObserveLifeWithSamples is ObserveLife for a caller with samples of its own: they are used
 // where the provider stores none.
 func (f *Fleet) ObserveLifeWithSamples(ctx context.Context, s sandbox.Sandbox, samples []sandbox.Usage) Observation {
-	return f.observeSigns(ctx, f.newObservation(s), func(o *Observation) { o.Usage = f.readSamples(ctx, s, o.CapturesOutput, samples) })
+	return f.observeSigns(ctx, providers.Look(ctx), f.newObservation(s), samples)
 }
 
-// observeRest observes what ObserveLife does beyond the usage, which is known.
-func (f *Fleet) observeRest(ctx context.Context, o Observation) Observation {
-	return f.observeSigns(ctx, o, func(*Observation) {})
-}
-
-func (f *Fleet) observeSigns(ctx context.Context, o Observation, usage func(*Observation)) Observation {
+// observeSigns observes what ObserveLife does, as far as it is not known. look is providers.Look of ctx.
+func (f *Fleet) observeSigns(ctx, look context.Context, o Observation, samples []sandbox.Usage) Observation {
 	s := o.Sandbox
-	var wg sync.WaitGroup
-	if s.State == sandbox.StateRunning && mayHaveProgram(s) {
-		wg.Go(func() { o.Exit.Got, o.Exit.Err = f.Exit(ctx, s.Ref()) })
-	}
-	f.observeLife(ctx, &o, &wg, usage)
-	wg.Wait()
+	f.observeLife(ctx, look, &o, asking{exit: s.State == sandbox.StateRunning && mayHaveProgram(s), samples: samples})
 	o.addActivity()
 	o.limitLogEvidence()
-	if o.Processes.Err != nil && s.State == sandbox.StateRunning { // no other query has reached it
-		o.Health = f.probeRepeatedly(ctx, s)
-	}
 	f.conclude(ctx, &o)
 	return o
 }
@@ -121,17 +104,102 @@ func mayHaveProgram(s sandbox.Sandbox) bool {
 	return s.Labels[sandbox.LabelRun] != "" || s.Labels[sandbox.LabelOwner] != ""
 }
 
-func (f *Fleet) observeLife(ctx context.Context, o *Observation, wg *sync.WaitGroup, usage func(*Observation)) {
+// asking is what is queried beside the signs of life.
+type asking struct {
+	exit, probe bool
+	samples     []sandbox.Usage // of the caller; they are used where the provider stores none
+}
+
+// observeLife queries what shows life, the usage only where it is not known yet. look is
+// providers.Look of ctx.
+//
+// What reaches into the sandbox is asked in turn, first its usage, then its processes, and the rest at
+// once: one definite answer, or none, ends the look (see settle), and no other query waits for a sandbox
+// that is dead or hangs.
+func (f *Fleet) observeLife(ctx, look context.Context, o *Observation, asks asking) {
 	s := o.Sandbox
+	var wg sync.WaitGroup
+	defer wg.Wait()
 	wg.Go(func() { f.observeHistory(ctx, o) })
-	wg.Go(func() { usage(o) })
-	wg.Go(func() { o.Logs = f.Tail(ctx, s.Ref(), tailLines) })
-	if s.State.Ended() {
-		return
+	if !s.State.Ended() {
+		wg.Go(func() { o.Work.Got, o.Work.Err = f.Activity(ctx, s) })
 	}
-	wg.Go(func() { o.Work.Got, o.Work.Err = f.Activity(ctx, s) })
-	if s.State == sandbox.StateRunning {
-		wg.Go(func() { o.Processes.Got, o.Processes.Err = f.Processes(ctx, s.Ref()) })
+	usage := func(ctx context.Context) { o.Usage = f.readSamples(ctx, s, o.CapturesOutput, asks.samples) }
+	if o.Usage.Err == nil && o.Usage.Got == nil {
+		usage(look)
+	}
+	running := s.State == sandbox.StateRunning
+	if !fault.SettlesLook(o.Usage.Err) && running {
+		o.Processes.Got, o.Processes.Err = f.Processes(look, s.Ref())
+	}
+	if end := cmp.Or(settling(o.Usage.Err), settling(o.Processes.Err)); end != nil {
+		if f.settle(look, o, end, asks.exit); o.Health.Err != nil || o.Health.Got.Verdict != sandbox.True {
+			return
+		}
+		// It answers again: that it did not was true for a moment only.
+		o.Health.Err = errNotAsked
+		usage(ctx)
+		if running {
+			o.Processes.Got, o.Processes.Err = f.Processes(ctx, s.Ref())
+		}
+		look = ctx
+	}
+	wg.Go(func() { o.Logs = f.Tail(look, s.Ref(), tailLines) })
+	if asks.exit {
+		wg.Go(func() { o.Exit.Got, o.Exit.Err = f.Exit(look, s.Ref()) })
+	}
+	if asks.probe || running && o.Processes.Err != nil { // no other query has reached it
+		wg.Go(func() { o.Health = f.probeRepeatedly(look, s) })
+	}
+}
+
+// settling is an error that ends a look; nil = it does not.
+func settling(err error) error {
+	if fault.SettlesLook(err) {
+		return err
+	}
+	return nil
+}
+
+// skippedError is the error of a query that was not sent, since the answer to another one, or its
+// silence, settles it too. It has the kind of that one, so that it is judged alike.
+type skippedError struct{ settledBy error }
+
+// Error says why it was not sent.
+func (e skippedError) Error() string { return "not asked: " + e.settledBy.Error() }
+
+// Unwrap is the error that settles it.
+func (e skippedError) Unwrap() error { return e.settledBy }
+
+// IsSkipped reports whether a part of an observation was not asked for because of another one's error.
+func IsSkipped(err error) bool {
+	_, skipped := errors.AsType[skippedError](err)
+	return skipped
+}
+
+// settle fills the parts of a look that has ended. Of a sandbox that is known to be broken the probe alone is asked, which
+// has a rule of its own for how many answers prove it. What is kept outside of it, its log, is read
+// unless nothing answers at all.
+func (f *Fleet) settle(look context.Context, o *Observation, end error, exit bool) {
+	s, skipped := o.Sandbox, skippedError{end}
+	running := s.State == sandbox.StateRunning
+	if o.Processes.Err = cmp.Or(settling(o.Processes.Err), error(skipped)); !running {
+		o.Processes.Err = errNotAsked
+	}
+	if exit {
+		o.Exit.Err = skipped
+	}
+	if o.Logs.Err = skipped; fault.AboutOneSandbox(end) && f.KeepsLogs(s.Provider) {
+		o.Logs = f.Tail(look, s.Ref(), tailLines)
+	}
+	switch {
+	case !running:
+	case fault.IsDefinite(end):
+		o.Health = f.probeRepeatedly(look, s)
+	case fault.AboutOneSandbox(end): // as a probe without an answer
+		o.Health = Part[providers.Health]{Got: providers.Health{Verdict: sandbox.Unknown, Condition: providers.ConditionUnknown}}
+	default:
+		o.Health.Err = skipped
 	}
 }
 
@@ -225,10 +293,10 @@ func couldNotBeAsked(err error) bool {
 
 // LookErr is why one of the queries of the sandbox itself failed that may have shown work:
 // of usage, output, processes, or the probe. A missing ability is no failure, nor is an
-// error about this one sandbox alone.
+// error about this one sandbox alone, unless the caller's context ended the query.
 func (o Observation) LookErr() error {
 	for _, err := range []error{o.Usage.Err, o.Logs.Err, o.Processes.Err, o.Health.Err} {
-		if couldNotBeAsked(err) && !errors.Is(err, errNotAsked) && !fault.AboutOneSandbox(err) {
+		if couldNotBeAsked(err) && !errors.Is(err, errNotAsked) && (!fault.AboutOneSandbox(err) || fault.Interrupted(err)) {
 			return err
 		}
 	}
@@ -238,17 +306,22 @@ func (o Observation) LookErr() error {
 // FailedErr is SourceErr or LookErr.
 func (o Observation) FailedErr() error { return cmp.Or(o.SourceErr(), o.LookErr()) }
 
+// notLooked says that the look ended, at a limit or by an interrupt, before this sandbox had answered.
+func (l FailedLook) notLooked() bool { return fault.Interrupted(l.Err) }
+
 // FailedLook is a sandbox without a verdict, and why: see Observation.FailedErr.
 type FailedLook struct {
 	Profile string
 	Err     error // nil = no source failed
 }
 
-// FailedLooks summarizes why sandboxes have no verdict: one error per profile and kind.
+// FailedLooks summarizes why sandboxes have no verdict: one error per profile and kind, and
+// fault.KindPartial for those that were not looked at.
 func FailedLooks(unjudged []FailedLook) []error {
 	type failure struct {
-		profile string
-		kind    fault.Kind
+		profile   string
+		kind      fault.Kind
+		notLooked bool
 	}
 	count, first := map[failure]int{}, map[failure]error{}
 	var order []failure
@@ -256,13 +329,21 @@ func FailedLooks(unjudged []FailedLook) []error {
 		if l.Err == nil {
 			continue
 		}
-		at := failure{l.Profile, fault.KindOf(l.Err)}
+		at := failure{l.Profile, fault.KindOf(l.Err), false}
+		if l.notLooked() {
+			at = failure{l.Profile, fault.KindPartial, true}
+		}
 		if count[at]++; count[at] == 1 {
 			order, first[at] = append(order, at), l.Err
 		}
 	}
 	errs := make([]error, 0, len(order))
 	for _, at := range order {
+		if at.notLooked {
+			errs = append(errs, fault.New(at.kind, "not looked at: %d of %s, since the look ended before they had answered", count[at], at.profile).
+				At(at.profile, "look").WithHint("the others were judged; `--provider`, `--older-than` and other selectors look at fewer"))
+			continue
+		}
 		errs = append(errs, fault.New(at.kind, "%s, since a source that may have seen activity does not answer: %w", notJudged(count[at]), first[at]).
 			At(at.profile, "activity").WithHint("`sbx doctor` checks the source; `sbx cleanup --ignore-activity` uses age only"))
 	}

@@ -243,6 +243,8 @@ func (f *Fleet) readSamples(ctx context.Context, s sandbox.Sandbox, captured boo
 	if !captured && s.State == sandbox.StateRunning {
 		if kept, err := f.UsageHistory(ctx, s.Ref(), f.o.Now().Add(-f.o.Thresholds(s).BusySilence-longestStep)); err == nil && len(kept) > 1 {
 			return Part[[]sandbox.Usage]{Got: kept}
+		} else if fault.SettlesLook(err) {
+			return Part[[]sandbox.Usage]{Err: err}
 		}
 	}
 	if len(samples) > 0 {

@@ -65,6 +65,8 @@ type Look struct {
 	At     time.Time
 	Counts map[sandbox.State]int64  // of a complete listing; nil = there was none
 	Usage  map[string]sandbox.Usage // by sandbox id
+	// Ending are the sandboxes of a complete listing that were terminating, by id.
+	Ending []string
 	// TimedOut are the sandboxes of the listing that a time limit ended, with their tasks.
 	TimedOut map[string]string
 }
@@ -73,6 +75,7 @@ type Look struct {
 type look struct {
 	Counts map[sandbox.State]int64 `json:"c,omitempty"`
 	Usage  []usage                 `json:"u,omitempty"`
+	Ending []string                `json:"e,omitempty"`
 	Limits map[string]string       `json:"l,omitempty"`
 }
 
@@ -96,6 +99,8 @@ type Recorder struct {
 	seen  map[sample]Seen
 	// listed are the failed sandboxes of listings, by profile and id.
 	listed map[string]map[string]Seen
+	// unstored are the samples of a Flush that failed, for the next one.
+	unstored []store.Sample
 }
 
 // sample is the key under which evidence is stored: later evidence with the same key replaces it.
@@ -116,14 +121,15 @@ func (r *Recorder) look(profile string) *Look {
 	return r.looks[profile]
 }
 
-// AddCounts records the counts of a complete listing.
-func (r *Recorder) AddCounts(profile string, counts map[sandbox.State]int64) {
+// AddCounts records the counts of a complete listing and the ids of those that were terminating.
+func (r *Recorder) AddCounts(profile string, counts map[sandbox.State]int64, ending ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	kept := make(map[sandbox.State]int64, len(counts)+1)
 	kept[sandbox.StateRunning] = 0 // an empty listing is known to have none
 	maps.Copy(kept, counts)
-	r.look(profile).Counts = kept
+	l := r.look(profile)
+	l.Counts, l.Ending = kept, ending
 }
 
 // AddUsage records the newest usage of a sandbox.
@@ -187,38 +193,64 @@ func (r *Recorder) AddSeen(s Seen) {
 func (r *Recorder) Pending() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.looks)+len(r.seen)+len(r.listed) > 0
+	return len(r.looks)+len(r.seen)+len(r.listed)+len(r.unstored) > 0
 }
 
-// Flush stores what was collected and forgets it, also where it could not be stored.
+// mostUnstored is how many samples wait for a store that cannot be written: those of ten thousand
+// sandboxes. Older ones are lost.
+const mostUnstored = 10_000
+
+// Flush stores what was collected. What could not be stored is kept for the next Flush.
 func (r *Recorder) Flush(ctx context.Context, st store.SampleStore) error {
 	listed := r.takeListed()
 	samples, profiles, err := r.take()
 	if err != nil {
 		return err
 	}
+	kept := samples
 	for profile, failed := range listed {
-		merged, err := mergeListed(ctx, st, profile, r.now(), failed)
-		if err != nil {
-			return err
+		var merged store.Sample
+		if merged, err = mergeListed(ctx, st, profile, r.now(), failed); err != nil {
+			break
 		}
 		samples = append(samples, merged)
 	}
-	if len(samples) == 0 {
-		return nil
+	if err == nil && len(samples) > 0 {
+		err = st.AddSamples(ctx, samples)
 	}
-	errs := []error{st.AddSamples(ctx, samples)}
+	if err != nil {
+		r.putBack(kept, listed)
+		return err
+	}
+	var errs []error
 	for _, profile := range profiles {
 		errs = append(errs, st.ThinSamples(ctx, profile, r.now(), Rules()))
 	}
 	return errors.Join(errs...)
 }
 
+// putBack keeps what could not be stored. What was seen meanwhile counts more.
+func (r *Recorder) putBack(samples []store.Sample, listed map[string]map[string]Seen) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unstored = samples[max(0, len(samples)-mostUnstored):]
+	for profile, failed := range listed {
+		maps.Copy(failed, r.listed[profile])
+		r.listed[profile] = failed
+	}
+}
+
 func (r *Recorder) take() (samples []store.Sample, profiles []string, err error) {
 	r.mu.Lock()
 	looks, seen := r.looks, r.seen
+	samples, r.unstored = slices.Clone(r.unstored), nil
 	r.looks, r.seen = map[string]*Look{}, map[sample]Seen{}
 	r.mu.Unlock()
+	for _, s := range samples {
+		if !slices.Contains(profiles, s.Profile) {
+			profiles = append(profiles, s.Profile)
+		}
+	}
 	now := r.now()
 	add := func(profile, subject string, at time.Time, value any) {
 		body, packErr := pack(value)
@@ -238,7 +270,7 @@ func (r *Recorder) take() (samples []store.Sample, profiles []string, err error)
 }
 
 func (l *Look) stored(now time.Time) look {
-	out := look{Counts: l.Counts, Limits: l.TimedOut}
+	out := look{Counts: l.Counts, Ending: l.Ending, Limits: l.TimedOut}
 	for _, id := range slices.Sorted(maps.Keys(l.Usage)) {
 		u := l.Usage[id]
 		out.Usage = append(out.Usage, usage{
@@ -262,7 +294,7 @@ func Looks(ctx context.Context, st store.SampleStore, profile string, since time
 		if unpack(s.Body, &kept) != nil {
 			continue
 		}
-		l := Look{At: s.At, Counts: kept.Counts, Usage: map[string]sandbox.Usage{}, TimedOut: kept.Limits}
+		l := Look{At: s.At, Counts: kept.Counts, Ending: kept.Ending, Usage: map[string]sandbox.Usage{}, TimedOut: kept.Limits}
 		for _, u := range kept.Usage {
 			l.Usage[u.ID] = sandbox.Usage{
 				At: s.At.Add(time.Duration(u.At) * time.Second), CPUSeconds: u.CPU, CPUPercent: u.Percent,

@@ -1,6 +1,8 @@
 package history_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -25,7 +27,7 @@ func TestWhatWasSeenComesBack(t *testing.T) {
 	r := history.NewRecorder(func() time.Time { return now })
 	assert.False(t, r.Pending())
 	require.NoError(t, r.Flush(t.Context(), st), "nothing to store")
-	r.AddCounts("prod", map[sandbox.State]int64{sandbox.StateRunning: 3})
+	r.AddCounts("prod", map[sandbox.State]int64{sandbox.StateRunning: 3}, "going")
 	used := sandbox.Usage{At: now.Add(-4 * time.Second), CPUSeconds: new(12.5), MemoryBytes: new(int64(1 << 20)), Source: "cgroup"}
 	r.AddUsage(ref("a"), used)
 	r.AddUsage(ref("b"), sandbox.Usage{At: now})
@@ -39,6 +41,7 @@ func TestWhatWasSeenComesBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, looks, 1)
 	assert.Equal(t, map[sandbox.State]int64{sandbox.StateRunning: 3}, looks[0].Counts)
+	assert.Equal(t, []string{"going"}, looks[0].Ending)
 	assert.Equal(t, used, looks[0].Usage["a"])
 	assert.Nil(t, looks[0].Usage["b"].CPUSeconds, "what was not reported stays unknown")
 	seen, found, err := history.LastSeen(t.Context(), st, ref("a"))
@@ -49,6 +52,41 @@ func TestWhatWasSeenComesBack(t *testing.T) {
 	_, found, err = history.LastSeen(t.Context(), st, ref("nobody"))
 	require.NoError(t, err)
 	assert.False(t, found)
+}
+
+// lockedStore takes no samples.
+type lockedStore struct{ store.SampleStore }
+
+func (lockedStore) AddSamples(context.Context, []store.Sample) error { return errors.New("locked") }
+
+// TestWhatCouldNotBeStoredIsStoredNext, with what was seen since, and only once.
+func TestWhatCouldNotBeStoredIsStoredNext(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
+	st := store.Memory(func() time.Time { return now })
+	r := history.NewRecorder(func() time.Time { return now })
+	see := func(n int64) {
+		r.AddCounts("prod", map[sandbox.State]int64{sandbox.StateRunning: n})
+		failed := sandbox.Sandbox{Provider: "prod", ID: fmt.Sprintf("f%d", n), State: sandbox.StateFailed, CreatedAt: now}
+		r.AddListed("prod", []history.Seen{{Sandbox: failed, At: now}})
+	}
+	see(1)
+	require.Error(t, r.Flush(t.Context(), lockedStore{st}))
+	assert.True(t, r.Pending())
+	now = now.Add(time.Minute)
+	see(2)
+	require.NoError(t, r.Flush(t.Context(), st))
+	assert.False(t, r.Pending())
+	looks, err := history.Looks(t.Context(), st, "prod", now.Add(-time.Hour))
+	require.NoError(t, err)
+	require.Len(t, looks, 2)
+	assert.Equal(t, int64(1), looks[0].Counts[sandbox.StateRunning])
+	assert.Equal(t, int64(2), looks[1].Counts[sandbox.StateRunning])
+	for _, id := range []string{"f1", "f2"} {
+		_, found, err := history.LastSeen(t.Context(), st, ref(id))
+		require.NoError(t, err)
+		assert.True(t, found, id)
+	}
 }
 
 // TestAnEmptyListingIsASampleOfNone, and no missing one.

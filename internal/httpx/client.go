@@ -60,8 +60,11 @@ type Options struct {
 	Stall   time.Duration // 0 = DefaultStall
 	MaxBody int64         // bytes; 0 = DefaultMaxBody
 	Tries   int           // 0 = DefaultTries
-	Rate    float64       // requests per second at first; 0 = 150
-	Burst   int           // 0 = 600
+	// Definite says that an answer about one sandbox settles every question about it: it is gone, or
+	// nothing inside answers. nil = none does. See Look.
+	Definite func(*StatusError) bool
+	Rate     float64 // requests per second at first; 0 = 150
+	Burst    int     // 0 = 600
 }
 
 // Request is one call.
@@ -85,6 +88,8 @@ type Request struct {
 	// OneSandbox says that something inside one sandbox answers, or a proxy in front of it:
 	// its errors are fault.Error.OneSandbox.
 	OneSandbox bool
+	// Fresh is sent also where the look of its context knows the answer (Look).
+	Fresh bool
 }
 
 func (r Request) markScope(err error) error {

@@ -37,8 +37,9 @@ func (c *Client) doRetried(ctx context.Context, r Request, attempt func() (*Resp
 		if err == nil {
 			return res, nil
 		}
+		err = c.settles(ctx, r, err)
 		last = err
-		if !mayRepeat(r, err) {
+		if fault.SettlesLook(err) || !mayRepeat(r, err) {
 			return nil, backoff.Permanent(err)
 		}
 		return nil, withRetryAfter(ctx, err)

@@ -127,6 +127,9 @@ func (c *Client) setHeaders(req *http.Request, r Request) {
 // Do sends a request and reads the whole answer. Any status but 2xx is an error around a
 // *StatusError; a body that is too large, cut short or stalled is fault.KindUnavailable.
 func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
+	if err := settled(ctx, r); err != nil {
+		return nil, err
+	}
 	res, err := c.doRetried(ctx, r, func() (*Response, error) { return c.doOnce(ctx, r) })
 	return res, r.markScope(err)
 }
@@ -209,6 +212,9 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 // request's timeout; after that the stream ends with ctx or after Options.Stall without a byte
 // (fault.KindUnavailable from Read). The caller closes Body.
 func (c *Client) Stream(ctx context.Context, r Request) (*Stream, error) {
+	if err := settled(ctx, r); err != nil {
+		return nil, err
+	}
 	if err := c.waitForPace(ctx, r); err != nil {
 		return nil, r.markScope(err)
 	}
@@ -223,7 +229,7 @@ func (c *Client) Stream(ctx context.Context, r Request) (*Stream, error) {
 	}
 	if err != nil {
 		cancel(nil)
-		return nil, r.markScope(err)
+		return nil, r.markScope(c.settles(ctx, r, err))
 	}
 	tell(res.StatusCode, -1, nil)
 	return &Stream{Status: res.StatusCode, Header: res.Header, Body: c.watchBody(inner, cancel, r, res.Body)}, nil

@@ -243,6 +243,9 @@ func (r *cleanupRun) listAndJudge(ctx context.Context) error {
 	r.world.Looked = tellLooks(progress)
 	r.survey, err = cleanup.TakeSurvey(ctx, r.fleet, r.world, r.rule)
 	if err != nil {
+		for _, cut := range r.survey.Sources { // what was not looked at, of a look that has ended too early
+			r.watch.Note(cut.Error())
+		}
 		return err
 	}
 	r.survey.Shares = append(r.survey.Shares, left...)

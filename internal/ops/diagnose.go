@@ -176,7 +176,7 @@ func Diagnose(ctx context.Context, env *Env, req DiagnoseRequest, watch Observer
 	}
 	progress := watch.Progress("diagnosing " + what)
 	defer progress.Done()
-	d.progress = progress
+	d.progress = &joinedLooks{progress: progress}
 	var err error
 	if req.Word == "" {
 		err = d.diagnoseFleet(ctx)
@@ -216,7 +216,7 @@ func (d *diagnosis) readCleanupLog() error {
 type diagnosis struct {
 	env      *Env
 	req      DiagnoseRequest
-	progress Progress
+	progress *joinedLooks
 	result   *DiagnoseResult
 	log      *triage.CleanupLog // nil = none was given
 	redact   snapshot.Redact

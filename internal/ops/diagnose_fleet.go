@@ -83,6 +83,8 @@ func (d *diagnosis) readFleet(ctx context.Context, f *fleet.Fleet) (*fleetSource
 			if stats.value.ItemsErr != nil {
 				return nil, stats.value.ItemsErr
 			}
+			how := how
+			how.Seen = d.progress.seen(name)
 			return one.Judge(ctx, stats.value.Items, how), nil
 		}))
 	}

@@ -89,7 +89,7 @@ func (d *diagnosis) runSteps(ctx context.Context, work map[string]stepWork) {
 	}
 	for n := range plan {
 		<-ended
-		d.progress.Update(fmt.Sprintf("%d of %d steps done", n+1, len(plan)))
+		d.progress.say(fmt.Sprintf("%d of %d steps done", n+1, len(plan)))
 	}
 	wg.Wait()
 	d.result.Steps = steps

@@ -30,7 +30,7 @@ func partErrors(ctx context.Context, o fleet.Observation) []error {
 	}
 	all := []error{o.Usage.Err, o.Health.Err, o.Events.Err, o.Logs.Err, exit, work}
 	return causeOnce(ctx, slices.DeleteFunc(all, func(err error) bool {
-		return err == nil || fault.KindOf(err) == fault.KindUnsupported
+		return err == nil || fleet.IsSkipped(err) || fault.KindOf(err) == fault.KindUnsupported
 	}))
 }
 

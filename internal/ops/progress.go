@@ -3,11 +3,77 @@ package ops
 import (
 	"fmt"
 	"strconv"
+	"sync"
+
+	"sbx/internal/fleet"
+	"sbx/internal/sandbox"
 )
 
-// tellLooks shows how many sandboxes have been looked at.
-func tellLooks(p Progress) func(done, all int) {
-	return func(done, all int) { p.Update("looked at " + partText(done, all)) }
+// tellLooks shows how far a look at many sandboxes is.
+func tellLooks(p Progress) func(fleet.LookProgress) {
+	return func(at fleet.LookProgress) { p.Update(lookText(at)) }
+}
+
+// mostWaiting is of how many profiles is said that sandboxes have not answered.
+const mostWaiting = 3
+
+// lookText is how far a look is: "looked at 120 of 1,000, e2b: 87 wait for an answer".
+func lookText(at fleet.LookProgress) string {
+	text := "looked at " + partText(at.Done, at.All)
+	var waiting []string
+	for _, profile := range sandbox.SortCounts(at.Waiting) {
+		waiting = append(waiting, profile+": "+groupedNumber(at.Waiting[profile]))
+	}
+	if len(waiting) == 0 {
+		return text
+	}
+	return text + ", " + sandbox.FormatFirst(waiting, mostWaiting) + " wait for an answer"
+}
+
+// joinedLooks are looks at several profiles that go on at once, as one progress.
+type joinedLooks struct {
+	progress Progress
+
+	mu     sync.Mutex
+	before string // what is said first
+	looks  map[string]fleet.LookProgress
+}
+
+// seen is fleet.Judging.Seen for one of the looks; all join the figures of one fleet.
+func (j *joinedLooks) seen(name string) func(fleet.LookProgress) {
+	return func(at fleet.LookProgress) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if j.looks == nil {
+			j.looks = map[string]fleet.LookProgress{}
+		}
+		j.looks[name] = fleet.LookProgress{Done: at.Done, All: at.All, Waiting: map[string]int{name: at.Waiting[name]}}
+		j.update()
+	}
+}
+
+// say replaces what is said first.
+func (j *joinedLooks) say(text string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.before = text
+	j.update()
+}
+
+// update shows the sum. The lock is held.
+func (j *joinedLooks) update() {
+	all := fleet.LookProgress{Waiting: map[string]int{}}
+	for name, at := range j.looks {
+		all.Done, all.All = all.Done+at.Done, all.All+at.All
+		if n := at.Waiting[name]; n > 0 {
+			all.Waiting[name] = n
+		}
+	}
+	text := j.before
+	if all.All > 0 {
+		text += ", " + lookText(all)
+	}
+	j.progress.Update(text)
 }
 
 // partText is how much of a whole is done: "3,412 of 10,000".

@@ -3,7 +3,6 @@ package ops
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -125,10 +124,7 @@ func newTermination(env *Env, req TerminateRequest, watch Observer) *termination
 // findTargets finds what the words mean. Words that are not found are kept for the end: one of
 // them does not stop the rest.
 func (t *termination) findTargets(ctx context.Context) (err error) {
-	words := t.wellFormed()
-	if len(words) == 0 {
-		return errors.Join(t.lost...)
-	}
+	words := t.req.Words
 	if t.config, err = t.env.Config(); err != nil {
 		return err
 	}
@@ -142,12 +138,12 @@ func (t *termination) findTargets(ctx context.Context) (err error) {
 		return err
 	}
 	t.held = t.env.Leases(ctx)
-	found, err := t.fleet.FindEach(ctx, words, fleet.FindOptions{Destructive: true})
+	found, err := t.fleet.FindEach(ctx, words, fleet.FindOptions{Destructive: true, Typed: append([]string{}, t.req.Typed...)})
 	t.addTargets(found)
 	if cause := EndCause(ctx, err); cause != nil {
 		return cause
 	}
-	if fault.KindOf(err) == fault.KindUsage {
+	if fault.KindOf(err) == fault.KindUsage && len(found) == 0 {
 		return err
 	}
 	if err != nil && len(words) == 1 {
@@ -157,20 +153,6 @@ func (t *termination) findTargets(ctx context.Context) (err error) {
 		t.lost = append(t.lost, Mistakes(err)...)
 	}
 	return nil
-}
-
-// wellFormed leaves out what a pipe brought that no reference can be, and notes each: one
-// odd id of an API must not keep the others. What was typed is left for the fleet, which
-// refuses it.
-func (t *termination) wellFormed() (left []string) {
-	for _, word := range t.req.Words {
-		if _, err := sandbox.ParseRef(word); err != nil && !slices.Contains(t.req.Typed, word) {
-			t.lost = append(t.lost, fault.Usage("standard input: %w", err).WithHint("it was left out; `sbx ls -o json` shows it as it is"))
-			continue
-		}
-		left = append(left, word)
-	}
-	return left
 }
 
 // refuseUnattended refuses many words when no person can be asked, before anything is called.

@@ -3,6 +3,7 @@ package ops
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,6 +20,7 @@ import (
 // TopRequest says whose usage is sampled, and how often.
 type TopRequest struct {
 	Words   []string      // none = every running sandbox
+	Typed   []string      // those of Words that a person typed; a pipe brought the others
 	Samples int           // that are judged together
 	Every   time.Duration // from one sample to the next
 	Order   TopOrder
@@ -84,8 +86,8 @@ func (s *Sampler) Look(ctx context.Context, watch Observer) (*TopResult, error) 
 	progress := watch.Progress("sampling")
 	defer progress.Done()
 	targets, errs := s.listTargets(ctx)
-	if len(targets) == 0 && len(errs) == 1 && fault.KindOf(errs[0]) == fault.KindUsage {
-		return nil, errs[0]
+	if err := errors.Join(errs...); len(targets) == 0 && fault.KindOf(err) == fault.KindUsage {
+		return nil, err
 	}
 	failed := s.sampleTargets(ctx, targets, progress)
 	s.observeRunning(ctx, targets, progress)
@@ -121,15 +123,15 @@ func (s *Sampler) observeRunning(ctx context.Context, targets []sandbox.Sandbox,
 			open = append(open, t)
 		}
 	}
-	count, tell := 0, tellLooks(progress)
+	at, tell := fleet.LookProgress{All: len(open)}, tellLooks(progress)
 	s.fleet.ForEach(open, func(i int) {
 		t := open[i]
 		signs := lifeSigns{s.observe(ctx, t, len(open) <= mostTrends), time.Now()}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.seen[t.Ref()] = signs
-		count++
-		tell(count, len(open))
+		at.Done++
+		tell(at)
 	})
 }
 
@@ -167,9 +169,9 @@ func (s *Sampler) usageOf(t sandbox.Sandbox, samples []sandbox.Usage) SandboxUsa
 
 func (s *Sampler) listTargets(ctx context.Context) ([]sandbox.Sandbox, []error) {
 	if len(s.req.Words) > 0 {
-		found, err := s.fleet.Find(ctx, s.req.Words, fleet.FindOptions{})
+		found, err := s.fleet.Find(ctx, s.req.Words, fleet.FindOptions{Typed: append([]string{}, s.req.Typed...)})
 		if err != nil {
-			return found, []error{err}
+			return found, Mistakes(err)
 		}
 		return found, nil
 	}

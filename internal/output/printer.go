@@ -50,8 +50,8 @@ func New(p process.Process, o Options) *Printer {
 		err:     screenOf(p, p.Stderr, o),
 	}
 	printer.board = &progressBoard{
-		out: printer.screen, at: printer.err, name: printer.name, on: printer.err.tty && !o.Quiet,
-		awaited: o.Awaited, plain: printer.err.dumb || printer.err.accessible || p.Getenv("CI") != "",
+		out: printer.screen, at: printer.err, name: printer.name, on: !o.Quiet, piped: !printer.err.tty,
+		awaited: o.Awaited, plain: !printer.err.tty || printer.err.dumb || printer.err.accessible || p.Getenv("CI") != "",
 	}
 	return printer
 }

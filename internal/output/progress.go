@@ -15,6 +15,8 @@ const (
 	progressAfter = time.Second            // how long a wait may be silent
 	progressEvery = 200 * time.Millisecond // between two changes of the line
 	plainEvery    = 10 * time.Second       // between two lines where none can be rewritten
+	pipedAfter    = 4 * time.Second        // how much longer a verb may be silent where nobody watches a terminal
+	calmAfter     = 2 * time.Second        // without a wait, after which the next one is a new silence
 )
 
 // Progress is one wait of the command. Its methods may be called at the same time and from
@@ -29,13 +31,15 @@ type Progress struct {
 // progressBoard shows on stderr what the command waits for: the newest wait that has taken a
 // second, how far it is, the providers whose answer is awaited, and the time. On a terminal it is
 // one line that rewrites itself; on one that cannot do that (TERM=dumb), for a screen reader and in
-// CI a whole line every ten seconds; elsewhere, and with Quiet, nothing.
+// CI a whole line every ten seconds; so it is without a terminal, from 5 s of waiting on. With Quiet
+// there is none.
 type progressBoard struct {
 	out     *terminal
 	at      screen
 	name    string
 	on      bool
 	plain   bool
+	piped   bool // plain, and without a terminal
 	awaited func() (providers []string, since time.Time)
 
 	mu    sync.Mutex
@@ -44,6 +48,8 @@ type progressBoard struct {
 	timer *time.Timer // nil = nothing is open
 	last  []string    // providers awaited most recently: between two requests none is
 	wrote time.Time   // of the last plain line
+	since time.Time   // from when on there was something to say, without a pause; zero = there is nothing
+	said  time.Time   // when there was something to say last
 }
 
 // Progress begins a wait. Done must be called.
@@ -102,12 +108,23 @@ func (b *progressBoard) refresh() {
 
 // draw shows a line, "" for none. The lock is held.
 func (b *progressBoard) draw(line string) {
-	switch {
-	case !b.plain:
+	if !b.plain {
 		b.out.setProgressLine(line)
-	case line != "" && (b.wrote.IsZero() || time.Since(b.wrote) >= plainEvery):
-		b.wrote = time.Now()
-		b.out.writeProgress(b.name + ": " + line + "\n")
+		return
+	}
+	now := time.Now()
+	switch {
+	case line == "" && now.Sub(b.said) > calmAfter:
+		b.since = time.Time{}
+	case line == "":
+	default:
+		if b.said = now; b.since.IsZero() {
+			b.since = now
+		}
+		if (!b.piped || now.Sub(b.since) >= pipedAfter) && (b.wrote.IsZero() || now.Sub(b.wrote) >= plainEvery) {
+			b.wrote = now
+			b.out.writeProgress(b.name + ": " + line + "\n")
+		}
 	}
 }
 
@@ -123,7 +140,8 @@ func (b *progressBoard) currentLine() string {
 	}
 	for _, g := range slices.Backward(b.open) {
 		if time.Since(g.began) >= progressAfter {
-			return b.fit(g.label, g.text, waitingFor(b.last), elapsed(g.began))
+			unnamed := slices.DeleteFunc(slices.Clone(b.last), func(name string) bool { return strings.Contains(g.text, name+": ") })
+			return b.fit(g.label, g.text, waitingFor(unnamed), elapsed(g.began))
 		}
 	}
 	if len(names) > 0 && b.waits > 0 && time.Since(since) >= progressAfter {

@@ -140,27 +140,48 @@ func TestProgressFitsItsTerminal(t *testing.T) {
 
 func TestProgressStaysAway(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
-		at    place
-		quiet bool
-	}{
-		"pipe":               {place{}, false},
-		"quiet":              {place{width: 80}, true},
-		"quiet, plain":       {place{width: 80, env: []string{"TERM=dumb"}}, true},
-		"pipe, accessible":   {place{env: []string{"SBX_ACCESSIBLE=1"}}, false},
-		"pipe of a CI":       {place{env: []string{"CI=true"}}, false},
-		"pipe, dumb, and CI": {place{env: []string{"CI=true", "TERM=dumb"}}, false},
+	for name, at := range map[string]place{
+		"quiet":         {width: 80},
+		"quiet, plain":  {width: 80, env: []string{"TERM=dumb"}},
+		"quiet, a pipe": {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := newStage(tc.at)
-				g := s.printer(t, "table", func(o *Options) { o.Quiet = tc.quiet }).Progress("listing")
+				s := newStage(at)
+				g := s.printer(t, "table", func(o *Options) { o.Quiet = true }).Progress("listing")
 				advance(time.Hour)
 				g.Update("x")
 				g.Done()
 				assert.Empty(t, s.err.String())
 			})
+		})
+	}
+}
+
+// TestAPipeGetsALineWhereTheWaitIsLong: from five seconds on, also over several waits, and then every ten.
+func TestAPipeGetsALineWhereTheWaitIsLong(t *testing.T) {
+	t.Parallel()
+	for _, env := range [][]string{nil, {"SBX_ACCESSIBLE=1"}, {"CI=true"}, {"CI=true", "TERM=dumb"}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(place{env: env})
+			p := s.printer(t, "table")
+			wait := func(label string, d time.Duration) {
+				g := p.Progress(label)
+				defer g.Done()
+				advance(d)
+			}
+			wait("listing", 4*time.Second)
+			assert.Empty(t, s.err.String())
+			wait("looking", 3*time.Second)
+			assert.Equal(t, "sbx: looking; 1s\n", s.err.String())
+			wait("looking", 16*time.Second)
+			assert.Equal(t, "sbx: looking; 1s\nsbx: looking; 8s\n", s.err.String())
+			done := p.ShowWaits() // a verb that repeats is silent between its rounds
+			advance(time.Minute)
+			wait("looking", 4*time.Second)
+			done()
+			assert.Equal(t, 2, strings.Count(s.err.String(), "\n"), "a new silence, and a short one")
 		})
 	}
 }

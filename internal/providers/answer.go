@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"context"
 	"errors"
 	"math"
 	"slices"
@@ -23,6 +24,10 @@ func CheckAnswerID(profile, op, asked string, names ...string) error {
 	}
 	return WrongSandbox(profile, op, asked, names[0])
 }
+
+// Look marks the calls of one look at one sandbox, which settle each other: after a definite answer, or
+// none, an error is fault.SettlesLook, nothing is repeated, and later calls ask inside no more.
+func Look(ctx context.Context) context.Context { return httpx.Look(ctx) }
 
 // IDSpeller is a provider whose sandboxes have ids with several spellings. Without it, ids are compared
 // byte by byte.

@@ -69,6 +69,7 @@ const (
 	CauseSilent         Cause = "silent"
 	CauseNoAnswer       Cause = "no_answer"
 	CauseProvisioning   Cause = "provisioning"
+	CauseEnding         Cause = "ending"
 	CauseOrphan         Cause = "orphan"
 	CauseGhost          Cause = "ghost"
 	CauseUnknown        Cause = "unknown"
@@ -78,7 +79,7 @@ const (
 func Causes() []Cause {
 	return []Cause{
 		CauseOOM, CauseOOMChild, CauseRuntimeHeap, CauseMemoryWatchdog, CauseProcessLimit, CauseFileLimit, CauseDiskFull, CauseTimeout, CauseInactivity, CauseStopped, CauseSupervisorLost,
-		CauseBusyLoop, CauseHungIO, CauseLeak, CauseSilent, CauseNoAnswer, CauseProvisioning, CauseOrphan, CauseGhost, CauseUnknown,
+		CauseBusyLoop, CauseHungIO, CauseLeak, CauseSilent, CauseNoAnswer, CauseProvisioning, CauseEnding, CauseOrphan, CauseGhost, CauseUnknown,
 	}
 }
 

@@ -26,6 +26,8 @@ type Sandbox struct {
 	LastActivityAt time.Time
 	ActivityBasis  ActivityBasis // what moves LastActivityAt
 	ExpiresAt      time.Time
+	EndingAt       time.Time // when its end began, by its provider; zero where it is not reported
+	EndingSeenAt   time.Time // the first look of sbx since which every complete listing has shown it as terminating; zero = none
 	EndedAt        time.Time
 	Activity       Verdict // whether it shows life now; Unknown without a source
 
@@ -97,6 +99,19 @@ func (s Sandbox) Age(now time.Time) (time.Duration, AgeSource) {
 		return c.now.Sub(c.at), c.source
 	}
 	return 0, AgeUnknown
+}
+
+// Ending is how long the sandbox has been terminating, and the timestamp that was used: "ending_at" of its
+// provider, else "first_seen", a lower bound. AgeUnknown where neither is known, or is in the future.
+func (s Sandbox) Ending(now time.Time) (time.Duration, AgeSource) {
+	at, source, now := s.EndingAt, AgeEndingAt, s.Clock(now)
+	if at.IsZero() {
+		at, source = s.EndingSeenAt, AgeFirstSeen
+	}
+	if at.IsZero() || at.After(now) {
+		return 0, AgeUnknown
+	}
+	return now.Sub(at), source
 }
 
 // Idle is the time since the last sign of life, by Clock; false when none is known.

@@ -64,6 +64,7 @@ const (
 	AgeCreatedAt AgeSource = "created_at"
 	AgeStartedAt AgeSource = "started_at"
 	AgeFirstSeen AgeSource = "first_seen"
+	AgeEndingAt  AgeSource = "ending_at" // of Ending alone
 	AgeUnknown   AgeSource = "unknown"
 )
 

@@ -10,7 +10,7 @@ type Usage struct {
 	CPUPercent       *float64     // of one core, without what the measurement costs; nil for a single cumulative sample
 	CPUSeconds       *float64     // cumulative, so that two samples give CPUPercent
 	Busiest          *ThreadUsage // its thread that wanted most processor time
-	MemoryBytes      *int64       // working set, to be compared with the limit
+	MemoryBytes      *int64       // working set: without inactive page cache; to be compared with the limit
 	MemoryPeakBytes  *int64
 	MemoryLimitBytes *int64
 	Operations       *int64 // cumulative; their kind depends on Source

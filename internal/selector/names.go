@@ -53,7 +53,7 @@ func recordNames() []name {
 func lookNames() []name {
 	return []name{
 		usage("cpu_percent", cond.UnitPercent, "its use of the processor, in percent of one core", func(l *Look) cond.Value { return cond.NumberOf(l.Trend.CPUPercent) }),
-		usage("usage.memory_mb", cond.UnitMiB, "the memory in use (`memory_mb` of top)", func(l *Look) cond.Value { return cond.Scaled(l.Trend.MemoryBytes, sandbox.MiB) }),
+		usage("usage.memory_mb", cond.UnitMiB, "its working set: memory in use without inactive page cache; active one counts (`memory_mb` of top)", func(l *Look) cond.Value { return cond.Scaled(l.Trend.MemoryBytes, sandbox.MiB) }),
 		looked(number("memory_limit_mb", cond.UnitMiB, "its limit of memory (`memory_mb` of ls)", memoryLimitOf)),
 		usage("memory_slope_mb_per_min", cond.UnitMiBPerMinute, "how fast its memory grows", func(l *Look) cond.Value { return cond.NumberOf(l.Trend.MemorySlope) }),
 		usage("operations", cond.UnitCount, "operations so far, as its source counts them", func(l *Look) cond.Value { return cond.NumberOf(l.Last.Operations) }),
@@ -157,7 +157,7 @@ func ageOf(s *Subject) cond.Value {
 		return cond.Duration(s.age)
 	case sandbox.AgeFirstSeen:
 		return cond.AtLeast(s.age.Seconds())
-	case sandbox.AgeUnknown:
+	case sandbox.AgeUnknown, sandbox.AgeEndingAt:
 	}
 	return cond.Unread(strings.TrimPrefix(noAge(s.sandbox, s.now), "age unknown: "))
 }

@@ -113,6 +113,8 @@ type Sandbox struct {
 	LastActivityAt time.Time             `json:"last_activity_at,omitzero"`
 	ActivityBasis  sandbox.ActivityBasis `json:"activity_basis,omitempty"`
 	ExpiresAt      time.Time             `json:"expires_at,omitzero"`
+	EndingAt       time.Time             `json:"ending_at,omitzero"`
+	EndingSeenAt   time.Time             `json:"ending_seen_at,omitzero"`
 	EndedAt        time.Time             `json:"ended_at,omitzero"`
 	Activity       sandbox.Verdict       `json:"activity,omitempty"`
 	ClockSkew      time.Duration         `json:"clock_skew_ns,omitempty"`

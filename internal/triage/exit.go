@@ -43,7 +43,7 @@ type ExitFacts struct {
 
 	KernelLog  string          // the kernel's log line of its OOM kill; "" = not seen
 	NotLogged  bool            // the kernel's log is complete since its start and has no such line
-	LastKillAt time.Time       // the last OOM kill in its group, by that log; zero = not known
+	LastKillAt time.Time       // the last OOM kill in its group, by that log or by the growth of the counter; zero = not known
 	OwnLimit   sandbox.Verdict // whether that kill was for the limit of its own group, by that log
 
 	UsageSource string // of peak and last sample; "" = CounterSource
@@ -250,9 +250,9 @@ const (
 // kernel's counter moved. The counter is of the whole life of the group: a child may have
 // been killed, and somebody else may have killed the program later. Its log says which
 // process was killed, and for whose limit: a group above or the machine may have run out of
-// memory. A peak at the limit says nothing of that, since it includes the page cache.
+// memory. Without that log, growth long before the end does not explain it. A peak at the limit says nothing of that, since it includes the page cache.
 func killedByKernel(_ *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) bool {
-	if !f.oomMoved() || f.NotLogged || spelled.Signal != "SIGKILL" || spelled.Death == sandbox.False {
+	if !f.oomMoved() || f.NotLogged || f.KernelLog == "" && f.killLongBefore() || spelled.Signal != "SIGKILL" || spelled.Death == sandbox.False {
 		return false
 	}
 	setClass(e, sandbox.ClassOOM, sandbox.CauseOOM, sandbox.Probable)
@@ -277,7 +277,6 @@ func killedByKernel(_ *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) b
 // unknown which process was killed. A kill long before the end is no cause of it and remains
 // as evidence.
 func childKilled(_ *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) bool {
-	before := f.At.Sub(f.LastKillAt)
 	switch {
 	case !f.oomMoved():
 		return false
@@ -289,8 +288,12 @@ func childKilled(_ *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) bool
 	case f.LastKillAt.IsZero():
 		setClass(e, f.exitClass(spelled), sandbox.CauseOOMChild, sandbox.Probable)
 		e.Evidence = append(e.Evidence, textEvidence("when", "unknown: the counter moved while it ran", f.CounterSource, f.At))
-	case before > nearWindow:
-		e.Evidence = append(e.Evidence, textEvidence("earlier oom kill", fmt.Sprintf("of another process, %s before the end", before.Round(time.Second)), "kernel log", f.LastKillAt))
+	case f.killLongBefore():
+		before, source := f.At.Sub(f.LastKillAt), "kernel log"
+		if f.KernelLog == "" && !f.NotLogged {
+			source = f.CounterSource
+		}
+		e.Evidence = append(e.Evidence, textEvidence("earlier oom kill", fmt.Sprintf("of another process, %s before the end", before.Round(time.Second)), source, f.LastKillAt))
 		return false
 	default:
 		setClass(e, f.exitClass(spelled), sandbox.CauseOOMChild, sandbox.Certain)
@@ -346,6 +349,11 @@ func nearLimit(f ExitFacts, e *sandbox.Exit) {
 	}
 	e.Cause, e.Confidence = sandbox.CauseOOM, sandbox.Hint
 	e.Evidence = append(e.Evidence, numberEvidence("last memory sample", share*100, "% of the limit", f.CounterSource, f.LastAt))
+}
+
+// killLongBefore says that the last OOM kill was too long before the end to be its cause.
+func (f ExitFacts) killLongBefore() bool {
+	return !f.LastKillAt.IsZero() && f.At.Sub(f.LastKillAt) > nearWindow
 }
 
 func (f ExitFacts) oomMoved() bool { return f.OOMKills != nil && *f.OOMKills > 0 }

@@ -40,6 +40,7 @@ func Flags(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) []Flag {
 		flagNoOwner(s, sig),
 		repeatedTimeouts(sig, t),
 		flagSilent(s, sig, t, now),
+		flagEnding(s, t, now),
 		flagRunsAfterItsEnd(s, sig),
 		flagNoHeartbeat(s, sig, now),
 		flagFinished(s, sig),
@@ -96,6 +97,22 @@ func flagNoHeartbeat(s sandbox.Sandbox, sig Signals, now time.Time) Flag {
 	default:
 		f.Verdict = sandbox.VerdictOf(silence > beatsDue*beatEvery)
 		f.Evidence = []sandbox.Evidence{durationEvidence("last heartbeat", silence, beatSource, sig.LastBeatAt)}
+	}
+	return f
+}
+
+// flagEnding is S1-52 for one sandbox: its end was requested, and its provider does not complete it.
+func flagEnding(s sandbox.Sandbox, t Thresholds, now time.Time) Flag {
+	f := Flag{ID: "S1-52", Severity: Warning, Verdict: sandbox.False, Say: "terminating for more than " + sandbox.FormatElapsed(t.EndingAge)}
+	switch s.State {
+	case sandbox.StateUnknown, "":
+		f.Verdict = sandbox.Unknown
+	case sandbox.StateTerminating:
+		verdict, e := endingLonger(s, t, now)
+		if f.Verdict = verdict; e.What != "" {
+			f.Evidence = []sandbox.Evidence{e}
+		}
+	default:
 	}
 	return f
 }

@@ -24,7 +24,7 @@ func guess(r *rand.Rand) (sandbox.Sandbox, Signals) {
 	}
 	s := sandbox.Sandbox{
 		State:     append(sandbox.States(), sandbox.StateRunning, sandbox.StateRunning)[r.IntN(10)],
-		CreatedAt: at(), FirstSeenAt: at(), LastActivityAt: at(), ActivityBasis: []sandbox.ActivityBasis{"", sandbox.BasisOutput, sandbox.BasisReports, sandbox.BasisRequests}[r.IntN(4)], Activity: verdict(), TaskID: []string{"", "t-1"}[r.IntN(2)],
+		CreatedAt: at(), FirstSeenAt: at(), EndingAt: at(), EndingSeenAt: at(), LastActivityAt: at(), ActivityBasis: []sandbox.ActivityBasis{"", sandbox.BasisOutput, sandbox.BasisReports, sandbox.BasisRequests}[r.IntN(4)], Activity: verdict(), TaskID: []string{"", "t-1"}[r.IntN(2)],
 	}
 	sig := Signals{Exists: verdict(), Agrees: verdict(), TracksTasks: r.IntN(2) == 0}
 	if r.IntN(2) == 0 {
@@ -51,6 +51,12 @@ func TestWhatIsStuckIsOldAndShowsNoLife(t *testing.T) {
 		}
 		found++
 		note := fmt.Sprintf("%+v\n%+v\n%s", s, sig, joinReasons(got.reasons))
+		if s.State == sandbox.StateTerminating {
+			since, source := s.Ending(noon())
+			require.NotEqual(t, sandbox.AgeUnknown, source, note)
+			require.Greater(t, since, th.EndingAge, note)
+			continue
+		}
 		age, source := s.Age(noon())
 		require.NotEqual(t, sandbox.AgeUnknown, source, note)
 		require.NotEmpty(t, got.evidence, note)

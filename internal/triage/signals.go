@@ -201,6 +201,7 @@ type Thresholds struct {
 	WatchAge        time.Duration // running longer is worth a look (strict >; R11)
 	StuckAge        time.Duration // running longer without a sign of life is stuck (strict >; R26)
 	ProvisioningAge time.Duration // provisioning longer is stuck (strict >; R28)
+	EndingAge       time.Duration // terminating longer is stuck (strict >; an estimate, no requirement has a number)
 	Inactivity      time.Duration // a longer silence is no sign of life (strict >; S1-13)
 	BusySilence     time.Duration // how long a busy processor may excuse silence (S1-14: the absolute limit of a command)
 	Sustained       time.Duration // how long a fleet counter must be high to count as sustained (R10)
@@ -234,6 +235,7 @@ func DefaultThresholds() Thresholds {
 		WatchAge:        5 * time.Minute,
 		StuckAge:        10 * time.Minute,
 		ProvisioningAge: 5 * time.Minute,
+		EndingAge:       10 * time.Minute,
 		Inactivity:      60 * time.Second,
 		BusySilence:     5 * time.Minute,
 		Sustained:       5 * time.Minute,
@@ -264,7 +266,7 @@ func (t Thresholds) Scaled(factor float64) Thresholds {
 		return t
 	}
 	for _, d := range []*time.Duration{
-		&t.WatchAge, &t.StuckAge, &t.ProvisioningAge, &t.Inactivity, &t.BusySilence, &t.Sustained, &t.CleanupEvery, &t.EscalateFor,
+		&t.WatchAge, &t.StuckAge, &t.ProvisioningAge, &t.EndingAge, &t.Inactivity, &t.BusySilence, &t.Sustained, &t.CleanupEvery, &t.EscalateFor,
 	} {
 		*d = max(1, time.Duration(min(float64(*d)*factor, math.MaxInt64/2)))
 	}
@@ -277,6 +279,7 @@ func (t Thresholds) With(o Thresholds) Thresholds {
 		WatchAge:        cmp.Or(o.WatchAge, t.WatchAge),
 		StuckAge:        cmp.Or(o.StuckAge, t.StuckAge),
 		ProvisioningAge: cmp.Or(o.ProvisioningAge, t.ProvisioningAge),
+		EndingAge:       cmp.Or(o.EndingAge, t.EndingAge),
 		Inactivity:      cmp.Or(o.Inactivity, t.Inactivity),
 		BusySilence:     cmp.Or(o.BusySilence, t.BusySilence),
 		Sustained:       cmp.Or(o.Sustained, t.Sustained),

@@ -38,7 +38,7 @@ const (
 	ReasonAgeUnknown      Reason = "age_unknown"      // without an age there is no verdict
 	ReasonActivityUnknown Reason = "activity_unknown" // old, and no source shows whether it works
 	ReasonStateUnknown    Reason = "state_unknown"
-	ReasonEnding          Reason = "ending" // its end was requested; the provider has to complete it
+	ReasonEnding          Reason = "ending" // its end was requested; stuck where the provider does not complete it within its limit
 )
 
 // stuckness is the verdict whether a sandbox is stuck, with its reasons.
@@ -57,8 +57,8 @@ func joinReasons(reasons []Reason) string {
 	return strings.Join(texts, ", ")
 }
 
-// judgeStuck decides whether a sandbox is stuck: provisioning for too long, or running
-// over the stuck age without a sign of life. Age alone is no reason for a sandbox that
+// judgeStuck decides whether a sandbox is stuck: provisioning or terminating for too long, or
+// running over the stuck age without a sign of life. Age alone is no reason for a sandbox that
 // shows life (S2-26); what cannot be known is Unknown. A missing task or agent is a flag
 // and no reason here. A running sandbox is stuck only if the sandbox itself was asked.
 func judgeStuck(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) stuckness {
@@ -68,7 +68,7 @@ func judgeStuck(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) stu
 	case sandbox.StateRunning:
 		return judgeRunning(s, sig, t, now)
 	case sandbox.StateTerminating:
-		return stuckBecause(sandbox.Unknown, ReasonEnding)
+		return judgeEnding(s, t, now)
 	case sandbox.StatePaused, sandbox.StateStopped, sandbox.StateTerminated, sandbox.StateFailed:
 		return stuckBecause(sandbox.False, ReasonNotRunning)
 	case sandbox.StateUnknown:
@@ -104,6 +104,28 @@ func judgeProvisioning(s sandbox.Sandbox, t Thresholds, now time.Time) stuckness
 	case sandbox.Unknown:
 	}
 	return stuckBecause(sandbox.Unknown, ReasonAgeUnknown)
+}
+
+// judgeEnding never says that an end goes well: until its limit, and where nobody knows since when, it is unknown.
+func judgeEnding(s sandbox.Sandbox, t Thresholds, now time.Time) stuckness {
+	verdict, e := endingLonger(s, t, now)
+	if verdict != sandbox.True {
+		return stuckBecause(sandbox.Unknown, ReasonEnding)
+	}
+	return stuckness{verdict, []Reason{ReasonEnding}, []sandbox.Evidence{e}}
+}
+
+// endingLonger compares the time of an end with its limit (strictly). A first look gives a lower bound, as in olderThan.
+func endingLonger(s sandbox.Sandbox, t Thresholds, now time.Time) (sandbox.Verdict, sandbox.Evidence) {
+	since, source := s.Ending(now)
+	if source == sandbox.AgeUnknown {
+		return sandbox.Unknown, sandbox.Evidence{}
+	}
+	e := durationEvidence("terminating", since, string(source), now)
+	if since <= t.EndingAge && source == sandbox.AgeFirstSeen {
+		return sandbox.Unknown, e
+	}
+	return sandbox.VerdictOf(since > t.EndingAge), e
 }
 
 func judgeRunning(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) stuckness {

@@ -10,6 +10,15 @@ import (
 	"sbx/internal/sandbox"
 )
 
+// ending is a sandbox whose end began so long ago by its provider, seenEnding one that sbx has seen so.
+func ending(ago time.Duration) sandbox.Sandbox {
+	return sandbox.Sandbox{State: sandbox.StateTerminating, EndingAt: noon().Add(-ago)}
+}
+
+func seenEnding(ago time.Duration) sandbox.Sandbox {
+	return sandbox.Sandbox{State: sandbox.StateTerminating, EndingSeenAt: noon().Add(-ago)}
+}
+
 // old is a running sandbox of some age, with nothing else known.
 func old(age time.Duration) sandbox.Sandbox {
 	return sandbox.Sandbox{Provider: "p", ID: "x", State: sandbox.StateRunning, CreatedAt: noon().Add(-age), Activity: sandbox.Unknown}
@@ -95,6 +104,12 @@ func TestStuck(t *testing.T) {
 		"terminated":             {inState(sandbox.StateTerminated, hour), Signals{}, sandbox.False, "not_running"},
 		"failed":                 {inState(sandbox.StateFailed, hour), Signals{}, sandbox.False, "not_running"},
 		"terminating":            {inState(sandbox.StateTerminating, hour), Signals{}, sandbox.Unknown, "ending"},
+		"terminating 10m":        {ending(10 * time.Minute), Signals{}, sandbox.Unknown, "ending"},
+		"terminating over":       {ending(10*time.Minute + 1), Signals{}, sandbox.True, "ending"},
+		"terminating, seen 10m":  {seenEnding(10 * time.Minute), Signals{}, sandbox.Unknown, "ending"},
+		"terminating, seen over": {seenEnding(10*time.Minute + 1), Signals{}, sandbox.True, "ending"},
+		"terminating, in future": {ending(-time.Minute), Signals{}, sandbox.Unknown, "ending"},
+		"running, seen ending":   {sandbox.Sandbox{State: sandbox.StateRunning, EndingSeenAt: noon().Add(-hour)}, Signals{}, sandbox.Unknown, "age_unknown"},
 		"unknown":                {inState(sandbox.StateUnknown, hour), Signals{Logs: quietFor(hour)}, sandbox.Unknown, "state_unknown"},
 		"no state":               {inState("", hour), Signals{Logs: quietFor(hour)}, sandbox.Unknown, "state_unknown"},
 

@@ -17,12 +17,13 @@ func TestDefaultsAreTheRunbooks(t *testing.T) {
 	assert.Equal(t, 5*time.Minute, d.WatchAge)        // R11
 	assert.Equal(t, 10*time.Minute, d.StuckAge)       // R26
 	assert.Equal(t, 5*time.Minute, d.ProvisioningAge) // R28
-	assert.Equal(t, time.Minute, d.Inactivity)        // S1-13
-	assert.Equal(t, 5*time.Minute, d.CleanupEvery)    // R53
-	assert.InDelta(t, 95, d.CPUBusy, 0)               // R45
-	assert.Equal(t, 20, d.ActiveMax)                  // R4
-	assert.InDelta(t, 0.05, d.TimeoutRateHigh, 0)     // R3
-	assert.InDelta(t, 0.02, d.TimeoutRateGood, 0)     // R128
+	assert.Equal(t, 10*time.Minute, d.EndingAge)
+	assert.Equal(t, time.Minute, d.Inactivity)     // S1-13
+	assert.Equal(t, 5*time.Minute, d.CleanupEvery) // R53
+	assert.InDelta(t, 95, d.CPUBusy, 0)            // R45
+	assert.Equal(t, 20, d.ActiveMax)               // R4
+	assert.InDelta(t, 0.05, d.TimeoutRateHigh, 0)  // R3
+	assert.InDelta(t, 0.02, d.TimeoutRateGood, 0)  // R128
 	assert.False(t, d.AgeOnly)
 	v := reflect.ValueOf(d)
 	for i := range v.NumField() {

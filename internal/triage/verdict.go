@@ -59,7 +59,7 @@ func Judge(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) Verdict 
 func (v Verdict) Say() string { return joinReasons(v.Reasons) }
 
 // Unjudged reports whether it is unknown that the sandbox is stuck. A sandbox whose end was
-// requested is not judged at all.
+// requested is judged by the time of that alone.
 func (v Verdict) Unjudged() bool {
 	return v.Stuck == sandbox.Unknown && !slices.Contains(v.Reasons, ReasonEnding)
 }
@@ -96,6 +96,8 @@ func (v *Verdict) setCause(s sandbox.Sandbox) {
 	switch {
 	case s.State.Ended():
 		v.takeFinding(func(f Finding) bool { return f.ID == exitFinding })
+	case v.stuckFor(ReasonEnding):
+		v.setProbableCause(sandbox.CauseEnding)
 	case s.State != sandbox.StateRunning && s.State != sandbox.StateProvisioning, slices.Contains(v.Reasons, ReasonKept):
 	case v.stuckFor(ReasonProvisioning):
 		v.setProbableCause(sandbox.CauseProvisioning)
@@ -184,6 +186,8 @@ func (v *Verdict) formatSentence(s sandbox.Sandbox, t Thresholds, now time.Time)
 		return "not stuck: its agent is done and waits"
 	case slices.Contains(v.Reasons, ReasonProvisioning):
 		return "stuck in provisioning for more than " + sandbox.FormatElapsed(t.ProvisioningAge) + v.evidenceText()
+	case v.stuckFor(ReasonEnding):
+		return "stuck in its end for more than " + sandbox.FormatElapsed(t.EndingAge) + v.evidenceText()
 	case slices.Contains(v.Reasons, ReasonAgeOnly):
 		text := "stuck by age only, as the profile is configured: over " + sandbox.FormatElapsed(t.StuckAge)
 		if v.Cause != sandbox.CauseUnknown {
@@ -217,6 +221,9 @@ func (v *Verdict) unjudgedSentence(s sandbox.Sandbox, now time.Time, cause strin
 	has := func(r Reason) bool { return slices.Contains(v.Reasons, r) }
 	switch {
 	case has(ReasonEnding):
+		if _, source := s.Ending(now); source == sandbox.AgeUnknown {
+			return "its end was requested; its provider has to complete it, and it is not known since when"
+		}
 		return "its end was requested; its provider has to complete it"
 	case has(ReasonAgeUnknown):
 		if _, source := s.Age(now); source == sandbox.AgeUnknown {
@@ -307,6 +314,8 @@ func causeWords(c sandbox.Cause) string {
 		return "it does not respond"
 	case sandbox.CauseProvisioning:
 		return "it does not start"
+	case sandbox.CauseEnding:
+		return "it does not end"
 	case sandbox.CauseSilent:
 		return "it is silent and does nothing"
 	case sandbox.CauseGhost:

@@ -8,7 +8,6 @@ import (
 
 	"sbx/internal/fleet"
 	"sbx/internal/sandbox"
-	"sbx/internal/triage"
 	"sbx/internal/views"
 )
 
@@ -21,12 +20,13 @@ const (
 	tabRisk
 	tabUnjudged
 	tabWorking
+	tabEnded
 	tabAll
 	tabs
 )
 
 func (t tab) title() string {
-	return [tabs]string{"Stuck", "At risk", "Not judged", "Working", "All"}[t]
+	return [tabs]string{"Stuck", "At risk", "Not judged", "Working", "Ended", "All"}[t]
 }
 
 // row is a sandbox of the table.
@@ -52,14 +52,16 @@ func (m *Model) newRow(j fleet.Judged, stale bool, now time.Time) *row {
 	if idle, known := r.Idle(now); known {
 		r.idle = idle
 	}
-	r.group = groupOf(r.Verdict)
+	r.group = r.groupOf()
 	return r
 }
 
-func groupOf(v triage.Verdict) tab {
-	switch {
+func (r *row) groupOf() tab {
+	switch v := r.Verdict; {
 	case v.Stuck == sandbox.True:
 		return tabStuck
+	case r.State.Ended():
+		return tabEnded
 	case v.Suspected():
 		return tabRisk
 	case v.Unjudged():

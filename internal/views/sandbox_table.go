@@ -113,6 +113,8 @@ func causeLabel(c sandbox.Cause) string {
 		return "silent and idle"
 	case sandbox.CauseProvisioning:
 		return "not started"
+	case sandbox.CauseEnding:
+		return "not ended"
 	case sandbox.CauseOrphan:
 		return "no owner"
 	case sandbox.CauseGhost:

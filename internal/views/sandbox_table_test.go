@@ -29,6 +29,7 @@ func TestWhyIsShortAndInWords(t *testing.T) {
 		"not looked at":     {sandbox.StateRunning, triage.Verdict{Stuck: sandbox.Unknown, Cause: sandbox.CauseUnknown, Reasons: reasons(triage.ReasonNotLooked)}, ""},
 		"looked, not known": {sandbox.StateRunning, triage.Verdict{Stuck: sandbox.Unknown, Cause: sandbox.CauseUnknown, Looked: true}, "unjudged"},
 		"looked, a hint":    {sandbox.StateRunning, triage.Verdict{Stuck: sandbox.Unknown, Cause: sandbox.CauseHungIO, Looked: true}, "unjudged: hung I/O?"},
+		"stuck in its end":  {sandbox.StateTerminating, triage.Verdict{Stuck: sandbox.True, Cause: sandbox.CauseEnding}, "stuck: not ended"},
 		"terminating":       {sandbox.StateTerminating, triage.Verdict{Stuck: sandbox.Unknown, Reasons: reasons(triage.ReasonEnding)}, "terminating"},
 		"ended well":        {sandbox.StateTerminated, triage.Verdict{Stuck: sandbox.False}, ""},
 		"ended, not known":  {sandbox.StateFailed, triage.Verdict{Stuck: sandbox.False, Cause: sandbox.CauseUnknown}, ""},

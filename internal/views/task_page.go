@@ -231,6 +231,7 @@ func CauseWords(e task.Exit) string {
 		sandbox.CauseSilent:         "it fell silent",
 		sandbox.CauseNoAnswer:       "its sandbox stopped answering",
 		sandbox.CauseProvisioning:   "its sandbox did not start",
+		sandbox.CauseEnding:         "its sandbox did not end",
 		sandbox.CauseOrphan:         "it had no owner any more",
 		sandbox.CauseGhost:          "it was recorded as running, but did not exist",
 		sandbox.CauseNone:           "", // the class says what is known

@@ -98,7 +98,7 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 	if s["organization"] != "" {
 		header.Set("X-Daytona-Organization-Id", s["organization"])
 	}
-	base, err := wirekit.NewBase(p, d, TypeName, httpx.Options{Base: cmp.Or(s["url"], defaultURL), Header: header, Secrets: []string{s["token"]}})
+	base, err := wirekit.NewBase(p, d, TypeName, httpx.Options{Base: cmp.Or(s["url"], defaultURL), Header: header, Secrets: []string{s["token"]}, Definite: saysBroken})
 	if err != nil {
 		return nil, err
 	}

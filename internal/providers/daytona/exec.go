@@ -48,7 +48,7 @@ func (c *Client) untimedShell(id string, env []string, passive bool) guest.Shell
 		r := httpx.Request{Op: "exec " + id, Method: http.MethodPost, Path: "/process/execute", JSON: wireExecute{Command: guest.Line(guest.ScriptName, text), Envs: wirekit.Environment(env)}, Timeout: scriptTimeout}
 		_, err := c.API.JSON(ctx, c.toolbox(r, id, passive), &done)
 		if err != nil {
-			return nil, -1, c.toolboxFault(err)
+			return nil, -1, c.toolboxFault(id, err)
 		}
 		if done.ExitCode == nil {
 			return nil, -1, fault.New(fault.KindUnavailable, "the answer has no exit code").At(c.Profile, "exec "+id).Inside()
@@ -62,19 +62,19 @@ func (c *Client) untimedShell(id string, env []string, passive bool) guest.Shell
 
 // toolboxFault gives an error of the toolbox its kind: a 502 without a body is the answer of
 // the proxy in front of a dead daemon.
-func (c *Client) toolboxFault(err error) error {
+func (c *Client) toolboxFault(id string, err error) error {
 	s := httpx.StatusOf(err)
 	switch {
 	case s == nil:
 		return err
 	case s.Status == http.StatusBadGateway && len(s.Body) == 0:
 		return fault.New(fault.KindUnavailable, "its daemon does not answer: it is dead, or memory ran out: %w", err).
-			WithHint("it stays `started` for some minutes; `sbx inspect` shows more")
+			WithHint("it stays `started` for some minutes; `sbx inspect %s/%s` shows more", c.Profile, id)
 	case lacksAddress(s):
 		return fault.New(fault.KindGone, "it is not running: %w", err)
 	case lacksContainer(s):
 		return fault.New(fault.KindGone, "its container does not exist on the runner: %w", err).
-			WithHint("it stays `started`, listed and billed until it is deleted: `sbx terminate --delete`")
+			WithHint("it stays `started`, listed and billed until it is deleted: `sbx terminate --delete %s/%s`", c.Profile, id)
 	}
 	return err
 }
@@ -113,13 +113,14 @@ func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sa
 	case stateOf(w) != sandbox.StateRunning:
 		return sandbox.Exit{}, fault.New(fault.KindRefused, "it is %s", w.State).At(c.Profile, op)
 	}
-	r := &execution{c: c, tag: "exec-" + strings.ToLower(rand.Text()[:12]), cmd: cmd, passive: c.shellOf(w.ID, nil, true), active: c.shellOf(w.ID, cmd.Env, false)}
+	r := &execution{c: c, id: w.ID, tag: "exec-" + strings.ToLower(rand.Text()[:12]), cmd: cmd, passive: c.shellOf(w.ID, nil, true), active: c.shellOf(w.ID, cmd.Env, false)}
 	exit, err := r.execute(ctx)
 	return exit, fault.Placed(err, c.Profile, op)
 }
 
 type execution struct {
 	c       *Client
+	id      string
 	tag     string
 	cmd     providers.Command
 	passive guest.Shell // for reads
@@ -144,7 +145,7 @@ func (r *execution) execute(ctx context.Context) (sandbox.Exit, error) {
 	if err := guest.Start(ctx, r.active, guest.Program{Tag: r.tag, Args: args, Workdir: r.cmd.Workdir, HoldsBack: true}); err != nil {
 		switch {
 		case ctx.Err() != nil:
-			r.kill(ctx)
+			return sandbox.Exit{}, r.given(ctx, err)
 		case fault.KindOf(err) == fault.KindUnavailable && !httpx.Refused(httpx.Status(err)):
 			return r.lostExit(err) // it may have been started
 		}
@@ -153,11 +154,9 @@ func (r *execution) execute(ctx context.Context) (sandbox.Exit, error) {
 	err := r.copyOutput(ctx)
 	switch {
 	case ctx.Err() != nil:
-		r.kill(ctx)
-		return sandbox.Exit{}, wirekit.ContextFault(ctx)
+		return sandbox.Exit{}, r.given(ctx, wirekit.ContextFault(ctx))
 	case r.writeFailed != nil:
-		r.kill(ctx)
-		return sandbox.Exit{}, fault.New(fault.KindUnknown, "its output cannot be written: %w", r.writeFailed)
+		return sandbox.Exit{}, r.given(ctx, fault.New(fault.KindUnknown, "its output cannot be written: %w", r.writeFailed))
 	case err != nil:
 		return r.lostExit(err)
 	}
@@ -268,11 +267,19 @@ func (r *execution) sendStdin(ctx context.Context) (string, error) {
 
 // kill ends a command and its child processes after its caller has given up; no caller is
 // left to get an error.
-func (r *execution) kill(ctx context.Context) {
+func (r *execution) kill(ctx context.Context) error {
 	ctx, cancel := wirekit.CleanupContext(ctx)
 	defer cancel()
-	_, _, _ = r.passive(ctx, guest.KillScript(r.tag, 9))
-	r.removeFiles(ctx)
+	_, _, err := r.passive(ctx, guest.KillScript(r.tag, 9))
+	if err == nil {
+		r.removeFiles(ctx)
+	}
+	return err
+}
+
+// given kills a command that was given up with err.
+func (r *execution) given(ctx context.Context, err error) error {
+	return wirekit.Unended(err, r.kill(ctx), r.c.Profile, r.id)
 }
 
 func (r *execution) removeFiles(ctx context.Context) {
@@ -315,7 +322,7 @@ func (e *entrypointLog) deliver(ctx context.Context, q providers.LogQuery, yield
 	}
 	switch {
 	case err != nil && (!q.Follow || fault.KindOf(err) != fault.KindUnavailable):
-		yield(sandbox.LogLine{}, e.c.toolboxFault(err))
+		yield(sandbox.LogLine{}, e.c.toolboxFault(e.id, err))
 	case wirekit.YieldLines(e.addGrowth(wirekit.LastLines(lines, q.Tail)), yield) && q.Follow:
 		wirekit.Follow{First: entrypointFollowMin, Longest: entrypointFollowMax, Outage: entrypointOutage, Profile: e.c.Profile, Op: "logs " + e.id}.Run(ctx, e.readMore, yield)
 	}
@@ -328,7 +335,7 @@ func (e *entrypointLog) readMore(ctx context.Context) (lines []sandbox.LogLine, 
 		return e.flushPartial(nil), true, nil
 	}
 	lines, err = e.newLines(ctx)
-	return e.addGrowth(lines), false, e.c.toolboxFault(err)
+	return e.addGrowth(lines), false, e.c.toolboxFault(e.id, err)
 }
 
 // newLines gives the lines that have ended and were not delivered yet.

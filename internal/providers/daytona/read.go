@@ -103,17 +103,17 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 		u, err := guest.Usage(ctx, c.turns.Measurement(w.ID, c.untimedShell(w.ID, nil, true)), c.Now())
 		return u, fault.Placed(err, c.Profile, "usage "+id)
 	case err != nil:
-		return sandbox.Usage{}, c.toolboxFault(err)
+		return sandbox.Usage{}, c.toolboxFault(w.ID, err)
 	}
 	if m.MemUsed == nil && m.CPUUsedPct == nil {
 		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, "usage "+id, "the toolbox reports no figures")
 	}
-	u := sandbox.Usage{At: c.Now(), Source: "toolbox metrics", MemoryBytes: providers.ValidBytes(m.MemUsed), MemoryLimitBytes: providers.ValidBytes(m.MemTotal)}
+	u := sandbox.Usage{At: c.Now(), Source: "toolbox metrics", MemoryLimitBytes: providers.ValidBytes(m.MemTotal)}
 	if m.TimestampUnix > 0 {
 		u.At = time.Unix(m.TimestampUnix, 0).UTC()
 	}
-	if cache := providers.ValidBytes(m.MemCache); u.MemoryBytes != nil && cache != nil {
-		u.MemoryBytes = new(max(0, *u.MemoryBytes-*cache))
+	if used, cache := providers.ValidBytes(m.MemUsed), providers.ValidBytes(m.MemCache); used != nil && cache != nil { // used has the cache
+		u.MemoryBytes = new(max(0, *used-*cache))
 	}
 	if m.CPUUsedPct != nil && m.CPUCount != nil {
 		u.CPUPercent = providers.ValidPercent(new(*m.CPUUsedPct * *m.CPUCount))
@@ -214,23 +214,28 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 	case s != sandbox.StateRunning:
 		return h, nil
 	}
-	for second := false; ; second = true {
-		_, err = c.API.Do(ctx, c.toolbox(httpx.Request{Op: "probe " + id, Path: "/version", Once: true}, w.ID, true))
-		if second || !showsBroken(err) {
-			break
-		}
+	ask := func() error {
+		_, err := c.API.Do(ctx, c.toolbox(httpx.Request{Op: "probe " + id, Path: "/version", Once: true, Fresh: true}, w.ID, true))
+		return err
+	}
+	if err = httpx.LookAnswer(ctx); err == nil { // else the look has the first answer
+		err = ask()
+	}
+	if showsBroken(err) {
 		if err := wirekit.Sleep(ctx, probePause); err != nil {
 			return h, fault.Placed(err, c.Profile, "probe "+id)
 		}
+		err = ask()
 	}
 	return c.toolboxHealth(h, err), ctx.Err()
 }
 
 // showsBroken reports whether an answer of the toolbox, or of the proxy in front of it, says that the sandbox does not
 // work.
-func showsBroken(err error) bool {
-	s := httpx.StatusOf(err)
-	return httpx.Status(err) == http.StatusBadGateway || lacksAddress(s) || lacksContainer(s)
+func showsBroken(err error) bool { return saysBroken(httpx.StatusOf(err)) }
+
+func saysBroken(s *httpx.StatusError) bool {
+	return s != nil && s.Status == http.StatusBadGateway || lacksAddress(s) || lacksContainer(s)
 }
 
 func (c *Client) toolboxHealth(h providers.Health, err error) providers.Health {

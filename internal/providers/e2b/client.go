@@ -202,6 +202,10 @@ func open(d dialect, p providers.Profile, deps providers.Deps) (*Client, error) 
 	// A command may be silent for long; envd is to send a keep-alive every 20 s.
 	c.hosts, err = httpx.New(deps.Net, httpx.Options{
 		Profile: p.Name, Base: cmp.Or(c.sandboxURL, "https://sandbox."+domain), Secrets: []string{token}, Explain: explain, Stall: stall, Rate: d.rate, Burst: d.burst,
+		Definite: func(s *httpx.StatusError) bool {
+			h := hostAnswer{status: s.Status, said: s.Error()}
+			return h.isMissing() || h.portClosed()
+		},
 	})
 	return c, err
 }

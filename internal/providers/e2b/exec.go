@@ -109,8 +109,7 @@ func (r *execution) execute(ctx context.Context) (sandbox.Exit, error) {
 	accepted, err := r.runStream(ctx)
 	switch {
 	case !accepted && ctx.Err() != nil:
-		r.kill(ctx)
-		return sandbox.Exit{}, err
+		return sandbox.Exit{}, r.given(ctx, err)
 	case !accepted:
 		return sandbox.Exit{}, r.startFault(err)
 	case err != nil && r.canReattach:
@@ -118,11 +117,9 @@ func (r *execution) execute(ctx context.Context) (sandbox.Exit, error) {
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
-		r.kill(ctx)
-		return sandbox.Exit{}, err
+		return sandbox.Exit{}, r.given(ctx, err)
 	case r.writeFailed != nil:
-		r.kill(ctx)
-		return sandbox.Exit{}, r.c.Fault(fault.KindUnknown, r.op(), "its output cannot be written: %w", r.writeFailed)
+		return sandbox.Exit{}, r.given(ctx, r.c.Fault(fault.KindUnknown, r.op(), "its output cannot be written: %w", r.writeFailed))
 	case err != nil:
 		return r.lostExit(ctx, err)
 	case r.end == nil:

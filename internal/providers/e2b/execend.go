@@ -81,7 +81,7 @@ func (r *execution) lostExit(ctx context.Context, err error) (sandbox.Exit, erro
 	f := triage.ExitFacts{Words: exitWords(), Provider: r.c.TypeName, Raw: r.endedBy, StreamLost: true, Source: "envd", At: r.c.Now()}
 	if known, ok := errors.AsType[*fault.Error](err); ok && known.Kind != fault.KindUnavailable {
 		if known.Kind == fault.KindTimeout { // its child processes would run on
-			r.kill(ctx)
+			err = r.given(ctx, err)
 		}
 		return triage.ClassifyExit(nil, f), err
 	}
@@ -103,21 +103,32 @@ func (r *execution) lostExit(ctx context.Context, err error) (sandbox.Exit, erro
 
 // kill ends the command and all processes with its mark in two ways at once: by a script
 // inside that finds them, and by envd's signal to the command alone. Its caller has given up,
-// so errors are ignored, and a failure starts no further cleanup.
-func (r *execution) kill(ctx context.Context) {
+// so a failure starts no further cleanup; it is the error.
+func (r *execution) kill(ctx context.Context) (err error) {
 	if !r.users {
-		return
+		return nil
 	}
 	ctx, cancel := wirekit.CleanupContext(ctx)
 	defer cancel()
 	k := &execution{c: r.c, id: r.id, token: r.token, mark: r.mark + "-kill"}
 	k.cmd.Args = guest.Argv(guest.ScriptName, guest.KillMarkedScript(markVariable+"="+r.mark))
 	var both sync.WaitGroup
-	both.Go(func() { _, _ = k.runStream(ctx) })
+	both.Go(func() {
+		if _, err = k.runStream(ctx); err == nil && k.end == nil {
+			err = errFrame
+		}
+	})
 	both.Go(func() {
 		_ = r.callEnvd(ctx, "SendSignal", map[string]any{"process": wireSelect{Tag: r.mark}, "signal": "SIGNAL_SIGKILL"})
 	})
 	both.Wait()
+	return err
+}
+
+// given kills a command that was given up with err. The signal alone does not reach its child processes, so only
+// the script confirms that nothing of it runs.
+func (r *execution) given(ctx context.Context, err error) error {
+	return wirekit.Unended(err, r.kill(ctx), r.c.Profile, r.id)
 }
 
 func (r *execution) sendStdin(ctx context.Context) {

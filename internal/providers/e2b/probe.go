@@ -19,7 +19,8 @@ import (
 )
 
 // Probe reads the record and asks the host of a running sandbox. A paused one is not asked,
-// since traffic may wake it.
+// since traffic may wake it. What the host has said in the same look (httpx.Look) counts as the first
+// of its answers.
 func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error) {
 	w, err := c.detail(ctx, id)
 	if err != nil {
@@ -30,7 +31,10 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 	case "paused":
 		h.Verdict, h.Condition = sandbox.False, providers.ConditionResumable
 	case "running":
-		answer := c.probeHost(ctx, id)
+		answer := toHostAnswer(httpx.LookAnswer(ctx))
+		if answer.err == nil {
+			answer = c.probeHost(ctx, id)
+		}
 		if answer.portClosed() && wirekit.Sleep(ctx, probePause) == nil { // envd may be restarting
 			answer = c.probeHost(ctx, id)
 		}
@@ -114,10 +118,11 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	case w.State != "running":
 		return sandbox.Usage{At: c.Now(), Source: "metrics API (no sample)", MemoryLimitBytes: mebibytes(w.MemoryMB)}, nil
 	}
-	if u, err := c.envdUsage(ctx, id, w.EnvdAccessToken); err == nil {
-		return u, nil
+	u, err := c.envdUsage(ctx, id, w.EnvdAccessToken)
+	if err == nil || fault.SettlesLook(err) {
+		return u, err
 	}
-	u, err := guest.Usage(ctx, c.turns.Measurement(id, c.untimedShell(id, nil)), c.Now())
+	u, err = guest.Usage(ctx, c.turns.Measurement(id, c.untimedShell(id, nil)), c.Now())
 	return u, fault.Placed(err, c.Profile, "usage "+id)
 }
 

@@ -105,9 +105,17 @@ type hostAnswer struct {
 // probeHost asks a sandbox's host for the health of envd, which needs no token and does not
 // affect a running sandbox. It must not be used for a paused one, which traffic may wake.
 func (c *Client) probeHost(ctx context.Context, id string) hostAnswer {
-	res, err := c.hosts.Do(ctx, c.toHost(httpx.Request{Op: "probe " + id, Path: "/health", Once: true}, id, ""))
+	res, err := c.hosts.Do(ctx, c.toHost(httpx.Request{Op: "probe " + id, Path: "/health", Once: true, Fresh: true}, id, ""))
 	if err == nil {
 		return hostAnswer{status: res.Status, said: "HTTP 204"}
+	}
+	return toHostAnswer(err)
+}
+
+// toHostAnswer is the answer that an error of a request to the host has; the zero value for nil.
+func toHostAnswer(err error) hostAnswer {
+	if err == nil {
+		return hostAnswer{}
 	}
 	if s := httpx.StatusOf(err); s != nil {
 		return hostAnswer{s.Status, s.Error(), err}

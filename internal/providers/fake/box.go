@@ -91,7 +91,7 @@ func (b *box) toSandbox(now time.Time) sandbox.Sandbox {
 	case !at.IsZero():
 		s.State, s.EndedAt, s.Exit = stateAfterEnd(b, at, exit), at, exit
 	case !b.asked.IsZero():
-		s.State = sandbox.StateTerminating
+		s.State, s.EndingAt = sandbox.StateTerminating, b.asked
 	case now.Before(b.ready):
 		s.State = sandbox.StateProvisioning
 	}

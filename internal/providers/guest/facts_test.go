@@ -107,6 +107,10 @@ func TestParseUsage(t *testing.T) {
 			"source cgroup1\nmemory 5000\nlimit 8000\nusage_nsec 1500000000\ntotal_inactive_file 6000\n",
 			sandbox.Usage{CPUSeconds: new(1.5), MemoryBytes: whole(0), MemoryLimitBytes: whole(8000), Source: "probe command (cgroup1)"},
 		},
+		"cache not known": {
+			"source cgroup2\nmemory 5000\nlimit 8000\n",
+			sandbox.Usage{MemoryLimitBytes: whole(8000), Source: "probe command (cgroup2)"},
+		},
 		"cgroup1 without a limit": {
 			"source cgroup1\nlimit 9223372036854771712\n",
 			sandbox.Usage{Source: "probe command (cgroup1)"},

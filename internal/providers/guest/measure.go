@@ -152,8 +152,12 @@ func setMachineUsage(u *sandbox.Usage, n map[string]float64) {
 }
 
 func setGroupUsage(u *sandbox.Usage, n map[string]float64) {
-	if used, ok := n["memory"]; ok {
-		u.MemoryBytes = toInt64(max(0, used-n["inactive_file"]-n["total_inactive_file"]), true)
+	cache, known := n["inactive_file"] // v2
+	if !known {
+		cache, known = n["total_inactive_file"] // v1
+	}
+	if used, ok := n["memory"]; ok && known { // without that figure, all of it may be cache
+		u.MemoryBytes = toInt64(max(0, used-cache), true)
 	}
 	limit, ok := n["limit"]
 	u.MemoryLimitBytes = toInt64(limit, ok && limit > 0 && limit < unlimited)

@@ -201,7 +201,7 @@ func RunRepeated(ctx context.Context, sh Shell, text string) (printed []byte, co
 	pauses := poll.NewBackoff(firstPause, repeatTimeout)
 	for try := 1; ; try++ {
 		printed, code, err = runOnce(ctx, sh, text)
-		if err == nil || fault.KindOf(err) != fault.KindUnavailable {
+		if err == nil || fault.KindOf(err) != fault.KindUnavailable || fault.SettlesLook(err) {
 			return printed, code, err
 		}
 		wait := max(pauses.Next(), fault.RetryAfterOf(err))

@@ -41,6 +41,13 @@ func (c *Client) toSandbox(r record.Record, alive bool) sandbox.Sandbox {
 	if s.State.Ended() && !alive || r.ProgramEnded() {
 		s.Exit = new(classifyExit(nil, r, nil))
 	}
+	if s.State == sandbox.StateTerminating {
+		for _, e := range r.Events {
+			if e.Event == string(sandbox.StateTerminating) {
+				s.EndingAt = e.At
+			}
+		}
+	}
 	if alive {
 		c.correctClock(&s, r)
 	}

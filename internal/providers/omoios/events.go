@@ -251,13 +251,13 @@ func (c *Client) setWaiting(found *providers.Activity, newest wireEvent) {
 	found.Evidence = append(found.Evidence, c.eventEvidence("waits for a message", newest.Type, newest.CreatedAt.Time))
 }
 
-// newestEvent is the newest event of a page that is no heartbeat; zero without one. Every row
-// can be read.
+// newestEvent is the newest event of a page that is no heartbeat and no start of a worker; zero without one. A worker
+// that was resumed reports its start again, and has worked no more than before. Every row can be read.
 func newestEvent(w wireTrajectory) wireEvent {
 	var last wireEvent
 	for _, row := range w.rows {
 		e, ok := readEvent(row)
-		if ok && !strings.HasSuffix(e.Type, ".heartbeat") && e.CreatedAt.After(last.CreatedAt.Time) {
+		if ok && !strings.HasSuffix(e.Type, ".heartbeat") && e.Type != "agent.started" && e.CreatedAt.After(last.CreatedAt.Time) {
 			last = e
 		}
 	}

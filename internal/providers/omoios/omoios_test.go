@@ -160,6 +160,8 @@ func TestActivityTellsWorkFromLife(t *testing.T) {
 		"hung from the start": {[]omoiostest.Event{ago(time.Hour, "agent.started"), ago(time.Minute, "agent.heartbeat")}, 0, time.Minute, 0},
 		"only failures":       {[]omoiostest.Event{ago(time.Hour, "agent.error"), ago(time.Minute, "iteration.failed"), ago(time.Minute, "agent.stream_error")}, 0, 0, 0},
 		"unknown words work":  {[]omoiostest.Event{ago(time.Minute, "agent.dreamt")}, time.Minute, 0, 0},
+		"waits, was resumed":  {[]omoiostest.Event{ago(2*time.Hour, "agent.completed"), ago(time.Hour, "agent.waiting"), ago(time.Minute, "agent.started"), ago(time.Second, "agent.heartbeat")}, 2 * time.Hour, time.Second, time.Hour},
+		"waited, then failed": {[]omoiostest.Event{ago(time.Hour, "agent.waiting"), ago(time.Minute, "agent.error")}, 0, 0, 0},
 		"waited, works again": {[]omoiostest.Event{ago(time.Hour, "agent.waiting"), ago(time.Minute, "agent.tool_use")}, time.Minute, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

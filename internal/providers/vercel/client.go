@@ -146,6 +146,7 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 	c.Base, err = wirekit.NewBase(p, d, TypeName, httpx.Options{
 		Base: cmp.Or(s["url"], defaultURL), Secrets: []string{s["token"]},
 		Header: http.Header{"Authorization": {"Bearer " + s["token"]}}, Stall: stall, Gone: true,
+		Definite: func(s *httpx.StatusError) bool { return s.Status == http.StatusGone },
 	})
 	if err != nil {
 		return nil, err

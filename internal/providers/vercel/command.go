@@ -67,11 +67,9 @@ func (r *execution) execute(ctx context.Context) (sandbox.Exit, error) {
 	case r.described.ExitCode != nil:
 		return r.seenExit(ctx)
 	case ctx.Err() != nil:
-		r.kill(ctx)
-		return sandbox.Exit{}, r.c.contextFault(ctx, r.op())
+		return sandbox.Exit{}, r.given(ctx, r.c.contextFault(ctx, r.op()))
 	case r.writeFailed != nil:
-		r.kill(ctx)
-		return sandbox.Exit{}, r.c.Fault(fault.KindUnknown, r.op(), "its output cannot be written: %w", r.writeFailed)
+		return sandbox.Exit{}, r.given(ctx, r.c.Fault(fault.KindUnknown, r.op(), "its output cannot be written: %w", r.writeFailed))
 	case err == nil:
 		err = errEarly
 	}
@@ -173,8 +171,7 @@ func (r *execution) notStarted(ctx context.Context) error {
 func (r *execution) startFault(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
-		r.kill(ctx)
-		return r.c.contextFault(ctx, r.op())
+		return r.given(ctx, r.c.contextFault(ctx, r.op()))
 	case httpx.Status(err) == http.StatusPaymentRequired:
 		return r.c.Fault(fault.KindRefused, r.op(), "%w", err).WithHint("the limit of the account's plan is reached")
 	case inTransition(err):
@@ -198,9 +195,8 @@ func (c *Client) withGoneHint(err error, hint string) error {
 // shows whether the VM ended or the connection was lost.
 func (r *execution) lostExit(ctx context.Context, err error) (sandbox.Exit, error) {
 	if errors.Is(err, errLong) {
-		r.kill(ctx)
-		return sandbox.Exit{}, r.c.Fault(fault.KindRefused, r.op(), "its output cannot be read, so it was killed: %w", err).
-			WithHint("write it to a file and read that in parts")
+		return sandbox.Exit{}, r.given(ctx, r.c.Fault(fault.KindRefused, r.op(), "its output cannot be read, so it was killed: %w", err).
+			WithHint("write it to a file and read that in parts"))
 	}
 	f := triage.ExitFacts{Words: exitWords(), Provider: TypeName, StreamLost: true, At: r.c.Now(), Source: "API"}
 	if reported, ok := errors.AsType[streamError](err); ok {
@@ -226,10 +222,10 @@ func (r *execution) lostExit(ctx context.Context, err error) (sandbox.Exit, erro
 
 // kill ends the command and all processes with its mark in two ways at once: by a script
 // inside that finds them, and by the service's signal to the command alone. Its caller has
-// given up, so errors are ignored, and a failure starts no further cleanup.
-func (r *execution) kill(ctx context.Context) {
+// given up, so a failure starts no further cleanup; it is the error.
+func (r *execution) kill(ctx context.Context) (err error) {
 	if !r.users {
-		return
+		return nil
 	}
 	ctx, cancel := wirekit.CleanupContext(ctx)
 	defer cancel()
@@ -237,13 +233,13 @@ func (r *execution) kill(ctx context.Context) {
 	k.cmd.Args = guest.Argv(guest.ScriptName, guest.KillMarkedScript(markVariable+"="+r.mark))
 	body, err := k.requestBody(ctx)
 	if err != nil {
-		return
+		return err
 	}
 	var both sync.WaitGroup
 	both.Go(func() {
-		s, err := r.c.openStream(ctx, httpx.Request{Op: r.op(), Method: http.MethodPost, Path: sessionPath(r.id, "cmd"), JSON: body, OneSandbox: true})
-		if err == nil {
-			_ = readNDJSON(s, func(wireLine) error { return nil })
+		var s io.ReadCloser
+		if s, err = r.c.openStream(ctx, httpx.Request{Op: r.op(), Method: http.MethodPost, Path: sessionPath(r.id, "cmd"), JSON: body, OneSandbox: true}); err == nil {
+			err = readNDJSON(s, func(wireLine) error { return nil })
 			_ = s.Close()
 		}
 	})
@@ -255,4 +251,11 @@ func (r *execution) kill(ctx context.Context) {
 		})
 	}
 	both.Wait()
+	return err
+}
+
+// given kills a command that was given up with err. The API's signal does not reach its child processes, so only
+// the script confirms that nothing of it runs.
+func (r *execution) given(ctx context.Context, err error) error {
+	return wirekit.Unended(err, r.kill(ctx), r.c.Profile, r.id)
 }

@@ -207,11 +207,23 @@ func (c *Client) sandbox(v view) sandbox.Sandbox {
 		v.box.fillSandbox(&s, v.session)
 	}
 	s.State = stateOf(s.RawState, v.persistent())
+	if s.State == sandbox.StateTerminating {
+		s.EndingAt = v.endingAt()
+	}
 	if sessionEnded(s.RawState) {
 		s.ExpiresAt = time.Time{}
 		s.Exit = sessionExit(s.RawState, v.session, s.EndedAt)
 	}
 	return s
+}
+
+// endingAt is when the end of a session began: its stop was requested, or its status has changed. A stop at the time
+// limit may have no request.
+func (v view) endingAt() time.Time {
+	if v.session != nil {
+		return v.session.RequestedStopAt.time()
+	}
+	return v.box.StatusUpdatedAt.time()
 }
 
 func (w *wireSession) fillSandbox(s *sandbox.Sandbox) {

@@ -130,6 +130,16 @@ func CleanupContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), CleanupLimit)
 }
 
+// Unended is the error of a command that was given up: err, and that the command may still run where killed, the
+// result of its kill within CleanupLimit, is an error. In a sandbox that is gone nothing runs.
+func Unended(err, killed error, profile, id string) error {
+	if killed == nil || Missing(killed) {
+		return err
+	}
+	return fault.New(fault.KindOf(err), "%w; the command may still run in it, since its kill was not confirmed (%w)", err, killed).At(profile, "exec "+id).
+		WithHint("`sbx exec %[1]s/%[2]s -- ps` shows what runs in it; `sbx terminate %[1]s/%[2]s` ends it with its sandbox", profile, id)
+}
+
 // UndoCreate deletes a sandbox whose program could not be started because of err. The
 // error that it returns says whether the delete was accepted. done is what the delete
 // does in the provider's words, and flags is what `sbx terminate` needs to do the same.

@@ -208,6 +208,13 @@ func (s *Server) Calls(route string) []Call {
 	return slices.DeleteFunc(slices.Clone(s.calls), func(c Call) bool { return route != "" && c.Route != route })
 }
 
+// Counter counts the requests to some routes until it is called; none = to all.
+func (s *Server) Counter(routes ...string) func() int {
+	return func() int {
+		return len(slices.DeleteFunc(s.Calls(""), func(c Call) bool { return len(routes) > 0 && !slices.Contains(routes, c.Route) }))
+	}
+}
+
 // Changes counts the requests to routes that change a sandbox's life, so that a test can check
 // that a read makes none.
 func (s *Server) Changes() int {

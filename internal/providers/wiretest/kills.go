@@ -3,6 +3,7 @@ package wiretest
 import (
 	"context"
 	"io"
+	"net/http"
 	"sync"
 	"syscall"
 	"testing"
@@ -101,6 +102,10 @@ func RunKills(t *testing.T, open func(t *testing.T) Victim) {
 		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
 		assert.NotEmpty(t, exit.Evidence)
 	})
+	t.Run("a kill that does not arrive", func(t *testing.T) {
+		t.Parallel()
+		open(t).checkLostKill(t)
+	})
 	t.Run("not found", func(t *testing.T) {
 		t.Parallel()
 		v := open(t)
@@ -110,12 +115,31 @@ func RunKills(t *testing.T, open func(t *testing.T) Victim) {
 	})
 }
 
+// checkLostKill gives up a command whose kill is not answered.
+func (v Victim) checkLostKill(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	v.output = make(chan struct{})
+	command := shellCommand("echo up; sleep 600")
+	command.Stdout = &firstOutput{seen: v.output}
+	go func() {
+		<-v.output
+		v.Server.Break(Fault{Status: http.StatusServiceUnavailable})
+		cancel()
+	}()
+	_, err := v.P.Exec(ctx, v.ID, command)
+	assert.Equal(t, fault.KindCanceled, fault.KindOf(err), "%v", err)
+	assert.ErrorContains(t, err, "may still run") //nolint:testifylint // the rest is checked all the same
+	assert.Contains(t, fault.HintOf(err), "sbx terminate prod/"+v.ID)
+}
+
 func shellCommand(script string) providers.Command {
 	return providers.Command{Args: []string{"sh", "-c", script}, Stdout: io.Discard, Stderr: io.Discard}
 }
 
 // runCase ends one command; false = it runs on although its caller has left. A client gives the
-// kill 0.9 s in all, which a busy machine may take up, so one such run is no failure yet.
+// kill wirekit.CleanupLimit in all, which a busy machine may take up, so one such run is no failure yet.
 func (k killCase) runCase(t *testing.T, v Victim) bool {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -16,8 +16,8 @@ type Observer interface {
 	Ask(ctx context.Context, q ops.Question) (text string, answered bool, err error)
 }
 
-// readObserver is what several reads at once report to: their warnings come one at a time, each once,
-// and their progress is that of the step.
+// readObserver is what several reads at once report to: their warnings and their progress come one at a
+// time, each warning once.
 type readObserver struct {
 	to Observer
 
@@ -44,7 +44,12 @@ func (o *readObserver) Warn(text string) {
 
 func (o *readObserver) Redact(text string) string { return o.to.Redact(text) }
 
-func (*readObserver) Progress(string) ops.Progress { return noProgress{} } //nolint:ireturn // as ops.Observer wants it
+// Progress is shown beside that of the step.
+func (o *readObserver) Progress(label string) ops.Progress { //nolint:ireturn // as ops.Observer wants it
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return readProgress{o, o.to.Progress(label)}
+}
 
 func (*readObserver) Item(any) {}
 
@@ -52,10 +57,23 @@ func (*readObserver) Attended() bool { return false }
 
 func (*readObserver) Confirm(context.Context, ops.Question) (bool, error) { return false, nil }
 
-type noProgress struct{}
+// readProgress is the progress of one read of several.
+type readProgress struct {
+	o  *readObserver
+	to ops.Progress
+}
 
-func (noProgress) Update(string) {}
-func (noProgress) Done()         {}
+func (p readProgress) Update(text string) {
+	p.o.mu.Lock()
+	defer p.o.mu.Unlock()
+	p.to.Update(text)
+}
+
+func (p readProgress) Done() {
+	p.o.mu.Lock()
+	defer p.o.mu.Unlock()
+	p.to.Done()
+}
 
 // actObserver is what an operation that acts reports to. Its questions were answered at the gate, for
 // the targets that were shown; more than those are refused.

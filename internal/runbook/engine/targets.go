@@ -101,14 +101,17 @@ func (r *runner) onlyNamed(ctx context.Context, suspects []suspect, a runbook.Ac
 	}
 }
 
-// stuckOnes are all stuck sandboxes.
+// stuckOnes are all stuck sandboxes but those whose end was requested before: as in a cleanup, only a person who names
+// one requests it again.
 func (r *runner) stuckOnes() (all []suspect) {
 	if d := r.facts.diagnosis; d != nil {
 		for _, g := range d.Stuck {
-			all = addGroups(all, []ops.CauseGroup{g}, g.Cause, true)
+			if g.Cause != sandbox.CauseEnding {
+				all = addGroups(all, []ops.CauseGroup{g}, g.Cause, true)
+			}
 		}
 	}
-	if d := r.facts.inspected; d != nil && d.Inspected != nil && d.Inspected.Verdict.Stuck == sandbox.True {
+	if d := r.facts.inspected; d != nil && d.Inspected != nil && d.Inspected.Verdict.Stuck == sandbox.True && d.Inspected.Verdict.Cause != sandbox.CauseEnding {
 		one := suspect{d.Inspected.Seen.Sandbox.Ref().String(), true}
 		if r.facts.diagnosis == nil || r.run.Word != "" && !slices.Contains(all, one) {
 			all = append(all, one)

@@ -113,6 +113,9 @@ func TestStats(t *testing.T) {
 		"v2 before 5.2, more cache than usage": {unified, map[string]string{
 			"v2/sbx/a1/memory.events.local": "", "v2/sbx/a1/memory.events": "oom_kill 1\n", "v2/sbx/a1/memory.current": "5\n", "v2/sbx/a1/memory.stat": "inactive_file 10\n",
 		}, Stats{p(0), nil, p(1 << 20), seconds(0), p(0), nil, nil, p(1), "cgroup2"}},
+		"v2, cache not known": {unified, map[string]string{
+			"v2/sbx/a1/memory.current": "5000\n", "v2/sbx/a1/memory.stat": "anon 1\n",
+		}, Stats{nil, nil, p(1 << 20), seconds(0), p(0), nil, nil, nil, "cgroup2"}},
 		"hybrid": {hybrid, map[string]string{
 			"memory/sbx/a1/memory.usage_in_bytes": "5000\n", "memory/sbx/a1/memory.stat": "inactive_file 1\ntotal_inactive_file 2000\n", "memory/sbx/a1/memory.max_usage_in_bytes": "7000\n",
 			"memory/sbx/a1/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", "v2/sbx/a1/cpu.stat": "usage_usec 500000\n",

@@ -51,18 +51,29 @@ func (g *Group) Stats() Stats {
 	if !ok {
 		return s
 	}
+	s.OOMKills = g.OOMKills()
 	if d.V2 {
 		s.MemoryBytes = g.workingSet(d, "memory.current", "inactive_file")
 		s.PeakBytes = g.readFigure(d, "memory.peak", "")
 		s.LimitBytes = g.readFigure(d, "memory.max", "")
-		s.OOMKills = g.oomKills(d)
 		return s
 	}
 	s.MemoryBytes = g.workingSet(d, "memory.usage_in_bytes", "total_inactive_file")
 	s.PeakBytes = g.readFigure(d, "memory.max_usage_in_bytes", "")
 	s.LimitBytes = g.readFigure(d, "memory.limit_in_bytes", "")
-	s.OOMKills = g.readFigure(d, "memory.oom_control", "oom_kill") // failcnt stays 0 through an OOM
 	return s
+}
+
+// OOMKills is Stats().OOMKills alone.
+func (g *Group) OOMKills() *int64 {
+	d, ok := g.dirWith("memory")
+	switch {
+	case !ok:
+		return nil
+	case d.V2:
+		return g.oomKills(d)
+	}
+	return g.readFigure(d, "memory.oom_control", "oom_kill") // failcnt stays 0 through an OOM
 }
 
 // oomKills reads the counter of cgroup v2. memory.events.local counts this group alone;
@@ -76,15 +87,13 @@ func (g *Group) oomKills(d Dir) *int64 {
 	return own
 }
 
+// workingSet is nil where the cache is not known: all of the usage may be cache.
 func (g *Group) workingSet(d Dir, usage, cache string) *int64 {
-	n := g.readFigure(d, usage, "")
-	if n == nil {
+	n, c := g.readFigure(d, usage, ""), g.readFigure(d, "memory.stat", cache)
+	if n == nil || c == nil {
 		return nil
 	}
-	if c := g.readFigure(d, "memory.stat", cache); c != nil {
-		*n = max(0, *n-*c)
-	}
-	return n
+	return new(max(0, *n-*c))
 }
 
 // cpuSeconds prefers v2, which counts from the start of the program.

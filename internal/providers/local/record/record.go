@@ -73,7 +73,7 @@ type Exit struct {
 	TasksRefused   *int64          `json:"tasks_refused,omitempty"`  // by the limit of processes; nil = no counter
 	KernelLog      string          `json:"kernel_log,omitempty"`     // the kernel's log line of its OOM kill
 	NotLogged      bool            `json:"not_logged,omitempty"`     // the kernel's log is complete since the start and has no such line
-	LastKillAt     time.Time       `json:"last_kill_at,omitzero"`    // the last OOM kill in the sandbox, by that log
+	LastKillAt     time.Time       `json:"last_kill_at,omitzero"`    // the last OOM kill in the sandbox, by that log or its counter
 	OwnLimit       sandbox.Verdict `json:"own_limit,omitempty"`      // whether that was for the sandbox's own limit; "" = not known
 	PeakBytes      *int64          `json:"peak_bytes,omitempty"`
 	LastBytes      *int64          `json:"last_bytes,omitempty"` // last sample while it ran

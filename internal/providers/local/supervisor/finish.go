@@ -90,6 +90,13 @@ func (s *supervisor) exitFacts(at time.Time) record.Exit {
 	if e.OOMKills == nil && e.Signal == int(syscall.SIGKILL) || e.OOMKills != nil && *e.OOMKills > 0 {
 		k := cgroup.ReadKills(s.rec.Program.PID, s.rec.ID, at.Sub(s.rec.StartedAt))
 		e.KernelLog, e.NotLogged, e.OwnLimit = k.Line, k.Complete && k.Line == "", k.OwnLimit
+		died := s.reported
+		if died.IsZero() {
+			died = time.Now()
+		}
+		if k.Last == 0 && !k.Complete {
+			k.Last = s.oom.before(e.OOMKills, died)
+		}
 		if k.Last > 0 {
 			e.LastKillAt = at.Add(-k.Last)
 		}

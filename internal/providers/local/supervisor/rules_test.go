@@ -20,6 +20,28 @@ import (
 	"sbx/internal/sandbox"
 )
 
+// TestGrowthLongBeforeADeathIsToldApart: only growth that was seen, and a counter that has stood still since.
+func TestGrowthLongBeforeADeathIsToldApart(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	seen := func(values ...int64) *oomGrowth { // one each second
+		g := &oomGrowth{}
+		for i, v := range values {
+			g.note(&v, began.Add(time.Duration(i)*oomEvery))
+		}
+		g.note(nil, began.Add(time.Hour))
+		return g
+	}
+	died := began.Add(9 * time.Second)
+	assert.Equal(t, 8*time.Second, seen(0, 1, 1, 1).before(new(int64(1)), died))
+	assert.Equal(t, 6*time.Second, seen(0, 1, 1, 2).before(new(int64(2)), died), "the last of two")
+	assert.Zero(t, seen(0, 1, 1, 1).before(new(int64(2)), died), "it grew since: at the death")
+	assert.Zero(t, seen(0, 0, 0).before(new(int64(1)), died), "its growth was not seen")
+	assert.Zero(t, seen(0, 0, 0).before(new(int64(0)), died), "it has not grown")
+	assert.Zero(t, seen(0, 0, 0, 0, 0, 0, 0, 1).before(new(int64(1)), died), "just before")
+	assert.Zero(t, seen(0, 1).before(nil, died), "the counter cannot be read")
+}
+
 func TestLookPathFindsWhatAShellWould(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

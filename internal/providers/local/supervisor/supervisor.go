@@ -44,6 +44,8 @@ type supervisor struct {
 	stubLost  bool // the stub ended although its sandbox lingers
 	last      lastSample
 	counters  *cgroup.Stats // nil = not read yet, or no counters
+	oom       oomGrowth
+	reported  time.Time // when the stub reported last: the program's end
 }
 
 type lastSample struct {

@@ -34,6 +34,35 @@ const ttlGrace = 2 * time.Second
 // look may miss a process that is starting.
 const ignoringLooks = 5
 
+// oomEvery is the interval at which the kernel's counter of OOM kills is read, so that its last growth has a
+// time also where the kernel's log cannot be read.
+const oomEvery = time.Second
+
+// oomQuiet is how long before a death the counter must have grown last, to have nothing to do with it: a read
+// may be late, and so may the report of the death.
+const oomQuiet = 3 * oomEvery
+
+// oomGrowth is when the counter of OOM kills was seen to grow last.
+type oomGrowth struct {
+	kills int64
+	at    time.Time // zero = it has not grown
+}
+
+func (g *oomGrowth) note(kills *int64, now time.Time) {
+	if kills != nil && *kills > g.kills {
+		g.kills, g.at = *kills, now
+	}
+}
+
+// before is how long before a death the counter grew last, by its value after it; 0 where that was at the
+// death, or is not known.
+func (g *oomGrowth) before(kills *int64, died time.Time) time.Duration {
+	if kills == nil || *kills != g.kills || g.at.IsZero() || died.Sub(g.at) < oomQuiet {
+		return 0
+	}
+	return died.Sub(g.at)
+}
+
 // watchSignals receives TERM, the request to read the stop request; the signals of a closing
 // terminal or a key are not for a detached process.
 func watchSignals() <-chan os.Signal {
@@ -47,7 +76,7 @@ func watchSignals() <-chan os.Signal {
 // watchSandbox returns when the program has ended or must end; for a lingering sandbox, when
 // the sandbox must end or its stub is gone.
 func (s *supervisor) watchSandbox(signals <-chan os.Signal) {
-	var ttl, look, again <-chan time.Time
+	var ttl, look, again, count <-chan time.Time
 	looks := 0
 	if seconds := s.rec.Limits.TTLSeconds; seconds > 0 {
 		ttl = time.After(time.Duration(seconds * float64(time.Second)))
@@ -57,8 +86,17 @@ func (s *supervisor) watchSandbox(signals <-chan os.Signal) {
 		defer ticker.Stop()
 		look = ticker.C
 	}
+	if s.group != nil && s.group.OOMKills() != nil {
+		ticker := time.NewTicker(oomEvery)
+		defer ticker.Stop()
+		count = ticker.C
+	}
 	for {
 		select {
+		case <-count:
+			if !s.rec.ProgramEnded() {
+				s.oom.note(s.group.OOMKills(), time.Now())
+			}
 		case report, open := <-s.stub.reports:
 			var over bool
 			if again, over = s.handleReport(report, open); over {
@@ -104,6 +142,7 @@ const rewriteAfter = time.Second
 // channel is that of writeProgramEnd, nil before the program's end.
 func (s *supervisor) handleReport(r wire.StubReport, open bool) (again <-chan time.Time, over bool) {
 	s.noteExit(r.Exited)
+	s.reported = time.Now()
 	switch {
 	case !open:
 		s.stubLost = s.rec.ProgramEnded()

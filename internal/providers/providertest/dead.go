@@ -1,0 +1,57 @@
+package providertest
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fleet"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// DeadSubject is a sandbox that is listed as running and in which nothing answers.
+type DeadSubject struct {
+	P      providers.Provider
+	ID     string
+	Silent bool       // it accepts requests and does not answer; false = a definite answer says that it is dead
+	All    func() int // the requests until now
+	Inside func() int // those into the sandbox
+}
+
+// The most requests of one look at a dead sandbox: two definite answers prove it, and its record and
+// what is kept outside of it are read once or twice each.
+const (
+	mostInside = 2
+	mostAll    = 8
+)
+
+// CheckDead checks that a look ends with the first definite answer, or without one, and asks for nothing
+// again; the probe gets the second answer that proves a sandbox dead. What is concluded is what the probe
+// alone would say.
+func CheckDead(t T, s DeadSubject) {
+	t.Helper()
+	record, err := s.P.Get(t.Context(), s.ID)
+	require.NoError(t, err)
+	require.Equal(t, sandbox.StateRunning, record.State)
+	want := sandbox.Unknown
+	if !s.Silent {
+		alone, err := requireAbility[providers.Prober](t, &Subject{P: s.P}).Probe(t.Context(), s.ID)
+		require.NoError(t, err)
+		want = alone.Verdict
+	}
+	f := fleet.New([]fleet.Member{{Provider: s.P}}, fleet.Options{Sample: time.Millisecond})
+	for name, look := range map[string]func() fleet.Observation{
+		"for life": func() fleet.Observation { return f.ObserveLife(t.Context(), record) },
+		"for all":  func() fleet.Observation { return f.Observe(t.Context(), record) },
+	} {
+		all, inside := s.All(), s.Inside()
+		got := look()
+		assert.LessOrEqual(t, s.Inside()-inside, mostInside, "a look %s asks inside", name)
+		assert.LessOrEqual(t, s.All()-all, mostAll, "a look %s", name)
+		assert.NoError(t, got.LookErr(), "it concerns one sandbox") //nolint:testifylint // the rest is checked all the same
+		require.Error(t, got.Usage.Err)
+		assert.Equal(t, want, got.Health.Got.Verdict, "a look %s: %v", name, got.Health)
+	}
+}
