@@ -50,7 +50,7 @@ func (l *Live) Round(ctx context.Context, profile string) LiveRound {
 	if r.Err = stats.ItemsErr; r.Err != nil {
 		return r
 	}
-	r.Rows = one.Judge(ctx, stats.Items, l.judging(false))
+	r.Rows = one.Judge(ctx, stats.Items, fleet.Judging{Now: l.env.Now, Thresholds: l.env.Thresholds})
 	var census Census
 	for _, j := range r.Rows {
 		census.Add(profile, j.Verdict)
@@ -59,11 +59,25 @@ func (l *Live) Round(ctx context.Context, profile string) LiveRound {
 	return r
 }
 
-// Look asks sandboxes themselves, as `ls --look` does.
-func (l *Live) Look(ctx context.Context, items []sandbox.Sandbox) []fleet.Judged {
-	return l.fleet.Judge(ctx, items, l.judging(true))
+// LiveLook is what a sandbox itself told.
+type LiveLook struct {
+	fleet.Judged
+
+	Usage *SandboxUsage // nil = it is not known
 }
 
-func (l *Live) judging(look bool) fleet.Judging {
-	return fleet.Judging{Now: l.env.Now, Thresholds: l.env.Thresholds, Look: look}
+// Look asks sandboxes themselves, as `ls --look` does, and those that run for their usage.
+func (l *Live) Look(ctx context.Context, items []sandbox.Sandbox) []LiveLook {
+	judged := l.fleet.Judge(ctx, items, fleet.Judging{
+		Now: l.env.Now, Thresholds: l.env.Thresholds, Look: true,
+		Open: func(j fleet.Judged) bool { return j.Sandbox.State == sandbox.StateRunning },
+	})
+	all := make([]LiveLook, len(judged))
+	for i, j := range judged {
+		all[i].Judged = j
+		if j.Look != nil && j.Look.Err == nil && j.Look.Trend.Samples > 0 {
+			all[i].Usage = &SandboxUsage{Sandbox: j.Sandbox, Last: j.Look.Last, Trend: j.Look.Trend, Limits: l.env.Thresholds(j.Sandbox), Verdict: j.Verdict}
+		}
+	}
+	return all
 }

@@ -176,7 +176,7 @@ func (m *Model) tableHeight() int {
 
 func (m *Model) tableLines() []string {
 	w := m.columnWidths()
-	lines := []string{m.cells.Paint(m.tableLine("  ", w, "NAME", "REF", "STATE", "AGE", "IDLE")+m.cells.Fit("WHY", w.why), output.Muted)}
+	lines := []string{m.cells.Paint(m.tableLine("  ", w, "NAME", "REF", "STATE", "AGE", "IDLE", "CPU", "MEM")+m.cells.Fit("WHY", w.why), output.Muted)}
 	shown := m.shown()
 	for i, r := range shown {
 		lines = append(lines, m.rowLine(r, m.top+i == m.at, w))
@@ -188,22 +188,23 @@ func (m *Model) tableLines() []string {
 }
 
 // widths are those of the columns; 0 = the column is left out.
-type widths struct{ name, ref, state, age, idle, why int }
+type widths struct{ name, ref, state, age, idle, cpu, memory, why int }
 
 // Widths of what is no running text, and of a line that has room for every column.
 const (
 	stateWidth = 12
 	timeWidth  = 7
+	usageWidth = 5
 	wideLine   = 100
 )
 
 // columnWidths gives the columns what their texts need, and shares what is left between name,
 // reference and reason.
 func (m *Model) columnWidths() widths {
-	w := widths{state: stateWidth, age: timeWidth, idle: timeWidth}
-	left := m.width - 2 - stateWidth - 2*timeWidth - 5*2
+	w := widths{state: stateWidth, age: timeWidth, idle: timeWidth, cpu: usageWidth, memory: usageWidth}
+	left := m.width - 2 - stateWidth - 2*timeWidth - 2*usageWidth - 7*2
 	if m.width < wideLine {
-		left, w.idle = left+timeWidth+2, 0
+		left, w.idle, w.cpu, w.memory = left+timeWidth+2*usageWidth+3*2, 0, 0, 0
 	}
 	for _, r := range m.shown() {
 		w.ref = max(w.ref, output.Width(r.ref))
@@ -214,11 +215,11 @@ func (m *Model) columnWidths() widths {
 	return w
 }
 
-// tableLine are the cells of a line up to the reason: name, reference, state, age and idle.
+// tableLine are the cells of a line up to the reason: name, reference, state, age, idle, processor and memory.
 func (m *Model) tableLine(mark string, w widths, cells ...string) string {
 	var b strings.Builder
 	b.WriteString(mark)
-	for i, width := range []int{w.name, w.ref, w.state, w.age, w.idle} {
+	for i, width := range []int{w.name, w.ref, w.state, w.age, w.idle, w.cpu, w.memory} {
 		if width > 0 {
 			b.WriteString(m.cells.Fit(cells[i], width) + "  ")
 		}
@@ -235,14 +236,17 @@ func (m *Model) rowLine(r *row, current bool, w widths) string {
 	if r.stale {
 		tone, whyTone = output.Muted, output.Muted
 	}
-	age, idle := "-", "-"
+	age, idle, cpu, memory := "-", "-", "-", "-"
+	if r.usage != nil {
+		cpu, memory = r.usage.CPUText(), r.usage.MemoryShareText()
+	}
 	if r.age >= 0 {
 		age = sandbox.FormatElapsed(r.age)
 	}
 	if r.idle >= 0 {
 		idle = sandbox.FormatElapsed(r.idle)
 	}
-	text := m.tableLine(mark, w, views.TaskAndName(r.Sandbox), r.ref, string(r.State), age, idle)
+	text := m.tableLine(mark, w, views.TaskAndName(r.Sandbox), r.ref, string(r.State), age, idle, cpu, memory)
 	return m.cells.Paint(text, tone) + m.cells.Paint(m.cells.Fit(r.Why(), w.why), whyTone)
 }
 

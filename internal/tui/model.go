@@ -6,7 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
@@ -19,7 +19,7 @@ type Model struct {
 	cells  output.Cells
 
 	feeds   []*feed
-	looked  map[sandbox.Ref]fleet.Judged // the newest look at each sandbox
+	looked  map[sandbox.Ref]ops.LiveLook // the newest look at each sandbox
 	looking bool
 
 	tab     tab
@@ -47,7 +47,7 @@ type page struct {
 
 // NewModel is a dashboard that has not read anything. ctx ends its reads.
 func NewModel(ctx context.Context, source Source, now func() time.Time, cells output.Cells) *Model {
-	m := &Model{ctx: ctx, source: source, now: now, cells: cells, looked: map[sandbox.Ref]fleet.Judged{}, tab: tabAll, width: 80, height: 24}
+	m := &Model{ctx: ctx, source: source, now: now, cells: cells, looked: map[sandbox.Ref]ops.LiveLook{}, tab: tabAll, width: 80, height: 24}
 	for _, name := range source.Profiles() {
 		m.feeds = append(m.feeds, &feed{profile: name})
 	}
@@ -70,9 +70,9 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 		return m, m.lookDue(now)
 	case lookMsg:
 		m.looking = false
-		for _, j := range msg.judged {
-			j.At = msg.at
-			m.looked[j.Sandbox.Ref()] = j
+		for _, l := range msg.looks {
+			l.At = msg.at
+			m.looked[l.Sandbox.Ref()] = l
 		}
 		m.rebuild()
 		return m, m.lookDue(now)

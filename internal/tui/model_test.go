@@ -47,11 +47,15 @@ func (s *scene) Round(_ context.Context, profile string) ops.LiveRound {
 	return r
 }
 
-func (s *scene) Look(_ context.Context, items []sandbox.Sandbox) []fleet.Judged {
+func (s *scene) Look(_ context.Context, items []sandbox.Sandbox) []ops.LiveLook {
 	s.looks = append(s.looks, items)
-	var all []fleet.Judged
+	var all []ops.LiveLook
 	for _, box := range items {
-		all = append(all, fleet.Judged{Sandbox: box, Verdict: stuckVerdict()})
+		trend := triage.Trend{Samples: 2, CPUPercent: new(97.5), MemoryBytes: new(int64(200 << 20)), MemoryLimitBytes: new(int64(400 << 20))}
+		all = append(all, ops.LiveLook{
+			Judged: fleet.Judged{Sandbox: box, Verdict: stuckVerdict()},
+			Usage:  &ops.SandboxUsage{Sandbox: box, Trend: trend, Limits: triage.DefaultThresholds(), Verdict: stuckVerdict()},
+		})
 	}
 	return all
 }
@@ -99,8 +103,10 @@ func board(t *testing.T, s *scene, width, height int) *Model {
 	m := NewModel(t.Context(), s, noon, output.Cells{})
 	m.Update(tea.WindowSizeMsg{Width: width, Height: height})
 	for _, name := range s.Profiles() {
-		m.Update(roundMsg{s.Round(t.Context(), name)})
+		_, cmd := m.Update(roundMsg{s.Round(t.Context(), name)})
+		_ = cmd // a look, which the test makes itself
 	}
+	m.looking = false
 	return m
 }
 
@@ -135,6 +141,9 @@ func TestFrames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := board(t, newScene(), size[0], size[1])
+			if cmd := m.lookDue(noon()); cmd != nil {
+				m.Update(cmd())
+			}
 			m.cells.Plain = true
 			lines := m.Frame()
 			require.Len(t, lines, size[1])
@@ -185,20 +194,18 @@ func TestOnePollOfAProviderIsInFlight(t *testing.T) {
 	assert.Nil(t, m.pollDue(noon().Add(2*time.Hour)), "paused")
 }
 
-// TestOnlyRowsOnTheScreenAreLookedAt, of which the records do not decide.
+// TestOnlyRowsOnTheScreenAreLookedAt, once in a while.
 func TestOnlyRowsOnTheScreenAreLookedAt(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	m := board(t, s, 80, 24)
-	m.looking = false
 	cmd := m.lookDue(noon())
 	require.NotNil(t, cmd)
 	assert.Nil(t, m.lookDue(noon()), "one look at a time")
 	m.Update(cmd())
 	require.Len(t, s.looks, 1)
-	require.Len(t, s.looks[0], 1)
-	assert.Equal(t, "i7c2e4g6i8k0m1n3p5r7t", s.looks[0][0].ID)
-	assert.Equal(t, 2, m.counts[tabStuck], "the verdict of the look is shown")
+	assert.Len(t, s.looks[0], 4)
+	assert.Equal(t, 2, m.counts[tabStuck], "of the look the verdict is shown where the record does not decide")
 	assert.Nil(t, m.lookDue(noon()), "it is not looked at again at once")
 }
 

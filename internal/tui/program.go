@@ -56,7 +56,7 @@ func Once(ctx context.Context, source Source, now func() time.Time, width, heigh
 	m.rebuild()
 	var open []sandbox.Sandbox
 	for _, r := range m.shown() {
-		if r.needsLook {
+		if r.State == sandbox.StateRunning {
 			open = append(open, r.Sandbox)
 		}
 	}

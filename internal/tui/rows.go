@@ -38,13 +38,16 @@ type row struct {
 	needsLook bool          // its record does not decide
 	group     tab           // every row is also in tabAll
 	age, idle time.Duration // -1 = not known
+	usage     *views.UsageRow
 }
 
 // newRow computes once what a row is sorted and drawn by.
 func (m *Model) newRow(j fleet.Judged, stale bool, now time.Time) *row {
 	r := &row{SandboxRow: views.SandboxRowOf(j, now), ref: j.Sandbox.Ref().String(), stale: stale, needsLook: j.Verdict.NeedsLook(), age: -1, idle: -1}
-	if seen, ok := m.looked[r.Ref()]; ok && r.needsLook && now.Sub(seen.At) < lookKeeps {
-		r.Verdict = seen.Verdict
+	if seen, ok := m.looked[r.Ref()]; ok && now.Sub(seen.At) < lookKeeps {
+		if r.usage = (*views.UsageRow)(seen.Usage); r.needsLook {
+			r.Verdict = seen.Verdict
+		}
 	}
 	if age, source := r.Age(now); source != sandbox.AgeUnknown {
 		r.age = age

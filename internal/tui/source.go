@@ -6,7 +6,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/sandbox"
 )
@@ -19,7 +18,7 @@ type Source interface {
 	// Round reads one profile.
 	Round(ctx context.Context, profile string) ops.LiveRound
 	// Look asks sandboxes themselves.
-	Look(ctx context.Context, items []sandbox.Sandbox) []fleet.Judged
+	Look(ctx context.Context, items []sandbox.Sandbox) []ops.LiveLook
 	// Page is the text of `sbx inspect REF` or `sbx logs REF`, so many cells wide.
 	Page(ctx context.Context, verb string, ref sandbox.Ref, width int) (string, error)
 }
@@ -52,8 +51,8 @@ type (
 	beatMsg  time.Time
 	roundMsg struct{ ops.LiveRound }
 	lookMsg  struct {
-		judged []fleet.Judged
-		at     time.Time
+		looks []ops.LiveLook
+		at    time.Time
 	}
 	pageMsg struct {
 		verb string
@@ -95,7 +94,8 @@ func (m *Model) take(r ops.LiveRound, now time.Time) {
 	}
 }
 
-// lookDue looks at the rows on the screen whose records do not decide, one look at a time.
+// lookDue looks at the rows on the screen that run, for their usage and where the record does not decide, one
+// look at a time.
 func (m *Model) lookDue(now time.Time) tea.Cmd {
 	if m.looking || m.paused {
 		return nil
@@ -103,7 +103,7 @@ func (m *Model) lookDue(now time.Time) tea.Cmd {
 	var open []sandbox.Sandbox
 	for _, r := range m.shown() {
 		seen, looked := m.looked[r.Ref()]
-		if r.needsLook && (!looked || now.Sub(seen.At) >= lookAgain) && len(open) < mostLooks {
+		if r.State == sandbox.StateRunning && (!looked || now.Sub(seen.At) >= lookAgain) && len(open) < mostLooks {
 			open = append(open, r.Sandbox)
 		}
 	}
