@@ -45,7 +45,7 @@ func looksAtAll() []string {
 }
 
 // TestALookAtManySaysHowFarItIs also in a pipe: from 5 s on, a line every ten seconds. What hangs is
-// asked twice at most.
+// asked once.
 func TestALookAtManySaysHowFarItIs(t *testing.T) {
 	t.Parallel()
 	for _, line := range looksAtAll() {
@@ -63,7 +63,7 @@ func TestALookAtManySaysHowFarItIs(t *testing.T) {
 					took := time.Since(began)
 					require.Greater(t, took, 10*time.Second)
 					if !strings.HasPrefix(line, "runbook") { // it looks several times
-						assert.LessOrEqual(t, len(slow.Calls(askedOfOne()...)), 60*2)
+						assert.LessOrEqual(t, len(slow.Calls(askedOfOne()...)), 65, "once each, and a few of the profile")
 					}
 					if strings.Contains(tc.flags, "-q") {
 						assert.NotContains(t, r.stderr, "looked at")

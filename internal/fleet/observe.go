@@ -56,10 +56,7 @@ type Observation struct {
 // ObserveLife is for people to read; both give the same verdict.
 func (f *Fleet) Observe(ctx context.Context, s sandbox.Sandbox) Observation {
 	o := f.newObservation(s)
-	var events sync.WaitGroup
-	events.Go(func() { o.Events.Got, o.Events.Err = f.Events(ctx, s.Ref()) })
-	f.observeLife(ctx, providers.Look(ctx), &o, asking{exit: s.Exit == nil, probe: true})
-	events.Wait()
+	f.observeLife(ctx, providers.Look(ctx), &o, asking{exit: s.Exit == nil, probe: true, events: true})
 	if o.Exit.Got != nil {
 		o.Sandbox.Exit = o.Exit.Got
 	}
@@ -106,8 +103,8 @@ func mayHaveProgram(s sandbox.Sandbox) bool {
 
 // asking is what is queried beside the signs of life.
 type asking struct {
-	exit, probe bool
-	samples     []sandbox.Usage // of the caller; they are used where the provider stores none
+	exit, probe, events bool
+	samples             []sandbox.Usage // of the caller; they are used where the provider stores none
 }
 
 // observeLife queries what shows life, the usage only where it is not known yet. look is
@@ -132,7 +129,15 @@ func (f *Fleet) observeLife(ctx, look context.Context, o *Observation, asks aski
 	if !fault.SettlesLook(o.Usage.Err) && running {
 		o.Processes.Got, o.Processes.Err = f.Processes(look, s.Ref())
 	}
-	if end := cmp.Or(settling(o.Usage.Err), settling(o.Processes.Err)); end != nil {
+	end := cmp.Or(settling(o.Usage.Err), settling(o.Processes.Err))
+	switch {
+	case !asks.events:
+	case end == nil, fault.AboutOneSandbox(end): // they are kept outside of it
+		wg.Go(func() { o.Events.Got, o.Events.Err = f.Events(ctx, s.Ref()) })
+	default:
+		o.Events.Err = skippedError{end}
+	}
+	if end != nil {
 		if f.settle(look, o, end, asks.exit); o.Health.Err != nil || o.Health.Got.Verdict != sandbox.True {
 			return
 		}
