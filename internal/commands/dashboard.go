@@ -13,6 +13,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/process"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/tui"
 )
@@ -55,6 +56,9 @@ func (d *Deps) runDashboard(ctx context.Context, p *output.Printer, once bool) e
 	if once {
 		size, _, stop := d.Size()
 		stop()
+		if size.Columns == 0 {
+			size = onceSize()
+		}
 		lines, errs := tui.Once(ctx, source, d.Now, int(size.Columns), int(size.Rows), output.ASCIIOnly(d.Process))
 		for _, line := range lines {
 			if err := p.Line(strings.TrimRight(line, " ")); err != nil {
@@ -69,11 +73,14 @@ func (d *Deps) runDashboard(ctx context.Context, p *output.Printer, once bool) e
 	if !d.opensDashboard() {
 		return fault.Usage("the dashboard needs a terminal").WithHint("`%s dashboard --once` prints one frame, `%s ls --stuck` and `%s stats` their figures", d.Process.Name(), d.Process.Name(), d.Process.Name())
 	}
-	defer p.Prompt("")(true) // no progress beside the screen
+	defer p.HideWaits()()
 	return tui.Run(ctx, source, d.Now, tui.Terminal{
 		In: d.Process.Stdin.File, Out: d.Process.Stdout.File, Environ: d.Process.Environ, ASCII: output.ASCIIOnly(d.Process),
 	})
 }
+
+// onceSize is the size of a frame that no terminal gives one.
+func onceSize() providers.Size { return providers.Size{Columns: 120, Rows: 40} }
 
 // dashboardSource gives the dashboard the pages of the verbs.
 type dashboardSource struct {

@@ -109,6 +109,7 @@ func (m *Model) feedLine(f *feed, width int) string {
 		return m.line(name, segment{"reading ...", output.Muted})
 	}
 	s := views.StatsRow(f.round.Figures)
+	s.Stuck = &f.stuck
 	segments := []segment{
 		name,
 		{"active " + s.ActiveText() + "  ", m.unlessStale(f, s.ActiveTone())},

@@ -93,7 +93,6 @@ func newScene() *scene {
 		"e2b":   {At: noon().Add(-time.Second), Took: 120 * time.Millisecond, Rows: rows, Figures: figures("e2b", rows)},
 		"local": {At: noon().Add(-time.Second), Took: 2 * time.Millisecond, Rows: local, Figures: figures("local", local)},
 	}}
-	*s.rounds["e2b"].Figures.Stuck = 1
 	return s
 }
 

@@ -94,8 +94,12 @@ func (m *Model) rebuild() {
 	m.rows = m.rows[:0]
 	filter := strings.ToLower(m.filter)
 	for _, f := range m.feeds {
+		f.stuck = 0
 		for _, j := range f.round.Rows {
 			r := m.newRow(j, f.stale(), now)
+			if r.group == tabStuck {
+				f.stuck++
+			}
 			if filter != "" && !strings.Contains(strings.ToLower(r.searchText()), filter) {
 				continue
 			}
@@ -141,8 +145,13 @@ func compareAge(a, b *row) int {
 	return cmp.Compare(b.age, a.age)
 }
 
-// follow finds the cursor's sandbox again. Where it is gone, the cursor stays at its place on the screen.
+// follow finds the cursor's sandbox again. Where it is gone, the cursor stays at its place on the screen; at
+// the first row it stays until a key moves it, so that the worst one is under it.
 func (m *Model) follow() {
+	if m.at == 0 {
+		m.moveTo(0)
+		return
+	}
 	if i := slices.IndexFunc(m.rows, func(r *row) bool { return r.Ref() == m.cursor }); i >= 0 {
 		m.at = i
 	}

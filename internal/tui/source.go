@@ -41,6 +41,7 @@ type feed struct {
 	known   bool          // there was one
 	err     error         // why the newest round has failed; nil = it has not
 	next    time.Time     // when it is asked again
+	stuck   int64         // of its rows, by the newest verdicts
 }
 
 // stale reports whether what is shown of it is not the newest that was asked for.
