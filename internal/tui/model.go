@@ -28,7 +28,8 @@ type Model struct {
 	filter  string
 	typing  bool // keys go into the filter
 	counts  [tabs]int
-	rows    []*row // of the tab
+	pool    []row  // all rows
+	rows    []*row // of the tab, in their order
 	cursor  sandbox.Ref
 	at, top int   // the cursor's row, and the first row on the screen
 	page    *page // shown in place of the table; nil = the table is
@@ -43,6 +44,12 @@ type page struct {
 	title string
 	lines []string
 	top   int
+
+	// Of a page of a verb. Logs are read again, and the page stays at its end while that is shown.
+	verb    string
+	ref     sandbox.Ref
+	reading bool
+	next    time.Time // when it is read again; zero = never
 }
 
 // NewModel is a dashboard that has not read anything. ctx ends its reads.
@@ -63,7 +70,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 	switch msg := msg.(type) {
 	case beatMsg:
 		m.rebuild()
-		return m, tea.Batch(m.pollDue(now), m.lookDue(now), beatOn())
+		return m, tea.Batch(m.pollDue(now), m.lookDue(now), m.pageDue(now), beatOn())
 	case roundMsg:
 		m.take(msg.LiveRound, now)
 		m.rebuild()
@@ -77,7 +84,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 		m.rebuild()
 		return m, m.lookDue(now)
 	case pageMsg:
-		m.showPage(msg)
+		m.showPage(msg, now)
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 		m.moveTo(m.at)
@@ -98,12 +105,21 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 }
 
 // showPage shows what was read, unless another page is open by now.
-func (m *Model) showPage(msg pageMsg) {
-	if m.page == nil || m.page.title != msg.verb+" "+msg.ref.String() {
+func (m *Model) showPage(msg pageMsg, now time.Time) {
+	p := m.page
+	if p == nil || p.verb != msg.verb || p.ref != msg.ref {
 		return
 	}
-	m.page.lines = splitLines(msg.text)
+	atEnd := p.top >= len(p.lines)-m.pageHeight()
+	p.reading, p.lines = false, splitLines(msg.text)
 	if msg.err != nil {
-		m.page.lines = append(m.page.lines, "", "error: "+msg.err.Error())
+		p.lines = append(p.lines, "", "error: "+msg.err.Error())
 	}
+	if msg.verb == "logs" {
+		p.next = now.Add(pollFocused)
+		if atEnd {
+			p.top = max(0, len(p.lines)-m.pageHeight())
+		}
+	}
+	p.top = max(0, min(p.top, len(p.lines)-m.pageHeight()))
 }

@@ -244,6 +244,16 @@ func TestPages(t *testing.T) {
 	for _, line := range m.Frame() {
 		assert.LessOrEqual(t, output.Width(line), 80)
 	}
+	s.pages["logs "+ref] = strings.Repeat("line\n", 100) + "the last one"
+	again := m.pageDue(noon().Add(pollFocused))
+	require.NotNil(t, again)
+	assert.Nil(t, m.pageDue(noon().Add(time.Hour)), "one read at a time")
+	m.Update(again())
+	assert.Contains(t, strings.Join(m.Frame(), "\n"), "the last one", "it follows its end")
+	press(m, "k")
+	top := m.page.top
+	m.Update(cmds[0]())
+	assert.Equal(t, top, m.page.top, "who reads above stays there")
 	press(m, "esc")
 	m.Update(cmds[0]())
 	assert.Nil(t, m.page, "a page that was left stays closed")

@@ -43,7 +43,8 @@ type row struct {
 
 // newRow computes once what a row is sorted and drawn by.
 func (m *Model) newRow(j fleet.Judged, stale bool, now time.Time) *row {
-	r := &row{SandboxRow: views.SandboxRowOf(j, now), ref: j.Sandbox.Ref().String(), stale: stale, needsLook: j.Verdict.NeedsLook(), age: -1, idle: -1}
+	m.pool = append(m.pool, row{SandboxRow: views.SandboxRowOf(j, now), ref: j.Sandbox.Ref().String(), stale: stale, needsLook: j.Verdict.NeedsLook(), age: -1, idle: -1})
+	r := &m.pool[len(m.pool)-1]
 	if seen, ok := m.looked[r.Ref()]; ok && now.Sub(seen.At) < lookKeeps {
 		if r.usage = (*views.UsageRow)(seen.Usage); r.needsLook {
 			r.Verdict = seen.Verdict
@@ -92,6 +93,11 @@ func (m *Model) rebuild() {
 	now := m.now()
 	m.counts = [tabs]int{}
 	m.rows = m.rows[:0]
+	total := 0
+	for _, f := range m.feeds {
+		total += len(f.round.Rows)
+	}
+	m.pool = slices.Grow(m.pool[:0], total) // never moved below: rows point into it
 	filter := strings.ToLower(m.filter)
 	for _, f := range m.feeds {
 		f.stuck = 0

@@ -121,8 +121,21 @@ func (m *Model) openPage(verb string) tea.Cmd {
 	if !ok {
 		return nil
 	}
-	ref, width := r.Ref(), m.width
-	m.page = &page{title: verb + " " + ref.String(), lines: []string{"reading ..."}}
+	m.page = &page{title: verb + " " + r.ref, verb: verb, ref: r.Ref(), lines: []string{"reading ..."}}
+	return m.readPage()
+}
+
+// pageDue reads a page again whose time has come.
+func (m *Model) pageDue(now time.Time) tea.Cmd {
+	if p := m.page; p == nil || p.next.IsZero() || p.reading || m.paused || now.Before(p.next) {
+		return nil
+	}
+	return m.readPage()
+}
+
+func (m *Model) readPage() tea.Cmd {
+	m.page.reading = true
+	verb, ref, width := m.page.verb, m.page.ref, m.width
 	return func() tea.Msg {
 		text, err := m.source.Page(m.ctx, verb, ref, width)
 		return pageMsg{verb, ref, text, err}
