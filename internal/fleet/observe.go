@@ -138,7 +138,7 @@ func (f *Fleet) observeLife(ctx, look context.Context, o *Observation, asks aski
 		o.Events.Err = skippedError{end}
 	}
 	if end != nil {
-		if f.settle(look, o, end, asks.exit); o.Health.Err != nil || o.Health.Got.Verdict != sandbox.True {
+		if f.settle(ctx, look, o, end, asks.exit); o.Health.Err != nil || o.Health.Got.Verdict != sandbox.True {
 			return
 		}
 		// It answers again: that it did not was true for a moment only.
@@ -183,9 +183,9 @@ func IsSkipped(err error) bool {
 }
 
 // settle fills the parts of a look that has ended. Of a sandbox that is known to be broken the probe alone is asked, which
-// has a rule of its own for how many answers prove it. What is kept outside of it, its log, is read
-// unless nothing answers at all.
-func (f *Fleet) settle(look context.Context, o *Observation, end error, exit bool) {
+// has a rule of its own for how many answers prove it. Its log is read where it is kept outside of it: also where
+// another question to the API was not answered, since nobody may end what only its log shows at work.
+func (f *Fleet) settle(ctx, look context.Context, o *Observation, end error, exit bool) {
 	s, skipped := o.Sandbox, skippedError{end}
 	running := s.State == sandbox.StateRunning
 	if o.Processes.Err = cmp.Or(settling(o.Processes.Err), error(skipped)); !running {
@@ -194,8 +194,13 @@ func (f *Fleet) settle(look context.Context, o *Observation, end error, exit boo
 	if exit {
 		o.Exit.Err = skipped
 	}
-	if o.Logs.Err = skipped; fault.AboutOneSandbox(end) && f.KeepsLogs(s.Provider) {
+	switch {
+	case !fault.AboutOneSandbox(end):
+		o.Logs = f.Tail(ctx, s.Ref(), tailLines)
+	case f.KeepsLogs(s.Provider):
 		o.Logs = f.Tail(look, s.Ref(), tailLines)
+	default:
+		o.Logs.Err = skipped
 	}
 	switch {
 	case !running:
