@@ -3,7 +3,6 @@ package commands
 import (
 	"bytes"
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -53,13 +52,16 @@ func (d *Deps) runDashboard(ctx context.Context, p *output.Printer, once bool) e
 		return err
 	}
 	source := dashboardSource{live, d}
+	terminal := tui.Terminal{
+		In: d.Process.Stdin.File, Out: d.Process.Stdout.File, Environ: d.Process.Environ, ASCII: output.ASCIIOnly(d.Process), Program: d.Process.Name(),
+	}
 	if once {
 		size, _, stop := d.Size()
 		stop()
 		if size.Columns == 0 {
 			size = onceSize()
 		}
-		lines, errs := tui.Once(ctx, source, d.Now, int(size.Columns), int(size.Rows), output.ASCIIOnly(d.Process))
+		lines, errs := tui.Once(ctx, source, d.Now, int(size.Columns), int(size.Rows), terminal)
 		for _, line := range lines {
 			if err := p.Line(strings.TrimRight(line, " ")); err != nil {
 				return err
@@ -74,9 +76,7 @@ func (d *Deps) runDashboard(ctx context.Context, p *output.Printer, once bool) e
 		return fault.Usage("the dashboard needs a terminal").WithHint("`%s dashboard --once` prints one frame, `%s ls --stuck` and `%s stats` their figures", d.Process.Name(), d.Process.Name(), d.Process.Name())
 	}
 	defer p.HideWaits()()
-	return tui.Run(ctx, source, d.Now, tui.Terminal{
-		In: d.Process.Stdin.File, Out: d.Process.Stdout.File, Environ: d.Process.Environ, ASCII: output.ASCIIOnly(d.Process),
-	})
+	return tui.Run(ctx, source, d.Now, terminal)
 }
 
 // onceSize is the size of a frame that no terminal gives one.
@@ -89,11 +89,11 @@ type dashboardSource struct {
 	deps *Deps
 }
 
-// Page is what a verb prints about a sandbox.
+// Page is what a verb prints about a sandbox, the errors of its parts at the end.
 func (s dashboardSource) Page(ctx context.Context, verb string, ref sandbox.Ref, width int) (string, error) {
 	var text bytes.Buffer
 	proc := s.deps.Process
-	proc.Stdout, proc.Stderr = process.Stream{Writer: &text, TTY: true, Width: width}, process.Stream{}
+	proc.Stdout, proc.Stderr = process.Stream{Writer: &text, TTY: true, Width: width}, process.Stream{Writer: &text}
 	p := output.New(proc, output.Options{NoColor: true, Quiet: true})
 	var err error
 	if verb == "logs" {
@@ -104,7 +104,7 @@ func (s dashboardSource) Page(ctx context.Context, verb string, ref sandbox.Ref,
 	} else {
 		err = inspectOne(ctx, s.deps, p, ref.String())
 	}
-	if alreadyShown(err) || errors.Is(err, output.ErrClosed) {
+	if alreadyShown(err) {
 		err = nil
 	}
 	return text.String(), err

@@ -9,16 +9,18 @@ type Cells struct {
 	Plain bool // and no colours
 }
 
-// Fit is a text in exactly width cells.
-func (c Cells) Fit(text string, width int) string {
+// Cut is a text in at most width cells.
+func (c Cells) Cut(text string, width int) string {
 	if width <= 0 {
 		return ""
 	}
 	s := screen{ascii: c.ASCII}
-	text = s.escape(text)
-	if cellWidth(text) > width {
-		text = s.cut(text, width)
-	}
+	return s.cut(s.escape(text), width)
+}
+
+// Fit is a text in exactly width cells.
+func (c Cells) Fit(text string, width int) string {
+	text = c.Cut(text, width)
 	return text + strings.Repeat(" ", max(0, width-cellWidth(text)))
 }
 

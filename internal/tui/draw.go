@@ -62,19 +62,9 @@ func (m *Model) line(segments ...segment) string {
 	var b strings.Builder
 	left := m.width
 	for _, s := range segments {
-		text := strings.TrimRight(m.cells.Fit(s.text, left), " ")
-		if n := len(s.text) - len(strings.TrimRight(s.text, " ")); n > 0 {
-			text += strings.Repeat(" ", n)
-		}
-		width := output.Width(text)
-		if width > left {
-			text = m.cells.Fit(s.text, left)
-			width = left
-		}
+		text := m.cells.Cut(s.text, left)
 		b.WriteString(m.cells.Paint(text, s.tone))
-		if left -= width; left <= 0 {
-			break
-		}
+		left -= output.Width(text)
 	}
 	return b.String()
 }
@@ -276,13 +266,17 @@ func (m *Model) detailLines() []string {
 	if !ok {
 		return []string{m.cells.Paint(rule, output.Muted)}
 	}
-	lines := []string{
+	return []string{
 		m.cells.Paint(rule, output.Muted),
 		m.line(segment{r.ref + "  ", output.Plain}, segment{r.Why(), r.WhyTone()}),
 		m.line(segment{"why   ", output.Muted}, segment{r.Verdict.Say(), output.Plain}),
-		m.line(segment{"type  ", output.Muted}, segment{"sbx inspect " + r.ref, output.Plain}),
+		m.line(segment{"type  ", output.Muted}, segment{m.commandLine("inspect", r), output.Plain}),
 	}
-	return lines
+}
+
+// commandLine is what to type for the page of a verb.
+func (m *Model) commandLine(verb string, r *row) string {
+	return m.program + " " + verb + " " + views.ShellWord(r.ref)
 }
 
 // keyLine is the last line: what happened, or the keys.

@@ -3,8 +3,11 @@ package tui
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	tea "charm.land/bubbletea/v2"
+
+	"sbx/internal/views"
 )
 
 // binding is a key and what it does. The help is made of this list.
@@ -41,8 +44,8 @@ func bindings() []binding {
 		{[]string{"o"}, "o", "sort by problem, age, idle or ref", "o sort", (*Model).nextOrder},
 		{[]string{"O"}, "O", "reverse the order", "", func(m *Model) tea.Cmd { m.reverse = !m.reverse; m.rebuild(); return nil }},
 		{[]string{"p"}, "p", "pause: nothing is read", "", func(m *Model) tea.Cmd { m.paused = !m.paused; return nil }},
-		{[]string{"y"}, "y", "copy the reference", "", func(m *Model) tea.Cmd { return m.copied("") }},
-		{[]string{"Y"}, "Y", "copy the command line of what is shown", "", func(m *Model) tea.Cmd { return m.copied("sbx inspect ") }},
+		{[]string{"y"}, "y", "copy the reference", "", (*Model).copyRef},
+		{[]string{"Y"}, "Y", "copy the command line of what is shown", "", (*Model).copyLine},
 		{[]string{"?"}, "?", "this help", "? help", (*Model).openHelp},
 		{[]string{"esc"}, "Esc", "back; without a page: remove the filter", "", (*Model).back},
 		{[]string{"q", "ctrl+c"}, "q Ctrl-C", "quit", "q quit", func(*Model) tea.Cmd { return tea.Quit }},
@@ -88,10 +91,10 @@ func (m *Model) typeFilter(key, text string) {
 const mostFilter = 100
 
 func (m *Model) setFilter(text string) {
-	if r := []rune(strings.Join(strings.Fields(text), " ")); len(r) > mostFilter {
-		text = string(r[:mostFilter])
+	m.filter = strings.Join(strings.FieldsFunc(text, unicode.IsControl), " ")
+	if r := []rune(m.filter); len(r) > mostFilter {
+		m.filter = string(r[:mostFilter])
 	}
-	m.filter = text
 	m.rebuild()
 }
 
@@ -119,13 +122,27 @@ func (m *Model) nextOrder() tea.Cmd {
 	return nil
 }
 
-// copied puts the reference, with a command before it, on the clipboard of the terminal (OSC 52).
-func (m *Model) copied(command string) tea.Cmd {
+func (m *Model) copyRef() tea.Cmd {
+	if r, ok := m.current(); ok {
+		return m.copied(views.ShellWord(r.ref))
+	}
+	return nil
+}
+
+// copyLine copies the command line of the page that is open, else of the one that Enter opens.
+func (m *Model) copyLine() tea.Cmd {
 	r, ok := m.current()
 	if !ok {
 		return nil
 	}
-	text := command + r.Ref().String()
+	if m.page != nil && m.page.verb != "" {
+		return m.copied(m.commandLine(m.page.verb, r))
+	}
+	return m.copied(m.commandLine("inspect", r))
+}
+
+// copied puts a text on the clipboard of the terminal (OSC 52).
+func (m *Model) copied(text string) tea.Cmd {
 	m.notice = "copied: " + text
 	return tea.SetClipboard(text)
 }

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -17,6 +18,8 @@ type Model struct {
 	source Source
 	now    func() time.Time
 	cells  output.Cells
+
+	program string // what sbx is called
 
 	feeds   []*feed
 	looked  map[sandbox.Ref]ops.LiveLook // the newest look at each sandbox
@@ -53,8 +56,8 @@ type page struct {
 }
 
 // NewModel is a dashboard that has not read anything. ctx ends its reads.
-func NewModel(ctx context.Context, source Source, now func() time.Time, cells output.Cells) *Model {
-	m := &Model{ctx: ctx, source: source, now: now, cells: cells, looked: map[sandbox.Ref]ops.LiveLook{}, tab: tabAll, width: 80, height: 24}
+func NewModel(ctx context.Context, source Source, now func() time.Time, program string, cells output.Cells) *Model {
+	m := &Model{ctx: ctx, source: source, now: now, program: program, cells: cells, looked: map[sandbox.Ref]ops.LiveLook{}, tab: tabAll, width: 80, height: 24}
 	for _, name := range source.Profiles() {
 		m.feeds = append(m.feeds, &feed{profile: name})
 	}
@@ -77,6 +80,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 		return m, m.lookDue(now)
 	case lookMsg:
 		m.looking = false
+		maps.DeleteFunc(m.looked, func(_ sandbox.Ref, l ops.LiveLook) bool { return now.Sub(l.At) >= lookKeeps })
 		for _, l := range msg.looks {
 			l.At = msg.at
 			m.looked[l.Sandbox.Ref()] = l
@@ -96,8 +100,6 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 		if m.typing {
 			m.setFilter(m.filter + msg.Content)
 		}
-	case tea.MouseWheelMsg:
-		m.scroll(map[bool]int{true: -3, false: 3}[msg.Button == tea.MouseWheelUp])
 	case tea.KeyPressMsg:
 		return m, m.press(msg)
 	}

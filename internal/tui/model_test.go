@@ -99,7 +99,7 @@ func newScene() *scene {
 // board is a dashboard of a scene at noon that has read everything once.
 func board(t *testing.T, s *scene, width, height int) *Model {
 	t.Helper()
-	m := NewModel(t.Context(), s, noon, output.Cells{})
+	m := NewModel(t.Context(), s, noon, "sbx", output.Cells{})
 	m.Update(tea.WindowSizeMsg{Width: width, Height: height})
 	for _, name := range s.Profiles() {
 		_, cmd := m.Update(roundMsg{s.Round(t.Context(), name)})
@@ -181,7 +181,7 @@ func TestAProviderThatFailsKeepsItsRows(t *testing.T) {
 // TestOnePollOfAProviderIsInFlight, and a key never waits for one.
 func TestOnePollOfAProviderIsInFlight(t *testing.T) {
 	t.Parallel()
-	m := NewModel(t.Context(), newScene(), noon, output.Cells{})
+	m := NewModel(t.Context(), newScene(), noon, "sbx", output.Cells{})
 	require.NotNil(t, m.pollDue(noon()))
 	assert.Nil(t, m.pollDue(noon().Add(time.Hour)), "both are being asked")
 	press(m, "j", "?", "esc", "/", "x", "enter")
@@ -259,6 +259,9 @@ func TestPages(t *testing.T) {
 	assert.Nil(t, m.page, "a page that was left stays closed")
 	press(m, "y")
 	assert.Equal(t, "copied: "+ref, m.notice)
+	m.rows[0].ref = "e2b/$(reboot)"
+	press(m, "Y")
+	assert.Equal(t, "copied: sbx inspect 'e2b/$(reboot)'", m.notice, "a provider chooses its ids")
 	press(m, "?")
 	assert.Contains(t, strings.Join(m.Frame(), "\n"), "inspect the sandbox under the cursor")
 }
@@ -342,7 +345,7 @@ func BenchmarkKey(b *testing.B) {
 
 func large(b *testing.B) (*Model, ops.LiveRound) {
 	b.Helper()
-	m := NewModel(b.Context(), newScene(), noon, output.Cells{})
+	m := NewModel(b.Context(), newScene(), noon, "sbx", output.Cells{})
 	m.Update(tea.WindowSizeMsg{Width: 140, Height: 45})
 	r := newScene().rounds["e2b"]
 	r.Profile, r.Rows = "e2b", nil

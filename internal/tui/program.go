@@ -17,7 +17,8 @@ type Terminal struct {
 	In      io.Reader
 	Out     io.Writer
 	Environ []string
-	ASCII   bool // it has no other characters
+	ASCII   bool   // it has no other characters
+	Program string // what sbx is called
 }
 
 // framesPerSecond is how often the screen may change: a key is seen within 50 ms. The ticker of the
@@ -28,7 +29,7 @@ const framesPerSecond = 20
 func Run(ctx context.Context, source Source, now func() time.Time, t Terminal) error {
 	reads, stop := context.WithCancel(ctx)
 	defer stop()
-	m := NewModel(reads, source, now, output.Cells{ASCII: t.ASCII})
+	m := NewModel(reads, source, now, t.Program, output.Cells{ASCII: t.ASCII})
 	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Out), tea.WithEnvironment(t.Environ),
 		tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler()).Run()
 	if ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) {
@@ -39,8 +40,8 @@ func Run(ctx context.Context, source Source, now func() time.Time, t Terminal) e
 
 // Once reads every profile once, looks at what the records do not decide, and returns the frame without
 // colours. A profile that fails is in the frame; errs has why.
-func Once(ctx context.Context, source Source, now func() time.Time, width, height int, ascii bool) (lines []string, errs []error) {
-	m := NewModel(ctx, source, now, output.Cells{ASCII: ascii, Plain: true})
+func Once(ctx context.Context, source Source, now func() time.Time, width, height int, t Terminal) (lines []string, errs []error) {
+	m := NewModel(ctx, source, now, t.Program, output.Cells{ASCII: t.ASCII, Plain: true})
 	m.width, m.height = max(width, leastWidth), max(height, leastHeight)
 	answers := make(chan roundMsg, len(m.feeds))
 	for _, f := range m.feeds {
