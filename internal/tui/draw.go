@@ -3,7 +3,6 @@ package tui
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -98,32 +97,7 @@ func (m *Model) feedLine(f *feed, width int) string {
 		}
 		return m.line(name, segment{"reading ...", output.Muted})
 	}
-	s := views.StatsRow(f.round.Figures)
-	s.Stuck = &f.stuck
-	segments := []segment{
-		name,
-		{"active " + s.ActiveText() + "  ", m.unlessStale(f, s.ActiveTone())},
-		{"stuck " + s.StuckText() + "  ", m.unlessStale(f, s.StuckTone())},
-	}
-	if oldest, known := s.Age(100).(float64); known {
-		segments = append(segments, segment{"oldest " + sandbox.FormatElapsed(time.Duration(oldest*float64(time.Second))) + "  ", m.unlessStale(f, s.AgeTone())})
-	}
-	if rate := s.RateText(); rate != "-" {
-		segments = append(segments, segment{"timeouts " + rate + "  ", m.unlessStale(f, s.RateTone())})
-	}
-	age := sandbox.FormatElapsed(max(0, m.now().Sub(f.round.At)).Truncate(time.Second))
-	if f.stale() {
-		return m.line(append(segments, segment{"stale " + age + ": " + f.err.Error(), output.Bad})...)
-	}
-	return m.line(append(segments, segment{"read " + age + " ago in " + sandbox.FormatElapsed(f.round.Took.Truncate(time.Millisecond)), output.Muted})...)
-}
-
-// unlessStale is a tone, muted where the figure is not current.
-func (m *Model) unlessStale(f *feed, tone output.Tone) output.Tone {
-	if f.stale() {
-		return output.Muted
-	}
-	return tone
+	return m.line(append([]segment{name}, m.fitFigures(m.feedFigures(f), m.width-output.Width(name.text))...)...)
 }
 
 // tabLine are the tabs with their counts; the open one stands in brackets.

@@ -90,8 +90,8 @@ func newScene() *scene {
 		return f
 	}
 	s := &scene{pages: map[string]string{}, rounds: map[string]ops.LiveRound{
-		"e2b":   {At: noon().Add(-time.Second), Took: 120 * time.Millisecond, Rows: rows, Figures: figures("e2b", rows)},
-		"local": {At: noon().Add(-time.Second), Took: 2 * time.Millisecond, Rows: local, Figures: figures("local", local)},
+		"e2b":   {At: noon().Add(-time.Second), Connection: fleet.Connection{CompleteAt: noon(), Took: 120 * time.Millisecond}, Rows: rows, Figures: figures("e2b", rows)},
+		"local": {At: noon().Add(-time.Second), Connection: fleet.Connection{CompleteAt: noon(), Took: 2 * time.Millisecond}, Rows: local, Figures: figures("local", local)},
 	}}
 	return s
 }

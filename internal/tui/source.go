@@ -6,6 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/sandbox"
 )
@@ -40,8 +41,9 @@ type feed struct {
 	round   ops.LiveRound // the last complete one
 	known   bool          // there was one
 	err     error         // why the newest round has failed; nil = it has not
-	next    time.Time     // when it is asked again
-	stuck   int64         // of its rows, by the newest verdicts
+	newest  fleet.Connection
+	next    time.Time // when it is asked again
+	stuck   int64     // of its rows, by the newest verdicts
 }
 
 // stale reports whether what is shown of it is not the newest that was asked for.
@@ -84,7 +86,7 @@ func (m *Model) take(r ops.LiveRound, now time.Time) {
 		if f.profile != r.Profile {
 			continue
 		}
-		f.asking, f.err = false, r.Err
+		f.asking, f.err, f.newest = false, r.Err, r.Connection
 		f.next = now.Add(pollFocused)
 		if m.away || r.Err != nil {
 			f.next = now.Add(pollAway)
