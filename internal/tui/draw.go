@@ -83,7 +83,7 @@ func (m *Model) header() []string {
 		}
 		lines = append(lines, m.feedLine(f, width))
 	}
-	return lines
+	return append(lines, m.limitsLines()...)
 }
 
 // mostFeeds is for how many profiles the header has room: a third of the screen.
@@ -135,7 +135,7 @@ const detailHeight = 5
 
 // tableHeight is for how many rows the table has room.
 func (m *Model) tableHeight() int {
-	header := min(len(m.feeds), m.mostFeeds()+1)
+	header := min(len(m.feeds), m.mostFeeds()+1) + m.limitsHeight()
 	return max(1, m.height-header-4-detailHeight)
 }
 

@@ -3,6 +3,7 @@ package tui
 import (
 	"time"
 
+	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
@@ -62,4 +63,25 @@ func (m *Model) fitFigures(figures []figure, left int) []segment {
 		left -= width + 2
 	}
 	return shown
+}
+
+// roomyHeight is the height from which the limits of the figures have a line.
+const roomyHeight = 24
+
+// limitsLines is that line, if the screen has room for it.
+func (m *Model) limitsLines() []string {
+	var all []ops.Figures
+	for _, f := range m.feeds {
+		if f.known {
+			all = append(all, f.round.Figures)
+		}
+	}
+	return []string{m.line(segment{views.ThresholdLine(all), output.Muted})}[:m.limitsHeight()]
+}
+
+func (m *Model) limitsHeight() int {
+	if m.height < roomyHeight {
+		return 0
+	}
+	return 1
 }
