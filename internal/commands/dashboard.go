@@ -26,7 +26,8 @@ func newDashboard(d *Deps) *cobra.Command {
 		Short:   "Watch all sandboxes on one live screen",
 		Long: "Watch all sandboxes on one live screen, in groups by their verdict: stuck, at risk,\n" +
 			"not judged, working. Above them is a line for each provider, as `" + d.Process.Name() + " stats` has it,\n" +
-			"with the age of its figures. `" + d.Process.Name() + "` alone opens it, too.\n\n" +
+			"with the age of its figures. The last tab has the tasks. `" + d.Process.Name() + "` alone\n" +
+			"opens it, too.\n\n" +
 			"A provider that does not answer keeps its last rows, marked as stale, with the error.\n" +
 			"Rows on the screen whose records do not decide are queried, as `" + d.Process.Name() + " ls --look` does.\n" +
 			"No key ends a sandbox; ? shows all keys.\n\n" +
@@ -96,12 +97,15 @@ func (s dashboardSource) Page(ctx context.Context, verb string, ref sandbox.Ref,
 	proc.Stdout, proc.Stderr = process.Stream{Writer: &text, TTY: true, Width: width}, process.Stream{Writer: &text}
 	p := output.New(proc, output.Options{NoColor: true, Quiet: true})
 	var err error
-	if verb == "logs" {
+	switch verb {
+	case "logs":
 		var o logsOptions
 		o.addFlags(pflag.NewFlagSet("logs", pflag.ContinueOnError))
 		o.tail = dashboardTail
 		err = runLogs(ctx, s.deps, p, ref.String(), &o)
-	} else {
+	case "tasks show":
+		err = showTask(ctx, s.deps, p, ref.ID)
+	default:
 		err = inspectOne(ctx, s.deps, p, ref.String())
 	}
 	if alreadyShown(err) {

@@ -60,6 +60,12 @@ func (l *Live) Round(ctx context.Context, profile string) LiveRound {
 	return r
 }
 
+// Tasks are the tasks on record, the newest first.
+func (l *Live) Tasks(ctx context.Context) ([]TaskState, error) {
+	r, err := ListTasks(ctx, l.env, TasksRequest{})
+	return r.Tasks, err
+}
+
 // LiveLook is what a sandbox itself told.
 type LiveLook struct {
 	fleet.Judged

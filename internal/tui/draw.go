@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -33,9 +34,12 @@ func (m *Model) Frame() []string {
 		}, m.height)
 	}
 	lines := append(m.header(), m.tabLine(), "")
-	if m.page != nil {
+	switch {
+	case m.page != nil:
 		lines = append(lines, m.pageLines()...)
-	} else {
+	case m.tab == tabTasks:
+		lines = append(append(lines, m.taskLines()...), m.taskDetail()...)
+	default:
 		lines = append(lines, m.tableLines()...)
 		lines = append(lines, m.detailLines()...)
 	}
@@ -104,30 +108,49 @@ func (m *Model) feedLine(f *feed, width int) string {
 func (m *Model) tabLine() string {
 	var segments []segment
 	for t := range tabs {
-		text := fmt.Sprintf(" %s %d ", t.title(), m.counts[t])
+		text := " " + t.title() + " " + m.countText(t) + " "
 		if t == m.tab {
-			text = fmt.Sprintf("[%s %d]", t.title(), m.counts[t])
+			text = "[" + t.title() + " " + m.countText(t) + "]"
 		}
 		tone := output.Plain
 		if t == tabStuck && m.counts[t] > 0 {
 			tone = output.Bad
 		}
-		segments = append(segments, segment{text + " ", tone})
+		if m.width >= wideLine {
+			text += " "
+		}
+		segments = append(segments, segment{text, tone})
 	}
-	state := "by " + m.order.title()
-	if m.reverse {
-		state += ", reversed"
+	state := ""
+	if m.paused {
+		state += " PAUSED"
 	}
 	if m.filter != "" || m.typing {
-		state += "  /" + m.filter
+		state += " /" + m.filter
 		if m.typing {
 			state += "_"
 		}
 	}
-	if m.paused {
-		state += "  PAUSED"
+	return m.line(append(segments, segment{state + " " + m.orderText(), output.Muted})...)
+}
+
+// countText is how many rows a tab has; "-" = they were not read.
+func (m *Model) countText(t tab) string {
+	if t == tabTasks && !m.tasks.known {
+		return "-"
 	}
-	return m.line(append(segments, segment{" " + state, output.Muted})...)
+	return strconv.Itoa(m.counts[t])
+}
+
+func (m *Model) orderText() string {
+	text := "by " + m.order.title()
+	switch {
+	case m.tab == tabTasks:
+		return "newest first"
+	case m.reverse:
+		return text + ", reversed"
+	}
+	return text
 }
 
 // detailHeight is what the detail of the row under the cursor takes, a rule line included.

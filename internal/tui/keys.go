@@ -38,7 +38,7 @@ func bindings() []binding {
 		{[]string{"end", "G"}, "G", "the last row", "", move(farAway)},
 		{[]string{"tab"}, "Tab", "the next tab", "Tab tabs", (*Model).nextTab},
 		{[]string{"shift+tab"}, "Shift-Tab", "the tab before", "", (*Model).lastTab},
-		{[]string{"enter"}, "Enter", "inspect the sandbox under the cursor", "Enter inspect", func(m *Model) tea.Cmd { return m.openPage("inspect") }},
+		{[]string{"enter"}, "Enter", "inspect the sandbox under the cursor, or show the task", "Enter inspect", func(m *Model) tea.Cmd { return m.openPage("inspect") }},
 		{[]string{"l"}, "l", "its newest output, which is followed", "l logs", func(m *Model) tea.Cmd { return m.openPage("logs") }},
 		{[]string{"/"}, "/", "filter by a text; Enter keeps it, Esc removes it", "/ filter", func(m *Model) tea.Cmd { m.typing = true; return nil }},
 		{[]string{"o"}, "o", "sort by problem, age, idle or ref", "o sort", (*Model).nextOrder},
@@ -126,11 +126,17 @@ func (m *Model) copyRef() tea.Cmd {
 	if r, ok := m.current(); ok {
 		return m.copied(views.ShellWord(r.ref))
 	}
+	if t, ok := m.currentTask(); ok {
+		return m.copied(t.ID)
+	}
 	return nil
 }
 
 // copyLine copies the command line of the page that is open, else of the one that Enter opens.
 func (m *Model) copyLine() tea.Cmd {
+	if t, ok := m.currentTask(); ok {
+		return m.copied(m.program + " " + taskVerb + " " + t.ID)
+	}
 	r, ok := m.current()
 	if !ok {
 		return nil
@@ -167,7 +173,7 @@ func (m *Model) openHelp() tea.Cmd {
 // keyHelp are the keys of the last line.
 func (m *Model) keyHelp() string {
 	if m.typing {
-		return "filter: type a text, Enter keeps it, Esc removes it"
+		return "filter: " + m.filter + "_  Enter keeps it, Esc removes it"
 	}
 	if m.page != nil {
 		return "Esc back  j/k PgUp PgDn scroll  q quit"

@@ -24,6 +24,7 @@ type Model struct {
 	feeds   []*feed
 	looked  map[sandbox.Ref]ops.LiveLook // the newest look at each sandbox
 	looking bool
+	tasks   taskList
 
 	tab     tab
 	order   order
@@ -65,7 +66,7 @@ func NewModel(ctx context.Context, source Source, now func() time.Time, program 
 }
 
 // Init starts the first round of every profile.
-func (m *Model) Init() tea.Cmd { return tea.Batch(m.pollDue(m.now()), beatOn()) }
+func (m *Model) Init() tea.Cmd { return tea.Batch(m.pollDue(m.now()), m.tasksDue(m.now()), beatOn()) }
 
 // Update takes a message. It reads nothing itself.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // as the library asks for
@@ -73,7 +74,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 	switch msg := msg.(type) {
 	case beatMsg:
 		m.rebuild()
-		return m, tea.Batch(m.pollDue(now), m.lookDue(now), m.pageDue(now), beatOn())
+		return m, tea.Batch(m.pollDue(now), m.lookDue(now), m.pageDue(now), m.tasksDue(now), beatOn())
 	case roundMsg:
 		m.take(msg.LiveRound, now)
 		m.rebuild()
@@ -87,6 +88,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 		}
 		m.rebuild()
 		return m, m.lookDue(now)
+	case tasksMsg:
+		m.takeTasks(msg, now)
 	case pageMsg:
 		m.showPage(msg, now)
 	case tea.WindowSizeMsg:

@@ -35,6 +35,8 @@ type scene struct {
 	rounds map[string]ops.LiveRound
 	looks  [][]sandbox.Sandbox
 	pages  map[string]string
+	tasks  []ops.TaskState
+	broken error // of the store
 }
 
 func (s *scene) Profiles() []string { return []string{"e2b", "local"} }
@@ -59,6 +61,8 @@ func (s *scene) Look(_ context.Context, items []sandbox.Sandbox) []ops.LiveLook 
 	}
 	return all
 }
+
+func (s *scene) Tasks(context.Context) ([]ops.TaskState, error) { return s.tasks, s.broken }
 
 func (s *scene) Page(_ context.Context, verb string, ref sandbox.Ref, _ int) (string, error) {
 	return s.pages[verb+" "+ref.String()], nil
@@ -286,9 +290,12 @@ func TestNoKeysBreakTheScreen(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		s := newScene()
+		tasks := taskScene(t).tasks
 		m := board(t, s, 80, 24)
 		for range 60 {
-			switch rng.IntN(8) {
+			switch rng.IntN(9) {
+			case 2:
+				m.Update(tasksMsg{tasks: tasks[:rng.IntN(len(tasks))]})
 			case 0:
 				m.Update(tea.WindowSizeMsg{Width: rng.IntN(220), Height: rng.IntN(70)})
 			case 1:

@@ -20,7 +20,10 @@ type Source interface {
 	Round(ctx context.Context, profile string) ops.LiveRound
 	// Look asks sandboxes themselves.
 	Look(ctx context.Context, items []sandbox.Sandbox) []ops.LiveLook
-	// Page is the text of `sbx inspect REF` or `sbx logs REF`, so many cells wide.
+	// Tasks are those on record, the newest first.
+	Tasks(ctx context.Context) ([]ops.TaskState, error)
+	// Page is the text of `sbx inspect REF`, `sbx logs REF` or, with its id alone, `sbx tasks show ID`, so many
+	// cells wide.
 	Page(ctx context.Context, verb string, ref sandbox.Ref, width int) (string, error)
 }
 
@@ -117,13 +120,20 @@ func (m *Model) lookDue(now time.Time) tea.Cmd {
 	return func() tea.Msg { return lookMsg{m.source.Look(m.ctx, open), m.now()} }
 }
 
-// openPage reads a page about the sandbox under the cursor.
+// openPage reads a page about the sandbox or task under the cursor.
 func (m *Model) openPage(verb string) tea.Cmd {
+	if m.tab == tabTasks {
+		return m.openTaskPage(verb)
+	}
 	r, ok := m.current()
 	if !ok {
 		return nil
 	}
-	m.page = &page{title: verb + " " + r.ref, verb: verb, ref: r.Ref(), lines: []string{"reading ..."}}
+	return m.openPageOf(verb, r.Ref())
+}
+
+func (m *Model) openPageOf(verb string, ref sandbox.Ref) tea.Cmd {
+	m.page = &page{title: verb + " " + ref.String(), verb: verb, ref: ref, lines: []string{"reading ..."}}
 	return m.readPage()
 }
 
