@@ -164,7 +164,7 @@ func (m *Model) tableHeight() int {
 
 func (m *Model) tableLines() []string {
 	w := m.columnWidths()
-	lines := []string{m.cells.Paint(m.tableLine("  ", w, "NAME", "REF", "STATE", "AGE", "IDLE", "CPU", "MEM")+m.cells.Fit("WHY", w.why), output.Muted)}
+	lines := []string{m.cells.Paint(m.tableLine("  ", w, "NAME", "REF", "STATE", "AGE", "IDLE", "CPU", "MEM", "SPARK")+m.cells.Fit("WHY", w.why), output.Muted)}
 	shown := m.shown()
 	for i, r := range shown {
 		lines = append(lines, m.rowLine(r, m.top+i == m.at, w))
@@ -176,7 +176,7 @@ func (m *Model) tableLines() []string {
 }
 
 // widths are those of the columns; 0 = the column is left out.
-type widths struct{ name, ref, state, age, idle, cpu, memory, why int }
+type widths struct{ name, ref, state, age, idle, cpu, memory, spark, why int }
 
 // Widths of what is no running text, and of a line that has room for every column.
 const (
@@ -194,6 +194,9 @@ func (m *Model) columnWidths() widths {
 	if m.width < wideLine {
 		left, w.idle, w.cpu, w.memory = left+timeWidth+2*usageWidth+3*2, 0, 0, 0
 	}
+	if m.width >= sparkLine {
+		left, w.spark = left-sparkCells-2, sparkCells
+	}
 	for _, r := range m.shown() {
 		w.ref = max(w.ref, output.Width(r.ref))
 	}
@@ -203,11 +206,12 @@ func (m *Model) columnWidths() widths {
 	return w
 }
 
-// tableLine are the cells of a line up to the reason: name, reference, state, age, idle, processor and memory.
+// tableLine are the cells of a line up to the reason: name, reference, state, age, idle, processor, memory and
+// sparkline.
 func (m *Model) tableLine(mark string, w widths, cells ...string) string {
 	var b strings.Builder
 	b.WriteString(mark)
-	for i, width := range []int{w.name, w.ref, w.state, w.age, w.idle, w.cpu, w.memory} {
+	for i, width := range []int{w.name, w.ref, w.state, w.age, w.idle, w.cpu, w.memory, w.spark} {
 		if width > 0 {
 			b.WriteString(m.cells.Fit(cells[i], width) + "  ")
 		}
@@ -234,7 +238,7 @@ func (m *Model) rowLine(r *row, current bool, w widths) string {
 	if r.idle >= 0 {
 		idle = sandbox.FormatElapsed(r.idle)
 	}
-	text := m.tableLine(mark, w, views.TaskAndName(r.Sandbox), r.ref, string(r.State), age, idle, cpu, memory)
+	text := m.tableLine(mark, w, views.TaskAndName(r.Sandbox), r.ref, string(r.State), age, idle, cpu, memory, m.spark(r))
 	return m.cells.Paint(text, tone) + m.cells.Paint(m.cells.Fit(r.Why(), w.why), whyTone)
 }
 

@@ -24,6 +24,7 @@ type Model struct {
 	feeds   []*feed
 	looked  map[sandbox.Ref]ops.LiveLook // the newest look at each sandbox
 	looking bool
+	sparks  sparks
 	tasks   taskList
 
 	tab     tab
@@ -58,7 +59,7 @@ type page struct {
 
 // NewModel is a dashboard that has not read anything. ctx ends its reads.
 func NewModel(ctx context.Context, source Source, now func() time.Time, program string, cells output.Cells) *Model {
-	m := &Model{ctx: ctx, source: source, now: now, program: program, cells: cells, looked: map[sandbox.Ref]ops.LiveLook{}, tab: tabAll, width: 80, height: 24}
+	m := &Model{ctx: ctx, source: source, now: now, program: program, cells: cells, looked: map[sandbox.Ref]ops.LiveLook{}, sparks: sparks{}, tab: tabAll, width: 80, height: 24}
 	for _, name := range source.Profiles() {
 		m.feeds = append(m.feeds, &feed{profile: name})
 	}
@@ -86,7 +87,9 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 			l.At = msg.at
 			m.looked[l.Sandbox.Ref()] = l
 		}
+		m.sparks.add(msg.looks)
 		m.rebuild()
+		m.sparks.dropGone(m.pool)
 		return m, m.lookDue(now)
 	case tasksMsg:
 		m.takeTasks(msg, now)
