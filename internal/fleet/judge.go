@@ -21,6 +21,8 @@ type Judged struct {
 	Signals triage.Signals // of the look
 	At      time.Time      // when it was judged
 	Facts   *Facts         // of the look; nil = nobody looked
+	// Output are the newest lines of its log, oldest first, as far as the look has read it; see Judging.Lines.
+	Output []sandbox.LogLine
 }
 
 // Judging are the options of Judge.
@@ -36,6 +38,7 @@ type Judging struct {
 	Usage bool
 	// Facts keeps what each observation found. Those of ten thousand may need some 100 MB.
 	Facts bool
+	Lines int                // how many lines of output are kept of each observation
 	Seen  func(LookProgress) // is told how far the look is, by one goroutine at a time; nil = nobody
 }
 
@@ -76,6 +79,9 @@ func (how Judging) judge(o Observation, before Judged) Judged {
 	j := o.judged(how.Thresholds(before.Sandbox), how.Now()).askedAt(before.At)
 	if !how.Facts {
 		j.Facts = nil
+	}
+	if lines := o.Logs.Got; how.Lines > 0 && o.Logs.Err == nil {
+		j.Output = slices.Clone(lines[max(0, len(lines)-how.Lines):]) // the others can be freed
 	}
 	return j
 }

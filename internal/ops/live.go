@@ -6,6 +6,7 @@ import (
 
 	"sbx/internal/fleet"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // Live reads a fleet again and again, one provider at a time, so that a slow one delays no other.
@@ -70,18 +71,23 @@ func (l *Live) Tasks(ctx context.Context) ([]TaskState, error) {
 type LiveLook struct {
 	fleet.Judged
 
-	Usage *SandboxUsage // nil = it is not known
+	Usage  *SandboxUsage    // nil = it is not known
+	Causes []triage.Finding // of what is wrong with it, as `inspect` ranks them
 }
+
+// liveLines is how many lines of output a look keeps.
+const liveLines = 2
 
 // Look asks sandboxes themselves, as `ls --look` does, and those that run for their usage.
 func (l *Live) Look(ctx context.Context, items []sandbox.Sandbox) []LiveLook {
 	judged := l.fleet.Judge(ctx, items, fleet.Judging{
-		Now: l.env.Now, Thresholds: l.env.Thresholds, Look: true,
+		Now: l.env.Now, Thresholds: l.env.Thresholds, Look: true, Lines: liveLines,
 		Open: func(j fleet.Judged) bool { return j.Sandbox.State == sandbox.StateRunning },
 	})
 	all := make([]LiveLook, len(judged))
 	for i, j := range judged {
 		all[i].Judged = j
+		all[i].Causes = triage.Causes(j.Verdict, j.Sandbox, j.Signals, l.env.Thresholds(j.Sandbox), j.At)
 		if j.Look != nil && j.Look.Err == nil && j.Look.Trend.Samples > 0 {
 			all[i].Usage = &SandboxUsage{Sandbox: j.Sandbox, Last: j.Look.Last, Trend: j.Look.Trend, Limits: l.env.Thresholds(j.Sandbox), Verdict: j.Verdict}
 		}

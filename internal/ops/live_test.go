@@ -1,7 +1,9 @@
 package ops_test
 
 import (
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -9,6 +11,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/providers/fake"
+	"sbx/internal/sandbox"
 )
 
 // TestARoundSaysWhatItCouldNotRead: counters that fail cost no row, and a listing that fails is in both the
@@ -36,4 +39,29 @@ func TestARoundSaysWhatItCouldNotRead(t *testing.T) {
 	require.ErrorContains(t, failed.Err, "HTTP 503")
 	require.ErrorContains(t, failed.Connection.Err, "HTTP 503")
 	assert.Equal(t, r.Connection.CompleteAt, failed.Connection.CompleteAt)
+}
+
+// TestALookTellsWhyAndWhatCameOut: the causes as inspect ranks them, and the newest lines.
+func TestALookTellsWhyAndWhatCameOut(t *testing.T) {
+	t.Parallel()
+	p := fake.New(fake.Options{Name: "prod"})
+	seed := seeds("loop0001")[0]
+	for i := range 30 {
+		seed.Logs = append(seed.Logs, sandbox.LogLine{At: time.Now().Add(-20 * time.Minute), Stream: "stdout", Text: "planning step " + strconv.Itoa(i)})
+	}
+	began, samples := time.Now(), 0.0
+	seed.Usage = func(time.Time) sandbox.Usage { // a whole core
+		samples++
+		return sandbox.Usage{At: began.Add(time.Duration(samples) * time.Second), CPUSeconds: new(samples)}
+	}
+	p.Add(seed)
+	live, err := ops.NewLive(t.Context(), newSite(t, oneProfile, p).env(t, &recorder{}))
+	require.NoError(t, err)
+	looks := live.Look(t.Context(), []sandbox.Sandbox{live.Round(t.Context(), "prod").Rows[0].Sandbox})
+	require.Len(t, looks, 1)
+	require.Len(t, looks[0].Output, 2)
+	assert.Equal(t, "planning step 29", looks[0].Output[1].Text)
+	require.Greater(t, len(looks[0].Causes), 1)
+	assert.Equal(t, sandbox.CauseBusyLoop, looks[0].Causes[0].Cause)
+	assert.NotEmpty(t, looks[0].Causes[1].WhyNot)
 }

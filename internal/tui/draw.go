@@ -153,13 +153,10 @@ func (m *Model) orderText() string {
 	return text
 }
 
-// detailHeight is what the detail of the row under the cursor takes, a rule line included.
-const detailHeight = 5
-
 // tableHeight is for how many rows the table has room.
 func (m *Model) tableHeight() int {
 	header := min(len(m.feeds), m.mostFeeds()+1) + m.limitsHeight()
-	return max(1, m.height-header-4-detailHeight)
+	return max(1, m.height-header-4-m.detailHeight())
 }
 
 func (m *Model) tableLines() []string {
@@ -260,21 +257,6 @@ func (m *Model) emptyText() string {
 	return "no sandbox"
 }
 
-// detailLines are what is known of the row under the cursor, and what to type.
-func (m *Model) detailLines() []string {
-	rule := strings.Repeat("-", m.width)
-	r, ok := m.current()
-	if !ok {
-		return []string{m.cells.Paint(rule, output.Muted)}
-	}
-	return []string{
-		m.cells.Paint(rule, output.Muted),
-		m.line(segment{r.ref + "  ", output.Plain}, segment{r.Why(), r.WhyTone()}),
-		m.line(segment{"why   ", output.Muted}, segment{r.Verdict.Say(), output.Plain}),
-		m.line(segment{"type  ", output.Muted}, segment{m.commandLine("inspect", r), output.Plain}),
-	}
-}
-
 // commandLine is what to type for the page of a verb.
 func (m *Model) commandLine(verb string, r *row) string {
 	return m.program + " " + verb + " " + views.ShellWord(r.ref)
@@ -298,7 +280,7 @@ func (m *Model) pageLines() []string {
 }
 
 // pageHeight is for how many lines of a page there is room.
-func (m *Model) pageHeight() int { return m.tableHeight() + detailHeight - 1 }
+func (m *Model) pageHeight() int { return m.tableHeight() + m.detailHeight() - 1 }
 
 func splitLines(text string) []string {
 	return strings.Split(strings.TrimRight(strings.ReplaceAll(text, "\r", ""), "\n"), "\n")

@@ -69,7 +69,7 @@ func (s *scene) Page(_ context.Context, verb string, ref sandbox.Ref, _ int) (st
 }
 
 func stuckVerdict() triage.Verdict {
-	return triage.Verdict{Stuck: sandbox.True, Cause: sandbox.CauseBusyLoop, Confidence: sandbox.Probable, Reasons: []triage.Reason{"a processor is busy, and nothing comes out"}, Looked: true}
+	return triage.Verdict{Stuck: sandbox.True, Cause: sandbox.CauseBusyLoop, Confidence: sandbox.Probable, Pattern: triage.PatternBusyLoop, Reasons: []triage.Reason{"a processor is busy, and nothing comes out"}, Looked: true}
 }
 
 func boxOf(provider, id, name string, age time.Duration, v triage.Verdict) fleet.Judged {

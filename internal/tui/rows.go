@@ -46,7 +46,7 @@ type row struct {
 func (m *Model) newRow(j fleet.Judged, stale bool, now time.Time) *row {
 	m.pool = append(m.pool, row{SandboxRow: views.SandboxRowOf(j, now), ref: j.Sandbox.Ref().String(), stale: stale, needsLook: j.Verdict.NeedsLook(), age: -1, idle: -1})
 	r := &m.pool[len(m.pool)-1]
-	if seen, ok := m.looked[r.Ref()]; ok && now.Sub(seen.At) < lookKeeps {
+	if seen, ok := m.lookOf(r, now); ok {
 		if r.usage = (*views.UsageRow)(seen.Usage); r.needsLook {
 			r.Verdict = seen.Verdict
 		}

@@ -159,7 +159,7 @@ func (m *Model) taskDetail() []string {
 	}
 	lines = append(lines, m.line(segment{t.ID + "  ", output.Plain}, segment{string(t.State), t.Tone()}, segment{"  " + t.Detail(), output.Plain}))
 	if why := t.Why(); why != "" {
-		lines = append(lines, m.line(segment{"why   ", output.Muted}, segment{why, output.Plain}))
+		lines = append(lines, m.line(segment{"why     ", output.Muted}, segment{why, output.Plain}))
 	}
-	return append(lines, m.line(segment{"type  ", output.Muted}, segment{m.program + " " + taskVerb + " " + t.ID, output.Plain}))
+	return append(lines, m.line(segment{"type    ", output.Muted}, segment{m.program + " " + taskVerb + " " + t.ID, output.Plain}))
 }

@@ -127,6 +127,17 @@ func ofCause(groups []ops.CauseGroup, cause sandbox.Cause) []ops.CauseGroup {
 	return slices.DeleteFunc(slices.Clone(groups), func(g ops.CauseGroup) bool { return g.Cause != cause })
 }
 
+// WhyNotSecond says what speaks against the second of the ranked causes: "out of memory: ..."; "" = there is none,
+// or nothing is known against it.
+func WhyNotSecond(causes []triage.Finding) string {
+	if len(causes) < 2 || causes[1].WhyNot == "" {
+		return ""
+	}
+	return whyNotText(causes[1])
+}
+
+func whyNotText(c triage.Finding) string { return c.Title + ": " + c.WhyNot }
+
 // pageCauses ranks causes; of each after the first it says why not.
 func (d Investigation) pageCauses(s *output.Sheet, causes []triage.Finding) {
 	if len(causes) == 0 {
@@ -135,7 +146,7 @@ func (d Investigation) pageCauses(s *output.Sheet, causes []triage.Finding) {
 	s.Section("Causes")
 	for i, c := range causes {
 		if i > 0 && c.WhyNot != "" && !ops.OfGroup(c) {
-			s.FieldTone("why not", c.Title+": "+c.WhyNot, output.Plain)
+			s.FieldTone("why not", whyNotText(c), output.Plain)
 			continue
 		}
 		text := c.Title

@@ -141,37 +141,7 @@ func (i Inspection) usageText() string {
 	if i.Used == nil {
 		return UnknownReason(i.Seen.Usage.Err)
 	}
-	u := *i.Used
-	var parts []string
-	if u.Trend.CPUPercent != nil {
-		parts = append(parts, "cpu "+u.CPUText())
-	}
-	switch {
-	case u.Trend.MemoryBytes != nil:
-		text := "memory " + u.MemoryText() + " MiB"
-		if u.Trend.MemorySlope != nil {
-			text += " (" + u.SlopeText() + " MiB/min)"
-		}
-		parts = append(parts, text)
-	case u.Last.MemoryPeakBytes != nil:
-		parts = append(parts, "memory peak "+MebibytesText(u.Last.MemoryPeakBytes)+" MiB")
-	}
-	if u.Last.PIDs != nil && !i.State.Ended() {
-		parts = append(parts, fmt.Sprintf("%d processes", *u.Last.PIDs))
-	}
-	if u.Last.OOMKills != nil && *u.Last.OOMKills > 0 {
-		parts = append(parts, fmt.Sprintf("%d killed for memory", *u.Last.OOMKills))
-	}
-	if u.Last.Waiting != "" {
-		parts = append(parts, "waits on "+u.Last.Waiting)
-	}
-	if u.Verdict.Pattern != triage.PatternUnknown && !i.State.Ended() {
-		parts = append(parts, strings.ReplaceAll(string(u.Verdict.Pattern), "_", " "))
-	}
-	if len(parts) == 0 {
-		return "-"
-	}
-	return strings.Join(parts, ", ")
+	return i.Used.Words()
 }
 
 func (i Inspection) usageTone() output.Tone {
@@ -241,6 +211,12 @@ func (i Inspection) pageOutput(s *output.Sheet, lines int) {
 		}
 	}
 	s.Table(header, rows)
+}
+
+// NextLine is what to type about a sandbox of a list, and what for; as inspect advises. Program is what sbx is called.
+func (r SandboxRow) NextLine(program string) string {
+	first := Inspection{SandboxRow: r}.nextSteps()[0]
+	return program + " " + first.Command + "  # " + first.Why
 }
 
 // step is a command that helps on, and what for.

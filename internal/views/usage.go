@@ -1,8 +1,10 @@
 package views
 
 import (
+	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"sbx/internal/ops"
 	"sbx/internal/output"
@@ -141,6 +143,40 @@ func (r UsageRow) OperationsText() string {
 	default:
 		return strconv.FormatInt(n, 10)
 	}
+}
+
+// Words is the use of everything in one line: "cpu 98%, memory 120 of 256 MiB, 3 processes, busy loop".
+func (r UsageRow) Words() string {
+	var parts []string
+	if r.Trend.CPUPercent != nil {
+		parts = append(parts, "cpu "+r.CPUText())
+	}
+	switch {
+	case r.Trend.MemoryBytes != nil:
+		text := "memory " + r.MemoryText() + " MiB"
+		if r.Trend.MemorySlope != nil {
+			text += " (" + r.SlopeText() + " MiB/min)"
+		}
+		parts = append(parts, text)
+	case r.Last.MemoryPeakBytes != nil:
+		parts = append(parts, "memory peak "+MebibytesText(r.Last.MemoryPeakBytes)+" MiB")
+	}
+	if r.Last.PIDs != nil && !r.Sandbox.State.Ended() {
+		parts = append(parts, fmt.Sprintf("%d processes", *r.Last.PIDs))
+	}
+	if r.Last.OOMKills != nil && *r.Last.OOMKills > 0 {
+		parts = append(parts, fmt.Sprintf("%d killed for memory", *r.Last.OOMKills))
+	}
+	if r.Last.Waiting != "" {
+		parts = append(parts, "waits on "+r.Last.Waiting)
+	}
+	if r.Verdict.Pattern != triage.PatternUnknown && !r.Sandbox.State.Ended() {
+		parts = append(parts, strings.ReplaceAll(string(r.Verdict.Pattern), "_", " "))
+	}
+	if len(parts) == 0 {
+		return "-"
+	}
+	return strings.Join(parts, ", ")
 }
 
 // PatternTone is the tone of the pattern.

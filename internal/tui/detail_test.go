@@ -1,0 +1,46 @@
+package tui
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"sbx/internal/ops"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+// TestTheDetailSaysWhyAndWhyNot: all of it where there is room, else the most important lines.
+func TestTheDetailSaysWhyAndWhyNot(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	m := board(t, s, 120, 30)
+	m.cells.Plain = true
+	detail := func() string {
+		lines := m.detailLines()[1:]
+		for i := range lines {
+			lines[i] = strings.TrimRight(lines[i], " ")
+		}
+		return strings.Join(lines, "\n")
+	}
+	const head, foot = "e2b/i0a4k2m9p1r7t3v5x8z2b  stuck: busy loop\nwhy     a processor is busy, and nothing comes out\n", "type    sbx terminate e2b/i0a4k2m9p1r7t3v5x8z2b  # end it"
+	assert.Equal(t, head+foot, detail(), "nobody looked")
+
+	box := s.rounds["e2b"].Rows[0]
+	box.Output = []sandbox.LogLine{{Text: "planning step 3\x1b[2J"}, {Text: "planning step 4"}}
+	look := ops.LiveLook{
+		Judged: box, Usage: &ops.SandboxUsage{Sandbox: box.Sandbox, Trend: triage.Trend{CPUPercent: new(98.0)}, Verdict: stuckVerdict()},
+		Causes: []triage.Finding{{Cause: sandbox.CauseBusyLoop}, {Title: "memory leak", WhyNot: "memory is flat"}},
+	}
+	m.Update(lookMsg{looks: []ops.LiveLook{look}, at: noon()})
+	assert.Equal(t, head+"not     memory leak: memory is flat\nusage   cpu 98%, busy loop\noutput  planning step 3\\x1b[2J\noutput  planning step 4\n"+foot, detail())
+	m.height = highScreen - 1
+	assert.Equal(t, head+"not     memory leak: memory is flat\n"+foot, detail())
+	look.Causes[0].Cause = sandbox.CauseLeak
+	m.Update(lookMsg{looks: []ops.LiveLook{look}, at: noon()})
+	assert.Equal(t, head+"output  planning step 4\n"+foot, detail(), "what speaks against another cause than the shown one is no answer")
+	m.now = func() time.Time { return noon().Add(lookKeeps) }
+	assert.Equal(t, head+foot, detail(), "the look is too old")
+}
