@@ -76,7 +76,7 @@ func (d *Deps) runDashboard(ctx context.Context, p *output.Printer, once bool) e
 	if !d.opensDashboard() {
 		return fault.Usage("the dashboard needs a terminal").WithHint("`%s dashboard --once` prints one frame, `%s ls --stuck` and `%s stats` their figures", d.Process.Name(), d.Process.Name(), d.Process.Name())
 	}
-	defer p.HideWaits()()
+	terminal.Divert = p.Divert
 	return tui.Run(ctx, source, d.Now, terminal)
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"sbx/internal/process"
@@ -33,6 +34,7 @@ type Printer struct {
 	screen   *terminal
 	out, err screen
 	board    *progressBoard
+	diverted atomic.Pointer[func(text string)]
 }
 
 // New makes the printer of one command.
@@ -87,7 +89,7 @@ func (p *Printer) writesAside() bool { return p.Format.Human() && len(p.Columns)
 // Note prints one line for the operator on stderr; not with Quiet.
 func (p *Printer) Note(text string) {
 	if !p.Quiet {
-		p.screen.writeErr(p.stderrLine("", text))
+		p.tell("", text)
 	}
 }
 
@@ -100,7 +102,26 @@ func (p *Printer) Aside(fill func(*Sheet)) {
 }
 
 // Warn is Note for what the operator has to know: also with Quiet.
-func (p *Printer) Warn(text string) { p.screen.writeErr(p.stderrLine("warning: ", text)) }
+func (p *Printer) Warn(text string) { p.tell("warning: ", text) }
+
+func (p *Printer) tell(label, text string) {
+	if to := p.diverted.Load(); to != nil {
+		(*to)(label + Redact(text, p.Secrets))
+	}
+	p.screen.writeErr(p.stderrLine(label, text))
+}
+
+// Divert gives notes and warnings to a program that draws on the terminal, until restore is called: to is called
+// by any goroutine. Nothing else is written to a stderr that is a terminal meanwhile, neither progress nor what -v
+// shows; one that is redirected has everything as before.
+func (p *Printer) Divert(to func(text string)) (restore func()) {
+	p.diverted.Store(&to)
+	p.screen.setSilent(p.err.tty)
+	return func() {
+		p.screen.setSilent(false)
+		p.diverted.Store(nil)
+	}
+}
 
 // Prompt asks the terminal something. No progress is shown until answered is called. Entered = the
 // answer ended with enter, so that the cursor is at the start of a line.

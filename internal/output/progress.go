@@ -66,12 +66,6 @@ func (p *Printer) ShowWaits() (done func()) {
 	return func() { p.board.change(func(b *progressBoard) { b.waits-- }) }
 }
 
-// HideWaits shows no wait of ShowWaits until shown is called: a program draws on the terminal.
-func (p *Printer) HideWaits() (shown func()) {
-	p.board.change(func(b *progressBoard) { b.waits-- })
-	return func() { p.board.change(func(b *progressBoard) { b.waits++ }) }
-}
-
 // Update says how far the work is, in plain words: "3 of 5".
 func (g *Progress) Update(text string) {
 	g.board.mu.Lock()

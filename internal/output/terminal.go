@@ -30,6 +30,7 @@ type terminal struct {
 	line     string    // the progress line on the screen; "" = none
 	midLine  bool      // something else ends in the middle of a line
 	failure  error
+	silent   bool // a program draws on the screen: nothing goes to stderr
 
 	framing bool // what is written is held until the frame is shown
 	frame   []framePart
@@ -39,6 +40,14 @@ type terminal struct {
 type framePart struct {
 	text  []byte
 	toErr bool
+}
+
+// setSilent drops what is written to stderr from now on. A progress line that is on the screen is wiped before.
+func (t *terminal) setSilent(silent bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.wipeProgressLine()
+	t.silent = silent
 }
 
 func (t *terminal) holdFrame() {
@@ -168,6 +177,9 @@ func (t *terminal) writeErr(lines string) {
 
 // writeErrNow is writeErr outside a frame. The lock is held.
 func (t *terminal) writeErrNow(lines []byte) {
+	if t.silent {
+		return
+	}
 	t.wipeProgressLine()
 	t.noteEnd(lines)
 	_, _ = t.err.Write(lines)
@@ -195,7 +207,7 @@ func (t *terminal) startLine(entered bool) {
 func (t *terminal) writeProgress(line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.midLine {
+	if !t.midLine && !t.silent {
 		fmt.Fprint(t.err, line)
 	}
 }
@@ -204,7 +216,7 @@ func (t *terminal) writeProgress(line string) {
 func (t *terminal) setProgressLine(line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if line == t.line {
+	if line == t.line || t.silent {
 		return
 	}
 	t.wipeProgressLine()

@@ -40,7 +40,7 @@ type Model struct {
 	page    *page // shown in place of the table; nil = the table is
 
 	paused, away  bool
-	notice        string // of the last key; "" = none
+	notice        string // of the last key, or a warning since; "" = none
 	width, height int
 }
 
@@ -95,6 +95,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 		m.takeTasks(msg, now)
 	case pageMsg:
 		m.showPage(msg, now)
+	case noticeMsg:
+		m.notice = string(msg)
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 		m.moveTo(m.at)

@@ -19,6 +19,8 @@ type Terminal struct {
 	Environ []string
 	ASCII   bool   // it has no other characters
 	Program string // what sbx is called
+	// Divert gives notes and warnings of other goroutines to a function, in place of the screen, until restore.
+	Divert func(to func(text string)) (restore func())
 }
 
 // framesPerSecond is how often the screen may change: a key is seen within 50 ms. The ticker of the
@@ -29,12 +31,19 @@ const framesPerSecond = 20
 func Run(ctx context.Context, source Source, now func() time.Time, t Terminal) error {
 	reads, stop := context.WithCancel(ctx)
 	defer stop()
-	m := NewModel(reads, source, now, t.Program, output.Cells{ASCII: t.ASCII})
-	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Out), tea.WithEnvironment(t.Environ),
-		tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler()).Run()
+	err := t.show(ctx, NewModel(reads, source, now, t.Program, output.Cells{ASCII: t.ASCII}))
 	if ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) {
 		return context.Cause(ctx)
 	}
+	return err
+}
+
+// show runs the loop of a model.
+func (t Terminal) show(ctx context.Context, m *Model, more ...tea.ProgramOption) error {
+	program := tea.NewProgram(m, append(more, tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Out), tea.WithEnvironment(t.Environ),
+		tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler())...)
+	defer t.Divert(func(text string) { program.Send(noticeMsg(text)) })()
+	_, err := program.Run()
 	return err
 }
 

@@ -54,9 +54,10 @@ func (f *feed) stale() bool { return f.known && f.err != nil }
 
 // The messages of commands.
 type (
-	beatMsg  time.Time
-	roundMsg struct{ ops.LiveRound }
-	lookMsg  struct {
+	beatMsg   time.Time
+	noticeMsg string // a note or a warning of another goroutine
+	roundMsg  struct{ ops.LiveRound }
+	lookMsg   struct {
 		looks []ops.LiveLook
 		at    time.Time
 	}
