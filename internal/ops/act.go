@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,9 @@ type Act struct {
 	Targets   []PlannedEnd // what it would act on; a task or a profile is a reference without a provider
 	Kept      []PlannedEnd // what stays, and why
 	Objection string       // what a person should know first; "" = nothing
-	Refused   error        // a guard refuses it, and no answer allows it; nil = none does
+	Refused   error        // why it is refused, and no answer allows it; nil = it is not
 	Failed    error        // why nothing could be read; nil = something was
+	Line      []string     // as a person types it, quoted for a shell; nil = the request had none
 
 	do func(ctx context.Context, watch Observer, allowed Allowed) ActResult
 }
@@ -110,7 +112,7 @@ func PlanTermination(ctx context.Context, env *Env, req TerminateRequest, watch 
 	if err != nil {
 		return nil, err
 	}
-	a := &Act{Verb: "terminate", Targets: plan.Selected, Kept: plan.Kept}
+	a := &Act{Verb: "terminate", Targets: plan.Selected, Kept: plan.Kept, Refused: env.mayChange(), Line: req.Line}
 	if kind := fault.KindOf(plan.Verdict); len(plan.Selected)+len(plan.Kept) == 0 && kind != fault.KindNone && kind != fault.KindNotFound && kind != fault.KindGone {
 		a.Failed = plan.Verdict
 	}
@@ -141,7 +143,7 @@ func PlanBulk(ctx context.Context, env *Env, req CleanupRequest, watch Observer)
 		return nil, err
 	}
 	plan := seen.Plan()
-	a := &Act{Verb: "terminate", Targets: plannedItems(plan.Items), Refused: cleanup.Refusal(seen.Guards, req.Line...)}
+	a := &Act{Verb: "terminate", Targets: plannedItems(plan.Items), Refused: cmp.Or(env.mayChange(), cleanup.Refusal(seen.Guards, req.Line...)), Line: req.Line}
 	for _, j := range seen.Survey.Kept {
 		if !j.Sandbox.State.Ended() {
 			a.Kept = append(a.Kept, PlannedEnd{j.Sandbox.Ref(), string(j.KeepReason) + ": " + j.Reason, j.Sandbox})
@@ -184,7 +186,7 @@ func PlanRepair(ctx context.Context, env *Env, req ReconcileRequest, watch Obser
 	if err != nil {
 		return nil, err
 	}
-	a := &Act{Verb: "repair", Targets: plannedRows(seen.Plan), Refused: seen.Plan.Refusal(seen.Limits, req.Line...)}
+	a := &Act{Verb: "repair", Targets: plannedRows(seen.Plan), Refused: cmp.Or(env.mayChange(), seen.Plan.Refusal(seen.Limits, req.Line...)), Line: req.Line}
 	for _, row := range seen.Plan.Rows {
 		if row.Found() && !row.Action.Acts() {
 			a.Kept = append(a.Kept, PlannedEnd{row.Ref, row.Reason, row.Box})
@@ -210,7 +212,7 @@ func PlanRepair(ctx context.Context, env *Env, req ReconcileRequest, watch Obser
 
 // PlanStop plans the stop of tasks.
 func PlanStop(env *Env, tasks []string) *Act {
-	a := &Act{Verb: "stop", Objection: fmt.Sprintf("%d tasks would be stopped: they publish nothing from then on", len(tasks))}
+	a := &Act{Verb: "stop", Refused: env.mayChange(), Objection: fmt.Sprintf("%d tasks would be stopped: they publish nothing from then on", len(tasks))}
 	for _, id := range tasks {
 		a.Targets = append(a.Targets, PlannedEnd{Ref: sandbox.Ref{ID: id}, Reason: "its task"})
 	}

@@ -15,6 +15,9 @@ import (
 	"sbx/internal/sandbox"
 )
 
+// EndGrace is the time between SIGTERM and SIGKILL where nothing else is asked for.
+const EndGrace = 5 * time.Second
+
 // TerminateRequest is what is asked of an end by name.
 type TerminateRequest struct {
 	Words      []string     // what names the sandboxes
@@ -294,11 +297,19 @@ func (t *termination) endTargets(ctx context.Context) []sandbox.Ending {
 
 // judgeIdentity keeps a sandbox that has the id of the one that was named or confirmed.
 func (t *termination) judgeIdentity(now sandbox.Sandbox) (sandbox.Outcome, string) {
-	if made := t.made[now.Ref()]; !made.IsZero() && !made.Equal(now.CreatedAt) {
-		return sandbox.OutcomeChanged, "another sandbox has this id now"
+	if t.isAnother(now) {
+		return sandbox.OutcomeChanged, anotherHere
 	}
 	return "", ""
 }
+
+func (t *termination) isAnother(now sandbox.Sandbox) bool {
+	made := t.made[now.Ref()]
+	return !made.IsZero() && !made.Equal(now.CreatedAt)
+}
+
+// anotherHere is why a sandbox stays that was made anew under an id.
+const anotherHere = "another sandbox has this id now"
 
 // reason is why the targets end.
 func (t *termination) reason() string { return cmp.Or(t.req.Reason, "named by hand") }
@@ -318,6 +329,8 @@ func (t *termination) plannedEnds() (selected, kept []PlannedEnd) {
 		why := t.protectionReason(s)
 		switch {
 		case why != "":
+		case t.isAnother(s):
+			why = anotherHere
 		case s.State == "":
 			why = "it is gone already"
 		case s.State.Ended() && !t.req.Delete:

@@ -22,6 +22,9 @@ const (
 func (m *Model) View() tea.View {
 	v := tea.NewView(strings.Join(m.Frame(), "\n"))
 	v.AltScreen, v.ReportFocus, v.WindowTitle = true, true, "sbx"
+	if m.act != nil && m.act.step == actAsking {
+		v.WindowTitle = "sbx: a question"
+	}
 	return v
 }
 
@@ -150,6 +153,9 @@ func (m *Model) tabLine() string {
 			state += "_"
 		}
 	}
+	if n := len(m.marked); n > 0 {
+		state += fmt.Sprintf("  %d marked", n)
+	}
 	if m.paused {
 		state += "  PAUSED"
 	}
@@ -219,9 +225,12 @@ func (m *Model) tableLine(mark string, w widths, cells ...string) string {
 }
 
 func (m *Model) rowLine(r *row, current bool, w widths) string {
-	mark := "  "
+	mark := []byte("  ")
 	if current {
-		mark = "> "
+		mark[0] = '>'
+	}
+	if m.marked[r.Ref()] {
+		mark[1] = '*'
 	}
 	tone, whyTone := output.Plain, r.WhyTone()
 	if r.stale {
@@ -237,7 +246,7 @@ func (m *Model) rowLine(r *row, current bool, w widths) string {
 	if r.idle >= 0 {
 		idle = sandbox.FormatElapsed(r.idle)
 	}
-	text := m.tableLine(mark, w, views.TaskAndName(r.Sandbox), r.ref, string(r.State), age, idle, cpu, memory)
+	text := m.tableLine(string(mark), w, views.TaskAndName(r.Sandbox), r.ref, string(r.State), age, idle, cpu, memory)
 	return m.cells.Paint(text, tone) + m.cells.Paint(m.cells.Fit(r.Why(), w.why), whyTone)
 }
 
@@ -281,8 +290,12 @@ func (m *Model) commandLine(verb string, r *row) string {
 
 // keyLine is the last line: what happened, or the keys.
 func (m *Model) keyLine() string {
-	if m.notice != "" {
+	asking := m.act != nil && m.act.step == actAsking
+	switch {
+	case m.notice != "" && !asking:
 		return m.line(segment{m.notice, output.Warn})
+	case m.act != nil:
+		return m.actLine()
 	}
 	return m.line(segment{m.keyHelp(), output.Muted})
 }

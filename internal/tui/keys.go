@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"sbx/internal/ops"
 	"sbx/internal/views"
 )
 
@@ -27,7 +28,8 @@ func screens(n int) func(*Model) tea.Cmd {
 	return func(m *Model) tea.Cmd { m.scroll(n * m.tableHeight()); return m.lookDue(m.now()) }
 }
 
-// bindings are the keys of the dashboard. None of them ends anything.
+// bindings are the keys of the dashboard. None of them ends anything: x, X, s and R open a plan, which is
+// carried out when its questions were answered.
 func bindings() []binding {
 	return []binding{
 		{[]string{"up", "k"}, "up k", "one row up", "", move(-1)},
@@ -41,14 +43,19 @@ func bindings() []binding {
 		{[]string{"enter"}, "Enter", "inspect the sandbox under the cursor", "Enter inspect", func(m *Model) tea.Cmd { return m.openPage("inspect") }},
 		{[]string{"l"}, "l", "its newest output, which is followed", "l logs", func(m *Model) tea.Cmd { return m.openPage("logs") }},
 		{[]string{"/"}, "/", "filter by a text; Enter keeps it, Esc removes it", "/ filter", func(m *Model) tea.Cmd { m.typing = true; return nil }},
-		{[]string{"o"}, "o", "sort by problem, age, idle or ref", "o sort", (*Model).nextOrder},
+		{[]string{"space"}, "Space", "mark the sandbox, and go on to the next", "", (*Model).mark},
+		{[]string{"x"}, "x", "terminate what is marked, else the sandbox under the cursor: plan, question, proof", "x terminate", planAct(ops.VerbTerminate)},
+		{[]string{"X"}, "X", "clean up what is stuck: plan, question, proof", "", planAct(ops.VerbCleanup)},
+		{[]string{"s"}, "s", "stop the tasks of what is marked, else of the sandbox under the cursor", "", planAct(ops.VerbStop)},
+		{[]string{"R"}, "R", "reconcile records with what really runs", "", planAct(ops.VerbReconcile)},
+		{[]string{"o"}, "o", "sort by problem, age, idle or ref", "", (*Model).nextOrder},
 		{[]string{"O"}, "O", "reverse the order", "", func(m *Model) tea.Cmd { m.reverse = !m.reverse; m.rebuild(); return nil }},
 		{[]string{"p"}, "p", "pause: nothing is read", "", func(m *Model) tea.Cmd { m.paused = !m.paused; return nil }},
 		{[]string{"y"}, "y", "copy the reference", "", (*Model).copyRef},
 		{[]string{"Y"}, "Y", "copy the command line of what is shown", "", (*Model).copyLine},
 		{[]string{"?"}, "?", "this help", "? help", (*Model).openHelp},
-		{[]string{"esc"}, "Esc", "back; without a page: remove the filter", "", (*Model).back},
-		{[]string{"q", "ctrl+c"}, "q Ctrl-C", "quit", "q quit", func(*Model) tea.Cmd { return tea.Quit }},
+		{[]string{"esc"}, "Esc", "back; without a page: remove the filter, then the marks", "", (*Model).back},
+		{[]string{"q", "ctrl+c"}, "q Ctrl-C", "quit", "q quit", (*Model).quit},
 	}
 }
 
@@ -63,8 +70,11 @@ func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 		m.typeFilter(key, msg.Text)
 		return nil
 	}
+	if m.act != nil && m.act.step == actAsking {
+		return m.answer(key, msg.Text)
+	}
 	for _, b := range bindings() {
-		if slices.Contains(b.keys, key) {
+		if slices.Contains(b.keys, key) && (m.act == nil || ofAct(key)) {
 			return b.do(m)
 		}
 	}
@@ -78,23 +88,28 @@ func (m *Model) typeFilter(key, text string) {
 	case key == "esc":
 		m.typing = false
 		m.setFilter("")
-	case key == "backspace":
-		if r := []rune(m.filter); len(r) > 0 {
-			m.setFilter(string(r[:len(r)-1]))
-		}
-	case text != "":
-		m.setFilter(m.filter + text)
+	default:
+		m.setFilter(typed(m.filter, key, text))
 	}
 }
 
-// mostFilter bounds the filter, in characters: a paste may be anything.
-const mostFilter = 100
+// typed is a text after a key.
+func typed(have, key, text string) string {
+	if r := []rune(have); key == "backspace" && len(r) > 0 {
+		return string(r[:len(r)-1])
+	}
+	have = strings.Join(strings.FieldsFunc(have+text, unicode.IsControl), " ")
+	if r := []rune(have); len(r) > mostTyped {
+		return string(r[:mostTyped])
+	}
+	return have
+}
+
+// mostTyped bounds what is typed, in characters: a paste may be anything.
+const mostTyped = 100
 
 func (m *Model) setFilter(text string) {
-	m.filter = strings.Join(strings.FieldsFunc(text, unicode.IsControl), " ")
-	if r := []rune(m.filter); len(r) > mostFilter {
-		m.filter = string(r[:mostFilter])
-	}
+	m.filter = typed("", "", text)
 	m.rebuild()
 }
 
@@ -131,6 +146,12 @@ func (m *Model) copyRef() tea.Cmd {
 
 // copyLine copies the command line of the page that is open, else of the one that Enter opens.
 func (m *Model) copyLine() tea.Cmd {
+	if m.act != nil {
+		if a := m.act.plan.Act; a != nil {
+			return m.copied(strings.Join(a.Line, " "))
+		}
+		return nil
+	}
 	r, ok := m.current()
 	if !ok {
 		return nil
@@ -148,11 +169,16 @@ func (m *Model) copied(text string) tea.Cmd {
 }
 
 func (m *Model) back() tea.Cmd {
-	if m.page != nil {
+	switch {
+	case m.act != nil:
+		m.leaveAct()
+	case m.page != nil:
 		m.page = nil
-		return nil
+	case m.filter != "":
+		m.setFilter("")
+	default:
+		m.marked = nil
 	}
-	m.setFilter("")
 	return nil
 }
 

@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"maps"
+	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -37,6 +38,11 @@ type Model struct {
 	at, top int   // the cursor's row, and the first row on the screen
 	page    *page // shown in place of the table; nil = the table is
 
+	marked   map[sandbox.Ref]bool
+	act      *act // whose page is open; nil = none
+	running  sync.WaitGroup
+	quitting bool // as soon as the act is over
+
 	paused, away  bool
 	notice        string // of the last key; "" = none
 	width, height int
@@ -49,7 +55,7 @@ type page struct {
 	top   int
 
 	// Of a page of a verb. Logs are read again, and the page stays at its end while that is shown.
-	verb    string
+	verb    string // "" = of none
 	ref     sandbox.Ref
 	reading bool
 	next    time.Time // when it is read again; zero = never
@@ -89,6 +95,12 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 		return m, m.lookDue(now)
 	case pageMsg:
 		m.showPage(msg, now)
+	case planMsg:
+		m.showPlan(msg)
+	case reportMsg:
+		return m, m.report(msg)
+	case doneMsg:
+		return m, m.finish(msg)
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 		m.moveTo(m.at)
@@ -99,6 +111,9 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 	case tea.PasteMsg:
 		if m.typing {
 			m.setFilter(m.filter + msg.Content)
+		}
+		if m.act != nil {
+			m.act.typed = typed(m.act.typed, "", msg.Content)
 		}
 	case tea.KeyPressMsg:
 		return m, m.press(msg)

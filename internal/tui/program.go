@@ -28,8 +28,9 @@ const framesPerSecond = 20
 // Run shows the dashboard until it is quit or ctx ends; then the error is the cause of that.
 func Run(ctx context.Context, source Source, now func() time.Time, t Terminal) error {
 	reads, stop := context.WithCancel(ctx)
-	defer stop()
 	m := NewModel(reads, source, now, t.Program, output.Cells{ASCII: t.ASCII})
+	defer m.running.Wait() // what was sent is on record before the process ends
+	defer stop()
 	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Out), tea.WithEnvironment(t.Environ),
 		tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler()).Run()
 	if ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) {

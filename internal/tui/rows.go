@@ -117,6 +117,7 @@ func (m *Model) rebuild() {
 		}
 	}
 	slices.SortFunc(m.rows, m.compare)
+	m.keepMarks()
 	m.follow()
 }
 

@@ -21,6 +21,19 @@ type Source interface {
 	Look(ctx context.Context, items []sandbox.Sandbox) []ops.LiveLook
 	// Page is the text of `sbx inspect REF` or `sbx logs REF`, so many cells wide.
 	Page(ctx context.Context, verb string, ref sandbox.Ref, width int) (string, error)
+	// Plan reads what a verb would do, and changes nothing: terminate and stop to these sandboxes, cleanup
+	// and reconcile to what they select.
+	Plan(ctx context.Context, verb string, boxes []sandbox.Sandbox, width int) (Plan, error)
+	// Do carries a plan out. Production are the production profiles that were named. Report gets a line as
+	// soon as it is known, one at a time.
+	Do(ctx context.Context, p Plan, production []string, report func(line string)) ops.ActResult
+}
+
+// Plan is an act with its page and its questions.
+type Plan struct {
+	Act       *ops.Act
+	Page      string
+	Questions []ops.Question // all have to be answered; none = nothing can be done
 }
 
 // Times of the dashboard.

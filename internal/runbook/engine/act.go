@@ -29,7 +29,7 @@ func (p *actPlan) targets() []Target { return recorded(p.Targets) }
 // profiles are those that it is about.
 func (p *actPlan) profiles() []string {
 	if !p.byName {
-		return p.Act.Profiles()
+		return p.Profiles()
 	}
 	var names []string
 	for _, t := range p.Targets {

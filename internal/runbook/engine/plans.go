@@ -5,18 +5,15 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"sbx/internal/config"
 	"sbx/internal/ops"
+	"sbx/internal/reconcile"
 	"sbx/internal/runbook"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
 	"sbx/internal/task"
 )
-
-// endGrace is the time between SIGTERM and SIGKILL, as in the commands.
-const endGrace = 5 * time.Second
 
 // planAct reads what an act would do now.
 func (r *runner) planAct(ctx context.Context, s runbook.Step, theory runbook.Word) (*actPlan, error) {
@@ -40,7 +37,7 @@ func (r *runner) planTerminate(ctx context.Context, s runbook.Step, theory runbo
 	if p.kept, p.none = c.kept, c.none; err != nil || len(c.refs) == 0 {
 		return p, err
 	}
-	req := ops.TerminateRequest{Words: c.refs, Yes: true, Grace: endGrace, Production: r.req.Production, Line: r.req.Line, Reason: r.reasonOf(s, theory)}
+	req := ops.TerminateRequest{Words: c.refs, Yes: true, Grace: ops.EndGrace, Production: r.req.Production, Line: r.req.Line, Reason: r.reasonOf(s, theory)}
 	if a.Targets == "named" {
 		req.Typed = c.refs
 	}
@@ -94,7 +91,7 @@ func (r *runner) productionOf() []string {
 
 // cleanupRequest is the act as `sbx cleanup` takes it.
 func (r *runner) cleanupRequest(a runbook.Act) (ops.CleanupRequest, error) {
-	req := ops.CleanupRequest{Profiles: r.req.Profiles, Production: r.productionOf(), Line: r.req.Line, Grace: endGrace}
+	req := ops.CleanupRequest{Profiles: r.req.Profiles, Production: r.productionOf(), Line: r.req.Line, Grace: ops.EndGrace}
 	req.Rule.IncludeFailed = a.IncludeFailed
 	o := selector.Options{Now: r.env.Now(), Stuck: a.Stuck || a.OlderThan == "" && a.Where == ""}
 	if a.OlderThan != "" {
@@ -155,7 +152,7 @@ func (r *runner) planEmergency(ctx context.Context, s runbook.Step) (*actPlan, e
 
 func (r *runner) planReconcile(ctx context.Context, a runbook.Act) (*actPlan, error) {
 	p := &actPlan{Act: &ops.Act{Verb: "repair"}}
-	req := ops.ReconcileRequest{Rules: reconcileRules(), Records: string(a.Records), Production: r.productionOf(), Line: r.req.Line}
+	req := ops.ReconcileRequest{Rules: reconcile.DefaultRules(), Records: string(a.Records), Production: r.productionOf(), Line: r.req.Line}
 	act, err := ops.PlanRepair(ctx, r.env, req, r.reading)
 	if err != nil {
 		return p, err
