@@ -25,8 +25,8 @@ type act struct {
 	asked int    // so many questions are answered
 	typed string // of the answer to the next one
 
-	stop   context.CancelCauseFunc // of what runs
-	lines  chan string             // what it reports
+	stop  context.CancelCauseFunc // of what runs
+	lines chan string             // what it reports
 }
 
 // actStep is how far an act is.
@@ -195,7 +195,7 @@ func (m *Model) begin() tea.Cmd {
 }
 
 // nextLine waits for what the act reports next.
-func (a *act) nextLine() tea.Msg {
+func (a *act) nextLine() tea.Msg { //nolint:ireturn // as the library asks for
 	if line, more := <-a.lines; more {
 		return reportMsg{a, line}
 	}

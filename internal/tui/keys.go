@@ -82,10 +82,10 @@ func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 }
 
 func (m *Model) typeFilter(key, text string) {
-	switch {
-	case key == "enter":
+	switch key {
+	case "enter":
 		m.typing = false
-	case key == "esc":
+	case "esc":
 		m.typing = false
 		m.setFilter("")
 	default:
