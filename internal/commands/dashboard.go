@@ -27,7 +27,8 @@ func newDashboard(d *Deps) *cobra.Command {
 		Short:   "Watch all sandboxes on one live screen",
 		Long: "Watch all sandboxes on one live screen, in groups by their verdict: stuck, at risk,\n" +
 			"not judged, working. Above them is a line for each provider, as `" + d.Process.Name() + " stats` has it,\n" +
-			"with the age of its figures. `" + d.Process.Name() + "` alone opens it, too.\n\n" +
+			"with the age of its figures. The last tab has the tasks. `" + d.Process.Name() + "` alone\n" +
+			"opens it, too.\n\n" +
 			"A provider that does not answer keeps its last rows, marked as stale, with the error.\n" +
 			"Rows on the screen whose records do not decide are queried, as `" + d.Process.Name() + " ls --look` does.\n" +
 			"x terminates, X cleans up what is stuck, s stops a task, R reconciles: each shows its plan\n" +
@@ -105,12 +106,15 @@ func (s dashboardSource) Page(ctx context.Context, verb string, ref sandbox.Ref,
 	var text bytes.Buffer
 	p := s.printer(&text, width)
 	var err error
-	if verb == "logs" {
+	switch verb {
+	case "logs":
 		var o logsOptions
 		o.addFlags(pflag.NewFlagSet("logs", pflag.ContinueOnError))
 		o.tail = dashboardTail
 		err = runLogs(ctx, s.deps, p, ref.String(), &o)
-	} else {
+	case "tasks show":
+		err = showTask(ctx, s.deps, p, ref.ID)
+	default:
 		err = inspectOne(ctx, s.deps, p, ref.String())
 	}
 	if alreadyShown(err) {

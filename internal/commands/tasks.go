@@ -111,13 +111,15 @@ func newTasksShow(d *Deps) *cobra.Command {
 		ValidArgsFunction: d.completeTasks(false, offerAnyTask),
 	}
 	return d.completeVerb(cmd, document{schema: tasksShowSchema, shape: output.ShapeItem, columns: output.Names(views.TaskItem())},
-		func(ctx context.Context, p *output.Printer, args []string) error {
-			t, err := ops.GetTask(ctx, d.Env, args[0])
-			if err != nil {
-				return err
-			}
-			return output.ShowItem(p, output.ItemSpec[views.TaskRow]{
-				Schema: tasksShowSchema, Columns: views.TaskItem(), Human: func(s *output.Sheet, r views.TaskRow) { r.Page(s) },
-			}, views.TaskRowOf(t, d.Now()))
-		})
+		func(ctx context.Context, p *output.Printer, args []string) error { return showTask(ctx, d, p, args[0]) })
+}
+
+func showTask(ctx context.Context, d *Deps, p *output.Printer, word string) error {
+	t, err := ops.GetTask(ctx, d.Env, word)
+	if err != nil {
+		return err
+	}
+	return output.ShowItem(p, output.ItemSpec[views.TaskRow]{
+		Schema: tasksShowSchema, Columns: views.TaskItem(), Human: func(s *output.Sheet, r views.TaskRow) { r.Page(s) },
+	}, views.TaskRowOf(t, d.Now()))
 }

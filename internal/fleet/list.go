@@ -77,7 +77,11 @@ func (m *member) streamTo(ctx context.Context, q providers.Query, found chan<- l
 }
 
 func (m *member) streamRows(ctx context.Context, op string, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
-	return streamWithTimeout(ctx, m, op, func(ctx context.Context) iter.Seq2[sandbox.Sandbox, error] { return m.listRows(ctx, q) })
+	rows := streamWithTimeout(ctx, m, op, func(ctx context.Context) iter.Seq2[sandbox.Sandbox, error] { return m.listRows(ctx, q) })
+	if !coversAll(q) {
+		return rows
+	}
+	return m.answers.noteListing(ctx, m.now, rows)
 }
 
 // Listing is the result of a listing that was read to its end.

@@ -26,6 +26,7 @@ type member struct {
 	second    *secondListing
 	history   History
 	quota     *quotaUsed
+	answers   *answers
 	now       func() time.Time
 	names     NameCache // Options.Names
 	asking    func(provider string) (answered func())
@@ -47,11 +48,14 @@ func callWithBreaker[T any](ctx context.Context, m *member, b *policy.Breaker, o
 			return none, err
 		}
 		got, err := do(ctx)
+		counted := err
 		if ctx.Err() != nil && !fault.AboutOneSandbox(err) { // a time-out counts, the caller's own cancellation does not
-			done(m.asFault(ctx, ctx.Err(), op))
-			return got, err
+			counted = m.asFault(ctx, ctx.Err(), op)
 		}
-		done(err)
+		done(counted)
+		if b == m.breaker { // an attached source tells nothing of the provider
+			m.answers.noteCall(counted)
+		}
 		return got, err
 	})
 }

@@ -33,12 +33,13 @@ func (l *Live) Profiles() []string { return l.fleet.Names() }
 
 // LiveRound is one answer of one provider.
 type LiveRound struct {
-	Profile string
-	At      time.Time     // when it was asked
-	Took    time.Duration // until it had answered
-	Figures Figures       // none with an error
-	Rows    []fleet.Judged
-	Err     error // why there is no complete listing
+	Profile    string
+	At         time.Time        // when it was asked
+	Connection fleet.Connection // how its provider answers, also with an error
+	Figures    Figures          // none with an error
+	FiguresErr error            // why the provider's own counters are not among the figures; nil = they are, or it has none
+	Rows       []fleet.Judged
+	Err        error // why there is no complete listing
 }
 
 // Round lists the sandboxes of a profile, judged by their records, and counts them as `stats` does.
@@ -49,12 +50,12 @@ func (l *Live) Round(ctx context.Context, profile string) LiveRound {
 		r.Err = err
 		return r
 	}
-	began := time.Now()
 	stats := one.Stats(ctx)[0]
-	r.Took = time.Since(began)
+	r.Connection = one.Connection(profile)
 	if r.Err = stats.ItemsErr; r.Err != nil {
 		return r
 	}
+	r.FiguresErr = stats.Err
 	r.Rows = one.Judge(ctx, stats.Items, fleet.Judging{Now: l.env.Now, Thresholds: l.env.Thresholds})
 	var census Census
 	for _, j := range r.Rows {
@@ -62,6 +63,12 @@ func (l *Live) Round(ctx context.Context, profile string) LiveRound {
 	}
 	r.Figures = l.env.providerFigures(stats, census)
 	return r
+}
+
+// Tasks are the tasks on record, the newest first.
+func (l *Live) Tasks(ctx context.Context) ([]TaskState, error) {
+	r, err := ListTasks(ctx, l.env, TasksRequest{})
+	return r.Tasks, err
 }
 
 // LiveLook is what a sandbox itself told.

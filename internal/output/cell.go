@@ -191,6 +191,22 @@ type column struct {
 	tone         func(any) Tone   // nil = made from value
 }
 
+// cell is the value of an item as it is shown on a screen.
+func (c column) cell(item any, s screen, now time.Time) (value any, text string, tone Tone) {
+	value = c.value(item)
+	if c.text != nil {
+		text = c.text(item)
+	} else {
+		text = humanText(value, c.name, now)
+	}
+	if c.tone != nil {
+		tone = c.tone(item)
+	} else {
+		tone = toneOf(value, c.name)
+	}
+	return value, s.escape(text), tone
+}
+
 func erasedColumns[T any](columns []Column[T]) []column {
 	if columns == nil {
 		return nil

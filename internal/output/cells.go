@@ -24,6 +24,19 @@ func (c Cells) Fit(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-cellWidth(text)))
 }
 
+// Spark draws figures in a cell each, as high as they are in proportion to full; what is above that is full.
+func (c Cells) Spark(figures []float64, full float64) string {
+	steps := []rune("▁▂▃▄▅▆▇█")
+	if c.ASCII {
+		steps = []rune(".:-=#")
+	}
+	var b strings.Builder
+	for _, f := range figures {
+		b.WriteRune(steps[max(0, min(int(f/full*float64(len(steps))), len(steps)-1))])
+	}
+	return b.String()
+}
+
 // Width counts the cells of a text without colours.
 func Width(text string) int { return cellWidth(text) }
 

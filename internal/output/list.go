@@ -255,18 +255,7 @@ func (l *list) itemCells(item any) record {
 	now, out := l.printer.now(), l.printer.out
 	r := record{item: item, values: make([]any, len(l.columns)), texts: make([]string, len(l.columns)), tones: make([]Tone, len(l.columns))}
 	for i, c := range l.columns {
-		v := c.value(item)
-		r.values[i] = v
-		if c.text != nil {
-			r.texts[i] = out.escape(c.text(item))
-		} else {
-			r.texts[i] = out.escape(humanText(v, c.name, now))
-		}
-		if c.tone != nil {
-			r.tones[i] = c.tone(item)
-		} else {
-			r.tones[i] = toneOf(v, c.name)
-		}
+		r.values[i], r.texts[i], r.tones[i] = c.cell(item, out, now)
 	}
 	return r
 }

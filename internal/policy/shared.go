@@ -222,18 +222,35 @@ const (
 // counts: 404, 401 and 409 are answers, and the end of the caller's context says nothing
 // about the provider. Errors about one sandbox (fault.AboutOneSandbox) count neither way.
 type Breaker struct {
-	name string
-	b    *gobreaker.TwoStepCircuitBreaker[any]
+	name   string
+	b      *gobreaker.TwoStepCircuitBreaker[any]
+	opened atomic.Pointer[time.Time] // when it last opened
 }
 
 // NewBreaker makes a closed breaker for one profile.
 func NewBreaker(name string) *Breaker {
-	return &Breaker{name: name, b: gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
+	b := &Breaker{name: name}
+	b.b = gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
 		Name: name, MaxRequests: 1, Timeout: StaysOpen,
 		ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= OpensAfter },
 		IsExcluded:   fault.AboutOneSandbox,
 		IsSuccessful: func(err error) bool { return fault.KindOf(err) != fault.KindUnavailable },
-	})}
+		OnStateChange: func(_ string, _, to gobreaker.State) {
+			if to == gobreaker.StateOpen {
+				b.opened.Store(new(time.Now()))
+			}
+		},
+	})
+	return b
+}
+
+// OpenUntil is when an open breaker lets the next call through; zero = it is not open.
+func (b *Breaker) OpenUntil() time.Time {
+	opened := b.opened.Load()
+	if opened == nil || b.b.State() != gobreaker.StateOpen {
+		return time.Time{}
+	}
+	return opened.Add(StaysOpen)
 }
 
 // ErrOpen is inside the error of a call that was not made.

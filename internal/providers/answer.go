@@ -88,17 +88,25 @@ func CheckClock(c *httpx.Client) Check {
 	switch {
 	case !known:
 		return Check{Check: "clock", Verdict: sandbox.Unknown, Message: "the API does not report its time", Info: true}
-	case ahead.Abs() <= httpx.SkewTolerated:
+	case ClockWords(ahead) == "":
 		return Check{Check: "clock", Verdict: sandbox.True, Message: "agrees with the API's"}
 	}
-	way := "ahead of"
-	if ahead < 0 {
-		way = "behind"
-	}
 	return Check{
-		Check: "clock", Verdict: sandbox.False, Message: "the API's clock is " + sandbox.FormatDuration(ahead.Abs()) + " " + way + " this machine's",
+		Check: "clock", Verdict: sandbox.False, Message: "the API's clock is " + ClockWords(ahead) + " this machine's",
 		Hint: "ages use the clock that is behind; correct this machine's clock",
 	}
+}
+
+// ClockWords compares the clock of an API with this machine's: "45s ahead of", "45s behind"; "" = ages are
+// usable with both.
+func ClockWords(ahead time.Duration) string {
+	switch {
+	case ahead.Abs() <= httpx.SkewTolerated:
+		return ""
+	case ahead < 0:
+		return sandbox.FormatDuration(ahead.Abs()) + " behind"
+	}
+	return sandbox.FormatDuration(ahead) + " ahead of"
 }
 
 // ErrNothingMade is inside the error of a create that has certainly made nothing, so that no search for

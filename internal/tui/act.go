@@ -72,10 +72,13 @@ func planAct(verb string) func(*Model) tea.Cmd {
 		if !chosen {
 			rows = nil
 		}
-		if chosen && len(rows) == 0 {
+		a := &act{verb: verb}
+		if t, ok := m.currentTask(); ok && verb == ops.VerbStop {
+			a.boxes = []sandbox.Sandbox{{TaskID: t.ID}}
+		}
+		if chosen && len(rows)+len(a.boxes) == 0 {
 			return nil
 		}
-		a := &act{verb: verb}
 		for _, r := range rows {
 			if r.stale {
 				m.notice = r.ref + " is stale: its provider does not answer, so nothing is planned for it"

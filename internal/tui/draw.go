@@ -2,8 +2,8 @@ package tui
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -37,9 +37,12 @@ func (m *Model) Frame() []string {
 		}, m.height)
 	}
 	lines := append(m.header(), m.tabLine(), "")
-	if m.page != nil {
+	switch {
+	case m.page != nil:
 		lines = append(lines, m.pageLines()...)
-	} else {
+	case m.tab == tabTasks:
+		lines = append(append(lines, m.taskLines()...), m.taskDetail()...)
+	default:
 		lines = append(lines, m.tableLines()...)
 		lines = append(lines, m.detailLines()...)
 	}
@@ -87,7 +90,7 @@ func (m *Model) header() []string {
 		}
 		lines = append(lines, m.feedLine(f, width))
 	}
-	return lines
+	return append(lines, m.limitsLines()...)
 }
 
 // mostFeeds is for how many profiles the header has room: a third of the screen.
@@ -101,54 +104,32 @@ func (m *Model) feedLine(f *feed, width int) string {
 		}
 		return m.line(name, segment{"reading ...", output.Muted})
 	}
-	s := views.StatsRow(f.round.Figures)
-	s.Stuck = &f.stuck
-	segments := []segment{
-		name,
-		{"active " + s.ActiveText() + "  ", m.unlessStale(f, s.ActiveTone())},
-		{"stuck " + s.StuckText() + "  ", m.unlessStale(f, s.StuckTone())},
-	}
-	if oldest, known := s.Age(100).(float64); known {
-		segments = append(segments, segment{"oldest " + sandbox.FormatElapsed(time.Duration(oldest*float64(time.Second))) + "  ", m.unlessStale(f, s.AgeTone())})
-	}
-	if rate := s.RateText(); rate != "-" {
-		segments = append(segments, segment{"timeouts " + rate + "  ", m.unlessStale(f, s.RateTone())})
-	}
-	age := sandbox.FormatElapsed(max(0, m.now().Sub(f.round.At)).Truncate(time.Second))
-	if f.stale() {
-		return m.line(append(segments, segment{"stale " + age + ": " + f.err.Error(), output.Bad})...)
-	}
-	return m.line(append(segments, segment{"read " + age + " ago in " + sandbox.FormatElapsed(f.round.Took.Truncate(time.Millisecond)), output.Muted})...)
-}
-
-// unlessStale is a tone, muted where the figure is not current.
-func (m *Model) unlessStale(f *feed, tone output.Tone) output.Tone {
-	if f.stale() {
-		return output.Muted
-	}
-	return tone
+	return m.line(append([]segment{name}, m.fitFigures(m.feedFigures(f), m.width-output.Width(name.text))...)...)
 }
 
 // tabLine are the tabs with their counts; the open one stands in brackets.
 func (m *Model) tabLine() string {
 	var segments []segment
 	for t := range tabs {
-		text := fmt.Sprintf(" %s %d ", t.title(), m.counts[t])
+		text := " " + t.title() + " " + m.countText(t) + " "
 		if t == m.tab {
-			text = fmt.Sprintf("[%s %d]", t.title(), m.counts[t])
+			text = "[" + t.title() + " " + m.countText(t) + "]"
 		}
 		tone := output.Plain
 		if t == tabStuck && m.counts[t] > 0 {
 			tone = output.Bad
 		}
-		segments = append(segments, segment{text + " ", tone})
+		if m.width >= wideLine {
+			text += " "
+		}
+		segments = append(segments, segment{text, tone})
 	}
-	state := "by " + m.order.title()
-	if m.reverse {
-		state += ", reversed"
+	state := ""
+	if m.paused {
+		state += " PAUSED"
 	}
 	if m.filter != "" || m.typing {
-		state += "  /" + m.filter
+		state += " /" + m.filter
 		if m.typing {
 			state += "_"
 		}
@@ -156,10 +137,26 @@ func (m *Model) tabLine() string {
 	if n := len(m.marked); n > 0 {
 		state += fmt.Sprintf("  %d marked", n)
 	}
-	if m.paused {
-		state += "  PAUSED"
+	return m.line(append(segments, segment{state + " " + m.orderText(), output.Muted})...)
+}
+
+// countText is how many rows a tab has; "-" = they were not read.
+func (m *Model) countText(t tab) string {
+	if t == tabTasks && !m.tasks.known {
+		return "-"
 	}
-	return m.line(append(segments, segment{" " + state, output.Muted})...)
+	return strconv.Itoa(m.counts[t])
+}
+
+func (m *Model) orderText() string {
+	text := "by " + m.order.title()
+	switch {
+	case m.tab == tabTasks:
+		return "newest first"
+	case m.reverse:
+		return text + ", reversed"
+	}
+	return text
 }
 
 // detailHeight is what the detail of the row under the cursor takes, a rule line included.
@@ -167,13 +164,13 @@ const detailHeight = 5
 
 // tableHeight is for how many rows the table has room.
 func (m *Model) tableHeight() int {
-	header := min(len(m.feeds), m.mostFeeds()+1)
+	header := min(len(m.feeds), m.mostFeeds()+1) + m.limitsHeight()
 	return max(1, m.height-header-4-detailHeight)
 }
 
 func (m *Model) tableLines() []string {
 	w := m.columnWidths()
-	lines := []string{m.cells.Paint(m.tableLine("  ", w, "NAME", "REF", "STATE", "AGE", "IDLE", "CPU", "MEM")+m.cells.Fit("WHY", w.why), output.Muted)}
+	lines := []string{m.cells.Paint(m.tableLine("  ", w, "NAME", "REF", "STATE", "AGE", "IDLE", "CPU", "MEM", "SPARK")+m.cells.Fit("WHY", w.why), output.Muted)}
 	shown := m.shown()
 	for i, r := range shown {
 		lines = append(lines, m.rowLine(r, m.top+i == m.at, w))
@@ -185,7 +182,7 @@ func (m *Model) tableLines() []string {
 }
 
 // widths are those of the columns; 0 = the column is left out.
-type widths struct{ name, ref, state, age, idle, cpu, memory, why int }
+type widths struct{ name, ref, state, age, idle, cpu, memory, spark, why int }
 
 // Widths of what is no running text, and of a line that has room for every column.
 const (
@@ -203,6 +200,9 @@ func (m *Model) columnWidths() widths {
 	if m.width < wideLine {
 		left, w.idle, w.cpu, w.memory = left+timeWidth+2*usageWidth+3*2, 0, 0, 0
 	}
+	if m.width >= sparkLine {
+		left, w.spark = left-sparkCells-2, sparkCells
+	}
 	for _, r := range m.shown() {
 		w.ref = max(w.ref, output.Width(r.ref))
 	}
@@ -212,11 +212,12 @@ func (m *Model) columnWidths() widths {
 	return w
 }
 
-// tableLine are the cells of a line up to the reason: name, reference, state, age, idle, processor and memory.
+// tableLine are the cells of a line up to the reason: name, reference, state, age, idle, processor, memory and
+// sparkline.
 func (m *Model) tableLine(mark string, w widths, cells ...string) string {
 	var b strings.Builder
 	b.WriteString(mark)
-	for i, width := range []int{w.name, w.ref, w.state, w.age, w.idle, w.cpu, w.memory} {
+	for i, width := range []int{w.name, w.ref, w.state, w.age, w.idle, w.cpu, w.memory, w.spark} {
 		if width > 0 {
 			b.WriteString(m.cells.Fit(cells[i], width) + "  ")
 		}
@@ -246,7 +247,7 @@ func (m *Model) rowLine(r *row, current bool, w widths) string {
 	if r.idle >= 0 {
 		idle = sandbox.FormatElapsed(r.idle)
 	}
-	text := m.tableLine(string(mark), w, views.TaskAndName(r.Sandbox), r.ref, string(r.State), age, idle, cpu, memory)
+	text := m.tableLine(string(mark), w, views.TaskAndName(r.Sandbox), r.ref, string(r.State), age, idle, cpu, memory, m.spark(r))
 	return m.cells.Paint(text, tone) + m.cells.Paint(m.cells.Fit(r.Why(), w.why), whyTone)
 }
 

@@ -40,7 +40,7 @@ func bindings() []binding {
 		{[]string{"end", "G"}, "G", "the last row", "", move(farAway)},
 		{[]string{"tab"}, "Tab", "the next tab", "Tab tabs", (*Model).nextTab},
 		{[]string{"shift+tab"}, "Shift-Tab", "the tab before", "", (*Model).lastTab},
-		{[]string{"enter"}, "Enter", "inspect the sandbox under the cursor", "Enter inspect", func(m *Model) tea.Cmd { return m.openPage("inspect") }},
+		{[]string{"enter"}, "Enter", "inspect the sandbox under the cursor, or show the task", "Enter inspect", func(m *Model) tea.Cmd { return m.openPage("inspect") }},
 		{[]string{"l"}, "l", "its newest output, which is followed", "l logs", func(m *Model) tea.Cmd { return m.openPage("logs") }},
 		{[]string{"/"}, "/", "filter by a text; Enter keeps it, Esc removes it", "/ filter", func(m *Model) tea.Cmd { m.typing = true; return nil }},
 		{[]string{"space"}, "Space", "mark the sandbox, and go on to the next", "", (*Model).mark},
@@ -141,6 +141,9 @@ func (m *Model) copyRef() tea.Cmd {
 	if r, ok := m.current(); ok {
 		return m.copied(views.ShellWord(r.ref))
 	}
+	if t, ok := m.currentTask(); ok {
+		return m.copied(t.ID)
+	}
 	return nil
 }
 
@@ -151,6 +154,9 @@ func (m *Model) copyLine() tea.Cmd {
 			return m.copied(strings.Join(a.Line, " "))
 		}
 		return nil
+	}
+	if t, ok := m.currentTask(); ok {
+		return m.copied(m.program + " " + taskVerb + " " + t.ID)
 	}
 	r, ok := m.current()
 	if !ok {
@@ -193,7 +199,7 @@ func (m *Model) openHelp() tea.Cmd {
 // keyHelp are the keys of the last line.
 func (m *Model) keyHelp() string {
 	if m.typing {
-		return "filter: type a text, Enter keeps it, Esc removes it"
+		return "filter: " + m.filter + "_  Enter keeps it, Esc removes it"
 	}
 	if m.page != nil {
 		return "Esc back  j/k PgUp PgDn scroll  q quit"

@@ -25,6 +25,8 @@ type Model struct {
 	feeds   []*feed
 	looked  map[sandbox.Ref]ops.LiveLook // the newest look at each sandbox
 	looking bool
+	sparks  sparks
+	tasks   taskList
 
 	tab     tab
 	order   order
@@ -63,7 +65,7 @@ type page struct {
 
 // NewModel is a dashboard that has not read anything. ctx ends its reads.
 func NewModel(ctx context.Context, source Source, now func() time.Time, program string, cells output.Cells) *Model {
-	m := &Model{ctx: ctx, source: source, now: now, program: program, cells: cells, looked: map[sandbox.Ref]ops.LiveLook{}, tab: tabAll, width: 80, height: 24}
+	m := &Model{ctx: ctx, source: source, now: now, program: program, cells: cells, looked: map[sandbox.Ref]ops.LiveLook{}, sparks: sparks{}, tab: tabAll, width: 80, height: 24}
 	for _, name := range source.Profiles() {
 		m.feeds = append(m.feeds, &feed{profile: name})
 	}
@@ -71,7 +73,7 @@ func NewModel(ctx context.Context, source Source, now func() time.Time, program 
 }
 
 // Init starts the first round of every profile.
-func (m *Model) Init() tea.Cmd { return tea.Batch(m.pollDue(m.now()), beatOn()) }
+func (m *Model) Init() tea.Cmd { return tea.Batch(m.pollDue(m.now()), m.tasksDue(m.now()), beatOn()) }
 
 // Update takes a message. It reads nothing itself.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // as the library asks for
@@ -79,7 +81,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 	switch msg := msg.(type) {
 	case beatMsg:
 		m.rebuild()
-		return m, tea.Batch(m.pollDue(now), m.lookDue(now), m.pageDue(now), beatOn())
+		return m, tea.Batch(m.pollDue(now), m.lookDue(now), m.pageDue(now), m.tasksDue(now), beatOn())
 	case roundMsg:
 		m.take(msg.LiveRound, now)
 		m.rebuild()
@@ -91,8 +93,12 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 			l.At = msg.at
 			m.looked[l.Sandbox.Ref()] = l
 		}
+		m.sparks.add(msg.looks)
 		m.rebuild()
+		m.sparks.dropGone(m.pool)
 		return m, m.lookDue(now)
+	case tasksMsg:
+		m.takeTasks(msg, now)
 	case pageMsg:
 		m.showPage(msg, now)
 	case planMsg:

@@ -39,6 +39,8 @@ type scene struct {
 	done   []string // the verbs that were carried out
 	do     func(ctx context.Context, report func(string)) ops.ActResult
 	boxes  []sandbox.Sandbox // of the newest plan
+	tasks  []ops.TaskState
+	broken error // of the store
 }
 
 func (s *scene) Profiles() []string { return []string{"e2b", "local"} }
@@ -63,6 +65,8 @@ func (s *scene) Look(_ context.Context, items []sandbox.Sandbox) []ops.LiveLook 
 	}
 	return all
 }
+
+func (s *scene) Tasks(context.Context) ([]ops.TaskState, error) { return s.tasks, s.broken }
 
 func (s *scene) Page(_ context.Context, verb string, ref sandbox.Ref, _ int) (string, error) {
 	return s.pages[verb+" "+ref.String()], nil
@@ -107,8 +111,8 @@ func newScene() *scene {
 		return f
 	}
 	s := &scene{pages: map[string]string{}, rounds: map[string]ops.LiveRound{
-		"e2b":   {At: noon().Add(-time.Second), Took: 120 * time.Millisecond, Rows: rows, Figures: figures("e2b", rows)},
-		"local": {At: noon().Add(-time.Second), Took: 2 * time.Millisecond, Rows: local, Figures: figures("local", local)},
+		"e2b":   {At: noon().Add(-time.Second), Connection: fleet.Connection{CompleteAt: noon(), Took: 120 * time.Millisecond}, Rows: rows, Figures: figures("e2b", rows)},
+		"local": {At: noon().Add(-time.Second), Connection: fleet.Connection{CompleteAt: noon(), Took: 2 * time.Millisecond}, Rows: local, Figures: figures("local", local)},
 	}}
 	return s
 }
@@ -307,9 +311,12 @@ func TestNoKeysBreakTheScreen(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		s := newScene()
+		tasks := taskScene(t).tasks
 		m := board(t, s, 80, 24)
 		for range 60 {
-			switch rng.IntN(8) {
+			switch rng.IntN(9) {
+			case 2:
+				m.Update(tasksMsg{tasks: tasks[:rng.IntN(len(tasks))]})
 			case 0:
 				m.Update(tea.WindowSizeMsg{Width: rng.IntN(220), Height: rng.IntN(70)})
 			case 1:

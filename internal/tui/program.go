@@ -56,6 +56,8 @@ func Once(ctx context.Context, source Source, now func() time.Time, width, heigh
 		}
 	}
 	m.rebuild()
+	tasks, err := source.Tasks(ctx)
+	m.takeTasks(tasksMsg{tasks, err}, now())
 	var open []sandbox.Sandbox
 	for _, r := range m.shown() {
 		if r.State == sandbox.StateRunning {

@@ -22,11 +22,12 @@ const (
 	tabWorking
 	tabEnded
 	tabAll
+	tabTasks // of no sandbox
 	tabs
 )
 
 func (t tab) title() string {
-	return [tabs]string{"Stuck", "At risk", "Not judged", "Working", "Ended", "All"}[t]
+	return [tabs]string{"Stuck", "At risk", "Not judged", "Working", "Ended", "All", "Tasks"}[t]
 }
 
 // row is a sandbox of the table.
@@ -118,6 +119,7 @@ func (m *Model) rebuild() {
 	}
 	slices.SortFunc(m.rows, m.compare)
 	m.keepMarks()
+	m.rebuildTasks()
 	m.follow()
 }
 
@@ -152,14 +154,14 @@ func compareAge(a, b *row) int {
 	return cmp.Compare(b.age, a.age)
 }
 
-// follow finds the cursor's sandbox again. Where it is gone, the cursor stays at its place on the screen; at
+// follow finds the cursor's sandbox or task again. Where it is gone, the cursor stays at its place on the screen; at
 // the first row it stays until a key moves it, so that the worst one is under it.
 func (m *Model) follow() {
 	if m.at == 0 {
 		m.moveTo(0)
 		return
 	}
-	if i := slices.IndexFunc(m.rows, func(r *row) bool { return r.Ref() == m.cursor }); i >= 0 {
+	if i := m.find(); i >= 0 {
 		m.at = i
 	}
 	m.moveTo(m.at)
@@ -167,18 +169,24 @@ func (m *Model) follow() {
 
 // moveTo puts the cursor on a row, and scrolls so far that it is seen.
 func (m *Model) moveTo(at int) {
-	m.at = max(0, min(at, len(m.rows)-1))
-	m.cursor = sandbox.Ref{}
-	if len(m.rows) > 0 {
-		m.cursor = m.rows[m.at].Ref()
+	m.at = max(0, min(at, m.length()-1))
+	m.cursor, m.tasks.cursor = sandbox.Ref{}, ""
+	if r, ok := m.current(); ok {
+		m.cursor = r.Ref()
+	}
+	if t, ok := m.currentTask(); ok {
+		m.tasks.cursor = t.ID
 	}
 	height := m.tableHeight()
 	m.top = max(min(m.top, m.at), m.at-height+1)
-	m.top = max(0, min(m.top, len(m.rows)-height))
+	m.top = max(0, min(m.top, m.length()-height))
 }
 
-// shown are the rows on the screen.
+// shown are the rows on the screen; none while the tasks are there.
 func (m *Model) shown() []*row {
+	if m.tab == tabTasks {
+		return nil
+	}
 	return m.rows[m.top:min(len(m.rows), m.top+m.tableHeight())]
 }
 

@@ -6,6 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/sandbox"
 )
@@ -19,7 +20,10 @@ type Source interface {
 	Round(ctx context.Context, profile string) ops.LiveRound
 	// Look asks sandboxes themselves.
 	Look(ctx context.Context, items []sandbox.Sandbox) []ops.LiveLook
-	// Page is the text of `sbx inspect REF` or `sbx logs REF`, so many cells wide.
+	// Tasks are those on record, the newest first.
+	Tasks(ctx context.Context) ([]ops.TaskState, error)
+	// Page is the text of `sbx inspect REF`, `sbx logs REF` or, with its id alone, `sbx tasks show ID`, so many
+	// cells wide.
 	Page(ctx context.Context, verb string, ref sandbox.Ref, width int) (string, error)
 	// Plan reads what a verb would do, and changes nothing: terminate and stop to these sandboxes, cleanup
 	// and reconcile to what they select.
@@ -53,8 +57,9 @@ type feed struct {
 	round   ops.LiveRound // the last complete one
 	known   bool          // there was one
 	err     error         // why the newest round has failed; nil = it has not
-	next    time.Time     // when it is asked again
-	stuck   int64         // of its rows, by the newest verdicts
+	newest  fleet.Connection
+	next    time.Time // when it is asked again
+	stuck   int64     // of its rows, by the newest verdicts
 }
 
 // stale reports whether what is shown of it is not the newest that was asked for.
@@ -97,7 +102,7 @@ func (m *Model) take(r ops.LiveRound, now time.Time) {
 		if f.profile != r.Profile {
 			continue
 		}
-		f.asking, f.err = false, r.Err
+		f.asking, f.err, f.newest = false, r.Err, r.Connection
 		f.next = now.Add(pollFocused)
 		if m.away || r.Err != nil {
 			f.next = now.Add(pollAway)
@@ -128,13 +133,20 @@ func (m *Model) lookDue(now time.Time) tea.Cmd {
 	return func() tea.Msg { return lookMsg{m.source.Look(m.ctx, open), m.now()} }
 }
 
-// openPage reads a page about the sandbox under the cursor.
+// openPage reads a page about the sandbox or task under the cursor.
 func (m *Model) openPage(verb string) tea.Cmd {
+	if m.tab == tabTasks {
+		return m.openTaskPage(verb)
+	}
 	r, ok := m.current()
 	if !ok {
 		return nil
 	}
-	m.page = &page{title: verb + " " + r.ref, verb: verb, ref: r.Ref(), lines: []string{"reading ..."}}
+	return m.openPageOf(verb, r.Ref())
+}
+
+func (m *Model) openPageOf(verb string, ref sandbox.Ref) tea.Cmd {
+	m.page = &page{title: verb + " " + ref.String(), verb: verb, ref: ref, lines: []string{"reading ..."}}
 	return m.readPage()
 }
 

@@ -2,6 +2,7 @@ package views
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"sbx/internal/ops"
@@ -110,10 +111,38 @@ func (r TaskRow) placeOrNil() any {
 }
 
 func (r TaskRow) sandboxOrNil() any {
-	if a := r.Last(); a != nil && a.Sandbox != "" {
-		return a.Ref().String()
+	if ref, made := r.SandboxRef(); made {
+		return ref.String()
 	}
 	return nil
+}
+
+// SandboxRef is the sandbox of the last attempt; false = it has made none.
+func (r TaskRow) SandboxRef() (sandbox.Ref, bool) {
+	a := r.Last()
+	if a == nil || a.Sandbox == "" {
+		return sandbox.Ref{}, false
+	}
+	return a.Ref(), true
+}
+
+// SearchText is what a task is found by.
+func (r TaskRow) SearchText() string {
+	ref, _ := r.SandboxRef()
+	return strings.Join([]string{r.ID, r.Key, string(r.State), r.endReason(), r.Waits, r.Spec.Description, ref.String()}, " ")
+}
+
+// Why is in one sentence why the task has not succeeded, or what it waits for; "" = nothing.
+func (r TaskRow) Why() string {
+	switch {
+	case r.Waits != "":
+		return "waits for " + r.Waits
+	case r.Refused != "":
+		return r.Refused
+	case r.State == task.Failed || r.State == task.TimedOut:
+		return r.causeWords()
+	}
+	return ""
 }
 
 func (r TaskRow) lastExit() task.Exit {

@@ -1,0 +1,87 @@
+package tui
+
+import (
+	"time"
+
+	"sbx/internal/ops"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/views"
+)
+
+// figure is a part of the header line of a profile.
+type figure struct {
+	text string // "" = there is nothing to say
+	tone output.Tone
+	cut  bool // a part of the text is better than none of it: it has an error
+}
+
+// feedFigures is what there is to say of a profile that was read, the most important first. The error of a
+// listing that is stale, or of figures that are missing, comes before what it casts doubt on.
+func (m *Model) feedFigures(f *feed) []figure {
+	now := m.now()
+	s := views.StatsRow(f.round.Figures)
+	s.Stuck = &f.stuck
+	answers := views.ConnectionRow{Connection: f.newest, Now: now}
+	age := sandbox.FormatDuration(max(0, now.Sub(f.round.At)))
+	all := []figure{
+		{"active " + s.ActiveText(), s.ActiveTone(), false},
+		{"stuck " + s.StuckText(), s.StuckTone(), false},
+	}
+	if oldest, known := s.Age(100).(float64); known {
+		all = append(all, figure{"oldest " + sandbox.FormatElapsed(time.Duration(oldest*float64(time.Second))), s.AgeTone(), false})
+	}
+	if rate := s.RateText(); rate != "-" {
+		all = append(all, figure{"timeouts " + rate, s.RateTone(), false})
+	}
+	problems := []figure{{answers.BreakerText(), output.Bad, true}, {answers.ClockText(), output.Warn, false}}
+	if f.stale() {
+		for i := range all {
+			all[i].tone = output.Muted
+		}
+		doubt := append([]figure{{"stale " + age + ": " + f.err.Error(), output.Bad, true}}, all[2:]...)
+		return append(append(all[:2:2], doubt...), problems...)
+	}
+	if err := f.round.FiguresErr; err != nil {
+		all = append(append(all[:2:2], figure{m.cells.Cut("counters not read: "+err.Error(), m.width/2), output.Bad, true}), all[2:]...)
+	}
+	return append(append(all, problems...), figure{answers.LatencyText(), output.Muted, false}, figure{"read " + age + " ago", output.Muted, false})
+}
+
+// leastCut is how many cells an error needs to say anything.
+const leastCut = 20
+
+// fitFigures leaves out what has no room in a number of cells, from the least important on.
+func (m *Model) fitFigures(figures []figure, left int) []segment {
+	var shown []segment
+	for _, f := range figures {
+		width := output.Width(f.text)
+		if f.text == "" || width > left && (!f.cut || left < leastCut) {
+			continue
+		}
+		shown = append(shown, segment{f.text + "  ", f.tone})
+		left -= width + 2
+	}
+	return shown
+}
+
+// roomyHeight is the height from which the limits of the figures have a line.
+const roomyHeight = 24
+
+// limitsLines is that line, if the screen has room for it.
+func (m *Model) limitsLines() []string {
+	var all []ops.Figures
+	for _, f := range m.feeds {
+		if f.known {
+			all = append(all, f.round.Figures)
+		}
+	}
+	return []string{m.line(segment{views.ThresholdLine(all), output.Muted})}[:m.limitsHeight()]
+}
+
+func (m *Model) limitsHeight() int {
+	if m.height < roomyHeight {
+		return 0
+	}
+	return 1
+}
