@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"sbx/internal/fault"
 	"sbx/internal/ops"
@@ -89,26 +88,15 @@ type dashboardSource struct {
 	deps *Deps
 }
 
-// Page is what a verb prints about a sandbox, the errors of its parts at the end.
-func (s dashboardSource) Page(ctx context.Context, verb string, ref sandbox.Ref, width int) (string, error) {
+// Page is what inspect prints about a sandbox, the errors of its parts at the end.
+func (s dashboardSource) Page(ctx context.Context, ref sandbox.Ref, width int) (string, error) {
 	var text bytes.Buffer
 	proc := s.deps.Process
 	proc.Stdout, proc.Stderr = process.Stream{Writer: &text, TTY: true, Width: width}, process.Stream{Writer: &text}
 	p := output.New(proc, output.Options{NoColor: true, Quiet: true})
-	var err error
-	if verb == "logs" {
-		var o logsOptions
-		o.addFlags(pflag.NewFlagSet("logs", pflag.ContinueOnError))
-		o.tail = dashboardTail
-		err = runLogs(ctx, s.deps, p, ref.String(), &o)
-	} else {
-		err = inspectOne(ctx, s.deps, p, ref.String())
-	}
+	err := inspectOne(ctx, s.deps, p, ref.String())
 	if alreadyShown(err) {
 		err = nil
 	}
 	return text.String(), err
 }
-
-// dashboardTail is how many lines of output the dashboard reads.
-const dashboardTail = 500

@@ -6,6 +6,7 @@ import (
 
 	"sbx/internal/fleet"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // Live reads a fleet again and again, one provider at a time, so that a slow one delays no other.
@@ -80,4 +81,11 @@ func (l *Live) Look(ctx context.Context, items []sandbox.Sandbox) []LiveLook {
 		}
 	}
 	return all
+}
+
+// Follow reads the last lines of a log, and then each new one, until the log or ctx ends. Items are of types
+// LogLine, LogGap and error, as those of Logs.
+func (l *Live) Follow(ctx context.Context, ref sandbox.Ref, lines int, item func(any)) {
+	r := &logReader{req: LogsRequest{Follow: true, Tail: lines}, item: item, matcher: triage.NewMatcher()}
+	r.readLog(ctx, l.fleet, ref)
 }

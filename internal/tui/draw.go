@@ -288,6 +288,9 @@ func (m *Model) keyLine() string {
 }
 
 func (m *Model) pageLines() []string {
+	if m.page.log != nil {
+		return m.logLines()
+	}
 	height := m.pageHeight()
 	lines := []string{m.line(segment{m.page.title, output.Plain})}
 	for _, text := range m.page.lines[m.page.top:min(len(m.page.lines), m.page.top+height)] {

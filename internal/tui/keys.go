@@ -35,15 +35,17 @@ func bindings() []binding {
 		{[]string{"pgup"}, "PgUp", "one screen up", "", screens(-1)},
 		{[]string{"pgdown"}, "PgDn", "one screen down", "", screens(1)},
 		{[]string{"home", "g"}, "g", "the first row", "", move(-farAway)},
-		{[]string{"end", "G"}, "G", "the last row", "", move(farAway)},
+		{[]string{"end", "G"}, "G", "the last row; of a log, follow it again", "", (*Model).toEnd},
 		{[]string{"tab"}, "Tab", "the next tab", "Tab tabs", (*Model).nextTab},
 		{[]string{"shift+tab"}, "Shift-Tab", "the tab before", "", (*Model).lastTab},
-		{[]string{"enter"}, "Enter", "inspect the sandbox under the cursor", "Enter inspect", func(m *Model) tea.Cmd { return m.openPage("inspect") }},
-		{[]string{"l"}, "l", "its newest output, which is followed", "l logs", func(m *Model) tea.Cmd { return m.openPage("logs") }},
-		{[]string{"/"}, "/", "filter by a text; Enter keeps it, Esc removes it", "/ filter", func(m *Model) tea.Cmd { m.typing = true; return nil }},
+		{[]string{"enter"}, "Enter", "inspect the sandbox under the cursor", "Enter inspect", (*Model).openInspect},
+		{[]string{"l"}, "l", "its newest output, which is followed", "l logs", (*Model).openLogs},
+		{[]string{"/"}, "/", "filter by a text; in a log, search: Enter keeps it, Esc removes it", "/ filter", (*Model).startTyping},
+		{[]string{"n"}, "n", "the next line of a log with the text", "", func(m *Model) tea.Cmd { m.jump(1); return nil }},
+		{[]string{"N"}, "N", "the line before", "", func(m *Model) tea.Cmd { m.jump(-1); return nil }},
 		{[]string{"o"}, "o", "sort by problem, age, idle or ref", "o sort", (*Model).nextOrder},
 		{[]string{"O"}, "O", "reverse the order", "", func(m *Model) tea.Cmd { m.reverse = !m.reverse; m.rebuild(); return nil }},
-		{[]string{"p"}, "p", "pause: nothing is read", "", func(m *Model) tea.Cmd { m.paused = !m.paused; return nil }},
+		{[]string{"p"}, "p", "pause: nothing is read; in a log, it stays where it is", "", (*Model).togglePause},
 		{[]string{"y"}, "y", "copy the reference", "", (*Model).copyRef},
 		{[]string{"Y"}, "Y", "copy the command line of what is shown", "", (*Model).copyLine},
 		{[]string{"?"}, "?", "this help", "? help", (*Model).openHelp},
@@ -59,8 +61,8 @@ const farAway = 1 << 30
 func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 	m.notice = ""
 	key := msg.String()
-	if m.typing && key != "ctrl+c" {
-		m.typeFilter(key, msg.Text)
+	if m.isTyping() && key != "ctrl+c" {
+		m.typeText(key, msg.Text)
 		return nil
 	}
 	for _, b := range bindings() {
@@ -71,30 +73,52 @@ func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-func (m *Model) typeFilter(key, text string) {
+// isTyping reports whether keys go into a text: the filter, or what is searched for in a log.
+func (m *Model) isTyping() bool { return m.typing || m.searching() }
+
+// typeText takes a key, or a paste, into the text that is typed.
+func (m *Model) typeText(key, text string) {
+	change := func(by func(string) string) {
+		if m.searching() {
+			m.page.log.needle = shortLine(by(m.page.log.needle))
+		} else if m.typing {
+			m.setFilter(by(m.filter))
+		}
+	}
 	switch {
 	case key == "enter":
-		m.typing = false
+		m.endTyping()
 	case key == "esc":
-		m.typing = false
-		m.setFilter("")
+		change(func(string) string { return "" })
+		m.endTyping()
 	case key == "backspace":
-		if r := []rune(m.filter); len(r) > 0 {
-			m.setFilter(string(r[:len(r)-1]))
-		}
+		change(func(s string) string { r := []rune(s); return string(r[:max(0, len(r)-1)]) })
 	case text != "":
-		m.setFilter(m.filter + text)
+		change(func(s string) string { return s + text })
 	}
+}
+
+func (m *Model) endTyping() {
+	if m.searching() {
+		m.search()
+	}
+	m.typing = false
 }
 
 // mostFilter bounds the filter, in characters: a paste may be anything.
 const mostFilter = 100
 
-func (m *Model) setFilter(text string) {
-	m.filter = strings.Join(strings.FieldsFunc(text, unicode.IsControl), " ")
-	if r := []rune(m.filter); len(r) > mostFilter {
-		m.filter = string(r[:mostFilter])
+// shortLine is a typed text as one line, bounded.
+func shortLine(text string) string {
+	text = strings.Join(strings.FieldsFunc(text, unicode.IsControl), " ")
+	if r := []rune(text); len(r) > mostFilter {
+		text = string(r[:mostFilter])
 	}
+	return text
+}
+
+func (m *Model) setFilter(text string) {
+	m.filter = shortLine(text)
 	m.rebuild()
 }
 
@@ -168,6 +192,9 @@ func (m *Model) openHelp() tea.Cmd {
 func (m *Model) keyHelp() string {
 	if m.typing {
 		return "filter: type a text, Enter keeps it, Esc removes it"
+	}
+	if m.page != nil && m.page.log != nil {
+		return logKeys
 	}
 	if m.page != nil {
 		return "Esc back  j/k PgUp PgDn scroll  q quit"

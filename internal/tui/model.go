@@ -36,6 +36,7 @@ type Model struct {
 	cursor  sandbox.Ref
 	at, top int   // the cursor's row, and the first row on the screen
 	page    *page // shown in place of the table; nil = the table is
+	log     *log  // that is followed; nil = none is
 
 	paused, away  bool
 	notice        string // of the last key; "" = none
@@ -48,11 +49,10 @@ type page struct {
 	lines []string
 	top   int
 
-	// Of a page of a verb. Logs are read again, and the page stays at its end while that is shown.
-	verb    string
-	ref     sandbox.Ref
-	reading bool
-	next    time.Time // when it is read again; zero = never
+	verb  string // that prints the page; "" = none does
+	ref   sandbox.Ref
+	log   *log          // of a page of lines that come; nil = of another one
+	tones []output.Tone // of the lines of a log
 }
 
 // NewModel is a dashboard that has not read anything. ctx ends its reads.
@@ -70,10 +70,11 @@ func (m *Model) Init() tea.Cmd { return tea.Batch(m.pollDue(m.now()), beatOn()) 
 // Update takes a message. It reads nothing itself.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // as the library asks for
 	now := m.now()
+	m.leaveLog()
 	switch msg := msg.(type) {
 	case beatMsg:
 		m.rebuild()
-		return m, tea.Batch(m.pollDue(now), m.lookDue(now), m.pageDue(now), beatOn())
+		return m, tea.Batch(m.pollDue(now), m.lookDue(now), beatOn())
 	case roundMsg:
 		m.take(msg.LiveRound, now)
 		m.rebuild()
@@ -88,7 +89,9 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 		m.rebuild()
 		return m, m.lookDue(now)
 	case pageMsg:
-		m.showPage(msg, now)
+		m.showPage(msg)
+	case logMsg:
+		return m, m.takeLog(msg)
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 		m.moveTo(m.at)
@@ -97,9 +100,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 	case tea.BlurMsg:
 		m.away = true
 	case tea.PasteMsg:
-		if m.typing {
-			m.setFilter(m.filter + msg.Content)
-		}
+		m.typeText("", msg.Content)
 	case tea.KeyPressMsg:
 		return m, m.press(msg)
 	}
@@ -107,21 +108,14 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 }
 
 // showPage shows what was read, unless another page is open by now.
-func (m *Model) showPage(msg pageMsg, now time.Time) {
+func (m *Model) showPage(msg pageMsg) {
 	p := m.page
-	if p == nil || p.verb != msg.verb || p.ref != msg.ref {
+	if p == nil || p.verb != verbInspect || p.ref != msg.ref {
 		return
 	}
-	atEnd := p.top >= len(p.lines)-m.pageHeight()
-	p.reading, p.lines = false, splitLines(msg.text)
+	p.lines = splitLines(msg.text)
 	if msg.err != nil {
 		p.lines = append(p.lines, "", "error: "+msg.err.Error())
-	}
-	if msg.verb == "logs" {
-		p.next = now.Add(pollFocused)
-		if atEnd {
-			p.top = max(0, len(p.lines)-m.pageHeight())
-		}
 	}
 	p.top = max(0, min(p.top, len(p.lines)-m.pageHeight()))
 }

@@ -35,6 +35,8 @@ type scene struct {
 	rounds map[string]ops.LiveRound
 	looks  [][]sandbox.Sandbox
 	pages  map[string]string
+
+	endless bool // logs go on
 }
 
 func (s *scene) Profiles() []string { return []string{"e2b", "local"} }
@@ -60,8 +62,18 @@ func (s *scene) Look(_ context.Context, items []sandbox.Sandbox) []ops.LiveLook 
 	return all
 }
 
-func (s *scene) Page(_ context.Context, verb string, ref sandbox.Ref, _ int) (string, error) {
-	return s.pages[verb+" "+ref.String()], nil
+func (s *scene) Page(_ context.Context, ref sandbox.Ref, _ int) (string, error) {
+	return s.pages["inspect "+ref.String()], nil
+}
+
+func (s *scene) Follow(ctx context.Context, ref sandbox.Ref, _ int, item func(any)) {
+	for text := range strings.SplitSeq(s.pages["logs "+ref.String()], "\n") {
+		pattern, _ := matcher.Match(text)
+		item(ops.LogLine{LogLine: sandbox.LogLine{Text: text}, Pattern: pattern})
+	}
+	if s.endless {
+		<-ctx.Done()
+	}
 }
 
 func stuckVerdict() triage.Verdict {
@@ -227,33 +239,23 @@ func TestTheCursorStaysOnItsSandbox(t *testing.T) {
 	assert.True(t, ok, "it stays at its place")
 }
 
-// TestPages opens the pages of the verbs, and shows what they print escaped.
+// TestPages opens the page of a verb, and shows what it prints escaped.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	m := board(t, s, 80, 24)
 	m.cells.Plain = true
 	ref := m.cursor.String()
-	s.pages["logs "+ref] = "one\x1b[2J\ntwo\n" + strings.Repeat("x", 90_000)
-	cmds := press(m, "l")
+	s.pages["inspect "+ref] = "one\x1b[2J\ntwo\n" + strings.Repeat("x", 90_000)
+	cmds := press(m, "enter")
 	assert.Contains(t, strings.Join(m.Frame(), "\n"), "reading ...")
 	m.Update(cmds[0]())
 	frame := strings.Join(m.Frame(), "\n")
-	assert.Contains(t, frame, "logs "+ref)
+	assert.Contains(t, frame, "inspect "+ref)
 	assert.Contains(t, frame, `one\x1b[2J`)
 	for _, line := range m.Frame() {
 		assert.LessOrEqual(t, output.Width(line), 80)
 	}
-	s.pages["logs "+ref] = strings.Repeat("line\n", 100) + "the last one"
-	again := m.pageDue(noon().Add(pollFocused))
-	require.NotNil(t, again)
-	assert.Nil(t, m.pageDue(noon().Add(time.Hour)), "one read at a time")
-	m.Update(again())
-	assert.Contains(t, strings.Join(m.Frame(), "\n"), "the last one", "it follows its end")
-	press(m, "k")
-	top := m.page.top
-	m.Update(cmds[0]())
-	assert.Equal(t, top, m.page.top, "who reads above stays there")
 	press(m, "esc")
 	m.Update(cmds[0]())
 	assert.Nil(t, m.page, "a page that was left stays closed")
@@ -282,7 +284,7 @@ func TestAPasteIsNoStorm(t *testing.T) {
 // TestNoKeysBreakTheScreen plays random keys, rounds and sizes: every frame fits its screen.
 func TestNoKeysBreakTheScreen(t *testing.T) {
 	t.Parallel()
-	keys := []string{"j", "k", "g", "G", "o", "O", "p", "y", "Y", "?", "/", "l", "x", "1", "enter", "esc", "tab", "down", "pgdown", "backspace"}
+	keys := []string{"j", "k", "g", "G", "n", "N", "o", "O", "p", "y", "Y", "?", "/", "l", "x", "1", "enter", "esc", "tab", "down", "pgdown", "backspace"}
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		s := newScene()

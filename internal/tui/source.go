@@ -19,8 +19,10 @@ type Source interface {
 	Round(ctx context.Context, profile string) ops.LiveRound
 	// Look asks sandboxes themselves.
 	Look(ctx context.Context, items []sandbox.Sandbox) []ops.LiveLook
-	// Page is the text of `sbx inspect REF` or `sbx logs REF`, so many cells wide.
-	Page(ctx context.Context, verb string, ref sandbox.Ref, width int) (string, error)
+	// Page is the text of `sbx inspect REF`, so many cells wide.
+	Page(ctx context.Context, ref sandbox.Ref, width int) (string, error)
+	// Follow gives the last lines of a log and each new one, from one goroutine: ops.Live.Follow.
+	Follow(ctx context.Context, ref sandbox.Ref, lines int, item func(any))
 }
 
 // Times of the dashboard.
@@ -56,7 +58,6 @@ type (
 		at    time.Time
 	}
 	pageMsg struct {
-		verb string
 		ref  sandbox.Ref
 		text string
 		err  error
@@ -115,29 +116,22 @@ func (m *Model) lookDue(now time.Time) tea.Cmd {
 	return func() tea.Msg { return lookMsg{m.source.Look(m.ctx, open), m.now()} }
 }
 
-// openPage reads a page about the sandbox under the cursor.
-func (m *Model) openPage(verb string) tea.Cmd {
+// openInspect reads the page about the sandbox under the cursor.
+func (m *Model) openInspect() tea.Cmd {
 	r, ok := m.current()
 	if !ok {
 		return nil
 	}
-	m.page = &page{title: verb + " " + r.ref, verb: verb, ref: r.Ref(), lines: []string{"reading ..."}}
-	return m.readPage()
-}
-
-// pageDue reads a page again whose time has come.
-func (m *Model) pageDue(now time.Time) tea.Cmd {
-	if p := m.page; p == nil || p.next.IsZero() || p.reading || m.paused || now.Before(p.next) {
-		return nil
-	}
-	return m.readPage()
-}
-
-func (m *Model) readPage() tea.Cmd {
-	m.page.reading = true
-	verb, ref, width := m.page.verb, m.page.ref, m.width
+	ref, width := r.Ref(), m.width
+	m.page = &page{title: verbInspect + " " + r.ref, verb: verbInspect, ref: ref, lines: []string{"reading ..."}}
 	return func() tea.Msg {
-		text, err := m.source.Page(m.ctx, verb, ref, width)
-		return pageMsg{verb, ref, text, err}
+		text, err := m.source.Page(m.ctx, ref, width)
+		return pageMsg{ref, text, err}
 	}
 }
+
+// The verbs that have a page.
+const (
+	verbInspect = "inspect"
+	verbLogs    = "logs"
+)
