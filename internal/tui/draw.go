@@ -33,7 +33,7 @@ func (m *Model) Frame() []string {
 			m.line(segment{fmt.Sprintf("this one has %d x %d. q quits.", m.width, m.height), output.Plain}),
 		}, m.height)
 	}
-	lines := append(m.header(), m.tabLine(), "")
+	lines := append(m.header(), m.tabLine(), m.filterLine())
 	if m.page != nil {
 		lines = append(lines, m.pageLines()...)
 	} else {
@@ -143,12 +143,6 @@ func (m *Model) tabLine() string {
 	state := "by " + m.order.title()
 	if m.reverse {
 		state += ", reversed"
-	}
-	if m.filter != "" || m.typing {
-		state += "  /" + m.filter
-		if m.typing {
-			state += "_"
-		}
 	}
 	if m.paused {
 		state += "  PAUSED"

@@ -40,7 +40,7 @@ func bindings() []binding {
 		{[]string{"shift+tab"}, "Shift-Tab", "the tab before", "", (*Model).lastTab},
 		{[]string{"enter"}, "Enter", "inspect the sandbox under the cursor", "Enter inspect", (*Model).openInspect},
 		{[]string{"l"}, "l", "its newest output, which is followed", "l logs", (*Model).openLogs},
-		{[]string{"/"}, "/", "filter by a text; in a log, search: Enter keeps it, Esc removes it", "/ filter", (*Model).startTyping},
+		{[]string{"/"}, "/", "filter by a text, or by where CONDITION as of ls --where; search a log", "/ filter", (*Model).startTyping},
 		{[]string{"n"}, "n", "the next line of a log with the text", "", func(m *Model) tea.Cmd { m.jump(1); return nil }},
 		{[]string{"N"}, "N", "the line before", "", func(m *Model) tea.Cmd { m.jump(-1); return nil }},
 		{[]string{"o"}, "o", "sort by problem, age, idle or ref", "o sort", (*Model).nextOrder},
@@ -106,7 +106,7 @@ func (m *Model) endTyping() {
 }
 
 // mostFilter bounds the filter, in characters: a paste may be anything.
-const mostFilter = 100
+const mostFilter = 200
 
 // shortLine is a typed text as one line, bounded.
 func shortLine(text string) string {
@@ -115,11 +115,6 @@ func shortLine(text string) string {
 		text = string(r[:mostFilter])
 	}
 	return text
-}
-
-func (m *Model) setFilter(text string) {
-	m.filter = shortLine(text)
-	m.rebuild()
 }
 
 // scroll moves the cursor, or the page that is open.
@@ -191,7 +186,7 @@ func (m *Model) openHelp() tea.Cmd {
 // keyHelp are the keys of the last line.
 func (m *Model) keyHelp() string {
 	if m.typing {
-		return "filter: type a text, Enter keeps it, Esc removes it"
+		return "filter: a text, or where CONDITION; Enter keeps it, Esc removes it"
 	}
 	if m.page != nil && m.page.log != nil {
 		return logKeys

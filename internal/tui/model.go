@@ -38,6 +38,9 @@ type Model struct {
 	page    *page // shown in place of the table; nil = the table is
 	log     *log  // that is followed; nil = none is
 
+	want      wanted // by the filter
+	undecided []*row // of which a condition holds neither true nor false
+
 	paused, away  bool
 	notice        string // of the last key; "" = none
 	width, height int

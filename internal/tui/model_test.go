@@ -22,6 +22,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
+	"sbx/internal/selector"
 	"sbx/internal/triage"
 )
 
@@ -55,7 +56,7 @@ func (s *scene) Look(_ context.Context, items []sandbox.Sandbox) []ops.LiveLook 
 	for _, box := range items {
 		trend := triage.Trend{Samples: 2, CPUPercent: new(97.5), MemoryBytes: new(int64(200 << 20)), MemoryLimitBytes: new(int64(400 << 20))}
 		all = append(all, ops.LiveLook{
-			Judged: fleet.Judged{Sandbox: box, Verdict: stuckVerdict()},
+			Judged: fleet.Judged{Sandbox: box, Verdict: stuckVerdict(), Look: &selector.Look{Trend: trend}},
 			Usage:  &ops.SandboxUsage{Sandbox: box, Trend: trend, Limits: triage.DefaultThresholds(), Verdict: stuckVerdict()},
 		})
 	}

@@ -96,14 +96,14 @@ func (m *Model) take(r ops.LiveRound, now time.Time) {
 	}
 }
 
-// lookDue looks at the rows on the screen that run, for their usage and where the record does not decide, one
+// lookDue looks at the rows of toLook that run, for their usage and where the record does not decide, one
 // look at a time.
 func (m *Model) lookDue(now time.Time) tea.Cmd {
 	if m.looking || m.paused {
 		return nil
 	}
 	var open []sandbox.Sandbox
-	for _, r := range m.shown() {
+	for _, r := range m.toLook() {
 		seen, looked := m.looked[r.Ref()]
 		if r.State == sandbox.StateRunning && (!looked || now.Sub(seen.At) >= lookAgain) && len(open) < mostLooks {
 			open = append(open, r.Sandbox)
