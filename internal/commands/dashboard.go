@@ -52,7 +52,7 @@ func (d *Deps) runDashboard(ctx context.Context, p *output.Printer, once bool) e
 	}
 	source := dashboardSource{live, d}
 	terminal := tui.Terminal{
-		In: d.Process.Stdin.File, Out: d.Process.Stdout.File, Environ: d.Process.Environ, ASCII: output.ASCIIOnly(d.Process), Program: d.Process.Name(),
+		In: d.Process.Stdin.File, Out: d.Process.Stdout.File, Environ: d.Process.Environ, ASCII: output.ASCIIOnly(d.Process), Plain: !p.Coloured(), Program: d.Process.Name(),
 	}
 	if once {
 		size, _, stop := d.Size()

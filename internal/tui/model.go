@@ -68,7 +68,7 @@ func NewModel(ctx context.Context, source Source, now func() time.Time, program 
 }
 
 // Init starts the first round of every profile.
-func (m *Model) Init() tea.Cmd { return tea.Batch(m.pollDue(m.now()), beatOn()) }
+func (m *Model) Init() tea.Cmd { return tea.Batch(m.pollDue(m.now()), beatOn(), m.askBackground()) }
 
 // Update takes a message. It reads nothing itself.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // as the library asks for
@@ -98,6 +98,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 		m.moveTo(m.at)
+	case tea.BackgroundColorMsg:
+		m.takeBackground(msg)
 	case tea.FocusMsg:
 		m.away = false
 	case tea.BlurMsg:

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
+	"image/color"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -145,32 +147,44 @@ func press(m *Model, keys ...string) (cmds []tea.Cmd) {
 	return cmds
 }
 
-// TestFrames holds the screen at four sizes; `go test ./internal/tui -run TestFrames -update` writes it.
+// TestFrames holds the screen at four sizes in four looks; `go test ./internal/tui -run TestFrames -update`
+// writes it.
 func TestFrames(t *testing.T) {
 	t.Parallel()
+	looks := map[string]func(m *Model){
+		"dark":  func(m *Model) { m.Update(tea.BackgroundColorMsg{Color: color.Black}) },
+		"light": func(m *Model) { m.Update(tea.BackgroundColorMsg{Color: color.White}) },
+		"none":  func(m *Model) { m.cells.Plain = true },
+		"ascii": func(m *Model) { m.cells.Plain, m.cells.ASCII = true, true },
+	}
 	for _, size := range [][2]int{{40, 12}, {80, 24}, {120, 40}, {200, 60}} {
-		name := strconv.Itoa(size[0]) + "x" + strconv.Itoa(size[1])
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := board(t, newScene(), size[0], size[1])
-			if cmd := m.lookDue(noon()); cmd != nil {
-				m.Update(cmd())
-			}
-			m.cells.Plain = true
-			lines := m.Frame()
-			require.Len(t, lines, size[1])
-			for i := range lines {
-				assert.LessOrEqual(t, output.Width(lines[i]), size[0], "line %d", i)
-				lines[i] = strings.TrimRight(lines[i], " ")
-			}
-			got, path := strings.Join(lines, "\n")+"\n", filepath.Join("testdata", name+".golden")
-			if *update {
-				require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
-			}
-			want, err := os.ReadFile(path)
-			require.NoError(t, err)
-			assert.Equal(t, string(want), got)
-		})
+		for look, take := range looks {
+			name := fmt.Sprintf("%dx%d-%s", size[0], size[1], look)
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				m := board(t, newScene(), size[0], size[1])
+				if cmd := m.lookDue(noon()); cmd != nil {
+					m.Update(cmd())
+				}
+				take(m)
+				lines := m.Frame()
+				require.Len(t, lines, size[1])
+				for i := range lines {
+					assert.LessOrEqual(t, output.Width(lines[i]), size[0], "line %d", i)
+					lines[i] = strings.TrimRight(lines[i], " ")
+				}
+				got, path := strings.Join(lines, "\n")+"\n", filepath.Join("testdata", name+".golden")
+				if look == "ascii" {
+					assert.NotRegexp(t, `[^\n -~]`, got)
+				}
+				if *update {
+					require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
+				}
+				want, err := os.ReadFile(path)
+				require.NoError(t, err)
+				assert.Equal(t, string(want), got)
+			})
+		}
 	}
 }
 

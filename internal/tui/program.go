@@ -18,6 +18,7 @@ type Terminal struct {
 	Out     io.Writer
 	Environ []string
 	ASCII   bool   // it has no other characters
+	Plain   bool   // it has no colours
 	Program string // what sbx is called
 }
 
@@ -29,7 +30,7 @@ const framesPerSecond = 20
 func Run(ctx context.Context, source Source, now func() time.Time, t Terminal) error {
 	reads, stop := context.WithCancel(ctx)
 	defer stop()
-	m := NewModel(reads, source, now, t.Program, output.Cells{ASCII: t.ASCII})
+	m := NewModel(reads, source, now, t.Program, output.Cells{ASCII: t.ASCII, Plain: t.Plain})
 	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Out), tea.WithEnvironment(t.Environ),
 		tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler()).Run()
 	if ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) {
