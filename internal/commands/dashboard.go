@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"sbx/internal/fault"
 	"sbx/internal/ops"
@@ -58,7 +57,7 @@ func (d *Deps) runDashboard(ctx context.Context, p *output.Printer, once bool) e
 	}
 	source := dashboardSource{live, d}
 	terminal := tui.Terminal{
-		In: d.Process.Stdin.File, Out: d.Process.Stdout.File, Environ: d.Process.Environ, ASCII: output.ASCIIOnly(d.Process), Program: d.Process.Name(),
+		In: d.Process.Stdin.File, Out: d.Process.Stdout.File, Environ: d.Process.Environ, ASCII: output.ASCIIOnly(d.Process), Plain: !p.Coloured(), Program: d.Process.Name(),
 	}
 	if once {
 		size, _, stop := d.Size()
@@ -101,20 +100,14 @@ func (s dashboardSource) printer(text *bytes.Buffer, width int) *output.Printer 
 	return output.New(proc, output.Options{NoColor: true, Quiet: true})
 }
 
-// Page is what a verb prints about a sandbox, the errors of its parts at the end.
-func (s dashboardSource) Page(ctx context.Context, verb string, ref sandbox.Ref, width int) (string, error) {
+// Page is what a verb prints about a sandbox or task, the errors of its parts at the end.
+func (s dashboardSource) Page(ctx context.Context, _ string, ref sandbox.Ref, width int) (string, error) {
 	var text bytes.Buffer
 	p := s.printer(&text, width)
 	var err error
-	switch verb {
-	case "logs":
-		var o logsOptions
-		o.addFlags(pflag.NewFlagSet("logs", pflag.ContinueOnError))
-		o.tail = dashboardTail
-		err = runLogs(ctx, s.deps, p, ref.String(), &o)
-	case "tasks show":
+	if ref.Bare() {
 		err = showTask(ctx, s.deps, p, ref.ID)
-	default:
+	} else {
 		err = inspectOne(ctx, s.deps, p, ref.String())
 	}
 	if alreadyShown(err) {
@@ -122,9 +115,6 @@ func (s dashboardSource) Page(ctx context.Context, verb string, ref sandbox.Ref,
 	}
 	return text.String(), err
 }
-
-// dashboardTail is how many lines of output the dashboard reads.
-const dashboardTail = 500
 
 // Plan reads what a verb would do.
 func (s dashboardSource) Plan(ctx context.Context, verb string, boxes []sandbox.Sandbox, width int) (tui.Plan, error) {

@@ -220,7 +220,7 @@ func (r *cleanupRun) listAndJudge(ctx context.Context) error {
 		return nil
 	}
 	r.shareSightings(ctx)
-	r.world.Listed = func(n int) { progress.Update(groupedNumber(n) + " listed") }
+	r.world.Listed = func(n int) { progress.Update(GroupedNumber(n) + " listed") }
 	r.world.Looked = tellLooks(progress)
 	r.survey, err = cleanup.TakeSurvey(ctx, r.fleet, r.world, r.rule)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
 	"sbx/internal/task"
+	"sbx/internal/triage"
 )
 
 // Live reads a fleet again and again, one provider at a time, so that a slow one delays no other.
@@ -138,4 +139,11 @@ func (l *Live) Plan(ctx context.Context, req PlanRequest, watch Observer) (*Act,
 	a := PlanStop(l.env, tasks)
 	a.Kept, a.Line = kept, req.Line
 	return a, nil
+}
+
+// Follow reads the last lines of a log, and then each new one, until the log or ctx ends. Items are of types
+// LogLine, LogGap and error, as those of Logs.
+func (l *Live) Follow(ctx context.Context, ref sandbox.Ref, lines int, item func(any)) {
+	r := &logReader{req: LogsRequest{Follow: true, Tail: lines}, item: item, matcher: triage.NewMatcher()}
+	r.readLog(ctx, l.fleet, ref)
 }

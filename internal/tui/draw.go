@@ -36,7 +36,7 @@ func (m *Model) Frame() []string {
 			m.line(segment{fmt.Sprintf("this one has %d x %d. q quits.", m.width, m.height), output.Plain}),
 		}, m.height)
 	}
-	lines := append(m.header(), m.tabLine(), "")
+	lines := append(m.header(), m.tabLine(), m.filterLine())
 	switch {
 	case m.page != nil:
 		lines = append(lines, m.pageLines()...)
@@ -128,14 +128,8 @@ func (m *Model) tabLine() string {
 	if m.paused {
 		state += " PAUSED"
 	}
-	if m.filter != "" || m.typing {
-		state += " /" + m.filter
-		if m.typing {
-			state += "_"
-		}
-	}
 	if n := len(m.marked); n > 0 {
-		state += fmt.Sprintf("  %d marked", n)
+		state += fmt.Sprintf(" %d marked", n)
 	}
 	return m.line(append(segments, segment{state + " " + m.orderText(), output.Muted})...)
 }
@@ -302,6 +296,9 @@ func (m *Model) keyLine() string {
 }
 
 func (m *Model) pageLines() []string {
+	if m.page.log != nil {
+		return m.logLines()
+	}
 	height := m.pageHeight()
 	lines := []string{m.line(segment{m.page.title, output.Plain})}
 	for _, text := range m.page.lines[m.page.top:min(len(m.page.lines), m.page.top+height)] {
