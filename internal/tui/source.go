@@ -11,9 +11,15 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Source is what the dashboard reads. Its methods may take long; they are called outside of Update,
+// Source is what the dashboard reads and acts through. Its methods may take long; they are called outside of Update,
 // concurrently, and end with their context.
 type Source interface {
+	Reader
+	Actor
+}
+
+// Reader reads.
+type Reader interface {
 	// Profiles are those that are read, in their order.
 	Profiles() []string
 	// Round reads one profile.
@@ -26,6 +32,10 @@ type Source interface {
 	Page(ctx context.Context, verb string, ref sandbox.Ref, width int) (string, error)
 	// Follow gives the last lines of a log and each new one, from one goroutine: ops.Live.Follow.
 	Follow(ctx context.Context, ref sandbox.Ref, lines int, item func(any))
+}
+
+// Actor acts.
+type Actor interface {
 	// Plan reads what a verb would do, and changes nothing: terminate and stop to these sandboxes, cleanup
 	// and reconcile to what they select.
 	Plan(ctx context.Context, verb string, boxes []sandbox.Sandbox, width int) (Plan, error)
