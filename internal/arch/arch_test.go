@@ -122,7 +122,7 @@ func rooms() map[string][]string {
 		"views": with(words, "alert", "providers", "triage", "config", "output", "cron", "history", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "runbook", "runbook/engine", "drill", "snapshot", "incident"),
 
 		// skins
-		"tui":      with(words, "triage", "fleet", "ops", "output", "views"),
+		"tui":      with(words, "selector", "triage", "fleet", "ops", "output", "views"),
 		"faults":   with(words, "fleet", "policy", "httpx", "providers", "providers/wiretest", "providers/e2b", "providers/e2b/e2btest", "providers/daytona", "providers/daytona/daytonatest", "providers/vercel", "providers/vercel/verceltest", "providers/monotask", "providers/monotask/monotasktest"),
 		"drill":    with(words, "process", "fleet", "safety", "triage", "providers", "config", "incident", "lock", "notify", "store", "ops", "runbook", "runbook/engine"),
 		"commands": with(words, "tui", "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "runbook", "runbook/engine", "drill", "views", "incident", "snapshot"),

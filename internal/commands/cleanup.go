@@ -227,9 +227,8 @@ func (c *cleanupCommand) showPlan(ctx context.Context, req ops.CleanupRequest, s
 	if c.o.explain != "" {
 		return views.ShowCleanupExplanation(c.p, cleanupSchema, result, c.o.explain)
 	}
-	plan := result.Plan()
 	if c.o.out != "" {
-		if err := ops.WriteCleanupPlan(c.d.Path(c.o.out), plan); err != nil {
+		if err := ops.WriteCleanupPlan(c.d.Path(c.o.out), result.Plan()); err != nil {
 			return err
 		}
 	}
@@ -255,8 +254,7 @@ func (c *cleanupCommand) showPlan(ctx context.Context, req ops.CleanupRequest, s
 	if !allowed {
 		return err
 	}
-	req.RunID, req.Plan, req.Yes = result.RunID, &plan, true
-	_, err = c.runCleanup(ctx, req)
+	_, err = c.runCleanup(ctx, result.Confirmed())
 	return err
 }
 

@@ -57,7 +57,7 @@ func (o *cleanupOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.delete, "delete", false, "also delete what the provider would keep: disk, logs, snapshot")
 	f.StringVar(&o.concurrency, "concurrency", "16", "at most `N` requests in flight to one provider")
 	f.StringVar(&o.wait, "wait", sandbox.FormatDuration(fleet.DefaultWait), "wait `DURATION` for each end to be verified, then exit 8")
-	f.StringVar(&o.grace, "grace", "5s", "`DURATION` between SIGTERM and SIGKILL")
+	f.StringVar(&o.grace, "grace", sandbox.FormatDuration(ops.EndGrace), "`DURATION` between SIGTERM and SIGKILL")
 	f.BoolVar(&o.yes, "yes", false, "do it")
 	f.StringVar(&o.out, "out", "", "write the plan to `FILE` and change nothing")
 	f.StringVar(&o.apply, "apply", "", "terminate at most the sandboxes of the plan in `FILE`")

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -48,12 +47,7 @@ func stopTasks(ctx context.Context, d *Deps, p *output.Printer, args []string) e
 		return err
 	}
 	watch := d.newObserver(p, func(item any) {
-		switch i := item.(type) {
-		case ops.Forbidden:
-			list.Say(fmt.Sprintf("%s: will not publish (%.1fs)", i.Task, i.After.Seconds()))
-		case ops.NotGone:
-			list.Say(i.Task + ": a sandbox is not verified gone: " + i.Err.Error())
-		}
+		list.Say(views.ActItemLine(item))
 	})
 	results, err := ops.Stop(ctx, d.Env, ops.StopRequest{Tasks: words}, watch)
 	if err != nil {

@@ -46,7 +46,7 @@ func newTerminate(d *Deps) *cobra.Command {
 	f.SortFlags = false
 	f.BoolVar(&o.delete, "delete", false, "also delete what the provider would keep: disk, logs, snapshot")
 	f.StringVar(&o.wait, "wait", sandbox.FormatDuration(fleet.DefaultWait), "wait `DURATION` for the end to be verified, then exit 8")
-	f.StringVar(&o.grace, "grace", "5s", "`DURATION` between SIGTERM and SIGKILL; if set, always all of it")
+	f.StringVar(&o.grace, "grace", sandbox.FormatDuration(ops.EndGrace), "`DURATION` between SIGTERM and SIGKILL; if set, always all of it")
 	f.BoolVar(&o.dry, "dry-run", false, "print the plan and change nothing")
 	f.BoolVar(&o.yes, "yes", false, "terminate more than 5 without confirmation")
 	f.StringSliceVar(&o.production, "production", nil, "allow production profile `NAME` (repeatable); not needed for one REF")

@@ -167,7 +167,7 @@ func (r AuditRequest) Chooses() bool {
 
 // AuditVerbs are the verbs of which a journal tells.
 func AuditVerbs() []string {
-	return []string{VerbCleanup, VerbReconcile, VerbTerminate, "task", "stop", "drill", "sweep"}
+	return []string{VerbCleanup, VerbReconcile, VerbTerminate, "task", VerbStop, "drill", "sweep"}
 }
 
 // missingJournalError says that the journal before a run is missing.

@@ -68,11 +68,13 @@ func PlanCleanup(ctx context.Context, env *Env, req CleanupRequest, watch Observ
 }
 
 // Cleanup ends what its rule chooses, within the guards, under the lock of bulk runs, with a
-// journal, and notifies watchdogs and people of the result. Without Yes it asks first and then
-// ends at most what it asked about. Items are of types cleanup.Plan (the plan that it is about
-// to ask for, where the request has none), RunStarted and sandbox.Ending. With an error nothing
-// was begun; the result is not nil where the run has figures all the same.
+// journal, and notifies watchdogs and people of the result. Without Yes it needs a plan or a run to
+// resume, and asks first. Items are of types RunStarted and sandbox.Ending. With an error nothing was
+// begun; the result is not nil where the run has figures all the same.
 func Cleanup(ctx context.Context, env *Env, req CleanupRequest, watch Observer) (*CleanupResult, error) {
+	if err := env.mayChange(); err != nil {
+		return nil, err
+	}
 	r, err := newCleanupRun(ctx, env, req, watch)
 	if err != nil {
 		return nil, err
@@ -93,7 +95,7 @@ func (r *cleanupRun) runRequested(ctx context.Context) (*CleanupResult, error) {
 	case r.req.Plan != nil:
 		return r.endPlanOfRequest(ctx, *r.req.Plan)
 	case !r.req.Yes:
-		return r.byAnswer(ctx)
+		return nil, fault.New(fault.KindRefused, "a cleanup needs confirmation").WithHint("see its plan, then repeat with --yes")
 	}
 	return r.withRunLock(ctx, func(ctx context.Context) (*CleanupResult, error) {
 		if err := r.choose(ctx); err != nil {
@@ -184,27 +186,6 @@ func (r *cleanupRun) endPlanOfRequest(ctx context.Context, plan cleanup.Plan) (*
 	return r.endPlan(ctx, plan)
 }
 
-// byAnswer makes a plan, asks about it, and ends at most what it names.
-func (r *cleanupRun) byAnswer(ctx context.Context) (*CleanupResult, error) {
-	if !r.watch.Attended() {
-		return nil, fault.New(fault.KindRefused, "a cleanup needs confirmation").WithHint("see its plan, then repeat with --yes")
-	}
-	if err := r.choose(ctx); err != nil {
-		return nil, err
-	}
-	if refused := cleanup.Refusal(r.survey.Guards(r.world), r.req.Line...); refused != nil {
-		return nil, refused // no answer could allow it
-	}
-	plan := r.survey.Plan(r.id)
-	if n := len(plan.Items); n > 0 {
-		r.watch.Item(plan)
-		if err := r.mayAct(ctx, fmt.Sprintf("the plan names %d sandboxes", n), plan.Items); err != nil {
-			return nil, err
-		}
-	}
-	return r.endPlan(ctx, plan)
-}
-
 // endPlan judges again and ends at most what an allowed plan names: a sandbox of the plan may
 // have started to work since.
 func (r *cleanupRun) endPlan(ctx context.Context, plan cleanup.Plan) (*CleanupResult, error) {
@@ -239,7 +220,7 @@ func (r *cleanupRun) listAndJudge(ctx context.Context) error {
 		return nil
 	}
 	r.shareSightings(ctx)
-	r.world.Listed = func(n int) { progress.Update(groupedNumber(n) + " listed") }
+	r.world.Listed = func(n int) { progress.Update(GroupedNumber(n) + " listed") }
 	r.world.Looked = tellLooks(progress)
 	r.survey, err = cleanup.TakeSurvey(ctx, r.fleet, r.world, r.rule)
 	if err != nil {

@@ -24,6 +24,13 @@ import (
 // Plan is what the run would end at most.
 func (r *CleanupResult) Plan() cleanup.Plan { return r.Survey.Plan(r.RunID) }
 
+// Confirmed is the request that ends at most what this plan names.
+func (r *CleanupResult) Confirmed() CleanupRequest {
+	req, plan := r.run.req, r.Plan()
+	req.RunID, req.Plan, req.Yes = r.RunID, &plan, true
+	return req
+}
+
 // Question asks a person to allow the plan: by the count when it is more than a few or
 // something runs, else by y. There is none where nothing would end or a guard refuses it.
 func (r *CleanupResult) Question() (q Question, askable bool) {
@@ -177,13 +184,8 @@ func (r *cleanupRun) mayAct(ctx context.Context, what string, items []cleanup.It
 		return refusal
 	}
 	r.watch.Note(what)
-	targets := make([]PlannedEnd, len(items))
-	for i, item := range items {
-		s := sandbox.Sandbox{Provider: item.Ref.Provider, ID: item.Ref.ID, Name: item.Name, State: item.State, CreatedAt: item.CreatedAt}
-		targets[i] = PlannedEnd{item.Ref, item.Reason, s}
-	}
 	question := askEnd(strconv.Itoa(len(items)), "")
-	question.Targets = targets
+	question.Targets = plannedItems(items)
 	allowed, err := r.watch.Confirm(ctx, question)
 	if err != nil {
 		return err

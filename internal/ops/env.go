@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sbx/internal/config"
+	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/incident"
 	"sbx/internal/journal"
@@ -25,9 +26,10 @@ import (
 // Env is what operations need from outside. The costly parts are functions: nothing is
 // read or opened before an operation asks for it.
 type Env struct {
-	Process process.Process // its clock, host, user and signals; operations print nothing
-	Version Version
-	Types   []providers.Type
+	Process  process.Process // its clock, host, user and signals; operations print nothing
+	Version  Version
+	ReadOnly bool // operations that end, start or change something are refused
+	Types    []providers.Type
 
 	Config func() (*config.Config, error)
 	Input  func() config.Input // what the configuration is read from
@@ -94,6 +96,14 @@ type Version struct {
 
 // Now is the wall clock of this process.
 func (e *Env) Now() time.Time { return e.Process.Now() }
+
+// mayChange refuses what would end, start or change anything where this process may only look.
+func (e *Env) mayChange() error {
+	if e.ReadOnly {
+		return fault.New(fault.KindRefused, "--read-only: nothing is changed").WithHint("start it again without --read-only")
+	}
+	return nil
+}
 
 // Thresholds are those of one sandbox: what its profile says of its agent type.
 func (e *Env) Thresholds(s sandbox.Sandbox) triage.Thresholds {

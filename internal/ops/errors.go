@@ -117,6 +117,7 @@ const (
 	VerbCleanup   = "cleanup"
 	VerbReconcile = "reconcile"
 	VerbTerminate = "terminate"
+	VerbStop      = "stop"
 	VerbVerify    = "verify"
 )
 

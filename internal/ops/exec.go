@@ -20,6 +20,9 @@ type ExecRequest struct {
 // Exec runs a command inside a sandbox. A code of the command other than 0 is an error of
 // type ProgramExit.
 func Exec(ctx context.Context, env *Env, req ExecRequest) error {
+	if err := env.mayChange(); err != nil {
+		return err
+	}
 	f, found, err := env.findOne(ctx, req.Word)
 	if err != nil {
 		return err

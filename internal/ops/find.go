@@ -74,6 +74,9 @@ type CreateRequest struct {
 
 // Create starts one sandbox at the profile that the configuration launches at.
 func Create(ctx context.Context, env *Env, req CreateRequest, watch Observer) (sandbox.Sandbox, error) {
+	if err := env.mayChange(); err != nil {
+		return sandbox.Sandbox{}, err
+	}
 	c, err := env.Config()
 	if err != nil {
 		return sandbox.Sandbox{}, err

@@ -152,7 +152,7 @@ func (l *listing) streamChosen(ctx context.Context, f *fleet.Fleet) {
 			continue
 		}
 		listed++
-		l.progress.Update(groupedNumber(listed) + " so far")
+		l.progress.Update(GroupedNumber(listed) + " so far")
 		judged := l.env.judgeRecord(s)
 		facts := l.selectorFacts(func(sandbox.Sandbox) fleet.Judged { return judged })
 		if !l.takes(s, facts, false) {
@@ -180,7 +180,7 @@ func (l *listing) holdListed(ctx context.Context, f *fleet.Fleet) []sandbox.Sand
 			continue
 		}
 		held = append(held, s)
-		l.progress.Update(groupedNumber(len(held)) + " so far")
+		l.progress.Update(GroupedNumber(len(held)) + " so far")
 	}
 	return held
 }

@@ -2,10 +2,15 @@ package ops
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"sbx/internal/cleanup"
 	"sbx/internal/fleet"
+	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
+	"sbx/internal/selector"
+	"sbx/internal/task"
 	"sbx/internal/triage"
 )
 
@@ -93,4 +98,57 @@ func (l *Live) Look(ctx context.Context, items []sandbox.Sandbox) []LiveLook {
 		}
 	}
 	return all
+}
+
+// PlanRequest says what an act of the dashboard is about.
+type PlanRequest struct {
+	Verb  string            // VerbTerminate, VerbCleanup, VerbReconcile or VerbStop
+	Boxes []sandbox.Sandbox // of terminate and stop; the others choose in all profiles
+	Line  []string          // as a person types it, quoted for a shell
+}
+
+// Plan reads what an act would do now. Nothing is changed.
+func (l *Live) Plan(ctx context.Context, req PlanRequest, watch Observer) (*Act, error) {
+	c, err := l.env.Config()
+	if err != nil {
+		return nil, err
+	}
+	switch req.Verb {
+	case VerbTerminate:
+		t := TerminateRequest{Grace: EndGrace, Production: c.Production, Line: req.Line}
+		for _, box := range req.Boxes {
+			t.Words = append(t.Words, box.Ref().String())
+			t.Planned = append(t.Planned, PlannedEnd{Ref: box.Ref(), Sandbox: box})
+		}
+		t.Typed = t.Words
+		return PlanTermination(ctx, l.env, t, watch)
+	case VerbCleanup:
+		rule, err := selector.Compile(selector.Options{Now: l.env.Now(), Stuck: true})
+		if err != nil {
+			return nil, err
+		}
+		return PlanBulk(ctx, l.env, CleanupRequest{Rule: cleanup.Rule{Selector: rule}, Grace: EndGrace, Production: c.Production, Line: req.Line}, watch)
+	case VerbReconcile:
+		return PlanRepair(ctx, l.env, ReconcileRequest{Rules: reconcile.DefaultRules(), Production: c.Production, Line: req.Line}, watch)
+	}
+	var tasks []string
+	var kept []PlannedEnd
+	for _, box := range req.Boxes {
+		switch id := box.TaskID; {
+		case !task.IsID(id):
+			kept = append(kept, PlannedEnd{box.Ref(), "it belongs to no task of sbx; terminate ends it", box})
+		case !slices.Contains(tasks, id):
+			tasks = append(tasks, id)
+		}
+	}
+	a := PlanStop(l.env, tasks)
+	a.Kept, a.Line = kept, req.Line
+	return a, nil
+}
+
+// Follow reads the last lines of a log, and then each new one, until the log or ctx ends. Items are of types
+// LogLine, LogGap and error, as those of Logs.
+func (l *Live) Follow(ctx context.Context, ref sandbox.Ref, lines int, item func(any)) {
+	r := &logReader{req: LogsRequest{Follow: true, Tail: lines}, item: item, matcher: triage.NewMatcher()}
+	r.readLog(ctx, l.fleet, ref)
 }

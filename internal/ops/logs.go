@@ -52,7 +52,7 @@ func Logs(ctx context.Context, env *Env, req LogsRequest, watch Observer) (*Logs
 	progress := watch.Progress("reading the log of " + ref.String())
 	defer progress.Done()
 	r := &logReader{
-		req: req, watch: watch, matcher: triage.NewMatcher(), last: ring[LogLine]{size: req.heldLines()},
+		req: req, item: watch.Item, matcher: triage.NewMatcher(), last: ring[LogLine]{size: req.heldLines()},
 		result: LogsResult{MissingLines: new(int64), MissingBytes: new(int64)},
 	}
 	r.readLog(ctx, f, ref)
@@ -111,7 +111,7 @@ func (r LogsRequest) heldLines() int {
 // logReader reads one log.
 type logReader struct {
 	req     LogsRequest
-	watch   Observer
+	item    func(any)
 	matcher *triage.Matcher
 	last    ring[LogLine]
 	gaps    []heldGap // before what the ring holds
@@ -128,7 +128,7 @@ func (r *logReader) readLog(ctx context.Context, f *fleet.Fleet, ref sandbox.Ref
 	for line, err := range f.Logs(ctx, ref, r.req.providerQuery()) {
 		switch {
 		case err != nil:
-			r.watch.Item(causeOr(ctx, err))
+			r.item(causeOr(ctx, err))
 		case line.Gap != nil && r.last.size > 0:
 			r.gaps = append(r.gaps, heldGap{line, r.last.added})
 		case line.Gap != nil:
@@ -143,7 +143,7 @@ func (r *logReader) readLog(ctx context.Context, f *fleet.Fleet, ref sandbox.Ref
 		}
 	}
 	for line := range r.last.oldestFirst() {
-		r.watch.Item(line)
+		r.item(line)
 	}
 }
 
@@ -153,7 +153,7 @@ func (r *logReader) reportLine(line sandbox.LogLine) {
 		return
 	}
 	if line.OpenBytes > 0 {
-		r.watch.Item(LogLine{LogLine: line}) // the whole line shows its pattern
+		r.item(LogLine{LogLine: line}) // the whole line shows its pattern
 		return
 	}
 	pattern, known := r.matcher.Match(line.Text)
@@ -164,14 +164,14 @@ func (r *logReader) reportLine(line sandbox.LogLine) {
 		r.last.push(LogLine{line, pattern})
 		return
 	}
-	r.watch.Item(LogLine{line, pattern})
+	r.item(LogLine{line, pattern})
 }
 
 // reportGap reports output that is not there.
 func (r *logReader) reportGap(line sandbox.LogLine) {
 	r.result.MissingLines = addKnown(r.result.MissingLines, line.Gap.Lines)
 	r.result.MissingBytes = addKnown(r.result.MissingBytes, line.Gap.Bytes)
-	r.watch.Item(LogGap{line})
+	r.item(LogGap{line})
 }
 
 func addKnown(a, b *int64) *int64 {

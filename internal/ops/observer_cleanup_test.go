@@ -106,12 +106,11 @@ func TestACleanupThatNobodyAllows(t *testing.T) {
 		planned bool
 		asked   int
 	}{
-		"nobody there, by a plan":    {planned: true},
-		"nobody there, by a rule":    {},
-		"answered no, by a plan":     {planned: true, answer: func(ops.Question) bool { return false }, asked: 1},
-		"answered no, by a rule":     {answer: func(ops.Question) bool { return false }, asked: 1},
-		"a guard says no, by a rule": {config: "limits: {max_delete: 1}\n", answer: yes},
-		"what it asks is the count":  {answer: func(q ops.Question) bool { return q.Word != "2" }, asked: 1},
+		"nobody there, by a plan":   {planned: true},
+		"nobody there, by a rule":   {},
+		"answered no, by a plan":    {planned: true, answer: func(ops.Question) bool { return false }, asked: 1},
+		"asks for no rule":          {answer: yes},
+		"what it asks is the count": {planned: true, answer: func(q ops.Question) bool { return q.Word != "2" }, asked: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -176,23 +175,23 @@ func TestACleanupThatFailsHasFigures(t *testing.T) {
 	assert.NotEmpty(t, result.RunID)
 }
 
-// TestACleanupByARuleAsksAboutItsPlan: what is asked about is shown, and is a ceiling.
-func TestACleanupByARuleAsksAboutItsPlan(t *testing.T) {
+// TestABulkActEndsAtMostItsPlan: what was confirmed is a ceiling.
+func TestABulkActEndsAtMostItsPlan(t *testing.T) {
 	t.Parallel()
 	p := prod("aaaa0001", "bbbb0001")
 	r := &recorder{}
-	r.answer = func(ops.Question) bool {
-		p.Add(seeds("late0001")...) // while the question stands
-		return true
-	}
 	env := newSite(t, oneProfile, p).env(t, r)
-	result, err := ops.Cleanup(t.Context(), env, tenMinutes(), r)
+	act, err := ops.PlanBulk(t.Context(), env, tenMinutes(), r)
 	require.NoError(t, err)
-	require.NoError(t, result.Verdict)
-	plans := itemsOf[cleanup.Plan](r)
-	require.Len(t, plans, 1)
-	assert.Len(t, plans[0].Items, 2)
-	assert.Equal(t, result.RunID, plans[0].RunID)
+	require.NoError(t, act.Refused)
+	questions := act.CountQuestions(env)
+	require.Len(t, questions, 1)
+	assert.Equal(t, "2", questions[0].Word)
+	assert.Len(t, questions[0].Targets, 2)
+	p.Add(seeds("late0001")...) // while the question stands
+	done := act.Do(t.Context(), r, ops.Allowed{})
+	require.NoError(t, done.Err)
+	assert.Len(t, done.Endings, 2)
 	assert.ElementsMatch(t, []string{"aaaa0001", "bbbb0001"}, asked(p))
 }
 

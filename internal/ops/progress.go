@@ -22,7 +22,7 @@ func lookText(at fleet.LookProgress) string {
 	text := "looked at " + partText(at.Done, at.All)
 	var waiting []string
 	for _, profile := range sandbox.SortCounts(at.Waiting) {
-		waiting = append(waiting, profile+": "+groupedNumber(at.Waiting[profile]))
+		waiting = append(waiting, profile+": "+GroupedNumber(at.Waiting[profile]))
 	}
 	if len(waiting) == 0 {
 		return text
@@ -77,12 +77,12 @@ func (j *joinedLooks) update() {
 }
 
 // partText is how much of a whole is done: "3,412 of 10,000".
-func partText(done, all int) string { return groupedNumber(done) + " of " + groupedNumber(all) }
+func partText(done, all int) string { return GroupedNumber(done) + " of " + GroupedNumber(all) }
 
-// groupedNumber writes a number for people: 10,000.
-func groupedNumber(n int) string {
+// GroupedNumber writes a number for people: 10,000.
+func GroupedNumber(n int) string {
 	if n < 1000 {
 		return strconv.Itoa(n)
 	}
-	return groupedNumber(n/1000) + fmt.Sprintf(",%03d", n%1000)
+	return GroupedNumber(n/1000) + fmt.Sprintf(",%03d", n%1000)
 }

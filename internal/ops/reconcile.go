@@ -64,6 +64,9 @@ func (r *ReconcileResult) Diagnose(row reconcile.Row) triage.Verdict { return r.
 // Fix are of types ReconcilePlanned, error (a line that is not in the journal) and
 // reconcile.Done. Beside an error nothing was compared.
 func Reconcile(ctx context.Context, env *Env, req ReconcileRequest, watch Observer) (result *ReconcileResult, err error) {
+	if err := env.mayChange(); req.Fix && err != nil {
+		return nil, err
+	}
 	r := &reconcileRun{env: env, req: req, watch: watch, id: env.RunID()}
 	if req.Fix && !req.Yes && !watch.Attended() {
 		return nil, fault.New(fault.KindRefused, "--fix needs confirmation, and this is not a terminal").WithHint("see the plan without --fix, then repeat with --yes")
@@ -300,12 +303,8 @@ func (r *reconcileRun) askForRows(ctx context.Context, plan reconcile.Plan) erro
 		return nil
 	}
 	word := strconv.Itoa(n)
-	var targets []PlannedEnd
-	for _, row := range plan.Acting() {
-		targets = append(targets, PlannedEnd{row.Ref, string(row.Action) + ": " + row.Reason, row.Box})
-	}
 	question := newQuestion(word, "repair them")
-	question.Targets, question.Objection = targets, actingText(plan)
+	question.Targets, question.Objection = plannedRows(plan), actingText(plan)
 	allowed, err := r.watch.Confirm(ctx, question)
 	if err != nil {
 		return err
@@ -315,6 +314,14 @@ func (r *reconcileRun) askForRows(ctx context.Context, plan reconcile.Plan) erro
 		return fault.New(fault.KindRefused, "not confirmed: %d rows would be acted on, and the answer was not %s", n, word).WithHint("repeat with --yes")
 	}
 	return nil
+}
+
+// plannedRows are what a reconciliation would act on, as questions show it.
+func plannedRows(plan reconcile.Plan) (targets []PlannedEnd) {
+	for _, row := range plan.Acting() {
+		targets = append(targets, PlannedEnd{row.Ref, string(row.Action) + ": " + row.Reason, row.Box})
+	}
+	return targets
 }
 
 // actingText counts in words what would be done.

@@ -96,6 +96,9 @@ type TaskParts struct {
 // WithTasks opens the store and joins it with a fleet. Launching and stopping fail
 // closed: without a store nothing of it is done.
 func (e *Env) WithTasks(ctx context.Context, parts TaskParts, do func(store.Store, task.Options) error) error {
+	if err := e.mayChange(); err != nil {
+		return err
+	}
 	st, err := e.Store(true)
 	if err != nil {
 		return err

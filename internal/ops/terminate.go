@@ -15,16 +15,20 @@ import (
 	"sbx/internal/sandbox"
 )
 
+// EndGrace is the time between SIGTERM and SIGKILL where nothing else is asked for.
+const EndGrace = 5 * time.Second
+
 // TerminateRequest is what is asked of an end by name.
 type TerminateRequest struct {
-	Words      []string // what names the sandboxes
-	Typed      []string // those of Words that a person typed; a pipe brought the others
-	Production []string // production profiles that the operator has named
-	Reason     string   // why they end, for the record; "" = a person named them
-	Delete     bool     // also destroy what the provider would keep
-	Patient    bool     // grant all of Grace, also to what does not react
-	Yes        bool     // end many without being asked
-	Line       []string // the command line that was typed, quoted for a shell; for hints that repeat it
+	Words      []string     // what names the sandboxes
+	Typed      []string     // those of Words that a person typed; a pipe brought the others
+	Production []string     // production profiles that the operator has named
+	Reason     string       // why they end, for the record; "" = a person named them
+	Delete     bool         // also destroy what the provider would keep
+	Patient    bool         // grant all of Grace, also to what does not react
+	Yes        bool         // end many without being asked
+	Planned    []PlannedEnd // what was confirmed before: a sandbox that was made anew since stays
+	Line       []string     // the command line that was typed, quoted for a shell; for hints that repeat it
 	Grace      time.Duration
 	Wait       time.Duration // how long an end is looked for; 0 = fleet.DefaultWait
 }
@@ -43,6 +47,9 @@ type TerminateResult struct {
 // named nothing) and sandbox.Ending. An error is a wrong use: nothing was called, or no word
 // can be a reference.
 func Terminate(ctx context.Context, env *Env, req TerminateRequest, watch Observer) (*TerminateResult, error) {
+	if err := env.mayChange(); err != nil {
+		return nil, err
+	}
 	t := newTermination(env, req, watch)
 	err := t.findTargets(ctx)
 	if fault.KindOf(err) == fault.KindUsage {
@@ -115,6 +122,7 @@ type termination struct {
 
 	chosen     map[sandbox.Ref]safety.Choice // how each target was named; none = by a pipe
 	unreadable map[sandbox.Ref]bool          // targets of which nothing could be read
+	made       map[sandbox.Ref]time.Time     // when each target was created, as it was confirmed or found
 }
 
 func newTermination(env *Env, req TerminateRequest, watch Observer) *termination {
@@ -167,7 +175,7 @@ func (t *termination) refuseUnattended(words []string) error {
 
 // addTargets makes targets of what was found, and notes how each was named.
 func (t *termination) addTargets(found []fleet.Found) {
-	t.chosen, t.unreadable = map[sandbox.Ref]safety.Choice{}, map[sandbox.Ref]bool{}
+	t.chosen, t.unreadable, t.made = map[sandbox.Ref]safety.Choice{}, map[sandbox.Ref]bool{}, map[sandbox.Ref]time.Time{}
 	for _, f := range found {
 		choice := safety.ByRule
 		for _, word := range f.Words {
@@ -181,7 +189,10 @@ func (t *termination) addTargets(found []fleet.Found) {
 			}
 		}
 		t.targets = append(t.targets, f.Sandbox)
-		t.chosen[f.Ref()], t.unreadable[f.Ref()] = choice, f.Unreadable
+		t.chosen[f.Ref()], t.unreadable[f.Ref()], t.made[f.Ref()] = choice, f.Unreadable, f.CreatedAt
+	}
+	for _, p := range t.req.Planned {
+		t.made[p.Ref] = p.Sandbox.CreatedAt
 	}
 }
 
@@ -273,7 +284,7 @@ func (t *termination) endTargets(ctx context.Context) []sandbox.Ending {
 	how := fleet.EndOptions{
 		Delete: t.req.Delete, Grace: t.req.Grace, Patient: t.req.Patient, Wait: t.req.Wait, By: t.env.ActsAs(VerbTerminate),
 		Origin:  fleet.EndOrigin{RunID: t.id, Verb: VerbTerminate, Reason: t.reason()},
-		Recheck: fleet.Recheck{AllowUnreadable: func(s sandbox.Sandbox) bool { return t.unreadable[s.Ref()] }},
+		Recheck: fleet.Recheck{Judge: t.judgeIdentity, AllowUnreadable: func(s sandbox.Sandbox) bool { return t.unreadable[s.Ref()] }},
 	}
 	var endings []sandbox.Ending
 	for e := range safety.End(ctx, t.fleet, t.targets, safety.Options{Verb: safety.VerbTerminate, How: how, Protected: t.protectionReason, Choice: t.choiceOf}) {
@@ -283,6 +294,22 @@ func (t *termination) endTargets(ctx context.Context) []sandbox.Ending {
 	}
 	return endings
 }
+
+// judgeIdentity keeps a sandbox that has the id of the one that was named or confirmed.
+func (t *termination) judgeIdentity(now sandbox.Sandbox) (sandbox.Outcome, string) {
+	if t.isAnother(now) {
+		return sandbox.OutcomeChanged, anotherHere
+	}
+	return "", ""
+}
+
+func (t *termination) isAnother(now sandbox.Sandbox) bool {
+	made := t.made[now.Ref()]
+	return !made.IsZero() && !made.Equal(now.CreatedAt)
+}
+
+// anotherHere is why a sandbox stays that was made anew under an id.
+const anotherHere = "another sandbox has this id now"
 
 // reason is why the targets end.
 func (t *termination) reason() string { return cmp.Or(t.req.Reason, "named by hand") }
@@ -302,6 +329,8 @@ func (t *termination) plannedEnds() (selected, kept []PlannedEnd) {
 		why := t.protectionReason(s)
 		switch {
 		case why != "":
+		case t.isAnother(s):
+			why = anotherHere
 		case s.State == "":
 			why = "it is gone already"
 		case s.State.Ended() && !t.req.Delete:

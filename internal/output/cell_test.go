@@ -83,12 +83,12 @@ func TestTones(t *testing.T) {
 func TestPaintRepeatsTheWord(t *testing.T) {
 	t.Parallel()
 	for _, tone := range []Tone{Good, Warn, Bad, Muted} {
-		painted := paintText("word", tone)
+		painted := screen{colour: true}.paint("word", tone)
 		assert.Contains(t, painted, "word")
 		assert.Contains(t, painted, "\x1b[")
 		assert.Equal(t, 4, cellWidth(painted))
 	}
-	assert.Equal(t, "word", paintText("word", Plain))
+	assert.Equal(t, "word", screen{colour: true}.paint("word", Plain))
 }
 
 func TestColourful(t *testing.T) {

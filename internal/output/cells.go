@@ -7,6 +7,8 @@ import "strings"
 type Cells struct {
 	ASCII bool // the screen has no other characters
 	Plain bool // and no colours
+
+	Background Background
 }
 
 // Cut is a text in at most width cells.
@@ -42,5 +44,5 @@ func Width(text string) int { return cellWidth(text) }
 
 // Paint gives a text the colour of a tone.
 func (c Cells) Paint(text string, tone Tone) string {
-	return screen{colour: !c.Plain}.paint(text, tone)
+	return screen{colour: !c.Plain, background: c.Background}.paint(text, tone)
 }

@@ -118,7 +118,7 @@ func (e *tabEncoder) addRecord(r record) error {
 	for i, v := range r.values {
 		cells[i] = Escape(machineText(shapeValue(v)))
 		if e.printer.out.colour {
-			cells[i] = paintText(cells[i], r.tones[i])
+			cells[i] = e.printer.out.paint(cells[i], r.tones[i])
 		}
 	}
 	return e.printer.screen.gatherOutput([]byte(e.headerLine() + strings.Join(cells, "\t") + "\n"))

@@ -14,7 +14,7 @@ func TestAlignRows(t *testing.T) {
 	t.Parallel()
 	rows := [][]string{
 		{"A", "LONGER", "C"},
-		{"日本", paintText("running", Good), "x"},
+		{"日本", screen{colour: true}.paint("running", Good), "x"},
 		{"", "a  b", ""},
 		{" b", "", "c c"},
 		{"too wide", "b", "c"},

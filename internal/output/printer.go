@@ -62,6 +62,9 @@ func New(p process.Process, o Options) *Printer {
 // `exec`). Writing returns ErrClosed once the reader has gone.
 func (p *Printer) Stdout() io.Writer { return p.screen }
 
+// Coloured reports whether stdout shows colours: the terminal has some, and nothing turns them off.
+func (p *Printer) Coloured() bool { return p.out.colour }
+
 // Line writes one line of data, escaped except for tabs.
 func (p *Printer) Line(text string) error {
 	_, err := p.screen.Write([]byte(p.out.toASCII(EscapeLine(text)) + "\n"))

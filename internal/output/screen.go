@@ -23,6 +23,7 @@ type screen struct {
 	ascii      bool // its locale has no character beyond ASCII
 	accessible bool // a screen reader speaks what it shows
 	dumb       bool // it cannot move its cursor
+	background Background
 }
 
 func screenOf(p process.Process, s process.Stream, o Options) screen {

@@ -18,29 +18,39 @@ const (
 	Muted
 )
 
-// paint gives text the colour of a tone, where the screen has colours.
-func (s screen) paint(text string, tone Tone) string {
-	if s.colour {
-		return paintText(text, tone)
+// Background is what a terminal says of its own colour.
+type Background int
+
+// The backgrounds.
+const (
+	UnknownBackground Background = iota // nobody asked it, or it does not tell
+	DarkBackground
+	LightBackground
+)
+
+// colours are those of the tones; "" = it is faint. Where the background is not known they are those that the user has
+// chosen for the terminal; the others are fixed ones, of which the background of every usual theme leaves
+// a contrast of 4.5.
+func colours(b Background) [Muted + 1]string {
+	switch b {
+	case DarkBackground:
+		return [Muted + 1]string{Good: "77", Warn: "214", Bad: "210", Muted: "248"}
+	case LightBackground:
+		return [Muted + 1]string{Good: "22", Warn: "94", Bad: "124", Muted: "240"}
+	case UnknownBackground:
 	}
-	return text
+	return [Muted + 1]string{Good: "2", Warn: "3", Bad: "1"}
 }
 
-func paintText(text string, tone Tone) string {
-	style := lipgloss.NewStyle()
-	switch tone {
-	case Good:
-		style = style.Foreground(lipgloss.Green)
-	case Warn:
-		style = style.Foreground(lipgloss.Yellow)
-	case Bad:
-		style = style.Foreground(lipgloss.Red)
-	case Muted:
-		style = style.Faint(true)
-	case Plain:
+// paint gives text the colour of a tone, where the screen has colours.
+func (s screen) paint(text string, tone Tone) string {
+	if !s.colour || tone == Plain {
 		return text
 	}
-	return style.Render(text)
+	if colour := colours(s.background)[tone]; colour != "" {
+		return lipgloss.NewStyle().Foreground(lipgloss.Color(colour)).Render(text)
+	}
+	return lipgloss.NewStyle().Faint(true).Render(text)
 }
 
 func boldText(text string) string { return lipgloss.NewStyle().Bold(true).Render(text) }

@@ -177,6 +177,11 @@ type Rules struct {
 	Thresholds func(sandbox.Sandbox) triage.Thresholds
 }
 
+// DefaultRules are those of a comparison where nothing else is asked for.
+func DefaultRules() Rules {
+	return Rules{Observations: DefaultObservations, Grace: DefaultGrace, CreateGrace: DefaultCreateGrace, RecordsAge: DefaultRecordsAge}
+}
+
 // Engine compares records with reality. Its fields are set once.
 type Engine struct {
 	Fleet     *fleet.Fleet

@@ -22,6 +22,9 @@ const (
 func (m *Model) View() tea.View {
 	v := tea.NewView(strings.Join(m.Frame(), "\n"))
 	v.AltScreen, v.ReportFocus, v.WindowTitle = true, true, "sbx"
+	if m.act != nil && m.act.step == actAsking {
+		v.WindowTitle = "sbx: a question"
+	}
 	return v
 }
 
@@ -33,7 +36,7 @@ func (m *Model) Frame() []string {
 			m.line(segment{fmt.Sprintf("this one has %d x %d. q quits.", m.width, m.height), output.Plain}),
 		}, m.height)
 	}
-	lines := append(m.header(), m.tabLine(), "")
+	lines := append(m.header(), m.tabLine(), m.filterLine())
 	switch {
 	case m.page != nil:
 		lines = append(lines, m.pageLines()...)
@@ -125,11 +128,8 @@ func (m *Model) tabLine() string {
 	if m.paused {
 		state += " PAUSED"
 	}
-	if m.filter != "" || m.typing {
-		state += " /" + m.filter
-		if m.typing {
-			state += "_"
-		}
+	if n := len(m.marked); n > 0 {
+		state += fmt.Sprintf(" %d marked", n)
 	}
 	return m.line(append(segments, segment{state + " " + m.orderText(), output.Muted})...)
 }
@@ -217,9 +217,12 @@ func (m *Model) tableLine(mark string, w widths, cells ...string) string {
 }
 
 func (m *Model) rowLine(r *row, current bool, w widths) string {
-	mark := "  "
+	mark := []byte("  ")
 	if current {
-		mark = "> "
+		mark[0] = '>'
+	}
+	if m.marked[r.Ref()] {
+		mark[1] = '*'
 	}
 	tone, whyTone := output.Plain, r.WhyTone()
 	if r.stale {
@@ -235,7 +238,7 @@ func (m *Model) rowLine(r *row, current bool, w widths) string {
 	if r.idle >= 0 {
 		idle = sandbox.FormatElapsed(r.idle)
 	}
-	text := m.tableLine(mark, w, views.TaskAndName(r.Sandbox), r.ref, string(r.State), age, idle, cpu, memory, m.spark(r))
+	text := m.tableLine(string(mark), w, views.TaskAndName(r.Sandbox), r.ref, string(r.State), age, idle, cpu, memory, m.spark(r))
 	return m.cells.Paint(text, tone) + m.cells.Paint(m.cells.Fit(r.Why(), w.why), whyTone)
 }
 
@@ -264,13 +267,20 @@ func (m *Model) commandLine(verb string, r *row) string {
 
 // keyLine is the last line: what happened, or the keys.
 func (m *Model) keyLine() string {
-	if m.notice != "" {
+	asking := m.act != nil && m.act.step == actAsking
+	switch {
+	case m.notice != "" && !asking:
 		return m.line(segment{m.notice, output.Warn})
+	case m.act != nil:
+		return m.actLine()
 	}
 	return m.line(segment{m.keyHelp(), output.Muted})
 }
 
 func (m *Model) pageLines() []string {
+	if m.page.log != nil {
+		return m.logLines()
+	}
 	height := m.pageHeight()
 	lines := []string{m.line(segment{m.page.title, output.Plain})}
 	for _, text := range m.page.lines[m.page.top:min(len(m.page.lines), m.page.top+height)] {

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"sbx/internal/ops"
 	"sbx/internal/views"
 )
 
@@ -27,7 +28,8 @@ func screens(n int) func(*Model) tea.Cmd {
 	return func(m *Model) tea.Cmd { m.scroll(n * m.tableHeight()); return m.lookDue(m.now()) }
 }
 
-// bindings are the keys of the dashboard. None of them ends anything.
+// bindings are the keys of the dashboard. None of them ends anything: x, X, s and R open a plan, which is
+// carried out when its questions were answered.
 func bindings() []binding {
 	return []binding{
 		{[]string{"up", "k"}, "up k", "one row up", "", move(-1)},
@@ -35,20 +37,27 @@ func bindings() []binding {
 		{[]string{"pgup"}, "PgUp", "one screen up", "", screens(-1)},
 		{[]string{"pgdown"}, "PgDn", "one screen down", "", screens(1)},
 		{[]string{"home", "g"}, "g", "the first row", "", move(-farAway)},
-		{[]string{"end", "G"}, "G", "the last row", "", move(farAway)},
+		{[]string{"end", "G"}, "G", "the last row; of a log, follow it again", "", (*Model).toEnd},
 		{[]string{"tab"}, "Tab", "the next tab", "Tab tabs", (*Model).nextTab},
 		{[]string{"shift+tab"}, "Shift-Tab", "the tab before", "", (*Model).lastTab},
-		{[]string{"enter"}, "Enter", "inspect the sandbox under the cursor, or show the task", "Enter inspect", func(m *Model) tea.Cmd { return m.openPage("inspect") }},
-		{[]string{"l"}, "l", "its newest output, which is followed", "l logs", func(m *Model) tea.Cmd { return m.openPage("logs") }},
-		{[]string{"/"}, "/", "filter by a text; Enter keeps it, Esc removes it", "/ filter", func(m *Model) tea.Cmd { m.typing = true; return nil }},
-		{[]string{"o"}, "o", "sort by problem, age, idle or ref", "o sort", (*Model).nextOrder},
+		{[]string{"enter"}, "Enter", "inspect the sandbox under the cursor, or show the task", "Enter inspect", (*Model).openPage},
+		{[]string{"l"}, "l", "its newest output, which is followed", "l logs", (*Model).openLogs},
+		{[]string{"/"}, "/", "filter by a text, or by where CONDITION as of ls --where; search a log", "/ filter", (*Model).startTyping},
+		{[]string{"n"}, "n", "the next line of a log with the text", "", func(m *Model) tea.Cmd { m.jump(1); return nil }},
+		{[]string{"N"}, "N", "the line before", "", func(m *Model) tea.Cmd { m.jump(-1); return nil }},
+		{[]string{"space"}, "Space", "mark the sandbox, and go on to the next", "", (*Model).mark},
+		{[]string{"x"}, "x", "terminate what is marked, else the sandbox under the cursor: plan, question, proof", "x terminate", planAct(ops.VerbTerminate)},
+		{[]string{"X"}, "X", "clean up what is stuck: plan, question, proof", "", planAct(ops.VerbCleanup)},
+		{[]string{"s"}, "s", "stop the tasks of what is marked, else of the sandbox under the cursor", "", planAct(ops.VerbStop)},
+		{[]string{"R"}, "R", "reconcile records with what really runs", "", planAct(ops.VerbReconcile)},
+		{[]string{"o"}, "o", "sort by problem, age, idle or ref", "", (*Model).nextOrder},
 		{[]string{"O"}, "O", "reverse the order", "", func(m *Model) tea.Cmd { m.reverse = !m.reverse; m.rebuild(); return nil }},
-		{[]string{"p"}, "p", "pause: nothing is read", "", func(m *Model) tea.Cmd { m.paused = !m.paused; return nil }},
+		{[]string{"p"}, "p", "pause: nothing is read; in a log, it stays where it is", "", (*Model).togglePause},
 		{[]string{"y"}, "y", "copy the reference", "", (*Model).copyRef},
 		{[]string{"Y"}, "Y", "copy the command line of what is shown", "", (*Model).copyLine},
 		{[]string{"?"}, "?", "this help", "? help", (*Model).openHelp},
-		{[]string{"esc"}, "Esc", "back; without a page: remove the filter", "", (*Model).back},
-		{[]string{"q", "ctrl+c"}, "q Ctrl-C", "quit", "q quit", func(*Model) tea.Cmd { return tea.Quit }},
+		{[]string{"esc"}, "Esc", "back; without a page: remove the filter, then the marks", "", (*Model).back},
+		{[]string{"q", "ctrl+c"}, "q Ctrl-C", "quit", "q quit", (*Model).quit},
 	}
 }
 
@@ -59,43 +68,73 @@ const farAway = 1 << 30
 func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 	m.notice = ""
 	key := msg.String()
-	if m.typing && key != "ctrl+c" {
-		m.typeFilter(key, msg.Text)
+	if m.isTyping() && key != "ctrl+c" {
+		m.typeText(key, msg.Text)
 		return nil
 	}
+	if m.act != nil && m.act.step == actAsking {
+		return m.answer(key, msg.Text)
+	}
 	for _, b := range bindings() {
-		if slices.Contains(b.keys, key) {
+		if slices.Contains(b.keys, key) && (m.act == nil || ofAct(key)) {
 			return b.do(m)
 		}
 	}
 	return nil
 }
 
-func (m *Model) typeFilter(key, text string) {
-	switch {
-	case key == "enter":
-		m.typing = false
-	case key == "esc":
-		m.typing = false
-		m.setFilter("")
-	case key == "backspace":
-		if r := []rune(m.filter); len(r) > 0 {
-			m.setFilter(string(r[:len(r)-1]))
+// isTyping reports whether keys go into a text: the filter, or what is searched for in a log.
+func (m *Model) isTyping() bool { return m.typing || m.searching() }
+
+// typeText takes a key, or a paste, into the text that is typed.
+func (m *Model) typeText(key, text string) {
+	change := func(to string) {
+		if m.searching() {
+			m.page.log.needle = to
+		} else if m.typing {
+			m.setFilter(to)
 		}
-	case text != "":
-		m.setFilter(m.filter + text)
+	}
+	have := m.filter
+	if m.searching() {
+		have = m.page.log.needle
+	}
+	switch key {
+	case "enter":
+		m.endTyping()
+	case "esc":
+		change("")
+		m.endTyping()
+	default:
+		change(typed(have, key, text))
 	}
 }
 
-// mostFilter bounds the filter, in characters: a paste may be anything.
-const mostFilter = 100
-
-func (m *Model) setFilter(text string) {
-	m.filter = strings.Join(strings.FieldsFunc(text, unicode.IsControl), " ")
-	if r := []rune(m.filter); len(r) > mostFilter {
-		m.filter = string(r[:mostFilter])
+func (m *Model) endTyping() {
+	if m.searching() {
+		m.search()
 	}
-	m.rebuild()
+	m.typing = false
+}
+
+// typed is a text after a key.
+func typed(have, key, text string) string {
+	if r := []rune(have); key == "backspace" && len(r) > 0 {
+		return string(r[:len(r)-1])
+	}
+	return shortLine(have + text)
+}
+
+// mostTyped bounds what is typed, in characters: a paste may be anything.
+const mostTyped = 200
+
+// shortLine is a typed text as one line, bounded.
+func shortLine(text string) string {
+	text = strings.Join(strings.FieldsFunc(text, unicode.IsControl), " ")
+	if r := []rune(text); len(r) > mostTyped {
+		text = string(r[:mostTyped])
+	}
+	return text
 }
 
 // scroll moves the cursor, or the page that is open.
@@ -134,8 +173,14 @@ func (m *Model) copyRef() tea.Cmd {
 
 // copyLine copies the command line of the page that is open, else of the one that Enter opens.
 func (m *Model) copyLine() tea.Cmd {
+	if m.act != nil {
+		if a := m.act.plan.Act; a != nil {
+			return m.copied(strings.Join(a.Line, " "))
+		}
+		return nil
+	}
 	if t, ok := m.currentTask(); ok {
-		return m.copied(m.program + " " + taskVerb + " " + t.ID)
+		return m.copied(m.program + " " + verbTask + " " + t.ID)
 	}
 	r, ok := m.current()
 	if !ok {
@@ -154,11 +199,16 @@ func (m *Model) copied(text string) tea.Cmd {
 }
 
 func (m *Model) back() tea.Cmd {
-	if m.page != nil {
+	switch {
+	case m.act != nil:
+		m.leaveAct()
+	case m.page != nil:
 		m.page = nil
-		return nil
+	case m.filter != "":
+		m.setFilter("")
+	default:
+		m.marked = nil
 	}
-	m.setFilter("")
 	return nil
 }
 
@@ -173,7 +223,10 @@ func (m *Model) openHelp() tea.Cmd {
 // keyHelp are the keys of the last line.
 func (m *Model) keyHelp() string {
 	if m.typing {
-		return "filter: " + m.filter + "_  Enter keeps it, Esc removes it"
+		return "filter: a text, or where CONDITION; Enter keeps it, Esc removes it"
+	}
+	if m.page != nil && m.page.log != nil {
+		return logKeys
 	}
 	if m.page != nil {
 		return "Esc back  j/k PgUp PgDn scroll  q quit"

@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"maps"
+	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -38,6 +39,15 @@ type Model struct {
 	cursor  sandbox.Ref
 	at, top int   // the cursor's row, and the first row on the screen
 	page    *page // shown in place of the table; nil = the table is
+	log     *log  // that is followed; nil = none is
+
+	want      wanted // by the filter
+	undecided []*row // of which a condition holds neither true nor false
+
+	marked   map[sandbox.Ref]bool
+	act      *act // whose page is open; nil = none
+	running  sync.WaitGroup
+	quitting bool // as soon as the act is over
 
 	paused, away  bool
 	notice        string // of the last key, or a warning since; "" = none
@@ -50,11 +60,10 @@ type page struct {
 	lines []string
 	top   int
 
-	// Of a page of a verb. Logs are read again, and the page stays at its end while that is shown.
-	verb    string
-	ref     sandbox.Ref
-	reading bool
-	next    time.Time // when it is read again; zero = never
+	verb  string // that prints the page; "" = none does
+	ref   sandbox.Ref
+	log   *log          // of a page of lines that come; nil = of another one
+	tones []output.Tone // of the lines of a log
 }
 
 // NewModel is a dashboard that has not read anything. ctx ends its reads.
@@ -67,46 +76,53 @@ func NewModel(ctx context.Context, source Source, now func() time.Time, program 
 }
 
 // Init starts the first round of every profile.
-func (m *Model) Init() tea.Cmd { return tea.Batch(m.pollDue(m.now()), m.tasksDue(m.now()), beatOn()) }
+func (m *Model) Init() tea.Cmd {
+	return tea.Batch(m.pollDue(m.now()), m.tasksDue(m.now()), beatOn(), m.askBackground())
+}
 
 // Update takes a message. It reads nothing itself.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // as the library asks for
 	now := m.now()
+	m.leaveLog()
 	switch msg := msg.(type) {
 	case beatMsg:
 		m.rebuild()
-		return m, tea.Batch(m.pollDue(now), m.lookDue(now), m.pageDue(now), m.tasksDue(now), beatOn())
+		return m, tea.Batch(m.pollDue(now), m.lookDue(now), m.tasksDue(now), beatOn())
 	case roundMsg:
 		m.take(msg.LiveRound, now)
 		m.rebuild()
 		return m, m.lookDue(now)
 	case lookMsg:
-		m.looking = false
-		maps.DeleteFunc(m.looked, func(_ sandbox.Ref, l ops.LiveLook) bool { return now.Sub(l.At) >= lookKeeps })
-		for _, l := range msg.looks {
-			l.At = msg.at
-			m.looked[l.Sandbox.Ref()] = l
-		}
-		m.sparks.add(msg.looks)
-		m.rebuild()
-		m.sparks.dropGone(m.pool)
+		m.takeLooks(msg, now)
 		return m, m.lookDue(now)
 	case tasksMsg:
 		m.takeTasks(msg, now)
 	case pageMsg:
-		m.showPage(msg, now)
+		m.showPage(msg)
+	case logMsg:
+		return m, m.takeLog(msg)
+	case planMsg:
+		m.showPlan(msg)
+	case reportMsg:
+		return m, m.report(msg)
+	case doneMsg:
+		return m, m.finish(msg)
 	case noticeMsg:
 		m.notice = string(msg)
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 		m.moveTo(m.at)
+	case tea.BackgroundColorMsg:
+		m.takeBackground(msg)
 	case tea.FocusMsg:
 		m.away = false
 	case tea.BlurMsg:
 		m.away = true
 	case tea.PasteMsg:
-		if m.typing {
-			m.setFilter(m.filter + msg.Content)
+		if m.act != nil {
+			m.act.typed = typed(m.act.typed, "", msg.Content)
+		} else {
+			m.typeText("", msg.Content)
 		}
 	case tea.KeyPressMsg:
 		return m, m.press(msg)
@@ -115,21 +131,27 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 }
 
 // showPage shows what was read, unless another page is open by now.
-func (m *Model) showPage(msg pageMsg, now time.Time) {
+func (m *Model) showPage(msg pageMsg) {
 	p := m.page
 	if p == nil || p.verb != msg.verb || p.ref != msg.ref {
 		return
 	}
-	atEnd := p.top >= len(p.lines)-m.pageHeight()
-	p.reading, p.lines = false, splitLines(msg.text)
+	p.lines = splitLines(msg.text)
 	if msg.err != nil {
 		p.lines = append(p.lines, "", "error: "+msg.err.Error())
 	}
-	if msg.verb == "logs" {
-		p.next = now.Add(pollFocused)
-		if atEnd {
-			p.top = max(0, len(p.lines)-m.pageHeight())
-		}
-	}
 	p.top = max(0, min(p.top, len(p.lines)-m.pageHeight()))
+}
+
+// takeLooks keeps what sandboxes have told.
+func (m *Model) takeLooks(msg lookMsg, now time.Time) {
+	m.looking = false
+	maps.DeleteFunc(m.looked, func(_ sandbox.Ref, l ops.LiveLook) bool { return now.Sub(l.At) >= lookKeeps })
+	for _, l := range msg.looks {
+		l.At = msg.at
+		m.looked[l.Sandbox.Ref()] = l
+	}
+	m.sparks.add(msg.looks)
+	m.rebuild()
+	m.sparks.dropGone(m.pool)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
+	"image/color"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -22,6 +24,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
+	"sbx/internal/selector"
 	"sbx/internal/triage"
 )
 
@@ -35,8 +38,14 @@ type scene struct {
 	rounds map[string]ops.LiveRound
 	looks  [][]sandbox.Sandbox
 	pages  map[string]string
+	plan   Plan
+	done   []string // the verbs that were carried out
+	do     func(ctx context.Context, report func(string)) ops.ActResult
+	boxes  []sandbox.Sandbox // of the newest plan
 	tasks  []ops.TaskState
 	broken error // of the store
+
+	endless bool // logs go on
 }
 
 func (s *scene) Profiles() []string { return []string{"e2b", "local"} }
@@ -55,7 +64,7 @@ func (s *scene) Look(_ context.Context, items []sandbox.Sandbox) []ops.LiveLook 
 	for _, box := range items {
 		trend := triage.Trend{Samples: 2, CPUPercent: new(97.5), MemoryBytes: new(int64(200 << 20)), MemoryLimitBytes: new(int64(400 << 20))}
 		all = append(all, ops.LiveLook{
-			Judged: fleet.Judged{Sandbox: box, Verdict: stuckVerdict()},
+			Judged: fleet.Judged{Sandbox: box, Verdict: stuckVerdict(), Look: &selector.Look{Trend: trend}},
 			Usage:  &ops.SandboxUsage{Sandbox: box, Trend: trend, Limits: triage.DefaultThresholds(), Verdict: stuckVerdict()},
 		})
 	}
@@ -66,6 +75,29 @@ func (s *scene) Tasks(context.Context) ([]ops.TaskState, error) { return s.tasks
 
 func (s *scene) Page(_ context.Context, verb string, ref sandbox.Ref, _ int) (string, error) {
 	return s.pages[verb+" "+ref.String()], nil
+}
+
+func (s *scene) Follow(ctx context.Context, ref sandbox.Ref, _ int, item func(any)) {
+	for text := range strings.SplitSeq(s.pages["logs "+ref.String()], "\n") {
+		pattern, _ := matcher.Match(text)
+		item(ops.LogLine{LogLine: sandbox.LogLine{Text: text}, Pattern: pattern})
+	}
+	if s.endless {
+		<-ctx.Done()
+	}
+}
+
+func (s *scene) Plan(_ context.Context, _ string, boxes []sandbox.Sandbox, _ int) (Plan, error) {
+	s.boxes = boxes
+	return s.plan, nil
+}
+
+func (s *scene) Do(ctx context.Context, p Plan, _ []string, report func(string)) ops.ActResult {
+	s.done = append(s.done, p.Act.Verb)
+	if s.do == nil {
+		return ops.ActResult{}
+	}
+	return s.do(ctx, report)
 }
 
 func stuckVerdict() triage.Verdict {
@@ -117,6 +149,10 @@ func press(m *Model, keys ...string) (cmds []tea.Cmd) {
 	for _, k := range keys {
 		msg := tea.KeyPressMsg{Text: k, Code: []rune(k)[0]}
 		switch k {
+		case "space":
+			msg = tea.KeyPressMsg{Code: tea.KeySpace, Text: " "}
+		case "ctrl+c":
+			msg = tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}
 		case "enter":
 			msg = tea.KeyPressMsg{Code: tea.KeyEnter}
 		case "esc":
@@ -136,32 +172,44 @@ func press(m *Model, keys ...string) (cmds []tea.Cmd) {
 	return cmds
 }
 
-// TestFrames holds the screen at four sizes; `go test ./internal/tui -run TestFrames -update` writes it.
+// TestFrames holds the screen at four sizes in four looks; `go test ./internal/tui -run TestFrames -update`
+// writes it.
 func TestFrames(t *testing.T) {
 	t.Parallel()
+	looks := map[string]func(m *Model){
+		"dark":  func(m *Model) { m.Update(tea.BackgroundColorMsg{Color: color.Black}) },
+		"light": func(m *Model) { m.Update(tea.BackgroundColorMsg{Color: color.White}) },
+		"none":  func(m *Model) { m.cells.Plain = true },
+		"ascii": func(m *Model) { m.cells.Plain, m.cells.ASCII = true, true },
+	}
 	for _, size := range [][2]int{{40, 12}, {80, 24}, {120, 40}, {200, 60}} {
-		name := strconv.Itoa(size[0]) + "x" + strconv.Itoa(size[1])
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := board(t, newScene(), size[0], size[1])
-			if cmd := m.lookDue(noon()); cmd != nil {
-				m.Update(cmd())
-			}
-			m.cells.Plain = true
-			lines := m.Frame()
-			require.Len(t, lines, size[1])
-			for i := range lines {
-				assert.LessOrEqual(t, output.Width(lines[i]), size[0], "line %d", i)
-				lines[i] = strings.TrimRight(lines[i], " ")
-			}
-			got, path := strings.Join(lines, "\n")+"\n", filepath.Join("testdata", name+".golden")
-			if *update {
-				require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
-			}
-			want, err := os.ReadFile(path)
-			require.NoError(t, err)
-			assert.Equal(t, string(want), got)
-		})
+		for look, take := range looks {
+			name := fmt.Sprintf("%dx%d-%s", size[0], size[1], look)
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				m := board(t, newScene(), size[0], size[1])
+				if cmd := m.lookDue(noon()); cmd != nil {
+					m.Update(cmd())
+				}
+				take(m)
+				lines := m.Frame()
+				require.Len(t, lines, size[1])
+				for i := range lines {
+					assert.LessOrEqual(t, output.Width(lines[i]), size[0], "line %d", i)
+					lines[i] = strings.TrimRight(lines[i], " ")
+				}
+				got, path := strings.Join(lines, "\n")+"\n", filepath.Join("testdata", name+".golden")
+				if look == "ascii" {
+					assert.NotRegexp(t, `[^\n -~]`, got)
+				}
+				if *update {
+					require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
+				}
+				want, err := os.ReadFile(path)
+				require.NoError(t, err)
+				assert.Equal(t, string(want), got)
+			})
+		}
 	}
 }
 
@@ -231,33 +279,23 @@ func TestTheCursorStaysOnItsSandbox(t *testing.T) {
 	assert.True(t, ok, "it stays at its place")
 }
 
-// TestPages opens the pages of the verbs, and shows what they print escaped.
+// TestPages opens the page of a verb, and shows what it prints escaped.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	m := board(t, s, 80, 24)
 	m.cells.Plain = true
 	ref := m.cursor.String()
-	s.pages["logs "+ref] = "one\x1b[2J\ntwo\n" + strings.Repeat("x", 90_000)
-	cmds := press(m, "l")
+	s.pages["inspect "+ref] = "one\x1b[2J\ntwo\n" + strings.Repeat("x", 90_000)
+	cmds := press(m, "enter")
 	assert.Contains(t, strings.Join(m.Frame(), "\n"), "reading ...")
 	m.Update(cmds[0]())
 	frame := strings.Join(m.Frame(), "\n")
-	assert.Contains(t, frame, "logs "+ref)
+	assert.Contains(t, frame, "inspect "+ref)
 	assert.Contains(t, frame, `one\x1b[2J`)
 	for _, line := range m.Frame() {
 		assert.LessOrEqual(t, output.Width(line), 80)
 	}
-	s.pages["logs "+ref] = strings.Repeat("line\n", 100) + "the last one"
-	again := m.pageDue(noon().Add(pollFocused))
-	require.NotNil(t, again)
-	assert.Nil(t, m.pageDue(noon().Add(time.Hour)), "one read at a time")
-	m.Update(again())
-	assert.Contains(t, strings.Join(m.Frame(), "\n"), "the last one", "it follows its end")
-	press(m, "k")
-	top := m.page.top
-	m.Update(cmds[0]())
-	assert.Equal(t, top, m.page.top, "who reads above stays there")
 	press(m, "esc")
 	m.Update(cmds[0]())
 	assert.Nil(t, m.page, "a page that was left stays closed")
@@ -276,7 +314,7 @@ func TestAPasteIsNoStorm(t *testing.T) {
 	m := board(t, newScene(), 80, 24)
 	press(m, "/")
 	m.Update(tea.PasteMsg{Content: strings.Repeat("a\nb ", 2500)})
-	assert.LessOrEqual(t, len(m.filter), mostFilter)
+	assert.LessOrEqual(t, len(m.filter), mostTyped)
 	assert.NotContains(t, m.filter, "\n")
 	assert.Contains(t, strings.Join(m.tableLines(), "\n"), "nothing here matches")
 	press(m, "esc")
@@ -286,7 +324,7 @@ func TestAPasteIsNoStorm(t *testing.T) {
 // TestNoKeysBreakTheScreen plays random keys, rounds and sizes: every frame fits its screen.
 func TestNoKeysBreakTheScreen(t *testing.T) {
 	t.Parallel()
-	keys := []string{"j", "k", "g", "G", "o", "O", "p", "y", "Y", "?", "/", "l", "x", "1", "enter", "esc", "tab", "down", "pgdown", "backspace"}
+	keys := []string{"j", "k", "g", "G", "n", "N", "o", "O", "p", "y", "Y", "?", "/", "l", "x", "1", "enter", "esc", "tab", "down", "pgdown", "backspace"}
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		s := newScene()

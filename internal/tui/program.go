@@ -18,6 +18,7 @@ type Terminal struct {
 	Out     io.Writer
 	Environ []string
 	ASCII   bool   // it has no other characters
+	Plain   bool   // it has no colours
 	Program string // what sbx is called
 	// Divert gives notes and warnings of other goroutines to a function, in place of the screen, until restore.
 	Divert func(to func(text string)) (restore func())
@@ -30,8 +31,10 @@ const framesPerSecond = 20
 // Run shows the dashboard until it is quit or ctx ends; then the error is the cause of that.
 func Run(ctx context.Context, source Source, now func() time.Time, t Terminal) error {
 	reads, stop := context.WithCancel(ctx)
+	m := NewModel(reads, source, now, t.Program, output.Cells{ASCII: t.ASCII, Plain: t.Plain})
+	defer m.running.Wait() // what was sent is on record before the process ends
 	defer stop()
-	err := t.show(ctx, NewModel(reads, source, now, t.Program, output.Cells{ASCII: t.ASCII}))
+	err := t.show(ctx, m)
 	if ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) {
 		return context.Cause(ctx)
 	}
@@ -73,7 +76,7 @@ func Once(ctx context.Context, source Source, now func() time.Time, width, heigh
 		}
 	}
 	if len(open) > 0 {
-		m.Update(lookMsg{source.Look(ctx, open), now()})
+		m.takeLooks(lookMsg{source.Look(ctx, open), now()}, now())
 	}
 	return m.Frame(), errs
 }

@@ -99,7 +99,7 @@ func (m *Model) rebuild() {
 		total += len(f.round.Rows)
 	}
 	m.pool = slices.Grow(m.pool[:0], total) // never moved below: rows point into it
-	filter := strings.ToLower(m.filter)
+	m.undecided = nil
 	for _, f := range m.feeds {
 		f.stuck = 0
 		for _, j := range f.round.Rows {
@@ -107,7 +107,7 @@ func (m *Model) rebuild() {
 			if r.group == tabStuck {
 				f.stuck++
 			}
-			if filter != "" && !strings.Contains(strings.ToLower(r.searchText()), filter) {
+			if !m.wants(r, now) {
 				continue
 			}
 			m.counts[r.group]++
@@ -118,6 +118,7 @@ func (m *Model) rebuild() {
 		}
 	}
 	slices.SortFunc(m.rows, m.compare)
+	m.keepMarks()
 	m.rebuildTasks()
 	m.follow()
 }

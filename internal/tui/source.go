@@ -11,9 +11,15 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Source is what the dashboard reads. Its methods may take long; they are called outside of Update,
+// Source is what the dashboard reads and acts through. Its methods may take long; they are called outside of Update,
 // concurrently, and end with their context.
 type Source interface {
+	Reader
+	Actor
+}
+
+// Reader reads.
+type Reader interface {
 	// Profiles are those that are read, in their order.
 	Profiles() []string
 	// Round reads one profile.
@@ -22,9 +28,27 @@ type Source interface {
 	Look(ctx context.Context, items []sandbox.Sandbox) []ops.LiveLook
 	// Tasks are those on record, the newest first.
 	Tasks(ctx context.Context) ([]ops.TaskState, error)
-	// Page is the text of `sbx inspect REF`, `sbx logs REF` or, with its id alone, `sbx tasks show ID`, so many
-	// cells wide.
+	// Page is the text of `sbx inspect REF` or, with its id alone, `sbx tasks show ID`, so many cells wide.
 	Page(ctx context.Context, verb string, ref sandbox.Ref, width int) (string, error)
+	// Follow gives the last lines of a log and each new one, from one goroutine: ops.Live.Follow.
+	Follow(ctx context.Context, ref sandbox.Ref, lines int, item func(any))
+}
+
+// Actor acts.
+type Actor interface {
+	// Plan reads what a verb would do, and changes nothing: terminate and stop to these sandboxes, cleanup
+	// and reconcile to what they select.
+	Plan(ctx context.Context, verb string, boxes []sandbox.Sandbox, width int) (Plan, error)
+	// Do carries a plan out. Production are the production profiles that were named. Report gets a line as
+	// soon as it is known, one at a time.
+	Do(ctx context.Context, p Plan, production []string, report func(line string)) ops.ActResult
+}
+
+// Plan is an act with its page and its questions.
+type Plan struct {
+	Act       *ops.Act
+	Page      string
+	Questions []ops.Question // all have to be answered; none = nothing can be done
 }
 
 // Times of the dashboard.
@@ -101,14 +125,14 @@ func (m *Model) take(r ops.LiveRound, now time.Time) {
 	}
 }
 
-// lookDue looks at the rows on the screen that run, for their usage and where the record does not decide, one
+// lookDue looks at the rows of toLook that run, for their usage and where the record does not decide, one
 // look at a time.
 func (m *Model) lookDue(now time.Time) tea.Cmd {
 	if m.looking || m.paused {
 		return nil
 	}
 	var open []sandbox.Sandbox
-	for _, r := range m.shown() {
+	for _, r := range m.toLook() {
 		seen, looked := m.looked[r.Ref()]
 		if r.State == sandbox.StateRunning && (!looked || now.Sub(seen.At) >= lookAgain) && len(open) < mostLooks {
 			open = append(open, r.Sandbox)
@@ -122,35 +146,29 @@ func (m *Model) lookDue(now time.Time) tea.Cmd {
 }
 
 // openPage reads a page about the sandbox or task under the cursor.
-func (m *Model) openPage(verb string) tea.Cmd {
-	if m.tab == tabTasks {
-		return m.openTaskPage(verb)
+func (m *Model) openPage() tea.Cmd {
+	if t, ok := m.currentTask(); ok {
+		return m.openPageOf(verbTask, sandbox.Ref{ID: t.ID})
 	}
 	r, ok := m.current()
 	if !ok {
 		return nil
 	}
-	return m.openPageOf(verb, r.Ref())
+	return m.openPageOf(verbInspect, r.Ref())
 }
 
 func (m *Model) openPageOf(verb string, ref sandbox.Ref) tea.Cmd {
 	m.page = &page{title: verb + " " + ref.String(), verb: verb, ref: ref, lines: []string{"reading ..."}}
-	return m.readPage()
-}
-
-// pageDue reads a page again whose time has come.
-func (m *Model) pageDue(now time.Time) tea.Cmd {
-	if p := m.page; p == nil || p.next.IsZero() || p.reading || m.paused || now.Before(p.next) {
-		return nil
-	}
-	return m.readPage()
-}
-
-func (m *Model) readPage() tea.Cmd {
-	m.page.reading = true
-	verb, ref, width := m.page.verb, m.page.ref, m.width
+	width := m.width
 	return func() tea.Msg {
 		text, err := m.source.Page(m.ctx, verb, ref, width)
 		return pageMsg{verb, ref, text, err}
 	}
 }
+
+// The verbs that have a page.
+const (
+	verbInspect = "inspect"
+	verbLogs    = "logs"
+	verbTask    = "tasks show"
+)

@@ -9,7 +9,6 @@ import (
 
 	"sbx/internal/ops"
 	"sbx/internal/output"
-	"sbx/internal/sandbox"
 	"sbx/internal/views"
 )
 
@@ -96,23 +95,6 @@ func (m *Model) currentTask() (views.TaskRow, bool) {
 	return m.tasks.rows[m.at], true
 }
 
-const taskVerb = "tasks show"
-
-// openTaskPage is openPage for the task under the cursor: its own page, or the logs of its sandbox.
-func (m *Model) openTaskPage(verb string) tea.Cmd {
-	t, ok := m.currentTask()
-	switch ref, made := t.SandboxRef(); {
-	case !ok:
-		return nil
-	case verb != "logs":
-		return m.openPageOf(taskVerb, sandbox.Ref{ID: t.ID})
-	case made:
-		return m.openPageOf(verb, ref)
-	}
-	m.notice = t.ID + " has no sandbox"
-	return nil
-}
-
 // taskLines are the tasks in place of the sandboxes.
 func (m *Model) taskLines() []string {
 	height := m.tableHeight()
@@ -161,5 +143,5 @@ func (m *Model) taskDetail() []string {
 	if why := t.Why(); why != "" {
 		lines = append(lines, m.line(segment{"why     ", output.Muted}, segment{why, output.Plain}))
 	}
-	return append(lines, m.line(segment{"type    ", output.Muted}, segment{m.program + " " + taskVerb + " " + t.ID, output.Plain}))
+	return append(lines, m.line(segment{"type    ", output.Muted}, segment{m.program + " " + verbTask + " " + t.ID, output.Plain}))
 }

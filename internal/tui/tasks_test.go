@@ -65,9 +65,9 @@ func TestTasks(t *testing.T) {
 	assert.Equal(t, "t-waits has no sandbox", m.notice)
 
 	press(m, "j")
-	s.pages["logs e2b/i9z8y7x6w5v4u3t2s1r0q"], s.pages["tasks show t-runs"] = "its output", "the page of the task"
+	s.pages["logs e2b/i9z8y7x6w5v4u3t2s1r0q"], s.pages["tasks show t-runs"] = "logs e2b/", "the page of the task"
 	m.Update(press(m, "l")[0]())
-	assert.Contains(t, frame(m), "its output")
+	assert.Contains(t, frame(m), "logs e2b/")
 	press(m, "esc")
 	m.Update(press(m, "enter")[0]())
 	assert.Contains(t, frame(m), "the page of the task")

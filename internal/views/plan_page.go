@@ -10,6 +10,7 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/reconcile"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -197,6 +198,46 @@ func sharesOf(list []plannedRow) string {
 		return ""
 	}
 	return "; " + causeShares(c.Causes)
+}
+
+// ActPage shows what an act would do, and at most mostKept of what stays.
+func ActPage(s *output.Sheet, act *ops.Act, now time.Time) {
+	if n := len(act.Kept); n > 0 {
+		s.Section(fmt.Sprintf("Would stay: %d", n))
+		QuestionPage(s, act.Kept[:min(n, mostKept)], now)
+		if n > mostKept {
+			s.Text(fmt.Sprintf("and %d more.\n", n-mostKept))
+		}
+	}
+	s.Section(fmt.Sprintf("Would %s: %d", act.Verb, len(act.Targets)))
+	if len(act.Targets) > 0 {
+		QuestionPage(s, act.Targets, now)
+	}
+	if act.Objection != "" {
+		s.Text(act.Objection + ".\n")
+	}
+}
+
+// mostKept is how many of what stays a page of an act names.
+const mostKept = 10
+
+// ActItemLine is what an operation reports while it acts, for people; "" = nothing that they need.
+func ActItemLine(item any) string {
+	switch i := item.(type) {
+	case ops.RunStarted:
+		return "run " + i.RunID
+	case sandbox.Ending:
+		return BulkEndingLine(i)
+	case reconcile.Done:
+		return ReconcileDoneLine(i)
+	case ops.Forbidden:
+		return fmt.Sprintf("%s: will not publish (%.1fs)", i.Task, i.After.Seconds())
+	case ops.NotGone:
+		return i.Task + ": a sandbox is not verified gone: " + i.Err.Error()
+	case error:
+		return "error: " + i.Error()
+	}
+	return ""
 }
 
 // TerminatePlanPage shows people what would be terminated.

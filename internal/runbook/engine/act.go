@@ -16,24 +16,34 @@ import (
 
 // actPlan is what an act is about to do, as it was read just now.
 type actPlan struct {
-	verb      string // "terminate"
-	shown     []ops.PlannedEnd
-	targets   []Target
-	kept      []Target
-	none      string // why there is nothing to do; "" = what is kept says it
-	objection string
-	profiles  []string // of the targets
-	byName    bool     // a person names each profile, whatever the number
-	refused   error    // a guard refuses it; nobody can allow that here
-	// do acts on at most the targets. Named are the profiles that were named at the gate.
-	do func(ctx context.Context, watch ops.Observer, named []string) actResult
+	*ops.Act
+
+	kept   []Target
+	none   string // why there is nothing to do; "" = what is kept says it
+	byName bool   // a person names each profile, whatever the number
 }
 
-// actResult is what an operation has done.
-type actResult struct {
-	runID    string
-	outcomes []Outcome
-	err      error
+// targets are what it is about, as the record has them.
+func (p *actPlan) targets() []Target { return recorded(p.Targets) }
+
+// profiles are those that it is about.
+func (p *actPlan) profiles() []string {
+	if !p.byName {
+		return p.Profiles()
+	}
+	var names []string
+	for _, t := range p.Targets {
+		names = append(names, t.Ref.ID)
+	}
+	return names
+}
+
+func recorded(planned []ops.PlannedEnd) []Target {
+	var all []Target
+	for _, one := range planned {
+		all = append(all, Target{one.Ref.String(), one.Reason})
+	}
+	return all
 }
 
 // act plans, asks, acts, and proves the effect.
@@ -57,31 +67,31 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runb
 		rec.State, rec.Verdict, rec.Reason = Failed, sandbox.Unknown, oneLine(err)
 		return nil
 	}
-	rec.Act = &Act{Action: string(s.Act.Action), Line: actLine(r.fill(s.Act.Command()), p.targets), Gate: gateWord(s, p), Targets: p.targets, Kept: p.kept, Expect: string(s.Expect), Outcomes: earlier(before, p.targets)}
+	rec.Act = &Act{Action: string(s.Act.Action), Line: actLine(r.fill(s.Act.Command()), p.targets()), Gate: gateWord(s, p), Targets: p.targets(), Kept: p.kept, Expect: string(s.Expect), Outcomes: earlier(before, p.targets())}
 	if before != nil {
 		rec.Act.IntentAt, rec.Act.EndedAt, rec.Act.RunID = before.IntentAt, before.EndedAt, before.RunID
 	}
 	switch {
-	case p.refused != nil && !r.watch.Attended() && !r.run.DryRun: // other flags may allow it
-		return r.wait(rec, p.refused)
-	case p.refused != nil:
-		return r.refuse(rec, p.refused)
-	case len(p.targets) == 0 && len(rec.Act.Outcomes) > 0: // an interrupted one had done all
+	case p.Refused != nil && !r.watch.Attended() && !r.run.DryRun: // other flags may allow it
+		return r.wait(rec, p.Refused)
+	case p.Refused != nil:
+		return r.refuse(rec, p.Refused)
+	case len(p.Targets) == 0 && len(rec.Act.Outcomes) > 0: // an interrupted one had done all
 		return r.prove(ctx, s, rec)
-	case len(p.targets) == 0:
+	case len(p.Targets) == 0:
 		rec.State, rec.Reason = Skipped, nothingToDo(p)
 		return nil
 	case r.run.DryRun:
-		rec.State, rec.Reason = Pending, fmt.Sprintf("a dry run: it would %s %d", p.verb, len(p.targets))
+		rec.State, rec.Reason = Pending, fmt.Sprintf("a dry run: it would %s %d", p.Verb, len(p.Targets))
 		r.dependsOn = rec.ID
 		return nil
 	}
 	if before != nil {
-		p.objection = strings.TrimPrefix(p.objection+"; it was begun before, at "+before.IntentAt.Format(time.RFC3339)+", and was interrupted", "; ")
+		p.Objection = strings.TrimPrefix(p.Objection+"; it was begun before, at "+before.IntentAt.Format(time.RFC3339)+", and was interrupted", "; ")
 	}
-	if more := added(shown, p.targets); len(more) > 0 && !r.watch.Attended() {
+	if more := added(shown, p.targets()); len(more) > 0 && !r.watch.Attended() {
 		return r.wait(rec, fault.New(fault.KindRefused, "the plan of the step %s has %d more than the one that was shown: %s", s.ID, len(more), strings.Join(more[:min(len(more), maxNamed)], ", ")).
-			WithHint("this plan is on record now: see it with `%s runbook status %s`; %s", r.env.Process.Name(), r.run.ID, r.goOnHint(fmt.Sprintf("--yes --max-delete %d", len(p.targets)))))
+			WithHint("this plan is on record now: see it with `%s runbook status %s`; %s", r.env.Process.Name(), r.run.ID, r.goOnHint(fmt.Sprintf("--yes --max-delete %d", len(p.Targets)))))
 	}
 	named, yes, err := r.passGate(ctx, s, rec, p)
 	if err != nil {
@@ -103,8 +113,8 @@ const declined = "the answer at its gate was no"
 // wasDeclined says that a person has declined all targets of a plan at the gate of one earlier step.
 func (r *runner) wasDeclined(p *actPlan) bool {
 	return slices.ContainsFunc(r.run.Steps, func(s Step) bool {
-		return s.State == Skipped && s.Reason == declined && s.Act != nil && !slices.ContainsFunc(p.targets, func(wanted Target) bool {
-			return !slices.ContainsFunc(s.Act.Targets, func(t Target) bool { return t.Ref == wanted.Ref })
+		return s.State == Skipped && s.Reason == declined && s.Act != nil && !slices.ContainsFunc(p.Targets, func(wanted ops.PlannedEnd) bool {
+			return !slices.ContainsFunc(s.Act.Targets, func(t Target) bool { return t.Ref == wanted.Ref.String() })
 		})
 	})
 }
@@ -128,12 +138,12 @@ const maxNamed = 5
 
 func nothingToDo(p *actPlan) string {
 	if p.none != "" {
-		return fmt.Sprintf("there is nothing to %s: %s", p.verb, p.none)
+		return fmt.Sprintf("there is nothing to %s: %s", p.Verb, p.none)
 	}
 	if len(p.kept) > 0 {
-		return fmt.Sprintf("there is nothing to %s: %s stays: %s", p.verb, p.kept[0].Ref, p.kept[0].Reason)
+		return fmt.Sprintf("there is nothing to %s: %s stays: %s", p.Verb, p.kept[0].Ref, p.kept[0].Reason)
 	}
-	return "there is nothing to " + p.verb
+	return "there is nothing to " + p.Verb
 }
 
 // added are the targets that were not in the plan that is on record: what was allowed was that plan.
@@ -190,7 +200,7 @@ func (r *runner) carryOut(ctx context.Context, s runbook.Step, rec *Step, p *act
 			rec.State, rec.Verdict, rec.Reason = Failed, sandbox.Unknown, oneLine(stepError(ctx, limited, err))
 			return nil
 		}
-		if len(p.targets) == 0 {
+		if len(p.Targets) == 0 {
 			rec.State, rec.Reason = Skipped, nothingToDo(p)
 			return nil
 		}
@@ -199,25 +209,23 @@ func (r *runner) carryOut(ctx context.Context, s runbook.Step, rec *Step, p *act
 	if err := r.out.write(entryIntent, rec); err != nil {
 		return err // nothing is done without its line
 	}
-	watch := &actObserver{Observer: r.watch, confirmed: map[string]bool{}, started: func(runID string) {
+	watch := &actObserver{Observer: r.watch, started: func(runID string) {
 		rec.Act.RunID = runID
 		_ = r.out.write(entryIntent, rec) // a failure is kept, and ends the run
 	}}
-	for _, t := range p.shown {
-		watch.confirmed[t.Ref.String()] = true
-	}
 	r.crashPoint("runbook intent")
 	back := r.leave()
-	done := p.do(limited, watch, named)
+	allowed := ops.Allowed{Targets: []sandbox.Ref{}, Production: named}
+	for _, t := range p.Targets {
+		allowed.Targets = append(allowed.Targets, t.Ref)
+	}
+	done := p.Do(limited, watch, allowed)
 	back()
 	r.crashPoint("runbook acted")
-	err := stepError(ctx, limited, done.err)
-	if watch.grown {
-		err = fault.New(fault.KindRefused, "the plan has grown since it was confirmed; nothing was done").WithHint("run it again")
-	}
-	rec.Act.EndedAt, rec.Act.Outcomes = r.env.Now().UTC(), append(rec.Act.Outcomes, done.outcomes...)
-	if done.runID != "" {
-		rec.Act.RunID = done.runID
+	err := stepError(ctx, limited, done.Err)
+	rec.Act.EndedAt, rec.Act.Outcomes = r.env.Now().UTC(), append(rec.Act.Outcomes, outcomes(done.Endings)...)
+	if done.RunID != "" {
+		rec.Act.RunID = done.RunID
 	}
 	if err != nil {
 		rec.Act.Error, rec.Act.Kind = oneLine(err), fault.KindOf(err)
@@ -246,14 +254,12 @@ func (r *runner) narrow(ctx context.Context, s runbook.Step, rec *Step, p *actPl
 	if err != nil {
 		return err
 	}
-	before := len(p.targets)
-	still := func(ref string) bool {
-		return slices.ContainsFunc(now.targets, func(t Target) bool { return t.Ref == ref })
-	}
-	p.targets = slices.DeleteFunc(p.targets, func(t Target) bool { return !still(t.Ref) })
-	p.shown = slices.DeleteFunc(p.shown, func(t ops.PlannedEnd) bool { return !still(t.Ref.String()) })
-	rec.Act.Targets = p.targets
-	if gone := before - len(p.targets); gone > 0 {
+	before := len(p.Targets)
+	p.Targets = slices.DeleteFunc(p.Targets, func(t ops.PlannedEnd) bool {
+		return !slices.ContainsFunc(now.Targets, func(still ops.PlannedEnd) bool { return still.Ref == t.Ref })
+	})
+	rec.Act.Targets = p.targets()
+	if gone := before - len(p.Targets); gone > 0 {
 		r.watch.Note(fmt.Sprintf("since the plan was shown %d of its %d have changed and stay", gone, before))
 	}
 	return nil

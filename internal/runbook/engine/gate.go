@@ -27,7 +27,7 @@ func gateWord(s runbook.Step, p *actPlan) string {
 	switch {
 	case p.byName || gate == gateName:
 		return gateName
-	case gate == gateCount || len(p.targets) > safety.MaxUnasked:
+	case gate == gateCount || len(p.Targets) > safety.MaxUnasked:
 		return gateCount
 	}
 	return gateYes
@@ -45,12 +45,12 @@ func (r *runner) passGate(ctx context.Context, s runbook.Step, rec *Step, p *act
 			rec.Act.Allowed = byFlag + " --max-delete " + strconv.Itoa(r.req.MaxDelete)
 			return r.req.Production, true, nil
 		} else if !r.watch.Attended() {
-			rec.Act.Targets = p.targets
+			rec.Act.Targets = p.targets()
 			return nil, false, r.wait(rec, refused)
 		}
 	}
 	var asked []string
-	for _, q := range r.questions(rec.Act.Gate, p, unnamed) {
+	for _, q := range questions(rec.Act.Gate, p, unnamed) {
 		answer, err := r.askGate(ctx, rec, q)
 		if err != nil {
 			return nil, false, err
@@ -79,25 +79,20 @@ func (r *runner) askGate(ctx context.Context, rec *Step, q ops.Question) (string
 // unnamed are the profiles that have to be named at the gate: all of a gate by name, else those of
 // production that no flag has named.
 func (r *runner) unnamed(gate string, p *actPlan) []string {
-	c, err := r.env.Config()
-	if err != nil {
-		return p.profiles
+	production := p.Unnamed(r.env, r.req.Production)
+	if gate != gateName {
+		return production
 	}
-	return slices.DeleteFunc(slices.Clone(p.profiles), func(name string) bool {
-		switch {
-		case slices.Contains(r.req.Production, name):
-			return true
-		case slices.Contains(c.Production, name) || p.byName:
-			return false
-		}
-		return gate != gateName || slices.Contains(r.req.Profiles, name)
+	return slices.DeleteFunc(p.profiles(), func(name string) bool {
+		named := slices.Contains(r.req.Production, name) || !p.byName && slices.Contains(r.req.Profiles, name)
+		return named && !slices.Contains(production, name)
 	})
 }
 
 // refuseByFlags says why the flags do not allow an act without a person; nil = they do.
 func (r *runner) refuseByFlags(s runbook.Step, p *actPlan, unnamed []string) error {
-	n := len(p.targets)
-	what := fmt.Sprintf("the step %s would %s %d", s.ID, p.verb, n)
+	n := len(p.Targets)
+	what := fmt.Sprintf("the step %s would %s %d", s.ID, p.Verb, n)
 	flags := fmt.Sprintf("--yes --max-delete %d", n)
 	if len(unnamed) > 0 {
 		flags += " --production " + strings.Join(unnamed, ",")
@@ -117,32 +112,15 @@ func (r *runner) refuseByFlags(s runbook.Step, p *actPlan, unnamed []string) err
 	return nil
 }
 
-// questions are what a person answers: the number or yes with the plan, and the name of each profile
-// that has to be named.
-func (r *runner) questions(gate string, p *actPlan, unnamed []string) []ops.Question {
-	var all []ops.Question
-	add := func(word string) {
-		q := ops.Question{Word: word, Prompt: fmt.Sprintf("type %s to %s %s, anything else to leave it: ", word, p.verb, counted(p))}
-		if len(all) == 0 {
-			q.Targets, q.Objection = p.shown, p.objection
-		}
-		all = append(all, q)
-	}
+// questions are what a person answers: the number or yes, and the name of each profile that has to be
+// named.
+func questions(gate string, p *actPlan, unnamed []string) []ops.Question {
+	word := ""
 	switch {
-	case gate == gateCount, gate == gateName && len(unnamed) == 0 && len(p.targets) > safety.MaxUnasked:
-		add(strconv.Itoa(len(p.targets)))
+	case gate == gateCount, gate == gateName && len(unnamed) == 0 && len(p.Targets) > safety.MaxUnasked:
+		word = strconv.Itoa(len(p.Targets))
 	case len(unnamed) == 0:
-		add("yes")
+		word = gateYes
 	}
-	for _, name := range unnamed {
-		add(name)
-	}
-	return all
-}
-
-func counted(p *actPlan) string {
-	if len(p.targets) == 1 {
-		return "it" // the plan names it; what an API calls it does not belong into a prompt
-	}
-	return fmt.Sprintf("these %d", len(p.targets))
+	return p.Questions(word, unnamed)
 }

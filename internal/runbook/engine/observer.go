@@ -75,14 +75,11 @@ func (p readProgress) Done() {
 	p.to.Done()
 }
 
-// actObserver is what an operation that acts reports to. Its questions were answered at the gate, for
-// the targets that were shown; more than those are refused.
+// actObserver is what an operation that acts reports to.
 type actObserver struct {
 	Observer
 
-	confirmed map[string]bool // by reference
-	started   func(runID string)
-	grown     bool // more was asked about than was confirmed
+	started func(runID string)
 }
 
 func (o *actObserver) Item(item any) {
@@ -90,17 +87,4 @@ func (o *actObserver) Item(item any) {
 		o.started(s.RunID)
 	}
 	o.Observer.Item(item)
-}
-
-// Attended is true: the gate has answered.
-func (*actObserver) Attended() bool { return true }
-
-func (o *actObserver) Confirm(_ context.Context, q ops.Question) (bool, error) {
-	for _, t := range q.Targets {
-		if !o.confirmed[t.Ref.String()] {
-			o.grown = true
-			return false, nil
-		}
-	}
-	return true, nil
 }

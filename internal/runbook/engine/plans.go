@@ -1,24 +1,19 @@
 package engine
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"time"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/config"
-	"sbx/internal/fault"
 	"sbx/internal/ops"
+	"sbx/internal/reconcile"
 	"sbx/internal/runbook"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
 	"sbx/internal/task"
 )
-
-// endGrace is the time between SIGTERM and SIGKILL, as in the commands.
-const endGrace = 5 * time.Second
 
 // planAct reads what an act would do now.
 func (r *runner) planAct(ctx context.Context, s runbook.Step, theory runbook.Word) (*actPlan, error) {
@@ -37,35 +32,30 @@ func (r *runner) planAct(ctx context.Context, s runbook.Step, theory runbook.Wor
 }
 
 func (r *runner) planTerminate(ctx context.Context, s runbook.Step, theory runbook.Word) (*actPlan, error) {
-	p, a := &actPlan{verb: "terminate"}, *s.Act
+	p, a := &actPlan{Act: &ops.Act{Verb: "terminate"}}, *s.Act
 	c, err := r.choose(ctx, a, theory)
 	if p.kept, p.none = c.kept, c.none; err != nil || len(c.refs) == 0 {
 		return p, err
 	}
-	req := ops.TerminateRequest{Words: c.refs, Yes: true, Grace: endGrace, Production: r.req.Production, Line: r.req.Line, Reason: r.reasonOf(s, theory)}
+	req := ops.TerminateRequest{Words: c.refs, Yes: true, Grace: ops.EndGrace, Production: r.req.Production, Line: r.req.Line, Reason: r.reasonOf(s, theory)}
 	if a.Targets == "named" {
 		req.Typed = c.refs
 	}
-	plan, err := ops.PlanTerminate(ctx, r.env, req, r.reading)
+	act, err := ops.PlanTermination(ctx, r.env, req, r.reading)
 	if err != nil {
 		return p, err
 	}
-	if len(plan.Selected)+len(plan.Kept) == 0 && plan.Verdict != nil && fault.KindOf(plan.Verdict) != fault.KindNotFound && fault.KindOf(plan.Verdict) != fault.KindGone {
-		return p, plan.Verdict // nothing could be read
+	for i, one := range act.Targets {
+		act.Targets[i].Reason = cmp.Or(c.why[one.Ref.String()], one.Reason)
 	}
-	p.take(plan.Selected, plan.Kept, c.why)
-	p.do = func(ctx context.Context, watch ops.Observer, named []string) actResult {
-		req.Words, req.Production = p.refs(), named
-		if a.Targets == "named" {
-			req.Typed = req.Words
-		}
-		done, err := ops.Terminate(ctx, r.env, req, watch)
-		if err != nil {
-			return actResult{err: err}
-		}
-		return actResult{done.RunID, outcomes(done.Endings), errors.Join(done.Refused, done.Verdict)}
-	}
-	return p, nil
+	return p.take(act)
+}
+
+// take makes a plan of an act, or says why nothing could be read.
+func (p *actPlan) take(act *ops.Act) (*actPlan, error) {
+	p.Act = act
+	p.kept = append(p.kept, recorded(act.Kept[:min(len(act.Kept), maxShown)])...)
+	return p, act.Failed
 }
 
 // reasonOf says in the record of an end which step of which run wanted it.
@@ -75,31 +65,6 @@ func (r *runner) reasonOf(s runbook.Step, theory runbook.Word) string {
 		reason += ": " + string(theory)
 	}
 	return reason
-}
-
-// take makes targets of what a plan selects; why replaces its reasons.
-func (p *actPlan) take(selected, kept []ops.PlannedEnd, why map[string]string) {
-	for _, one := range selected {
-		if reason := why[one.Ref.String()]; reason != "" {
-			one.Reason = reason
-		}
-		p.shown = append(p.shown, one)
-		p.targets = append(p.targets, Target{one.Ref.String(), one.Reason})
-		if !slices.Contains(p.profiles, one.Ref.Provider) {
-			p.profiles = append(p.profiles, one.Ref.Provider)
-		}
-	}
-	for _, one := range kept {
-		p.kept = append(p.kept, Target{one.Ref.String(), one.Reason})
-	}
-}
-
-func (p *actPlan) refs() []string {
-	var all []string
-	for _, t := range p.targets {
-		all = append(all, t.Ref)
-	}
-	return all
 }
 
 func outcomes(endings []sandbox.Ending) []Outcome {
@@ -126,7 +91,7 @@ func (r *runner) productionOf() []string {
 
 // cleanupRequest is the act as `sbx cleanup` takes it.
 func (r *runner) cleanupRequest(a runbook.Act) (ops.CleanupRequest, error) {
-	req := ops.CleanupRequest{Profiles: r.req.Profiles, Production: r.productionOf(), Line: r.req.Line, Grace: endGrace}
+	req := ops.CleanupRequest{Profiles: r.req.Profiles, Production: r.productionOf(), Line: r.req.Line, Grace: ops.EndGrace}
 	req.Rule.IncludeFailed = a.IncludeFailed
 	o := selector.Options{Now: r.env.Now(), Stuck: a.Stuck || a.OlderThan == "" && a.Where == ""}
 	if a.OlderThan != "" {
@@ -155,125 +120,50 @@ func (r *runner) cleanupRequest(a runbook.Act) (ops.CleanupRequest, error) {
 }
 
 func (r *runner) planCleanup(ctx context.Context, a runbook.Act) (*actPlan, error) {
-	p := &actPlan{verb: "terminate"}
+	p := &actPlan{Act: &ops.Act{Verb: "terminate"}}
 	req, err := r.cleanupRequest(a)
 	if err != nil {
 		return p, err
 	}
-	seen, err := ops.PlanCleanup(ctx, r.env, req, r.reading)
+	act, err := ops.PlanBulk(ctx, r.env, req, r.reading)
 	if err != nil {
 		return p, err
 	}
-	plan := seen.Plan()
-	var selected []ops.PlannedEnd
-	for _, item := range plan.Items {
-		selected = append(selected, ops.PlannedEnd{Ref: item.Ref, Reason: item.Reason, Sandbox: sandbox.Sandbox{Provider: item.Ref.Provider, ID: item.Ref.ID, Name: item.Name, State: item.State, CreatedAt: item.CreatedAt}})
-	}
-	p.take(selected, nil, nil)
-	for _, j := range seen.Survey.Kept {
-		if !j.Sandbox.State.Ended() && len(p.kept) < maxShown {
-			p.kept = append(p.kept, Target{j.Sandbox.Ref().String(), string(j.KeepReason) + ": " + j.Reason})
-		}
-	}
-	p.refused = cleanup.Refusal(seen.Guards, r.req.Line...)
-	if p.refused == nil && len(p.targets) == 0 && seen.Verdict != nil {
-		return p, seen.Verdict // nothing could be listed
-	}
-	p.do = func(ctx context.Context, watch ops.Observer, named []string) actResult {
-		req.RunID, req.Plan, req.Yes, req.Production = seen.RunID, &plan, true, named
-		done, err := ops.Cleanup(ctx, r.env, req, watch)
-		if err != nil {
-			return actResult{runID: seen.RunID, err: err}
-		}
-		return actResult{done.RunID, outcomes(done.Endings), done.Verdict}
-	}
-	return p, nil
+	return p.take(act)
 }
 
 // planEmergency lets providers clean up by their own rules: those for which the condition of the step
 // holds. A person names each.
 func (r *runner) planEmergency(ctx context.Context, s runbook.Step) (*actPlan, error) {
-	p := &actPlan{verb: "run the emergency cleanup of", byName: true, objection: "a provider's emergency cleanup terminates everything that is not critical, also sandboxes at work"}
+	var targets []ops.PlannedEnd
+	var profiles []string
 	for _, name := range r.facts.names {
 		holds := sandbox.True
 		if s.When != "" {
 			holds = r.holdsFor(ctx, s.When, name)
 		}
 		if holds == sandbox.True {
-			p.targets, p.profiles = append(p.targets, Target{name, string(s.When)}), append(p.profiles, name)
+			targets, profiles = append(targets, ops.PlannedEnd{Ref: sandbox.Ref{ID: name}, Reason: string(s.When)}), append(profiles, name)
 		}
 	}
-	p.do = func(ctx context.Context, watch ops.Observer, named []string) actResult {
-		done, err := ops.Cleanup(ctx, r.env, ops.CleanupRequest{Profiles: p.profiles, Production: named, Emergency: true, Yes: true, Line: r.req.Line}, watch)
-		if err != nil {
-			return actResult{err: err}
-		}
-		return actResult{done.RunID, outcomes(done.Endings), done.Verdict}
-	}
-	return p, nil
+	act := ops.PlanEmergency(r.env, ops.CleanupRequest{Profiles: profiles, Line: r.req.Line}, targets)
+	return &actPlan{Act: act, byName: true}, nil
 }
 
 func (r *runner) planReconcile(ctx context.Context, a runbook.Act) (*actPlan, error) {
-	p := &actPlan{verb: "repair"}
-	req := ops.ReconcileRequest{Rules: reconcileRules(), Records: string(a.Records), Production: r.productionOf(), Line: r.req.Line}
-	seen, err := ops.Reconcile(ctx, r.env, req, r.reading)
+	p := &actPlan{Act: &ops.Act{Verb: "repair"}}
+	req := ops.ReconcileRequest{Rules: reconcile.DefaultRules(), Records: string(a.Records), Production: r.productionOf(), Line: r.req.Line}
+	act, err := ops.PlanRepair(ctx, r.env, req, r.reading)
 	if err != nil {
 		return p, err
 	}
-	var selected []ops.PlannedEnd
-	for _, row := range seen.Plan.Acting() {
-		selected = append(selected, ops.PlannedEnd{Ref: row.Ref, Reason: string(row.Action) + ": " + row.Reason, Sandbox: row.Box})
-	}
-	p.take(selected, nil, nil)
-	for _, row := range seen.Plan.Rows {
-		if row.Found() && !row.Action.Acts() {
-			p.kept = append(p.kept, Target{row.Ref.String(), row.Reason})
-		}
-	}
-	p.refused = seen.Plan.Refusal(seen.Limits, r.req.Line...)
-	if len(p.targets) == 0 && len(seen.Plan.Sides) == 0 && len(seen.Plan.Errors) > 0 {
-		return p, errors.Join(seen.Plan.Errors...)
-	}
-	p.do = func(ctx context.Context, watch ops.Observer, named []string) actResult {
-		req.Fix, req.Rules.Observe, req.Production = true, true, named
-		done, err := ops.Reconcile(ctx, r.env, req, watch)
-		if err != nil {
-			return actResult{err: err}
-		}
-		return actResult{done.RunID, outcomes(done.Endings), done.Verdict}
-	}
-	return p, nil
+	return p.take(act)
 }
 
 // planStop stops the tasks of sandboxes, or the task that was named.
 func (r *runner) planStop(ctx context.Context, a runbook.Act, theory runbook.Word) (*actPlan, error) {
-	p := &actPlan{verb: "stop"}
 	words, none, err := r.tasksToStop(ctx, a, theory)
-	if p.none = none; err != nil {
-		return p, err
-	}
-	for _, w := range words {
-		p.targets = append(p.targets, Target{w, "its task"})
-	}
-	p.objection = fmt.Sprintf("%d tasks would be stopped: they publish nothing from then on", len(words))
-	p.do = func(ctx context.Context, watch ops.Observer, _ []string) actResult {
-		stopped, err := ops.Stop(ctx, r.env, ops.StopRequest{Tasks: words}, watch)
-		result := actResult{err: err}
-		for _, s := range stopped {
-			o := Outcome{Ref: s.Word, Outcome: sandbox.OutcomeVerified}
-			switch {
-			case s.Err != nil && s.Forbidden:
-				o.Outcome, o.Reason = sandbox.OutcomeAccepted, s.Err.Error()
-			case s.Err != nil:
-				o.Outcome, o.Reason = sandbox.OutcomeFailed, s.Err.Error()
-			case s.WasOver:
-				o.Outcome, o.Reason = sandbox.OutcomeAlreadyGone, "it had ended before"
-			}
-			result.outcomes, result.err = append(result.outcomes, o), errors.Join(result.err, s.Err)
-		}
-		return result
-	}
-	return p, nil
+	return &actPlan{Act: ops.PlanStop(r.env, words), none: none}, err
 }
 
 // tasksToStop are the tasks that an act is about. A sandbox without one cannot be stopped that way.

@@ -194,7 +194,7 @@ func readDoctor(ctx context.Context, env *ops.Env, watch ops.Observer) reading {
 // readRecords compares records with sandboxes. A comparison that counts is an observation, of which
 // two prove an orphan.
 func readRecords(ctx context.Context, env *ops.Env, watch ops.Observer, counts bool, records string) reading {
-	rules := reconcileRules()
+	rules := reconcile.DefaultRules()
 	rules.Observe = counts
 	result, err := ops.Reconcile(ctx, env, ops.ReconcileRequest{Rules: rules, Check: counts, Records: records}, watch)
 	if err != nil {
@@ -225,12 +225,6 @@ func (r *runner) recordsOf() string {
 
 // maxShown is how many rows of a comparison are kept as answers.
 const maxShown = 20
-
-func reconcileRules() reconcile.Rules {
-	return reconcile.Rules{
-		Observations: reconcile.DefaultObservations, Grace: reconcile.DefaultGrace, CreateGrace: reconcile.DefaultCreateGrace, RecordsAge: reconcile.DefaultRecordsAge,
-	}
-}
 
 // tasksOf is how far back tasks are measured.
 const tasksOf = 24 * time.Hour

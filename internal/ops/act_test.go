@@ -1,0 +1,86 @@
+package ops_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/ops"
+	"sbx/internal/reconcile"
+	"sbx/internal/sandbox"
+)
+
+// TestATerminationActIsFrozen: what was made anew under a planned id stays, and what is not among the
+// allowed targets, too.
+func TestATerminationActIsFrozen(t *testing.T) {
+	t.Parallel()
+	p := prod("aaaa0001", "bbbb0001", "cccc0001")
+	r := &recorder{}
+	env := newSite(t, oneProfile, p).env(t, r)
+	words := []string{"prod/aaaa0001", "prod/bbbb0001", "prod/cccc0001", "prod/label001"}
+	act, err := ops.PlanTermination(t.Context(), env, ops.TerminateRequest{Words: words, Typed: words}, r)
+	require.NoError(t, err)
+	require.NoError(t, act.Failed)
+	require.Len(t, act.Targets, 3)
+	require.Len(t, act.Kept, 1)
+	assert.Contains(t, act.Kept[0].Reason, sandbox.LabelKeep)
+	p.Change("bbbb0001", func(s *sandbox.Sandbox) { s.CreatedAt = time.Now() }) // another one has the id now
+	done := act.Do(t.Context(), r, ops.Allowed{Targets: []sandbox.Ref{act.Targets[0].Ref, act.Targets[1].Ref}})
+	require.Error(t, done.Err)
+	assert.Equal(t, []string{"aaaa0001"}, asked(p))
+	assert.Equal(t, map[string]string{"aaaa0001": "verified", "bbbb0001": "changed"}, outcomes(done.Endings))
+}
+
+// TestProductionIsNamed: the count allows no production profile.
+func TestProductionIsNamed(t *testing.T) {
+	t.Parallel()
+	r := &recorder{}
+	env := newSite(t, oneProfile+"production: [prod]\n", prod("aaaa0001", "bbbb0001")).env(t, r)
+	words := []string{"prod/aaaa0001", "prod/bbbb0001"}
+	act, err := ops.PlanTermination(t.Context(), env, ops.TerminateRequest{Words: words, Typed: words}, r)
+	require.NoError(t, err)
+	var asks []string
+	for _, q := range act.CountQuestions(env) {
+		asks = append(asks, q.Word)
+	}
+	assert.Equal(t, []string{"2", "prod"}, asks)
+}
+
+// TestReadOnlyIsEnforcedByOperations: no skin can forget it.
+func TestReadOnlyIsEnforcedByOperations(t *testing.T) {
+	t.Parallel()
+	p := prod("aaaa0001")
+	r := &recorder{answer: yes}
+	env := newSite(t, oneProfile, p).env(t, r)
+	env.ReadOnly = true
+	word := []string{"prod/aaaa0001"}
+	req := tenMinutes()
+	req.Yes = true
+	acts := map[string]func() error{
+		"terminate": func() error {
+			_, err := ops.Terminate(t.Context(), env, ops.TerminateRequest{Words: word, Typed: word, Yes: true}, r)
+			return err
+		},
+		"cleanup": func() error { _, err := ops.Cleanup(t.Context(), env, req, r); return err },
+		"reconcile --fix": func() error {
+			_, err := ops.Reconcile(t.Context(), env, ops.ReconcileRequest{Rules: reconcile.Rules{}, Fix: true, Yes: true}, r)
+			return err
+		},
+		"stop": func() error {
+			_, err := ops.Stop(t.Context(), env, ops.StopRequest{Tasks: []string{"T-1"}}, r)
+			return err
+		},
+		"create": func() error { _, err := ops.Create(t.Context(), env, ops.CreateRequest{}, r); return err },
+		"exec":   func() error { return ops.Exec(t.Context(), env, ops.ExecRequest{}) },
+	}
+	for name, act := range acts {
+		err := act()
+		assert.Equal(t, fault.KindRefused, fault.KindOf(err), "%s: %v", name, err)
+	}
+	assert.Empty(t, asked(p))
+	_, err := ops.PlanTermination(t.Context(), env, ops.TerminateRequest{Words: word, Typed: word}, r)
+	require.NoError(t, err, "a plan changes nothing")
+}
