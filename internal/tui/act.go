@@ -110,7 +110,7 @@ func (m *Model) chosen() []*row {
 			rows = append(rows, &m.pool[i])
 		}
 	}
-	slices.SortFunc(rows, m.compare)
+	m.sortRows(rows)
 	return rows
 }
 

@@ -34,8 +34,9 @@ type Model struct {
 	filter  string
 	typing  bool // keys go into the filter
 	counts  [tabs]int
-	pool    []row  // all rows
-	rows    []*row // of the tab, in their order
+	pool    []row    // all rows
+	rows    []*row   // of the tab, in their order
+	sorting []ranked // room to sort them in
 	cursor  sandbox.Ref
 	at, top int   // the cursor's row, and the first row on the screen
 	page    *page // shown in place of the table; nil = the table is
@@ -85,8 +86,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 	now := m.now()
 	m.leaveLog()
 	switch msg := msg.(type) {
-	case beatMsg:
-		m.rebuild()
+	case beatMsg: // only times on the screen have changed
 		return m, tea.Batch(m.pollDue(now), m.lookDue(now), m.tasksDue(now), beatOn())
 	case roundMsg:
 		m.take(msg.LiveRound, now)

@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -38,31 +37,47 @@ type row struct {
 	stale     bool          // its profile does not answer
 	needsLook bool          // its record does not decide
 	group     tab           // every row is also in tabAll
+	rank      uint64        // in the order of the table, the lowest first
 	age, idle time.Duration // -1 = not known
 	usage     *views.UsageRow
 }
 
-// newRow computes once what a row is sorted and drawn by.
-func (m *Model) newRow(j fleet.Judged, stale bool, now time.Time) *row {
-	m.pool = append(m.pool, row{SandboxRow: views.SandboxRowOf(j, now), ref: j.Sandbox.Ref().String(), stale: stale, needsLook: j.Verdict.NeedsLook(), age: -1, idle: -1})
+// addRow computes once what a row is sorted and drawn by. It fills the next row of the pool in place: to copy ten
+// thousand of them again and again takes longer than all the rest.
+func (m *Model) addRow(j *fleet.Judged, stale bool, now time.Time) *row {
+	m.pool = m.pool[:len(m.pool)+1]
 	r := &m.pool[len(m.pool)-1]
-	if seen, ok := m.lookOf(r, now); ok {
-		if r.usage = (*views.UsageRow)(seen.Usage); r.needsLook {
-			r.Verdict = seen.Verdict
+	if r.ref == "" || r.Provider != j.Sandbox.Provider || r.ID != j.Sandbox.ID { // else it is that of the round before
+		r.ref = j.Sandbox.Ref().String()
+	}
+	r.Sandbox, r.Verdict, r.Now = j.Sandbox, j.Verdict, now
+	r.stale, r.needsLook, r.usage = stale, j.Verdict.NeedsLook(), nil
+	if _, looked := m.looked[r.Ref()]; looked {
+		if seen, ok := m.lookOf(r, now); ok {
+			if r.usage = (*views.UsageRow)(seen.Usage); r.needsLook {
+				r.Verdict = seen.Verdict
+			}
 		}
 	}
+	r.setTimes(now)
+	r.group = r.groupOf()
+	r.rank = m.rankOf(r)
+	return r
+}
+
+// setTimes sets what changes with the time alone.
+func (r *row) setTimes(now time.Time) {
+	r.age, r.idle = -1, -1
 	if age, source := r.Age(now); source != sandbox.AgeUnknown {
 		r.age = age
 	}
 	if idle, known := r.Idle(now); known {
 		r.idle = idle
 	}
-	r.group = r.groupOf()
-	return r
 }
 
 func (r *row) groupOf() tab {
-	switch v := r.Verdict; {
+	switch v := &r.Verdict; {
 	case v.Stuck == sandbox.True:
 		return tabStuck
 	case r.State.Ended():
@@ -102,8 +117,8 @@ func (m *Model) rebuild() {
 	m.undecided = nil
 	for _, f := range m.feeds {
 		f.stuck = 0
-		for _, j := range f.round.Rows {
-			r := m.newRow(j, f.stale(), now)
+		for i := range f.round.Rows {
+			r := m.addRow(&f.round.Rows[i], f.stale(), now)
 			if r.group == tabStuck {
 				f.stuck++
 			}
@@ -117,7 +132,7 @@ func (m *Model) rebuild() {
 			}
 		}
 	}
-	slices.SortFunc(m.rows, m.compare)
+	m.sortRows(m.rows)
 	m.keepMarks()
 	m.rebuildTasks()
 	m.follow()
@@ -127,31 +142,56 @@ func (r *row) searchText() string {
 	return views.TaskAndName(r.Sandbox) + " " + r.ref + " " + string(r.State) + " " + r.Why()
 }
 
-// compare sorts rows; those of one rank by their references, so that no row moves without a reason.
-func (m *Model) compare(a, b *row) int {
-	n := 0
+// rankOf is what rows are sorted by: one number, since it is compared more than a hundred thousand times. The oldest
+// is first, with an unknown age before it, where it is seen.
+func (m *Model) rankOf(r *row) uint64 {
+	const bits = 60 // of a time in milliseconds; the group is above them
+	rank := func(d time.Duration) uint64 { return 1<<bits - 1 - uint64(max(0, d.Milliseconds())) }
+	ageRank := func() uint64 {
+		if r.age < 0 {
+			return 0
+		}
+		return rank(r.age)
+	}
 	switch m.order {
 	case byProblem:
-		n = cmp.Or(cmp.Compare(a.group, b.group), compareAge(a, b))
+		return uint64(r.group)<<bits | ageRank()
 	case byAge:
-		n = compareAge(a, b)
+		return ageRank()
 	case byIdle:
-		n = cmp.Compare(b.idle, a.idle)
+		return rank(r.idle)
 	case byRef, orders:
 	}
-	n = cmp.Or(n, strings.Compare(a.ref, b.ref))
-	if m.reverse {
-		return -n
-	}
-	return n
+	return 0
 }
 
-// compareAge puts the oldest first, unknown ages before them, where they are seen.
-func compareAge(a, b *row) int {
-	if a.age < 0 || b.age < 0 {
-		return cmp.Compare(a.age, b.age)
+// ranked is a row with its rank beside it.
+type ranked struct {
+	rank uint64
+	row  *row
+}
+
+// sortRows sorts by rank, and those of one rank by their references, so that no row moves without a reason.
+func (m *Model) sortRows(rows []*row) {
+	m.sorting = m.sorting[:0]
+	for _, r := range rows {
+		m.sorting = append(m.sorting, ranked{r.rank, r})
 	}
-	return cmp.Compare(b.age, a.age)
+	slices.SortFunc(m.sorting, func(a, b ranked) int {
+		switch {
+		case a.rank < b.rank:
+			return -1
+		case a.rank > b.rank:
+			return 1
+		}
+		return strings.Compare(a.row.ref, b.row.ref)
+	})
+	for i, one := range m.sorting {
+		rows[i] = one.row
+	}
+	if m.reverse {
+		slices.Reverse(rows)
+	}
 }
 
 // follow finds the cursor's sandbox or task again. Where it is gone, the cursor stays at its place on the screen; at

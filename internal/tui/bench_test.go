@@ -1,0 +1,50 @@
+package tui
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"sbx/internal/ops"
+	"sbx/internal/sandbox"
+)
+
+// BenchmarkChangingRefresh plays 1,000 rounds of 10,000 rows that differ in order, ages and verdicts, each with its
+// frame. p99-ms is what 99 of 100 of them take at most.
+func BenchmarkChangingRefresh(b *testing.B) {
+	m, r := large(b)
+	rng := rand.New(rand.NewPCG(1, 1))
+	variants := make([]ops.LiveRound, 8)
+	for i := range variants {
+		variants[i] = r
+		variants[i].Rows = slices.Clone(r.Rows)
+		rng.Shuffle(len(r.Rows), func(a, b int) { rows := variants[i].Rows; rows[a], rows[b] = rows[b], rows[a] })
+		for n := range variants[i].Rows {
+			if j := &variants[i].Rows[n]; rng.IntN(10) == 0 {
+				j.Sandbox.StartedAt = j.Sandbox.StartedAt.Add(-time.Duration(rng.IntN(1000)) * time.Second)
+				j.Verdict.Stuck = sandbox.False
+			}
+		}
+	}
+	for b.Loop() {
+		took := make([]time.Duration, 1000)
+		for i := range took {
+			began := time.Now()
+			m.Update(roundMsg{variants[i%len(variants)]})
+			_ = m.View()
+			took[i] = time.Since(began)
+		}
+		slices.Sort(took)
+		b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+	}
+}
+
+// BenchmarkBeat is a second in which only ages change, with its frame.
+func BenchmarkBeat(b *testing.B) {
+	m, _ := large(b)
+	for b.Loop() {
+		m.Update(beatMsg{})
+		_ = m.View()
+	}
+}
