@@ -10,21 +10,24 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// BenchmarkChangingRefresh plays 1,000 rounds of 10,000 rows that differ in order, ages and verdicts, each with its
-// frame. p99-ms is what 99 of 100 of them take at most.
+// BenchmarkChangingRefresh plays 1,000 rounds of some 9,000 of 10,000 rows, each with its frame: a tenth of the rows come
+// and go, and a tenth change their age and verdict. p99-ms is what 99 of 100 of them take at most.
 func BenchmarkChangingRefresh(b *testing.B) {
 	m, r := large(b)
 	rng := rand.New(rand.NewPCG(1, 1))
 	variants := make([]ops.LiveRound, 8)
 	for i := range variants {
 		variants[i] = r
-		variants[i].Rows = slices.Clone(r.Rows)
-		rng.Shuffle(len(r.Rows), func(a, b int) { rows := variants[i].Rows; rows[a], rows[b] = rows[b], rows[a] })
-		for n := range variants[i].Rows {
-			if j := &variants[i].Rows[n]; rng.IntN(10) == 0 {
-				j.Sandbox.StartedAt = j.Sandbox.StartedAt.Add(-time.Duration(rng.IntN(1000)) * time.Second)
+		variants[i].Rows = nil
+		for _, j := range r.Rows {
+			switch rng.IntN(10) {
+			case 0:
+				continue
+			case 1:
+				j.Sandbox.CreatedAt = j.Sandbox.CreatedAt.Add(-time.Duration(rng.IntN(1000)) * time.Second)
 				j.Verdict.Stuck = sandbox.False
 			}
+			variants[i].Rows = append(variants[i].Rows, j)
 		}
 	}
 	for b.Loop() {

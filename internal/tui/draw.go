@@ -164,7 +164,8 @@ func (m *Model) tableLines() []string {
 	lines := []string{m.cells.Paint(m.tableLine("  ", w, "NAME", "REF", "STATE", "AGE", "IDLE", "CPU", "MEM", "SPARK")+m.cells.Fit("WHY", w.why), output.Muted)}
 	shown := m.shown()
 	for i, r := range shown {
-		r.setTimes(m.now())
+		r.setAge(m.now())
+		r.setIdle(m.now())
 		lines = append(lines, m.rowLine(r, m.top+i == m.at, w))
 	}
 	if len(shown) == 0 {

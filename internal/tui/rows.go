@@ -59,18 +59,24 @@ func (m *Model) addRow(j *fleet.Judged, stale bool, now time.Time) *row {
 			}
 		}
 	}
-	r.setTimes(now)
+	r.setAge(now)
+	if m.order == byIdle { // a row that is drawn has its newest times then
+		r.setIdle(now)
+	}
 	r.group = r.groupOf()
 	r.rank = m.rankOf(r)
 	return r
 }
 
-// setTimes sets what changes with the time alone.
-func (r *row) setTimes(now time.Time) {
-	r.age, r.idle = -1, -1
+func (r *row) setAge(now time.Time) {
+	r.age = -1
 	if age, source := r.Age(now); source != sandbox.AgeUnknown {
 		r.age = age
 	}
+}
+
+func (r *row) setIdle(now time.Time) {
+	r.idle = -1
 	if idle, known := r.Idle(now); known {
 		r.idle = idle
 	}
