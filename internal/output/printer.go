@@ -118,10 +118,14 @@ func (p *Printer) tell(label, text string) {
 // by any goroutine. Nothing else is written to a stderr that is a terminal meanwhile, neither progress nor what -v
 // shows; one that is redirected has everything as before.
 func (p *Printer) Divert(to func(text string)) (restore func()) {
+	mute := func(muted bool) {
+		p.board.change(func(b *progressBoard) { b.muted = muted })
+		p.screen.setSilent(muted)
+	}
 	p.diverted.Store(&to)
-	p.screen.setSilent(p.err.tty)
+	mute(p.err.tty)
 	return func() {
-		p.screen.setSilent(false)
+		mute(false)
 		p.diverted.Store(nil)
 	}
 }

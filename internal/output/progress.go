@@ -45,6 +45,7 @@ type progressBoard struct {
 	mu    sync.Mutex
 	open  []*Progress
 	waits int         // calls of ShowWaits that have not ended
+	muted bool        // another program draws on the terminal
 	timer *time.Timer // nil = nothing is open
 	last  []string    // providers awaited most recently: between two requests none is
 	wrote time.Time   // of the last plain line
@@ -85,7 +86,7 @@ func (b *progressBoard) change(do func(*progressBoard)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	do(b)
-	switch idle := len(b.open) == 0 && b.waits == 0; {
+	switch idle := b.muted || len(b.open) == 0 && b.waits == 0; {
 	case !b.on:
 	case idle && b.timer != nil:
 		b.timer.Stop()

@@ -42,11 +42,10 @@ type framePart struct {
 	toErr bool
 }
 
-// setSilent drops what is written to stderr from now on. A progress line that is on the screen is wiped before.
+// setSilent drops the lines that are written to stderr from now on.
 func (t *terminal) setSilent(silent bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.wipeProgressLine()
 	t.silent = silent
 }
 
@@ -207,7 +206,7 @@ func (t *terminal) startLine(entered bool) {
 func (t *terminal) writeProgress(line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.midLine && !t.silent {
+	if !t.midLine {
 		fmt.Fprint(t.err, line)
 	}
 }
@@ -216,7 +215,7 @@ func (t *terminal) writeProgress(line string) {
 func (t *terminal) setProgressLine(line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if line == t.line || t.silent {
+	if line == t.line {
 		return
 	}
 	t.wipeProgressLine()

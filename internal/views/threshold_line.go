@@ -9,23 +9,24 @@ import (
 	"sbx/internal/triage"
 )
 
-// ThresholdLine names the limits that figures are compared with, once where those of all profiles are equal:
-// "limits: stuck over 10m and idle 1m; active 20; timeouts 5%; quota 80%"; "" = there are no figures.
+// ThresholdLine names the limits that figures are compared with: "limits: stuck over 10m and idle 1m; active 20;
+// timeouts 5%; quota 80%", and behind those of the most profiles the others; "" = there are no figures.
 func ThresholdLine(all []ops.Figures) string {
-	var texts, profiles []string
-	equal := true
+	profiles := map[string][]string{}
+	counts := map[string]int{}
 	for _, f := range all {
 		text := limitsText(f.Limits)
-		equal = equal && (len(texts) == 0 || text == texts[0])
-		texts, profiles = append(texts, text), append(profiles, f.Provider+": "+text)
+		profiles[text] = append(profiles[text], f.Provider)
+		counts[text]++
 	}
-	switch {
-	case len(all) == 0:
+	if len(all) == 0 {
 		return ""
-	case equal:
-		return "limits: " + texts[0]
 	}
-	return "limits: " + strings.Join(profiles, " | ")
+	texts := sandbox.SortCounts(counts)
+	for i, text := range texts[1:] {
+		texts[i+1] = strings.Join(profiles[text], ", ") + ": " + text
+	}
+	return "limits: " + strings.Join(texts, " | ")
 }
 
 func limitsText(t triage.Thresholds) string {

@@ -18,5 +18,5 @@ func TestThresholdLine(t *testing.T) {
 	assert.Empty(t, views.ThresholdLine(nil))
 	assert.Equal(t, "limits: "+text, views.ThresholdLine([]ops.Figures{usual, own}))
 	own.Limits.StuckAge, own.Limits.AgeOnly = time.Hour, true
-	assert.Equal(t, "limits: e2b: "+text+" | local: stuck over 1h; active 20; timeouts 5%; quota 80%", views.ThresholdLine([]ops.Figures{usual, own}))
+	assert.Equal(t, "limits: "+text+" | local: stuck over 1h; active 20; timeouts 5%; quota 80%", views.ThresholdLine([]ops.Figures{own, usual, usual}))
 }
