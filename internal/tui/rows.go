@@ -165,6 +165,9 @@ func (m *Model) rankOf(r *row) uint64 {
 	case byAge:
 		return ageRank()
 	case byIdle:
+		if r.idle < 0 {
+			return 1 << bits
+		}
 		return rank(r.idle)
 	case byRef, orders:
 	}

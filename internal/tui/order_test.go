@@ -1,0 +1,47 @@
+package tui
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"sbx/internal/fleet"
+	"sbx/internal/sandbox"
+)
+
+// TestOrders: each order, with what is not known where it is seen or out of the way, and equal rows by reference.
+func TestOrders(t *testing.T) {
+	t.Parallel()
+	box := func(id string, age, idle time.Duration) fleet.Judged {
+		j := fleet.Judged{Sandbox: sandbox.Sandbox{Provider: "e2b", ID: id, State: sandbox.StateRunning}, At: noon()}
+		if age >= 0 {
+			j.Sandbox.CreatedAt = noon().Add(-age)
+		}
+		if idle >= 0 {
+			j.Sandbox.LastActivityAt = noon().Add(-idle)
+		}
+		return j
+	}
+	s := newScene()
+	r := s.rounds["e2b"]
+	r.Rows = []fleet.Judged{box("d", time.Hour, 0), box("a", -1, -1), box("c", time.Minute, 2*time.Minute), box("b", time.Minute, time.Minute)}
+	s.rounds["e2b"], s.rounds["local"] = r, s.rounds["none"]
+	m := board(t, s, 80, 24)
+	for _, tc := range []struct {
+		order order
+		want  string
+	}{{byProblem, "adbc"}, {byAge, "adbc"}, {byIdle, "cbda"}, {byRef, "abcd"}} {
+		m.order = tc.order
+		for _, m.reverse = range []bool{false, true} {
+			m.rebuild()
+			got := ""
+			for _, r := range m.rows {
+				if got += r.ID; m.reverse {
+					got = r.ID + got[:len(got)-1]
+				}
+			}
+			assert.Equal(t, tc.want, got, "%s, reversed: %t", tc.order.title(), m.reverse)
+		}
+	}
+}
