@@ -54,13 +54,15 @@ const leastCut = 20
 // fitFigures leaves out what has no room in a number of cells, from the least important on.
 func (m *Model) fitFigures(figures []figure, left int) []segment {
 	var shown []segment
+	space := ""
 	for _, f := range figures {
 		width := output.Width(f.text)
 		if f.text == "" || width > left && (!f.cut || left < leastCut) {
 			continue
 		}
-		shown = append(shown, segment{f.text + "  ", f.tone})
-		left -= width + 2
+		shown = append(shown, segment{space + f.text, f.tone})
+		space = "  "
+		left -= width + len(space)
 	}
 	return shown
 }

@@ -34,6 +34,9 @@ func TestTheHeaderSaysHowAProviderAnswers(t *testing.T) {
 	r.FiguresErr = nil
 	r.Figures.Counts.Active = new(int64(3))
 	assert.Equal(t, "e2b       active 3 of 20  stuck 1 over 10m  oldest 1m  breaker open, tries agai…", header(80))
+	r.Connection.OpenUntil, r.Connection.Skew = noon(), 0
+	assert.Equal(t, "e2b       active 3 of 20  stuck 1 over 10m  oldest 1m  took 120ms  read 1s ago", header(78), "it fits to the cell")
+	r.Connection.Skew = -45 * time.Second
 	r.Err = fault.New(fault.KindUnavailable, "HTTP 503")
 	assert.Equal(t, "e2b       active 3 of 20  stuck 1 over 10m  stale 1s: HTTP 503  oldest 1m", header(80))
 	r.Err, r.Connection.OpenUntil = nil, noon()
