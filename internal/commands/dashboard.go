@@ -17,7 +17,7 @@ import (
 )
 
 func newDashboard(d *Deps) *cobra.Command {
-	var once bool
+	var once, plain bool
 	cmd := &cobra.Command{
 		Use:     "dashboard",
 		Aliases: []string{"tui"},
@@ -28,15 +28,26 @@ func newDashboard(d *Deps) *cobra.Command {
 			"with the age of its figures. `" + d.Process.Name() + "` alone opens it, too.\n\n" +
 			"A provider that does not answer keeps its last rows, marked as stale, with the error.\n" +
 			"Rows on the screen whose records do not decide are queried, as `" + d.Process.Name() + " ls --look` does.\n" +
+			"/ filters by a text, or by `where CONDITION` as `" + d.Process.Name() + " ls --where` does (`" + d.Process.Name() + " help conditions`).\n" +
 			"No key ends a sandbox; ? shows all keys.\n\n" +
+			"--plain prints a line for each change instead, also in a pipe: no screen, no cursor, no\n" +
+			"keys but Ctrl-C. SBX_ACCESSIBLE=1 implies it. What the keys do, the verbs do, too.\n\n" +
 			"--once prints one frame as text, without a terminal, and exits 3 where a provider did\n" +
 			"not answer.",
-		Example: "sbx dashboard\nsbx dashboard --provider local\nsbx dashboard --once",
+		Example: "sbx dashboard\nsbx dashboard --provider local\nsbx dashboard --plain\nsbx dashboard --once",
 		Args:    usageArgs(noArgs, "--provider names the profiles to watch"),
 	}
 	cmd.Flags().BoolVar(&once, "once", false, "print one frame and exit")
+	cmd.Flags().BoolVar(&plain, "plain", false, "print a line for each change")
+	cmd.MarkFlagsMutuallyExclusive("once", "plain")
 	return d.completeVerb(cmd, document{schema: "sbx.dashboard/v1", shape: output.ShapeFree, refuses: allBut(output.Table)}, func(ctx context.Context, p *output.Printer, _ []string) error {
-		return d.runDashboard(ctx, p, once)
+		switch {
+		case once:
+			return d.runDashboardOnce(ctx, p)
+		case plain || output.Accessible(d.Process):
+			return d.runDashboardPlain(ctx, p)
+		}
+		return d.runDashboard(ctx, p)
 	})
 }
 
@@ -45,37 +56,58 @@ func (d *Deps) opensDashboard() bool {
 	return d.Process.Stdin.TTY && d.Process.Stdout.TTY && d.Process.Getenv("TERM") != "dumb" && !output.Accessible(d.Process)
 }
 
-func (d *Deps) runDashboard(ctx context.Context, p *output.Printer, once bool) error {
-	live, err := ops.NewLive(ctx, d.Env)
+func (d *Deps) runDashboard(ctx context.Context, p *output.Printer) error {
+	if !d.opensDashboard() {
+		return fault.Usage("the dashboard needs a terminal").WithHint("`%[1]s dashboard --plain` prints a line for each change, --once one frame; `%[1]s ls --stuck` and `%[1]s stats` have their figures", d.Process.Name())
+	}
+	source, err := d.newDashboardSource(ctx)
 	if err != nil {
 		return err
 	}
-	source := dashboardSource{live, d}
-	terminal := tui.Terminal{
-		In: d.Process.Stdin.File, Out: d.Process.Stdout.File, Environ: d.Process.Environ, ASCII: output.ASCIIOnly(d.Process), Plain: !p.Coloured(), Program: d.Process.Name(),
-	}
-	if once {
-		size, _, stop := d.Size()
-		stop()
-		if size.Columns == 0 {
-			size = onceSize()
-		}
-		lines, errs := tui.Once(ctx, source, d.Now, int(size.Columns), int(size.Rows), terminal)
-		for _, line := range lines {
-			if err := p.Line(strings.TrimRight(line, " ")); err != nil {
-				return err
-			}
-		}
-		for _, err := range errs {
-			p.Report(err)
-		}
-		return output.ConcludeAll(errs, len(errs) < len(live.Profiles()))
-	}
-	if !d.opensDashboard() {
-		return fault.Usage("the dashboard needs a terminal").WithHint("`%s dashboard --once` prints one frame, `%s ls --stuck` and `%s stats` their figures", d.Process.Name(), d.Process.Name(), d.Process.Name())
+	defer p.HideWaits()()
+	return tui.Run(ctx, source, d.Now, d.dashboardTerminal(p))
+}
+
+// runDashboardPlain says what changes until it is interrupted, which is how it is meant to end.
+func (d *Deps) runDashboardPlain(ctx context.Context, p *output.Printer) error {
+	source, err := d.newDashboardSource(ctx)
+	if err != nil {
+		return err
 	}
 	defer p.HideWaits()()
-	return tui.Run(ctx, source, d.Now, terminal)
+	err = tui.Plain(ctx, source, d.Now, p.Line)
+	if ctx.Err() != nil && fault.KindOf(context.Cause(ctx)) == fault.KindCanceled {
+		return nil
+	}
+	return err
+}
+
+func (d *Deps) runDashboardOnce(ctx context.Context, p *output.Printer) error {
+	source, err := d.newDashboardSource(ctx)
+	if err != nil {
+		return err
+	}
+	size, _, stop := d.Size()
+	stop()
+	if size.Columns == 0 {
+		size = onceSize()
+	}
+	lines, errs := tui.Once(ctx, source, d.Now, int(size.Columns), int(size.Rows), d.dashboardTerminal(p))
+	for _, line := range lines {
+		if err := p.Line(strings.TrimRight(line, " ")); err != nil {
+			return err
+		}
+	}
+	for _, err := range errs {
+		p.Report(err)
+	}
+	return output.ConcludeAll(errs, len(errs) < len(source.Profiles()))
+}
+
+func (d *Deps) dashboardTerminal(p *output.Printer) tui.Terminal {
+	return tui.Terminal{
+		In: d.Process.Stdin.File, Out: d.Process.Stdout.File, Environ: d.Process.Environ, ASCII: output.ASCIIOnly(d.Process), Plain: !p.Coloured(), Program: d.Process.Name(),
+	}
 }
 
 // onceSize is the size of a frame that no terminal gives one.
@@ -86,6 +118,11 @@ type dashboardSource struct {
 	*ops.Live
 
 	deps *Deps
+}
+
+func (d *Deps) newDashboardSource(ctx context.Context) (dashboardSource, error) {
+	live, err := ops.NewLive(ctx, d.Env)
+	return dashboardSource{live, d}, err
 }
 
 // Page is what inspect prints about a sandbox, the errors of its parts at the end.
