@@ -3,6 +3,7 @@ package commands
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -33,23 +34,29 @@ func newDashboard(d *Deps) *cobra.Command {
 			"--plain prints a line for each change instead, also in a pipe: no screen, no cursor, no\n" +
 			"keys but Ctrl-C. SBX_ACCESSIBLE=1 implies it. What the keys do, the verbs do, too.\n\n" +
 			"--once prints one frame as text, without a terminal, and exits 3 where a provider did\n" +
-			"not answer.",
+			"not answer. With -o json it is a document: the figures of `stats`, and all sandboxes by\n" +
+			"their group, with the keys of `ls`; then all that run are queried.",
 		Example: "sbx dashboard\nsbx dashboard --provider local\nsbx dashboard --plain\nsbx dashboard --once",
 		Args:    usageArgs(noArgs, "--provider names the profiles to watch"),
 	}
 	cmd.Flags().BoolVar(&once, "once", false, "print one frame and exit")
 	cmd.Flags().BoolVar(&plain, "plain", false, "print a line for each change")
 	cmd.MarkFlagsMutuallyExclusive("once", "plain")
-	return d.completeVerb(cmd, document{schema: "sbx.dashboard/v1", shape: output.ShapeFree, refuses: allBut(output.Table)}, func(ctx context.Context, p *output.Printer, _ []string) error {
+	refused := slices.DeleteFunc(allBut(output.Table), func(f output.FormatName) bool { return f == output.JSON })
+	return d.completeVerb(cmd, document{schema: dashboardSchema, shape: output.ShapeFree, refuses: refused}, func(ctx context.Context, p *output.Printer, _ []string) error {
 		switch {
 		case once:
 			return d.runDashboardOnce(ctx, p)
+		case p.Format.Name() != output.Table:
+			return fault.Usage("the dashboard is a document only with --once").WithHint("`%s dashboard --once -o json`", d.Process.Name())
 		case plain || output.Accessible(d.Process):
 			return d.runDashboardPlain(ctx, p)
 		}
 		return d.runDashboard(ctx, p)
 	})
 }
+
+const dashboardSchema = "sbx.dashboard/v1"
 
 // opensDashboard reports whether `sbx` without a verb opens the dashboard: it needs a screen that can be drawn on.
 func (d *Deps) opensDashboard() bool {
@@ -86,6 +93,10 @@ func (d *Deps) runDashboardOnce(ctx context.Context, p *output.Printer) error {
 	source, err := d.newDashboardSource(ctx)
 	if err != nil {
 		return err
+	}
+	if p.Format.Structured() {
+		fields, errs := tui.OnceFields(ctx, source, d.Now)
+		return p.ShowAs(output.Document{Schema: dashboardSchema, Fields: fields}, output.ConcludeAll(errs, len(errs) < len(source.Profiles())), errs...)
 	}
 	size, _, stop := d.Size()
 	stop()

@@ -98,8 +98,7 @@ func (m *Model) feedLine(f *feed, width int) string {
 		}
 		return m.line(name, segment{"reading ...", output.Muted})
 	}
-	s := views.StatsRow(f.round.Figures)
-	s.Stuck = &f.stuck
+	s := f.figures()
 	segments := []segment{
 		name,
 		{"active " + s.ActiveText() + "  ", m.unlessStale(f, s.ActiveTone())},

@@ -44,13 +44,19 @@ func Run(ctx context.Context, source Source, now func() time.Time, t Terminal) e
 func Once(ctx context.Context, source Source, now func() time.Time, width, height int, t Terminal) (lines []string, errs []error) {
 	m := NewModel(ctx, source, now, t.Program, output.Cells{ASCII: t.ASCII, Plain: true})
 	m.width, m.height = max(width, leastWidth), max(height, leastHeight)
+	errs = m.readOnce()
+	return m.Frame(), errs
+}
+
+// readOnce reads every profile, and looks at the rows on the screen. Errs is why profiles could not be read.
+func (m *Model) readOnce() (errs []error) {
 	answers := make(chan roundMsg, len(m.feeds))
 	for _, f := range m.feeds {
-		go func() { answers <- roundMsg{source.Round(ctx, f.profile)} }()
+		go func() { answers <- roundMsg{m.source.Round(m.ctx, f.profile)} }()
 	}
 	for range m.feeds {
 		r := <-answers
-		m.take(r.LiveRound, now())
+		m.take(r.LiveRound, m.now())
 		if r.Err != nil {
 			errs = append(errs, r.Err)
 		}
@@ -63,7 +69,7 @@ func Once(ctx context.Context, source Source, now func() time.Time, width, heigh
 		}
 	}
 	if len(open) > 0 {
-		m.Update(lookMsg{source.Look(ctx, open), now()})
+		m.Update(lookMsg{m.source.Look(m.ctx, open), m.now()})
 	}
-	return m.Frame(), errs
+	return errs
 }
