@@ -72,7 +72,9 @@ func (d *Deps) runDashboard(ctx context.Context, p *output.Printer) error {
 		return err
 	}
 	defer p.HideWaits()()
-	return tui.Run(ctx, source, d.Now, d.dashboardTerminal(p))
+	terminal := d.dashboardTerminal(p)
+	terminal.Shell = d.dashboardShell
+	return tui.Run(ctx, source, d.Now, terminal)
 }
 
 // runDashboardPlain says what changes until it is interrupted, which is how it is meant to end.
@@ -119,6 +121,20 @@ func (d *Deps) dashboardTerminal(p *output.Printer) tui.Terminal {
 	return tui.Terminal{
 		In: d.Process.Stdin.File, Out: d.Process.Stdout.File, Environ: d.Process.Environ, ASCII: output.ASCIIOnly(d.Process), Plain: !p.Coloured(), Program: d.Process.Name(),
 	}
+}
+
+// dashboardShell is `sbx exec -it REF -- sh` in a process of its own: a read of the terminal that it leaves
+// behind would take a key of the dashboard.
+func (d *Deps) dashboardShell(ctx context.Context, ref sandbox.Ref) error {
+	self, err := d.Program()
+	if err != nil {
+		return err
+	}
+	args := []string{"exec", "-it", "--quiet"}
+	if d.Globals.Config != "" {
+		args = append(args, "--config", d.Globals.Config)
+	}
+	return d.Process.Foreground(ctx, self, append(args, ref.String(), "--", "sh")...)
 }
 
 // onceSize is the size of a frame that no terminal gives one.

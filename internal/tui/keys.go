@@ -40,6 +40,7 @@ func bindings() []binding {
 		{[]string{"shift+tab"}, "Shift-Tab", "the tab before", "", (*Model).lastTab},
 		{[]string{"enter"}, "Enter", "inspect the sandbox under the cursor", "Enter inspect", (*Model).openInspect},
 		{[]string{"l"}, "l", "its newest output, which is followed", "l logs", (*Model).openLogs},
+		{[]string{"e"}, "e", "a shell in it", "", (*Model).openShell},
 		{[]string{"/"}, "/", "filter by a text, or by where CONDITION as of ls --where; search a log", "/ filter", (*Model).startTyping},
 		{[]string{"n"}, "n", "the next line of a log with the text", "", func(m *Model) tea.Cmd { m.jump(1); return nil }},
 		{[]string{"N"}, "N", "the line before", "", func(m *Model) tea.Cmd { m.jump(-1); return nil }},

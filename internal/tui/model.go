@@ -20,6 +20,7 @@ type Model struct {
 	cells  output.Cells
 
 	program string // what sbx is called
+	shell   func(context.Context, sandbox.Ref) error
 
 	feeds   []*feed
 	looked  map[sandbox.Ref]ops.LiveLook // the newest look at each sandbox
@@ -98,6 +99,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 		m.moveTo(m.at)
+	case shellMsg:
+		m.endShell(msg)
 	case tea.BackgroundColorMsg:
 		m.takeBackground(msg)
 	case tea.FocusMsg:

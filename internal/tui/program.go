@@ -20,17 +20,29 @@ type Terminal struct {
 	ASCII   bool   // it has no other characters
 	Plain   bool   // it has no colours
 	Program string // what sbx is called
+	// Shell hands the terminal to a shell in a sandbox, until that ends.
+	Shell func(ctx context.Context, ref sandbox.Ref) error
 }
 
 // framesPerSecond is how often the screen may change: a key is seen within 50 ms. The ticker of the
 // library runs for ever, and 60 cost three times the idle time.
 const framesPerSecond = 20
 
+// The wheel sends the arrow keys (alternate scroll): unlike reports of the mouse this leaves text to be selected.
+// What the terminal did before is kept and restored.
+const (
+	wheelOn  = "\x1b[?1007s\x1b[?1007h"
+	wheelOff = "\x1b[?1007r"
+)
+
 // Run shows the dashboard until it is quit or ctx ends; then the error is the cause of that.
 func Run(ctx context.Context, source Source, now func() time.Time, t Terminal) error {
 	reads, stop := context.WithCancel(ctx)
 	defer stop()
 	m := NewModel(reads, source, now, t.Program, output.Cells{ASCII: t.ASCII, Plain: t.Plain})
+	m.shell = t.Shell
+	_, _ = io.WriteString(t.Out, wheelOn) // a terminal that is lost ends the loop
+	defer func() { _, _ = io.WriteString(t.Out, wheelOff) }()
 	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Out), tea.WithEnvironment(t.Environ),
 		tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler()).Run()
 	if ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) {
