@@ -30,7 +30,9 @@ func newDashboard(d *Deps) *cobra.Command {
 			"A provider that does not answer keeps its last rows, marked as stale, with the error.\n" +
 			"Rows on the screen whose records do not decide are queried, as `" + d.Process.Name() + " ls --look` does.\n" +
 			"/ filters by a text, or by `where CONDITION` as `" + d.Process.Name() + " ls --where` does (`" + d.Process.Name() + " help conditions`).\n" +
-			"No key ends a sandbox; ? shows all keys.\n\n" +
+			"No key ends a sandbox; ? shows all keys. `keys:` in the configuration gives actions other\n" +
+			"keys (`pause: space`); ctrl+c always quits. The actions are:\n" +
+			strings.Join(output.WrapText(strings.Join(tui.Actions(), ", "), 86, ""), "\n") + ".\n\n" +
 			"--plain prints a line for each change instead, also in a pipe: no screen, no cursor, no\n" +
 			"keys but Ctrl-C. SBX_ACCESSIBLE=1 implies it. What the keys do, the verbs do, too.\n\n" +
 			"--once prints one frame as text, without a terminal, and exits 3 where a provider did\n" +
@@ -64,6 +66,13 @@ func (d *Deps) opensDashboard() bool {
 }
 
 func (d *Deps) runDashboard(ctx context.Context, p *output.Printer) error {
+	c, err := d.Config()
+	if err != nil {
+		return err
+	}
+	if err := tui.CheckKeys(c.Keys); err != nil {
+		return err
+	}
 	if !d.opensDashboard() {
 		return fault.Usage("the dashboard needs a terminal").WithHint("`%[1]s dashboard --plain` prints a line for each change, --once one frame; `%[1]s ls --stuck` and `%[1]s stats` have their figures", d.Process.Name())
 	}
@@ -73,7 +82,7 @@ func (d *Deps) runDashboard(ctx context.Context, p *output.Printer) error {
 	}
 	defer p.HideWaits()()
 	terminal := d.dashboardTerminal(p)
-	terminal.Shell = d.dashboardShell
+	terminal.Shell, terminal.Keys = d.dashboardShell, c.Keys
 	return tui.Run(ctx, source, d.Now, terminal)
 }
 

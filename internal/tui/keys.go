@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 
@@ -66,12 +65,7 @@ func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 		m.typeText(key, msg.Text)
 		return nil
 	}
-	for _, b := range bindings() {
-		if slices.Contains(b.keys, key) {
-			return b.do(m)
-		}
-	}
-	return nil
+	return m.pressed(key)
 }
 
 // isTyping reports whether keys go into a text: the filter, or what is searched for in a log.
@@ -178,7 +172,7 @@ func (m *Model) back() tea.Cmd {
 
 func (m *Model) openHelp() tea.Cmd {
 	m.page = &page{title: "Keys"}
-	for _, b := range bindings() {
+	for _, b := range m.keymap() {
 		m.page.lines = append(m.page.lines, "  "+m.cells.Fit(b.name, 12)+b.help)
 	}
 	return nil
@@ -190,13 +184,13 @@ func (m *Model) keyHelp() string {
 		return "filter: a text, or where CONDITION; Enter keeps it, Esc removes it"
 	}
 	if m.page != nil && m.page.log != nil {
-		return logKeys
+		return m.logKeys()
 	}
 	if m.page != nil {
 		return "Esc back  j/k PgUp PgDn scroll  q quit"
 	}
 	var words []string
-	for _, b := range bindings() {
+	for _, b := range m.keymap() {
 		if b.bar != "" {
 			words = append(words, b.bar)
 		}

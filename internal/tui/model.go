@@ -21,6 +21,7 @@ type Model struct {
 
 	program string // what sbx is called
 	shell   func(context.Context, sandbox.Ref) error
+	bound   []binding // nil = bindings
 
 	feeds   []*feed
 	looked  map[sandbox.Ref]ops.LiveLook // the newest look at each sandbox

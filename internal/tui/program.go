@@ -17,9 +17,10 @@ type Terminal struct {
 	In      io.Reader
 	Out     io.Writer
 	Environ []string
-	ASCII   bool   // it has no other characters
-	Plain   bool   // it has no colours
-	Program string // what sbx is called
+	ASCII   bool              // it has no other characters
+	Plain   bool              // it has no colours
+	Program string            // what sbx is called
+	Keys    map[string]string // by their actions: CheckKeys
 	// Shell hands the terminal to a shell in a sandbox, until that ends.
 	Shell func(ctx context.Context, ref sandbox.Ref) error
 }
@@ -41,9 +42,13 @@ func Run(ctx context.Context, source Source, now func() time.Time, t Terminal) e
 	defer stop()
 	m := NewModel(reads, source, now, t.Program, output.Cells{ASCII: t.ASCII, Plain: t.Plain})
 	m.shell = t.Shell
+	var err error
+	if m.bound, err = rebound(bindings(), t.Keys); err != nil {
+		return err
+	}
 	_, _ = io.WriteString(t.Out, wheelOn) // a terminal that is lost ends the loop
 	defer func() { _, _ = io.WriteString(t.Out, wheelOff) }()
-	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Out), tea.WithEnvironment(t.Environ),
+	_, err = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Out), tea.WithEnvironment(t.Environ),
 		tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler()).Run()
 	if ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) {
 		return context.Cause(ctx)

@@ -1,0 +1,121 @@
+package tui
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	tea "charm.land/bubbletea/v2"
+
+	"sbx/internal/fault"
+)
+
+// actions names what the bindings do, by their first keys: the closed list of `keys:` in the configuration.
+func actions() map[string]string {
+	return map[string]string{
+		"up": "up", "down": "down", "pgup": "page_up", "pgdown": "page_down", "home": "first", "end": "last",
+		"tab": "next_tab", "shift+tab": "previous_tab", "enter": "inspect", "l": "logs", "e": "shell", "/": "filter",
+		"n": "next_hit", "N": "previous_hit", "o": "sort", "O": "reverse", "p": "pause", "y": "copy_ref", "Y": "copy_command",
+		"?": "help", "esc": "back", "q": "quit",
+	}
+}
+
+// Actions are the words of `keys:`, sorted.
+func Actions() []string { return slices.Sorted(maps.Values(actions())) }
+
+// quitAlways is the key that no configuration takes away.
+const quitAlways = "ctrl+c"
+
+// namedKeys are the keys that have names, beside ctrl+a to ctrl+z.
+func namedKeys() []string {
+	return []string{
+		"up", "down", "left", "right", "pgup", "pgdown", "home", "end", "tab", "shift+tab", "enter", "esc", "space", "backspace", "delete", "insert",
+		"f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "f9", "f10", "f11", "f12",
+	}
+}
+
+func knownKey(key string) bool {
+	if r, size := utf8.DecodeRuneInString(key); size == len(key) && unicode.IsGraphic(r) && r != ' ' && r != utf8.RuneError {
+		return true
+	}
+	letter, control := strings.CutPrefix(key, "ctrl+")
+	return slices.Contains(namedKeys(), key) || control && len(letter) == 1 && letter[0] >= 'a' && letter[0] <= 'z'
+}
+
+// rebound are bindings with other keys for some actions. The error, of fault.KindUsage, names an action that
+// there is not, a key that there is not, or two actions that have one key.
+func rebound(all []binding, keys map[string]string) ([]binding, error) {
+	names := actions()
+	for _, action := range slices.Sorted(maps.Keys(keys)) {
+		key := keys[action]
+		i := slices.IndexFunc(all, func(b binding) bool { return names[b.keys[0]] == action })
+		switch {
+		case i < 0:
+			return nil, fault.Usage("keys: no action %q, for which %q is to be the key", action, key).WithHint("%s", fault.Meant(action, Actions()))
+		case key == quitAlways:
+			return nil, fault.Usage("keys: %s cannot be %s, which always quits", action, key)
+		case !knownKey(key):
+			return nil, fault.Usage("keys: %s: no key %q", action, key).WithHint("a key is one character, ctrl+a to ctrl+z, or one of %s", strings.Join(namedKeys(), ", "))
+		}
+	}
+	taken := map[string]string{}
+	out := slices.Clone(all)
+	for i, b := range out {
+		action := names[b.keys[0]]
+		if key, is := keys[action]; is {
+			out[i].keys, out[i].name = []string{key}, key
+			if _, about, has := strings.Cut(b.bar, " "); has {
+				out[i].bar = key + " " + about
+			}
+		}
+		for _, key := range out[i].keys {
+			if other, is := taken[key]; is {
+				return nil, fault.Usage("keys: %q is the key of %s and of %s", key, other, action).WithHint("give one of them another key")
+			}
+			taken[key] = action
+		}
+	}
+	for i, b := range out {
+		if names[all[i].keys[0]] == "quit" && !slices.Contains(b.keys, quitAlways) {
+			out[i].keys = append(out[i].keys, quitAlways)
+		}
+	}
+	return out, nil
+}
+
+// CheckKeys refuses keys of the configuration, by their actions, that the dashboard cannot bind.
+func CheckKeys(keys map[string]string) error {
+	_, err := rebound(bindings(), keys)
+	return err
+}
+
+// keymap are the bindings that hold.
+func (m *Model) keymap() []binding {
+	if m.bound == nil {
+		m.bound = bindings()
+	}
+	return m.bound
+}
+
+// keyOf is the key of an action as people write it, for hints.
+func (m *Model) keyOf(action string) string {
+	names, all := actions(), bindings()
+	for i, b := range m.keymap() {
+		if names[all[i].keys[0]] == action {
+			return b.name
+		}
+	}
+	return ""
+}
+
+// pressed does what a key means.
+func (m *Model) pressed(key string) tea.Cmd {
+	for _, b := range m.keymap() {
+		if slices.Contains(b.keys, key) {
+			return b.do(m)
+		}
+	}
+	return nil
+}
