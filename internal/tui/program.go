@@ -2,8 +2,8 @@ package tui
 
 import (
 	"context"
-	"errors"
 	"io"
+	"os"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -14,8 +14,8 @@ import (
 
 // Terminal is where a dashboard runs.
 type Terminal struct {
-	In      io.Reader
-	Out     io.Writer
+	In      *os.File
+	Out     *os.File
 	Environ []string
 	ASCII   bool              // it has no other characters
 	Plain   bool              // it has no colours
@@ -38,20 +38,21 @@ const (
 
 // Run shows the dashboard until it is quit or ctx ends; then the error is the cause of that.
 func Run(ctx context.Context, source Source, now func() time.Time, t Terminal) error {
-	reads, stop := context.WithCancel(ctx)
-	defer stop()
-	m := NewModel(reads, source, now, t.Program, output.Cells{ASCII: t.ASCII, Plain: t.Plain})
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	m := NewModel(ctx, source, now, t.Program, output.Cells{ASCII: t.ASCII, Plain: t.Plain})
 	m.shell = t.Shell
 	var err error
 	if m.bound, err = rebound(bindings(), t.Keys); err != nil {
 		return err
 	}
-	_, _ = io.WriteString(t.Out, wheelOn) // a terminal that is lost ends the loop
-	defer func() { _, _ = io.WriteString(t.Out, wheelOff) }()
-	_, err = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Out), tea.WithEnvironment(t.Environ),
-		tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler()).Run()
-	if ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) {
-		return context.Cause(ctx)
+	in, out := t.watched(func() { stop(errTerminalLost) })
+	_, _ = io.WriteString(out, wheelOn) // a terminal that is lost ends the loop
+	defer func() { _, _ = io.WriteString(out, wheelOff) }()
+	loop := tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(out), tea.WithEnvironment(t.Environ), tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler())
+	defer context.AfterFunc(ctx, loop.Quit)() // tea.WithContext leaves the reader of the keys behind
+	if _, err = loop.Run(); err == nil {
+		err = context.Cause(ctx)
 	}
 	return err
 }
