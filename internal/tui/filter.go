@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,7 +56,7 @@ func (m *Model) wants(r *row, now time.Time) bool {
 func (m *Model) toLook() []*row {
 	rows := m.shown()
 	if m.want.where.NeedsLook() {
-		rows = append(rows[:len(rows):len(rows)], m.undecided...)
+		rows = append(slices.Clip(rows), m.undecided...)
 	}
 	return rows
 }

@@ -47,7 +47,7 @@ func TestAConditionThatNeedsALookGetsIt(t *testing.T) {
 	assert.Contains(t, frameOf(m), "unknown for 4")
 	cmd := m.lookDue(noon())
 	require.NotNil(t, cmd)
-	assert.Len(t, s.looks, 0)
+	assert.Empty(t, s.looks)
 	m.Update(cmd())
 	assert.Len(t, s.looks[0], 4, "though none of them is on the screen")
 	assert.Len(t, m.rows, 4)

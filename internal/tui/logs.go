@@ -103,7 +103,7 @@ type logMsg struct {
 }
 
 // next waits until something has come, and takes what comes within logBatch.
-func (l *log) next() tea.Msg {
+func (l *log) next() tea.Msg { //nolint:ireturn // as the library asks for
 	t := l.tail
 	select {
 	case <-t.more:

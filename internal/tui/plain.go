@@ -22,26 +22,7 @@ func Plain(ctx context.Context, source Source, now func() time.Time, line func(s
 	m := NewModel(ctx, source, now, "", output.Cells{Plain: true})
 	m.height = plainHeight
 	messages := make(chan tea.Msg)
-	var start func(tea.Cmd)
-	start = func(cmd tea.Cmd) {
-		if cmd == nil {
-			return
-		}
-		go func() {
-			msg := cmd()
-			if batch, is := msg.(tea.BatchMsg); is {
-				for _, one := range batch {
-					start(one)
-				}
-				return
-			}
-			select {
-			case messages <- msg:
-			case <-ctx.Done():
-			}
-		}()
-	}
-	start(m.Init())
+	start(ctx, m.Init(), messages)
 	said := news{rows: map[sandbox.Ref]*row{}, counted: map[string]bool{}, failing: map[string]bool{}}
 	for {
 		select {
@@ -49,7 +30,7 @@ func Plain(ctx context.Context, source Source, now func() time.Time, line func(s
 			return context.Cause(ctx)
 		case msg := <-messages:
 			_, cmd := m.Update(msg)
-			start(cmd)
+			start(ctx, cmd, messages)
 			for _, sentence := range said.next(m) {
 				if err := line(sentence); err != nil {
 					return err
@@ -57,6 +38,26 @@ func Plain(ctx context.Context, source Source, now func() time.Time, line func(s
 			}
 		}
 	}
+}
+
+// start runs a command as the loop of Bubble Tea does.
+func start(ctx context.Context, cmd tea.Cmd, messages chan<- tea.Msg) {
+	if cmd == nil {
+		return
+	}
+	go func() {
+		msg := cmd()
+		if batch, is := msg.(tea.BatchMsg); is {
+			for _, one := range batch {
+				start(ctx, one, messages)
+			}
+			return
+		}
+		select {
+		case messages <- msg:
+		case <-ctx.Done():
+		}
+	}()
 }
 
 // news is what was said.
@@ -68,7 +69,7 @@ type news struct {
 
 // next are the sentences about what has changed since.
 func (n *news) next(m *Model) (all []string) {
-	fresh := map[string]bool{}
+	fresh := map[string]bool{} // profiles whose sandboxes are counted now, and so are not new
 	for _, f := range m.feeds {
 		switch {
 		case f.err != nil && !n.failing[f.profile]:
@@ -82,7 +83,7 @@ func (n *news) next(m *Model) (all []string) {
 			all = append(all, f.profile+": "+m.countText(f.profile))
 		}
 	}
-	added, gone, there := map[string][]string{}, map[string][]string{}, map[sandbox.Ref]bool{}
+	added, there := map[string][]string{}, map[sandbox.Ref]bool{}
 	for _, r := range m.rows {
 		there[r.Ref()] = true
 		was := n.rows[r.Ref()]
@@ -94,28 +95,35 @@ func (n *news) next(m *Model) (all []string) {
 		}
 		n.keep(r, was)
 	}
+	gone := n.forget(there)
+	for _, f := range m.feeds {
+		parts := append(countAndNames("new", added[f.profile]), countAndNames("gone", gone[f.profile])...)
+		if len(parts) > 0 {
+			all = append(all, f.profile+": "+strings.Join(parts, "; "))
+		}
+	}
+	return all
+}
+
+// forget drops the rows that are not there any more, and gives their references by profile.
+func (n *news) forget(there map[sandbox.Ref]bool) map[string][]string {
+	gone := map[string][]string{}
 	for ref, was := range n.rows {
 		if !there[ref] {
 			gone[ref.Provider] = append(gone[ref.Provider], was.ref)
 			delete(n.rows, ref)
 		}
 	}
-	for _, f := range m.feeds {
-		var parts []string
-		for _, part := range []struct {
-			word string
-			refs []string
-		}{{"new", added[f.profile]}, {"gone", gone[f.profile]}} {
-			if len(part.refs) > 0 {
-				slices.Sort(part.refs)
-				parts = append(parts, fmt.Sprintf("%d %s: %s", len(part.refs), part.word, sandbox.FormatFirst(part.refs, 3)))
-			}
-		}
-		if len(parts) > 0 {
-			all = append(all, f.profile+": "+strings.Join(parts, "; "))
-		}
+	return gone
+}
+
+// countAndNames is "2 new: a, b" as a list of one; none without references.
+func countAndNames(word string, refs []string) []string {
+	if len(refs) == 0 {
+		return nil
 	}
-	return all
+	slices.Sort(refs)
+	return []string{fmt.Sprintf("%d %s: %s", len(refs), word, sandbox.FormatFirst(refs, 3))}
 }
 
 // keep notes what a row is now. A verdict that a look has told is not taken back because the look is old.

@@ -19,17 +19,13 @@ type shellMsg struct {
 // shellCommand is tea.ExecCommand for what takes the terminal itself.
 type shellCommand struct{ run func() error }
 
-// Run waits for a frame before: the library stops its ticker in another goroutine, and one that it stops after the
-// return stays stopped (bubbletea#1778).
-func (s shellCommand) Run() error {
-	time.Sleep(2 * time.Second / framesPerSecond)
-	return s.run()
-}
+// Run is tea.ExecCommand's.
+func (s shellCommand) Run() error { return s.run() }
 
 // SetStdin, SetStdout and SetStderr are of tea.ExecCommand.
 func (shellCommand) SetStdin(io.Reader)  {}
-func (shellCommand) SetStdout(io.Writer) {} //nolint:revive // see SetStdin
-func (shellCommand) SetStderr(io.Writer) {} //nolint:revive // see SetStdin
+func (shellCommand) SetStdout(io.Writer) {}
+func (shellCommand) SetStderr(io.Writer) {}
 
 // openShell hands the terminal to a shell in the sandbox under the cursor.
 func (m *Model) openShell() tea.Cmd {
@@ -45,7 +41,14 @@ func (m *Model) openShell() tea.Cmd {
 		return nil
 	}
 	ref := r.Ref()
-	return tea.Exec(shellCommand{func() error { return m.shell(m.ctx, ref) }}, func(err error) tea.Msg { return shellMsg{ref.String(), err} })
+	run := func() error {
+		select { // the library stops its ticker in another goroutine: one that it stops after the return stays stopped (bubbletea#1778)
+		case <-time.After(2 * time.Second / framesPerSecond):
+		case <-m.ctx.Done():
+		}
+		return m.shell(m.ctx, ref)
+	}
+	return tea.Exec(shellCommand{run}, func(err error) tea.Msg { return shellMsg{ref.String(), err} })
 }
 
 // endShell says what went wrong with a shell.
