@@ -117,7 +117,6 @@ func restored() map[string]string {
 //
 //nolint:paralleltest // it looks for goroutines
 func TestEveryEndRestoresTheTerminal(t *testing.T) {
-	tiertest.SkipShort(t, "it waits for the last beats of five dashboards")
 	signal := errors.New("a signal")
 	for name, tc := range map[string]struct {
 		leave func(e *emulator, cancel context.CancelCauseFunc, breakIt func())

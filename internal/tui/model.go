@@ -70,7 +70,7 @@ func NewModel(ctx context.Context, source Source, now func() time.Time, program 
 }
 
 // Init starts the first round of every profile.
-func (m *Model) Init() tea.Cmd { return tea.Batch(m.pollDue(m.now()), beatOn(), m.askBackground()) }
+func (m *Model) Init() tea.Cmd { return tea.Batch(m.pollDue(m.now()), m.beatOn(), m.askBackground()) }
 
 // Update takes a message. It reads nothing itself.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // as the library asks for
@@ -79,7 +79,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 	switch msg := msg.(type) {
 	case beatMsg:
 		m.rebuild()
-		return m, tea.Batch(m.pollDue(now), m.lookDue(now), beatOn())
+		return m, tea.Batch(m.pollDue(now), m.lookDue(now), m.beatOn())
 	case roundMsg:
 		m.take(msg.LiveRound, now)
 		m.rebuild()

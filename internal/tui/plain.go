@@ -19,6 +19,8 @@ const plainHeight = 60
 // Plain says what changes, a sentence a line, for screen readers, pipes and terminals without a cursor, until
 // ctx ends or a line cannot be written; the error is the cause of the one, or that of the other.
 func Plain(ctx context.Context, source Source, now func() time.Time, line func(string) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	m := NewModel(ctx, source, now, "", output.Cells{Plain: true})
 	m.height = plainHeight
 	messages := make(chan tea.Msg)

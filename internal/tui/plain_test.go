@@ -68,8 +68,6 @@ func TestPlainPollsAsTheDashboardDoes(t *testing.T) {
 		time.AfterFunc(time.Minute, func() { cancel(stopped) })
 		err := Plain(ctx, s, time.Now, func(text string) error { lines = append(lines, text); return nil })
 		require.ErrorIs(t, err, stopped)
-		time.Sleep(2 * beat) // the last beat
-		synctest.Wait()
 		assert.Contains(t, lines, "local: 1 sandbox: 1 working")
 		assert.Contains(t, lines, "local: 1 gone: local/k3v9x2mq7a")
 		assert.Contains(t, lines, "e2b/i7c2e4g6i8k0m1n3p5r7t became stuck: busy loop", "by a look")
