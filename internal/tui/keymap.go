@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -99,12 +100,13 @@ func (m *Model) keymap() []binding {
 	return m.bound
 }
 
-// keyOf is the key of an action as people write it, for hints.
+// keyOf is the key of an action as the last line has it.
 func (m *Model) keyOf(action string) string {
 	names, all := actions(), bindings()
 	for i, b := range m.keymap() {
 		if names[all[i].keys[0]] == action {
-			return b.name
+			word, _, _ := strings.Cut(cmp.Or(b.bar, b.name), " ")
+			return word
 		}
 	}
 	return ""
