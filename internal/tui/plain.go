@@ -145,12 +145,13 @@ func (r *row) change(was *row) string {
 		age = ", " + sandbox.FormatElapsed(r.age) + " old"
 	}
 	known := was != nil
+	judged := known && was.group != tabUnjudged
 	switch {
 	case known && r.State != was.State && r.group != tabStuck:
 		return joinReason(fmt.Sprintf("went from %s to %s", was.State, r.State), r.Why())
-	case r.group == tabStuck && known && was.group != tabStuck:
+	case r.group == tabStuck && judged && was.group != tabStuck:
 		return "became " + r.Why() + age
-	case r.group == tabStuck && (!known || was.Why() != r.Why()):
+	case r.group == tabStuck && (!judged || was.Why() != r.Why()):
 		return "is " + r.Why() + age
 	case r.group == tabRisk && (!known || was.group != tabRisk):
 		return joinReason("is at risk", r.Why()) + age

@@ -70,7 +70,7 @@ func TestPlainPollsAsTheDashboardDoes(t *testing.T) {
 		require.ErrorIs(t, err, stopped)
 		assert.Contains(t, lines, "local: 1 sandbox: 1 working")
 		assert.Contains(t, lines, "local: 1 gone: local/k3v9x2mq7a")
-		assert.Contains(t, lines, "e2b/i7c2e4g6i8k0m1n3p5r7t became stuck: busy loop", "by a look")
+		assert.Contains(t, lines, "e2b/i7c2e4g6i8k0m1n3p5r7t is stuck: busy loop", "by a look")
 	})
 	broken := errors.New("no reader")
 	require.ErrorIs(t, Plain(t.Context(), newScene(), noon, func(string) error { return broken }), broken)
