@@ -12,6 +12,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
+	"sbx/internal/tui"
 	"sbx/internal/views"
 )
 
@@ -54,6 +55,9 @@ func newConfigExplain(d *Deps) *cobra.Command {
 		}
 		for _, text := range slices.Concat(c.Remarks, c.Notify.Unset) {
 			p.Warn(text)
+		}
+		if err := tui.CheckKeys(c.Keys); err != nil {
+			p.Warn(err.Error() + "; " + fault.HintOf(err))
 		}
 		if _, err := c.Run(); err != nil {
 			for _, mistake := range ops.Mistakes(err) {

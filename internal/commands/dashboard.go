@@ -3,6 +3,7 @@ package commands
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ import (
 )
 
 func newDashboard(d *Deps) *cobra.Command {
-	var once, readOnly bool
+	var once, plain, readOnly bool
 	cmd := &cobra.Command{
 		Use:     "dashboard",
 		Aliases: []string{"tui"},
@@ -30,57 +31,126 @@ func newDashboard(d *Deps) *cobra.Command {
 			"opens it, too.\n\n" +
 			"A provider that does not answer keeps its last rows, marked as stale, with the error.\n" +
 			"Rows on the screen whose records do not decide are queried, as `" + d.Process.Name() + " ls --look` does.\n" +
+			"/ filters by a text, or by `where CONDITION` as `" + d.Process.Name() + " ls --where` does (`" + d.Process.Name() + " help conditions`).\n" +
 			"x terminates, X cleans up what is stuck, s stops a task, R reconciles: each shows its plan\n" +
-			"first, and wants the number of its targets typed. --read-only refuses them. ? shows all keys.\n\n" +
+			"first, and wants the number of its targets typed. --read-only refuses them. ? shows all keys.\n" +
+			"`keys:` in the configuration gives actions other keys (`pause: f2`); ctrl+c always quits. The actions are:\n" +
+			strings.Join(output.WrapText(strings.Join(tui.Actions(), ", "), 86, ""), "\n") + ".\n\n" +
+			"--plain prints a line for each change instead, also in a pipe: no screen, no cursor, no\n" +
+			"keys but Ctrl-C. SBX_ACCESSIBLE=1 implies it. What the keys do, the verbs do, too.\n\n" +
 			"--once prints one frame as text, without a terminal, and exits 3 where a provider did\n" +
-			"not answer.",
-		Example: "sbx dashboard\nsbx dashboard --provider local\nsbx dashboard --once",
+			"not answer. With -o json it is a document: the figures of `stats`, and all sandboxes by\n" +
+			"their group, with the keys of `ls`; then all that run are queried.",
+		Example: "sbx dashboard\nsbx dashboard --provider local\nsbx dashboard --plain\nsbx dashboard --once",
 		Args:    usageArgs(noArgs, "--provider names the profiles to watch"),
 	}
 	cmd.Flags().BoolVar(&once, "once", false, "print one frame and exit")
+	cmd.Flags().BoolVar(&plain, "plain", false, "print a line for each change")
 	cmd.Flags().BoolVar(&readOnly, "read-only", false, "end and change nothing")
-	return d.completeVerb(cmd, document{schema: "sbx.dashboard/v1", shape: output.ShapeFree, refuses: allBut(output.Table)}, func(ctx context.Context, p *output.Printer, _ []string) error {
+	cmd.MarkFlagsMutuallyExclusive("once", "plain")
+	refused := slices.DeleteFunc(allBut(output.Table), func(f output.FormatName) bool { return f == output.JSON })
+	return d.completeVerb(cmd, document{schema: dashboardSchema, shape: output.ShapeFree, refuses: refused}, func(ctx context.Context, p *output.Printer, _ []string) error {
 		d.ReadOnly = readOnly
-		return d.runDashboard(ctx, p, once)
+		switch {
+		case once:
+			return d.runDashboardOnce(ctx, p)
+		case p.Format.Name() != output.Table:
+			return fault.Usage("the dashboard is a document only with --once").WithHint("`%s dashboard --once -o json`", d.Process.Name())
+		case plain || output.Accessible(d.Process):
+			return d.runDashboardPlain(ctx, p)
+		}
+		return d.runDashboard(ctx, p)
 	})
 }
+
+const dashboardSchema = "sbx.dashboard/v1"
 
 // opensDashboard reports whether `sbx` without a verb opens the dashboard: it needs a screen that can be drawn on.
 func (d *Deps) opensDashboard() bool {
 	return d.Process.Stdin.TTY && d.Process.Stdout.TTY && d.Process.Getenv("TERM") != "dumb" && !output.Accessible(d.Process)
 }
 
-func (d *Deps) runDashboard(ctx context.Context, p *output.Printer, once bool) error {
-	live, err := ops.NewLive(ctx, d.Env)
+func (d *Deps) runDashboard(ctx context.Context, p *output.Printer) error {
+	c, err := d.Config()
 	if err != nil {
 		return err
 	}
-	source := dashboardSource{live, d}
-	terminal := tui.Terminal{
-		In: d.Process.Stdin.File, Out: d.Process.Stdout.File, Environ: d.Process.Environ, ASCII: output.ASCIIOnly(d.Process), Plain: !p.Coloured(), Program: d.Process.Name(),
-	}
-	if once {
-		size, _, stop := d.Size()
-		stop()
-		if size.Columns == 0 {
-			size = onceSize()
-		}
-		lines, errs := tui.Once(ctx, source, d.Now, int(size.Columns), int(size.Rows), terminal)
-		for _, line := range lines {
-			if err := p.Line(strings.TrimRight(line, " ")); err != nil {
-				return err
-			}
-		}
-		for _, err := range errs {
-			p.Report(err)
-		}
-		return output.ConcludeAll(errs, len(errs) < len(live.Profiles()))
+	if err := tui.CheckKeys(c.Keys); err != nil {
+		return err
 	}
 	if !d.opensDashboard() {
-		return fault.Usage("the dashboard needs a terminal").WithHint("`%s dashboard --once` prints one frame, `%s ls --stuck` and `%s stats` their figures", d.Process.Name(), d.Process.Name(), d.Process.Name())
+		return fault.Usage("the dashboard needs a terminal").WithHint("`%[1]s dashboard --plain` prints a line for each change, --once one frame; `%[1]s ls --stuck` and `%[1]s stats` have their figures", d.Process.Name())
 	}
-	terminal.Divert = p.Divert
+	source, err := d.newDashboardSource(ctx)
+	if err != nil {
+		return err
+	}
+	terminal := d.dashboardTerminal(p)
+	terminal.Shell, terminal.Keys, terminal.Divert = d.dashboardShell, c.Keys, p.Divert
 	return tui.Run(ctx, source, d.Now, terminal)
+}
+
+// runDashboardPlain says what changes until it is interrupted, which is how it is meant to end.
+func (d *Deps) runDashboardPlain(ctx context.Context, p *output.Printer) error {
+	source, err := d.newDashboardSource(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.Divert(func(text string) { _ = p.Line(text) })() // a stdout that is closed ends the lines of changes
+	err = tui.Plain(ctx, source, d.Now, p.Line)
+	if ctx.Err() != nil && fault.KindOf(context.Cause(ctx)) == fault.KindCanceled {
+		return nil
+	}
+	return err
+}
+
+func (d *Deps) runDashboardOnce(ctx context.Context, p *output.Printer) error {
+	source, err := d.newDashboardSource(ctx)
+	if err != nil {
+		return err
+	}
+	if p.Format.Structured() {
+		fields, errs := tui.OnceFields(ctx, source, d.Now)
+		return p.ShowAs(output.Document{Schema: dashboardSchema, Fields: fields}, output.ConcludeAll(errs, len(errs) < len(source.Profiles())), errs...)
+	}
+	size, _, stop := d.Size()
+	stop()
+	if size.Columns == 0 {
+		size = onceSize()
+	}
+	lines, errs := tui.Once(ctx, source, d.Now, int(size.Columns), int(size.Rows), d.dashboardTerminal(p))
+	for _, line := range lines {
+		if err := p.Line(strings.TrimRight(line, " ")); err != nil {
+			return err
+		}
+	}
+	for _, err := range errs {
+		p.Report(err)
+	}
+	return output.ConcludeAll(errs, len(errs) < len(source.Profiles()))
+}
+
+func (d *Deps) dashboardTerminal(p *output.Printer) tui.Terminal {
+	return tui.Terminal{
+		In: d.Process.Stdin.File, Out: d.Process.Stdout.File, Environ: d.Process.Environ, ASCII: output.ASCIIOnly(d.Process), Plain: !p.Coloured(), Program: d.Process.Name(),
+	}
+}
+
+// dashboardShell is `sbx exec -it REF -- sh` in a process of its own: a read of the terminal that it leaves
+// behind would take a key of the dashboard.
+func (d *Deps) dashboardShell(ctx context.Context, ref sandbox.Ref) error {
+	if d.ReadOnly {
+		return fault.New(fault.KindRefused, "--read-only: a shell could change anything")
+	}
+	self, err := d.Program()
+	if err != nil {
+		return err
+	}
+	args := []string{"exec", "-it", "--quiet"}
+	if d.Globals.Config != "" {
+		args = append(args, "--config", d.Globals.Config)
+	}
+	return d.Process.Foreground(ctx, self, append(args, ref.String(), "--", "sh")...)
 }
 
 // onceSize is the size of a frame that no terminal gives one.
@@ -91,6 +161,11 @@ type dashboardSource struct {
 	*ops.Live
 
 	deps *Deps
+}
+
+func (d *Deps) newDashboardSource(ctx context.Context) (dashboardSource, error) {
+	live, err := ops.NewLive(ctx, d.Env)
+	return dashboardSource{live, d}, err
 }
 
 // printer prints to a text that the dashboard shows.

@@ -159,7 +159,7 @@ func TestSplitLine(t *testing.T) {
 // documents is one line for each verb that prints a document.
 func documents() map[string]string {
 	return map[string]string{
-		"ls": "ls", "stats": "stats", "diagnose": "diagnose", "verify": "verify", "top": "top --samples 1", "drill": "drill --clean",
+		"ls": "ls", "stats": "stats", "diagnose": "diagnose", "verify": "verify", "dashboard": "dashboard --once", "top": "top --samples 1", "drill": "drill --clean",
 		"inspect": "inspect local/k3v9x2mq7a", "logs": "logs local/k3v9x2mq7a",
 		"wait": "wait local/k3v9x2mq7a --for running", "create": "create -- sleep 1", "terminate": "terminate local/k3v9x2mq7a",
 		"cron print": "cron print", "cron check": "cron check",
@@ -178,7 +178,7 @@ func documents() map[string]string {
 
 // refusing is one line for each verb that has no document.
 func refusing() map[string]string {
-	return map[string]string{"exec": "exec local/k3v9x2mq7a -- true", "completion": "completion bash", "dashboard": "dashboard --once"}
+	return map[string]string{"exec": "exec local/k3v9x2mq7a -- true", "completion": "completion bash"}
 }
 
 // onlyHelps says that a command does nothing but hold others.

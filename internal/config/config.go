@@ -22,7 +22,8 @@ type Config struct {
 	Limits     Limits
 	Thresholds triage.ThresholdBook // of every profile and agent type
 	Notify     Notify
-	StateDir   string // absolute; made on first write. State says whether it can be used
+	Keys       map[string]string // of the dashboard, by their actions
+	StateDir   string            // absolute; made on first write. State says whether it can be used
 	// StateBelongs is where state has to be moved to from the place of an earlier version, and
 	// StateOther what an earlier version has left beside; "" = nothing.
 	StateBelongs string

@@ -29,6 +29,7 @@ func (l *loader) explainValues() {
 	l.explainMetadata("")
 	l.explainRun()
 	l.explainNotify()
+	l.explainKeys()
 	for _, p := range slices.Concat(l.config.Profiles, l.config.Sources) {
 		l.explainProfile(p)
 	}

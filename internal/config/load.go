@@ -89,6 +89,7 @@ func loadWithProject(ctx context.Context, in Input, project string) (*loader, er
 	l.collectGuards()
 	l.resolveThresholds()
 	l.resolveNotify()
+	l.resolveKeys()
 	l.resolveRun()
 	return l, joinMistakes(l.errs)
 }

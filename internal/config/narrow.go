@@ -58,6 +58,7 @@ func (l *loader) projectWidenings() []word {
 	found = append(found, remappedLabels(project, user)...)
 	found = append(found, thresholdsInProject(project)...)
 	found = append(found, notifyWidenings(project)...)
+	found = append(found, keysInProject(project)...)
 	slices.SortFunc(found, func(a, b word) int { return a.at.line*maxFile + a.at.column - b.at.line*maxFile - b.at.column })
 	return found
 }

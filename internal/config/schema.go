@@ -24,6 +24,7 @@ func (d *decoder) topReaders() map[string]reader {
 		keyStore:      d.readStore,
 		keyMetadata:   d.readMetadata(""),
 		keyThresholds: d.readThresholds(""),
+		keyKeys:       d.readKeys,
 	}
 }
 

@@ -94,6 +94,7 @@ func Starter(types []providers.Type) string {
 	for _, t := range routeTables() {
 		fmt.Fprintf(&b, "#  %s: %s # %s\n", t.name, t.sample, t.help)
 	}
+	b.WriteString("\n# Keys of the dashboard, by their actions: `sbx dashboard --help` names them.\n#keys:\n#  pause: space\n")
 	return b.String()
 }
 

@@ -20,6 +20,7 @@ func documented() map[string]document {
 		"ls":               {"ls", form[lsDocument]()},
 		"inspect":          {"inspect", form[itemOf[inspection]]()},
 		"stats":            {"stats", form[statsDocument]()},
+		"dashboard":        {"dashboard --once", form[dashboardDocument]()},
 		"logs":             {"logs", form[logsDocument]()},
 		"top":              {"top", form[listOf[usageRow]]()},
 		"create":           {"create", form[itemOf[created]]()},

@@ -244,10 +244,10 @@ func (m *Model) leaveAct() {
 	m.closeAct("")
 }
 
-// ofAct are the keys that mean something while the page of an act is open.
-func ofAct(key string) bool {
-	switch key {
-	case "esc", "q", "ctrl+c", "up", "down", "k", "j", "pgup", "pgdown", "home", "end", "g", "G", "Y":
+// ofAct says that a binding means something while the page of an act is open.
+func (b binding) ofAct() bool {
+	switch b.action {
+	case "back", "quit", "up", "down", "page_up", "page_down", "first", "last", "copy_command":
 		return true
 	}
 	return false

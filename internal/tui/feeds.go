@@ -20,8 +20,7 @@ type figure struct {
 // listing that is stale, or of figures that are missing, comes before what it casts doubt on.
 func (m *Model) feedFigures(f *feed) []figure {
 	now := m.now()
-	s := views.StatsRow(f.round.Figures)
-	s.Stuck = &f.stuck
+	s := f.figures()
 	answers := views.ConnectionRow{Connection: f.newest, Now: now}
 	age := sandbox.FormatDuration(max(0, now.Sub(f.round.At)))
 	all := []figure{

@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 
@@ -13,11 +12,12 @@ import (
 
 // binding is a key and what it does. The help is made of this list.
 type binding struct {
-	keys []string
-	name string // of the keys, for people
-	help string
-	bar  string // in the last line; "" = only in the help
-	do   func(*Model) tea.Cmd
+	action string // of `keys:` in the configuration
+	keys   []string
+	name   string // of the keys, for people
+	help   string
+	bar    string // in the last line; "" = only in the help
+	do     func(*Model) tea.Cmd
 }
 
 func move(n int) func(*Model) tea.Cmd {
@@ -32,32 +32,33 @@ func screens(n int) func(*Model) tea.Cmd {
 // carried out when its questions were answered.
 func bindings() []binding {
 	return []binding{
-		{[]string{"up", "k"}, "up k", "one row up", "", move(-1)},
-		{[]string{"down", "j"}, "down j", "one row down", "j/k move", move(1)},
-		{[]string{"pgup"}, "PgUp", "one screen up", "", screens(-1)},
-		{[]string{"pgdown"}, "PgDn", "one screen down", "", screens(1)},
-		{[]string{"home", "g"}, "g", "the first row", "", move(-farAway)},
-		{[]string{"end", "G"}, "G", "the last row; of a log, follow it again", "", (*Model).toEnd},
-		{[]string{"tab"}, "Tab", "the next tab", "Tab tabs", (*Model).nextTab},
-		{[]string{"shift+tab"}, "Shift-Tab", "the tab before", "", (*Model).lastTab},
-		{[]string{"enter"}, "Enter", "inspect the sandbox under the cursor, or show the task", "Enter inspect", (*Model).openPage},
-		{[]string{"l"}, "l", "its newest output, which is followed", "l logs", (*Model).openLogs},
-		{[]string{"/"}, "/", "filter by a text, or by where CONDITION as of ls --where; search a log", "/ filter", (*Model).startTyping},
-		{[]string{"n"}, "n", "the next line of a log with the text", "", func(m *Model) tea.Cmd { m.jump(1); return nil }},
-		{[]string{"N"}, "N", "the line before", "", func(m *Model) tea.Cmd { m.jump(-1); return nil }},
-		{[]string{"space"}, "Space", "mark the sandbox, and go on to the next", "", (*Model).mark},
-		{[]string{"x"}, "x", "terminate what is marked, else the sandbox under the cursor: plan, question, proof", "x terminate", planAct(ops.VerbTerminate)},
-		{[]string{"X"}, "X", "clean up what is stuck: plan, question, proof", "", planAct(ops.VerbCleanup)},
-		{[]string{"s"}, "s", "stop the tasks of what is marked, else of the sandbox under the cursor", "", planAct(ops.VerbStop)},
-		{[]string{"R"}, "R", "reconcile records with what really runs", "", planAct(ops.VerbReconcile)},
-		{[]string{"o"}, "o", "sort by problem, age, idle or ref", "", (*Model).nextOrder},
-		{[]string{"O"}, "O", "reverse the order", "", func(m *Model) tea.Cmd { m.reverse = !m.reverse; m.rebuild(); return nil }},
-		{[]string{"p"}, "p", "pause: nothing is read; in a log, it stays where it is", "", (*Model).togglePause},
-		{[]string{"y"}, "y", "copy the reference", "", (*Model).copyRef},
-		{[]string{"Y"}, "Y", "copy the command line of what is shown", "", (*Model).copyLine},
-		{[]string{"?"}, "?", "this help", "? help", (*Model).openHelp},
-		{[]string{"esc"}, "Esc", "back; without a page: remove the filter, then the marks", "", (*Model).back},
-		{[]string{"q", "ctrl+c"}, "q Ctrl-C", "quit", "q quit", (*Model).quit},
+		{"up", []string{"up", "k"}, "up k", "one row up", "", move(-1)},
+		{"down", []string{"down", "j"}, "down j", "one row down", "j/k move", move(1)},
+		{"page_up", []string{"pgup"}, "PgUp", "one screen up", "", screens(-1)},
+		{"page_down", []string{"pgdown"}, "PgDn", "one screen down", "", screens(1)},
+		{"first", []string{"home", "g"}, "g", "the first row", "", move(-farAway)},
+		{"last", []string{"end", "G"}, "G", "the last row; of a log, follow it again", "", (*Model).toEnd},
+		{"next_tab", []string{"tab"}, "Tab", "the next tab", "Tab tabs", (*Model).nextTab},
+		{"previous_tab", []string{"shift+tab"}, "Shift-Tab", "the tab before", "", (*Model).lastTab},
+		{"inspect", []string{"enter"}, "Enter", "inspect the sandbox under the cursor, or show the task", "Enter inspect", (*Model).openPage},
+		{"logs", []string{"l"}, "l", "its newest output, which is followed", "l logs", (*Model).openLogs},
+		{"shell", []string{"e"}, "e", "a shell in it", "", (*Model).openShell},
+		{"filter", []string{"/"}, "/", "filter by a text, or by where CONDITION as of ls --where; search a log", "/ filter", (*Model).startTyping},
+		{"next_hit", []string{"n"}, "n", "the next line of a log with the text", "", func(m *Model) tea.Cmd { m.jump(1); return nil }},
+		{"previous_hit", []string{"N"}, "N", "the line before", "", func(m *Model) tea.Cmd { m.jump(-1); return nil }},
+		{"mark", []string{"space"}, "Space", "mark the sandbox, and go on to the next", "", (*Model).mark},
+		{"terminate", []string{"x"}, "x", "terminate what is marked, else the sandbox under the cursor: plan, question, proof", "x terminate", planAct(ops.VerbTerminate)},
+		{"cleanup", []string{"X"}, "X", "clean up what is stuck: plan, question, proof", "", planAct(ops.VerbCleanup)},
+		{"stop", []string{"s"}, "s", "stop the tasks of what is marked, else of the sandbox under the cursor", "", planAct(ops.VerbStop)},
+		{"reconcile", []string{"R"}, "R", "reconcile records with what really runs", "", planAct(ops.VerbReconcile)},
+		{"sort", []string{"o"}, "o", "sort by problem, age, idle or ref", "", (*Model).nextOrder},
+		{"reverse", []string{"O"}, "O", "reverse the order", "", func(m *Model) tea.Cmd { m.reverse = !m.reverse; m.rebuild(); return nil }},
+		{"pause", []string{"p"}, "p", "pause: nothing is read; in a log, it stays where it is", "", (*Model).togglePause},
+		{"copy_ref", []string{"y"}, "y", "copy the reference", "", (*Model).copyRef},
+		{"copy_command", []string{"Y"}, "Y", "copy the command line of what is shown", "", (*Model).copyLine},
+		{"help", []string{"?"}, "?", "this help", "? help", (*Model).openHelp},
+		{"back", []string{"esc"}, "Esc", "back; without a page: remove the filter, then the marks", "", (*Model).back},
+		{"quit", []string{"q", "ctrl+c"}, "q Ctrl-C", "quit", "q quit", (*Model).quit},
 	}
 }
 
@@ -75,12 +76,7 @@ func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 	if m.act != nil && m.act.step == actAsking {
 		return m.answer(key, msg.Text)
 	}
-	for _, b := range bindings() {
-		if slices.Contains(b.keys, key) && (m.act == nil || ofAct(key)) {
-			return b.do(m)
-		}
-	}
-	return nil
+	return m.pressed(key)
 }
 
 // isTyping reports whether keys go into a text: the filter, or what is searched for in a log.
@@ -214,7 +210,7 @@ func (m *Model) back() tea.Cmd {
 
 func (m *Model) openHelp() tea.Cmd {
 	m.page = &page{title: "Keys"}
-	for _, b := range bindings() {
+	for _, b := range m.keymap() {
 		m.page.lines = append(m.page.lines, "  "+m.cells.Fit(b.name, 12)+b.help)
 	}
 	return nil
@@ -226,13 +222,13 @@ func (m *Model) keyHelp() string {
 		return "filter: a text, or where CONDITION; Enter keeps it, Esc removes it"
 	}
 	if m.page != nil && m.page.log != nil {
-		return logKeys
+		return m.logKeys()
 	}
 	if m.page != nil {
 		return "Esc back  j/k PgUp PgDn scroll  q quit"
 	}
 	var words []string
-	for _, b := range bindings() {
+	for _, b := range m.keymap() {
 		if b.bar != "" {
 			words = append(words, b.bar)
 		}

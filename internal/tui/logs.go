@@ -307,7 +307,14 @@ func (m *Model) show(number int) {
 	}
 }
 
-const logKeys = "Esc back  j/k move  G follow  p pause  / search  n/N next, before  q quit"
+// logKeys are the keys of the last line.
+func (m *Model) logKeys() string {
+	var words []string
+	for _, key := range [][2]string{{"back", "back"}, {"down", "move"}, {"last", "follow"}, {"pause", "pause"}, {"filter", "search"}, {"next_hit", "next"}, {"previous_hit", "before"}, {"quit", "quit"}} {
+		words = append(words, m.keyOf(key[0])+" "+key[1])
+	}
+	return strings.Join(words, "  ")
+}
 
 // logLines draws the page of a log, its state in the title.
 func (m *Model) logLines() []string {

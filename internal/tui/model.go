@@ -21,6 +21,8 @@ type Model struct {
 	cells  output.Cells
 
 	program string // what sbx is called
+	shell   func(context.Context, sandbox.Ref) error
+	bound   []binding // nil = bindings
 
 	feeds   []*feed
 	looked  map[sandbox.Ref]ops.LiveLook // the newest look at each sandbox
@@ -78,7 +80,7 @@ func NewModel(ctx context.Context, source Source, now func() time.Time, program 
 
 // Init starts the first round of every profile.
 func (m *Model) Init() tea.Cmd {
-	return tea.Batch(m.pollDue(m.now()), m.tasksDue(m.now()), beatOn(), m.askBackground())
+	return tea.Batch(m.pollDue(m.now()), m.tasksDue(m.now()), m.beatOn(), m.askBackground())
 }
 
 // Update takes a message. It reads nothing itself.
@@ -87,7 +89,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 	m.leaveLog()
 	switch msg := msg.(type) {
 	case beatMsg: // only times on the screen have changed
-		return m, tea.Batch(m.pollDue(now), m.lookDue(now), m.tasksDue(now), beatOn())
+		return m, tea.Batch(m.pollDue(now), m.lookDue(now), m.tasksDue(now), m.beatOn())
 	case roundMsg:
 		m.take(msg.LiveRound, now)
 		m.rebuild()
@@ -112,6 +114,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 		m.moveTo(m.at)
+	case shellMsg:
+		m.endShell(msg)
 	case tea.BackgroundColorMsg:
 		m.takeBackground(msg)
 	case tea.FocusMsg:

@@ -2,8 +2,8 @@ package tui
 
 import (
 	"context"
-	"errors"
 	"io"
+	"os"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -14,12 +14,15 @@ import (
 
 // Terminal is where a dashboard runs.
 type Terminal struct {
-	In      io.Reader
-	Out     io.Writer
+	In      *os.File
+	Out     *os.File
 	Environ []string
-	ASCII   bool   // it has no other characters
-	Plain   bool   // it has no colours
-	Program string // what sbx is called
+	ASCII   bool              // it has no other characters
+	Plain   bool              // it has no colours
+	Program string            // what sbx is called
+	Keys    map[string]string // by their actions: CheckKeys
+	// Shell hands the terminal to a shell in a sandbox, until that ends.
+	Shell func(ctx context.Context, ref sandbox.Ref) error
 	// Divert gives notes and warnings of other goroutines to a function, in place of the screen, until restore.
 	Divert func(to func(text string)) (restore func())
 }
@@ -28,25 +31,43 @@ type Terminal struct {
 // library runs for ever, and 60 cost three times the idle time.
 const framesPerSecond = 20
 
+// The wheel sends the arrow keys (alternate scroll): unlike reports of the mouse this leaves text to be selected.
+// What the terminal did before is kept and restored.
+const (
+	wheelOn  = "\x1b[?1007s\x1b[?1007h"
+	wheelOff = "\x1b[?1007r"
+)
+
 // Run shows the dashboard until it is quit or ctx ends; then the error is the cause of that.
 func Run(ctx context.Context, source Source, now func() time.Time, t Terminal) error {
-	reads, stop := context.WithCancel(ctx)
-	m := NewModel(reads, source, now, t.Program, output.Cells{ASCII: t.ASCII, Plain: t.Plain})
-	defer m.running.Wait() // what was sent is on record before the process ends
-	defer stop()
-	err := t.show(ctx, m)
-	if ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) {
-		return context.Cause(ctx)
+	ctx, stop := context.WithCancelCause(ctx)
+	m := NewModel(ctx, source, now, t.Program, output.Cells{ASCII: t.ASCII, Plain: t.Plain})
+	defer func() {
+		stop(nil)
+		m.running.Wait() // what was sent is on record before the process ends
+	}()
+	m.shell = t.Shell
+	var err error
+	if m.bound, err = rebound(bindings(), t.Keys); err != nil {
+		return err
+	}
+	in, out := t.watched(func() { stop(errTerminalLost) })
+	_, _ = io.WriteString(out, wheelOn) // a terminal that is lost ends the loop
+	defer func() { _, _ = io.WriteString(out, wheelOff) }()
+	if err = t.show(ctx, m, in, out); err == nil {
+		err = context.Cause(ctx)
 	}
 	return err
 }
 
-// show runs the loop of a model.
-func (t Terminal) show(ctx context.Context, m *Model, more ...tea.ProgramOption) error {
-	program := tea.NewProgram(m, append(more, tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Out), tea.WithEnvironment(t.Environ),
-		tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler())...)
-	defer t.Divert(func(text string) { program.Send(noticeMsg(text)) })()
-	_, err := program.Run()
+// show runs the loop of a model until it is quit or ctx ends.
+func (t Terminal) show(ctx context.Context, m *Model, in io.Reader, out io.Writer, more ...tea.ProgramOption) error {
+	loop := tea.NewProgram(m, append(more, tea.WithInput(in), tea.WithOutput(out), tea.WithEnvironment(t.Environ), tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler())...)
+	defer context.AfterFunc(ctx, loop.Quit)() // tea.WithContext leaves the reader of the keys behind
+	if t.Divert != nil {
+		defer t.Divert(func(text string) { loop.Send(noticeMsg(text)) })()
+	}
+	_, err := loop.Run()
 	return err
 }
 
@@ -55,20 +76,26 @@ func (t Terminal) show(ctx context.Context, m *Model, more ...tea.ProgramOption)
 func Once(ctx context.Context, source Source, now func() time.Time, width, height int, t Terminal) (lines []string, errs []error) {
 	m := NewModel(ctx, source, now, t.Program, output.Cells{ASCII: t.ASCII, Plain: true})
 	m.width, m.height = max(width, leastWidth), max(height, leastHeight)
+	errs = m.readOnce()
+	return m.Frame(), errs
+}
+
+// readOnce reads every profile, and looks at the rows on the screen. Errs is why profiles could not be read.
+func (m *Model) readOnce() (errs []error) {
 	answers := make(chan roundMsg, len(m.feeds))
 	for _, f := range m.feeds {
-		go func() { answers <- roundMsg{source.Round(ctx, f.profile)} }()
+		go func() { answers <- roundMsg{m.source.Round(m.ctx, f.profile)} }()
 	}
 	for range m.feeds {
 		r := <-answers
-		m.take(r.LiveRound, now())
+		m.take(r.LiveRound, m.now())
 		if r.Err != nil {
 			errs = append(errs, r.Err)
 		}
 	}
 	m.rebuild()
-	tasks, err := source.Tasks(ctx)
-	m.takeTasks(tasksMsg{tasks, err}, now())
+	tasks, err := m.source.Tasks(m.ctx)
+	m.takeTasks(tasksMsg{tasks, err}, m.now())
 	var open []sandbox.Sandbox
 	for _, r := range m.shown() {
 		if r.State == sandbox.StateRunning {
@@ -76,7 +103,7 @@ func Once(ctx context.Context, source Source, now func() time.Time, width, heigh
 		}
 	}
 	if len(open) > 0 {
-		m.takeLooks(lookMsg{source.Look(ctx, open), now()}, now())
+		m.takeLooks(lookMsg{m.source.Look(m.ctx, open), m.now()}, m.now())
 	}
-	return m.Frame(), errs
+	return errs
 }

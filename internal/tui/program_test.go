@@ -44,7 +44,7 @@ func TestAWarningIsTheNotice(t *testing.T) {
 	t.Cleanup(func() { _ = typed.Close() })
 	restored := false
 	terminal := Terminal{
-		In: keys, Out: screen, Environ: []string{"TERM=xterm-256color"}, Program: "sbx",
+		Environ: []string{"TERM=xterm-256color"}, Program: "sbx",
 		Divert: func(to func(string)) func() {
 			go func() {
 				to("warning: the store is busy\x1b[2J")
@@ -54,7 +54,7 @@ func TestAWarningIsTheNotice(t *testing.T) {
 			return func() { restored = true }
 		},
 	}
-	require.NoError(t, terminal.show(ctx, NewModel(ctx, newScene(), noon, "sbx", output.Cells{}), tea.WithWindowSize(80, 24)))
+	require.NoError(t, terminal.show(ctx, NewModel(ctx, newScene(), noon, "sbx", output.Cells{}), keys, screen, tea.WithWindowSize(80, 24)))
 	assert.True(t, restored)
 	assert.Contains(t, screen.shown.String(), `the store is busy\x1b[2J`, "escaped")
 }

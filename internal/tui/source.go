@@ -93,7 +93,17 @@ type (
 	}
 )
 
-func beatOn() tea.Cmd { return tea.Tick(beat, func(t time.Time) tea.Msg { return beatMsg(t) }) }
+// beatOn waits for the next redraw; unlike a tick of the library it ends with the dashboard.
+func (m *Model) beatOn() tea.Cmd {
+	return func() tea.Msg {
+		select {
+		case t := <-time.After(beat):
+			return beatMsg(t)
+		case <-m.ctx.Done():
+			return nil
+		}
+	}
+}
 
 // pollDue asks the profiles whose time has come, each once at a time.
 func (m *Model) pollDue(now time.Time) tea.Cmd {

@@ -1,0 +1,58 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+const keyKeys = "keys"
+
+// readKeys reads the keys of the dashboard by their actions. Which actions and keys there are is judged by
+// the dashboard.
+func (d *decoder) readKeys(p pair) {
+	for _, one := range d.readPairs(p.value, keyKeys) {
+		if text, ok := d.readText(one.value, keyKeys+"."+printableKey(one.key.Value)); ok {
+			d.doc.setValue(keyKeys+"."+one.key.Value, text, placeOf(one.value))
+		}
+	}
+}
+
+// keyNames are the settings of keys in the files, sorted.
+func (l *loader) keyNames() []string {
+	names := map[string]bool{}
+	for _, doc := range l.docs {
+		for name := range doc.scalars {
+			if strings.HasPrefix(name, keyKeys+".") {
+				names[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+func (l *loader) resolveKeys() {
+	l.config.Keys = map[string]string{}
+	for _, name := range l.keyNames() {
+		e, _ := l.layers.lookup(name)
+		l.config.Keys[strings.TrimPrefix(name, keyKeys+".")] = e.text
+	}
+}
+
+func (l *loader) explainKeys() {
+	for _, name := range l.keyNames() {
+		e, _ := l.layers.lookup(name)
+		l.showValue(name, e, false)
+	}
+}
+
+// keysInProject finds keys in the project file: another key for an act is one that the operator does not expect.
+func keysInProject(project *document) []word {
+	var found []word
+	for name := range project.scalars {
+		if strings.HasPrefix(name, keyKeys+".") {
+			found = append(found, word{"a project file may not bind keys of the dashboard, here " + name, project.places[name]})
+		}
+	}
+	return found
+}

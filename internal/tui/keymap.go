@@ -1,0 +1,118 @@
+package tui
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	tea "charm.land/bubbletea/v2"
+
+	"sbx/internal/fault"
+)
+
+// Actions are the words of `keys:`, sorted.
+func Actions() []string {
+	var words []string
+	for _, b := range bindings() {
+		words = append(words, b.action)
+	}
+	slices.Sort(words)
+	return words
+}
+
+// quitAlways is the key that no configuration takes away.
+const quitAlways = "ctrl+c"
+
+// namedKeys are the keys that have names, beside ctrl+a to ctrl+z.
+func namedKeys() []string {
+	return []string{
+		"up", "down", "left", "right", "pgup", "pgdown", "home", "end", "tab", "shift+tab", "enter", "esc", "space", "backspace", "delete", "insert",
+		"f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "f9", "f10", "f11", "f12",
+	}
+}
+
+func knownKey(key string) bool {
+	if r, size := utf8.DecodeRuneInString(key); size == len(key) && unicode.IsGraphic(r) && r != ' ' && r != utf8.RuneError {
+		return true
+	}
+	letter, control := strings.CutPrefix(key, "ctrl+")
+	return slices.Contains(namedKeys(), key) || control && len(letter) == 1 && letter[0] >= 'a' && letter[0] <= 'z'
+}
+
+// rebound are bindings with other keys for some actions. The error, of fault.KindUsage, names an action that
+// there is not, a key that there is not, or two actions that have one key.
+func rebound(all []binding, keys map[string]string) ([]binding, error) {
+	for _, action := range slices.Sorted(maps.Keys(keys)) {
+		key := keys[action]
+		i := slices.IndexFunc(all, func(b binding) bool { return b.action == action })
+		switch {
+		case i < 0:
+			return nil, fault.Usage("keys: no action %q, for which %q is to be the key", action, key).WithHint("%s", fault.Meant(action, Actions()))
+		case key == quitAlways:
+			return nil, fault.Usage("keys: %s cannot be %s, which always quits", action, key)
+		case !knownKey(key):
+			return nil, fault.Usage("keys: %s: no key %q", action, key).WithHint("a key is one character, ctrl+a to ctrl+z, or one of %s", strings.Join(namedKeys(), ", "))
+		}
+	}
+	taken := map[string]string{}
+	out := slices.Clone(all)
+	for i, b := range out {
+		action := b.action
+		if key, is := keys[action]; is {
+			out[i].keys, out[i].name = []string{key}, key
+			if _, about, has := strings.Cut(b.bar, " "); has {
+				out[i].bar = key + " " + about
+			}
+		}
+		for _, key := range out[i].keys {
+			if other, is := taken[key]; is {
+				return nil, fault.Usage("keys: %q is the key of %s and of %s", key, other, action).WithHint("give one of them another key")
+			}
+			taken[key] = action
+		}
+	}
+	for i, b := range out {
+		if b.action == "quit" && !slices.Contains(b.keys, quitAlways) {
+			out[i].keys = append(out[i].keys, quitAlways)
+		}
+	}
+	return out, nil
+}
+
+// CheckKeys refuses keys of the configuration, by their actions, that the dashboard cannot bind.
+func CheckKeys(keys map[string]string) error {
+	_, err := rebound(bindings(), keys)
+	return err
+}
+
+// keymap are the bindings that hold.
+func (m *Model) keymap() []binding {
+	if m.bound == nil {
+		m.bound = bindings()
+	}
+	return m.bound
+}
+
+// keyOf is the key of an action as the last line has it.
+func (m *Model) keyOf(action string) string {
+	for _, b := range m.keymap() {
+		if b.action == action {
+			word, _, _ := strings.Cut(cmp.Or(b.bar, b.name), " ")
+			return word
+		}
+	}
+	return ""
+}
+
+// pressed does what a key means.
+func (m *Model) pressed(key string) tea.Cmd {
+	for _, b := range m.keymap() {
+		if slices.Contains(b.keys, key) && (m.act == nil || b.ofAct()) {
+			return b.do(m)
+		}
+	}
+	return nil
+}
