@@ -84,7 +84,7 @@ func newCleanupStatus(d *Deps) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&every, "expected-every", "", "how often it should run: a `DURATION` (default: thresholds.cleanup_every, "+
 		sandbox.FormatDuration(triage.DefaultThresholds().CleanupEvery)+")")
-	doc := document{schema: "sbx.cleanup.status/v1", shape: output.ShapeItem, columns: output.Names(views.CleanupStatusColumns()), nagios: true}
+	doc := document{schema: cleanupStatusSchema, shape: output.ShapeItem, columns: output.Names(views.CleanupStatusColumns()), nagios: true}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
 		period := d.Thresholds(sandbox.Sandbox{}).CleanupEvery
 		if every != "" {
@@ -93,12 +93,18 @@ func newCleanupStatus(d *Deps) *cobra.Command {
 				return fault.Usage("--expected-every: %w", err)
 			}
 		}
-		r, err := ops.CleanupStatus(ctx, d.Env, ops.CleanupStatusRequest{Every: period})
-		if err != nil {
-			return err
-		}
-		return views.ShowCleanupStatus(p, doc.schema, r)
+		return showCleanupStatus(ctx, d, p, period)
 	})
+}
+
+const cleanupStatusSchema = "sbx.cleanup.status/v1"
+
+func showCleanupStatus(ctx context.Context, d *Deps, p *output.Printer, every time.Duration) error {
+	r, err := ops.CleanupStatus(ctx, d.Env, ops.CleanupStatusRequest{Every: every})
+	if err != nil {
+		return err
+	}
+	return views.ShowCleanupStatus(p, cleanupStatusSchema, r)
 }
 
 func newCleanupRuns(d *Deps) *cobra.Command {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +14,7 @@ import (
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
+	"sbx/internal/runbook/engine"
 	"sbx/internal/sandbox"
 	"sbx/internal/tui"
 	"sbx/internal/views"
@@ -175,14 +177,17 @@ func (s dashboardSource) printer(text *bytes.Buffer, width int) *output.Printer 
 	return output.New(proc, output.Options{NoColor: true, Quiet: true})
 }
 
-// Page is what a verb prints about a sandbox or task, the errors of its parts at the end.
-func (s dashboardSource) Page(ctx context.Context, _ string, ref sandbox.Ref, width int) (string, error) {
+// Page is what a verb prints, the errors of its parts at the end.
+func (s dashboardSource) Page(ctx context.Context, verb string, ref sandbox.Ref, width int) (string, error) {
 	var text bytes.Buffer
 	p := s.printer(&text, width)
 	var err error
-	if ref.Bare() {
+	switch verb {
+	case "tasks show":
 		err = showTask(ctx, s.deps, p, ref.ID)
-	} else {
+	case "cleanup status":
+		err = showCleanupStatus(ctx, s.deps, p, s.deps.Thresholds(sandbox.Sandbox{}).CleanupEvery)
+	default:
 		err = inspectOne(ctx, s.deps, p, ref.String())
 	}
 	if alreadyShown(err) {
@@ -225,6 +230,81 @@ func (s dashboardSource) Plan(ctx context.Context, verb string, boxes []sandbox.
 func (s dashboardSource) Do(ctx context.Context, plan tui.Plan, production []string, report func(string)) ops.ActResult {
 	p := output.New(s.reporting(report), output.Options{NoColor: true})
 	return plan.Act.Do(ctx, s.deps.newObserver(p, func(item any) { report(views.ActItemLine(item)) }), ops.Allowed{Production: production})
+}
+
+// Runbook works at the runbook of stuck sandboxes.
+func (s dashboardSource) Runbook(ctx context.Context, width int, watch tui.RunbookWatch) error {
+	d := s.deps
+	book, err := d.findRunbook(ctx, []string{stuckRunbook}, "")
+	if err != nil {
+		return err
+	}
+	p := output.New(s.reporting(watch.Note), output.Options{NoColor: true, Quiet: true})
+	o := &runbookObserver{source: s, width: width, watch: watch}
+	o.observer = d.newObserver(p, o.show)
+	run, err := engine.Start(ctx, d.Env, engine.Request{
+		Book: book, Profiles: d.Globals.Providers, DryRun: d.ReadOnly, UntilOK: verifiesFor, Every: verifiesEvery,
+		Line: []string{d.Process.Name(), "runbook", "run", stuckRunbook},
+	}, o)
+	if err != nil {
+		return err
+	}
+	return run.Err()
+}
+
+// stuckRunbook is the runbook that the dashboard mirrors. Its verification is repeated for a while: what was
+// ended needs some time to leave the figures of a provider.
+const (
+	stuckRunbook  = "sandbox-stuck"
+	verifiesFor   = 2 * time.Minute
+	verifiesEvery = 10 * time.Second
+)
+
+// runbookObserver shows a run of a runbook on the dashboard, which answers its questions.
+type runbookObserver struct {
+	*observer
+
+	source dashboardSource
+	width  int
+	watch  tui.RunbookWatch
+	run    engine.Run
+}
+
+// show takes an item of engine.Start.
+func (o *runbookObserver) show(item any) {
+	switch i := item.(type) {
+	case engine.Run:
+		o.run = i
+	case engine.Step:
+		if step := o.run.Step(i.ID); step != nil {
+			*step = i
+		}
+	default:
+		if line := views.ActItemLine(item); line != "" {
+			o.watch.Note(line)
+		}
+		return
+	}
+	o.watch.Show(views.RailOf(&o.run))
+}
+
+// Attended is engine.Observer's.
+func (*runbookObserver) Attended() bool { return true }
+
+// Ask is engine.Observer's.
+func (o *runbookObserver) Ask(ctx context.Context, q ops.Question) (text string, answered bool, err error) {
+	var page bytes.Buffer
+	if len(q.Targets) > 0 {
+		o.source.printer(&page, o.width).Aside(func(s *output.Sheet) { views.QuestionPage(s, q.Targets, o.d.Now()) })
+	}
+	text, answered = o.watch.Ask(ctx, q, page.String())
+	return text, answered, nil
+}
+
+// Confirm is ops.Observer's.
+func (o *runbookObserver) Confirm(ctx context.Context, q ops.Question) (bool, error) {
+	text, answered, err := o.Ask(ctx, q)
+	return answered && text == q.Word, err
 }
 
 // reporting is this process with notes and warnings going to the dashboard.

@@ -226,13 +226,10 @@ func (m *Model) finish(msg doneMsg) tea.Cmd {
 		m.page.lines = append(m.page.lines, "error: "+err.Error(), fault.HintOf(err))
 	}
 	m.page.top = max(0, len(m.page.lines)-m.pageHeight())
-	for _, f := range m.feeds {
-		f.next = m.now()
-	}
 	if m.quitting {
-		return tea.Quit
+		return m.quitRunbook()
 	}
-	return m.pollDue(m.now())
+	return m.readAgain()
 }
 
 // leaveAct leaves an act whose plan is shown or whose end is known, and stops one that runs.
@@ -268,7 +265,7 @@ func (m *Model) closeAct(notice string) {
 // quit ends the dashboard, after what was sent is known.
 func (m *Model) quit() tea.Cmd {
 	if !m.act.runs() {
-		return tea.Quit
+		return m.quitRunbook()
 	}
 	m.stopAct()
 	m.quitting, m.notice = true, "quits as soon as the outcome of what was sent is known"

@@ -38,6 +38,8 @@ func (m *Model) Frame() []string {
 	}
 	lines := append(m.header(), m.tabLine(), m.filterLine())
 	switch {
+	case m.showsRunbook():
+		lines = append(lines, m.railLines()...)
 	case m.page != nil:
 		lines = append(lines, m.pageLines()...)
 	case m.tab == tabTasks:
@@ -275,6 +277,8 @@ func (m *Model) keyLine() string {
 		return m.line(segment{m.notice, output.Warn})
 	case m.act != nil:
 		return m.actLine()
+	case m.showsRunbook():
+		return m.runbookLine()
 	}
 	return m.line(segment{m.keyHelp(), output.Muted})
 }
@@ -292,7 +296,13 @@ func (m *Model) pageLines() []string {
 }
 
 // pageHeight is for how many lines of a page there is room.
-func (m *Model) pageHeight() int { return m.tableHeight() + m.detailHeight() - 1 }
+func (m *Model) pageHeight() int {
+	height := m.tableHeight() + m.detailHeight() - 1
+	if m.showsRunbook() {
+		return max(0, height+1-len(m.railHead()))
+	}
+	return height
+}
 
 func splitLines(text string) []string {
 	return strings.Split(strings.TrimRight(strings.ReplaceAll(text, "\r", ""), "\n"), "\n")

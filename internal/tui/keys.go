@@ -51,6 +51,13 @@ func bindings() []binding {
 		{"cleanup", []string{"X"}, "X", "clean up what is stuck: plan, question, proof", "", planAct(ops.VerbCleanup)},
 		{"stop", []string{"s"}, "s", "stop the tasks of what is marked, else of the sandbox under the cursor", "", planAct(ops.VerbStop)},
 		{"reconcile", []string{"R"}, "R", "reconcile records with what really runs", "", planAct(ops.VerbReconcile)},
+		{"runbook_1", []string{"1"}, "1", "the runbook of stuck sandboxes, its step 1: how many are there?", "1 runbook", runbookKey(1)},
+		{"runbook_2", []string{"2"}, "2", "its step 2: which are stuck?", "", runbookKey(2)},
+		{"runbook_3", []string{"3"}, "3", "its step 3: what do the logs say?", "", runbookKey(3)},
+		{"runbook_4", []string{"4"}, "4", "its step 4: what do they use?", "", runbookKey(4)},
+		{"runbook_5", []string{"5"}, "5", "its step 5: does cleanup run?", "", runbookKey(5)},
+		{"runbook_6", []string{"6"}, "6", "what it does about the causes, and its question", "", runbookKey(6)},
+		{"runbook_7", []string{"7"}, "7", "its verification", "", runbookKey(7)},
 		{"sort", []string{"o"}, "o", "sort by problem, age, idle or ref", "", (*Model).nextOrder},
 		{"reverse", []string{"O"}, "O", "reverse the order", "", func(m *Model) tea.Cmd { m.reverse = !m.reverse; m.rebuild(); return nil }},
 		{"pause", []string{"p"}, "p", "pause: nothing is read; in a log, it stays where it is", "", (*Model).togglePause},
@@ -73,7 +80,10 @@ func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 		m.typeText(key, msg.Text)
 		return nil
 	}
-	if m.act != nil && m.act.step == actAsking {
+	switch {
+	case m.answering():
+		return m.answerRunbook(key, msg.Text)
+	case m.act != nil && m.act.step == actAsking:
 		return m.answer(key, msg.Text)
 	}
 	return m.pressed(key)
@@ -136,7 +146,11 @@ func shortLine(text string) string {
 // scroll moves the cursor, or the page that is open.
 func (m *Model) scroll(n int) {
 	if m.page != nil {
-		m.page.top = max(0, min(m.page.top+n, len(m.page.lines)-m.pageHeight()))
+		lines := len(m.page.lines)
+		if m.showsRunbook() {
+			lines = len(m.railDetail())
+		}
+		m.page.top = max(0, min(m.page.top+n, lines-m.pageHeight()))
 		return
 	}
 	m.moveTo(m.at + n)

@@ -48,7 +48,8 @@ type Model struct {
 	undecided []*row // of which a condition holds neither true nor false
 
 	marked   map[sandbox.Ref]bool
-	act      *act // whose page is open; nil = none
+	act      *act  // whose page is open; nil = none
+	rail     *rail // of the newest run of the runbook; nil = none
 	running  sync.WaitGroup
 	quitting bool // as soon as the act is over
 
@@ -67,6 +68,7 @@ type page struct {
 	ref   sandbox.Ref
 	log   *log          // of a page of lines that come; nil = of another one
 	tones []output.Tone // of the lines of a log
+	rail  bool          // it shows the run of the runbook
 }
 
 // NewModel is a dashboard that has not read anything. ctx ends its reads.
@@ -109,6 +111,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 		return m, m.report(msg)
 	case doneMsg:
 		return m, m.finish(msg)
+	case railEvent:
+		return m, m.takeRail(msg)
 	case noticeMsg:
 		m.notice = string(msg)
 	case tea.WindowSizeMsg:
@@ -123,7 +127,9 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 	case tea.BlurMsg:
 		m.away = true
 	case tea.PasteMsg:
-		if m.act != nil {
+		if m.answering() {
+			m.rail.typed = typed(m.rail.typed, "", msg.Content)
+		} else if m.act != nil {
 			m.act.typed = typed(m.act.typed, "", msg.Content)
 		} else {
 			m.typeText("", msg.Content)

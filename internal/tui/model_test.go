@@ -46,6 +46,7 @@ type scene struct {
 	broken error // of the store
 
 	endless bool // logs go on
+	runbook func(ctx context.Context, watch RunbookWatch) error
 }
 
 func (s *scene) Profiles() []string { return []string{"e2b", "local"} }
@@ -98,6 +99,13 @@ func (s *scene) Do(ctx context.Context, p Plan, _ []string, report func(string))
 		return ops.ActResult{}
 	}
 	return s.do(ctx, report)
+}
+
+func (s *scene) Runbook(ctx context.Context, _ int, watch RunbookWatch) error {
+	if s.runbook == nil {
+		return nil
+	}
+	return s.runbook(ctx, watch)
 }
 
 func stuckVerdict() triage.Verdict {

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -9,6 +10,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/sandbox"
+	"sbx/internal/views"
 )
 
 // Source is what the dashboard reads and acts through. Its methods may take long; they are called outside of Update,
@@ -28,7 +30,7 @@ type Reader interface {
 	Look(ctx context.Context, items []sandbox.Sandbox) []ops.LiveLook
 	// Tasks are those on record, the newest first.
 	Tasks(ctx context.Context) ([]ops.TaskState, error)
-	// Page is the text of `sbx inspect REF` or, with its id alone, `sbx tasks show ID`, so many cells wide.
+	// Page is the text of `sbx inspect REF` `sbx tasks show ID` or `sbx cleanup status`, so many cells wide.
 	Page(ctx context.Context, verb string, ref sandbox.Ref, width int) (string, error)
 	// Follow gives the last lines of a log and each new one, from one goroutine: ops.Live.Follow.
 	Follow(ctx context.Context, ref sandbox.Ref, lines int, item func(any))
@@ -42,6 +44,17 @@ type Actor interface {
 	// Do carries a plan out. Production are the production profiles that were named. Report gets a line as
 	// soon as it is known, one at a time.
 	Do(ctx context.Context, p Plan, production []string, report func(line string)) ops.ActResult
+	// Runbook works at the runbook of stuck sandboxes until it is over. An error is why it could not begin, or
+	// what went wrong.
+	Runbook(ctx context.Context, width int, watch RunbookWatch) error
+}
+
+// RunbookWatch is what a run of a runbook reports to. Its functions are called one at a time.
+type RunbookWatch struct {
+	Show func(rail views.Rail) // each time it changes
+	Note func(line string)     // what its acts do
+	// Ask gets the answer to a question; the page, if any, shows what it is about. False = there is none.
+	Ask func(ctx context.Context, q ops.Question, page string) (text string, answered bool)
 }
 
 // Plan is an act with its page and its questions.
@@ -157,6 +170,9 @@ func (m *Model) lookDue(now time.Time) tea.Cmd {
 
 // openPage reads a page about the sandbox or task under the cursor.
 func (m *Model) openPage() tea.Cmd {
+	if m.showsRunbook() {
+		return m.leadOn()
+	}
 	if t, ok := m.currentTask(); ok {
 		return m.openPageOf(verbTask, sandbox.Ref{ID: t.ID})
 	}
@@ -168,7 +184,7 @@ func (m *Model) openPage() tea.Cmd {
 }
 
 func (m *Model) openPageOf(verb string, ref sandbox.Ref) tea.Cmd {
-	m.page = &page{title: verb + " " + ref.String(), verb: verb, ref: ref, lines: []string{"reading ..."}}
+	m.page = &page{title: strings.TrimSpace(verb + " " + ref.String()), verb: verb, ref: ref, lines: []string{"reading ..."}}
 	width := m.width
 	return func() tea.Msg {
 		text, err := m.source.Page(m.ctx, verb, ref, width)
@@ -181,4 +197,5 @@ const (
 	verbInspect = "inspect"
 	verbLogs    = "logs"
 	verbTask    = "tasks show"
+	verbCleanup = "cleanup status"
 )

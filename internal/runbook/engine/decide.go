@@ -46,6 +46,7 @@ func (r *runner) decide(ctx context.Context) error {
 	}
 	r.run.Calls = r.callsByCondition(ctx)
 	r.decided = true
+	r.reportRun()
 	if r.record != nil { // what was found before anything is done, also where this process does not live to see its end
 		r.env.RecordSoFar(ctx)
 	}

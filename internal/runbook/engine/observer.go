@@ -7,8 +7,7 @@ import (
 	"sbx/internal/ops"
 )
 
-// Observer is what a run reports to, and through which it asks. Items are of type Step, each time one
-// changes, and those of the operations that act.
+// Observer is what a run reports to, and through which it asks. Items are those of Start.
 type Observer interface {
 	ops.Observer
 	// Ask puts a question to a person, and gives what was typed. Answered is false where the input

@@ -60,7 +60,8 @@ type runner struct {
 }
 
 // Start runs a runbook, or goes on with a run. With an error nothing was begun, and nothing is on
-// record. What came of it is in the run, and Err decides the exit code. Items are of type Step.
+// record. What came of it is in the run, and Err decides the exit code. Items are of types Run (at the begin, when
+// the causes are named, and at the end), Step, and those of the operations that act.
 func Start(ctx context.Context, env *ops.Env, req Request, watch Observer) (*Run, error) {
 	r := &runner{env: env, req: req, watch: watch, reading: &readObserver{to: watch}, out: &writer{}, given: make(map[source]reading)}
 	began := time.Now()
@@ -74,10 +75,19 @@ func Start(ctx context.Context, env *ops.Env, req Request, watch Observer) (*Run
 	}
 	defer r.close()
 	r.joinIncident(ctx)
+	r.reportRun()
 	r.conclude(ctx, r.work(ctx))
 	r.run.Took = time.Since(began)
 	r.run.Own = r.run.Took - r.outside
+	r.reportRun()
 	return r.run, nil
+}
+
+// reportRun reports the run as it is now. What changes in a step later is reported by itself.
+func (r *runner) reportRun() {
+	now := *r.run
+	now.Steps = slices.Clone(now.Steps)
+	r.watch.Item(now)
 }
 
 // leave begins what is no work of the engine: a read, a wait, an act or an answer. The function that

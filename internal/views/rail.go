@@ -1,0 +1,130 @@
+package views
+
+import (
+	"fmt"
+	"strings"
+
+	"sbx/internal/output"
+	"sbx/internal/runbook"
+	"sbx/internal/runbook/engine"
+	"sbx/internal/sandbox"
+)
+
+// Rail is a run of a runbook as the dashboard shows it: what it is about to do, does and has found.
+type Rail struct {
+	Title  string     // with the run and its state
+	Steps  []RailStep // of the diagnosis, those that read something
+	Causes []RailStep // that it names
+	Acts   []RailStep // of the causes and procedures that are done
+	Checks []RailStep // of the verification
+	Calls  []RailStep // whom to call now, or when
+}
+
+// RailStep is a line of a rail.
+type RailStep struct {
+	State  string // "done", "reading", "missed"
+	Tone   output.Tone
+	Title  string
+	Answer string   // in one line; "" = none yet
+	Took   string   // beside the runbook's time: "2s of 3m"
+	Detail []string // what it rests on
+}
+
+// RailOf is the rail of a run.
+func RailOf(r *engine.Run) Rail {
+	rail := Rail{Title: r.Runbook + ": " + r.Title}
+	if !r.DryRun {
+		rail.Title += "  run " + r.ID
+	}
+	if r.State != engine.RunRunning {
+		rail.Title += "  " + string(r.State)
+	}
+	for _, s := range r.Steps {
+		switch {
+		case s.Section == engine.SectionDiagnosis && s.Kind == runbook.KindCollect:
+			rail.Steps = append(rail.Steps, railStep(s))
+		case s.Section == engine.SectionVerification:
+			rail.Checks = append(rail.Checks, railStep(s))
+		case s.State != engine.NotSelected && (s.Kind == runbook.KindAct || s.Kind == runbook.KindManual):
+			rail.Acts = append(rail.Acts, railStep(s))
+		}
+	}
+	for _, c := range r.Causes {
+		one := RailStep{State: string(c.Confidence), Title: c.Title, Took: fmt.Sprintf("score %.2f", c.Score), Detail: c.Refs}
+		if c.Selected {
+			one.Tone = output.Bad
+		}
+		if n := len(c.Refs); n > 0 {
+			one.Answer = fmt.Sprintf("%d sandboxes", n)
+		}
+		if c.WhyNot != "" {
+			one.Answer = strings.TrimPrefix(one.Answer+"; "+c.WhyNot, "; ")
+		}
+		for _, e := range c.Evidence {
+			one.Detail = append(one.Detail, evidenceText(e))
+		}
+		rail.Causes = append(rail.Causes, one)
+	}
+	for _, c := range r.Calls {
+		one := RailStep{State: "call", Tone: output.Bad, Title: c.Name, Answer: c.When, Detail: c.Evidence}
+		if c.Verdict != sandbox.True {
+			one.State, one.Tone = "call?", output.Muted
+		}
+		if len(c.Evidence) > 0 {
+			one.Answer = c.Evidence[0]
+		}
+		if c.Verdict == sandbox.True || c.Alert != "" {
+			rail.Calls = append(rail.Calls, one)
+		}
+	}
+	return rail
+}
+
+func railStep(s engine.Step) RailStep {
+	one := RailStep{Title: s.Title, Detail: RunbookStepLines(s)}
+	one.State, one.Tone = railState(s)
+	switch {
+	case len(s.Answers) > 0:
+		one.Answer = s.Answers[0].Question + " " + s.Answers[0].Answer
+	case s.Act != nil && len(s.Act.Outcomes) > 0:
+		one.Answer = fmt.Sprintf("%d of %d over", len(s.Act.Outcomes), len(s.Act.Targets))
+	case s.Reason != "":
+		one.Answer = s.Reason
+	case len(s.Evidence) > 0:
+		one.Answer = s.Evidence[0]
+	}
+	if s.Act != nil {
+		one.Detail = append(one.Detail, "equal to: "+s.Act.Line)
+		for _, t := range s.Act.Targets {
+			one.Detail = append(one.Detail, "  "+t.Ref+": "+t.Reason)
+		}
+	}
+	if !s.EndedAt.IsZero() && s.ETA > 0 {
+		one.Took = sandbox.FormatElapsed(s.Took) + " of " + sandbox.FormatDuration(s.ETA)
+	} else if s.ETA > 0 {
+		one.Took = "of " + sandbox.FormatDuration(s.ETA)
+	}
+	return one
+}
+
+// railState is a step in one word: what a check found, else how far it is.
+func railState(s engine.Step) (word string, tone output.Tone) {
+	check := s.Kind == runbook.KindCheck
+	switch {
+	case s.State == engine.Running:
+		return "at work", output.Warn
+	case s.State == engine.Pending:
+		return "open", output.Muted
+	case s.State == engine.Failed:
+		return "failed", output.Bad
+	case s.State == engine.Skipped:
+		return "skipped", output.Muted
+	case s.Verdict == sandbox.Unknown:
+		return "not known", output.Warn
+	case check && s.Verdict == sandbox.False:
+		return "missed", output.Bad
+	case check:
+		return "holds", output.Good
+	}
+	return "done", output.Good
+}
