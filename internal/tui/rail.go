@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -241,7 +242,7 @@ func (m *Model) railHead() []string {
 
 // lastOpen are those acts that a screen has room for: what is over goes first.
 func lastOpen(acts []views.RailStep) []views.RailStep {
-	for len(acts) > mostCauses && acts[0].State != "open" {
+	for len(acts) > mostCauses && acts[0].Over {
 		acts = acts[1:]
 	}
 	return acts[:min(len(acts), mostCauses)]
@@ -289,12 +290,14 @@ func (m *Model) railDetail() []string {
 	case r.key <= len(v.Steps):
 		lines = v.Steps[r.key-1].Detail
 	case r.key == 6:
-		for _, s := range append(v.Causes, v.Acts...) {
-			lines = append(append(lines, s.Title+": "+s.State), s.Detail...)
+		lines = slices.Clone(r.notes)
+		for _, s := range slices.Backward(slices.Concat(v.Causes, v.Acts)) { // what is at work is near the end
+			if s.State != "open" {
+				lines = append(append(lines, s.Title+": "+s.State), s.Detail...)
+			}
 		}
-		lines = append(lines, r.notes...)
 	case r.key == 7:
-		for _, s := range append(v.Checks, v.Calls...) {
+		for _, s := range slices.Concat(v.Checks, v.Calls) {
 			lines = append(append(lines, s.State+" "+s.Title), s.Detail...)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/stretchr/testify/assert"
@@ -12,6 +13,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/tiertest"
 	"sbx/internal/views"
 )
 
@@ -31,27 +33,40 @@ func diagnosed() views.Rail {
 	}
 }
 
-// drain runs a run of the runbook as far as until stops it.
-func drain(m *Model, begun tea.Cmd, until func() bool) (last tea.Cmd) {
-	events := make(chan tea.Msg, 1000)
-	cmds := []tea.Cmd{begun}
-	if both, ok := begun().(tea.BatchMsg); ok {
-		cmds = both
+// player runs commands beside a model, as Bubble Tea does.
+type player struct {
+	m      *Model
+	events chan tea.Msg
+}
+
+func (p *player) run(c tea.Cmd) {
+	if c == nil {
+		return
 	}
-	run := func(c tea.Cmd) {
-		go func() {
-			if msg := c(); msg != nil {
-				events <- msg
+	go func() {
+		if msg := c(); msg != nil {
+			p.events <- msg
+		}
+	}()
+}
+
+// until takes messages until something is so, and returns the last command, which is not run.
+func (p *player) until(t *testing.T, so func() bool) (last tea.Cmd) {
+	t.Helper()
+	limit := time.After(tiertest.Limit(t))
+	for !so() {
+		p.run(last)
+		select {
+		case msg := <-p.events:
+			if both, ok := msg.(tea.BatchMsg); ok {
+				for _, c := range both {
+					p.run(c)
+				}
+				continue
 			}
-		}()
-	}
-	for _, c := range cmds {
-		run(c)
-	}
-	for !until() {
-		_, last = m.Update(<-events)
-		if last != nil && !until() {
-			run(last)
+			_, last = p.m.Update(msg)
+		case <-limit:
+			t.Fatal("it did not become so")
 		}
 	}
 	return last
@@ -71,8 +86,9 @@ func TestTheRunbookIsARail(t *testing.T) {
 		return fault.New(fault.KindFound, "the verification misses 1").WithHint("look at it")
 	}
 	m := board(t, s, 120, 40)
-	begun := press(m, "1")[0]
-	last := drain(m, begun, func() bool { return m.rail.open != nil })
+	p := &player{m, make(chan tea.Msg, 100)}
+	p.run(press(m, "1")[0])
+	p.run(p.until(t, func() bool { return m.rail.open != nil }))
 	frame := screen(m)
 	assert.Contains(t, frame, "> 1 done")
 	assert.Contains(t, frame, "2s of 3m")
@@ -92,7 +108,7 @@ func TestTheRunbookIsARail(t *testing.T) {
 	press(m, "1", "2", "esc")
 	assert.NotNil(t, m.rail.open, "going back is no answer")
 	press(m, "6", "1", "2", "enter")
-	drain(m, last, func() bool { return m.rail.over && len(m.rail.notes) > 0 })
+	p.until(t, func() bool { return m.rail.over && len(m.rail.notes) > 0 })
 	assert.Equal(t, "12", answer)
 	frame = screen(m)
 	assert.Contains(t, frame, "error: the verification misses 1")
@@ -113,13 +129,15 @@ func TestQuittingClosesTheRecordOfARun(t *testing.T) {
 			return errors.Join(context.Cause(ctx), map[bool]error{true: errors.New("an answer that nobody gave")}[answered])
 		}
 		m := board(t, s, 100, 30)
-		last := drain(m, press(m, "6")[0], func() bool { return m.rail.open != nil })
+		p := &player{m, make(chan tea.Msg, 100)}
+		p.run(press(m, "6")[0])
+		p.run(p.until(t, func() bool { return m.rail.open != nil }))
 		if key == "ctrl+c" {
 			press(m, "6") // in the answer
 			require.True(t, m.answering())
 		}
 		assert.Nil(t, press(m, key)[0])
-		quit := drain(m, last, func() bool { return m.rail.over })
+		quit := p.until(t, func() bool { return m.rail.over })
 		assert.IsType(t, tea.QuitMsg{}, quit())
 		assert.Equal(t, fault.KindCanceled, fault.KindOf(m.rail.err))
 	}

@@ -22,7 +22,8 @@ type Rail struct {
 
 // RailStep is a line of a rail.
 type RailStep struct {
-	State  string // "done", "reading", "missed"
+	State  string // "done", "at work", "missed"
+	Over   bool   // it will not change
 	Tone   output.Tone
 	Title  string
 	Answer string   // in one line; "" = none yet
@@ -54,7 +55,11 @@ func RailOf(r *engine.Run) Rail {
 		if c.Selected {
 			one.Tone = output.Bad
 		}
-		if n := len(c.Refs); n > 0 {
+		switch n := len(c.Refs); n {
+		case 0:
+		case 1:
+			one.Answer = c.Refs[0]
+		default:
 			one.Answer = fmt.Sprintf("%d sandboxes", n)
 		}
 		if c.WhyNot != "" {
@@ -81,7 +86,7 @@ func RailOf(r *engine.Run) Rail {
 }
 
 func railStep(s engine.Step) RailStep {
-	one := RailStep{Title: s.Title, Detail: RunbookStepLines(s)}
+	one := RailStep{Title: s.Title, Over: s.State.IsOver(), Detail: RunbookStepLines(s)}
 	one.State, one.Tone = railState(s)
 	switch {
 	case len(s.Answers) > 0:
