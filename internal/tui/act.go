@@ -25,8 +25,8 @@ type act struct {
 	asked int    // so many questions are answered
 	typed string // of the answer to the next one
 
-	stop  context.CancelCauseFunc // of what runs
-	lines chan string             // what it reports
+	stop  context.CancelFunc // of what runs
+	lines chan string        // what it reports
 }
 
 // actStep is how far an act is.
@@ -180,7 +180,7 @@ func (m *Model) begin() tea.Cmd {
 			named = append(named, q.Word)
 		}
 	}
-	ctx, stop := context.WithCancelCause(m.ctx)
+	ctx, stop := context.WithCancel(m.ctx)
 	a.step, a.stop, a.lines = actRunning, stop, make(chan string, 256)
 	m.page.lines, m.page.top, m.page.title = nil, 0, a.verb+": at work"
 	m.running.Add(1)
@@ -218,7 +218,7 @@ func (m *Model) report(msg reportMsg) tea.Cmd {
 func (m *Model) finish(msg doneMsg) tea.Cmd {
 	a := msg.act
 	a.step, m.marked, m.page.title = actOver, nil, a.verb+": over"
-	a.stop(nil)
+	a.stop()
 	if len(msg.result.Endings) > 0 {
 		m.page.lines = append(m.page.lines, "", ops.CountsText(fleet.Count(msg.result.Endings)))
 	}
@@ -254,7 +254,7 @@ func (b binding) ofAct() bool {
 func (m *Model) stopAct() {
 	if m.act.step == actRunning {
 		m.act.step = actStopping
-		m.act.stop(fault.New(fault.KindCanceled, "it was stopped at the dashboard"))
+		m.act.stop()
 	}
 }
 

@@ -31,7 +31,7 @@ func Plain(ctx context.Context, source Source, now func() time.Time, line func(s
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case msg := <-messages:
-			_, cmd := m.Update(msg) //nolint:contextcheck // the context of an act is the model's
+			_, cmd := m.Update(msg)
 			start(ctx, cmd, messages)
 			for _, sentence := range said.next(m) {
 				if err := line(sentence); err != nil {

@@ -23,7 +23,7 @@ type rail struct {
 	over     bool
 	quitting bool
 	err      error
-	stop     context.CancelCauseFunc
+	stop     context.CancelFunc
 	events   chan railEvent
 
 	key    int          // of the step whose details are shown: 1 to 7
@@ -50,7 +50,7 @@ type railEvent struct {
 
 // startRunbook begins a run.
 func (m *Model) startRunbook() tea.Cmd {
-	ctx, stop := context.WithCancelCause(m.ctx)
+	ctx, stop := context.WithCancel(m.ctx)
 	r := &rail{stop: stop, events: make(chan railEvent, 256), view: views.Rail{Title: "reading the runbook ..."}}
 	m.rail = r
 	send := func(e railEvent) bool {
@@ -107,7 +107,7 @@ func (m *Model) takeRail(e railEvent) tea.Cmd {
 		r.open = e.asks
 	default:
 		r.over, r.err, r.open, r.answer = true, e.err, nil, false
-		r.stop(nil)
+		r.stop()
 		if r.quitting {
 			return tea.Quit
 		}
@@ -131,7 +131,7 @@ func (m *Model) quitRunbook() tea.Cmd {
 		return tea.Quit
 	}
 	r.quitting, m.notice = true, "quits as soon as the run of the runbook is on record"
-	r.stop(fault.New(fault.KindCanceled, "the dashboard was quit"))
+	r.stop()
 	return nil
 }
 

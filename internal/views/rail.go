@@ -2,6 +2,7 @@ package views
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"sbx/internal/output"
@@ -51,38 +52,48 @@ func RailOf(r *engine.Run) Rail {
 		}
 	}
 	for _, c := range r.Causes {
-		one := RailStep{State: string(c.Confidence), Title: c.Title, Took: fmt.Sprintf("score %.2f", c.Score), Detail: c.Refs}
-		if c.Selected {
-			one.Tone = output.Bad
-		}
-		switch n := len(c.Refs); n {
-		case 0:
-		case 1:
-			one.Answer = c.Refs[0]
-		default:
-			one.Answer = fmt.Sprintf("%d sandboxes", n)
-		}
-		if c.WhyNot != "" {
-			one.Answer = strings.TrimPrefix(one.Answer+"; "+c.WhyNot, "; ")
-		}
-		for _, e := range c.Evidence {
-			one.Detail = append(one.Detail, evidenceText(e))
-		}
-		rail.Causes = append(rail.Causes, one)
+		rail.Causes = append(rail.Causes, railCause(c))
 	}
 	for _, c := range r.Calls {
-		one := RailStep{State: "call", Tone: output.Bad, Title: c.Name, Answer: c.When, Detail: c.Evidence}
-		if c.Verdict != sandbox.True {
-			one.State, one.Tone = "call?", output.Muted
-		}
-		if len(c.Evidence) > 0 {
-			one.Answer = c.Evidence[0]
-		}
 		if c.Verdict == sandbox.True || c.Alert != "" {
-			rail.Calls = append(rail.Calls, one)
+			rail.Calls = append(rail.Calls, railCall(c))
 		}
 	}
 	return rail
+}
+
+// railCause is a cause with how sure it is, and why it is not the next one.
+func railCause(c engine.Cause) RailStep {
+	one := RailStep{State: string(c.Confidence), Over: true, Title: c.Title, Took: fmt.Sprintf("score %.2f", c.Score), Detail: slices.Clone(c.Refs)}
+	if c.Selected {
+		one.Tone = output.Bad
+	}
+	switch n := len(c.Refs); n {
+	case 0:
+	case 1:
+		one.Answer = c.Refs[0]
+	default:
+		one.Answer = fmt.Sprintf("%d sandboxes", n)
+	}
+	if c.WhyNot != "" {
+		one.Answer = strings.TrimPrefix(one.Answer+"; "+c.WhyNot, "; ")
+	}
+	for _, e := range c.Evidence {
+		one.Detail = append(one.Detail, evidenceText(e))
+	}
+	return one
+}
+
+// railCall is somebody to call now, or when: an alert says for how long it has held.
+func railCall(c engine.Call) RailStep {
+	one := RailStep{State: "call", Tone: output.Bad, Title: c.Name, Answer: c.When, Detail: c.Evidence}
+	if c.Verdict != sandbox.True {
+		one.State, one.Tone = "call?", output.Muted
+	}
+	if len(c.Evidence) > 0 {
+		one.Answer = c.Evidence[0]
+	}
+	return one
 }
 
 func railStep(s engine.Step) RailStep {
