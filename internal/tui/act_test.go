@@ -168,6 +168,19 @@ func TestEscStopsWhatWasNotSent(t *testing.T) {
 	}
 }
 
+// waitingQuestion puts a question to the run of the runbook, if there is one, and gives the channel of its answer.
+func waitingQuestion(m *Model) <-chan string {
+	if m.rail == nil {
+		return nil
+	}
+	reply := make(chan string, 1)
+	if m.rail.open == nil {
+		m.takeRail(railEvent{rail: m.rail, asks: &runbookAsks{question: ops.Question{Word: "12"}}})
+	}
+	m.rail.open.reply = reply
+	return reply
+}
+
 // TestNoKeysEndAnythingUnasked: whatever is typed, an act begins only right behind its word and Enter.
 func TestNoKeysEndAnythingUnasked(t *testing.T) {
 	t.Parallel()
@@ -175,7 +188,7 @@ func TestNoKeysEndAnythingUnasked(t *testing.T) {
 	if tiertest.IsLong("100,000 sequences of keys") {
 		sequences = 100_000
 	}
-	keys := []string{"j", "k", "g", "G", "o", "O", "p", "y", "Y", "?", "/", "l", "x", "X", "s", "R", "1", "2", "7", "space", "enter", "enter", "esc", "tab", "down", "pgdown", "backspace", "q", "ctrl+c", "e", "b"}
+	keys := []string{"j", "k", "g", "G", "o", "O", "p", "y", "Y", "?", "/", "l", "x", "X", "s", "R", "1", "2", "6", "7", "space", "enter", "enter", "esc", "tab", "down", "pgdown", "backspace", "q", "ctrl+c", "e", "b"}
 	for seed := range uint64(sequences) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		s := newScene()
@@ -190,7 +203,18 @@ func TestNoKeysEndAnythingUnasked(t *testing.T) {
 				key = "enter"
 			}
 			typed = append(typed, key)
+			asks, answer := waitingQuestion(m), ""
+			if m.answering() {
+				answer = m.rail.typed
+			}
 			cmd := press(m, key)[0]
+			select {
+			case text := <-asks:
+				require.Equal(t, "enter", key, "seed %d", seed)
+				require.Equal(t, answer, text, "seed %d", seed)
+				require.NotEmpty(t, text, "seed %d", seed)
+			default:
+			}
 			switch a := m.act; {
 			case a == nil:
 			case a.step == actPlanning:

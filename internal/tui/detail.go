@@ -67,7 +67,7 @@ func (m *Model) details(r *row) []detail {
 // lookOf is the newest look at a sandbox, if it is new enough to be shown.
 func (m *Model) lookOf(r *row, now time.Time) (ops.LiveLook, bool) {
 	seen, ok := m.looked[r.Ref()]
-	return seen, ok && now.Sub(seen.At) < lookKeeps
+	return seen, ok && now.Sub(seen.At).Abs() < lookKeeps
 }
 
 // chooseDetails leaves out what says nothing, and the least important of what there is no room for.

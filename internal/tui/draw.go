@@ -86,8 +86,8 @@ func (m *Model) header() []string {
 	width = min(width, 20)
 	var lines []string
 	for i, f := range m.feeds {
-		if i == m.mostFeeds() {
-			lines = append(lines, m.line(segment{fmt.Sprintf("and %d more profiles: --provider chooses", len(m.feeds)-i), output.Muted}))
+		if left := len(m.feeds) - i; i == m.mostFeeds() && left > 1 {
+			lines = append(lines, m.line(segment{fmt.Sprintf("and %d more profiles: --provider chooses", left), output.Muted}))
 			break
 		}
 		lines = append(lines, m.feedLine(f, width))

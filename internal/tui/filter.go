@@ -42,7 +42,7 @@ func (m *Model) wants(r *row, now time.Time) bool {
 		return m.want.text == "" || strings.Contains(strings.ToLower(r.searchText()), m.want.text)
 	}
 	var look *selector.Look
-	if seen := m.looked[r.Ref()]; now.Sub(seen.At) < lookKeeps {
+	if seen := m.looked[r.Ref()]; now.Sub(seen.At).Abs() < lookKeeps {
 		look = seen.Look
 	}
 	verdict := m.want.where.Eval(selector.NewSubject(r.Sandbox, now, r.Verdict, look))

@@ -156,7 +156,7 @@ func (m *Model) showPage(msg pageMsg) {
 // takeLooks keeps what sandboxes have told.
 func (m *Model) takeLooks(msg lookMsg, now time.Time) {
 	m.looking = false
-	maps.DeleteFunc(m.looked, func(_ sandbox.Ref, l ops.LiveLook) bool { return now.Sub(l.At) >= lookKeeps })
+	maps.DeleteFunc(m.looked, func(_ sandbox.Ref, l ops.LiveLook) bool { return now.Sub(l.At).Abs() >= lookKeeps })
 	for _, l := range msg.looks {
 		l.At = msg.at
 		m.looked[l.Sandbox.Ref()] = l

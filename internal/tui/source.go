@@ -118,11 +118,17 @@ func (m *Model) beatOn() tea.Cmd {
 	}
 }
 
+// due reports whether a time has come. One that is further ahead than any is set was set before the clock
+// went back.
+func due(now, next time.Time) bool {
+	return !now.Before(next) || next.Sub(now) > max(pollAway, tasksAgain)
+}
+
 // pollDue asks the profiles whose time has come, each once at a time.
 func (m *Model) pollDue(now time.Time) tea.Cmd {
 	var all []tea.Cmd
 	for _, f := range m.feeds {
-		if m.paused || f.asking || now.Before(f.next) {
+		if m.paused || f.asking || !due(now, f.next) {
 			continue
 		}
 		f.asking = true
@@ -157,7 +163,7 @@ func (m *Model) lookDue(now time.Time) tea.Cmd {
 	var open []sandbox.Sandbox
 	for _, r := range m.toLook() {
 		seen, looked := m.looked[r.Ref()]
-		if r.State == sandbox.StateRunning && (!looked || now.Sub(seen.At) >= lookAgain) && len(open) < mostLooks {
+		if r.State == sandbox.StateRunning && (!looked || now.Sub(seen.At).Abs() >= lookAgain) && len(open) < mostLooks {
 			open = append(open, r.Sandbox)
 		}
 	}

@@ -33,7 +33,7 @@ type tasksMsg struct {
 
 // tasksDue reads the tasks if their time has come, once at a time.
 func (m *Model) tasksDue(now time.Time) tea.Cmd {
-	if m.paused || m.tasks.asking || now.Before(m.tasks.next) {
+	if m.paused || m.tasks.asking || !due(now, m.tasks.next) {
 		return nil
 	}
 	m.tasks.asking = true

@@ -1,0 +1,90 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/ops"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+)
+
+// TestAClockThatLeaps keeps no profile from being read, and no look from being repeated.
+func TestAClockThatLeaps(t *testing.T) {
+	t.Parallel()
+	for _, leap := range []time.Duration{-24 * time.Hour, -time.Minute, time.Minute, 24 * time.Hour} {
+		s, now := newScene(), noon()
+		m := NewModel(t.Context(), s, func() time.Time { return now }, "sbx", output.Cells{})
+		require.NotNil(t, m.pollDue(now))
+		for _, name := range s.Profiles() {
+			m.Update(roundMsg{s.Round(t.Context(), name)})
+		}
+		m.looking = false
+		m.Update(m.lookDue(now)())
+		require.Nil(t, m.lookDue(now))
+		m.looking = false
+		now = now.Add(leap)
+		assert.NotNil(t, m.pollDue(now), "%s", leap)
+		assert.NotNil(t, m.lookDue(now), "%s", leap)
+		for _, line := range m.Frame() {
+			assert.LessOrEqual(t, output.Width(line), m.width)
+			assert.NotContains(t, line, "-24h")
+		}
+	}
+}
+
+// manyProfiles is a scene of 20 profiles, of which only the first answers.
+type manyProfiles struct{ *scene }
+
+func (manyProfiles) Profiles() []string {
+	var names []string
+	for i := range 20 {
+		names = append(names, fmt.Sprintf("profile-%02d", i))
+	}
+	return names
+}
+
+func (s manyProfiles) Round(ctx context.Context, profile string) ops.LiveRound {
+	if !strings.HasSuffix(profile, "00") {
+		<-ctx.Done()
+	}
+	r := s.scene.Round(ctx, "e2b")
+	r.Profile = profile
+	return r
+}
+
+// TestTwentyProfiles of which all but one hang: each is asked once, and the one that answers is shown, worked
+// with and asked again meanwhile.
+func TestTwentyProfiles(t *testing.T) {
+	t.Parallel()
+	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}} {
+		s := manyProfiles{newScene()}
+		m := NewModel(t.Context(), s, noon, "sbx", output.Cells{Plain: true})
+		m.width, m.height = size[0], size[1]
+		require.NotNil(t, m.pollDue(noon()))
+		m.Update(roundMsg{s.Round(t.Context(), "profile-00")})
+		asked := 0
+		for _, f := range m.feeds {
+			if f.asking {
+				asked++
+			}
+		}
+		assert.Equal(t, 19, asked)
+		assert.NotNil(t, m.pollDue(noon().Add(pollFocused)), "only the one that has answered")
+		press(m, "j", "tab", "tab", "l", "esc")
+		frame := screen(m)
+		assert.Equal(t, size[1] < 60, strings.Contains(frame, "more profiles: --provider chooses"))
+		assert.Contains(t, frame, "reading ...")
+		assert.Len(t, m.Frame(), size[1])
+		m.tab = tabAll
+		m.rebuild()
+		assert.NotEmpty(t, m.shown())
+		assert.Equal(t, sandbox.StateRunning, m.shown()[0].State)
+	}
+}
