@@ -16,7 +16,7 @@ type Connection struct {
 	Took       time.Duration // that listing, from the request to the last row
 	OpenUntil  time.Time     // when the circuit breaker lets the next call through; zero = it is closed
 	Skew       time.Duration // how far its clock is ahead of this machine's; 0 also where that is not known
-	Err        error         // of the newest listing or call that tells of the provider; nil = it was answered
+	Err        error         // of the newest listing or call that the circuit breaker counts; nil = it succeeded
 }
 
 // Connection returns what is known of a profile, without a request; of an unknown one nothing is.
@@ -43,7 +43,7 @@ func (a *answers) current() Connection {
 	return a.last
 }
 
-// noteCall takes the outcome of a call that the circuit breaker counts: no other tells of the provider.
+// noteCall keeps the outcome of a call that the circuit breaker counts. Other outcomes say nothing about the provider.
 func (a *answers) noteCall(err error) {
 	unavailable := fault.KindOf(err) == fault.KindUnavailable && !fault.AboutOneSandbox(err)
 	if err != nil && !unavailable {

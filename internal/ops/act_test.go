@@ -13,8 +13,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// TestATerminationActIsFrozen: what was made anew under a planned id stays, and what is not among the
-// allowed targets, too.
+// TestATerminationActIsFrozen: a sandbox that was recreated under a planned id stays, and so does one that is
+// not an allowed target.
 func TestATerminationActIsFrozen(t *testing.T) {
 	t.Parallel()
 	p := prod("aaaa0001", "bbbb0001", "cccc0001")

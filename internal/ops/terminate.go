@@ -27,7 +27,7 @@ type TerminateRequest struct {
 	Delete     bool         // also destroy what the provider would keep
 	Patient    bool         // grant all of Grace, also to what does not react
 	Yes        bool         // end many without being asked
-	Planned    []PlannedEnd // what was confirmed before: a sandbox that was made anew since stays
+	Planned    []PlannedEnd // what was confirmed before: a sandbox that was recreated since stays
 	Line       []string     // the command line that was typed, quoted for a shell; for hints that repeat it
 	Grace      time.Duration
 	Wait       time.Duration // how long an end is looked for; 0 = fleet.DefaultWait
@@ -308,7 +308,7 @@ func (t *termination) isAnother(now sandbox.Sandbox) bool {
 	return !made.IsZero() && !made.Equal(now.CreatedAt)
 }
 
-// anotherHere is why a sandbox stays that was made anew under an id.
+// anotherHere is why a sandbox stays that was recreated under a planned id.
 const anotherHere = "another sandbox has this id now"
 
 // reason is why the targets end.

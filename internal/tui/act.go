@@ -145,11 +145,11 @@ func (m *Model) answer(key, text string) tea.Cmd {
 	case "esc":
 		m.closeAct("nothing was done")
 	case "ctrl+c":
-		return tea.Quit
+		return m.quitRunbook()
 	case "enter":
 		return m.accept()
 	case "up", "down", "pgup", "pgdown":
-		m.scroll(map[string]int{"up": -1, "down": 1, "pgup": -m.pageHeight(), "pgdown": m.pageHeight()}[key])
+		m.scrollByKey(key)
 	default:
 		a.typed = typed(a.typed, key, text)
 	}

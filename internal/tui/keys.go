@@ -156,6 +156,11 @@ func (m *Model) scroll(n int) {
 	m.moveTo(m.at + n)
 }
 
+// scrollByKey scrolls the page of a question, where letters are the answer.
+func (m *Model) scrollByKey(key string) {
+	m.scroll(map[string]int{"up": -1, "down": 1, "pgup": -m.pageHeight(), "pgdown": m.pageHeight()}[key])
+}
+
 func (m *Model) nextTab() tea.Cmd { return m.openTab((m.tab + 1) % tabs) }
 func (m *Model) lastTab() tea.Cmd { return m.openTab((m.tab + tabs - 1) % tabs) }
 

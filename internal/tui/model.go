@@ -51,7 +51,7 @@ type Model struct {
 	act      *act  // whose page is open; nil = none
 	rail     *rail // of the newest run of the runbook; nil = none
 	running  sync.WaitGroup
-	quitting bool // as soon as the act is over
+	quitting bool // as soon as the act and the run of the runbook are over
 
 	paused, away  bool
 	notice        string // of the last key, or a warning since; "" = none

@@ -18,13 +18,12 @@ import (
 
 // rail is a run of the runbook. It goes on while another page is open.
 type rail struct {
-	view     views.Rail
-	notes    []string // what its acts have done
-	over     bool
-	quitting bool
-	err      error
-	stop     context.CancelFunc
-	events   chan railEvent
+	view   views.Rail
+	notes  []string // what its acts have done
+	over   bool
+	err    error
+	stop   context.CancelFunc
+	events chan railEvent
 
 	key    int          // of the step whose details are shown: 1 to 7
 	open   *runbookAsks // waits for an answer; nil = nothing does
@@ -39,13 +38,14 @@ type runbookAsks struct {
 	reply    chan<- string
 }
 
-// railEvent is what a run of the runbook reports. One of the fields is set; none = it is over.
+// railEvent is what a run of the runbook reports: a view, a question, its end, or else a note.
 type railEvent struct {
 	rail *rail
 	view *views.Rail
-	note string
 	asks *runbookAsks
-	err  error
+	note string
+	over bool
+	err  error // with over: what went wrong
 }
 
 // startRunbook begins a run.
@@ -82,7 +82,7 @@ func (m *Model) startRunbook() tea.Cmd {
 	work := func() tea.Msg {
 		defer m.running.Done()
 		defer close(r.events)
-		return railEvent{rail: r, err: m.source.Runbook(ctx, width, watch)}
+		return railEvent{rail: r, over: true, err: m.source.Runbook(ctx, width, watch)}
 	}
 	return tea.Batch(work, r.next)
 }
@@ -101,17 +101,19 @@ func (m *Model) takeRail(e railEvent) tea.Cmd {
 	switch {
 	case e.view != nil:
 		r.view = *e.view
-	case e.note != "":
-		r.notes = append(r.notes, e.note)
 	case e.asks != nil:
-		r.open = e.asks
-	default:
+		if !r.over {
+			r.open = e.asks
+		}
+	case e.over:
 		r.over, r.err, r.open, r.answer = true, e.err, nil, false
 		r.stop()
-		if r.quitting {
+		if m.quitting {
 			return tea.Quit
 		}
 		return m.readAgain()
+	case e.note != "":
+		r.notes = append(r.notes, e.note)
 	}
 	return r.next
 }
@@ -130,7 +132,7 @@ func (m *Model) quitRunbook() tea.Cmd {
 	if r == nil || r.over {
 		return tea.Quit
 	}
-	r.quitting, m.notice = true, "quits as soon as the run of the runbook is on record"
+	m.quitting, m.notice = true, "quits as soon as the run of the runbook is on record"
 	r.stop()
 	return nil
 }
@@ -165,7 +167,7 @@ func (m *Model) answerRunbook(key, text string) tea.Cmd {
 	case "ctrl+c":
 		return m.quitRunbook()
 	case "up", "down", "pgup", "pgdown":
-		m.scroll(map[string]int{"up": -1, "down": 1, "pgup": -m.pageHeight(), "pgdown": m.pageHeight()}[key])
+		m.scrollByKey(key)
 	case "enter":
 		if r.typed == "" && r.open.question.Word != "" {
 			m.notice = "type the answer first; no leaves it, Esc goes back without an answer"
