@@ -82,23 +82,17 @@ func (s Sandbox) Clock(now time.Time) time.Time { return now.Add(min(0, s.ClockS
 // Age is the time since the creation of the sandbox, by Clock, and the timestamp that was
 // used. A timestamp in the future gives AgeUnknown: such an age proves nothing.
 func (s Sandbox) Age(now time.Time) (time.Duration, AgeSource) {
-	for _, c := range []struct {
-		at, now time.Time
-		source  AgeSource
-	}{
-		{s.CreatedAt, s.Clock(now), AgeCreatedAt},
-		{s.StartedAt, s.Clock(now), AgeStartedAt},
-		{s.FirstSeenAt, now, AgeFirstSeen},
-	} {
-		if c.at.IsZero() {
-			continue
-		}
-		if c.at.After(c.now) {
-			return 0, AgeUnknown
-		}
-		return c.now.Sub(c.at), c.source
+	at, source, clock := s.CreatedAt, AgeCreatedAt, s.Clock(now)
+	if at.IsZero() {
+		at, source = s.StartedAt, AgeStartedAt
 	}
-	return 0, AgeUnknown
+	if at.IsZero() {
+		at, source, clock = s.FirstSeenAt, AgeFirstSeen, now
+	}
+	if at.IsZero() || at.After(clock) {
+		return 0, AgeUnknown
+	}
+	return clock.Sub(at), source
 }
 
 // Ending is how long the sandbox has been terminating, and the timestamp that was used: "ending_at" of its

@@ -81,10 +81,10 @@ func planAct(verb string) func(*Model) tea.Cmd {
 		}
 		for _, r := range rows {
 			if r.stale {
-				m.notice = r.ref + " is stale: its provider does not answer, so nothing is planned for it"
+				m.notice = r.ref() + " is stale: its provider does not answer, so nothing is planned for it"
 				return nil
 			}
-			a.boxes = append(a.boxes, r.Sandbox)
+			a.boxes = append(a.boxes, *r.Sandbox)
 		}
 		m.act = a
 		m.page = &page{title: "plan of " + verb, lines: []string{"reading what it would do ..."}}

@@ -40,7 +40,8 @@ func (m *Model) detailLines() []string {
 	if !ok {
 		return lines
 	}
-	lines = append(lines, m.line(segment{r.ref + "  ", output.Plain}, segment{r.Why(), r.WhyTone()}))
+	row := r.line(m.now())
+	lines = append(lines, m.line(segment{r.ref() + "  ", output.Plain}, segment{row.Why(), row.WhyTone()}))
 	for _, d := range m.chooseDetails(m.details(r), m.detailHeight()-len(lines)) {
 		lines = append(lines, m.line(segment{m.cells.Fit(d.name, 8), output.Muted}, segment{d.text, output.Plain}))
 	}
@@ -61,11 +62,11 @@ func (m *Model) details(r *row) []detail {
 			all = append(all, detail{"output", line.Text, 2 + 2*(len(seen.Output)-1-i)})
 		}
 	}
-	return append(all, detail{"type", r.NextLine(m.program), 0})
+	return append(all, detail{"type", r.line(m.now()).NextLine(m.program), 0})
 }
 
 // lookOf is the newest look at a sandbox, if it is new enough to be shown.
-func (m *Model) lookOf(r *row, now time.Time) (ops.LiveLook, bool) {
+func (m *Model) lookOf(r *row, now time.Time) (*ops.LiveLook, bool) {
 	seen, ok := m.looked[r.Ref()]
 	return seen, ok && now.Sub(seen.At).Abs() < lookKeeps
 }

@@ -199,7 +199,7 @@ func (m *Model) columnWidths() widths {
 		left, w.spark = left-sparkCells-2, sparkCells
 	}
 	for _, r := range m.shown() {
-		w.ref = max(w.ref, output.Width(r.ref))
+		w.ref = max(w.ref, output.Width(r.ref()))
 	}
 	w.ref = max(12, min(w.ref, left/2))
 	w.why = max(10, min(output.ReasonCells, (left-w.ref)/2))
@@ -228,7 +228,8 @@ func (m *Model) rowLine(r *row, current bool, w widths) string {
 	if m.marked[r.Ref()] {
 		mark[1] = '*'
 	}
-	tone, whyTone := output.Plain, r.WhyTone()
+	line := r.line(m.now())
+	tone, whyTone := output.Plain, line.WhyTone()
 	if r.stale {
 		tone, whyTone = output.Muted, output.Muted
 	}
@@ -242,8 +243,8 @@ func (m *Model) rowLine(r *row, current bool, w widths) string {
 	if r.idle >= 0 {
 		idle = sandbox.FormatElapsed(r.idle)
 	}
-	text := m.tableLine(string(mark), w, views.TaskAndName(r.Sandbox), r.ref, string(r.State), age, idle, cpu, memory, m.spark(r))
-	return m.cells.Paint(text, tone) + m.cells.Paint(m.cells.Fit(r.Why(), w.why), whyTone)
+	text := m.tableLine(string(mark), w, views.TaskAndName(*r.Sandbox), r.ref(), string(r.State), age, idle, cpu, memory, m.spark(r))
+	return m.cells.Paint(text, tone) + m.cells.Paint(m.cells.Fit(line.Why(), w.why), whyTone)
 }
 
 // emptyText says why the table has no row.
@@ -266,7 +267,7 @@ func (m *Model) emptyText() string {
 
 // commandLine is what to type for the page of a verb.
 func (m *Model) commandLine(verb string, r *row) string {
-	return m.program + " " + verb + " " + views.ShellWord(r.ref)
+	return m.program + " " + verb + " " + views.ShellWord(r.ref())
 }
 
 // keyLine is the last line: what happened, or the keys.

@@ -39,13 +39,13 @@ func (m *Model) setFilter(text string) {
 // that can tell.
 func (m *Model) wants(r *row, now time.Time) bool {
 	if m.want.where.IsZero() {
-		return m.want.text == "" || strings.Contains(strings.ToLower(r.searchText()), m.want.text)
+		return m.want.text == "" || strings.Contains(strings.ToLower(r.searchText(now)), m.want.text)
 	}
 	var look *selector.Look
-	if seen := m.looked[r.Ref()]; now.Sub(seen.At).Abs() < lookKeeps {
+	if seen, ok := m.lookOf(r, now); ok {
 		look = seen.Look
 	}
-	verdict := m.want.where.Eval(selector.NewSubject(r.Sandbox, now, r.Verdict, look))
+	verdict := m.want.where.Eval(selector.NewSubject(*r.Sandbox, now, *r.Verdict, look))
 	if verdict == sandbox.Unknown {
 		m.undecided = append(m.undecided, r)
 	}

@@ -178,7 +178,7 @@ func (m *Model) nextOrder() tea.Cmd {
 
 func (m *Model) copyRef() tea.Cmd {
 	if r, ok := m.current(); ok {
-		return m.copied(views.ShellWord(r.ref))
+		return m.copied(views.ShellWord(r.ref()))
 	}
 	if t, ok := m.currentTask(); ok {
 		return m.copied(t.ID)

@@ -25,7 +25,7 @@ type Model struct {
 	bound   []binding // nil = bindings
 
 	feeds   []*feed
-	looked  map[sandbox.Ref]ops.LiveLook // the newest look at each sandbox
+	looked  map[sandbox.Ref]*ops.LiveLook // the newest look at each sandbox
 	looking bool
 	sparks  sparks
 	tasks   taskList
@@ -73,7 +73,7 @@ type page struct {
 
 // NewModel is a dashboard that has not read anything. ctx ends its reads.
 func NewModel(ctx context.Context, source Source, now func() time.Time, program string, cells output.Cells) *Model {
-	m := &Model{ctx: ctx, source: source, now: now, program: program, cells: cells, looked: map[sandbox.Ref]ops.LiveLook{}, sparks: sparks{}, tab: tabAll, width: 80, height: 24}
+	m := &Model{ctx: ctx, source: source, now: now, program: program, cells: cells, looked: map[sandbox.Ref]*ops.LiveLook{}, sparks: sparks{}, tab: tabAll, width: 80, height: 24}
 	for _, name := range source.Profiles() {
 		m.feeds = append(m.feeds, &feed{profile: name})
 	}
@@ -156,10 +156,10 @@ func (m *Model) showPage(msg pageMsg) {
 // takeLooks keeps what sandboxes have told.
 func (m *Model) takeLooks(msg lookMsg, now time.Time) {
 	m.looking = false
-	maps.DeleteFunc(m.looked, func(_ sandbox.Ref, l ops.LiveLook) bool { return now.Sub(l.At).Abs() >= lookKeeps })
+	maps.DeleteFunc(m.looked, func(_ sandbox.Ref, l *ops.LiveLook) bool { return now.Sub(l.At).Abs() >= lookKeeps })
 	for _, l := range msg.looks {
 		l.At = msg.at
-		m.looked[l.Sandbox.Ref()] = l
+		m.looked[l.Sandbox.Ref()] = &l
 	}
 	m.sparks.add(msg.looks)
 	m.rebuild()

@@ -309,7 +309,7 @@ func TestPages(t *testing.T) {
 	assert.Nil(t, m.page, "a page that was left stays closed")
 	press(m, "y")
 	assert.Equal(t, "copied: "+ref, m.notice)
-	m.rows[0].ref = "e2b/$(reboot)"
+	m.rows[0].Sandbox = &sandbox.Sandbox{Provider: "e2b", ID: "$(reboot)"}
 	press(m, "Y")
 	assert.Equal(t, "copied: sbx inspect 'e2b/$(reboot)'", m.notice, "a provider chooses its ids")
 	press(m, "?")

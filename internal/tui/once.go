@@ -26,7 +26,7 @@ func OnceFields(ctx context.Context, source Source, now func() time.Time) (field
 		rows := []any{}
 		for _, r := range m.rows {
 			if r.group == t {
-				rows = append(rows, views.Object(views.SandboxColumns(), r.SandboxRow))
+				rows = append(rows, views.Object(views.SandboxColumns(), r.line(m.now())))
 			}
 		}
 		groups = append(groups, output.Field{Key: t.key(), Value: rows})

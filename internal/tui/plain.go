@@ -25,7 +25,7 @@ func Plain(ctx context.Context, source Source, now func() time.Time, line func(s
 	m.height = plainHeight
 	messages := make(chan tea.Msg)
 	start(ctx, m.Init(), messages)
-	said := news{rows: map[sandbox.Ref]*row{}, counted: map[string]bool{}, failing: map[string]bool{}}
+	said := news{rows: map[sandbox.Ref]reported{}, counted: map[string]bool{}, failing: map[string]bool{}}
 	for {
 		select {
 		case <-ctx.Done():
@@ -64,7 +64,7 @@ func start(ctx context.Context, cmd tea.Cmd, messages chan<- tea.Msg) {
 
 // news is what was said.
 type news struct {
-	rows    map[sandbox.Ref]*row // as they were
+	rows    map[sandbox.Ref]reported
 	counted map[string]bool      // profiles whose sandboxes were counted
 	failing map[string]bool
 }
@@ -89,13 +89,17 @@ func (n *news) next(m *Model) (all []string) {
 	for _, r := range m.rows {
 		there[r.Ref()] = true
 		was := n.rows[r.Ref()]
-		if was == nil && !fresh[r.Provider] {
-			added[r.Provider] = append(added[r.Provider], r.ref)
+		if was == (reported{}) && !fresh[r.Provider] {
+			added[r.Provider] = append(added[r.Provider], r.ref())
 		}
-		if text := r.change(was); text != "" {
-			all = append(all, r.ref+" "+text)
+		is := reported{r.State, r.group, r.line(m.now()).Why()}
+		if text := is.change(was, r.age); text != "" {
+			all = append(all, r.ref()+" "+text)
 		}
-		n.keep(r, was)
+		if was.state == is.state && is.group == tabUnjudged { // a verdict that a look has told is not taken back because the look is old
+			is = was
+		}
+		n.rows[r.Ref()] = is
 	}
 	gone := n.forget(there)
 	for _, f := range m.feeds {
@@ -110,9 +114,9 @@ func (n *news) next(m *Model) (all []string) {
 // forget drops the rows that are not there any more, and gives their references by profile.
 func (n *news) forget(there map[sandbox.Ref]bool) map[string][]string {
 	gone := map[string][]string{}
-	for ref, was := range n.rows {
+	for ref := range n.rows {
 		if !there[ref] {
-			gone[ref.Provider] = append(gone[ref.Provider], was.ref)
+			gone[ref.Provider] = append(gone[ref.Provider], ref.String())
 			delete(n.rows, ref)
 		}
 	}
@@ -128,34 +132,32 @@ func countAndNames(word string, refs []string) []string {
 	return []string{fmt.Sprintf("%d %s: %s", len(refs), word, sandbox.FormatFirst(refs, 3))}
 }
 
-// keep notes what a row is now. A verdict that a look has told is not taken back because the look is old.
-func (n *news) keep(r, was *row) {
-	now := *r
-	if was != nil && r.group == tabUnjudged && r.State == was.State {
-		now.group, now.Verdict = was.group, was.Verdict
-	}
-	n.rows[r.Ref()] = &now
+// reported is what was said of a sandbox; the zero value is one that was not known.
+type reported struct {
+	state sandbox.State
+	group tab
+	why   string
 }
 
-// change says what a row is now, that it was not before; "" = nothing new. Was is nil for a row that was not
-// known: then only what needs attention is said.
-func (r *row) change(was *row) string {
-	age := ""
-	if r.age >= 0 {
-		age = ", " + sandbox.FormatElapsed(r.age) + " old"
+// change says what a sandbox is now, that it was not before; "" = nothing new. Of one that was not known only what
+// needs attention is said.
+func (is reported) change(was reported, age time.Duration) string {
+	old := ""
+	if age >= 0 {
+		old = ", " + sandbox.FormatElapsed(age) + " old"
 	}
-	known := was != nil
+	known := was != reported{}
 	judged := known && was.group != tabUnjudged
 	switch {
-	case known && r.State != was.State && r.group != tabStuck:
-		return joinReason(fmt.Sprintf("went from %s to %s", was.State, r.State), r.Why())
-	case r.group == tabStuck && judged && was.group != tabStuck:
-		return "became " + r.Why() + age
-	case r.group == tabStuck && (!judged || was.Why() != r.Why()):
-		return "is " + r.Why() + age
-	case r.group == tabRisk && (!known || was.group != tabRisk):
-		return joinReason("is at risk", r.Why()) + age
-	case known && r.group == tabWorking && (was.group == tabStuck || was.group == tabRisk):
+	case known && is.state != was.state && is.group != tabStuck:
+		return joinReason(fmt.Sprintf("went from %s to %s", was.state, is.state), is.why)
+	case is.group == tabStuck && judged && was.group != tabStuck:
+		return "became " + is.why + old
+	case is.group == tabStuck && (!judged || was.why != is.why):
+		return "is " + is.why + old
+	case is.group == tabRisk && (!known || was.group != tabRisk):
+		return joinReason("is at risk", is.why) + old
+	case known && is.group == tabWorking && (was.group == tabStuck || was.group == tabRisk):
 		return "works again"
 	}
 	return ""

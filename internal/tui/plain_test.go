@@ -22,7 +22,7 @@ func TestPlainSaysWhatChanges(t *testing.T) {
 	t.Parallel()
 	s := newScene()
 	m := NewModel(t.Context(), s, noon, "sbx", output.Cells{Plain: true})
-	said := news{rows: map[sandbox.Ref]*row{}, counted: map[string]bool{}, failing: map[string]bool{}}
+	said := news{rows: map[sandbox.Ref]reported{}, counted: map[string]bool{}, failing: map[string]bool{}}
 	round := func(change func(r *ops.LiveRound)) []string {
 		r := s.Round(t.Context(), "e2b")
 		r.Rows = append([]fleet.Judged(nil), r.Rows...)

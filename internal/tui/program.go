@@ -99,7 +99,7 @@ func (m *Model) readOnce() (errs []error) {
 	var open []sandbox.Sandbox
 	for _, r := range m.shown() {
 		if r.State == sandbox.StateRunning {
-			open = append(open, r.Sandbox)
+			open = append(open, *r.Sandbox)
 		}
 	}
 	if len(open) > 0 {

@@ -1,12 +1,14 @@
 package tui
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
 
 	"sbx/internal/fleet"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 	"sbx/internal/views"
 )
 
@@ -29,11 +31,12 @@ func (t tab) title() string {
 	return [tabs]string{"Stuck", "At risk", "Not judged", "Working", "Ended", "All", "Tasks"}[t]
 }
 
-// row is a sandbox of the table.
+// row is a sandbox of the table. It points to what was read: to copy ten thousand records again and again takes
+// longer than all the rest.
 type row struct {
-	views.SandboxRow
+	*sandbox.Sandbox
+	Verdict *triage.Verdict // of the newest look, else of the record
 
-	ref       string
 	stale     bool          // its profile does not answer
 	needsLook bool          // its record does not decide
 	group     tab           // every row is also in tabAll
@@ -42,21 +45,22 @@ type row struct {
 	usage     *views.UsageRow
 }
 
-// addRow computes once what a row is sorted and drawn by. It fills the next row of the pool in place: to copy ten
-// thousand of them again and again takes longer than all the rest.
+// ref is how people write it.
+func (r *row) ref() string { return r.Ref().String() }
+
+// line is the row as `ls` prints it.
+func (r *row) line(now time.Time) views.SandboxRow {
+	return views.SandboxRow{Sandbox: *r.Sandbox, Verdict: *r.Verdict, Now: now}
+}
+
+// addRow computes once what a row is sorted by.
 func (m *Model) addRow(j *fleet.Judged, stale bool, now time.Time) *row {
-	m.pool = m.pool[:len(m.pool)+1]
+	m.pool = append(m.pool, row{Sandbox: &j.Sandbox, Verdict: &j.Verdict, stale: stale})
 	r := &m.pool[len(m.pool)-1]
-	if r.ref == "" || r.Provider != j.Sandbox.Provider || r.ID != j.Sandbox.ID { // else it is that of the round before
-		r.ref = j.Sandbox.Ref().String()
-	}
-	r.Sandbox, r.Verdict, r.Now = j.Sandbox, j.Verdict, now
-	r.stale, r.needsLook, r.usage = stale, j.Verdict.NeedsLook(), nil
-	if _, looked := m.looked[r.Ref()]; looked {
-		if seen, ok := m.lookOf(r, now); ok {
-			if r.usage = (*views.UsageRow)(seen.Usage); r.needsLook {
-				r.Verdict = seen.Verdict
-			}
+	r.needsLook = r.Verdict.NeedsLook()
+	if seen, ok := m.lookOf(r, now); ok {
+		if r.usage = (*views.UsageRow)(seen.Usage); r.needsLook {
+			r.Verdict = &seen.Verdict
 		}
 	}
 	r.setAge(now)
@@ -83,7 +87,7 @@ func (r *row) setIdle(now time.Time) {
 }
 
 func (r *row) groupOf() tab {
-	switch v := &r.Verdict; {
+	switch v := r.Verdict; {
 	case v.Stuck == sandbox.True:
 		return tabStuck
 	case r.State.Ended():
@@ -119,7 +123,8 @@ func (m *Model) rebuild() {
 	for _, f := range m.feeds {
 		total += len(f.round.Rows)
 	}
-	m.pool = slices.Grow(m.pool[:0], total) // never moved below: rows point into it
+	clear(m.pool) // no round is kept for its sake
+	m.pool = slices.Grow(m.pool[:0], total) // never moved below: m.rows points into it
 	m.undecided = nil
 	for _, f := range m.feeds {
 		f.stuck = 0
@@ -144,8 +149,8 @@ func (m *Model) rebuild() {
 	m.follow()
 }
 
-func (r *row) searchText() string {
-	return views.TaskAndName(r.Sandbox) + " " + r.ref + " " + string(r.State) + " " + r.Why()
+func (r *row) searchText(now time.Time) string {
+	return views.TaskAndName(*r.Sandbox) + " " + r.ref() + " " + string(r.State) + " " + r.line(now).Why()
 }
 
 // rankOf is what rows are sorted by: one number, since it is compared more than a hundred thousand times. The oldest
@@ -193,7 +198,7 @@ func (m *Model) sortRows(rows []*row) {
 		case a.rank > b.rank:
 			return 1
 		}
-		return strings.Compare(a.row.ref, b.row.ref)
+		return cmp.Or(strings.Compare(a.row.Provider, b.row.Provider), strings.Compare(a.row.ID, b.row.ID))
 	})
 	for i, one := range m.sorting {
 		rows[i] = one.row

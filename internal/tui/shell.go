@@ -34,7 +34,7 @@ func (m *Model) openShell() tea.Cmd {
 	case !ok:
 		return nil
 	case r.State != sandbox.StateRunning:
-		m.notice = "no shell: " + r.ref + " is " + string(r.State)
+		m.notice = "no shell: " + r.ref() + " is " + string(r.State)
 		return nil
 	case m.shell == nil:
 		m.notice = "no shell: the terminal cannot be handed over"

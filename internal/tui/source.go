@@ -164,7 +164,7 @@ func (m *Model) lookDue(now time.Time) tea.Cmd {
 	for _, r := range m.toLook() {
 		seen, looked := m.looked[r.Ref()]
 		if r.State == sandbox.StateRunning && (!looked || now.Sub(seen.At).Abs() >= lookAgain) && len(open) < mostLooks {
-			open = append(open, r.Sandbox)
+			open = append(open, *r.Sandbox)
 		}
 	}
 	if len(open) == 0 {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"sbx/internal/ops"
+	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
 
@@ -36,5 +37,5 @@ func TestSparks(t *testing.T) {
 	m.Update(roundMsg{r})
 	m.Update(lookMsg{})
 	assert.NotContains(t, m.sparks, box.Sandbox.Ref())
-	assert.Empty(t, m.spark(&row{}))
+	assert.Empty(t, m.spark(&row{Sandbox: &sandbox.Sandbox{}}))
 }
