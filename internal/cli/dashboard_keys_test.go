@@ -74,7 +74,7 @@ func (x *terminal) waitFor(texts ...string) string {
 	return ""
 }
 
-var gateWord = regexp.MustCompile(`6 answers: type (\S+) to`)
+var gateWord = regexp.MustCompile(`press 6 to answer: type (\S+) to`)
 
 // TestAnIncidentByKeysAlone: from the first screen through the runbook to the verification, by keys that the
 // screen names.
@@ -131,7 +131,7 @@ func workThroughRunbook(x *terminal) {
 	x.t.Helper()
 	x.press("1")
 	for answers := 0; ; answers++ {
-		if x.waitFor("6 answers:", "7 holds", "7 missed", "7 not known") != "6 answers:" {
+		if x.waitFor("press 6 to answer", "7 holds", "7 missed", "7 not known") != "press 6 to answer" {
 			break
 		}
 		require.Less(x.t, answers, 10)
@@ -144,7 +144,7 @@ func workThroughRunbook(x *terminal) {
 			x.waitFor("skip: _")
 		}
 		x.press("Enter")
-		x.waitFor("6 answers:", "7 holds", "7 missed", "7 not known", "at work")
+		x.waitFor("press 6 to answer", "7 holds", "7 missed", "7 not known", "at work")
 	}
 	assert.Contains(x.t, x.screen(), "> 6 done")
 	x.press("7")

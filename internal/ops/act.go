@@ -144,11 +144,18 @@ func PlanBulk(ctx context.Context, env *Env, req CleanupRequest, watch Observer)
 	}
 	plan := seen.Plan()
 	a := &Act{Verb: "terminate", Targets: plannedItems(plan.Items), Refused: cmp.Or(env.mayChange(), cleanup.Refusal(seen.Guards, req.Line...)), Line: req.Line}
+	var others []PlannedEnd // that the rule does not select: the last that a person looks for
 	for _, j := range seen.Survey.Kept {
-		if !j.Sandbox.State.Ended() {
-			a.Kept = append(a.Kept, PlannedEnd{j.Sandbox.Ref(), string(j.KeepReason) + ": " + j.Reason, j.Sandbox})
+		one := PlannedEnd{j.Sandbox.Ref(), string(j.KeepReason) + ": " + j.Reason, j.Sandbox}
+		switch {
+		case j.Sandbox.State.Ended():
+		case j.KeepReason == cleanup.KeepNotSelected:
+			others = append(others, one)
+		default:
+			a.Kept = append(a.Kept, one)
 		}
 	}
+	a.Kept = append(a.Kept, others...)
 	if a.Refused == nil && len(a.Targets) == 0 {
 		a.Failed = seen.Verdict
 	}

@@ -130,10 +130,10 @@ func (m *Model) rebuild() {
 		f.stuck, f.open = 0, 0
 		for i := range f.round.Rows {
 			r := m.addRow(&f.round.Rows[i], f.stale(), now)
-			switch r.group {
-			case tabStuck:
+			if r.group == tabStuck {
 				f.stuck++
-			case tabUnjudged:
+			}
+			if r.group == tabUnjudged {
 				f.open++
 			}
 			if !m.wants(r, now) {

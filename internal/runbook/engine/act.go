@@ -140,10 +140,19 @@ func nothingToDo(p *actPlan) string {
 	if p.none != "" {
 		return fmt.Sprintf("there is nothing to %s: %s", p.Verb, p.none)
 	}
-	if len(p.kept) > 0 {
-		return fmt.Sprintf("there is nothing to %s: %s stays: %s", p.Verb, p.kept[0].Ref, p.kept[0].Reason)
+	if len(p.kept) == 0 {
+		return "there is nothing to " + p.Verb
 	}
-	return "there is nothing to " + p.Verb
+	first, alike := p.kept[0], 0
+	for _, k := range p.kept {
+		if k.Reason == first.Reason {
+			alike++
+		}
+	}
+	if alike == 1 {
+		return fmt.Sprintf("there is nothing to %s: %s stays: %s", p.Verb, first.Ref, first.Reason)
+	}
+	return fmt.Sprintf("there is nothing to %s: %d stay: %s (%s and %d more)", p.Verb, alike, first.Reason, first.Ref, alike-1)
 }
 
 // added are the targets that were not in the plan that is on record: what was allowed was that plan.
