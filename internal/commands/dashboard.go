@@ -49,11 +49,12 @@ func newDashboard(d *Deps) *cobra.Command {
 	cmd.Flags().BoolVar(&once, "once", false, "print one frame and exit")
 	cmd.Flags().BoolVar(&plain, "plain", false, "print a line for each change")
 	cmd.Flags().BoolVar(&readOnly, "read-only", false, "end and change nothing")
-	cmd.MarkFlagsMutuallyExclusive("once", "plain")
 	refused := slices.DeleteFunc(allBut(output.Table), func(f output.FormatName) bool { return f == output.JSON })
 	return d.completeVerb(cmd, document{schema: dashboardSchema, shape: output.ShapeFree, refuses: refused}, func(ctx context.Context, p *output.Printer, _ []string) error {
 		d.ReadOnly = readOnly
 		switch {
+		case once && plain:
+			return fault.Usage("--once and --plain exclude each other").WithHint("--once prints one frame; --plain prints a line for each change")
 		case once:
 			return d.runDashboardOnce(ctx, p)
 		case p.Format.Name() != output.Table:

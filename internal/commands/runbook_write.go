@@ -42,11 +42,11 @@ func newRunbookNew(d *Deps) *cobra.Command {
 	f.StringVar(&alert, "alert", "", "the `ALERT` that leads to it; one of another system is accepted too")
 	f.StringVar(&out, "out", "", "write it to `FILE`; - is standard output")
 	f.BoolVar(&shippedOne, "copy", false, "begin with the shipped runbook of that id, as it is")
-	for _, flag := range []string{"title", "owner", "alert"} {
-		cmd.MarkFlagsMutuallyExclusive("copy", flag)
-	}
 	completeFlag(cmd, "alert", runbook.AlertIDs)
 	return d.completeVerb(cmd, writtenRunbook("sbx.runbook.new/v1"), func(ctx context.Context, p *output.Printer, args []string) error {
+		if shippedOne && (f.Changed("title") || f.Changed("owner") || f.Changed("alert")) {
+			return fault.Usage("--copy excludes --title, --owner and --alert").WithHint("a copy begins as it was shipped; edit it")
+		}
 		var text string
 		var err error
 		if shippedOne {

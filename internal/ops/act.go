@@ -106,8 +106,8 @@ func (a *Act) CountQuestions(env *Env) []Question {
 	return a.Questions(strconv.Itoa(len(a.Targets)), a.Unnamed(env, nil))
 }
 
-// PlanTermination plans the end of sandboxes that are named.
-func PlanTermination(ctx context.Context, env *Env, req TerminateRequest, watch Observer) (*Act, error) {
+// TerminationAct plans the end of sandboxes that are named.
+func TerminationAct(ctx context.Context, env *Env, req TerminateRequest, watch Observer) (*Act, error) {
 	plan, err := PlanTerminate(ctx, env, req, watch)
 	if err != nil {
 		return nil, err
@@ -136,8 +136,8 @@ func PlanTermination(ctx context.Context, env *Env, req TerminateRequest, watch 
 	return a, nil
 }
 
-// PlanBulk plans a cleanup.
-func PlanBulk(ctx context.Context, env *Env, req CleanupRequest, watch Observer) (*Act, error) {
+// CleanupAct plans a cleanup.
+func CleanupAct(ctx context.Context, env *Env, req CleanupRequest, watch Observer) (*Act, error) {
 	seen, err := PlanCleanup(ctx, env, req, watch)
 	if err != nil {
 		return nil, err
@@ -171,8 +171,8 @@ func PlanBulk(ctx context.Context, env *Env, req CleanupRequest, watch Observer)
 	return a, nil
 }
 
-// PlanEmergency plans that profiles clean up by their own rules.
-func PlanEmergency(env *Env, req CleanupRequest, targets []PlannedEnd) *Act {
+// EmergencyAct plans that profiles clean up by their own rules.
+func EmergencyAct(env *Env, req CleanupRequest, targets []PlannedEnd) *Act {
 	return &Act{
 		Verb: "run the emergency cleanup of", Targets: targets,
 		Objection: "a provider's emergency cleanup terminates everything that is not critical, also sandboxes at work",
@@ -187,8 +187,8 @@ func PlanEmergency(env *Env, req CleanupRequest, targets []PlannedEnd) *Act {
 	}
 }
 
-// PlanRepair plans what a reconciliation would act on.
-func PlanRepair(ctx context.Context, env *Env, req ReconcileRequest, watch Observer) (*Act, error) {
+// ReconciliationAct plans what a reconciliation would act on.
+func ReconciliationAct(ctx context.Context, env *Env, req ReconcileRequest, watch Observer) (*Act, error) {
 	seen, err := Reconcile(ctx, env, req, watch)
 	if err != nil {
 		return nil, err
@@ -217,8 +217,8 @@ func PlanRepair(ctx context.Context, env *Env, req ReconcileRequest, watch Obser
 	return a, nil
 }
 
-// PlanStop plans the stop of tasks.
-func PlanStop(env *Env, tasks []string) *Act {
+// StopAct plans the stop of tasks.
+func StopAct(env *Env, tasks []string) *Act {
 	a := &Act{Verb: "stop", Refused: env.mayChange(), Objection: fmt.Sprintf("%d tasks would be stopped: they publish nothing from then on", len(tasks))}
 	for _, id := range tasks {
 		a.Targets = append(a.Targets, PlannedEnd{Ref: sandbox.Ref{ID: id}, Reason: "its task"})

@@ -21,7 +21,7 @@ func TestATerminationActIsFrozen(t *testing.T) {
 	r := &recorder{}
 	env := newSite(t, oneProfile, p).env(t, r)
 	words := []string{"prod/aaaa0001", "prod/bbbb0001", "prod/cccc0001", "prod/label001"}
-	act, err := ops.PlanTermination(t.Context(), env, ops.TerminateRequest{Words: words, Typed: words}, r)
+	act, err := ops.TerminationAct(t.Context(), env, ops.TerminateRequest{Words: words, Typed: words}, r)
 	require.NoError(t, err)
 	require.NoError(t, act.Failed)
 	require.Len(t, act.Targets, 3)
@@ -40,7 +40,7 @@ func TestProductionIsNamed(t *testing.T) {
 	r := &recorder{}
 	env := newSite(t, oneProfile+"production: [prod]\n", prod("aaaa0001", "bbbb0001")).env(t, r)
 	words := []string{"prod/aaaa0001", "prod/bbbb0001"}
-	act, err := ops.PlanTermination(t.Context(), env, ops.TerminateRequest{Words: words, Typed: words}, r)
+	act, err := ops.TerminationAct(t.Context(), env, ops.TerminateRequest{Words: words, Typed: words}, r)
 	require.NoError(t, err)
 	var asks []string
 	for _, q := range act.CountQuestions(env) {
@@ -81,6 +81,6 @@ func TestReadOnlyIsEnforcedByOperations(t *testing.T) {
 		assert.Equal(t, fault.KindRefused, fault.KindOf(err), "%s: %v", name, err)
 	}
 	assert.Empty(t, asked(p))
-	_, err := ops.PlanTermination(t.Context(), env, ops.TerminateRequest{Words: word, Typed: word}, r)
+	_, err := ops.TerminationAct(t.Context(), env, ops.TerminateRequest{Words: word, Typed: word}, r)
 	require.NoError(t, err, "a plan changes nothing")
 }

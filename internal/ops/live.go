@@ -121,15 +121,15 @@ func (l *Live) Plan(ctx context.Context, req PlanRequest, watch Observer) (*Act,
 			t.Planned = append(t.Planned, PlannedEnd{Ref: box.Ref(), Sandbox: box})
 		}
 		t.Typed = t.Words
-		return PlanTermination(ctx, l.env, t, watch)
+		return TerminationAct(ctx, l.env, t, watch)
 	case VerbCleanup:
 		rule, err := selector.Compile(selector.Options{Now: l.env.Now(), Stuck: true})
 		if err != nil {
 			return nil, err
 		}
-		return PlanBulk(ctx, l.env, CleanupRequest{Rule: cleanup.Rule{Selector: rule}, Grace: EndGrace, Production: c.Production, Line: req.Line}, watch)
+		return CleanupAct(ctx, l.env, CleanupRequest{Rule: cleanup.Rule{Selector: rule}, Grace: EndGrace, Production: c.Production, Line: req.Line}, watch)
 	case VerbReconcile:
-		return PlanRepair(ctx, l.env, ReconcileRequest{Rules: reconcile.DefaultRules(), Production: c.Production, Line: req.Line}, watch)
+		return ReconciliationAct(ctx, l.env, ReconcileRequest{Rules: reconcile.DefaultRules(), Production: c.Production, Line: req.Line}, watch)
 	}
 	var tasks []string
 	var kept []PlannedEnd
@@ -141,7 +141,7 @@ func (l *Live) Plan(ctx context.Context, req PlanRequest, watch Observer) (*Act,
 			tasks = append(tasks, id)
 		}
 	}
-	a := PlanStop(l.env, tasks)
+	a := StopAct(l.env, tasks)
 	a.Kept, a.Line = kept, req.Line
 	return a, nil
 }

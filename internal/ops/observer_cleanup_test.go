@@ -181,7 +181,7 @@ func TestABulkActEndsAtMostItsPlan(t *testing.T) {
 	p := prod("aaaa0001", "bbbb0001")
 	r := &recorder{}
 	env := newSite(t, oneProfile, p).env(t, r)
-	act, err := ops.PlanBulk(t.Context(), env, tenMinutes(), r)
+	act, err := ops.CleanupAct(t.Context(), env, tenMinutes(), r)
 	require.NoError(t, err)
 	require.NoError(t, act.Refused)
 	questions := act.CountQuestions(env)

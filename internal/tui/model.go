@@ -27,6 +27,7 @@ type Model struct {
 	feeds             []*feed
 	looked            map[sandbox.Ref]*ops.LiveLook // the newest look at each sandbox
 	looking, sweeping bool                          // at rows on the screen, at others
+	nextLook          time.Time                     // while many were looked at
 	sparks            sparks
 	tasks             taskList
 

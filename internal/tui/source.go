@@ -75,6 +75,7 @@ const (
 	lookKeeps   = 2 * time.Minute  // a verdict of a look is shown for, beside newer records
 	mostLooks   = 20               // sandboxes of one look
 	mostSwept   = 300              // rows that are looked at although they are not on the screen: 5 a second
+	lookPace    = 5 * time.Second  // between two looks, after so many: each row that leaves the screen as working brings the next
 	beat        = time.Second      // between two redraws of ages
 )
 
@@ -171,7 +172,7 @@ func (m *Model) lookDue(now time.Time) tea.Cmd {
 
 // look asks those of rows that run and were not asked for some time.
 func (m *Model) look(busy *bool, rows []*row, again time.Duration, now time.Time) tea.Cmd {
-	if *busy || m.paused {
+	if *busy || m.paused || len(m.looked) >= mostSwept && !due(now, m.nextLook) {
 		return nil
 	}
 	var open []sandbox.Sandbox
@@ -184,7 +185,7 @@ func (m *Model) look(busy *bool, rows []*row, again time.Duration, now time.Time
 	if len(open) == 0 {
 		return nil
 	}
-	*busy = true
+	*busy, m.nextLook = true, now.Add(lookPace)
 	swept := busy == &m.sweeping
 	return func() tea.Msg { return lookMsg{m.source.Look(m.ctx, open), m.now(), swept} }
 }

@@ -46,4 +46,8 @@ func TestWhatIsNotOnTheScreenIsJudgedToo(t *testing.T) {
 	assert.Len(t, looked, mostSwept)
 	assert.Contains(t, looked, "i1100", "the oldest")
 	assert.NotContains(t, looked, "i1099")
+	press(m, "G")
+	m.looking = false
+	assert.Nil(t, m.lookDue(noon()), "so many were looked at in this minute")
+	assert.NotNil(t, m.lookDue(noon().Add(lookPace)), "others that come on the screen wait for their turn")
 }

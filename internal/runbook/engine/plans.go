@@ -41,7 +41,7 @@ func (r *runner) planTerminate(ctx context.Context, s runbook.Step, theory runbo
 	if a.Targets == "named" {
 		req.Typed = c.refs
 	}
-	act, err := ops.PlanTermination(ctx, r.env, req, r.reading)
+	act, err := ops.TerminationAct(ctx, r.env, req, r.reading)
 	if err != nil {
 		return p, err
 	}
@@ -125,7 +125,7 @@ func (r *runner) planCleanup(ctx context.Context, a runbook.Act) (*actPlan, erro
 	if err != nil {
 		return p, err
 	}
-	act, err := ops.PlanBulk(ctx, r.env, req, r.reading)
+	act, err := ops.CleanupAct(ctx, r.env, req, r.reading)
 	if err != nil {
 		return p, err
 	}
@@ -146,14 +146,14 @@ func (r *runner) planEmergency(ctx context.Context, s runbook.Step) (*actPlan, e
 			targets, profiles = append(targets, ops.PlannedEnd{Ref: sandbox.Ref{ID: name}, Reason: string(s.When)}), append(profiles, name)
 		}
 	}
-	act := ops.PlanEmergency(r.env, ops.CleanupRequest{Profiles: profiles, Line: r.req.Line}, targets)
+	act := ops.EmergencyAct(r.env, ops.CleanupRequest{Profiles: profiles, Line: r.req.Line}, targets)
 	return &actPlan{Act: act, byName: true}, nil
 }
 
 func (r *runner) planReconcile(ctx context.Context, a runbook.Act) (*actPlan, error) {
 	p := &actPlan{Act: &ops.Act{Verb: "repair"}}
 	req := ops.ReconcileRequest{Rules: reconcile.DefaultRules(), Records: string(a.Records), Production: r.productionOf(), Line: r.req.Line}
-	act, err := ops.PlanRepair(ctx, r.env, req, r.reading)
+	act, err := ops.ReconciliationAct(ctx, r.env, req, r.reading)
 	if err != nil {
 		return p, err
 	}
@@ -163,7 +163,7 @@ func (r *runner) planReconcile(ctx context.Context, a runbook.Act) (*actPlan, er
 // planStop stops the tasks of sandboxes, or the task that was named.
 func (r *runner) planStop(ctx context.Context, a runbook.Act, theory runbook.Word) (*actPlan, error) {
 	words, none, err := r.tasksToStop(ctx, a, theory)
-	return &actPlan{Act: ops.PlanStop(r.env, words), none: none}, err
+	return &actPlan{Act: ops.StopAct(r.env, words), none: none}, err
 }
 
 // tasksToStop are the tasks that an act is about. A sandbox without one cannot be stopped that way.
