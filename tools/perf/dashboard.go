@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"os/exec"
 	"time"
 )
@@ -12,7 +10,7 @@ import (
 const (
 	viewRows    = 10_000
 	viewStalled = 5 * time.Second  // each answer takes, until a first frame
-	viewSettled = 20 * time.Second // from the start until the memory is read
+	viewSettled = 20 * time.Second // from the first full screen until the memory is read
 	viewWatched = 15 * time.Second // processor time and bytes are counted over
 )
 
@@ -41,9 +39,19 @@ func (s stage) dashboard(t *table, runs int) error {
 
 // view measures one program: its start on the first of its fleets, the rest on each.
 func (s stage) view(t *table, server string, v viewer, runs int) error {
-	if err := s.firstFrames(t, server, v, min(runs, v.starts)); err != nil {
+	at, err := v.fleets[0].open(server, viewStalled)
+	if err != nil {
 		return err
 	}
+	var frames []float64
+	for range min(runs, v.starts) {
+		took, err := s.firstFrame(v, at)
+		if err != nil {
+			return err
+		}
+		frames = append(frames, took)
+	}
+	t.add(v.name+": first frame, before an answer of the API", v.budgets.frame, "ms", frames...)
 	for _, f := range v.fleets {
 		if err := s.viewFleet(t, server, v, f); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
@@ -52,30 +60,24 @@ func (s stage) view(t *table, server string, v viewer, runs int) error {
 	return nil
 }
 
-// firstFrames times the start, while the API has answered nothing yet.
-func (s stage) firstFrames(t *table, server string, v viewer, runs int) error {
-	at, err := v.fleets[0].open(server, viewStalled)
+func (s stage) firstFrame(v viewer, at string) (float64, error) {
+	screen, err := s.show(v, at)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	var frames []float64
-	for range runs {
-		screen, err := s.show(v, at)
-		if err != nil {
-			return err
-		}
-		took, err := screen.await(v.frame)
-		screen.close()
-		if err != nil {
-			return err
-		}
-		frames = append(frames, took)
-	}
-	t.add(v.name+": first frame, no answer yet", v.budgets.frame, "ms", frames...)
-	return nil
+	defer screen.close()
+	return screen.await(v.frame)
 }
 
-// viewFleet reads memory, processor time and what is written, while polling and while paused.
+func (s stage) show(v viewer, at string) (*screen, error) {
+	cmd, err := v.start(s, at)
+	if err != nil {
+		return nil, err
+	}
+	return openScreen(cmd)
+}
+
+// viewFleet measures a program with a whole fleet, while it polls and while it is paused.
 func (s stage) viewFleet(t *table, server string, v viewer, f fleet) error {
 	at, err := f.open(server, 0)
 	if err != nil {
@@ -89,83 +91,40 @@ func (s stage) viewFleet(t *table, server string, v viewer, f fleet) error {
 	if _, err := screen.await(v.full); err != nil {
 		return err
 	}
-	time.Sleep(viewSettled - time.Since(screen.begun))
+	early, err := screen.busy(viewSettled)
+	if err != nil {
+		return err
+	}
 	peak, err := memory(screen.cmd.Process.Pid, "VmHWM")
 	if err != nil {
 		return err
 	}
-	name := v.name + " of " + f.name
-	t.add(fmt.Sprintf("%s: peak memory after %s", name, viewSettled), v.budgets.peak, "MB", peak*1024/1e6)
-	before, err := f.rounds(server, at)
+	before, drawn := f.rounds(server, at), screen.written
+	polling, err := screen.busy(viewWatched)
 	if err != nil {
 		return err
 	}
-	drawn := screen.written()
-	if err := screen.busy(t, name+": processor time while polling"); err != nil {
-		return err
-	}
-	after, err := f.rounds(server, at)
-	if err != nil {
-		return err
-	}
-	if after > before {
-		t.add(name+": written to the terminal for each refresh", v.budgets.bytes, "kB", (screen.written()-drawn)/(after-before)/1000)
+	name := v.name + " of " + f.name + ": "
+	t.add(name+"peak memory after "+viewSettled.String(), v.budgets.peak, "MB", peak*1024/1e6)
+	t.add(name+"processor time until then", "", "% of a core", early)
+	t.add(name+"processor time afterwards", "", "% of a core", polling)
+	if rounds := f.rounds(server, at) - before; rounds > 0 {
+		t.add(name+"written to the terminal for each refresh", v.budgets.bytes, "kB", (screen.written-drawn)/rounds/1000)
 	}
 	if v.paused == "" {
 		return nil
 	}
-	if err := screen.press("p"); err != nil {
-		return err
+	_, err = screen.tty.WriteString("p")
+	if err == nil {
+		_, err = screen.await(v.paused)
 	}
-	if _, err := screen.await(v.paused); err != nil {
-		return err
+	if err == nil {
+		err = screen.watch(2 * time.Second) // until what was in flight has ended
 	}
-	time.Sleep(2 * time.Second) // until what was in flight has ended
-	return screen.busy(t, name+": processor time while paused")
-}
-
-// show starts a program on a world.
-func (s stage) show(v viewer, at string) (*screen, error) {
-	cmd, err := v.start(s, at)
-	if err != nil {
-		return nil, err
-	}
-	return openScreen(cmd)
-}
-
-// busy watches the program for its share of a core.
-func (s *screen) busy(t *table, what string) error {
-	before, err := onProcessor(s.cmd.Process.Pid)
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	time.Sleep(viewWatched)
-	took := since(began)
-	after, err := onProcessor(s.cmd.Process.Pid)
-	t.add(what, "", "% of a core", 100*(after-before)/took)
+	paused, err := screen.busy(viewWatched)
+	t.add(name+"processor time while paused", "", "% of a core", paused)
 	return err
-}
-
-// open makes the world of a fleet, and gives its address.
-func (f fleet) open(server string, takes time.Duration) (string, error) {
-	if f.kind == "" {
-		return "", nil
-	}
-	at, err := ask(http.MethodPost, fmt.Sprintf("%s/%s/%d?takes=%s&age=%s", server, f.kind, viewRows, takes, f.age))
-	return string(at), err
-}
-
-// rounds is how often a fleet was read so far, by the pages that its world has served.
-func (f fleet) rounds(server, at string) (float64, error) {
-	if f.kind == "" {
-		return 0, nil
-	}
-	raw, err := ask(http.MethodGet, server+"/"+at)
-	if err != nil {
-		return 0, err
-	}
-	var t tally
-	err = json.Unmarshal(raw, &t)
-	return float64(t.Kinds["list"]) / (viewRows / pageRows), err
 }

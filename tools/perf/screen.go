@@ -2,108 +2,86 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"sync"
 	"time"
 
 	"github.com/creack/pty"
 )
 
-// The size of a screen, in cells.
-const (
-	screenColumns = 140
-	screenLines   = 40
-)
-
-// screenLimit is how long a screen is waited for.
+// screenLimit is how long a text is waited for.
 const screenLimit = time.Minute
 
-// screen is a program in a pseudo-terminal of its own. It answers no query of the program, as many
-// terminals do not.
+// screen is a program in a pseudo-terminal of 140 x 40 cells. It answers no query of the program, as many
+// terminals do not. The program stands still while nobody reads: await or watch.
 type screen struct {
-	cmd   *exec.Cmd
-	tty   *os.File
-	begun time.Time
-	ended chan struct{} // closed when the program has closed the terminal
-
-	mu    sync.Mutex
-	drawn []byte
-	seen  int           // how much of drawn was awaited
-	more  chan struct{} // closed and replaced at every read
+	cmd     *exec.Cmd
+	tty     *os.File
+	begun   time.Time
+	written float64 // bytes
+	drawn   []byte  // what was written and not awaited yet
 }
 
-// openScreen starts a program in a terminal.
 func openScreen(cmd *exec.Cmd) (*screen, error) {
 	cmd.Env = append(cmd.Env, "TERM=xterm-256color", "LANG=C.UTF-8")
-	s := &screen{cmd: cmd, begun: time.Now(), ended: make(chan struct{}), more: make(chan struct{})}
+	s := &screen{cmd: cmd, begun: time.Now()}
 	var err error
-	if s.tty, err = pty.StartWithSize(cmd, &pty.Winsize{Rows: screenLines, Cols: screenColumns}); err != nil {
-		return nil, err
-	}
-	go s.read()
-	return s, nil
+	s.tty, err = pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 140})
+	return s, err
 }
 
-// read keeps what is drawn until the program ends; the kernel then fails the read.
-func (s *screen) read() {
-	defer close(s.ended)
-	chunk := make([]byte, 64<<10)
-	for {
-		n, err := s.tty.Read(chunk)
-		s.mu.Lock()
-		s.drawn = append(s.drawn, chunk[:n]...)
-		close(s.more)
-		s.more = make(chan struct{})
-		s.mu.Unlock()
-		if err != nil {
-			return
-		}
-	}
-}
-
-// written is how many bytes the program has written.
-func (s *screen) written() float64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return float64(len(s.drawn))
-}
-
-// await waits until a text is drawn, after what was awaited before. It gives the time since the
-// start of the program, in milliseconds.
+// await reads until a text is drawn. It gives the time since the start of the program, in milliseconds.
 func (s *screen) await(text string) (float64, error) {
-	limit := time.After(screenLimit)
-	for {
-		s.mu.Lock()
-		more, at := s.more, bytes.Index(s.drawn[s.seen:], []byte(text))
-		if at >= 0 {
-			s.seen += at + len(text)
-		}
-		last := s.drawn[max(0, len(s.drawn)-2000):]
-		s.mu.Unlock()
-		if at >= 0 {
+	err := s.tty.SetReadDeadline(time.Now().Add(screenLimit))
+	for err == nil {
+		if at := bytes.Index(s.drawn, []byte(text)); at >= 0 {
+			s.drawn = s.drawn[at+len(text):]
 			return since(s.begun), nil
 		}
-		select {
-		case <-more:
-		case <-s.ended:
-			return 0, fmt.Errorf("%s has ended without %q: %q", s.cmd.Path, text, last)
-		case <-limit:
-			return 0, fmt.Errorf("%s does not draw %q: %q", s.cmd.Path, text, last)
-		}
+		err = s.read()
 	}
+	return 0, fmt.Errorf("%s does not draw %q: %w: %q", s.cmd.Path, text, err, s.drawn[max(0, len(s.drawn)-500):])
 }
 
-// press types a text.
-func (s *screen) press(text string) error {
-	_, err := s.tty.WriteString(text)
+// watch reads for a time.
+func (s *screen) watch(d time.Duration) error {
+	err := s.tty.SetReadDeadline(time.Now().Add(d))
+	for err == nil {
+		err = s.read()
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil
+	}
+	return fmt.Errorf("%s has ended: %w", s.cmd.Path, err)
+}
+
+func (s *screen) read() error {
+	chunk := make([]byte, 64<<10)
+	n, err := s.tty.Read(chunk)
+	s.written += float64(n)
+	s.drawn = append(s.drawn, chunk[:n]...)
 	return err
+}
+
+// busy watches for a time, and gives the share of a core that the program takes, in percent.
+func (s *screen) busy(d time.Duration) (float64, error) {
+	before, err := onProcessor(s.cmd.Process.Pid)
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if err := s.watch(d); err != nil {
+		return 0, err
+	}
+	took := since(began)
+	after, err := onProcessor(s.cmd.Process.Pid)
+	return 100 * (after - before) / took, err
 }
 
 // close ends the program, whatever it does.
 func (s *screen) close() {
 	quit(s.cmd)
-	<-s.ended
 	_ = s.tty.Close()
 }
