@@ -91,28 +91,29 @@ func (s stage) viewFleet(t *table, server string, v viewer, f fleet) error {
 	if _, err := screen.await(v.full); err != nil {
 		return err
 	}
-	early, err := screen.busy(viewSettled)
-	if err != nil {
+	phase := func(when string, d time.Duration) error {
+		before, written := f.rounds(server, at), screen.written
+		busy, err := screen.busy(d)
+		if err != nil {
+			return err
+		}
+		when = fmt.Sprintf("%s of %s, %s %s: ", v.name, f.name, d, when)
+		t.add(when+"processor time", "", "% of a core", busy)
+		if rounds := f.rounds(server, at) - before; rounds > 0 {
+			t.add(when+"written to the terminal for each refresh", v.budgets.bytes, "kB", (screen.written-written)/rounds/1000)
+		}
+		return nil
+	}
+	if err := phase("after the first whole screen", viewSettled); err != nil {
 		return err
 	}
 	peak, err := memory(screen.cmd.Process.Pid, "VmHWM")
 	if err != nil {
 		return err
 	}
-	before, drawn := f.rounds(server, at), screen.written
-	polling, err := screen.busy(viewWatched)
-	if err != nil {
+	t.add(fmt.Sprintf("%s of %s: peak memory until then", v.name, f.name), v.budgets.peak, "MB", peak*1024/1e6)
+	if err := phase("afterwards", viewWatched); err != nil || v.paused == "" {
 		return err
-	}
-	name := v.name + " of " + f.name + ": "
-	t.add(name+"peak memory after "+viewSettled.String(), v.budgets.peak, "MB", peak*1024/1e6)
-	t.add(name+"processor time until then", "", "% of a core", early)
-	t.add(name+"processor time afterwards", "", "% of a core", polling)
-	if rounds := f.rounds(server, at) - before; rounds > 0 {
-		t.add(name+"written to the terminal for each refresh", v.budgets.bytes, "kB", (screen.written-drawn)/rounds/1000)
-	}
-	if v.paused == "" {
-		return nil
 	}
 	_, err = screen.tty.WriteString("p")
 	if err == nil {
@@ -124,7 +125,5 @@ func (s stage) viewFleet(t *table, server string, v viewer, f fleet) error {
 	if err != nil {
 		return err
 	}
-	paused, err := screen.busy(viewWatched)
-	t.add(name+"processor time while paused", "", "% of a core", paused)
-	return err
+	return phase("paused", viewWatched)
 }
