@@ -135,6 +135,7 @@ func (m *Model) showPlan(msg planMsg) {
 	default:
 		a.step, m.page.lines, m.page.title = actAsking, splitLines(msg.plan.Page), "plan of "+a.verb
 	}
+	m.page.lines = m.wrapped(m.page.lines)
 	m.page.top = max(0, len(m.page.lines)-m.pageHeight()) // what would end is at the end, above the question
 }
 
@@ -208,7 +209,7 @@ func (a *act) nextLine() tea.Msg { //nolint:ireturn // as the library asks for
 // report shows a line of the act.
 func (m *Model) report(msg reportMsg) tea.Cmd {
 	if msg.line != "" {
-		m.page.lines = append(m.page.lines, msg.line)
+		m.page.lines = append(m.page.lines, m.wrapped([]string{msg.line})...)
 		m.page.top = max(0, len(m.page.lines)-m.pageHeight())
 	}
 	return msg.act.nextLine
@@ -223,7 +224,7 @@ func (m *Model) finish(msg doneMsg) tea.Cmd {
 		m.page.lines = append(m.page.lines, "", ops.CountsText(fleet.Count(msg.result.Endings)))
 	}
 	if err := msg.result.Err; err != nil {
-		m.page.lines = append(m.page.lines, "error: "+err.Error(), fault.HintOf(err))
+		m.page.lines = append(m.page.lines, m.wrapped([]string{"error: " + err.Error(), fault.HintOf(err)})...)
 	}
 	m.page.top = max(0, len(m.page.lines)-m.pageHeight())
 	if m.quitting {
@@ -241,8 +242,8 @@ func (m *Model) leaveAct() {
 	m.closeAct("")
 }
 
-// ofAct says that a binding means something while the page of an act is open.
-func (b binding) ofAct() bool {
+// ofPage says that a binding means something on the page of an act.
+func (b binding) ofPage() bool {
 	switch b.action {
 	case "back", "quit", "up", "down", "page_up", "page_down", "first", "last", "copy_command":
 		return true
@@ -288,6 +289,16 @@ func (m *Model) mark() tea.Cmd {
 	}
 	m.scroll(1)
 	return m.lookDue(m.now())
+}
+
+// markedHere is how many of the marked are rows of the open tab.
+func (m *Model) markedHere() (n int) {
+	for _, r := range m.rows {
+		if m.marked[r.Ref()] {
+			n++
+		}
+	}
+	return n
 }
 
 // keepMarks drops the marks of what is gone.

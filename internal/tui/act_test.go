@@ -73,7 +73,10 @@ func TestAnActIsPlannedAskedAndProved(t *testing.T) {
 	}
 	m := board(t, s, 100, 30)
 	press(m, "space", "space")
-	assert.Contains(t, screen(m), "2 marked")
+	assert.Contains(t, screen(m), "2 marked ")
+	m.setFilter("i0")
+	assert.Contains(t, screen(m), "2 marked, 1 not shown")
+	m.setFilter("")
 	open(t, m, "x")
 	require.Len(t, s.boxes, 2)
 	assert.Contains(t, screen(m), "type 2 to terminate these: _")
@@ -92,8 +95,9 @@ func TestAnActIsPlannedAskedAndProved(t *testing.T) {
 	assert.Empty(t, m.marked)
 	press(m, "Y")
 	assert.Equal(t, "copied: sbx terminate e2b/x", m.notice)
-	press(m, "esc")
-	assert.Nil(t, m.page)
+	press(m, "?")
+	assert.Equal(t, "Keys", m.page.title, "a key of another page leaves that of an act which is over")
+	assert.Nil(t, m.act)
 }
 
 // TestAnotherAnswerDoesNothing, and neither does leaving the question.

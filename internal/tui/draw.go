@@ -36,7 +36,10 @@ func (m *Model) Frame() []string {
 			m.line(segment{fmt.Sprintf("this one has %d x %d. q quits.", m.width, m.height), output.Plain}),
 		}, m.height)
 	}
-	lines := append(m.header(), m.tabLine(), m.filterLine())
+	var lines []string
+	if m.topHeight() > 0 {
+		lines = append(m.header(), m.tabLine(), m.filterLine())
+	}
 	switch {
 	case m.showsRunbook():
 		lines = append(lines, m.railLines()...)
@@ -132,6 +135,9 @@ func (m *Model) tabLine() string {
 	}
 	if n := len(m.marked); n > 0 {
 		state += fmt.Sprintf(" %d marked", n)
+		if hidden := n - m.markedHere(); hidden > 0 {
+			state += fmt.Sprintf(", %d not shown", hidden)
+		}
 	}
 	return m.line(append(segments, segment{state + " " + m.orderText(), output.Muted})...)
 }
@@ -157,8 +163,16 @@ func (m *Model) orderText() string {
 
 // tableHeight is for how many rows the table has room.
 func (m *Model) tableHeight() int {
-	header := min(len(m.feeds), m.mostFeeds()+1) + m.limitsHeight()
-	return max(1, m.height-header-4-m.detailHeight())
+	return max(1, m.height-m.topHeight()-2-m.detailHeight())
+}
+
+// topHeight is how many lines stand above the table: the header, the tabs and the filter. A low screen has no room for
+// them above the runbook.
+func (m *Model) topHeight() int {
+	if m.showsRunbook() && m.height < highScreen {
+		return 0
+	}
+	return min(len(m.feeds), m.mostFeeds()+1) + m.limitsHeight() + 2
 }
 
 func (m *Model) tableLines() []string {
@@ -187,23 +201,30 @@ const (
 	wideLine   = 100
 )
 
-// columnWidths gives the columns what their texts need, and shares what is left between name,
-// reference and reason.
+// columnWidths gives the columns what their texts need. A screen that is too narrow leaves out the sparkline, the idle
+// time and the usage, in this order, before it cuts a reference or a reason.
 func (m *Model) columnWidths() widths {
-	w := widths{state: stateWidth, age: timeWidth, idle: timeWidth, cpu: usageWidth, memory: usageWidth}
-	left := m.width - 2 - stateWidth - 2*timeWidth - 2*usageWidth - 7*2
-	if m.width < wideLine {
-		left, w.idle, w.cpu, w.memory = left+timeWidth+2*usageWidth+3*2, 0, 0, 0
-	}
-	if m.width >= sparkLine {
-		left, w.spark = left-sparkCells-2, sparkCells
-	}
+	const leastName, leastWhy, leastRef = 10, 10, 12
+	var name, ref, why int
 	for _, r := range m.shown() {
-		w.ref = max(w.ref, output.Width(r.ref()))
+		name = max(name, output.Width(views.TaskAndName(*r.Sandbox)))
+		ref = max(ref, output.Width(r.ref()))
+		why = max(why, output.Width(r.line(m.now()).Why()))
 	}
-	w.ref = max(12, min(w.ref, left/2))
-	w.why = max(10, min(output.ReasonCells, (left-w.ref)/2))
-	w.name = max(4, left-w.ref-w.why)
+	w := widths{state: stateWidth, age: timeWidth, idle: timeWidth, cpu: usageWidth, memory: usageWidth, spark: sparkCells}
+	left := m.width - 2 - stateWidth - 2*timeWidth - 2*usageWidth - sparkCells - 8*2 // without the mark and the gaps
+	least := max(leastName, min(name, leastRef)) + max(leastRef, ref) + max(leastWhy, why)
+	for _, column := range []*int{&w.spark, &w.idle, &w.memory, &w.cpu} {
+		if *column > 0 && left < least {
+			left += *column + 2
+			*column = 0
+		}
+	}
+	w.ref = max(leastRef, min(ref, left/2))
+	left -= w.ref
+	w.why = max(leastWhy, min(why, left-leastName))
+	w.name = max(leastName, min(name, left-w.why))
+	w.why = left - w.name
 	return w
 }
 
@@ -298,11 +319,19 @@ func (m *Model) pageLines() []string {
 
 // pageHeight is for how many lines of a page there is room.
 func (m *Model) pageHeight() int {
-	height := m.tableHeight() + m.detailHeight() - 1
 	if m.showsRunbook() {
-		return max(0, height+1-len(m.railHead()))
+		return m.railRoom(len(m.railHead()))
 	}
-	return height
+	return m.tableHeight() + m.detailHeight() - 1
+}
+
+// wrapped breaks lines of prose that are wider than the screen, with the indent that they have.
+func (m *Model) wrapped(lines []string) (all []string) {
+	for _, line := range lines {
+		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		all = append(all, output.WrapText(line, m.width, indent+"  ")...)
+	}
+	return all
 }
 
 func splitLines(text string) []string {

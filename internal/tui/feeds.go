@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"fmt"
 	"time"
 
 	"sbx/internal/ops"
@@ -44,7 +45,10 @@ func (m *Model) feedFigures(f *feed) []figure {
 	if err := f.round.FiguresErr; err != nil {
 		all = append(append(all[:2:2], figure{m.cells.Cut("counters not read: "+err.Error(), m.width/2), output.Bad, true}), all[2:]...)
 	}
-	return append(append(all, problems...), figure{answers.LatencyText(), output.Muted, false}, figure{"read " + age + " ago", output.Muted, false})
+	if all = append(all, problems...); f.open > 0 {
+		all = append(all, figure{fmt.Sprintf("%d not judged", f.open), output.Muted, false})
+	}
+	return append(all, figure{answers.LatencyText(), output.Muted, false}, figure{"read " + age + " ago", output.Muted, false})
 }
 
 // leastCut is how many cells an error needs to say anything.

@@ -26,7 +26,7 @@ func TestTheHeaderSaysHowAProviderAnswers(t *testing.T) {
 		return strings.TrimRight(m.header()[0], " ")
 	}
 	for width, want := range map[int]string{
-		200: "e2b       active -  stuck 1 over 10m  counters not read: HTTP 500  oldest 1m  breaker open, tries again in 20s  clock 45s behind ours  took 120ms  read 1s ago",
+		200: "e2b       active -  stuck 1 over 10m  counters not read: HTTP 500  oldest 1m  breaker open, tries again in 20s  clock 45s behind ours  1 not judged  took 120ms  read 1s ago",
 		100: "e2b       active -  stuck 1 over 10m  counters not read: HTTP 500  oldest 1m  breaker open, tries a…",
 	} {
 		assert.Equal(t, want, header(width), "%d cells", width)
@@ -35,7 +35,7 @@ func TestTheHeaderSaysHowAProviderAnswers(t *testing.T) {
 	r.Figures.Counts.Active = new(int64(3))
 	assert.Equal(t, "e2b       active 3 of 20  stuck 1 over 10m  oldest 1m  breaker open, tries agai…", header(80))
 	r.Connection.OpenUntil, r.Connection.Skew = noon(), 0
-	assert.Equal(t, "e2b       active 3 of 20  stuck 1 over 10m  oldest 1m  took 120ms  read 1s ago", header(78), "it fits to the cell")
+	assert.Equal(t, "e2b       active 3 of 20  stuck 1 over 10m  oldest 1m  1 not judged  took 120ms  read 1s ago", header(92), "it fits to the cell")
 	r.Connection.Skew = -45 * time.Second
 	r.Err = fault.New(fault.KindUnavailable, "HTTP 503")
 	assert.Equal(t, "e2b       active 3 of 20  stuck 1 over 10m  stale 1s: HTTP 503  oldest 1m", header(80))

@@ -107,12 +107,19 @@ func (m *Model) keyOf(action string) string {
 	return ""
 }
 
-// pressed does what a key means.
+// pressed does what a key means. One that means nothing on the page of an act leaves the page of an act that is over.
 func (m *Model) pressed(key string) tea.Cmd {
 	for _, b := range m.keymap() {
-		if slices.Contains(b.keys, key) && (m.act == nil || b.ofAct()) {
-			return b.do(m)
+		if !slices.Contains(b.keys, key) {
+			continue
 		}
+		if m.act != nil && !b.ofPage() {
+			if m.act.step != actOver {
+				return nil
+			}
+			m.closeAct("")
+		}
+		return b.do(m)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"sbx/internal/ops"
+	"sbx/internal/output"
 	"sbx/internal/views"
 )
 
@@ -42,13 +43,13 @@ func bindings() []binding {
 		{"previous_tab", []string{"shift+tab"}, "Shift-Tab", "the tab before", "", (*Model).lastTab},
 		{"inspect", []string{"enter"}, "Enter", "inspect the sandbox under the cursor, or show the task", "Enter inspect", (*Model).openPage},
 		{"logs", []string{"l"}, "l", "its newest output, which is followed", "l logs", (*Model).openLogs},
-		{"shell", []string{"e"}, "e", "a shell in it", "", (*Model).openShell},
+		{"shell", []string{"e"}, "e", "a shell in it", "e shell", (*Model).openShell},
 		{"filter", []string{"/"}, "/", "filter by a text, or by where CONDITION as of ls --where; search a log", "/ filter", (*Model).startTyping},
 		{"next_hit", []string{"n"}, "n", "the next line of a log with the text", "", func(m *Model) tea.Cmd { m.jump(1); return nil }},
 		{"previous_hit", []string{"N"}, "N", "the line before", "", func(m *Model) tea.Cmd { m.jump(-1); return nil }},
-		{"mark", []string{"space"}, "Space", "mark the sandbox, and go on to the next", "", (*Model).mark},
+		{"mark", []string{"space"}, "Space", "mark the sandbox, and go on to the next", "Space mark", (*Model).mark},
 		{"terminate", []string{"x"}, "x", "terminate what is marked, else the sandbox under the cursor: plan, question, proof", "x terminate", planAct(ops.VerbTerminate)},
-		{"cleanup", []string{"X"}, "X", "clean up what is stuck: plan, question, proof", "", planAct(ops.VerbCleanup)},
+		{"cleanup", []string{"X"}, "X", "clean up what is stuck: plan, question, proof", "X cleanup", planAct(ops.VerbCleanup)},
 		{"stop", []string{"s"}, "s", "stop the tasks of what is marked, else of the sandbox under the cursor", "", planAct(ops.VerbStop)},
 		{"reconcile", []string{"R"}, "R", "reconcile records with what really runs", "", planAct(ops.VerbReconcile)},
 		{"runbook_1", []string{"1"}, "1", "the runbook of stuck sandboxes, its step 1: how many are there?", "1 runbook", runbookKey(1)},
@@ -58,9 +59,9 @@ func bindings() []binding {
 		{"runbook_5", []string{"5"}, "5", "its step 5: does cleanup run?", "", runbookKey(5)},
 		{"runbook_6", []string{"6"}, "6", "what it does about the causes, and its question", "", runbookKey(6)},
 		{"runbook_7", []string{"7"}, "7", "its verification", "", runbookKey(7)},
-		{"sort", []string{"o"}, "o", "sort by problem, age, idle or ref", "", (*Model).nextOrder},
+		{"sort", []string{"o"}, "o", "sort by problem, age, idle or ref", "o sort", (*Model).nextOrder},
 		{"reverse", []string{"O"}, "O", "reverse the order", "", func(m *Model) tea.Cmd { m.reverse = !m.reverse; m.rebuild(); return nil }},
-		{"pause", []string{"p"}, "p", "pause: nothing is read; in a log, it stays where it is", "", (*Model).togglePause},
+		{"pause", []string{"p"}, "p", "pause: nothing is read; in a log, it stays where it is", "p pause", (*Model).togglePause},
 		{"copy_ref", []string{"y"}, "y", "copy the reference", "", (*Model).copyRef},
 		{"copy_command", []string{"Y"}, "Y", "copy the command line of what is shown", "", (*Model).copyLine},
 		{"help", []string{"?"}, "?", "this help", "? help", (*Model).openHelp},
@@ -246,9 +247,26 @@ func (m *Model) keyHelp() string {
 	if m.page != nil {
 		return "Esc back  j/k PgUp PgDn scroll  q quit"
 	}
+	return m.keyBar()
+}
+
+// keyBar are those keys that the last line has room for, in the order of the help.
+func (m *Model) keyBar() string {
+	important := []string{"help", "quit", "runbook_1", "terminate", "inspect", "logs", "filter", "next_tab", "mark", "cleanup", "down", "sort", "shell", "pause"}
+	bars := map[string]string{}
+	for _, b := range m.keymap() {
+		bars[b.action] = b.bar
+	}
+	left, fits := m.width, map[string]bool{}
+	for _, action := range important {
+		if left -= output.Width(bars[action]) + 2; left < -2 {
+			break
+		}
+		fits[action] = true
+	}
 	var words []string
 	for _, b := range m.keymap() {
-		if b.bar != "" {
+		if fits[b.action] {
 			words = append(words, b.bar)
 		}
 	}

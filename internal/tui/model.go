@@ -24,11 +24,11 @@ type Model struct {
 	shell   func(context.Context, sandbox.Ref) error
 	bound   []binding // nil = bindings
 
-	feeds   []*feed
-	looked  map[sandbox.Ref]*ops.LiveLook // the newest look at each sandbox
-	looking bool
-	sparks  sparks
-	tasks   taskList
+	feeds             []*feed
+	looked            map[sandbox.Ref]*ops.LiveLook // the newest look at each sandbox
+	looking, sweeping bool                          // at rows on the screen, at others
+	sparks            sparks
+	tasks             taskList
 
 	tab     tab
 	order   order
@@ -155,7 +155,11 @@ func (m *Model) showPage(msg pageMsg) {
 
 // takeLooks keeps what sandboxes have told.
 func (m *Model) takeLooks(msg lookMsg, now time.Time) {
-	m.looking = false
+	if msg.swept {
+		m.sweeping = false
+	} else {
+		m.looking = false
+	}
 	maps.DeleteFunc(m.looked, func(_ sandbox.Ref, l *ops.LiveLook) bool { return now.Sub(l.At).Abs() >= lookKeeps })
 	for _, l := range msg.looks {
 		l.At = msg.at

@@ -149,7 +149,7 @@ func board(t *testing.T, s *scene, width, height int) *Model {
 		_, cmd := m.Update(roundMsg{s.Round(t.Context(), name)})
 		_ = cmd // a look, which the test makes itself
 	}
-	m.looking = false
+	m.looking, m.sweeping = false, false
 	return m
 }
 

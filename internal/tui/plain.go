@@ -65,7 +65,7 @@ func start(ctx context.Context, cmd tea.Cmd, messages chan<- tea.Msg) {
 // news is what was said.
 type news struct {
 	rows    map[sandbox.Ref]reported
-	counted map[string]bool      // profiles whose sandboxes were counted
+	counted map[string]bool // profiles whose sandboxes were counted
 	failing map[string]bool
 }
 

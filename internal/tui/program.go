@@ -103,7 +103,7 @@ func (m *Model) readOnce() (errs []error) {
 		}
 	}
 	if len(open) > 0 {
-		m.takeLooks(lookMsg{m.source.Look(m.ctx, open), m.now()}, m.now())
+		m.takeLooks(lookMsg{m.source.Look(m.ctx, open), m.now(), false}, m.now())
 	}
 	return errs
 }

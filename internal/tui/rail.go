@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -201,16 +200,14 @@ func (m *Model) leadOn() tea.Cmd {
 			return m.openLogsOf(r.Ref())
 		}
 		return m.openPageOf(verbInspect, r.Ref())
-	case 6:
-		m.rail.answer = m.rail.open != nil
 	}
 	return nil
 }
 
 // railLines draws the run: its steps, causes, acts, checks and calls, then the details of one of them.
 func (m *Model) railLines() []string {
-	head, height := m.railHead(), m.pageHeight()
-	detail := m.railDetail()
+	head := m.railHead()
+	detail, height := m.railDetail(), m.railRoom(len(head))
 	top := max(0, min(m.page.top, len(detail)-height)) // it may have become shorter
 	for _, text := range detail[top:min(len(detail), top+height)] {
 		head = append(head, m.cells.Cut(text, m.width))
@@ -218,28 +215,62 @@ func (m *Model) railLines() []string {
 	return head
 }
 
+// railRoom is how many lines of details there is room for below so many of the rail.
+func (m *Model) railRoom(head int) int { return max(0, m.height-1-m.topHeight()-head) }
+
 // mostCauses is how many causes and acts the rail names.
 const mostCauses = 3
 
+// railHead are the lines of the rail, with a rule below them. Above a question whose page has no room below them it is
+// the one of the question alone.
 func (m *Model) railHead() []string {
 	r := m.rail
 	lines := []string{m.line(segment{r.view.Title, output.Plain})}
+	chosen := lines
+	add := func(key int, name string, s views.RailStep) {
+		line := m.railLine(key, name, s)
+		lines = append(lines, line)
+		if key == r.key {
+			chosen = append(slices.Clip(chosen), line)
+		}
+	}
 	for i, s := range r.view.Steps {
-		lines = append(lines, m.railLine(i+1, strconv.Itoa(i+1), s))
+		add(i+1, strconv.Itoa(i+1), s)
 	}
 	for _, c := range r.view.Causes[:min(len(r.view.Causes), mostCauses)] {
-		lines = append(lines, m.railLine(0, " ", c))
+		add(0, " ", c)
 	}
-	for _, s := range lastOpen(r.view.Acts) {
-		lines = append(lines, m.railLine(6, "6", s))
+	acts := lastOpen(r.view.Acts)
+	for i, s := range acts {
+		key, name := 0, " "
+		if i == atWork(acts) {
+			key, name = 6, "6"
+			if r.open != nil {
+				s.State, s.Tone = "asks you", output.Warn
+			}
+		}
+		add(key, name, s)
 	}
 	if len(r.view.Checks) > 0 {
-		lines = append(lines, m.railLine(7, "7", checksInOne(r.view.Checks)))
+		add(7, "7", checksInOne(r.view.Checks))
 	}
 	for _, c := range r.view.Calls[:min(len(r.view.Calls), 1)] {
-		lines = append(lines, m.railLine(0, " ", c))
+		add(0, " ", c)
+	}
+	if r.answer && m.railRoom(len(lines)+1) < len(m.railDetail()) {
+		lines = chosen
 	}
 	return append(lines, m.cells.Paint(strings.Repeat("-", m.width), output.Muted))
+}
+
+// atWork is the first act that is not over, else the last one.
+func atWork(acts []views.RailStep) int {
+	for i, s := range acts {
+		if !s.Over {
+			return i
+		}
+	}
+	return len(acts) - 1
 }
 
 // lastOpen are those acts that a screen has room for: what is over goes first.
@@ -284,8 +315,12 @@ func (m *Model) railLine(key int, name string, s views.RailStep) string {
 // railDetail is what the step that was chosen rests on.
 func (m *Model) railDetail() []string {
 	r := m.rail
-	if r.answer && len(r.open.page) > 0 {
-		return append(r.open.page, r.open.question.Objection)
+	if r.answer {
+		prompt := ""
+		if text := strings.TrimSpace(r.open.question.Prompt); output.Width(text) >= m.width {
+			prompt = text // the last line has room for a part of it
+		}
+		return m.wrapped(slices.Concat(r.open.page, []string{r.open.question.Objection, prompt}))
 	}
 	var lines []string
 	switch v := r.view; {
@@ -306,7 +341,7 @@ func (m *Model) railDetail() []string {
 	if r.err != nil {
 		lines = append([]string{"error: " + r.err.Error(), fault.HintOf(r.err)}, lines...)
 	}
-	return lines
+	return m.wrapped(lines)
 }
 
 // runbookLine is the last line of the page of the runbook.
@@ -316,14 +351,18 @@ func (m *Model) runbookLine() string {
 	case r.answer:
 		return m.line(segment{strings.TrimSpace(r.open.question.Prompt) + " " + r.typed + "_", output.Warn})
 	case r.open != nil:
-		return m.line(segment{"6 answers: " + strings.TrimSpace(r.open.question.Prompt), output.Warn})
+		return m.line(segment{"press 6 to answer: " + strings.TrimSpace(r.open.question.Prompt), output.Warn})
 	case r.over:
-		return m.line(segment{"it is over; 1 runs it again  2 to 7 details  Enter " + leadsTo(r.key) + "  Esc back  q quit", output.Muted})
+		return m.line(segment{"it is over; 1 runs it again  2 to 7 details" + leadsTo(r.key) + "  Esc back  q quit", output.Muted})
 	}
-	return m.line(segment{fmt.Sprintf("1 to 7 details  Enter %s  j/k scroll  Esc back  q quit", leadsTo(r.key)), output.Muted})
+	return m.line(segment{"1 to 7 details" + leadsTo(r.key) + "  j/k scroll  Esc back  q quit", output.Muted})
 }
 
-// leadsTo names the view that proves a step.
+// leadsTo names the view that proves a step; "" = its details are all there is.
 func leadsTo(key int) string {
-	return [...]string{"", "all", "the stuck", "a log", "its usage", "the cleanups", "answers", "details"}[key]
+	views := [...]string{1: "all sandboxes", "the stuck", "a log", "its usage", "the cleanups", "", ""}
+	if views[key] == "" {
+		return ""
+	}
+	return "  Enter " + views[key]
 }

@@ -96,7 +96,7 @@ func TestTheRunbookIsARail(t *testing.T) {
 	assert.Contains(t, frame, "what Count rests on")
 	assert.Contains(t, frame, "no memory leak: memory is")
 	assert.Contains(t, frame, "7 missed")
-	assert.Contains(t, frame, "6 answers: type 12")
+	assert.Contains(t, frame, "press 6 to answer: type 12")
 	press(m, "1", "2", "enter")
 	assert.Equal(t, tabStuck, m.tab, "2 leads to the stuck ones")
 	assert.Empty(t, answer, "keys of steps are no answer")
@@ -104,6 +104,11 @@ func TestTheRunbookIsARail(t *testing.T) {
 	assert.Contains(t, screen(m), "missed Ages")
 	press(m, "6")
 	assert.Contains(t, screen(m), "the twelve")
+	assert.Contains(t, screen(m), "1 done")
+	m.height = leastHeight
+	assert.Contains(t, screen(m), "the twelve\n")
+	assert.Contains(t, screen(m), "> 6 asks you")
+	m.height = 40
 	press(m, "enter")
 	assert.Contains(t, m.notice, "type the answer first")
 	press(m, "1", "2", "esc")

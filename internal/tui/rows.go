@@ -123,15 +123,18 @@ func (m *Model) rebuild() {
 	for _, f := range m.feeds {
 		total += len(f.round.Rows)
 	}
-	clear(m.pool) // no round is kept for its sake
+	clear(m.pool)                           // no round is kept for its sake
 	m.pool = slices.Grow(m.pool[:0], total) // never moved below: m.rows points into it
 	m.undecided = nil
 	for _, f := range m.feeds {
-		f.stuck = 0
+		f.stuck, f.open = 0, 0
 		for i := range f.round.Rows {
 			r := m.addRow(&f.round.Rows[i], f.stale(), now)
-			if r.group == tabStuck {
+			switch r.group {
+			case tabStuck:
 				f.stuck++
+			case tabUnjudged:
+				f.open++
 			}
 			if !m.wants(r, now) {
 				continue

@@ -1,7 +1,9 @@
 package tui
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,8 +71,10 @@ const (
 	pollFocused = 2 * time.Second  // between two rounds of a profile while the terminal has the focus
 	pollAway    = 10 * time.Second // while it has not, or the profile fails
 	lookAgain   = 15 * time.Second // a look is repeated after
-	lookKeeps   = time.Minute      // a verdict of a look is shown for, beside newer records
+	sweepAgain  = time.Minute      // the same, of a row that is not on the screen
+	lookKeeps   = 2 * time.Minute  // a verdict of a look is shown for, beside newer records
 	mostLooks   = 20               // sandboxes of one look
+	mostSwept   = 300              // rows that are looked at although they are not on the screen: 5 a second
 	beat        = time.Second      // between two redraws of ages
 )
 
@@ -84,6 +88,7 @@ type feed struct {
 	newest  fleet.Connection
 	next    time.Time // when it is asked again
 	stuck   int64     // of its rows, by the newest verdicts
+	open    int       // of its rows, which no verdict decides yet
 }
 
 // stale reports whether what is shown of it is not the newest that was asked for.
@@ -97,6 +102,7 @@ type (
 	lookMsg   struct {
 		looks []ops.LiveLook
 		at    time.Time
+		swept bool // of rows that are not on the screen
 	}
 	pageMsg struct {
 		verb string
@@ -154,24 +160,51 @@ func (m *Model) take(r ops.LiveRound, now time.Time) {
 	}
 }
 
-// lookDue looks at the rows of toLook that run, for their usage and where the record does not decide, one
-// look at a time.
+// lookDue looks at the rows of toLook, for their usage and where the record does not decide. When that is done, it
+// looks at those that are not on the screen and wait for a verdict. Of both there is one look at a time.
 func (m *Model) lookDue(now time.Time) tea.Cmd {
-	if m.looking || m.paused {
+	if look := m.look(&m.looking, m.toLook(), lookAgain, now); m.looking {
+		return look
+	}
+	return m.look(&m.sweeping, m.toSweep(), sweepAgain, now)
+}
+
+// look asks those of rows that run and were not asked for some time.
+func (m *Model) look(busy *bool, rows []*row, again time.Duration, now time.Time) tea.Cmd {
+	if *busy || m.paused {
 		return nil
 	}
 	var open []sandbox.Sandbox
-	for _, r := range m.toLook() {
+	for _, r := range rows {
 		seen, looked := m.looked[r.Ref()]
-		if r.State == sandbox.StateRunning && (!looked || now.Sub(seen.At).Abs() >= lookAgain) && len(open) < mostLooks {
+		if r.State == sandbox.StateRunning && (!looked || now.Sub(seen.At).Abs() >= again) && len(open) < mostLooks {
 			open = append(open, *r.Sandbox)
 		}
 	}
 	if len(open) == 0 {
 		return nil
 	}
-	m.looking = true
-	return func() tea.Msg { return lookMsg{m.source.Look(m.ctx, open), m.now()} }
+	*busy = true
+	swept := busy == &m.sweeping
+	return func() tea.Msg { return lookMsg{m.source.Look(m.ctx, open), m.now(), swept} }
+}
+
+// toSweep are the rows whose records do not decide, the oldest ones where there are many.
+func (m *Model) toSweep() []*row {
+	if m.sweeping || m.paused || m.away {
+		return nil
+	}
+	var rows []*row
+	for i := range m.pool {
+		if r := &m.pool[i]; r.needsLook && !r.stale {
+			rows = append(rows, r)
+		}
+	}
+	if len(rows) > mostSwept {
+		slices.SortFunc(rows, func(a, b *row) int { return cmp.Compare(b.age, a.age) })
+		rows = rows[:mostSwept]
+	}
+	return rows
 }
 
 // openPage reads a page about the sandbox or task under the cursor.

@@ -10,9 +10,6 @@ import (
 // sparkCells is how many figures of a sandbox are kept: one look each, a cell each.
 const sparkCells = 8
 
-// sparkLine is a line that has room for them.
-const sparkLine = 120
-
 // oneCore is the processor figure of a sandbox that uses a whole core.
 const oneCore = 100
 

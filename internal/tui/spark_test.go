@@ -29,7 +29,7 @@ func TestSparks(t *testing.T) {
 	assert.Contains(t, frame(m), "  :--==###  stuck")
 	look(new(800.0))
 	assert.Contains(t, frame(m), "  .......#  stuck", "several cores")
-	m.width = sparkLine - 1
+	m.width = 80
 	assert.NotContains(t, frame(m), "SPARK")
 
 	r := s.Round(t.Context(), "e2b")
