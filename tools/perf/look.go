@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -107,13 +108,10 @@ func (s stage) lookOnce(server string, l look, takes time.Duration) (spent, tall
 	if err != nil {
 		return spent{}, t, err
 	}
-	file := filepath.Join(s.dir, "look.yaml")
-	text := fmt.Sprintf("providers:\n  prod: {type: e2b, token_env: KEY, url: http://%s, sandbox_url: http://%s}\n", at, at)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+	cmd, err := s.onE2B(string(at), l.args...)
+	if err != nil {
 		return spent{}, t, err
 	}
-	cmd := s.command(s.sbx, append(l.args, "--provider", "prod", "--config", file)...)
-	cmd.Env = append(cmd.Env, "KEY="+key)
 	got, err := spend(cmd, "\n")
 	if err != nil {
 		return got, t, err
@@ -126,4 +124,13 @@ func (s stage) lookOnce(server string, l look, takes time.Duration) (spent, tall
 		err = fmt.Errorf("exit %d: %s", got.exit, strings.TrimSpace(got.errs))
 	}
 	return got, t, err
+}
+
+// onE2B prepares sbx on a world with E2B's API.
+func (s stage) onE2B(at string, args ...string) (*exec.Cmd, error) {
+	file := filepath.Join(s.dir, "look.yaml")
+	text := fmt.Sprintf("providers:\n  prod: {type: e2b, token_env: KEY, url: http://%[1]s, sandbox_url: http://%[1]s}\n", at)
+	cmd := s.command(s.sbx, append(args, "--provider", "prod", "--config", file)...)
+	cmd.Env = append(cmd.Env, "KEY="+key)
+	return cmd, os.WriteFile(file, []byte(text), 0o600)
 }

@@ -3,7 +3,8 @@
 // listings over loopback, with many pages and with a provider that hangs. Anybody
 // can rerun it on Linux; it needs Go, a shell and the module cache, no network and
 // no rights. The part "cleanup" measures bulk endings, and beside them those of
-// kubectl and docker where they are on PATH, each on a fake of its API. The part
+// kubectl and docker where they are on PATH, each on a fake of its API; the part
+// "dashboard" the live screen in a pseudo-terminal, beside k9s and lazydocker. The part
 // "incumbents" alone needs more: it installs E2B's command line with npm and measures
 // it beside the product.
 //
@@ -51,15 +52,15 @@ func run(args []string, out io.Writer) error {
 	root := flags.String("C", "../..", "folder of the product's go.mod")
 	runs := flags.Int("runs", 40, "how often each figure is taken")
 	watched := flags.Duration("watched", 10*time.Second, "how long idle processes are watched")
-	part := flags.String("part", "all", "what is measured: local, remote, all of both, cleanup, look (at 10,000 sandboxes), tasks (beside GNU parallel), or incumbents (installs one with npm)")
+	part := flags.String("part", "all", "what is measured: local, remote, all of both, cleanup, look (at 10,000 sandboxes), dashboard (of as many, beside k9s and lazydocker), tasks (beside GNU parallel), or incumbents (installs one with npm)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if runtime.GOOS != "linux" {
 		return errors.New("the figures come from /proc: measure on Linux")
 	}
-	if !slices.Contains([]string{"all", "local", "remote", "cleanup", "look", "tasks", "incumbents"}, *part) {
-		return fmt.Errorf("-part: %q is none of local, remote, all, cleanup, look, tasks, incumbents", *part)
+	if !slices.Contains([]string{"all", "local", "remote", "cleanup", "look", "dashboard", "tasks", "incumbents"}, *part) {
+		return fmt.Errorf("-part: %q is none of local, remote, all, cleanup, look, dashboard, tasks, incumbents", *part)
 	}
 	if *runs < 1 {
 		return errors.New("-runs: at least 1")
@@ -90,6 +91,8 @@ func measure(s stage, part string, runs int, watched time.Duration, out io.Write
 	switch part {
 	case "incumbents":
 		err = s.incumbents(&t, runs)
+	case "dashboard":
+		err = s.dashboard(&t, runs)
 	case "tasks":
 		err = s.tasks(&t, runs)
 	default:

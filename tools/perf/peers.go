@@ -7,14 +7,18 @@ import (
 	"time"
 )
 
-// pods is the API of Kubernetes as far as `kubectl delete pods --all` uses it. What
-// kubectl asks to learn the API costs no time here: it would keep that on disk.
+// pods is the API of Kubernetes as far as `kubectl delete pods --all` uses it, and a program that
+// watches all pods. What kubectl asks to learn the API costs no time here: it would keep that on disk.
 func pods(w *world) http.Handler {
 	mux := http.NewServeMux()
 	says := func(v any) http.HandlerFunc {
 		return func(out http.ResponseWriter, _ *http.Request) { answer(out, http.StatusOK, v) }
 	}
 	mux.HandleFunc("GET /api", says(map[string]any{"kind": "APIVersions", "versions": []string{"v1"}}))
+	mux.HandleFunc("GET /version", says(map[string]any{"major": "1", "minor": "34", "gitVersion": "v1.34.1", "platform": "linux/amd64"}))
+	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", func(out http.ResponseWriter, _ *http.Request) {
+		answer(out, http.StatusCreated, map[string]any{"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "spec": map[string]any{}, "status": map[string]any{"allowed": true}})
+	})
 	mux.HandleFunc("GET /apis", says(map[string]any{"kind": "APIGroupList", "apiVersion": "v1", "groups": []any{}}))
 	verbs := []string{"delete", "get", "list", "watch"}
 	mux.HandleFunc("GET /api/v1", says(map[string]any{
@@ -45,6 +49,11 @@ func pods(w *world) http.Handler {
 		}
 		w.serving(func(out http.ResponseWriter, _ *http.Request) {})(out, r)
 		id := strings.TrimPrefix(r.URL.Query().Get("fieldSelector"), "metadata.name=")
+		if id == "" { // of all: nothing changes
+			_ = http.NewResponseController(out).Flush() // a client that has gone wants no headers
+			<-r.Context().Done()
+			return
+		}
 		w.gone(r, id)
 		_ = json.NewEncoder(out).Encode(map[string]any{"type": "DELETED", "object": pod(id, true)}) // it may have gone
 	})

@@ -50,8 +50,9 @@ func TestTable(t *testing.T) {
 	var tab table
 	tab.add("x", "8", "ms", 1.234, 12.34, 123.4)
 	tab.add("y", "", "KiB", 7)
+	tab.missing("z", os.ErrNotExist)
 	tab.print(&b)
-	for _, want := range []string{"| x | 8 | 1.23 | 12.3 | 123 | ms | 3 |\n", "| y | - | 7 | 7 | 7 | KiB | 1 |\n"} {
+	for _, want := range []string{"| x | 8 | 1.23 | 12.3 | 123 | ms | 3 |\n", "| y | - | 7 | 7 | 7 | KiB | 1 |\n", "| z | - | - | - | - | file does not exist | 0 |\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
@@ -133,6 +134,9 @@ func TestOwnStatus(t *testing.T) {
 	}
 	if n, err := switches(os.Getpid()); err != nil || n <= 0 {
 		t.Error(n, err)
+	}
+	if ms, err := onProcessor(os.Getpid()); err != nil || ms <= 0 {
+		t.Error(ms, err)
 	}
 	if _, err := switches(1 << 30); err == nil {
 		t.Error("a process that is not there was counted")

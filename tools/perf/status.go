@@ -29,14 +29,17 @@ func statusField(text, name string) (float64, bool) {
 }
 
 // anonymous is what a process holds in memory of its own, in KiB.
-func anonymous(pid int) (float64, error) {
+func anonymous(pid int) (float64, error) { return memory(pid, "RssAnon") }
+
+// memory is one field of a process's memory, in KiB.
+func memory(pid int, field string) (float64, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
 	}
-	kib, ok := statusField(string(raw), "RssAnon")
+	kib, ok := statusField(string(raw), field)
 	if !ok {
-		return 0, fmt.Errorf("process %d: no RssAnon", pid)
+		return 0, fmt.Errorf("process %d: no %s", pid, field)
 	}
 	return kib, nil
 }
@@ -44,23 +47,39 @@ func anonymous(pid int) (float64, error) {
 // switches counts how often the threads of a process were put on a processor
 // and left it again: one wake-up each.
 func switches(pid int) (float64, error) {
-	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
-	if err != nil || len(tasks) == 0 {
+	return ofThreads(pid, "status", func(text string) float64 {
+		voluntary, _ := statusField(text, "voluntary_ctxt_switches")
+		forced, _ := statusField(text, "nonvoluntary_ctxt_switches")
+		return voluntary + forced
+	})
+}
+
+// onProcessor is how long the threads of a process ran, in milliseconds. Those that have ended do not
+// count; a Go program keeps its threads.
+func onProcessor(pid int) (float64, error) {
+	return ofThreads(pid, "schedstat", func(text string) float64 {
+		ran, _, _ := strings.Cut(text, " ")
+		ns, _ := strconv.ParseFloat(ran, 64) // the kernel writes a number
+		return ns / 1e6
+	})
+}
+
+// ofThreads adds up what a file of each thread of a process says.
+func ofThreads(pid int, file string, figure func(text string) float64) (float64, error) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/%s", pid, file))
+	if err != nil || len(files) == 0 {
 		return 0, fmt.Errorf("process %d: no threads: %w", pid, errors.Join(err, fs.ErrNotExist))
 	}
 	sum := 0.0
-	for _, task := range tasks {
-		raw, err := os.ReadFile(task)
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // a thread that has ended wakes nobody
+			continue // a thread that has ended does nothing
 		}
 		if err != nil {
 			return 0, err
 		}
-		for _, name := range []string{"voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"} {
-			n, _ := statusField(string(raw), name)
-			sum += n
-		}
+		sum += figure(string(raw))
 	}
 	return sum, nil
 }

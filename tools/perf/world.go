@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -25,6 +26,8 @@ const (
 type world struct {
 	born time.Time // of its things
 	ids  []string  // of all that ever were, sorted
+
+	server *http.Server
 
 	mu    sync.Mutex
 	takes time.Duration        // of each call
@@ -119,8 +122,9 @@ func (w *world) count() tally {
 	left := len(w.living())
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.tally.Left = left
-	return w.tally
+	t := w.tally
+	t.Left, t.Kinds = left, maps.Clone(t.Kinds)
+	return t
 }
 
 // kinds are the APIs that a world may speak.
@@ -133,11 +137,11 @@ func kinds() map[string]func(*world) http.Handler {
 	}
 }
 
-// worlds makes a world at an address of its own for POST /KIND/N, and ends it with
-// DELETE /ADDRESS, which answers with its tally.
+// worlds makes a world at an address of its own for POST /KIND/N?takes=DURATION&age=DURATION, and ends
+// it with DELETE /ADDRESS. That answers with its tally, as GET /ADDRESS does.
 type worlds struct {
 	mu   sync.Mutex
-	open map[string]func() tally
+	open map[string]*world // by their addresses
 }
 
 func (ws *worlds) make(out http.ResponseWriter, r *http.Request) {
@@ -156,36 +160,47 @@ func (ws *worlds) make(out http.ResponseWriter, r *http.Request) {
 	if takes, err := time.ParseDuration(r.URL.Query().Get("takes")); err == nil {
 		w.takes = takes
 	}
-	server := &http.Server{Handler: kind(w), ReadHeaderTimeout: time.Minute}
-	go func() { _ = server.Serve(at) }() // it ends when it is closed
+	if age, err := time.ParseDuration(r.URL.Query().Get("age")); err == nil {
+		w.born = time.Now().Add(-age)
+	}
+	w.server = &http.Server{Handler: kind(w), ReadHeaderTimeout: time.Minute}
+	go func() { _ = w.server.Serve(at) }() // it ends when it is closed
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	ws.open[at.Addr().String()] = func() tally {
-		t := w.count()
-		_ = server.Close()
-		return t
-	}
+	ws.open[at.Addr().String()] = w
 	fmt.Fprint(out, at.Addr().String())
 }
 
-func (ws *worlds) end(out http.ResponseWriter, r *http.Request) {
+// tell answers with the tally of a world; DELETE ends it.
+func (ws *worlds) tell(out http.ResponseWriter, r *http.Request) {
 	ws.mu.Lock()
-	end := ws.open[r.PathValue("address")]
-	delete(ws.open, r.PathValue("address"))
+	w := ws.open[r.PathValue("address")]
+	if r.Method == http.MethodDelete {
+		delete(ws.open, r.PathValue("address"))
+	}
 	ws.mu.Unlock()
-	if end == nil {
+	if w == nil {
 		http.NotFound(out, r)
 		return
 	}
-	answer(out, http.StatusOK, end())
+	t := w.count()
+	if r.Method == http.MethodDelete {
+		_ = w.server.Close() // requests in flight end with it
+	}
+	answer(out, http.StatusOK, t)
+}
+
+func worldServer() http.Handler {
+	ws := &worlds{open: map[string]*world{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /{kind}/{n}", ws.make)
+	mux.HandleFunc("GET /{address}", ws.tell)
+	mux.HandleFunc("DELETE /{address}", ws.tell)
+	return mux
 }
 
 // serveWorlds answers at a loopback address, which it prints, until its input ends.
 func serveWorlds() error {
-	ws := &worlds{open: map[string]func() tally{}}
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /{kind}/{n}", ws.make)
-	mux.HandleFunc("DELETE /{address}", ws.end)
 	at, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -195,7 +210,7 @@ func serveWorlds() error {
 		_, _ = os.Stdin.Read(make([]byte, 1)) // it ends when the parent does
 		_ = at.Close()
 	}()
-	if err := http.Serve(at, mux); !errors.Is(err, net.ErrClosed) {
+	if err := http.Serve(at, worldServer()); !errors.Is(err, net.ErrClosed) {
 		return err
 	}
 	return nil
