@@ -2,8 +2,10 @@ package tui
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -54,14 +56,46 @@ func Run(ctx context.Context, source Source, now func() time.Time, t Terminal) e
 	in, out := t.watched(func() { stop(errTerminalLost) })
 	_, _ = io.WriteString(out, wheelOn) // a terminal that is lost ends the loop
 	defer func() { _, _ = io.WriteString(out, wheelOff) }()
-	if err = t.show(ctx, m, in, out); err == nil {
+	if err = t.show(ctx, guarded{m, stop}, in, out); err == nil {
 		err = context.Cause(ctx)
 	}
 	return err
 }
 
+// guarded ends the loop where the model panics. The library would end too, while its reader of the keys goes on.
+type guarded struct {
+	*Model
+
+	stop context.CancelCauseFunc
+}
+
+// Update is that of the model.
+func (g guarded) Update(msg tea.Msg) (model tea.Model, cmd tea.Cmd) { //nolint:ireturn // as the library asks for
+	defer func() {
+		if g.failed(recover()) {
+			model, cmd = g, tea.Quit
+		}
+	}()
+	_, cmd = g.Model.Update(msg)
+	return g, cmd
+}
+
+// View is that of the model.
+func (g guarded) View() (view tea.View) {
+	defer func() { g.failed(recover()) }()
+	return g.Model.View()
+}
+
+// failed ends the loop if there was a panic.
+func (g guarded) failed(panicked any) bool {
+	if panicked != nil {
+		g.stop(fmt.Errorf("%w: %v\n%s", tea.ErrProgramPanic, panicked, debug.Stack()))
+	}
+	return panicked != nil
+}
+
 // show runs the loop of a model until it is quit or ctx ends.
-func (t Terminal) show(ctx context.Context, m *Model, in io.Reader, out io.Writer, more ...tea.ProgramOption) error {
+func (t Terminal) show(ctx context.Context, m tea.Model, in io.Reader, out io.Writer, more ...tea.ProgramOption) error {
 	loop := tea.NewProgram(m, append(more, tea.WithInput(in), tea.WithOutput(out), tea.WithEnvironment(t.Environ), tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler())...)
 	defer context.AfterFunc(ctx, loop.Quit)() // tea.WithContext leaves the reader of the keys behind
 	if t.Divert != nil {
