@@ -96,7 +96,7 @@ func (c *compiler[T]) compareValues(op string, left, right term[T]) (*node[T], e
 			}
 			return truthOf((a.number == b.number) == (op == "=="))
 		}
-	case KindList, KindLabels:
+	case KindLabels:
 	}
 	return c.leafNode(l), nil
 }
@@ -189,7 +189,7 @@ func (c *compiler[T]) sameKind(op string, left, right term[T]) (sameLeft, sameRi
 		err = c.wrongKind(left, right)
 	case left.kind == KindNumber:
 		left, right, err = c.alike(left, right)
-	case left.kind == KindList, left.kind == KindLabels:
+	case left.kind == KindLabels:
 		err = c.mistake(left.at, left.example(), "%s is a %s, which cannot be compared by %s", left.text, left.kind, op)
 	case (left.kind == KindText || left.kind == KindBool) && op != "==" && op != "!=":
 		err = c.mistake(left.at.join(right.at), "", "%s is a %s, which cannot be compared by %s", left.text, left.kind, op)
@@ -217,7 +217,7 @@ func (c *compiler[T]) wrongKind(left, right term[T]) error {
 		return c.mistake(other.at, "", "%s is true, false or unknown: write %s, or not %s", name.text, name.text, name.text)
 	case KindTime:
 		return c.mistake(other.at, "a duration is compared with an age: age_seconds > 10m", `%s is a time: write "2026-11-22T12:00Z"`, name.text)
-	case KindText, KindList, KindLabels:
+	case KindText, KindLabels:
 	}
 	return c.mistake(other.at, "", "%s is a %s: write %s", name.text, name.kind, name.example())
 }
@@ -287,7 +287,7 @@ func (c *compiler[T]) compareList(left term[T], list listNode) (*node[T], error)
 	return c.leafNode(l), nil
 }
 
-// contains compiles TEXT in LIST, KEY in labels, TEXT contains TEXT.
+// contains compiles KEY in labels, TEXT contains TEXT.
 func (c *compiler[T]) contains(op string, whole, part term[T]) (*node[T], error) {
 	text := whole.text + " contains " + part.text
 	if op == "in" {
@@ -295,7 +295,7 @@ func (c *compiler[T]) contains(op string, whole, part term[T]) (*node[T], error)
 	}
 	isText := whole.kind == KindText && op == "contains"
 	switch {
-	case !isText && whole.kind != KindList && whole.kind != KindLabels:
+	case !isText && whole.kind != KindLabels:
 		return nil, c.mistake(whole.at, whole.example(), "%s is a %s, and nothing is in it", whole.text, whole.kind)
 	case part.kind != KindText:
 		return nil, c.mistake(part.at, "put it in quotes", "%s is a %s, not a text", part.text, part.kind)

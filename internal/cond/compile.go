@@ -12,33 +12,8 @@ type compiler[T any] struct {
 	source
 
 	schema Schema[T]
-	set    *set[T] // conditions that may be used by name; nil = none
-
 	names  []string
 	look   bool
-	leaves int
-}
-
-func compile[T any](text string, s Schema[T], in *set[T]) (*Condition[T], error) {
-	c := &compiler[T]{source: source{text: text}, schema: s, set: in}
-	if in != nil {
-		c.name = in.current()
-	}
-	if err := c.checkLength(); err != nil {
-		return nil, err
-	}
-	tree, err := parse(c.source, func(name string) bool { return c.schema.find(name) != nil || c.set.has(name) })
-	if err != nil {
-		return nil, err
-	}
-	root, err := c.logic(tree)
-	if err != nil {
-		return nil, err
-	}
-	if len(c.names) == 0 {
-		return nil, c.mistake(place{0, len([]rune(text))}, s.Hint, "it uses no name, so it is the same for all")
-	}
-	return &Condition[T]{text: text, root: root, names: c.names, look: c.look, leaves: c.leaves}, nil
 }
 
 func (c *compiler[T]) checkLength() error {
@@ -68,10 +43,6 @@ func (c *compiler[T]) logic(n expression) (*node[T], error) {
 		}
 	case boolNode:
 		return &node[T]{op: opConstant, constant: truthOf(n.value)}, nil
-	case nameNode:
-		if c.set.has(n.name) {
-			return c.use(n)
-		}
 	}
 	t, err := c.operand(n)
 	if err != nil {
@@ -109,24 +80,6 @@ func (c *compiler[T]) join(op operator, n binaryNode) (*node[T], error) {
 	return &node[T]{op: op, left: left, right: right}, nil
 }
 
-// use takes another condition of the set in.
-func (c *compiler[T]) use(n nameNode) (*node[T], error) {
-	used, err := c.set.condition(n.name, func(cycle string) error {
-		return c.mistake(n.where(), "", "the conditions use each other: %s", cycle)
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range used.names {
-		c.note(name)
-	}
-	c.look = c.look || used.look
-	if c.leaves += used.leaves; c.leaves > maxLeaves {
-		return nil, c.mistake(n.where(), "", "the condition is too large: with those that it uses it has more than %d comparisons", maxLeaves)
-	}
-	return used.root, nil
-}
-
 func (c *compiler[T]) note(name string) {
 	if !slices.Contains(c.names, name) {
 		c.names = append(c.names, name)
@@ -134,7 +87,6 @@ func (c *compiler[T]) note(name string) {
 }
 
 func (c *compiler[T]) leafNode(l leaf[T]) *node[T] {
-	c.leaves++
 	return &node[T]{op: opLeaf, leaf: &l}
 }
 
@@ -205,10 +157,7 @@ func (c *compiler[T]) nameTerm(n expression) (term[T], error) {
 	if hint, refused := c.schema.Refused[full]; refused {
 		return term[T]{}, c.mistake(at, hint, "%s is ambiguous", full)
 	}
-	if c.set.has(full) {
-		return term[T]{}, c.mistake(at, "", "%s is a condition and cannot be compared", full)
-	}
-	return term[T]{}, c.mistake(at, suggest(full, append(c.schema.names(), c.set.names()...), c.schema.Hint), "no name %q", full)
+	return term[T]{}, c.mistake(at, suggest(full, c.schema.names(), c.schema.Hint), "no name %q", full)
 }
 
 func (c *compiler[T]) labelTerm(name *Name[T], key string, at place) term[T] {

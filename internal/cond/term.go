@@ -74,7 +74,7 @@ func (t term[T]) example() string {
 		return t.text + ` == "TEXT"`
 	case KindTime:
 		return t.text + ` < "2026-11-22T12:00Z"`
-	case KindList, KindLabels:
+	case KindLabels:
 		return `"TEXT" in ` + t.text
 	case KindBool:
 	}
@@ -249,7 +249,7 @@ func (c *compiler[T]) figure(left, right term[T], unit Unit, of func(a, b float6
 // call compiles the one function there is, len.
 func (c *compiler[T]) call(name string, arguments []expression, at place) (term[T], error) {
 	if name != "len" {
-		return term[T]{}, c.mistake(at, suggest(name, []string{"len"}, "the only function is len(TEXT or LIST)"), "no function %q", name)
+		return term[T]{}, c.mistake(at, suggest(name, []string{"len"}, "the only function is len(TEXT or LABELS)"), "no function %q", name)
 	}
 	if len(arguments) != 1 {
 		return term[T]{}, c.mistake(at, "write len(NAME)", "len takes one value")
@@ -258,7 +258,7 @@ func (c *compiler[T]) call(name string, arguments []expression, at place) (term[
 	if err != nil {
 		return t, err
 	}
-	if t.kind != KindText && t.kind != KindList && t.kind != KindLabels {
+	if t.kind != KindText && t.kind != KindLabels {
 		return t, c.mistake(t.at, "", "%s is a %s and has no length", t.text, t.kind)
 	}
 	return term[T]{kind: KindNumber, unit: UnitCount, at: at, text: fmt.Sprintf("len(%s)", t.text), names: t.names, value: func(s T) Value { return t.value(s).size() }}, nil

@@ -2,7 +2,6 @@ package cond
 
 import (
 	"math"
-	"slices"
 	"time"
 )
 
@@ -15,7 +14,6 @@ const (
 	KindText   Kind = "text"
 	KindBool   Kind = "true or false"
 	KindTime   Kind = "time"
-	KindList   Kind = "list of texts"
 	KindLabels Kind = "labels" // texts by key
 )
 
@@ -38,9 +36,8 @@ const (
 type Value struct {
 	state  state
 	kind   valueKind
-	number float64   // also a bool (0, 1) and a time (Unix seconds)
-	text   string    // also why it is unread
-	list   *[]string // a pointer keeps values small
+	number float64 // also a bool (0, 1) and a time (Unix seconds)
+	text   string  // also why it is unread
 	labels map[string]string
 }
 
@@ -60,7 +57,6 @@ const (
 	isText
 	isBool
 	isTime
-	isList
 	isLabels
 )
 
@@ -136,14 +132,6 @@ func Time(t time.Time) Value {
 // unixSeconds keeps microseconds, which no source of a time exceeds.
 func unixSeconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
-// List is a list of texts; nil is not reported.
-func List(list []string) Value {
-	if list == nil {
-		return Absent()
-	}
-	return Value{state: known, kind: isList, list: &list}
-}
-
 // Labels are texts by key. Nil has no labels.
 func Labels(labels map[string]string) Value {
 	return Value{state: known, kind: isLabels, labels: labels}
@@ -179,22 +167,17 @@ func (v Value) asMissing() Value {
 	return Absent()
 }
 
-// has reports whether a list has a text, or labels have a key.
-func (v Value) has(text string) bool {
-	if v.kind == isLabels {
-		_, has := v.labels[text]
-		return has
-	}
-	return v.kind == isList && slices.Contains(*v.list, text)
+// has reports whether labels have a key.
+func (v Value) has(key string) bool {
+	_, has := v.labels[key]
+	return has
 }
 
-// size is the length of a text, list or labels.
+// size is the length of a text, or the number of labels.
 func (v Value) size() Value {
 	switch {
 	case v.is(isText):
 		return Number(float64(len([]rune(v.text))))
-	case v.is(isList):
-		return Number(float64(len(*v.list)))
 	case v.is(isLabels):
 		return Number(float64(len(v.labels)))
 	}
