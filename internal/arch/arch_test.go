@@ -143,6 +143,7 @@ func owners() map[string][]string {
 		"charm.land/lipgloss":               {"output"},
 		"charm.land/bubbletea":              {"tui"},
 		"github.com/itchyny/gojq":           {"output"},
+		"github.com/expr-lang/expr":         {"cond"},
 		"golang.org/x/term":                 {"cli", "commands"},
 		"golang.org/x/sys":                  {"providers/local", "providers/local/cgroup", "providers/local/identity", "providers/local/plain", "providers/local/record", "providers/local/runlog", "providers/local/supervisor", "providers/local/wire", "store"},
 		"github.com/fsnotify/fsnotify":      {"providers/local", "providers/local/runlog"},
@@ -182,7 +183,7 @@ func wireRooms() []string {
 }
 
 func testLibraries() []string {
-	return []string{"github.com/stretchr/testify", "github.com/rogpeppe/go-internal", "github.com/itchyny/gojq", "github.com/prometheus", "github.com/expr-lang/expr"}
+	return []string{"github.com/stretchr/testify", "github.com/rogpeppe/go-internal", "github.com/itchyny/gojq", "github.com/prometheus"}
 }
 
 func with(list []string, more ...string) []string { return append(slices.Clone(list), more...) }

@@ -6,10 +6,9 @@
 // unknown, never 0, false or "". Its evaluation is explained: each comparison with the values
 // that it compared.
 //
-// The grammar is a part of that of expr-lang/expr: values, comparisons, and, or, not. The tests
-// compare the trees with those of its parser. The package does not link that parser, because it
-// reads methods by reflection, for which the linker keeps every method of the program (3 MB). The
-// package is pure: no clock, no input or output, no loops.
+// The grammar is a part of that of expr-lang/expr, which parses it: values, comparisons, and, or,
+// not. Types, units and the three values are this package's own. The package is pure: no clock, no
+// input or output, no loops.
 package cond
 
 import (
@@ -76,11 +75,11 @@ type Condition[T any] struct {
 // Compile parses and checks a condition. Every error is fault.KindUsage, wraps an *Error with
 // the place, and has a hint where one is known.
 func Compile[T any](text string, s Schema[T]) (*Condition[T], error) {
-	c := &compiler[T]{source: source{text: text}, schema: s}
+	c := &compiler[T]{source: source{text: text}, schema: s, literals: map[int]literal{}}
 	if err := c.checkLength(); err != nil {
 		return nil, err
 	}
-	tree, err := parse(c.source, func(name string) bool { return c.schema.find(name) != nil })
+	tree, err := c.parse()
 	if err != nil {
 		return nil, err
 	}

@@ -137,8 +137,6 @@ func formatNumber(n float64, u Unit, beside literalForm) string {
 		return sandbox.FormatElapsed(time.Duration(n * float64(time.Second)))
 	case u == UnitMiB:
 		return plain + "M"
-	case u == UnitBytes:
-		return decimal(n/sandbox.MiB) + "M"
 	case u == UnitPercent:
 		return plain + "%"
 	case u == UnitRatio:

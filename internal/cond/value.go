@@ -25,7 +25,6 @@ const (
 	UnitNone         Unit = ""
 	UnitCount        Unit = "count"
 	UnitSeconds      Unit = "seconds"
-	UnitBytes        Unit = "bytes"
 	UnitMiB          Unit = "MiB"
 	UnitMiBPerMinute Unit = "MiB per minute"
 	UnitPercent      Unit = "percent" // 0 to 100, or more where it is of one core
@@ -158,6 +157,17 @@ func (v Value) Missing() bool { return v.state < known }
 
 // Unread reports that nobody could read the value.
 func (v Value) Unread() bool { return v.state == unread }
+
+// comparable reports whether two values are known and of one kind.
+func (v Value) comparable(o Value) bool { return !v.Missing() && !o.Missing() && v.kind == o.kind }
+
+// highest is the largest number that the value may be.
+func (v Value) highest() float64 {
+	if v.state == atLeast {
+		return math.Inf(1)
+	}
+	return v.number
+}
 
 // asMissing is the value without what it may hold: not reported, or unread with its reason.
 func (v Value) asMissing() Value {
