@@ -33,13 +33,13 @@ func (c *compiler[T]) compare(n *ast.BinaryNode) (*node[T], error) {
 	if err != nil {
 		return nil, c.unquoted(left, n.Right, err)
 	}
-	switch n.Operator {
-	case "in":
-		return c.contains(n.Operator, right, left)
-	case "contains":
-		return c.contains(n.Operator, left, right)
-	case "startsWith", "endsWith", "matches":
-		return c.compareText(n.Operator, left, right)
+	switch op := n.Operator; {
+	case op == "in":
+		return c.hasKey(op, right, left)
+	case op == "contains" && left.kind != KindText:
+		return c.hasKey(op, left, right)
+	case op == "contains", op == "startsWith", op == "endsWith", op == "matches":
+		return c.compareText(op, left, right)
 	}
 	return c.compareValues(n.Operator, left, right)
 }
@@ -66,7 +66,7 @@ func (c *compiler[T]) compareNil(op string, n ast.Node, at place) (*node[T], err
 		return nil, c.mistake(t.at, "write NAME == nil or NAME != nil", "%s is no name, and only a name can be nil", t.text)
 	}
 	want := op == "=="
-	return c.leafNode(leaf[T]{text: t.text + " " + op + " nil", terms: []term[T]{t}, asksNil: true, eval: func(s T) truth {
+	return leafNode(leaf[T]{text: t.text + " " + op + " nil", terms: []term[T]{t}, eval: func(s T) truth {
 		switch t.value(s).state {
 		case unread:
 			return unknown
@@ -84,10 +84,16 @@ func (c *compiler[T]) compareValues(op string, left, right term[T]) (*node[T], e
 	if err != nil {
 		return nil, err
 	}
-	compare := comparison(op)
-	return c.leafNode(leaf[T]{text: left.text + " " + op + " " + right.text, op: op, terms: []term[T]{left, right}, eval: func(s T) truth {
+	n := pairNode(op, left, right, comparison(op))
+	n.leaf.op = op
+	return n, nil
+}
+
+// pairNode is a comparison of two values.
+func pairNode[T any](op string, left, right term[T], compare func(a, b Value) truth) *node[T] {
+	return leafNode(leaf[T]{text: left.text + " " + op + " " + right.text, terms: []term[T]{left, right}, eval: func(s T) truth {
 		return compare(left.value(s), right.value(s))
-	}}), nil
+	}})
 }
 
 // comparison is an operator over values.
@@ -129,14 +135,6 @@ func same(a, b Value) truth {
 		return no
 	}
 	return unknown
-}
-
-// boolTruth is the truth of a value that is true or false.
-func boolTruth(v Value) truth {
-	if !v.is(isBool) {
-		return unknown
-	}
-	return truthOf(v.number == 1)
 }
 
 // sameKind checks that two sides can be compared, and reads a time in quotes.
@@ -243,46 +241,31 @@ func (c *compiler[T]) compareList(left term[T], list *ast.ArrayNode) (*node[T], 
 		}
 		return found
 	}
-	return c.leafNode(l), nil
+	return leafNode(l), nil
 }
 
-// contains compiles KEY in labels, TEXT contains TEXT.
-func (c *compiler[T]) contains(op string, whole, part term[T]) (*node[T], error) {
-	text := whole.text + " contains " + part.text
-	if op == "in" {
-		text = part.text + " in " + whole.text
-	}
-	isText := whole.kind == KindText && op == "contains"
+// hasKey compiles KEY in labels, labels contains KEY.
+func (c *compiler[T]) hasKey(op string, labels, key term[T]) (*node[T], error) {
 	switch {
-	case !isText && whole.kind != KindLabels:
-		return nil, c.mistake(whole.at, whole.example(), "%s is a %s, and nothing is in it", whole.text, whole.kind)
-	case part.kind != KindText:
-		return nil, c.mistake(part.at, "put it in quotes", "%s is a %s, not a text", part.text, part.kind)
+	case labels.kind != KindLabels:
+		return nil, c.mistake(labels.at, labels.example(), "%s is a %s, and nothing is in it", labels.text, labels.kind)
+	case key.kind != KindText:
+		return nil, c.mistake(key.at, "put it in quotes", "%s is a %s, not a text", key.text, key.kind)
+	case op == "in":
+		return pairNode(op, key, labels, func(key, labels Value) truth { return labels.has(key) }), nil
 	}
-	return c.leafNode(leaf[T]{text: text, terms: []term[T]{whole, part}, eval: func(s T) truth {
-		w, p := whole.value(s), part.value(s)
-		if w.state < known || p.state < known {
-			return unknown
-		}
-		if isText {
-			return truthOf(strings.Contains(w.text, p.text))
-		}
-		return truthOf(w.has(p.text))
-	}}), nil
+	return pairNode(op, labels, key, Value.has), nil
 }
 
-// compareText compiles startsWith, endsWith and matches.
+// compareText compiles contains, startsWith, endsWith and matches.
 func (c *compiler[T]) compareText(op string, left, right term[T]) (*node[T], error) {
 	for _, side := range []term[T]{left, right} {
 		if side.kind != KindText {
 			return nil, c.mistake(side.at, "", "%s is a %s, and %s compares texts", side.text, side.kind, op)
 		}
 	}
-	holds := strings.HasPrefix
-	switch op {
-	case "endsWith":
-		holds = strings.HasSuffix
-	case "matches":
+	holds := map[string]func(text, part string) bool{"contains": strings.Contains, "startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix}[op]
+	if op == "matches" {
 		if right.fixed == nil {
 			return nil, c.mistake(right.at, "write the pattern in quotes", "%s is a name, and a pattern must be a text", right.text)
 		}
@@ -292,22 +275,20 @@ func (c *compiler[T]) compareText(op string, left, right term[T]) (*node[T], err
 		}
 		holds = func(text, _ string) bool { return pattern.MatchString(text) }
 	}
-	return c.leafNode(leaf[T]{text: left.text + " " + op + " " + right.text, terms: []term[T]{left, right}, eval: func(s T) truth {
-		a, b := left.value(s), right.value(s)
-		if a.state < known || b.state < known {
+	return pairNode(op, left, right, func(a, b Value) truth {
+		if !a.is(isText) || !b.is(isText) {
 			return unknown
 		}
 		return truthOf(holds(a.text, b.text))
-	}}), nil
+	}), nil
 }
 
 // leaf is one comparison.
 type leaf[T any] struct {
-	text    string
-	op      string // of a comparison of two values
-	terms   []term[T]
-	asksNil bool
-	eval    func(T) truth
+	text  string
+	op    string // of a comparison of two values
+	terms []term[T]
+	eval  func(T) truth
 }
 
 // missing lists why the leaf is unknown: what of its names is not reported.

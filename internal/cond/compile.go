@@ -66,7 +66,7 @@ func (c *compiler[T]) logic(n ast.Node) (*node[T], error) {
 	if t.kind != KindBool {
 		return nil, c.mistake(t.at, "compare it: "+t.example(), "%s is a %s, not a condition", t.text, t.kind)
 	}
-	return c.leafNode(leaf[T]{text: t.text, terms: []term[T]{t}, eval: func(s T) truth { return boolTruth(t.value(s)) }}), nil
+	return leafNode(leaf[T]{text: t.text, terms: []term[T]{t}, eval: func(s T) truth { return same(t.value(s), Bool(true)) }}), nil
 }
 
 func (c *compiler[T]) join(op operator, n *ast.BinaryNode) (*node[T], error) {
@@ -89,9 +89,7 @@ func (c *compiler[T]) note(n *Name[T]) {
 	c.look = c.look || n.Look
 }
 
-func (c *compiler[T]) leafNode(l leaf[T]) *node[T] {
-	return &node[T]{op: opLeaf, leaf: &l}
-}
+func leafNode[T any](l leaf[T]) *node[T] { return &node[T]{op: opLeaf, leaf: &l} }
 
 // operand compiles a value: a name, a literal, or a figure of both.
 func (c *compiler[T]) operand(n ast.Node) (term[T], error) {

@@ -224,6 +224,7 @@ func TestMistakes(t *testing.T) {
 		`labels == "x"`:              {`labels is a labels: write "TEXT" in labels`, ""},
 		"labels == labels":           {"cannot be compared by ==", ""},
 		`"x" in state`:               {"state is a text, and nothing is in it", ""},
+		"name contains 5":            {"5 is a number, and contains compares texts", ""},
 		"5 in labels":                {"5 is a number, not a text", "quotes"},
 		"age_seconds":                {"age_seconds is a number, not a condition", "compare it: age_seconds > 10m"},
 		"state":                      {"state is a text, not a condition", `state == "running"`},
@@ -407,7 +408,7 @@ func TestNamesAndLooks(t *testing.T) {
 func TestATableOfTheWrongKindSelectsNothing(t *testing.T) {
 	t.Parallel()
 	wrong := subject{"age_seconds": cond.Text("x"), "state": cond.Number(1), "stuck": cond.Text("true"), "labels": cond.Text("x"), "created_at": cond.Number(1)}
-	for _, text := range []string{"age_seconds > 1", `state == "running"`, "stuck", "stuck == true", `labels.team == "a"`, `created_at > "2026-11-22"`, "age_seconds * 2 > 1", `state in ["running"]`} {
+	for _, text := range []string{"age_seconds > 1", `state == "running"`, "stuck", "stuck == true", `labels.team == "a"`, `created_at > "2026-11-22"`, "age_seconds * 2 > 1", `state in ["running"]`, `state contains "x"`, `"x" in labels`} {
 		c, err := cond.Compile(text, testSchema())
 		require.NoError(t, err)
 		assert.Equal(t, sandbox.Unknown, c.Eval(wrong), text)

@@ -177,10 +177,13 @@ func (v Value) asMissing() Value {
 	return Absent()
 }
 
-// has reports whether labels have a key.
-func (v Value) has(key string) bool {
-	_, has := v.labels[key]
-	return has
+// has is whether labels have a key.
+func (v Value) has(key Value) truth {
+	if !v.is(isLabels) || !key.is(isText) {
+		return unknown
+	}
+	_, has := v.labels[key.text]
+	return truthOf(has)
 }
 
 // size is the length of a text, or the number of labels.
