@@ -37,9 +37,7 @@ func rooms() map[string][]string {
 		"yamltext": nil,
 		// the JSON documents described, and others' documents held against that, for tests alone
 		"docs": nil, "documents": {"sandbox", "fault", "task"}, "documents/documentstest": nil,
-		// Go templates over JSON values
-		"gotemplate": nil,
-		"process":    nil,
+		"process": nil,
 		// files of this machine
 		"hostfile": {"fault"},
 		// pure rules
@@ -85,7 +83,7 @@ func rooms() map[string][]string {
 		"providers/monotask/monotasktest": wireFake,
 		"providers/omoios/omoiostest":     wireFake,
 		"config":                          with(words, "triage", "jsontext", "yamltext", "process", "hostfile", "providers", "providers/local/plain", "store/address"),
-		"output":                          with(words, "process", "hostfile", "gotemplate"),
+		"output":                          with(words, "process", "hostfile"),
 		"notify":                          {"sandbox", "fault", "httpx"},
 		"metrics":                         with(words, "hostfile"),
 		// many as one
@@ -145,6 +143,7 @@ func owners() map[string][]string {
 		"charm.land/lipgloss":               {"output"},
 		"charm.land/bubbletea":              {"tui"},
 		"github.com/itchyny/gojq":           {"output"},
+		"github.com/expr-lang/expr":         {"cond"},
 		"golang.org/x/term":                 {"cli", "commands"},
 		"golang.org/x/sys":                  {"providers/local", "providers/local/cgroup", "providers/local/identity", "providers/local/plain", "providers/local/record", "providers/local/runlog", "providers/local/supervisor", "providers/local/wire", "store"},
 		"github.com/fsnotify/fsnotify":      {"providers/local", "providers/local/runlog"},
@@ -166,11 +165,10 @@ func owners() map[string][]string {
 // standard says which rooms may use a guarded package of the standard library.
 func standard() map[string][]string {
 	return map[string][]string{
-		"net/http":     with(wireRooms(), "httpx", "providers/providertest", "metrics"),
-		"os/exec":      {"cmd/staged-incident", "process", "providers/local", "providers/local/supervisor", "providers/local/identity", "providers/wiretest", "publish"},
-		"database/sql": {"store"},
-		// they call methods by name, for which the linker keeps every method of the program: 3.5 MB
-		"text/template": {},
+		"net/http":      with(wireRooms(), "httpx", "providers/providertest", "metrics"),
+		"os/exec":       {"cmd/staged-incident", "process", "providers/local", "providers/local/supervisor", "providers/local/identity", "providers/wiretest", "publish"},
+		"database/sql":  {"store"},
+		"text/template": {"output"},
 		"html/template": {},
 	}
 }
@@ -185,7 +183,7 @@ func wireRooms() []string {
 }
 
 func testLibraries() []string {
-	return []string{"github.com/stretchr/testify", "github.com/rogpeppe/go-internal", "github.com/itchyny/gojq", "github.com/prometheus", "github.com/expr-lang/expr"}
+	return []string{"github.com/stretchr/testify", "github.com/rogpeppe/go-internal", "github.com/itchyny/gojq", "github.com/prometheus"}
 }
 
 func with(list []string, more ...string) []string { return append(slices.Clone(list), more...) }

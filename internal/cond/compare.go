@@ -6,53 +6,55 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/expr-lang/expr/ast"
+
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
 )
 
 // compare compiles one comparison.
-func (c *compiler[T]) compare(n binaryNode) (*node[T], error) {
-	if _, chained := n.left.(nilNode); chained {
-		return c.compareNil(n.op, n.right, n.where())
+func (c *compiler[T]) compare(n *ast.BinaryNode) (*node[T], error) {
+	if _, isNil := n.Left.(*ast.NilNode); isNil {
+		return c.compareNil(n.Operator, n.Right, where(n))
 	}
-	if _, isNil := n.right.(nilNode); isNil {
-		return c.compareNil(n.op, n.left, n.where())
+	if _, isNil := n.Right.(*ast.NilNode); isNil {
+		return c.compareNil(n.Operator, n.Left, where(n))
 	}
-	left, err := c.operand(n.left)
+	left, err := c.operand(n.Left)
 	if err != nil {
 		return nil, err
 	}
-	if n.op == "in" {
-		if list, isList := n.right.(listNode); isList {
+	if n.Operator == "in" {
+		if list, isList := n.Right.(*ast.ArrayNode); isList {
 			return c.compareList(left, list)
 		}
 	}
-	right, err := c.operand(n.right)
+	right, err := c.operand(n.Right)
 	if err != nil {
-		return nil, c.unquoted(left, n.right, err)
+		return nil, c.unquoted(left, n.Right, err)
 	}
-	switch n.op {
-	case "in":
-		return c.contains(n.op, right, left)
-	case "contains":
-		return c.contains(n.op, left, right)
-	case "startsWith", "endsWith", "matches":
-		return c.compareText(n.op, left, right)
+	switch op := n.Operator; {
+	case op == "in":
+		return c.hasKey(op, right, left)
+	case op == "contains" && left.kind != KindText:
+		return c.hasKey(op, left, right)
+	case op == "contains", op == "startsWith", op == "endsWith", op == "matches":
+		return c.compareText(op, left, right)
 	}
-	return c.compareValues(n.op, left, right)
+	return c.compareValues(n.Operator, left, right)
 }
 
 // unquoted adds to the error of an unknown word that a text needs quotes.
-func (c *compiler[T]) unquoted(left term[T], right expression, err error) error {
-	word, isWord := right.(nameNode)
-	if !isWord || left.kind != KindText || fault.Nearest(word.name, c.schema.names()) != "" {
+func (c *compiler[T]) unquoted(left term[T], right ast.Node, err error) error {
+	word, isWord := right.(*ast.IdentifierNode)
+	if !isWord || left.kind != KindText || fault.Nearest(word.Value, c.schema.names()) != "" {
 		return err
 	}
-	return c.mistake(word.where(), "a text needs quotes: "+strconv.Quote(word.name), "no name %q", word.name)
+	return c.mistake(where(word), "a text needs quotes: "+strconv.Quote(word.Value), "no name %q", word.Value)
 }
 
 // compareNil asks whether a value is reported.
-func (c *compiler[T]) compareNil(op string, n expression, at place) (*node[T], error) {
+func (c *compiler[T]) compareNil(op string, n ast.Node, at place) (*node[T], error) {
 	if op != "==" && op != "!=" {
 		return nil, c.mistake(at, "write NAME == nil or NAME != nil", "nil cannot be compared by %s", op)
 	}
@@ -64,7 +66,7 @@ func (c *compiler[T]) compareNil(op string, n expression, at place) (*node[T], e
 		return nil, c.mistake(t.at, "write NAME == nil or NAME != nil", "%s is no name, and only a name can be nil", t.text)
 	}
 	want := op == "=="
-	return c.leafNode(leaf[T]{text: t.text + " " + op + " nil", terms: []term[T]{t}, asksNil: true, eval: func(s T) truth {
+	return leafNode(leaf[T]{text: t.text + " " + op + " nil", terms: []term[T]{t}, eval: func(s T) truth {
 		switch t.value(s).state {
 		case unread:
 			return unknown
@@ -82,98 +84,57 @@ func (c *compiler[T]) compareValues(op string, left, right term[T]) (*node[T], e
 	if err != nil {
 		return nil, err
 	}
-	l := leaf[T]{text: left.text + " " + op + " " + right.text, op: op, terms: []term[T]{left, right}}
-	switch left.kind {
-	case KindNumber, KindTime:
-		l.eval = numberComparison(op, left, right)
-	case KindText:
-		l.eval = textComparison(op == "==", left, right)
-	case KindBool:
-		l.eval = func(s T) truth {
-			a, b := left.value(s), right.value(s)
-			if !a.is(isBool) || !b.is(isBool) {
-				return unknown
-			}
-			return truthOf((a.number == b.number) == (op == "=="))
-		}
-	case KindList, KindLabels:
-	}
-	return c.leafNode(l), nil
+	n := pairNode(op, left, right, comparison(op))
+	n.leaf.op = op
+	return n, nil
 }
 
-// textComparison compares texts for equality. A constant is read once.
-func textComparison[T any](equal bool, left, right term[T]) func(T) truth {
-	if right.fixed != nil {
-		word := right.fixed.text
-		return func(s T) truth {
-			a := left.value(s)
-			if !a.is(isText) {
-				return unknown
-			}
-			return truthOf((a.text == word) == equal)
-		}
-	}
-	return func(s T) truth {
-		a, b := left.value(s), right.value(s)
-		if !a.is(isText) || !b.is(isText) {
-			return unknown
-		}
-		return truthOf((a.text == b.text) == equal)
-	}
+// pairNode is a comparison of two values.
+func pairNode[T any](op string, left, right term[T], compare func(a, b Value) truth) *node[T] {
+	return leafNode(leaf[T]{text: left.text + " " + op + " " + right.text, terms: []term[T]{left, right}, eval: func(s T) truth {
+		return compare(left.value(s), right.value(s))
+	}})
 }
 
-// numberComparison compares numbers and moments. A constant is read once.
-func numberComparison[T any](op string, left, right term[T]) func(T) truth {
-	compare := order(op)
-	if right.fixed != nil {
-		holds, b := exactOrder(op), *right.fixed
-		return func(s T) truth {
-			a := left.value(s)
-			if a.state == known && a.kind == b.kind {
-				return truthOf(holds(a.number, b.number))
-			}
-			return compare(a, b)
-		}
+// comparison is an operator over values.
+func comparison(op string) func(a, b Value) truth {
+	switch op {
+	case "<":
+		return less
+	case ">":
+		return func(a, b Value) truth { return less(b, a) }
+	case "<=":
+		return func(a, b Value) truth { return yes - less(b, a) }
+	case ">=":
+		return func(a, b Value) truth { return yes - less(a, b) }
+	case "!=":
+		return func(a, b Value) truth { return yes - same(a, b) }
 	}
-	return func(s T) truth { return compare(left.value(s), right.value(s)) }
+	return same
 }
 
-// exactOrder is an operator over numbers.
-func exactOrder(op string) func(a, b float64) bool {
-	return map[string]func(a, b float64) bool{
-		"==": func(a, b float64) bool { return a == b }, "!=": func(a, b float64) bool { return a != b },
-		"<": func(a, b float64) bool { return a < b }, "<=": func(a, b float64) bool { return a <= b },
-		">": func(a, b float64) bool { return a > b }, ">=": func(a, b float64) bool { return a >= b },
-	}[op]
+// less compares numbers and times, which may be lower bounds.
+func less(a, b Value) truth {
+	switch {
+	case !a.comparable(b):
+	case a.highest() < b.number:
+		return yes
+	case a.number >= b.highest():
+		return no
+	}
+	return unknown
 }
 
-// order is an operator over values, of which one may be a lower bound.
-func order(op string) func(a, b Value) truth {
-	holds := exactOrder(op)
-	return func(a, b Value) truth {
-		switch {
-		case a.kind != b.kind:
-		case a.state == known && b.state == known:
-			return truthOf(holds(a.number, b.number))
-		case a.state == atLeast && b.state == known && a.number > b.number:
-			return truthOf(holds(1, 0)) // it is greater, whatever it is
-		case a.state == known && b.state == atLeast && b.number > a.number:
-			return truthOf(holds(0, 1))
-		case a.state == atLeast && b.state == known && a.number == b.number && (op == ">=" || op == "<"):
-			return truthOf(op == ">=")
-		case a.state == known && b.state == atLeast && a.number == b.number && (op == "<=" || op == ">"):
-			return truthOf(op == "<=")
-		}
-		return unknown
+// same compares values of any kind but labels.
+func same(a, b Value) truth {
+	switch {
+	case !a.comparable(b):
+	case a.state == known && b.state == known:
+		return truthOf(a.number == b.number && a.text == b.text)
+	case a.highest() < b.number || b.highest() < a.number:
+		return no
 	}
-}
-
-// boolTruth is the truth of a value that is true or false.
-func boolTruth(v Value) truth {
-	if !v.is(isBool) {
-		return unknown
-	}
-	return truthOf(v.number == 1)
+	return unknown
 }
 
 // sameKind checks that two sides can be compared, and reads a time in quotes.
@@ -189,7 +150,7 @@ func (c *compiler[T]) sameKind(op string, left, right term[T]) (sameLeft, sameRi
 		err = c.wrongKind(left, right)
 	case left.kind == KindNumber:
 		left, right, err = c.alike(left, right)
-	case left.kind == KindList, left.kind == KindLabels:
+	case left.kind == KindLabels:
 		err = c.mistake(left.at, left.example(), "%s is a %s, which cannot be compared by %s", left.text, left.kind, op)
 	case (left.kind == KindText || left.kind == KindBool) && op != "==" && op != "!=":
 		err = c.mistake(left.at.join(right.at), "", "%s is a %s, which cannot be compared by %s", left.text, left.kind, op)
@@ -199,14 +160,19 @@ func (c *compiler[T]) sameKind(op string, left, right term[T]) (sameLeft, sameRi
 	return left, right, err
 }
 
+// namedFirst puts a literal after the other side.
+func namedFirst[T any](left, right term[T]) (name, other term[T]) {
+	if left.fixed != nil {
+		return right, left
+	}
+	return left, right
+}
+
 // wrongKind is the mistake of two sides of different kinds. What is not a literal decides.
 func (c *compiler[T]) wrongKind(left, right term[T]) error {
-	name, other := left, right
-	if left.fixed != nil {
-		name, other = right, left
-	}
+	name, other := namedFirst(left, right)
 	if other.kind == KindText && other.fixed != nil && name.kind == KindNumber {
-		if tokens, err := scan(source{text: other.fixed.text}, func(string) bool { return false }); err == nil && tokens[0].hasUnit() {
+		if l, is := literalOf(other.fixed.text); is && l.form != formBare {
 			return c.mistake(other.at, "", "%s is %s: write %s without quotes", name.text, unitWords(name.unit), other.fixed.text)
 		}
 	}
@@ -217,7 +183,7 @@ func (c *compiler[T]) wrongKind(left, right term[T]) error {
 		return c.mistake(other.at, "", "%s is true, false or unknown: write %s, or not %s", name.text, name.text, name.text)
 	case KindTime:
 		return c.mistake(other.at, "a duration is compared with an age: age_seconds > 10m", `%s is a time: write "2026-11-22T12:00Z"`, name.text)
-	case KindText, KindList, KindLabels:
+	case KindText, KindLabels:
 	}
 	return c.mistake(other.at, "", "%s is a %s: write %s", name.text, name.kind, name.example())
 }
@@ -233,10 +199,7 @@ func (c *compiler[T]) asTime(name, text term[T]) (term[T], error) {
 
 // checkText refuses texts that a name never has.
 func (c *compiler[T]) checkText(left, right term[T]) error {
-	name, other := left, right
-	if left.fixed != nil {
-		name, other = right, left
-	}
+	name, other := namedFirst(left, right)
 	if other.fixed == nil {
 		return nil
 	}
@@ -251,13 +214,13 @@ func (c *compiler[T]) checkText(left, right term[T]) error {
 }
 
 // compareList compiles NAME in ["a", "b"].
-func (c *compiler[T]) compareList(left term[T], list listNode) (*node[T], error) {
-	if len(list.items) == 0 {
-		return nil, c.mistake(list.where(), "", "the list is empty, so nothing is in it")
+func (c *compiler[T]) compareList(left term[T], list *ast.ArrayNode) (*node[T], error) {
+	if len(list.Nodes) == 0 {
+		return nil, c.mistake(where(list), "", "the list is empty, so nothing is in it")
 	}
 	var values []Value
 	var texts []string
-	for _, n := range list.items {
+	for _, n := range list.Nodes {
 		right, err := c.operand(n)
 		if err != nil {
 			return nil, c.unquoted(left, n, err)
@@ -270,60 +233,39 @@ func (c *compiler[T]) compareList(left term[T], list listNode) (*node[T], error)
 		}
 		values, texts = append(values, *right.fixed), append(texts, right.text)
 	}
-	equal := order("==")
 	l := leaf[T]{text: left.text + " in [" + strings.Join(texts, ", ") + "]", terms: []term[T]{left}}
 	l.eval = func(s T) truth {
 		v, found := left.value(s), no
 		for _, w := range values {
-			switch {
-			case v.is(isText) && w.kind == isText:
-				found = max(found, truthOf(v.text == w.text))
-			default:
-				found = max(found, equal(v, w))
-			}
+			found = max(found, same(v, w))
 		}
 		return found
 	}
-	return c.leafNode(l), nil
+	return leafNode(l), nil
 }
 
-// contains compiles TEXT in LIST, KEY in labels, TEXT contains TEXT.
-func (c *compiler[T]) contains(op string, whole, part term[T]) (*node[T], error) {
-	text := whole.text + " contains " + part.text
-	if op == "in" {
-		text = part.text + " in " + whole.text
-	}
-	isText := whole.kind == KindText && op == "contains"
+// hasKey compiles KEY in labels, labels contains KEY.
+func (c *compiler[T]) hasKey(op string, labels, key term[T]) (*node[T], error) {
 	switch {
-	case !isText && whole.kind != KindList && whole.kind != KindLabels:
-		return nil, c.mistake(whole.at, whole.example(), "%s is a %s, and nothing is in it", whole.text, whole.kind)
-	case part.kind != KindText:
-		return nil, c.mistake(part.at, "put it in quotes", "%s is a %s, not a text", part.text, part.kind)
+	case labels.kind != KindLabels:
+		return nil, c.mistake(labels.at, labels.example(), "%s is a %s, and nothing is in it", labels.text, labels.kind)
+	case key.kind != KindText:
+		return nil, c.mistake(key.at, "put it in quotes", "%s is a %s, not a text", key.text, key.kind)
+	case op == "in":
+		return pairNode(op, key, labels, func(key, labels Value) truth { return labels.has(key) }), nil
 	}
-	return c.leafNode(leaf[T]{text: text, terms: []term[T]{whole, part}, eval: func(s T) truth {
-		w, p := whole.value(s), part.value(s)
-		if w.state < known || p.state < known {
-			return unknown
-		}
-		if isText {
-			return truthOf(strings.Contains(w.text, p.text))
-		}
-		return truthOf(w.has(p.text))
-	}}), nil
+	return pairNode(op, labels, key, Value.has), nil
 }
 
-// compareText compiles startsWith, endsWith and matches.
+// compareText compiles contains, startsWith, endsWith and matches.
 func (c *compiler[T]) compareText(op string, left, right term[T]) (*node[T], error) {
 	for _, side := range []term[T]{left, right} {
 		if side.kind != KindText {
 			return nil, c.mistake(side.at, "", "%s is a %s, and %s compares texts", side.text, side.kind, op)
 		}
 	}
-	holds := strings.HasPrefix
-	switch op {
-	case "endsWith":
-		holds = strings.HasSuffix
-	case "matches":
+	holds := map[string]func(text, part string) bool{"contains": strings.Contains, "startsWith": strings.HasPrefix, "endsWith": strings.HasSuffix}[op]
+	if op == "matches" {
 		if right.fixed == nil {
 			return nil, c.mistake(right.at, "write the pattern in quotes", "%s is a name, and a pattern must be a text", right.text)
 		}
@@ -333,22 +275,20 @@ func (c *compiler[T]) compareText(op string, left, right term[T]) (*node[T], err
 		}
 		holds = func(text, _ string) bool { return pattern.MatchString(text) }
 	}
-	return c.leafNode(leaf[T]{text: left.text + " " + op + " " + right.text, terms: []term[T]{left, right}, eval: func(s T) truth {
-		a, b := left.value(s), right.value(s)
-		if a.state < known || b.state < known {
+	return pairNode(op, left, right, func(a, b Value) truth {
+		if !a.is(isText) || !b.is(isText) {
 			return unknown
 		}
 		return truthOf(holds(a.text, b.text))
-	}}), nil
+	}), nil
 }
 
 // leaf is one comparison.
 type leaf[T any] struct {
-	text    string
-	op      string // of a comparison of two values
-	terms   []term[T]
-	asksNil bool
-	eval    func(T) truth
+	text  string
+	op    string // of a comparison of two values
+	terms []term[T]
+	eval  func(T) truth
 }
 
 // missing lists why the leaf is unknown: what of its names is not reported.

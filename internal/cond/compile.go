@@ -5,40 +5,28 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/expr-lang/expr/ast"
 )
 
 // compiler turns the parser's tree into nodes, and checks types and units.
 type compiler[T any] struct {
 	source
 
-	schema Schema[T]
-	set    *set[T] // conditions that may be used by name; nil = none
-
-	names  []string
-	look   bool
-	leaves int
+	schema   Schema[T]
+	literals map[int]literal // the numbers of the text by their place
+	names    []string
+	look     bool
 }
 
-func compile[T any](text string, s Schema[T], in *set[T]) (*Condition[T], error) {
-	c := &compiler[T]{source: source{text: text}, schema: s, set: in}
-	if in != nil {
-		c.name = in.current()
-	}
-	if err := c.checkLength(); err != nil {
-		return nil, err
-	}
-	tree, err := parse(c.source, func(name string) bool { return c.schema.find(name) != nil || c.set.has(name) })
-	if err != nil {
-		return nil, err
-	}
-	root, err := c.logic(tree)
-	if err != nil {
-		return nil, err
-	}
-	if len(c.names) == 0 {
-		return nil, c.mistake(place{0, len([]rune(text))}, s.Hint, "it uses no name, so it is the same for all")
-	}
-	return &Condition[T]{text: text, root: root, names: c.names, look: c.look, leaves: c.leaves}, nil
+// where is the place of a node. That of an operator is its sign, that of a member its key.
+func where(n ast.Node) place { return place{n.Location().From, n.Location().To} }
+
+// literal is the number for which a word stands, if it does.
+func (c *compiler[T]) literal(n ast.Node) (literal, bool) {
+	_, isWord := n.(*ast.IdentifierNode)
+	l, is := c.literals[n.Location().From]
+	return l, is && isWord
 }
 
 func (c *compiler[T]) checkLength() error {
@@ -52,26 +40,24 @@ func (c *compiler[T]) checkLength() error {
 }
 
 // logic compiles what must be true, false or unknown.
-func (c *compiler[T]) logic(n expression) (*node[T], error) {
+func (c *compiler[T]) logic(n ast.Node) (*node[T], error) {
 	switch n := n.(type) {
-	case unaryNode:
-		if n.op == "not" || n.op == "!" {
-			inner, err := c.logic(n.operand)
+	case *ast.UnaryNode:
+		if n.Operator == "not" || n.Operator == "!" {
+			inner, err := c.logic(n.Node)
 			return &node[T]{op: opNot, left: inner}, err
 		}
-	case binaryNode:
-		if op, is := logicOperator(n.op); is {
-			return c.join(op, n)
-		}
-		if compares(n.op) {
+	case *ast.BinaryNode:
+		switch n.Operator {
+		case "and", "&&":
+			return c.join(opAnd, n)
+		case "or", "||":
+			return c.join(opOr, n)
+		case "==", "!=", "<", "<=", ">", ">=", "in", "contains", "startsWith", "endsWith", "matches":
 			return c.compare(n)
 		}
-	case boolNode:
-		return &node[T]{op: opConstant, constant: truthOf(n.value)}, nil
-	case nameNode:
-		if c.set.has(n.name) {
-			return c.use(n)
-		}
+	case *ast.BoolNode:
+		return &node[T]{op: opConstant, constant: truthOf(n.Value)}, nil
 	}
 	t, err := c.operand(n)
 	if err != nil {
@@ -80,121 +66,91 @@ func (c *compiler[T]) logic(n expression) (*node[T], error) {
 	if t.kind != KindBool {
 		return nil, c.mistake(t.at, "compare it: "+t.example(), "%s is a %s, not a condition", t.text, t.kind)
 	}
-	return c.leafNode(leaf[T]{text: t.text, terms: []term[T]{t}, eval: func(s T) truth { return boolTruth(t.value(s)) }}), nil
+	return leafNode(leaf[T]{text: t.text, terms: []term[T]{t}, eval: func(s T) truth { return same(t.value(s), Bool(true)) }}), nil
 }
 
-func logicOperator(op string) (operator, bool) {
-	switch op {
-	case "and", "&&":
-		return opAnd, true
-	case "or", "||":
-		return opOr, true
-	}
-	return 0, false
-}
-
-func compares(op string) bool {
-	return slices.Contains([]string{"==", "!=", "<", "<=", ">", ">=", "in", "contains", "startsWith", "endsWith", "matches"}, op)
-}
-
-func (c *compiler[T]) join(op operator, n binaryNode) (*node[T], error) {
-	left, err := c.logic(n.left)
+func (c *compiler[T]) join(op operator, n *ast.BinaryNode) (*node[T], error) {
+	left, err := c.logic(n.Left)
 	if err != nil {
 		return nil, err
 	}
-	right, err := c.logic(n.right)
+	right, err := c.logic(n.Right)
 	if err != nil {
 		return nil, err
 	}
 	return &node[T]{op: op, left: left, right: right}, nil
 }
 
-// use takes another condition of the set in.
-func (c *compiler[T]) use(n nameNode) (*node[T], error) {
-	used, err := c.set.condition(n.name, func(cycle string) error {
-		return c.mistake(n.where(), "", "the conditions use each other: %s", cycle)
-	})
-	if err != nil {
-		return nil, err
+// note notes that the condition uses a name.
+func (c *compiler[T]) note(n *Name[T]) {
+	if !slices.Contains(c.names, n.Name) {
+		c.names = append(c.names, n.Name)
 	}
-	for _, name := range used.names {
-		c.note(name)
-	}
-	c.look = c.look || used.look
-	if c.leaves += used.leaves; c.leaves > maxLeaves {
-		return nil, c.mistake(n.where(), "", "the condition is too large: with those that it uses it has more than %d comparisons", maxLeaves)
-	}
-	return used.root, nil
+	c.look = c.look || n.Look
 }
 
-func (c *compiler[T]) note(name string) {
-	if !slices.Contains(c.names, name) {
-		c.names = append(c.names, name)
-	}
-}
-
-func (c *compiler[T]) leafNode(l leaf[T]) *node[T] {
-	c.leaves++
-	return &node[T]{op: opLeaf, leaf: &l}
-}
+func leafNode[T any](l leaf[T]) *node[T] { return &node[T]{op: opLeaf, leaf: &l} }
 
 // operand compiles a value: a name, a literal, or a figure of both.
-func (c *compiler[T]) operand(n expression) (term[T], error) {
+func (c *compiler[T]) operand(n ast.Node) (term[T], error) {
+	if l, is := c.literal(n); is {
+		return literalTerm[T](l, where(n)), nil
+	}
 	switch n := n.(type) {
-	case nameNode, memberNode:
+	case *ast.IdentifierNode, *ast.MemberNode:
 		return c.nameTerm(n)
-	case numberNode:
-		return literalTerm[T](n.literal, n.where()), nil
-	case textNode:
-		return textTerm[T](n.text, n.where()), nil
-	case boolNode:
-		return constantTerm[T](KindBool, Bool(n.value), strconv.FormatBool(n.value), n.where()), nil
-	case unaryNode:
-		if n.op == "-" || n.op == "+" {
+	case *ast.StringNode:
+		return textTerm[T](n.Value, where(n)), nil
+	case *ast.BoolNode:
+		return constantTerm[T](KindBool, Bool(n.Value), strconv.FormatBool(n.Value), where(n)), nil
+	case *ast.UnaryNode:
+		if n.Operator == "-" || n.Operator == "+" {
 			return c.negate(n)
 		}
-	case binaryNode:
-		if _, is := arithmetic()[n.op]; is {
+	case *ast.BinaryNode:
+		if _, is := arithmetic()[n.Operator]; is {
 			return c.calculate(n)
 		}
-	case callNode:
-		if callee, named := n.callee.(nameNode); named {
-			return c.call(callee.name, n.arguments, n.where())
+	case *ast.BuiltinNode:
+		return c.call(n.Name, n.Arguments, where(n))
+	case *ast.CallNode:
+		if callee, named := n.Callee.(*ast.IdentifierNode); named {
+			return c.call(c.slice(where(callee)), n.Arguments, where(n))
 		}
-	case nilNode:
-		return term[T]{}, c.mistake(n.where(), "write NAME == nil or NAME != nil", "nil can only be compared with a name")
-	case listNode:
-		return term[T]{}, c.mistake(n.where(), `write state in ["running", "paused"]`, "a list can only stand after in")
+	case *ast.NilNode:
+		return term[T]{}, c.mistake(where(n), "write NAME == nil or NAME != nil", "nil can only be compared with a name")
+	case *ast.ArrayNode:
+		return term[T]{}, c.mistake(where(n), `write state in ["running", "paused"]`, "a list can only stand after in")
 	}
-	return term[T]{}, c.mistake(n.where(), `write a name, a number, or a text in quotes`, "%q is not allowed in a condition", c.slice(n.where()))
+	return term[T]{}, c.mistake(where(n), `write a name, a number, or a text in quotes`, "%q is not allowed in a condition", c.slice(where(n)))
 }
 
 // path is a name with dots: its words, and where it stands.
-func path(n expression) ([]string, place, bool) {
+func (c *compiler[T]) path(n ast.Node) ([]string, place, bool) {
 	switch n := n.(type) {
-	case nameNode:
-		return []string{n.name}, n.where(), true
-	case memberNode:
-		words, at, ok := path(n.of)
-		key, isText := n.key.(textNode)
+	case *ast.IdentifierNode:
+		_, isNumber := c.literal(n)
+		return []string{n.Value}, where(n), !isNumber
+	case *ast.MemberNode:
+		words, at, ok := c.path(n.Node)
+		key, isText := n.Property.(*ast.StringNode)
 		if !ok || !isText {
 			return nil, place{}, false
 		}
-		return append(words, key.text), at.join(key.where()), true
+		return append(words, key.Value), at.join(where(key)), true
 	}
 	return nil, place{}, false
 }
 
 // nameTerm compiles a name, or a label of labels: labels.team, labels["sbx/owner"].
-func (c *compiler[T]) nameTerm(n expression) (term[T], error) {
-	words, at, ok := path(n)
+func (c *compiler[T]) nameTerm(n ast.Node) (term[T], error) {
+	words, at, ok := c.path(n)
 	if !ok {
-		return term[T]{}, c.mistake(n.where(), `write a name, or labels["KEY"]`, "this is not a name")
+		return term[T]{}, c.mistake(where(n), `write a name, or labels["KEY"]`, "this is not a name")
 	}
 	full := strings.Join(words, ".")
 	if name := c.schema.find(full); name != nil {
-		c.note(name.Name)
-		c.look = c.look || name.Look
+		c.note(name)
 		return term[T]{kind: name.Kind, unit: name.Unit, at: at, text: full, named: true, words: name.Words, names: []*Name[T]{name}, value: name.Value}, nil
 	}
 	if len(words) == 2 {
@@ -205,15 +161,11 @@ func (c *compiler[T]) nameTerm(n expression) (term[T], error) {
 	if hint, refused := c.schema.Refused[full]; refused {
 		return term[T]{}, c.mistake(at, hint, "%s is ambiguous", full)
 	}
-	if c.set.has(full) {
-		return term[T]{}, c.mistake(at, "", "%s is a condition and cannot be compared", full)
-	}
-	return term[T]{}, c.mistake(at, suggest(full, append(c.schema.names(), c.set.names()...), c.schema.Hint), "no name %q", full)
+	return term[T]{}, c.mistake(at, suggest(full, c.schema.names(), c.schema.Hint), "no name %q", full)
 }
 
 func (c *compiler[T]) labelTerm(name *Name[T], key string, at place) term[T] {
-	c.note(name.Name)
-	c.look = c.look || name.Look
+	c.note(name)
 	text := name.Name + "." + key
 	if !plainWord(key) {
 		text = fmt.Sprintf("%s[%q]", name.Name, key)

@@ -6,10 +6,9 @@
 // unknown, never 0, false or "". Its evaluation is explained: each comparison with the values
 // that it compared.
 //
-// The grammar is a part of that of expr-lang/expr: values, comparisons, and, or, not. The tests
-// compare the trees with those of its parser. The package does not link that parser, because it
-// reads methods by reflection, for which the linker keeps every method of the program (3 MB). The
-// package is pure: no clock, no input or output, no loops.
+// The grammar is a part of that of expr-lang/expr, which parses it: values, comparisons, and, or,
+// not. Types, units and the three values are this package's own. The package is pure: no clock, no
+// input or output, no loops.
 package cond
 
 import (
@@ -20,9 +19,8 @@ import (
 
 // Limits of one condition.
 const (
-	maxBytes  = 4096
-	maxNodes  = 500
-	maxLeaves = 5000 // comparisons, those of the conditions that it uses included
+	maxBytes = 4096
+	maxNodes = 500
 )
 
 // Schema is the table of what conditions over a subject T may use.
@@ -68,24 +66,37 @@ func (s Schema[T]) names() []string {
 // Condition is a compiled condition over subjects of type T. It is immutable and safe for
 // concurrent use.
 type Condition[T any] struct {
-	text   string
-	root   *node[T]
-	names  []string
-	look   bool
-	leaves int
+	text  string
+	root  *node[T]
+	names []string
+	look  bool
 }
 
 // Compile parses and checks a condition. Every error is fault.KindUsage, wraps an *Error with
 // the place, and has a hint where one is known.
 func Compile[T any](text string, s Schema[T]) (*Condition[T], error) {
-	return compile(text, s, nil)
+	c := &compiler[T]{source: source{text: text}, schema: s, literals: map[int]literal{}}
+	if err := c.checkLength(); err != nil {
+		return nil, err
+	}
+	tree, err := c.parse()
+	if err != nil {
+		return nil, err
+	}
+	root, err := c.logic(tree)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.names) == 0 {
+		return nil, c.mistake(place{0, len([]rune(text))}, s.Hint, "it uses no name, so it is the same for all")
+	}
+	return &Condition[T]{text: text, root: root, names: c.names, look: c.look}, nil
 }
 
 // String is the text of the condition, as it was written.
 func (c *Condition[T]) String() string { return c.text }
 
-// Names are the names that the condition uses, each once, in order of appearance; those of
-// the conditions that it uses included.
+// Names are the names that the condition uses, each once, in order of appearance.
 func (c *Condition[T]) Names() []string { return slices.Clone(c.names) }
 
 // NeedsLook reports whether the condition uses a name that only a look tells.

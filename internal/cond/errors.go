@@ -11,7 +11,6 @@ import (
 
 // Error is one mistake in a condition, at its place.
 type Error struct {
-	Name    string // of the definition, "" without one
 	Text    string // of the condition
 	Line    int    // from 1
 	Column  int    // from 1, in characters
@@ -24,9 +23,6 @@ func (e *Error) Error() string {
 	place := fmt.Sprintf("column %d: ", e.Column)
 	if strings.Contains(e.Text, "\n") {
 		place = fmt.Sprintf("line %d, column %d: ", e.Line, e.Column)
-	}
-	if e.Name != "" {
-		place = "condition " + e.Name + ", " + place
 	}
 	return place + e.Message
 }
@@ -66,14 +62,11 @@ type place struct{ from, to int }
 func (p place) join(o place) place { return place{min(p.from, o.from), max(p.to, o.to)} }
 
 // source is the text of a condition with what its errors need.
-type source struct {
-	name string // of the definition
-	text string
-}
+type source struct{ text string }
 
 // mistake is an error at a place of the text.
 func (s source) mistake(at place, hint, format string, args ...any) error {
-	e := &Error{Name: s.name, Text: s.text, Line: 1, Column: 1, Width: max(1, at.to-at.from), Message: fmt.Sprintf(format, args...)}
+	e := &Error{Text: s.text, Line: 1, Column: 1, Width: max(1, at.to-at.from), Message: fmt.Sprintf(format, args...)}
 	n := 0
 	for _, r := range s.text {
 		if n == at.from {

@@ -109,8 +109,6 @@ func (t term[T]) format(subject T, beside literalForm) string {
 		return strconv.FormatBool(v.number == 1)
 	case v.kind == isTime:
 		return time.UnixMicro(int64(v.number * 1e6)).UTC().Format(time.RFC3339)
-	case v.kind == isList:
-		return "[" + shorten(strings.Join(*v.list, ", ")) + "]"
 	case v.kind == isLabels:
 		return strconv.Itoa(len(v.labels)) + " labels"
 	}
@@ -139,8 +137,6 @@ func formatNumber(n float64, u Unit, beside literalForm) string {
 		return sandbox.FormatElapsed(time.Duration(n * float64(time.Second)))
 	case u == UnitMiB:
 		return plain + "M"
-	case u == UnitBytes:
-		return decimal(n/sandbox.MiB) + "M"
 	case u == UnitPercent:
 		return plain + "%"
 	case u == UnitRatio:

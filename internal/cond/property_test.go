@@ -82,9 +82,9 @@ func randomCondition(random *rand.Rand, depth int) string {
 
 func FuzzCompile(f *testing.F) {
 	for _, seed := range []string{
-		"age_seconds > 10m", `state == "running" and not stuck`, "cpu_percent / pids > 1%", `labels["a/b"] == 'x' or "x" in flags`, "operations == nil",
+		"age_seconds > 10m", `state == "running" and not stuck`, "cpu_percent / pids > 1%", `labels["a/b"] == 'x' or "x" in labels`, "operations == nil",
 		"10m < age_seconds < 1h", "state in [\"running\", 'paused']", "name matches `^a+$`", "len(name) > 3", "((((", "5%", "1e3 > pids", "stuck ? 1 : 2", "a.b.c[1:2].d()", "é > 10m", "\x00", "'", "not not not stuck",
-		`created_at < "2026-11-22T12:00Z"`, "-(-5) < pids", "timeout_rate > 5", "usage.memory_mb > 90% * memory_limit_mb", "any(flags, {#})", "1..2", "nil == nil", "let x = 1; x", "age_seconds in [1m]", "true == stuck",
+		`created_at < "2026-11-22T12:00Z"`, "-(-5) < pids", "timeout_rate > 5", "usage.memory_mb > 90% * memory_limit_mb", "any(labels, {#})", "1..2", "nil == nil", "let x = 1; x", "age_seconds in [1m]", "true == stuck",
 	} {
 		f.Add(seed)
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/expr-lang/expr/ast"
+
 	"sbx/internal/sandbox"
 )
 
@@ -74,7 +76,7 @@ func (t term[T]) example() string {
 		return t.text + ` == "TEXT"`
 	case KindTime:
 		return t.text + ` < "2026-11-22T12:00Z"`
-	case KindList, KindLabels:
+	case KindLabels:
 		return `"TEXT" in ` + t.text
 	case KindBool:
 	}
@@ -83,36 +85,17 @@ func (t term[T]) example() string {
 
 // exampleOf is a literal of a unit.
 func exampleOf(u Unit) string {
-	switch u {
-	case UnitSeconds:
-		return "10m"
-	case UnitBytes, UnitMiB:
-		return "512M"
-	case UnitPercent, UnitRatio:
-		return "5%"
-	case UnitNone, UnitCount, UnitMiBPerMinute:
-	}
-	return "10"
+	return map[Unit]string{
+		UnitNone: "10", UnitCount: "10", UnitMiBPerMinute: "10", UnitSeconds: "10m", UnitMiB: "512M", UnitPercent: "5%", UnitRatio: "5%",
+	}[u]
 }
 
 // unitWords says what a number of a unit is.
 func unitWords(u Unit) string {
-	switch u {
-	case UnitSeconds:
-		return "a duration"
-	case UnitBytes, UnitMiB:
-		return "a size"
-	case UnitPercent:
-		return "a percentage"
-	case UnitRatio:
-		return "a ratio from 0 to 1"
-	case UnitCount:
-		return "a count"
-	case UnitMiBPerMinute:
-		return "in MiB per minute"
-	case UnitNone:
-	}
-	return "a number"
+	return map[Unit]string{
+		UnitNone: "a number", UnitCount: "a count", UnitMiBPerMinute: "in MiB per minute", UnitSeconds: "a duration", UnitMiB: "a size",
+		UnitPercent: "a percentage", UnitRatio: "a ratio from 0 to 1",
+	}[u]
 }
 
 // fit gives a constant the unit of the other side: a bare number has the unit of the name, 5%
@@ -126,8 +109,6 @@ func (t term[T]) fit(u Unit) (term[T], bool) {
 	case t.unit == UnitNone:
 		t.unit = u
 		return t, true
-	case t.form == formSize && u == UnitBytes:
-		return t.scaled(sandbox.MiB, u), true
 	case t.form == formPercent && u == UnitPercent:
 		return t.scaled(100, u), true
 	}
@@ -142,10 +123,7 @@ func (c *compiler[T]) alike(left, right term[T]) (alikeLeft, alikeRight term[T],
 	if l, ok := left.fit(right.unit); ok {
 		return l, right, c.checkRatio(right, l)
 	}
-	name, other := left, right
-	if left.fixed != nil {
-		name, other = right, left
-	}
+	name, other := namedFirst(left, right)
 	if other.fixed != nil {
 		return left, right, c.mistake(other.at, "", "%s is %s: write %s", name.text, unitWords(name.unit), exampleOf(name.unit))
 	}
@@ -171,7 +149,7 @@ func arithmetic() map[string]func(a, b float64) float64 {
 }
 
 // numberTerm compiles an operand of arithmetic.
-func (c *compiler[T]) numberTerm(n expression) (term[T], error) {
+func (c *compiler[T]) numberTerm(n ast.Node) (term[T], error) {
 	t, err := c.operand(n)
 	if err == nil && t.kind != KindNumber {
 		err = c.mistake(t.at, "", "%s is a %s, and only numbers are calculated with", t.text, t.kind)
@@ -179,44 +157,44 @@ func (c *compiler[T]) numberTerm(n expression) (term[T], error) {
 	return t, err
 }
 
-func (c *compiler[T]) negate(n unaryNode) (term[T], error) {
-	t, err := c.numberTerm(n.operand)
-	if err != nil || n.op == "+" {
+func (c *compiler[T]) negate(n *ast.UnaryNode) (term[T], error) {
+	t, err := c.numberTerm(n.Node)
+	if err != nil || n.Operator == "+" {
 		return t, err
 	}
 	return c.figure(t, bareTerm[T](-1, "", t.at), t.unit, arithmetic()["*"], "-"+t.text), nil
 }
 
-func (c *compiler[T]) calculate(n binaryNode) (term[T], error) {
-	left, err := c.numberTerm(n.left)
+func (c *compiler[T]) calculate(n *ast.BinaryNode) (term[T], error) {
+	left, err := c.numberTerm(n.Left)
 	if err != nil {
 		return left, err
 	}
-	right, err := c.numberTerm(n.right)
+	right, err := c.numberTerm(n.Right)
 	if err != nil {
 		return right, err
 	}
 	unit := left.unit
 	switch plain := func(u Unit) bool { return u == UnitNone || u == UnitCount || u == UnitRatio }; {
-	case n.op == "+" || n.op == "-":
+	case n.Operator == "+" || n.Operator == "-":
 		if left, right, err = c.alike(left, right); err != nil {
 			return left, err
 		}
 		unit = left.unit
-	case n.op == "/" && left.unit == right.unit && left.unit != UnitNone:
+	case n.Operator == "/" && left.unit == right.unit && left.unit != UnitNone:
 		unit = UnitRatio
 	case plain(right.unit):
-	case plain(left.unit) && n.op == "*":
+	case plain(left.unit) && n.Operator == "*":
 		unit = right.unit
 	default:
-		return left, c.mistake(left.at.join(right.at), "", "%s is %s and %s is %s: %s gives no unit", left.text, unitWords(left.unit), right.text, unitWords(right.unit), n.op)
+		return left, c.mistake(left.at.join(right.at), "", "%s is %s and %s is %s: %s gives no unit", left.text, unitWords(left.unit), right.text, unitWords(right.unit), n.Operator)
 	}
-	return c.figure(left, right, unit, arithmetic()[n.op], wrapped(left, n.left)+" "+n.op+" "+wrapped(right, n.right)), nil
+	return c.figure(left, right, unit, arithmetic()[n.Operator], wrapped(left, n.Left)+" "+n.Operator+" "+wrapped(right, n.Right)), nil
 }
 
 // wrapped is the text of a term, in brackets where it is calculated itself.
-func wrapped[T any](t term[T], n expression) string {
-	if _, calculated := n.(binaryNode); calculated {
+func wrapped[T any](t term[T], n ast.Node) string {
+	if _, calculated := n.(*ast.BinaryNode); calculated {
 		return "(" + t.text + ")"
 	}
 	return t.text
@@ -247,9 +225,9 @@ func (c *compiler[T]) figure(left, right term[T], unit Unit, of func(a, b float6
 }
 
 // call compiles the one function there is, len.
-func (c *compiler[T]) call(name string, arguments []expression, at place) (term[T], error) {
+func (c *compiler[T]) call(name string, arguments []ast.Node, at place) (term[T], error) {
 	if name != "len" {
-		return term[T]{}, c.mistake(at, suggest(name, []string{"len"}, "the only function is len(TEXT or LIST)"), "no function %q", name)
+		return term[T]{}, c.mistake(at, suggest(name, []string{"len"}, "the only function is len(TEXT or LABELS)"), "no function %q", name)
 	}
 	if len(arguments) != 1 {
 		return term[T]{}, c.mistake(at, "write len(NAME)", "len takes one value")
@@ -258,7 +236,7 @@ func (c *compiler[T]) call(name string, arguments []expression, at place) (term[
 	if err != nil {
 		return t, err
 	}
-	if t.kind != KindText && t.kind != KindList && t.kind != KindLabels {
+	if t.kind != KindText && t.kind != KindLabels {
 		return t, c.mistake(t.at, "", "%s is a %s and has no length", t.text, t.kind)
 	}
 	return term[T]{kind: KindNumber, unit: UnitCount, at: at, text: fmt.Sprintf("len(%s)", t.text), names: t.names, value: func(s T) Value { return t.value(s).size() }}, nil

@@ -2,7 +2,6 @@ package cond
 
 import (
 	"math"
-	"slices"
 	"time"
 )
 
@@ -15,7 +14,6 @@ const (
 	KindText   Kind = "text"
 	KindBool   Kind = "true or false"
 	KindTime   Kind = "time"
-	KindList   Kind = "list of texts"
 	KindLabels Kind = "labels" // texts by key
 )
 
@@ -27,7 +25,6 @@ const (
 	UnitNone         Unit = ""
 	UnitCount        Unit = "count"
 	UnitSeconds      Unit = "seconds"
-	UnitBytes        Unit = "bytes"
 	UnitMiB          Unit = "MiB"
 	UnitMiBPerMinute Unit = "MiB per minute"
 	UnitPercent      Unit = "percent" // 0 to 100, or more where it is of one core
@@ -38,9 +35,8 @@ const (
 type Value struct {
 	state  state
 	kind   valueKind
-	number float64   // also a bool (0, 1) and a time (Unix seconds)
-	text   string    // also why it is unread
-	list   *[]string // a pointer keeps values small
+	number float64 // also a bool (0, 1) and a time (Unix seconds)
+	text   string  // also why it is unread
 	labels map[string]string
 }
 
@@ -60,7 +56,6 @@ const (
 	isText
 	isBool
 	isTime
-	isList
 	isLabels
 )
 
@@ -136,14 +131,6 @@ func Time(t time.Time) Value {
 // unixSeconds keeps microseconds, which no source of a time exceeds.
 func unixSeconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
-// List is a list of texts; nil is not reported.
-func List(list []string) Value {
-	if list == nil {
-		return Absent()
-	}
-	return Value{state: known, kind: isList, list: &list}
-}
-
 // Labels are texts by key. Nil has no labels.
 func Labels(labels map[string]string) Value {
 	return Value{state: known, kind: isLabels, labels: labels}
@@ -171,6 +158,17 @@ func (v Value) Missing() bool { return v.state < known }
 // Unread reports that nobody could read the value.
 func (v Value) Unread() bool { return v.state == unread }
 
+// comparable reports whether two values are known and of one kind.
+func (v Value) comparable(o Value) bool { return !v.Missing() && !o.Missing() && v.kind == o.kind }
+
+// highest is the largest number that the value may be.
+func (v Value) highest() float64 {
+	if v.state == atLeast {
+		return math.Inf(1)
+	}
+	return v.number
+}
+
 // asMissing is the value without what it may hold: not reported, or unread with its reason.
 func (v Value) asMissing() Value {
 	if v.state == unread {
@@ -179,22 +177,20 @@ func (v Value) asMissing() Value {
 	return Absent()
 }
 
-// has reports whether a list has a text, or labels have a key.
-func (v Value) has(text string) bool {
-	if v.kind == isLabels {
-		_, has := v.labels[text]
-		return has
+// has is whether labels have a key.
+func (v Value) has(key Value) truth {
+	if !v.is(isLabels) || !key.is(isText) {
+		return unknown
 	}
-	return v.kind == isList && slices.Contains(*v.list, text)
+	_, has := v.labels[key.text]
+	return truthOf(has)
 }
 
-// size is the length of a text, list or labels.
+// size is the length of a text, or the number of labels.
 func (v Value) size() Value {
 	switch {
 	case v.is(isText):
 		return Number(float64(len([]rune(v.text))))
-	case v.is(isList):
-		return Number(float64(len(*v.list)))
 	case v.is(isLabels):
 		return Number(float64(len(v.labels)))
 	}

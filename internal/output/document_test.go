@@ -253,7 +253,7 @@ func TestTemplateFunctions(t *testing.T) {
 func TestPlainTakesEveryNumber(t *testing.T) {
 	t.Parallel()
 	same := func(s string) string { return s }
-	assert.Equal(t, []any{1, 2, 1.8446744073709552e19, 0.5, nil}, plainValue(shapeValue([]any{1, uint64(2), uint64(1<<64 - 1), 0.5, nil}), same))
+	assert.Equal(t, []any{1, 2, 1.8446744073709552e19, 0.5, nil}, plainValue(shapeValue([]any{1, uint64(2), uint64(1<<64 - 1), 0.5, nil}), same, func(f float64) any { return f }))
 }
 
 func TestJudge(t *testing.T) {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"text/template"
 
 	"github.com/itchyny/gojq"
 
 	"sbx/internal/fault"
-	"sbx/internal/gotemplate"
 	"sbx/internal/hostfile"
 )
 
@@ -49,7 +49,7 @@ func Documents() []FormatName {
 // Format is a parsed -o. The zero value is the table.
 type Format struct {
 	name     FormatName
-	template *gotemplate.Template
+	template *template.Template
 	query    *gojq.Code
 	ctx      context.Context //nolint:containedctx // of the command, which ends an expression that does not end by itself
 }

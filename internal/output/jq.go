@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"math/big"
 	"runtime/metrics"
@@ -14,7 +13,6 @@ import (
 	"github.com/itchyny/gojq"
 
 	"sbx/internal/fault"
-	"sbx/internal/gotemplate"
 )
 
 // parseQuery compiles a jq expression. It sees no environment, no files and no
@@ -71,7 +69,7 @@ func appendResult(out []byte, v any) []byte {
 }
 
 func forQuery(document Fields) any {
-	return plainValue(document, func(s string) string { return strings.ToValidUTF8(s, "\ufffd") })
+	return plainValue(document, func(s string) string { return strings.ToValidUTF8(s, "\ufffd") }, func(f float64) any { return f })
 }
 
 // fromQuery gives back the types that appendJSON knows; integers beyond 64 bits
@@ -97,83 +95,31 @@ func fromQuery(v any) any {
 	return shapeValue(v)
 }
 
-// parseTemplate reads a Go template. Besides the functions of the language it knows
-// json (compact) and join LIST SEPARATOR. An unknown key is an error, not "<no value>".
-func parseTemplate(text string) (*gotemplate.Template, error) {
-	t, err := gotemplate.Parse(text, map[string]gotemplate.Function{"json": templateJSON, "join": templateJoin})
-	if err != nil {
-		return nil, fault.Usage("bad template: %s", Escape(err.Error())).
-			WithHint("a template reads the JSON document: template={{range .items}}{{.ref}}{{\"\\n\"}}{{end}}")
-	}
-	return t, nil
-}
-
-func templateJSON(arguments []any) (any, error) {
-	if len(arguments) != 1 {
-		return nil, errors.New("it takes 1 value")
-	}
-	return string(appendJSON(nil, shapeValue(arguments[0]), compact)), nil
-}
-
-func templateJoin(arguments []any) (any, error) {
-	if len(arguments) == 2 {
-		list, isList := arguments[0].([]any)
-		separator, isText := arguments[1].(string)
-		if isList && isText {
-			words := make([]string, len(list))
-			for i, v := range list {
-				words[i] = fmt.Sprint(v)
-			}
-			return strings.Join(words, separator), nil
-		}
-	}
-	return nil, errors.New("it takes a list and the text between its elements")
-}
-
-// runTemplate runs the template over the document. Text from outside is escaped
-// before, so that line breaks in the result are the operator's own.
-func runTemplate(ctx context.Context, t *gotemplate.Template, document Fields) ([]byte, error) {
-	b := bounded{done: ctx.Done()}
-	if err := t.Execute(ctx, &b, plainValue(document, Escape)); err != nil {
-		if known, ok := errors.AsType[*fault.Error](err); ok {
-			return nil, known
-		}
-		return nil, fault.Usage("template: %s", Escape(err.Error())).WithHint("see the document with -o json")
-	}
-	if b.Len() > 0 && b.Bytes()[b.Len()-1] != '\n' {
-		b.WriteByte('\n')
-	}
-	return b.Bytes(), nil
-}
-
-// wholeOrFloat keeps what fits; jq panics on unsigned numbers.
-func wholeOrFloat(n uint64) any {
-	if n <= math.MaxInt {
-		return int(n)
-	}
-	return float64(n)
-}
-
 // plainValue turns a shaped value into the maps and lists that templates and jq
-// walk; text changes every string in it, keys included.
-func plainValue(v any, text func(string) string) any {
+// walk; text changes every string in it, keys included, and fraction every number with a fraction.
+func plainValue(v any, text func(string) string, fraction func(float64) any) any {
 	switch v := v.(type) {
 	case string:
 		return text(v)
+	case float64:
+		return fraction(v)
 	case int64:
 		return int(v)
 	case uint64:
-		return wholeOrFloat(v)
+		if v > math.MaxInt { // jq panics on unsigned numbers
+			return fraction(float64(v))
+		}
+		return int(v)
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			out[i] = plainValue(e, text)
+			out[i] = plainValue(e, text, fraction)
 		}
 		return out
 	case Fields:
 		out := make(map[string]any, len(v))
 		for _, f := range v {
-			out[text(f.Key)] = plainValue(f.Value, text)
+			out[text(f.Key)] = plainValue(f.Value, text, fraction)
 		}
 		return out
 	}

@@ -14,6 +14,10 @@ func nastyDocument() Fields {
 	return Fields{
 		{"items", []any{Fields{{"name", "two\nlines\x1b[31m"}, {"n", int64(3)}, {"none", nil}, {"labels", Fields{{"k\n", "v\t"}}}}}},
 		{"words", []any{"a", "b\x07"}},
+		{"none", nil},
+		{"age", 1500000.0},
+		{"share", 0.25},
+		{"figures", []any{int64(1), 2000000.5}},
 	}
 }
 
@@ -27,9 +31,16 @@ func TestTemplates(t *testing.T) {
 		`{{(index .items 0).n}}`:           "3\n",
 		`{{join .words "\n"}}`:             "a\nb\\x07\n",
 		`{{json .words}}`:                  `["a","b\\x07"]` + "\n",
-		`{{range $k, $v := (index .items 0).labels}}{{$k}}={{$v}}{{end}}`: `k\n=v\t` + "\n",
-		`{{if (index .items 0).none}}set{{else}}unknown{{end}}`:           "unknown\n",
-		`{{len .items}} of {{printf "%03d" (index .items 0).n}}`:          "1 of 003\n",
+		`{{range $k, $v := (index .items 0).labels}}{{$k}}={{$v}}{{end}}`:            `k\n=v\t` + "\n",
+		`{{if (index .items 0).none}}set{{else}}unknown{{end}}`:                      "unknown\n",
+		`{{len .items}} of {{printf "%03d" (index .items 0).n}}`:                     "1 of 003\n",
+		`{{define "row"}}[{{.n}}]{{end}}{{range .items}}{{template "row" .}}{{end}}`: "[3]\n",
+		`{{define "only"}}x{{end}}`:                                                  "",
+		`{{with (index .items 0).none}}x{{else}}none{{end}}{{range .none}}x{{end}}`:  "none\n",
+		// numbers are printed as in the document of json, and those of both kinds compare
+		`{{.age}} {{print .age}} {{printf "%.2f" .share}} {{.share}} {{json .age}} {{join .figures "|"}}`: "1500000 1500000 0.25 0.25 1500000 1|2000000.5\n",
+		`{{gt .age 600}} {{lt 0 .share}} {{le .share 1}} {{ge 2 2.0}} {{lt "a" "b"}}`:                     "true true true true true\n",
+		`{{eq 1 1.0}} {{eq .age 1 1500000}} {{ne .share 1}} {{eq .none nil}} {{ne .words nil}}`:           "true true true true true\n",
 	} {
 		parsed, err := parseTemplate(text)
 		require.NoError(t, err, text)
@@ -41,14 +52,47 @@ func TestTemplates(t *testing.T) {
 
 func TestTemplatesThatFail(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{`{{.nosuch}}`, `{{index .items 9}}`, `before {{(index .items 0).n.x}}`, `{{join .items}}`, `{{json}}`} {
+	for text, want := range map[string]string{
+		`{{.nosuch}}`: `line 1: .nosuch: there is no key "nosuch"`,
+		"\n{{define \"a\"}}{{.x}}{{end}}{{template \"a\" .}}": `line 2: .x: there is no key "x"`,
+		`{{.none.x}}`:                     "line 1: .none.x: null has no key x",
+		`{{index .items 9}}`:              "line 1: index .items 9: error calling index: index out of range: 9",
+		`before {{(index .items 0).n.x}}`: "line 1: ",
+		`{{join .items}}`:                 "line 1: join: wrong number of args",
+		`{{join .none ","}}`:              "it takes a list",
+		`{{json}}`:                        "line 1: json: wrong number of args",
+		`{{template "nosuch"}}`:           `line 1: {{template "nosuch"}}: template "nosuch" not defined`,
+		`{{define "a"}}{{template "a"}}{{end}}{{template "a"}}`: "exceeded maximum template depth",
+		`{{eq .age "x"}}`:      "only two numbers, two texts and two booleans are compared",
+		`{{eq .words .words}}`: "only two numbers, two texts and two booleans are compared",
+		`{{eq 1}}`:             "it needs 2 arguments",
+		`{{gt .none 1}}`:       "only two numbers and two texts have an order",
+		`{{lt "a" 1}}`:         "only two numbers and two texts have an order",
+	} {
 		parsed, err := parseTemplate(text)
 		require.NoError(t, err, text)
 		got, err := runTemplate(t.Context(), parsed, nastyDocument())
+		require.ErrorContains(t, err, want, text)
 		assert.Equal(t, fault.KindUsage, fault.KindOf(err), text)
 		assert.Empty(t, got, "%s: nothing half done", text)
 		assert.NotContains(t, err.Error(), "\n")
 		assert.Equal(t, "see the document with -o json", fault.HintOf(err))
+	}
+}
+
+func TestTemplatesThatDoNotParse(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"{{.foo":            "bad template: line 1: unclosed action",
+		"{{.foo\n":          "bad template: line 2: unclosed action that began in line 1",
+		"a\n{{nosuch 1}}":   `bad template: line 2: function "nosuch" not defined`,
+		"{{if .yes}}\n":     "bad template: line 2: unexpected EOF",
+		"{{$x}}":            `bad template: line 1: undefined variable "$x"`,
+		"{{/* a comment */": "bad template: line 1: comment ends before closing delimiter",
+	} {
+		_, err := parseTemplate(text)
+		require.EqualError(t, err, want, text)
+		assert.Contains(t, fault.HintOf(err), "a template reads the JSON document")
 	}
 }
 
