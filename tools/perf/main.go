@@ -111,7 +111,7 @@ func measure(s stage, part string, runs int, watched time.Duration, out io.Write
 	if err != nil {
 		return err
 	}
-	t.add("binary, static and stripped", "25", "MB", float64(info.Size())/1e6)
+	t.add("binary, static and stripped", "45", "MB", float64(info.Size())/1e6)
 	machine(out, before, held)
 	t.print(out)
 	return nil
