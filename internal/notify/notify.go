@@ -22,27 +22,24 @@ const (
 	attempt = 4 * time.Second
 )
 
-// Targets are the addresses of the services, "" for none. All but AlertmanagerURL and
-// PagerDutyURL are secrets.
+// Targets are the addresses of the services, "" for none. All but PagerDutyURL are
+// secrets.
 type Targets struct {
-	SlackURL        string // an incoming webhook
-	PagerDutyKey    string // the integration's routing key
-	PagerDutyURL    string // of the Events API; "" = https://events.pagerduty.com
-	AlertmanagerURL string // without /api/v2/alerts
-	WebhookURL      string // gets the Message as JSON
-	PingURL         string // a check of healthchecks.io or alike
+	SlackURL     string // an incoming webhook
+	PagerDutyKey string // the integration's routing key
+	PagerDutyURL string // of the Events API; "" = https://events.pagerduty.com
+	WebhookURL   string // gets the Message as JSON
+	PingURL      string // a check of healthchecks.io or alike
 	// Link is the page that a message leads to, such as a runbook or a log: an address in which
 	// {run_id}, {verb} and {host} are replaced; "" = none.
 	Link string
-	// Unset counts the configured services whose address is not known here.
-	Unset int
 	// Routes says which services get messages of a severity, and Levels those of alerts of a
 	// level, which go before; what is in neither goes to all services.
 	Routes, Levels map[string][]string
 }
 
 // Services lists the names by which routes name the services.
-func Services() []string { return []string{"slack", "pagerduty", "alertmanager", "webhook"} }
+func Services() []string { return []string{"slack", "pagerduty", "webhook"} }
 
 // gets reports whether a service gets a message. A recovery without a severity goes where any
 // severity goes: its messages had one or the other.
@@ -63,7 +60,7 @@ func (t Targets) gets(service string, m Message) bool {
 // String says where, and nothing secret.
 func (t Targets) String() string {
 	var names []string
-	for name, value := range map[string]string{"slack": t.SlackURL, "pagerduty": t.PagerDutyKey, "alertmanager": t.AlertmanagerURL, "webhook": t.WebhookURL, "ping": t.PingURL} {
+	for name, value := range map[string]string{"slack": t.SlackURL, "pagerduty": t.PagerDutyKey, "webhook": t.WebhookURL, "ping": t.PingURL} {
 		if value != "" {
 			names = append(names, name)
 		}
@@ -79,7 +76,6 @@ func (t Targets) GoString() string { return t.String() }
 type Notifier struct {
 	targets  Targets
 	services []service
-	lost     int // configured services that cannot be reached at all
 	ping     *line
 }
 
@@ -93,7 +89,7 @@ type service struct {
 // never the address; the notifier beside the error serves the other services.
 func New(n httpx.Net, t Targets) (*Notifier, error) {
 	n.Timeout = Limit
-	made := &Notifier{targets: t, lost: t.Unset}
+	made := &Notifier{targets: t}
 	var errs []error
 	open := func(name, address, secret string) *line {
 		l, err := newLine(n, name, address, secret)
@@ -101,20 +97,15 @@ func New(n httpx.Net, t Targets) (*Notifier, error) {
 		return l
 	}
 	add := func(l *line, request func(Message) httpx.Request) {
-		if l == nil {
-			made.lost++
-			return
+		if l != nil {
+			made.services = append(made.services, service{l, request})
 		}
-		made.services = append(made.services, service{l, request})
 	}
 	if t.SlackURL != "" {
 		add(open("slack", t.SlackURL, t.SlackURL), t.slackRequest)
 	}
 	if t.PagerDutyKey != "" {
 		add(open("pagerduty", t.pagerDutyBase(), t.PagerDutyKey), t.pagerDuty)
-	}
-	if t.AlertmanagerURL != "" {
-		add(open("alertmanager", t.AlertmanagerURL, ""), t.alertmanagerRequest)
 	}
 	if t.WebhookURL != "" {
 		add(open("webhook", t.WebhookURL, t.WebhookURL), t.webhookRequest)
@@ -169,14 +160,6 @@ func (n *Notifier) Receivers(m Message) []string {
 		}
 	}
 	return names
-}
-
-// SendConfirmed is Send where something depends on the message: received reports that a service
-// has got it, or that none is configured to get it.
-func (n *Notifier) SendConfirmed(ctx context.Context, m Message) (received bool, err error) {
-	failed, err := n.SendTo(ctx, m, nil)
-	reached := len(n.Receivers(m))
-	return reached == 0 && n.lost == 0 || len(failed) < reached, err
 }
 
 // withLimit bounds a call by Limit, and by less once ctx has ended.

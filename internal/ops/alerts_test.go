@@ -91,11 +91,6 @@ type incident struct {
 	Dedup  string `json:"dedup_key"`
 }
 
-type managed []struct {
-	Labels map[string]string `json:"labels"`
-	Ends   time.Time         `json:"endsAt"` //nolint:tagliatelle // as Alertmanager spells it
-}
-
 // said are the messages of alerts that the webhook got: "active_escalated alert host-1".
 func (l *listener) said(t *testing.T) (list []string) {
 	t.Helper()
@@ -139,7 +134,7 @@ func (c *clockSite) start(t *testing.T, host string, r ops.Reporter) *ops.Env {
 	c.mu.Unlock()
 	env.Process.Now, env.Process.Host = c.clock, host
 	env.Store = func(bool) (store.Store, error) { return store.New(store.Options{StateDir: c.dir, Now: c.clock}) }
-	env.Notifier = opstest.Notifying(notify.Targets{WebhookURL: c.to.URL + "/hook", PagerDutyKey: "key", PagerDutyURL: c.to.URL, AlertmanagerURL: c.to.URL + "/am"})
+	env.Notifier = opstest.Notifying(notify.Targets{WebhookURL: c.to.URL + "/hook", PagerDutyKey: "key", PagerDutyURL: c.to.URL})
 	return env
 }
 
@@ -225,7 +220,7 @@ func TestAlertOverRestarts(t *testing.T) {
 	c.assertResolved(t, "sandbox_leak_detected")
 }
 
-// assertResolved: PagerDuty's event and Alertmanager's alert end what was opened.
+// assertResolved: PagerDuty's event ends what was opened.
 func (c *clockSite) assertResolved(t *testing.T, rule string) {
 	t.Helper()
 	var actions []string
@@ -235,18 +230,6 @@ func (c *clockSite) assertResolved(t *testing.T, rule string) {
 		}
 	}
 	assert.Equal(t, []string{"trigger", "resolve"}, actions, rule)
-	var mine managed
-	for _, posted := range received[managed](t, c.to, "/am/api/v2/alerts") {
-		for _, a := range posted {
-			if a.Labels["alertname"] == rule {
-				mine = append(mine, a)
-			}
-		}
-	}
-	require.Len(t, mine, 2, rule)
-	assert.Equal(t, mine[0].Labels, mine[1].Labels)
-	assert.True(t, mine[0].Ends.After(c.clock()))
-	assert.False(t, mine[1].Ends.After(c.clock()), "it is over")
 }
 
 // TestAlertServiceThatFails: the others do not get it again, and it gets it after a minute.
@@ -493,77 +476,4 @@ func TestAlertOfATaskThatAnotherProcessSettles(t *testing.T) {
 	sent := received[hookMessage](t, c.to, "/hook")
 	require.Len(t, sent, 1, "%v %v", r.notes, r.warnings)
 	assert.Equal(t, "task t-k3v9x2mq7abc", sent[0].Key)
-}
-
-// TestTwoRulesHaveNoticesOfTheirOwn: a line that selects nothing neither ends the notice of another
-// one nor forgets its candidates.
-func TestTwoRulesHaveNoticesOfTheirOwn(t *testing.T) {
-	t.Parallel()
-	old := seeds("old00001")
-	for i := range old {
-		old[i].Sandbox.CreatedAt, old[i].Sandbox.StartedAt = time.Now().Add(-time.Hour), time.Now().Add(-time.Hour)
-	}
-	p := fake.New(fake.Options{Name: "prod"})
-	p.Add(old...)
-	c := newClockSite(t, oneProfile, p)
-	run := func(olderThan time.Duration) {
-		r := &recorder{}
-		env := c.start(t, "host-1", r)
-		env.Notifier = opstest.Notifying(notify.Targets{WebhookURL: c.to.URL + "/hook"})
-		req := tenMinutes()
-		req.Yes, req.Wait, req.Rule.NotifyBefore, req.Rule.Unowned = true, time.Second, 10*time.Minute, true
-		req.Rule.Selector.OlderThan = olderThan
-		_, err := ops.Cleanup(t.Context(), env, req, r)
-		require.NoError(t, err)
-		env.SendNotifications(t.Context())
-		c.pass(4 * time.Minute)
-	}
-	for range 2 {
-		run(10 * time.Minute)
-		run(240 * time.Hour)
-	}
-	assert.Equal(t, []string{"found host-1"}, c.to.said(t))
-	assert.Empty(t, p.Calls(fake.OpTerminate), "told 8 minutes ago")
-	run(10 * time.Minute)
-	assert.Len(t, p.Calls(fake.OpTerminate), 1)
-}
-
-// TestAlertOfANotice: candidates are told once, and it is over when none is left. What nobody could be
-// told of is not terminated.
-func TestAlertOfANotice(t *testing.T) {
-	t.Parallel()
-	old := seeds("old00001")
-	for i := range old {
-		old[i].Sandbox.CreatedAt, old[i].Sandbox.StartedAt = time.Now().Add(-time.Hour), time.Now().Add(-time.Hour)
-	}
-	p := fake.New(fake.Options{Name: "prod"})
-	p.Add(old...)
-	c := newClockSite(t, oneProfile, p)
-	run := func() {
-		r := &recorder{}
-		env := c.start(t, "host-1", r)
-		env.Notifier = opstest.Notifying(notify.Targets{WebhookURL: c.to.URL + "/hook"})
-		req := tenMinutes()
-		req.Yes, req.Wait, req.Rule.NotifyBefore, req.Rule.Unowned = true, time.Second, 10*time.Minute, true
-		_, err := ops.Cleanup(t.Context(), env, req, r)
-		require.NoError(t, err)
-		env.SendNotifications(t.Context())
-		c.pass(6 * time.Minute)
-	}
-	c.to.refuseNext("/hook", 3)
-	for range 3 {
-		run()
-	}
-	assert.Empty(t, p.Calls(fake.OpTerminate), "nobody was told")
-	run()
-	run()
-	assert.Equal(t, []string{"found host-1"}, c.to.said(t))
-	assert.Empty(t, p.Calls(fake.OpTerminate), "told 6 minutes ago")
-	run()
-	assert.Len(t, p.Calls(fake.OpTerminate), 1)
-	run()
-	run()
-	assert.Equal(t, []string{"found host-1", "recovered host-1"}, c.to.said(t))
-	sent := received[hookMessage](t, c.to, "/hook")
-	assert.Equal(t, sent[0].Key, sent[1].Key)
 }
