@@ -143,7 +143,7 @@ func CleanupAct(ctx context.Context, env *Env, req CleanupRequest, watch Observe
 		return nil, err
 	}
 	plan := seen.Plan()
-	a := &Act{Verb: "terminate", Targets: plannedItems(plan.Items), Refused: cmp.Or(env.mayChange(), cleanup.Refusal(seen.Guards, req.Line...)), Line: req.Line}
+	a := &Act{Verb: "terminate", Targets: plannedItems(plan.Items), Refused: cmp.Or(env.mayChange(), cleanup.Refusal(seen.Guards, req.Line...)), Objection: seen.UnownedText(), Line: req.Line}
 	var others []PlannedEnd // that the rule does not select: the last that a person looks for
 	for _, j := range seen.Survey.Kept {
 		one := PlannedEnd{j.Sandbox.Ref(), string(j.KeepReason) + ": " + j.Reason, j.Sandbox}

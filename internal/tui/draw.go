@@ -139,6 +139,9 @@ func (m *Model) tabLine() string {
 			state += fmt.Sprintf(", %d not shown", hidden)
 		}
 	}
+	if m.sweeping && m.counts[tabUnjudged] > 0 {
+		state += " judging more,"
+	}
 	return m.line(append(segments, segment{state + " " + m.orderText(), output.Muted})...)
 }
 
@@ -334,6 +337,10 @@ func (m *Model) wrapped(lines []string) (all []string) {
 	return all
 }
 
+// splitLines are the lines of a text; none of an empty one.
 func splitLines(text string) []string {
+	if text == "" {
+		return nil
+	}
 	return strings.Split(strings.TrimRight(strings.ReplaceAll(text, "\r", ""), "\n"), "\n")
 }

@@ -26,7 +26,14 @@ func move(n int) func(*Model) tea.Cmd {
 }
 
 func screens(n int) func(*Model) tea.Cmd {
-	return func(m *Model) tea.Cmd { m.scroll(n * m.tableHeight()); return m.lookDue(m.now()) }
+	return func(m *Model) tea.Cmd {
+		height := m.tableHeight()
+		if m.page != nil {
+			height = m.pageHeight()
+		}
+		m.scroll(n * height)
+		return m.lookDue(m.now())
+	}
 }
 
 // bindings are the keys of the dashboard. None of them ends anything: x, X, s and R open a plan, which is

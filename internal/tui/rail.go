@@ -320,18 +320,27 @@ func (m *Model) railDetail() []string {
 		if text := strings.TrimSpace(r.open.question.Prompt); output.Width(text) >= m.width {
 			prompt = text // the last line has room for a part of it
 		}
-		return m.wrapped(slices.Concat(r.open.page, []string{r.open.question.Objection, prompt}))
+		page := r.open.page
+		if acts := r.view.Acts; len(r.open.page) == 0 && len(acts) > 0 {
+			page = acts[atWork(acts)].Detail
+		}
+		return m.wrapped(slices.Concat(page, []string{r.open.question.Objection, prompt}))
 	}
 	var lines []string
 	switch v := r.view; {
 	case r.key <= len(v.Steps):
 		lines = v.Steps[r.key-1].Detail
 	case r.key == 6:
-		lines = slices.Clone(r.notes)
+		if !r.over {
+			lines = slices.Clone(r.notes)
+		}
 		for _, s := range slices.Backward(slices.Concat(v.Causes, v.Acts)) { // what is at work is near the end
 			if s.State != "open" {
 				lines = append(append(lines, s.Title+": "+s.State), s.Detail...)
 			}
+		}
+		if r.over {
+			lines = append(lines, r.notes...)
 		}
 	case r.key == 7:
 		for _, s := range slices.Concat(v.Checks, v.Calls) {

@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -147,4 +148,31 @@ func TestQuittingClosesTheRecordOfARun(t *testing.T) {
 		assert.IsType(t, tea.QuitMsg{}, quit())
 		assert.Equal(t, fault.KindCanceled, fault.KindOf(m.rail.err))
 	}
+}
+
+// TestAQuestionWithoutAPageShowsItsStep, and a prompt that the last line has no room for in whole.
+func TestAQuestionWithoutAPageShowsItsStep(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	s.runbook = func(ctx context.Context, watch RunbookWatch) error {
+		v := diagnosed()
+		v.Acts = []views.RailStep{
+			{State: "done", Over: true, Title: "Terminate"},
+			{State: "at work", Title: "Give the agent limits", Detail: []string{"set an iteration limit in the agent, for example of 50, and launch it through sbx run"}},
+		}
+		watch.Show(v)
+		watch.Ask(ctx, ops.Question{Prompt: "press Enter when it is done, or type skip: " + strings.Repeat("and then ", 8) + "finally"}, "")
+		return nil
+	}
+	m := board(t, s, 80, 24)
+	p := &player{m, make(chan tea.Msg, 100)}
+	p.run(press(m, "6")[0])
+	p.run(p.until(t, func() bool { return m.rail.open != nil }))
+	press(m, "6")
+	frame := screen(m)
+	assert.Contains(t, frame, "> 6 asks you   Give the agent limits")
+	assert.Contains(t, frame, "set an iteration limit in the agent, for example of 50, and launch it through\n  sbx run")
+	assert.Contains(t, frame, "finally")
+	press(m, "enter")
+	p.until(t, func() bool { return m.rail.over })
 }
