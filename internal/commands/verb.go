@@ -38,7 +38,6 @@ type document struct {
 	columns []string            // nil = --columns is refused
 	refuses []output.FormatName // beside nagios, which only checks print
 	nagios  bool                // it is a check
-	tests   bool                // it is a list of tests, for -o junit and -o tap
 }
 
 // work is a verb's own part. It gets the operator's deadline in ctx.
@@ -52,9 +51,6 @@ const columnsKey = "columns"
 func (d *Deps) completeVerb(cmd *cobra.Command, doc document, do work) *cobra.Command {
 	if !doc.nagios {
 		doc.refuses = append(doc.refuses, output.Nagios)
-	}
-	if !doc.tests {
-		doc.refuses = append(doc.refuses, output.JUnit, output.TAP)
 	}
 	cmd.Annotations = map[string]string{columnsKey: strings.Join(doc.columns, ",")}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -78,9 +74,6 @@ func (d *Deps) completeVerb(cmd *cobra.Command, doc document, do work) *cobra.Co
 		}
 		if p.Format.Name() == output.Nagios && doc.nagios {
 			return views.PluginFailed(p, err)
-		}
-		if f := p.Format.Name(); (f == output.JUnit || f == output.TAP) && doc.tests && fault.KindOf(err) != fault.KindUsage {
-			return views.TestsFailed(p, err)
 		}
 		return p.Failed(doc.schema, doc.shape, err)
 	}

@@ -30,13 +30,12 @@ func newVerify(d *Deps) *cobra.Command {
 			"7: one is not known. A target without data, for example a quota that no provider\n" +
 			"reports or a share of too few tasks, counts as met and is shown as \"no data yet\";\n" +
 			"--unknown-as decides what it and every other unknown target count as. `thresholds` in\n" +
-			"the configuration sets the targets. With -o nagios it is a monitoring plugin; -o junit\n" +
-			"and -o tap are for CI.\n\n" +
+			"the configuration sets the targets. With -o nagios it is a monitoring plugin.\n\n" +
 			"--until-ok ends with the last round, and exits with its code. If it is interrupted, or\n" +
 			"--timeout ends it, it still prints the last complete round, and exits 130, 143 or 124; with\n" +
 			"-o nagios the exit code is that of the printed state, and 3 (UNKNOWN) where no round is\n" +
 			"complete. --every without --until-ok repeats until it is interrupted.",
-		Example: "sbx verify\nsbx verify --until-ok 10m\nsbx verify --every 5m\nsbx verify -o junit --unknown-as ok",
+		Example: "sbx verify\nsbx verify --until-ok 10m\nsbx verify --every 5m\nsbx verify --unknown-as ok",
 		Args:    usageArgs(noArgs, "--provider names the profiles to verify"),
 	}
 	cmd.Flags().StringVar(&untilOK, "until-ok", "", "repeat until every target is met, at most for a `DURATION`")
@@ -44,7 +43,7 @@ func newVerify(d *Deps) *cobra.Command {
 	cmd.Flags().StringVar(&unknownAs, "unknown-as", "", "what a target that is not known counts as: ok, warn, crit or unknown, a `WORD`")
 	completeFlag(cmd, "unknown-as", views.UnknownChoices)
 	doc := document{
-		schema: verifySchema, shape: output.ShapeItem, columns: output.Names(views.VerifyColumns()), nagios: true, tests: true,
+		schema: verifySchema, shape: output.ShapeItem, columns: output.Names(views.VerifyColumns()), nagios: true,
 		refuses: output.RowFormats(),
 	}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
@@ -87,7 +86,7 @@ func (v *verifyCommand) runOnce(ctx context.Context) (*ops.VerifyResult, error) 
 // repeatVerify verifies again and again until it is interrupted. A target that is missed does not
 // end it.
 func (v *verifyCommand) repeatVerify(ctx context.Context) error {
-	if err := v.p.Format.Refuse("verify --every", append(output.Documents(), output.Nagios, output.JUnit, output.TAP)...); err != nil {
+	if err := v.p.Format.Refuse("verify --every", append(output.Documents(), output.Nagios)...); err != nil {
 		return err
 	}
 	pace := time.NewTicker(v.req.Every)

@@ -151,7 +151,7 @@ func ExampleFormat_Refuse() {
 	fmt.Println(err, fault.ExitCode(err))
 	// Output:
 	// logs -f has no json output
-	// formats: table|wide|csv|ndjson|name|nagios|junit|tap
+	// formats: table|wide|csv|ndjson|name|nagios
 	// unknown format "jsno" 2
 }
 

@@ -25,8 +25,6 @@ const (
 	YAML         FormatName = "yaml"
 	NameOnly     FormatName = "name"
 	Nagios       FormatName = "nagios"
-	JUnit        FormatName = "junit"
-	TAP          FormatName = "tap"
 	Template     FormatName = "template"
 	TemplateFile FormatName = "template-file"
 	JQ           FormatName = "jq"
@@ -34,7 +32,7 @@ const (
 
 // Formats lists every format in the order of the help text.
 func Formats() []FormatName {
-	return []FormatName{Table, WideTable, CSV, JSON, NDJSON, YAML, NameOnly, Nagios, JUnit, TAP, Template, TemplateFile, JQ}
+	return []FormatName{Table, WideTable, CSV, JSON, NDJSON, YAML, NameOnly, Nagios, Template, TemplateFile, JQ}
 }
 
 // RowFormats are the formats that only a list of rows can fill.

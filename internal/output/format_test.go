@@ -31,7 +31,7 @@ func TestParseFormatRefuses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]struct{ message, hint string }{
 		"jsn":                       {`unknown format "jsn"`, "did you mean json?"},
-		"xml":                       {`unknown format "xml"`, "formats: table|wide|csv|json|ndjson|yaml|name|nagios|junit|tap|template=STR|template-file=FILE|jq=EXPR"},
+		"xml":                       {`unknown format "xml"`, "formats: table|wide|csv|json|ndjson|yaml|name|nagios|template=STR|template-file=FILE|jq=EXPR"},
 		"JSON":                      {`unknown format "JSON"`, "formats:"},
 		"x\x1b[0m":                  {`unknown format "x\\x1b[0m"`, "formats:"},
 		"json=x":                    {"format json accepts no value", ""},
@@ -79,7 +79,7 @@ func TestAllowAndRefuse(t *testing.T) {
 	err = f.Refuse("logs -f", Documents()...)
 	require.EqualError(t, err, "logs -f has no json output")
 	assert.Equal(t, fault.KindUsage, fault.KindOf(err))
-	assert.Equal(t, "formats: table|wide|csv|ndjson|name|nagios|junit|tap", fault.HintOf(err))
+	assert.Equal(t, "formats: table|wide|csv|ndjson|name|nagios", fault.HintOf(err))
 }
 
 func TestLevels(t *testing.T) {

@@ -2,11 +2,9 @@ package views
 
 import (
 	"fmt"
-	"html"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"sbx/internal/ops"
 	"sbx/internal/output"
@@ -14,7 +12,7 @@ import (
 	"sbx/internal/task"
 )
 
-// UnknownAs is what an unknown target counts as in an exit code and in a monitor's formats.
+// UnknownAs is what an unknown target counts as in an exit code and for a monitor.
 type UnknownAs string
 
 // The closed list of --unknown-as. Without it a target without data is met, any other unknown one is not.
@@ -169,14 +167,8 @@ func verifyWord(c ops.TargetCheck) string {
 // another round, and decides the exit code, but of a monitoring plugin.
 func ShowVerification(p *output.Printer, schema string, r *ops.VerifyResult, unknownAs UnknownAs, interrupted error) error {
 	v := verification{r, unknownAs, interrupted}
-	switch p.Format.Name() {
-	case output.Nagios:
+	if p.Format.Name() == output.Nagios {
 		return v.showPlugin(p)
-	case output.JUnit:
-		return v.showLines(p, v.junit())
-	case output.TAP:
-		return v.showLines(p, v.tap())
-	default:
 	}
 	verdict := v.exit()
 	spec := output.ItemSpec[*ops.VerifyResult]{Schema: schema, Columns: VerifyColumns(), Human: v.page}
@@ -231,105 +223,4 @@ func (v verification) showPlugin(p *output.Printer) error {
 		}
 	}
 	return pluginExit(code)
-}
-
-func (v verification) showLines(p *output.Printer, out string) error {
-	if err := showText(p, out); err != nil {
-		return err
-	}
-	p.Report(v.exit())
-	return output.ConcludeAll([]error{v.exit()}, false)
-}
-
-// TestsFailed is the answer of a list of tests that could not be made: one test with an error, as
-// -o junit and -o tap have it.
-func TestsFailed(p *output.Printer, err error) error {
-	reason, _, _ := strings.Cut(p.Redact(err.Error()), "\n")
-	out := "TAP version 13\nBail out! " + reason + "\n"
-	if p.Format.Name() == output.JUnit {
-		out = xmlHeader + "<testsuite name=\"sbx\" tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\">\n" +
-			"  <testcase name=\"sbx\" classname=\"sbx\">\n    <error message=" + xmlQuote(reason) + "/>\n  </testcase>\n</testsuite>\n"
-	}
-	if written := showText(p, out); written != nil {
-		return written
-	}
-	return err
-}
-
-const xmlHeader = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-
-func showText(p *output.Printer, text string) error {
-	for line := range strings.Lines(text) {
-		if err := p.Line(strings.TrimSuffix(line, "\n")); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// junit is a test suite: a missed target is a failure, an unknown one an error, or what
-// --unknown-as makes of it.
-func (v verification) junit() string {
-	var cases strings.Builder
-	var failures, errs, skipped int
-	for _, c := range v.Checks {
-		element := ""
-		switch status := v.status(c); {
-		case status == ops.CheckProblem, status == ops.CheckWarning:
-			element = "failure"
-			failures++
-		case status == ops.CheckUnknown:
-			element = "error"
-			errs++
-		case c.Outcome == sandbox.Unknown:
-			element = "skipped"
-			skipped++
-		}
-		fmt.Fprintf(&cases, "  <testcase name=%s classname=%s", xmlQuote(c.Title), xmlQuote("sbx.verify."+c.ID))
-		if element == "" {
-			cases.WriteString("/>\n")
-			continue
-		}
-		fmt.Fprintf(&cases, ">\n    <%s message=%s>%s</%s>\n  </testcase>\n", element, xmlQuote(targetDetail(c)), html.EscapeString(targetEvidence(c)), element)
-	}
-	return fmt.Sprintf(xmlHeader+"<testsuite name=\"sbx verify\" tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\" timestamp=%s>\n%s</testsuite>\n",
-		len(v.Checks), failures, errs, skipped, xmlQuote(v.At.UTC().Format(time.RFC3339)), cases.String())
-}
-
-// xmlQuote is a text as an attribute. The texts have no control characters: reasons of errors are
-// cleaned where they come in.
-func xmlQuote(text string) string { return `"` + html.EscapeString(text) + `"` }
-
-func targetEvidence(c ops.TargetCheck) string {
-	var b strings.Builder
-	for _, e := range c.Evidence {
-		fmt.Fprintf(&b, "%s: %s\n", e.What, e.Value)
-	}
-	return b.String()
-}
-
-// tap is the Test Anything Protocol, version 13, which Perl's prove reads too. Details are comments: its
-// reader of YAML blocks refuses quoted texts in a list.
-func (v verification) tap() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "TAP version 13\n1..%d\n", len(v.Checks))
-	for i, c := range v.Checks {
-		status := v.status(c)
-		word, directive := "ok", ""
-		switch {
-		case status == ops.CheckOK && c.Outcome == sandbox.Unknown:
-			directive = " # SKIP " + verifyWord(c)
-		case status != ops.CheckOK:
-			word = "not ok"
-		}
-		fmt.Fprintf(&b, "%s %d - %s %s%s\n", word, i+1, c.ID, strings.ReplaceAll(c.Title, "#", `\#`), directive)
-		if status == ops.CheckOK {
-			continue
-		}
-		fmt.Fprintf(&b, "# %s: %s\n", status, targetMessage(c))
-		for _, e := range c.Evidence {
-			fmt.Fprintf(&b, "#   %s: %s\n", e.What, e.Value)
-		}
-	}
-	return b.String()
 }
