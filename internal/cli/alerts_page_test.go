@@ -91,7 +91,7 @@ notify once. Times are those of the store's clock.
 - A clock that was set back changes no duration.
 - One process sends. If it fails or dies, another one sends after a minute, only to the services
   that have not got it. A service may get a message twice where a process died after sending it;
-  PagerDuty and Alertmanager take the second as the first.
+  PagerDuty takes the second as the first.
 
 ## Where messages go
 
@@ -103,14 +103,12 @@ notify:
   levels: {vendor: [webhook]}                               # in place of routes
 ` + "```" + `
 
-Services are ` + "`slack`, `pagerduty`, `alertmanager` and `webhook`" + `. ` + "`levels`" + ` chooses them
+Services are ` + "`slack`, `pagerduty` and `webhook`" + `. ` + "`levels`" + ` chooses them
 by the team that acts first: ` + "`agents`" + ` (the team of the agents), ` + "`infrastructure`" + ` or ` + "`vendor`" + `
 (the provider's support); each message names it. An empty list is nobody. A project file may set neither.
 
 The key of an alert is ` + "`alert/RULE/PROVIDER`" + ` on every host: PagerDuty's ` + "`dedup_key` is `sbx/`" + `
-and the key; Alertmanager's labels are ` + "`alertname` (the rule), `key`, `severity`, `level` and `provider`" + `.
-Any verb on any host resolves what another one has opened. At Alertmanager an alert that nobody
-evaluates any more ends after a week.
+and the key. Any verb on any host resolves what another one has opened.
 
 Messages about a run (` + "`failed`, `partial`, `unverified`, `refused`, `found`, `overdue`" + `) are sent
 each time, with a key for host, profiles and layer (without a layer, the rule). The next good run

@@ -33,8 +33,8 @@ func TestTheConfigurationSaysWhoIsTold(t *testing.T) {
 	t.Cleanup(server.Close)
 	home := t.TempDir()
 	file := filepath.Join(home, "c.yaml")
-	require.NoError(t, os.WriteFile(file, []byte("notify: {slack_env: A, pagerduty_env: B, pagerduty_url: "+server.URL+"/pd, alertmanager_url: "+server.URL+
-		"/am, webhook_env: C, ping_env: NONE}\n"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("notify: {slack_env: A, pagerduty_env: B, pagerduty_url: "+server.URL+
+		"/pd, webhook_env: C, ping_env: NONE}\n"), 0o600))
 	a := newApp(t.Context(), process.Process{
 		Args: []string{"sbx"}, Home: home, Workdir: home, Now: time.Now,
 		Environ: []string{"A=" + server.URL + "/slack", "B=key", "C=" + server.URL + "/hook", "SBX_CONFIG=" + file},
@@ -45,7 +45,7 @@ func TestTheConfigurationSaysWhoIsTold(t *testing.T) {
 	t.Cleanup(n.Close)
 	require.NoError(t, n.Send(t.Context(), notify.Message{Verb: "cleanup", Kind: notify.KindFailed, At: time.Now()}))
 	require.NoError(t, n.PingEnd(t.Context(), "", 0, ""))
-	assert.ElementsMatch(t, []string{"/slack", "/pd/v2/enqueue", "/am/api/v2/alerts", "/hook", "/mine"}, asked)
+	assert.ElementsMatch(t, []string{"/slack", "/pd/v2/enqueue", "/hook", "/mine"}, asked)
 	p, err := a.printer()
 	require.NoError(t, err)
 	assert.Contains(t, p.Secrets, server.URL+"/mine")

@@ -10,16 +10,14 @@ import (
 
 const keyNotify = "notify"
 
-// Notify says whom an unattended run tells; "" = nobody. All but the two URLs of
-// Alertmanager and PagerDuty are secrets, and come from the variables that the
-// file names.
+// Notify says whom an unattended run tells; "" = nobody. All but PagerDutyURL and
+// Link are secrets, and come from the variables that the file names.
 //
 // Its text forms show nothing of it.
 type Notify struct {
 	Slack        string // the URL of an incoming webhook
 	PagerDuty    string // the routing key of an integration
 	PagerDutyURL string // of the Events API
-	Alertmanager string // its URL, without /api/v2/alerts
 	Webhook      string // a URL that gets JSON
 	Ping         string // the URL of a check
 	Link         string // the page that messages lead to; {run_id}, {verb} and {host} are replaced
@@ -54,7 +52,6 @@ func notifySettings() []notice {
 		{"slack_env", true, "", "SBX_SLACK_WEBHOOK", "the variable with the URL of an incoming webhook", func(n *Notify) *string { return &n.Slack }},
 		{"pagerduty_env", true, "", "SBX_PAGERDUTY_KEY", "the variable with the routing key of an Events API v2 integration", func(n *Notify) *string { return &n.PagerDuty }},
 		{"pagerduty_url", false, "https://events.pagerduty.com", "https://events.pagerduty.com", "PagerDuty's Events API; in the EU https://events.eu.pagerduty.com", func(n *Notify) *string { return &n.PagerDutyURL }},
-		{"alertmanager_url", false, "", "https://alertmanager.example", "alerts go to /api/v2/alerts below it", func(n *Notify) *string { return &n.Alertmanager }},
 		{"webhook_env", true, "", "SBX_WEBHOOK", "the variable with a URL that gets each message as JSON", func(n *Notify) *string { return &n.Webhook }},
 		{"ping_env", true, "", "SBX_PING", "the variable with the URL of a check, as of healthchecks.io", func(n *Notify) *string { return &n.Ping }},
 		{"link", false, "", "https://wiki.example/sandbox-stuck?run={run_id}", "the page that each message leads to, such as a runbook; {run_id}, {verb} and {host} are replaced", func(n *Notify) *string { return &n.Link }},

@@ -13,7 +13,7 @@ import (
 const notifyAll = `notify:
   slack_env: MY_SLACK
   pagerduty_env: MY_PAGER
-  alertmanager_url: https://me:s3cret-am@am.example/x
+  pagerduty_url: https://me:s3cret-pd@pd.example/x
   webhook_env: MY_HOOK
   ping_env: MY_PING
 `
@@ -26,16 +26,14 @@ func TestNotifyNamesVariablesThatHoldTheSecrets(t *testing.T) {
 	c := w.must()
 	assert.Equal(t, "https://hooks.example/s3cret-slack", c.Notify.Slack)
 	assert.Equal(t, "s3cret-key", c.Notify.PagerDuty, "a line end is none of it")
-	assert.Equal(t, "https://events.pagerduty.com", c.Notify.PagerDutyURL)
 	assert.Equal(t, "https://hook.example/s3cret-hook", c.Notify.Webhook)
 	assert.Empty(t, c.Notify.Ping)
 	assert.Equal(t, []string{"notify.ping_env: the variable MY_PING is not set"}, c.Notify.Unset)
-	assert.ElementsMatch(t, []string{"https://hooks.example/s3cret-slack", "s3cret-key", "s3cret-am", "https://hook.example/s3cret-hook"}, c.Secrets())
+	assert.ElementsMatch(t, []string{"https://hooks.example/s3cret-slack", "s3cret-key", "s3cret-pd", "https://hook.example/s3cret-hook"}, c.Secrets())
 
 	assert.Equal(t, "******** <- env MY_SLACK by DIR/home/.config/sbx/config.yaml:2", w.origin(c, "notify.slack_env"))
-	assert.Equal(t, "https://me:********@am.example/x <- DIR/home/.config/sbx/config.yaml:4", w.origin(c, "notify.alertmanager_url"))
+	assert.Equal(t, "https://me:********@pd.example/x <- DIR/home/.config/sbx/config.yaml:4", w.origin(c, "notify.pagerduty_url"))
 	assert.Equal(t, " <- env MY_PING (not set) by DIR/home/.config/sbx/config.yaml:6", w.origin(c, "notify.ping_env"))
-	assert.Equal(t, "https://events.pagerduty.com <- default", w.origin(c, "notify.pagerduty_url"))
 	assert.NotContains(t, fmt.Sprintf("%v %+v %#v %v %+v %#v", c, c, c, c.Notify, c.Notify, c.Notify), "s3cret")
 	assert.NotContains(t, fmt.Sprint(c.Values()), "s3cret")
 }
@@ -46,6 +44,7 @@ func TestNobodyIsToldByDefault(t *testing.T) {
 	w.env = append(w.env, "SBX_SLACK_WEBHOOK=https://hooks.example/x")
 	c := w.must()
 	assert.Equal(t, Notify{PagerDutyURL: "https://events.pagerduty.com"}, c.Notify, "a variable alone tells nobody")
+	assert.Equal(t, "https://events.pagerduty.com <- default", w.origin(c, "notify.pagerduty_url"))
 	assert.Empty(t, c.Secrets())
 }
 
@@ -55,9 +54,9 @@ func TestNotifyMistakesQuoteNothing(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"{slack_env: 'https://hooks.example/s3cret'}": "1:21: slack_env must be the name of an environment variable, not its value",
-		"{alertmanager_url: 's3cret'}":                "1:28: alertmanager_url must be an http or https address, like https://host.example",
-		"{alertmanager_url: 'ftp://x/s3cret'}":        "1:28: alertmanager_url must be an http or https address, like https://host.example",
-		"{slack: SBX}":                                `1:10: unknown key "slack" (allowed: alertmanager_url, levels, link, pagerduty_env, pagerduty_url, ping_env, routes, slack_env, webhook_env)`,
+		"{pagerduty_url: 's3cret'}":                   "1:25: pagerduty_url must be an http or https address, like https://host.example",
+		"{pagerduty_url: 'ftp://x/s3cret'}":           "1:25: pagerduty_url must be an http or https address, like https://host.example",
+		"{slack: SBX}":                                `1:10: unknown key "slack" (allowed: levels, link, pagerduty_env, pagerduty_url, ping_env, routes, slack_env, webhook_env)`,
 		"[a]":                                         "1:9: notify must be a mapping of keys to values",
 		"{ping_env: [a]}":                             "1:20: ping_env must be a single word or number here",
 	} {

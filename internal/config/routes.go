@@ -7,7 +7,7 @@ import (
 )
 
 // NotifyServices are the services that notify.routes and notify.levels name.
-func NotifyServices() []string { return []string{"slack", "pagerduty", "alertmanager", "webhook"} }
+func NotifyServices() []string { return []string{"slack", "pagerduty", "webhook"} }
 
 // NotifySeverities are the keys of notify.routes.
 func NotifySeverities() []string { return []string{"critical", "warning"} }
@@ -58,7 +58,7 @@ func (d *decoder) readRoutes(t routeTable) reader {
 
 // address is where a service is reached; "" = it is not configured.
 func (n Notify) address(service string) string {
-	return map[string]string{"slack": n.Slack, "pagerduty": n.PagerDuty, "alertmanager": n.Alertmanager, "webhook": n.Webhook}[service]
+	return map[string]string{"slack": n.Slack, "pagerduty": n.PagerDuty, "webhook": n.Webhook}[service]
 }
 
 // resolveRoutes fills the tables, after the addresses.

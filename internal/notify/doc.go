@@ -1,4 +1,4 @@
-// Package notify reports how an unattended run went: to Slack, PagerDuty, Alertmanager, a
+// Package notify reports how an unattended run went: to Slack, PagerDuty, a
 // webhook, and by a ping that proves that a cron line is alive. People are notified of trouble
 // and of its end; only pings report success.
 //

@@ -85,7 +85,7 @@ func (l *line) withOwnHint(err error) error {
 }
 
 // explainRefusal reads what the services say of a refusal: PagerDuty's list of errors,
-// Alertmanager's quoted text, Slack's bare word.
+// Slack's bare word.
 func explainRefusal(status int, body []byte) (code, message string) {
 	if listed := listedErrors(body); listed != "" {
 		return "", listed
@@ -93,7 +93,7 @@ func explainRefusal(status int, body []byte) (code, message string) {
 	if code, message = httpx.Explain(status, body); message != "" {
 		return code, message
 	}
-	if text := strings.Trim(strings.TrimSpace(string(body)), `"`); !strings.HasPrefix(text, "<") && !strings.HasPrefix(text, "{") {
+	if text := strings.TrimSpace(string(body)); !strings.HasPrefix(text, "<") && !strings.HasPrefix(text, "{") {
 		return "", cutText(text, mostLine)
 	}
 	return "", ""

@@ -113,7 +113,7 @@ func (m Message) sanitized(link string) Message {
 	return m
 }
 
-// severityWord is how loud a kind is, in words that PagerDuty and Alertmanager share.
+// severityWord is how loud a kind is, in PagerDuty's words.
 func (k Kind) severityWord() string {
 	switch k {
 	case KindFailed, KindRefused, KindOverdue:

@@ -22,15 +22,14 @@ const (
 	attempt = 4 * time.Second
 )
 
-// Targets are the addresses of the services, "" for none. All but AlertmanagerURL and
-// PagerDutyURL are secrets.
+// Targets are the addresses of the services, "" for none. All but PagerDutyURL are
+// secrets.
 type Targets struct {
-	SlackURL        string // an incoming webhook
-	PagerDutyKey    string // the integration's routing key
-	PagerDutyURL    string // of the Events API; "" = https://events.pagerduty.com
-	AlertmanagerURL string // without /api/v2/alerts
-	WebhookURL      string // gets the Message as JSON
-	PingURL         string // a check of healthchecks.io or alike
+	SlackURL     string // an incoming webhook
+	PagerDutyKey string // the integration's routing key
+	PagerDutyURL string // of the Events API; "" = https://events.pagerduty.com
+	WebhookURL   string // gets the Message as JSON
+	PingURL      string // a check of healthchecks.io or alike
 	// Link is the page that a message leads to, such as a runbook or a log: an address in which
 	// {run_id}, {verb} and {host} are replaced; "" = none.
 	Link string
@@ -42,7 +41,7 @@ type Targets struct {
 }
 
 // Services lists the names by which routes name the services.
-func Services() []string { return []string{"slack", "pagerduty", "alertmanager", "webhook"} }
+func Services() []string { return []string{"slack", "pagerduty", "webhook"} }
 
 // gets reports whether a service gets a message. A recovery without a severity goes where any
 // severity goes: its messages had one or the other.
@@ -63,7 +62,7 @@ func (t Targets) gets(service string, m Message) bool {
 // String says where, and nothing secret.
 func (t Targets) String() string {
 	var names []string
-	for name, value := range map[string]string{"slack": t.SlackURL, "pagerduty": t.PagerDutyKey, "alertmanager": t.AlertmanagerURL, "webhook": t.WebhookURL, "ping": t.PingURL} {
+	for name, value := range map[string]string{"slack": t.SlackURL, "pagerduty": t.PagerDutyKey, "webhook": t.WebhookURL, "ping": t.PingURL} {
 		if value != "" {
 			names = append(names, name)
 		}
@@ -112,9 +111,6 @@ func New(n httpx.Net, t Targets) (*Notifier, error) {
 	}
 	if t.PagerDutyKey != "" {
 		add(open("pagerduty", t.pagerDutyBase(), t.PagerDutyKey), t.pagerDuty)
-	}
-	if t.AlertmanagerURL != "" {
-		add(open("alertmanager", t.AlertmanagerURL, ""), t.alertmanagerRequest)
 	}
 	if t.WebhookURL != "" {
 		add(open("webhook", t.WebhookURL, t.WebhookURL), t.webhookRequest)

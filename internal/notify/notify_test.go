@@ -26,7 +26,7 @@ func TestAllAreToldAtOnceAndThePingIsNot(t *testing.T) {
 		for _, r := range w.requests() {
 			hosts[r.host]++
 		}
-		assert.Equal(t, map[string]int{"hooks.slack.example": 1, "events.pager.example": 1, "am.example:9093": 1, "hook.example": 1}, hosts)
+		assert.Equal(t, map[string]int{"hooks.slack.example": 1, "events.pager.example": 1, "hook.example": 1}, hosts)
 	})
 }
 
@@ -54,7 +54,7 @@ func TestAtMostOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flaky := func() http.HandlerFunc { return each(answer(503, ""), answer(200, "")) }
 		w := build(t, map[string]http.HandlerFunc{
-			"hooks.slack.example": flaky(), "events.pager.example": flaky(), "am.example:9093": flaky(), "hook.example": flaky(), "hc.example": flaky(),
+			"hooks.slack.example": flaky(), "events.pager.example": flaky(), "hook.example": flaky(), "hc.example": flaky(),
 		})
 		n := w.notifier(t, everywhere())
 		err := n.Send(t.Context(), aRefusal())
@@ -62,13 +62,12 @@ func TestAtMostOnce(t *testing.T) {
 		require.ErrorContains(t, err, "slack: notify: HTTP 503")
 		require.ErrorContains(t, err, "webhook: notify: HTTP 503")
 		assert.NotContains(t, err.Error(), "pagerduty")
-		assert.NotContains(t, err.Error(), "alertmanager")
 		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
 		counts := map[string]int{}
 		for _, r := range w.requests() {
 			counts[r.host]++
 		}
-		assert.Equal(t, map[string]int{"hooks.slack.example": 1, "hook.example": 1, "events.pager.example": 2, "am.example:9093": 2, "hc.example": 2}, counts)
+		assert.Equal(t, map[string]int{"hooks.slack.example": 1, "hook.example": 1, "events.pager.example": 2, "hc.example": 2}, counts)
 	})
 }
 
@@ -186,9 +185,9 @@ func TestAddressesThatAreNone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := build(t, services(t))
-		n, err := notify.New(httpx.Net{Dial: w.dial}, notify.Targets{SlackURL: "s3cr3t-no-address", PingURL: "ftp://x/s3cr3t", WebhookURL: hookURL, AlertmanagerURL: "http://"})
+		n, err := notify.New(httpx.Net{Dial: w.dial}, notify.Targets{SlackURL: "s3cr3t-no-address", PingURL: "ftp://x/s3cr3t", WebhookURL: hookURL, PagerDutyKey: routingKey, PagerDutyURL: "http://"})
 		assert.Equal(t, fault.KindUsage, fault.KindOf(err))
-		for _, name := range []string{"slack: ", "ping: ", "alertmanager: "} {
+		for _, name := range []string{"slack: ", "ping: ", "pagerduty: "} {
 			require.ErrorContains(t, err, name)
 		}
 		assert.NotContains(t, err.Error(), "s3cr3t")
@@ -203,13 +202,13 @@ func TestRefusalsAreExplained(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := build(t, map[string]http.HandlerFunc{
-			"hooks.slack.example": answer(403, "invalid_token"), "am.example:9093": answer(400, `"start time must be before end time"`),
+			"hooks.slack.example": answer(403, "invalid_token"),
 			"events.pager.example": answer(400, `{"status":"invalid event","message":"Event object is invalid","errors":["Length of 'routing_key' is incorrect"]}`),
 			"hook.example":         answer(404, "<html>not here</html>"),
 		})
 		err := w.notifier(t, everywhere()).Send(t.Context(), aRefusal())
 		for _, want := range []string{
-			"slack: notify: HTTP 403: invalid_token", "alertmanager: notify: HTTP 400: start time must be before end time",
+			"slack: notify: HTTP 403: invalid_token",
 			"pagerduty: notify: HTTP 400: Event object is invalid: Length of 'routing_key' is incorrect", "webhook: notify: HTTP 404: the answer is a web page",
 		} {
 			require.ErrorContains(t, err, want)

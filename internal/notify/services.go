@@ -5,13 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"sbx/internal/httpx"
-	"sbx/internal/sandbox"
 )
 
 // Schema is the form of what a webhook gets.
@@ -44,65 +41,6 @@ const mostSlack = 3000
 // <!channel> notifies nobody.
 func escapeSlack(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
-}
-
-// alertLife is how long an alert lives without being renewed or resolved: more than two periods
-// of the rarest cron line.
-const alertLife = 150 * time.Minute
-
-// firingLife is how long an alert with a state lives: it is sent once, and resolved when it is
-// over. The bound is for one that nobody evaluates any more.
-const firingLife = 7 * 24 * time.Hour
-
-// alertmanagerRequest posts an alert. Its labels say what is wrong and where, and never
-// how: they are its identity, by which a second post is the first one again and a
-// recovery finds it. Only the severity is among them, because routes go by it, so
-// a recovery ends both.
-func (t Targets) alertmanagerRequest(m Message) httpx.Request {
-	var alerts []alert
-	switch {
-	case m.Kind == KindRecovered && m.Severity == "":
-		alerts = []alert{m.toAlert(severityCritical, m.At), m.toAlert(severityWarning, m.At)}
-	case m.Kind == KindRecovered:
-		alerts = []alert{m.toAlert(m.Severity, m.At)}
-	case m.Alert != "":
-		alerts = []alert{m.toAlert(m.Severity, m.At.Add(firingLife))}
-	default:
-		alerts = []alert{m.toAlert(m.Severity, m.At.Add(alertLife))}
-	}
-	base := strings.TrimSuffix(strings.TrimRight(t.AlertmanagerURL, "/"), "/api/v2/alerts")
-	return httpx.Request{URL: base + "/api/v2/alerts", JSON: alerts, Again: true}
-}
-
-func (m Message) toAlert(severity string, ends time.Time) alert {
-	labels := map[string]string{"alertname": "sbx", "verb": m.Verb, "key": m.Key, "instance": m.Host, "severity": severity}
-	if m.Alert != "" { // another verb on another host may find that it is over
-		labels = map[string]string{"alertname": m.Alert, "key": m.Key, "severity": severity, "level": m.Level, "provider": strings.Join(m.Providers, ",")}
-	}
-	for name, value := range labels {
-		if value == "" {
-			delete(labels, name)
-		}
-	}
-	notes := map[string]string{
-		"summary": m.Title, "description": strings.Join(m.bodyLines(mostText), "\n"), "kind": string(m.Kind), "run_id": m.RunID,
-		"providers": strings.Join(m.Providers, ", "), "causes": sandbox.FormatCounts(m.Causes), "next": strings.Join(m.Next, "\n"), "runbook_url": m.Link,
-	}
-	for name, value := range m.Figures {
-		notes["figure_"+labelName(name)] = formatFigure(value) // an annotation is a text
-	}
-	maps.DeleteFunc(notes, func(_, value string) bool { return value == "" })
-	return alert{Labels: labels, Annotations: notes, StartsAt: m.At, EndsAt: ends, GeneratorURL: m.Link}
-}
-
-// labelName is a name that Alertmanager takes behind a prefix.
-func labelName(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '_' || (r >= '0' && r <= '9') || (r >= 'A' && r <= 'Z') || (r >= 'a' && r <= 'z') {
-			return r
-		}
-		return '_'
-	}, text)
 }
 
 const (

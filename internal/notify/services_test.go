@@ -104,37 +104,6 @@ func pagerFake(t *testing.T) http.HandlerFunc {
 	}
 }
 
-type alertSaw struct {
-	Labels       map[string]string `json:"labels"`
-	Annotations  map[string]string `json:"annotations"`
-	StartsAt     time.Time         `json:"startsAt"`     //nolint:tagliatelle // as Alertmanager spells it
-	EndsAt       time.Time         `json:"endsAt"`       //nolint:tagliatelle // as Alertmanager spells it
-	GeneratorURL string            `json:"generatorURL"` //nolint:tagliatelle // as Alertmanager spells it
-}
-
-// wrong is what Alertmanager objects to.
-func (a alertSaw) wrong() []string {
-	var errs []string
-	name := regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
-	if a.Labels["alertname"] == "" {
-		errs = append(errs, "no alertname")
-	}
-	for k, v := range a.Labels {
-		if !name.MatchString(k) || v == "" {
-			errs = append(errs, "invalid label "+k)
-		}
-	}
-	for k := range a.Annotations {
-		if !name.MatchString(k) {
-			errs = append(errs, "invalid annotation "+k)
-		}
-	}
-	if a.EndsAt.Before(a.StartsAt) {
-		errs = append(errs, "start time must be before end time")
-	}
-	return errs
-}
-
 const (
 	slackURL = "http://hooks.slack.example/services/T0000000/B0000000/s3cr3tXXXX"
 	hookURL  = "http://hook.example/in?token=s3cr3tYYYY"
@@ -144,14 +113,14 @@ const (
 func everywhere() notify.Targets {
 	return notify.Targets{
 		SlackURL: slackURL, PagerDutyKey: routingKey, PagerDutyURL: "http://events.pager.example/",
-		AlertmanagerURL: "http://am.example:9093/prefix/", WebhookURL: hookURL, PingURL: pingURL,
+		WebhookURL: hookURL, PingURL: pingURL,
 	}
 }
 
 func services(t *testing.T) map[string]http.HandlerFunc {
 	t.Helper()
 	return map[string]http.HandlerFunc{
-		"hooks.slack.example": slackFake(t), "events.pager.example": pagerFake(t), "am.example:9093": answer(200, ""),
+		"hooks.slack.example": slackFake(t), "events.pager.example": pagerFake(t),
 		"hook.example": answer(204, ""), "hc.example": answer(200, "OK"),
 	}
 }
@@ -233,45 +202,6 @@ func TestPagerDutyTriggersAndResolves(t *testing.T) {
 		assert.Equal(t, "resolve", saw[3].EventAction)
 		assert.Equal(t, saw[0].DedupKey, saw[3].DedupKey, "what was triggered is resolved")
 		assert.Nil(t, saw[3].Payload)
-	})
-}
-
-func TestAlertmanager(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := build(t, services(t))
-		for _, address := range []string{"http://am.example:9093/prefix", "http://am.example:9093/prefix/api/v2/alerts"} {
-			n := w.notifier(t, notify.Targets{AlertmanagerURL: address})
-			for _, kind := range []notify.Kind{notify.KindRefused, notify.KindPartial, notify.KindRecovered} {
-				m := aRefusal()
-				m.Kind = kind
-				require.NoError(t, n.Send(t.Context(), m))
-			}
-		}
-		saw := make([][]alertSaw, 6)
-		for i, r := range w.requests() {
-			assert.Equal(t, "/prefix/api/v2/alerts", r.path)
-			assert.Equal(t, "application/json", r.header.Get("Content-Type"))
-			strictly(t, r.body, &saw[i])
-			for _, a := range saw[i] {
-				assert.Empty(t, a.wrong(), r.body)
-			}
-		}
-		labels := map[string]string{"alertname": "sbx", "verb": "cleanup", "key": "cleanup stuck", "instance": "cron-1", "severity": "critical"}
-		require.Len(t, saw[0], 1)
-		assert.Equal(t, labels, saw[0][0].Labels)
-		notes := saw[0][0].Annotations
-		assert.Equal(t, "20", notes["figure_limit_for_all"], "an annotation is a text")
-		assert.Equal(t, "https://wiki.example/runbook?a=1&b=2", notes["runbook_url"])
-		assert.Equal(t, "prod", notes["providers"])
-		assert.Equal(t, "9 busy_loop, 4 leak", notes["causes"])
-		assert.Equal(t, "sbx cleanup show r-20261120T120000-abc123\nsbx inspect prod/abc", notes["next"])
-		assert.Contains(t, notes["description"], "- prod/abc (task T-4012, busy_loop)")
-		assert.True(t, saw[0][0].EndsAt.After(noon.Add(2*time.Hour)), "it stands until the rarest line has run twice")
-		assert.Equal(t, "warning", saw[1][0].Labels["severity"])
-		require.Len(t, saw[2], 2)
-		assert.Equal(t, []map[string]string{saw[0][0].Labels, saw[1][0].Labels}, []map[string]string{saw[2][0].Labels, saw[2][1].Labels}, "a recovery ends both")
-		assert.Equal(t, noon, saw[2][0].EndsAt)
 	})
 }
 

@@ -38,15 +38,6 @@ type pagerLink struct {
 	Text string `json:"text"`
 }
 
-// alert is one of the array that Alertmanager takes at /api/v2/alerts.
-type alert struct {
-	Labels       map[string]string `json:"labels"`
-	Annotations  map[string]string `json:"annotations"`
-	StartsAt     time.Time         `json:"startsAt"`
-	EndsAt       time.Time         `json:"endsAt"`
-	GeneratorURL string            `json:"generatorURL,omitempty"`
-}
-
 // webhookBody is a Message with the name of its form.
 type webhookBody struct {
 	Schema string `json:"schema"`

@@ -91,11 +91,6 @@ type incident struct {
 	Dedup  string `json:"dedup_key"`
 }
 
-type managed []struct {
-	Labels map[string]string `json:"labels"`
-	Ends   time.Time         `json:"endsAt"` //nolint:tagliatelle // as Alertmanager spells it
-}
-
 // said are the messages of alerts that the webhook got: "active_escalated alert host-1".
 func (l *listener) said(t *testing.T) (list []string) {
 	t.Helper()
@@ -139,7 +134,7 @@ func (c *clockSite) start(t *testing.T, host string, r ops.Reporter) *ops.Env {
 	c.mu.Unlock()
 	env.Process.Now, env.Process.Host = c.clock, host
 	env.Store = func(bool) (store.Store, error) { return store.New(store.Options{StateDir: c.dir, Now: c.clock}) }
-	env.Notifier = opstest.Notifying(notify.Targets{WebhookURL: c.to.URL + "/hook", PagerDutyKey: "key", PagerDutyURL: c.to.URL, AlertmanagerURL: c.to.URL + "/am"})
+	env.Notifier = opstest.Notifying(notify.Targets{WebhookURL: c.to.URL + "/hook", PagerDutyKey: "key", PagerDutyURL: c.to.URL})
 	return env
 }
 
@@ -225,7 +220,7 @@ func TestAlertOverRestarts(t *testing.T) {
 	c.assertResolved(t, "sandbox_leak_detected")
 }
 
-// assertResolved: PagerDuty's event and Alertmanager's alert end what was opened.
+// assertResolved: PagerDuty's event ends what was opened.
 func (c *clockSite) assertResolved(t *testing.T, rule string) {
 	t.Helper()
 	var actions []string
@@ -235,18 +230,6 @@ func (c *clockSite) assertResolved(t *testing.T, rule string) {
 		}
 	}
 	assert.Equal(t, []string{"trigger", "resolve"}, actions, rule)
-	var mine managed
-	for _, posted := range received[managed](t, c.to, "/am/api/v2/alerts") {
-		for _, a := range posted {
-			if a.Labels["alertname"] == rule {
-				mine = append(mine, a)
-			}
-		}
-	}
-	require.Len(t, mine, 2, rule)
-	assert.Equal(t, mine[0].Labels, mine[1].Labels)
-	assert.True(t, mine[0].Ends.After(c.clock()))
-	assert.False(t, mine[1].Ends.After(c.clock()), "it is over")
 }
 
 // TestAlertServiceThatFails: the others do not get it again, and it gets it after a minute.
