@@ -165,7 +165,7 @@ func owners() map[string][]string {
 // standard says which rooms may use a guarded package of the standard library.
 func standard() map[string][]string {
 	return map[string][]string{
-		"net/http":      with(wireRooms(), "httpx", "providers/providertest", "metrics"),
+		"net/http":      with(wireRooms(), "httpx", "providers/providertest"),
 		"os/exec":       {"cmd/staged-incident", "process", "providers/local", "providers/local/supervisor", "providers/local/identity", "providers/wiretest", "publish"},
 		"database/sql":  {"store"},
 		"text/template": {"output"},

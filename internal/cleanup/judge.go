@@ -35,14 +35,13 @@ const (
 	KeepAlive           KeepReason = "alive"            // it is active
 	KeepActivityUnknown KeepReason = "activity_unknown" // nothing shows whether it is active
 	KeepAnswers         KeepReason = "answers"          // it is healthy, or its health is unknown
-	KeepNoticed         KeepReason = "noticed"          // it goes later, if it is still selected then
 )
 
 // KeepReasons lists all reasons for which a sandbox may stay.
 func KeepReasons() []KeepReason {
 	return []KeepReason{
 		KeepProtected, KeepNotSelected, KeepAgeUnknown, KeepUnknown, KeepAgeLimit, KeepNotOwned, KeepEnded, KeepEnding, KeepPaused,
-		KeepNeedsDelete, KeepStateUnknown, KeepAlive, KeepActivityUnknown, KeepAnswers, KeepNoticed,
+		KeepNeedsDelete, KeepStateUnknown, KeepAlive, KeepActivityUnknown, KeepAnswers,
 	}
 }
 
@@ -95,7 +94,7 @@ func (r Rule) judgeSandbox(w Environment, s sandbox.Sandbox, now time.Time, seen
 	c := &judgementRun{rule: r, world: w, now: now, seen: seen, limits: w.Thresholds(s), j: &j}
 	c.limits.Inactivity = cmp.Or(r.IdleFor, c.limits.Inactivity)
 	j.Verdict = triage.Judge(j.Sandbox, c.activitySignals(), c.limits, now)
-	for _, check := range []func() bool{c.checkProtection, c.checkState, c.checkOwner, c.checkSelectors, c.checkAgeLimit, c.checkActivity, c.checkHealth, c.checkDecided, c.checkNotice} {
+	for _, check := range []func() bool{c.checkProtection, c.checkState, c.checkOwner, c.checkSelectors, c.checkAgeLimit, c.checkActivity, c.checkHealth, c.checkDecided} {
 		if !check() {
 			return j
 		}
@@ -329,24 +328,4 @@ func (c *judgementRun) checkHealth() bool {
 		return c.j.passCheck("health", "listed as "+string(c.j.Sandbox.State)+", and it does not respond")
 	}
 	return c.j.keepFor("health", KeepAnswers, "it is "+string(c.seen.Health.Got.Condition)+", not broken")
-}
-
-// checkNotice keeps what was not announced for long enough yet, so that its owner has time
-// to protect it.
-func (c *judgementRun) checkNotice() bool {
-	if c.rule.NotifyBefore == 0 || c.j.undecided {
-		return true
-	}
-	var since time.Time
-	if c.world.Noticed != nil {
-		since = c.world.Noticed(c.j.Sandbox)
-	}
-	limit := sandbox.FormatDuration(c.rule.NotifyBefore)
-	switch {
-	case since.IsZero():
-		return c.j.keepFor("notice", KeepNoticed, "a candidate for the first time; it is terminated "+limit+" after this notice, if it still matches")
-	case c.world.Now().Sub(since) < c.rule.NotifyBefore:
-		return c.j.keepFor("notice", KeepNoticed, "a candidate since "+since.UTC().Format(time.RFC3339)+", for less than "+limit)
-	}
-	return c.j.passCheck("notice", "a candidate since "+since.UTC().Format(time.RFC3339))
 }

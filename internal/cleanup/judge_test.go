@@ -158,7 +158,6 @@ func TestAnEditedPlanKeepsToTheFlags(t *testing.T) {
 		"a window that is closed":  func(p *cleanup.Plan) { p.Rule.Selector.After, p.Rule.Selector.Before = now, now },
 		"the first N":              func(p *cleanup.Plan) { p.Rule.Selector.Limit = 3 },
 		"no selector":              func(p *cleanup.Plan) { p.Rule.Selector = selector.Selector{} },
-		"a negative notice":        func(p *cleanup.Plan) { p.Rule.NotifyBefore = -time.Hour },
 		"an id that is none":       func(p *cleanup.Plan) { p.Items[0].Ref.ID = ".." },
 	} {
 		plan := cleanup.Plan{

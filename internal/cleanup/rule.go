@@ -22,11 +22,10 @@ type Rule struct {
 	IdleFor         time.Duration     `json:"idle_for_ns,omitempty"`          // required silence of a running one; 0 = the threshold inactivity of each
 	IgnoreActivity  bool              `json:"ignore_activity,omitempty"`      // age alone is enough
 	IncludePaused   bool              `json:"include_paused,omitempty"`
-	IncludeFailed   bool              `json:"include_failed,omitempty"`   // also failed ones that remain at their provider, of any age without FailedOlderThan
-	Unowned         bool              `json:"unowned,omitempty"`          // also those of other owners
-	Unhealthy       bool              `json:"unhealthy,omitempty"`        // only those that do not answer (R138)
-	NotifyBefore    time.Duration     `json:"notify_before_ns,omitempty"` // how long before its end a sandbox must be announced; 0 = not at all
-	Delete          bool              `json:"delete,omitempty"`           // also destroy what the provider would keep
+	IncludeFailed   bool              `json:"include_failed,omitempty"` // also failed ones that remain at their provider, of any age without FailedOlderThan
+	Unowned         bool              `json:"unowned,omitempty"`        // also those of other owners
+	Unhealthy       bool              `json:"unhealthy,omitempty"`      // only those that do not answer (R138)
+	Delete          bool              `json:"delete,omitempty"`         // also destroy what the provider would keep
 }
 
 // Chooses reports whether the rule selects by anything at all.
@@ -80,10 +79,9 @@ type Environment struct {
 	Now      func() time.Time
 	Profiles []Profile
 	Limits   safety.Limits
-	// FirstSeen is when an earlier run first saw a sandbox without an age, and Noticed when
-	// one first selected it; zero = never. Nil = never.
+	// FirstSeen is when an earlier run first saw a sandbox without an age; zero or nil
+	// = never.
 	FirstSeen  func(sandbox.Sandbox) time.Time
-	Noticed    func(sandbox.Sandbox) time.Time
 	Protected  func(sandbox.Sandbox) string            // why a rule may not end it (safety.Protection.ByRule); "" = it may
 	Thresholds func(sandbox.Sandbox) triage.Thresholds // of its profile and agent type
 	Listed     func(n int)                             // is told how many were listed so far; nil = nobody
@@ -205,7 +203,7 @@ const hintPlan = "`sbx cleanup ... --out PLAN` writes a plan"
 // and so would a rule without a selector.
 func (r Rule) validateRule() error {
 	for name, d := range map[string]time.Duration{
-		"older_than_ns": r.Selector.OlderThan, "younger_than_ns": r.Selector.YoungerThan, "failed_older_than_ns": r.FailedOlderThan, "idle_for_ns": r.IdleFor, "notify_before_ns": r.NotifyBefore,
+		"older_than_ns": r.Selector.OlderThan, "younger_than_ns": r.Selector.YoungerThan, "failed_older_than_ns": r.FailedOlderThan, "idle_for_ns": r.IdleFor,
 	} {
 		if d < 0 {
 			return fault.Usage("the rule of the plan has a negative %s", name).WithHint(hintPlan)

@@ -112,8 +112,7 @@ and the key. Any verb on any host resolves what another one has opened.
 
 Messages about a run (` + "`failed`, `partial`, `unverified`, `refused`, `found`, `overdue`" + `) are sent
 each time, with a key for host, profiles and layer (without a layer, the rule). The next good run
-of the same key sends ` + "`recovered`" + ` once: a good run at another profile, or by another rule, does not. The notice of ` + "`cleanup --notify-before`" + ` is over when no candidate is left; the time until
-they are terminated begins when a service has got it, so what nobody could be told of stays.
+of the same key sends ` + "`recovered`" + ` once: a good run at another profile, or by another rule, does not.
 
 Tasks that failed or reached a limit are told as a warning, unless a person watches ` + "`run`" + ` at the
 terminal: one message for all tasks of a process, with those whose own process died and that it has

@@ -131,7 +131,7 @@ func (a *app) openNotifier(ping string) (*notify.Notifier, error) {
 	t := notify.Targets{
 		SlackURL: c.Notify.Slack, PagerDutyKey: c.Notify.PagerDuty, PagerDutyURL: c.Notify.PagerDutyURL,
 		WebhookURL: c.Notify.Webhook, PingURL: c.Notify.Ping, Link: c.Notify.Link,
-		Routes: c.Notify.Routes, Levels: c.Notify.Levels, Unset: len(c.Notify.Unset),
+		Routes: c.Notify.Routes, Levels: c.Notify.Levels,
 	}
 	var missing []error
 	for _, line := range c.Notify.Unset {

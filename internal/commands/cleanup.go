@@ -6,14 +6,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
-	"sbx/internal/metrics"
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
@@ -299,14 +297,9 @@ func (c *cleanupCommand) repeatCleanups(ctx context.Context, req ops.CleanupRequ
 	if err := c.p.Format.Refuse("cleanup --every", output.Documents()...); err != nil {
 		return err
 	}
-	shown, err := c.serveMetrics(ctx)
-	if err != nil {
-		return err
-	}
 	pace := time.NewTicker(req.Every)
 	defer pace.Stop()
 	for {
-		began := time.Now()
 		result, err := c.runOnce(ctx, req, spelled)
 		if cause := unshownCause(ctx, err); cause != nil {
 			return cause
@@ -314,47 +307,9 @@ func (c *cleanupCommand) repeatCleanups(ctx context.Context, req ops.CleanupRequ
 		if result == nil { // flags or configuration are wrong, so each run would fail
 			return err
 		}
-		code := fault.ExitCode(err)
-		shown.set(result.Figures(ctx, code, time.Since(began)).Set())
-		c.p.Note(fmt.Sprintf("%s ended with exit code %d; the next one comes within %s", result.RunID, code, req.Every))
+		c.p.Note(fmt.Sprintf("%s ended with exit code %d; the next one comes within %s", result.RunID, fault.ExitCode(err), req.Every))
 		if err := c.d.PauseRound(ctx, pace.C); err != nil {
 			return err
 		}
 	}
-}
-
-// board holds the figures of the last run for /metrics.
-type board struct {
-	mu  sync.Mutex
-	now metrics.Set
-}
-
-func (b *board) set(s metrics.Set) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.now = s
-}
-
-func (b *board) get() metrics.Set {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.now
-}
-
-func (c *cleanupCommand) serveMetrics(ctx context.Context) (*board, error) {
-	shown := &board{}
-	if c.o.listen == "" {
-		return shown, nil
-	}
-	l, err := metrics.Listen(ctx, c.o.listen)
-	if err != nil {
-		return nil, err
-	}
-	c.p.Note("answering at http://" + l.Addr().String() + "/metrics")
-	go func() {
-		if err := metrics.Serve(ctx, l, shown.get); err != nil {
-			c.p.Warn(err.Error())
-		}
-	}()
-	return shown, nil
 }

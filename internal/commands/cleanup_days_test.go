@@ -688,31 +688,6 @@ func TestARunWhoseJournalWasCut(t *testing.T) {
 	assert.Contains(t, r.stdout, "the journal of the run before")
 }
 
-func TestACandidateIsToldOfFirst(t *testing.T) {
-	t.Parallel()
-	p := fake.New(fake.Options{Name: "prod", Now: atNoon})
-	p.Add(quietHerd("prod", 2)...)
-	b := newBench(p).configure(t, "providers:\n  prod: {type: local}\n")
-	at := noon
-	b.adjust = func(d *Deps) { d.Process.Now = func() time.Time { return at } }
-	const line = tenMinutes + " --notify-before 10m -o json"
-	plan := b.run(t, "cleanup --older-than 10m --notify-before 10m -o json")
-	require.Equal(t, 0, plan.code, plan.stderr)
-	for range 2 { // a plan is no notice, and twice in a moment is none either
-		r := b.run(t, line)
-		require.Equal(t, 0, r.code, r.stderr)
-		assert.Empty(t, r.list(t, "items"))
-	}
-	at = noon.Add(9 * time.Minute)
-	assert.Empty(t, b.run(t, line).list(t, "items"), "it was noticed less than 10m ago")
-	assert.Empty(t, p.Calls(fake.OpTerminate))
-	at = noon.Add(10 * time.Minute)
-	r := b.run(t, line)
-	require.Equal(t, 0, r.code, r.stderr)
-	assert.Len(t, r.list(t, "items"), 2)
-	assert.Len(t, p.Calls(fake.OpTerminate), 2)
-}
-
 func TestWhatTellsNoAgeIsOldSinceItWasSeen(t *testing.T) {
 	t.Parallel()
 	seed := quiet("none0001", time.Hour)

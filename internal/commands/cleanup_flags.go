@@ -21,7 +21,7 @@ const cleanupSchema = "sbx.cleanup/v1"
 type cleanupOptions struct {
 	selectors selectorFlags
 
-	failedOlderThan, idleFor, notifyBefore                           string
+	failedOlderThan, idleFor                                         string
 	ignoreActivity, includePaused, includeFailed, unowned, unhealthy bool
 
 	maxDelete, maxFraction, concurrency string
@@ -35,7 +35,7 @@ type cleanupOptions struct {
 	explain              string
 	usageAbove           string
 	textfile, ping       string
-	every, listen        string
+	every                string
 
 	emergency, providerSide bool
 }
@@ -45,7 +45,6 @@ func (o *cleanupOptions) addFlags(cmd *cobra.Command) {
 	o.selectors.addSelectingFlags(f)
 	f.StringVar(&o.failedOlderThan, "failed-older-than", "", "for failed ones, this `AGE` instead of --older-than")
 	f.StringVar(&o.idleFor, "idle-for", "", "a running one must have been inactive for `DURATION`, instead of thresholds.inactivity")
-	f.StringVar(&o.notifyBefore, "notify-before", "", "announce first; terminate `DURATION` later if it still matches")
 	f.BoolVar(&o.ignoreActivity, "ignore-activity", false, "also terminate active sandboxes; use age only")
 	f.BoolVar(&o.unhealthy, "unhealthy", false, "only those listed as running but not responding")
 	f.BoolVar(&o.includePaused, "include-paused", false, "also paused ones; with --delete, their snapshots too")
@@ -68,7 +67,6 @@ func (o *cleanupOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.providerSide, "provider-side", false, "run the provider's own cleanup")
 	f.BoolVar(&o.emergency, "emergency", false, "run the provider's emergency cleanup of everything not critical")
 	f.StringVar(&o.every, "every", "", "repeat, with `DURATION` between two runs")
-	f.StringVar(&o.listen, "listen", "", "with --every: serve /metrics at `ADDRESS` of this machine")
 	f.StringVar(&o.textfile, "textfile", "", "write metrics for Prometheus to `FILE`")
 	f.StringVar(&o.ping, "ping", "", "ping the dead-man's switch at `URL` at start and end")
 	f.StringVar(&o.lockWait, "lock-timeout", "", "wait `DURATION` for another run to finish, then exit 12")
@@ -80,9 +78,9 @@ func (o *cleanupOptions) addFlags(cmd *cobra.Command) {
 			"idle-for", "failed-older-than", "include-failed", "include-paused", "unhealthy", "ignore-activity", "unowned",
 		}},
 		{"Limits", []string{"max-delete", "max-fraction", "production", "if-usage-above"}},
-		{"What is done", []string{"yes", "delete", "grace", "wait", "concurrency", "notify-before", "provider-side", "emergency"}},
+		{"What is done", []string{"yes", "delete", "grace", "wait", "concurrency", "provider-side", "emergency"}},
 		{"Plans and runs", []string{"out", "apply", "max-plan-age", "explain", "resume"}},
-		{"Unattended", []string{"every", "listen", "lock-timeout", "textfile", "ping", "detailed-exitcode"}},
+		{"Unattended", []string{"every", "lock-timeout", "textfile", "ping", "detailed-exitcode"}},
 	})
 	o.selectors.registerCompletions(cmd)
 }
@@ -140,7 +138,6 @@ func (o *cleanupOptions) readDurations(req *ops.CleanupRequest) error {
 		{"--every", o.every, &req.Every},
 		{"--idle-for", o.idleFor, &req.Rule.IdleFor},
 		{"--failed-older-than", o.failedOlderThan, &req.Rule.FailedOlderThan},
-		{"--notify-before", o.notifyBefore, &req.Rule.NotifyBefore},
 	} {
 		d, err := optionalDuration(m.flag, m.text)
 		if err != nil {
@@ -201,7 +198,7 @@ func optionalAge(flag, text string, now time.Time) (time.Duration, error) {
 func selectingFlags() []string {
 	return []string{
 		"state", "older-than", "younger-than", "before", "after", "label", "name", "task", "agent-type", "owner", "template", "exit-code", "where", "stuck", "failed-older-than",
-		"idle-for", "notify-before", "ignore-activity", "unhealthy", "include-paused", "include-failed", "unowned", "delete",
+		"idle-for", "ignore-activity", "unhealthy", "include-paused", "include-failed", "unowned", "delete",
 	}
 }
 
@@ -223,9 +220,6 @@ func (o *cleanupOptions) refuseContradictions(cmd *cobra.Command) error {
 	}
 	if o.every != "" && (!o.yes || len(modes) > 0) {
 		return fault.Usage("--every needs --yes and cannot be combined with another mode")
-	}
-	if o.listen != "" && o.every == "" {
-		return fault.Usage("--listen needs --every: a single run cannot be scraped").WithHint("--textfile writes the metrics to a file")
 	}
 	if o.resume != "" && o.usageAbove != "" {
 		return fault.Usage("--resume has its own rule, so --if-usage-above has no meaning with it").WithHint("start a new run with it")

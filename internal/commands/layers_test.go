@@ -53,7 +53,6 @@ func TestWhatIsNoProofOfALayer(t *testing.T) {
 		"stuck, narrowed by an age":     {"cleanup --stuck --younger-than 1m --yes", 0, nil},
 		"stuck, a longer silence":       {"cleanup --stuck --idle-for 3h --yes", 0, nil},
 		"age, a longer age":             {"cleanup --older-than 30d --yes", 0, nil},
-		"age, only later":               {"cleanup --older-than 10m --notify-before 1d --yes", 0, nil},
 		"age, only of what is broken":   {"cleanup --older-than 10m --unhealthy --yes", 0, nil},
 		"only failed ones":              {"cleanup --failed-older-than 10m --include-failed --yes", 0, nil},
 		"stuck, another profile":        {"cleanup --stuck --provider other --yes --max-fraction 100%", 0, nil},

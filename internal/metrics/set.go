@@ -122,9 +122,6 @@ func nameOf(name, more string) string {
 	return clean
 }
 
-// ContentType is what /metrics says about its text.
-const ContentType = "text/plain; version=0.0.4; charset=utf-8"
-
 // Text is the set in the Prometheus text exposition format, without timestamps:
 // the textfile collector refuses them.
 func (s Set) Text() string {

@@ -33,8 +33,6 @@ type Targets struct {
 	// Link is the page that a message leads to, such as a runbook or a log: an address in which
 	// {run_id}, {verb} and {host} are replaced; "" = none.
 	Link string
-	// Unset counts the configured services whose address is not known here.
-	Unset int
 	// Routes says which services get messages of a severity, and Levels those of alerts of a
 	// level, which go before; what is in neither goes to all services.
 	Routes, Levels map[string][]string
@@ -78,7 +76,6 @@ func (t Targets) GoString() string { return t.String() }
 type Notifier struct {
 	targets  Targets
 	services []service
-	lost     int // configured services that cannot be reached at all
 	ping     *line
 }
 
@@ -92,7 +89,7 @@ type service struct {
 // never the address; the notifier beside the error serves the other services.
 func New(n httpx.Net, t Targets) (*Notifier, error) {
 	n.Timeout = Limit
-	made := &Notifier{targets: t, lost: t.Unset}
+	made := &Notifier{targets: t}
 	var errs []error
 	open := func(name, address, secret string) *line {
 		l, err := newLine(n, name, address, secret)
@@ -100,11 +97,9 @@ func New(n httpx.Net, t Targets) (*Notifier, error) {
 		return l
 	}
 	add := func(l *line, request func(Message) httpx.Request) {
-		if l == nil {
-			made.lost++
-			return
+		if l != nil {
+			made.services = append(made.services, service{l, request})
 		}
-		made.services = append(made.services, service{l, request})
 	}
 	if t.SlackURL != "" {
 		add(open("slack", t.SlackURL, t.SlackURL), t.slackRequest)
@@ -165,14 +160,6 @@ func (n *Notifier) Receivers(m Message) []string {
 		}
 	}
 	return names
-}
-
-// SendConfirmed is Send where something depends on the message: received reports that a service
-// has got it, or that none is configured to get it.
-func (n *Notifier) SendConfirmed(ctx context.Context, m Message) (received bool, err error) {
-	failed, err := n.SendTo(ctx, m, nil)
-	reached := len(n.Receivers(m))
-	return reached == 0 && n.lost == 0 || len(failed) < reached, err
 }
 
 // withLimit bounds a call by Limit, and by less once ctx has ended.

@@ -229,22 +229,3 @@ func TestKindForARun(t *testing.T) {
 	}
 	assert.Len(t, notify.Kinds(), 8)
 }
-
-// TestAServiceThatIsConfiguredAndUnknownHasReceivedNothing: something may depend on the message.
-func TestAServiceThatIsConfiguredAndUnknownHasReceivedNothing(t *testing.T) {
-	t.Parallel()
-	m := notify.Message{Kind: notify.KindFound, Title: "x"}
-	for name, tc := range map[string]struct {
-		targets notify.Targets
-		want    bool
-	}{
-		"none is configured":     {notify.Targets{}, true},
-		"its address is not set": {notify.Targets{Unset: 1}, false},
-		"its address is none":    {notify.Targets{SlackURL: "no address"}, false},
-	} {
-		n, _ := notify.New(httpx.Net{}, tc.targets)
-		received, _ := n.SendConfirmed(t.Context(), m)
-		assert.Equal(t, tc.want, received, name)
-		n.Close()
-	}
-}

@@ -249,7 +249,7 @@ func (r *cleanupRun) choose(ctx context.Context) error {
 
 // runJournaled begins the journal, holds the run against the guards and ends the targets.
 func (r *cleanupRun) runJournaled(ctx context.Context, targets []cleanup.Target) (*CleanupResult, error) {
-	r.recordCandidates(ctx)
+	r.recordSightings(ctx)
 	guards := r.survey.Guards(r.world)
 	plan := r.survey.Plan(r.id)
 	plan.Items = plan.Items[:0]

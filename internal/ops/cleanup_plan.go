@@ -320,7 +320,6 @@ func (r *cleanupRun) narrowingFlags() []string {
 		{"--exit-code", s.ExitCode != nil},
 		{"--where", !s.Where.IsZero()},
 		{"--unhealthy", r.rule.Unhealthy},
-		{"--notify-before", r.rule.NotifyBefore > 0},
 		{"--idle-for", r.rule.IdleFor > 0 && r.rule.IdleFor > r.env.Thresholds(sandbox.Sandbox{}).Inactivity},
 	} {
 		if f.set {

@@ -2,14 +2,12 @@ package ops
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"sbx/internal/alert"
 	"sbx/internal/cleanup"
 	"sbx/internal/cron"
 	"sbx/internal/fault"
@@ -93,41 +91,27 @@ func (r *cleanupRun) profileFigures(share cleanup.Share, status cron.Status) met
 	return f
 }
 
-// Figures are those of the run for machines. A dry one moves no time of a last success.
-func (r *CleanupResult) Figures(ctx context.Context, code int, took time.Duration) metrics.Cleanup {
-	return r.run.runFigures(ctx, code, took, false)
-}
-
 // WriteDryTextfile writes the figures of a plan, if the request named a file.
 func (r *CleanupResult) WriteDryTextfile(ctx context.Context, code int) error {
 	return r.run.env.writeTextfile(r.run.req.Textfile, func() metrics.Set { return r.run.runFigures(ctx, code, 0, true).Set() })
 }
 
+// shareSightings lets the rule read when an earlier run first saw a sandbox without an age.
 func (r *cleanupRun) shareSightings(ctx context.Context) {
-	first, candidates := r.env.Sightings(ctx, r.watch, sightFirst), r.env.Sightings(ctx, r.watch, r.candidateKind())
+	first := r.env.Sightings(ctx, r.watch, sightFirst)
 	r.world.FirstSeen = func(s sandbox.Sandbox) time.Time { return first()[s.Ref().String()].First }
-	r.world.Noticed = func(s sandbox.Sandbox) time.Time { return candidates()[candidateKey(s)].First }
 }
 
-// candidateKind is the kind of the sightings of candidates. Two cron lines with different rules have
-// candidates of their own: what one does not select is still a candidate of the other.
-func (r *cleanupRun) candidateKind() string { return sightCandidate + " " + r.rule.Key() }
-
-// recordCandidates stores what this run saw, for later runs, and notifies people of new
-// candidates. Only a run that may act does so.
-func (r *cleanupRun) recordCandidates(ctx context.Context) {
-	all := slices.Concat(r.survey.Selected, r.survey.Kept)
+// recordSightings stores when sandboxes without an age were first seen, for later runs. Only a run
+// that may act does so.
+func (r *cleanupRun) recordSightings(ctx context.Context) {
 	var ageless []string
-	var candidates []cleanup.Judgement
-	for _, j := range all {
+	for _, j := range slices.Concat(r.survey.Selected, r.survey.Kept) {
 		if _, source := j.Sandbox.Age(r.survey.At); source == sandbox.AgeUnknown || source == sandbox.AgeFirstSeen {
 			ageless = append(ageless, j.Sandbox.Ref().String())
 		}
-		if r.rule.NotifyBefore > 0 && (j.Selected() || j.KeepReason == cleanup.KeepNoticed) {
-			candidates = append(candidates, j)
-		}
 	}
-	if len(ageless) == 0 && r.rule.NotifyBefore == 0 {
+	if len(ageless) == 0 {
 		return
 	}
 	r.env.writeStore(ctx, r.watch, true, func(ctx context.Context, st store.Store) error {
@@ -136,100 +120,8 @@ func (r *cleanupRun) recordCandidates(ctx context.Context) {
 				return err
 			}
 		}
-		return r.noticeCandidates(ctx, st, candidates)
-	})
-}
-
-func (r *cleanupRun) noticeCandidates(ctx context.Context, st store.Store, candidates []cleanup.Judgement) error {
-	if r.rule.NotifyBefore == 0 {
 		return nil
-	}
-	before, err := st.Sightings(ctx, r.candidateKind())
-	if err != nil {
-		return err
-	}
-	var fresh []cleanup.Judgement
-	for _, j := range candidates {
-		key := candidateKey(j.Sandbox)
-		if _, known := before[key]; !known {
-			fresh = append(fresh, j) // sighted once people are told of it
-			continue
-		}
-		if _, err := st.Sight(ctx, r.candidateKind(), key, r.env.Now(), time.Second); err != nil {
-			return err
-		}
-		delete(before, key)
-	}
-	for key := range before { // no candidate any more: its time begins anew
-		if r.sawProfileOf(key) {
-			if err := st.Forget(ctx, r.candidateKind(), key); err != nil {
-				return err
-			}
-		}
-	}
-	r.announceCandidates(fresh)
-	r.env.followRun(ctx, r.watch, r.noticeMessage(fresh), r.candidatesLeft(candidates))
-	return nil
-}
-
-// candidatesLeft is the verdict whether there are candidates. A profile that was not seen whole
-// keeps none from being known.
-func (r *cleanupRun) candidatesLeft(candidates []cleanup.Judgement) sandbox.Verdict {
-	switch {
-	case len(candidates) > 0:
-		return sandbox.True
-	case slices.ContainsFunc(r.survey.Shares, func(s cleanup.Share) bool { return s.Err != nil }):
-		return sandbox.Unknown
-	}
-	return sandbox.False
-}
-
-// sawProfileOf says that this run saw the whole profile of a candidate.
-func (r *cleanupRun) sawProfileOf(key string) bool {
-	profile, _, _ := strings.Cut(key, "/")
-	return slices.ContainsFunc(r.survey.Shares, func(s cleanup.Share) bool { return s.Profile == profile && s.Err == nil })
-}
-
-// announceCandidates notifies people of what will be ended, while they can still protect it. The
-// time until then begins when they are told: what nobody could be told of stays.
-func (r *cleanupRun) announceCandidates(fresh []cleanup.Judgement) {
-	if len(fresh) == 0 {
-		return
-	}
-	r.watch.Note(fmt.Sprintf("%d new candidates; they are terminated after %s", len(fresh), sandbox.FormatDuration(r.rule.NotifyBefore)))
-	r.env.sendLater(r.watch, func(ctx context.Context, n *notify.Notifier) error {
-		notice := r.noticeMessage(fresh)
-		received, err := n.SendConfirmed(ctx, notice)
-		if received {
-			r.env.noteSent(notice, n.Receivers(notice), nil, nil)
-		}
-		if !received {
-			return err
-		}
-		return errors.Join(err, r.env.withStore(func(st store.Store) error {
-			ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), alert.StoreLimit)
-			defer stop()
-			for _, j := range fresh {
-				if _, err := st.Sight(ctx, r.candidateKind(), candidateKey(j.Sandbox), r.env.Now(), time.Second); err != nil {
-					return err
-				}
-			}
-			return nil
-		}))
 	})
-}
-
-func (r *cleanupRun) noticeMessage(fresh []cleanup.Judgement) notify.Message {
-	m := notify.Message{
-		Verb: VerbCleanup, RunID: r.id, Host: r.env.Process.Host, Kind: notify.KindFound, Key: episodeKey("cleanup notice "+r.rule.Key(), r.profiles()), At: r.env.Now(),
-		Title: fmt.Sprintf("sbx will terminate %d sandboxes after %s", len(fresh), sandbox.FormatDuration(r.rule.NotifyBefore)),
-		Text:  "the label " + sandbox.LabelKeep + "=true keeps one", Figures: map[string]float64{"candidates": float64(len(fresh))}, Causes: causesOf(fresh),
-	}
-	for _, j := range fresh {
-		m.Items = append(m.Items, messageItem(j))
-	}
-	m.Providers, m.Next = r.concernedProviders(m.Items), r.nextCommands(m.Kind, m.Items)
-	return m
 }
 
 // notifyOverdue notifies people of each layer that should have run and did not.

@@ -181,11 +181,9 @@ func (e *Env) UnownedText(unowned map[string]int, what string) string {
 	return fmt.Sprintf("%d %s were skipped because nobody owns them (%s): %s", total, what, joinCounts(unowned), e.OwnHint(names))
 }
 
-// The kinds of sightings that cleanup keeps in the store.
-const (
-	sightFirst     = "first seen"        // of sandboxes without a known age
-	sightCandidate = "cleanup candidate" // under --notify-before; the key of the rule stands behind it
-)
+// sightFirst is the kind of the sightings that cleanup keeps in the store, of sandboxes without a
+// known age.
+const sightFirst = "first seen"
 
 // Sightings reads the sightings of a kind on first use. A failed read counts as never seen,
 // which keeps a sandbox.
@@ -197,11 +195,6 @@ func (e *Env) Sightings(ctx context.Context, watch Reporter, kind string) func()
 		})
 		return seen
 	})
-}
-
-// candidateKey distinguishes a sandbox from a later one with the same id.
-func candidateKey(s sandbox.Sandbox) string {
-	return s.Ref().String() + " " + s.CreatedAt.UTC().Format(time.RFC3339Nano)
 }
 
 // Protection is what keeps sandboxes from being ended.

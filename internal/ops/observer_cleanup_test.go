@@ -3,6 +3,8 @@ package ops_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -166,12 +168,14 @@ func TestACleanupThatFailsHasFigures(t *testing.T) {
 	env := newSite(t, oneProfile, prod("aaaa0001")).env(t, r)
 	env.Journals = func() (journal.Disk, error) { return nil, errors.New("the disk is full") }
 	req := tenMinutes()
-	req.Yes = true
+	req.Yes, req.Textfile = true, filepath.Join(t.TempDir(), "sbx.prom")
 	result, err := ops.Cleanup(t.Context(), env, req, r)
 	require.ErrorContains(t, err, "the disk is full")
 	require.NotNil(t, result)
 	assert.Empty(t, r.started())
-	assert.Equal(t, 1, result.Figures(t.Context(), fault.ExitCode(err), time.Second).ExitCode)
+	figures, err := os.ReadFile(req.Textfile)
+	require.NoError(t, err)
+	assert.Regexp(t, `(?m)^sbx_cleanup_exit_code(\{.*\})? 1$`, string(figures))
 	assert.NotEmpty(t, result.RunID)
 }
 

@@ -121,8 +121,6 @@ func keepText(r cleanup.KeepReason) string {
 		return "no source shows whether they are active"
 	case cleanup.KeepAnswers:
 		return "healthy, or their health is unknown"
-	case cleanup.KeepNoticed:
-		return "announced, and not due yet"
 	case cleanup.KeepNone:
 	}
 	return ""

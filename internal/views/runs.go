@@ -202,7 +202,6 @@ func RuleText(r cleanup.Rule) string {
 		{"--where", s.Where.String()},
 		{"--failed-older-than", durationFlag(r.FailedOlderThan)},
 		{"--idle-for", durationFlag(r.IdleFor)},
-		{"--notify-before", durationFlag(r.NotifyBefore)},
 	} {
 		if f[1] != "" {
 			flags = append(flags, f[0]+" "+ShellWord(f[1]))
