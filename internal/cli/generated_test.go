@@ -147,6 +147,23 @@ func addRunbooks(t *testing.T, want map[string]string) {
 	}
 }
 
+// TestRunbookPagesNeedNoTool: a page has each part, and thresholds stand on it as numbers.
+func TestRunbookPagesNeedNoTool(t *testing.T) {
+	t.Parallel()
+	pages := map[string]string{}
+	addRunbooks(t, pages)
+	for name, page := range pages {
+		for _, head := range []string{"Meaning", "Impact", "Diagnosis", "Mitigation", "Verification", "Escalation"} {
+			assert.Contains(t, page, "\n## "+head+"\n", name)
+		}
+		assert.NotContains(t, page, "{{", name)
+		assert.NotContains(t, page, "thresholds.", name)
+		assert.NotContains(t, page, "0ms", name)
+	}
+	assert.Contains(t, pages["runbooks/sandbox-stuck.md"], "`stats.active > 20`")
+	assert.Contains(t, pages["runbooks/sandbox-stuck.md"], "longer than 10m")
+}
+
 // staleRunbooks are pages without a document.
 func staleRunbooks(t *testing.T, want map[string]string) []string {
 	t.Helper()

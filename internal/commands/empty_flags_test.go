@@ -17,7 +17,7 @@ func TestNoFlagMayBeGivenEmpty(t *testing.T) {
 	args := map[string]string{
 		"create": "-- true", "exec": "prod/aaaa -- true", "inspect": "prod/aaaa", "logs": "prod/aaaa", "terminate": "prod/aaaa", "wait": "prod/aaaa",
 		"completion": "bash", "cleanup show": "r-1",
-		"runbook show": "state-drift", "runbook run": "state-drift", "runbook new": "mine", "runbook import": "../../docs/TRAPS.md", "runbook url": "sandbox_stuck",
+		"runbook show": "state-drift", "runbook run": "state-drift", "runbook new": "mine",
 		"incident note": "x", "run": "-- true", "stop": "t-abcd", "tasks show": "t-abcd", "resume": "t-abcd -- true",
 	}
 	b, p := oneFake(running("aaaa", time.Minute))

@@ -9,7 +9,7 @@ import (
 
 const idsHelp = "R125, S1-28 and the like are requirements of operators. An answer names the one that it\n" +
 	"serves: a limit, a question, a symptom, a step. `sbx help R125` says what R125 is, and whose.\n\n" +
-	"`sbx runbook coverage` lists all of them, and what serves each. Checks of `sbx verify` are\n" +
+	"docs/REQUIREMENTS.md lists all of them. Checks of `sbx verify` are\n" +
 	"named by their requirement, so their ids never change.\n"
 
 // requirementPage says what the id of a requirement refers to; "" = it is no such id. On the page

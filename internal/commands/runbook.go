@@ -2,17 +2,11 @@ package commands
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
-	"sbx/internal/hostfile"
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/runbook"
@@ -34,7 +28,7 @@ func newRunbook(d *Deps) *cobra.Command {
 		Args:    unknownVerb(d),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newRunbookLs(d), newRunbookShow(d), newRunbookRun(d), newRunbookRuns(d), newRunbookStatus(d), newRunbookLint(d), newRunbookTest(d), newRunbookRender(d), newRunbookCoverage(d), newRunbookNew(d), newRunbookImport(d), newRunbookURL(d), newRunbookRules(d))
+	cmd.AddCommand(newRunbookLs(d), newRunbookShow(d), newRunbookRun(d), newRunbookRuns(d), newRunbookStatus(d), newRunbookLint(d), newRunbookTest(d), newRunbookNew(d), newRunbookRules(d))
 	return cmd
 }
 
@@ -139,11 +133,10 @@ func newRunbookLs(d *Deps) *cobra.Command {
 func newRunbookShow(d *Deps) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
-		Use:        "show ID",
-		SuggestFor: []string{"cat", "view", "read"},
-		Short:      "Show one runbook",
-		Long: "Show one runbook as a page. Settings that it names stand there with their defaults.\n\n" +
-			"`sbx runbook render ID` prints the same as Markdown.",
+		Use:               "show ID",
+		SuggestFor:        []string{"cat", "view", "read"},
+		Short:             "Show one runbook",
+		Long:              "Show one runbook as a page. Settings that it names stand there with their defaults.",
 		Example:           "sbx runbook show sandbox-stuck\nsbx runbook show sandbox-stuck -o json",
 		Args:              oneRunbook(&file),
 		ValidArgsFunction: d.completeRunbooks,
@@ -215,127 +208,6 @@ func (d *Deps) lintRunbooks(ctx context.Context, files []string) ([]runbook.Find
 	c.Others = append(c.Others, named.IDs()...)
 	others := slices.DeleteFunc(slices.Clone(all.Books), func(b *runbook.Runbook) bool { return slices.Contains(named.IDs(), string(b.Metadata.ID)) })
 	return named.Lint(c, others...), len(named.Books), nil
-}
-
-func newRunbookRender(d *Deps) *cobra.Command {
-	var file, out string
-	var check bool
-	cmd := &cobra.Command{
-		Use:        "render [ID]",
-		SuggestFor: []string{"markdown", "print", "export"},
-		Short:      "Print or write the Markdown page of runbooks",
-		Long: "Print the Markdown page of one runbook; with --out write a page for each, or for that\n" +
-			"one, into a folder. The page needs no sbx to be followed.\n\n" +
-			"With --check nothing is written: a page in the folder that is not what its document\n" +
-			"says is a finding (exit 10), for CI.",
-		Example:           "sbx runbook render sandbox-stuck\nsbx runbook render --check --out runbooks -o json",
-		Args:              usageArgs(atMostOneArg("ID"), "`sbx runbook ls` lists them"),
-		ValidArgsFunction: d.completeRunbooks,
-	}
-	f := cmd.Flags()
-	f.StringVar(&file, "file", "", "render the document in `FILE`")
-	f.StringVar(&out, "out", "", "write the pages into `FOLDER`")
-	f.BoolVar(&check, "check", false, "write nothing; exit 10 when a page of the folder (default: runbooks) is stale")
-	doc := document{schema: "sbx.runbook.render/v1", shape: output.ShapeList, columns: output.Names(views.RenderColumns())}
-	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
-		if check && out == "" {
-			out = "runbooks"
-		}
-		return d.renderRunbooks(ctx, p, doc.schema, args, renderOptions{file, out, check})
-	})
-}
-
-type renderOptions struct {
-	file, out string
-	check     bool
-}
-
-func (d *Deps) renderRunbooks(ctx context.Context, p *output.Printer, schema string, args []string, o renderOptions) error {
-	var books []*runbook.Runbook
-	switch {
-	case o.file != "" || len(args) > 0:
-		book, err := d.findRunbook(ctx, args, o.file)
-		if err != nil {
-			return err
-		}
-		books = []*runbook.Runbook{book}
-	case o.out == "":
-		return fault.Usage("render takes the id of one runbook, or --out for all").WithHint("`sbx runbook ls` lists them")
-	default:
-		shelf, err := d.loadRunbooks(ctx)
-		if err != nil {
-			return err
-		}
-		books = shelf.Books
-	}
-	var pages []views.RenderedPage
-	for _, b := range books {
-		page, err := renderPage(b, o)
-		if err != nil {
-			return err
-		}
-		pages = append(pages, page)
-	}
-	if o.out == "" && p.Format.Name() == output.Table && len(p.Columns) == 0 {
-		_, err := io.WriteString(p.Stdout(), pages[0].Text)
-		return err
-	}
-	return views.ShowRendered(p, schema, pages)
-}
-
-// renderPage makes the page of a runbook, and writes it or compares it with the file.
-func renderPage(b *runbook.Runbook, o renderOptions) (views.RenderedPage, error) {
-	page := views.RenderedPage{Runbook: string(b.Metadata.ID), State: views.PagePrinted, Text: views.RunbookMarkdown(b)}
-	if o.out == "" {
-		return page, nil
-	}
-	page.File = filepath.Join(o.out, b.PageName())
-	if err := hostfile.CheckOutput(page.File); err != nil {
-		return page, err
-	}
-	have, err := os.ReadFile(page.File)
-	switch {
-	case err == nil && string(have) == page.Text:
-		page.State = views.PageCurrent
-	case err != nil && !os.IsNotExist(err):
-		return page, fault.New(fault.KindUnknown, "the page cannot be read: %w", err)
-	case o.check && err == nil:
-		page.State = views.PageStale
-	case o.check:
-		page.State = views.PageMissing
-	case err == nil && !strings.Contains(string(have), views.PageMark):
-		return page, fault.New(fault.KindRefused, "%s was not made by runbook render", page.File).WithHint("--out names another folder; the file is kept")
-	default:
-		page.State = views.PageWritten
-		if err := hostfile.Replace(page.File, []byte(page.Text), 0o644); err != nil {
-			return page, fault.New(fault.KindUnknown, "the page cannot be written: %w", err).WithHint("the folder must exist")
-		}
-	}
-	return page, nil
-}
-
-func newRunbookCoverage(d *Deps) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:        "coverage",
-		SuggestFor: []string{"requirements", "rows"},
-		Short:      "Show where each requirement is answered",
-		Long: "Show where each requirement of docs/REQUIREMENTS.md is answered, in one of five classes:\n" +
-			"automated (a verb or a rule does it), asked (a runbook asks a person), manual (a\n" +
-			"runbook tells a person what to do), elsewhere (a page says it), planned (nothing does\n" +
-			"it yet). The shipped runbooks count, not yours.\n\n" +
-			"A requirement in two classes is a finding (exit 10).",
-		Example: "sbx runbook coverage\nsbx runbook coverage -o wide",
-		Args:    usageArgs(noArgs, "`-o json` is for filters"),
-	}
-	doc := document{schema: "sbx.runbook.coverage/v1", shape: output.ShapeList, columns: output.Names(views.CoverageColumns())}
-	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
-		rows, wrong, err := d.coverage(ctx)
-		if err != nil {
-			return err
-		}
-		p.Note(fmt.Sprintf("%d requirements: %s", len(rows), runbook.CountClasses(rows)))
-		return views.ShowCoverage(p, doc.schema, rows, wrong)
-	})
 }
 
 // coverage puts the requirements into classes, by the shipped runbooks.

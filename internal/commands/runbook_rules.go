@@ -20,8 +20,8 @@ func newRunbookRules(d *Deps) *cobra.Command {
 		Long: "Print alerting rules for Prometheus (YAML): one for each alert that leads to a runbook, all\n" +
 			"or those named, and one for a cleanup that does not run. They read what `cleanup --textfile`\n" +
 			"and `reconcile --textfile` write; sbx itself applies thresholds and times (docs/ALERTS.md).\n\n" +
-			"Each has a severity, who acts first, a summary and the runbook_url that `runbook url`\n" +
-			"prints. What has no rule is a comment with the reason.",
+			"Each has a severity, who acts first, a summary and its runbook_url: the page of the runbook\n" +
+			"below --base. What has no rule is a comment with the reason.",
 		Example:           "sbx runbook rules\nsbx runbook rules sandbox-stuck --base https://wiki.example/runbooks",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: d.completeRunbooks,

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"fmt"
 	"regexp"
 	"testing"
 	"time"
@@ -46,7 +47,8 @@ func TestPrometheusRulesReadWhatIsExported(t *testing.T) {
 			}
 		}
 		if name != runbook.OverdueAlert {
-			assert.Contains(t, b.run(t, "runbook url "+name).stdout, row["url"], name)
+			assert.Equal(t, fmt.Sprintf("runbooks/%s.md", row["runbook"]), row["url"], name)
+			assert.FileExists(t, fmt.Sprintf("../../%s", row["url"]), name)
 		}
 		assert.Contains(t, text, "      - alert: "+name+"\n")
 	}

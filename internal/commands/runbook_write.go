@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -46,7 +45,8 @@ func newRunbookNew(d *Deps) *cobra.Command {
 		cmd.MarkFlagsMutuallyExclusive("copy", flag)
 	}
 	completeFlag(cmd, "alert", runbook.AlertIDs)
-	return d.completeVerb(cmd, writtenRunbook("sbx.runbook.new/v1"), func(ctx context.Context, p *output.Printer, args []string) error {
+	doc := document{schema: "sbx.runbook.new/v1", shape: output.ShapeItem, columns: output.Names(views.DraftColumns())}
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
 		var text string
 		var err error
 		if shippedOne {
@@ -57,7 +57,7 @@ func newRunbookNew(d *Deps) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return d.writeRunbook(p, "sbx.runbook.new/v1", args[0], text, out)
+		return d.writeRunbook(p, doc.schema, args[0], text, out)
 	})
 }
 
@@ -88,10 +88,6 @@ func (d *Deps) refuseToReplace(ctx context.Context, id, alert string) error {
 	return all.RefuseToReplace(id, alert, shipped)
 }
 
-func writtenRunbook(schema string) document {
-	return document{schema: schema, shape: output.ShapeItem, columns: output.Names(views.DraftColumns())}
-}
-
 // writeRunbook writes a new document and says where.
 func (d *Deps) writeRunbook(p *output.Printer, schema, id, text, out string) error {
 	if out == "-" {
@@ -120,92 +116,4 @@ func (d *Deps) writeRunbook(p *output.Printer, schema, id, text, out string) err
 	}
 	p.Note("`" + d.Process.Name() + " runbook lint " + views.ShellWord(path) + "` checks it after a change")
 	return views.ShowDraft(p, schema, id, path, text)
-}
-
-func newRunbookImport(d *Deps) *cobra.Command {
-	var id, out string
-	cmd := &cobra.Command{
-		Use:        "import FILE.md",
-		SuggestFor: []string{"convert", "from"},
-		Short:      "Make a runbook of a page of Markdown",
-		Long: "Make a runbook of a page of Markdown: each heading becomes a manual step, each block of\n" +
-			"code its commands. Headings Meaning, Impact and Verification become those parts. It\n" +
-			"works at once as a checklist; replace a step by what sbx collects or does when you\n" +
-			"like. `-` reads standard input.\n\n" +
-			"A block of code that is never closed is refused with its line: it would turn the rest\n" +
-			"of the page into commands.",
-		Example: "sbx runbook render state-drift | sbx runbook import - --id mine --out -",
-		Args:    usageArgs(oneArg("FILE.md"), "name one file, or -"),
-	}
-	cmd.ValidArgsFunction = completeFiles
-	f := cmd.Flags()
-	f.StringVar(&id, "id", "", "its `ID`; default: the name of the file")
-	f.StringVar(&out, "out", "", "write it to `FILE`; - is standard output")
-	return d.completeVerb(cmd, writtenRunbook("sbx.runbook.import/v1"), func(ctx context.Context, p *output.Printer, args []string) error {
-		content, err := d.readPage(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		name := strings.TrimSuffix(filepath.Base(args[0]), filepath.Ext(args[0]))
-		own := cmp.Or(id, runbook.Slug(name))
-		text, err := runbook.Import(args[0], own, string(content), d.Now())
-		if err == nil && out == "" {
-			err = d.refuseToReplace(ctx, own, "")
-		}
-		if err != nil {
-			return err
-		}
-		return d.writeRunbook(p, "sbx.runbook.import/v1", own, text, out)
-	})
-}
-
-func (d *Deps) readPage(ctx context.Context, file string) ([]byte, error) {
-	if file == "-" {
-		content, err := io.ReadAll(io.LimitReader(d.Process.Stdin, runbook.MaxFile+1))
-		if err == nil && len(content) > runbook.MaxFile {
-			err = fault.Usage("standard input is larger than 1 MiB")
-		}
-		return content, err
-	}
-	content, err := hostfile.Read(ctx, file, runbook.MaxFile)
-	if err != nil && ctx.Err() == nil {
-		return nil, fault.Usage("the page cannot be read: %w", err)
-	}
-	return content, err
-}
-
-func newRunbookURL(d *Deps) *cobra.Command {
-	var base string
-	cmd := &cobra.Command{
-		Use:   "url ALERT",
-		Short: "Print what belongs into the runbook_url of an alert",
-		Long: "Print what belongs into the runbook_url of an alert: the page of the runbook that the\n" +
-			"alert leads to. Without --base it is the path in the repository.",
-		Example: "sbx runbook url sandbox_leak_detected\nsbx runbook url sandbox_leak_detected --base https://wiki.example/runbooks",
-		Args:    usageArgs(oneArg("ALERT"), "`sbx runbook ls` lists the alerts"),
-		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			shelf, err := d.loadRunbooks(cmd.Context())
-			if err != nil {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			var words []string
-			for _, b := range shelf.Books {
-				words = append(words, b.AlertNames()...)
-			}
-			return words, cobra.ShellCompDirectiveNoFileComp
-		},
-	}
-	cmd.Flags().StringVar(&base, "base", "runbooks", "the `URL` of the folder with the pages")
-	doc := document{schema: "sbx.runbook.url/v1", shape: output.ShapeItem, columns: output.Names(views.RunbookURLColumns())}
-	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
-		shelf, err := d.loadRunbooks(ctx)
-		if err != nil {
-			return err
-		}
-		book, err := shelf.ForAlert(args[0])
-		if err != nil {
-			return err
-		}
-		return views.ShowRunbookURL(p, doc.schema, args[0], string(book.Metadata.ID), strings.TrimRight(base, "/")+"/"+book.PageName())
-	})
 }

@@ -168,30 +168,6 @@ type lintRow struct {
 	Excerpt []string `json:"excerpt"`
 }
 
-// coverageRow is one requirement and where it is answered.
-type coverageRow struct {
-	// The id of the requirement.
-	ID string `json:"id"`
-	// How it is answered: automated, asked, manual, elsewhere or planned; null = not at all.
-	Class *string `json:"class"`
-	// The command or page that answers it; of a planned one what will.
-	Where *string `json:"where"`
-	// The runbooks and steps that answer it, as runbook/step.
-	Runbooks []string `json:"runbooks"`
-}
-
-// renderRow is the page of one runbook.
-type renderRow struct {
-	// The runbook.
-	Runbook string `json:"runbook"`
-	// The file of the page; null where it was only printed.
-	File *string `json:"file"`
-	// printed, written, current, stale or missing.
-	State string `json:"state"`
-	// The page, in Markdown.
-	Page string `json:"page"`
-}
-
 // draftRow is a runbook that was written.
 type draftRow struct {
 	// Its id.
@@ -260,14 +236,4 @@ type conclusionChange struct {
 	New []string `json:"new"`
 	// The difference in words.
 	Message string `json:"message"`
-}
-
-// runbookURL is what belongs into the runbook_url of an alert.
-type runbookURL struct {
-	// The alert.
-	Alert string `json:"alert"`
-	// The runbook that it leads to.
-	Runbook string `json:"runbook"`
-	// The address of its page.
-	URL string `json:"url"`
 }

@@ -3,7 +3,6 @@ package runbook
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"regexp"
@@ -30,9 +29,6 @@ const (
 	Elsewhere Class = "elsewhere" // a page says it
 	Planned   Class = "planned"   // nothing does it yet
 )
-
-// Classes are all classes.
-func Classes() []Class { return []Class{Automated, Asked, Manual, Elsewhere, Planned} }
 
 // Table is the document of CoverageFile.
 type Table struct {
@@ -78,7 +74,6 @@ type Claim struct {
 type CoverageRow struct {
 	ID     string
 	Class  Class
-	Where  string
 	Claims []Claim
 }
 
@@ -106,7 +101,7 @@ func Coverage(books []*Runbook, table Table) ([]CoverageRow, error) {
 		if i := slices.IndexFunc(all, func(c Claim) bool { return c.Class != all[0].Class }); i >= 0 {
 			errs = append(errs, fault.New(fault.KindFound, "%s is %s by %s and %s by %s", id, all[0].Class, all[0].place(), all[i].Class, all[i].place()))
 		}
-		rows = append(rows, CoverageRow{id, all[0].Class, all[0].Where, all})
+		rows = append(rows, CoverageRow{id, all[0].Class, all})
 	}
 	return rows, errors.Join(errs...)
 }
@@ -237,19 +232,4 @@ func commandOf(condition Condition) string {
 		}
 	}
 	return ""
-}
-
-// CountClasses says how many rows are in each class: "140 automated, 2 asked, ...".
-func CountClasses(rows []CoverageRow) string {
-	counts := make(map[Class]int)
-	for _, r := range rows {
-		counts[r.Class]++
-	}
-	var parts []string
-	for _, c := range append(Classes(), "") {
-		if n := counts[c]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, cmp.Or(c, "in no class")))
-		}
-	}
-	return strings.Join(parts, ", ")
 }

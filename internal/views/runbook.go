@@ -43,9 +43,9 @@ func secondsText(value any) string {
 
 func wordTone(value any) output.Tone {
 	switch value {
-	case string(runbook.Error), string(PageStale), string(PageMissing), testChanged, testUnreadable:
+	case string(runbook.Error), testChanged, testUnreadable:
 		return output.Bad
-	case string(runbook.Warning), string(runbook.Planned):
+	case string(runbook.Warning):
 		return output.Warn
 	}
 	return output.Plain
@@ -66,17 +66,8 @@ func LintColumns() []output.Column[Record] {
 	return recordColumns("file line column severity rule message | hint excerpt")
 }
 
-// CoverageColumns are those of `sbx runbook coverage`.
-func CoverageColumns() []output.Column[Record] { return recordColumns("id class where | runbooks") }
-
-// RenderColumns are those of `sbx runbook render`.
-func RenderColumns() []output.Column[Record] { return recordColumns("runbook file state | page") }
-
-// DraftColumns are those of `sbx runbook new` and `import`.
+// DraftColumns are those of `sbx runbook new`.
 func DraftColumns() []output.Column[Record] { return recordColumns("id path text") }
-
-// RunbookURLColumns are those of `sbx runbook url`.
-func RunbookURLColumns() []output.Column[Record] { return recordColumns("alert runbook url") }
 
 // showRecords prints a list. A row with an error is one that did not succeed.
 func showRecords(p *output.Printer, spec output.ListSpec[Record], rows []Record, errs map[int]error) error {
@@ -257,59 +248,6 @@ func lintPage(s *output.Sheet, found []runbook.Finding) {
 		}
 	}
 	s.Text(b.String())
-}
-
-// ShowCoverage shows the requirements. Wrong is what is claimed twice.
-func ShowCoverage(p *output.Printer, schema string, rows []runbook.CoverageRow, wrong error) error {
-	records := make([]Record, len(rows))
-	for i, row := range rows {
-		claims := []any{}
-		for _, c := range row.Claims {
-			if c.Runbook != "" {
-				claims = append(claims, strings.TrimSuffix(c.Runbook+"/"+c.Step, "/"))
-			}
-		}
-		records[i] = Record{"id": row.ID, "class": TextOrNil(string(row.Class)), "where": TextOrNil(row.Where), "runbooks": claims}
-	}
-	return showRecords(p, output.ListSpec[Record]{Schema: schema, Columns: CoverageColumns(), Empty: "no requirements"}, records, map[int]error{0: wrong})
-}
-
-// RenderedPage is a page of a runbook in a folder.
-type RenderedPage struct {
-	Runbook string
-	File    string // "" = none
-	State   PageState
-	Text    string // the page
-}
-
-// PageState is whether a page is what its document says.
-type PageState string
-
-// The closed list.
-const (
-	PagePrinted PageState = "printed"
-	PageCurrent PageState = "current"
-	PageWritten PageState = "written"
-	PageStale   PageState = "stale"   // it says something else
-	PageMissing PageState = "missing" // there is none
-)
-
-// ShowRendered shows what became of pages. One that is stale or missing is a finding.
-func ShowRendered(p *output.Printer, schema string, pages []RenderedPage) error {
-	rows, errs := make([]Record, len(pages)), map[int]error{}
-	for i, page := range pages {
-		rows[i] = Record{"runbook": page.Runbook, "file": TextOrNil(page.File), "state": string(page.State), "page": page.Text}
-		if page.State == PageStale || page.State == PageMissing {
-			errs[i] = fault.New(fault.KindFound, "%s is %s", page.File, page.State).WithHint("`sbx runbook render --out FOLDER` writes it")
-		}
-	}
-	return showRecords(p, output.ListSpec[Record]{Schema: schema, Columns: RenderColumns(), Empty: "no runbooks"}, rows, errs)
-}
-
-// ShowRunbookURL shows what belongs into an alert's runbook_url.
-func ShowRunbookURL(p *output.Printer, schema, alert, book, url string) error {
-	row := Record{"alert": alert, "runbook": book, "url": url}
-	return showRecord(p, output.ItemSpec[Record]{Schema: schema, Columns: RunbookURLColumns(), Line: func(Record) string { return url }}, row)
 }
 
 // ShowDraft shows a new document, to people where it was written; path "" = nowhere.

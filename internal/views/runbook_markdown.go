@@ -11,9 +11,6 @@ import (
 	"sbx/internal/triage"
 )
 
-// PageMark is in each page that is made from a document.
-const PageMark = "<!-- Made by `make docs` or `sbx runbook render`"
-
 // RunbookMarkdown is the page of a runbook, for people with sbx and without it. Settings are filled
 // with their defaults.
 func RunbookMarkdown(r *runbook.Runbook) string {
@@ -64,7 +61,7 @@ func (w *markdown) paragraph(text string) {
 func (w *markdown) writeHead() {
 	m := w.book.Metadata
 	w.line("# " + w.fill(m.Title) + "\n")
-	w.line(PageMark + " from " + string(m.ID) + ".yaml. -->\n")
+	w.line("<!-- Made by `make docs` from " + string(m.ID) + ".yaml. -->\n")
 	if len(m.Alerts) > 0 {
 		w.line("| alert | severity | condition | must hold |\n|---|---|---|---|")
 		for _, id := range m.Alerts {
