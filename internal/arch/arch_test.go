@@ -82,7 +82,7 @@ func rooms() map[string][]string {
 		"providers/vercel/verceltest":     wireFake,
 		"providers/monotask/monotasktest": wireFake,
 		"providers/omoios/omoiostest":     wireFake,
-		"config":                          with(words, "triage", "jsontext", "yamltext", "process", "hostfile", "providers", "providers/local/plain", "store/address"),
+		"config":                          with(words, "triage", "yamltext", "process", "hostfile", "providers", "store/address"),
 		"output":                          with(words, "process", "hostfile"),
 		"notify":                          {"sandbox", "fault", "httpx"},
 		"metrics":                         with(words, "hostfile"),

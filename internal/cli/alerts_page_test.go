@@ -105,7 +105,7 @@ notify:
 
 Services are ` + "`slack`, `pagerduty` and `webhook`" + `. ` + "`levels`" + ` chooses them
 by the team that acts first: ` + "`agents`" + ` (the team of the agents), ` + "`infrastructure`" + ` or ` + "`vendor`" + `
-(the provider's support); each message names it. An empty list is nobody. A project file may set neither.
+(the provider's support); each message names it. An empty list is nobody.
 
 The key of an alert is ` + "`alert/RULE/PROVIDER`" + ` on every host: PagerDuty's ` + "`dedup_key` is `sbx/`" + `
 and the key. Any verb on any host resolves what another one has opened.

@@ -232,7 +232,6 @@ func overview(top *cobra.Command) string {
 	}
 	b.WriteString(".SH FILES\n")
 	entry("$XDG_CONFIG_HOME/sbx/config.yaml", "the user's configuration; ~/.config/sbx/config.yaml where the variable is not set")
-	entry(config.ProjectFile, "the configuration of a project, in the nearest directory upward; it may only narrow until `sbx config trust`")
 	entry("$XDG_STATE_HOME/sbx/", "tasks, records of local sandboxes and journals of runs; ~/.local/state/sbx/ where the variable is not set")
 	return b.String()
 }

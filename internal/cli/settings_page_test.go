@@ -20,16 +20,15 @@ func launchPage() string {
 	var b strings.Builder
 	b.WriteString("# Settings of task launch\n\n" +
 		"Generated from the program (`make docs`). The settings are in the `run:` block of the\n" +
-		"configuration. Precedence: flag, environment variable, project file, user file, default.\n" +
+		"configuration. Precedence: flag, environment variable, file, default.\n" +
 		"`sbx config explain` shows each value and its origin.\n\n" +
-		"| setting | flag | default | values | a project file may, without trust | what it is |\n|---|---|---|---|---|---|\n")
+		"| setting | flag | default | values | what it is |\n|---|---|---|---|---|\n")
 	for _, s := range config.RunSettingRows() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", s.Name, flagOf(s.Flag), code(s.Default), s.Takes, s.Project, s.Help)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", s.Name, flagOf(s.Flag), code(s.Default), s.Takes, s.Help)
 	}
-	fmt.Fprintf(&b, "\nDurations have units (`90s`, `10m`), sizes are 1024-based (`512M`, `4G`). A\n"+
-		"project file needs trust to set a size that nobody has set, since the provider's default\n"+
-		"may be lower. Snapshot and image apply to remote providers; if both are set, the snapshot\n"+
-		"is used. The `template` of a profile applies to E2B and Novita.\n\n"+
+	fmt.Fprintf(&b, "\nDurations have units (`90s`, `10m`), sizes are 1024-based (`512M`, `4G`).\n"+
+		"Snapshot and image apply to remote providers; if both are set, the snapshot is used. The\n"+
+		"`template` of a profile applies to E2B and Novita.\n\n"+
 		"The delay between attempts starts at `retry_delay` and is multiplied by %d each time,\n"+
 		"plus or minus up to %d %%, with a maximum of %.0f s.\n", config.RetryFactor, config.RetrySpread, config.RetryCap.Seconds())
 	contradictions(&b)

@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,16 +19,16 @@ func newConfig(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "config",
 		GroupID: groupTool,
-		Short:   "Explain, start and trust configuration",
-		Long: "Explain, start and trust configuration.\n\n" +
-			"Precedence: flag, environment, project file, user file, default. Nothing has to be\n" +
-			"configured: `local` is always\n" +
-			"available, and an API key in the environment enables its provider.",
+		Short:   "Explain and start configuration",
+		Long: "Explain and start configuration.\n\n" +
+			"Precedence: flag, environment, file, default. The file is that of --config, else the\n" +
+			"user's; none of the current folder is read. Nothing has to be configured: `local` is\n" +
+			"always available, and an API key in the environment enables its provider.",
 		Example: "sbx config\nsbx config explain",
 		Args:    unknownVerb(d),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newConfigExplain(d), newConfigInit(d), newConfigOwn(d), newConfigPath(d), newConfigTrust(d))
+	cmd.AddCommand(newConfigExplain(d), newConfigInit(d), newConfigOwn(d), newConfigPath(d))
 	return cmd
 }
 
@@ -72,15 +71,15 @@ func newConfigPath(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "path",
 		SuggestFor: []string{"edit", "where", "file"},
-		Short:      "List the configuration files, lowest precedence first",
-		Long: "List the configuration files, lowest precedence first, also missing ones.\n\n" +
-			"It works even if one of them is broken.",
+		Short:      "Show which configuration file is read",
+		Long: "Show which configuration file is read, also a missing one.\n\n" +
+			"It works even if the file is broken.",
 		Example: "sbx config path\nsbx config path -o name",
 		Args:    usageArgs(noArgs, "--config names a file to read instead"),
 	}
 	doc := document{schema: "sbx.config.path/v1", shape: output.ShapeList, columns: output.Names(views.FileColumns())}
-	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
-		files, err := config.Paths(ctx, d.Input())
+	return d.completeVerb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
+		files, err := config.Paths(d.Input())
 		if err != nil {
 			return err
 		}
@@ -181,27 +180,6 @@ func newConfigInit(d *Deps) *cobra.Command {
 		return output.ShowItem(p, output.ItemSpec[string]{
 			Schema: doc.schema, Columns: views.WrittenColumns(), Line: func(path string) string { return "wrote " + path },
 		}, path)
-	})
-}
-
-func newConfigTrust(d *Deps) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "trust [FILE]",
-		Short: "Trust a project's file to do more than restrict",
-		Long: "Trust a project's file, " + config.ProjectFile + ", to do more than restrict: to redirect, run or widen.\n\n" +
-			"Trust covers the present content: after a change you must trust it again.\n" +
-			"Without FILE it is the nearest one in this or a parent folder. Read it first.",
-		Example: "sbx config trust",
-		Args:    usageArgs(atMostOneArg("FILE"), "name one file"),
-	}
-	cmd.ValidArgsFunction = completeFiles
-	doc := document{schema: "sbx.config.trust/v1", shape: output.ShapeItem, columns: output.Names(views.GrantColumns())}
-	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
-		grant, err := config.Trust(ctx, d.Input(), strings.Join(args, ""))
-		if err != nil {
-			return err
-		}
-		return output.ShowItem(p, output.ItemSpec[config.Grant]{Schema: doc.schema, Columns: views.GrantColumns(), Human: views.GrantPage}, grant)
 	})
 }
 

@@ -48,7 +48,7 @@ type bench struct {
 	env     []string
 	name    string                                // what the program is called by; "" = sbx
 	home    string                                // with the state directory and the user's file
-	workdir string                                // where a project's file may lie
+	workdir string                                // where it was started
 	adjust  func(*Deps)                           // last changes, by the test
 	context func(context.Context) context.Context // the operator's signals, by the test
 	store   *store.InMemory

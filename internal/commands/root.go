@@ -106,7 +106,7 @@ func addGlobals(f *pflag.FlagSet, g *Globals) {
 	f.StringVarP(&g.Output, "output", "o", "", "`FORMAT`: "+formatHelp())
 	f.StringSliceVar(&g.Columns, "columns", nil, "show these columns, `a,b`")
 	f.StringVar(&g.Timeout, "timeout", "", "limit of the whole command, `DURATION`; then exit 124")
-	f.StringVar(&g.Config, "config", "", "read `FILE` instead of user and project configuration")
+	f.StringVar(&g.Config, "config", "", "read `FILE` instead of the user's configuration")
 	f.BoolVar(&g.NoColor, "no-color", false, "no colour")
 	f.BoolVarP(&g.Quiet, "quiet", "q", false, "print no notes and no progress on stderr")
 	f.CountVarP(&g.Verbose, "verbose", "v", "say more about errors")

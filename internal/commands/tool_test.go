@@ -111,7 +111,7 @@ func TestConfigPathWorksWhileAFileIsBroken(t *testing.T) {
 	r := b.run(t, "config path -o json")
 	require.Equal(t, 0, r.code, r.stderr)
 	item := r.list(t, "items")[0]
-	assert.ElementsMatch(t, strings.Fields("path role found trusted ignored"), keysOf(item))
+	assert.ElementsMatch(t, strings.Fields("path role found"), keysOf(item))
 	assert.Equal(t, true, item["found"])
 	assert.Equal(t, "user", item["role"])
 }
@@ -137,25 +137,4 @@ func TestConfigInitKeepsWhatIsThere(t *testing.T) {
 	b := newBench().configureNothing(t)
 	assert.Contains(t, b.run(t, "config init -o json").item(t)["path"], "config.yaml")
 	assert.Equal(t, 0, b.run(t, "config explain").code, "the starter file is valid")
-}
-
-func TestConfigTrust(t *testing.T) {
-	t.Parallel()
-	b := newBench().configureNothing(t)
-	b.workdir = filepath.Join(b.home, "project")
-	require.NoError(t, os.Mkdir(b.workdir, 0o755))
-	assert.Equal(t, 2, b.run(t, "config trust").code, "there is no file")
-	file := filepath.Join(b.workdir, config.ProjectFile)
-	require.NoError(t, os.WriteFile(file, []byte("limits: {max_delete: 500}\n"), 0o600))
-	assert.Equal(t, 11, b.run(t, "config explain -o json").code, "it widens")
-	item := b.run(t, "config trust -o json").item(t)
-	assert.ElementsMatch(t, strings.Fields("path sha256 allows"), keysOf(item))
-	assert.Equal(t, file, item["path"])
-	assert.Len(t, item["allows"], 1)
-	assert.Equal(t, 0, b.run(t, "config explain").code)
-	page := b.run(t, "config trust "+file).stdout
-	assert.Contains(t, page, "trusted "+file)
-	assert.Contains(t, page, "max_delete")
-	require.NoError(t, os.WriteFile(file, []byte("limits: {max_delete: 5}\n"), 0o600))
-	assert.Contains(t, b.run(t, "config trust").stdout, "only restricts")
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
@@ -61,7 +60,6 @@ func examples(t *testing.T) (*bench, []*fake.Provider) {
 	keepTask(t, b)
 	b.workdir = filepath.Join(b.home, "project")
 	require.NoError(t, os.Mkdir(b.workdir, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(b.workdir, config.ProjectFile), []byte("limits: {max_delete: 5}\n"), 0o600))
 	putSnapshot(t, filepath.Join(b.workdir, "runbooks", "incidents", "empty.json"))
 	return b, []*fake.Provider{local, prod}
 }
@@ -172,7 +170,7 @@ func documents() map[string]string {
 		"runbook new": "runbook new my-alert --out -", "runbook test": "runbook test", "runbook rules": "runbook rules",
 		"incident start": "incident start --title x", "incident note": "incident note x", "incident ack": "incident ack", "incident status": "incident status", "incident close": "incident close",
 		"incident ls": "incident ls", "incident show": "incident show", "incident report": "incident report", "incident redact": "incident redact",
-		"config explain": "config explain", "config init": "config init", "config own": "config own --provider local --all --dry-run", "config path": "config path", "config trust": "config trust",
+		"config explain": "config explain", "config init": "config init", "config own": "config own --provider local --all --dry-run", "config path": "config path",
 	}
 }
 
@@ -216,7 +214,8 @@ func TestEveryVerbPrintsOneDocument(t *testing.T) {
 		"interrupted": func(_ *testing.T, b *bench, _ []*fake.Provider) { b.context = canceled },
 		"refused": func(t *testing.T, b *bench, _ []*fake.Provider) {
 			t.Helper()
-			require.NoError(t, os.WriteFile(filepath.Join(b.workdir, config.ProjectFile), []byte("limits: {max_delete: 500}\n"), 0o600))
+			b.configureAnew(t, "{}\n")
+			require.NoError(t, os.Chmod(filepath.Join(b.home, ".config", "sbx", "config.yaml"), 0o666))
 		},
 	}
 	known := tree(t, newBench())
@@ -311,9 +310,8 @@ func TestCompletionOffersWhatFits(t *testing.T) {
 		"ls --provider|":            "local",
 		"ls --state|":               "running",
 		"terminate --production|":   ":4",
-		"config trust |":            ":0", // files are the shell's business
+		"config init |":             ":0", // files are the shell's business
 		"config init some.yaml |":   ":4",
-		"config trust some.yaml |":  ":4",
 		"doctor -o|":                "nagios",
 		"providers --columns|":      "abilities",
 		"config explain --columns|": "origin",

@@ -59,10 +59,9 @@ func (d *decoder) readProfile(p pair) {
 	d.doc.profiles = append(d.doc.profiles, b)
 }
 
-// typeOf finds the type of a block: its own word, else that of a weaker file.
+// typeOf finds the type of a block.
 func (d *decoder) typeOf(p pair) (providers.Type, bool) {
-	name, before := p.key.Value, d.known[p.key.Value]
-	at, text := p.key, before
+	name, at, text := p.key.Value, p.key, ""
 	for i := 0; i+1 < len(p.value.Content); i += 2 {
 		if p.value.Content[i].Value == keyType {
 			at, text = p.value.Content[i+1], p.value.Content[i+1].Value
@@ -76,8 +75,6 @@ func (d *decoder) typeOf(p pair) (providers.Type, bool) {
 		d.addMistake(at, "profile %s has no type%s", name, suggestAllowed(name, d.typeNames()))
 	case !ok:
 		d.addMistake(at, "profile %s has the unknown type %s%s", name, quoteKey(text), suggestAllowed(text, d.typeNames()))
-	case before != "" && before != text:
-		d.addMistake(at, "profile %s has type %s already; a second file cannot change it", name, before)
 	case slices.Contains(d.typeNames(), name) && name != text:
 		d.addMistake(p.key, "profile %s has the name of a type and another type, %s; give it another name", name, text)
 	default:

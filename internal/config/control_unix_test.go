@@ -74,43 +74,7 @@ func replaceFile(text, path string) string {
 	return text
 }
 
-// A project file stands where others may write, too: one of theirs is passed over.
-func TestAProjectFileOfAnotherUserIsNotRead(t *testing.T) {
-	t.Parallel()
-	needsRoot(t)
-	w := newWorld(t)
-	outer := w.project("limits: {max_delete: 7}")
-	inner := w.write(filepath.Join(w.work, ProjectFile), "limits: {max_delete: 3}")
-	assert.Equal(t, 3, w.must().Limits.MaxDelete)
-
-	require.NoError(t, os.Chown(inner, stranger, 0))
-	c := w.must()
-	assert.Equal(t, 7, c.Limits.MaxDelete, "the next one upward is read")
-	require.Len(t, c.Warnings, 1)
-	assert.Equal(t, "a project file is not read: DIR/home/project/deep/.sbx.yaml is owned by uid 4242, not by uid 0 (root); "+
-		"`sbx config trust DIR/home/project/deep/.sbx.yaml` has its present content read", w.short(c.Warnings[0]))
-
-	require.NoError(t, os.Chown(outer, stranger, 0))
-	c = w.must()
-	assert.Equal(t, 20, c.Limits.MaxDelete)
-	assert.Len(t, c.Warnings, 2)
-	files, err := Paths(t.Context(), w.input())
-	require.NoError(t, err)
-	require.Len(t, files, 3)
-	assert.Equal(t, RoleUser, files[0].Role)
-	assert.Contains(t, files[1].Ignored, "is owned by uid 4242")
-	assert.True(t, files[1].Found)
-	assert.False(t, files[1].Trusted)
-
-	trust(t, w, inner)
-	c = w.must()
-	assert.Equal(t, 3, c.Limits.MaxDelete, "the operator has read exactly this content")
-	assert.Empty(t, c.Warnings)
-	require.NoError(t, os.WriteFile(inner, []byte("limits: {max_delete: 4}"), 0o600))
-	assert.Len(t, w.must().Warnings, 2, "another content is not trusted")
-}
-
-// A planted record of trust would have a project file run programs.
+// A planted record would decide what is terminated.
 func TestAStateDirectoryThatOthersControlIsNotUsed(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -123,8 +87,8 @@ func TestAStateDirectoryThatOthersControlIsNotUsed(t *testing.T) {
 		"owner":  {root: true, change: func(t *testing.T, w *world) { t.Helper(); require.NoError(t, os.Chown(w.state, stranger, 0)) }, want: "the state directory is not used: DIR/state is owned by uid 4242, not by uid 0 (root)"},
 		"planted": {root: true, change: func(t *testing.T, w *world) {
 			t.Helper()
-			require.NoError(t, os.Chown(filepath.Join(w.state, trustName), stranger, 0))
-		}, want: "the state directory DIR/state is not used: DIR/state/trust.json is owned by uid 4242, not by uid 0 (root)"},
+			require.NoError(t, os.Chown(filepath.Join(w.state, "sbx.db"), stranger, 0))
+		}, want: "the state directory DIR/state is not used: DIR/state/sbx.db is owned by uid 4242, not by uid 0 (root)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -132,35 +96,17 @@ func TestAStateDirectoryThatOthersControlIsNotUsed(t *testing.T) {
 				needsRoot(t)
 			}
 			w := newWorld(t)
-			trust(t, w, w.project(widening))
-			require.Equal(t, 99, w.must().Limits.MaxDelete)
+			w.write(filepath.Join(w.state, "sbx.db"), "")
 			_, err := w.must().State()
 			require.NoError(t, err)
 			tc.change(t, w)
-			assert.Contains(t, w.fails(), "may not raise", "its record of trust counts for nothing")
-			_, err = Trust(t.Context(), w.input(), "")
-			assert.Equal(t, fault.KindRefused, fault.KindOf(err))
-
-			w.project("limits: {max_delete: 5}")
-			c := w.must()
-			assert.Equal(t, 5, c.Limits.MaxDelete, "what needs no state goes on")
-			_, err = c.State()
+			_, err = w.must().State() // what needs no state goes on
 			require.Error(t, err)
 			assert.Equal(t, tc.want, w.short(err.Error()))
 			assert.Equal(t, fault.KindRefused, fault.KindOf(err))
 			assert.Contains(t, fault.HintOf(err), "name a directory of your own with SBX_STATE_DIR")
 		})
 	}
-}
-
-func TestALinkIsNoRecordOfTrust(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	trust(t, w, w.project(widening))
-	record := filepath.Join(w.state, trustName)
-	require.NoError(t, os.Rename(record, filepath.Join(w.root, "elsewhere")))
-	require.NoError(t, os.Symlink(filepath.Join(w.root, "elsewhere"), record))
-	assert.Contains(t, w.fails(), "may not raise")
 }
 
 // Nobody writes to the pipe: only the context ends the wait.

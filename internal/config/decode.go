@@ -16,7 +16,6 @@ import (
 // of them.
 type decoder struct {
 	types []providers.Type
-	known map[string]string // name -> type of the profiles of weaker files
 	doc   *document
 	errs  []error
 }
@@ -24,12 +23,12 @@ type decoder struct {
 // decodeFile reads the content of a file strictly: unknown and repeated keys, wrong
 // types and bad values are mistakes. The document beside mistakes holds what
 // was understood; it is nil where the content is no YAML.
-func decodeFile(path string, content []byte, types []providers.Type, known map[string]string) (*document, []error) {
+func decodeFile(path string, content []byte, types []providers.Type) (*document, []error) {
 	root, errs := parseYAML(path, content)
 	if len(errs) > 0 {
 		return nil, errs
 	}
-	d := &decoder{types: types, known: known, doc: newDocument(path)}
+	d := &decoder{types: types, doc: newDocument(path)}
 	if root != nil {
 		d.readTable(root, "the file", d.topReaders())
 	}

@@ -11,9 +11,9 @@ import (
 	"sbx/internal/sandbox"
 )
 
-func decoded(t *testing.T, content string, known map[string]string) *document {
+func decoded(t *testing.T, content string) *document {
 	t.Helper()
-	doc, errs := decodeFile("/c.yaml", []byte(content), testTypes(), known)
+	doc, errs := decodeFile("/c.yaml", []byte(content), testTypes())
 	require.NoError(t, errors.Join(errs...))
 	return doc
 }
@@ -35,7 +35,7 @@ providers:
     type: cloud
     token: 0123
     owned: {labels: {Team.io/X: yes}}
-`, nil)
+`)
 	assert.Equal(t, []word{{"here", position{2, 7}}, {"prod", position{2, 13}}}, doc.use.words)
 	assert.Equal(t, entry{text: "prod", origin: "/c.yaml:3"}, doc.scalars[keyLaunch])
 	assert.Equal(t, position{3, 11}, doc.places[keyLaunch])
@@ -48,26 +48,24 @@ providers:
 	assert.Equal(t, map[string]string{"Team.io/X": "yes"}, doc.profiles[0].owned.Labels)
 }
 
-func TestDecodeKnowsTheTypesOfWeakerFiles(t *testing.T) {
+func TestDecodeNeedsTheTypeOfAProfile(t *testing.T) {
 	t.Parallel()
-	doc := decoded(t, "providers: {prod: {url: x}}", map[string]string{"prod": "cloud"})
-	assert.Equal(t, "cloud", doc.profiles[0].kind)
-	_, errs := decodeFile("/c.yaml", []byte("providers: {prod: {url: x}}"), testTypes(), nil)
+	_, errs := decodeFile("/c.yaml", []byte("providers: {prod: {url: x}}"), testTypes())
 	require.ErrorContains(t, errors.Join(errs...), "profile prod has no type (allowed: cloud, far, here, watcher)")
-	_, errs = decodeFile("/c.yaml", []byte("providers: {prod: {memory: 1G}}"), testTypes(), map[string]string{"prod": "cloud"})
+	_, errs = decodeFile("/c.yaml", []byte("providers: {prod: {type: cloud, memory: 1G}}"), testTypes())
 	assert.ErrorContains(t, errors.Join(errs...), `unknown key "memory"`, "an option of another type")
 }
 
 func TestDecodeAcceptsFlowBlockAndJSON(t *testing.T) {
 	t.Parallel()
-	want := decoded(t, "limits:\n  max_delete: 3\nuse:\n- here\n", nil)
+	want := decoded(t, "limits:\n  max_delete: 3\nuse:\n- here\n")
 	for name, content := range map[string]string{
 		"flow":    "limits: {max_delete: 3}\nuse: [here]",
 		"json":    `{"limits": {"max_delete": "3"}, "use": ["here"]}`,
 		"quotes":  "'limits': {\"max_delete\": '3'}\nuse: ['here']",
 		"windows": "limits:\r\n  max_delete: 3\r\nuse:\r\n- here\r\n",
 	} {
-		doc := decoded(t, content, nil)
+		doc := decoded(t, content)
 		assert.Equal(t, want.scalars["limits.max_delete"].text, doc.scalars["limits.max_delete"].text, name)
 		assert.Equal(t, wordTexts(want.use.words), wordTexts(doc.use.words), name)
 	}
@@ -76,10 +74,10 @@ func TestDecodeAcceptsFlowBlockAndJSON(t *testing.T) {
 func TestDecodeWithoutTypes(t *testing.T) {
 	t.Parallel()
 	for _, content := range []string{"providers: {a: {type: b}}", "providers: {a: x}", "providers: {a: {}}"} {
-		_, errs := decodeFile("/c.yaml", []byte(content), nil, nil)
+		_, errs := decodeFile("/c.yaml", []byte(content), nil)
 		assert.Len(t, errs, 1, content)
 	}
-	assert.Empty(t, decoded(t, "providers: {}", nil).profiles)
+	assert.Empty(t, decoded(t, "providers: {}").profiles)
 }
 
 func TestDecodeLabelsNeedWords(t *testing.T) {
@@ -92,7 +90,7 @@ func TestDecodeLabelsNeedWords(t *testing.T) {
 		`protect: {labels: {~: x}}`:                        "a label's key must be a single word",
 		`providers: {p: {type: here, owned: {all: true}}}`: `unknown key "all" (allowed: labels)`,
 	} {
-		_, errs := decodeFile("/c.yaml", []byte(content), testTypes(), nil)
+		_, errs := decodeFile("/c.yaml", []byte(content), testTypes())
 		assert.ErrorContains(t, errors.Join(errs...), want, content)
 	}
 }
@@ -107,7 +105,7 @@ launch: local
 production: [local]               # needs --production
 protect: {labels: {sbx/keep: "true"}, ids: []}
 limits: {max_delete: 20, max_fraction: 25%, concurrency: 16, request_timeout: 10s, provider_timeout: 20s, max_sandboxes: 50}   # one provider's share of a verb
-`, map[string]string{})
+`)
 	assert.Len(t, doc.scalars, 8)
 	for _, m := range limitSettings() {
 		assert.Equal(t, cmp.Or(m.fallback, m.sample), doc.scalars[m.settingKey()].text, "the surface shows the default of %s", m.name)

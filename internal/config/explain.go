@@ -11,7 +11,7 @@ import (
 type Value struct {
 	Key    string
 	Value  string // a secret is masked
-	Origin string // "flag --provider", "env E2B_API_KEY", "/path/.sbx.yaml:12", "default"; several with commas
+	Origin string // "flag --provider", "env E2B_API_KEY", "/path/config.yaml:12", "default"; several with commas
 	Secret bool
 }
 

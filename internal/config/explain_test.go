@@ -9,12 +9,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// operator is the file of an operator who sets most of what there is.
+const operator = `providers:
+  prod: {type: cloud, token: a}
+  test: {type: cloud, token: b}
+use: [prod, here]
+launch: here
+production: [prod]
+protect: {labels: {keep: "true", Sbx.io/Keep: "\u00a0"}, ids: [one]}
+limits: {max_delete: 5, request_timeout: 30s}
+run: {deadline: 30m, attempts: 2}
+`
+
 // TestExplain renders all values of a full world against a golden.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.user(operator)
-	w.project("limits: {max_delete: 5}\nrun: {deadline: 30m, attempts: 2}\nprotect: {labels: {Sbx.io/Keep: \"\u00a0\"}}\n")
 	w.env = append(w.env, "CLOUD_KEY=s3cret", "HERE_MEMORY=2G", "SBX_NO_COLOR=1",
 		"AGENT_TIMEOUT=60500", "SANDBOX_MEMORY_GB=4", "SANDBOX_CPU=two", "ENABLE_HEALTH_PROBE=0", "CALLBACK_URL=https://me:s3c1@h.example/x?t=s3c2")
 	w.flags["attempt-timeout"] = "9m"

@@ -27,7 +27,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add([]byte(operator))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		doc, errs := decodeFile("/c.yaml", content, testTypes(), nil)
+		doc, errs := decodeFile("/c.yaml", content, testTypes())
 		require.False(t, doc == nil && len(errs) == 0, "neither a document nor a mistake")
 		for _, err := range errs {
 			placed, ok := errors.AsType[*placedError](err)
@@ -78,42 +78,6 @@ func FuzzLoad(f *testing.F) {
 			_, ok := c.Find(name)
 			require.True(t, ok, name)
 		}
-	})
-}
-
-// FuzzProject holds that a project file without trust never raises a limit,
-// never adds a profile and never leaves the operator's choice.
-func FuzzProject(f *testing.F) {
-	f.Add([]byte("use: [here]\nlimits: {max_delete: 3}"))
-	f.Add([]byte("providers: {x: {type: cloud, url: a}}\nlaunch: test"))
-	f.Add([]byte("limits: {max_delete: 11}"))
-	f.Add([]byte("run: {deadline: 36m, retry_delay: 5s, health_probe: false, cpu: 1}"))
-	f.Add([]byte("run: {deadline: 34m, retry_delay: 7s, health_probe: true}"))
-	f.Fuzz(func(t *testing.T, content []byte) {
-		home := t.TempDir()
-		user, work := filepath.Join(home, ".config", "sbx"), filepath.Join(home, "work")
-		require.NoError(t, os.MkdirAll(user, 0o700))
-		require.NoError(t, os.MkdirAll(work, 0o700))
-		require.NoError(t, os.WriteFile(filepath.Join(user, "config.yaml"), []byte(operator), 0o600))
-		require.NoError(t, os.WriteFile(filepath.Join(work, ProjectFile), content, 0o600))
-		c, err := Load(t.Context(), Input{Types: testTypes(), Process: process.Process{Home: home, Workdir: work}})
-		if err != nil {
-			require.Nil(t, c)
-			return
-		}
-		require.LessOrEqual(t, c.Limits.MaxDelete, 10)
-		require.LessOrEqual(t, c.Limits.Concurrency, 16)
-		r, err := c.Run()
-		require.NoError(t, err)
-		require.True(t, r.CommandTimeout <= 300*time.Second && r.AttemptTimeout <= 600*time.Second && r.Deadline <= 35*time.Minute && r.Inactivity <= time.Minute)
-		require.True(t, r.Attempts <= 3 && r.RetryDelay >= 6*time.Second && r.KeepAliveTTL <= time.Hour)
-		require.Equal(t, Switches{true, true, true, true, true}, r.Switches)
-		require.Equal(t, []any{Size{}, Size{}, ""}, []any{r.Here, r.Remote, r.CallbackURL})
-		require.Equal(t, []string{"here", "prod", "test"}, c.profileNames())
-		require.Subset(t, []string{"prod", "here"}, c.Use)
-		require.Equal(t, "here", c.Launch)
-		require.Contains(t, c.Production, "prod")
-		require.Contains(t, c.Protect.Labels, Label{"keep", "true"})
 	})
 }
 

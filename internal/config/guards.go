@@ -119,8 +119,6 @@ type limit struct {
 	kind     providers.OptionKind
 	help     string
 	sample   string // where there is no default
-	// widens says that a lower value may widen what ends: a project file cannot set it.
-	widens bool
 }
 
 func (l limit) settingKey() string { return "limits." + l.name }
@@ -132,7 +130,7 @@ func limitSettings() []limit {
 		{name: "concurrency", flag: "concurrency", fallback: "16", kind: providers.OptionCount, help: "requests in flight"},
 		{name: "request_timeout", fallback: "10s", kind: providers.OptionDuration, help: "one HTTP request"},
 		{name: "provider_timeout", fallback: "20s", kind: providers.OptionDuration, help: "time without progress of one provider in a verb"},
-		{name: "max_sandboxes", kind: providers.OptionCount, sample: "50", widens: true, help: "running sandboxes of one profile: create and run refuse more, and it replaces a quota that the provider does not report; " +
+		{name: "max_sandboxes", kind: providers.OptionCount, sample: "50", help: "running sandboxes of one profile: create and run refuse more, and it replaces a quota that the provider does not report; " +
 			"a profile may have its own"},
 	}
 }

@@ -44,7 +44,7 @@ func testTypes() []providers.Type {
 	}
 }
 
-// world is a home, a project below it and the files of both.
+// world is a home, a folder deep below it to work in, and files.
 type world struct {
 	t     *testing.T
 	root  string
@@ -79,11 +79,6 @@ func (w *world) write(path, content string) string {
 func (w *world) user(content string) string {
 	w.t.Helper()
 	return w.write(filepath.Join(w.home, ".config", "sbx", "config.yaml"), content)
-}
-
-func (w *world) project(content string) string {
-	w.t.Helper()
-	return w.write(filepath.Join(w.home, "project", ProjectFile), content)
 }
 
 func (w *world) input() Input {

@@ -45,14 +45,3 @@ func (l *loader) explainKeys() {
 		l.showValue(name, e, false)
 	}
 }
-
-// keysInProject finds keys in the project file: another key for an act is one that the operator does not expect.
-func keysInProject(project *document) []word {
-	var found []word
-	for name := range project.scalars {
-		if strings.HasPrefix(name, keyKeys+".") {
-			found = append(found, word{"a project file may not bind keys of the dashboard, here " + name, project.places[name]})
-		}
-	}
-	return found
-}

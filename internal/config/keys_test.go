@@ -6,8 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestKeysAreReadByTheirActions: the dashboard judges them. A project file has none without trust: a key that
-// acts would not be the one that the operator expects.
+// TestKeysAreReadByTheirActions: the dashboard judges them.
 func TestKeysAreReadByTheirActions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -18,7 +17,4 @@ func TestKeysAreReadByTheirActions(t *testing.T) {
 	assert.Equal(t, "space <- DIR/home/.config/sbx/config.yaml:1", w.origin(c, "keys.pause"))
 	w.user("keys: {pause: [p, space]}")
 	assert.Equal(t, "DIR/home/.config/sbx/config.yaml:1:15: keys.pause must be a single word or number here", w.fails())
-	w.user("keys: {pause: space}")
-	w.project("keys: {logs: x}")
-	assert.Contains(t, w.fails(), "a project file may not bind keys of the dashboard, here keys.logs")
 }

@@ -11,15 +11,13 @@ import (
 
 // loader builds one Config. Its steps stand in Load, in their order.
 type loader struct {
-	in      Input
-	files   []File
-	docs    []*document // of files that are there, weakest first
-	layers  layers
-	config  *Config
-	project string // the project's file; "" = none
-	errs    []error
+	in     Input
+	files  []File
+	docs   []*document // of files that are there
+	layers layers
+	config *Config
+	errs   []error
 
-	trusting bool // the question is whether the project's file shall be trusted
 	unparsed bool // a file could not be read at all
 
 	here             map[string]string   // sizes of task launch without the environment
@@ -30,48 +28,35 @@ type loader struct {
 // Load reads and checks the configuration.
 //
 // Mistakes are fault.KindUsage, all of them at once as joined errors with
-// `file:line:column:` each. A project file that widens without trust is
-// fault.KindRefused, and so is a user's or an explicit file that another user
-// controls. When ctx ends, the error is its cause. No config is returned beside an
-// error.
+// `file:line:column:` each. A file that another user controls is fault.KindRefused. When ctx
+// ends, the error is its cause. No config is returned beside an error.
 func Load(ctx context.Context, in Input) (*Config, error) {
-	l, err := loadWithProject(ctx, in, "")
+	l, err := newLoaded(ctx, in)
 	if err != nil {
 		return nil, err
-	}
-	if refusals := l.untrustedRefusals(); len(refusals) > 0 {
-		return nil, joinMistakes(refusals)
 	}
 	l.explainValues()
 	return l.config, nil
 }
 
-// Paths lists the files that Load would read, weakest first, also those that
-// are not there. It reads no settings, so that it works while a file is broken.
-func Paths(ctx context.Context, in Input) ([]File, error) {
+// Paths lists the file that Load would read, also one that is not there. It reads no settings, so
+// that it works while the file is broken.
+func Paths(in Input) ([]File, error) {
 	l := &loader{in: in, config: &Config{}}
-	if err := l.locateFiles(ctx); err != nil {
+	if err := l.locateFiles(); err != nil {
 		return nil, err
 	}
 	for i, f := range l.files {
 		l.files[i].Found = !f.isAbsent()
-		if f.Role != RoleProject || f.Ignored != "" {
-			continue
-		}
-		if content, err := f.readContent(ctx); err == nil {
-			l.files[i].sum = sha256Hex(content)
-			l.files[i].Trusted = l.isTrusted(l.files[i])
-		}
 	}
 	return l.files, nil
 }
 
-// loadWithProject does all but the question of trust, with the project file at that path;
-// "" = the one that is found.
-func loadWithProject(ctx context.Context, in Input, project string) (*loader, error) {
+// newLoaded is Load without what explains the settings.
+func newLoaded(ctx context.Context, in Input) (*loader, error) {
 	in.Types = withCommon(in.Types)
-	l := &loader{in: in, project: project, trusting: project != "", layers: newLayers(), config: &Config{}}
-	if err := l.locateFiles(ctx); err != nil {
+	l := &loader{in: in, layers: newLayers(), config: &Config{}}
+	if err := l.locateFiles(); err != nil {
 		return nil, err
 	}
 	if err := l.readFiles(ctx); err != nil {
@@ -94,7 +79,8 @@ func loadWithProject(ctx context.Context, in Input, project string) (*loader, er
 	return l, joinMistakes(l.errs)
 }
 
-func (l *loader) locateFiles(ctx context.Context) error {
+// locateFiles finds the file of --config, else the user's.
+func (l *loader) locateFiles() error {
 	explicit, err := l.in.explicitFile()
 	if err != nil {
 		return err
@@ -106,29 +92,16 @@ func (l *loader) locateFiles(ctx context.Context) error {
 	l.config.stateErr = err
 	l.checkState(state)
 	if explicit.text != "" {
-		l.files = []File{{Path: explicit.text, Role: RoleExplicit, Trusted: true}}
-		return nil
-	}
-	if user := l.in.userFile(); user != "" {
-		l.files = append(l.files, File{Path: user, Role: RoleUser, Trusted: true})
-	}
-	if l.project == "" {
-		l.project = l.findProject(ctx)
-	}
-	if l.project != "" {
-		l.files = append(l.files, File{Path: l.project, Role: RoleProject})
+		l.files = []File{{Path: explicit.text, Role: RoleExplicit}}
+	} else if user := l.in.userFile(); user != "" {
+		l.files = []File{{Path: user, Role: RoleUser}}
 	}
 	return nil
 }
 
-// readFiles decodes the files. A later one is decoded with the profiles of the
-// earlier ones known. Mistakes go to errs; the error is what forbids to read on.
+// readFiles decodes the file. Mistakes go to errs; the error is what forbids to read on.
 func (l *loader) readFiles(ctx context.Context) error {
-	known := map[string]string{}
 	for i, f := range l.files {
-		if f.Ignored != "" {
-			continue
-		}
 		content, err := f.readContent(ctx)
 		if err != nil && (ctx.Err() != nil || fault.KindOf(err) == fault.KindRefused) {
 			return err
@@ -141,16 +114,11 @@ func (l *loader) readFiles(ctx context.Context) error {
 			continue
 		}
 		l.files[i].Found = true
-		l.files[i].sum = sha256Hex(content)
-		l.files[i].Trusted = f.Trusted || l.isTrusted(l.files[i])
-		doc, errs := decodeFile(f.Path, content, l.in.Types, known)
+		doc, errs := decodeFile(f.Path, content, l.in.Types)
 		l.errs = append(l.errs, errs...)
 		if doc == nil {
 			l.unparsed = true
 			continue
-		}
-		for _, b := range doc.profiles {
-			known[b.name.text] = b.kind
 		}
 		l.docs = append(l.docs, doc)
 	}
@@ -160,7 +128,7 @@ func (l *loader) readFiles(ctx context.Context) error {
 
 // The environment variables of sbx itself. An empty one counts as unset.
 const (
-	EnvConfig   = "SBX_CONFIG"    // a file instead of user and project file
+	EnvConfig   = "SBX_CONFIG"    // a file instead of the user's
 	EnvStateDir = "SBX_STATE_DIR" // absolute
 	EnvProvider = "SBX_PROVIDER"  // default of --provider; several with commas
 	EnvNoColor  = "SBX_NO_COLOR"  // anything but 0 and false turns colour off
@@ -194,7 +162,7 @@ func RunFlagNames() []string {
 	return names
 }
 
-// stackValues lays defaults, files, environment and flags upon each other. Provider
+// stackValues lays defaults, file, environment and flags upon each other. Provider
 // options of the environment follow when it is known which profiles take them.
 func (l *loader) stackValues() {
 	for _, m := range limitSettings() {
@@ -275,7 +243,7 @@ type entry struct {
 }
 
 // layers decides which of several scalars of one key holds: flag over
-// environment over files over default. Values are entries, so that the winner
+// environment over file over default. Values are entries, so that the winner
 // brings its origin along.
 //
 // Keys may hold dots, which mean nothing here.
@@ -289,7 +257,7 @@ func (l layers) byDefault(key string, e entry) { l.v.SetDefault(key, e) }
 
 func (l layers) byFlag(key string, e entry) { l.v.Set(key, e) }
 
-// mergeOver lays files and then the environment over what is there, so the caller
+// mergeOver lays the file and then the environment over what is there, so the caller
 // goes from the weakest to the strongest.
 func (l layers) mergeOver(batch map[string]entry) error {
 	loose := make(map[string]any, len(batch))

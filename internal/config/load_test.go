@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -39,7 +40,6 @@ func TestLoadPrecedence(t *testing.T) {
 	}{
 		{"default", func(*world) {}, "20 <- default"},
 		{"user", func(w *world) { w.user("limits:\n  max_delete: 10\n") }, "10 <- DIR/home/.config/sbx/config.yaml:2"},
-		{"project", func(w *world) { w.project("limits: {max_delete: 5}") }, "5 <- DIR/home/project/.sbx.yaml:1"},
 		{"flag", func(w *world) { w.flags["max-delete"] = "900" }, "900 <- flag --max-delete"},
 	}
 	for n := range steps {
@@ -63,7 +63,6 @@ func TestLoadPrecedenceOfUse(t *testing.T) {
 	}{
 		{func(w *world) { w.user(profiles) }, "a,b,here <- default"},
 		{func(w *world) { w.user(profiles + "use: [a, b]\n") }, "a,b <- DIR/home/.config/sbx/config.yaml:2"},
-		{func(w *world) { w.project("use: [b]") }, "b <- DIR/home/project/.sbx.yaml:1"},
 		{func(w *world) { w.env = append(w.env, "SBX_PROVIDER=a") }, "a <- env SBX_PROVIDER"},
 		{func(w *world) { w.flags["provider"] = "here,a,here" }, "here,a,here <- flag --provider"},
 	}
@@ -85,6 +84,19 @@ func TestLoadPrecedenceOfUse(t *testing.T) {
 	assert.Len(t, c.Selected(), 2)
 }
 
+// TestNoFileOfTheWorkingDirectoryIsRead: a repository has no say in what ends.
+func TestNoFileOfTheWorkingDirectoryIsRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, dir := range []string{w.work, filepath.Dir(w.work), w.home} {
+		w.write(filepath.Join(dir, ".sbx.yaml"), "nonsense")
+	}
+	c := w.must()
+	assert.Empty(t, c.Warnings)
+	assert.Equal(t, []File{{Path: filepath.Join(w.home, ".config", "sbx", "config.yaml"), Role: RoleUser}}, c.Files)
+	assert.Equal(t, 20, c.Limits.MaxDelete)
+}
+
 func TestLoadColour(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{"": false, "1": true, "yes": true, "0": false, "false": false} {
@@ -97,11 +109,10 @@ func TestLoadColour(t *testing.T) {
 	assert.True(t, w.must().NoColor)
 }
 
-func TestLoadExplicitFileReplacesBoth(t *testing.T) {
+func TestLoadExplicitFileReplacesTheUsers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.user("limits: {max_delete: 1}")
-	w.project("nonsense")
 	w.write(w.work+"/mine.yaml", "limits: {concurrency: 99}")
 	w.file = "mine.yaml"
 	c := w.must()
@@ -109,7 +120,6 @@ func TestLoadExplicitFileReplacesBoth(t *testing.T) {
 	assert.Equal(t, 20, c.Limits.MaxDelete)
 	require.Len(t, c.Files, 1)
 	assert.Equal(t, RoleExplicit, c.Files[0].Role)
-	assert.True(t, c.Files[0].Trusted)
 	assert.Equal(t, "DIR/home/project/deep/mine.yaml <- flag --config", w.origin(c, "config"))
 
 	w.file = ""

@@ -20,12 +20,6 @@ func TestHowManyMayRun(t *testing.T) {
 	w.user("limits: {max_sandboxes: 50}\nproviders: {here: {type: here, max_sandboxes: 3}, prod: {type: cloud, token: x}}\n")
 	assert.Equal(t, 3, most(w, "here"))
 	assert.Equal(t, 50, most(w, "prod"))
-	for _, text := range []string{"20", "51"} { // a lower one would turn "nothing to do" into "the quota is full"
-		w.project("limits: {max_sandboxes: " + text + "}\n")
-		assert.Contains(t, w.fails(), "a project file may not set limits.max_sandboxes: --if-usage-above uses it as the quota")
-	}
-	w.project("limits: {max_sandboxes: 50}\n")
-	assert.Equal(t, 50, most(w, "prod"), "the operator says the same")
 	for _, text := range []string{"limits: {max_sandboxes: 0}\n", "limits: {max_sandboxes: many}\n", "providers: {here: {type: here, max_sandboxes: -1}}\n"} {
 		w := newWorld(t)
 		w.user(text)

@@ -97,18 +97,6 @@ func (l *loader) metadataOf(profile string) sandbox.Metadata {
 	return sandbox.Metadata{Task: read(all[0]), AgentType: read(all[1]), Owner: read(all[2])}
 }
 
-// remappedLabels finds what a project file says of labels: the type of an agent decides how
-// old it may grow.
-func remappedLabels(project, user *document) []word {
-	var found []word
-	for _, m := range labelMeanings() {
-		if e, ok := project.scalars[m.settingKey("")]; ok && e.text != user.scalars[m.settingKey("")].text {
-			found = append(found, word{"a project file may not map labels, here with " + m.settingKey(""), project.places[m.settingKey("")]})
-		}
-	}
-	return found
-}
-
 // explainMetadata shows which labels mean what, for all profiles or for one.
 func (l *loader) explainMetadata(profile string) {
 	for _, m := range labelMeanings() {

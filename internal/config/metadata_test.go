@@ -48,14 +48,3 @@ func TestMetadataMistakes(t *testing.T) {
 		assert.Contains(t, w.fails(), says, text)
 	}
 }
-
-// TestAProjectMayNotSayWhichLabelsMeanWhat: the type of an agent decides how old it may
-// grow.
-func TestAProjectMayNotSayWhichLabelsMeanWhat(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.project("metadata: {agent_type: kind}\n")
-	assert.Contains(t, w.fails(), "a project file may not map labels, here with metadata.agent_type")
-	w.user("metadata: {agent_type: [kind]}\n")
-	assert.Equal(t, []string{"kind"}, w.must().Profiles[0].Metadata.AgentType, "the user's file says the same")
-}

@@ -38,28 +38,18 @@ func mistakeAt(path string, at position, format string, args ...any) error {
 	return fault.Usage("%w", &placedError{path, at, fmt.Errorf(format, args...)}).WithHint(hintFile)
 }
 
-// joinMistakes gives all mistakes as one error, nil for none: the files in the order
-// in which they were read, each from its top.
+// joinMistakes gives all mistakes as one error, nil for none: those of the file from its top,
+// after those of flags and variables.
 func joinMistakes(errs []error) error {
-	var paths []string
-	rank := func(err error) (int, position) {
-		e, ok := errors.AsType[*placedError](err)
-		if !ok {
-			return -1, position{}
+	place := func(err error) position {
+		if e, ok := errors.AsType[*placedError](err); ok {
+			return e.at
 		}
-		if !slices.Contains(paths, e.path) {
-			paths = append(paths, e.path)
-		}
-		return slices.Index(paths, e.path), e.at
-	}
-	for _, err := range errs {
-		rank(err) // the first pass fixes the order of the files
+		return position{}
 	}
 	errs = slices.Clone(errs)
 	slices.SortStableFunc(errs, func(a, b error) int {
-		fileA, atA := rank(a)
-		fileB, atB := rank(b)
-		return cmp.Or(cmp.Compare(fileA, fileB), cmp.Compare(atA.line, atB.line), cmp.Compare(atA.column, atB.column))
+		return cmp.Or(cmp.Compare(place(a).line, place(b).line), cmp.Compare(place(a).column, place(b).column))
 	})
 	if more := len(errs) - maxMistakes; more > 0 {
 		errs = append(errs[:maxMistakes:maxMistakes], fault.Usage("and %d more mistakes", more).WithHint(hintFile))

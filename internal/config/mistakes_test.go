@@ -47,25 +47,6 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-func TestMistakesOfBothFilesAreReportedAtOnce(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.user("limits: {max_delete: x}\nlaunch: nowhere")
-	w.project("use: [heer]\nlimts: {}")
-	text := w.fails()
-	assert.Equal(t, 3, strings.Count(text, "\n"), text)
-	assert.Contains(t, text, "config.yaml:2:9: launch: there is no profile")
-	assert.Contains(t, text, ".sbx.yaml:1:7: use: there is no profile")
-}
-
-func TestNamesAreNotJudgedBesideAnUnreadFile(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.user("providers: [")
-	w.project("use: [prod]")
-	assert.NotContains(t, w.fails(), "there is no profile", "prod may be in the broken file")
-}
-
 func TestUnreadableFiles(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -79,7 +60,7 @@ func TestUnreadableFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, place := range []string{"home/.config/sbx/config.yaml", "home/project/.sbx.yaml", "c.yaml"} {
+			for _, place := range []string{"home/.config/sbx/config.yaml", "c.yaml"} {
 				w := newWorld(t)
 				path := filepath.Join(w.root, place)
 				if place == "c.yaml" {

@@ -129,24 +129,3 @@ func (l *loader) explainNotify() {
 	}
 	l.explainRoutes()
 }
-
-// notifyWidenings is what a project file says of notifications, each a widening: whoever
-// wrote the project would learn how the operator's runs go, or silence them.
-func notifyWidenings(project *document) []word {
-	var found []word
-	var keys []string
-	for _, n := range notifySettings() {
-		keys = append(keys, n.settingKey())
-	}
-	for _, t := range routeTables() {
-		for _, key := range t.keys {
-			keys = append(keys, t.settingKey(key))
-		}
-	}
-	for _, key := range keys {
-		if at, ok := project.places[key]; ok {
-			found = append(found, word{"a project file may not set where notifications go, here with " + key, at})
-		}
-	}
-	return found
-}

@@ -6,8 +6,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"sbx/internal/fault"
 )
 
 const notifyAll = `notify:
@@ -68,26 +66,6 @@ func TestNotifyMistakesQuoteNothing(t *testing.T) {
 	}
 }
 
-// TestAProjectTellsNobody: a project file would learn how runs go, or silence
-// them.
-func TestAProjectTellsNobody(t *testing.T) {
-	t.Parallel()
-	for _, n := range notifySettings() {
-		w := newWorld(t)
-		w.user(notifyAll)
-		value := "OTHER"
-		if !n.variable {
-			value = "https://am.example/x"
-		}
-		path := w.project("notify: {" + n.name + ": '" + value + "'}\n")
-		assert.Contains(t, w.fails(), "a project file may not set where notifications go, here with notify."+n.name)
-		_, err := w.load()
-		assert.Equal(t, fault.KindRefused, fault.KindOf(err))
-		trust(t, w, path)
-		assert.Contains(t, w.origin(w.must(), n.settingKey()), ".sbx.yaml:1")
-	}
-}
-
 // TestRoutesAreStrict: services, severities and levels are words of closed lists.
 func TestRoutesAreStrict(t *testing.T) {
 	t.Parallel()
@@ -115,9 +93,4 @@ func TestRoutesAreStrict(t *testing.T) {
 		_, err := w.load()
 		require.ErrorContains(t, err, want, text)
 	}
-	w = newWorld(t)
-	w.project("notify: {routes: {critical: [slack]}}\n")
-	_, err := w.load()
-	assert.Equal(t, fault.KindRefused, fault.KindOf(err))
-	assert.ErrorContains(t, err, "notify.routes.critical")
 }

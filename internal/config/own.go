@@ -3,6 +3,7 @@ package config
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -40,7 +41,7 @@ func Own(ctx context.Context, in Input, profiles []string, owned Owned) (OwnChan
 			in.Flags[name] = text
 		}
 	}
-	l, err := loadWithProject(ctx, in, "")
+	l, err := newLoaded(ctx, in)
 	if err != nil {
 		return none, err
 	}
@@ -54,7 +55,7 @@ func Own(ctx context.Context, in Input, profiles []string, owned Owned) (OwnChan
 	}
 	c := OwnChange{Path: target.Path, Profiles: profiles, Owned: owned, before: string(content), after: string(content), mode: mode}
 	for _, name := range slices.Backward(profiles) { // each goes before what is there
-		kind, err := l.checkOwnable(name, owned, target)
+		kind, err := l.checkOwnable(name, owned)
 		if err != nil {
 			return none, err
 		}
@@ -67,10 +68,8 @@ func Own(ctx context.Context, in Input, profiles []string, owned Owned) (OwnChan
 }
 
 func (l *loader) ownFile() (File, error) {
-	for _, f := range l.files {
-		if f.Role != RoleProject {
-			return f, nil
-		}
+	if len(l.files) > 0 {
+		return l.files[0], nil
 	}
 	return File{}, fault.Usage("there is no home directory for a user file").WithHint("name a file with --config FILE")
 }
@@ -88,7 +87,7 @@ func (l *loader) ownContent(ctx context.Context, f File) ([]byte, os.FileMode, e
 }
 
 // checkOwnable refuses a decision that would mean nothing.
-func (l *loader) checkOwnable(name string, owned Owned, target File) (providers.Type, error) {
+func (l *loader) checkOwnable(name string, owned Owned) (providers.Type, error) {
 	p, known := l.config.Find(name)
 	if !known {
 		return providers.Type{}, l.withProfileHint(fault.Usage("there is no profile %q%s", name, suggestAllowed(name, l.config.profileNames())).WithHint("`sbx providers` lists the profiles"), name)
@@ -96,14 +95,6 @@ func (l *loader) checkOwnable(name string, owned Owned, target File) (providers.
 	kind, _ := findType(l.in.Types, p.Type)
 	if !owned.All && kind.NoLabels {
 		return kind, fault.Usage("sandboxes of %s have no labels, so that this rule could never terminate one", name).WithHint("use --all, or leave it unchanged")
-	}
-	for _, doc := range l.docs {
-		for _, b := range doc.profiles {
-			if b.name.text == name && b.owned != nil && doc.path != target.Path {
-				return kind, fault.New(fault.KindRefused, "%s:%d already sets the owner of the sandboxes of %s, and is read after %s", doc.path, b.at.line, name, target.Path).
-					WithHint("change it there")
-			}
-		}
 	}
 	return kind, nil
 }
@@ -133,6 +124,14 @@ func (c OwnChange) Write() error {
 		return fault.New(fault.KindUnknown, "%s cannot be written: %w", c.Path, withoutPath(err)).WithHint("check that you may write there; --config FILE names another file")
 	}
 	return nil
+}
+
+// withoutLinks is the path without links.
+func withoutLinks(path string) string {
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		return resolved
+	}
+	return path
 }
 
 // lineDiff shows the lines in which two texts differ.

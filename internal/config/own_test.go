@@ -108,20 +108,6 @@ func TestOwnRefuses(t *testing.T) {
 	assert.Equal(t, fault.KindUsage, fault.KindOf(err))
 }
 
-// TestOwnDoesNotHideBehindAProject: what is written must hold.
-func TestOwnDoesNotHideBehindAProject(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.env = append(w.env, "CLOUD_KEY=s3cret")
-	project := w.project("providers:\n  cloud: {type: cloud, owned: {labels: {a: b}}}\n")
-	_, err := Trust(t.Context(), w.input(), project)
-	require.NoError(t, err)
-	_, err = Own(t.Context(), w.input(), []string{"cloud"}, Owned{All: true})
-	require.Error(t, err)
-	assert.Equal(t, fault.KindRefused, fault.KindOf(err))
-	assert.Contains(t, err.Error(), ".sbx.yaml:2 already sets the owner of the sandboxes of cloud")
-}
-
 // TestOwnSeesThroughItsOwnFlag: --provider names the profile here, and makes nothing ours.
 func TestOwnSeesThroughItsOwnFlag(t *testing.T) {
 	t.Parallel()
@@ -162,7 +148,7 @@ func FuzzOwn(f *testing.F) {
 	}
 	types := testTypes()
 	f.Fuzz(func(t *testing.T, content string) {
-		before, errs := decodeFile("f.yaml", []byte(content), types, map[string]string{})
+		before, errs := decodeFile("f.yaml", []byte(content), types)
 		if len(errs) > 0 {
 			return
 		}
@@ -171,7 +157,7 @@ func FuzzOwn(f *testing.F) {
 			require.Equal(t, fault.KindRefused, fault.KindOf(err))
 			return
 		}
-		after, errs := decodeFile("f.yaml", []byte(text), types, map[string]string{})
+		after, errs := decodeFile("f.yaml", []byte(text), types)
 		require.Empty(t, errs, "%q", text)
 		if before == nil {
 			before = newDocument("f.yaml")

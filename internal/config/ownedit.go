@@ -18,7 +18,7 @@ import (
 func setOwned(path, content, profile, kind string, owned Owned, types []providers.Type) (string, error) {
 	byHand := fault.New(fault.KindRefused, "%s is written in a way that cannot be changed safely", path).
 		WithHint("write it by hand into the profile %s: `owned: %s`", profile, owned.asYAML())
-	before, errs := decodeFile(path, []byte(content), types, map[string]string{})
+	before, errs := decodeFile(path, []byte(content), types)
 	root, parseErrs := parseYAML(path, []byte(content))
 	if len(errs)+len(parseErrs) > 0 {
 		return "", byHand
@@ -34,7 +34,7 @@ func setOwned(path, content, profile, kind string, owned Owned, types []provider
 	e := &editor{lines: splitLines(content)}
 	e.setOwned(root, profile, kind, owned.asYAML())
 	text := strings.Join(e.lines, "\n") + "\n"
-	after, errs := decodeFile(path, []byte(text), types, map[string]string{})
+	after, errs := decodeFile(path, []byte(text), types)
 	if len(errs) > 0 || after == nil || !sameBut(before, after, profile, owned) {
 		return "", byHand
 	}

@@ -2,8 +2,6 @@ package config
 
 import (
 	"cmp"
-	"context"
-	"os"
 	"path/filepath"
 
 	"sbx/internal/fault"
@@ -12,15 +10,12 @@ import (
 	"sbx/internal/providers"
 )
 
-// ProjectFile is the name of a project's file.
-const ProjectFile = ".sbx.yaml"
-
 // Input is everything that Load looks at.
 type Input struct {
 	Process process.Process
 	Types   []providers.Type
-	// File is the value of --config, relative to Workdir; it is read instead of
-	// user and project file. Empty = SBX_CONFIG.
+	// File is the value of --config, relative to Workdir; it is read instead of the
+	// user's file. Empty = SBX_CONFIG.
 	File string
 	// Flags are the flags that were set, by name without dashes; the values of
 	// a repeated flag are joined by commas. Names that Load does not know
@@ -29,25 +24,20 @@ type Input struct {
 	Workdir string // empty = that of the process
 }
 
-// Role says what a file may do.
+// Role says how a file was named.
 type Role string
 
 // The roles. An explicit file is one that --config or SBX_CONFIG names.
 const (
 	RoleUser     Role = "user"
-	RoleProject  Role = "project"
 	RoleExplicit Role = "explicit"
 )
 
 // File is one configuration file, read or looked for.
 type File struct {
-	Path    string // absolute
-	Role    Role
-	Found   bool
-	Trusted bool   // it may widen: every file but a project file that nobody trusted in its present content
-	Ignored string // why it is not read although it is there; "" = it is read
-
-	sum string // of the content that was read
+	Path  string // absolute
+	Role  Role
+	Found bool
 }
 
 func (in Input) workingDirectory() string {
@@ -115,39 +105,6 @@ func (in Input) explicitFile() (entry, error) {
 	return entry{text: filepath.Join(in.workingDirectory(), path), origin: origin}, nil
 }
 
-// projectFile is the nearest of projectFiles; "" = none.
-func (in Input) projectFile() string {
-	if all := in.projectFiles(); len(all) > 0 {
-		return all[0]
-	}
-	return ""
-}
-
-// projectFiles are the .sbx.yaml upward from the working directory, the nearest
-// first. The home directory ends the search and is not searched itself: what lies
-// there or above is nobody's project. A directory that cannot be searched counts as
-// one without such a file.
-func (in Input) projectFiles() []string {
-	dir := in.workingDirectory()
-	if !filepath.IsAbs(dir) {
-		return nil
-	}
-	var found []string
-	home, homeErr := os.Stat(in.homeDirectory())
-	for dir = filepath.Clean(dir); ; dir = filepath.Dir(dir) {
-		if info, err := os.Stat(dir); err == nil && homeErr == nil && os.SameFile(info, home) {
-			return found
-		}
-		file := filepath.Join(dir, ProjectFile)
-		if _, err := os.Lstat(file); err == nil { // a dangling link is found here and refused when it is read
-			found = append(found, file)
-		}
-		if dir == filepath.Dir(dir) {
-			return found
-		}
-	}
-}
-
 // checkControl refuses a file that another user can change: it says which
 // programs sbx runs and what it may end.
 func (f File) checkControl() error {
@@ -160,29 +117,4 @@ func (f File) checkControl() error {
 		instead = "name a file of your own with --config FILE; under sudo, -H gives root's own"
 	}
 	return hostfile.Refused("the configuration", f.Path, err, instead)
-}
-
-// findProject is the nearest project file that may be read. One of another user
-// is passed over, unless the operator trusts its present content: it could stand
-// in every directory that others may write to. Its mode does not matter, because it
-// may only narrow.
-func (l *loader) findProject(ctx context.Context) string {
-	for _, path := range l.in.projectFiles() {
-		err := hostfile.CheckOwner(path)
-		if err == nil {
-			return path
-		}
-		f := File{Path: path, Role: RoleProject, Found: true}
-		if content, err := f.readContent(ctx); err == nil {
-			f.sum = sha256Hex(content)
-		}
-		if f.sum != "" && l.isTrusted(f) {
-			return path
-		}
-		f.Ignored = err.Error()
-		l.files = append(l.files, f)
-		l.config.Warnings = append(l.config.Warnings,
-			"a project file is not read: "+f.Ignored+"; `sbx config trust "+path+"` has its present content read")
-	}
-	return ""
 }

@@ -65,50 +65,6 @@ func TestStateDir(t *testing.T) {
 	assert.Equal(t, "set SBX_STATE_DIR to an absolute path", fault.HintOf(err))
 }
 
-func TestProjectFileIsTheNearest(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	project := filepath.Join(w.home, "project")
-	assert.Empty(t, w.input().projectFile())
-
-	w.write(filepath.Join(w.home, ProjectFile), "")
-	w.write(filepath.Join(w.root, ProjectFile), "")
-	assert.Empty(t, w.input().projectFile(), "the home and what is above it is no project")
-
-	upper := w.write(filepath.Join(project, ProjectFile), "")
-	assert.Equal(t, upper, w.input().projectFile())
-	nearest := w.write(filepath.Join(w.work, ProjectFile), "")
-	assert.Equal(t, nearest, w.input().projectFile())
-
-	w.work = w.home
-	assert.Empty(t, w.input().projectFile())
-	w.work = filepath.Join(w.root, "outside", "home")
-	assert.Equal(t, filepath.Join(w.root, ProjectFile), w.input().projectFile(), "outside of the home the search goes on to the root; a folder that is gone does not end it")
-	w.work = ""
-	assert.Empty(t, w.input().projectFile(), "the working directory is gone")
-	w.work = "relative"
-	assert.Empty(t, w.input().projectFile())
-}
-
-func TestProjectSearchKnowsTheHomeByALink(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.write(filepath.Join(w.home, ProjectFile), "")
-	link := filepath.Join(w.root, "link")
-	require.NoError(t, os.Symlink(w.home, link))
-	w.env = append(w.env, "HOME="+link)
-	assert.Empty(t, w.input().projectFile())
-}
-
-func TestWorkdirOfTheInputHolds(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	path := w.project("")
-	in := w.input()
-	in.Process.Workdir, in.Workdir = "/", w.work
-	assert.Equal(t, path, in.projectFile())
-}
-
 func TestRelativeFileWithoutAWorkdir(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -116,34 +72,31 @@ func TestRelativeFileWithoutAWorkdir(t *testing.T) {
 	assert.Equal(t, `flag --config: "c.yaml" is relative and the working directory no longer exists`, w.fails())
 }
 
-func TestPathsWorkWhileFilesAreBroken(t *testing.T) {
+// TestWorkdirOfTheInputHolds: a relative --config is looked for there.
+func TestWorkdirOfTheInputHolds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	files, err := Paths(t.Context(), w.input())
+	w.file = "c.yaml"
+	in := w.input()
+	in.Process.Workdir, in.Workdir = "/", w.work
+	files, err := Paths(in)
 	require.NoError(t, err)
-	require.Len(t, files, 1)
-	assert.Equal(t, File{Path: filepath.Join(w.home, ".config", "sbx", "config.yaml"), Role: RoleUser, Trusted: true}, files[0])
+	assert.Equal(t, []File{{Path: filepath.Join(w.work, "c.yaml"), Role: RoleExplicit}}, files)
+}
+
+func TestPathsWorkWhileTheFileIsBroken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	user := File{Path: filepath.Join(w.home, ".config", "sbx", "config.yaml"), Role: RoleUser}
+	files, err := Paths(w.input())
+	require.NoError(t, err)
+	assert.Equal(t, []File{user}, files)
 
 	w.user("[broken")
-	path := w.project(widening)
-	files, err = Paths(t.Context(), w.input())
+	files, err = Paths(w.input())
 	require.NoError(t, err)
-	require.Len(t, files, 2)
-	assert.True(t, files[0].Found)
-	assert.Equal(t, path, files[1].Path)
-	assert.Equal(t, RoleProject, files[1].Role)
-	assert.False(t, files[1].Trusted)
-
-	w.user("")
-	trust(t, w, path)
-	files, err = Paths(t.Context(), w.input())
-	require.NoError(t, err)
-	assert.True(t, files[1].Trusted)
-
-	w.file = "c.yaml"
-	files, err = Paths(t.Context(), w.input())
-	require.NoError(t, err)
-	assert.Equal(t, []File{{Path: filepath.Join(w.work, "c.yaml"), Role: RoleExplicit, Trusted: true}}, files)
+	user.Found = true
+	assert.Equal(t, []File{user}, files)
 }
 
 func TestFlagNamesAreThoseThatLoadReads(t *testing.T) {

@@ -11,24 +11,15 @@ import (
 	"sbx/internal/sandbox"
 )
 
-func TestProfilesOfBothFilesAreMergedByOption(t *testing.T) {
+func TestAProfileOfAFile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.user("providers:\n  prod: {type: cloud, token: one, url: 'https://a', owned: {labels: {Team.x/y: A}}}\n")
-	trust(t, w, w.project("providers:\n  prod:\n    url: https://b\n"))
 	p, ok := w.must().Find("prod")
 	require.True(t, ok)
-	assert.Equal(t, map[string]string{"activity": "auto", "token": "one", "url": "https://b"}, p.Settings)
+	assert.Equal(t, map[string]string{"activity": "auto", "token": "one", "url": "https://a"}, p.Settings)
 	assert.Equal(t, map[string]string{"Team.x/y": "A"}, p.Owned.Labels, "case and dots are kept")
 	assert.False(t, p.Implicit)
-
-	trust(t, w, w.project("providers:\n  prod: {type: cloud, token: two, owned: all}\n"))
-	p, _ = w.must().Find("prod")
-	assert.Equal(t, map[string]string{"activity": "auto", "token": "two", "url": "https://a"}, p.Settings)
-	assert.True(t, p.Owned.All)
-
-	w.project("providers:\n  prod: {type: here}\n")
-	assert.Contains(t, w.fails(), "profile prod has type cloud already; a second file cannot change it")
 }
 
 func TestOptionsOfEveryKind(t *testing.T) {

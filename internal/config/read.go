@@ -32,10 +32,8 @@ func (f File) readContent(ctx context.Context) ([]byte, error) {
 	case f.Role != RoleExplicit && !info.Mode().IsRegular():
 		return nil, brokenFile(f.Path, "is not a regular file")
 	}
-	if f.Role != RoleProject {
-		if err := f.checkControl(); err != nil {
-			return nil, err
-		}
+	if err := f.checkControl(); err != nil {
+		return nil, err
 	}
 	content, err := hostfile.Read(ctx, f.Path, maxFile)
 	switch {

@@ -15,14 +15,12 @@ import (
 // A pipe without a writer would hold a reader for ever.
 func TestOnlyAnExplicitFileMayBeAPipe(t *testing.T) {
 	t.Parallel()
-	for _, place := range []string{"home/.config/sbx/config.yaml", "home/project/.sbx.yaml"} {
-		w := newWorld(t)
-		path := filepath.Join(w.root, place)
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		require.NoError(t, syscall.Mkfifo(path, 0o600))
-		assert.Equal(t, "DIR/"+place+": is not a regular file", w.fails())
-	}
 	w := newWorld(t)
+	path := filepath.Join(w.home, ".config", "sbx", "config.yaml")
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	assert.Equal(t, "DIR/home/.config/sbx/config.yaml: is not a regular file", w.fails())
+	w = newWorld(t)
 	w.file = filepath.Join(w.root, "pipe")
 	require.NoError(t, syscall.Mkfifo(w.file, 0o600))
 	written := make(chan error, 1)

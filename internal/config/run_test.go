@@ -106,8 +106,6 @@ func TestRunPrecedence(t *testing.T) {
 			assert.Equal(t, runSettingOf(tc.name).fallback+" <- default", w.origin(w.must(), key))
 			w.user("run: {" + tc.name + ": 50s}")
 			assert.Equal(t, "50s <- DIR/home/.config/sbx/config.yaml:1", w.origin(w.must(), key))
-			w.project("run: {" + tc.name + ": 40s}")
-			assert.Equal(t, "40s <- DIR/home/project/.sbx.yaml:1", w.origin(w.must(), key))
 			w.env = append(w.env, tc.variable+"="+tc.text)
 			assert.Equal(t, tc.want+" <- env "+tc.variable, w.origin(w.must(), key))
 			assert.Equal(t, "env "+tc.variable, w.launching().Origins[tc.name])

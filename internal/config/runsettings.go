@@ -30,16 +30,6 @@ const (
 	wordFalse = "false"
 )
 
-// trustRule is what a project file may do to a setting without trust.
-type trustRule int
-
-const (
-	mayLower trustRule = iota // a lower limit is a narrower one; without a limit before, any is refused
-	mayRaise                  // a longer wait is the gentler one
-	mayEnable
-	mayNothing // it decides what runs, or who is notified
-)
-
 // runSetting is one key below `run:` as data.
 type runSetting struct {
 	name     string
@@ -47,7 +37,6 @@ type runSetting struct {
 	fallback string // "" = nothing
 	kind     providers.OptionKind
 	most     string // "" = what the kind takes
-	project  trustRule
 	sample   string // in the starter file, where there is no default
 	help     string
 	off      string // of a switch: what is the case when it is off
@@ -66,9 +55,9 @@ func runLimits() []runSetting {
 		{name: nameDeadline, flag: "deadline", fallback: "35m", kind: providers.OptionDuration, most: week, help: "the whole task with all its attempts"},
 		{name: nameInactivity, flag: "inactivity", fallback: "60s", kind: providers.OptionDuration, most: day, help: "time without output or activity after which a command counts as stalled"},
 		{name: nameAttempts, flag: "attempts", fallback: "3", kind: providers.OptionCount, most: "100", help: "attempts, each in its own sandbox"},
-		{name: nameRetryDelay, flag: "retry-delay", fallback: "6s", kind: providers.OptionDuration, most: "60s", project: mayRaise, help: "delay before the second attempt; doubles, plus or minus half, up to 60s"},
+		{name: nameRetryDelay, flag: "retry-delay", fallback: "6s", kind: providers.OptionDuration, most: "60s", help: "delay before the second attempt; doubles, plus or minus half, up to 60s"},
 		{name: "keep_alive_ttl", fallback: "1h", kind: providers.OptionDuration, most: week, help: "how long a sandbox is kept after its task"},
-		{name: nameCallback, kind: kindAddress, project: mayNothing, sample: "https://control.example", help: "address to which the task reports its progress"},
+		{name: nameCallback, kind: kindAddress, sample: "https://control.example", help: "address to which the task reports its progress"},
 	}
 }
 
@@ -77,14 +66,14 @@ func runSizes() []runSetting {
 		{name: nameMemory, kind: providers.OptionSize, sample: "4G", help: "memory of a task's sandbox; without it the provider chooses"},
 		{name: nameCPU, kind: kindCores, sample: "2", help: "cores of a task's sandbox; without it the provider chooses"},
 		{name: nameDisk, kind: providers.OptionSize, sample: "8G", help: "disk of a task's sandbox; without it the provider chooses"},
-		{name: nameSnapshot, kind: kindPlainWord, project: mayNothing, sample: "ai-agent-dev-light", help: "snapshot from which remote sandboxes start"},
-		{name: nameImage, kind: kindPlainWord, project: mayNothing, sample: "registry.example/agent:1", help: "image from which remote sandboxes start if no snapshot is set"},
+		{name: nameSnapshot, kind: kindPlainWord, sample: "ai-agent-dev-light", help: "snapshot from which remote sandboxes start"},
+		{name: nameImage, kind: kindPlainWord, sample: "registry.example/agent:1", help: "image from which remote sandboxes start if no snapshot is set"},
 	}
 }
 
 func runSwitches() []runSetting {
 	on := func(name, help, off string) runSetting {
-		return runSetting{name: name, fallback: wordTrue, kind: providers.OptionBool, project: mayEnable, help: help, off: off}
+		return runSetting{name: name, fallback: wordTrue, kind: providers.OptionBool, help: help, off: off}
 	}
 	return []runSetting{
 		on("db_backed_stop", "another process or host may stop the task",
@@ -163,7 +152,6 @@ type SettingRow struct {
 	Flag    string // without dashes; "" = none
 	Default string // "" = nothing
 	Takes   string // what a file or a flag may say
-	Project string // what a project file may do without trust
 	Help    string
 	Off     string // of a switch: what is the case when it is off
 }
@@ -182,7 +170,7 @@ type VariableRow struct {
 func RunSettingRows() []SettingRow {
 	rows := make([]SettingRow, 0, len(runSettings()))
 	for _, s := range runSettings() {
-		rows = append(rows, SettingRow{s.name, s.flag, s.fallback, s.acceptedValues(), s.project.describe(), s.help, s.off})
+		rows = append(rows, SettingRow{s.name, s.flag, s.fallback, s.acceptedValues(), s.help, s.off})
 	}
 	return rows
 }
@@ -212,18 +200,5 @@ func (s runSetting) acceptedValues() string {
 		return "an http or https address"
 	default:
 		return "a name"
-	}
-}
-
-func (l trustRule) describe() string {
-	switch l {
-	case mayLower:
-		return "lower it"
-	case mayRaise:
-		return "raise it"
-	case mayEnable:
-		return "switch it on"
-	default:
-		return "do nothing"
 	}
 }

@@ -1,11 +1,9 @@
 package config
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
 )
@@ -54,26 +52,4 @@ func TestStoreURLThatIsNone(t *testing.T) {
 	_, err := w.load()
 	assert.Equal(t, fault.KindUsage, fault.KindOf(err))
 	assert.Contains(t, fault.HintOf(err), "%40")
-}
-
-// TestProjectMayNotMoveTheStore: leases elsewhere would let two runs meet.
-func TestProjectMayNotMoveTheStore(t *testing.T) {
-	t.Parallel()
-	for user, project := range map[string]string{"": storeFile, storeFile: "store: {url: \"\"}"} {
-		w := newWorld(t)
-		w.user(user)
-		path := w.project(project)
-		assert.Equal(t, "DIR/home/project/.sbx.yaml:1:14: a project file may not set the store", w.fails())
-		_, err := w.load()
-		assert.Equal(t, fault.KindRefused, fault.KindOf(err))
-		w.env = append(w.env, "SBX_STORE_URL=postgres://operator@h/db")
-		assert.Contains(t, w.fails(), "may not set", "also where the environment decides")
-		trust(t, w, path)
-		w.env = slices.DeleteFunc(w.env, func(e string) bool { return e == "SBX_STORE_URL=postgres://operator@h/db" })
-		require.Equal(t, project == storeFile, w.must().StoreURL != "")
-	}
-	w := newWorld(t)
-	w.user(storeFile)
-	w.project(storeFile)
-	assert.NotEmpty(t, w.must().StoreURL, "the same place is no other")
 }

@@ -138,9 +138,6 @@ func (l *loader) resolveThresholds() {
 		}
 		book.Overrides = append(book.Overrides, o)
 	}
-	if l.refusesThresholds() {
-		return
-	}
 	for _, of := range l.scopes() {
 		l.checkThresholds(of, book.For(sandbox.Sandbox{Provider: of.profile, AgentType: of.agentType}))
 	}

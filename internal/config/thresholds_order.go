@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"sbx/internal/triage"
 )
@@ -78,23 +77,4 @@ func (l *loader) tellOrder(order thresholdOrder, format string, args ...any) {
 		return
 	}
 	l.addError(format, args...)
-}
-
-// refusesThresholds reports whether Load refuses the project file for its thresholds: whether they
-// contradict others does not matter then.
-func (l *loader) refusesThresholds() bool {
-	i := l.projectIndex()
-	return i >= 0 && !l.trusting && l.hasUntrustedProject() && len(thresholdsInProject(l.docs[i])) > 0
-}
-
-// thresholdsInProject finds the thresholds of a project file: they decide what counts as stuck,
-// and so what cleanup terminates.
-func thresholdsInProject(project *document) []word {
-	var found []word
-	for key, at := range project.places {
-		if strings.HasPrefix(key, keyThresholds+".") {
-			found = append(found, word{"a project file may not set thresholds, here " + key, at})
-		}
-	}
-	return found
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -112,19 +111,6 @@ func TestOddThresholds(t *testing.T) {
 	}
 }
 
-// TestAProjectMayNotSetThresholds: they decide what is stuck, and so what cleanup terminates.
-func TestAProjectMayNotSetThresholds(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.project("thresholds: {stuck_age: 1m}\n")
-	assert.Contains(t, w.fails(), "a project file may not set thresholds, here thresholds.stuck_age")
-
-	w.project("thresholds: {active: 60}\n")
-	said := w.fails()
-	assert.Contains(t, said, "a project file may not set thresholds, here thresholds.active")
-	assert.NotContains(t, said, "is above", "what it may not set is not judged")
-}
-
 // TestEveryThresholdHasAKey, but those that say how figures are read.
 func TestEveryThresholdHasAKey(t *testing.T) {
 	t.Parallel()
@@ -138,13 +124,4 @@ func TestEveryThresholdHasAKey(t *testing.T) {
 		assert.False(t, reflect.ValueOf(set).Field(i).IsZero(), reflect.TypeFor[triage.Thresholds]().Field(i).Name)
 	}
 	assert.Equal(t, set, triage.DefaultThresholds().With(set), "With keeps what is set")
-}
-
-// TestTrustDoesNotAllowContradictions: a file that is to be trusted is judged as if it were.
-func TestTrustDoesNotAllowContradictions(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.project("thresholds: {active: 60}\n")
-	_, err := Trust(t.Context(), w.input(), "")
-	require.ErrorContains(t, err, "active (60) is above escalate.active (50)")
 }

@@ -7,7 +7,7 @@ type Variable struct{ Name, Help string }
 // launch apart.
 func Variables() []Variable {
 	return []Variable{
-		{EnvConfig, "a configuration file instead of the user's and the project's; --config overrides it"},
+		{EnvConfig, "a configuration file instead of the user's; --config overrides it"},
 		{EnvStateDir, "the directory of tasks, records and journals, as an absolute path"},
 		{EnvProvider, "the profiles that are used, separated by commas; --provider overrides it"},
 		{EnvStoreURL, "a postgres:// URL: a store that several hosts share"},

@@ -51,7 +51,7 @@ func remote() cron.Plan {
 
 func local() cron.Plan {
 	return cron.Plan{
-		Binary: "/opt/my tools/sbx", Dir: "/srv/100% agents", Providers: []string{"local"}, Measured: []string{"local"}, HostProcesses: "local",
+		Binary: "/opt/my tools/sbx", Providers: []string{"local"}, Measured: []string{"local"}, HostProcesses: "local",
 		StateDir: "/home/ops/.local/state/sbx", Host: "cron-1", User: "1000", LockTimeout: "30s", CheckOnly: true,
 	}
 }

@@ -168,9 +168,6 @@ func (p Plan) serviceUnit(e Entry) string {
 	}
 	b.WriteString("ExecStart=" + execLine(e.Argv) + "\n")
 	fmt.Fprintf(&b, "TimeoutStartSec=%s\n", sandbox.FormatDuration(2*e.job.every))
-	if p.Dir != "" {
-		b.WriteString("# the project's .sbx.yaml is found from here\nWorkingDirectory=" + unitPath(p.Dir) + "\n")
-	}
 	for _, pair := range e.Env {
 		b.WriteString("Environment=" + unitWord(pair, false) + "\n")
 	}

@@ -22,7 +22,6 @@ const Placeholder = "{layer}"
 type Plan struct {
 	Binary     string   // absolute
 	Config     string   // absolute, for --config; "" = the user's file is found
-	Dir        string   // of the project's file, which is found from there; "" = none
 	Providers  []string // the profiles; none = those that the configuration selects
 	Production []string // of the profiles those that need --production
 	// MaxDelete and MaxFraction (percent) are the guards of the runs; 0 = they are not known.
@@ -139,9 +138,6 @@ func (p Plan) shellCommand(e Entry, quote func(string) string) string {
 		words = append(words, quote(w))
 	}
 	line := strings.Join(words, " ")
-	if p.Dir != "" {
-		line = "cd " + quote(p.Dir) + " && " + line // without the project's file it would protect less
-	}
 	if len(p.Needs) > 0 {
 		file := quote(p.EnvFile)
 		line = "set -a; test ! -r " + file + " || . " + file + "; set +a; " + line
@@ -240,7 +236,7 @@ func (p Plan) writableFolders() []string {
 
 // Check refuses what no line can hold.
 func (p Plan) Check() error {
-	words := slices.Concat([]string{p.Dir, p.EnvFile, p.StateDir, p.Host, p.User}, p.Env)
+	words := slices.Concat([]string{p.EnvFile, p.StateDir, p.Host, p.User}, p.Env)
 	for _, e := range p.Entries() {
 		words = append(append(words, e.Argv...), e.Env...)
 	}

@@ -67,7 +67,6 @@ func documented() map[string]document {
 		"config.path":     {"config path", form[listOf[file]]()},
 		"config.init":     {"config init", form[itemOf[written]]()},
 		"config.own":      {"config own", form[itemOf[ownChange]]()},
-		"config.trust":    {"config trust", form[itemOf[grant]]()},
 		"version":         {"version", form[itemOf[version]]()},
 		"error":           {"", form[usageError]()},
 	}

@@ -64,30 +64,16 @@ type setting struct {
 type file struct {
 	// Its path.
 	Path string `json:"path"`
-	// user, project, explicit or state.
+	// user or explicit.
 	Role string `json:"role"`
 	// True: it is there.
 	Found bool `json:"found"`
-	// True: it may do more than narrow.
-	Trusted bool `json:"trusted"`
-	// Why it is not read although it is there; empty where it is read.
-	Ignored string `json:"ignored"`
 }
 
 // written is a file that was written.
 type written struct {
 	// Its path.
 	Path string `json:"path"`
-}
-
-// grant is the trust in a project's file.
-type grant struct {
-	// Its path.
-	Path string `json:"path"`
-	// The content that is trusted.
-	SHA256 string `json:"sha256"`
-	// What it may do from now on.
-	Allows []string `json:"allows"`
 }
 
 // ownChange is what config own has changed.

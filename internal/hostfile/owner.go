@@ -31,10 +31,6 @@ func (e *UnsafeError) Error() string { return e.Path + " " + e.Reason }
 // has no such owners and modes, everything is accepted.
 func CheckControl(path string) error { return thisUser().checkPath(path) }
 
-// CheckOwner returns an UnsafeError where a file belongs to another user than the
-// effective one and root. A link must belong to one of them as well as its target.
-func CheckOwner(path string) error { return thisUser().checkOwner(path) }
-
 // CheckDirectory is CheckControl of a directory and of each entry directly in
 // it: an entry that another user left there when the directory was open to
 // everybody stays theirs after the directory is not. One that does not exist has

@@ -14,8 +14,6 @@ func thisUser() user { return user{} }
 
 func (user) checkEntry(string, fs.FileInfo) error { return nil }
 
-func (user) checkOwner(string) error { return nil }
-
 func (user) foreignHome(string) (string, bool) { return "", false }
 
 func splitPath(path string) []string {

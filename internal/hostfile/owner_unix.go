@@ -47,20 +47,6 @@ func (u user) checkEntry(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// checkOwner judges the owner of a file and of the link that leads to it.
-func (u user) checkOwner(path string) error {
-	for _, look := range []func(string) (fs.FileInfo, error){os.Lstat, os.Stat} {
-		info, err := look(path)
-		if err != nil {
-			return nil //nolint:nilerr // opening the path says so
-		}
-		if _, err := u.checkFoundOwner(path, info); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (u user) foreignHome(home string) (owner string, foreign bool) {
 	info, err := os.Stat(home)
 	if err != nil || u.uid != 0 {

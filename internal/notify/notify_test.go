@@ -202,7 +202,7 @@ func TestRefusalsAreExplained(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := build(t, map[string]http.HandlerFunc{
-			"hooks.slack.example": answer(403, "invalid_token"),
+			"hooks.slack.example":  answer(403, "invalid_token"),
 			"events.pager.example": answer(400, `{"status":"invalid event","message":"Event object is invalid","errors":["Length of 'routing_key' is incorrect"]}`),
 			"hook.example":         answer(404, "<html>not here</html>"),
 		})

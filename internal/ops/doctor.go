@@ -32,7 +32,7 @@ type DoctorResult struct {
 // Doctor checks this tool, its configuration and its providers. It also runs while the
 // configuration is broken. An error is a wrong use.
 func Doctor(ctx context.Context, env *Env, watch Observer) (*DoctorResult, error) {
-	r := &DoctorResult{Checks: env.checkFiles(ctx)}
+	r := &DoctorResult{Checks: env.checkFiles()}
 	c, err := env.Config()
 	switch {
 	case err != nil && env.flagsAreWrong(ctx):
@@ -125,27 +125,19 @@ func quotaText(q providers.Quota) string {
 	return fmt.Sprintf("%s%s: %g of %g %s used", q.Name, where, *q.Used, *q.Limit, q.Unit)
 }
 
-// checkFiles reports which configuration files are read, also while one of them is broken.
-func (e *Env) checkFiles(ctx context.Context) []Check {
-	files, err := config.Paths(ctx, e.Input())
+// checkFiles reports which configuration file is read, also while it is broken.
+func (e *Env) checkFiles() []Check {
+	files, err := config.Paths(e.Input())
 	if err != nil {
 		return nil // the configuration itself says so
 	}
 	var rows []Check
 	for _, f := range files {
-		message, hint := f.Path+" is read", ""
-		switch {
-		case !f.Found:
-			message, hint = f.Path+" does not exist; no configuration is needed", ""
-		case f.Ignored != "":
-			rows = append(rows, ToolCheck(string(f.Role)+" file", sandbox.False, f.Path+" is not read: "+f.Ignored,
-				fmt.Sprintf("change its owner to you; or read it, then run `%s config trust %s`", e.Process.Name(), f.Path)).AsWarning())
-			continue
-		case !f.Trusted:
-			message = f.Path + " is read and may only restrict settings: its present content is not trusted"
-			hint = fmt.Sprintf("read it, then run `%s config trust %s`", e.Process.Name(), f.Path)
+		message := f.Path + " is read"
+		if !f.Found {
+			message = f.Path + " does not exist; no configuration is needed"
 		}
-		rows = append(rows, ToolCheck(string(f.Role)+" file", sandbox.True, message, hint).AsNote())
+		rows = append(rows, ToolCheck(string(f.Role)+" file", sandbox.True, message, "").AsNote())
 	}
 	return rows
 }

@@ -73,23 +73,18 @@ func TestFolderThatCannotBeWritten(t *testing.T) {
 	assert.Empty(t, left, "the probe is gone")
 }
 
-func TestFilesAreToldWithTheirTrust(t *testing.T) {
+func TestTheFileIsTold(t *testing.T) {
 	t.Parallel()
-	project := filepath.Join(t.TempDir(), "project")
-	require.NoError(t, os.Mkdir(project, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(project, config.ProjectFile), []byte("limits: {max_delete: 5}\n"), 0o600))
 	user := filepath.Join(t.TempDir(), "config")
 	require.NoError(t, os.MkdirAll(filepath.Join(user, "sbx"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(user, "sbx", "config.yaml"), nil, 0o600))
-	checks := func(configHome, workdir string) []Check {
-		p := process.Process{Args: []string{"sbx"}, Home: t.TempDir(), Workdir: workdir, Environ: []string{"XDG_CONFIG_HOME=" + configHome}}
+	checks := func(configHome string) []Check {
+		p := process.Process{Args: []string{"sbx"}, Home: t.TempDir(), Environ: []string{"XDG_CONFIG_HOME=" + configHome}}
 		env := &Env{Process: p, Input: func() config.Input { return config.Input{Process: p} }}
-		return env.checkFiles(t.Context())
+		return env.checkFiles()
 	}
-	rows := checks(user, project)
-	require.Len(t, rows, 2)
+	rows := checks(user)
+	require.Len(t, rows, 1)
 	assert.Contains(t, rows[0].Message, "is read")
-	assert.Contains(t, rows[1].Message, "may only restrict")
-	assert.Contains(t, rows[1].Hint, "sbx config trust ")
-	assert.Contains(t, checks(t.TempDir(), "")[0].Message, "does not exist")
+	assert.Contains(t, checks(t.TempDir())[0].Message, "does not exist")
 }

@@ -25,36 +25,12 @@ func FileColumns() []output.Column[config.File] {
 		{Name: "path", Value: func(f config.File) any { return f.Path }},
 		{Name: "role", Value: func(f config.File) any { return f.Role }},
 		{Name: "found", Value: func(f config.File) any { return f.Found }},
-		{Name: "trusted", Value: func(f config.File) any { return f.Trusted }},
-		{Name: "ignored", Level: output.Wide, Value: func(f config.File) any { return f.Ignored }},
 	}
 }
 
 // WrittenColumns are those of a configuration file that was written.
 func WrittenColumns() []output.Column[string] {
 	return []output.Column[string]{{Name: "path", Value: func(path string) any { return path }}}
-}
-
-// GrantColumns are those of what a project file may do.
-func GrantColumns() []output.Column[config.Grant] {
-	return []output.Column[config.Grant]{
-		{Name: "path", Value: func(g config.Grant) any { return g.Path }},
-		{Name: "sha256", Value: func(g config.Grant) any { return g.SHA256 }},
-		{Name: "allows", Value: func(g config.Grant) any { return g.Allows }},
-	}
-}
-
-// GrantPage shows people what a project file may do.
-func GrantPage(s *output.Sheet, g config.Grant) {
-	s.Text("trusted " + g.Path + "\n")
-	if len(g.Allows) == 0 {
-		s.Text("It only restricts settings, which needs no trust.\n")
-		return
-	}
-	s.Section("It may now")
-	for _, line := range g.Allows {
-		s.Text(line + "\n")
-	}
 }
 
 // CreateColumns is the item of CLI.md: a REF and nothing else.
