@@ -126,7 +126,7 @@ func (r *DiagnoseResult) wrong() []string {
 	}
 	for _, f := range r.Flags {
 		if f.IsProblem() {
-			all = append(all, f.ID+" "+f.Say)
+			all = append(all, f.Say)
 		}
 	}
 	return all

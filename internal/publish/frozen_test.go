@@ -62,7 +62,7 @@ func TestStopWhileThePublisherIsFrozen(t *testing.T) {
 		task := "t" + strconv.Itoa(i)
 		there := w.target("agent/" + task)
 		cmd := exec.Command(os.Args[0], "-test.run=^TestFrozenPublisher$")
-		cmd.Env = append(os.Environ(), "SBX_TEST_FROZEN_REMOTE="+w.remote, "SBX_TEST_FROZEN_TASK="+task, "SBX_TEST_FROZEN_BUNDLE="+bundle)
+		cmd.Env = append(os.Environ(), "SBX_TEST_FROZEN_REMOTE="+w.remote, "SBX_TEST_FROZEN_TASK="+task, "SBX_TEST_FROZEN_BUNDLE="+bundle, "TMPDIR="+t.TempDir()) // it exits without removing what it made
 		require.NoError(t, cmd.Start())
 		pid := cmd.Process.Pid
 		require.True(t, waitFor(t, pid).Stopped(), "it freezes before its push")

@@ -172,7 +172,7 @@ func (d Investigation) pageFindings(s *output.Sheet, hints []triage.Finding) {
 	}
 	for _, f := range d.Flags {
 		if f.Verdict == sandbox.True && f.Severity != triage.Info {
-			s.FieldTone(string(f.Severity), f.ID+" "+f.Say+": "+joinEvidence(f.Evidence), SeverityTone(f.Severity))
+			s.FieldTone(string(f.Severity), f.Say+": "+joinEvidence(f.Evidence), SeverityTone(f.Severity))
 		}
 	}
 	for _, one := range d.Steps {
@@ -196,9 +196,9 @@ func (d Investigation) pageAllFlags(s *output.Sheet) {
 	for _, f := range d.Flags {
 		switch f.Verdict {
 		case sandbox.True:
-			s.FieldTone(string(f.Severity), ClaimWithEvidence(f.ID+" "+f.Say, f.Evidence), SeverityTone(f.Severity))
+			s.FieldTone(string(f.Severity), ClaimWithEvidence(f.Say, f.Evidence), SeverityTone(f.Severity))
 		case sandbox.Unknown:
-			s.Field("not known", f.ID+" "+f.Say)
+			s.Field("not known", f.Say)
 		case sandbox.False:
 		}
 	}

@@ -184,10 +184,10 @@ func (i Inspection) pageSuspicions(s *output.Sheet) {
 	for _, f := range i.Flags {
 		switch f.Verdict {
 		case sandbox.True:
-			s.FieldTone(f.ID+" "+string(f.Severity), ClaimWithEvidence(f.Say, f.Evidence), SeverityTone(f.Severity))
+			s.FieldTone(string(f.Severity), ClaimWithEvidence(f.Say, f.Evidence), SeverityTone(f.Severity))
 			calm = false
 		case sandbox.Unknown:
-			unknown = append(unknown, f.ID+" "+f.Say)
+			unknown = append(unknown, f.Say)
 		case sandbox.False:
 		}
 	}

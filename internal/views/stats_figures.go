@@ -46,7 +46,7 @@ func (r StatsRow) Raised() []string {
 	var lines []string
 	for _, f := range r.Flags {
 		if f.Verdict == sandbox.True && f.ID != "R4" && f.ID != "R12" {
-			lines = append(lines, ClaimWithEvidence(r.Provider+": "+f.ID+" "+f.Say, f.Evidence))
+			lines = append(lines, ClaimWithEvidence(r.Provider+": "+f.Say, f.Evidence))
 		}
 	}
 	return lines
