@@ -52,6 +52,45 @@ func TestKillSweepsWhereTheKernelCannot(t *testing.T) {
 	require.GreaterOrEqual(t, len(k.log), 3)
 	assert.Equal(t, []string{"write pids/sbx/a1/pids.max 0", "write freezer/sbx/a1/freezer.state FROZEN", "write freezer/sbx/a1/freezer.state THAWED"}, k.log[:3])
 	assert.Equal(t, "THAWED", k.get("freezer/sbx/a1/freezer.state"), "the frozen cannot die")
+	assert.Equal(t, 1, strings.Count(strings.Join(k.log, "\n"), "FROZEN"), "what was signalled is left to die")
+}
+
+func TestKillFreezesAgainWhatHasForked(t *testing.T) {
+	t.Parallel()
+	onlyLinux(t)
+	k, g := made(t, legacy)
+	ctx, cancel := context.WithTimeout(t.Context(), tiertest.Limit(t))
+	defer cancel()
+	f := &forkingKernel{kernel: k, frozenTwice: cancel}
+	f.members("999999999\n")
+	g.tree = f
+	_, err := g.Kill(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// forkingKernel has another member after the first round.
+type forkingKernel struct {
+	*kernel
+
+	frozen      int
+	frozenTwice context.CancelFunc
+}
+
+func (f *forkingKernel) members(pids string) {
+	f.put("memory/sbx/a1/cgroup.procs", pids)
+	f.put("memory/sbx/a1/tasks", pids)
+}
+
+func (f *forkingKernel) writeFile(file, value string) error {
+	switch {
+	case value == "FROZEN":
+		if f.frozen++; f.frozen == 2 {
+			f.frozenTwice()
+		}
+	case value == "THAWED" && f.frozen == 1:
+		f.members("999999998\n999999999\n")
+	}
+	return f.kernel.writeFile(file, value)
 }
 
 func TestKillWaitsForTheAnnouncement(t *testing.T) {

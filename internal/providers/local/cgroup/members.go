@@ -307,8 +307,10 @@ func (g *Group) awaitKey(ctx context.Context, d Dir, line string) error {
 
 // killMembers kills the remaining processes by signals: all of them under v1, stragglers
 // otherwise. New processes are refused and the members frozen during a round, so that a fork
-// bomb cannot outrun it.
+// bomb cannot outrun it. A round in which every member was signalled before freezes nothing: they
+// cannot fork any more, and on a busy machine would be frozen again before they have died.
 func (g *Group) killMembers(ctx context.Context, seen []int) (int, error) {
+	var signalled []int
 	for pauses := poll.NewBackoff(firstPause, lastPause); ; {
 		pids, err := g.PIDs()
 		if err != nil {
@@ -320,9 +322,11 @@ func (g *Group) killMembers(ctx context.Context, seen []int) (int, error) {
 		if len(pids) == 0 {
 			return len(seen), nil
 		}
-		if err := g.killRound(); err != nil {
+		isNew := func(pid int) bool { return !slices.Contains(signalled, pid) }
+		if err := g.killRound(slices.ContainsFunc(pids, isNew)); err != nil {
 			return len(seen), err
 		}
+		signalled = pids
 		if pauses.Sleep(ctx) != nil {
 			return len(seen), g.asErrAlive(ctx.Err(), len(pids))
 		}
@@ -331,11 +335,13 @@ func (g *Group) killMembers(ctx context.Context, seen []int) (int, error) {
 
 // killRound is one round of killMembers. Members are thawed in every case: frozen processes
 // cannot die.
-func (g *Group) killRound() error {
+func (g *Group) killRound(freeze bool) error {
 	if d, ok := g.dirWith("pids"); ok && !d.Borrowed {
 		_ = g.tree.writeFile(path.Join(d.Path, "pids.max"), "0") // without it more rounds are needed
 	}
-	_ = g.requestFrozen(true)
+	if freeze {
+		_ = g.requestFrozen(true)
+	}
 	_, err := g.Signal(syscall.SIGKILL)
 	if thaw := g.requestFrozen(false); !errors.Is(thaw, errors.ErrUnsupported) {
 		err = errors.Join(err, thaw)
