@@ -82,7 +82,7 @@ func TestAnIncidentByKeysAlone(t *testing.T) {
 	t.Parallel()
 	tiertest.SkipShort(t, "builds the program, and waits until real sandboxes are stuck")
 	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("tmux is not installed")
+		t.Skip("tmux, the terminal of this test, is not installed; the deep tier installs it")
 	}
 	bin := t.TempDir()
 	build := exec.Command("go", "build", "-o", bin, "sbx/cmd/sbx", "sbx/cmd/staged-incident")

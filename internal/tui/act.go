@@ -135,7 +135,7 @@ func (m *Model) showPlan(msg planMsg) {
 	default:
 		a.step, m.page.lines, m.page.title = actAsking, splitLines(msg.plan.Page), "plan of "+a.verb
 	}
-	m.page.lines = m.wrapped(m.page.lines)
+	m.page.lines = m.wrapped(m.page.lines...)
 	m.page.top = max(0, len(m.page.lines)-m.pageHeight()) // what would end is at the end, above the question
 }
 
@@ -209,7 +209,7 @@ func (a *act) nextLine() tea.Msg { //nolint:ireturn // as the library asks for
 // report shows a line of the act.
 func (m *Model) report(msg reportMsg) tea.Cmd {
 	if msg.line != "" {
-		m.page.lines = append(m.page.lines, m.wrapped([]string{msg.line})...)
+		m.page.lines = append(m.page.lines, m.wrapped(msg.line)...)
 		m.page.top = max(0, len(m.page.lines)-m.pageHeight())
 	}
 	return msg.act.nextLine
@@ -224,7 +224,7 @@ func (m *Model) finish(msg doneMsg) tea.Cmd {
 		m.page.lines = append(m.page.lines, "", ops.CountsText(fleet.Count(msg.result.Endings)))
 	}
 	if err := msg.result.Err; err != nil {
-		m.page.lines = append(m.page.lines, m.wrapped([]string{"error: " + err.Error(), fault.HintOf(err)})...)
+		m.page.lines = append(m.page.lines, m.wrapped("error: "+err.Error(), fault.HintOf(err))...)
 	}
 	m.page.top = max(0, len(m.page.lines)-m.pageHeight())
 	if m.quitting {

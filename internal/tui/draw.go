@@ -329,7 +329,7 @@ func (m *Model) pageHeight() int {
 }
 
 // wrapped breaks lines of prose that are wider than the screen, with the indent that they have.
-func (m *Model) wrapped(lines []string) (all []string) {
+func (m *Model) wrapped(lines ...string) (all []string) {
 	for _, line := range lines {
 		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
 		all = append(all, output.WrapText(line, m.width, indent+"  ")...)

@@ -321,10 +321,10 @@ func (m *Model) railDetail() []string {
 			prompt = text // the last line has room for a part of it
 		}
 		page := r.open.page
-		if acts := r.view.Acts; len(r.open.page) == 0 && len(acts) > 0 {
+		if acts := r.view.Acts; len(page) == 0 && len(acts) > 0 {
 			page = acts[atWork(acts)].Detail
 		}
-		return m.wrapped(slices.Concat(page, []string{r.open.question.Objection, prompt}))
+		return m.wrapped(append(slices.Clip(page), r.open.question.Objection, prompt)...)
 	}
 	var lines []string
 	switch v := r.view; {
@@ -350,7 +350,7 @@ func (m *Model) railDetail() []string {
 	if r.err != nil {
 		lines = append([]string{"error: " + r.err.Error(), fault.HintOf(r.err)}, lines...)
 	}
-	return m.wrapped(lines)
+	return m.wrapped(lines...)
 }
 
 // runbookLine is the last line of the page of the runbook.
@@ -369,9 +369,9 @@ func (m *Model) runbookLine() string {
 
 // leadsTo names the view that proves a step; "" = its details are all there is.
 func leadsTo(key int) string {
-	views := [...]string{1: "all sandboxes", "the stuck", "a log", "its usage", "the cleanups", "", ""}
-	if views[key] == "" {
+	proof, leads := map[int]string{1: "all sandboxes", 2: "the stuck", 3: "a log", 4: "its usage", 5: "the cleanups"}[key]
+	if !leads {
 		return ""
 	}
-	return "  Enter " + views[key]
+	return "  Enter " + proof
 }

@@ -19,7 +19,8 @@ func records() (born []time.Time) {
 	return born
 }
 
-// rows are the texts of all records: the table keeps texts, so that whoever uses it makes those of all rows.
+// rows are the cells of all records. This table keeps texts, so its caller has to format every row, not only those on the
+// screen.
 func rows(born []time.Time) (all []table.Row) {
 	now := time.Unix(1e9, 0)
 	for i, b := range born {
