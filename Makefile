@@ -63,7 +63,7 @@ cover: ## print the coverage of each function and in total
 
 .PHONY: docs
 docs: ## regenerate completions/, man/, runbooks/*.md, docs/cli/, docs/schemas/ and tables of docs/
-	$(GO) test ./internal/documents ./internal/runbook ./internal/cli ./internal/commands ./internal/tiertest -run '^TestGenerated' -count=1 -update
+	$(GO) test ./internal/documents ./internal/runbook ./internal/cli ./internal/commands ./internal/testkit/tiertest -run '^TestGenerated' -count=1 -update
 
 .PHONY: deps
 deps: ## measure what each dependency adds to the binary and to the start

@@ -23,7 +23,7 @@ import (
 	"syscall"
 	"time"
 
-	"sbx/internal/stagedfleet"
+	"sbx/internal/testkit/stagedfleet"
 )
 
 func main() { os.Exit(runTool(os.Args, os.Stdout, os.Stderr)) }

@@ -21,22 +21,22 @@ func rooms() map[string][]string {
 	words := []string{"sandbox", "fault", "poll"}
 	local := []string{"providers/local/cgroup", "providers/local/identity", "providers/local/plain", "providers/local/record", "providers/local/runlog", "providers/local/wire"}
 	wire := with(words, "providers", "httpx", "triage", "providers/guest", "providers/wirekit")
-	wireFake := []string{"sandbox", "poll", "providers/wiretest"}
+	wireFake := []string{"sandbox", "poll", "testkit/wiretest"}
 	return map[string][]string{
 		// ground floor
 		"sandbox": nil,
 		"fault":   nil,
 		"poll":    nil,
 		// which schedules a simulation plays, for tests alone
-		"schedule": nil,
+		"testkit/schedule": nil,
 		// which run plays a test, and how long it waits, for tests alone
-		"tiertest": nil,
+		"testkit/tiertest": nil,
 		// errors of JSON in plain words
 		"jsontext": nil,
 		// YAML that people write, with the place of every mistake
 		"yamltext": nil,
 		// the JSON documents described, and others' documents held against that, for tests alone
-		"docs": nil, "documents": {"sandbox", "fault", "task"}, "documents/documentstest": nil,
+		"docs": nil, "documents": {"sandbox", "fault", "task"}, "testkit/documentstest": nil,
 		"process": nil,
 		// files of this machine
 		"hostfile": {"fault"},
@@ -57,8 +57,8 @@ func rooms() map[string][]string {
 		"alert":         with(words, "cond", "triage", "store"),
 		// the contract and those who keep it
 		"providers":                  with(words, "httpx", "process"),
-		"providers/fake":             with(words, "providers"),
-		"providers/providertest":     with(words, "providers", "fleet", "triage", "tiertest"), // the judge that every check of life asks
+		"testkit/fake":               with(words, "providers"),
+		"testkit/providertest":       with(words, "providers", "fleet", "triage", "testkit/tiertest"), // the judge that every check of life asks
 		"providers/local":            with(local, "sandbox", "fault", "poll", "providers", "triage", "providers/local/supervisor"),
 		"providers/local/cgroup":     {"sandbox", "poll"},
 		"providers/local/identity":   nil,
@@ -75,17 +75,17 @@ func rooms() map[string][]string {
 		"providers/monotask":         wire,
 		"providers/omoios":           wire,
 		// strict wire fakes, for tests alone
-		"providers/wiretest":              with(words, "providers", "providers/wirekit", "httpx", "tiertest"),
-		"providers/wiretest/apispec":      {"httpx", "providers/wiretest"},
-		"providers/e2b/e2btest":           wireFake,
-		"providers/daytona/daytonatest":   wireFake,
-		"providers/vercel/verceltest":     wireFake,
-		"providers/monotask/monotasktest": wireFake,
-		"providers/omoios/omoiostest":     wireFake,
-		"config":                          with(words, "triage", "yamltext", "process", "hostfile", "providers", "store/address"),
-		"output":                          with(words, "process", "hostfile"),
-		"notify":                          {"sandbox", "fault", "httpx"},
-		"metrics":                         with(words, "hostfile"),
+		"testkit/wiretest":         with(words, "providers", "providers/wirekit", "httpx", "testkit/tiertest"),
+		"testkit/wiretest/apispec": {"httpx", "testkit/wiretest"},
+		"testkit/e2btest":          wireFake,
+		"testkit/daytonatest":      wireFake,
+		"testkit/verceltest":       wireFake,
+		"testkit/monotasktest":     wireFake,
+		"testkit/omoiostest":       wireFake,
+		"config":                   with(words, "triage", "yamltext", "process", "hostfile", "providers", "store/address"),
+		"output":                   with(words, "process", "hostfile"),
+		"notify":                   {"sandbox", "fault", "httpx"},
+		"metrics":                  with(words, "hostfile"),
 		// many as one
 		"fleet": with(words, "providers", "selector", "triage", "policy"),
 		// who may end what
@@ -98,18 +98,18 @@ func rooms() map[string][]string {
 		// what makes a task's work public
 		"publish": words,
 		// what launches
-		"task":           with(words, "fleet", "safety", "providers", "store", "schedule"),
+		"task":           with(words, "fleet", "safety", "providers", "store", "testkit/schedule"),
 		"task/publisher": with(words, "providers", "publish", "task"),
 		// a staged incident, for tests and demonstrations
-		"stagedfleet":         {"sandbox", "providers/wiretest", "providers/e2b/e2btest", "providers/monotask/monotasktest"},
-		"cmd/staged-incident": {"stagedfleet"},
+		"testkit/stagedfleet": {"sandbox", "testkit/wiretest", "testkit/e2btest", "testkit/monotasktest"},
+		"cmd/staged-incident": {"testkit/stagedfleet"},
 		// the records of incidents
 		"incident": {"sandbox", "fault", "hostfile", "journal", "lock"},
 		// operations: what the skins do, once
 		"ops": with(words, "jsontext", "process", "hostfile", "providers", "selector", "triage", "config", "notify", "cron", "journal", "lock", "metrics", "store", "history", "alert", "fleet", "safety", "cleanup", "reconcile", "task", "publish", "snapshot", "incident"),
 
 		// the environment of operations for tests, composed of fakes and temporary directories
-		"ops/opstest": with(words, "process", "httpx", "providers", "config", "fleet", "incident", "journal", "lock", "notify", "ops", "publish", "store", "task"),
+		"testkit/opstest": with(words, "process", "httpx", "providers", "config", "fleet", "incident", "journal", "lock", "notify", "ops", "publish", "store", "task"),
 		// runbooks as data
 		"runbook": with(words, "hostfile", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops", "snapshot"),
 		// runs of runbooks
@@ -121,7 +121,7 @@ func rooms() map[string][]string {
 
 		// skins
 		"tui":      with(words, "selector", "triage", "fleet", "ops", "output", "views"),
-		"faults":   with(words, "fleet", "policy", "httpx", "providers", "providers/wiretest", "providers/e2b", "providers/e2b/e2btest", "providers/daytona", "providers/daytona/daytonatest", "providers/vercel", "providers/vercel/verceltest", "providers/monotask", "providers/monotask/monotasktest"),
+		"faults":   with(words, "fleet", "policy", "httpx", "providers", "testkit/wiretest", "providers/e2b", "testkit/e2btest", "providers/daytona", "testkit/daytonatest", "providers/vercel", "testkit/verceltest", "providers/monotask", "testkit/monotasktest"),
 		"drill":    with(words, "process", "fleet", "safety", "triage", "providers", "config", "incident", "lock", "notify", "store", "ops", "runbook", "runbook/engine"),
 		"commands": with(words, "tui", "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "runbook", "runbook/engine", "drill", "views", "incident", "snapshot"),
 		"cli": with(words, "alert", "process", "hostfile", "httpx", "config", "output", "notify", "cron", "journal", "lock", "store",
@@ -148,7 +148,7 @@ func owners() map[string][]string {
 		"golang.org/x/sys":                  {"providers/local", "providers/local/cgroup", "providers/local/identity", "providers/local/plain", "providers/local/record", "providers/local/runlog", "providers/local/supervisor", "providers/local/wire", "store"},
 		"github.com/fsnotify/fsnotify":      {"providers/local", "providers/local/runlog"},
 		"github.com/creack/pty":             {"providers/local", "tui"},
-		"github.com/stretchr/testify":       {"providers/providertest", "providers/wiretest", "providers/wiretest/apispec"},
+		"github.com/stretchr/testify":       {"testkit/providertest", "testkit/wiretest", "testkit/wiretest/apispec"},
 		"al.essio.dev/pkg/shellescape":      {"commands", "cron", "ops", "providers/daytona", "providers/vercel", "providers/guest"},
 		"github.com/cenkalti/backoff/v5":    {"httpx", "poll"},
 		"golang.org/x/time":                 {"httpx"},
@@ -157,16 +157,16 @@ func owners() map[string][]string {
 		"github.com/sony/gobreaker/v2":      {"policy"},
 		"modernc.org/sqlite":                {"store"},
 		"github.com/jackc/pgx/v5":           {"store"},
-		"github.com/getkin/kin-openapi":     {"providers/wiretest/apispec"},
-		"github.com/santhosh-tekuri":        {"documents/documentstest", "providers/wiretest/apispec"},
+		"github.com/getkin/kin-openapi":     {"testkit/wiretest/apispec"},
+		"github.com/santhosh-tekuri":        {"testkit/documentstest", "testkit/wiretest/apispec"},
 	}
 }
 
 // standard says which rooms may use a guarded package of the standard library.
 func standard() map[string][]string {
 	return map[string][]string{
-		"net/http":      with(wireRooms(), "httpx", "providers/providertest"),
-		"os/exec":       {"cmd/staged-incident", "process", "providers/local", "providers/local/supervisor", "providers/local/identity", "providers/wiretest", "publish"},
+		"net/http":      with(wireRooms(), "httpx", "testkit/providertest"),
+		"os/exec":       {"cmd/staged-incident", "process", "providers/local", "providers/local/supervisor", "providers/local/identity", "testkit/wiretest", "publish"},
 		"database/sql":  {"store"},
 		"text/template": {"output"},
 		"html/template": {},
@@ -175,9 +175,9 @@ func standard() map[string][]string {
 
 // wireRooms are the rooms that speak HTTP to or as a provider.
 func wireRooms() []string {
-	rooms := []string{"providers/wiretest", "providers/wiretest/apispec"}
+	rooms := []string{"testkit/wiretest", "testkit/wiretest/apispec"}
 	for _, p := range []string{"e2b", "daytona", "vercel", "monotask", "omoios"} {
-		rooms = append(rooms, "providers/"+p, "providers/"+p+"/"+p+"test")
+		rooms = append(rooms, "providers/"+p, "testkit/"+p+"test")
 	}
 	return rooms
 }
@@ -203,7 +203,7 @@ func TestPlantedImportsAreFound(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ file, source, want string }{
 		"upstairs":        {"internal/triage/x.go", `import _ "sbx/internal/fleet"`, "may import only"},
-		"between rooms":   {"internal/providers/fake/x.go", `import _ "sbx/internal/providers/local"`, "may import only"},
+		"between rooms":   {"internal/testkit/fake/x.go", `import _ "sbx/internal/providers/local"`, "may import only"},
 		"library":         {"internal/fleet/x.go", `import _ "github.com/spf13/cobra"`, "belongs to"},
 		"no owner":        {"internal/fleet/x.go", `import _ "example.com/left-pad"`, "has no owner"},
 		"standard":        {"internal/commands/x.go", `import _ "net/http"`, "belongs to"},
@@ -350,10 +350,10 @@ func testMayImport(room, own string) bool {
 	case "cli":
 		return true
 	}
-	if own == "ops/opstest" {
+	if own == "testkit/opstest" {
 		return room == "ops" || room == "commands" || room == "runbook/engine" || room == "drill"
 	}
-	if own == "providers/wiretest" || own == "providers/wiretest/apispec" || own == room+"/"+path.Base(room)+"test" {
+	if own == "testkit/wiretest" || own == "testkit/wiretest/apispec" || own == "testkit/"+path.Base(room)+"test" {
 		return slices.Contains(wireRooms(), room) || room == "providers/guest"
 	}
 	if (room == "commands" || room == "runbook/engine") && slices.Contains(rooms()["ops"], own) {
@@ -362,7 +362,7 @@ func testMayImport(room, own string) bool {
 	if room == "cleanup" && (own == "reconcile" || own == "store") {
 		return true // the simulation plays all that ends sandboxes against one disk and one fleet
 	}
-	return own == "providers/fake" || own == "providers/providertest" || own == "schedule" || own == "tiertest" || own == "documents/documentstest"
+	return slices.Contains([]string{"testkit/fake", "testkit/providertest", "testkit/schedule", "testkit/tiertest", "testkit/documentstest"}, own)
 }
 
 func underAny(target string, libs []string) bool {

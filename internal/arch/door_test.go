@@ -29,8 +29,8 @@ func door() map[string]string {
 		"internal/cleanup/apply.go ByProvider":             "a provider's own cleanup, which knows no single sandbox; anything protected in the profile refuses it",
 		"internal/providers/wirekit/wirekit.go UndoCreate": "the undo of a create whose program could not be started",
 		"internal/providers/local/sweep.go sweepOne":       "local's sweep of a sandbox whose supervisor is dead or whose time to live is over",
-		"internal/providers/providertest":                  "the conformance suite: tests alone",
-		"internal/providers/wiretest":                      "what the strict wire fakes are tested with: tests alone",
+		"internal/testkit/providertest":                    "the conformance suite: tests alone",
+		"internal/testkit/wiretest":                        "what the strict wire fakes are tested with: tests alone",
 	}
 }
 

@@ -80,10 +80,10 @@ func TestPlantedInputsAreFound(t *testing.T) {
 			}
 			func fill(*bool) {}
 			func other() triage.Unrelated { return triage.Unrelated{Nowhere: true} }`,
-		"internal/cli/app.go":              `package cli; import "sbx/internal/fleet"; func open() { fleet.New(fleet.Options{Given: 1}) }`,
-		"internal/fleet/fleet_test.go":     `package fleet; import "sbx/internal/triage"; func x() { _ = triage.Signals{InTests: true} }`,
-		"internal/providers/fake/fake.go":  `package fake; import "sbx/internal/triage"; func x() { _ = triage.Signals{InAFake: true} }`,
-		"internal/fleet/fleettest/fake.go": `package fleettest; import "sbx/internal/triage"; func x() { _ = triage.Signals{InAFake: true} }`,
+		"internal/cli/app.go":                `package cli; import "sbx/internal/fleet"; func open() { fleet.New(fleet.Options{Given: 1}) }`,
+		"internal/fleet/fleet_test.go":       `package fleet; import "sbx/internal/triage"; func x() { _ = triage.Signals{InTests: true} }`,
+		"internal/testkit/fake/fake.go":      `package fake; import "sbx/internal/triage"; func x() { _ = triage.Signals{InAFake: true} }`,
+		"internal/testkit/fleettest/fake.go": `package fleettest; import "sbx/internal/triage"; func x() { _ = triage.Signals{InAFake: true} }`,
 	} {
 		file = filepath.Join(root, filepath.FromSlash(file))
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -156,7 +156,7 @@ func (m module) read(root string) error {
 		}
 		name := d.Name()
 		if d.IsDir() {
-			if file != root && (strings.HasPrefix(name, ".") || slices.Contains([]string{"testdata", "tools", "dist", "fake", "schedule"}, name) || strings.HasSuffix(name, "test")) {
+			if file != root && (strings.HasPrefix(name, ".") || slices.Contains([]string{"testdata", "testkit", "tools", "dist"}, name)) {
 				return filepath.SkipDir
 			}
 			return nil

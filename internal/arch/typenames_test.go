@@ -26,9 +26,6 @@ func nameExceptions() map[string]string {
 		"internal/config/starter.go local":            "the starter file shows a profile by name where no type is registered",
 		"internal/task/publish.go local":              "how a late publisher is held back: by the remote, or by this host",
 		"internal/providers/omoios/client.go daytona": "the default of a setting: the profile that a source is attached to",
-		"internal/stagedfleet/fleet.go e2b":           "names of staged profiles, in a room for tests and demonstrations",
-		"internal/stagedfleet/fleet.go novita":        "names of staged profiles, in a room for tests and demonstrations",
-		"internal/stagedfleet/fleet.go monotask":      "names of staged profiles, in a room for tests and demonstrations",
 	}
 }
 
@@ -74,6 +71,7 @@ func TestPlantedTypeNamesAreFound(t *testing.T) {
 		"the contract":       {"internal/providers/x.go", `func f(kind string) bool { return kind == "local" }`, 1},
 		"in its own room":    {"internal/providers/local/x.go", `func f(kind string) bool { return kind == "local" }`, 0},
 		"below its own room": {"internal/providers/local/record/x.go", `func f(kind string) bool { return kind == "local" }`, 0},
+		"test support":       {"internal/testkit/x/x.go", `func f(kind string) bool { return kind == "local" }`, 0},
 		"in a test":          {"internal/x/x_test.go", `func f(kind string) bool { return kind == "local" }`, 0},
 		"part of a text":     {"internal/x/x.go", `func f() string { return "only local ones" }`, 0},
 		"an import":          {"internal/x/x.go", `import _ "far"`, 0},
@@ -213,7 +211,7 @@ func eachSource(t *testing.T, root string, see func(rel string, file *ast.File, 
 				return filepath.SkipDir
 			case err != nil:
 				return err
-			case d.IsDir() && d.Name() == "testdata":
+			case d.IsDir() && (d.Name() == "testdata" || d.Name() == "testkit"):
 				return filepath.SkipDir
 			case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
 				return nil

@@ -15,10 +15,10 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/journal"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
+	"sbx/internal/testkit/fake"
 	"sbx/internal/triage"
 )
 

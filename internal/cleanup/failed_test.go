@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/cleanup"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
+	"sbx/internal/testkit/fake"
 )
 
 // TestFailedOnes: failed sandboxes go with --include-failed where their provider keeps them

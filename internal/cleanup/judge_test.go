@@ -12,10 +12,10 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
-	"sbx/internal/providers/fake"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
+	"sbx/internal/testkit/fake"
 	"sbx/internal/triage"
 )
 

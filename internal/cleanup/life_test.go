@@ -11,8 +11,8 @@ import (
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 // hostLog is a scene like E2B: the log holds what the host of the program did, never its

@@ -11,7 +11,7 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
-	"sbx/internal/schedule"
+	"sbx/internal/testkit/schedule"
 	"sbx/internal/triage"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 // TestAResumeTakesNoForgettingForAnEnd: the run's DELETE was refused or not answered, and

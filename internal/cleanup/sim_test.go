@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"sbx/internal/sandbox"
-	"sbx/internal/schedule"
 	"sbx/internal/store"
+	"sbx/internal/testkit/schedule"
 )
 
 // sim is one simulated world: the true state, the processes that act on it, and the rules

@@ -8,8 +8,8 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
-	"sbx/internal/schedule"
 	"sbx/internal/selector"
+	"sbx/internal/testkit/schedule"
 	"sbx/internal/triage"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"sbx/internal/sandbox"
-	"sbx/internal/schedule"
+	"sbx/internal/testkit/schedule"
 )
 
 // populate chooses the clouds and their sandboxes.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"sbx/internal/fault"
-	"sbx/internal/schedule"
 	"sbx/internal/store"
+	"sbx/internal/testkit/schedule"
 )
 
 // maxLives is how often a process may be killed, so that every schedule ends.

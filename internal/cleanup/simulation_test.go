@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"sbx/internal/schedule"
+	"sbx/internal/testkit/schedule"
 )
 
 // TestSimulation runs bulk endings through seeded schedules of all faults: half of the

@@ -12,9 +12,9 @@ import (
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
+	"sbx/internal/testkit/fake"
 )
 
 // where gives a rule only this condition.

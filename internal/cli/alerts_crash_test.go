@@ -25,7 +25,7 @@ import (
 	"sbx/internal/poll"
 	"sbx/internal/process"
 	"sbx/internal/store"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 // crowded is a machine with two sandboxes too many, of which one alert fires at the second look, and

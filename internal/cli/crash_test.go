@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"

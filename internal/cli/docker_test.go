@@ -17,9 +17,9 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/process"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
+	"sbx/internal/testkit/fake"
 )
 
 // dockerWorld is a program that has one more type of provider, of which no code has

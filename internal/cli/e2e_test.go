@@ -17,12 +17,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"sbx/internal/cli"
-	"sbx/internal/documents/documentstest"
 	"sbx/internal/drill"
 	"sbx/internal/process"
 	"sbx/internal/providers/local"
-	"sbx/internal/providers/providertest"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/documentstest"
+	"sbx/internal/testkit/providertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 // TestMain lets the test binary be sbx: for scripts, which call it by name, and

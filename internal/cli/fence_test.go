@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 // fenceRuns is how often each publisher is frozen: SBX_FENCE_RUNS, or a few.

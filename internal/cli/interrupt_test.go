@@ -16,7 +16,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/process"
 	"sbx/internal/providers"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 // signalled is a process whose signals a test sends, and the number of those that watch them.

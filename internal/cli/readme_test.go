@@ -19,7 +19,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 // drillCommand and testCommand are the two commands that a newcomer needs.

@@ -16,13 +16,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"sbx/internal/poll"
-	"sbx/internal/providers/daytona/daytonatest"
-	"sbx/internal/providers/e2b/e2btest"
-	"sbx/internal/providers/monotask/monotasktest"
-	"sbx/internal/providers/omoios/omoiostest"
-	"sbx/internal/providers/vercel/verceltest"
-	"sbx/internal/providers/wiretest"
-	"sbx/internal/stagedfleet"
+	"sbx/internal/testkit/daytonatest"
+	"sbx/internal/testkit/e2btest"
+	"sbx/internal/testkit/monotasktest"
+	"sbx/internal/testkit/omoiostest"
+	"sbx/internal/testkit/stagedfleet"
+	"sbx/internal/testkit/verceltest"
+	"sbx/internal/testkit/wiretest"
 )
 
 // world is a fake of one provider's API, as scripts use it.

@@ -12,10 +12,10 @@ import (
 	"github.com/itchyny/gojq"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"sbx/internal/stagedfleet"
+	"sbx/internal/testkit/stagedfleet"
 )
 
-// staged sets the stage of internal/stagedfleet for a script, or holds what a verb says of
+// staged sets the stage of internal/testkit/stagedfleet for a script, or holds what a verb says of
 // it against what is so:
 //
 //	staged [idle]                        serve it, and put it into the environment

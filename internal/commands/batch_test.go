@@ -17,9 +17,9 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
+	"sbx/internal/testkit/fake"
 )
 
 // batchBench is a bench over fakes of these names, in virtual time, with a file of

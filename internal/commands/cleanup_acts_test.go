@@ -17,9 +17,9 @@ import (
 	"sbx/internal/journal"
 	"sbx/internal/ops"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
+	"sbx/internal/testkit/fake"
 )
 
 const onlyProd = "providers:\n  prod: {type: local}\n"

@@ -13,8 +13,8 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 // typed answers a question, and lets something happen while it stands open.

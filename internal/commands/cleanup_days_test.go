@@ -19,8 +19,8 @@ import (
 	"sbx/internal/journal"
 	"sbx/internal/lock"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 // quiet is a sandbox that runs, is silent, and rests.

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/providers/fake"
+	"sbx/internal/testkit/fake"
 )
 
 func TestCompareRunsTheSameEverywhere(t *testing.T) {

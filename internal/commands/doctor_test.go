@@ -13,8 +13,8 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 	"sbx/internal/views"
 )
 

@@ -13,8 +13,8 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/process"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 // factsBench has a profile "box" of a type that no code has heard of, and launches there.

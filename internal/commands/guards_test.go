@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/providers/fake"
+	"sbx/internal/testkit/fake"
 )
 
 const production = "providers:\n  prod: {type: local}\nproduction: [prod]\n"

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/providers/fake"
+	"sbx/internal/testkit/fake"
 )
 
 // incidentBench is a fleet of prod with an open incident; its clock goes on by a second each time it

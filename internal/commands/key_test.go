@@ -10,7 +10,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
+	"sbx/internal/testkit/fake"
 )
 
 // TestAKeyIsHeldByWhatMayHaveRun: a launch without any effect is none. Where its answer was lost, the key is held until

@@ -16,19 +16,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/config"
-	"sbx/internal/documents/documentstest"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/journal"
 	"sbx/internal/ops"
-	"sbx/internal/ops/opstest"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
+	"sbx/internal/testkit/documentstest"
+	"sbx/internal/testkit/fake"
+	"sbx/internal/testkit/opstest"
 	"sbx/runbooks"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/providers/fake"
+	"sbx/internal/testkit/fake"
 
 	"sbx/internal/store"
 )

@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
+	"sbx/internal/testkit/fake"
 )
 
 // leasedBench has the sandbox aaaa, old and idle, which task t-work is at work in.

@@ -19,8 +19,8 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/output"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 // written is a running sandbox with these lines, a minute apart, the last at

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/providers/fake"
+	"sbx/internal/testkit/fake"
 )
 
 // silentFleet has 20 sandboxes that answer in the profile `quick`, and 60 in `slow` that accept each

@@ -11,7 +11,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/output"
-	"sbx/internal/providers/fake"
+	"sbx/internal/testkit/fake"
 )
 
 func TestLsListsWhatMatches(t *testing.T) {

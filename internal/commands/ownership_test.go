@@ -14,9 +14,9 @@ import (
 
 	"sbx/internal/config"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
+	"sbx/internal/testkit/fake"
 )
 
 // switchedOn is a bench over the profile "cloud", which its variable has switched on,

@@ -15,9 +15,9 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/journal"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
+	"sbx/internal/testkit/fake"
 )
 
 // earlier is how long ago an earlier run has looked: the clock of the bench stands

@@ -11,9 +11,9 @@ import (
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
+	"sbx/internal/testkit/fake"
 	"sbx/internal/views"
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/providers/fake"
+	"sbx/internal/testkit/fake"
 )
 
 // TestRunbookRunAtATerminal shows each step as it ends, the plan before the gate, and the whole at the

@@ -17,11 +17,11 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/process"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
+	"sbx/internal/testkit/fake"
 )
 
 // scene is one run of one verb that would end sandboxes, three hours old and silent,

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 // halt ends the context before anything is asked.

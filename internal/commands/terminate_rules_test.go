@@ -9,8 +9,8 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 // TestAWrongClockEndsNothingThatAPipeHasNamed: what a rule of ls has chosen may have been

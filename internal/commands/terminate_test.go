@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 // configure gives the bench a user file.

@@ -12,7 +12,7 @@ import (
 
 	"sbx/internal/config"
 	"sbx/internal/fleet"
-	"sbx/internal/providers/fake"
+	"sbx/internal/testkit/fake"
 )
 
 func TestVersionTouchesNothing(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 func TestTopExits(t *testing.T) {

@@ -18,9 +18,9 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/process"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
+	"sbx/internal/testkit/fake"
 )
 
 // watchedEnd is a provider that shows a test the moment of the request to end.

@@ -19,9 +19,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
+	"sbx/internal/testkit/fake"
 )
 
 // tree is every command of the program by its path without the program's name,

@@ -11,7 +11,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
+	"sbx/internal/testkit/fake"
 )
 
 func quotaOfTen(used float64) []providers.Quota {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"sbx/internal/output"
-	"sbx/internal/providers/fake"
+	"sbx/internal/testkit/fake"
 )
 
 // TestValuesAsPeopleTypeThem are understood by each flag that takes such a value; a bare

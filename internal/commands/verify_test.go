@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/providers/fake"
+	"sbx/internal/testkit/fake"
 )
 
 // TestAnInterruptedVerifyAnswers: it prints the last complete round in the format that was asked for,

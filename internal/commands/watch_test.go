@@ -11,8 +11,8 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 // TestAWatchSaysWhatHasChanged: the time, the counts, and which sandboxes are new, gone or doing

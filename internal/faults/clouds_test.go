@@ -10,14 +10,14 @@ import (
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/daytona"
-	"sbx/internal/providers/daytona/daytonatest"
 	"sbx/internal/providers/e2b"
-	"sbx/internal/providers/e2b/e2btest"
 	"sbx/internal/providers/monotask"
-	"sbx/internal/providers/monotask/monotasktest"
 	"sbx/internal/providers/vercel"
-	"sbx/internal/providers/vercel/verceltest"
-	"sbx/internal/providers/wiretest"
+	"sbx/internal/testkit/daytonatest"
+	"sbx/internal/testkit/e2btest"
+	"sbx/internal/testkit/monotasktest"
+	"sbx/internal/testkit/verceltest"
+	"sbx/internal/testkit/wiretest"
 )
 
 // cloud is a provider with its fake, with three sandboxes on two pages.

@@ -21,8 +21,8 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
-	"sbx/internal/providers/wiretest"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/wiretest"
 )
 
 // limit is the limit of each verb, and bound the time by which it must return: for an end, with its

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/providers"
-	"sbx/internal/providers/wiretest"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/wiretest"
 )
 
 // TestFiguresThatCannotBe: a start in 1970 is no age, and a negative amount of memory is none.

@@ -13,8 +13,8 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/providers/e2b"
-	"sbx/internal/providers/providertest"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/providertest"
 )
 
 // liar is a provider with the mistakes that the table must find. Nil fields are correct.

@@ -11,8 +11,8 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/policy"
-	"sbx/internal/providers/wiretest"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/wiretest"
 )
 
 // TestATroubledSandboxPausesNoOther: what Daytona's proxy answers about one sandbox is no silence of the provider, however

@@ -12,7 +12,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
-	"sbx/internal/providers/wiretest"
+	"sbx/internal/testkit/wiretest"
 )
 
 // row is one fault.

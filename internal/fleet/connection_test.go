@@ -13,8 +13,8 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/policy"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 // TestConnection: what requests have met, by themselves, through a narrowed fleet, and until it changes.

@@ -13,8 +13,8 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/policy"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 // beside makes a fleet of one provider with sources.

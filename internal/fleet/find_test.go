@@ -10,8 +10,8 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 // town is a fleet with every kind of near miss.

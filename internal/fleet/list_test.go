@@ -14,8 +14,8 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 func TestListMergesInArrivalOrder(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 // TestLabelsMeanTheSameEverywhere: in a list, by id, by name, by its labels and just made.

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"sbx/internal/fleet"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 // memoryNames is a NameCache in memory.

@@ -13,8 +13,8 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 	"sbx/internal/triage"
 )
 

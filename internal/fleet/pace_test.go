@@ -14,8 +14,8 @@ import (
 
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 // crowd is a provider with n sandboxes, where every call takes 20 ms and an end

@@ -9,7 +9,7 @@ import (
 
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
+	"sbx/internal/testkit/fake"
 )
 
 // TestTheProviderThatHasNotAnsweredIsKnown, while the others have.

@@ -15,7 +15,7 @@ import (
 	"sbx/internal/history"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 func ref(id string) sandbox.Ref { return sandbox.Ref{Provider: "prod", ID: id} }

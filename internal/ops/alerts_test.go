@@ -22,13 +22,13 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/notify"
 	"sbx/internal/ops"
-	"sbx/internal/ops/opstest"
-	"sbx/internal/providers/fake"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
 	"sbx/internal/store"
 	"sbx/internal/task"
+	"sbx/internal/testkit/fake"
+	"sbx/internal/testkit/opstest"
 )
 
 // listener receives what the notification services would.

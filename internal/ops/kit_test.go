@@ -12,13 +12,13 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
-	"sbx/internal/ops/opstest"
 	"sbx/internal/process"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
+	"sbx/internal/testkit/fake"
+	"sbx/internal/testkit/opstest"
 )
 
 // recorder is an ops.Observer that is no command line: it keeps what it is told and answers

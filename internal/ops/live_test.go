@@ -10,8 +10,8 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/ops"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 // TestARoundSaysWhatItCouldNotRead: counters that fail cost no row, and a listing that fails is in both the

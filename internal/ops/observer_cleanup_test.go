@@ -16,9 +16,9 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/journal"
 	"sbx/internal/ops"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
+	"sbx/internal/testkit/fake"
 )
 
 // tenMinutes is a cleanup of what is older than ten minutes, whatever it does.

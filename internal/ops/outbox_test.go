@@ -11,8 +11,8 @@ import (
 	"sbx/internal/alert"
 	"sbx/internal/notify"
 	"sbx/internal/ops"
-	"sbx/internal/ops/opstest"
 	"sbx/internal/store"
+	"sbx/internal/testkit/opstest"
 )
 
 // roundTimes is an observer that keeps when each round of a verb was over.

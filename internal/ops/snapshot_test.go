@@ -14,10 +14,10 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
 	"sbx/internal/snapshot"
+	"sbx/internal/testkit/fake"
 )
 
 // recordedLook diagnoses, and reads the snapshot as a file would give it back.

@@ -12,10 +12,10 @@ import (
 	"sbx/internal/alert"
 	"sbx/internal/fault"
 	"sbx/internal/ops"
-	"sbx/internal/providers/fake"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
+	"sbx/internal/testkit/fake"
 )
 
 func subjectOf(t *testing.T, all []alert.Subject, provider string) alert.Subject {

@@ -7,7 +7,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
+	"sbx/internal/testkit/fake"
 )
 
 func TestAbilitiesAreFoundByWhatAProviderCanDo(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 func command(t *testing.T, line string) (Command, *bytes.Buffer) {

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 // gate makes a hook of the remote report that it was reached and wait for its release; it

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"sbx/internal/providers/providertest"
+	"sbx/internal/testkit/providertest"
 )
 
 // callLimitOfTests bounds calls of git to remotes that hang. A busy machine needs seconds for

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/providers/fake"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 // TestAccidents replays incidents of other projects, each named by its report. After two

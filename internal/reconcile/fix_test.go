@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/providers/fake"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 // troubled is a scene with one row for every action, in a fleet that is large enough for

@@ -9,9 +9,9 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 func planted(kind fault.Kind) error { return fault.New(kind, "planted") }

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sbx/internal/schedule"
+	"sbx/internal/testkit/schedule"
 )
 
 // The scheduler of the exploration. Two reconciles run as they are; each of their

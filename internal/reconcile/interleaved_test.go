@@ -15,12 +15,12 @@ import (
 
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/reconcile"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
-	"sbx/internal/schedule"
 	"sbx/internal/store"
+	"sbx/internal/testkit/fake"
+	"sbx/internal/testkit/schedule"
 	"sbx/internal/triage"
 )
 

@@ -12,11 +12,11 @@ import (
 
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/reconcile"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
+	"sbx/internal/testkit/fake"
 	"sbx/internal/triage"
 )
 

@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"sbx/internal/fault"
-	"sbx/internal/providers/fake"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 // cell is one cell of the matrix: the state of sandbox x on both sides, observed twice, and

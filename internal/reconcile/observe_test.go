@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/providers/fake"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
+	"sbx/internal/testkit/fake"
 )
 
 // suspects is a scene with an orphan and a leak beside a correct sandbox.

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/providers/fake"
 	"sbx/internal/reconcile"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 // pick gives one of several by chance.

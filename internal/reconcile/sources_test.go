@@ -10,10 +10,10 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
-	"sbx/internal/providers/fake"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
+	"sbx/internal/testkit/fake"
 )
 
 func TestRecordsOfTheStoreAreMarkedAndAdopted(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/store"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 // gateway is a connection to the server that can be cut, as by a restart: connections end,

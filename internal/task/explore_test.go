@@ -20,8 +20,8 @@ import (
 
 	"sbx/internal/fleet"
 	"sbx/internal/sandbox"
-	"sbx/internal/schedule"
 	"sbx/internal/task"
+	"sbx/internal/testkit/schedule"
 )
 
 // turns schedules the calls of all processes to the store, the remote or the provider, one

@@ -13,9 +13,9 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
-	"sbx/internal/schedule"
 	"sbx/internal/store"
 	"sbx/internal/task"
+	"sbx/internal/testkit/schedule"
 )
 
 // sim is one simulated world: the true state, the processes that work on it, and the rules

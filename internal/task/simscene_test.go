@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"sbx/internal/sandbox"
-	"sbx/internal/schedule"
 	"sbx/internal/task"
+	"sbx/internal/testkit/schedule"
 )
 
 // chaos is when the last fault has ended.

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"sbx/internal/fault"
-	"sbx/internal/schedule"
 	"sbx/internal/store"
 	"sbx/internal/task"
+	"sbx/internal/testkit/schedule"
 )
 
 // knownSeeds are seeds that once broke a rule.

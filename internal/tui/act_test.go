@@ -15,7 +15,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/sandbox"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 // planOf is a plan that ends so many sandboxes, with a question for each word.

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 // emulator is the other end of a terminal: it reads what is drawn.

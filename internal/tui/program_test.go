@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/output"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 // display is a terminal that tells when it shows a text.

@@ -14,7 +14,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/output"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 	"sbx/internal/views"
 )
 

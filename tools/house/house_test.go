@@ -61,11 +61,13 @@ func sum(all []struct{ cents int }) (n int) {
 	return n
 }
 `,
-		"internal/shop/owner.go":        "package shop\n\nfunc owner() int { return sum(nil) + Pay() + Pay() }\n",
-		"internal/shop/shop_test.go":    "package shop\n\nfunc ofTests() int { return owner() }\n",
-		"internal/shop/shop_windows.go": "package shop\n\nfunc onlyThere() {}\n",
-		"internal/stock/label.go":       "package stock\n\n// Count is in a file of a name that another room has, too.\nfunc Count() int { return 1 }\n\n// Shelf has a method.\ntype Shelf struct{}\n\n// Height is one.\nfunc (Shelf) Height() int { return 1 }\n",
-		"cmd/shop/main.go":              "package main\n\nimport \"example.com/planted/internal/shop\"\n\nfunc main() { shop.Pay() }\n",
+		"internal/shop/owner.go":         "package shop\n\nfunc owner() int { return sum(nil) + Pay() + Pay() }\n",
+		"internal/shop/shop_test.go":     "package shop\n\nfunc ofTests() int { return owner() }\n",
+		"internal/shop/shop_windows.go":  "package shop\n\nfunc onlyThere() {}\n",
+		"internal/stock/label.go":        "package stock\n\n// Count is in a file of a name that another room has, too.\nfunc Count() int { return 1 }\n\n// Shelf has a method.\ntype Shelf struct{}\n\n// Height is one.\nfunc (Shelf) Height() int { return 1 }\n",
+		"internal/testkit/shoptest/t.go": "package shoptest\n\nfunc Stage() int { return 1 }\n",
+		"internal/checks/c_test.go":      "package checks\n",
+		"cmd/shop/main.go":               "package main\n\nimport \"example.com/planted/internal/shop\"\n\nfunc main() { shop.Pay() }\n",
 	})
 }
 
@@ -114,6 +116,9 @@ func TestFiguresOfPlantedRooms(t *testing.T) {
 	}
 	if want := [][2]string{{"till.go", "goods.go"}}; !slices.Equal(shop.Back, want) {
 		t.Errorf("upward: want %v, got %v", want, shop.Back)
+	}
+	if shop.TestLines != 3 || shop.Exported != 1 || r.Total.TestLines != 7 || r.Total.Exported != 4 {
+		t.Errorf("tests and exported names: got %+v and %+v", shop, *r.Total)
 	}
 	if r.Total.Files != 8 || r.Total.Functions != 7 || r.Total.Arrows != 5 {
 		t.Errorf("got %+v", *r.Total)

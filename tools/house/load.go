@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -22,6 +23,8 @@ import (
 type room struct {
 	name                    string // its folder, as internal/fleet
 	files, lines, codeLines int    // also of other platforms
+	testLines               int    // of its tests; of a room of test support: all
+	support                 bool   // only tests use it: below internal/testkit
 	fset                    *token.FileSet
 	syntax                  []*ast.File // of this platform
 	pkg                     *types.Package
@@ -32,6 +35,8 @@ type room struct {
 type listed struct {
 	ImportPath, Dir, Export string
 	GoFiles, IgnoredGoFiles []string
+	TestGoFiles             []string
+	XTestGoFiles            []string
 	DepOnly                 bool
 	Error                   *struct{ Err string }
 }
@@ -56,14 +61,14 @@ func loadRooms(root string, folders []string) ([]*room, error) {
 	}
 	var rooms []*room
 	for _, p := range packages {
-		if p.DepOnly || len(p.GoFiles)+len(p.IgnoredGoFiles) == 0 {
+		if p.DepOnly {
 			continue
 		}
 		r, err := readRoom(root, p, exports)
 		if err != nil {
 			return nil, err
 		}
-		if r.files > 0 {
+		if r.files+r.testLines > 0 {
 			rooms = append(rooms, r)
 		}
 	}
@@ -72,7 +77,7 @@ func loadRooms(root string, folders []string) ([]*room, error) {
 
 // listPackages asks the go command for packages and everything that they import.
 func listPackages(root string, patterns []string) ([]listed, error) {
-	args := append([]string{"list", "-C", root, "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles,IgnoredGoFiles,DepOnly,Error"}, patterns...)
+	args := append([]string{"list", "-C", root, "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles,DepOnly,Error"}, patterns...)
 	var errs bytes.Buffer
 	cmd := exec.Command("go", args...)
 	cmd.Stderr = &errs
@@ -124,18 +129,26 @@ func readRoom(root string, p listed, exports map[string]string) (*room, error) {
 			name = filepath.ToSlash(rel)
 		}
 	}
-	r := &room{name: name, fset: token.NewFileSet(), info: &types.Info{Uses: map[*ast.Ident]types.Object{}}}
-	for _, file := range append(p.GoFiles, p.IgnoredGoFiles...) {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
+	r := &room{
+		name: name, support: strings.HasPrefix(name, "internal/testkit/"),
+		fset: token.NewFileSet(), info: &types.Info{Uses: map[*ast.Ident]types.Object{}},
+	}
+	for _, file := range slices.Concat(p.GoFiles, p.IgnoredGoFiles, p.TestGoFiles, p.XTestGoFiles) {
 		text, err := os.ReadFile(filepath.Join(p.Dir, file))
 		if err != nil {
 			return nil, err
 		}
+		lines := bytes.Count(text, []byte("\n"))
+		if r.support || strings.HasSuffix(file, "_test.go") {
+			r.testLines += lines
+			continue
+		}
 		r.files++
-		r.lines += bytes.Count(text, []byte("\n"))
+		r.lines += lines
 		r.codeLines += codeLines(text)
+	}
+	if r.files == 0 {
+		return r, nil
 	}
 	for _, file := range p.GoFiles {
 		parsed, err := parser.ParseFile(r.fset, filepath.Join(p.Dir, file), nil, parser.SkipObjectResolution)

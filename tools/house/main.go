@@ -1,12 +1,14 @@
 // Command house measures the rooms of the product: how large each is, how its functions are
 // named, and how its files depend on each other. Anybody can rerun it; it needs Go and the
 // module cache, no network. A room is the folder of one package; the ground floor comes first.
-// Tests are not counted.
+// Test support, which is what stands below internal/testkit, has no row: its lines are tests.
 //
 // Files and lines are those of all Go files of the folder that are no tests, comments and
-// empty lines included; code leaves those two out. The rest is of the files that this platform
-// builds:
+// empty lines included; code leaves those two out. Tests are the lines of its tests; those of
+// all rooms, and of test support, are in the total. The rest is of the files that this platform
+// builds, without tests:
 //
+//   - Exported: declarations and methods whose name other rooms can use.
 //   - Functions are declared functions and methods; main is left out.
 //   - One word: unexported functions whose name has no upper-case letter and no underscore, in
 //     percent of the unexported ones. A search for such a name finds too much.

@@ -15,6 +15,8 @@ type figures struct {
 	Files      int         `json:"files"`
 	Lines      int         `json:"lines"`
 	CodeLines  int         `json:"code_lines"`
+	TestLines  int         `json:"test_lines"`
+	Exported   int         `json:"exported_names"`
 	Functions  int         `json:"functions"`
 	Unexported int         `json:"unexported_functions"`
 	OneWord    int         `json:"one_word_functions"`
@@ -38,12 +40,16 @@ func measureRooms(rooms []*room) report {
 	var r report
 	total, everywhere := figures{Room: "total"}, []string{}
 	for _, one := range rooms {
+		total.TestLines += one.testLines
+		if one.files == 0 {
+			continue // test support, or tests alone
+		}
 		names := functionsOf(one)
 		hidden := slices.DeleteFunc(slices.Clone(names), ast.IsExported)
 		everywhere = append(everywhere, hidden...)
 		g := arrowsOf(one)
 		f := figures{
-			Room: one.name, Files: one.files, Lines: one.lines, CodeLines: one.codeLines,
+			Room: one.name, Files: one.files, Lines: one.lines, CodeLines: one.codeLines, TestLines: one.testLines, Exported: exported(one),
 			Functions: len(names), Unexported: len(hidden), OneWord: oneWord(hidden), Shared: shared(hidden),
 			Arrows: g.arrows(), Back: upward(g),
 		}
@@ -57,6 +63,7 @@ func measureRooms(rooms []*room) report {
 		total.Files += f.Files
 		total.Lines += f.Lines
 		total.CodeLines += f.CodeLines
+		total.Exported += f.Exported
 		total.Functions += f.Functions
 		total.Unexported += f.Unexported
 		total.OneWord += f.OneWord
@@ -64,7 +71,7 @@ func measureRooms(rooms []*room) report {
 		total.Upward += f.Upward
 		total.InCircles += f.InCircles
 	}
-	if len(rooms) > 1 {
+	if len(r.Rooms) > 1 {
 		total.Shared = shared(everywhere)
 		r.Total = &total
 	}
@@ -82,6 +89,24 @@ func functionsOf(r *room) []string {
 		}
 	}
 	return names
+}
+
+// exported counts the names that a room shows to others: of declarations and of methods.
+func exported(r *room) int {
+	n := 0
+	for _, name := range r.pkg.Scope().Names() {
+		if ast.IsExported(name) {
+			n++
+		}
+	}
+	for _, file := range r.syntax {
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv != nil && f.Name.IsExported() {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // oneWord counts names without an upper-case letter and an underscore.
@@ -112,14 +137,14 @@ func shared(names []string) int {
 
 // printTable writes Markdown.
 func printTable(out io.Writer, r report) {
-	fmt.Fprintln(out, "| room | files | lines | code | functions | unexported | one word | shared | arrows | upward | in circles |")
-	fmt.Fprintln(out, "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+	fmt.Fprintln(out, "| room | files | lines | code | tests | exported | functions | unexported | one word | shared | arrows | upward | in circles |")
+	fmt.Fprintln(out, "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
 	rows := r.Rooms
 	if r.Total != nil {
 		rows = append(slices.Clip(rows), *r.Total)
 	}
 	for _, f := range rows {
-		fmt.Fprintf(out, "| %s | %d | %d | %d | %d | %d | %s | %s | %d | %s | %d |\n", f.Room, f.Files, f.Lines, f.CodeLines, f.Functions, f.Unexported,
+		fmt.Fprintf(out, "| %s | %d | %d | %d | %d | %d | %d | %d | %s | %s | %d | %s | %d |\n", f.Room, f.Files, f.Lines, f.CodeLines, f.TestLines, f.Exported, f.Functions, f.Unexported,
 			portion(f.OneWord, f.Unexported), portion(f.Shared, f.Unexported), f.Arrows, portion(f.Upward, f.Arrows), f.InCircles)
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/daytona"
-	"sbx/internal/providers/daytona/daytonatest"
-	"sbx/internal/providers/providertest"
-	"sbx/internal/providers/wiretest"
-	"sbx/internal/providers/wiretest/apispec"
+	"sbx/internal/testkit/daytonatest"
+	"sbx/internal/testkit/providertest"
+	"sbx/internal/testkit/wiretest"
+	"sbx/internal/testkit/wiretest/apispec"
 )
 
 func open(t wiretest.T, address string, n httpx.Net) *daytona.Client {

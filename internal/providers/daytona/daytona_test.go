@@ -16,10 +16,10 @@ import (
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/daytona"
-	"sbx/internal/providers/daytona/daytonatest"
-	"sbx/internal/providers/wiretest"
 	"sbx/internal/sandbox"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/daytonatest"
+	"sbx/internal/testkit/tiertest"
+	"sbx/internal/testkit/wiretest"
 )
 
 func fresh(t *testing.T, o daytonatest.Options) (*daytonatest.Fake, *daytona.Client) {

@@ -6,10 +6,10 @@ import (
 	"testing/synctest"
 
 	"sbx/internal/httpx"
-	"sbx/internal/providers/daytona/daytonatest"
-	"sbx/internal/providers/providertest"
-	"sbx/internal/providers/wiretest"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/daytonatest"
+	"sbx/internal/testkit/providertest"
+	"sbx/internal/testkit/wiretest"
 )
 
 // TestOneAnswerEndsTheLook of the proxy in front of a dead daemon, of no container and of no address, and a

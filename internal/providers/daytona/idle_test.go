@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/providers/daytona/daytonatest"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/daytonatest"
 )
 
 // TestWhatWorksIsNotStopped: reads are no activity, so by default the service would stop a sandbox

@@ -12,8 +12,8 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
-	"sbx/internal/providers/daytona/daytonatest"
 	"sbx/internal/providers/guest"
+	"sbx/internal/testkit/daytonatest"
 )
 
 // TestMoreOutputThanIsKept: a command that writes more than is kept waits for its reader; all

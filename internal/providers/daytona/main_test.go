@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"sbx/internal/providers/providertest"
+	"sbx/internal/testkit/providertest"
 )
 
 // The tests mostly wait for programs and polls.

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/providers"
-	"sbx/internal/providers/daytona/daytonatest"
-	"sbx/internal/providers/wiretest"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/daytonatest"
+	"sbx/internal/testkit/wiretest"
 )
 
 // TestNoListIsNoProof: a failed sandbox whose delete hangs is 404 and in one list only; where that

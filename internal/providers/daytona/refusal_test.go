@@ -10,9 +10,9 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
-	"sbx/internal/providers/daytona/daytonatest"
-	"sbx/internal/providers/wiretest"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/daytonatest"
+	"sbx/internal/testkit/wiretest"
 )
 
 // TestAnAbsenceAfterARefusalIsNoAcknowledgement: a 404 after a refused delete may be a failure of

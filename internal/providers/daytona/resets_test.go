@@ -12,10 +12,10 @@ import (
 
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
-	"sbx/internal/providers/daytona/daytonatest"
-	"sbx/internal/providers/wiretest"
 	"sbx/internal/sandbox"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/daytonatest"
+	"sbx/internal/testkit/tiertest"
+	"sbx/internal/testkit/wiretest"
 )
 
 // lostLooks are failures of one request to a toolbox.

@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"sbx/internal/httpx"
-	"sbx/internal/providers/daytona/daytonatest"
-	"sbx/internal/providers/wiretest"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/daytonatest"
+	"sbx/internal/testkit/wiretest"
 )
 
 func TestSilence(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/e2b"
-	"sbx/internal/providers/e2b/e2btest"
-	"sbx/internal/providers/wiretest"
+	"sbx/internal/testkit/e2btest"
+	"sbx/internal/testkit/wiretest"
 )
 
 func TestTheUsageOfManyIsOneRequest(t *testing.T) {

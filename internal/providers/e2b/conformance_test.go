@@ -12,10 +12,10 @@ import (
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/e2b"
-	"sbx/internal/providers/e2b/e2btest"
-	"sbx/internal/providers/providertest"
-	"sbx/internal/providers/wiretest"
-	"sbx/internal/providers/wiretest/apispec"
+	"sbx/internal/testkit/e2btest"
+	"sbx/internal/testkit/providertest"
+	"sbx/internal/testkit/wiretest"
+	"sbx/internal/testkit/wiretest/apispec"
 )
 
 // open opens a profile on a fake, over loopback.

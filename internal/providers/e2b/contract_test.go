@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"sbx/internal/providers/e2b"
-	"sbx/internal/providers/e2b/e2btest"
-	"sbx/internal/providers/providertest"
-	"sbx/internal/providers/wiretest"
-	"sbx/internal/providers/wiretest/apispec"
+	"sbx/internal/testkit/e2btest"
+	"sbx/internal/testkit/providertest"
+	"sbx/internal/testkit/wiretest"
+	"sbx/internal/testkit/wiretest/apispec"
 )
 
 // TestContract compares every request of the suite, and every answer of the fake, with E2B's

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"sbx/internal/providers/e2b/e2btest"
-	"sbx/internal/providers/providertest"
-	"sbx/internal/providers/wiretest"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/e2btest"
+	"sbx/internal/testkit/providertest"
+	"sbx/internal/testkit/wiretest"
 )
 
 // TestOneAnswerEndsTheLook of a dead envd, and one that hangs is asked once.

@@ -8,8 +8,8 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
-	"sbx/internal/providers/e2b/e2btest"
-	"sbx/internal/providers/wiretest"
+	"sbx/internal/testkit/e2btest"
+	"sbx/internal/testkit/wiretest"
 )
 
 // TestAnotherSandboxIsNeitherReadNorAsked: the API answers GET with the record of another sandbox.

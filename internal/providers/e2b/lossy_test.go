@@ -12,8 +12,8 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/providers/e2b"
-	"sbx/internal/providers/e2b/e2btest"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/e2btest"
 )
 
 // TestLooksSurviveALossyEdge: the edge loses a few of a hundred streams. Reads of sbx are repeated;

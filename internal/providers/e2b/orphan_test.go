@@ -15,8 +15,8 @@ import (
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/e2b"
-	"sbx/internal/providers/e2b/e2btest"
-	"sbx/internal/providers/wiretest"
+	"sbx/internal/testkit/e2btest"
+	"sbx/internal/testkit/wiretest"
 )
 
 // TestAnOrphanIsForgottenAndRuns: after a DELETE that the node refused or did not answer, API and

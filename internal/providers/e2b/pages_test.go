@@ -11,8 +11,8 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/providers/e2b"
-	"sbx/internal/providers/e2b/e2btest"
-	"sbx/internal/providers/wiretest"
+	"sbx/internal/testkit/e2btest"
+	"sbx/internal/testkit/wiretest"
 )
 
 const logRoute = "GET /v2/sandboxes/{id}/logs"

@@ -12,10 +12,10 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/providers/e2b"
-	"sbx/internal/providers/e2b/e2btest"
-	"sbx/internal/providers/wiretest"
 	"sbx/internal/sandbox"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/e2btest"
+	"sbx/internal/testkit/tiertest"
+	"sbx/internal/testkit/wiretest"
 )
 
 // TestALostCommandIsFoundAgain: after a broken stream the command still runs in envd, and its exit

@@ -14,10 +14,10 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/providers/e2b"
-	"sbx/internal/providers/e2b/e2btest"
-	"sbx/internal/providers/wiretest"
 	"sbx/internal/sandbox"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/e2btest"
+	"sbx/internal/testkit/tiertest"
+	"sbx/internal/testkit/wiretest"
 )
 
 func TestWhatWasSeenIsNotReadAgain(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/e2b"
-	"sbx/internal/providers/e2b/e2btest"
-	"sbx/internal/providers/wiretest"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/e2btest"
+	"sbx/internal/testkit/wiretest"
 )
 
 // TestSilence: a stopped envd accepts connections and does not answer, and so may the API.

@@ -19,7 +19,7 @@ import (
 
 	"sbx/internal/providers/guest"
 	"sbx/internal/sandbox"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 // patient is the limit for real processes on a busy machine.

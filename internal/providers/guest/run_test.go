@@ -19,7 +19,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers/guest"
 	"sbx/internal/sandbox"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 func TestAProgramKeepsItsOutputAndCode(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/providers/guest"
-	"sbx/internal/providers/wiretest"
+	"sbx/internal/testkit/wiretest"
 )
 
 // TestEveryShellReadsALineAlike pipes lines to a shell, as a daemon does, and lets /bin/sh alone read

@@ -19,7 +19,7 @@ import (
 
 	"sbx/internal/providers/guest"
 	"sbx/internal/sandbox"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 // TestARunSurvivesItsCall: a server may send SIGHUP or SIGKILL to the group of the call that

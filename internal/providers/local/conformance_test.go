@@ -10,7 +10,7 @@ import (
 
 	"sbx/internal/providers"
 	"sbx/internal/providers/local"
-	"sbx/internal/providers/providertest"
+	"sbx/internal/testkit/providertest"
 )
 
 func TestConformance(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"sbx/internal/providers/local/record"
 	"sbx/internal/providers/local/wire"
 	"sbx/internal/sandbox"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 // stubborn forks twice into sessions of their own and ignores TERM everywhere.

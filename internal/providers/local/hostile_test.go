@@ -16,7 +16,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 // odd is what a program may leave where one of its sandbox's files belongs.

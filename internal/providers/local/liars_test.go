@@ -14,8 +14,8 @@ import (
 
 	"sbx/internal/providers"
 	"sbx/internal/providers/local"
-	"sbx/internal/providers/providertest"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/providertest"
 )
 
 // liar is the real provider with one lie over it.

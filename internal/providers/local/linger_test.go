@@ -19,7 +19,7 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/providers/local/identity"
 	"sbx/internal/sandbox"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 // stays creates a sandbox that outlives its program.

@@ -15,9 +15,9 @@ import (
 
 	"sbx/internal/providers"
 	"sbx/internal/providers/local"
-	"sbx/internal/providers/providertest"
 	"sbx/internal/sandbox"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/providertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 // The test binary is its own supervisor and stub, as the product's is.

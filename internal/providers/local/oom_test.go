@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/sandbox"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 func hogCommand() []string { return []string{self(), programArg, "hog"} }

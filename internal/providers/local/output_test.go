@@ -16,7 +16,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 func TestOutputStaysWithinItsCapAndTheNewestSurvives(t *testing.T) {

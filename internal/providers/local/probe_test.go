@@ -16,7 +16,7 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/providers/local/wire"
 	"sbx/internal/sandbox"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 func TestProbeSaysWhatToDoNext(t *testing.T) {

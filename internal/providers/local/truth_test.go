@@ -15,7 +15,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 // TestARecordAloneProvesNoEnd: a record that says terminated while its supervisor

@@ -10,8 +10,8 @@ import (
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/monotask"
-	"sbx/internal/providers/monotask/monotasktest"
-	"sbx/internal/providers/wiretest"
+	"sbx/internal/testkit/monotasktest"
+	"sbx/internal/testkit/wiretest"
 )
 
 func TestBadDays(t *testing.T) {

@@ -13,10 +13,10 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/providers/monotask"
-	"sbx/internal/providers/monotask/monotasktest"
-	"sbx/internal/providers/providertest"
-	"sbx/internal/providers/wiretest"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/monotasktest"
+	"sbx/internal/testkit/providertest"
+	"sbx/internal/testkit/wiretest"
 )
 
 func open(t providertest.T, f *monotasktest.Fake) *monotask.Client {

@@ -3,8 +3,8 @@ package monotask_test
 import (
 	"testing"
 
-	"sbx/internal/providers/monotask/monotasktest"
-	"sbx/internal/providers/wiretest"
+	"sbx/internal/testkit/monotasktest"
+	"sbx/internal/testkit/wiretest"
 )
 
 func TestSilence(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/providers/omoios/omoiostest"
-	"sbx/internal/providers/wiretest"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/omoiostest"
+	"sbx/internal/testkit/wiretest"
 )
 
 const (

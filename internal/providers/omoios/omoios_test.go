@@ -16,9 +16,9 @@ import (
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/omoios"
-	"sbx/internal/providers/omoios/omoiostest"
-	"sbx/internal/providers/wiretest"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/omoiostest"
+	"sbx/internal/testkit/wiretest"
 )
 
 const (

@@ -13,12 +13,12 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
-	"sbx/internal/providers/providertest"
 	"sbx/internal/providers/vercel"
-	"sbx/internal/providers/vercel/verceltest"
-	"sbx/internal/providers/wiretest"
-	"sbx/internal/providers/wiretest/apispec"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/providertest"
+	"sbx/internal/testkit/tiertest"
+	"sbx/internal/testkit/verceltest"
+	"sbx/internal/testkit/wiretest"
+	"sbx/internal/testkit/wiretest/apispec"
 )
 
 func open(t wiretest.T, address string, n httpx.Net) *vercel.Client {

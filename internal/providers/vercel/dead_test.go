@@ -6,9 +6,9 @@ import (
 	"testing/synctest"
 
 	"sbx/internal/httpx"
-	"sbx/internal/providers/providertest"
-	"sbx/internal/providers/vercel/verceltest"
-	"sbx/internal/providers/wiretest"
+	"sbx/internal/testkit/providertest"
+	"sbx/internal/testkit/verceltest"
+	"sbx/internal/testkit/wiretest"
 )
 
 // TestOneAnswerEndsTheLook that finds the session stopped, and one that hangs is asked once.

@@ -13,11 +13,11 @@ import (
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/vercel"
-	"sbx/internal/providers/vercel/verceltest"
-	"sbx/internal/providers/wiretest"
-	"sbx/internal/providers/wiretest/apispec"
 	"sbx/internal/sandbox"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
+	"sbx/internal/testkit/verceltest"
+	"sbx/internal/testkit/wiretest"
+	"sbx/internal/testkit/wiretest/apispec"
 )
 
 func logs(t *testing.T, c *vercel.Client, id string, q providers.LogQuery) []string {

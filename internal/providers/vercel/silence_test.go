@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"sbx/internal/httpx"
-	"sbx/internal/providers/vercel/verceltest"
-	"sbx/internal/providers/wiretest"
+	"sbx/internal/testkit/verceltest"
+	"sbx/internal/testkit/wiretest"
 )
 
 func TestSilence(t *testing.T) {

@@ -16,10 +16,10 @@ import (
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/vercel"
-	"sbx/internal/providers/vercel/verceltest"
-	"sbx/internal/providers/wiretest"
 	"sbx/internal/sandbox"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
+	"sbx/internal/testkit/verceltest"
+	"sbx/internal/testkit/wiretest"
 )
 
 func TestKills(t *testing.T) {

@@ -13,11 +13,11 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/runbook/engine"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
+	"sbx/internal/testkit/fake"
 )
 
 // TestARepair: records without a sandbox are marked after the gate, and the effect is seen by count.

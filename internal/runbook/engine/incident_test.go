@@ -8,8 +8,8 @@ import (
 
 	"sbx/internal/incident"
 	"sbx/internal/ops"
-	"sbx/internal/providers/fake"
 	"sbx/internal/runbook/engine"
+	"sbx/internal/testkit/fake"
 )
 
 // TestAPersonAcknowledgesAnIncidentThatIsOpen: the run that started it had nobody.

@@ -14,14 +14,14 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/journal"
 	"sbx/internal/ops"
-	"sbx/internal/ops/opstest"
 	"sbx/internal/process"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/runbook"
 	"sbx/internal/runbook/engine"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
+	"sbx/internal/testkit/fake"
+	"sbx/internal/testkit/opstest"
 	"sbx/runbooks"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"sbx/internal/providers/fake"
 	"sbx/internal/runbook/engine"
+	"sbx/internal/testkit/fake"
 )
 
 // On a clock that only waits move, all time of a run is that of reads, waits and acts.

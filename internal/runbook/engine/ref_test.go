@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/runbook/engine"
+	"sbx/internal/testkit/fake"
 )
 
 const endsAll = `  steps:

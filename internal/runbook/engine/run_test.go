@@ -17,10 +17,10 @@ import (
 	"sbx/internal/journal"
 	"sbx/internal/lock"
 	"sbx/internal/ops"
-	"sbx/internal/providers/fake"
 	"sbx/internal/runbook"
 	"sbx/internal/runbook/engine"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 	"sbx/runbooks"
 )
 

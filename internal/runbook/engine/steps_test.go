@@ -14,9 +14,9 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/providers"
-	"sbx/internal/providers/fake"
 	"sbx/internal/runbook/engine"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
 )
 
 const checks = `  verification:

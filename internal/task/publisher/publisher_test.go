@@ -21,7 +21,7 @@ import (
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 	"sbx/internal/task/publisher"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 // desk is a remote, a work directory of a sandbox, and a publisher.

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 func onlyLinux(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 // realHost is this machine with an owner of its own for the test; it skips

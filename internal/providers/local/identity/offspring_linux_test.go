@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 func TestOffspringFollowsTheListsOfChildren(t *testing.T) {

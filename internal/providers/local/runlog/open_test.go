@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/sandbox"
-	"sbx/internal/tiertest"
+	"sbx/internal/testkit/tiertest"
 )
 
 // TestAFollowerReportsWhatAnOpenLineHasGrownBy writes parts of a line. Each is reported once and only on

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/providers/local/runlog"
+
+	"sbx/internal/testkit/tiertest"
 )
 
 // copying is a supervisor that copies two pipes into a folder; it gives their writing
@@ -82,7 +84,9 @@ func TestDrainOfEndedPipesReturns(t *testing.T) {
 	require.NoError(t, out[1].Close())
 	began := time.Now()
 	s.drainOutput()
-	assert.Less(t, time.Since(began), drainLimit)
+	if tiertest.IsLong("that output is drained before its limit of two seconds") {
+		assert.Less(t, time.Since(began), drainLimit)
+	}
 	<-s.copyDone
 }
 
@@ -106,7 +110,9 @@ func TestDrainOfAnEndlessWriterReturns(t *testing.T) {
 	}()
 	began := time.Now()
 	s.drainOutput()
-	assert.Less(t, time.Since(began), drainLimit)
+	if tiertest.IsLong("that output is drained before its limit of two seconds") {
+		assert.Less(t, time.Since(began), drainLimit)
+	}
 	close(stop)
 	<-done
 	require.NoError(t, out[0].Close())

@@ -1,0 +1,351 @@
+package apispec
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi2"
+	"github.com/getkin/kin-openapi/openapi2conv"
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/testkit/wiretest"
+)
+
+// isPlausibleStatus says that real APIs answer with this status although their descriptions do
+// not have it; the body of such an answer is compared with the error schema.
+func isPlausibleStatus(status int) bool {
+	return isGatewayStatus(status) || slices.Contains([]int{400, 401, 403, 404, 405, 409, 410, 422, 429, 500, 501, 503}, status)
+}
+
+// isGatewayStatus says that the answer is that of a gateway, which the API's description does
+// not cover.
+func isGatewayStatus(status int) bool {
+	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout
+}
+
+// unknownQueryNames reports each name in the query that the operation does not have.
+func unknownQueryNames(req *http.Request, known []string) []string {
+	var wrong []string
+	for name := range req.URL.Query() {
+		if !slices.Contains(known, name) {
+			wrong = append(wrong, "no parameter is called "+name)
+		}
+	}
+	return wrong
+}
+
+func describe(tb testing.TB, folder string, s Spec) wiretest.Description { //nolint:ireturn // one of two kinds
+	tb.Helper()
+	file := filepath.Join(folder, filepath.FromSlash(s.File))
+	text, err := os.ReadFile(file)
+	require.NoError(tb, err)
+	if s.Schemas != "" {
+		return readSchemaList(tb, folder, s, text)
+	}
+	doc := readOpenAPI(tb, file, text)
+	doc.Servers = nil
+	sealSchemas(doc)
+	return &openAPI{doc, s.Server, s.Host}
+}
+
+func readOpenAPI(tb testing.TB, file string, text []byte) *openapi3.T {
+	tb.Helper()
+	if bytes.Contains(text[:min(len(text), 400)], []byte(`"swagger"`)) {
+		var old openapi2.T
+		require.NoError(tb, json.Unmarshal(text, &old))
+		doc, err := openapi2conv.ToV3(&old)
+		require.NoError(tb, err)
+		return doc
+	}
+	doc, err := openapi3.NewLoader().LoadFromFile(file)
+	require.NoError(tb, err)
+	return doc
+}
+
+// openAPI is a description in OpenAPI 3, or converted to it.
+type openAPI struct {
+	doc          *openapi3.T
+	prefix, host string
+}
+
+func (d *openAPI) HostName() string { return d.host }
+
+func (d *openAPI) FindOperation(method, path string) wiretest.Operation { //nolint:ireturn // one of two kinds
+	var best *openAPIOperation
+	most := -1
+	for template, item := range d.doc.Paths.Map() {
+		params, literal, ok := wiretest.MatchPath(d.prefix+template, path)
+		op := item.GetOperation(method)
+		if ok && op != nil && literal > most {
+			most = literal
+			best = &openAPIOperation{d, &routers.Route{Spec: d.doc, Path: template, PathItem: item, Method: method, Operation: op}, params}
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	return best
+}
+
+type openAPIOperation struct {
+	d      *openAPI
+	route  *routers.Route
+	params map[string]string
+}
+
+func (o *openAPIOperation) Name() string { return o.route.Method + " " + o.route.Path }
+
+func (o *openAPIOperation) PathTemplate() string { return o.d.prefix + o.route.Path }
+
+func (o *openAPIOperation) validationInput(req *http.Request) *openapi3filter.RequestValidationInput {
+	return &openapi3filter.RequestValidationInput{
+		Request: req, PathParams: o.params, Route: o.route,
+		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, SkipSettingDefaults: true, MultiError: true},
+	}
+}
+
+func (o *openAPIOperation) CheckRequest(req *http.Request, body []byte) []string {
+	var known []string
+	for _, list := range []openapi3.Parameters{o.route.PathItem.Parameters, o.route.Operation.Parameters} {
+		for _, p := range list {
+			if p.Value.In == openapi3.ParameterInQuery {
+				known = append(known, p.Value.Name)
+			}
+		}
+	}
+	wrong := unknownQueryNames(req, known)
+	sent := req.Clone(req.Context())
+	sent.Body = io.NopCloser(bytes.NewReader(body))
+	if err := openapi3filter.ValidateRequest(req.Context(), o.validationInput(sent)); err != nil {
+		wrong = append(wrong, err.Error())
+	}
+	return wrong
+}
+
+func (o *openAPIOperation) CheckAnswer(req *http.Request, status int, header http.Header, body []byte) []string {
+	if known := o.route.Operation.Responses; known.Status(status) == nil && known.Default() == nil {
+		switch {
+		case !isPlausibleStatus(status):
+			return []string{"the status is not declared"}
+		case isGatewayStatus(status):
+			return nil
+		}
+		return o.checkErrorSchema(header, body)
+	}
+	err := openapi3filter.ValidateResponse(req.Context(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: o.validationInput(req), Status: status, Header: header, Body: io.NopCloser(bytes.NewReader(body)),
+		Options: &openapi3filter.Options{MultiError: true},
+	})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return nil
+}
+
+// checkErrorSchema compares an undeclared error answer with the description's schema of errors,
+// where it has one.
+func (o *openAPIOperation) checkErrorSchema(header http.Header, body []byte) []string {
+	if o.d.doc.Components == nil || !strings.HasPrefix(header.Get("Content-Type"), "application/json") {
+		return nil
+	}
+	for _, name := range []string{"Error", "ErrorResponse"} {
+		schema := o.d.doc.Components.Schemas[name]
+		if schema == nil {
+			continue
+		}
+		var value any
+		if err := json.Unmarshal(body, &value); err != nil {
+			return []string{err.Error()}
+		}
+		if err := schema.Value.VisitJSON(value); err != nil {
+			return []string{err.Error()}
+		}
+	}
+	return nil
+}
+
+// sealSchemas forbids unknown fields of objects in every schema of a description. The parts of a
+// composition list only their own fields and stay open.
+func sealSchemas(doc *openapi3.T) {
+	s := schemaSealer{seen: map[*openapi3.Schema]bool{}, parts: map[*openapi3.Schema]bool{}}
+	if doc.Components != nil {
+		for _, ref := range doc.Components.Schemas {
+			s.visitSchema(ref)
+		}
+	}
+	for _, item := range doc.Paths.Map() {
+		for _, op := range item.Operations() {
+			if op.RequestBody != nil && op.RequestBody.Value != nil {
+				s.visitContents(op.RequestBody.Value.Content)
+			}
+			for _, answer := range op.Responses.Map() {
+				s.visitContents(answer.Value.Content)
+			}
+		}
+	}
+	for schema := range s.seen {
+		if !s.parts[schema] && len(schema.Properties) > 0 && len(compositionParts(schema)) == 0 && schema.AdditionalProperties.Has == nil && schema.AdditionalProperties.Schema == nil {
+			no := false
+			schema.AdditionalProperties.Has = &no
+		}
+	}
+}
+
+// schemaSealer visits schemas, which may refer to themselves.
+type schemaSealer struct {
+	seen  map[*openapi3.Schema]bool
+	parts map[*openapi3.Schema]bool // of a composition
+}
+
+func (s schemaSealer) visitContents(content openapi3.Content) {
+	for _, media := range content {
+		s.visitSchema(media.Schema)
+	}
+}
+
+func (s schemaSealer) visitSchema(ref *openapi3.SchemaRef) {
+	if ref == nil || ref.Value == nil || s.seen[ref.Value] {
+		return
+	}
+	v := ref.Value
+	s.seen[v] = true
+	for _, property := range v.Properties {
+		s.visitSchema(property)
+	}
+	s.visitSchema(v.Items)
+	s.visitSchema(v.Not)
+	s.visitSchema(v.AdditionalProperties.Schema)
+	for _, part := range compositionParts(v) {
+		s.visitSchema(part)
+		// A single alternative lists all fields; one of several parts, or one beside fields
+		// of the whole, lists only its own.
+		if len(v.AllOf) > 1 || len(v.Properties) > 0 || s.parts[v] {
+			s.markOpen(part.Value)
+		}
+	}
+}
+
+func (s schemaSealer) markOpen(v *openapi3.Schema) {
+	if v == nil || s.parts[v] {
+		return
+	}
+	s.parts[v] = true
+	for _, part := range compositionParts(v) {
+		s.markOpen(part.Value)
+	}
+}
+
+func compositionParts(v *openapi3.Schema) openapi3.SchemaRefs {
+	var all openapi3.SchemaRefs
+	all = append(all, v.AllOf...)
+	all = append(all, v.OneOf...)
+	return append(all, v.AnyOf...)
+}
+
+// schemaList is a list of operations with JSON Schemas of their answers.
+type schemaList struct {
+	operations []*schemaOperation
+	host       string
+}
+
+func (d *schemaList) HostName() string { return d.host }
+
+type schemaOperation struct {
+	Operation string   `json:"operation"`
+	Method    string   `json:"method"`
+	Path      string   `json:"path"`
+	Query     []string `json:"query"`
+	Success   []int    `json:"success"`
+	Errors    []int    `json:"errors"`
+
+	template string
+	named    bool // it is in Spec.Answers
+	schema   *jsonschema.Schema
+}
+
+func readSchemaList(tb testing.TB, folder string, s Spec, text []byte) *schemaList {
+	tb.Helper()
+	var list struct {
+		Endpoints []*schemaOperation `json:"endpoints"`
+	}
+	require.NoError(tb, json.Unmarshal(text, &list))
+	schemas, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(s.Schemas)))
+	require.NoError(tb, err)
+	var byName map[string]any
+	require.NoError(tb, json.Unmarshal(schemas, &byName))
+	compiler := jsonschema.NewCompiler()
+	for name, schema := range byName {
+		require.NoError(tb, compiler.AddResource(name+".json", schema))
+	}
+	found := 0
+	for _, op := range list.Endpoints {
+		op.template = s.Server + op.Path
+		name, named := s.Answers[op.Operation]
+		if op.named = named; named {
+			found++
+		}
+		if name != "" {
+			op.schema, err = compiler.Compile(name + ".json")
+			require.NoError(tb, err)
+		}
+	}
+	require.Len(tb, s.Answers, found, "%s has no operation of a name in Spec.Answers", s.File)
+	return &schemaList{list.Endpoints, s.Host}
+}
+
+func (d *schemaList) FindOperation(method, path string) wiretest.Operation { //nolint:ireturn // one of two kinds
+	var best *schemaOperation
+	most := -1
+	for _, op := range d.operations {
+		if _, literal, ok := wiretest.MatchPath(op.template, path); ok && op.Method == method && literal > most {
+			most, best = literal, op
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	return best
+}
+
+func (o *schemaOperation) Name() string { return o.Method + " " + o.Path }
+
+func (o *schemaOperation) PathTemplate() string { return o.template }
+
+func (o *schemaOperation) CheckRequest(req *http.Request, _ []byte) []string {
+	return unknownQueryNames(req, o.Query)
+}
+
+func (o *schemaOperation) CheckAnswer(_ *http.Request, status int, _ http.Header, body []byte) []string {
+	switch {
+	case slices.Contains(o.Errors, status):
+		return nil
+	case !slices.Contains(o.Success, status):
+		if isPlausibleStatus(status) {
+			return nil
+		}
+		return []string{"the status is not declared"}
+	case !o.named:
+		return []string{"no schema is named for the answer of " + o.Operation}
+	case o.schema == nil:
+		return nil
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		return []string{err.Error()}
+	}
+	if err := o.schema.Validate(value); err != nil {
+		return []string{strings.Join(strings.Fields(err.Error()), " ")}
+	}
+	return nil
+}
