@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/alert"
-	"sbx/internal/cond"
+	"sbx/internal/check"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/triage"
@@ -25,20 +25,6 @@ const (
 )
 
 func noon() time.Time { return time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC) }
-
-func TestAlertRulesCompile(t *testing.T) {
-	t.Parallel()
-	seen := map[string]bool{}
-	for _, r := range alert.Rules() {
-		_, err := cond.Compile(r.When, alert.Schema())
-		require.NoError(t, err, r.ID)
-		assert.False(t, seen[r.ID], r.ID)
-		seen[r.ID] = true
-		for _, text := range []string{r.ID, r.Row, string(r.Severity), string(r.Level), r.Title, r.Next} {
-			assert.NotEmpty(t, text, r.ID)
-		}
-	}
-}
 
 // TestAlertForDuration: an alert fires once after its duration, recovers once, and time that nobody saw
 // counts for nothing.
@@ -150,8 +136,8 @@ func (w *world) send(_ context.Context, a alert.Alert) ([]string, error) {
 }
 
 // active is a provider with so many running sandboxes; nothing else of it is known.
-func active(n int64) []alert.Subject {
-	return []alert.Subject{{Provider: "prod", Figures: triage.FleetSignals{Active: &n}, Limits: triage.DefaultThresholds()}}
+func active(n int64) []check.Subject {
+	return []check.Subject{{Provider: "prod", Figures: triage.FleetSignals{Active: &n}, Limits: triage.DefaultThresholds()}}
 }
 
 func (w *world) evaluate(t *testing.T, n int64) {

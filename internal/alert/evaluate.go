@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"sbx/internal/cond"
+	"sbx/internal/check"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/triage"
@@ -16,7 +16,7 @@ import (
 
 // Alert is one rule at one provider after an evaluation.
 type Alert struct {
-	Rule     Rule
+	Rule     check.Check
 	Provider string
 	Verdict  sandbox.Verdict // of the condition, this time; "" = it was not evaluated
 	Evidence []string        // the comparisons of the condition
@@ -48,20 +48,16 @@ const StoreLimit = 3 * time.Second
 // process has to send are claimed for a minute, and wait for Deliver: if it ends before, or fails,
 // another process sends them. Evaluate ends at the first error of the store; the alerts beside it
 // are those that could be evaluated.
-func Evaluate(ctx context.Context, docs store.DocStore, subjects []Subject) (all []Alert, err error) {
+func Evaluate(ctx context.Context, docs store.DocStore, subjects []check.Subject) (all []Alert, err error) {
 	ctx, stop := context.WithTimeout(ctx, StoreLimit)
 	defer stop()
 	kept, err := docs.Docs(ctx, string(kindRule))
 	if err != nil {
 		return nil, err
 	}
-	for _, rule := range Rules() {
-		condition, err := cond.Compile(rule.When, Schema())
-		if err != nil {
-			return all, err // the rules are tested: see TestAlertRulesCompile
-		}
+	for _, rule := range check.Alerts() {
 		for i := range subjects {
-			a := newAlert(rule, condition, &subjects[i])
+			a := newAlert(rule, &subjects[i])
 			read := docOf(kept, a.Key())
 			if read.Version == 0 && a.Verdict != sandbox.True {
 				all = append(all, a)
@@ -99,29 +95,13 @@ func Deliver(ctx context.Context, docs store.DocStore, all []Alert, send Send) e
 	return errors.Join(errs...)
 }
 
-func newAlert(rule Rule, condition *cond.Condition[*Subject], subject *Subject) Alert {
-	explained := condition.Explain(subject)
+func newAlert(rule check.Check, subject *check.Subject) Alert {
+	explained := rule.Explain(subject)
 	a := Alert{Rule: rule, Provider: subject.Provider, Verdict: explained.Verdict, HoldFor: rule.Duration(subject.Limits)}
 	for _, leaf := range explained.Leaves {
 		a.Evidence = append(a.Evidence, leaf.String())
 	}
 	return a
-}
-
-// Hold evaluates the condition of every rule on each subject, without states: for how long a
-// condition has held is not asked.
-func Hold(subjects []Subject) []Alert {
-	var all []Alert
-	for _, rule := range Rules() {
-		condition, err := cond.Compile(rule.When, Schema())
-		if err != nil {
-			continue // the rules are tested: see TestAlertRulesCompile
-		}
-		for i := range subjects {
-			all = append(all, newAlert(rule, condition, &subjects[i]))
-		}
-	}
-	return all
 }
 
 func docOf(kept []store.Doc, key string) store.Doc {
@@ -131,7 +111,7 @@ func docOf(kept []store.Doc, key string) store.Doc {
 	return store.Doc{}
 }
 
-// Read returns the alerts that are pending or firing, in the order of Rules, without evaluating
+// Read returns the alerts that are pending or firing, in the order of check.Alerts, without evaluating
 // any. Limits are those of a provider; false = it is not asked about.
 func Read(ctx context.Context, docs store.DocStore, limits func(provider string) (triage.Thresholds, bool)) ([]Alert, error) {
 	ctx, stop := context.WithTimeout(ctx, StoreLimit)
@@ -141,7 +121,7 @@ func Read(ctx context.Context, docs store.DocStore, limits func(provider string)
 		return nil, err
 	}
 	var all []Alert
-	for _, rule := range Rules() {
+	for _, rule := range check.Alerts() {
 		for _, doc := range kept {
 			provider, mine := strings.CutPrefix(doc.Key, rule.ID+"/")
 			if !mine {

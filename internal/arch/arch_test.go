@@ -43,7 +43,7 @@ func rooms() map[string][]string {
 		// pure rules
 		"cond":     {"sandbox", "fault"},
 		"selector": with(words, "cond", "triage"),
-		"triage":   words,
+		"triage":   with(words, "cron"),
 		"cron":     {"sandbox"},
 		"httpx":    {"fault", "jsontext", "poll"},
 		"policy":   words,
@@ -54,7 +54,8 @@ func rooms() map[string][]string {
 		"store":         with(words, "store/address"),
 		"store/address": {"fault"},
 		"history":       {"sandbox", "store"},
-		"alert":         with(words, "cond", "triage", "store"),
+		"check":         with(words, "cond", "cron", "triage"),
+		"alert":         with(words, "check", "triage", "store"),
 		// the contract and those who keep it
 		"providers":                  with(words, "httpx", "process"),
 		"testkit/fake":               with(words, "providers"),
@@ -93,7 +94,7 @@ func rooms() map[string][]string {
 		// a recorded look at all sandboxes, as data
 		"snapshot": with(words, "jsontext", "cron", "fleet", "providers", "triage"),
 		// what ends and repairs
-		"cleanup":   with(words, "fleet", "safety", "journal", "selector", "triage", "providers"),
+		"cleanup":   with(words, "cron", "fleet", "safety", "journal", "selector", "triage", "providers"),
 		"reconcile": with(words, "jsontext", "fleet", "safety", "providers", "store", "triage"),
 		// what makes a task's work public
 		"publish": words,
@@ -106,18 +107,18 @@ func rooms() map[string][]string {
 		// the records of incidents
 		"incident": {"sandbox", "fault", "hostfile", "journal", "lock"},
 		// operations: what the skins do, once
-		"ops": with(words, "jsontext", "process", "hostfile", "providers", "selector", "triage", "config", "notify", "cron", "journal", "lock", "metrics", "store", "history", "alert", "fleet", "safety", "cleanup", "reconcile", "task", "publish", "snapshot", "incident"),
+		"ops": with(words, "check", "cond", "jsontext", "process", "hostfile", "providers", "selector", "triage", "config", "notify", "cron", "journal", "lock", "metrics", "store", "history", "alert", "fleet", "safety", "cleanup", "reconcile", "task", "publish", "snapshot", "incident"),
 
 		// the environment of operations for tests, composed of fakes and temporary directories
 		"testkit/opstest": with(words, "process", "httpx", "providers", "config", "fleet", "incident", "journal", "lock", "notify", "ops", "publish", "store", "task"),
 		// runbooks as data
-		"runbook": with(words, "hostfile", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops", "snapshot"),
+		"runbook": with(words, "check", "cron", "hostfile", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops", "snapshot"),
 		// runs of runbooks
-		"runbook/engine": with(words, "cond", "selector", "triage", "cron", "alert", "config", "journal", "lock", "safety", "cleanup", "reconcile", "task", "ops", "runbook", "incident"),
+		"runbook/engine": with(words, "check", "cond", "selector", "triage", "cron", "alert", "config", "journal", "lock", "safety", "cleanup", "reconcile", "task", "ops", "runbook", "incident"),
 		// the runbooks that sbx ships
 		"runbooks": nil,
 		// what results look like, for every skin
-		"views": with(words, "alert", "providers", "triage", "config", "output", "cron", "history", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "runbook", "runbook/engine", "drill", "snapshot", "incident"),
+		"views": with(words, "check", "alert", "providers", "triage", "config", "output", "cron", "history", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "runbook", "runbook/engine", "drill", "snapshot", "incident"),
 
 		// skins
 		"tui":      with(words, "selector", "triage", "fleet", "ops", "output", "views"),

@@ -6,12 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"sbx/internal/triage"
-
+	"sbx/internal/cron"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/journal"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // History is one run by its journal.
@@ -269,22 +270,55 @@ func (h History) Resume() []Target {
 	return targets
 }
 
-// SignalsOf reads the journals of cleanup runs for the rules of triage: when a run last
-// surveyed a profile, how many runs in a row have failed there or were refused, and how many sandboxes ran
+// CronRun is the run as the layers judge it.
+func (h History) CronRun() cron.Run {
+	run := cron.Run{
+		Layer: cron.Layer(h.Begin.Layer), Shortfall: h.Begin.Shortfall, StartedAt: h.StartedAt, EndedAt: h.EndedAt,
+		ExitCode: h.ExitCode(), Succeeded: h.Succeeded(), Unowned: h.Unowned(),
+	}
+	if h.End != nil {
+		run.Error, run.Refused = h.End.Error, h.End.Refused
+		run.Overrides, _ = safety.OverrideFlags(h.Begin.Guards)
+	}
+	if run.Layer == "" && run.Shortfall == "" {
+		run.Shortfall = cron.ShortfallNoLayer
+	}
+	return run
+}
+
+// JudgeRuns says whether cleanup runs (R53-R57, R127): a run of the layer stuck or age that left
+// nothing undone, in every profile. A run by another rule is shown as the last one and proves
+// nothing.
+func JudgeRuns(runs []cron.Run, profiles []string, every time.Duration, now time.Time) cron.Status {
+	expected := cron.Expected{Layers: []cron.Layer{cron.Stuck, cron.Age, cron.Usage, ""}, Every: every, Profiles: profiles}
+	for i, r := range runs {
+		if r.Layer == cron.Usage && r.Shortfall == "" {
+			runs[i].Shortfall = "it acts only where a quota is nearly full"
+		}
+	}
+	s := cron.Judge([]cron.Expected{expected}, runs, now)[0]
+	if s.LastRun.IsZero() {
+		s.Message += ": the job is not running, runs elsewhere, or lacks --yes"
+	}
+	return s
+}
+
+// SignalsOf reads the journals of cleanup runs for the rules of triage: when cleanup last left
+// nothing undone in a profile (as JudgeRuns finds it), how many runs in a row have failed there or were refused, and how many sandboxes ran
 // at each of them. Runs come newest first, each with its whole journal. A journal that
 // cannot be trusted is left out. Without a recorded run all signals are unknown: cleanup
 // may run on another machine.
 func SignalsOf(newestFirst []History, profile string) triage.FleetSignals {
 	var sig triage.FleetSignals
+	var runs []cron.Run
 	failures, refusals, counting := int64(0), int64(0), true
 	for _, h := range newestFirst {
 		share, asked := h.shareOf(profile)
 		if !asked || h.Broken != "" {
 			continue
 		}
-		if !sig.CleanupRead {
-			sig.CleanupRead, sig.CleanupSeen = true, h.StartedAt
-		}
+		sig.CleanupRead = true
+		runs = append(runs, h.CronRun())
 		if share.Complete && share.Active != nil {
 			sig.History = append(sig.History, triage.ActiveCount{At: h.Begin.Plan.MadeAt, Active: int64(*share.Active)})
 		}
@@ -299,6 +333,10 @@ func SignalsOf(newestFirst []History, profile string) triage.FleetSignals {
 		}
 	}
 	if sig.CleanupRead {
+		s := JudgeRuns(runs, []string{profile}, 0, time.Time{})
+		if sig.CleanupSeen = s.LastSuccess; s.LacksOwner() {
+			sig.CleanupSeen = s.LastRun
+		}
 		sig.CleanupFailures, sig.CleanupRefusals = &failures, refusals
 	}
 	return sig

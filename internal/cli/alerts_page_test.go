@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"sbx/internal/alert"
+	"sbx/internal/check"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
@@ -14,15 +14,15 @@ func alertsPage() string {
 	var b strings.Builder
 	b.WriteString(alertsHead)
 	limits := triage.DefaultThresholds()
-	for _, r := range alert.Rules() {
+	for _, r := range check.Alerts() {
 		held := "at once"
 		if d := r.Duration(limits); d > 0 {
 			held = sandbox.FormatDuration(d)
 		}
-		fmt.Fprintf(&b, "| `%s` (%s) | %s | `%s` | %s | %s | %s | `sbx %s` |\n", r.ID, r.Row, r.Title, r.When, held, r.Severity, r.Level, r.Next)
+		fmt.Fprintf(&b, "| `%s` (%s) | %s | `%s` | %s | %s | %s | `sbx %s` |\n", r.ID, r.Row, r.Title, r.When(), held, r.Severity, r.Level, r.Next)
 	}
 	b.WriteString(alertsNames)
-	for _, n := range alert.Schema().Names {
+	for _, n := range check.Schema().Names {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", n.Name, n.Meaning)
 	}
 	b.WriteString(alertsTail)

@@ -75,8 +75,8 @@ func newCleanupStatus(d *Deps) *cobra.Command {
 		Long: "Check by the journals of this machine that cleanup runs as often as it should.\n\n" +
 			"It is fine while every profile had a run of --stuck or --older-than 10m (or\n" +
 			"less) within two periods that left nothing undone. A run that selects less, a dry run\n" +
-			"and a refused run do not count. Otherwise it exits 10; with -o nagios it is a\n" +
-			"monitoring plugin.",
+			"and a refused run do not count. Otherwise it exits 10, and 7 where no run is recorded:\n" +
+			"it may run elsewhere. With -o nagios it is a monitoring plugin.",
 		Example: "sbx cleanup status\nsbx cleanup status --expected-every 15m",
 		Args:    usageArgs(noArgs, "`sbx cleanup runs` lists the runs"),
 	}

@@ -505,8 +505,8 @@ func TestStatusTellsWhetherItRuns(t *testing.T) {
 	b, p := oneFake(quietHerd("prod", 4)...)
 	b.configure(t, "providers:\n  prod: {type: local}\n")
 	r := b.run(t, "cleanup status -o json")
-	assert.Equal(t, 10, r.code)
-	assert.Equal(t, "false", r.item(t)["verdict"])
+	assert.Equal(t, 7, r.code, "it may run on another machine")
+	assert.Equal(t, "unknown", r.item(t)["verdict"])
 	assert.Nil(t, r.item(t)["last_run"])
 
 	require.Equal(t, 0, b.run(t, "cleanup --older-than 10m").code)

@@ -20,7 +20,7 @@ func TestRunbookRunAtATerminal(t *testing.T) {
 		ended bool
 		says  []string
 	}{
-		"yes":      {typed: "1\n\n", code: 10, ended: true, says: []string{"  verified prod/loop0001", "allowed by typed 1", "now: Give the agent limits"}},
+		"yes":      {typed: "1\n\n", code: 7, ended: true, says: []string{"  verified prod/loop0001", "allowed by typed 1", "now: Give the agent limits"}},
 		"no":       {typed: "no\nskip\n", code: 10, says: []string{"skipped Terminate the looping sandboxes", "the answer at its gate was no"}},
 		"no more":  {typed: "", code: 11, says: []string{"it waits for an answer", "waiting"}},
 		"half way": {typed: "1\n", code: 11, ended: true, says: []string{"  verified prod/loop0001", "waiting"}},
@@ -55,7 +55,7 @@ func TestRunbookRunWithoutATerminal(t *testing.T) {
 		b, p := oneFake(loop())
 		b.configureNothing(t)
 		r := b.run(t, "runbook run sandbox-stuck --yes --max-delete 1")
-		assert.Equal(t, 10, r.code, r.stderr)
+		assert.Equal(t, 7, r.code, r.stderr)
 		assert.Contains(t, r.stdout, "\nend-loop\tcause infinite_loop\tdone\ttrue\t")
 		assert.Len(t, p.Calls(fake.OpTerminate), 1)
 		rows := b.run(t, "runbook runs -o json").list(t, "items")

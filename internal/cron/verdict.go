@@ -61,6 +61,15 @@ type Status struct {
 	Message     string
 }
 
+// Limit is how long a job that should run so often may be without a success: two periods, so that
+// one late run is no finding.
+func Limit(every time.Duration) time.Duration { return 2 * every }
+
+// Late reports whether the last success is too long ago; zero = there is none.
+func Late(last time.Time, every time.Duration, now time.Time) bool {
+	return last.IsZero() || now.Sub(last) > Limit(every)
+}
+
 // skewed is how far a record may lie in the future.
 const skewed = time.Minute
 
@@ -100,7 +109,7 @@ func (e Expected) judgeRuns(runs []Run, now time.Time) Status {
 		s.Verdict, s.Message = sandbox.False, "it has never succeeded"+e.overdueProfiles(behind)+"; it last ran "+timeAgo(now.Sub(s.LastRun))+last.describeOutcome()
 	case since < -skewed:
 		s.Verdict, s.Message = sandbox.Unknown, "the last success is recorded in the future: check the clock of this machine"
-	case since > 2*e.Every:
+	case Late(s.LastSuccess, e.Every, now):
 		s.Verdict, s.Message = sandbox.False, fmt.Sprintf("overdue: it last succeeded%s %s, and should succeed every %s", e.overdueProfiles(behind), timeAgo(since), sandbox.FormatDuration(e.Every))
 		if s.LastRun.After(s.LastSuccess) {
 			s.Message += "; it last ran " + timeAgo(now.Sub(s.LastRun)) + last.describeOutcome()
@@ -127,7 +136,7 @@ func (e Expected) findSuccesses(s *Status, newestFirst []Run, now time.Time) (be
 				at = r.EndedAt
 			}
 		}
-		if at.IsZero() || now.Sub(at) > 2*e.Every {
+		if Late(at, e.Every, now) {
 			behind = append(behind, p)
 		}
 		if i == 0 || at.Before(s.LastSuccess) {
@@ -161,10 +170,13 @@ func (s *Status) noteUnowned(runs []Run, profiles []string, age time.Duration) {
 	}
 	s.Verdict = sandbox.False
 	s.Message = fmt.Sprintf("it skipped %d stuck ones because nobody owns them (%s); %s", total, strings.Join(parts, ", "), s.Message)
-	if s.LastExit != nil && *s.LastExit == 0 && age <= 2*s.Every {
-		s.Overdue = false // it runs: what it lacks is an owner
+	if s.LacksOwner() && age <= Limit(s.Every) {
+		s.Overdue = false
 	}
 }
+
+// LacksOwner reports whether it runs, and leaves only what has no owner.
+func (s Status) LacksOwner() bool { return len(s.Unowned) > 0 && s.LastExit != nil && *s.LastExit == 0 }
 
 // Unowned is how many sandboxes of a profile stay because nobody owns them, by the newest of
 // these runs that saw the profile and selected no less than its layer.

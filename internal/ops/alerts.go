@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"sbx/internal/alert"
+	"sbx/internal/check"
 	"sbx/internal/fleet"
 	"sbx/internal/notify"
 	"sbx/internal/sandbox"
@@ -17,21 +19,36 @@ import (
 // alertSubject is what a verb has seen of one profile, for the alerts. A figure that it has not
 // seen is nil, and its alerts stay as they are.
 type alertSubject struct {
-	alert.Subject
+	check.Subject
 
 	items map[string][]notify.Item // the sandboxes that a rule is about, by the rule's id
 }
 
-// newAlertSubject has the figures of the records, which are known also where the provider does
+// newAlertSubject has the limits of a profile, and no figure.
+func (e *Env) newAlertSubject(profile string) alertSubject {
+	return alertSubject{
+		Subject: check.Subject{Provider: profile, Limits: e.Thresholds(sandbox.Sandbox{Provider: profile})},
+		items:   map[string][]notify.Item{},
+	}
+}
+
+// recordedSubject has the figures of the records, which are known also where the provider does
 // not answer: cleanup that fails because of that has to be noticed. A listing counts only where it
 // was complete.
-func (e *Env) newAlertSubject(ctx context.Context, f *fleet.Fleet, profile string) alertSubject {
-	limits := e.Thresholds(sandbox.Sandbox{Provider: profile})
-	s := alertSubject{Subject: alert.Subject{Provider: profile, Limits: limits}, items: map[string][]notify.Item{}}
+func (e *Env) recordedSubject(ctx context.Context, f *fleet.Fleet, profile string) alertSubject {
+	s := e.newAlertSubject(profile)
 	if f != nil {
-		s.Figures = f.ProfileSignals(ctx, profile, limits.StuckAge)
+		s.addFigures(f.ProfileSignals(ctx, profile, s.Limits.StuckAge), e.Now())
 	}
 	return s
+}
+
+// addFigures adds the figures of a profile.
+func (s *alertSubject) addFigures(f triage.FleetSignals, now time.Time) {
+	s.Figures = f
+	if !f.CleanupSeen.IsZero() {
+		s.CleanupSince = new(max(0, now.Sub(f.CleanupSeen).Seconds()))
+	}
 }
 
 // countStuck takes the count of stuck sandboxes. None is not known to be none while sandboxes were

@@ -23,7 +23,7 @@ func (r *cleanupRun) alertSubjects(ctx context.Context) []alertSubject {
 	ended := endedRefs(r.endings)
 	var all []alertSubject
 	for _, share := range r.survey.Shares {
-		s := r.env.newAlertSubject(ctx, r.fleet, share.Profile)
+		s := r.env.recordedSubject(ctx, r.fleet, share.Profile)
 		s.Figures.CleanupFailures = cleanup.SignalsOf(runs, share.Profile).CleanupFailures
 		if used, known := r.used[share.Profile]; known {
 			s.Figures.QuotaUsed = &used
@@ -89,7 +89,7 @@ func (r *reconcileRun) alertSubjects(ctx context.Context, result *ReconcileResul
 	repaired := endedRefs(result.Endings)
 	var all []alertSubject
 	for _, name := range r.fleet.Names() {
-		s := r.env.newAlertSubject(ctx, r.fleet, name)
+		s := r.env.recordedSubject(ctx, r.fleet, name)
 		s.Figures.Active = nil // this verb may have ended some; cleanup and verify count them
 		if slices.ContainsFunc(result.Plan.Sides, func(side reconcile.Side) bool { return side.Profile == name }) {
 			s.countRows(result.Plan, repaired)
@@ -126,11 +126,11 @@ func (s *alertSubject) countRows(plan reconcile.Plan, repaired map[sandbox.Ref]b
 }
 
 // verifySubjects are what a round of verify has seen.
-func (e *Env) verifySubjects(ctx context.Context, stats []fleet.ProviderStats, judged []fleet.Judged, quotas []fleet.ProviderQuota) []alertSubject {
+func (e *Env) verifySubjects(stats []fleet.ProviderStats, judged []fleet.Judged, quotas []fleet.ProviderQuota) []alertSubject {
 	var all []alertSubject
 	for _, one := range stats {
-		s := e.newAlertSubject(ctx, nil, one.Provider)
-		s.Figures = one.Signals(s.Limits.StuckAge, e.Now())
+		s := e.newAlertSubject(one.Provider)
+		s.addFigures(one.Signals(s.Limits.StuckAge, e.Now()), e.Now())
 		s.Figures.QuotaUsed = cmp.Or(highestUse(quotas, one.Provider), s.Figures.QuotaUsed)
 		if one.ItemsErr == nil {
 			s.countJudged(judged)

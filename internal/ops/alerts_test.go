@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/alert"
+	"sbx/internal/check"
 	"sbx/internal/cleanup"
 	"sbx/internal/config"
 	"sbx/internal/fault"
@@ -396,7 +396,7 @@ func TestAlertWords(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, notify.Services(), config.NotifyServices())
 	assert.Equal(t, notify.Severities(), config.NotifySeverities())
-	for _, rule := range alert.Rules() {
+	for _, rule := range check.Alerts() {
 		assert.Contains(t, config.NotifyLevels(), string(rule.Level))
 		assert.Contains(t, config.NotifySeverities(), string(rule.Severity))
 	}

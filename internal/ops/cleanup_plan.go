@@ -226,7 +226,7 @@ func CleanupStatus(ctx context.Context, env *Env, req CleanupStatusRequest) (*Cl
 
 // judgeCleanup is the state of cleanup by its recorded runs.
 func (e *Env) judgeCleanup(profiles []string, runs []cron.Run, errs []error, every time.Duration) *CleanupStatusResult {
-	s := judgeCleanupRuns(runs, profiles, every, e.Now())
+	s := cleanup.JudgeRuns(runs, profiles, every, e.Now())
 	check := ToolCheck("cleanup", s.Verdict, s.Message, e.cleanupStatusHint(s))
 	return &CleanupStatusResult{Status: s, Check: check, Errors: errs, profiles: profiles, runs: runs}
 }
@@ -234,23 +234,6 @@ func (e *Env) judgeCleanup(profiles []string, runs []cron.Run, errs []error, eve
 // statusRuns is how many of the newest runs are looked at: two days of one every
 // five minutes.
 const statusRuns = 600
-
-// judgeCleanupRuns says whether cleanup runs (R53-R57, R127): a run of the
-// layer stuck or age that left nothing undone, in every profile. A run by another rule
-// is shown as the last one and proves nothing.
-func judgeCleanupRuns(runs []cron.Run, profiles []string, every time.Duration, now time.Time) cron.Status {
-	expected := cron.Expected{Layers: []cron.Layer{cron.Stuck, cron.Age, cron.Usage, ""}, Every: every, Profiles: profiles}
-	for i, r := range runs {
-		if r.Layer == cron.Usage && r.Shortfall == "" {
-			runs[i].Shortfall = "it acts only where a quota is nearly full"
-		}
-	}
-	s := cron.Judge([]cron.Expected{expected}, runs, now)[0]
-	if s.LastRun.IsZero() {
-		s.Verdict, s.Message = sandbox.False, s.Message+": the job is not running, runs elsewhere, or lacks --yes"
-	}
-	return s
-}
 
 func (e *Env) cleanupStatusHint(s cron.Status) string {
 	if len(s.Unowned) > 0 && !s.Overdue {
@@ -341,7 +324,7 @@ func (r *cleanupRun) profileStatus(runs []cleanup.History, profile string) cron.
 		if layer == "" && !sameRule(h.Begin.Plan.Rule, r.rule) {
 			continue
 		}
-		run := cronRun(h)
+		run := h.CronRun()
 		run.Layer, run.Shortfall = cron.Layer(layer), "" // it is held against its own rule alone
 		mine = append(mine, run)
 	}

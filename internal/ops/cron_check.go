@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/config"
 	"sbx/internal/cron"
 	"sbx/internal/fault"
@@ -102,23 +101,6 @@ func (e *Env) profileNames() ([]string, error) {
 	return names, nil
 }
 
-// cronRun is a recorded run as the layers judge it. One that cannot be trusted has
-// succeeded nowhere.
-func cronRun(h cleanup.History) cron.Run {
-	run := cron.Run{
-		Layer: cron.Layer(h.Begin.Layer), Shortfall: h.Begin.Shortfall, StartedAt: h.StartedAt, EndedAt: h.EndedAt,
-		ExitCode: h.ExitCode(), Succeeded: h.Succeeded(), Unowned: h.Unowned(),
-	}
-	if h.End != nil {
-		run.Error, run.Refused = h.End.Error, h.End.Refused
-		run.Overrides, _ = safety.OverrideFlags(h.Begin.Guards)
-	}
-	if run.Layer == "" && run.Shortfall == "" {
-		run.Shortfall = cron.ShortfallNoLayer
-	}
-	return run
-}
-
 // cronRuns are the recorded runs of a verb, "" of any. A journal that cannot be read or
 // trusted proves no run, and is an error beside the others.
 func (e *Env) cronRuns(ctx context.Context, verb string) ([]cron.Run, []error) {
@@ -133,7 +115,7 @@ func (e *Env) cronRuns(ctx context.Context, verb string) ([]cron.Run, []error) {
 		if h.Broken != "" {
 			continue
 		}
-		run := cronRun(h)
+		run := h.CronRun()
 		maps.DeleteFunc(run.Unowned, func(profile string, _ int) bool { return !slices.Contains(open, profile) }) // decided since
 		runs = append(runs, run)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"sbx/internal/alert"
+	"sbx/internal/check"
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
 	"sbx/internal/snapshot"
@@ -65,7 +65,7 @@ type DiagnoseResult struct {
 	Stuck     []CauseGroup // the most frequent cause first
 	Suspected []CauseGroup // not known to be stuck, and with a likely cause of trouble
 	Unjudged  []sandbox.Ref
-	Subjects  []alert.Subject // the figures of each provider that answered, for conditions
+	Subjects  []check.Subject // the figures of each provider that answered, for conditions
 
 	Inspected *InspectResult // of one sandbox; nil = none
 	Task      *TaskState     // of a task; nil = none

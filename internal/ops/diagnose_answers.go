@@ -234,7 +234,7 @@ func (d *diagnosis) answerLog(replies []reply, every time.Duration) []reply {
 	case sig.CleanupRead:
 		since := d.env.Now().Sub(sig.CleanupSeen).Truncate(time.Second)
 		word := "yes"
-		if since > 2*every {
+		if sig.CleanupOverdue(every, d.env.Now()) {
 			word = "no, overdue"
 		}
 		ran = replyWith("%s: by %s it last ran %s ago", word, name, sandbox.FormatDuration(max(0, since)))
@@ -284,7 +284,7 @@ func leftReply(stuck int64, runs reply) reply {
 func cleanupFlag(s *CleanupStatusResult, log *triage.CleanupLog) triage.Flag {
 	f := triage.Flag{ID: "R55", Severity: triage.Warning, Verdict: sandbox.Unknown, Say: "cleanup does not run"}
 	st := s.Status
-	if !st.LastRun.IsZero() {
+	if st.Verdict != sandbox.Unknown {
 		f.Verdict = sandbox.VerdictOf(st.Overdue)
 		f.Evidence = []sandbox.Evidence{{What: "by the runs of sbx", Value: st.Message, Source: "journals", At: st.LastRun}}
 	}

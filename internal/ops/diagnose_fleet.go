@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"sbx/internal/check"
 	"sbx/internal/fleet"
 	"sbx/internal/sandbox"
 	"sbx/internal/snapshot"
@@ -184,7 +185,7 @@ func (d *diagnosis) profileFigures(s fleet.ProviderStats, judged []fleet.Judged,
 	if d.log != nil {
 		d.log.AddTo(&f.Counts, f.Limits.CleanupEvery)
 	}
-	f.Flags = triage.FleetFlags(f.Counts, f.Limits, d.env.Now())
+	f.Flags = check.Flags(f.Subject(), d.env.Now())
 	return f
 }
 
@@ -239,7 +240,7 @@ func joinFlags(profiles [][]triage.Flag) []triage.Flag {
 func (d *diagnosis) fleetCauses(figures []Figures) []triage.Finding {
 	var all []triage.Finding
 	for _, f := range figures {
-		for _, c := range triage.FleetCauses(f.Counts, f.Limits, d.env.Now()) {
+		for _, c := range triage.FleetCauses(f.Counts, f.Flags, f.Limits, d.env.Now()) {
 			c.Evidence = inProvider(f.Provider, c.Evidence)
 			i := slices.IndexFunc(all, func(have triage.Finding) bool { return have.ID == c.ID && have.Confidence == c.Confidence })
 			if i < 0 {

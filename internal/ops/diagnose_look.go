@@ -88,7 +88,7 @@ func (d *diagnosis) concludeFleet(ctx context.Context, look fleetLook) {
 			figures = append(figures, d.profileFigures(*p.stats, p.judged, look.quotas))
 		}
 	}
-	r.Subjects = d.subjects(ctx, look, judged)
+	r.Subjects = d.subjects(look, judged)
 	r.Listed, r.Census = len(judged), censusOf(judged)
 	r.Errors = causeOnce(ctx, append(r.Errors, failedLooks(judged)...))
 	r.Stuck, r.Suspected = groupByCause(judged, isStuck), groupByCause(judged, isSuspected)

@@ -12,13 +12,14 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
-	"sbx/internal/alert"
+	"sbx/internal/check"
 	"sbx/internal/config"
 	"sbx/internal/cron"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // DoctorResult is what the doctor has checked, of this tool first, then of each provider.
@@ -26,7 +27,7 @@ type DoctorResult struct {
 	Checks  []Check
 	Trouble error // what ended it before all were checked
 	// Subjects are the use of quotas at each provider, for conditions.
-	Subjects []alert.Subject
+	Subjects []check.Subject
 }
 
 // Doctor checks this tool, its configuration and its providers. It also runs while the
@@ -62,9 +63,9 @@ func Doctor(ctx context.Context, env *Env, watch Observer) (*DoctorResult, error
 	}
 	r.addChecks(env.unconfirmedChecks(ctx, f)...)
 	quotas := f.Quotas(ctx)
-	r.Subjects = env.quotaSubjects(ctx, f.Names(), quotas)
+	r.Subjects = env.quotaSubjects(f.Names(), quotas)
 	for _, q := range quotas {
-		r.addChecks(quotaChecks(q, env.Thresholds(sandbox.Sandbox{Provider: q.Provider}).QuotaNear)...)
+		r.addChecks(quotaChecks(q, env.Thresholds(sandbox.Sandbox{Provider: q.Provider}))...)
 	}
 	slices.SortStableFunc(r.Checks, func(a, b Check) int { return cmp.Compare(a.Provider, b.Provider) })
 	r.Trouble = context.Cause(ctx)
@@ -87,9 +88,9 @@ func (e *Env) flagsAreWrong(ctx context.Context) bool {
 
 const checkQuota = "quota"
 
-// quotaChecks reports which limits of an account are used to a share of nearShare or more. A provider without known limits is
-// no finding.
-func quotaChecks(q fleet.ProviderQuota, nearShare float64) []Check {
+// quotaChecks reports which limits of an account are nearly used up. A provider without known
+// limits is no finding.
+func quotaChecks(q fleet.ProviderQuota, limits triage.Thresholds) []Check {
 	row := func(verdict sandbox.Verdict, message, hint string) Check {
 		r := ToolCheck(checkQuota, verdict, message, hint)
 		r.Provider = q.Provider
@@ -107,7 +108,9 @@ func quotaChecks(q fleet.ProviderQuota, nearShare float64) []Check {
 		if one.Used == nil || one.Limit == nil || *one.Limit <= 0 {
 			continue
 		}
-		if known++; *one.Used >= nearShare**one.Limit {
+		known++
+		use := check.Subject{Limits: limits, Figures: triage.FleetSignals{QuotaUsed: new(*one.Used / *one.Limit)}}
+		if check.QuotaNear().Judge(&use) == sandbox.True {
 			near = append(near, row(sandbox.False, quotaText(one), "`sbx cleanup --stuck --provider "+q.Provider+"` lists stuck ones and asks whether to terminate them; "+providers.OldestFirst(q.Provider)+" lists the oldest"))
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"sbx/internal/alert"
+	"sbx/internal/check"
 	"sbx/internal/fault"
 	"sbx/internal/incident"
 	"sbx/internal/sandbox"
@@ -97,7 +98,7 @@ func (e *Env) addAlert(ctx context.Context, start *incident.Start, oneOf []strin
 
 // severityOf is that of an alert; "" = it is none of sbx.
 func severityOf(id string) string {
-	for _, rule := range alert.Rules() {
+	for _, rule := range check.Alerts() {
 		if rule.ID == id {
 			return string(rule.Severity)
 		}

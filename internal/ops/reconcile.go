@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"sbx/internal/alert"
+	"sbx/internal/check"
 	"sbx/internal/cleanup"
 	"sbx/internal/config"
 	"sbx/internal/cron"
@@ -51,7 +51,7 @@ type ReconcileResult struct {
 	// be compared.
 	Verdict error
 	// Subjects are the figures of each provider that was compared, for conditions.
-	Subjects []alert.Subject
+	Subjects []check.Subject
 
 	diagnose func(reconcile.Row) triage.Verdict
 }
@@ -77,7 +77,7 @@ func Reconcile(ctx context.Context, env *Env, req ReconcileRequest, watch Observ
 	defer func() { _ = r.store.Close() }() // what had to be kept was kept by its own call
 	watch.Note("Starting state reconciliation...")
 	if !req.Fix && !req.Check {
-		return r.comparedResult(ctx, r.comparePlan(ctx)), nil
+		return r.comparedResult(r.comparePlan(ctx)), nil
 	}
 	begun := false
 	err = env.reportRun(ctx, watch, r.report(&result), func() error {
@@ -179,8 +179,8 @@ func (r *reconcileRun) comparePlan(ctx context.Context) reconcile.Plan {
 }
 
 // comparedResult is the result of a plan on which nothing is done.
-func (r *reconcileRun) comparedResult(ctx context.Context, plan reconcile.Plan) *ReconcileResult {
-	result := &ReconcileResult{RunID: r.id, Plan: plan, Limits: r.limits, Subjects: r.comparedSubjects(ctx, plan), diagnose: r.engine.Diagnose}
+func (r *reconcileRun) comparedResult(plan reconcile.Plan) *ReconcileResult {
+	result := &ReconcileResult{RunID: r.id, Plan: plan, Limits: r.limits, Subjects: r.comparedSubjects(plan), diagnose: r.engine.Diagnose}
 	result.Verdict = fixVerdict(plan, nil)
 	r.env.sawRecords(plan)
 	if r.req.Check && plan.Found() > 0 {
@@ -207,7 +207,7 @@ func (r *reconcileRun) runRecorded(ctx context.Context) (*ReconcileResult, error
 		return nil, err
 	}
 	defer w.Release()
-	result := r.comparedResult(ctx, plan)
+	result := r.comparedResult(plan)
 	if r.req.Fix {
 		r.watch.Item(ReconcilePlanned{Result: result})
 		r.applyPlan(ctx, result, w)

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"sbx/internal/alert"
+	"sbx/internal/check"
 	"sbx/internal/config"
 	"sbx/internal/fleet"
 	"sbx/internal/sandbox"
@@ -176,11 +176,13 @@ func refTexts(refs []sandbox.Ref) []string {
 }
 
 // heldAlerts are the alerts whose condition holds or is not known.
-func heldAlerts(subjects []alert.Subject) []snapshot.Alert {
+func heldAlerts(subjects []check.Subject) []snapshot.Alert {
 	all := []snapshot.Alert{}
-	for _, a := range alert.Hold(subjects) {
-		if a.Verdict != sandbox.False {
-			all = append(all, snapshot.Alert{Rule: a.Rule.ID, Provider: a.Provider, Verdict: a.Verdict})
+	for _, rule := range check.Alerts() {
+		for i := range subjects {
+			if v := rule.Judge(&subjects[i]); v != sandbox.False {
+				all = append(all, snapshot.Alert{Rule: rule.ID, Provider: subjects[i].Provider, Verdict: v})
+			}
 		}
 	}
 	return all
@@ -188,16 +190,14 @@ func heldAlerts(subjects []alert.Subject) []snapshot.Alert {
 
 // recordedChecks are the targets of verify by what was read.
 func (d *diagnosis) recordedChecks(look fleetLook) []snapshot.Answer {
-	stats, names := look.statsAll(), []string{}
-	for _, p := range look.profiles {
-		names = append(names, p.name)
-	}
-	cleanup := TargetCheck{Figure: verifyFigure("R127"), Outcome: sandbox.Unknown}
+	stats, judged := look.statsAll(), look.judgedAll()
+	subjects := plainSubjects(d.env.verifySubjects(stats, judged, look.quotas))
+	cleanup := TargetCheck{Figure: targetFigure(check.Target("R127"), &check.Subject{}), Outcome: sandbox.Unknown}
 	if look.cleanup != nil {
 		cleanup = d.env.checkCleanupStatus(look.cleanup)
 	}
 	var all []snapshot.Answer
-	for _, c := range []TargetCheck{d.env.checkActive(stats), d.env.checkAges(stats, look.judgedAll()), cleanup, d.env.checkTimeouts(stats), d.env.checkQuotas(names, look.quotas)} {
+	for _, c := range []TargetCheck{d.env.checkActive(subjects), d.env.checkAges(stats, judged), cleanup, d.env.checkTimeouts(subjects, stats), d.env.checkQuotas(subjects, look.quotas)} {
 		all = append(all, snapshot.Answer{ID: c.ID, Verdict: c.Outcome})
 	}
 	return all

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"sbx/internal/alert"
+	"sbx/internal/check"
 	"sbx/internal/cleanup"
 	"sbx/internal/fleet"
 	"sbx/internal/sandbox"
@@ -28,7 +28,7 @@ func (e *Env) at(now time.Time) *Env {
 type Replayed struct {
 	Concluded snapshot.Concluded
 	Settings  []snapshot.Setting
-	Subjects  []alert.Subject // the figures of each provider
+	Subjects  []check.Subject // the figures of each provider
 }
 
 // Replay judges a snapshot again, by the settings in force now, with the rules of a live diagnosis.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sbx/internal/alert"
+	"sbx/internal/check"
 	"sbx/internal/fleet"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -28,6 +29,11 @@ type Figures struct {
 	Ages         []time.Duration // of running ones, where known
 	Limits       triage.Thresholds
 	Flags        []triage.Flag // of one provider; none of all together
+}
+
+// Subject are the figures as checks judge them.
+func (f Figures) Subject() *check.Subject {
+	return &check.Subject{Provider: f.Provider, Figures: f.Counts, Limits: f.Limits, Stuck: f.Stuck, Unjudged: f.Unjudged}
 }
 
 // StatsResult are the figures of all providers that could be asked.
@@ -76,7 +82,7 @@ func (e *Env) providerFigures(s fleet.ProviderStats, counted Census) Figures {
 		Limits: e.Thresholds(sandbox.Sandbox{Provider: s.Provider, ProviderType: s.ProviderType}),
 	}
 	f.Counts = s.Signals(f.Limits.StuckAge, now)
-	f.Flags = triage.FleetFlags(f.Counts, f.Limits, now)
+	f.Flags = check.Flags(f.Subject(), now)
 	if s.ItemsErr != nil {
 		return f
 	}

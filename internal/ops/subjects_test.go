@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/alert"
+	"sbx/internal/check"
 	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/reconcile"
@@ -18,9 +18,9 @@ import (
 	"sbx/internal/testkit/fake"
 )
 
-func subjectOf(t *testing.T, all []alert.Subject, provider string) alert.Subject {
+func subjectOf(t *testing.T, all []check.Subject, provider string) check.Subject {
 	t.Helper()
-	i := slices.IndexFunc(all, func(s alert.Subject) bool { return s.Provider == provider })
+	i := slices.IndexFunc(all, func(s check.Subject) bool { return s.Provider == provider })
 	require.GreaterOrEqual(t, i, 0, "%s is missing", provider)
 	return all[i]
 }
@@ -40,7 +40,7 @@ func TestReadsCarryTheFiguresOfEachProvider(t *testing.T) {
 	require.NoError(t, err)
 	v, err := ops.Verify(t.Context(), env, ops.VerifyRequest{}, watch)
 	require.NoError(t, err)
-	for name, all := range map[string][]alert.Subject{"diagnose": d.Subjects, "verify": v.Subjects} {
+	for name, all := range map[string][]check.Subject{"diagnose": d.Subjects, "verify": v.Subjects} {
 		prod := subjectOf(t, all, "prod")
 		require.NotNil(t, prod.Stuck, name)
 		assert.EqualValues(t, 2, *prod.Stuck, name)

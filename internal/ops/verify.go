@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"sbx/internal/alert"
+	"sbx/internal/check"
+	"sbx/internal/cond"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/sandbox"
@@ -51,7 +53,7 @@ type VerifyResult struct {
 	Errors []error       // of providers that could not be asked; their verdict is unknown
 	Alerts []alert.Alert // that are pending or firing
 	// Subjects are the figures of each provider, for conditions.
-	Subjects []alert.Subject
+	Subjects []check.Subject
 	At       time.Time
 	Rounds   int
 }
@@ -116,20 +118,23 @@ func Verify(ctx context.Context, env *Env, req VerifyRequest, watch Observer) (l
 // VerifyFigures are the five figures that are compared with targets, without values; the targets
 // are those of the default thresholds.
 func VerifyFigures() []task.Figure {
-	t := triage.DefaultThresholds()
-	below := func(bound float64) task.Target { return task.Target{Sign: "<", Bound: bound} }
-	return []task.Figure{
-		{ID: "R125", Title: "running sandboxes at one provider", Unit: task.UnitCount, Target: below(float64(t.ActiveNormal))},
-		{ID: "R126", Title: "sandboxes over their age limit and not at work", Unit: task.UnitCount, Target: task.Target{Sign: "<=", Bound: 0}},
-		{ID: "R127", Title: "time since cleanup left nothing undone", Unit: task.UnitSeconds, Target: task.Target{Sign: "<=", Bound: (2 * t.CleanupEvery).Seconds()}},
-		{ID: "R128", Title: "share of timeouts at one provider", Unit: task.UnitShare, Target: below(t.TimeoutRateGood)},
-		{ID: "R129", Title: "use of a quota", Unit: task.UnitShare, Target: below(t.QuotaNear)},
+	var all []task.Figure
+	defaults := &check.Subject{Limits: triage.DefaultThresholds()}
+	for _, c := range check.Targets() {
+		all = append(all, targetFigure(c, defaults))
 	}
+	return all
 }
 
-func verifyFigure(id string) task.Figure {
-	all := VerifyFigures()
-	return all[slices.IndexFunc(all, func(f task.Figure) bool { return f.ID == id })]
+// targetFigure is the figure of a target for one provider.
+func targetFigure(c check.Check, s *check.Subject) task.Figure {
+	unit := task.UnitCount
+	if c.Unit() == cond.UnitRatio {
+		unit = task.UnitShare
+	} else if c.Unit() == cond.UnitSeconds {
+		unit = task.UnitSeconds
+	}
+	return task.Figure{ID: c.ID, Title: c.Title, Unit: unit, Value: c.Value(s), Target: task.Target{Sign: c.Sign, Bound: c.Limit(s)}}
 }
 
 func (e *Env) verifyOnce(ctx context.Context, req VerifyRequest, watch Observer) (*VerifyResult, error) {
@@ -157,7 +162,9 @@ func (e *Env) verifyOnce(ctx context.Context, req VerifyRequest, watch Observer)
 		return nil, err
 	}
 	quotas := f.Quotas(ctx)
-	r.Checks = []TargetCheck{e.checkActive(stats), e.checkAges(stats, judged), cleanupCheck, e.checkTimeouts(stats), e.checkQuotas(f.Names(), quotas)}
+	subjects := e.verifySubjects(stats, judged, quotas)
+	r.Subjects = plainSubjects(subjects)
+	r.Checks = []TargetCheck{e.checkActive(r.Subjects), e.checkAges(stats, judged), cleanupCheck, e.checkTimeouts(r.Subjects, stats), e.checkQuotas(r.Subjects, quotas)}
 	if req.NoDataIsUnknown {
 		for i := range r.Checks {
 			r.Checks[i].NoData = false
@@ -166,8 +173,6 @@ func (e *Env) verifyOnce(ctx context.Context, req VerifyRequest, watch Observer)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // what is missing was not asked
 	}
-	subjects := e.verifySubjects(ctx, stats, judged, quotas)
-	r.Subjects = plainSubjects(subjects)
 	if req.NoAlerts {
 		return r, nil
 	}
@@ -187,40 +192,36 @@ func bothVerdicts(a, b sandbox.Verdict) sandbox.Verdict {
 	return sandbox.Unknown
 }
 
-// measured is a figure of one provider beside its bound.
-type measured struct {
-	value    *float64 // nil: not known
-	bound    float64
-	answered bool // the provider was asked: a value that is not known does not exist yet
-}
-
-// worstOf is a check over providers: the value and target are those of the provider with the
-// worst figure. One whose figure is not known makes the outcome unknown at best.
-func (e *Env) worstOf(figure task.Figure, stats []fleet.ProviderStats, of func(fleet.ProviderStats, triage.Thresholds) measured) TargetCheck {
-	figure.Target.Bound = 0
-	c := TargetCheck{Figure: figure, Outcome: sandbox.True, NoData: true}
-	if len(stats) == 0 {
+// worstOf is a target over providers: the value and bound are those of the provider with the
+// worst figure. One whose figure is not known makes the outcome unknown at best; answered says that
+// it was asked, so that what is not known does not exist yet.
+func (e *Env) worstOf(target check.Check, subjects []check.Subject, answered func(profile string) bool) TargetCheck {
+	worst := targetFigure(target, &check.Subject{})
+	c := TargetCheck{Outcome: sandbox.True, NoData: true}
+	samples := 0
+	if len(subjects) == 0 {
 		c.Outcome = sandbox.Unknown
 	}
-	for _, s := range stats {
-		m := of(s, e.Thresholds(sandbox.Sandbox{Provider: s.Provider, ProviderType: s.ProviderType}))
-		one := figure
-		one.Value, one.Target.Bound, one.Samples = m.value, m.bound, 1
-		c.Outcome = bothVerdicts(c.Outcome, one.Verdict())
-		c.NoData = c.NoData && (m.value != nil || m.answered)
+	for i := range subjects {
+		s := &subjects[i]
+		one := targetFigure(target, s)
+		c.Outcome = bothVerdicts(c.Outcome, target.Judge(s))
+		c.NoData = c.NoData && (one.Value != nil || answered(s.Provider))
 		text := "not known"
 		switch {
-		case m.value != nil:
-			text = formatFigure(*m.value, figure.Unit)
-			c.Samples++
-		case m.answered:
+		case one.Value != nil:
+			text = formatFigure(*one.Value, one.Unit)
+			samples++
+		case answered(s.Provider):
 			text = "no data"
 		}
 		c.Evidence = append(c.Evidence, sandbox.Evidence{What: s.Provider, Value: text, Source: "stats", At: e.Now()})
-		if c.Target.Bound == 0 || m.value != nil && (c.Value == nil || *m.value-m.bound > *c.Value-c.Target.Bound) {
-			c.Value, c.Target.Bound = m.value, m.bound
+		if worst.Target.Bound == 0 || one.Value != nil && (worst.Value == nil || *one.Value-one.Target.Bound > *worst.Value-worst.Target.Bound) {
+			worst = one
 		}
 	}
+	c.Figure = worst
+	c.Samples = samples
 	c.NoData = c.NoData && c.Outcome == sandbox.Unknown
 	return c
 }
@@ -233,15 +234,8 @@ func formatFigure(v float64, unit task.Unit) string {
 }
 
 // checkActive is R125: fewer running sandboxes than under normal load.
-func (e *Env) checkActive(stats []fleet.ProviderStats) TargetCheck {
-	c := e.worstOf(verifyFigure("R125"), stats,
-		func(s fleet.ProviderStats, t triage.Thresholds) measured {
-			m := measured{bound: float64(t.ActiveNormal)}
-			if s.Err == nil && s.Stats.Active != nil {
-				m.value = new(float64(*s.Stats.Active))
-			}
-			return m
-		})
+func (e *Env) checkActive(subjects []check.Subject) TargetCheck {
+	c := e.worstOf(check.Target("R125"), subjects, func(string) bool { return false })
 	c.Why = "thresholds.active_normal says what normal load is"
 	c.Hint = e.Process.Name() + " top"
 	return c
@@ -250,17 +244,15 @@ func (e *Env) checkActive(stats []fleet.ProviderStats) TargetCheck {
 // checkAges is R126: no sandbox is over its age limit, unless it is proved to be at work: the
 // runbook's 10 minutes would call every long task a fault.
 func (e *Env) checkAges(stats []fleet.ProviderStats, judged []fleet.Judged) TargetCheck {
-	c := TargetCheck{
-		Figure:  verifyFigure("R126"),
-		Outcome: sandbox.True, Hint: e.Process.Name() + " ls --stuck",
-	}
+	target, s := check.Target("R126"), check.Subject{}
+	c := TargetCheck{Figure: targetFigure(target, &s), Hint: e.Process.Name() + " ls --stuck"}
+	var old, atWork, open, unlisted int
 	for _, s := range stats {
 		if s.ItemsErr != nil {
-			c.Outcome = sandbox.Unknown
+			unlisted++
 			c.Evidence = append(c.Evidence, sandbox.Evidence{What: s.Provider, Value: "not listed", Source: "list", At: e.Now()})
 		}
 	}
-	var old, atWork, open int
 	for _, j := range judged {
 		s := j.Sandbox
 		age, source := s.Age(e.Now())
@@ -283,12 +275,10 @@ func (e *Env) checkAges(stats []fleet.ProviderStats, judged []fleet.Judged) Targ
 		}
 	}
 	c.Value = new(float64(old))
-	switch {
-	case old > 0:
-		c.Outcome = sandbox.False
-	case open > 0:
-		c.Outcome = sandbox.Unknown
+	if old > 0 || open+unlisted == 0 {
+		s.OverAge = new(int64(old))
 	}
+	c.Outcome = target.Judge(&s)
 	c.Why = fmt.Sprintf("of %d, %d older ones are at work, and %d could not be judged", c.Samples, atWork, open)
 	return c
 }
@@ -306,11 +296,10 @@ func (e *Env) checkCleanupRuns(ctx context.Context) (TargetCheck, error) {
 // checkCleanupStatus is R127 by the state of cleanup.
 func (e *Env) checkCleanupStatus(status *CleanupStatusResult) TargetCheck {
 	c := TargetCheck{
-		Figure:  verifyFigure("R127"),
+		Figure:  targetFigure(check.Target("R127"), &check.Subject{Limits: triage.Thresholds{CleanupEvery: status.Status.Every}}),
 		Outcome: status.Status.Verdict, Hint: e.Process.Name() + " cron check",
 		Evidence: []sandbox.Evidence{{What: "cleanup", Value: status.Status.Message, Source: "journals", At: e.Now()}},
 	}
-	c.Target.Bound = (2 * status.Status.Every).Seconds()
 	if last := status.Status.LastSuccess; !last.IsZero() {
 		c.Value, c.Samples = new(max(0, e.Now().Sub(last).Seconds())), 1
 	}
@@ -321,26 +310,18 @@ func (e *Env) checkCleanupStatus(status *CleanupStatusResult) TargetCheck {
 }
 
 // checkTimeouts is R128: a low share of timeouts.
-func (e *Env) checkTimeouts(stats []fleet.ProviderStats) TargetCheck {
-	c := e.worstOf(verifyFigure("R128"), stats,
-		func(s fleet.ProviderStats, t triage.Thresholds) measured {
-			return measured{s.Signals(t.StuckAge, e.Now()).TimeoutRate(), t.TimeoutRateGood, s.Err == nil && s.ItemsErr == nil}
-		})
+func (e *Env) checkTimeouts(subjects []check.Subject, stats []fleet.ProviderStats) TargetCheck {
+	c := e.worstOf(check.TimeoutGood(), subjects, func(profile string) bool {
+		return slices.ContainsFunc(stats, func(s fleet.ProviderStats) bool { return s.Provider == profile && s.Err == nil && s.ItemsErr == nil })
+	})
 	c.Why = "by the provider's counters, else by the attempts of tasks, of which 20 give a rate"
 	c.Hint = e.Process.Name() + " report"
 	return c
 }
 
 // checkQuotas is R129: the quotas of the accounts are far from full.
-func (e *Env) checkQuotas(profiles []string, quotas []fleet.ProviderQuota) TargetCheck {
-	stats := make([]fleet.ProviderStats, len(profiles))
-	for i, name := range profiles {
-		stats[i].Provider = name
-	}
-	c := e.worstOf(verifyFigure("R129"), stats,
-		func(s fleet.ProviderStats, t triage.Thresholds) measured {
-			return measured{highestUse(quotas, s.Provider), t.QuotaNear, quotaOf(quotas, s.Provider).Err == nil}
-		})
+func (e *Env) checkQuotas(subjects []check.Subject, quotas []fleet.ProviderQuota) TargetCheck {
+	c := e.worstOf(check.Target("R129"), subjects, func(profile string) bool { return quotaOf(quotas, profile).Err == nil })
 	c.Why = "limits.max_sandboxes is a quota where a provider reports none"
 	c.Hint = e.Process.Name() + " doctor"
 	return c

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sbx/internal/check"
 	"sbx/internal/cond"
 	"sbx/internal/fault"
 )
@@ -155,7 +156,7 @@ func (r *Runbook) claims() []Claim {
 		add(Automated, lookAtAlerts, "", e.Rows...)
 	}
 	for _, a := range alerts {
-		if rule, ok := AlertRule(a); ok {
+		if rule, ok := check.Alert(string(a)); ok {
 			add(Automated, lookAtAlerts, "", Word(rule.Row))
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"sbx/internal/alert"
+	"sbx/internal/check"
 	"sbx/internal/cond"
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
@@ -323,14 +323,12 @@ func ReadNames(names []string) []string {
 	var all []string
 	for _, name := range names {
 		id, isAlert := strings.CutPrefix(name, alertPrefix)
-		rule, known := AlertRule(Word(id))
+		rule, known := check.Alert(id)
 		if !isAlert || !known {
 			all = append(all, name)
 			continue
 		}
-		if c, err := cond.Compile(rule.When, alert.Schema()); err == nil {
-			all = append(all, c.Names()...)
-		}
+		all = append(all, rule.Names()...)
 	}
 	return all
 }

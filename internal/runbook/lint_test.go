@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/alert"
+	"sbx/internal/check"
 	"sbx/internal/cond"
 	"sbx/internal/runbook"
 	"sbx/internal/sandbox"
@@ -187,7 +187,7 @@ func TestRunbooksThatSendOneToAnother(t *testing.T) {
 func TestEveryAlertHasARunbook(t *testing.T) {
 	t.Parallel()
 	shelf := shipped(t)
-	for _, r := range alert.Rules() {
+	for _, r := range check.Alerts() {
 		n := 0
 		for _, b := range shelf.Books {
 			if slices.Contains(b.AlertNames(), r.ID) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"sbx/internal/alert"
+	"sbx/internal/check"
 	"sbx/internal/cond"
 	"sbx/internal/config"
 	"sbx/internal/ops"
@@ -131,7 +131,7 @@ func (c Cause) Known() triage.Theory {
 
 // Facts are what collectors have read of one provider.
 type Facts struct {
-	alert.Subject
+	check.Subject
 
 	Checks     map[string]sandbox.Verdict // of verify, by id
 	Cause      string                     // the first one of the diagnosis, by its id; NoCause = it names none; "" = not known
@@ -147,7 +147,7 @@ const NoCause = "none"
 func Schema(vars []Var) cond.Schema[*Facts] {
 	type name = cond.Name[*Facts]
 	s := cond.Schema[*Facts]{Hint: "the names are alert.ID, verify.ID, diagnose.cause, sandbox.NAME, thresholds.NAME, vars.NAME and those of `sbx help conditions`"}
-	for _, n := range alert.Schema().Names {
+	for _, n := range check.Schema().Names {
 		s.Names = append(s.Names, name{Name: n.Name, Kind: n.Kind, Unit: n.Unit, Meaning: n.Meaning, Words: n.Words, Value: func(f *Facts) cond.Value { return n.Value(&f.Subject) }})
 	}
 	for _, setting := range config.DefaultSettings() {
@@ -164,13 +164,9 @@ func Schema(vars []Var) cond.Schema[*Facts] {
 	for _, t := range triage.Theories() {
 		theories = append(theories, t.ID)
 	}
-	for _, r := range alert.Rules() {
+	for _, r := range check.Alerts() {
 		s.Names = append(s.Names, name{Name: alertPrefix + r.ID, Kind: cond.KindBool, Meaning: "whether the condition of the alert holds now: " + r.Title, Value: func(f *Facts) cond.Value {
-			c, err := cond.Compile(r.When, alert.Schema())
-			if err != nil {
-				return cond.Unread(err.Error())
-			}
-			return verdictValue(c.Eval(&f.Subject))
+			return verdictValue(r.Judge(&f.Subject))
 		}})
 	}
 	s.Names = append(s.Names,
@@ -203,29 +199,19 @@ const (
 // AlertIDs are the ids of the alerts of sbx.
 func AlertIDs() []string {
 	var ids []string
-	for _, r := range alert.Rules() {
+	for _, r := range check.Alerts() {
 		ids = append(ids, r.ID)
 	}
 	return ids
 }
 
-// AlertRule is the alert with an id.
-func AlertRule(id Word) (alert.Rule, bool) {
-	all := alert.Rules()
-	i := slices.IndexFunc(all, func(r alert.Rule) bool { return r.ID == string(id) })
-	if i < 0 {
-		return alert.Rule{}, false
-	}
-	return all[i], true
-}
-
 // CheckedAlert is the alert whose condition a step consists of.
-func (s Step) CheckedAlert() (alert.Rule, bool) {
+func (s Step) CheckedAlert() (check.Check, bool) {
 	id, ok := strings.CutPrefix(string(s.Check), alertPrefix)
 	if !ok {
-		return alert.Rule{}, false
+		return check.Check{}, false
 	}
-	return AlertRule(Word(id))
+	return check.Alert(id)
 }
 
 func verdictValue(v sandbox.Verdict) cond.Value {

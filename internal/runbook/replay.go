@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"sbx/internal/alert"
+	"sbx/internal/check"
 	"sbx/internal/cond"
 	"sbx/internal/ops"
 	"sbx/internal/sandbox"
@@ -69,7 +69,7 @@ func (r *Runbook) Conditions() (*Conditions, error) {
 const noCause = "none"
 
 // FactsOf are the facts of each provider by what a look showed.
-func FactsOf(subjects []alert.Subject, c snapshot.Concluded) []Facts {
+func FactsOf(subjects []check.Subject, c snapshot.Concluded) []Facts {
 	var all []Facts
 	for _, s := range subjects {
 		f := Facts{Subject: s, Checks: map[string]sandbox.Verdict{}, Cause: noCause}
@@ -129,7 +129,7 @@ func anyHolds(c *cond.Condition[*Facts], facts []Facts) sandbox.Verdict {
 }
 
 // AddConclusions records in a snapshot what runbooks say of the look from which it was made.
-func AddConclusions(s *snapshot.Snapshot, subjects []alert.Subject, books []*Runbook) error {
+func AddConclusions(s *snapshot.Snapshot, subjects []check.Subject, books []*Runbook) error {
 	for _, b := range books {
 		c, err := b.Conditions()
 		if err != nil {

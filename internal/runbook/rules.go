@@ -7,7 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"sbx/internal/alert"
+	"sbx/internal/check"
+	"sbx/internal/cron"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
@@ -46,7 +47,7 @@ const overdueRunbook = "cleanup-not-running"
 func PrometheusRules(books []*Runbook, limits triage.Thresholds, base string) []PrometheusRule {
 	var all []PrometheusRule
 	page := func(b *Runbook) string { return strings.TrimRight(base, "/") + "/" + b.PageName() }
-	for _, rule := range alert.Rules() {
+	for _, rule := range check.Alerts() {
 		i := slices.IndexFunc(books, func(b *Runbook) bool { return slices.Contains(b.Metadata.Alerts, Word(rule.ID)) })
 		if i < 0 {
 			continue
@@ -59,7 +60,7 @@ func PrometheusRules(books []*Runbook, limits triage.Thresholds, base string) []
 			Alert: rule.ID, Severity: string(rule.Severity), Level: string(rule.Level), Runbook: string(books[i].Metadata.ID), URL: page(books[i]),
 			Expr:        fmt.Sprintf(`max by (provider) (%s{rule=%q}) == 1`, metricAlert, rule.ID),
 			Summary:     rule.Title + " at {{ $labels.provider }}",
-			Description: fmt.Sprintf("sbx: %s, %s. Next: sbx %s --provider {{ $labels.provider }}", rule.When, held, rule.Next),
+			Description: fmt.Sprintf("sbx: %s, %s. Next: sbx %s --provider {{ $labels.provider }}", rule.When(), held, rule.Next),
 		})
 	}
 	i := slices.IndexFunc(books, func(b *Runbook) bool { return b.Metadata.ID == overdueRunbook })
@@ -68,8 +69,8 @@ func PrometheusRules(books []*Runbook, limits triage.Thresholds, base string) []
 	}
 	every := limits.CleanupEvery
 	return append(all, PrometheusRule{
-		Alert: OverdueAlert, Severity: string(alert.Critical), Level: string(alert.LevelInfrastructure), Runbook: overdueRunbook, URL: page(books[i]), For: every,
-		Expr:        fmt.Sprintf(`time() - max by (provider) (%s) > %s`, metricLastSuccess, strconv.FormatFloat((2*every).Seconds(), 'f', -1, 64)),
+		Alert: OverdueAlert, Severity: string(triage.Critical), Level: string(check.LevelInfrastructure), Runbook: overdueRunbook, URL: page(books[i]), For: every,
+		Expr:        fmt.Sprintf(`time() - max by (provider) (%s) > %s`, metricLastSuccess, strconv.FormatFloat(cron.Limit(every).Seconds(), 'f', -1, 64)),
 		Summary:     "cleanup has not succeeded at {{ $labels.provider }} for two intervals, and the other figures of sbx are as old",
 		Description: "sbx: verify.R127. Next: sbx cron check",
 	})
@@ -78,7 +79,7 @@ func PrometheusRules(books []*Runbook, limits triage.Thresholds, base string) []
 // WithoutRule are the alerts that have no rule here, with the reason.
 func WithoutRule(books []*Runbook) []PrometheusRule {
 	var all []PrometheusRule
-	for _, rule := range alert.Rules() {
+	for _, rule := range check.Alerts() {
 		if !slices.ContainsFunc(books, func(b *Runbook) bool { return slices.Contains(b.Metadata.Alerts, Word(rule.ID)) }) {
 			all = append(all, PrometheusRule{Alert: rule.ID, Without: "none of these runbooks is for it"})
 		}

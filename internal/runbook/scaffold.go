@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"sbx/internal/check"
 	"sbx/internal/fault"
 )
 
@@ -20,7 +21,7 @@ func New(id, title, owner, alert string, now time.Time) (string, error) {
 	leads := ""
 	if alert != "" {
 		key := "other_alerts"
-		if _, known := AlertRule(Word(alert)); known {
+		if _, known := check.Alert(alert); known {
 			key = "alerts"
 		}
 		leads = "  " + key + ": [" + quote(alert) + "]\n"

@@ -51,7 +51,7 @@ type Symptom struct {
 // exit proves precedes all others. Causes without evidence are left out; an empty list
 // means that no trouble is known.
 func rankCauses(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) []Finding {
-	m := observation{s, sig, t, now}
+	m := observation{s: s, sig: sig, t: t, now: now}
 	var ranked []Finding
 	for _, rule := range causeRules() {
 		if f := rule.score(m); f.Score > 0 {
@@ -187,6 +187,8 @@ type observation struct {
 	sig Signals
 	t   Thresholds
 	now time.Time
+
+	answers []Flag // of the profile: what its figures come to; nil = they were not judged
 }
 
 // causeRule is one cause of the runbook with its symptoms.

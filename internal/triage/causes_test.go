@@ -113,9 +113,6 @@ func TestUnknownInputsGiveNoTrue(t *testing.T) {
 			assert.Empty(t, rankCauses(s, sig, th, noon()), "state %q", state)
 		}
 	}
-	for _, f := range FleetFlags(FleetSignals{}, th, noon()) {
-		assert.Equal(t, sandbox.Unknown, f.Verdict, f.ID)
-	}
 }
 
 // TestForgettingNeverCondemns takes the age, and then every observation, away

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"sbx/internal/cron"
 	"sbx/internal/sandbox"
 )
 
@@ -267,7 +268,7 @@ func (l CleanupLog) newest() (at time.Time, failures int64) {
 // Readable reports whether the log tells whether cleanup runs: it has lines of cleanup, or spans
 // long enough to show that there are none (R55).
 func (l CleanupLog) Readable(every time.Duration) bool {
-	return l.Matched > 0 || l.Last.Sub(l.First) > 2*every
+	return l.Matched > 0 || l.Last.Sub(l.First) > cron.Limit(every)
 }
 
 // AddTo adds what the log says to the signals of a profile.

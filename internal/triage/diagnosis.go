@@ -21,7 +21,7 @@ func Causes(v Verdict, s sandbox.Sandbox, sig Signals, t Thresholds, now time.Ti
 	})
 	if v.Cause != sandbox.CauseNone && v.Cause != sandbox.CauseUnknown {
 		i := slices.IndexFunc(causes, func(f Finding) bool { return f.Cause == v.Cause && !f.Wide })
-		first := v.ownFinding(observation{s, sig, t, now})
+		first := v.ownFinding(observation{s: s, sig: sig, t: t, now: now})
 		if i >= 0 {
 			first = causes[i]
 			causes = slices.Delete(causes, i, i+1)
@@ -32,7 +32,7 @@ func Causes(v Verdict, s sandbox.Sandbox, sig Signals, t Thresholds, now time.Ti
 		return nil
 	}
 	if v.Cause != sandbox.CauseNone && v.Cause != sandbox.CauseStopped { // beside a hint of something that nothing suffers from there is nothing to exclude
-		causes = append(causes, excludedCause(observation{s, sig, t, now}, causeRules(), causes)...)
+		causes = append(causes, excludedCause(observation{s: s, sig: sig, t: t, now: now}, causeRules(), causes)...)
 		slices.SortStableFunc(causes[1:], func(a, b Finding) int { return cmp.Compare(a.remoteness(), b.remoteness()) })
 	}
 	explainRanking(putExhaustionFirst(causes))
@@ -155,9 +155,9 @@ func (f Finding) listSymptoms(head string, v sandbox.Verdict) string {
 }
 
 // FleetCauses are the possible causes of trouble of a whole profile (the runbook's causes 3 to 5),
-// the likeliest first.
-func FleetCauses(f FleetSignals, t Thresholds, now time.Time) []Finding {
-	m := observation{sig: Signals{Fleet: &f}, t: t, now: now}
+// the likeliest first. Answers are the flags of the profile.
+func FleetCauses(f FleetSignals, answers []Flag, t Thresholds, now time.Time) []Finding {
+	m := observation{sig: Signals{Fleet: &f}, t: t, now: now, answers: answers}
 	var causes []Finding
 	for _, rule := range fleetRules() {
 		if found := rule.score(m); found.Confidence != sandbox.ConfidenceUnknown && found.Score > 0 {
@@ -181,14 +181,21 @@ func fleetRules() []causeRule {
 	}
 }
 
+// CountsDiffer is what R18 says.
+const CountsDiffer = "created minus destroyed differs from what exists"
+
 // mismatchSymptoms has the signs of differing records that a whole profile shows. A leak at the
 // provider makes its counters differ, too, so that they alone are a hint.
 func mismatchSymptoms(m observation) []Symptom {
-	f := flagCountMismatch(*m.sig.Fleet, m.now)
+	differ := Symptom{Row: "R18", Say: CountsDiffer, Weight: 2, Key: true, Verdict: sandbox.Unknown}
+	if i := slices.IndexFunc(m.answers, func(f Flag) bool { return f.ID == differ.Row }); i >= 0 {
+		f := m.answers[i]
+		differ.Verdict, differ.Evidence = f.Verdict, f.Evidence
+	}
 	missing := m.counterSymptom("R96", "removals that failed with \"sandbox not found\"", 2, func(f *FleetSignals) *int64 { return f.CleanupNotFound })
 	return []Symptom{
 		asKey(missing),
-		{Row: f.ID, Say: f.Say, Weight: 2, Key: true, Verdict: f.Verdict, Evidence: f.Evidence},
+		differ,
 		asKey(m.counterSymptom("R94", "sandboxes that are listed as running and do not exist", 3, func(f *FleetSignals) *int64 { return f.Missing })),
 	}
 }
@@ -212,6 +219,6 @@ func (m observation) noneStarts() Symptom {
 		return s
 	}
 	s.Verdict = sandbox.VerdictOf(*f.Active == 0 && *f.OverProvisioningAge > 0)
-	s.Evidence = []sandbox.Evidence{numberEvidence("stuck in provisioning", float64(*f.OverProvisioningAge), "", "list", m.now)}
+	s.Evidence = []sandbox.Evidence{NumberEvidence("stuck in provisioning", float64(*f.OverProvisioningAge), "", "list", m.now)}
 	return s
 }

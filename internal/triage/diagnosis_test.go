@@ -111,12 +111,16 @@ func TestFleetCauses(t *testing.T) {
 		"young ones":    {FleetSignals{Active: new(int64(0)), OverProvisioningAge: new(int64(0)), CreateFailures: new(int64(0))}, nil},
 	} {
 		var ids []string
-		for _, c := range FleetCauses(tc.sig, limits, noon()) {
+		for _, c := range FleetCauses(tc.sig, nil, limits, noon()) {
 			ids = append(ids, c.ID)
 			assert.NotEmpty(t, c.Evidence, name)
 		}
 		assert.Equal(t, tc.want, ids, name)
 	}
+	differ := []Flag{{ID: "R18", Verdict: sandbox.True, Evidence: []sandbox.Evidence{{What: "created minus destroyed", Value: "2"}}}}
+	causes := FleetCauses(FleetSignals{}, differ, limits, noon())
+	require.Len(t, causes, 1)
+	assert.Equal(t, "state_corruption", causes[0].ID)
 }
 
 // TestMissedHeartbeats is S2-10.

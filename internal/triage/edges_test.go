@@ -139,8 +139,7 @@ func TestTheHintOfALastSample(t *testing.T) {
 func TestHistoryWithoutTimesIsNoHistory(t *testing.T) {
 	t.Parallel()
 	f := FleetSignals{History: []ActiveCount{{Active: 99}, {At: noon().Add(time.Hour), Active: 99}}}
-	assert.Empty(t, sortedHistory(f.History, noon()))
-	assert.Equal(t, sandbox.Unknown, pick(t, FleetFlags(f, DefaultThresholds(), noon()), "R10").Verdict)
+	assert.Empty(t, f.Past(noon()))
 }
 
 func TestAnEndedSandboxIsNotMissing(t *testing.T) {
@@ -214,10 +213,6 @@ func TestThresholdsReachEveryRule(t *testing.T) {
 	}
 	samples := []sandbox.Usage{mem(0, 1), mem(60, 1000), cpu(0, 0), cpu(60, 60)}
 	assert.Equal(t, PatternSteady, TrendOf(samples, far).usagePattern(far))
-	many := FleetSignals{Active: new(int64(1000)), TimedOut: new(int64(99)), TotalDestroyed: new(int64(100))}
-	for _, id := range []string{"R4", "R10", "R12"} {
-		assert.NotEqual(t, sandbox.True, pick(t, FleetFlags(many, far, noon()), id).Verdict, id)
-	}
 }
 
 // TestNearThresholdsFindEverything is the other side: with limits at the floor

@@ -133,7 +133,7 @@ func nearLimit(f ExitFacts, e *sandbox.Exit) {
 		return
 	}
 	e.Cause, e.Confidence = sandbox.CauseOOM, sandbox.Hint
-	e.Evidence = append(e.Evidence, numberEvidence("last memory sample", share*100, "% of the limit", f.CounterSource, f.LastAt))
+	e.Evidence = append(e.Evidence, NumberEvidence("last memory sample", share*100, "% of the limit", f.CounterSource, f.LastAt))
 }
 
 // killLongBefore says that the last OOM kill was too long before the end to be its cause.

@@ -51,7 +51,7 @@ func Flags(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) []Flag {
 // flagMemoryPressure is S3-16: memory is near its limit before the kernel kills anything. It is a
 // warning where memory grows or has been there for long; what is only large may be a cache.
 func flagMemoryPressure(s sandbox.Sandbox, sig Signals, t Thresholds) Flag {
-	f := Flag{ID: "S3-16", Severity: Info, Verdict: sandbox.Unknown, Say: fmt.Sprintf("memory is over %s%% of its limit, or soon full", formatDecimal(t.MemoryNear*100))}
+	f := Flag{ID: "S3-16", Severity: Info, Verdict: sandbox.Unknown, Say: fmt.Sprintf("memory is over %s%% of its limit, or soon full", FormatDecimal(t.MemoryNear*100))}
 	if s.State != sandbox.StateRunning && s.State != sandbox.StateUnknown && s.State != "" {
 		f.Verdict = sandbox.False
 		return f
@@ -66,13 +66,13 @@ func flagMemoryPressure(s sandbox.Sandbox, sig Signals, t Thresholds) Flag {
 	}
 	fills := tr.memoryGrows(t) && tr.fillsUp(t)
 	f.Verdict = sandbox.VerdictOf(share >= t.MemoryNear || fills)
-	f.Evidence = []sandbox.Evidence{numberEvidence("memory", share*100, "% of the limit", tr.Source, tr.At)}
+	f.Evidence = []sandbox.Evidence{NumberEvidence("memory", share*100, "% of the limit", tr.Source, tr.At)}
 	if fills {
 		f.Severity = Warning
 	}
 	if share >= t.MemoryNear && tr.NearLimitFor >= t.Sustained {
 		f.Severity = Warning
-		f.Evidence = append(f.Evidence, durationEvidence("near the limit for", tr.NearLimitFor, cmp.Or(tr.MemorySource, tr.Source), tr.At))
+		f.Evidence = append(f.Evidence, DurationEvidence("near the limit for", tr.NearLimitFor, cmp.Or(tr.MemorySource, tr.Source), tr.At))
 	}
 	if left, grows := tr.fullIn(); fills && grows {
 		f.Evidence = append(f.Evidence, textEvidence("full", "in about "+sandbox.FormatDuration(left), cmp.Or(tr.MemorySource, tr.Source), tr.At))
@@ -96,7 +96,7 @@ func flagNoHeartbeat(s sandbox.Sandbox, sig Signals, now time.Time) Flag {
 		f.Verdict = sandbox.False
 	default:
 		f.Verdict = sandbox.VerdictOf(silence > beatsDue*beatEvery)
-		f.Evidence = []sandbox.Evidence{durationEvidence("last heartbeat", silence, beatSource, sig.LastBeatAt)}
+		f.Evidence = []sandbox.Evidence{DurationEvidence("last heartbeat", silence, beatSource, sig.LastBeatAt)}
 	}
 	return f
 }
@@ -191,7 +191,7 @@ func repeatedTimeouts(sig Signals, t Thresholds) Flag {
 	f := Flag{ID: "R30", Severity: Warning, Verdict: sandbox.Unknown, Say: fmt.Sprintf("hit a time limit %d times or more", t.RepeatTimeouts)}
 	if sig.TimeLimitsHit != nil {
 		f.Verdict = sandbox.VerdictOf(*sig.TimeLimitsHit >= t.RepeatTimeouts)
-		f.Evidence = []sandbox.Evidence{numberEvidence("time limits hit", float64(*sig.TimeLimitsHit), "", "history", time.Time{})}
+		f.Evidence = []sandbox.Evidence{NumberEvidence("time limits hit", float64(*sig.TimeLimitsHit), "", "history", time.Time{})}
 	}
 	return f
 }
@@ -204,9 +204,9 @@ func flagSilent(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) Fla
 		f.Verdict = sandbox.False
 	case sign.silentLonger(t.Inactivity), sign.seenWithin(t.Inactivity):
 		f.Verdict = sandbox.VerdictOf(!sign.seenWithin(t.Inactivity) && s.State == sandbox.StateRunning)
-		f.Evidence = []sandbox.Evidence{durationEvidence("silence", sign.ago, sign.source, now)}
+		f.Evidence = []sandbox.Evidence{DurationEvidence("silence", sign.ago, sign.source, now)}
 	case sign.known:
-		f.Evidence = []sandbox.Evidence{durationEvidence("last activity", sign.ago, sign.source, now)}
+		f.Evidence = []sandbox.Evidence{DurationEvidence("last activity", sign.ago, sign.source, now)}
 	}
 	return f
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"sbx/internal/sandbox"
 )
@@ -82,84 +81,10 @@ func TestFlagsOfOneSandbox(t *testing.T) {
 	}
 }
 
-func TestFleetFlags(t *testing.T) {
-	t.Parallel()
-	n := func(v int64) *int64 { return &v }
-	counts := func(active, created, destroyed int64) FleetSignals {
-		return FleetSignals{Active: n(active), Provisioning: n(0), Terminating: n(0), TotalCreated: n(created), TotalDestroyed: n(destroyed)}
-	}
-	past := func(minutes ...int64) FleetSignals { // pairs: minutes ago, how many
-		var f FleetSignals
-		for i := 0; i < len(minutes); i += 2 {
-			f.History = append(f.History, ActiveCount{noon().Add(-time.Duration(minutes[i]) * time.Minute), minutes[i+1]})
-		}
-		return f
-	}
-	rate := func(timedOut, destroyed int64) FleetSignals {
-		return FleetSignals{TimedOut: n(timedOut), TotalDestroyed: n(destroyed)}
-	}
-	for name, tc := range map[string]struct {
-		id   string
-		f    FleetSignals
-		want sandbox.Verdict
-	}{
-		"20 active":            {"R4", counts(20, 0, 0), sandbox.False},
-		"21 active":            {"R4", counts(21, 0, 0), sandbox.True},
-		"active unknown":       {"R4", FleetSignals{}, sandbox.Unknown},
-		"sustained":            {"R10", past(5, 21, 3, 30, 0, 25), sandbox.True},
-		"sustained, unordered": {"R10", past(0, 21, 5, 21), sandbox.True},
-		"high before that":     {"R10", past(60, 21, 30, 3, 5, 21, 0, 21), sandbox.True},
-		"not that long":        {"R10", past(4, 21, 0, 21), sandbox.Unknown},
-		"dipped":               {"R10", past(9, 21, 4, 20, 0, 21), sandbox.False},
-		"now fine":             {"R10", past(9, 21, 0, 20), sandbox.False},
-		"one sample":           {"R10", past(9, 21), sandbox.Unknown},
-		"no samples":           {"R10", FleetSignals{}, sandbox.Unknown},
-		"from the future":      {"R10", past(-5, 21, -9, 21), sandbox.Unknown},
-		"exactly 5 percent":    {"R12", rate(5, 100), sandbox.False},
-		"over 5 percent":       {"R12", rate(6, 100), sandbox.True},
-		"nothing ended":        {"R12", rate(0, 0), sandbox.Unknown},
-		"more than all":        {"R12", rate(3, 2), sandbox.Unknown},
-		"rate unknown":         {"R12", FleetSignals{TotalDestroyed: n(3)}, sandbox.Unknown},
-		"of tasks, over":       {"R12", FleetSignals{Attempts: n(20), AttemptsTimedOut: n(2)}, sandbox.True},
-		"of tasks, 5 percent":  {"R12", FleetSignals{Attempts: n(20), AttemptsTimedOut: n(1)}, sandbox.False},
-		"of too few tasks":     {"R12", FleetSignals{Attempts: n(19), AttemptsTimedOut: n(19)}, sandbox.Unknown},
-		"counters go first":    {"R12", FleetSignals{TimedOut: n(0), TotalDestroyed: n(9), Attempts: n(20), AttemptsTimedOut: n(20)}, sandbox.False},
-		"cleanup fails":        {"R14", FleetSignals{CleanupFailures: n(1)}, sandbox.True},
-		"cleanup works":        {"R14", FleetSignals{CleanupFailures: n(0)}, sandbox.False},
-		"cleanup unknown":      {"R14", FleetSignals{}, sandbox.Unknown},
-		"the runbook's sample": {"R18", counts(3, 150, 147), sandbox.False},
-		"one is missing":       {"R18", counts(2, 150, 147), sandbox.True},
-		"one too many":         {"R18", counts(4, 150, 147), sandbox.True},
-		"at the limit":         {"R111", FleetSignals{Active: n(10), MaxSandboxes: n(10)}, sandbox.False},
-		"over the limit":       {"R111", FleetSignals{Active: n(11), MaxSandboxes: n(10)}, sandbox.True},
-		"no limit":             {"R111", FleetSignals{Active: n(11)}, sandbox.Unknown},
-		"totals unknown":       {"R18", FleetSignals{Active: n(3), Provisioning: n(0), Terminating: n(0)}, sandbox.Unknown},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := pick(t, FleetFlags(tc.f, DefaultThresholds(), noon()), tc.id)
-			assert.Equal(t, tc.want, got.Verdict, got.Say)
-			if tc.want == sandbox.True {
-				assert.NotEmpty(t, got.Evidence)
-			}
-		})
-	}
-}
-
-func TestTimeoutRateHasThreeGrades(t *testing.T) {
-	t.Parallel()
-	for timedOut, want := range map[int64]string{19: "1.9% healthy", 20: "2% degraded", 50: "5% degraded", 51: "5.1% alert"} {
-		f := FleetSignals{TimedOut: &timedOut, TotalDestroyed: new(int64(1000))}
-		got := pick(t, FleetFlags(f, DefaultThresholds(), noon()), "R12")
-		require.Len(t, got.Evidence, 1)
-		assert.Equal(t, want, got.Evidence[0].Value)
-	}
-}
-
 func TestFiguresAreWrittenInOneWay(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[float64]string{0: "0", 1: "1", 99.999: "100", 0.125: "0.13", -1.5: "-1.5", 1e15: "1000000000000000"} {
-		assert.Equal(t, want, formatDecimal(v))
+		assert.Equal(t, want, FormatDecimal(v))
 	}
 	assert.Equal(t, "600ms", sandbox.FormatElapsed(600*time.Millisecond))
 	assert.Equal(t, "10m", sandbox.FormatElapsed(10*time.Minute))
@@ -169,8 +94,7 @@ func TestFiguresAreWrittenInOneWay(t *testing.T) {
 func TestFlagsThatAreProblems(t *testing.T) {
 	t.Parallel()
 	var weighed []string
-	all := append(Flags(sandbox.Sandbox{State: sandbox.StateRunning}, Signals{}, DefaultThresholds(), noon()), FleetFlags(FleetSignals{}, DefaultThresholds(), noon())...)
-	for _, f := range all {
+	for _, f := range Flags(sandbox.Sandbox{State: sandbox.StateRunning}, Signals{}, DefaultThresholds(), noon()) {
 		for _, v := range []sandbox.Verdict{sandbox.True, sandbox.False, sandbox.Unknown} {
 			f.Verdict = v
 			assert.Equal(t, v == sandbox.True && f.Severity != Info && !f.Weighed, f.IsProblem(), "%s %s", f.ID, v)

@@ -111,7 +111,7 @@ func render(t *testing.T, sc scene) string {
 		line("flag", f.ID, f.Severity, f.Verdict, f.Say, f.Evidence)
 	}
 	for _, c := range rankCauses(sc.s, sc.sig, th, noon()) {
-		line("cause", c.ID, c.Cause, c.Title, formatDecimal(c.Score), formatDecimal(c.Coverage), c.Confidence)
+		line("cause", c.ID, c.Cause, c.Title, FormatDecimal(c.Score), FormatDecimal(c.Coverage), c.Confidence)
 		for _, s := range c.Symptoms {
 			line("symptom", s.Row, s.Say, s.Weight, s.Verdict, s.Evidence)
 		}

@@ -172,26 +172,26 @@ func (sig Signals) repeatsLines(t Thresholds) bool {
 	return sig.Logs != nil && sig.Logs.Complete && sig.Logs.Repeat.Count >= t.RepeatLines
 }
 
-// The constructors of evidence: each kind of figure has one format.
-
-func durationEvidence(what string, d time.Duration, source string, at time.Time) sandbox.Evidence {
-	value := formatDecimal(d.Seconds()) + "s"
+// DurationEvidence is a duration as evidence; each kind of figure has one format.
+func DurationEvidence(what string, d time.Duration, source string, at time.Time) sandbox.Evidence {
+	value := FormatDecimal(d.Seconds()) + "s"
 	if d >= 2*time.Minute { // hundreds of seconds are not readable
 		value = sandbox.FormatDuration(d)
 	}
 	return sandbox.Evidence{What: what, Value: value, Source: source, At: at}
 }
 
-func numberEvidence(what string, v float64, unit, source string, at time.Time) sandbox.Evidence {
-	return sandbox.Evidence{What: what, Value: formatDecimal(v) + unit, Source: source, At: at}
+// NumberEvidence is a number as evidence, with its unit behind it.
+func NumberEvidence(what string, v float64, unit, source string, at time.Time) sandbox.Evidence {
+	return sandbox.Evidence{What: what, Value: FormatDecimal(v) + unit, Source: source, At: at}
 }
 
 func textEvidence(what, value, source string, at time.Time) sandbox.Evidence {
 	return sandbox.Evidence{What: what, Value: value, Source: source, At: at}
 }
 
-// formatDecimal writes at most two decimals, without trailing zeros.
-func formatDecimal(v float64) string {
+// FormatDecimal writes at most two decimals, without trailing zeros.
+func FormatDecimal(v float64) string {
 	return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64)
 }
 

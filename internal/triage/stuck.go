@@ -87,7 +87,7 @@ func olderThan(s sandbox.Sandbox, limit time.Duration, now time.Time) (sandbox.V
 	if source == sandbox.AgeUnknown {
 		return sandbox.Unknown, sandbox.Evidence{}
 	}
-	e := durationEvidence("age", age, string(source), now)
+	e := DurationEvidence("age", age, string(source), now)
 	if age <= limit && source == sandbox.AgeFirstSeen {
 		return sandbox.Unknown, e
 	}
@@ -121,7 +121,7 @@ func endingLonger(s sandbox.Sandbox, t Thresholds, now time.Time) (sandbox.Verdi
 	if source == sandbox.AgeUnknown {
 		return sandbox.Unknown, sandbox.Evidence{}
 	}
-	e := durationEvidence("terminating", since, string(source), now)
+	e := DurationEvidence("terminating", since, string(source), now)
 	if since <= t.EndingAge && source == sandbox.AgeFirstSeen {
 		return sandbox.Unknown, e
 	}
@@ -228,23 +228,23 @@ func lifeEvidence(sign lastSign, sig Signals, now time.Time) []sandbox.Evidence 
 	var all []sandbox.Evidence
 	switch {
 	case sign.provenSilent():
-		all = append(all, durationEvidence("silence", sign.ago, sign.source, now))
+		all = append(all, DurationEvidence("silence", sign.ago, sign.source, now))
 	case sign.known: // no source would have shown a later sign
-		all = append(all, durationEvidence("last activity", sign.ago, sign.source, now))
+		all = append(all, DurationEvidence("last activity", sign.ago, sign.source, now))
 	}
 	if tr := sig.Trend; tr != nil && tr.CPUPercent != nil {
-		all = append(all, numberEvidence("cpu", *tr.CPUPercent, "%", tr.Source, tr.At))
+		all = append(all, NumberEvidence("cpu", *tr.CPUPercent, "%", tr.Source, tr.At))
 		if tr.BusyFor > 0 {
-			all = append(all, durationEvidence("busy for", tr.BusyFor, tr.Source, tr.At))
+			all = append(all, DurationEvidence("busy for", tr.BusyFor, tr.Source, tr.At))
 		}
 	}
 	if sig.Trend != nil {
 		if share, known := sig.Trend.memoryShare(); known {
-			all = append(all, numberEvidence("memory", share*100, "% of the limit", sig.Trend.Source, sig.Trend.At))
+			all = append(all, NumberEvidence("memory", share*100, "% of the limit", sig.Trend.Source, sig.Trend.At))
 		}
 	}
 	if sig.Processes != nil && *sig.Processes > 0 {
-		all = append(all, numberEvidence("processes", float64(*sig.Processes), "", "process list", now))
+		all = append(all, NumberEvidence("processes", float64(*sig.Processes), "", "process list", now))
 	}
 	if sig.Answers == sandbox.False {
 		all = append(all, textEvidence("answers", "no", "probe", now))

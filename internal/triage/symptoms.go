@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"sbx/internal/cron"
 	"sbx/internal/sandbox"
 )
 
@@ -15,7 +16,7 @@ func (m observation) cpuSymptom(row, say string, weight int, holds func(percent 
 	s := Symptom{Row: row, Say: say, Weight: weight, Verdict: sandbox.Unknown}
 	if tr := m.sig.Trend; tr != nil && tr.CPUPercent != nil {
 		s.Verdict = sandbox.VerdictOf(holds(*tr.CPUPercent))
-		s.Evidence = []sandbox.Evidence{numberEvidence("cpu", *tr.CPUPercent, "%", tr.Source, tr.At)}
+		s.Evidence = []sandbox.Evidence{NumberEvidence("cpu", *tr.CPUPercent, "%", tr.Source, tr.At)}
 	}
 	return s
 }
@@ -23,7 +24,7 @@ func (m observation) cpuSymptom(row, say string, weight int, holds func(percent 
 func (m observation) cpuAtLimit() Symptom {
 	s := m.cpuSymptom("R59", "CPU is at its limit", 3, func(float64) bool { return m.sig.Trend.AtLimit(m.t) })
 	if tr := m.sig.Trend; s.Verdict == sandbox.True && tr.CPUDemand != nil && *tr.CPUPercent < m.t.CPUBusy {
-		s.Evidence = append(s.Evidence, numberEvidence("cpu wanted", *tr.CPUDemand, "%", tr.Source, tr.At))
+		s.Evidence = append(s.Evidence, NumberEvidence("cpu wanted", *tr.CPUDemand, "%", tr.Source, tr.At))
 	}
 	return s
 }
@@ -53,7 +54,7 @@ func (m observation) manyOperations() Symptom {
 	s := Symptom{Row: "R62", Say: "it does very many operations", Weight: 2, Verdict: sandbox.Unknown}
 	if tr := m.sig.Trend; tr != nil && tr.OperationsRate != nil {
 		s.Verdict = sandbox.VerdictOf(*tr.OperationsRate >= m.t.OperationsHigh)
-		s.Evidence = []sandbox.Evidence{numberEvidence("operations", *tr.OperationsRate, "/s", tr.Source, tr.At)}
+		s.Evidence = []sandbox.Evidence{NumberEvidence("operations", *tr.OperationsRate, "/s", tr.Source, tr.At)}
 	}
 	return s
 }
@@ -77,7 +78,7 @@ func (m observation) noProgress() Symptom {
 func (m observation) repeatEvidence() []sandbox.Evidence {
 	r := m.sig.Logs.Repeat
 	return []sandbox.Evidence{
-		numberEvidence("repeated lines", float64(r.Count), " of the last 50", "log", m.sig.Logs.Last),
+		NumberEvidence("repeated lines", float64(r.Count), " of the last 50", "log", m.sig.Logs.Last),
 		textEvidence("repeated line", r.Line, "log", m.sig.Logs.Last),
 	}
 }
@@ -159,7 +160,7 @@ func (m observation) memoryGrows() Symptom {
 	s := Symptom{Row: "R49", Say: "its memory grows", Weight: 3, Verdict: sandbox.Unknown}
 	if tr := m.sig.Trend; tr != nil && tr.MemorySlope != nil {
 		s.Verdict = sandbox.VerdictOf(tr.memoryGrows(m.t))
-		s.Evidence = []sandbox.Evidence{numberEvidence("memory slope", *tr.MemorySlope, " MiB/min", cmp.Or(tr.MemorySource, tr.Source), tr.At)}
+		s.Evidence = []sandbox.Evidence{NumberEvidence("memory slope", *tr.MemorySlope, " MiB/min", cmp.Or(tr.MemorySource, tr.Source), tr.At)}
 	}
 	return s
 }
@@ -172,7 +173,7 @@ func (m observation) fillsUp() Symptom {
 	}
 	if share, known := tr.memoryShare(); known && tr.MemorySlope != nil {
 		s.Verdict = sandbox.VerdictOf(tr.fillsUp(m.t))
-		s.Evidence = []sandbox.Evidence{numberEvidence("memory", share*100, "% of the limit", tr.Source, tr.At)}
+		s.Evidence = []sandbox.Evidence{NumberEvidence("memory", share*100, "% of the limit", tr.Source, tr.At)}
 		if left, grows := tr.fullIn(); grows {
 			s.Evidence = append(s.Evidence, textEvidence("full", "in about "+sandbox.FormatDuration(left), tr.Source, tr.At))
 		}
@@ -196,7 +197,7 @@ func (m observation) counterSymptom(row, say string, weight int, of func(*FleetS
 	}
 	if n := of(m.sig.Fleet); n != nil {
 		s.Verdict = sandbox.VerdictOf(*n > 0)
-		s.Evidence = []sandbox.Evidence{numberEvidence(say, float64(*n), "", "fleet", m.now)}
+		s.Evidence = []sandbox.Evidence{NumberEvidence(say, float64(*n), "", "fleet", m.now)}
 	}
 	return s
 }
@@ -218,7 +219,7 @@ func (m observation) quotaRunsShort() Symptom {
 	}
 	used := *m.sig.Fleet.QuotaUsed
 	s.Verdict = sandbox.VerdictOf(used >= m.t.QuotaNear)
-	s.Evidence = []sandbox.Evidence{numberEvidence("quota used", used*100, "%", "quota", m.now)}
+	s.Evidence = []sandbox.Evidence{NumberEvidence("quota used", used*100, "%", "quota", m.now)}
 	return s
 }
 
@@ -232,14 +233,14 @@ func (m observation) noCleanupSeen() Symptom {
 	seen := m.sig.Fleet.CleanupSeen
 	s.Verdict = sandbox.VerdictOf(m.sig.Fleet.CleanupOverdue(m.t.CleanupEvery, m.now))
 	if !seen.IsZero() {
-		s.Evidence = []sandbox.Evidence{durationEvidence("since the last cleanup", m.now.Sub(seen), "cleanup log", seen)}
+		s.Evidence = []sandbox.Evidence{DurationEvidence("since the last cleanup", m.now.Sub(seen), "cleanup log", seen)}
 	}
 	return s
 }
 
-// CleanupOverdue reports whether no cleanup was seen within two intervals.
+// CleanupOverdue reports whether cleanup has not succeeded for too long.
 func (f FleetSignals) CleanupOverdue(every time.Duration, now time.Time) bool {
-	return f.CleanupSeen.IsZero() || now.Sub(f.CleanupSeen) > 2*every
+	return cron.Late(f.CleanupSeen, every, now)
 }
 
 // activeGrows compares the oldest and the newest sample, which must be at least one
@@ -255,8 +256,8 @@ func (m observation) activeGrows() Symptom {
 	}
 	s.Verdict = sandbox.VerdictOf(last.Active > first.Active)
 	s.Evidence = []sandbox.Evidence{
-		numberEvidence("active", float64(first.Active), "", "history", first.At),
-		numberEvidence("active", float64(last.Active), "", "history", last.At),
+		NumberEvidence("active", float64(first.Active), "", "history", first.At),
+		NumberEvidence("active", float64(last.Active), "", "history", last.At),
 	}
 	return s
 }
@@ -273,7 +274,7 @@ func (m observation) allProvisioning() Symptom {
 	if f == nil || f.Active == nil || f.Provisioning == nil {
 		return s
 	}
-	s.Evidence = []sandbox.Evidence{numberEvidence("in provisioning", float64(*f.Provisioning), "", "stats", m.now)}
+	s.Evidence = []sandbox.Evidence{NumberEvidence("in provisioning", float64(*f.Provisioning), "", "stats", m.now)}
 	s.Verdict = sandbox.False
 	if *f.Active == 0 && *f.Provisioning > 0 && m.s.State == sandbox.StateProvisioning {
 		s.Verdict, _ = olderThan(m.s, m.t.ProvisioningAge, m.now)

@@ -12,7 +12,7 @@ import (
 
 // about makes a matter of a sandbox that has run for an hour.
 func about(sig Signals) observation {
-	return observation{old(time.Hour), sig, DefaultThresholds(), noon()}
+	return observation{s: old(time.Hour), sig: sig, t: DefaultThresholds(), now: noon()}
 }
 
 func logged(id string) *LogFindings {
@@ -25,8 +25,8 @@ func TestSymptoms(t *testing.T) {
 	fills := func(share int64, slope float64) *Trend { // of a limit so high that only the share decides
 		return &Trend{MemoryBytes: new(share * 1000 * sandbox.MiB), MemoryLimitBytes: new(int64(100 * 1000 * sandbox.MiB)), MemorySlope: &slope}
 	}
-	young := observation{old(10 * time.Minute), Signals{}, DefaultThresholds(), noon()}
-	ended := observation{sandbox.Sandbox{State: sandbox.StateFailed}, Signals{}, DefaultThresholds(), noon()}
+	young := observation{s: old(10 * time.Minute), sig: Signals{}, t: DefaultThresholds(), now: noon()}
+	ended := observation{s: sandbox.Sandbox{State: sandbox.StateFailed}, sig: Signals{}, t: DefaultThresholds(), now: noon()}
 	for name, tc := range map[string]struct {
 		got  Symptom
 		row  string

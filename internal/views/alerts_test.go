@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"sbx/internal/alert"
+	"sbx/internal/check"
 	"sbx/internal/views"
 )
 
@@ -15,7 +16,7 @@ func TestAlertsLine(t *testing.T) {
 	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	one := func(rule string, phase alert.Phase, held time.Duration, gap time.Duration) alert.Alert {
 		return alert.Alert{
-			Rule: alert.Rule{ID: rule}, Provider: "prod", At: at, HoldFor: 30 * time.Minute,
+			Rule: check.Check{ID: rule}, Provider: "prod", At: at, HoldFor: 30 * time.Minute,
 			State: alert.State{Phase: phase, Since: at.Add(-held), GapNanoseconds: gap},
 		}
 	}

@@ -256,14 +256,14 @@ func ShowCronCheck(p *output.Printer, schema string, r *ops.CronCheckResult) err
 	return list.CloseAs(ops.CheckVerdict(r.Checks))
 }
 
-// ShowCleanupStatus shows how cleanup stands.
+// ShowCleanupStatus shows how cleanup stands, as ShowCronCheck shows a layer.
 func ShowCleanupStatus(p *output.Printer, schema string, r *ops.CleanupStatusResult) error {
-	errs := r.Errors
 	if p.Format.Name() == output.Nagios {
-		return ShowPlugin(p, []ops.Check{r.Check}, errors.Join(errs...))
+		return ShowPlugin(p, []ops.Check{r.Check}, errors.Join(r.Errors...))
 	}
-	if r.Status.Verdict != sandbox.True {
-		errs = append(errs, fault.New(fault.KindFound, "%s", r.Status.Message).WithHint("%s", r.Check.Hint))
+	errs := r.Errors
+	if trouble := r.Check.Err(); trouble != nil {
+		errs = append(errs, trouble)
 	}
 	return output.ShowItemAs(p, output.ItemSpec[cron.Status]{Schema: schema, Columns: CleanupStatusColumns()}, r.Status, errors.Join(errs...), errs...)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"sbx/internal/check"
 	"sbx/internal/fault"
 	"sbx/internal/output"
 	"sbx/internal/runbook"
@@ -153,8 +154,8 @@ func ShowRunbook(p *output.Printer, schema string, r *runbook.Runbook) error {
 func peopleFields(r *runbook.Runbook) (escalations, contacts, questions []any) {
 	escalations, contacts, questions = []any{}, []any{}, []any{}
 	for _, e := range r.Spec.Escalation {
-		rule, _ := runbook.AlertRule(e.Alert)
-		when, held := rule.When, rule.Duration(triage.DefaultThresholds())
+		rule, _ := check.Alert(string(e.Alert))
+		when, held := rule.When(), rule.Duration(triage.DefaultThresholds())
 		if e.When != "" {
 			when, held = string(e.When), e.For
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"sbx/internal/alert"
+	"sbx/internal/check"
 	"sbx/internal/runbook"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -65,8 +65,8 @@ func (w *markdown) writeHead() {
 	if len(m.Alerts) > 0 {
 		w.line("| alert | severity | condition | must hold |\n|---|---|---|---|")
 		for _, id := range m.Alerts {
-			rule, _ := runbook.AlertRule(id)
-			w.line(fmt.Sprintf("| `%s`: %s | %s | %s | %s |", id, rule.Title, rule.Severity, w.code(rule.When), heldFor(rule)))
+			rule, _ := check.Alert(string(id))
+			w.line(fmt.Sprintf("| `%s`: %s | %s | %s | %s |", id, rule.Title, rule.Severity, w.code(rule.When()), heldFor(rule)))
 		}
 		w.line("")
 	}
@@ -81,7 +81,7 @@ func (w *markdown) writeHead() {
 }
 
 // heldFor is how long the condition of an alert must hold.
-func heldFor(rule alert.Rule) string {
+func heldFor(rule check.Check) string {
 	if d := rule.Duration(triage.DefaultThresholds()); d > 0 {
 		return sandbox.FormatDuration(d)
 	}
@@ -177,7 +177,7 @@ func (w *markdown) code(condition string) string {
 func (w *markdown) writeCheck(s runbook.Step) {
 	switch rule, isAlert := s.CheckedAlert(); {
 	case isAlert:
-		w.paragraph(fmt.Sprintf("It is so (%s) where %s.", rule.Severity, w.code(rule.When)))
+		w.paragraph(fmt.Sprintf("It is so (%s) where %s.", rule.Severity, w.code(rule.When())))
 	case s.Target() != "":
 		w.paragraph("Target: " + s.Target() + ".")
 	case s.Check != "":
@@ -233,14 +233,14 @@ func (w *markdown) writePeople() {
 	}
 	for _, e := range w.book.Spec.Escalation {
 		var when string
-		switch rule, _ := runbook.AlertRule(e.Alert); {
+		switch rule, _ := check.Alert(string(e.Alert)); {
 		case e.When != "":
 			when = w.code(string(e.When))
 			if e.For > 0 {
 				when += " for " + sandbox.FormatDuration(e.For)
 			}
 		default:
-			when = fmt.Sprintf("%s (%s, held: %s)", rule.Title, w.code(rule.When), heldFor(rule))
+			when = fmt.Sprintf("%s (%s, held: %s)", rule.Title, w.code(rule.When()), heldFor(rule))
 		}
 		line := "- **" + w.fill(names[e.To]) + "**: " + when
 		if e.Text != "" {

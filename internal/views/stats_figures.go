@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sbx/internal/check"
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
@@ -102,9 +103,9 @@ func (r StatsRow) timeoutRate() any {
 	return math.Round(*rate*1e4) / 1e4
 }
 
-// overActiveLimit says that more are active than may be (strictly; R4).
+// overActiveLimit says that more are active than may be (R4).
 func (r StatsRow) overActiveLimit() bool {
-	return r.Counts.Active != nil && *r.Counts.Active > int64(r.Limits.ActiveMax)
+	return check.ActiveOver().Judge(ops.Figures(r).Subject()) == sandbox.True
 }
 
 // ActiveText is the count of running sandboxes.
@@ -152,7 +153,7 @@ func (r StatsRow) stuckCauses() any {
 
 // StuckTone is its tone.
 func (r StatsRow) StuckTone() output.Tone {
-	if r.Stuck != nil && *r.Stuck > 0 {
+	if check.Stuck().Judge(ops.Figures(r).Subject()) == sandbox.True {
 		return output.Bad
 	}
 	return output.Plain
@@ -173,31 +174,31 @@ func (r StatsRow) RateText() string {
 		return "-"
 	}
 	text := Decimal(*rate*100, 1) + "% of " + Decimal(r.Limits.TimeoutRateHigh*100, 1) + "%"
-	switch r.Limits.GradeTimeouts(*rate) {
-	case triage.RateAlert:
+	switch r.timeoutGrade() {
+	case check.GradeAlert:
 		return text + " OVER"
-	case triage.RateDegraded:
+	case check.GradeDegraded:
 		return text + " degraded"
-	case triage.RateHealthy:
+	case check.GradeHealthy, check.GradeUnknown:
 	}
 	return text
 }
 
 // RateTone is the tone of the time-out rate.
 func (r StatsRow) RateTone() output.Tone {
-	rate := r.Counts.TimeoutRate()
-	if rate == nil {
-		return output.Plain
-	}
-	switch r.Limits.GradeTimeouts(*rate) {
-	case triage.RateAlert:
+	switch r.timeoutGrade() {
+	case check.GradeAlert:
 		return output.Bad
-	case triage.RateDegraded:
+	case check.GradeDegraded:
 		return output.Warn
-	case triage.RateHealthy:
+	case check.GradeHealthy:
+		return output.Good
+	case check.GradeUnknown:
 	}
-	return output.Good
+	return output.Plain
 }
+
+func (r StatsRow) timeoutGrade() check.Grade { return check.GradeTimeouts(ops.Figures(r).Subject()) }
 
 // ShowStats shows the figures of every provider, and in documents those of all together.
 // Program is what sbx is called.

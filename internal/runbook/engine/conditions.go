@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sbx/internal/alert"
+	"sbx/internal/check"
 	"sbx/internal/cond"
 	"sbx/internal/ops"
 	"sbx/internal/runbook"
@@ -74,11 +74,8 @@ func combine(verdicts []sandbox.Verdict, q quantifier) sandbox.Verdict {
 // explained is what a condition has compared. An alert is explained by its own condition.
 func explained(e cond.Explanation, text string, have *runbook.Facts) string {
 	id, isAlert := strings.CutPrefix(text, "alert.")
-	rule, known := runbook.AlertRule(runbook.Word(id))
-	if isAlert && known {
-		if c, err := cond.Compile(rule.When, alert.Schema()); err == nil {
-			e = c.Explain(&have.Subject)
-		}
+	if rule, known := check.Alert(id); isAlert && known {
+		e = rule.Explain(&have.Subject)
 	}
 	return e.String()
 }

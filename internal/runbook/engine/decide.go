@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sbx/internal/alert"
+	"sbx/internal/check"
 	"sbx/internal/ops"
 	"sbx/internal/runbook"
 	"sbx/internal/sandbox"
@@ -283,8 +284,8 @@ func (r *runner) alertHolds(id runbook.Word) (sandbox.Verdict, []string) {
 
 func (r *runner) call(e runbook.Escalation) Call {
 	call := Call{To: string(e.To), Alert: string(e.Alert), When: string(e.When), Text: r.fill(e.Text)}
-	if rule, known := runbook.AlertRule(e.Alert); known {
-		call.When = rule.When
+	if rule, known := check.Alert(string(e.Alert)); known {
+		call.When = rule.When()
 	}
 	for _, c := range r.book.Spec.Contacts {
 		if c.ID == e.To {

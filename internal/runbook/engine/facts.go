@@ -3,7 +3,7 @@ package engine
 import (
 	"time"
 
-	"sbx/internal/alert"
+	"sbx/internal/check"
 	"sbx/internal/ops"
 	"sbx/internal/runbook"
 	"sbx/internal/sandbox"
@@ -46,7 +46,7 @@ func (f *facts) invalidate() {
 func (f *facts) of(provider string) *runbook.Facts {
 	have := f.byProvider[provider]
 	if have == nil {
-		have = &runbook.Facts{Subject: alert.Subject{Provider: provider, Limits: f.limits(provider)}}
+		have = &runbook.Facts{Subject: check.Subject{Provider: provider, Limits: f.limits(provider)}}
 		f.byProvider[provider] = have
 	}
 	return have
@@ -62,7 +62,7 @@ func (f *facts) each() []*runbook.Facts {
 }
 
 // addSubjects adds figures; one that a read does not know leaves that of another read.
-func (f *facts) addSubjects(subjects []alert.Subject) {
+func (f *facts) addSubjects(subjects []check.Subject) {
 	for _, s := range subjects {
 		have := f.of(s.Provider)
 		have.Limits = s.Limits

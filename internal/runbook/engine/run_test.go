@@ -59,8 +59,8 @@ func TestARunEndsWhatLoopsAndProvesIt(t *testing.T) {
 		assert.Equal(t, "agents", run.Calls[i].To)
 		assert.Equal(t, sandbox.True, run.Calls[i].Verdict, "it held when the cause was named")
 
-		assert.Equal(t, fault.KindFound, fault.KindOf(run.Err()), "no cleanup is on record: %v", run.Err())
-		assert.Equal(t, "done false", stateOfStep(t, run, "verify-cleanup"))
+		assert.Equal(t, fault.KindUnavailable, fault.KindOf(run.Err()), "no cleanup is on record: %v", run.Err())
+		assert.Equal(t, "done unknown", stateOfStep(t, run, "verify-cleanup"))
 		kept, err := engine.ReadRun(s.disk(), run.ID)
 		require.NoError(t, err)
 		assert.Equal(t, engine.RunFailed, kept.State)
@@ -240,7 +240,7 @@ func TestARunThatIsCutAnywhereGoesOn(t *testing.T) {
 		for n := 2; n < len(lines)-2; n++ { // with begin and steps
 			require.NoError(t, os.WriteFile(path, append(bytes.Join(lines[:n], nil), `{"seq`...), 0o600))
 			again := s.run(t, engine.Request{Resume: first.ID, Yes: true, MaxDelete: 1}, &person{})
-			assert.Equal(t, fault.KindFound, fault.KindOf(again.Err()), "cut after line %d: %v", n, again.Err())
+			assert.Equal(t, fault.KindUnavailable, fault.KindOf(again.Err()), "cut after line %d: %v", n, again.Err())
 			assert.Equal(t, 1, ends(p)["loop0001"], "cut after line %d", n)
 			kept, err := engine.ReadRun(s.disk(), first.ID)
 			require.NoError(t, err)
