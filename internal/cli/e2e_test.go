@@ -103,6 +103,30 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// TestTaskLives plays one script at each provider whose machines run real shells; the condition
+// [provider:NAME] is for what one of them alone has.
+func TestTaskLives(t *testing.T) {
+	t.Parallel()
+	for _, provider := range []string{"e2b", "daytona", "vercel"} {
+		t.Run(provider, func(t *testing.T) {
+			t.Parallel()
+			testscript.Run(t, testscript.Params{
+				Dir: filepath.Join("testdata", "remote"), RequireExplicitExec: true, RequireUniqueNames: true, Cmds: verbs(),
+				Setup: func(e *testscript.Env) error {
+					e.Setenv("PROVIDER", provider)
+					return setup(e)
+				},
+				Condition: func(name string) (bool, error) {
+					if only, ok := strings.CutPrefix(name, "provider:"); ok {
+						return only == provider, nil
+					}
+					return condition(name)
+				},
+			})
+		})
+	}
+}
+
 // setup gives each script a home of its own with nothing in it, and ends
 // whatever the script leaves.
 func setup(e *testscript.Env) error {

@@ -126,7 +126,7 @@ func calledOfTiertest(call *ast.CallExpr) string {
 // inScripts finds the scripts, and parts of scripts, that begin with a skip.
 func inScripts(t *testing.T) []left {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, "internal/cli/testdata/script/*.txtar"))
+	files, err := filepath.Glob(filepath.Join(root, "internal/cli/testdata/*/*.txtar"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	skip := regexp.MustCompile(`(?m)^\[(short|!long)\] skip(?: '([^']*)')?`)
@@ -136,7 +136,7 @@ func inScripts(t *testing.T) []left {
 		require.NoError(t, err)
 		for _, m := range skip.FindAllStringSubmatch(string(raw), -1) {
 			run := map[string]string{"short": "gate", "!long": "gate, README"}[m[1]]
-			rows = append(rows, row(t, left{"cli", "TestScripts/" + strings.TrimSuffix(filepath.Base(file), ".txtar"), run, m[2]}))
+			rows = append(rows, row(t, left{"cli", scriptTest(file) + strings.TrimSuffix(filepath.Base(file), ".txtar"), run, m[2]}))
 		}
 	}
 	return rows
@@ -170,4 +170,12 @@ func eachSource(t *testing.T, read func(name, text string)) {
 		read(filepath.ToSlash(name), string(raw))
 		return err
 	}))
+}
+
+// scriptTest is the test that plays a script.
+func scriptTest(file string) string {
+	if filepath.Base(filepath.Dir(file)) == "remote" {
+		return "TestTaskLives/*/"
+	}
+	return "TestScripts/"
 }
