@@ -79,9 +79,13 @@ func newConfigPath(d *Deps) *cobra.Command {
 	}
 	doc := document{schema: "sbx.config.path/v1", shape: output.ShapeList, columns: output.Names(views.FileColumns())}
 	return d.completeVerb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
-		files, err := config.Paths(d.Input())
+		file, err := config.Path(d.Input())
 		if err != nil {
 			return err
+		}
+		files := []config.File{file}
+		if file.Path == "" {
+			files = nil
 		}
 		return views.ShowRows(p, output.ListSpec[config.File]{Schema: doc.schema, Columns: views.FileColumns()}, files)
 	})

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
-	"slices"
 	"strings"
 
 	"sbx/internal/providers"
@@ -71,14 +70,10 @@ func (l *loader) refuseDuplicateAccounts() {
 	}
 }
 
-// whereIs names the place of a profile in the strongest file that has it.
+// whereIs names the place of a profile in the file.
 func (l *loader) whereIs(profile string) string {
-	for _, doc := range slices.Backward(l.docs) {
-		for _, b := range doc.profiles {
-			if b.name.text == profile {
-				return doc.originAt(b.name.at)
-			}
-		}
+	if b, ok := l.doc.block(profile); ok {
+		return l.doc.originAt(b.name.at)
 	}
 	return originDefault
 }

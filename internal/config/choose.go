@@ -10,10 +10,7 @@ import (
 
 // possibleProfileNames gives the names that profiles may have while a file is broken.
 func (l *loader) possibleProfileNames() []string {
-	var names []string
-	for _, doc := range l.docs {
-		names = append(names, doc.named...)
-	}
+	names := slices.Clone(l.doc.named)
 	for _, t := range l.in.Types {
 		if t.Always || l.isSwitchedOn(t) {
 			names = append(names, t.Name)
@@ -22,25 +19,22 @@ func (l *loader) possibleProfileNames() []string {
 	return names
 }
 
-// checkNames judges the profile names of all files, also where a stronger
-// source overrides them.
+// checkNames judges the profile names of the file, also where a flag or a variable overrides them.
 func (l *loader) checkNames(known []string) {
-	for _, doc := range l.docs {
-		if doc.use != nil {
-			l.checkEachName(doc, keyUse, doc.use.words, known)
-		}
-		if e, ok := doc.scalars[keyLaunch]; ok {
-			l.checkEachName(doc, keyLaunch, []word{{e.text, doc.places[keyLaunch]}}, known)
-		}
-		// what is not switched on in this run may be production all the same
-		l.checkEachName(doc, keyProduction, doc.production, append(slices.Clone(known), l.switchableTypes()...))
+	if l.doc.use != nil {
+		l.checkEachName(keyUse, l.doc.use.words, known)
 	}
+	if e, ok := l.doc.scalars[keyLaunch]; ok {
+		l.checkEachName(keyLaunch, []word{{e.text, l.doc.places[keyLaunch]}}, known)
+	}
+	// what is not switched on in this run may be production all the same
+	l.checkEachName(keyProduction, l.doc.production, append(slices.Clone(known), l.switchableTypes()...))
 }
 
-func (l *loader) checkEachName(doc *document, key string, words []word, known []string) {
+func (l *loader) checkEachName(key string, words []word, known []string) {
 	for _, w := range words {
 		if !slices.Contains(known, w.text) {
-			l.errs = append(l.errs, l.withProfileHint(mistakeAt(doc.path, w.at, "%s: there is no profile %s%s", key, quoteKey(w.text), suggestAllowed(w.text, known)), w.text))
+			l.errs = append(l.errs, l.withProfileHint(mistakeAt(l.doc.path, w.at, "%s: there is no profile %s%s", key, quoteKey(w.text), suggestAllowed(w.text, known)), w.text))
 		}
 	}
 }

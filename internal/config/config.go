@@ -30,7 +30,7 @@ type Config struct {
 	StateOther   string
 	StoreURL     string // of Postgres, with its password; "" = SQLite in StateDir
 	NoColor      bool
-	Files        []File   // weakest first, also those that are not there
+	File         File     // also one that is not there; "" = there is no home directory
 	Warnings     []string // what the operator has to know of the files
 	Remarks      []string // settings that are accepted and odd; doctor and `config explain` tell them
 

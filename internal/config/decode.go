@@ -149,6 +149,15 @@ type placed[T any] struct {
 	at    position
 }
 
+// values are those of a list, without their places.
+func values[T any](list []placed[T]) []T {
+	var all []T
+	for _, p := range list {
+		all = append(all, p.value)
+	}
+	return all
+}
+
 // names is a list of profile names.
 type names struct {
 	words []word
@@ -158,13 +167,22 @@ type names struct {
 // block is one profile as a file writes it; its options are among the scalars.
 type block struct {
 	name  word
-	kind  string // "" = said by a weaker file
+	kind  string
 	owned *Owned
 	at    position // of owned
 }
 
 func newDocument(path string) *document {
 	return &document{path: path, scalars: map[string]entry{}, places: map[string]position{}}
+}
+
+// block finds a profile by its name.
+func (d *document) block(profile string) (block, bool) {
+	i := slices.IndexFunc(d.profiles, func(b block) bool { return b.name.text == profile })
+	if i < 0 {
+		return block{}, false
+	}
+	return d.profiles[i], true
 }
 
 // originAt names a place of the file as `config explain` shows it.

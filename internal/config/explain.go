@@ -66,38 +66,35 @@ func (l *loader) explainGeneral() {
 	l.showValue(keyLaunch, launch, false)
 }
 
-// explainLists shows what several files add up to.
+// explainLists shows the lists of the file.
 func (l *loader) explainLists() {
 	var production, labels, ids gathered
-	for _, doc := range l.docs {
-		for _, w := range doc.production {
-			production.add(w.text, doc.originAt(w.at))
-		}
-		for _, p := range doc.labels {
-			labels.add(p.value.Key+"="+p.value.Value, doc.originAt(p.at))
-		}
-		for _, p := range doc.ids {
-			ids.add(p.value.String(), doc.originAt(p.at))
-		}
+	for _, w := range l.doc.production {
+		production.add(w.text, l.doc.originAt(w.at))
+	}
+	for _, p := range l.doc.labels {
+		labels.add(p.value.Key+"="+p.value.Value, l.doc.originAt(p.at))
+	}
+	for _, p := range l.doc.ids {
+		ids.add(p.value.String(), l.doc.originAt(p.at))
 	}
 	l.showValue(keyProduction, production.joinedEntry(), false)
 	l.showValue("protect.labels", labels.joinedEntry(), false)
 	l.showValue("protect.ids", ids.joinedEntry(), false)
 }
 
-// gathered is a list with the origins of its items.
-type gathered struct{ texts, origins distinct[string] }
+// gathered is a list with the origins of its items, in the order of the file.
+type gathered struct{ texts, origins []string }
 
 func (g *gathered) add(text, origin string) {
-	g.texts.add(text)
-	g.origins.add(origin)
+	g.texts, g.origins = append(g.texts, text), append(g.origins, origin)
 }
 
 func (g *gathered) joinedEntry() entry {
-	if len(g.texts.list) == 0 {
+	if len(g.texts) == 0 {
 		return entry{origin: originDefault}
 	}
-	return entry{text: strings.Join(g.texts.list, ","), origin: joinWords(g.origins.list)}
+	return entry{text: strings.Join(g.texts, ","), origin: joinWords(slices.Compact(g.origins))}
 }
 
 func (l *loader) explainProfile(p Profile) {
@@ -128,12 +125,8 @@ func (l *loader) profileCause(p Profile, t providers.Type) string {
 }
 
 func (l *loader) ownedBy(p Profile) string {
-	for _, doc := range slices.Backward(l.docs) {
-		for _, b := range doc.profiles {
-			if b.name.text == p.Name && b.owned != nil {
-				return doc.originAt(b.at)
-			}
-		}
+	if b, ok := l.doc.block(p.Name); ok && b.owned != nil {
+		return l.doc.originAt(b.at)
 	}
 	return originDefault
 }

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"fmt"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -65,30 +63,4 @@ func TestPercentExceeded(t *testing.T) {
 	assert.True(t, Percent(25).Exceeded(6, 20))
 	assert.True(t, Percent(25).Exceeded(1, 0), "anything of nothing is too much")
 	assert.False(t, Percent(100).Exceeded(3, 3))
-}
-
-func TestDistinctKeepsTheOrder(t *testing.T) {
-	t.Parallel()
-	var d distinct[string]
-	for _, word := range []string{"b", "a", "b", "c", "a"} {
-		d.add(word)
-	}
-	assert.Equal(t, []string{"b", "a", "c"}, d.list)
-}
-
-// BenchmarkManyProtected reads n protected labels and ids: the cost of one must not grow
-// with their number.
-func BenchmarkManyProtected(b *testing.B) {
-	for _, n := range []int{2500, 20000} {
-		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			var d distinct[Label]
-			for range b.N {
-				d = distinct[Label]{}
-				for i := range n {
-					d.add(Label{fmt.Sprint("key-", i), "v"})
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/label")
-		})
-	}
 }

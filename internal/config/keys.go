@@ -21,11 +21,9 @@ func (d *decoder) readKeys(p pair) {
 // keyNames are the settings of keys in the files, sorted.
 func (l *loader) keyNames() []string {
 	names := map[string]bool{}
-	for _, doc := range l.docs {
-		for name := range doc.scalars {
-			if strings.HasPrefix(name, keyKeys+".") {
-				names[name] = true
-			}
+	for name := range l.doc.scalars {
+		if strings.HasPrefix(name, keyKeys+".") {
+			names[name] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(names))

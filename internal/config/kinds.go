@@ -165,23 +165,6 @@ func ParsePercent(text string) (Percent, error) {
 	return Percent(n), nil
 }
 
-// distinct collects values in the order in which they come, each once.
-type distinct[T comparable] struct {
-	list []T
-	seen map[T]bool
-}
-
-func (d *distinct[T]) add(v T) {
-	if d.seen[v] {
-		return
-	}
-	if d.seen == nil {
-		d.seen = map[T]bool{}
-	}
-	d.seen[v] = true
-	d.list = append(d.list, v)
-}
-
 // isComposite says that a value of this kind is a list or a map.
 func isComposite(kind providers.OptionKind) bool {
 	return kind == providers.OptionArgs || kind == providers.OptionMap || kind == providers.OptionLimits

@@ -12,8 +12,8 @@ import (
 // loader builds one Config. Its steps stand in Load, in their order.
 type loader struct {
 	in     Input
-	files  []File
-	docs   []*document // of files that are there
+	file   File      // "" = there is no home directory
+	doc    *document // what the file says; empty where there is none
 	layers layers
 	config *Config
 	errs   []error
@@ -39,27 +39,25 @@ func Load(ctx context.Context, in Input) (*Config, error) {
 	return l.config, nil
 }
 
-// Paths lists the file that Load would read, also one that is not there. It reads no settings, so
-// that it works while the file is broken.
-func Paths(in Input) ([]File, error) {
+// Path is the file that Load would read, also one that is not there; "" = there is none. It reads no
+// settings, so that it works while the file is broken.
+func Path(in Input) (File, error) {
 	l := &loader{in: in, config: &Config{}}
-	if err := l.locateFiles(); err != nil {
-		return nil, err
+	if err := l.locateFile(); err != nil || l.file.Path == "" {
+		return File{}, err
 	}
-	for i, f := range l.files {
-		l.files[i].Found = !f.isAbsent()
-	}
-	return l.files, nil
+	l.file.Found = !l.file.isAbsent()
+	return l.file, nil
 }
 
 // newLoaded is Load without what explains the settings.
 func newLoaded(ctx context.Context, in Input) (*loader, error) {
 	in.Types = withCommon(in.Types)
-	l := &loader{in: in, layers: newLayers(), config: &Config{}}
-	if err := l.locateFiles(); err != nil {
+	l := &loader{in: in, layers: newLayers(), doc: newDocument(""), config: &Config{}}
+	if err := l.locateFile(); err != nil {
 		return nil, err
 	}
-	if err := l.readFiles(ctx); err != nil {
+	if err := l.readFile(ctx); err != nil {
 		return nil, err
 	}
 	if len(l.errs) > 0 {
@@ -79,8 +77,8 @@ func newLoaded(ctx context.Context, in Input) (*loader, error) {
 	return l, joinMistakes(l.errs)
 }
 
-// locateFiles finds the file of --config, else the user's.
-func (l *loader) locateFiles() error {
+// locateFile finds the file of --config, else the user's.
+func (l *loader) locateFile() error {
 	explicit, err := l.in.explicitFile()
 	if err != nil {
 		return err
@@ -92,37 +90,34 @@ func (l *loader) locateFiles() error {
 	l.config.stateErr = err
 	l.checkState(state)
 	if explicit.text != "" {
-		l.files = []File{{Path: explicit.text, Role: RoleExplicit}}
+		l.file = File{Path: explicit.text, Role: RoleExplicit}
 	} else if user := l.in.userFile(); user != "" {
-		l.files = []File{{Path: user, Role: RoleUser}}
+		l.file = File{Path: user, Role: RoleUser}
 	}
 	return nil
 }
 
-// readFiles decodes the file. Mistakes go to errs; the error is what forbids to read on.
-func (l *loader) readFiles(ctx context.Context) error {
-	for i, f := range l.files {
-		content, err := f.readContent(ctx)
-		if err != nil && (ctx.Err() != nil || fault.KindOf(err) == fault.KindRefused) {
-			return err
-		}
-		if err != nil {
-			l.errs, l.unparsed = append(l.errs, err), true
-			continue
-		}
-		if content == nil {
-			continue
-		}
-		l.files[i].Found = true
-		doc, errs := decodeFile(f.Path, content, l.in.Types)
-		l.errs = append(l.errs, errs...)
-		if doc == nil {
-			l.unparsed = true
-			continue
-		}
-		l.docs = append(l.docs, doc)
+// readFile decodes the file. Mistakes go to errs; the error is what forbids to read on.
+func (l *loader) readFile(ctx context.Context) error {
+	if l.file.Path == "" {
+		return nil
 	}
-	l.config.Files = l.files
+	content, err := l.file.readContent(ctx)
+	switch {
+	case err != nil && (ctx.Err() != nil || fault.KindOf(err) == fault.KindRefused):
+		return err
+	case err != nil:
+		l.errs, l.unparsed = append(l.errs, err), true
+	case content != nil:
+		l.file.Found = true
+		doc, errs := decodeFile(l.file.Path, content, l.in.Types)
+		if l.errs = errs; doc == nil {
+			l.unparsed = true
+			break
+		}
+		l.doc = doc
+	}
+	l.config.File = l.file
 	return nil
 }
 
@@ -176,9 +171,7 @@ func (l *loader) stackValues() {
 	}
 	l.runDefaults()
 	l.metadataDefaults()
-	for _, doc := range l.docs {
-		l.mergeLayer(doc.scalars)
-	}
+	l.mergeLayer(l.doc.scalars)
 	l.hereEntries()
 	l.runEnvironment()
 	if text := l.in.Process.Getenv(EnvProvider); text != "" {

@@ -93,7 +93,7 @@ func TestNoFileOfTheWorkingDirectoryIsRead(t *testing.T) {
 	}
 	c := w.must()
 	assert.Empty(t, c.Warnings)
-	assert.Equal(t, []File{{Path: filepath.Join(w.home, ".config", "sbx", "config.yaml"), Role: RoleUser}}, c.Files)
+	assert.Equal(t, File{Path: filepath.Join(w.home, ".config", "sbx", "config.yaml"), Role: RoleUser}, c.File)
 	assert.Equal(t, 20, c.Limits.MaxDelete)
 }
 
@@ -118,8 +118,7 @@ func TestLoadExplicitFileReplacesTheUsers(t *testing.T) {
 	c := w.must()
 	assert.Equal(t, 99, c.Limits.Concurrency)
 	assert.Equal(t, 20, c.Limits.MaxDelete)
-	require.Len(t, c.Files, 1)
-	assert.Equal(t, RoleExplicit, c.Files[0].Role)
+	assert.Equal(t, RoleExplicit, c.File.Role)
 	assert.Equal(t, "DIR/home/project/deep/mine.yaml <- flag --config", w.origin(c, "config"))
 
 	w.file = ""

@@ -68,8 +68,8 @@ func Own(ctx context.Context, in Input, profiles []string, owned Owned) (OwnChan
 }
 
 func (l *loader) ownFile() (File, error) {
-	if len(l.files) > 0 {
-		return l.files[0], nil
+	if l.file.Path != "" {
+		return l.file, nil
 	}
 	return File{}, fault.Usage("there is no home directory for a user file").WithHint("name a file with --config FILE")
 }

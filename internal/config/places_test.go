@@ -79,24 +79,24 @@ func TestWorkdirOfTheInputHolds(t *testing.T) {
 	w.file = "c.yaml"
 	in := w.input()
 	in.Process.Workdir, in.Workdir = "/", w.work
-	files, err := Paths(in)
+	file, err := Path(in)
 	require.NoError(t, err)
-	assert.Equal(t, []File{{Path: filepath.Join(w.work, "c.yaml"), Role: RoleExplicit}}, files)
+	assert.Equal(t, File{Path: filepath.Join(w.work, "c.yaml"), Role: RoleExplicit}, file)
 }
 
-func TestPathsWorkWhileTheFileIsBroken(t *testing.T) {
+func TestPathWorksWhileTheFileIsBroken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	user := File{Path: filepath.Join(w.home, ".config", "sbx", "config.yaml"), Role: RoleUser}
-	files, err := Paths(w.input())
+	file, err := Path(w.input())
 	require.NoError(t, err)
-	assert.Equal(t, []File{user}, files)
+	assert.Equal(t, user, file)
 
 	w.user("[broken")
-	files, err = Paths(w.input())
+	file, err = Path(w.input())
 	require.NoError(t, err)
 	user.Found = true
-	assert.Equal(t, []File{user}, files)
+	assert.Equal(t, user, file)
 }
 
 func TestFlagNamesAreThoseThatLoadReads(t *testing.T) {

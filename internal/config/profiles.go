@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 // buildProfiles builds the configured profiles, then those that need no
 // configuration, and refuses two of one account.
 func (l *loader) buildProfiles() {
-	l.mergeConfiguredProfiles()
+	l.addConfiguredProfiles()
 	l.refuseDuplicateAccounts()
 	for _, t := range l.in.Types {
 		if t.Always || l.isSwitchedOn(t) {
@@ -34,27 +33,17 @@ func (l *loader) buildProfiles() {
 	slices.SortFunc(l.config.Profiles, func(a, b Profile) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// mergeConfiguredProfiles merges the blocks of one name over all files.
-func (l *loader) mergeConfiguredProfiles() {
-	owned := map[string]Owned{}
-	kinds := map[string]string{}
-	for _, doc := range l.docs {
-		for _, b := range doc.profiles {
-			kinds[b.name.text] = b.kind
-			if b.owned != nil {
-				owned[b.name.text] = *b.owned
-			}
+// addConfiguredProfiles makes the profiles of the file.
+func (l *loader) addConfiguredProfiles() {
+	for _, b := range l.doc.profiles {
+		t, _ := findType(l.in.Types, b.kind)
+		p := Profile{Owned: Owned{All: true}, Profile: l.resolveOptions(b.name.text, t, b.name.text == t.Name)}
+		if b.owned != nil {
+			p.Owned = *b.owned
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(kinds)) {
-		t, _ := findType(l.in.Types, kinds[name])
-		p := Profile{Owned: Owned{All: true}}
-		if o, ok := owned[name]; ok {
-			p.Owned = o
-		}
-		p.Profile = l.resolveOptions(name, t, name == t.Name)
 		l.config.Profiles = append(l.config.Profiles, p)
 	}
+	slices.SortFunc(l.config.Profiles, func(a, b Profile) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // resolveOptions gathers the options of a profile. Only the profile that bears the

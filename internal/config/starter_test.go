@@ -56,7 +56,7 @@ func TestInit(t *testing.T) {
 	folder, err := os.Stat(filepath.Dir(path))
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o700), folder.Mode().Perm())
-	assert.True(t, w.must().Files[0].Found)
+	assert.True(t, w.must().File.Found)
 
 	require.NoError(t, os.WriteFile(path, []byte("launch: here"), 0o600))
 	_, err = Init(w.input(), "")

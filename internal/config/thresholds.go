@@ -143,15 +143,15 @@ func (l *loader) resolveThresholds() {
 	}
 }
 
-// scopes lists what files set thresholds for, each once.
+// scopes lists what the file sets thresholds for, each once.
 func (l *loader) scopes() []scope {
-	var all distinct[scope]
-	for _, doc := range l.docs {
-		for _, of := range doc.scopes {
-			all.add(scope{of.profile, strings.ToLower(of.agentType)})
+	var all []scope
+	for _, of := range l.doc.scopes {
+		if of.agentType = strings.ToLower(of.agentType); !slices.Contains(all, of) {
+			all = append(all, of)
 		}
 	}
-	return all.list
+	return all
 }
 
 // refuseSecondStuckAge refuses a stuck age that two keys of one profile set.

@@ -40,5 +40,5 @@ func TestManyAtOnceOnAFreshHome(t *testing.T) {
 	}
 	all.Wait()
 	assert.Equal(t, 1, written)
-	assert.True(t, w.must().Files[0].Found)
+	assert.True(t, w.must().File.Found)
 }

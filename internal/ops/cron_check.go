@@ -265,15 +265,13 @@ func (e *Env) cronFiles(plan *cron.Plan, c *config.Config) {
 	}
 	home := filepath.Join(e.Process.Home, ".config")
 	folder := filepath.Join(home, "sbx")
-	for _, f := range c.Files {
-		switch f.Role {
-		case config.RoleExplicit:
-			plan.Config, folder = f.Path, filepath.Dir(f.Path)
-		case config.RoleUser:
-			folder = filepath.Dir(f.Path)
-			if base := filepath.Dir(folder); f.Found && base != home {
-				plan.Env = append(plan.Env, "XDG_CONFIG_HOME="+base)
-			}
+	switch f := c.File; f.Role {
+	case config.RoleExplicit:
+		plan.Config, folder = f.Path, filepath.Dir(f.Path)
+	case config.RoleUser:
+		folder = filepath.Dir(f.Path)
+		if base := filepath.Dir(folder); f.Found && base != home {
+			plan.Env = append(plan.Env, "XDG_CONFIG_HOME="+base)
 		}
 	}
 	if plan.EnvFile == "" {

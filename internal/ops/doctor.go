@@ -33,7 +33,7 @@ type DoctorResult struct {
 // Doctor checks this tool, its configuration and its providers. It also runs while the
 // configuration is broken. An error is a wrong use.
 func Doctor(ctx context.Context, env *Env, watch Observer) (*DoctorResult, error) {
-	r := &DoctorResult{Checks: env.checkFiles()}
+	r := &DoctorResult{Checks: env.checkFile()}
 	c, err := env.Config()
 	switch {
 	case err != nil && env.flagsAreWrong(ctx):
@@ -128,21 +128,17 @@ func quotaText(q providers.Quota) string {
 	return fmt.Sprintf("%s%s: %g of %g %s used", q.Name, where, *q.Used, *q.Limit, q.Unit)
 }
 
-// checkFiles reports which configuration file is read, also while it is broken.
-func (e *Env) checkFiles() []Check {
-	files, err := config.Paths(e.Input())
-	if err != nil {
+// checkFile reports which configuration file is read, also while it is broken.
+func (e *Env) checkFile() []Check {
+	f, err := config.Path(e.Input())
+	if err != nil || f.Path == "" {
 		return nil // the configuration itself says so
 	}
-	var rows []Check
-	for _, f := range files {
-		message := f.Path + " is read"
-		if !f.Found {
-			message = f.Path + " does not exist; no configuration is needed"
-		}
-		rows = append(rows, ToolCheck(string(f.Role)+" file", sandbox.True, message, "").AsNote())
+	message := f.Path + " is read"
+	if !f.Found {
+		message = f.Path + " does not exist; no configuration is needed"
 	}
-	return rows
+	return []Check{ToolCheck(string(f.Role)+" file", sandbox.True, message, "").AsNote()}
 }
 
 func checkState(c *config.Config) Check {

@@ -81,7 +81,7 @@ func TestTheFileIsTold(t *testing.T) {
 	checks := func(configHome string) []Check {
 		p := process.Process{Args: []string{"sbx"}, Home: t.TempDir(), Environ: []string{"XDG_CONFIG_HOME=" + configHome}}
 		env := &Env{Process: p, Input: func() config.Input { return config.Input{Process: p} }}
-		return env.checkFiles()
+		return env.checkFile()
 	}
 	rows := checks(user)
 	require.Len(t, rows, 1)
