@@ -21,8 +21,7 @@ import (
 )
 
 const (
-	// openFile names the incident that is open. It exists only while one is, so a process that has
-	// nothing to record opens one file that does not exist.
+	// openFile names the incident that is open. It exists only while one is.
 	openFile = "open"
 	lockFile = "lock"
 	// maxOpenFile bounds what is read of it, in bytes.
@@ -179,35 +178,13 @@ func (f Folder) openError(id string) error {
 		WithHint("add to it with `sbx incident note TEXT`, or end it with `sbx incident close`")
 }
 
-// Append adds events to an incident. Several processes may do so at once: each holds a lock while
-// it reads the end of the journal and writes behind it.
-func (f Folder) Append(ctx context.Context, id string, events ...Event) error {
-	return f.change(ctx, id, func(i *Incident, w *journal.Writer) error {
-		if i.State != Open && !slices.ContainsFunc(events, func(e Event) bool { return e.Kind == Noted || e.Kind == Closed }) {
-			return nil // it was closed meanwhile
-		}
-		if len(i.Events) >= maxSeen && !slices.ContainsFunc(events, func(e Event) bool { return e.Kind != Seen }) {
-			return fullError(id, fmt.Sprintf("%d events", len(i.Events)))
-		}
-		return appendEvents(w, events)
-	})
-}
-
-func appendEvents(w *journal.Writer, events []Event) error {
-	for _, e := range events {
-		if err := w.Append(string(e.Kind), e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// change calls do with the incident and its journal, while no other process writes.
-func (f Folder) change(ctx context.Context, id string, do func(*Incident, *journal.Writer) error) error {
+// Append adds an event to an incident. Several processes may do so at once: each holds a lock while
+// it reads the journal and writes behind it.
+func (f Folder) Append(ctx context.Context, id string, e Event) error {
 	if _, err := os.Stat(f.path(id)); err != nil || !validID.MatchString(id) {
 		return notFoundError(id)
 	}
-	held, err := lock.Take(ctx, f.path(id, lockFile), lock.Holder{Run: id}, lockWait)
+	held, err := lock.Take(ctx, f.path(id, lockFile), lock.Holder{Run: id, Who: e.Actor.Who, Host: e.Actor.Host, PID: e.Actor.PID, Since: f.Now()}, lockWait)
 	if err != nil {
 		return lockedError(id, err)
 	}
@@ -222,7 +199,7 @@ func (f Folder) change(ctx context.Context, id string, do func(*Incident, *journ
 	}
 	w, err := journal.Extend(f.disk(id), log, f.Now)
 	if err == nil {
-		err = errors.Join(do(i, w), w.Close())
+		err = errors.Join(w.Append(string(e.Kind), e), w.Close())
 	}
 	if err != nil {
 		return unwritableError(id, err)
@@ -296,7 +273,7 @@ func (f Folder) read(id string) (*Incident, journal.Log, error) {
 func eventOf(entry journal.Entry) (Event, error) {
 	e := Event{}
 	err := json.Unmarshal(entry.Data, &e)
-	e.Kind, e.Seq = Kind(entry.Kind), entry.Seq
+	e.Kind = Kind(entry.Kind)
 	if e.At.IsZero() {
 		e.At = entry.At
 	}

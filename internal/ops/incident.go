@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -62,9 +60,9 @@ func StartIncident(ctx context.Context, env *Env, req IncidentStart) (*incident.
 	if start.Severity == "" && start.Alert != "" {
 		start.Severity = severityOf(start.Alert)
 	}
+	start.Title = env.RedactText(start.Title)
 	event := env.incidentEvent(incident.Started)
 	event.Start = &start
-	event = redactedEvent(event, env.incidentRedactor())
 	i, err := folder.Start(ctx, env.incidentID(), event)
 	if err != nil || !req.Acknowledge {
 		return i, err
@@ -111,7 +109,8 @@ func (e *Env) incidentID() string {
 }
 
 func (e *Env) incidentEvent(kind incident.Kind) incident.Event {
-	return incident.Event{Kind: kind, At: e.Now(), Actor: e.incidentActor()}
+	a := e.Actor()
+	return incident.Event{Kind: kind, At: e.Now(), Actor: incident.Actor{Who: a.Who, Host: a.Host, PID: a.PID, Version: a.Version}}
 }
 
 // cutTitle shortens a title that is too long: a runbook's must not fail the incident.
@@ -142,45 +141,17 @@ func (e *Env) JoinIncident(ctx context.Context, req IncidentStart) (id string, s
 	return i.ID, true, nil
 }
 
-// AcknowledgeIncident records that somebody works on the incident that is open, unless that is on record.
-func (e *Env) AcknowledgeIncident(ctx context.Context, watch Reporter, id string) {
-	folder, err := e.Incidents()
+// AcknowledgeIncident records that somebody works on an incident, unless that is on record.
+func (e *Env) AcknowledgeIncident(ctx context.Context, id string) error {
+	folder, err := e.incidentFolder()
 	if err != nil {
-		return
+		return err
 	}
-	if i, err := folder.Read(id); err == nil && !i.Has(incident.Acknowledged) {
-		e.recordNow(ctx, watch, e.incidentEvent(incident.Acknowledged))
+	i, err := folder.Read(id)
+	if err != nil || i.Has(incident.Acknowledged) {
+		return err
 	}
-}
-
-// RecordStep records in the incident that is open that a step of a runbook has ended.
-func (e *Env) RecordStep(ctx context.Context, watch Reporter, step incident.Step) {
-	event := e.incidentEvent(incident.Stepped)
-	event.Step = &step
-	e.recordNow(ctx, watch, event)
-}
-
-// RecordCall records that somebody is to be called, and why.
-func (e *Env) RecordCall(ctx context.Context, watch Reporter, to, why string) {
-	event := e.incidentEvent(incident.Escalated)
-	event.Text, event.Message = why, &incident.Message{Kind: "call", To: []string{to}}
-	e.recordNow(ctx, watch, event)
-}
-
-func (e *Env) recordNow(ctx context.Context, watch Reporter, event incident.Event) {
-	folder, err := e.Incidents()
-	if err != nil {
-		return
-	}
-	id, err := folder.Current()
-	if err == nil && id != "" {
-		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), recordLimit)
-		defer stop()
-		err = folder.Append(ctx, id, redactedEvent(event, e.incidentRedactor()))
-	}
-	if err != nil {
-		e.warnNew(watch, errors.New("the open incident does not record this: "+err.Error()))
-	}
+	return folder.Append(ctx, id, e.incidentEvent(incident.Acknowledged))
 }
 
 // FindIncident reads the incident that a word means: by its id or the beginning of one; "" = the open
@@ -247,7 +218,7 @@ type IncidentNote struct {
 	At        time.Time          // when it was; zero = now
 	Milestone incident.Milestone // that it is; "" = none
 	Question  string             // of the runbook, that it answers; "" = none
-	Plan      PlanFinder         // has the questions
+	Sources   IncidentSources    // have the questions
 }
 
 // NoteIncident adds what a person says, or, with only a milestone, that it was reached.
@@ -257,7 +228,7 @@ func NoteIncident(ctx context.Context, env *Env, req IncidentNote) (*incident.In
 		return nil, err
 	}
 	if req.Question != "" {
-		if err := checkQuestion(i, req.Question, req.Plan); err != nil {
+		if err := checkQuestion(ctx, env, req); err != nil {
 			return nil, err
 		}
 	}
@@ -268,12 +239,12 @@ func NoteIncident(ctx context.Context, env *Env, req IncidentNote) (*incident.In
 	if !req.At.IsZero() {
 		event.At = req.At
 	}
-	event.Text, event.Milestone, event.Question = req.Text, req.Milestone, req.Question
+	event.Text, event.Milestone, event.Question = env.RedactText(req.Text), req.Milestone, req.Question
 	folder, err := env.incidentFolder()
 	if err != nil {
 		return nil, err
 	}
-	if err := folder.Append(ctx, i.ID, redactedEvent(event, env.incidentRedactor())); err != nil {
+	if err := folder.Append(ctx, i.ID, event); err != nil {
 		return nil, err
 	}
 	return folder.Read(i.ID)
@@ -297,47 +268,12 @@ func CloseIncident(ctx context.Context, env *Env, req IncidentClose) (i *inciden
 		return nil, "", err
 	}
 	event := env.incidentEvent(incident.Closed)
-	event.As, event.Text = req.As, req.Text
-	if left, err = folder.Close(ctx, i.ID, redactedEvent(event, env.incidentRedactor())); err != nil {
+	event.As, event.Text = req.As, env.RedactText(req.Text)
+	if left, err = folder.Close(ctx, i.ID, event); err != nil {
 		return nil, left, err
 	}
 	i, err = folder.Read(i.ID)
 	return i, left, err
-}
-
-// IncidentRedaction says what is removed from a record.
-type IncidentRedaction struct {
-	Word     string // the incident; "" = the open one, else the newest one
-	Patterns []*regexp.Regexp
-}
-
-// RedactIncident removes secrets from the events and snapshots of an incident: those of the
-// configuration, what looks like one, and what patterns match.
-func RedactIncident(ctx context.Context, env *Env, req IncidentRedaction) (*incident.Incident, incident.Redaction, error) {
-	var done incident.Redaction
-	i, err := FindIncident(env, req.Word, true)
-	if err != nil {
-		return nil, done, err
-	}
-	folder, err := env.incidentFolder()
-	if err != nil {
-		return nil, done, err
-	}
-	c, err := env.Config()
-	if err != nil {
-		return nil, done, err
-	}
-	replacers := standardReplacers()
-	for _, p := range req.Patterns {
-		replacers = append(replacers, replacePattern(p, incident.RedactedText))
-	}
-	event := env.incidentEvent(incident.Redacted)
-	event.Redaction = &incident.Redaction{Patterns: len(req.Patterns), Secrets: len(c.Secrets())}
-	if done, err = folder.Redact(ctx, i.ID, incident.Replacer(c.Secrets(), replacers...), event); err != nil {
-		return nil, done, err
-	}
-	i, err = folder.Read(i.ID)
-	return i, done, err
 }
 
 // checkIncident reports an incident that is open, which somebody may have forgotten.
@@ -361,6 +297,6 @@ func (e *Env) checkIncident() []Check {
 	case i.Problem != "":
 		return []Check{ToolCheck(name, sandbox.False, "the record of "+id+" cannot be written: "+i.Problem, "`sbx incident close` leaves it as it is").AsWarning()}
 	}
-	message := fmt.Sprintf("%s is open since %s and records every command (%d events)", id, i.StartedAt.UTC().Format(time.RFC3339), len(i.Events))
+	message := fmt.Sprintf("%s is open since %s", id, i.StartedAt.UTC().Format(time.RFC3339))
 	return []Check{ToolCheck(name, sandbox.True, message, "`sbx incident close` ends it").AsNote()}
 }

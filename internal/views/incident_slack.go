@@ -112,10 +112,7 @@ func (w *slackText) writeChecks(r *ops.IncidentReport) {
 	w.list("Verification", items)
 	items = nil
 	for _, e := range r.Escalations {
-		to := notKnown
-		if e.Message != nil {
-			to = joinKnown(", ", strings.Join(e.Message.To, ", "), prefixed("not sent: ", e.Message.Error))
-		}
+		to := joinKnown(", ", strings.Join(e.Message.To, ", "), prefixed("not sent: ", e.Message.Error))
 		items = append(items, slackPlain(mdTime(e.At)+" to "+to+": "+e.Text))
 	}
 	w.list("Escalations", items)
