@@ -197,21 +197,13 @@ func newIncidentNote(d *Deps) *cobra.Command {
 	})
 }
 
+// markWords are the milestones that a note may mark: all but the end.
 func markWords() []string {
-	var words []string
-	for _, m := range incident.Milestones() {
-		if m != incident.MilestoneClosed {
-			words = append(words, string(m))
-		}
-	}
-	return words
+	return slices.DeleteFunc(wordsOf(incident.Milestones()), func(word string) bool { return word == string(incident.MilestoneClosed) })
 }
 
 func parseMark(word string) (incident.Milestone, error) {
-	if word == "" {
-		return "", nil
-	}
-	if slices.Contains(markWords(), word) {
+	if word == "" || slices.Contains(markWords(), word) {
 		return incident.Milestone(word), nil
 	}
 	return "", fault.Usage("--mark: %q is not a milestone", word).WithHint("%s", fault.Meant(word, markWords()))
@@ -274,11 +266,11 @@ func newIncidentClose(d *Deps) *cobra.Command {
 	f.SortFlags = false
 	f.StringVar(&as, "as", as, "how it ended, `WORD`: resolved, false-alarm or duplicate")
 	f.StringVar(&req.Text, "note", "", "a last note, `TEXT`")
-	completeFlag(cmd, "as", resolutionWords)
+	completeFlag(cmd, "as", func() []string { return wordsOf(incident.Resolutions()) })
 	doc := incidentDocument("close")
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
 		if req.As = incident.Resolution(as); !slices.Contains(incident.Resolutions(), req.As) {
-			return fault.Usage("--as: %q is not an end of an incident", as).WithHint("%s", fault.Meant(as, resolutionWords()))
+			return fault.Usage("--as: %q is not an end of an incident", as).WithHint("%s", fault.Meant(as, wordsOf(incident.Resolutions())))
 		}
 		req.Word = firstWord(args)
 		i, left, err := ops.CloseIncident(ctx, d.Env, req)
@@ -292,14 +284,6 @@ func newIncidentClose(d *Deps) *cobra.Command {
 		}
 		return views.ShowIncident(p, doc.schema, i, said)
 	})
-}
-
-func resolutionWords() []string {
-	var words []string
-	for _, r := range incident.Resolutions() {
-		words = append(words, string(r))
-	}
-	return words
 }
 
 func newIncidentLs(d *Deps) *cobra.Command {

@@ -36,11 +36,11 @@ func newIncidentReport(d *Deps) *cobra.Command {
 	f.SortFlags = false
 	f.StringVar(&form, "format", form, "`FORM` for people: markdown or slack")
 	f.StringVar(&template, "template", "", "fill the template in `FILE`")
-	completeFlag(cmd, "format", reportFormWords)
+	completeFlag(cmd, "format", func() []string { return wordsOf(views.ReportFormats()) })
 	doc := document{schema: incidentReportSchema, shape: output.ShapeItem, columns: output.Names(views.IncidentReportColumns())}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
-		if !slices.Contains(reportFormWords(), form) {
-			return fault.Usage("--format: %q is not a form of a report", form).WithHint("%s", fault.Meant(form, reportFormWords()))
+		if !slices.Contains(wordsOf(views.ReportFormats()), form) {
+			return fault.Usage("--format: %q is not a form of a report", form).WithHint("%s", fault.Meant(form, wordsOf(views.ReportFormats())))
 		}
 		if template != "" {
 			if d.Globals.Output != "" {
@@ -58,14 +58,6 @@ func newIncidentReport(d *Deps) *cobra.Command {
 		}
 		return views.ShowIncidentReport(p, doc.schema, r, views.ReportFormat(form))
 	})
-}
-
-func reportFormWords() []string {
-	var words []string
-	for _, f := range views.ReportFormats() {
-		words = append(words, string(f))
-	}
-	return words
 }
 
 // incidentSources are the records of runbooks.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -165,4 +166,22 @@ func TestAReportSaysWhatItCouldNotRead(t *testing.T) {
 	r := b.run(t, "incident report")
 	assert.Equal(t, 0, r.code, r.stderr)
 	assert.Contains(t, r.stdout, "> **Incomplete:** an act may be missing")
+}
+
+// TestWhatPeopleTypeIsRedacted before it is written.
+func TestWhatPeopleTypeIsRedacted(t *testing.T) {
+	t.Parallel()
+	b, _ := herdBench(t, 1)
+	for _, args := range [][]string{
+		{"start", "--title", "after PASSWORD=hunter22"}, {"note", "see https://bob:hunter22@host.example/"}, {"close", "--note", "was --token hunter22"},
+	} {
+		require.Equal(t, 0, b.runArgs(t, append([]string{"incident"}, args...)...).code, args)
+	}
+	files, err := filepath.Glob(filepath.Join(b.home, "incidents", "*", "*.jsonl"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	text, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	assert.NotContains(t, string(text), "hunter22")
+	assert.Equal(t, 3, strings.Count(string(text), "[redacted]"))
 }

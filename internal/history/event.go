@@ -54,6 +54,7 @@ type Message struct {
 }
 
 const (
+	maxEvents = 1000 // in one sample, the newest
 	// allProfiles and eventsSubject are where events are stored; no profile and no id has such a form.
 	allProfiles   = "/all"
 	eventsSubject = "/events"

@@ -269,7 +269,7 @@ func (r *Recorder) take() (samples []store.Sample, profiles []string, err error)
 		add(key.ref.Provider, key.ref.ID, key.at, s)
 	}
 	if len(events) > 0 {
-		add(allProfiles, eventsSubject, now, events)
+		add(allProfiles, eventsSubject, now, events[max(0, len(events)-maxEvents):])
 	}
 	return samples, profiles, err
 }

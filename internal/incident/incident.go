@@ -129,11 +129,9 @@ type Incident struct {
 	StartedBy Actor
 	ClosedAt  time.Time
 
-	// Problem is why the record ends here although more may have been written; "" = it is whole.
+	// Problem is why the record ends here although more may have been written; "" = it is whole. A last line
+	// that a killed process has left incomplete is none: the next event replaces it.
 	Problem string
-	// Truncated says that the last line is incomplete: a process was killed while it wrote it. The
-	// next event replaces it.
-	Truncated bool
 }
 
 // replay makes the incident of its events.

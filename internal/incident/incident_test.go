@@ -215,7 +215,6 @@ func TestATornLineIsReplaced(t *testing.T) {
 		require.NoError(t, f.Append(t.Context(), "i-1", note("two")))
 		i := read(t, f, "i-1")
 		require.Empty(t, i.Problem)
-		require.False(t, i.Truncated)
 		require.Equal(t, "two", i.Events[len(i.Events)-1].Text)
 	}
 	require.NoError(t, os.WriteFile(journalOf(f, "i-1"), nil, 0o600))
@@ -225,7 +224,7 @@ func TestATornLineIsReplaced(t *testing.T) {
 func TestARecordIsForItsOwnerAlone(t *testing.T) {
 	t.Parallel()
 	f := started(t, "i-1")
-	for path, want := range map[string]os.FileMode{f.path("i-1"): 0o700, journalOf(f, "i-1"): 0o600} {
+	for path, want := range map[string]os.FileMode{string(f.disk("i-1")): 0o700, journalOf(f, "i-1"): 0o600} {
 		info, err := os.Stat(path)
 		require.NoError(t, err)
 		assert.Equal(t, want, info.Mode().Perm(), path)
@@ -248,7 +247,7 @@ func TestAReadOnlyFolderIsAnError(t *testing.T) {
 func TestALockThatStaysIsSaid(t *testing.T) {
 	t.Parallel()
 	f := started(t, "i-1")
-	held, err := f.lockAll(t.Context(), alice())
+	held, err := f.lock(t.Context(), alice())
 	require.NoError(t, err)
 	defer held()
 	ctx, stop := context.WithCancel(t.Context())

@@ -22,13 +22,8 @@ const (
 	figureUnjudged = "unjudged"
 )
 
-// The most that an event keeps of each list.
-const (
-	maxFlags    = 20
-	maxCauses   = 8
-	maxEvidence = 6
-	maxErrors   = 10
-)
+// maxEvidence is how much evidence an event keeps of each flag, cause and target.
+const maxEvidence = 6
 
 // keep puts an event on record, without secrets.
 func (e *Env) keep(ev history.Event, errs ...error) {
@@ -37,7 +32,7 @@ func (e *Env) keep(ev history.Event, errs ...error) {
 	}
 	ev.At, ev.Who, ev.Host = cmp.Or(ev.At, e.Now()), e.Process.User(), e.Process.Host
 	ev.Text = e.RedactText(ev.Text)
-	for _, err := range errs[:min(len(errs), maxErrors)] {
+	for _, err := range errs {
 		ev.Errors = append(ev.Errors, e.RedactText(err.Error()))
 	}
 	if ev.Message != nil {
@@ -92,7 +87,7 @@ func (e *Env) keepDiagnosis(r *DiagnoseResult) {
 	ev := history.Event{At: r.At, Verb: "diagnose", Providers: r.Providers, Text: groupsText(r.Stuck), Flags: keptFlags(r.Flags, ""), Figures: []history.Figure{
 		{Name: figureListed, Value: number(int64(r.Listed))}, {Name: figureStuck, Value: number(r.Census.Stuck)}, {Name: figureUnjudged, Value: number(r.Census.Unjudged)},
 	}}
-	for _, f := range r.Causes[:min(len(r.Causes), maxCauses)] {
+	for _, f := range r.Causes {
 		ev.Causes = append(ev.Causes, history.Cause{ID: f.ID, Cause: f.Cause, Title: f.Title, Confidence: f.Confidence, Score: f.Score, Coverage: f.Coverage, Evidence: f.Evidence, WhyNot: f.WhyNot})
 	}
 	e.keep(ev, r.Errors...)
@@ -124,7 +119,7 @@ func keptFlags(flags []triage.Flag, place string) []history.Check {
 			all = append(all, history.Check{ID: f.ID, Title: place + f.Say, Verdict: f.Verdict, Severity: string(f.Severity), Evidence: f.Evidence})
 		}
 	}
-	return all[:min(len(all), maxFlags)]
+	return all
 }
 
 // keepTargets keeps a round of verify.

@@ -77,11 +77,7 @@ func StartIncident(ctx context.Context, env *Env, req IncidentStart) (*incident.
 // that was named, else from the one that fires for the longest time.
 func (e *Env) addAlert(ctx context.Context, start *incident.Start, oneOf []string) {
 	start.DetectedBy = ""
-	names := start.Providers
-	if len(names) == 0 {
-		names = e.ConfiguredNames()
-	}
-	firing := slices.DeleteFunc(e.openAlerts(ctx, names), func(a alert.Alert) bool {
+	firing := slices.DeleteFunc(e.openAlerts(ctx, e.namesOr(start.Providers)), func(a alert.Alert) bool {
 		return a.State.Phase != alert.Firing || start.Alert != "" && a.Rule.ID != start.Alert ||
 			len(oneOf) > 0 && !slices.Contains(oneOf, a.Rule.ID)
 	})
@@ -121,37 +117,32 @@ func cutTitle(title string) string {
 	return title
 }
 
-// JoinIncident is the incident that is open; where none is, one is started.
-func (e *Env) JoinIncident(ctx context.Context, req IncidentStart) (id string, started bool, err error) {
+// JoinIncident starts an incident where none is open, and gives its id. The open one is acknowledged where
+// req says so and nobody has; then the id is "".
+func (e *Env) JoinIncident(ctx context.Context, req IncidentStart) (started string, err error) {
 	folder, err := e.incidentFolder()
 	if err != nil {
-		return "", false, err
+		return "", err
 	}
-	if id, err = folder.Current(); err != nil || id != "" {
-		return id, false, err
-	}
-	req.Title = cutTitle(req.Title)
-	i, err := StartIncident(ctx, e, req)
-	if err != nil {
-		if now, again := folder.Current(); again == nil && now != "" { // another process was faster
-			return now, false, nil
+	id, err := folder.Current()
+	if err == nil && id == "" {
+		req.Title = cutTitle(req.Title)
+		i, startErr := StartIncident(ctx, e, req)
+		if startErr == nil {
+			return i.ID, nil
 		}
-		return "", false, err
+		if id, err = folder.Current(); id == "" { // no other process was faster
+			return "", startErr
+		}
 	}
-	return i.ID, true, nil
-}
-
-// AcknowledgeIncident records that somebody works on an incident, unless that is on record.
-func (e *Env) AcknowledgeIncident(ctx context.Context, id string) error {
-	folder, err := e.incidentFolder()
-	if err != nil {
-		return err
+	if err != nil || !req.Acknowledge {
+		return "", err
 	}
 	i, err := folder.Read(id)
 	if err != nil || i.Has(incident.Acknowledged) {
-		return err
+		return "", err
 	}
-	return folder.Append(ctx, id, e.incidentEvent(incident.Acknowledged))
+	return "", folder.Append(ctx, id, e.incidentEvent(incident.Acknowledged))
 }
 
 // FindIncident reads the incident that a word means: by its id or the beginning of one; "" = the open

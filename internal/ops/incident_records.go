@@ -81,7 +81,7 @@ func (r *IncidentReport) readStore(ctx context.Context, env *Env, p period) (evi
 				r.events = append(r.events, e)
 			}
 		}
-		for _, profile := range env.namesOf(p) {
+		for _, profile := range env.namesOr(p.profiles) {
 			seen, err := history.SeenSince(ctx, st, profile, p.since)
 			if err != nil {
 				return err
@@ -97,9 +97,10 @@ func (r *IncidentReport) readStore(ctx context.Context, env *Env, p period) (evi
 	return evidence, err
 }
 
-func (e *Env) namesOf(p period) []string {
-	if len(p.profiles) > 0 {
-		return p.profiles
+// namesOr are profiles; none = all that are configured.
+func (e *Env) namesOr(profiles []string) []string {
+	if len(profiles) > 0 {
+		return profiles
 	}
 	return e.ConfiguredNames()
 }
@@ -137,7 +138,7 @@ func (r *IncidentReport) addTask(t task.Task, p period) {
 
 // addOpenAlerts adds the alerts that hold now, whoever has evaluated them.
 func (r *IncidentReport) addOpenAlerts(ctx context.Context, env *Env, p period) {
-	for _, a := range env.openAlerts(ctx, env.namesOf(p)) {
+	for _, a := range env.openAlerts(ctx, env.namesOr(p.profiles)) {
 		r.addFlag(alertChecks([]alert.Alert{a})[0], history.Event{At: a.State.Last, Verb: "stats"})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"sbx/internal/history"
 	"sbx/internal/incident"
 	"sbx/internal/sandbox"
+	"sbx/internal/task"
 )
 
 func at(minute int) time.Time { return time.Date(2026, 11, 23, 12, minute, 0, 0, time.UTC) }
@@ -99,4 +100,26 @@ func TestAllLikelyCausesAnswer(t *testing.T) {
 	answer, source := r.causeAnswer()
 	assert.Equal(t, "silent (probable, score 1.00); loop (probable, score 0.80)", answer)
 	assert.Equal(t, "sbx diagnose at 0001-01-01T00:00:00Z", source)
+}
+
+// TestOnlyWhatIsOfTheTimeCounts, and of the profiles that the incident is about: evidence of what was in trouble,
+// and tasks that ended.
+func TestOnlyWhatIsOfTheTimeCounts(t *testing.T) {
+	t.Parallel()
+	p := period{since: at(5), until: at(20), profiles: []string{"prod"}}
+	r := reportOf(5)
+	evidence := func(minute int, id string, cause sandbox.Cause) history.Seen {
+		return history.Seen{At: at(minute), Cause: cause, Causes: []history.Cause{{ID: id, Confidence: sandbox.Probable}}}
+	}
+	r.addEvidence([]history.Seen{evidence(4, "early", sandbox.CauseOOM), evidence(6, "oom", sandbox.CauseOOM), evidence(7, "stopped", sandbox.CauseStopped), evidence(21, "late", sandbox.CauseOOM)}, p)
+	require.Len(t, r.Causes, 1)
+	assert.Equal(t, "oom", r.Causes[0].ID)
+	ended := func(minute int, id, profile string) task.Task {
+		return task.Task{ID: id, State: task.Failed, EndedAt: at(minute), StopBy: "bob", Attempts: []task.Attempt{{Provider: profile}}}
+	}
+	for _, one := range []task.Task{ended(4, "t-early", "prod"), ended(6, "t-a", "prod"), ended(7, "t-other", "other"), {ID: "t-runs"}} {
+		r.addTask(one, p)
+	}
+	require.Len(t, r.events, 1)
+	assert.Equal(t, "task t-a failed; stopped by bob", r.events[0].Text)
 }

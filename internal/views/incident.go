@@ -129,7 +129,6 @@ func incidentPage(s *output.Sheet, r *ops.IncidentReport, events []ops.IncidentE
 	if !i.StartedAt.IsZero() {
 		s.Field("for", sandbox.FormatDuration(cmp.Or(i.ClosedAt, r.At).Sub(i.StartedAt).Round(time.Second)))
 	}
-	s.Field("events", len(r.Timeline))
 	var rows [][]any
 	for _, e := range events {
 		rows = append(rows, []any{e.At.UTC().Format("01-02 15:04:05"), e.Who, e.Kind, EventText(e)})

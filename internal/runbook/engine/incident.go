@@ -25,15 +25,12 @@ func (r *runner) joinIncident(ctx context.Context) {
 	if len(start.OneOf) == 1 {
 		start.Alert = start.OneOf[0]
 	}
-	id, started, err := r.env.JoinIncident(ctx, start)
-	if err == nil && !started && r.watch.Attended() {
-		err = r.env.AcknowledgeIncident(ctx, id)
-	}
+	id, err := r.env.JoinIncident(ctx, start)
 	switch {
 	case fault.KindOf(err) == fault.KindUsage: // without a state directory there is none
 	case err != nil:
-		r.watch.Warn("the incident does not say that this run is part of it: " + err.Error())
-	case started:
+		r.watch.Warn("no incident is opened or acknowledged by this run: " + err.Error())
+	case id != "":
 		r.watch.Note("the incident " + id + " is open; `" + r.env.Process.Name() + " incident close` ends it")
 	}
 }
@@ -127,10 +124,7 @@ func (r *Run) incidentEvents() []history.Event {
 			continue
 		}
 		call := named
-		call.At, call.Causes, call.Text = r.lastAt(), nil, c.When
-		if c.Text != "" {
-			call.Text += ": " + c.Text
-		}
+		call.At, call.Causes, call.Text = r.lastAt(), nil, strings.TrimSuffix(c.When+": "+c.Text, ": ")
 		if len(c.Evidence) > 0 {
 			call.Text += " (" + strings.Join(c.Evidence, "; ") + ")"
 		}
