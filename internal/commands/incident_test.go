@@ -105,6 +105,7 @@ func TestAnIncidentIsAQuestion(t *testing.T) {
 	require.Equal(t, 0, b.run(t, "incident start --detected 5m").code)
 	assert.Equal(t, []string{"seen", "acted", "started"}, b.run(t, "incident show -o json").kinds(t))
 	require.Equal(t, 0, b.run(t, "incident close").code)
+	b.run(t, "stats")
 	require.Equal(t, 0, b.run(t, "terminate prod/prod0001 --yes").code)
 	assert.Equal(t, []string{"seen", "acted", "started", "closed"}, b.run(t, "incident show -o json").kinds(t))
 }
