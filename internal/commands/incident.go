@@ -317,7 +317,7 @@ func newIncidentShow(d *Deps) *cobra.Command {
 	}
 	doc := document{schema: "sbx.incident.show/v1", shape: output.ShapeItem, columns: output.Names(views.IncidentShowColumns())}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
-		r, err := ops.ReportIncident(ctx, d.Env, ops.ReportRequest{Word: firstWord(args), Newest: true, Sources: d.incidentSources(ctx)})
+		r, err := d.reportIncident(ctx, args)
 		if err != nil {
 			return err
 		}

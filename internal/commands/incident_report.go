@@ -52,12 +52,17 @@ func newIncidentReport(d *Deps) *cobra.Command {
 			}
 			p.Format = filled
 		}
-		r, err := ops.ReportIncident(ctx, d.Env, ops.ReportRequest{Word: firstWord(args), Newest: true, Sources: d.incidentSources(ctx)})
+		r, err := d.reportIncident(ctx, args)
 		if err != nil {
 			return err
 		}
 		return views.ShowIncidentReport(p, doc.schema, r, views.ReportFormat(form))
 	})
+}
+
+// reportIncident reports the incident of an id, else the open one, else the newest one.
+func (d *Deps) reportIncident(ctx context.Context, args []string) (*ops.IncidentReport, error) {
+	return ops.ReportIncident(ctx, d.Env, ops.ReportRequest{Word: firstWord(args), Newest: true, Sources: d.incidentSources(ctx)})
 }
 
 // incidentSources are the records of runbooks.

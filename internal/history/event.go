@@ -29,8 +29,8 @@ type Event struct {
 
 // Figure is a count of sandboxes. One that could not be counted is nil.
 type Figure struct {
-	Name  string   `json:"name"`
-	Value *float64 `json:"value"`
+	Name  string `json:"name"`
+	Value *int64 `json:"value"`
 }
 
 // Check is a statement and whether it is true: a flag, or a target with its figure.

@@ -21,7 +21,7 @@ func TestEventsComeBack(t *testing.T) {
 	st := store.Memory(func() time.Time { return now })
 	r := history.NewRecorder(func() time.Time { return now })
 	for second := range 5 {
-		stuck := float64(second)
+		stuck := int64(second)
 		r.AddEvent(history.Event{At: start.Add(time.Duration(second) * time.Second), Verb: "stats", Providers: []string{"prod"}, Figures: []history.Figure{{Name: "stuck", Value: &stuck}, {Name: "active"}}})
 		r.AddEvent(history.Event{At: start, Verb: "verify", Text: "too many", Message: &history.Message{To: []string{"slack"}}})
 	}
@@ -37,7 +37,7 @@ func TestEventsComeBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, events, 2+5+2)
 	last := events[len(events)-1]
-	assert.InEpsilon(t, 4.0, *last.Figures[0].Value, 0, "the last look")
+	assert.Equal(t, new(int64(4)), last.Figures[0].Value, "the last look")
 	assert.Nil(t, last.Figures[1].Value, "not known is not 0")
 	events, err = history.Events(t.Context(), st, start.Add(time.Second))
 	require.NoError(t, err)

@@ -57,20 +57,11 @@ func (e *Env) keptEvidence(evidence []sandbox.Evidence) []sandbox.Evidence {
 	return kept
 }
 
-func number(n int64) *float64 { return new(float64(n)) }
-
-func numberOrNil(n *int64) *float64 {
-	if n == nil {
-		return nil
-	}
-	return number(*n)
-}
-
 func (e *Env) keepStats(profiles []string, r *StatsResult) {
 	ev := history.Event{Verb: "stats", Providers: profiles, Figures: []history.Figure{
-		{Name: figureActive, Value: numberOrNil(r.Total.Counts.Active)},
-		{Name: figureStuck, Value: numberOrNil(r.Total.Stuck)},
-		{Name: figureUnjudged, Value: numberOrNil(r.Total.Unjudged)},
+		{Name: figureActive, Value: r.Total.Counts.Active},
+		{Name: figureStuck, Value: r.Total.Stuck},
+		{Name: figureUnjudged, Value: r.Total.Unjudged},
 	}}
 	for _, p := range r.Providers {
 		ev.Flags = append(ev.Flags, keptFlags(p.Flags, p.Provider+": ")...)
@@ -84,13 +75,18 @@ func (e *Env) keepDiagnosis(r *DiagnoseResult) {
 	if r.Inspected != nil || r.Task != nil {
 		return
 	}
-	ev := history.Event{At: r.At, Verb: "diagnose", Providers: r.Providers, Text: groupsText(r.Stuck), Flags: keptFlags(r.Flags, ""), Figures: []history.Figure{
-		{Name: figureListed, Value: number(int64(r.Listed))}, {Name: figureStuck, Value: number(r.Census.Stuck)}, {Name: figureUnjudged, Value: number(r.Census.Unjudged)},
-	}}
-	for _, f := range r.Causes {
-		ev.Causes = append(ev.Causes, history.Cause{ID: f.ID, Cause: f.Cause, Title: f.Title, Confidence: f.Confidence, Score: f.Score, Coverage: f.Coverage, Evidence: f.Evidence, WhyNot: f.WhyNot})
+	e.keep(history.Event{
+		At: r.At, Verb: "diagnose", Providers: r.Providers, Text: groupsText(r.Stuck), Flags: keptFlags(r.Flags, ""), Causes: KeptCauses(r.Causes),
+		Figures: []history.Figure{{Name: figureListed, Value: new(int64(r.Listed))}, {Name: figureStuck, Value: &r.Census.Stuck}, {Name: figureUnjudged, Value: &r.Census.Unjudged}},
+	}, r.Errors...)
+}
+
+// KeptCauses are causes as the history keeps them.
+func KeptCauses(found []triage.Finding) (causes []history.Cause) {
+	for _, f := range found {
+		causes = append(causes, history.Cause{ID: f.ID, Cause: f.Cause, Title: f.Title, Confidence: f.Confidence, Score: f.Score, Coverage: f.Coverage, Evidence: f.Evidence, WhyNot: f.WhyNot})
 	}
-	e.keep(ev, r.Errors...)
+	return causes
 }
 
 // maxGroups bounds the groups that a text names.

@@ -148,9 +148,13 @@ func (e *Env) JoinIncident(ctx context.Context, req IncidentStart) (started stri
 // FindIncident reads the incident that a word means: by its id or the beginning of one; "" = the open
 // one, and with newest else the newest one.
 func FindIncident(env *Env, word string, newest bool) (*incident.Incident, error) {
-	folder, err := env.incidentFolder()
-	if err != nil {
-		return nil, err
+	_, i, err := env.findIncident(word, newest)
+	return i, err
+}
+
+func (e *Env) findIncident(word string, newest bool) (folder incident.Folder, i *incident.Incident, err error) {
+	if folder, err = e.incidentFolder(); err != nil {
+		return folder, nil, err
 	}
 	var id string
 	if word != "" {
@@ -161,17 +165,17 @@ func FindIncident(env *Env, word string, newest bool) (*incident.Incident, error
 			id = ids[len(ids)-1]
 		}
 	}
+	if err == nil && id == "" {
+		err = noIncidentError(newest)
+	}
 	if err != nil {
-		return nil, err
+		return folder, nil, err
 	}
-	if id == "" {
-		return nil, noIncidentError(newest)
-	}
-	i, err := folder.Read(id)
+	i, err = folder.Read(id)
 	if err == nil && word == "" && !newest && i.State == incident.StateEnded { // a kill left the file that names it
 		err = noIncidentError(newest)
 	}
-	return i, err
+	return folder, i, err
 }
 
 func noIncidentError(newest bool) error {
@@ -214,7 +218,7 @@ type IncidentNote struct {
 
 // NoteIncident adds what a person says, or, with only a milestone, that it was reached.
 func NoteIncident(ctx context.Context, env *Env, req IncidentNote) (*incident.Incident, error) {
-	i, err := FindIncident(env, req.Word, false)
+	folder, i, err := env.findIncident(req.Word, false)
 	if err != nil {
 		return nil, err
 	}
@@ -231,10 +235,6 @@ func NoteIncident(ctx context.Context, env *Env, req IncidentNote) (*incident.In
 		event.At = req.At
 	}
 	event.Text, event.Milestone, event.Question = env.RedactText(req.Text), req.Milestone, req.Question
-	folder, err := env.incidentFolder()
-	if err != nil {
-		return nil, err
-	}
 	if err := folder.Append(ctx, i.ID, event); err != nil {
 		return nil, err
 	}
@@ -250,11 +250,8 @@ type IncidentClose struct {
 
 // CloseIncident ends an incident. Left says why its record was left as it is; "" = it says that it was
 // closed.
-func CloseIncident(ctx context.Context, env *Env, req IncidentClose) (i *incident.Incident, left string, err error) {
-	if i, err = FindIncident(env, req.Word, false); err != nil {
-		return nil, "", err
-	}
-	folder, err := env.incidentFolder()
+func CloseIncident(ctx context.Context, env *Env, req IncidentClose) (_ *incident.Incident, left string, err error) {
+	folder, i, err := env.findIncident(req.Word, false)
 	if err != nil {
 		return nil, "", err
 	}

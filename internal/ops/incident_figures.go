@@ -62,7 +62,7 @@ func (r *IncidentReport) compareFigures(before, after *history.Event) {
 
 func (f SeenFigure) isCompared() bool { return f.Before != nil && f.After != nil }
 
-func figureOf(count *history.Event, name string) (value *float64, at time.Time) {
+func figureOf(count *history.Event, name string) (value *int64, at time.Time) {
 	if count == nil {
 		return nil, at
 	}

@@ -105,7 +105,7 @@ type SeenCheck struct {
 // SeenFigure is a figure of all sandboxes before the first act, and as it was last seen.
 type SeenFigure struct {
 	Name          string
-	Before, After *float64 // nil = not known
+	Before, After *int64 // nil = not known
 	BeforeAt      time.Time
 	AfterAt       time.Time
 }

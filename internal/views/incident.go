@@ -177,13 +177,11 @@ func figuresText(figures []history.Figure) string {
 	var parts []string
 	for _, f := range figures {
 		if f.Value != nil {
-			parts = append(parts, f.Name+" "+formatNumber(*f.Value))
+			parts = append(parts, fmt.Sprintf("%s %d", f.Name, *f.Value))
 		}
 	}
 	return strings.Join(parts, ", ")
 }
-
-func formatNumber(v float64) string { return strings.TrimSuffix(fmt.Sprintf("%.2f", v), ".00") }
 
 // actsText counts the outcomes of acts.
 func actsText(acts []cleanup.Act) string {

@@ -166,11 +166,11 @@ func scoreText(c ops.SeenCause) string {
 	return fmt.Sprintf("%.2f; %.0f %% of its symptoms are known", c.Score, c.Coverage*100)
 }
 
-func mdFigure(value *float64, at time.Time) string {
+func mdFigure(value *int64, at time.Time) string {
 	if value == nil {
 		return notKnown
 	}
-	return formatNumber(*value) + " at " + mdTime(at)
+	return fmt.Sprintf("%d at %s", *value, mdTime(at))
 }
 
 // metWord says whether a target is met.

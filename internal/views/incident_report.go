@@ -142,7 +142,7 @@ func eventFields(e ops.IncidentEvent) output.Fields {
 	}
 }
 
-func numberValue(v *float64) any {
+func numberValue(v *int64) any {
 	if v == nil {
 		return nil
 	}

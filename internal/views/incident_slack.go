@@ -95,7 +95,7 @@ func (w *slackText) writeActs(r *ops.IncidentReport) {
 	}
 	for _, f := range r.Figures {
 		if f.Before != nil && f.After != nil {
-			words = append(words, fmt.Sprintf("%s: %s before, %s after", slackPlain(f.Name), formatNumber(*f.Before), formatNumber(*f.After)))
+			words = append(words, fmt.Sprintf("%s: %d before, %d after", slackPlain(f.Name), *f.Before, *f.After))
 		}
 	}
 	if len(words) == 0 {

@@ -41,7 +41,7 @@ func hostileReport() *ops.IncidentReport {
 		Moments:     []ops.Moment{{Milestone: incident.MilestoneDetected, At: at, Source: hostile, Who: hostile}},
 		Causes:      []ops.SeenCause{{Cause: cause}},
 		Flags:       []ops.SeenCheck{{Check: history.Check{Title: hostile, Severity: hostile, Evidence: seen}, Verb: hostile}},
-		Figures:     []ops.SeenFigure{{Name: hostile, Before: new(1.0), After: new(2.5)}},
+		Figures:     []ops.SeenFigure{{Name: hostile, Before: new(int64(1)), After: new(int64(2))}},
 		Acts:        []cleanup.Act{act},
 		Checks:      []ops.SeenCheck{{Check: history.Check{ID: "R125", Title: hostile, Value: hostile, Target: hostile, Verdict: sandbox.False}}},
 		Escalations: []history.Event{message},
@@ -109,7 +109,7 @@ func TestPlainTextStaysReadable(t *testing.T) {
 
 func TestEveryEventHasALine(t *testing.T) {
 	t.Parallel()
-	n := 25.0
+	n := int64(25)
 	ended := cleanup.Act{Action: "terminate", Outcome: sandbox.OutcomeVerified}
 	said := func(e incident.Event) ops.IncidentEvent { return ops.IncidentEvent{Said: &e} }
 	saw := func(e history.Event) ops.IncidentEvent { return ops.IncidentEvent{Verb: e.Verb, Seen: &e} }
