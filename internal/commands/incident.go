@@ -188,7 +188,7 @@ func newIncidentNote(d *Deps) *cobra.Command {
 		if req.At, err = pastMoment("--at", at, d.Now()); err != nil {
 			return err
 		}
-		req.Sources = d.incidentSources(ctx)
+		req.Runs, req.Plan = d.runFinder(), d.reportPlan(ctx)
 		i, err := ops.NoteIncident(ctx, d.Env, req)
 		if err != nil {
 			return err
@@ -240,7 +240,7 @@ func newIncidentStatus(d *Deps) *cobra.Command {
 	}
 	doc := incidentDocument("status")
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
-		r, err := ops.ReportIncident(ctx, d.Env, ops.ReportRequest{Sources: d.incidentSources(ctx)})
+		r, err := ops.ReportIncident(ctx, d.Env, ops.ReportRequest{Runs: d.runFinder()})
 		if err != nil && fault.KindOf(err) != fault.KindNotFound {
 			return err
 		}
@@ -317,7 +317,7 @@ func newIncidentShow(d *Deps) *cobra.Command {
 	}
 	doc := document{schema: "sbx.incident.show/v1", shape: output.ShapeItem, columns: output.Names(views.IncidentShowColumns())}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
-		r, err := d.reportIncident(ctx, args)
+		r, err := ops.ReportIncident(ctx, d.Env, ops.ReportRequest{Word: firstWord(args), Newest: true, Runs: d.runFinder()})
 		if err != nil {
 			return err
 		}

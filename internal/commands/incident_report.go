@@ -52,7 +52,7 @@ func newIncidentReport(d *Deps) *cobra.Command {
 			}
 			p.Format = filled
 		}
-		r, err := d.reportIncident(ctx, args)
+		r, err := ops.ReportIncident(ctx, d.Env, ops.ReportRequest{Word: firstWord(args), Newest: true, Runs: d.runFinder(), Plan: d.reportPlan(ctx)})
 		if err != nil {
 			return err
 		}
@@ -60,18 +60,13 @@ func newIncidentReport(d *Deps) *cobra.Command {
 	})
 }
 
-// reportIncident reports the incident of an id, else the open one, else the newest one.
-func (d *Deps) reportIncident(ctx context.Context, args []string) (*ops.IncidentReport, error) {
-	return ops.ReportIncident(ctx, d.Env, ops.ReportRequest{Word: firstWord(args), Newest: true, Sources: d.incidentSources(ctx)})
-}
-
-// incidentSources are the records of runbooks.
-func (d *Deps) incidentSources(ctx context.Context) ops.IncidentSources {
-	sources := ops.IncidentSources{Plan: d.reportPlan(ctx)}
-	if disk, err := d.RunbookRuns(); err == nil { // without a state directory there is no incident
-		sources.Runs = engine.RunsOfIncident(disk)
+// runFinder reads the runs of runbooks; nil without a state directory.
+func (d *Deps) runFinder() ops.RunFinder {
+	disk, err := d.RunbookRuns()
+	if err != nil {
+		return nil
 	}
-	return sources
+	return engine.RunsOfIncident(disk)
 }
 
 // reportPlan finds what a runbook asks for: the one that was followed, else that of the alert, else

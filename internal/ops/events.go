@@ -77,7 +77,7 @@ func (e *Env) keepDiagnosis(r *DiagnoseResult) {
 	}
 	e.keep(history.Event{
 		At: r.At, Verb: "diagnose", Providers: r.Providers, Text: groupsText(r.Stuck), Flags: keptFlags(r.Flags, ""), Causes: KeptCauses(r.Causes),
-		Figures: []history.Figure{{Name: figureListed, Value: new(int64(r.Listed))}, {Name: figureStuck, Value: &r.Census.Stuck}, {Name: figureUnjudged, Value: &r.Census.Unjudged}},
+		Figures: []history.Figure{{Name: figureListed, Value: new(int64(r.Listed))}, {Name: figureStuck, Value: new(r.Census.Stuck)}, {Name: figureUnjudged, Value: new(r.Census.Unjudged)}},
 	}, r.Errors...)
 }
 

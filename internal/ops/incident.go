@@ -213,7 +213,8 @@ type IncidentNote struct {
 	At        time.Time          // when it was; zero = now
 	Milestone incident.Milestone // that it is; "" = none
 	Question  string             // of the runbook, that it answers; "" = none
-	Sources   IncidentSources    // have the questions
+	Runs      RunFinder          // as of a report
+	Plan      PlanFinder         // has the questions
 }
 
 // NoteIncident adds what a person says, or, with only a milestone, that it was reached.

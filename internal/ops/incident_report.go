@@ -44,17 +44,12 @@ type PlanFinder func(runbook, alert, cause string) (ReportPlan, error)
 // cannot be read.
 type RunFinder func(since, until time.Time, profiles []string) ([]incident.Step, []history.Event, []error)
 
-// IncidentSources are the records above this room. A nil one has nothing.
-type IncidentSources struct {
-	Plan PlanFinder
-	Runs RunFinder
-}
-
 // ReportRequest says what is reported.
 type ReportRequest struct {
-	Word    string // the incident; "" = the open one
-	Newest  bool   // where none is open, the newest one
-	Sources IncidentSources
+	Word   string     // the incident; "" = the open one
+	Newest bool       // where none is open, the newest one
+	Runs   RunFinder  // nil = there are none
+	Plan   PlanFinder // nil = neither questions nor tasks are reported
 }
 
 // Moment is when an incident reached a milestone, and how that is known.
@@ -155,13 +150,16 @@ func ReportIncident(ctx context.Context, env *Env, req ReportRequest) (*Incident
 	if i.Problem != "" {
 		r.Problems = append(r.Problems, "the record ends here, since "+i.Problem)
 	}
-	if err := r.readRecords(ctx, env, req.Sources.Runs); err != nil {
+	if err := r.readRecords(ctx, env, req.Runs); err != nil {
 		return nil, err
 	}
 	r.addFigures()
 	r.addMoments()
 	r.addTimeline()
-	if r.Plan, err = r.findPlan(req.Sources.Plan); err != nil {
+	if req.Plan == nil {
+		return r, nil
+	}
+	if r.Plan, err = r.findPlan(req.Plan); err != nil {
 		r.Problems = append(r.Problems, "the runbook cannot be read: "+err.Error())
 	}
 	r.answerQuestions()
@@ -170,9 +168,6 @@ func ReportIncident(ctx context.Context, env *Env, req ReportRequest) (*Incident
 }
 
 func (r *IncidentReport) findPlan(find PlanFinder) (ReportPlan, error) {
-	if find == nil {
-		return ReportPlan{}, nil
-	}
 	cause := ""
 	if len(r.Causes) > 0 {
 		cause = r.Causes[0].ID
@@ -183,9 +178,9 @@ func (r *IncidentReport) findPlan(find PlanFinder) (ReportPlan, error) {
 // checkQuestion refuses a question that the report of an incident does not have.
 func checkQuestion(ctx context.Context, env *Env, req IncidentNote) error {
 	question, plan := req.Question, ReportPlan{}
-	r, err := ReportIncident(ctx, env, ReportRequest{Word: req.Word, Sources: IncidentSources{Runs: req.Sources.Runs}})
+	r, err := ReportIncident(ctx, env, ReportRequest{Word: req.Word, Runs: req.Runs})
 	if err == nil {
-		plan, err = r.findPlan(req.Sources.Plan)
+		plan, err = r.findPlan(req.Plan)
 	}
 	if err != nil {
 		return fault.New(fault.KindOf(err), "the questions of the runbook cannot be read: %w", err).WithHint("a note without --answer needs no runbook")

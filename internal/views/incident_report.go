@@ -70,16 +70,11 @@ func reportRecord(r *ops.IncidentReport) Record {
 	}
 }
 
-// eachFields are the fields of each item. The items are passed by index, so that one copy of the loop
-// serves all types.
+// eachFields are the fields of each item.
 func eachFields[T any](items []T, fields func(T) output.Fields) []any {
-	return fieldList(len(items), func(i int) output.Fields { return fields(items[i]) })
-}
-
-func fieldList(n int, fields func(i int) output.Fields) []any {
-	all := make([]any, n)
-	for i := range n {
-		all[i] = fields(i)
+	all := make([]any, len(items))
+	for i, item := range items {
+		all[i] = fields(item)
 	}
 	return all
 }
