@@ -104,17 +104,17 @@ func rooms() map[string][]string {
 		// a staged incident, for tests and demonstrations
 		"testkit/stagedfleet": {"sandbox", "testkit/wiretest", "testkit/e2btest", "testkit/monotasktest"},
 		"cmd/staged-incident": {"testkit/stagedfleet"},
-		// the records of incidents
-		"incident": {"sandbox", "fault", "hostfile", "journal", "lock"},
+		// what people say of incidents
+		"incident": {"fault", "hostfile", "journal", "lock"},
 		// operations: what the skins do, once
 		"ops": with(words, "check", "cond", "jsontext", "process", "hostfile", "providers", "selector", "triage", "config", "notify", "cron", "journal", "lock", "metrics", "store", "history", "alert", "fleet", "safety", "cleanup", "reconcile", "task", "publish", "snapshot", "incident"),
 
 		// the environment of operations for tests, composed of fakes and temporary directories
-		"testkit/opstest": with(words, "process", "httpx", "providers", "config", "fleet", "incident", "journal", "lock", "notify", "ops", "publish", "store", "task"),
+		"testkit/opstest": with(words, "process", "history", "httpx", "providers", "config", "fleet", "incident", "journal", "lock", "notify", "ops", "publish", "store", "task"),
 		// runbooks as data
 		"runbook": with(words, "check", "cron", "hostfile", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops", "snapshot"),
 		// runs of runbooks
-		"runbook/engine": with(words, "check", "cond", "selector", "triage", "cron", "alert", "config", "journal", "lock", "safety", "cleanup", "reconcile", "task", "ops", "runbook", "incident"),
+		"runbook/engine": with(words, "check", "cond", "selector", "triage", "cron", "alert", "config", "journal", "lock", "safety", "cleanup", "reconcile", "task", "ops", "runbook", "history", "incident"),
 		// the runbooks that sbx ships
 		"runbooks": nil,
 		// what results look like, for every skin

@@ -16,6 +16,7 @@ import (
 	"sbx/internal/commands"
 	"sbx/internal/config"
 	"sbx/internal/fleet"
+	"sbx/internal/history"
 	"sbx/internal/incident"
 	"sbx/internal/journal"
 	"sbx/internal/ops"
@@ -81,6 +82,7 @@ func (a *app) newEnv() *ops.Env {
 		RunbookRuns:    func() (journal.Disk, error) { return a.openJournals(runbookRuns) },
 		LockRunbookRun: a.lockRunbookRun,
 
+		KeepEvent:  func(e history.Event) { a.openRecords().recorder.AddEvent(e) },
 		Incidents:  a.openIncidents,
 		Shared:     a.openShared,
 		Notifier:   a.openNotifier,

@@ -11,6 +11,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/history"
+	"sbx/internal/ops"
 	"sbx/internal/process"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
@@ -248,14 +249,9 @@ func (r *records) SandboxSeen(o fleet.Observation) {
 	if !s.Failed() && v.Stuck != sandbox.True && !v.Suspected() {
 		return
 	}
-	seen := history.Seen{Sandbox: s, At: now, Live: !s.Failed(), Cause: v.Cause, Reason: v.Reason, Usage: last}
+	seen := history.Seen{Sandbox: s, At: now, Live: !s.Failed(), Cause: v.Cause, Reason: v.Reason, Usage: last, Causes: ops.KeptCauses(triage.Causes(v, s, sig, t, now))}
 	if s.Failed() {
 		seen.At = cmp.Or(s.EndedAt, now)
-	}
-	for _, c := range triage.Causes(v, s, sig, t, now) {
-		seen.Causes = append(seen.Causes, history.Cause{
-			ID: c.ID, Cause: c.Cause, Title: c.Title, Confidence: c.Confidence, Score: c.Score, Coverage: c.Coverage, Evidence: c.Evidence, WhyNot: c.WhyNot,
-		})
 	}
 	for _, line := range o.Logs.Got {
 		seen.Logs = append(seen.Logs, r.redact(line.Text))

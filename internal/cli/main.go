@@ -105,8 +105,10 @@ func Run(p process.Process, types []providers.Type) int {
 		a.seen.Close()
 	}
 	code := exitCode(err, signals)
-	deps.RecordVerb(ctx, code, err)
 	a.sendNotifications(ctx, deps.Env)
+	if a.seen != nil {
+		a.seen.Close() // with what was sent
+	}
 	if s := signals.first.Load(); s == os.Interrupt && code == signals.exitCode() && p.EndBy != nil {
 		p.EndBy(os.Interrupt)
 	}

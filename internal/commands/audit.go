@@ -70,13 +70,7 @@ func newAudit(d *Deps) *cobra.Command {
 // unknownOutcome is how an outcome that no journal knows is written.
 const unknownOutcome = "unknown"
 
-func auditOutcomes() []string {
-	var words []string
-	for _, o := range sandbox.Outcomes() {
-		words = append(words, string(o))
-	}
-	return append(words, unknownOutcome)
-}
+func auditOutcomes() []string { return append(wordsOf(sandbox.Outcomes()), unknownOutcome) }
 
 func (o auditOptions) readRequest(args []string, now time.Time) (ops.AuditRequest, error) {
 	req := ops.AuditRequest{Verbs: o.verbs, Who: o.who, Limit: o.limit}

@@ -25,6 +25,15 @@ func completeFlag(cmd *cobra.Command, flag string, words func() []string) {
 	})
 }
 
+// wordsOf are the words of a closed list.
+func wordsOf[T ~string](list []T) []string {
+	words := make([]string, len(list))
+	for i, word := range list {
+		words[i] = string(word)
+	}
+	return words
+}
+
 // completeFlagFunc completes the value of a flag. A flag that is not there is a bug that the
 // test of the tree finds.
 func completeFlagFunc(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {

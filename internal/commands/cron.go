@@ -34,13 +34,7 @@ func newCron(d *Deps) *cobra.Command {
 	return cmd
 }
 
-func layerWords() []string {
-	var words []string
-	for _, l := range cron.Layers() {
-		words = append(words, string(l))
-	}
-	return words
-}
+func layerWords() []string { return wordsOf(cron.Layers()) }
 
 func layerFlag(cmd *cobra.Command, words *[]string, help string) {
 	cmd.Flags().StringSliceVar(words, "layer", nil, help)

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -21,18 +20,18 @@ func newIncident(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "incident",
 		GroupID: groupLook,
-		Short:   "Record an incident, and report it",
-		Long: "Record an incident: what every command of sbx sees and does from its start to its end,\n" +
-			"with what people note. Then report it: times, timeline, evidence, causes, what was done,\n" +
+		Short:   "Open an incident, note what is said, and report it",
+		Long: "Open an incident, note what people say, and close it. Its report puts that together with\n" +
+			"what sbx has on record of that time: times, timeline, evidence, causes, what was done,\n" +
 			"verification, and what is left to do.\n\n" +
 			"One incident is open at a time on a host. Its record is a folder below `incidents` in\n" +
-			"the state directory: a journal that shows if somebody changes it, and snapshots beside it.",
+			"the state directory, with a journal that shows if somebody changes it.",
 		Example: "sbx incident start --title 'agents hang'\nsbx incident status",
 		Args:    unknownVerb(d),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newIncidentStart(d), newIncidentNote(d), newIncidentAck(d), newIncidentStatus(d), newIncidentClose(d),
-		newIncidentLs(d), newIncidentShow(d), newIncidentReport(d), newIncidentRedact(d))
+		newIncidentLs(d), newIncidentShow(d), newIncidentReport(d))
 	return cmd
 }
 
@@ -75,8 +74,7 @@ func newIncidentStart(d *Deps) *cobra.Command {
 		Use:        "start",
 		SuggestFor: []string{"open", "begin", "declare", "new"},
 		Short:      "Start an incident",
-		Long: "Start an incident. From now on each command of sbx on this host records in it what it\n" +
-			"sees and does, until `sbx incident close`.\n\n" +
+		Long: "Start an incident. What sbx sees and does until `sbx incident close` is part of its report.\n\n" +
 			"While one is open, a second is refused (exit 11). When it was detected, its alert and\n" +
 			"its severity are those of the alert that fires for the longest time, if any; the flags\n" +
 			"say otherwise. Typed on a terminal it is acknowledged, too.",
@@ -110,7 +108,7 @@ func newIncidentStart(d *Deps) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return views.ShowIncident(p, doc.schema, i, i.ID+" is open; every command of sbx on this host is recorded until `"+d.Process.Name()+" incident close`")
+		return views.ShowIncident(p, doc.schema, i, i.ID+" is open; `"+d.Process.Name()+" incident close` ends it")
 	})
 }
 
@@ -190,7 +188,7 @@ func newIncidentNote(d *Deps) *cobra.Command {
 		if req.At, err = pastMoment("--at", at, d.Now()); err != nil {
 			return err
 		}
-		req.Plan = d.reportPlan(ctx)
+		req.Runs, req.Plan = d.runFinder(), d.reportPlan(ctx)
 		i, err := ops.NoteIncident(ctx, d.Env, req)
 		if err != nil {
 			return err
@@ -199,21 +197,13 @@ func newIncidentNote(d *Deps) *cobra.Command {
 	})
 }
 
+// markWords are the milestones that a note may mark: all but the end.
 func markWords() []string {
-	var words []string
-	for _, m := range incident.Milestones() {
-		if m != incident.MilestoneClosed {
-			words = append(words, string(m))
-		}
-	}
-	return words
+	return slices.DeleteFunc(wordsOf(incident.Milestones()), func(word string) bool { return word == string(incident.MilestoneClosed) })
 }
 
 func parseMark(word string) (incident.Milestone, error) {
-	if word == "" {
-		return "", nil
-	}
-	if slices.Contains(markWords(), word) {
+	if word == "" || slices.Contains(markWords(), word) {
 		return incident.Milestone(word), nil
 	}
 	return "", fault.Usage("--mark: %q is not a milestone", word).WithHint("%s", fault.Meant(word, markWords()))
@@ -249,15 +239,12 @@ func newIncidentStatus(d *Deps) *cobra.Command {
 		Args:    usageArgs(noArgs, "`sbx incident show ID` shows another one"),
 	}
 	doc := incidentDocument("status")
-	return d.completeVerb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
-		i, err := ops.FindIncident(d.Env, "", false)
-		if fault.KindOf(err) == fault.KindNotFound {
-			return views.ShowIncident(p, doc.schema, nil, "")
-		}
-		if err != nil {
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
+		r, err := ops.ReportIncident(ctx, d.Env, ops.ReportRequest{Runs: d.runFinder()})
+		if err != nil && fault.KindOf(err) != fault.KindNotFound {
 			return err
 		}
-		return views.ShowIncident(p, doc.schema, i, "")
+		return views.ShowIncidentStatus(p, doc.schema, r)
 	})
 }
 
@@ -268,8 +255,8 @@ func newIncidentClose(d *Deps) *cobra.Command {
 		Use:        "close [ID]",
 		SuggestFor: []string{"end", "finish", "resolve", "stop"},
 		Short:      "Close the open incident",
-		Long: "Close the open incident. Commands are not recorded any more; notes still can be added,\n" +
-			"and its report can be made at any time.\n\n" +
+		Long: "Close the open incident. What comes later is not part of it; notes still can be added.\n" +
+			"Its report can be made at any time; what looks have seen is kept for a week.\n\n" +
 			"A record that is damaged is left as it is, and is not open any more.",
 		Example:           "sbx incident close\nsbx incident close --as false-alarm --note 'load test'",
 		Args:              atMostOneIncident,
@@ -279,11 +266,11 @@ func newIncidentClose(d *Deps) *cobra.Command {
 	f.SortFlags = false
 	f.StringVar(&as, "as", as, "how it ended, `WORD`: resolved, false-alarm or duplicate")
 	f.StringVar(&req.Text, "note", "", "a last note, `TEXT`")
-	completeFlag(cmd, "as", resolutionWords)
+	completeFlag(cmd, "as", func() []string { return wordsOf(incident.Resolutions()) })
 	doc := incidentDocument("close")
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
 		if req.As = incident.Resolution(as); !slices.Contains(incident.Resolutions(), req.As) {
-			return fault.Usage("--as: %q is not an end of an incident", as).WithHint("%s", fault.Meant(as, resolutionWords()))
+			return fault.Usage("--as: %q is not an end of an incident", as).WithHint("%s", fault.Meant(as, wordsOf(incident.Resolutions())))
 		}
 		req.Word = firstWord(args)
 		i, left, err := ops.CloseIncident(ctx, d.Env, req)
@@ -297,14 +284,6 @@ func newIncidentClose(d *Deps) *cobra.Command {
 		}
 		return views.ShowIncident(p, doc.schema, i, said)
 	})
-}
-
-func resolutionWords() []string {
-	var words []string
-	for _, r := range incident.Resolutions() {
-		words = append(words, string(r))
-	}
-	return words
 }
 
 func newIncidentLs(d *Deps) *cobra.Command {
@@ -337,14 +316,14 @@ func newIncidentShow(d *Deps) *cobra.Command {
 		ValidArgsFunction: d.completeIncidents,
 	}
 	doc := document{schema: "sbx.incident.show/v1", shape: output.ShapeItem, columns: output.Names(views.IncidentShowColumns())}
-	return d.completeVerb(cmd, doc, func(_ context.Context, p *output.Printer, args []string) error {
-		i, err := ops.FindIncident(d.Env, firstWord(args), true)
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
+		r, err := ops.ReportIncident(ctx, d.Env, ops.ReportRequest{Word: firstWord(args), Newest: true, Runs: d.runFinder()})
 		if err != nil {
 			return err
 		}
-		if i.Problem != "" {
-			p.Warn(fmt.Sprintf("the record of %s is shown as far as it can be trusted: %s", i.ID, i.Problem))
+		for _, text := range r.Problems {
+			p.Warn(r.Incident.ID + " is not shown whole: " + text)
 		}
-		return views.ShowWholeIncident(p, doc.schema, i)
+		return views.ShowWholeIncident(p, doc.schema, r)
 	})
 }

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"regexp"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -11,6 +10,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/runbook"
+	"sbx/internal/runbook/engine"
 	"sbx/internal/views"
 )
 
@@ -36,11 +36,11 @@ func newIncidentReport(d *Deps) *cobra.Command {
 	f.SortFlags = false
 	f.StringVar(&form, "format", form, "`FORM` for people: markdown or slack")
 	f.StringVar(&template, "template", "", "fill the template in `FILE`")
-	completeFlag(cmd, "format", reportFormWords)
+	completeFlag(cmd, "format", func() []string { return wordsOf(views.ReportFormats()) })
 	doc := document{schema: incidentReportSchema, shape: output.ShapeItem, columns: output.Names(views.IncidentReportColumns())}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
-		if !slices.Contains(reportFormWords(), form) {
-			return fault.Usage("--format: %q is not a form of a report", form).WithHint("%s", fault.Meant(form, reportFormWords()))
+		if !slices.Contains(wordsOf(views.ReportFormats()), form) {
+			return fault.Usage("--format: %q is not a form of a report", form).WithHint("%s", fault.Meant(form, wordsOf(views.ReportFormats())))
 		}
 		if template != "" {
 			if d.Globals.Output != "" {
@@ -52,7 +52,7 @@ func newIncidentReport(d *Deps) *cobra.Command {
 			}
 			p.Format = filled
 		}
-		r, err := ops.ReportIncident(ctx, d.Env, ops.ReportRequest{Word: firstWord(args), Plan: d.reportPlan(ctx)})
+		r, err := ops.ReportIncident(ctx, d.Env, ops.ReportRequest{Word: firstWord(args), Newest: true, Runs: d.runFinder(), Plan: d.reportPlan(ctx)})
 		if err != nil {
 			return err
 		}
@@ -60,12 +60,13 @@ func newIncidentReport(d *Deps) *cobra.Command {
 	})
 }
 
-func reportFormWords() []string {
-	var words []string
-	for _, f := range views.ReportFormats() {
-		words = append(words, string(f))
+// runFinder reads the runs of runbooks; nil without a state directory.
+func (d *Deps) runFinder() ops.RunFinder {
+	disk, err := d.RunbookRuns()
+	if err != nil {
+		return nil
 	}
-	return words
+	return engine.RunsOfIncident(disk)
 }
 
 // reportPlan finds what a runbook asks for: the one that was followed, else that of the alert, else
@@ -99,46 +100,4 @@ func (d *Deps) reportPlan(ctx context.Context) ops.PlanFinder {
 		}
 		return plan, nil
 	}
-}
-
-func newIncidentRedact(d *Deps) *cobra.Command {
-	var patterns []string
-	cmd := &cobra.Command{
-		Use:        "redact [ID]",
-		SuggestFor: []string{"censor", "scrub", "mask"},
-		Short:      "Remove secrets from the record of an incident",
-		Long: "Remove secrets from the events and the snapshots of an incident: the open one, else the\n" +
-			"newest one, or that with an ID. Removed are the secrets of the configuration, what looks\n" +
-			"like one (a password in an address, the value behind a name such as TOKEN, keys of\n" +
-			"well-known services), and what a pattern matches in texts and ids of sandboxes. Times,\n" +
-			"numbers and words of closed lists stay. A record that would be damaged is not changed\n" +
-			"(exit 11).\n\n" +
-			"The journal is chained anew, so that the chain does not show the change; an event of its\n" +
-			"own says who did it, and in how many places. A process that is killed meanwhile leaves\n" +
-			"the old record or the new one: repeat it then. The journals of `sbx audit` stay as\n" +
-			"they are.",
-		Example:           "sbx incident redact\nsbx incident redact --pattern 'customer-[0-9]+' -o json",
-		Args:              atMostOneIncident,
-		ValidArgsFunction: d.completeIncidents,
-	}
-	cmd.Flags().StringArrayVar(&patterns, "pattern", nil, "remove what the regular expression `RE` matches (repeatable)")
-	doc := document{schema: "sbx.incident.redact/v1", shape: output.ShapeItem, columns: output.Names(views.RedactionColumns())}
-	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
-		req := ops.IncidentRedaction{Word: firstWord(args)}
-		for _, text := range patterns {
-			pattern, err := regexp.Compile(text)
-			if err != nil {
-				return fault.Usage("--pattern: it is no regular expression").WithHint("see https://golang.org/s/re2syntax; it is not repeated here, since it may be a secret")
-			}
-			if pattern.MatchString("") {
-				return fault.Usage("--pattern: it matches the empty text, and so everywhere")
-			}
-			req.Patterns = append(req.Patterns, pattern)
-		}
-		i, done, err := ops.RedactIncident(ctx, d.Env, req)
-		if err != nil {
-			return err
-		}
-		return views.ShowRedaction(p, doc.schema, i, done)
-	})
 }

@@ -125,7 +125,6 @@ func (b *bench) runArgs(tb testing.TB, args ...string) result {
 	if printer, printerErr := d.Printer(); printerErr == nil && !program {
 		printer.Report(err)
 	}
-	d.RecordVerb(ctx, fault.ExitCode(err), err)
 	d.SendNotifications(ctx)
 	assert.NoError(tb, documentstest.Check(out.Bytes(), args), "%v", args)
 	assert.NoError(tb, documentstest.Check(errs.Bytes(), args), "%v", args) // a wrong use

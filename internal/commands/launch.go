@@ -245,13 +245,7 @@ func (o *launchOptions) configOverrides() map[string]string {
 	return set
 }
 
-func retryWords() []string {
-	var words []string
-	for _, c := range retryClasses() {
-		words = append(words, string(c))
-	}
-	return words
-}
+func retryWords() []string { return wordsOf(retryClasses()) }
 
 // retryClasses are those that --retry-on takes: a success and a stop are never tried
 // again.

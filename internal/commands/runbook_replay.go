@@ -28,20 +28,18 @@ func newRunbookTest(d *Deps) *cobra.Command {
 			"runbooks, all or those named, and compare with what was concluded then: which sandboxes\n" +
 			"are stuck, the causes, flags and alerts, the targets of verify, what a cleanup of stuck\n" +
 			"sandboxes selects, and the checks, branches and escalations of each runbook.\n\n" +
-			"It reads the snapshots of your incidents and those in --dir, and calls no provider.\n" +
-			"`diagnose --snapshot FILE` writes one. Whom a profile owned, and what was protected, is as\n" +
-			"it was then.\n\n" +
+			"It reads the snapshots in --dir, and calls no provider. `diagnose --snapshot FILE` writes\n" +
+			"one. Whom a profile owned, and what was protected, is as it was then.\n\n" +
 			"Exit 0: all are judged as they were. 10: some are not, and each is named with what\n" +
-			"changes. 3: a file cannot be read. --update accepts what differs in the files of --dir;\n" +
-			"an incident's own snapshots are its evidence and stay.",
-		Example:           "sbx runbook test\nsbx runbook test sandbox-stuck --dir runbooks/incidents\nsbx runbook test --dir runbooks/incidents --update",
+			"changes. 3: a file cannot be read. --update accepts what differs.",
+		Example:           "sbx runbook test --dir runbooks/incidents\nsbx runbook test sandbox-stuck --dir runbooks/incidents\nsbx runbook test --dir runbooks/incidents --update",
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: d.completeRunbooks,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.file, "file", "", "test the runbook in `FILE` instead")
-	f.StringSliceVar(&o.folders, "dir", nil, "also the snapshots in a `FOLDER` (repeatable)")
-	f.BoolVar(&o.update, "update", false, "accept what differs in the files of --dir")
+	f.StringSliceVar(&o.folders, "dir", nil, "the snapshots in a `FOLDER` (repeatable; needed)")
+	f.BoolVar(&o.update, "update", false, "accept what differs")
 	doc := document{schema: "sbx.runbook.test/v1", shape: output.ShapeList, columns: output.Names(views.RunbookTestColumns()), refuses: []output.FormatName{output.NameOnly}}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
 		return d.testRunbooks(ctx, p, doc.schema, args, o)
@@ -50,10 +48,10 @@ func newRunbookTest(d *Deps) *cobra.Command {
 
 func (d *Deps) testRunbooks(ctx context.Context, p *output.Printer, schema string, ids []string, o runbookTestOptions) error {
 	switch {
-	case o.update && len(o.folders) == 0:
-		return fault.Usage("--update needs --dir").WithHint("copy the snapshot of an incident into a folder: its own is evidence and is not changed")
 	case o.file != "" && len(ids) > 0:
 		return fault.Usage("ids and --file exclude each other")
+	case len(o.folders) == 0:
+		return fault.Usage("--dir names the folder of the snapshots").WithHint("`diagnose --snapshot FILE` writes one")
 	}
 	books, err := d.chosenRunbooks(ctx, ids, o.file)
 	if err != nil {
@@ -69,7 +67,7 @@ func (d *Deps) testRunbooks(ctx context.Context, p *output.Printer, schema strin
 	}
 	accepted := map[string]bool{}
 	for i := range tests {
-		if t := &tests[i]; o.update && t.Err == nil && t.Incident == "" && len(t.Changes)+len(t.Settings) > 0 {
+		if t := &tests[i]; o.update && t.Err == nil && len(t.Changes)+len(t.Settings) > 0 {
 			if err := t.Accept(); err != nil {
 				return err
 			}

@@ -50,13 +50,7 @@ func newTasks(d *Deps) *cobra.Command {
 	return cmd
 }
 
-func taskStates() []string {
-	var words []string
-	for _, s := range task.States() {
-		words = append(words, string(s))
-	}
-	return words
-}
+func taskStates() []string { return wordsOf(task.States()) }
 
 func listTasks(ctx context.Context, d *Deps, p *output.Printer, o tasksOptions) error {
 	req, err := o.readRequest(d.Now())

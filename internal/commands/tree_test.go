@@ -156,6 +156,7 @@ func TestSplitLine(t *testing.T) {
 
 // documents is one line for each verb that prints a document.
 func documents() map[string]string {
+	incidents, _ := filepath.Abs("../../runbooks/incidents") // of this room's folder, which is known
 	return map[string]string{
 		"ls": "ls", "stats": "stats", "diagnose": "diagnose", "verify": "verify", "dashboard": "dashboard --once", "top": "top --samples 1", "drill": "drill --clean",
 		"inspect": "inspect local/k3v9x2mq7a", "logs": "logs local/k3v9x2mq7a",
@@ -167,9 +168,9 @@ func documents() map[string]string {
 		"run":       "run -- true", "stop": "stop t-k3v9x2mq7abc", "tasks": "tasks", "audit": "audit", "report": "report", "tasks show": "tasks show t-k3v9x2mq7abc",
 		"resume":     "resume t-k3v9x2mq7abc -- true",
 		"runbook ls": "runbook ls", "runbook run": "runbook run sandbox-stuck", "runbook runs": "runbook runs", "runbook status": "runbook status", "runbook show": "runbook show sandbox-stuck", "runbook lint": "runbook lint",
-		"runbook new": "runbook new my-alert --out -", "runbook test": "runbook test", "runbook rules": "runbook rules",
+		"runbook new": "runbook new my-alert --out -", "runbook test": "runbook test --dir " + incidents, "runbook rules": "runbook rules",
 		"incident start": "incident start --title x", "incident note": "incident note x", "incident ack": "incident ack", "incident status": "incident status", "incident close": "incident close",
-		"incident ls": "incident ls", "incident show": "incident show", "incident report": "incident report", "incident redact": "incident redact",
+		"incident ls": "incident ls", "incident show": "incident show", "incident report": "incident report",
 		"config explain": "config explain", "config init": "config init", "config own": "config own --provider local --all --dry-run", "config path": "config path",
 	}
 }

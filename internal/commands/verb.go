@@ -62,7 +62,6 @@ func (d *Deps) completeVerb(cmd *cobra.Command, doc document, do work) *cobra.Co
 			return causeOr(ctx, err)
 		}
 		defer p.ShowWaits()()
-		d.BeginVerb(recordedVerb(cmd), p)
 		if err = d.checkFlags(cmd, p, doc); err == nil {
 			err = wrong
 		}
@@ -78,23 +77,6 @@ func (d *Deps) completeVerb(cmd *cobra.Command, doc document, do work) *cobra.Co
 		return p.Failed(doc.schema, doc.shape, err)
 	}
 	return cmd
-}
-
-// recordedVerb is the name under which an incident records a command; "" for what looks at no sandbox
-// and for the verbs that write incidents themselves.
-func recordedVerb(cmd *cobra.Command) string {
-	name := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
-	first, _, _ := strings.Cut(name, " ")
-	if first == ops.RunnerVerb {
-		return "run" // of `run --detach`, in the background
-	}
-	switch first {
-	case "incident", "runbook", "config", "completion", "version", "providers", cmd.Root().Name():
-		if name != "runbook run" {
-			return ""
-		}
-	}
-	return name
 }
 
 // checkFlags refuses what was given empty and what the verb could not print.

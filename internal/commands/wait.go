@@ -37,13 +37,7 @@ func newWait(d *Deps) *cobra.Command {
 		})
 }
 
-func goalWords() []string {
-	words := make([]string, 0, len(fleet.Goals()))
-	for _, g := range fleet.Goals() {
-		words = append(words, string(g))
-	}
-	return words
-}
+func goalWords() []string { return wordsOf(fleet.Goals()) }
 
 func waitFor(ctx context.Context, d *Deps, p *output.Printer, word, goal string) error {
 	if !slices.Contains(goalWords(), goal) {

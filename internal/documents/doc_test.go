@@ -50,7 +50,6 @@ func documented() map[string]document {
 		"incident.close":  {"incident close", form[itemOf[incidentRow]]()},
 		"incident.ls":     {"incident ls", form[listOf[incidentRow]]()},
 		"incident.show":   {"incident show", form[itemOf[incidentShown]]()},
-		"incident.redact": {"incident redact", form[itemOf[incidentRedacted]]()},
 		"incident.report": {"incident report", form[itemOf[incidentReport]]()},
 		"runbook.ls":      {"runbook ls", form[listOf[runbookRow]]()},
 		"runbook.show":    {"runbook show", form[itemOf[runbookItem]]()},

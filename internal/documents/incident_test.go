@@ -26,31 +26,27 @@ type incidentRow struct {
 	ClosedAt *moment `json:"closed_at"`
 	// How it ended: resolved, false-alarm or duplicate.
 	ClosedAs *string `json:"closed_as"`
-	// How many events are on record.
+	// How many lines its own record has: its start, acknowledgements, notes and end.
 	Events int `json:"events"`
-	// How many snapshots are beside them.
-	Snapshots int `json:"snapshots"`
 	// The host on which it was started.
 	Host *string `json:"host"`
 	// Why its record cannot be trusted, or cannot be read further; null where it can.
 	Problem *string `json:"problem"`
 }
 
-// incidentShown is one incident with all of its events.
+// incidentShown is one incident with its whole timeline.
 type incidentShown struct {
 	incidentRow
 
 	// What happened, by time.
 	Timeline []incidentEvent `json:"timeline"`
-	// The snapshots beside the journal.
-	Files []incidentSnapshot `json:"files"`
 }
 
 // incidentEvent is one thing that happened.
 type incidentEvent struct {
 	// When.
 	At moment `json:"at"`
-	// started, acknowledged, note, seen, acted, verified, step, snapshot, escalated, redacted or closed.
+	// started, acknowledged, note, seen, acted, verified, step, escalated or closed.
 	Kind string `json:"kind"`
 	// Who did it.
 	Actor string `json:"actor"`
@@ -60,13 +56,9 @@ type incidentEvent struct {
 	Text string `json:"text"`
 	// The verb of sbx; null for none.
 	Verb *string `json:"verb"`
-	// The command line, without secrets and without the program of a sandbox.
-	Line *string `json:"line"`
-	// The exit code of the command.
-	ExitCode *int `json:"exit_code"`
-	// What the command counted; null = it could not.
+	// What was counted; null = it could not be.
 	Figures map[string]*float64 `json:"figures"`
-	// What the command did to sandboxes.
+	// What one run did to sandboxes.
 	Acts []incidentAct `json:"acts"`
 	// The milestone that it is, as a person says: detected, acknowledged, mitigated or verified.
 	Milestone *string `json:"milestone"`
@@ -84,30 +76,6 @@ type incidentAct struct {
 	Outcome *string `json:"outcome"`
 	// The run, as in `sbx audit`.
 	RunID *string `json:"run_id"`
-}
-
-// incidentSnapshot is a file beside the journal.
-type incidentSnapshot struct {
-	// What it holds.
-	Name string `json:"name"`
-	// Its file below the folder of the incident.
-	File string `json:"file"`
-	// Its size.
-	Bytes int `json:"bytes"`
-	// Its sum, in hexadecimal digits.
-	SHA256 string `json:"sha256"`
-}
-
-// incidentRedacted is an incident whose record was rewritten.
-type incidentRedacted struct {
-	incidentRow
-
-	// How many places were replaced; 0 = the record is as it was.
-	Places int `json:"places"`
-	// In how many events.
-	ChangedEvents int `json:"changed_events"`
-	// In how many snapshots.
-	ChangedSnapshots int `json:"changed_snapshots"`
 }
 
 // incidentReport is all that is known of an incident.
@@ -140,9 +108,9 @@ type incidentReport struct {
 	Moments []incidentMoment `json:"moments"`
 	// What happened, by time.
 	Timeline []incidentEvent `json:"timeline"`
-	// The flags that verbs have raised, each as it was last seen.
+	// The flags and alerts that held, each as it was last seen.
 	Evidence []incidentFlag `json:"evidence"`
-	// The causes that a diagnosis has ranked, each as it was surest; the likeliest first.
+	// The causes that were found, of all sandboxes or of one, each as it was surest; the likeliest first.
 	Causes []incidentCause `json:"causes"`
 	// What was counted of all sandboxes, first and last.
 	Figures []incidentFigure `json:"figures"`
@@ -162,8 +130,6 @@ type incidentReport struct {
 	Questions []incidentQuestion `json:"questions"`
 	// What is to be done.
 	ActionItems []incidentTask `json:"action_items"`
-	// The snapshots beside the journal.
-	Snapshots []incidentSnapshot `json:"snapshots"`
 	// What is missing from the report, and why.
 	Problems []string `json:"problems"`
 }

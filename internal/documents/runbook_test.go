@@ -204,7 +204,7 @@ type prometheusRule struct {
 
 // runbookTest is a recorded incident, judged again.
 type runbookTest struct {
-	// Its name: that of its file, behind the incident where it is evidence of one.
+	// Its name: that of its file.
 	Incident string `json:"incident"`
 	// same, changed, accepted (its expectation was rewritten), or unreadable.
 	Verdict string `json:"verdict"`

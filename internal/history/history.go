@@ -4,7 +4,8 @@
 // A Recorder collects what the looks of one process see and stores it at the end, in one
 // transaction. A profile's sample has the counts of a complete listing and the usage of the
 // sandboxes that were asked. Evidence of a sandbox that is stuck or has failed is stored beside it,
-// since its provider may forget it. Everything is bounded by Rules. The package judges nothing.
+// since its provider may forget it. Events are what verbs have concluded. Everything is bounded by
+// Rules. The package judges nothing.
 package history
 
 import (
@@ -97,6 +98,8 @@ type Recorder struct {
 	mu    sync.Mutex
 	looks map[string]*Look // by profile
 	seen  map[sample]Seen
+
+	events []Event
 	// listed are the failed sandboxes of listings, by profile and id.
 	listed map[string]map[string]Seen
 	// unstored are the samples of a Flush that failed, for the next one.
@@ -193,7 +196,7 @@ func (r *Recorder) AddSeen(s Seen) {
 func (r *Recorder) Pending() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.looks)+len(r.seen)+len(r.listed)+len(r.unstored) > 0
+	return len(r.looks)+len(r.seen)+len(r.events)+len(r.listed)+len(r.unstored) > 0
 }
 
 // mostUnstored is how many samples wait for a store that cannot be written: those of ten thousand
@@ -242,8 +245,8 @@ func (r *Recorder) putBack(samples []store.Sample, listed map[string]map[string]
 
 func (r *Recorder) take() (samples []store.Sample, profiles []string, err error) {
 	r.mu.Lock()
-	looks, seen := r.looks, r.seen
-	samples, r.unstored = slices.Clone(r.unstored), nil
+	looks, seen, events := r.looks, r.seen, r.events
+	samples, r.unstored, r.events = slices.Clone(r.unstored), nil, nil
 	r.looks, r.seen = map[string]*Look{}, map[sample]Seen{}
 	r.mu.Unlock()
 	for _, s := range samples {
@@ -265,6 +268,9 @@ func (r *Recorder) take() (samples []store.Sample, profiles []string, err error)
 	}
 	for key, s := range seen {
 		add(key.ref.Provider, key.ref.ID, key.at, s)
+	}
+	if len(events) > 0 {
+		add(allProfiles, eventsSubject, now, events[max(0, len(events)-maxEvents):])
 	}
 	return samples, profiles, err
 }

@@ -21,12 +21,9 @@ import (
 )
 
 const (
-	// openFile names the incident that is open. It exists only while one is, so a process that has
-	// nothing to record opens one file that does not exist.
+	// openFile names the incident that is open. It exists only while one is.
 	openFile = "open"
 	lockFile = "lock"
-	// maxOpenFile bounds what is read of it, in bytes.
-	maxOpenFile = 256
 	// lockWait is how long a process waits for others that append. Each of them needs some
 	// milliseconds.
 	lockWait = 10 * time.Second
@@ -41,30 +38,20 @@ type Folder struct {
 	Now func() time.Time
 }
 
-func (f Folder) path(id string, more ...string) string {
-	return filepath.Join(append([]string{f.Dir, id}, more...)...)
-}
-
-func (f Folder) disk(id string) journal.Dir { return journal.Dir(f.path(id)) }
+func (f Folder) disk(id string) journal.Dir { return journal.Dir(filepath.Join(f.Dir, id)) }
 
 // Current is the incident that is open; "" = none.
 func (f Folder) Current() (string, error) {
-	file, err := os.Open(filepath.Join(f.Dir, openFile))
-	if errors.Is(err, fs.ErrNotExist) {
+	text, err := os.ReadFile(filepath.Join(f.Dir, openFile))
+	id := strings.TrimSpace(string(text))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
+	case err == nil && !validID.MatchString(id):
+		err = errors.New("the file " + openFile + " holds no id")
 	}
 	if err != nil {
 		return "", unreadableError("the open incident", err)
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	text := make([]byte, maxOpenFile)
-	n, err := file.Read(text)
-	id := strings.TrimSpace(string(text[:n]))
-	if n > 0 && !validID.MatchString(id) {
-		err = errors.New("it holds no id")
-	}
-	if err != nil {
-		return "", unreadableError("the open incident", fmt.Errorf("%s: %w", file.Name(), err))
 	}
 	return id, nil
 }
@@ -102,7 +89,7 @@ func (f Folder) Find(word string) (string, error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", fault.New(fault.KindNotFound, "there is no incident %q", word).WithHint("`sbx incident ls` lists them")
+		return "", notFoundError(word)
 	case 1:
 		return found[0], nil
 	}
@@ -114,15 +101,12 @@ func (f Folder) Start(ctx context.Context, id string, e Event) (*Incident, error
 	if !validID.MatchString(id) || e.Start == nil {
 		return nil, fault.Usage("%q is not the id of an incident", id)
 	}
-	held, err := f.lockAll(ctx, e.Actor)
+	held, err := f.lock(ctx, e.Actor)
 	if err != nil {
 		return nil, err
 	}
 	defer held()
-	if open, err := f.findOpen(); err != nil || open != "" {
-		if err == nil {
-			err = f.openError(open)
-		}
+	if err := f.checkNoneOpen(); err != nil {
 		return nil, err
 	}
 	e.Start.Schema = Schema
@@ -143,75 +127,48 @@ func (f Folder) markOpen(id string) error {
 	return hostfile.Replace(filepath.Join(f.Dir, openFile), []byte(id+"\n"), 0o600)
 }
 
-// findOpen is the incident that is open, by what its record says; "" = none. It repairs the file
-// that names it, which a kill may have left behind or kept from being written.
-func (f Folder) findOpen() (string, error) {
+// checkNoneOpen refuses where an incident is open by what its record says. It repairs the file that names
+// it, which a kill may have left behind or kept from being written.
+func (f Folder) checkNoneOpen() error {
 	named, namedErr := f.Current()
 	ids, err := f.IDs()
 	if err != nil {
-		return "", err
+		return err
 	}
 	for _, id := range slices.Backward(ids) {
-		if i, err := f.Read(id); err != nil || i.State != Open {
-			continue
-		}
-		if id != named {
-			err = f.markOpen(id)
-		}
-		return id, err
-	}
-	if named != "" || namedErr != nil {
-		if i, err := f.Read(named); named != "" && err == nil && i.State == Damaged {
-			return "", fault.New(fault.KindRefused, "the incident %s is open and its record cannot be written: %s", named, i.Problem).
+		i, err := f.Read(id)
+		switch {
+		case err != nil || i.State == StateEnded:
+		case i.State == Open:
+			if id != named {
+				err = f.markOpen(id)
+			}
+			refused := fault.New(fault.KindRefused, "the incident %s is open (%s), started by %s at %s", id, i.Start.Title, i.StartedBy.Who, i.StartedAt.UTC().Format(time.RFC3339)).
+				WithHint("add to it with `sbx incident note TEXT`, or end it with `sbx incident close`")
+			return cmp.Or(err, error(refused))
+		case id == named:
+			return fault.New(fault.KindRefused, "the incident %s is open and its record cannot be written: %s", named, i.Problem).
 				WithHint("`sbx incident close` leaves it as it is; its report shows what can be read")
 		}
-		err = os.Remove(filepath.Join(f.Dir, openFile))
 	}
-	return "", err
-}
-
-func (f Folder) openError(id string) error {
-	title := ""
-	if i, err := f.Read(id); err == nil && i.Start.Title != "" {
-		title = fmt.Sprintf(" (%s), started by %s at %s", i.Start.Title, i.StartedBy.Who, i.StartedAt.UTC().Format(time.RFC3339))
-	}
-	return fault.New(fault.KindRefused, "the incident %s is open%s", id, title).
-		WithHint("add to it with `sbx incident note TEXT`, or end it with `sbx incident close`")
-}
-
-// Append adds events to an incident. Several processes may do so at once: each holds a lock while
-// it reads the end of the journal and writes behind it.
-func (f Folder) Append(ctx context.Context, id string, events ...Event) error {
-	return f.change(ctx, id, func(i *Incident, w *journal.Writer) error {
-		if i.State != Open && !slices.ContainsFunc(events, func(e Event) bool { return e.Kind == Noted || e.Kind == Closed }) {
-			return nil // it was closed meanwhile
-		}
-		if len(i.Events) >= maxSeen && !slices.ContainsFunc(events, func(e Event) bool { return e.Kind != Seen }) {
-			return fullError(id, fmt.Sprintf("%d events", len(i.Events)))
-		}
-		return appendEvents(w, events)
-	})
-}
-
-func appendEvents(w *journal.Writer, events []Event) error {
-	for _, e := range events {
-		if err := w.Append(string(e.Kind), e); err != nil {
-			return err
-		}
+	if named != "" || namedErr != nil {
+		return os.Remove(filepath.Join(f.Dir, openFile))
 	}
 	return nil
 }
 
-// change calls do with the incident and its journal, while no other process writes.
-func (f Folder) change(ctx context.Context, id string, do func(*Incident, *journal.Writer) error) error {
-	if _, err := os.Stat(f.path(id)); err != nil || !validID.MatchString(id) {
-		return notFoundError(id)
-	}
-	held, err := lock.Take(ctx, f.path(id, lockFile), lock.Holder{Run: id}, lockWait)
+// Append adds an event to an incident. Several processes may do so at once: each holds a lock while
+// it reads the journal and writes behind it.
+func (f Folder) Append(ctx context.Context, id string, e Event) error {
+	held, err := f.lock(ctx, e.Actor)
 	if err != nil {
-		return lockedError(id, err)
+		return err
 	}
-	defer func() { _ = held.Release() }() // the process ends soon
+	defer held()
+	return f.add(id, e)
+}
+
+func (f Folder) add(id string, e Event) error {
 	i, log, err := f.read(id)
 	if err != nil {
 		return err
@@ -222,7 +179,7 @@ func (f Folder) change(ctx context.Context, id string, do func(*Incident, *journ
 	}
 	w, err := journal.Extend(f.disk(id), log, f.Now)
 	if err == nil {
-		err = errors.Join(do(i, w), w.Close())
+		err = errors.Join(w.Append(string(e.Kind), e), w.Close())
 	}
 	if err != nil {
 		return unwritableError(id, err)
@@ -233,7 +190,7 @@ func (f Folder) change(ctx context.Context, id string, do func(*Incident, *journ
 // Close ends an incident. One whose record is damaged is left as it is, and kept from being open;
 // then left says why.
 func (f Folder) Close(ctx context.Context, id string, e Event) (left string, err error) {
-	held, err := f.lockAll(ctx, e.Actor)
+	held, err := f.lock(ctx, e.Actor)
 	if err != nil {
 		return "", err
 	}
@@ -242,19 +199,17 @@ func (f Folder) Close(ctx context.Context, id string, e Event) (left string, err
 	if err != nil {
 		return "", err
 	}
-	switch {
-	case i.State == StateEnded:
+	if i.State == StateEnded {
 		return "", fault.New(fault.KindRefused, "the incident %s was closed at %s", id, i.ClosedAt.UTC().Format(time.RFC3339)).
 			WithHint("`sbx incident note --incident %s TEXT` still adds to it", id)
-	case i.Problem != "":
-		left = i.Problem
-	default:
-		err = f.Append(ctx, id, e)
+	}
+	if i.Problem == "" {
+		err = f.add(id, e)
 	}
 	if named, _ := f.Current(); err == nil && named == id {
 		err = os.Remove(filepath.Join(f.Dir, openFile))
 	}
-	return left, err
+	return i.Problem, err
 }
 
 // Read reads an incident, as far as the chain of its journal holds.
@@ -285,7 +240,7 @@ func (f Folder) read(id string) (*Incident, journal.Log, error) {
 	case i.Problem == "" && log.Count == 0:
 		i.Problem = "it has no entry: the process that began it was killed"
 	}
-	if i.Truncated = log.Truncated; i.Problem != "" {
+	if i.Problem != "" {
 		i.State = Damaged
 	}
 	return i, log, nil
@@ -296,41 +251,28 @@ func (f Folder) read(id string) (*Incident, journal.Log, error) {
 func eventOf(entry journal.Entry) (Event, error) {
 	e := Event{}
 	err := json.Unmarshal(entry.Data, &e)
-	e.Kind, e.Seq = Kind(entry.Kind), entry.Seq
-	if e.At.IsZero() {
-		e.At = entry.At
-	}
-	if err != nil {
+	e.Kind, e.At = Kind(entry.Kind), cmp.Or(e.At, entry.At)
+	switch {
+	case entry.Seq == 1 && e.Start == nil:
+		err = errors.New("it does not begin with the start of an incident")
+	case entry.Seq == 1 && e.Start.Schema != Schema:
+		err = fmt.Errorf("it is of version %q, and this sbx writes %q", e.Start.Schema, Schema)
+	case err != nil:
 		err = fmt.Errorf("line %d (%s) cannot be read: %w", entry.Seq, entry.Kind, err)
-	}
-	if entry.Seq == 1 {
-		err = cmp.Or(versionError(entry), err)
 	}
 	return e, err
 }
 
-// versionError is why a first entry does not begin a record of this version.
-func versionError(entry journal.Entry) error {
-	var head struct {
-		Start *struct {
-			Schema string `json:"schema"`
-		} `json:"start"`
-	}
-	if err := json.Unmarshal(entry.Data, &head); err != nil || head.Start == nil {
-		return errors.New("it does not begin with the start of an incident")
-	}
-	if head.Start.Schema != Schema {
-		return fmt.Errorf("it is of version %q, and this sbx writes %q", head.Start.Schema, Schema)
-	}
-	return nil
-}
-
-func (f Folder) lockAll(ctx context.Context, a Actor) (func(), error) {
+func (f Folder) lock(ctx context.Context, a Actor) (release func(), err error) {
 	held, err := lock.Take(ctx, filepath.Join(f.Dir, lockFile), lock.Holder{Run: "incident", Who: a.Who, Host: a.Host, PID: a.PID, Since: f.Now()}, lockWait)
-	if err != nil {
-		return nil, lockedError("", err)
+	switch {
+	case fault.KindOf(err) == fault.KindLocked:
+		return nil, fault.New(fault.KindLocked, "the incidents are locked by another process for more than %s", lockWait).
+			WithHint("`sbx incident status` shows who wrote last")
+	case err != nil:
+		return nil, fault.New(fault.KindOf(err), "the incidents: %w", err).WithHint(hintDisk)
 	}
-	return func() { _ = held.Release() }, nil
+	return func() { _ = held.Release() }, nil // the process ends soon
 }
 
 func notFoundError(id string) error {
@@ -342,19 +284,8 @@ func unreadableError(what string, err error) error {
 		WithHint("check that you may read `incidents` in the state directory; `sbx doctor` shows where it is")
 }
 
-// unwritableError keeps a refusal as it is; anything else is the disk.
-func unwritableError(id string, err error) error {
-	if kind := fault.KindOf(err); kind == fault.KindRefused || kind == fault.KindNotFound {
-		return err
-	}
-	return fault.New(fault.KindUnknown, "incident %s: %w", id, err).
-		WithHint("check that the disk of the state directory is neither full nor read-only")
-}
+const hintDisk = "check that the disk of the state directory is neither full nor read-only"
 
-func lockedError(id string, err error) error {
-	if fault.KindOf(err) != fault.KindLocked {
-		return fault.New(fault.KindOf(err), "incident %s: %w", id, err).WithHint("check that the state directory is writable and its disk not full")
-	}
-	return fault.New(fault.KindLocked, "the record of incident %s is locked by another process for more than %s", id, lockWait).
-		WithHint("`sbx incident status` shows who wrote last")
+func unwritableError(id string, err error) error {
+	return fault.New(fault.KindUnknown, "incident %s: %w", id, err).WithHint(hintDisk)
 }

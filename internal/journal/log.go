@@ -72,13 +72,6 @@ func Scan(d Disk, run string, take func(Entry)) (Log, error) {
 	return log, nil
 }
 
-// Parse is Scan of a text that is in no file yet.
-func Parse(run string, text []byte, take func(Entry)) Log {
-	log := Log{Run: run}
-	_ = log.scanLines(bufio.NewReader(bytes.NewReader(text)), take) // a text in memory can be read
-	return log
-}
-
 // ContainsText reports whether a text occurs in the journal of a run: far cheaper than reading
 // it, for a search through many.
 func ContainsText(d Disk, run, text string) (bool, error) {

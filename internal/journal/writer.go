@@ -145,28 +145,3 @@ func unwritableError(err error) error {
 	return fault.New(fault.KindUnknown, "the journal cannot be written: %w", err).
 		WithHint("sbx terminates nothing without a journal entry: check that the disk of the state directory is neither full nor read-only")
 }
-
-// Rechain is the text of a journal that holds other entries than it did: they are numbered and
-// chained anew and keep their times. A caller that replaces a journal by it says so in an entry of its own,
-// since the chain no longer shows that something was changed.
-func Rechain(run string, entries []Entry) ([]byte, error) {
-	var text []byte
-	prev := ""
-	for i, e := range entries {
-		if i == 0 {
-			prev = e.Prev
-		}
-		data, err := compactJSON(e.Data)
-		if err != nil {
-			return nil, unwritableError(err)
-		}
-		e.Seq, e.Run, e.At, e.Data, e.Prev = i+1, run, e.At.UTC(), data, prev
-		e.Hash = e.computeHash()
-		line, err := e.encodeLine()
-		if err != nil {
-			return nil, unwritableError(err)
-		}
-		text, prev = append(text, line...), e.Hash
-	}
-	return text, nil
-}

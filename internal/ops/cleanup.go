@@ -310,7 +310,6 @@ func (r *cleanupRun) closeJournal(ctx context.Context, w *RunJournal) *CleanupRe
 }
 
 func (r *cleanupRun) resultWith(verdict error) *CleanupResult {
-	r.env.sawCleanup(&r.survey, verdict)
 	return &CleanupResult{RunID: r.id, Survey: r.survey, Guards: r.survey.Guards(r.world), Endings: r.endings, Verdict: verdict, Took: r.took, run: r}
 }
 

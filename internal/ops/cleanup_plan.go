@@ -142,7 +142,6 @@ func (r *cleanupRun) goOn(ctx context.Context) (*CleanupResult, error) {
 		}
 		w := &RunJournal{Writer: extended, Env: r.env, Watch: r.watch, Begin: h.Begin, Began: h.StartedAt, disk: disk}
 		defer w.Release()
-		r.env.noteRun(disk, h.RunID)
 		if err := w.Append(cleanup.EntryResume, r.env.Actor()); err != nil {
 			return nil, err
 		}

@@ -23,7 +23,7 @@ type DiagnoseRequest struct {
 	// CleanupLog is the log of a cleanup job that sbx does not run, and LogName where it is from;
 	// "" = there is none.
 	CleanupLog, LogName string
-	// Record keeps what is read for DiagnoseResult.Snapshot. Where an incident is open it is kept anyway.
+	// Record keeps what is read for DiagnoseResult.Snapshot.
 	Record bool
 }
 
@@ -189,7 +189,7 @@ func Diagnose(ctx context.Context, env *Env, req DiagnoseRequest, watch Observer
 	d.result.At = cmp.Or(d.result.At, env.Now())
 	d.result.Errors = withoutDuplicates(d.result.Errors)
 	env.warnWithoutRecords(ctx, watch)
-	env.sawDiagnosis(d.result)
+	env.keepDiagnosis(d.result)
 	return d.result, context.Cause(ctx)
 }
 

@@ -1,12 +1,16 @@
 package ops
 
 import (
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"sbx/internal/config"
 	"sbx/internal/fleet"
+	"sbx/internal/process"
 	"sbx/internal/sandbox"
 )
 
@@ -14,7 +18,7 @@ func TestTheAnswerSaysHowManyOfTheListedHaveEnded(t *testing.T) {
 	t.Parallel()
 	judged := []fleet.Judged{{}, {}}
 	judged[0].Sandbox.State, judged[1].Sandbox.State = sandbox.StateRunning, sandbox.StateTerminated
-	d := &diagnosis{env: newRecording(t, false).env, result: &DiagnoseResult{}}
+	d := &diagnosis{env: &Env{Process: process.Process{Now: time.Now}, Config: func() (*config.Config, error) { return nil, errors.New("none") }}, result: &DiagnoseResult{}}
 	got, err := d.answerStuck(judged, nil)
 	require.NoError(t, err)
 	assert.Contains(t, got[0].text, " of 2 (1 of them have ended)")

@@ -54,21 +54,17 @@ func (d *diagnosis) diagnoseFleet(ctx context.Context) error {
 	still := *d // a source that answers late still uses d
 	still.env = d.env.at(d.env.Now())
 	still.concludeFleet(ctx, look)
-	if ctx.Err() == nil && d.records() {
+	if ctx.Err() == nil && d.req.Record {
 		d.result.record = func() (*snapshot.Snapshot, error) { return still.recordFleet(context.WithoutCancel(ctx), look) }
-		keepSnapshot(d.env, d.result.Snapshot)
 	}
 	return nil
 }
-
-// records says that what is read is recorded: the caller wants it, or an incident is open.
-func (d *diagnosis) records() bool { return d.req.Record || d.env.incidentIsOpen() }
 
 // readFleet starts to read all sources.
 func (d *diagnosis) readFleet(ctx context.Context, f *fleet.Fleet) (*fleetSources, error) {
 	src := &fleetSources{names: f.Names(), cleanup: d.cleanupStatus(ctx)}
 	src.quotas = begin(func() ([]fleet.ProviderQuota, error) { return f.Quotas(ctx), nil })
-	how := fleet.Judging{Now: d.env.Now, Thresholds: d.env.Thresholds, Look: true, Usage: true, Facts: d.records()}
+	how := fleet.Judging{Now: d.env.Now, Thresholds: d.env.Thresholds, Look: true, Usage: true, Facts: d.req.Record}
 	for _, name := range src.names {
 		one, err := f.Narrow([]string{name})
 		if err != nil {

@@ -25,7 +25,6 @@ func (e *Env) EndJournals(watch Reporter) func(context.Context, []sandbox.Sandbo
 			l.w, err = journal.Create(disk, l.run, e.Now)
 		}
 		if err == nil {
-			e.noteRun(disk, l.run)
 			l.begin = e.beginningOf(l.run, targets, o)
 			l.appendEvent(cleanup.EntryBegin, l.begin)
 			err = journal.Prune(disk, keptRuns)
@@ -122,7 +121,6 @@ func (l *endLog) Close(ctx context.Context) {
 	}
 	l.appendEvent(cleanup.EntryEnd, end)
 	_ = l.w.Close() // every line is on the disk already
-	l.env.noteRunEnd(l.run)
 	var run *store.Run
 	if l.begin.Verb == VerbTerminate { // tasks are in the shared store themselves
 		run = l.env.sharedRun(l.run, l.begin, l.began, &end)
@@ -156,7 +154,6 @@ func (e *Env) BeginRun(ctx context.Context, watch Reporter, run string, begin cl
 	if err := w.Append(cleanup.EntryBegin, begin); err != nil {
 		return nil, err
 	}
-	e.noteRun(disk, run)
 	if err := journal.Prune(disk, keptRuns); err != nil {
 		watch.Warn(err.Error())
 	}
@@ -171,7 +168,6 @@ const keptRuns = 9000
 // done is done.
 func (l *RunJournal) Finish(ctx context.Context, end cleanup.End) error {
 	err := l.Append(cleanup.EntryEnd, end)
-	l.Env.noteRunEnd(l.Run())
 	l.Env.share(ctx, l.Watch, l.Env.sharedRun(l.Run(), l.Begin, l.Began, &end), l.disk, l.Run())
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/history"
 	"sbx/internal/incident"
 	"sbx/internal/journal"
 	"sbx/internal/lock"
@@ -54,6 +55,9 @@ type Env struct {
 	// AddRunbooks adds to a snapshot what the runbooks say of the look from which it was made; nil =
 	// there are none.
 	AddRunbooks func(ctx context.Context, s *snapshot.Snapshot, r *DiagnoseResult) error
+	// KeepEvent keeps what a verb has concluded or done, for reports; nil = nothing is kept. It is stored
+	// when the verb ends, and once a minute.
+	KeepEvent func(history.Event)
 	// Incidents is where incidents are written down.
 	Incidents func() (incident.Folder, error)
 	// Shared opens the store that hosts share; nil = they share none.
@@ -82,7 +86,6 @@ type Env struct {
 	book triage.ThresholdBook
 
 	outbox outbox
-	sight  sight
 }
 
 // Version is what `sbx version` shows.

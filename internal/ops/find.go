@@ -96,7 +96,7 @@ func Create(ctx context.Context, env *Env, req CreateRequest, watch Observer) (s
 		return sandbox.Sandbox{}, findCreated(ctx, f, err)
 	}
 	env.recordCreated(ctx, watch, f, made)
-	env.sawText("created " + made.Ref().String())
+	env.keep(history.Event{Verb: "create", Providers: []string{target.Name}, Text: "created " + made.Ref().String()})
 	return made, nil
 }
 
@@ -151,11 +151,7 @@ type InspectResult struct {
 func Inspect(ctx context.Context, env *Env, req InspectRequest, watch Observer) (*InspectResult, error) {
 	progress := watch.Progress("inspecting " + req.Word)
 	defer progress.Done()
-	r, err := env.inspect(ctx, req.Word)
-	if err == nil {
-		env.sawSandbox(r)
-	}
-	return r, err
+	return env.inspect(ctx, req.Word)
 }
 
 func (e *Env) inspect(ctx context.Context, word string) (*InspectResult, error) {

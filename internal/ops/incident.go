@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -62,9 +60,9 @@ func StartIncident(ctx context.Context, env *Env, req IncidentStart) (*incident.
 	if start.Severity == "" && start.Alert != "" {
 		start.Severity = severityOf(start.Alert)
 	}
+	start.Title = env.RedactText(start.Title)
 	event := env.incidentEvent(incident.Started)
 	event.Start = &start
-	event = redactedEvent(event, env.incidentRedactor())
 	i, err := folder.Start(ctx, env.incidentID(), event)
 	if err != nil || !req.Acknowledge {
 		return i, err
@@ -79,11 +77,7 @@ func StartIncident(ctx context.Context, env *Env, req IncidentStart) (*incident.
 // that was named, else from the one that fires for the longest time.
 func (e *Env) addAlert(ctx context.Context, start *incident.Start, oneOf []string) {
 	start.DetectedBy = ""
-	names := start.Providers
-	if len(names) == 0 {
-		names = e.ConfiguredNames()
-	}
-	firing := slices.DeleteFunc(e.openAlerts(ctx, names), func(a alert.Alert) bool {
+	firing := slices.DeleteFunc(e.openAlerts(ctx, e.namesOr(start.Providers)), func(a alert.Alert) bool {
 		return a.State.Phase != alert.Firing || start.Alert != "" && a.Rule.ID != start.Alert ||
 			len(oneOf) > 0 && !slices.Contains(oneOf, a.Rule.ID)
 	})
@@ -111,7 +105,8 @@ func (e *Env) incidentID() string {
 }
 
 func (e *Env) incidentEvent(kind incident.Kind) incident.Event {
-	return incident.Event{Kind: kind, At: e.Now(), Actor: e.incidentActor()}
+	a := e.Actor()
+	return incident.Event{Kind: kind, At: e.Now(), Actor: incident.Actor{Who: a.Who, Host: a.Host, PID: a.PID, Version: a.Version}}
 }
 
 // cutTitle shortens a title that is too long: a runbook's must not fail the incident.
@@ -122,73 +117,44 @@ func cutTitle(title string) string {
 	return title
 }
 
-// JoinIncident is the incident that is open; where none is, one is started.
-func (e *Env) JoinIncident(ctx context.Context, req IncidentStart) (id string, started bool, err error) {
+// JoinIncident starts an incident where none is open, and gives its id. The open one is acknowledged where
+// req says so and nobody has; then the id is "".
+func (e *Env) JoinIncident(ctx context.Context, req IncidentStart) (started string, err error) {
 	folder, err := e.incidentFolder()
 	if err != nil {
-		return "", false, err
-	}
-	if id, err = folder.Current(); err != nil || id != "" {
-		return id, false, err
-	}
-	req.Title = cutTitle(req.Title)
-	i, err := StartIncident(ctx, e, req)
-	if err != nil {
-		if now, again := folder.Current(); again == nil && now != "" { // another process was faster
-			return now, false, nil
-		}
-		return "", false, err
-	}
-	return i.ID, true, nil
-}
-
-// AcknowledgeIncident records that somebody works on the incident that is open, unless that is on record.
-func (e *Env) AcknowledgeIncident(ctx context.Context, watch Reporter, id string) {
-	folder, err := e.Incidents()
-	if err != nil {
-		return
-	}
-	if i, err := folder.Read(id); err == nil && !i.Has(incident.Acknowledged) {
-		e.recordNow(ctx, watch, e.incidentEvent(incident.Acknowledged))
-	}
-}
-
-// RecordStep records in the incident that is open that a step of a runbook has ended.
-func (e *Env) RecordStep(ctx context.Context, watch Reporter, step incident.Step) {
-	event := e.incidentEvent(incident.Stepped)
-	event.Step = &step
-	e.recordNow(ctx, watch, event)
-}
-
-// RecordCall records that somebody is to be called, and why.
-func (e *Env) RecordCall(ctx context.Context, watch Reporter, to, why string) {
-	event := e.incidentEvent(incident.Escalated)
-	event.Text, event.Message = why, &incident.Message{Kind: "call", To: []string{to}}
-	e.recordNow(ctx, watch, event)
-}
-
-func (e *Env) recordNow(ctx context.Context, watch Reporter, event incident.Event) {
-	folder, err := e.Incidents()
-	if err != nil {
-		return
+		return "", err
 	}
 	id, err := folder.Current()
-	if err == nil && id != "" {
-		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), recordLimit)
-		defer stop()
-		err = folder.Append(ctx, id, redactedEvent(event, e.incidentRedactor()))
+	if err == nil && id == "" {
+		req.Title = cutTitle(req.Title)
+		i, startErr := StartIncident(ctx, e, req)
+		if startErr == nil {
+			return i.ID, nil
+		}
+		if id, err = folder.Current(); id == "" { // no other process was faster
+			return "", startErr
+		}
 	}
-	if err != nil {
-		e.warnNew(watch, errors.New("the open incident does not record this: "+err.Error()))
+	if err != nil || !req.Acknowledge {
+		return "", err
 	}
+	i, err := folder.Read(id)
+	if err != nil || i.Has(incident.Acknowledged) {
+		return "", err
+	}
+	return "", folder.Append(ctx, id, e.incidentEvent(incident.Acknowledged))
 }
 
 // FindIncident reads the incident that a word means: by its id or the beginning of one; "" = the open
 // one, and with newest else the newest one.
 func FindIncident(env *Env, word string, newest bool) (*incident.Incident, error) {
-	folder, err := env.incidentFolder()
-	if err != nil {
-		return nil, err
+	_, i, err := env.findIncident(word, newest)
+	return i, err
+}
+
+func (e *Env) findIncident(word string, newest bool) (folder incident.Folder, i *incident.Incident, err error) {
+	if folder, err = e.incidentFolder(); err != nil {
+		return folder, nil, err
 	}
 	var id string
 	if word != "" {
@@ -199,17 +165,17 @@ func FindIncident(env *Env, word string, newest bool) (*incident.Incident, error
 			id = ids[len(ids)-1]
 		}
 	}
+	if err == nil && id == "" {
+		err = noIncidentError(newest)
+	}
 	if err != nil {
-		return nil, err
+		return folder, nil, err
 	}
-	if id == "" {
-		return nil, noIncidentError(newest)
-	}
-	i, err := folder.Read(id)
+	i, err = folder.Read(id)
 	if err == nil && word == "" && !newest && i.State == incident.StateEnded { // a kill left the file that names it
 		err = noIncidentError(newest)
 	}
-	return i, err
+	return folder, i, err
 }
 
 func noIncidentError(newest bool) error {
@@ -247,17 +213,18 @@ type IncidentNote struct {
 	At        time.Time          // when it was; zero = now
 	Milestone incident.Milestone // that it is; "" = none
 	Question  string             // of the runbook, that it answers; "" = none
+	Runs      RunFinder          // as of a report
 	Plan      PlanFinder         // has the questions
 }
 
 // NoteIncident adds what a person says, or, with only a milestone, that it was reached.
 func NoteIncident(ctx context.Context, env *Env, req IncidentNote) (*incident.Incident, error) {
-	i, err := FindIncident(env, req.Word, false)
+	folder, i, err := env.findIncident(req.Word, false)
 	if err != nil {
 		return nil, err
 	}
 	if req.Question != "" {
-		if err := checkQuestion(i, req.Question, req.Plan); err != nil {
+		if err := checkQuestion(ctx, env, req); err != nil {
 			return nil, err
 		}
 	}
@@ -268,12 +235,8 @@ func NoteIncident(ctx context.Context, env *Env, req IncidentNote) (*incident.In
 	if !req.At.IsZero() {
 		event.At = req.At
 	}
-	event.Text, event.Milestone, event.Question = req.Text, req.Milestone, req.Question
-	folder, err := env.incidentFolder()
-	if err != nil {
-		return nil, err
-	}
-	if err := folder.Append(ctx, i.ID, redactedEvent(event, env.incidentRedactor())); err != nil {
+	event.Text, event.Milestone, event.Question = env.RedactText(req.Text), req.Milestone, req.Question
+	if err := folder.Append(ctx, i.ID, event); err != nil {
 		return nil, err
 	}
 	return folder.Read(i.ID)
@@ -288,56 +251,18 @@ type IncidentClose struct {
 
 // CloseIncident ends an incident. Left says why its record was left as it is; "" = it says that it was
 // closed.
-func CloseIncident(ctx context.Context, env *Env, req IncidentClose) (i *incident.Incident, left string, err error) {
-	if i, err = FindIncident(env, req.Word, false); err != nil {
-		return nil, "", err
-	}
-	folder, err := env.incidentFolder()
+func CloseIncident(ctx context.Context, env *Env, req IncidentClose) (_ *incident.Incident, left string, err error) {
+	folder, i, err := env.findIncident(req.Word, false)
 	if err != nil {
 		return nil, "", err
 	}
 	event := env.incidentEvent(incident.Closed)
-	event.As, event.Text = req.As, req.Text
-	if left, err = folder.Close(ctx, i.ID, redactedEvent(event, env.incidentRedactor())); err != nil {
+	event.As, event.Text = req.As, env.RedactText(req.Text)
+	if left, err = folder.Close(ctx, i.ID, event); err != nil {
 		return nil, left, err
 	}
 	i, err = folder.Read(i.ID)
 	return i, left, err
-}
-
-// IncidentRedaction says what is removed from a record.
-type IncidentRedaction struct {
-	Word     string // the incident; "" = the open one, else the newest one
-	Patterns []*regexp.Regexp
-}
-
-// RedactIncident removes secrets from the events and snapshots of an incident: those of the
-// configuration, what looks like one, and what patterns match.
-func RedactIncident(ctx context.Context, env *Env, req IncidentRedaction) (*incident.Incident, incident.Redaction, error) {
-	var done incident.Redaction
-	i, err := FindIncident(env, req.Word, true)
-	if err != nil {
-		return nil, done, err
-	}
-	folder, err := env.incidentFolder()
-	if err != nil {
-		return nil, done, err
-	}
-	c, err := env.Config()
-	if err != nil {
-		return nil, done, err
-	}
-	replacers := standardReplacers()
-	for _, p := range req.Patterns {
-		replacers = append(replacers, replacePattern(p, incident.RedactedText))
-	}
-	event := env.incidentEvent(incident.Redacted)
-	event.Redaction = &incident.Redaction{Patterns: len(req.Patterns), Secrets: len(c.Secrets())}
-	if done, err = folder.Redact(ctx, i.ID, incident.Replacer(c.Secrets(), replacers...), event); err != nil {
-		return nil, done, err
-	}
-	i, err = folder.Read(i.ID)
-	return i, done, err
 }
 
 // checkIncident reports an incident that is open, which somebody may have forgotten.
@@ -361,6 +286,6 @@ func (e *Env) checkIncident() []Check {
 	case i.Problem != "":
 		return []Check{ToolCheck(name, sandbox.False, "the record of "+id+" cannot be written: "+i.Problem, "`sbx incident close` leaves it as it is").AsWarning()}
 	}
-	message := fmt.Sprintf("%s is open since %s and records every command (%d events)", id, i.StartedAt.UTC().Format(time.RFC3339), len(i.Events))
+	message := fmt.Sprintf("%s is open since %s", id, i.StartedAt.UTC().Format(time.RFC3339))
 	return []Check{ToolCheck(name, sandbox.True, message, "`sbx incident close` ends it").AsNote()}
 }

@@ -4,75 +4,48 @@ import (
 	"slices"
 	"time"
 
-	"sbx/internal/incident"
+	"sbx/internal/history"
 )
 
-// keepLook adds a count of all sandboxes to an event, which keeps of each kind and scope the first and
-// the last. One for which a provider could not be asked counts fewer, and is left out.
-func keepLook(ev *incident.Event, look incident.Look, errs []error) {
-	if len(errs) > 0 {
-		return
-	}
-	look.Providers = slices.Sorted(slices.Values(look.Providers))
-	same := 0
-	for i, have := range ev.Looks {
-		if !sameScope(have, look) {
-			continue
-		}
-		if same++; same == 2 {
-			ev.Looks[i] = look
-			return
-		}
-	}
-	ev.Looks = append(ev.Looks, look)
-}
-
-func sameScope(a, b incident.Look) bool {
-	return a.Kind == b.Kind && slices.Equal(a.Providers, b.Providers)
-}
-
-// addFigures compares the last look before the first act, or the first of all where nothing was done,
-// with the last look of the same kind and scope behind it.
+// addFigures compares the last count of all sandboxes before the first act, or the first of all where
+// nothing was done, with the last one of the same verb and providers behind it. A count for which a
+// provider could not be asked is too low, and is left out.
 func (r *IncidentReport) addFigures() {
-	var looks []incident.Look
-	for _, e := range r.Incident.Events {
-		looks = append(looks, e.Looks...)
-	}
-	slices.SortStableFunc(looks, func(a, b incident.Look) int { return a.At.Compare(b.At) })
 	var acted time.Time
 	if len(r.Acts) > 0 {
 		acted = r.Acts[0].At
 	}
-	var done []incident.Look
-	for _, look := range looks {
-		if slices.ContainsFunc(done, func(have incident.Look) bool { return sameScope(have, look) }) {
+	var done []history.Event
+	for _, e := range r.events {
+		if !isCount(e) || slices.ContainsFunc(done, func(have history.Event) bool { return sameScope(have, e) }) {
 			continue
 		}
-		done = append(done, look)
-		before, after := compared(looks, look, acted)
-		r.compareLooks(before, after)
-	}
-}
-
-// compared are the looks of one kind and scope before and after the acts; nil = there is none.
-func compared(looks []incident.Look, of incident.Look, acted time.Time) (before, after *incident.Look) {
-	for i := range looks {
-		look := &looks[i]
-		switch {
-		case !sameScope(*look, of):
-		case acted.IsZero() && before == nil, look.At.Before(acted):
-			before = look
-		default:
-			after = look
+		done = append(done, e)
+		var before, after *history.Event
+		for i := range r.events {
+			count := &r.events[i]
+			switch {
+			case !isCount(*count) || !sameScope(*count, e):
+			case acted.IsZero() && before == nil, count.At.Before(acted):
+				before = count
+			default:
+				after = count
+			}
 		}
+		r.compareFigures(before, after)
 	}
-	return before, after
 }
 
-// compareLooks adds the figures of two looks. Of a figure that several kinds of look have, that counts
-// which was seen before and after, else the first.
-func (r *IncidentReport) compareLooks(before, after *incident.Look) {
-	for _, name := range lookFigures() {
+func isCount(e history.Event) bool { return len(e.Figures) > 0 && len(e.Errors) == 0 }
+
+func sameScope(a, b history.Event) bool {
+	return a.Verb == b.Verb && slices.Equal(slices.Sorted(slices.Values(a.Providers)), slices.Sorted(slices.Values(b.Providers)))
+}
+
+// compareFigures adds the figures of two counts. Of a figure that several verbs count, that one stays which
+// was counted before and after, else the first.
+func (r *IncidentReport) compareFigures(before, after *history.Event) {
+	for _, name := range []string{figureListed, figureActive, figureStuck, figureUnjudged} {
 		f := SeenFigure{Name: name}
 		f.Before, f.BeforeAt = figureOf(before, name)
 		f.After, f.AfterAt = figureOf(after, name)
@@ -89,18 +62,14 @@ func (r *IncidentReport) compareLooks(before, after *incident.Look) {
 
 func (f SeenFigure) isCompared() bool { return f.Before != nil && f.After != nil }
 
-func figureOf(look *incident.Look, name string) (value *float64, at time.Time) {
-	if look == nil {
+func figureOf(count *history.Event, name string) (value *int64, at time.Time) {
+	if count == nil {
 		return nil, at
 	}
-	for _, f := range look.Figures {
+	for _, f := range count.Figures {
 		if f.Name == name && f.Value != nil {
-			return f.Value, look.At
+			return f.Value, count.At
 		}
 	}
 	return nil, at
-}
-
-func lookFigures() []string {
-	return []string{figureListed, figureActive, figureStuck, figureUnjudged}
 }

@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -9,17 +8,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/cleanup"
-	"sbx/internal/incident"
+	"sbx/internal/history"
 )
 
-// lookAt is a look at a minute, with how many were stuck.
-func lookAt(minute int, kind, provider string, stuck float64) incident.Look {
+// count is one of a provider at a minute, with how many were stuck.
+func count(minute int, verb, provider string, stuck int64) history.Event {
 	at := time.Date(2026, 11, 23, 12, minute, 0, 0, time.UTC)
-	return incident.Look{At: at, Kind: kind, Providers: []string{provider}, Figures: []incident.Figure{{Name: figureStuck, Value: &stuck}}}
+	return history.Event{At: at, Verb: verb, Providers: []string{provider}, Figures: []history.Figure{{Name: figureStuck, Value: &stuck}}}
 }
 
-func figuresReport(acted int, looks ...incident.Look) *IncidentReport {
-	r := &IncidentReport{Incident: &incident.Incident{Events: []incident.Event{{Looks: looks}}}}
+func figuresReport(acted int, events ...history.Event) *IncidentReport {
+	r := &IncidentReport{events: events}
 	if acted > 0 {
 		r.Acts = []cleanup.Act{{At: time.Date(2026, 11, 23, 12, acted, 0, 0, time.UTC)}}
 	}
@@ -29,33 +28,25 @@ func figuresReport(acted int, looks ...incident.Look) *IncidentReport {
 
 func TestFiguresAreThoseBeforeAndAfterTheActs(t *testing.T) {
 	t.Parallel()
+	partial := count(4, "diagnose", "a", 1)
+	partial.Errors = []string{"a provider did not answer"}
 	for name, test := range map[string]struct {
 		acted         int
-		looks         []incident.Look
-		before, after *float64
+		events        []history.Event
+		before, after *int64
 	}{
-		"the last before the act":     {5, []incident.Look{lookAt(1, "diagnose", "a", 2), lookAt(4, "diagnose", "a", 4), lookAt(6, "diagnose", "a", 1), lookAt(9, "diagnose", "a", 0)}, new(4.0), new(0.0)},
-		"nothing was done":            {0, []incident.Look{lookAt(1, "diagnose", "a", 2), lookAt(4, "diagnose", "a", 4), lookAt(6, "diagnose", "a", 3)}, new(2.0), new(3.0)},
-		"nobody looked before":        {1, []incident.Look{lookAt(2, "diagnose", "a", 0), lookAt(3, "diagnose", "a", 0)}, nil, new(0.0)},
-		"nobody looked since":         {5, []incident.Look{lookAt(2, "diagnose", "a", 4)}, new(4.0), nil},
-		"not of another kind":         {5, []incident.Look{lookAt(2, "diagnose", "a", 4), lookAt(6, "stats", "a", 0)}, new(4.0), nil},
-		"not of other providers":      {5, []incident.Look{lookAt(2, "diagnose", "a", 4), lookAt(6, "diagnose", "b", 0)}, new(4.0), nil},
-		"a kind that can be compared": {5, []incident.Look{lookAt(2, "diagnose", "a", 4), lookAt(3, "stats", "a", 3), lookAt(6, "stats", "a", 1)}, new(3.0), new(1.0)},
+		"the last before the act":     {5, []history.Event{count(1, "diagnose", "a", 2), count(4, "diagnose", "a", 4), count(6, "diagnose", "a", 1), count(9, "diagnose", "a", 0)}, new(int64(4)), new(int64(0))},
+		"nothing was done":            {0, []history.Event{count(1, "diagnose", "a", 2), count(4, "diagnose", "a", 4), count(6, "diagnose", "a", 3)}, new(int64(2)), new(int64(3))},
+		"nobody looked before":        {1, []history.Event{count(2, "diagnose", "a", 0), count(3, "diagnose", "a", 0)}, nil, new(int64(0))},
+		"nobody looked since":         {5, []history.Event{count(2, "diagnose", "a", 4)}, new(int64(4)), nil},
+		"not of another verb":         {5, []history.Event{count(2, "diagnose", "a", 4), count(6, "stats", "a", 0)}, new(int64(4)), nil},
+		"not of other providers":      {5, []history.Event{count(2, "diagnose", "a", 4), count(6, "diagnose", "b", 0)}, new(int64(4)), nil},
+		"not of a part":               {5, []history.Event{count(2, "diagnose", "a", 4), partial}, new(int64(4)), nil},
+		"a verb that can be compared": {5, []history.Event{count(2, "diagnose", "a", 4), count(3, "stats", "a", 3), count(6, "stats", "a", 1)}, new(int64(3)), new(int64(1))},
 	} {
-		r := figuresReport(test.acted, test.looks...)
+		r := figuresReport(test.acted, test.events...)
 		require.Len(t, r.Figures, 1, name)
 		assert.Equal(t, test.before, r.Figures[0].Before, name)
 		assert.Equal(t, test.after, r.Figures[0].After, name)
 	}
-}
-
-func TestAnEventKeepsTheFirstAndTheLastLook(t *testing.T) {
-	t.Parallel()
-	ev := &incident.Event{}
-	for minute := range 4 {
-		keepLook(ev, lookAt(minute, "diagnose", "a", float64(minute)), nil)
-	}
-	keepLook(ev, lookAt(5, "stats", "a", 9), nil)
-	keepLook(ev, lookAt(6, "diagnose", "a", 9), []error{errors.New("a provider did not answer")})
-	assert.Equal(t, []incident.Look{lookAt(0, "diagnose", "a", 0), lookAt(3, "diagnose", "a", 3), lookAt(5, "stats", "a", 9)}, ev.Looks)
 }

@@ -9,6 +9,7 @@ import (
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
+	"sbx/internal/history"
 	"sbx/internal/incident"
 	"sbx/internal/sandbox"
 )
@@ -35,10 +36,20 @@ type ReportPlan struct {
 	Tasks     []ReportTask
 }
 
+// PlanFinder reads the runbook of an incident; "" = the one for its alert or cause.
+type PlanFinder func(runbook, alert, cause string) (ReportPlan, error)
+
+// RunFinder reads what runs of runbooks have done in a time, at some profiles (none = at any): their steps
+// that are over, and as events the causes that they have named and whom to call. Errors are of records that
+// cannot be read.
+type RunFinder func(since, until time.Time, profiles []string) ([]incident.Step, []history.Event, []error)
+
 // ReportRequest says what is reported.
 type ReportRequest struct {
-	Word string // the incident; "" = the open one, else the newest one
-	Plan PlanFinder
+	Word   string     // the incident; "" = the open one
+	Newest bool       // where none is open, the newest one
+	Runs   RunFinder  // nil = there are none
+	Plan   PlanFinder // nil = neither questions nor tasks are reported
 }
 
 // Moment is when an incident reached a milestone, and how that is known.
@@ -49,9 +60,30 @@ type Moment struct {
 	Who       string
 }
 
-// SeenCause is a cause as a diagnosis ranked it, with the time of that.
+// The kinds of events of a timeline that are no lines of the incident's own record.
+const (
+	EventSeen      = "seen"      // what a verb has concluded or made
+	EventVerified  = "verified"  // all targets are met
+	EventActed     = "acted"     // a run has terminated or changed something
+	EventStep      = "step"      // a step of a runbook has ended
+	EventEscalated = "escalated" // people were notified, or are to be called
+)
+
+// IncidentEvent is one thing that happened: one of its sources is set.
+type IncidentEvent struct {
+	At              time.Time
+	Kind            string // of incident.Event, or of the list above
+	Who, Host, Verb string
+
+	Said *incident.Event // a line of the incident's own record
+	Seen *history.Event
+	Acts []cleanup.Act // of one run
+	Step *incident.Step
+}
+
+// SeenCause is a cause as it was ranked, with the time of that.
 type SeenCause struct {
-	incident.Cause
+	history.Cause
 
 	At   time.Time
 	Verb string
@@ -59,7 +91,7 @@ type SeenCause struct {
 
 // SeenCheck is a flag or a target, with the time at which it was seen last.
 type SeenCheck struct {
-	incident.Check
+	history.Check
 
 	At   time.Time
 	Verb string
@@ -68,7 +100,7 @@ type SeenCheck struct {
 // SeenFigure is a figure of all sandboxes before the first act, and as it was last seen.
 type SeenFigure struct {
 	Name          string
-	Before, After *float64 // nil = not known
+	Before, After *int64 // nil = not known
 	BeforeAt      time.Time
 	AfterAt       time.Time
 }
@@ -88,38 +120,45 @@ type IncidentReport struct {
 	Incident    *incident.Incident
 	Plan        ReportPlan
 	At          time.Time
-	Severity    string // "" = not known
-	Alert       string // "" = not known
+	Severity    string          // "" = not known
+	Alert       string          // "" = not known
+	Timeline    []IncidentEvent // oldest first
 	Moments     []Moment
 	Causes      []SeenCause
 	Flags       []SeenCheck
 	Figures     []SeenFigure
 	Acts        []cleanup.Act // oldest first
 	Checks      []SeenCheck
-	Escalations []incident.Event
+	Escalations []history.Event
 	Steps       []incident.Step
 	Answers     []ReportAnswer
 	Tasks       []ReportTask
 	Problems    []string // what is missing, and why
+
+	events []history.Event // oldest first
 }
 
-// ReportIncident puts together what the record of an incident and the journals tell.
+// ReportIncident asks all records for what is known of the time of an incident, from its detection to its
+// end: its own, the journals of acts, the runs of runbooks, tasks, events and evidence of looks, and the
+// states of alerts.
 func ReportIncident(ctx context.Context, env *Env, req ReportRequest) (*IncidentReport, error) {
-	i, err := FindIncident(env, req.Word, true)
+	i, err := FindIncident(env, req.Word, req.Newest)
 	if err != nil {
 		return nil, err
 	}
-	r := &IncidentReport{Incident: i, At: env.Now(), Severity: i.Severity, Alert: i.Alert}
+	r := &IncidentReport{Incident: i, At: env.Now(), Severity: i.Start.Severity, Alert: i.Start.Alert}
 	if i.Problem != "" {
 		r.Problems = append(r.Problems, "the record ends here, since "+i.Problem)
 	}
-	r.addEvents()
-	r.checkSnapshots(ctx, env)
-	if err := r.addActs(ctx, env); err != nil {
+	if err := r.readRecords(ctx, env, req.Runs); err != nil {
 		return nil, err
 	}
 	r.addFigures()
 	r.addMoments()
+	r.addTimeline()
+	if req.Plan == nil {
+		return r, nil
+	}
 	if r.Plan, err = r.findPlan(req.Plan); err != nil {
 		r.Problems = append(r.Problems, "the runbook cannot be read: "+err.Error())
 	}
@@ -127,16 +166,6 @@ func ReportIncident(ctx context.Context, env *Env, req ReportRequest) (*Incident
 	r.chooseTasks()
 	return r, nil
 }
-
-func (r *IncidentReport) addEvents() {
-	for _, e := range r.Incident.Events {
-		r.addEvent(e)
-	}
-	r.rankCauses()
-}
-
-// PlanFinder reads the runbook of an incident; "" = the one for its alert or cause.
-type PlanFinder func(runbook, alert, cause string) (ReportPlan, error)
 
 func (r *IncidentReport) findPlan(find PlanFinder) (ReportPlan, error) {
 	cause := ""
@@ -147,10 +176,12 @@ func (r *IncidentReport) findPlan(find PlanFinder) (ReportPlan, error) {
 }
 
 // checkQuestion refuses a question that the report of an incident does not have.
-func checkQuestion(i *incident.Incident, question string, find PlanFinder) error {
-	r := &IncidentReport{Incident: i, Alert: i.Alert}
-	r.addEvents()
-	plan, err := r.findPlan(find)
+func checkQuestion(ctx context.Context, env *Env, req IncidentNote) error {
+	question, plan := req.Question, ReportPlan{}
+	r, err := ReportIncident(ctx, env, ReportRequest{Word: req.Word, Runs: req.Runs})
+	if err == nil {
+		plan, err = r.findPlan(req.Plan)
+	}
 	if err != nil {
 		return fault.New(fault.KindOf(err), "the questions of the runbook cannot be read: %w", err).WithHint("a note without --answer needs no runbook")
 	}
@@ -164,50 +195,8 @@ func checkQuestion(i *incident.Incident, question string, find PlanFinder) error
 	return fault.Usage("%s asks no question %q", cmp.Or(plan.Runbook, "the runbook"), question).WithHint("%s", fault.Meant(question, ids))
 }
 
-// checkSnapshots names those that were changed or removed.
-func (r *IncidentReport) checkSnapshots(ctx context.Context, env *Env) {
-	folder, err := env.incidentFolder()
-	if err != nil {
-		return
-	}
-	for _, s := range r.Incident.Snapshots() {
-		if _, err := folder.ReadSnapshot(ctx, r.Incident.ID, s); err != nil {
-			r.Problems = append(r.Problems, err.Error())
-		}
-	}
-}
-
-// addEvent takes what an event adds to the report; the timeline is the events themselves.
-func (r *IncidentReport) addEvent(e incident.Event) {
-	for _, f := range e.Flags {
-		addCheck(&r.Flags, f, e)
-	}
-	for _, c := range e.Causes {
-		r.addCause(c, e)
-	}
-	for _, c := range e.Checks {
-		addCheck(&r.Checks, c, e)
-	}
-	if e.Kind == incident.Escalated {
-		r.Escalations = append(r.Escalations, e)
-	}
-	if e.Step != nil {
-		r.addStep(*e.Step)
-	}
-}
-
-// addStep keeps the last state of each step of each run.
-func (r *IncidentReport) addStep(s incident.Step) {
-	i := slices.IndexFunc(r.Steps, func(have incident.Step) bool { return have.Run == s.Run && have.ID == s.ID })
-	if i < 0 {
-		r.Steps = append(r.Steps, s)
-		return
-	}
-	r.Steps[i] = s
-}
-
 // addCheck keeps the newest verdict of each check.
-func addCheck(all *[]SeenCheck, c incident.Check, e incident.Event) {
+func addCheck(all *[]SeenCheck, c history.Check, e history.Event) {
 	seen := SeenCheck{c, e.At, e.Verb}
 	i := slices.IndexFunc(*all, func(have SeenCheck) bool { return have.ID == c.ID && have.Title == c.Title })
 	if i < 0 {
@@ -218,8 +207,8 @@ func addCheck(all *[]SeenCheck, c incident.Check, e incident.Event) {
 }
 
 // addCause keeps of each cause what was surest: after the incident it is not seen any more.
-func (r *IncidentReport) addCause(c incident.Cause, e incident.Event) {
-	seen := SeenCause{c, e.At, e.Verb}
+func (r *IncidentReport) addCause(c history.Cause, at time.Time, verb string) {
+	seen := SeenCause{c, at, verb}
 	i := slices.IndexFunc(r.Causes, func(have SeenCause) bool { return have.ID == c.ID })
 	switch {
 	case i < 0:
@@ -240,37 +229,6 @@ func sureness(c sandbox.Confidence) int {
 		return len(c) + 3
 	}
 	return i
-}
-
-func (r *IncidentReport) rankCauses() { slices.SortStableFunc(r.Causes, compareCauses) }
-
-// addActs takes from the journals what was done from the beginning of the incident to its end.
-func (r *IncidentReport) addActs(ctx context.Context, env *Env) error {
-	since := r.Incident.StartedAt
-	if since.IsZero() {
-		r.Problems = append(r.Problems, "when it was started cannot be read, so what was done is not listed")
-		return nil
-	}
-	if d := r.Incident.Start.DetectedAt; !d.IsZero() && d.Before(since) {
-		since = d
-	}
-	found, err := Audit(ctx, env, AuditRequest{Since: since, Profiles: r.Incident.Start.Providers})
-	if err != nil {
-		return err
-	}
-	until := r.Incident.ClosedAt
-	for _, a := range slices.Backward(found.Acts) {
-		if until.IsZero() || !a.At.After(until) {
-			r.Acts = append(r.Acts, a)
-		}
-	}
-	for _, err := range found.Errors {
-		r.Problems = append(r.Problems, "an act may be missing: "+err.Error())
-	}
-	for _, run := range found.Unreported {
-		r.Problems = append(r.Problems, fmt.Sprintf("an act may be missing: %s of %s on %s has not reported what it did", run.ID, run.Who, run.Host))
-	}
-	return nil
 }
 
 // addMoments finds when each milestone was reached. What a person has said wins.
@@ -315,27 +273,35 @@ func (r *IncidentReport) foundMoment(m incident.Milestone) Moment {
 		}
 		return Moment{At: i.StartedAt, Source: "the incident was started; nothing before it is on record", Who: i.StartedBy.Who}
 	case incident.MilestoneAcknowledged:
-		return r.firstEvent(incident.Acknowledged, time.Time{}, "it was acknowledged", "nobody has acknowledged it")
+		return r.firstSaid(incident.Acknowledged, "it was acknowledged", "nobody has acknowledged it")
 	case incident.MilestoneMitigated:
 		return r.mitigated()
 	case incident.MilestoneVerified:
-		since := r.Moment(incident.MilestoneMitigated).At
-		return r.firstEvent(incident.Verified, since, "sbx verify: all targets are met", "no sbx verify has met all targets since")
+		return r.verified(r.Moment(incident.MilestoneMitigated).At)
 	case incident.MilestoneClosed:
 		if i.State == incident.StateEnded {
-			return r.firstEvent(incident.Closed, time.Time{}, "it was closed as "+string(i.As), "")
+			return r.firstSaid(incident.Closed, "it was closed as "+string(i.As), "")
 		}
 	}
 	return Moment{Source: "it is not closed"}
 }
 
-func (r *IncidentReport) firstEvent(kind incident.Kind, since time.Time, source, missing string) Moment {
+func (r *IncidentReport) firstSaid(kind incident.Kind, source, missing string) Moment {
 	for _, e := range r.Incident.Events {
-		if e.Kind == kind && !e.At.Before(since) {
+		if e.Kind == kind {
 			return Moment{At: e.At, Source: source, Who: e.Actor.Who}
 		}
 	}
 	return Moment{Source: missing}
+}
+
+func (r *IncidentReport) verified(since time.Time) Moment {
+	for _, e := range r.events {
+		if e.Met && !e.At.Before(since) {
+			return Moment{At: e.At, Source: "sbx verify: all targets are met", Who: e.Who}
+		}
+	}
+	return Moment{Source: "no sbx verify has met all targets since"}
 }
 
 // mitigated is when the last sandbox was seen to end. After an act that failed, or whose outcome is not

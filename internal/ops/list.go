@@ -87,7 +87,6 @@ func (l *Lister) List(ctx context.Context, watch Observer) *ListResult {
 	if l.req.Selector.All {
 		one.result.Unconfirmed, one.result.UnconfirmedErr = unconfirmedEnds(ctx, l.fleet)
 	}
-	l.env.sawListing(l.fleet.Names(), &one.result)
 	return &one.result
 }
 

@@ -40,7 +40,6 @@ func (e *Env) sendLater(watch Reporter, send func(ctx context.Context, n *notify
 // It takes no longer than two calls of the services and two of the store (notify.Limit,
 // alert.StoreLimit), and some seconds once ctx has ended. A failure is a warning.
 func (e *Env) SendNotifications(ctx context.Context) {
-	e.recordRound(ctx)
 	due := e.takeDue()
 	if len(due) == 0 {
 		return
@@ -61,13 +60,13 @@ func (e *Env) SendNotifications(ctx context.Context) {
 			e.warnNew(one.watch, errs[i])
 		}
 	}
-	e.recordSent(ctx)
 }
 
-// send sends a message, and notes for the incident that may be open who got it.
+// send sends a message, to some of the services where only names them, and keeps on record who got it.
 func (e *Env) send(ctx context.Context, n *notify.Notifier, m notify.Message, only []string) ([]string, error) {
 	failed, err := n.SendTo(ctx, m, only)
-	e.noteSent(m, n.Receivers(m), failed, err)
+	to := slices.DeleteFunc(n.Receivers(m), func(name string) bool { return len(only) > 0 && !slices.Contains(only, name) })
+	e.keepMessage(m, to, failed, err)
 	return failed, err
 }
 

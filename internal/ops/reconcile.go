@@ -182,7 +182,6 @@ func (r *reconcileRun) comparePlan(ctx context.Context) reconcile.Plan {
 func (r *reconcileRun) comparedResult(plan reconcile.Plan) *ReconcileResult {
 	result := &ReconcileResult{RunID: r.id, Plan: plan, Limits: r.limits, Subjects: r.comparedSubjects(plan), diagnose: r.engine.Diagnose}
 	result.Verdict = fixVerdict(plan, nil)
-	r.env.sawRecords(plan)
 	if r.req.Check && plan.Found() > 0 {
 		result.Verdict = r.foundVerdict(plan)
 	}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,19 +22,6 @@ func WriteSnapshot(path string, s *snapshot.Snapshot) error {
 	return writeSnapshotText(path, text)
 }
 
-// keepSnapshot has a snapshot stored in the incident that is open when the verb ends. It is made only
-// then. One without the conclusions of runbooks is stored, too, and the error says why they are missing.
-func keepSnapshot(env *Env, record func() (*snapshot.Snapshot, error)) {
-	env.AddSnapshot(snapshotName, func() ([]byte, error) {
-		s, err := record()
-		if s == nil {
-			return nil, err
-		}
-		content, encodeErr := snapshot.Encode(s)
-		return content, errors.Join(err, encodeErr)
-	})
-}
-
 func writeSnapshotText(path string, text []byte) error {
 	if err := hostfile.CheckOutput(path); err != nil {
 		return err
@@ -49,9 +34,8 @@ func writeSnapshotText(path string, text []byte) error {
 
 // RecordedLook is a snapshot in a file.
 type RecordedLook struct {
-	Name     string // for people: that of its file, or incident/file
+	Name     string // for people: that of its file
 	File     string
-	Incident string             // the incident whose evidence it is; "" = none
 	Snapshot *snapshot.Snapshot // nil where Err says why
 	Err      error
 
@@ -74,19 +58,12 @@ func (r *RecordedLook) Write() error {
 	return writeSnapshotText(r.File, text)
 }
 
-// snapshotsName is the folder of the snapshots of an incident.
-const snapshotsName = "snapshots"
-
-// RecordedLooks reads the snapshots of recorded incidents, and those in folders. A file of a folder
-// that is no snapshot has an error; of an incident it is left out, since others may be stored there.
+// RecordedLooks reads the snapshots in folders. A file that is no snapshot has an error.
 func RecordedLooks(ctx context.Context, env *Env, folders []string) ([]RecordedLook, error) {
 	if _, err := env.Config(); err != nil { // or the defaults would judge
 		return nil, err
 	}
-	all, err := env.recordedIncidents(ctx)
-	if err != nil && len(folders) == 0 { // folders need no state directory
-		return nil, err
-	}
+	var all []RecordedLook
 	for _, folder := range folders {
 		looks, err := readFolder(ctx, env.Path(folder))
 		if err != nil {
@@ -95,33 +72,6 @@ func RecordedLooks(ctx context.Context, env *Env, folders []string) ([]RecordedL
 		all = append(all, looks...)
 	}
 	return all, context.Cause(ctx)
-}
-
-// recordedIncidents reads the snapshots of the incidents of this state directory.
-func (e *Env) recordedIncidents(ctx context.Context) ([]RecordedLook, error) {
-	folder, err := e.incidentFolder()
-	if err != nil {
-		return nil, err
-	}
-	incidents, err := os.ReadDir(folder.Dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.KindUnknown, "the incidents cannot be read: %w", err)
-	}
-	var all []RecordedLook
-	for _, i := range incidents {
-		kept := filepath.Join(folder.Dir, i.Name(), snapshotsName)
-		files, err := os.ReadDir(kept)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && i.IsDir() {
-			return nil, fault.New(fault.KindUnknown, "the snapshots of %s cannot be read: %w", i.Name(), err)
-		}
-		for _, file := range files {
-			look, is := readLook(ctx, filepath.Join(kept, file.Name()), i.Name())
-			if is {
-				all = append(all, look)
-			}
-		}
-	}
-	return all, nil
 }
 
 // readFolder reads all snapshots of a folder.
@@ -135,8 +85,7 @@ func readFolder(ctx context.Context, folder string) ([]RecordedLook, error) {
 		if e.IsDir() || strings.HasPrefix(e.Name(), ".") || filepath.Ext(e.Name()) != ".json" {
 			continue
 		}
-		look, _ := readLook(ctx, filepath.Join(folder, e.Name()), "")
-		all = append(all, look)
+		all = append(all, readLook(ctx, filepath.Join(folder, e.Name())))
 	}
 	if len(all) == 0 {
 		return nil, fault.Usage("--dir: %s has no .json files", folder).WithHint("`diagnose --snapshot FILE` writes one")
@@ -144,13 +93,8 @@ func readFolder(ctx context.Context, folder string) ([]RecordedLook, error) {
 	return all, nil
 }
 
-// readLook reads one file; false = it is no snapshot of any version.
-func readLook(ctx context.Context, file, incident string) (RecordedLook, bool) {
-	name := strings.TrimSuffix(filepath.Base(file), ".json")
-	if incident != "" {
-		name = incident + "/" + name
-	}
-	look := RecordedLook{Name: name, File: file, Incident: incident}
+func readLook(ctx context.Context, file string) RecordedLook {
+	look := RecordedLook{Name: strings.TrimSuffix(filepath.Base(file), ".json"), File: file}
 	text, err := hostfile.ReadRegular(ctx, file, snapshot.MaxFile)
 	if err == nil {
 		look.indented = bytes.HasPrefix(text, []byte("{\n"))
@@ -159,5 +103,5 @@ func readLook(ctx context.Context, file, incident string) (RecordedLook, bool) {
 	if err != nil {
 		look.Err = fault.New(fault.KindPartial, "%s: %w", file, err).WithHint("`diagnose --snapshot FILE` writes a snapshot that this version reads")
 	}
-	return look, err == nil || snapshot.Is(text)
+	return look
 }

@@ -14,9 +14,6 @@ import (
 	"sbx/internal/triage"
 )
 
-// snapshotName is the name of a snapshot among those of an incident.
-const snapshotName = "diagnose.json"
-
 // recordFleet records what was read, and the conclusions. Where those of runbooks cannot be made, the
 // snapshot is beside the error.
 func (d *diagnosis) recordFleet(ctx context.Context, look fleetLook) (*snapshot.Snapshot, error) {

@@ -71,7 +71,7 @@ func Stats(ctx context.Context, env *Env, req StatsRequest, watch Observer) (*St
 	r.Errors = causeOnce(ctx, errs)
 	r.Total = env.totalFigures(r.Providers)
 	r.Alerts = env.openAlerts(ctx, f.Names())
-	env.sawStats(f.Names(), r)
+	env.keepStats(f.Names(), r)
 	return r, nil
 }
 

@@ -53,7 +53,6 @@ func Stop(ctx context.Context, env *Env, req StopRequest, watch Observer) (resul
 	err = env.WithTasks(ctx, TaskParts{Fleet: f, Notice: watch.Note}, func(_ store.Store, o task.Options) error {
 		s := &stopping{options: o, watch: watch, stopper: task.NewStopper(o)}
 		results = s.stopAll(ctx, req.Tasks)
-		env.sawStops(results)
 		return nil
 	})
 	return results, err

@@ -18,11 +18,10 @@ import (
 
 // RunTask runs a task in this process. The first interrupt stops it, fenced and verified;
 // the second one leaves what is still to be ended to the next process.
-func (e *Env) RunTask(ctx context.Context, watch Reporter, options task.Options, t task.Task, env []string) (done task.Task, err error) {
+func (e *Env) RunTask(ctx context.Context, watch Reporter, options task.Options, t task.Task, env []string) (task.Task, error) {
 	life, leave := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer leave(nil)
 	defer e.OnInterrupts(ctx, func() { watch.Warn("stopping task " + t.ID + "; interrupt again to leave the cleanup to the next sbx") }, leave)()
-	defer func() { e.sawText("task " + done.ID + " " + string(done.State)) }()
 	now, err := e.RunControlled(ctx, watch, options.Ledger, t, func() (task.Task, error) {
 		return task.NewRunner(options, env, ctx.Done()).Run(life, t)
 	})

@@ -110,7 +110,6 @@ func (s *Sampler) Look(ctx context.Context, watch Observer) (*TopResult, error) 
 		r.Usage, r.Truncated = r.Usage[:n], true
 	}
 	r.Errors = withoutDuplicates(causeOnce(ctx, errs))
-	s.env.sawUsage(s.fleet.Names(), r)
 	return r, nil
 }
 

@@ -104,7 +104,6 @@ func Verify(ctx context.Context, env *Env, req VerifyRequest, watch Observer) (l
 			return last, err
 		}
 		last, r.Rounds = r, round
-		env.sawTargets(r)
 		if req.UntilOK <= 0 || req.passes(r) || time.Until(limit) <= 0 {
 			return r, nil
 		}
@@ -173,11 +172,11 @@ func (e *Env) verifyOnce(ctx context.Context, req VerifyRequest, watch Observer)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx) // what is missing was not asked
 	}
-	if req.NoAlerts {
-		return r, nil
+	if !req.NoAlerts {
+		all := e.evaluateAlerts(ctx, watch, VerbVerify, "", subjects)
+		r.Alerts = slices.DeleteFunc(all, func(a alert.Alert) bool { return !a.Open() })
 	}
-	all := e.evaluateAlerts(ctx, watch, VerbVerify, "", subjects)
-	r.Alerts = slices.DeleteFunc(all, func(a alert.Alert) bool { return !a.Open() })
+	e.keepTargets(f.Names(), r)
 	return r, nil
 }
 

@@ -29,14 +29,6 @@ func Encode(s *Snapshot) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// Is reports whether a text claims to be a snapshot of any version.
-func Is(text []byte) bool {
-	var head struct {
-		Schema string `json:"schema"`
-	}
-	return len(text) <= MaxFile && json.Unmarshal(text, &head) == nil && strings.HasPrefix(head.Schema, schemaPrefix)
-}
-
 // Decode reads a document strictly. The error says what is wrong, for the file that it is from.
 func Decode(text []byte) (*Snapshot, error) {
 	if len(text) > MaxFile {

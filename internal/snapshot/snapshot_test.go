@@ -172,14 +172,6 @@ func TestReaderIsStrict(t *testing.T) {
 	}
 }
 
-func TestIsTellsSnapshotsFromOtherFiles(t *testing.T) {
-	t.Parallel()
-	assert.True(t, Is([]byte(minimal)))
-	assert.True(t, Is([]byte(`{"schema":"sbx.snapshot/v9"}`)), "also one of a newer version")
-	assert.False(t, Is([]byte(`{"schema":"sbx.incident/v1"}`)))
-	assert.False(t, Is([]byte("# notes")))
-}
-
 // TestTenThousandSandboxes stay far below the limit of a file, also where each was looked at.
 func TestTenThousandSandboxes(t *testing.T) {
 	t.Parallel()

@@ -46,6 +46,9 @@ func testSamples(t *testing.T, s subject) {
 	require.NoError(t, err)
 	assert.Len(t, recent, 2)
 	assert.True(t, recent[0].At.Before(recent[1].At), "oldest first")
+	every, err := s.Samples(t.Context(), store.SampleQuery{Profile: "prod", AnySubject: true, Since: at(62 * time.Minute)})
+	require.NoError(t, err)
+	assert.Len(t, every, 5, "of the profile and of its sandbox")
 
 	rules := store.SampleRules{Keep: 7 * 24 * time.Hour, Fine: time.Hour, Every: 10 * time.Minute, Bytes: 1 << 20}
 	require.NoError(t, s.ThinSamples(t.Context(), "prod", now, rules))

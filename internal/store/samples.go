@@ -28,6 +28,8 @@ type SampleQuery struct {
 	Profile string
 	Subject string    // "" = those of the profile itself
 	Since   time.Time // taken then or later
+
+	AnySubject bool // of the profile and of everything of it
 }
 
 // SampleRules bound what is kept of one profile. Every field must be positive.
@@ -42,6 +44,7 @@ const (
 	putSample = `INSERT INTO sbx_sample (profile, subject, at_us, size, body) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (profile, subject, at_us) DO UPDATE SET size = excluded.size, body = excluded.body`
 	readSamples = `SELECT profile, subject, at_us, body FROM sbx_sample WHERE profile = $1 AND subject = $2 AND at_us >= $3`
+	readAll     = `SELECT profile, subject, at_us, body FROM sbx_sample WHERE profile = $1 AND at_us >= $2`
 	dropOld     = `DELETE FROM sbx_sample WHERE profile = $1 AND at_us < $2`
 	// The first sample of a period is never deleted, so the others of it can be found by it.
 	dropFine = `DELETE FROM sbx_sample WHERE profile = $1 AND subject = '' AND at_us < $2 AND EXISTS (
@@ -69,8 +72,11 @@ func (d *Database) AddSamples(ctx context.Context, all []Sample) error {
 
 // Samples implements SampleStore.
 func (d *Database) Samples(ctx context.Context, q SampleQuery) ([]Sample, error) {
-	return rowType[Sample]{scanSample, compareSamples}.queryList(ctx, d, "samples of "+q.Profile, readSamples,
-		storableText(q.Profile), storableText(q.Subject), toMicros(q.Since))
+	rows, op := rowType[Sample]{scanSample, compareSamples}, "samples of "+q.Profile
+	if q.AnySubject {
+		return rows.queryList(ctx, d, op, readAll, storableText(q.Profile), toMicros(q.Since))
+	}
+	return rows.queryList(ctx, d, op, readSamples, storableText(q.Profile), storableText(q.Subject), toMicros(q.Since))
 }
 
 func scanSample(row rowScanner) (Sample, error) {
@@ -157,7 +163,7 @@ func (m *InMemory) Samples(ctx context.Context, q SampleQuery) ([]Sample, error)
 	defer m.mu.Unlock()
 	list := []Sample{}
 	for _, s := range m.samples {
-		if s.Profile == storableText(q.Profile) && s.Subject == storableText(q.Subject) && !s.At.Before(storedTime(q.Since)) {
+		if s.Profile == storableText(q.Profile) && (q.AnySubject || s.Subject == storableText(q.Subject)) && !s.At.Before(storedTime(q.Since)) {
 			list = append(list, s.storable())
 		}
 	}

@@ -82,11 +82,6 @@ func (w *reportPage) writeHead() {
 	for _, p := range w.r.Problems {
 		w.line("> **Incomplete:** %s\n", mdText(p))
 	}
-	for _, e := range i.Events {
-		if e.Redaction != nil {
-			w.line("> **Redacted** at %s by %s: %s. The chain of the record was rewritten then.\n", mdTime(e.At), mdText(e.Actor.Who), mdText(e.Redaction.String()))
-		}
-	}
 }
 
 func (w *reportPage) writeMoments() {
@@ -109,8 +104,8 @@ func (w *reportPage) writeMoments() {
 func (w *reportPage) writeTimeline() {
 	w.section("Timeline")
 	var rows [][]string
-	for _, e := range sortedEvents(w.r.Incident.Events) {
-		rows = append(rows, []string{mdTime(e.At), mdText(e.Actor.Who), mdText(string(e.Kind)), mdText(EventText(e))})
+	for _, e := range w.r.Timeline {
+		rows = append(rows, []string{mdTime(e.At), mdText(e.Who), mdText(e.Kind), mdText(EventText(e))})
 	}
 	w.table("Nothing is on record.", []string{"at", "by", "what", "text"}, rows)
 }
@@ -122,19 +117,13 @@ func (w *reportPage) writeEvidence() {
 		rows = append(rows, []string{mdText(f.Title), mdText(cmp.Or(f.Severity, "-")), mdEvidence(f.Evidence), mdTime(f.At), mdCode("sbx " + f.Verb)})
 	}
 	w.table("No verb has raised a flag.", []string{"flag", "severity", "evidence", "last seen", "by"}, rows)
-	for _, s := range w.r.Incident.Snapshots() {
-		w.line("- Snapshot %s: %d bytes, sha256 %s", mdCode(s.File), s.Bytes, mdCode(s.SHA256))
-	}
-	if len(w.r.Incident.Snapshots()) > 0 {
-		w.line("")
-	}
 }
 
 func (w *reportPage) writeCauses() {
 	w.section("Causes")
 	var rows [][]string
 	for _, c := range w.r.Causes {
-		rows = append(rows, []string{mdText(c.Title), string(c.Confidence), scoreText(c.Cause), mdEvidence(c.Evidence), mdText(cmp.Or(c.WhyNot, "-"))})
+		rows = append(rows, []string{mdText(c.Title), string(c.Confidence), scoreText(c), mdEvidence(c.Evidence), mdText(cmp.Or(c.WhyNot, "-"))})
 	}
 	w.table("No diagnosis has named a cause.", []string{"cause", "confidence", "score", "evidence", "why not"}, rows)
 }
@@ -173,15 +162,15 @@ func (w *reportPage) writeChecks() {
 }
 
 // scoreText says how much of what is known of a cause speaks for it, and how much is known.
-func scoreText(c incident.Cause) string {
+func scoreText(c ops.SeenCause) string {
 	return fmt.Sprintf("%.2f; %.0f %% of its symptoms are known", c.Score, c.Coverage*100)
 }
 
-func mdFigure(value *float64, at time.Time) string {
+func mdFigure(value *int64, at time.Time) string {
 	if value == nil {
 		return notKnown
 	}
-	return formatNumber(*value) + " at " + mdTime(at)
+	return fmt.Sprintf("%d at %s", *value, mdTime(at))
 }
 
 // metWord says whether a target is met.
@@ -200,7 +189,7 @@ func (w *reportPage) writeEscalations() {
 	w.section("Escalations")
 	var rows [][]string
 	for _, e := range w.r.Escalations {
-		m := cmp.Or(e.Message, &incident.Message{})
+		m := e.Message
 		to := strings.Join(m.To, ", ")
 		if m.Error != "" {
 			to = joinKnown("; ", to, "not sent: "+m.Error)

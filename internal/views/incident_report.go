@@ -1,12 +1,12 @@
 package views
 
 import (
-	"cmp"
 	"io"
 	"slices"
 	"time"
 
 	"sbx/internal/cleanup"
+	"sbx/internal/history"
 	"sbx/internal/incident"
 	"sbx/internal/ops"
 	"sbx/internal/output"
@@ -27,7 +27,7 @@ func ReportFormats() []ReportFormat { return []ReportFormat{ReportMarkdown, Repo
 
 // IncidentReportColumns are those of `sbx incident report`.
 func IncidentReportColumns() []output.Column[Record] {
-	return recordColumns("id title state closed_as severity alert runbook runbook_title providers host started_by reported_at moments timeline evidence causes figures acts verification escalations steps eta_seconds took_seconds questions action_items snapshots problems")
+	return recordColumns("id title state closed_as severity alert runbook runbook_title providers host started_by reported_at moments timeline evidence causes figures acts verification escalations steps eta_seconds took_seconds questions action_items problems")
 }
 
 // ShowIncidentReport prints a report: the text of a form for people, or the document.
@@ -55,7 +55,7 @@ func reportRecord(r *ops.IncidentReport) Record {
 		"alert": TextOrNil(r.Alert), "runbook": TextOrNil(r.Plan.Runbook), "runbook_title": TextOrNil(r.Plan.Title), "providers": textList(i.Start.Providers),
 		"host": i.StartedBy.Host, "started_by": i.StartedBy.Who, "reported_at": output.Time(r.At),
 		"moments":      eachFields(r.Moments, func(m ops.Moment) output.Fields { return momentFields(r, m) }),
-		"timeline":     eachFields(sortedEvents(i.Events), eventFields),
+		"timeline":     eachFields(r.Timeline, eventFields),
 		"evidence":     eachFields(r.Flags, flagFields),
 		"causes":       eachFields(r.Causes, seenCauseFields),
 		"figures":      eachFields(r.Figures, figureFields),
@@ -66,21 +66,15 @@ func reportRecord(r *ops.IncidentReport) Record {
 		"eta_seconds":  eta, "took_seconds": took,
 		"questions":    eachFields(r.Answers, answerFields),
 		"action_items": eachFields(r.Tasks, reportTaskFields),
-		"snapshots":    eachFields(i.Snapshots(), snapshotFields),
 		"problems":     textList(r.Problems),
 	}
 }
 
-// eachFields are the fields of each item. The items are passed by index, so that one copy of the loop
-// serves all types.
+// eachFields are the fields of each item.
 func eachFields[T any](items []T, fields func(T) output.Fields) []any {
-	return fieldList(len(items), func(i int) output.Fields { return fields(items[i]) })
-}
-
-func fieldList(n int, fields func(i int) output.Fields) []any {
-	all := make([]any, n)
-	for i := range n {
-		all[i] = fields(i)
+	all := make([]any, len(items))
+	for i, item := range items {
+		all[i] = fields(item)
 	}
 	return all
 }
@@ -111,46 +105,43 @@ func momentFields(r *ops.IncidentReport, m ops.Moment) output.Fields {
 	}
 }
 
-func eventFields(e incident.Event) output.Fields {
-	var code any
-	if e.ExitCode != nil {
-		code = *e.ExitCode
-	}
-	figures := output.Fields{}
-	for _, f := range e.Figures {
-		var value any
-		if f.Value != nil {
-			value = *f.Value
+func eventFields(e ops.IncidentEvent) output.Fields {
+	figures, acts, milestone := output.Fields{}, []any{}, any(nil)
+	if e.Seen != nil {
+		for _, f := range e.Seen.Figures {
+			figures = append(figures, output.Field{Key: f.Name, Value: numberValue(f.Value)})
 		}
-		figures = append(figures, output.Field{Key: f.Name, Value: value})
 	}
-	acts := []any{}
 	for _, a := range e.Acts {
 		acts = append(acts, output.Fields{
-			{Key: "ref", Value: a.Ref},
+			{Key: "ref", Value: a.Ref.String()},
 			{Key: "action", Value: a.Action},
-			{Key: "reason", Value: TextOrNil(a.Reason)},
-			{Key: "outcome", Value: TextOrNil(a.Outcome)},
-			{Key: "run_id", Value: TextOrNil(a.Run)},
+			{Key: "reason", Value: TextOrNil(joinKnown("; ", a.Reason, a.Detail))},
+			{Key: "outcome", Value: outcomeValue(a)},
+			{Key: "run_id", Value: a.Run},
 		})
+	}
+	if e.Said != nil {
+		milestone = TextOrNil(string(e.Said.Milestone))
 	}
 	return output.Fields{
 		{Key: "at", Value: output.Time(e.At)},
-		{Key: "kind", Value: string(e.Kind)},
-		{Key: "actor", Value: e.Actor.Who},
-		{Key: "host", Value: e.Actor.Host},
+		{Key: "kind", Value: e.Kind},
+		{Key: "actor", Value: e.Who},
+		{Key: "host", Value: e.Host},
 		{Key: "text", Value: EventText(e)},
 		{Key: "verb", Value: TextOrNil(e.Verb)},
-		{Key: "line", Value: TextOrNil(e.Line)},
-		{Key: "exit_code", Value: code},
 		{Key: "figures", Value: figures},
 		{Key: "acts", Value: acts},
-		{Key: "milestone", Value: TextOrNil(string(e.Milestone))},
+		{Key: "milestone", Value: milestone},
 	}
 }
 
-func snapshotFields(s incident.Snapshot) output.Fields {
-	return output.Fields{{Key: "name", Value: s.Name}, {Key: "file", Value: s.File}, {Key: "bytes", Value: s.Bytes}, {Key: "sha256", Value: s.SHA256}}
+func numberValue(v *int64) any {
+	if v == nil {
+		return nil
+	}
+	return *v
 }
 
 func reportEvidence(all []sandbox.Evidence) []any {
@@ -189,17 +180,11 @@ func seenCauseFields(c ops.SeenCause) output.Fields {
 }
 
 func figureFields(f ops.SeenFigure) output.Fields {
-	number := func(v *float64) any {
-		if v == nil {
-			return nil
-		}
-		return *v
-	}
 	return output.Fields{
 		{Key: "name", Value: f.Name},
-		{Key: "before", Value: number(f.Before)},
+		{Key: "before", Value: numberValue(f.Before)},
 		{Key: "before_at", Value: output.Time(f.BeforeAt)},
-		{Key: "after", Value: number(f.After)},
+		{Key: "after", Value: numberValue(f.After)},
 		{Key: "after_at", Value: output.Time(f.AfterAt)},
 	}
 }
@@ -232,8 +217,8 @@ func checkedFields(c ops.SeenCheck) output.Fields {
 	}
 }
 
-func escalationFields(e incident.Event) output.Fields {
-	m := cmp.Or(e.Message, &incident.Message{})
+func escalationFields(e history.Event) output.Fields {
+	m := e.Message
 	return output.Fields{
 		{Key: "at", Value: output.Time(e.At)},
 		{Key: "why", Value: e.Text},

@@ -95,7 +95,7 @@ func (w *slackText) writeActs(r *ops.IncidentReport) {
 	}
 	for _, f := range r.Figures {
 		if f.Before != nil && f.After != nil {
-			words = append(words, fmt.Sprintf("%s: %s before, %s after", slackPlain(f.Name), formatNumber(*f.Before), formatNumber(*f.After)))
+			words = append(words, fmt.Sprintf("%s: %d before, %d after", slackPlain(f.Name), *f.Before, *f.After))
 		}
 	}
 	if len(words) == 0 {
@@ -112,10 +112,7 @@ func (w *slackText) writeChecks(r *ops.IncidentReport) {
 	w.list("Verification", items)
 	items = nil
 	for _, e := range r.Escalations {
-		to := notKnown
-		if e.Message != nil {
-			to = joinKnown(", ", strings.Join(e.Message.To, ", "), prefixed("not sent: ", e.Message.Error))
-		}
+		to := joinKnown(", ", strings.Join(e.Message.To, ", "), prefixed("not sent: ", e.Message.Error))
 		items = append(items, slackPlain(mdTime(e.At)+" to "+to+": "+e.Text))
 	}
 	w.list("Escalations", items)

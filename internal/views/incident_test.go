@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"sbx/internal/cleanup"
+	"sbx/internal/history"
 	"sbx/internal/incident"
 	"sbx/internal/ops"
 	"sbx/internal/sandbox"
@@ -18,26 +19,33 @@ const hostile = "a | b `c` *d* _e_ ~f~ <!channel> @here <@U123> [x](http://y) ![
 
 func hostileReport() *ops.IncidentReport {
 	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	code := 3
 	seen := []sandbox.Evidence{{What: hostile, Value: hostile, Source: hostile}}
-	actor := incident.Actor{Who: hostile, Host: hostile}
-	i := &incident.Incident{ID: "i-1", State: incident.Open, StartedAt: at, StartedBy: actor, Start: incident.Start{Title: hostile, Providers: []string{hostile}}, Events: []incident.Event{
-		{Kind: incident.Noted, At: at, Actor: actor, Text: hostile},
-		{Kind: incident.Acted, At: at, Actor: actor, Verb: "terminate", Line: hostile, ExitCode: &code, Acts: []incident.Act{{Ref: hostile, Action: hostile}}, Causes: []incident.Cause{{Title: hostile}}, Errors: []string{hostile}},
-		{Kind: incident.Snapshotted, At: at, Actor: actor, Snapshot: &incident.Snapshot{Name: hostile, File: hostile, SHA256: hostile}},
-		{Kind: incident.Redacted, At: at, Actor: actor, Redaction: &incident.Redaction{Places: 1}},
-		{Kind: incident.Kind(hostile), At: at, Actor: actor},
-	}}
+	i := &incident.Incident{ID: "i-1", State: incident.Open, StartedAt: at, StartedBy: incident.Actor{Who: hostile, Host: hostile}, Start: incident.Start{Title: hostile, Providers: []string{hostile}}}
+	act := cleanup.Act{Actor: cleanup.Actor{Who: hostile}, Verb: hostile, Action: hostile, Ref: sandbox.Ref{Provider: "p", ID: hostile}, Reason: hostile, Run: hostile}
+	message := history.Event{Text: hostile, Message: &history.Message{To: []string{hostile}, Error: hostile}}
+	step := incident.Step{ID: hostile, Title: hostile, State: hostile, Verdict: hostile, Text: hostile, Answer: hostile}
+	cause := history.Cause{Title: hostile, Confidence: sandbox.Probable, Evidence: seen, WhyNot: hostile}
+	timeline := []ops.IncidentEvent{
+		{Said: &incident.Event{Kind: incident.Noted, Text: hostile, Question: hostile}},
+		{Seen: &history.Event{Text: hostile, Causes: []history.Cause{cause}, Errors: []string{hostile}, Targets: []history.Check{{Title: hostile, Verdict: sandbox.False}}}},
+		{Seen: &message},
+		{Acts: []cleanup.Act{act}},
+		{Step: &step},
+	}
+	for i := range timeline {
+		timeline[i].At, timeline[i].Kind, timeline[i].Who, timeline[i].Host, timeline[i].Verb = at, hostile, hostile, hostile, hostile
+	}
 	return &ops.IncidentReport{
 		Incident: i, At: at, Severity: hostile, Alert: hostile, Plan: ops.ReportPlan{Runbook: hostile, Title: hostile},
+		Timeline:    timeline,
 		Moments:     []ops.Moment{{Milestone: incident.MilestoneDetected, At: at, Source: hostile, Who: hostile}},
-		Causes:      []ops.SeenCause{{Cause: incident.Cause{Title: hostile, Confidence: sandbox.Probable, Evidence: seen, WhyNot: hostile}}},
-		Flags:       []ops.SeenCheck{{Check: incident.Check{Title: hostile, Severity: hostile, Evidence: seen}, Verb: hostile}},
-		Figures:     []ops.SeenFigure{{Name: hostile, Before: new(1.0), After: new(2.5)}},
-		Acts:        []cleanup.Act{{Actor: cleanup.Actor{Who: hostile}, Verb: hostile, Action: hostile, Ref: sandbox.Ref{Provider: "p", ID: hostile}, Reason: hostile, Run: hostile}},
-		Checks:      []ops.SeenCheck{{Check: incident.Check{ID: "R125", Title: hostile, Value: hostile, Target: hostile, Verdict: sandbox.False}}},
-		Escalations: []incident.Event{{Text: hostile, Message: &incident.Message{To: []string{hostile}, Error: hostile}}},
-		Steps:       []incident.Step{{ID: hostile, Title: hostile, State: hostile, Verdict: hostile, Text: hostile, Answer: hostile}},
+		Causes:      []ops.SeenCause{{Cause: cause}},
+		Flags:       []ops.SeenCheck{{Check: history.Check{Title: hostile, Severity: hostile, Evidence: seen}, Verb: hostile}},
+		Figures:     []ops.SeenFigure{{Name: hostile, Before: new(int64(1)), After: new(int64(2))}},
+		Acts:        []cleanup.Act{act},
+		Checks:      []ops.SeenCheck{{Check: history.Check{ID: "R125", Title: hostile, Value: hostile, Target: hostile, Verdict: sandbox.False}}},
+		Escalations: []history.Event{message},
+		Steps:       []incident.Step{step},
 		Answers:     []ops.ReportAnswer{{ReportQuestion: ops.ReportQuestion{Ask: hostile}, Answer: hostile, Source: hostile}, {ReportQuestion: ops.ReportQuestion{Ask: hostile}, NeedsPerson: true}},
 		Tasks:       []ops.ReportTask{{Title: hostile, Group: hostile}, {Title: hostile, Where: hostile}},
 		Problems:    []string{hostile},
@@ -101,27 +109,25 @@ func TestPlainTextStaysReadable(t *testing.T) {
 
 func TestEveryEventHasALine(t *testing.T) {
 	t.Parallel()
-	code, n := 10, 25.0
-	for want, e := range map[string]incident.Event{
-		"agents hang; alert a; runbook b": {Kind: incident.Started, Start: &incident.Start{Title: "agents hang", Alert: "a", Runbook: "b"}},
-		"sbx diagnose (exit 10); stuck 25; cause: Loop (probable); 1 flags": {
-			Kind: incident.Seen, Line: "sbx diagnose", ExitCode: &code, Figures: []incident.Figure{{Name: "stuck", Value: &n}, {Name: "active"}},
-			Causes: []incident.Cause{{Title: "Loop", Confidence: sandbox.Probable}}, Flags: []incident.Check{{}},
-		},
-		"sbx verify; 1 of 2 targets missed: active sandboxes": {
-			Kind: incident.Seen, Line: "sbx verify", Checks: []incident.Check{{Title: "active sandboxes", Verdict: sandbox.False}, {Title: "ages", Verdict: sandbox.True}},
-		},
-		"sbx cleanup; terminate verified 2, terminate stuck 1, and 7 more": {
-			Kind: incident.Acted, Line: "sbx cleanup", MoreActs: 7,
-			Acts: []incident.Act{{Action: "terminate", Outcome: "verified"}, {Action: "terminate", Outcome: "verified"}, {Action: "terminate", Outcome: "stuck"}},
-		},
-		"local/a terminate outcome unknown":             {Kind: incident.Acted, Acts: []incident.Act{{Ref: "local/a", Action: "terminate"}}},
-		"count: Count: done, true; answer: how many? 2": {Kind: incident.Stepped, Step: &incident.Step{ID: "count", Title: "Count", State: "done", Verdict: "true", Answer: "how many? 2"}},
-		"too many; to slack; not sent: 500":             {Kind: incident.Escalated, Text: "too many", Message: &incident.Message{To: []string{"slack"}, Error: "500"}},
-		"it was mitigated: rolled back":                 {Kind: incident.Noted, Milestone: incident.MilestoneMitigated, Text: "rolled back"},
-		"answer to changes: yes":                        {Kind: incident.Noted, Question: "changes", Text: "yes"},
-		"as resolved: over":                             {Kind: incident.Closed, As: incident.Resolved, Text: "over"},
-		"1 places in 2 events and 3 snapshots":          {Kind: "x", Text: incident.Redaction{Places: 1, Events: 2, Files: 3}.String()},
+	n := int64(25)
+	ended := cleanup.Act{Action: "terminate", Outcome: sandbox.OutcomeVerified}
+	said := func(e incident.Event) ops.IncidentEvent { return ops.IncidentEvent{Said: &e} }
+	saw := func(e history.Event) ops.IncidentEvent { return ops.IncidentEvent{Verb: e.Verb, Seen: &e} }
+	for want, e := range map[string]ops.IncidentEvent{
+		"agents hang; alert a; runbook b": said(incident.Event{Kind: incident.Started, Start: &incident.Start{Title: "agents hang", Alert: "a", Runbook: "b"}}),
+		"diagnose; stuck 25; cause: Loop (probable); 1 flags; 25 stuck at p: busy_loop; 503 (and 1 more errors)": saw(history.Event{
+			Verb: "diagnose", Figures: []history.Figure{{Name: "stuck", Value: &n}, {Name: "active"}}, Text: "25 stuck at p: busy_loop",
+			Causes: []history.Cause{{Title: "Loop", Confidence: sandbox.Probable}}, Flags: []history.Check{{}}, Errors: []string{"503", "504"},
+		}),
+		"verify; 1 of 2 targets missed: active sandboxes":  saw(history.Event{Verb: "verify", Targets: []history.Check{{Title: "active sandboxes", Verdict: sandbox.False}, {Title: "ages", Verdict: sandbox.True}}}),
+		"create; created local/a":                          saw(history.Event{Verb: "create", Text: "created local/a"}),
+		"too many; to slack; not sent: 500":                saw(history.Event{Verb: "verify", Text: "too many", Message: &history.Message{To: []string{"slack"}, Error: "500"}}),
+		"cleanup; terminate verified 2, terminate stuck 1": {Verb: "cleanup", Acts: []cleanup.Act{ended, ended, {Action: "terminate", Outcome: sandbox.OutcomeStuck}}},
+		"terminate; local/a terminate outcome unknown":     {Verb: "terminate", Acts: []cleanup.Act{{Ref: sandbox.Ref{Provider: "local", ID: "a"}, Action: "terminate"}}},
+		"count: Count: done, true; answer: how many? 2":    {Verb: "runbook run", Step: &incident.Step{ID: "count", Title: "Count", State: "done", Verdict: "true", Answer: "how many? 2"}},
+		"it was mitigated: rolled back":                    said(incident.Event{Kind: incident.Noted, Milestone: incident.MilestoneMitigated, Text: "rolled back"}),
+		"answer to changes: yes":                           said(incident.Event{Kind: incident.Noted, Question: "changes", Text: "yes"}),
+		"as resolved: over":                                said(incident.Event{Kind: incident.Closed, As: incident.Resolved, Text: "over"}),
 	} {
 		assert.Equal(t, want, EventText(e))
 	}

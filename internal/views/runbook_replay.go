@@ -43,7 +43,6 @@ const (
 func ShowRunbookTests(p *output.Printer, schema string, tests []runbook.Test, accepted map[string]bool) error {
 	list, err := output.NewList(p, output.ListSpec[Record]{
 		Schema: schema, Columns: RunbookTestColumns(), Human: testPage,
-		Empty: "no recorded incidents; `diagnose --snapshot FILE` records one, and an open incident does",
 	})
 	if err != nil {
 		return err

@@ -15,7 +15,6 @@ import (
 func (r *runner) conclude(ctx context.Context, stop error) {
 	run := r.run
 	run.Verdict, run.EndedAt = run.verdict(), r.env.Now().UTC()
-	r.recordCalls(ctx)
 	switch {
 	case stop == nil:
 		run.err = run.outcome()

@@ -48,9 +48,6 @@ func (r *runner) decide(ctx context.Context) error {
 	r.run.Calls = r.callsByCondition(ctx)
 	r.decided = true
 	r.reportRun()
-	if r.record != nil { // what was found before anything is done, also where this process does not live to see its end
-		r.env.RecordSoFar(ctx)
-	}
 	return r.out.write(entryCauses, decided{r.run.Causes, r.run.Calls})
 }
 
@@ -115,7 +112,7 @@ func (r *runner) namedCauses() []Cause {
 
 func (r *runner) cause(f triage.Finding) Cause {
 	c := Cause{
-		ID: theoryOf(f), Title: f.Title, Confidence: f.Confidence, Score: f.Score, Evidence: slices.Clone(f.Evidence), WhyNot: f.WhyNot, Refs: []string{},
+		ID: theoryOf(f), Title: f.Title, Confidence: f.Confidence, Score: f.Score, Coverage: f.Coverage, Evidence: slices.Clone(f.Evidence), WhyNot: f.WhyNot, Refs: []string{},
 		Selected: f.Confidence == sandbox.Certain || f.Confidence == sandbox.Probable,
 	}
 	for i := range c.Evidence {

@@ -1,16 +1,22 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
+	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/history"
 	"sbx/internal/incident"
+	"sbx/internal/journal"
 	"sbx/internal/ops"
+	"sbx/internal/sandbox"
 )
 
-// joinIncident has the steps recorded in the incident that is open, and starts one where none is. A run
-// without it goes on: its own record has everything.
+// joinIncident starts an incident where none is open, and acknowledges the open one where a person runs
+// this. A run without it goes on: its own record has everything.
 func (r *runner) joinIncident(ctx context.Context) {
 	if r.run.DryRun {
 		return
@@ -19,59 +25,111 @@ func (r *runner) joinIncident(ctx context.Context) {
 	if len(start.OneOf) == 1 {
 		start.Alert = start.OneOf[0]
 	}
-	id, started, err := r.env.JoinIncident(ctx, start)
+	id, err := r.env.JoinIncident(ctx, start)
 	switch {
 	case fault.KindOf(err) == fault.KindUsage: // without a state directory there is none
-		return
 	case err != nil:
-		r.watch.Warn("no incident records this run: " + err.Error())
-		return
-	case started:
+		r.watch.Warn("no incident is opened or acknowledged by this run: " + err.Error())
+	case id != "":
 		r.watch.Note("the incident " + id + " is open; `" + r.env.Process.Name() + " incident close` ends it")
-	case r.watch.Attended():
-		r.env.AcknowledgeIncident(ctx, r.watch, id)
-	}
-	r.record = func(s Step) {
-		if s.State.IsOver() && s.State != NotSelected {
-			r.env.RecordStep(ctx, r.watch, r.incidentStep(s))
-		}
 	}
 }
 
-func (r *runner) incidentStep(s Step) incident.Step {
-	step := incident.Step{
-		Run: r.run.ID, Runbook: r.run.Runbook, ID: s.ID, Title: s.Title, Kind: string(s.Kind), State: string(s.State), Verdict: string(s.Verdict),
-		Text: s.Reason, ETA: s.ETA, Took: s.Took, Began: s.BeganAt, Ended: s.EndedAt,
-	}
-	var answers []string
-	for _, a := range s.Answers {
-		if a.Known {
-			answers = append(answers, a.Question+" "+a.Answer)
+// longestRun is how long before an incident a run was begun at most that goes on in it.
+const longestRun = 7 * 24 * time.Hour
+
+// RunsOfIncident reads for an incident what the runs on a disk have done: it is ops.RunFinder.
+func RunsOfIncident(disk journal.Disk) ops.RunFinder {
+	return func(since, until time.Time, profiles []string) (steps []incident.Step, events []history.Event, errs []error) {
+		ids, err := journal.Runs(disk)
+		if err != nil {
+			return nil, nil, []error{err}
 		}
+		var runs []Run
+		for _, id := range slices.Backward(ids) {
+			run, err := ReadRun(disk, id)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			if run.StartedAt.Before(since.Add(-longestRun)) {
+				break
+			}
+			about := len(profiles) == 0 || slices.ContainsFunc(run.Providers, func(name string) bool { return slices.Contains(profiles, name) })
+			if about && !run.Staged && !run.StartedAt.After(until) && !run.lastAt().Before(since) {
+				runs = append(runs, run)
+			}
+		}
+		for _, run := range slices.Backward(runs) {
+			if run.Broken != "" {
+				errs = append(errs, brokenError(run))
+			}
+			steps, events = append(steps, run.incidentSteps()...), append(events, run.incidentEvents()...)
+		}
+		return steps, events, errs
 	}
-	step.Answer = strings.Join(answers, "; ")
-	if step.Text == "" {
-		step.Text = strings.Join(s.Evidence, "; ")
-	}
-	return step
 }
 
-// recordCalls records who is to be called now.
-func (r *runner) recordCalls(ctx context.Context) {
-	if r.record == nil {
-		return
+// lastAt is the last moment that is on record.
+func (r *Run) lastAt() time.Time {
+	last := r.StartedAt
+	for _, s := range r.Steps {
+		last = slices.MaxFunc([]time.Time{last, s.BeganAt, s.EndedAt, r.EndedAt}, time.Time.Compare)
 	}
-	for _, c := range r.run.Calls {
-		if c.Verdict != "true" {
+	return last
+}
+
+// incidentSteps are the steps that are over. One that was left out has the time of the one before it.
+func (r *Run) incidentSteps() []incident.Step {
+	var all []incident.Step
+	at := r.StartedAt
+	for _, s := range r.Steps {
+		if !s.State.IsOver() || s.State == NotSelected {
 			continue
 		}
-		why := c.When
-		if c.Text != "" {
-			why += ": " + c.Text
+		at = cmp.Or(s.EndedAt, at)
+		step := incident.Step{
+			Run: r.ID, Runbook: r.Runbook, Actor: incident.Actor(r.Actor), ID: s.ID, Title: s.Title, Kind: string(s.Kind), State: string(s.State), Verdict: string(s.Verdict),
+			Text: cmp.Or(s.Reason, strings.Join(s.Evidence, "; ")), ETA: s.ETA, Took: s.Took, Began: s.BeganAt, Ended: at,
 		}
-		if len(c.Evidence) > 0 {
-			why += " (" + strings.Join(c.Evidence, "; ") + ")"
+		var answers []string
+		for _, a := range s.Answers {
+			if a.Known {
+				answers = append(answers, a.Question+" "+a.Answer)
+			}
 		}
-		r.env.RecordCall(ctx, r.watch, strings.TrimSpace(c.Name+" "+c.Channel), why)
+		step.Answer = strings.Join(answers, "; ")
+		all = append(all, step)
 	}
+	return all
+}
+
+// incidentEvents are the causes that a run has named, and whom to call at its end.
+func (r *Run) incidentEvents() []history.Event {
+	named := history.Event{At: r.StartedAt, Verb: "runbook run", Who: r.Actor.Who, Host: r.Actor.Host, Providers: r.Providers}
+	for _, s := range r.Steps {
+		if s.Section == SectionDiagnosis {
+			named.At = cmp.Or(s.EndedAt, named.At)
+		}
+	}
+	events := []history.Event{}
+	for _, c := range r.Causes {
+		named.Causes = append(named.Causes, history.Cause{ID: c.ID, Title: c.Title, Confidence: c.Confidence, Score: c.Score, Coverage: c.Coverage, Evidence: c.Evidence, WhyNot: c.WhyNot})
+	}
+	if len(r.Causes) > 0 {
+		events = append(events, named)
+	}
+	for _, c := range r.Calls {
+		if c.Verdict != sandbox.True {
+			continue
+		}
+		call := named
+		call.At, call.Causes, call.Text = r.lastAt(), nil, strings.TrimSuffix(c.When+": "+c.Text, ": ")
+		if len(c.Evidence) > 0 {
+			call.Text += " (" + strings.Join(c.Evidence, "; ") + ")"
+		}
+		call.Message = &history.Message{Alert: c.Alert, To: []string{strings.TrimSpace(c.Name + " " + c.Channel)}}
+		events = append(events, call)
+	}
+	return events
 }

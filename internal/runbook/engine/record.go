@@ -176,6 +176,7 @@ type Cause struct {
 	Title      string             `json:"title"`
 	Confidence sandbox.Confidence `json:"confidence"`
 	Score      float64            `json:"score"`
+	Coverage   float64            `json:"coverage"`
 	Evidence   []sandbox.Evidence `json:"evidence"`
 	WhyNot     string             `json:"why_not,omitempty"`
 	Refs       []string           `json:"refs"`

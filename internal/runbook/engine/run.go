@@ -44,7 +44,6 @@ type runner struct {
 	run     *Run
 	out     *writer
 	release func() error
-	record  func(Step) // in the incident that is open; nil = none is
 
 	schema    cond.Schema[*runbook.Facts]
 	documents map[string]runbook.Step // by id

@@ -48,9 +48,6 @@ func (r *runner) save(rec *Step) error {
 	}
 	err := write(entryStep, rec)
 	r.watch.Item(*rec)
-	if r.record != nil {
-		r.record(*rec)
-	}
 	return err
 }
 

@@ -7,12 +7,14 @@ package opstest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net"
 	"path/filepath"
 	"time"
 
 	"sbx/internal/config"
 	"sbx/internal/fleet"
+	"sbx/internal/history"
 	"sbx/internal/httpx"
 	"sbx/internal/incident"
 	"sbx/internal/journal"
@@ -68,6 +70,13 @@ func NewEnv(p Parts) *ops.Env {
 		Tasks:      p.tasks,
 		Alive:      func(task.Owner) sandbox.Verdict { return sandbox.Unknown },
 		PushTarget: func(_ context.Context, text string) (publish.Target, error) { return publish.ParseTarget(text) },
+	}
+	env.KeepEvent = func(e history.Event) {
+		if st, err := env.Store(true); err == nil {
+			r := history.NewRecorder(env.Now)
+			r.AddEvent(e)
+			_ = errors.Join(r.Flush(context.Background(), st), st.Close()) //nolint:forbidigo // kept also after an interrupt; a test that reads none needs none
+		}
 	}
 	env.Fleet = func(context.Context) (*fleet.Fleet, error) { return p.fleet(env).Narrow(p.Selected()) }
 	env.Only = func(_ context.Context, names ...string) (*fleet.Fleet, error) { return p.fleet(env).Narrow(names) }

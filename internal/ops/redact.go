@@ -1,0 +1,52 @@
+package ops
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// redactedText replaces a secret.
+const redactedText = "[redacted]"
+
+// minSecret is the least length of a secret of the configuration that is looked for, in bytes: shorter
+// words are in every text.
+const minSecret = 4
+
+// Secrets by their place: user and password in an address, and the value of a parameter or variable with
+// the name of one, or behind "bearer". The second group is what is replaced.
+var (
+	secretInURL  = regexp.MustCompile(`(://)([^\s/?#"'@\[]+)(@)`)
+	secretByName = regexp.MustCompile(
+		`(?i)(\b[\w.-]*(?:token|secret|password|passwd|api[_-]?key|access[_-]?key|private[_-]?key|credential)["']?\s*[=:]\s*["']?|\bbearer\s+|[?&](?:sig|signature|key)=)` +
+			`([^\s"'&@\[]{3,})(["'&@]|\s|$)`)
+)
+
+// Secrets by their form: the value of a flag, keys of well-known services, a private key, whole or cut off.
+var (
+	secretFlag = regexp.MustCompile(`(?i)(--?[\w-]*(?:token|secret|password|passwd|api-?key|access-?key|private-?key|credentials?)\s+)("[^"]+"|'[^']+'|[^\s"'\[-][^\s]*)`)
+	secretForm = regexp.MustCompile(`\b(?:A[KS]IA[0-9A-Z]{16}|gh[opusr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{20,}|xox[a-z]-[A-Za-z0-9-]{10,}|sk-[\w-]{16,}|AIza[\w-]{35}|` +
+		`eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]+)|-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?-----END [A-Z ]*PRIVATE KEY-----|.*)`)
+)
+
+// RedactText is a text that people typed or a sandbox wrote, without secrets, for a record: without those
+// of the configuration, and without what is one by its form or its place.
+func (e *Env) RedactText(text string) string {
+	var secrets []string
+	if c, err := e.Config(); err == nil {
+		secrets = c.Secrets()
+	}
+	return redactText(text, secrets)
+}
+
+func redactText(text string, secrets []string) string {
+	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return len(s) < minSecret })
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) }) // one may contain another
+	for _, s := range secrets {
+		text = strings.ReplaceAll(text, s, redactedText)
+	}
+	text = secretForm.ReplaceAllString(text, redactedText)
+	text = secretFlag.ReplaceAllString(text, "${1}"+redactedText)
+	text = secretInURL.ReplaceAllString(text, "${1}"+redactedText+"${3}")
+	return secretByName.ReplaceAllString(text, "${1}"+redactedText+"${3}")
+}
