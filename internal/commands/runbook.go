@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
-	"sbx/internal/ops"
+	"sbx/internal/check"
 	"sbx/internal/output"
 	"sbx/internal/runbook"
 	"sbx/internal/snapshot"
@@ -53,12 +53,12 @@ func (d *Deps) loadRunbooks(ctx context.Context) (*runbook.Shelf, error) {
 }
 
 // addRunbooks records in a snapshot what all runbooks say of the look from which it was made.
-func (d *Deps) addRunbooks(ctx context.Context, s *snapshot.Snapshot, r *ops.DiagnoseResult) error {
+func (d *Deps) addRunbooks(ctx context.Context, s *snapshot.Snapshot, subjects []check.Subject) error {
 	shelf, err := d.loadRunbooks(ctx)
 	if err != nil {
 		return err
 	}
-	return runbook.AddConclusions(s, r.Subjects, shelf.Books)
+	return runbook.AddConclusions(s, subjects, shelf.Books)
 }
 
 // findRunbook is the one with an id, or that of a file.

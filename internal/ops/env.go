@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"sbx/internal/check"
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
@@ -54,7 +55,7 @@ type Env struct {
 	LockRunbookRun func(ctx context.Context, h lock.Holder) (release func() error, err error)
 	// AddRunbooks adds to a snapshot what the runbooks say of the look from which it was made; nil =
 	// there are none.
-	AddRunbooks func(ctx context.Context, s *snapshot.Snapshot, r *DiagnoseResult) error
+	AddRunbooks func(ctx context.Context, s *snapshot.Snapshot, subjects []check.Subject) error
 	// KeepEvent keeps what a verb has concluded or done, for reports; nil = nothing is kept. It is stored
 	// when the verb ends, and once a minute.
 	KeepEvent func(history.Event)

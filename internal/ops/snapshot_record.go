@@ -32,7 +32,7 @@ func (d *diagnosis) recordFleet(ctx context.Context, look fleetLook) (*snapshot.
 	s.Settings = d.env.settingsOf(s)
 	s.Concluded = d.concluded(s, look)
 	if d.env.AddRunbooks != nil {
-		err = d.env.AddRunbooks(ctx, s, d.result)
+		err = d.env.AddRunbooks(ctx, s, d.result.Subjects)
 	}
 	return s, err
 }
