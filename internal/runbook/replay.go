@@ -162,19 +162,19 @@ func TestLooks(ctx context.Context, env *ops.Env, looks []ops.RecordedLook, book
 		conditions = append(conditions, c)
 	}
 	var all []Test
-	for _, look := range looks {
+	for _, past := range looks {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		t := Test{RecordedLook: look}
-		if look.Err == nil {
-			t.now = ops.Replay(ctx, env, look.Snapshot)
+		t := Test{RecordedLook: past}
+		if past.Err == nil {
+			t.now = ops.Replay(ctx, env, past.Snapshot)
 			facts := FactsOf(t.now.Subjects, t.now.Concluded)
 			for _, c := range conditions {
 				t.now.Concluded.Runbooks = append(t.now.Concluded.Runbooks, c.Against(facts, t.now.Concluded.Causes))
 			}
-			t.Changes = snapshot.CompareConclusions(look.Snapshot.Concluded, t.now.Concluded)
-			t.Settings = snapshot.CompareSettings(look.Snapshot.Settings, t.now.Settings)
+			t.Changes = snapshot.CompareConclusions(past.Snapshot.Concluded, t.now.Concluded)
+			t.Settings = snapshot.CompareSettings(past.Snapshot.Settings, t.now.Settings)
 		}
 		all = append(all, t)
 	}

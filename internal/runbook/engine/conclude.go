@@ -33,7 +33,7 @@ func (r *runner) conclude(ctx context.Context, stop error) {
 	if run.err != nil {
 		run.Kind, run.Error = fault.KindOf(run.err), r.watch.Redact(oneLine(run.err))
 	}
-	if err := r.out.write(entryEnd, end{run.State, run.Verdict, run.Kind, run.Error, run.Calls}); err != nil {
+	if err := r.out.write(entryEnd, stint{run.State, run.Verdict, run.Kind, run.Error, run.Calls}); err != nil {
 		run.err = errors.Join(run.err, err)
 	}
 }

@@ -40,8 +40,8 @@ type begin struct {
 	Staged    bool          `json:"staged,omitempty"`
 }
 
-// end is the last entry of a process that worked at a run; a later one may go on.
-type end struct {
+// stint is the last entry of a process that worked at a run; a later one may go on.
+type stint struct {
 	State   RunState        `json:"state"`
 	Verdict sandbox.Verdict `json:"verdict"`
 	Kind    fault.Kind      `json:"kind,omitempty"`
@@ -113,7 +113,7 @@ func (r *Run) replay(e journal.Entry) error {
 		r.State, r.Verdict, r.Kind, r.Error, r.EndedAt = RunInterrupted, sandbox.Unknown, fault.KindNone, "", time.Time{}
 		return journal.Decode(e, func(by cleanup.Actor) { r.Resumed = append(r.Resumed, Resumption{At: e.At, Actor: by}) })
 	case entryEnd:
-		return journal.Decode(e, func(last end) {
+		return journal.Decode(e, func(last stint) {
 			r.State, r.Verdict, r.Kind, r.Error, r.Calls, r.EndedAt = last.State, last.Verdict, last.Kind, last.Error, last.Calls, e.At
 		})
 	}
