@@ -71,7 +71,7 @@ func TestAStopWithoutACommandLine(t *testing.T) {
 	runner := place.env(t, running)
 	c, err := runner.Config()
 	require.NoError(t, err)
-	launch := ops.LaunchRequest{Config: c, Key: "k-1", Sandbox: sandbox.Spec{Command: []string{"sh", "-c", "echo up; sleep 100000"}}}
+	order := ops.LaunchRequest{Config: c, Key: "k-1", Sandbox: sandbox.Spec{Command: []string{"sh", "-c", "echo up; sleep 100000"}}}
 	up := make(chan struct{})
 	show := taskRecorder{output: func(sandbox.LogLine) { close(up) }}
 	type launched struct {
@@ -80,7 +80,7 @@ func TestAStopWithoutACommandLine(t *testing.T) {
 	}
 	over := make(chan launched, 1)
 	go func() {
-		l, err := ops.Launch(t.Context(), runner, launch, running, show)
+		l, err := ops.Launch(t.Context(), runner, order, running, show)
 		over <- launched{l, err}
 	}()
 	select {
