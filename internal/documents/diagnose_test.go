@@ -73,26 +73,6 @@ type causeGroup struct {
 	Command string `json:"command"`
 }
 
-// possibleCause is one possible cause with what speaks for it.
-type possibleCause struct {
-	// The rule that found it: a cause of the runbook, exit for what an exit proves, or the cause.
-	ID string `json:"id"`
-	// The cause in words.
-	Title string `json:"title"`
-	// The cause; unknown where it is not one of a sandbox.
-	Cause sandbox.Cause `json:"cause"`
-	// How sure it is; unknown for one that the symptoms exclude.
-	Confidence sandbox.Confidence `json:"confidence"`
-	// The weight of the symptoms seen, of those known, from 0 to 1.
-	Score float64 `json:"score"`
-	// The weight of the symptoms known, of all, from 0 to 1.
-	Coverage float64 `json:"coverage"`
-	// What speaks for it.
-	Evidence []evidence `json:"evidence"`
-	// What speaks against it, or against the next one; null for nothing.
-	WhyNot *string `json:"why_not"`
-}
-
 // nextCommand is a command to type.
 type nextCommand struct {
 	// The whole line.

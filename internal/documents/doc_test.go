@@ -4,7 +4,11 @@
 // runs enters here.
 package documents
 
-import "reflect"
+import (
+	"reflect"
+
+	"sbx/internal/views"
+)
 
 // document is one documented form.
 type document struct {
@@ -17,12 +21,12 @@ func form[T any]() reflect.Type { return reflect.TypeFor[T]() }
 // documented are all documents by their schema names without sbx. and /v1.
 func documented() map[string]document {
 	return map[string]document{
-		"ls":              {"ls", form[lsDocument]()},
-		"inspect":         {"inspect", form[itemOf[inspection]]()},
-		"stats":           {"stats", form[statsDocument]()},
+		"ls":              {"ls", form[listOf[views.SandboxItem]]()},
+		"inspect":         {"inspect", form[itemOf[views.InspectionItem]]()},
+		"stats":           {"stats", form[listOf[views.StatsItem]]()},
 		"dashboard":       {"dashboard --once", form[dashboardDocument]()},
 		"logs":            {"logs", form[logsDocument]()},
-		"top":             {"top", form[listOf[usageRow]]()},
+		"top":             {"top", form[listOf[views.UsageItem]]()},
 		"create":          {"create", form[itemOf[created]]()},
 		"run":             {"run", form[runDocument]()},
 		"resume":          {"resume", form[itemOf[taskItem]]()},
@@ -33,7 +37,7 @@ func documented() map[string]document {
 		"diagnose":        {"diagnose", form[itemOf[investigation]]()},
 		"verify":          {"verify", form[itemOf[verification]]()},
 		"audit":           {"audit", form[listOf[act]]()},
-		"wait":            {"wait", form[itemOf[sandboxRow]]()},
+		"wait":            {"wait", form[itemOf[views.SandboxItem]]()},
 		"terminate":       {"terminate", form[terminateDocument]()},
 		"cleanup":         {"cleanup", form[cleanupDocument]()},
 		"cleanup.runs":    {"cleanup runs", form[listOf[runRow]]()},
@@ -69,5 +73,13 @@ func documented() map[string]document {
 		"config.own":      {"config own", form[itemOf[ownChange]]()},
 		"version":         {"version", form[itemOf[version]]()},
 		"error":           {"", form[usageError]()},
+	}
+}
+
+// besideItems are the keys that some documents have beside their items.
+func besideItems() map[string]reflect.Type {
+	return map[string]reflect.Type{
+		"ls":    form[views.ListKeys](),
+		"stats": form[views.StatsKeys](),
 	}
 }

@@ -2,6 +2,18 @@ package documents
 
 import (
 	"sbx/internal/fault"
+	"sbx/internal/views"
+)
+
+// What documents have in common is described where it is made.
+type (
+	evidence      = views.EvidenceItem
+	warning       = views.FlagItem
+	openAlert     = views.AlertItem
+	possibleCause = views.CauseItem
+	incident      = views.EventItem
+	statsRow      = views.StatsItem
+	sandboxRow    = views.SandboxItem
 )
 
 // listOf is a document with many items.
@@ -67,18 +79,6 @@ type usageError struct {
 
 // moment is a time: RFC 3339 in UTC.
 type moment string
-
-// evidence is one observation.
-type evidence struct {
-	// What was looked at.
-	What string `json:"what"`
-	// What was seen.
-	Value string `json:"value"`
-	// Where it was seen.
-	Source string `json:"source"`
-	// When it was seen.
-	At *moment `json:"at"`
-}
 
 // guard is one limit and how near a run is to it.
 type guard struct {

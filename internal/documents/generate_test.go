@@ -17,9 +17,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"sbx/internal/output"
 )
 
 var update = flag.Bool("update", false, "write the generated files instead of comparing them")
@@ -57,24 +60,24 @@ func TestEveryKeyIsExplained(t *testing.T) {
 	t.Parallel()
 	g := newGenerator(t)
 	for name, d := range documented() {
-		g.eachKey(d.form, "", func(path string, _ reflect.StructField, doc string) {
-			assert.NotEmpty(t, doc, "%s: %s", name, path)
-			assert.True(t, strings.HasSuffix(doc, "."), "%s: %s: %s", name, path, doc)
+		g.eachKey(name, d, func(path string, k key) {
+			assert.NotEmpty(t, k.doc, "%s: %s", name, path)
+			assert.True(t, strings.HasSuffix(k.doc, "."), "%s: %s: %s", name, path, k.doc)
 		})
 	}
 }
 
-// generator has the comments of this room's types, and the closed lists of words.
+// generator has the comments of the types, and the closed lists of words, all by ROOM.Type.
 type generator struct {
-	types  map[string]string            // by type
-	fields map[string]map[string]string // by type and field
-	words  map[string][]string          // by PACKAGE.Type
+	types  map[string]string
+	fields map[string]map[string]string // and by field
+	words  map[string][]string
 }
 
 func newGenerator(t *testing.T) *generator {
 	t.Helper()
 	g := &generator{types: map[string]string{}, fields: map[string]map[string]string{}, words: map[string][]string{}}
-	for _, room := range []string{"documents", "sandbox", "task", "fault"} {
+	for _, room := range []string{"documents", "views", "sandbox", "task", "fault"} {
 		files, err := filepath.Glob("../" + room + "/*.go")
 		require.NoError(t, err)
 		for _, file := range files {
@@ -94,8 +97,8 @@ func (g *generator) read(room string, group *ast.GenDecl) {
 	for _, spec := range group.Specs {
 		switch spec := spec.(type) {
 		case *ast.TypeSpec:
-			if body, ok := spec.Type.(*ast.StructType); ok && room == "documents" {
-				g.readStruct(spec.Name.Name, cmp.Or(spec.Doc.Text(), group.Doc.Text()), body)
+			if body, ok := spec.Type.(*ast.StructType); ok {
+				g.readStruct(room+"."+spec.Name.Name, cmp.Or(spec.Doc.Text(), group.Doc.Text()), body)
 			}
 		case *ast.ValueSpec:
 			kind, ok := spec.Type.(*ast.Ident)
@@ -124,6 +127,11 @@ func (g *generator) readStruct(name, doc string, body *ast.StructType) {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
+// roomed is a type as ROOM.Type, without its parameters.
+func roomed(t reflect.Type) string {
+	return strings.TrimPrefix(t.PkgPath(), "sbx/internal/") + "." + bare(t)
+}
+
 // bare is the name of a type without its parameters.
 func bare(t reflect.Type) string {
 	name, _, _ := strings.Cut(t.Name(), "[")
@@ -132,7 +140,7 @@ func bare(t reflect.Type) string {
 
 // about is what the comment of a struct says, beginning with a capital.
 func (g *generator) about(t reflect.Type) string {
-	text := strings.TrimPrefix(g.types[bare(t)], bare(t)+" is ")
+	text := strings.TrimPrefix(g.types[roomed(t)], bare(t)+" is ")
 	text = strings.TrimPrefix(text, bare(t)+" ")
 	if text == "" {
 		return ""
@@ -155,9 +163,23 @@ func (g *generator) keys(t reflect.Type) []key {
 			continue
 		}
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		out = append(out, key{name, g.fields[bare(t)][f.Name], options == "omitempty", f})
+		out = append(out, key{name, g.fields[roomed(t)][f.Name], options == "omitempty" || options == "omitzero", f})
 	}
 	return out
+}
+
+// documentKeys are all keys of a document. Those beside its items are missing where it has failed.
+func (g *generator) documentKeys(name string, d document) []key {
+	keys := g.keys(d.form)
+	t := besideItems()[name]
+	if t == nil {
+		return keys
+	}
+	beside := g.keys(t)
+	for i := range beside {
+		beside[i].optional = true
+	}
+	return slices.Insert(keys, len(keys)-len(g.keys(reflect.TypeFor[outcome]())), beside...)
 }
 
 // object is a JSON object whose keys keep their order.
@@ -193,7 +215,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 
 func (g *generator) schemaFile(name string, d document) string {
 	defs := map[string]object{}
-	body := g.structSchema(d.form, defs)
+	body := g.objectSchema(g.documentKeys(name, d), defs)
 	full := object{
 		{"$schema", "https://json-schema.org/draft/2020-12/schema"},
 		{"title", schemaName(name)},
@@ -268,10 +290,10 @@ func (g *generator) aboutDocument(d document) string {
 	return "What `sbx " + d.verb + " -o json` prints" + about
 }
 
-func (g *generator) structSchema(t reflect.Type, defs map[string]object) object {
+func (g *generator) objectSchema(keys []key, defs map[string]object) object {
 	var properties object
 	required := []string{}
-	for _, k := range g.keys(t) {
+	for _, k := range keys {
 		one := g.typeSchema(k.field.Type, defs)
 		if k.doc != "" {
 			one = append(one, pair{"description", k.doc})
@@ -288,29 +310,32 @@ func (g *generator) typeSchema(t reflect.Type, defs map[string]object) object {
 	if words := g.wordsOf(t); words != nil {
 		return object{{"type", "string"}, {"enum", words}}
 	}
+	switch t {
+	case reflect.TypeFor[moment](), reflect.TypeFor[time.Time]():
+		return object{{"type", "string"}, {"format", "date-time"}}
+	case reflect.TypeFor[output.Tally]():
+		return object{{"type", "object"}, {"additionalProperties", object{{"type", "integer"}}}}
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return orNull(g.typeSchema(t.Elem(), defs))
 	case reflect.Struct:
 		if name := t.Name(); defs[name] == nil {
 			defs[name] = object{} // it may hold itself
-			defs[name] = append(object{{"description", g.about(t)}}, g.structSchema(t, defs)...)
+			defs[name] = append(object{{"description", g.about(t)}}, g.objectSchema(g.keys(t), defs)...)
 		}
 		return object{{"$ref", "#/$defs/" + t.Name()}}
 	case reflect.Slice:
 		return object{{"type", "array"}, {"items", g.typeSchema(t.Elem(), defs)}}
 	case reflect.Map:
 		return object{{"type", "object"}, {"additionalProperties", g.typeSchema(t.Elem(), defs)}}
-	case reflect.Int:
+	case reflect.Int, reflect.Int64:
 		return object{{"type", "integer"}}
 	case reflect.Float64:
 		return object{{"type", "number"}}
 	case reflect.Bool:
 		return object{{"type", "boolean"}}
 	case reflect.String:
-		if t == reflect.TypeFor[moment]() {
-			return object{{"type", "string"}, {"format", "date-time"}}
-		}
 		return object{{"type", "string"}}
 	}
 	return object{} // anything
@@ -320,7 +345,7 @@ func (g *generator) wordsOf(t reflect.Type) []string {
 	if t.Kind() != reflect.String {
 		return nil
 	}
-	return g.words[strings.TrimPrefix(t.PkgPath(), "sbx/internal/")+"."+t.Name()]
+	return g.words[roomed(t)]
 }
 
 // orNull allows null beside what a schema allows.
@@ -350,19 +375,26 @@ func anything(words []string) []any {
 }
 
 // eachKey walks over all keys of a document, those of errors apart.
-func (g *generator) eachKey(t reflect.Type, at string, do func(path string, f reflect.StructField, doc string)) {
-	for _, k := range g.keys(t) {
+func (g *generator) eachKey(name string, d document, do func(path string, k key)) {
+	g.walk(g.documentKeys(name, d), "", do)
+}
+
+func (g *generator) walk(keys []key, at string, do func(path string, k key)) {
+	for _, k := range keys {
 		path := at + k.name
-		do(path, k.field, k.doc)
+		do(path, k)
 		inner, suffix := innermost(k.field.Type)
-		if inner.Kind() == reflect.Struct && k.name != "errors" && k.name != "error" {
-			g.eachKey(inner, path+suffix+".", do)
+		if inner.Kind() == reflect.Struct && inner != reflect.TypeFor[time.Time]() && k.name != "errors" && k.name != "error" {
+			g.walk(g.keys(inner), path+suffix+".", do)
 		}
 	}
 }
 
 // innermost is the type within lists, maps and pointers, and how a path writes the way to it.
 func innermost(t reflect.Type) (inner reflect.Type, suffix string) {
+	if t == reflect.TypeFor[output.Tally]() {
+		return t, ""
+	}
 	step := map[reflect.Kind]string{reflect.Slice: "[]", reflect.Map: ".*", reflect.Pointer: ""}
 	mark, more := step[t.Kind()]
 	if !more {
@@ -374,7 +406,7 @@ func innermost(t reflect.Type) (inner reflect.Type, suffix string) {
 
 const pageHead = `# The JSON documents
 
-<!-- Made by ` + "`make docs`" + ` from the types in internal/documents. -->
+<!-- Made by ` + "`make docs`" + ` from the types in internal/views. -->
 
 ` + "`-o json`" + ` prints one document. Its ` + "`schema`" + ` names the form; within one version
 keys are only ever added. Every key is always present unless it is marked
@@ -393,25 +425,25 @@ func (g *generator) page() string {
 	var b strings.Builder
 	b.WriteString(pageHead)
 	b.WriteString("An error, in `errors[]` and `error`:\n\n")
-	g.writeKeys(&b, reflect.TypeFor[failure]())
+	g.writeKeys(&b, "", document{form: reflect.TypeFor[failure]()})
 	for _, name := range slices.Sorted(maps.Keys(documented())) {
 		d := documented()[name]
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", name, wrap(g.aboutDocument(d)+" Its `schema` is `"+schemaName(name)+"`.", ""))
-		g.writeKeys(&b, d.form)
+		g.writeKeys(&b, name, d)
 	}
 	return b.String()
 }
 
-func (g *generator) writeKeys(b *strings.Builder, t reflect.Type) {
-	g.eachKey(t, "", func(path string, f reflect.StructField, doc string) {
+func (g *generator) writeKeys(b *strings.Builder, name string, d document) {
+	g.eachKey(name, d, func(path string, k key) {
 		if path == "schema" {
 			return
 		}
-		kind := g.kindText(f.Type)
-		if strings.HasSuffix(f.Tag.Get("json"), ",omitempty") {
+		kind := g.kindText(k.field.Type)
+		if k.optional {
 			kind += ", optional"
 		}
-		b.WriteString(wrap("- `"+path+"` ("+kind+"): "+doc, "  ") + "\n")
+		b.WriteString(wrap("- `"+path+"` ("+kind+"): "+k.doc, "  ") + "\n")
 	})
 }
 
@@ -420,6 +452,12 @@ func (g *generator) kindText(t reflect.Type) string {
 	if words := g.wordsOf(t); words != nil {
 		return strings.Join(words, ", ")
 	}
+	switch t {
+	case reflect.TypeFor[moment](), reflect.TypeFor[time.Time]():
+		return "time"
+	case reflect.TypeFor[output.Tally]():
+		return "object"
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return g.kindText(t.Elem()) + ", null"
@@ -427,16 +465,13 @@ func (g *generator) kindText(t reflect.Type) string {
 		return "list"
 	case reflect.Map, reflect.Struct:
 		return "object"
-	case reflect.Int:
+	case reflect.Int, reflect.Int64:
 		return "whole number"
 	case reflect.Float64:
 		return "number"
 	case reflect.Bool:
 		return "true, false"
 	case reflect.String:
-		if t == reflect.TypeFor[moment]() {
-			return "time"
-		}
 		return "text"
 	}
 	return "anything"

@@ -16,28 +16,6 @@ type verification struct {
 	Alerts []openAlert `json:"alerts"`
 }
 
-// openAlert is an alert at one provider that is pending or firing.
-type openAlert struct {
-	// The rule; docs/ALERTS.md lists them.
-	Rule string `json:"rule"`
-	// The profile.
-	Provider string `json:"provider"`
-	// critical or warning.
-	Severity string `json:"severity"`
-	// pending: its condition holds, but not for long enough. firing: people were notified.
-	Phase string `json:"phase"`
-	// Since when it holds, later by the time in which nobody looked.
-	Since *moment `json:"since"`
-	// How long it has held.
-	HeldSeconds float64 `json:"held_seconds"`
-	// How long it has to hold until people are notified.
-	HoldForSeconds float64 `json:"hold_for_seconds"`
-	// The time since then in which nobody looked; it does not count.
-	GapSeconds float64 `json:"gap_seconds"`
-	// The comparisons of its condition.
-	Evidence []string `json:"evidence"`
-}
-
 // target is one figure beside its target.
 type target struct {
 	// Its number in the runbook.

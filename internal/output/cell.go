@@ -132,12 +132,15 @@ type Column[T any] struct {
 	Name  string         // JSON key and word for --columns, in snake_case with its unit: "age_seconds"
 	Head  string         // heading of the human table; "" = Name in capitals
 	Level Level          // where it appears unasked
-	Value func(T) any    // what machines read; nil and nil pointers mean "unknown"
+	Value func(T) any    // what machines read; nil and nil pointers mean "unknown"; not in a column of Columns
 	Text  func(T) string // the human cell; nil = made from Value
 	Tone  func(T) Tone   // the colour's meaning; nil = made from Value
 	Spare bool           // a table that is wider than the terminal may do without it; a Wide one always may
 	Whole bool           // its text is never cut: a reference or a word of a closed list
 	Keep  int            // cells of its text that stay while other texts can be cut
+
+	from  *source // of Columns: makes the document that has the value
+	index []int   // where it has it
 }
 
 // Names lists the words that --columns takes, in column order.
@@ -171,7 +174,7 @@ func Complete[T any](columns, from []Column[T]) []Column[T] {
 	out := slices.Clone(columns)
 	for i, c := range out {
 		at := slices.IndexFunc(from, func(f Column[T]) bool { return f.Name == c.Name })
-		if at < 0 || c.Value != nil {
+		if at < 0 || c.Value != nil || c.from != nil {
 			continue
 		}
 		out[i] = from[at]
@@ -186,14 +189,15 @@ type column struct {
 	level        Level
 	spare, whole bool
 	keep         int
+	from         *source // and index, instead of value
+	index        []int
 	value        func(any) any
 	text         func(any) string // nil = made from value
 	tone         func(any) Tone   // nil = made from value
 }
 
 // cell is the value of an item as it is shown on a screen.
-func (c column) cell(item any, s screen, now time.Time) (value any, text string, tone Tone) {
-	value = c.value(item)
+func (c column) cell(item, value any, s screen, now time.Time) (text string, tone Tone) {
 	if c.text != nil {
 		text = c.text(item)
 	} else {
@@ -204,7 +208,7 @@ func (c column) cell(item any, s screen, now time.Time) (value any, text string,
 	} else {
 		tone = toneOf(value, c.name)
 	}
-	return value, s.escape(text), tone
+	return s.escape(text), tone
 }
 
 func erasedColumns[T any](columns []Column[T]) []column {
@@ -215,7 +219,7 @@ func erasedColumns[T any](columns []Column[T]) []column {
 	for i, c := range columns {
 		out[i] = column{
 			name: c.Name, title: cmp.Or(c.Head, strings.ToUpper(c.Name)), level: c.Level, spare: c.Spare, whole: c.Whole, keep: c.Keep,
-			value: erasedFunc(c.Value), text: erasedFunc(c.Text), tone: erasedFunc(c.Tone),
+			from: c.from, index: c.index, value: erasedFunc(c.Value), text: erasedFunc(c.Text), tone: erasedFunc(c.Tone),
 		}
 	}
 	return out

@@ -15,18 +15,18 @@ func OnceFields(ctx context.Context, source Source, now func() time.Time) (field
 	m := NewModel(ctx, source, now, "", output.Cells{Plain: true})
 	m.height = math.MaxInt32 // no row is off the screen
 	errs = m.readOnce()
-	profiles := []any{}
+	profiles := []views.StatsItem{}
 	for _, f := range m.feeds {
 		if f.known {
-			profiles = append(profiles, views.Object(views.StatsColumns(), f.figures()))
+			profiles = append(profiles, f.figures().Item())
 		}
 	}
 	groups := output.Fields{}
 	for t := range tabAll {
-		rows := []any{}
+		rows := []views.SandboxItem{}
 		for _, r := range m.rows {
 			if r.group == t {
-				rows = append(rows, views.Object(views.SandboxColumns(), r.line(m.now())))
+				rows = append(rows, r.line(m.now()).Item())
 			}
 		}
 		groups = append(groups, output.Field{Key: t.key(), Value: rows})

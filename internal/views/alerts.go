@@ -3,6 +3,7 @@ package views
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"sbx/internal/alert"
 	"sbx/internal/output"
@@ -32,25 +33,37 @@ func alertCount(n int) string {
 	return fmt.Sprintf("%d alerts", n)
 }
 
-// alertList are the alerts for documents.
-func alertList(all []alert.Alert) []any {
-	list := make([]any, 0, len(all))
-	for _, a := range all {
-		evidence := a.State.Evidence
-		if evidence == nil {
-			evidence = []string{}
+// AlertItem is an alert at one provider that is pending or firing.
+type AlertItem struct {
+	// The rule; docs/ALERTS.md lists them.
+	Rule string `json:"rule"`
+	// The profile.
+	Provider string `json:"provider"`
+	// critical or warning.
+	Severity alert.Severity `json:"severity"`
+	// pending: its condition holds, but not for long enough. firing: people were notified.
+	Phase alert.Phase `json:"phase"`
+	// Since when it holds, later by the time in which nobody looked.
+	Since *time.Time `json:"since"`
+	// How long it has held.
+	HeldSeconds float64 `json:"held_seconds"`
+	// How long it has to hold until people are notified.
+	HoldForSeconds float64 `json:"hold_for_seconds"`
+	// The time since then in which nobody looked; it does not count.
+	GapSeconds float64 `json:"gap_seconds"`
+	// The comparisons of its condition.
+	Evidence []string `json:"evidence"`
+}
+
+// alertItems are the alerts for documents.
+func alertItems(all []alert.Alert) []AlertItem {
+	items := make([]AlertItem, len(all))
+	for i, a := range all {
+		items[i] = AlertItem{
+			Rule: a.Rule.ID, Provider: a.Provider, Severity: a.Rule.Severity, Phase: a.State.Phase, Since: output.Time(a.State.Since),
+			HeldSeconds: max(0, a.At.Sub(a.State.Since).Round(time.Second).Seconds()), HoldForSeconds: a.HoldFor.Seconds(),
+			GapSeconds: a.State.GapNanoseconds.Seconds(), Evidence: a.State.Evidence,
 		}
-		list = append(list, output.Fields{
-			{Key: "rule", Value: a.Rule.ID},
-			{Key: "provider", Value: a.Provider},
-			{Key: "severity", Value: string(a.Rule.Severity)},
-			{Key: "phase", Value: string(a.State.Phase)},
-			{Key: "since", Value: output.Time(a.State.Since)},
-			{Key: "held_seconds", Value: max(0, a.At.Sub(a.State.Since).Round(1e9).Seconds())},
-			{Key: "hold_for_seconds", Value: a.HoldFor.Seconds()},
-			{Key: "gap_seconds", Value: a.State.GapNanoseconds.Seconds()},
-			{Key: "evidence", Value: evidence},
-		})
 	}
-	return list
+	return items
 }

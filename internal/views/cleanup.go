@@ -39,7 +39,7 @@ type KeptItem struct {
 // plannedOf is a judged sandbox as one that would end.
 func plannedOf(j cleanup.Judgement, now time.Time) PlannedItem {
 	v, s := j.Verdict, j.Sandbox
-	return PlannedItem{s.Ref(), s.Name, s.TaskID, SandboxRow{Sandbox: s, Now: now}.age(), j.Reason, v.Stuck, TextOrNil(string(v.Cause)), confidenceOf(v), v.Looked}
+	return PlannedItem{s.Ref(), s.Name, s.TaskID, ageSeconds(s, now), j.Reason, v.Stuck, TextOrNil(string(v.Cause)), confidenceOf(v), v.Looked}
 }
 
 // keptOf is a judged sandbox as one that would stay.
@@ -97,7 +97,7 @@ func ShowCleanupExplanation(p *output.Printer, schema string, r *ops.CleanupResu
 			{Key: "selected", Value: j.Selected()},
 			{Key: "ground", Value: j.KeepReason},
 			{Key: "reason", Value: j.Reason},
-			{Key: "diagnosis", Value: Diagnosis(j.Verdict)},
+			{Key: "diagnosis", Value: diagnosisOf(j.Verdict)},
 			{Key: "checks", Value: j.Steps},
 			{Key: "evidence", Value: EvidenceList(j.Evidence)},
 		}}},

@@ -42,11 +42,11 @@ func CompareColumns(now time.Time) []output.Column[ops.BatchOutcome] {
 	return own
 }
 
-func secondsOrNil(d time.Duration, known bool) any {
+func secondsOrNil(d time.Duration, known bool) *float64 {
 	if !known {
 		return nil
 	}
-	return output.Seconds(d)
+	return new(output.Seconds(d))
 }
 
 // attempt is the last one; an empty one before the first.

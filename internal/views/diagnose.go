@@ -32,8 +32,8 @@ func DiagnoseColumns() []output.Column[Investigation] {
 		{Name: "stuck", Value: func(d row) any { return d.groupList(d.Stuck, groupCommand) }},
 		{Name: "suspected", Value: func(d row) any { return d.groupList(d.Suspected, suspectCommand) }},
 		{Name: "unjudged", Value: func(d row) any { return refList(d.Unjudged) }},
-		{Name: "flags", Value: func(d row) any { return flagList(d.Flags) }},
-		{Name: "causes", Value: func(d row) any { return causeList(d.Causes) }},
+		{Name: "flags", Value: func(d row) any { return flagItems(d.Flags) }},
+		{Name: "causes", Value: func(d row) any { return causeItems(d.Causes) }},
 		{Name: "next", Value: row.nextList},
 	}
 }
@@ -116,22 +116,33 @@ func suspectCommand(g ops.CauseGroup) string {
 // causeCondition selects sandboxes by their cause.
 func causeCondition(c sandbox.Cause) string { return `cause == "` + string(c) + `"` }
 
-// causeList are ranked causes as data.
-func causeList(causes []triage.Finding) []any {
-	list := make([]any, 0, len(causes))
-	for _, c := range causes {
-		list = append(list, output.Fields{
-			{Key: "id", Value: c.ID},
-			{Key: "title", Value: c.Title},
-			{Key: "cause", Value: c.Cause},
-			{Key: "confidence", Value: c.Confidence},
-			{Key: "score", Value: hundredths(c.Score)},
-			{Key: "coverage", Value: hundredths(c.Coverage)},
-			{Key: "evidence", Value: EvidenceList(c.Evidence)},
-			{Key: "why_not", Value: TextOrNil(c.WhyNot)},
-		})
+// CauseItem is one possible cause with what speaks for it.
+type CauseItem struct {
+	// The rule that found it: a cause of the runbook, exit for what an exit proves, or the cause.
+	ID string `json:"id"`
+	// The cause in words.
+	Title string `json:"title"`
+	// The cause; unknown where it is not one of a sandbox.
+	Cause sandbox.Cause `json:"cause"`
+	// How sure it is; unknown for one that the symptoms exclude.
+	Confidence sandbox.Confidence `json:"confidence"`
+	// The weight of the symptoms seen, of those known, from 0 to 1.
+	Score float64 `json:"score"`
+	// The weight of the symptoms known, of all, from 0 to 1.
+	Coverage float64 `json:"coverage"`
+	// What speaks for it.
+	Evidence []EvidenceItem `json:"evidence"`
+	// What speaks against it, or against the next one; null for nothing.
+	WhyNot *string `json:"why_not"`
+}
+
+// causeItems are ranked causes as data.
+func causeItems(causes []triage.Finding) []CauseItem {
+	items := make([]CauseItem, len(causes))
+	for i, c := range causes {
+		items[i] = CauseItem{c.ID, c.Title, c.Cause, c.Confidence, hundredths(c.Score), hundredths(c.Coverage), EvidenceList(c.Evidence), orNil(c.WhyNot)}
 	}
-	return list
+	return items
 }
 
 func (d Investigation) nextList() any {

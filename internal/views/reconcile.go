@@ -24,7 +24,7 @@ func ReconcileColumns(now time.Time, of func(reconcile.Row) triage.Verdict) []ou
 		if r.Box.ID == "" {
 			return nil
 		}
-		return Diagnosis(of(r))
+		return diagnosisOf(of(r))
 	}
 	return []output.Column[row]{
 		{Name: "ref", Value: func(r row) any { return r.Ref.String() }},
@@ -35,7 +35,7 @@ func ReconcileColumns(now time.Time, of func(reconcile.Row) triage.Verdict) []ou
 		{Name: "verdict", Level: output.Wide, Value: func(r row) any { return r.Verdict }},
 		{Name: "record_state", Head: "RECORD", Level: output.Wide, Value: func(r row) any { return recordState(r) }},
 		{Name: "state", Level: output.Wide, Value: func(r row) any { return spokenOrNil(string(r.Box.State)) }},
-		{Name: "age_seconds", Head: "AGE", Level: output.Wide, Value: func(r row) any { return AgeValue(r.Box, now) }},
+		{Name: "age_seconds", Head: "AGE", Level: output.Wide, Value: func(r row) any { return ageSeconds(r.Box, now) }},
 		{Name: "task_id", Head: "TASK", Level: output.Wide, Value: func(r row) any { return taskOf(r) }},
 		{Name: "observations", Head: "SEEN", Level: output.Wide, Value: func(r row) any { return r.Observations }},
 		{Name: "reason", Head: "WHY", Value: func(r row) any { return r.Reason }},
@@ -80,13 +80,10 @@ func taskOf(r reconcile.Row) any {
 	return spokenOrNil(r.Box.TaskID)
 }
 
-// AgeValue is the age in seconds; nil = unknown.
-func AgeValue(s sandbox.Sandbox, now time.Time) any {
+// ageSeconds is the age of a sandbox; nil = unknown.
+func ageSeconds(s sandbox.Sandbox, now time.Time) *float64 {
 	age, source := s.Age(now)
-	if source == sandbox.AgeUnknown {
-		return nil
-	}
-	return output.Seconds(age)
+	return secondsOrNil(age, source != sandbox.AgeUnknown)
 }
 
 // ReconcileChecks is a plan as a monitor reads it: what sbx would repair is a problem,

@@ -194,11 +194,11 @@ func figureTone(f task.Figure) output.Tone {
 }
 
 // roundedOrNil is a value to four digits; nil stays unknown.
-func roundedOrNil(v *float64) any {
+func roundedOrNil(v *float64) *float64 {
 	if v == nil {
 		return nil
 	}
-	return math.Round(*v*1e4) / 1e4
+	return new(math.Round(*v*1e4) / 1e4)
 }
 
 func figureText(f task.Figure) string {

@@ -99,7 +99,7 @@ func VerifyColumns() []output.Column[*ops.VerifyResult] {
 		{Name: "at", Value: func(r row) any { return output.Time(r.At) }},
 		{Name: "rounds", Value: func(r row) any { return r.Rounds }},
 		{Name: "checks", Value: func(r row) any { return targetList(r.Checks) }},
-		{Name: "alerts", Value: func(r row) any { return alertList(r.Alerts) }},
+		{Name: "alerts", Value: func(r row) any { return alertItems(r.Alerts) }},
 	}
 }
 
