@@ -120,7 +120,7 @@ func (g *generator) readStruct(name, doc string, body *ast.StructType) {
 	g.types[name], g.fields[name] = oneLine(doc), map[string]string{}
 	for _, f := range body.Fields.List {
 		for _, ident := range f.Names {
-			g.fields[name][ident.Name] = oneLine(f.Doc.Text())
+			g.fields[name][ident.Name] = oneLine(cmp.Or(f.Doc.Text(), f.Comment.Text()))
 		}
 	}
 }

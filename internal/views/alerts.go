@@ -35,24 +35,15 @@ func alertCount(n int) string {
 
 // AlertItem is an alert at one provider that is pending or firing.
 type AlertItem struct {
-	// The rule; docs/ALERTS.md lists them.
-	Rule string `json:"rule"`
-	// The profile.
-	Provider string `json:"provider"`
-	// critical or warning.
-	Severity alert.Severity `json:"severity"`
-	// pending: its condition holds, but not for long enough. firing: people were notified.
-	Phase alert.Phase `json:"phase"`
-	// Since when it holds, later by the time in which nobody looked.
-	Since *time.Time `json:"since"`
-	// How long it has held.
-	HeldSeconds float64 `json:"held_seconds"`
-	// How long it has to hold until people are notified.
-	HoldForSeconds float64 `json:"hold_for_seconds"`
-	// The time since then in which nobody looked; it does not count.
-	GapSeconds float64 `json:"gap_seconds"`
-	// The comparisons of its condition.
-	Evidence []string `json:"evidence"`
+	Rule           string         `json:"rule"`             // The rule; docs/ALERTS.md lists them.
+	Provider       string         `json:"provider"`         // The profile.
+	Severity       alert.Severity `json:"severity"`         // critical or warning.
+	Phase          alert.Phase    `json:"phase"`            // pending: its condition holds, but not for long enough. firing: people were notified.
+	Since          *time.Time     `json:"since"`            // Since when it holds, later by the time in which nobody looked.
+	HeldSeconds    float64        `json:"held_seconds"`     // How long it has held.
+	HoldForSeconds float64        `json:"hold_for_seconds"` // How long it has to hold until people are notified.
+	GapSeconds     float64        `json:"gap_seconds"`      // The time since then in which nobody looked; it does not count.
+	Evidence       []string       `json:"evidence"`         // The comparisons of its condition.
 }
 
 // alertItems are the alerts for documents.

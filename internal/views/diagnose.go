@@ -118,22 +118,14 @@ func causeCondition(c sandbox.Cause) string { return `cause == "` + string(c) + 
 
 // CauseItem is one possible cause with what speaks for it.
 type CauseItem struct {
-	// The rule that found it: a cause of the runbook, exit for what an exit proves, or the cause.
-	ID string `json:"id"`
-	// The cause in words.
-	Title string `json:"title"`
-	// The cause; unknown where it is not one of a sandbox.
-	Cause sandbox.Cause `json:"cause"`
-	// How sure it is; unknown for one that the symptoms exclude.
-	Confidence sandbox.Confidence `json:"confidence"`
-	// The weight of the symptoms seen, of those known, from 0 to 1.
-	Score float64 `json:"score"`
-	// The weight of the symptoms known, of all, from 0 to 1.
-	Coverage float64 `json:"coverage"`
-	// What speaks for it.
-	Evidence []EvidenceItem `json:"evidence"`
-	// What speaks against it, or against the next one; null for nothing.
-	WhyNot *string `json:"why_not"`
+	ID         string             `json:"id"`         // The rule that found it: a cause of the runbook, exit for what an exit proves, or the cause.
+	Title      string             `json:"title"`      // The cause in words.
+	Cause      sandbox.Cause      `json:"cause"`      // The cause; unknown where it is not one of a sandbox.
+	Confidence sandbox.Confidence `json:"confidence"` // How sure it is; unknown for one that the symptoms exclude.
+	Score      float64            `json:"score"`      // The weight of the symptoms seen, of those known, from 0 to 1.
+	Coverage   float64            `json:"coverage"`   // The weight of the symptoms known, of all, from 0 to 1.
+	Evidence   []EvidenceItem     `json:"evidence"`   // What speaks for it.
+	WhyNot     *string            `json:"why_not"`    // What speaks against it, or against the next one; null for nothing.
 }
 
 // causeItems are ranked causes as data.

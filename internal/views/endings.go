@@ -158,12 +158,9 @@ func confidenceOf(v triage.Verdict) *sandbox.Confidence {
 // DiagnosisItem is the judgement of one sandbox, for documents in which its words have another
 // meaning already.
 type DiagnosisItem struct {
-	// Whether it is stuck.
-	Stuck sandbox.Verdict `json:"stuck"`
-	// Whether it works.
-	Activity sandbox.Verdict `json:"activity"`
-	// Why it is stuck, or what ended it.
-	Cause *sandbox.Cause `json:"cause"`
+	Stuck    sandbox.Verdict `json:"stuck"`    // Whether it is stuck.
+	Activity sandbox.Verdict `json:"activity"` // Whether it works.
+	Cause    *sandbox.Cause  `json:"cause"`    // Why it is stuck, or what ended it.
 
 	Grounds
 }

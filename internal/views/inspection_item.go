@@ -13,135 +13,88 @@ import (
 type InspectionItem struct {
 	SandboxItem
 
-	// The command of its program, quoted for a shell; null where it is not known.
-	Command *string `json:"command"`
-	// The limits that hold it.
-	Limits LimitsItem `json:"limits"`
-	// What it uses; null where that could not be read.
-	Usage *UsageItem `json:"usage"`
-	// Whether it answers; null where it was not asked.
-	Health *HealthItem `json:"health"`
-	// What happened to it, oldest first; null where no record says it.
-	Timeline *[]EventItem `json:"timeline"`
-	// How its program ended; null while it runs.
-	Exit *ExitItem `json:"exit"`
-	// What may be wrong with it, the most likely first.
-	Suspicions []SuspicionItem `json:"suspicions"`
-	// The answers to the warnings of the runbook.
-	Flags []FlagItem `json:"flags"`
+	Command    *string         `json:"command"`    // The command of its program, quoted for a shell; null where it is not known.
+	Limits     LimitsItem      `json:"limits"`     // The limits that hold it.
+	Usage      *UsageItem      `json:"usage"`      // What it uses; null where that could not be read.
+	Health     *HealthItem     `json:"health"`     // Whether it answers; null where it was not asked.
+	Timeline   *[]EventItem    `json:"timeline"`   // What happened to it, oldest first; null where no record says it.
+	Exit       *ExitItem       `json:"exit"`       // How its program ended; null while it runs.
+	Suspicions []SuspicionItem `json:"suspicions"` // What may be wrong with it, the most likely first.
+	Flags      []FlagItem      `json:"flags"`      // The answers to the warnings of the runbook.
 	// The possible causes of what is wrong, the most likely first, then the best one that the
 	// symptoms exclude.
-	Causes []CauseItem `json:"causes"`
-	// Which run of sbx ended it; null for none.
-	EndedBy *EndedByItem `json:"ended_by"`
-	// What an earlier look saw of one that failed and is gone; null for nothing.
-	LastSeen *LastSeenItem `json:"last_seen"`
+	Causes   []CauseItem   `json:"causes"`
+	EndedBy  *EndedByItem  `json:"ended_by"`  // Which run of sbx ended it; null for none.
+	LastSeen *LastSeenItem `json:"last_seen"` // What an earlier look saw of one that failed and is gone; null for nothing.
 }
 
 // LastSeenItem is what is kept of a sandbox that failed.
 type LastSeenItem struct {
-	// When it ended, or was created where that is not known.
-	At *time.Time `json:"at"`
-	// Its state then.
-	State sandbox.State `json:"state"`
-	// What was wrong with it; null for nothing.
-	Cause *sandbox.Cause `json:"cause"`
-	// In one sentence.
-	Reason string `json:"reason"`
+	At     *time.Time     `json:"at"`     // When it ended, or was created where that is not known.
+	State  sandbox.State  `json:"state"`  // Its state then.
+	Cause  *sandbox.Cause `json:"cause"`  // What was wrong with it; null for nothing.
+	Reason string         `json:"reason"` // In one sentence.
 }
 
 // LimitsItem are those of one sandbox.
 type LimitsItem struct {
-	// The limit of memory, in MiB.
-	MemoryMB *output.Mebibytes `json:"memory_mb"`
-	// The limit of processors, in cores.
-	CPU *float64 `json:"cpu"`
-	// The limit of processes and threads.
-	PIDs *int64 `json:"pids"`
-	// What enforces them; empty where the provider does not say.
-	Enforcement string `json:"enforcement"`
-	// What keeps it apart from others; empty where the provider does not say.
-	Isolation string `json:"isolation"`
+	MemoryMB    *output.Mebibytes `json:"memory_mb"`   // The limit of memory, in MiB.
+	CPU         *float64          `json:"cpu"`         // The limit of processors, in cores.
+	PIDs        *int64            `json:"pids"`        // The limit of processes and threads.
+	Enforcement string            `json:"enforcement"` // What enforces them; empty where the provider does not say.
+	Isolation   string            `json:"isolation"`   // What keeps it apart from others; empty where the provider does not say.
 }
 
 // HealthItem is the answer of a probe.
 type HealthItem struct {
-	// Whether it answers.
-	Verdict sandbox.Verdict `json:"verdict"`
-	// What to do: healthy, wait or recreate.
-	Condition string `json:"condition"`
-	// What was seen.
-	Evidence []EvidenceItem `json:"evidence"`
+	Verdict   sandbox.Verdict `json:"verdict"`   // Whether it answers.
+	Condition string          `json:"condition"` // What to do: healthy, wait or recreate.
+	Evidence  []EvidenceItem  `json:"evidence"`  // What was seen.
 }
 
 // EventItem is one event of a sandbox or a task.
 type EventItem struct {
-	// When it happened.
-	At *time.Time `json:"at"`
-	// What happened.
-	Event string `json:"event"`
-	// More about it.
-	Detail *string `json:"detail"`
+	At     *time.Time `json:"at"`     // When it happened.
+	Event  string     `json:"event"`  // What happened.
+	Detail *string    `json:"detail"` // More about it.
 }
 
 // ExitItem is how a program ended.
 type ExitItem struct {
-	// Its exit code; 128+n for a death by signal n.
-	Code *int `json:"code"`
-	// The exit as the provider spells it.
-	RawExit string `json:"raw_exit"`
-	// The signal that ended it, such as SIGKILL; empty for none.
-	Signal string `json:"signal"`
-	// The class of the exit, which --retry-on takes.
-	Class string `json:"class"`
-	// What ended it; empty for nothing in particular.
-	Cause string `json:"cause"`
-	// How sure that is; empty without a cause.
-	Confidence string `json:"confidence"`
-	// What was seen.
-	Evidence []EvidenceItem `json:"evidence"`
+	Code       *int           `json:"code"`       // Its exit code; 128+n for a death by signal n.
+	RawExit    string         `json:"raw_exit"`   // The exit as the provider spells it.
+	Signal     string         `json:"signal"`     // The signal that ended it, such as SIGKILL; empty for none.
+	Class      string         `json:"class"`      // The class of the exit, which --retry-on takes.
+	Cause      string         `json:"cause"`      // What ended it; empty for nothing in particular.
+	Confidence string         `json:"confidence"` // How sure that is; empty without a cause.
+	Evidence   []EvidenceItem `json:"evidence"`   // What was seen.
 }
 
 // SuspicionItem is one possible cause.
 type SuspicionItem struct {
-	// The cause.
-	Cause string `json:"cause"`
-	// The cause in words.
-	Title string `json:"title"`
-	// How sure it is.
-	Confidence sandbox.Confidence `json:"confidence"`
-	// What speaks for it.
-	Evidence []EvidenceItem `json:"evidence"`
+	Cause      string             `json:"cause"`      // The cause.
+	Title      string             `json:"title"`      // The cause in words.
+	Confidence sandbox.Confidence `json:"confidence"` // How sure it is.
+	Evidence   []EvidenceItem     `json:"evidence"`   // What speaks for it.
 }
 
 // EndedByItem is how a run of sbx ended a sandbox.
 type EndedByItem struct {
-	// When.
-	At *time.Time `json:"at"`
-	// The user.
-	Who string `json:"who"`
-	// The host.
-	Host string `json:"host"`
-	// The command.
-	Verb string `json:"verb"`
-	// The run; `sbx cleanup show` shows it.
-	RunID string `json:"run_id"`
-	// What became of it.
-	Outcome sandbox.Outcome `json:"outcome"`
-	// Why it was ended, or why it was not.
-	Reason string `json:"reason"`
+	At      *time.Time      `json:"at"`      // When.
+	Who     string          `json:"who"`     // The user.
+	Host    string          `json:"host"`    // The host.
+	Verb    string          `json:"verb"`    // The command.
+	RunID   string          `json:"run_id"`  // The run; `sbx cleanup show` shows it.
+	Outcome sandbox.Outcome `json:"outcome"` // What became of it.
+	Reason  string          `json:"reason"`  // Why it was ended, or why it was not.
 }
 
 // EvidenceItem is one observation.
 type EvidenceItem struct {
-	// What was looked at.
-	What string `json:"what"`
-	// What was seen.
-	Value string `json:"value"`
-	// Where it was seen.
-	Source string `json:"source"`
-	// When it was seen.
-	At *time.Time `json:"at"`
+	What   string     `json:"what"`   // What was looked at.
+	Value  string     `json:"value"`  // What was seen.
+	Source string     `json:"source"` // Where it was seen.
+	At     *time.Time `json:"at"`     // When it was seen.
 }
 
 // InspectColumns are those of an InspectionItem.

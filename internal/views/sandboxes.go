@@ -27,70 +27,41 @@ func SandboxRowOf(j fleet.Judged, now time.Time) SandboxRow {
 
 // SandboxItem is one sandbox as ls, wait and inspect show it.
 type SandboxItem struct {
-	// PROFILE/ID.
-	Ref string `json:"ref" table:""`
-	// The profile.
-	Provider string `json:"provider"`
-	// The type of the profile, such as e2b.
-	ProviderType string `json:"provider_type"`
-	// The provider's own id.
-	ID string `json:"id"`
-	// The name that it was given; empty without one.
-	Name string `json:"name" table:""`
-	// The state, in the words of sbx.
-	State sandbox.State `json:"state" table:""`
-	// The state, in the provider's word.
-	RawState string `json:"raw_state"`
-	// When the provider made it.
-	CreatedAt *time.Time `json:"created_at" table:",wide"`
-	// When its program began.
-	StartedAt *time.Time `json:"started_at"`
-	// How old it is.
-	AgeSeconds *float64 `json:"age_seconds" table:"AGE"`
-	// What the age is counted from.
-	AgeSource sandbox.AgeSource `json:"age_source"`
-	// The last sign of life that is on record.
-	LastActivityAt *time.Time `json:"last_activity_at"`
-	// The time since then.
-	IdleSeconds *float64 `json:"idle_seconds" table:"IDLE,spare"`
-	// Whether it works.
-	Activity sandbox.Verdict `json:"activity" table:",wide"`
-	// When the provider ends it.
-	ExpiresAt *time.Time `json:"expires_at" table:"EXPIRES,wide"`
-	// The template, snapshot or image it was made from; empty where none is known.
-	Template string `json:"template" table:",wide"`
-	// The type of its agent, from its labels.
-	AgentType string `json:"agent_type" table:"AGENT,wide"`
-	// The task it works on, from its labels.
-	TaskID string `json:"task_id" table:"TASK"`
-	// Whose it is, from its labels.
-	Owner string `json:"owner" table:",wide"`
-	// Its labels.
-	Labels map[string]string `json:"labels" table:",wide"`
-	// The limit of processors, in cores.
-	CPU *float64 `json:"cpu" table:",wide"`
-	// The limit of memory, in MiB.
-	MemoryMB *output.Mebibytes `json:"memory_mb" table:"MEM LIMIT,wide"`
-	// The limit of disk space, in MiB.
-	DiskMB *output.Mebibytes `json:"disk_mb"`
-	// The exit code of its program; null while it runs.
-	ExitCode *int `json:"exit_code" table:"EXIT"`
-	// Whether it is stuck.
-	Stuck sandbox.Verdict `json:"stuck" table:""`
-	// Why, in fixed words with commas between them.
-	StuckReason string `json:"stuck_reason" table:"WHY,wide"`
-	// Why it is stuck, or what ended it.
-	Cause *sandbox.Cause `json:"cause" table:",wide"`
+	Ref            string            `json:"ref" table:""`                     // PROFILE/ID.
+	Provider       string            `json:"provider"`                         // The profile.
+	ProviderType   string            `json:"provider_type"`                    // The type of the profile, such as e2b.
+	ID             string            `json:"id"`                               // The provider's own id.
+	Name           string            `json:"name" table:""`                    // The name that it was given; empty without one.
+	State          sandbox.State     `json:"state" table:""`                   // The state, in the words of sbx.
+	RawState       string            `json:"raw_state"`                        // The state, in the provider's word.
+	CreatedAt      *time.Time        `json:"created_at" table:",wide"`         // When the provider made it.
+	StartedAt      *time.Time        `json:"started_at"`                       // When its program began.
+	AgeSeconds     *float64          `json:"age_seconds" table:"AGE"`          // How old it is.
+	AgeSource      sandbox.AgeSource `json:"age_source"`                       // What the age is counted from.
+	LastActivityAt *time.Time        `json:"last_activity_at"`                 // The last sign of life that is on record.
+	IdleSeconds    *float64          `json:"idle_seconds" table:"IDLE,spare"`  // The time since then.
+	Activity       sandbox.Verdict   `json:"activity" table:",wide"`           // Whether it works.
+	ExpiresAt      *time.Time        `json:"expires_at" table:"EXPIRES,wide"`  // When the provider ends it.
+	Template       string            `json:"template" table:",wide"`           // The template, snapshot or image it was made from; empty where none is known.
+	AgentType      string            `json:"agent_type" table:"AGENT,wide"`    // The type of its agent, from its labels.
+	TaskID         string            `json:"task_id" table:"TASK"`             // The task it works on, from its labels.
+	Owner          string            `json:"owner" table:",wide"`              // Whose it is, from its labels.
+	Labels         map[string]string `json:"labels" table:",wide"`             // Its labels.
+	CPU            *float64          `json:"cpu" table:",wide"`                // The limit of processors, in cores.
+	MemoryMB       *output.Mebibytes `json:"memory_mb" table:"MEM LIMIT,wide"` // The limit of memory, in MiB.
+	DiskMB         *output.Mebibytes `json:"disk_mb"`                          // The limit of disk space, in MiB.
+	ExitCode       *int              `json:"exit_code" table:"EXIT"`           // The exit code of its program; null while it runs.
+	Stuck          sandbox.Verdict   `json:"stuck" table:""`                   // Whether it is stuck.
+	StuckReason    string            `json:"stuck_reason" table:"WHY,wide"`    // Why, in fixed words with commas between them.
+	Cause          *sandbox.Cause    `json:"cause" table:",wide"`              // Why it is stuck, or what ended it.
 
 	Grounds
 }
 
 // Grounds are those of the judgement of a sandbox, behind its cause: the same in every document.
 type Grounds struct {
-	// How sure that is.
-	Confidence *sandbox.Confidence `json:"confidence"`
-	// The judgement in one sentence.
-	Reason *string `json:"reason"`
+	Confidence *sandbox.Confidence `json:"confidence"` // How sure that is.
+	Reason     *string             `json:"reason"`     // The judgement in one sentence.
 	// True: the sandbox itself was asked (output, events, processor). False: only its record was
 	// read.
 	Looked bool `json:"looked"`
@@ -217,12 +188,9 @@ type ListKeys struct {
 
 // UnconfirmedEnd is a sandbox that may still run after a request to end it.
 type UnconfirmedEnd struct {
-	// PROFILE/ID.
-	Ref string `json:"ref"`
-	// When the end was requested.
-	At time.Time `json:"at"`
-	// The answer, or its absence.
-	Detail string `json:"detail"`
+	Ref    string    `json:"ref"`    // PROFILE/ID.
+	At     time.Time `json:"at"`     // When the end was requested.
+	Detail string    `json:"detail"` // The answer, or its absence.
 }
 
 // finishUnconfirmed says which sandboxes may still run after a request to end them; nil = none.

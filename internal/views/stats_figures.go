@@ -18,76 +18,50 @@ type StatsRow ops.Figures
 
 // StatsItem is one profile with the counts of its sandboxes.
 type StatsItem struct {
-	// The profile.
-	Provider string `json:"provider" table:""`
-	// The type of the profile.
-	ProviderType string `json:"provider_type" table:"TYPE,wide"`
+	Provider     string `json:"provider" table:""`               // The profile.
+	ProviderType string `json:"provider_type" table:"TYPE,wide"` // The type of the profile.
 
 	Figures
 
-	// The warnings of the runbook that apply.
-	Flags []FlagItem `json:"flags"`
+	Flags []FlagItem `json:"flags"` // The warnings of the runbook that apply.
 }
 
 // Figures are those of one profile or of all.
 type Figures struct {
-	// Running sandboxes.
-	Active *int64 `json:"active" table:"ACTIVE OF TARGET"`
-	// Sandboxes that start.
-	Provisioning *int64 `json:"provisioning" table:"PROV"`
-	// Sandboxes that are being ended.
-	Terminating *int64 `json:"terminating" table:"TERM"`
-	// Made since the provider counts.
-	TotalCreated *int64 `json:"total_created" table:"CREATED,wide"`
-	// Ended since the provider counts.
-	TotalDestroyed *int64 `json:"total_destroyed" table:"DESTROYED,wide"`
-	// The age of the youngest.
-	AgeMinSeconds *float64 `json:"age_min_seconds" table:"MIN,wide"`
-	// The age that half of them have not reached.
-	AgeP50Seconds *float64 `json:"age_p50_seconds" table:"P50,wide"`
-	// The age that 95 of 100 have not reached.
-	AgeP95Seconds *float64 `json:"age_p95_seconds" table:"P95"`
-	// The age of the oldest.
-	AgeMaxSeconds *float64 `json:"age_max_seconds" table:"MAX"`
-	// How many are stuck.
-	Stuck *int64 `json:"stuck" table:""`
+	Active         *int64   `json:"active" table:"ACTIVE OF TARGET"`        // Running sandboxes.
+	Provisioning   *int64   `json:"provisioning" table:"PROV"`              // Sandboxes that start.
+	Terminating    *int64   `json:"terminating" table:"TERM"`               // Sandboxes that are being ended.
+	TotalCreated   *int64   `json:"total_created" table:"CREATED,wide"`     // Made since the provider counts.
+	TotalDestroyed *int64   `json:"total_destroyed" table:"DESTROYED,wide"` // Ended since the provider counts.
+	AgeMinSeconds  *float64 `json:"age_min_seconds" table:"MIN,wide"`       // The age of the youngest.
+	AgeP50Seconds  *float64 `json:"age_p50_seconds" table:"P50,wide"`       // The age that half of them have not reached.
+	AgeP95Seconds  *float64 `json:"age_p95_seconds" table:"P95"`            // The age that 95 of 100 have not reached.
+	AgeMaxSeconds  *float64 `json:"age_max_seconds" table:"MAX"`            // The age of the oldest.
+	Stuck          *int64   `json:"stuck" table:""`                         // How many are stuck.
 	// How many are stuck for which cause, the most frequent first; null where the listing is
 	// missing.
 	StuckCauses *output.Tally `json:"stuck_causes"`
-	// How many could not be judged.
-	Unjudged *int64 `json:"unjudged" table:",wide"`
-	// The share of ended ones that a time limit ended, from 0 to 1.
-	TimeoutRate *float64 `json:"timeout_rate" table:"TIMEOUTS"`
-	// The limits that the figures are compared with.
-	Thresholds Thresholds `json:"thresholds"`
+	Unjudged    *int64        `json:"unjudged" table:",wide"`        // How many could not be judged.
+	TimeoutRate *float64      `json:"timeout_rate" table:"TIMEOUTS"` // The share of ended ones that a time limit ended, from 0 to 1.
+	Thresholds  Thresholds    `json:"thresholds"`                    // The limits that the figures are compared with.
 }
 
 // Thresholds are the limits of the runbook.
 type Thresholds struct {
-	// More running sandboxes than this are a warning.
-	ActiveMax int `json:"active_max"`
-	// Older silent sandboxes are stuck.
-	StuckAgeSeconds float64 `json:"stuck_age_seconds"`
-	// Older silent sandboxes are watched.
-	WatchAgeSeconds float64 `json:"watch_age_seconds"`
-	// A higher timeout rate is a warning.
-	TimeoutRateHigh float64 `json:"timeout_rate_high"`
-	// A lower timeout rate is good.
-	TimeoutRateGood float64 `json:"timeout_rate_good"`
+	ActiveMax       int     `json:"active_max"`        // More running sandboxes than this are a warning.
+	StuckAgeSeconds float64 `json:"stuck_age_seconds"` // Older silent sandboxes are stuck.
+	WatchAgeSeconds float64 `json:"watch_age_seconds"` // Older silent sandboxes are watched.
+	TimeoutRateHigh float64 `json:"timeout_rate_high"` // A higher timeout rate is a warning.
+	TimeoutRateGood float64 `json:"timeout_rate_good"` // A lower timeout rate is good.
 }
 
 // FlagItem is one warning of the runbook.
 type FlagItem struct {
-	// Its number in the runbook.
-	ID string `json:"id"`
-	// critical, warning or info.
-	Severity triage.Severity `json:"severity"`
-	// Whether it applies.
-	Verdict sandbox.Verdict `json:"verdict"`
-	// What it says.
-	Say string `json:"say"`
-	// What was seen.
-	Evidence []EvidenceItem `json:"evidence"`
+	ID       string          `json:"id"`       // Its number in the runbook.
+	Severity triage.Severity `json:"severity"` // critical, warning or info.
+	Verdict  sandbox.Verdict `json:"verdict"`  // Whether it applies.
+	Say      string          `json:"say"`      // What it says.
+	Evidence []EvidenceItem  `json:"evidence"` // What was seen.
 }
 
 // StatsColumns are those of a StatsItem, with the limits beside the figures for people.
@@ -239,10 +213,8 @@ func (r StatsRow) RateTone() output.Tone {
 
 // StatsKeys are the keys of stats beside its items.
 type StatsKeys struct {
-	// The alerts that are pending or firing; this verb evaluates none.
-	Alerts *[]AlertItem `json:"alerts"`
-	// The figures of all profiles together.
-	Total *Figures `json:"total"`
+	Alerts *[]AlertItem `json:"alerts"` // The alerts that are pending or firing; this verb evaluates none.
+	Total  *Figures     `json:"total"`  // The figures of all profiles together.
 }
 
 // ShowStats shows the figures of every provider, and in documents those of all together.

@@ -19,44 +19,28 @@ type UsageRow ops.SandboxUsage
 
 // UsageItem is what one sandbox uses.
 type UsageItem struct {
-	// PROFILE/ID.
-	Ref string `json:"ref" table:""`
-	// When it was measured.
-	At *time.Time `json:"at"`
-	// Processor time in percent of one core.
-	CPUPercent *float64 `json:"cpu_percent" table:"CPU"`
+	Ref        string     `json:"ref" table:""`            // PROFILE/ID.
+	At         *time.Time `json:"at"`                      // When it was measured.
+	CPUPercent *float64   `json:"cpu_percent" table:"CPU"` // Processor time in percent of one core.
 	// The working set, in MiB: memory in use without inactive page cache. Null where that is not
 	// known.
-	MemoryMB *output.Mebibytes `json:"memory_mb" table:"MEMORY"`
-	// The limit of memory, in MiB.
-	MemoryLimitMB *output.Mebibytes `json:"memory_limit_mb" table:"LIMIT,wide"`
-	// How fast memory grows, in MiB a minute.
-	MemorySlope *float64 `json:"memory_slope_mb_per_min" table:"MIB/MIN"`
-	// Reads and writes since the start of the sandbox.
-	Operations *int64 `json:"operations" table:"OPS"`
-	// How long the sandbox has run, as the provider counts it.
-	DurationSeconds *float64 `json:"duration_seconds" table:"RAN,wide"`
-	// Processes and threads.
-	PIDs *int64 `json:"pids" table:",wide"`
-	// How often the kernel has ended a process for memory.
-	OOMKills *int64 `json:"oom_kills" table:"OOM,wide"`
-	// What the samples look like; `sbx top --help` and docs/PATTERNS.md explain the words.
-	Pattern triage.UsagePattern `json:"pattern" table:""`
-	// The likely cause; empty for none.
-	LikelyCause string `json:"likely_cause" table:"LIKELY,whole"`
-	// Where the figures are from.
-	Source string `json:"source" table:",wide"`
-	// Whether it is stuck.
-	Stuck sandbox.Verdict `json:"stuck" table:",wide"`
-	// Why it is stuck, or what ended it.
-	Cause *sandbox.Cause `json:"cause"`
+	MemoryMB        *output.Mebibytes   `json:"memory_mb" table:"MEMORY"`
+	MemoryLimitMB   *output.Mebibytes   `json:"memory_limit_mb" table:"LIMIT,wide"`      // The limit of memory, in MiB.
+	MemorySlope     *float64            `json:"memory_slope_mb_per_min" table:"MIB/MIN"` // How fast memory grows, in MiB a minute.
+	Operations      *int64              `json:"operations" table:"OPS"`                  // Reads and writes since the start of the sandbox.
+	DurationSeconds *float64            `json:"duration_seconds" table:"RAN,wide"`       // How long the sandbox has run, as the provider counts it.
+	PIDs            *int64              `json:"pids" table:",wide"`                      // Processes and threads.
+	OOMKills        *int64              `json:"oom_kills" table:"OOM,wide"`              // How often the kernel has ended a process for memory.
+	Pattern         triage.UsagePattern `json:"pattern" table:""`                        // What the samples look like; `sbx top --help` and docs/PATTERNS.md explain the words.
+	LikelyCause     string              `json:"likely_cause" table:"LIKELY,whole"`       // The likely cause; empty for none.
+	Source          string              `json:"source" table:",wide"`                    // Where the figures are from.
+	Stuck           sandbox.Verdict     `json:"stuck" table:",wide"`                     // Whether it is stuck.
+	Cause           *sandbox.Cause      `json:"cause"`                                   // Why it is stuck, or what ended it.
 
 	Grounds
 
-	// Its name; empty without one.
-	Name string `json:"name" table:",wide"`
-	// The task it works on, from its labels.
-	TaskID string `json:"task_id" table:"TASK,wide"`
+	Name   string `json:"name" table:",wide"`        // Its name; empty without one.
+	TaskID string `json:"task_id" table:"TASK,wide"` // The task it works on, from its labels.
 }
 
 // Item is the usage as documents have it.
