@@ -34,16 +34,16 @@ func documented() map[string]document {
 		"tasks":           {"tasks", form[listOf[taskRow]]()},
 		"tasks.show":      {"tasks show", form[itemOf[taskItem]]()},
 		"report":          {"report", form[reportDocument]()},
-		"diagnose":        {"diagnose", form[itemOf[investigation]]()},
-		"verify":          {"verify", form[itemOf[verification]]()},
-		"audit":           {"audit", form[listOf[act]]()},
+		"diagnose":        {"diagnose", form[itemOf[views.InvestigationItem]]()},
+		"verify":          {"verify", form[itemOf[views.VerificationItem]]()},
+		"audit":           {"audit", form[listOf[views.ActItem]]()},
 		"wait":            {"wait", form[itemOf[views.SandboxItem]]()},
-		"terminate":       {"terminate", form[terminateDocument]()},
-		"cleanup":         {"cleanup", form[cleanupDocument]()},
+		"terminate":       {"terminate", form[plannedListOf[views.EndingItem]]()},
+		"cleanup":         {"cleanup", form[plannedListOf[views.EndingItem]]()},
 		"cleanup.runs":    {"cleanup runs", form[listOf[runRow]]()},
 		"cleanup.status":  {"cleanup status", form[itemOf[cleanupStatus]]()},
 		"cleanup.show":    {"cleanup show", form[cleanupShow]()},
-		"reconcile":       {"reconcile", form[reconcileDocument]()},
+		"reconcile":       {"reconcile", form[listOf[either[views.ReconcileItem, views.ReconcileDoneItem]]]()},
 		"drill":           {"drill", form[drillDocument]()},
 		"doctor":          {"doctor", form[listOf[check]]()},
 		"providers":       {"providers", form[listOf[profile]]()},
@@ -79,7 +79,10 @@ func documented() map[string]document {
 // besideItems are the keys that some documents have beside their items.
 func besideItems() map[string]reflect.Type {
 	return map[string]reflect.Type{
-		"ls":    form[views.ListKeys](),
-		"stats": form[views.StatsKeys](),
+		"ls":        form[views.ListKeys](),
+		"stats":     form[views.StatsKeys](),
+		"terminate": form[views.TerminateKeys](),
+		"cleanup":   form[views.CleanupKeys](),
+		"reconcile": form[views.ReconcileKeys](),
 	}
 }

@@ -2,6 +2,7 @@ package documents
 
 import (
 	"sbx/internal/fault"
+	"sbx/internal/fleet"
 	"sbx/internal/views"
 )
 
@@ -14,6 +15,8 @@ type (
 	incident      = views.EventItem
 	statsRow      = views.StatsItem
 	sandboxRow    = views.SandboxItem
+	counts        = fleet.Counts
+	guard         = views.GuardItem
 )
 
 // listOf is a document with many items.
@@ -28,6 +31,26 @@ type listOf[T any] struct {
 	Truncated bool `json:"truncated"`
 
 	outcome
+}
+
+// plannedListOf is what became of each sandbox, or without items the plan of it.
+type plannedListOf[T any] struct {
+	// Name and version of this form.
+	Schema string `json:"schema"`
+	// What became of each.
+	Items []T `json:"items,omitempty"`
+	// False: something could not be listed, and nothing of it was selected.
+	Complete bool `json:"complete,omitempty"`
+	// Always false.
+	Truncated bool `json:"truncated,omitempty"`
+
+	outcome
+}
+
+// either is an item of one type or of another: a key that only one has is optional.
+type either[A, B any] struct {
+	A A
+	B B
 }
 
 // itemOf is a document about one thing.
@@ -79,37 +102,3 @@ type usageError struct {
 
 // moment is a time: RFC 3339 in UTC.
 type moment string
-
-// guard is one limit and how near a run is to it.
-type guard struct {
-	// The limit, with the profile where each has its own.
-	Name string `json:"name"`
-	// What is allowed.
-	Limit *float64 `json:"limit"`
-	// What the run comes to.
-	Value *float64 `json:"value"`
-	// False: the run is refused.
-	OK bool `json:"ok"`
-}
-
-// counts says what became of the selected sandboxes.
-type counts struct {
-	// How many were selected.
-	Selected int `json:"selected"`
-	// Seen to have ended.
-	Verified int `json:"verified"`
-	// Ended before the request.
-	AlreadyGone int `json:"already_gone"`
-	// Accepted by the provider, and still in the old state when the wait was over.
-	Accepted int `json:"accepted"`
-	// In the state terminating for longer than the provider should need.
-	Stuck int `json:"stuck"`
-	// The request failed.
-	Failed int `json:"failed"`
-	// No longer what was selected when it was read again, so it was left alone.
-	Changed int `json:"changed"`
-	// Left alone, for the reason given.
-	Skipped int `json:"skipped"`
-	// Not reached before the run ended.
-	NotAttempted int `json:"not_attempted"`
-}

@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/output"
+	"sbx/internal/sandbox"
 )
 
 var update = flag.Bool("update", false, "write the generated files instead of comparing them")
@@ -77,7 +78,7 @@ type generator struct {
 func newGenerator(t *testing.T) *generator {
 	t.Helper()
 	g := &generator{types: map[string]string{}, fields: map[string]map[string]string{}, words: map[string][]string{}}
-	for _, room := range []string{"documents", "views", "sandbox", "task", "fault"} {
+	for _, room := range []string{"documents", "views", "sandbox", "task", "fault", "fleet", "cleanup", "ops"} {
 		files, err := filepath.Glob("../" + room + "/*.go")
 		require.NoError(t, err)
 		for _, file := range files {
@@ -140,6 +141,9 @@ func bare(t reflect.Type) string {
 
 // about is what the comment of a struct says, beginning with a capital.
 func (g *generator) about(t reflect.Type) string {
+	if bare(t) == "either" {
+		t = t.Field(0).Type
+	}
 	text := strings.TrimPrefix(g.types[roomed(t)], bare(t)+" is ")
 	text = strings.TrimPrefix(text, bare(t)+" ")
 	if text == "" {
@@ -156,16 +160,39 @@ type key struct {
 }
 
 func (g *generator) keys(t reflect.Type) []key {
+	if bare(t) == "either" {
+		return g.eitherKeys(t)
+	}
 	var out []key
 	for f := range t.Fields() {
-		if f.Anonymous {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous:
 			out = append(out, g.keys(f.Type)...)
 			continue
+		case name == "-":
+			continue
 		}
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		out = append(out, key{name, g.fields[roomed(t)][f.Name], options == "omitempty" || options == "omitzero", f})
 	}
 	return out
+}
+
+func (g *generator) eitherKeys(t reflect.Type) []key {
+	keys, others := g.keys(t.Field(0).Type), g.keys(t.Field(1).Type)
+	has := func(keys []key, name string) bool {
+		return slices.ContainsFunc(keys, func(k key) bool { return k.name == name })
+	}
+	for i := range keys {
+		keys[i].optional = !has(others, keys[i].name)
+	}
+	for _, k := range others {
+		if !has(keys, k.name) {
+			k.optional = true
+			keys = append(keys, k)
+		}
+	}
+	return keys
 }
 
 // documentKeys are all keys of a document. Those beside its items are missing where it has failed.
@@ -283,6 +310,8 @@ func (g *generator) aboutDocument(d document) string {
 	case "listOf":
 		items, _ := d.form.FieldByName("Items")
 		about = ": a list. An item is " + strings.ToLower(g.about(items.Type.Elem())[:1]) + g.about(items.Type.Elem())[1:]
+	case "plannedListOf":
+		about = ": " + strings.ToLower(about[:1]) + about[1:]
 	case "itemOf":
 		item, _ := d.form.FieldByName("Item")
 		about = ": " + strings.ToLower(g.about(item.Type.Elem())[:1]) + g.about(item.Type.Elem())[1:]
@@ -313,6 +342,8 @@ func (g *generator) typeSchema(t reflect.Type, defs map[string]object) object {
 	switch t {
 	case reflect.TypeFor[moment](), reflect.TypeFor[time.Time]():
 		return object{{"type", "string"}, {"format", "date-time"}}
+	case reflect.TypeFor[sandbox.Ref]():
+		return object{{"type", "string"}}
 	case reflect.TypeFor[output.Tally]():
 		return object{{"type", "object"}, {"additionalProperties", object{{"type", "integer"}}}}
 	}
@@ -320,11 +351,15 @@ func (g *generator) typeSchema(t reflect.Type, defs map[string]object) object {
 	case reflect.Pointer:
 		return orNull(g.typeSchema(t.Elem(), defs))
 	case reflect.Struct:
-		if name := t.Name(); defs[name] == nil {
+		name := t.Name()
+		if bare(t) == "either" {
+			name = t.Field(0).Type.Name()
+		}
+		if defs[name] == nil {
 			defs[name] = object{} // it may hold itself
 			defs[name] = append(object{{"description", g.about(t)}}, g.objectSchema(g.keys(t), defs)...)
 		}
-		return object{{"$ref", "#/$defs/" + t.Name()}}
+		return object{{"$ref", "#/$defs/" + name}}
 	case reflect.Slice:
 		return object{{"type", "array"}, {"items", g.typeSchema(t.Elem(), defs)}}
 	case reflect.Map:
@@ -384,7 +419,7 @@ func (g *generator) walk(keys []key, at string, do func(path string, k key)) {
 		path := at + k.name
 		do(path, k)
 		inner, suffix := innermost(k.field.Type)
-		if inner.Kind() == reflect.Struct && inner != reflect.TypeFor[time.Time]() && k.name != "errors" && k.name != "error" {
+		if inner.Kind() == reflect.Struct && g.fields[roomed(inner)] != nil && inner != reflect.TypeFor[sandbox.Ref]() && k.name != "errors" && k.name != "error" {
 			g.walk(g.keys(inner), path+suffix+".", do)
 		}
 	}
@@ -455,6 +490,8 @@ func (g *generator) kindText(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[moment](), reflect.TypeFor[time.Time]():
 		return "time"
+	case reflect.TypeFor[sandbox.Ref]():
+		return "text"
 	case reflect.TypeFor[output.Tally]():
 		return "object"
 	}

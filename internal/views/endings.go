@@ -8,6 +8,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 	"sbx/internal/triage"
@@ -92,16 +93,57 @@ func RetryTerminate(endings []sandbox.Ending, program string, flags []string) st
 	return program + " " + ShellLine(words)
 }
 
-// EndingColumns are those of what became of each sandbox.
-func EndingColumns() []output.Column[sandbox.Ending] {
-	type row = sandbox.Ending
-	return []output.Column[row]{
-		{Name: "ref", Value: func(e row) any { return e.Ref.String() }},
-		{Name: "outcome", Value: func(e row) any { return e.Outcome }},
-		{Name: "reason", Value: func(e row) any { return e.Reason }},
-		{Name: "duration_seconds", Head: "TOOK", Value: func(e row) any { return output.Seconds(e.Duration) }},
-		{Name: "evidence", Level: output.Extra, Value: func(e row) any { return EvidenceList(e.Evidence) }},
+// EndingItem is what became of one sandbox.
+type EndingItem struct {
+	Ref             string          `json:"ref" table:""`                  // PROFILE/ID.
+	Outcome         sandbox.Outcome `json:"outcome" table:""`              // What became of it.
+	Reason          string          `json:"reason" table:""`               // Why; empty where the outcome says everything.
+	DurationSeconds float64         `json:"duration_seconds" table:"TOOK"` // How long it took.
+	Evidence        []EvidenceItem  `json:"evidence"`                      // What the outcome was seen by.
+}
+
+// EndingColumns are those of an EndingItem.
+func EndingColumns() []output.Column[sandbox.Ending] { return output.Columns(endingItem) }
+
+func endingItem(e sandbox.Ending) EndingItem {
+	return EndingItem{e.Ref.String(), e.Outcome, e.Reason, output.Seconds(e.Duration), EvidenceList(e.Evidence)}
+}
+
+// TerminateKeys are the keys of terminate beside its items.
+type TerminateKeys struct {
+	RunID  string        `json:"run_id,omitzero"` // The run; `sbx cleanup show` shows it.
+	Counts *fleet.Counts `json:"counts,omitzero"` // What became of all.
+	Plan   *PlanItem     `json:"plan,omitzero"`   // What would be done, with --dry-run.
+}
+
+// PlanItem is what a run would do.
+type PlanItem struct {
+	RunID    string           `json:"run_id"`   // The run that it would be.
+	Cutoff   *time.Time       `json:"cutoff"`   // Sandboxes created before this are selected; null where age does not choose.
+	Selected []ops.PlannedEnd `json:"selected"` // What would be ended.
+	Kept     []ops.PlannedEnd `json:"kept"`     // What would be left alone.
+	Guards   []GuardItem      `json:"guards"`   // The limits of the run.
+}
+
+// GuardItem is one limit and how near a run is to it.
+type GuardItem struct {
+	Name  string   `json:"name"`  // The limit, with the profile where each has its own.
+	Limit *float64 `json:"limit"` // What is allowed.
+	Value *float64 `json:"value"` // What the run comes to.
+	OK    bool     `json:"ok"`    // False: the run is refused.
+}
+
+// PlanOf is a plan as documents have it. Nothing was chosen by age, so there is no cutoff.
+func PlanOf(run string, selected, kept []ops.PlannedEnd, guards []safety.Guard) *PlanItem {
+	return &PlanItem{RunID: run, Selected: selected, Kept: kept, Guards: guardItems(guards)}
+}
+
+func guardItems(guards []safety.Guard) []GuardItem {
+	items := make([]GuardItem, len(guards))
+	for i, g := range guards {
+		items[i] = GuardItem{g.Name, &g.Limit, &g.Value, g.OK}
 	}
+	return items
 }
 
 // EndingLine is one ending for people. The reason of a failed ending is in the error beside it.

@@ -175,7 +175,7 @@ func ReportColumns() []output.Column[task.Figure] {
 		{Name: "title", Value: func(f row) any { return f.Title }},
 		{Name: "value", Value: func(f row) any { return roundedOrNil(f.Value) }, Text: figureText},
 		{Name: "unit", Level: output.Wide, Value: func(f row) any { return string(f.Unit) }},
-		{Name: "target", Value: targetValue, Text: targetText},
+		{Name: "target", Value: func(f row) any { return targetValue(f) }, Text: targetText},
 		{Name: "verdict", Value: func(f row) any { return f.Verdict() }, Tone: figureTone},
 		{Name: "samples", Value: func(f row) any { return f.Samples }},
 		{Name: "why", Level: output.Wide, Value: func(f row) any { return TextOrNil(f.Why) }},
@@ -219,11 +219,11 @@ func unitText(v float64, unit task.Unit) string {
 	return Decimal(v, 1)
 }
 
-func targetValue(f task.Figure) any {
+func targetValue(f task.Figure) *string {
 	if f.Target.Sign == "" {
 		return nil
 	}
-	return f.Target.Sign + " " + strconv.FormatFloat(f.Target.Bound, 'g', -1, 64)
+	return new(f.Target.Sign + " " + strconv.FormatFloat(f.Target.Bound, 'g', -1, 64))
 }
 
 func targetText(f task.Figure) string {
