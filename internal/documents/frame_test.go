@@ -8,15 +8,12 @@ import (
 
 // What documents have in common is described where it is made.
 type (
-	evidence      = views.EvidenceItem
-	warning       = views.FlagItem
-	openAlert     = views.AlertItem
-	possibleCause = views.CauseItem
-	incident      = views.EventItem
-	statsRow      = views.StatsItem
-	sandboxRow    = views.SandboxItem
-	counts        = fleet.Counts
-	guard         = views.GuardItem
+	evidence   = views.EvidenceItem
+	incident   = views.EventItem
+	statsRow   = views.StatsItem
+	sandboxRow = views.SandboxItem
+	counts     = fleet.Counts
+	guard      = views.GuardItem
 )
 
 // listOf is a document with many items.

@@ -1,20 +1,5 @@
 package documents
 
-import "sbx/internal/sandbox"
-
-// verdict is the judgement of a sandbox, the same in every command.
-type verdict struct {
-	// Why it is stuck, or what ended it.
-	Cause *sandbox.Cause `json:"cause"`
-	// How sure that is.
-	Confidence *sandbox.Confidence `json:"confidence"`
-	// The judgement in one sentence.
-	Reason *string `json:"reason"`
-	// True: the sandbox itself was asked (output, events, processor). False: only its record was
-	// read.
-	Looked bool `json:"looked"`
-}
-
 // logLine is one line of output.
 type logLine struct {
 	// When it was written; null where the provider does not say.
