@@ -2,18 +2,14 @@ package documents
 
 import (
 	"sbx/internal/fault"
-	"sbx/internal/fleet"
 	"sbx/internal/views"
 )
 
 // What documents have in common is described where it is made.
 type (
 	evidence   = views.EvidenceItem
-	incident   = views.EventItem
 	statsRow   = views.StatsItem
 	sandboxRow = views.SandboxItem
-	counts     = fleet.Counts
-	guard      = views.GuardItem
 )
 
 // listOf is a document with many items.
@@ -42,6 +38,28 @@ type plannedListOf[T any] struct {
 	Truncated bool `json:"truncated,omitempty"`
 
 	outcome
+}
+
+// runFrame is one item, or items with --file and --compare.
+type runFrame struct {
+	// Name and version of this form.
+	Schema string `json:"schema"`
+	// The task; null where none was launched.
+	Item *views.TaskItem `json:"item,omitempty"`
+	// The tasks of --file, or the providers of --compare.
+	Items []extended[views.TaskItem, views.CompareItem] `json:"items,omitempty"`
+	// False: some of them were not launched.
+	Complete bool `json:"complete,omitempty"`
+	// Always false.
+	Truncated bool `json:"truncated,omitempty"`
+
+	outcome
+}
+
+// extended is an item of one type, to which another may add keys.
+type extended[A, B any] struct {
+	A A
+	B B
 }
 
 // either is an item of one type or of another: a key that only one has is optional.

@@ -139,11 +139,20 @@ func bare(t reflect.Type) string {
 	return name
 }
 
+// namedBy is the type whose name and comment two types have that are one in a schema.
+func namedBy(t reflect.Type) reflect.Type {
+	switch bare(t) {
+	case "either":
+		return t.Field(0).Type
+	case "extended":
+		return t.Field(1).Type
+	}
+	return t
+}
+
 // about is what the comment of a struct says, beginning with a capital.
 func (g *generator) about(t reflect.Type) string {
-	if bare(t) == "either" {
-		t = t.Field(0).Type
-	}
+	t = namedBy(t)
 	text := strings.TrimPrefix(g.types[roomed(t)], bare(t)+" is ")
 	text = strings.TrimPrefix(text, bare(t)+" ")
 	if text == "" {
@@ -160,8 +169,11 @@ type key struct {
 }
 
 func (g *generator) keys(t reflect.Type) []key {
-	if bare(t) == "either" {
+	switch bare(t) {
+	case "either":
 		return g.eitherKeys(t)
+	case "extended":
+		return g.extendedKeys(t)
 	}
 	var out []key
 	for f := range t.Fields() {
@@ -173,11 +185,28 @@ func (g *generator) keys(t reflect.Type) []key {
 		case name == "-":
 			continue
 		}
-		out = append(out, key{name, g.fields[roomed(t)][f.Name], options == "omitempty" || options == "omitzero", f})
+		optional := options == "omitempty" && strings.HasPrefix(roomed(t), "documents.") || options == "omitzero" && strings.HasPrefix(roomed(t), "views.")
+		if optional && options == "omitzero" && f.Type.Kind() == reflect.Pointer {
+			f.Type = f.Type.Elem() // nil is left out
+		}
+		out = append(out, key{name, g.fields[roomed(t)][f.Name], optional, f})
 	}
 	return out
 }
 
+// extendedKeys are those of the first type, and behind them what the second adds.
+func (g *generator) extendedKeys(t reflect.Type) []key {
+	keys := g.keys(t.Field(0).Type)
+	for _, k := range g.keys(t.Field(1).Type) {
+		if !slices.ContainsFunc(keys, func(has key) bool { return has.name == k.name }) {
+			k.optional = true
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// eitherKeys are those of both types; what one of them lacks is optional.
 func (g *generator) eitherKeys(t reflect.Type) []key {
 	keys, others := g.keys(t.Field(0).Type), g.keys(t.Field(1).Type)
 	has := func(keys []key, name string) bool {
@@ -310,7 +339,7 @@ func (g *generator) aboutDocument(d document) string {
 	case "listOf":
 		items, _ := d.form.FieldByName("Items")
 		about = ": a list. An item is " + strings.ToLower(g.about(items.Type.Elem())[:1]) + g.about(items.Type.Elem())[1:]
-	case "plannedListOf":
+	case "plannedListOf", "runFrame":
 		about = ": " + strings.ToLower(about[:1]) + about[1:]
 	case "itemOf":
 		item, _ := d.form.FieldByName("Item")
@@ -344,17 +373,15 @@ func (g *generator) typeSchema(t reflect.Type, defs map[string]object) object {
 		return object{{"type", "string"}, {"format", "date-time"}}
 	case reflect.TypeFor[sandbox.Ref]():
 		return object{{"type", "string"}}
-	case reflect.TypeFor[output.Tally]():
-		return object{{"type", "object"}, {"additionalProperties", object{{"type", "integer"}}}}
+	}
+	if elem := orderedElem(t); elem != nil {
+		return object{{"type", "object"}, {"additionalProperties", g.typeSchema(elem, defs)}}
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return orNull(g.typeSchema(t.Elem(), defs))
 	case reflect.Struct:
-		name := t.Name()
-		if bare(t) == "either" {
-			name = t.Field(0).Type.Name()
-		}
+		name := namedBy(t).Name()
 		if defs[name] == nil {
 			defs[name] = object{} // it may hold itself
 			defs[name] = append(object{{"description", g.about(t)}}, g.objectSchema(g.keys(t), defs)...)
@@ -425,10 +452,19 @@ func (g *generator) walk(keys []key, at string, do func(path string, k key)) {
 	}
 }
 
+// orderedElem is the type of the values of an output.Ordered; nil for any other type.
+func orderedElem(t reflect.Type) reflect.Type {
+	if o, ordered := reflect.TypeAssert[interface{ Elem() reflect.Type }](reflect.Zero(t)); ordered && t.PkgPath() == reflect.TypeFor[output.Fields]().PkgPath() {
+		return o.Elem()
+	}
+	return nil
+}
+
 // innermost is the type within lists, maps and pointers, and how a path writes the way to it.
 func innermost(t reflect.Type) (inner reflect.Type, suffix string) {
-	if t == reflect.TypeFor[output.Tally]() {
-		return t, ""
+	if elem := orderedElem(t); elem != nil {
+		inner, suffix = innermost(elem)
+		return inner, ".*" + suffix
 	}
 	step := map[reflect.Kind]string{reflect.Slice: "[]", reflect.Map: ".*", reflect.Pointer: ""}
 	mark, more := step[t.Kind()]
@@ -492,7 +528,8 @@ func (g *generator) kindText(t reflect.Type) string {
 		return "time"
 	case reflect.TypeFor[sandbox.Ref]():
 		return "text"
-	case reflect.TypeFor[output.Tally]():
+	}
+	if orderedElem(t) != nil {
 		return "object"
 	}
 	switch t.Kind() {

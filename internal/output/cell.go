@@ -3,6 +3,7 @@ package output
 import (
 	"cmp"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -155,8 +156,15 @@ func Names[T any](columns []Column[T]) []string {
 // Of makes columns of a T from those of a part of it.
 func Of[T, U any](columns []Column[U], part func(T) U) []Column[T] {
 	out := make([]Column[T], len(columns))
+	made := map[*source]*source{} // of a part that several columns share
 	for i, c := range columns {
-		out[i] = Column[T]{Name: c.Name, Head: c.Head, Level: c.Level, Spare: c.Spare, Whole: c.Whole, Keep: c.Keep, Value: func(t T) any { return c.Value(part(t)) }}
+		out[i] = Column[T]{Name: c.Name, Head: c.Head, Level: c.Level, Spare: c.Spare, Whole: c.Whole, Keep: c.Keep, index: c.index}
+		if c.from != nil && made[c.from] == nil {
+			made[c.from] = &source{func(item any) reflect.Value { return c.from.document(new(part(typed[T](item)))) }}
+		}
+		if out[i].from = made[c.from]; c.Value != nil {
+			out[i].Value = func(t T) any { return c.Value(part(t)) }
+		}
 		if c.Text != nil {
 			out[i].Text = func(t T) string { return c.Text(part(t)) }
 		}

@@ -80,6 +80,16 @@ func TestMistakesInColumnsAreFound(t *testing.T) {
 	assert.PanicsWithValue(t, `output: no option "narrow" of a table`, func() { Columns(func(box) wrong { return wrong{} }) })
 }
 
+func TestOrderedKeepsItsOrder(t *testing.T) {
+	t.Parallel()
+	o := Ordered[int]{{"b", 2}, {"a", 1}}
+	want := Fields{{"b", int64(2)}, {"a", int64(1)}}
+	assert.Equal(t, want, shapeValue(o))
+	assert.Equal(t, want, shapeValue(&o))
+	assert.Nil(t, shapeValue((*Ordered[int])(nil)))
+	assert.Equal(t, Fields{}, shapeValue(Ordered[int](nil)))
+}
+
 func TestFieldsOf(t *testing.T) {
 	t.Parallel()
 	want := Fields{{"ref", "p/x"}, {"age_seconds", 0.0}, {"since", nil}, {"memory_mb", nil}, {"cause", "leak"}}

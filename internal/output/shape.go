@@ -24,8 +24,13 @@ type Field struct {
 // Fields is an object whose keys keep their order in every format.
 type Fields []Field
 
-// Tally is an object of counts whose keys keep their order.
-type Tally Fields
+// Ordered is an object with values of one type whose keys keep their order.
+type Ordered[V any] Fields
+
+func (o Ordered[V]) fields() Fields { return Fields(o) }
+
+// Elem is the type of the values.
+func (Ordered[V]) Elem() reflect.Type { return reflect.TypeFor[V]() }
 
 // Seconds gives a duration as seconds, rounded to the millisecond, for a
 // `*_seconds` key.
@@ -88,8 +93,6 @@ func shapeValue(v any) any {
 		return v.String()
 	case Fields:
 		return shapeFields(v)
-	case Tally:
-		return shapeFields(Fields(v))
 	case map[string]string:
 		return shapeTexts(v)
 	case error:
@@ -147,6 +150,9 @@ func shapeTexts(m map[string]string) Fields {
 func shapeComposite(v reflect.Value) any {
 	switch v.Kind() {
 	case reflect.Slice, reflect.Array:
+		if o, ok := reflect.TypeAssert[interface{ fields() Fields }](v); ok {
+			return shapeFields(o.fields())
+		}
 		out := make([]any, v.Len())
 		for i := range out {
 			out[i] = shapeValue(v.Index(i).Interface())

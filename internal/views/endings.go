@@ -158,22 +158,26 @@ func EndingLine(e sandbox.Ending) string {
 	return line
 }
 
-// StopColumns are those of `sbx stop`.
-func StopColumns() []output.Column[ops.Stopped] {
-	return []output.Column[ops.Stopped]{
-		{Name: "task", Value: func(s ops.Stopped) any { return s.Word }},
-		{Name: "will_not_publish", Value: func(s ops.Stopped) any { return s.Forbidden }},
-		{Name: "gone", Value: func(s ops.Stopped) any { return s.Gone }},
-		{Name: "state", Value: func(s ops.Stopped) any { return TextOrNil(string(s.Task.State)) }},
-		{Name: "forbidden_seconds", Value: func(s ops.Stopped) any { return output.Seconds(s.ForbiddenAfter) }},
-		{Name: "gone_seconds", Value: func(s ops.Stopped) any { return output.Seconds(s.GoneAfter) }},
-		{Name: "reason", Value: func(s ops.Stopped) any {
-			if s.Err != nil {
-				return s.Err.Error()
-			}
-			return nil
-		}},
+// StopItem is what a stop has reached for one task.
+type StopItem struct {
+	Task             string      `json:"task" table:""`              // The task, or the word that names none.
+	WillNotPublish   bool        `json:"will_not_publish" table:""`  // True: nothing more is published.
+	Gone             bool        `json:"gone" table:""`              // True: every sandbox made for it was seen to be gone.
+	State            *task.State `json:"state" table:""`             // Its state.
+	ForbiddenSeconds float64     `json:"forbidden_seconds" table:""` // After how long it could not publish any more.
+	GoneSeconds      float64     `json:"gone_seconds" table:""`      // After how long its sandboxes were seen to be gone.
+	Reason           *string     `json:"reason" table:""`            // Why it was not stopped.
+}
+
+// StopColumns are those of a StopItem.
+func StopColumns() []output.Column[ops.Stopped] { return output.Columns(stopItem) }
+
+func stopItem(s ops.Stopped) StopItem {
+	item := StopItem{s.Word, s.Forbidden, s.Gone, orNil(s.Task.State), output.Seconds(s.ForbiddenAfter), output.Seconds(s.GoneAfter), nil}
+	if s.Err != nil {
+		item.Reason = new(s.Err.Error())
 	}
+	return item
 }
 
 // StopLine is the second line of a stop; the first was said when it was true.
@@ -217,7 +221,7 @@ func outcomeRow(o ops.BatchOutcome, now time.Time) TaskRow {
 
 // OutcomeColumns are those of a task.
 func OutcomeColumns(now time.Time) []output.Column[ops.BatchOutcome] {
-	return output.Of(TaskItem(), func(o ops.BatchOutcome) TaskRow { return outcomeRow(o, now) })
+	return output.Of(TaskItemColumns(), func(o ops.BatchOutcome) TaskRow { return outcomeRow(o, now) })
 }
 
 // BatchSummary is the last line of a batch for people.

@@ -50,11 +50,11 @@ type ReconcileDoneItem struct {
 
 // ReconcileKeys are the keys of reconcile beside its items.
 type ReconcileKeys struct {
-	RunID   string        `json:"run_id,omitzero"`  // The run; `sbx cleanup show` shows it.
-	Classes *output.Tally `json:"classes,omitzero"` // How many sandboxes are in each class.
-	Settled *int          `json:"settled,omitzero"` // How many differences settled themselves while they were looked at.
-	Plan    *PlanItem     `json:"plan,omitzero"`    // What would be done.
-	Counts  *fleet.Counts `json:"counts,omitzero"`  // What became of all, with --fix.
+	RunID   string               `json:"run_id,omitzero"`  // The run; `sbx cleanup show` shows it.
+	Classes *output.Ordered[int] `json:"classes,omitzero"` // How many sandboxes are in each class.
+	Settled *int                 `json:"settled,omitzero"` // How many differences settled themselves while they were looked at.
+	Plan    *PlanItem            `json:"plan,omitzero"`    // What would be done.
+	Counts  *fleet.Counts        `json:"counts,omitzero"`  // What became of all, with --fix.
 }
 
 // ReconcileColumns are those of a ReconcileItem.
@@ -129,9 +129,9 @@ func ReconcileRowErr(row reconcile.Row) error {
 }
 
 // ReconcileClasses are the runbook's counts, of both kinds of orphans among them.
-func ReconcileClasses(plan reconcile.Plan) output.Tally {
+func ReconcileClasses(plan reconcile.Plan) output.Ordered[int] {
 	counts := plan.Counts()
-	var fields output.Tally
+	var fields output.Ordered[int]
 	for _, c := range reconcile.Classes() {
 		fields = append(fields, output.Field{Key: string(c), Value: counts[c]})
 	}

@@ -177,7 +177,7 @@ const maxUnconfirmed = 10
 type ListKeys struct {
 	// The ends that were requested, not acknowledged and not proved since, the oldest first: only
 	// with --all, where there are any. Null where the records of requests cannot be read.
-	Unconfirmed *[]UnconfirmedEnd `json:"unconfirmed,omitzero"`
+	Unconfirmed **[]UnconfirmedEnd `json:"unconfirmed,omitzero"`
 	// How many of the listed could not be judged from their records; null where it was not
 	// counted.
 	Unjudged *int64 `json:"unjudged"`
@@ -194,11 +194,10 @@ type UnconfirmedEnd struct {
 }
 
 // finishUnconfirmed says which sandboxes may still run after a request to end them; nil = none.
-func finishUnconfirmed(list *output.List[SandboxRow], r *ops.ListResult, now time.Time) *[]UnconfirmedEnd {
+func finishUnconfirmed(list *output.List[SandboxRow], r *ops.ListResult, now time.Time) **[]UnconfirmedEnd {
 	if r.UnconfirmedErr != nil {
-		list.Set("unconfirmed", nil) // not known, which is no absence
 		list.Remark(ops.UnreadRequests(r.UnconfirmedErr))
-		return nil
+		return new(*[]UnconfirmedEnd) // null: not known, which is no absence
 	}
 	if len(r.Unconfirmed) == 0 {
 		return nil
@@ -213,5 +212,5 @@ func finishUnconfirmed(list *output.List[SandboxRow], r *ops.ListResult, now tim
 	if more := len(ends) - maxUnconfirmed; more > 0 {
 		list.Remark(fmt.Sprintf("the ends of %d more are not confirmed; `sbx doctor` lists them", more))
 	}
-	return &ends
+	return new(&ends)
 }

@@ -40,10 +40,10 @@ type Figures struct {
 	Stuck          *int64   `json:"stuck" table:""`                         // How many are stuck.
 	// How many are stuck for which cause, the most frequent first; null where the listing is
 	// missing.
-	StuckCauses *output.Tally `json:"stuck_causes"`
-	Unjudged    *int64        `json:"unjudged" table:",wide"`        // How many could not be judged.
-	TimeoutRate *float64      `json:"timeout_rate" table:"TIMEOUTS"` // The share of ended ones that a time limit ended, from 0 to 1.
-	Thresholds  Thresholds    `json:"thresholds"`                    // The limits that the figures are compared with.
+	StuckCauses *output.Ordered[int] `json:"stuck_causes"`
+	Unjudged    *int64               `json:"unjudged" table:",wide"`        // How many could not be judged.
+	TimeoutRate *float64             `json:"timeout_rate" table:"TIMEOUTS"` // The share of ended ones that a time limit ended, from 0 to 1.
+	Thresholds  Thresholds           `json:"thresholds"`                    // The limits that the figures are compared with.
 }
 
 // Thresholds are the limits of the runbook.
