@@ -44,7 +44,7 @@ func launchBatch(ctx context.Context, d *Deps, p *output.Printer, o *launchOptio
 		return failedAsList(p, err)
 	}
 	t := result.Tally
-	list.SetAll(views.RunKeys{Tasks: &t.Jobs, Completed: &t.Completed, NotLaunched: new(t.Jobs - t.Ended)})
+	list.Set(views.RunKeys{Tasks: &t.Jobs, Completed: &t.Completed, NotLaunched: new(t.Jobs - t.Ended)})
 	list.Remark(views.BatchSummary(result.Tally))
 	list.Fail(result.Left)
 	if ctx.Err() != nil || result.Tally.Ended < result.Tally.Jobs {
@@ -95,7 +95,7 @@ func compareProviders(ctx context.Context, d *Deps, p *output.Printer, o *launch
 		_ = list.AddFailed(b, b.Verdict) // Close gives the error of stdout
 	}
 	difference := views.CompareDifference(all, len(batch.Jobs))
-	list.SetAll(views.RunKeys{Difference: &difference})
+	list.Set(views.RunKeys{Difference: &difference})
 	list.Remark(difference)
 	return list.CloseAs(result.Verdict)
 }

@@ -106,7 +106,7 @@ func runTerminate(ctx context.Context, d *Deps, p *output.Printer, args []string
 	if result.Refused != nil {
 		list.Fail(result.Refused)
 	}
-	list.SetAll(views.TerminateKeys{Counts: new(fleet.Count(result.Endings))})
+	list.Set(views.TerminateKeys{Counts: new(fleet.Count(result.Endings))})
 	if result.Refused != nil {
 		return list.Close()
 	}
@@ -135,7 +135,7 @@ func showEndings(list *output.List[sandbox.Ending], named bool) func(item any) {
 	return func(item any) {
 		switch i := item.(type) {
 		case ops.RunStarted:
-			list.SetAll(views.TerminateKeys{RunID: i.RunID})
+			list.Set(views.TerminateKeys{RunID: i.RunID})
 		case sandbox.Ending:
 			views.AddEnding(list, i, named)
 		case error:

@@ -5,13 +5,6 @@ import (
 	"sbx/internal/views"
 )
 
-// What documents have in common is described where it is made.
-type (
-	evidence   = views.EvidenceItem
-	statsRow   = views.StatsItem
-	sandboxRow = views.SandboxItem
-)
-
 // listOf is a document with many items.
 type listOf[T any] struct {
 	// Name and version of this form.
@@ -36,6 +29,14 @@ type plannedListOf[T any] struct {
 	Complete bool `json:"complete,omitempty"`
 	// Always false.
 	Truncated bool `json:"truncated,omitempty"`
+
+	outcome
+}
+
+// freeFrame is one object.
+type freeFrame struct {
+	// Name and version of this form.
+	Schema string `json:"schema"`
 
 	outcome
 }

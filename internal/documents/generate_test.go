@@ -339,6 +339,8 @@ func (g *generator) aboutDocument(d document) string {
 	case "listOf":
 		items, _ := d.form.FieldByName("Items")
 		about = ": a list. An item is " + strings.ToLower(g.about(items.Type.Elem())[:1]) + g.about(items.Type.Elem())[1:]
+	case "freeFrame":
+		about = "."
 	case "plannedListOf", "runFrame":
 		about = ": " + strings.ToLower(about[:1]) + about[1:]
 	case "itemOf":

@@ -278,15 +278,9 @@ func (l *list) Truncated() { l.end.truncated = true }
 // Incomplete records that items may be missing although nothing failed.
 func (l *list) Incomplete() { l.end.incomplete = true }
 
-// Set adds a top-level key of this document, such as "total" or "run_id"; in
-// ndjson it is part of the summary. Text formats ignore it.
-func (l *list) Set(key string, value any) {
-	l.end.extra = append(l.end.extra, Field{key, shapeValue(value)})
-}
-
-// SetAll adds the keys of a struct, as Set does. A key with the option `omitzero` is left out
-// where it is zero.
-func (l *list) SetAll(keys any) { l.end.extra = append(l.end.extra, FieldsOf(keys)...) }
+// Set adds top-level keys to this document, such as "total" or "run_id": those of a struct, as
+// FieldsOf reads them. In ndjson they are part of the summary. Text formats ignore them.
+func (l *list) Set(keys any) { l.end.extra = append(l.end.extra, FieldsOf(keys)...) }
 
 // Flush shows what has been added so far. The widths of a table are fixed by the
 // first Flush.

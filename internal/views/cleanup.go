@@ -153,7 +153,7 @@ func FinishCleanup(list *output.List[sandbox.Ending], r *ops.CleanupResult, prog
 	if len(r.Endings) > 0 {
 		list.Remark(RunSummary(r.Endings, r.Took, r.RunID, program, retry))
 	}
-	list.SetAll(CleanupKeys{Counts: new(fleet.Count(r.Endings)), Kept: r.Survey.KeepReasons(), Unowned: r.Survey.Unowned()})
+	list.Set(CleanupKeys{Counts: new(fleet.Count(r.Endings)), Kept: r.Survey.KeepReasons(), Unowned: r.Survey.Unowned()})
 	if len(r.Survey.Errs()) == 0 {
 		list.Succeeded()
 	}

@@ -178,6 +178,6 @@ func (g *LogPage) noteOrigin(line sandbox.LogLine) {
 
 // Close ends the page with how much of the log is missing.
 func (g *LogPage) Close(r *ops.LogsResult) error {
-	g.list.SetAll(LogKeys{r.MissingLines, r.MissingBytes})
+	g.list.Set(LogKeys{r.MissingLines, r.MissingBytes})
 	return g.list.Close()
 }

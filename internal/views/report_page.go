@@ -137,7 +137,7 @@ func ShowReport(p *output.Printer, schema string, r *ops.ReportResult) error {
 	if err != nil {
 		return err
 	}
-	list.SetAll(page.keys())
+	list.Set(page.keys())
 	for _, f := range r.Figures {
 		if err := list.Add(f); err != nil {
 			return list.CloseAs(err)

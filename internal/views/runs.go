@@ -97,7 +97,7 @@ func ShowRun(p *output.Printer, schema string, h cleanup.History, program string
 		return err
 	}
 	b := h.Begin
-	list.SetAll(RunShownKeys{
+	list.Set(RunShownKeys{
 		RunID: h.RunID, StartedAt: output.Time(h.StartedAt), EndedAt: output.Time(h.EndedAt), Actor: &b.Actor, Rule: b.Plan.Rule, Guards: new(guardItems(b.Guards)),
 		Profiles: &b.Profiles, Kept: &b.Kept, Counts: new(h.Counts()), Verb: b.Verb, Resumable: b.Verb == ops.VerbCleanup && h.Resumable(),
 	})

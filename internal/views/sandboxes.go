@@ -154,11 +154,11 @@ func FinishSandboxList(list *output.List[SandboxRow], r *ops.ListResult, program
 	}
 	keys := ListKeys{Unconfirmed: finishUnconfirmed(list, r, now)}
 	if !r.Counted {
-		list.SetAll(keys)
+		list.Set(keys)
 		return list.Close()
 	}
 	keys.Unjudged, keys.Undecided = &r.Census.Unjudged, &r.Undecided
-	list.SetAll(keys)
+	list.Set(keys)
 	list.Remark(StuckSummary(r.Census, program, "ls --look"))
 	for _, line := range ops.UndecidedLines(r.Undecided) {
 		list.Remark(line)

@@ -239,7 +239,7 @@ func ShowStats(p *output.Printer, schema string, r *ops.StatsResult, program str
 	list.Remark(refusedCleanups(r.Providers, program))
 	list.Remark(AlertsLine(r.Alerts))
 	total := StatsRow(r.Total).Item().Figures
-	list.SetAll(StatsKeys{Alerts: new(alertItems(r.Alerts)), Total: &total})
+	list.Set(StatsKeys{Alerts: new(alertItems(r.Alerts)), Total: &total})
 	for _, f := range r.Providers {
 		if err := list.Add(StatsRow(f)); err != nil {
 			return err
