@@ -64,9 +64,9 @@ type Judgement struct {
 
 // Step is one check of a judgement.
 type Step struct {
-	Check  string `json:"check"`
-	Says   string `json:"says"`   // "goes on" or the reason word
-	Reason string `json:"reason"` // the compared values
+	Check  string `json:"check"`  // What is checked.
+	Says   string `json:"says"`   // "goes on", or the reason word.
+	Reason string `json:"reason"` // The compared values.
 }
 
 // Selected reports whether the sandbox goes.

@@ -25,10 +25,10 @@ type Journal interface {
 
 // Actor is the process of a run.
 type Actor struct {
-	Who     string `json:"who"`
-	Host    string `json:"host"`
-	PID     int    `json:"pid"`
-	Version string `json:"version"`
+	Who     string `json:"who"`     // The user.
+	Host    string `json:"host"`    // The host.
+	PID     int    `json:"pid"`     // The process.
+	Version string `json:"version"` // The version of sbx.
 }
 
 // Begin is the first entry of a run.
@@ -47,14 +47,14 @@ type Begin struct {
 
 // ShareRecord is what a run saw of one profile.
 type ShareRecord struct {
-	Profile  string `json:"profile"`
-	Complete bool   `json:"complete"`
-	Error    string `json:"error,omitempty"`
-	Fleet    int    `json:"fleet"`
-	Active   *int   `json:"active,omitempty"` // running sandboxes; nil = not counted, or the listing was incomplete
-	Selected int    `json:"selected"`
-	// Unowned counts what the rule would end if it had an owner, where ownership is not
-	// configured for the profile.
+	Profile  string `json:"profile"`          // The profile.
+	Complete bool   `json:"complete"`         // False: it could not be listed, and nothing of it was selected.
+	Error    string `json:"error,omitempty"`  // Why it could not be listed.
+	Fleet    int    `json:"fleet"`            // How many sandboxes it had.
+	Active   *int   `json:"active,omitempty"` // How many of them ran; null: not counted, or the listing was incomplete.
+	Selected int    `json:"selected"`         // How many were selected.
+	// How many the rule would end if they had an owner, where ownership is not configured for the
+	// profile.
 	Unowned int `json:"unowned,omitempty"`
 }
 

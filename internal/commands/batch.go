@@ -43,9 +43,8 @@ func launchBatch(ctx context.Context, d *Deps, p *output.Printer, o *launchOptio
 	if err != nil {
 		return failedAsList(p, err)
 	}
-	list.Set("tasks", result.Tally.Jobs)
-	list.Set("completed", result.Tally.Completed)
-	list.Set("not_launched", result.Tally.Jobs-result.Tally.Ended)
+	t := result.Tally
+	list.Set(views.RunKeys{Tasks: &t.Jobs, Completed: &t.Completed, NotLaunched: new(t.Jobs - t.Ended)})
 	list.Remark(views.BatchSummary(result.Tally))
 	list.Fail(result.Left)
 	if ctx.Err() != nil || result.Tally.Ended < result.Tally.Jobs {
@@ -96,7 +95,7 @@ func compareProviders(ctx context.Context, d *Deps, p *output.Printer, o *launch
 		_ = list.AddFailed(b, b.Verdict) // Close gives the error of stdout
 	}
 	difference := views.CompareDifference(all, len(batch.Jobs))
-	list.Set("difference", views.TextOrNil(difference))
+	list.Set(views.RunKeys{Difference: &difference})
 	list.Remark(difference)
 	return list.CloseAs(result.Verdict)
 }

@@ -113,8 +113,8 @@ func (d *Deps) runDashboardOnce(ctx context.Context, p *output.Printer) error {
 		return err
 	}
 	if p.Format.Structured() {
-		fields, errs := tui.OnceFields(ctx, source, d.Now)
-		return p.ShowAs(output.Document{Schema: dashboardSchema, Fields: fields}, output.ConcludeAll(errs, len(errs) < len(source.Profiles())), errs...)
+		keys, errs := tui.OnceKeys(ctx, source, d.Now)
+		return p.ShowAs(output.Document{Schema: dashboardSchema, Fields: output.FieldsOf(keys)}, output.ConcludeAll(errs, len(errs) < len(source.Profiles())), errs...)
 	}
 	size, _, stop := d.Size()
 	stop()

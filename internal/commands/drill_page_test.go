@@ -56,6 +56,6 @@ func drillPage(t *testing.T, r drill.Report) string {
 	p := output.New(process.Process{
 		Args: []string{"sbx"}, Now: atNoon, Stdout: process.Stream{Writer: &out}, Stderr: process.Stream{Writer: &out},
 	}, output.Options{})
-	require.NoError(t, p.Show(output.Document{Schema: drillSchema, Fields: views.DrillFields(r), Human: func(s *output.Sheet) { views.DrillPage(s, r) }}))
+	require.NoError(t, p.Show(output.Document{Schema: drillSchema, Fields: output.FieldsOf(views.DrillKeysOf(r)), Human: func(s *output.Sheet) { views.DrillPage(s, r) }}))
 	return out.String()
 }

@@ -36,7 +36,7 @@ func launchOne(ctx context.Context, d *Deps, p *output.Printer, o *launchOptions
 			return showTaskEnd(p, schema, launched.Task, d.Now(), err)
 		}
 		return output.ShowItem(p, output.ItemSpec[views.TaskRow]{
-			Schema: schema, Columns: views.TaskItem(), Line: func(r views.TaskRow) string { return r.ID },
+			Schema: schema, Columns: views.TaskItemColumns(), Line: func(r views.TaskRow) string { return r.ID },
 		}, views.TaskRow{Task: launched.Task, Now: d.Now(), Alive: d.OwnerAlive(launched.Task.Owner)})
 	}
 	launched, err := ops.Launch(ctx, d.Env, req, watch, views.NewTaskReporter(p))
@@ -62,7 +62,7 @@ func showTaskEnd(p *output.Printer, schema string, t task.Task, now time.Time, e
 		errs = append(errs, verdict)
 	}
 	return output.ShowItemAs(p, output.ItemSpec[views.TaskRow]{
-		Schema: schema, Columns: views.TaskItem(), Aside: func(r views.TaskRow) []string { return r.ExitSummary() },
+		Schema: schema, Columns: views.TaskItemColumns(), Aside: func(r views.TaskRow) []string { return r.ExitSummary() },
 	}, views.TaskRow{Task: t, Now: now, Alive: sandbox.Unknown}, verdict, errs...)
 }
 
@@ -99,7 +99,7 @@ func newRunTask(d *Deps) *cobra.Command {
 		Use: ops.RunnerVerb, Hidden: true, Short: "Run a task that `sbx run --detach` has launched", Args: noArgs,
 		Long: "Run a task that `sbx run --detach` has launched; it is read from standard input.", Example: "sbx run --detach -- true",
 	}
-	return d.completeVerb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: output.Names(views.TaskItem())},
+	return d.completeVerb(cmd, document{schema: runSchema, shape: output.ShapeItem, columns: output.Names(views.TaskItemColumns())},
 		func(ctx context.Context, p *output.Printer, _ []string) error { return runTask(ctx, d, p) })
 }
 

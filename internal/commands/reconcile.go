@@ -199,8 +199,7 @@ func reconcileRecords(ctx context.Context, d *Deps, p *output.Printer, o *reconc
 	if !o.fix {
 		return showComparison(p, result, o.check)
 	}
-	list.Set("classes", views.ReconcileClasses(result.Plan))
-	list.Set("counts", fleet.Count(result.Endings))
+	list.Set(views.ReconcileKeys{Classes: new(views.ReconcileClasses(result.Plan)), Counts: new(fleet.Count(result.Endings))})
 	p.Note(views.ReconcileSummary(result.Plan, result.Endings))
 	list.Fail(result.Refused)
 	return list.CloseAs(result.Verdict)
@@ -210,7 +209,7 @@ func reconcileRecords(ctx context.Context, d *Deps, p *output.Printer, o *reconc
 func showFixed(list *output.List[reconcile.Done], item any) {
 	switch i := item.(type) {
 	case ops.ReconcilePlanned:
-		list.Set("run_id", i.Result.RunID)
+		list.Set(views.ReconcileKeys{RunID: i.Result.RunID})
 		for _, err := range i.Result.Plan.Errors {
 			list.Fail(err)
 		}
@@ -242,10 +241,7 @@ func showComparison(p *output.Printer, result *ops.ReconcileResult, check bool) 
 	if err != nil {
 		return err
 	}
-	list.Set("run_id", result.RunID)
-	list.Set("classes", views.ReconcileClasses(plan))
-	list.Set("settled", plan.Settled)
-	list.Set("plan", views.ReconcilePlanFields(result))
+	list.Set(views.ReconcileKeys{RunID: result.RunID, Classes: new(views.ReconcileClasses(plan)), Settled: &plan.Settled, Plan: views.ReconcilePlan(result)})
 	for _, err := range plan.Errors {
 		list.Fail(err)
 	}

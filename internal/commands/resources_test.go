@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,16 +11,6 @@ import (
 	"sbx/internal/triage"
 	"sbx/internal/views"
 )
-
-// usageKeys are U of CLI.md.
-func usageKeys() []string {
-	return strings.Fields("ref at cpu_percent memory_mb memory_limit_mb memory_slope_mb_per_min operations duration_seconds pids oom_kills pattern likely_cause source stuck cause confidence reason looked name task_id")
-}
-
-func TestUsageColumnsAreThePromisedOnes(t *testing.T) {
-	t.Parallel()
-	assert.Equal(t, usageKeys(), output.Names(views.UsageColumns()))
-}
 
 func TestFiguresForPeople(t *testing.T) {
 	t.Parallel()
@@ -78,12 +67,12 @@ func TestPatternTones(t *testing.T) {
 
 func TestFiguresForMachines(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[float64]any{0: 0.0, -0.01: 0.0, 0.05: 0.1, 99.94: 99.9, 100: 100.0} {
-		got := views.Tenth(&in)
-		assert.Equal(t, want, got)
+	for in, want := range map[float64]float64{0: 0.0, -0.01: 0.0, 0.05: 0.1, 99.94: 99.9, 100: 100.0} {
+		row := views.UsageRow{Trend: triage.Trend{CPUPercent: &in}}
+		assert.InDelta(t, want, *row.Item().CPUPercent, 0)
 		assert.NotContains(t, views.Decimal(in, 0), "-0")
 	}
-	assert.Nil(t, views.Tenth(nil))
+	assert.Nil(t, views.UsageRow{}.Item().CPUPercent)
 	assert.Equal(t, "2", views.Decimal(2, 2))
 	assert.Equal(t, "0.25", views.Decimal(0.251, 2))
 	assert.Equal(t, "-", views.MebibytesText(nil))
@@ -97,7 +86,5 @@ func TestMeasuredTakesTheNewestSample(t *testing.T) {
 	row := views.UsageRow(ops.UsageOf(sandbox.Sandbox{Provider: "p", ID: "x"}, []sandbox.Usage{second, first}, triage.DefaultThresholds(), triage.Verdict{}))
 	assert.Equal(t, second.At, row.Last.At)
 	assert.InEpsilon(t, 50, *row.Trend.CPUPercent, 0.01)
-	object := views.Object(views.UsageColumns(), row)
-	assert.Equal(t, output.Field{Key: "ref", Value: "p/x"}, object[0])
-	assert.Len(t, object, len(usageKeys()))
+	assert.Equal(t, "p/x", row.Item().Ref)
 }

@@ -31,7 +31,7 @@ func newResume(d *Deps) *cobra.Command {
 		_ = cmd.Flags().MarkHidden(flag)
 	}
 	o.registerCompletions(d, cmd)
-	return d.completeVerb(cmd, document{schema: "sbx.resume/v1", shape: output.ShapeItem, columns: output.Names(views.TaskItem())},
+	return d.completeVerb(cmd, document{schema: "sbx.resume/v1", shape: output.ShapeItem, columns: output.Names(views.TaskItemColumns())},
 		func(ctx context.Context, p *output.Printer, args []string) error {
 			return runResume(ctx, d, p, args[0], args[1:], &o)
 		})

@@ -43,7 +43,7 @@ func newRun(d *Deps) *cobra.Command {
 // launchColumns are those of a task, and behind them those that only --compare has. Names
 // need no clock.
 func launchColumns() []string {
-	return eachOnce(slices.Concat(output.Names(views.TaskItem()), output.Names(views.CompareColumns(time.Time{}))))
+	return eachOnce(slices.Concat(output.Names(views.TaskItemColumns()), output.Names(views.CompareColumns(time.Time{}))))
 }
 
 func launchArgs(d *Deps, o *launchOptions) cobra.PositionalArgs {
@@ -62,7 +62,7 @@ func launchTasks(ctx context.Context, d *Deps, p *output.Printer, command []stri
 	if err != nil {
 		return err
 	}
-	check := output.CheckColumns(views.TaskItem(), p.Columns)
+	check := output.CheckColumns(views.TaskItemColumns(), p.Columns)
 	if len(o.compare) > 0 {
 		check = output.CheckColumns(views.CompareColumns(d.Now()), p.Columns)
 	}

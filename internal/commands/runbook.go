@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sbx/internal/fault"
 	"sbx/internal/check"
+	"sbx/internal/fault"
 	"sbx/internal/output"
 	"sbx/internal/runbook"
 	"sbx/internal/snapshot"

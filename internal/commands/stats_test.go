@@ -9,18 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/output"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/testkit/fake"
-	"sbx/internal/views"
 )
-
-// figureKeys are the figures of stats, as CLI.md promises them.
-func figureKeys() []string {
-	return strings.Fields(`active provisioning terminating total_created total_destroyed age_min_seconds age_p50_seconds
-		age_p95_seconds age_max_seconds stuck stuck_causes unjudged timeout_rate thresholds`)
-}
 
 // total gives the total of a document.
 func (r result) total(t *testing.T) map[string]any {
@@ -44,21 +36,11 @@ func inState(id string, age time.Duration, state sandbox.State) fake.Seed {
 	return seed
 }
 
-func TestStatsKeysAreThePromisedOnes(t *testing.T) {
+func TestStatsShowsTheLimits(t *testing.T) {
 	t.Parallel()
 	b, _ := oneFake(running("aaaa", time.Minute))
 	r := b.run(t, "stats -o json")
-	assert.Equal(t, figureKeys(), output.Names(views.FigureColumns()))
-	item := r.list(t, "items")[0]
-	assert.Len(t, item, len(figureKeys())+3)
-	for _, key := range append(figureKeys(), "provider", "provider_type", "flags") {
-		assert.Contains(t, item, key)
-	}
-	total := r.total(t)
-	assert.Len(t, total, len(figureKeys()))
-	for _, key := range figureKeys() {
-		assert.Contains(t, total, key)
-	}
+	item, total := r.list(t, "items")[0], r.total(t)
 	assert.Equal(t, map[string]any{
 		"active_max": 20.0, "stuck_age_seconds": 600.0, "watch_age_seconds": 300.0, "timeout_rate_high": 0.05, "timeout_rate_good": 0.02,
 	}, item["thresholds"])

@@ -104,7 +104,7 @@ func newTasksShow(d *Deps) *cobra.Command {
 		Args:              usageArgs(oneArg("TASK"), "name one task: sbx tasks show TASK"),
 		ValidArgsFunction: d.completeTasks(false, offerAnyTask),
 	}
-	return d.completeVerb(cmd, document{schema: tasksShowSchema, shape: output.ShapeItem, columns: output.Names(views.TaskItem())},
+	return d.completeVerb(cmd, document{schema: tasksShowSchema, shape: output.ShapeItem, columns: output.Names(views.TaskItemColumns())},
 		func(ctx context.Context, p *output.Printer, args []string) error { return showTask(ctx, d, p, args[0]) })
 }
 
@@ -114,6 +114,6 @@ func showTask(ctx context.Context, d *Deps, p *output.Printer, word string) erro
 		return err
 	}
 	return output.ShowItem(p, output.ItemSpec[views.TaskRow]{
-		Schema: tasksShowSchema, Columns: views.TaskItem(), Human: func(s *output.Sheet, r views.TaskRow) { r.Page(s) },
+		Schema: tasksShowSchema, Columns: views.TaskItemColumns(), Human: func(s *output.Sheet, r views.TaskRow) { r.Page(s) },
 	}, views.TaskRowOf(t, d.Now()))
 }

@@ -106,7 +106,7 @@ func runTerminate(ctx context.Context, d *Deps, p *output.Printer, args []string
 	if result.Refused != nil {
 		list.Fail(result.Refused)
 	}
-	list.Set("counts", fleet.Count(result.Endings))
+	list.Set(views.TerminateKeys{Counts: new(fleet.Count(result.Endings))})
 	if result.Refused != nil {
 		return list.Close()
 	}
@@ -135,7 +135,7 @@ func showEndings(list *output.List[sandbox.Ending], named bool) func(item any) {
 	return func(item any) {
 		switch i := item.(type) {
 		case ops.RunStarted:
-			list.Set("run_id", i.RunID)
+			list.Set(views.TerminateKeys{RunID: i.RunID})
 		case sandbox.Ending:
 			views.AddEnding(list, i, named)
 		case error:
@@ -152,13 +152,7 @@ func planTerminate(ctx context.Context, d *Deps, p *output.Printer, req ops.Term
 	}
 	return p.ShowAs(output.Document{
 		Schema: terminateSchema,
-		Fields: output.Fields{{Key: "plan", Value: output.Fields{
-			{Key: "run_id", Value: plan.RunID},
-			{Key: "cutoff", Value: nil},
-			{Key: "selected", Value: plan.Selected},
-			{Key: "kept", Value: plan.Kept},
-			{Key: "guards", Value: plan.Guards},
-		}}},
-		Human: func(s *output.Sheet) { views.TerminatePlanPage(s, plan) },
+		Fields: output.FieldsOf(views.TerminateKeys{Plan: views.PlanOf(plan.RunID, plan.Selected, plan.Kept, plan.Guards)}),
+		Human:  func(s *output.Sheet) { views.TerminatePlanPage(s, plan) },
 	}, plan.Verdict, plan.Errors...)
 }

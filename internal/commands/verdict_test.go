@@ -195,7 +195,7 @@ func TestInspectShowsTheTimelineThatItHas(t *testing.T) {
 	i := views.Inspection{}
 	i.Seen.Events.Got = []sandbox.Event{{At: noon, Event: "created"}}
 	i.Seen.Events.Err = assert.AnError
-	assert.Len(t, i.TimelineList(), 1)
+	assert.Len(t, *i.Item().Timeline, 1)
 	i.Seen.Events.Got = nil
-	assert.Nil(t, i.TimelineList())
+	assert.Nil(t, i.Item().Timeline)
 }

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -111,17 +110,8 @@ func TestWaitShowsTheItemOfLs(t *testing.T) {
 	require.Equal(t, 0, r.code, r.stderr)
 	assert.Equal(t, "sbx.wait/v1", r.object(t)["schema"])
 	item := r.item(t)
-	for _, key := range sandboxKeys() {
-		assert.Contains(t, item, key)
-	}
-	assert.Len(t, item, len(sandboxKeys()))
 	assert.InDelta(t, 3.0, item["exit_code"], 0)
 	assert.Equal(t, "failed", item["state"])
-}
-
-func sandboxKeys() []string {
-	return strings.Fields(`ref provider provider_type id name state raw_state created_at started_at age_seconds age_source
-		last_activity_at idle_seconds activity expires_at template agent_type task_id owner labels cpu memory_mb disk_mb exit_code stuck stuck_reason cause confidence reason looked`)
 }
 
 func TestWaitFailsInADocument(t *testing.T) {

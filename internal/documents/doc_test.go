@@ -4,7 +4,11 @@
 // runs enters here.
 package documents
 
-import "reflect"
+import (
+	"reflect"
+
+	"sbx/internal/views"
+)
 
 // document is one documented form.
 type document struct {
@@ -17,32 +21,32 @@ func form[T any]() reflect.Type { return reflect.TypeFor[T]() }
 // documented are all documents by their schema names without sbx. and /v1.
 func documented() map[string]document {
 	return map[string]document{
-		"ls":              {"ls", form[lsDocument]()},
-		"inspect":         {"inspect", form[itemOf[inspection]]()},
-		"stats":           {"stats", form[statsDocument]()},
-		"dashboard":       {"dashboard --once", form[dashboardDocument]()},
-		"logs":            {"logs", form[logsDocument]()},
-		"top":             {"top", form[listOf[usageRow]]()},
-		"create":          {"create", form[itemOf[created]]()},
-		"run":             {"run", form[runDocument]()},
-		"resume":          {"resume", form[itemOf[taskItem]]()},
-		"stop":            {"stop", form[listOf[stopped]]()},
-		"tasks":           {"tasks", form[listOf[taskRow]]()},
-		"tasks.show":      {"tasks show", form[itemOf[taskItem]]()},
-		"report":          {"report", form[reportDocument]()},
-		"diagnose":        {"diagnose", form[itemOf[investigation]]()},
-		"verify":          {"verify", form[itemOf[verification]]()},
-		"audit":           {"audit", form[listOf[act]]()},
-		"wait":            {"wait", form[itemOf[sandboxRow]]()},
-		"terminate":       {"terminate", form[terminateDocument]()},
-		"cleanup":         {"cleanup", form[cleanupDocument]()},
-		"cleanup.runs":    {"cleanup runs", form[listOf[runRow]]()},
-		"cleanup.status":  {"cleanup status", form[itemOf[cleanupStatus]]()},
-		"cleanup.show":    {"cleanup show", form[cleanupShow]()},
-		"reconcile":       {"reconcile", form[reconcileDocument]()},
-		"drill":           {"drill", form[drillDocument]()},
-		"doctor":          {"doctor", form[listOf[check]]()},
-		"providers":       {"providers", form[listOf[profile]]()},
+		"ls":              {"ls", form[listOf[views.SandboxItem]]()},
+		"inspect":         {"inspect", form[itemOf[views.InspectionItem]]()},
+		"stats":           {"stats", form[listOf[views.StatsItem]]()},
+		"dashboard":       {"dashboard --once", form[freeFrame]()},
+		"logs":            {"logs", form[listOf[views.LogItem]]()},
+		"top":             {"top", form[listOf[views.UsageItem]]()},
+		"create":          {"create", form[itemOf[views.CreatedItem]]()},
+		"run":             {"run", form[runFrame]()},
+		"resume":          {"resume", form[itemOf[views.TaskItem]]()},
+		"stop":            {"stop", form[listOf[views.StopItem]]()},
+		"tasks":           {"tasks", form[listOf[views.TaskListItem]]()},
+		"tasks.show":      {"tasks show", form[itemOf[views.TaskItem]]()},
+		"report":          {"report", form[listOf[views.FigureItem]]()},
+		"diagnose":        {"diagnose", form[itemOf[views.InvestigationItem]]()},
+		"verify":          {"verify", form[itemOf[views.VerificationItem]]()},
+		"audit":           {"audit", form[listOf[views.ActItem]]()},
+		"wait":            {"wait", form[itemOf[views.SandboxItem]]()},
+		"terminate":       {"terminate", form[plannedListOf[views.EndingItem]]()},
+		"cleanup":         {"cleanup", form[plannedListOf[views.EndingItem]]()},
+		"cleanup.runs":    {"cleanup runs", form[listOf[views.RunItem]]()},
+		"cleanup.status":  {"cleanup status", form[itemOf[views.CleanupStatusItem]]()},
+		"cleanup.show":    {"cleanup show", form[listOf[views.RunOutcomeItem]]()},
+		"reconcile":       {"reconcile", form[listOf[either[views.ReconcileItem, views.ReconcileDoneItem]]]()},
+		"drill":           {"drill", form[freeFrame]()},
+		"doctor":          {"doctor", form[listOf[views.CheckItem]]()},
+		"providers":       {"providers", form[listOf[views.ProviderItem]]()},
 		"incident.start":  {"incident start", form[itemOf[incidentRow]]()},
 		"incident.note":   {"incident note", form[itemOf[incidentRow]]()},
 		"incident.ack":    {"incident ack", form[itemOf[incidentRow]]()},
@@ -51,22 +55,41 @@ func documented() map[string]document {
 		"incident.ls":     {"incident ls", form[listOf[incidentRow]]()},
 		"incident.show":   {"incident show", form[itemOf[incidentShown]]()},
 		"incident.report": {"incident report", form[itemOf[incidentReport]]()},
-		"runbook.ls":      {"runbook ls", form[listOf[runbookRow]]()},
-		"runbook.show":    {"runbook show", form[itemOf[runbookItem]]()},
-		"runbook.run":     {"runbook run", form[runbookRun]()},
-		"runbook.runs":    {"runbook runs", form[listOf[runbookRunRow]]()},
-		"runbook.status":  {"runbook status", form[runbookRun]()},
-		"runbook.lint":    {"runbook lint", form[listOf[lintRow]]()},
-		"runbook.new":     {"runbook new", form[itemOf[draftRow]]()},
-		"runbook.rules":   {"runbook rules", form[listOf[prometheusRule]]()},
-		"runbook.test":    {"runbook test", form[listOf[runbookTest]]()},
-		"cron.print":      {"cron print", form[listOf[cronLine]]()},
-		"cron.check":      {"cron check", form[listOf[cronCheck]]()},
-		"config.explain":  {"config explain", form[listOf[setting]]()},
-		"config.path":     {"config path", form[listOf[file]]()},
-		"config.init":     {"config init", form[itemOf[written]]()},
-		"config.own":      {"config own", form[itemOf[ownChange]]()},
-		"version":         {"version", form[itemOf[version]]()},
+		"runbook.ls":      {"runbook ls", form[listOf[views.RunbookListItem]]()},
+		"runbook.show":    {"runbook show", form[itemOf[views.RunbookItem]]()},
+		"runbook.run":     {"runbook run", form[listOf[views.RunStepItem]]()},
+		"runbook.runs":    {"runbook runs", form[listOf[views.RunbookRunItem]]()},
+		"runbook.status":  {"runbook status", form[listOf[views.RunStepItem]]()},
+		"runbook.lint":    {"runbook lint", form[listOf[views.LintItem]]()},
+		"runbook.new":     {"runbook new", form[itemOf[views.DraftItem]]()},
+		"runbook.rules":   {"runbook rules", form[listOf[views.PrometheusItem]]()},
+		"runbook.test":    {"runbook test", form[listOf[views.RunbookTestItem]]()},
+		"cron.print":      {"cron print", form[listOf[views.CronItem]]()},
+		"cron.check":      {"cron check", form[listOf[views.CronCheckItem]]()},
+		"config.explain":  {"config explain", form[listOf[views.SettingItem]]()},
+		"config.path":     {"config path", form[listOf[views.FileItem]]()},
+		"config.init":     {"config init", form[itemOf[views.WrittenItem]]()},
+		"config.own":      {"config own", form[itemOf[views.OwnChangeItem]]()},
+		"version":         {"version", form[itemOf[views.VersionItem]]()},
 		"error":           {"", form[usageError]()},
+	}
+}
+
+// besideItems are the keys that some documents have beside their items.
+func besideItems() map[string]reflect.Type {
+	return map[string]reflect.Type{
+		"ls":             form[views.ListKeys](),
+		"stats":          form[views.StatsKeys](),
+		"terminate":      form[views.TerminateKeys](),
+		"cleanup":        form[views.CleanupKeys](),
+		"reconcile":      form[views.ReconcileKeys](),
+		"logs":           form[views.LogKeys](),
+		"run":            form[views.RunKeys](),
+		"report":         form[views.ReportKeys](),
+		"cleanup.show":   form[views.RunShownKeys](),
+		"dashboard":      form[views.DashboardKeys](),
+		"drill":          form[views.DrillKeys](),
+		"runbook.run":    form[views.RunbookRunKeys](),
+		"runbook.status": form[views.RunbookRunKeys](),
 	}
 }

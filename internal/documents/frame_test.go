@@ -2,6 +2,7 @@ package documents
 
 import (
 	"sbx/internal/fault"
+	"sbx/internal/views"
 )
 
 // listOf is a document with many items.
@@ -16,6 +17,56 @@ type listOf[T any] struct {
 	Truncated bool `json:"truncated"`
 
 	outcome
+}
+
+// plannedListOf is what became of each sandbox, or without items the plan of it.
+type plannedListOf[T any] struct {
+	// Name and version of this form.
+	Schema string `json:"schema"`
+	// What became of each.
+	Items []T `json:"items,omitempty"`
+	// False: something could not be listed, and nothing of it was selected.
+	Complete bool `json:"complete,omitempty"`
+	// Always false.
+	Truncated bool `json:"truncated,omitempty"`
+
+	outcome
+}
+
+// freeFrame is one object.
+type freeFrame struct {
+	// Name and version of this form.
+	Schema string `json:"schema"`
+
+	outcome
+}
+
+// runFrame is one item, or items with --file and --compare.
+type runFrame struct {
+	// Name and version of this form.
+	Schema string `json:"schema"`
+	// The task; null where none was launched.
+	Item *views.TaskItem `json:"item,omitempty"`
+	// The tasks of --file, or the providers of --compare.
+	Items []extended[views.TaskItem, views.CompareItem] `json:"items,omitempty"`
+	// False: some of them were not launched.
+	Complete bool `json:"complete,omitempty"`
+	// Always false.
+	Truncated bool `json:"truncated,omitempty"`
+
+	outcome
+}
+
+// extended is an item of one type, to which another may add keys.
+type extended[A, B any] struct {
+	A A
+	B B
+}
+
+// either is an item of one type or of another: a key that only one has is optional.
+type either[A, B any] struct {
+	A A
+	B B
 }
 
 // itemOf is a document about one thing.
@@ -67,49 +118,3 @@ type usageError struct {
 
 // moment is a time: RFC 3339 in UTC.
 type moment string
-
-// evidence is one observation.
-type evidence struct {
-	// What was looked at.
-	What string `json:"what"`
-	// What was seen.
-	Value string `json:"value"`
-	// Where it was seen.
-	Source string `json:"source"`
-	// When it was seen.
-	At *moment `json:"at"`
-}
-
-// guard is one limit and how near a run is to it.
-type guard struct {
-	// The limit, with the profile where each has its own.
-	Name string `json:"name"`
-	// What is allowed.
-	Limit *float64 `json:"limit"`
-	// What the run comes to.
-	Value *float64 `json:"value"`
-	// False: the run is refused.
-	OK bool `json:"ok"`
-}
-
-// counts says what became of the selected sandboxes.
-type counts struct {
-	// How many were selected.
-	Selected int `json:"selected"`
-	// Seen to have ended.
-	Verified int `json:"verified"`
-	// Ended before the request.
-	AlreadyGone int `json:"already_gone"`
-	// Accepted by the provider, and still in the old state when the wait was over.
-	Accepted int `json:"accepted"`
-	// In the state terminating for longer than the provider should need.
-	Stuck int `json:"stuck"`
-	// The request failed.
-	Failed int `json:"failed"`
-	// No longer what was selected when it was read again, so it was left alone.
-	Changed int `json:"changed"`
-	// Left alone, for the reason given.
-	Skipped int `json:"skipped"`
-	// Not reached before the run ended.
-	NotAttempted int `json:"not_attempted"`
-}

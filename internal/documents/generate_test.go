@@ -17,9 +17,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
 )
 
 var update = flag.Bool("update", false, "write the generated files instead of comparing them")
@@ -57,24 +61,24 @@ func TestEveryKeyIsExplained(t *testing.T) {
 	t.Parallel()
 	g := newGenerator(t)
 	for name, d := range documented() {
-		g.eachKey(d.form, "", func(path string, _ reflect.StructField, doc string) {
-			assert.NotEmpty(t, doc, "%s: %s", name, path)
-			assert.True(t, strings.HasSuffix(doc, "."), "%s: %s: %s", name, path, doc)
+		g.eachKey(name, d, func(path string, k key) {
+			assert.NotEmpty(t, k.doc, "%s: %s", name, path)
+			assert.True(t, strings.HasSuffix(k.doc, "."), "%s: %s: %s", name, path, k.doc)
 		})
 	}
 }
 
-// generator has the comments of this room's types, and the closed lists of words.
+// generator has the comments of the types, and the closed lists of words, all by ROOM.Type.
 type generator struct {
-	types  map[string]string            // by type
-	fields map[string]map[string]string // by type and field
-	words  map[string][]string          // by PACKAGE.Type
+	types  map[string]string
+	fields map[string]map[string]string // and by field
+	words  map[string][]string
 }
 
 func newGenerator(t *testing.T) *generator {
 	t.Helper()
 	g := &generator{types: map[string]string{}, fields: map[string]map[string]string{}, words: map[string][]string{}}
-	for _, room := range []string{"documents", "sandbox", "task", "fault"} {
+	for _, room := range []string{"documents", "views", "sandbox", "task", "fault", "fleet", "cleanup", "ops"} {
 		files, err := filepath.Glob("../" + room + "/*.go")
 		require.NoError(t, err)
 		for _, file := range files {
@@ -94,8 +98,8 @@ func (g *generator) read(room string, group *ast.GenDecl) {
 	for _, spec := range group.Specs {
 		switch spec := spec.(type) {
 		case *ast.TypeSpec:
-			if body, ok := spec.Type.(*ast.StructType); ok && room == "documents" {
-				g.readStruct(spec.Name.Name, cmp.Or(spec.Doc.Text(), group.Doc.Text()), body)
+			if body, ok := spec.Type.(*ast.StructType); ok {
+				g.readStruct(room+"."+spec.Name.Name, cmp.Or(spec.Doc.Text(), group.Doc.Text()), body)
 			}
 		case *ast.ValueSpec:
 			kind, ok := spec.Type.(*ast.Ident)
@@ -117,12 +121,17 @@ func (g *generator) readStruct(name, doc string, body *ast.StructType) {
 	g.types[name], g.fields[name] = oneLine(doc), map[string]string{}
 	for _, f := range body.Fields.List {
 		for _, ident := range f.Names {
-			g.fields[name][ident.Name] = oneLine(f.Doc.Text())
+			g.fields[name][ident.Name] = oneLine(cmp.Or(f.Doc.Text(), f.Comment.Text()))
 		}
 	}
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// roomed is a type as ROOM.Type, without its parameters.
+func roomed(t reflect.Type) string {
+	return strings.TrimPrefix(t.PkgPath(), "sbx/internal/") + "." + bare(t)
+}
 
 // bare is the name of a type without its parameters.
 func bare(t reflect.Type) string {
@@ -130,9 +139,21 @@ func bare(t reflect.Type) string {
 	return name
 }
 
+// namedBy is the type whose name and comment two types have that are one in a schema.
+func namedBy(t reflect.Type) reflect.Type {
+	switch bare(t) {
+	case "either":
+		return t.Field(0).Type
+	case "extended":
+		return t.Field(1).Type
+	}
+	return t
+}
+
 // about is what the comment of a struct says, beginning with a capital.
 func (g *generator) about(t reflect.Type) string {
-	text := strings.TrimPrefix(g.types[bare(t)], bare(t)+" is ")
+	t = namedBy(t)
+	text := strings.TrimPrefix(g.types[roomed(t)], bare(t)+" is ")
 	text = strings.TrimPrefix(text, bare(t)+" ")
 	if text == "" {
 		return ""
@@ -148,16 +169,73 @@ type key struct {
 }
 
 func (g *generator) keys(t reflect.Type) []key {
+	switch bare(t) {
+	case "either":
+		return g.eitherKeys(t)
+	case "extended":
+		return g.extendedKeys(t)
+	}
 	var out []key
 	for f := range t.Fields() {
-		if f.Anonymous {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous:
 			out = append(out, g.keys(f.Type)...)
 			continue
+		case name == "-":
+			continue
 		}
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		out = append(out, key{name, g.fields[bare(t)][f.Name], options == "omitempty", f})
+		optional := options == "omitempty" && strings.HasPrefix(roomed(t), "documents.") || options == "omitzero" && strings.HasPrefix(roomed(t), "views.")
+		if optional && options == "omitzero" && f.Type.Kind() == reflect.Pointer {
+			f.Type = f.Type.Elem() // nil is left out
+		}
+		out = append(out, key{name, g.fields[roomed(t)][f.Name], optional, f})
 	}
 	return out
+}
+
+// extendedKeys are those of the first type, and behind them what the second adds.
+func (g *generator) extendedKeys(t reflect.Type) []key {
+	keys := g.keys(t.Field(0).Type)
+	for _, k := range g.keys(t.Field(1).Type) {
+		if !slices.ContainsFunc(keys, func(has key) bool { return has.name == k.name }) {
+			k.optional = true
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// eitherKeys are those of both types; what one of them lacks is optional.
+func (g *generator) eitherKeys(t reflect.Type) []key {
+	keys, others := g.keys(t.Field(0).Type), g.keys(t.Field(1).Type)
+	has := func(keys []key, name string) bool {
+		return slices.ContainsFunc(keys, func(k key) bool { return k.name == name })
+	}
+	for i := range keys {
+		keys[i].optional = !has(others, keys[i].name)
+	}
+	for _, k := range others {
+		if !has(keys, k.name) {
+			k.optional = true
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// documentKeys are all keys of a document. Those beside its items are missing where it has failed.
+func (g *generator) documentKeys(name string, d document) []key {
+	keys := g.keys(d.form)
+	t := besideItems()[name]
+	if t == nil {
+		return keys
+	}
+	beside := g.keys(t)
+	for i := range beside {
+		beside[i].optional = true
+	}
+	return slices.Insert(keys, len(keys)-len(g.keys(reflect.TypeFor[outcome]())), beside...)
 }
 
 // object is a JSON object whose keys keep their order.
@@ -193,7 +271,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 
 func (g *generator) schemaFile(name string, d document) string {
 	defs := map[string]object{}
-	body := g.structSchema(d.form, defs)
+	body := g.objectSchema(g.documentKeys(name, d), defs)
 	full := object{
 		{"$schema", "https://json-schema.org/draft/2020-12/schema"},
 		{"title", schemaName(name)},
@@ -261,6 +339,10 @@ func (g *generator) aboutDocument(d document) string {
 	case "listOf":
 		items, _ := d.form.FieldByName("Items")
 		about = ": a list. An item is " + strings.ToLower(g.about(items.Type.Elem())[:1]) + g.about(items.Type.Elem())[1:]
+	case "freeFrame":
+		about = "."
+	case "plannedListOf", "runFrame":
+		about = ": " + strings.ToLower(about[:1]) + about[1:]
 	case "itemOf":
 		item, _ := d.form.FieldByName("Item")
 		about = ": " + strings.ToLower(g.about(item.Type.Elem())[:1]) + g.about(item.Type.Elem())[1:]
@@ -268,10 +350,10 @@ func (g *generator) aboutDocument(d document) string {
 	return "What `sbx " + d.verb + " -o json` prints" + about
 }
 
-func (g *generator) structSchema(t reflect.Type, defs map[string]object) object {
+func (g *generator) objectSchema(keys []key, defs map[string]object) object {
 	var properties object
 	required := []string{}
-	for _, k := range g.keys(t) {
+	for _, k := range keys {
 		one := g.typeSchema(k.field.Type, defs)
 		if k.doc != "" {
 			one = append(one, pair{"description", k.doc})
@@ -288,29 +370,36 @@ func (g *generator) typeSchema(t reflect.Type, defs map[string]object) object {
 	if words := g.wordsOf(t); words != nil {
 		return object{{"type", "string"}, {"enum", words}}
 	}
+	switch t {
+	case reflect.TypeFor[moment](), reflect.TypeFor[time.Time]():
+		return object{{"type", "string"}, {"format", "date-time"}}
+	case reflect.TypeFor[sandbox.Ref]():
+		return object{{"type", "string"}}
+	}
+	if elem := orderedElem(t); elem != nil {
+		return object{{"type", "object"}, {"additionalProperties", g.typeSchema(elem, defs)}}
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return orNull(g.typeSchema(t.Elem(), defs))
 	case reflect.Struct:
-		if name := t.Name(); defs[name] == nil {
+		name := namedBy(t).Name()
+		if defs[name] == nil {
 			defs[name] = object{} // it may hold itself
-			defs[name] = append(object{{"description", g.about(t)}}, g.structSchema(t, defs)...)
+			defs[name] = append(object{{"description", g.about(t)}}, g.objectSchema(g.keys(t), defs)...)
 		}
-		return object{{"$ref", "#/$defs/" + t.Name()}}
+		return object{{"$ref", "#/$defs/" + name}}
 	case reflect.Slice:
 		return object{{"type", "array"}, {"items", g.typeSchema(t.Elem(), defs)}}
 	case reflect.Map:
 		return object{{"type", "object"}, {"additionalProperties", g.typeSchema(t.Elem(), defs)}}
-	case reflect.Int:
+	case reflect.Int, reflect.Int64:
 		return object{{"type", "integer"}}
 	case reflect.Float64:
 		return object{{"type", "number"}}
 	case reflect.Bool:
 		return object{{"type", "boolean"}}
 	case reflect.String:
-		if t == reflect.TypeFor[moment]() {
-			return object{{"type", "string"}, {"format", "date-time"}}
-		}
 		return object{{"type", "string"}}
 	}
 	return object{} // anything
@@ -320,7 +409,7 @@ func (g *generator) wordsOf(t reflect.Type) []string {
 	if t.Kind() != reflect.String {
 		return nil
 	}
-	return g.words[strings.TrimPrefix(t.PkgPath(), "sbx/internal/")+"."+t.Name()]
+	return g.words[roomed(t)]
 }
 
 // orNull allows null beside what a schema allows.
@@ -350,19 +439,35 @@ func anything(words []string) []any {
 }
 
 // eachKey walks over all keys of a document, those of errors apart.
-func (g *generator) eachKey(t reflect.Type, at string, do func(path string, f reflect.StructField, doc string)) {
-	for _, k := range g.keys(t) {
+func (g *generator) eachKey(name string, d document, do func(path string, k key)) {
+	g.walk(g.documentKeys(name, d), "", do)
+}
+
+func (g *generator) walk(keys []key, at string, do func(path string, k key)) {
+	for _, k := range keys {
 		path := at + k.name
-		do(path, k.field, k.doc)
+		do(path, k)
 		inner, suffix := innermost(k.field.Type)
-		if inner.Kind() == reflect.Struct && k.name != "errors" && k.name != "error" {
-			g.eachKey(inner, path+suffix+".", do)
+		if inner.Kind() == reflect.Struct && g.fields[roomed(inner)] != nil && inner != reflect.TypeFor[sandbox.Ref]() && k.name != "errors" && k.name != "error" {
+			g.walk(g.keys(inner), path+suffix+".", do)
 		}
 	}
 }
 
+// orderedElem is the type of the values of an output.Ordered; nil for any other type.
+func orderedElem(t reflect.Type) reflect.Type {
+	if o, ordered := reflect.TypeAssert[interface{ Elem() reflect.Type }](reflect.Zero(t)); ordered && t.PkgPath() == reflect.TypeFor[output.Fields]().PkgPath() {
+		return o.Elem()
+	}
+	return nil
+}
+
 // innermost is the type within lists, maps and pointers, and how a path writes the way to it.
 func innermost(t reflect.Type) (inner reflect.Type, suffix string) {
+	if elem := orderedElem(t); elem != nil {
+		inner, suffix = innermost(elem)
+		return inner, ".*" + suffix
+	}
 	step := map[reflect.Kind]string{reflect.Slice: "[]", reflect.Map: ".*", reflect.Pointer: ""}
 	mark, more := step[t.Kind()]
 	if !more {
@@ -374,7 +479,7 @@ func innermost(t reflect.Type) (inner reflect.Type, suffix string) {
 
 const pageHead = `# The JSON documents
 
-<!-- Made by ` + "`make docs`" + ` from the types in internal/documents. -->
+<!-- Made by ` + "`make docs`" + ` from the types in internal/views. -->
 
 ` + "`-o json`" + ` prints one document. Its ` + "`schema`" + ` names the form; within one version
 keys are only ever added. Every key is always present unless it is marked
@@ -393,25 +498,25 @@ func (g *generator) page() string {
 	var b strings.Builder
 	b.WriteString(pageHead)
 	b.WriteString("An error, in `errors[]` and `error`:\n\n")
-	g.writeKeys(&b, reflect.TypeFor[failure]())
+	g.writeKeys(&b, "", document{form: reflect.TypeFor[failure]()})
 	for _, name := range slices.Sorted(maps.Keys(documented())) {
 		d := documented()[name]
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", name, wrap(g.aboutDocument(d)+" Its `schema` is `"+schemaName(name)+"`.", ""))
-		g.writeKeys(&b, d.form)
+		g.writeKeys(&b, name, d)
 	}
 	return b.String()
 }
 
-func (g *generator) writeKeys(b *strings.Builder, t reflect.Type) {
-	g.eachKey(t, "", func(path string, f reflect.StructField, doc string) {
+func (g *generator) writeKeys(b *strings.Builder, name string, d document) {
+	g.eachKey(name, d, func(path string, k key) {
 		if path == "schema" {
 			return
 		}
-		kind := g.kindText(f.Type)
-		if strings.HasSuffix(f.Tag.Get("json"), ",omitempty") {
+		kind := g.kindText(k.field.Type)
+		if k.optional {
 			kind += ", optional"
 		}
-		b.WriteString(wrap("- `"+path+"` ("+kind+"): "+doc, "  ") + "\n")
+		b.WriteString(wrap("- `"+path+"` ("+kind+"): "+k.doc, "  ") + "\n")
 	})
 }
 
@@ -420,6 +525,15 @@ func (g *generator) kindText(t reflect.Type) string {
 	if words := g.wordsOf(t); words != nil {
 		return strings.Join(words, ", ")
 	}
+	switch t {
+	case reflect.TypeFor[moment](), reflect.TypeFor[time.Time]():
+		return "time"
+	case reflect.TypeFor[sandbox.Ref]():
+		return "text"
+	}
+	if orderedElem(t) != nil {
+		return "object"
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return g.kindText(t.Elem()) + ", null"
@@ -427,16 +541,13 @@ func (g *generator) kindText(t reflect.Type) string {
 		return "list"
 	case reflect.Map, reflect.Struct:
 		return "object"
-	case reflect.Int:
+	case reflect.Int, reflect.Int64:
 		return "whole number"
 	case reflect.Float64:
 		return "number"
 	case reflect.Bool:
 		return "true, false"
 	case reflect.String:
-		if t == reflect.TypeFor[moment]() {
-			return "time"
-		}
 		return "text"
 	}
 	return "anything"

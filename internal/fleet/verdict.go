@@ -12,15 +12,15 @@ import (
 // Counts are the endings by outcome. Every outcome is present, also at 0, and their sum is
 // Selected.
 type Counts struct {
-	Selected     int `json:"selected"`
-	Verified     int `json:"verified"`
-	AlreadyGone  int `json:"already_gone"`
-	Accepted     int `json:"accepted"`
-	Stuck        int `json:"stuck"`
-	Failed       int `json:"failed"`
-	Changed      int `json:"changed"`
-	Skipped      int `json:"skipped"`
-	NotAttempted int `json:"not_attempted"`
+	Selected     int `json:"selected"`      // How many were selected.
+	Verified     int `json:"verified"`      // Seen to have ended.
+	AlreadyGone  int `json:"already_gone"`  // Ended before the request.
+	Accepted     int `json:"accepted"`      // Accepted by the provider, and still in the old state when the wait was over.
+	Stuck        int `json:"stuck"`         // In the state terminating for longer than the provider should need.
+	Failed       int `json:"failed"`        // The request failed.
+	Changed      int `json:"changed"`       // No longer what was selected when it was read again, so it was left alone.
+	Skipped      int `json:"skipped"`       // Left alone, for the reason given.
+	NotAttempted int `json:"not_attempted"` // Not reached before the run ended.
 }
 
 // Count counts endings by outcome. An unknown outcome counts as failed.

@@ -74,8 +74,8 @@ func Terminate(ctx context.Context, env *Env, req TerminateRequest, watch Observ
 
 // PlannedEnd is one sandbox of a plan, and why it would end or stay.
 type PlannedEnd struct {
-	Ref     sandbox.Ref     `json:"ref"`
-	Reason  string          `json:"reason"`
+	Ref     sandbox.Ref     `json:"ref"`    // PROFILE/ID.
+	Reason  string          `json:"reason"` // Why it is selected or kept.
 	Sandbox sandbox.Sandbox `json:"-"`
 }
 

@@ -3,6 +3,7 @@ package output
 import (
 	"cmp"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -132,12 +133,15 @@ type Column[T any] struct {
 	Name  string         // JSON key and word for --columns, in snake_case with its unit: "age_seconds"
 	Head  string         // heading of the human table; "" = Name in capitals
 	Level Level          // where it appears unasked
-	Value func(T) any    // what machines read; nil and nil pointers mean "unknown"
+	Value func(T) any    // what machines read; nil and nil pointers mean "unknown"; not in a column of Columns
 	Text  func(T) string // the human cell; nil = made from Value
 	Tone  func(T) Tone   // the colour's meaning; nil = made from Value
 	Spare bool           // a table that is wider than the terminal may do without it; a Wide one always may
 	Whole bool           // its text is never cut: a reference or a word of a closed list
 	Keep  int            // cells of its text that stay while other texts can be cut
+
+	from  *source // of Columns: makes the document that has the value
+	index []int   // where it has it
 }
 
 // Names lists the words that --columns takes, in column order.
@@ -152,8 +156,15 @@ func Names[T any](columns []Column[T]) []string {
 // Of makes columns of a T from those of a part of it.
 func Of[T, U any](columns []Column[U], part func(T) U) []Column[T] {
 	out := make([]Column[T], len(columns))
+	made := map[*source]*source{} // of a part that several columns share
 	for i, c := range columns {
-		out[i] = Column[T]{Name: c.Name, Head: c.Head, Level: c.Level, Spare: c.Spare, Whole: c.Whole, Keep: c.Keep, Value: func(t T) any { return c.Value(part(t)) }}
+		out[i] = Column[T]{Name: c.Name, Head: c.Head, Level: c.Level, Spare: c.Spare, Whole: c.Whole, Keep: c.Keep, index: c.index}
+		if c.from != nil && made[c.from] == nil {
+			made[c.from] = &source{func(item any) reflect.Value { return c.from.document(new(part(typed[T](item)))) }}
+		}
+		if out[i].from = made[c.from]; c.Value != nil {
+			out[i].Value = func(t T) any { return c.Value(part(t)) }
+		}
 		if c.Text != nil {
 			out[i].Text = func(t T) string { return c.Text(part(t)) }
 		}
@@ -171,7 +182,7 @@ func Complete[T any](columns, from []Column[T]) []Column[T] {
 	out := slices.Clone(columns)
 	for i, c := range out {
 		at := slices.IndexFunc(from, func(f Column[T]) bool { return f.Name == c.Name })
-		if at < 0 || c.Value != nil {
+		if at < 0 || c.Value != nil || c.from != nil {
 			continue
 		}
 		out[i] = from[at]
@@ -186,14 +197,15 @@ type column struct {
 	level        Level
 	spare, whole bool
 	keep         int
+	from         *source // and index, instead of value
+	index        []int
 	value        func(any) any
 	text         func(any) string // nil = made from value
 	tone         func(any) Tone   // nil = made from value
 }
 
 // cell is the value of an item as it is shown on a screen.
-func (c column) cell(item any, s screen, now time.Time) (value any, text string, tone Tone) {
-	value = c.value(item)
+func (c column) cell(item, value any, s screen, now time.Time) (text string, tone Tone) {
 	if c.text != nil {
 		text = c.text(item)
 	} else {
@@ -204,7 +216,7 @@ func (c column) cell(item any, s screen, now time.Time) (value any, text string,
 	} else {
 		tone = toneOf(value, c.name)
 	}
-	return value, s.escape(text), tone
+	return s.escape(text), tone
 }
 
 func erasedColumns[T any](columns []Column[T]) []column {
@@ -215,7 +227,7 @@ func erasedColumns[T any](columns []Column[T]) []column {
 	for i, c := range columns {
 		out[i] = column{
 			name: c.Name, title: cmp.Or(c.Head, strings.ToUpper(c.Name)), level: c.Level, spare: c.Spare, whole: c.Whole, keep: c.Keep,
-			value: erasedFunc(c.Value), text: erasedFunc(c.Text), tone: erasedFunc(c.Tone),
+			from: c.from, index: c.index, value: erasedFunc(c.Value), text: erasedFunc(c.Text), tone: erasedFunc(c.Tone),
 		}
 	}
 	return out

@@ -14,10 +14,13 @@ func CellTable[T any](c Cells, columns []Column[T], items []T, width int, now ti
 	for i, column := range chosen {
 		layout[i] = tableColumn{title: column.title, spare: column.spare, keep: column.keep}
 		texts[0], tones[0] = append(texts[0], column.title), append(tones[0], Muted)
-		for n := range items {
-			value, text, tone := column.cell(&items[n], s, now)
+	}
+	for n := range items {
+		values := readValues(nil, chosen, &items[n])
+		for i, column := range chosen {
+			text, tone := column.cell(&items[n], values[i], s, now)
 			texts[n+1], tones[n+1] = append(texts[n+1], text), append(tones[n+1], tone)
-			layout[i].text = layout[i].text || !column.whole && runningText(value, column.name)
+			layout[i].text = layout[i].text || !column.whole && runningText(values[i], column.name)
 		}
 	}
 	measureTable(layout, texts[1:])

@@ -197,10 +197,7 @@ func showItem(p *Printer, spec itemSpec, item any, verdict error, errs []error) 
 	if p.Format.Human() {
 		return p.concludeList(errs, verdict, showSheet(p, spec, columns, item))
 	}
-	object := make(Fields, len(columns))
-	for i, c := range columns {
-		object[i] = Field{c.name, shapeValue(c.value(item))}
-	}
+	object := recordObject(columnHeadings(columns), record{values: readValues(nil, columns, item)})
 	end := ending{errs: errs, code: fault.ExitCode(verdict)}
 	return p.concludeList(errs, verdict, p.writeDocument(spec.schema, Fields{{"item", object}}, []any{object}, end))
 }
@@ -224,8 +221,8 @@ func showSheet(p *Printer, spec itemSpec, columns []column, item any) error {
 	case spec.human != nil && len(p.Columns) == 0:
 		spec.human(sheet, item)
 	default:
-		for _, c := range columns {
-			value := c.value(item)
+		for i, value := range readValues(nil, columns, item) {
+			c := columns[i]
 			if c.text != nil && p.out.tty {
 				value = c.text(item)
 			}

@@ -49,7 +49,7 @@ func play(t *testing.T, s *stage, p *Printer, sc scene) (int, string) {
 	for _, err := range sc.errs {
 		l.Fail(err)
 	}
-	l.Set("total", Fields{{"active", 1}})
+	l.Set(struct{ Total Fields }{Fields{{"active", 1}}})
 	code := fault.ExitCode(l.Close())
 	return code, fmt.Sprintf("--- stdout\n%s--- stderr\n%s--- exit %d\n", s.out.String(), s.err.String(), code)
 }

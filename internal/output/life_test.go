@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"strconv"
 	"strings"
 	"syscall"
@@ -47,7 +48,9 @@ func live(t *testing.T, r *rand.Rand, l *List[box]) life {
 			require.NoError(t, l.Flush())
 		case 4:
 			key := fmt.Sprintf("extra_%d", len(past.extra))
-			l.Set(key, "x\u202e\x00")
+			keys := reflect.New(reflect.StructOf([]reflect.StructField{{Name: "Text", Type: reflect.TypeFor[string](), Tag: reflect.StructTag(`json:"` + key + `"`)}})).Elem()
+			keys.Field(0).SetString("x\u202e\x00")
+			l.Set(keys.Interface())
 			past.extra[key] = "x\u202e\x00"
 		case 5:
 			if r.IntN(4) == 0 {

@@ -41,7 +41,7 @@ type list struct {
 	spec    listSpec
 	columns []column
 	encoder encoder
-	ref     func(any) any
+	ref     []column // what -o name prints
 	remarks []string
 	paged   []any // of human, until the page is made
 	values  []any // of the last record that wants no more
@@ -132,13 +132,10 @@ func newList(p *Printer, spec listSpec) (*list, error) {
 	return l, nil
 }
 
-// referenceColumn reads what -o name prints: the column "ref", else the first one.
-func referenceColumn(columns []column) func(any) any {
-	if len(columns) == 0 {
-		return func(any) any { return nil }
-	}
-	i := slices.IndexFunc(columns, func(c column) bool { return c.name == "ref" })
-	return columns[max(i, 0)].value
+// referenceColumn is what -o name prints: the column "ref", else the first one.
+func referenceColumn(columns []column) []column {
+	i := max(slices.IndexFunc(columns, func(c column) bool { return c.name == "ref" }), 0)
+	return columns[i:min(i+1, len(columns))]
 }
 
 func columnHeadings(columns []column) []heading {
@@ -230,17 +227,18 @@ func (l *list) finishDocument() error {
 func (l *list) itemRecord(item any) record {
 	switch l.encoder.selection() {
 	case wantName:
-		return record{name: machineText(shapeValue(l.ref(item)))}
+		var name string
+		for _, v := range readValues(nil, l.ref, item) {
+			name = machineText(shapeValue(v))
+		}
+		return record{name: name}
 	case wantLine:
 		return record{line: l.itemLine(item)}
 	case wantCells:
 		return l.itemCells(item)
 	case wantValues:
 	}
-	l.values = l.values[:0]
-	for _, c := range l.columns {
-		l.values = append(l.values, c.value(item))
-	}
+	l.values = readValues(l.values[:0], l.columns, item)
 	return record{values: l.values}
 }
 
@@ -253,9 +251,9 @@ func (l *list) itemLine(item any) string {
 
 func (l *list) itemCells(item any) record {
 	now, out := l.printer.now(), l.printer.out
-	r := record{item: item, values: make([]any, len(l.columns)), texts: make([]string, len(l.columns)), tones: make([]Tone, len(l.columns))}
+	r := record{item: item, values: readValues(nil, l.columns, item), texts: make([]string, len(l.columns)), tones: make([]Tone, len(l.columns))}
 	for i, c := range l.columns {
-		r.values[i], r.texts[i], r.tones[i] = c.cell(item, out, now)
+		r.texts[i], r.tones[i] = c.cell(item, r.values[i], out, now)
 	}
 	return r
 }
@@ -280,11 +278,9 @@ func (l *list) Truncated() { l.end.truncated = true }
 // Incomplete records that items may be missing although nothing failed.
 func (l *list) Incomplete() { l.end.incomplete = true }
 
-// Set adds a top-level key of this document, such as "total" or "run_id"; in
-// ndjson it is part of the summary. Text formats ignore it.
-func (l *list) Set(key string, value any) {
-	l.end.extra = append(l.end.extra, Field{key, shapeValue(value)})
-}
+// Set adds top-level keys to this document, such as "total" or "run_id": those of a struct, as
+// FieldsOf reads them. In ndjson they are part of the summary. Text formats ignore them.
+func (l *list) Set(keys any) { l.end.extra = append(l.end.extra, FieldsOf(keys)...) }
 
 // Flush shows what has been added so far. The widths of a table are fixed by the
 // first Flush.

@@ -71,7 +71,10 @@ func TestListKeepsItsBooks(t *testing.T) {
 			130,
 		},
 		"extra keys": {
-			func(l *List[box]) { l.Set("run_id", "r1"); l.Set("counts", map[string]int{"selected": 2}) },
+			func(l *List[box]) {
+				l.Set(struct{ RunID string }{"r1"})
+				l.Set(struct{ Counts map[string]int }{map[string]int{"selected": 2}})
+			},
 			map[string]any{"run_id": "r1", "counts": map[string]any{"selected": 2.0}},
 			0,
 		},
@@ -120,7 +123,7 @@ func TestKeyOrderOfAList(t *testing.T) {
 	t.Parallel()
 	s := newStage(place{})
 	l := open(t, s.printer(t, "json"), boxSpec())
-	l.Set("total", 1)
+	l.Set(struct{ Total int }{1})
 	require.NoError(t, l.Close())
 	var keys []string
 	for line := range strings.Lines(s.out.String()) {
@@ -182,7 +185,7 @@ func TestNameFallsBackToTheFirstColumn(t *testing.T) {
 	require.NoError(t, l.Add("cgroup\n2"))
 	require.NoError(t, l.Close())
 	assert.Equal(t, `cgroup\n2`+"\n", s.out.String())
-	assert.Nil(t, referenceColumn(nil)("x"))
+	assert.Empty(t, referenceColumn(nil))
 }
 
 func TestQuietHidesTheEmptyNote(t *testing.T) {

@@ -24,35 +24,38 @@ type Field struct {
 // Fields is an object whose keys keep their order in every format.
 type Fields []Field
 
+// Ordered is an object with values of one type whose keys keep their order.
+type Ordered[V any] Fields
+
+func (o Ordered[V]) fields() Fields { return Fields(o) }
+
+// Elem is the type of the values.
+func (Ordered[V]) Elem() reflect.Type { return reflect.TypeFor[V]() }
+
 // Seconds gives a duration as seconds, rounded to the millisecond, for a
 // `*_seconds` key.
 func Seconds(d time.Duration) float64 {
 	return float64(d.Round(time.Millisecond)) / float64(time.Second)
 }
 
-// MiB gives a count of bytes in MiB, rounded to a tenth, for a `*_mb` key. Whole
-// numbers stay integers; nil stays unknown.
-func MiB(bytes *int64) any {
+// Mebibytes is an amount in MiB, to a tenth, for a `*_mb` key: an integer where it is whole.
+type Mebibytes float64
+
+// MiB gives a count of bytes in MiB, rounded to a tenth; nil stays unknown.
+func MiB(bytes *int64) *Mebibytes {
 	if bytes == nil {
 		return nil
 	}
-	if *bytes%sandbox.MiB == 0 {
-		return *bytes / sandbox.MiB
-	}
-	tenths := math.Round(float64(*bytes) / sandbox.MiB * 10)
-	if whole := tenths / 10; whole == math.Trunc(whole) {
-		return int64(whole)
-	}
-	return tenths / 10
+	return new(Mebibytes(math.Round(float64(*bytes)/sandbox.MiB*10) / 10))
 }
 
 // Time gives an instant for a `*_at` key: RFC 3339, UTC, to the millisecond.
 // The zero time means unknown.
-func Time(t time.Time) any {
+func Time(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
-	return t.UTC()
+	return new(t.UTC())
 }
 
 func formatInstant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z07:00") }
@@ -81,6 +84,11 @@ func shapeValue(v any) any {
 		return formatInstant(v)
 	case time.Duration:
 		return Seconds(v)
+	case Mebibytes:
+		if v == Mebibytes(int64(v)) {
+			return int64(v)
+		}
+		return float64(v)
 	case sandbox.Ref:
 		return v.String()
 	case Fields:
@@ -142,6 +150,9 @@ func shapeTexts(m map[string]string) Fields {
 func shapeComposite(v reflect.Value) any {
 	switch v.Kind() {
 	case reflect.Slice, reflect.Array:
+		if o, ok := reflect.TypeAssert[interface{ fields() Fields }](v); ok {
+			return shapeFields(o.fields())
+		}
 		out := make([]any, v.Len())
 		for i := range out {
 			out[i] = shapeValue(v.Index(i).Interface())
@@ -175,23 +186,25 @@ func shapeMap(v reflect.Value) Fields {
 	return out
 }
 
-// shapeStruct keeps the order of the fields. omitempty is not obeyed: every key
-// is always present. A field without a json tag gets its name in snake_case.
+// shapeStruct keeps the order of the fields. Every key is present.
 func shapeStruct(v reflect.Value) Fields {
+	keys := jsonKeys(v.Type())
+	out := make(Fields, len(keys))
+	for i, k := range keys {
+		out[i] = Field{k.name, shapeValue(v.FieldByIndex(k.index).Interface())}
+	}
+	return out
+}
+
+// FieldsOf are the keys of a document that is a struct, in the order of its fields. A key with the option
+// `omitzero` is left out where it is zero.
+func FieldsOf(document any) Fields {
 	var out Fields
-	for i := range v.NumField() {
-		field := v.Type().Field(i)
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		switch {
-		case !field.IsExported() || name == "-":
-			continue
-		case field.Anonymous && name == "" && field.Type.Kind() == reflect.Struct:
-			out = append(out, shapeStruct(v.Field(i))...)
-			continue
-		case name == "":
-			name = snakeCase(field.Name)
+	v := reflect.ValueOf(document)
+	for _, k := range jsonKeys(v.Type()) {
+		if field := v.FieldByIndex(k.index); !k.optional || !field.IsZero() {
+			out = append(out, Field{k.name, shapeValue(field.Interface())})
 		}
-		out = append(out, Field{name, shapeValue(v.Field(i).Interface())})
 	}
 	return out
 }

@@ -128,14 +128,14 @@ func TestMiB(t *testing.T) {
 		"small":    {new(int64(100 << 10)), 0.1},
 		"negative": {new(int64(-1 << 19)), -0.5},
 	} {
-		assert.Equal(t, tc.want, MiB(tc.in), name)
+		assert.Equal(t, tc.want, shapeValue(MiB(tc.in)), name)
 	}
 }
 
 func TestTime(t *testing.T) {
 	t.Parallel()
 	assert.Nil(t, Time(time.Time{}))
-	assert.Equal(t, noon(), Time(noon().In(time.FixedZone("", 3600))))
+	assert.Equal(t, noon(), *Time(noon().In(time.FixedZone("", 3600))))
 }
 
 func TestSnake(t *testing.T) {

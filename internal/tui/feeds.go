@@ -28,8 +28,8 @@ func (m *Model) feedFigures(f *feed) []figure {
 		{"active " + s.ActiveText(), s.ActiveTone(), false},
 		{"stuck " + s.StuckText(), s.StuckTone(), false},
 	}
-	if oldest, known := s.Age(100).(float64); known {
-		all = append(all, figure{"oldest " + sandbox.FormatElapsed(time.Duration(oldest*float64(time.Second))), s.AgeTone(), false})
+	if oldest := s.Age(100); oldest != nil {
+		all = append(all, figure{"oldest " + sandbox.FormatElapsed(time.Duration(*oldest*float64(time.Second))), s.AgeTone(), false})
 	}
 	if rate := s.RateText(); rate != "-" {
 		all = append(all, figure{"timeouts " + rate, s.RateTone(), false})

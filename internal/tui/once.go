@@ -9,29 +9,27 @@ import (
 	"sbx/internal/views"
 )
 
-// OnceFields is Once as the keys of a document: the figures of each profile that answered, as `stats` has
+// OnceKeys is Once as the keys of a document: the figures of each profile that answered, as `stats` has
 // them, and every sandbox by its group, as `ls --look` has it.
-func OnceFields(ctx context.Context, source Source, now func() time.Time) (fields output.Fields, errs []error) {
+func OnceKeys(ctx context.Context, source Source, now func() time.Time) (keys views.DashboardKeys, errs []error) {
 	m := NewModel(ctx, source, now, "", output.Cells{Plain: true})
 	m.height = math.MaxInt32 // no row is off the screen
 	errs = m.readOnce()
-	profiles := []any{}
 	for _, f := range m.feeds {
 		if f.known {
-			profiles = append(profiles, views.Object(views.StatsColumns(), f.figures()))
+			keys.Profiles = append(keys.Profiles, f.figures().Item())
 		}
 	}
-	groups := output.Fields{}
-	for t := range tabAll {
-		rows := []any{}
-		for _, r := range m.rows {
-			if r.group == t {
-				rows = append(rows, views.Object(views.SandboxColumns(), r.line(m.now())))
-			}
+	var groups [tabAll][]views.SandboxItem
+	for _, r := range m.rows {
+		if r.group < tabAll {
+			groups[r.group] = append(groups[r.group], r.line(m.now()).Item())
 		}
-		groups = append(groups, output.Field{Key: t.key(), Value: rows})
 	}
-	return output.Fields{{Key: "profiles", Value: profiles}, {Key: "sandboxes", Value: groups}}, errs
+	keys.Sandboxes = &views.DashboardGroups{
+		Stuck: groups[tabStuck], AtRisk: groups[tabRisk], Unjudged: groups[tabUnjudged], Working: groups[tabWorking], Ended: groups[tabEnded],
+	}
+	return keys, errs
 }
 
 // figures are those of a profile, with the stuck ones by the newest verdicts.
@@ -39,9 +37,4 @@ func (f *feed) figures() views.StatsRow {
 	s := views.StatsRow(f.round.Figures)
 	s.Stuck = &f.stuck
 	return s
-}
-
-// key is the word of a tab in a document.
-func (t tab) key() string {
-	return [tabs]string{"stuck", "at_risk", "unjudged", "working", "ended", "all", "tasks"}[t]
 }

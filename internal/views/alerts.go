@@ -3,9 +3,11 @@ package views
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"sbx/internal/alert"
 	"sbx/internal/output"
+	"sbx/internal/triage"
 )
 
 // AlertsLine says in one line what fires and what is pending; "" = nothing.
@@ -32,25 +34,28 @@ func alertCount(n int) string {
 	return fmt.Sprintf("%d alerts", n)
 }
 
-// alertList are the alerts for documents.
-func alertList(all []alert.Alert) []any {
-	list := make([]any, 0, len(all))
-	for _, a := range all {
-		evidence := a.State.Evidence
-		if evidence == nil {
-			evidence = []string{}
+// AlertItem is an alert at one provider that is pending or firing.
+type AlertItem struct {
+	Rule           string          `json:"rule"`             // The rule; docs/ALERTS.md lists them.
+	Provider       string          `json:"provider"`         // The profile.
+	Severity       triage.Severity `json:"severity"`         // critical or warning.
+	Phase          alert.Phase     `json:"phase"`            // pending: its condition holds, but not for long enough. firing: people were notified.
+	Since          *time.Time      `json:"since"`            // Since when it holds, later by the time in which nobody looked.
+	HeldSeconds    float64         `json:"held_seconds"`     // How long it has held.
+	HoldForSeconds float64         `json:"hold_for_seconds"` // How long it has to hold until people are notified.
+	GapSeconds     float64         `json:"gap_seconds"`      // The time since then in which nobody looked; it does not count.
+	Evidence       []string        `json:"evidence"`         // The comparisons of its condition.
+}
+
+// alertItems are the alerts for documents.
+func alertItems(all []alert.Alert) []AlertItem {
+	items := make([]AlertItem, len(all))
+	for i, a := range all {
+		items[i] = AlertItem{
+			Rule: a.Rule.ID, Provider: a.Provider, Severity: a.Rule.Severity, Phase: a.State.Phase, Since: output.Time(a.State.Since),
+			HeldSeconds: max(0, a.At.Sub(a.State.Since).Round(time.Second).Seconds()), HoldForSeconds: a.HoldFor.Seconds(),
+			GapSeconds: a.State.GapNanoseconds.Seconds(), Evidence: a.State.Evidence,
 		}
-		list = append(list, output.Fields{
-			{Key: "rule", Value: a.Rule.ID},
-			{Key: "provider", Value: a.Provider},
-			{Key: "severity", Value: string(a.Rule.Severity)},
-			{Key: "phase", Value: string(a.State.Phase)},
-			{Key: "since", Value: output.Time(a.State.Since)},
-			{Key: "held_seconds", Value: max(0, a.At.Sub(a.State.Since).Round(1e9).Seconds())},
-			{Key: "hold_for_seconds", Value: a.HoldFor.Seconds()},
-			{Key: "gap_seconds", Value: a.State.GapNanoseconds.Seconds()},
-			{Key: "evidence", Value: evidence},
-		})
 	}
-	return list
+	return items
 }

@@ -8,29 +8,45 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/sandbox"
 )
 
-// ActColumns are those of `sbx audit`.
+// ActItem is one request to terminate or delete a sandbox, or one repair of a record.
+type ActItem struct {
+	At        time.Time        `json:"at" table:""`                   // When it was requested.
+	Actor     string           `json:"actor" table:""`                // The user who requested it.
+	Host      string           `json:"host" table:",wide"`            // The host on which they did.
+	Verb      string           `json:"verb" table:""`                 // The verb: terminate, cleanup, reconcile, task, stop, drill, or sweep (a supervisor that had died).
+	Action    string           `json:"action" table:",wide"`          // terminate, delete, or what reconcile did to a record: mark_terminated, adopt.
+	Ref       string           `json:"ref" table:""`                  // PROFILE/ID.
+	Name      string           `json:"name" table:",wide"`            // Its name, if it had one.
+	TaskID    string           `json:"task_id" table:"TASK,wide"`     // Its task, if known.
+	Cause     *sandbox.Cause   `json:"cause" table:",wide"`           // What was wrong with it by the judgement before; null where no cause is known.
+	Outcome   *sandbox.Outcome `json:"outcome" table:",whole"`        // The outcome; null: no journal knows it, since the run was interrupted.
+	Reason    string           `json:"reason" table:""`               // Why it was requested.
+	RunID     string           `json:"run_id" table:"RUN,wide,whole"` // The run.
+	Detail    string           `json:"detail"`                        // What is said of the outcome.
+	Layer     string           `json:"layer"`                         // The layer of defence, for a run from cron.
+	SettledAt *time.Time       `json:"settled_at"`                    // When the outcome was known.
+	PID       int              `json:"pid"`                           // The process.
+	Version   string           `json:"version"`                       // The version of sbx.
+}
+
+// ActColumns are those of an ActItem.
 func ActColumns() []output.Column[cleanup.Act] {
-	type row = cleanup.Act
-	return []output.Column[row]{
-		{Name: "at", Value: func(a row) any { return output.Time(a.At) }},
-		{Name: "actor", Value: func(a row) any { return a.Actor.Who }},
-		{Name: "host", Level: output.Wide, Value: func(a row) any { return a.Actor.Host }},
-		{Name: "verb", Value: func(a row) any { return a.Verb }, Text: verbText},
-		{Name: "action", Level: output.Wide, Value: func(a row) any { return a.Action }},
-		{Name: "ref", Value: func(a row) any { return a.Ref.String() }},
-		{Name: "name", Level: output.Wide, Value: func(a row) any { return a.Name }},
-		{Name: "task_id", Head: "TASK", Level: output.Wide, Value: func(a row) any { return a.TaskID }},
-		{Name: "cause", Level: output.Wide, Value: func(a row) any { return TextOrNil(string(a.Cause)) }},
-		{Name: "outcome", Value: outcomeValue, Text: outcomeText, Tone: outcomeTone},
-		{Name: "reason", Value: func(a row) any { return a.Reason }, Text: func(a row) string { return joinKnown("; ", a.Reason, a.Detail) }},
-		{Name: "run_id", Head: "RUN", Level: output.Wide, Whole: true, Value: func(a row) any { return a.Run }},
-		{Name: "detail", Level: output.Extra, Value: func(a row) any { return a.Detail }},
-		{Name: "layer", Level: output.Extra, Value: func(a row) any { return a.Layer }},
-		{Name: "settled_at", Level: output.Extra, Value: func(a row) any { return output.Time(a.SettledAt) }},
-		{Name: "pid", Level: output.Extra, Value: func(a row) any { return a.Actor.PID }},
-		{Name: "version", Level: output.Extra, Value: func(a row) any { return a.Actor.Version }},
+	type column = output.Column[cleanup.Act]
+	return output.Columns(actItem,
+		column{Name: "verb", Text: verbText},
+		column{Name: "outcome", Text: outcomeText, Tone: outcomeTone},
+		column{Name: "reason", Text: func(a cleanup.Act) string { return joinKnown("; ", a.Reason, a.Detail) }},
+	)
+}
+
+func actItem(a cleanup.Act) ActItem {
+	return ActItem{
+		At: a.At, Actor: a.Actor.Who, Host: a.Actor.Host, Verb: a.Verb, Action: a.Action, Ref: a.Ref.String(), Name: a.Name, TaskID: a.TaskID,
+		Cause: orNil(a.Cause), Outcome: orNil(a.Outcome), Reason: a.Reason, RunID: a.Run, Detail: a.Detail, Layer: a.Layer, SettledAt: output.Time(a.SettledAt),
+		PID: a.Actor.PID, Version: a.Actor.Version,
 	}
 }
 
@@ -42,12 +58,8 @@ func verbText(a cleanup.Act) string {
 	return a.Verb + " (" + strings.ReplaceAll(a.Action, "_", " ") + ")"
 }
 
-func outcomeValue(a cleanup.Act) any {
-	if a.Outcome == "" {
-		return nil
-	}
-	return a.Outcome
-}
+// outcomeValue is null where no journal knows the outcome.
+func outcomeValue(a cleanup.Act) any { return orNil(a.Outcome) }
 
 func outcomeText(a cleanup.Act) string {
 	if a.Outcome == "" {

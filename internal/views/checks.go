@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"sbx/internal/cron"
 	"sbx/internal/fault"
@@ -40,16 +41,22 @@ func checkTone(r ops.Check) output.Tone {
 	return output.Muted
 }
 
-// FindingColumns are those of a check.
+// CheckItem is one check of doctor.
+type CheckItem struct {
+	Check    string          `json:"check" table:""`     // What is checked.
+	Provider string          `json:"provider" table:""`  // The profile; empty for the tool itself.
+	Verdict  sandbox.Verdict `json:"verdict" table:""`   // Whether it is in order.
+	Message  string          `json:"message" table:""`   // What was found.
+	Hint     string          `json:"hint" table:",wide"` // What to do; empty for nothing.
+}
+
+// FindingColumns are those of a CheckItem.
 func FindingColumns() []output.Column[ops.Check] {
-	type row = ops.Check
-	return []output.Column[row]{
-		{Name: "check", Value: func(r row) any { return r.Check.Check }},
-		{Name: "provider", Value: func(r row) any { return r.Provider }},
-		{Name: "verdict", Value: func(r row) any { return r.Verdict }, Text: func(r row) string { return string(r.Status()) }, Tone: checkTone},
-		{Name: "message", Value: func(r row) any { return r.Message }},
-		{Name: "hint", Level: output.Wide, Value: func(r row) any { return r.Hint }},
-	}
+	return output.Columns(checkItem, output.Column[ops.Check]{Name: "verdict", Text: func(r ops.Check) string { return string(r.Status()) }, Tone: checkTone})
+}
+
+func checkItem(r ops.Check) CheckItem {
+	return CheckItem{r.Check.Check, r.Provider, r.Verdict, r.Message, r.Hint}
 }
 
 // checkPage is a section for each subject, with nothing cut off.
@@ -185,17 +192,21 @@ func PluginLine(rows []ops.Check) (string, int) {
 // pluginText keeps a text out of the figures: monitors cut lines at the bar.
 func pluginText(text string) string { return strings.ReplaceAll(text, "|", "/") }
 
-// CleanupStatusColumns are those of `sbx cleanup status`.
-func CleanupStatusColumns() []output.Column[cron.Status] {
-	type row = cron.Status
-	return []output.Column[row]{
-		{Name: "last_run", Value: func(s row) any { return output.Time(s.LastRun) }},
-		{Name: "last_success", Value: func(s row) any { return output.Time(s.LastSuccess) }},
-		{Name: "expected_every", Value: func(s row) any { return sandbox.FormatDuration(s.Every) }},
-		{Name: "expected_every_seconds", Level: output.Extra, Value: func(s row) any { return output.Seconds(s.Every) }},
-		{Name: "verdict", Value: func(s row) any { return s.Verdict }},
-		{Name: "message", Value: func(s row) any { return s.Message }},
-	}
+// CleanupStatusItem says whether a cleanup runs as often as it should.
+type CleanupStatusItem struct {
+	LastRun              *time.Time      `json:"last_run" table:""`       // When one last ran.
+	LastSuccess          *time.Time      `json:"last_success" table:""`   // When one last succeeded.
+	ExpectedEvery        string          `json:"expected_every" table:""` // How often it should run, as typed.
+	ExpectedEverySeconds float64         `json:"expected_every_seconds"`  // The same in seconds.
+	Verdict              sandbox.Verdict `json:"verdict" table:""`        // Whether it runs.
+	Message              string          `json:"message" table:""`        // The same in words.
+}
+
+// CleanupStatusColumns are those of a CleanupStatusItem.
+func CleanupStatusColumns() []output.Column[cron.Status] { return output.Columns(cleanupStatusItem) }
+
+func cleanupStatusItem(s cron.Status) CleanupStatusItem {
+	return CleanupStatusItem{output.Time(s.LastRun), output.Time(s.LastSuccess), sandbox.FormatDuration(s.Every), output.Seconds(s.Every), s.Verdict, s.Message}
 }
 
 // ShowRows prints a list whose items are all there.
@@ -217,23 +228,29 @@ func ShowRows[T any](p *output.Printer, spec output.ListSpec[T], rows []T, errs 
 
 func layerCheck(s cron.Status) ops.Check { return ops.ToolCheck("", s.Verdict, "", "") }
 
-// CronStatusColumns are those of `sbx cron check`.
+// CronCheckItem says whether one layer runs.
+type CronCheckItem struct {
+	Layer                string          `json:"layer" table:""`          // The layer.
+	Verdict              sandbox.Verdict `json:"verdict" table:""`        // Whether it runs as often as it should.
+	ExpectedEvery        string          `json:"expected_every" table:""` // How often it should run.
+	LastRun              *time.Time      `json:"last_run" table:""`       // When it last ran.
+	LastSuccess          *time.Time      `json:"last_success" table:""`   // When it last succeeded.
+	Message              string          `json:"message" table:""`        // The same in words.
+	Unowned              map[string]int  `json:"unowned"`                 // How many it leaves alone because they are not yours, by profile.
+	ExitCode             *int            `json:"exit_code" table:",wide"` // The exit code of its last run.
+	ExpectedEverySeconds float64         `json:"expected_every_seconds"`  // The same in seconds.
+}
+
+// CronStatusColumns are those of a CronCheckItem.
 func CronStatusColumns() []output.Column[cron.Status] {
-	return []output.Column[cron.Status]{
-		{Name: "layer", Value: func(s cron.Status) any { return string(s.Layer) }},
-		{Name: "verdict", Value: func(s cron.Status) any { return s.Verdict }, Text: func(s cron.Status) string { return string(layerCheck(s).Status()) }, Tone: func(s cron.Status) output.Tone { return checkTone(layerCheck(s)) }},
-		{Name: "expected_every", Value: func(s cron.Status) any { return sandbox.FormatDuration(s.Every) }},
-		{Name: "last_run", Value: func(s cron.Status) any { return output.Time(s.LastRun) }},
-		{Name: "last_success", Value: func(s cron.Status) any { return output.Time(s.LastSuccess) }},
-		{Name: "message", Value: func(s cron.Status) any { return s.Message }},
-		{Name: "unowned", Level: output.Extra, Value: func(s cron.Status) any { return s.Unowned }},
-		{Name: "exit_code", Level: output.Wide, Value: func(s cron.Status) any {
-			if s.LastExit == nil {
-				return nil
-			}
-			return *s.LastExit
-		}},
-		{Name: "expected_every_seconds", Level: output.Extra, Value: func(s cron.Status) any { return output.Seconds(s.Every) }},
+	return output.Columns(cronCheckItem, output.Column[cron.Status]{
+		Name: "verdict", Text: func(s cron.Status) string { return string(layerCheck(s).Status()) }, Tone: func(s cron.Status) output.Tone { return checkTone(layerCheck(s)) },
+	})
+}
+
+func cronCheckItem(s cron.Status) CronCheckItem {
+	return CronCheckItem{
+		string(s.Layer), s.Verdict, sandbox.FormatDuration(s.Every), output.Time(s.LastRun), output.Time(s.LastSuccess), s.Message, s.Unowned, s.LastExit, output.Seconds(s.Every),
 	}
 }
 

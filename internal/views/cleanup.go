@@ -10,42 +10,82 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
-// PlannedItem is one sandbox of a plan: why it goes or stays, and how it fares.
+// PlannedItem is one sandbox of a plan: why it goes, and how it fares.
 type PlannedItem struct {
-	Ref        sandbox.Ref     `json:"ref"`
-	Name       string          `json:"name"`
-	TaskID     string          `json:"task_id"`
-	AgeSeconds any             `json:"age_seconds"`
-	Reason     string          `json:"reason"`
-	Stuck      sandbox.Verdict `json:"stuck"`
-	Cause      any             `json:"cause"`
-	Confidence any             `json:"confidence"`
-	Looked     bool            `json:"looked"`
+	Ref        sandbox.Ref `json:"ref"`         // PROFILE/ID.
+	Name       string      `json:"name"`        // Its name; empty without one.
+	TaskID     string      `json:"task_id"`     // The task it works on, from its labels.
+	AgeSeconds *float64    `json:"age_seconds"` // How old it is.
+	Reason     string      `json:"reason"`      // Why it is selected.
+
+	Suspicion
 }
 
-// KeptItem is one sandbox that stays, and on what ground.
+// KeptItem is one that would be left alone, and on what ground.
 type KeptItem struct {
-	Ref        sandbox.Ref        `json:"ref"`
-	Reason     string             `json:"reason"`
-	Ground     cleanup.KeepReason `json:"ground"`
-	Stuck      sandbox.Verdict    `json:"stuck"`
-	Cause      any                `json:"cause"`
-	Confidence any                `json:"confidence"`
-	Looked     bool               `json:"looked"`
+	Ref    sandbox.Ref `json:"ref"`    // PROFILE/ID.
+	Reason string      `json:"reason"` // Why it is kept.
+	Ground string      `json:"ground"` // Why it is kept, in one fixed word.
+
+	Suspicion
+}
+
+// Suspicion is the judgement of a sandbox in a plan.
+type Suspicion struct {
+	Stuck      sandbox.Verdict     `json:"stuck"`      // Whether it is stuck.
+	Cause      *sandbox.Cause      `json:"cause"`      // Why it is stuck.
+	Confidence *sandbox.Confidence `json:"confidence"` // How sure that is.
+	Looked     bool                `json:"looked"`     // True: the sandbox itself was asked. False: only its record was read.
+}
+
+func suspicionOf(v triage.Verdict) Suspicion {
+	return Suspicion{v.Stuck, orNil(v.Cause), confidenceOf(v), v.Looked}
+}
+
+// CleanupKeys are the keys of cleanup beside its items.
+type CleanupKeys struct {
+	RunID   string                     `json:"run_id,omitzero"`  // The run; `sbx cleanup show` shows it.
+	Counts  *fleet.Counts              `json:"counts,omitzero"`  // What became of all.
+	Kept    map[cleanup.KeepReason]int `json:"kept,omitzero"`    // How many were kept, by reason.
+	Unowned map[string]int             `json:"unowned,omitzero"` // How many are not yours, by profile.
+	Plan    *CleanupPlanItem           `json:"plan,omitzero"`    // What would be done.
+	Explain *ExplanationItem           `json:"explain,omitzero"` // The checks of the sandbox that --explain names.
+}
+
+// CleanupPlanItem is what a cleanup would do.
+type CleanupPlanItem struct {
+	RunID    string         `json:"run_id"`   // The run that it would be.
+	Cutoff   *time.Time     `json:"cutoff"`   // Sandboxes created before this are selected; null where age does not choose.
+	Selected []PlannedItem  `json:"selected"` // What would be ended.
+	Kept     []KeptItem     `json:"kept"`     // What would be left alone.
+	Unjudged int            `json:"unjudged"` // How many could not be judged, and are kept.
+	Guards   []GuardItem    `json:"guards"`   // The limits of the run.
+	Unowned  map[string]int `json:"unowned"`  // How many are not yours, by profile.
+}
+
+// ExplanationItem says what each check of a cleanup makes of one sandbox.
+type ExplanationItem struct {
+	Ref       string         `json:"ref"`       // PROFILE/ID.
+	Selected  bool           `json:"selected"`  // True: the run would end it.
+	Ground    string         `json:"ground"`    // Why it is kept, in one fixed word; empty where it is selected.
+	Reason    string         `json:"reason"`    // Why, in words.
+	Diagnosis DiagnosisItem  `json:"diagnosis"` // The judgement.
+	Checks    []cleanup.Step `json:"checks"`    // The checks in their order.
+	Evidence  []EvidenceItem `json:"evidence"`  // What was seen.
 }
 
 // plannedOf is a judged sandbox as one that would end.
 func plannedOf(j cleanup.Judgement, now time.Time) PlannedItem {
 	v, s := j.Verdict, j.Sandbox
-	return PlannedItem{s.Ref(), s.Name, s.TaskID, SandboxRow{Sandbox: s, Now: now}.age(), j.Reason, v.Stuck, TextOrNil(string(v.Cause)), confidenceOf(v), v.Looked}
+	return PlannedItem{s.Ref(), s.Name, s.TaskID, ageSeconds(s, now), j.Reason, suspicionOf(v)}
 }
 
 // keptOf is a judged sandbox as one that would stay.
 func keptOf(j cleanup.Judgement) KeptItem {
-	v := j.Verdict
-	return KeptItem{j.Sandbox.Ref(), j.Reason, j.KeepReason, v.Stuck, TextOrNil(string(v.Cause)), confidenceOf(v), v.Looked}
+	return KeptItem{j.Sandbox.Ref(), j.Reason, string(j.KeepReason), suspicionOf(j.Verdict)}
 }
 
 // ShowCleanupPlan shows what a cleanup would do. With detailed, a plan that would end something
@@ -65,15 +105,10 @@ func ShowCleanupPlan(p *output.Printer, schema string, r *ops.CleanupResult, det
 	}
 	return p.ShowAs(output.Document{
 		Schema: schema,
-		Fields: output.Fields{{Key: "plan", Value: output.Fields{
-			{Key: "run_id", Value: r.RunID},
-			{Key: "cutoff", Value: output.Time(r.Survey.Cutoff())},
-			{Key: "selected", Value: selected},
-			{Key: "kept", Value: kept},
-			{Key: "unjudged", Value: r.Survey.Unjudged()},
-			{Key: "guards", Value: r.Guards},
-			{Key: "unowned", Value: r.Survey.Unowned()},
-		}}, {Key: "complete", Value: len(errs) == 0}},
+		Fields: append(output.FieldsOf(CleanupKeys{Plan: &CleanupPlanItem{
+			RunID: r.RunID, Cutoff: output.Time(r.Survey.Cutoff()), Selected: selected, Kept: kept, Unjudged: r.Survey.Unjudged(),
+			Guards: guardItems(r.Guards), Unowned: r.Survey.Unowned(),
+		}}), output.Field{Key: "complete", Value: len(errs) == 0}),
 		Human: func(s *output.Sheet) { cleanupPlanPage(s, r, here, false) },
 		Wide:  func(s *output.Sheet) { cleanupPlanPage(s, r, here, true) },
 	}, verdict, errs...)
@@ -92,15 +127,10 @@ func ShowCleanupExplanation(p *output.Printer, schema string, r *ops.CleanupResu
 	}
 	return p.Show(output.Document{
 		Schema: schema,
-		Fields: output.Fields{{Key: "explain", Value: output.Fields{
-			{Key: "ref", Value: ref},
-			{Key: "selected", Value: j.Selected()},
-			{Key: "ground", Value: j.KeepReason},
-			{Key: "reason", Value: j.Reason},
-			{Key: "diagnosis", Value: Diagnosis(j.Verdict)},
-			{Key: "checks", Value: j.Steps},
-			{Key: "evidence", Value: EvidenceList(j.Evidence)},
-		}}},
+		Fields: output.FieldsOf(CleanupKeys{Explain: &ExplanationItem{
+			Ref: ref.String(), Selected: j.Selected(), Ground: string(j.KeepReason), Reason: j.Reason,
+			Diagnosis: diagnosisOf(j.Verdict), Checks: j.Steps, Evidence: EvidenceList(j.Evidence),
+		}}),
 		Human: func(s *output.Sheet) {
 			s.Text(fmt.Sprintf("%s %s: %s\n", ref, says, j.Reason))
 			rows := make([][]any, len(j.Steps))
@@ -123,9 +153,7 @@ func FinishCleanup(list *output.List[sandbox.Ending], r *ops.CleanupResult, prog
 	if len(r.Endings) > 0 {
 		list.Remark(RunSummary(r.Endings, r.Took, r.RunID, program, retry))
 	}
-	list.Set("counts", fleet.Count(r.Endings))
-	list.Set("kept", r.Survey.KeepReasons())
-	list.Set("unowned", r.Survey.Unowned())
+	list.Set(CleanupKeys{Counts: new(fleet.Count(r.Endings)), Kept: r.Survey.KeepReasons(), Unowned: r.Survey.Unowned()})
 	if len(r.Survey.Errs()) == 0 {
 		list.Succeeded()
 	}

@@ -13,28 +13,36 @@ import (
 	"sbx/internal/task"
 )
 
-// CompareColumns are those of a comparison: its own, and behind them those of a task.
+// CompareItem is one provider of run --compare; behind it stands the task itself.
+type CompareItem struct {
+	Compared           string         `json:"compared" table:"PROVIDER"`                 // The profile that was compared.
+	State              *task.State    `json:"state" table:""`                            // The state of its task.
+	ExitCode           *int           `json:"exit_code" table:"EXIT"`                    // The exit code.
+	Class              *sandbox.Class `json:"class" table:""`                            // The class of the exit.
+	Cause              *sandbox.Cause `json:"cause" table:""`                            // What ended it.
+	CreateSeconds      *float64       `json:"create_seconds" table:"CREATE"`             // How long it took to make the sandbox.
+	FirstOutputSeconds *float64       `json:"first_output_seconds" table:"FIRST OUTPUT"` // How long it took to the first output.
+	DurationSeconds    *float64       `json:"duration_seconds" table:"TOOK"`             // How long the command ran.
+	PeakMB             *int64         `json:"peak_mb" table:""`                          // The most memory that it used, in MiB.
+	MemoryMB           *int64         `json:"memory_mb" table:"LIMIT MB"`                // The limit of memory, in MiB.
+	Messages           *int           `json:"messages" table:""`                         // The messages of the agent's session.
+	OOMKills           *int64         `json:"oom_kills" table:"KILLS"`                   // How often the kernel has ended a process for memory.
+}
+
+// RunKeys are the keys of run beside its items: of --file, and of --compare.
+type RunKeys struct {
+	Tasks       *int    `json:"tasks,omitzero"`        // How many tasks the file has.
+	Completed   *int    `json:"completed,omitzero"`    // How many of them completed.
+	NotLaunched *int    `json:"not_launched,omitzero"` // How many of them were not launched.
+	Difference  *string `json:"difference,omitzero"`   // What differs between the providers, in words.
+}
+
+// CompareColumns are those of a CompareItem, and behind them those of a task.
 func CompareColumns(now time.Time) []output.Column[ops.BatchOutcome] {
-	own := []output.Column[ops.BatchOutcome]{
-		{Name: "compared", Head: "PROVIDER", Value: func(o ops.BatchOutcome) any { return o.Label }},
-		{Name: "state", Value: func(o ops.BatchOutcome) any { return TextOrNil(string(o.Task.State)) }, Tone: func(o ops.BatchOutcome) output.Tone { return outcomeRow(o, now).Tone() }},
-		{Name: "exit_code", Head: "EXIT", Value: func(o ops.BatchOutcome) any { return exitOf(o).Code }},
-		{Name: "class", Value: func(o ops.BatchOutcome) any { return TextOrNil(string(exitOf(o).Class)) }},
-		{Name: "cause", Value: func(o ops.BatchOutcome) any { return TextOrNil(string(exitOf(o).Cause)) }},
-		{Name: "create_seconds", Head: "CREATE", Value: func(o ops.BatchOutcome) any { return secondsOrNil(createdOf(o)) }},
-		{Name: "first_output_seconds", Head: "FIRST OUTPUT", Value: func(o ops.BatchOutcome) any { return secondsOrNil(o.FirstOutput()) }},
-		{Name: "duration_seconds", Head: "TOOK", Value: func(o ops.BatchOutcome) any { return secondsOrNil(tookOf(o)) }},
-		{Name: "peak_mb", Value: func(o ops.BatchOutcome) any { return attemptOf(o).PeakMB }},
-		{Name: "memory_mb", Head: "LIMIT MB", Value: func(o ops.BatchOutcome) any { return PositiveOrNil(attemptOf(o).MemoryMB) }},
-		{Name: "messages", Value: func(o ops.BatchOutcome) any { return attemptOf(o).Messages }},
-		{Name: "oom_kills", Head: "KILLS", Value: func(o ops.BatchOutcome) any { return attemptOf(o).OOMKills }},
-	}
-	known := map[string]bool{}
-	for _, c := range own {
-		known[c.Name] = true
-	}
-	for _, c := range output.Of(TaskItem(), func(o ops.BatchOutcome) TaskRow { return outcomeRow(o, now) }) { // what every item of run has
-		if !known[c.Name] {
+	own := output.Columns(compareItem, output.Column[ops.BatchOutcome]{Name: "state", Tone: func(o ops.BatchOutcome) output.Tone { return outcomeRow(o, now).Tone() }})
+	known := output.Names(own)
+	for _, c := range OutcomeColumns(now) {
+		if !slices.Contains(known, c.Name) {
 			c.Level = output.Extra
 			own = append(own, c)
 		}
@@ -42,11 +50,20 @@ func CompareColumns(now time.Time) []output.Column[ops.BatchOutcome] {
 	return own
 }
 
-func secondsOrNil(d time.Duration, known bool) any {
+func compareItem(o ops.BatchOutcome) CompareItem {
+	a, e := attemptOf(o), exitOf(o)
+	return CompareItem{
+		Compared: o.Label, State: orNil(o.Task.State), ExitCode: e.Code, Class: orNil(e.Class), Cause: orNil(e.Cause), CreateSeconds: secondsOrNil(createdOf(o)),
+		FirstOutputSeconds: secondsOrNil(o.FirstOutput()), DurationSeconds: secondsOrNil(tookOf(o)), PeakMB: a.PeakMB, MemoryMB: positiveOrNil(a.MemoryMB),
+		Messages: a.Messages, OOMKills: a.OOMKills,
+	}
+}
+
+func secondsOrNil(d time.Duration, known bool) *float64 {
 	if !known {
 		return nil
 	}
-	return output.Seconds(d)
+	return new(output.Seconds(d))
 }
 
 // attempt is the last one; an empty one before the first.

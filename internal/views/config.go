@@ -10,65 +10,81 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// SettingColumns are those of `sbx config explain`.
+// SettingItem is one setting of the configuration.
+type SettingItem struct {
+	Key    string `json:"key" table:""`    // Its name.
+	Value  string `json:"value" table:""`  // Its value; a secret is masked.
+	Origin string `json:"origin" table:""` // Where the value comes from.
+}
+
+// SettingColumns are those of a SettingItem.
 func SettingColumns() []output.Column[config.Value] {
-	return []output.Column[config.Value]{
-		{Name: "key", Value: func(v config.Value) any { return v.Key }},
-		{Name: "value", Value: func(v config.Value) any { return v.Value }},
-		{Name: "origin", Value: func(v config.Value) any { return v.Origin }},
-	}
+	return output.Columns(func(v config.Value) SettingItem { return SettingItem{v.Key, v.Value, v.Origin} })
 }
 
-// FileColumns are those of `sbx config path`.
+// FileItem is one file of the configuration.
+type FileItem struct {
+	Path  string `json:"path" table:""`       // Its path.
+	Role  string `json:"role" table:",whole"` // user or explicit.
+	Found bool   `json:"found" table:""`      // True: it is there.
+}
+
+// FileColumns are those of a FileItem.
 func FileColumns() []output.Column[config.File] {
-	return []output.Column[config.File]{
-		{Name: "path", Value: func(f config.File) any { return f.Path }},
-		{Name: "role", Value: func(f config.File) any { return f.Role }},
-		{Name: "found", Value: func(f config.File) any { return f.Found }},
-	}
+	return output.Columns(func(f config.File) FileItem { return FileItem{f.Path, string(f.Role), f.Found} })
 }
 
-// WrittenColumns are those of a configuration file that was written.
+// WrittenItem is a file that was written.
+type WrittenItem struct {
+	Path string `json:"path" table:""` // Its path.
+}
+
+// WrittenColumns are those of a WrittenItem.
 func WrittenColumns() []output.Column[string] {
-	return []output.Column[string]{{Name: "path", Value: func(path string) any { return path }}}
+	return output.Columns(func(path string) WrittenItem { return WrittenItem{path} })
 }
 
-// CreateColumns is the item of CLI.md: a REF and nothing else.
+// CreatedItem is a new sandbox.
+type CreatedItem struct {
+	Ref string `json:"ref" table:""` // PROFILE/ID.
+}
+
+// CreateColumns are those of a CreatedItem.
 func CreateColumns() []output.Column[sandbox.Sandbox] {
-	return []output.Column[sandbox.Sandbox]{
-		{Name: "ref", Value: func(s sandbox.Sandbox) any { return s.Ref().String() }},
-	}
+	return output.Columns(func(s sandbox.Sandbox) CreatedItem { return CreatedItem{s.Ref().String()} })
 }
 
-// CronColumns are those of `sbx cron print`.
+// CronItem is one line of a crontab, or one unit of systemd.
+type CronItem struct {
+	Layer    string  `json:"layer" table:""`    // The layer.
+	Schedule string  `json:"schedule" table:""` // When it runs.
+	Command  string  `json:"command" table:""`  // What it runs.
+	Unit     *string `json:"unit" table:""`     // The name of the unit; null in a crontab.
+}
+
+// CronColumns are those of a CronItem.
 func CronColumns(plan cron.Plan, systemd bool) []output.Column[cron.Entry] {
-	return []output.Column[cron.Entry]{
-		{Name: "layer", Value: func(e cron.Entry) any { return string(e.Layer) }},
-		{Name: "schedule", Value: func(e cron.Entry) any {
-			if systemd {
-				return e.Calendar
-			}
-			return e.Schedule
-		}},
-		{Name: "command", Value: func(e cron.Entry) any { return plan.Command(e) }},
-		{Name: "unit", Value: func(e cron.Entry) any {
-			if systemd {
-				return e.Unit
-			}
-			return nil
-		}},
-	}
+	return output.Columns(func(e cron.Entry) CronItem {
+		item := CronItem{Layer: string(e.Layer), Schedule: e.Schedule, Command: plan.Command(e)}
+		if systemd {
+			item.Schedule, item.Unit = e.Calendar, &e.Unit
+		}
+		return item
+	})
 }
 
-// VersionColumns are those of `sbx version`.
+// VersionItem is this program.
+type VersionItem struct {
+	Version string `json:"version" table:""` // The version.
+	Commit  string `json:"commit" table:""`  // The commit that it was built from.
+	Go      string `json:"go" table:""`      // The version of Go.
+	OS      string `json:"os" table:""`      // The operating system that it is for.
+	Arch    string `json:"arch" table:""`    // The processor that it is for.
+}
+
+// VersionColumns are those of a VersionItem.
 func VersionColumns() []output.Column[ops.Version] {
-	return []output.Column[ops.Version]{
-		{Name: "version", Value: func(v ops.Version) any { return v.Version }},
-		{Name: "commit", Value: func(v ops.Version) any { return v.Commit }},
-		{Name: "go", Value: func(v ops.Version) any { return v.Go }},
-		{Name: "os", Value: func(v ops.Version) any { return v.OS }},
-		{Name: "arch", Value: func(v ops.Version) any { return v.Arch }},
-	}
+	return output.Columns(func(v ops.Version) VersionItem { return VersionItem(v) })
 }
 
 // ShowOwnChange shows which sandboxes of a profile the configuration calls ours, and what is
@@ -94,35 +110,47 @@ func ownChangePage(s *output.Sheet, c config.OwnChange, written bool) {
 	}
 }
 
-// OwnChangeColumns are those of `config own`.
+// OwnChangeItem is what config own has changed.
+type OwnChangeItem struct {
+	Path      string   `json:"path" table:""`      // The file.
+	Providers []string `json:"providers" table:""` // The profiles.
+	Owned     string   `json:"owned" table:""`     // What is owned: all, or labels.
+	Written   bool     `json:"written" table:""`   // False: with --dry-run nothing was written.
+	Diff      []string `json:"diff" table:""`      // The change, line by line.
+}
+
+// OwnChangeColumns are those of an OwnChangeItem.
 func OwnChangeColumns(written bool) []output.Column[config.OwnChange] {
-	type row = config.OwnChange
-	return []output.Column[row]{
-		{Name: "path", Value: func(c row) any { return c.Path }},
-		{Name: "providers", Value: func(c row) any { return c.Profiles }},
-		{Name: "owned", Value: func(c row) any { return c.Owned.String() }},
-		{Name: "written", Value: func(c row) any { return written && len(c.Diff) > 0 }},
-		{Name: "diff", Value: func(c row) any { return c.Diff }},
-	}
+	return output.Columns(func(c config.OwnChange) OwnChangeItem {
+		return OwnChangeItem{c.Path, c.Profiles, c.Owned.String(), written && len(c.Diff) > 0, c.Diff}
+	})
 }
 
-// AbilityColumns are those of `sbx providers`.
+// ProviderItem is one configured provider.
+type ProviderItem struct {
+	Provider     string                      `json:"provider" table:""`          // The profile.
+	ProviderType string                      `json:"provider_type" table:"TYPE"` // Its type.
+	Abilities    output.Ordered[AbilityItem] `json:"abilities" table:""`         // What it can do, by the name of the ability.
+	Account      string                      `json:"account" table:""`           // The account, as far as it is known.
+}
+
+// AbilityItem says whether a provider can do something.
+type AbilityItem struct {
+	Has    bool   `json:"has"`    // True: it can.
+	Reason string `json:"reason"` // Why not.
+}
+
+// AbilityColumns are those of a ProviderItem.
 func AbilityColumns() []output.Column[ops.ProviderAbilities] {
-	type row = ops.ProviderAbilities
-	return []output.Column[row]{
-		{Name: "provider", Value: func(r row) any { return r.Provider }},
-		{Name: "provider_type", Head: "TYPE", Value: func(r row) any { return r.ProviderType }},
-		{Name: "abilities", Value: func(r row) any { return abilityFields(r) }, Text: abilityWords},
-		{Name: "account", Value: func(r row) any { return r.Account }},
-	}
+	return output.Columns(providerItem, output.Column[ops.ProviderAbilities]{Name: "abilities", Text: abilityWords})
 }
 
-func abilityFields(r ops.ProviderAbilities) output.Fields {
-	fields := make(output.Fields, len(r.Abilities))
-	for i, a := range r.Abilities {
-		fields[i] = output.Field{Key: a.Name, Value: output.Fields{{Key: "has", Value: a.Has}, {Key: "reason", Value: a.Reason}}}
+func providerItem(r ops.ProviderAbilities) ProviderItem {
+	item := ProviderItem{Provider: r.Provider, ProviderType: r.ProviderType, Account: r.Account}
+	for _, a := range r.Abilities {
+		item.Abilities = append(item.Abilities, output.Field{Key: a.Name, Value: AbilityItem{a.Has, a.Reason}})
 	}
-	return fields
+	return item
 }
 
 func abilityWords(r ops.ProviderAbilities) string {

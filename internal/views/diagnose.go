@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"sbx/internal/ops"
 	"sbx/internal/output"
@@ -19,79 +20,107 @@ type Investigation struct {
 	Program string
 }
 
-// DiagnoseColumns are those of `sbx diagnose`.
-func DiagnoseColumns() []output.Column[Investigation] {
-	type row = Investigation
-	return []output.Column[row]{
-		{Name: "verdict", Value: func(d row) any { return d.Verdict() }},
-		{Name: "reason", Value: row.headline},
-		{Name: "at", Value: func(d row) any { return output.Time(d.At) }},
-		{Name: "ref", Value: row.refValue},
-		{Name: "task", Value: row.taskValue},
-		{Name: "steps", Value: func(d row) any { return stepList(d.Steps) }},
-		{Name: "stuck", Value: func(d row) any { return d.groupList(d.Stuck, groupCommand) }},
-		{Name: "suspected", Value: func(d row) any { return d.groupList(d.Suspected, suspectCommand) }},
-		{Name: "unjudged", Value: func(d row) any { return refList(d.Unjudged) }},
-		{Name: "flags", Value: func(d row) any { return flagList(d.Flags) }},
-		{Name: "causes", Value: func(d row) any { return causeList(d.Causes) }},
-		{Name: "next", Value: row.nextList},
-	}
+// InvestigationItem is what diagnose found.
+type InvestigationItem struct {
+	Verdict sandbox.Verdict `json:"verdict" table:""` // true where nothing is wrong, false where something is, else unknown.
+	Reason  string          `json:"reason" table:""`  // The verdict in one sentence.
+	At      *time.Time      `json:"at" table:""`      // When it was found.
+	Ref     *string         `json:"ref" table:""`     // The sandbox that was investigated, PROFILE/ID; null for all.
+	Task    *string         `json:"task" table:""`    // The task that was investigated; null for none.
+	Steps   []StepItem      `json:"steps" table:""`   // The five steps, in the order of the runbook.
+	// The stuck sandboxes by cause and provider, the most frequent cause first; empty for one
+	// sandbox.
+	Stuck []CauseGroupItem `json:"stuck" table:""`
+	// The sandboxes that are not known to be stuck and have a likely cause of trouble, in the same
+	// form; empty for one sandbox.
+	Suspected []CauseGroupItem `json:"suspected" table:""`
+	Unjudged  []string         `json:"unjudged" table:""` // The sandboxes that could not be judged; empty for one sandbox.
+	Flags     []FlagItem       `json:"flags" table:""`    // The answers to the warnings of the runbook.
+	Causes    []CauseItem      `json:"causes" table:""`   // The possible causes: of one sandbox the likeliest first.
+	Next      []NextItem       `json:"next" table:""`     // What to type, the most useful first.
 }
 
-func (d Investigation) refValue() any {
-	if d.Inspected == nil {
-		return nil
-	}
-	return d.Inspected.Seen.Sandbox.Ref().String()
+// StepItem is one step.
+type StepItem struct {
+	ID          string       `json:"id"`           // count, stuck, logs, resources or cleanup.
+	Title       string       `json:"title"`        // What it does.
+	ETASeconds  float64      `json:"eta_seconds"`  // The time that the runbook allows a person for it.
+	TookSeconds float64      `json:"took_seconds"` // The time until its answers were there.
+	Answers     []AnswerItem `json:"answers"`      // The answers to its questions.
 }
 
-func (d Investigation) taskValue() any {
-	if d.Task == nil {
-		return nil
-	}
-	return d.Task.ID
+// AnswerItem answers one question.
+type AnswerItem struct {
+	ID       string `json:"id"`       // Its number in the runbook.
+	Question string `json:"question"` // The question.
+	Answer   string `json:"answer"`   // The answer; "unknown: " and the reason where there is none.
+	Known    bool   `json:"known"`    // Whether there is an answer.
 }
 
-func stepList(steps []ops.DiagnoseStep) []any {
-	list := make([]any, 0, len(steps))
-	for _, s := range steps {
-		answers := make([]any, 0, len(s.Answers))
+// CauseGroupItem are sandboxes of one provider with one cause.
+type CauseGroupItem struct {
+	Provider string        `json:"provider"` // The profile.
+	Cause    sandbox.Cause `json:"cause"`    // The cause.
+	Count    int           `json:"count"`    // How many there are.
+	Refs     []string      `json:"refs"`     // Each of them, PROFILE/ID.
+	// Of stuck ones the command that plans their end, or terminates the only one; of suspected ones
+	// the command that shows them.
+	Command string `json:"command"`
+}
+
+// NextItem is a command to type.
+type NextItem struct {
+	Command string `json:"command"` // The whole line.
+	Why     string `json:"why"`     // What for.
+}
+
+// DiagnoseColumns are those of an InvestigationItem.
+func DiagnoseColumns() []output.Column[Investigation] { return output.Columns(Investigation.Item) }
+
+// Item is the investigation as documents have it.
+func (d Investigation) Item() InvestigationItem {
+	item := InvestigationItem{
+		Verdict: d.Verdict(), Reason: d.headline(), At: output.Time(d.At), Steps: stepItems(d.Steps),
+		Stuck: d.groupItems(d.Stuck, groupCommand), Suspected: d.groupItems(d.Suspected, suspectCommand), Unjudged: refTexts(d.Unjudged),
+		Flags: flagItems(d.Flags), Causes: causeItems(d.Causes), Next: []NextItem{},
+	}
+	if d.Inspected != nil {
+		item.Ref = new(d.Inspected.Seen.Sandbox.Ref().String())
+	}
+	if d.Task != nil {
+		item.Task = &d.Task.ID
+	}
+	for _, n := range d.next() {
+		item.Next = append(item.Next, NextItem{d.Program + " " + n.Command, n.Why})
+	}
+	return item
+}
+
+func stepItems(steps []ops.DiagnoseStep) []StepItem {
+	items := make([]StepItem, len(steps))
+	for i, s := range steps {
+		items[i] = StepItem{ID: s.ID, Title: s.Title, ETASeconds: output.Seconds(s.ETA), TookSeconds: output.Seconds(s.Took), Answers: []AnswerItem{}}
 		for _, a := range s.Answers {
-			answers = append(answers, output.Fields{
-				{Key: "id", Value: a.ID}, {Key: "question", Value: a.Question}, {Key: "answer", Value: a.Text}, {Key: "known", Value: a.Known},
-			})
+			items[i].Answers = append(items[i].Answers, AnswerItem{a.ID, a.Question, a.Text, a.Known})
 		}
-		list = append(list, output.Fields{
-			{Key: "id", Value: s.ID},
-			{Key: "title", Value: s.Title},
-			{Key: "eta_seconds", Value: output.Seconds(s.ETA)},
-			{Key: "took_seconds", Value: output.Seconds(s.Took)},
-			{Key: "answers", Value: answers},
-		})
 	}
-	return list
+	return items
 }
 
-func (d Investigation) groupList(groups []ops.CauseGroup, command func(ops.CauseGroup) string) any {
-	list := make([]any, 0, len(groups))
-	for _, g := range groups {
-		list = append(list, output.Fields{
-			{Key: "provider", Value: g.Provider},
-			{Key: "cause", Value: g.Cause},
-			{Key: "count", Value: len(g.Refs)},
-			{Key: "refs", Value: refList(g.Refs)},
-			{Key: "command", Value: d.Program + " " + command(g)},
-		})
+func (d Investigation) groupItems(groups []ops.CauseGroup, command func(ops.CauseGroup) string) []CauseGroupItem {
+	items := make([]CauseGroupItem, len(groups))
+	for i, g := range groups {
+		items[i] = CauseGroupItem{g.Provider, g.Cause, len(g.Refs), refTexts(g.Refs), d.Program + " " + command(g)}
 	}
-	return list
+	return items
 }
 
-func refList(refs []sandbox.Ref) []any {
-	list := make([]any, len(refs))
+func refTexts(refs []sandbox.Ref) []string {
+	texts := make([]string, len(refs))
 	for i, ref := range refs {
-		list[i] = ref.String()
+		texts[i] = ref.String()
 	}
-	return list
+	return texts
 }
 
 // groupCommand plans the end of a group, and only shows the plan.
@@ -116,34 +145,29 @@ func suspectCommand(g ops.CauseGroup) string {
 // causeCondition selects sandboxes by their cause.
 func causeCondition(c sandbox.Cause) string { return `cause == "` + string(c) + `"` }
 
-// causeList are ranked causes as data.
-func causeList(causes []triage.Finding) []any {
-	list := make([]any, 0, len(causes))
-	for _, c := range causes {
-		list = append(list, output.Fields{
-			{Key: "id", Value: c.ID},
-			{Key: "title", Value: c.Title},
-			{Key: "cause", Value: c.Cause},
-			{Key: "confidence", Value: c.Confidence},
-			{Key: "score", Value: hundredths(c.Score)},
-			{Key: "coverage", Value: hundredths(c.Coverage)},
-			{Key: "evidence", Value: EvidenceList(c.Evidence)},
-			{Key: "why_not", Value: TextOrNil(c.WhyNot)},
-		})
-	}
-	return list
+// CauseItem is one possible cause with what speaks for it.
+type CauseItem struct {
+	ID         string             `json:"id"`         // The rule that found it: a cause of the runbook, exit for what an exit proves, or the cause.
+	Title      string             `json:"title"`      // The cause in words.
+	Cause      sandbox.Cause      `json:"cause"`      // The cause; unknown where it is not one of a sandbox.
+	Confidence sandbox.Confidence `json:"confidence"` // How sure it is; unknown for one that the symptoms exclude.
+	Score      float64            `json:"score"`      // The weight of the symptoms seen, of those known, from 0 to 1.
+	Coverage   float64            `json:"coverage"`   // The weight of the symptoms known, of all, from 0 to 1.
+	Evidence   []EvidenceItem     `json:"evidence"`   // What speaks for it.
+	WhyNot     *string            `json:"why_not"`    // What speaks against it, or against the next one; null for nothing.
 }
 
-func (d Investigation) nextList() any {
-	list := []any{}
-	for _, n := range d.next() {
-		list = append(list, output.Fields{{Key: "command", Value: d.Program + " " + n.Command}, {Key: "why", Value: n.Why}})
+// causeItems are ranked causes as data.
+func causeItems(causes []triage.Finding) []CauseItem {
+	items := make([]CauseItem, len(causes))
+	for i, c := range causes {
+		items[i] = CauseItem{c.ID, c.Title, c.Cause, c.Confidence, hundredths(c.Score), hundredths(c.Coverage), EvidenceList(c.Evidence), orNil(c.WhyNot)}
 	}
-	return list
+	return items
 }
 
 // headline is the verdict in one sentence.
-func (d Investigation) headline() any {
+func (d Investigation) headline() string {
 	text := d.verdictWords()
 	if d.Task == nil {
 		return text

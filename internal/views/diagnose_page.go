@@ -16,7 +16,7 @@ import (
 
 // page shows an investigation on one screen; full adds every question and every flag.
 func (d Investigation) page(s *output.Sheet, full bool) {
-	s.Text(fmt.Sprint(d.headline()))
+	s.Text(d.headline())
 	d.pageNext(s)
 	d.pageGroups(s, "Stuck", d.Stuck, d.causeCommand)
 	d.pageGroups(s, "Suspected", d.Suspected, d.suspectsCommand)

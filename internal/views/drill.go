@@ -10,82 +10,88 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// DrillFields are a drill as data.
-func DrillFields(r drill.Report) output.Fields {
-	cases := make([]any, 0, len(r.Cases))
-	for _, c := range r.Cases {
-		cases = append(cases, output.Fields{
-			{Key: "name", Value: c.Name},
-			{Key: "ref", Value: c.Ref.String()},
-			{Key: "cause", Value: string(c.Cause)},
-			{Key: "expected", Value: string(c.Expected)},
-			{Key: "confidence", Value: string(c.Confidence)},
-			{Key: "evidence", Value: EvidenceList(c.Evidence)},
-			{Key: "outcome", Value: string(c.Outcome)},
-			{Key: "ok", Value: c.OK},
-		})
+// DrillKeys are the keys of drill.
+type DrillKeys struct {
+	Run         string            `json:"run"`         // The run; empty where nothing was staged.
+	Enforcement string            `json:"enforcement"` // What enforces limits on this machine; empty where nothing was staged.
+	Cases       *[]DrillCaseItem  `json:"cases"`       // The staged sandboxes.
+	Steps       *[]DrillStepItem  `json:"steps"`       // The steps of the runbook that read something.
+	Runbook     *DrillRunbookItem `json:"runbook"`     // The run of the runbook; null where none was begun.
+	LeftBehind  *int              `json:"left_behind"` // How many staged sandboxes are left.
+}
+
+// DrillCaseItem is one staged sandbox.
+type DrillCaseItem struct {
+	Name       string          `json:"name"`       // The scenario.
+	Ref        string          `json:"ref"`        // PROFILE/ID.
+	Cause      string          `json:"cause"`      // The cause that was found; empty for none.
+	Expected   string          `json:"expected"`   // The cause that was staged; empty for none.
+	Confidence string          `json:"confidence"` // How sure the found cause is; empty for none.
+	Evidence   []EvidenceItem  `json:"evidence"`   // What was seen.
+	Outcome    sandbox.Outcome `json:"outcome"`    // What became of it.
+	OK         bool            `json:"ok"`         // True: the cause was found, and it was ended.
+}
+
+// DrillRunbookItem is the run of a drill's runbook.
+type DrillRunbookItem struct {
+	ID            string          `json:"id"`             // The runbook.
+	RunID         *string         `json:"run_id"`         // The id of the run; null with --keep, which only looks.
+	State         string          `json:"state"`          // done, failed, waiting or interrupted.
+	Verdict       sandbox.Verdict `json:"verdict"`        // Whether every act has had its effect and every check of the verification holds.
+	TookSeconds   float64         `json:"took_seconds"`   // How long the run took.
+	EngineSeconds float64         `json:"engine_seconds"` // The part of that which is no read, no wait and no act: the engine itself.
+	Steps         []RunStepItem   `json:"steps"`          // All of its steps.
+}
+
+// DrillStepItem is one step of the runbook.
+type DrillStepItem struct {
+	ID          string   `json:"id"`           // Its name.
+	Title       string   `json:"title"`        // What it does.
+	ETASeconds  float64  `json:"eta_seconds"`  // How long it should take.
+	TookSeconds float64  `json:"took_seconds"` // How long it took.
+	Answers     []string `json:"answers"`      // What it found.
+}
+
+// DrillKeysOf is a drill as documents have it.
+func DrillKeysOf(r drill.Report) DrillKeys {
+	cases := make([]DrillCaseItem, len(r.Cases))
+	for i, c := range r.Cases {
+		cases[i] = DrillCaseItem{c.Name, c.Ref.String(), string(c.Cause), string(c.Expected), string(c.Confidence), EvidenceList(c.Evidence), c.Outcome, c.OK}
 	}
-	return output.Fields{
-		{Key: "run", Value: r.Run},
-		{Key: "enforcement", Value: string(r.Enforcement)},
-		{Key: "cases", Value: cases},
-		{Key: "steps", Value: drillReads(r.Runbook)},
-		{Key: "runbook", Value: drillRunbook(r.Runbook)},
-		{Key: "left_behind", Value: len(r.LeftBehind)},
-	}
+	return DrillKeys{r.Run, string(r.Enforcement), &cases, new(drillReads(r.Runbook)), drillRunbook(r.Runbook), new(len(r.LeftBehind))}
 }
 
 // drillReads are the steps of the diagnosis that read something.
-func drillReads(run *engine.Run) []any {
-	steps := []any{}
+func drillReads(run *engine.Run) (items []DrillStepItem) {
 	if run == nil {
-		return steps
+		return nil
 	}
 	for _, s := range run.Steps {
 		if s.Section != engine.SectionDiagnosis || s.Kind != runbook.KindCollect {
 			continue
 		}
-		answers := []any{}
+		item := DrillStepItem{ID: s.ID, Title: s.Title, ETASeconds: output.Seconds(s.ETA), TookSeconds: output.Seconds(s.Took)}
 		for _, a := range s.Answers {
-			answers = append(answers, a.Question+" "+a.Answer)
+			item.Answers = append(item.Answers, a.Question+" "+a.Answer)
 		}
-		steps = append(steps, output.Fields{
-			{Key: "id", Value: s.ID},
-			{Key: "title", Value: s.Title},
-			{Key: "eta_seconds", Value: output.Seconds(s.ETA)},
-			{Key: "took_seconds", Value: output.Seconds(s.Took)},
-			{Key: "answers", Value: answers},
-		})
+		items = append(items, item)
 	}
-	return steps
+	return items
 }
 
 // drillRunbook is the whole run; nil = none was begun.
-func drillRunbook(run *engine.Run) any {
+func drillRunbook(run *engine.Run) *DrillRunbookItem {
 	if run == nil {
 		return nil
 	}
-	steps := []any{}
+	item := &DrillRunbookItem{ID: run.Runbook, State: string(run.State), Verdict: run.Verdict, TookSeconds: output.Seconds(run.Took), EngineSeconds: output.Seconds(run.Own)}
+	if !run.DryRun {
+		item.RunID = orNil(run.ID)
+	}
 	for _, s := range run.Steps {
-		record, fields := stepRecord(s), output.Fields{}
-		for _, key := range output.Names(RunbookStepColumns()) {
-			fields = append(fields, output.Field{Key: key, Value: record[key]})
-		}
-		steps = append(steps, fields)
+		item.Steps = append(item.Steps, runStepItem(s))
 	}
-	id := TextOrNil(run.ID)
-	if run.DryRun {
-		id = nil
-	}
-	return output.Fields{
-		{Key: "id", Value: run.Runbook},
-		{Key: "run_id", Value: id},
-		{Key: "state", Value: string(run.State)},
-		{Key: "verdict", Value: string(run.Verdict)},
-		{Key: "took_seconds", Value: output.Seconds(run.Took)},
-		{Key: "engine_seconds", Value: output.Seconds(run.Own)},
-		{Key: "steps", Value: steps},
-	}
+	return item
 }
 
 // drillSteps shows the steps of a run as they were done, without those that do not apply.
@@ -199,7 +205,7 @@ func ShowDrillCleaning(p *output.Printer, schema string, r drill.Report, err err
 }
 
 func showDrill(p *output.Printer, schema string, r drill.Report, err error, page func(*output.Sheet)) error {
-	doc := output.Document{Schema: schema, Fields: DrillFields(r), Human: page}
+	doc := output.Document{Schema: schema, Fields: output.FieldsOf(DrillKeysOf(r)), Human: page}
 	if err != nil {
 		return p.ShowAs(doc, err, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 	"sbx/internal/triage"
@@ -92,16 +93,57 @@ func RetryTerminate(endings []sandbox.Ending, program string, flags []string) st
 	return program + " " + ShellLine(words)
 }
 
-// EndingColumns are those of what became of each sandbox.
-func EndingColumns() []output.Column[sandbox.Ending] {
-	type row = sandbox.Ending
-	return []output.Column[row]{
-		{Name: "ref", Value: func(e row) any { return e.Ref.String() }},
-		{Name: "outcome", Value: func(e row) any { return e.Outcome }},
-		{Name: "reason", Value: func(e row) any { return e.Reason }},
-		{Name: "duration_seconds", Head: "TOOK", Value: func(e row) any { return output.Seconds(e.Duration) }},
-		{Name: "evidence", Level: output.Extra, Value: func(e row) any { return EvidenceList(e.Evidence) }},
+// EndingItem is what became of one sandbox.
+type EndingItem struct {
+	Ref             string          `json:"ref" table:""`                  // PROFILE/ID.
+	Outcome         sandbox.Outcome `json:"outcome" table:""`              // What became of it.
+	Reason          string          `json:"reason" table:""`               // Why; empty where the outcome says everything.
+	DurationSeconds float64         `json:"duration_seconds" table:"TOOK"` // How long it took.
+	Evidence        []EvidenceItem  `json:"evidence"`                      // What the outcome was seen by.
+}
+
+// EndingColumns are those of an EndingItem.
+func EndingColumns() []output.Column[sandbox.Ending] { return output.Columns(endingItem) }
+
+func endingItem(e sandbox.Ending) EndingItem {
+	return EndingItem{e.Ref.String(), e.Outcome, e.Reason, output.Seconds(e.Duration), EvidenceList(e.Evidence)}
+}
+
+// TerminateKeys are the keys of terminate beside its items.
+type TerminateKeys struct {
+	RunID  string        `json:"run_id,omitzero"` // The run; `sbx cleanup show` shows it.
+	Counts *fleet.Counts `json:"counts,omitzero"` // What became of all.
+	Plan   *PlanItem     `json:"plan,omitzero"`   // What would be done, with --dry-run.
+}
+
+// PlanItem is what a run would do.
+type PlanItem struct {
+	RunID    string           `json:"run_id"`   // The run that it would be.
+	Cutoff   *time.Time       `json:"cutoff"`   // Sandboxes created before this are selected; null where age does not choose.
+	Selected []ops.PlannedEnd `json:"selected"` // What would be ended.
+	Kept     []ops.PlannedEnd `json:"kept"`     // What would be left alone.
+	Guards   []GuardItem      `json:"guards"`   // The limits of the run.
+}
+
+// GuardItem is one limit and how near a run is to it.
+type GuardItem struct {
+	Name  string   `json:"name"`  // The limit, with the profile where each has its own.
+	Limit *float64 `json:"limit"` // What is allowed.
+	Value *float64 `json:"value"` // What the run comes to.
+	OK    bool     `json:"ok"`    // False: the run is refused.
+}
+
+// PlanOf is a plan as documents have it. Nothing was chosen by age, so there is no cutoff.
+func PlanOf(run string, selected, kept []ops.PlannedEnd, guards []safety.Guard) *PlanItem {
+	return &PlanItem{RunID: run, Selected: selected, Kept: kept, Guards: guardItems(guards)}
+}
+
+func guardItems(guards []safety.Guard) []GuardItem {
+	items := make([]GuardItem, len(guards))
+	for i, g := range guards {
+		items[i] = GuardItem{g.Name, &g.Limit, &g.Value, g.OK}
 	}
+	return items
 }
 
 // EndingLine is one ending for people. The reason of a failed ending is in the error beside it.
@@ -116,22 +158,26 @@ func EndingLine(e sandbox.Ending) string {
 	return line
 }
 
-// StopColumns are those of `sbx stop`.
-func StopColumns() []output.Column[ops.Stopped] {
-	return []output.Column[ops.Stopped]{
-		{Name: "task", Value: func(s ops.Stopped) any { return s.Word }},
-		{Name: "will_not_publish", Value: func(s ops.Stopped) any { return s.Forbidden }},
-		{Name: "gone", Value: func(s ops.Stopped) any { return s.Gone }},
-		{Name: "state", Value: func(s ops.Stopped) any { return TextOrNil(string(s.Task.State)) }},
-		{Name: "forbidden_seconds", Value: func(s ops.Stopped) any { return output.Seconds(s.ForbiddenAfter) }},
-		{Name: "gone_seconds", Value: func(s ops.Stopped) any { return output.Seconds(s.GoneAfter) }},
-		{Name: "reason", Value: func(s ops.Stopped) any {
-			if s.Err != nil {
-				return s.Err.Error()
-			}
-			return nil
-		}},
+// StopItem is what a stop has reached for one task.
+type StopItem struct {
+	Task             string      `json:"task" table:""`              // The task, or the word that names none.
+	WillNotPublish   bool        `json:"will_not_publish" table:""`  // True: nothing more is published.
+	Gone             bool        `json:"gone" table:""`              // True: every sandbox made for it was seen to be gone.
+	State            *task.State `json:"state" table:""`             // Its state.
+	ForbiddenSeconds float64     `json:"forbidden_seconds" table:""` // After how long it could not publish any more.
+	GoneSeconds      float64     `json:"gone_seconds" table:""`      // After how long its sandboxes were seen to be gone.
+	Reason           *string     `json:"reason" table:""`            // Why it was not stopped.
+}
+
+// StopColumns are those of a StopItem.
+func StopColumns() []output.Column[ops.Stopped] { return output.Columns(stopItem) }
+
+func stopItem(s ops.Stopped) StopItem {
+	item := StopItem{s.Word, s.Forbidden, s.Gone, orNil(s.Task.State), output.Seconds(s.ForbiddenAfter), output.Seconds(s.GoneAfter), nil}
+	if s.Err != nil {
+		item.Reason = new(s.Err.Error())
 	}
+	return item
 }
 
 // StopLine is the second line of a stop; the first was said when it was true.
@@ -147,36 +193,26 @@ func StopLine(s ops.Stopped) string {
 	return s.Word + ": not stopped"
 }
 
-// verdictColumns are the judgement of a sandbox, alike in every document; level is that
-// of its cause.
-func verdictColumns[T any](level output.Level, of func(T) triage.Verdict) []output.Column[T] {
-	return []output.Column[T]{
-		{Name: "cause", Level: level, Value: func(t T) any { return TextOrNil(string(of(t).Cause)) }},
-		{Name: "confidence", Level: output.Extra, Value: func(t T) any { return confidenceOf(of(t)) }},
-		{Name: "reason", Level: output.Extra, Value: func(t T) any { return TextOrNil(of(t).Reason) }},
-		{Name: "looked", Level: output.Extra, Value: func(t T) any { return of(t).Looked }},
-	}
-}
-
 // confidenceOf is that of the cause; nil where nothing is wrong.
-func confidenceOf(v triage.Verdict) any {
+func confidenceOf(v triage.Verdict) *sandbox.Confidence {
 	if v.Cause == sandbox.CauseNone {
 		return nil
 	}
-	return string(v.Confidence)
+	return &v.Confidence
 }
 
-// Diagnosis is a whole judgement as one object, for documents in which its words
-// have another meaning already. A sandbox that is not there has none.
-func Diagnosis(v triage.Verdict) output.Fields {
-	return output.Fields{
-		{Key: "stuck", Value: v.Stuck},
-		{Key: "activity", Value: v.Activity},
-		{Key: "cause", Value: TextOrNil(string(v.Cause))},
-		{Key: "confidence", Value: confidenceOf(v)},
-		{Key: "reason", Value: TextOrNil(v.Reason)},
-		{Key: "looked", Value: v.Looked},
-	}
+// DiagnosisItem is the judgement of one sandbox, for documents in which its words have another
+// meaning already.
+type DiagnosisItem struct {
+	Stuck    sandbox.Verdict `json:"stuck"`    // Whether it is stuck.
+	Activity sandbox.Verdict `json:"activity"` // Whether it works.
+	Cause    *sandbox.Cause  `json:"cause"`    // Why it is stuck, or what ended it.
+
+	Grounds
+}
+
+func diagnosisOf(v triage.Verdict) DiagnosisItem {
+	return DiagnosisItem{Stuck: v.Stuck, Activity: v.Activity, Cause: orNil(v.Cause), Grounds: groundsOf(v)}
 }
 
 func outcomeRow(o ops.BatchOutcome, now time.Time) TaskRow {
@@ -185,7 +221,7 @@ func outcomeRow(o ops.BatchOutcome, now time.Time) TaskRow {
 
 // OutcomeColumns are those of a task.
 func OutcomeColumns(now time.Time) []output.Column[ops.BatchOutcome] {
-	return output.Of(TaskItem(), func(o ops.BatchOutcome) TaskRow { return outcomeRow(o, now) })
+	return output.Of(TaskItemColumns(), func(o ops.BatchOutcome) TaskRow { return outcomeRow(o, now) })
 }
 
 // BatchSummary is the last line of a batch for people.

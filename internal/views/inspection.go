@@ -1,7 +1,6 @@
 package views
 
 import (
-	"cmp"
 	"errors"
 	"strings"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"sbx/internal/history"
 	"sbx/internal/ops"
 	"sbx/internal/output"
-	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
@@ -92,45 +90,13 @@ func (i Inspection) lastSeenText() string {
 	return string(i.Last.Sandbox.State) + " " + sandbox.FormatElapsed(max(0, i.Now.Sub(i.Last.At))) + " ago, by an earlier look of sbx"
 }
 
-// lastSeenObject is the key last_seen: null where no earlier look has kept anything of it.
-func (i Inspection) lastSeenObject() any {
-	if i.Last == nil {
-		return nil
-	}
-	return output.Fields{
-		{Key: "at", Value: output.Time(i.Last.At)},
-		{Key: "state", Value: i.Last.Sandbox.State},
-		{Key: "cause", Value: TextOrNil(string(i.Last.Cause))},
-		{Key: "reason", Value: i.Last.Reason},
-	}
-}
-
-// endedByObject is the key ended_by: null where no record names an end.
-func (i Inspection) endedByObject() any {
-	if i.Ended == nil {
-		return nil
-	}
-	r := i.Ended
-	return output.Fields{
-		{Key: "at", Value: output.Time(r.At)},
-		{Key: "who", Value: r.Who},
-		{Key: "host", Value: r.Host},
-		{Key: "verb", Value: r.Verb},
-		{Key: "run_id", Value: r.Run},
-		{Key: "outcome", Value: r.Outcome},
-		{Key: "reason", Value: r.Reason},
-	}
-}
-
 // EvidenceList is the JSON form of what backs a claim.
-func EvidenceList(list []sandbox.Evidence) []any {
-	out := make([]any, 0, len(list))
-	for _, e := range list {
-		out = append(out, output.Fields{
-			{Key: "what", Value: e.What}, {Key: "value", Value: e.Value}, {Key: "source", Value: e.Source}, {Key: "at", Value: output.Time(e.At)},
-		})
+func EvidenceList(list []sandbox.Evidence) []EvidenceItem {
+	items := make([]EvidenceItem, len(list))
+	for i, e := range list {
+		items[i] = EvidenceItem{e.What, e.Value, e.Source, output.Time(e.At)}
 	}
-	return out
+	return items
 }
 
 func addKnown(s *output.Sheet, name, value string) {
@@ -208,100 +174,4 @@ func UnknownReason(err error) string {
 		return "cannot be known: " + text
 	}
 	return "could not be read: " + text
-}
-
-// InspectColumns are S of CLI.md and the parts that only one sandbox has.
-func InspectColumns() []output.Column[Inspection] {
-	var columns []output.Column[Inspection]
-	for _, c := range SandboxColumns() {
-		columns = append(columns, output.Column[Inspection]{
-			Name: c.Name, Head: c.Head, Level: c.Level, Value: func(i Inspection) any { return c.Value(i.SandboxRow) },
-		})
-	}
-	extra := func(name string, value func(Inspection) any) {
-		columns = append(columns, output.Column[Inspection]{Name: name, Level: output.Extra, Value: value})
-	}
-	extra("command", func(i Inspection) any { return TextOrNil(i.Command) })
-	extra("limits", Inspection.limitsObject)
-	extra("usage", Inspection.usageObject)
-	extra("health", Inspection.healthObject)
-	extra("timeline", Inspection.TimelineList)
-	extra("exit", Inspection.exitObject)
-	extra("suspicions", Inspection.suspicionList)
-	extra("flags", func(i Inspection) any { return flagList(i.Flags) })
-	extra("causes", func(i Inspection) any { return causeList(i.Causes) })
-	extra("ended_by", Inspection.endedByObject)
-	extra("last_seen", Inspection.lastSeenObject)
-	return columns
-}
-
-func (i Inspection) limitsObject() any {
-	l := i.Limits
-	return output.Fields{
-		{Key: "memory_mb", Value: output.MiB(l.MemoryBytes)},
-		{Key: "cpu", Value: l.CPU},
-		{Key: "pids", Value: l.PIDs},
-		{Key: "enforcement", Value: l.Enforcement},
-		{Key: "isolation", Value: l.Isolation},
-	}
-}
-
-func (i Inspection) usageObject() any {
-	if i.Used == nil {
-		return nil
-	}
-	return Object(UsageColumns(), *i.Used)
-}
-
-func (i Inspection) healthObject() any {
-	if i.Seen.Health.Err != nil {
-		return nil
-	}
-	return output.Fields{{Key: "verdict", Value: i.Seen.Health.Got.Verdict}, {Key: "condition", Value: i.conditionOf()}, {Key: "evidence", Value: EvidenceList(i.Seen.Health.Got.Evidence)}}
-}
-
-// conditionOf is what may be done next, "unknown" where the probe does not say.
-func (i Inspection) conditionOf() providers.Condition {
-	return cmp.Or(i.Seen.Health.Got.Condition, providers.ConditionUnknown)
-}
-
-// TimelineList is the timeline as data.
-func (i Inspection) TimelineList() any {
-	if i.Seen.Events.Err != nil && len(i.Seen.Events.Got) == 0 {
-		return nil
-	}
-	list := make([]any, len(i.Seen.Events.Got))
-	for n, e := range i.Seen.Events.Got {
-		list[n] = output.Fields{{Key: "at", Value: output.Time(e.At)}, {Key: "event", Value: e.Event}, {Key: "detail", Value: e.Detail}}
-	}
-	return list
-}
-
-func (i Inspection) exitObject() any {
-	e := i.Exit
-	if e == nil {
-		return nil
-	}
-	return output.Fields{
-		{Key: "code", Value: e.Code},
-		{Key: "raw_exit", Value: e.Raw},
-		{Key: "signal", Value: e.Signal},
-		{Key: "class", Value: e.Class},
-		{Key: "cause", Value: e.Cause},
-		{Key: "confidence", Value: e.Confidence},
-		{Key: "evidence", Value: EvidenceList(e.Evidence)},
-	}
-}
-
-func (i Inspection) suspicionList() any {
-	list := make([]any, len(i.Verdict.Findings))
-	for n, f := range i.Verdict.Findings {
-		list[n] = output.Fields{
-			{Key: "cause", Value: f.Cause},
-			{Key: "title", Value: f.Title},
-			{Key: "confidence", Value: f.Confidence},
-			{Key: "evidence", Value: EvidenceList(f.Evidence)},
-		}
-	}
-	return list
 }

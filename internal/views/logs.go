@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"sbx/internal/ops"
 	"sbx/internal/output"
@@ -13,15 +14,24 @@ import (
 // LogRow is one line with what is known about it.
 type LogRow ops.LogLine
 
-// LogColumns are the keys of CLI.md, logs.
-func LogColumns() []output.Column[LogRow] {
-	return []output.Column[LogRow]{
-		{Name: "at", Value: func(r LogRow) any { return output.Time(r.At) }},
-		{Name: "stream", Value: func(r LogRow) any { return r.Stream }},
-		{Name: "line", Value: func(r LogRow) any { return r.Text }},
-		{Name: "pattern", Value: func(r LogRow) any { return r.Pattern.ID }},
-	}
+// LogItem is one line of output.
+type LogItem struct {
+	At      *time.Time `json:"at" table:""`      // When it was written; null where the provider does not say.
+	Stream  string     `json:"stream" table:""`  // stdout or stderr; empty where the provider does not say.
+	Line    string     `json:"line" table:""`    // The text.
+	Pattern string     `json:"pattern" table:""` // The known pattern that the line shows; empty for none.
 }
+
+// LogKeys are the keys of logs beside its items.
+type LogKeys struct {
+	MissingLines *int64 `json:"missing_lines"` // How many lines are no longer kept; null where that is not known.
+	MissingBytes *int64 `json:"missing_bytes"` // How many bytes are no longer kept; null where that is not known.
+}
+
+// LogColumns are those of a LogItem.
+func LogColumns() []output.Column[LogRow] { return output.Columns(LogRow.item) }
+
+func (r LogRow) item() LogItem { return LogItem{output.Time(r.At), r.Stream, r.Text, r.Pattern.ID} }
 
 // Explained is a line with the meaning of the pattern that it shows.
 func (r LogRow) Explained() string { return "[" + r.Pattern.ID + ": " + r.Pattern.Say + "] " + r.Text }
@@ -168,7 +178,6 @@ func (g *LogPage) noteOrigin(line sandbox.LogLine) {
 
 // Close ends the page with how much of the log is missing.
 func (g *LogPage) Close(r *ops.LogsResult) error {
-	g.list.Set("missing_lines", r.MissingLines)
-	g.list.Set("missing_bytes", r.MissingBytes)
+	g.list.Set(LogKeys{r.MissingLines, r.MissingBytes})
 	return g.list.Close()
 }

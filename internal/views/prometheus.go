@@ -10,9 +10,31 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// PrometheusColumns are those of `sbx runbook rules`.
-func PrometheusColumns() []output.Column[Record] {
-	return recordColumns("alert severity for_seconds expr | level summary description runbook url without")
+// PrometheusItem is an alerting rule, or an alert that has none.
+type PrometheusItem struct {
+	Alert       string  `json:"alert" table:""`            // The name of the alert.
+	Severity    *string `json:"severity" table:""`         // warning or critical; null without a rule.
+	ForSeconds  float64 `json:"for_seconds" table:""`      // How long the expression must hold.
+	Expr        *string `json:"expr" table:""`             // The expression of PromQL; null without a rule.
+	Level       *string `json:"level" table:",wide"`       // Who acts first: agents, infrastructure or vendor; null without a rule.
+	Summary     *string `json:"summary" table:",wide"`     // One line for people; null without a rule.
+	Description *string `json:"description" table:",wide"` // The condition and the next command; null without a rule.
+	Runbook     *string `json:"runbook" table:",wide"`     // The runbook that it leads to; null for none.
+	URL         *string `json:"url" table:",wide"`         // The address of its page; null without a rule.
+	Without     *string `json:"without" table:",wide"`     // Why there is no rule; null where there is one.
+}
+
+// PrometheusColumns are those of a PrometheusItem.
+func PrometheusColumns() []output.Column[runbook.PrometheusRule] {
+	type rule = runbook.PrometheusRule
+	return output.Columns(func(r rule) PrometheusItem {
+		return PrometheusItem{
+			r.Alert, orNil(r.Severity), output.Seconds(r.For), orNil(r.Expr), orNil(r.Level), orNil(r.Summary), orNil(r.Description), orNil(r.Runbook), orNil(r.URL), orNil(r.Without),
+		}
+	},
+		output.Column[rule]{Name: "severity", Tone: func(r rule) output.Tone { return wordTone(r.Severity) }},
+		output.Column[rule]{Name: "for_seconds", Text: func(r rule) string { return sandbox.FormatDuration(r.For) }},
+	)
 }
 
 // ShowPrometheusRules prints alerting rules: to people and in a pipe as the file that Prometheus reads.
@@ -21,14 +43,7 @@ func ShowPrometheusRules(p *output.Printer, schema string, rules, without []runb
 		_, err := io.WriteString(p.Stdout(), PrometheusText(rules, without))
 		return err
 	}
-	var rows []Record
-	for _, r := range append(rules, without...) {
-		rows = append(rows, Record{
-			"alert": r.Alert, "expr": TextOrNil(r.Expr), "for_seconds": output.Seconds(r.For), "severity": TextOrNil(r.Severity), "level": TextOrNil(r.Level),
-			"summary": TextOrNil(r.Summary), "description": TextOrNil(r.Description), "runbook": TextOrNil(r.Runbook), "url": TextOrNil(r.URL), "without": TextOrNil(r.Without),
-		})
-	}
-	return showRecords(p, output.ListSpec[Record]{Schema: schema, Columns: PrometheusColumns(), Empty: "no rules"}, rows, nil)
+	return ShowRows(p, output.ListSpec[runbook.PrometheusRule]{Schema: schema, Columns: PrometheusColumns(), Empty: "no rules"}, append(rules, without...))
 }
 
 const prometheusHead = `# Alerting rules for Prometheus, written by "sbx runbook rules". The figures are those that

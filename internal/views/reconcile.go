@@ -17,32 +17,59 @@ import (
 	"sbx/internal/triage"
 )
 
-// ReconcileColumns are one row of a plan.
+// ReconcileItem is one sandbox beside its record: what is planned, or with --fix what became of it.
+type ReconcileItem struct {
+	Ref            string          `json:"ref" table:""`                     // PROFILE/ID.
+	Provider       string          `json:"provider"`                         // The profile.
+	Class          string          `json:"class" table:""`                   // Where it is: both, differs, real_only or record_only.
+	Cause          string          `json:"cause" table:""`                   // What is wrong: agrees for nothing.
+	Action         string          `json:"action" table:""`                  // What mends it: none for nothing.
+	Verdict        sandbox.Verdict `json:"verdict" table:",wide"`            // Whether it is certain enough to act.
+	RecordState    *string         `json:"record_state" table:"RECORD,wide"` // The state on record.
+	State          *string         `json:"state" table:",wide"`              // The state at the provider.
+	AgeSeconds     *float64        `json:"age_seconds" table:"AGE,wide"`     // How old it is.
+	TaskID         *string         `json:"task_id" table:"TASK,wide"`        // The task on record.
+	Observations   int             `json:"observations" table:"SEEN,wide"`   // How often it was seen so.
+	Reason         string          `json:"reason" table:"WHY"`               // Why.
+	Diagnosis      *DiagnosisItem  `json:"diagnosis"`                        // The judgement of a running one.
+	RecordEvidence []EvidenceItem  `json:"record_evidence"`                  // What the records say.
+	RealEvidence   []EvidenceItem  `json:"real_evidence"`                    // What the provider says.
+}
+
+// ReconcileDoneItem is what became of one row, with --fix.
+type ReconcileDoneItem struct {
+	Ref             string          `json:"ref" table:""`                  // PROFILE/ID.
+	Outcome         sandbox.Outcome `json:"outcome" table:""`              // What became of it, with --fix.
+	Action          string          `json:"action" table:""`               // What mends it: none for nothing.
+	Class           string          `json:"class" table:",wide"`           // Where it is: both, differs, real_only or record_only.
+	Cause           string          `json:"cause" table:""`                // What is wrong: agrees for nothing.
+	Reason          string          `json:"reason" table:""`               // Why.
+	DurationSeconds *float64        `json:"duration_seconds" table:"TOOK"` // How long it took, with --fix.
+	Evidence        []EvidenceItem  `json:"evidence"`                      // What the outcome was seen by, with --fix.
+}
+
+// ReconcileKeys are the keys of reconcile beside its items.
+type ReconcileKeys struct {
+	RunID   string               `json:"run_id,omitzero"`  // The run; `sbx cleanup show` shows it.
+	Classes *output.Ordered[int] `json:"classes,omitzero"` // How many sandboxes are in each class.
+	Settled *int                 `json:"settled,omitzero"` // How many differences settled themselves while they were looked at.
+	Plan    *PlanItem            `json:"plan,omitzero"`    // What would be done.
+	Counts  *fleet.Counts        `json:"counts,omitzero"`  // What became of all, with --fix.
+}
+
+// ReconcileColumns are those of a ReconcileItem.
 func ReconcileColumns(now time.Time, of func(reconcile.Row) triage.Verdict) []output.Column[reconcile.Row] {
-	type row = reconcile.Row
-	diagnosis := func(r row) any {
-		if r.Box.ID == "" {
-			return nil
+	return output.Columns(func(r reconcile.Row) ReconcileItem {
+		item := ReconcileItem{
+			Ref: r.Ref.String(), Provider: r.Ref.Provider, Class: string(r.Class), Cause: string(r.Cause), Action: string(r.Action), Verdict: r.Verdict,
+			RecordState: recordState(r), State: orNil(string(r.Box.State)), AgeSeconds: ageSeconds(r.Box, now), TaskID: taskOf(r), Observations: r.Observations,
+			Reason: r.Reason, RecordEvidence: EvidenceList(r.Record), RealEvidence: EvidenceList(r.Reality),
 		}
-		return Diagnosis(of(r))
-	}
-	return []output.Column[row]{
-		{Name: "ref", Value: func(r row) any { return r.Ref.String() }},
-		{Name: "provider", Level: output.Extra, Value: func(r row) any { return r.Ref.Provider }},
-		{Name: "class", Value: func(r row) any { return string(r.Class) }},
-		{Name: "cause", Value: func(r row) any { return string(r.Cause) }},
-		{Name: "action", Value: func(r row) any { return string(r.Action) }, Tone: actionTone},
-		{Name: "verdict", Level: output.Wide, Value: func(r row) any { return r.Verdict }},
-		{Name: "record_state", Head: "RECORD", Level: output.Wide, Value: func(r row) any { return recordState(r) }},
-		{Name: "state", Level: output.Wide, Value: func(r row) any { return spokenOrNil(string(r.Box.State)) }},
-		{Name: "age_seconds", Head: "AGE", Level: output.Wide, Value: func(r row) any { return AgeValue(r.Box, now) }},
-		{Name: "task_id", Head: "TASK", Level: output.Wide, Value: func(r row) any { return taskOf(r) }},
-		{Name: "observations", Head: "SEEN", Level: output.Wide, Value: func(r row) any { return r.Observations }},
-		{Name: "reason", Head: "WHY", Value: func(r row) any { return r.Reason }},
-		{Name: "diagnosis", Level: output.Extra, Value: diagnosis},
-		{Name: "record_evidence", Level: output.Extra, Value: func(r row) any { return EvidenceList(r.Record) }},
-		{Name: "real_evidence", Level: output.Extra, Value: func(r row) any { return EvidenceList(r.Reality) }},
-	}
+		if r.Box.ID != "" {
+			item.Diagnosis = new(diagnosisOf(of(r)))
+		}
+		return item
+	}, output.Column[reconcile.Row]{Name: "action", Tone: actionTone})
 }
 
 func actionTone(r reconcile.Row) output.Tone {
@@ -55,38 +82,27 @@ func actionTone(r reconcile.Row) output.Tone {
 	return output.Muted
 }
 
-// spokenOrNil is nil for an empty word.
-func spokenOrNil(word string) any {
-	if word == "" {
-		return nil
-	}
-	return word
-}
-
-func recordState(r reconcile.Row) any {
+func recordState(r reconcile.Row) *string {
 	var words []string
 	for _, record := range r.Records {
 		words = append(words, record.RawState)
 	}
-	return spokenOrNil(strings.Join(words, ", "))
+	return orNil(strings.Join(words, ", "))
 }
 
-func taskOf(r reconcile.Row) any {
+func taskOf(r reconcile.Row) *string {
 	for _, record := range r.Records {
 		if record.TaskID != "" {
-			return record.TaskID
+			return &record.TaskID
 		}
 	}
-	return spokenOrNil(r.Box.TaskID)
+	return orNil(r.Box.TaskID)
 }
 
-// AgeValue is the age in seconds; nil = unknown.
-func AgeValue(s sandbox.Sandbox, now time.Time) any {
+// ageSeconds is the age of a sandbox; nil = unknown.
+func ageSeconds(s sandbox.Sandbox, now time.Time) *float64 {
 	age, source := s.Age(now)
-	if source == sandbox.AgeUnknown {
-		return nil
-	}
-	return output.Seconds(age)
+	return secondsOrNil(age, source != sandbox.AgeUnknown)
 }
 
 // ReconcileChecks is a plan as a monitor reads it: what sbx would repair is a problem,
@@ -113,9 +129,9 @@ func ReconcileRowErr(row reconcile.Row) error {
 }
 
 // ReconcileClasses are the runbook's counts, of both kinds of orphans among them.
-func ReconcileClasses(plan reconcile.Plan) output.Fields {
+func ReconcileClasses(plan reconcile.Plan) output.Ordered[int] {
 	counts := plan.Counts()
-	var fields output.Fields
+	var fields output.Ordered[int]
 	for _, c := range reconcile.Classes() {
 		fields = append(fields, output.Field{Key: string(c), Value: counts[c]})
 	}
@@ -197,19 +213,13 @@ func actRank(r reconcile.Row) int {
 	return 0
 }
 
-// ReconcileDoneColumns are what became of one row.
+// ReconcileDoneColumns are those of a ReconcileDoneItem.
 func ReconcileDoneColumns() []output.Column[reconcile.Done] {
-	type row = reconcile.Done
-	return []output.Column[row]{
-		{Name: "ref", Value: func(d row) any { return d.Ref.String() }},
-		{Name: "outcome", Value: func(d row) any { return d.Outcome }},
-		{Name: "action", Value: func(d row) any { return string(d.Row.Action) }},
-		{Name: "class", Level: output.Wide, Value: func(d row) any { return string(d.Row.Class) }},
-		{Name: "cause", Value: func(d row) any { return string(d.Row.Cause) }},
-		{Name: "reason", Value: func(d row) any { return d.Reason }},
-		{Name: "duration_seconds", Head: "TOOK", Value: func(d row) any { return output.Seconds(d.Duration) }},
-		{Name: "evidence", Level: output.Extra, Value: func(d row) any { return EvidenceList(d.Evidence) }},
-	}
+	return output.Columns(func(d reconcile.Done) ReconcileDoneItem {
+		return ReconcileDoneItem{
+			d.Ref.String(), d.Outcome, string(d.Row.Action), string(d.Row.Class), string(d.Row.Cause), d.Reason, new(output.Seconds(d.Duration)), EvidenceList(d.Evidence),
+		}
+	})
 }
 
 // ReconcileDoneLine is one removed record, ended orphan or reconciled state, for people.
@@ -221,9 +231,8 @@ func ReconcileDoneLine(d reconcile.Done) string {
 	return line
 }
 
-// ReconcilePlanFields are the plan as every verb that ends sandboxes shows it. Nothing was
-// chosen by age alone, so there is no cutoff.
-func ReconcilePlanFields(result *ops.ReconcileResult) output.Fields {
+// ReconcilePlan is the plan as every verb that ends sandboxes shows it.
+func ReconcilePlan(result *ops.ReconcileResult) *PlanItem {
 	selected, kept := []ops.PlannedEnd{}, []ops.PlannedEnd{}
 	for _, row := range result.Plan.Rows {
 		if row.Action.Acts() {
@@ -232,11 +241,5 @@ func ReconcilePlanFields(result *ops.ReconcileResult) output.Fields {
 			kept = append(kept, ops.PlannedEnd{Ref: row.Ref, Reason: row.Reason})
 		}
 	}
-	return output.Fields{
-		{Key: "run_id", Value: result.RunID},
-		{Key: "cutoff", Value: nil},
-		{Key: "selected", Value: selected},
-		{Key: "kept", Value: kept},
-		{Key: "guards", Value: result.Plan.Guards(result.Limits)},
-	}
+	return PlanOf(result.RunID, selected, kept, result.Plan.Guards(result.Limits))
 }

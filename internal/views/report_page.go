@@ -82,27 +82,19 @@ func (r ReportPage) pageCauses(s *output.Sheet) {
 	}
 }
 
-// CauseObjects are the causes as data.
-func (r ReportPage) CauseObjects() []any {
-	list := []any{}
-	for _, b := range r.causesOfFailures() {
-		list = append(list, output.Fields{
-			{Key: "class", Value: string(b.Class)}, {Key: "cause", Value: TextOrNil(string(b.Cause))}, {Key: "attempts", Value: b.Attempts}, {Key: "latest", Value: b.Latest},
-		})
-	}
-	return list
+// LookItem is a task to look at.
+type LookItem struct {
+	Task string `json:"task"` // The task.
+	Why  string `json:"why"`  // Why.
 }
 
-// lookAt is a task that needs attention, and why.
-type lookAt struct{ id, why string }
-
 // tasksToLookAt gives the tasks to look at, the most pressing first.
-func (r ReportPage) tasksToLookAt() []lookAt {
-	var list []lookAt
+func (r ReportPage) tasksToLookAt() []LookItem {
+	var list []LookItem
 	add := func(tasks []task.Task, is func(task.Task) string) {
 		for _, t := range tasks {
 			if why := is(t); why != "" && len(list) < reportRows {
-				list = append(list, lookAt{t.ID, why})
+				list = append(list, LookItem{t.ID, why})
 			}
 		}
 	}
@@ -131,20 +123,11 @@ func (r ReportPage) tasksToLookAt() []lookAt {
 func (r ReportPage) pageLook(s *output.Sheet) {
 	var rows [][]any
 	for _, l := range r.tasksToLookAt() {
-		rows = append(rows, []any{"sbx tasks show " + l.id, l.why})
+		rows = append(rows, []any{"sbx tasks show " + l.Task, l.Why})
 	}
 	if len(rows) > 0 {
 		s.Section("Look at").Table([]string{"command", "why"}, rows)
 	}
-}
-
-// LookObjects are the tasks to look at as data.
-func (r ReportPage) LookObjects() []any {
-	list := []any{}
-	for _, l := range r.tasksToLookAt() {
-		list = append(list, output.Fields{{Key: "task", Value: l.id}, {Key: "why", Value: l.why}})
-	}
-	return list
 }
 
 // ShowReport shows the figures of tasks beside their targets.
@@ -154,9 +137,7 @@ func ShowReport(p *output.Printer, schema string, r *ops.ReportResult) error {
 	if err != nil {
 		return err
 	}
-	list.Set("tasks", len(r.Tasks))
-	list.Set("causes", page.CauseObjects())
-	list.Set("look_at", page.LookObjects())
+	list.Set(page.keys())
 	for _, f := range r.Figures {
 		if err := list.Add(f); err != nil {
 			return list.CloseAs(err)
@@ -165,21 +146,51 @@ func ShowReport(p *output.Printer, schema string, r *ops.ReportResult) error {
 	return list.Close()
 }
 
-// ReportColumns are those of a figure. A target has the unit of the value: for people percent,
+// FigureItem is one figure of the report.
+type FigureItem struct {
+	ID      string          `json:"id" table:""`        // Its number.
+	Group   string          `json:"group"`              // The group that it belongs to.
+	Title   string          `json:"title" table:""`     // What it measures.
+	Value   *float64        `json:"value" table:""`     // The value.
+	Unit    string          `json:"unit" table:",wide"` // The unit of the value: count, messages, seconds or share.
+	Target  *string         `json:"target" table:""`    // What it should be.
+	Verdict sandbox.Verdict `json:"verdict" table:""`   // Whether it is so.
+	Samples int             `json:"samples" table:""`   // How many cases it is from.
+	Why     *string         `json:"why" table:",wide"`  // Why there is no value.
+}
+
+// FailureItem counts the attempts that failed in one way.
+type FailureItem struct {
+	Class    sandbox.Class  `json:"class"`    // The class of the exit.
+	Cause    *sandbox.Cause `json:"cause"`    // What ended them.
+	Attempts int            `json:"attempts"` // How many attempts.
+	Latest   string         `json:"latest"`   // The latest task of them.
+}
+
+// ReportKeys are the keys of report beside its items.
+type ReportKeys struct {
+	Tasks  *int           `json:"tasks"`   // How many tasks it is from.
+	Causes *[]FailureItem `json:"causes"`  // Why attempts failed, the most frequent first.
+	LookAt *[]LookItem    `json:"look_at"` // The tasks to look at first.
+}
+
+func (r ReportPage) keys() ReportKeys {
+	causes := []FailureItem{}
+	for _, b := range r.causesOfFailures() {
+		causes = append(causes, FailureItem{b.Class, orNil(b.Cause), b.Attempts, b.Latest})
+	}
+	return ReportKeys{new(len(r.Tasks)), &causes, new(r.tasksToLookAt())}
+}
+
+// ReportColumns are those of a FigureItem. A target has the unit of the value: for people percent,
 // else as it is.
 func ReportColumns() []output.Column[task.Figure] {
-	type row = task.Figure
-	return []output.Column[row]{
-		{Name: "id", Value: func(f row) any { return f.ID }},
-		{Name: "group", Level: output.Extra, Value: func(f row) any { return f.Group }},
-		{Name: "title", Value: func(f row) any { return f.Title }},
-		{Name: "value", Value: func(f row) any { return roundedOrNil(f.Value) }, Text: figureText},
-		{Name: "unit", Level: output.Wide, Value: func(f row) any { return string(f.Unit) }},
-		{Name: "target", Value: targetValue, Text: targetText},
-		{Name: "verdict", Value: func(f row) any { return f.Verdict() }, Tone: figureTone},
-		{Name: "samples", Value: func(f row) any { return f.Samples }},
-		{Name: "why", Level: output.Wide, Value: func(f row) any { return TextOrNil(f.Why) }},
-	}
+	type column = output.Column[task.Figure]
+	return output.Columns(figureItem, column{Name: "value", Text: figureText}, column{Name: "target", Text: targetText}, column{Name: "verdict", Tone: figureTone})
+}
+
+func figureItem(f task.Figure) FigureItem {
+	return FigureItem{f.ID, f.Group, f.Title, roundedOrNil(f.Value), string(f.Unit), targetValue(f), f.Verdict(), f.Samples, orNil(f.Why)}
 }
 
 func figureTone(f task.Figure) output.Tone {
@@ -194,11 +205,11 @@ func figureTone(f task.Figure) output.Tone {
 }
 
 // roundedOrNil is a value to four digits; nil stays unknown.
-func roundedOrNil(v *float64) any {
+func roundedOrNil(v *float64) *float64 {
 	if v == nil {
 		return nil
 	}
-	return math.Round(*v*1e4) / 1e4
+	return new(math.Round(*v*1e4) / 1e4)
 }
 
 func figureText(f task.Figure) string {
@@ -219,11 +230,11 @@ func unitText(v float64, unit task.Unit) string {
 	return Decimal(v, 1)
 }
 
-func targetValue(f task.Figure) any {
+func targetValue(f task.Figure) *string {
 	if f.Target.Sign == "" {
 		return nil
 	}
-	return f.Target.Sign + " " + strconv.FormatFloat(f.Target.Bound, 'g', -1, 64)
+	return new(f.Target.Sign + " " + strconv.FormatFloat(f.Target.Bound, 'g', -1, 64))
 }
 
 func targetText(f task.Figure) string {

@@ -11,80 +11,28 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// RunbookStepColumns are the steps of `sbx runbook run` and `status`.
-func RunbookStepColumns() []output.Column[Record] {
-	columns := recordColumns("id section state verdict took_seconds reason | title kind eta_seconds condition began_at ended_at depends_on")
-	for _, c := range recordColumns("answers evidence act") {
-		c.Level = output.Extra
-		columns = append(columns, c)
-	}
-	return columns
+// RunbookStepColumns are those of a RunStepItem.
+func RunbookStepColumns() []output.Column[engine.Step] {
+	type column = output.Column[engine.Step]
+	return output.Columns(runStepItem,
+		column{Name: "took_seconds", Text: func(s engine.Step) string {
+			if s.EndedAt.IsZero() {
+				return sandbox.FormatDuration(0)
+			}
+			return sandbox.FormatDuration(s.Took)
+		}},
+		column{Name: "eta_seconds", Text: func(s engine.Step) string { return sandbox.FormatDuration(s.ETA) }},
+	)
 }
 
-// RunbookRunColumns are those of `sbx runbook runs`.
-func RunbookRunColumns() []output.Column[Record] {
-	return recordColumns("run_id runbook state verdict started_at done steps | ended_at who host procedure about error")
-}
-
-func stepRecord(s engine.Step) Record {
-	answers := []any{}
-	for _, a := range s.Answers {
-		answers = append(answers, output.Fields{{Key: "question", Value: a.Question}, {Key: "answer", Value: a.Answer}, {Key: "known", Value: a.Known}, {Key: "by", Value: a.By}})
-	}
-	return Record{
-		"id": s.ID, "section": s.Section, "title": s.Title, "kind": string(s.Kind), "state": string(s.State), "verdict": TextOrNil(string(s.Verdict)),
-		"reason": TextOrNil(s.Reason), "condition": TextOrNil(s.Condition), "eta_seconds": output.Seconds(s.ETA), "took_seconds": stepTook(s),
-		"began_at": output.Time(s.BeganAt), "ended_at": output.Time(s.EndedAt), "depends_on": TextOrNil(s.DependsOn),
-		"answers": answers, "evidence": textList(s.Evidence), "act": stepActFields(s.Act),
-	}
-}
-
-// stepTook is nil for a step that was not done.
-func stepTook(s engine.Step) any {
-	if s.EndedAt.IsZero() {
-		return nil
-	}
-	return output.Seconds(s.Took)
-}
-
-func stepActFields(a *engine.Act) any {
-	if a == nil {
-		return nil
-	}
-	targets := func(list []engine.Target) []any {
-		all := []any{}
-		for _, t := range list {
-			all = append(all, output.Fields{{Key: "ref", Value: t.Ref}, {Key: "reason", Value: t.Reason}})
-		}
-		return all
-	}
-	outcomes := []any{}
-	for _, o := range a.Outcomes {
-		outcomes = append(outcomes, output.Fields{{Key: "ref", Value: o.Ref}, {Key: "outcome", Value: string(o.Outcome)}, {Key: "reason", Value: TextOrNil(o.Reason)}})
-	}
-	return output.Fields{
-		{Key: "action", Value: a.Action},
-		{Key: "command", Value: a.Line},
-		{Key: "gate", Value: a.Gate},
-		{Key: "allowed", Value: TextOrNil(a.Allowed)},
-		{Key: "run_id", Value: TextOrNil(a.RunID)},
-		{Key: "targets", Value: targets(a.Targets)},
-		{Key: "kept", Value: targets(a.Kept)},
-		{Key: "began_at", Value: output.Time(a.IntentAt)},
-		{Key: "ended_at", Value: output.Time(a.EndedAt)},
-		{Key: "outcomes", Value: outcomes},
-		{Key: "error", Value: TextOrNil(a.Error)},
-		{Key: "kind", Value: TextOrNil(string(a.Kind))},
-		{Key: "expect", Value: TextOrNil(a.Expect)},
-		{Key: "effect", Value: TextOrNil(string(a.Effect))},
-	}
-}
+// RunbookRunColumns are those of a RunbookRunItem.
+func RunbookRunColumns() []output.Column[engine.Run] { return output.Columns(runbookRunItem) }
 
 // RunbookRunList is a document about one run, which is shown when the run is over.
-func RunbookRunList(p *output.Printer, schema string) (*output.List[Record], func(*engine.Run) error, error) {
+func RunbookRunList(p *output.Printer, schema string) (*output.List[engine.Step], func(*engine.Run) error, error) {
 	var run *engine.Run
-	list, err := output.NewList(p, output.ListSpec[Record]{
-		Schema: schema, Columns: RunbookStepColumns(), Human: func(s *output.Sheet, _ []Record) { runbookRunPage(s, run) },
+	list, err := output.NewList(p, output.ListSpec[engine.Step]{
+		Schema: schema, Columns: RunbookStepColumns(), Human: func(s *output.Sheet, _ []engine.Step) { runbookRunPage(s, run) },
 	})
 	return list, func(r *engine.Run) error {
 		run = r
@@ -93,87 +41,26 @@ func RunbookRunList(p *output.Printer, schema string) (*output.List[Record], fun
 }
 
 // closeRunbookRun adds what is known of a run. Its error is that of the step that went wrong.
-func closeRunbookRun(list *output.List[Record], r *engine.Run) error {
+func closeRunbookRun(list *output.List[engine.Step], r *engine.Run) error {
 	err := r.Err()
 	told := err == nil || r.State != engine.RunFailed
 	for _, s := range r.Steps {
 		if !told && wentWrong(s) {
 			told = true
-			_ = list.AddFailed(stepRecord(s), err) // Close gives the error of stdout
+			_ = list.AddFailed(s, err) // Close gives the error of stdout
 			continue
 		}
-		_ = list.Add(stepRecord(s)) // Close gives the error of stdout
+		_ = list.Add(s) // Close gives the error of stdout
 	}
 	if err != nil && (!told || r.State != engine.RunFailed) {
 		list.Fail(err)
 	}
-	for _, f := range runbookRunFields(r) {
-		list.Set(f.Key, f.Value)
-	}
+	list.Set(runbookRunKeys(r))
 	return list.CloseAs(err)
 }
 
 func wentWrong(s engine.Step) bool {
 	return s.State == engine.Failed || s.Section == engine.SectionVerification && s.Verdict != "" && s.Verdict != sandbox.True
-}
-
-func runbookRunFields(r *engine.Run) output.Fields {
-	causes, calls := []any{}, []any{}
-	for _, c := range r.Causes {
-		causes = append(causes, output.Fields{
-			{Key: "id", Value: c.ID},
-			{Key: "title", Value: c.Title},
-			{Key: "confidence", Value: string(c.Confidence)},
-			{Key: "score", Value: c.Score},
-			{Key: "selected", Value: c.Selected},
-			{Key: "refs", Value: textList(c.Refs)},
-			{Key: "evidence", Value: EvidenceList(c.Evidence)},
-			{Key: "why_not", Value: TextOrNil(c.WhyNot)},
-			{Key: "see", Value: TextOrNil(c.See)},
-		})
-	}
-	for _, c := range r.Calls {
-		calls = append(calls, output.Fields{
-			{Key: "to", Value: c.To},
-			{Key: "name", Value: c.Name},
-			{Key: "channel", Value: TextOrNil(c.Channel)},
-			{Key: "alert", Value: TextOrNil(c.Alert)},
-			{Key: "condition", Value: c.When},
-			{Key: "now", Value: string(c.Verdict)},
-			{Key: "text", Value: TextOrNil(c.Text)},
-			{Key: "evidence", Value: textList(c.Evidence)},
-		})
-	}
-	resumed := []any{}
-	for _, one := range r.Resumed {
-		resumed = append(resumed, output.Fields{
-			{Key: "at", Value: output.Time(one.At)},
-			{Key: "who", Value: one.Actor.Who},
-			{Key: "host", Value: one.Actor.Host},
-		})
-	}
-	id := TextOrNil(r.ID)
-	if r.DryRun {
-		id = nil
-	}
-	return output.Fields{
-		{Key: "run_id", Value: id},
-		{Key: "runbook", Value: r.Runbook},
-		{Key: "title", Value: r.Title},
-		{Key: "procedure", Value: TextOrNil(r.Procedure)},
-		{Key: "ref", Value: TextOrNil(r.Word)},
-		{Key: "providers", Value: textList(r.Providers)},
-		{Key: "dry_run", Value: r.DryRun},
-		{Key: "who", Value: r.Actor.Who},
-		{Key: "host", Value: r.Actor.Host},
-		{Key: "started_at", Value: output.Time(r.StartedAt)},
-		{Key: "ended_at", Value: output.Time(r.EndedAt)},
-		{Key: "resumed", Value: resumed},
-		{Key: "state", Value: string(r.State)},
-		{Key: "verdict", Value: string(r.Verdict)},
-		{Key: "causes", Value: causes},
-		{Key: "escalation", Value: calls},
-	}
 }
 
 // RunbookStepLines are a step as it ends, for people; none for a step that is not done.
@@ -328,19 +215,14 @@ func callSection(s *output.Sheet, r *engine.Run) {
 
 // ShowRunbookRuns lists runs.
 func ShowRunbookRuns(p *output.Printer, schema string, runs []engine.Run, errs []error) error {
-	list, err := output.NewList(p, output.ListSpec[Record]{
+	list, err := output.NewList(p, output.ListSpec[engine.Run]{
 		Schema: schema, Columns: RunbookRunColumns(), Empty: "no runbook has been run here; `sbx runbook run ID` runs one",
 	})
 	if err != nil {
 		return err
 	}
 	for _, r := range runs {
-		chosen := len(r.Steps) - r.Count(engine.NotSelected)
-		over := chosen - r.Count(engine.Pending) - r.Count(engine.Running)
-		_ = list.Add(Record{
-			"run_id": r.ID, "runbook": r.Runbook, "state": string(r.State), "verdict": string(r.Verdict), "started_at": output.Time(r.StartedAt), "ended_at": output.Time(r.EndedAt),
-			"done": over, "steps": chosen, "who": r.Actor.Who, "host": r.Actor.Host, "procedure": TextOrNil(r.Procedure), "about": TextOrNil(r.Word), "error": TextOrNil(r.Error),
-		})
+		_ = list.Add(r) // Close gives the error of stdout
 	}
 	for _, err := range errs {
 		list.Fail(err)
@@ -353,18 +235,16 @@ func ShowRunbookRuns(p *output.Printer, schema string, runs []engine.Run, errs [
 
 // ShowRunbookRun shows a run as it is on record. One that cannot be trusted to its end is a finding.
 func ShowRunbookRun(p *output.Printer, schema string, r *engine.Run) error {
-	list, err := output.NewList(p, output.ListSpec[Record]{
-		Schema: schema, Columns: RunbookStepColumns(), Human: func(s *output.Sheet, _ []Record) { runbookRunPage(s, r) },
+	list, err := output.NewList(p, output.ListSpec[engine.Step]{
+		Schema: schema, Columns: RunbookStepColumns(), Human: func(s *output.Sheet, _ []engine.Step) { runbookRunPage(s, r) },
 	})
 	if err != nil {
 		return err
 	}
 	for _, s := range r.Steps {
-		_ = list.Add(stepRecord(s)) // Close gives the error of stdout
+		_ = list.Add(s) // Close gives the error of stdout
 	}
-	for _, f := range runbookRunFields(r) {
-		list.Set(f.Key, f.Value)
-	}
+	list.Set(runbookRunKeys(r))
 	if r.Broken != "" {
 		list.Fail(fault.New(fault.KindFound, "the record of %s was changed or damaged: %s", r.ID, r.Broken))
 	}

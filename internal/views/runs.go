@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sbx/internal/cleanup"
+	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/safety"
@@ -16,24 +17,30 @@ import (
 	"sbx/internal/triage"
 )
 
-// RunColumns are those of recorded runs.
+// RunItem is one recorded run.
+type RunItem struct {
+	RunID     string       `json:"run_id" table:"RUN,whole"` // The run.
+	StartedAt *time.Time   `json:"started_at" table:""`      // When it began.
+	EndedAt   *time.Time   `json:"ended_at" table:",wide"`   // When it ended; null where it was cut off.
+	Host      string       `json:"host" table:",wide"`       // Where it ran.
+	Selected  int          `json:"selected" table:""`        // How many it had selected.
+	Counts    fleet.Counts `json:"counts" table:""`          // What became of them.
+	ExitCode  *int         `json:"exit_code" table:"EXIT"`   // Its exit code; null where it was cut off.
+	Resumable bool         `json:"resumable" table:""`       // True: `sbx cleanup --resume` can go on with it.
+}
+
+// RunColumns are those of a RunItem.
 func RunColumns() []output.Column[cleanup.History] {
-	type row = cleanup.History
-	return []output.Column[row]{
-		{Name: "run_id", Head: "RUN", Whole: true, Value: func(h row) any { return h.RunID }},
-		{Name: "started_at", Value: func(h row) any { return output.Time(h.StartedAt) }},
-		{Name: "ended_at", Level: output.Wide, Value: func(h row) any { return output.Time(h.EndedAt) }},
-		{Name: "host", Level: output.Wide, Value: func(h row) any { return h.Begin.Host }},
-		{Name: "selected", Value: func(h row) any { return h.Counts().Selected }},
-		{Name: "counts", Value: func(h row) any { return h.Counts() }, Text: func(h row) string { return ops.CountsText(h.Counts()) }},
-		{Name: "exit_code", Head: "EXIT", Value: func(h row) any {
-			if h.End == nil {
-				return nil
-			}
-			return h.End.ExitCode
-		}},
-		{Name: "resumable", Value: func(h row) any { return h.Resumable() }},
+	return output.Columns(runItem, output.Column[cleanup.History]{Name: "counts", Text: func(h cleanup.History) string { return ops.CountsText(h.Counts()) }})
+}
+
+func runItem(h cleanup.History) RunItem {
+	c := h.Counts()
+	item := RunItem{h.RunID, output.Time(h.StartedAt), output.Time(h.EndedAt), h.Begin.Host, c.Selected, c, nil, h.Resumable()}
+	if h.End != nil {
+		item.ExitCode = &h.End.ExitCode
 	}
+	return item
 }
 
 // RunOutcome is one item of a run.
@@ -43,18 +50,40 @@ type RunOutcome struct {
 	before *cleanup.Intent
 }
 
-// RunOutcomeColumns are those of what one run did.
-func RunOutcomeColumns() []output.Column[RunOutcome] {
-	type row = RunOutcome
-	return []output.Column[row]{
-		{Name: "ref", Value: func(r row) any { return r.item.Ref.String() }},
-		{Name: "outcome", Value: func(r row) any { return r.result.Outcome }},
-		{Name: "reason", Value: func(r row) any { return r.result.Reason }},
-		{Name: "duration_seconds", Head: "TOOK", Value: func(r row) any { return output.Seconds(time.Duration(r.result.Seconds * float64(time.Second))) }},
-		{Name: "selected_because", Head: "WHY", Value: func(r row) any { return r.item.Reason }},
-		{Name: "cause", Level: output.Wide, Value: func(r row) any { return TextOrNil(string(r.item.Cause)) }},
-		{Name: "evidence", Level: output.Extra, Value: func(r row) any { return EvidenceList(r.result.Evidence) }},
-		{Name: "before", Level: output.Extra, Value: func(r row) any { return r.before }},
+// RunOutcomeItem is one sandbox of a recorded run.
+type RunOutcomeItem struct {
+	Ref             string          `json:"ref" table:""`                  // PROFILE/ID.
+	Outcome         sandbox.Outcome `json:"outcome" table:""`              // What became of it; null where the run was cut off before.
+	Reason          string          `json:"reason" table:""`               // Why; empty where the outcome says everything.
+	DurationSeconds float64         `json:"duration_seconds" table:"TOOK"` // How long it took.
+	SelectedBecause string          `json:"selected_because" table:"WHY"`  // Why it was selected.
+	Cause           *sandbox.Cause  `json:"cause" table:",wide"`           // What was wrong with it by the judgement before; null where no cause was known.
+	Evidence        []EvidenceItem  `json:"evidence"`                      // What the outcome was seen by.
+	Before          any             `json:"before"`                        // What was known of it before; null where nothing was written down.
+}
+
+// RunShownKeys are the keys of cleanup show beside its items.
+type RunShownKeys struct {
+	RunID     string                      `json:"run_id"`     // The run.
+	StartedAt *time.Time                  `json:"started_at"` // When it began.
+	EndedAt   *time.Time                  `json:"ended_at"`   // When it ended; null where it was cut off.
+	Actor     *cleanup.Actor              `json:"actor"`      // Who ran it, where, in which process and with which version.
+	Rule      any                         `json:"rule"`       // The rule by which it selected, as it was recorded.
+	Guards    *[]GuardItem                `json:"guards"`     // The limits of the run.
+	Profiles  *[]cleanup.ShareRecord      `json:"profiles"`   // The profiles that it looked at.
+	Kept      *map[cleanup.KeepReason]int `json:"kept"`       // How many were kept, by reason.
+	Counts    *fleet.Counts               `json:"counts"`     // What became of all.
+	Verb      string                      `json:"verb"`       // The command.
+	Resumable bool                        `json:"resumable"`  // True: `sbx cleanup --resume` can go on with it.
+}
+
+// RunOutcomeColumns are those of a RunOutcomeItem.
+func RunOutcomeColumns() []output.Column[RunOutcome] { return output.Columns(RunOutcome.outcomeItem) }
+
+func (r RunOutcome) outcomeItem() RunOutcomeItem {
+	return RunOutcomeItem{
+		r.item.Ref.String(), r.result.Outcome, r.result.Reason, output.Seconds(time.Duration(r.result.Seconds * float64(time.Second))), r.item.Reason, orNil(r.item.Cause),
+		EvidenceList(r.result.Evidence), r.before,
 	}
 }
 
@@ -67,17 +96,11 @@ func ShowRun(p *output.Printer, schema string, h cleanup.History, program string
 	if err != nil {
 		return err
 	}
-	list.Set("run_id", h.RunID)
-	list.Set("started_at", output.Time(h.StartedAt))
-	list.Set("ended_at", output.Time(h.EndedAt))
-	list.Set("actor", h.Begin.Actor)
-	list.Set("rule", h.Begin.Plan.Rule)
-	list.Set("guards", h.Begin.Guards)
-	list.Set("profiles", h.Begin.Profiles)
-	list.Set("kept", h.Begin.Kept)
-	list.Set("counts", h.Counts())
-	list.Set("verb", h.Begin.Verb)
-	list.Set("resumable", h.Begin.Verb == ops.VerbCleanup && h.Resumable())
+	b := h.Begin
+	list.Set(RunShownKeys{
+		RunID: h.RunID, StartedAt: output.Time(h.StartedAt), EndedAt: output.Time(h.EndedAt), Actor: &b.Actor, Rule: b.Plan.Rule, Guards: new(guardItems(b.Guards)),
+		Profiles: &b.Profiles, Kept: &b.Kept, Counts: new(h.Counts()), Verb: b.Verb, Resumable: b.Verb == ops.VerbCleanup && h.Resumable(),
+	})
 	for _, i := range h.Begin.Plan.Items {
 		row := RunOutcome{item: i, result: h.Results[i.Ref]}
 		row.result.Outcome = h.Outcome(i.Ref)

@@ -3,6 +3,7 @@ package views
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
@@ -137,9 +138,9 @@ func CompareRows(a, b SandboxRow) int {
 		}
 		return 1
 	}
-	age := func(r SandboxRow) float64 {
-		if seconds, known := r.age().(float64); known {
-			return seconds
+	age := func(r SandboxRow) time.Duration {
+		if d, source := r.Age(r.Now); source != sandbox.AgeUnknown {
+			return d.Round(time.Millisecond)
 		}
 		return -1 // an unknown age comes first, where it is seen
 	}

@@ -25,67 +25,79 @@ func SandboxRowOf(j fleet.Judged, now time.Time) SandboxRow {
 	return SandboxRow{Sandbox: j.Sandbox, Verdict: j.Verdict, Now: now}
 }
 
-// SandboxColumns are S of CLI.md, in its order.
-func SandboxColumns() []output.Column[SandboxRow] {
-	type row = SandboxRow
-	return append([]output.Column[row]{
-		{Name: "ref", Value: func(r row) any { return r.Ref().String() }},
-		{Name: "provider", Level: output.Extra, Value: func(r row) any { return r.Provider }},
-		{Name: "provider_type", Level: output.Extra, Value: func(r row) any { return r.ProviderType }},
-		{Name: "id", Level: output.Extra, Value: func(r row) any { return r.ID }},
-		{Name: "name", Value: func(r row) any { return r.Name }},
-		{Name: "state", Value: func(r row) any { return r.State }},
-		{Name: "raw_state", Level: output.Extra, Value: func(r row) any { return r.RawState }},
-		{Name: "created_at", Level: output.Wide, Value: func(r row) any { return output.Time(r.CreatedAt) }},
-		{Name: "started_at", Level: output.Extra, Value: func(r row) any { return output.Time(r.StartedAt) }},
-		{Name: "age_seconds", Head: "AGE", Value: func(r row) any { return r.age() }},
-		{Name: "age_source", Level: output.Extra, Value: func(r row) any { _, s := r.Age(r.Now); return s }},
-		{Name: "last_activity_at", Level: output.Extra, Value: func(r row) any { return output.Time(r.LastActivityAt) }},
-		{Name: "idle_seconds", Head: "IDLE", Spare: true, Value: func(r row) any { return r.idle() }},
-		{Name: "activity", Level: output.Wide, Value: func(r row) any { return r.Verdict.Activity }},
-		{Name: "expires_at", Head: "EXPIRES", Level: output.Wide, Value: func(r row) any { return output.Time(r.ExpiresAt) }},
-		{Name: "template", Level: output.Wide, Value: func(r row) any { return r.Template }},
-		{Name: "agent_type", Head: "AGENT", Level: output.Wide, Value: func(r row) any { return r.AgentType }},
-		{Name: "task_id", Head: "TASK", Value: func(r row) any { return r.TaskID }},
-		{Name: "owner", Level: output.Wide, Value: func(r row) any { return r.Owner }},
-		{Name: "labels", Level: output.Wide, Value: func(r row) any { return copyLabels(r.Labels) }},
-		{Name: "cpu", Level: output.Wide, Value: func(r row) any { return r.Limits.CPU }},
-		{Name: "memory_mb", Head: "MEM LIMIT", Level: output.Wide, Value: func(r row) any { return output.MiB(r.Limits.MemoryBytes) }},
-		{Name: "disk_mb", Level: output.Extra, Value: func(r row) any { return output.MiB(r.Limits.DiskBytes) }},
-		{Name: "exit_code", Head: "EXIT", Value: func(r row) any { return r.exitCode() }},
-		{Name: "stuck", Value: func(r row) any { return r.Verdict.Stuck }},
-		{Name: "stuck_reason", Head: "WHY", Level: output.Wide, Value: func(r row) any { return r.Verdict.Say() }},
-	}, verdictColumns(output.Wide, func(r row) triage.Verdict { return r.Verdict })...)
+// SandboxItem is one sandbox as ls, wait and inspect show it.
+type SandboxItem struct {
+	Ref            string            `json:"ref" table:""`                     // PROFILE/ID.
+	Provider       string            `json:"provider"`                         // The profile.
+	ProviderType   string            `json:"provider_type"`                    // The type of the profile, such as e2b.
+	ID             string            `json:"id"`                               // The provider's own id.
+	Name           string            `json:"name" table:""`                    // The name that it was given; empty without one.
+	State          sandbox.State     `json:"state" table:""`                   // The state, in the words of sbx.
+	RawState       string            `json:"raw_state"`                        // The state, in the provider's word.
+	CreatedAt      *time.Time        `json:"created_at" table:",wide"`         // When the provider made it.
+	StartedAt      *time.Time        `json:"started_at"`                       // When its program began.
+	AgeSeconds     *float64          `json:"age_seconds" table:"AGE"`          // How old it is.
+	AgeSource      sandbox.AgeSource `json:"age_source"`                       // What the age is counted from.
+	LastActivityAt *time.Time        `json:"last_activity_at"`                 // The last sign of life that is on record.
+	IdleSeconds    *float64          `json:"idle_seconds" table:"IDLE,spare"`  // The time since then.
+	Activity       sandbox.Verdict   `json:"activity" table:",wide"`           // Whether it works.
+	ExpiresAt      *time.Time        `json:"expires_at" table:"EXPIRES,wide"`  // When the provider ends it.
+	Template       string            `json:"template" table:",wide"`           // The template, snapshot or image it was made from; empty where none is known.
+	AgentType      string            `json:"agent_type" table:"AGENT,wide"`    // The type of its agent, from its labels.
+	TaskID         string            `json:"task_id" table:"TASK"`             // The task it works on, from its labels.
+	Owner          string            `json:"owner" table:",wide"`              // Whose it is, from its labels.
+	Labels         map[string]string `json:"labels" table:",wide"`             // Its labels.
+	CPU            *float64          `json:"cpu" table:",wide"`                // The limit of processors, in cores.
+	MemoryMB       *output.Mebibytes `json:"memory_mb" table:"MEM LIMIT,wide"` // The limit of memory, in MiB.
+	DiskMB         *output.Mebibytes `json:"disk_mb"`                          // The limit of disk space, in MiB.
+	ExitCode       *int              `json:"exit_code" table:"EXIT"`           // The exit code of its program; null while it runs.
+	Stuck          sandbox.Verdict   `json:"stuck" table:""`                   // Whether it is stuck.
+	StuckReason    string            `json:"stuck_reason" table:"WHY,wide"`    // Why, in fixed words with commas between them.
+	Cause          *sandbox.Cause    `json:"cause" table:",wide"`              // Why it is stuck, or what ended it.
+
+	Grounds
 }
 
-func (r SandboxRow) age() any {
-	age, source := r.Age(r.Now)
-	if source == sandbox.AgeUnknown {
-		return nil
-	}
-	return output.Seconds(age)
+// Grounds are those of the judgement of a sandbox, behind its cause: the same in every document.
+type Grounds struct {
+	Confidence *sandbox.Confidence `json:"confidence"` // How sure that is.
+	Reason     *string             `json:"reason"`     // The judgement in one sentence.
+	// True: the sandbox itself was asked (output, events, processor). False: only its record was
+	// read.
+	Looked bool `json:"looked"`
 }
 
-func (r SandboxRow) idle() any {
+func groundsOf(v triage.Verdict) Grounds {
+	return Grounds{Confidence: confidenceOf(v), Reason: orNil(v.Reason), Looked: v.Looked}
+}
+
+// SandboxColumns are those of a SandboxItem.
+func SandboxColumns() []output.Column[SandboxRow] { return output.Columns(SandboxRow.Item) }
+
+// Item is the sandbox as documents have it.
+func (r SandboxRow) Item() SandboxItem {
+	_, source := r.Age(r.Now)
 	idle, known := r.Idle(r.Now)
-	if !known || r.State.Ended() {
-		return nil
+	item := SandboxItem{
+		Ref: r.Ref().String(), Provider: r.Provider, ProviderType: r.ProviderType, ID: r.ID, Name: r.Name, State: r.State, RawState: r.RawState,
+		CreatedAt: output.Time(r.CreatedAt), StartedAt: output.Time(r.StartedAt), AgeSeconds: ageSeconds(r.Sandbox, r.Now), AgeSource: source,
+		LastActivityAt: output.Time(r.LastActivityAt), IdleSeconds: secondsOrNil(idle, known && !r.State.Ended()), Activity: r.Verdict.Activity,
+		ExpiresAt: output.Time(r.ExpiresAt), Template: r.Template, AgentType: r.AgentType, TaskID: r.TaskID, Owner: r.Owner, Labels: r.Labels,
+		CPU: r.Limits.CPU, MemoryMB: output.MiB(r.Limits.MemoryBytes), DiskMB: output.MiB(r.Limits.DiskBytes),
+		Stuck: r.Verdict.Stuck, StuckReason: r.Verdict.Say(), Cause: orNil(r.Verdict.Cause), Grounds: groundsOf(r.Verdict),
 	}
-	return output.Seconds(idle)
+	if r.Exit != nil {
+		item.ExitCode = r.Exit.Code
+	}
+	return item
 }
 
-func (r SandboxRow) exitCode() *int {
-	if r.Exit == nil {
+// orNil is nil for the empty word, and for zero.
+func orNil[T comparable](v T) *T {
+	if zero := *new(T); v == zero {
 		return nil
 	}
-	return r.Exit.Code
-}
-
-func copyLabels(l map[string]string) map[string]string {
-	if l == nil {
-		return map[string]string{}
-	}
-	return l
+	return &v
 }
 
 // Ending describes in one line the state of the sandbox and, if it has ended, how.
@@ -140,15 +152,14 @@ func FinishSandboxList(list *output.List[SandboxRow], r *ops.ListResult, program
 	if r.Truncated {
 		list.Truncated()
 	}
-	finishUnconfirmed(list, r, now)
+	keys := ListKeys{Unconfirmed: finishUnconfirmed(list, r, now)}
 	if !r.Counted {
-		list.Set("unjudged", nil) // the rest was not counted
-		list.Set("undecided", nil)
+		list.Set(keys)
 		return list.Close()
 	}
-	list.Set("unjudged", r.Census.Unjudged)
+	keys.Unjudged, keys.Undecided = &r.Census.Unjudged, &r.Undecided
+	list.Set(keys)
 	list.Remark(StuckSummary(r.Census, program, "ls --look"))
-	list.Set("undecided", r.Undecided)
 	for _, line := range ops.UndecidedLines(r.Undecided) {
 		list.Remark(line)
 	}
@@ -162,32 +173,44 @@ func FinishSandboxList(list *output.List[SandboxRow], r *ops.ListResult, program
 // maxUnconfirmed bounds the sandboxes that are named after a list.
 const maxUnconfirmed = 10
 
-// unconfirmedEnd is an element of `unconfirmed` in the JSON of ls.
-type unconfirmedEnd struct {
-	Ref    string    `json:"ref"`
-	At     time.Time `json:"at"`
-	Detail string    `json:"detail"`
+// ListKeys are the keys of ls beside its items.
+type ListKeys struct {
+	// The ends that were requested, not acknowledged and not proved since, the oldest first: only
+	// with --all, where there are any. Null where the records of requests cannot be read.
+	Unconfirmed **[]UnconfirmedEnd `json:"unconfirmed,omitzero"`
+	// How many of the listed could not be judged from their records; null where it was not
+	// counted.
+	Unjudged *int64 `json:"unjudged"`
+	// How many --where leaves unknown, so that they are not listed, by reason; null where they
+	// were not counted.
+	Undecided *map[string]int `json:"undecided"`
 }
 
-// finishUnconfirmed says which sandboxes may still run after a request to end them.
-func finishUnconfirmed(list *output.List[SandboxRow], r *ops.ListResult, now time.Time) {
+// UnconfirmedEnd is a sandbox that may still run after a request to end it.
+type UnconfirmedEnd struct {
+	Ref    string    `json:"ref"`    // PROFILE/ID.
+	At     time.Time `json:"at"`     // When the end was requested.
+	Detail string    `json:"detail"` // The answer, or its absence.
+}
+
+// finishUnconfirmed says which sandboxes may still run after a request to end them; nil = none.
+func finishUnconfirmed(list *output.List[SandboxRow], r *ops.ListResult, now time.Time) **[]UnconfirmedEnd {
 	if r.UnconfirmedErr != nil {
-		list.Set("unconfirmed", nil)
 		list.Remark(ops.UnreadRequests(r.UnconfirmedErr))
-		return
+		return new(*[]UnconfirmedEnd) // null: not known, which is no absence
 	}
 	if len(r.Unconfirmed) == 0 {
-		return
+		return nil
 	}
-	rows := []unconfirmedEnd{}
+	ends := []UnconfirmedEnd{}
 	for i, u := range r.Unconfirmed {
-		rows = append(rows, unconfirmedEnd{u.Ref.String(), u.Request.At, u.Request.Detail})
+		ends = append(ends, UnconfirmedEnd{u.Ref.String(), u.Request.At, u.Request.Detail})
 		if i < maxUnconfirmed {
 			list.Remark(u.Ref.String() + ": " + u.Message(now) + "; " + u.Hint())
 		}
 	}
-	list.Set("unconfirmed", rows)
-	if more := len(rows) - maxUnconfirmed; more > 0 {
+	if more := len(ends) - maxUnconfirmed; more > 0 {
 		list.Remark(fmt.Sprintf("the ends of %d more are not confirmed; `sbx doctor` lists them", more))
 	}
+	return new(&ends)
 }

@@ -17,28 +17,88 @@ import (
 // StatsRow is the figures of one provider, or of all together, beside their limits.
 type StatsRow ops.Figures
 
-// StatsColumns are the items of CLI.md: the figures, and whose they are.
-func StatsColumns() []output.Column[StatsRow] {
-	columns := append([]output.Column[StatsRow]{
-		{Name: "provider", Value: func(r StatsRow) any { return r.Provider }},
-		{Name: "provider_type", Level: output.Wide, Head: "TYPE", Value: func(r StatsRow) any { return r.ProviderType }},
-	}, FigureColumns()...)
-	return append(columns, output.Column[StatsRow]{Name: "flags", Level: output.Extra, Value: func(r StatsRow) any { return flagList(r.Flags) }})
+// StatsItem is one profile with the counts of its sandboxes.
+type StatsItem struct {
+	Provider     string `json:"provider" table:""`               // The profile.
+	ProviderType string `json:"provider_type" table:"TYPE,wide"` // The type of the profile.
+
+	Figures
+
+	Flags []FlagItem `json:"flags"` // The warnings of the runbook that apply.
 }
 
-// flagList are the answers to questions of the runbook as data.
-func flagList(flags []triage.Flag) any {
-	list := make([]any, len(flags))
-	for i, f := range flags {
-		list[i] = output.Fields{
-			{Key: "id", Value: f.ID},
-			{Key: "severity", Value: f.Severity},
-			{Key: "verdict", Value: f.Verdict},
-			{Key: "say", Value: f.Say},
-			{Key: "evidence", Value: EvidenceList(f.Evidence)},
-		}
+// Figures are those of one profile or of all.
+type Figures struct {
+	Active         *int64   `json:"active" table:"ACTIVE OF TARGET"`        // Running sandboxes.
+	Provisioning   *int64   `json:"provisioning" table:"PROV"`              // Sandboxes that start.
+	Terminating    *int64   `json:"terminating" table:"TERM"`               // Sandboxes that are being ended.
+	TotalCreated   *int64   `json:"total_created" table:"CREATED,wide"`     // Made since the provider counts.
+	TotalDestroyed *int64   `json:"total_destroyed" table:"DESTROYED,wide"` // Ended since the provider counts.
+	AgeMinSeconds  *float64 `json:"age_min_seconds" table:"MIN,wide"`       // The age of the youngest.
+	AgeP50Seconds  *float64 `json:"age_p50_seconds" table:"P50,wide"`       // The age that half of them have not reached.
+	AgeP95Seconds  *float64 `json:"age_p95_seconds" table:"P95"`            // The age that 95 of 100 have not reached.
+	AgeMaxSeconds  *float64 `json:"age_max_seconds" table:"MAX"`            // The age of the oldest.
+	Stuck          *int64   `json:"stuck" table:""`                         // How many are stuck.
+	// How many are stuck for which cause, the most frequent first; null where the listing is
+	// missing.
+	StuckCauses *output.Ordered[int] `json:"stuck_causes"`
+	Unjudged    *int64               `json:"unjudged" table:",wide"`        // How many could not be judged.
+	TimeoutRate *float64             `json:"timeout_rate" table:"TIMEOUTS"` // The share of ended ones that a time limit ended, from 0 to 1.
+	Thresholds  Thresholds           `json:"thresholds"`                    // The limits that the figures are compared with.
+}
+
+// Thresholds are the limits of the runbook.
+type Thresholds struct {
+	ActiveMax       int     `json:"active_max"`        // More running sandboxes than this are a warning.
+	StuckAgeSeconds float64 `json:"stuck_age_seconds"` // Older silent sandboxes are stuck.
+	WatchAgeSeconds float64 `json:"watch_age_seconds"` // Older silent sandboxes are watched.
+	TimeoutRateHigh float64 `json:"timeout_rate_high"` // A higher timeout rate is a warning.
+	TimeoutRateGood float64 `json:"timeout_rate_good"` // A lower timeout rate is good.
+}
+
+// FlagItem is one warning of the runbook.
+type FlagItem struct {
+	ID       string          `json:"id"`       // Its number in the runbook.
+	Severity triage.Severity `json:"severity"` // critical, warning or info.
+	Verdict  sandbox.Verdict `json:"verdict"`  // Whether it applies.
+	Say      string          `json:"say"`      // What it says.
+	Evidence []EvidenceItem  `json:"evidence"` // What was seen.
+}
+
+// StatsColumns are those of a StatsItem, with the limits beside the figures for people.
+func StatsColumns() []output.Column[StatsRow] {
+	type column = output.Column[StatsRow]
+	return output.Columns(StatsRow.Item,
+		column{Name: "active", Text: StatsRow.ActiveText, Tone: StatsRow.ActiveTone},
+		column{Name: "age_max_seconds", Tone: StatsRow.AgeTone},
+		column{Name: "stuck", Text: StatsRow.StuckText, Tone: StatsRow.StuckTone},
+		column{Name: "unjudged", Tone: StatsRow.unjudgedTone},
+		column{Name: "timeout_rate", Text: StatsRow.RateText, Tone: StatsRow.RateTone},
+	)
+}
+
+// Item is the row as documents have it.
+func (r StatsRow) Item() StatsItem {
+	c, l := r.Counts, r.Limits
+	item := StatsItem{Provider: r.Provider, ProviderType: r.ProviderType, Flags: flagItems(r.Flags), Figures: Figures{
+		Active: c.Active, Provisioning: c.Provisioning, Terminating: c.Terminating, TotalCreated: c.TotalCreated, TotalDestroyed: c.TotalDestroyed,
+		AgeMinSeconds: r.Age(0), AgeP50Seconds: r.Age(50), AgeP95Seconds: r.Age(95), AgeMaxSeconds: r.Age(100),
+		Stuck: r.Stuck, Unjudged: r.Unjudged, TimeoutRate: roundedOrNil(c.TimeoutRate()),
+		Thresholds: Thresholds{l.ActiveMax, output.Seconds(l.StuckAge), output.Seconds(l.WatchAge), l.TimeoutRateHigh, l.TimeoutRateGood},
+	}}
+	if r.Stuck != nil {
+		item.StuckCauses = new(causeCounts(r.Census.CausesOfAll()))
 	}
-	return list
+	return item
+}
+
+// flagItems are the answers to questions of the runbook as data.
+func flagItems(flags []triage.Flag) []FlagItem {
+	items := make([]FlagItem, len(flags))
+	for i, f := range flags {
+		items[i] = FlagItem{f.ID, f.Severity, f.Verdict, f.Say, EvidenceList(f.Evidence)}
+	}
+	return items
 }
 
 // Raised are the flags that are true, a line each: "prod: R14 cleanup fails (cleanup
@@ -53,54 +113,13 @@ func (r StatsRow) Raised() []string {
 	return lines
 }
 
-// FigureColumns are the figures themselves, with their limits beside them for
-// people.
-func FigureColumns() []output.Column[StatsRow] {
-	type row = StatsRow
-	return []output.Column[row]{
-		{Name: "active", Head: "ACTIVE OF TARGET", Value: func(r row) any { return r.Counts.Active }, Text: row.ActiveText, Tone: row.ActiveTone},
-		{Name: "provisioning", Head: "PROV", Value: func(r row) any { return r.Counts.Provisioning }},
-		{Name: "terminating", Head: "TERM", Value: func(r row) any { return r.Counts.Terminating }},
-		{Name: "total_created", Head: "CREATED", Level: output.Wide, Value: func(r row) any { return r.Counts.TotalCreated }},
-		{Name: "total_destroyed", Head: "DESTROYED", Level: output.Wide, Value: func(r row) any { return r.Counts.TotalDestroyed }},
-		{Name: "age_min_seconds", Head: "MIN", Level: output.Wide, Value: func(r row) any { return r.Age(0) }},
-		{Name: "age_p50_seconds", Head: "P50", Level: output.Wide, Value: func(r row) any { return r.Age(50) }},
-		{Name: "age_p95_seconds", Head: "P95", Value: func(r row) any { return r.Age(95) }},
-		{Name: "age_max_seconds", Head: "MAX", Value: func(r row) any { return r.Age(100) }, Tone: row.AgeTone},
-		{Name: "stuck", Value: func(r row) any { return r.Stuck }, Text: row.StuckText, Tone: row.StuckTone},
-		{Name: "stuck_causes", Level: output.Extra, Value: row.stuckCauses},
-		{Name: "unjudged", Level: output.Wide, Value: func(r row) any { return r.Unjudged }, Tone: row.unjudgedTone},
-		{Name: "timeout_rate", Head: "TIMEOUTS", Value: func(r row) any { return r.timeoutRate() }, Text: row.RateText, Tone: row.RateTone},
-		{Name: "thresholds", Level: output.Extra, Value: func(r row) any { return thresholdFields(r.Limits) }},
-	}
-}
-
-func thresholdFields(t triage.Thresholds) output.Fields {
-	return output.Fields{
-		{Key: "active_max", Value: t.ActiveMax},
-		{Key: "stuck_age_seconds", Value: output.Seconds(t.StuckAge)},
-		{Key: "watch_age_seconds", Value: output.Seconds(t.WatchAge)},
-		{Key: "timeout_rate_high", Value: t.TimeoutRateHigh},
-		{Key: "timeout_rate_good", Value: t.TimeoutRateGood},
-	}
-}
-
-// Age is a percentile of the ages of running sandboxes, by nearest rank, so
+// Age is a percentile of the ages of running sandboxes, in seconds, by nearest rank, so
 // that it is the age of a real one; nil where there is none.
-func (r StatsRow) Age(percent int) any {
+func (r StatsRow) Age(percent int) *float64 {
 	if len(r.Ages) == 0 {
 		return nil
 	}
-	return output.Seconds(ops.PercentileAge(r.Ages, percent))
-}
-
-// timeoutRate is the share of ended sandboxes that a time limit ended, to four digits.
-func (r StatsRow) timeoutRate() any {
-	rate := r.Counts.TimeoutRate()
-	if rate == nil {
-		return nil
-	}
-	return math.Round(*rate*1e4) / 1e4
+	return new(output.Seconds(ops.PercentileAge(r.Ages, percent)))
 }
 
 // overActiveLimit says that more are active than may be (R4).
@@ -142,13 +161,6 @@ func (r StatsRow) StuckText() string {
 		return "-"
 	}
 	return strconv.FormatInt(*r.Stuck, 10) + " over " + sandbox.FormatDuration(r.Limits.StuckAge)
-}
-
-func (r StatsRow) stuckCauses() any {
-	if r.Stuck == nil {
-		return nil
-	}
-	return causeCounts(r.Census.CausesOfAll())
 }
 
 // StuckTone is its tone.
@@ -200,6 +212,12 @@ func (r StatsRow) RateTone() output.Tone {
 
 func (r StatsRow) timeoutGrade() check.Grade { return check.GradeTimeouts(ops.Figures(r).Subject()) }
 
+// StatsKeys are the keys of stats beside its items.
+type StatsKeys struct {
+	Alerts *[]AlertItem `json:"alerts"` // The alerts that are pending or firing; this verb evaluates none.
+	Total  *Figures     `json:"total"`  // The figures of all profiles together.
+}
+
 // ShowStats shows the figures of every provider, and in documents those of all together.
 // Program is what sbx is called.
 func ShowStats(p *output.Printer, schema string, r *ops.StatsResult, program string) error {
@@ -221,8 +239,8 @@ func ShowStats(p *output.Printer, schema string, r *ops.StatsResult, program str
 	}
 	list.Remark(refusedCleanups(r.Providers, program))
 	list.Remark(AlertsLine(r.Alerts))
-	list.Set("alerts", alertList(r.Alerts))
-	list.Set("total", Object(FigureColumns(), StatsRow(r.Total)))
+	total := StatsRow(r.Total).Item().Figures
+	list.Set(StatsKeys{Alerts: new(alertItems(r.Alerts)), Total: &total})
 	for _, f := range r.Providers {
 		if err := list.Add(StatsRow(f)); err != nil {
 			return err
@@ -258,21 +276,4 @@ func runsText(n int64) string {
 func Decimal(v float64, digits int) string {
 	scale := math.Pow10(digits)
 	return strconv.FormatFloat(math.Round(v*scale)/scale+0, 'f', -1, 64)
-}
-
-// Tenth rounds a figure for machines; nil stays unknown.
-func Tenth(v *float64) any {
-	if v == nil {
-		return nil
-	}
-	return math.Round(*v*10)/10 + 0 // + 0 turns -0 into 0
-}
-
-// Object is an item as one object, with every column as a key.
-func Object[T any](columns []output.Column[T], item T) output.Fields {
-	object := make(output.Fields, len(columns))
-	for i, c := range columns {
-		object[i] = output.Field{Key: c.Name, Value: c.Value(item)}
-	}
-	return object
 }

@@ -19,17 +19,17 @@ func TestAgesByNearestRank(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		ages               []time.Duration
-		low, mid, high, up any
+		low, mid, high, up *float64
 	}{
 		"none":   {nil, nil, nil, nil, nil},
-		"one":    {twenty[:1], 20.0, 20.0, 20.0, 20.0},
-		"two":    {twenty[18:], 1.0, 1.0, 2.0, 2.0},
-		"twenty": {twenty, 1.0, 10.0, 19.0, 20.0},
+		"one":    {twenty[:1], new(20.0), new(20.0), new(20.0), new(20.0)},
+		"two":    {twenty[18:], new(1.0), new(1.0), new(2.0), new(2.0)},
+		"twenty": {twenty, new(1.0), new(10.0), new(19.0), new(20.0)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := views.StatsRow{Ages: tc.ages}
-			assert.Equal(t, []any{tc.low, tc.mid, tc.high, tc.up}, []any{r.Age(0), r.Age(50), r.Age(95), r.Age(100)})
+			assert.Equal(t, []*float64{tc.low, tc.mid, tc.high, tc.up}, []*float64{r.Age(0), r.Age(50), r.Age(95), r.Age(100)})
 		})
 	}
 }

@@ -56,8 +56,8 @@ func causeShares(causes map[string]map[sandbox.Cause]int) string {
 }
 
 // causeCounts are counts of causes as data, the most frequent first.
-func causeCounts(causes map[sandbox.Cause]int) output.Fields {
-	fields := output.Fields{}
+func causeCounts(causes map[sandbox.Cause]int) output.Ordered[int] {
+	fields := output.Ordered[int]{}
 	for _, cause := range sandbox.SortCounts(causes) {
 		fields = append(fields, output.Field{Key: string(cause), Value: causes[cause]})
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"sbx/internal/ops"
 	"sbx/internal/output"
@@ -16,33 +17,64 @@ import (
 // together.
 type UsageRow ops.SandboxUsage
 
-// UsageColumns are U of CLI.md, in its order.
+// UsageItem is what one sandbox uses.
+type UsageItem struct {
+	Ref        string     `json:"ref" table:""`            // PROFILE/ID.
+	At         *time.Time `json:"at"`                      // When it was measured.
+	CPUPercent *float64   `json:"cpu_percent" table:"CPU"` // Processor time in percent of one core.
+	// The working set, in MiB: memory in use without inactive page cache. Null where that is not
+	// known.
+	MemoryMB        *output.Mebibytes   `json:"memory_mb" table:"MEMORY"`
+	MemoryLimitMB   *output.Mebibytes   `json:"memory_limit_mb" table:"LIMIT,wide"`      // The limit of memory, in MiB.
+	MemorySlope     *float64            `json:"memory_slope_mb_per_min" table:"MIB/MIN"` // How fast memory grows, in MiB a minute.
+	Operations      *int64              `json:"operations" table:"OPS"`                  // Reads and writes since the start of the sandbox.
+	DurationSeconds *float64            `json:"duration_seconds" table:"RAN,wide"`       // How long the sandbox has run, as the provider counts it.
+	PIDs            *int64              `json:"pids" table:",wide"`                      // Processes and threads.
+	OOMKills        *int64              `json:"oom_kills" table:"OOM,wide"`              // How often the kernel has ended a process for memory.
+	Pattern         triage.UsagePattern `json:"pattern" table:""`                        // What the samples look like; `sbx top --help` and docs/PATTERNS.md explain the words.
+	LikelyCause     string              `json:"likely_cause" table:"LIKELY,whole"`       // The likely cause; empty for none.
+	Source          string              `json:"source" table:",wide"`                    // Where the figures are from.
+	Stuck           sandbox.Verdict     `json:"stuck" table:",wide"`                     // Whether it is stuck.
+	Cause           *sandbox.Cause      `json:"cause"`                                   // Why it is stuck, or what ended it.
+
+	Grounds
+
+	Name   string `json:"name" table:",wide"`        // Its name; empty without one.
+	TaskID string `json:"task_id" table:"TASK,wide"` // The task it works on, from its labels.
+}
+
+// Item is the usage as documents have it.
+func (r UsageRow) Item() UsageItem {
+	item := UsageItem{
+		Ref: r.Sandbox.Ref().String(), At: output.Time(r.Last.At), CPUPercent: tenths(r.Trend.CPUPercent),
+		MemoryMB: output.MiB(r.Trend.MemoryBytes), MemoryLimitMB: output.MiB(r.Trend.MemoryLimitBytes), MemorySlope: tenths(r.Trend.MemorySlope),
+		Operations: r.Last.Operations, PIDs: r.Last.PIDs, OOMKills: r.Last.OOMKills,
+		Pattern: r.Verdict.Pattern, LikelyCause: string(r.Verdict.Cause), Source: r.Trend.Source, Stuck: r.Verdict.Stuck, Cause: orNil(r.Verdict.Cause), Grounds: groundsOf(r.Verdict),
+		Name: r.Sandbox.Name, TaskID: r.Sandbox.TaskID,
+	}
+	if r.Last.Duration != nil {
+		item.DurationSeconds = new(output.Seconds(*r.Last.Duration))
+	}
+	return item
+}
+
+// tenths rounds a figure for machines; nil stays unknown.
+func tenths(v *float64) *float64 {
+	if v == nil {
+		return nil
+	}
+	return new(math.Round(*v*10)/10 + 0) // + 0 turns -0 into 0
+}
+
+// UsageColumns are those of a UsageItem.
 func UsageColumns() []output.Column[UsageRow] {
-	type row = UsageRow
-	columns := append([]output.Column[row]{
-		{Name: "ref", Value: func(r row) any { return r.Sandbox.Ref().String() }},
-		{Name: "at", Level: output.Extra, Value: func(r row) any { return output.Time(r.Last.At) }},
-		{Name: "cpu_percent", Head: "CPU", Value: func(r row) any { return Tenth(r.Trend.CPUPercent) }, Text: row.CPUText, Tone: row.CPUTone},
-		{Name: "memory_mb", Head: "MEMORY", Value: func(r row) any { return output.MiB(r.Trend.MemoryBytes) }, Text: row.MemoryText, Tone: row.MemoryTone},
-		{Name: "memory_limit_mb", Head: "LIMIT", Level: output.Wide, Value: func(r row) any { return output.MiB(r.Trend.MemoryLimitBytes) }},
-		{Name: "memory_slope_mb_per_min", Head: "MIB/MIN", Value: func(r row) any { return Tenth(r.Trend.MemorySlope) }, Text: row.SlopeText},
-		{Name: "operations", Head: "OPS", Value: func(r row) any { return r.Last.Operations }, Text: row.OperationsText},
-		{Name: "duration_seconds", Head: "RAN", Level: output.Wide, Value: func(r row) any {
-			if r.Last.Duration == nil {
-				return nil
-			}
-			return output.Seconds(*r.Last.Duration)
-		}},
-		{Name: "pids", Level: output.Wide, Value: func(r row) any { return r.Last.PIDs }},
-		{Name: "oom_kills", Head: "OOM", Level: output.Wide, Value: func(r row) any { return r.Last.OOMKills }},
-		{Name: "pattern", Value: func(r row) any { return r.Verdict.Pattern }, Tone: row.PatternTone},
-		{Name: "likely_cause", Head: "LIKELY", Value: func(r row) any { return r.Verdict.Cause }},
-		{Name: "source", Level: output.Wide, Value: func(r row) any { return r.Trend.Source }},
-		{Name: "stuck", Level: output.Wide, Value: func(r row) any { return r.Verdict.Stuck }},
-	}, verdictColumns(output.Extra, func(r row) triage.Verdict { return r.Verdict })...)
-	return append(columns,
-		output.Column[row]{Name: "name", Level: output.Wide, Value: func(r row) any { return r.Sandbox.Name }},
-		output.Column[row]{Name: "task_id", Head: "TASK", Level: output.Wide, Value: func(r row) any { return r.Sandbox.TaskID }},
+	type column = output.Column[UsageRow]
+	return output.Columns(UsageRow.Item,
+		column{Name: "cpu_percent", Text: UsageRow.CPUText, Tone: UsageRow.CPUTone},
+		column{Name: "memory_mb", Text: UsageRow.MemoryText, Tone: UsageRow.MemoryTone},
+		column{Name: "memory_slope_mb_per_min", Text: UsageRow.SlopeText},
+		column{Name: "operations", Text: UsageRow.OperationsText},
+		column{Name: "pattern", Tone: UsageRow.PatternTone},
 	)
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"sbx/internal/ops"
 	"sbx/internal/output"
@@ -91,35 +92,41 @@ func andMore(n int) string {
 	return fmt.Sprintf(" and %d more", n)
 }
 
-// VerifyColumns are those of `sbx verify`.
-func VerifyColumns() []output.Column[*ops.VerifyResult] {
-	type row = *ops.VerifyResult
-	return []output.Column[row]{
-		{Name: "verdict", Value: func(r row) any { return r.Verdict() }},
-		{Name: "at", Value: func(r row) any { return output.Time(r.At) }},
-		{Name: "rounds", Value: func(r row) any { return r.Rounds }},
-		{Name: "checks", Value: func(r row) any { return targetList(r.Checks) }},
-		{Name: "alerts", Value: func(r row) any { return alertList(r.Alerts) }},
-	}
+// VerificationItem is the result of the five checks.
+type VerificationItem struct {
+	Verdict sandbox.Verdict `json:"verdict" table:""` // true where every target is met, false where one is missed, else unknown.
+	At      *time.Time      `json:"at" table:""`      // When it was checked.
+	Rounds  int             `json:"rounds" table:""`  // How many rounds it took; more than one only with --until-ok.
+	Checks  []TargetItem    `json:"checks" table:""`  // The targets.
+	Alerts  []AlertItem     `json:"alerts" table:""`  // The alerts that are pending or firing.
 }
 
-func targetList(checks []ops.TargetCheck) []any {
-	list := make([]any, 0, len(checks))
-	for _, c := range checks {
-		list = append(list, output.Fields{
-			{Key: "id", Value: c.ID},
-			{Key: "title", Value: c.Title},
-			{Key: "verdict", Value: c.Outcome},
-			{Key: "no_data", Value: c.NoData},
-			{Key: "value", Value: roundedOrNil(c.Value)},
-			{Key: "unit", Value: string(c.Unit)},
-			{Key: "target", Value: targetValue(c.Figure)},
-			{Key: "samples", Value: c.Samples},
-			{Key: "why", Value: TextOrNil(c.Why)},
-			{Key: "evidence", Value: EvidenceList(c.Evidence)},
-		})
+// TargetItem is one figure beside its target.
+type TargetItem struct {
+	ID       string          `json:"id"`       // Its number in the runbook.
+	Title    string          `json:"title"`    // What is measured.
+	Verdict  sandbox.Verdict `json:"verdict"`  // Whether the target is met.
+	NoData   bool            `json:"no_data"`  // Every provider answered, and there is nothing to tell the figure from yet: it counts as met.
+	Value    *float64        `json:"value"`    // The figure of the provider that is worst; null where none is known.
+	Unit     string          `json:"unit"`     // The unit of value and target: count, seconds or share.
+	Target   *string         `json:"target"`   // The target, with its sign.
+	Samples  int             `json:"samples"`  // How many samples the value is from.
+	Why      *string         `json:"why"`      // What the figure covers; null for nothing to add.
+	Evidence []EvidenceItem  `json:"evidence"` // What was seen, for each provider or sandbox.
+}
+
+// VerifyColumns are those of a VerificationItem.
+func VerifyColumns() []output.Column[*ops.VerifyResult] { return output.Columns(verificationItem) }
+
+func verificationItem(r *ops.VerifyResult) VerificationItem {
+	item := VerificationItem{Verdict: r.Verdict(), At: output.Time(r.At), Rounds: r.Rounds, Checks: make([]TargetItem, len(r.Checks)), Alerts: alertItems(r.Alerts)}
+	for i, c := range r.Checks {
+		item.Checks[i] = TargetItem{
+			ID: c.ID, Title: c.Title, Verdict: c.Outcome, NoData: c.NoData, Value: roundedOrNil(c.Value), Unit: string(c.Unit), Target: targetValue(c.Figure),
+			Samples: c.Samples, Why: orNil(c.Why), Evidence: EvidenceList(c.Evidence),
+		}
 	}
-	return list
+	return item
 }
 
 // verifyRows is how many facts a page shows for one target.

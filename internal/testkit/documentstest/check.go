@@ -38,7 +38,7 @@ func Check(stdout []byte, args []string) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if err := schema.Validate(any(document)); err != nil {
-		return fmt.Errorf("the document is not as internal/documents describes it (then `make docs`): %w", err)
+		return fmt.Errorf("the document is not as its type in internal/views describes it (then `make docs`): %w", err)
 	}
 	return nil
 }
