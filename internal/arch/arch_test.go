@@ -36,7 +36,7 @@ func rooms() map[string][]string {
 		// YAML that people write, with the place of every mistake
 		"yamltext": nil,
 		// the JSON documents described, and others' documents held against that, for tests alone
-		"docs": nil, "documents": {"sandbox", "fault", "output", "views"}, "testkit/documentstest": nil,
+		"docs": nil, "documents": {"sandbox", "output", "views"}, "testkit/documentstest": nil,
 		"process": nil,
 		// files of this machine
 		"hostfile": {"fault"},
@@ -124,7 +124,7 @@ func rooms() map[string][]string {
 		"tui":      with(words, "selector", "triage", "fleet", "ops", "output", "views"),
 		"faults":   with(words, "fleet", "policy", "httpx", "providers", "testkit/wiretest", "providers/e2b", "testkit/e2btest", "providers/daytona", "testkit/daytonatest", "providers/vercel", "testkit/verceltest", "providers/monotask", "testkit/monotasktest"),
 		"drill":    with(words, "process", "fleet", "safety", "triage", "providers", "config", "incident", "lock", "notify", "store", "ops", "runbook", "runbook/engine"),
-		"commands": with(words, "tui", "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "runbook", "runbook/engine", "drill", "views", "incident", "snapshot"),
+		"commands": with(words, "check", "tui", "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "runbook", "runbook/engine", "drill", "views", "incident", "snapshot"),
 		"cli": with(words, "alert", "process", "hostfile", "httpx", "config", "output", "notify", "cron", "journal", "lock", "store",
 			"providers", "providers/local", "providers/local/plain", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios",
 			"history", "fleet", "policy", "cleanup", "triage", "task", "task/publisher", "publish", "incident", "ops", "drill", "views", "commands"),

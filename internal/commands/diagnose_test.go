@@ -49,15 +49,11 @@ func diagnosed(t *testing.T, r result) diagnosis {
 	return doc.Item
 }
 
-func TestDiagnoseKeysAreThePromisedOnes(t *testing.T) {
+func TestDiagnoseGoesThroughTheSteps(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := oneFake(loop())
 		for _, line := range []string{"diagnose -o json", "diagnose prod/loop0001 -o json"} {
-			item := b.run(t, line).item(t)
-			for key := range strings.FieldsSeq("verdict reason at ref task steps stuck unjudged flags causes next") {
-				assert.Contains(t, item, key, line)
-			}
 			doc := diagnosed(t, b.run(t, line))
 			var ids []string
 			eta := 0.0

@@ -65,16 +65,10 @@ func TestLsShowsOneFailedProviderBesideTheOthers(t *testing.T) {
 	assert.Equal(t, false, r.object(t)["complete"])
 }
 
-func TestLsKeysAreThePromisedOnes(t *testing.T) {
+func TestLsSaysNullWhereNothingIsKnown(t *testing.T) {
 	t.Parallel()
 	b, _ := oneFake(running("aaaa", time.Minute))
 	item := b.run(t, "ls -o json").list(t, "items")[0]
-	want := strings.Fields(`ref provider provider_type id name state raw_state created_at started_at age_seconds age_source
-		last_activity_at idle_seconds activity expires_at template agent_type task_id owner labels cpu memory_mb disk_mb exit_code stuck stuck_reason cause confidence reason looked`)
-	for _, key := range want {
-		assert.Contains(t, item, key)
-	}
-	assert.Len(t, item, len(want))
 	assert.InEpsilon(t, 60.0, item["age_seconds"], 0.001)
 	assert.Nil(t, item["exit_code"])
 }

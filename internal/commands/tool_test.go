@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -58,7 +57,6 @@ func TestProvidersShowWhatEachCan(t *testing.T) {
 	items := b.run(t, "providers -o json").list(t, "items")
 	require.Len(t, items, 2)
 	for _, item := range items {
-		assert.ElementsMatch(t, strings.Fields("provider provider_type abilities account"), keysOf(item))
 		assert.Empty(t, item["account"])
 	}
 	abilities, ok := items[1]["abilities"].(map[string]any)
@@ -111,7 +109,6 @@ func TestConfigPathWorksWhileAFileIsBroken(t *testing.T) {
 	r := b.run(t, "config path -o json")
 	require.Equal(t, 0, r.code, r.stderr)
 	item := r.list(t, "items")[0]
-	assert.ElementsMatch(t, strings.Fields("path role found"), keysOf(item))
 	assert.Equal(t, true, item["found"])
 	assert.Equal(t, "user", item["role"])
 }

@@ -1,7 +1,7 @@
 package documents
 
 import (
-	"sbx/internal/fault"
+	"sbx/internal/output"
 	"sbx/internal/views"
 )
 
@@ -82,25 +82,9 @@ type itemOf[T any] struct {
 // outcome closes every document.
 type outcome struct {
 	// What failed, each once.
-	Errors []failure `json:"errors"`
+	Errors []output.Failure `json:"errors"`
 	// A signal or --timeout ended the command before it had everything.
 	Interrupted bool `json:"interrupted"`
-}
-
-// failure is one error.
-type failure struct {
-	// The profile that is at fault; empty for none in particular.
-	Provider string `json:"provider"`
-	// What kind of failure it is; `sbx help exit-codes` lists them.
-	Kind fault.Kind `json:"kind"`
-	// What went wrong, in one line.
-	Message string `json:"message"`
-	// What to try next; empty for nothing in particular.
-	Hint string `json:"hint"`
-	// The same call may succeed later.
-	Retryable bool `json:"retryable"`
-	// How long the provider asks to wait; null where it does not say.
-	RetryAfterSeconds *float64 `json:"retry_after_seconds"`
 }
 
 // usageError is what a wrong use (exit 2) writes to standard error, where the formats json,
@@ -109,9 +93,9 @@ type usageError struct {
 	// Name and version of this form.
 	Schema string `json:"schema"`
 	// The error.
-	Error failure `json:"error"`
+	Error output.Failure `json:"error"`
 	// The errors, in the form of every other document.
-	Errors []failure `json:"errors"`
+	Errors []output.Failure `json:"errors"`
 	// Always 2.
 	ExitCode int `json:"exit_code"`
 }

@@ -78,7 +78,7 @@ type generator struct {
 func newGenerator(t *testing.T) *generator {
 	t.Helper()
 	g := &generator{types: map[string]string{}, fields: map[string]map[string]string{}, words: map[string][]string{}}
-	for _, room := range []string{"documents", "views", "sandbox", "task", "fault", "fleet", "cleanup", "ops"} {
+	for _, room := range []string{"documents", "output", "views", "sandbox", "task", "fault", "fleet", "cleanup", "ops"} {
 		files, err := filepath.Glob("../" + room + "/*.go")
 		require.NoError(t, err)
 		for _, file := range files {
@@ -498,7 +498,7 @@ func (g *generator) page() string {
 	var b strings.Builder
 	b.WriteString(pageHead)
 	b.WriteString("An error, in `errors[]` and `error`:\n\n")
-	g.writeKeys(&b, "", document{form: reflect.TypeFor[failure]()})
+	g.writeKeys(&b, "", document{form: reflect.TypeFor[output.Failure]()})
 	for _, name := range slices.Sorted(maps.Keys(documented())) {
 		d := documented()[name]
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", name, wrap(g.aboutDocument(d)+" Its `schema` is `"+schemaName(name)+"`.", ""))

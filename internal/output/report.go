@@ -142,29 +142,30 @@ func joinedParts(err error) []error {
 
 func oneLine(err error) string { return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ") }
 
-// errorObject is E of the JSON envelope (CLI, "JSON"). The message leaves out
-// the provider, which has a key of its own; retry_after_seconds is null where
-// the source does not say.
+// Failure is one error.
+type Failure struct {
+	Provider          string     `json:"provider"`            // The profile that is at fault; empty for none in particular.
+	Kind              fault.Kind `json:"kind"`                // What kind of failure it is; `sbx help exit-codes` lists them.
+	Message           string     `json:"message"`             // What went wrong, in one line.
+	Hint              string     `json:"hint"`                // What to try next; empty for nothing in particular.
+	Retryable         bool       `json:"retryable"`           // The same call may succeed later.
+	RetryAfterSeconds *float64   `json:"retry_after_seconds"` // How long the provider asks to wait; null where it does not say.
+}
+
+// errorObject is an error as documents have it. The message leaves out the provider, which has a
+// key of its own.
 func (p *Printer) errorObject(err error) Fields {
-	row := fault.KindOf(err).Row()
-	provider, message := "", oneLine(err)
-	var retryAfter any
+	failure := Failure{Kind: fault.KindOf(err).Row().Kind, Message: oneLine(err), Hint: Redact(p.hintText(err), p.Secrets), Retryable: fault.Retryable(err)}
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		if f.Provider != "" {
-			provider, message = f.Provider, strings.TrimPrefix(message, f.Provider+": ")
+			failure.Provider, failure.Message = f.Provider, strings.TrimPrefix(failure.Message, f.Provider+": ")
 		}
 		if f.RetryAfter > 0 {
-			retryAfter = Seconds(f.RetryAfter)
+			failure.RetryAfterSeconds = new(Seconds(f.RetryAfter))
 		}
 	}
-	return Fields{
-		{"provider", provider},
-		{"kind", string(row.Kind)},
-		{"message", Redact(message, p.Secrets)},
-		{"hint", Redact(p.hintText(err), p.Secrets)},
-		{"retryable", fault.Retryable(err)},
-		{"retry_after_seconds", retryAfter},
-	}
+	failure.Message = Redact(failure.Message, p.Secrets)
+	return FieldsOf(failure)
 }
 
 func (p *Printer) errorObjects(errs []error) []any {
