@@ -1,7 +1,6 @@
-// Package documents describes every JSON document that sbx prints, as Go types whose comments
-// explain each key. From them the JSON Schemas and their page below docs/schemas are generated.
-// Package documentstest holds the documents of other tests against the schemas. No code that
-// runs enters here.
+// Package documents makes the JSON Schemas and their page below docs/schemas from the types that
+// the documents of sbx are, whose comments explain each key. Package documentstest holds the
+// documents of other tests against the schemas. No code that runs enters here.
 package documents
 
 import (

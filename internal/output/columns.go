@@ -13,7 +13,7 @@ import (
 //	`json:"memory_mb" table:"MEM LIMIT,wide"`
 //
 // Before the first comma stands the heading, "" for the key in capitals; the options are wide,
-// extra, spare and whole, as the fields of Column. A key without this tag is Extra. Human adds
+// spare and whole, as the fields of Column. A key without this tag is Extra. Human adds
 // what a tag cannot say, by name: Text and Tone.
 //
 // The document of an item is made once for all of its columns. A key that D lacks in human, and
@@ -45,8 +45,6 @@ func (c *Column[T]) readTag(tag string) {
 		switch option {
 		case "wide":
 			c.Level = Wide
-		case "extra":
-			c.Level = Extra
 		case "spare":
 			c.Spare = true
 		case "whole":

@@ -21,7 +21,7 @@ type crate struct {
 	Age     *float64   `json:"age_seconds" table:"AGE"`
 	Since   *time.Time `json:"since"`
 	Secret  string     `json:"-"`
-	Memory  *Mebibytes `json:"memory_mb" table:"MEM,extra"`
+	Memory  *Mebibytes `json:"memory_mb"`
 	Missing *[]string  `json:"missing,omitzero"`
 
 	Common
@@ -49,7 +49,7 @@ func TestColumnsFollowTheFields(t *testing.T) {
 		{name: "ref", title: "REF", level: Default, whole: true, text: true, tone: true},
 		{name: "age_seconds", title: "AGE", level: Default},
 		{name: "since", title: "SINCE", level: Extra},
-		{name: "memory_mb", title: "MEM", level: Extra},
+		{name: "memory_mb", title: "MEMORY_MB", level: Extra},
 		{name: "missing", title: "MISSING", level: Extra},
 		{name: "cause", title: "CAUSE", level: Wide, spare: true},
 	}, got)

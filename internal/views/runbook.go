@@ -11,7 +11,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Record is one row of a document about runbooks or incidents, by key: texts, times and verdicts, which
+// Record is one row of a document about incidents, by key: texts, times and verdicts, which
 // need no column with logic of its own.
 type Record map[string]any
 
