@@ -106,28 +106,32 @@ func rooms() map[string][]string {
 		"cmd/staged-incident": {"testkit/stagedfleet"},
 		// what people say of incidents
 		"incident": {"fault", "hostfile", "journal", "lock"},
-		// operations: what the skins do, once
-		"ops": with(words, "check", "cond", "jsontext", "process", "hostfile", "providers", "selector", "triage", "config", "notify", "cron", "journal", "lock", "metrics", "store", "history", "alert", "fleet", "safety", "cleanup", "reconcile", "task", "publish", "snapshot", "incident"),
+		// operations: what the skins do, once; no arrow among the four rooms
+		"ops":           with(words, "alert", "check", "cleanup", "config", "cron", "fleet", "history", "hostfile", "incident", "journal", "lock", "metrics", "notify", "process", "providers", "publish", "safety", "snapshot", "store", "task", "triage"), // the environment of operations, records, notifications, and what the rooms below share
+		"ops/look":      with(words, "alert", "check", "cleanup", "cond", "config", "cron", "fleet", "history", "notify", "ops", "providers", "selector", "snapshot", "task", "triage"),                                                                     // what reads and judges
+		"ops/end":       with(words, "alert", "check", "cleanup", "config", "cron", "fleet", "hostfile", "journal", "jsontext", "metrics", "notify", "ops", "providers", "reconcile", "safety", "store", "triage"),                                          // what ends
+		"ops/launch":    with(words, "config", "fleet", "history", "metrics", "ops", "providers", "publish", "store", "task"),                                                                                                                               // what starts and stops work
+		"ops/incidents": with(words, "alert", "check", "cleanup", "history", "incident", "ops", "store", "task", "triage"),                                                                                                                                  // what happened
 
 		// the environment of operations for tests, composed of fakes and temporary directories
 		"testkit/opstest": with(words, "process", "history", "httpx", "providers", "config", "fleet", "incident", "journal", "lock", "notify", "ops", "publish", "store", "task"),
 		// runbooks as data
-		"runbook": with(words, "check", "cron", "hostfile", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops", "snapshot"),
+		"runbook": with(words, "check", "cron", "hostfile", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops", "ops/incidents", "ops/look", "snapshot"),
 		// runs of runbooks
-		"runbook/engine": with(words, "check", "cond", "selector", "triage", "cron", "alert", "config", "journal", "lock", "safety", "cleanup", "reconcile", "task", "ops", "runbook", "history", "incident"),
+		"runbook/engine": with(words, "check", "cond", "selector", "triage", "cron", "alert", "config", "journal", "lock", "safety", "cleanup", "reconcile", "task", "ops", "ops/end", "ops/incidents", "ops/launch", "ops/look", "runbook", "history", "incident"),
 		// the runbooks that sbx ships
 		"runbooks": nil,
 		// what results look like, for every skin
-		"views": with(words, "check", "alert", "providers", "triage", "config", "output", "cron", "history", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "runbook", "runbook/engine", "drill", "snapshot", "incident"),
+		"views": with(words, "check", "alert", "providers", "triage", "config", "output", "cron", "history", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "ops/end", "ops/incidents", "ops/launch", "ops/look", "runbook", "runbook/engine", "drill", "snapshot", "incident"),
 
 		// skins
-		"tui":      with(words, "selector", "triage", "fleet", "ops", "output", "views"),
+		"tui":      with(words, "selector", "triage", "fleet", "ops", "ops/look", "output", "views"),
 		"faults":   with(words, "fleet", "policy", "httpx", "providers", "testkit/wiretest", "providers/e2b", "testkit/e2btest", "providers/daytona", "testkit/daytonatest", "providers/vercel", "testkit/verceltest", "providers/monotask", "testkit/monotasktest"),
-		"drill":    with(words, "process", "fleet", "safety", "triage", "providers", "config", "incident", "lock", "notify", "store", "ops", "runbook", "runbook/engine"),
-		"commands": with(words, "check", "tui", "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "runbook", "runbook/engine", "drill", "views", "incident", "snapshot"),
+		"drill":    with(words, "process", "fleet", "safety", "triage", "providers", "config", "incident", "lock", "notify", "store", "ops", "ops/look", "runbook", "runbook/engine"),
+		"commands": with(words, "check", "tui", "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "ops/end", "ops/incidents", "ops/launch", "ops/look", "runbook", "runbook/engine", "drill", "views", "incident", "snapshot"),
 		"cli": with(words, "alert", "process", "hostfile", "httpx", "config", "output", "notify", "cron", "journal", "lock", "store",
 			"providers", "providers/local", "providers/local/plain", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios",
-			"history", "fleet", "policy", "cleanup", "triage", "task", "task/publisher", "publish", "incident", "ops", "drill", "views", "commands"),
+			"history", "fleet", "policy", "cleanup", "triage", "task", "task/publisher", "publish", "incident", "ops", "ops/launch", "drill", "views", "commands"),
 		"arch": nil,
 	}
 }
@@ -150,7 +154,7 @@ func owners() map[string][]string {
 		"github.com/fsnotify/fsnotify":      {"providers/local", "providers/local/runlog"},
 		"github.com/creack/pty":             {"providers/local", "tui"},
 		"github.com/stretchr/testify":       {"testkit/providertest", "testkit/wiretest", "testkit/wiretest/apispec"},
-		"al.essio.dev/pkg/shellescape":      {"commands", "cron", "ops", "providers/daytona", "providers/vercel", "providers/guest"},
+		"al.essio.dev/pkg/shellescape":      {"commands", "cron", "ops", "ops/look", "providers/daytona", "providers/vercel", "providers/guest"},
 		"github.com/cenkalti/backoff/v5":    {"httpx", "poll"},
 		"golang.org/x/time":                 {"httpx"},
 		"golang.org/x/net":                  {"httpx"},
@@ -352,7 +356,7 @@ func testMayImport(room, own string) bool {
 		return true
 	}
 	if own == "testkit/opstest" {
-		return room == "ops" || room == "commands" || room == "runbook/engine" || room == "drill"
+		return isOps(room) || room == "commands" || room == "runbook/engine" || room == "drill"
 	}
 	if own == "testkit/wiretest" || own == "testkit/wiretest/apispec" || own == "testkit/"+path.Base(room)+"test" {
 		return slices.Contains(wireRooms(), room) || room == "providers/guest"
@@ -360,11 +364,17 @@ func testMayImport(room, own string) bool {
 	if (room == "commands" || room == "runbook/engine") && slices.Contains(rooms()["ops"], own) {
 		return true // they hand operations a store, journals and a lock; what they test has none of these
 	}
+	if isOps(room) && (isOps(own) || own == "selector" || slices.Contains(rooms()["ops"], own) || slices.Contains(rooms()["ops/end"], own)) {
+		return true // an operation is tested beside the others
+	}
 	if room == "cleanup" && (own == "reconcile" || own == "store") {
 		return true // the simulation plays all that ends sandboxes against one disk and one fleet
 	}
 	return slices.Contains([]string{"testkit/fake", "testkit/providertest", "testkit/schedule", "testkit/tiertest", "testkit/documentstest"}, own)
 }
+
+// isOps reports whether a room has operations.
+func isOps(room string) bool { return room == "ops" || path.Dir(room) == "ops" }
 
 func underAny(target string, libs []string) bool {
 	return slices.ContainsFunc(libs, func(lib string) bool {

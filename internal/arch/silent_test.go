@@ -17,7 +17,7 @@ import (
 // every skin can stand on them. They print nothing, read no terminal and import nothing
 // that does.
 func silentRooms() []string {
-	return []string{"fleet", "safety", "cleanup", "reconcile", "task", "ops"}
+	return []string{"fleet", "safety", "cleanup", "reconcile", "task", "ops", "ops/look", "ops/end", "ops/launch", "ops/incidents"}
 }
 
 // printingImports are packages that print, lay out what is printed, or read flags.

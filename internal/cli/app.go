@@ -20,6 +20,7 @@ import (
 	"sbx/internal/incident"
 	"sbx/internal/journal"
 	"sbx/internal/ops"
+	"sbx/internal/ops/launch"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -116,7 +117,7 @@ func (a *app) newPrinter() (*output.Printer, error) {
 // reportError prints an error that no document has shown. A program's own exit code
 // needs no words.
 func (a *app) reportError(err error) {
-	if _, own := errors.AsType[ops.ProgramExit](err); own {
+	if _, own := errors.AsType[launch.ProgramExit](err); own {
 		return
 	}
 	a.anyPrinter().Report(err)

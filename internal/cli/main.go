@@ -21,6 +21,7 @@ import (
 	"sbx/internal/drill"
 	"sbx/internal/fault"
 	"sbx/internal/ops"
+	"sbx/internal/ops/launch"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -132,7 +133,7 @@ func (w *pageWriter) Write(b []byte) (int, error) {
 
 // exitCode is the exit code of an error: of the signal that ended the verb, if one did.
 func exitCode(err error, signals *signalWatch) int {
-	own, ok := errors.AsType[ops.ProgramExit](err)
+	own, ok := errors.AsType[launch.ProgramExit](err)
 	if code := signals.exitCode(); code != 0 && err != nil && !own.Plugin {
 		return code
 	}

@@ -30,7 +30,7 @@ func TestPagesNameOnlySourcesThatExist(t *testing.T) {
 func TestSourcesThatAreGoneAreFound(t *testing.T) {
 	t.Parallel()
 	known := []string{"internal/ops/stop.go", "internal/ops", "TestStop"}
-	text := "see `ops/stop.go`, `internal/ops`, `internal/ops/stop.go:12`, `TestStop` and `ops.Stop`, and `ops/gone.go`, `top.go`, `internal/gone/`, `TestGone`, `TestGone/sub`\n" +
+	text := "see `ops/stop.go`, `internal/ops`, `internal/ops/stop.go:12`, `TestStop` and `launch.Stop`, and `ops/gone.go`, `top.go`, `internal/gone/`, `TestGone`, `TestGone/sub`\n" +
 		"```go internal/new/new.go\n// `internal/new` is made by a guide\n```\n"
 	assert.Equal(t, []string{"ops/gone.go", "top.go", "internal/gone", "TestGone", "TestGone"}, unknownSources(text, known))
 }

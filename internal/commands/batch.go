@@ -16,6 +16,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/hostfile"
 	"sbx/internal/ops"
+	"sbx/internal/ops/launch"
 	"sbx/internal/output"
 	"sbx/internal/views"
 )
@@ -23,19 +24,19 @@ import (
 // launchBatch launches the tasks of --file, and shows the outcomes as they come: on stderr
 // for people, whose stdout has the programs' output, else as a document.
 func launchBatch(ctx context.Context, d *Deps, p *output.Printer, o *launchOptions, log *joblog) error {
-	req := ops.BatchRequest{Parallel: o.parallel, Warm: o.warm, Again: o.again, RetryFailed: o.retryFailed, BudgetMB: o.budgetMB}
+	req := launch.BatchRequest{Parallel: o.parallel, Warm: o.warm, Again: o.again, RetryFailed: o.retryFailed, BudgetMB: o.budgetMB}
 	if err := newBatchReader(d, p, o).readFile(ctx, &req); err != nil {
 		return failedAsList(p, err)
 	}
 	req.Show = taskReporters(p, req.Jobs, false, o.parallel > 1)
-	list, err := output.NewList(p, output.ListSpec[ops.BatchOutcome]{
-		Schema: runSchema, Columns: views.OutcomeColumns(d.Now()), Aside: func(b ops.BatchOutcome) string { return views.OutcomeAside(b, d.Now()) },
+	list, err := output.NewList(p, output.ListSpec[launch.BatchOutcome]{
+		Schema: runSchema, Columns: views.OutcomeColumns(d.Now()), Aside: func(b launch.BatchOutcome) string { return views.OutcomeAside(b, d.Now()) },
 	})
 	if err != nil {
 		return err
 	}
-	result, err := ops.Batch(ctx, d.Env, req, d.newObserver(p, func(item any) {
-		if b, ok := item.(ops.BatchOutcome); ok {
+	result, err := launch.Batch(ctx, d.Env, req, d.newObserver(p, func(item any) {
+		if b, ok := item.(launch.BatchOutcome); ok {
 			logOutcome(log, b)
 			addOutcome(list, b)
 		}
@@ -56,13 +57,13 @@ func launchBatch(ctx context.Context, d *Deps, p *output.Printer, o *launchOptio
 // compareProviders runs the same task at several providers at once, and shows what
 // differs. Nothing is tried again unless --attempts asks for it: a difference is what is
 // looked for.
-func compareProviders(ctx context.Context, d *Deps, p *output.Printer, o *launchOptions, req ops.LaunchRequest, log *joblog) error {
+func compareProviders(ctx context.Context, d *Deps, p *output.Printer, o *launchOptions, req launch.Request, log *joblog) error {
 	if !o.flags.Changed("attempts") {
 		if err := o.flags.Set("attempts", "1"); err != nil {
 			return err
 		}
 	}
-	batch := ops.BatchRequest{Parallel: len(o.compare), Fresh: true, BudgetMB: o.budgetMB}
+	batch := launch.BatchRequest{Parallel: len(o.compare), Fresh: true, BudgetMB: o.budgetMB}
 	reader := newBatchReader(d, p, o)
 	for _, name := range o.compare {
 		job, err := reader.comparedJob(ctx, req, name)
@@ -73,13 +74,13 @@ func compareProviders(ctx context.Context, d *Deps, p *output.Printer, o *launch
 		batch.Jobs[len(batch.Jobs)-1].Seq = len(batch.Jobs)
 	}
 	batch.Show = taskReporters(p, batch.Jobs, true, true)
-	list, err := output.NewList(p, output.ListSpec[ops.BatchOutcome]{Schema: runSchema, Columns: views.CompareColumns(d.Now())})
+	list, err := output.NewList(p, output.ListSpec[launch.BatchOutcome]{Schema: runSchema, Columns: views.CompareColumns(d.Now())})
 	if err != nil {
 		return err
 	}
-	var all []ops.BatchOutcome
-	result, err := ops.Batch(ctx, d.Env, batch, d.newObserver(p, func(item any) {
-		if b, ok := item.(ops.BatchOutcome); ok {
+	var all []launch.BatchOutcome
+	result, err := launch.Batch(ctx, d.Env, batch, d.newObserver(p, func(item any) {
+		if b, ok := item.(launch.BatchOutcome); ok {
 			logOutcome(log, b)
 			all = append(all, b)
 		}
@@ -88,7 +89,7 @@ func compareProviders(ctx context.Context, d *Deps, p *output.Printer, o *launch
 		return failedAsList(p, err)
 	}
 	for _, b := range views.InOrder(all) { // each provider has a row, and all rows make the table
-		if _, own := errors.AsType[ops.ProgramExit](b.Verdict); b.Verdict == nil || own {
+		if _, own := errors.AsType[launch.ProgramExit](b.Verdict); b.Verdict == nil || own {
 			_ = list.Add(b) // Close gives the error of stdout
 			continue
 		}
@@ -100,13 +101,13 @@ func compareProviders(ctx context.Context, d *Deps, p *output.Printer, o *launch
 	return list.CloseAs(result.Verdict)
 }
 
-func (b *batchReader) comparedJob(ctx context.Context, req ops.LaunchRequest, provider string) (ops.BatchJob, error) {
+func (b *batchReader) comparedJob(ctx context.Context, req launch.Request, provider string) (launch.BatchJob, error) {
 	var err error
 	if req.Config, err = b.configOf(ctx, provider, b.typed); err != nil {
-		return ops.BatchJob{}, err
+		return launch.BatchJob{}, err
 	}
 	prepared, err := req.Prepare(ctx, b.d.Env, b.watch)
-	return ops.BatchJob{PreparedTask: prepared, Label: provider}, err
+	return launch.BatchJob{PreparedTask: prepared, Label: provider}, err
 }
 
 // failedAsList shows an error that came before any item as a list without items.
@@ -118,16 +119,16 @@ func failedAsList(p *output.Printer, err error) error {
 }
 
 // logOutcome writes what this run did of a job to the joblog.
-func logOutcome(log *joblog, o ops.BatchOutcome) {
+func logOutcome(log *joblog, o launch.BatchOutcome) {
 	if !o.Before && o.Task.ID != "" {
 		log.addTask(o.Task, o.Seq)
 	}
 }
 
 // addOutcome adds an outcome to the document. A program's own exit is no error of sbx.
-func addOutcome(list *output.List[ops.BatchOutcome], o ops.BatchOutcome) {
+func addOutcome(list *output.List[launch.BatchOutcome], o launch.BatchOutcome) {
 	var err error
-	switch _, own := errors.AsType[ops.ProgramExit](o.Verdict); {
+	switch _, own := errors.AsType[launch.ProgramExit](o.Verdict); {
 	case o.Verdict == nil, own:
 		err = list.Add(o)
 	case o.Task.ID == "":
@@ -143,12 +144,12 @@ func addOutcome(list *output.List[ops.BatchOutcome], o ops.BatchOutcome) {
 
 // taskReporters makes the reporter of each task of a batch: where several run at once each line
 // names its task. With tabled, stdout is for a table, and the programs' output goes to stderr.
-func taskReporters(p *output.Printer, jobs []ops.BatchJob, tabled, several bool) func(ops.BatchJob) ops.TaskObserver {
+func taskReporters(p *output.Printer, jobs []launch.BatchJob, tabled, several bool) func(launch.BatchJob) launch.TaskObserver {
 	width := 0
 	for _, j := range jobs {
 		width = max(width, len(output.EscapeLine(j.Label)))
 	}
-	return func(j ops.BatchJob) ops.TaskObserver {
+	return func(j launch.BatchJob) launch.TaskObserver {
 		prefix := ""
 		if width > 0 && several {
 			label := output.EscapeLine(j.Label)
@@ -175,7 +176,7 @@ func newBatchReader(d *Deps, p *output.Printer, typed *launchOptions) *batchRead
 }
 
 // readFile reads the file, and checks all of it before anything is launched.
-func (b *batchReader) readFile(ctx context.Context, req *ops.BatchRequest) error {
+func (b *batchReader) readFile(ctx context.Context, req *launch.BatchRequest) error {
 	path := b.d.Path(b.typed.file)
 	text, err := hostfile.File{Flag: "--file", Path: path, Limit: config.MaxTaskFile, Hint: "name a readable file of tasks; docs/TASKS.md has an example"}.Read(ctx)
 	if err != nil {
@@ -204,7 +205,7 @@ func (b *batchReader) readFile(ctx context.Context, req *ops.BatchRequest) error
 
 // readJob reads one entry as if its settings had been typed. A flag that was typed wins
 // over the file.
-func (b *batchReader) readJob(ctx context.Context, e config.TaskEntry, dir string) (ops.BatchJob, error) {
+func (b *batchReader) readJob(ctx context.Context, e config.TaskEntry, dir string) (launch.BatchJob, error) {
 	o := &launchOptions{}
 	o.addFlags(pflag.NewFlagSet("task", pflag.ContinueOnError))
 	for _, s := range e.Settings {
@@ -213,26 +214,26 @@ func (b *batchReader) readJob(ctx context.Context, e config.TaskEntry, dir strin
 				v = filepath.Join(dir, v)
 			}
 			if err := o.flags.Set(s.Flag, v); err != nil {
-				return ops.BatchJob{}, fault.Usage("%s: it is not as --%s wants it", strings.ReplaceAll(s.Flag, "-", "_"), s.Flag)
+				return launch.BatchJob{}, fault.Usage("%s: it is not as --%s wants it", strings.ReplaceAll(s.Flag, "-", "_"), s.Flag)
 			}
 		}
 	}
 	if err := o.applyTypedFlags(b.typed.flags); err != nil {
-		return ops.BatchJob{}, err
+		return launch.BatchJob{}, err
 	}
 	req, err := o.readRequest(ctx, b.d, b.p, e.Command)
 	if err != nil {
-		return ops.BatchJob{}, err
+		return launch.BatchJob{}, err
 	}
 	provider := e.Provider
 	if typed := b.d.Globals.Providers; len(typed) > 0 {
 		provider = typed[0] // a flag that was typed wins; more than one were refused
 	}
 	if req.Config, err = b.configOf(ctx, provider, o); err != nil {
-		return ops.BatchJob{}, err
+		return launch.BatchJob{}, err
 	}
 	prepared, err := req.Prepare(ctx, b.d.Env, b.watch)
-	return ops.BatchJob{PreparedTask: prepared, Key: e.Key, Place: e.Place}, err
+	return launch.BatchJob{PreparedTask: prepared, Key: e.Key, Place: e.Place}, err
 }
 
 // ofBatch are the flags that say how a batch is run, not what a task of it is.

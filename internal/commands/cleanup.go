@@ -13,6 +13,7 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/ops"
+	"sbx/internal/ops/end"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -174,10 +175,10 @@ type cleanupCommand struct {
 
 // runOnce looks, and acts where it may. The result is nil where nothing was looked at. Spelled = the
 // operator chose by flags.
-func (c *cleanupCommand) runOnce(ctx context.Context, req ops.CleanupRequest, spelled bool) (*ops.CleanupResult, error) {
+func (c *cleanupCommand) runOnce(ctx context.Context, req end.CleanupRequest, spelled bool) (*end.CleanupResult, error) {
 	switch {
 	case c.o.apply != "":
-		plan, err := ops.ReadCleanupPlan(ctx, c.d.Path(c.o.apply))
+		plan, err := end.ReadCleanupPlan(ctx, c.d.Path(c.o.apply))
 		if err != nil {
 			return nil, err
 		}
@@ -189,7 +190,7 @@ func (c *cleanupCommand) runOnce(ctx context.Context, req ops.CleanupRequest, sp
 }
 
 // runCleanup ends what the request chooses, and shows what became of each.
-func (c *cleanupCommand) runCleanup(ctx context.Context, req ops.CleanupRequest) (*ops.CleanupResult, error) {
+func (c *cleanupCommand) runCleanup(ctx context.Context, req end.CleanupRequest) (*end.CleanupResult, error) {
 	spec := output.ListSpec[sandbox.Ending]{Schema: cleanupSchema, Columns: views.EndingColumns()}
 	if len(c.p.Columns) == 0 {
 		spec.Line = views.BulkEndingLine
@@ -198,7 +199,7 @@ func (c *cleanupCommand) runCleanup(ctx context.Context, req ops.CleanupRequest)
 	if err != nil {
 		return nil, err
 	}
-	result, err := ops.Cleanup(ctx, c.d.Env, req, c.d.newObserver(c.p, showEndings(list, false)))
+	result, err := end.Cleanup(ctx, c.d.Env, req, c.d.newObserver(c.p, showEndings(list, false)))
 	if err != nil {
 		return result, err
 	}
@@ -207,7 +208,7 @@ func (c *cleanupCommand) runCleanup(ctx context.Context, req ops.CleanupRequest)
 
 // retryLine is the command line that goes on with what a run has left: the run is resumed,
 // except for one in which providers chose by their own rules, which is repeated as it was typed.
-func (c *cleanupCommand) retryLine(r *ops.CleanupResult) string {
+func (c *cleanupCommand) retryLine(r *end.CleanupResult) string {
 	args := []string{"cleanup", "--resume", r.RunID}
 	switch {
 	case c.o.providerSide || c.o.emergency:
@@ -219,12 +220,12 @@ func (c *cleanupCommand) retryLine(r *ops.CleanupResult) string {
 }
 
 // showPlan shows the plan. A terminal may allow it by an answer.
-func (c *cleanupCommand) showPlan(ctx context.Context, req ops.CleanupRequest, spelled bool) error {
+func (c *cleanupCommand) showPlan(ctx context.Context, req end.CleanupRequest, spelled bool) error {
 	if err := c.p.Format.Refuse("cleanup without --yes", output.RowFormats()...); err != nil {
 		return err
 	}
 	watch := c.d.newObserver(c.p, nil)
-	result, err := ops.PlanCleanup(ctx, c.d.Env, req, watch)
+	result, err := end.PlanCleanup(ctx, c.d.Env, req, watch)
 	if err != nil {
 		return err
 	}
@@ -232,7 +233,7 @@ func (c *cleanupCommand) showPlan(ctx context.Context, req ops.CleanupRequest, s
 		return views.ShowCleanupExplanation(c.p, cleanupSchema, result, c.o.explain)
 	}
 	if c.o.out != "" {
-		if err := ops.WriteCleanupPlan(c.d.Path(c.o.out), result.Plan()); err != nil {
+		if err := end.WriteCleanupPlan(c.d.Path(c.o.out), result.Plan()); err != nil {
 			return err
 		}
 	}
@@ -264,7 +265,7 @@ func (c *cleanupCommand) showPlan(ctx context.Context, req ops.CleanupRequest, s
 
 // sayNext names the command line that may terminate what a plan names, where the plan cannot be
 // answered.
-func (c *cleanupCommand) sayNext(req ops.CleanupRequest, r *ops.CleanupResult, spelled bool) {
+func (c *cleanupCommand) sayNext(req end.CleanupRequest, r *end.CleanupResult, spelled bool) {
 	switch line := r.AllowLine(); {
 	case len(r.Survey.Selected) == 0 && len(r.Survey.Unowned()) > 0 && len(req.Line) > 0:
 		c.p.Note("to include, once, what nobody owns: `" + strings.Join(append(slices.Clone(req.Line), c.unownedFlags(r)...), " ") + "`")
@@ -278,7 +279,7 @@ func (c *cleanupCommand) sayNext(req ops.CleanupRequest, r *ops.CleanupResult, s
 
 // unownedFlags select what nobody owns, and allow so many where that is above --max-delete: the
 // plan then names them, and the question has to be answered with their number.
-func (c *cleanupCommand) unownedFlags(r *ops.CleanupResult) []string {
+func (c *cleanupCommand) unownedFlags(r *end.CleanupResult) []string {
 	flags := []string{"--unowned"}
 	total := 0
 	for _, n := range r.Survey.Unowned() {
@@ -293,7 +294,7 @@ func (c *cleanupCommand) unownedFlags(r *ops.CleanupResult) []string {
 // repeatCleanups runs one cleanup after the other until it is interrupted, which is its normal
 // end. A failed run is reported and does not end the loop. All runs have the request of the first:
 // what `--before 05:30` means does not change at midnight.
-func (c *cleanupCommand) repeatCleanups(ctx context.Context, req ops.CleanupRequest, spelled bool) error {
+func (c *cleanupCommand) repeatCleanups(ctx context.Context, req end.CleanupRequest, spelled bool) error {
 	if err := c.p.Format.Refuse("cleanup --every", output.Documents()...); err != nil {
 		return err
 	}

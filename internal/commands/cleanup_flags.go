@@ -10,7 +10,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/hostfile"
-	"sbx/internal/ops"
+	"sbx/internal/ops/end"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
 )
@@ -56,7 +56,7 @@ func (o *cleanupOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.delete, "delete", false, "also delete what the provider would keep: disk, logs, snapshot")
 	f.StringVar(&o.concurrency, "concurrency", "16", "at most `N` requests in flight to one provider")
 	f.StringVar(&o.wait, "wait", sandbox.FormatDuration(fleet.DefaultWait), "wait `DURATION` for each end to be verified, then exit 8")
-	f.StringVar(&o.grace, "grace", sandbox.FormatDuration(ops.EndGrace), "`DURATION` between SIGTERM and SIGKILL")
+	f.StringVar(&o.grace, "grace", sandbox.FormatDuration(end.EndGrace), "`DURATION` between SIGTERM and SIGKILL")
 	f.BoolVar(&o.yes, "yes", false, "do it")
 	f.StringVar(&o.out, "out", "", "write the plan to `FILE` and change nothing")
 	f.StringVar(&o.apply, "apply", "", "terminate at most the sandboxes of the plan in `FILE`")
@@ -87,8 +87,8 @@ func (o *cleanupOptions) addFlags(cmd *cobra.Command) {
 
 // readRequest reads every flag; nothing has been called when it refuses. Spelled = the operator
 // chose by flags, and not the default rule.
-func (o *cleanupOptions) readRequest(cmd *cobra.Command, d *Deps) (req ops.CleanupRequest, spelled bool, err error) {
-	req = ops.CleanupRequest{
+func (o *cleanupOptions) readRequest(cmd *cobra.Command, d *Deps) (req end.CleanupRequest, spelled bool, err error) {
+	req = end.CleanupRequest{
 		Production: o.production, Profiles: d.Globals.Providers, Resume: o.resume, ProviderSide: o.providerSide, Emergency: o.emergency,
 		Yes: o.yes, Textfile: d.Path(o.textfile), Ping: o.ping,
 	}
@@ -126,7 +126,7 @@ func (o *cleanupOptions) readRequest(cmd *cobra.Command, d *Deps) (req ops.Clean
 	return req, spelled, nil
 }
 
-func (o *cleanupOptions) readDurations(req *ops.CleanupRequest) error {
+func (o *cleanupOptions) readDurations(req *end.CleanupRequest) error {
 	for _, m := range []struct {
 		flag, text string
 		to         *time.Duration

@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"sbx/internal/fleet"
-	"sbx/internal/ops"
+	"sbx/internal/ops/launch"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
@@ -109,7 +110,7 @@ func (d *Deps) completeRefs(many bool, can offer) cobra.CompletionFunc {
 func (d *Deps) refWords(cmd *cobra.Command, args []string, word string, can offer) ([]string, cobra.ShellCompDirective) {
 	ctx, stop := context.WithTimeout(cmd.Context(), completionLimit)
 	defer stop()
-	known, err := ops.ListKnown(ctx, d.Env, providerShare)
+	known, err := look.ListKnown(ctx, d.Env, providerShare)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
@@ -152,7 +153,7 @@ func (d *Deps) completeTasks(many bool, can func(task.Task) bool) cobra.Completi
 		ctx, stop := context.WithTimeout(cmd.Context(), completionLimit)
 		defer stop()
 		var words []string
-		for _, t := range ops.TasksWithPrefix(ctx, d.Env, word, maxTasksRead) {
+		for _, t := range launch.TasksWithPrefix(ctx, d.Env, word, maxTasksRead) {
 			if len(words) < maxCompletions && can(t) && !slices.Contains(args, t.ID) {
 				about := output.Escape(string(t.State) + " " + strings.Join(t.Spec.Command, " ")) // the shell prints it as it is
 				words = append(words, cobra.CompletionWithDesc(t.ID, about))

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sbx/internal/fault"
-	"sbx/internal/ops"
+	"sbx/internal/ops/launch"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
@@ -81,7 +81,7 @@ func runCreate(ctx context.Context, d *Deps, p *output.Printer, command []string
 		return err
 	}
 	hideValues(p, spec.Env)
-	made, err := ops.Create(ctx, d.Env, ops.CreateRequest{Spec: spec}, d.newObserver(p, nil))
+	made, err := launch.Create(ctx, d.Env, launch.CreateRequest{Spec: spec}, d.newObserver(p, nil))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -161,13 +162,13 @@ func onceSize() providers.Size { return providers.Size{Columns: 120, Rows: 40} }
 
 // dashboardSource gives the dashboard the pages of the verbs.
 type dashboardSource struct {
-	*ops.Live
+	*look.Live
 
 	deps *Deps
 }
 
 func (d *Deps) newDashboardSource(ctx context.Context) (dashboardSource, error) {
-	live, err := ops.NewLive(ctx, d.Env)
+	live, err := look.NewLive(ctx, d.Env)
 	return dashboardSource{live, d}, err
 }
 
@@ -215,7 +216,7 @@ func (s dashboardSource) Plan(ctx context.Context, verb string, boxes []sandbox.
 	case ops.VerbReconcile:
 		line = append(line, "--fix")
 	}
-	act, err := s.Live.Plan(ctx, ops.PlanRequest{Verb: verb, Boxes: boxes, Line: line}, s.deps.newObserver(p, nil))
+	act, err := planLive(ctx, s.Live, planRequest{Verb: verb, Boxes: boxes, Line: line}, s.deps.newObserver(p, nil))
 	if err != nil {
 		return tui.Plan{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/hostfile"
 	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/views"
 )
@@ -43,7 +44,7 @@ func newDiagnose(d *Deps) *cobra.Command {
 	cmd.Flags().StringVar(&file, "snapshot", "", "write what was read and concluded into `FILE`")
 	doc := document{schema: diagnoseSchema, shape: output.ShapeItem, columns: output.Names(views.DiagnoseColumns()), refuses: output.RowFormats()}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
-		req := ops.DiagnoseRequest{Record: file != ""}
+		req := look.DiagnoseRequest{Record: file != ""}
 		if len(args) > 0 {
 			if req.Word = args[0]; req.Word == "" {
 				return fault.Usage("the REF is empty").WithHint("is a shell variable unset? Without a REF all sandboxes are investigated")
@@ -60,7 +61,7 @@ func newDiagnose(d *Deps) *cobra.Command {
 				return err
 			}
 		}
-		r, err := ops.Diagnose(ctx, d.Env, req, d.newObserver(p, nil))
+		r, err := look.Diagnose(ctx, d.Env, req, d.newObserver(p, nil))
 		if err == nil && file != "" {
 			err = d.writeSnapshot(file, r)
 		}
@@ -72,7 +73,7 @@ func newDiagnose(d *Deps) *cobra.Command {
 }
 
 // writeSnapshot writes what was read, and what the runbooks say of it, into a file.
-func (d *Deps) writeSnapshot(file string, r *ops.DiagnoseResult) error {
+func (d *Deps) writeSnapshot(file string, r *look.DiagnoseResult) error {
 	s, err := r.Snapshot()
 	if err != nil {
 		return err
@@ -84,7 +85,7 @@ func (d *Deps) writeSnapshot(file string, r *ops.DiagnoseResult) error {
 const maxCleanupLog = 16 << 20
 
 // readCleanupLog reads the file of --cleanup-log, or standard input.
-func (d *Deps) readCleanupLog(ctx context.Context, given bool, name string, req *ops.DiagnoseRequest) error {
+func (d *Deps) readCleanupLog(ctx context.Context, given bool, name string, req *look.DiagnoseRequest) error {
 	if !given {
 		return nil
 	}

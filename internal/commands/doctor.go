@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/views"
 )
@@ -26,7 +26,7 @@ func newDoctor(d *Deps) *cobra.Command {
 	}
 	doc := document{schema: doctorSchema, shape: output.ShapeList, columns: output.Names(views.FindingColumns()), nagios: true}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
-		r, err := ops.Doctor(ctx, d.Env, d.newObserver(p, nil))
+		r, err := look.Doctor(ctx, d.Env, d.newObserver(p, nil))
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
-	"sbx/internal/ops"
+	"sbx/internal/ops/launch"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -59,7 +59,7 @@ func runExec(ctx context.Context, d *Deps, p *output.Printer, word string, c pro
 		return err
 	}
 	hideValues(p, c.Env)
-	return ops.Exec(ctx, d.Env, ops.ExecRequest{Word: word, Command: c, Connect: func(c *providers.Command) (func(), error) { return d.connectStreams(p, c, o) }})
+	return launch.Exec(ctx, d.Env, launch.ExecRequest{Word: word, Command: c, Connect: func(c *providers.Command) (func(), error) { return d.connectStreams(p, c, o) }})
 }
 
 // connectStreams joins the command with the streams of this process: real descriptors

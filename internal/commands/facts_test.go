@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/config"
-	"sbx/internal/ops"
+	"sbx/internal/ops/launch"
 	"sbx/internal/process"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -68,7 +68,7 @@ func TestWhereATaskRunsDecidesItsFolderAndItsSize(t *testing.T) {
 			t.Parallel()
 			b, d, c := factsBench(t, tc.facts)
 			said := &saidNotes{}
-			req := ops.LaunchRequest{Config: c, Sandbox: sandbox.Spec{Command: []string{"true"}, Workdir: "work"}}
+			req := launch.Request{Config: c, Sandbox: sandbox.Spec{Command: []string{"true"}, Workdir: "work"}}
 			prepared, err := req.Prepare(t.Context(), d.Env, said)
 			require.NoError(t, err)
 			want := "work"

@@ -10,7 +10,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/incident"
-	"sbx/internal/ops"
+	"sbx/internal/ops/incidents"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
@@ -41,7 +41,7 @@ func incidentDocument(verb string) document {
 }
 
 func (d *Deps) completeIncidents(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	all, _, err := ops.Incidents(d.Env)
+	all, _, err := incidents.Incidents(d.Env)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -68,7 +68,7 @@ func atMostOneIncident(cmd *cobra.Command, args []string) error {
 }
 
 func newIncidentStart(d *Deps) *cobra.Command {
-	var req ops.IncidentStart
+	var req incidents.IncidentStart
 	var detected string
 	cmd := &cobra.Command{
 		Use:        "start",
@@ -104,7 +104,7 @@ func newIncidentStart(d *Deps) *cobra.Command {
 		if err := d.chooseRunbook(ctx, p, &req); err != nil {
 			return err
 		}
-		i, err := ops.StartIncident(ctx, d.Env, req)
+		i, err := incidents.StartIncident(ctx, d.Env, req)
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func newIncidentStart(d *Deps) *cobra.Command {
 }
 
 // chooseRunbook refuses a runbook that does not exist, and takes that of the alert. Without one it warns.
-func (d *Deps) chooseRunbook(ctx context.Context, p *output.Printer, req *ops.IncidentStart) error {
+func (d *Deps) chooseRunbook(ctx context.Context, p *output.Printer, req *incidents.IncidentStart) error {
 	if req.Runbook == "" && req.Alert == "" {
 		return nil
 	}
@@ -154,7 +154,7 @@ func pastMoment(flag, text string, now time.Time) (time.Time, error) {
 }
 
 func newIncidentNote(d *Deps) *cobra.Command {
-	var req ops.IncidentNote
+	var req incidents.IncidentNote
 	var at, milestone string
 	cmd := &cobra.Command{
 		Use:        "note TEXT...",
@@ -189,7 +189,7 @@ func newIncidentNote(d *Deps) *cobra.Command {
 			return err
 		}
 		req.Runs, req.Plan = d.runFinder(), d.reportPlan(ctx)
-		i, err := ops.NoteIncident(ctx, d.Env, req)
+		i, err := incidents.NoteIncident(ctx, d.Env, req)
 		if err != nil {
 			return err
 		}
@@ -221,7 +221,7 @@ func newIncidentAck(d *Deps) *cobra.Command {
 	}
 	doc := incidentDocument("ack")
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
-		i, err := ops.NoteIncident(ctx, d.Env, ops.IncidentNote{Word: firstWord(args), Milestone: incident.MilestoneAcknowledged, Text: ""})
+		i, err := incidents.NoteIncident(ctx, d.Env, incidents.IncidentNote{Word: firstWord(args), Milestone: incident.MilestoneAcknowledged, Text: ""})
 		if err != nil {
 			return err
 		}
@@ -240,7 +240,7 @@ func newIncidentStatus(d *Deps) *cobra.Command {
 	}
 	doc := incidentDocument("status")
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
-		r, err := ops.ReportIncident(ctx, d.Env, ops.ReportRequest{Runs: d.runFinder()})
+		r, err := incidents.ReportIncident(ctx, d.Env, incidents.ReportRequest{Runs: d.runFinder()})
 		if err != nil && fault.KindOf(err) != fault.KindNotFound {
 			return err
 		}
@@ -249,7 +249,7 @@ func newIncidentStatus(d *Deps) *cobra.Command {
 }
 
 func newIncidentClose(d *Deps) *cobra.Command {
-	req := ops.IncidentClose{}
+	req := incidents.IncidentClose{}
 	as := string(incident.Resolved)
 	cmd := &cobra.Command{
 		Use:        "close [ID]",
@@ -273,7 +273,7 @@ func newIncidentClose(d *Deps) *cobra.Command {
 			return fault.Usage("--as: %q is not an end of an incident", as).WithHint("%s", fault.Meant(as, wordsOf(incident.Resolutions())))
 		}
 		req.Word = firstWord(args)
-		i, left, err := ops.CloseIncident(ctx, d.Env, req)
+		i, left, err := incidents.CloseIncident(ctx, d.Env, req)
 		if err != nil {
 			return err
 		}
@@ -297,7 +297,7 @@ func newIncidentLs(d *Deps) *cobra.Command {
 	}
 	doc := document{schema: "sbx.incident.ls/v1", shape: output.ShapeList, columns: output.Names(views.IncidentColumns())}
 	return d.completeVerb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
-		all, errs, err := ops.Incidents(d.Env)
+		all, errs, err := incidents.Incidents(d.Env)
 		if err != nil {
 			return err
 		}
@@ -317,7 +317,7 @@ func newIncidentShow(d *Deps) *cobra.Command {
 	}
 	doc := document{schema: "sbx.incident.show/v1", shape: output.ShapeItem, columns: output.Names(views.IncidentShowColumns())}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
-		r, err := ops.ReportIncident(ctx, d.Env, ops.ReportRequest{Word: firstWord(args), Newest: true, Runs: d.runFinder()})
+		r, err := incidents.ReportIncident(ctx, d.Env, incidents.ReportRequest{Word: firstWord(args), Newest: true, Runs: d.runFinder()})
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
-	"sbx/internal/ops"
+	"sbx/internal/ops/incidents"
 	"sbx/internal/output"
 	"sbx/internal/runbook"
 	"sbx/internal/runbook/engine"
@@ -52,7 +52,7 @@ func newIncidentReport(d *Deps) *cobra.Command {
 			}
 			p.Format = filled
 		}
-		r, err := ops.ReportIncident(ctx, d.Env, ops.ReportRequest{Word: firstWord(args), Newest: true, Runs: d.runFinder(), Plan: d.reportPlan(ctx)})
+		r, err := incidents.ReportIncident(ctx, d.Env, incidents.ReportRequest{Word: firstWord(args), Newest: true, Runs: d.runFinder(), Plan: d.reportPlan(ctx)})
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func newIncidentReport(d *Deps) *cobra.Command {
 }
 
 // runFinder reads the runs of runbooks; nil without a state directory.
-func (d *Deps) runFinder() ops.RunFinder {
+func (d *Deps) runFinder() incidents.RunFinder {
 	disk, err := d.RunbookRuns()
 	if err != nil {
 		return nil
@@ -71,11 +71,11 @@ func (d *Deps) runFinder() ops.RunFinder {
 
 // reportPlan finds what a runbook asks for: the one that was followed, else that of the alert, else
 // that of the cause.
-func (d *Deps) reportPlan(ctx context.Context) ops.PlanFinder {
-	return func(id, alert, cause string) (ops.ReportPlan, error) {
+func (d *Deps) reportPlan(ctx context.Context) incidents.PlanFinder {
+	return func(id, alert, cause string) (incidents.ReportPlan, error) {
 		shelf, err := d.loadRunbooks(ctx)
 		if err != nil {
-			return ops.ReportPlan{}, err
+			return incidents.ReportPlan{}, err
 		}
 		if id == "" && alert != "" {
 			if book, err := shelf.ForAlert(alert); err == nil {
@@ -87,7 +87,7 @@ func (d *Deps) reportPlan(ctx context.Context) ops.PlanFinder {
 		}
 		book, err := shelf.Find(id)
 		if err != nil {
-			return ops.ReportPlan{}, err
+			return incidents.ReportPlan{}, err
 		}
 		plan := book.Afterwards()
 		if general, err := shelf.Find(runbook.ForCause("")); err == nil { // for a runbook without its own

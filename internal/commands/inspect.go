@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/views"
 )
@@ -66,7 +66,7 @@ func runInspect(ctx context.Context, d *Deps, p *output.Printer, args []string) 
 }
 
 func inspectOne(ctx context.Context, d *Deps, p *output.Printer, word string) error {
-	r, err := ops.Inspect(ctx, d.Env, ops.InspectRequest{Word: word}, d.newObserver(p, nil))
+	r, err := look.Inspect(ctx, d.Env, look.InspectRequest{Word: word}, d.newObserver(p, nil))
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/journal"
 	"sbx/internal/ops"
+	"sbx/internal/ops/launch"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -121,7 +122,7 @@ func (b *bench) runArgs(tb testing.TB, args ...string) result {
 	if _, known := errors.AsType[*fault.Error](err); err != nil && !known && !*began {
 		err = fault.Usage("%w", err)
 	}
-	own, program := errors.AsType[ops.ProgramExit](err)
+	own, program := errors.AsType[launch.ProgramExit](err)
 	if printer, printerErr := d.Printer(); printerErr == nil && !program {
 		printer.Report(err)
 	}

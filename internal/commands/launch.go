@@ -15,6 +15,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/hostfile"
 	"sbx/internal/ops"
+	"sbx/internal/ops/launch"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
@@ -24,11 +25,11 @@ import (
 const runSchema = "sbx.run/v1"
 
 // launchOne launches one task and shows what became of it.
-func launchOne(ctx context.Context, d *Deps, p *output.Printer, o *launchOptions, req ops.LaunchRequest, schema string) error {
+func launchOne(ctx context.Context, d *Deps, p *output.Printer, o *launchOptions, req launch.Request, schema string) error {
 	log := &joblog{path: d.Path(o.joblog), warn: p.Warn}
 	watch := d.newObserver(p, nil)
 	if o.detach {
-		launched, err := ops.LaunchDetached(ctx, d.Env, req, watch, o.joblog)
+		launched, err := launch.Detached(ctx, d.Env, req, watch, o.joblog)
 		if launched == nil {
 			return err
 		}
@@ -39,12 +40,12 @@ func launchOne(ctx context.Context, d *Deps, p *output.Printer, o *launchOptions
 			Schema: schema, Columns: views.TaskItemColumns(), Line: func(r views.TaskRow) string { return r.ID },
 		}, views.TaskRow{Task: launched.Task, Now: d.Now(), Alive: d.OwnerAlive(launched.Task.Owner)})
 	}
-	launched, err := ops.Launch(ctx, d.Env, req, watch, views.NewTaskReporter(p))
+	launched, err := launch.Launch(ctx, d.Env, req, watch, views.NewTaskReporter(p))
 	return endLaunch(p, launched, d.Now(), schema, log, err)
 }
 
 // endLaunch logs and shows the task that this process ran.
-func endLaunch(p *output.Printer, launched *ops.Launched, now time.Time, schema string, log *joblog, err error) error {
+func endLaunch(p *output.Printer, launched *launch.Launched, now time.Time, schema string, log *joblog, err error) error {
 	if launched == nil {
 		return err
 	}
@@ -56,9 +57,9 @@ func endLaunch(p *output.Printer, launched *ops.Launched, now time.Time, schema 
 
 // showTaskEnd shows a task and turns its end into an exit code.
 func showTaskEnd(p *output.Printer, schema string, t task.Task, now time.Time, err error) error {
-	verdict := ops.TaskVerdict(t, err)
+	verdict := launch.TaskVerdict(t, err)
 	var errs []error
-	if _, own := errors.AsType[ops.ProgramExit](verdict); verdict != nil && !own {
+	if _, own := errors.AsType[launch.ProgramExit](verdict); verdict != nil && !own {
 		errs = append(errs, verdict)
 	}
 	return output.ShowItemAs(p, output.ItemSpec[views.TaskRow]{
@@ -68,8 +69,8 @@ func showTaskEnd(p *output.Printer, schema string, t task.Task, now time.Time, e
 
 // readRequest turns the flags into what is asked of a launch; every mistake is
 // fault.KindUsage.
-func (o *launchOptions) readRequest(ctx context.Context, d *Deps, p *output.Printer, command []string) (ops.LaunchRequest, error) {
-	req := ops.LaunchRequest{}
+func (o *launchOptions) readRequest(ctx context.Context, d *Deps, p *output.Printer, command []string) (launch.Request, error) {
+	req := launch.Request{}
 	if err := o.checkFlags(); err != nil {
 		return req, err
 	}
@@ -82,7 +83,7 @@ func (o *launchOptions) readRequest(ctx context.Context, d *Deps, p *output.Prin
 	if err != nil {
 		return req, err
 	}
-	req = ops.LaunchRequest{
+	req = launch.Request{
 		Config: c, Sandbox: box, Key: o.key, RetryFailed: o.retryFailed, Publish: o.publish, Push: o.push, Base: o.base, Session: o.session, Description: o.description,
 		KeepAlive: o.keep, RetryOn: o.classes, Fallback: o.fallback, Compared: o.compare, BudgetMB: o.budgetMB,
 	}
@@ -112,7 +113,7 @@ func runTask(ctx context.Context, d *Deps, p *output.Printer) error {
 		return err
 	}
 	log := &joblog{path: d.Path(o.Joblog), warn: p.Warn}
-	launched, err := ops.RunOrder(ctx, d.Env, o, d.newObserver(p, nil), views.NewTaskReporter(p))
+	launched, err := launch.RunOrder(ctx, d.Env, o, d.newObserver(p, nil), views.NewTaskReporter(p))
 	return endLaunch(p, launched, d.Now(), runSchema, log, err)
 }
 

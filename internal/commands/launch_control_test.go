@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/ops"
+	"sbx/internal/ops/launch"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 )
@@ -115,15 +115,15 @@ func TestWhatAControlPlaneSees(t *testing.T) {
 	one.Spec.EnvNames = []string{"TOKEN"}
 	one.Attempts[0].Exit.Evidence = []sandbox.Evidence{{What: "last line", Value: "password"}}
 	one.Publish = task.Publish{State: task.PublishRefused, Target: "origin=fix"}
-	got := ops.CallbackOf(one, noon)
+	got := launch.CallbackOf(one, noon)
 	assert.Equal(t, 125, *got.ExitCode, "what was refused is not published")
-	assert.Equal(t, &ops.CallbackPublish{State: task.PublishRefused, Target: "origin=fix"}, got.Publish)
+	assert.Equal(t, &launch.CallbackPublish{State: task.PublishRefused, Target: "origin=fix"}, got.Publish)
 	raw, err := json.Marshal(got)
 	require.NoError(t, err)
 	assert.NotContains(t, string(raw), "password")
 	assert.NotContains(t, string(raw), "TOKEN")
 	one.State = task.Running
-	got = ops.CallbackOf(one, noon)
+	got = launch.CallbackOf(one, noon)
 	assert.Equal(t, "heartbeat", got.Event)
 	assert.Nil(t, got.ExitCode)
 }

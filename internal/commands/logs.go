@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sbx/internal/fault"
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
@@ -81,7 +81,7 @@ func runLogs(ctx context.Context, d *Deps, p *output.Printer, word string, o *lo
 		return err
 	}
 	reading, watch, broken := d.observeWhileWritable(ctx, p, page.Add)
-	r, err := ops.Logs(reading, d.Env, req, watch)
+	r, err := look.Logs(reading, d.Env, req, watch)
 	switch lost := broken(); {
 	case lost != nil && o.raw:
 		return lost // the list has not seen what passed it by
@@ -112,8 +112,8 @@ func (o *logsOptions) checkFlags(p *output.Printer) error {
 	return nil
 }
 
-func (o *logsOptions) readRequest(word string, text bool, now time.Time) (ops.LogsRequest, error) {
-	req := ops.LogsRequest{Word: word, Follow: o.follow, Patterns: o.patterns, Tail: o.tail, Open: text}
+func (o *logsOptions) readRequest(word string, text bool, now time.Time) (look.LogsRequest, error) {
+	req := look.LogsRequest{Word: word, Follow: o.follow, Patterns: o.patterns, Tail: o.tail, Open: text}
 	var err error
 	if o.since != "" {
 		if req.Since, err = sandbox.ParseMoment(o.since, now); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sbx/internal/fleet"
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
@@ -58,7 +58,7 @@ func runLs(ctx context.Context, d *Deps, p *output.Printer, o lsOptions) error {
 	if err != nil {
 		return err
 	}
-	lister, err := ops.NewLister(ctx, d.Env, ops.ListRequest{Selector: s, Look: o.look})
+	lister, err := look.NewLister(ctx, d.Env, look.ListRequest{Selector: s, Look: o.look})
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func runLs(ctx context.Context, d *Deps, p *output.Printer, o lsOptions) error {
 }
 
 // lsOnce prints one listing as it arrives. What cannot be written any more ends it.
-func lsOnce(ctx context.Context, d *Deps, p *output.Printer, lister *ops.Lister, spec output.ListSpec[views.SandboxRow], frame watchFrame) error {
+func lsOnce(ctx context.Context, d *Deps, p *output.Printer, lister *look.Lister, spec output.ListSpec[views.SandboxRow], frame watchFrame) error {
 	list, err := output.NewList(p, spec)
 	if err != nil {
 		return err

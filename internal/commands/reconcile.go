@@ -10,7 +10,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/metrics"
-	"sbx/internal/ops"
+	"sbx/internal/ops/end"
 	"sbx/internal/output"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
@@ -131,11 +131,11 @@ func (o *reconcileOptions) readRules() (reconcile.Rules, error) {
 }
 
 // readRequest reads the flags; every mistake is fault.KindUsage.
-func (o *reconcileOptions) readRequest() (req ops.ReconcileRequest, err error) {
+func (o *reconcileOptions) readRequest() (req end.ReconcileRequest, err error) {
 	if err := o.refuseContradictions(); err != nil {
 		return req, err
 	}
-	req = ops.ReconcileRequest{Records: o.records, Check: o.check, Fix: o.fix, Yes: o.yes, Production: o.production, Textfile: o.textfile, Ping: o.ping}
+	req = end.ReconcileRequest{Records: o.records, Check: o.check, Fix: o.fix, Yes: o.yes, Production: o.production, Textfile: o.textfile, Ping: o.ping}
 	if o.textfile != "" {
 		if err := metrics.CheckTextfile(o.textfile); err != nil {
 			return req, err
@@ -192,7 +192,7 @@ func reconcileRecords(ctx context.Context, d *Deps, p *output.Printer, o *reconc
 	if o.fix && err != nil {
 		return err
 	}
-	result, err := ops.Reconcile(ctx, d.Env, req, d.newObserver(p, func(item any) { showFixed(list, item) }))
+	result, err := end.Reconcile(ctx, d.Env, req, d.newObserver(p, func(item any) { showFixed(list, item) }))
 	if err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func reconcileRecords(ctx context.Context, d *Deps, p *output.Printer, o *reconc
 // showFixed shows what the operation does, as it is known.
 func showFixed(list *output.List[reconcile.Done], item any) {
 	switch i := item.(type) {
-	case ops.ReconcilePlanned:
+	case end.ReconcilePlanned:
 		list.Set(views.ReconcileKeys{RunID: i.Result.RunID})
 		for _, err := range i.Result.Plan.Errors {
 			list.Fail(err)
@@ -228,7 +228,7 @@ func showFixed(list *output.List[reconcile.Done], item any) {
 }
 
 // showComparison prints what was compared; nothing is done.
-func showComparison(p *output.Printer, result *ops.ReconcileResult, check bool) error {
+func showComparison(p *output.Printer, result *end.ReconcileResult, check bool) error {
 	plan := result.Plan
 	if p.Format.Name() == output.Nagios {
 		return views.ShowPlugin(p, views.ReconcileChecks(plan), nil)

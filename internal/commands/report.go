@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/metrics"
-	"sbx/internal/ops"
+	"sbx/internal/ops/launch"
 	"sbx/internal/output"
 	"sbx/internal/views"
 )
@@ -42,7 +42,7 @@ func newReport(d *Deps) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r, err := ops.Report(ctx, d.Env, limit)
+			r, err := launch.Report(ctx, d.Env, limit)
 			if err != nil {
 				return err
 			}

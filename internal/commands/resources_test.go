@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -83,7 +83,7 @@ func TestMeasuredTakesTheNewestSample(t *testing.T) {
 	t.Parallel()
 	usage := growing(0.5, 10, 100)
 	first, second := usage(noon), usage(noon)
-	row := views.UsageRow(ops.UsageOf(sandbox.Sandbox{Provider: "p", ID: "x"}, []sandbox.Usage{second, first}, triage.DefaultThresholds(), triage.Verdict{}))
+	row := views.UsageRow(look.UsageOf(sandbox.Sandbox{Provider: "p", ID: "x"}, []sandbox.Usage{second, first}, triage.DefaultThresholds(), triage.Verdict{}))
 	assert.Equal(t, second.At, row.Last.At)
 	assert.InEpsilon(t, 50, *row.Trend.CPUPercent, 0.01)
 	assert.Equal(t, "p/x", row.Item().Ref)

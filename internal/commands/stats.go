@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/views"
 )
@@ -13,7 +13,7 @@ import (
 const statsSchema = "sbx.stats/v1"
 
 func newStats(d *Deps) *cobra.Command {
-	var req ops.StatsRequest
+	var req look.StatsRequest
 	cmd := &cobra.Command{
 		Use:     "stats",
 		GroupID: groupLook,
@@ -35,7 +35,7 @@ func newStats(d *Deps) *cobra.Command {
 	cmd.Flags().BoolVar(&req.Look, "look", false, "query those that may be stuck")
 	return d.completeVerb(cmd, document{schema: statsSchema, shape: output.ShapeList, columns: output.Names(views.StatsColumns())},
 		func(ctx context.Context, p *output.Printer, _ []string) error {
-			r, err := ops.Stats(ctx, d.Env, req, d.newObserver(p, nil))
+			r, err := look.Stats(ctx, d.Env, req, d.newObserver(p, nil))
 			if err != nil {
 				return err
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
-	"sbx/internal/ops"
+	"sbx/internal/ops/launch"
 	"sbx/internal/output"
 	"sbx/internal/views"
 )
@@ -42,21 +42,21 @@ func stopTasks(ctx context.Context, d *Deps, p *output.Printer, args []string) e
 	if err != nil {
 		return err
 	}
-	list, err := output.NewList(p, output.ListSpec[ops.Stopped]{Schema: stopSchema, Columns: views.StopColumns(), Line: views.StopLine})
+	list, err := output.NewList(p, output.ListSpec[launch.Stopped]{Schema: stopSchema, Columns: views.StopColumns(), Line: views.StopLine})
 	if err != nil {
 		return err
 	}
 	watch := d.newObserver(p, func(item any) {
 		list.Say(views.ActItemLine(item))
 	})
-	results, err := ops.Stop(ctx, d.Env, ops.StopRequest{Tasks: words}, watch)
+	results, err := launch.Stop(ctx, d.Env, launch.StopRequest{Tasks: words}, watch)
 	if err != nil {
 		return err
 	}
 	for _, r := range results {
 		add := list.Add
 		if r.Err != nil {
-			add = func(r ops.Stopped) error { return list.AddFailed(r, r.Err) }
+			add = func(r launch.Stopped) error { return list.AddFailed(r, r.Err) }
 		}
 		if err := add(r); err != nil {
 			return list.CloseAs(err)

@@ -9,6 +9,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/ops"
+	"sbx/internal/ops/launch"
 	"sbx/internal/output"
 	"sbx/internal/task"
 	"sbx/internal/views"
@@ -57,7 +58,7 @@ func listTasks(ctx context.Context, d *Deps, p *output.Printer, o tasksOptions) 
 	if err != nil {
 		return err
 	}
-	r, err := ops.ListTasks(ctx, d.Env, req)
+	r, err := launch.ListTasks(ctx, d.Env, req)
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func listTasks(ctx context.Context, d *Deps, p *output.Printer, o tasksOptions) 
 	return list.Close()
 }
 
-func (o tasksOptions) readRequest(now time.Time) (req ops.TasksRequest, err error) {
+func (o tasksOptions) readRequest(now time.Time) (req launch.TasksRequest, err error) {
 	for _, word := range o.states {
 		if !slices.Contains(taskStates(), word) {
 			return req, fault.Usage("--state: %q is not a state of a task", word).WithHint("%s", fault.Meant(word, taskStates()))

@@ -9,6 +9,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	"sbx/internal/ops/end"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
@@ -46,7 +47,7 @@ func newTerminate(d *Deps) *cobra.Command {
 	f.SortFlags = false
 	f.BoolVar(&o.delete, "delete", false, "also delete what the provider would keep: disk, logs, snapshot")
 	f.StringVar(&o.wait, "wait", sandbox.FormatDuration(fleet.DefaultWait), "wait `DURATION` for the end to be verified, then exit 8")
-	f.StringVar(&o.grace, "grace", sandbox.FormatDuration(ops.EndGrace), "`DURATION` between SIGTERM and SIGKILL; if set, always all of it")
+	f.StringVar(&o.grace, "grace", sandbox.FormatDuration(end.EndGrace), "`DURATION` between SIGTERM and SIGKILL; if set, always all of it")
 	f.BoolVar(&o.dry, "dry-run", false, "print the plan and change nothing")
 	f.BoolVar(&o.yes, "yes", false, "terminate more than 5 without confirmation")
 	f.StringSliceVar(&o.production, "production", nil, "allow production profile `NAME` (repeatable); not needed for one REF")
@@ -84,7 +85,7 @@ func runTerminate(ctx context.Context, d *Deps, p *output.Printer, args []string
 	if err != nil {
 		return err
 	}
-	req := ops.TerminateRequest{
+	req := end.TerminateRequest{
 		Line:  d.typedLine(p),
 		Words: words, Typed: args, Production: o.production, Delete: o.delete, Patient: o.patient, Yes: o.yes, Grace: grace, Wait: wait,
 	}
@@ -99,7 +100,7 @@ func runTerminate(ctx context.Context, d *Deps, p *output.Printer, args []string
 	if err != nil {
 		return err
 	}
-	result, err := ops.Terminate(ctx, d.Env, req, d.newObserver(p, showEndings(list, true)))
+	result, err := end.Terminate(ctx, d.Env, req, d.newObserver(p, showEndings(list, true)))
 	if err != nil {
 		return err
 	}
@@ -145,8 +146,8 @@ func showEndings(list *output.List[sandbox.Ending], named bool) func(item any) {
 }
 
 // planTerminate prints what would be done. There is no cutoff: nothing was chosen by age.
-func planTerminate(ctx context.Context, d *Deps, p *output.Printer, req ops.TerminateRequest) error {
-	plan, err := ops.PlanTerminate(ctx, d.Env, req, d.newObserver(p, nil))
+func planTerminate(ctx context.Context, d *Deps, p *output.Printer, req end.TerminateRequest) error {
+	plan, err := end.PlanTerminate(ctx, d.Env, req, d.newObserver(p, nil))
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
@@ -41,7 +41,7 @@ func newTop(d *Deps) *cobra.Command {
 			"verdict of ls --stuck, inspect and cleanup, from output, events and processes.\n" +
 			"CPU is in percent of one core; operations count from the start of the\n" +
 			"sandbox.\n\n" +
-			"Sort keys: " + strings.Join(ops.TopSortKeys(), ", ") + ". memory is the share of the\n" +
+			"Sort keys: " + strings.Join(look.TopSortKeys(), ", ") + ". memory is the share of the\n" +
 			"limit.",
 		Example:           "sbx top\nsbx top --sort memory --limit 10\nsbx top local/k3v9x2mq7a --samples 5 --interval 2s\nsbx top -o json",
 		Args:              cobra.ArbitraryArgs,
@@ -53,7 +53,7 @@ func newTop(d *Deps) *cobra.Command {
 	f.StringVar(&o.sort, "sort", "problem", "sort by `KEY`, highest first; -KEY reverses")
 	f.IntVar(&o.limit, "limit", 0, "at most `N`")
 	f.BoolVarP(&o.watch, "watch", "w", false, "sample again every interval until interrupted")
-	completeFlag(cmd, "sort", ops.TopSortKeys)
+	completeFlag(cmd, "sort", look.TopSortKeys)
 	return d.completeVerb(cmd, document{schema: topSchema, shape: output.ShapeList, columns: output.Names(views.UsageColumns())},
 		func(ctx context.Context, p *output.Printer, args []string) error {
 			o.limited = f.Changed("limit")
@@ -61,22 +61,22 @@ func newTop(d *Deps) *cobra.Command {
 		})
 }
 
-func (o topOptions) readRequest() (ops.TopRequest, error) {
+func (o topOptions) readRequest() (look.TopRequest, error) {
 	if o.samples < 1 || o.samples > maxSamples {
-		return ops.TopRequest{}, fault.Usage("--samples: %d is not between 1 and %d", o.samples, maxSamples)
+		return look.TopRequest{}, fault.Usage("--samples: %d is not between 1 and %d", o.samples, maxSamples)
 	}
 	every, err := sandbox.ParseDuration(o.interval)
 	if err != nil {
-		return ops.TopRequest{}, fault.Usage("--interval: %w", err)
+		return look.TopRequest{}, fault.Usage("--interval: %w", err)
 	}
-	order, err := ops.ParseTopOrder(o.sort)
+	order, err := look.ParseTopOrder(o.sort)
 	if err != nil {
-		return ops.TopRequest{}, err
+		return look.TopRequest{}, err
 	}
 	if o.limited && o.limit < 1 {
-		return ops.TopRequest{}, fault.Usage("--limit: %d is not a number from 1", o.limit)
+		return look.TopRequest{}, fault.Usage("--limit: %d is not a number from 1", o.limit)
 	}
-	return ops.TopRequest{Samples: o.samples, Every: every, Order: order, Limit: o.limit}, nil
+	return look.TopRequest{Samples: o.samples, Every: every, Order: order, Limit: o.limit}, nil
 }
 
 func runTop(ctx context.Context, d *Deps, p *output.Printer, o topOptions, args []string) error {
@@ -90,7 +90,7 @@ func runTop(ctx context.Context, d *Deps, p *output.Printer, o topOptions, args 
 		}
 		req.Typed = args
 	}
-	s, err := ops.NewSampler(ctx, d.Env, req)
+	s, err := look.NewSampler(ctx, d.Env, req)
 	if err != nil {
 		return err
 	}

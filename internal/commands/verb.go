@@ -17,6 +17,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/ops"
+	"sbx/internal/ops/launch"
 	"sbx/internal/output"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -121,7 +122,7 @@ func causeOr(ctx context.Context, err error) error {
 // needs no words.
 func alreadyShown(err error) bool {
 	_, shown := errors.AsType[output.ShownError](err)
-	_, program := errors.AsType[ops.ProgramExit](err)
+	_, program := errors.AsType[launch.ProgramExit](err)
 	return shown || program || errors.Is(err, output.ErrClosed)
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
@@ -69,14 +69,14 @@ func newVerify(d *Deps) *cobra.Command {
 type verifyCommand struct {
 	d         *Deps
 	p         *output.Printer
-	req       ops.VerifyRequest
+	req       look.VerifyRequest
 	unknownAs views.UnknownAs
 }
 
 // runOnce verifies, and shows the last complete round, also where that was interrupted. The result
 // is nil where none is complete.
-func (v *verifyCommand) runOnce(ctx context.Context) (*ops.VerifyResult, error) {
-	r, err := ops.Verify(ctx, v.d.Env, v.req, v.d.newObserver(v.p, nil))
+func (v *verifyCommand) runOnce(ctx context.Context) (*look.VerifyResult, error) {
+	r, err := look.Verify(ctx, v.d.Env, v.req, v.d.newObserver(v.p, nil))
 	if r == nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (v *verifyCommand) repeatVerify(ctx context.Context) error {
 	}
 }
 
-func verifyRequest(untilOK, every string) (req ops.VerifyRequest, err error) {
+func verifyRequest(untilOK, every string) (req look.VerifyRequest, err error) {
 	if req.UntilOK, err = optionalDuration("--until-ok", untilOK); err != nil {
 		return req, err
 	}

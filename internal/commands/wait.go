@@ -8,7 +8,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
-	"sbx/internal/ops"
+	"sbx/internal/ops/launch"
 	"sbx/internal/output"
 	"sbx/internal/views"
 )
@@ -43,7 +43,7 @@ func waitFor(ctx context.Context, d *Deps, p *output.Printer, word, goal string)
 	if !slices.Contains(goalWords(), goal) {
 		return fault.Usage("--for: %q is not a goal", goal).WithHint("%s", fault.Meant(goal, goalWords()))
 	}
-	reached, err := ops.Wait(ctx, d.Env, ops.WaitRequest{Word: word, Goal: fleet.Goal(goal)}, d.newObserver(p, nil))
+	reached, err := launch.Wait(ctx, d.Env, launch.WaitRequest{Word: word, Goal: fleet.Goal(goal)}, d.newObserver(p, nil))
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/poll"
 	"sbx/internal/runbook"
 	"sbx/internal/runbook/engine"
@@ -73,10 +74,10 @@ func (d *drillRun) judgeCases(ctx context.Context) error {
 }
 
 func (d *drillRun) judgeCase(ctx context.Context, s *stagedCase) error {
-	var r *ops.InspectResult
+	var r *look.InspectResult
 	for range tries {
 		var err error
-		if r, err = ops.Inspect(ctx, d.env, ops.InspectRequest{Word: s.ref.String()}, d.newWatcher()); err != nil {
+		if r, err = look.Inspect(ctx, d.env, look.InspectRequest{Word: s.ref.String()}, d.newWatcher()); err != nil {
 			return err
 		}
 		if s.last = r.Seen.Sandbox; !d.isUnexplained(r) {
@@ -98,7 +99,7 @@ func (d *drillRun) judgeCase(ctx context.Context, s *stagedCase) error {
 }
 
 // isUnexplained reports whether a sandbox is silent and its figures explain nothing.
-func (d *drillRun) isUnexplained(r *ops.InspectResult) bool {
+func (d *drillRun) isUnexplained(r *look.InspectResult) bool {
 	quiet := r.Signals.Logs != nil && r.At.Sub(r.Signals.Logs.Last) > d.thresholds.BusySilence
 	return !r.Seen.Sandbox.State.Ended() && quiet && (r.Verdict.Pattern == triage.PatternSteady || r.Verdict.Pattern == triage.PatternUnknown)
 }

@@ -9,6 +9,8 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/ops"
+	"sbx/internal/ops/end"
+	"sbx/internal/ops/launch"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
 )
@@ -21,7 +23,7 @@ func TestATerminationActIsFrozen(t *testing.T) {
 	r := &recorder{}
 	env := newSite(t, oneProfile, p).env(t, r)
 	words := []string{"prod/aaaa0001", "prod/bbbb0001", "prod/cccc0001", "prod/label001"}
-	act, err := ops.TerminationAct(t.Context(), env, ops.TerminateRequest{Words: words, Typed: words}, r)
+	act, err := end.TerminationAct(t.Context(), env, end.TerminateRequest{Words: words, Typed: words}, r)
 	require.NoError(t, err)
 	require.NoError(t, act.Failed)
 	require.Len(t, act.Targets, 3)
@@ -40,7 +42,7 @@ func TestProductionIsNamed(t *testing.T) {
 	r := &recorder{}
 	env := newSite(t, oneProfile+"production: [prod]\n", prod("aaaa0001", "bbbb0001")).env(t, r)
 	words := []string{"prod/aaaa0001", "prod/bbbb0001"}
-	act, err := ops.TerminationAct(t.Context(), env, ops.TerminateRequest{Words: words, Typed: words}, r)
+	act, err := end.TerminationAct(t.Context(), env, end.TerminateRequest{Words: words, Typed: words}, r)
 	require.NoError(t, err)
 	var asks []string
 	for _, q := range act.CountQuestions(env) {
@@ -61,26 +63,26 @@ func TestReadOnlyIsEnforcedByOperations(t *testing.T) {
 	req.Yes = true
 	acts := map[string]func() error{
 		"terminate": func() error {
-			_, err := ops.Terminate(t.Context(), env, ops.TerminateRequest{Words: word, Typed: word, Yes: true}, r)
+			_, err := end.Terminate(t.Context(), env, end.TerminateRequest{Words: word, Typed: word, Yes: true}, r)
 			return err
 		},
-		"cleanup": func() error { _, err := ops.Cleanup(t.Context(), env, req, r); return err },
+		"cleanup": func() error { _, err := end.Cleanup(t.Context(), env, req, r); return err },
 		"reconcile --fix": func() error {
-			_, err := ops.Reconcile(t.Context(), env, ops.ReconcileRequest{Rules: reconcile.Rules{}, Fix: true, Yes: true}, r)
+			_, err := end.Reconcile(t.Context(), env, end.ReconcileRequest{Rules: reconcile.Rules{}, Fix: true, Yes: true}, r)
 			return err
 		},
 		"stop": func() error {
-			_, err := ops.Stop(t.Context(), env, ops.StopRequest{Tasks: []string{"T-1"}}, r)
+			_, err := launch.Stop(t.Context(), env, launch.StopRequest{Tasks: []string{"T-1"}}, r)
 			return err
 		},
-		"create": func() error { _, err := ops.Create(t.Context(), env, ops.CreateRequest{}, r); return err },
-		"exec":   func() error { return ops.Exec(t.Context(), env, ops.ExecRequest{}) },
+		"create": func() error { _, err := launch.Create(t.Context(), env, launch.CreateRequest{}, r); return err },
+		"exec":   func() error { return launch.Exec(t.Context(), env, launch.ExecRequest{}) },
 	}
 	for name, act := range acts {
 		err := act()
 		assert.Equal(t, fault.KindRefused, fault.KindOf(err), "%s: %v", name, err)
 	}
 	assert.Empty(t, asked(p))
-	_, err := ops.TerminationAct(t.Context(), env, ops.TerminateRequest{Words: word, Typed: word}, r)
+	_, err := end.TerminationAct(t.Context(), env, end.TerminateRequest{Words: word, Typed: word}, r)
 	require.NoError(t, err, "a plan changes nothing")
 }

@@ -16,53 +16,53 @@ import (
 	"sbx/internal/triage"
 )
 
-// alertSubject is what a verb has seen of one profile, for the alerts. A figure that it has not
+// AlertSubject is what a verb has seen of one profile, for the alerts. A figure that it has not
 // seen is nil, and its alerts stay as they are.
-type alertSubject struct {
+type AlertSubject struct {
 	check.Subject
 
-	items map[string][]notify.Item // the sandboxes that a rule is about, by the rule's id
+	Items map[string][]notify.Item // the sandboxes that a rule is about, by the rule's id
 }
 
-// newAlertSubject has the limits of a profile, and no figure.
-func (e *Env) newAlertSubject(profile string) alertSubject {
-	return alertSubject{
+// NewAlertSubject has the limits of a profile, and no figure.
+func (e *Env) NewAlertSubject(profile string) AlertSubject {
+	return AlertSubject{
 		Subject: check.Subject{Provider: profile, Limits: e.Thresholds(sandbox.Sandbox{Provider: profile})},
-		items:   map[string][]notify.Item{},
+		Items:   map[string][]notify.Item{},
 	}
 }
 
-// recordedSubject has the figures of the records, which are known also where the provider does
+// RecordedSubject has the figures of the records, which are known also where the provider does
 // not answer: cleanup that fails because of that has to be noticed. A listing counts only where it
 // was complete.
-func (e *Env) recordedSubject(ctx context.Context, f *fleet.Fleet, profile string) alertSubject {
-	s := e.newAlertSubject(profile)
+func (e *Env) RecordedSubject(ctx context.Context, f *fleet.Fleet, profile string) AlertSubject {
+	s := e.NewAlertSubject(profile)
 	if f != nil {
-		s.addFigures(f.ProfileSignals(ctx, profile, s.Limits.StuckAge), e.Now())
+		s.AddFigures(f.ProfileSignals(ctx, profile, s.Limits.StuckAge), e.Now())
 	}
 	return s
 }
 
-// addFigures adds the figures of a profile.
-func (s *alertSubject) addFigures(f triage.FleetSignals, now time.Time) {
+// AddFigures adds the figures of a profile.
+func (s *AlertSubject) AddFigures(f triage.FleetSignals, now time.Time) {
 	s.Figures = f
 	if !f.CleanupSeen.IsZero() {
 		s.CleanupSince = new(max(0, now.Sub(f.CleanupSeen).Seconds()))
 	}
 }
 
-// countStuck takes the count of stuck sandboxes. None is not known to be none while sandboxes were
+// CountStuck takes the count of stuck sandboxes. None is not known to be none while sandboxes were
 // not asked, or could not be.
-func (s *alertSubject) countStuck(stuck []notify.Item, open int) {
+func (s *AlertSubject) CountStuck(stuck []notify.Item, open int) {
 	if len(stuck) > 0 || open == 0 {
 		s.Stuck = new(int64(len(stuck)))
 	}
-	s.items["sandbox_stuck"] = stuck
+	s.Items["sandbox_stuck"] = stuck
 }
 
-// leaveOpen reports whether a verdict leaves it open that the sandbox is stuck, so that another
+// LeaveOpen reports whether a verdict leaves it open that the sandbox is stuck, so that another
 // look may tell. What no source can ever show is not open.
-func leaveOpen(v triage.Verdict) bool {
+func LeaveOpen(v triage.Verdict) bool {
 	return v.NeedsLook() || v.Stuck == sandbox.Unknown && slices.Contains(v.Reasons, triage.ReasonSourceFailed)
 }
 
@@ -71,33 +71,33 @@ func lostAlert(err error) error {
 	return fmt.Errorf("an alert could not be stored or sent; the next run tries again: %w", err)
 }
 
-// evaluateAlerts evaluates the alerts by what a verb has seen; SendNotifications notifies people of
+// EvaluateAlerts evaluates the alerts by what a verb has seen; SendNotifications notifies people of
 // changes. A store that cannot be used is a warning, and then there are no alerts.
-func (e *Env) evaluateAlerts(ctx context.Context, watch Reporter, verb, runID string, subjects []alertSubject) []alert.Alert {
+func (e *Env) EvaluateAlerts(ctx context.Context, watch Reporter, verb, runID string, subjects []AlertSubject) []alert.Alert {
 	if ctx.Err() != nil || len(subjects) == 0 {
 		return nil
 	}
 	e.warnUnreachable(watch)
 	var all []alert.Alert
 	err := e.withStore(func(st store.Store) (err error) {
-		all, err = alert.Evaluate(ctx, st, plainSubjects(subjects))
+		all, err = alert.Evaluate(ctx, st, PlainSubjects(subjects))
 		return err
 	})
 	if err != nil {
-		e.warnNew(watch, lostAlert(err))
+		e.WarnNew(watch, lostAlert(err))
 	}
 	var changed []alert.Alert
 	messages := map[string]notify.Message{}
 	for _, a := range all {
 		if a.Changed != alert.EventNone {
-			i := slices.IndexFunc(subjects, func(s alertSubject) bool { return s.Provider == a.Provider })
-			changed, messages[a.Key()] = append(changed, a), e.alertMessage(a, verb, runID, subjects[i].items[a.Rule.ID])
+			i := slices.IndexFunc(subjects, func(s AlertSubject) bool { return s.Provider == a.Provider })
+			changed, messages[a.Key()] = append(changed, a), e.alertMessage(a, verb, runID, subjects[i].Items[a.Rule.ID])
 		}
 	}
 	if len(changed) > 0 {
-		e.sendLater(watch, e.storingState(func(ctx context.Context, docs store.DocStore, n *notify.Notifier) error {
+		e.SendLater(watch, e.storingState(func(ctx context.Context, docs store.DocStore, n *notify.Notifier) error {
 			return alert.Deliver(ctx, docs, changed, func(ctx context.Context, a alert.Alert) ([]string, error) {
-				return e.send(ctx, n, messages[a.Key()], a.State.Left)
+				return e.Send(ctx, n, messages[a.Key()], a.State.Left)
 			})
 		}))
 	}
@@ -147,19 +147,19 @@ func (e *Env) alertMessage(a alert.Alert, verb, runID string, items []notify.Ite
 	return m
 }
 
-// followRun has `recovered` sent once the trouble is over that messages of this key were about. The
+// FollowRun has `recovered` sent once the trouble is over that messages of this key were about. The
 // messages themselves are sent by the run.
-func (e *Env) followRun(ctx context.Context, watch Reporter, m notify.Message, verdict sandbox.Verdict) {
+func (e *Env) FollowRun(ctx context.Context, watch Reporter, m notify.Message, verdict sandbox.Verdict) {
 	if ctx.Err() != nil {
 		return
 	}
 	over := notify.Message{Verb: m.Verb, RunID: m.RunID, Host: m.Host, Kind: notify.KindRecovered, Key: m.Key, At: e.Now(), Providers: m.Providers}
-	e.sendLater(watch, e.storingState(func(ctx context.Context, docs store.DocStore, n *notify.Notifier) error {
+	e.SendLater(watch, e.storingState(func(ctx context.Context, docs store.DocStore, n *notify.Notifier) error {
 		return alert.Follow(ctx, docs, m.Host+"/"+m.Key, verdict, func(ctx context.Context, event alert.Event, left []string) ([]string, error) {
 			if event != alert.EventRecovered {
 				return nil, nil // the message itself says it
 			}
-			return e.send(ctx, n, over, left)
+			return e.Send(ctx, n, over, left)
 		})
 	}))
 }
@@ -176,10 +176,10 @@ func troubleOf(v sandbox.Verdict) sandbox.Verdict {
 	return sandbox.Unknown
 }
 
-// openAlerts are the alerts that are pending or firing, as the store has them; none without a
+// OpenAlerts are the alerts that are pending or firing, as the store has them; none without a
 // store that can be read. Names are the profiles that are asked about.
-func (e *Env) openAlerts(ctx context.Context, names []string) []alert.Alert {
-	if e.requireState() != nil {
+func (e *Env) OpenAlerts(ctx context.Context, names []string) []alert.Alert {
+	if e.RequireState() != nil {
 		return nil
 	}
 	st, err := e.Store(false)
@@ -191,4 +191,40 @@ func (e *Env) openAlerts(ctx context.Context, names []string) []alert.Alert {
 		return e.Thresholds(sandbox.Sandbox{Provider: profile}), slices.Contains(names, profile)
 	})
 	return all
+}
+
+// CauseWord is the cause of a verdict; "" where there is none, or none is known.
+func CauseWord(v triage.Verdict) string {
+	if v.Cause == sandbox.CauseUnknown {
+		return ""
+	}
+	return string(v.Cause)
+}
+
+// StuckItem is a stuck sandbox as a message names it.
+func StuckItem(s sandbox.Sandbox, v triage.Verdict) notify.Item {
+	return notify.Item{Ref: s.Ref().String(), Task: s.TaskID, Cause: CauseWord(v), Reason: v.Reason}
+}
+
+// PlainSubjects are the figures without what only a message needs.
+func PlainSubjects(subjects []AlertSubject) []check.Subject {
+	all := make([]check.Subject, len(subjects))
+	for i, s := range subjects {
+		all[i] = s.Subject
+	}
+	return all
+}
+
+// RecordedSubjects are the figures that are on record of the selected providers, which are not
+// asked: cleanups, creates, and the attempts and stops of tasks.
+func RecordedSubjects(ctx context.Context, env *Env) ([]check.Subject, error) {
+	f, err := env.Fleet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []check.Subject
+	for _, name := range f.Names() {
+		all = append(all, env.RecordedSubject(ctx, f, name).Subject)
+	}
+	return all, nil
 }

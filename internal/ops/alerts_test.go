@@ -22,6 +22,9 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/notify"
 	"sbx/internal/ops"
+	"sbx/internal/ops/end"
+	"sbx/internal/ops/launch"
+	"sbx/internal/ops/look"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
@@ -139,11 +142,11 @@ func (c *clockSite) start(t *testing.T, host string, r ops.Reporter) *ops.Env {
 }
 
 // verify is a process that verifies, and ends.
-func (c *clockSite) verify(t *testing.T, host string) *ops.VerifyResult {
+func (c *clockSite) verify(t *testing.T, host string) *look.VerifyResult {
 	t.Helper()
 	r := &recorder{}
 	env := c.start(t, host, r)
-	result, err := ops.Verify(t.Context(), env, ops.VerifyRequest{}, r)
+	result, err := look.Verify(t.Context(), env, look.VerifyRequest{}, r)
 	require.NoError(t, err)
 	env.SendNotifications(t.Context())
 	assert.Empty(t, r.warnings)
@@ -241,7 +244,7 @@ func TestAlertServiceThatFails(t *testing.T) {
 	c.to.refuseNext("/hook", 1)
 	r := &recorder{}
 	env := c.start(t, "host-1", r)
-	_, err := ops.Verify(t.Context(), env, ops.VerifyRequest{}, r)
+	_, err := look.Verify(t.Context(), env, look.VerifyRequest{}, r)
 	require.NoError(t, err)
 	assert.Empty(t, r.warnings, "the answer waits for no service")
 	env.SendNotifications(t.Context())
@@ -267,7 +270,7 @@ func TestAlertWithoutAStore(t *testing.T) {
 	env := c.start(t, "host-1", r)
 	env.Store = func(bool) (store.Store, error) { return nil, assert.AnError }
 	for range 2 {
-		result, err := ops.Verify(t.Context(), env, ops.VerifyRequest{}, r)
+		result, err := look.Verify(t.Context(), env, look.VerifyRequest{}, r)
 		require.NoError(t, err)
 		assert.Len(t, result.Checks, 5)
 		assert.Empty(t, result.Alerts)
@@ -289,10 +292,10 @@ func TestAlertOfARun(t *testing.T) {
 		r := &recorder{}
 		env := c.start(t, "host-1", r)
 		if plan {
-			_, _ = ops.PlanCleanup(t.Context(), env, ops.CleanupRequest{Rule: stuckRule()}, r)
+			_, _ = end.PlanCleanup(t.Context(), env, end.CleanupRequest{Rule: stuckRule()}, r)
 			return
 		}
-		_, _ = ops.Cleanup(t.Context(), env, ops.CleanupRequest{Rule: stuckRule(), Yes: true, Wait: time.Second}, r)
+		_, _ = end.Cleanup(t.Context(), env, end.CleanupRequest{Rule: stuckRule(), Yes: true, Wait: time.Second}, r)
 		env.SendNotifications(t.Context())
 	}
 	for i, said := range [][]string{{"failed host-1"}, {"failed host-1"}, {"failed host-1", "cleanup_failing alert host-1"}, {"failed host-1"}} {
@@ -330,7 +333,7 @@ func TestAGoodRunElsewhereIsNoRecovery(t *testing.T) {
 			}
 			return read, err
 		}
-		_, err := ops.Cleanup(t.Context(), env, ops.CleanupRequest{Rule: rule, Yes: true, Wait: time.Second}, r)
+		_, err := end.Cleanup(t.Context(), env, end.CleanupRequest{Rule: rule, Yes: true, Wait: time.Second}, r)
 		require.NoError(t, err)
 		env.SendNotifications(t.Context())
 		c.pass(5 * time.Minute)
@@ -360,7 +363,7 @@ func TestAlertOfRecords(t *testing.T) {
 	compare := func(check bool) {
 		r := &recorder{}
 		env := c.start(t, "host-1", r)
-		_, err := ops.Reconcile(t.Context(), env, ops.ReconcileRequest{Records: "store", Check: check, Textfile: "sbx.prom", Rules: reconcile.Rules{
+		_, err := end.Reconcile(t.Context(), env, end.ReconcileRequest{Records: "store", Check: check, Textfile: "sbx.prom", Rules: reconcile.Rules{
 			Observations: reconcile.DefaultObservations, Grace: reconcile.DefaultGrace, CreateGrace: reconcile.DefaultCreateGrace,
 			RecordsAge: reconcile.DefaultRecordsAge, Observe: check,
 		}}, r)
@@ -414,7 +417,7 @@ func TestAlertOfATask(t *testing.T) {
 			r.answer = func(ops.Question) bool { return true }
 		}
 		ended := task.Task{ID: "t-" + string(state), State: state, Attempts: []task.Attempt{{N: 1, Provider: "prod", Sandbox: "box1", Exit: &task.Exit{Class: sandbox.ClassOOM, Cause: sandbox.CauseOOM}}}}
-		_, err := env.RunControlled(t.Context(), r, task.Ledger{}, task.Task{}, func() (task.Task, error) { return ended, nil })
+		_, err := launch.RunControlled(t.Context(), env, r, task.Ledger{}, task.Task{}, func() (task.Task, error) { return ended, nil })
 		require.NoError(t, err)
 		env.SendNotifications(t.Context())
 		assert.Empty(t, r.warnings)
@@ -441,7 +444,7 @@ func TestAlertOfABatch(t *testing.T) {
 	env := c.start(t, "host-1", r)
 	for i := range 30 {
 		ended := task.Task{ID: fmt.Sprintf("t-failed%02d", i), State: task.Failed, Attempts: []task.Attempt{{N: 1, Provider: "prod", Sandbox: "box1", Exit: &task.Exit{Class: sandbox.ClassOOM, Cause: sandbox.CauseOOM}}}}
-		_, err := env.RunControlled(t.Context(), r, task.Ledger{}, task.Task{}, func() (task.Task, error) { return ended, nil })
+		_, err := launch.RunControlled(t.Context(), env, r, task.Ledger{}, task.Task{}, func() (task.Task, error) { return ended, nil })
 		require.NoError(t, err)
 	}
 	env.SendNotifications(t.Context())

@@ -38,7 +38,7 @@ type AuditResult struct {
 // Audit lists what sbx terminated, deleted or changed in records: from the journals of this
 // machine, and what other hosts have reported to a store that is shared.
 func Audit(ctx context.Context, env *Env, req AuditRequest) (*AuditResult, error) {
-	if err := env.requireState(); err != nil {
+	if err := env.RequireState(); err != nil {
 		return nil, err
 	}
 	a := &audit{env: env, req: req, here: map[string]bool{}, result: &AuditResult{}}

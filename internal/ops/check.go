@@ -85,7 +85,7 @@ func (c Check) urgency() int {
 	switch {
 	case c.Status() == CheckProblem && c.Provider == "":
 		return 0
-	case c.Status() == CheckProblem && c.Check.Check != checkQuota:
+	case c.Status() == CheckProblem && c.Check.Check != CheckQuota:
 		return 1
 	case c.Status() == CheckUnknown:
 		return 2

@@ -13,6 +13,7 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/cron"
 	"sbx/internal/fault"
+	"sbx/internal/notify"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
@@ -39,10 +40,10 @@ func CheckCron(ctx context.Context, env *Env, req CronCheckRequest, watch Observ
 	if err != nil {
 		return nil, err
 	}
-	if err := env.requireState(); err != nil {
+	if err := env.RequireState(); err != nil {
 		return nil, err
 	}
-	runs, errs := env.cronRuns(ctx, "")
+	runs, errs := env.CronRuns(ctx, "")
 	if len(runs) == 0 && len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
@@ -55,7 +56,7 @@ func CheckCron(ctx context.Context, env *Env, req CronCheckRequest, watch Observ
 		s := &r.Statuses[i]
 		hint := env.layerHint(s, Undecided(c), variables)
 		if len(expected[i].Unmeasured) > 0 {
-			hint = strings.TrimPrefix(hint+"; "+hintMaxSandboxes, "; ")
+			hint = strings.TrimPrefix(hint+"; "+HintMaxSandboxes, "; ")
 		}
 		r.Checks = append(r.Checks, ToolCheck("layer "+string(s.Layer), s.Verdict, s.Message, hint))
 	}
@@ -101,10 +102,10 @@ func (e *Env) profileNames() ([]string, error) {
 	return names, nil
 }
 
-// cronRuns are the recorded runs of a verb, "" of any. A journal that cannot be read or
+// CronRuns are the recorded runs of a verb, "" of any. A journal that cannot be read or
 // trusted proves no run, and is an error beside the others.
-func (e *Env) cronRuns(ctx context.Context, verb string) ([]cron.Run, []error) {
-	list, errs := e.Histories(ctx, verb, statusRuns)
+func (e *Env) CronRuns(ctx context.Context, verb string) ([]cron.Run, []error) {
+	list, errs := e.Histories(ctx, verb, StatusRuns)
 	c, err := e.Config()
 	if err != nil {
 		return nil, append(errs, err)
@@ -194,7 +195,7 @@ func PlanCron(env *Env, req CronPlanRequest) (cron.Plan, error) {
 	if err != nil {
 		return cron.Plan{}, fault.New(fault.KindUnknown, "the path of this program is unknown: %w", err)
 	}
-	if err := env.requireState(); err != nil {
+	if err := env.RequireState(); err != nil {
 		return cron.Plan{}, err
 	}
 	plan := cron.Plan{
@@ -209,7 +210,7 @@ func PlanCron(env *Env, req CronPlanRequest) (cron.Plan, error) {
 	plan.Emergency = req.Emergency
 	if req.Emergency && len(plan.MayEmergency) == 0 {
 		return plan, fault.Usage("--emergency: no selected provider has its own emergency cleanup, reports a quota and is entirely yours").
-			WithHint("%s; `%s config own --provider PROFILE --all` makes all its sandboxes yours", hintMaxSandboxes, env.Process.Name())
+			WithHint("%s; `%s config own --provider PROFILE --all` makes all its sandboxes yours", HintMaxSandboxes, env.Process.Name())
 	}
 	plan.Undecided, plan.OwnerLabel = Undecided(c), sandbox.LabelOwner
 	for _, p := range c.Selected() {
@@ -308,4 +309,39 @@ func concernsSelection(c *config.Config, key string) bool {
 		return nested
 	}
 	return option != "type" && slices.ContainsFunc(c.Selected(), func(p config.Profile) bool { return p.Name == profile })
+}
+
+// notifyOverdue notifies people of each layer that should have run and did not.
+func (e *Env) notifyOverdue(ctx context.Context, watch Reporter, statuses []cron.Status) {
+	for _, s := range statuses {
+		key := "cron " + string(s.Layer)
+		e.FollowRun(ctx, watch, notify.Message{Verb: "cron", Host: e.Process.Host, Key: key}, troubleOf(s.Verdict))
+		if s.Verdict != sandbox.False {
+			continue
+		}
+		what := " leaves stuck sandboxes on "
+		if s.Overdue {
+			what = " is overdue on "
+		}
+		m := notify.Message{
+			Verb: "cron", Host: e.Process.Host, Kind: notify.KindOverdue, Key: key,
+			Title: "sbx layer " + string(s.Layer) + what + e.Process.Host, Text: s.Message + "; expected every " + sandbox.FormatDuration(s.Every),
+			Figures: map[string]float64{"expected every, seconds": s.Every.Seconds()}, At: e.Now(),
+			Providers: slices.Sorted(maps.Keys(s.Unowned)), Next: e.NextForLayer(s),
+		}
+		e.SendLater(watch, func(ctx context.Context, n *notify.Notifier) error {
+			_, err := e.Send(ctx, n, m, nil)
+			return err
+		})
+	}
+}
+
+// NextForLayer is what a person types next about a layer that does not do its work.
+func (e *Env) NextForLayer(s cron.Status) []string {
+	program := e.Process.Name()
+	next := []string{program + " cron check", program + " cleanup runs"}
+	if len(s.Unowned) > 0 {
+		next = append(next, program+" ls --stuck")
+	}
+	return next
 }

@@ -137,7 +137,7 @@ type RunJournal struct {
 	Watch Reporter
 	Begin cleanup.Begin
 	Began time.Time
-	disk  journal.Disk
+	Disk  journal.Disk
 }
 
 // BeginRun begins the journal of a run. Nothing may be done without it.
@@ -150,7 +150,7 @@ func (e *Env) BeginRun(ctx context.Context, watch Reporter, run string, begin cl
 	if err != nil {
 		return nil, err
 	}
-	l := &RunJournal{Writer: w, Env: e, Watch: watch, Begin: begin, Began: e.Now(), disk: disk}
+	l := &RunJournal{Writer: w, Env: e, Watch: watch, Begin: begin, Began: e.Now(), Disk: disk}
 	if err := w.Append(cleanup.EntryBegin, begin); err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ const keptRuns = 9000
 // done is done.
 func (l *RunJournal) Finish(ctx context.Context, end cleanup.End) error {
 	err := l.Append(cleanup.EntryEnd, end)
-	l.Env.share(ctx, l.Watch, l.Env.sharedRun(l.Run(), l.Begin, l.Began, &end), l.disk, l.Run())
+	l.Env.share(ctx, l.Watch, l.Env.sharedRun(l.Run(), l.Begin, l.Began, &end), l.Disk, l.Run())
 	return err
 }
 

@@ -83,8 +83,8 @@ type Env struct {
 	// process. The order goes through a pipe: it holds values that are never kept.
 	Background func(ctx context.Context, id string, order []byte) (task.Owner, error)
 
-	once sync.Once
-	book triage.ThresholdBook
+	Once sync.Once
+	Book triage.ThresholdBook
 
 	outbox outbox
 }
@@ -101,8 +101,8 @@ type Version struct {
 // Now is the wall clock of this process.
 func (e *Env) Now() time.Time { return e.Process.Now() }
 
-// mayChange refuses what would end, start or change anything where this process may only look.
-func (e *Env) mayChange() error {
+// MayChange refuses what would end, start or change anything where this process may only look.
+func (e *Env) MayChange() error {
 	if e.ReadOnly {
 		return fault.New(fault.KindRefused, "--read-only: nothing is changed").WithHint("start it again without --read-only")
 	}
@@ -111,11 +111,13 @@ func (e *Env) mayChange() error {
 
 // Thresholds are those of one sandbox: what its profile says of its agent type.
 func (e *Env) Thresholds(s sandbox.Sandbox) triage.Thresholds {
-	e.once.Do(func() { e.book = e.thresholdBook() })
-	return e.book.For(s)
+	e.Once.Do(func() { e.Book = e.ThresholdBook() })
+	return e.Book.For(s)
 }
 
-func (e *Env) thresholdBook() triage.ThresholdBook {
+// ThresholdBook is the thresholds of every profile and agent type; the defaults where the configuration
+// cannot be read.
+func (e *Env) ThresholdBook() triage.ThresholdBook {
 	c, err := e.Config()
 	if err != nil {
 		return triage.ThresholdBook{Default: triage.DefaultThresholds()}

@@ -16,8 +16,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// partErrors are those of the parts that failed; an ability that is missing is no failure.
-func partErrors(ctx context.Context, o fleet.Observation) []error {
+// PartErrors are those of the parts that failed; an ability that is missing is no failure.
+func PartErrors(ctx context.Context, o fleet.Observation) []error {
 	if o.IsGhost() {
 		return nil // that the parts do not exist is what was found
 	}
@@ -29,22 +29,22 @@ func partErrors(ctx context.Context, o fleet.Observation) []error {
 		work = nil // the program never started
 	}
 	all := []error{o.Usage.Err, o.Health.Err, o.Events.Err, o.Logs.Err, exit, work}
-	return causeOnce(ctx, slices.DeleteFunc(all, func(err error) bool {
+	return CauseOnce(ctx, slices.DeleteFunc(all, func(err error) bool {
 		return err == nil || fleet.IsSkipped(err) || fault.KindOf(err) == fault.KindUnsupported
 	}))
 }
 
-// causeOnce says a single time that ctx ended, instead of once for each thing that
+// CauseOnce says a single time that ctx ended, instead of once for each thing that
 // failed because of it.
-func causeOnce(ctx context.Context, errs []error) []error {
+func CauseOnce(ctx context.Context, errs []error) []error {
 	if ctx.Err() == nil {
 		return errs
 	}
 	return append(slices.DeleteFunc(errs, fault.Interrupted), context.Cause(ctx))
 }
 
-// failedLooks sums up why some of what was looked at could not be judged.
-func failedLooks(judged []fleet.Judged) []error {
+// FailedLooks sums up why some of what was looked at could not be judged.
+func FailedLooks(judged []fleet.Judged) []error {
 	var unjudged []fleet.FailedLook
 	for _, j := range judged {
 		if j.Verdict.Unjudged() {
@@ -63,8 +63,8 @@ func EndCause(ctx context.Context, err error) error {
 	return context.Cause(ctx)
 }
 
-// causeOr is what ended ctx, where that is behind an error, else the error.
-func causeOr(ctx context.Context, err error) error {
+// CauseOr is what ended ctx, where that is behind an error, else the error.
+func CauseOr(ctx context.Context, err error) error {
 	if cause := EndCause(ctx, err); cause != nil {
 		return cause
 	}
@@ -141,7 +141,7 @@ func (e *Env) Actor() cleanup.Actor {
 // Judging is how every verb of this room judges sandboxes; look asks those themselves
 // that their record leaves open.
 func (e *Env) Judging(look bool, progress Progress) fleet.Judging {
-	return fleet.Judging{Now: e.Now, Thresholds: e.Thresholds, Look: look, Seen: tellLooks(progress)}
+	return fleet.Judging{Now: e.Now, Thresholds: e.Thresholds, Look: look, Seen: TellLooks(progress)}
 }
 
 // RunID names a run: its time to the millisecond, so that runs sort, and chance, so
@@ -151,10 +151,10 @@ func (e *Env) RunID() string {
 	return "r-" + at + "-" + strings.ToLower(rand.Text()[:6])
 }
 
-// requireState is why what is on record cannot be read: nobody may control the state directory but
+// RequireState is why what is on record cannot be read: nobody may control the state directory but
 // this user. A verb about records refuses then; a listing of nothing would look as if there were
 // none. A store that hosts share needs no state directory.
-func (e *Env) requireState() error {
+func (e *Env) RequireState() error {
 	c, err := e.Config()
 	if err != nil || c.StoreURL != "" {
 		return err

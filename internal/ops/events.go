@@ -16,17 +16,17 @@ import (
 
 // The figures of events.
 const (
-	figureListed   = "listed"
-	figureActive   = "active"
-	figureStuck    = "stuck"
-	figureUnjudged = "unjudged"
+	FigureListed   = "listed"
+	FigureActive   = "active"
+	FigureStuck    = "stuck"
+	FigureUnjudged = "unjudged"
 )
 
 // maxEvidence is how much evidence an event keeps of each flag, cause and target.
 const maxEvidence = 6
 
-// keep puts an event on record, without secrets.
-func (e *Env) keep(ev history.Event, errs ...error) {
+// KeepConclusion puts an event on record, without secrets.
+func (e *Env) KeepConclusion(ev history.Event, errs ...error) {
 	if e.KeepEvent == nil {
 		return
 	}
@@ -57,30 +57,6 @@ func (e *Env) keptEvidence(evidence []sandbox.Evidence) []sandbox.Evidence {
 	return kept
 }
 
-func (e *Env) keepStats(profiles []string, r *StatsResult) {
-	ev := history.Event{Verb: "stats", Providers: profiles, Figures: []history.Figure{
-		{Name: figureActive, Value: r.Total.Counts.Active},
-		{Name: figureStuck, Value: r.Total.Stuck},
-		{Name: figureUnjudged, Value: r.Total.Unjudged},
-	}}
-	for _, p := range r.Providers {
-		ev.Flags = append(ev.Flags, keptFlags(p.Flags, p.Provider+": ")...)
-	}
-	e.keep(ev, r.Errors...)
-}
-
-// keepDiagnosis keeps what was concluded of all sandboxes. What is wrong with one alone is kept as evidence
-// of it by every look.
-func (e *Env) keepDiagnosis(r *DiagnoseResult) {
-	if r.Inspected != nil || r.Task != nil {
-		return
-	}
-	e.keep(history.Event{
-		At: r.At, Verb: "diagnose", Providers: r.Providers, Text: groupsText(r.Stuck), Flags: keptFlags(r.Flags, ""), Causes: KeptCauses(r.Causes),
-		Figures: []history.Figure{{Name: figureListed, Value: new(int64(r.Listed))}, {Name: figureStuck, Value: new(r.Census.Stuck)}, {Name: figureUnjudged, Value: new(r.Census.Unjudged)}},
-	}, r.Errors...)
-}
-
 // KeptCauses are causes as the history keeps them.
 func KeptCauses(found []triage.Finding) (causes []history.Cause) {
 	for _, f := range found {
@@ -92,8 +68,8 @@ func KeptCauses(found []triage.Finding) (causes []history.Cause) {
 // maxGroups bounds the groups that a text names.
 const maxGroups = 5
 
-// groupsText is "25 stuck at local: busy_loop; 1 stuck at prod: hung_io".
-func groupsText(groups []CauseGroup) string {
+// GroupsText is "25 stuck at local: busy_loop; 1 stuck at prod: hung_io".
+func GroupsText(groups []CauseGroup) string {
 	text := ""
 	for i, g := range groups {
 		if i == maxGroups {
@@ -102,13 +78,13 @@ func groupsText(groups []CauseGroup) string {
 		if i > 0 {
 			text += "; "
 		}
-		text += fmt.Sprintf("%d stuck at %s: %s", len(g.Refs), g.Provider, causeWord(triage.Verdict{Cause: g.Cause}))
+		text += fmt.Sprintf("%d stuck at %s: %s", len(g.Refs), g.Provider, CauseWord(triage.Verdict{Cause: g.Cause}))
 	}
 	return text
 }
 
-// keptFlags are those that hold, each title behind the place where it does.
-func keptFlags(flags []triage.Flag, place string) []history.Check {
+// KeptFlags are those that hold, each title behind the place where it does.
+func KeptFlags(flags []triage.Flag, place string) []history.Check {
 	var all []history.Check
 	for _, f := range flags {
 		if f.Verdict == sandbox.True && f.Severity != triage.Info {
@@ -118,21 +94,8 @@ func keptFlags(flags []triage.Flag, place string) []history.Check {
 	return all
 }
 
-// keepTargets keeps a round of verify.
-func (e *Env) keepTargets(profiles []string, r *VerifyResult) {
-	ev := history.Event{At: r.At, Verb: VerbVerify, Providers: profiles, Met: r.Verdict() == sandbox.True, Flags: alertChecks(r.Alerts)}
-	for _, c := range r.Checks {
-		check := history.Check{ID: c.ID, Title: c.Title, Verdict: c.Outcome, Target: c.Target.Sign + " " + figureText(c.Target.Bound, c.Unit), Evidence: c.Evidence}
-		if c.Value != nil {
-			check.Value = figureText(*c.Value, c.Unit)
-		}
-		ev.Targets = append(ev.Targets, check)
-	}
-	e.keep(ev, r.Errors...)
-}
-
-// alertChecks are alerts as flags.
-func alertChecks(alerts []alert.Alert) (checks []history.Check) {
+// AlertChecks are alerts as flags.
+func AlertChecks(alerts []alert.Alert) (checks []history.Check) {
 	for _, a := range alerts {
 		checks = append(checks, history.Check{
 			ID: a.Rule.ID, Title: "alert: " + a.Rule.Title + " at " + a.Provider, Verdict: sandbox.True, Severity: string(a.Rule.Severity), Value: string(a.State.Phase),
@@ -141,12 +104,12 @@ func alertChecks(alerts []alert.Alert) (checks []history.Check) {
 	return checks
 }
 
-// figureText writes a figure with its unit.
-func figureText(v float64, unit task.Unit) string {
+// FigureText writes a figure with its unit.
+func FigureText(v float64, unit task.Unit) string {
 	if unit == task.UnitSeconds {
 		return sandbox.FormatDuration(time.Duration(v * float64(time.Second)).Round(time.Second))
 	}
-	return formatFigure(v, unit)
+	return FormatFigure(v, unit)
 }
 
 // keepMessage keeps who got a notification; nobody = nothing is kept.
@@ -159,5 +122,5 @@ func (e *Env) keepMessage(m notify.Message, to, failed []string, err error) {
 	if err != nil {
 		kept.Error = err.Error()
 	}
-	e.keep(history.Event{Verb: m.Verb, Text: cmp.Or(m.Title, m.Text), Providers: m.Providers, Message: kept})
+	e.KeepConclusion(history.Event{Verb: m.Verb, Text: cmp.Or(m.Title, m.Text), Providers: m.Providers, Message: kept})
 }

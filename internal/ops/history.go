@@ -2,12 +2,14 @@ package ops
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/journal"
+	"sbx/internal/task"
 )
 
 // Histories reads the newest runs of a verb, at most limit of them; 0 = all, "" = any
@@ -170,4 +172,12 @@ func fewOf(names []string) string {
 		return strings.Join(names[:most], ", ") + ", ..."
 	}
 	return strings.Join(names, ", ")
+}
+
+// FormatFigure writes a figure of verify: a share in percent, all else as a whole number.
+func FormatFigure(v float64, unit task.Unit) string {
+	if unit == task.UnitShare {
+		return fmt.Sprintf("%.1f%%", v*100)
+	}
+	return fmt.Sprintf("%.0f", v)
 }

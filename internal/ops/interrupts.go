@@ -41,10 +41,10 @@ func (e *Env) OnInterrupts(ctx context.Context, first func(), leave context.Canc
 	return func() { close(end) }
 }
 
-// revokeOnAbandon forbids the publication of a task that is left before its end, where the
+// RevokeOnAbandon forbids the publication of a task that is left before its end, where the
 // stop was not written yet: a process that resumes it must not publish work that the operator
 // has abandoned.
-func revokeOnAbandon(ctx context.Context, watch Reporter, options task.Options, t task.Task) task.Task {
+func RevokeOnAbandon(ctx context.Context, watch Reporter, options task.Options, t task.Task) task.Task {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer stop()
 	now, err := options.Ledger.Change(ctx, t.ID, func(n *task.Task) error { return n.Stop(options.Owner.Who) })

@@ -12,6 +12,7 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	"sbx/internal/ops/launch"
 	"sbx/internal/process"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -36,8 +37,8 @@ type recorder struct {
 }
 
 var (
-	_ ops.Observer     = (*recorder)(nil)
-	_ ops.TaskObserver = taskRecorder{}
+	_ ops.Observer        = (*recorder)(nil)
+	_ launch.TaskObserver = taskRecorder{}
 )
 
 func (r *recorder) Note(text string)            { r.notes = append(r.notes, text) }

@@ -45,7 +45,7 @@ func (e *Env) Leases(ctx context.Context) *Leases {
 			return err
 		}
 		defer func() { _ = st.Close() }() // nothing was written
-		ctx, stop := context.WithTimeout(ctx, e.Process.Stretch.Limit(memoryLimit))
+		ctx, stop := context.WithTimeout(ctx, e.Process.Stretch.Limit(MemoryLimit))
 		defer stop()
 		return l.readStore(ctx, st)
 	}}
@@ -123,9 +123,9 @@ func (l *Leases) readStore(ctx context.Context, st store.Store) error {
 	return err
 }
 
-// settleTasks brings what dead processes left of tasks further, for a moment at most,
+// SettleTasks brings what dead processes left of tasks further, for a moment at most,
 // as everything that ends sandboxes does.
-func (e *Env) settleTasks(ctx context.Context, watch Reporter) {
+func (e *Env) SettleTasks(ctx context.Context, watch Reporter) {
 	live := 0
 	err := e.ReadTasks(func(ledger task.Ledger) error {
 		tasks, err := ledger.List(ctx, store.TaskQuery{Live: true})
@@ -178,18 +178,18 @@ func (e *Env) UnownedText(unowned map[string]int, what string) string {
 	if total == 1 {
 		return fmt.Sprintf("1 %s was skipped because nobody owns it (%s): %s", strings.Replace(what, "sandboxes", "sandbox", 1), names[0], e.OwnHint(names))
 	}
-	return fmt.Sprintf("%d %s were skipped because nobody owns them (%s): %s", total, what, joinCounts(unowned), e.OwnHint(names))
+	return fmt.Sprintf("%d %s were skipped because nobody owns them (%s): %s", total, what, JoinCounts(unowned), e.OwnHint(names))
 }
 
-// sightFirst is the kind of the sightings that cleanup keeps in the store, of sandboxes without a
+// SightFirst is the kind of the sightings that cleanup keeps in the store, of sandboxes without a
 // known age.
-const sightFirst = "first seen"
+const SightFirst = "first seen"
 
 // Sightings reads the sightings of a kind on first use. A failed read counts as never seen,
 // which keeps a sandbox.
 func (e *Env) Sightings(ctx context.Context, watch Reporter, kind string) func() map[string]store.Sighting {
 	return sync.OnceValue(func() (seen map[string]store.Sighting) {
-		e.writeStore(ctx, watch, false, func(ctx context.Context, st store.Store) (err error) {
+		e.WriteStore(ctx, watch, false, func(ctx context.Context, st store.Store) (err error) {
 			seen, err = st.Sightings(ctx, kind)
 			return err
 		})

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/sandbox"
 	"sbx/internal/testkit/fake"
 )
@@ -19,7 +19,7 @@ import (
 func TestARoundSaysWhatItCouldNotRead(t *testing.T) {
 	t.Parallel()
 	p := prod("stuck001")
-	live, err := ops.NewLive(t.Context(), newSite(t, oneProfile, p).env(t, &recorder{}))
+	live, err := look.NewLive(t.Context(), newSite(t, oneProfile, p).env(t, &recorder{}))
 	require.NoError(t, err)
 	r := live.Round(t.Context(), "prod")
 	require.NoError(t, r.Err)
@@ -55,7 +55,7 @@ func TestALookTellsWhyAndWhatCameOut(t *testing.T) {
 		return sandbox.Usage{At: began.Add(time.Duration(samples) * time.Second), CPUSeconds: new(samples)}
 	}
 	p.Add(seed)
-	live, err := ops.NewLive(t.Context(), newSite(t, oneProfile, p).env(t, &recorder{}))
+	live, err := look.NewLive(t.Context(), newSite(t, oneProfile, p).env(t, &recorder{}))
 	require.NoError(t, err)
 	looks := live.Look(t.Context(), []sandbox.Sandbox{live.Round(t.Context(), "prod").Rows[0].Sandbox})
 	require.Len(t, looks, 1)

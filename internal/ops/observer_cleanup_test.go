@@ -16,14 +16,15 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/journal"
 	"sbx/internal/ops"
+	"sbx/internal/ops/end"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
 	"sbx/internal/testkit/fake"
 )
 
 // tenMinutes is a cleanup of what is older than ten minutes, whatever it does.
-func tenMinutes() ops.CleanupRequest {
-	return ops.CleanupRequest{Rule: cleanup.Rule{Selector: selector.Selector{OlderThan: 10 * time.Minute}, IgnoreActivity: true}, MaxPlanAge: time.Hour}
+func tenMinutes() end.CleanupRequest {
+	return end.CleanupRequest{Rule: cleanup.Rule{Selector: selector.Selector{OlderThan: 10 * time.Minute}, IgnoreActivity: true}, MaxPlanAge: time.Hour}
 }
 
 func yes(ops.Question) bool { return true }
@@ -59,7 +60,7 @@ func TestACleanupWithoutACommandLine(t *testing.T) {
 	r := &recorder{answer: yes}
 	env := newSite(t, oneProfile, p).env(t, r)
 
-	planned, err := ops.PlanCleanup(t.Context(), env, tenMinutes(), r)
+	planned, err := end.PlanCleanup(t.Context(), env, tenMinutes(), r)
 	require.NoError(t, err)
 	require.NoError(t, planned.Verdict)
 	require.NoError(t, cleanup.Refusal(planned.Guards))
@@ -75,7 +76,7 @@ func TestACleanupWithoutACommandLine(t *testing.T) {
 
 	req := tenMinutes()
 	req.RunID, req.Plan = planned.RunID, &plan
-	result, err := ops.Cleanup(t.Context(), env, req, r)
+	result, err := end.Cleanup(t.Context(), env, req, r)
 	require.NoError(t, err)
 	require.NoError(t, result.Verdict)
 	require.Len(t, r.questions, 1)
@@ -121,12 +122,12 @@ func TestACleanupThatNobodyAllows(t *testing.T) {
 			env := newSite(t, oneProfile+tc.config, p).env(t, r)
 			req := tenMinutes()
 			if tc.planned {
-				planned, err := ops.PlanCleanup(t.Context(), env, req, r)
+				planned, err := end.PlanCleanup(t.Context(), env, req, r)
 				require.NoError(t, err)
 				plan := planned.Survey.Plan(planned.RunID)
 				req.Plan = &plan
 			}
-			result, err := ops.Cleanup(t.Context(), env, req, r)
+			result, err := end.Cleanup(t.Context(), env, req, r)
 			assert.Equal(t, fault.KindRefused, fault.KindOf(err))
 			assert.NotEmpty(t, fault.HintOf(err))
 			require.NotNil(t, result, "it has figures all the same")
@@ -144,13 +145,13 @@ func TestOnlyAPlanOfAFileGrowsOld(t *testing.T) {
 	for _, fromFile := range []bool{true, false} {
 		r := &recorder{}
 		env := newSite(t, oneProfile, prod("aaaa0001")).env(t, r)
-		planned, err := ops.PlanCleanup(t.Context(), env, tenMinutes(), r)
+		planned, err := end.PlanCleanup(t.Context(), env, tenMinutes(), r)
 		require.NoError(t, err)
 		plan := planned.Survey.Plan(planned.RunID)
 		plan.MadeAt = plan.MadeAt.Add(-2 * time.Hour)
 		req := tenMinutes()
 		req.Plan, req.PlanFromFile, req.Yes, req.MaxPlanAge = &plan, fromFile, true, time.Hour
-		result, err := ops.Cleanup(t.Context(), env, req, r)
+		result, err := end.Cleanup(t.Context(), env, req, r)
 		if fromFile {
 			assert.Equal(t, fault.KindRefused, fault.KindOf(err))
 			continue
@@ -169,7 +170,7 @@ func TestACleanupThatFailsHasFigures(t *testing.T) {
 	env.Journals = func() (journal.Disk, error) { return nil, errors.New("the disk is full") }
 	req := tenMinutes()
 	req.Yes, req.Textfile = true, filepath.Join(t.TempDir(), "sbx.prom")
-	result, err := ops.Cleanup(t.Context(), env, req, r)
+	result, err := end.Cleanup(t.Context(), env, req, r)
 	require.ErrorContains(t, err, "the disk is full")
 	require.NotNil(t, result)
 	assert.Empty(t, r.started())
@@ -185,7 +186,7 @@ func TestABulkActEndsAtMostItsPlan(t *testing.T) {
 	p := prod("aaaa0001", "bbbb0001")
 	r := &recorder{}
 	env := newSite(t, oneProfile, p).env(t, r)
-	act, err := ops.CleanupAct(t.Context(), env, tenMinutes(), r)
+	act, err := end.CleanupAct(t.Context(), env, tenMinutes(), r)
 	require.NoError(t, err)
 	require.NoError(t, act.Refused)
 	questions := act.CountQuestions(env)
@@ -213,7 +214,7 @@ func TestACleanupThatAGuardRefuses(t *testing.T) {
 			env := newSite(t, tc.config, p).env(t, r)
 			req := tenMinutes()
 			req.Yes = true
-			result, err := ops.Cleanup(t.Context(), env, req, r)
+			result, err := end.Cleanup(t.Context(), env, req, r)
 			require.NoError(t, err)
 			assert.Equal(t, fault.KindRefused, fault.KindOf(result.Refused))
 			assert.Equal(t, result.Refused, result.Verdict)
@@ -257,7 +258,7 @@ func TestACleanupIsStoppedAndResumed(t *testing.T) {
 	env := place.env(t, r)
 	req := tenMinutes()
 	req.Yes = true
-	result, err := ops.Cleanup(ctx, env, req, r)
+	result, err := end.Cleanup(ctx, env, req, r)
 	require.NoError(t, err)
 	assert.Equal(t, fault.KindCanceled, fault.KindOf(result.Verdict))
 	got := r.outcomes()
@@ -274,7 +275,7 @@ func TestACleanupIsStoppedAndResumed(t *testing.T) {
 	p.Mend()
 	again := &recorder{answer: yes}
 	env = place.env(t, again)
-	resumed, err := ops.Cleanup(t.Context(), env, ops.CleanupRequest{Resume: result.RunID}, again)
+	resumed, err := end.Cleanup(t.Context(), env, end.CleanupRequest{Resume: result.RunID}, again)
 	require.NoError(t, err)
 	require.NoError(t, resumed.Verdict)
 	assert.Equal(t, result.RunID, resumed.RunID)

@@ -9,6 +9,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/ops"
+	"sbx/internal/ops/end"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
@@ -37,12 +38,12 @@ func TestAReconcileAsksTheObserver(t *testing.T) {
 			}
 			require.NoError(t, kept.Close())
 			r := &recorder{answer: tc.answer}
-			req := ops.ReconcileRequest{Records: "store", Fix: true, Rules: reconcile.Rules{
+			req := end.ReconcileRequest{Records: "store", Fix: true, Rules: reconcile.Rules{
 				Observations: reconcile.DefaultObservations, Grace: reconcile.DefaultGrace, CreateGrace: reconcile.DefaultCreateGrace,
 				RecordsAge: reconcile.DefaultRecordsAge, Observe: true,
 			}}
 			env := place.env(t, r)
-			result, err := ops.Reconcile(t.Context(), env, req, r)
+			result, err := end.Reconcile(t.Context(), env, req, r)
 			assert.Len(t, r.questions, tc.questions)
 			if tc.answer == nil {
 				assert.Equal(t, fault.KindRefused, fault.KindOf(err))
@@ -50,7 +51,7 @@ func TestAReconcileAsksTheObserver(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			assert.Len(t, itemsOf[ops.ReconcilePlanned](r), 1, "what is asked about is shown first")
+			assert.Len(t, itemsOf[end.ReconcilePlanned](r), 1, "what is asked about is shown first")
 			done := itemsOf[reconcile.Done](r)
 			if !tc.marked {
 				assert.Equal(t, fault.KindRefused, fault.KindOf(result.Refused))

@@ -8,6 +8,8 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/ops"
+	"sbx/internal/ops/end"
+	"sbx/internal/ops/launch"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 )
@@ -36,7 +38,7 @@ func TestATerminateAsksTheObserver(t *testing.T) {
 				r.answer = nil
 			}
 			env := newSite(t, oneProfile+"production: [prod]\n", p).env(t, r)
-			result, err := ops.Terminate(t.Context(), env, ops.TerminateRequest{Words: words, Typed: words}, r)
+			result, err := end.Terminate(t.Context(), env, end.TerminateRequest{Words: words, Typed: words}, r)
 			require.NoError(t, err)
 			assert.Len(t, r.questions, tc.questions)
 			for _, q := range r.questions {
@@ -71,16 +73,16 @@ func TestAStopWithoutACommandLine(t *testing.T) {
 	runner := place.env(t, running)
 	c, err := runner.Config()
 	require.NoError(t, err)
-	order := ops.LaunchRequest{Config: c, Key: "k-1", Sandbox: sandbox.Spec{Command: []string{"sh", "-c", "echo up; sleep 100000"}}}
+	order := launch.Request{Config: c, Key: "k-1", Sandbox: sandbox.Spec{Command: []string{"sh", "-c", "echo up; sleep 100000"}}}
 	up := make(chan struct{})
 	show := taskRecorder{output: func(sandbox.LogLine) { close(up) }}
 	type launched struct {
-		*ops.Launched
+		*launch.Launched
 		err error
 	}
 	over := make(chan launched, 1)
 	go func() {
-		l, err := ops.Launch(t.Context(), runner, order, running, show)
+		l, err := launch.Launch(t.Context(), runner, order, running, show)
 		over <- launched{l, err}
 	}()
 	select {
@@ -91,7 +93,7 @@ func TestAStopWithoutACommandLine(t *testing.T) {
 
 	r := &recorder{}
 	env := place.env(t, r)
-	stopped, err := ops.Stop(t.Context(), env, ops.StopRequest{Tasks: []string{"k-1", "k-1", "t-none"}}, r)
+	stopped, err := launch.Stop(t.Context(), env, launch.StopRequest{Tasks: []string{"k-1", "k-1", "t-none"}}, r)
 	require.NoError(t, err)
 	require.Len(t, stopped, 2, "each word once")
 	one, none := stopped[0], stopped[1]
@@ -102,7 +104,7 @@ func TestAStopWithoutACommandLine(t *testing.T) {
 	assert.LessOrEqual(t, one.ForbiddenAfter, one.GoneAfter)
 	assert.Equal(t, task.Stopped, one.Task.State)
 	assert.Equal(t, fault.KindNotFound, fault.KindOf(none.Err))
-	assert.Equal(t, []ops.Forbidden{{Task: one.Task.ID, After: one.ForbiddenAfter}}, itemsOf[ops.Forbidden](r))
+	assert.Equal(t, []launch.Forbidden{{Task: one.Task.ID, After: one.ForbiddenAfter}}, itemsOf[launch.Forbidden](r))
 	assert.Len(t, r.items, 1)
 
 	l := <-over
@@ -117,7 +119,7 @@ func TestAStopWithoutACommandLine(t *testing.T) {
 
 	// Stopped once more, it was over before, and nothing is forbidden anew.
 	twice := &recorder{}
-	stopped, err = ops.Stop(t.Context(), place.env(t, twice), ops.StopRequest{Tasks: []string{one.Task.ID}}, twice)
+	stopped, err = launch.Stop(t.Context(), place.env(t, twice), launch.StopRequest{Tasks: []string{one.Task.ID}}, twice)
 	require.NoError(t, err)
 	assert.True(t, stopped[0].WasOver)
 	assert.True(t, stopped[0].Gone)

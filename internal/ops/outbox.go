@@ -28,8 +28,8 @@ type outgoing struct {
 	send  func(ctx context.Context, n *notify.Notifier) error
 }
 
-// sendLater keeps a notification for SendNotifications.
-func (e *Env) sendLater(watch Reporter, send func(ctx context.Context, n *notify.Notifier) error) {
+// SendLater keeps a notification for SendNotifications.
+func (e *Env) SendLater(watch Reporter, send func(ctx context.Context, n *notify.Notifier) error) {
 	e.outbox.mu.Lock()
 	defer e.outbox.mu.Unlock()
 	e.outbox.due = append(e.outbox.due, outgoing{watch, send})
@@ -46,7 +46,7 @@ func (e *Env) SendNotifications(ctx context.Context) {
 	}
 	n, err := e.Notifier("")
 	if err != nil {
-		e.warnNew(due[0].watch, err)
+		e.WarnNew(due[0].watch, err)
 	}
 	defer n.Close()
 	errs := make([]error, len(due))
@@ -57,13 +57,13 @@ func (e *Env) SendNotifications(ctx context.Context) {
 	sending.Wait()
 	for i, one := range due {
 		if errs[i] != nil {
-			e.warnNew(one.watch, errs[i])
+			e.WarnNew(one.watch, errs[i])
 		}
 	}
 }
 
-// send sends a message, to some of the services where only names them, and keeps on record who got it.
-func (e *Env) send(ctx context.Context, n *notify.Notifier, m notify.Message, only []string) ([]string, error) {
+// Send sends a message, to some of the services where only names them, and keeps on record who got it.
+func (e *Env) Send(ctx context.Context, n *notify.Notifier, m notify.Message, only []string) ([]string, error) {
 	failed, err := n.SendTo(ctx, m, only)
 	to := slices.DeleteFunc(n.Receivers(m), func(name string) bool { return len(only) > 0 && !slices.Contains(only, name) })
 	e.keepMessage(m, to, failed, err)
@@ -74,7 +74,7 @@ func (e *Env) send(ctx context.Context, n *notify.Notifier, m notify.Message, on
 func (e *Env) warnUnreachable(watch Reporter) {
 	n, err := e.Notifier("")
 	if err != nil {
-		e.warnNew(watch, err)
+		e.WarnNew(watch, err)
 	}
 	n.Close()
 }
@@ -88,9 +88,9 @@ func (e *Env) takeDue() []outgoing {
 	return due
 }
 
-// warnNew warns of something that goes on in every round of a verb: once, and again where it was
+// WarnNew warns of something that goes on in every round of a verb: once, and again where it was
 // over for a round.
-func (e *Env) warnNew(watch Reporter, err error) {
+func (e *Env) WarnNew(watch Reporter, err error) {
 	text := err.Error()
 	if hint := fault.HintOf(err); hint != "" {
 		text += "; " + hint
@@ -110,8 +110,8 @@ func (e *Env) warnNew(watch Reporter, err error) {
 // sendEvery is how long a verb of many tasks may keep a notification.
 const sendEvery = time.Minute
 
-// sendMeanwhile sends every minute until stop is called, for a verb that runs for hours.
-func (e *Env) sendMeanwhile(ctx context.Context) (stop func()) {
+// SendMeanwhile sends every minute until stop is called, for a verb that runs for hours.
+func (e *Env) SendMeanwhile(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var sending sync.WaitGroup
 	sending.Go(func() {

@@ -10,7 +10,7 @@ import (
 
 	"sbx/internal/alert"
 	"sbx/internal/notify"
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/store"
 	"sbx/internal/testkit/opstest"
 )
@@ -37,7 +37,7 @@ func TestRoundsDoNotWaitForServices(t *testing.T) {
 			st := store.Memory(time.Now)
 			env.Store = func(bool) (store.Store, error) { return st, nil }
 			env.Notifier = opstest.Hanging(notify.Targets{WebhookURL: "http://hook.example/x"})
-			_, err := ops.Verify(t.Context(), env, ops.VerifyRequest{UntilOK: 8 * time.Minute, Every: every}, r)
+			_, err := look.Verify(t.Context(), env, look.VerifyRequest{UntilOK: 8 * time.Minute, Every: every}, r)
 			require.NoError(t, err)
 			assert.NotEmpty(t, r.warnings, "nobody was told")
 			var longest time.Duration

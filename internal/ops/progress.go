@@ -9,8 +9,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// tellLooks shows how far a look at many sandboxes is.
-func tellLooks(p Progress) func(fleet.LookProgress) {
+// TellLooks shows how far a look at many sandboxes is.
+func TellLooks(p Progress) func(fleet.LookProgress) {
 	return func(at fleet.LookProgress) { p.Update(lookText(at)) }
 }
 
@@ -19,7 +19,7 @@ const mostWaiting = 3
 
 // lookText is how far a look is: "looked at 120 of 1,000, e2b: 87 wait for an answer".
 func lookText(at fleet.LookProgress) string {
-	text := "looked at " + partText(at.Done, at.All)
+	text := "looked at " + PartText(at.Done, at.All)
 	var waiting []string
 	for _, profile := range sandbox.SortCounts(at.Waiting) {
 		waiting = append(waiting, profile+": "+GroupedNumber(at.Waiting[profile]))
@@ -30,17 +30,17 @@ func lookText(at fleet.LookProgress) string {
 	return text + ", " + sandbox.FormatFirst(waiting, mostWaiting) + " wait for an answer"
 }
 
-// joinedLooks are looks at several profiles that go on at once, as one progress.
-type joinedLooks struct {
-	progress Progress
+// JoinedLooks are looks at several profiles that go on at once, as one progress.
+type JoinedLooks struct {
+	Progress Progress
 
 	mu     sync.Mutex
 	before string // what is said first
 	looks  map[string]fleet.LookProgress
 }
 
-// seen is fleet.Judging.Seen for one of the looks; all join the figures of one fleet.
-func (j *joinedLooks) seen(name string) func(fleet.LookProgress) {
+// Seen is fleet.Judging.Seen for one of the looks; all join the figures of one fleet.
+func (j *JoinedLooks) Seen(name string) func(fleet.LookProgress) {
 	return func(at fleet.LookProgress) {
 		j.mu.Lock()
 		defer j.mu.Unlock()
@@ -52,8 +52,8 @@ func (j *joinedLooks) seen(name string) func(fleet.LookProgress) {
 	}
 }
 
-// say replaces what is said first.
-func (j *joinedLooks) say(text string) {
+// Say replaces what is said first.
+func (j *JoinedLooks) Say(text string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.before = text
@@ -61,7 +61,7 @@ func (j *joinedLooks) say(text string) {
 }
 
 // update shows the sum. The lock is held.
-func (j *joinedLooks) update() {
+func (j *JoinedLooks) update() {
 	all := fleet.LookProgress{Waiting: map[string]int{}}
 	for name, at := range j.looks {
 		all.Done, all.All = all.Done+at.Done, all.All+at.All
@@ -73,11 +73,11 @@ func (j *joinedLooks) update() {
 	if all.All > 0 {
 		text += ", " + lookText(all)
 	}
-	j.progress.Update(text)
+	j.Progress.Update(text)
 }
 
-// partText is how much of a whole is done: "3,412 of 10,000".
-func partText(done, all int) string { return GroupedNumber(done) + " of " + GroupedNumber(all) }
+// PartText is how much of a whole is done: "3,412 of 10,000".
+func PartText(done, all int) string { return GroupedNumber(done) + " of " + GroupedNumber(all) }
 
 // GroupedNumber writes a number for people: 10,000.
 func GroupedNumber(n int) string {

@@ -24,7 +24,7 @@ func TestALookSaysWhoHasNotAnswered(t *testing.T) {
 
 func TestCountsArePrintedForPeople(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, "0 of 999", partText(0, 999))
-	assert.Equal(t, "3,412 of 10,000", partText(3412, 10000))
-	assert.Equal(t, "1,000,007 of 1,002,003", partText(1000007, 1002003))
+	assert.Equal(t, "0 of 999", PartText(0, 999))
+	assert.Equal(t, "3,412 of 10,000", PartText(3412, 10000))
+	assert.Equal(t, "1,000,007 of 1,002,003", PartText(1000007, 1002003))
 }

@@ -1,6 +1,10 @@
 package ops
 
-import "fmt"
+import (
+	"fmt"
+
+	"sbx/internal/sandbox"
+)
 
 // Question is what an operation asks before it goes on.
 type Question struct {
@@ -11,11 +15,19 @@ type Question struct {
 	Word      string // the answer that is a yes
 }
 
-// newQuestion asks for a word, alike in all verbs: "type 26 to terminate them, anything else to
+// NewQuestion asks for a word, alike in all verbs: "type 26 to terminate them, anything else to
 // cancel: ". An end of the input and Ctrl-C cancel, too.
-func newQuestion(word, what string) Question {
+func NewQuestion(word, what string) Question {
 	return Question{Word: word, Prompt: fmt.Sprintf("type %s to %s, anything else to cancel: ", word, what)}
 }
 
-// askEnd asks whether sandboxes may end. Shares says how many are where.
-func askEnd(word, shares string) Question { return newQuestion(word, "terminate them"+shares) }
+// AskEnd asks whether sandboxes may end. Shares says how many are where.
+func AskEnd(word, shares string) Question { return NewQuestion(word, "terminate them"+shares) }
+
+// CauseGroup are sandboxes of one provider with one cause.
+type CauseGroup struct {
+	Provider string
+	Cause    sandbox.Cause
+	Refs     []sandbox.Ref
+	Short    []string // the beginnings of their ids that no other sandbox has
+}

@@ -32,7 +32,7 @@ type EndRecord struct {
 // WhoEnded adds to a "not found" error who ended the sandbox, when and by which run, where that
 // is on record; otherwise it returns nil and the error unchanged.
 func (e *Env) WhoEnded(ctx context.Context, word string, missing error) (*EndRecord, error) {
-	r, described := e.whoEnded(ctx, word, missing)
+	r, described := e.FindEnd(ctx, word, missing)
 	if r == nil {
 		return nil, described
 	}
@@ -43,12 +43,12 @@ func (e *Env) WhoEnded(ctx context.Context, word string, missing error) (*EndRec
 	return r, fault.New(fault.KindOf(described), "%s: %s", r.Absence(), r.Sentence(e.Now())).At(r.Sandbox.Provider, r.Sandbox.ID).WithHint("%s", hint)
 }
 
-// whoEnded is WhoEnded for a verb that shows what is on record: its hint names the run alone.
-func (e *Env) whoEnded(ctx context.Context, word string, missing error) (*EndRecord, error) {
+// FindEnd is WhoEnded for a verb that shows what is on record: its hint names the run alone.
+func (e *Env) FindEnd(ctx context.Context, word string, missing error) (*EndRecord, error) {
 	if kind := fault.KindOf(missing); kind != fault.KindNotFound && kind != fault.KindGone {
 		return nil, missing
 	}
-	r, found := e.endOf(ctx, word)
+	r, found := e.EndOf(ctx, word)
 	if !found {
 		return nil, missing
 	}
@@ -59,10 +59,10 @@ func (e *Env) whoEnded(ctx context.Context, word string, missing error) (*EndRec
 	return &r, described
 }
 
-// endOf looks a sandbox up in the journals of this machine, the newest first, then in
+// EndOf looks a sandbox up in the journals of this machine, the newest first, then in
 // the store, which other hosts may share. What cannot be read is passed by: a look
 // depends on neither.
-func (e *Env) endOf(ctx context.Context, word string) (EndRecord, bool) {
+func (e *Env) EndOf(ctx context.Context, word string) (EndRecord, bool) {
 	ref, err := sandbox.ParseRef(word)
 	if err != nil {
 		return EndRecord{}, false
@@ -73,15 +73,15 @@ func (e *Env) endOf(ctx context.Context, word string) (EndRecord, bool) {
 		}
 		return of.ID == ref.ID || name == ref.ID || len(ref.ID) >= sandbox.MinPrefix && strings.HasPrefix(of.ID, ref.ID)
 	}
-	if r, found := e.endInJournals(ctx, ref.ID, means); found {
+	if r, found := e.EndInJournals(ctx, ref.ID, means); found {
 		return r, true
 	}
 	return e.endInStore(ctx, ref, means)
 }
 
-// endInJournals finds the newest run of this machine that asked a sandbox to end, or saw its
+// EndInJournals finds the newest run of this machine that asked a sandbox to end, or saw its
 // end. word is a name, an id or the beginning of one.
-func (e *Env) endInJournals(ctx context.Context, word string, means func(sandbox.Ref, string) bool) (EndRecord, bool) {
+func (e *Env) EndInJournals(ctx context.Context, word string, means func(sandbox.Ref, string) bool) (EndRecord, bool) {
 	type kept struct {
 		disk journal.Disk
 		run  string
@@ -193,7 +193,7 @@ func (e *Env) endInStore(ctx context.Context, word sandbox.Ref, means func(sandb
 	if err != nil {
 		return EndRecord{}, false
 	}
-	ctx, stop := context.WithTimeout(ctx, e.Process.Stretch.Limit(memoryLimit))
+	ctx, stop := context.WithTimeout(ctx, e.Process.Stretch.Limit(MemoryLimit))
 	defer stop()
 	records, err := st.Records(ctx, word.Provider)
 	err = errors.Join(err, st.Close())
@@ -210,7 +210,7 @@ func (e *Env) endInStore(ctx context.Context, word sandbox.Ref, means func(sandb
 	}
 	k := records[slices.IndexFunc(records, func(k store.Record) bool { return k.Ref() == chosen })]
 	outcome := sandbox.OutcomeAlreadyGone
-	if strings.HasPrefix(k.Reason, recordEnded) {
+	if strings.HasPrefix(k.Reason, RecordEnded) {
 		outcome = sandbox.OutcomeVerified
 	}
 	return EndRecord{

@@ -13,6 +13,8 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/ops"
+	"sbx/internal/ops/end"
+	"sbx/internal/ops/look"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
@@ -21,9 +23,9 @@ import (
 )
 
 // recordedLook diagnoses, and reads the snapshot as a file would give it back.
-func recordedLook(t *testing.T, env *ops.Env, watch ops.Observer) (*ops.DiagnoseResult, *snapshot.Snapshot) {
+func recordedLook(t *testing.T, env *ops.Env, watch ops.Observer) (*look.DiagnoseResult, *snapshot.Snapshot) {
 	t.Helper()
-	result, err := ops.Diagnose(t.Context(), env, ops.DiagnoseRequest{Record: true}, watch)
+	result, err := look.Diagnose(t.Context(), env, look.DiagnoseRequest{Record: true}, watch)
 	require.NoError(t, err)
 	made, err := result.Snapshot()
 	require.NoError(t, err)
@@ -119,13 +121,13 @@ func TestReplayConcludesWhatTheDiagnosisDid(t *testing.T) {
 			watch := &recorder{}
 			env := site.env(t, watch)
 			result, read := recordedLook(t, env, watch)
-			replayed := ops.Replay(t.Context(), env, read)
+			replayed := look.Replay(t.Context(), env, read)
 			assert.Empty(t, changesOf(snapshot.CompareConclusions(read.Concluded, replayed.Concluded)))
 			assert.Equal(t, read.Settings, replayed.Settings)
 			assert.Equal(t, string(result.Verdict()), string(replayed.Concluded.Verdict))
 			assert.Equal(t, result.Listed, read.Concluded.Listed)
 
-			planned, err := ops.PlanCleanup(t.Context(), env, ops.CleanupRequest{Rule: cleanup.Rule{Selector: selector.Selector{Stuck: true}}}, watch)
+			planned, err := end.PlanCleanup(t.Context(), env, end.CleanupRequest{Rule: cleanup.Rule{Selector: selector.Selector{Stuck: true}}}, watch)
 			require.NoError(t, err)
 			plan := []string{}
 			for _, j := range planned.Survey.Selected {
@@ -173,7 +175,7 @@ func TestReplaySuspectsWhatWorksAndLeaks(t *testing.T) {
 	env := site.env(t, watch)
 	_, read := recordedLook(t, env, watch)
 	assert.Equal(t, []snapshot.Marked{{Ref: "prod/leak0001", Cause: sandbox.CauseLeak}}, read.Concluded.Suspected)
-	assert.Equal(t, read.Concluded.Suspected, ops.Replay(t.Context(), env, read).Concluded.Suspected)
+	assert.Equal(t, read.Concluded.Suspected, look.Replay(t.Context(), env, read).Concluded.Suspected)
 }
 
 // TestReplayByOtherThresholds names what would be different, and why.
@@ -192,7 +194,7 @@ func TestReplayByOtherThresholds(t *testing.T) {
 		"":                                            nil,
 	} {
 		other := newSite(t, oneProfile+config)
-		replayed := ops.Replay(t.Context(), other.env(t, watch), read)
+		replayed := look.Replay(t.Context(), other.env(t, watch), read)
 		got := changesOf(append(snapshot.CompareConclusions(read.Concluded, replayed.Concluded), snapshot.CompareSettings(read.Settings, replayed.Settings)...))
 		if len(want) == 0 {
 			assert.Empty(t, got)
@@ -212,7 +214,7 @@ func TestASnapshotHasNoSecrets(t *testing.T) {
 	p.Break(fake.Fault{Op: fake.OpStats, Err: fault.New(fault.KindUnavailable, "hunter2 was refused")})
 	site := newSite(t, oneProfile, p)
 	watch := &redacting{}
-	result, err := ops.Diagnose(t.Context(), site.env(t, watch), ops.DiagnoseRequest{Record: true}, watch)
+	result, err := look.Diagnose(t.Context(), site.env(t, watch), look.DiagnoseRequest{Record: true}, watch)
 	require.NoError(t, err)
 	made, err := result.Snapshot()
 	require.NoError(t, err)

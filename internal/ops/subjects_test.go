@@ -11,7 +11,8 @@ import (
 
 	"sbx/internal/check"
 	"sbx/internal/fault"
-	"sbx/internal/ops"
+	"sbx/internal/ops/end"
+	"sbx/internal/ops/look"
 	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
@@ -36,9 +37,9 @@ func TestReadsCarryTheFiguresOfEachProvider(t *testing.T) {
 	watch := &recorder{}
 	env := site.env(t, watch)
 
-	d, err := ops.Diagnose(t.Context(), env, ops.DiagnoseRequest{}, watch)
+	d, err := look.Diagnose(t.Context(), env, look.DiagnoseRequest{}, watch)
 	require.NoError(t, err)
-	v, err := ops.Verify(t.Context(), env, ops.VerifyRequest{}, watch)
+	v, err := look.Verify(t.Context(), env, look.VerifyRequest{}, watch)
 	require.NoError(t, err)
 	for name, all := range map[string][]check.Subject{"diagnose": d.Subjects, "verify": v.Subjects} {
 		prod := subjectOf(t, all, "prod")
@@ -85,7 +86,7 @@ func TestAComparisonCarriesItsCounts(t *testing.T) {
 	rules := reconcile.Rules{
 		Observations: reconcile.DefaultObservations, Grace: reconcile.DefaultGrace, CreateGrace: reconcile.DefaultCreateGrace, RecordsAge: reconcile.DefaultRecordsAge,
 	}
-	r, err := ops.Reconcile(t.Context(), place.env(t, watch), ops.ReconcileRequest{Rules: rules, Records: "store"}, watch)
+	r, err := end.Reconcile(t.Context(), place.env(t, watch), end.ReconcileRequest{Rules: rules, Records: "store"}, watch)
 	require.NoError(t, err)
 	seen := subjectOf(t, r.Subjects, "prod")
 	require.NotNil(t, seen.Corrupt)

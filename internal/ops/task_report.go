@@ -11,10 +11,10 @@ import (
 	"sbx/internal/task"
 )
 
-// notifyFailedTask notifies people of a task that failed or reached a limit, after its end is on
+// NotifyFailedTask notifies people of a task that failed or reached a limit, after its end is on
 // record. Nobody is notified of a stop, which somebody asked for. The tasks of one process make one
 // message.
-func (e *Env) notifyFailedTask(watch Reporter, t task.Task) {
+func (e *Env) NotifyFailedTask(watch Reporter, t task.Task) {
 	if t.State != task.Failed && t.State != task.TimedOut || t.Spec.Warm {
 		return
 	}
@@ -23,7 +23,7 @@ func (e *Env) notifyFailedTask(watch Reporter, t task.Task) {
 	defer o.mu.Unlock()
 	if len(o.tasks) == 0 {
 		o.due = append(o.due, outgoing{watch, func(ctx context.Context, n *notify.Notifier) error {
-			_, err := e.send(ctx, n, e.tasksMessage(o.takeTasks()), nil)
+			_, err := e.Send(ctx, n, e.tasksMessage(o.takeTasks()), nil)
 			return err
 		}})
 	}
@@ -38,8 +38,8 @@ func (o *outbox) takeTasks() []task.Task {
 	return tasks
 }
 
-// isAttended reports whether a person sees at the terminal what an operation reports.
-func isAttended(watch Reporter) bool {
+// IsAttended reports whether a person sees at the terminal what an operation reports.
+func IsAttended(watch Reporter) bool {
 	person, ok := watch.(interface{ Attended() bool })
 	return ok && person.Attended()
 }

@@ -8,7 +8,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
-	"sbx/internal/ops"
+	"sbx/internal/ops/launch"
 	"sbx/internal/sandbox"
 )
 
@@ -28,7 +28,7 @@ func TestWaitForWhatWasLost(t *testing.T) {
 	s := newSite(t, oneProfile, prod("other001"))
 	s.requests = unanswered{{Provider: "prod", ID: "lost0001"}: {Detail: "HTTP 500"}}
 	for word, want := range map[string]fault.Kind{"prod/lost0001": fault.KindUnverified, "lost0001": fault.KindUnverified, "prod/never001": fault.KindNotFound} {
-		_, err := ops.Wait(t.Context(), s.env(t, &recorder{}), ops.WaitRequest{Word: word, Goal: fleet.GoalEnded}, &recorder{})
+		_, err := launch.Wait(t.Context(), s.env(t, &recorder{}), launch.WaitRequest{Word: word, Goal: fleet.GoalEnded}, &recorder{})
 		assert.Equal(t, want, fault.KindOf(err), "%s: %v", word, err)
 	}
 }

@@ -1,12 +1,14 @@
 package runbook
 
-import "sbx/internal/ops"
+import (
+	"sbx/internal/ops/incidents"
+)
 
 // Afterwards is what the document asks for after an incident.
-func (r *Runbook) Afterwards() ops.ReportPlan {
-	plan := ops.ReportPlan{Runbook: string(r.Metadata.ID), Title: r.Fill(r.Metadata.Title)}
+func (r *Runbook) Afterwards() incidents.ReportPlan {
+	plan := incidents.ReportPlan{Runbook: string(r.Metadata.ID), Title: r.Fill(r.Metadata.Title)}
 	for _, q := range r.Spec.Questions {
-		question := ops.ReportQuestion{ID: string(q.ID), Ask: r.Fill(q.Ask)}
+		question := incidents.ReportQuestion{ID: string(q.ID), Ask: r.Fill(q.Ask)}
 		for _, id := range q.AnsweredBy {
 			question.AnsweredBy = append(question.AnsweredBy, string(id))
 		}
@@ -23,6 +25,6 @@ func (r *Runbook) Afterwards() ops.ReportPlan {
 	return plan
 }
 
-func (r *Runbook) reportTask(t Task, cause string) ops.ReportTask {
-	return ops.ReportTask{Title: r.Fill(t.Title), Group: string(t.Group), Where: t.Where, Cause: cause}
+func (r *Runbook) reportTask(t Task, cause string) incidents.ReportTask {
+	return incidents.ReportTask{Title: r.Fill(t.Title), Group: string(t.Group), Where: t.Where, Cause: cause}
 }

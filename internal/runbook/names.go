@@ -9,7 +9,7 @@ import (
 	"sbx/internal/check"
 	"sbx/internal/cond"
 	"sbx/internal/config"
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
 	"sbx/internal/triage"
@@ -155,7 +155,7 @@ func Schema(vars []Var) cond.Schema[*Facts] {
 			s.Names = append(s.Names, name{Name: setting.Key, Kind: cond.KindNumber, Unit: unitOf(setting.Unit), Meaning: setting.Help, Value: func(f *Facts) cond.Value { return cond.Number(setting.Amount(f.Limits)) }})
 		}
 	}
-	for _, f := range ops.VerifyFigures() {
+	for _, f := range look.VerifyFigures() {
 		s.Names = append(s.Names, name{Name: verifyPrefix + f.ID, Kind: cond.KindBool, Meaning: "whether the target is met: " + f.Title, Value: func(facts *Facts) cond.Value {
 			return verdictValue(facts.Checks[f.ID])
 		}})
@@ -352,7 +352,7 @@ func (s Step) Claims() []string {
 	for _, row := range s.Rows {
 		rows = append(rows, string(row))
 	}
-	for _, q := range ops.InvestigationQuestions() {
+	for _, q := range look.InvestigationQuestions() {
 		if slices.Contains(s.Collect, Word(q.Step)) {
 			rows = append(rows, q.ID)
 		}
@@ -367,6 +367,6 @@ func (s Step) Claims() []string {
 }
 
 // Questions are those of the investigation that a step answers.
-func (s Step) Questions() []ops.InvestigationQuestion {
-	return slices.DeleteFunc(ops.InvestigationQuestions(), func(q ops.InvestigationQuestion) bool { return !slices.Contains(s.Collect, Word(q.Step)) })
+func (s Step) Questions() []look.InvestigationQuestion {
+	return slices.DeleteFunc(look.InvestigationQuestions(), func(q look.InvestigationQuestion) bool { return !slices.Contains(s.Collect, Word(q.Step)) })
 }

@@ -8,6 +8,7 @@ import (
 	"sbx/internal/check"
 	"sbx/internal/cond"
 	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/sandbox"
 	"sbx/internal/snapshot"
 )
@@ -147,7 +148,7 @@ type Test struct {
 	Changes  []snapshot.Change // of what was concluded
 	Settings []snapshot.Change // thresholds that differ from those in force then
 
-	now ops.Replayed
+	now look.Replayed
 }
 
 // TestLooks judges recorded looks again, by the settings in force now and by runbooks, and compares
@@ -168,7 +169,7 @@ func TestLooks(ctx context.Context, env *ops.Env, looks []ops.RecordedLook, book
 		}
 		t := Test{RecordedLook: past}
 		if past.Err == nil {
-			t.now = ops.Replay(ctx, env, past.Snapshot)
+			t.now = look.Replay(ctx, env, past.Snapshot)
 			facts := FactsOf(t.now.Subjects, t.now.Concluded)
 			for _, c := range conditions {
 				t.now.Concluded.Runbooks = append(t.now.Concluded.Runbooks, c.Against(facts, t.now.Concluded.Causes))

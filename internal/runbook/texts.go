@@ -12,7 +12,7 @@ import (
 
 	"sbx/internal/config"
 	"sbx/internal/fault"
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 )
@@ -20,7 +20,7 @@ import (
 // figure is the check of verify that a step consists of.
 func (s Step) figure() (task.Figure, bool) {
 	id, _ := strings.CutPrefix(string(s.Check), verifyPrefix)
-	all := ops.VerifyFigures()
+	all := look.VerifyFigures()
 	i := slices.IndexFunc(all, func(f task.Figure) bool { return verifyPrefix+id == string(s.Check) && f.ID == id })
 	if i < 0 {
 		return task.Figure{}, false

@@ -14,6 +14,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/sandbox"
 	"sbx/internal/testkit/tiertest"
 )
@@ -119,7 +120,7 @@ func TestStaleRowsRefuse(t *testing.T) {
 	s := newScene()
 	s.plan = planOf(1, "1")
 	m := board(t, s, 100, 30)
-	m.Update(roundMsg{ops.LiveRound{Profile: "e2b", Err: errors.New("no answer")}})
+	m.Update(roundMsg{look.LiveRound{Profile: "e2b", Err: errors.New("no answer")}})
 	for _, key := range []string{"x", "s"} {
 		assert.Nil(t, press(m, key)[0])
 		assert.Contains(t, m.notice, "is stale")

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/sandbox"
 )
 
@@ -15,7 +15,7 @@ import (
 func BenchmarkChangingRefresh(b *testing.B) {
 	m, r := large(b)
 	rng := rand.New(rand.NewPCG(1, 1))
-	variants := make([]ops.LiveRound, 8)
+	variants := make([]look.LiveRound, 8)
 	for i := range variants {
 		variants[i] = r
 		variants[i].Rows = nil

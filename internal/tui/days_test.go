@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
@@ -50,7 +50,7 @@ func (manyProfiles) Profiles() []string {
 	return names
 }
 
-func (s manyProfiles) Round(ctx context.Context, profile string) ops.LiveRound {
+func (s manyProfiles) Round(ctx context.Context, profile string) look.LiveRound {
 	if !strings.HasSuffix(profile, "00") {
 		<-ctx.Done()
 	}

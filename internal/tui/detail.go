@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/views"
 )
@@ -66,7 +66,7 @@ func (m *Model) details(r *row) []detail {
 }
 
 // lookOf is the newest look at a sandbox, if it is new enough to be shown.
-func (m *Model) lookOf(r *row, now time.Time) (*ops.LiveLook, bool) {
+func (m *Model) lookOf(r *row, now time.Time) (*look.LiveLook, bool) {
 	seen, ok := m.looked[r.Ref()]
 	return seen, ok && now.Sub(seen.At).Abs() < lookKeeps
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
@@ -30,16 +30,16 @@ func TestTheDetailSaysWhyAndWhyNot(t *testing.T) {
 
 	box := s.rounds["e2b"].Rows[0]
 	box.Output = []sandbox.LogLine{{Text: "planning step 3\x1b[2J"}, {Text: "planning step 4"}}
-	look := ops.LiveLook{
-		Judged: box, Usage: &ops.SandboxUsage{Sandbox: box.Sandbox, Trend: triage.Trend{CPUPercent: new(98.0)}, Verdict: stuckVerdict()},
+	seen := look.LiveLook{
+		Judged: box, Usage: &look.SandboxUsage{Sandbox: box.Sandbox, Trend: triage.Trend{CPUPercent: new(98.0)}, Verdict: stuckVerdict()},
 		Causes: []triage.Finding{{Cause: sandbox.CauseBusyLoop}, {Title: "memory leak", WhyNot: "memory is flat"}},
 	}
-	m.Update(lookMsg{looks: []ops.LiveLook{look}, at: noon()})
+	m.Update(lookMsg{looks: []look.LiveLook{seen}, at: noon()})
 	assert.Equal(t, head+"not     memory leak: memory is flat\nusage   cpu 98%, busy loop\noutput  planning step 3\\x1b[2J\noutput  planning step 4\n"+foot, detail())
 	m.height = highScreen - 1
 	assert.Equal(t, head+"not     memory leak: memory is flat\n"+foot, detail())
-	look.Causes[0].Cause = sandbox.CauseLeak
-	m.Update(lookMsg{looks: []ops.LiveLook{look}, at: noon()})
+	seen.Causes[0].Cause = sandbox.CauseLeak
+	m.Update(lookMsg{looks: []look.LiveLook{seen}, at: noon()})
 	assert.Equal(t, head+"output  planning step 4\n"+foot, detail(), "what speaks against another cause than the shown one is no answer")
 	m.now = func() time.Time { return noon().Add(lookKeeps) }
 	assert.Equal(t, head+foot, detail(), "the look is too old")

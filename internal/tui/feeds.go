@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
@@ -75,7 +75,7 @@ const roomyHeight = 24
 
 // limitsLines is that line, if the screen has room for it.
 func (m *Model) limitsLines() []string {
-	var all []ops.Figures
+	var all []look.Figures
 	for _, f := range m.feeds {
 		if f.known {
 			all = append(all, f.round.Figures)

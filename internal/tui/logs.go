@@ -12,6 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
@@ -34,7 +35,7 @@ type logLine struct {
 // newLogLine makes a line of an item of Source.Follow.
 func newLogLine(item any) logLine {
 	switch i := item.(type) {
-	case ops.LogLine:
+	case look.LogLine:
 		text := i.Text
 		if len(text) > mostLogBytes {
 			text = clip(text, mostLogBytes) + " ..."
@@ -44,7 +45,7 @@ func newLogLine(item any) logLine {
 			return logLine{text: text}
 		}
 		return logLine{"[" + i.Pattern.ID + "] " + text, views.SeverityTone(i.Pattern.Severity)}
-	case ops.LogGap:
+	case look.LogGap:
 		return logLine{output.Escape(views.MissingOutput(i.Line)), output.Warn}
 	case error:
 		return logLine{"error: " + output.Escape(i.Error()), output.Bad}

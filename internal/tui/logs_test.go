@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -35,7 +35,7 @@ func come(m *Model, l *log, texts ...string) {
 	msg := logMsg{log: l}
 	for _, text := range texts {
 		pattern, _ := matcher.Match(text)
-		msg.lines = append(msg.lines, newLogLine(ops.LogLine{LogLine: sandbox.LogLine{Text: text}, Pattern: pattern}))
+		msg.lines = append(msg.lines, newLogLine(look.LogLine{LogLine: sandbox.LogLine{Text: text}, Pattern: pattern}))
 	}
 	m.Update(msg)
 }
@@ -148,7 +148,7 @@ func TestAStormOfLinesIsFewMessages(t *testing.T) {
 	t.Parallel()
 	const lines = 100_000
 	m, l := logBoard(t)
-	line := newLogLine(ops.LogLine{LogLine: sandbox.LogLine{Text: strings.Repeat("y", 90_000)}})
+	line := newLogLine(look.LogLine{LogLine: sandbox.LogLine{Text: strings.Repeat("y", 90_000)}})
 	assert.Less(t, len(line.text), 2*mostLogBytes)
 	messages := 0
 	synctest.Test(t, func(t *testing.T) {
@@ -202,7 +202,7 @@ func BenchmarkLogBatch(b *testing.B) {
 	press(m, "l")
 	msg := logMsg{log: m.log}
 	for i := range 500 {
-		msg.lines = append(msg.lines, newLogLine(ops.LogLine{LogLine: sandbox.LogLine{Text: strconv.Itoa(i) + strings.Repeat("z", 90_000)}}))
+		msg.lines = append(msg.lines, newLogLine(look.LogLine{LogLine: sandbox.LogLine{Text: strconv.Itoa(i) + strings.Repeat("z", 90_000)}}))
 	}
 	for b.Loop() {
 		m.Update(msg)

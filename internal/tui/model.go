@@ -8,7 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
@@ -25,9 +25,9 @@ type Model struct {
 	bound   []binding // nil = bindings
 
 	feeds             []*feed
-	looked            map[sandbox.Ref]*ops.LiveLook // the newest look at each sandbox
-	looking, sweeping bool                          // at rows on the screen, at others
-	nextLook          time.Time                     // while many were looked at
+	looked            map[sandbox.Ref]*look.LiveLook // the newest look at each sandbox
+	looking, sweeping bool                           // at rows on the screen, at others
+	nextLook          time.Time                      // while many were looked at
 	sparks            sparks
 	tasks             taskList
 
@@ -74,7 +74,7 @@ type page struct {
 
 // NewModel is a dashboard that has not read anything. ctx ends its reads.
 func NewModel(ctx context.Context, source Source, now func() time.Time, program string, cells output.Cells) *Model {
-	m := &Model{ctx: ctx, source: source, now: now, program: program, cells: cells, looked: map[sandbox.Ref]*ops.LiveLook{}, sparks: sparks{}, tab: tabAll, width: 80, height: 24}
+	m := &Model{ctx: ctx, source: source, now: now, program: program, cells: cells, looked: map[sandbox.Ref]*look.LiveLook{}, sparks: sparks{}, tab: tabAll, width: 80, height: 24}
 	for _, name := range source.Profiles() {
 		m.feeds = append(m.feeds, &feed{profile: name})
 	}
@@ -161,7 +161,7 @@ func (m *Model) takeLooks(msg lookMsg, now time.Time) {
 	} else {
 		m.looking = false
 	}
-	maps.DeleteFunc(m.looked, func(_ sandbox.Ref, l *ops.LiveLook) bool { return now.Sub(l.At).Abs() >= lookKeeps })
+	maps.DeleteFunc(m.looked, func(_ sandbox.Ref, l *look.LiveLook) bool { return now.Sub(l.At).Abs() >= lookKeeps })
 	for _, l := range msg.looks {
 		l.At = msg.at
 		m.looked[l.Sandbox.Ref()] = &l

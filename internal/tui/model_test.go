@@ -22,6 +22,7 @@ import (
 
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
@@ -35,7 +36,7 @@ func noon() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
 // scene is a Source in a test's hands.
 type scene struct {
 	mu     sync.Mutex
-	rounds map[string]ops.LiveRound
+	rounds map[string]look.LiveRound
 	looks  [][]sandbox.Sandbox
 	pages  map[string]string
 	plan   Plan
@@ -51,7 +52,7 @@ type scene struct {
 
 func (s *scene) Profiles() []string { return []string{"e2b", "local"} }
 
-func (s *scene) Round(_ context.Context, profile string) ops.LiveRound {
+func (s *scene) Round(_ context.Context, profile string) look.LiveRound {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.rounds[profile]
@@ -59,14 +60,14 @@ func (s *scene) Round(_ context.Context, profile string) ops.LiveRound {
 	return r
 }
 
-func (s *scene) Look(_ context.Context, items []sandbox.Sandbox) []ops.LiveLook {
+func (s *scene) Look(_ context.Context, items []sandbox.Sandbox) []look.LiveLook {
 	s.looks = append(s.looks, items)
-	var all []ops.LiveLook
+	var all []look.LiveLook
 	for _, box := range items {
 		trend := triage.Trend{Samples: 2, CPUPercent: new(97.5), MemoryBytes: new(int64(200 << 20)), MemoryLimitBytes: new(int64(400 << 20))}
-		all = append(all, ops.LiveLook{
+		all = append(all, look.LiveLook{
 			Judged: fleet.Judged{Sandbox: box, Verdict: stuckVerdict(), Look: &selector.Look{Trend: trend}},
-			Usage:  &ops.SandboxUsage{Sandbox: box, Trend: trend, Limits: triage.DefaultThresholds(), Verdict: stuckVerdict()},
+			Usage:  &look.SandboxUsage{Sandbox: box, Trend: trend, Limits: triage.DefaultThresholds(), Verdict: stuckVerdict()},
 		})
 	}
 	return all
@@ -81,7 +82,7 @@ func (s *scene) Page(_ context.Context, verb string, ref sandbox.Ref, _ int) (st
 func (s *scene) Follow(ctx context.Context, ref sandbox.Ref, _ int, item func(any)) {
 	for text := range strings.SplitSeq(s.pages["logs "+ref.String()], "\n") {
 		pattern, _ := matcher.Match(text)
-		item(ops.LogLine{LogLine: sandbox.LogLine{Text: text}, Pattern: pattern})
+		item(look.LogLine{LogLine: sandbox.LogLine{Text: text}, Pattern: pattern})
 	}
 	if s.endless {
 		<-ctx.Done()
@@ -127,13 +128,13 @@ func newScene() *scene {
 		boxOf("e2b", "i9z8y7x6w5v4u3t2s1r0q", "worker", 3*time.Minute, working),
 	}
 	local := []fleet.Judged{boxOf("local", "k3v9x2mq7a", "tests \x1b[31m日本", 90*time.Second, working)}
-	figures := func(name string, rows []fleet.Judged) ops.Figures {
-		f := ops.Figures{Provider: name, Limits: triage.DefaultThresholds()}
+	figures := func(name string, rows []fleet.Judged) look.Figures {
+		f := look.Figures{Provider: name, Limits: triage.DefaultThresholds()}
 		f.Counts.Active = new(int64(len(rows)))
 		f.Stuck, f.Ages = new(int64(0)), []time.Duration{time.Minute}
 		return f
 	}
-	s := &scene{pages: map[string]string{}, rounds: map[string]ops.LiveRound{
+	s := &scene{pages: map[string]string{}, rounds: map[string]look.LiveRound{
 		"e2b":   {At: noon().Add(-time.Second), Connection: fleet.Connection{CompleteAt: noon(), Took: 120 * time.Millisecond}, Rows: rows, Figures: figures("e2b", rows)},
 		"local": {At: noon().Add(-time.Second), Connection: fleet.Connection{CompleteAt: noon(), Took: 2 * time.Millisecond}, Rows: local, Figures: figures("local", local)},
 	}}
@@ -227,7 +228,7 @@ func TestAProviderThatFailsKeepsItsRows(t *testing.T) {
 	m := board(t, newScene(), 120, 40)
 	m.cells.Plain = true
 	before := len(m.rows)
-	m.Update(roundMsg{ops.LiveRound{Profile: "e2b", Err: errors.New("e2b: no answer within 20s")}})
+	m.Update(roundMsg{look.LiveRound{Profile: "e2b", Err: errors.New("e2b: no answer within 20s")}})
 	assert.Len(t, m.rows, before)
 	frame := strings.Join(m.Frame(), "\n")
 	assert.Contains(t, frame, "stale 1s: e2b: no answer within 20s")
@@ -246,10 +247,10 @@ func TestOnePollOfAProviderIsInFlight(t *testing.T) {
 	assert.Nil(t, m.pollDue(noon().Add(time.Hour)), "both are being asked")
 	press(m, "j", "?", "esc", "/", "x", "enter")
 	assert.Equal(t, "x", m.filter)
-	m.Update(roundMsg{ops.LiveRound{Profile: "local"}})
+	m.Update(roundMsg{look.LiveRound{Profile: "local"}})
 	assert.NotNil(t, m.pollDue(noon().Add(time.Hour)))
 	press(m, "p")
-	m.Update(roundMsg{ops.LiveRound{Profile: "local"}})
+	m.Update(roundMsg{look.LiveRound{Profile: "local"}})
 	assert.Nil(t, m.pollDue(noon().Add(2*time.Hour)), "paused")
 }
 
@@ -396,7 +397,7 @@ func BenchmarkKey(b *testing.B) {
 	}
 }
 
-func large(b *testing.B) (*Model, ops.LiveRound) {
+func large(b *testing.B) (*Model, look.LiveRound) {
 	b.Helper()
 	m := NewModel(b.Context(), newScene(), noon, "sbx", output.Cells{})
 	m.Update(tea.WindowSizeMsg{Width: 140, Height: 45})

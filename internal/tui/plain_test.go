@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fleet"
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -23,7 +23,7 @@ func TestPlainSaysWhatChanges(t *testing.T) {
 	s := newScene()
 	m := NewModel(t.Context(), s, noon, "sbx", output.Cells{Plain: true})
 	said := news{rows: map[sandbox.Ref]reported{}, counted: map[string]bool{}, failing: map[string]bool{}}
-	round := func(change func(r *ops.LiveRound)) []string {
+	round := func(change func(r *look.LiveRound)) []string {
 		r := s.Round(t.Context(), "e2b")
 		r.Rows = append([]fleet.Judged(nil), r.Rows...)
 		change(&r)
@@ -32,22 +32,22 @@ func TestPlainSaysWhatChanges(t *testing.T) {
 		return said.next(m)
 	}
 	builder, reviewer, worker := "e2b/i0a4k2m9p1r7t3v5x8z2b", "e2b/i7c2e4g6i8k0m1n3p5r7t", "e2b/i9z8y7x6w5v4u3t2s1r0q"
-	nothing := func(*ops.LiveRound) {}
+	nothing := func(*look.LiveRound) {}
 	assert.Equal(t, []string{"e2b: 3 sandboxes: 1 stuck, 1 not judged, 1 working", builder + " is stuck: busy loop, 45m old"}, round(nothing))
 	assert.Empty(t, round(nothing))
-	assert.Equal(t, []string{worker + " became stuck: busy loop, 3m old"}, round(func(r *ops.LiveRound) { r.Rows[2].Verdict = stuckVerdict() }))
-	assert.Empty(t, round(func(r *ops.LiveRound) {
+	assert.Equal(t, []string{worker + " became stuck: busy loop, 3m old"}, round(func(r *look.LiveRound) { r.Rows[2].Verdict = stuckVerdict() }))
+	assert.Empty(t, round(func(r *look.LiveRound) {
 		r.Rows[2].Verdict = triage.Verdict{Stuck: sandbox.Unknown, Reasons: []triage.Reason{triage.ReasonNotLooked}}
 	}), "a look that is old takes nothing back")
-	assert.Empty(t, round(func(r *ops.LiveRound) { r.Rows[2].Verdict = stuckVerdict() }))
-	assert.Equal(t, []string{worker + " works again"}, round(func(r *ops.LiveRound) { r.Rows[2].Verdict = triage.Verdict{Stuck: sandbox.False} }))
-	assert.Equal(t, []string{worker + " went from running to paused"}, round(func(r *ops.LiveRound) { r.Rows[2].Sandbox.State = sandbox.StatePaused }))
-	assert.Equal(t, []string{"e2b: 1 new: e2b/a0000000000000000000a; 1 gone: " + reviewer}, round(func(r *ops.LiveRound) {
+	assert.Empty(t, round(func(r *look.LiveRound) { r.Rows[2].Verdict = stuckVerdict() }))
+	assert.Equal(t, []string{worker + " works again"}, round(func(r *look.LiveRound) { r.Rows[2].Verdict = triage.Verdict{Stuck: sandbox.False} }))
+	assert.Equal(t, []string{worker + " went from running to paused"}, round(func(r *look.LiveRound) { r.Rows[2].Sandbox.State = sandbox.StatePaused }))
+	assert.Equal(t, []string{"e2b: 1 new: e2b/a0000000000000000000a; 1 gone: " + reviewer}, round(func(r *look.LiveRound) {
 		r.Rows[1] = boxOf("e2b", "a0000000000000000000a", "first", time.Minute, triage.Verdict{Stuck: sandbox.False})
 	}))
-	m.Update(roundMsg{ops.LiveRound{Profile: "e2b", Err: errors.New("no answer within 20s")}})
+	m.Update(roundMsg{look.LiveRound{Profile: "e2b", Err: errors.New("no answer within 20s")}})
 	assert.Equal(t, []string{"e2b does not answer: no answer within 20s"}, said.next(m))
-	m.Update(roundMsg{ops.LiveRound{Profile: "e2b", Err: errors.New("no answer within 21s")}})
+	m.Update(roundMsg{look.LiveRound{Profile: "e2b", Err: errors.New("no answer within 21s")}})
 	assert.Empty(t, said.next(m))
 	assert.Equal(t, []string{"e2b answers again"}, round(nothing))
 }

@@ -11,6 +11,7 @@ import (
 
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
 )
@@ -27,14 +28,14 @@ type Reader interface {
 	// Profiles are those that are read, in their order.
 	Profiles() []string
 	// Round reads one profile.
-	Round(ctx context.Context, profile string) ops.LiveRound
+	Round(ctx context.Context, profile string) look.LiveRound
 	// Look asks sandboxes themselves.
-	Look(ctx context.Context, items []sandbox.Sandbox) []ops.LiveLook
+	Look(ctx context.Context, items []sandbox.Sandbox) []look.LiveLook
 	// Tasks are those on record, the newest first.
 	Tasks(ctx context.Context) ([]ops.TaskState, error)
 	// Page is the text of `sbx inspect REF` `sbx tasks show ID` or `sbx cleanup status`, so many cells wide.
 	Page(ctx context.Context, verb string, ref sandbox.Ref, width int) (string, error)
-	// Follow gives the last lines of a log and each new one, from one goroutine: ops.Live.Follow.
+	// Follow gives the last lines of a log and each new one, from one goroutine: look.Live.Follow.
 	Follow(ctx context.Context, ref sandbox.Ref, lines int, item func(any))
 }
 
@@ -83,9 +84,9 @@ const (
 type feed struct {
 	profile string
 	asking  bool
-	round   ops.LiveRound // the last complete one
-	known   bool          // there was one
-	err     error         // why the newest round has failed; nil = it has not
+	round   look.LiveRound // the last complete one
+	known   bool           // there was one
+	err     error          // why the newest round has failed; nil = it has not
 	newest  fleet.Connection
 	next    time.Time // when it is asked again
 	stuck   int64     // of its rows, by the newest verdicts
@@ -99,9 +100,9 @@ func (f *feed) stale() bool { return f.known && f.err != nil }
 type (
 	beatMsg   time.Time
 	noticeMsg string // a note or a warning of another goroutine
-	roundMsg  struct{ ops.LiveRound }
+	roundMsg  struct{ look.LiveRound }
 	lookMsg   struct {
-		looks []ops.LiveLook
+		looks []look.LiveLook
 		at    time.Time
 		swept bool // of rows that are not on the screen
 	}
@@ -145,7 +146,7 @@ func (m *Model) pollDue(now time.Time) tea.Cmd {
 }
 
 // take keeps a round. A profile that fails keeps its last rows.
-func (m *Model) take(r ops.LiveRound, now time.Time) {
+func (m *Model) take(r look.LiveRound, now time.Time) {
 	for _, f := range m.feeds {
 		if f.profile != r.Profile {
 			continue

@@ -3,7 +3,7 @@ package tui
 import (
 	"slices"
 
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/sandbox"
 )
 
@@ -26,7 +26,7 @@ func (m *Model) spark(r *row) string {
 type sparks map[sandbox.Ref][]float64
 
 // add keeps the figures of looks.
-func (s sparks) add(looks []ops.LiveLook) {
+func (s sparks) add(looks []look.LiveLook) {
 	for _, l := range looks {
 		if l.Usage == nil || l.Usage.Trend.CPUPercent == nil {
 			continue

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
@@ -18,7 +18,7 @@ func TestSparks(t *testing.T) {
 	m.cells.Plain = true
 	box := s.rounds["e2b"].Rows[0]
 	look := func(cpu *float64) {
-		m.Update(lookMsg{looks: []ops.LiveLook{{Judged: box, Usage: &ops.SandboxUsage{Sandbox: box.Sandbox, Trend: triage.Trend{CPUPercent: cpu}}}}, at: noon()})
+		m.Update(lookMsg{looks: []look.LiveLook{{Judged: box, Usage: &look.SandboxUsage{Sandbox: box.Sandbox, Trend: triage.Trend{CPUPercent: cpu}}}}, at: noon()})
 	}
 	for i := range 12 {
 		look(new(float64(i * 10)))

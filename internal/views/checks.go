@@ -9,6 +9,7 @@ import (
 	"sbx/internal/cron"
 	"sbx/internal/fault"
 	"sbx/internal/ops"
+	"sbx/internal/ops/launch"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
@@ -162,7 +163,7 @@ func pluginExit(code int) error {
 	if code == pluginOK {
 		return nil
 	}
-	return ops.ProgramExit{Code: code, Plugin: true}
+	return launch.ProgramExit{Code: code, Plugin: true}
 }
 
 // PluginLine is what a monitor shows: the state, the first thing that is

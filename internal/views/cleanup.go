@@ -7,7 +7,7 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
-	"sbx/internal/ops"
+	"sbx/internal/ops/end"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -90,7 +90,7 @@ func keptOf(j cleanup.Judgement) KeptItem {
 
 // ShowCleanupPlan shows what a cleanup would do. With detailed, a plan that would end something
 // is a finding; here is this machine's zone.
-func ShowCleanupPlan(p *output.Printer, schema string, r *ops.CleanupResult, detailed bool, here *time.Location) error {
+func ShowCleanupPlan(p *output.Printer, schema string, r *end.CleanupResult, detailed bool, here *time.Location) error {
 	selected, kept := []PlannedItem{}, []KeptItem{}
 	for _, j := range r.Survey.Selected {
 		selected = append(selected, plannedOf(j, r.Survey.At))
@@ -115,7 +115,7 @@ func ShowCleanupPlan(p *output.Printer, schema string, r *ops.CleanupResult, det
 }
 
 // ShowCleanupExplanation shows what each check makes of the sandbox that a word names.
-func ShowCleanupExplanation(p *output.Printer, schema string, r *ops.CleanupResult, word string) error {
+func ShowCleanupExplanation(p *output.Printer, schema string, r *end.CleanupResult, word string) error {
 	j, err := r.Find(word)
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func ShowCleanupExplanation(p *output.Printer, schema string, r *ops.CleanupResu
 
 // FinishCleanup closes the list of what a cleanup ended, with what it left. Program is what sbx
 // is called, retry the command line that goes on with what is left.
-func FinishCleanup(list *output.List[sandbox.Ending], r *ops.CleanupResult, program, retry string) error {
+func FinishCleanup(list *output.List[sandbox.Ending], r *end.CleanupResult, program, retry string) error {
 	list.Fail(r.Refused)
 	list.Fail(r.Lost)
 	for _, err := range r.Survey.Errs() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sbx/internal/ops"
+	"sbx/internal/ops/launch"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
@@ -38,8 +39,8 @@ type RunKeys struct {
 }
 
 // CompareColumns are those of a CompareItem, and behind them those of a task.
-func CompareColumns(now time.Time) []output.Column[ops.BatchOutcome] {
-	own := output.Columns(compareItem, output.Column[ops.BatchOutcome]{Name: "state", Tone: func(o ops.BatchOutcome) output.Tone { return outcomeRow(o, now).Tone() }})
+func CompareColumns(now time.Time) []output.Column[launch.BatchOutcome] {
+	own := output.Columns(compareItem, output.Column[launch.BatchOutcome]{Name: "state", Tone: func(o launch.BatchOutcome) output.Tone { return outcomeRow(o, now).Tone() }})
 	known := output.Names(own)
 	for _, c := range OutcomeColumns(now) {
 		if !slices.Contains(known, c.Name) {
@@ -50,7 +51,7 @@ func CompareColumns(now time.Time) []output.Column[ops.BatchOutcome] {
 	return own
 }
 
-func compareItem(o ops.BatchOutcome) CompareItem {
+func compareItem(o launch.BatchOutcome) CompareItem {
 	a, e := attemptOf(o), exitOf(o)
 	return CompareItem{
 		Compared: o.Label, State: orNil(o.Task.State), ExitCode: e.Code, Class: orNil(e.Class), Cause: orNil(e.Cause), CreateSeconds: secondsOrNil(createdOf(o)),
@@ -67,14 +68,14 @@ func secondsOrNil(d time.Duration, known bool) *float64 {
 }
 
 // attempt is the last one; an empty one before the first.
-func attemptOf(o ops.BatchOutcome) task.Attempt {
+func attemptOf(o launch.BatchOutcome) task.Attempt {
 	if a := o.Task.Last(); a != nil {
 		return *a
 	}
 	return task.Attempt{}
 }
 
-func exitOf(o ops.BatchOutcome) task.Exit {
+func exitOf(o launch.BatchOutcome) task.Exit {
 	if a := attemptOf(o); a.Exit != nil {
 		return *a.Exit
 	}
@@ -82,12 +83,12 @@ func exitOf(o ops.BatchOutcome) task.Exit {
 }
 
 // created is how long it took until the program ran.
-func createdOf(o ops.BatchOutcome) (time.Duration, bool) {
+func createdOf(o launch.BatchOutcome) (time.Duration, bool) {
 	a := attemptOf(o)
 	return a.StartedAt.Sub(a.IntentAt), !a.StartedAt.IsZero()
 }
 
-func tookOf(o ops.BatchOutcome) (time.Duration, bool) { return AttemptLength(attemptOf(o)) }
+func tookOf(o launch.BatchOutcome) (time.Duration, bool) { return AttemptLength(attemptOf(o)) }
 
 // slower is the ratio from which a difference of durations is mentioned: two runs at one
 // provider differ by less.
@@ -98,8 +99,8 @@ const noticeable = time.Second
 
 // CompareDifference says in one sentence what differs between the providers: whether it is
 // the provider at all (S0-16).
-func CompareDifference(all []ops.BatchOutcome, jobs int) string {
-	if len(all) < jobs || slices.ContainsFunc(all, func(o ops.BatchOutcome) bool {
+func CompareDifference(all []launch.BatchOutcome, jobs int) string {
+	if len(all) < jobs || slices.ContainsFunc(all, func(o launch.BatchOutcome) bool {
 		return o.Task.ID == "" || o.Task.State == task.Stopped || !o.Task.State.Final()
 	}) {
 		return "no comparison: it did not finish at every provider"
@@ -119,7 +120,7 @@ func CompareDifference(all []ops.BatchOutcome, jobs int) string {
 }
 
 // ending is how a task ended, as far as two of them are compared.
-func endingOf(o ops.BatchOutcome) string {
+func endingOf(o launch.BatchOutcome) string {
 	e := exitOf(o)
 	switch {
 	case o.Task.State == task.Completed:
@@ -138,7 +139,7 @@ type group struct {
 }
 
 // distinctEndings are the different ends with their providers, in the order of --compare.
-func distinctEndings(all []ops.BatchOutcome) []group {
+func distinctEndings(all []launch.BatchOutcome) []group {
 	var groups []group
 	for _, o := range all {
 		i := slices.IndexFunc(groups, func(g group) bool { return g.ending == endingOf(o) })
@@ -153,7 +154,7 @@ func distinctEndings(all []ops.BatchOutcome) []group {
 
 // memoryWords mentions differing memory limits: the likeliest reason why one provider kills
 // what another lets run.
-func memoryWords(all []ops.BatchOutcome) string {
+func memoryWords(all []launch.BatchOutcome) string {
 	var words []string
 	same := true
 	for _, o := range all {
@@ -170,7 +171,7 @@ func memoryWords(all []ops.BatchOutcome) string {
 }
 
 // paceWords mentions the slowest provider, where it is much slower.
-func paceWords(all []ops.BatchOutcome) string {
+func paceWords(all []launch.BatchOutcome) string {
 	least, most := all[0], all[0]
 	for _, o := range all {
 		d, known := tookOf(o)
@@ -195,7 +196,7 @@ func paceWords(all []ops.BatchOutcome) string {
 func joinedNames(names []string) string { return strings.Join(names, " and ") }
 
 // InOrder puts outcomes into the order of their jobs.
-func InOrder(all []ops.BatchOutcome) []ops.BatchOutcome {
-	slices.SortFunc(all, func(a, b ops.BatchOutcome) int { return a.Seq - b.Seq })
+func InOrder(all []launch.BatchOutcome) []launch.BatchOutcome {
+	slices.SortFunc(all, func(a, b launch.BatchOutcome) int { return a.Seq - b.Seq })
 	return all
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -15,7 +16,7 @@ import (
 
 // Investigation is an investigation as it is shown. Program is what sbx is called.
 type Investigation struct {
-	*ops.DiagnoseResult
+	*look.DiagnoseResult
 
 	Program string
 }
@@ -96,7 +97,7 @@ func (d Investigation) Item() InvestigationItem {
 	return item
 }
 
-func stepItems(steps []ops.DiagnoseStep) []StepItem {
+func stepItems(steps []look.DiagnoseStep) []StepItem {
 	items := make([]StepItem, len(steps))
 	for i, s := range steps {
 		items[i] = StepItem{ID: s.ID, Title: s.Title, ETASeconds: output.Seconds(s.ETA), TookSeconds: output.Seconds(s.Took), Answers: []AnswerItem{}}
@@ -280,7 +281,7 @@ func (d Investigation) nextOfFleet() []step {
 }
 
 // ShowDiagnosis shows an investigation. The error decides the exit code.
-func ShowDiagnosis(p *output.Printer, schema string, r *ops.DiagnoseResult, program string) error {
+func ShowDiagnosis(p *output.Printer, schema string, r *look.DiagnoseResult, program string) error {
 	d := Investigation{r, program}
 	verdict := r.Err()
 	errs := r.Errors

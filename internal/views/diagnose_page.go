@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -39,7 +40,7 @@ func (d Investigation) briefCauses() (causes, hints []triage.Finding) {
 	}
 	for _, c := range d.Causes {
 		switch {
-		case ops.OfGroup(c):
+		case look.OfGroup(c):
 		case c.Confidence == sandbox.Hint:
 			hints = append(hints, c)
 		default:
@@ -79,7 +80,7 @@ func (d Investigation) pageGroups(s *output.Sheet, title string, groups []ops.Ca
 // groupEvidence is what the sandbox shows of which most is known.
 func (d Investigation) groupEvidence(cause sandbox.Cause) string {
 	for _, c := range d.Causes {
-		if c.Cause == cause && ops.OfGroup(c) {
+		if c.Cause == cause && look.OfGroup(c) {
 			return ", " + ops.WithDetail(string(c.Confidence), briefEvidence(c))
 		}
 	}
@@ -90,7 +91,7 @@ func (d Investigation) groupEvidence(cause sandbox.Cause) string {
 func briefEvidence(c triage.Finding) string {
 	var parts []string
 	for _, e := range c.Evidence {
-		if !ops.IsCountEvidence(e) && e.What != ops.ExampleEvidence {
+		if !look.IsCountEvidence(e) && e.What != look.ExampleEvidence {
 			parts = append(parts, e.What+" "+e.Value)
 		}
 	}
@@ -145,7 +146,7 @@ func (d Investigation) pageCauses(s *output.Sheet, causes []triage.Finding) {
 	}
 	s.Section("Causes")
 	for i, c := range causes {
-		if i > 0 && c.WhyNot != "" && !ops.OfGroup(c) {
+		if i > 0 && c.WhyNot != "" && !look.OfGroup(c) {
 			s.FieldTone("why not", whyNotText(c), output.Plain)
 			continue
 		}
@@ -220,7 +221,7 @@ const briefRoom = 66
 
 // briefAnswers are the first answers that fit a line; a step without any says why once. What the first
 // line of the page says is left out.
-func briefAnswers(answers []ops.Answer, ofOne bool) string {
+func briefAnswers(answers []look.Answer, ofOne bool) string {
 	var known []string
 	unknown, room := "", briefRoom
 	for _, a := range answers {
@@ -236,19 +237,19 @@ func briefAnswers(answers []ops.Answer, ofOne bool) string {
 			known, room = append(known, part), room-len(part)-2
 		}
 	}
-	if len(known) == 0 && !slices.ContainsFunc(answers, func(a ops.Answer) bool { return a.Known }) {
+	if len(known) == 0 && !slices.ContainsFunc(answers, func(a look.Answer) bool { return a.Known }) {
 		return unknown
 	}
 	return strings.Join(known, "; ")
 }
 
 // isAside says that an answer about all sandboxes is a detail, stands above, or counts none.
-func isAside(a ops.Answer) bool {
+func isAside(a look.Answer) bool {
 	return a.Known && (slices.Contains([]string{"R27", "R28", "R29"}, a.ID) || a.Text == "0" || strings.HasPrefix(a.Text, "0 of "))
 }
 
 // shortQuestion is the question of an answer in a word or two.
-func shortQuestion(a ops.Answer) string {
+func shortQuestion(a look.Answer) string {
 	words := map[string]string{
 		"R19": "active", "R20": "provisioning", "R21": "ages", "R22": "trend", "R26": "stuck", "R27": "old", "R28": "starting", "R29": "owner", "R30": "timeouts",
 		"R34": "activity", "R35": "errors", "R36": "repetition", "R37": "warnings", "R47": "busy", "R48": "idle", "R49": "memory grows", "R50": "no operations",

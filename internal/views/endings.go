@@ -7,6 +7,7 @@ import (
 
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	"sbx/internal/ops/launch"
 	"sbx/internal/output"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
@@ -170,9 +171,9 @@ type StopItem struct {
 }
 
 // StopColumns are those of a StopItem.
-func StopColumns() []output.Column[ops.Stopped] { return output.Columns(stopItem) }
+func StopColumns() []output.Column[launch.Stopped] { return output.Columns(stopItem) }
 
-func stopItem(s ops.Stopped) StopItem {
+func stopItem(s launch.Stopped) StopItem {
 	item := StopItem{s.Word, s.Forbidden, s.Gone, orNil(s.Task.State), output.Seconds(s.ForbiddenAfter), output.Seconds(s.GoneAfter), nil}
 	if s.Err != nil {
 		item.Reason = new(s.Err.Error())
@@ -181,7 +182,7 @@ func stopItem(s ops.Stopped) StopItem {
 }
 
 // StopLine is the second line of a stop; the first was said when it was true.
-func StopLine(s ops.Stopped) string {
+func StopLine(s launch.Stopped) string {
 	switch {
 	case s.Gone && s.WasOver:
 		return s.Word + ": had ended before (" + string(s.Task.State) + "), nothing of it is left"
@@ -215,17 +216,17 @@ func diagnosisOf(v triage.Verdict) DiagnosisItem {
 	return DiagnosisItem{Stuck: v.Stuck, Activity: v.Activity, Cause: orNil(v.Cause), Grounds: groundsOf(v)}
 }
 
-func outcomeRow(o ops.BatchOutcome, now time.Time) TaskRow {
+func outcomeRow(o launch.BatchOutcome, now time.Time) TaskRow {
 	return TaskRow{Task: o.Task, Now: now, Alive: sandbox.Unknown}
 }
 
 // OutcomeColumns are those of a task.
-func OutcomeColumns(now time.Time) []output.Column[ops.BatchOutcome] {
-	return output.Of(TaskItemColumns(), func(o ops.BatchOutcome) TaskRow { return outcomeRow(o, now) })
+func OutcomeColumns(now time.Time) []output.Column[launch.BatchOutcome] {
+	return output.Of(TaskItemColumns(), func(o launch.BatchOutcome) TaskRow { return outcomeRow(o, now) })
 }
 
 // BatchSummary is the last line of a batch for people.
-func BatchSummary(t ops.BatchTally) string {
+func BatchSummary(t launch.BatchTally) string {
 	text := fmt.Sprintf("%d tasks: %d completed", t.Jobs, t.Completed)
 	if t.Before > 0 {
 		text += fmt.Sprintf(" (%d of them earlier; --again launches them again)", t.Before)
@@ -240,14 +241,14 @@ func BatchSummary(t ops.BatchTally) string {
 }
 
 // OutcomeAside is what people read of an outcome, if anything is new to them.
-func OutcomeAside(o ops.BatchOutcome, now time.Time) string {
+func OutcomeAside(o launch.BatchOutcome, now time.Time) string {
 	if o.Before && o.Verdict == nil {
 		return ""
 	}
 	return outcomeLine(o, now)
 }
 
-func outcomeLine(o ops.BatchOutcome, now time.Time) string {
+func outcomeLine(o launch.BatchOutcome, now time.Time) string {
 	r := outcomeRow(o, now)
 	text := o.Label + " (" + o.Task.ID + "): " + ops.WithDetail(string(o.Task.State), r.Detail())
 	if o.Before {

@@ -9,7 +9,7 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/history"
 	"sbx/internal/incident"
-	"sbx/internal/ops"
+	"sbx/internal/ops/incidents"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
@@ -85,7 +85,7 @@ func ShowIncident(p *output.Printer, schema string, i *incident.Incident, said s
 const shownEvents = 8
 
 // ShowIncidentStatus shows an incident with its last events; nil = none is open.
-func ShowIncidentStatus(p *output.Printer, schema string, r *ops.IncidentReport) error {
+func ShowIncidentStatus(p *output.Printer, schema string, r *incidents.IncidentReport) error {
 	spec := output.ItemSpec[Record]{Schema: schema, Columns: IncidentColumns()}
 	if r == nil {
 		spec.Human = func(s *output.Sheet, _ Record) { s.Text("no incident is open") }
@@ -96,7 +96,7 @@ func ShowIncidentStatus(p *output.Printer, schema string, r *ops.IncidentReport)
 }
 
 // ShowWholeIncident shows an incident with its whole timeline.
-func ShowWholeIncident(p *output.Printer, schema string, r *ops.IncidentReport) error {
+func ShowWholeIncident(p *output.Printer, schema string, r *incidents.IncidentReport) error {
 	row := knownRecord(r)
 	row["timeline"] = eachFields(r.Timeline, eventFields)
 	page := func(s *output.Sheet, _ Record) { incidentPage(s, r, r.Timeline) }
@@ -104,13 +104,13 @@ func ShowWholeIncident(p *output.Printer, schema string, r *ops.IncidentReport) 
 }
 
 // knownRecord is the record of an incident, with what the records of its time add to it.
-func knownRecord(r *ops.IncidentReport) Record {
+func knownRecord(r *incidents.IncidentReport) Record {
 	row := incidentRecord(r.Incident, r.At)
 	row["severity"], row["alert"] = TextOrNil(r.Severity), TextOrNil(r.Alert)
 	return row
 }
 
-func incidentPage(s *output.Sheet, r *ops.IncidentReport, events []ops.IncidentEvent) {
+func incidentPage(s *output.Sheet, r *incidents.IncidentReport, events []incidents.IncidentEvent) {
 	i := r.Incident
 	s.Section(i.ID + ": " + cmp.Or(i.Start.Title, "no title"))
 	s.Field("state", joinKnown(" as ", string(i.State), string(i.As)))
@@ -139,7 +139,7 @@ func incidentPage(s *output.Sheet, r *ops.IncidentReport, events []ops.IncidentE
 }
 
 // EventText is one line about an event.
-func EventText(e ops.IncidentEvent) string {
+func EventText(e incidents.IncidentEvent) string {
 	switch {
 	case e.Said != nil:
 		return saidText(*e.Said)

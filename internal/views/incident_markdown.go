@@ -9,7 +9,7 @@ import (
 	"unicode"
 
 	"sbx/internal/incident"
-	"sbx/internal/ops"
+	"sbx/internal/ops/incidents"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
@@ -22,7 +22,7 @@ const (
 )
 
 // IncidentMarkdown is the report as a page of Markdown. No text of others is mark-up in it.
-func IncidentMarkdown(r *ops.IncidentReport) string {
+func IncidentMarkdown(r *incidents.IncidentReport) string {
 	w := &reportPage{r: r}
 	w.writeHead()
 	w.writeMoments()
@@ -38,7 +38,7 @@ func IncidentMarkdown(r *ops.IncidentReport) string {
 }
 
 type reportPage struct {
-	r *ops.IncidentReport
+	r *incidents.IncidentReport
 	b strings.Builder
 }
 
@@ -162,7 +162,7 @@ func (w *reportPage) writeChecks() {
 }
 
 // scoreText says how much of what is known of a cause speaks for it, and how much is known.
-func scoreText(c ops.SeenCause) string {
+func scoreText(c incidents.SeenCause) string {
 	return fmt.Sprintf("%.2f; %.0f %% of its symptoms are known", c.Score, c.Coverage*100)
 }
 

@@ -8,7 +8,7 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/history"
 	"sbx/internal/incident"
-	"sbx/internal/ops"
+	"sbx/internal/ops/incidents"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
@@ -31,7 +31,7 @@ func IncidentReportColumns() []output.Column[Record] {
 }
 
 // ShowIncidentReport prints a report: the text of a form for people, or the document.
-func ShowIncidentReport(p *output.Printer, schema string, r *ops.IncidentReport, form ReportFormat) error {
+func ShowIncidentReport(p *output.Printer, schema string, r *incidents.IncidentReport, form ReportFormat) error {
 	if p.Format.Name() == output.Table && len(p.Columns) == 0 {
 		text := IncidentMarkdown(r)
 		if form == ReportSlack {
@@ -43,7 +43,7 @@ func ShowIncidentReport(p *output.Printer, schema string, r *ops.IncidentReport,
 	return showRecord(p, output.ItemSpec[Record]{Schema: schema, Columns: IncidentReportColumns()}, reportRecord(r))
 }
 
-func reportRecord(r *ops.IncidentReport) Record {
+func reportRecord(r *incidents.IncidentReport) Record {
 	i := r.Incident
 	var eta, took any
 	if last := lastRun(r.Steps); slices.ContainsFunc(last, wasDone) {
@@ -54,7 +54,7 @@ func reportRecord(r *ops.IncidentReport) Record {
 		"id": i.ID, "title": TextOrNil(i.Start.Title), "state": string(i.State), "closed_as": TextOrNil(string(i.As)), "severity": TextOrNil(r.Severity),
 		"alert": TextOrNil(r.Alert), "runbook": TextOrNil(r.Plan.Runbook), "runbook_title": TextOrNil(r.Plan.Title), "providers": textList(i.Start.Providers),
 		"host": i.StartedBy.Host, "started_by": i.StartedBy.Who, "reported_at": output.Time(r.At),
-		"moments":      eachFields(r.Moments, func(m ops.Moment) output.Fields { return momentFields(r, m) }),
+		"moments":      eachFields(r.Moments, func(m incidents.Moment) output.Fields { return momentFields(r, m) }),
 		"timeline":     eachFields(r.Timeline, eventFields),
 		"evidence":     eachFields(r.Flags, flagFields),
 		"causes":       eachFields(r.Causes, seenCauseFields),
@@ -91,7 +91,7 @@ func stepTimes(steps []incident.Step) (eta, took time.Duration) {
 
 func wasDone(s incident.Step) bool { return s.State == "done" || s.State == "failed" }
 
-func momentFields(r *ops.IncidentReport, m ops.Moment) output.Fields {
+func momentFields(r *incidents.IncidentReport, m incidents.Moment) output.Fields {
 	var after any
 	if detected := r.Moment(incident.MilestoneDetected).At; !m.At.IsZero() && !detected.IsZero() {
 		after = output.Seconds(m.At.Sub(detected))
@@ -105,7 +105,7 @@ func momentFields(r *ops.IncidentReport, m ops.Moment) output.Fields {
 	}
 }
 
-func eventFields(e ops.IncidentEvent) output.Fields {
+func eventFields(e incidents.IncidentEvent) output.Fields {
 	figures, acts, milestone := output.Fields{}, []any{}, any(nil)
 	if e.Seen != nil {
 		for _, f := range e.Seen.Figures {
@@ -154,7 +154,7 @@ func reportEvidence(all []sandbox.Evidence) []any {
 	return list
 }
 
-func flagFields(c ops.SeenCheck) output.Fields {
+func flagFields(c incidents.SeenCheck) output.Fields {
 	return output.Fields{
 		{Key: "id", Value: c.ID},
 		{Key: "what", Value: c.Title},
@@ -165,7 +165,7 @@ func flagFields(c ops.SeenCheck) output.Fields {
 	}
 }
 
-func seenCauseFields(c ops.SeenCause) output.Fields {
+func seenCauseFields(c incidents.SeenCause) output.Fields {
 	return output.Fields{
 		{Key: "id", Value: c.ID},
 		{Key: "title", Value: c.Title},
@@ -179,7 +179,7 @@ func seenCauseFields(c ops.SeenCause) output.Fields {
 	}
 }
 
-func figureFields(f ops.SeenFigure) output.Fields {
+func figureFields(f incidents.SeenFigure) output.Fields {
 	return output.Fields{
 		{Key: "name", Value: f.Name},
 		{Key: "before", Value: numberValue(f.Before)},
@@ -205,7 +205,7 @@ func actFields(a cleanup.Act) output.Fields {
 	}
 }
 
-func checkedFields(c ops.SeenCheck) output.Fields {
+func checkedFields(c incidents.SeenCheck) output.Fields {
 	return output.Fields{
 		{Key: "id", Value: c.ID},
 		{Key: "title", Value: c.Title},
@@ -247,7 +247,7 @@ func reportStepFields(s incident.Step) output.Fields {
 	}
 }
 
-func answerFields(a ops.ReportAnswer) output.Fields {
+func answerFields(a incidents.ReportAnswer) output.Fields {
 	return output.Fields{
 		{Key: "id", Value: a.ID},
 		{Key: "question", Value: a.Ask},
@@ -257,7 +257,7 @@ func answerFields(a ops.ReportAnswer) output.Fields {
 	}
 }
 
-func reportTaskFields(t ops.ReportTask) output.Fields {
+func reportTaskFields(t incidents.ReportTask) output.Fields {
 	return output.Fields{
 		{Key: "title", Value: t.Title},
 		{Key: "group", Value: TextOrNil(t.Group)},

@@ -8,7 +8,7 @@ import (
 	"unicode"
 
 	"sbx/internal/incident"
-	"sbx/internal/ops"
+	"sbx/internal/ops/incidents"
 	"sbx/internal/sandbox"
 )
 
@@ -17,7 +17,7 @@ const slackItems = 5
 
 // IncidentSlack is the report as a message for Slack: what happened, what was done, what is open. No
 // text of others is mark-up in it, and nobody is mentioned.
-func IncidentSlack(r *ops.IncidentReport) string {
+func IncidentSlack(r *incidents.IncidentReport) string {
 	w := &slackText{}
 	i := r.Incident
 	w.line("*Incident %s: %s*", i.ID, slackPlain(cmp.Or(i.Start.Title, "no title")))
@@ -52,7 +52,7 @@ func (w *slackText) list(title string, items []string) {
 	}
 }
 
-func (w *slackText) writeMoments(r *ops.IncidentReport) {
+func (w *slackText) writeMoments(r *incidents.IncidentReport) {
 	detected := r.Moment(incident.MilestoneDetected).At
 	var items []string
 	for _, m := range r.Moments {
@@ -68,7 +68,7 @@ func (w *slackText) writeMoments(r *ops.IncidentReport) {
 	w.list("Times", items)
 }
 
-func (w *slackText) writeCauses(r *ops.IncidentReport) {
+func (w *slackText) writeCauses(r *incidents.IncidentReport) {
 	var items []string
 	for _, c := range r.Causes {
 		if c.Confidence == sandbox.Certain || c.Confidence == sandbox.Probable {
@@ -81,7 +81,7 @@ func (w *slackText) writeCauses(r *ops.IncidentReport) {
 	w.list("Cause", items)
 }
 
-func (w *slackText) writeActs(r *ops.IncidentReport) {
+func (w *slackText) writeActs(r *incidents.IncidentReport) {
 	counts := map[string]int{}
 	var words []string
 	for _, a := range r.Acts {
@@ -104,7 +104,7 @@ func (w *slackText) writeActs(r *ops.IncidentReport) {
 	w.list("Done", words)
 }
 
-func (w *slackText) writeChecks(r *ops.IncidentReport) {
+func (w *slackText) writeChecks(r *incidents.IncidentReport) {
 	var items []string
 	for _, c := range r.Checks {
 		items = append(items, fmt.Sprintf("%s: %s, target %s: %s", slackPlain(c.Title), slackPlain(cmp.Or(c.Value, notKnown)), slackPlain(c.Target), metWord(c.Verdict)))
@@ -119,7 +119,7 @@ func (w *slackText) writeChecks(r *ops.IncidentReport) {
 }
 
 // writeOpen lists what a person has to do.
-func (w *slackText) writeOpen(r *ops.IncidentReport) {
+func (w *slackText) writeOpen(r *incidents.IncidentReport) {
 	var questions, tasks []string
 	for _, a := range r.Answers {
 		if a.NeedsPerson {

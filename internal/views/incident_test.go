@@ -10,14 +10,14 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/history"
 	"sbx/internal/incident"
-	"sbx/internal/ops"
+	"sbx/internal/ops/incidents"
 	"sbx/internal/sandbox"
 )
 
 // hostile is a text that is mark-up, a mention, and more than one line.
 const hostile = "a | b `c` *d* _e_ ~f~ <!channel> @here <@U123> [x](http://y) ![z](q) \x1b[31m\n# heading\n- item\n> quote"
 
-func hostileReport() *ops.IncidentReport {
+func hostileReport() *incidents.IncidentReport {
 	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	seen := []sandbox.Evidence{{What: hostile, Value: hostile, Source: hostile}}
 	i := &incident.Incident{ID: "i-1", State: incident.Open, StartedAt: at, StartedBy: incident.Actor{Who: hostile, Host: hostile}, Start: incident.Start{Title: hostile, Providers: []string{hostile}}}
@@ -25,7 +25,7 @@ func hostileReport() *ops.IncidentReport {
 	message := history.Event{Text: hostile, Message: &history.Message{To: []string{hostile}, Error: hostile}}
 	step := incident.Step{ID: hostile, Title: hostile, State: hostile, Verdict: hostile, Text: hostile, Answer: hostile}
 	cause := history.Cause{Title: hostile, Confidence: sandbox.Probable, Evidence: seen, WhyNot: hostile}
-	timeline := []ops.IncidentEvent{
+	timeline := []incidents.IncidentEvent{
 		{Said: &incident.Event{Kind: incident.Noted, Text: hostile, Question: hostile}},
 		{Seen: &history.Event{Text: hostile, Causes: []history.Cause{cause}, Errors: []string{hostile}, Targets: []history.Check{{Title: hostile, Verdict: sandbox.False}}}},
 		{Seen: &message},
@@ -35,19 +35,19 @@ func hostileReport() *ops.IncidentReport {
 	for i := range timeline {
 		timeline[i].At, timeline[i].Kind, timeline[i].Who, timeline[i].Host, timeline[i].Verb = at, hostile, hostile, hostile, hostile
 	}
-	return &ops.IncidentReport{
-		Incident: i, At: at, Severity: hostile, Alert: hostile, Plan: ops.ReportPlan{Runbook: hostile, Title: hostile},
+	return &incidents.IncidentReport{
+		Incident: i, At: at, Severity: hostile, Alert: hostile, Plan: incidents.ReportPlan{Runbook: hostile, Title: hostile},
 		Timeline:    timeline,
-		Moments:     []ops.Moment{{Milestone: incident.MilestoneDetected, At: at, Source: hostile, Who: hostile}},
-		Causes:      []ops.SeenCause{{Cause: cause}},
-		Flags:       []ops.SeenCheck{{Check: history.Check{Title: hostile, Severity: hostile, Evidence: seen}, Verb: hostile}},
-		Figures:     []ops.SeenFigure{{Name: hostile, Before: new(int64(1)), After: new(int64(2))}},
+		Moments:     []incidents.Moment{{Milestone: incident.MilestoneDetected, At: at, Source: hostile, Who: hostile}},
+		Causes:      []incidents.SeenCause{{Cause: cause}},
+		Flags:       []incidents.SeenCheck{{Check: history.Check{Title: hostile, Severity: hostile, Evidence: seen}, Verb: hostile}},
+		Figures:     []incidents.SeenFigure{{Name: hostile, Before: new(int64(1)), After: new(int64(2))}},
 		Acts:        []cleanup.Act{act},
-		Checks:      []ops.SeenCheck{{Check: history.Check{ID: "R125", Title: hostile, Value: hostile, Target: hostile, Verdict: sandbox.False}}},
+		Checks:      []incidents.SeenCheck{{Check: history.Check{ID: "R125", Title: hostile, Value: hostile, Target: hostile, Verdict: sandbox.False}}},
 		Escalations: []history.Event{message},
 		Steps:       []incident.Step{step},
-		Answers:     []ops.ReportAnswer{{ReportQuestion: ops.ReportQuestion{Ask: hostile}, Answer: hostile, Source: hostile}, {ReportQuestion: ops.ReportQuestion{Ask: hostile}, NeedsPerson: true}},
-		Tasks:       []ops.ReportTask{{Title: hostile, Group: hostile}, {Title: hostile, Where: hostile}},
+		Answers:     []incidents.ReportAnswer{{ReportQuestion: incidents.ReportQuestion{Ask: hostile}, Answer: hostile, Source: hostile}, {ReportQuestion: incidents.ReportQuestion{Ask: hostile}, NeedsPerson: true}},
+		Tasks:       []incidents.ReportTask{{Title: hostile, Group: hostile}, {Title: hostile, Where: hostile}},
 		Problems:    []string{hostile},
 	}
 }
@@ -111,9 +111,9 @@ func TestEveryEventHasALine(t *testing.T) {
 	t.Parallel()
 	n := int64(25)
 	ended := cleanup.Act{Action: "terminate", Outcome: sandbox.OutcomeVerified}
-	said := func(e incident.Event) ops.IncidentEvent { return ops.IncidentEvent{Said: &e} }
-	saw := func(e history.Event) ops.IncidentEvent { return ops.IncidentEvent{Verb: e.Verb, Seen: &e} }
-	for want, e := range map[string]ops.IncidentEvent{
+	said := func(e incident.Event) incidents.IncidentEvent { return incidents.IncidentEvent{Said: &e} }
+	saw := func(e history.Event) incidents.IncidentEvent { return incidents.IncidentEvent{Verb: e.Verb, Seen: &e} }
+	for want, e := range map[string]incidents.IncidentEvent{
 		"agents hang; alert a; runbook b": said(incident.Event{Kind: incident.Started, Start: &incident.Start{Title: "agents hang", Alert: "a", Runbook: "b"}}),
 		"diagnose; stuck 25; cause: Loop (probable); 1 flags; 25 stuck at p: busy_loop; 503 (and 1 more errors)": saw(history.Event{
 			Verb: "diagnose", Figures: []history.Figure{{Name: "stuck", Value: &n}, {Name: "active"}}, Text: "25 stuck at p: busy_loop",
@@ -136,7 +136,7 @@ func TestEveryEventHasALine(t *testing.T) {
 // TestEachRunHasItsTable, and the ETA is that of the last one.
 func TestEachRunHasItsTable(t *testing.T) {
 	t.Parallel()
-	r := &ops.IncidentReport{Incident: &incident.Incident{ID: "i-1"}, Steps: []incident.Step{
+	r := &incidents.IncidentReport{Incident: &incident.Incident{ID: "i-1"}, Steps: []incident.Step{
 		{Run: "b-1", Runbook: "one", ID: "count", State: "done", ETA: time.Hour},
 		{Run: "b-2", Runbook: "one", ID: "count", State: "done", ETA: time.Minute, Took: time.Second},
 		{Run: "b-2", Runbook: "one", ID: "act", State: "not_selected", ETA: time.Hour},

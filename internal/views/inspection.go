@@ -9,6 +9,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/history"
 	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -29,7 +30,7 @@ type Inspection struct {
 }
 
 // InspectionOf is what an inspection found, as it is shown. Program is what sbx is called.
-func InspectionOf(r *ops.InspectResult, program string) Inspection {
+func InspectionOf(r *look.InspectResult, program string) Inspection {
 	return Inspection{
 		SandboxRow: SandboxRow{Sandbox: r.Seen.Sandbox, Verdict: r.Verdict, Now: r.At},
 		Seen:       r.Seen, Used: (*UsageRow)(r.Used), Flags: r.Flags, Causes: r.Causes, Program: program, Ended: r.End, Last: r.Last,
@@ -38,7 +39,7 @@ func InspectionOf(r *ops.InspectResult, program string) Inspection {
 
 // ShowInspection shows one sandbox in full; of one that is gone what is on record, as an
 // error.
-func ShowInspection(p *output.Printer, schema string, r *ops.InspectResult, program string) error {
+func ShowInspection(p *output.Printer, schema string, r *look.InspectResult, program string) error {
 	i := InspectionOf(r, program)
 	i.Command = p.Redact(ShellLine(r.Seen.Sandbox.Command))
 	spec := output.ItemSpec[Inspection]{Schema: schema, Columns: InspectColumns()}

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
 
 // LogRow is one line with what is known about it.
-type LogRow ops.LogLine
+type LogRow look.LogLine
 
 // LogItem is one line of output.
 type LogItem struct {
@@ -99,14 +99,14 @@ func NewLogPage(p *output.Printer, schema string, o LogPageOptions) (*LogPage, e
 	return &LogPage{printer: p, list: list, o: o, shown: map[string]string{}}, err
 }
 
-// Add shows an item of ops.Logs. The error is that of stdout.
+// Add shows an item of look.Logs. The error is that of stdout.
 func (g *LogPage) Add(item any) error {
 	switch i := item.(type) {
-	case ops.LogFound:
+	case look.LogFound:
 		g.list.WhenEmpty(g.emptyText(i.Ref))
-	case ops.LogLine:
+	case look.LogLine:
 		return g.addRow(LogRow(i))
-	case ops.LogGap:
+	case look.LogGap:
 		g.list.Truncated()
 		g.list.Incomplete()
 		g.list.WhenEmpty("its output is not kept")
@@ -177,7 +177,7 @@ func (g *LogPage) noteOrigin(line sandbox.LogLine) {
 }
 
 // Close ends the page with how much of the log is missing.
-func (g *LogPage) Close(r *ops.LogsResult) error {
+func (g *LogPage) Close(r *look.LogsResult) error {
 	g.list.Set(LogKeys{r.MissingLines, r.MissingBytes})
 	return g.list.Close()
 }

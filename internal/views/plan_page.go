@@ -9,6 +9,9 @@ import (
 
 	"sbx/internal/cleanup"
 	"sbx/internal/ops"
+	"sbx/internal/ops/end"
+	"sbx/internal/ops/launch"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/reconcile"
 	"sbx/internal/safety"
@@ -32,7 +35,7 @@ func TimeInBothZones(at time.Time, here *time.Location) string {
 
 // cleanupPlanPage shows people what a cleanup would terminate. Wide, it has each sandbox that
 // stays, too. Here is the zone of this machine.
-func cleanupPlanPage(s *output.Sheet, r *ops.CleanupResult, here *time.Location, wide bool) {
+func cleanupPlanPage(s *output.Sheet, r *end.CleanupResult, here *time.Location, wide bool) {
 	s.Text(planTitle)
 	if at := r.Survey.Cutoff(); !at.IsZero() {
 		s.Text("Selecting sandboxes created before " + TimeInBothZones(at, here) + ".\n")
@@ -58,7 +61,7 @@ func cleanupPlanPage(s *output.Sheet, r *ops.CleanupResult, here *time.Location,
 
 // plannedRows are what a cleanup would terminate. Where all of it is stuck, the reason is the
 // cause alone.
-func plannedRows(r *ops.CleanupResult, wide bool) []plannedRow {
+func plannedRows(r *end.CleanupResult, wide bool) []plannedRow {
 	selected := r.Survey.Selected
 	why := SandboxRow.Why
 	if !slices.ContainsFunc(selected, func(j cleanup.Judgement) bool { return j.Verdict.Stuck != sandbox.True }) {
@@ -188,7 +191,7 @@ func knownAge(s sandbox.Sandbox, now time.Time) any {
 
 // sharesOf counts what would be terminated by profile and cause; "" = the table says as much.
 func sharesOf(list []plannedRow) string {
-	var c ops.Census
+	var c look.Census
 	for _, p := range list {
 		c.Add(p.Provider, triage.Verdict{Stuck: sandbox.True, Cause: p.cause})
 	}
@@ -228,9 +231,9 @@ func ActItemLine(item any) string {
 		return BulkEndingLine(i)
 	case reconcile.Done:
 		return ReconcileDoneLine(i)
-	case ops.Forbidden:
+	case launch.Forbidden:
 		return fmt.Sprintf("%s: will not publish (%.1fs)", i.Task, i.After.Seconds())
-	case ops.NotGone:
+	case launch.NotGone:
 		return i.Task + ": a sandbox is not verified gone: " + i.Err.Error()
 	case error:
 		return "error: " + i.Error()
@@ -239,7 +242,7 @@ func ActItemLine(item any) string {
 }
 
 // TerminatePlanPage shows people what would be terminated.
-func TerminatePlanPage(s *output.Sheet, plan *ops.TerminatePlan) {
+func TerminatePlanPage(s *output.Sheet, plan *end.TerminatePlan) {
 	s.Text(planTitle)
 	if len(plan.Kept) > 0 {
 		s.Section(fmt.Sprintf("Would stay: %d", len(plan.Kept)))

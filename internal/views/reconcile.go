@@ -10,6 +10,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	"sbx/internal/ops/end"
 	"sbx/internal/output"
 	"sbx/internal/reconcile"
 	"sbx/internal/safety"
@@ -232,7 +233,7 @@ func ReconcileDoneLine(d reconcile.Done) string {
 }
 
 // ReconcilePlan is the plan as every verb that ends sandboxes shows it.
-func ReconcilePlan(result *ops.ReconcileResult) *PlanItem {
+func ReconcilePlan(result *end.ReconcileResult) *PlanItem {
 	selected, kept := []ops.PlannedEnd{}, []ops.PlannedEnd{}
 	for _, row := range result.Plan.Rows {
 		if row.Action.Acts() {

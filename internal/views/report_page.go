@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sbx/internal/ops"
+	"sbx/internal/ops/launch"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
@@ -131,7 +132,7 @@ func (r ReportPage) pageLook(s *output.Sheet) {
 }
 
 // ShowReport shows the figures of tasks beside their targets.
-func ShowReport(p *output.Printer, schema string, r *ops.ReportResult) error {
+func ShowReport(p *output.Printer, schema string, r *launch.ReportResult) error {
 	page := ReportPage{Tasks: r.Tasks, Now: r.At}
 	list, err := output.NewList(p, output.ListSpec[task.Figure]{Schema: schema, Columns: ReportColumns(), Human: page.Page})
 	if err != nil {

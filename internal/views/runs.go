@@ -11,6 +11,7 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
@@ -153,7 +154,7 @@ func runPage(s *output.Sheet, h cleanup.History, items []RunOutcome, program str
 
 // plannedCauses counts what was selected by profile and cause; "" where no cause is known.
 func plannedCauses(items []cleanup.Item) string {
-	var c ops.Census
+	var c look.Census
 	for _, i := range items {
 		c.Add(i.Ref.Provider, triage.Verdict{Stuck: sandbox.True, Cause: i.Cause})
 	}

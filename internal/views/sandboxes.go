@@ -7,6 +7,7 @@ import (
 
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -148,7 +149,7 @@ func EmptyListHint(program string, profiles []string, selected, here bool) strin
 
 // FinishSandboxList closes a listing, and says what was not judged. Program is what sbx is
 // called.
-func FinishSandboxList(list *output.List[SandboxRow], r *ops.ListResult, program string, now time.Time) error {
+func FinishSandboxList(list *output.List[SandboxRow], r *look.ListResult, program string, now time.Time) error {
 	if r.Truncated {
 		list.Truncated()
 	}
@@ -194,7 +195,7 @@ type UnconfirmedEnd struct {
 }
 
 // finishUnconfirmed says which sandboxes may still run after a request to end them; nil = none.
-func finishUnconfirmed(list *output.List[SandboxRow], r *ops.ListResult, now time.Time) **[]UnconfirmedEnd {
+func finishUnconfirmed(list *output.List[SandboxRow], r *look.ListResult, now time.Time) **[]UnconfirmedEnd {
 	if r.UnconfirmedErr != nil {
 		list.Remark(ops.UnreadRequests(r.UnconfirmedErr))
 		return new(*[]UnconfirmedEnd) // null: not known, which is no absence

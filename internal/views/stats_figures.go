@@ -8,14 +8,14 @@ import (
 	"strings"
 
 	"sbx/internal/check"
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
 
 // StatsRow is the figures of one provider, or of all together, beside their limits.
-type StatsRow ops.Figures
+type StatsRow look.Figures
 
 // StatsItem is one profile with the counts of its sandboxes.
 type StatsItem struct {
@@ -119,12 +119,12 @@ func (r StatsRow) Age(percent int) *float64 {
 	if len(r.Ages) == 0 {
 		return nil
 	}
-	return new(output.Seconds(ops.PercentileAge(r.Ages, percent)))
+	return new(output.Seconds(look.PercentileAge(r.Ages, percent)))
 }
 
 // overActiveLimit says that more are active than may be (R4).
 func (r StatsRow) overActiveLimit() bool {
-	return check.ActiveOver().Judge(ops.Figures(r).Subject()) == sandbox.True
+	return check.ActiveOver().Judge(look.Figures(r).Subject()) == sandbox.True
 }
 
 // ActiveText is the count of running sandboxes.
@@ -165,7 +165,7 @@ func (r StatsRow) StuckText() string {
 
 // StuckTone is its tone.
 func (r StatsRow) StuckTone() output.Tone {
-	if check.Stuck().Judge(ops.Figures(r).Subject()) == sandbox.True {
+	if check.Stuck().Judge(look.Figures(r).Subject()) == sandbox.True {
 		return output.Bad
 	}
 	return output.Plain
@@ -210,7 +210,7 @@ func (r StatsRow) RateTone() output.Tone {
 	return output.Plain
 }
 
-func (r StatsRow) timeoutGrade() check.Grade { return check.GradeTimeouts(ops.Figures(r).Subject()) }
+func (r StatsRow) timeoutGrade() check.Grade { return check.GradeTimeouts(look.Figures(r).Subject()) }
 
 // StatsKeys are the keys of stats beside its items.
 type StatsKeys struct {
@@ -220,7 +220,7 @@ type StatsKeys struct {
 
 // ShowStats shows the figures of every provider, and in documents those of all together.
 // Program is what sbx is called.
-func ShowStats(p *output.Printer, schema string, r *ops.StatsResult, program string) error {
+func ShowStats(p *output.Printer, schema string, r *look.StatsResult, program string) error {
 	list, err := output.NewList(p, output.ListSpec[StatsRow]{Schema: schema, Columns: StatsColumns()})
 	if err != nil {
 		return err
@@ -234,7 +234,7 @@ func ShowStats(p *output.Printer, schema string, r *ops.StatsResult, program str
 			list.Remark(raised)
 		}
 	}
-	if slices.ContainsFunc(r.Providers, func(f ops.Figures) bool { return StatsRow(f).overActiveLimit() }) {
+	if slices.ContainsFunc(r.Providers, func(f look.Figures) bool { return StatsRow(f).overActiveLimit() }) {
 		list.Remark("the target is the runbook's (`thresholds.active`), no quota: `" + program + " doctor` compares with the quotas of the providers")
 	}
 	list.Remark(refusedCleanups(r.Providers, program))
@@ -251,7 +251,7 @@ func ShowStats(p *output.Printer, schema string, r *ops.StatsResult, program str
 
 // refusedCleanups says where a guard has refused the runs of cleanup since the last success; "" =
 // nowhere.
-func refusedCleanups(all []ops.Figures, program string) string {
+func refusedCleanups(all []look.Figures, program string) string {
 	var names []string
 	runs := int64(0)
 	for _, f := range all {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
@@ -14,7 +15,7 @@ import (
 // StuckSummary answers the first question of an incident, how many are stuck, where and why:
 // "26 stuck: e2b 17 (10 busy loop, 7 no answer), novita 6 (memory leak); 10 not judged: ...". Look
 // is the command that queries what was not queried. "" = the rows show everything.
-func StuckSummary(c ops.Census, program, look string) string {
+func StuckSummary(c look.Census, program, look string) string {
 	stuck, and := fmt.Sprintf("%d stuck", c.Stuck), ", "
 	if c.Stuck > 1 {
 		stuck, and = stuck+": "+causeShares(c.Causes), "; "

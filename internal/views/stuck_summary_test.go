@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 	"sbx/internal/views"
@@ -14,12 +14,12 @@ import (
 // TestStuckSummary: how many are stuck, where and why, the most first.
 func TestStuckSummary(t *testing.T) {
 	t.Parallel()
-	stuck := func(c *ops.Census, n int, profile string, cause sandbox.Cause) {
+	stuck := func(c *look.Census, n int, profile string, cause sandbox.Cause) {
 		for range n {
 			c.Add(profile, triage.Verdict{Stuck: sandbox.True, Cause: cause, Looked: true})
 		}
 	}
-	var none, one, many, other ops.Census
+	var none, one, many, other look.Census
 	stuck(&one, 1, "e2b", sandbox.CauseLeak)
 	stuck(&many, 3, "novita", sandbox.CauseProvisioning)
 	stuck(&many, 2, "e2b", sandbox.CauseLeak)
@@ -31,7 +31,7 @@ func TestStuckSummary(t *testing.T) {
 	unjudged.Unjudged = 10
 	unlooked := one
 	unlooked.Unjudged, unlooked.Unlooked = 5, 5
-	for want, c := range map[string]ops.Census{
+	for want, c := range map[string]look.Census{
 		"": none,
 		"9 stuck: e2b 6 (4 busy loop, 2 memory leak), novita 3 (not started)":                                                                                                           many,
 		"11 stuck: e2b 8 (4 busy loop, 2 memory leak, 2 out of memory), novita 3 (not started)":                                                                                         other,

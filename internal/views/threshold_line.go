@@ -4,14 +4,14 @@ import (
 	"strconv"
 	"strings"
 
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
 
 // ThresholdLine names the limits that figures are compared with: "limits: stuck over 10m and idle 1m; active 20;
 // timeouts 5%; quota 80%", and behind those of the most profiles the others; "" = there are no figures.
-func ThresholdLine(all []ops.Figures) string {
+func ThresholdLine(all []look.Figures) string {
 	profiles := map[string][]string{}
 	counts := map[string]int{}
 	for _, f := range all {

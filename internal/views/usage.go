@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -15,7 +15,7 @@ import (
 
 // UsageRow is one line of top: what a sandbox uses, and what its samples say
 // together.
-type UsageRow ops.SandboxUsage
+type UsageRow look.SandboxUsage
 
 // UsageItem is what one sandbox uses.
 type UsageItem struct {
@@ -104,7 +104,7 @@ func (r UsageRow) why() string { return r.asSandbox().Why() }
 
 // MemoryShareText is the use of memory as a share of its limit, or in MiB without a limit.
 func (r UsageRow) MemoryShareText() string {
-	if share, known := ops.SandboxUsage(r).MemoryShare(); known {
+	if share, known := look.SandboxUsage(r).MemoryShare(); known {
 		return Decimal(share*100, 0) + "%"
 	}
 	if r.Trend.MemoryBytes == nil {
@@ -234,7 +234,7 @@ func MebibytesText(bytes *int64) string {
 }
 
 // ShowUsage shows one look at what sandboxes use. Program is what sbx is called.
-func ShowUsage(p *output.Printer, schema string, r *ops.TopResult, program string) error {
+func ShowUsage(p *output.Printer, schema string, r *look.TopResult, program string) error {
 	list, err := output.NewList(p, output.ListSpec[UsageRow]{
 		Schema: schema, Columns: UsageColumns(), Screen: UsageScreen(), Empty: "no sandbox runs; `" + program + " ls` lists them",
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
@@ -31,14 +32,14 @@ func UnknownChoices() []string {
 
 // verification is a result with the reading of unknown targets.
 type verification struct {
-	*ops.VerifyResult
+	*look.VerifyResult
 
 	unknownAs   UnknownAs
 	interrupted error // what kept it from another round; nil = nothing
 }
 
 // status is what a target comes to under --unknown-as.
-func (v verification) status(c ops.TargetCheck) ops.CheckStatus {
+func (v verification) status(c look.TargetCheck) ops.CheckStatus {
 	switch {
 	case c.Outcome == sandbox.True, c.NoData, c.Outcome == sandbox.Unknown && v.unknownAs == UnknownIsOK:
 		return ops.CheckOK
@@ -69,7 +70,7 @@ func (v verification) checks() []ops.Check {
 }
 
 // targetMessage is the value beside its target, short enough for the first line of a monitor.
-func targetMessage(c ops.TargetCheck) string {
+func targetMessage(c look.TargetCheck) string {
 	if c.Value == nil {
 		return verifyWord(c) + ", target " + targetText(c.Figure)
 	}
@@ -77,7 +78,7 @@ func targetMessage(c ops.TargetCheck) string {
 }
 
 // targetDetail adds the first piece of evidence to the message.
-func targetDetail(c ops.TargetCheck) string {
+func targetDetail(c look.TargetCheck) string {
 	if len(c.Evidence) == 0 {
 		return targetMessage(c)
 	}
@@ -116,9 +117,9 @@ type TargetItem struct {
 }
 
 // VerifyColumns are those of a VerificationItem.
-func VerifyColumns() []output.Column[*ops.VerifyResult] { return output.Columns(verificationItem) }
+func VerifyColumns() []output.Column[*look.VerifyResult] { return output.Columns(verificationItem) }
 
-func verificationItem(r *ops.VerifyResult) VerificationItem {
+func verificationItem(r *look.VerifyResult) VerificationItem {
 	item := VerificationItem{Verdict: r.Verdict(), At: output.Time(r.At), Rounds: r.Rounds, Checks: make([]TargetItem, len(r.Checks)), Alerts: alertItems(r.Alerts)}
 	for i, c := range r.Checks {
 		item.Checks[i] = TargetItem{
@@ -132,7 +133,7 @@ func verificationItem(r *ops.VerifyResult) VerificationItem {
 // verifyRows is how many facts a page shows for one target.
 const verifyRows = 5
 
-func (v verification) page(s *output.Sheet, r *ops.VerifyResult) {
+func (v verification) page(s *output.Sheet, r *look.VerifyResult) {
 	var rows [][]any
 	for _, c := range r.Checks {
 		rows = append(rows, []any{c.ID, c.Title, figureText(c.Figure), targetText(c.Figure), verifyWord(c)})
@@ -158,7 +159,7 @@ func (v verification) page(s *output.Sheet, r *ops.VerifyResult) {
 	}
 }
 
-func verifyWord(c ops.TargetCheck) string {
+func verifyWord(c look.TargetCheck) string {
 	switch {
 	case c.Outcome == sandbox.True:
 		return "met"
@@ -172,13 +173,13 @@ func verifyWord(c ops.TargetCheck) string {
 
 // ShowVerification prints the targets in every format of a check. Interrupted is what kept it from
 // another round, and decides the exit code, but of a monitoring plugin.
-func ShowVerification(p *output.Printer, schema string, r *ops.VerifyResult, unknownAs UnknownAs, interrupted error) error {
+func ShowVerification(p *output.Printer, schema string, r *look.VerifyResult, unknownAs UnknownAs, interrupted error) error {
 	v := verification{r, unknownAs, interrupted}
 	if p.Format.Name() == output.Nagios {
 		return v.showPlugin(p)
 	}
 	verdict := v.exit()
-	spec := output.ItemSpec[*ops.VerifyResult]{Schema: schema, Columns: VerifyColumns(), Human: v.page}
+	spec := output.ItemSpec[*look.VerifyResult]{Schema: schema, Columns: VerifyColumns(), Human: v.page}
 	errs := r.Errors
 	if verdict != nil && (interrupted != nil || len(errs) == 0) {
 		errs = append(slices.Clone(errs), verdict)

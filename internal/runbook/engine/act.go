@@ -10,6 +10,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/ops"
+	"sbx/internal/ops/end"
 	"sbx/internal/runbook"
 	"sbx/internal/sandbox"
 )
@@ -325,7 +326,7 @@ func (r *runner) recover(ctx context.Context, rec *Step) error {
 		words = append(words, t.Ref)
 	}
 	back := r.leave()
-	p, err := ops.PlanTerminate(ctx, r.env, ops.TerminateRequest{Words: words, Typed: words}, r.reading)
+	p, err := end.PlanTerminate(ctx, r.env, end.TerminateRequest{Words: words, Typed: words}, r.reading)
 	back()
 	if err != nil {
 		return err

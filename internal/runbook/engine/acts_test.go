@@ -12,6 +12,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/providers"
 	"sbx/internal/runbook/engine"
 	"sbx/internal/sandbox"
@@ -171,7 +172,7 @@ func TestSuspectsNeedAPerson(t *testing.T) {
 		}
 		p := prod(fake.Options{}, leak)
 		s := newSite(t, "", p)
-		d, err := ops.Diagnose(t.Context(), s.env(t), ops.DiagnoseRequest{}, quiet{})
+		d, err := look.Diagnose(t.Context(), s.env(t), look.DiagnoseRequest{}, quiet{})
 		require.NoError(t, err)
 		if len(d.Suspected) == 0 {
 			t.Fatalf("nothing is suspected: %+v", d.Causes)

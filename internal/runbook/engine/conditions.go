@@ -9,7 +9,7 @@ import (
 
 	"sbx/internal/check"
 	"sbx/internal/cond"
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/runbook"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
@@ -105,7 +105,7 @@ func (r *runner) checkEvidence(names []string) []string {
 }
 
 // targetText is a figure beside its target.
-func targetText(c ops.TargetCheck) string { return figureText(c.Figure, c.Outcome) }
+func targetText(c look.TargetCheck) string { return figureText(c.Figure, c.Outcome) }
 
 func figureText(f task.Figure, v sandbox.Verdict) string {
 	value := "not known"

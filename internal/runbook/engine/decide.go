@@ -10,6 +10,7 @@ import (
 	"sbx/internal/alert"
 	"sbx/internal/check"
 	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/runbook"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -97,7 +98,7 @@ func (r *runner) leaveBranch(branch runbook.Cause, reason string) error {
 // namedCauses are the causes of what was diagnosed, those of the named sandbox first.
 func (r *runner) namedCauses() []Cause {
 	var all []Cause
-	for _, d := range []*ops.DiagnoseResult{r.facts.inspected, r.facts.diagnosis} {
+	for _, d := range []*look.DiagnoseResult{r.facts.inspected, r.facts.diagnosis} {
 		if d == nil {
 			continue
 		}

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"sbx/internal/check"
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/runbook"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
@@ -18,9 +18,9 @@ type facts struct {
 	limits     func(provider string) triage.Thresholds
 	byProvider map[string]*runbook.Facts
 
-	diagnosis *ops.DiagnoseResult // of all sandboxes; nil = not read
-	inspected *ops.DiagnoseResult // of the one that was named
-	verified  *ops.VerifyResult
+	diagnosis *look.DiagnoseResult // of all sandboxes; nil = not read
+	inspected *look.DiagnoseResult // of the one that was named
+	verified  *look.VerifyResult
 
 	readAt map[source]time.Time
 	// once are the sources that some step has read, also where what they gave is stale.
@@ -105,7 +105,7 @@ func addRates(have *triage.FleetSignals, more triage.FleetSignals) {
 
 // addCauses takes the first cause of a diagnosis. Where it could read everything and named none, that
 // is known, too.
-func (f *facts) addCauses(d *ops.DiagnoseResult) {
+func (f *facts) addCauses(d *look.DiagnoseResult) {
 	cause, confidence := "", sandbox.ConfidenceUnknown
 	switch {
 	case len(d.Causes) > 0:
@@ -119,7 +119,7 @@ func (f *facts) addCauses(d *ops.DiagnoseResult) {
 }
 
 // addSandbox makes the named sandbox the one of conditions.
-func (f *facts) addSandbox(r *ops.InspectResult) {
+func (f *facts) addSandbox(r *look.InspectResult) {
 	look := &selector.Look{Err: r.Seen.Usage.Err}
 	if r.Used != nil {
 		look.Trend = r.Used.Trend

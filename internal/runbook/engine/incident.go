@@ -11,7 +11,7 @@ import (
 	"sbx/internal/history"
 	"sbx/internal/incident"
 	"sbx/internal/journal"
-	"sbx/internal/ops"
+	"sbx/internal/ops/incidents"
 	"sbx/internal/sandbox"
 )
 
@@ -21,11 +21,11 @@ func (r *runner) joinIncident(ctx context.Context) {
 	if r.run.DryRun {
 		return
 	}
-	start := ops.IncidentStart{Title: r.run.Title, Runbook: r.run.Runbook, Providers: r.req.Profiles, Acknowledge: r.watch.Attended(), OneOf: r.book.AlertNames()}
+	start := incidents.IncidentStart{Title: r.run.Title, Runbook: r.run.Runbook, Providers: r.req.Profiles, Acknowledge: r.watch.Attended(), OneOf: r.book.AlertNames()}
 	if len(start.OneOf) == 1 {
 		start.Alert = start.OneOf[0]
 	}
-	id, err := r.env.JoinIncident(ctx, start)
+	id, err := incidents.JoinIncident(ctx, r.env, start)
 	switch {
 	case fault.KindOf(err) == fault.KindUsage: // without a state directory there is none
 	case err != nil:
@@ -38,8 +38,8 @@ func (r *runner) joinIncident(ctx context.Context) {
 // longestRun is how long before an incident a run was begun at most that goes on in it.
 const longestRun = 7 * 24 * time.Hour
 
-// RunsOfIncident reads for an incident what the runs on a disk have done: it is ops.RunFinder.
-func RunsOfIncident(disk journal.Disk) ops.RunFinder {
+// RunsOfIncident reads for an incident what the runs on a disk have done: it is incidents.RunFinder.
+func RunsOfIncident(disk journal.Disk) incidents.RunFinder {
 	return func(since, until time.Time, profiles []string) (steps []incident.Step, events []history.Event, errs []error) {
 		ids, err := journal.Runs(disk)
 		if err != nil {

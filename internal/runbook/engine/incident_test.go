@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/incident"
-	"sbx/internal/ops"
+	"sbx/internal/ops/incidents"
 	"sbx/internal/runbook/engine"
 	"sbx/internal/testkit/fake"
 )
@@ -18,7 +18,7 @@ func TestAPersonAcknowledgesAnIncidentThatIsOpen(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", prod(fake.Options{}, calm("a")))
 	acknowledged := func() int {
-		i, err := ops.FindIncident(s.env(t), "", false)
+		i, err := incidents.FindIncident(s.env(t), "", false)
 		require.NoError(t, err)
 		n := 0
 		for _, e := range i.Events {

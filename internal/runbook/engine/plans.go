@@ -8,6 +8,8 @@ import (
 
 	"sbx/internal/config"
 	"sbx/internal/ops"
+	"sbx/internal/ops/end"
+	"sbx/internal/ops/launch"
 	"sbx/internal/reconcile"
 	"sbx/internal/runbook"
 	"sbx/internal/sandbox"
@@ -37,11 +39,11 @@ func (r *runner) planTerminate(ctx context.Context, s runbook.Step, theory runbo
 	if p.kept, p.none = c.kept, c.none; err != nil || len(c.refs) == 0 {
 		return p, err
 	}
-	req := ops.TerminateRequest{Words: c.refs, Yes: true, Grace: ops.EndGrace, Production: r.req.Production, Line: r.req.Line, Reason: r.reasonOf(s, theory)}
+	req := end.TerminateRequest{Words: c.refs, Yes: true, Grace: end.EndGrace, Production: r.req.Production, Line: r.req.Line, Reason: r.reasonOf(s, theory)}
 	if a.Targets == "named" {
 		req.Typed = c.refs
 	}
-	act, err := ops.TerminationAct(ctx, r.env, req, r.reading)
+	act, err := end.TerminationAct(ctx, r.env, req, r.reading)
 	if err != nil {
 		return p, err
 	}
@@ -90,8 +92,8 @@ func (r *runner) productionOf() []string {
 }
 
 // cleanupRequest is the act as `sbx cleanup` takes it.
-func (r *runner) cleanupRequest(a runbook.Act) (ops.CleanupRequest, error) {
-	req := ops.CleanupRequest{Profiles: r.req.Profiles, Production: r.productionOf(), Line: r.req.Line, Grace: ops.EndGrace}
+func (r *runner) cleanupRequest(a runbook.Act) (end.CleanupRequest, error) {
+	req := end.CleanupRequest{Profiles: r.req.Profiles, Production: r.productionOf(), Line: r.req.Line, Grace: end.EndGrace}
 	req.Rule.IncludeFailed = a.IncludeFailed
 	o := selector.Options{Now: r.env.Now(), Stuck: a.Stuck || a.OlderThan == "" && a.Where == ""}
 	if a.OlderThan != "" {
@@ -125,7 +127,7 @@ func (r *runner) planCleanup(ctx context.Context, a runbook.Act) (*actPlan, erro
 	if err != nil {
 		return p, err
 	}
-	act, err := ops.CleanupAct(ctx, r.env, req, r.reading)
+	act, err := end.CleanupAct(ctx, r.env, req, r.reading)
 	if err != nil {
 		return p, err
 	}
@@ -146,14 +148,14 @@ func (r *runner) planEmergency(ctx context.Context, s runbook.Step) (*actPlan, e
 			targets, profiles = append(targets, ops.PlannedEnd{Ref: sandbox.Ref{ID: name}, Reason: string(s.When)}), append(profiles, name)
 		}
 	}
-	act := ops.EmergencyAct(r.env, ops.CleanupRequest{Profiles: profiles, Line: r.req.Line}, targets)
+	act := end.EmergencyAct(r.env, end.CleanupRequest{Profiles: profiles, Line: r.req.Line}, targets)
 	return &actPlan{Act: act, byName: true}, nil
 }
 
 func (r *runner) planReconcile(ctx context.Context, a runbook.Act) (*actPlan, error) {
 	p := &actPlan{Act: &ops.Act{Verb: "repair"}}
-	req := ops.ReconcileRequest{Rules: reconcile.DefaultRules(), Records: string(a.Records), Production: r.productionOf(), Line: r.req.Line}
-	act, err := ops.ReconciliationAct(ctx, r.env, req, r.reading)
+	req := end.ReconcileRequest{Rules: reconcile.DefaultRules(), Records: string(a.Records), Production: r.productionOf(), Line: r.req.Line}
+	act, err := end.ReconciliationAct(ctx, r.env, req, r.reading)
 	if err != nil {
 		return p, err
 	}
@@ -163,7 +165,7 @@ func (r *runner) planReconcile(ctx context.Context, a runbook.Act) (*actPlan, er
 // planStop stops the tasks of sandboxes, or the task that was named.
 func (r *runner) planStop(ctx context.Context, a runbook.Act, theory runbook.Word) (*actPlan, error) {
 	words, none, err := r.tasksToStop(ctx, a, theory)
-	return &actPlan{Act: ops.StopAct(r.env, words), none: none}, err
+	return &actPlan{Act: launch.StopAct(r.env, words), none: none}, err
 }
 
 // tasksToStop are the tasks that an act is about. A sandbox without one cannot be stopped that way.
@@ -175,7 +177,7 @@ func (r *runner) tasksToStop(ctx context.Context, a runbook.Act, theory runbook.
 	if a.Targets == "named" && task.IsID(r.run.Word) {
 		return []string{r.run.Word}, "", nil
 	}
-	plan, err := ops.PlanTerminate(ctx, r.env, ops.TerminateRequest{Words: c.refs, Typed: c.refs}, r.reading)
+	plan, err := end.PlanTerminate(ctx, r.env, end.TerminateRequest{Words: c.refs, Typed: c.refs}, r.reading)
 	if err != nil {
 		return nil, "", err
 	}

@@ -12,6 +12,9 @@ import (
 	"sbx/internal/cron"
 	"sbx/internal/fault"
 	"sbx/internal/ops"
+	"sbx/internal/ops/end"
+	"sbx/internal/ops/launch"
+	"sbx/internal/ops/look"
 	"sbx/internal/reconcile"
 	"sbx/internal/runbook"
 	"sbx/internal/sandbox"
@@ -76,7 +79,7 @@ func (r *runner) read(ctx context.Context, from source) reading {
 func failedReading(from source, err error) reading { return reading{source: from, err: err} }
 
 func readDiagnosis(ctx context.Context, env *ops.Env, watch ops.Observer) reading {
-	d, err := ops.Diagnose(ctx, env, ops.DiagnoseRequest{}, watch)
+	d, err := look.Diagnose(ctx, env, look.DiagnoseRequest{}, watch)
 	if err != nil {
 		return failedReading(fromDiagnose, err)
 	}
@@ -99,7 +102,7 @@ func readDiagnosis(ctx context.Context, env *ops.Env, watch ops.Observer) readin
 }
 
 // causeAnswers are the causes of a diagnosis, the likeliest first.
-func causeAnswers(d *ops.DiagnoseResult, by string) []Answer {
+func causeAnswers(d *look.DiagnoseResult, by string) []Answer {
 	a := Answer{Question: "what is the cause?", Known: true, Answer: "none is named", By: by}
 	var named []string
 	for _, c := range d.Causes {
@@ -119,7 +122,7 @@ func readInspect(ctx context.Context, env *ops.Env, watch ops.Observer, word str
 		none := Answer{Question: "what is wrong with it?", Answer: "unknown: no sandbox was named; --ref REF names one", By: "inspect"}
 		return reading{source: fromInspect, answers: map[string][]Answer{"inspect": {none}}, add: func(*facts) {}, verdict: func(string) sandbox.Verdict { return sandbox.Unknown }}
 	}
-	d, err := ops.Diagnose(ctx, env, ops.DiagnoseRequest{Word: word}, watch)
+	d, err := look.Diagnose(ctx, env, look.DiagnoseRequest{Word: word}, watch)
 	if err != nil {
 		return failedReading(fromInspect, err)
 	}
@@ -143,7 +146,7 @@ func readInspect(ctx context.Context, env *ops.Env, watch ops.Observer, word str
 }
 
 func readVerify(ctx context.Context, env *ops.Env, watch ops.Observer, dry bool) reading {
-	v, err := ops.Verify(ctx, env, ops.VerifyRequest{NoAlerts: dry}, watch)
+	v, err := look.Verify(ctx, env, look.VerifyRequest{NoAlerts: dry}, watch)
 	if err != nil {
 		return failedReading(fromVerify, err)
 	}
@@ -167,7 +170,7 @@ func readVerify(ctx context.Context, env *ops.Env, watch ops.Observer, dry bool)
 
 // readDoctor checks the tool, and reads the quotas.
 func readDoctor(ctx context.Context, env *ops.Env, watch ops.Observer) reading {
-	d, err := ops.Doctor(ctx, env, watch)
+	d, err := look.Doctor(ctx, env, watch)
 	if err == nil {
 		err = d.Trouble
 	}
@@ -196,7 +199,7 @@ func readDoctor(ctx context.Context, env *ops.Env, watch ops.Observer) reading {
 func readRecords(ctx context.Context, env *ops.Env, watch ops.Observer, counts bool, records string) reading {
 	rules := reconcile.DefaultRules()
 	rules.Observe = counts
-	result, err := ops.Reconcile(ctx, env, ops.ReconcileRequest{Rules: rules, Check: counts, Records: records}, watch)
+	result, err := end.Reconcile(ctx, env, end.ReconcileRequest{Rules: rules, Check: counts, Records: records}, watch)
 	if err != nil {
 		return failedReading(fromRecords, err)
 	}
@@ -230,7 +233,7 @@ const maxShown = 20
 const tasksOf = 24 * time.Hour
 
 func readTasks(ctx context.Context, env *ops.Env) reading {
-	report, err := ops.Report(ctx, env, tasksOf)
+	report, err := launch.Report(ctx, env, tasksOf)
 	if err != nil {
 		return failedReading(fromTasks, err)
 	}

@@ -1,0 +1,124 @@
+package end
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/cron"
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/metrics"
+	"sbx/internal/ops"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+)
+
+// withNotifications runs do, which acts, and reports the result.
+func (r *cleanupRun) withNotifications(ctx context.Context, do func() error) error {
+	return reportRun(ctx, r.env, r.watch, runReport{
+		verb: ops.VerbCleanup, id: r.id, ping: r.req.Ping, textfile: r.req.Textfile, labels: metrics.Cleanup{Layer: r.metricSeries()}.Labels(),
+		summary: r.runSummary, message: r.runMessage, subjects: r.alertSubjects,
+		figures: func(ctx context.Context, code int, took time.Duration) metrics.Set {
+			return r.runFigures(ctx, code, took, false).Set()
+		},
+	}, do)
+}
+
+func (r *cleanupRun) runSummary(err error) string {
+	parts := []string{fmt.Sprintf("%s: %d of %d sandboxes selected; %s", r.id, len(r.survey.Selected), len(r.survey.Selected)+len(r.survey.Kept), ops.CountsText(fleet.Count(r.endings)))}
+	if err != nil {
+		parts = append(parts, err.Error())
+	}
+	if text := r.unownedText(); text != "" {
+		parts = append(parts, text)
+	}
+	for _, e := range r.survey.Errs() {
+		parts = append(parts, e.Error())
+	}
+	return strings.Join(parts, "\n")
+}
+
+// runFigures are those of this run. When a profile was last in order comes from the
+// journals, which a dry or refused run cannot move.
+func (r *cleanupRun) runFigures(ctx context.Context, code int, took time.Duration, dry bool) metrics.Cleanup {
+	runs, _ := r.env.Histories(ctx, ops.VerbCleanup, ops.StatusRuns) // what cannot be read counts as never: the alert fires
+	m := metrics.Cleanup{
+		Build: r.env.BuildInfo(),
+		Layer: r.metricSeries(), ExitCode: code, DurationSeconds: took.Seconds(), Dry: dry, Refused: code == fault.ExitCode(fault.New(fault.KindRefused, "")),
+	}
+	for _, share := range r.survey.Shares {
+		m.Profiles = append(m.Profiles, r.profileFigures(share, r.profileStatus(runs, share.Profile)))
+	}
+	return m
+}
+
+func (r *cleanupRun) profileFigures(share cleanup.Share, status cron.Status) metrics.ProfileFigures {
+	f := metrics.ProfileFigures{
+		Profile: share.Profile, LastSuccess: status.LastSuccess, LastRun: status.LastRun, Complete: share.Err == nil, Candidates: share.Selected,
+		Outcomes: map[string]int{}, Kept: map[string]int{},
+	}
+	for _, g := range cleanup.KeepReasons() {
+		f.Kept[string(g)] = 0 // a rate over a series that appears late misses its first step
+	}
+	mine := func(s sandbox.Sandbox) bool { return s.Provider == share.Profile }
+	for _, j := range slices.Concat(r.survey.Selected, r.survey.Kept) {
+		if age, source := j.Sandbox.Age(r.survey.At); mine(j.Sandbox) && source != sandbox.AgeUnknown {
+			f.Ages = append(f.Ages, age)
+			if j.Selected() && (f.OldestEligibleSeconds == nil || age.Seconds() > *f.OldestEligibleSeconds) {
+				f.OldestEligibleSeconds = new(age.Seconds())
+			}
+		}
+		if mine(j.Sandbox) && j.KeepReason == cleanup.KeepAgeUnknown {
+			f.KeptUnknownAge++
+		}
+	}
+	for _, j := range r.survey.Kept {
+		if mine(j.Sandbox) {
+			f.Kept[string(j.KeepReason)]++
+		}
+	}
+	for _, e := range r.endings {
+		if e.Ref.Provider == share.Profile {
+			f.Outcomes[string(e.Outcome)]++
+		}
+	}
+	f.Unverified = f.Outcomes[string(sandbox.OutcomeAccepted)] + f.Outcomes[string(sandbox.OutcomeStuck)]
+	return f
+}
+
+// WriteDryTextfile writes the figures of a plan, if the request named a file.
+func (r *CleanupResult) WriteDryTextfile(ctx context.Context, code int) error {
+	return r.run.env.WriteTextfile(r.run.req.Textfile, func() metrics.Set { return r.run.runFigures(ctx, code, 0, true).Set() })
+}
+
+// shareSightings lets the rule read when an earlier run first saw a sandbox without an age.
+func (r *cleanupRun) shareSightings(ctx context.Context) {
+	first := r.env.Sightings(ctx, r.watch, ops.SightFirst)
+	r.world.FirstSeen = func(s sandbox.Sandbox) time.Time { return first()[s.Ref().String()].First }
+}
+
+// recordSightings stores when sandboxes without an age were first seen, for later runs. Only a run
+// that may act does so.
+func (r *cleanupRun) recordSightings(ctx context.Context) {
+	var ageless []string
+	for _, j := range slices.Concat(r.survey.Selected, r.survey.Kept) {
+		if _, source := j.Sandbox.Age(r.survey.At); source == sandbox.AgeUnknown || source == sandbox.AgeFirstSeen {
+			ageless = append(ageless, j.Sandbox.Ref().String())
+		}
+	}
+	if len(ageless) == 0 {
+		return
+	}
+	r.env.WriteStore(ctx, r.watch, true, func(ctx context.Context, st store.Store) error {
+		for _, ref := range ageless {
+			if _, err := st.Sight(ctx, ops.SightFirst, ref, r.env.Now(), time.Second); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

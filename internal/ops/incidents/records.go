@@ -1,0 +1,227 @@
+package incidents
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"sbx/internal/alert"
+	"sbx/internal/history"
+	"sbx/internal/incident"
+	"sbx/internal/ops"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+	"sbx/internal/task"
+	"sbx/internal/triage"
+)
+
+// period is the time of an incident, and its profiles; none = all.
+type period struct {
+	since, until time.Time
+	profiles     []string
+}
+
+func (p period) has(at time.Time) bool { return !at.Before(p.since) && !at.After(p.until) }
+
+// isAbout says that something at these profiles belongs to the incident; none = at all of them.
+func (p period) isAbout(profiles []string) bool {
+	return len(p.profiles) == 0 || len(profiles) == 0 ||
+		slices.ContainsFunc(profiles, func(name string) bool { return slices.Contains(p.profiles, name) })
+}
+
+// readRecords reads what was seen and done in the time of the incident.
+func (r *IncidentReport) readRecords(ctx context.Context, env *ops.Env, runs RunFinder) error {
+	i := r.Incident
+	p := period{since: i.StartedAt, until: i.ClosedAt, profiles: i.Start.Providers}
+	if p.since.IsZero() {
+		r.Problems = append(r.Problems, "when it was started cannot be read, so what was done is not listed")
+		return nil
+	}
+	if d := i.Start.DetectedAt; !d.IsZero() && d.Before(p.since) {
+		p.since = d
+	}
+	if p.until.IsZero() {
+		p.until = r.At
+	}
+	if runs != nil {
+		steps, events, errs := runs(p.since, p.until, p.profiles)
+		r.Steps, r.events = steps, events
+		r.addProblems("the runs of runbooks", errs...)
+	}
+	evidence, err := r.readStore(ctx, env, p)
+	r.addProblems("what earlier looks have seen", err)
+	r.addEvents()
+	r.addEvidence(evidence, p)
+	if i.State == incident.Open {
+		r.addOpenAlerts(ctx, env, p)
+	}
+	slices.SortStableFunc(r.Causes, compareCauses)
+	return r.addActs(ctx, env, p)
+}
+
+func (r *IncidentReport) addProblems(what string, errs ...error) {
+	for _, err := range errs {
+		if err != nil {
+			r.Problems = append(r.Problems, what+" cannot be read: "+err.Error())
+		}
+	}
+}
+
+// readStore reads the events and the evidence of looks, and the tasks that ended.
+func (r *IncidentReport) readStore(ctx context.Context, env *ops.Env, p period) (evidence []history.Seen, err error) {
+	ctx, stop := context.WithTimeout(ctx, env.Process.Stretch.Limit(ops.MemoryLimit))
+	defer stop()
+	err = env.ReadTaskStore(func(st store.Store) error {
+		events, err := history.Events(ctx, st, p.since)
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			if p.has(e.At) && p.isAbout(e.Providers) {
+				r.events = append(r.events, e)
+			}
+		}
+		for _, profile := range namesOr(env, p.profiles) {
+			seen, err := history.SeenSince(ctx, st, profile, p.since)
+			if err != nil {
+				return err
+			}
+			evidence = append(evidence, seen...)
+		}
+		tasks, err := task.Ledger{Store: st}.List(ctx, store.TaskQuery{Since: p.since.Add(-longestTask)})
+		for _, t := range tasks {
+			r.addTask(t, p)
+		}
+		return err
+	})
+	return evidence, err
+}
+
+// namesOr are profiles; none = all that are configured.
+func namesOr(e *ops.Env, profiles []string) []string {
+	if len(profiles) > 0 {
+		return profiles
+	}
+	return e.ConfiguredNames()
+}
+
+// longestTask is how long before the incident a task was launched at most that ended in it.
+const longestTask = 24 * time.Hour
+
+// addEvidence takes the causes of what was in trouble or failed, as looks have kept them. What somebody
+// stopped is no trouble.
+func (r *IncidentReport) addEvidence(all []history.Seen, p period) {
+	for _, seen := range all {
+		if !p.has(seen.At) || seen.Cause == sandbox.CauseStopped {
+			continue
+		}
+		for _, c := range seen.Causes {
+			r.addCause(c, seen.At, "inspect")
+		}
+	}
+}
+
+func (r *IncidentReport) addTask(t task.Task, p period) {
+	var profiles []string
+	if last := t.Last(); last != nil {
+		profiles = []string{last.Provider}
+	}
+	if !p.has(t.EndedAt) || !p.isAbout(profiles) {
+		return
+	}
+	text := "task " + ops.WithDetail(t.ID+" "+string(t.State), ops.TaskState{Task: t}.Why())
+	if t.StopBy != "" {
+		text += "; stopped by " + t.StopBy
+	}
+	r.events = append(r.events, history.Event{At: t.EndedAt, Verb: "task", Who: t.Owner.Who, Host: t.Owner.Host, Providers: profiles, Text: text})
+}
+
+// addOpenAlerts adds the alerts that hold now, whoever has evaluated them.
+func (r *IncidentReport) addOpenAlerts(ctx context.Context, env *ops.Env, p period) {
+	for _, a := range env.OpenAlerts(ctx, namesOr(env, p.profiles)) {
+		r.addFlag(ops.AlertChecks([]alert.Alert{a})[0], history.Event{At: a.State.Last, Verb: "stats"})
+	}
+}
+
+// addEvents takes what events add to the report.
+func (r *IncidentReport) addEvents() {
+	slices.SortStableFunc(r.events, func(a, b history.Event) int { return a.At.Compare(b.At) })
+	for _, e := range r.events {
+		for _, f := range e.Flags {
+			r.addFlag(f, e)
+		}
+		for _, c := range e.Causes {
+			r.addCause(c, e.At, e.Verb)
+		}
+		for _, c := range e.Targets {
+			addCheck(&r.Checks, c, e)
+		}
+		if e.Message != nil {
+			r.Escalations = append(r.Escalations, e)
+		}
+	}
+}
+
+// addFlag adds a flag. The incident is about the first that is an alert, unless its start says otherwise, and
+// as severe as the worst.
+func (r *IncidentReport) addFlag(f history.Check, e history.Event) {
+	addCheck(&r.Flags, f, e)
+	if r.Alert == "" && severityOf(f.ID) != "" {
+		r.Alert = f.ID
+	}
+	if r.Incident.Start.Severity == "" && (f.Severity == string(triage.Critical) || r.Severity == "") {
+		r.Severity = f.Severity
+	}
+}
+
+// addActs takes from the journals what was done.
+func (r *IncidentReport) addActs(ctx context.Context, env *ops.Env, p period) error {
+	found, err := ops.Audit(ctx, env, ops.AuditRequest{Since: p.since, Profiles: p.profiles})
+	if err != nil {
+		return err
+	}
+	for _, a := range slices.Backward(found.Acts) {
+		if p.has(a.At) {
+			r.Acts = append(r.Acts, a)
+		}
+	}
+	for _, err := range found.Errors {
+		r.Problems = append(r.Problems, "an act may be missing: "+err.Error())
+	}
+	for _, run := range found.Unreported {
+		r.Problems = append(r.Problems, fmt.Sprintf("an act may be missing: %s of %s on %s has not reported what it did", run.ID, run.Who, run.Host))
+	}
+	return nil
+}
+
+// addTimeline puts all that happened in its order.
+func (r *IncidentReport) addTimeline() {
+	for _, e := range r.Incident.Events {
+		r.Timeline = append(r.Timeline, IncidentEvent{At: e.At, Kind: string(e.Kind), Who: e.Actor.Who, Host: e.Actor.Host, Said: &e})
+	}
+	for _, e := range r.events {
+		kind := EventSeen
+		switch {
+		case e.Message != nil:
+			kind = EventEscalated
+		case e.Met:
+			kind = EventVerified
+		}
+		r.Timeline = append(r.Timeline, IncidentEvent{At: e.At, Kind: kind, Who: e.Who, Host: e.Host, Verb: e.Verb, Seen: &e})
+	}
+	for _, s := range r.Steps {
+		r.Timeline = append(r.Timeline, IncidentEvent{At: s.Ended, Kind: EventStep, Who: s.Actor.Who, Host: s.Actor.Host, Verb: "runbook run", Step: &s})
+	}
+	places := map[string]int{} // of the event of a run
+	for _, a := range r.Acts {
+		at, has := places[a.Run]
+		if !has {
+			at = len(r.Timeline)
+			places[a.Run] = at
+			r.Timeline = append(r.Timeline, IncidentEvent{At: a.At, Kind: EventActed, Who: a.Actor.Who, Host: a.Actor.Host, Verb: a.Verb})
+		}
+		r.Timeline[at].Acts = append(r.Timeline[at].Acts, a)
+	}
+	slices.SortStableFunc(r.Timeline, func(a, b IncidentEvent) int { return a.At.Compare(b.At) })
+}

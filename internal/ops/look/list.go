@@ -1,0 +1,201 @@
+package look
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"sbx/internal/fleet"
+	"sbx/internal/ops"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+	"sbx/internal/selector"
+	"sbx/internal/triage"
+)
+
+// ListRequest says which sandboxes are listed.
+type ListRequest struct {
+	Selector selector.Selector
+	Look     bool // ask those that may be stuck themselves
+}
+
+// ListResult is what a listing came to, beside its items.
+type ListResult struct {
+	Census    Census // of everything that the selectors take, --stuck apart
+	Counted   bool   // the census counts everything; a listing that stopped at its limit counts no more
+	Truncated bool   // there are more than the limit allows
+	Shown     int    // that were reported
+	Ended     int    // left out because they have ended, as far as they were listed
+	// Undecided counts by reason what the condition leaves unknown, and so does not select.
+	Undecided map[string]int
+	// Unconfirmed are ends that were requested and not acknowledged, where --all asks for what has ended, too; UnconfirmedErr
+	// is why they are not known.
+	Unconfirmed    []ops.UnconfirmedEnd
+	UnconfirmedErr error
+}
+
+// Lister lists sandboxes, again and again with --watch.
+type Lister struct {
+	env   *ops.Env
+	fleet *fleet.Fleet
+	req   ListRequest
+}
+
+// NewLister opens the fleet that is listed.
+func NewLister(ctx context.Context, env *ops.Env, req ListRequest) (*Lister, error) {
+	f, err := env.Fleet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Lister{env: env, fleet: f, req: req}, nil
+}
+
+// Profiles are those that are asked.
+func (l *Lister) Profiles() []string { return l.fleet.Names() }
+
+// List lists once. Items are of types fleet.Judged, as they arrive unless they have to be
+// looked at, sorted or cut first, and error: a provider that could not be listed.
+func (l *Lister) List(ctx context.Context, watch ops.Observer) *ListResult {
+	progress := watch.Progress("listing")
+	defer progress.Done()
+	one := &listing{env: l.env, watch: watch, progress: progress, selector: l.req.Selector, look: l.req.Look || l.req.Selector.Stuck}
+	one.result.Counted, one.result.Undecided = true, map[string]int{}
+	if one.selector.Sort == (selector.Order{}) && !one.look && !one.selector.Where.NeedsLook() {
+		one.streamChosen(ctx, l.fleet)
+	} else {
+		one.chooseHeld(ctx, l.fleet, one.holdListed(ctx, l.fleet))
+	}
+	if l.req.Selector.All {
+		one.result.Unconfirmed, one.result.UnconfirmedErr = ops.UnconfirmedEnds(ctx, l.fleet)
+	}
+	return &one.result
+}
+
+// ListKnown gives what is known of all sandboxes, for completion: a provider that is slower than
+// the limit has its last listing.
+func ListKnown(ctx context.Context, env *ops.Env, limit time.Duration) ([]sandbox.Sandbox, error) {
+	f, err := env.Fleet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return f.ListNames(ctx, limit), nil
+}
+
+// listing is one listing under way.
+type listing struct {
+	env      *ops.Env
+	watch    ops.Observer
+	progress ops.Progress
+	selector selector.Selector
+	look     bool
+	result   ListResult
+}
+
+// providerQuery asks for no more pages than are shown, where the limit may be given on.
+func (l *listing) providerQuery(limit int) providers.Query {
+	s := l.selector
+	return providers.Query{All: s.All, States: s.States, Labels: s.ExactLabels(), Limit: limit}
+}
+
+func (l *listing) selectorFacts(of func(sandbox.Sandbox) fleet.Judged) selector.Facts {
+	return selector.Facts{Now: l.env.Now(), Judged: func(s sandbox.Sandbox) (triage.Verdict, *selector.Look) {
+		j := of(s)
+		return j.Verdict, j.Look
+	}}
+}
+
+// takes says that the selector takes a sandbox, the stuck rule apart: such a sandbox is judged.
+// With mayLook, it also takes one of which only a look can decide the condition. It counts what
+// is left out because it has ended, and what the condition leaves undecided.
+func (l *listing) takes(s sandbox.Sandbox, facts selector.Facts, mayLook bool) bool {
+	without := l.selector
+	without.Stuck = false
+	m := without.Judge(s, facts)
+	switch {
+	case m.Filter == selector.FilterEnded && !l.selector.Stuck: // what has ended is not stuck
+		l.result.Ended++
+	case m.Verdict == sandbox.Unknown && m.Filter == selector.FilterWhere:
+		if mayLook && l.selector.Where.NeedsLook() && s.State == sandbox.StateRunning {
+			return true
+		}
+		l.result.Undecided[m.Reason]++
+	}
+	return m.Verdict == sandbox.True
+}
+
+// streamChosen reports each sandbox that is chosen at once.
+func (l *listing) streamChosen(ctx context.Context, f *fleet.Fleet) {
+	shown, listed := 0, 0
+	for s, err := range f.List(ctx, l.providerQuery(l.selector.Limit)) {
+		if err != nil {
+			l.watch.Item(err)
+			continue
+		}
+		listed++
+		l.progress.Update(ops.GroupedNumber(listed) + " so far")
+		judged := l.env.JudgeRecord(s)
+		facts := l.selectorFacts(func(sandbox.Sandbox) fleet.Judged { return judged })
+		if !l.takes(s, facts, false) {
+			continue
+		}
+		l.result.Census.Add(judged.Sandbox.Provider, judged.Verdict)
+		if l.selector.Judge(s, facts).Verdict != sandbox.True {
+			continue
+		}
+		if l.selector.Limit > 0 && shown == l.selector.Limit {
+			l.result.Truncated, l.result.Counted = true, false
+			return
+		}
+		shown++
+		l.result.Shown++
+		l.watch.Item(judged)
+	}
+}
+
+func (l *listing) holdListed(ctx context.Context, f *fleet.Fleet) []sandbox.Sandbox {
+	var held []sandbox.Sandbox
+	for s, err := range f.List(ctx, l.providerQuery(0)) {
+		if err != nil {
+			l.watch.Item(err)
+			continue
+		}
+		held = append(held, s)
+		l.progress.Update(ops.GroupedNumber(len(held)) + " so far")
+	}
+	return held
+}
+
+// chooseHeld judges what was held back, and reports what is chosen of it.
+func (l *listing) chooseHeld(ctx context.Context, f *fleet.Fleet, held []sandbox.Sandbox) {
+	all := map[sandbox.Ref]fleet.Judged{}
+	byRecord := l.selectorFacts(l.env.JudgeRecord)
+	held = slices.DeleteFunc(held, func(s sandbox.Sandbox) bool { return !l.takes(s, byRecord, true) })
+	how := l.env.Judging(l.look, l.progress)
+	if where := l.selector.Where; where.NeedsLook() {
+		how.Open = func(j fleet.Judged) bool {
+			return j.Sandbox.State == sandbox.StateRunning && where.Judge(j.Sandbox, byRecord) == sandbox.Unknown
+		}
+	}
+	judged := f.Judge(ctx, held, how)
+	seen := l.selectorFacts(func(s sandbox.Sandbox) fleet.Judged { return all[s.Ref()] })
+	for i, j := range judged {
+		all[j.Sandbox.Ref()], held[i] = j, j.Sandbox
+		if where := l.selector.Where; where.IsZero() || where.Judge(j.Sandbox, seen) == sandbox.True {
+			l.result.Census.Add(j.Sandbox.Provider, j.Verdict)
+		}
+	}
+	for _, err := range ops.FailedLooks(judged) {
+		l.watch.Item(err)
+	}
+	chosen := l.selector.Apply(held, seen)
+	l.result.Shown = len(chosen.Selected)
+	for _, j := range chosen.Selected {
+		l.watch.Item(all[j.Sandbox.Ref()])
+	}
+	for _, j := range chosen.Unknown {
+		if j.Match.Filter == selector.FilterWhere {
+			l.result.Undecided[j.Match.Reason]++
+		}
+	}
+	l.result.Truncated = chosen.Truncated
+}

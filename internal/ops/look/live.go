@@ -1,0 +1,98 @@
+package look
+
+import (
+	"context"
+	"time"
+
+	"sbx/internal/fleet"
+	"sbx/internal/ops"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+// Live reads a fleet again and again, one provider at a time, so that a slow one delays no other.
+type Live struct {
+	Env   *ops.Env
+	fleet *fleet.Fleet
+}
+
+// NewLive opens the fleet that is read.
+func NewLive(ctx context.Context, env *ops.Env) (*Live, error) {
+	f, err := env.Fleet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Live{env, f}, nil
+}
+
+// Profiles are those that are read, in their order.
+func (l *Live) Profiles() []string { return l.fleet.Names() }
+
+// LiveRound is one answer of one provider.
+type LiveRound struct {
+	Profile    string
+	At         time.Time        // when it was asked
+	Connection fleet.Connection // how its provider answers, also with an error
+	Figures    Figures          // none with an error
+	FiguresErr error            // why the provider's own counters are not among the figures; nil = they are, or it has none
+	Rows       []fleet.Judged
+	Err        error // why there is no complete listing
+}
+
+// Round lists the sandboxes of a profile, judged by their records, and counts them as `stats` does.
+func (l *Live) Round(ctx context.Context, profile string) LiveRound {
+	r := LiveRound{Profile: profile, At: l.Env.Now()}
+	one, err := l.fleet.Narrow([]string{profile})
+	if err != nil {
+		r.Err = err
+		return r
+	}
+	stats := one.Stats(ctx)[0]
+	r.Connection = one.Connection(profile)
+	if r.Err = stats.ItemsErr; r.Err != nil {
+		return r
+	}
+	r.FiguresErr = stats.Err
+	r.Rows = one.Judge(ctx, stats.Items, fleet.Judging{Now: l.Env.Now, Thresholds: l.Env.Thresholds})
+	var census Census
+	for _, j := range r.Rows {
+		census.Add(profile, j.Verdict)
+	}
+	r.Figures = providerFigures(l.Env, stats, census)
+	return r
+}
+
+// LiveLook is what a sandbox itself told.
+type LiveLook struct {
+	fleet.Judged
+
+	Usage  *SandboxUsage    // nil = it is not known
+	Causes []triage.Finding // of what is wrong with it, as `inspect` ranks them
+}
+
+// liveLines is how many lines of output a look keeps.
+const liveLines = 2
+
+// Look asks sandboxes themselves, as `ls --look` does, and those that run for their usage.
+func (l *Live) Look(ctx context.Context, items []sandbox.Sandbox) []LiveLook {
+	judged := l.fleet.Judge(ctx, items, fleet.Judging{
+		Now: l.Env.Now, Thresholds: l.Env.Thresholds, Look: true, Lines: liveLines,
+		Open: func(j fleet.Judged) bool { return j.Sandbox.State == sandbox.StateRunning },
+	})
+	all := make([]LiveLook, len(judged))
+	for i, j := range judged {
+		all[i].Judged = j
+		all[i].Causes = triage.Causes(j.Verdict, j.Sandbox, j.Signals, l.Env.Thresholds(j.Sandbox), j.At)
+		if j.Look != nil && j.Look.Err == nil && j.Look.Trend.Samples > 0 {
+			all[i].Usage = &SandboxUsage{Sandbox: j.Sandbox, Last: j.Look.Last, Trend: j.Look.Trend, Limits: l.Env.Thresholds(j.Sandbox), Verdict: j.Verdict}
+		}
+	}
+	return all
+}
+
+// Follow reads the last lines of a log, and then each new one, until the log or ctx ends. Items are of types
+// LogLine, LogGap and error, as those of Logs.
+func (l *Live) Follow(ctx context.Context, ref sandbox.Ref, lines int, item func(any)) {
+	r := &logReader{req: LogsRequest{Follow: true, Tail: lines}, item: item, matcher: triage.NewMatcher()}
+	r.readLog(ctx, l.fleet, ref)
+}

@@ -1,0 +1,77 @@
+package look
+
+import (
+	"cmp"
+	"errors"
+
+	"sbx/internal/check"
+	"sbx/internal/fleet"
+	"sbx/internal/notify"
+	"sbx/internal/ops"
+	"sbx/internal/sandbox"
+)
+
+// subjects are what the investigation has seen of each provider. Of one whose sandboxes were not
+// judged in time, their count is not known.
+func (d *diagnosis) subjects(look fleetLook, judged []fleet.Judged) []check.Subject {
+	var known []fleet.ProviderStats
+	for _, p := range look.profiles {
+		if p.stats == nil {
+			continue
+		}
+		stats := *p.stats
+		if !p.listed {
+			stats.ItemsErr = errors.Join(stats.ItemsErr, unansweredError(stats.Provider))
+		}
+		known = append(known, stats)
+	}
+	return ops.PlainSubjects(verifySubjects(d.env, known, judged, look.quotas))
+}
+
+// quotaSubjects are the highest uses of quotas.
+func quotaSubjects(e *ops.Env, names []string, quotas []fleet.ProviderQuota) []check.Subject {
+	var all []check.Subject
+	for _, name := range names {
+		s := e.NewAlertSubject(name)
+		s.Figures.QuotaUsed = ops.HighestUse(quotas, name)
+		all = append(all, s.Subject)
+	}
+	return all
+}
+
+// verifySubjects are what a round of verify has seen.
+func verifySubjects(e *ops.Env, stats []fleet.ProviderStats, judged []fleet.Judged, quotas []fleet.ProviderQuota) []ops.AlertSubject {
+	var all []ops.AlertSubject
+	for _, one := range stats {
+		s := e.NewAlertSubject(one.Provider)
+		s.AddFigures(one.Signals(s.Limits.StuckAge, e.Now()), e.Now())
+		s.Figures.QuotaUsed = cmp.Or(ops.HighestUse(quotas, one.Provider), s.Figures.QuotaUsed)
+		if one.ItemsErr == nil {
+			countJudged(&s, judged)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// countJudged counts what was judged of this profile.
+func countJudged(s *ops.AlertSubject, judged []fleet.Judged) {
+	var stuck []notify.Item
+	open, unjudged := 0, int64(0)
+	for _, j := range judged {
+		if j.Sandbox.Provider != s.Provider {
+			continue
+		}
+		if j.Verdict.Unjudged() {
+			unjudged++
+		}
+		switch {
+		case j.Verdict.Stuck == sandbox.True:
+			stuck = append(stuck, ops.StuckItem(j.Sandbox, j.Verdict))
+		case ops.LeaveOpen(j.Verdict):
+			open++
+		}
+	}
+	s.Unjudged = &unjudged
+	s.CountStuck(stuck, open)
+}

@@ -1,0 +1,45 @@
+package ops
+
+import (
+	"context"
+	"time"
+
+	"sbx/internal/fleet"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+)
+
+// MemoryLimit bounds what a slow store may cost a verb that does without.
+const MemoryLimit = 5 * time.Second
+
+// RecordCreated records a new sandbox, so that `reconcile` knows it, unless its provider keeps
+// records. The sandbox exists in any case, so a failing store is a warning.
+func (e *Env) RecordCreated(ctx context.Context, watch Reporter, f *fleet.Fleet, s sandbox.Sandbox) {
+	if f.HasRecords(s.Provider) {
+		return
+	}
+	e.WriteStore(ctx, watch, true, func(ctx context.Context, st store.Store) error {
+		return st.PutRecord(ctx, store.Record{
+			Provider: s.Provider, ID: s.ID, TaskID: s.TaskID, AgentType: s.AgentType, Owner: e.Process.User(), Host: e.Process.Host,
+			State: s.State, CreatedAt: s.CreatedAt, UpdatedAt: e.Now(),
+		})
+	})
+}
+
+// RecordEnded begins the reason of a record whose sandbox was ended. Other reasons are of records that
+// were brought to the end of a sandbox that had ended already.
+const RecordEnded = "ended by "
+
+// WriteStore does something with the store; write makes one where there is none.
+func (e *Env) WriteStore(ctx context.Context, watch Reporter, write bool, do func(context.Context, store.Store) error) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), e.Process.Stretch.Limit(MemoryLimit))
+	defer stop()
+	st, err := e.Store(write)
+	if err == nil {
+		err = do(ctx, st)
+		_ = st.Close() // what had to be kept was kept by its own call
+	}
+	if err != nil {
+		watch.Warn("sbx's own record could not be written: " + err.Error())
+	}
+}
