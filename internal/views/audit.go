@@ -58,9 +58,6 @@ func verbText(a cleanup.Act) string {
 	return a.Verb + " (" + strings.ReplaceAll(a.Action, "_", " ") + ")"
 }
 
-// outcomeValue is null where no journal knows the outcome.
-func outcomeValue(a cleanup.Act) any { return orNil(a.Outcome) }
-
 func outcomeText(a cleanup.Act) string {
 	if a.Outcome == "" {
 		return "unknown"

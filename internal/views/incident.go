@@ -14,60 +14,43 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// IncidentColumns are those of `sbx incident ls` and of the verbs that change one.
-func IncidentColumns() []output.Column[Record] {
-	columns := recordColumns("id state severity title started_at duration_seconds started_by | alert runbook providers closed_at closed_as events host problem")
-	for i := range columns {
-		name := columns[i].Name
-		switch name {
-		case "id":
-			columns[i].Whole = true
-		case "duration_seconds":
-			columns[i].Text = func(r Record) string {
-				if r[name] == nil {
-					return "-"
-				}
-				return secondsText(r[name])
+// IncidentRow is a line of `incident ls`: an incident, and when it is looked at.
+type IncidentRow struct {
+	*incident.Incident
+
+	now time.Time
+}
+
+// IncidentColumns are those of an IncidentItem.
+func IncidentColumns() []output.Column[IncidentRow] {
+	return output.Columns(func(r IncidentRow) IncidentItem { return incidentItem(r.Incident, r.now) },
+		output.Column[IncidentRow]{Name: "severity", Tone: func(r IncidentRow) output.Tone { return wordTone(r.Start.Severity) }},
+		output.Column[IncidentRow]{Name: "duration_seconds", Text: func(r IncidentRow) string {
+			if r.StartedAt.IsZero() {
+				return "-"
 			}
-		}
-	}
-	return columns
+			return sandbox.FormatDuration(cmp.Or(r.ClosedAt, r.now).Sub(r.StartedAt))
+		}})
 }
 
-// IncidentShowColumns are those of `sbx incident show`.
-func IncidentShowColumns() []output.Column[Record] {
-	return append(IncidentColumns(), recordColumns("timeline")...)
+// IncidentStateColumns are those of an IncidentItem that is made already.
+func IncidentStateColumns() []output.Column[IncidentItem] {
+	return output.Columns(func(i IncidentItem) IncidentItem { return i })
 }
 
-func incidentRecord(i *incident.Incident, now time.Time) Record {
-	end := cmp.Or(i.ClosedAt, now)
-	var took any
-	if !i.StartedAt.IsZero() {
-		took = output.Seconds(end.Sub(i.StartedAt))
-	}
-	return Record{
-		"id": i.ID, "state": string(i.State), "title": TextOrNil(i.Start.Title), "severity": TextOrNil(i.Start.Severity), "alert": TextOrNil(i.Start.Alert),
-		"runbook": TextOrNil(i.Start.Runbook), "providers": textList(i.Start.Providers), "started_at": output.Time(i.StartedAt), "started_by": TextOrNil(i.StartedBy.Who),
-		"host": TextOrNil(i.StartedBy.Host), "closed_at": output.Time(i.ClosedAt), "closed_as": TextOrNil(string(i.As)), "duration_seconds": took,
-		"events": len(i.Events), "problem": TextOrNil(i.Problem),
-	}
-}
-
-// noIncident is the record of no open incident, whose state is "none".
-func noIncident() Record {
-	r := incidentRecord(&incident.Incident{}, time.Time{})
-	r["id"], r["state"] = nil, "none"
-	return r
+// IncidentShowColumns are those of an IncidentShownItem.
+func IncidentShowColumns() []output.Column[*incidents.IncidentReport] {
+	return output.Columns(shownItem)
 }
 
 // ShowIncidents lists incidents.
 func ShowIncidents(p *output.Printer, schema string, all []*incident.Incident, errs []error) error {
-	list, err := output.NewList(p, output.ListSpec[Record]{Schema: schema, Columns: IncidentColumns(), Empty: "no incident was recorded here; `sbx incident start` begins one"})
+	list, err := output.NewList(p, output.ListSpec[IncidentRow]{Schema: schema, Columns: IncidentColumns(), Empty: "no incident was recorded here; `sbx incident start` begins one"})
 	if err != nil {
 		return err
 	}
 	for _, i := range all {
-		_ = list.Add(incidentRecord(i, p.Now())) // Close gives the error of stdout
+		_ = list.Add(IncidentRow{i, p.Now()}) // Close gives the error of stdout
 	}
 	for _, err := range errs {
 		list.Fail(err)
@@ -77,8 +60,8 @@ func ShowIncidents(p *output.Printer, schema string, all []*incident.Incident, e
 
 // ShowIncident says what was done to an incident.
 func ShowIncident(p *output.Printer, schema string, i *incident.Incident, said string) error {
-	page := func(s *output.Sheet, _ Record) { s.Text(said) }
-	return showRecord(p, output.ItemSpec[Record]{Schema: schema, Columns: IncidentColumns(), Human: page}, incidentRecord(i, p.Now()))
+	page := func(s *output.Sheet, _ IncidentRow) { s.Text(said) }
+	return output.ShowItem(p, output.ItemSpec[IncidentRow]{Schema: schema, Columns: IncidentColumns(), Human: page}, IncidentRow{i, p.Now()})
 }
 
 // shownEvents is how many events `sbx incident status` shows.
@@ -86,28 +69,21 @@ const shownEvents = 8
 
 // ShowIncidentStatus shows an incident with its last events; nil = none is open.
 func ShowIncidentStatus(p *output.Printer, schema string, r *incidents.IncidentReport) error {
-	spec := output.ItemSpec[Record]{Schema: schema, Columns: IncidentColumns()}
+	spec := output.ItemSpec[IncidentItem]{Schema: schema, Columns: IncidentStateColumns()}
 	if r == nil {
-		spec.Human = func(s *output.Sheet, _ Record) { s.Text("no incident is open") }
-		return showRecord(p, spec, noIncident())
+		spec.Human = func(s *output.Sheet, _ IncidentItem) { s.Text("no incident is open") }
+		return output.ShowItem(p, spec, noIncident())
 	}
-	spec.Human = func(s *output.Sheet, _ Record) { incidentPage(s, r, r.Timeline[max(0, len(r.Timeline)-shownEvents):]) }
-	return showRecord(p, spec, knownRecord(r))
+	spec.Human = func(s *output.Sheet, _ IncidentItem) {
+		incidentPage(s, r, r.Timeline[max(0, len(r.Timeline)-shownEvents):])
+	}
+	return output.ShowItem(p, spec, knownItem(r))
 }
 
 // ShowWholeIncident shows an incident with its whole timeline.
 func ShowWholeIncident(p *output.Printer, schema string, r *incidents.IncidentReport) error {
-	row := knownRecord(r)
-	row["timeline"] = eachFields(r.Timeline, eventFields)
-	page := func(s *output.Sheet, _ Record) { incidentPage(s, r, r.Timeline) }
-	return showRecord(p, output.ItemSpec[Record]{Schema: schema, Columns: IncidentShowColumns(), Human: page}, row)
-}
-
-// knownRecord is the record of an incident, with what the records of its time add to it.
-func knownRecord(r *incidents.IncidentReport) Record {
-	row := incidentRecord(r.Incident, r.At)
-	row["severity"], row["alert"] = TextOrNil(r.Severity), TextOrNil(r.Alert)
-	return row
+	page := func(s *output.Sheet, r *incidents.IncidentReport) { incidentPage(s, r, r.Timeline) }
+	return output.ShowItem(p, output.ItemSpec[*incidents.IncidentReport]{Schema: schema, Columns: IncidentShowColumns(), Human: page}, r)
 }
 
 func incidentPage(s *output.Sheet, r *incidents.IncidentReport, events []incidents.IncidentEvent) {

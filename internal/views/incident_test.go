@@ -145,5 +145,5 @@ func TestEachRunHasItsTable(t *testing.T) {
 	assert.Contains(t, text, "Run `b-1` of `one`: 1 done.\n")
 	assert.Contains(t, text, "Run `b-2` of `one`: 1 done, 1 not selected.\n")
 	assert.Contains(t, text, "ETA of the steps that were done in the last run: 1m; they took 1s.")
-	assert.InEpsilon(t, 60.0, reportRecord(r)["eta_seconds"], 0)
+	assert.InEpsilon(t, 60.0, *reportItem(r).ETASeconds, 0)
 }

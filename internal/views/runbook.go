@@ -3,42 +3,12 @@ package views
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/output"
 	"sbx/internal/runbook"
 	"sbx/internal/sandbox"
 )
-
-// Record is one row of a document about incidents, by key: texts, times and verdicts, which
-// need no column with logic of its own.
-type Record map[string]any
-
-// recordColumns are columns by their names; those behind "|" are wide ones. Durations and words of
-// severity have their own look.
-func recordColumns(names string) []output.Column[Record] {
-	var all []output.Column[Record]
-	shown, wide, _ := strings.Cut(names, "|")
-	for i, list := range []string{shown, wide} {
-		for name := range strings.FieldsSeq(list) {
-			c := output.Column[Record]{Name: name, Value: func(r Record) any { return r[name] }, Tone: func(r Record) output.Tone { return wordTone(r[name]) }}
-			if strings.HasSuffix(name, "_seconds") {
-				c.Text = func(r Record) string { return secondsText(r[name]) }
-			}
-			if i > 0 {
-				c.Level = output.Wide
-			}
-			all = append(all, c)
-		}
-	}
-	return all
-}
-
-func secondsText(value any) string {
-	n, _ := value.(float64)
-	return sandbox.FormatDuration(time.Duration(n * float64(time.Second)))
-}
 
 func wordTone(value any) output.Tone {
 	switch value {
@@ -70,18 +40,6 @@ func lintItem(f runbook.Finding) LintItem {
 // ShowRunbooks lists runbooks. Errs are of those that cannot be read.
 func ShowRunbooks(p *output.Printer, schema string, books []*runbook.Runbook, errs []error) error {
 	return ShowRows(p, output.ListSpec[*runbook.Runbook]{Schema: schema, Columns: RunbookColumns(), Empty: "no runbooks"}, books, errs...)
-}
-
-func showRecord(p *output.Printer, spec output.ItemSpec[Record], row Record) error {
-	return output.ShowItem(p, spec, row)
-}
-
-func textList(texts []string) []any {
-	list := make([]any, len(texts))
-	for i, text := range texts {
-		list[i] = text
-	}
-	return list
 }
 
 // ShowRunbook shows one runbook, to people as its page.

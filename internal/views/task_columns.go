@@ -37,14 +37,6 @@ func taskLooks() []output.Column[TaskRow] {
 	}
 }
 
-// TextOrNil is nil for the empty text.
-func TextOrNil(text string) any {
-	if text == "" {
-		return nil
-	}
-	return text
-}
-
 // Tone is that of a task's state.
 func (r TaskRow) Tone() output.Tone {
 	switch r.State {
