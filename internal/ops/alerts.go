@@ -193,6 +193,14 @@ func (e *Env) OpenAlerts(ctx context.Context, names []string) []alert.Alert {
 	return all
 }
 
+// CauseGroup are sandboxes of one provider with one cause.
+type CauseGroup struct {
+	Provider string
+	Cause    sandbox.Cause
+	Refs     []sandbox.Ref
+	Short    []string // the beginnings of their ids that no other sandbox has
+}
+
 // CauseWord is the cause of a verdict; "" where there is none, or none is known.
 func CauseWord(v triage.Verdict) string {
 	if v.Cause == sandbox.CauseUnknown {

@@ -2,24 +2,13 @@ package ops
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"sbx/internal/cleanup"
 	"sbx/internal/cron"
 )
-
-// JoinCounts writes "e2b 3, local 1", in the order of the names.
-func JoinCounts(counts map[string]int) string {
-	parts := make([]string, 0, len(counts))
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, fmt.Sprintf("%s %d", name, counts[name]))
-	}
-	return strings.Join(parts, ", ")
-}
 
 // CleanupStatusRequest says how often cleanup should run.
 type CleanupStatusRequest struct {

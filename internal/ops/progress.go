@@ -2,7 +2,10 @@ package ops
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"sbx/internal/fleet"
@@ -85,4 +88,13 @@ func GroupedNumber(n int) string {
 		return strconv.Itoa(n)
 	}
 	return GroupedNumber(n/1000) + fmt.Sprintf(",%03d", n%1000)
+}
+
+// JoinCounts writes "e2b 3, local 1", in the order of the names.
+func JoinCounts(counts map[string]int) string {
+	parts := make([]string, 0, len(counts))
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%s %d", name, counts[name]))
+	}
+	return strings.Join(parts, ", ")
 }

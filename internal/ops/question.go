@@ -2,8 +2,6 @@ package ops
 
 import (
 	"fmt"
-
-	"sbx/internal/sandbox"
 )
 
 // Question is what an operation asks before it goes on.
@@ -23,11 +21,3 @@ func NewQuestion(word, what string) Question {
 
 // AskEnd asks whether sandboxes may end. Shares says how many are where.
 func AskEnd(word, shares string) Question { return NewQuestion(word, "terminate them"+shares) }
-
-// CauseGroup are sandboxes of one provider with one cause.
-type CauseGroup struct {
-	Provider string
-	Cause    sandbox.Cause
-	Refs     []sandbox.Ref
-	Short    []string // the beginnings of their ids that no other sandbox has
-}

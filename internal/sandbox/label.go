@@ -14,7 +14,7 @@ const (
 	LabelAgentType = "sbx/agent-type" // Spec.AgentType
 	LabelKeep      = "sbx/keep"       // protects it from being ended, see Kept
 	LabelRun       = "sbx/run"        // the tag of the program that create started
-	// LabelUnreadable holds the labels of a provider's answer that cannot be read: it may be protected, see Kept.
+	// LabelUnreadable holds the labels of a provider's answer that cannot be read: it may be protected, so it is kept.
 	LabelUnreadable = "sbx/unreadable"
 	LabelNonce      = "sbx/nonce"      // identifies a sandbox whose create had no answer
 	LabelKeptUntil  = "sbx/kept-until" // the latest time until which `run --keep-alive` keeps it, see KeptAtMost
