@@ -108,7 +108,7 @@ func compiled(when string) *cond.Condition[*Subject] {
 }
 
 var conditions = sync.OnceValue(func() map[string]*cond.Condition[*Subject] { //nolint:gochecknoglobals // compiled once, never changed
-	all, schema := map[string]*cond.Condition[*Subject]{}, Schema()
+	all, schema := map[string]*cond.Condition[*Subject]{}, schemaOf(slices.Concat(names(), innerNames()))
 	for _, c := range slices.Concat(Alerts(), flags(), Targets()) {
 		compiled, err := cond.Compile(c.When(), schema)
 		if err != nil {
@@ -123,7 +123,7 @@ var conditions = sync.OnceValue(func() map[string]*cond.Condition[*Subject] { //
 func Alerts() []Check {
 	return []Check{
 		TimeoutHigh(),
-		{ID: "sandbox_leak_detected", Row: "R10", Severity: triage.Critical, Level: LevelAgents, Title: "more sandboxes run than should", Figure: "stats.active", Sign: ">", Bound: "stats.thresholds.active_max", For: sustained, Next: "ls --stuck"},
+		leak(),
 		Stuck(),
 		{ID: "active_escalated", Row: "R139", Severity: triage.Critical, Level: LevelInfrastructure, Title: "far more sandboxes run than should", Figure: "stats.active", Sign: ">", Bound: "stats.thresholds.escalate_active", For: escalated, Next: "cleanup --stuck"},
 		{ID: "cleanup_failing", Row: "R140", Severity: triage.Critical, Level: LevelInfrastructure, Title: "cleanup fails again and again", Figure: "cleanup.failures", Sign: ">=", Bound: "3", Next: "cleanup runs"},
@@ -135,6 +135,13 @@ func Alerts() []Check {
 		{ID: "inactivity_high", Row: "S1-53", Severity: triage.Warning, Level: LevelAgents, Title: "many attempts end by inactivity", Figure: "tasks.inactivity_rate", Sign: ">", Bound: "20%", Next: "report"},
 		{ID: "orphans_found", Row: "S1-54", Severity: triage.Warning, Level: LevelInfrastructure, Title: "sandboxes run that no record knows", Figure: "records.orphans", Sign: ">", Bound: "0", Next: "reconcile"},
 	}
+}
+
+// leak is ActiveOver for long enough that people are notified (R10).
+func leak() Check {
+	c := ActiveOver()
+	c.ID, c.Row, c.Level, c.For, c.Next = "sandbox_leak_detected", "R10", LevelAgents, sustained, "ls --stuck"
+	return c
 }
 
 func sustained(t triage.Thresholds) time.Duration { return t.Sustained }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"sbx/internal/alert"
 	"sbx/internal/check"
@@ -38,17 +37,9 @@ func (e *Env) NewAlertSubject(profile string) AlertSubject {
 func (e *Env) RecordedSubject(ctx context.Context, f *fleet.Fleet, profile string) AlertSubject {
 	s := e.NewAlertSubject(profile)
 	if f != nil {
-		s.AddFigures(f.ProfileSignals(ctx, profile, s.Limits.StuckAge), e.Now())
+		s.Figures = f.ProfileSignals(ctx, profile, s.Limits.StuckAge)
 	}
 	return s
-}
-
-// AddFigures adds the figures of a profile.
-func (s *AlertSubject) AddFigures(f triage.FleetSignals, now time.Time) {
-	s.Figures = f
-	if !f.CleanupSeen.IsZero() {
-		s.CleanupSince = new(max(0, now.Sub(f.CleanupSeen).Seconds()))
-	}
 }
 
 // CountStuck takes the count of stuck sandboxes. None is not known to be none while sandboxes were

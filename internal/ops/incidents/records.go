@@ -137,7 +137,7 @@ func (r *IncidentReport) addTask(t task.Task, p period) {
 	r.events = append(r.events, history.Event{At: t.EndedAt, Verb: "task", Who: t.Owner.Who, Host: t.Owner.Host, Providers: profiles, Text: text})
 }
 
-// addOpenAlerts adds the alerts that hold now, whoever has evaluated them.
+// addOpenAlerts adds the alerts that hold now, by the states in the store.
 func (r *IncidentReport) addOpenAlerts(ctx context.Context, env *ops.Env, p period) {
 	for _, a := range env.OpenAlerts(ctx, namesOr(env, p.profiles)) {
 		r.addFlag(ops.AlertChecks([]alert.Alert{a})[0], history.Event{At: a.State.Last, Verb: "stats"})

@@ -44,7 +44,7 @@ func verifySubjects(e *ops.Env, stats []fleet.ProviderStats, judged []fleet.Judg
 	var all []ops.AlertSubject
 	for _, one := range stats {
 		s := e.NewAlertSubject(one.Provider)
-		s.AddFigures(one.Signals(s.Limits.StuckAge, e.Now()), e.Now())
+		s.Figures = one.Signals(s.Limits.StuckAge, e.Now())
 		s.Figures.QuotaUsed = cmp.Or(ops.HighestUse(quotas, one.Provider), s.Figures.QuotaUsed)
 		if one.ItemsErr == nil {
 			countJudged(&s, judged)

@@ -288,14 +288,17 @@ func checkCleanupRuns(ctx context.Context, e *ops.Env) (TargetCheck, error) {
 
 // checkCleanupStatus is R127 by the state of cleanup.
 func checkCleanupStatus(e *ops.Env, status *ops.CleanupStatusResult) TargetCheck {
+	s := check.Subject{Limits: triage.Thresholds{CleanupEvery: status.Status.Every}}
+	samples := 0
+	if last := status.Status.LastSuccess; !last.IsZero() {
+		s.CleanupSince, samples = new(max(0, e.Now().Sub(last).Seconds())), 1
+	}
 	c := TargetCheck{
-		Figure:  targetFigure(check.Target("R127"), &check.Subject{Limits: triage.Thresholds{CleanupEvery: status.Status.Every}}),
+		Figure:  targetFigure(check.Target("R127"), &s),
 		Outcome: status.Status.Verdict, Hint: e.Process.Name() + " cron check",
 		Evidence: []sandbox.Evidence{{What: "cleanup", Value: status.Status.Message, Source: "journals", At: e.Now()}},
 	}
-	if last := status.Status.LastSuccess; !last.IsZero() {
-		c.Value, c.Samples = new(max(0, e.Now().Sub(last).Seconds())), 1
-	}
+	c.Samples = samples
 	if c.Outcome != sandbox.False && len(status.Errors) > 0 {
 		c.Outcome = sandbox.Unknown
 	}
