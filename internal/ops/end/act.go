@@ -9,7 +9,6 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/ops"
-	"sbx/internal/sandbox"
 )
 
 // TerminationAct plans the end of sandboxes that are named.
@@ -121,14 +120,4 @@ func ReconciliationAct(ctx context.Context, env *ops.Env, req ReconcileRequest, 
 		return ops.ActResult{RunID: done.RunID, Endings: done.Endings, Err: done.Verdict}
 	}
 	return a, nil
-}
-
-// plannedItems are the items of a cleanup's plan, as questions show them.
-func plannedItems(items []cleanup.Item) []ops.PlannedEnd {
-	all := make([]ops.PlannedEnd, len(items))
-	for i, item := range items {
-		s := sandbox.Sandbox{Provider: item.Ref.Provider, ID: item.Ref.ID, Name: item.Name, State: item.State, CreatedAt: item.CreatedAt}
-		all[i] = ops.PlannedEnd{Ref: item.Ref, Reason: item.Reason, Sandbox: s}
-	}
-	return all
 }

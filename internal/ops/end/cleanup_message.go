@@ -3,6 +3,7 @@ package end
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -140,4 +141,18 @@ func (r *cleanupRun) nextCommands(what notify.Kind, items []notify.Item) []strin
 		next = append(next, program+" cleanup runs")
 	}
 	return next
+}
+
+func (r *cleanupRun) runSummary(err error) string {
+	parts := []string{fmt.Sprintf("%s: %d of %d sandboxes selected; %s", r.id, len(r.survey.Selected), len(r.survey.Selected)+len(r.survey.Kept), ops.CountsText(fleet.Count(r.endings)))}
+	if err != nil {
+		parts = append(parts, err.Error())
+	}
+	if text := r.unownedText(); text != "" {
+		parts = append(parts, text)
+	}
+	for _, e := range r.survey.Errs() {
+		parts = append(parts, e.Error())
+	}
+	return strings.Join(parts, "\n")
 }

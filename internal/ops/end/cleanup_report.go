@@ -2,19 +2,15 @@ package end
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"sbx/internal/cleanup"
 	"sbx/internal/cron"
 	"sbx/internal/fault"
-	"sbx/internal/fleet"
 	"sbx/internal/metrics"
 	"sbx/internal/ops"
 	"sbx/internal/sandbox"
-	"sbx/internal/store"
 )
 
 // withNotifications runs do, which acts, and reports the result.
@@ -26,20 +22,6 @@ func (r *cleanupRun) withNotifications(ctx context.Context, do func() error) err
 			return r.runFigures(ctx, code, took, false).Set()
 		},
 	}, do)
-}
-
-func (r *cleanupRun) runSummary(err error) string {
-	parts := []string{fmt.Sprintf("%s: %d of %d sandboxes selected; %s", r.id, len(r.survey.Selected), len(r.survey.Selected)+len(r.survey.Kept), ops.CountsText(fleet.Count(r.endings)))}
-	if err != nil {
-		parts = append(parts, err.Error())
-	}
-	if text := r.unownedText(); text != "" {
-		parts = append(parts, text)
-	}
-	for _, e := range r.survey.Errs() {
-		parts = append(parts, e.Error())
-	}
-	return strings.Join(parts, "\n")
 }
 
 // runFigures are those of this run. When a profile was last in order comes from the
@@ -93,32 +75,4 @@ func (r *cleanupRun) profileFigures(share cleanup.Share, status cron.Status) met
 // WriteDryTextfile writes the figures of a plan, if the request named a file.
 func (r *CleanupResult) WriteDryTextfile(ctx context.Context, code int) error {
 	return r.run.env.WriteTextfile(r.run.req.Textfile, func() metrics.Set { return r.run.runFigures(ctx, code, 0, true).Set() })
-}
-
-// shareSightings lets the rule read when an earlier run first saw a sandbox without an age.
-func (r *cleanupRun) shareSightings(ctx context.Context) {
-	first := r.env.Sightings(ctx, r.watch, ops.SightFirst)
-	r.world.FirstSeen = func(s sandbox.Sandbox) time.Time { return first()[s.Ref().String()].First }
-}
-
-// recordSightings stores when sandboxes without an age were first seen, for later runs. Only a run
-// that may act does so.
-func (r *cleanupRun) recordSightings(ctx context.Context) {
-	var ageless []string
-	for _, j := range slices.Concat(r.survey.Selected, r.survey.Kept) {
-		if _, source := j.Sandbox.Age(r.survey.At); source == sandbox.AgeUnknown || source == sandbox.AgeFirstSeen {
-			ageless = append(ageless, j.Sandbox.Ref().String())
-		}
-	}
-	if len(ageless) == 0 {
-		return
-	}
-	r.env.WriteStore(ctx, r.watch, true, func(ctx context.Context, st store.Store) error {
-		for _, ref := range ageless {
-			if _, err := st.Sight(ctx, ops.SightFirst, ref, r.env.Now(), time.Second); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }

@@ -13,7 +13,6 @@ import (
 	"sbx/internal/hostfile"
 	"sbx/internal/ops"
 	"sbx/internal/reconcile"
-	"sbx/internal/sandbox"
 	"sbx/internal/store"
 )
 
@@ -83,31 +82,4 @@ func readDump(ctx context.Context, path string) ([]store.TaskRow, time.Time, err
 	}
 	rows, err := reconcile.ReadDump(path, bytes.NewReader(text))
 	return rows, info.ModTime(), err
-}
-
-// recordEnds brings the records of what was seen to end to their end. What has no record
-// needs none.
-func recordEnds(ctx context.Context, e *ops.Env, watch ops.Reporter, f *fleet.Fleet, endings []sandbox.Ending) {
-	var over []sandbox.Ending
-	for _, e := range endings {
-		if (e.Outcome == sandbox.OutcomeVerified || e.Outcome == sandbox.OutcomeAlreadyGone) && !f.HasRecords(e.Ref.Provider) {
-			over = append(over, e)
-		}
-	}
-	if len(over) == 0 {
-		return
-	}
-	e.WriteStore(ctx, watch, false, func(ctx context.Context, st store.Store) error {
-		for _, ending := range over {
-			did := ops.RecordEnded
-			if ending.Outcome == sandbox.OutcomeAlreadyGone {
-				did = "found ended by "
-			}
-			err := st.EndRecord(ctx, ending.Ref, sandbox.StateTerminated, did+e.Process.User()+" on "+e.Process.Host, e.Now())
-			if err != nil && fault.KindOf(err) != fault.KindNotFound {
-				return err
-			}
-		}
-		return nil
-	})
 }

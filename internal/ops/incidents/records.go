@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sbx/internal/alert"
+	"sbx/internal/check"
 	"sbx/internal/history"
 	"sbx/internal/incident"
 	"sbx/internal/ops"
@@ -224,4 +225,14 @@ func (r *IncidentReport) addTimeline() {
 		r.Timeline[at].Acts = append(r.Timeline[at].Acts, a)
 	}
 	slices.SortStableFunc(r.Timeline, func(a, b IncidentEvent) int { return a.At.Compare(b.At) })
+}
+
+// severityOf is that of an alert; "" = it is none of sbx.
+func severityOf(id string) string {
+	for _, rule := range check.Alerts() {
+		if rule.ID == id {
+			return string(rule.Severity)
+		}
+	}
+	return ""
 }

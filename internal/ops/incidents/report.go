@@ -9,135 +9,10 @@ import (
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
-	"sbx/internal/history"
 	"sbx/internal/incident"
 	"sbx/internal/ops"
 	"sbx/internal/sandbox"
 )
-
-// ReportQuestion is a question of a runbook for the time after an incident.
-type ReportQuestion struct {
-	ID, Ask    string
-	AnsweredBy []string // collectors; none = a person answers
-}
-
-// ReportTask is something to do after an incident.
-type ReportTask struct {
-	Title string
-	Group string // detection, code, docs; "" = none
-	Where string // the command that does it; "" = a person does it
-	Cause string // the id of the cause that it is for; "" = any
-}
-
-// ReportPlan is what a runbook asks for after an incident.
-type ReportPlan struct {
-	Runbook   string
-	Title     string
-	Questions []ReportQuestion
-	Tasks     []ReportTask
-}
-
-// PlanFinder reads the runbook of an incident; "" = the one for its alert or cause.
-type PlanFinder func(runbook, alert, cause string) (ReportPlan, error)
-
-// RunFinder reads what runs of runbooks have done in a time, at some profiles (none = at any): their steps
-// that are over, and as events the causes that they have named and whom to call. Errors are of records that
-// cannot be read.
-type RunFinder func(since, until time.Time, profiles []string) ([]incident.Step, []history.Event, []error)
-
-// ReportRequest says what is reported.
-type ReportRequest struct {
-	Word   string     // the incident; "" = the open one
-	Newest bool       // where none is open, the newest one
-	Runs   RunFinder  // nil = there are none
-	Plan   PlanFinder // nil = neither questions nor tasks are reported
-}
-
-// Moment is when an incident reached a milestone, and how that is known.
-type Moment struct {
-	Milestone incident.Milestone
-	At        time.Time // zero = not known
-	Source    string    // where it is zero: why
-	Who       string
-}
-
-// The kinds of events of a timeline that are no lines of the incident's own record.
-const (
-	EventSeen      = "seen"      // what a verb has concluded or made
-	EventVerified  = "verified"  // all targets are met
-	EventActed     = "acted"     // a run has terminated or changed something
-	EventStep      = "step"      // a step of a runbook has ended
-	EventEscalated = "escalated" // people were notified, or are to be called
-)
-
-// IncidentEvent is one thing that happened: one of its sources is set.
-type IncidentEvent struct {
-	At              time.Time
-	Kind            string // of incident.Event, or of the list above
-	Who, Host, Verb string
-
-	Said *incident.Event // a line of the incident's own record
-	Seen *history.Event
-	Acts []cleanup.Act // of one run
-	Step *incident.Step
-}
-
-// SeenCause is a cause as it was ranked, with the time of that.
-type SeenCause struct {
-	history.Cause
-
-	At   time.Time
-	Verb string
-}
-
-// SeenCheck is a flag or a target, with the time at which it was seen last.
-type SeenCheck struct {
-	history.Check
-
-	At   time.Time
-	Verb string
-}
-
-// SeenFigure is a figure of all sandboxes before the first act, and as it was last seen.
-type SeenFigure struct {
-	Name          string
-	Before, After *int64 // nil = not known
-	BeforeAt      time.Time
-	AfterAt       time.Time
-}
-
-// ReportAnswer answers a question, as far as the record does.
-type ReportAnswer struct {
-	ReportQuestion
-
-	Answer string // "" = none is on record
-	Source string
-	// NeedsPerson says that the record does not answer it, or only a person can.
-	NeedsPerson bool
-}
-
-// IncidentReport is all that is known of an incident.
-type IncidentReport struct {
-	Incident    *incident.Incident
-	Plan        ReportPlan
-	At          time.Time
-	Severity    string          // "" = not known
-	Alert       string          // "" = not known
-	Timeline    []IncidentEvent // oldest first
-	Moments     []Moment
-	Causes      []SeenCause
-	Flags       []SeenCheck
-	Figures     []SeenFigure
-	Acts        []cleanup.Act // oldest first
-	Checks      []SeenCheck
-	Escalations []history.Event
-	Steps       []incident.Step
-	Answers     []ReportAnswer
-	Tasks       []ReportTask
-	Problems    []string // what is missing, and why
-
-	events []history.Event // oldest first
-}
 
 // ReportIncident asks all records for what is known of the time of an incident, from its detection to its
 // end: its own, the journals of acts, the runs of runbooks, tasks, events and evidence of looks, and the
@@ -174,62 +49,6 @@ func (r *IncidentReport) findPlan(find PlanFinder) (ReportPlan, error) {
 		cause = r.Causes[0].ID
 	}
 	return find(r.Incident.Start.Runbook, r.Alert, cause)
-}
-
-// checkQuestion refuses a question that the report of an incident does not have.
-func checkQuestion(ctx context.Context, env *ops.Env, req IncidentNote) error {
-	question, plan := req.Question, ReportPlan{}
-	r, err := ReportIncident(ctx, env, ReportRequest{Word: req.Word, Runs: req.Runs})
-	if err == nil {
-		plan, err = r.findPlan(req.Plan)
-	}
-	if err != nil {
-		return fault.New(fault.KindOf(err), "the questions of the runbook cannot be read: %w", err).WithHint("a note without --answer needs no runbook")
-	}
-	var ids []string
-	for _, q := range plan.Questions {
-		ids = append(ids, q.ID)
-	}
-	if slices.Contains(ids, question) {
-		return nil
-	}
-	return fault.Usage("%s asks no question %q", cmp.Or(plan.Runbook, "the runbook"), question).WithHint("%s", fault.Meant(question, ids))
-}
-
-// addCheck keeps the newest verdict of each check.
-func addCheck(all *[]SeenCheck, c history.Check, e history.Event) {
-	seen := SeenCheck{c, e.At, e.Verb}
-	i := slices.IndexFunc(*all, func(have SeenCheck) bool { return have.ID == c.ID && have.Title == c.Title })
-	if i < 0 {
-		*all = append(*all, seen)
-		return
-	}
-	(*all)[i] = seen
-}
-
-// addCause keeps of each cause what was surest: after the incident it is not seen any more.
-func (r *IncidentReport) addCause(c history.Cause, at time.Time, verb string) {
-	seen := SeenCause{c, at, verb}
-	i := slices.IndexFunc(r.Causes, func(have SeenCause) bool { return have.ID == c.ID })
-	switch {
-	case i < 0:
-		r.Causes = append(r.Causes, seen)
-	case compareCauses(seen, r.Causes[i]) < 0:
-		r.Causes[i] = seen
-	}
-}
-
-func compareCauses(a, b SeenCause) int {
-	return cmp.Or(cmp.Compare(sureness(a.Confidence), sureness(b.Confidence)), cmp.Compare(b.Score, a.Score))
-}
-
-// sureness orders confidences, the surest first.
-func sureness(c sandbox.Confidence) int {
-	i := slices.Index([]sandbox.Confidence{sandbox.Certain, sandbox.Probable, sandbox.Hint}, c)
-	if i < 0 {
-		return len(c) + 3
-	}
-	return i
 }
 
 // addMoments finds when each milestone was reached. What a person has said wins.
@@ -324,4 +143,24 @@ func (r *IncidentReport) mitigated() Moment {
 		return Moment{Source: "no termination was verified"}
 	}
 	return Moment{At: last.SettledAt, Source: fmt.Sprintf("the last verified end, of %s (run %s)", last.Ref, last.Run), Who: last.Actor.Who}
+}
+
+// checkQuestion refuses a question that the report of an incident does not have.
+func checkQuestion(ctx context.Context, env *ops.Env, req IncidentNote) error {
+	question, plan := req.Question, ReportPlan{}
+	r, err := ReportIncident(ctx, env, ReportRequest{Word: req.Word, Runs: req.Runs})
+	if err == nil {
+		plan, err = r.findPlan(req.Plan)
+	}
+	if err != nil {
+		return fault.New(fault.KindOf(err), "the questions of the runbook cannot be read: %w", err).WithHint("a note without --answer needs no runbook")
+	}
+	var ids []string
+	for _, q := range plan.Questions {
+		ids = append(ids, q.ID)
+	}
+	if slices.Contains(ids, question) {
+		return nil
+	}
+	return fault.Usage("%s asks no question %q", cmp.Or(plan.Runbook, "the runbook"), question).WithHint("%s", fault.Meant(question, ids))
 }
