@@ -35,7 +35,7 @@ func newDrill(d *Deps) *cobra.Command {
 			"--runbook sigkill-137 a pipeline of five agents of which one is killed for memory.\n\n" +
 			"A drill sees and ends nothing but what it has staged; it is no incident, and notifies\n" +
 			"nobody. Time limits are 120 times shorter than the runbook's. Its gates are answered,\n" +
-			"steps of people are skipped. Exit 10 when a verdict is wrong, or an act of the runbook fails.",
+			"steps of people are skipped. -v shows each step and all evidence. Exit 10 when a verdict is wrong, or an act of the runbook fails.",
 		Example: "sbx drill\nsbx drill --scenario leak -o json\nsbx drill --runbook sigkill-137\nsbx drill --clean",
 		Args:    usageArgs(noArgs, "`--scenario NAME` chooses what is staged"),
 	}

@@ -50,12 +50,51 @@ func TestDrillSaysHowToRemoveWhatItKeeps(t *testing.T) {
 	}
 }
 
+// TestDrillPageIsOneLineForEachCase: what was seen, by which fact, what was done, and the proof.
+func TestDrillPageIsOneLineForEachCase(t *testing.T) {
+	t.Parallel()
+	fact := func(what, value string) sandbox.Evidence {
+		return sandbox.Evidence{What: what, Value: value, Source: "log"}
+	}
+	page := drillPage(t, drill.Report{Enforcement: sandbox.EnforcementCgroup2, Cases: []drill.Case{
+		{
+			Name: "hung", Cause: sandbox.CauseHungIO, Confidence: sandbox.Probable, OK: true, Outcome: sandbox.OutcomeVerified, Fact: "waits on",
+			Evidence: []sandbox.Evidence{fact("cpu", "0%"), fact("waits on", "tcp 127.0.0.1:1"), fact("tree", "cgroup empty, no process of the tree is left")},
+		},
+		{
+			Name: "orphan", About: "has no known task", Cause: sandbox.CauseOrphan, Confidence: sandbox.Hint, OK: true, Outcome: sandbox.OutcomeVerified,
+			Evidence: []sandbox.Evidence{fact("tree", "no process of the tree is left")},
+		},
+		{
+			Name: "silent", About: "writes nothing", Cause: sandbox.CauseNone, Confidence: sandbox.Probable, Outcome: sandbox.OutcomeStuck, Fact: "silence", Why: "expected silent",
+			Evidence: []sandbox.Evidence{fact("cpu", "9%")},
+		},
+		{
+			Name: "healthy", Confidence: sandbox.Probable, OK: true, Healthy: true, Outcome: sandbox.OutcomeSkipped, Fact: "silence",
+			Evidence: []sandbox.Evidence{fact("silence", "0.1s"), fact("survived", "running")},
+		},
+	}})
+	for _, line := range []string{
+		"Staged: 4 sandboxes of real processes; the kernel holds the limits (cgroup2)",
+		"CASE     SBX SAW  WHY                       SBX DID     PROOF",
+		"hung     hung_io  waits on tcp 127.0.0.1:1  terminated  cgroup empty",
+		"orphan   orphan   has no known task         terminated  no process of the tree is left",
+		"silent   none     cpu 9%                    stuck       -",
+		"healthy  none     silence 0.1s              left alone  still running",
+		"silent: WRONG: expected silent",
+		"cases        3 of 4 are right; the healthy one survived",
+		"left behind  nothing",
+	} {
+		assert.Contains(t, page, line)
+	}
+}
+
 func drillPage(t *testing.T, r drill.Report) string {
 	t.Helper()
 	var out bytes.Buffer
 	p := output.New(process.Process{
 		Args: []string{"sbx"}, Now: atNoon, Stdout: process.Stream{Writer: &out}, Stderr: process.Stream{Writer: &out},
 	}, output.Options{})
-	require.NoError(t, p.Show(output.Document{Schema: drillSchema, Fields: output.FieldsOf(views.DrillKeysOf(r)), Human: func(s *output.Sheet) { views.DrillPage(s, r) }}))
+	require.NoError(t, p.Show(output.Document{Schema: drillSchema, Fields: output.FieldsOf(views.DrillKeysOf(r)), Human: func(s *output.Sheet) { views.DrillPage(s, r, false) }}))
 	return out.String()
 }

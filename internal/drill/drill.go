@@ -122,7 +122,7 @@ type stagedCase struct {
 
 // stageScenes starts every sandbox: concurrently, or one when the one before has ended.
 func (d *drillRun) stageScenes(ctx context.Context) error {
-	d.Say("staging an incident: " + pluralForm(len(d.staging.scenes), "sandbox", "sandboxes"))
+	d.Say("staging an incident: " + sandbox.FormatCount(len(d.staging.scenes), "sandbox", "sandboxes"))
 	if d.staging.inOrder {
 		return d.stageInOrder(ctx)
 	}
@@ -177,7 +177,7 @@ func (d *drillRun) stageInOrder(ctx context.Context) error {
 func newCase(sc scene, s sandbox.Sandbox) *stagedCase {
 	return &stagedCase{
 		scene: sc, ref: s.Ref(), last: s,
-		result: Case{Name: sc.name, About: sc.about, Ref: s.Ref(), Outcome: sandbox.OutcomeNotAttempted},
+		result: Case{Name: sc.name, About: sc.about, Ref: s.Ref(), Fact: sc.fact, Healthy: sc.healthy, Outcome: sandbox.OutcomeNotAttempted},
 	}
 }
 
@@ -201,7 +201,7 @@ func (d *drillRun) drillError() error {
 	case wrong > 0:
 		return fault.New(fault.KindFound, "%d of %d cases have a wrong result", wrong, len(d.report.Cases))
 	case len(d.report.LeftBehind) > 0 && !d.Keep:
-		return fault.New(fault.KindFound, "%s left behind", pluralForm(len(d.report.LeftBehind), "sandbox", "sandboxes")).
+		return fault.New(fault.KindFound, "%s left behind", sandbox.FormatCount(len(d.report.LeftBehind), "sandbox", "sandboxes")).
 			WithHint("`sbx drill --clean` removes the sandboxes of earlier drills")
 	case run != nil && failedStep(run) != "":
 		return fault.New(fault.KindFound, "the runbook %s: %s", run.Runbook, failedStep(run)).WithHint("`%s runbook status %s` shows its run", d.env.Process.Name(), run.ID)
@@ -218,6 +218,8 @@ type Case struct {
 	Expected   sandbox.Cause
 	Confidence sandbox.Confidence
 	Evidence   []sandbox.Evidence
+	Fact       string          // the name of the evidence that shows best what was staged; "" = none does
+	Healthy    bool            // it must survive
 	Outcome    sandbox.Outcome // of its ending; for the healthy one, of the clean-up
 	OK         bool
 	Why        string // the difference from the expected result

@@ -90,6 +90,12 @@ func TestWrongVerdictsAreFoundAndNothingIsLeft(t *testing.T) {
 		assert.Len(t, report.Cases, len(stuckScenes()))
 		require.NotNil(t, report.Runbook)
 		assert.True(t, report.Runbook.Step("cleanup").State.IsOver())
+		for id, why := range map[string]string{"verify-cleanup": "a drill has no job that cleans up", "verify-timeouts": "a drill launches no tasks"} {
+			step := report.Runbook.Step(id)
+			assert.Equal(t, engine.NotSelected, step.State, id)
+			assert.Equal(t, why, step.Reason, id)
+		}
+		assert.True(t, report.Runbook.Step("verify-active").State.IsOver())
 		assert.Empty(t, report.LeftBehind)
 		assert.Zero(t, leftOn(p))
 	})

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strconv"
+	"slices"
 	"time"
 
 	"sbx/internal/fault"
@@ -39,9 +39,26 @@ func (d *drillRun) endCases(ctx context.Context) error {
 	for _, s := range d.staged {
 		if s.scene.healthy {
 			d.checkSurvivor(ctx, s)
+		} else {
+			d.addProof(ctx, s)
 		}
 	}
 	return nil
+}
+
+// ProofEvidence is the name of the evidence that nothing of a sandbox is left.
+const ProofEvidence = "tree"
+
+// addProof adds what the record of an ended case says of its processes, where it was not yet known.
+func (d *drillRun) addProof(ctx context.Context, s *stagedCase) {
+	isProof := func(e sandbox.Evidence) bool { return e.What == ProofEvidence }
+	now, err := d.fleet.Get(ctx, s.ref)
+	if err != nil || now.Exit == nil || slices.ContainsFunc(s.result.Evidence, isProof) {
+		return
+	}
+	if i := slices.IndexFunc(now.Exit.Evidence, isProof); i >= 0 {
+		s.result.Evidence = append(s.result.Evidence, now.Exit.Evidence[i])
+	}
 }
 
 func (d *drillRun) recordEnding(s *stagedCase, e sandbox.Ending) {
@@ -52,6 +69,9 @@ func (d *drillRun) recordEnding(s *stagedCase, e sandbox.Ending) {
 	}
 }
 
+// SurvivalEvidence is the name of the evidence that the healthy case still runs.
+const SurvivalEvidence = "survived"
+
 func (d *drillRun) checkSurvivor(ctx context.Context, s *stagedCase) {
 	now, err := d.fleet.Get(ctx, s.ref)
 	if err != nil || now.State != sandbox.StateRunning {
@@ -61,7 +81,7 @@ func (d *drillRun) checkSurvivor(ctx context.Context, s *stagedCase) {
 	}
 	s.result.Outcome = sandbox.OutcomeSkipped
 	s.result.Evidence = append(s.result.Evidence, sandbox.Evidence{
-		What: "survived", Value: string(now.State), Source: "record", At: d.env.Now().UTC(),
+		What: SurvivalEvidence, Value: string(now.State), Source: "record", At: d.env.Now().UTC(),
 	})
 }
 
@@ -135,11 +155,4 @@ func withLabels(items []sandbox.Sandbox, labels map[string]string) []sandbox.San
 		}
 	}
 	return out
-}
-
-func pluralForm(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
 }

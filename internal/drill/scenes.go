@@ -57,6 +57,7 @@ type scene struct {
 	name     string
 	about    string
 	program  string
+	fact     string // the name of the evidence that shows best what was staged
 	memory   int64
 	orphan   bool // without task and agent
 	healthy  bool // it must survive
@@ -70,15 +71,15 @@ func always(c sandbox.Cause) func(sandbox.Enforcement) sandbox.Cause {
 }
 
 func healthyScene() scene {
-	return scene{name: "healthy", about: "is old and active: must survive", program: "steady", healthy: true, expected: always(sandbox.CauseNone)}
+	return scene{name: "healthy", about: "is old and active: must survive", program: "steady", fact: "silence", healthy: true, expected: always(sandbox.CauseNone)}
 }
 
 func stuckScenes() []scene {
 	return []scene{
-		{name: "busy", about: "an agent in an endless loop", program: "busy", expected: always(sandbox.CauseBusyLoop)},
-		{name: "hung", about: "waits for an API that never answers", program: "hung", expected: always(sandbox.CauseHungIO)},
-		{name: "leak", about: "leaks until its memory limit", program: "leak", memory: 64 * sandbox.MiB, expected: leakCause},
-		{name: "silent", about: "writes nothing and does nothing", program: "silent", expected: always(sandbox.CauseSilent)},
+		{name: "busy", about: "an agent in an endless loop", program: "busy", fact: "cpu wanted", expected: always(sandbox.CauseBusyLoop)},
+		{name: "hung", about: "waits for an API that never answers", program: "hung", fact: "waits on", expected: always(sandbox.CauseHungIO)},
+		{name: "leak", about: "leaks until its memory limit", program: "leak", fact: "oom_kill", memory: 64 * sandbox.MiB, expected: leakCause},
+		{name: "silent", about: "writes nothing and does nothing", program: "silent", fact: "silence", expected: always(sandbox.CauseSilent)},
 		{name: "orphan", about: "has no known task", program: "steady", orphan: true, expected: always(sandbox.CauseOrphan)},
 		healthyScene(),
 	}
@@ -87,8 +88,8 @@ func stuckScenes() []scene {
 func idleScenes() []scene {
 	const about = "has done its task and stays"
 	return []scene{
-		{name: "idle", about: about, program: "silent", expected: always(sandbox.CauseSilent)},
-		{name: "forgotten", about: about, program: "silent", expected: always(sandbox.CauseSilent)},
+		{name: "idle", about: about, program: "silent", fact: "silence", expected: always(sandbox.CauseSilent)},
+		{name: "forgotten", about: about, program: "silent", fact: "silence", expected: always(sandbox.CauseSilent)},
 		healthyScene(),
 	}
 }
@@ -96,9 +97,9 @@ func idleScenes() []scene {
 // pipelineScenes are five agents, one after the other, of which one is killed for memory (S3-14).
 func pipelineScenes() []scene {
 	stage := func(name string) scene {
-		return scene{name: name, about: "a stage that ends", program: "stage", ends: true, expected: always(sandbox.CauseNone)}
+		return scene{name: name, about: "a stage that ends", program: "stage", fact: "exit", ends: true, expected: always(sandbox.CauseNone)}
 	}
-	killed := scene{name: "developer", about: "a stage that needs more memory than it has", program: "leak", memory: 64 * sandbox.MiB, ends: true, exit: 137, expected: leakCause}
+	killed := scene{name: "developer", about: "a stage that needs more memory than it has", program: "leak", fact: "oom_kill", memory: 64 * sandbox.MiB, ends: true, exit: 137, expected: leakCause}
 	return []scene{stage("analyst"), stage("designer"), killed, stage("tester"), stage("operations")}
 }
 

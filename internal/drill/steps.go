@@ -119,11 +119,22 @@ func nameVerdict(v triage.Verdict) (sandbox.Cause, sandbox.Confidence, []sandbox
 	return v.Cause, v.Confidence, v.Evidence
 }
 
+// notStaged are the checks of a verification about what no drill stages.
+func notStaged() map[string]string {
+	return map[string]string{
+		"verify.R127": "a drill has no job that cleans up",
+		"verify.R128": "a drill launches no tasks",
+	}
+}
+
 // runBook runs the runbook over the staged sandboxes. Its gates are answered as by --yes: it sees nothing
 // else that could end. With Keep it is a dry run, which changes nothing and is not on record.
 func (d *drillRun) runBook(ctx context.Context) error {
 	d.Say("running the runbook " + d.staging.runbook)
-	req := engine.Request{Book: d.Book, Yes: !d.Keep, MaxDelete: len(d.staged), DryRun: d.Keep, Staged: true, Line: []string{d.env.Process.Name(), "drill"}}
+	req := engine.Request{
+		Book: d.Book, Yes: !d.Keep, MaxDelete: len(d.staged), DryRun: d.Keep, Staged: true, Omit: notStaged(),
+		Line: []string{d.env.Process.Name(), "drill"},
+	}
 	for _, s := range d.staged {
 		if s.scene.name == d.staging.about {
 			req.Word = s.ref.String()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -31,4 +32,12 @@ func FormatFirst(texts []string, most int) string {
 		return strings.Join(texts[:most], ", ") + fmt.Sprintf(" and %d more", more)
 	}
 	return strings.Join(texts, ", ")
+}
+
+// FormatCount is a number with its noun: "1 sandbox", "2 sandboxes".
+func FormatCount(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
 }

@@ -1,7 +1,10 @@
 package views
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"sbx/internal/drill"
 	"sbx/internal/output"
@@ -139,9 +142,42 @@ func drillStepLines(step engine.Step) []string {
 	return append([]string{head}, lines[1:]...)
 }
 
-// DrillPage shows people how a drill went.
-func DrillPage(s *output.Sheet, r drill.Report) {
-	drillSteps(s, r.Runbook)
+// DrillPage shows people how a drill went: one line for each case, and the result. Verbose shows the steps
+// of the runbook and all evidence instead of the lines.
+func DrillPage(s *output.Sheet, r drill.Report, verbose bool) {
+	if verbose {
+		drillSteps(s, r.Runbook)
+		drillVerdicts(s, r)
+	} else {
+		drillCases(s, r)
+	}
+	drillResult(s, r)
+}
+
+// drillCases are one line for each case: what sbx saw, by which fact, what it did, and the proof.
+func drillCases(s *output.Sheet, r drill.Report) {
+	held := "a watchdog holds the limits"
+	if r.Enforcement.Hard() {
+		held = "the kernel holds the limits"
+	}
+	s.Section("Staged: " + sandbox.FormatCount(len(r.Cases), "sandbox", "sandboxes") + " of real processes; " + held + " (" + string(r.Enforcement) + ")")
+	rows := make([][]any, len(r.Cases))
+	for i, c := range r.Cases {
+		rows[i] = []any{c.Name, DrillCauseWord(c), drillFact(c), drillActWord(c), drillProof(c)}
+	}
+	s.Table([]string{"CASE", "SBX SAW", "WHY", "SBX DID", "PROOF"}, rows)
+	if r.Enforcement.Hard() && !r.Kept {
+		s.Text("cgroup empty: the kernel finds no process in the control group of the sandbox")
+	}
+	for _, c := range r.Cases {
+		if !c.OK {
+			s.Text(c.Name + ": " + DrillVerdictWord(c))
+		}
+	}
+}
+
+// drillVerdicts are the verdicts with all evidence.
+func drillVerdicts(s *output.Sheet, r drill.Report) {
 	s.Section("Verdicts")
 	rows := make([][]any, 0, len(r.Cases))
 	for _, c := range r.Cases {
@@ -154,20 +190,79 @@ func DrillPage(s *output.Sheet, r drill.Report) {
 			s.Text("  " + e.What + " = " + e.Value + " (" + e.Source + ")")
 		}
 	}
+}
+
+func drillResult(s *output.Sheet, r drill.Report) {
+	right, survived := 0, ""
+	for _, c := range r.Cases {
+		if c.OK {
+			right++
+		}
+		if c.Healthy && c.OK && c.Outcome == sandbox.OutcomeSkipped {
+			survived = "; the healthy one survived"
+		}
+	}
 	s.Section("Result")
-	s.Field("memory limit held by", string(r.Enforcement))
+	s.Field("cases", fmt.Sprintf("%d of %d are right%s", right, len(r.Cases), survived))
 	if run := r.Runbook; run != nil && !run.DryRun {
 		text := run.Runbook + ": " + string(run.State)
 		if run.Error != "" {
 			text += ", " + run.Error
 		}
 		s.Field("runbook", text)
-		s.Field("its record", "`sbx runbook status "+run.ID+"`")
+		s.Field("its steps", "`sbx runbook status "+run.ID+"`")
 	}
-	s.Field("left behind", strconv.Itoa(len(r.LeftBehind)))
-	if r.Kept {
+	switch left := len(r.LeftBehind); {
+	case r.Kept:
 		s.Field("kept", "for an hour at most; `sbx drill --clean` removes them")
+	case left > 0:
+		s.Field("left behind", sandbox.FormatCount(left, "sandbox", "sandboxes")+"; `sbx drill --clean` removes them")
+	default:
+		s.Field("left behind", "nothing")
 	}
+	s.Field("your fleet", "`sbx diagnose` judges it by the same rules, `sbx` shows it live")
+}
+
+// drillFact is the fact that shows best what was staged, else the first one, else what was staged.
+func drillFact(c drill.Case) string {
+	at := slices.IndexFunc(c.Evidence, func(e sandbox.Evidence) bool { return e.What == c.Fact })
+	if at < 0 {
+		at = slices.IndexFunc(c.Evidence, func(e sandbox.Evidence) bool { return e.What != drill.ProofEvidence })
+	}
+	if at < 0 || !wasJudged(c) {
+		return c.About
+	}
+	return c.Evidence[at].What + " " + c.Evidence[at].Value
+}
+
+// drillActWord says in a word what was done with a case.
+func drillActWord(c drill.Case) string {
+	switch c.Outcome {
+	case sandbox.OutcomeVerified:
+		return "terminated"
+	case sandbox.OutcomeAlreadyGone:
+		return "had ended"
+	case sandbox.OutcomeSkipped:
+		return "left alone"
+	case sandbox.OutcomeNotAttempted:
+		return "nothing"
+	case sandbox.OutcomeAccepted, sandbox.OutcomeStuck, sandbox.OutcomeFailed, sandbox.OutcomeChanged:
+	}
+	return string(c.Outcome)
+}
+
+// drillProof is what proves the end of a case, or that it lives: the strongest of what is known.
+func drillProof(c drill.Case) string {
+	for _, e := range c.Evidence {
+		switch e.What {
+		case drill.ProofEvidence:
+			proof, _, _ := strings.Cut(e.Value, ", ")
+			return proof
+		case drill.SurvivalEvidence:
+			return "still running"
+		}
+	}
+	return ""
 }
 
 // wasJudged says that the rules were asked: not so in a drill that was interrupted.
@@ -194,7 +289,7 @@ func DrillCauseWord(c drill.Case) string {
 
 // ShowDrill shows how a drill went; err is its verdict, or what kept it from one.
 func ShowDrill(p *output.Printer, schema string, r drill.Report, err error) error {
-	return showDrill(p, schema, r, err, func(s *output.Sheet) { DrillPage(s, r) })
+	return showDrill(p, schema, r, err, func(s *output.Sheet) { DrillPage(s, r, p.Verbose > 0) })
 }
 
 // ShowDrillCleaning shows what was removed of earlier drills.

@@ -29,9 +29,12 @@ type Request struct {
 	MaxDelete  int              // of each act; 0 = none was given
 	DryRun     bool             // ask nothing and change nothing
 	Staged     bool             // it is about what a drill has staged, and ends with the drill
-	UntilOK    time.Duration    // repeat the verification until all holds, at most so long; 0 = once
-	Every      time.Duration    // between two rounds of that
-	Line       []string         // the command line that was typed, quoted for a shell
+	// Omit are conditions of checks that are not made, each with the reason: a drill has not staged what they
+	// are about.
+	Omit    map[string]string
+	UntilOK time.Duration // repeat the verification until all holds, at most so long; 0 = once
+	Every   time.Duration // between two rounds of that
+	Line    []string      // the command line that was typed, quoted for a shell
 }
 
 // runner works at one run.
@@ -240,6 +243,8 @@ func (r *runner) planSteps() {
 			}
 			if procedure && !r.isChosen(id) {
 				one.State, one.Reason = NotSelected, "--procedure "+id+" chooses it"
+			} else if why, omitted := r.req.Omit[one.Condition]; omitted {
+				one.State, one.Reason = NotSelected, why
 			}
 			r.run.Steps = append(r.run.Steps, one)
 		}
