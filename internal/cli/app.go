@@ -234,6 +234,7 @@ func (a *app) openFleet(ctx context.Context, choose func(*config.Config) []confi
 		Now: a.process.Now, Slots: c.Limits.Concurrency, EndRequests: endRequests{a.openStore, a.process.Now}, Journal: journals,
 		KeptUntil:  func(s sandbox.Sandbox) time.Time { return kept.keptUntil(ctx, s) },
 		Thresholds: c.Thresholds.For,
+		Absent:     func(name string) string { return config.AbsentProfileHint(a.types, c.Use, name) },
 		History:    a.openRecords(), Sink: a.verboseSink(), Asking: a.waits.Begin, Names: a.newNameCache(c),
 	})
 	sweep, stop := context.WithTimeout(ctx, sweepLimit)

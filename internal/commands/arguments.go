@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/hostfile"
 	"sbx/internal/output"
@@ -21,6 +22,23 @@ func noArgs(_ *cobra.Command, args []string) error {
 		return fmt.Errorf("it takes no arguments, but %q was given", args[0])
 	}
 	return nil
+}
+
+// noWords is for a verb that takes no arguments. One that is a profile is named by --provider.
+func (d *Deps) noWords(hint string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		text := hint
+		if len(args) == 1 && allFlags(cmd).Lookup("provider") != nil && d.isProfile(args[0]) {
+			text = "`" + cmd.CommandPath() + " --provider " + args[0] + "`"
+		}
+		return usageArgs(noArgs, text)(cmd, args)
+	}
+}
+
+// isProfile says whether a word is a configured profile; false also where the configuration cannot be read.
+func (d *Deps) isProfile(word string) bool {
+	c, err := d.Config()
+	return err == nil && slices.ContainsFunc(c.Profiles, func(p config.Profile) bool { return p.Name == word })
 }
 
 // oneArg takes exactly one word, atLeastOneArg one or more and atMostOneArg one or none; what is the

@@ -42,7 +42,7 @@ func newCleanup(d *Deps) *cobra.Command {
 			"sbx cleanup --older-than 10m --yes\n" +
 			"sbx cleanup --stuck --out plan.json\n" +
 			"sbx cleanup --older-than 10m --explain local/k3v9x2mq7a",
-		Args: usageArgs(noArgs, "selectors choose; `"+d.Process.Name()+" terminate REF` ends one by name"),
+		Args: d.noWords("selectors choose; `" + d.Process.Name() + " terminate REF` ends one by name"),
 	}
 	o.addFlags(cmd)
 	completeFlagFunc(cmd, "explain", func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
@@ -79,7 +79,7 @@ func newCleanupStatus(d *Deps) *cobra.Command {
 			"and a refused run do not count. Otherwise it exits 10, and 7 where no run is recorded:\n" +
 			"it may run elsewhere. With -o nagios it is a monitoring plugin.",
 		Example: "sbx cleanup status\nsbx cleanup status --expected-every 15m",
-		Args:    usageArgs(noArgs, "`sbx cleanup runs` lists the runs"),
+		Args:    d.noWords("`sbx cleanup runs` lists the runs"),
 	}
 	cmd.Flags().StringVar(&every, "expected-every", "", "how often it should run: a `DURATION` (default: thresholds.cleanup_every, "+
 		sandbox.FormatDuration(triage.DefaultThresholds().CleanupEvery)+")")
@@ -116,7 +116,7 @@ func newCleanupRuns(d *Deps) *cobra.Command {
 			"Every run with --yes has a journal, also one that a guard refused. If a journal was\n" +
 			"changed afterwards, the list says so (exit 10).",
 		Example: "sbx cleanup runs\nsbx cleanup runs -o json",
-		Args:    usageArgs(noArgs, "`sbx cleanup show RUN` shows one"),
+		Args:    d.noWords("`sbx cleanup show RUN` shows one"),
 	}
 	cmd.Flags().IntVar(&limit, "limit", limit, "at most `N`; 0 = all")
 	doc := document{schema: "sbx.cleanup.runs/v1", shape: output.ShapeList, columns: output.Names(views.RunColumns())}

@@ -41,7 +41,7 @@ func newConfigExplain(d *Deps) *cobra.Command {
 			"A variable of task launch with a bad value is marked as refused, and a warning says\n" +
 			"why; only commands that launch tasks fail then.",
 		Example: "sbx config explain\nsbx config explain -o json",
-		Args:    usageArgs(noArgs, "it takes no setting as an argument; it shows all of them"),
+		Args:    d.noWords("it takes no setting as an argument; it shows all of them"),
 	}
 	doc := document{schema: "sbx.config.explain/v1", shape: output.ShapeList, columns: output.Names(views.SettingColumns())}
 	return d.completeVerb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
@@ -75,7 +75,7 @@ func newConfigPath(d *Deps) *cobra.Command {
 		Long: "Show which configuration file is read, also a missing one.\n\n" +
 			"It works even if the file is broken.",
 		Example: "sbx config path\nsbx config path -o name",
-		Args:    usageArgs(noArgs, "--config names a file to read instead"),
+		Args:    d.noWords("--config names a file to read instead"),
 	}
 	doc := document{schema: "sbx.config.path/v1", shape: output.ShapeList, columns: output.Names(views.FileColumns())}
 	return d.completeVerb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {
@@ -111,7 +111,7 @@ func newConfigOwn(d *Deps) *cobra.Command {
 			labelsHelp(d.Types),
 		Example: "sbx config own --provider local --all --dry-run\n" +
 			"sbx config own --provider local --label team=agents --dry-run",
-		Args: usageArgs(noArgs, "--provider names the profile"),
+		Args: d.noWords("--provider names the profile"),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.all, "all", false, "all of its sandboxes are yours")

@@ -91,7 +91,7 @@ func newCronPrint(d *Deps) *cobra.Command {
 			"terminates active sandboxes; --emergency enables it.",
 		Example: "sbx cron print\nsbx cron print --systemd --textfile /var/lib/node_exporter/sbx-{layer}.prom\n" +
 			"sbx cron print --provider prod --check-only -o json",
-		Args: usageArgs(noArgs, "`--layer NAME` chooses what is printed"),
+		Args: d.noWords("`--layer NAME` chooses what is printed"),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.systemd, "systemd", false, "services and timers instead of crontab lines")
@@ -162,7 +162,7 @@ func newCronCheck(d *Deps) *cobra.Command {
 			"-o nagios it is a monitoring plugin: one line, exit 0, 1, 2 or 3.\n\n" +
 			"A failed run alerts; a run that never started cannot: use --notify.",
 		Example: "sbx cron check\nsbx cron check --layer stuck -o nagios\nsbx cron check --notify -q",
-		Args:    usageArgs(noArgs, "`--layer NAME` chooses what is checked"),
+		Args:    d.noWords("`--layer NAME` chooses what is checked"),
 	}
 	layerFlag(cmd, &words, "only this `LAYER` (repeatable); without one all four are expected")
 	cmd.Flags().BoolVar(&req.Notify, "notify", false, "alert the receivers under notify in the configuration")

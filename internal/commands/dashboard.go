@@ -45,7 +45,7 @@ func newDashboard(d *Deps) *cobra.Command {
 			"not answer. With -o json it is a document: the figures of `stats`, and all sandboxes by\n" +
 			"their group, with the keys of `ls`; then all that run are queried.",
 		Example: "sbx dashboard\nsbx dashboard --provider local\nsbx dashboard --plain\nsbx dashboard --once",
-		Args:    usageArgs(noArgs, "--provider names the profiles to watch"),
+		Args:    d.noWords("--provider names the profiles to watch"),
 	}
 	cmd.Flags().BoolVar(&once, "once", false, "print one frame and exit")
 	cmd.Flags().BoolVar(&plain, "plain", false, "print a line for each change")
@@ -140,7 +140,7 @@ func (d *Deps) dashboardTerminal(p *output.Printer) tui.Terminal {
 	}
 }
 
-// dashboardShell is `sbx exec -it REF -- sh` in a process of its own: a read of the terminal that it leaves
+// dashboardShell is `sbx shell REF` in a process of its own: a read of the terminal that it leaves
 // behind would take a key of the dashboard.
 func (d *Deps) dashboardShell(ctx context.Context, ref sandbox.Ref) error {
 	if d.ReadOnly {
@@ -150,11 +150,11 @@ func (d *Deps) dashboardShell(ctx context.Context, ref sandbox.Ref) error {
 	if err != nil {
 		return err
 	}
-	args := []string{"exec", "-it", "--quiet"}
+	args := []string{"shell", "--quiet"}
 	if d.Globals.Config != "" {
 		args = append(args, "--config", d.Globals.Config)
 	}
-	return d.Process.Foreground(ctx, self, append(args, ref.String(), "--", "sh")...)
+	return d.Process.Foreground(ctx, self, append(args, ref.String())...)
 }
 
 // onceSize is the size of a frame that no terminal gives one.

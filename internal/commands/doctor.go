@@ -22,7 +22,7 @@ func newDoctor(d *Deps) *cobra.Command {
 			"wrong, 7 that something could not be checked. It also works when the configuration\n" +
 			"is broken. With -o nagios it is a monitoring plugin: one line, exit 0, 1, 2 or 3.",
 		Example: "sbx doctor\nsbx doctor --provider local\nsbx doctor -o nagios",
-		Args:    usageArgs(noArgs, "--provider names the profiles to check"),
+		Args:    d.noWords("--provider names the profiles to check"),
 	}
 	doc := document{schema: doctorSchema, shape: output.ShapeList, columns: output.Names(views.FindingColumns()), nagios: true}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {

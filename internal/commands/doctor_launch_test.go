@@ -31,7 +31,6 @@ func TestDoctorTellsWhatStopsLaunching(t *testing.T) {
 		}},
 		"notes": {[]string{"CLAUDE_CODE_TIMEOUT=200", "AGENT_TIMEOUT=60000"}, "", 0, 0, []string{
 			"false command_timeout: 60s applies, the smallest: AGENT_TIMEOUT differs from CLAUDE_CODE_TIMEOUT (200s)",
-			"false inactivity 1m (default) is not shorter than command_timeout 1m (env AGENT_TIMEOUT): inactivity would never be detected; lower inactivity, or switch inactivity_timeout off",
 		}},
 		"sizes of a service": {nil, "providers: {far: {type: fake}}\nlaunch: far\n", 0, 0, []string{"unknown the provider chooses memory and cpu of a task at far"}},
 		"one size":           {[]string{"SANDBOX_MEMORY_GB=4"}, "providers: {far: {type: fake}}\nlaunch: far\n", 0, 0, []string{"unknown the provider chooses cpu of a task at far"}},

@@ -37,7 +37,7 @@ func newDrill(d *Deps) *cobra.Command {
 			"nobody. Time limits are 120 times shorter than the runbook's. Its gates are answered,\n" +
 			"steps of people are skipped. -v shows each step and all evidence. Exit 10 when a verdict is wrong, or an act of the runbook fails.",
 		Example: "sbx drill\nsbx drill --scenario leak -o json\nsbx drill --runbook sigkill-137\nsbx drill --clean",
-		Args:    usageArgs(noArgs, "`--scenario NAME` chooses what is staged"),
+		Args:    d.noWords("`--scenario NAME` chooses what is staged"),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.keep, "keep", false, "investigate only and leave everything running until --clean, for an hour at most")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
@@ -47,6 +48,31 @@ func newExec(d *Deps) *cobra.Command {
 			}
 			c := providers.Command{Args: args[1:], Workdir: f.Lookup("workdir").Value.String()}
 			return runExec(ctx, d, p, args[0], c, o)
+		})
+}
+
+// shellCommand starts the shell that people use, where the sandbox has it.
+const shellCommand = "command -v bash >/dev/null && exec bash; exec sh"
+
+func newShell(d *Deps) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "shell REF",
+		GroupID: groupAct,
+		Short:   "Open a shell inside a sandbox",
+		Long: "Open a shell inside a running sandbox, within its limits: bash where it is installed,\n" +
+			"else sh. It has your terminal and its TERM. `exit` ends the shell; the sandbox keeps\n" +
+			"running. For one command, or without a terminal, use `sbx exec`.",
+		Example:           "sbx shell local/k3v9x2mq7a",
+		Args:              usageArgs(oneArg("REF"), "`sbx exec REF -- COMMAND` runs a command"),
+		ValidArgsFunction: d.completeRefs(false, offerRunning),
+	}
+	refused := append(output.Documents(), output.NDJSON, output.CSV, output.NameOnly)
+	return d.completeVerb(cmd, document{schema: "sbx.shell/v1", shape: output.ShapeFree, refuses: refused},
+		func(ctx context.Context, p *output.Printer, args []string) error {
+			if !d.Process.Stdin.TTY {
+				return fault.Usage("shell needs a terminal").WithHint("`sbx exec %s -- COMMAND` runs a command", shellescape.Quote(args[0]))
+			}
+			return runExec(ctx, d, p, args[0], providers.Command{Args: []string{"sh", "-c", shellCommand}}, execOptions{stdin: true, tty: true})
 		})
 }
 

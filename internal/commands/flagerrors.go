@@ -84,16 +84,16 @@ func (d *Deps) unknownFlag(cmd *cobra.Command, prefix string, missing *pflag.Not
 	err := fault.Usage("%sunknown flag %s", prefix, output.Escape(typed))
 	flags := allFlags(cmd)
 	if name == "dry-run" && flags.Lookup("yes") != nil {
-		return err.WithHint("without --yes it does nothing and prints the plan: `%s`", d.lineWith(typed, nil))
+		return err.WithHint("without --yes it does nothing and prints the plan: `%s`", d.lineWith(typed, instead{}))
 	}
 	if cmd.Name() == "terminate" && (name == "force" || name == "f") {
-		return err.WithHint("terminate needs no force: `%s`; --yes answers its question beforehand", d.lineWith(typed, nil))
+		return err.WithHint("terminate needs no force: `%s`; --yes answers its question beforehand", d.lineWith(typed, instead{}))
 	}
 	if line := d.dashedLine(cmd); line != "" {
 		return err.WithHint("put -- before the command to run: `%s`", line)
 	}
-	if meant := meantFlag(flags, name); meant != "" {
-		if line := d.lineWith(typed, strings.Fields(meant)); isPrintable(line) {
+	if meant := d.meantWords(flags, typed, name); len(meant.words) > 0 {
+		if line := d.lineWith(typed, meant); isPrintable(line) {
 			return err.WithHint("did you mean `%s`?", line)
 		}
 	}
@@ -127,19 +127,60 @@ func meantFlag(flags *pflag.FlagSet, name string) string {
 	return ""
 }
 
-// lineWith is the typed command line with other words for one flag; its value stays.
-func (d *Deps) lineWith(typed string, instead []string) string {
+// instead are the words for a wrong flag; whole says that they stand for its value, too.
+type instead struct {
+	words []string
+	whole bool
+}
+
+// meantWords are what a wrong flag most likely meant, none where nothing is near. A format of another tool may be
+// none of this one, or a template, and a filter has a flag of its own for some keys.
+func (d *Deps) meantWords(flags *pflag.FlagSet, typed, name string) instead {
+	meant := meantFlag(flags, name)
+	value, given := d.valueOf(typed)
+	switch key, one, pair := strings.Cut(value, "="); {
+	case !given:
+	case meant == "--output" && strings.Contains(value, "{{"):
+		return instead{[]string{"-o", "template=" + value}, true}
+	case meant == "--output" && !slices.Contains(output.Formats(), output.FormatName(key)):
+		return instead{[]string{"-o", "json"}, true}
+	case meant == "--label" && pair && key == "status":
+		return instead{[]string{"--state", one}, true}
+	case meant == "--label" && pair && flags.Lookup(key) != nil:
+		return instead{[]string{"--" + key, one}, true}
+	}
+	return instead{words: strings.Fields(meant)}
+}
+
+// valueOf is the value that was typed for a flag.
+func (d *Deps) valueOf(typed string) (value string, given bool) {
+	for i, word := range d.Process.Args {
+		if text, attached := strings.CutPrefix(word, typed+"="); attached {
+			return text, true
+		}
+		if word == typed && i+1 < len(d.Process.Args) {
+			return d.Process.Args[i+1], true
+		}
+	}
+	return "", false
+}
+
+// lineWith is the typed command line with other words for one flag; its value stays, unless they stand for it.
+func (d *Deps) lineWith(typed string, in instead) string {
 	argv := slices.Clone(d.Process.Args)
 	argv[0] = "sbx"
 	for i, word := range argv {
 		value, attached := strings.CutPrefix(word, typed+"=")
+		end := i + 1
 		switch {
 		case i == 0 || (word != typed && !attached):
 			continue
-		case attached && len(instead) == 1:
-			instead = []string{instead[0] + "=" + value}
+		case in.whole && !attached:
+			end++
+		case attached && !in.whole && len(in.words) == 1:
+			in.words = []string{in.words[0] + "=" + value}
 		}
-		argv = slices.Concat(argv[:i], instead, argv[i+1:])
+		argv = slices.Concat(argv[:i], in.words, argv[end:])
 		break
 	}
 	return shellescape.QuoteCommand(argv)

@@ -79,7 +79,7 @@ func newIncidentStart(d *Deps) *cobra.Command {
 			"its severity are those of the alert that fires for the longest time, if any; the flags\n" +
 			"say otherwise. Typed on a terminal it is acknowledged, too.",
 		Example: "sbx incident start --title 'agents hang after deploy' --runbook sandbox-stuck\nsbx incident start --alert sandbox_stuck -o json",
-		Args:    usageArgs(noArgs, "--title gives it a title"),
+		Args:    d.noWords("--title gives it a title"),
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -236,7 +236,7 @@ func newIncidentStatus(d *Deps) *cobra.Command {
 		Long: "Show the open incident with its last events. Without one the state is none, which is\n" +
 			"exit 0, too.",
 		Example: "sbx incident status\nsbx incident status -o json",
-		Args:    usageArgs(noArgs, "`sbx incident show ID` shows another one"),
+		Args:    d.noWords("`sbx incident show ID` shows another one"),
 	}
 	doc := incidentDocument("status")
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
@@ -293,7 +293,7 @@ func newIncidentLs(d *Deps) *cobra.Command {
 		Short:   "List incidents, the newest first",
 		Long:    "List the incidents of this host, the newest first. One whose record is damaged has the\nstate damaged, with the reason in `problem` (-o wide).",
 		Example: "sbx incident ls\nsbx incident ls -o json",
-		Args:    usageArgs(noArgs, "`sbx incident show ID` shows one"),
+		Args:    d.noWords("`sbx incident show ID` shows one"),
 	}
 	doc := document{schema: "sbx.incident.ls/v1", shape: output.ShapeList, columns: output.Names(views.IncidentColumns())}
 	return d.completeVerb(cmd, doc, func(_ context.Context, p *output.Printer, _ []string) error {

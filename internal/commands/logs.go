@@ -29,10 +29,11 @@ type logsOptions struct {
 func newLogs(d *Deps) *cobra.Command {
 	var o logsOptions
 	cmd := &cobra.Command{
-		Use:     "logs REF",
+		Use:     "logs REF|TASK",
 		GroupID: groupLook,
 		Short:   "Show the output of a sandbox's program",
-		Long: "Show the output of a sandbox's program.\n\n" +
+		Long: "Show the output of a sandbox's program, or of the last attempt of a task, which is named\n" +
+			"by its id or key.\n\n" +
 			"Control characters are escaped; --raw prints the bytes unchanged.\n" +
 			"For a sandbox that is gone it works if the provider still has the log.\n" +
 			"-f continues until the program or its sandbox ends. --tail counts matching\n" +

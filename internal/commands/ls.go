@@ -38,7 +38,7 @@ func newLs(d *Deps) *cobra.Command {
 			"json. Such a sandbox may still run where its provider lists it no more.\n\n" +
 			"If one provider cannot be listed you still see the others, and the error (exit 3).",
 		Example: "sbx ls\nsbx ls --stuck\nsbx ls --state running --older-than 10m\nsbx ls -o json",
-		Args:    usageArgs(noArgs, "`sbx inspect REF` shows one sandbox"),
+		Args:    d.noWords("`sbx inspect REF` shows one sandbox"),
 	}
 	o.selectors.addFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&o.look, "look", false, "query those that may be stuck; --stuck implies it")

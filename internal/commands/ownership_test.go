@@ -240,7 +240,9 @@ func TestConfigOwnRefusesNonsense(t *testing.T) {
 		"config own --provider cloud --label team=":          {"has no value", "takes any value"},
 		"config own --provider cloud --label sbx/keep=true":  {"protects a sandbox", "name another label"},
 		"config own --provider clodu --all":                  {`there is no profile "clodu"`, "`sbx providers`"},
-		"config own cloud --all":                             {"", "--provider names the profile"},
+		"config own cloud --all":                             {"", "`sbx config own --provider cloud`"},
+		"ls cloud":                                           {"takes no arguments", "`sbx ls --provider cloud`"},
+		"stats local":                                        {"takes no arguments", "`sbx stats --provider local`"},
 		"config own --provider cloud --all --config /x/y/..": {"", ""},
 	} {
 		r := b.run(t, line)

@@ -20,7 +20,7 @@ func newProviders(d *Deps) *cobra.Command {
 		Long: "Show what each configured provider supports. It makes no request.\n\n" +
 			"A verb that a provider does not support exits 9 and names those that do.",
 		Example: "sbx providers\nsbx providers --provider local -o json\nsbx providers -o name",
-		Args:    usageArgs(noArgs, "--provider names the profiles to show"),
+		Args:    d.noWords("--provider names the profiles to show"),
 	}
 	doc := document{schema: providersSchema, shape: output.ShapeList, columns: output.Names(views.AbilityColumns())}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {

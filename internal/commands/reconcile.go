@@ -53,7 +53,7 @@ func newReconcile(d *Deps) *cobra.Command {
 			"  tasks:FILE.csv|.jsonl  a dump of the table `tasks` of the agent template\n" +
 			"  tasks:postgres://...   that table itself, read only",
 		Example: "sbx reconcile\nsbx reconcile --check -q\nsbx reconcile --provider prod --fix --yes\nsbx reconcile --records store --adopt",
-		Args:    usageArgs(noArgs, "`--provider` names a profile, `--records` the records"),
+		Args:    d.noWords("`--provider` names a profile, `--records` the records"),
 	}
 	o.addFlags(cmd, d)
 	doc := document{

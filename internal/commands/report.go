@@ -25,7 +25,7 @@ func newReport(d *Deps) *cobra.Command {
 			"false where it is missed, unknown without a sample or a target. A report is not a\n" +
 			"check: its exit code is 0 whatever it finds.",
 		Example: "sbx report\nsbx report --since 7d\nsbx report --since 24h -o json\nsbx report --since 7d --textfile /var/lib/node_exporter/sbx-tasks.prom",
-		Args:    usageArgs(noArgs, "`sbx tasks show TASK` shows one task"),
+		Args:    d.noWords("`sbx tasks show TASK` shows one task"),
 
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}

@@ -78,6 +78,7 @@ func verbConstructors() []func(*Deps) *cobra.Command {
 		newLogs,
 		newTop,
 		newExec,
+		newShell,
 		newCreate,
 		newRun,
 		newStop,

@@ -114,7 +114,7 @@ func newRunbookLs(d *Deps) *cobra.Command {
 		Short:      "List the runbooks, with the alerts that lead to them",
 		Long:       "List the runbooks, with the alerts that lead to them.\n\nOne that cannot be read is an error beside the list (exit 3).",
 		Example:    "sbx runbook ls\nsbx runbook ls -o wide",
-		Args:       usageArgs(noArgs, "`sbx runbook show ID` shows one"),
+		Args:       d.noWords("`sbx runbook show ID` shows one"),
 	}
 	doc := document{schema: "sbx.runbook.ls/v1", shape: output.ShapeList, columns: output.Names(views.RunbookColumns())}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
@@ -154,11 +154,11 @@ func newRunbookShow(d *Deps) *cobra.Command {
 
 func newRunbookLint(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:        "lint [FILE...]",
+		Use:        "lint [ID|FILE...]",
 		SuggestFor: []string{"check", "validate", "verify"},
 		Short:      "Check runbooks for mistakes, all at once",
-		Long: "Check runbooks for mistakes: all of them at once, each with its place. Without FILE all\n" +
-			"runbooks are checked, shipped ones and yours.\n\n" +
+		Long: "Check runbooks for mistakes: all of them at once, each with its place. Without\n" +
+			"ID or FILE all runbooks are checked, shipped ones and yours.\n\n" +
 			"It finds what is no strict YAML, unknown keys and ids, conditions that cannot be\n" +
 			"evaluated or over what nothing collects, causes that no step leads to, destructive\n" +
 			"steps without a gate or without proof of their effect, steps without ETA, numbers in\n" +
@@ -181,8 +181,8 @@ func newRunbookLint(d *Deps) *cobra.Command {
 	})
 }
 
-// lintRunbooks checks files, or all runbooks; it says how many it read.
-func (d *Deps) lintRunbooks(ctx context.Context, files []string) ([]runbook.Finding, int, error) {
+// lintRunbooks checks runbooks by their ids, files, or all runbooks; it says how many it read.
+func (d *Deps) lintRunbooks(ctx context.Context, words []string) ([]runbook.Finding, int, error) {
 	all, err := d.loadRunbooks(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -196,12 +196,15 @@ func (d *Deps) lintRunbooks(ctx context.Context, files []string) ([]runbook.Find
 		return nil, 0, err
 	}
 	c := runbook.Context{Now: d.Now(), Rows: rows, Others: all.IDs(), Shipped: shipped.Books, CheckLine: d.lineChecker()}
-	if len(files) == 0 {
+	if len(words) == 0 {
 		return all.Lint(c), len(all.Books), nil
 	}
 	named := &runbook.Shelf{}
-	for _, file := range files {
-		if err := named.AddFile(ctx, file); err != nil {
+	for _, word := range words {
+		if named.AddFrom(all, word) {
+			continue
+		}
+		if err := named.AddFile(ctx, word); err != nil {
 			return nil, 0, err
 		}
 	}

@@ -157,7 +157,7 @@ func newRunbookRuns(d *Deps) *cobra.Command {
 			"it can go on (`waiting`, `interrupted`).\n\n" +
 			"A run whose record was changed afterwards is an error beside the list (exit 10).",
 		Example: "sbx runbook runs\nsbx runbook runs -o json",
-		Args:    usageArgs(noArgs, "`sbx runbook status RUN` shows one"),
+		Args:    d.noWords("`sbx runbook status RUN` shows one"),
 	}
 	cmd.Flags().IntVar(&limit, "limit", limit, "at most `N`; 0 = all")
 	doc := document{schema: "sbx.runbook.runs/v1", shape: output.ShapeList, columns: output.Names(views.RunbookRunColumns())}

@@ -30,7 +30,7 @@ func newStats(d *Deps) *cobra.Command {
 			"A provider that does not answer is an error (exit 3) and in no figure; json, ndjson\n" +
 			"and yaml have the total of the others.",
 		Example: "sbx stats\nsbx stats --look\nsbx stats -o json\nsbx stats --columns provider,active,stuck",
-		Args:    usageArgs(noArgs, "`sbx inspect REF` shows one sandbox"),
+		Args:    d.noWords("`sbx inspect REF` shows one sandbox"),
 	}
 	cmd.Flags().BoolVar(&req.Look, "look", false, "query those that may be stuck")
 	return d.completeVerb(cmd, document{schema: statsSchema, shape: output.ShapeList, columns: output.Names(views.StatsColumns())},

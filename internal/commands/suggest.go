@@ -38,7 +38,7 @@ func familiarVerbs() map[string]familiarVerb {
 		"get":    {verb: "inspect", task: "tasks show", alone: "ls"},
 		"info":   {verb: "inspect", task: "tasks show", alone: "doctor"},
 		"status": {verb: "inspect", task: "tasks show", alone: "stats"},
-		"attach": shell, "ssh": shell, "shell": shell, "sh": shell,
+		"attach": shell, "ssh": shell, "sh": shell, "bash": shell,
 		"prune": clean, "clean": clean, "gc": clean,
 		"start": launch, "launch": launch, "new": launch,
 		"tail": follow, "follow": follow,
@@ -137,6 +137,11 @@ func meantLine(cmd *cobra.Command, word string, rest []string) string {
 	if !cmd.HasParent() {
 		if line := familiarLine(cmd, word, rest); line != "" {
 			return line
+		}
+	}
+	if cmd.Name() == "tasks" {
+		if verb, _, err := cmd.Root().Find([]string{word}); err == nil && strings.Contains(verb.Use, "TASK") { // sbx tasks stop t-x
+			return lineOf(cmd.Root(), word, rest)
 		}
 	}
 	if near := nearVerb(cmd, word); near != "" {
@@ -290,7 +295,7 @@ func isTaskID(word string) bool { return task.IsID(word) && !strings.Contains(wo
 
 // shellLine opens a shell in a sandbox, or runs what stood behind its name.
 func shellLine(root *cobra.Command, ref string, rest []string) string {
-	command := []string{"sh"}
+	var command []string
 	if more := behind(rest, ref); len(more) > 0 && more[0] == "--" {
 		more = more[1:]
 		command = more
@@ -299,6 +304,9 @@ func shellLine(root *cobra.Command, ref string, rest []string) string {
 	}
 	if ref == "" {
 		ref = "REF"
+	}
+	if len(command) == 0 {
+		return shellescape.QuoteCommand([]string{root.Name(), "shell", ref})
 	}
 	return shellescape.QuoteCommand(append([]string{root.Name(), "exec", "-it", ref, "--"}, command...))
 }

@@ -35,7 +35,7 @@ func newTasks(d *Deps) *cobra.Command {
 		Long: "List the tasks that `sbx run` launched, newest first: state, what\n" +
 			"they wait for, and how the last attempt ended. `sbx tasks show TASK` shows one in full.",
 		Example: "sbx tasks\nsbx tasks --state running --state pending\nsbx tasks --since 24h -o json",
-		Args:    usageArgs(noArgs, "`sbx tasks show TASK` shows one"),
+		Args:    d.noWords("`sbx tasks show TASK` shows one"),
 
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}

@@ -146,7 +146,7 @@ func exampleRuns(t *testing.T, path, line string) {
 
 // needsTerminal are examples that a pipe cannot run.
 func needsTerminal() map[string]bool {
-	return map[string]bool{"sbx dashboard": true, "sbx dashboard --provider local": true}
+	return map[string]bool{"sbx shell local/k3v9x2mq7a": true, "sbx dashboard": true, "sbx dashboard --provider local": true}
 }
 
 func TestSplitLine(t *testing.T) {
@@ -177,7 +177,7 @@ func documents() map[string]string {
 
 // refusing is one line for each verb that has no document.
 func refusing() map[string]string {
-	return map[string]string{"exec": "exec local/k3v9x2mq7a -- true", "completion": "completion bash"}
+	return map[string]string{"exec": "exec local/k3v9x2mq7a -- true", "shell": "shell local/k3v9x2mq7a", "completion": "completion bash"}
 }
 
 // onlyHelps says that a command does nothing but hold others.

@@ -36,7 +36,7 @@ func newVerify(d *Deps) *cobra.Command {
 			"-o nagios the exit code is that of the printed state, and 3 (UNKNOWN) where no round is\n" +
 			"complete. --every without --until-ok repeats until it is interrupted.",
 		Example: "sbx verify\nsbx verify --until-ok 10m\nsbx verify --every 5m\nsbx verify --unknown-as ok",
-		Args:    usageArgs(noArgs, "--provider names the profiles to verify"),
+		Args:    d.noWords("--provider names the profiles to verify"),
 	}
 	cmd.Flags().StringVar(&untilOK, "until-ok", "", "repeat until every target is met, at most for a `DURATION`")
 	cmd.Flags().StringVar(&every, "every", "", "repeat, with `DURATION` between two rounds (--until-ok: 30s)")

@@ -6,6 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"sbx/internal/fault"
 	"sbx/internal/providers"
 )
 
@@ -62,15 +63,21 @@ func (d *decoder) readProfile(p pair) {
 // typeOf finds the type of a block.
 func (d *decoder) typeOf(p pair) (providers.Type, bool) {
 	name, at, text := p.key.Value, p.key, ""
+	var near *yaml.Node // a misspelt key
 	for i := 0; i+1 < len(p.value.Content); i += 2 {
-		if p.value.Content[i].Value == keyType {
+		switch key := p.value.Content[i]; {
+		case key.Value == keyType:
 			at, text = p.value.Content[i+1], p.value.Content[i+1].Value
+		case fault.Nearest(key.Value, []string{keyType}) != "":
+			near = key
 		}
 	}
 	kind, ok := findType(d.types, text)
 	switch {
 	case at.Kind != yaml.ScalarNode:
 		d.addMistake(at, "the type of profile %s must be a word", name)
+	case text == "" && near != nil:
+		d.addMistake(near, "unknown key %s in profile %s (did you mean %q?)", quoteKey(near.Value), name, keyType)
 	case text == "":
 		d.addMistake(at, "profile %s has no type%s", name, suggestAllowed(name, d.typeNames()))
 	case !ok:
@@ -180,9 +187,11 @@ func variableName(text string) bool {
 	return text != "" && !odd && (text[0] < '0' || text[0] > '9')
 }
 
-func (d *decoder) typeNames() []string {
-	list := make([]string, len(d.types))
-	for i, t := range d.types {
+func (d *decoder) typeNames() []string { return typeNames(d.types) }
+
+func typeNames(types []providers.Type) []string {
+	list := make([]string, len(types))
+	for i, t := range types {
 		list[i] = t.Name
 	}
 	return list

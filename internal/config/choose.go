@@ -55,10 +55,27 @@ func (l *loader) withProfileHint(err error, name string) error {
 		target := l.config.Sources[i].Settings[providers.OptionAttach]
 		return fault.Usage("%w", err).WithHint("%s is only a source for sandboxes of %s; name that profile", name, target)
 	}
-	if t, ok := findType(l.in.Types, name); ok && len(t.SwitchedOn) > 0 {
-		return fault.Usage("%w", err).WithHint("set %s to switch the profile %s on", strings.Join(t.SwitchedOn, " and "), name)
+	if hint := AbsentProfileHint(l.in.Types, l.config.profileNames(), name); hint != "" {
+		return fault.Usage("%w", err).WithHint("%s", hint)
 	}
 	return err
+}
+
+// AbsentProfileHint says how a profile comes to be that bears the name of a type, or nearly, and that
+// variables switch on; "" = it is none, or a known profile is as near.
+func AbsentProfileHint(types []providers.Type, known []string, name string) string {
+	t, named := findType(types, name)
+	if !named && fault.Nearest(name, known) == "" {
+		t, _ = findType(types, fault.Nearest(name, typeNames(types)))
+	}
+	switch variables := strings.Join(t.SwitchedOn, " and "); {
+	case variables == "":
+		return ""
+	case named:
+		return "set " + variables + " to switch the profile " + name + " on"
+	default:
+		return "did you mean " + t.Name + "? Set " + variables + " to switch it on"
+	}
 }
 
 // chooseProfiles settles which profiles verbs work on and where creates go.

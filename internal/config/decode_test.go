@@ -52,6 +52,8 @@ func TestDecodeNeedsTheTypeOfAProfile(t *testing.T) {
 	t.Parallel()
 	_, errs := decodeFile("/c.yaml", []byte("providers: {prod: {url: x}}"), testTypes())
 	require.ErrorContains(t, errors.Join(errs...), "profile prod has no type (allowed: cloud, far, here, watcher)")
+	_, errs = decodeFile("/c.yaml", []byte("providers: {prod: {typ: cloud}}"), testTypes())
+	require.ErrorContains(t, errors.Join(errs...), `unknown key "typ" in profile prod (did you mean "type"?)`)
 	_, errs = decodeFile("/c.yaml", []byte("providers: {prod: {type: cloud, memory: 1G}}"), testTypes())
 	assert.ErrorContains(t, errors.Join(errs...), `unknown key "memory"`, "an option of another type")
 }

@@ -167,7 +167,7 @@ func (r Run) givenAll(names []string) bool {
 
 func (r Run) runContradictions() []clash {
 	var list []clash
-	if r.CommandTimeout > r.AttemptTimeout {
+	if r.Given(nameCommand) && r.CommandTimeout > r.AttemptTimeout {
 		list = append(list, clash{
 			fmt.Sprintf("%s is longer than %s: the attempt ends first", r.settingWithOrigin(nameCommand), r.settingWithOrigin(nameAttempt)),
 			"lower the one or raise the other",
@@ -177,7 +177,7 @@ func (r Run) runContradictions() []clash {
 	if c, short := r.shortDeadline(); short {
 		list = append(list, c)
 	}
-	if r.Switches.InactivityTimeout && r.Inactivity >= r.CommandTimeout {
+	if r.Given(nameInactivity) && r.Switches.InactivityTimeout && r.Inactivity >= r.CommandTimeout {
 		list = append(list, clash{
 			fmt.Sprintf("%s is not shorter than %s: inactivity would never be detected", r.settingWithOrigin(nameInactivity), r.settingWithOrigin(nameCommand)),
 			"lower inactivity, or switch inactivity_timeout off",

@@ -29,7 +29,8 @@ type FindOptions struct {
 func (o FindOptions) typed(word string) bool { return o.Typed == nil || slices.Contains(o.Typed, word) }
 
 // Find resolves references: `profile/id` costs one GET, and a listing where that finds
-// nothing, since a 404 may be a fault of the API; all bare words together cost one listing,
+// nothing, since a 404 may be a fault of the API, and what stands behind the profile may be a name, a
+// task or the beginning of an id (an act takes none of these); all bare words together cost one listing,
 // in which an exact id precedes an exact name, that an exact task of another application, and
 // that a unique id prefix of sandbox.MinPrefix.
 //
@@ -220,8 +221,27 @@ func (a *lookup) checkListing(ctx context.Context, o FindOptions, d *findFallbac
 		a.found, a.err = l.Items[i], nil
 	case !l.Complete():
 		a.err = fault.New(unavailableKind(l.Err()), "%w; and it is unknown whether it is listed: %s", a.err, joinErrorLines(l.Err())).At(a.member.Provider.Name(), "")
+	default:
+		if o.Destructive {
+			a.matchEndRequest(ctx, []*member{a.member}, d)
+		}
+		a.matchBegun(l, o)
+	}
+}
+
+// matchBegun takes what stands behind a profile for a name, a task or the beginning of an id, where no id is
+// that. An act never does: a script that ends `job-1` a second time must not end `job-10`. The rows are
+// named instead.
+func (a *lookup) matchBegun(l Listing, o FindOptions) {
+	matches := matchWord(l.Items, a.ref.ID)
+	switch {
+	case a.err == nil || len(matches) == 0:
+	case len(matches) == 1 && !o.Destructive:
+		a.found, a.err = matches[0], nil
 	case o.Destructive:
-		a.matchEndRequest(ctx, []*member{a.member}, d)
+		a.err = fault.New(fault.KindNotFound, "%w", a.err).WithHint("it matches %s: name one of them in full", nameMatches(matches))
+	default:
+		a.err = ambiguousError(a.word, matches)
 	}
 }
 
@@ -295,13 +315,18 @@ func distinctWhere(items []sandbox.Sandbox, fits func(sandbox.Sandbox) bool) []s
 const shownMatches = 5
 
 func ambiguousError(word string, matches []sandbox.Sandbox) error {
+	return fault.Usage("%q matches %d sandboxes: %s", word, len(matches), nameMatches(matches)).
+		WithHint("name one of them as profile/id")
+}
+
+// nameMatches names the first matches, each with its state.
+func nameMatches(matches []sandbox.Sandbox) string {
 	slices.SortFunc(matches, func(a, b sandbox.Sandbox) int { return cmp.Compare(a.Ref().String(), b.Ref().String()) })
 	names := make([]string, len(matches))
 	for i, s := range matches {
 		names[i] = fmt.Sprintf("%s (%s)", s.Ref(), s.State)
 	}
-	return fault.Usage("%q matches %d sandboxes: %s", word, len(matches), sandbox.FormatFirst(names, shownMatches)).
-		WithHint("name one of them as profile/id")
+	return sandbox.FormatFirst(names, shownMatches)
 }
 
 // incompleteError is the error when a provider that could not be listed might have the

@@ -43,8 +43,7 @@ func TestFind(t *testing.T) {
 		says  string
 	}{
 		"full reference":              {"prod/abcd1234", "prod/abcd1234", "", ""},
-		"full, not a name":            {"prod/web", "", fault.KindNotFound, "prod: get web: no such sandbox"},
-		"full, not a prefix":          {"prod/abcd123", "", fault.KindNotFound, "no such sandbox"},
+		"nothing of a profile":        {"prod/zzzz", "", fault.KindNotFound, "prod: get zzzz: no such sandbox"},
 		"exact id over name":          {"worker-2", "local/worker-2", "", ""},
 		"exact id of one, name other": {"web", "local/web", "", ""},
 		"exact name over prefix":      {"abcd", "prod/ef", "", ""},
@@ -60,6 +59,8 @@ func TestFind(t *testing.T) {
 		"found and not found":         {"db nobody", "prod/abcd9999", fault.KindNotFound, "nobody"},
 		"usage refuses all":           {"db same", "", fault.KindUsage, "same"},
 		"ill-formed":                  {"db ../x", "", fault.KindUsage, "not a sandbox reference"},
+		"prefix in a profile":         {"prod/abcd9", "prod/abcd9999", "", ""},
+		"name in a profile":           {"prod/db", "prod/abcd9999", "", ""},
 		"unknown profile":             {"db prd/x", "", fault.KindUsage, `no provider is named "prd"`},
 		"nothing asked":               {"", "", "", ""},
 	} {
@@ -117,6 +118,18 @@ func TestFindIsFrugal(t *testing.T) {
 	_, err = f.Find(t.Context(), []string{"db", "a/b/c"}, fleet.FindOptions{})
 	require.Error(t, err)
 	assert.Len(t, prod.Calls(), before, "nothing is called when a word is ill-formed")
+}
+
+// TestAnActTakesNoBeginningOfAProfile: a script that ends `prod/job-1` a second time must not end `prod/job-10`.
+func TestAnActTakesNoBeginningOfAProfile(t *testing.T) {
+	t.Parallel()
+	f, _, _ := town()
+	for _, word := range []string{"prod/abcd9", "prod/db", "prod/abcd"} {
+		got, err := f.Find(t.Context(), []string{word}, fleet.FindOptions{Destructive: true})
+		assert.Empty(t, got, word)
+		assert.Equal(t, fault.KindNotFound, fault.KindOf(err), word)
+		assert.Contains(t, fault.HintOf(err), "name one of them in full", word)
+	}
 }
 
 func TestFindWhileAProviderIsDown(t *testing.T) {

@@ -64,6 +64,8 @@ type Options struct {
 	History History
 	Names   NameCache    // nil = listings are not kept
 	Sink    sandbox.Sink // nil = none; it is called by one goroutine at a time
+	// Absent says how a profile that is not there comes to be; nil or "" = nothing is known of it.
+	Absent func(profile string) (hint string)
 	// Asking is called before each request to a provider, and answered after it: Waits.Begin.
 	Asking func(provider string) (answered func())
 }
@@ -162,7 +164,11 @@ func (f *Fleet) findMember(name string) (*member, error) {
 			return m, nil
 		}
 	}
-	return nil, fault.Usage("no provider is named %q", name).WithHint("%s", fault.Meant(name, f.Names()))
+	hint := ""
+	if f.o.Absent != nil {
+		hint = f.o.Absent(name)
+	}
+	return nil, fault.Usage("no provider is named %q", name).WithHint("%s", cmp.Or(hint, fault.Meant(name, f.Names())))
 }
 
 // recordEvent passes an event to the Sink, if there is one.

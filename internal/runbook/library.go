@@ -104,7 +104,7 @@ func (s *Shelf) AddFile(ctx context.Context, path string) error {
 	case ctx.Err() != nil:
 		return err
 	case err != nil:
-		return fault.Usage("the runbook cannot be read: %w", err).WithHint("name a file of YAML")
+		return fault.Usage("the runbook cannot be read: %w", err).WithHint("name a runbook by its id, or a file of YAML")
 	}
 	book, found := Parse(path, content)
 	s.Findings = append(s.Findings, found...)
@@ -112,6 +112,22 @@ func (s *Shelf) AddFile(ctx context.Context, path string) error {
 		s.Books = append(s.Books, book)
 	}
 	return nil
+}
+
+// AddFrom adds the runbook with an id of another shelf, with what was found as it was read; false = there is none.
+func (s *Shelf) AddFrom(other *Shelf, id string) bool {
+	i := slices.IndexFunc(other.Books, func(b *Runbook) bool { return string(b.Metadata.ID) == id })
+	if i < 0 {
+		return false
+	}
+	book := other.Books[i]
+	s.Books = append(s.Books, book)
+	for _, f := range other.Findings {
+		if f.File == book.Origin.File {
+			s.Findings = append(s.Findings, f)
+		}
+	}
+	return true
 }
 
 // Find is the runbook with an id. One with errors of reading is refused, with all of them.

@@ -11,6 +11,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/task"
 	"sbx/internal/triage"
 )
 
@@ -60,10 +61,37 @@ func Logs(ctx context.Context, env *ops.Env, req LogsRequest, watch ops.Observer
 	return &r.result, nil
 }
 
-// findLog resolves the sandbox whose log is meant. A sandbox that has ended may have left its
+// findLog resolves the sandbox whose log is meant: a task, by its id or key, means that of its last attempt.
+func findLog(ctx context.Context, e *ops.Env, word string) (*fleet.Fleet, sandbox.Ref, error) {
+	if task.IsID(word) {
+		return findTaskLog(ctx, e, word, nil)
+	}
+	f, ref, err := findSandboxLog(ctx, e, word)
+	if kind := fault.KindOf(err); kind == fault.KindNotFound || kind == fault.KindUsage {
+		return findTaskLog(ctx, e, word, err)
+	}
+	return f, ref, err
+}
+
+// findTaskLog is findLog for a task. Where the word is none, none is the error, if there is one.
+func findTaskLog(ctx context.Context, e *ops.Env, word string, none error) (*fleet.Fleet, sandbox.Ref, error) {
+	t, err := ops.GetTask(ctx, e, word)
+	switch last := t.Last(); {
+	case err != nil && none != nil:
+		return nil, sandbox.Ref{}, none
+	case err != nil:
+		return nil, sandbox.Ref{}, err
+	case last == nil || last.Sandbox == "":
+		return nil, sandbox.Ref{}, fault.New(fault.KindNotFound, "%s has no sandbox: it is %s", t.ID, ops.WithDetail(string(t.State), t.Why()))
+	default:
+		return findSandboxLog(ctx, e, last.Ref().String())
+	}
+}
+
+// findSandboxLog is findLog for a sandbox. A sandbox that has ended may have left its
 // log: it is named by its full reference or found in the journals, and its provider returns
 // what it still has. For a sandbox that never existed the provider's answer is returned too.
-func findLog(ctx context.Context, e *ops.Env, word string) (*fleet.Fleet, sandbox.Ref, error) {
+func findSandboxLog(ctx context.Context, e *ops.Env, word string) (*fleet.Fleet, sandbox.Ref, error) {
 	f, found, err := e.FindOne(ctx, word)
 	if err == nil {
 		return f, found.Ref(), nil

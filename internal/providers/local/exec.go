@@ -49,13 +49,22 @@ func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sa
 		return sandbox.Exit{}, c.classifyError(op, err)
 	}
 	defer streams.closeOpened()
-	err = wire.SendExec(conn, wire.Exec{Argv: cmd.Args, Env: cmd.Env, Dir: cmd.Workdir, TTY: cmd.TTY != nil}, streams.commandFiles)
+	err = wire.SendExec(conn, wire.Exec{Argv: cmd.Args, Env: execEnv(cmd), Dir: cmd.Workdir, TTY: cmd.TTY != nil}, streams.commandFiles)
 	if err != nil {
 		return sandbox.Exit{}, fault.New(fault.KindLauncher, "%w", err).At(c.name, op)
 	}
 	streams.startCopying(cmd)
 	defer closeOnCancel(ctx, conn)()
 	return c.followCommand(ctx, r, conn, streams)
+}
+
+// execEnv are the variables of a command. On a terminal, programs draw for the one at the other end; what was
+// asked for comes last, and wins.
+func execEnv(cmd providers.Command) []string {
+	if cmd.TTY == nil || cmd.TTY.Term == "" {
+		return cmd.Env
+	}
+	return append([]string{"TERM=" + cmd.TTY.Term}, cmd.Env...)
 }
 
 // noteExec records the start of a command; the returned func records its end. A sandbox

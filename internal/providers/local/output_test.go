@@ -142,12 +142,12 @@ func TestExecOnATerminal(t *testing.T) {
 	s := b.sh(t, "sleep 600")
 	var out bytes.Buffer
 	e, err := b.Exec(t.Context(), s.ID, providers.Command{
-		Args: []string{"sh", "-c", "test -t 0 && test -t 1 && stty size"}, Stdout: &out,
+		Args: []string{"sh", "-c", "test -t 0 && test -t 1 && stty size && echo $TERM"}, Stdout: &out,
 		TTY: &providers.Terminal{Term: "xterm", Size: providers.Size{Columns: 91, Rows: 17}},
 	})
 	require.NoError(t, err)
 	require.Equal(t, 0, *e.Code, out.String())
-	require.Equal(t, "17 91", strings.TrimSpace(out.String()))
+	require.Equal(t, []string{"17", "91", "xterm"}, strings.Fields(out.String()))
 }
 
 func TestBubblewrapMakesTheFilesystemReadOnly(t *testing.T) {
