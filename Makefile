@@ -65,6 +65,10 @@ cover: ## print the coverage of each function and in total
 docs: ## regenerate completions/, man/, runbooks/*.md, docs/cli/, docs/schemas/ and tables of docs/
 	$(GO) test ./internal/documents ./internal/runbook ./internal/cli ./internal/commands ./internal/testkit/tiertest -run '^TestGenerated' -count=1 -update
 
+.PHONY: pictures
+pictures: ## draw docs/pictures from what the program shows
+	$(GO) test ./internal/tui ./internal/commands -run '^TestPicture' -count=1 -update
+
 .PHONY: deps
 deps: ## measure what each dependency adds to the binary and to the start
 	$(GO) run -C tools/depcost .

@@ -67,7 +67,7 @@ func serveIncident(o stagedfleet.Options, command []string, out, errOut io.Write
 		}
 	}
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // a terminal that closes, too
 	defer signal.Stop(signals)
 	if len(command) == 0 {
 		for _, key := range slices.Sorted(maps.Keys(env)) {
@@ -98,7 +98,7 @@ func runCommand(command []string, env map[string]string, signals <-chan os.Signa
 	for {
 		select {
 		case s := <-signals:
-			if s == syscall.SIGTERM {
+			if s != os.Interrupt {
 				_ = cmd.Process.Signal(s)
 			}
 		case err := <-ended:

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -17,7 +16,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/fault"
 	"sbx/internal/sandbox"
 	"sbx/internal/testkit/tiertest"
 )
@@ -76,13 +74,41 @@ func readmeCommands(t *testing.T) []string {
 	return lines
 }
 
-func TestReadmeCommandsRunAsWritten(t *testing.T) {
+// TestOperatorCommandsRunAsWritten: what the pages for operators show as commands works in an empty home, page by page.
+func TestOperatorCommandsRunAsWritten(t *testing.T) {
 	t.Parallel()
-	lines := slices.DeleteFunc(readmeCommands(t), func(line string) bool { return line == drillCommand || line == testCommand })
-	out := shell(t, home(t), strings.Join(lines, "\n"))
-	for _, word := range []string{"demo", "Facts", "MEMORY", "SBX_SANDBOX_ID=", "verified local/", "done", "exit code 0", "built", "will not publish", "gone", "stopped"} {
-		assert.Contains(t, out, word)
+	for name, words := range map[string][]string{
+		"docs/FIRST-HOUR.md": {"demo", "Facts", "MEMORY", "SBX_SANDBOX_ID=", "verified local/", "done", "exit code 0", "built", "will not publish", "gone", "stopped"},
+		"docs/CLEANUP.md":    {"owned: {labels: {team: agents}}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var lines []string
+			for _, b := range blocks(page(t, name), "sh") {
+				lines = append(lines, b.lines...)
+			}
+			out := shell(t, home(t), strings.Join(lines, "\n"))
+			for _, word := range words {
+				assert.Contains(t, out, word)
+			}
+		})
 	}
+}
+
+// TestReadmeIncidentIsPlayed: the commands of somebody who was paged are those that a script plays on the same fleet.
+func TestReadmeIncidentIsPlayed(t *testing.T) {
+	t.Parallel()
+	played := page(t, "internal/cli/testdata/script/paged.txtar")
+	shown := 0
+	for _, b := range blocks(page(t, "README.md"), "console") {
+		for _, line := range b.lines {
+			if command, isCommand := strings.CutPrefix(line, "$ "); isCommand {
+				assert.Contains(t, played, command+"\n")
+				shown++
+			}
+		}
+	}
+	assert.GreaterOrEqual(t, shown, 4)
 }
 
 // TestReadmeDrill runs the first command that a newcomer types, and holds the
@@ -125,11 +151,11 @@ func TestReadmeTestCommandIsWhatCIRuns(t *testing.T) {
 	assert.Regexp(t, `(?m)^\t`+regexp.QuoteMeta(short)+`$`, page(t, ".ci/run"))
 }
 
-func TestReadmeCronLineIsQuietWhenAllIsWell(t *testing.T) {
+func TestCronLineIsQuietWhenAllIsWell(t *testing.T) {
 	t.Parallel()
 	environ, count := home(t), 0
 	shell(t, environ, "sbx create -- sleep 3600")
-	for _, b := range blocks(page(t, "README.md"), "crontab") {
+	for _, b := range blocks(page(t, "docs/CLEANUP.md"), "crontab") {
 		for _, line := range b.lines {
 			fields := regexp.MustCompile(`^(?:\S+\s+){5}(.+)$`).FindStringSubmatch(line)
 			require.Len(t, fields, 2, line)
@@ -142,9 +168,9 @@ func TestReadmeCronLineIsQuietWhenAllIsWell(t *testing.T) {
 	assert.Positive(t, count)
 }
 
-func TestReadmeConfigurationIsAccepted(t *testing.T) {
+func TestConfigurationOfThePageIsAccepted(t *testing.T) {
 	t.Parallel()
-	examples := blocks(page(t, "README.md"), "yaml")
+	examples := blocks(page(t, "docs/CONFIGURATION.md"), "yaml")
 	require.NotEmpty(t, examples)
 	for _, b := range examples {
 		file := filepath.Join(t.TempDir(), "config.yaml")
@@ -154,19 +180,9 @@ func TestReadmeConfigurationIsAccepted(t *testing.T) {
 	}
 }
 
-func TestReadmeTablesSayWhatTheCodeSays(t *testing.T) {
+func TestHoldersOfLimitsAreWhatTheCodeSays(t *testing.T) {
 	t.Parallel()
-	text := page(t, "README.md")
-	meanings := map[string]string{}
-	for _, row := range fault.Table() {
-		meanings[strconv.Itoa(row.Code)] = row.Meaning
-	}
-	codes := table(text, "| code | meaning |")
-	assert.NotEmpty(t, codes)
-	for _, row := range codes {
-		assert.Equal(t, meanings[row[0]], row[1], "exit code %s", row[0])
-	}
-	holders := table(text, "| `enforcement` |")
+	holders := table(page(t, "docs/LOCAL.md"), "| `enforcement` |")
 	assert.NotEmpty(t, holders)
 	for _, row := range holders {
 		word := sandbox.Enforcement(strings.Trim(row[0], "`"))
@@ -176,6 +192,7 @@ func TestReadmeTablesSayWhatTheCodeSays(t *testing.T) {
 
 func TestReadmeFitsATerminal(t *testing.T) {
 	t.Parallel()
+	assert.LessOrEqual(t, strings.Count(page(t, "README.md"), "\n"), 150)
 	for i, line := range strings.Split(page(t, "README.md"), "\n") {
 		assert.LessOrEqual(t, utf8.RuneCountInString(line), 80, "README.md:%d", i+1)
 	}

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -10,7 +11,9 @@ import (
 	"sbx/internal/drill"
 	"sbx/internal/output"
 	"sbx/internal/process"
+	"sbx/internal/runbook/engine"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/picture"
 	"sbx/internal/views"
 )
 
@@ -89,11 +92,38 @@ func TestDrillPageIsOneLineForEachCase(t *testing.T) {
 	}
 }
 
-func drillPage(t *testing.T, r drill.Report) string {
+// TestPictureOfTheDrill: the documentation shows the page as it is; `make pictures` draws it.
+func TestPictureOfTheDrill(t *testing.T) {
+	t.Parallel()
+	tree := sandbox.Evidence{What: "tree", Value: "cgroup empty, no process of the tree is left"}
+	staged := func(name string, cause sandbox.Cause, what, value string) drill.Case {
+		return drill.Case{
+			Name: name, Cause: cause, Confidence: sandbox.Probable, OK: true, Outcome: sandbox.OutcomeVerified, Fact: what,
+			Evidence: []sandbox.Evidence{{What: what, Value: value}, tree},
+		}
+	}
+	leak := staged("leak", sandbox.CauseOOM, "oom_kill", "1")
+	leak.Outcome = sandbox.OutcomeAlreadyGone
+	healthy := staged("healthy", sandbox.CauseNone, "silence", "0.01s")
+	healthy.Outcome, healthy.Healthy, healthy.Evidence[1] = sandbox.OutcomeSkipped, true, sandbox.Evidence{What: "survived", Value: "running"}
+	orphan := drill.Case{Name: "orphan", About: "has no known task", Cause: sandbox.CauseOrphan, Confidence: sandbox.Hint, OK: true, Outcome: sandbox.OutcomeVerified, Evidence: []sandbox.Evidence{tree}}
+	text := drillPage(t, drill.Report{
+		Enforcement: sandbox.EnforcementHybrid, Runbook: &engine.Run{ID: "b-20261127T194424945-c257zm", Runbook: "sandbox-stuck", State: engine.RunDone},
+		Cases: []drill.Case{
+			staged("busy", sandbox.CauseBusyLoop, "cpu wanted", "102.14%"), staged("hung", sandbox.CauseHungIO, "waits on", "tcp 127.0.0.1:34927"),
+			leak, staged("silent", sandbox.CauseSilent, "silence", "7.15s"), orphan, healthy,
+		},
+	}, "CLICOLOR_FORCE=1")
+	lines := append([]string{"$ sbx drill"}, strings.Split(strings.TrimSuffix(text, "\n"), "\n")...)
+	picture.Hold(t, "drill-dark", lines, 80, picture.Dark(), *update)
+	picture.Hold(t, "drill-light", lines, 80, picture.Light(), *update)
+}
+
+func drillPage(t *testing.T, r drill.Report, environ ...string) string {
 	t.Helper()
 	var out bytes.Buffer
 	p := output.New(process.Process{
-		Args: []string{"sbx"}, Now: atNoon, Stdout: process.Stream{Writer: &out}, Stderr: process.Stream{Writer: &out},
+		Args: []string{"sbx"}, Now: atNoon, Environ: environ, Stdout: process.Stream{Writer: &out}, Stderr: process.Stream{Writer: &out},
 	}, output.Options{})
 	require.NoError(t, p.Show(output.Document{Schema: drillSchema, Fields: output.FieldsOf(views.DrillKeysOf(r)), Human: func(s *output.Sheet) { views.DrillPage(s, r, false) }}))
 	return out.String()

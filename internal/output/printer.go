@@ -3,7 +3,9 @@ package output
 import (
 	"errors"
 	"io"
+	"regexp"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -141,7 +143,28 @@ func (p *Printer) Prompt(question string) (answered func(entered bool)) {
 func (p *Printer) Trace(text string) { p.screen.writeErr(p.stderrLine("", text)) }
 
 func (p *Printer) stderrLine(label, text string) string {
-	return p.name + ": " + label + p.err.escape(Redact(text, p.Secrets)) + "\n"
+	line := p.name + ": " + label + p.err.escape(Redact(text, p.Secrets))
+	return strings.Join(wrapMessage(line, p.err.width), "\n") + "\n"
+}
+
+// messageHang precedes what is wrapped of a message.
+const messageHang = "  "
+
+// wrapMessage wraps a line of stderr at its words; width 0 does not. A command in backquotes stays in one piece
+// where a line has the room: it is copied from there.
+func wrapMessage(line string, width int) []string {
+	const joint = "\ue000" // in place of a blank; texts are escaped, so that it is never one of theirs
+	quoted := regexp.MustCompile("`[^`]*`").ReplaceAllStringFunc(line, func(command string) string {
+		if len(messageHang)+cellWidth(command) > width {
+			return command
+		}
+		return strings.ReplaceAll(command, " ", joint)
+	})
+	lines := WrapText(quoted, width, messageHang)
+	for i := range lines {
+		lines[i] = strings.ReplaceAll(lines[i], joint, " ")
+	}
+	return lines
 }
 
 // writeStdout sends finished bytes to stdout; no bytes, no call.

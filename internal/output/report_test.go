@@ -131,3 +131,20 @@ func TestHintsNameTheProgramAsItWasCalled(t *testing.T) {
 		assert.Contains(t, s.out.String()+s.err.String(), "`other ls` lists them; the label sbx/keep stays", format)
 	}
 }
+
+// TestMessagesWrapAtWords of a terminal, and leave a command in one piece.
+func TestMessagesWrapAtWords(t *testing.T) {
+	t.Parallel()
+	const text = "no run is recorded for the layer of old sandboxes; `sbx cron print --layer age` prints the line to install"
+	for width, want := range map[int]string{
+		0: "sbx: warning: " + text + "\n",
+		60: "sbx: warning: no run is recorded for the layer of old\n" +
+			"  sandboxes; `sbx cron print --layer age` prints the line to\n" +
+			"  install\n",
+		24: "sbx: warning: no run is\n  recorded for the layer\n  of old sandboxes; `sbx\n  cron print --layer\n  age` prints the line\n  to install\n",
+	} {
+		s := newStage(place{width: width})
+		New(s.Process, Options{}).Warn(text)
+		assert.Equal(t, want, s.err.String(), "width %d", width)
+	}
+}

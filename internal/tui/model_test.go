@@ -144,6 +144,11 @@ func newScene() *scene {
 // board is a dashboard of a scene at noon that has read everything once.
 func board(t *testing.T, s *scene, width, height int) *Model {
 	t.Helper()
+	return boardOf(t, s, width, height)
+}
+
+func boardOf(t *testing.T, s Source, width, height int) *Model {
+	t.Helper()
 	m := NewModel(t.Context(), s, noon, "sbx", output.Cells{})
 	m.Update(tea.WindowSizeMsg{Width: width, Height: height})
 	for _, name := range s.Profiles() {
