@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sbx/internal/ops"
 	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/views"
@@ -66,9 +67,10 @@ func runInspect(ctx context.Context, d *Deps, p *output.Printer, args []string) 
 }
 
 func inspectOne(ctx context.Context, d *Deps, p *output.Printer, word string) error {
-	r, err := look.Inspect(ctx, d.Env, look.InspectRequest{Word: word}, d.newObserver(p, nil))
-	if err != nil {
+	r, err := look.Diagnose(ctx, d.Env, look.DiagnoseRequest{Word: word, Sandbox: true}, d.newObserver(p, nil))
+	if r == nil {
 		return err
 	}
+	r.Errors = ops.CauseOnce(ctx, r.Errors) // what was seen until an interrupt is shown
 	return views.ShowInspection(p, inspectSchema, r, d.Process.Name())
 }

@@ -19,6 +19,7 @@ type Investigation struct {
 	*look.DiagnoseResult
 
 	Program string
+	one     *Inspection // of one sandbox; nil = it is of all, or of a task without one
 }
 
 // InvestigationItem is what diagnose found.
@@ -85,8 +86,8 @@ func (d Investigation) Item() InvestigationItem {
 		Stuck: d.groupItems(d.Stuck, groupCommand), Suspected: d.groupItems(d.Suspected, suspectCommand), Unjudged: refTexts(d.Unjudged),
 		Flags: flagItems(d.Flags), Causes: causeItems(d.Causes), Next: []NextItem{},
 	}
-	if d.Inspected != nil {
-		item.Ref = new(d.Inspected.Seen.Sandbox.Ref().String())
+	if d.one != nil {
+		item.Ref = new(d.one.Ref().String())
 	}
 	if d.Task != nil {
 		item.Task = &d.Task.ID
@@ -173,17 +174,20 @@ func (d Investigation) headline() string {
 	if d.Task == nil {
 		return text
 	}
-	return d.Task.ID + " is " + ops.WithDetail(string(d.Task.State), d.Task.Why()) + "; " + text
+	return d.Task.ID + " is " + taskWords(d.Task) + "; " + text
+}
+
+// taskWords are the state of a task, and why it is so.
+func taskWords(t *ops.TaskState) string { return ops.WithDetail(string(t.State), t.Why()) }
+
+// attemptsOf shows more of a task.
+func attemptsOf(t *ops.TaskState) step {
+	return step{"see its attempts", "tasks show " + ShellWord(t.ID)}
 }
 
 func (d Investigation) verdictWords() string {
-	if r := d.Inspected; r != nil {
-		i := InspectionOf(r, d.Program)
-		text := i.Ref().String() + ": " + i.verdictText()
-		if r.Missing != nil {
-			text += "; it no longer exists, and this is what is on record"
-		}
-		return text
+	if d.one != nil {
+		return d.one.Ref().String() + ": " + d.one.verdictText()
 	}
 	if d.Task != nil {
 		return "it has no sandbox"
@@ -222,27 +226,12 @@ func countedProviders(names []string) string {
 // next are the commands to type, the most useful first.
 func (d Investigation) next() []step {
 	switch {
-	case d.Inspected != nil:
-		return d.nextOfOne()
+	case d.one != nil:
+		return d.one.Next()
 	case d.Task != nil:
-		return []step{{"see its attempts", "tasks show " + ShellWord(d.Task.ID)}}
+		return []step{attemptsOf(d.Task)}
 	}
 	return d.nextOfFleet()
-}
-
-func (d Investigation) nextOfOne() []step {
-	r := d.Inspected
-	steps := InspectionOf(r, d.Program).Next()
-	if r.Missing != nil {
-		steps = InspectionOf(r, d.Program).HigherLimit()
-		if r.End != nil && r.End.Run != "" {
-			steps = append(steps, step{"see the run that ended it", "cleanup show " + ShellWord(r.End.Run)})
-		}
-	}
-	if d.Task != nil {
-		steps = append(steps, step{"see its attempts", "tasks show " + ShellWord(d.Task.ID)})
-	}
-	return steps
 }
 
 // nextOfFleet names what helps against what was found. The commands of the stuck groups stand beside
@@ -282,7 +271,7 @@ func (d Investigation) nextOfFleet() []step {
 
 // ShowDiagnosis shows an investigation. The error decides the exit code.
 func ShowDiagnosis(p *output.Printer, schema string, r *look.DiagnoseResult, program string) error {
-	d := Investigation{r, program}
+	d := Investigation{r, program, InspectionOf(p, r, program)}
 	verdict := r.Err()
 	errs := r.Errors
 	if verdict != nil && len(errs) == 0 {

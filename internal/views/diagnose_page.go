@@ -17,27 +17,34 @@ import (
 
 // page shows an investigation on one screen; full adds every question and every flag.
 func (d Investigation) page(s *output.Sheet, full bool) {
-	s.Text(d.headline())
-	d.pageNext(s)
-	d.pageGroups(s, "Stuck", d.Stuck, d.causeCommand)
-	d.pageGroups(s, "Suspected", d.Suspected, d.suspectsCommand)
-	if full {
-		d.pageCauses(s, d.Causes)
-		d.pageAllFlags(s)
-		d.pageAllSteps(s)
+	if d.one != nil {
+		d.one.page(s, full)
 		return
 	}
-	causes, hints := d.briefCauses()
-	d.pageCauses(s, causes)
+	s.Text(d.headline())
+	addNext(s, d.Program, d.next())
+	d.pageGroups(s, "Stuck", d.Stuck, d.causeCommand)
+	d.pageGroups(s, "Suspected", d.Suspected, d.suspectsCommand)
+	causes, hints := d.Causes, []triage.Finding(nil)
+	if !full {
+		causes, hints = d.briefCauses()
+	}
+	if len(causes) > 0 {
+		s.Section("Causes")
+		addCauses(s, causes, true)
+	}
+	if full {
+		s.Section("Flags")
+		addFlags(s, d.Flags, true)
+		addSteps(s, d.Steps)
+		return
+	}
 	d.pageFindings(s, hints)
 }
 
-// briefCauses are the causes that are explained, and those of a fleet that are only hints. The groups
-// stand above with their causes.
+// briefCauses are the causes that are explained, and those that are only hints. The groups stand above
+// with their causes.
 func (d Investigation) briefCauses() (causes, hints []triage.Finding) {
-	if d.Inspected != nil {
-		return d.Causes, nil
-	}
 	for _, c := range d.Causes {
 		switch {
 		case look.OfGroup(c):
@@ -48,14 +55,6 @@ func (d Investigation) briefCauses() (causes, hints []triage.Finding) {
 		}
 	}
 	return causes, hints
-}
-
-func (d Investigation) pageNext(s *output.Sheet) {
-	name := "next"
-	for _, n := range d.next() {
-		s.Field(name, d.Program+" "+n.Command+"  # "+n.Why)
-		name = "or"
-	}
 }
 
 // pageGroups has for each cause how many there are, the evidence of one, the beginnings of their ids,
@@ -139,28 +138,6 @@ func WhyNotSecond(causes []triage.Finding) string {
 
 func whyNotText(c triage.Finding) string { return c.Title + ": " + c.WhyNot }
 
-// pageCauses ranks causes; of each after the first it says why not.
-func (d Investigation) pageCauses(s *output.Sheet, causes []triage.Finding) {
-	if len(causes) == 0 {
-		return
-	}
-	s.Section("Causes")
-	for i, c := range causes {
-		if i > 0 && c.WhyNot != "" && !look.OfGroup(c) {
-			s.FieldTone("why not", whyNotText(c), output.Plain)
-			continue
-		}
-		text := c.Title
-		if c.ID != "exit" {
-			text += fmt.Sprintf(" (score %s, coverage %s)", Decimal(c.Score, 2), Decimal(c.Coverage, 2))
-		}
-		s.FieldTone(string(c.Confidence), ClaimWithEvidence(text, c.Evidence), ConfidenceTone(c.Confidence))
-		if c.WhyNot != "" {
-			s.Field("", c.WhyNot)
-		}
-	}
-}
-
 // pageFindings has a line for each hint, each raised flag, and each step with its first answers.
 func (d Investigation) pageFindings(s *output.Sheet, hints []triage.Finding) {
 	took, eta := time.Duration(0), time.Duration(0)
@@ -177,7 +154,7 @@ func (d Investigation) pageFindings(s *output.Sheet, hints []triage.Finding) {
 		}
 	}
 	for _, one := range d.Steps {
-		if text := briefAnswers(one.Answers, d.Inspected != nil); text != "" {
+		if text := briefAnswers(one.Answers); text != "" {
 			s.Field(one.ID, text)
 		}
 	}
@@ -192,23 +169,10 @@ func joinEvidence(evidence []sandbox.Evidence) string {
 	return strings.Join(parts, ", ")
 }
 
-func (d Investigation) pageAllFlags(s *output.Sheet) {
-	s.Section("Flags")
-	for _, f := range d.Flags {
-		switch f.Verdict {
-		case sandbox.True:
-			s.FieldTone(string(f.Severity), ClaimWithEvidence(f.Say, f.Evidence), SeverityTone(f.Severity))
-		case sandbox.Unknown:
-			s.Field("not known", f.Say)
-		case sandbox.False:
-		}
-	}
-}
-
-// pageAllSteps has every question with its answer.
-func (d Investigation) pageAllSteps(s *output.Sheet) {
+// addSteps has every question with its answer.
+func addSteps(s *output.Sheet, steps []look.DiagnoseStep) {
 	s.Section("Steps")
-	for _, one := range d.Steps {
+	for _, one := range steps {
 		s.Field(fmt.Sprintf("%s, %ss of %s", one.ID, Decimal(one.Took.Seconds(), 1), sandbox.FormatDuration(one.ETA)), one.Title)
 		for _, a := range one.Answers {
 			s.Field("  "+a.ID, a.Question+" "+a.Text)
@@ -221,12 +185,12 @@ const briefRoom = 66
 
 // briefAnswers are the first answers that fit a line; a step without any says why once. What the first
 // line of the page says is left out.
-func briefAnswers(answers []look.Answer, ofOne bool) string {
+func briefAnswers(answers []look.Answer) string {
 	var known []string
 	unknown, room := "", briefRoom
 	for _, a := range answers {
 		switch {
-		case a.Known && a.ID == "R26", !ofOne && isAside(a):
+		case isAside(a):
 		case !a.Known:
 			unknown = cmp.Or(unknown, a.Text)
 		default:
@@ -245,7 +209,7 @@ func briefAnswers(answers []look.Answer, ofOne bool) string {
 
 // isAside says that an answer about all sandboxes is a detail, stands above, or counts none.
 func isAside(a look.Answer) bool {
-	return a.Known && (slices.Contains([]string{"R27", "R28", "R29"}, a.ID) || a.Text == "0" || strings.HasPrefix(a.Text, "0 of "))
+	return a.Known && (slices.Contains([]string{"R26", "R27", "R28", "R29"}, a.ID) || a.Text == "0" || strings.HasPrefix(a.Text, "0 of "))
 }
 
 // shortQuestion is the question of an answer in a word or two.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -19,61 +21,154 @@ const (
 	pageLabels = 6
 )
 
-// addPage is what an operator reads, on one screen: the verdict, what to type, what is wrong,
-// and the facts. -v adds the rest.
-func (i Inspection) addPage(s *output.Sheet) {
-	s.Section(i.Ref().String())
-	s.FieldTone("verdict", i.verdictText(), StuckTone(i.Verdict.Stuck))
-	name := "next"
-	for _, n := range i.Next() {
-		s.Field(name, i.Program+" "+n.Command+"  # "+n.Why)
-		name = "or"
+// page is the page of one sandbox, whoever shows it. On its first screen stand the verdict, what to
+// type, what is wrong with the proof of it, and the facts; full adds the rest.
+func (i Inspection) page(s *output.Sheet, full bool) {
+	s.Section(ops.WithDetail(i.Ref().String(), i.Name))
+	if i.Task != nil {
+		s.Field("task", taskWords(i.Task))
 	}
+	s.FieldTone("verdict", i.verdictText(), StuckTone(i.Verdict.Stuck))
+	addNext(s, i.Program, i.Next())
 	lines := pageLines
-	if i.pageProblems(s) {
+	if i.pageProblems(s, full) {
 		lines = fewLines
 	}
 	i.pageFacts(s)
 	i.pageOutput(s, lines)
+	if full {
+		i.addDetails(s)
+	}
+}
+
+// addNext has what to type, the best first.
+func addNext(s *output.Sheet, program string, steps []step) {
+	name := "next"
+	for _, n := range steps {
+		s.Field(name, program+" "+n.Command+"  # "+n.Why)
+		name = "or"
+	}
 }
 
 // verdictText is the verdict of what lives, and how what has ended did so.
 func (i Inspection) verdictText() string {
-	if !i.State.Ended() {
-		return i.Verdict.Reason
+	text := i.Verdict.Reason
+	if i.State.Ended() {
+		text = string(i.State)
+		if i.Exit != nil {
+			text += exitWords(*i.Exit)
+		}
+		if lived := i.EndedAt.Sub(i.CreatedAt); !i.CreatedAt.IsZero() && lived >= time.Second {
+			text += ", after " + sandbox.FormatDuration(lived)
+		}
+		_, words, _ := strings.Cut(i.Verdict.Reason, ": ")
+		text = joinKnown(": ", text, words)
 	}
-	text := string(i.State)
-	if i.Exit != nil {
-		text += exitWords(*i.Exit)
+	if i.Missing != nil {
+		absence := "it no longer exists"
+		if i.Ended != nil {
+			absence = i.Ended.Absence()
+		}
+		text += "; " + absence + "; this is what is on record"
 	}
-	if lived := i.EndedAt.Sub(i.CreatedAt); !i.CreatedAt.IsZero() && lived >= time.Second {
-		text += ", after " + sandbox.FormatDuration(lived)
+	return text
+}
+
+// pageProblems ranks the causes with what proves them and why not the next one, and has the warnings
+// of the runbook. False = nothing is wrong.
+func (i Inspection) pageProblems(s *output.Sheet, full bool) bool {
+	causes, flags := i.Causes, i.Flags
+	if !full {
+		causes = slices.DeleteFunc(slices.Clone(causes), func(c triage.Finding) bool { return c.Cause == sandbox.CauseOrphan && c.Confidence == sandbox.Hint })
+		flags = slices.DeleteFunc(slices.Clone(flags), func(f triage.Flag) bool { return f.Verdict != sandbox.True || f.Severity == triage.Info })
+		if len(causes)+len(flags) == 0 {
+			return false
+		}
 	}
-	_, words, _ := strings.Cut(i.Verdict.Reason, ": ")
-	return joinKnown(": ", text, words)
+	s.Section("Problems")
+	addCauses(s, causes, full)
+	addFlags(s, flags, full)
+	return true
+}
+
+// briefProofs is how many observations of a cause its page shows.
+const briefProofs = 4
+
+// addCauses ranks causes; of each after the first it says why not. Full adds the source of each observation,
+// and what is not known.
+func addCauses(s *output.Sheet, causes []triage.Finding, full bool) {
+	for n, c := range causes {
+		if n > 0 && c.WhyNot != "" && !look.OfGroup(c) {
+			if !full {
+				c.WhyNot, _, _ = strings.Cut(c.WhyNot, "; not known: ")
+			}
+			s.FieldTone("why not", whyNotText(c), output.Plain)
+			continue
+		}
+		text := c.Title
+		if c.ID != "exit" {
+			text += fmt.Sprintf(" (score %s, coverage %s)", Decimal(c.Score, 2), Decimal(c.Coverage, 2))
+		}
+		if full || c.ID == "exit" {
+			text = ClaimWithEvidence(text, c.Evidence)
+		} else {
+			text = joinKnown(": ", text, joinEvidence(c.Evidence[:min(briefProofs, len(c.Evidence))]))
+		}
+		s.FieldTone(string(c.Confidence), text, ConfidenceTone(c.Confidence))
+		if c.WhyNot != "" {
+			s.Field("", c.WhyNot)
+		}
+	}
+}
+
+// addFlags has the flags that hold, and those that are not known. Those of age and silence, whose
+// figures stand in the verdict, share a line unless full.
+func addFlags(s *output.Sheet, flags []triage.Flag, full bool) {
+	var weighed, unknown []string
+	for _, f := range flags {
+		switch {
+		case f.Verdict == sandbox.Unknown:
+			unknown = append(unknown, f.Say)
+		case f.Verdict != sandbox.True:
+		case full || f.IsProblem():
+			s.FieldTone(string(f.Severity), ClaimWithEvidence(f.Say, f.Evidence), SeverityTone(f.Severity))
+		default:
+			weighed = append(weighed, f.Say)
+		}
+	}
+	if len(weighed) > 0 {
+		s.FieldTone(string(triage.Warning), strings.Join(weighed, "; "), output.Warn)
+	}
+	addKnown(s, "not known", strings.Join(unknown, "; "))
 }
 
 // pageFacts are one line for each subject, with what is known of it.
 func (i Inspection) pageFacts(s *output.Sheet) {
 	s.Section("Facts")
-	addKnown(s, "name", i.Name)
 	addKnown(s, "task", joinKnown(", ", i.TaskID, joinWords("agent type", i.AgentType)))
 	addKnown(s, "command", i.Command)
 	s.Field("state", i.stateText())
 	if i.Ended != nil {
 		s.Field("ended by", i.Ended.Sentence(i.Now))
 	}
+	if i.Last != nil {
+		s.Field("last seen", i.lastSeenText())
+	}
 	addKnown(s, "owner", i.Owner)
 	addKnown(s, "team", i.Labels[teamLabel])
 	addKnown(s, "labels", i.labelText())
 	addKnown(s, "template", i.Template)
 	addKnown(s, "limits", i.limitText())
-	s.FieldTone("usage", i.usageText(), i.usageTone())
-	if !i.State.Ended() {
+	if i.Used != nil || i.Missing == nil {
+		s.FieldTone("usage", i.usageText(), i.usageTone())
+	}
+	if !i.State.Ended() && i.Missing == nil {
 		s.FieldTone("health", i.healthText(), i.HealthTone())
 	}
-	if e := i.Exit; e != nil && len(e.Evidence) > 0 && e.Cause != sandbox.CauseUnknown {
-		s.Field("evidence", evidenceText(e.Evidence[0]))
+	for _, one := range i.Steps {
+		if a := one.Answers; one.ID == "cleanup" && len(a) > 0 && a[0].Known {
+			s.Field(one.ID, briefAnswers(a))
+		}
 	}
 }
 
@@ -89,6 +184,9 @@ func (i Inspection) stateText() string {
 			text += " at " + i.EndedAt.UTC().Format(time.RFC3339) + ", " + sandbox.FormatDuration(i.Now.Sub(i.EndedAt)) + " ago"
 		}
 		return text
+	}
+	if i.Missing != nil {
+		return ops.WithDetail(text, i.RawState) + " on record"
 	}
 	if age, source := i.Age(i.Now); source != sandbox.AgeUnknown {
 		text += ", " + sandbox.FormatDuration(age) + " old"
@@ -167,33 +265,13 @@ func (i Inspection) healthText() string {
 	return strings.Join(parts, ", ")
 }
 
-// pageProblems says what is wrong beside the verdict: the warnings of the runbook, and further
-// causes. False = nothing.
-func (i Inspection) pageProblems(s *output.Sheet) bool {
-	var rows [][]any
-	for _, f := range i.Flags {
-		if f.Verdict == sandbox.True && f.Severity != triage.Info {
-			rows = append(rows, []any{string(f.Severity), ClaimWithEvidence(f.Say, f.Evidence)})
-		}
-	}
-	for _, c := range i.Verdict.Findings {
-		if c.Cause != i.Verdict.Cause && (c.Cause != sandbox.CauseOrphan || c.Confidence != sandbox.Hint) {
-			rows = append(rows, []any{string(c.Confidence), ClaimWithEvidence(c.Title, c.Evidence)})
-		}
-	}
-	if len(rows) == 0 {
-		return false
-	}
-	s.Section("Problems")
-	for _, row := range rows {
-		s.Field(fmt.Sprint(row[0]), row[1])
-	}
-	return true
-}
-
 func (i Inspection) pageOutput(s *output.Sheet, lines int) {
 	last := i.Seen.Logs.Got[max(0, len(i.Seen.Logs.Got)-lines):]
-	s.Section("Last output")
+	title := "Last output"
+	if i.Logs != nil && i.Logs.Errors > 0 {
+		title += fmt.Sprintf(", errors in %d of %d lines", i.Logs.Errors, i.Logs.Lines)
+	}
+	s.Section(title)
 	switch {
 	case i.Seen.Logs.Err != nil:
 		s.Text(UnknownReason(i.Seen.Logs.Err))
@@ -228,12 +306,21 @@ func compareRecords() step { return step{"compare records and reality", "reconci
 // Next is what to type, the best first. A command that prints what the page shows is left out.
 func (i Inspection) Next() []step {
 	steps := i.nextSteps()
-	if !i.showsWholeOutput() {
-		return steps
+	switch {
+	case i.Missing != nil:
+		steps = i.HigherLimit()
+		if i.Ended != nil && i.Ended.Run != "" {
+			steps = append(steps, step{"see the run that ended it", "cleanup show " + ShellWord(i.Ended.Run)})
+		}
+	case i.showsWholeOutput():
+		steps = slices.DeleteFunc(steps, func(s step) bool {
+			return strings.HasPrefix(s.Command, "logs ") && !strings.HasSuffix(s.Command, " -f")
+		})
 	}
-	return slices.DeleteFunc(steps, func(s step) bool {
-		return strings.HasPrefix(s.Command, "logs ") && !strings.HasSuffix(s.Command, " -f")
-	})
+	if i.Task != nil {
+		steps = append(steps, attemptsOf(i.Task))
+	}
+	return steps
 }
 
 // showsWholeOutput says that the page has all the output that there is.
@@ -267,10 +354,10 @@ func (i Inspection) nextSteps() []step {
 	return []step{{"check the provider", "doctor --provider " + ShellWord(i.Provider)}, logs}
 }
 
-// nextOfRunning advises by behaviour: a missing owner is no reason to watch or end a sandbox.
+// nextOfRunning advises by behaviour: a missing owner, or a fault of the profile, is no reason to watch or end a sandbox.
 func (i Inspection) nextOfRunning(ref string, logs, end step) []step {
 	watch := step{"see how it develops", "top " + ref + " --samples 10"}
-	misbehaves := slices.ContainsFunc(i.Verdict.Findings, func(f triage.Finding) bool { return f.Cause != sandbox.CauseOrphan })
+	misbehaves := slices.ContainsFunc(i.Verdict.Findings, func(f triage.Finding) bool { return f.Cause != sandbox.CauseOrphan && !f.Wide })
 	switch {
 	case i.Verdict.Cause == sandbox.CauseGhost:
 		return []step{compareRecords()}

@@ -20,70 +20,42 @@ type Inspection struct {
 	SandboxRow
 
 	Seen    fleet.Observation
-	Used    *UsageRow // nil where usage is not known
+	Used    *UsageRow           // nil where usage is not known
+	Logs    *triage.LogFindings // nil where no output was read
 	Flags   []triage.Flag
 	Causes  []triage.Finding
+	Steps   []look.DiagnoseStep
+	Task    *ops.TaskState // that was asked for; nil = the sandbox was
 	Program string         // what sbx is called, for the next command
 	Command string         // of the sandbox, quoted for a shell; "" = not known
 	Ended   *ops.EndRecord // what the journals record of its end; nil = nothing
 	Last    *history.Seen  // what an earlier look saw of one that is gone; nil = nothing
+	Missing error          // why it cannot be asked: then this is what is on record
 }
 
-// InspectionOf is what an inspection found, as it is shown. Program is what sbx is called.
-func InspectionOf(r *look.InspectResult, program string) Inspection {
-	return Inspection{
+// InspectionOf is what was found of one sandbox, as it is shown; nil where the investigation is of none.
+// Program is what sbx is called.
+func InspectionOf(p *output.Printer, d *look.DiagnoseResult, program string) *Inspection {
+	r := d.Inspected
+	if r == nil {
+		return nil
+	}
+	return &Inspection{
 		SandboxRow: SandboxRow{Sandbox: r.Seen.Sandbox, Verdict: r.Verdict, Now: r.At},
-		Seen:       r.Seen, Used: (*UsageRow)(r.Used), Flags: r.Flags, Causes: r.Causes, Program: program, Ended: r.End, Last: r.Last,
+		Seen:       r.Seen, Used: (*UsageRow)(r.Used), Logs: r.Signals.Logs, Flags: r.Flags, Causes: r.Causes, Steps: d.Steps, Task: d.Task,
+		Program: program, Command: p.Redact(ShellLine(r.Seen.Sandbox.Command)), Ended: r.End, Last: r.Last, Missing: r.Missing,
 	}
 }
 
 // ShowInspection shows one sandbox in full; of one that is gone what is on record, as an
 // error.
-func ShowInspection(p *output.Printer, schema string, r *look.InspectResult, program string) error {
-	i := InspectionOf(r, program)
-	i.Command = p.Redact(ShellLine(r.Seen.Sandbox.Command))
-	spec := output.ItemSpec[Inspection]{Schema: schema, Columns: InspectColumns()}
-	if r.Missing != nil {
-		spec.Human = func(s *output.Sheet, i Inspection) { i.recordPage(s) }
-		return output.ShowItemAs(p, spec, i, r.Missing, r.Missing)
-	}
-	spec.Human = func(s *output.Sheet, i Inspection) {
-		i.addPage(s)
-		if p.Verbose > 0 {
-			i.addDetails(s)
-		}
+func ShowInspection(p *output.Printer, schema string, r *look.DiagnoseResult, program string) error {
+	spec := output.ItemSpec[Inspection]{Schema: schema, Columns: InspectColumns(), Human: func(s *output.Sheet, i Inspection) { i.page(s, p.Verbose > 0) }}
+	i := *InspectionOf(p, r, program)
+	if i.Missing != nil {
+		return output.ShowItemAs(p, spec, i, i.Missing, i.Missing)
 	}
 	return output.ShowItem(p, spec, i, r.Errors...)
-}
-
-// recordPage shows people what is on record of a sandbox that is gone.
-func (i Inspection) recordPage(s *output.Sheet) {
-	absence := "it no longer exists"
-	if i.Ended != nil {
-		absence = i.Ended.Absence()
-	}
-	s.Section(i.Ref().String()).Field("state", ops.WithDetail(string(i.State), "on record; "+absence))
-	if i.Exit != nil || i.Last != nil && i.Last.Live {
-		s.Field("verdict", i.verdictText())
-	}
-	if i.Ended != nil {
-		s.Field("ended by", i.Ended.Sentence(i.Now))
-	}
-	if i.Last != nil {
-		s.Field("last seen", i.lastSeenText())
-	}
-	addKnown(s, "was", i.RawState)
-	addKnown(s, "name", i.Name)
-	addMoment(s, "created", i.CreatedAt)
-	addKnown(s, "template", i.Template)
-	addKnown(s, "agent type", i.AgentType)
-	addKnown(s, "task", i.TaskID)
-	if len(i.Labels) > 0 {
-		s.Field("labels", i.Labels)
-	}
-	if len(i.Seen.Logs.Got) > 0 {
-		i.pageOutput(s, pageLines)
-	}
 }
 
 // lastSeenText says when an earlier look saw the sandbox, and what it made of it.
@@ -109,18 +81,6 @@ func addKnown(s *output.Sheet, name, value string) {
 func addMoment(s *output.Sheet, name string, at time.Time) {
 	if !at.IsZero() {
 		s.Field(name, at.UTC())
-	}
-}
-
-func addCount(s *output.Sheet, name string, n *int64) {
-	if n != nil {
-		s.Field(name, n)
-	}
-}
-
-func addAmount(s *output.Sheet, name, figure, unit string) {
-	if figure != "-" {
-		s.Field(name, figure+" "+unit)
 	}
 }
 

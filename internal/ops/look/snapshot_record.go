@@ -2,6 +2,7 @@ package look
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -95,21 +96,12 @@ func settingsOf(e *ops.Env, s *snapshot.Snapshot) []snapshot.Setting {
 		all = append(all, general)
 		slices.Sort(types)
 		for _, agent := range types[1:] {
-			if own := settingOf(e, p, agent); !equalTexts(own.Thresholds, general.Thresholds) {
+			if own := settingOf(e, p, agent); !maps.Equal(own.Thresholds, general.Thresholds) {
 				all = append(all, own)
 			}
 		}
 	}
 	return all
-}
-
-func equalTexts(a, b map[string]string) bool {
-	for key, text := range a {
-		if b[key] != text {
-			return false
-		}
-	}
-	return len(a) == len(b)
 }
 
 func settingOf(e *ops.Env, p *snapshot.Profile, agent string) snapshot.Setting {
