@@ -83,7 +83,7 @@ func DiagnoseColumns() []output.Column[Investigation] { return output.Columns(In
 func (d Investigation) Item() InvestigationItem {
 	item := InvestigationItem{
 		Verdict: d.Verdict(), Reason: d.headline(), At: output.Time(d.At), Steps: stepItems(d.Steps),
-		Stuck: d.groupItems(d.Stuck, groupCommand), Suspected: d.groupItems(d.Suspected, suspectCommand), Unjudged: refTexts(d.Unjudged),
+		Stuck: d.groupItems(d.Stuck, groupCommand), Suspected: d.groupItems(d.Suspected, suspectCommand), Unjudged: look.RefTexts(d.Unjudged),
 		Flags: flagItems(d.Flags), Causes: causeItems(d.Causes), Next: []NextItem{},
 	}
 	if d.one != nil {
@@ -112,28 +112,20 @@ func stepItems(steps []look.DiagnoseStep) []StepItem {
 func (d Investigation) groupItems(groups []ops.CauseGroup, command func(ops.CauseGroup) string) []CauseGroupItem {
 	items := make([]CauseGroupItem, len(groups))
 	for i, g := range groups {
-		items[i] = CauseGroupItem{g.Provider, g.Cause, len(g.Refs), refTexts(g.Refs), d.Program + " " + command(g)}
+		items[i] = CauseGroupItem{g.Provider, g.Cause, len(g.Refs), look.RefTexts(g.Refs), d.Program + " " + command(g)}
 	}
 	return items
 }
 
-func refTexts(refs []sandbox.Ref) []string {
-	texts := make([]string, len(refs))
-	for i, ref := range refs {
-		texts[i] = ref.String()
-	}
-	return texts
-}
-
-// groupCommand plans the end of a group, and only shows the plan.
+// groupCommand plans the end of a group, and only shows the plan. A group without a provider is of all.
 func groupCommand(g ops.CauseGroup) string {
-	if g.Cause == sandbox.CauseGhost {
-		return compareRecords().Command + " --provider " + ShellWord(g.Provider)
-	}
-	if len(g.Refs) == 1 {
+	switch {
+	case g.Cause == sandbox.CauseGhost:
+		return compareRecords().Command + atProvider(g)
+	case len(g.Refs) == 1:
 		return "terminate " + ShellWord(g.Refs[0].String())
 	}
-	return "cleanup --stuck --provider " + ShellWord(g.Provider) + " --where " + ShellWord(causeCondition(g.Cause))
+	return "cleanup --stuck" + atProvider(g) + " --where " + ShellWord(causeCondition(g.Cause))
 }
 
 // suspectCommand shows the sandboxes of a group, and changes nothing.
@@ -141,7 +133,14 @@ func suspectCommand(g ops.CauseGroup) string {
 	if len(g.Refs) == 1 {
 		return "inspect " + ShellWord(g.Refs[0].String())
 	}
-	return "ls --provider " + ShellWord(g.Provider) + " --where " + ShellWord(causeCondition(g.Cause))
+	return "ls" + atProvider(g) + " --where " + ShellWord(causeCondition(g.Cause))
+}
+
+func atProvider(g ops.CauseGroup) string {
+	if g.Provider == "" {
+		return ""
+	}
+	return " --provider " + ShellWord(g.Provider)
 }
 
 // causeCondition selects sandboxes by their cause.
@@ -174,11 +173,13 @@ func (d Investigation) headline() string {
 	if d.Task == nil {
 		return text
 	}
-	return d.Task.ID + " is " + taskWords(d.Task) + "; " + text
+	return taskWords(d.Task) + "; " + text
 }
 
-// taskWords are the state of a task, and why it is so.
-func taskWords(t *ops.TaskState) string { return ops.WithDetail(string(t.State), t.Why()) }
+// taskWords say the state of a task, and why it is so.
+func taskWords(t *ops.TaskState) string {
+	return t.ID + " is " + ops.WithDetail(string(t.State), t.Why())
+}
 
 // attemptsOf shows more of a task.
 func attemptsOf(t *ops.TaskState) step {

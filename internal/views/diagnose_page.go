@@ -23,12 +23,9 @@ func (d Investigation) page(s *output.Sheet, full bool) {
 	}
 	s.Text(d.headline())
 	addNext(s, d.Program, d.next())
-	d.pageGroups(s, "Stuck", d.Stuck, d.causeCommand)
-	d.pageGroups(s, "Suspected", d.Suspected, d.suspectsCommand)
-	causes, hints := d.Causes, []triage.Finding(nil)
-	if !full {
-		causes, hints = d.briefCauses()
-	}
+	d.pageGroups(s, "Stuck", d.Stuck, groupCommand)
+	d.pageGroups(s, "Suspected", d.Suspected, suspectCommand)
+	causes, hints := d.chooseCauses(full)
 	if len(causes) > 0 {
 		s.Section("Causes")
 		addCauses(s, causes, true)
@@ -42,11 +39,13 @@ func (d Investigation) page(s *output.Sheet, full bool) {
 	d.pageFindings(s, hints)
 }
 
-// briefCauses are the causes that are explained, and those that are only hints. The groups stand above
-// with their causes.
-func (d Investigation) briefCauses() (causes, hints []triage.Finding) {
+// chooseCauses are the causes that are explained, and those that are only hints. The groups stand above
+// with their causes. Full explains all.
+func (d Investigation) chooseCauses(full bool) (causes, hints []triage.Finding) {
 	for _, c := range d.Causes {
 		switch {
+		case full:
+			causes = append(causes, c)
 		case look.OfGroup(c):
 		case c.Confidence == sandbox.Hint:
 			hints = append(hints, c)
@@ -59,20 +58,19 @@ func (d Investigation) briefCauses() (causes, hints []triage.Finding) {
 
 // pageGroups has for each cause how many there are, the evidence of one, the beginnings of their ids,
 // which commands take, and the command.
-func (d Investigation) pageGroups(s *output.Sheet, title string, groups []ops.CauseGroup, command func(sandbox.Cause) string) {
+func (d Investigation) pageGroups(s *output.Sheet, title string, groups []ops.CauseGroup, command func(ops.CauseGroup) string) {
 	if len(groups) == 0 {
 		return
 	}
 	s.Section(title)
 	for i := 0; i < len(groups); {
-		cause, count, ids := groups[i].Cause, 0, []string{}
-		for ; i < len(groups) && groups[i].Cause == cause; i++ {
-			g := groups[i]
-			count += len(g.Refs)
-			ids = append(ids, g.Provider+" "+strings.Join(g.Short, " "))
+		all, ids := groups[i], []string{groups[i].Provider + " " + strings.Join(groups[i].Short, " ")}
+		for i++; i < len(groups) && groups[i].Cause == all.Cause; i++ {
+			all.Provider, all.Refs = "", slices.Concat(all.Refs, groups[i].Refs)
+			ids = append(ids, groups[i].Provider+" "+strings.Join(groups[i].Short, " "))
 		}
-		s.Field(strconv.Itoa(count), causeWord(cause)+d.groupEvidence(cause)+": "+strings.Join(ids, "; "))
-		s.FieldTone("", command(cause), output.Good)
+		s.Field(strconv.Itoa(len(all.Refs)), causeWord(all.Cause)+d.groupEvidence(all.Cause)+": "+strings.Join(ids, "; "))
+		s.FieldTone("", d.Program+" "+command(all), output.Good)
 	}
 }
 
@@ -88,13 +86,8 @@ func (d Investigation) groupEvidence(cause sandbox.Cause) string {
 
 // briefEvidence are the first figures, without the counts.
 func briefEvidence(c triage.Finding) string {
-	var parts []string
-	for _, e := range c.Evidence {
-		if !look.IsCountEvidence(e) && e.What != look.ExampleEvidence {
-			parts = append(parts, e.What+" "+e.Value)
-		}
-	}
-	return strings.Join(parts[:min(2, len(parts))], ", ")
+	figures := slices.DeleteFunc(slices.Clone(c.Evidence), func(e sandbox.Evidence) bool { return look.IsCountEvidence(e) || e.What == look.ExampleEvidence })
+	return joinEvidence(figures[:min(2, len(figures))])
 }
 
 func causeWord(c sandbox.Cause) string {
@@ -102,29 +95,6 @@ func causeWord(c sandbox.Cause) string {
 		return "unknown cause"
 	}
 	return causeLabel(c)
-}
-
-// causeCommand plans the end of all that are stuck for one cause.
-func (d Investigation) causeCommand(cause sandbox.Cause) string {
-	if g := ofCause(d.Stuck, cause); len(g) == 1 {
-		return d.Program + " " + groupCommand(g[0])
-	}
-	if cause == sandbox.CauseGhost {
-		return d.Program + " " + compareRecords().Command
-	}
-	return d.Program + " cleanup --stuck --where " + ShellWord(causeCondition(cause))
-}
-
-// suspectsCommand shows all that are suspected for one cause.
-func (d Investigation) suspectsCommand(cause sandbox.Cause) string {
-	if g := ofCause(d.Suspected, cause); len(g) == 1 {
-		return d.Program + " " + suspectCommand(g[0])
-	}
-	return d.Program + " ls --where " + ShellWord(causeCondition(cause))
-}
-
-func ofCause(groups []ops.CauseGroup, cause sandbox.Cause) []ops.CauseGroup {
-	return slices.DeleteFunc(slices.Clone(groups), func(g ops.CauseGroup) bool { return g.Cause != cause })
 }
 
 // WhyNotSecond says what speaks against the second of the ranked causes: "out of memory: ..."; "" = there is none,
@@ -194,7 +164,7 @@ func briefAnswers(answers []look.Answer) string {
 		case !a.Known:
 			unknown = cmp.Or(unknown, a.Text)
 		default:
-			part := strings.TrimSuffix(shortQuestion(a), "?") + ": " + a.Text
+			part := shortQuestion(a) + ": " + a.Text
 			if len(known) > 0 && len(part)+2 > room {
 				continue
 			}
@@ -214,13 +184,9 @@ func isAside(a look.Answer) bool {
 
 // shortQuestion is the question of an answer in a word or two.
 func shortQuestion(a look.Answer) string {
-	words := map[string]string{
-		"R19": "active", "R20": "provisioning", "R21": "ages", "R22": "trend", "R26": "stuck", "R27": "old", "R28": "starting", "R29": "owner", "R30": "timeouts",
+	return map[string]string{
+		"R19": "active", "R20": "provisioning", "R21": "ages", "R22": "trend", "R30": "timeouts",
 		"R34": "activity", "R35": "errors", "R36": "repetition", "R37": "warnings", "R47": "busy", "R48": "idle", "R49": "memory grows", "R50": "no operations",
 		"R53": "runs", "R54": "did", "R56": "fails", "R57": "leaves",
-	}
-	if w := words[a.ID]; w != "" {
-		return w
-	}
-	return a.Question
+	}[a.ID]
 }

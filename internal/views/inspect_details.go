@@ -6,7 +6,6 @@ import (
 
 	"sbx/internal/ops"
 	"sbx/internal/output"
-	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
@@ -83,10 +82,7 @@ func (i Inspection) pageHealth(s *output.Sheet) {
 		s.Text(UnknownReason(i.Seen.Health.Err))
 		return
 	}
-	s.FieldTone("answers", i.Seen.Health.Got.Verdict, i.HealthTone())
-	if c := i.conditionOf(); c != providers.ConditionUnknown {
-		s.Field("condition", c)
-	}
+	s.FieldTone("answers", i.Seen.Health.Got.Verdict, i.HealthTone()).Field("condition", i.conditionOf())
 	for _, e := range i.Seen.Health.Got.Evidence {
 		s.Field(e.What, ops.WithDetail(e.Value, e.Source))
 	}
@@ -109,36 +105,19 @@ func (i Inspection) pageTimeline(s *output.Sheet) {
 
 // ClaimWithEvidence joins a claim and what was seen of it.
 func ClaimWithEvidence(claim string, evidence []sandbox.Evidence) string {
-	texts := make([]string, 0, len(evidence))
+	var texts []string
 	for _, e := range evidence {
 		texts = append(texts, evidenceText(e))
 	}
-	if len(texts) == 0 {
-		return claim
-	}
-	return claim + ": " + strings.Join(texts, ", ")
+	return joinKnown(": ", claim, strings.Join(texts, ", "))
 }
 
 // SeverityTone is the tone of a severity.
 func SeverityTone(s triage.Severity) output.Tone {
-	switch s {
-	case triage.Critical:
-		return output.Bad
-	case triage.Warning:
-		return output.Warn
-	case triage.Info:
-	}
-	return output.Plain
+	return map[triage.Severity]output.Tone{triage.Critical: output.Bad, triage.Warning: output.Warn, triage.Info: output.Plain}[s]
 }
 
 // ConfidenceTone is the tone of a confidence.
 func ConfidenceTone(c sandbox.Confidence) output.Tone {
-	switch c {
-	case sandbox.Certain, sandbox.Probable:
-		return output.Bad
-	case sandbox.Hint:
-		return output.Warn
-	case sandbox.ConfidenceUnknown:
-	}
-	return output.Plain
+	return map[sandbox.Confidence]output.Tone{sandbox.Certain: output.Bad, sandbox.Probable: output.Bad, sandbox.Hint: output.Warn, sandbox.ConfidenceUnknown: output.Plain}[c]
 }

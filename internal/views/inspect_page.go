@@ -54,13 +54,7 @@ func addNext(s *output.Sheet, program string, steps []step) {
 func (i Inspection) verdictText() string {
 	text := i.Verdict.Reason
 	if i.State.Ended() {
-		text = string(i.State)
-		if i.Exit != nil {
-			text += exitWords(*i.Exit)
-		}
-		if lived := i.EndedAt.Sub(i.CreatedAt); !i.CreatedAt.IsZero() && lived >= time.Second {
-			text += ", after " + sandbox.FormatDuration(lived)
-		}
+		text = i.endedWords()
 		_, words, _ := strings.Cut(i.Verdict.Reason, ": ")
 		text = joinKnown(": ", text, words)
 	}
@@ -159,15 +153,17 @@ func (i Inspection) pageFacts(s *output.Sheet) {
 	addKnown(s, "labels", i.labelText())
 	addKnown(s, "template", i.Template)
 	addKnown(s, "limits", i.limitText())
-	if i.Used != nil || i.Missing == nil {
-		s.FieldTone("usage", i.usageText(), i.usageTone())
+	if i.Used != nil {
+		s.FieldTone("usage", i.Used.Words(), max(i.Used.CPUTone(), i.Used.MemoryTone()))
+	} else if i.Missing == nil {
+		s.Field("usage", UnknownReason(i.Seen.Usage.Err))
 	}
 	if !i.State.Ended() && i.Missing == nil {
 		s.FieldTone("health", i.healthText(), i.HealthTone())
 	}
 	for _, one := range i.Steps {
-		if a := one.Answers; one.ID == "cleanup" && len(a) > 0 && a[0].Known {
-			s.Field(one.ID, briefAnswers(a))
+		if one.ID == "cleanup" && one.Answers[0].Known { // whether it runs
+			s.Field(one.ID, briefAnswers(one.Answers))
 		}
 	}
 }
@@ -179,14 +175,13 @@ func joinKnown(separator string, parts ...string) string {
 // stateText is the state, for how long, and until when.
 func (i Inspection) stateText() string {
 	text := string(i.State)
-	if i.State.Ended() {
-		if !i.EndedAt.IsZero() {
-			text += " at " + i.EndedAt.UTC().Format(time.RFC3339) + ", " + sandbox.FormatDuration(i.Now.Sub(i.EndedAt)) + " ago"
-		}
+	switch {
+	case i.State.Ended() && i.EndedAt.IsZero():
 		return text
-	}
-	if i.Missing != nil {
-		return ops.WithDetail(text, i.RawState) + " on record"
+	case i.State.Ended():
+		return text + " at " + i.EndedAt.UTC().Format(time.RFC3339) + ", " + sandbox.FormatDuration(i.Now.Sub(i.EndedAt)) + " ago"
+	case i.Missing != nil:
+		return text + joinWords("; it was", i.RawState)
 	}
 	if age, source := i.Age(i.Now); source != sandbox.AgeUnknown {
 		text += ", " + sandbox.FormatDuration(age) + " old"
@@ -235,38 +230,23 @@ func (i Inspection) limitText() string {
 	return strings.Join(parts, ", ")
 }
 
-func (i Inspection) usageText() string {
-	if i.Used == nil {
-		return UnknownReason(i.Seen.Usage.Err)
-	}
-	return i.Used.Words()
-}
-
-func (i Inspection) usageTone() output.Tone {
-	if i.Used == nil {
-		return output.Plain
-	}
-	return max(i.Used.CPUTone(), i.Used.MemoryTone())
-}
-
 // healthText is what may be done next, with the evidence where that is not to be used.
 func (i Inspection) healthText() string {
 	h := i.Seen.Health
 	if h.Err != nil {
 		return UnknownReason(h.Err)
 	}
-	parts := []string{string(i.conditionOf())}
 	if h.Got.Verdict == sandbox.True {
-		return parts[0]
+		return string(i.conditionOf())
 	}
-	for _, e := range h.Got.Evidence {
-		parts = append(parts, evidenceText(e))
-	}
-	return strings.Join(parts, ", ")
+	return ClaimWithEvidence(string(i.conditionOf()), h.Got.Evidence)
 }
 
 func (i Inspection) pageOutput(s *output.Sheet, lines int) {
 	last := i.Seen.Logs.Got[max(0, len(i.Seen.Logs.Got)-lines):]
+	if i.Missing != nil && len(last) == 0 {
+		return // none was kept
+	}
 	title := "Last output"
 	if i.Logs != nil && i.Logs.Errors > 0 {
 		title += fmt.Sprintf(", errors in %d of %d lines", i.Logs.Errors, i.Logs.Lines)
@@ -279,16 +259,12 @@ func (i Inspection) pageOutput(s *output.Sheet, lines int) {
 		s.Text("no output yet")
 	}
 	m := triage.NewMatcher()
-	header := []string{"at", "stream", "line"}
 	rows := make([][]any, len(last))
 	for n, l := range last {
 		pattern, _ := m.Match(l.Text)
 		rows[n] = []any{ClockTime(l.At, i.Now), l.Stream, l.Text, pattern.ID}
-		if pattern.ID != "" && len(header) == 3 {
-			header = append(header, "pattern")
-		}
 	}
-	s.Table(header, rows)
+	s.Compact([]string{"at", "stream", "line", "pattern"}, rows)
 }
 
 // NextLine is what to type about a sandbox of a list, and what for; as inspect advises. Program is what sbx is called.
@@ -312,7 +288,7 @@ func (i Inspection) Next() []step {
 		if i.Ended != nil && i.Ended.Run != "" {
 			steps = append(steps, step{"see the run that ended it", "cleanup show " + ShellWord(i.Ended.Run)})
 		}
-	case i.showsWholeOutput():
+	case i.Seen.Logs.Err == nil && len(i.Seen.Logs.Got) <= fewLines: // the page has all the output that there is
 		steps = slices.DeleteFunc(steps, func(s step) bool {
 			return strings.HasPrefix(s.Command, "logs ") && !strings.HasSuffix(s.Command, " -f")
 		})
@@ -321,11 +297,6 @@ func (i Inspection) Next() []step {
 		steps = append(steps, attemptsOf(i.Task))
 	}
 	return steps
-}
-
-// showsWholeOutput says that the page has all the output that there is.
-func (i Inspection) showsWholeOutput() bool {
-	return i.Seen.Logs.Err == nil && len(i.Seen.Logs.Got) <= fewLines
 }
 
 func (i Inspection) nextSteps() []step {

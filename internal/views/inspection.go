@@ -102,14 +102,7 @@ func evidenceText(e sandbox.Evidence) string {
 
 // StuckTone is the tone of the verdict whether a sandbox is stuck.
 func StuckTone(v sandbox.Verdict) output.Tone {
-	switch v {
-	case sandbox.True:
-		return output.Bad
-	case sandbox.Unknown:
-		return output.Warn
-	case sandbox.False:
-	}
-	return output.Plain
+	return map[sandbox.Verdict]output.Tone{sandbox.True: output.Bad, sandbox.Unknown: output.Warn, sandbox.False: output.Plain}[v]
 }
 
 // HealthTone is bad only where an answer is due: what has ended gives none.

@@ -105,11 +105,17 @@ func (i Inspection) Item() InspectionItem {
 	l := i.Limits
 	item := InspectionItem{
 		SandboxItem: i.SandboxRow.Item(), Command: orNil(i.Command),
-		Limits: LimitsItem{output.MiB(l.MemoryBytes), l.CPU, l.PIDs, string(l.Enforcement), l.Isolation},
-		Health: i.healthItem(), Timeline: i.timeline(), Exit: i.exitItem(), Suspicions: []SuspicionItem{}, Flags: flagItems(i.Flags), Causes: causeItems(i.Causes),
+		Limits:   LimitsItem{output.MiB(l.MemoryBytes), l.CPU, l.PIDs, string(l.Enforcement), l.Isolation},
+		Timeline: i.timeline(), Suspicions: []SuspicionItem{}, Flags: flagItems(i.Flags), Causes: causeItems(i.Causes),
 	}
 	if i.Used != nil {
 		item.Usage = new(i.Used.Item())
+	}
+	if h := i.Seen.Health; h.Err == nil {
+		item.Health = &HealthItem{h.Got.Verdict, string(i.conditionOf()), EvidenceList(h.Got.Evidence)}
+	}
+	if e := i.Exit; e != nil {
+		item.Exit = &ExitItem{e.Code, e.Raw, e.Signal, string(e.Class), string(e.Cause), string(e.Confidence), EvidenceList(e.Evidence)}
 	}
 	for _, f := range i.Verdict.Findings {
 		item.Suspicions = append(item.Suspicions, SuspicionItem{string(f.Cause), f.Title, f.Confidence, EvidenceList(f.Evidence)})
@@ -121,13 +127,6 @@ func (i Inspection) Item() InspectionItem {
 		item.LastSeen = &LastSeenItem{output.Time(s.At), s.Sandbox.State, orNil(s.Cause), s.Reason}
 	}
 	return item
-}
-
-func (i Inspection) healthItem() *HealthItem {
-	if i.Seen.Health.Err != nil {
-		return nil
-	}
-	return &HealthItem{i.Seen.Health.Got.Verdict, string(i.conditionOf()), EvidenceList(i.Seen.Health.Got.Evidence)}
 }
 
 // conditionOf is what may be done next, "unknown" where the probe does not say.
@@ -144,12 +143,4 @@ func (i Inspection) timeline() *[]EventItem {
 		events[n] = EventItem{output.Time(e.At), e.Event, &e.Detail}
 	}
 	return &events
-}
-
-func (i Inspection) exitItem() *ExitItem {
-	e := i.Exit
-	if e == nil {
-		return nil
-	}
-	return &ExitItem{e.Code, e.Raw, e.Signal, string(e.Class), string(e.Cause), string(e.Confidence), EvidenceList(e.Evidence)}
 }

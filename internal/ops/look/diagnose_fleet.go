@@ -34,7 +34,7 @@ func (d *diagnosis) diagnoseFleet(ctx context.Context) error {
 		return err
 	}
 	d.result.Steps = runSteps(ctx, d.progress.Say, stepQuestions(d.cleanupEvery()), stepWork{
-		stepCount:     func(ctx context.Context) ([]reply, error) { return d.answerCount(src.allStats(ctx)) },
+		stepCount:     func(ctx context.Context) ([]reply, error) { return d.answerCount(waitAll(ctx, src.stats)) },
 		stepStuck:     func(ctx context.Context) ([]reply, error) { return d.answerStuck(src.allJudged(ctx)) },
 		stepLogs:      func(ctx context.Context) ([]reply, error) { return answerLogs(src.allJudged(ctx)) },
 		stepResources: func(ctx context.Context) ([]reply, error) { return answerResources(src.allJudged(ctx)) },
@@ -79,12 +79,6 @@ func (d *diagnosis) readFleet(ctx context.Context, f *fleet.Fleet) (*fleetSource
 		}))
 	}
 	return src, nil
-}
-
-// allStats are the figures of the profiles that answered; the error is of those that did not, where
-// none did.
-func (src *fleetSources) allStats(ctx context.Context) ([]fleet.ProviderStats, error) {
-	return waitAll(ctx, src.stats)
 }
 
 // allJudged are the sandboxes of the profiles that were listed.

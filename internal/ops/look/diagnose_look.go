@@ -91,7 +91,11 @@ func (d *diagnosis) rankCauses(judged []fleet.Judged, figures []Figures) {
 func (d *diagnosis) joinFleetFlags(figures []Figures, cleanup *ops.CleanupStatusResult) {
 	flags := [][]triage.Flag{}
 	for _, f := range figures {
-		flags = append(flags, nameProvider(f))
+		named := slices.Clone(f.Flags)
+		for i := range named {
+			named[i].Evidence = inProvider(f.Provider, named[i].Evidence)
+		}
+		flags = append(flags, named)
 	}
 	d.result.Flags = joinFlags(flags)
 	if cleanup != nil {
@@ -99,15 +103,7 @@ func (d *diagnosis) joinFleetFlags(figures []Figures, cleanup *ops.CleanupStatus
 	}
 }
 
-// nameProvider writes the provider into the evidence of its flags.
-func nameProvider(f Figures) []triage.Flag {
-	flags := slices.Clone(f.Flags)
-	for i := range flags {
-		flags[i].Evidence = inProvider(f.Provider, flags[i].Evidence)
-	}
-	return flags
-}
-
+// inProvider writes the provider into evidence.
 func inProvider(name string, evidence []sandbox.Evidence) []sandbox.Evidence {
 	list := slices.Clone(evidence)
 	for i := range list {

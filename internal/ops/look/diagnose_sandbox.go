@@ -180,10 +180,7 @@ func flagReply(flags []triage.Flag, id, unknown string) reply {
 	if i < 0 || flags[i].Verdict == sandbox.Unknown {
 		return replyUnknown("%s", unknown)
 	}
-	word := "no"
-	if flags[i].Verdict == sandbox.True {
-		word = "yes"
-	}
+	word := yesNo(flags[i].Verdict == sandbox.True)
 	if e := flags[i].Evidence; len(e) > 0 {
 		return replyWith("%s: %s %s", word, e[0].What, e[0].Value)
 	}

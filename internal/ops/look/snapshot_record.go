@@ -133,7 +133,7 @@ func thresholdTexts(t triage.Thresholds) map[string]string {
 func (d *diagnosis) concluded(s *snapshot.Snapshot, look fleetLook) snapshot.Concluded {
 	r := d.result
 	c := snapshot.Concluded{
-		Verdict: r.Verdict(), Listed: r.Listed, Stuck: marked(r.Stuck), Suspected: marked(r.Suspected), Unjudged: refTexts(r.Unjudged),
+		Verdict: r.Verdict(), Listed: r.Listed, Stuck: marked(r.Stuck), Suspected: marked(r.Suspected), Unjudged: RefTexts(r.Unjudged),
 		Flags: []snapshot.Answer{}, Causes: []snapshot.Cause{}, Alerts: heldAlerts(r.Subjects), Checks: d.recordedChecks(look), Plan: recordedPlan(d.env, s),
 	}
 	for _, f := range r.Flags {
@@ -157,7 +157,8 @@ func marked(groups []ops.CauseGroup) []snapshot.Marked {
 	return all
 }
 
-func refTexts(refs []sandbox.Ref) []string {
+// RefTexts are references as texts, PROFILE/ID.
+func RefTexts(refs []sandbox.Ref) []string {
 	all := []string{}
 	for _, ref := range refs {
 		all = append(all, ref.String())
