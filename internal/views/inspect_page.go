@@ -154,7 +154,7 @@ func (i Inspection) pageFacts(s *output.Sheet) {
 	addKnown(s, "template", i.Template)
 	addKnown(s, "limits", i.limitText())
 	if i.Used != nil {
-		s.FieldTone("usage", i.Used.Words(), max(i.Used.CPUTone(), i.Used.MemoryTone()))
+		s.FieldTone("usage", i.Used.Words()+i.usedAgo(), max(i.Used.CPUTone(), i.Used.MemoryTone()))
 	} else if i.Missing == nil {
 		s.Field("usage", UnknownReason(i.Seen.Usage.Err))
 	}
@@ -166,6 +166,14 @@ func (i Inspection) pageFacts(s *output.Sheet) {
 			s.Field(one.ID, briefAnswers(one.Answers))
 		}
 	}
+}
+
+// usedAgo says when what is gone was measured.
+func (i Inspection) usedAgo() string {
+	if i.Missing == nil || i.Used.Trend.At.IsZero() {
+		return ""
+	}
+	return ", " + sandbox.FormatElapsed(max(0, i.Now.Sub(i.Used.Trend.At))) + " ago"
 }
 
 func joinKnown(separator string, parts ...string) string {
@@ -328,17 +336,17 @@ func (i Inspection) nextSteps() []step {
 // nextOfRunning advises by behaviour: a missing owner, or a fault of the profile, is no reason to watch or end a sandbox.
 func (i Inspection) nextOfRunning(ref string, logs, end step) []step {
 	watch := step{"see how it develops", "top " + ref + " --samples 10"}
-	misbehaves := slices.ContainsFunc(i.Verdict.Findings, func(f triage.Finding) bool { return f.Cause != sandbox.CauseOrphan && !f.Wide })
+	own := slices.DeleteFunc(slices.Clone(i.Verdict.Findings), func(f triage.Finding) bool { return f.Cause == sandbox.CauseOrphan || f.Wide })
 	switch {
 	case i.Verdict.Cause == sandbox.CauseGhost:
 		return []step{compareRecords()}
 	case i.Verdict.Stuck == sandbox.True:
 		return []step{end, logs}
-	case misbehaves && i.Verdict.Findings[0].Confidence != sandbox.Hint:
+	case len(own) > 0 && own[0].Confidence != sandbox.Hint:
 		return []step{watch, logs, end}
 	case i.Verdict.Stuck == sandbox.Unknown:
 		return []step{watch, logs, {"end it, if you know that it does no work", end.Command}}
-	case misbehaves:
+	case len(own) > 0:
 		return []step{watch, logs}
 	}
 	return []step{{"follow its output", "logs " + ref + " -f"}}

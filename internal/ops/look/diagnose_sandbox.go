@@ -36,8 +36,10 @@ func (d *diagnosis) diagnoseSandbox(ctx context.Context, word string) error {
 	}
 	questions := stepQuestions(d.cleanupEvery())
 	questions[stepStuck] = stuckQuestionsOfOne()
+	waiting, end := context.WithTimeout(ctx, d.env.Process.Stretch.Limit(profileLimit))
+	defer end()
 	census := censusOf([]fleet.Judged{{Sandbox: r.Seen.Sandbox, Verdict: r.Verdict}})
-	d.result.Steps = runSteps(ctx, d.progress.Say, questions, stepWork{
+	d.result.Steps = runSteps(waiting, d.progress.Say, questions, stepWork{
 		stepCount:     func(ctx context.Context) ([]reply, error) { return d.answerCount(d.stats.wait(ctx)) },
 		stepStuck:     known(d.answerStuckOfOne(r)),
 		stepLogs:      known(answerLogsOfOne(r)),
@@ -45,7 +47,7 @@ func (d *diagnosis) diagnoseSandbox(ctx context.Context, word string) error {
 		stepCleanup:   d.cleanupWork(cleanup, func(context.Context) (int64, bool) { return census.Stuck, census.Unjudged == 0 }),
 	})
 	if stats, known := d.stats.ready(); known && r.Missing == nil {
-		limits, _ := d.quotas.wait(patient) // one that cannot be read is not known
+		limits, _ := d.quotas.wait(waiting) // one that cannot be read is not known
 		sig := r.Signals
 		sig.Fleet = new(d.profileFigures(stats[0], nil, limits).Counts)
 		r.judge(d.env, sig)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"sbx/internal/fault"
-	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
 
@@ -27,6 +26,9 @@ const (
 	collectLimit = 2 * time.Minute
 	// stepLimit is how long a step waits for its sources, also for one that cannot be stopped.
 	stepLimit = collectLimit + 15*time.Second
+	// profileLimit is how long one sandbox that was seen waits for the figures of its profile. They add
+	// to its causes, and nobody who asks for one sandbox waits for a listing that hangs.
+	profileLimit = 10 * time.Second
 )
 
 // question is one question of the runbook.
@@ -93,7 +95,7 @@ func unknownText(err error) string {
 	case err == nil:
 		return "the step gave no answer"
 	case fault.Interrupted(err):
-		return "no answer within " + sandbox.FormatDuration(stepLimit)
+		return "no answer in time"
 	}
 	return strings.ReplaceAll(err.Error(), "\n", "; ")
 }
