@@ -2,12 +2,10 @@ package views
 
 import (
 	"fmt"
-	"strings"
 
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
-	"sbx/internal/triage"
 )
 
 // addDetails is what -v adds to the page: the record, every figure with its source, every check with its
@@ -101,23 +99,4 @@ func (i Inspection) pageTimeline(s *output.Sheet) {
 		rows[n] = []any{e.At, e.Event, e.Detail}
 	}
 	s.Table([]string{"at", "event", "detail"}, rows)
-}
-
-// ClaimWithEvidence joins a claim and what was seen of it.
-func ClaimWithEvidence(claim string, evidence []sandbox.Evidence) string {
-	var texts []string
-	for _, e := range evidence {
-		texts = append(texts, evidenceText(e))
-	}
-	return joinKnown(": ", claim, strings.Join(texts, ", "))
-}
-
-// SeverityTone is the tone of a severity.
-func SeverityTone(s triage.Severity) output.Tone {
-	return map[triage.Severity]output.Tone{triage.Critical: output.Bad, triage.Warning: output.Warn, triage.Info: output.Plain}[s]
-}
-
-// ConfidenceTone is the tone of a confidence.
-func ConfidenceTone(c sandbox.Confidence) output.Tone {
-	return map[sandbox.Confidence]output.Tone{sandbox.Certain: output.Bad, sandbox.Probable: output.Bad, sandbox.Hint: output.Warn, sandbox.ConfidenceUnknown: output.Plain}[c]
 }

@@ -21,6 +21,17 @@ const (
 	pageLabels = 6
 )
 
+// ShowInspection shows one sandbox in full; of one that is gone what is on record, as an
+// error.
+func ShowInspection(p *output.Printer, schema string, r *look.DiagnoseResult, program string) error {
+	spec := output.ItemSpec[Inspection]{Schema: schema, Columns: InspectColumns(), Human: func(s *output.Sheet, i Inspection) { i.page(s, p.Verbose > 0) }}
+	i := *InspectionOf(p, r, program)
+	if i.Missing != nil {
+		return output.ShowItemAs(p, spec, i, i.Missing, i.Missing)
+	}
+	return output.ShowItem(p, spec, i, r.Errors...)
+}
+
 // page is the page of one sandbox, whoever shows it. On its first screen stand the verdict, what to
 // type, what is wrong with the proof of it, and the facts; full adds the rest.
 func (i Inspection) page(s *output.Sheet, full bool) {
@@ -38,15 +49,6 @@ func (i Inspection) page(s *output.Sheet, full bool) {
 	i.pageOutput(s, lines)
 	if full {
 		i.addDetails(s)
-	}
-}
-
-// addNext has what to type, the best first.
-func addNext(s *output.Sheet, program string, steps []step) {
-	name := "next"
-	for _, n := range steps {
-		s.Field(name, program+" "+n.Command+"  # "+n.Why)
-		name = "or"
 	}
 }
 
@@ -85,57 +87,6 @@ func (i Inspection) pageProblems(s *output.Sheet, full bool) bool {
 	return true
 }
 
-// briefProofs is how many observations of a cause its page shows.
-const briefProofs = 4
-
-// addCauses ranks causes; of each after the first it says why not. Full adds the source of each observation,
-// and what is not known.
-func addCauses(s *output.Sheet, causes []triage.Finding, full bool) {
-	for n, c := range causes {
-		if n > 0 && c.WhyNot != "" && !look.OfGroup(c) {
-			if !full {
-				c.WhyNot, _, _ = strings.Cut(c.WhyNot, "; not known: ")
-			}
-			s.FieldTone("why not", whyNotText(c), output.Plain)
-			continue
-		}
-		text := c.Title
-		if c.ID != "exit" {
-			text += fmt.Sprintf(" (score %s, coverage %s)", Decimal(c.Score, 2), Decimal(c.Coverage, 2))
-		}
-		if full || c.ID == "exit" {
-			text = ClaimWithEvidence(text, c.Evidence)
-		} else {
-			text = joinKnown(": ", text, joinEvidence(c.Evidence[:min(briefProofs, len(c.Evidence))]))
-		}
-		s.FieldTone(string(c.Confidence), text, ConfidenceTone(c.Confidence))
-		if c.WhyNot != "" {
-			s.Field("", c.WhyNot)
-		}
-	}
-}
-
-// addFlags has the flags that hold, and those that are not known. Those of age and silence, whose
-// figures stand in the verdict, share a line unless full.
-func addFlags(s *output.Sheet, flags []triage.Flag, full bool) {
-	var weighed, unknown []string
-	for _, f := range flags {
-		switch {
-		case f.Verdict == sandbox.Unknown:
-			unknown = append(unknown, f.Say)
-		case f.Verdict != sandbox.True:
-		case full || f.IsProblem():
-			s.FieldTone(string(f.Severity), ClaimWithEvidence(f.Say, f.Evidence), SeverityTone(f.Severity))
-		default:
-			weighed = append(weighed, f.Say)
-		}
-	}
-	if len(weighed) > 0 {
-		s.FieldTone(string(triage.Warning), strings.Join(weighed, "; "), output.Warn)
-	}
-	addKnown(s, "not known", strings.Join(unknown, "; "))
-}
-
 // pageFacts are one line for each subject, with what is known of it.
 func (i Inspection) pageFacts(s *output.Sheet) {
 	s.Section("Facts")
@@ -146,7 +97,7 @@ func (i Inspection) pageFacts(s *output.Sheet) {
 		s.Field("ended by", i.Ended.Sentence(i.Now))
 	}
 	if i.Last != nil {
-		s.Field("last seen", i.lastSeenText())
+		s.Field("last seen", string(i.Last.Sandbox.State)+" "+sandbox.FormatElapsed(max(0, i.Now.Sub(i.Last.At)))+" ago, by an earlier look of sbx")
 	}
 	addKnown(s, "owner", i.Owner)
 	addKnown(s, "team", i.Labels[teamLabel])
@@ -154,7 +105,11 @@ func (i Inspection) pageFacts(s *output.Sheet) {
 	addKnown(s, "template", i.Template)
 	addKnown(s, "limits", i.limitText())
 	if i.Used != nil {
-		s.FieldTone("usage", i.Used.Words()+i.usedAgo(), max(i.Used.CPUTone(), i.Used.MemoryTone()))
+		text := i.Used.Words()
+		if i.Missing != nil && !i.Used.Trend.At.IsZero() {
+			text += ", " + sandbox.FormatElapsed(max(0, i.Now.Sub(i.Used.Trend.At))) + " ago"
+		}
+		s.FieldTone("usage", text, max(i.Used.CPUTone(), i.Used.MemoryTone()))
 	} else if i.Missing == nil {
 		s.Field("usage", UnknownReason(i.Seen.Usage.Err))
 	}
@@ -166,18 +121,6 @@ func (i Inspection) pageFacts(s *output.Sheet) {
 			s.Field(one.ID, briefAnswers(one.Answers))
 		}
 	}
-}
-
-// usedAgo says when what is gone was measured.
-func (i Inspection) usedAgo() string {
-	if i.Missing == nil || i.Used.Trend.At.IsZero() {
-		return ""
-	}
-	return ", " + sandbox.FormatElapsed(max(0, i.Now.Sub(i.Used.Trend.At))) + " ago"
-}
-
-func joinKnown(separator string, parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), separator)
 }
 
 // stateText is the state, for how long, and until when.
@@ -281,12 +224,6 @@ func (r SandboxRow) NextLine(program string) string {
 	return program + " " + first.Command + "  # " + first.Why
 }
 
-// step is a command that helps on, and what for.
-type step struct{ Why, Command string }
-
-// compareRecords repairs what is only a record, which no termination does.
-func compareRecords() step { return step{"compare records and reality", "reconcile"} }
-
 // Next is what to type, the best first. A command that prints what the page shows is left out.
 func (i Inspection) Next() []step {
 	steps := i.nextSteps()
@@ -308,29 +245,27 @@ func (i Inspection) Next() []step {
 }
 
 func (i Inspection) nextSteps() []step {
-	ref := ShellWord(i.Ref().String())
+	ref, stuck := ShellWord(i.Ref().String()), i.Verdict.Stuck == sandbox.True
 	logs := step{"read its output", "logs " + ref + " --tail 100"}
 	end := step{"end it", "terminate " + ref}
-	switch i.State {
-	case sandbox.StateRunning:
+	check := step{"check the provider", "doctor --provider " + ShellWord(i.Provider)}
+	switch {
+	case i.State == sandbox.StateRunning:
 		return append(i.HigherLimit(), i.nextOfRunning(ref, logs, end)...)
-	case sandbox.StateProvisioning:
-		if i.Verdict.Stuck == sandbox.True {
-			return []step{end, {"check the provider", "doctor --provider " + ShellWord(i.Provider)}}
-		}
+	case i.State == sandbox.StateProvisioning && stuck:
+		return []step{end, check}
+	case i.State == sandbox.StateProvisioning:
 		return []step{{"wait until it runs", "wait " + ref + " --for running"}}
-	case sandbox.StateTerminating:
-		if i.Verdict.Stuck == sandbox.True {
-			return []step{{"ask again for its end", "terminate " + ref}, {"check the provider", "doctor --provider " + ShellWord(i.Provider)}}
-		}
+	case i.State == sandbox.StateTerminating && stuck:
+		return []step{{"ask again for its end", end.Command}, check}
+	case i.State == sandbox.StateTerminating:
 		return []step{{"wait for its end", "wait " + ref + " --for ended"}}
-	case sandbox.StateTerminated, sandbox.StateFailed:
+	case i.State.Ended():
 		return append([]step{logs}, i.HigherLimit()...)
-	case sandbox.StatePaused, sandbox.StateStopped:
-		return []step{logs, {"delete what the provider keeps of it", "terminate " + ref + " --delete"}}
-	case sandbox.StateUnknown:
+	case i.State == sandbox.StatePaused, i.State == sandbox.StateStopped:
+		return []step{logs, {"delete what the provider keeps of it", end.Command + " --delete"}}
 	}
-	return []step{{"check the provider", "doctor --provider " + ShellWord(i.Provider)}, logs}
+	return []step{check, logs}
 }
 
 // nextOfRunning advises by behaviour: a missing owner, or a fault of the profile, is no reason to watch or end a sandbox.
@@ -373,25 +308,4 @@ func (i Inspection) HigherLimit() []step {
 	default:
 		return nil
 	}
-}
-
-// ShellLine is a command as a shell takes it.
-func ShellLine(command []string) string {
-	words := make([]string, len(command))
-	for i, word := range command {
-		words[i] = ShellWord(word)
-	}
-	return strings.Join(words, " ")
-}
-
-// ShellWord quotes what a shell would not take as it is: ids are the
-// provider's, and the line is meant to be pasted.
-func ShellWord(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/_.:@%+-,=", r)
-	}
-	if word != "" && word[0] != '=' && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -87,37 +87,13 @@ func (d *diagnosis) rankCauses(judged []fleet.Judged, figures []Figures) {
 	r.Causes = rankAll(ofGroups, d.fleetCauses(figures))
 }
 
-// joinFleetFlags are the flags of all profiles, and that of cleanup where its state was read.
+// joinFleetFlags is one flag of each id over all profiles: true where it is true of one, with the
+// evidence of those; else unknown where it is unknown of one. That of cleanup is added where its state was read.
 func (d *diagnosis) joinFleetFlags(figures []Figures, cleanup *ops.CleanupStatusResult) {
-	flags := [][]triage.Flag{}
-	for _, f := range figures {
-		named := slices.Clone(f.Flags)
-		for i := range named {
-			named[i].Evidence = inProvider(f.Provider, named[i].Evidence)
-		}
-		flags = append(flags, named)
-	}
-	d.result.Flags = joinFlags(flags)
-	if cleanup != nil {
-		d.result.Flags = append(d.result.Flags, cleanupFlag(cleanup, d.log))
-	}
-}
-
-// inProvider writes the provider into evidence.
-func inProvider(name string, evidence []sandbox.Evidence) []sandbox.Evidence {
-	list := slices.Clone(evidence)
-	for i := range list {
-		list[i].What = name + ": " + list[i].What
-	}
-	return list
-}
-
-// joinFlags is one flag of each id over all profiles: true where it is true of one, with the
-// evidence of those; else unknown where it is unknown of one.
-func joinFlags(profiles [][]triage.Flag) []triage.Flag {
 	var all []triage.Flag
-	for _, flags := range profiles {
-		for _, f := range flags {
+	for _, profile := range figures {
+		for _, f := range profile.Flags {
+			f.Evidence = inProvider(profile.Provider, f.Evidence)
 			i := slices.IndexFunc(all, func(have triage.Flag) bool { return have.ID == f.ID })
 			switch {
 			case i < 0:
@@ -129,7 +105,19 @@ func joinFlags(profiles [][]triage.Flag) []triage.Flag {
 			}
 		}
 	}
-	return all
+	if cleanup != nil {
+		all = append(all, cleanupFlag(cleanup, d.log))
+	}
+	d.result.Flags = all
+}
+
+// inProvider writes the provider into evidence.
+func inProvider(name string, evidence []sandbox.Evidence) []sandbox.Evidence {
+	list := slices.Clone(evidence)
+	for i := range list {
+		list[i].What = name + ": " + list[i].What
+	}
+	return list
 }
 
 // fleetCauses are the causes that the figures of profiles show.

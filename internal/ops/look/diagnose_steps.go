@@ -121,11 +121,13 @@ func begin[T any](find func() (T, error)) *future[T] {
 func (f *future[T]) wait(ctx context.Context) (T, error) {
 	select {
 	case <-f.done:
-		return f.value, f.err
 	case <-ctx.Done():
-		var none T
-		return none, ctx.Err()
 	}
+	if f.ended() {
+		return f.value, f.err
+	}
+	var none T
+	return none, ctx.Err()
 }
 
 // ready gives the result if it is there.
