@@ -21,7 +21,8 @@ func newInspect(d *Deps) *cobra.Command {
 			"their evidence and why not the next one, warnings, its command, limits, usage, health\n" +
 			"and last output; for an ended one its exit and cause. -v adds the record, the timeline,\n" +
 			"every figure with its source, and every question with its answer. `diagnose REF` prints\n" +
-			"the same page, and its exit code tells whether something is wrong. -o json has all of it.\n\n" +
+			"the same page, and its exit code tells whether something is wrong. -o json has all but\n" +
+			"the questions, which are in the document of diagnose.\n\n" +
 			"For a sandbox that is gone it shows the records (exit 5): who terminated it, when,\n" +
 			"in which run, and whether that was verified.\n\n" +
 			"It is read-only. What the provider does not report is null, and named as such;\n" +
