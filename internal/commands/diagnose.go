@@ -25,7 +25,8 @@ func newDiagnose(d *Deps) *cobra.Command {
 		Long: "Investigate all sandboxes, one, or the sandbox of a task. Five steps run at once: count,\n" +
 			"stuck, logs, resources, cleanup. The result: which are stuck, the causes by their\n" +
 			"evidence and why not the next one, the flags of the runbook, and the commands to type.\n" +
-			"It changes nothing; -v shows every question with its answer.\n\n" +
+			"It changes nothing; -v shows every question with its answer. The page of one sandbox is\n" +
+			"that of `inspect`.\n\n" +
 			"A step whose source fails says \"unknown\" and why; the others go on. A sandbox that is\n" +
 			"gone is explained by what is on record.\n\n" +
 			"Exit 0: in order. 10: something is wrong: a sandbox is stuck, a cause is probable, or a\n" +

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sbx/internal/ops"
 	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/views"
@@ -16,10 +17,12 @@ func newInspect(d *Deps) *cobra.Command {
 		Use:     "inspect REF...",
 		GroupID: groupLook,
 		Short:   "Show a sandbox: verdict, next step, and all facts",
-		Long: "Show a sandbox on one screen: the verdict, the command to type next, problems, its\n" +
-			"command, limits, usage, health and last output; for an ended one its exit and cause.\n" +
-			"-v adds the record, the timeline, every figure with its source, and every check with\n" +
-			"its evidence. -o json has all of it.\n\n" +
+		Long: "Show a sandbox on one screen: the verdict, the command to type next, the causes with\n" +
+			"their evidence and why not the next one, warnings, its command, limits, usage, health\n" +
+			"and last output; for an ended one its exit and cause. -v adds the record, the timeline,\n" +
+			"every figure with its source, and every question with its answer. `diagnose REF` prints\n" +
+			"the same page, and its exit code tells whether something is wrong. -o json has all but\n" +
+			"the questions, which are in the document of diagnose.\n\n" +
 			"For a sandbox that is gone it shows the records (exit 5): who terminated it, when,\n" +
 			"in which run, and whether that was verified.\n\n" +
 			"It is read-only. What the provider does not report is null, and named as such;\n" +
@@ -66,9 +69,10 @@ func runInspect(ctx context.Context, d *Deps, p *output.Printer, args []string) 
 }
 
 func inspectOne(ctx context.Context, d *Deps, p *output.Printer, word string) error {
-	r, err := look.Inspect(ctx, d.Env, look.InspectRequest{Word: word}, d.newObserver(p, nil))
-	if err != nil {
+	r, err := look.Diagnose(ctx, d.Env, look.DiagnoseRequest{Word: word, Sandbox: true}, d.newObserver(p, nil))
+	if r == nil {
 		return err
 	}
+	r.Errors = ops.CauseOnce(ctx, r.Errors) // what was seen until an interrupt is shown
 	return views.ShowInspection(p, inspectSchema, r, d.Process.Name())
 }

@@ -272,6 +272,72 @@ func TestInspectPages(t *testing.T) {
 	}
 }
 
+// TestOneSandboxHasOnePage: inspect and diagnose print one page of one judgement, also where the profile
+// ails, where a source fails, and of what is gone.
+func TestOneSandboxHasOnePage(t *testing.T) {
+	t.Parallel()
+	starts := func() fake.Seed {
+		seed := running("start001", time.Hour)
+		seed.Sandbox.State = sandbox.StateProvisioning
+		return seed
+	}
+	for name, tc := range map[string]struct {
+		seed   func() fake.Seed
+		breaks fake.Op // that is not found; "" = none
+		cause  any     // the first by its id
+	}{
+		"a busy loop":       {loop, "", "infinite_loop"},
+		"out of memory":     {oomed, "", "exit"},
+		"at work":           {calm, "", nil},
+		"the quota is full": {starts, "", "resource_exhaustion"},
+		"a part is gone":    {loop, fake.OpUsage, "infinite_loop"},
+		"only on record":    {loop, fake.OpGet, "infinite_loop"},
+	} {
+		run := func(t *testing.T, line string) (r result) {
+			t.Helper()
+			synctest.Test(t, func(t *testing.T) { // each begins at the same time
+				p := fake.New(fake.Options{Name: "prod", Now: atNoon, Quotas: []providers.Quota{{Name: "sandboxes", Used: new(100.0), Limit: new(100.0)}}})
+				p.Add(tc.seed())
+				if tc.breaks != "" {
+					p.Break(fake.Fault{Op: tc.breaks, Err: fault.New(fault.KindNotFound, "404")})
+				}
+				r = newBench(p).run(t, line)
+			})
+			return r
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ref := " prod/" + tc.seed().Sandbox.ID
+			for _, flags := range []string{"", " -v"} {
+				assert.Equal(t, run(t, "inspect"+ref+flags).stdout, run(t, "diagnose"+ref+flags).stdout)
+			}
+			inspected, diagnosed := run(t, "inspect"+ref+" -o json").item(t), run(t, "diagnose"+ref+" -o json").item(t)
+			for _, key := range []string{"causes", "flags"} {
+				assert.Equal(t, diagnosed[key], inspected[key])
+			}
+			if causes := itemsOf(inspected, "causes"); tc.cause == nil {
+				assert.Empty(t, causes)
+			} else if assert.NotEmpty(t, causes) {
+				assert.Equal(t, tc.cause, causes[0]["id"])
+			}
+		})
+	}
+}
+
+// TestInspectWaitsForNoListing: one sandbox is shown although its profile cannot be listed.
+func TestInspectWaitsForNoListing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, p := oneFake(loop())
+		p.Break(fake.Fault{Op: fake.OpList, Hang: true}, fake.Fault{Op: fake.OpStats, Hang: true}, fake.Fault{Op: fake.OpQuota, Hang: true})
+		began := time.Now()
+		r := b.run(t, "inspect prod/loop0001 -o json")
+		assert.Equal(t, 0, r.code)
+		assert.Equal(t, "busy_loop", r.item(t)["cause"])
+		assert.Less(t, time.Since(began), 15*time.Second)
+	})
+}
+
 func TestInspectShowsNoEscapesOfOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -76,10 +76,11 @@ func (d *drillRun) judgeCases(ctx context.Context) error {
 func (d *drillRun) judgeCase(ctx context.Context, s *stagedCase) error {
 	var r *look.InspectResult
 	for range tries {
-		var err error
-		if r, err = look.Inspect(ctx, d.env, look.InspectRequest{Word: s.ref.String()}, d.newWatcher()); err != nil {
+		found, err := look.Diagnose(ctx, d.env, look.DiagnoseRequest{Word: s.ref.String(), Sandbox: true}, d.newWatcher())
+		if err != nil {
 			return err
 		}
+		r = found.Inspected
 		if s.last = r.Seen.Sandbox; !d.isUnexplained(r) {
 			break
 		}

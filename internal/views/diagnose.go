@@ -2,8 +2,8 @@ package views
 
 import (
 	"fmt"
-	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +19,7 @@ type Investigation struct {
 	*look.DiagnoseResult
 
 	Program string
+	one     *Inspection // of one sandbox; nil = it is of all, or of a task without one
 }
 
 // InvestigationItem is what diagnose found.
@@ -82,11 +83,11 @@ func DiagnoseColumns() []output.Column[Investigation] { return output.Columns(In
 func (d Investigation) Item() InvestigationItem {
 	item := InvestigationItem{
 		Verdict: d.Verdict(), Reason: d.headline(), At: output.Time(d.At), Steps: stepItems(d.Steps),
-		Stuck: d.groupItems(d.Stuck, groupCommand), Suspected: d.groupItems(d.Suspected, suspectCommand), Unjudged: refTexts(d.Unjudged),
+		Stuck: d.groupItems(d.Stuck, groupCommand), Suspected: d.groupItems(d.Suspected, suspectCommand), Unjudged: look.RefTexts(d.Unjudged),
 		Flags: flagItems(d.Flags), Causes: causeItems(d.Causes), Next: []NextItem{},
 	}
-	if d.Inspected != nil {
-		item.Ref = new(d.Inspected.Seen.Sandbox.Ref().String())
+	if d.one != nil {
+		item.Ref = new(d.one.Ref().String())
 	}
 	if d.Task != nil {
 		item.Task = &d.Task.ID
@@ -111,28 +112,20 @@ func stepItems(steps []look.DiagnoseStep) []StepItem {
 func (d Investigation) groupItems(groups []ops.CauseGroup, command func(ops.CauseGroup) string) []CauseGroupItem {
 	items := make([]CauseGroupItem, len(groups))
 	for i, g := range groups {
-		items[i] = CauseGroupItem{g.Provider, g.Cause, len(g.Refs), refTexts(g.Refs), d.Program + " " + command(g)}
+		items[i] = CauseGroupItem{g.Provider, g.Cause, len(g.Refs), look.RefTexts(g.Refs), d.Program + " " + command(g)}
 	}
 	return items
 }
 
-func refTexts(refs []sandbox.Ref) []string {
-	texts := make([]string, len(refs))
-	for i, ref := range refs {
-		texts[i] = ref.String()
-	}
-	return texts
-}
-
-// groupCommand plans the end of a group, and only shows the plan.
+// groupCommand plans the end of a group, and only shows the plan. A group without a provider is of all.
 func groupCommand(g ops.CauseGroup) string {
-	if g.Cause == sandbox.CauseGhost {
-		return compareRecords().Command + " --provider " + ShellWord(g.Provider)
-	}
-	if len(g.Refs) == 1 {
+	switch {
+	case g.Cause == sandbox.CauseGhost:
+		return compareRecords().Command + atProvider(g)
+	case len(g.Refs) == 1:
 		return "terminate " + ShellWord(g.Refs[0].String())
 	}
-	return "cleanup --stuck --provider " + ShellWord(g.Provider) + " --where " + ShellWord(causeCondition(g.Cause))
+	return "cleanup --stuck" + atProvider(g) + " --where " + ShellWord(causeCondition(g.Cause))
 }
 
 // suspectCommand shows the sandboxes of a group, and changes nothing.
@@ -140,32 +133,18 @@ func suspectCommand(g ops.CauseGroup) string {
 	if len(g.Refs) == 1 {
 		return "inspect " + ShellWord(g.Refs[0].String())
 	}
-	return "ls --provider " + ShellWord(g.Provider) + " --where " + ShellWord(causeCondition(g.Cause))
+	return "ls" + atProvider(g) + " --where " + ShellWord(causeCondition(g.Cause))
+}
+
+func atProvider(g ops.CauseGroup) string {
+	if g.Provider == "" {
+		return ""
+	}
+	return " --provider " + ShellWord(g.Provider)
 }
 
 // causeCondition selects sandboxes by their cause.
 func causeCondition(c sandbox.Cause) string { return `cause == "` + string(c) + `"` }
-
-// CauseItem is one possible cause with what speaks for it.
-type CauseItem struct {
-	ID         string             `json:"id"`         // The rule that found it: a cause of the runbook, exit for what an exit proves, or the cause.
-	Title      string             `json:"title"`      // The cause in words.
-	Cause      sandbox.Cause      `json:"cause"`      // The cause; unknown where it is not one of a sandbox.
-	Confidence sandbox.Confidence `json:"confidence"` // How sure it is; unknown for one that the symptoms exclude.
-	Score      float64            `json:"score"`      // The weight of the symptoms seen, of those known, from 0 to 1.
-	Coverage   float64            `json:"coverage"`   // The weight of the symptoms known, of all, from 0 to 1.
-	Evidence   []EvidenceItem     `json:"evidence"`   // What speaks for it.
-	WhyNot     *string            `json:"why_not"`    // What speaks against it, or against the next one; null for nothing.
-}
-
-// causeItems are ranked causes as data.
-func causeItems(causes []triage.Finding) []CauseItem {
-	items := make([]CauseItem, len(causes))
-	for i, c := range causes {
-		items[i] = CauseItem{c.ID, c.Title, c.Cause, c.Confidence, hundredths(c.Score), hundredths(c.Coverage), EvidenceList(c.Evidence), orNil(c.WhyNot)}
-	}
-	return items
-}
 
 // headline is the verdict in one sentence.
 func (d Investigation) headline() string {
@@ -173,17 +152,12 @@ func (d Investigation) headline() string {
 	if d.Task == nil {
 		return text
 	}
-	return d.Task.ID + " is " + ops.WithDetail(string(d.Task.State), d.Task.Why()) + "; " + text
+	return taskWords(d.Task) + "; " + text
 }
 
 func (d Investigation) verdictWords() string {
-	if r := d.Inspected; r != nil {
-		i := InspectionOf(r, d.Program)
-		text := i.Ref().String() + ": " + i.verdictText()
-		if r.Missing != nil {
-			text += "; it no longer exists, and this is what is on record"
-		}
-		return text
+	if d.one != nil {
+		return d.one.Ref().String() + ": " + d.one.verdictText()
 	}
 	if d.Task != nil {
 		return "it has no sandbox"
@@ -222,27 +196,12 @@ func countedProviders(names []string) string {
 // next are the commands to type, the most useful first.
 func (d Investigation) next() []step {
 	switch {
-	case d.Inspected != nil:
-		return d.nextOfOne()
+	case d.one != nil:
+		return d.one.Next()
 	case d.Task != nil:
-		return []step{{"see its attempts", "tasks show " + ShellWord(d.Task.ID)}}
+		return []step{attemptsOf(d.Task)}
 	}
 	return d.nextOfFleet()
-}
-
-func (d Investigation) nextOfOne() []step {
-	r := d.Inspected
-	steps := InspectionOf(r, d.Program).Next()
-	if r.Missing != nil {
-		steps = InspectionOf(r, d.Program).HigherLimit()
-		if r.End != nil && r.End.Run != "" {
-			steps = append(steps, step{"see the run that ended it", "cleanup show " + ShellWord(r.End.Run)})
-		}
-	}
-	if d.Task != nil {
-		steps = append(steps, step{"see its attempts", "tasks show " + ShellWord(d.Task.ID)})
-	}
-	return steps
 }
 
 // nextOfFleet names what helps against what was found. The commands of the stuck groups stand beside
@@ -282,7 +241,7 @@ func (d Investigation) nextOfFleet() []step {
 
 // ShowDiagnosis shows an investigation. The error decides the exit code.
 func ShowDiagnosis(p *output.Printer, schema string, r *look.DiagnoseResult, program string) error {
-	d := Investigation{r, program}
+	d := Investigation{r, program, InspectionOf(p, r, program)}
 	verdict := r.Err()
 	errs := r.Errors
 	if verdict != nil && len(errs) == 0 {
@@ -292,4 +251,106 @@ func ShowDiagnosis(p *output.Printer, schema string, r *look.DiagnoseResult, pro
 	return output.ShowItemAs(p, spec, d, verdict, errs...)
 }
 
-func hundredths(share float64) float64 { return math.Round(share*100) / 100 }
+// page shows an investigation on one screen; full adds every question and every flag.
+func (d Investigation) page(s *output.Sheet, full bool) {
+	if d.one != nil {
+		d.one.page(s, full)
+		return
+	}
+	s.Text(d.headline())
+	addNext(s, d.Program, d.next())
+	d.pageGroups(s, "Stuck", d.Stuck, groupCommand)
+	d.pageGroups(s, "Suspected", d.Suspected, suspectCommand)
+	causes, hints := d.chooseCauses(full)
+	if len(causes) > 0 {
+		s.Section("Causes")
+		addCauses(s, causes, true)
+	}
+	if full {
+		s.Section("Flags")
+		addFlags(s, d.Flags, true)
+		addSteps(s, d.Steps)
+		return
+	}
+	d.pageFindings(s, hints)
+}
+
+// chooseCauses are the causes that are explained, and those that are only hints. The groups stand above
+// with their causes. Full explains all.
+func (d Investigation) chooseCauses(full bool) (causes, hints []triage.Finding) {
+	for _, c := range d.Causes {
+		switch {
+		case full:
+			causes = append(causes, c)
+		case look.OfGroup(c):
+		case c.Confidence == sandbox.Hint:
+			hints = append(hints, c)
+		default:
+			causes = append(causes, c)
+		}
+	}
+	return causes, hints
+}
+
+// pageGroups has for each cause how many there are, the evidence of one, the beginnings of their ids,
+// which commands take, and the command.
+func (d Investigation) pageGroups(s *output.Sheet, title string, groups []ops.CauseGroup, command func(ops.CauseGroup) string) {
+	if len(groups) == 0 {
+		return
+	}
+	s.Section(title)
+	for i := 0; i < len(groups); {
+		all, ids := groups[i], []string{groups[i].Provider + " " + strings.Join(groups[i].Short, " ")}
+		for i++; i < len(groups) && groups[i].Cause == all.Cause; i++ {
+			all.Provider, all.Refs = "", slices.Concat(all.Refs, groups[i].Refs)
+			ids = append(ids, groups[i].Provider+" "+strings.Join(groups[i].Short, " "))
+		}
+		s.Field(strconv.Itoa(len(all.Refs)), causeWord(all.Cause)+d.groupEvidence(all.Cause)+": "+strings.Join(ids, "; "))
+		s.FieldTone("", d.Program+" "+command(all), output.Good)
+	}
+}
+
+// groupEvidence is what the sandbox shows of which most is known.
+func (d Investigation) groupEvidence(cause sandbox.Cause) string {
+	for _, c := range d.Causes {
+		if c.Cause == cause && look.OfGroup(c) {
+			return ", " + ops.WithDetail(string(c.Confidence), briefEvidence(c))
+		}
+	}
+	return ""
+}
+
+// briefEvidence are the first figures, without the counts.
+func briefEvidence(c triage.Finding) string {
+	figures := slices.DeleteFunc(slices.Clone(c.Evidence), func(e sandbox.Evidence) bool { return look.IsCountEvidence(e) || e.What == look.ExampleEvidence })
+	return joinEvidence(figures[:min(2, len(figures))])
+}
+
+func causeWord(c sandbox.Cause) string {
+	if c == sandbox.CauseUnknown {
+		return "unknown cause"
+	}
+	return causeLabel(c)
+}
+
+// pageFindings has a line for each hint, each raised flag, and each step with its first answers.
+func (d Investigation) pageFindings(s *output.Sheet, hints []triage.Finding) {
+	took, eta := time.Duration(0), time.Duration(0)
+	for _, one := range d.Steps {
+		took, eta = max(took, one.Took), eta+one.ETA
+	}
+	s.Section(fmt.Sprintf("Findings (%ss; by hand %s)", Decimal(took.Seconds(), 1), sandbox.FormatDuration(eta)))
+	for _, c := range hints {
+		s.FieldTone(string(c.Confidence), c.Title+": "+joinEvidence(c.Evidence), ConfidenceTone(c.Confidence))
+	}
+	for _, f := range d.Flags {
+		if f.Verdict == sandbox.True && f.Severity != triage.Info {
+			s.FieldTone(string(f.Severity), f.Say+": "+joinEvidence(f.Evidence), SeverityTone(f.Severity))
+		}
+	}
+	for _, one := range d.Steps {
+		if text := briefAnswers(one.Answers); text != "" {
+			s.Field(one.ID, text)
+		}
+	}
+}

@@ -19,6 +19,7 @@ func TestNextCommand(t *testing.T) {
 	probable := []triage.Finding{{Confidence: sandbox.Probable}}
 	hint := []triage.Finding{{Confidence: sandbox.Hint}}
 	orphan := []triage.Finding{{Cause: sandbox.CauseOrphan, Confidence: sandbox.Hint}}
+	wide := []triage.Finding{{Cause: sandbox.CauseUnknown, Confidence: sandbox.Probable, Wide: true}}
 	oom := &sandbox.Exit{Cause: sandbox.CauseOOM}
 	for name, tc := range map[string]struct {
 		state      sandbox.State
@@ -33,6 +34,8 @@ func TestNextCommand(t *testing.T) {
 		"suspected":           {sandbox.StateRunning, sandbox.False, probable, nil, "top prod/x --samples 10; logs prod/x --tail 100; terminate prod/x"},
 		"a hint ends nothing": {sandbox.StateRunning, sandbox.False, hint, nil, "top prod/x --samples 10; logs prod/x --tail 100"},
 		"nobody owns it":      {sandbox.StateRunning, sandbox.False, orphan, nil, "logs prod/x -f"},
+		"its profile ails":    {sandbox.StateRunning, sandbox.False, wide, nil, "logs prod/x -f"},
+		"its profile, too":    {sandbox.StateRunning, sandbox.False, append(wide, hint...), nil, "top prod/x --samples 10; logs prod/x --tail 100"},
 		"nobody knows":        {sandbox.StateRunning, sandbox.Unknown, nil, nil, "top prod/x --samples 10; logs prod/x --tail 100; terminate prod/x"},
 		"starts":              {sandbox.StateProvisioning, sandbox.False, nil, nil, "wait prod/x --for running"},
 		"starts for ever":     {sandbox.StateProvisioning, sandbox.True, nil, nil, "terminate prod/x; doctor --provider prod"},

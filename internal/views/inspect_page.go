@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -19,76 +21,118 @@ const (
 	pageLabels = 6
 )
 
-// addPage is what an operator reads, on one screen: the verdict, what to type, what is wrong,
-// and the facts. -v adds the rest.
-func (i Inspection) addPage(s *output.Sheet) {
-	s.Section(i.Ref().String())
-	s.FieldTone("verdict", i.verdictText(), StuckTone(i.Verdict.Stuck))
-	name := "next"
-	for _, n := range i.Next() {
-		s.Field(name, i.Program+" "+n.Command+"  # "+n.Why)
-		name = "or"
+// ShowInspection shows one sandbox in full; of one that is gone what is on record, as an
+// error.
+func ShowInspection(p *output.Printer, schema string, r *look.DiagnoseResult, program string) error {
+	spec := output.ItemSpec[Inspection]{Schema: schema, Columns: InspectColumns(), Human: func(s *output.Sheet, i Inspection) { i.page(s, p.Verbose > 0) }}
+	i := *InspectionOf(p, r, program)
+	if i.Missing != nil {
+		return output.ShowItemAs(p, spec, i, i.Missing, i.Missing)
 	}
+	return output.ShowItem(p, spec, i, r.Errors...)
+}
+
+// page is the page of one sandbox, whoever shows it. On its first screen stand the verdict, what to
+// type, what is wrong with the proof of it, and the facts; full adds the rest.
+func (i Inspection) page(s *output.Sheet, full bool) {
+	s.Section(ops.WithDetail(i.Ref().String(), i.Name))
+	if i.Task != nil {
+		s.Field("task", taskWords(i.Task))
+	}
+	s.FieldTone("verdict", i.verdictText(), StuckTone(i.Verdict.Stuck))
+	addNext(s, i.Program, i.Next())
 	lines := pageLines
-	if i.pageProblems(s) {
+	if i.pageProblems(s, full) {
 		lines = fewLines
 	}
 	i.pageFacts(s)
 	i.pageOutput(s, lines)
+	if full {
+		i.addDetails(s)
+	}
 }
 
 // verdictText is the verdict of what lives, and how what has ended did so.
 func (i Inspection) verdictText() string {
-	if !i.State.Ended() {
-		return i.Verdict.Reason
+	text := i.Verdict.Reason
+	if i.State.Ended() {
+		text = i.endedWords()
+		_, words, _ := strings.Cut(i.Verdict.Reason, ": ")
+		text = joinKnown(": ", text, words)
 	}
-	text := string(i.State)
-	if i.Exit != nil {
-		text += exitWords(*i.Exit)
+	if i.Missing != nil {
+		absence := "it no longer exists"
+		if i.Ended != nil {
+			absence = i.Ended.Absence()
+		}
+		text += "; " + absence + "; this is what is on record"
 	}
-	if lived := i.EndedAt.Sub(i.CreatedAt); !i.CreatedAt.IsZero() && lived >= time.Second {
-		text += ", after " + sandbox.FormatDuration(lived)
+	return text
+}
+
+// pageProblems ranks the causes with what proves them and why not the next one, and has the warnings
+// of the runbook. False = nothing is wrong.
+func (i Inspection) pageProblems(s *output.Sheet, full bool) bool {
+	causes, flags := i.Causes, i.Flags
+	if !full {
+		causes = slices.DeleteFunc(slices.Clone(causes), func(c triage.Finding) bool { return c.Cause == sandbox.CauseOrphan && c.Confidence == sandbox.Hint })
+		flags = slices.DeleteFunc(slices.Clone(flags), func(f triage.Flag) bool { return f.Verdict != sandbox.True || f.Severity == triage.Info })
+		if len(causes)+len(flags) == 0 {
+			return false
+		}
 	}
-	_, words, _ := strings.Cut(i.Verdict.Reason, ": ")
-	return joinKnown(": ", text, words)
+	s.Section("Problems")
+	addCauses(s, causes, full)
+	addFlags(s, flags, full)
+	return true
 }
 
 // pageFacts are one line for each subject, with what is known of it.
 func (i Inspection) pageFacts(s *output.Sheet) {
 	s.Section("Facts")
-	addKnown(s, "name", i.Name)
 	addKnown(s, "task", joinKnown(", ", i.TaskID, joinWords("agent type", i.AgentType)))
 	addKnown(s, "command", i.Command)
 	s.Field("state", i.stateText())
 	if i.Ended != nil {
 		s.Field("ended by", i.Ended.Sentence(i.Now))
 	}
+	if i.Last != nil {
+		s.Field("last seen", string(i.Last.Sandbox.State)+" "+sandbox.FormatElapsed(max(0, i.Now.Sub(i.Last.At)))+" ago, by an earlier look of sbx")
+	}
 	addKnown(s, "owner", i.Owner)
 	addKnown(s, "team", i.Labels[teamLabel])
 	addKnown(s, "labels", i.labelText())
 	addKnown(s, "template", i.Template)
 	addKnown(s, "limits", i.limitText())
-	s.FieldTone("usage", i.usageText(), i.usageTone())
-	if !i.State.Ended() {
+	if i.Used != nil {
+		text := i.Used.Words()
+		if i.Missing != nil && !i.Used.Trend.At.IsZero() {
+			text += ", " + sandbox.FormatElapsed(max(0, i.Now.Sub(i.Used.Trend.At))) + " ago"
+		}
+		s.FieldTone("usage", text, max(i.Used.CPUTone(), i.Used.MemoryTone()))
+	} else if i.Missing == nil {
+		s.Field("usage", UnknownReason(i.Seen.Usage.Err))
+	}
+	if !i.State.Ended() && i.Missing == nil {
 		s.FieldTone("health", i.healthText(), i.HealthTone())
 	}
-	if e := i.Exit; e != nil && len(e.Evidence) > 0 && e.Cause != sandbox.CauseUnknown {
-		s.Field("evidence", evidenceText(e.Evidence[0]))
+	for _, one := range i.Steps {
+		if one.ID == "cleanup" && one.Answers[0].Known { // whether it runs
+			s.Field(one.ID, briefAnswers(one.Answers))
+		}
 	}
-}
-
-func joinKnown(separator string, parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), separator)
 }
 
 // stateText is the state, for how long, and until when.
 func (i Inspection) stateText() string {
 	text := string(i.State)
-	if i.State.Ended() {
-		if !i.EndedAt.IsZero() {
-			text += " at " + i.EndedAt.UTC().Format(time.RFC3339) + ", " + sandbox.FormatDuration(i.Now.Sub(i.EndedAt)) + " ago"
-		}
+	switch {
+	case i.State.Ended() && i.EndedAt.IsZero():
 		return text
+	case i.State.Ended():
+		return text + " at " + i.EndedAt.UTC().Format(time.RFC3339) + ", " + sandbox.FormatDuration(i.Now.Sub(i.EndedAt)) + " ago"
+	case i.Missing != nil:
+		return text + joinWords("; it was", i.RawState)
 	}
 	if age, source := i.Age(i.Now); source != sandbox.AgeUnknown {
 		text += ", " + sandbox.FormatDuration(age) + " old"
@@ -137,63 +181,28 @@ func (i Inspection) limitText() string {
 	return strings.Join(parts, ", ")
 }
 
-func (i Inspection) usageText() string {
-	if i.Used == nil {
-		return UnknownReason(i.Seen.Usage.Err)
-	}
-	return i.Used.Words()
-}
-
-func (i Inspection) usageTone() output.Tone {
-	if i.Used == nil {
-		return output.Plain
-	}
-	return max(i.Used.CPUTone(), i.Used.MemoryTone())
-}
-
 // healthText is what may be done next, with the evidence where that is not to be used.
 func (i Inspection) healthText() string {
 	h := i.Seen.Health
 	if h.Err != nil {
 		return UnknownReason(h.Err)
 	}
-	parts := []string{string(i.conditionOf())}
 	if h.Got.Verdict == sandbox.True {
-		return parts[0]
+		return string(i.conditionOf())
 	}
-	for _, e := range h.Got.Evidence {
-		parts = append(parts, evidenceText(e))
-	}
-	return strings.Join(parts, ", ")
-}
-
-// pageProblems says what is wrong beside the verdict: the warnings of the runbook, and further
-// causes. False = nothing.
-func (i Inspection) pageProblems(s *output.Sheet) bool {
-	var rows [][]any
-	for _, f := range i.Flags {
-		if f.Verdict == sandbox.True && f.Severity != triage.Info {
-			rows = append(rows, []any{string(f.Severity), ClaimWithEvidence(f.Say, f.Evidence)})
-		}
-	}
-	for _, c := range i.Verdict.Findings {
-		if c.Cause != i.Verdict.Cause && (c.Cause != sandbox.CauseOrphan || c.Confidence != sandbox.Hint) {
-			rows = append(rows, []any{string(c.Confidence), ClaimWithEvidence(c.Title, c.Evidence)})
-		}
-	}
-	if len(rows) == 0 {
-		return false
-	}
-	s.Section("Problems")
-	for _, row := range rows {
-		s.Field(fmt.Sprint(row[0]), row[1])
-	}
-	return true
+	return ClaimWithEvidence(string(i.conditionOf()), h.Got.Evidence)
 }
 
 func (i Inspection) pageOutput(s *output.Sheet, lines int) {
 	last := i.Seen.Logs.Got[max(0, len(i.Seen.Logs.Got)-lines):]
-	s.Section("Last output")
+	if i.Missing != nil && len(last) == 0 {
+		return // none was kept
+	}
+	title := "Last output"
+	if i.Logs != nil && i.Logs.Errors > 0 {
+		title += fmt.Sprintf(", errors in %d of %d lines", i.Logs.Errors, i.Logs.Lines)
+	}
+	s.Section(title)
 	switch {
 	case i.Seen.Logs.Err != nil:
 		s.Text(UnknownReason(i.Seen.Logs.Err))
@@ -201,16 +210,12 @@ func (i Inspection) pageOutput(s *output.Sheet, lines int) {
 		s.Text("no output yet")
 	}
 	m := triage.NewMatcher()
-	header := []string{"at", "stream", "line"}
 	rows := make([][]any, len(last))
 	for n, l := range last {
 		pattern, _ := m.Match(l.Text)
 		rows[n] = []any{ClockTime(l.At, i.Now), l.Stream, l.Text, pattern.ID}
-		if pattern.ID != "" && len(header) == 3 {
-			header = append(header, "pattern")
-		}
 	}
-	s.Table(header, rows)
+	s.Compact([]string{"at", "stream", "line", "pattern"}, rows)
 }
 
 // NextLine is what to type about a sandbox of a list, and what for; as inspect advises. Program is what sbx is called.
@@ -219,68 +224,64 @@ func (r SandboxRow) NextLine(program string) string {
 	return program + " " + first.Command + "  # " + first.Why
 }
 
-// step is a command that helps on, and what for.
-type step struct{ Why, Command string }
-
-// compareRecords repairs what is only a record, which no termination does.
-func compareRecords() step { return step{"compare records and reality", "reconcile"} }
-
 // Next is what to type, the best first. A command that prints what the page shows is left out.
 func (i Inspection) Next() []step {
 	steps := i.nextSteps()
-	if !i.showsWholeOutput() {
-		return steps
+	switch {
+	case i.Missing != nil:
+		steps = i.HigherLimit()
+		if i.Ended != nil && i.Ended.Run != "" {
+			steps = append(steps, step{"see the run that ended it", "cleanup show " + ShellWord(i.Ended.Run)})
+		}
+	case i.Seen.Logs.Err == nil && len(i.Seen.Logs.Got) <= fewLines: // the page has all the output that there is
+		steps = slices.DeleteFunc(steps, func(s step) bool {
+			return strings.HasPrefix(s.Command, "logs ") && !strings.HasSuffix(s.Command, " -f")
+		})
 	}
-	return slices.DeleteFunc(steps, func(s step) bool {
-		return strings.HasPrefix(s.Command, "logs ") && !strings.HasSuffix(s.Command, " -f")
-	})
-}
-
-// showsWholeOutput says that the page has all the output that there is.
-func (i Inspection) showsWholeOutput() bool {
-	return i.Seen.Logs.Err == nil && len(i.Seen.Logs.Got) <= fewLines
+	if i.Task != nil {
+		steps = append(steps, attemptsOf(i.Task))
+	}
+	return steps
 }
 
 func (i Inspection) nextSteps() []step {
-	ref := ShellWord(i.Ref().String())
+	ref, stuck := ShellWord(i.Ref().String()), i.Verdict.Stuck == sandbox.True
 	logs := step{"read its output", "logs " + ref + " --tail 100"}
 	end := step{"end it", "terminate " + ref}
-	switch i.State {
-	case sandbox.StateRunning:
+	check := step{"check the provider", "doctor --provider " + ShellWord(i.Provider)}
+	switch {
+	case i.State == sandbox.StateRunning:
 		return append(i.HigherLimit(), i.nextOfRunning(ref, logs, end)...)
-	case sandbox.StateProvisioning:
-		if i.Verdict.Stuck == sandbox.True {
-			return []step{end, {"check the provider", "doctor --provider " + ShellWord(i.Provider)}}
-		}
+	case i.State == sandbox.StateProvisioning && stuck:
+		return []step{end, check}
+	case i.State == sandbox.StateProvisioning:
 		return []step{{"wait until it runs", "wait " + ref + " --for running"}}
-	case sandbox.StateTerminating:
-		if i.Verdict.Stuck == sandbox.True {
-			return []step{{"ask again for its end", "terminate " + ref}, {"check the provider", "doctor --provider " + ShellWord(i.Provider)}}
-		}
+	case i.State == sandbox.StateTerminating && stuck:
+		return []step{{"ask again for its end", end.Command}, check}
+	case i.State == sandbox.StateTerminating:
 		return []step{{"wait for its end", "wait " + ref + " --for ended"}}
-	case sandbox.StateTerminated, sandbox.StateFailed:
+	case i.State.Ended():
 		return append([]step{logs}, i.HigherLimit()...)
-	case sandbox.StatePaused, sandbox.StateStopped:
-		return []step{logs, {"delete what the provider keeps of it", "terminate " + ref + " --delete"}}
-	case sandbox.StateUnknown:
+	case i.State == sandbox.StatePaused, i.State == sandbox.StateStopped:
+		return []step{logs, {"delete what the provider keeps of it", end.Command + " --delete"}}
 	}
-	return []step{{"check the provider", "doctor --provider " + ShellWord(i.Provider)}, logs}
+	return []step{check, logs}
 }
 
-// nextOfRunning advises by behaviour: a missing owner is no reason to watch or end a sandbox.
+// nextOfRunning advises by behaviour: a missing owner, or a fault of the profile, is no reason to watch or end a sandbox.
 func (i Inspection) nextOfRunning(ref string, logs, end step) []step {
 	watch := step{"see how it develops", "top " + ref + " --samples 10"}
-	misbehaves := slices.ContainsFunc(i.Verdict.Findings, func(f triage.Finding) bool { return f.Cause != sandbox.CauseOrphan })
+	own := slices.DeleteFunc(slices.Clone(i.Verdict.Findings), func(f triage.Finding) bool { return f.Cause == sandbox.CauseOrphan || f.Wide })
 	switch {
 	case i.Verdict.Cause == sandbox.CauseGhost:
 		return []step{compareRecords()}
 	case i.Verdict.Stuck == sandbox.True:
 		return []step{end, logs}
-	case misbehaves && i.Verdict.Findings[0].Confidence != sandbox.Hint:
+	case len(own) > 0 && own[0].Confidence != sandbox.Hint:
 		return []step{watch, logs, end}
 	case i.Verdict.Stuck == sandbox.Unknown:
 		return []step{watch, logs, {"end it, if you know that it does no work", end.Command}}
-	case misbehaves:
+	case len(own) > 0:
 		return []step{watch, logs}
 	}
 	return []step{{"follow its output", "logs " + ref + " -f"}}
@@ -307,25 +308,4 @@ func (i Inspection) HigherLimit() []step {
 	default:
 		return nil
 	}
-}
-
-// ShellLine is a command as a shell takes it.
-func ShellLine(command []string) string {
-	words := make([]string, len(command))
-	for i, word := range command {
-		words[i] = ShellWord(word)
-	}
-	return strings.Join(words, " ")
-}
-
-// ShellWord quotes what a shell would not take as it is: ids are the
-// provider's, and the line is meant to be pasted.
-func ShellWord(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/_.:@%+-,=", r)
-	}
-	if word != "" && word[0] != '=' && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

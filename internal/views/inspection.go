@@ -1,16 +1,15 @@
 package views
 
 import (
-	"errors"
-	"strings"
+	"cmp"
 	"time"
 
-	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/history"
 	"sbx/internal/ops"
 	"sbx/internal/ops/look"
 	"sbx/internal/output"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
@@ -20,136 +19,31 @@ type Inspection struct {
 	SandboxRow
 
 	Seen    fleet.Observation
-	Used    *UsageRow // nil where usage is not known
+	Used    *UsageRow           // nil where usage is not known
+	Logs    *triage.LogFindings // nil where no output was read
 	Flags   []triage.Flag
 	Causes  []triage.Finding
+	Steps   []look.DiagnoseStep
+	Task    *ops.TaskState // that was asked for; nil = the sandbox was
 	Program string         // what sbx is called, for the next command
 	Command string         // of the sandbox, quoted for a shell; "" = not known
 	Ended   *ops.EndRecord // what the journals record of its end; nil = nothing
 	Last    *history.Seen  // what an earlier look saw of one that is gone; nil = nothing
+	Missing error          // why it cannot be asked: then this is what is on record
 }
 
-// InspectionOf is what an inspection found, as it is shown. Program is what sbx is called.
-func InspectionOf(r *look.InspectResult, program string) Inspection {
-	return Inspection{
+// InspectionOf is what was found of one sandbox, as it is shown; nil where the investigation is of none.
+// Program is what sbx is called.
+func InspectionOf(p *output.Printer, d *look.DiagnoseResult, program string) *Inspection {
+	r := d.Inspected
+	if r == nil {
+		return nil
+	}
+	return &Inspection{
 		SandboxRow: SandboxRow{Sandbox: r.Seen.Sandbox, Verdict: r.Verdict, Now: r.At},
-		Seen:       r.Seen, Used: (*UsageRow)(r.Used), Flags: r.Flags, Causes: r.Causes, Program: program, Ended: r.End, Last: r.Last,
+		Seen:       r.Seen, Used: (*UsageRow)(r.Used), Logs: r.Signals.Logs, Flags: r.Flags, Causes: r.Causes, Steps: d.Steps, Task: d.Task,
+		Program: program, Command: p.Redact(ShellLine(r.Seen.Sandbox.Command)), Ended: r.End, Last: r.Last, Missing: r.Missing,
 	}
-}
-
-// ShowInspection shows one sandbox in full; of one that is gone what is on record, as an
-// error.
-func ShowInspection(p *output.Printer, schema string, r *look.InspectResult, program string) error {
-	i := InspectionOf(r, program)
-	i.Command = p.Redact(ShellLine(r.Seen.Sandbox.Command))
-	spec := output.ItemSpec[Inspection]{Schema: schema, Columns: InspectColumns()}
-	if r.Missing != nil {
-		spec.Human = func(s *output.Sheet, i Inspection) { i.recordPage(s) }
-		return output.ShowItemAs(p, spec, i, r.Missing, r.Missing)
-	}
-	spec.Human = func(s *output.Sheet, i Inspection) {
-		i.addPage(s)
-		if p.Verbose > 0 {
-			i.addDetails(s)
-		}
-	}
-	return output.ShowItem(p, spec, i, r.Errors...)
-}
-
-// recordPage shows people what is on record of a sandbox that is gone.
-func (i Inspection) recordPage(s *output.Sheet) {
-	absence := "it no longer exists"
-	if i.Ended != nil {
-		absence = i.Ended.Absence()
-	}
-	s.Section(i.Ref().String()).Field("state", ops.WithDetail(string(i.State), "on record; "+absence))
-	if i.Exit != nil || i.Last != nil && i.Last.Live {
-		s.Field("verdict", i.verdictText())
-	}
-	if i.Ended != nil {
-		s.Field("ended by", i.Ended.Sentence(i.Now))
-	}
-	if i.Last != nil {
-		s.Field("last seen", i.lastSeenText())
-	}
-	addKnown(s, "was", i.RawState)
-	addKnown(s, "name", i.Name)
-	addMoment(s, "created", i.CreatedAt)
-	addKnown(s, "template", i.Template)
-	addKnown(s, "agent type", i.AgentType)
-	addKnown(s, "task", i.TaskID)
-	if len(i.Labels) > 0 {
-		s.Field("labels", i.Labels)
-	}
-	if len(i.Seen.Logs.Got) > 0 {
-		i.pageOutput(s, pageLines)
-	}
-}
-
-// lastSeenText says when an earlier look saw the sandbox, and what it made of it.
-func (i Inspection) lastSeenText() string {
-	return string(i.Last.Sandbox.State) + " " + sandbox.FormatElapsed(max(0, i.Now.Sub(i.Last.At))) + " ago, by an earlier look of sbx"
-}
-
-// EvidenceList is the JSON form of what backs a claim.
-func EvidenceList(list []sandbox.Evidence) []EvidenceItem {
-	items := make([]EvidenceItem, len(list))
-	for i, e := range list {
-		items[i] = EvidenceItem{e.What, e.Value, e.Source, output.Time(e.At)}
-	}
-	return items
-}
-
-func addKnown(s *output.Sheet, name, value string) {
-	if value != "" {
-		s.Field(name, value)
-	}
-}
-
-func addMoment(s *output.Sheet, name string, at time.Time) {
-	if !at.IsZero() {
-		s.Field(name, at.UTC())
-	}
-}
-
-func addCount(s *output.Sheet, name string, n *int64) {
-	if n != nil {
-		s.Field(name, n)
-	}
-}
-
-func addAmount(s *output.Sheet, name, figure, unit string) {
-	if figure != "-" {
-		s.Field(name, figure+" "+unit)
-	}
-}
-
-// ClockTime writes the time of a line as short as it stays clear: without the day
-// within the last day, UTC.
-func ClockTime(at, now time.Time) string {
-	switch age := now.Sub(at); {
-	case at.IsZero():
-		return "-"
-	case age >= 0 && age < 24*time.Hour:
-		return at.UTC().Format(time.TimeOnly)
-	}
-	return at.UTC().Format(time.RFC3339)
-}
-
-func evidenceText(e sandbox.Evidence) string {
-	return ops.WithDetail(strings.TrimSpace(e.What+" "+e.Value), e.Source)
-}
-
-// StuckTone is the tone of the verdict whether a sandbox is stuck.
-func StuckTone(v sandbox.Verdict) output.Tone {
-	switch v {
-	case sandbox.True:
-		return output.Bad
-	case sandbox.Unknown:
-		return output.Warn
-	case sandbox.False:
-	}
-	return output.Plain
 }
 
 // HealthTone is bad only where an answer is due: what has ended gives none.
@@ -165,14 +59,130 @@ func (i Inspection) HealthTone() output.Tone {
 	return output.Warn
 }
 
-// UnknownReason says in one line why a part of an observation has no answer.
-func UnknownReason(err error) string {
-	text := err.Error()
-	if f, ok := errors.AsType[*fault.Error](err); ok && f.Err != nil {
-		text = f.Err.Error()
+// InspectionItem is one sandbox in full.
+type InspectionItem struct {
+	SandboxItem
+
+	Command    *string         `json:"command"`    // The command of its program, quoted for a shell; null where it is not known.
+	Limits     LimitsItem      `json:"limits"`     // The limits that hold it.
+	Usage      *UsageItem      `json:"usage"`      // What it uses; null where that could not be read.
+	Health     *HealthItem     `json:"health"`     // Whether it answers; null where it was not asked.
+	Timeline   *[]EventItem    `json:"timeline"`   // What happened to it, oldest first; null where no record says it.
+	Exit       *ExitItem       `json:"exit"`       // How its program ended; null while it runs.
+	Suspicions []SuspicionItem `json:"suspicions"` // What may be wrong with it, the most likely first.
+	Flags      []FlagItem      `json:"flags"`      // The answers to the warnings of the runbook.
+	// The possible causes of what is wrong, the most likely first, then the best one that the
+	// symptoms exclude.
+	Causes   []CauseItem   `json:"causes"`
+	EndedBy  *EndedByItem  `json:"ended_by"`  // Which run of sbx ended it; null for none.
+	LastSeen *LastSeenItem `json:"last_seen"` // What an earlier look saw of one that failed and is gone; null for nothing.
+}
+
+// LastSeenItem is what is kept of a sandbox that failed.
+type LastSeenItem struct {
+	At     *time.Time     `json:"at"`     // When it ended, or was created where that is not known.
+	State  sandbox.State  `json:"state"`  // Its state then.
+	Cause  *sandbox.Cause `json:"cause"`  // What was wrong with it; null for nothing.
+	Reason string         `json:"reason"` // In one sentence.
+}
+
+// LimitsItem are those of one sandbox.
+type LimitsItem struct {
+	MemoryMB    *output.Mebibytes `json:"memory_mb"`   // The limit of memory, in MiB.
+	CPU         *float64          `json:"cpu"`         // The limit of processors, in cores.
+	PIDs        *int64            `json:"pids"`        // The limit of processes and threads.
+	Enforcement string            `json:"enforcement"` // What enforces them; empty where the provider does not say.
+	Isolation   string            `json:"isolation"`   // What keeps it apart from others; empty where the provider does not say.
+}
+
+// HealthItem is the answer of a probe.
+type HealthItem struct {
+	Verdict   sandbox.Verdict `json:"verdict"`   // Whether it answers.
+	Condition string          `json:"condition"` // What to do: healthy, wait or recreate.
+	Evidence  []EvidenceItem  `json:"evidence"`  // What was seen.
+}
+
+// EventItem is one event of a sandbox or a task.
+type EventItem struct {
+	At     *time.Time `json:"at"`     // When it happened.
+	Event  string     `json:"event"`  // What happened.
+	Detail *string    `json:"detail"` // More about it.
+}
+
+// ExitItem is how a program ended.
+type ExitItem struct {
+	Code       *int           `json:"code"`       // Its exit code; 128+n for a death by signal n.
+	RawExit    string         `json:"raw_exit"`   // The exit as the provider spells it.
+	Signal     string         `json:"signal"`     // The signal that ended it, such as SIGKILL; empty for none.
+	Class      string         `json:"class"`      // The class of the exit, which --retry-on takes.
+	Cause      string         `json:"cause"`      // What ended it; empty for nothing in particular.
+	Confidence string         `json:"confidence"` // How sure that is; empty without a cause.
+	Evidence   []EvidenceItem `json:"evidence"`   // What was seen.
+}
+
+// SuspicionItem is one possible cause.
+type SuspicionItem struct {
+	Cause      string             `json:"cause"`      // The cause.
+	Title      string             `json:"title"`      // The cause in words.
+	Confidence sandbox.Confidence `json:"confidence"` // How sure it is.
+	Evidence   []EvidenceItem     `json:"evidence"`   // What speaks for it.
+}
+
+// EndedByItem is how a run of sbx ended a sandbox.
+type EndedByItem struct {
+	At      *time.Time      `json:"at"`      // When.
+	Who     string          `json:"who"`     // The user.
+	Host    string          `json:"host"`    // The host.
+	Verb    string          `json:"verb"`    // The command.
+	RunID   string          `json:"run_id"`  // The run; `sbx cleanup show` shows it.
+	Outcome sandbox.Outcome `json:"outcome"` // What became of it.
+	Reason  string          `json:"reason"`  // Why it was ended, or why it was not.
+}
+
+// InspectColumns are those of an InspectionItem.
+func InspectColumns() []output.Column[Inspection] { return output.Columns(Inspection.Item) }
+
+// Item is the sandbox as documents have it.
+func (i Inspection) Item() InspectionItem {
+	l := i.Limits
+	item := InspectionItem{
+		SandboxItem: i.SandboxRow.Item(), Command: orNil(i.Command),
+		Limits:   LimitsItem{output.MiB(l.MemoryBytes), l.CPU, l.PIDs, string(l.Enforcement), l.Isolation},
+		Timeline: i.timeline(), Suspicions: []SuspicionItem{}, Flags: flagItems(i.Flags), Causes: causeItems(i.Causes),
 	}
-	if fault.KindOf(err) == fault.KindUnsupported {
-		return "cannot be known: " + text
+	if i.Used != nil {
+		item.Usage = new(i.Used.Item())
 	}
-	return "could not be read: " + text
+	if h := i.Seen.Health; h.Err == nil {
+		item.Health = &HealthItem{h.Got.Verdict, string(i.conditionOf()), EvidenceList(h.Got.Evidence)}
+	}
+	if e := i.Exit; e != nil {
+		item.Exit = &ExitItem{e.Code, e.Raw, e.Signal, string(e.Class), string(e.Cause), string(e.Confidence), EvidenceList(e.Evidence)}
+	}
+	for _, f := range i.Verdict.Findings {
+		item.Suspicions = append(item.Suspicions, SuspicionItem{string(f.Cause), f.Title, f.Confidence, EvidenceList(f.Evidence)})
+	}
+	if r := i.Ended; r != nil {
+		item.EndedBy = &EndedByItem{output.Time(r.At), r.Who, r.Host, r.Verb, r.Run, r.Outcome, r.Reason}
+	}
+	if s := i.Last; s != nil {
+		item.LastSeen = &LastSeenItem{output.Time(s.At), s.Sandbox.State, orNil(s.Cause), s.Reason}
+	}
+	return item
+}
+
+// conditionOf is what may be done next, "unknown" where the probe does not say.
+func (i Inspection) conditionOf() providers.Condition {
+	return cmp.Or(i.Seen.Health.Got.Condition, providers.ConditionUnknown)
+}
+
+func (i Inspection) timeline() *[]EventItem {
+	if i.Seen.Events.Err != nil && len(i.Seen.Events.Got) == 0 {
+		return nil
+	}
+	events := make([]EventItem, len(i.Seen.Events.Got))
+	for n, e := range i.Seen.Events.Got {
+		events[n] = EventItem{output.Time(e.At), e.Event, &e.Detail}
+	}
+	return &events
 }

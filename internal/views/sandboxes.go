@@ -106,7 +106,12 @@ func (r SandboxRow) Ending() string {
 	if !r.State.Ended() {
 		return r.Ref().String() + " is " + string(r.State)
 	}
-	text := r.Ref().String() + " has ended: " + string(r.State)
+	return r.Ref().String() + " has ended: " + r.endedWords()
+}
+
+// endedWords are the last state of what has ended, how it did so and how long it lived.
+func (r SandboxRow) endedWords() string {
+	text := string(r.State)
 	if e := r.Exit; e != nil {
 		text += exitWords(*e)
 	}

@@ -1,12 +1,15 @@
 package look
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"sbx/internal/check"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
@@ -16,16 +19,6 @@ import (
 
 func unansweredError(profile string) error {
 	return fault.New(fault.KindTimeout, "no answer within %s", sandbox.FormatDuration(collectLimit)).At(profile, "diagnose")
-}
-
-func stuckQuestions() []question {
-	return []question{
-		{"R26", "which are stuck?"},
-		{"R27", "how many have run for too long?"},
-		{"R28", "are any stuck in provisioning?"},
-		{"R29", "are any without task and agent?"},
-		{"R30", "do any time out again and again?"},
-	}
 }
 
 // answerStuck answers R26 to R30.
@@ -79,15 +72,6 @@ func longerReply(n int64, limit time.Duration) reply {
 	return replyWith("%d for more than %s", n, sandbox.FormatElapsed(limit))
 }
 
-func logQuestions() []question {
-	return []question{
-		{"R34", "when were they last active?"},
-		{"R35", "do the logs show errors?"},
-		{"R36", "do the logs repeat themselves?"},
-		{"R37", "do the logs warn of resources?"},
-	}
-}
-
 // answerLogs answers R34 to R37 for the sandboxes whose log was read: those that no figure shows at
 // work.
 func answerLogs(judged []fleet.Judged, err error) ([]reply, error) {
@@ -115,15 +99,6 @@ func answerLogs(judged []fleet.Judged, err error) ([]reply, error) {
 }
 
 func repeatReply(r reply, n int) []reply { return slices.Repeat([]reply{r}, n) }
-
-func resourceQuestions() []question {
-	return []question{
-		{"R47", "is a processor at its limit?"},
-		{"R48", "is a processor idle?"},
-		{"R49", "does memory grow?"},
-		{"R50", "are there no operations?"},
-	}
-}
 
 // answerResources answers R47 to R50 for the sandboxes that were looked at.
 func answerResources(judged []fleet.Judged, err error) ([]reply, error) {
@@ -159,28 +134,22 @@ func answerResources(judged []fleet.Judged, err error) ([]reply, error) {
 	}, nil
 }
 
-func cleanupQuestions(every time.Duration) []question {
-	return []question{
-		{"R53", "does cleanup run every " + sandbox.FormatDuration(every) + "?"},
-		{"R54", "what do its runs do?"},
-		{"R56", "do its runs fail?"},
-		{"R57", "does it leave stuck sandboxes?"},
-	}
+// cleanupEvery is how often cleanup should run.
+func (d *diagnosis) cleanupEvery() time.Duration {
+	return d.env.Thresholds(sandbox.Sandbox{}).CleanupEvery
 }
 
 // cleanupStatus starts to read what is recorded of cleanup.
 func (d *diagnosis) cleanupStatus(ctx context.Context) *future[*ops.CleanupStatusResult] {
-	every := d.env.Thresholds(sandbox.Sandbox{}).CleanupEvery
 	return begin(func() (*ops.CleanupStatusResult, error) {
-		return ops.CleanupStatus(ctx, d.env, ops.CleanupStatusRequest{Every: every})
+		return ops.CleanupStatus(ctx, d.env, ops.CleanupStatusRequest{Every: d.cleanupEvery()})
 	})
 }
 
 // cleanupWork is the step that reviews cleanup; stuck counts the stuck sandboxes, false = not
 // known.
-func (d *diagnosis) cleanupWork(status *future[*ops.CleanupStatusResult], stuck func(context.Context) (int64, bool)) stepWork {
-	every := d.env.Thresholds(sandbox.Sandbox{}).CleanupEvery
-	return stepWork{cleanupQuestions(every), func(ctx context.Context) ([]reply, error) {
+func (d *diagnosis) cleanupWork(status *future[*ops.CleanupStatusResult], stuck func(context.Context) (int64, bool)) func(context.Context) ([]reply, error) {
+	return func(ctx context.Context) ([]reply, error) {
 		s, err := status.wait(ctx)
 		if err != nil && d.log == nil {
 			return nil, err
@@ -190,7 +159,7 @@ func (d *diagnosis) cleanupWork(status *future[*ops.CleanupStatusResult], stuck 
 			replies = answerJournals(s)
 		}
 		if d.log != nil {
-			replies = d.answerLog(replies, every)
+			replies = d.answerLog(replies)
 		}
 		replies[3] = replyUnknown("how many are stuck is not known")
 		if stuck != nil {
@@ -199,7 +168,7 @@ func (d *diagnosis) cleanupWork(status *future[*ops.CleanupStatusResult], stuck 
 			}
 		}
 		return replies, nil
-	}}
+	}
 }
 
 // answerJournals answers R53 to R56 from the runs of sbx.
@@ -223,8 +192,8 @@ func answerJournals(s *ops.CleanupStatusResult) []reply {
 }
 
 // answerLog adds what a job's log says. The journals of sbx stay, where they know more.
-func (d *diagnosis) answerLog(replies []reply, every time.Duration) []reply {
-	l, name := d.log, d.req.LogName
+func (d *diagnosis) answerLog(replies []reply) []reply {
+	l, name, every := d.log, d.req.LogName, d.cleanupEvery()
 	var sig triage.FleetSignals
 	l.AddTo(&sig, every)
 	ran := replyUnknown("%s has %d lines, and none with a time says whether cleanup ran", name, l.Lines)
@@ -300,5 +269,92 @@ func cleanupFlag(s *ops.CleanupStatusResult, log *triage.CleanupLog) triage.Flag
 		f.Verdict = sandbox.VerdictOf(sig.CleanupOverdue(st.Every, log.ReadAt))
 	}
 	f.Evidence = append(f.Evidence, sandbox.Evidence{What: "cleanup log", Value: fmt.Sprintf("%d runs, %d lines", len(log.Runs), log.Lines), Source: "cleanup log", At: log.Last})
+	return f
+}
+
+// answerCount answers R19 to R22 over the profiles that answered.
+func (d *diagnosis) answerCount(stats []fleet.ProviderStats, err error) ([]reply, error) {
+	if err != nil {
+		return nil, err
+	}
+	var ages []time.Duration
+	active, starting := map[string]int{}, map[string]int{}
+	lost := []string{}
+	var growth []string
+	for _, s := range stats {
+		f := providerFigures(d.env, s, Census{})
+		ages = append(ages, f.Ages...)
+		if s.Stats.Active == nil {
+			lost = append(lost, s.Provider)
+			continue
+		}
+		active[s.Provider] = int(*s.Stats.Active)
+		if s.Stats.Provisioning != nil {
+			starting[s.Provider] = int(*s.Stats.Provisioning)
+		}
+		if from, to, known := f.Counts.Growth(f.Limits.CleanupEvery, d.env.Now()); known {
+			growth = append(growth, fmt.Sprintf("%s %s, %d to %d in %s", s.Provider, growthWord(from.Active, to.Active), from.Active, to.Active, sandbox.FormatDuration(to.At.Sub(from.At).Truncate(time.Second))))
+		}
+	}
+	replies := []reply{countReply(active, lost), countReply(starting, lost), replyUnknown("no sandbox runs whose age is known"), replyUnknown("one count shows no trend; a later look compares")}
+	switch len(ages) {
+	case 0:
+	case 1:
+		replies[2] = replyWith("%s", sandbox.FormatElapsed(ages[0]))
+	default:
+		replies[2] = replyWith("%s to %s, half of them over %s, 5%% over %s", sandbox.FormatElapsed(PercentileAge(ages, 0)), sandbox.FormatElapsed(PercentileAge(ages, 100)), sandbox.FormatElapsed(PercentileAge(ages, 50)), sandbox.FormatElapsed(PercentileAge(ages, 95)))
+	}
+	if len(growth) > 0 {
+		replies[3] = replyWith("%s", strings.Join(growth, "; "))
+	}
+	return replies, nil
+}
+
+func growthWord(from, to int64) string {
+	switch {
+	case to > from:
+		return "growing"
+	case to < from:
+		return "shrinking"
+	}
+	return "stable"
+}
+
+// countReply is a sum with its shares.
+func countReply(counts map[string]int, lost []string) reply {
+	sum := 0
+	for _, n := range counts {
+		sum += n
+	}
+	text := ops.WithDetail(strconv.Itoa(sum), sandbox.FormatCounts(counts))
+	if len(counts) == 1 {
+		text = strconv.Itoa(sum)
+	}
+	switch {
+	case len(counts) == 0:
+		return replyUnknown("no provider reports it")
+	case len(lost) > 0:
+		text += "; unknown of " + strings.Join(lost, ", ")
+	}
+	return replyWith("%s", text)
+}
+
+// profileFigures are those of stats, with what the investigation knows beside them; judged is nil
+// where the sandboxes of the profile were not judged.
+func (d *diagnosis) profileFigures(s fleet.ProviderStats, judged []fleet.Judged, quotas []fleet.ProviderQuota) Figures {
+	f := providerFigures(d.env, s, censusOf(judged))
+	if s.ItemsErr == nil && judged != nil {
+		f.Counts.OverProvisioningAge = new(countWhere(judged, func(j fleet.Judged) bool {
+			return j.Sandbox.State == sandbox.StateProvisioning && isStuck(j)
+		}))
+	}
+	if countWhere(judged, func(j fleet.Judged) bool { return j.Verdict.Looked }) > 0 {
+		f.Counts.Missing = new(countWhere(judged, func(j fleet.Judged) bool { return j.Signals.Exists == sandbox.False }))
+	}
+	f.Counts.QuotaUsed = cmp.Or(ops.HighestUse(quotas, s.Provider), f.Counts.QuotaUsed)
+	if d.log != nil {
+		d.log.AddTo(&f.Counts, f.Limits.CleanupEvery)
+	}
+	f.Flags = check.Flags(f.Subject(), d.env.Now())
 	return f
 }

@@ -163,3 +163,13 @@ func rankAll(ofGroups, ofProfiles []triage.Finding) []triage.Finding {
 	slices.SortStableFunc(all, func(a, b triage.Finding) int { return cmp.Compare(rank(a), rank(b)) })
 	return all
 }
+
+func countWhere(judged []fleet.Judged, holds func(fleet.Judged) bool) int64 {
+	n := int64(0)
+	for _, j := range judged {
+		if holds(j) {
+			n++
+		}
+	}
+	return n
+}

@@ -2,10 +2,14 @@ package look
 
 import (
 	"context"
+	"errors"
+	"slices"
 
+	"sbx/internal/check"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // fleetLook is what an investigation of all sandboxes has read in time: the only input of its
@@ -25,32 +29,6 @@ type profileLook struct {
 	judged []fleet.Judged       // of the rows, in their order
 	listed bool                 // the rows were judged
 	late   error                // why something is missing
-}
-
-// readNow is what the sources have answered until now.
-func (src *fleetSources) readNow() fleetLook {
-	var look fleetLook
-	look.quotas, _ = src.quotas.ready()
-	if status, known := src.cleanup.ready(); known {
-		look.cleanup = status
-	}
-	for i, name := range src.names {
-		p := profileLook{name: name, read: fleet.ProviderStats{Provider: name}}
-		stats, known := src.stats[i].ready()
-		if src.stats[i].ended() {
-			p.read = src.stats[i].value
-			p.rows = p.read.Items
-		}
-		if known {
-			p.stats = &stats
-		}
-		p.judged, p.listed = src.judged[i].ready()
-		if !known || !p.listed {
-			p.late = lateOr(name, src.stats[i], src.judged[i])
-		}
-		look.profiles = append(look.profiles, p)
-	}
-	return look
 }
 
 // judgedAll are the sandboxes of all profiles.
@@ -100,4 +78,78 @@ func (d *diagnosis) concludeFleet(ctx context.Context, look fleetLook) {
 	}
 	d.rankCauses(judged, figures)
 	d.joinFleetFlags(figures, look.cleanup)
+}
+
+// rankCauses ranks the causes of groups of sandboxes and those of profiles.
+func (d *diagnosis) rankCauses(judged []fleet.Judged, figures []Figures) {
+	r := d.result
+	ofGroups := append(d.groupCauses(judged, isStuck, r.Stuck, stuckAt), d.groupCauses(judged, isSuspected, r.Suspected, suspectedAt)...)
+	r.Causes = rankAll(ofGroups, d.fleetCauses(figures))
+}
+
+// joinFleetFlags is one flag of each id over all profiles: true where it is true of one, with the
+// evidence of those; else unknown where it is unknown of one. That of cleanup is added where its state was read.
+func (d *diagnosis) joinFleetFlags(figures []Figures, cleanup *ops.CleanupStatusResult) {
+	var all []triage.Flag
+	for _, profile := range figures {
+		for _, f := range profile.Flags {
+			f.Evidence = inProvider(profile.Provider, f.Evidence)
+			i := slices.IndexFunc(all, func(have triage.Flag) bool { return have.ID == f.ID })
+			switch {
+			case i < 0:
+				all = append(all, f)
+			case all[i].Verdict == f.Verdict:
+				all[i].Evidence = slices.Concat(all[i].Evidence, f.Evidence)
+			case f.Verdict == sandbox.True, f.Verdict == sandbox.Unknown && all[i].Verdict == sandbox.False:
+				all[i] = f
+			}
+		}
+	}
+	if cleanup != nil {
+		all = append(all, cleanupFlag(cleanup, d.log))
+	}
+	d.result.Flags = all
+}
+
+// inProvider writes the provider into evidence.
+func inProvider(name string, evidence []sandbox.Evidence) []sandbox.Evidence {
+	list := slices.Clone(evidence)
+	for i := range list {
+		list[i].What = name + ": " + list[i].What
+	}
+	return list
+}
+
+// fleetCauses are the causes that the figures of profiles show.
+func (d *diagnosis) fleetCauses(figures []Figures) []triage.Finding {
+	var all []triage.Finding
+	for _, f := range figures {
+		for _, c := range triage.FleetCauses(f.Counts, f.Flags, f.Limits, d.env.Now()) {
+			c.Evidence = inProvider(f.Provider, c.Evidence)
+			i := slices.IndexFunc(all, func(have triage.Finding) bool { return have.ID == c.ID && have.Confidence == c.Confidence })
+			if i < 0 {
+				all = append(all, c)
+				continue
+			}
+			all[i].Evidence = append(all[i].Evidence, c.Evidence...)
+		}
+	}
+	return all
+}
+
+// subjects are what the investigation has seen of each provider. Of one whose sandboxes were not
+// judged in time, their count is not known.
+func (d *diagnosis) subjects(look fleetLook, judged []fleet.Judged) []check.Subject {
+	var known []fleet.ProviderStats
+	for _, p := range look.profiles {
+		if p.stats == nil {
+			continue
+		}
+		stats := *p.stats
+		if !p.listed {
+			stats.ItemsErr = errors.Join(stats.ItemsErr, unansweredError(stats.Provider))
+		}
+		known = append(known, stats)
+	}
+	return ops.PlainSubjects(verifySubjects(d.env, known, judged, look.quotas))
 }

@@ -2,7 +2,6 @@ package look
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,9 +9,9 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
-	"sbx/internal/history"
 	"sbx/internal/ops"
 	"sbx/internal/sandbox"
+	"sbx/internal/task"
 	"sbx/internal/triage"
 )
 
@@ -20,168 +19,137 @@ import (
 func (d *diagnosis) diagnoseSandbox(ctx context.Context, word string) error {
 	limited, stop := context.WithTimeout(ctx, collectLimit)
 	defer stop()
-	inspected := begin(func() (*InspectResult, error) { return d.inspectSubject(limited, word) })
-	only := begin(func() (*fleet.Fleet, error) {
-		profile, err := d.profileOf(limited, word, inspected)
-		if err != nil {
-			return nil, err
-		}
-		return d.env.Only(limited, profile)
-	})
-	quotas := begin(func() ([]fleet.ProviderQuota, error) {
-		f, err := only.wait(limited)
-		if err != nil {
-			return nil, err
-		}
-		return f.Quotas(limited), nil
-	})
-	stats := begin(func() ([]fleet.ProviderStats, error) {
-		f, err := only.wait(limited)
-		if err != nil {
-			return nil, err
-		}
-		all := f.Stats(limited)
-		return all, all[0].Err
-	})
-	if err := d.checkKnown(ctx, inspected); err != nil {
-		return err
-	}
-	about := func(answer func(*InspectResult) []reply) func(context.Context) ([]reply, error) {
-		return func(ctx context.Context) ([]reply, error) {
-			r, err := inspected.wait(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return answer(r), nil
-		}
-	}
-	d.runSteps(ctx, map[string]stepWork{
-		stepCount:     {countQuestions(), func(ctx context.Context) ([]reply, error) { return d.answerCount(stats.wait(ctx)) }},
-		stepStuck:     {stuckQuestionsOfOne(), about(d.answerStuckOfOne)},
-		stepLogs:      {logQuestions(), about(answerLogsOfOne)},
-		stepResources: {resourceQuestions(), about(answerResourcesOfOne)},
-		stepCleanup: d.cleanupWork(d.cleanupStatus(limited), func(ctx context.Context) (int64, bool) {
-			r, err := inspected.wait(ctx)
-			if err != nil || r.Verdict.Unjudged() {
-				return 0, false
-			}
-			return censusOf([]fleet.Judged{{Sandbox: r.Seen.Sandbox, Verdict: r.Verdict}}).Stuck, true
-		}),
-	})
-	if r, known := inspected.ready(); known {
-		r = d.addProfile(ctx, r, stats, quotas)
-		d.result.Inspected, d.result.Flags, d.result.Causes, d.result.Providers = r, r.Flags, r.Causes, []string{r.Seen.Sandbox.Provider}
-		d.result.Errors = append(d.result.Errors, r.Errors...)
-	} else if inspected.err == nil {
-		d.result.Errors = append(d.result.Errors, unansweredError(word))
-	}
-	return nil
-}
-
-// addProfile judges a sandbox by the figures of its profile, too, as far as they are known in time.
-func (d *diagnosis) addProfile(ctx context.Context, r *InspectResult, stats *future[[]fleet.ProviderStats], quotas *future[[]fleet.ProviderQuota]) *InspectResult {
-	if r.Missing != nil {
-		return r
-	}
-	ctx, stop := context.WithTimeout(ctx, stepLimit)
-	defer stop()
-	all, err := stats.wait(ctx)
-	if err != nil {
-		return r
-	}
-	limits, _ := quotas.wait(ctx) // one that cannot be read is not known
-	sig := r.Signals
-	counts := d.profileFigures(all[0], nil, limits).Counts
-	sig.Fleet = &counts
-	return judgeAgain(d.env, r, r.Seen, sig)
-}
-
-// checkKnown waits until it is known that there is such a sandbox: the error of a word that nobody
-// knows.
-func (d *diagnosis) checkKnown(ctx context.Context, inspected *future[*InspectResult]) error {
-	ctx, stop := context.WithTimeout(ctx, stepLimit)
-	defer stop()
-	_, err := inspected.wait(ctx)
-	if err != nil && ctx.Err() == nil {
-		return err
-	}
-	return nil
-}
-
-// profileOf is the profile of a word: its own, or that of the sandbox that was found.
-func (d *diagnosis) profileOf(ctx context.Context, word string, inspected *future[*InspectResult]) (string, error) {
-	if ref, err := sandbox.ParseRef(word); err == nil && !ref.Bare() {
-		return ref.Provider, nil
-	}
-	r, err := inspected.wait(ctx)
-	if err != nil {
-		return "", err
-	}
-	return r.Seen.Sandbox.Provider, nil
-}
-
-// inspectSubject inspects the sandbox. What a task's record says of its end is added.
-func (d *diagnosis) inspectSubject(ctx context.Context, word string) (*InspectResult, error) {
-	r, err := inspect(ctx, d.env, word)
-	t := d.result.Task
-	if t == nil {
-		return r, err
-	}
-	last := t.Last()
-	switch kind := fault.KindOf(err); {
-	case kind == fault.KindNotFound || kind == fault.KindGone:
-		r = judgeObservation(d.env, goneObservation(attemptSandbox(*t, last)))
-		r.Missing = err
+	cleanup := d.cleanupStatus(limited)
+	inspected := begin(func() (*InspectResult, error) { return d.inspect(limited, word) })
+	// What was seen until ctx has ended is an answer, too. A source that does not end with it is left.
+	patient, leave := context.WithTimeout(context.WithoutCancel(ctx), stepLimit)
+	defer leave()
+	r, err := inspected.wait(patient)
+	switch {
+	case patient.Err() != nil:
+		return unansweredError(word)
 	case err != nil:
-		return nil, err
-	case r.Seen.Sandbox.Exit == nil && last.Exit != nil:
-		seen := r.Seen
-		seen.Sandbox = addAttemptExit(seen.Sandbox, last)
-		r = judgeAgain(d.env, r, seen, seen.Signals(d.env.Thresholds(seen.Sandbox)))
+		return err
+	}
+	known := func(replies []reply) func(context.Context) ([]reply, error) {
+		return func(context.Context) ([]reply, error) { return replies, nil }
+	}
+	questions := stepQuestions(d.cleanupEvery())
+	questions[stepStuck] = stuckQuestionsOfOne()
+	waiting, end := context.WithTimeout(ctx, d.env.Process.Stretch.Limit(profileLimit))
+	defer end()
+	census := censusOf([]fleet.Judged{{Sandbox: r.Seen.Sandbox, Verdict: r.Verdict}})
+	d.result.Steps = runSteps(waiting, d.progress.Say, questions, stepWork{
+		stepCount:     func(ctx context.Context) ([]reply, error) { return d.answerCount(d.stats.wait(ctx)) },
+		stepStuck:     known(d.answerStuckOfOne(r)),
+		stepLogs:      known(answerLogsOfOne(r)),
+		stepResources: known(answerResourcesOfOne(r)),
+		stepCleanup:   d.cleanupWork(cleanup, func(context.Context) (int64, bool) { return census.Stuck, census.Unjudged == 0 }),
+	})
+	if stats, known := d.stats.ready(); known && r.Missing == nil {
+		limits, _ := d.quotas.wait(waiting) // one that cannot be read is not known
+		sig := r.Signals
+		sig.Fleet = new(d.profileFigures(stats[0], nil, limits).Counts)
+		r.judge(d.env, sig)
+	}
+	d.result.Inspected, d.result.Flags, d.result.Causes, d.result.Providers = r, r.Flags, r.Causes, []string{r.Seen.Sandbox.Provider}
+	d.result.Errors = append(d.result.Errors, r.Errors...)
+	return nil
+}
+
+// inspect reads and judges one sandbox, and starts to read the figures of its profile. What a task's
+// record says of its end is added.
+func (d *diagnosis) inspect(ctx context.Context, word string) (*InspectResult, error) {
+	r, err := d.readSandbox(ctx, word)
+	if d.result.Task != nil {
+		r, err = d.addAttempt(r, err)
+	}
+	if err == nil && d.stats == nil {
+		d.readProfile(ctx, r.Seen.Sandbox.Provider)
+	}
+	return r, err
+}
+
+// readSandbox reads all that can be known of one sandbox, and judges it. Of one that is gone it gives
+// what is on record; without a record that is an error.
+func (d *diagnosis) readSandbox(ctx context.Context, word string) (*InspectResult, error) {
+	e := d.env
+	f, found, err := e.FindOne(ctx, word)
+	if err != nil {
+		return inspectRecord(ctx, e, word, err)
+	}
+	d.readProfile(ctx, found.Provider)
+	s, recordErr := readInFull(ctx, f, word, found)
+	if kind := fault.KindOf(recordErr); kind == fault.KindGone || kind == fault.KindNotFound {
+		return inspectRecord(ctx, e, found.Ref().String(), recordErr)
+	}
+	r := judgeObservation(e, f.Observe(ctx, s))
+	r.Errors = ops.PartErrors(ctx, r.Seen)
+	if recordErr != nil && !r.Seen.IsGhost() {
+		r.Errors = ops.CauseOnce(ctx, append([]error{recordErr}, r.Errors...))
+	}
+	r.Seen.Sandbox.Command = commandOf(ctx, e, r.Seen.Sandbox)
+	if ref := s.Ref(); s.State.Ended() || s.State == sandbox.StateStopped { // where a provider keeps what was ended, it is stopped
+		end, found := e.EndInJournals(ctx, ref.ID, func(of sandbox.Ref, _ string) bool { return of == ref })
+		if found && !s.StartedAt.After(end.At) { // else it was started again since
+			r.End = &end
+		}
 	}
 	return r, nil
 }
 
-// goneObservation is what can be seen of a sandbox that is not there.
-func goneObservation(s sandbox.Sandbox) fleet.Observation {
-	gone := fault.New(fault.KindNotFound, "it is gone")
-	seen := fleet.Observation{Sandbox: s}
-	seen.Usage.Err, seen.Health.Err, seen.Events.Err = gone, gone, gone
-	return seen
-}
-
-// storedSamples are the samples of a sandbox that earlier looks have kept, oldest first. What was
-// sampled after its end says nothing about it.
-func storedSamples(ctx context.Context, e *ops.Env, s sandbox.Sandbox) []sandbox.Usage {
-	st, err := e.Store(false)
-	if err != nil {
-		return nil
-	}
-	ctx, stop := context.WithTimeout(ctx, e.Process.Stretch.Limit(ops.MemoryLimit))
-	defer stop()
-	looks, err := history.Looks(ctx, st, s.Provider, e.Now().Add(-history.Rules().Keep))
-	if errors.Join(err, st.Close()) != nil {
-		return nil
-	}
-	var samples []sandbox.Usage
-	for _, l := range looks {
-		if u, known := l.Usage[s.ID]; known && (s.EndedAt.IsZero() || !u.At.After(s.EndedAt)) {
-			samples = append(samples, u)
+// readProfile starts to read the figures of the profile of a sandbox.
+func (d *diagnosis) readProfile(ctx context.Context, name string) {
+	f, err := d.env.Only(ctx, name)
+	d.stats = begin(func() ([]fleet.ProviderStats, error) {
+		if err != nil {
+			return nil, err
 		}
-	}
-	return samples[max(0, len(samples)-maxStored):]
+		all := f.Stats(ctx)
+		return all, all[0].Err
+	})
+	d.quotas = begin(func() ([]fleet.ProviderQuota, error) {
+		if err != nil {
+			return nil, err
+		}
+		return f.Quotas(ctx), nil
+	})
 }
 
-// maxStored is how many stored samples of a sandbox are judged.
-const maxStored = 60
-
-func stuckQuestionsOfOne() []question {
-	return []question{
-		{"R26", "is it stuck?"},
-		{"R27", "how long has it run?"},
-		{"R29", "which task and agent does it belong to?"},
-		{"R30", "does it time out again and again?"},
+// addAttempt adds what the record of a task's last attempt says to what was seen of its sandbox.
+func (d *diagnosis) addAttempt(r *InspectResult, err error) (*InspectResult, error) {
+	last := d.result.Task.Last()
+	switch kind := fault.KindOf(err); {
+	case kind == fault.KindNotFound || kind == fault.KindGone:
+		r = judgeObservation(d.env, goneObservation(attemptSandbox(*d.result.Task, last)))
+		r.Missing = err
+	case err != nil:
+		return nil, err
+	case r.Seen.Sandbox.Exit == nil && last.Exit != nil:
+		r.Seen.Sandbox = addAttemptExit(r.Seen.Sandbox, last)
+		r.judge(d.env, r.Seen.Signals(d.env.Thresholds(r.Seen.Sandbox)))
 	}
+	return r, nil
+}
+
+// attemptSandbox is the record of a task's attempt where its provider has none.
+func attemptSandbox(t ops.TaskState, a *task.Attempt) sandbox.Sandbox {
+	s := sandbox.Sandbox{
+		Provider: a.Provider, ID: a.Sandbox, TaskID: t.ID, State: sandbox.StateUnknown,
+		CreatedAt: a.IntentAt, StartedAt: a.StartedAt, LastActivityAt: a.OutputAt, EndedAt: a.EndedAt,
+	}
+	if !a.GoneAt.IsZero() {
+		s.State = sandbox.StateTerminated
+	}
+	return addAttemptExit(s, a)
+}
+
+// addAttemptExit adds the recorded exit where the sandbox itself shows none.
+func addAttemptExit(s sandbox.Sandbox, a *task.Attempt) sandbox.Sandbox {
+	if s.Exit == nil && a.Exit != nil {
+		s.Exit = new(sandbox.Exit(*a.Exit))
+	}
+	return s
 }
 
 func (d *diagnosis) answerStuckOfOne(r *InspectResult) []reply {
@@ -214,10 +182,7 @@ func flagReply(flags []triage.Flag, id, unknown string) reply {
 	if i < 0 || flags[i].Verdict == sandbox.Unknown {
 		return replyUnknown("%s", unknown)
 	}
-	word := "no"
-	if flags[i].Verdict == sandbox.True {
-		word = "yes"
-	}
+	word := yesNo(flags[i].Verdict == sandbox.True)
 	if e := flags[i].Evidence; len(e) > 0 {
 		return replyWith("%s: %s %s", word, e[0].What, e[0].Value)
 	}

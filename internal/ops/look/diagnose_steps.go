@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"sbx/internal/fault"
-	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
 
@@ -28,29 +26,13 @@ const (
 	collectLimit = 2 * time.Minute
 	// stepLimit is how long a step waits for its sources, also for one that cannot be stopped.
 	stepLimit = collectLimit + 15*time.Second
+	// profileLimit is how long one sandbox that was seen waits for the figures of its profile. They add
+	// to its causes, and nobody who asks for one sandbox waits for a listing that hangs.
+	profileLimit = 10 * time.Second
 )
 
 // question is one question of the runbook.
 type question struct{ id, text string }
-
-// InvestigationQuestion is a question that a step of the investigation answers.
-type InvestigationQuestion struct {
-	Step, ID, Text string // the step's id, the requirement, the question
-}
-
-// InvestigationQuestions are the questions of all steps, in their order.
-func InvestigationQuestions() []InvestigationQuestion {
-	questions := map[string][]question{
-		stepCount: countQuestions(), stepStuck: stuckQuestions(), stepLogs: logQuestions(), stepResources: resourceQuestions(), stepCleanup: cleanupQuestions(triage.DefaultThresholds().CleanupEvery),
-	}
-	var all []InvestigationQuestion
-	for _, s := range triage.InvestigationSteps() {
-		for _, q := range questions[s.ID] {
-			all = append(all, InvestigationQuestion{s.ID, q.id, q.text})
-		}
-	}
-	return all
-}
 
 // reply is the answer to a question.
 type reply struct {
@@ -64,61 +46,42 @@ func replyUnknown(format string, args ...any) reply {
 	return reply{fmt.Sprintf(format, args...), false}
 }
 
-// stepWork is what a step asks and how it finds the answers, one for each question.
-type stepWork struct {
-	questions []question
-	answer    func(ctx context.Context) ([]reply, error)
-}
+// stepWork finds the answers of each step, one for each question.
+type stepWork map[string]func(context.Context) ([]reply, error)
 
-// runSteps does the steps at once. A step whose source fails or does not answer in time has only
+// runSteps does the steps at once, and says how many are done. A step whose source fails or does not answer in time has only
 // unknown answers, and no other step waits for it.
-func (d *diagnosis) runSteps(ctx context.Context, work map[string]stepWork) {
+func runSteps(ctx context.Context, say func(string), questions map[string][]question, work stepWork) []DiagnoseStep {
 	ctx, stop := context.WithTimeout(ctx, stepLimit)
 	defer stop()
 	plan := triage.InvestigationSteps()
 	steps := make([]DiagnoseStep, len(plan))
 	ended := make(chan struct{}, len(plan))
-	var wg sync.WaitGroup
 	for i, p := range plan {
-		wg.Go(func() {
+		go func() {
 			began := time.Now()
-			answers := answerStep(ctx, work[p.ID])
+			answers := answerStep(ctx, questions[p.ID], work[p.ID])
 			steps[i] = DiagnoseStep{InvestigationStep: p, Took: time.Since(began), Answers: answers}
 			ended <- struct{}{}
-		})
+		}()
 	}
 	for n := range plan {
 		<-ended
-		d.progress.Say(fmt.Sprintf("%d of %d steps done", n+1, len(plan)))
+		say(fmt.Sprintf("%d of %d steps done", n+1, len(plan)))
 	}
-	wg.Wait()
-	d.result.Steps = steps
+	return steps
 }
 
-func answerStep(ctx context.Context, work stepWork) []Answer {
-	type result struct {
-		replies []reply
-		err     error
-	}
-	done := make(chan result, 1)
-	go func() {
-		replies, err := work.answer(ctx)
-		done <- result{replies, err}
-	}()
-	var r result
-	select {
-	case r = <-done:
-	case <-ctx.Done():
-		r.err = ctx.Err()
-	}
-	answers := make([]Answer, len(work.questions))
-	for i, q := range work.questions {
+func answerStep(ctx context.Context, questions []question, answer func(context.Context) ([]reply, error)) []Answer {
+	replies, err := begin(func() ([]reply, error) { return answer(ctx) }).wait(ctx)
+	answers := make([]Answer, len(questions))
+	for i, q := range questions {
 		answers[i] = Answer{ID: q.id, Question: q.text}
-		if r.err != nil || i >= len(r.replies) {
-			answers[i].Text = "unknown: " + unknownText(r.err)
+		if err != nil || i >= len(replies) {
+			answers[i].Text = "unknown: " + unknownText(err)
 			continue
 		}
-		answers[i].Text, answers[i].Known = r.replies[i].text, r.replies[i].known
+		answers[i].Text, answers[i].Known = replies[i].text, replies[i].known
 		if !answers[i].Known {
 			answers[i].Text = "unknown: " + answers[i].Text
 		}
@@ -132,7 +95,7 @@ func unknownText(err error) string {
 	case err == nil:
 		return "the step gave no answer"
 	case fault.Interrupted(err):
-		return "no answer within " + sandbox.FormatDuration(stepLimit)
+		return "no answer in time"
 	}
 	return strings.ReplaceAll(err.Error(), "\n", "; ")
 }
@@ -158,22 +121,22 @@ func begin[T any](find func() (T, error)) *future[T] {
 func (f *future[T]) wait(ctx context.Context) (T, error) {
 	select {
 	case <-f.done:
-		return f.value, f.err
 	case <-ctx.Done():
-		var none T
-		return none, ctx.Err()
 	}
+	if f.ended() {
+		return f.value, f.err
+	}
+	var none T
+	return none, ctx.Err()
 }
 
 // ready gives the result if it is there.
 func (f *future[T]) ready() (T, bool) {
-	select {
-	case <-f.done:
-		return f.value, f.err == nil
-	default:
+	if !f.ended() {
 		var none T
 		return none, false
 	}
+	return f.value, f.err == nil
 }
 
 // ended reports whether the result, or the error, is there.
@@ -184,4 +147,20 @@ func (f *future[T]) ended() bool {
 	default:
 		return false
 	}
+}
+
+// Answer is what a step of the investigation found for one question of the runbook.
+type Answer struct {
+	ID       string // requirement id
+	Question string
+	Text     string // where it is not known, why
+	Known    bool
+}
+
+// DiagnoseStep is one step of the investigation with its answers.
+type DiagnoseStep struct {
+	triage.InvestigationStep
+
+	Took    time.Duration
+	Answers []Answer
 }

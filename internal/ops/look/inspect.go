@@ -2,6 +2,7 @@ package look
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"sbx/internal/fault"
@@ -12,11 +13,6 @@ import (
 	"sbx/internal/task"
 	"sbx/internal/triage"
 )
-
-// InspectRequest says which sandbox is inspected.
-type InspectRequest struct {
-	Word string
-}
 
 // InspectResult is all that is known of one sandbox, and what the rules make of it.
 type InspectResult struct {
@@ -32,38 +28,6 @@ type InspectResult struct {
 	Last    *history.Seen
 	Missing error   // why it cannot be asked: then this is what is on record
 	Errors  []error // parts that could not be read
-}
-
-// Inspect reads all that can be known of one sandbox. Of one that is gone it gives what is
-// on record; without a record that is an error.
-func Inspect(ctx context.Context, env *ops.Env, req InspectRequest, watch ops.Observer) (*InspectResult, error) {
-	progress := watch.Progress("inspecting " + req.Word)
-	defer progress.Done()
-	return inspect(ctx, env, req.Word)
-}
-
-func inspect(ctx context.Context, e *ops.Env, word string) (*InspectResult, error) {
-	f, found, err := e.FindOne(ctx, word)
-	if err != nil {
-		return inspectRecord(ctx, e, word, err)
-	}
-	s, recordErr := readInFull(ctx, f, word, found)
-	if kind := fault.KindOf(recordErr); kind == fault.KindGone || kind == fault.KindNotFound {
-		return inspectRecord(ctx, e, found.Ref().String(), recordErr)
-	}
-	r := judgeObservation(e, f.Observe(ctx, s))
-	r.Errors = ops.PartErrors(ctx, r.Seen)
-	if recordErr != nil && !r.Seen.IsGhost() {
-		r.Errors = ops.CauseOnce(ctx, append([]error{recordErr}, r.Errors...))
-	}
-	r.Seen.Sandbox.Command = commandOf(ctx, e, r.Seen.Sandbox)
-	if ref := s.Ref(); s.State.Ended() || s.State == sandbox.StateStopped { // where a provider keeps what was ended, it is stopped
-		end, found := e.EndInJournals(ctx, ref.ID, func(of sandbox.Ref, _ string) bool { return of == ref })
-		if found && !s.StartedAt.After(end.At) { // else it was started again since
-			r.End = &end
-		}
-	}
-	return r, nil
 }
 
 // commandOf is the command of a sandbox: that of its task of sbx, which runs beside what the
@@ -96,30 +60,22 @@ func readInFull(ctx context.Context, f *fleet.Fleet, word string, found sandbox.
 	return s, nil
 }
 
-// judgeObservation applies every rule to what was seen of a sandbox.
+// judgeObservation judges a sandbox by what was seen of it.
 func judgeObservation(e *ops.Env, seen fleet.Observation) *InspectResult {
-	return judgeSignals(e, seen, seen.Signals(e.Thresholds(seen.Sandbox)))
-}
-
-// judgeAgain judges a sandbox anew, by another record or other signals.
-func judgeAgain(e *ops.Env, r *InspectResult, seen fleet.Observation, sig triage.Signals) *InspectResult {
-	again := judgeSignals(e, seen, sig)
-	again.End, again.Last, again.Missing, again.Errors = r.End, r.Last, r.Missing, r.Errors
-	return again
-}
-
-func judgeSignals(e *ops.Env, seen fleet.Observation, sig triage.Signals) *InspectResult {
-	t := e.Thresholds(seen.Sandbox)
-	r := &InspectResult{
-		Seen: seen, Verdict: triage.Judge(seen.Sandbox, sig, t, e.Now()), At: e.Now(), Signals: sig,
-		Flags: triage.Flags(seen.Sandbox, sig, t, e.Now()),
-	}
-	r.Causes = triage.Causes(r.Verdict, seen.Sandbox, sig, t, e.Now())
-	if len(seen.Usage.Got) > 0 {
-		used := UsageOf(seen.Sandbox, seen.Usage.Got, t, r.Verdict)
-		r.Used = &used
-	}
+	r := &InspectResult{Seen: seen}
+	r.judge(e, seen.Signals(e.Thresholds(seen.Sandbox)))
 	return r
+}
+
+// judge applies every rule to what was seen of a sandbox: the one judgement of one sandbox.
+func (r *InspectResult) judge(e *ops.Env, sig triage.Signals) {
+	s, t, now := r.Seen.Sandbox, e.Thresholds(r.Seen.Sandbox), e.Now()
+	r.At, r.Signals, r.Used = now, sig, nil
+	r.Verdict, r.Flags = triage.Judge(s, sig, t, now), triage.Flags(s, sig, t, now)
+	r.Causes = triage.Causes(r.Verdict, s, sig, t, now)
+	if got := r.Seen.Usage.Got; len(got) > 0 {
+		r.Used = new(UsageOf(s, got, t, r.Verdict))
+	}
 }
 
 // inspectRecord gives what is on record of a sandbox that is not there: who ended it, and what an
@@ -192,3 +148,36 @@ func (r *InspectResult) recallVerdict() {
 		}
 	}
 }
+
+// goneObservation is what can be seen of a sandbox that is not there.
+func goneObservation(s sandbox.Sandbox) fleet.Observation {
+	gone := fault.New(fault.KindNotFound, "it is gone")
+	seen := fleet.Observation{Sandbox: s}
+	seen.Usage.Err, seen.Health.Err, seen.Events.Err = gone, gone, gone
+	return seen
+}
+
+// storedSamples are the samples of a sandbox that earlier looks have kept, oldest first. What was
+// sampled after its end says nothing about it.
+func storedSamples(ctx context.Context, e *ops.Env, s sandbox.Sandbox) []sandbox.Usage {
+	st, err := e.Store(false)
+	if err != nil {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(ctx, e.Process.Stretch.Limit(ops.MemoryLimit))
+	defer stop()
+	looks, err := history.Looks(ctx, st, s.Provider, e.Now().Add(-history.Rules().Keep))
+	if errors.Join(err, st.Close()) != nil {
+		return nil
+	}
+	var samples []sandbox.Usage
+	for _, l := range looks {
+		if u, known := l.Usage[s.ID]; known && (s.EndedAt.IsZero() || !u.At.After(s.EndedAt)) {
+			samples = append(samples, u)
+		}
+	}
+	return samples[max(0, len(samples)-maxStored):]
+}
+
+// maxStored is how many stored samples of a sandbox are judged.
+const maxStored = 60

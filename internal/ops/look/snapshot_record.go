@@ -2,6 +2,7 @@ package look
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -95,21 +96,12 @@ func settingsOf(e *ops.Env, s *snapshot.Snapshot) []snapshot.Setting {
 		all = append(all, general)
 		slices.Sort(types)
 		for _, agent := range types[1:] {
-			if own := settingOf(e, p, agent); !equalTexts(own.Thresholds, general.Thresholds) {
+			if own := settingOf(e, p, agent); !maps.Equal(own.Thresholds, general.Thresholds) {
 				all = append(all, own)
 			}
 		}
 	}
 	return all
-}
-
-func equalTexts(a, b map[string]string) bool {
-	for key, text := range a {
-		if b[key] != text {
-			return false
-		}
-	}
-	return len(a) == len(b)
 }
 
 func settingOf(e *ops.Env, p *snapshot.Profile, agent string) snapshot.Setting {
@@ -141,7 +133,7 @@ func thresholdTexts(t triage.Thresholds) map[string]string {
 func (d *diagnosis) concluded(s *snapshot.Snapshot, look fleetLook) snapshot.Concluded {
 	r := d.result
 	c := snapshot.Concluded{
-		Verdict: r.Verdict(), Listed: r.Listed, Stuck: marked(r.Stuck), Suspected: marked(r.Suspected), Unjudged: refTexts(r.Unjudged),
+		Verdict: r.Verdict(), Listed: r.Listed, Stuck: marked(r.Stuck), Suspected: marked(r.Suspected), Unjudged: RefTexts(r.Unjudged),
 		Flags: []snapshot.Answer{}, Causes: []snapshot.Cause{}, Alerts: heldAlerts(r.Subjects), Checks: d.recordedChecks(look), Plan: recordedPlan(d.env, s),
 	}
 	for _, f := range r.Flags {
@@ -165,7 +157,8 @@ func marked(groups []ops.CauseGroup) []snapshot.Marked {
 	return all
 }
 
-func refTexts(refs []sandbox.Ref) []string {
+// RefTexts are references as texts, PROFILE/ID.
+func RefTexts(refs []sandbox.Ref) []string {
 	all := []string{}
 	for _, ref := range refs {
 		all = append(all, ref.String())

@@ -9,6 +9,7 @@ import (
 	"sbx/internal/alert"
 	"sbx/internal/check"
 	"sbx/internal/fleet"
+	"sbx/internal/history"
 	"sbx/internal/ops"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -210,4 +211,24 @@ func (c *Census) CausesOfAll() map[sandbox.Cause]int {
 		}
 	}
 	return all
+}
+
+func censusOf(judged []fleet.Judged) Census {
+	var c Census
+	for _, j := range judged {
+		c.Add(j.Sandbox.Provider, j.Verdict)
+	}
+	return c
+}
+
+func keepStats(e *ops.Env, profiles []string, r *StatsResult) {
+	ev := history.Event{Verb: "stats", Providers: profiles, Figures: []history.Figure{
+		{Name: ops.FigureActive, Value: r.Total.Counts.Active},
+		{Name: ops.FigureStuck, Value: r.Total.Stuck},
+		{Name: ops.FigureUnjudged, Value: r.Total.Unjudged},
+	}}
+	for _, p := range r.Providers {
+		ev.Flags = append(ev.Flags, ops.KeptFlags(p.Flags, p.Provider+": ")...)
+	}
+	e.KeepConclusion(ev, r.Errors...)
 }

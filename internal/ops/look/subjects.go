@@ -2,7 +2,6 @@ package look
 
 import (
 	"cmp"
-	"errors"
 
 	"sbx/internal/check"
 	"sbx/internal/fleet"
@@ -10,23 +9,6 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/sandbox"
 )
-
-// subjects are what the investigation has seen of each provider. Of one whose sandboxes were not
-// judged in time, their count is not known.
-func (d *diagnosis) subjects(look fleetLook, judged []fleet.Judged) []check.Subject {
-	var known []fleet.ProviderStats
-	for _, p := range look.profiles {
-		if p.stats == nil {
-			continue
-		}
-		stats := *p.stats
-		if !p.listed {
-			stats.ItemsErr = errors.Join(stats.ItemsErr, unansweredError(stats.Provider))
-		}
-		known = append(known, stats)
-	}
-	return ops.PlainSubjects(verifySubjects(d.env, known, judged, look.quotas))
-}
 
 // quotaSubjects are the highest uses of quotas.
 func quotaSubjects(e *ops.Env, names []string, quotas []fleet.ProviderQuota) []check.Subject {

@@ -13,6 +13,7 @@ import (
 	"sbx/internal/cond"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/history"
 	"sbx/internal/ops"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
@@ -321,4 +322,17 @@ func checkQuotas(e *ops.Env, subjects []check.Subject, quotas []fleet.ProviderQu
 	c.Why = "limits.max_sandboxes is a quota where a provider reports none"
 	c.Hint = e.Process.Name() + " doctor"
 	return c
+}
+
+// keepTargets keeps a round of verify.
+func keepTargets(e *ops.Env, profiles []string, r *VerifyResult) {
+	ev := history.Event{At: r.At, Verb: ops.VerbVerify, Providers: profiles, Met: r.Verdict() == sandbox.True, Flags: ops.AlertChecks(r.Alerts)}
+	for _, c := range r.Checks {
+		check := history.Check{ID: c.ID, Title: c.Title, Verdict: c.Outcome, Target: c.Target.Sign + " " + ops.FigureText(c.Target.Bound, c.Unit), Evidence: c.Evidence}
+		if c.Value != nil {
+			check.Value = ops.FigureText(*c.Value, c.Unit)
+		}
+		ev.Targets = append(ev.Targets, check)
+	}
+	e.KeepConclusion(ev, r.Errors...)
 }

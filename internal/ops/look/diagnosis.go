@@ -1,0 +1,154 @@
+package look
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sbx/internal/check"
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/ops"
+	"sbx/internal/sandbox"
+	"sbx/internal/snapshot"
+	"sbx/internal/triage"
+)
+
+// DiagnoseRequest says what is investigated.
+type DiagnoseRequest struct {
+	Word    string // a sandbox or a task; "" = all sandboxes
+	Sandbox bool   // Word is a sandbox, whatever its form
+	// CleanupLog is the log of a cleanup job that sbx does not run, and LogName where it is from;
+	// "" = there is none.
+	CleanupLog, LogName string
+	// Record keeps what is read for DiagnoseResult.Snapshot.
+	Record bool
+}
+
+// DiagnoseResult is an investigation of one sandbox, of a task, or of all sandboxes.
+type DiagnoseResult struct {
+	Steps  []DiagnoseStep
+	Flags  []triage.Flag
+	Causes []triage.Finding
+	At     time.Time
+	Errors []error // of providers and parts that could not be asked
+
+	Providers []string         // that were asked
+	Listed    int              // sandboxes
+	Census    Census           // of all sandboxes
+	Stuck     []ops.CauseGroup // the most frequent cause first
+	Suspected []ops.CauseGroup // not known to be stuck, and with a likely cause of trouble
+	Unjudged  []sandbox.Ref
+	Subjects  []check.Subject // the figures of each provider that answered, for conditions
+
+	Inspected *InspectResult // of one sandbox; nil = none
+	Task      *ops.TaskState // of a task; nil = none
+
+	record func() (*snapshot.Snapshot, error) // nil = it was not of all sandboxes
+}
+
+// Snapshot is what was read and concluded of all sandboxes, where it was to be recorded. It is made at
+// each call. Where what the runbooks say of it is missing, it is beside the error.
+func (r *DiagnoseResult) Snapshot() (*snapshot.Snapshot, error) {
+	if r.record == nil {
+		return nil, fault.Usage("this diagnosis is not recorded: it is of one sandbox, or nobody asked for a snapshot")
+	}
+	return r.record()
+}
+
+// Verdict is true where nothing is wrong, false where something is, else unknown.
+func (r *DiagnoseResult) Verdict() sandbox.Verdict {
+	switch {
+	case len(r.wrong()) > 0:
+		return sandbox.False
+	case r.open() != "":
+		return sandbox.Unknown
+	}
+	return sandbox.True
+}
+
+// Err decides the exit code: what was found, else a provider that failed, else that the verdict is
+// not known.
+func (r *DiagnoseResult) Err() error {
+	switch wrong := r.wrong(); {
+	case len(wrong) > 0:
+		return fault.New(fault.KindFound, "%s", strings.Join(wrong, "; "))
+	case len(r.Errors) > 0:
+		return fault.New(fault.KindPartial, "%w", errors.Join(r.Errors...))
+	case r.open() != "":
+		return fault.New(fault.KindUnavailable, "%s", r.open())
+	}
+	return nil
+}
+
+// wrong says what was found: stuck sandboxes, likely causes, and flags that are problems.
+func (r *DiagnoseResult) wrong() []string {
+	var all []string
+	switch s := r.Inspected; {
+	case s != nil && s.Verdict.Stuck == sandbox.True:
+		all = append(all, s.Seen.Sandbox.Ref().String()+" is stuck")
+	case r.Census.Stuck > 0:
+		all = append(all, countedSandboxes(r.Census.Stuck)+" stuck")
+	}
+	likely := slices.IndexFunc(r.Causes, isLikely)
+	switch {
+	case likely < 0:
+	case len(all) == 0:
+		all = append(all, r.Causes[likely].Title)
+	case r.Inspected != nil:
+		all[0] += ": " + r.Causes[likely].Title
+	}
+	for _, f := range r.Flags {
+		if f.IsProblem() {
+			all = append(all, f.Say)
+		}
+	}
+	return all
+}
+
+// isLikely says that a cause is more than a hint. A stop that somebody asked for is no fault.
+func isLikely(f triage.Finding) bool {
+	return (f.Confidence == sandbox.Certain || f.Confidence == sandbox.Probable) && f.Cause != sandbox.CauseStopped
+}
+
+// open says why there is no verdict where nothing was found; "" = there is one.
+func (r *DiagnoseResult) open() string {
+	switch s := r.Inspected; {
+	case s != nil && s.Missing == nil && s.Verdict.Unjudged():
+		reason, _, _ := strings.Cut(s.Verdict.Reason, ";")
+		reason, _, _ = strings.Cut(reason, " (")
+		return s.Seen.Sandbox.Ref().String() + " is " + reason
+	case r.Census.Unjudged > 0:
+		return countedSandboxes(r.Census.Unjudged) + " not judged"
+	}
+	for _, step := range r.Steps {
+		if step.ID == stepStuck && !slices.ContainsFunc(step.Answers, func(a Answer) bool { return a.Known }) {
+			return "the step stuck has no answer: " + step.Answers[0].Text
+		}
+	}
+	return ""
+}
+
+// countedSandboxes is "1 sandbox is" or "3 sandboxes are".
+func countedSandboxes(n int64) string {
+	if n == 1 {
+		return "1 sandbox is"
+	}
+	return strconv.FormatInt(n, 10) + " sandboxes are"
+}
+
+// diagnosis is one run of Diagnose.
+type diagnosis struct {
+	env      *ops.Env
+	req      DiagnoseRequest
+	progress *ops.JoinedLooks
+	result   *DiagnoseResult
+	log      *triage.CleanupLog // nil = none was given
+	redact   snapshot.Redact
+
+	// The figures of the profile of one sandbox; nil = not asked.
+	stats  *future[[]fleet.ProviderStats]
+	quotas *future[[]fleet.ProviderQuota]
+}

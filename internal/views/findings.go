@@ -1,0 +1,155 @@
+package views
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"sbx/internal/ops/look"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+// briefProofs is how many observations of a cause its page shows.
+const briefProofs = 4
+
+// addCauses ranks causes; of each after the first it says why not. Full adds the source of each observation,
+// and what is not known.
+func addCauses(s *output.Sheet, causes []triage.Finding, full bool) {
+	for n, c := range causes {
+		if n > 0 && c.WhyNot != "" && !look.OfGroup(c) {
+			if !full {
+				c.WhyNot, _, _ = strings.Cut(c.WhyNot, "; not known: ")
+			}
+			s.FieldTone("why not", whyNotText(c), output.Plain)
+			continue
+		}
+		text := c.Title
+		if c.ID != "exit" {
+			text += fmt.Sprintf(" (score %s, coverage %s)", Decimal(c.Score, 2), Decimal(c.Coverage, 2))
+		}
+		if full || c.ID == "exit" {
+			text = ClaimWithEvidence(text, c.Evidence)
+		} else {
+			text = joinKnown(": ", text, joinEvidence(c.Evidence[:min(briefProofs, len(c.Evidence))]))
+		}
+		s.FieldTone(string(c.Confidence), text, ConfidenceTone(c.Confidence))
+		if c.WhyNot != "" {
+			s.Field("", c.WhyNot)
+		}
+	}
+}
+
+// WhyNotSecond says what speaks against the second of the ranked causes: "out of memory: ..."; "" = there is none,
+// or nothing is known against it.
+func WhyNotSecond(causes []triage.Finding) string {
+	if len(causes) < 2 || causes[1].WhyNot == "" {
+		return ""
+	}
+	return whyNotText(causes[1])
+}
+
+func whyNotText(c triage.Finding) string { return c.Title + ": " + c.WhyNot }
+
+// addFlags has the flags that hold, and those that are not known. Those of age and silence, whose
+// figures stand in the verdict, share a line unless full.
+func addFlags(s *output.Sheet, flags []triage.Flag, full bool) {
+	var weighed, unknown []string
+	worst := triage.Warning
+	for _, f := range flags {
+		switch {
+		case f.Verdict == sandbox.Unknown:
+			unknown = append(unknown, f.Say)
+		case f.Verdict != sandbox.True:
+		case full || f.IsProblem():
+			s.FieldTone(string(f.Severity), ClaimWithEvidence(f.Say, f.Evidence), SeverityTone(f.Severity))
+		default:
+			weighed = append(weighed, f.Say)
+			if f.Severity == triage.Critical {
+				worst = f.Severity
+			}
+		}
+	}
+	if len(weighed) > 0 {
+		s.FieldTone(string(worst), strings.Join(weighed, "; "), SeverityTone(worst))
+	}
+	addKnown(s, "not known", strings.Join(unknown, "; "))
+}
+
+// addSteps has every question with its answer.
+func addSteps(s *output.Sheet, steps []look.DiagnoseStep) {
+	s.Section("Steps")
+	for _, one := range steps {
+		s.Field(fmt.Sprintf("%s, %ss of %s", one.ID, Decimal(one.Took.Seconds(), 1), sandbox.FormatDuration(one.ETA)), one.Title)
+		for _, a := range one.Answers {
+			s.Field("  "+a.ID, a.Question+" "+a.Text)
+		}
+	}
+}
+
+// briefRoom is the room for the answers of a step on one line.
+const briefRoom = 66
+
+// briefAnswers are the first answers that fit a line; a step without any says why once. What the first
+// line of the page says is left out.
+func briefAnswers(answers []look.Answer) string {
+	var known []string
+	unknown, room := "", briefRoom
+	for _, a := range answers {
+		switch {
+		case isAside(a):
+		case !a.Known:
+			unknown = cmp.Or(unknown, a.Text)
+		default:
+			part := shortQuestion(a) + ": " + a.Text
+			if len(known) > 0 && len(part)+2 > room {
+				continue
+			}
+			known, room = append(known, part), room-len(part)-2
+		}
+	}
+	if len(known) == 0 && !slices.ContainsFunc(answers, func(a look.Answer) bool { return a.Known }) {
+		return unknown
+	}
+	return strings.Join(known, "; ")
+}
+
+// isAside says that an answer about all sandboxes is a detail, stands above, or counts none.
+func isAside(a look.Answer) bool {
+	return a.Known && (slices.Contains([]string{"R26", "R27", "R28", "R29"}, a.ID) || a.Text == "0" || strings.HasPrefix(a.Text, "0 of "))
+}
+
+// shortQuestion is the question of an answer in a word or two.
+func shortQuestion(a look.Answer) string {
+	return map[string]string{
+		"R19": "active", "R20": "provisioning", "R21": "ages", "R22": "trend", "R30": "timeouts",
+		"R34": "activity", "R35": "errors", "R36": "repetition", "R37": "warnings", "R47": "busy", "R48": "idle", "R49": "memory grows", "R50": "no operations",
+		"R53": "runs", "R54": "did", "R56": "fails", "R57": "leaves",
+	}[a.ID]
+}
+
+// CauseItem is one possible cause with what speaks for it.
+type CauseItem struct {
+	ID         string             `json:"id"`         // The rule that found it: a cause of the runbook, exit for what an exit proves, or the cause.
+	Title      string             `json:"title"`      // The cause in words.
+	Cause      sandbox.Cause      `json:"cause"`      // The cause; unknown where it is not one of a sandbox.
+	Confidence sandbox.Confidence `json:"confidence"` // How sure it is; unknown for one that the symptoms exclude.
+	Score      float64            `json:"score"`      // The weight of the symptoms seen, of those known, from 0 to 1.
+	Coverage   float64            `json:"coverage"`   // The weight of the symptoms known, of all, from 0 to 1.
+	Evidence   []EvidenceItem     `json:"evidence"`   // What speaks for it.
+	WhyNot     *string            `json:"why_not"`    // What speaks against it, or against the next one; null for nothing.
+}
+
+// causeItems are ranked causes as data.
+func causeItems(causes []triage.Finding) []CauseItem {
+	items := make([]CauseItem, len(causes))
+	for i, c := range causes {
+		items[i] = CauseItem{c.ID, c.Title, c.Cause, c.Confidence, hundredths(c.Score), hundredths(c.Coverage), EvidenceList(c.Evidence), orNil(c.WhyNot)}
+	}
+	return items
+}
+
+func hundredths(share float64) float64 { return math.Round(share*100) / 100 }
