@@ -3,8 +3,6 @@ package commands
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -267,28 +265,12 @@ func (c *cleanupCommand) showPlan(ctx context.Context, req end.CleanupRequest, s
 // answered.
 func (c *cleanupCommand) sayNext(req end.CleanupRequest, r *end.CleanupResult, spelled bool) {
 	switch line := r.AllowLine(); {
-	case len(r.Survey.Selected) == 0 && len(r.Survey.Unowned()) > 0 && len(req.Line) > 0:
-		c.p.Note("to include, once, what nobody owns: `" + strings.Join(append(slices.Clone(req.Line), c.unownedFlags(r)...), " ") + "`")
 	case len(r.Survey.Selected) == 0:
 	case line != "":
 		c.p.Note("a guard refuses this plan; to terminate them all the same: " + line)
 	case !spelled && c.d.isAttended() && c.o.out == "":
 		c.p.Note("to terminate them: `" + strings.Join(req.Line, " ") + "`")
 	}
-}
-
-// unownedFlags select what nobody owns, and allow so many where that is above --max-delete: the
-// plan then names them, and the question has to be answered with their number.
-func (c *cleanupCommand) unownedFlags(r *end.CleanupResult) []string {
-	flags := []string{"--unowned"}
-	total := 0
-	for _, n := range r.Survey.Unowned() {
-		total += n
-	}
-	if conf, err := c.d.Config(); err == nil && total > conf.Limits.MaxDelete {
-		flags = append(flags, "--max-delete", strconv.Itoa(total))
-	}
-	return flags
 }
 
 // repeatCleanups runs one cleanup after the other until it is interrupted, which is its normal

@@ -42,7 +42,9 @@ func TestAPlanNamesTheLineForWhatNobodyOwns(t *testing.T) {
 		b, p := switchedOn(t, 4, nil)
 		b.tty, b.width = true, 200
 		r := b.run(t, "cleanup --stuck")
-		assert.Contains(t, r.stderr, "to include, once, what nobody owns: `sbx cleanup --stuck --unowned`")
+		assert.Contains(t, r.stdout, "0 of 4 can be ended: none of them is yours (cloud 4).")
+		assert.Contains(t, r.stdout, "end them once    `sbx cleanup --stuck --unowned`")
+		assert.Contains(t, r.stdout, "make them yours  `sbx config own --provider cloud --all`")
 		b.stdin = "4\n"
 		r = b.run(t, "cleanup --stuck --unowned")
 		assert.Equal(t, 0, r.code, r.stderr)

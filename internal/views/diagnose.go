@@ -2,11 +2,13 @@ package views
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"sbx/internal/cron"
 	"sbx/internal/ops"
 	"sbx/internal/ops/look"
 	"sbx/internal/output"
@@ -83,7 +85,7 @@ func DiagnoseColumns() []output.Column[Investigation] { return output.Columns(In
 func (d Investigation) Item() InvestigationItem {
 	item := InvestigationItem{
 		Verdict: d.Verdict(), Reason: d.headline(), At: output.Time(d.At), Steps: stepItems(d.Steps),
-		Stuck: d.groupItems(d.Stuck, groupCommand), Suspected: d.groupItems(d.Suspected, suspectCommand), Unjudged: look.RefTexts(d.Unjudged),
+		Stuck: d.groupItems(d.Stuck, d.groupCommand), Suspected: d.groupItems(d.Suspected, suspectCommand), Unjudged: look.RefTexts(d.Unjudged),
 		Flags: flagItems(d.Flags), Causes: causeItems(d.Causes), Next: []NextItem{},
 	}
 	if d.one != nil {
@@ -118,14 +120,18 @@ func (d Investigation) groupItems(groups []ops.CauseGroup, command func(ops.Caus
 }
 
 // groupCommand plans the end of a group, and only shows the plan. A group without a provider is of all.
-func groupCommand(g ops.CauseGroup) string {
+func (d Investigation) groupCommand(g ops.CauseGroup) string {
 	switch {
 	case g.Cause == sandbox.CauseGhost:
 		return compareRecords().Command + atProvider(g)
 	case len(g.Refs) == 1:
 		return "terminate " + ShellWord(g.Refs[0].String())
 	}
-	return "cleanup --stuck" + atProvider(g) + " --where " + ShellWord(causeCondition(g.Cause))
+	line := "cleanup --stuck" + atProvider(g) + " --where " + ShellWord(causeCondition(g.Cause))
+	if d.Unowned[g.Provider] > 0 || g.Provider == "" && len(d.Unowned) > 0 {
+		line += unownedFlag
+	}
+	return line
 }
 
 // suspectCommand shows the sandboxes of a group, and changes nothing.
@@ -209,7 +215,7 @@ func (d Investigation) next() []step {
 func (d Investigation) nextOfFleet() []step {
 	var steps []step
 	if d.Census.Stuck > 0 {
-		steps = append(steps, step{fmt.Sprintf("plan the end of all %d", d.Census.Stuck), "cleanup --stuck"})
+		steps = append(steps, d.planSteps()...)
 	}
 	likely := func(id string) bool {
 		return slices.ContainsFunc(d.Causes, func(c triage.Finding) bool { return c.ID == id && c.Confidence != sandbox.Hint })
@@ -239,6 +245,29 @@ func (d Investigation) nextOfFleet() []step {
 	return steps
 }
 
+// planSteps plan the end of all that are stuck, with the flags without which a cleanup keeps them.
+func (d Investigation) planSteps() []step {
+	plan := step{fmt.Sprintf("plan the end of all %d", d.Census.Stuck), "cleanup --stuck"}
+	unowned := 0
+	for _, n := range d.Unowned {
+		unowned += n
+	}
+	if unowned > 0 {
+		plan.Why += fmt.Sprintf("; %d have no owner", unowned)
+		plan.Command += unownedFlag
+	}
+	if d.MaxDelete > 0 && d.Census.Stuck > int64(d.MaxDelete) {
+		plan.Command += fmt.Sprintf(" --max-delete %d", d.Census.Stuck)
+	}
+	if unowned == 0 {
+		return []step{plan}
+	}
+	return []step{plan, {"so that cron ends them, too", "config own" + cron.ProviderFlags(slices.Sorted(maps.Keys(d.Unowned))) + " --all"}}
+}
+
+// unownedFlag lets a cleanup end what the configuration gives no owner.
+const unownedFlag = " --unowned"
+
 // ShowDiagnosis shows an investigation. The error decides the exit code.
 func ShowDiagnosis(p *output.Printer, schema string, r *look.DiagnoseResult, program string) error {
 	d := Investigation{r, program, InspectionOf(p, r, program)}
@@ -259,7 +288,7 @@ func (d Investigation) page(s *output.Sheet, full bool) {
 	}
 	s.Text(d.headline())
 	addNext(s, d.Program, d.next())
-	d.pageGroups(s, "Stuck", d.Stuck, groupCommand)
+	d.pageGroups(s, "Stuck", d.Stuck, d.groupCommand)
 	d.pageGroups(s, "Suspected", d.Suspected, suspectCommand)
 	causes, hints := d.chooseCauses(full)
 	if len(causes) > 0 {

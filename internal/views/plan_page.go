@@ -22,7 +22,7 @@ import (
 // The pages of plans have what would be terminated at the end, next to the question; what
 // stays is summed above.
 
-const planTitle = "Nothing was done; this is the plan.\n"
+const planTitle = "This is the plan; nothing is changed yet.\n"
 
 // TimeInBothZones writes a time in UTC, and in the zone of this machine where that is another.
 func TimeInBothZones(at time.Time, here *time.Location) string {
@@ -36,7 +36,15 @@ func TimeInBothZones(at time.Time, here *time.Location) string {
 // cleanupPlanPage shows people what a cleanup would terminate. Wide, it has each sandbox that
 // stays, too. Here is the zone of this machine.
 func cleanupPlanPage(s *output.Sheet, r *end.CleanupResult, here *time.Location, wide bool) {
-	s.Text(planTitle)
+	noneOwned, once, own := r.NoneOwned()
+	if noneOwned > 0 {
+		s.Text(fmt.Sprintf("0 of %d can be ended: none of them is yours (%s).", noneOwned, ops.JoinCounts(r.Survey.Unowned())))
+		addKnown(s, "end them once", once)
+		s.Field("make them yours", own)
+		s.Text("")
+	} else {
+		s.Text(planTitle)
+	}
 	if at := r.Survey.Cutoff(); !at.IsZero() {
 		s.Text("Selecting sandboxes created before " + TimeInBothZones(at, here) + ".\n")
 	}
@@ -50,7 +58,11 @@ func cleanupPlanPage(s *output.Sheet, r *end.CleanupResult, here *time.Location,
 	} else {
 		keptTable(s, r.Survey.Kept)
 	}
-	for _, text := range append(ops.UndecidedLines(r.Survey.Undecided()), r.UnjudgedText(), r.UnownedText()) {
+	notes := append(ops.UndecidedLines(r.Survey.Undecided()), r.UnjudgedText())
+	if noneOwned == 0 {
+		notes = append(notes, r.UnownedText())
+	}
+	for _, text := range notes {
 		if text != "" {
 			s.Text(text + ".\n")
 		}

@@ -76,8 +76,24 @@ func (d *diagnosis) concludeFleet(ctx context.Context, look fleetLook) {
 			r.Unjudged = append(r.Unjudged, j.Sandbox.Ref())
 		}
 	}
+	d.countUnowned(judged)
 	d.rankCauses(judged, figures)
 	d.joinFleetFlags(figures, look.cleanup)
+}
+
+// countUnowned counts the stuck sandboxes that a cleanup would keep, since the configuration says of no owner that
+// it is theirs.
+func (d *diagnosis) countUnowned(judged []fleet.Judged) {
+	c, err := d.env.Config()
+	if err != nil {
+		return // nothing was read without it
+	}
+	d.result.Unowned, d.result.MaxDelete = map[string]int{}, c.Limits.MaxDelete
+	for _, j := range judged {
+		if p, known := c.Find(j.Sandbox.Provider); known && isStuck(j) && !p.Owned.Owns(j.Sandbox.Labels) {
+			d.result.Unowned[p.Name]++
+		}
+	}
 }
 
 // rankCauses ranks the causes of groups of sandboxes and those of profiles.

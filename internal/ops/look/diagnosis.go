@@ -41,6 +41,8 @@ type DiagnoseResult struct {
 	Stuck     []ops.CauseGroup // the most frequent cause first
 	Suspected []ops.CauseGroup // not known to be stuck, and with a likely cause of trouble
 	Unjudged  []sandbox.Ref
+	Unowned   map[string]int  // stuck ones that a cleanup keeps, since nobody owns them, by profile
+	MaxDelete int             // more than these a cleanup refuses without a flag
 	Subjects  []check.Subject // the figures of each provider that answered, for conditions
 
 	Inspected *InspectResult // of one sandbox; nil = none
