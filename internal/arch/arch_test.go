@@ -163,7 +163,7 @@ func owners() map[string][]string {
 		"modernc.org/sqlite":                {"store"},
 		"github.com/jackc/pgx/v5":           {"store"},
 		"github.com/getkin/kin-openapi":     {"testkit/wiretest/apispec"},
-		"github.com/santhosh-tekuri":        {"testkit/documentstest", "testkit/wiretest/apispec"},
+		"github.com/santhosh-tekuri":        {"testkit/wiretest/apispec"},
 	}
 }
 
