@@ -15,6 +15,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -183,28 +184,25 @@ func TestTheFirstAreAskedFirst(t *testing.T) {
 func TestTerminateOne(t *testing.T) {
 	t.Parallel()
 	for name, tc := range cases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				tc.options.Name = "prod"
-				p := fake.New(tc.options)
-				tc.seed.Sandbox.ID = "abcd"
-				p.Add(tc.seed)
-				target := sandbox.Sandbox{Provider: "prod", ID: "abcd"}
-				if !tc.unseen {
-					target.State = sandbox.StateRunning
-				}
-				p.Break(tc.faults...)
-				endings := endThese(t.Context(), of(p), tc.end, target)
-				require.Len(t, endings, 1)
-				got := endings[0]
-				assert.Equal(t, tc.outcome, got.Outcome, "%s", got.Reason)
-				assert.Contains(t, got.Reason, tc.reason)
-				assert.Equal(t, tc.kind, fault.KindOf(got.Err), "%v", got.Err)
-				assert.Equal(t, tc.took, got.Duration)
-				assert.Len(t, p.Calls(fake.OpTerminate), tc.asked, "asked at most once")
-				checkEvidence(t, got)
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			tc.options.Name = "prod"
+			p := fake.New(tc.options)
+			tc.seed.Sandbox.ID = "abcd"
+			p.Add(tc.seed)
+			target := sandbox.Sandbox{Provider: "prod", ID: "abcd"}
+			if !tc.unseen {
+				target.State = sandbox.StateRunning
+			}
+			p.Break(tc.faults...)
+			endings := endThese(t.Context(), of(p), tc.end, target)
+			require.Len(t, endings, 1)
+			got := endings[0]
+			assert.Equal(t, tc.outcome, got.Outcome, "%s", got.Reason)
+			assert.Contains(t, got.Reason, tc.reason)
+			assert.Equal(t, tc.kind, fault.KindOf(got.Err), "%v", got.Err)
+			assert.Equal(t, tc.took, got.Duration)
+			assert.Len(t, p.Calls(fake.OpTerminate), tc.asked, "asked at most once")
+			checkEvidence(t, got)
 		})
 	}
 }

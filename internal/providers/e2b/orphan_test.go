@@ -15,6 +15,7 @@ import (
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/e2b"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/e2btest"
 	"sbx/internal/testkit/wiretest"
 )
@@ -24,25 +25,22 @@ import (
 func TestAnOrphanIsForgottenAndRuns(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]int{"refused": http.StatusInternalServerError, "no answer": e2btest.NoAnswer} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				f := e2btest.New(t, e2btest.Options{Orphans: answer})
-				id, other := f.Add(e2btest.Seed{Left: time.Hour}), f.Add(e2btest.Seed{})
-				p := dialled(t, f)
-				err := p.Terminate(t.Context(), id, providers.TerminateOptions{Delete: true})
-				assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
-				_, err = p.Get(t.Context(), id)
-				assert.Equal(t, fault.KindNotFound, fault.KindOf(err), "%v", err)
-				_, err = p.Get(t.Context(), other)
-				require.NoError(t, err, "the others are there")
-				assert.True(t, f.VMRuns(id), "its VM runs on")
-				proof, err := p.VerifyEnd(t.Context(), id, providers.EndQuery{})
-				require.NoError(t, err)
-				assert.NotEmpty(t, proof.Evidence, "the edge has forgotten it too")
-				<-time.After(time.Hour)
-				assert.False(t, f.VMRuns(id), "its time is over")
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			f := e2btest.New(t, e2btest.Options{Orphans: answer})
+			id, other := f.Add(e2btest.Seed{Left: time.Hour}), f.Add(e2btest.Seed{})
+			p := dialled(t, f)
+			err := p.Terminate(t.Context(), id, providers.TerminateOptions{Delete: true})
+			assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
+			_, err = p.Get(t.Context(), id)
+			assert.Equal(t, fault.KindNotFound, fault.KindOf(err), "%v", err)
+			_, err = p.Get(t.Context(), other)
+			require.NoError(t, err, "the others are there")
+			assert.True(t, f.VMRuns(id), "its VM runs on")
+			proof, err := p.VerifyEnd(t.Context(), id, providers.EndQuery{})
+			require.NoError(t, err)
+			assert.NotEmpty(t, proof.Evidence, "the edge has forgotten it too")
+			<-time.After(time.Hour)
+			assert.False(t, f.VMRuns(id), "its time is over")
 		})
 	}
 }
