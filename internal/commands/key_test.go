@@ -37,6 +37,11 @@ func TestAKeyIsHeldByWhatMayHaveRun(t *testing.T) {
 			line := "run --key k --attempts 2 --retry-delay 1s -o json -- true"
 			first := b.run(t, line)
 			require.Equal(t, 125, first.code, first.stderr)
+			if name == "no right" {
+				attempts := itemsOf(first.item(t), "attempts")
+				require.Len(t, attempts, 1, "it is not retried")
+				assert.Equal(t, "auth", attempts[0]["class"])
+			}
 			time.Sleep(2 * time.Minute) // until what was lost is settled
 			p.Mend()
 			before := len(p.Calls(fake.OpCreate))

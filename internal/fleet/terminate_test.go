@@ -346,29 +346,3 @@ func TestAConsumerThatStopsEndsTheRun(t *testing.T) {
 		assert.Less(t, len(p.Calls(fake.OpTerminate)), 200)
 	})
 }
-
-// TestBudget checks the number of requests: 100 endings, each read before and verified
-// after, where a call takes 20 ms and an end 200 ms, in 0.8 s with 16 slots.
-func TestBudget(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p, targets := herd(fake.Options{Name: "prod", Latency: 20 * time.Millisecond, EndFor: 200 * time.Millisecond}, 100)
-		began := time.Now()
-		got := fleet.Count(endThese(t.Context(), of(p), fleet.EndOptions{}, targets...))
-		took := time.Since(began)
-		assert.Equal(t, fleet.Counts{Selected: 100, Verified: 100}, got)
-		assert.LessOrEqual(t, took, 800*time.Millisecond)
-		assert.LessOrEqual(t, p.Peak(), 16, "requests in flight")
-		assert.GreaterOrEqual(t, took, 375*time.Millisecond, "three calls each in 16 slots cannot be faster")
-		t.Logf("%s for %d requests", took, len(p.Calls()))
-	})
-}
-
-func BenchmarkTerminate(b *testing.B) {
-	for b.Loop() {
-		p, targets := herd(fake.Options{Name: "prod", Latency: 20 * time.Millisecond, EndFor: 200 * time.Millisecond}, 100)
-		if c := fleet.Count(endThese(b.Context(), of(p), fleet.EndOptions{}, targets...)); c.Verified != 100 {
-			b.Fatalf("%+v", c)
-		}
-	}
-}

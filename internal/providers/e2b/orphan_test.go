@@ -2,10 +2,8 @@ package e2b_test
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -45,35 +43,18 @@ func TestAnOrphanIsForgottenAndRuns(t *testing.T) {
 	}
 }
 
-// TestAnAnswerAboutAnother: GET of one answers with the record of the other.
-func TestAnAnswerAboutAnother(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := e2btest.New(t, e2btest.Options{})
-		id, other := f.Add(e2btest.Seed{}), f.Add(e2btest.Seed{})
-		f.Break(wiretest.Fault{Route: "GET /sandboxes/{id}", Contains: id, Other: other})
-		client := &http.Client{Transport: &http.Transport{DialContext: f.Dial}}
-		defer client.CloseIdleConnections()
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://e2b/sandboxes/"+id, nil)
-		require.NoError(t, err)
-		req.Header.Set("X-Api-Key", e2btest.Key)
-		res, err := client.Do(req)
-		require.NoError(t, err)
-		defer func() { _ = res.Body.Close() }()
-		text, err := io.ReadAll(res.Body)
-		require.NoError(t, err)
-		assert.Contains(t, string(text), other)
-		assert.NotContains(t, string(text), id)
-	})
-}
-
 func dialled(t wiretest.T, f *e2btest.Fake) *e2b.Client {
 	t.Helper()
-	p, err := e2b.Type().Open(context.Background(), providers.Profile{Name: "prod", Settings: e2btest.Settings("http://e2b")},
-		providers.Deps{Now: time.Now, Net: httpx.Net{Dial: f.Dial}})
-	require.NoError(t, err)
-	c, ok := p.(*e2b.Client)
+	c, ok := dialledAs(t, f, e2b.Type()).(*e2b.Client)
 	require.True(t, ok)
 	t.Cleanup(c.Close)
 	return c
+}
+
+func dialledAs(t wiretest.T, f *e2btest.Fake, kind providers.Type) providers.Provider {
+	t.Helper()
+	p, err := kind.Open(context.Background(), providers.Profile{Name: "prod", Settings: e2btest.Settings("http://e2b")},
+		providers.Deps{Now: time.Now, Net: httpx.Net{Dial: f.Dial}})
+	require.NoError(t, err)
+	return p
 }
