@@ -33,14 +33,14 @@ func operator(home string) []string {
 
 // firstWorld is a folder with the repositories of a new world, which each test copies: git takes eight
 // processes for them.
-var firstWorld struct { //nolint:gochecknoglobals // TestMain removes it
+var firstWorld struct {
 	once sync.Once
 	dir  string
 }
 
 func makeFirstWorld(t *testing.T) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "sbx-publish-world-")
+	dir, err := os.MkdirTemp("", "sbx-publish-world-") //nolint:usetesting // TestMain removes it
 	require.NoError(t, err)
 	firstWorld.dir = dir
 	cmd := exec.Command("sh", "-ec", `git init --quiet --bare --template= --initial-branch=main remote.git

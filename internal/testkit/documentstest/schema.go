@@ -74,13 +74,18 @@ func (s *schema) check(at string, value any, defs map[string]*schema) error {
 	case map[string]any:
 		return s.checkObject(at, value, defs)
 	case []any:
-		for i, item := range value {
-			if s.Items == nil {
-				break
-			}
-			if err := s.Items.check(fmt.Sprintf("%s[%d]", at, i), item, defs); err != nil {
-				return err
-			}
+		return s.checkItems(at, value, defs)
+	}
+	return nil
+}
+
+func (s *schema) checkItems(at string, items []any, defs map[string]*schema) error {
+	for i, item := range items {
+		if s.Items == nil {
+			break
+		}
+		if err := s.Items.check(fmt.Sprintf("%s[%d]", at, i), item, defs); err != nil {
+			return err
 		}
 	}
 	return nil

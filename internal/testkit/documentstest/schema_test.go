@@ -36,7 +36,7 @@ func TestMistakesAreFound(t *testing.T) {
 			require.NoError(t, err, document)
 			continue
 		}
-		assert.ErrorContains(t, err, says, document)
+		require.ErrorContains(t, err, says, document)
 	}
 	_, err = parseSchema([]byte(`{"type":"string","pattern":"x"}`))
 	assert.ErrorContains(t, err, "pattern", "a keyword that is not checked is no schema of sbx")
