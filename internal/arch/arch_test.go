@@ -27,6 +27,8 @@ func rooms() map[string][]string {
 		"sandbox": nil,
 		"fault":   nil,
 		"poll":    nil,
+		// subtests in virtual time, for tests alone
+		"testkit/bubble": nil,
 		// which schedules a simulation plays, for tests alone
 		"testkit/schedule": nil,
 		// which run plays a test, and how long it waits, for tests alone
@@ -163,7 +165,7 @@ func owners() map[string][]string {
 		"modernc.org/sqlite":                {"store"},
 		"github.com/jackc/pgx/v5":           {"store"},
 		"github.com/getkin/kin-openapi":     {"testkit/wiretest/apispec"},
-		"github.com/santhosh-tekuri":        {"testkit/documentstest", "testkit/wiretest/apispec"},
+		"github.com/santhosh-tekuri":        {"testkit/wiretest/apispec"},
 	}
 }
 
@@ -370,7 +372,7 @@ func testMayImport(room, own string) bool {
 	if room == "cleanup" && (own == "reconcile" || own == "store") {
 		return true // the simulation plays all that ends sandboxes against one disk and one fleet
 	}
-	return slices.Contains([]string{"testkit/fake", "testkit/providertest", "testkit/schedule", "testkit/tiertest", "testkit/documentstest"}, own)
+	return slices.Contains([]string{"testkit/bubble", "testkit/fake", "testkit/providertest", "testkit/schedule", "testkit/tiertest", "testkit/documentstest"}, own)
 }
 
 // isOps reports whether a room has operations.

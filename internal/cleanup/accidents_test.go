@@ -18,6 +18,7 @@ import (
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 	"sbx/internal/triage"
 )
@@ -192,18 +193,15 @@ func TestAResumeRepeatsWhatNobodyAcknowledgedOnce(t *testing.T) {
 		"once":            {1, 2, sandbox.OutcomeVerified},
 		"repeated before": {2, 1, sandbox.OutcomeAccepted},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := oneOld(fake.Options{EndFor: time.Second, After: fake.AfterMissing})
-				h := s.cutOff(t)
-				intent := entry{cleanup.EntryIntent, cleanup.Intent{Ref: h.Begin.Plan.Items[0].Ref, State: sandbox.StateRunning}}
-				h = cleanup.HistoryOf(written(t, h.Begin, slices.Repeat([]entry{intent}, tc.intents)...))
-				require.NoError(t, s.p.Terminate(t.Context(), "box1", terminate()))
-				got := s.end(t, h.Resume())
-				assert.Equal(t, tc.outcome, got.Outcome, got.Reason)
-				assert.Equal(t, tc.asked, s.asked())
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			s := oneOld(fake.Options{EndFor: time.Second, After: fake.AfterMissing})
+			h := s.cutOff(t)
+			intent := entry{cleanup.EntryIntent, cleanup.Intent{Ref: h.Begin.Plan.Items[0].Ref, State: sandbox.StateRunning}}
+			h = cleanup.HistoryOf(written(t, h.Begin, slices.Repeat([]entry{intent}, tc.intents)...))
+			require.NoError(t, s.p.Terminate(t.Context(), "box1", terminate()))
+			got := s.end(t, h.Resume())
+			assert.Equal(t, tc.outcome, got.Outcome, got.Reason)
+			assert.Equal(t, tc.asked, s.asked())
 		})
 	}
 }
@@ -245,16 +243,13 @@ func TestAPlanEndsNothingThatTheListDoesNotShow(t *testing.T) {
 func TestLifeOfAMomentAgoIsLife(t *testing.T) {
 	t.Parallel()
 	for name, when := range map[string]time.Duration{"in this moment": time.Millisecond, "by a clock that is ahead": time.Minute} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := oneOld(fake.Options{}, func(seed *fake.Seed) {
-					seed.Logs = []sandbox.LogLine{{At: time.Now().Add(when), Text: "thinking"}}
-				}).ageOnly()
-				survey := s.look(t)
-				require.Empty(t, survey.Selected, "age-only is for what is not known")
-				assert.Equal(t, cleanup.KeepAlive, survey.Kept[0].KeepReason)
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			s := oneOld(fake.Options{}, func(seed *fake.Seed) {
+				seed.Logs = []sandbox.LogLine{{At: time.Now().Add(when), Text: "thinking"}}
+			}).ageOnly()
+			survey := s.look(t)
+			require.Empty(t, survey.Selected, "age-only is for what is not known")
+			assert.Equal(t, cleanup.KeepAlive, survey.Kept[0].KeepReason)
 		})
 	}
 }

@@ -2,7 +2,6 @@ package cleanup_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -11,6 +10,7 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -44,24 +44,21 @@ func TestFailedOnes(t *testing.T) {
 		"a record, included":             {false, time.Hour, func(r *cleanup.Rule) { r.IncludeFailed = true }, cleanup.KeepNeedsDelete},
 		"a record, included and deleted": {false, time.Hour, func(r *cleanup.Rule) { r.IncludeFailed, r.Delete = true, true }, cleanup.KeepNone},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := oneOld(fake.Options{FailedStays: tc.stays}, failed(tc.age))
-				tc.rule(&s.rule)
-				survey := s.look(t)
-				if tc.ground != cleanup.KeepNone {
-					require.Len(t, survey.Kept, 1)
-					assert.Equal(t, tc.ground, survey.Kept[0].KeepReason, survey.Kept[0].Reason)
-					return
-				}
-				require.Len(t, survey.Selected, 1)
-				assert.Equal(t, 1, survey.Shares[0].Fleet, "it counts to the fleet of which a share may end")
-				got := s.end(t, survey.Targets())
-				assert.Equal(t, sandbox.OutcomeVerified, got.Outcome, got.Reason)
-				assert.Equal(t, 1, s.asked())
-				assert.Empty(t, s.look(t).Kept, "it is not listed any more")
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			s := oneOld(fake.Options{FailedStays: tc.stays}, failed(tc.age))
+			tc.rule(&s.rule)
+			survey := s.look(t)
+			if tc.ground != cleanup.KeepNone {
+				require.Len(t, survey.Kept, 1)
+				assert.Equal(t, tc.ground, survey.Kept[0].KeepReason, survey.Kept[0].Reason)
+				return
+			}
+			require.Len(t, survey.Selected, 1)
+			assert.Equal(t, 1, survey.Shares[0].Fleet, "it counts to the fleet of which a share may end")
+			got := s.end(t, survey.Targets())
+			assert.Equal(t, sandbox.OutcomeVerified, got.Outcome, got.Reason)
+			assert.Equal(t, 1, s.asked())
+			assert.Empty(t, s.look(t).Kept, "it is not listed any more")
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 	"sbx/internal/triage"
 )
@@ -52,14 +53,11 @@ func TestStatesThatAnEndWouldNotChange(t *testing.T) {
 		"still coming to be":     {sandbox.StateProvisioning, rule{}, cleanup.KeepNone},
 		"running, old and quiet": {sandbox.StateRunning, rule{}, cleanup.KeepNone},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := oneOld(fake.Options{}, func(seed *fake.Seed) { seed.Sandbox.State = tc.state })
-				tc.rule.Selector = s.rule.Selector
-				s.rule = tc.rule
-				assert.Equal(t, tc.want, s.ground(t))
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			s := oneOld(fake.Options{}, func(seed *fake.Seed) { seed.Sandbox.State = tc.state })
+			tc.rule.Selector = s.rule.Selector
+			s.rule = tc.rule
+			assert.Equal(t, tc.want, s.ground(t))
 		})
 	}
 }
@@ -321,16 +319,13 @@ func TestSilenceIsJudgedByTheThresholdOfTheSandbox(t *testing.T) {
 		"--idle-for is shorter on purpose":    {time.Hour, time.Minute, cleanup.KeepNone},
 		"a threshold that is shorter, and so": {time.Second, 0, cleanup.KeepNone},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := oneOld(fake.Options{})
-				s.world.Thresholds = func(sandbox.Sandbox) triage.Thresholds {
-					return triage.DefaultThresholds().With(triage.Thresholds{Inactivity: tc.threshold})
-				}
-				s.rule.IdleFor = tc.idleFor
-				assert.Equal(t, tc.want, s.ground(t))
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			s := oneOld(fake.Options{})
+			s.world.Thresholds = func(sandbox.Sandbox) triage.Thresholds {
+				return triage.DefaultThresholds().With(triage.Thresholds{Inactivity: tc.threshold})
+			}
+			s.rule.IdleFor = tc.idleFor
+			assert.Equal(t, tc.want, s.ground(t))
 		})
 	}
 }

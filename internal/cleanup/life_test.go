@@ -12,6 +12,7 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -47,11 +48,8 @@ func TestALogWithoutOutputCondemnsNothing(t *testing.T) {
 		"the same with the stuck rule": {func() *scene { s := hostLog(); s.rule = cleanup.Rule{}; s.rule.Selector.Stuck = true; return s }, cleanup.KeepActivityUnknown},
 		"by the operator's word":       {func() *scene { s := hostLog(); s.rule.IgnoreActivity = true; return s }, cleanup.KeepNone},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				assert.Equal(t, tc.want, tc.scene().ground(t))
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			assert.Equal(t, tc.want, tc.scene().ground(t))
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -38,22 +39,19 @@ func TestAResumeTakesNoForgettingForAnEnd(t *testing.T) {
 		}, sandbox.OutcomeAlreadyGone},
 		"never asked": {func(*scene, cleanup.History) []entry { return nil }, sandbox.OutcomeAlreadyGone},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := oneOld(fake.Options{})
-				h := s.cutOff(t)
-				begin := h.Begin
-				h = cleanup.HistoryOf(written(t, begin, tc.lines(s, h)...))
-				require.Len(t, h.Open(), 1)
-				s.p.Orphan("box1")
-				got := s.end(t, h.Resume())
-				assert.Equal(t, tc.outcome, got.Outcome, got.Reason)
-				assert.Zero(t, s.asked())
-				if tc.outcome == sandbox.OutcomeAccepted {
-					assert.True(t, got.Request.Unconfirmed(), "and the next resume knows it too")
-				}
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			s := oneOld(fake.Options{})
+			h := s.cutOff(t)
+			begin := h.Begin
+			h = cleanup.HistoryOf(written(t, begin, tc.lines(s, h)...))
+			require.Len(t, h.Open(), 1)
+			s.p.Orphan("box1")
+			got := s.end(t, h.Resume())
+			assert.Equal(t, tc.outcome, got.Outcome, got.Reason)
+			assert.Zero(t, s.asked())
+			if tc.outcome == sandbox.OutcomeAccepted {
+				assert.True(t, got.Request.Unconfirmed(), "and the next resume knows it too")
+			}
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -48,11 +49,8 @@ func TestAConditionSelectsOnlyWhatIsTrue(t *testing.T) {
 		"true, and it is active":        {"cpu_percent >= 1%", use(30), cleanup.KeepAlive},
 		"nil is no word for not looked": {"cpu_percent == nil", use(100), cleanup.KeepNotSelected},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				assert.Equal(t, tc.want, oneOld(fake.Options{}, tc.change).where(t, tc.where).ground(t))
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			assert.Equal(t, tc.want, oneOld(fake.Options{}, tc.change).where(t, tc.where).ground(t))
 		})
 	}
 }
@@ -83,30 +81,27 @@ func TestAConditionIsJudgedAgainJustBeforeTheEnd(t *testing.T) {
 		"it is as before":       {100, sandbox.OutcomeVerified},
 		"it has calmed by then": {40, sandbox.OutcomeChanged},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var later atomic.Bool
-				s := oneOld(fake.Options{}, func(seed *fake.Seed) {
-					seed.Usage = func(at time.Time) sandbox.Usage {
-						percent := 100.0
-						if later.Load() {
-							percent = tc.later
-						}
-						return sandbox.Usage{At: at, CPUPercent: &percent, Source: "metrics"}
+		bubble.Run(t, name, func(t *testing.T) {
+			var later atomic.Bool
+			s := oneOld(fake.Options{}, func(seed *fake.Seed) {
+				seed.Usage = func(at time.Time) sandbox.Usage {
+					percent := 100.0
+					if later.Load() {
+						percent = tc.later
 					}
-				}).where(t, "cpu_percent >= 99%")
-				s.rule.IgnoreActivity = true
-				targets := s.look(t).Targets()
-				require.Len(t, targets, 1)
-				later.Store(true)
-				got := s.end(t, targets)
-				assert.Equal(t, tc.want, got.Outcome, got.Reason)
-				if tc.want == sandbox.OutcomeChanged {
-					assert.Contains(t, got.Reason, "cpu_percent >= 99%: 40% >= 99% false")
-					assert.Zero(t, s.asked())
+					return sandbox.Usage{At: at, CPUPercent: &percent, Source: "metrics"}
 				}
-			})
+			}).where(t, "cpu_percent >= 99%")
+			s.rule.IgnoreActivity = true
+			targets := s.look(t).Targets()
+			require.Len(t, targets, 1)
+			later.Store(true)
+			got := s.end(t, targets)
+			assert.Equal(t, tc.want, got.Outcome, got.Reason)
+			if tc.want == sandbox.OutcomeChanged {
+				assert.Contains(t, got.Reason, "cpu_percent >= 99%: 40% >= 99% false")
+				assert.Zero(t, s.asked())
+			}
 		})
 	}
 }

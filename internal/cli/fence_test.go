@@ -18,12 +18,13 @@ import (
 	"sbx/internal/testkit/tiertest"
 )
 
-// fenceRuns is how often each publisher is frozen: SBX_FENCE_RUNS, or a few.
+// fenceRuns is how often each publisher is frozen: SBX_FENCE_RUNS (the stage `fence` says 200), or twice:
+// TestEveryInterleaving of the room task freezes one at each point in virtual time.
 func fenceRuns(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("SBX_FENCE_RUNS")
 	if text == "" {
-		return 5
+		return 2
 	}
 	n, err := strconv.Atoi(text)
 	require.NoError(t, err)

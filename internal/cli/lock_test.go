@@ -11,6 +11,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/store"
+	"sbx/internal/testkit/bubble"
 )
 
 // ill is a store that answers no renewal: with err, or not at all.
@@ -87,28 +88,25 @@ func TestARunStopsBeforeItsLeaseIsOver(t *testing.T) {
 		"it hangs":         {nil, renewed, leaseFor},
 		"somebody took it": {fault.New(fault.KindLocked, "other holds it"), 0, renewed},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				st := store.Memory(time.Now)
-				began := time.Now()
-				held, err := acquireLease(t.Context(), st, "me", 0)
-				require.NoError(t, err)
-				ctx, lose := context.WithCancelCause(t.Context())
-				done, over := make(chan struct{}), make(chan struct{})
-				go func() {
-					defer close(over)
-					keepLease(ctx, ill{st, tc.err}, held, lose, done)
-				}()
-				<-ctx.Done()
-				took := time.Since(began)
-				assert.Greater(t, took, tc.after)
-				assert.LessOrEqual(t, took, tc.atLatest)
-				assert.Equal(t, fault.KindLocked, fault.KindOf(context.Cause(ctx)))
-				assert.Contains(t, fault.HintOf(context.Cause(ctx)), "--resume")
-				close(done)
-				<-over
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			st := store.Memory(time.Now)
+			began := time.Now()
+			held, err := acquireLease(t.Context(), st, "me", 0)
+			require.NoError(t, err)
+			ctx, lose := context.WithCancelCause(t.Context())
+			done, over := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(over)
+				keepLease(ctx, ill{st, tc.err}, held, lose, done)
+			}()
+			<-ctx.Done()
+			took := time.Since(began)
+			assert.Greater(t, took, tc.after)
+			assert.LessOrEqual(t, took, tc.atLatest)
+			assert.Equal(t, fault.KindLocked, fault.KindOf(context.Cause(ctx)))
+			assert.Contains(t, fault.HintOf(context.Cause(ctx)), "--resume")
+			close(done)
+			<-over
 		})
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -194,15 +195,12 @@ func TestBatchExitsAsAllItsTasksDid(t *testing.T) {
 		{"some", "tasks: [{shell: exit 0}, {shell: exit 9}]", 3},
 		{"all timed out", "defaults: {attempts: 1, command_timeout: 1s}\ntasks: [{command: [sleep, '9']}]", 124},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b := newBatchBench(t, "local")
-				b.write(t, tc.file)
-				r := b.run(t, "run --file t.yaml")
-				assert.Equal(t, tc.want, r.code, r.stderr)
-				assert.Equal(t, tc.want, b.run(t, "run --file t.yaml -o json").code, "of what was done before too")
-			})
+		bubble.Run(t, tc.name, func(t *testing.T) {
+			b := newBatchBench(t, "local")
+			b.write(t, tc.file)
+			r := b.run(t, "run --file t.yaml")
+			assert.Equal(t, tc.want, r.code, r.stderr)
+			assert.Equal(t, tc.want, b.run(t, "run --file t.yaml -o json").code, "of what was done before too")
 		})
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"sbx/internal/lock"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -461,6 +462,9 @@ func TestARunWhoseJournalWasChanged(t *testing.T) {
 	r := b.run(t, "cleanup runs -o json")
 	assert.NotEqual(t, 0, r.code)
 	assert.Contains(t, r.stdout, "was changed after it was written")
+	r = b.run(t, "cleanup show "+runs[0]+" -o json")
+	assert.Equal(t, 10, r.code, r.stderr)
+	assert.Contains(t, r.stdout, "was changed or damaged")
 	asked := len(p.Calls(fake.OpTerminate))
 	assert.Equal(t, 11, b.run(t, "cleanup --resume "+runs[0]+" --yes").code)
 	assert.Len(t, p.Calls(fake.OpTerminate), asked)
@@ -544,17 +548,14 @@ func TestAProviderCleansUpBehindAGate(t *testing.T) {
 		"all of it":             {"cleanup --emergency --yes --provider prod --production prod", []fake.Seed{old, young}, 0, 1, `"verified":2`},
 		"what it holds for old": {"cleanup --provider-side --yes --provider prod --production prod", []fake.Seed{old, young}, 0, 1, `"skipped":1`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b, p := oneFake(tc.seeds...)
-				b.configure(t, "providers:\n  prod: {type: local}\n")
-				r := b.run(t, tc.line+" -o json")
-				require.Equal(t, tc.code, r.code, r.stderr)
-				assert.Len(t, p.Calls(fake.OpCleanup), tc.calls)
-				assert.Empty(t, p.Calls(fake.OpTerminate))
-				assert.Contains(t, strings.ReplaceAll(r.stdout, `": `, `":`)+r.stderr, tc.says)
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			b, p := oneFake(tc.seeds...)
+			b.configure(t, "providers:\n  prod: {type: local}\n")
+			r := b.run(t, tc.line+" -o json")
+			require.Equal(t, tc.code, r.code, r.stderr)
+			assert.Len(t, p.Calls(fake.OpCleanup), tc.calls)
+			assert.Empty(t, p.Calls(fake.OpTerminate))
+			assert.Contains(t, strings.ReplaceAll(r.stdout, `": `, `":`)+r.stderr, tc.says)
 		})
 	}
 }
@@ -575,18 +576,15 @@ func TestOnlyUnderPressure(t *testing.T) {
 		"below":       {fake.Options{Quotas: quota(1)}, nil, 0, 0},
 		"cannot tell": {fake.Options{Quotas: quota(9)}, []fake.Fault{{Op: fake.OpQuota, Err: fault.New(fault.KindAuth, "403")}}, 4, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				tc.options.Name, tc.options.Now = "prod", atNoon
-				p := fake.New(tc.options)
-				p.Add(quietHerd("prod", 4)...)
-				p.Break(tc.fault...)
-				b := newBench(p).configure(t, "providers:\n  prod: {type: local}\n")
-				r := b.run(t, tenMinutes+" --if-usage-above 80% -o json")
-				require.Equal(t, tc.code, r.code, r.stderr)
-				assert.Len(t, p.Calls(fake.OpTerminate), tc.asked)
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			tc.options.Name, tc.options.Now = "prod", atNoon
+			p := fake.New(tc.options)
+			p.Add(quietHerd("prod", 4)...)
+			p.Break(tc.fault...)
+			b := newBench(p).configure(t, "providers:\n  prod: {type: local}\n")
+			r := b.run(t, tenMinutes+" --if-usage-above 80% -o json")
+			require.Equal(t, tc.code, r.code, r.stderr)
+			assert.Len(t, p.Calls(fake.OpTerminate), tc.asked)
 		})
 	}
 	b, _ := oneFake()

@@ -138,6 +138,7 @@ func TestCreateRefusesBeforeAnythingIsCalled(t *testing.T) {
 		"create --task= -- true":                     "--task: empty",
 		"create --workdir= -- true":                  "--workdir: empty",
 		"create --label team -- true":                "--label",
+		"create --label =x -- true":                  "--label",
 		"create --env NOPE -- true":                  "--env NOPE: it is not set here",
 		"create --env-file /nonexistent/env -- true": "--env-file",
 		"create --provider a --provider b -- true":   "there is no profile",

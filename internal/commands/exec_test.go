@@ -16,6 +16,7 @@ import (
 	"sbx/internal/output"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -45,21 +46,18 @@ func TestExecExits(t *testing.T) {
 		"no terminal":       {[]string{"exec", "-t", "prod/aaaa", "--", "true"}, 2, "", "standard input is no terminal"},
 		"no columns":        {[]string{"exec", "--columns", "ref", "prod/aaaa", "--", "true"}, 2, "", "has no columns"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				paused, done := running("paus", time.Minute), endedSeed("done", sandbox.StateTerminated, nil)
-				paused.Sandbox.State = sandbox.StatePaused
-				b, _ := oneFake(running("aaaa", time.Minute), running("twin1", time.Minute), running("twin2", time.Minute), paused, done)
-				b.env = []string{"HERE=now"}
-				r := b.runArgs(t, tc.args...)
-				assert.Equal(t, tc.code, r.code, r.stderr)
-				assert.Equal(t, tc.stdout, r.stdout)
-				assert.Contains(t, r.stderr, tc.stderr)
-				if tc.code == 3 {
-					assert.Equal(t, "err\n", r.stderr, "sbx adds nothing of its own")
-				}
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			paused, done := running("paus", time.Minute), endedSeed("done", sandbox.StateTerminated, nil)
+			paused.Sandbox.State = sandbox.StatePaused
+			b, _ := oneFake(running("aaaa", time.Minute), running("twin1", time.Minute), running("twin2", time.Minute), paused, done)
+			b.env = []string{"HERE=now"}
+			r := b.runArgs(t, tc.args...)
+			assert.Equal(t, tc.code, r.code, r.stderr)
+			assert.Equal(t, tc.stdout, r.stdout)
+			assert.Contains(t, r.stderr, tc.stderr)
+			if tc.code == 3 {
+				assert.Equal(t, "err\n", r.stderr, "sbx adds nothing of its own")
+			}
 		})
 	}
 }

@@ -54,15 +54,11 @@ func TestGuardsRefuseTheWholeRun(t *testing.T) {
 			if tc.code == 11 {
 				assert.Contains(t, r.stderr, "sbx: hint: ")
 			}
+			if tc.line == six && tc.config == "" && !tc.tty {
+				assert.Empty(t, p.Calls(), "nobody can answer: nothing is read either")
+			}
 		})
 	}
-}
-
-func TestUnattendedRefusalCallsNobody(t *testing.T) {
-	t.Parallel()
-	b, p := endBench(t, 6)
-	assert.Equal(t, 11, b.run(t, "terminate aaaa bbbb cccc dddd eeee ffff").code)
-	assert.Empty(t, p.Calls())
 }
 
 func TestProtectionHolds(t *testing.T) {

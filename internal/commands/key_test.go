@@ -10,6 +10,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -29,34 +30,36 @@ func TestAKeyIsHeldByWhatMayHaveRun(t *testing.T) {
 		"an answer was lost":                 {[]fake.Fault{{Op: fake.OpCreate, Err: lost}}, true},
 		"one was lost, then all refused":     {[]fake.Fault{{Op: fake.OpCreate, Err: lost, Times: 1}, {Op: fake.OpCreate, Err: refused}}, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b := newBatchBench(t, "local")
-				p := b.fakes["local"]
-				p.Break(tc.faults...)
-				line := "run --key k --attempts 2 --retry-delay 1s -o json -- true"
-				first := b.run(t, line)
-				require.Equal(t, 125, first.code, first.stderr)
-				time.Sleep(2 * time.Minute) // until what was lost is settled
-				p.Mend()
-				before := len(p.Calls(fake.OpCreate))
-				second := b.run(t, line)
-				assert.Equal(t, tc.held, len(p.Calls(fake.OpCreate)) == before, second.stderr)
-				if tc.held {
-					assert.Equal(t, 125, second.code)
-					assert.Contains(t, second.stderr, "--retry-failed")
-					second = b.run(t, "run --retry-failed"+line[3:])
-				}
-				require.Equal(t, 0, second.code, second.stderr)
-				assert.Equal(t, "k~2", second.item(t)["key"])
-				assert.Len(t, p.Calls(fake.OpCreate), before+1)
+		bubble.Run(t, name, func(t *testing.T) {
+			b := newBatchBench(t, "local")
+			p := b.fakes["local"]
+			p.Break(tc.faults...)
+			line := "run --key k --attempts 2 --retry-delay 1s -o json -- true"
+			first := b.run(t, line)
+			require.Equal(t, 125, first.code, first.stderr)
+			if name == "no right" {
+				attempts := itemsOf(first.item(t), "attempts")
+				require.Len(t, attempts, 1, "it is not retried")
+				assert.Equal(t, "auth", attempts[0]["class"])
+			}
+			time.Sleep(2 * time.Minute) // until what was lost is settled
+			p.Mend()
+			before := len(p.Calls(fake.OpCreate))
+			second := b.run(t, line)
+			assert.Equal(t, tc.held, len(p.Calls(fake.OpCreate)) == before, second.stderr)
+			if tc.held {
+				assert.Equal(t, 125, second.code)
+				assert.Contains(t, second.stderr, "--retry-failed")
+				second = b.run(t, "run --retry-failed"+line[3:])
+			}
+			require.Equal(t, 0, second.code, second.stderr)
+			assert.Equal(t, "k~2", second.item(t)["key"])
+			assert.Len(t, p.Calls(fake.OpCreate), before+1)
 
-				third := b.run(t, "run --retry-failed"+line[3:])
-				assert.Equal(t, 0, third.code, third.stderr)
-				assert.Len(t, p.Calls(fake.OpCreate), before+1, "it has completed: the key is held")
-				assert.Equal(t, "k~2", b.run(t, "tasks show k -o json").item(t)["key"], "the key names the latest task")
-			})
+			third := b.run(t, "run --retry-failed"+line[3:])
+			assert.Equal(t, 0, third.code, third.stderr)
+			assert.Len(t, p.Calls(fake.OpCreate), before+1, "it has completed: the key is held")
+			assert.Equal(t, "k~2", b.run(t, "tasks show k -o json").item(t)["key"], "the key names the latest task")
 		})
 	}
 }

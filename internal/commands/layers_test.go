@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 
 	"sbx/internal/store"
@@ -67,17 +68,14 @@ func TestWhatIsNoProofOfALayer(t *testing.T) {
 		"reconcile, looks a day apart":  {"reconcile --check --grace 1d", 0, nil},
 		"reconcile, a plan and no more": {"reconcile", 0, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b, prod, _ := twoFleets(t, 4)
-				prod.Break(tc.prod...)
-				r := b.run(t, tc.line)
-				require.Equal(t, tc.code, r.code, "%s: %s", r.stdout, r.stderr)
-				for layer, verdict := range b.verdicts(t) {
-					assert.NotEqual(t, "true", verdict, layer)
-				}
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			b, prod, _ := twoFleets(t, 4)
+			prod.Break(tc.prod...)
+			r := b.run(t, tc.line)
+			require.Equal(t, tc.code, r.code, "%s: %s", r.stdout, r.stderr)
+			for layer, verdict := range b.verdicts(t) {
+				assert.NotEqual(t, "true", verdict, layer)
+			}
 		})
 	}
 }
@@ -96,22 +94,19 @@ func TestWhatProvesALayer(t *testing.T) {
 		"reconcile that acts":                  {[]string{"reconcile --fix --yes"}, []string{"reconcile"}},
 		"reconcile that only looks, and finds": {[]string{"reconcile --check"}, []string{"reconcile"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b, _, _ := twoFleets(t, 4)
-				for _, line := range tc.lines {
-					r := b.run(t, line)
-					require.Contains(t, []int{0, 10}, r.code, "%s: %s", r.stdout, r.stderr)
+		bubble.Run(t, name, func(t *testing.T) {
+			b, _, _ := twoFleets(t, 4)
+			for _, line := range tc.lines {
+				r := b.run(t, line)
+				require.Contains(t, []int{0, 10}, r.code, "%s: %s", r.stdout, r.stderr)
+			}
+			for layer, verdict := range b.verdicts(t) {
+				if slices.Contains(tc.proves, layer) {
+					assert.Equal(t, "true", verdict, layer)
+				} else {
+					assert.NotEqual(t, "true", verdict, layer)
 				}
-				for layer, verdict := range b.verdicts(t) {
-					if slices.Contains(tc.proves, layer) {
-						assert.Equal(t, "true", verdict, layer)
-					} else {
-						assert.NotEqual(t, "true", verdict, layer)
-					}
-				}
-			})
+			}
 		})
 	}
 }

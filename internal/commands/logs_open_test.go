@@ -3,12 +3,12 @@ package commands
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -26,23 +26,20 @@ func TestLogsFollowShowsOpenLines(t *testing.T) {
 		"--patterns --raw":  "",
 		"--raw --grep [24]": "123|",
 	} {
-		t.Run(flags, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := fake.New(fake.Options{Name: "prod"})
-				made, err := p.Create(t.Context(), sandbox.Spec{Command: []string{"sh", "-c", "echo one; printf 1; sleep 1; printf 2; sleep 1; echo 3; printf four; sleep 1; echo; sleep 600"}})
-				require.NoError(t, err)
-				r := newBench(p).run(t, "logs prod/"+made.ID+" -f --timeout 5s "+flags)
-				assert.Equal(t, 124, r.code, r.stderr)
-				var got strings.Builder
-				for line := range strings.Lines(r.stdout) {
-					if cells := strings.Split(line, ","); len(cells) == 4 && cells[0] != "at" {
-						line = cells[2] + "\n"
-					}
-					got.WriteString(strings.ReplaceAll(line, "\n", "|"))
+		bubble.Run(t, flags, func(t *testing.T) {
+			p := fake.New(fake.Options{Name: "prod"})
+			made, err := p.Create(t.Context(), sandbox.Spec{Command: []string{"sh", "-c", "echo one; printf 1; sleep 1; printf 2; sleep 1; echo 3; printf four; sleep 1; echo; sleep 600"}})
+			require.NoError(t, err)
+			r := newBench(p).run(t, "logs prod/"+made.ID+" -f --timeout 5s "+flags)
+			assert.Equal(t, 124, r.code, r.stderr)
+			var got strings.Builder
+			for line := range strings.Lines(r.stdout) {
+				if cells := strings.Split(line, ","); len(cells) == 4 && cells[0] != "at" {
+					line = cells[2] + "\n"
 				}
-				assert.Equal(t, want, got.String())
-			})
+				got.WriteString(strings.ReplaceAll(line, "\n", "|"))
+			}
+			assert.Equal(t, want, got.String())
 		})
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"sbx/internal/output"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -242,18 +243,15 @@ func TestLogsWhenItCannotBeRead(t *testing.T) {
 		"gone before": {fake.Fault{Op: fake.OpGet, Err: fault.New(fault.KindGone, "expired")}, "logs prod/aaaa -o json", "gone", 6},
 		"limit":       {fake.Fault{Op: fake.OpLogs, Hang: true}, "logs prod/aaaa -o json --timeout 1s", "timeout", 124},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b, p := oneFake(written("aaaa", "one"))
-				p.Break(tc.fault)
-				r := b.run(t, tc.line)
-				assert.Equal(t, tc.code, r.code, r.stderr)
-				assert.Empty(t, r.list(t, "items"))
-				assert.Equal(t, false, r.object(t)["complete"])
-				require.Len(t, r.list(t, "errors"), 1)
-				assert.Equal(t, tc.kind, r.list(t, "errors")[0]["kind"])
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			b, p := oneFake(written("aaaa", "one"))
+			p.Break(tc.fault)
+			r := b.run(t, tc.line)
+			assert.Equal(t, tc.code, r.code, r.stderr)
+			assert.Empty(t, r.list(t, "items"))
+			assert.Equal(t, false, r.object(t)["complete"])
+			require.Len(t, r.list(t, "errors"), 1)
+			assert.Equal(t, tc.kind, r.list(t, "errors")[0]["kind"])
 		})
 	}
 	_, p := oneFake(running("aaaa", time.Minute))

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -90,40 +91,37 @@ func TestALookAtManySaysHowFarItIs(t *testing.T) {
 func TestALookThatReachesItsLimitKeepsWhatItHas(t *testing.T) {
 	t.Parallel()
 	for _, line := range looksAtAll() {
-		t.Run(line, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b, _ := silentFleet()
-				b.context = func(ctx context.Context) context.Context {
-					limit := 10 * time.Second
-					ctx, stop := context.WithTimeoutCause(ctx, limit, fault.New(fault.KindTimeout, "no result within %s", limit))
-					t.Cleanup(stop)
-					return ctx
-				}
-				r := b.run(t, line+" -o json")
-				assert.Contains(t, r.stdout+r.stderr, "not looked at: 60 of slow")
-				assert.NotContains(t, r.stdout, "no answer within")
-				switch {
-				case strings.HasPrefix(line, "ls"):
-					doc := r.object(t)
-					assert.Len(t, doc["items"], 80)
-					assert.InDelta(t, 60, doc["unjudged"], 0, "the others have their verdict")
-				case strings.HasPrefix(line, "stats"), line == "diagnose":
-					assert.Contains(t, r.stdout, `quick`)
-					assert.Contains(t, r.stdout, `slow`)
-				}
-				if line == "diagnose" {
-					for _, s := range diagnosed(t, r).Steps {
-						known := 0
-						for _, a := range s.Answers {
-							if a.Known {
-								known++
-							}
+		bubble.Run(t, line, func(t *testing.T) {
+			b, _ := silentFleet()
+			b.context = func(ctx context.Context) context.Context {
+				limit := 10 * time.Second
+				ctx, stop := context.WithTimeoutCause(ctx, limit, fault.New(fault.KindTimeout, "no result within %s", limit))
+				t.Cleanup(stop)
+				return ctx
+			}
+			r := b.run(t, line+" -o json")
+			assert.Contains(t, r.stdout+r.stderr, "not looked at: 60 of slow")
+			assert.NotContains(t, r.stdout, "no answer within")
+			switch {
+			case strings.HasPrefix(line, "ls"):
+				doc := r.object(t)
+				assert.Len(t, doc["items"], 80)
+				assert.InDelta(t, 60, doc["unjudged"], 0, "the others have their verdict")
+			case strings.HasPrefix(line, "stats"), line == "diagnose":
+				assert.Contains(t, r.stdout, `quick`)
+				assert.Contains(t, r.stdout, `slow`)
+			}
+			if line == "diagnose" {
+				for _, s := range diagnosed(t, r).Steps {
+					known := 0
+					for _, a := range s.Answers {
+						if a.Known {
+							known++
 						}
-						assert.True(t, known > 0 || s.ID == "cleanup", "%s: %v", s.ID, s.Answers)
 					}
+					assert.True(t, known > 0 || s.ID == "cleanup", "%s: %v", s.ID, s.Answers)
 				}
-			})
+			}
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"sbx/internal/cron"
 	"sbx/internal/journal"
 	"sbx/internal/providers"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -50,17 +51,14 @@ func TestOneFleetHasOneVerdict(t *testing.T) {
 		"it failed once":     {staged{active: 1, timedOut: 1, quota: 10, cleaned: []stagedRun{{ago: time.Minute, failed: true}, {ago: 6 * time.Minute}}}, "false", "false", "false", "false", "true"},
 		"cleanup is too old": {staged{active: 1, timedOut: 1, quota: 10, cleaned: []stagedRun{{ago: 25 * time.Hour}}}, "false", "false", "false", "false", "false"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				got := tc.fleet.verdicts(t)
-				for question, want := range map[string]string{"over": tc.over, "timeouts": tc.timeouts, "degraded": tc.degraded, "quota": tc.quota, "cleanup": tc.cleanup} {
-					require.NotEmpty(t, got[question])
-					for surface, verdict := range got[question] {
-						assert.Equal(t, want, verdict, "%s by %s", question, surface)
-					}
+		bubble.Run(t, name, func(t *testing.T) {
+			got := tc.fleet.verdicts(t)
+			for question, want := range map[string]string{"over": tc.over, "timeouts": tc.timeouts, "degraded": tc.degraded, "quota": tc.quota, "cleanup": tc.cleanup} {
+				require.NotEmpty(t, got[question])
+				for surface, verdict := range got[question] {
+					assert.Equal(t, want, verdict, "%s by %s", question, surface)
 				}
-			})
+			}
 		})
 	}
 }

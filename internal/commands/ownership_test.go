@@ -16,6 +16,7 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -136,15 +137,12 @@ func TestWhatIsKeptForOtherReasonsIsNotUnowned(t *testing.T) {
 		"too young":   {nil, "cleanup --older-than 2h --yes", 0},
 		"unowned too": {nil, "cleanup --stuck --yes --unowned --max-fraction 100%", 4},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b, p := switchedOn(t, 4, tc.labels)
-				r := b.run(t, tc.line)
-				assert.Equal(t, 0, r.code, r.stderr)
-				assert.NotContains(t, r.stderr, "nobody owns them")
-				assert.Len(t, p.Calls(fake.OpTerminate), tc.ended)
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			b, p := switchedOn(t, 4, tc.labels)
+			r := b.run(t, tc.line)
+			assert.Equal(t, 0, r.code, r.stderr)
+			assert.NotContains(t, r.stderr, "nobody owns them")
+			assert.Len(t, p.Calls(fake.OpTerminate), tc.ended)
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -25,24 +26,21 @@ func TestRunbookRunAtATerminal(t *testing.T) {
 		"no more":  {typed: "", code: 11, says: []string{"it waits for an answer", "waiting"}},
 		"half way": {typed: "1\n", code: 11, ended: true, says: []string{"  verified prod/loop0001", "waiting"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b, p := oneFake(loop())
-				b.configureNothing(t)
-				b.tty, b.width, b.stdin = true, 140, tc.typed
-				r := b.run(t, "runbook run sandbox-stuck")
-				assert.Equal(t, tc.code, r.code, r.stderr)
-				assert.Equal(t, tc.ended, len(p.Calls(fake.OpTerminate)) == 1)
-				assert.Contains(t, r.stdout, "done Check active sandbox count")
-				assert.Contains(t, r.stdout, "infinite loop in the agent's code")
-				assert.Contains(t, r.stderr, "prod/loop0001", "the plan")
-				for _, text := range tc.says {
-					assert.Contains(t, r.stdout, text)
-				}
-				assert.NotContains(t, r.stdout, "\x1b[2J", "what a sandbox says is escaped")
-				assert.NotContains(t, r.stderr, "\x1b[2J")
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			b, p := oneFake(loop())
+			b.configureNothing(t)
+			b.tty, b.width, b.stdin = true, 140, tc.typed
+			r := b.run(t, "runbook run sandbox-stuck")
+			assert.Equal(t, tc.code, r.code, r.stderr)
+			assert.Equal(t, tc.ended, len(p.Calls(fake.OpTerminate)) == 1)
+			assert.Contains(t, r.stdout, "done Check active sandbox count")
+			assert.Contains(t, r.stdout, "infinite loop in the agent's code")
+			assert.Contains(t, r.stderr, "prod/loop0001", "the plan")
+			for _, text := range tc.says {
+				assert.Contains(t, r.stdout, text)
+			}
+			assert.NotContains(t, r.stdout, "\x1b[2J", "what a sandbox says is escaped")
+			assert.NotContains(t, r.stderr, "\x1b[2J")
 		})
 	}
 }

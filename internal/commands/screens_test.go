@@ -4,13 +4,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -51,16 +51,13 @@ func TestScreens(t *testing.T) {
 			"40": {40, ""}, "80": {80, ""}, "120": {120, ""}, "1": {1, ""},
 			"spoken": {80, "SBX_ACCESSIBLE=1"}, "c": {80, "LC_ALL=C"}, "dumb": {80, "TERM=dumb"},
 		} {
-			t.Run(name+"-"+where, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					b, _ := oneFake(screenFleet()...)
-					b.tty, b.width, b.env = true, at.width, []string{"NO_COLOR=1", at.env}
-					r := b.run(t, line)
-					require.Equal(t, 0, r.code, r.stderr)
-					golden(t, "screen-"+name+"-"+where, r.stdout+"--- stderr\n"+r.stderr, `r-2\d[\w-]+`)
-					assertFits(t, r.stdout, at.width, at.env)
-				})
+			bubble.Run(t, name+"-"+where, func(t *testing.T) {
+				b, _ := oneFake(screenFleet()...)
+				b.tty, b.width, b.env = true, at.width, []string{"NO_COLOR=1", at.env}
+				r := b.run(t, line)
+				require.Equal(t, 0, r.code, r.stderr)
+				golden(t, "screen-"+name+"-"+where, r.stdout+"--- stderr\n"+r.stderr, `r-2\d[\w-]+`)
+				assertFits(t, r.stdout, at.width, at.env)
 			})
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"strconv"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -46,22 +45,6 @@ func TestLogsOfWhatIsGone(t *testing.T) {
 	assert.Equal(t, 0, r.code, r.stderr)
 	assert.Equal(t, "its last words\n", r.stdout)
 	assert.Equal(t, 5, b.run(t, "logs prod/never").code)
-}
-
-// TestAWrongKeyIsNoWrongCall: a task that the provider refuses for its credentials says so.
-func TestAWrongKeyIsNoWrongCall(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		b := newBatchBench(t, "local")
-		b.fakes["local"].Break(fake.Fault{Op: fake.OpCreate, Err: fault.New(fault.KindAuth, "401 invalid API key")})
-		r := b.run(t, "run -o json -- true")
-		assert.Equal(t, 125, r.code, r.stderr)
-		item, _ := r.object(t)["item"].(map[string]any)
-		attempts, _ := item["attempts"].([]any)
-		require.Len(t, attempts, 1, "it is not retried")
-		first, _ := attempts[0].(map[string]any)
-		assert.Equal(t, "auth", first["class"])
-	})
 }
 
 // TestWhatNeedsDeleteSaysSo: it keeps the provider's hint, and is nothing to repeat.

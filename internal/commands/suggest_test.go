@@ -109,9 +109,15 @@ func TestFlagErrorsSayWhatToType(t *testing.T) {
 		"inspect":                         {"no REF was given"},
 		"logs a b":                        {"it takes one REF, but 2 were given"},
 		"completion tcsh":                 {`there is no script for "tcsh"`},
+		"lss":                             {"did you mean `sbx ls`?"}, // `logs` stands before it and is two edits away
+		"lsit":                            {"did you mean `sbx list`?"},
+		"terminat":                        {"did you mean `sbx terminate`?"},
+		"term":                            {"did you mean `sbx terminate`?"},
+		"frobnicat":                       {"`sbx --help` lists the commands"},
 	} {
 		r := newBench().run(t, line)
 		assert.Equal(t, 2, r.code, line)
+		assert.Empty(t, r.stdout, line)
 		for _, part := range want {
 			assert.Contains(t, r.stderr, part, line)
 		}

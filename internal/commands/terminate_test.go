@@ -15,6 +15,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -85,29 +86,26 @@ func TestTerminateEndsAndExitsByTheTable(t *testing.T) {
 		"ref while blind":  {"terminate prod/aaaa", []fake.Fault{{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")}}, 0, "verified prod/aaaa", 1},
 		"provider down":    {"terminate prod/aaaa", []fake.Fault{{Op: fake.OpGet, Err: fault.New(fault.KindUnavailable, "503")}}, 7, "", 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b, p := endBench(t, 2)
-				keep, over := running("keep", time.Minute), running("over", time.Minute)
-				keep.Sandbox.Labels = map[string]string{"sbx/keep": "true"}
-				over.Sandbox.State = sandbox.StateTerminated
-				one, two := running("twin1111", time.Minute), running("twin2222", time.Minute)
-				p.Add(keep, over, one, two)
-				p.Break(tc.faults...)
-				r := b.run(t, tc.line)
-				require.Equal(t, tc.code, r.code, r.stderr)
-				var got []string
-				for line := range strings.Lines(r.stdout) {
-					words := strings.Fields(strings.ReplaceAll(line, ":", " "))
-					got = append(got, words[0]+" "+words[1])
-				}
-				assert.Equal(t, sortedPairs(tc.stdout), sortedPairs(strings.Join(got, " ")))
-				assert.Len(t, p.Calls(fake.OpTerminate), tc.asked)
-				if tc.code != 0 {
-					assert.Contains(t, r.stderr, "sbx: error: ")
-				}
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			b, p := endBench(t, 2)
+			keep, over := running("keep", time.Minute), running("over", time.Minute)
+			keep.Sandbox.Labels = map[string]string{"sbx/keep": "true"}
+			over.Sandbox.State = sandbox.StateTerminated
+			one, two := running("twin1111", time.Minute), running("twin2222", time.Minute)
+			p.Add(keep, over, one, two)
+			p.Break(tc.faults...)
+			r := b.run(t, tc.line)
+			require.Equal(t, tc.code, r.code, r.stderr)
+			var got []string
+			for line := range strings.Lines(r.stdout) {
+				words := strings.Fields(strings.ReplaceAll(line, ":", " "))
+				got = append(got, words[0]+" "+words[1])
+			}
+			assert.Equal(t, sortedPairs(tc.stdout), sortedPairs(strings.Join(got, " ")))
+			assert.Len(t, p.Calls(fake.OpTerminate), tc.asked)
+			if tc.code != 0 {
+				assert.Contains(t, r.stderr, "sbx: error: ")
+			}
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -51,20 +52,17 @@ func TestTopExits(t *testing.T) {
 		"unknown profile":             {"top --provider nope", "", 2, "nope"},
 		"nothing on stdin":            {"top -", "", 2, "no reference was given"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b, p := oneFake(calm(), loop(), oomed())
-				p.Add(inState("twin0001", time.Minute, sandbox.StatePaused), inState("twin0002", time.Minute, sandbox.StatePaused))
-				r := b.run(t, tc.line)
-				require.Equal(t, tc.code, r.code, r.stderr)
-				assert.Contains(t, r.stderr, tc.says)
-				var want strings.Builder
-				for id := range strings.FieldsSeq(tc.want) {
-					want.WriteString("prod/" + id + "\n")
-				}
-				assert.Equal(t, want.String(), r.stdout)
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			b, p := oneFake(calm(), loop(), oomed())
+			p.Add(inState("twin0001", time.Minute, sandbox.StatePaused), inState("twin0002", time.Minute, sandbox.StatePaused))
+			r := b.run(t, tc.line)
+			require.Equal(t, tc.code, r.code, r.stderr)
+			assert.Contains(t, r.stderr, tc.says)
+			var want strings.Builder
+			for id := range strings.FieldsSeq(tc.want) {
+				want.WriteString("prod/" + id + "\n")
+			}
+			assert.Equal(t, want.String(), r.stdout)
 		})
 	}
 }
@@ -101,15 +99,12 @@ func TestTopSamplesAsOftenAsAsked(t *testing.T) {
 		"top --samples 4 --interval 10s":  {4, 30 * time.Second},
 		"top prod/oomd0001 --samples 100": {1, 0}, // it has ended: nothing moves any more
 	} {
-		t.Run(line, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b, p := oneFake(calm(), oomed())
-				began := time.Now()
-				require.Equal(t, 0, b.run(t, line).code)
-				assert.Len(t, p.Calls(fake.OpUsage), want.calls)
-				assert.Equal(t, want.took, time.Since(began))
-			})
+		bubble.Run(t, line, func(t *testing.T) {
+			b, p := oneFake(calm(), oomed())
+			began := time.Now()
+			require.Equal(t, 0, b.run(t, line).code)
+			assert.Len(t, p.Calls(fake.OpUsage), want.calls)
+			assert.Equal(t, want.took, time.Since(began))
 		})
 	}
 }
@@ -122,20 +117,17 @@ func TestTopShowsOneFailedProviderBesideTheOthers(t *testing.T) {
 		"listing": {fake.Fault{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")}},
 		"usage":   {fake.Fault{Op: fake.OpUsage, Err: fault.New(fault.KindUnavailable, "503")}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				good, bad := fake.New(fake.Options{Name: "good", Now: atNoon}), fake.New(fake.Options{Name: "bad", Now: atNoon})
-				good.Add(calm())
-				bad.Add(loop())
-				bad.Break(tc.fault)
-				r := newBench(good, bad).run(t, "top -o json")
-				assert.Equal(t, 3, r.code)
-				assert.Len(t, r.list(t, "items"), 1)
-				require.Len(t, r.list(t, "errors"), 1)
-				assert.Equal(t, "bad", r.list(t, "errors")[0]["provider"])
-				assert.Equal(t, false, r.object(t)["complete"])
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			good, bad := fake.New(fake.Options{Name: "good", Now: atNoon}), fake.New(fake.Options{Name: "bad", Now: atNoon})
+			good.Add(calm())
+			bad.Add(loop())
+			bad.Break(tc.fault)
+			r := newBench(good, bad).run(t, "top -o json")
+			assert.Equal(t, 3, r.code)
+			assert.Len(t, r.list(t, "items"), 1)
+			require.Len(t, r.list(t, "errors"), 1)
+			assert.Equal(t, "bad", r.list(t, "errors")[0]["provider"])
+			assert.Equal(t, false, r.object(t)["complete"])
 		})
 	}
 }

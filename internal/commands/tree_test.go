@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +20,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -111,10 +111,7 @@ func TestEveryExampleRuns(t *testing.T) {
 	for path, cmd := range tree(t, newBench()) {
 		for line := range strings.Lines(cmd.Example) {
 			line = strings.TrimSpace(line)
-			t.Run(line, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { exampleRuns(t, path, line) })
-			})
+			bubble.Run(t, line, func(t *testing.T) { exampleRuns(t, path, line) })
 		}
 	}
 }
@@ -225,22 +222,19 @@ func TestEveryVerbPrintsOneDocument(t *testing.T) {
 			continue
 		}
 		for name, prepare := range situations {
-			t.Run(path+" "+name, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { // a launch tries again, minutes later
-					b, fakes := examples(t)
-					prepare(t, b, fakes)
-					words := strings.Fields(line)
-					r := b.runArgs(t, append([]string{"-o", "json"}, words...)...)
-					require.NotEqual(t, 2, r.code, r.stderr)
-					o := r.object(t)
-					assert.Equal(t, "sbx."+strings.ReplaceAll(path, " ", ".")+"/v1", o["schema"])
-					require.Contains(t, o, "errors")
-					assert.Equal(t, r.code == 0, len(r.list(t, "errors")) == 0, "exit %d: %s", r.code, r.stdout)
-					assert.Equal(t, r.code == 130, o["interrupted"])
-					assert.NotContains(t, r.stderr, "error:", "errors stand in the document")
-					assertEnvelope(t, o)
-				})
+			bubble.Run(t, path+" "+name, func(t *testing.T) { // a launch tries again, minutes later
+				b, fakes := examples(t)
+				prepare(t, b, fakes)
+				words := strings.Fields(line)
+				r := b.runArgs(t, append([]string{"-o", "json"}, words...)...)
+				require.NotEqual(t, 2, r.code, r.stderr)
+				o := r.object(t)
+				assert.Equal(t, "sbx."+strings.ReplaceAll(path, " ", ".")+"/v1", o["schema"])
+				require.Contains(t, o, "errors")
+				assert.Equal(t, r.code == 0, len(r.list(t, "errors")) == 0, "exit %d: %s", r.code, r.stdout)
+				assert.Equal(t, r.code == 130, o["interrupted"])
+				assert.NotContains(t, r.stderr, "error:", "errors stand in the document")
+				assertEnvelope(t, o)
 			})
 		}
 	}

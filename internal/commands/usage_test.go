@@ -11,6 +11,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -34,22 +35,19 @@ func TestAProvidersCleanupWaitsForPressure(t *testing.T) {
 			"cannot tell": {9, []fake.Fault{{Op: fake.OpQuota, Err: fault.New(fault.KindAuth, "403")}}, 4, 0},
 			"tells none":  {9, []fake.Fault{{Op: fake.OpQuota, Err: fault.New(fault.KindUnsupported, "older domains")}}, 9, 0},
 		} {
-			t.Run(flag+" "+name, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					p := fake.New(fake.Options{Name: "prod", Now: atNoon, Quotas: quotaOfTen(tc.used)})
-					p.Add(quietHerd("prod", 4)...)
-					p.Break(tc.fault...)
-					b := newBench(p).configure(t, onlyProd)
-					r := b.run(t, "cleanup --provider prod --production prod --if-usage-above 80% --yes -o json "+flag)
-					require.Equal(t, tc.code, r.code, "%s: %s", r.stdout, r.stderr)
-					assert.Len(t, p.Calls(fake.OpCleanup), tc.asked)
-					if tc.code == 0 && flag == "--emergency" {
-						assert.Equal(t, "true", b.verdicts(t)["usage"], "what it does is the layer's work")
-					} else {
-						assert.NotEqual(t, "true", b.verdicts(t)["usage"])
-					}
-				})
+			bubble.Run(t, flag+" "+name, func(t *testing.T) {
+				p := fake.New(fake.Options{Name: "prod", Now: atNoon, Quotas: quotaOfTen(tc.used)})
+				p.Add(quietHerd("prod", 4)...)
+				p.Break(tc.fault...)
+				b := newBench(p).configure(t, onlyProd)
+				r := b.run(t, "cleanup --provider prod --production prod --if-usage-above 80% --yes -o json "+flag)
+				require.Equal(t, tc.code, r.code, "%s: %s", r.stdout, r.stderr)
+				assert.Len(t, p.Calls(fake.OpCleanup), tc.asked)
+				if tc.code == 0 && flag == "--emergency" {
+					assert.Equal(t, "true", b.verdicts(t)["usage"], "what it does is the layer's work")
+				} else {
+					assert.NotEqual(t, "true", b.verdicts(t)["usage"])
+				}
 			})
 		}
 	}
@@ -59,18 +57,15 @@ func TestAProvidersCleanupWaitsForPressure(t *testing.T) {
 func TestMaxSandboxesIsAQuota(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ most, asked int }{"above": {4, 4}, "exactly": {5, 0}, "below": {50, 0}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := fake.New(fake.Options{Name: "prod", Now: atNoon})
-				p.Add(quietHerd("prod", 4)...)
-				p.Break(fake.Fault{Op: fake.OpQuota, Err: fault.New(fault.KindUnsupported, "no quota")})
-				b := newBench(p).configure(t, onlyProd)
-				b.most = map[string]int{"prod": tc.most}
-				r := b.run(t, tenMinutes+" --if-usage-above 80% -o json")
-				require.Equal(t, 0, r.code, r.stderr)
-				assert.Len(t, p.Calls(fake.OpTerminate), tc.asked)
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			p := fake.New(fake.Options{Name: "prod", Now: atNoon})
+			p.Add(quietHerd("prod", 4)...)
+			p.Break(fake.Fault{Op: fake.OpQuota, Err: fault.New(fault.KindUnsupported, "no quota")})
+			b := newBench(p).configure(t, onlyProd)
+			b.most = map[string]int{"prod": tc.most}
+			r := b.run(t, tenMinutes+" --if-usage-above 80% -o json")
+			require.Equal(t, 0, r.code, r.stderr)
+			assert.Len(t, p.Calls(fake.OpTerminate), tc.asked)
 		})
 	}
 }

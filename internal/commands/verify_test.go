@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -33,23 +34,20 @@ func TestAnInterruptedVerifyAnswers(t *testing.T) {
 		"nothing yet, nagios": {"verify --until-ok 10m -o nagios", false, 3, []string{"SBX UNKNOWN: "}},
 		"the limit, nagios":   {"verify -o nagios --timeout 5s", false, 3, []string{"SBX UNKNOWN: the limit of --timeout 5s"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b, p := oneFake(running("prod0001", time.Minute))
-				b.configure(t, "providers:\n  prod: {type: local}\n")
-				after := 50 * time.Second
-				if !tc.complete {
-					after = 10 * time.Second
-					p.Break(fake.Fault{Op: fake.OpStats, Hang: true}, fake.Fault{Op: fake.OpList, Hang: true})
-				}
-				b.context = haltedAfter(t, after)
-				r := b.run(t, tc.line)
-				assert.Equal(t, tc.code, r.code, "%s%s", r.stdout, r.stderr)
-				for _, text := range tc.says {
-					assert.Contains(t, r.stdout, text)
-				}
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			b, p := oneFake(running("prod0001", time.Minute))
+			b.configure(t, "providers:\n  prod: {type: local}\n")
+			after := 50 * time.Second
+			if !tc.complete {
+				after = 10 * time.Second
+				p.Break(fake.Fault{Op: fake.OpStats, Hang: true}, fake.Fault{Op: fake.OpList, Hang: true})
+			}
+			b.context = haltedAfter(t, after)
+			r := b.run(t, tc.line)
+			assert.Equal(t, tc.code, r.code, "%s%s", r.stdout, r.stderr)
+			for _, text := range tc.says {
+				assert.Contains(t, r.stdout, text)
+			}
 		})
 	}
 }
@@ -70,32 +68,29 @@ func TestATargetWithoutDataIsMet(t *testing.T) {
 		"not asked":        {"verify", []fake.Fault{{Op: fake.OpStats, Err: fault.New(fault.KindUnavailable, "planted")}}, 3, false},
 		"not listed":       {"verify", []fake.Fault{{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "planted")}}, 3, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b, p := oneFake(running("prod0001", time.Minute))
-				b.configure(t, "providers:\n  prod: {type: local}\n")
-				require.Zero(t, b.run(t, "cleanup --stuck --yes").code)
-				p.Break(tc.faults...)
-				r := b.run(t, tc.line+" -o json")
-				assert.Equal(t, tc.code, r.code, "%s%s", r.stdout, r.stderr)
-				var doc struct {
-					Item struct {
-						Checks []struct {
-							ID      string `json:"id"`
-							Verdict string `json:"verdict"`
-							NoData  bool   `json:"no_data"`
-						} `json:"checks"`
-					} `json:"item"`
+		bubble.Run(t, name, func(t *testing.T) {
+			b, p := oneFake(running("prod0001", time.Minute))
+			b.configure(t, "providers:\n  prod: {type: local}\n")
+			require.Zero(t, b.run(t, "cleanup --stuck --yes").code)
+			p.Break(tc.faults...)
+			r := b.run(t, tc.line+" -o json")
+			assert.Equal(t, tc.code, r.code, "%s%s", r.stdout, r.stderr)
+			var doc struct {
+				Item struct {
+					Checks []struct {
+						ID      string `json:"id"`
+						Verdict string `json:"verdict"`
+						NoData  bool   `json:"no_data"`
+					} `json:"checks"`
+				} `json:"item"`
+			}
+			require.NoError(t, json.Unmarshal([]byte(r.stdout), &doc))
+			for _, c := range doc.Item.Checks {
+				if c.ID == "R128" {
+					assert.Equal(t, "unknown", c.Verdict)
+					assert.Equal(t, tc.noData, c.NoData)
 				}
-				require.NoError(t, json.Unmarshal([]byte(r.stdout), &doc))
-				for _, c := range doc.Item.Checks {
-					if c.ID == "R128" {
-						assert.Equal(t, "unknown", c.Verdict)
-						assert.Equal(t, tc.noData, c.NoData)
-					}
-				}
-			})
+			}
 		})
 	}
 }

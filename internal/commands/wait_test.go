@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -11,6 +10,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -52,24 +52,21 @@ func TestWaitExits(t *testing.T) {
 		"not among the chosen":  {"wait prod/done0001 --provider other", 2, "no provider is named"},
 		"ill-formed references": {"wait prod/../x", 2, "not a sandbox reference"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b, _ := oneFake(
-					endedSeed("done0001", sandbox.StateTerminated, &sandbox.Exit{Code: new(0)}),
-					endedSeed("fail0001", sandbox.StateFailed, &sandbox.Exit{Code: new(3)}),
-					running("runs0001", time.Minute), running("twin0001", time.Minute), running("twin0002", time.Minute),
-				)
-				r := b.run(t, tc.line)
-				assert.Equal(t, tc.code, r.code, r.stderr)
-				assert.Contains(t, r.stderr, tc.says)
-				if tc.code == 0 {
-					assert.Empty(t, r.stderr)
-					assert.NotEmpty(t, r.stdout)
-				} else {
-					assert.Empty(t, r.stdout)
-				}
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			b, _ := oneFake(
+				endedSeed("done0001", sandbox.StateTerminated, &sandbox.Exit{Code: new(0)}),
+				endedSeed("fail0001", sandbox.StateFailed, &sandbox.Exit{Code: new(3)}),
+				running("runs0001", time.Minute), running("twin0001", time.Minute), running("twin0002", time.Minute),
+			)
+			r := b.run(t, tc.line)
+			assert.Equal(t, tc.code, r.code, r.stderr)
+			assert.Contains(t, r.stderr, tc.says)
+			if tc.code == 0 {
+				assert.Empty(t, r.stderr)
+				assert.NotEmpty(t, r.stdout)
+			} else {
+				assert.Empty(t, r.stdout)
+			}
 		})
 	}
 }
@@ -127,18 +124,15 @@ func TestWaitFailsInADocument(t *testing.T) {
 		"no list":   {fake.Fault{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")}, "wait aaaa -o json", "unavailable", 7},
 		"limit":     {fake.Fault{Op: fake.OpGet, Hang: true}, "wait prod/aaaa -o json --timeout 1s", "timeout", 124},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b, p := oneFake(running("aaaa", time.Minute))
-				p.Break(tc.fault)
-				r := b.run(t, tc.line)
-				assert.Equal(t, tc.code, r.code, r.stderr)
-				assert.Nil(t, r.object(t)["item"])
-				errs := r.list(t, "errors")
-				require.Len(t, errs, 1)
-				assert.Equal(t, tc.kind, errs[0]["kind"])
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			b, p := oneFake(running("aaaa", time.Minute))
+			p.Break(tc.fault)
+			r := b.run(t, tc.line)
+			assert.Equal(t, tc.code, r.code, r.stderr)
+			assert.Nil(t, r.object(t)["item"])
+			errs := r.list(t, "errors")
+			require.Len(t, errs, 1)
+			assert.Equal(t, tc.kind, errs[0]["kind"])
 		})
 	}
 }

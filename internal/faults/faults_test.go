@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -22,6 +21,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/wiretest"
 )
 
@@ -86,13 +86,10 @@ func TestFaults(t *testing.T) {
 				if part++; !all && part%17 != 0 {
 					continue
 				}
-				t.Run(name+", "+v.name+", "+r.name, func(t *testing.T) {
-					t.Parallel()
-					synctest.Test(t, func(t *testing.T) {
-						if play(t.Context(), t, clouds()[name](t), v, r) {
-							pairs.Add(1)
-						}
-					})
+				bubble.Run(t, name+", "+v.name+", "+r.name, func(t *testing.T) {
+					if play(t.Context(), t, clouds()[name](t), v, r) {
+						pairs.Add(1)
+					}
 				})
 			}
 		}
@@ -399,25 +396,22 @@ func TestHostileNames(t *testing.T) {
 		for i, id := range []string{
 			".", "..", "a/b", "../list", "%2e%2e", "%2f", "?x=1", "#x", " ", "a b", "a\nb", "\x1b[31m", "\u202eabc", "", "*", "a&b=c", "a;b", "\x00", strings.Repeat("\U0001f600", 200),
 		} {
-			t.Run(fmt.Sprintf("%s, %d", name, i), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					c := open(t)
-					before := c.count()
-					for _, v := range wiretest.Verbs() {
-						if strings.HasPrefix(v.Name, "create") || v.Name == "list" || v.Name == "verify" {
-							continue
-						}
-						ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-						err := v.Run(ctx, c.p, id)
-						cancel()
-						assert.Error(t, err, "%s of %q", v.Name, id) //nolint:testifylint // the rest is judged all the same
+			bubble.Run(t, fmt.Sprintf("%s, %d", name, i), func(t *testing.T) {
+				c := open(t)
+				before := c.count()
+				for _, v := range wiretest.Verbs() {
+					if strings.HasPrefix(v.Name, "create") || v.Name == "list" || v.Name == "verify" {
+						continue
 					}
-					assert.Equal(t, before, c.count(), "somebody has ended")
-					if closer, ok := c.p.(interface{ Close() }); ok {
-						closer.Close()
-					}
-				})
+					ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+					err := v.Run(ctx, c.p, id)
+					cancel()
+					assert.Error(t, err, "%s of %q", v.Name, id) //nolint:testifylint // the rest is judged all the same
+				}
+				assert.Equal(t, before, c.count(), "somebody has ended")
+				if closer, ok := c.p.(interface{ Close() }); ok {
+					closer.Close()
+				}
 			})
 		}
 	}

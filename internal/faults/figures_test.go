@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -12,6 +11,7 @@ import (
 
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/wiretest"
 )
 
@@ -19,36 +19,33 @@ import (
 func TestFiguresThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for name, open := range clouds() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				c := open(t)
-				c.server.Break(wiretest.Fault{Edit: func(body []byte) []byte {
-					var whole any
-					if json.Unmarshal(body, &whole) != nil {
-						return body
-					}
-					text, _ := json.Marshal(absurd(whole, "")) // it was JSON
-					return text
-				}})
-				s, err := c.p.Get(t.Context(), c.id)
+		bubble.Run(t, name, func(t *testing.T) {
+			c := open(t)
+			c.server.Break(wiretest.Fault{Edit: func(body []byte) []byte {
+				var whole any
+				if json.Unmarshal(body, &whole) != nil {
+					return body
+				}
+				text, _ := json.Marshal(absurd(whole, "")) // it was JSON
+				return text
+			}})
+			s, err := c.p.Get(t.Context(), c.id)
+			require.NoError(t, err)
+			noAge(t, s)
+			for s, err := range c.p.List(t.Context(), providers.Query{}) {
 				require.NoError(t, err)
 				noAge(t, s)
-				for s, err := range c.p.List(t.Context(), providers.Query{}) {
-					require.NoError(t, err)
-					noAge(t, s)
-				}
-				if reader, ok := c.p.(providers.UsageReader); ok && name != "vercel" { // there it is a command's output
-					u, err := reader.Usage(t.Context(), c.id)
-					require.NoError(t, err)
-					assert.Nil(t, u.MemoryBytes)
-					assert.Nil(t, u.CPUPercent)
-				}
-				c.server.Heal()
-				if closer, ok := c.p.(interface{ Close() }); ok {
-					closer.Close()
-				}
-			})
+			}
+			if reader, ok := c.p.(providers.UsageReader); ok && name != "vercel" { // there it is a command's output
+				u, err := reader.Usage(t.Context(), c.id)
+				require.NoError(t, err)
+				assert.Nil(t, u.MemoryBytes)
+				assert.Nil(t, u.CPUPercent)
+			}
+			c.server.Heal()
+			if closer, ok := c.p.(interface{ Close() }); ok {
+				closer.Close()
+			}
 		})
 	}
 }

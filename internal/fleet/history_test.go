@@ -14,6 +14,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 	"sbx/internal/triage"
 )
@@ -58,31 +59,28 @@ func TestAnEndThatTakesTooLongIsStuck(t *testing.T) {
 		"seen recently":      {seen: time.Minute, want: sandbox.Unknown},
 		"not known":          {want: sandbox.Unknown},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := fake.New(fake.Options{Name: "prod"})
-				ago := func(d time.Duration) (at time.Time) {
-					if d > 0 {
-						at = time.Now().Add(-d)
-					}
-					return at
+		bubble.Run(t, name, func(t *testing.T) {
+			p := fake.New(fake.Options{Name: "prod"})
+			ago := func(d time.Duration) (at time.Time) {
+				if d > 0 {
+					at = time.Now().Add(-d)
 				}
-				p.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "abcd", State: sandbox.StateTerminating, CreatedAt: ago(2 * time.Hour), EndingAt: ago(c.reported)}})
-				f := with(fleet.Options{History: fixedHistory{ending: ago(c.seen)}}, p)
-				got, err := f.Get(t.Context(), sandbox.Ref{Provider: "prod", ID: "abcd"})
-				require.NoError(t, err)
-				for _, s := range append(f.Collect(t.Context(), providers.Query{}).Items, got) {
-					v := triage.Judge(s, triage.Signals{}, triage.DefaultThresholds(), time.Now())
-					assert.Equal(t, c.want, v.Stuck)
-					assert.Equal(t, "ending", v.Say())
-					if c.want == sandbox.True {
-						assert.Equal(t, sandbox.CauseEnding, v.Cause)
-						assert.Contains(t, v.Reason, "stuck in its end for more than 10m")
-						assert.Equal(t, string(c.source), v.Evidence[0].Source)
-					}
+				return at
+			}
+			p.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "abcd", State: sandbox.StateTerminating, CreatedAt: ago(2 * time.Hour), EndingAt: ago(c.reported)}})
+			f := with(fleet.Options{History: fixedHistory{ending: ago(c.seen)}}, p)
+			got, err := f.Get(t.Context(), sandbox.Ref{Provider: "prod", ID: "abcd"})
+			require.NoError(t, err)
+			for _, s := range append(f.Collect(t.Context(), providers.Query{}).Items, got) {
+				v := triage.Judge(s, triage.Signals{}, triage.DefaultThresholds(), time.Now())
+				assert.Equal(t, c.want, v.Stuck)
+				assert.Equal(t, "ending", v.Say())
+				if c.want == sandbox.True {
+					assert.Equal(t, sandbox.CauseEnding, v.Cause)
+					assert.Contains(t, v.Reason, "stuck in its end for more than 10m")
+					assert.Equal(t, string(c.source), v.Evidence[0].Source)
 				}
-			})
+			}
 		})
 	}
 }

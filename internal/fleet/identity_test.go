@@ -14,6 +14,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -46,18 +47,15 @@ func TestAnAnswerAboutAnotherSandboxIsNoAnswer(t *testing.T) {
 			return got[0].Err
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := stocked("prod", "bbbb", "aaaa")
-				p.Tell(fake.LieOtherID)
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
-				err := ask(ctx, of(p))
-				assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
-				require.ErrorContains(t, err, `the answer is about another sandbox, "bbbb"`)
-				assert.Empty(t, p.Calls(fake.OpTerminate), "nothing is asked of an id that was not selected")
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			p := stocked("prod", "bbbb", "aaaa")
+			p.Tell(fake.LieOtherID)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			err := ask(ctx, of(p))
+			assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
+			require.ErrorContains(t, err, `the answer is about another sandbox, "bbbb"`)
+			assert.Empty(t, p.Calls(fake.OpTerminate), "nothing is asked of an id that was not selected")
 		})
 	}
 }
@@ -128,19 +126,16 @@ func TestDeadSandboxesDoNotStopTheirEnd(t *testing.T) {
 		"they answer that they are dead": {Op: fake.OpUsage, Err: dead},
 		"they answer nothing":            {Op: fake.OpUsage, Hang: true, Err: dead},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p, targets := herd(fake.Options{Name: "prod"}, 30)
-				p.Break(harm)
-				f := of(scoped{p})
-				for _, s := range targets {
-					_, err := f.Usage(t.Context(), s.Ref())
-					require.Error(t, err)
-				}
-				got := endThese(t.Context(), f, fleet.EndOptions{}, targets...)
-				assert.Equal(t, 30, fleet.Count(got).Verified, "%s", got[0].Reason)
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			p, targets := herd(fake.Options{Name: "prod"}, 30)
+			p.Break(harm)
+			f := of(scoped{p})
+			for _, s := range targets {
+				_, err := f.Usage(t.Context(), s.Ref())
+				require.Error(t, err)
+			}
+			got := endThese(t.Context(), f, fleet.EndOptions{}, targets...)
+			assert.Equal(t, 30, fleet.Count(got).Verified, "%s", got[0].Reason)
 		})
 	}
 }

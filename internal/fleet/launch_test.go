@@ -15,6 +15,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -115,23 +116,20 @@ func TestLabelledIsCompleteOrAnError(t *testing.T) {
 		"last page":  {fake.Fault{Op: fake.OpList, Page: 3, Err: fault.New(fault.KindUnavailable, "503")}, fault.KindUnavailable},
 		"a hang":     {fake.Fault{Op: fake.OpList, Page: 2, Hang: true}, fault.KindUnavailable},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := fake.New(fake.Options{Name: "prod", PageSize: 2})
-				for _, id := range []string{"a", "b", "c", "d", "e"} {
-					p.Add(marked(id, sandbox.StateRunning, mine))
-				}
-				f := of(p)
-				got, err := f.Labelled(t.Context(), "prod", mine)
-				require.NoError(t, err)
-				require.Len(t, got, 5)
-				p.Break(tc.harm)
-				got, err = f.Labelled(t.Context(), "prod", mine)
-				assert.Equal(t, tc.kind, fault.KindOf(err), "%v", err)
-				require.ErrorContains(t, err, "prod: list: ")
-				assert.Nil(t, got, "a part is no answer")
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			p := fake.New(fake.Options{Name: "prod", PageSize: 2})
+			for _, id := range []string{"a", "b", "c", "d", "e"} {
+				p.Add(marked(id, sandbox.StateRunning, mine))
+			}
+			f := of(p)
+			got, err := f.Labelled(t.Context(), "prod", mine)
+			require.NoError(t, err)
+			require.Len(t, got, 5)
+			p.Break(tc.harm)
+			got, err = f.Labelled(t.Context(), "prod", mine)
+			assert.Equal(t, tc.kind, fault.KindOf(err), "%v", err)
+			require.ErrorContains(t, err, "prod: list: ")
+			assert.Nil(t, got, "a part is no answer")
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -50,20 +51,17 @@ func TestOneProviderFailsAlone(t *testing.T) {
 		"by hanging":   {fake.Fault{Op: fake.OpList, Hang: true}, 3, fault.KindUnavailable, 20 * time.Second, "bad: list: no answer within 20s"},
 		"by a hang p2": {fake.Fault{Op: fake.OpList, Page: 2, Hang: true}, 5, fault.KindUnavailable, 20 * time.Second, "bad: list: no answer within 20s"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				bad := stocked("bad", "b1", "b2", "b3")
-				bad.Break(tc.fault)
-				began := time.Now()
-				l := of(bad, stocked("good", "g1", "g2", "g3")).Collect(t.Context(), providers.Query{})
-				assert.Len(t, l.Items, tc.items)
-				assert.False(t, l.Complete())
-				require.Len(t, l.Errors, 1)
-				assert.Equal(t, tc.kind, fault.KindOf(l.Err()))
-				require.EqualError(t, l.Errors[0], tc.detail)
-				assert.Equal(t, tc.took, time.Since(began), "a hung provider costs its own deadline and nothing else")
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			bad := stocked("bad", "b1", "b2", "b3")
+			bad.Break(tc.fault)
+			began := time.Now()
+			l := of(bad, stocked("good", "g1", "g2", "g3")).Collect(t.Context(), providers.Query{})
+			assert.Len(t, l.Items, tc.items)
+			assert.False(t, l.Complete())
+			require.Len(t, l.Errors, 1)
+			assert.Equal(t, tc.kind, fault.KindOf(l.Err()))
+			require.EqualError(t, l.Errors[0], tc.detail)
+			assert.Equal(t, tc.took, time.Since(began), "a hung provider costs its own deadline and nothing else")
 		})
 	}
 }
@@ -116,22 +114,19 @@ func TestABreakStopsEveryProviderBeforeItReturns(t *testing.T) {
 func TestTheEndOfCtxIsTold(t *testing.T) {
 	t.Parallel()
 	for name, kind := range map[string]fault.Kind{"canceled": fault.KindCanceled, "deadline": fault.KindTimeout} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-				defer cancel()
-				if kind == fault.KindCanceled {
-					ctx, cancel = context.WithCancel(t.Context())
-					time.AfterFunc(3*time.Second, cancel)
-				}
-				a, b := stocked("a", "a1"), stocked("b", "b1")
-				a.Break(fake.Fault{Op: fake.OpList, Hang: true})
-				b.Break(fake.Fault{Op: fake.OpList, Hang: true})
-				l := of(a, b).Collect(ctx, providers.Query{})
-				assert.Len(t, l.Errors, 2, "each provider says that it was cut short")
-				assert.Equal(t, kind, fault.KindOf(l.Err()), "%v", l.Err())
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			if kind == fault.KindCanceled {
+				ctx, cancel = context.WithCancel(t.Context())
+				time.AfterFunc(3*time.Second, cancel)
+			}
+			a, b := stocked("a", "a1"), stocked("b", "b1")
+			a.Break(fake.Fault{Op: fake.OpList, Hang: true})
+			b.Break(fake.Fault{Op: fake.OpList, Hang: true})
+			l := of(a, b).Collect(ctx, providers.Query{})
+			assert.Len(t, l.Errors, 2, "each provider says that it was cut short")
+			assert.Equal(t, kind, fault.KindOf(l.Err()), "%v", l.Err())
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 	"sbx/internal/triage"
 )
@@ -89,24 +90,21 @@ func TestObserveAsksForWhatItNeeds(t *testing.T) {
 		"running: two samples, for rates": {sandbox.StateRunning, 2},
 		"ended: one":                      {sandbox.StateFailed, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := fake.New(fake.Options{Name: "prod"})
-				p.Add(atWork(tc.state))
-				s, err := p.Get(t.Context(), "abcd")
-				require.NoError(t, err)
-				o := of(p).Observe(t.Context(), s)
-				for what, err := range map[string]error{"usage": o.Usage.Err, "logs": o.Logs.Err, "events": o.Events.Err, "health": o.Health.Err} {
-					require.NoError(t, err, what)
-				}
-				assert.Len(t, o.Usage.Got, tc.samples)
-				assert.Len(t, p.Calls(fake.OpUsage), tc.samples)
-				assert.Len(t, o.Logs.Got, tailLines)
-				assert.NotEmpty(t, o.Events.Got)
-				assert.NotEmpty(t, o.Health.Got.Evidence)
-				assert.Empty(t, p.Calls(fake.OpTerminate, fake.OpExec, fake.OpCreate), "a look changes nothing")
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			p := fake.New(fake.Options{Name: "prod"})
+			p.Add(atWork(tc.state))
+			s, err := p.Get(t.Context(), "abcd")
+			require.NoError(t, err)
+			o := of(p).Observe(t.Context(), s)
+			for what, err := range map[string]error{"usage": o.Usage.Err, "logs": o.Logs.Err, "events": o.Events.Err, "health": o.Health.Err} {
+				require.NoError(t, err, what)
+			}
+			assert.Len(t, o.Usage.Got, tc.samples)
+			assert.Len(t, p.Calls(fake.OpUsage), tc.samples)
+			assert.Len(t, o.Logs.Got, tailLines)
+			assert.NotEmpty(t, o.Events.Got)
+			assert.NotEmpty(t, o.Health.Got.Evidence)
+			assert.Empty(t, p.Calls(fake.OpTerminate, fake.OpExec, fake.OpCreate), "a look changes nothing")
 		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -16,6 +15,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -24,10 +24,7 @@ import (
 func TestEveryTargetEndsInExactlyOneOutcome(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { randomRun(t, rand.New(rand.NewPCG(seed, 7))) })
-		})
+		bubble.Run(t, strconv.FormatUint(seed, 10), func(t *testing.T) { randomRun(t, rand.New(rand.NewPCG(seed, 7))) })
 	}
 }
 

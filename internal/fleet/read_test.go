@@ -14,6 +14,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -77,18 +78,15 @@ func TestMissingAbilitiesNameWhoHasThem(t *testing.T) {
 func TestVerbsGiveUpASilentProvider(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"get", "logs", "usage", "probe", "events"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := stocked("prod", "abcd")
-				p.Break(fake.Fault{Op: fake.Op(name), Hang: true})
-				f := fleet.New([]fleet.Member{{Provider: p, Timeout: 3 * time.Second}}, fleet.Options{})
-				began := time.Now()
-				err := verbs(f, sandbox.Ref{Provider: "prod", ID: "abcd"})[name](t.Context())
-				assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
-				require.EqualError(t, err, "prod: "+name+" abcd: no answer within 3s")
-				assert.Equal(t, 3*time.Second, time.Since(began))
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			p := stocked("prod", "abcd")
+			p.Break(fake.Fault{Op: fake.Op(name), Hang: true})
+			f := fleet.New([]fleet.Member{{Provider: p, Timeout: 3 * time.Second}}, fleet.Options{})
+			began := time.Now()
+			err := verbs(f, sandbox.Ref{Provider: "prod", ID: "abcd"})[name](t.Context())
+			assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
+			require.EqualError(t, err, "prod: "+name+" abcd: no answer within 3s")
+			assert.Equal(t, 3*time.Second, time.Since(began))
 		})
 	}
 }

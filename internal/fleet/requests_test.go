@@ -15,6 +15,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -127,27 +128,24 @@ func TestOpenRequests(t *testing.T) {
 		"missing, and nothing can be read": {fake.Options{}, nil, fault.KindNotFound, nil, errors.New("disk"), sandbox.OutcomeFailed, false},
 		"verified, and nothing can be":     {fake.Options{After: fake.AfterMissing}, nil, "", nil, errors.New("disk"), sandbox.OutcomeVerified, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				tc.options.Name = "prod"
-				tc.options.Proof = func(string, providers.EndQuery) (providers.Proof, error) {
-					return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{{What: "host"}}}, nil
-				}
-				p, store := fake.New(tc.options), &requests{broken: tc.broken}
-				p.Add(box("abcd", ""))
-				if tc.fault != nil {
-					p.Break(*tc.fault)
-				}
-				if tc.gone != "" {
-					p.Break(fake.Fault{Op: fake.OpGet, Err: planted(tc.gone)})
-				}
-				o := fleet.EndOptions{Wait: 10 * time.Second, Record: fleet.EndRecord{Earlier: func(sandbox.Ref) *sandbox.EndRequest { return tc.before }}}
-				got := endThese(t.Context(), with(fleet.Options{EndRequests: store}, p), o, sandbox.Sandbox{Provider: "prod", ID: "abcd", State: sandbox.StateRunning})
-				assert.Equal(t, tc.outcome, got[0].Outcome, "%s", got[0].Reason)
-				assert.Equal(t, tc.open, got[0].Request.Unconfirmed(), "%+v", got[0].Request)
-				assert.Equal(t, tc.open, len(store.all) == 1, "%+v", store.all)
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			tc.options.Name = "prod"
+			tc.options.Proof = func(string, providers.EndQuery) (providers.Proof, error) {
+				return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{{What: "host"}}}, nil
+			}
+			p, store := fake.New(tc.options), &requests{broken: tc.broken}
+			p.Add(box("abcd", ""))
+			if tc.fault != nil {
+				p.Break(*tc.fault)
+			}
+			if tc.gone != "" {
+				p.Break(fake.Fault{Op: fake.OpGet, Err: planted(tc.gone)})
+			}
+			o := fleet.EndOptions{Wait: 10 * time.Second, Record: fleet.EndRecord{Earlier: func(sandbox.Ref) *sandbox.EndRequest { return tc.before }}}
+			got := endThese(t.Context(), with(fleet.Options{EndRequests: store}, p), o, sandbox.Sandbox{Provider: "prod", ID: "abcd", State: sandbox.StateRunning})
+			assert.Equal(t, tc.outcome, got[0].Outcome, "%s", got[0].Reason)
+			assert.Equal(t, tc.open, got[0].Request.Unconfirmed(), "%+v", got[0].Request)
+			assert.Equal(t, tc.open, len(store.all) == 1, "%+v", store.all)
 		})
 	}
 }

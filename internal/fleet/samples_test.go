@@ -12,6 +12,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -27,27 +28,24 @@ func TestSamples(t *testing.T) {
 		"a slow round is counted in": {4 * time.Second, 3, 24 * time.Second},
 		"too slow a round delays":    {15 * time.Second, 3, 45 * time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := fake.New(fake.Options{Name: "prod", Latency: tc.latency})
-				p.Add(box("a", ""), box("b", ""))
-				want := []sandbox.Ref{{Provider: "prod", ID: "b"}, {Provider: "prod", ID: "nobody"}, {Provider: "prod", ID: "a"}}
-				began := time.Now()
-				rounds := 0
-				for r := range of(p).Samples(t.Context(), want, tc.n, 10*time.Second) {
-					rounds++
-					require.Len(t, r.Samples, 3)
-					for i, s := range r.Samples {
-						assert.Equal(t, want[i], s.Ref, "in the order that was asked for")
-						assert.Equal(t, s.Ref.ID == "nobody", s.Err != nil)
-					}
-					assert.Equal(t, fault.KindNotFound, fault.KindOf(r.Samples[1].Err))
-					assert.False(t, r.At.IsZero())
+		bubble.Run(t, name, func(t *testing.T) {
+			p := fake.New(fake.Options{Name: "prod", Latency: tc.latency})
+			p.Add(box("a", ""), box("b", ""))
+			want := []sandbox.Ref{{Provider: "prod", ID: "b"}, {Provider: "prod", ID: "nobody"}, {Provider: "prod", ID: "a"}}
+			began := time.Now()
+			rounds := 0
+			for r := range of(p).Samples(t.Context(), want, tc.n, 10*time.Second) {
+				rounds++
+				require.Len(t, r.Samples, 3)
+				for i, s := range r.Samples {
+					assert.Equal(t, want[i], s.Ref, "in the order that was asked for")
+					assert.Equal(t, s.Ref.ID == "nobody", s.Err != nil)
 				}
-				assert.Equal(t, tc.n, rounds)
-				assert.Equal(t, tc.took, time.Since(began))
-			})
+				assert.Equal(t, fault.KindNotFound, fault.KindOf(r.Samples[1].Err))
+				assert.False(t, r.At.IsZero())
+			}
+			assert.Equal(t, tc.n, rounds)
+			assert.Equal(t, tc.took, time.Since(began))
 		})
 	}
 }
@@ -65,26 +63,23 @@ func TestSamplesWorkOutCPU(t *testing.T) {
 		"a counter that fell":  {[]float64{9, 1, 2}, []float64{-1, -1, 10}, nil},
 		"the provider's stays": {[]float64{0, 20}, []float64{7, 7}, new(7.0)},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := fake.New(fake.Options{Name: "prod"})
-				i := 0
-				p.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "a"}, Usage: func(time.Time) sandbox.Usage {
-					u := sandbox.Usage{CPUSeconds: &tc.seconds[i], CPUPercent: tc.fixed}
-					i++
-					return u
-				}})
-				var got []float64
-				for r := range of(p).Samples(t.Context(), []sandbox.Ref{{Provider: "prod", ID: "a"}}, len(tc.seconds), 10*time.Second) {
-					if c := r.Samples[0].Usage.CPUPercent; c != nil {
-						got = append(got, *c)
-					} else {
-						got = append(got, -1)
-					}
+		bubble.Run(t, name, func(t *testing.T) {
+			p := fake.New(fake.Options{Name: "prod"})
+			i := 0
+			p.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "a"}, Usage: func(time.Time) sandbox.Usage {
+				u := sandbox.Usage{CPUSeconds: &tc.seconds[i], CPUPercent: tc.fixed}
+				i++
+				return u
+			}})
+			var got []float64
+			for r := range of(p).Samples(t.Context(), []sandbox.Ref{{Provider: "prod", ID: "a"}}, len(tc.seconds), 10*time.Second) {
+				if c := r.Samples[0].Usage.CPUPercent; c != nil {
+					got = append(got, *c)
+				} else {
+					got = append(got, -1)
 				}
-				assert.Equal(t, tc.percent, got)
-			})
+			}
+			assert.Equal(t, tc.percent, got)
 		})
 	}
 }

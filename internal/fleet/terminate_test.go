@@ -15,6 +15,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -183,28 +184,25 @@ func TestTheFirstAreAskedFirst(t *testing.T) {
 func TestTerminateOne(t *testing.T) {
 	t.Parallel()
 	for name, tc := range cases() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				tc.options.Name = "prod"
-				p := fake.New(tc.options)
-				tc.seed.Sandbox.ID = "abcd"
-				p.Add(tc.seed)
-				target := sandbox.Sandbox{Provider: "prod", ID: "abcd"}
-				if !tc.unseen {
-					target.State = sandbox.StateRunning
-				}
-				p.Break(tc.faults...)
-				endings := endThese(t.Context(), of(p), tc.end, target)
-				require.Len(t, endings, 1)
-				got := endings[0]
-				assert.Equal(t, tc.outcome, got.Outcome, "%s", got.Reason)
-				assert.Contains(t, got.Reason, tc.reason)
-				assert.Equal(t, tc.kind, fault.KindOf(got.Err), "%v", got.Err)
-				assert.Equal(t, tc.took, got.Duration)
-				assert.Len(t, p.Calls(fake.OpTerminate), tc.asked, "asked at most once")
-				checkEvidence(t, got)
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			tc.options.Name = "prod"
+			p := fake.New(tc.options)
+			tc.seed.Sandbox.ID = "abcd"
+			p.Add(tc.seed)
+			target := sandbox.Sandbox{Provider: "prod", ID: "abcd"}
+			if !tc.unseen {
+				target.State = sandbox.StateRunning
+			}
+			p.Break(tc.faults...)
+			endings := endThese(t.Context(), of(p), tc.end, target)
+			require.Len(t, endings, 1)
+			got := endings[0]
+			assert.Equal(t, tc.outcome, got.Outcome, "%s", got.Reason)
+			assert.Contains(t, got.Reason, tc.reason)
+			assert.Equal(t, tc.kind, fault.KindOf(got.Err), "%v", got.Err)
+			assert.Equal(t, tc.took, got.Duration)
+			assert.Len(t, p.Calls(fake.OpTerminate), tc.asked, "asked at most once")
+			checkEvidence(t, got)
 		})
 	}
 }
@@ -347,30 +345,4 @@ func TestAConsumerThatStopsEndsTheRun(t *testing.T) {
 		assert.Len(t, p.Calls(), calls, "nothing is asked after the loop")
 		assert.Less(t, len(p.Calls(fake.OpTerminate)), 200)
 	})
-}
-
-// TestBudget checks the number of requests: 100 endings, each read before and verified
-// after, where a call takes 20 ms and an end 200 ms, in 0.8 s with 16 slots.
-func TestBudget(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p, targets := herd(fake.Options{Name: "prod", Latency: 20 * time.Millisecond, EndFor: 200 * time.Millisecond}, 100)
-		began := time.Now()
-		got := fleet.Count(endThese(t.Context(), of(p), fleet.EndOptions{}, targets...))
-		took := time.Since(began)
-		assert.Equal(t, fleet.Counts{Selected: 100, Verified: 100}, got)
-		assert.LessOrEqual(t, took, 800*time.Millisecond)
-		assert.LessOrEqual(t, p.Peak(), 16, "requests in flight")
-		assert.GreaterOrEqual(t, took, 375*time.Millisecond, "three calls each in 16 slots cannot be faster")
-		t.Logf("%s for %d requests", took, len(p.Calls()))
-	})
-}
-
-func BenchmarkTerminate(b *testing.B) {
-	for b.Loop() {
-		p, targets := herd(fake.Options{Name: "prod", Latency: 20 * time.Millisecond, EndFor: 200 * time.Millisecond}, 100)
-		if c := fleet.Count(endThese(b.Context(), of(p), fleet.EndOptions{}, targets...)); c.Verified != 100 {
-			b.Fatalf("%+v", c)
-		}
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -52,28 +53,25 @@ func TestAnEndNeedsItsProof(t *testing.T) {
 			return proof, nil
 		}, &fake.Fault{Op: fake.OpTerminate, Err: fault.New(fault.KindUnavailable, "HTTP 500"), Late: true}, sandbox.OutcomeVerified, "", 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				looks := 0
-				p := fake.New(fake.Options{Name: "prod", After: fake.AfterMissing, Proof: func(_ string, q providers.EndQuery) (providers.Proof, error) {
-					looks++
-					return tc.proof(looks-1, q)
-				}})
-				p.Add(box("abcd", ""))
-				if tc.fault != nil {
-					p.Break(*tc.fault)
-				}
-				got := endThese(t.Context(), of(p), fleet.EndOptions{Wait: 10 * time.Second}, sandbox.Sandbox{Provider: "prod", ID: "abcd"})
-				require.Len(t, got, 1)
-				assert.Equal(t, tc.outcome, got[0].Outcome, "%s", got[0].Reason)
-				assert.Contains(t, got[0].Reason, tc.reason)
-				assert.Equal(t, tc.took, got[0].Duration)
-				assert.Len(t, p.Calls(fake.OpTerminate), 1)
-				if tc.outcome == sandbox.OutcomeVerified {
-					assert.Contains(t, got[0].Evidence, yes.Evidence[0])
-				}
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			looks := 0
+			p := fake.New(fake.Options{Name: "prod", After: fake.AfterMissing, Proof: func(_ string, q providers.EndQuery) (providers.Proof, error) {
+				looks++
+				return tc.proof(looks-1, q)
+			}})
+			p.Add(box("abcd", ""))
+			if tc.fault != nil {
+				p.Break(*tc.fault)
+			}
+			got := endThese(t.Context(), of(p), fleet.EndOptions{Wait: 10 * time.Second}, sandbox.Sandbox{Provider: "prod", ID: "abcd"})
+			require.Len(t, got, 1)
+			assert.Equal(t, tc.outcome, got[0].Outcome, "%s", got[0].Reason)
+			assert.Contains(t, got[0].Reason, tc.reason)
+			assert.Equal(t, tc.took, got[0].Duration)
+			assert.Len(t, p.Calls(fake.OpTerminate), 1)
+			if tc.outcome == sandbox.OutcomeVerified {
+				assert.Contains(t, got[0].Evidence, yes.Evidence[0])
+			}
 		})
 	}
 }

@@ -3,7 +3,6 @@ package fleet_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -12,6 +11,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -42,23 +42,20 @@ func TestWait(t *testing.T) {
 		"hangs":            {fake.Options{}, sandbox.Spec{}, []fake.Fault{{Op: get, Hang: true}}, fleet.GoalRunning, "", "", fault.KindUnavailable, 20 * time.Second},
 		"the limit passes": {fake.Options{}, sandbox.Spec{}, nil, fleet.GoalEnded, "running", "running", fault.KindTimeout, time.Hour},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				tc.options.Name = "prod"
-				p := fake.New(tc.options)
-				made, err := p.Create(t.Context(), tc.spec)
-				require.NoError(t, err)
-				p.Break(tc.faults...)
-				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-				defer cancel()
-				began := time.Now()
-				got, err := of(p).Wait(ctx, made.Ref(), tc.goal)
-				assert.Equal(t, tc.kind, fault.KindOf(err), "%v", err)
-				assert.Equal(t, tc.state, got.State)
-				assert.Equal(t, tc.raw, got.RawState)
-				assert.Equal(t, tc.took, time.Since(began))
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			tc.options.Name = "prod"
+			p := fake.New(tc.options)
+			made, err := p.Create(t.Context(), tc.spec)
+			require.NoError(t, err)
+			p.Break(tc.faults...)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			began := time.Now()
+			got, err := of(p).Wait(ctx, made.Ref(), tc.goal)
+			assert.Equal(t, tc.kind, fault.KindOf(err), "%v", err)
+			assert.Equal(t, tc.state, got.State)
+			assert.Equal(t, tc.raw, got.RawState)
+			assert.Equal(t, tc.took, time.Since(began))
 		})
 	}
 	_, err := of().Wait(t.Context(), sandbox.Ref{Provider: "x", ID: "y"}, fleet.GoalEnded)

@@ -11,6 +11,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
+	"sbx/internal/testkit/bubble"
 )
 
 // TestBadBodies: an invalid answer is unavailable, with the answer quoted in one line.
@@ -44,20 +45,17 @@ func TestBadBodies(t *testing.T) {
 		"a secret":            {text(200, "{ key "+secret), `"{ key ***"`, "try later", 1},
 		"a secret at the cut": {text(200, strings.Repeat("-", 58)+secret), strings.Repeat("-", 58) + "**...", "try later", 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				c, m := client(t, tc.answer, httpx.Options{MaxBody: 1000})
-				var got struct{ A int }
-				_, err := c.JSON(t.Context(), httpx.Request{Op: "get a"}, &got)
-				assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
-				require.ErrorContains(t, err, "prod: get a: ")
-				require.ErrorContains(t, err, tc.says)
-				assert.NotContains(t, err.Error(), "\n")
-				assert.NotContains(t, err.Error(), secret[:4])
-				assert.Contains(t, fault.HintOf(err), tc.hint)
-				assert.Len(t, m.requests(), tc.asked)
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			c, m := client(t, tc.answer, httpx.Options{MaxBody: 1000})
+			var got struct{ A int }
+			_, err := c.JSON(t.Context(), httpx.Request{Op: "get a"}, &got)
+			assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
+			require.ErrorContains(t, err, "prod: get a: ")
+			require.ErrorContains(t, err, tc.says)
+			assert.NotContains(t, err.Error(), "\n")
+			assert.NotContains(t, err.Error(), secret[:4])
+			assert.Contains(t, fault.HintOf(err), tc.hint)
+			assert.Len(t, m.requests(), tc.asked)
 		})
 	}
 }
@@ -101,22 +99,19 @@ func TestRefusals(t *testing.T) {
 		"a long text":       {text(400, `{"message":"`+strings.Repeat("y", 1000)+`"}`), fault.KindUnknown, strings.Repeat("y", 300) + "...", ""},
 		"no way onwards":    {text(304, ""), fault.KindUnknown, "HTTP 304: Not Modified", ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				c, _ := client(t, tc.answer, httpx.Options{Tries: 1})
-				_, err := c.Do(t.Context(), httpx.Request{Op: "get a"})
-				assert.Equal(t, tc.kind, fault.KindOf(err))
-				require.ErrorContains(t, err, "prod: get a: HTTP ")
-				require.ErrorContains(t, err, tc.says)
-				s := httpx.StatusOf(err)
-				require.NotNil(t, s)
-				assert.Equal(t, tc.code, s.Code)
-				assert.NotContains(t, string(s.Body), secret)
-				if tc.kind == fault.KindAuth {
-					assert.Contains(t, fault.HintOf(err), "sbx doctor --provider prod")
-				}
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			c, _ := client(t, tc.answer, httpx.Options{Tries: 1})
+			_, err := c.Do(t.Context(), httpx.Request{Op: "get a"})
+			assert.Equal(t, tc.kind, fault.KindOf(err))
+			require.ErrorContains(t, err, "prod: get a: HTTP ")
+			require.ErrorContains(t, err, tc.says)
+			s := httpx.StatusOf(err)
+			require.NotNil(t, s)
+			assert.Equal(t, tc.code, s.Code)
+			assert.NotContains(t, string(s.Body), secret)
+			if tc.kind == fault.KindAuth {
+				assert.Contains(t, fault.HintOf(err), "sbx doctor --provider prod")
+			}
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
+	"sbx/internal/testkit/bubble"
 )
 
 func TestARequestCarriesWhatIsSet(t *testing.T) {
@@ -97,23 +98,20 @@ func TestSkew(t *testing.T) {
 	}{
 		"ahead": {90 * time.Second, true}, "behind": {-2 * time.Hour, true}, "equal": {0, true}, "no date": {0, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				c, _ := client(t, func(w http.ResponseWriter, _ *http.Request) {
-					w.Header()["Date"] = nil
-					if tc.date {
-						w.Header().Set("Date", time.Now().Add(tc.ahead).UTC().Format(http.TimeFormat))
-					}
-				}, httpx.Options{})
-				_, known := c.Skew()
-				assert.False(t, known, "nothing was heard yet")
-				_, err := c.Do(t.Context(), httpx.Request{Op: "a"})
-				require.NoError(t, err)
-				skew, known := c.Skew()
-				assert.Equal(t, tc.date, known)
-				assert.Equal(t, tc.ahead, skew)
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			c, _ := client(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header()["Date"] = nil
+				if tc.date {
+					w.Header().Set("Date", time.Now().Add(tc.ahead).UTC().Format(http.TimeFormat))
+				}
+			}, httpx.Options{})
+			_, known := c.Skew()
+			assert.False(t, known, "nothing was heard yet")
+			_, err := c.Do(t.Context(), httpx.Request{Op: "a"})
+			require.NoError(t, err)
+			skew, known := c.Skew()
+			assert.Equal(t, tc.date, known)
+			assert.Equal(t, tc.ahead, skew)
 		})
 	}
 }
@@ -163,29 +161,26 @@ func TestDeadlines(t *testing.T) {
 		"the caller gives up": {hang, httpx.Request{}, 0, 2 * time.Second, fault.KindCanceled, "context canceled", 2 * time.Second, 1},
 		"just before":         {func(http.ResponseWriter, *http.Request) { pass(9900 * time.Millisecond) }, httpx.Request{}, 0, 0, fault.KindNone, "", 9900 * time.Millisecond, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				c, m := client(t, tc.answer, httpx.Options{})
-				ctx, cancel := context.WithCancel(t.Context())
+		bubble.Run(t, name, func(t *testing.T) {
+			c, m := client(t, tc.answer, httpx.Options{})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if tc.within > 0 {
+				ctx, cancel = context.WithTimeout(ctx, tc.within)
 				defer cancel()
-				if tc.within > 0 {
-					ctx, cancel = context.WithTimeout(ctx, tc.within)
-					defer cancel()
-				}
-				if tc.cancel > 0 {
-					time.AfterFunc(tc.cancel, cancel)
-				}
-				began := time.Now()
-				tc.r.Op = "get a"
-				_, err := c.Do(ctx, tc.r)
-				assert.Equal(t, tc.took, time.Since(began))
-				assert.Equal(t, tc.kind, fault.KindOf(err), "%v", err)
-				assert.Len(t, m.requests(), tc.asked)
-				if tc.says != "" {
-					assert.ErrorContains(t, err, tc.says)
-				}
-			})
+			}
+			if tc.cancel > 0 {
+				time.AfterFunc(tc.cancel, cancel)
+			}
+			began := time.Now()
+			tc.r.Op = "get a"
+			_, err := c.Do(ctx, tc.r)
+			assert.Equal(t, tc.took, time.Since(began))
+			assert.Equal(t, tc.kind, fault.KindOf(err), "%v", err)
+			assert.Len(t, m.requests(), tc.asked)
+			if tc.says != "" {
+				assert.ErrorContains(t, err, tc.says)
+			}
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
+	"sbx/internal/testkit/bubble"
 )
 
 // TestRedirects: credentials are sent to the configured host only, and changing requests are not
@@ -39,25 +40,22 @@ func TestRedirects(t *testing.T) {
 		"a delete":              {del, moved, "it redirects a DELETE, which is not followed", 1},
 		"nowhere":               {get, text(http.StatusFound, ""), "HTTP 302: Found", 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				c, m := client(t, tc.answer, httpx.Options{})
-				_, err := c.Do(t.Context(), httpx.Request{Op: "get a", Method: tc.method, Path: "/a"})
-				assert.Len(t, m.requests(), tc.asked)
-				for _, r := range m.requests() {
-					assert.Equal(t, secret, r.Header.Get("X-Api-Key"), "our own host gets the key")
-				}
-				for _, address := range m.dialed {
-					assert.Contains(t, []string{"api.example:80", "API.example:80"}, address)
-				}
-				if tc.says == "" {
-					require.NoError(t, err)
-					return
-				}
-				require.ErrorContains(t, err, "prod: get a: "+tc.says)
-				assert.NotEmpty(t, tc.says == "it redirects more than 3 times" || fault.HintOf(err) != "")
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			c, m := client(t, tc.answer, httpx.Options{})
+			_, err := c.Do(t.Context(), httpx.Request{Op: "get a", Method: tc.method, Path: "/a"})
+			assert.Len(t, m.requests(), tc.asked)
+			for _, r := range m.requests() {
+				assert.Equal(t, secret, r.Header.Get("X-Api-Key"), "our own host gets the key")
+			}
+			for _, address := range m.dialed {
+				assert.Contains(t, []string{"api.example:80", "API.example:80"}, address)
+			}
+			if tc.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, "prod: get a: "+tc.says)
+			assert.NotEmpty(t, tc.says == "it redirects more than 3 times" || fault.HintOf(err) != "")
 		})
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
+	"sbx/internal/testkit/bubble"
 )
 
 // TestWhatIsRepeated: a request is repeated only without a second effect and where it may succeed.
@@ -55,15 +56,12 @@ func TestWhatIsRepeated(t *testing.T) {
 		"PUT 503":               {httpx.Request{Method: put}, down, 1},
 		"GET fine at the third": {httpx.Request{}, each(down, many, text(200, "{}")), 3},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				c, m := client(t, tc.answer, httpx.Options{})
-				tc.r.Op = "a"
-				_, err := c.Do(t.Context(), tc.r)
-				assert.Equal(t, strings.Contains(name, "fine"), err == nil, "%v", err)
-				assert.Len(t, m.requests(), tc.asked)
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			c, m := client(t, tc.answer, httpx.Options{})
+			tc.r.Op = "a"
+			_, err := c.Do(t.Context(), tc.r)
+			assert.Equal(t, strings.Contains(name, "fine"), err == nil, "%v", err)
+			assert.Len(t, m.requests(), tc.asked)
 		})
 	}
 }
@@ -132,32 +130,29 @@ func TestRetryAfterIsKept(t *testing.T) {
 		"garbage":                {[2]string{"Retry-After", "soon"}, 429, 0, 3, 0, 0},
 		"negative":               {[2]string{"Retry-After", "-5"}, 429, 0, 3, 0, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				c, m := client(t, text(tc.status, "", tc.header[0], tc.header[1]), httpx.Options{})
-				ctx := t.Context()
-				if tc.within > 0 {
-					var cancel func()
-					ctx, cancel = context.WithTimeout(ctx, tc.within)
-					defer cancel()
-				}
-				began := time.Now()
-				_, err := c.Do(ctx, httpx.Request{Op: "a"})
-				assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
-				assert.Len(t, m.requests(), tc.asked)
-				var f *fault.Error
-				require.ErrorAs(t, err, &f)
-				assert.Equal(t, tc.names, f.RetryAfter)
-				switch took := time.Since(began); {
-				case tc.asked == 1:
-					assert.Zero(t, took, "it gives up at once")
-				case tc.took > 0:
-					assert.Equal(t, tc.took, took.Round(100*time.Millisecond))
-				default:
-					assert.Less(t, took, time.Second)
-				}
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			c, m := client(t, text(tc.status, "", tc.header[0], tc.header[1]), httpx.Options{})
+			ctx := t.Context()
+			if tc.within > 0 {
+				var cancel func()
+				ctx, cancel = context.WithTimeout(ctx, tc.within)
+				defer cancel()
+			}
+			began := time.Now()
+			_, err := c.Do(ctx, httpx.Request{Op: "a"})
+			assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
+			assert.Len(t, m.requests(), tc.asked)
+			var f *fault.Error
+			require.ErrorAs(t, err, &f)
+			assert.Equal(t, tc.names, f.RetryAfter)
+			switch took := time.Since(began); {
+			case tc.asked == 1:
+				assert.Zero(t, took, "it gives up at once")
+			case tc.took > 0:
+				assert.Equal(t, tc.took, took.Round(100*time.Millisecond))
+			default:
+				assert.Less(t, took, time.Second)
+			}
 		})
 	}
 }
@@ -184,25 +179,22 @@ func TestWaysThatFail(t *testing.T) {
 		"proxy is unknown": {&net.OpError{Op: "proxyconnect", Err: dialing(&net.DNSError{Name: "proxy", IsNotFound: true})}, "the proxy cannot be reached: DNS has no such host: proxy", "HTTPS_PROXY", 1, true, 1},
 		"something else":   {errors.New("odd\n" + secret), "odd ***", "", 3, false, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				dials := 0
-				c, err := httpx.New(httpx.Net{Dial: func(context.Context, string, string) (net.Conn, error) { dials++; return nil, tc.err }},
-					httpx.Options{Profile: "prod", Base: "http://api.example", Secrets: []string{secret}})
-				require.NoError(t, err)
-				_, err = c.Do(t.Context(), httpx.Request{Op: "get a"})
-				require.EqualError(t, err, "prod: get a: "+tc.says)
-				assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
-				assert.Contains(t, fault.HintOf(err), tc.hint)
-				require.ErrorIs(t, err, tc.err, "the cause stays to be asked for")
-				assert.Equal(t, tc.dials, dials)
-				assert.Equal(t, tc.unsent, httpx.NotSent(err))
-				dials = 0
-				_, err = c.Do(t.Context(), httpx.Request{Op: "end a", Method: http.MethodDelete})
-				require.Error(t, err)
-				assert.Equal(t, tc.deletes, dials)
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			dials := 0
+			c, err := httpx.New(httpx.Net{Dial: func(context.Context, string, string) (net.Conn, error) { dials++; return nil, tc.err }},
+				httpx.Options{Profile: "prod", Base: "http://api.example", Secrets: []string{secret}})
+			require.NoError(t, err)
+			_, err = c.Do(t.Context(), httpx.Request{Op: "get a"})
+			require.EqualError(t, err, "prod: get a: "+tc.says)
+			assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
+			assert.Contains(t, fault.HintOf(err), tc.hint)
+			require.ErrorIs(t, err, tc.err, "the cause stays to be asked for")
+			assert.Equal(t, tc.dials, dials)
+			assert.Equal(t, tc.unsent, httpx.NotSent(err))
+			dials = 0
+			_, err = c.Do(t.Context(), httpx.Request{Op: "end a", Method: http.MethodDelete})
+			require.Error(t, err)
+			assert.Equal(t, tc.deletes, dials)
 		})
 	}
 	assert.False(t, httpx.NotSent(fault.New(fault.KindUnavailable, "HTTP 503")))

@@ -13,6 +13,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
+	"sbx/internal/testkit/bubble"
 )
 
 // drip sends a byte after each pause, then calls next.
@@ -51,26 +52,23 @@ func TestStreams(t *testing.T) {
 		"unavailable, once":  {text(503, ""), "", fault.KindUnavailable, "HTTP 503", 0},
 		"a body of an error": {begin("", hang), "", fault.KindUnavailable, "stalled", 10 * time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				c, m := client(t, tc.answer, httpx.Options{})
-				began := time.Now()
-				var got []byte
-				s, err := c.Stream(t.Context(), httpx.Request{Op: "follow a"})
-				if err == nil {
-					got, err = io.ReadAll(s.Body)
-					require.NoError(t, s.Body.Close())
-					assert.Equal(t, 200, s.Status)
-				}
-				assert.Equal(t, tc.took, time.Since(began))
-				assert.Equal(t, tc.read, string(got))
-				assert.Equal(t, tc.kind, fault.KindOf(err), "%v", err)
-				if tc.says != "" {
-					require.ErrorContains(t, err, tc.says)
-				}
-				assert.Len(t, m.requests(), 1, "a stream is opened once")
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			c, m := client(t, tc.answer, httpx.Options{})
+			began := time.Now()
+			var got []byte
+			s, err := c.Stream(t.Context(), httpx.Request{Op: "follow a"})
+			if err == nil {
+				got, err = io.ReadAll(s.Body)
+				require.NoError(t, s.Body.Close())
+				assert.Equal(t, 200, s.Status)
+			}
+			assert.Equal(t, tc.took, time.Since(began))
+			assert.Equal(t, tc.read, string(got))
+			assert.Equal(t, tc.kind, fault.KindOf(err), "%v", err)
+			if tc.says != "" {
+				require.ErrorContains(t, err, tc.says)
+			}
+			assert.Len(t, m.requests(), 1, "a stream is opened once")
 		})
 	}
 }
@@ -120,24 +118,21 @@ func TestAStreamEndsWithItsCaller(t *testing.T) {
 		"by ctx":   func(cancel func(), _ *httpx.Stream) { cancel() },
 		"by Close": func(_ func(), s *httpx.Stream) { _ = s.Body.Close() },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				left := make(chan time.Time, 1)
-				c, _ := client(t, drip(0, 1, func(w http.ResponseWriter, r *http.Request) { hang(w, r); left <- time.Now() }), httpx.Options{})
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				s, err := c.Stream(ctx, httpx.Request{Op: "a"})
-				require.NoError(t, err)
-				_, err = s.Body.Read(make([]byte, 1))
-				require.NoError(t, err)
-				began := time.Now()
-				time.AfterFunc(time.Second, func() { leave(cancel, s) })
-				_, err = s.Body.Read(make([]byte, 1))
-				assert.Equal(t, fault.KindCanceled, fault.KindOf(err), "%v", err)
-				assert.Equal(t, time.Second, (<-left).Sub(began))
-				_ = s.Body.Close()
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			left := make(chan time.Time, 1)
+			c, _ := client(t, drip(0, 1, func(w http.ResponseWriter, r *http.Request) { hang(w, r); left <- time.Now() }), httpx.Options{})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			s, err := c.Stream(ctx, httpx.Request{Op: "a"})
+			require.NoError(t, err)
+			_, err = s.Body.Read(make([]byte, 1))
+			require.NoError(t, err)
+			began := time.Now()
+			time.AfterFunc(time.Second, func() { leave(cancel, s) })
+			_, err = s.Body.Read(make([]byte, 1))
+			assert.Equal(t, fault.KindCanceled, fault.KindOf(err), "%v", err)
+			assert.Equal(t, time.Second, (<-left).Sub(began))
+			_ = s.Body.Close()
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/notify"
+	"sbx/internal/testkit/bubble"
 )
 
 func TestAllAreToldAtOnceAndThePingIsNot(t *testing.T) {
@@ -92,29 +93,26 @@ func TestTimeIsBounded(t *testing.T) {
 			answer(429, "rate_limited")(w, r)
 		}, 0, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				all := services(t)
-				for host := range all {
-					all[host] = tc.answer
-				}
-				w := build(t, all)
-				n := w.notifier(t, everywhere())
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				if tc.cancel < 0 {
-					cancel()
-				} else if tc.cancel > 0 {
-					time.AfterFunc(tc.cancel, cancel)
-				}
-				began := time.Now()
-				err := n.Send(ctx, aRefusal())
-				assert.Equal(t, tc.took, time.Since(began))
-				require.Error(t, err)
-				assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
-				assert.Contains(t, fault.HintOf(err), "only the notification is missing")
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			all := services(t)
+			for host := range all {
+				all[host] = tc.answer
+			}
+			w := build(t, all)
+			n := w.notifier(t, everywhere())
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if tc.cancel < 0 {
+				cancel()
+			} else if tc.cancel > 0 {
+				time.AfterFunc(tc.cancel, cancel)
+			}
+			began := time.Now()
+			err := n.Send(ctx, aRefusal())
+			assert.Equal(t, tc.took, time.Since(began))
+			require.Error(t, err)
+			assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
+			assert.Contains(t, fault.HintOf(err), "only the notification is missing")
 		})
 	}
 }
@@ -156,23 +154,20 @@ func TestSecretsStayHere(t *testing.T) {
 			w.WriteHeader(http.StatusTemporaryRedirect)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				all := services(t)
-				for host := range all {
-					all[host] = h
-				}
-				w := build(t, all)
-				n := w.notifier(t, everywhere())
-				said := fmt.Sprint(n.Send(t.Context(), aRefusal()), "\n", n.PingStart(t.Context(), "r"), n.PingEnd(t.Context(), "r", 3, "x"), n.PingEnd(t.Context(), "r", -1, "x"))
-				said += fault.HintOf(n.Send(t.Context(), aRefusal())) + fault.HintOf(n.PingStart(t.Context(), "r"))
-				require.NotEmpty(t, w.trace)
-				for _, secret := range secretPieces() {
-					assert.NotContains(t, said, secret)
-					assert.NotContains(t, strings.Join(w.trace, "\n"), secret)
-				}
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			all := services(t)
+			for host := range all {
+				all[host] = h
+			}
+			w := build(t, all)
+			n := w.notifier(t, everywhere())
+			said := fmt.Sprint(n.Send(t.Context(), aRefusal()), "\n", n.PingStart(t.Context(), "r"), n.PingEnd(t.Context(), "r", 3, "x"), n.PingEnd(t.Context(), "r", -1, "x"))
+			said += fault.HintOf(n.Send(t.Context(), aRefusal())) + fault.HintOf(n.PingStart(t.Context(), "r"))
+			require.NotEmpty(t, w.trace)
+			for _, secret := range secretPieces() {
+				assert.NotContains(t, said, secret)
+				assert.NotContains(t, strings.Join(w.trace, "\n"), secret)
+			}
 		})
 	}
 	text := fmt.Sprintf("%v %+v %#v %s", everywhere(), everywhere(), everywhere(), everywhere())

@@ -11,6 +11,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/process"
+	"sbx/internal/testkit/bubble"
 )
 
 // TestASecondInterruptIsASecondDecision: what comes within a second of the words that acknowledge the first one
@@ -28,30 +29,27 @@ func TestASecondInterruptIsASecondDecision(t *testing.T) {
 		"a time limit with a stop beside": {fault.New(fault.KindTimeout, "5s"), []time.Duration{time.Millisecond}, 0},
 		"a time limit, then a person":     {fault.New(fault.KindTimeout, "5s"), []time.Duration{3 * time.Second}, 3 * time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				signals := make(chan os.Signal, 2)
-				e := &Env{Process: process.Process{Signals: func() (<-chan os.Signal, func()) { return signals, func() {} }}}
-				ctx, cancel := context.WithCancelCause(t.Context())
-				life, leave := context.WithCancelCause(t.Context())
-				said := false
-				over := e.OnInterrupts(ctx, func() { said = true }, leave)
-				cancel(tc.cause)
-				began := time.Now()
-				for _, at := range tc.at {
-					time.Sleep(at - time.Since(began))
-					select {
-					case signals <- os.Interrupt:
-					default: // as os/signal does where nobody receives
-					}
+		bubble.Run(t, name, func(t *testing.T) {
+			signals := make(chan os.Signal, 2)
+			e := &Env{Process: process.Process{Signals: func() (<-chan os.Signal, func()) { return signals, func() {} }}}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			life, leave := context.WithCancelCause(t.Context())
+			said := false
+			over := e.OnInterrupts(ctx, func() { said = true }, leave)
+			cancel(tc.cause)
+			began := time.Now()
+			for _, at := range tc.at {
+				time.Sleep(at - time.Since(began))
+				select {
+				case signals <- os.Interrupt:
+				default: // as os/signal does where nobody receives
 				}
-				synctest.Wait()
-				assert.True(t, said)
-				assert.Equal(t, tc.left != 0, life.Err() != nil, "left after %s", time.Since(began))
-				over()
-				synctest.Wait()
-			})
+			}
+			synctest.Wait()
+			assert.True(t, said)
+			assert.Equal(t, tc.left != 0, life.Err() != nil, "left after %s", time.Since(began))
+			over()
+			synctest.Wait()
 		})
 	}
 }

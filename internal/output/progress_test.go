@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"sbx/internal/testkit/bubble"
 )
 
 const wiped = "\r\x1b[K"
@@ -145,16 +147,13 @@ func TestProgressStaysAway(t *testing.T) {
 		"quiet, plain":  {width: 80, env: []string{"TERM=dumb"}},
 		"quiet, a pipe": {},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newStage(at)
-				g := s.printer(t, "table", func(o *Options) { o.Quiet = true }).Progress("listing")
-				advance(time.Hour)
-				g.Update("x")
-				g.Done()
-				assert.Empty(t, s.err.String())
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			s := newStage(at)
+			g := s.printer(t, "table", func(o *Options) { o.Quiet = true }).Progress("listing")
+			advance(time.Hour)
+			g.Update("x")
+			g.Done()
+			assert.Empty(t, s.err.String())
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/policy"
+	"sbx/internal/testkit/bubble"
 )
 
 // shelf is a BreakerStore in memory, with the faults of a real one.
@@ -149,36 +150,33 @@ func TestSharedStepsAside(t *testing.T) {
 		"hangs":             func(s *shelf) { s.lag = never },
 		"lets nobody win":   func(s *shelf) { s.lost = true },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var notices []string
-				store := newShelf()
-				opened(t, store, "prod")
-				<-time.After(policy.SharedOpen) // so that the next call has to probe
-				spoil(store)
-				s := policy.NewShared(store, policy.SharedOptions{Notice: func(text string) { notices = append(notices, text) }})
-				began := time.Now()
-				for range 3 {
-					permit, err := s.Allow(t.Context(), "prod", "me")
-					require.NoError(t, err)
-					assert.False(t, permit.Probe())
-					require.NoError(t, permit.Done(t.Context(), policy.ResultFault))
-				}
-				assert.LessOrEqual(t, time.Since(began), 10*time.Second)
-				require.Len(t, notices, 1)
-				assert.Contains(t, notices[0], "the shared circuit breaker of prod is bypassed")
-
-				store.lag, store.loadErr, store.swapErr, store.lost = nil, nil, nil, false
+		bubble.Run(t, name, func(t *testing.T) {
+			var notices []string
+			store := newShelf()
+			opened(t, store, "prod")
+			<-time.After(policy.SharedOpen) // so that the next call has to probe
+			spoil(store)
+			s := policy.NewShared(store, policy.SharedOptions{Notice: func(text string) { notices = append(notices, text) }})
+			began := time.Now()
+			for range 3 {
 				permit, err := s.Allow(t.Context(), "prod", "me")
 				require.NoError(t, err)
-				require.True(t, permit.Probe())
-				spoil(store)
-				err = permit.Done(t.Context(), policy.ResultGood)
-				require.Equal(t, fault.KindUnavailable, fault.KindOf(err))
-				assert.NotEmpty(t, fault.HintOf(err))
-				assert.Len(t, notices, 2, "it worked in between")
-			})
+				assert.False(t, permit.Probe())
+				require.NoError(t, permit.Done(t.Context(), policy.ResultFault))
+			}
+			assert.LessOrEqual(t, time.Since(began), 10*time.Second)
+			require.Len(t, notices, 1)
+			assert.Contains(t, notices[0], "the shared circuit breaker of prod is bypassed")
+
+			store.lag, store.loadErr, store.swapErr, store.lost = nil, nil, nil, false
+			permit, err := s.Allow(t.Context(), "prod", "me")
+			require.NoError(t, err)
+			require.True(t, permit.Probe())
+			spoil(store)
+			err = permit.Done(t.Context(), policy.ResultGood)
+			require.Equal(t, fault.KindUnavailable, fault.KindOf(err))
+			assert.NotEmpty(t, fault.HintOf(err))
+			assert.Len(t, notices, 2, "it worked in between")
 		})
 	}
 }
@@ -203,19 +201,16 @@ func TestOneProbeInFlight(t *testing.T) {
 	var deaths atomic.Int64
 	t.Cleanup(func() { assert.Positive(t, deaths.Load(), "some seed has a prober die") })
 	for seed := range uint64(4) {
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var flight flight
-				store := shelfOfOpen(t, seed)
-				var all sync.WaitGroup
-				for n := range uint64(8) {
-					all.Go(func() { process(t, store, rand.New(rand.NewPCG(seed, n)), &flight) })
-				}
-				all.Wait()
-				assert.Positive(t, flight.probes.Load())
-				deaths.Add(flight.deaths.Load()) // it depends on the order of the goroutines
-			})
+		bubble.Run(t, strconv.FormatUint(seed, 10), func(t *testing.T) {
+			var flight flight
+			store := shelfOfOpen(t, seed)
+			var all sync.WaitGroup
+			for n := range uint64(8) {
+				all.Go(func() { process(t, store, rand.New(rand.NewPCG(seed, n)), &flight) })
+			}
+			all.Wait()
+			assert.Positive(t, flight.probes.Load())
+			deaths.Add(flight.deaths.Load()) // it depends on the order of the goroutines
 		})
 	}
 }

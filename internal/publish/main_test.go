@@ -16,5 +16,7 @@ const callLimitOfTests = 10 * time.Second
 
 // The tests mostly wait for git and for remotes that hang.
 func TestMain(m *testing.M) {
-	os.Exit(providertest.Wide{M: m}.Run())
+	code := providertest.Wide{M: m}.Run()
+	_ = os.RemoveAll(firstWorld.dir)
+	os.Exit(code)
 }

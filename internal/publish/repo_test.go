@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -30,20 +31,47 @@ func operator(home string) []string {
 	}
 }
 
+// firstWorld is a folder with the repositories of a new world, which each test copies: git takes eight
+// processes for them.
+var firstWorld struct {
+	once sync.Once
+	dir  string
+}
+
+func makeFirstWorld(t *testing.T) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "sbx-publish-world-") //nolint:usetesting // TestMain removes it
+	require.NoError(t, err)
+	firstWorld.dir = dir
+	cmd := exec.Command("sh", "-ec", `git init --quiet --bare --template= --initial-branch=main remote.git
+mkdir remote.git/hooks
+git init --quiet --template= --initial-branch=main inside
+cd inside
+git remote add origin "$HOME/remote.git"
+echo first >file
+git add file
+git commit --quiet -m first
+git push --quiet origin main
+git fetch --quiet origin`)
+	cmd.Dir, cmd.Env = dir, operator(dir)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git here")
 	}
+	firstWorld.once.Do(func() { makeFirstWorld(t) })
 	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(firstWorld.dir)))
+	config := filepath.Join(dir, "inside", ".git", "config")
+	text, err := os.ReadFile(config)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(config, bytes.ReplaceAll(text, []byte(firstWorld.dir), []byte(dir)), 0o600))
 	w := &world{t: t, remote: filepath.Join(dir, "remote.git"), inside: filepath.Join(dir, "inside")}
 	w.git = &Git{Environ: operator(dir), Dir: t.TempDir(), Limit: 20 * time.Second, Now: func() time.Time { return time.Unix(1_800_000_000, 0) }}
-	w.run(dir, "init", "--quiet", "--bare", "--initial-branch=main", w.remote)
-	w.run(dir, "init", "--quiet", "--initial-branch=main", w.inside)
-	w.run(w.inside, "remote", "add", "origin", w.remote)
-	w.commit("first")
-	w.run(w.inside, "push", "--quiet", "origin", "main")
-	w.run(w.inside, "fetch", "--quiet", "origin")
 	w.base = w.at("refs/heads/main")
 	return w
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/httpx"
@@ -88,27 +87,11 @@ func TestContract(t *testing.T) {
 
 func TestLiarsTurnTheSuiteRed(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
-		o     daytonatest.Options
-		check string
-	}{
-		"says yes and does nothing": {daytonatest.Options{Deaf: true}, "terminate_ends"},
-		"reading lengthens a life":  {daytonatest.Options{Touches: true}, "reading_changes_nothing"},
-		"a cursor comes again":      {daytonatest.Options{Loops: true}, "list_reads_every_page_once"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := subject(tc.o)
-			c.Limit = time.Second
-			for _, check := range providertest.Checks() {
-				if check.Name == tc.check {
-					assert.True(t, providertest.Attempt(t.Context(), c, check).Failed)
-					return
-				}
-			}
-			assert.Fail(t, "no check "+tc.check)
-		})
-	}
+	providertest.RunLies(t, time.Second, map[string]providertest.Lie{
+		"says yes and does nothing": {Config: subject(daytonatest.Options{Deaf: true}), Check: "terminate_ends"},
+		"reading lengthens a life":  {Config: subject(daytonatest.Options{Touches: true}), Check: "reading_changes_nothing"},
+		"a cursor comes again":      {Config: subject(daytonatest.Options{Loops: true}), Check: "list_reads_every_page_once"},
+	})
 }
 
 func TestBadDays(t *testing.T) {

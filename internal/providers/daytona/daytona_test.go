@@ -30,8 +30,6 @@ func fresh(t *testing.T, o daytonatest.Options) (*daytonatest.Fake, *daytona.Cli
 	return f, c
 }
 
-// TestLookingIsNoActivity: reads send the header that keeps the auto-stop timer; commands of the
-// operator are activity.
 // TestEventsBehindTheFirstPageOfTheAuditLog: the log is that of the organization.
 func TestEventsBehindTheFirstPageOfTheAuditLog(t *testing.T) {
 	t.Parallel()
@@ -54,6 +52,8 @@ func TestEventsBehindTheFirstPageOfTheAuditLog(t *testing.T) {
 	}
 }
 
+// TestLookingIsNoActivity: reads send the header that keeps the auto-stop timer; commands of the
+// operator are activity.
 func TestLookingIsNoActivity(t *testing.T) {
 	t.Parallel()
 	f, c := fresh(t, daytonatest.Options{Old: true})

@@ -3,10 +3,10 @@ package daytona_test
 import (
 	"net/http"
 	"testing"
-	"testing/synctest"
 
 	"sbx/internal/httpx"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/daytonatest"
 	"sbx/internal/testkit/providertest"
 	"sbx/internal/testkit/wiretest"
@@ -26,18 +26,15 @@ func TestOneAnswerEndsTheLook(t *testing.T) {
 		"silence":      {Trouble: wiretest.TroubleHang},
 	} {
 		for _, labels := range []map[string]string{nil, {sandbox.LabelRun: "main"}} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					f := daytonatest.New(t, daytonatest.Options{})
-					id := f.Add(daytonatest.Seed{Labels: labels})
-					for _, route := range inside {
-						answer.Route = route
-						f.Break(answer)
-					}
-					providertest.CheckDead(t, providertest.DeadSubject{
-						P: open(t, "http://daytona/api", httpx.Net{Dial: f.Dial}), ID: id, Silent: name == "silence", All: f.Counter(), Inside: f.Counter(inside...),
-					})
+			bubble.Run(t, name, func(t *testing.T) {
+				f := daytonatest.New(t, daytonatest.Options{})
+				id := f.Add(daytonatest.Seed{Labels: labels})
+				for _, route := range inside {
+					answer.Route = route
+					f.Break(answer)
+				}
+				providertest.CheckDead(t, providertest.DeadSubject{
+					P: open(t, "http://daytona/api", httpx.Net{Dial: f.Dial}), ID: id, Silent: name == "silence", All: f.Counter(), Inside: f.Counter(inside...),
 				})
 			})
 		}

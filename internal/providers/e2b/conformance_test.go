@@ -1,12 +1,10 @@
 package e2b_test
 
 import (
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/httpx"
@@ -74,7 +72,6 @@ func TestNovitaConformance(t *testing.T) {
 	providertest.Run(t, subject(e2b.NovitaType(), e2btest.Options{Novita: true}))
 }
 
-// TestLiarsTurnTheSuiteRed: the suite finds each wrong cloud, in both dialects, by the right check.
 func TestProgramsUnderEachShell(t *testing.T) {
 	t.Parallel()
 	wiretest.EachShell(t, func(t *testing.T, shell string) {
@@ -83,41 +80,20 @@ func TestProgramsUnderEachShell(t *testing.T) {
 	})
 }
 
+// TestLiarsTurnTheSuiteRed: the suite finds each wrong cloud, in both dialects, by the right check.
 func TestLiarsTurnTheSuiteRed(t *testing.T) {
 	t.Parallel()
+	lies := map[string]providertest.Lie{}
 	for _, kind := range []providers.Type{e2b.Type(), e2b.NovitaType()} {
-		for name, tc := range map[string]struct {
-			o     e2btest.Options
-			check string
-			said  string
-		}{
-			"says yes and keeps it alive": {e2btest.Options{KeepsAlive: true}, "terminate_ends", "not ended"},
-			"hides the last row":          {e2btest.Options{HidesLast: true}, "list_reads_every_page_once", "4 of 5 running"},
-			"a page token comes again":    {e2btest.Options{Loops: true}, "list_reads_every_page_once", "a page token occurred twice"},
-			"reading wakes":               {e2btest.Options{Wakes: true}, "reading_wakes_nothing", "a read woke a paused sandbox"},
-			"reading lengthens a life":    {e2btest.Options{Lengthens: true}, "reading_changes_nothing", "a read changed the sandbox's life"},
-		} {
-			t.Run(kind.Name+" "+name, func(t *testing.T) {
-				t.Parallel()
-				tc.o.Novita = kind.Name == e2b.NovitaTypeName
-				c := subject(kind, tc.o)
-				c.Limit = 3 * time.Second
-				v := attempt(t, c, tc.check)
-				assert.True(t, v.Failed)
-				assert.Contains(t, strings.Join(v.Messages, "\n"), tc.said)
-			})
+		lie := func(o e2btest.Options, check, said string) providertest.Lie {
+			o.Novita = kind.Name == e2b.NovitaTypeName
+			return providertest.Lie{Config: subject(kind, o), Check: check, Said: said}
 		}
+		lies[kind.Name+" says yes and keeps it alive"] = lie(e2btest.Options{KeepsAlive: true}, "terminate_ends", "not ended")
+		lies[kind.Name+" hides the last row"] = lie(e2btest.Options{HidesLast: true}, "list_reads_every_page_once", "4 of 5 running")
+		lies[kind.Name+" a page token comes again"] = lie(e2btest.Options{Loops: true}, "list_reads_every_page_once", "a page token occurred twice")
+		lies[kind.Name+" reading wakes"] = lie(e2btest.Options{Wakes: true}, "reading_wakes_nothing", "a read woke a paused sandbox")
+		lies[kind.Name+" reading lengthens a life"] = lie(e2btest.Options{Lengthens: true}, "reading_changes_nothing", "a read changed the sandbox's life")
 	}
-}
-
-// attempt runs one check by its name.
-func attempt(t *testing.T, c providertest.Config, name string) providertest.Verdict {
-	t.Helper()
-	for _, check := range providertest.Checks() {
-		if check.Name == name {
-			return providertest.Attempt(t.Context(), c, check)
-		}
-	}
-	require.Fail(t, "no check "+name)
-	return providertest.Verdict{}
+	providertest.RunLies(t, 3*time.Second, lies)
 }

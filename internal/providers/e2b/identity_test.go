@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
@@ -22,6 +23,7 @@ func TestAnotherSandboxIsNeitherReadNorAsked(t *testing.T) {
 		p := dialled(t, f)
 		_, err := p.Get(t.Context(), id)
 		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
+		require.ErrorContains(t, err, other, "the answer was about this one")
 		err = p.Terminate(t.Context(), id, providers.TerminateOptions{})
 		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
 		_, err = p.Probe(t.Context(), id)

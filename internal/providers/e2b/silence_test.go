@@ -2,11 +2,7 @@ package e2b_test
 
 import (
 	"testing"
-	"time"
 
-	"github.com/stretchr/testify/require"
-
-	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/e2b"
 	"sbx/internal/sandbox"
@@ -14,16 +10,21 @@ import (
 	"sbx/internal/testkit/wiretest"
 )
 
-// TestSilence: a stopped envd accepts connections and does not answer, and so may the API.
+// TestSilence: a stopped envd accepts connections and does not answer, and so may the API, in either dialect.
 func TestSilence(t *testing.T) {
 	t.Parallel()
-	wiretest.RunSilence(t, func(wt wiretest.T) wiretest.Subject {
-		f := e2btest.New(wt, e2btest.Options{})
-		id := f.Add(e2btest.Seed{Metadata: map[string]string{sandbox.LabelRun: "main"}})
-		return wiretest.Subject{Server: f.Server, P: dialled(wt, f), ID: id, Inside: []string{
-			"GET /health", "GET /metrics", "POST /process.Process/Start", "POST /process.Process/Connect", "POST /process.Process/SendSignal",
-		}}
-	})
+	for _, kind := range []providers.Type{e2b.Type(), e2b.NovitaType()} {
+		t.Run(kind.Name, func(t *testing.T) {
+			t.Parallel()
+			wiretest.RunSilence(t, func(wt wiretest.T) wiretest.Subject {
+				f := e2btest.New(wt, e2btest.Options{Novita: kind.Name == e2b.NovitaTypeName})
+				id := f.Add(e2btest.Seed{Metadata: map[string]string{sandbox.LabelRun: "main"}})
+				return wiretest.Subject{Server: f.Server, P: dialledAs(wt, f, kind), ID: id, Inside: []string{
+					"GET /health", "GET /metrics", "POST /process.Process/Start", "POST /process.Process/Connect", "POST /process.Process/SendSignal",
+				}}
+			})
+		})
+	}
 }
 
 func TestLosses(t *testing.T) {
@@ -40,20 +41,5 @@ func TestRefusedCreates(t *testing.T) {
 	wiretest.RunRefusals(t, func(wt wiretest.T) wiretest.Subject {
 		f := e2btest.New(wt, e2btest.Options{})
 		return wiretest.Subject{Server: f.Server, P: dialled(wt, f), Create: "POST /sandboxes"}
-	})
-}
-
-// TestNovitaSilence is TestSilence in the older dialect.
-func TestNovitaSilence(t *testing.T) {
-	t.Parallel()
-	wiretest.RunSilence(t, func(wt wiretest.T) wiretest.Subject {
-		f := e2btest.New(wt, e2btest.Options{Novita: true})
-		id := f.Add(e2btest.Seed{Metadata: map[string]string{sandbox.LabelRun: "main"}})
-		p, err := e2b.NovitaType().Open(t.Context(), providers.Profile{Name: "prod", Settings: e2btest.Settings("http://e2b")},
-			providers.Deps{Now: time.Now, Net: httpx.Net{Dial: f.Dial}})
-		require.NoError(wt, err)
-		return wiretest.Subject{Server: f.Server, P: p, ID: id, Inside: []string{
-			"GET /health", "GET /metrics", "POST /process.Process/Start", "POST /process.Process/Connect", "POST /process.Process/SendSignal",
-		}}
 	})
 }

@@ -21,6 +21,7 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/providers/guest"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 )
 
 // inside is a guest.Shell of a box.
@@ -111,23 +112,20 @@ func TestLogsOfPieces(t *testing.T) {
 		"nothing":                {[]string{printed("ended", 0, "", 0, "")}, providers.LogQuery{}, nil},
 		"a time to come":         {[]string{printed("ended", 0, "a\n", 0, "")}, providers.LogQuery{Since: time.Date(2400, 1, 1, 0, 0, 0, 0, time.UTC)}, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var got []string
-				for line, err := range guest.Logs(t.Context(), (&answers{printed: tc.printed}).shell, "", tc.query) {
-					require.NoError(t, err)
-					text := line.Text
-					if line.Truncated {
-						text = "~" + text
-					}
-					if line.Stream == "sbx" {
-						text = "sbx: " + text
-					}
-					got = append(got, text)
+		bubble.Run(t, name, func(t *testing.T) {
+			var got []string
+			for line, err := range guest.Logs(t.Context(), (&answers{printed: tc.printed}).shell, "", tc.query) {
+				require.NoError(t, err)
+				text := line.Text
+				if line.Truncated {
+					text = "~" + text
 				}
-				assert.Equal(t, tc.want, got)
-			})
+				if line.Stream == "sbx" {
+					text = "sbx: " + text
+				}
+				got = append(got, text)
+			}
+			assert.Equal(t, tc.want, got)
 		})
 	}
 }

@@ -70,27 +70,11 @@ func TestConformance(t *testing.T) {
 // TestLiarsTurnTheSuiteRed: the suite finds each wrong worker.
 func TestLiarsTurnTheSuiteRed(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
-		o     monotasktest.Options
-		check string
-	}{
-		"says yes and does nothing": {monotasktest.Options{Deaf: true}, "terminate_ends"},
-		"lists what has ended":      {monotasktest.Options{Lists: true}, "ended_is_not_listed_as_running"},
-		"ends what is read":         {monotasktest.Options{EndsRead: true}, "reading_changes_nothing"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := subject(tc.o)
-			c.Limit = 300 * time.Millisecond
-			for _, check := range providertest.Checks() {
-				if check.Name == tc.check {
-					assert.True(t, providertest.Attempt(t.Context(), c, check).Failed)
-					return
-				}
-			}
-			assert.Fail(t, "no check "+tc.check)
-		})
-	}
+	providertest.RunLies(t, 300*time.Millisecond, map[string]providertest.Lie{
+		"says yes and does nothing": {Config: subject(monotasktest.Options{Deaf: true}), Check: "terminate_ends"},
+		"lists what has ended":      {Config: subject(monotasktest.Options{Lists: true}), Check: "ended_is_not_listed_as_running"},
+		"ends what is read":         {Config: subject(monotasktest.Options{EndsRead: true}), Check: "reading_changes_nothing"},
+	})
 }
 
 func TestAListThatIsNoneIsNeverEmpty(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -17,6 +16,7 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/providers/omoios"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/omoiostest"
 	"sbx/internal/testkit/wiretest"
 )
@@ -359,10 +359,7 @@ func TestBadDays(t *testing.T) {
 		if day.Loops || day.Edit != nil {
 			continue // see TestAListingThatFailsSaysSo: an edit is about the rows of a provider
 		}
-		t.Run(day.Name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { judge(t, day) })
-		})
+		bubble.Run(t, day.Name, func(t *testing.T) { judge(t, day) })
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
@@ -97,27 +96,11 @@ func TestContract(t *testing.T) {
 
 func TestLiarsTurnTheSuiteRed(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
-		o     verceltest.Options
-		check string
-	}{
-		"says yes and does nothing": {verceltest.Options{Deaf: true}, "terminate_ends"},
-		"lists what has stopped":    {verceltest.Options{Hides: true}, "ended_is_not_listed_as_running"},
-		"a cursor comes again":      {verceltest.Options{Loops: true}, "list_reads_every_page_once"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := subject(tc.o)
-			c.Limit = time.Second
-			for _, check := range providertest.Checks() {
-				if check.Name == tc.check {
-					assert.True(t, providertest.Attempt(t.Context(), c, check).Failed)
-					return
-				}
-			}
-			assert.Fail(t, "no check "+tc.check)
-		})
-	}
+	providertest.RunLies(t, time.Second, map[string]providertest.Lie{
+		"says yes and does nothing": {Config: subject(verceltest.Options{Deaf: true}), Check: "terminate_ends"},
+		"lists what has stopped":    {Config: subject(verceltest.Options{Hides: true}), Check: "ended_is_not_listed_as_running"},
+		"a cursor comes again":      {Config: subject(verceltest.Options{Loops: true}), Check: "list_reads_every_page_once"},
+	})
 }
 
 func TestBadDays(t *testing.T) {

@@ -3,9 +3,9 @@ package vercel_test
 import (
 	"net/http"
 	"testing"
-	"testing/synctest"
 
 	"sbx/internal/httpx"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/providertest"
 	"sbx/internal/testkit/verceltest"
 	"sbx/internal/testkit/wiretest"
@@ -20,18 +20,15 @@ func TestOneAnswerEndsTheLook(t *testing.T) {
 		"silence": {Trouble: wiretest.TroubleHang},
 	} {
 		for _, tags := range []map[string]string{nil, {"sbx-owner": "alice"}} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					f := verceltest.New(t, verceltest.Options{})
-					id := f.Add(verceltest.Seed{Tags: tags})
-					for _, route := range inside {
-						answer.Route = route
-						f.Break(answer)
-					}
-					providertest.CheckDead(t, providertest.DeadSubject{
-						P: open(t, "http://vercel", httpx.Net{Dial: f.Dial}), ID: id, Silent: name == "silence", All: f.Counter(), Inside: f.Counter(inside...),
-					})
+			bubble.Run(t, name, func(t *testing.T) {
+				f := verceltest.New(t, verceltest.Options{})
+				id := f.Add(verceltest.Seed{Tags: tags})
+				for _, route := range inside {
+					answer.Route = route
+					f.Break(answer)
+				}
+				providertest.CheckDead(t, providertest.DeadSubject{
+					P: open(t, "http://vercel", httpx.Net{Dial: f.Dial}), ID: id, Silent: name == "silence", All: f.Counter(), Inside: f.Counter(inside...),
 				})
 			})
 		}

@@ -3,12 +3,12 @@ package wirekit_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 
 	"sbx/internal/providers/wirekit"
+	"sbx/internal/testkit/bubble"
 )
 
 // TestACleanupHasItsOwnTime: a kill that is given up when its caller leaves lets the command run on.
@@ -19,17 +19,14 @@ func TestACleanupHasItsOwnTime(t *testing.T) {
 		"the caller leaves":   2 * time.Second,
 		"the caller stays":    time.Hour,
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				caller, leave := context.WithTimeout(t.Context(), left)
-				defer leave()
-				began := time.Now()
-				ctx, cancel := wirekit.CleanupContext(caller)
-				defer cancel()
-				<-ctx.Done()
-				assert.Equal(t, wirekit.CleanupLimit, time.Since(began))
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			caller, leave := context.WithTimeout(t.Context(), left)
+			defer leave()
+			began := time.Now()
+			ctx, cancel := wirekit.CleanupContext(caller)
+			defer cancel()
+			<-ctx.Done()
+			assert.Equal(t, wirekit.CleanupLimit, time.Since(began))
 		})
 	}
 }

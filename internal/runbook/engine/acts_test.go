@@ -18,6 +18,7 @@ import (
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -118,21 +119,18 @@ func TestAnEmergencyIsNamed(t *testing.T) {
 		"a flag names":      {quotas: full, watch: &person{}, req: engine.Request{Yes: true, MaxDelete: 50, Production: []string{"prod"}}, cleaned: 1},
 		"far from full":     {quotas: free, watch: &person{answer: typesWords}, want: "skipped "},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := prod(fake.Options{Quotas: tc.quotas}, calm("calm0001"))
-				s := newSite(t, "", p)
-				tc.req.Book, tc.req.Procedure = written(t, emergency), "urgent"
-				run := s.run(t, tc.req, tc.watch)
-				assert.Len(t, p.Calls(fake.OpCleanup), tc.cleaned, "%s: %s", run.Step("all").State, run.Step("all").Reason)
-				if tc.want != "" {
-					assert.Equal(t, tc.want, stateOfStep(t, run, "all"))
-				}
-				if tc.watch.answer != nil && tc.cleaned > 0 {
-					assert.Equal(t, "prod", tc.watch.questions[0].Word)
-				}
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			p := prod(fake.Options{Quotas: tc.quotas}, calm("calm0001"))
+			s := newSite(t, "", p)
+			tc.req.Book, tc.req.Procedure = written(t, emergency), "urgent"
+			run := s.run(t, tc.req, tc.watch)
+			assert.Len(t, p.Calls(fake.OpCleanup), tc.cleaned, "%s: %s", run.Step("all").State, run.Step("all").Reason)
+			if tc.want != "" {
+				assert.Equal(t, tc.want, stateOfStep(t, run, "all"))
+			}
+			if tc.watch.answer != nil && tc.cleaned > 0 {
+				assert.Equal(t, "prod", tc.watch.questions[0].Word)
+			}
 		})
 	}
 }
@@ -301,25 +299,22 @@ func TestAnApprovalIsOfThePlanThatWasShown(t *testing.T) {
 func TestAStop(t *testing.T) {
 	t.Parallel()
 	for name, word := range map[string]string{"by its task": "t-k3v9x2mq7abc", "by its sandbox": "prod/work0001"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				one := calm("work0001")
-				one.Sandbox.TaskID = "t-k3v9x2mq7abc"
-				p := prod(fake.Options{}, one)
-				s := newSite(t, "", p)
-				kept := task.New("t-k3v9x2mq7abc", "", task.Spec{Provider: "prod", Command: []string{"true"}, Attempts: 3}, task.Owner{Host: "host-1", PID: 1, Who: "test"}, time.Now())
-				kept.State = task.Running
-				kept.Attempts = []task.Attempt{{N: 1, Provider: "prod", Sandbox: "work0001", IntentAt: time.Now(), StartedAt: time.Now()}}
-				_, _, err := task.Ledger{Store: s.store}.Add(t.Context(), kept)
-				require.NoError(t, err)
-				run := s.run(t, engine.Request{Book: shipped(t, "idle-after-completion"), Procedure: "kept-on-purpose", Word: word, Yes: true, MaxDelete: 1}, &person{})
-				step := run.Step("end-kept")
-				require.NotNil(t, step.Act, step.Reason)
-				assert.Equal(t, "t-k3v9x2mq7abc", step.Act.Targets[0].Ref)
-				assert.Equal(t, "done true", stateOfStep(t, run, "end-kept"), step.Reason)
-				assert.Equal(t, map[string]int{"work0001": 1}, ends(p))
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			one := calm("work0001")
+			one.Sandbox.TaskID = "t-k3v9x2mq7abc"
+			p := prod(fake.Options{}, one)
+			s := newSite(t, "", p)
+			kept := task.New("t-k3v9x2mq7abc", "", task.Spec{Provider: "prod", Command: []string{"true"}, Attempts: 3}, task.Owner{Host: "host-1", PID: 1, Who: "test"}, time.Now())
+			kept.State = task.Running
+			kept.Attempts = []task.Attempt{{N: 1, Provider: "prod", Sandbox: "work0001", IntentAt: time.Now(), StartedAt: time.Now()}}
+			_, _, err := task.Ledger{Store: s.store}.Add(t.Context(), kept)
+			require.NoError(t, err)
+			run := s.run(t, engine.Request{Book: shipped(t, "idle-after-completion"), Procedure: "kept-on-purpose", Word: word, Yes: true, MaxDelete: 1}, &person{})
+			step := run.Step("end-kept")
+			require.NotNil(t, step.Act, step.Reason)
+			assert.Equal(t, "t-k3v9x2mq7abc", step.Act.Targets[0].Ref)
+			assert.Equal(t, "done true", stateOfStep(t, run, "end-kept"), step.Reason)
+			assert.Equal(t, map[string]int{"work0001": 1}, ends(p))
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"sbx/internal/providers"
 	"sbx/internal/runbook/engine"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -87,24 +88,21 @@ func TestARunAboutOneSandbox(t *testing.T) {
 		"one that is not":     {procedure: "stuck", word: "prod/calm0001", ended: map[string]int{}, reasons: map[string]string{"end-stuck": "--ref names prod/calm0001, which is not known to be stuck"}},
 		"one that is no more": {procedure: "stuck", word: "prod/none0001", ended: map[string]int{}, reasons: map[string]string{"end-stuck": "--ref names prod/none0001, which is not there"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				full := []providers.Quota{{Name: "sandboxes", Used: new(9.0), Limit: new(10.0)}}
-				p := prod(fake.Options{Quotas: full}, looping("loop0001"), looping("loop0002"), looping("loop0003"), calm("calm0001"))
-				req := engine.Request{Book: written(t, endsAll), Procedure: tc.procedure, Word: tc.word, Yes: true, MaxDelete: 5, Production: []string{"prod"}}
-				run := newSite(t, "", p).run(t, req, &person{})
-				assert.Equal(t, tc.ended, ends(p))
-				assert.Empty(t, p.Calls(fake.OpCleanup))
-				for id, reason := range tc.reasons {
-					assert.Equal(t, "skipped ", stateOfStep(t, run, id), run.Step(id).Reason)
-					assert.Contains(t, run.Step(id).Reason, reason)
-				}
-				if id := map[string]string{"": "end", "stuck": "end-stuck"}[tc.procedure]; len(tc.ended) > 0 {
-					require.Equal(t, "done true", stateOfStep(t, run, id), run.Step(id).Reason)
-					assert.Equal(t, "prod/loop0001", run.Step(id).Act.Targets[0].Ref)
-				}
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			full := []providers.Quota{{Name: "sandboxes", Used: new(9.0), Limit: new(10.0)}}
+			p := prod(fake.Options{Quotas: full}, looping("loop0001"), looping("loop0002"), looping("loop0003"), calm("calm0001"))
+			req := engine.Request{Book: written(t, endsAll), Procedure: tc.procedure, Word: tc.word, Yes: true, MaxDelete: 5, Production: []string{"prod"}}
+			run := newSite(t, "", p).run(t, req, &person{})
+			assert.Equal(t, tc.ended, ends(p))
+			assert.Empty(t, p.Calls(fake.OpCleanup))
+			for id, reason := range tc.reasons {
+				assert.Equal(t, "skipped ", stateOfStep(t, run, id), run.Step(id).Reason)
+				assert.Contains(t, run.Step(id).Reason, reason)
+			}
+			if id := map[string]string{"": "end", "stuck": "end-stuck"}[tc.procedure]; len(tc.ended) > 0 {
+				require.Equal(t, "done true", stateOfStep(t, run, id), run.Step(id).Reason)
+				assert.Equal(t, "prod/loop0001", run.Step(id).Act.Targets[0].Ref)
+			}
 		})
 	}
 }

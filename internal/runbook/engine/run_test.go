@@ -20,6 +20,7 @@ import (
 	"sbx/internal/runbook"
 	"sbx/internal/runbook/engine"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 	"sbx/runbooks"
 )
@@ -96,30 +97,27 @@ func TestAGateWithoutAnAnswer(t *testing.T) {
 		"over the limit":      {watch: &person{}, req: engine.Request{Yes: true, MaxDelete: 1}},
 		"the input ends":      {watch: &person{answer: endsTheInput}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := prod(fake.Options{}, looping("loop0001"), looping("loop0002"))
-				s := newSite(t, "", p)
-				tc.req.Book = shipped(t, "sandbox-stuck")
-				first := s.run(t, tc.req, tc.watch)
-				assert.Equal(t, engine.RunWaiting, first.State)
-				assert.Equal(t, fault.KindRefused, fault.KindOf(first.Err()))
-				assert.Contains(t, fault.HintOf(first.Err()), "--resume "+first.ID)
-				if tc.req.Yes {
-					assert.Equal(t, "go on with `sbx runbook run --resume "+first.ID+" --yes --max-delete 2`", fault.HintOf(first.Err()))
-				}
-				assert.Equal(t, "pending ", stateOfStep(t, first, "end-loop"))
-				assert.Empty(t, ends(p))
+		bubble.Run(t, name, func(t *testing.T) {
+			p := prod(fake.Options{}, looping("loop0001"), looping("loop0002"))
+			s := newSite(t, "", p)
+			tc.req.Book = shipped(t, "sandbox-stuck")
+			first := s.run(t, tc.req, tc.watch)
+			assert.Equal(t, engine.RunWaiting, first.State)
+			assert.Equal(t, fault.KindRefused, fault.KindOf(first.Err()))
+			assert.Contains(t, fault.HintOf(first.Err()), "--resume "+first.ID)
+			if tc.req.Yes {
+				assert.Equal(t, "go on with `sbx runbook run --resume "+first.ID+" --yes --max-delete 2`", fault.HintOf(first.Err()))
+			}
+			assert.Equal(t, "pending ", stateOfStep(t, first, "end-loop"))
+			assert.Empty(t, ends(p))
 
-				again := s.run(t, engine.Request{Resume: first.ID, Yes: true, MaxDelete: 2}, &person{})
-				assert.Equal(t, "done true", stateOfStep(t, again, "end-loop"))
-				assert.Equal(t, map[string]int{"loop0001": 1, "loop0002": 1}, ends(p))
-				assert.Equal(t, first.Step("resources"), again.Step("resources"), "what is over is not repeated")
-				assert.Len(t, again.Resumed, 1)
-				_, err := engine.Start(t.Context(), s.env(t), engine.Request{Resume: first.ID}, &person{})
-				assert.Equal(t, fault.KindRefused, fault.KindOf(err), "it has ended")
-			})
+			again := s.run(t, engine.Request{Resume: first.ID, Yes: true, MaxDelete: 2}, &person{})
+			assert.Equal(t, "done true", stateOfStep(t, again, "end-loop"))
+			assert.Equal(t, map[string]int{"loop0001": 1, "loop0002": 1}, ends(p))
+			assert.Equal(t, first.Step("resources"), again.Step("resources"), "what is over is not repeated")
+			assert.Len(t, again.Resumed, 1)
+			_, err := engine.Start(t.Context(), s.env(t), engine.Request{Resume: first.ID}, &person{})
+			assert.Equal(t, fault.KindRefused, fault.KindOf(err), "it has ended")
 		})
 	}
 }
@@ -358,20 +356,17 @@ func TestEveryShippedRunbookRuns(t *testing.T) {
 	for _, book := range shelf.Books {
 		for name, seeds := range map[string][]fake.Seed{"empty": nil, "stuck": {looping("loop0001"), calm("calm0001")}} {
 			for _, dry := range []bool{true, false} {
-				t.Run(string(book.Metadata.ID)+" "+name, func(t *testing.T) {
-					t.Parallel()
-					synctest.Test(t, func(t *testing.T) {
-						p := prod(fake.Options{}, seeds...)
-						run := newSite(t, "", p).run(t, engine.Request{Book: book, DryRun: dry, Yes: !dry, MaxDelete: 5}, &person{})
-						if dry {
-							require.NoError(t, run.Err())
-							assert.Empty(t, ends(p))
-							return
-						}
-						assert.Contains(t, []engine.RunState{engine.RunDone, engine.RunFailed}, run.State, "%v", run.Err())
-						assert.Zero(t, run.Count(engine.Pending)+run.Count(engine.Running))
-						assert.Zero(t, ends(p)["calm0001"])
-					})
+				bubble.Run(t, string(book.Metadata.ID)+" "+name, func(t *testing.T) {
+					p := prod(fake.Options{}, seeds...)
+					run := newSite(t, "", p).run(t, engine.Request{Book: book, DryRun: dry, Yes: !dry, MaxDelete: 5}, &person{})
+					if dry {
+						require.NoError(t, run.Err())
+						assert.Empty(t, ends(p))
+						return
+					}
+					assert.Contains(t, []engine.RunState{engine.RunDone, engine.RunFailed}, run.State, "%v", run.Err())
+					assert.Zero(t, run.Count(engine.Pending)+run.Count(engine.Running))
+					assert.Zero(t, ends(p)["calm0001"])
 				})
 			}
 		}

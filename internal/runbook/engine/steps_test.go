@@ -16,6 +16,7 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/runbook/engine"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -71,22 +72,19 @@ func TestStepsOfPeople(t *testing.T) {
 		"by flag":            {watch: &person{}, yes: true, want: map[string]string{"look": "skipped ", "sure": "done true", "last": "skipped "}, state: engine.RunDone},
 		"nobody":             {watch: &person{}, want: map[string]string{"look": "skipped ", "sure": "pending ", "last": "pending "}, state: engine.RunWaiting},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newSite(t, "thresholds: {stuck_age: 7m}\n", prod(fake.Options{}, calm("calm0001")))
-				run := s.run(t, engine.Request{Book: written(t, spec), Procedure: "talk", Yes: tc.yes}, tc.watch)
-				for id, want := range tc.want {
-					assert.Equal(t, want, stateOfStep(t, run, id), id)
-				}
-				assert.Equal(t, tc.state, run.State, "%v", run.Err())
-				if name == "yes" {
-					look := run.Step("look")
-					assert.Equal(t, []string{"Look after 7m.", "it will be asked: What does it say?"}, look.Evidence, "the setting that is configured")
-					require.Len(t, look.Answers, 1)
-					assert.Equal(t, "nothing", look.Answers[0].Answer)
-				}
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			s := newSite(t, "thresholds: {stuck_age: 7m}\n", prod(fake.Options{}, calm("calm0001")))
+			run := s.run(t, engine.Request{Book: written(t, spec), Procedure: "talk", Yes: tc.yes}, tc.watch)
+			for id, want := range tc.want {
+				assert.Equal(t, want, stateOfStep(t, run, id), id)
+			}
+			assert.Equal(t, tc.state, run.State, "%v", run.Err())
+			if name == "yes" {
+				look := run.Step("look")
+				assert.Equal(t, []string{"Look after 7m.", "it will be asked: What does it say?"}, look.Evidence, "the setting that is configured")
+				require.Len(t, look.Answers, 1)
+				assert.Equal(t, "nothing", look.Answers[0].Answer)
+			}
 		})
 	}
 }
@@ -113,19 +111,16 @@ func TestAWaitLooksAgain(t *testing.T) {
 		"in time": {4 * time.Minute, "done true", fault.KindNone},
 		"never":   {time.Hour, "failed false", fault.KindPartial},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := prod(fake.Options{}, calm("calm0001"))
-				timer := time.AfterFunc(tc.after, func() { assert.NoError(t, p.Terminate(t.Context(), "calm0001", providers.TerminateOptions{})) })
-				defer timer.Stop()
-				began := time.Now()
-				run := newSite(t, "", p).run(t, engine.Request{Book: written(t, spec)}, &person{})
-				assert.Equal(t, tc.want, stateOfStep(t, run, "fewer"))
-				assert.Equal(t, tc.kind, fault.KindOf(run.Err()), "%v", run.Err())
-				assert.LessOrEqual(t, time.Since(began), 12*time.Minute)
-				assert.GreaterOrEqual(t, run.Step("fewer").Took, min(tc.after, 10*time.Minute))
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			p := prod(fake.Options{}, calm("calm0001"))
+			timer := time.AfterFunc(tc.after, func() { assert.NoError(t, p.Terminate(t.Context(), "calm0001", providers.TerminateOptions{})) })
+			defer timer.Stop()
+			began := time.Now()
+			run := newSite(t, "", p).run(t, engine.Request{Book: written(t, spec)}, &person{})
+			assert.Equal(t, tc.want, stateOfStep(t, run, "fewer"))
+			assert.Equal(t, tc.kind, fault.KindOf(run.Err()), "%v", run.Err())
+			assert.LessOrEqual(t, time.Since(began), 12*time.Minute)
+			assert.GreaterOrEqual(t, run.Step("fewer").Took, min(tc.after, 10*time.Minute))
 		})
 	}
 }
@@ -194,14 +189,11 @@ func TestProductionIsNamed(t *testing.T) {
 			return map[bool]string{true: q.Word, false: "no"}[q.Word == "1"], true
 		}}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := prod(fake.Options{}, looping("loop0001"))
-				tc.req.Book = shipped(t, "sandbox-stuck")
-				newSite(t, "production: [prod]\n", p).run(t, tc.req, tc.watch)
-				assert.Equal(t, tc.ended, ends(p)["loop0001"] == 1)
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			p := prod(fake.Options{}, looping("loop0001"))
+			tc.req.Book = shipped(t, "sandbox-stuck")
+			newSite(t, "production: [prod]\n", p).run(t, tc.req, tc.watch)
+			assert.Equal(t, tc.ended, ends(p)["loop0001"] == 1)
 		})
 	}
 }
@@ -300,28 +292,25 @@ func TestAManualStepAsksUntilItIsAnswered(t *testing.T) {
 		"a text, then Enter": {[]string{"no", "later", "", "red"}, "done ", 4},
 		"a text, then skip":  {[]string{"no", "Skip"}, "skipped ", 2},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				left := tc.typed
-				watch := &person{answer: func(ops.Question) (string, bool) {
-					if len(left) == 0 {
-						return "", false
-					}
-					text := left[0]
-					left = left[1:]
-					return text, true
-				}}
-				run := newSite(t, "", prod(fake.Options{}, calm("calm0001"))).run(t, engine.Request{Book: written(t, spec)}, watch)
-				look := run.Step("look")
-				assert.Equal(t, tc.want, stateOfStep(t, run, "look"))
-				require.Len(t, watch.questions, tc.asked)
-				assert.Contains(t, look.Evidence, "it will be asked: What does it say?")
-				if tc.want == "done " {
-					require.Len(t, look.Answers, 1)
-					assert.Equal(t, "red", look.Answers[0].Answer)
+		bubble.Run(t, name, func(t *testing.T) {
+			left := tc.typed
+			watch := &person{answer: func(ops.Question) (string, bool) {
+				if len(left) == 0 {
+					return "", false
 				}
-			})
+				text := left[0]
+				left = left[1:]
+				return text, true
+			}}
+			run := newSite(t, "", prod(fake.Options{}, calm("calm0001"))).run(t, engine.Request{Book: written(t, spec)}, watch)
+			look := run.Step("look")
+			assert.Equal(t, tc.want, stateOfStep(t, run, "look"))
+			require.Len(t, watch.questions, tc.asked)
+			assert.Contains(t, look.Evidence, "it will be asked: What does it say?")
+			if tc.want == "done " {
+				require.Len(t, look.Answers, 1)
+				assert.Equal(t, "red", look.Answers[0].Answer)
+			}
 		})
 	}
 }
@@ -338,23 +327,20 @@ func TestAWrongCountIsAskedOnceMore(t *testing.T) {
 		"two mistakes":              {[]string{"20", "3", "2"}, 0, 2},
 		"a word":                    {[]string{"no", "2"}, 0, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := prod(fake.Options{}, looping("loop0001"), looping("loop0002"))
-				n, gates := 0, 0
-				watch := &person{answer: func(q ops.Question) (string, bool) {
-					if q.Word != "2" {
-						return "", true
-					}
-					gates++
-					n++
-					return tc.typed[n-1], true
-				}}
-				newSite(t, "", p).run(t, engine.Request{Book: shipped(t, "sandbox-stuck")}, watch)
-				assert.Len(t, ends(p), tc.ended)
-				assert.Equal(t, tc.asked, gates)
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			p := prod(fake.Options{}, looping("loop0001"), looping("loop0002"))
+			n, gates := 0, 0
+			watch := &person{answer: func(q ops.Question) (string, bool) {
+				if q.Word != "2" {
+					return "", true
+				}
+				gates++
+				n++
+				return tc.typed[n-1], true
+			}}
+			newSite(t, "", p).run(t, engine.Request{Book: shipped(t, "sandbox-stuck")}, watch)
+			assert.Len(t, ends(p), tc.ended)
+			assert.Equal(t, tc.asked, gates)
 		})
 	}
 }

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"sbx/docs"
 )
 
@@ -30,14 +28,14 @@ func Check(stdout []byte, args []string) error {
 	if !ok {
 		return nil
 	}
-	schema, err := compiled()(name)
+	schema, err := readSchema(name)
 	if errors.Is(err, fs.ErrNotExist) { // that every verb is described is a test of the command tree
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if err := schema.Validate(any(document)); err != nil {
+	if err := schema.check("", document, schema.Defs); err != nil {
 		return fmt.Errorf("the document is not as its type in internal/views describes it (then `make docs`): %w", err)
 	}
 	return nil
@@ -45,55 +43,21 @@ func Check(stdout []byte, args []string) error {
 
 func isColumns(arg string) bool { return arg == "--columns" || strings.HasPrefix(arg, "--columns=") }
 
-// compiled gives the strict schema of a name, each compiled once.
-var compiled = sync.OnceValue(func() func(name string) (*jsonschema.Schema, error) { //nolint:gochecknoglobals // a cache of tests
-	var mu sync.Mutex
-	done := map[string]*jsonschema.Schema{}
-	return func(name string) (*jsonschema.Schema, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if done[name] != nil {
-			return done[name], nil
-		}
-		s, err := compileStrict(name)
-		if err == nil {
-			done[name] = s
-		}
-		return s, err
-	}
-})
+// schemas are those that were read, by their names.
+var schemas sync.Map //nolint:gochecknoglobals // a cache of tests
 
-func compileStrict(name string) (*jsonschema.Schema, error) {
-	file := strings.ReplaceAll(name, "/", ".") + ".json"
-	text, err := docs.Files.ReadFile("schemas/" + file)
+// readSchema reads a schema of docs/schemas; fs.ErrNotExist where there is none.
+func readSchema(name string) (*schema, error) {
+	if s, found := schemas.Load(name); found {
+		return s.(*schema), nil //nolint:forcetypeassert,errcheck // it holds nothing else
+	}
+	text, err := docs.Files.ReadFile("schemas/" + strings.ReplaceAll(name, "/", ".") + ".json")
 	if err != nil {
 		return nil, err
 	}
-	var schema any
-	if err := json.Unmarshal(text, &schema); err != nil {
-		return nil, err
+	s, err := parseSchema(text)
+	if err == nil {
+		schemas.Store(name, s)
 	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource(file, closed(schema)); err != nil {
-		return nil, err
-	}
-	return c.Compile(file)
-}
-
-// closed forbids keys that an object does not describe.
-func closed(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for key, value := range v {
-			v[key] = closed(value)
-		}
-		if _, has := v["properties"].(map[string]any); has && v["additionalProperties"] == nil {
-			v["additionalProperties"] = false
-		}
-	case []any:
-		for i := range v {
-			v[i] = closed(v[i])
-		}
-	}
-	return v
+	return s, err
 }

@@ -15,6 +15,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -41,28 +42,25 @@ func TestLogsArriveByTheClock(t *testing.T) {
 func TestFollowHearsWhatIsWrittenAndTheEnd(t *testing.T) {
 	t.Parallel()
 	for name, after := range map[string]fake.After{"kept": fake.AfterKept, "gone": fake.AfterGone} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := fake.New(fake.Options{After: after, EndFor: time.Second})
-				id := p.Add(fake.Seed{})[0]
-				got := make(chan string, 10)
-				go func() {
-					defer close(got)
-					for line, err := range p.Logs(t.Context(), id, providers.LogQuery{Follow: true}) {
-						assert.NoError(t, err)
-						got <- line.Text
-					}
-				}()
-				synctest.Wait()
-				p.Write(id, sandbox.LogLine{Text: "one"}, sandbox.LogLine{Text: "two"})
-				synctest.Wait()
-				assert.Len(t, got, 2)
-				assert.NoError(t, p.Terminate(t.Context(), id, providers.TerminateOptions{}))
-				for range got {
-					continue
+		bubble.Run(t, name, func(t *testing.T) {
+			p := fake.New(fake.Options{After: after, EndFor: time.Second})
+			id := p.Add(fake.Seed{})[0]
+			got := make(chan string, 10)
+			go func() {
+				defer close(got)
+				for line, err := range p.Logs(t.Context(), id, providers.LogQuery{Follow: true}) {
+					assert.NoError(t, err)
+					got <- line.Text
 				}
-			})
+			}()
+			synctest.Wait()
+			p.Write(id, sandbox.LogLine{Text: "one"}, sandbox.LogLine{Text: "two"})
+			synctest.Wait()
+			assert.Len(t, got, 2)
+			assert.NoError(t, p.Terminate(t.Context(), id, providers.TerminateOptions{}))
+			for range got {
+				continue
+			}
 		})
 	}
 }
@@ -123,17 +121,14 @@ func TestExecNeedsALivingSandbox(t *testing.T) {
 func TestExecEndsWithItsSandbox(t *testing.T) {
 	t.Parallel()
 	for name, command := range map[string][]string{"for a while": {"sleep", "3600"}, "for ever": {"sleep", "infinity"}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := fake.New(fake.Options{})
-				made, err := p.Create(t.Context(), sandbox.Spec{TTL: time.Minute})
-				require.NoError(t, err)
-				began := time.Now()
-				_, err = p.Exec(t.Context(), made.ID, providers.Command{Args: command})
-				assert.Equal(t, fault.KindGone, fault.KindOf(err), "%v", err)
-				assert.Equal(t, time.Minute, time.Since(began))
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			p := fake.New(fake.Options{})
+			made, err := p.Create(t.Context(), sandbox.Spec{TTL: time.Minute})
+			require.NoError(t, err)
+			began := time.Now()
+			_, err = p.Exec(t.Context(), made.ID, providers.Command{Args: command})
+			assert.Equal(t, fault.KindGone, fault.KindOf(err), "%v", err)
+			assert.Equal(t, time.Minute, time.Since(began))
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 	"sbx/internal/testkit/providertest"
 )
@@ -78,23 +79,20 @@ func TestProgramsEndByThemselves(t *testing.T) {
 		"not found":   {sandbox.Spec{Command: []string{"sh", "-c", "nonsense"}}, 0, sandbox.StateFailed, 127},
 		"at its TTL":  {sandbox.Spec{TTL: time.Minute}, time.Minute, sandbox.StateFailed, 137},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := fake.New(fake.Options{})
-				made, err := p.Create(t.Context(), tc.spec)
-				require.NoError(t, err)
-				if tc.after > 0 {
-					advance(t, tc.after-1)
-					assert.Equal(t, sandbox.StateRunning, state(t, p, made.ID))
-					advance(t, 1)
-				}
-				got, err := p.Get(t.Context(), made.ID)
-				require.NoError(t, err)
-				assert.Equal(t, tc.state, got.State)
-				require.NotNil(t, got.Exit)
-				assert.Equal(t, tc.code, *got.Exit.Code)
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			p := fake.New(fake.Options{})
+			made, err := p.Create(t.Context(), tc.spec)
+			require.NoError(t, err)
+			if tc.after > 0 {
+				advance(t, tc.after-1)
+				assert.Equal(t, sandbox.StateRunning, state(t, p, made.ID))
+				advance(t, 1)
+			}
+			got, err := p.Get(t.Context(), made.ID)
+			require.NoError(t, err)
+			assert.Equal(t, tc.state, got.State)
+			require.NotNil(t, got.Exit)
+			assert.Equal(t, tc.code, *got.Exit.Code)
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -67,32 +68,29 @@ func TestExitIsToldAtItsMomentAndForGood(t *testing.T) {
 		"well, and its time too":    {sandbox.Spec{Linger: true, TTL: time.Hour}, sandbox.Exit{}, false, sandbox.StateTerminated},
 		"no linger":                 {sandbox.Spec{}, oomKilled(), false, sandbox.StateFailed},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := planned(fake.Options{}, fake.Script{For: time.Minute, Exit: tc.exit})
-				made, err := p.Create(t.Context(), tc.spec)
-				require.NoError(t, err)
-				advance(t, time.Minute-1)
-				exit, err := p.Exit(t.Context(), made.ID)
-				require.NoError(t, err)
-				assert.Nil(t, exit, "it runs")
-				advance(t, 1)
-				before, err := p.Exit(t.Context(), made.ID)
-				require.NoError(t, err)
-				require.NotNil(t, before)
-				if tc.stop {
-					require.NoError(t, p.Terminate(t.Context(), made.ID, providers.TerminateOptions{By: "alice"}))
-				}
-				advance(t, 2*time.Hour)
-				after, err := p.Exit(t.Context(), made.ID)
-				require.NoError(t, err)
-				assert.Equal(t, before, after)
-				got, err := p.Get(t.Context(), made.ID)
-				require.NoError(t, err)
-				assert.Equal(t, tc.state, got.State)
-				assert.Equal(t, before, got.Exit)
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			p := planned(fake.Options{}, fake.Script{For: time.Minute, Exit: tc.exit})
+			made, err := p.Create(t.Context(), tc.spec)
+			require.NoError(t, err)
+			advance(t, time.Minute-1)
+			exit, err := p.Exit(t.Context(), made.ID)
+			require.NoError(t, err)
+			assert.Nil(t, exit, "it runs")
+			advance(t, 1)
+			before, err := p.Exit(t.Context(), made.ID)
+			require.NoError(t, err)
+			require.NotNil(t, before)
+			if tc.stop {
+				require.NoError(t, p.Terminate(t.Context(), made.ID, providers.TerminateOptions{By: "alice"}))
+			}
+			advance(t, 2*time.Hour)
+			after, err := p.Exit(t.Context(), made.ID)
+			require.NoError(t, err)
+			assert.Equal(t, before, after)
+			got, err := p.Get(t.Context(), made.ID)
+			require.NoError(t, err)
+			assert.Equal(t, tc.state, got.State)
+			assert.Equal(t, before, got.Exit)
 		})
 	}
 }
@@ -152,26 +150,23 @@ func TestCreateWhoseAnswerIsLost(t *testing.T) {
 		"fails": {Op: fake.OpCreate, Late: true, Err: fault.New(fault.KindUnavailable, "lost")},
 		"hangs": {Op: fake.OpCreate, Late: true, Hang: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := fake.New(fake.Options{ListLag: 10 * time.Second})
-				p.Break(planted)
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
-				began := time.Now()
-				_, err := p.Create(ctx, sandbox.Spec{Labels: map[string]string{sandbox.LabelNonce: "n1"}})
-				require.Error(t, err)
-				if planted.Hang {
-					assert.Equal(t, fault.KindTimeout, fault.KindOf(err))
-					assert.Equal(t, time.Minute, time.Since(began))
-				} else {
-					assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
-					assert.Empty(t, found(t, p, "n1"), "listings lag behind")
-					advance(t, 10*time.Second)
-				}
-				assert.Len(t, found(t, p, "n1"), 1, "it was created all the same")
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			p := fake.New(fake.Options{ListLag: 10 * time.Second})
+			p.Break(planted)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			began := time.Now()
+			_, err := p.Create(ctx, sandbox.Spec{Labels: map[string]string{sandbox.LabelNonce: "n1"}})
+			require.Error(t, err)
+			if planted.Hang {
+				assert.Equal(t, fault.KindTimeout, fault.KindOf(err))
+				assert.Equal(t, time.Minute, time.Since(began))
+			} else {
+				assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
+				assert.Empty(t, found(t, p, "n1"), "listings lag behind")
+				advance(t, 10*time.Second)
+			}
+			assert.Len(t, found(t, p, "n1"), 1, "it was created all the same")
 		})
 	}
 }

@@ -13,9 +13,13 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -199,6 +203,29 @@ type Verdict struct {
 // fail. A panic counts as failed.
 func Attempt(ctx context.Context, c Config, check Check) Verdict {
 	return Record(ctx, func(t T) { runCheck(t, c, check) })
+}
+
+// Lie is a provider that is wrong, and the check of the suite that has to find it.
+type Lie struct {
+	Config Config
+	Check  string
+	Said   string // in a message of the check; "" = any
+}
+
+// RunLies shows that the suite can fail: each lie turns its check red.
+func RunLies(t *testing.T, limit time.Duration, lies map[string]Lie) {
+	t.Helper()
+	for name, lie := range lies {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lie.Config.Limit = limit
+			i := slices.IndexFunc(Checks(), func(c Check) bool { return c.Name == lie.Check })
+			require.GreaterOrEqual(t, i, 0, "no check %s", lie.Check)
+			v := Attempt(t.Context(), lie.Config, Checks()[i])
+			assert.True(t, v.Failed)
+			assert.Contains(t, strings.Join(v.Messages, "\n"), lie.Said)
+		})
+	}
 }
 
 // Record runs f with its cleanups and returns the verdict instead of ending a test. A panic counts as

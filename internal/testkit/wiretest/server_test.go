@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/httpx"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/providertest"
 	"sbx/internal/testkit/wiretest"
 )
@@ -67,16 +68,13 @@ func TestAStrictServerFailsTheTest(t *testing.T) {
 		"other type":       {httpx.Request{Method: "POST", Path: "/boxes", Body: []byte("{}"), Header: text}, `sent as "text/plain"`},
 		"a body":           {httpx.Request{Path: "/boxes", Body: []byte("{}")}, "a body of 2 bytes"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				v := providertest.Record(t.Context(), func(r providertest.T) {
-					_, err := client(r, serve(r, 0)).Do(r.Context(), tc.r)
-					assert.Equal(t, http.StatusTeapot, httpx.Status(err), "%v", err)
-				})
-				require.Len(t, v.Messages, 1)
-				assert.Contains(t, v.Messages[0], tc.said)
+		bubble.Run(t, name, func(t *testing.T) {
+			v := providertest.Record(t.Context(), func(r providertest.T) {
+				_, err := client(r, serve(r, 0)).Do(r.Context(), tc.r)
+				assert.Equal(t, http.StatusTeapot, httpx.Status(err), "%v", err)
 			})
+			require.Len(t, v.Messages, 1)
+			assert.Contains(t, v.Messages[0], tc.said)
 		})
 	}
 }
@@ -89,14 +87,11 @@ func TestWhatIsKnownIsAnswered(t *testing.T) {
 		"no body":           {Method: "POST", Path: "/boxes"},
 		"a type with words": {Method: "POST", Path: "/boxes", Body: []byte("{}"), Header: http.Header{"Content-Type": {"application/json; charset=utf-8"}}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				began := time.Now()
-				_, err := client(t, serve(t, time.Second)).Do(t.Context(), r)
-				require.NoError(t, err)
-				assert.Equal(t, time.Second, time.Since(began), "the latency is virtual")
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			began := time.Now()
+			_, err := client(t, serve(t, time.Second)).Do(t.Context(), r)
+			require.NoError(t, err)
+			assert.Equal(t, time.Second, time.Since(began), "the latency is virtual")
 		})
 	}
 }

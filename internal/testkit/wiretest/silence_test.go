@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/providertest"
 	"sbx/internal/testkit/wiretest"
 )
@@ -35,19 +36,16 @@ func TestLiarsTurnSilenceRed(t *testing.T) {
 		"no answer is an empty list":            {"list", false, small{lists: silent}, "all is well"},
 		"it waits for its caller":               {"get", false, small{waits: true}, "waits for ever"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				v := providertest.Record(t.Context(), func(r providertest.T) {
-					for _, verb := range wiretest.Verbs() {
-						if verb.Name == tc.verb {
-							wiretest.CheckSilence(r.Context(), r, verb, tc.inside, 0, silentSmall(r, tc.liar))
-						}
+		bubble.Run(t, name, func(t *testing.T) {
+			v := providertest.Record(t.Context(), func(r providertest.T) {
+				for _, verb := range wiretest.Verbs() {
+					if verb.Name == tc.verb {
+						wiretest.CheckSilence(r.Context(), r, verb, tc.inside, 0, silentSmall(r, tc.liar))
 					}
-				})
-				assert.True(t, v.Failed, "silence does not notice")
-				assert.Contains(t, strings.Join(v.Messages, "\n"), tc.said)
+				}
 			})
+			assert.True(t, v.Failed, "silence does not notice")
+			assert.Contains(t, strings.Join(v.Messages, "\n"), tc.said)
 		})
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/wiretest"
 )
 
@@ -40,21 +41,18 @@ func TestTroubles(t *testing.T) {
 		"403":          {wiretest.Status(403), fault.KindAuth, 0},
 		"late":         {wiretest.Fault{Delay: time.Second, Status: 500, Late: true}, fault.KindUnavailable, time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := serve(t, 0)
-				c := client(t, s)
-				s.Break(tc.fault)
-				began := time.Now()
-				var into map[string]any
-				_, err := c.JSON(t.Context(), httpx.Request{Path: "/boxes"}, &into)
-				assert.Equal(t, tc.kind, fault.KindOf(err), "%v", err)
-				assert.Equal(t, tc.took, time.Since(began))
-				s.Heal()
-				_, err = c.JSON(t.Context(), httpx.Request{Path: "/boxes"}, &into)
-				require.NoError(t, err)
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			s := serve(t, 0)
+			c := client(t, s)
+			s.Break(tc.fault)
+			began := time.Now()
+			var into map[string]any
+			_, err := c.JSON(t.Context(), httpx.Request{Path: "/boxes"}, &into)
+			assert.Equal(t, tc.kind, fault.KindOf(err), "%v", err)
+			assert.Equal(t, tc.took, time.Since(began))
+			s.Heal()
+			_, err = c.JSON(t.Context(), httpx.Request{Path: "/boxes"}, &into)
+			require.NoError(t, err)
 		})
 	}
 }
@@ -135,21 +133,18 @@ func TestALateFaultKeepsTheEffect(t *testing.T) {
 		"cut in half":  {wiretest.Fault{Trouble: wiretest.TroubleTruncate}, true},
 		"another body": {wiretest.Fault{Body: "[]", Header: map[string]string{"X-Total": "9"}}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				done := 0
-				s := wiretest.New(t, wiretest.Options{})
-				s.Handle(wiretest.Route{Method: "DELETE", Path: "/boxes/{id}", Serve: func(w http.ResponseWriter, r *http.Request) {
-					done++
-					wiretest.JSON(w, http.StatusOK, r.PathValue("id"))
-				}})
-				s.Break(tc.fault)
-				_, err := client(t, s).Do(t.Context(), httpx.Request{Method: "DELETE", Path: "/boxes/a"})
-				assert.Equal(t, tc.fault.Body != "[]", err != nil)
-				synctest.Wait()
-				assert.Equal(t, tc.does, done == 1)
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			done := 0
+			s := wiretest.New(t, wiretest.Options{})
+			s.Handle(wiretest.Route{Method: "DELETE", Path: "/boxes/{id}", Serve: func(w http.ResponseWriter, r *http.Request) {
+				done++
+				wiretest.JSON(w, http.StatusOK, r.PathValue("id"))
+			}})
+			s.Break(tc.fault)
+			_, err := client(t, s).Do(t.Context(), httpx.Request{Method: "DELETE", Path: "/boxes/a"})
+			assert.Equal(t, tc.fault.Body != "[]", err != nil)
+			synctest.Wait()
+			assert.Equal(t, tc.does, done == 1)
 		})
 	}
 }
@@ -178,25 +173,22 @@ func TestUnplugged(t *testing.T) {
 		"TLS":     {&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, "certificate"},
 		"other":   {errors.New("the cable is out"), "the cable is out"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := serve(t, 0)
-				c := client(t, s)
-				get := func() error { _, err := c.Do(t.Context(), httpx.Request{Path: "/boxes"}); return err }
-				require.NoError(t, get())
-				s.Unplug(tc.err)
-				err := get()
-				require.Equal(t, fault.KindUnavailable, fault.KindOf(err))
-				assert.Contains(t, err.Error(), tc.text)
-				assert.Len(t, s.Calls(""), 1, "a connection that was open is closed")
-				var op *net.OpError
-				_, dialErr := s.Dial(t.Context(), "tcp", "fake:80")
-				require.ErrorIs(t, dialErr, tc.err)
-				assert.Equal(t, name == "DNS" || name == "refused", errors.As(dialErr, &op), "net.Dialer wraps what is its own")
-				s.Unplug(nil)
-				require.NoError(t, get())
-			})
+		bubble.Run(t, name, func(t *testing.T) {
+			s := serve(t, 0)
+			c := client(t, s)
+			get := func() error { _, err := c.Do(t.Context(), httpx.Request{Path: "/boxes"}); return err }
+			require.NoError(t, get())
+			s.Unplug(tc.err)
+			err := get()
+			require.Equal(t, fault.KindUnavailable, fault.KindOf(err))
+			assert.Contains(t, err.Error(), tc.text)
+			assert.Len(t, s.Calls(""), 1, "a connection that was open is closed")
+			var op *net.OpError
+			_, dialErr := s.Dial(t.Context(), "tcp", "fake:80")
+			require.ErrorIs(t, dialErr, tc.err)
+			assert.Equal(t, name == "DNS" || name == "refused", errors.As(dialErr, &op), "net.Dialer wraps what is its own")
+			s.Unplug(nil)
+			require.NoError(t, get())
 		})
 	}
 }
