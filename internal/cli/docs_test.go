@@ -163,3 +163,14 @@ func TestQuotedCommandsAreFound(t *testing.T) {
 	text := "see `sbx ls --stuck`, `--yes` and `other`\n```sh\nref=$(sbx create -- x)\na | sbx terminate --delete -\n```\n```go\nsbx nothing\n```\n"
 	assert.Equal(t, []string{"sbx ls --stuck", "--yes", "sbx create -- x", "sbx terminate --delete -"}, quotedCommands(text))
 }
+
+// TestTheIndexNamesEveryPage of docs, for operators or for developers.
+func TestTheIndexNamesEveryPage(t *testing.T) {
+	t.Parallel()
+	index := page(t, "docs/README.md")
+	for _, name := range pages(t) {
+		if file, inDocs := strings.CutPrefix(name, "docs/"); inDocs && !strings.Contains(file, "/") && file != "README.md" {
+			assert.Contains(t, index, "]("+file+")", name)
+		}
+	}
+}

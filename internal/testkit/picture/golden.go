@@ -16,8 +16,8 @@ func Hold(t *testing.T, name string, lines []string, columns int, theme Theme, u
 	path := filepath.Join("..", "..", "docs", "pictures", name+".svg")
 	drawn := SVG(lines, columns, theme)
 	if update {
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(drawn), 0o644))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o750))
+		require.NoError(t, os.WriteFile(path, []byte(drawn), 0o600))
 	}
 	kept, err := os.ReadFile(path)
 	require.NoError(t, err)
