@@ -65,7 +65,8 @@ func TestWhatNobodyOwnsIsSaid(t *testing.T) {
 		r = b.run(t, "cleanup --stuck")
 		assert.Equal(t, 0, r.code)
 		assert.Contains(t, r.stdout, "Would be terminated: 0")
-		assert.Contains(t, r.stdout, "4 stuck sandboxes were skipped because nobody owns them (cloud 4): "+own)
+		assert.Contains(t, r.stdout, "0 of 4 can be ended: none of them is yours (cloud 4).")
+		assert.Contains(t, r.stdout, "`sbx config own --provider cloud --all`")
 		plan, _ := b.run(t, "cleanup --stuck -o json").object(t)["plan"].(map[string]any)
 		assert.Equal(t, map[string]any{"cloud": 4.0}, plan["unowned"])
 

@@ -147,13 +147,19 @@ func (p *Printer) stderrLine(label, text string) string {
 	return strings.Join(wrapMessage(line, p.err.width), "\n") + "\n"
 }
 
+// leastMessage is the width below which a message is left to the terminal.
+const leastMessage = 20
+
 // messageHang precedes what is wrapped of a message.
 const messageHang = "  "
 
-// wrapMessage wraps a line of stderr at its words; width 0 does not. A command in backquotes stays in one piece
+// wrapMessage wraps a line of stderr at its words; one of less than leastMessage cells does not. A command in backquotes stays in one piece
 // where a line has the room: it is copied from there.
 func wrapMessage(line string, width int) []string {
 	const joint = "\ue000" // in place of a blank; texts are escaped, so that it is never one of theirs
+	if width < leastMessage {
+		return []string{line}
+	}
 	quoted := regexp.MustCompile("`[^`]*`").ReplaceAllStringFunc(line, func(command string) string {
 		if len(messageHang)+cellWidth(command) > width {
 			return command
