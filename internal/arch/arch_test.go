@@ -116,6 +116,7 @@ func rooms() map[string][]string {
 		"ops/incidents": with(words, "alert", "check", "cleanup", "history", "incident", "ops", "store", "task", "triage"),                                                                                                                                  // what happened
 
 		// the environment of operations for tests, composed of fakes and temporary directories
+		"testkit/picture": {"output"},
 		"testkit/opstest": with(words, "process", "history", "httpx", "providers", "config", "fleet", "incident", "journal", "lock", "notify", "ops", "publish", "store", "task"),
 		// runbooks as data
 		"runbook": with(words, "check", "cron", "hostfile", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops", "ops/incidents", "ops/look", "snapshot"),
@@ -155,7 +156,7 @@ func owners() map[string][]string {
 		"golang.org/x/sys":                  {"providers/local", "providers/local/cgroup", "providers/local/identity", "providers/local/plain", "providers/local/record", "providers/local/runlog", "providers/local/supervisor", "providers/local/wire", "store"},
 		"github.com/fsnotify/fsnotify":      {"providers/local", "providers/local/runlog"},
 		"github.com/creack/pty":             {"providers/local", "tui"},
-		"github.com/stretchr/testify":       {"testkit/providertest", "testkit/wiretest", "testkit/wiretest/apispec"},
+		"github.com/stretchr/testify":       {"testkit/picture", "testkit/providertest", "testkit/wiretest", "testkit/wiretest/apispec"},
 		"al.essio.dev/pkg/shellescape":      {"commands", "cron", "ops", "ops/look", "providers/daytona", "providers/vercel", "providers/guest"},
 		"github.com/cenkalti/backoff/v5":    {"httpx", "poll"},
 		"golang.org/x/time":                 {"httpx"},
@@ -372,7 +373,7 @@ func testMayImport(room, own string) bool {
 	if room == "cleanup" && (own == "reconcile" || own == "store") {
 		return true // the simulation plays all that ends sandboxes against one disk and one fleet
 	}
-	return slices.Contains([]string{"testkit/bubble", "testkit/fake", "testkit/providertest", "testkit/schedule", "testkit/tiertest", "testkit/documentstest"}, own)
+	return slices.Contains([]string{"testkit/bubble", "testkit/fake", "testkit/picture", "testkit/providertest", "testkit/schedule", "testkit/tiertest", "testkit/documentstest"}, own)
 }
 
 // isOps reports whether a room has operations.

@@ -262,6 +262,8 @@ func (c *judgementRun) checkActivity() bool {
 	switch {
 	case s.State != sandbox.StateRunning:
 		return true
+	case c.rule.IgnoreActivity && c.j.Verdict.Activity == sandbox.True:
+		return c.j.passCheck("life", "it is active"+c.j.Verdict.Signs+", and --ignore-activity ends it all the same")
 	case c.rule.IgnoreActivity:
 		return c.j.passCheck("life", "")
 	}

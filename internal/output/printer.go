@@ -109,7 +109,9 @@ func (p *Printer) Aside(fill func(*Sheet)) {
 // Warn is Note for what the operator has to know: also with Quiet.
 func (p *Printer) Warn(text string) { p.tell("warning: ", text) }
 
+// tell writes one line of stderr; the lines of joined errors stand behind each other.
 func (p *Printer) tell(label, text string) {
+	text = joinLines(text)
 	if to := p.diverted.Load(); to != nil {
 		(*to)(label + Redact(text, p.Secrets))
 	}

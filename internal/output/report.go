@@ -140,7 +140,9 @@ func joinedParts(err error) []error {
 	return list.Unwrap()
 }
 
-func oneLine(err error) string { return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ") }
+func oneLine(err error) string { return joinLines(err.Error()) }
+
+func joinLines(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ") }
 
 // Failure is one error.
 type Failure struct {

@@ -148,3 +148,11 @@ func TestMessagesWrapAtWords(t *testing.T) {
 		assert.Equal(t, want, s.err.String(), "width %d", width)
 	}
 }
+
+// TestJoinedErrorsAreOneWarning, without a literal line break.
+func TestJoinedErrorsAreOneWarning(t *testing.T) {
+	t.Parallel()
+	s := newStage(place{})
+	New(s.Process, Options{}).Warn(errors.Join(errors.New("slack: 503"), errors.New("pagerduty: 401")).Error())
+	assert.Equal(t, "sbx: warning: slack: 503; pagerduty: 401\n", s.err.String())
+}

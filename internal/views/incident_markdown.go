@@ -136,9 +136,14 @@ func (w *reportPage) writeActs() {
 	}
 	w.table("No figure of all sandboxes is on record.", []string{"figure", "before", "after"}, figures)
 	var rows [][]string
-	for n, a := range w.r.Acts {
-		if n == maxReportActs {
-			break
+	ends, records := 0, map[string]int{}
+	for _, a := range w.r.Acts {
+		if !a.Ends() { // hundreds of adopted records would bury the ends
+			records[verbText(a)]++
+			continue
+		}
+		if ends++; ends > maxReportActs {
+			continue
 		}
 		outcome := notKnown
 		if a.Outcome != "" {
@@ -146,9 +151,16 @@ func (w *reportPage) writeActs() {
 		}
 		rows = append(rows, []string{mdTime(a.At), mdText(a.Actor.Who), mdText(verbText(a)), mdCode(a.Ref.String()), mdText(joinKnown("; ", a.Reason, a.Detail)), outcome, mdCode(a.Run)})
 	}
-	w.table("Nothing was terminated, deleted or repaired.", []string{"at", "by", "verb", "sandbox", "reason", "outcome", "run"}, rows)
-	if more := len(w.r.Acts) - maxReportActs; more > 0 {
+	none := "Nothing was terminated, deleted or repaired."
+	if len(records) > 0 {
+		none = "Nothing was terminated or deleted."
+	}
+	w.table(none, []string{"at", "by", "verb", "sandbox", "reason", "outcome", "run"}, rows)
+	if more := ends - maxReportActs; more > 0 {
 		w.line("and %d more: `sbx audit` lists all.\n", more)
+	}
+	if len(records) > 0 {
+		w.line("Records: %s: `sbx audit` lists them.\n", mdText(sandbox.FormatCounts(records)))
 	}
 }
 

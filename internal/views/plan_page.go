@@ -69,7 +69,19 @@ func cleanupPlanPage(s *output.Sheet, r *end.CleanupResult, here *time.Location,
 	}
 	guardTable(s, r.Guards)
 	plannedTable(s, plannedRows(r, wide), r.Survey.At)
+	var active []string
+	for _, j := range r.Survey.Selected {
+		if j.Verdict.Activity == sandbox.True {
+			active = append(active, j.Sandbox.Ref().String())
+		}
+	}
+	if len(active) > 0 {
+		s.Text(fmt.Sprintf("\n%d of them are active, and --ignore-activity ends them all the same: %s", len(active), sandbox.FormatFirst(active, shownActive)))
+	}
 }
+
+// shownActive is how many active sandboxes a plan names.
+const shownActive = 20
 
 // plannedRows are what a cleanup would terminate. Where all of it is stuck, the reason is the
 // cause alone.
