@@ -24,15 +24,11 @@ type Config struct {
 	Notify     Notify
 	Keys       map[string]string // of the dashboard, by their actions
 	StateDir   string            // absolute; made on first write. State says whether it can be used
-	// StateBelongs is where state has to be moved to from the place of an earlier version, and
-	// StateOther what an earlier version has left beside; "" = nothing.
-	StateBelongs string
-	StateOther   string
-	StoreURL     string // of Postgres, with its password; "" = SQLite in StateDir
-	NoColor      bool
-	File         File     // also one that is not there; "" = there is no home directory
-	Warnings     []string // what the operator has to know of the files
-	Remarks      []string // settings that are accepted and odd; doctor and `config explain` tell them
+	StoreURL   string            // of Postgres, with its password; "" = SQLite in StateDir
+	NoColor    bool
+	File       File     // also one that is not there; "" = there is no home directory
+	Warnings   []string // what the operator has to know of the files
+	Remarks    []string // settings that are accepted and odd; doctor and `config explain` tell them
 
 	named       []string // what --provider or SBX_PROVIDER names
 	byFlag      bool     // named comes from the flag

@@ -50,7 +50,7 @@ func (l *loader) explainGeneral() {
 		explicit.origin = originDefault
 	}
 	l.showValue(keyConfig, explicit, false)
-	l.showValue(keyStateDir, state.entry, false)
+	l.showValue(keyStateDir, state, false)
 	l.showValue(keyStoreURL, l.shownStore(), false)
 	colour, _ := l.layers.lookup(keyNoColor)
 	l.showValue(keyNoColor, colour, false)

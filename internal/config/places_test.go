@@ -54,7 +54,7 @@ func TestStateDir(t *testing.T) {
 			t.Parallel()
 			got, err := Input{Process: process.Process{Environ: tc.env, Home: tc.passwd}}.stateDir()
 			require.NoError(t, err)
-			assert.Equal(t, statePlace{entry: tc.want}, got)
+			assert.Equal(t, tc.want, got)
 		})
 	}
 	c, err := Load(t.Context(), Input{Types: testTypes()})
@@ -118,27 +118,13 @@ func flagNames() []string {
 	return append(names, RunFlagNames()...)
 }
 
-// TestStateOfAnEarlierVersion: what lies below the passwd home is used until something lies
-// below HOME, and the operator is told.
-func TestStateOfAnEarlierVersion(t *testing.T) {
+// TestStateIsBelowHome, whatever lies below the home of the passwd entry.
+func TestStateIsBelowHome(t *testing.T) {
 	t.Parallel()
 	home, passwd := t.TempDir(), t.TempDir()
-	now, old := filepath.Join(home, ".local/state/sbx"), filepath.Join(passwd, ".local/state/sbx")
-	load := func() *Config {
-		c, err := Load(t.Context(), Input{Types: testTypes(), Process: process.Process{Environ: []string{"HOME=" + home}, Home: passwd}})
-		require.NoError(t, err)
-		return c
-	}
-	require.NoError(t, os.MkdirAll(old, 0o700))
-	assert.Equal(t, now, load().StateDir, "an empty directory is no store")
-	require.NoError(t, os.WriteFile(filepath.Join(old, "sbx.db"), nil, 0o600))
-	c := load()
-	assert.Equal(t, []string{old, now, ""}, []string{c.StateDir, c.StateBelongs, c.StateOther})
-	require.Len(t, c.Warnings, 1)
-	assert.Contains(t, c.Warnings[0], "state is still in "+old)
-	require.NoError(t, os.MkdirAll(filepath.Join(now, "runs"), 0o700))
-	c = load()
-	assert.Equal(t, []string{now, "", old}, []string{c.StateDir, c.StateBelongs, c.StateOther})
-	require.Len(t, c.Warnings, 1)
-	assert.Contains(t, c.Warnings[0], old+" of an earlier version is not read")
+	require.NoError(t, os.MkdirAll(filepath.Join(passwd, ".local/state/sbx/runs"), 0o700))
+	c, err := Load(t.Context(), Input{Types: testTypes(), Process: process.Process{Environ: []string{"HOME=" + home}, Home: passwd}})
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Join(home, ".local/state/sbx"), c.StateDir)
+	assert.Empty(t, c.Warnings)
 }

@@ -260,7 +260,7 @@ func (e *Env) homeDiffers() bool {
 // entry, with next to nothing in its environment.
 func (e *Env) cronFiles(plan *cron.Plan, c *config.Config) {
 	for _, v := range c.Values() {
-		if v.Key == "state_dir" && (strings.HasPrefix(v.Origin, "env ") || e.homeDiffers() && c.StateBelongs == "") {
+		if v.Key == "state_dir" && (strings.HasPrefix(v.Origin, "env ") || e.homeDiffers()) {
 			plan.Env = append(plan.Env, config.EnvStateDir+"="+c.StateDir)
 		}
 	}

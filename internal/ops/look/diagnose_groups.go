@@ -23,7 +23,7 @@ func groupByCause(judged []fleet.Judged, chosen func(fleet.Judged) bool) []ops.C
 	for _, j := range judged {
 		ids = append(ids, j.Sandbox.ID)
 	}
-	short := shortIDs(ids)
+	short := sandbox.ShortIDs(ids)
 	totals := make(map[sandbox.Cause]int)
 	for _, j := range judged {
 		if !chosen(j) {
@@ -41,35 +41,6 @@ func groupByCause(judged []fleet.Judged, chosen func(fleet.Judged) bool) []ops.C
 		return cmp.Or(cmp.Compare(totals[b.Cause], totals[a.Cause]), cmp.Compare(a.Cause, b.Cause), cmp.Compare(len(b.Refs), len(a.Refs)), cmp.Compare(a.Provider, b.Provider))
 	})
 	return groups
-}
-
-// shortIDs gives each id its shortest beginning that means it alone and that a command takes. One
-// that is hardly longer than that stays whole.
-func shortIDs(ids []string) map[string]string {
-	const least, whole = 6, 10
-	sorted := slices.Sorted(slices.Values(ids))
-	common := func(a, b string) int {
-		n := 0
-		for n < min(len(a), len(b)) && a[n] == b[n] {
-			n++
-		}
-		return n
-	}
-	short := make(map[string]string, len(ids))
-	for i, id := range sorted {
-		n := max(least, sandbox.MinPrefix)
-		if i > 0 {
-			n = max(n, common(id, sorted[i-1])+1)
-		}
-		if i+1 < len(sorted) {
-			n = max(n, common(id, sorted[i+1])+1)
-		}
-		if n >= len(id) || len(id) <= whole {
-			n = len(id)
-		}
-		short[id] = id[:n]
-	}
-	return short
 }
 
 // The evidence of how many are stuck, or suspected, at a provider begins so.

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"al.essio.dev/pkg/shellescape"
-
 	"sbx/internal/check"
 	"sbx/internal/config"
 	"sbx/internal/cron"
@@ -146,28 +144,7 @@ func checkState(c *config.Config) ops.Check {
 	if err != nil {
 		return ops.ToolCheck(check, sandbox.False, err.Error(), fault.HintOf(err))
 	}
-	row := checkFolder(check, dir)
-	switch {
-	case row.Verdict != sandbox.True:
-	case c.StateBelongs != "":
-		row.Message += "; it is the place of an earlier version"
-		row.Hint = "when no local sandbox and no task runs, move it: `" + moveCommand(dir, c.StateBelongs) + "`"
-		return row.AsNote()
-	case c.StateOther != "":
-		row.Message += "; " + c.StateOther + " of an earlier version is not used"
-		row.Hint = "what it still holds is shown by `" + config.EnvStateDir + "=" + shellescape.Quote(c.StateOther) + " sbx ls`; remove it then"
-		return row.AsNote()
-	}
-	return row
-}
-
-// moveCommand moves a directory to a place where there is none, or an empty one.
-func moveCommand(from, to string) string {
-	prepare := "mkdir -p " + shellescape.Quote(filepath.Dir(to))
-	if _, err := os.Stat(to); err == nil {
-		prepare = "rmdir " + shellescape.Quote(to)
-	}
-	return prepare + " && mv " + shellescape.Quote(from) + " " + shellescape.Quote(to)
+	return checkFolder(check, dir)
 }
 
 // checkFolder makes the folder and writes to it: a full disk, a foreign owner

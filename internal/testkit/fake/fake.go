@@ -196,7 +196,7 @@ func (p *Provider) Calls(ops ...Op) []Call {
 	})
 }
 
-// Peak is the largest number of concurrent requests.
+// Peak is the largest number of concurrent requests about single sandboxes.
 func (p *Provider) Peak() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -91,12 +91,14 @@ func (p *Provider) pickFault(op Op, id string, page int) Fault {
 func (p *Provider) beginRequest(ctx context.Context, op Op, id string, page int) (Fault, error) {
 	p.mu.Lock()
 	p.calls = append(p.calls, Call{Op: op, ID: id, Page: page, At: p.o.Now()})
-	p.inFlight++
-	p.peak = max(p.peak, p.inFlight)
+	if op != OpList { // a listing takes no slot
+		p.inFlight++
+		p.peak = max(p.peak, p.inFlight)
+	}
 	f := p.pickFault(op, id, page)
 	deaf, leaks := p.hasLie(LieDeaf), p.hasLie(LieLeak)
 	p.mu.Unlock()
-	defer p.endRequest()
+	defer p.endRequest(op)
 
 	if leaks {
 		go func() { <-p.released }()
@@ -125,10 +127,12 @@ func (p *Provider) finishRequest(ctx context.Context, f Fault, op Op, id string)
 	return f.Err
 }
 
-func (p *Provider) endRequest() {
+func (p *Provider) endRequest(op Op) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.inFlight--
+	if op != OpList {
+		p.inFlight--
+	}
 }
 
 func (p *Provider) applyDelay(ctx context.Context, f Fault) error {
