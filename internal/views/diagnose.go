@@ -2,13 +2,11 @@ package views
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"sbx/internal/cron"
 	"sbx/internal/ops"
 	"sbx/internal/ops/look"
 	"sbx/internal/output"
@@ -215,7 +213,7 @@ func (d Investigation) next() []step {
 func (d Investigation) nextOfFleet() []step {
 	var steps []step
 	if d.Census.Stuck > 0 {
-		steps = append(steps, d.planSteps()...)
+		steps = append(steps, d.planStep())
 	}
 	likely := func(id string) bool {
 		return slices.ContainsFunc(d.Causes, func(c triage.Finding) bool { return c.ID == id && c.Confidence != sandbox.Hint })
@@ -245,24 +243,28 @@ func (d Investigation) nextOfFleet() []step {
 	return steps
 }
 
-// planSteps plan the end of all that are stuck, with the flags without which a cleanup keeps them.
-func (d Investigation) planSteps() []step {
-	plan := step{fmt.Sprintf("plan the end of all %d", d.Census.Stuck), "cleanup --stuck"}
+// planStep plans the end of all that are stuck, with the flags without which a cleanup keeps them.
+func (d Investigation) planStep() step {
+	plan := step{fmt.Sprintf("plan all %d", d.Census.Stuck), "cleanup --stuck"}
 	unowned := 0
 	for _, n := range d.Unowned {
 		unowned += n
 	}
+	switch {
+	case unowned == 0:
+		plan.Why = fmt.Sprintf("plan the end of all %d", d.Census.Stuck)
+	case int64(unowned) == d.Census.Stuck:
+		plan.Why += ", none yours"
+	default:
+		plan.Why += fmt.Sprintf(", %d not yours", unowned)
+	}
 	if unowned > 0 {
-		plan.Why += fmt.Sprintf("; %d have no owner", unowned)
 		plan.Command += unownedFlag
 	}
 	if d.MaxDelete > 0 && d.Census.Stuck > int64(d.MaxDelete) {
 		plan.Command += fmt.Sprintf(" --max-delete %d", d.Census.Stuck)
 	}
-	if unowned == 0 {
-		return []step{plan}
-	}
-	return []step{plan, {"so that cron ends them, too", "config own" + cron.ProviderFlags(slices.Sorted(maps.Keys(d.Unowned))) + " --all"}}
+	return plan
 }
 
 // unownedFlag lets a cleanup end what the configuration gives no owner.
@@ -330,8 +332,9 @@ func (d Investigation) pageGroups(s *output.Sheet, title string, groups []ops.Ca
 	s.Section(title)
 	for i := 0; i < len(groups); {
 		all, ids := groups[i], []string{groups[i].Provider + " " + strings.Join(groups[i].Short, " ")}
+		all.Provider = "" // the cause selects these alone
 		for i++; i < len(groups) && groups[i].Cause == all.Cause; i++ {
-			all.Provider, all.Refs = "", slices.Concat(all.Refs, groups[i].Refs)
+			all.Refs = slices.Concat(all.Refs, groups[i].Refs)
 			ids = append(ids, groups[i].Provider+" "+strings.Join(groups[i].Short, " "))
 		}
 		s.Field(strconv.Itoa(len(all.Refs)), causeWord(all.Cause)+d.groupEvidence(all.Cause)+": "+strings.Join(ids, "; "))
