@@ -99,7 +99,7 @@ func newAlert(rule check.Check, subject *check.Subject) Alert {
 	explained := rule.Explain(subject)
 	a := Alert{Rule: rule, Provider: subject.Provider, Verdict: explained.Verdict, HoldFor: rule.Duration(subject.Limits)}
 	for _, leaf := range explained.Leaves {
-		a.Evidence = append(a.Evidence, leaf.String())
+		a.Evidence = append(a.Evidence, leaf.Words)
 	}
 	return a
 }

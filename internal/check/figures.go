@@ -97,7 +97,7 @@ func Schema() cond.Schema[*Subject] { return schemaOf(names()) }
 func schemaOf(all []name) cond.Schema[*Subject] {
 	s := cond.Schema[*Subject]{Hint: "docs/ALERTS.md lists the names"}
 	for _, n := range all {
-		s.Names = append(s.Names, cond.Name[*Subject]{Name: n.name, Kind: cond.KindNumber, Unit: n.unit, Meaning: n.meaning, Value: func(s *Subject) cond.Value { return cond.NumberOf(n.of(s)) }})
+		s.Names = append(s.Names, cond.Name[*Subject]{Name: n.name, Kind: cond.KindNumber, Unit: n.unit, Title: n.what, Meaning: n.meaning, Value: func(s *Subject) cond.Value { return cond.NumberOf(n.of(s)) }})
 	}
 	return s
 }

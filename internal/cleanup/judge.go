@@ -37,6 +37,22 @@ const (
 	KeepAnswers         KeepReason = "answers"          // it is healthy, or its health is unknown
 )
 
+// Label is a reason in a word or two, for people: "not yours".
+func (k KeepReason) Label() string {
+	switch k {
+	case KeepNotOwned:
+		return "not yours"
+	case KeepActivityUnknown:
+		return "not judged"
+	case KeepUnknown:
+		return "a selector is not known"
+	case KeepAgeLimit:
+		return "may run longer"
+	default:
+		return strings.ReplaceAll(string(k), "_", " ")
+	}
+}
+
 // KeepReasons lists all reasons for which a sandbox may stay.
 func KeepReasons() []KeepReason {
 	return []KeepReason{

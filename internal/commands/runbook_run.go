@@ -126,17 +126,21 @@ func (o *runbookRunOptions) readRequest(ctx context.Context, d *Deps, p *output.
 
 // runRunbook runs one, shows people each step as it ends, and the whole at the end.
 func runRunbook(ctx context.Context, d *Deps, p *output.Printer, req engine.Request) error {
-	_, finish, err := views.RunbookRunList(p, runbookRunSchema)
+	live := d.Process.Stdout.TTY && p.Format.Human() && len(p.Columns) == 0
+	_, finish, err := views.RunbookRunList(p, runbookRunSchema, d.Process.Name())
 	if err != nil {
 		return err
 	}
-	live := d.Process.Stdout.TTY && p.Format.Human() && len(p.Columns) == 0
 	watch := d.newObserver(p, func(item any) {
 		step, isStep := item.(engine.Step)
 		if !isStep || !live {
 			return
 		}
-		for _, line := range views.RunbookStepLines(step) {
+		lines := views.RunbookStepTrace(step)
+		if p.Verbose == 0 {
+			lines = views.RunbookStepProgress(step, d.Process.Stdout.Width)
+		}
+		for _, line := range lines {
 			_ = p.Line(line) // the end of the document reports a closed stdout
 		}
 	})

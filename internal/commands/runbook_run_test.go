@@ -11,8 +11,7 @@ import (
 	"sbx/internal/testkit/fake"
 )
 
-// TestRunbookRunAtATerminal shows each step as it ends, the plan before the gate, and the whole at the
-// end.
+// TestRunbookRunAtATerminal shows a line for each step as it ends, the plan before the gate, and a summary at the end.
 func TestRunbookRunAtATerminal(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -21,10 +20,10 @@ func TestRunbookRunAtATerminal(t *testing.T) {
 		ended bool
 		says  []string
 	}{
-		"yes":      {typed: "1\n\n", code: 7, ended: true, says: []string{"  verified prod/loop0001", "allowed by typed 1", "now: Give the agent limits"}},
-		"no":       {typed: "no\nskip\n", code: 10, says: []string{"skipped Terminate the looping sandboxes", "the answer at its gate was no"}},
+		"yes":      {typed: "1\n\n", code: 7, ended: true, says: []string{"1 of 1 ended", "ended  1 of 1: 1 busy loop", "now: Give the agent limits"}},
+		"no":       {typed: "no\nskip\n", code: 10, says: []string{"Terminate the looping sandboxes  the answer at its gate was no", "ended  0 of 1", "stay   1: your answer was no"}},
 		"no more":  {typed: "", code: 11, says: []string{"it waits for an answer", "waiting"}},
-		"half way": {typed: "1\n", code: 11, ended: true, says: []string{"  verified prod/loop0001", "waiting"}},
+		"half way": {typed: "1\n", code: 11, ended: true, says: []string{"1 of 1 ended", "waiting"}},
 	} {
 		bubble.Run(t, name, func(t *testing.T) {
 			b, p := oneFake(loop())
@@ -33,8 +32,8 @@ func TestRunbookRunAtATerminal(t *testing.T) {
 			r := b.run(t, "runbook run sandbox-stuck")
 			assert.Equal(t, tc.code, r.code, r.stderr)
 			assert.Equal(t, tc.ended, len(p.Calls(fake.OpTerminate)) == 1)
-			assert.Contains(t, r.stdout, "done Check active sandbox count")
-			assert.Contains(t, r.stdout, "infinite loop in the agent's code")
+			assert.Contains(t, r.stdout, "Check active sandbox count       active: 1")
+			assert.Contains(t, r.stdout, "busy loop")
 			assert.Contains(t, r.stderr, "prod/loop0001", "the plan")
 			for _, text := range tc.says {
 				assert.Contains(t, r.stdout, text)
@@ -43,6 +42,23 @@ func TestRunbookRunAtATerminal(t *testing.T) {
 			assert.NotContains(t, r.stderr, "\x1b[2J")
 		})
 	}
+}
+
+// TestRunbookRunPage is the page of a run on a terminal of 80 columns; -v has the whole trace and all tables.
+func TestRunbookRunPage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := oneFake(loop())
+		b.configureNothing(t)
+		b.tty, b.width, b.stdin = true, 80, "no\nskip\n"
+		r := b.run(t, "runbook run sandbox-stuck")
+		golden(t, "runbook-run-page", r.stdout, `b-\w+-\w+`)
+		b.stdin = "no\nskip\n"
+		r = b.run(t, "runbook run sandbox-stuck -v")
+		for _, text := range []string{"done Check active sandbox count (took", "  how many are active now? 1", "  condition verify.R125", "  STEP ", "Act end-loop: sbx terminate"} {
+			assert.Contains(t, r.stdout, text)
+		}
+	})
 }
 
 // TestRunbookRunWithoutATerminal: the table has a row for each step, the list of runs one for the run,

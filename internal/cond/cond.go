@@ -39,7 +39,10 @@ type Name[T any] struct {
 	Kind    Kind
 	Unit    Unit // of a number
 	Meaning string
+	Title   string   // what it is in a sentence: "active"; "" = its last word
 	Words   []string // the closed list of values of a text; nil = any text
+	// Label names a value of a text in a sentence; nil = the value itself.
+	Label func(string) string
 	// Look says that only a look at the subject itself tells the value: before one, Value
 	// returns Unread.
 	Look  bool

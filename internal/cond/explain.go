@@ -1,6 +1,8 @@
 package cond
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,11 +28,23 @@ func (e Explanation) String() string {
 	return strings.Join(texts, "; ")
 }
 
+// Words are the leaves in words, each once: "236 active, limit 20".
+func (e Explanation) Words() string {
+	var texts []string
+	for _, l := range e.Leaves {
+		if !slices.Contains(texts, l.Words) {
+			texts = append(texts, l.Words)
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
 // Leaf is one comparison.
 type Leaf struct {
 	Text     string // as in the condition: "cpu_percent >= 95"
 	Verdict  sandbox.Verdict
 	Compared string // the values: "97 >= 95"; beside Unknown what is missing: "not reported"
+	Words    string // for people, without names: "236 active, limit 20", "timeout rate not known"
 }
 
 // String is the comparison with its values: "cpu_percent >= 95: 97 >= 95 true", or
@@ -43,7 +57,7 @@ func (l Leaf) String() string {
 }
 
 func (l *leaf[T]) explain(subject T) Leaf {
-	out := Leaf{Text: l.text, Verdict: l.eval(subject).verdict()}
+	out := Leaf{Text: l.text, Verdict: l.eval(subject).verdict(), Words: l.words(subject)}
 	if out.Verdict != sandbox.Unknown {
 		out.Compared = l.compared(subject)
 		return out
@@ -60,6 +74,75 @@ func (l *leaf[T]) explain(subject T) Leaf {
 	}
 	out.Compared = strings.Join(reasons, ", ")
 	return out
+}
+
+// words are what was seen, and the bound of a number: "236 active, limit 20". The other side of a text is left out.
+func (l *leaf[T]) words(subject T) string {
+	left, right := l.terms[0], l.terms[len(l.terms)-1]
+	if left.fixed != nil {
+		return right.sentence(subject)
+	}
+	text := left.sentence(subject)
+	if l.op == "" || left.kind != KindNumber || left.value(subject).state < known {
+		return text
+	}
+	bound := right.number(subject)
+	if right.fixed == nil && right.names[0].Title != "" { // a figure, and no threshold
+		bound = right.sentence(subject)
+	}
+	switch l.op {
+	case ">", ">=":
+		if l.op == ">" && bound == "0" {
+			return text
+		}
+		return text + ", limit " + bound
+	case "==":
+		return text + ", target " + bound
+	}
+	return text + ", target " + l.op + " " + bound
+}
+
+// sentence is a value with what it is: "236 active", "timeout rate 12%", "state: running".
+func (t term[T]) sentence(subject T) string {
+	v, title := t.value(subject), t.title()
+	switch {
+	case v.state == absent && t.absentWord == "":
+		return title + " not known"
+	case v.state == absent:
+		return title + " " + t.absentWord
+	case v.state == unread:
+		return title + " not known: " + v.text
+	case v.kind == isText && len(t.names) > 0 && t.names[0].Label != nil:
+		return title + ": " + t.names[0].Label(v.text)
+	case v.kind == isText:
+		return title + ": " + shorten(v.text)
+	case v.kind == isBool:
+		return title + ": " + map[bool]string{true: "yes", false: "no"}[v.number == 1]
+	case v.kind == isNumber && t.unit == UnitCount:
+		return t.number(subject) + " " + title
+	}
+	return title + " " + t.number(subject)
+}
+
+// number writes the value of a number in its unit, whatever is beside it.
+func (t term[T]) number(subject T) string {
+	if t.fixed != nil && t.kind == KindNumber {
+		return formatNumber(t.fixed.number, t.unit, formNone)
+	}
+	return t.format(subject, formNone)
+}
+
+// title is the text of a term without the names that only conditions use.
+func (t term[T]) title() string {
+	text := t.text
+	for _, n := range t.names {
+		last := n.Name[strings.LastIndex(n.Name, ".")+1:]
+		for _, unit := range []string{"_seconds", "_percent", "_mb"} { // the number is written with it
+			last = strings.TrimSuffix(last, unit)
+		}
+		text = strings.Replace(text, n.Name, cmp.Or(n.Title, strings.ReplaceAll(last, "_", " ")), 1)
+	}
+	return text
 }
 
 // nameText is the first name of a term.

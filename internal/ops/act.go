@@ -17,6 +17,8 @@ type Act struct {
 	Verb      string       // what is done to a target: "terminate"
 	Targets   []PlannedEnd // what it would act on; a task or a profile is a reference without a provider
 	Kept      []PlannedEnd // what stays, and why
+	Unowned   int          // how many of those stay since nobody owns them
+	Own       string       // the command that makes those the operator's; "" = there are none
 	Objection string       // what a person should know first; "" = nothing
 	Refused   error        // why it is refused, and no answer allows it; nil = it is not
 	Failed    error        // why nothing could be read; nil = something was
@@ -128,5 +130,6 @@ func (o plannedObserver) Confirm(_ context.Context, q Question) (bool, error) {
 type PlannedEnd struct {
 	Ref     sandbox.Ref     `json:"ref"`    // PROFILE/ID.
 	Reason  string          `json:"reason"` // Why it is selected or kept.
+	Ground  string          `json:"-"` // Why a found one stays, in a word or two: "not yours"; "" = nothing was found of it.
 	Sandbox sandbox.Sandbox `json:"-"`
 }

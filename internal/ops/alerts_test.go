@@ -207,7 +207,7 @@ func TestAlertOverRestarts(t *testing.T) {
 	assert.Contains(t, said[1], "active_escalated alert ")
 	message := received[hookMessage](t, c.to, "/hook")[1]
 	assert.Equal(t, []string{"critical", "infrastructure", "alert/active_escalated/prod"}, []string{message.Severity, message.Level, message.Key})
-	assert.Contains(t, message.Text, "stats.active > stats.thresholds.escalate_active: 51 > 50 true")
+	assert.Contains(t, message.Text, "51 active, limit 50")
 	assert.Contains(t, message.Text, "firing for 30m, data gap 12m")
 	assert.Contains(t, message.Text, "first to act: the infrastructure team")
 	assert.Equal(t, []string{"sbx cleanup --stuck --provider prod"}, message.Next)

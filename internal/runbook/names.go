@@ -148,7 +148,7 @@ func Schema(vars []Var) cond.Schema[*Facts] {
 	type name = cond.Name[*Facts]
 	s := cond.Schema[*Facts]{Hint: "the names are alert.ID, verify.ID, diagnose.cause, sandbox.NAME, thresholds.NAME, vars.NAME and those of `sbx help conditions`"}
 	for _, n := range check.Schema().Names {
-		s.Names = append(s.Names, name{Name: n.Name, Kind: n.Kind, Unit: n.Unit, Meaning: n.Meaning, Words: n.Words, Value: func(f *Facts) cond.Value { return n.Value(&f.Subject) }})
+		s.Names = append(s.Names, name{Name: n.Name, Kind: n.Kind, Unit: n.Unit, Title: n.Title, Meaning: n.Meaning, Words: n.Words, Value: func(f *Facts) cond.Value { return n.Value(&f.Subject) }})
 	}
 	for _, setting := range config.DefaultSettings() {
 		if setting.Amount != nil {
@@ -156,7 +156,7 @@ func Schema(vars []Var) cond.Schema[*Facts] {
 		}
 	}
 	for _, f := range look.VerifyFigures() {
-		s.Names = append(s.Names, name{Name: verifyPrefix + f.ID, Kind: cond.KindBool, Meaning: "whether the target is met: " + f.Title, Value: func(facts *Facts) cond.Value {
+		s.Names = append(s.Names, name{Name: verifyPrefix + f.ID, Kind: cond.KindBool, Title: "target met for " + f.Title, Meaning: "whether the target is met: " + f.Title, Value: func(facts *Facts) cond.Value {
 			return verdictValue(facts.Checks[f.ID])
 		}})
 	}
@@ -165,12 +165,12 @@ func Schema(vars []Var) cond.Schema[*Facts] {
 		theories = append(theories, t.ID)
 	}
 	for _, r := range check.Alerts() {
-		s.Names = append(s.Names, name{Name: alertPrefix + r.ID, Kind: cond.KindBool, Meaning: "whether the condition of the alert holds now: " + r.Title, Value: func(f *Facts) cond.Value {
+		s.Names = append(s.Names, name{Name: alertPrefix + r.ID, Kind: cond.KindBool, Title: r.Title, Meaning: "whether the condition of the alert holds now: " + r.Title, Value: func(f *Facts) cond.Value {
 			return verdictValue(r.Judge(&f.Subject))
 		}})
 	}
 	s.Names = append(s.Names,
-		name{Name: "diagnose.cause", Kind: cond.KindText, Words: theories, Meaning: "the likeliest cause", Value: func(f *Facts) cond.Value { return cond.Text(f.Cause) }},
+		name{Name: "diagnose.cause", Kind: cond.KindText, Title: "likeliest cause", Words: theories, Label: triage.TheoryLabel, Meaning: "the likeliest cause", Value: func(f *Facts) cond.Value { return cond.Text(f.Cause) }},
 		name{Name: "diagnose.confidence", Kind: cond.KindText, Meaning: "how sure the cause is", Words: []string{string(sandbox.Certain), string(sandbox.Probable), string(sandbox.Hint), string(sandbox.ConfidenceUnknown)}, Value: func(f *Facts) cond.Value { return cond.Text(f.Confidence) }},
 	)
 	for _, n := range selector.ConditionNames() {

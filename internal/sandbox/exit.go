@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"strings"
 	"time"
 )
 
@@ -172,4 +173,38 @@ func TimeoutWords(confidence Confidence, says string, raw ...string) []ExitWord 
 		words[i].Cause, words[i].Confidence = CauseTimeout, confidence
 	}
 	return words
+}
+
+// Label is a cause in two or three words, "" for none.
+func (c Cause) Label() string {
+	switch c {
+	case CauseNone:
+		return ""
+	case CauseOOM, CauseOOMChild:
+		return "out of memory"
+	case CauseRuntimeHeap:
+		return "heap full"
+	case CauseMemoryWatchdog:
+		return "over memory limit"
+	case CauseTimeout:
+		return "time limit"
+	case CauseLeak:
+		return "memory leak"
+	case CauseHungIO:
+		return "hung I/O"
+	case CauseSilent:
+		return "silent and idle"
+	case CauseProvisioning:
+		return "not started"
+	case CauseEnding:
+		return "not ended"
+	case CauseOrphan:
+		return "no owner"
+	case CauseGhost:
+		return "does not exist"
+	case CauseUnknown:
+		return "cause unknown"
+	default:
+		return strings.ReplaceAll(string(c), "_", " ") // busy loop, no answer, supervisor lost
+	}
 }

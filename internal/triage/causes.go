@@ -3,6 +3,7 @@ package triage
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"sbx/internal/sandbox"
@@ -251,6 +252,19 @@ func Theories() []Theory {
 		}
 	}
 	return all
+}
+
+// TheoryLabel names a theory in two or three words, as pages name the cause of a sandbox: "busy loop".
+func TheoryLabel(id string) string {
+	i := slices.IndexFunc(causeRules(), func(r causeRule) bool { return r.id == id })
+	if i < 0 {
+		return sandbox.Cause(id).Label()
+	}
+	if r := causeRules()[i]; r.wide || r.cause == sandbox.CauseGhost { // of a profile
+		label, _, _ := strings.Cut(r.title, " (")
+		return label
+	}
+	return causeRules()[i].cause.Label()
 }
 
 func loopSymptoms(m observation) []Symptom {

@@ -362,7 +362,7 @@ func causeWord(c sandbox.Cause) string {
 	if c == sandbox.CauseUnknown {
 		return "unknown cause"
 	}
-	return causeLabel(c)
+	return c.Label()
 }
 
 // pageFindings has a line for each hint, each raised flag, and each step with its first answers.
@@ -381,7 +381,7 @@ func (d Investigation) pageFindings(s *output.Sheet, hints []triage.Finding) {
 		}
 	}
 	for _, one := range d.Steps {
-		if text := briefAnswers(one.Answers); text != "" {
+		if text := briefAnswers(one.Answers, standsAbove); text != "" {
 			s.Field(one.ID, text)
 		}
 	}

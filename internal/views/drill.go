@@ -122,7 +122,7 @@ func drillSteps(s *output.Sheet, run *engine.Run) {
 }
 
 func drillStepLines(step engine.Step) []string {
-	lines := RunbookStepLines(step)
+	lines := RunbookStepTrace(step)
 	if len(lines) == 0 {
 		return nil
 	}

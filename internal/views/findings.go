@@ -93,18 +93,18 @@ func addSteps(s *output.Sheet, steps []look.DiagnoseStep) {
 // briefRoom is the room for the answers of a step on one line.
 const briefRoom = 66
 
-// briefAnswers are the first answers that fit a line; a step without any says why once. What the first
-// line of the page says is left out.
-func briefAnswers(answers []look.Answer) string {
+// briefAnswers are the first answers that fit a line; a step without any says why once. Answers that count none, and
+// asides, are left out.
+func briefAnswers(answers []look.Answer, isAside func(look.Answer) bool) string {
 	var known []string
 	unknown, room := "", briefRoom
 	for _, a := range answers {
 		switch {
-		case isAside(a):
+		case isAside(a), countsNone(a):
 		case !a.Known:
 			unknown = cmp.Or(unknown, a.Text)
 		default:
-			part := shortQuestion(a) + ": " + a.Text
+			part := cmp.Or(shortQuestion(a), strings.TrimSuffix(a.Question, "?")) + ": " + a.Text
 			if len(known) > 0 && len(part)+2 > room {
 				continue
 			}
@@ -117,15 +117,19 @@ func briefAnswers(answers []look.Answer) string {
 	return strings.Join(known, "; ")
 }
 
-// isAside says that an answer about all sandboxes is a detail, stands above, or counts none.
-func isAside(a look.Answer) bool {
-	return a.Known && (slices.Contains([]string{"R26", "R27", "R28", "R29"}, a.ID) || a.Text == "0" || strings.HasPrefix(a.Text, "0 of "))
+// standsAbove says that the first line of the page of a diagnosis has an answer, or that it is a detail.
+func standsAbove(a look.Answer) bool {
+	return a.Known && slices.Contains([]string{"R26", "R27", "R28", "R29"}, a.ID)
+}
+
+func countsNone(a look.Answer) bool {
+	return a.Known && (a.Text == "0" || strings.HasPrefix(a.Text, "0 of "))
 }
 
 // shortQuestion is the question of an answer in a word or two.
 func shortQuestion(a look.Answer) string {
 	return map[string]string{
-		"R19": "active", "R20": "provisioning", "R21": "ages", "R22": "trend", "R30": "timeouts",
+		"R19": "active", "R20": "provisioning", "R21": "ages", "R22": "trend", "R26": "stuck", "R27": "old", "R28": "not started", "R29": "nobody's", "R30": "timeouts",
 		"R34": "activity", "R35": "errors", "R36": "repetition", "R37": "warnings", "R47": "busy", "R48": "idle", "R49": "memory grows", "R50": "no operations",
 		"R53": "runs", "R54": "did", "R56": "fails", "R57": "leaves",
 	}[a.ID]

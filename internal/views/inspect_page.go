@@ -118,7 +118,7 @@ func (i Inspection) pageFacts(s *output.Sheet) {
 	}
 	for _, one := range i.Steps {
 		if one.ID == "cleanup" && one.Answers[0].Known { // whether it runs
-			s.Field(one.ID, briefAnswers(one.Answers))
+			s.Field(one.ID, briefAnswers(one.Answers, standsAbove))
 		}
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"sbx/internal/check"
 	"sbx/internal/output"
 	"sbx/internal/runbook"
 	"sbx/internal/runbook/engine"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // Rail is a run of a runbook as the dashboard shows it: what it is about to do, does and has found.
@@ -64,7 +66,7 @@ func RailOf(r *engine.Run) Rail {
 
 // railCause is a cause with how sure it is, and why it is not the next one.
 func railCause(c engine.Cause) RailStep {
-	one := RailStep{State: string(c.Confidence), Over: true, Title: c.Title, Took: fmt.Sprintf("score %.2f", c.Score), Detail: slices.Clone(c.Refs)}
+	one := RailStep{State: string(c.Confidence), Over: true, Title: triage.TheoryLabel(c.ID), Took: fmt.Sprintf("score %.2f", c.Score), Detail: slices.Clone(c.Refs)}
 	if c.Selected {
 		one.Tone = output.Bad
 	}
@@ -86,7 +88,7 @@ func railCause(c engine.Cause) RailStep {
 
 // railCall is somebody to call now, or when: an alert says for how long it has held.
 func railCall(c engine.Call) RailStep {
-	one := RailStep{State: "call", Tone: output.Bad, Title: c.Name, Answer: c.When, Detail: c.Evidence}
+	one := RailStep{State: "call", Tone: output.Bad, Title: c.Name, Answer: alertTitle(c.Alert), Detail: c.Evidence}
 	if c.Verdict != sandbox.True {
 		one.State, one.Tone = "call?", output.Muted
 	}
@@ -94,6 +96,12 @@ func railCall(c engine.Call) RailStep {
 		one.Answer = c.Evidence[0]
 	}
 	return one
+}
+
+// alertTitle is an alert in words; "" = it is none.
+func alertTitle(id string) string {
+	rule, _ := check.Alert(id)
+	return rule.Title
 }
 
 func railStep(s engine.Step) RailStep {

@@ -9,6 +9,7 @@ import (
 	"sbx/internal/runbook"
 	"sbx/internal/runbook/engine"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // RunbookStepColumns are those of a RunStepItem.
@@ -28,11 +29,29 @@ func RunbookStepColumns() []output.Column[engine.Step] {
 // RunbookRunColumns are those of a RunbookRunItem.
 func RunbookRunColumns() []output.Column[engine.Run] { return output.Columns(runbookRunItem) }
 
-// RunbookRunList is a document about one run, which is shown when the run is over.
-func RunbookRunList(p *output.Printer, schema string) (*output.List[engine.Step], func(*engine.Run) error, error) {
+// RunbookStepProgress are what people see of a step as it goes: its line when it is over, and what is to be done of one
+// that a person does.
+func RunbookStepProgress(s engine.Step, width int) []string {
+	if s.Kind == runbook.KindManual && s.State == engine.Running {
+		return RunbookStepLines(s)
+	}
+	if line := RunbookStepLine(s, width); line != "" {
+		return []string{line}
+	}
+	return nil
+}
+
+// RunbookRunList is a document about one run: its summary when the run is over, verbose all its tables. Program is what sbx is called.
+func RunbookRunList(p *output.Printer, schema, program string) (*output.List[engine.Step], func(*engine.Run) error, error) {
 	var run *engine.Run
 	list, err := output.NewList(p, output.ListSpec[engine.Step]{
-		Schema: schema, Columns: RunbookStepColumns(), Human: func(s *output.Sheet, _ []engine.Step) { runbookRunPage(s, run) },
+		Schema: schema, Columns: RunbookStepColumns(), Human: func(s *output.Sheet, _ []engine.Step) {
+			if p.Verbose > 0 {
+				runbookRunPage(s, run)
+				return
+			}
+			runbookSummary(s, run, program)
+		},
 	})
 	return list, func(r *engine.Run) error {
 		run = r
@@ -61,6 +80,24 @@ func closeRunbookRun(list *output.List[engine.Step], r *engine.Run) error {
 
 func wentWrong(s engine.Step) bool {
 	return s.State == engine.Failed || s.Section == engine.SectionVerification && s.Verdict != "" && s.Verdict != sandbox.True
+}
+
+// RunbookStepTrace are RunbookStepLines with the conditions as they are written.
+func RunbookStepTrace(s engine.Step) []string {
+	lines := RunbookStepLines(s)
+	if len(lines) == 0 {
+		return nil
+	}
+	conditions := []string{s.Condition}
+	if s.Act != nil {
+		conditions = append(conditions, s.Act.Expect)
+	}
+	for _, c := range conditions {
+		if c != "" {
+			lines = append(lines, "  condition "+c)
+		}
+	}
+	return lines
 }
 
 // RunbookStepLines are a step as it ends, for people; none for a step that is not done.
@@ -131,7 +168,7 @@ func runbookRunPage(s *output.Sheet, r *engine.Run) {
 }
 
 func namedCauseText(c engine.Cause) string {
-	text := fmt.Sprintf("%s (%s)", c.Title, c.Confidence)
+	text := fmt.Sprintf("%s (%s)", triage.TheoryLabel(c.ID), c.Confidence)
 	if len(c.Refs) > 0 {
 		text += ": " + strings.Join(c.Refs, ", ")
 	}
@@ -191,23 +228,14 @@ func actTables(s *output.Sheet, r *engine.Run) {
 }
 
 func callSection(s *output.Sheet, r *engine.Run) {
-	var now []engine.Call
-	for _, c := range r.Calls {
-		if c.Verdict == sandbox.True {
-			now = append(now, c)
-		}
-	}
+	now := callsNow(r)
 	if len(now) == 0 {
 		return
 	}
 	s.Section("Call now")
 	for _, c := range now {
-		where := ""
-		if c.Channel != "" {
-			where = " (" + c.Channel + ")"
-		}
-		s.Text(c.Name + where + ": " + c.When)
-		for _, line := range append(indented([]string{c.Text}), indented(c.Evidence)...) {
+		s.Text(callText(c))
+		for _, line := range indented([]string{c.Text, "condition " + c.When}) {
 			s.Text(line)
 		}
 	}

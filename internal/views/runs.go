@@ -158,7 +158,7 @@ func plannedCauses(items []cleanup.Item) string {
 	for _, i := range items {
 		c.Add(i.Ref.Provider, triage.Verdict{Stuck: sandbox.True, Cause: i.Cause})
 	}
-	known := func(i cleanup.Item) bool { return causeLabel(i.Cause) != "" }
+	known := func(i cleanup.Item) bool { return i.Cause.Label() != "" }
 	if !slices.ContainsFunc(items, known) {
 		return ""
 	}

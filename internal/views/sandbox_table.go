@@ -45,12 +45,12 @@ func SandboxScreen(allStuck bool) []output.Column[SandboxRow] {
 // has no reason; a listing counts those.
 func (r SandboxRow) Why() string {
 	v := r.Verdict
-	words := causeLabel(v.Cause)
+	words := v.Cause.Label()
 	switch {
 	case v.Stuck == sandbox.True:
 		return "stuck: " + words
 	case r.State.Ended():
-		return causeLabel(knownCause(v.Cause))
+		return knownCause(v.Cause).Label()
 	case v.Unjudged() && v.Looked && v.Cause != sandbox.CauseUnknown && v.Cause != sandbox.CauseNone:
 		return "unjudged: " + words + "?"
 	case v.Unjudged() && v.Looked:
@@ -65,7 +65,7 @@ func (r SandboxRow) Why() string {
 	return words
 }
 
-func (r SandboxRow) causeText() string { return causeLabel(r.Verdict.Cause) }
+func (r SandboxRow) causeText() string { return r.Verdict.Cause.Label() }
 
 // knownCause is the cause, CauseNone for the word that says that none is known.
 func knownCause(c sandbox.Cause) sandbox.Cause {
@@ -91,40 +91,6 @@ func (r SandboxRow) WhyTone() output.Tone {
 		return output.Muted
 	}
 	return output.Warn
-}
-
-// causeLabel is a cause in two or three words, "" for none.
-func causeLabel(c sandbox.Cause) string {
-	switch c {
-	case sandbox.CauseNone:
-		return ""
-	case sandbox.CauseOOM, sandbox.CauseOOMChild:
-		return "out of memory"
-	case sandbox.CauseRuntimeHeap:
-		return "heap full"
-	case sandbox.CauseMemoryWatchdog:
-		return "over memory limit"
-	case sandbox.CauseTimeout:
-		return "time limit"
-	case sandbox.CauseLeak:
-		return "memory leak"
-	case sandbox.CauseHungIO:
-		return "hung I/O"
-	case sandbox.CauseSilent:
-		return "silent and idle"
-	case sandbox.CauseProvisioning:
-		return "not started"
-	case sandbox.CauseEnding:
-		return "not ended"
-	case sandbox.CauseOrphan:
-		return "no owner"
-	case sandbox.CauseGhost:
-		return "does not exist"
-	case sandbox.CauseUnknown:
-		return "cause unknown"
-	default:
-		return strings.ReplaceAll(string(c), "_", " ") // busy loop, no answer, supervisor lost
-	}
 }
 
 // CompareRows sorts a listing for people: running first, ended last, the newest first.

@@ -40,7 +40,7 @@ func causeShares(causes map[string]map[sandbox.Cause]int) string {
 		labels := map[string]int{}
 		for cause, n := range counted {
 			totals[profile] += n
-			labels[causeLabel(cause)] += n
+			labels[cause.Label()] += n
 		}
 		delete(labels, "") // a plan by age has no causes
 		words := sandbox.FormatCounts(labels)

@@ -57,10 +57,14 @@ func CleanupAct(ctx context.Context, env *ops.Env, req CleanupRequest, watch ops
 		case j.KeepReason == cleanup.KeepNotSelected:
 			others = append(others, one)
 		default:
+			if !slices.Contains([]cleanup.KeepReason{cleanup.KeepAlive, cleanup.KeepAnswers, cleanup.KeepPaused}, j.KeepReason) { // nothing is wrong with those
+				one.Ground = j.KeepReason.Label()
+			}
 			a.Kept = append(a.Kept, one)
 		}
 	}
 	a.Kept = append(a.Kept, others...)
+	a.Unowned, a.Own = seen.unowned()
 	if a.Refused == nil && len(a.Targets) == 0 {
 		a.Failed = seen.Verdict
 	}

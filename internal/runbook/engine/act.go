@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"sbx/internal/cron"
 	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/ops/end"
@@ -42,7 +43,7 @@ func (p *actPlan) profiles() []string {
 func recorded(planned []ops.PlannedEnd) []Target {
 	var all []Target
 	for _, one := range planned {
-		all = append(all, Target{one.Ref.String(), one.Reason})
+		all = append(all, Target{one.Ref.String(), one.Reason, one.Ground})
 	}
 	return all
 }
@@ -69,6 +70,12 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runb
 		return nil
 	}
 	rec.Act = &Act{Action: string(s.Act.Action), Line: actLine(r.fill(s.Act.Command()), p.targets()), Gate: gateWord(s, p), Targets: p.targets(), Kept: p.kept, Expect: string(s.Expect), Outcomes: earlier(before, p.targets())}
+	if p.Unowned > 0 {
+		rec.Act.Unowned, rec.Act.Own, rec.Act.Once = p.Unowned, p.Own, rec.Act.Line+" --unowned"
+		if len(r.req.Profiles) > 0 {
+			rec.Act.Once += cron.ProviderFlags(r.req.Profiles)
+		}
+	}
 	if before != nil {
 		rec.Act.IntentAt, rec.Act.EndedAt, rec.Act.RunID = before.IntentAt, before.EndedAt, before.RunID
 	}
@@ -111,10 +118,13 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runb
 // declined is the reason of a step that a person did not want.
 const declined = "the answer at its gate was no"
 
+// Declined says that a person did not want a step.
+func (s *Step) Declined() bool { return s.State == Skipped && s.Reason == declined }
+
 // wasDeclined says that a person has declined all targets of a plan at the gate of one earlier step.
 func (r *runner) wasDeclined(p *actPlan) bool {
 	return slices.ContainsFunc(r.run.Steps, func(s Step) bool {
-		return s.State == Skipped && s.Reason == declined && s.Act != nil && !slices.ContainsFunc(p.Targets, func(wanted ops.PlannedEnd) bool {
+		return s.Declined() && s.Act != nil && !slices.ContainsFunc(p.Targets, func(wanted ops.PlannedEnd) bool {
 			return !slices.ContainsFunc(s.Act.Targets, func(t Target) bool { return t.Ref == wanted.Ref.String() })
 		})
 	})
@@ -144,16 +154,20 @@ func nothingToDo(p *actPlan) string {
 	if len(p.kept) == 0 {
 		return "there is nothing to " + p.Verb
 	}
-	first, alike := p.kept[0], 0
+	counts := map[string]int{}
 	for _, k := range p.kept {
-		if k.Reason == first.Reason {
-			alike++
+		counts[k.Ground]++
+	}
+	first := p.kept[0] // those that were found are first
+	delete(counts, "")
+	if len(counts) == 0 {
+		text := fmt.Sprintf("there is nothing to %s: %s stays: %s", p.Verb, first.Ref, first.Reason)
+		if more := len(p.kept) - 1; more > 0 {
+			text += fmt.Sprintf(" (and %d more)", more)
 		}
+		return text
 	}
-	if alike == 1 {
-		return fmt.Sprintf("there is nothing to %s: %s stays: %s", p.Verb, first.Ref, first.Reason)
-	}
-	return fmt.Sprintf("there is nothing to %s: %d stay: %s (%s and %d more)", p.Verb, alike, first.Reason, first.Ref, alike-1)
+	return fmt.Sprintf("%s stay (%s: %s)", sandbox.FormatCounts(counts), first.Ref, first.Reason)
 }
 
 // added are the targets that were not in the plan that is on record: what was allowed was that plan.
@@ -298,7 +312,7 @@ func (r *runner) prove(ctx context.Context, s runbook.Step, rec *Step) error {
 		rec.State, rec.Verdict, rec.Reason = Failed, sandbox.False, rec.Act.Error
 	case s.Expect != "" && rec.Act.Effect != sandbox.True:
 		rec.State, rec.Verdict = Failed, rec.Act.Effect
-		rec.Reason = fmt.Sprintf("its effect was not seen within %s: %s", sandbox.FormatDuration(s.Within), s.Expect)
+		rec.Reason = "its effect was not seen within " + sandbox.FormatDuration(s.Within)
 		if len(rec.Evidence) > 0 {
 			rec.Reason += "; seen last: " + strings.Join(rec.Evidence, "; ")
 		}

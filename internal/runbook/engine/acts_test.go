@@ -241,7 +241,7 @@ func TestWhatIsFalseOfOneProvider(t *testing.T) {
 		run := s.run(t, engine.Request{Book: book}, &person{})
 		assert.Equal(t, "done true", stateOfStep(t, run, "some"))
 		assert.Equal(t, "done false", stateOfStep(t, run, "all"))
-		assert.Contains(t, run.Step("all").Evidence, "other: stats.active == 0: 1 == 0 false")
+		assert.Contains(t, run.Step("all").Evidence, "other: 1 active, target 0")
 		assert.Equal(t, 10, fault.ExitCode(run.Err()))
 	})
 }

@@ -24,7 +24,7 @@ const (
 )
 
 // evaluate is the verdict of a condition over what is known of the selected providers, with what was
-// compared. What its names need is read first.
+// seen, in words; what decides comes first. What its names need is read first.
 func (r *runner) evaluate(ctx context.Context, text runbook.Condition, q quantifier) (sandbox.Verdict, []string) {
 	c, err := cond.Compile(string(text), r.schema)
 	if err != nil { // lint has refused those
@@ -33,27 +33,45 @@ func (r *runner) evaluate(ctx context.Context, text runbook.Condition, q quantif
 	names := c.Names()
 	lost := r.need(ctx, runbook.ReadNames(names))
 	var verdicts []sandbox.Verdict
-	var evidence []string
-	figures := r.checkEvidence(names)
+	var seen []*sight
 	for _, have := range r.facts.each() {
 		e := c.Explain(have)
 		verdicts = append(verdicts, e.Verdict)
-		if len(figures) > 0 && len(names) == 1 { // they say more
-			continue
+		words := explained(e, string(text), have)
+		at := slices.IndexFunc(seen, func(s *sight) bool { return s.words == words })
+		if at < 0 {
+			seen, at = append(seen, &sight{words: words, verdict: e.Verdict}), len(seen)
 		}
-		line := explained(e, string(text), have)
-		if len(r.facts.names) > 1 && !sameForAll(names) {
-			line = have.Provider + ": " + line
+		seen[at].profiles = append(seen[at].profiles, have.Provider)
+	}
+	verdict, figures := combine(verdicts, q), r.checkEvidence(names)
+	var deciding, others []string
+	for _, s := range seen {
+		if len(s.profiles) < len(verdicts) {
+			s.words = strings.Join(s.profiles, ", ") + ": " + s.words
 		}
-		if !slices.Contains(evidence, line) {
-			evidence = append(evidence, line)
+		if s.verdict == verdict {
+			deciding = append(deciding, s.words)
+		} else {
+			others = append(others, s.words)
 		}
+	}
+	evidence := append(deciding, others...)
+	if len(figures) > 0 && len(names) == 1 { // they say more
+		evidence = nil
 	}
 	evidence = append(evidence, figures...)
 	if lost != nil {
 		evidence = append(evidence, "not read: "+oneLine(lost))
 	}
-	return combine(verdicts, q), evidence
+	return verdict, evidence
+}
+
+// sight is what a condition has seen, of the profiles for which it is the same.
+type sight struct {
+	words    string
+	verdict  sandbox.Verdict
+	profiles []string
 }
 
 // combine is the verdict of all providers together. Without any it is not known.
@@ -77,14 +95,7 @@ func explained(e cond.Explanation, text string, have *runbook.Facts) string {
 	if rule, known := check.Alert(id); isAlert && known {
 		e = rule.Explain(&have.Subject)
 	}
-	return e.String()
-}
-
-// sameForAll says that the names have one value for all providers.
-func sameForAll(names []string) bool {
-	return !slices.ContainsFunc(names, func(n string) bool {
-		return !strings.HasPrefix(n, "verify.") && !strings.HasPrefix(n, "diagnose.") && !strings.HasPrefix(n, "sandbox.")
-	})
+	return e.Words()
 }
 
 // checkEvidence are the figures behind the checks of verify that a condition names.
@@ -130,11 +141,12 @@ func amountText(v float64, unit task.Unit) string {
 	}
 }
 
-// holdsFor is the verdict of a condition for one provider.
-func (r *runner) holdsFor(ctx context.Context, text runbook.Condition, provider string) sandbox.Verdict {
+// holdsFor is the verdict of a condition for one provider, and what was seen.
+func (r *runner) holdsFor(ctx context.Context, text runbook.Condition, provider string) (sandbox.Verdict, string) {
 	c, err := cond.Compile(string(text), r.schema)
 	if err != nil || r.need(ctx, runbook.ReadNames(c.Names())) != nil {
-		return sandbox.Unknown
+		return sandbox.Unknown, ""
 	}
-	return c.Eval(r.facts.of(provider))
+	e := c.Explain(r.facts.of(provider))
+	return e.Verdict, e.Words()
 }

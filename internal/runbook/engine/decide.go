@@ -18,8 +18,9 @@ import (
 
 // decided is the entry about which branches are done, and whom to call by the diagnosis.
 type decided struct {
-	Causes []Cause `json:"causes"`
-	Calls  []Call  `json:"calls"`
+	Causes []Cause  `json:"causes"`
+	Calls  []Call   `json:"calls"`
+	Stuck  []Target `json:"stuck,omitempty"`
 }
 
 // decide chooses the branches of the causes that the diagnosis names. A hint selects none, and
@@ -38,7 +39,7 @@ func (r *runner) decide(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	r.run.Causes = r.namedCauses()
+	r.run.Causes, r.run.Stuck = r.namedCauses(), r.found()
 	for _, c := range spec.Causes {
 		if reason := r.notSelected(c, why); reason != "" {
 			if err := r.leaveBranch(c, reason); err != nil {
@@ -49,7 +50,20 @@ func (r *runner) decide(ctx context.Context) error {
 	r.run.Calls = r.callsByCondition(ctx)
 	r.decided = true
 	r.reportRun()
-	return r.out.write(entryCauses, decided{r.run.Causes, r.run.Calls})
+	return r.out.write(entryCauses, decided{r.run.Causes, r.run.Calls, r.run.Stuck})
+}
+
+// found are the stuck sandboxes of the diagnosis, with their causes.
+func (r *runner) found() (all []Target) {
+	if r.facts.diagnosis == nil {
+		return nil
+	}
+	for _, g := range r.facts.diagnosis.Stuck {
+		for _, ref := range g.Refs {
+			all = append(all, Target{Ref: ref.String(), Reason: g.Cause.Label()})
+		}
+	}
+	return all
 }
 
 // needDiagnosis reads a diagnosis, and that of what was named.

@@ -108,7 +108,7 @@ func (r *Run) replay(e journal.Entry) error {
 			}
 		})
 	case entryCauses:
-		return journal.Decode(e, func(d decided) { r.Causes, r.Calls, r.decided = d.Causes, d.Calls, true })
+		return journal.Decode(e, func(d decided) { r.Causes, r.Calls, r.Stuck, r.decided = d.Causes, d.Calls, d.Stuck, true })
 	case entryResume:
 		r.State, r.Verdict, r.Kind, r.Error, r.EndedAt = RunInterrupted, sandbox.Unknown, fault.KindNone, "", time.Time{}
 		return journal.Decode(e, func(by cleanup.Actor) { r.Resumed = append(r.Resumed, Resumption{At: e.At, Actor: by}) })

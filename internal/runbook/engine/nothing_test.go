@@ -8,15 +8,17 @@ import (
 	"sbx/internal/ops"
 )
 
-// TestNothingToDoSaysForHowMany: one reason that holds for many is said once, before a reference.
+// TestNothingToDoSaysForHowMany: what was found and stays is counted by reason; no step denies it.
 func TestNothingToDoSaysForHowMany(t *testing.T) {
 	t.Parallel()
-	alone, others := Target{"e2b/a", "not_owned: it has no owner"}, Target{"e2b/c", "not_selected: young"}
+	alone, unjudged := Target{"e2b/a", "not_owned: it has no owner", "not yours"}, Target{"e2b/d", "activity_unknown: no source", "not judged"}
+	others := Target{Ref: "e2b/c", Reason: "not_selected: young"}
 	for want, p := range map[string]actPlan{
-		"there is nothing to terminate":                                                        {},
-		"there is nothing to terminate: it has no targets":                                     {none: "it has no targets", kept: []Target{alone}},
-		"there is nothing to terminate: e2b/a stays: not_owned: it has no owner":               {kept: []Target{alone, others}},
-		"there is nothing to terminate: 2 stay: not_owned: it has no owner (e2b/a and 1 more)": {kept: []Target{alone, {"e2b/b", alone.Reason}, others}},
+		"there is nothing to terminate":                                                               {},
+		"there is nothing to terminate: it has no targets":                                            {none: "it has no targets", kept: []Target{alone}},
+		"there is nothing to terminate: e2b/c stays: not_selected: young":                             {kept: []Target{others}},
+		"1 not yours stay (e2b/a: not_owned: it has no owner)":               {kept: []Target{alone, others}},
+		"2 not yours, 1 not judged stay (e2b/a: not_owned: it has no owner)": {kept: []Target{alone, unjudged, {"e2b/b", alone.Reason, alone.Ground}, others}},
 	} {
 		p.Act = &ops.Act{Verb: "terminate"}
 		assert.Equal(t, want, nothingToDo(&p))

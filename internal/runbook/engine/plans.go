@@ -15,6 +15,7 @@ import (
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
 	"sbx/internal/task"
+	"sbx/internal/triage"
 )
 
 // planAct reads what an act would do now.
@@ -56,7 +57,11 @@ func (r *runner) planTerminate(ctx context.Context, s runbook.Step, theory runbo
 // take makes a plan of an act, or says why nothing could be read.
 func (p *actPlan) take(act *ops.Act) (*actPlan, error) {
 	p.Act = act
-	p.kept = append(p.kept, recorded(act.Kept[:min(len(act.Kept), maxShown)])...)
+	for i, one := range act.Kept { // all that were found, and some of the others
+		if i < maxShown || one.Ground != "" {
+			p.kept = append(p.kept, recorded(act.Kept[i:i+1])...)
+		}
+	}
 	return p, act.Failed
 }
 
@@ -64,7 +69,7 @@ func (p *actPlan) take(act *ops.Act) (*actPlan, error) {
 func (r *runner) reasonOf(s runbook.Step, theory runbook.Word) string {
 	reason := fmt.Sprintf("runbook %s, step %s, run %s", r.run.Runbook, s.ID, r.run.ID)
 	if theory != "" {
-		reason += ": " + string(theory)
+		reason += ": " + triage.TheoryLabel(string(theory))
 	}
 	return reason
 }
@@ -140,12 +145,12 @@ func (r *runner) planEmergency(ctx context.Context, s runbook.Step) (*actPlan, e
 	var targets []ops.PlannedEnd
 	var profiles []string
 	for _, name := range r.facts.names {
-		holds := sandbox.True
+		holds, why := sandbox.True, ""
 		if s.When != "" {
-			holds = r.holdsFor(ctx, s.When, name)
+			holds, why = r.holdsFor(ctx, s.When, name)
 		}
 		if holds == sandbox.True {
-			targets, profiles = append(targets, ops.PlannedEnd{Ref: sandbox.Ref{ID: name}, Reason: string(s.When)}), append(profiles, name)
+			targets, profiles = append(targets, ops.PlannedEnd{Ref: sandbox.Ref{ID: name}, Reason: why}), append(profiles, name)
 		}
 	}
 	act := end.EmergencyAct(r.env, end.CleanupRequest{Profiles: profiles, Line: r.req.Line}, targets)

@@ -79,8 +79,9 @@ type Run struct {
 	Error     string
 	Steps     []Step
 	Causes    []Cause
-	Calls     []Call // whom to call
-	Broken    string // why the record cannot be trusted behind its last line; "" = it can
+	Stuck     []Target // what the diagnosis found, each with its cause in words
+	Calls     []Call   // whom to call
+	Broken    string   // why the record cannot be trusted behind its last line; "" = it can
 	// Unreadable are the entries that cannot be read: the run is shown without them, and not resumed.
 	Unreadable cleanup.Unreadable
 
@@ -144,6 +145,9 @@ type Act struct {
 	RunID    string    `json:"run_id,omitempty"` // of the operation's own journal
 	Targets  []Target  `json:"targets"`
 	Kept     []Target  `json:"kept,omitempty"`
+	Unowned  int       `json:"unowned,omitempty"` // how many stay since nobody owns them
+	Once     string    `json:"once,omitempty"`    // the line that ends those, without its limit
+	Own      string    `json:"own,omitempty"`     // the line that makes those the operator's
 	IntentAt time.Time `json:"intent_at"`
 	EndedAt  time.Time `json:"ended_at"` // zero with an intent = its outcome is not known
 	Outcomes []Outcome `json:"outcomes,omitempty"`
@@ -161,6 +165,7 @@ func (a *Act) IsOpen() bool { return a != nil && !a.IntentAt.IsZero() && a.Ended
 type Target struct {
 	Ref    string `json:"ref"` // a sandbox; of stop a task; of an emergency cleanup a provider
 	Reason string `json:"reason"`
+	Ground string `json:"ground,omitempty"` // why a found one stays, in a word or two; "" = nothing was found of it
 }
 
 // Outcome is what became of one target.

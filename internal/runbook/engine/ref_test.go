@@ -83,7 +83,7 @@ func TestARunAboutOneSandbox(t *testing.T) {
 	}{
 		"its cause":           {word: "prod/loop0001", ended: map[string]int{"loop0001": 1}},
 		"a part of its id":    {word: "loop0001", ended: map[string]int{"loop0001": 1}},
-		"another has it":      {word: "prod/calm0001", ended: map[string]int{}, reasons: map[string]string{"end": "there is nothing to terminate: --ref names prod/calm0001, which is not among those with the cause infinite_loop"}},
+		"another has it":      {word: "prod/calm0001", ended: map[string]int{}, reasons: map[string]string{"end": "there is nothing to terminate: --ref names prod/calm0001, which is not among those with the cause busy loop"}},
 		"one that is stuck":   {procedure: "stuck", word: "prod/loop0001", ended: map[string]int{"loop0001": 1}, reasons: map[string]string{"clean": "cleanup is about all sandboxes, and --ref names prod/loop0001 alone", "repair": "reconcile is about all", "urgent": "an emergency cleanup is about all"}},
 		"one that is not":     {procedure: "stuck", word: "prod/calm0001", ended: map[string]int{}, reasons: map[string]string{"end-stuck": "--ref names prod/calm0001, which is not known to be stuck"}},
 		"one that is no more": {procedure: "stuck", word: "prod/none0001", ended: map[string]int{}, reasons: map[string]string{"end-stuck": "--ref names prod/none0001, which is not there"}},
@@ -115,6 +115,6 @@ func TestAnEffectThatIsNotSeen(t *testing.T) {
 		book := written(t, strings.ReplaceAll(endsAll, "expect: thresholds.active > 0", "expect: stats.active == 0"))
 		run := newSite(t, "", p).run(t, engine.Request{Book: book, Word: "prod/loop0001", Yes: true, MaxDelete: 5}, &person{})
 		assert.Equal(t, "failed false", stateOfStep(t, run, "end"))
-		assert.Contains(t, run.Step("end").Reason, "not seen within 10s: stats.active == 0; seen last: stats.active == 0: 1 == 0 false")
+		assert.Contains(t, run.Step("end").Reason, "not seen within 10s; seen last: 1 active, target 0")
 	})
 }

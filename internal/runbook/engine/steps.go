@@ -39,6 +39,14 @@ func (r *runner) skipAll(steps []runbook.Step, why string) error {
 	return nil
 }
 
+// doesNotApply begins the reason of a step whose condition does not hold.
+const doesNotApply = "it does not apply: "
+
+// Applies is false for a step of a branch that is not done, and for one whose condition does not hold.
+func (s *Step) Applies() bool {
+	return s.State != NotSelected && (s.State != Skipped || !strings.HasPrefix(s.Reason, doesNotApply))
+}
+
 // save puts a step on record and reports it.
 func (r *runner) save(rec *Step) error {
 	redactStep(rec, func(text string) string { return r.env.RedactText(r.watch.Redact(text)) })
@@ -102,7 +110,10 @@ func (r *runner) doStep(ctx context.Context, s runbook.Step, theory runbook.Word
 	if s.When != "" {
 		if v, evidence := r.evaluate(ctx, s.When, ofAny); v != sandbox.True {
 			rec.State, rec.Evidence = Skipped, evidence
-			rec.Reason = fmt.Sprintf("its condition is %s: %s", v, s.When)
+			rec.Reason = doesNotApply + strings.Join(evidence, "; ")
+			if v == sandbox.Unknown {
+				rec.Reason = "it is not known whether it applies: " + strings.Join(evidence, "; ")
+			}
 			return r.finish(ctx, rec, began)
 		}
 	}
@@ -220,7 +231,7 @@ func (r *runner) waitUntil(ctx context.Context, s runbook.Step, rec *Step) {
 	}
 	rec.Verdict, rec.Evidence = r.await(ctx, s.WaitUntil, s.Within, every)
 	if rec.Verdict != sandbox.True {
-		rec.State, rec.Reason = Failed, fmt.Sprintf("not so within %s: %s", sandbox.FormatDuration(s.Within), s.WaitUntil)
+		rec.State, rec.Reason = Failed, fmt.Sprintf("not so within %s: %s", sandbox.FormatDuration(s.Within), strings.Join(rec.Evidence, "; "))
 	}
 }
 

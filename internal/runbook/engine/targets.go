@@ -9,6 +9,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/runbook"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // choice are the sandboxes that an act is about, with the reason of each; kept are those that only a
@@ -49,14 +50,14 @@ func (r *runner) choose(ctx context.Context, a runbook.Act, theory runbook.Word)
 	for _, one := range suspects {
 		reason := "stuck"
 		if theory != "" {
-			reason = string(theory)
+			reason = triage.TheoryLabel(string(theory))
 		}
 		switch {
 		case one.stuck:
 		case r.watch.Attended():
 			reason += ", suspected: it is not known to be stuck"
 		default:
-			c.kept = append(c.kept, Target{one.Ref, "suspected of " + string(theory) + ", and not known to be stuck"})
+			c.kept = append(c.kept, Target{one.Ref, "suspected of " + triage.TheoryLabel(string(theory)) + ", and not known to be stuck", "not known to be stuck"})
 			continue
 		}
 		c.refs, c.why[one.Ref] = append(c.refs, one.Ref), reason
@@ -95,7 +96,7 @@ func (r *runner) onlyNamed(ctx context.Context, suspects []suspect, a runbook.Ac
 		if len(left) == 0 && a.Targets == "stuck" {
 			none = "--ref names " + ref + ", which is not known to be stuck"
 		} else if len(left) == 0 {
-			none = "--ref names " + ref + ", which is not among those with the cause " + string(theory)
+			none = "--ref names " + ref + ", which is not among those with the cause " + triage.TheoryLabel(string(theory))
 		}
 		return left, none, nil
 	}
