@@ -130,6 +130,6 @@ func (o plannedObserver) Confirm(_ context.Context, q Question) (bool, error) {
 type PlannedEnd struct {
 	Ref     sandbox.Ref     `json:"ref"`    // PROFILE/ID.
 	Reason  string          `json:"reason"` // Why it is selected or kept.
-	Ground  string          `json:"-"` // Why a found one stays, in a word or two: "not yours"; "" = nothing was found of it.
+	Ground  string          `json:"-"`      // Why a found one stays, in a word or two: "not yours"; "" = nothing was found of it.
 	Sandbox sandbox.Sandbox `json:"-"`
 }

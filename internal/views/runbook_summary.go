@@ -117,9 +117,9 @@ func isEnd(o sandbox.Outcome) bool {
 
 // tally is what a run has found, and what became of it.
 type tally struct {
-	found, over int // what was stuck or a target, and what of it ended or would end
-	ended          map[string]int // by cause
-	stay           map[string]int // by reason, with those of which nothing is known
+	found, over int            // what was stuck or a target, and what of it ended or would end
+	ended       map[string]int // by cause
+	stay        map[string]int // by reason, with those of which nothing is known
 }
 
 // Reasons that a tally compares: of what a dry run would end, and of what a person did not want.

@@ -14,9 +14,9 @@ func TestNothingToDoSaysForHowMany(t *testing.T) {
 	alone, unjudged := Target{"e2b/a", "not_owned: it has no owner", "not yours"}, Target{"e2b/d", "activity_unknown: no source", "not judged"}
 	others := Target{Ref: "e2b/c", Reason: "not_selected: young"}
 	for want, p := range map[string]actPlan{
-		"there is nothing to terminate":                                                               {},
-		"there is nothing to terminate: it has no targets":                                            {none: "it has no targets", kept: []Target{alone}},
-		"there is nothing to terminate: e2b/c stays: not_selected: young":                             {kept: []Target{others}},
+		"there is nothing to terminate":                                      {},
+		"there is nothing to terminate: it has no targets":                   {none: "it has no targets", kept: []Target{alone}},
+		"there is nothing to terminate: e2b/c stays: not_selected: young":    {kept: []Target{others}},
 		"1 not yours stay (e2b/a: not_owned: it has no owner)":               {kept: []Target{alone, others}},
 		"2 not yours, 1 not judged stay (e2b/a: not_owned: it has no owner)": {kept: []Target{alone, unjudged, {"e2b/b", alone.Reason, alone.Ground}, others}},
 	} {
