@@ -141,29 +141,8 @@ func tallyOf(r *engine.Run) tally {
 		cause[t.Ref], why[t.Ref] = t.Reason, rest
 	}
 	for _, s := range r.Steps {
-		if s.Act == nil || s.Act.Action != "terminate" && s.Act.Action != "cleanup" {
-			continue
-		}
-		set := func(ref, reason string) {
-			if before, known := why[ref]; strings.Contains(ref, "/") && (!known || before != "" && (before != declined || reason == "")) {
-				why[ref] = reason
-			}
-		}
-		for _, t := range s.Act.Kept {
-			if t.Ground != "" {
-				set(t.Ref, t.Ground)
-			}
-		}
-		for _, t := range s.Act.Targets {
-			cause[t.Ref] = cmp.Or(cause[t.Ref], "other")
-			set(t.Ref, actState(s, r.DryRun, rest))
-		}
-		for _, o := range s.Act.Outcomes {
-			if isEnd(o.Outcome) {
-				set(o.Ref, "")
-			} else {
-				set(o.Ref, strings.ReplaceAll(string(o.Outcome), "_", " "))
-			}
+		if s.Act != nil && (s.Act.Action == "terminate" || s.Act.Action == "cleanup") {
+			readAct(s, cause, why, actState(s, r.DryRun, rest))
 		}
 	}
 	sum := tally{found: len(cause), ended: map[string]int{}, stay: map[string]int{}}
@@ -177,6 +156,34 @@ func tallyOf(r *engine.Run) tally {
 		}
 	}
 	return sum
+}
+
+// readAct notes what an act says of each sandbox: why it stays, "" = it has ended. Open is the reason of targets without
+// an outcome.
+func readAct(s engine.Step, cause, why map[string]string, open string) {
+	set := func(ref, reason string) {
+		before, known := why[ref]
+		kept := known && (before == "" || before == declined && reason != "")
+		if strings.Contains(ref, "/") && !kept { // not a profile
+			why[ref] = reason
+		}
+	}
+	for _, t := range s.Act.Kept {
+		if t.Ground != "" {
+			set(t.Ref, t.Ground)
+		}
+	}
+	for _, t := range s.Act.Targets {
+		cause[t.Ref] = cmp.Or(cause[t.Ref], "other")
+		set(t.Ref, open)
+	}
+	for _, o := range s.Act.Outcomes {
+		reason := strings.ReplaceAll(string(o.Outcome), "_", " ")
+		if isEnd(o.Outcome) {
+			reason = ""
+		}
+		set(o.Ref, reason)
+	}
 }
 
 // actState is why the targets of an act have no outcome.

@@ -70,12 +70,7 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runb
 		return nil
 	}
 	rec.Act = &Act{Action: string(s.Act.Action), Line: actLine(r.fill(s.Act.Command()), p.targets()), Gate: gateWord(s, p), Targets: p.targets(), Kept: p.kept, Expect: string(s.Expect), Outcomes: earlier(before, p.targets())}
-	if p.Unowned > 0 {
-		rec.Act.Unowned, rec.Act.Own, rec.Act.Once = p.Unowned, p.Own, rec.Act.Line+" --unowned"
-		if len(r.req.Profiles) > 0 {
-			rec.Act.Once += cron.ProviderFlags(r.req.Profiles)
-		}
-	}
+	r.addWaysOn(rec.Act, p)
 	if before != nil {
 		rec.Act.IntentAt, rec.Act.EndedAt, rec.Act.RunID = before.IntentAt, before.EndedAt, before.RunID
 	}
@@ -117,6 +112,17 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runb
 
 // declined is the reason of a step that a person did not want.
 const declined = "the answer at its gate was no"
+
+// addWaysOn adds the lines for what stays since nobody owns it.
+func (r *runner) addWaysOn(a *Act, p *actPlan) {
+	if p.Unowned == 0 {
+		return
+	}
+	a.Unowned, a.Own, a.Once = p.Unowned, p.Own, a.Line+" --unowned"
+	if len(r.req.Profiles) > 0 {
+		a.Once += cron.ProviderFlags(r.req.Profiles)
+	}
+}
 
 // Declined says that a person did not want a step.
 func (s *Step) Declined() bool { return s.State == Skipped && s.Reason == declined }
