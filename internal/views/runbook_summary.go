@@ -174,7 +174,9 @@ func readAct(s engine.Step, cause, why map[string]string, open string) {
 		}
 	}
 	for _, t := range s.Act.Targets {
-		cause[t.Ref] = cmp.Or(cause[t.Ref], "other")
+		if strings.Contains(t.Ref, "/") {
+			cause[t.Ref] = cmp.Or(cause[t.Ref], "other")
+		}
 		set(t.Ref, open)
 	}
 	for _, o := range s.Act.Outcomes {
