@@ -182,7 +182,7 @@ func TestCronCheck(t *testing.T) {
 		"one overdue":     {late, "cron check", 10, "stuck\tfalse\t5m", "layer stuck: overdue: it last succeeded 1h ago, and should succeed every 5m"},
 		"refused since":   {refused, "cron check", 10, "and ended with exit 11", "`journalctl -u sbx-stuck`"},
 		"overdue unasked": {late, "cron check --layer age --layer usage", 0, "usage\ttrue", ""},
-		"nothing":         {nil, "cron check", 7, "reconcile\tunknown\t1h\t\t\tno run is recorded", "`sbx cron print --layer stuck`"},
+		"nothing":         {nil, "cron check", 7, "reconcile\tunknown\t1h\t\t\tno run is recorded", "sbx: error: layers stuck, age, usage, reconcile: no run is recorded\nsbx: hint: install them: `sbx cron print`; a line without"},
 		"late and none":   {late[:1], "cron check", 10, "age\tunknown", "layer stuck: overdue"},
 		"only looking":    {looking, "cron check", 0, "reconcile\ttrue", ""},
 		"a monitor":       {well, "cron check -o nagios", 0, "SBX OK: 4 of 4 checks passed | checks=4 problems=0 warnings=0 unknown=0\n", ""},
@@ -200,6 +200,30 @@ func TestCronCheck(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCronCheckBeforeTheFirstRun fits on eight lines: what is missing, and the one command for it. A
+// document has an error for each layer.
+func TestCronCheckBeforeTheFirstRun(t *testing.T) {
+	t.Parallel()
+	for _, tty := range []bool{true, false} {
+		b := journaled(t, nil, nil)
+		b.tty = tty
+		r := b.run(t, "cron check")
+		assert.Equal(t, 7, r.code)
+		assert.LessOrEqual(t, strings.Count(r.stdout+r.stderr, "\n"), 8, r.stdout+r.stderr)
+		assert.Equal(t, 1, strings.Count(r.stderr, "hint: "), r.stderr)
+	}
+	errs := journaled(t, nil, nil).run(t, "cron check -o json").list(t, "errors")
+	require.Len(t, errs, 4)
+	for i, layer := range cron.Layers() {
+		assert.Equal(t, "layer "+string(layer)+": no run is recorded", errs[i]["message"])
+		assert.Contains(t, errs[i]["hint"], "install them: `sbx cron print`;")
+	}
+	r := journaled(t, []cron.Run{goodRun(cron.Stuck, time.Minute), goodRun(cron.Age, time.Hour)}, nil).run(t, "cron check")
+	assert.Equal(t, 10, r.code)
+	assert.Contains(t, r.stderr, "layer age: overdue")
+	assert.Contains(t, r.stderr, "layers usage, reconcile: no run is recorded\nsbx: hint: install them: `sbx cron print --layer usage --layer reconcile`;")
 }
 
 func TestCronCheckJSON(t *testing.T) {

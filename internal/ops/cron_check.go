@@ -28,6 +28,9 @@ type CronCheckRequest struct {
 type CronCheckResult struct {
 	Statuses []cron.Status
 	Checks   []Check
+	// Unrecorded is one check for all layers of which no run is recorded: they have one cause and one
+	// command. A zero Check = every layer has a run.
+	Unrecorded Check
 }
 
 // CheckCron says from what is recorded whether the layers run.
@@ -52,11 +55,15 @@ func CheckCron(ctx context.Context, env *Env, req CronCheckRequest, watch Observ
 	}
 	variables := env.missingVariables()
 	r := &CronCheckResult{Statuses: cron.Judge(expected, runs, env.Now())}
+	r.Unrecorded = env.unrecordedLayers(r.Statuses, expected, Undecided(c))
 	for i := range r.Statuses {
 		s := &r.Statuses[i]
-		hint := env.layerHint(s, Undecided(c), variables)
-		if len(expected[i].Unmeasured) > 0 {
-			hint = strings.TrimPrefix(hint+"; "+HintMaxSandboxes, "; ")
+		hint := r.Unrecorded.Hint
+		if !s.LastRun.IsZero() {
+			hint = env.layerHint(s, variables)
+			if len(expected[i].Unmeasured) > 0 {
+				hint = strings.TrimPrefix(hint+"; "+HintMaxSandboxes, "; ")
+			}
 		}
 		r.Checks = append(r.Checks, ToolCheck("layer "+string(s.Layer), s.Verdict, s.Message, hint))
 	}
@@ -123,10 +130,46 @@ func (e *Env) CronRuns(ctx context.Context, verb string) ([]cron.Run, []error) {
 	return runs, errs
 }
 
-// layerHint is what to do about a layer. undecided are the profiles without a configured owner:
-// for a layer that has not run yet, the message names them as what it would never end. variables
-// says that the lines have no file of variables; "" = they have, or need none.
-func (e *Env) layerHint(s *cron.Status, undecided []string, variables string) string {
+// unrecordedLayers is the check of all layers of which no run is recorded. undecided are the profiles
+// without a configured owner: the message of a layer names them as what it would never end.
+func (e *Env) unrecordedLayers(statuses []cron.Status, expected []cron.Expected, undecided []string) Check {
+	var names []string
+	var unowned, unmeasured bool
+	for i := range statuses {
+		s := &statuses[i]
+		if !s.LastRun.IsZero() {
+			continue
+		}
+		names = append(names, string(s.Layer))
+		unmeasured = unmeasured || len(expected[i].Unmeasured) > 0
+		if len(undecided) > 0 && s.Layer != cron.Reconcile {
+			unowned = true
+			s.Message += "; of " + strings.Join(undecided, ", ") + " it would terminate only sandboxes with the label " + sandbox.LabelOwner
+		}
+	}
+	if len(names) == 0 {
+		return Check{}
+	}
+	what, install, flags := "layer ", "install it", ""
+	if len(names) > 1 {
+		what, install = "layers ", "install them"
+	}
+	if len(names) < len(cron.Layers()) {
+		flags = " --layer " + strings.Join(names, " --layer ")
+	}
+	hints := []string{install + ": `" + e.Process.Name() + " cron print" + flags + "`; a line without --yes does nothing and leaves no record"}
+	if unowned {
+		hints = append(hints, e.OwnHint(undecided))
+	}
+	if unmeasured {
+		hints = append(hints, HintMaxSandboxes)
+	}
+	return ToolCheck(what+strings.Join(names, ", "), sandbox.Unknown, "no run is recorded", strings.Join(hints, "; "))
+}
+
+// layerHint is what to do about a layer that has run. variables says that the lines have no file of
+// variables; "" = they have, or need none.
+func (e *Env) layerHint(s *cron.Status, variables string) string {
 	var hints []string
 	switch {
 	case s.Overdue && s.Refused:
@@ -136,12 +179,6 @@ func (e *Env) layerHint(s *cron.Status, undecided []string, variables string) st
 			hints = append(hints, variables)
 		}
 		hints = append(hints, "see cron's mail or `journalctl -u sbx-"+string(s.Layer)+"`, and run it by hand")
-	case s.LastRun.IsZero():
-		hints = append(hints, "install it: `"+e.Process.Name()+" cron print --layer "+string(s.Layer)+"`; a line without --yes does nothing and leaves no record")
-		if len(undecided) > 0 && s.Layer != cron.Reconcile {
-			s.Message += "; of " + strings.Join(undecided, ", ") + " it would terminate only sandboxes with the label " + sandbox.LabelOwner
-			hints = append(hints, e.OwnHint(undecided))
-		}
 	}
 	if len(s.Unowned) > 0 {
 		hints = append(hints, e.OwnHint(slices.Sorted(maps.Keys(s.Unowned))))

@@ -255,7 +255,8 @@ func cronCheckItem(s cron.Status) CronCheckItem {
 	}
 }
 
-// ShowCronCheck shows how each layer stands, in every format that a check has.
+// ShowCronCheck shows how each layer stands, in every format that a check has. A document has an
+// error for each layer; people read one line for all layers that never ran.
 func ShowCronCheck(p *output.Printer, schema string, r *ops.CronCheckResult) error {
 	if p.Format.Name() == output.Nagios {
 		return ShowPlugin(p, r.Checks, nil)
@@ -266,6 +267,9 @@ func ShowCronCheck(p *output.Printer, schema string, r *ops.CronCheckResult) err
 	}
 	for i, s := range r.Statuses {
 		if trouble := r.Checks[i].Err(); trouble != nil {
+			if s.LastRun.IsZero() && !p.Format.Structured() {
+				trouble = r.Unrecorded.Err()
+			}
 			_ = list.AddFailed(s, trouble) // Close gives the error of stdout
 			continue
 		}
