@@ -68,11 +68,21 @@ func (c Check) Duration(t triage.Thresholds) time.Duration {
 	return c.For(t)
 }
 
-// Judge is whether it holds now; unknown where the figure is not known.
-func (c Check) Judge(s *Subject) sandbox.Verdict { return compiled(c.When()).Eval(s) }
+// Judge is whether it holds now; unknown where the figure is not known. A default limit that the
+// fleet has exceeded for a day or more decides nothing, see DefaultNote.
+func (c Check) Judge(s *Subject) sandbox.Verdict {
+	return c.discountDefault(s, compiled(c.When()).Eval(s))
+}
 
 // Explain is Judge with the comparison in words.
-func (c Check) Explain(s *Subject) cond.Explanation { return compiled(c.When()).Explain(s) }
+func (c Check) Explain(s *Subject) cond.Explanation {
+	e := compiled(c.When()).Explain(s)
+	if note := c.DefaultNote(s); note != "" {
+		e.Verdict = c.discountDefault(s, e.Verdict)
+		e.Leaves = []cond.Leaf{{Text: c.When(), Verdict: e.Verdict, Compared: note}}
+	}
+	return e
+}
 
 // Names are those that the condition uses.
 func (c Check) Names() []string { return compiled(c.When()).Names() }
@@ -125,7 +135,7 @@ func Alerts() []Check {
 		TimeoutHigh(),
 		leak(),
 		Stuck(),
-		{ID: "active_escalated", Row: "R139", Severity: triage.Critical, Level: LevelInfrastructure, Title: "far more sandboxes run than should", Figure: "stats.active", Sign: ">", Bound: "stats.thresholds.escalate_active", For: escalated, Next: "cleanup --stuck"},
+		{ID: "active_escalated", Row: "R139", Severity: triage.Critical, Level: LevelInfrastructure, Title: "far more sandboxes run than should", Figure: "stats.active", Sign: ">", Bound: boundEscalate, For: escalated, Next: "cleanup --stuck"},
 		{ID: "cleanup_failing", Row: "R140", Severity: triage.Critical, Level: LevelInfrastructure, Title: "cleanup fails again and again", Figure: "cleanup.failures", Sign: ">=", Bound: "3", Next: "cleanup runs"},
 		{ID: "create_failing", Row: "R141", Severity: triage.Critical, Level: LevelInfrastructure, Title: "sandboxes cannot be created", Figure: "create_failures", Sign: ">=", Bound: "3", Next: "doctor"},
 		{ID: "state_corruption", Row: "R142", Severity: triage.Critical, Level: LevelInfrastructure, Title: "records and sandboxes contradict each other", Figure: "records.differ", Sign: ">=", Bound: "2", Next: "reconcile"},
@@ -150,7 +160,7 @@ func escalated(t triage.Thresholds) time.Duration { return t.EscalateFor }
 
 // ActiveOver holds while more run than may (strictly; R4), for however long.
 func ActiveOver() Check {
-	return Check{ID: "active_over", Row: "R4", Severity: triage.Critical, Title: "more sandboxes run than should", Figure: "stats.active", Sign: ">", Bound: "stats.thresholds.active_max"}
+	return Check{ID: "active_over", Row: "R4", Severity: triage.Critical, Title: "more sandboxes run than should", Figure: "stats.active", Sign: ">", Bound: boundActive}
 }
 
 // TimeoutHigh holds where too many sandboxes hit a time limit (strictly; R3, R12).
@@ -178,7 +188,7 @@ func QuotaNear() Check {
 // see cron.Judge.
 func Targets() []Check {
 	return []Check{
-		{ID: "R125", Row: "R125", Title: "running sandboxes at one provider", Figure: "stats.active", Sign: "<", Bound: "stats.thresholds.active_normal"},
+		{ID: "R125", Row: "R125", Title: "running sandboxes at one provider", Figure: "stats.active", Sign: "<", Bound: boundNormal},
 		{ID: "R126", Row: "R126", Title: "sandboxes over their age limit and not at work", Figure: "stats.over_age", Sign: "<=", Bound: "0"},
 		{ID: "R127", Row: "R127", Title: "time since cleanup left nothing undone", Figure: "cleanup.since", Sign: "<=", Bound: "stats.thresholds.cleanup_limit"},
 		TimeoutGood(),

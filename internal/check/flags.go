@@ -29,9 +29,17 @@ func Flags(s *Subject, now time.Time) []triage.Flag {
 		if f.Verdict != sandbox.Unknown {
 			f.Evidence = c.evidence(s, now)
 		}
+		note := c.DefaultNote(s)
+		if note != "" { // it is said, and is no problem
+			f.Severity, f.Say, f.Verdict = triage.Info, note, sandbox.True
+		}
 		all = append(all, f)
 		if c.Row == ActiveOver().Row {
-			all = append(all, sustainedFlag(s, now))
+			sustained := sustainedFlag(s, now)
+			if note != "" {
+				sustained.Severity = triage.Info
+			}
+			all = append(all, sustained)
 		}
 	}
 	return all

@@ -81,7 +81,8 @@ func (r *records) OfProfile(ctx context.Context, profile string) triage.FleetSig
 		r.cleaned, r.runsAt = r.runs(limited), time.Now()
 	}
 	sig := cleanup.SignalsOf(r.cleaned, profile)
-	sig.History = append(sig.History, r.readEarlier(ctx, profile).counts...)
+	looks := r.readEarlier(ctx, profile)
+	sig.History, sig.OverFor = append(sig.History, looks.counts...), looks.overFor
 	if tasks := r.recentTasks(ctx); tasks != nil {
 		p := tasks.Profile(profile)
 		sig.CreateFailures, sig.Attempts, sig.AttemptsTimedOut = p.CreateFailures, p.Attempts, p.TimedOut
@@ -155,6 +156,7 @@ func isBusy(limited context.Context, err error) bool {
 // earlierLooks is what earlier looks have seen of a profile.
 type earlierLooks struct {
 	counts   []triage.ActiveCount
+	overFor  triage.OverFor             // by the looks of the last week
 	usage    map[string][]sandbox.Usage // by sandbox id, of the last minutes
 	timedOut map[string]map[string]bool // by task: the sandboxes that a time limit ended
 	ending   map[string]time.Time       // by sandbox id: since when every complete listing has shown it as terminating
@@ -179,6 +181,9 @@ func (r *records) readEarlier(ctx context.Context, profile string) earlierLooks 
 		looks, err := history.Looks(ctx, st, profile, r.now().Add(-history.Rules().Fine))
 		for _, l := range looks {
 			e.add(l, r.now().Add(-usageWindow))
+		}
+		if err == nil {
+			e.overFor, err = ops.ReadOverFor(ctx, st, profile, e.counts, r.limits(sandbox.Sandbox{Provider: profile}), r.now())
 		}
 		return err
 	})

@@ -45,7 +45,7 @@ func TestRecords(t *testing.T) {
 	require.NoError(t, st.Close())
 
 	opened = 0
-	r := &records{open: open, runs: runs, now: time.Now}
+	r := &records{open: open, runs: runs, now: time.Now, limits: defaultLimits}
 	mine := sandbox.Sandbox{Provider: "prod", ID: "x", TaskID: "t-over"}
 	for range 3 {
 		assert.Equal(t, sandbox.True, r.OfSandbox(t.Context(), mine).Finished)
@@ -69,7 +69,7 @@ func TestEarlierCountsAreReadAnew(t *testing.T) {
 		st := store.Memory(time.Now)
 		r := &records{
 			open: func(bool) (store.Store, error) { return st, nil },
-			runs: func(context.Context) []cleanup.History { return nil }, now: time.Now,
+			runs: func(context.Context) []cleanup.History { return nil }, now: time.Now, limits: defaultLimits,
 		}
 		seen := func(active int64) {
 			recorder := history.NewRecorder(time.Now)
@@ -86,13 +86,40 @@ func TestEarlierCountsAreReadAnew(t *testing.T) {
 	})
 }
 
+func defaultLimits(sandbox.Sandbox) triage.Thresholds { return triage.DefaultThresholds() }
+
+// TestTheSamplesOfDaysAreRead, and not where a recent count is within every limit.
+func TestTheSamplesOfDaysAreRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st := store.Memory(time.Now)
+		r := &records{
+			open: func(bool) (store.Store, error) { return st, nil },
+			runs: func(context.Context) []cleanup.History { return nil }, now: time.Now, limits: defaultLimits,
+		}
+		see := func(active int64) {
+			recorder := history.NewRecorder(time.Now)
+			recorder.AddCounts("prod", map[sandbox.State]int64{sandbox.StateRunning: active})
+			require.NoError(t, recorder.Flush(t.Context(), st))
+			time.Sleep(time.Hour)
+		}
+		for range 48 {
+			assert.Zero(t, r.OfProfile(t.Context(), "other").OverFor)
+			see(236)
+		}
+		assert.Equal(t, triage.OverFor{Active: 48 * time.Hour, Normal: 48 * time.Hour, Escalate: 48 * time.Hour}, r.OfProfile(t.Context(), "prod").OverFor)
+		see(4)
+		assert.Zero(t, r.OfProfile(t.Context(), "prod").OverFor)
+	})
+}
+
 // TestSinceWhenASandboxIsEnding: of a provider that has no time for it, by the complete listings since, one after
 // another. One that did not show it so begins anew, and a look that listed nothing says nothing.
 func TestSinceWhenASandboxIsEnding(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := store.Memory(time.Now)
-		r := &records{open: func(bool) (store.Store, error) { return st, nil }, now: time.Now}
+		r := &records{open: func(bool) (store.Store, error) { return st, nil }, now: time.Now, limits: defaultLimits}
 		since := func() time.Time { return r.EndingSince(t.Context(), sandbox.Ref{Provider: "prod", ID: "x"}) }
 		listed := func(ending ...string) time.Time {
 			recorder := history.NewRecorder(time.Now)

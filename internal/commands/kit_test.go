@@ -63,6 +63,7 @@ type bench struct {
 	background []string          // what background runners were told
 	most       map[string]int    // max_sandboxes of the profiles
 	requests   fleet.EndRequests // the stored requests to end a sandbox
+	history    fleet.History     // what earlier looks have seen; nil = nothing
 }
 
 // result is what a verb left.
@@ -188,7 +189,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 // operations is what operations get in a test.
 func (b *bench) operations(p process.Process, types []providers.Type, d *Deps, input func() config.Input) *ops.Env {
 	env := opstest.NewEnv(opstest.Parts{
-		Process: p, Types: types, Runs: filepath.Join(cmp.Or(b.home, b.endings), "runs"), Endings: b.endings, Sample: b.sample, Requests: b.requests,
+		Process: p, Types: types, Runs: filepath.Join(cmp.Or(b.home, b.endings), "runs"), Endings: b.endings, Sample: b.sample, Requests: b.requests, History: b.history,
 		Config:  func() (*config.Config, error) { return config.Load(context.Background(), input()) },
 		Members: b.opened, Asking: b.waits.Begin,
 		Selected: func() []string { return d.Globals.Providers },

@@ -24,6 +24,9 @@ type staged struct {
 	quota            float64     // of 100
 	cleaned          []stagedRun // of the layer stuck, newest first
 	undecided        bool        // nobody has configured whose they are
+
+	stood      time.Duration // for how long as many have been active in every stored sample
+	thresholds string        // of the configuration
 }
 
 type stagedRun struct {
@@ -41,15 +44,18 @@ func TestOneFleetHasOneVerdict(t *testing.T) {
 		fleet                                    staged
 		over, timeouts, degraded, quota, cleanup string // what is asked: see verdicts
 	}{
-		"at every limit":     {staged{active: 20, timedOut: 5, quota: 79, cleaned: good}, "false", "false", "true", "false", "true"},
-		"over every limit":   {staged{active: 21, timedOut: 6, quota: 80, cleaned: []stagedRun{{ago: 11 * time.Minute}}}, "true", "true", "true", "true", "false"},
-		"healthy":            {staged{active: 1, timedOut: 1, quota: 10, cleaned: good}, "false", "false", "false", "false", "true"},
-		"degraded":           {staged{active: 1, timedOut: 2, quota: 10, cleaned: good}, "false", "false", "true", "false", "true"},
-		"no cleanup":         {staged{active: 1, timedOut: 1, quota: 10, cleaned: nil}, "false", "false", "false", "false", "unknown"},
-		"cleanup in time":    {staged{active: 1, timedOut: 1, quota: 10, cleaned: []stagedRun{{ago: 10 * time.Minute}}}, "false", "false", "false", "false", "true"},
-		"cleanup fails":      {staged{active: 1, timedOut: 1, quota: 10, cleaned: []stagedRun{{ago: time.Minute, failed: true}}}, "false", "false", "false", "false", "false"},
-		"it failed once":     {staged{active: 1, timedOut: 1, quota: 10, cleaned: []stagedRun{{ago: time.Minute, failed: true}, {ago: 6 * time.Minute}}}, "false", "false", "false", "false", "true"},
-		"cleanup is too old": {staged{active: 1, timedOut: 1, quota: 10, cleaned: []stagedRun{{ago: 25 * time.Hour}}}, "false", "false", "false", "false", "false"},
+		"at every limit":            {staged{active: 20, timedOut: 5, quota: 79, cleaned: good}, "false", "false", "true", "false", "true"},
+		"over every limit":          {staged{active: 21, timedOut: 6, quota: 80, cleaned: []stagedRun{{ago: 11 * time.Minute}}}, "true", "true", "true", "true", "false"},
+		"over a default for 2 days": {staged{active: 236, timedOut: 1, quota: 10, cleaned: good, stood: 48 * time.Hour}, "false", "false", "false", "false", "true"},
+		"for less than a day":       {staged{active: 236, timedOut: 1, quota: 10, cleaned: good, stood: 23 * time.Hour}, "true", "false", "false", "false", "true"},
+		"over what is configured":   {staged{active: 236, timedOut: 1, quota: 10, cleaned: good, stood: 48 * time.Hour, thresholds: "thresholds: {active: 20}\n"}, "true", "false", "false", "false", "true"},
+		"healthy":                   {staged{active: 1, timedOut: 1, quota: 10, cleaned: good}, "false", "false", "false", "false", "true"},
+		"degraded":                  {staged{active: 1, timedOut: 2, quota: 10, cleaned: good}, "false", "false", "true", "false", "true"},
+		"no cleanup":                {staged{active: 1, timedOut: 1, quota: 10, cleaned: nil}, "false", "false", "false", "false", "unknown"},
+		"cleanup in time":           {staged{active: 1, timedOut: 1, quota: 10, cleaned: []stagedRun{{ago: 10 * time.Minute}}}, "false", "false", "false", "false", "true"},
+		"cleanup fails":             {staged{active: 1, timedOut: 1, quota: 10, cleaned: []stagedRun{{ago: time.Minute, failed: true}}}, "false", "false", "false", "false", "false"},
+		"it failed once":            {staged{active: 1, timedOut: 1, quota: 10, cleaned: []stagedRun{{ago: time.Minute, failed: true}, {ago: 6 * time.Minute}}}, "false", "false", "false", "false", "true"},
+		"cleanup is too old":        {staged{active: 1, timedOut: 1, quota: 10, cleaned: []stagedRun{{ago: 25 * time.Hour}}}, "false", "false", "false", "false", "false"},
 	} {
 		bubble.Run(t, name, func(t *testing.T) {
 			got := tc.fleet.verdicts(t)
@@ -96,7 +102,7 @@ func (s staged) verdicts(t *testing.T) map[string]map[string]string {
 	b.tty = false
 	diagnosis := run("diagnose -o json").item(t)
 	for surface, flags := range map[string]any{"stats": stats["flags"], "diagnose": diagnosis["flags"]} {
-		note("over", surface+" R4", fieldOf(t, flags, "id", "R4", "verdict"))
+		note("over", surface+" R4", fieldOf(t, flags, "id", "R4", "verdict") == "true" && fieldOf(t, flags, "id", "R4", "severity") != "info")
 		note("timeouts", surface+" R12", fieldOf(t, flags, "id", "R12", "verdict"))
 	}
 	note("over", "stats page", strings.Contains(page, " of 20 OVER"))
@@ -107,6 +113,10 @@ func (s staged) verdicts(t *testing.T) map[string]map[string]string {
 	verify := run("verify -o json").item(t)
 	alerts := fmt.Sprint(verify["alerts"])
 	note("over", "alert", strings.Contains(alerts, "sandbox_leak_detected"))
+	if s.active > 50 {
+		note("over", "escalation", strings.Contains(alerts, "active_escalated"))
+		note("over", "verify R125", fieldOf(t, verify["checks"], "id", "R125", "verdict") == "false")
+	}
 	note("timeouts", "alert", strings.Contains(alerts, "sandbox_timeout_high"))
 	note("quota", "alert", strings.Contains(alerts, "quota_near"))
 	note("degraded", "verify R128", negated(fieldOf(t, verify["checks"], "id", "R128", "verdict")))
@@ -141,7 +151,10 @@ func (s staged) bench(t *testing.T) *bench {
 		}
 		p.Add(seed)
 	}
-	b := newBench(p).configure(t, "providers:\n  prod: {type: local}\n")
+	b := newBench(p).configure(t, "providers:\n  prod: {type: local}\n"+s.thresholds)
+	if s.stood > 0 {
+		b.seenEarlier(t, "prod", int64(s.active), s.stood)
+	}
 	if s.undecided {
 		b.configureNothing(t).types = []providers.Type{{Name: "prod", Always: true}}
 	}

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"sbx/internal/cron"
 	"sbx/internal/fault"
@@ -174,6 +175,7 @@ func NewRecords(sig triage.FleetSignals) Records {
 		Attempts: sig.Attempts, AttemptsTimedOut: sig.AttemptsTimedOut, AttemptsInactive: sig.AttemptsInactive, Stops: sig.Stops, StopsFailed: sig.StopsFailed,
 		CleanupRead: sig.CleanupRead, CleanupSeen: sig.CleanupSeen.UTC(), CleanupFailures: sig.CleanupFailures, CleanupRefusals: sig.CleanupRefusals,
 		CreateFailures: sig.CreateFailures, MaxSandboxes: sig.MaxSandboxes,
+		ActiveOver: sig.OverFor.Active.Seconds(), NormalOver: sig.OverFor.Normal.Seconds(), EscalateOver: sig.OverFor.Escalate.Seconds(),
 	}
 	counts := slices.SortedStableFunc(slices.Values(sig.History), func(a, b triage.ActiveCount) int { return a.At.Compare(b.At) })
 	for _, c := range counts[max(0, len(counts)-maxCounts):] {
@@ -188,12 +190,15 @@ func (r *Records) Signals() triage.FleetSignals {
 		Attempts: r.Attempts, AttemptsTimedOut: r.AttemptsTimedOut, AttemptsInactive: r.AttemptsInactive, Stops: r.Stops, StopsFailed: r.StopsFailed,
 		CleanupRead: r.CleanupRead, CleanupSeen: r.CleanupSeen, CleanupFailures: r.CleanupFailures, CleanupRefusals: r.CleanupRefusals,
 		CreateFailures: r.CreateFailures, MaxSandboxes: r.MaxSandboxes,
+		OverFor: triage.OverFor{Active: secondsOf(r.ActiveOver), Normal: secondsOf(r.NormalOver), Escalate: secondsOf(r.EscalateOver)},
 	}
 	for _, c := range r.History {
 		sig.History = append(sig.History, triage.ActiveCount{At: c.At, Active: c.Active})
 	}
 	return sig
 }
+
+func secondsOf(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
 // NewCleanup records the runs of cleanup, newest first.
 func NewCleanup(profiles []string, runs []cron.Run, unreadable int) *Cleanup {

@@ -84,6 +84,10 @@ type Records struct {
 	CleanupRefusals  int64     `json:"cleanup_refusals,omitempty"`
 	CreateFailures   *int64    `json:"create_failures,omitempty"`
 	MaxSandboxes     *int64    `json:"max_sandboxes,omitempty"`
+
+	ActiveOver   float64 `json:"active_over_seconds,omitempty"` // triage.OverFor
+	NormalOver   float64 `json:"active_normal_over_seconds,omitempty"`
+	EscalateOver float64 `json:"escalate_active_over_seconds,omitempty"`
 }
 
 // Count is how many sandboxes were active at a time.

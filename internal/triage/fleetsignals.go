@@ -25,6 +25,7 @@ type FleetSignals struct {
 	StopsFailed *int64
 
 	History []ActiveCount // samples of Active, in any order
+	OverFor OverFor       // by the samples of days; zero also where none were read
 
 	OverStuckAge        *int64 // running sandboxes older than the stuck age
 	OverProvisioningAge *int64 // sandboxes in provisioning for longer than that may take; nil = not counted

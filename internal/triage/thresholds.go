@@ -39,6 +39,7 @@ type Thresholds struct {
 	ActiveMax       int     // more active sandboxes are critical (strict >; R4, R10)
 	ActiveNormal    int     // fewer are active under normal load (strict <; R125)
 	EscalateActive  int     // more for EscalateFor are escalated (strict >; R139)
+	Given           Given   // which of these three were configured
 	TimeoutRateHigh float64 // 0..1; above is an alert (strict >; R3, R12)
 	TimeoutRateGood float64 // 0..1; below is healthy (strict <; R128), between the two is degraded
 }
@@ -113,6 +114,7 @@ func (t Thresholds) With(o Thresholds) Thresholds {
 		ActiveMax:       cmp.Or(o.ActiveMax, t.ActiveMax),
 		ActiveNormal:    cmp.Or(o.ActiveNormal, t.ActiveNormal),
 		EscalateActive:  cmp.Or(o.EscalateActive, t.EscalateActive),
+		Given:           t.Given.with(o),
 		TimeoutRateHigh: cmp.Or(o.TimeoutRateHigh, t.TimeoutRateHigh),
 		TimeoutRateGood: cmp.Or(o.TimeoutRateGood, t.TimeoutRateGood),
 	}

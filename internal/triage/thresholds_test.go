@@ -27,7 +27,7 @@ func TestDefaultsAreTheRunbooks(t *testing.T) {
 	assert.False(t, d.AgeOnly)
 	v := reflect.ValueOf(d)
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Name; name != "AgeOnly" {
+		if name := v.Type().Field(i).Name; name != "AgeOnly" && name != "Given" {
 			assert.False(t, v.Field(i).IsZero(), "%s has no default", name)
 		}
 	}
@@ -68,12 +68,15 @@ func TestWithReplacesEveryFieldThatIsSet(t *testing.T) {
 			f.SetFloat(77)
 		case reflect.Int, reflect.Int64:
 			f.SetInt(77)
+		case reflect.Struct:
+			f.Set(reflect.ValueOf(Given{true, true, true}))
 		default:
 			t.Fatalf("field %d of a new kind", i)
 		}
 	}
 	assert.Equal(t, full, DefaultThresholds().With(full))
 	assert.Equal(t, DefaultThresholds(), DefaultThresholds().With(Thresholds{}))
+	assert.Equal(t, Given{}, DefaultThresholds().Given, "no default is configured")
 }
 
 func TestBookPrefersTheNarrowest(t *testing.T) {

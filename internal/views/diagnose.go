@@ -219,7 +219,7 @@ func (d Investigation) nextOfFleet() []step {
 		return slices.ContainsFunc(d.Causes, func(c triage.Finding) bool { return c.ID == id && c.Confidence != sandbox.Hint })
 	}
 	has := func(id string) bool {
-		return slices.ContainsFunc(d.Flags, func(f triage.Flag) bool { return f.ID == id && f.Verdict == sandbox.True }) ||
+		return slices.ContainsFunc(d.Flags, func(f triage.Flag) bool { return f.ID == id && f.IsProblem() }) ||
 			slices.ContainsFunc(d.Causes, func(c triage.Finding) bool { return c.ID == id })
 	}
 	if n := len(d.Unjudged); n > 0 {
@@ -379,6 +379,9 @@ func (d Investigation) pageFindings(s *output.Sheet, hints []triage.Finding) {
 		if f.Verdict == sandbox.True && f.Severity != triage.Info {
 			s.FieldTone(string(f.Severity), f.Say+": "+joinEvidence(f.Evidence), SeverityTone(f.Severity))
 		}
+	}
+	for _, note := range defaultNotes(d.Flags) {
+		s.Field("note", note)
 	}
 	for _, one := range d.Steps {
 		if text := briefAnswers(one.Answers, standsAbove); text != "" {

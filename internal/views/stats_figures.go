@@ -106,11 +106,25 @@ func flagItems(flags []triage.Flag) []FlagItem {
 func (r StatsRow) Raised() []string {
 	var lines []string
 	for _, f := range r.Flags {
-		if f.Verdict == sandbox.True && f.ID != "R4" && f.ID != "R12" {
+		if f.Verdict == sandbox.True && f.Severity != triage.Info && f.ID != "R4" && f.ID != "R12" {
 			lines = append(lines, ClaimWithEvidence(r.Provider+": "+f.Say, f.Evidence))
 		}
 	}
+	for _, note := range defaultNotes(r.Flags) {
+		lines = append(lines, r.Provider+": "+note)
+	}
 	return lines
+}
+
+// defaultNotes are the flags that say that a default limit does not fit (check.DefaultNote).
+func defaultNotes(flags []triage.Flag) []string {
+	var notes []string
+	for _, f := range flags {
+		if f.ID == check.ActiveOver().Row && f.Verdict == sandbox.True && f.Severity == triage.Info {
+			notes = append(notes, f.Say)
+		}
+	}
+	return notes
 }
 
 // Age is a percentile of the ages of running sandboxes, in seconds, by nearest rank, so
@@ -133,8 +147,11 @@ func (r StatsRow) ActiveText() string {
 		return "-"
 	}
 	text := strconv.FormatInt(*r.Counts.Active, 10) + " of " + strconv.Itoa(r.Limits.ActiveMax)
-	if r.overActiveLimit() {
+	switch {
+	case r.overActiveLimit():
 		return text + " OVER"
+	case check.ActiveOver().DefaultNote(look.Figures(r).Subject()) != "":
+		return text + " (default)"
 	}
 	return text
 }

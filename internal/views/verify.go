@@ -107,7 +107,7 @@ type TargetItem struct {
 	ID       string          `json:"id"`       // Its number in the runbook.
 	Title    string          `json:"title"`    // What is measured.
 	Verdict  sandbox.Verdict `json:"verdict"`  // Whether the target is met.
-	NoData   bool            `json:"no_data"`  // Every provider answered, and there is nothing to tell the figure from yet: it counts as met.
+	NoData   bool            `json:"no_data"`  // Every provider answered, and there is nothing to tell the figure from yet, or no limit that fits the fleet: it counts as met.
 	Value    *float64        `json:"value"`    // The figure of the provider that is worst; null where none is known.
 	Unit     string          `json:"unit"`     // The unit of value and target: count, seconds or share.
 	Target   *string         `json:"target"`   // The target, with its sign.
@@ -165,6 +165,8 @@ func verifyWord(c look.TargetCheck) string {
 		return "met"
 	case c.Outcome == sandbox.False:
 		return "MISSED"
+	case c.NoData && c.Note != "":
+		return "no limit set"
 	case c.NoData:
 		return "no data yet"
 	}

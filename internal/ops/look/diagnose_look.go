@@ -103,15 +103,18 @@ func (d *diagnosis) rankCauses(judged []fleet.Judged, figures []Figures) {
 	r.Causes = rankAll(ofGroups, d.fleetCauses(figures))
 }
 
-// joinFleetFlags is one flag of each id over all profiles: true where it is true of one, with the
+// joinFleetFlags is one flag of each id over all profiles, and behind them the notes of each: true where it is true of one, with the
 // evidence of those; else unknown where it is unknown of one. That of cleanup is added where its state was read.
 func (d *diagnosis) joinFleetFlags(figures []Figures, cleanup *ops.CleanupStatusResult) {
-	var all []triage.Flag
+	var all, notes []triage.Flag
 	for _, profile := range figures {
 		for _, f := range profile.Flags {
 			f.Evidence = inProvider(profile.Provider, f.Evidence)
-			i := slices.IndexFunc(all, func(have triage.Flag) bool { return have.ID == f.ID })
+			i := slices.IndexFunc(all, func(have triage.Flag) bool { return have.ID == f.ID && have.Severity != triage.Info })
 			switch {
+			case f.Severity == triage.Info: // of one profile alone
+				f.Say = profile.Provider + ": " + f.Say
+				notes = append(notes, f)
 			case i < 0:
 				all = append(all, f)
 			case all[i].Verdict == f.Verdict:
@@ -124,7 +127,7 @@ func (d *diagnosis) joinFleetFlags(figures []Figures, cleanup *ops.CleanupStatus
 	if cleanup != nil {
 		all = append(all, cleanupFlag(cleanup, d.log))
 	}
-	d.result.Flags = all
+	d.result.Flags = append(all, notes...)
 }
 
 // inProvider writes the provider into evidence.

@@ -45,6 +45,7 @@ type TargetCheck struct {
 	// NoData: the outcome is unknown since there is nothing to measure yet, for example no quota and too
 	// few tasks, though every provider answered. It counts as met: nothing that can be done would change it.
 	NoData   bool
+	Note     string // why a target is a default that does not fit this fleet (check.DefaultNote); it has no data then
 	Evidence []sandbox.Evidence
 	Hint     string // what to type where it is not met
 }
@@ -231,6 +232,12 @@ func worstOf(e *ops.Env, target check.Check, subjects []check.Subject, answered 
 func checkActive(e *ops.Env, subjects []check.Subject) TargetCheck {
 	c := worstOf(e, check.Target("R125"), subjects, func(string) bool { return false })
 	c.Why = "thresholds.active_normal says what normal load is"
+	for i := range subjects {
+		if note := check.Target("R125").DefaultNote(&subjects[i]); note != "" {
+			c.Why, c.Note = subjects[i].Provider+": "+note, note
+			break
+		}
+	}
 	c.Hint = e.Process.Name() + " top"
 	return c
 }

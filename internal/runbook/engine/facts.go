@@ -83,6 +83,9 @@ func (f *facts) addSubjects(subjects []check.Subject) {
 				*figure.to = figure.from
 			}
 		}
+		if s.Figures.OverFor != (triage.OverFor{}) {
+			have.Figures.OverFor = s.Figures.OverFor
+		}
 		if s.Figures.QuotaUsed != nil {
 			have.Figures.QuotaUsed = s.Figures.QuotaUsed
 		}

@@ -43,6 +43,7 @@ type Parts struct {
 	Sample   time.Duration         // between the samples of a look; 0 = a millisecond
 	Asking   func(string) func()   // fleet.Options.Asking
 	Requests fleet.EndRequests     // fleet.Options.EndRequests
+	History  fleet.History         // fleet.Options.History
 }
 
 // NewEnv composes the environment.
@@ -110,8 +111,8 @@ func (p Parts) fleet(env *ops.Env) *fleet.Fleet {
 		return env.EndJournals(watch)(ctx, targets, o)
 	}
 	return fleet.New(p.Members(), fleet.Options{
-		EndRequests: p.Requests,
-		Now:         p.Process.Now, Sample: cmp.Or(p.Sample, time.Millisecond), Journal: journals, Asking: p.Asking, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond},
+		EndRequests: p.Requests, History: p.History,
+		Now: p.Process.Now, Sample: cmp.Or(p.Sample, time.Millisecond), Journal: journals, Asking: p.Asking, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond},
 	})
 }
 
