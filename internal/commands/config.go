@@ -28,7 +28,7 @@ func newConfig(d *Deps) *cobra.Command {
 		Args:    unknownVerb(d),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newConfigExplain(d), newConfigInit(d), newConfigOwn(d), newConfigPath(d))
+	cmd.AddCommand(newConfigExplain(d), newConfigInit(d), newConfigOwn(d), newConfigPath(d), newConfigSuggest(d))
 	return cmd
 }
 
@@ -64,6 +64,29 @@ func newConfigExplain(d *Deps) *cobra.Command {
 			}
 		}
 		return views.ShowRows(p, output.ListSpec[config.Value]{Schema: doc.schema, Columns: views.SettingColumns()}, c.Values())
+	})
+}
+
+func newConfigSuggest(d *Deps) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:        "suggest",
+		SuggestFor: []string{"limits", "thresholds"},
+		Short:      "Print limits of running sandboxes that fit this fleet",
+		Long: "Print limits of running sandboxes that fit what was seen in the last week, as a block\n" +
+			"for the configuration: the maximum times 1.5. It changes nothing.\n\n" +
+			"The figures are the stored samples, which stats, diagnose, verify and cron jobs keep.\n" +
+			"With less than a day of them nothing is suggested: exit 7, or 3 where another profile\n" +
+			"has enough. Read the figures first: a leak raises them too.",
+		Example: "sbx config suggest\nsbx config suggest --provider local -o json",
+		Args:    d.noWords("--provider names the profiles"),
+	}
+	doc := document{schema: "sbx.config.suggest/v1", shape: output.ShapeList, columns: output.Names(views.SuggestedLimitsColumns())}
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
+		all, err := ops.SuggestLimits(ctx, d.Env)
+		if err != nil {
+			return err
+		}
+		return views.ShowSuggestedLimits(p, doc.schema, all)
 	})
 }
 

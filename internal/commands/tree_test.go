@@ -168,7 +168,7 @@ func documents() map[string]string {
 		"runbook new": "runbook new my-alert --out -", "runbook test": "runbook test --dir " + incidents, "runbook rules": "runbook rules",
 		"incident start": "incident start --title x", "incident note": "incident note x", "incident ack": "incident ack", "incident status": "incident status", "incident close": "incident close",
 		"incident ls": "incident ls", "incident show": "incident show", "incident report": "incident report",
-		"config explain": "config explain", "config init": "config init", "config own": "config own --provider local --all --dry-run", "config path": "config path",
+		"config explain": "config explain", "config init": "config init", "config own": "config own --provider local --all --dry-run", "config path": "config path", "config suggest": "config suggest",
 	}
 }
 

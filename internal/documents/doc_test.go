@@ -68,6 +68,7 @@ func documented() map[string]document {
 		"config.explain":  {"config explain", form[listOf[views.SettingItem]]()},
 		"config.path":     {"config path", form[listOf[views.FileItem]]()},
 		"config.init":     {"config init", form[itemOf[views.WrittenItem]]()},
+		"config.suggest":  {"config suggest", form[listOf[views.SuggestedLimitsItem]]()},
 		"config.own":      {"config own", form[itemOf[views.OwnChangeItem]]()},
 		"version":         {"version", form[itemOf[views.VersionItem]]()},
 		"error":           {"", form[usageError]()},

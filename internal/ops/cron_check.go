@@ -10,12 +10,15 @@ import (
 	"strconv"
 	"strings"
 
+	"sbx/internal/check"
 	"sbx/internal/config"
 	"sbx/internal/cron"
 	"sbx/internal/fault"
+	"sbx/internal/history"
 	"sbx/internal/notify"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // CronCheckRequest says which layers should run.
@@ -31,6 +34,7 @@ type CronCheckResult struct {
 	// Unrecorded is one check for all layers of which no run is recorded: they have one cause and one
 	// command. A zero Check = every layer has a run.
 	Unrecorded Check
+	Notes      []string // of profiles whose fleet exceeds a default limit (check.DefaultNote)
 }
 
 // CheckCron says from what is recorded whether the layers run.
@@ -67,10 +71,33 @@ func CheckCron(ctx context.Context, env *Env, req CronCheckRequest, watch Observ
 		}
 		r.Checks = append(r.Checks, ToolCheck("layer "+string(s.Layer), s.Verdict, s.Message, hint))
 	}
+	r.Notes = env.defaultNotes(ctx)
 	if req.Notify {
 		env.notifyOverdue(ctx, watch, r.Statuses)
 	}
 	return r, nil
+}
+
+// defaultNotes are the notes on default limits by what is on record; no provider is asked.
+func (e *Env) defaultNotes(ctx context.Context) (notes []string) {
+	st, err := e.Store(false)
+	if err != nil {
+		return nil // it is a note alone
+	}
+	defer func() { _ = st.Close() }() // nothing was written
+	names, _ := e.profileNames()
+	for _, name := range names {
+		s := e.NewAlertSubject(name)
+		counts, err := ActiveCounts(ctx, st, name, e.Now().Add(-history.Rules().Keep))
+		if err != nil || len(counts) == 0 {
+			continue
+		}
+		s.Figures.Active, s.Figures.OverFor = &counts[len(counts)-1].Active, triage.NewOverFor(counts, s.Limits, e.Now())
+		if note := check.ActiveOver().DefaultNote(&s.Subject); note != "" {
+			notes = append(notes, name+": "+note)
+		}
+	}
+	return notes
 }
 
 // expectedLayers are the layers that should run, over the profiles that verbs work on.

@@ -265,6 +265,9 @@ func ShowCronCheck(p *output.Printer, schema string, r *ops.CronCheckResult) err
 	if err != nil {
 		return err
 	}
+	for _, note := range r.Notes {
+		list.Remark(note)
+	}
 	for i, s := range r.Statuses {
 		if trouble := r.Checks[i].Err(); trouble != nil {
 			if s.LastRun.IsZero() && !p.Format.Structured() {
