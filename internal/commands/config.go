@@ -73,7 +73,8 @@ func newConfigSuggest(d *Deps) *cobra.Command {
 		SuggestFor: []string{"limits", "thresholds"},
 		Short:      "Print limits of running sandboxes that fit this fleet",
 		Long: "Print limits of running sandboxes that fit what was seen in the last week, as a block\n" +
-			"for the configuration: the maximum times 1.5. It changes nothing.\n\n" +
+			"for the configuration: the maximum times 1.5, at least the default.\n" +
+			"It changes nothing.\n\n" +
 			"The figures are the stored samples, which stats, diagnose, verify and cron jobs keep.\n" +
 			"With less than a day of them nothing is suggested: exit 7, or 3 where another profile\n" +
 			"has enough. Read the figures first: a leak raises them too.",

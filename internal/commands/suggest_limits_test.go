@@ -25,7 +25,7 @@ func TestConfigSuggestFitsWhatWasSeen(t *testing.T) {
 		r := b.run(t, "config suggest")
 		require.Equal(t, 0, r.code, r.stderr)
 		assert.Equal(t, "providers:\n  prod:\n    # at most 236 active, at 2026-11-18T12:00Z; 49 samples from 2026-11-18T12:00Z to 2026-11-20T12:00Z\n"+
-			"    thresholds:\n      active: 354 # 1.5 times the maximum, rounded up\n      active_normal: 237 # above the maximum\n      escalate: {active: 885} # 2.5 times active\n", r.stdout)
+			"    thresholds:\n      active: 354 # 1.5 times the maximum, or the default\n      active_normal: 237 # above the maximum, or the default\n      escalate: {active: 885} # 2.5 times active\n", r.stdout)
 		assert.Empty(t, r.stderr)
 		assert.Equal(t, map[string]any{
 			"provider": "prod", "active": 354.0, "active_normal": 237.0, "escalate_active": 885.0, "max_sandboxes": nil, "seen_max": 236.0,
@@ -41,13 +41,13 @@ func TestConfigSuggestFitsWhatWasSeen(t *testing.T) {
 	})
 	bubble.Run(t, "no quota, and a part", func(t *testing.T) {
 		b, _, _ := twoFleets(t, 1)
-		b.types = []providers.Type{{Name: "cloud"}}
-		b.configureAnew(t, "providers:\n  prod: {type: cloud}\n  other: {type: cloud}\n")
+		b.types = []providers.Type{{Name: "cloud"}, {Name: "grid"}}
+		b.configureAnew(t, "providers:\n  prod: {type: cloud}\n  other: {type: grid}\n")
 		b.seenEarlier(t, "prod", 7, 30*time.Hour)
 		r := b.run(t, "config suggest")
 		assert.Equal(t, 3, r.code)
-		assert.Contains(t, r.stdout, "      active: 11 # 1.5 times the maximum, rounded up\n")
-		assert.Contains(t, r.stdout, "    max_sandboxes: 11 # ")
+		assert.Contains(t, r.stdout, "      active: 20 # 1.5 times the maximum, or the default\n")
+		assert.Contains(t, r.stdout, "    max_sandboxes: 20 # ")
 		assert.NotContains(t, r.stdout, "other:")
 		assert.Contains(t, r.stderr, "error: other: no sample of the last week is stored")
 	})

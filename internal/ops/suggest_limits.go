@@ -77,8 +77,9 @@ func suggestFrom(profile string, counts []triage.ActiveCount, noQuota bool) Sugg
 		s.Err = tooFewSamples(profile, "the stored samples span "+sandbox.FormatDuration(seen))
 		return s
 	}
-	s.Active = max(1, int(math.Ceil(float64(s.Most)*headroom)))
-	s.Normal = min(int(s.Most)+1, s.Active)
+	least := triage.DefaultThresholds() // a profile that is hardly used keeps them
+	s.Active = max(least.ActiveMax, int(math.Ceil(float64(s.Most)*headroom)))
+	s.Normal = max(least.ActiveNormal, int(s.Most)+1)
 	s.Escalate = int(math.Ceil(float64(s.Active) * escalation))
 	if noQuota {
 		s.MaxSandboxes = s.Active

@@ -15,8 +15,8 @@ import (
 // SuggestedLimitsItem are limits that fit what was seen of a profile.
 type SuggestedLimitsItem struct {
 	Provider       string     `json:"provider" table:""`                  // The profile.
-	Active         *int       `json:"active" table:""`                    // For thresholds.active: the maximum times 1.5; null with less than a day of samples.
-	ActiveNormal   *int       `json:"active_normal" table:""`             // For thresholds.active_normal: above the maximum.
+	Active         *int       `json:"active" table:""`                    // For thresholds.active: the maximum times 1.5, rounded up, at least the default; null with less than a day of samples.
+	ActiveNormal   *int       `json:"active_normal" table:""`             // For thresholds.active_normal: above the maximum, at least the default.
 	EscalateActive *int       `json:"escalate_active" table:",wide"`      // For thresholds.escalate.active: 2.5 times active.
 	MaxSandboxes   *int       `json:"max_sandboxes" table:""`             // For max_sandboxes; null where a quota is known or configured.
 	SeenMax        *int64     `json:"seen_max" table:""`                  // The most that were active in a stored sample of the last week.
@@ -79,7 +79,7 @@ func showLimitsBlock(w io.Writer, all []ops.SuggestedLimits) error {
 		}
 	}
 	if len(errs) > 0 && len(errs) < len(all) {
-		return fault.New(fault.KindPartial, "%w", errors.Join(errs...))
+		return &fault.Error{Kind: fault.KindPartial, Err: errors.Join(errs...)}
 	}
 	return errors.Join(errs...)
 }
@@ -95,7 +95,7 @@ func limitsBlock(all []ops.SuggestedLimits) string {
 			b.WriteString("providers:\n")
 		}
 		fmt.Fprintf(&b, "  %s:\n    # at most %d active, at %s; %d samples from %s to %s\n", s.Profile, s.Most, stampText(s.MostAt), s.Samples, stampText(s.First), stampText(s.Last))
-		fmt.Fprintf(&b, "    thresholds:\n      active: %d # 1.5 times the maximum, rounded up\n      active_normal: %d # above the maximum\n      escalate: {active: %d} # 2.5 times active\n", s.Active, s.Normal, s.Escalate)
+		fmt.Fprintf(&b, "    thresholds:\n      active: %d # 1.5 times the maximum, or the default\n      active_normal: %d # above the maximum, or the default\n      escalate: {active: %d} # 2.5 times active\n", s.Active, s.Normal, s.Escalate)
 		if s.MaxSandboxes > 0 {
 			fmt.Fprintf(&b, "    max_sandboxes: %d # no quota is known: running ones are counted against it, and creates beyond it are refused\n", s.MaxSandboxes)
 		}
