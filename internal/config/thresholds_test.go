@@ -114,7 +114,7 @@ func TestOddThresholds(t *testing.T) {
 // TestEveryThresholdHasAKey, but those that say how figures are read.
 func TestEveryThresholdHasAKey(t *testing.T) {
 	t.Parallel()
-	set := triage.Thresholds{AgeOnly: true, CPUBusy: 1, CPUIdle: 1, OperationsHigh: 1, MemorySlope: 1, MemoryGrowth: 1, MemoryNear: 1, RepeatLines: 1}
+	set := triage.Thresholds{AgeOnly: true, CPUBusy: 1, CPUIdle: 1, OperationsHigh: 1, MemorySlope: 1, MemoryGrowth: 1, MemoryNear: 1, RepeatLines: 1, Given: triage.Given{Active: true, Normal: true, Escalate: true}}
 	sample := map[providers.OptionKind]string{providers.OptionCount: "7", providers.OptionDuration: "7m", kindPercent: "7%"}
 	for _, m := range thresholdSettings() {
 		m.put(&set, sample[m.kind])
