@@ -110,7 +110,7 @@ func TestPictureOfTheDrill(t *testing.T) {
 	text := drillPage(t, drill.Report{
 		Enforcement: sandbox.EnforcementHybrid, Runbook: &engine.Run{ID: "b-20261127T194424945-c257zm", Runbook: "sandbox-stuck", State: engine.RunDone},
 		Cases: []drill.Case{
-			staged("busy", sandbox.CauseBusyLoop, "cpu wanted", "102.14%"), staged("hung", sandbox.CauseHungIO, "waits on", "tcp 127.0.0.1:34927"),
+			staged("busy", sandbox.CauseBusyLoop, "cpu", "102.14%"), staged("hung", sandbox.CauseHungIO, "waits on", "tcp 127.0.0.1:34927"),
 			leak, staged("silent", sandbox.CauseSilent, "silence", "7.15s"), orphan, healthy,
 		},
 	}, "CLICOLOR_FORCE=1")
