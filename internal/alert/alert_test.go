@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -240,6 +241,37 @@ func TestAlertRead(t *testing.T) {
 	}
 	assert.Equal(t, []string{"sandbox_leak_detected at prod: firing for 30m", "active_escalated at prod: pending for 18m of 30m, data gap 12m"}, read(true))
 	assert.Empty(t, read(false))
+}
+
+// TestAlertThatFiresStaysBesideANewNote: a leak that has stood above a default limit for a day has not recovered. What
+// has never fired does not begin.
+func TestAlertThatFiresStaysBesideANewNote(t *testing.T) {
+	t.Parallel()
+	for name, fired := range map[string]bool{"fired before": true, "new": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			for range 3 {
+				if fired {
+					w.evaluate(t, 30)
+				}
+				w.pass(3 * time.Minute)
+			}
+			before := len(w.sent)
+			assert.Equal(t, fired, before == 1, "%v", w.sent)
+			days := active(30)
+			days[0].Figures.OverFor = triage.OverFor{Active: 48 * time.Hour, Normal: 48 * time.Hour}
+			all, err := alert.Evaluate(t.Context(), w.docs, days)
+			require.NoError(t, errors.Join(err, alert.Deliver(t.Context(), w.docs, all, w.send)))
+			assert.Len(t, w.sent, before, "nothing has recovered, and nothing fires: %v", w.sent)
+			for _, a := range all {
+				assert.NotContains(t, a.Evidence, "", a.Rule.ID)
+			}
+			w.pass(time.Minute)
+			w.evaluate(t, 3)
+			assert.Equal(t, fired, slices.Contains(w.sent, "sandbox_leak_detected recovered"), "%v", w.sent)
+		})
+	}
 }
 
 // TestAlertARecoveryNeverOvertakes the alert that another process is sending.

@@ -59,6 +59,9 @@ func Evaluate(ctx context.Context, docs store.DocStore, subjects []check.Subject
 		for i := range subjects {
 			a := newAlert(rule, &subjects[i])
 			read := docOf(kept, a.Key())
+			if stateOf(read).Phase == Firing && rule.DefaultNote(&subjects[i]) != "" {
+				a.Verdict = sandbox.True // nothing has recovered: it stays until the count falls, or a limit is configured
+			}
 			if read.Version == 0 && a.Verdict != sandbox.True {
 				all = append(all, a)
 				continue // it never held

@@ -79,7 +79,7 @@ func (c Check) Explain(s *Subject) cond.Explanation {
 	e := compiled(c.When()).Explain(s)
 	if note := c.DefaultNote(s); note != "" {
 		e.Verdict = c.discountDefault(s, e.Verdict)
-		e.Leaves = []cond.Leaf{{Text: c.When(), Verdict: e.Verdict, Compared: note}}
+		e.Leaves = []cond.Leaf{{Text: c.When(), Verdict: e.Verdict, Compared: note, Words: note}}
 	}
 	return e
 }

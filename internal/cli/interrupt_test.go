@@ -34,8 +34,8 @@ func TestAnInterruptIsAcknowledgedBeforeTheNextOneCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, send, watching := signalled()
 		ctx, w := watchSignals(&p)
-		var said []string
-		w.acknowledgeWith(func(text string) { said = append(said, text) })
+		said := make(chan string, 9)
+		w.acknowledgeWith(func(text string) { said <- text })
 		send <- syscall.SIGTERM
 		synctest.Wait()
 		require.Error(t, ctx.Err())

@@ -63,7 +63,7 @@ func CheckCron(ctx context.Context, env *Env, req CronCheckRequest, watch Observ
 	for i := range r.Statuses {
 		s := &r.Statuses[i]
 		hint := r.Unrecorded.Hint
-		if !s.LastRun.IsZero() {
+		if !s.LastRun.IsZero() || len(expected[i].Profiles) == 0 {
 			hint = env.layerHint(s, variables)
 			if len(expected[i].Unmeasured) > 0 {
 				hint = strings.TrimPrefix(hint+"; "+HintMaxSandboxes, "; ")
@@ -164,7 +164,7 @@ func (e *Env) unrecordedLayers(statuses []cron.Status, expected []cron.Expected,
 	var unowned, unmeasured bool
 	for i := range statuses {
 		s := &statuses[i]
-		if !s.LastRun.IsZero() {
+		if !s.LastRun.IsZero() || len(expected[i].Profiles) == 0 { // of no profile nothing could be recorded
 			continue
 		}
 		names = append(names, string(s.Layer))

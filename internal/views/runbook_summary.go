@@ -145,7 +145,7 @@ func tallyOf(r *engine.Run) tally {
 			readAct(s, cause, why, actState(s, r.DryRun, rest))
 		}
 	}
-	sum := tally{found: len(cause), ended: map[string]int{}, stay: map[string]int{}}
+	sum := tally{found: max(len(cause), len(why)), ended: map[string]int{}, stay: map[string]int{}}
 	for ref, reason := range why {
 		switch reason {
 		case "", planned:

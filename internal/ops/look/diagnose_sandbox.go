@@ -20,6 +20,7 @@ func (d *diagnosis) diagnoseSandbox(ctx context.Context, word string) error {
 	limited, stop := context.WithTimeout(ctx, collectLimit)
 	defer stop()
 	cleanup := d.cleanupStatus(limited)
+	d.stats, d.quotas = nil, nil // of another subject
 	inspected := begin(func() (*InspectResult, error) { return d.inspect(limited, word) })
 	// What was seen until ctx has ended is an answer, too. A source that does not end with it is left.
 	patient, leave := context.WithTimeout(context.WithoutCancel(ctx), stepLimit)

@@ -200,7 +200,7 @@ func bothVerdicts(a, b sandbox.Verdict) sandbox.Verdict {
 func worstOf(e *ops.Env, target check.Check, subjects []check.Subject, answered func(profile string) bool) TargetCheck {
 	worst := targetFigure(target, &check.Subject{})
 	c := TargetCheck{Outcome: sandbox.True, NoData: true}
-	samples := 0
+	samples, missed := 0, false
 	if len(subjects) == 0 {
 		c.Outcome = sandbox.Unknown
 	}
@@ -218,8 +218,9 @@ func worstOf(e *ops.Env, target check.Check, subjects []check.Subject, answered 
 			text = "no data"
 		}
 		c.Evidence = append(c.Evidence, sandbox.Evidence{What: s.Provider, Value: text, Source: "stats", At: e.Now()})
-		if worst.Target.Bound == 0 || one.Value != nil && (worst.Value == nil || *one.Value-one.Target.Bound > *worst.Value-worst.Target.Bound) {
-			worst = one
+		misses := target.Judge(s) == sandbox.False // such a one comes before what a default excuses
+		if worst.Target.Bound == 0 || misses && !missed || misses == missed && one.Value != nil && (worst.Value == nil || *one.Value-one.Target.Bound > *worst.Value-worst.Target.Bound) {
+			worst, missed = one, misses
 		}
 	}
 	c.Figure = worst
@@ -233,6 +234,9 @@ func checkActive(e *ops.Env, subjects []check.Subject) TargetCheck {
 	c := worstOf(e, check.Target("R125"), subjects, func(string) bool { return false })
 	c.Why = "thresholds.active_normal says what normal load is"
 	for i := range subjects {
+		if c.Outcome == sandbox.False {
+			break // another profile misses it
+		}
 		if note := check.Target("R125").DefaultNote(&subjects[i]); note != "" {
 			c.Why, c.Note = subjects[i].Provider+": "+note, note
 			break

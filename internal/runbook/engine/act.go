@@ -164,7 +164,10 @@ func nothingToDo(p *actPlan) string {
 	for _, k := range p.kept {
 		counts[k.Ground]++
 	}
-	first := p.kept[0] // those that were found are first
+	first := p.kept[0]
+	if i := slices.IndexFunc(p.kept, func(k Target) bool { return k.Ground != "" }); i >= 0 {
+		first = p.kept[i]
+	}
 	delete(counts, "")
 	if len(counts) == 0 {
 		text := fmt.Sprintf("there is nothing to %s: %s stays: %s", p.Verb, first.Ref, first.Reason)
