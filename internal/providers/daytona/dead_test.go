@@ -30,8 +30,9 @@ func TestOneAnswerEndsTheLook(t *testing.T) {
 				f := daytonatest.New(t, daytonatest.Options{})
 				id := f.Add(daytonatest.Seed{Labels: labels})
 				for _, route := range inside {
-					answer.Route = route
-					f.Break(answer)
+					one := answer // of this subtest alone: another runs at the same time
+					one.Route = route
+					f.Break(one)
 				}
 				providertest.CheckDead(t, providertest.DeadSubject{
 					P: open(t, "http://daytona/api", httpx.Net{Dial: f.Dial}), ID: id, Silent: name == "silence", All: f.Counter(), Inside: f.Counter(inside...),
