@@ -66,17 +66,7 @@ func TestRecords(t *testing.T) {
 func TestEarlierCountsAreReadAnew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st := store.Memory(time.Now)
-		r := &records{
-			open: func(bool) (store.Store, error) { return st, nil },
-			runs: func(context.Context) []cleanup.History { return nil }, now: time.Now, limits: defaultLimits,
-		}
-		seen := func(active int64) {
-			recorder := history.NewRecorder(time.Now)
-			recorder.AddCounts("prod", map[sandbox.State]int64{sandbox.StateRunning: active})
-			require.NoError(t, recorder.Flush(t.Context(), st))
-			time.Sleep(time.Minute)
-		}
+		r, seen := countedRecords(t, time.Minute)
 		seen(30)
 		assert.Len(t, r.OfProfile(t.Context(), "prod").History, 1)
 		seen(3)
@@ -86,23 +76,30 @@ func TestEarlierCountsAreReadAnew(t *testing.T) {
 	})
 }
 
+// countedRecords are records over a store of their own. see counts the active ones of prod there, and then some time
+// passes.
+func countedRecords(t *testing.T, pause time.Duration) (r *records, see func(active int64)) {
+	t.Helper()
+	st := store.Memory(time.Now)
+	r = &records{
+		open: func(bool) (store.Store, error) { return st, nil },
+		runs: func(context.Context) []cleanup.History { return nil }, now: time.Now, limits: defaultLimits,
+	}
+	return r, func(active int64) {
+		recorder := history.NewRecorder(time.Now)
+		recorder.AddCounts("prod", map[sandbox.State]int64{sandbox.StateRunning: active})
+		require.NoError(t, recorder.Flush(t.Context(), st))
+		time.Sleep(pause)
+	}
+}
+
 func defaultLimits(sandbox.Sandbox) triage.Thresholds { return triage.DefaultThresholds() }
 
 // TestTheSamplesOfDaysAreRead, and not where a recent count is within every limit.
 func TestTheSamplesOfDaysAreRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		st := store.Memory(time.Now)
-		r := &records{
-			open: func(bool) (store.Store, error) { return st, nil },
-			runs: func(context.Context) []cleanup.History { return nil }, now: time.Now, limits: defaultLimits,
-		}
-		see := func(active int64) {
-			recorder := history.NewRecorder(time.Now)
-			recorder.AddCounts("prod", map[sandbox.State]int64{sandbox.StateRunning: active})
-			require.NoError(t, recorder.Flush(t.Context(), st))
-			time.Sleep(time.Hour)
-		}
+		r, see := countedRecords(t, time.Hour)
 		for range 48 {
 			assert.Zero(t, r.OfProfile(t.Context(), "other").OverFor)
 			see(236)

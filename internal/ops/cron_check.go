@@ -10,15 +10,11 @@ import (
 	"strconv"
 	"strings"
 
-	"sbx/internal/check"
 	"sbx/internal/config"
 	"sbx/internal/cron"
 	"sbx/internal/fault"
-	"sbx/internal/history"
-	"sbx/internal/notify"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
-	"sbx/internal/triage"
 )
 
 // CronCheckRequest says which layers should run.
@@ -34,6 +30,7 @@ type CronCheckResult struct {
 	// Unrecorded is one check for all layers of which no run is recorded: they have one cause and one
 	// command. A zero Check = every layer has a run.
 	Unrecorded Check
+	Without    []bool   // of each status, whether Unrecorded stands for it
 	Notes      []string // of profiles whose fleet exceeds a default limit (check.DefaultNote)
 }
 
@@ -59,11 +56,11 @@ func CheckCron(ctx context.Context, env *Env, req CronCheckRequest, watch Observ
 	}
 	variables := env.missingVariables()
 	r := &CronCheckResult{Statuses: cron.Judge(expected, runs, env.Now())}
-	r.Unrecorded = env.unrecordedLayers(r.Statuses, expected, Undecided(c))
+	r.findUnrecorded(env, expected, Undecided(c))
 	for i := range r.Statuses {
 		s := &r.Statuses[i]
 		hint := r.Unrecorded.Hint
-		if !s.LastRun.IsZero() || len(expected[i].Profiles) == 0 {
+		if !r.Without[i] {
 			hint = env.layerHint(s, variables)
 			if len(expected[i].Unmeasured) > 0 {
 				hint = strings.TrimPrefix(hint+"; "+HintMaxSandboxes, "; ")
@@ -76,28 +73,6 @@ func CheckCron(ctx context.Context, env *Env, req CronCheckRequest, watch Observ
 		env.notifyOverdue(ctx, watch, r.Statuses)
 	}
 	return r, nil
-}
-
-// defaultNotes are the notes on default limits by what is on record; no provider is asked.
-func (e *Env) defaultNotes(ctx context.Context) (notes []string) {
-	st, err := e.Store(false)
-	if err != nil {
-		return nil // it is a note alone
-	}
-	defer func() { _ = st.Close() }() // nothing was written
-	names, _ := e.profileNames()
-	for _, name := range names {
-		s := e.NewAlertSubject(name)
-		counts, err := ActiveCounts(ctx, st, name, e.Now().Add(-history.Rules().Keep))
-		if err != nil || len(counts) == 0 {
-			continue
-		}
-		s.Figures.Active, s.Figures.OverFor = &counts[len(counts)-1].Active, triage.NewOverFor(counts, s.Limits, e.Now())
-		if note := check.ActiveOver().DefaultNote(&s.Subject); note != "" {
-			notes = append(notes, name+": "+note)
-		}
-	}
-	return notes
 }
 
 // expectedLayers are the layers that should run, over the profiles that verbs work on.
@@ -157,14 +132,15 @@ func (e *Env) CronRuns(ctx context.Context, verb string) ([]cron.Run, []error) {
 	return runs, errs
 }
 
-// unrecordedLayers is the check of all layers of which no run is recorded. undecided are the profiles
+// findUnrecorded makes one check of all layers of which no run is recorded. undecided are the profiles
 // without a configured owner: the message of a layer names them as what it would never end.
-func (e *Env) unrecordedLayers(statuses []cron.Status, expected []cron.Expected, undecided []string) Check {
+func (r *CronCheckResult) findUnrecorded(e *Env, expected []cron.Expected, undecided []string) {
 	var names []string
 	var unowned, unmeasured bool
-	for i := range statuses {
-		s := &statuses[i]
-		if !s.LastRun.IsZero() || len(expected[i].Profiles) == 0 { // of no profile nothing could be recorded
+	r.Without = make([]bool, len(r.Statuses))
+	for i := range r.Statuses {
+		s := &r.Statuses[i]
+		if r.Without[i] = s.LastRun.IsZero() && len(expected[i].Profiles) > 0; !r.Without[i] { // of no profile nothing could be recorded
 			continue
 		}
 		names = append(names, string(s.Layer))
@@ -175,7 +151,7 @@ func (e *Env) unrecordedLayers(statuses []cron.Status, expected []cron.Expected,
 		}
 	}
 	if len(names) == 0 {
-		return Check{}
+		return
 	}
 	what, install, flags := "layer ", "install it", ""
 	if len(names) > 1 {
@@ -191,7 +167,7 @@ func (e *Env) unrecordedLayers(statuses []cron.Status, expected []cron.Expected,
 	if unmeasured {
 		hints = append(hints, HintMaxSandboxes)
 	}
-	return ToolCheck(what+strings.Join(names, ", "), sandbox.Unknown, "no run is recorded", strings.Join(hints, "; "))
+	r.Unrecorded = ToolCheck(what+strings.Join(names, ", "), sandbox.Unknown, "no run is recorded", strings.Join(hints, "; "))
 }
 
 // layerHint is what to do about a layer that has run. variables says that the lines have no file of
@@ -373,39 +349,4 @@ func concernsSelection(c *config.Config, key string) bool {
 		return nested
 	}
 	return option != "type" && slices.ContainsFunc(c.Selected(), func(p config.Profile) bool { return p.Name == profile })
-}
-
-// notifyOverdue notifies people of each layer that should have run and did not.
-func (e *Env) notifyOverdue(ctx context.Context, watch Reporter, statuses []cron.Status) {
-	for _, s := range statuses {
-		key := "cron " + string(s.Layer)
-		e.FollowRun(ctx, watch, notify.Message{Verb: "cron", Host: e.Process.Host, Key: key}, troubleOf(s.Verdict))
-		if s.Verdict != sandbox.False {
-			continue
-		}
-		what := " leaves stuck sandboxes on "
-		if s.Overdue {
-			what = " is overdue on "
-		}
-		m := notify.Message{
-			Verb: "cron", Host: e.Process.Host, Kind: notify.KindOverdue, Key: key,
-			Title: "sbx layer " + string(s.Layer) + what + e.Process.Host, Text: s.Message + "; expected every " + sandbox.FormatDuration(s.Every),
-			Figures: map[string]float64{"expected every, seconds": s.Every.Seconds()}, At: e.Now(),
-			Providers: slices.Sorted(maps.Keys(s.Unowned)), Next: e.NextForLayer(s),
-		}
-		e.SendLater(watch, func(ctx context.Context, n *notify.Notifier) error {
-			_, err := e.Send(ctx, n, m, nil)
-			return err
-		})
-	}
-}
-
-// NextForLayer is what a person types next about a layer that does not do its work.
-func (e *Env) NextForLayer(s cron.Status) []string {
-	program := e.Process.Name()
-	next := []string{program + " cron check", program + " cleanup runs"}
-	if len(s.Unowned) > 0 {
-		next = append(next, program+" ls --stuck")
-	}
-	return next
 }

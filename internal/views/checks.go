@@ -270,7 +270,7 @@ func ShowCronCheck(p *output.Printer, schema string, r *ops.CronCheckResult) err
 	}
 	for i, s := range r.Statuses {
 		if trouble := r.Checks[i].Err(); trouble != nil {
-			if r.Unrecorded.Hint != "" && r.Checks[i].Hint == r.Unrecorded.Hint && !p.Format.Structured() {
+			if r.Without[i] && !p.Format.Structured() { // people read it once
 				trouble = r.Unrecorded.Err()
 			}
 			_ = list.AddFailed(s, trouble) // Close gives the error of stdout

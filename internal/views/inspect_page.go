@@ -32,8 +32,8 @@ func ShowInspection(p *output.Printer, schema string, r *look.DiagnoseResult, pr
 	return output.ShowItem(p, spec, i, r.Errors...)
 }
 
-// page is the page of one sandbox, whoever shows it. On its first screen stand the verdict, what to
-// type, what is wrong with the proof of it, and the facts; full adds the rest.
+// page is the page of one sandbox for both inspect and diagnose. Its first screen has the verdict, what
+// to type, what is wrong with the evidence, and the facts; full adds the rest.
 func (i Inspection) page(s *output.Sheet, full bool) {
 	s.Section(ops.WithDetail(i.Ref().String(), i.Name))
 	if i.Task != nil {

@@ -29,11 +29,7 @@ func TestOneAnswerEndsTheLook(t *testing.T) {
 			bubble.Run(t, name, func(t *testing.T) {
 				f := daytonatest.New(t, daytonatest.Options{})
 				id := f.Add(daytonatest.Seed{Labels: labels})
-				for _, route := range inside {
-					one := answer // of this subtest alone: another runs at the same time
-					one.Route = route
-					f.Break(one)
-				}
+				f.BreakRoutes(answer, inside...)
 				providertest.CheckDead(t, providertest.DeadSubject{
 					P: open(t, "http://daytona/api", httpx.Net{Dial: f.Dial}), ID: id, Silent: name == "silence", All: f.Counter(), Inside: f.Counter(inside...),
 				})

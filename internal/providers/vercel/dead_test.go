@@ -23,11 +23,7 @@ func TestOneAnswerEndsTheLook(t *testing.T) {
 			bubble.Run(t, name, func(t *testing.T) {
 				f := verceltest.New(t, verceltest.Options{})
 				id := f.Add(verceltest.Seed{Tags: tags})
-				for _, route := range inside {
-					one := answer // of this subtest alone: another runs at the same time
-					one.Route = route
-					f.Break(one)
-				}
+				f.BreakRoutes(answer, inside...)
 				providertest.CheckDead(t, providertest.DeadSubject{
 					P: open(t, "http://vercel", httpx.Net{Dial: f.Dial}), ID: id, Silent: name == "silence", All: f.Counter(), Inside: f.Counter(inside...),
 				})

@@ -48,7 +48,7 @@ func SVG(lines []string, columns int, t Theme) string {
 	width, height := 2*margin+cellWidth*float64(columns), 2*margin+cellHeight*float64(len(lines))
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="14" xml:space="preserve">`+"\n",
-		number(width), number(height))
+		formatLength(width), formatLength(height))
 	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" rx="8" fill="%s"/>`+"\n", t.Background)
 	for i, line := range lines {
 		drawLine(&b, line, margin+cellHeight*float64(i), t)
@@ -88,7 +88,7 @@ func drawPiece(b *strings.Builder, text string, column int, top float64, p pen, 
 		colour = t.Foreground
 	}
 	if p.reverse {
-		fmt.Fprintf(b, `<rect x="%s" y="%s" width="%s" height="%s" fill="%s"/>`+"\n", number(x), number(top), number(width), number(cellHeight), colour)
+		fmt.Fprintf(b, `<rect x="%s" y="%s" width="%s" height="%s" fill="%s"/>`+"\n", formatLength(x), formatLength(top), formatLength(width), formatLength(cellHeight), colour)
 		colour = t.Background
 	}
 	weight := ""
@@ -96,7 +96,7 @@ func drawPiece(b *strings.Builder, text string, column int, top float64, p pen, 
 		weight = ` font-weight="bold"`
 	}
 	fmt.Fprintf(b, `<text x="%s" y="%s" textLength="%s" lengthAdjust="spacingAndGlyphs" fill="%s"%s>%s</text>`+"\n",
-		number(x), number(top+baseline), number(width), colour, weight, html.EscapeString(seen))
+		formatLength(x), formatLength(top+baseline), formatLength(width), colour, weight, html.EscapeString(seen))
 }
 
 // with is the pen after the parameters of one SGR sequence.
@@ -146,5 +146,5 @@ func paletteColour(n int) string {
 	return fmt.Sprintf("#%02x%02x%02x", grey, grey, grey)
 }
 
-// number is a length with at most one digit behind the point.
-func number(v float64) string { return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64) }
+// formatLength writes a length with at most one digit behind the point.
+func formatLength(v float64) string { return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64) }

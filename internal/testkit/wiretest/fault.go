@@ -96,6 +96,13 @@ func (s *Server) Break(faults ...Fault) {
 	}
 }
 
+// BreakRoutes breaks each of these routes in one way.
+func (s *Server) BreakRoutes(f Fault, routes ...string) {
+	for _, f.Route = range routes {
+		s.Break(f)
+	}
+}
+
 // Heal removes all faults.
 func (s *Server) Heal() {
 	s.mu.Lock()
