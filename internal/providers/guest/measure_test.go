@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,26 +107,38 @@ func TestNoScriptRunsBesideAMeasurement(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var turns guest.Turns
+		var mu sync.Mutex
 		running, seen := 0, []int{}
 		sh := func(context.Context, string) ([]byte, int, error) {
-			running++
-			seen = append(seen, running)
+			count := func(by int) {
+				mu.Lock()
+				defer mu.Unlock()
+				if running += by; by > 0 {
+					seen = append(seen, running)
+				}
+			}
+			count(1)
 			time.Sleep(time.Second)
-			running--
+			count(-1)
 			return nil, 0, nil
 		}
 		run := func(sh guest.Shell) { _, _, _ = sh(t.Context(), "") }
+		seenSoFar := func() []int {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(seen)
+		}
 		go run(turns.Script("one", sh))
 		go run(turns.Script("one", sh))
 		synctest.Wait()
 		go run(turns.Measurement("one", sh))
 		synctest.Wait()
-		assert.Equal(t, []int{1, 2}, seen, "scripts run beside each other")
+		assert.Equal(t, []int{1, 2}, seenSoFar(), "scripts run beside each other")
 		time.Sleep(time.Second)
 		synctest.Wait()
 		go run(turns.Script("one", sh))
 		synctest.Wait()
-		assert.Equal(t, []int{1, 2, 1}, seen, "the measurement is alone")
+		assert.Equal(t, []int{1, 2, 1}, seenSoFar(), "the measurement is alone")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		why := errors.New("no time")
 		cancel(why)
@@ -132,8 +146,11 @@ func TestNoScriptRunsBesideAMeasurement(t *testing.T) {
 		require.ErrorIs(t, err, why)
 		run(turns.Script("two", sh))
 		time.Sleep(3 * time.Second)
-		assert.Equal(t, []int{1, 2, 1, 2}, seen[:4], "another sandbox does not wait")
+		assert.Equal(t, []int{1, 2, 1, 2}, seenSoFar()[:4], "another sandbox does not wait")
 		run(turns.Measurement("one", sh))
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
 		assert.Zero(t, running)
 	})
 }

@@ -88,6 +88,18 @@ func TestExecRunsInsideTheSandbox(t *testing.T) {
 	require.Equal(t, "oops\n", errs.String())
 }
 
+// TestExecSurvivesGarbageCollection: 300 commands make the stub collect its garbage, and the
+// command socket must not be part of it.
+func TestExecSurvivesGarbageCollection(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.sh(t, "sleep 600")
+	for i := range 300 {
+		_, err := b.Exec(t.Context(), s.ID, providers.Command{Args: []string{"true"}})
+		require.NoError(t, err, "command %d", i+1)
+	}
+}
+
 func TestExecSharesTheLimits(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -73,6 +73,7 @@ func TestAWriteDefersNoFlush(t *testing.T) {
 			<-step.C
 		}
 		d.timer.Stop()
+		synctest.Wait()
 		assert.Equal(t, flushAfter, flushed)
 	})
 }

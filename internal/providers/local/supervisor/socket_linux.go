@@ -32,6 +32,7 @@ func listenSocket(dir string) (*os.File, error) {
 
 // serveCommands accepts one command per connection until the process ends.
 func (s *stub) serveCommands(socket *os.File) {
+	defer socket.Close() // also keeps it reachable: a collected file closes its descriptor
 	fd := int(socket.Fd())
 	for {
 		conn, _, err := unix.Accept4(fd, unix.SOCK_CLOEXEC)

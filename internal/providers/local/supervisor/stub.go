@@ -81,7 +81,7 @@ func (s *stub) startProgram() (<-chan syscall.WaitStatus, error) {
 	defer null.Close()
 	pid, ended, err := s.startAndWatch(programRequest{
 		argv: s.order.Argv, env: s.order.Env, dir: s.order.Dir,
-		files: []*os.File{null, os.NewFile(1, "stdout"), os.NewFile(2, "stderr")},
+		files: []*os.File{null, os.Stdout, os.Stderr},
 	})
 	if err != nil {
 		return nil, err
