@@ -24,12 +24,16 @@ func noArgs(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// noWords is for a verb that takes no arguments. One that is a profile is named by --provider.
+// noWords is for a verb that takes no arguments. One that is a profile is named by --provider, and
+// a list needs no word for it: `tasks ls`.
 func (d *Deps) noWords(hint string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		text := hint
 		if len(args) == 1 && allFlags(cmd).Lookup("provider") != nil && d.isProfile(args[0]) {
 			text = "`" + cmd.CommandPath() + " --provider " + args[0] + "`"
+		}
+		if len(args) == 1 && (args[0] == "ls" || args[0] == "list") {
+			text = "`" + cmd.CommandPath() + "`"
 		}
 		return usageArgs(noArgs, text)(cmd, args)
 	}

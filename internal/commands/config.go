@@ -35,7 +35,7 @@ func newConfig(d *Deps) *cobra.Command {
 func newConfigExplain(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "explain",
-		SuggestFor: []string{"show", "get", "list", "view", "print"},
+		SuggestFor: []string{"show", "get", "list", "view", "print", "get-contexts"},
 		Short:      "Show every setting, its value and its origin",
 		Long: "Show every setting, its value and its origin. Secrets are masked.\n\n" +
 			"A variable of task launch with a bad value is marked as refused, and a warning says\n" +

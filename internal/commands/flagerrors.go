@@ -2,6 +2,7 @@ package commands
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,8 +27,56 @@ func familiarFlags() map[string][]string {
 		"newer-than": younger, "max-age": younger, "since": younger, "until": {"--before"},
 		"filter": {"--label"}, "selector": {"--label"}, "l": {"--label"},
 		"a": {"--all"}, "n": {"--tail", "--limit"}, "lines": {"--tail"}, "follow": {"--watch"},
-		"mem": {"--memory"}, "profile": {"--provider"}, "p": {"--provider"}, "max": {"--max-delete"},
+		"mem": {"--memory"}, "m": {"--memory"}, "max": {"--max-delete"},
+		"profile": {"--provider"}, "p": {"--provider"}, "context": {"--provider"}, "namespace": {"--provider"},
+		"field-selector": {"--where"}, "sort-by": {"--sort"}, "grace-period": {"--grace"}, "tail": {"--limit"},
+		"d": {"--detach"}, "e": {"--env"}, "interval": {"--every"},
 	}
+}
+
+// surplusFlag is a flag of another tool that asks for what a verb does anyway.
+type surplusFlag struct {
+	verb  string   // "" = any
+	names []string // of the flag
+	why   string   // it can be left out
+	then  string   // said after the line without it
+}
+
+func surplusFlags() []surplusFlag {
+	return []surplusFlag{
+		{verb: "terminate", names: []string{"force", "f"}, why: "terminate needs no force", then: "; --yes answers its question beforehand"},
+		{verb: "run", names: []string{"rm"}, why: "its sandbox is removed when its task ends"},
+		{verb: "logs", names: []string{"previous"}, why: "the output of an ended program is printed, too"},
+		{names: []string{"no-stream"}, why: "it prints once and ends"},
+		{names: []string{"A", "all-namespaces", "all-profiles"}, why: "it covers all profiles"},
+		{names: []string{"no-trunc"}, why: "only a terminal's width shortens values"},
+	}
+}
+
+// otherVerb is the hint for a flag whose purpose another verb has, "" for any other flag.
+func otherVerb(verb, flag string) string {
+	switch verb + " --" + flag {
+	case "create --f", "create --file":
+		return "a file of tasks is launched by `sbx run --file FILE`"
+	case "terminate --all":
+		return "a rule selects many: `sbx cleanup --older-than 10m` prints a plan"
+	case "stop --all":
+		return "read them from a pipe: `sbx tasks --state running -o name | sbx stop -`"
+	}
+	return ""
+}
+
+// leftOut is the hint for a flag that a verb does not need, "" for any other.
+func (d *Deps) leftOut(cmd *cobra.Command, typed, name string) string {
+	for _, s := range surplusFlags() {
+		if (s.verb == "" || s.verb == cmd.Name()) && slices.Contains(s.names, name) {
+			return s.why + ": `" + d.lineWith(typed, instead{}) + "`" + s.then
+		}
+	}
+	if name == "dry-run" && allFlags(cmd).Lookup("yes") != nil {
+		return "without --yes it does nothing and prints the plan: `" + d.lineWith(typed, instead{}) + "`"
+	}
+	return ""
 }
 
 // explainFlagError replaces pflag's text, which names Go functions, by what to type.
@@ -82,17 +131,16 @@ func (d *Deps) unknownFlag(cmd *cobra.Command, prefix string, missing *pflag.Not
 		typed = "-" + name
 	}
 	err := fault.Usage("%sunknown flag %s", prefix, output.Escape(typed))
-	flags := allFlags(cmd)
-	if name == "dry-run" && flags.Lookup("yes") != nil {
-		return err.WithHint("without --yes it does nothing and prints the plan: `%s`", d.lineWith(typed, instead{}))
+	if hint := d.leftOut(cmd, typed, name); hint != "" {
+		return err.WithHint("%s", hint)
 	}
-	if cmd.Name() == "terminate" && (name == "force" || name == "f") {
-		return err.WithHint("terminate needs no force: `%s`; --yes answers its question beforehand", d.lineWith(typed, instead{}))
+	if hint := otherVerb(cmd.Name(), name); hint != "" {
+		return err.WithHint("%s", hint)
 	}
 	if line := d.dashedLine(cmd); line != "" {
 		return err.WithHint("put -- before the command to run: `%s`", line)
 	}
-	if meant := d.meantWords(flags, typed, name); len(meant.words) > 0 {
+	if meant := d.meantWords(cmd, typed, name); len(meant.words) > 0 {
 		if line := d.lineWith(typed, meant); isPrintable(line) {
 			return err.WithHint("did you mean `%s`?", line)
 		}
@@ -133,19 +181,30 @@ type instead struct {
 	whole bool
 }
 
+// fieldList is what stands behind --json at tools that take fields there.
+var fieldList = regexp.MustCompile(`^[A-Za-z_]+(,[A-Za-z_]+)*$`)
+
 // meantWords are what a wrong flag most likely meant, none where nothing is near. A format of another tool may be
 // none of this one, or a template, and a filter has a flag of its own for some keys.
-func (d *Deps) meantWords(flags *pflag.FlagSet, typed, name string) instead {
+func (d *Deps) meantWords(cmd *cobra.Command, typed, name string) instead {
+	flags := allFlags(cmd)
 	meant := meantFlag(flags, name)
 	value, given := d.valueOf(typed)
+	state, isState := strings.CutPrefix(strings.Replace(value, "status.phase=", "status=", 1), "status=")
 	switch key, one, pair := strings.Cut(value, "="); {
 	case !given:
+	case meant == "-o json" && fieldList.MatchString(value) && cmd.Args(cmd, []string{value}) != nil: // gh's
+		return instead{[]string{"-o", "json", "--columns", value}, true}
+	case name == "n" && meant == "--limit" && d.isProfile(value): // kubectl's namespace
+		meant = "--provider"
+	case meant == "--grace" && strings.Trim(value, "0123456789") == "":
+		return instead{[]string{meant, value + "s"}, true}
 	case meant == "--output" && strings.Contains(value, "{{"):
 		return instead{[]string{"-o", "template=" + value}, true}
 	case meant == "--output" && !slices.Contains(output.Formats(), output.FormatName(key)):
 		return instead{[]string{"-o", "json"}, true}
-	case meant == "--label" && pair && key == "status":
-		return instead{[]string{"--state", one}, true}
+	case isState && (meant == "--label" || meant == "--where"):
+		return instead{[]string{"--state", strings.ToLower(state)}, true}
 	case meant == "--label" && pair && flags.Lookup(key) != nil:
 		return instead{[]string{"--" + key, one}, true}
 	}

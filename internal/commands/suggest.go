@@ -31,8 +31,10 @@ func familiarVerbs() map[string]familiarVerb {
 	launch := familiarVerb{verb: "create", needs: "-- COMMAND"}
 	follow := familiarVerb{verb: "logs -f", needs: "REF"}
 	cancel := familiarVerb{verb: "terminate", task: "stop", alone: "stop TASK"}
+	setup := familiarVerb{verb: "doctor"}
+	board := familiarVerb{verb: "dashboard"}
 	return map[string]familiarVerb{
-		"ps": list, "sandboxes": list,
+		"ps": list, "sandboxes": list, "pods": list, "containers": list,
 		"rm": end, "kill": end, "delete": end, "remove": end, "destroy": end, "end": end,
 		"show": show, "describe": show, "events": show,
 		"get":    {verb: "inspect", task: "tasks show", alone: "ls"},
@@ -43,8 +45,18 @@ func familiarVerbs() map[string]familiarVerb {
 		"start": launch, "launch": launch, "new": launch,
 		"tail": follow, "follow": follow,
 		"cancel": cancel, "abort": cancel,
-		"usage": {verb: "top"}, "check": {verb: "doctor"}, "health": {verb: "doctor"},
+		"usage": {verb: "top"}, "metrics": {verb: "top"}, "history": {verb: "audit"},
+		"check": setup, "health": setup, "auth": setup, "login": setup, "whoami": setup,
+		"ui": board, "watch": board, "monitor": board,
+		"apply": {verb: "run --file", alone: "run --file FILE"},
+		"runs":  {verb: "tasks"}, "jobs": {verb: "tasks"},
+		"contexts": {verb: "providers"}, "profiles": {verb: "providers"},
 	}
+}
+
+// familiarNouns stand before a verb elsewhere: `docker container ls`.
+func familiarNouns() []string {
+	return []string{"sandbox", "sandboxes", "container", "containers", "pod", "pods", "system"}
 }
 
 // typedWord is one word of a command line, with the value that belongs to a flag.
@@ -233,6 +245,12 @@ func takesNoArguments(target *cobra.Command, typed []typedWord) bool {
 func familiarLine(root *cobra.Command, word string, rest []string) string {
 	if word == "cp" {
 		return copyLine(root, rest)
+	}
+	if len(rest) > 0 && slices.Contains(familiarNouns(), word) {
+		if found, _, err := root.Find(rest[:1]); err == nil && found != root {
+			return lineOf(root, rest[0], rest[1:])
+		}
+		return familiarLine(root, rest[0], rest[1:])
 	}
 	v, ok := familiarVerbs()[word]
 	if !ok {
