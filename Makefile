@@ -78,8 +78,8 @@ house: ## measure the rooms: sizes, names of functions, arrows between files
 	$(GO) run -C tools/house .
 
 .PHONY: incident
-incident: ## serve a staged incident of 300 sandboxes on loopback (CMD="sbx ls" runs one command in it)
-	$(GO) run ./cmd/staged-incident -- $(CMD)
+incident: build ## serve a staged incident of 300 sandboxes on loopback (CMD="sbx ls" runs one command in it)
+	PATH="$(CURDIR)/bin:$$PATH" $(GO) run ./cmd/staged-incident -- $(CMD)
 
 .PHONY: perf
 perf: ## measure start, create, kill, listing and memory against the budgets

@@ -267,7 +267,7 @@ func (c *cleanupCommand) sayNext(req end.CleanupRequest, r *end.CleanupResult, s
 	switch line := r.AllowLine(); {
 	case len(r.Survey.Selected) == 0:
 	case line != "":
-		c.p.Note("a guard refuses this plan; to terminate them all the same: " + line)
+		c.p.Note("the plan is refused, for the reason above; to terminate them all: " + line)
 	case !spelled && c.d.isAttended() && c.o.out == "":
 		c.p.Note("to terminate them: `" + strings.Join(req.Line, " ") + "`")
 	}

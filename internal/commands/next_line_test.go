@@ -16,7 +16,7 @@ func TestAPlanNamesTheNextLine(t *testing.T) {
 		boxes      int
 		line, says string
 	}{
-		"a guard refuses":      {25, "cleanup --older-than 10m --max-fraction 100%", "to terminate them all the same: `sbx cleanup --older-than 10m --max-fraction 100% --max-delete 25`"},
+		"a guard refuses":      {25, "cleanup --older-than 10m --max-fraction 100%", "to terminate them all: `sbx cleanup --older-than 10m --max-fraction 100% --max-delete 25`"},
 		"two guards refuse":    {25, "cleanup --older-than 10m --max-delete=3", "`sbx cleanup --older-than 10m --max-delete 25 --max-fraction 100%`"},
 		"no rule was typed":    {4, "cleanup", "to terminate them: `sbx cleanup --stuck`"},
 		"the answer is no":     {4, "cleanup --older-than 10m", "type 4 to terminate them, anything else to cancel: "},

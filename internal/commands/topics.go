@@ -249,8 +249,8 @@ func labelsHelp(types []providers.Type) string {
 		}
 	}
 	row(sandbox.LabelKeep, "true, or a time (RFC 3339): bulk verbs keep it until then")
-	b.WriteString("\n`create` and `run` set the first three. If your own labels have other names, set `metadata` in the configuration; an owner read " +
-		"from such a label is only shown and does not make a sandbox yours. `sbx config own` sets what cleanup may terminate.\n\nHow to set them without sbx\n\n")
+	b.WriteString("\n`create` and `run` set the first three. If your own labels have other names, set `metadata` in the configuration; the owner read " +
+		"from such a label is for display: `sbx config own` decides what is yours and sets what cleanup may terminate.\n\nHow to set them without sbx\n\n")
 	for _, t := range types {
 		if t.LabelsIn != "" {
 			b.WriteString(views.Definition(t.Name, strings.ReplaceAll(t.LabelsIn, "`", ""), 13))

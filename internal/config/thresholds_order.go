@@ -24,7 +24,7 @@ func thresholdOrders() []thresholdOrder {
 		{low: "timeout_rate_good", high: "timeout_rate_high", why: "a good rate would be an alert"},
 		{low: "watch_age", high: keyStuckAge, yields: "watch_age", why: "a sandbox would be stuck before it is worth a look"},
 		{low: "inactivity", high: "busy_silence", yields: "busy_silence", why: "a busy sandbox would be stuck before an idle one"},
-		{low: "inactivity", high: keyStuckAge, odd: true, why: "what is silent for so long is older than that, so stuck_age decides nothing"},
+		{low: "inactivity", high: keyStuckAge, odd: true, why: "every sandbox that was silent for so long is older than stuck_age, which decides nothing: raise it"},
 		{low: "sustained", high: "escalate.for", odd: true, why: "the escalation comes before the alert"},
 	}
 }

@@ -91,7 +91,7 @@ func TestThresholdMistakes(t *testing.T) {
 func TestOddThresholds(t *testing.T) {
 	t.Parallel()
 	for text, says := range map[string]string{
-		"thresholds: {inactivity: 12m}\n":                    "FILE: thresholds: inactivity (12m) is above stuck_age (10m): what is silent for so long is older than that, so stuck_age decides nothing",
+		"thresholds: {inactivity: 12m}\n":                    "FILE: thresholds: inactivity (12m) is above stuck_age (10m): every sandbox that was silent for so long is older than stuck_age, which decides nothing: raise it",
 		"thresholds: {sustained: 1h}\n":                      "FILE: thresholds: sustained (1h) is above escalate.for (30m): the escalation comes before the alert",
 		"thresholds: {escalate: {for: 4m}}\n":                "FILE: thresholds: sustained (5m) is above escalate.for (4m): the escalation comes before the alert",
 		"thresholds: {quota_near: 100%}\n":                   "FILE: thresholds: quota_near is 100%: it alerts only when the quota is used up",

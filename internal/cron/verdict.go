@@ -196,7 +196,7 @@ func (r Run) describeOutcome() string {
 	case r.EndedAt.IsZero():
 		return " and has not ended"
 	case r.Shortfall != "":
-		return ", which proves nothing: " + r.Shortfall
+		return ", which does not count: " + r.Shortfall
 	case r.Refused:
 		return " and a guard refused it: " + r.Error
 	case r.Error != "":

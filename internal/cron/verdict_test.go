@@ -74,7 +74,7 @@ func TestJudge(t *testing.T) {
 		"one profile fails":       {cron.Stuck, []cron.Run{only("eu", run(cron.Stuck, time.Minute, 0))}, sandbox.False, "it has never succeeded at prod; it last ran 1m10s ago and ended with exit 3"},
 		"one profile is overdue":  {cron.Stuck, []cron.Run{only("eu", run(cron.Stuck, time.Minute, 0)), run(cron.Stuck, time.Hour, 0)}, sandbox.False, "overdue: it last succeeded at prod 1h ago, and should succeed every 5m; it last ran 1m10s ago and ended with exit 3"},
 		"a run for each profile":  {cron.Stuck, []cron.Run{only("eu", run(cron.Stuck, time.Minute, 0)), only("prod", run(cron.Stuck, 2*time.Minute, 0))}, sandbox.True, "it last succeeded 2m ago"},
-		"a narrower rule":         {cron.Stuck, []cron.Run{short(run(cron.Stuck, time.Minute, 0))}, sandbox.False, "it has never succeeded; it last ran 1m10s ago, which proves nothing: it selected less than its layer: --label"},
+		"a narrower rule":         {cron.Stuck, []cron.Run{short(run(cron.Stuck, time.Minute, 0))}, sandbox.False, "it has never succeeded; it last ran 1m10s ago, which does not count: it selected less than its layer: --label"},
 		"a clock a little off":    {cron.Stuck, []cron.Run{run(cron.Stuck, -20*time.Second, 0)}, sandbox.True, "it last succeeded 0s ago"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
+	"sbx/internal/triage"
 )
 
 // QuotaOf are the quotas of a profile; the zero value where it was not asked.
@@ -15,14 +16,13 @@ func QuotaOf(quotas []fleet.ProviderQuota, name string) fleet.ProviderQuota {
 	return fleet.ProviderQuota{Provider: name}
 }
 
-// HighestUse is the share of the quota of a profile that is used most; nil = it is not known.
-func HighestUse(quotas []fleet.ProviderQuota, profile string) *float64 {
+// NoteQuota sets the quota of a profile that is used most. Where it is not known, figures keep theirs.
+func NoteQuota(figures *triage.FleetSignals, quotas []fleet.ProviderQuota, profile string) {
 	q := QuotaOf(quotas, profile)
-	share, _, known := providers.HighestUse(q.Quotas)
-	if q.Err != nil || !known {
-		return nil
+	if share, fullest, known := providers.HighestUse(q.Quotas); known && q.Err == nil {
+		figures.QuotaUsed = &share
+		figures.Quota = &triage.QuotaUse{Used: *fullest.Used, Limit: *fullest.Limit, Unit: fullest.Unit}
 	}
-	return &share
 }
 
 // HintMaxSandboxes names the setting that replaces a missing quota.

@@ -137,7 +137,8 @@ func (p *Printer) Divert(to func(text string)) (restore func()) {
 // Prompt asks the terminal something. No progress is shown until answered is called. Entered = the
 // answer ended with enter, so that the cursor is at the start of a line.
 func (p *Printer) Prompt(question string) (answered func(entered bool)) {
-	p.screen.writeErr(question)
+	text := strings.TrimRight(question, " ")
+	p.screen.writeErr(strings.Join(wrapMessage(text, p.err.width), "\n") + question[len(text):])
 	return p.screen.startLine
 }
 

@@ -149,6 +149,14 @@ func TestMessagesWrapAtWords(t *testing.T) {
 	}
 }
 
+// TestQuestionsWrapAtWords, and the answer follows them.
+func TestQuestionsWrapAtWords(t *testing.T) {
+	t.Parallel()
+	s := newStage(place{width: 60})
+	New(s.Process, Options{}).Prompt("type 26 to terminate them (e2b 17, novita 9), anything else to cancel: ")
+	assert.Equal(t, "type 26 to terminate them (e2b 17, novita 9), anything else\n  to cancel: ", s.err.String())
+}
+
 // TestJoinedErrorsAreOneWarning, without a literal line break.
 func TestJoinedErrorsAreOneWarning(t *testing.T) {
 	t.Parallel()

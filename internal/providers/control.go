@@ -31,18 +31,18 @@ type Quota struct {
 	Limit *float64
 }
 
-// HighestUse is the largest used share of a limit, with the name of that limit; false where no limit
-// has its use.
-func HighestUse(quotas []Quota) (share float64, name string, known bool) {
+// HighestUse is the limit of which the largest share is used, with that share, 1 = full; false where
+// no limit has its use.
+func HighestUse(quotas []Quota) (share float64, fullest Quota, known bool) {
 	for _, q := range quotas {
 		if q.Used == nil || q.Limit == nil || *q.Limit <= 0 {
 			continue
 		}
 		if used := *q.Used / *q.Limit; !known || used > share {
-			share, name, known = used, q.Name, true
+			share, fullest, known = used, q, true
 		}
 	}
-	return share, name, known
+	return share, fullest, known
 }
 
 // Recorder reads a control plane's records of the sandboxes that should exist. A failed or partial read

@@ -113,7 +113,7 @@ func TestEveryFigureIsRecorded(t *testing.T) {
 	stats.Items = []sandbox.Sandbox{{ID: "a"}}
 	h := &stats.History // the counts are those of the provider, or of the listing
 	h.Active, h.Provisioning, h.Terminating, h.TotalCreated, h.TotalDestroyed, h.TimedOut = nil, nil, nil, nil, nil, nil
-	h.OverStuckAge, h.OverProvisioningAge, h.Missing, h.CleanupNotFound, h.QuotaUsed = nil, nil, nil, nil, nil
+	h.OverStuckAge, h.OverProvisioningAge, h.Missing, h.CleanupNotFound, h.QuotaUsed, h.Quota = nil, nil, nil, nil, nil, nil
 	quota := fleet.ProviderQuota{Provider: stats.Provider, Quotas: filled[[]providers.Quota]()}
 	p := throughJSON(t, NewProfile(stats, true, &quota, asIs))
 	assert.Equal(t, stats, *p.ProviderStats(stats.Items))

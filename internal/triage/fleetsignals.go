@@ -39,7 +39,14 @@ type FleetSignals struct {
 	CleanupRefusals int64     // runs since the last successful one that a guard refused; they are no failures
 	CreateFailures  *int64    // creates that failed recently; nil = none was tried
 	QuotaUsed       *float64  // use of the quota with the highest use, 1 = full
+	Quota           *QuotaUse // that quota; nil where only the share is known
 	MaxSandboxes    *int64    // the configured limit of running ones; nil = none
+}
+
+// QuotaUse is how much of a limit of the account is used.
+type QuotaUse struct {
+	Used, Limit float64
+	Unit        string // "sandboxes", "cores", "MiB"
 }
 
 // ActiveCount is one sample of how many sandboxes were active.

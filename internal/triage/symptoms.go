@@ -219,8 +219,23 @@ func (m observation) quotaRunsShort() Symptom {
 	}
 	used := *m.sig.Fleet.QuotaUsed
 	s.Verdict = sandbox.VerdictOf(used >= m.t.QuotaNear)
-	s.Evidence = []sandbox.Evidence{NumberEvidence("quota used", used*100, "%", "quota", m.now)}
+	text := FormatDecimal(used*100) + "%"
+	if q := m.sig.Fleet.Quota; q != nil {
+		text = fmt.Sprintf("%s of %s %s%s", FormatDecimal(q.Used), FormatDecimal(q.Limit), q.Unit, m.fullIn(*q))
+	}
+	s.Evidence = []sandbox.Evidence{textEvidence("quota used", text, "quota", m.now)}
 	return s
+}
+
+// fullIn says when a limit of running sandboxes is reached if they grow as before; "" where they do not.
+func (m observation) fullIn(q QuotaUse) string {
+	first, last, known := m.sig.Fleet.Growth(m.t.CleanupEvery, m.now)
+	more := float64(last.Active - first.Active)
+	if !known || more <= 0 || q.Unit != "sandboxes" || q.Used >= q.Limit {
+		return ""
+	}
+	left := (q.Limit - q.Used) / more * float64(last.At.Sub(first.At))
+	return ", full in " + sandbox.FormatElapsed(time.Duration(left))
 }
 
 // noCleanupSeen holds after two intervals without a cleanup, so that one late run is no

@@ -176,7 +176,7 @@ func namedCauseText(c engine.Cause) string {
 	case c.See != "":
 		text += "; `sbx runbook run " + c.See + "` is about it"
 	case !c.Branch:
-		text += "; this runbook has no steps for it: choose one with --procedure"
+		text += "; no step of this runbook ends that: `sbx cleanup --stuck --where 'cause == \"" + c.ID + "\"'` plans it"
 	}
 	return text
 }

@@ -260,7 +260,7 @@ func (r *cleanupRun) narrowingFlags() []string {
 		flag string
 		set  bool
 	}{
-		{"a plan that a person confirmed; only a run with --yes counts", r.narrowed},
+		{"only what a person confirmed, without --yes", r.narrowed},
 		{"--state", len(s.States) > 0},
 		{"--younger-than", s.YoungerThan > 0},
 		{"--before", !s.Before.IsZero()},

@@ -84,7 +84,7 @@ func (r *cleanupRun) profilesOverUsage(ctx context.Context) (over []string, left
 	silent := 0
 	for _, name := range r.fleet.Names() {
 		q := ops.QuotaOf(quotas, name)
-		used, what, known := providers.HighestUse(q.Quotas)
+		used, fullest, known := providers.HighestUse(q.Quotas)
 		if known {
 			r.used[name] = used
 		}
@@ -96,10 +96,10 @@ func (r *cleanupRun) profilesOverUsage(ctx context.Context) (over []string, left
 			left = append(left, cleanup.Share{Profile: name, Err: fault.New(fault.KindUnsupported, "it reports no quota, and max_sandboxes is not set").
 				At(name, "quota").WithHint("%s", ops.HintMaxSandboxes)})
 		case used > float64(r.req.UsageAbove)/100:
-			r.watch.Note(fmt.Sprintf("%s uses %.0f%% of its %s", name, used*100, what))
+			r.watch.Note(fmt.Sprintf("%s uses %.0f%% of its %s", name, used*100, fullest.Name))
 			over = append(over, name)
 		default:
-			r.watch.Note(fmt.Sprintf("%s uses %.0f%% of its %s: nothing to do", name, used*100, what))
+			r.watch.Note(fmt.Sprintf("%s uses %.0f%% of its %s: nothing to do", name, used*100, fullest.Name))
 			left = append(left, cleanup.Share{Profile: name, BelowQuota: true})
 		}
 	}

@@ -245,7 +245,7 @@ func (r *cleanupRun) unjudgedText() string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("kept because sbx cannot tell whether they are active: %d; --ignore-activity, or `activity: age-only` in the profile, uses age only", n)
+	return fmt.Sprintf("%d kept: no log, event or metric shows whether they are active; `sbx ls --look --where 'stuck == nil'` lists them, --ignore-activity uses age only", n)
 }
 
 func (r *cleanupRun) unownedText() string {

@@ -1,7 +1,6 @@
 package look
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -302,7 +301,7 @@ func (d *diagnosis) answerCount(stats []fleet.ProviderStats, err error) ([]reply
 	case 1:
 		replies[2] = replyWith("%s", sandbox.FormatElapsed(ages[0]))
 	default:
-		replies[2] = replyWith("%s to %s, half of them over %s, 5%% over %s", sandbox.FormatElapsed(PercentileAge(ages, 0)), sandbox.FormatElapsed(PercentileAge(ages, 100)), sandbox.FormatElapsed(PercentileAge(ages, 50)), sandbox.FormatElapsed(PercentileAge(ages, 95)))
+		replies[2] = replyWith("%s to %s, median %s, p95 %s", sandbox.FormatElapsed(PercentileAge(ages, 0)), sandbox.FormatElapsed(PercentileAge(ages, 100)), sandbox.FormatElapsed(PercentileAge(ages, 50)), sandbox.FormatElapsed(PercentileAge(ages, 95)))
 	}
 	if len(growth) > 0 {
 		replies[3] = replyWith("%s", strings.Join(growth, "; "))
@@ -351,7 +350,7 @@ func (d *diagnosis) profileFigures(s fleet.ProviderStats, judged []fleet.Judged,
 	if countWhere(judged, func(j fleet.Judged) bool { return j.Verdict.Looked }) > 0 {
 		f.Counts.Missing = new(countWhere(judged, func(j fleet.Judged) bool { return j.Signals.Exists == sandbox.False }))
 	}
-	f.Counts.QuotaUsed = cmp.Or(ops.HighestUse(quotas, s.Provider), f.Counts.QuotaUsed)
+	ops.NoteQuota(&f.Counts, quotas, s.Provider)
 	if d.log != nil {
 		d.log.AddTo(&f.Counts, f.Limits.CleanupEvery)
 	}

@@ -1,8 +1,6 @@
 package look
 
 import (
-	"cmp"
-
 	"sbx/internal/check"
 	"sbx/internal/fleet"
 	"sbx/internal/notify"
@@ -15,7 +13,7 @@ func quotaSubjects(e *ops.Env, names []string, quotas []fleet.ProviderQuota) []c
 	var all []check.Subject
 	for _, name := range names {
 		s := e.NewAlertSubject(name)
-		s.Figures.QuotaUsed = ops.HighestUse(quotas, name)
+		ops.NoteQuota(&s.Figures, quotas, name)
 		all = append(all, s.Subject)
 	}
 	return all
@@ -27,7 +25,7 @@ func verifySubjects(e *ops.Env, stats []fleet.ProviderStats, judged []fleet.Judg
 	for _, one := range stats {
 		s := e.NewAlertSubject(one.Provider)
 		s.Figures = one.Signals(s.Limits.StuckAge, e.Now())
-		s.Figures.QuotaUsed = cmp.Or(ops.HighestUse(quotas, one.Provider), s.Figures.QuotaUsed)
+		ops.NoteQuota(&s.Figures, quotas, one.Provider)
 		if one.ItemsErr == nil {
 			countJudged(&s, judged)
 		}
