@@ -43,6 +43,8 @@ type FleetSignals struct {
 	MaxSandboxes    *int64    // the configured limit of running ones; nil = none
 }
 
+const unitSandboxes = "sandboxes"
+
 // QuotaUse is how much of a limit of the account is used.
 type QuotaUse struct {
 	Used, Limit float64

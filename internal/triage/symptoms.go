@@ -221,7 +221,12 @@ func (m observation) quotaRunsShort() Symptom {
 	s.Verdict = sandbox.VerdictOf(used >= m.t.QuotaNear)
 	text := FormatDecimal(used*100) + "%"
 	if q := m.sig.Fleet.Quota; q != nil {
-		text = fmt.Sprintf("%s of %s %s%s", FormatDecimal(q.Used), FormatDecimal(q.Limit), q.Unit, m.fullIn(*q))
+		text = FormatDecimal(q.Used) + " of " + FormatDecimal(q.Limit)
+		if q.Unit == unitSandboxes {
+			text += m.fullIn(*q)
+		} else {
+			text += " " + q.Unit
+		}
 	}
 	s.Evidence = []sandbox.Evidence{textEvidence("quota used", text, "quota", m.now)}
 	return s
@@ -231,7 +236,7 @@ func (m observation) quotaRunsShort() Symptom {
 func (m observation) fullIn(q QuotaUse) string {
 	first, last, known := m.sig.Fleet.Growth(m.t.CleanupEvery, m.now)
 	more := float64(last.Active - first.Active)
-	if !known || more <= 0 || q.Unit != "sandboxes" || q.Used >= q.Limit {
+	if !known || more <= 0 || q.Used >= q.Limit {
 		return ""
 	}
 	left := (q.Limit - q.Used) / more * float64(last.At.Sub(first.At))

@@ -144,18 +144,20 @@ func TestFleetSymptoms(t *testing.T) {
 // TestAQuotaIsAFigure: what is used, of what, and when it is full if it grows as before.
 func TestAQuotaIsAFigure(t *testing.T) {
 	t.Parallel()
-	ago := func(d time.Duration, active int64) ActiveCount { return ActiveCount{At: noon().Add(-d), Active: active} }
+	ago := func(d time.Duration, active int64) ActiveCount {
+		return ActiveCount{At: noon().Add(-d), Active: active}
+	}
 	grown := []ActiveCount{ago(0, 48), ago(10*time.Minute, 44)}
 	for name, tc := range map[string]struct {
 		sig  FleetSignals
 		want string
 	}{
 		"a share alone": {FleetSignals{}, "96%"},
-		"no history":    {FleetSignals{Quota: &QuotaUse{48, 50, "sandboxes"}}, "48 of 50 sandboxes"},
-		"it grows":      {FleetSignals{Quota: &QuotaUse{48, 50, "sandboxes"}, History: grown}, "48 of 50 sandboxes, full in 5m"},
-		"it shrinks":    {FleetSignals{Quota: &QuotaUse{48, 50, "sandboxes"}, History: []ActiveCount{ago(0, 4), ago(10*time.Minute, 44)}}, "48 of 50 sandboxes"},
+		"no history":    {FleetSignals{Quota: &QuotaUse{48, 50, "sandboxes"}}, "48 of 50"},
+		"it grows":      {FleetSignals{Quota: &QuotaUse{48, 50, "sandboxes"}, History: grown}, "48 of 50, full in 5m"},
+		"it shrinks":    {FleetSignals{Quota: &QuotaUse{48, 50, "sandboxes"}, History: []ActiveCount{ago(0, 4), ago(10*time.Minute, 44)}}, "48 of 50"},
 		"of another":    {FleetSignals{Quota: &QuotaUse{96, 100, "cores"}, History: grown}, "96 of 100 cores"},
-		"it is full":    {FleetSignals{Quota: &QuotaUse{50, 50, "sandboxes"}, History: grown}, "50 of 50 sandboxes"},
+		"it is full":    {FleetSignals{Quota: &QuotaUse{50, 50, "sandboxes"}, History: grown}, "50 of 50"},
 	} {
 		tc.sig.QuotaUsed = new(0.96)
 		got := about(Signals{Fleet: &tc.sig}).quotaRunsShort()

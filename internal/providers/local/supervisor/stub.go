@@ -21,6 +21,8 @@ type stub struct {
 	order    wire.StubOrder
 	launcher *launcher
 	report   *os.File
+	// stdout and stderr are the program's; they stay open as long as the stub lives.
+	stdout, stderr *os.File
 
 	mu           sync.Mutex
 	waiting      map[int]chan syscall.WaitStatus // programs whose exit is awaited
@@ -35,6 +37,8 @@ func RunStub() int {
 	debug.SetGCPercent(20)
 	s := &stub{
 		report:       wire.File(wire.StubReportFD, "report"),
+		stdout:       os.NewFile(1, "stdout"),
+		stderr:       os.NewFile(2, "stderr"),
 		waiting:      map[int]chan syscall.WaitStatus{},
 		childStarted: make(chan struct{}, 1),
 	}
@@ -81,7 +85,7 @@ func (s *stub) startProgram() (<-chan syscall.WaitStatus, error) {
 	defer null.Close()
 	pid, ended, err := s.startAndWatch(programRequest{
 		argv: s.order.Argv, env: s.order.Env, dir: s.order.Dir,
-		files: []*os.File{null, os.Stdout, os.Stderr},
+		files: []*os.File{null, s.stdout, s.stderr},
 	})
 	if err != nil {
 		return nil, err

@@ -63,8 +63,10 @@ func Run() int {
 
 	ready := wire.File(wire.SupervisorReadyFD, "ready")
 	lock := wire.File(wire.SupervisorLockFD, "lock")
-	s := &supervisor{lock: lock, log: os.Stderr, now: time.Now}
-	if err := wire.NewReader(os.Stdin).Next(&s.order); err != nil {
+	s := &supervisor{lock: lock, log: os.NewFile(2, "log"), now: time.Now}
+	order := os.NewFile(0, "order")
+	defer order.Close()
+	if err := wire.NewReader(order).Next(&s.order); err != nil {
 		return sendAnswer(ready, wire.Ready{Fail: wire.AsFail(fmt.Errorf("reading the order: %w", err))})
 	}
 	s.store = record.Store{Root: s.order.Root}
