@@ -14,7 +14,7 @@ import (
 )
 
 // envFlags say which variables a program gets. Their values reach the program
-// and nothing else: no message, no record, no document (CLI.md, create).
+// and nothing else: no message, no record, no document.
 type envFlags struct {
 	entries []string // of --env: K=V, or K for the caller's own value
 	files   []string // of --env-file

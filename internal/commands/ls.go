@@ -70,7 +70,7 @@ func runLs(ctx context.Context, d *Deps, p *output.Printer, o lsOptions) error {
 	}
 	look := func(ctx context.Context, frame watchFrame) error { return lsOnce(ctx, d, p, lister, spec, frame) }
 	if !o.watch {
-		return look(ctx, watchFrame{})
+		return look(ctx, nil)
 	}
 	return repeatLook(ctx, p, watchEvery, look)
 }
@@ -81,11 +81,15 @@ func lsOnce(ctx context.Context, d *Deps, p *output.Printer, lister *look.Lister
 	if err != nil {
 		return err
 	}
+	var row views.SandboxRow
 	reading, watch, broken := d.observeWhileWritable(ctx, p, func(item any) error {
 		switch i := item.(type) {
-		case fleet.Judged:
-			frame[i.Sandbox.Ref()] = watchWord(i)
-			return list.Add(views.SandboxRowOf(i, d.Now()))
+		case *fleet.Judged:
+			if frame != nil {
+				frame[i.Sandbox.Ref()] = watchWord(*i)
+			}
+			row = views.SandboxRowOf(*i, d.Now())
+			return list.AddReused(&row)
 		case error:
 			list.Fail(i)
 		}

@@ -99,7 +99,6 @@ func TestDecodeLabelsNeedWords(t *testing.T) {
 
 func TestTheWholeFileOfTheSurfaceIsReadButForLaterRooms(t *testing.T) {
 	t.Parallel()
-	// the example of CLI.md, section Configuration, as far as its rooms exist
 	doc := decoded(t, `providers:
   local:   {type: here}
 use: [local]      # default for --provider; absent = all

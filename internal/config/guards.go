@@ -87,8 +87,7 @@ func (l *loader) collectGuards() {
 	}
 }
 
-// Limits bound what one command may do; the defaults are those of CLI.md,
-// section Configuration.
+// Limits bound what one command may do.
 type Limits struct {
 	MaxDelete       int           // sandboxes per bulk ending, 20
 	MaxFraction     Percent       // of a profile's complete fleet, 25%
@@ -99,7 +98,7 @@ type Limits struct {
 }
 
 // limit is one of the limits as data: its key in the file, the flag that
-// overrides it and its default (CLI.md, section Configuration).
+// overrides it and its default.
 type limit struct {
 	name     string
 	flag     string // "" = none

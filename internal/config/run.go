@@ -13,8 +13,7 @@ import (
 )
 
 // Run is the settings for launching a task: each value from the flag, else the
-// environment, else the files, else the default of CLI.md (section
-// Configuration).
+// environment, else the files, else the default (docs/LAUNCHING.md).
 //
 // Its text forms show nothing of it: an address can hold a secret.
 type Run struct {

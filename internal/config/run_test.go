@@ -15,7 +15,7 @@ import (
 
 const gib = 1 << 30
 
-// defaultRun is what CLI.md says, written out.
+// defaultRun are the promised defaults, written out.
 func defaultRun() Run {
 	return Run{
 		CommandTimeout: 300 * time.Second, AttemptTimeout: 600 * time.Second, Deadline: 35 * time.Minute, Inactivity: 60 * time.Second,

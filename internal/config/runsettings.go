@@ -44,7 +44,7 @@ type runSetting struct {
 
 func (s runSetting) settingKey() string { return keyRun + "." + s.name }
 
-// runSettings are the settings of task launch, with the defaults of CLI.md.
+// runSettings are the settings of task launch, with their defaults; docs/LAUNCHING.md is generated from them.
 func runSettings() []runSetting { return slices.Concat(runLimits(), runSizes(), runSwitches()) }
 
 func runLimits() []runSetting {

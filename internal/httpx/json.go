@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	stream "github.com/go-json-experiment/json/jsontext"
+
 	"sbx/internal/fault"
 	"sbx/internal/jsontext"
 )
@@ -74,6 +77,14 @@ func isHTML(h http.Header, body []byte) bool {
 	return strings.HasPrefix(h.Get("Content-Type"), "text/html") || bytes.HasPrefix(bytes.TrimSpace(body), []byte("<"))
 }
 
+// usualRows is how many rows a page of most APIs has.
+const usualRows = 100
+
+var (
+	errNoList  = errors.New("it must be a list")
+	errNullRow = errors.New("a row is null")
+)
+
 // List is a list in an answer. A value that is no list (`null`, an object, an error) and a
 // missing key are never an empty list: decoding fails, or Rows does. A row that is null or that
 // cannot be decoded is refused, and the others stay.
@@ -85,20 +96,35 @@ type List[T any] struct {
 	odd   []string
 }
 
-// UnmarshalJSON decodes an array. It is called for null, too.
+// UnmarshalJSONFrom decodes an array whose rows are all in order. After an error Decode reads the answer
+// again, row by row.
+func (l *List[T]) UnmarshalJSONFrom(dec *stream.Decoder) error {
+	if dec.PeekKind() != stream.KindBeginArray {
+		return errNoList
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	*l = List[T]{there: true, rows: make([]T, 0, usualRows)}
+	for dec.PeekKind() != stream.KindEndArray {
+		if dec.PeekKind() == stream.KindNull {
+			return errNullRow
+		}
+		l.rows = append(l.rows, *new(T))
+		if err := jsonv2.UnmarshalDecode(dec, &l.rows[len(l.rows)-1]); err != nil {
+			return err
+		}
+	}
+	_, err := dec.ReadToken()
+	return err
+}
+
+// UnmarshalJSON decodes an array row by row. It is called for null, too.
 func (l *List[T]) UnmarshalJSON(text []byte) error {
 	if text = bytes.TrimSpace(text); len(text) == 0 || text[0] != '[' {
-		return errors.New("it must be a list")
+		return errNoList
 	}
 	*l = List[T]{there: true}
-	var plain []*T
-	if json.Unmarshal(text, &plain) == nil && !slices.Contains(plain, nil) {
-		l.rows = make([]T, 0, len(plain))
-		for _, row := range plain {
-			l.rows = append(l.rows, *row)
-		}
-		return nil
-	}
 	var rows []json.RawMessage
 	if err := json.Unmarshal(text, &rows); err != nil {
 		return err
@@ -141,6 +167,9 @@ func (l List[T]) Named(id func(T) string) ([]T, error) {
 	if !l.there {
 		return nil, fault.New(fault.KindUnavailable, "the answer has no list").WithHint("try later; if it happens again, the API has changed or the url is wrong")
 	}
+	if len(l.why) == 0 && !slices.ContainsFunc(l.rows, func(row T) bool { return id(row) == "" }) {
+		return l.rows, nil
+	}
 	refused := RefusedRowsError{why: slices.Clone(l.why), total: l.Len()}
 	rows := make([]T, 0, len(l.rows))
 	for i, row := range l.rows {
@@ -152,9 +181,6 @@ func (l List[T]) Named(id func(T) string) ([]T, error) {
 			i = l.place[i]
 		}
 		refused.why = append(refused.why, fmt.Sprintf("row %d of the list has no id", i+1))
-	}
-	if len(refused.why) == 0 {
-		return rows, nil
 	}
 	return rows, fault.New(fault.KindUnavailable, "%w", &refused).WithHint("`-v` shows what is odd; the sandbox of such a row can only be found at its provider")
 }

@@ -153,6 +153,15 @@ func (l *List[T]) Add(item T) error {
 	return l.putItem(&item)
 }
 
+// AddReused is Add for an item that the caller overwrites with the next one.
+func (l *List[T]) AddReused(item *T) error {
+	l.done = true
+	if l.isPage() { // which holds its items
+		item = new(*item)
+	}
+	return l.putItem(item)
+}
+
 // AddFailed adds an item that did not succeed, with its error. The list stays complete.
 func (l *List[T]) AddFailed(item T, err error) error { return l.putFailed(&item, err) }
 

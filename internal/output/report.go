@@ -57,21 +57,25 @@ func (p *Printer) usageObject(err error) []byte {
 	return append(appendJSON(nil, object, compact), '\n')
 }
 
-// printErrors prints errors and hints on stderr, each once.
+// printErrors prints errors and hints on stderr, each once. What a check has found is its result and
+// no error: it has no such label, and with Quiet no hint.
 func (p *Printer) printErrors(errs []error) {
 	var b strings.Builder
 	var texts, hints []string
 	for _, err := range flattenErrors(errs) {
-		text := oneLine(err)
+		text, label, found := oneLine(err), "error: ", fault.KindOf(err) == fault.KindFound
+		if found {
+			label = ""
+		}
 		if !slices.Contains(texts, text) {
 			texts = append(texts, text)
-			b.WriteString(p.stderrLine("error: ", text))
+			b.WriteString(p.stderrLine(label, text))
 			for _, line := range fault.ExcerptOf(err) {
 				b.WriteString(p.stderrLine("  ", line))
 			}
 			b.WriteString(p.causeChain(err))
 		}
-		if hint := p.hintText(err); hint != "" && !slices.Contains(hints, hint) {
+		if hint := p.hintText(err); hint != "" && !(found && p.Quiet) && !slices.Contains(hints, hint) {
 			hints = append(hints, hint)
 			b.WriteString(p.stderrLine("hint: ", hint))
 		}

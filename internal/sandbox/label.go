@@ -38,7 +38,11 @@ func (s Spec) CreateLabels() map[string]string {
 // Zero = it is not kept, or the label is no time. Unlike LabelKeep it does not protect a
 // sandbox that is named explicitly.
 func KeptAtMost(labels map[string]string) time.Time {
-	until, err := time.Parse(time.RFC3339, labels[LabelKeptUntil])
+	text := labels[LabelKeptUntil]
+	if text == "" {
+		return time.Time{}
+	}
+	until, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return time.Time{}
 	}

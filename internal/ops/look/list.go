@@ -126,6 +126,8 @@ func (l *listing) takes(s sandbox.Sandbox, facts selector.Facts, mayLook bool) b
 // streamChosen reports each sandbox that is chosen at once.
 func (l *listing) streamChosen(ctx context.Context, f *fleet.Fleet) {
 	shown, listed := 0, 0
+	var judged fleet.Judged // one for all of them: there may be ten thousand
+	facts := l.selectorFacts(func(sandbox.Sandbox) fleet.Judged { return judged })
 	for s, err := range f.List(ctx, l.providerQuery(l.selector.Limit)) {
 		if err != nil {
 			l.watch.Item(err)
@@ -133,13 +135,12 @@ func (l *listing) streamChosen(ctx context.Context, f *fleet.Fleet) {
 		}
 		listed++
 		l.progress.Update(ops.GroupedNumber(listed) + " so far")
-		judged := l.env.JudgeRecord(s)
-		facts := l.selectorFacts(func(sandbox.Sandbox) fleet.Judged { return judged })
+		judged, facts.Now = l.env.JudgeRecord(s), l.env.Now()
 		if !l.takes(s, facts, false) {
 			continue
 		}
 		l.result.Census.Add(judged.Sandbox.Provider, judged.Verdict)
-		if l.selector.Judge(s, facts).Verdict != sandbox.True {
+		if l.selector.Stuck && l.selector.Judge(s, facts).Verdict != sandbox.True { // takes leaves this rule out
 			continue
 		}
 		if l.selector.Limit > 0 && shown == l.selector.Limit {
@@ -148,7 +149,7 @@ func (l *listing) streamChosen(ctx context.Context, f *fleet.Fleet) {
 		}
 		shown++
 		l.result.Shown++
-		l.watch.Item(judged)
+		l.watch.Item(&judged)
 	}
 }
 
@@ -190,7 +191,8 @@ func (l *listing) chooseHeld(ctx context.Context, f *fleet.Fleet, held []sandbox
 	chosen := l.selector.Apply(held, seen)
 	l.result.Shown = len(chosen.Selected)
 	for _, j := range chosen.Selected {
-		l.watch.Item(all[j.Sandbox.Ref()])
+		one := all[j.Sandbox.Ref()]
+		l.watch.Item(&one)
 	}
 	for _, j := range chosen.Unknown {
 		if j.Match.Filter == selector.FilterWhere {

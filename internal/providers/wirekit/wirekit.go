@@ -12,6 +12,10 @@ import (
 	"strings"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	stream "github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/poll"
@@ -166,28 +170,45 @@ func ConflictUnsettled(conflict, searched error, mark providers.CreateMark) erro
 // empty list are no labels.
 type Labels map[string]string
 
-// UnmarshalJSON decodes labels; it fails only for a text that is no JSON. A value that is no text keeps its JSON.
-func (l *Labels) UnmarshalJSON(text []byte) error {
+// UnmarshalJSON decodes labels; it fails only for a text that is no JSON.
+func (l *Labels) UnmarshalJSON(text []byte) error { return jsonv2.Unmarshal(text, l, jsonv1.DefaultOptionsV1()) }
+
+// UnmarshalJSONFrom decodes labels; it fails only for what is no JSON. A value that is no text keeps its JSON.
+func (l *Labels) UnmarshalJSONFrom(dec *stream.Decoder) error {
 	*l = nil
-	var values map[string]json.RawMessage
-	if json.Unmarshal(text, &values) != nil {
-		var rows []json.RawMessage
-		if json.Unmarshal(text, &rows) != nil || len(rows) > 0 {
-			*l = Labels{sandbox.LabelUnreadable: string(text)}
+	if dec.PeekKind() != stream.KindBeginObject {
+		value, err := dec.ReadValue()
+		if empty := strings.Join(strings.Fields(string(value)), ""); err == nil && empty != "null" && empty != "[]" {
+			*l = Labels{sandbox.LabelUnreadable: string(value)}
 		}
-		return nil
+		return err
 	}
-	if values != nil {
-		*l = make(Labels, len(values))
+	if _, err := dec.ReadToken(); err != nil {
+		return err
 	}
-	for key, value := range values {
-		var word string
-		if json.Unmarshal(value, &word) != nil {
-			word = string(value)
+	*l = Labels{}
+	for dec.PeekKind() != stream.KindEndObject {
+		key, err := dec.ReadToken()
+		if err != nil {
+			return err
 		}
-		(*l)[key] = word
+		name := key.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		switch value.Kind() {
+		case stream.KindString:
+			text, _ := stream.AppendUnquote(nil, value) // invalid UTF-8 is replaced
+			(*l)[name] = string(text)
+		case stream.KindNull:
+			(*l)[name] = ""
+		default:
+			(*l)[name] = string(value)
+		}
 	}
-	return nil
+	_, err := dec.ReadToken()
+	return err
 }
 
 const (
