@@ -1,6 +1,8 @@
 package commands
 
 import (
+	"context"
+	"iter"
 	"path/filepath"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/testkit/fake"
 )
@@ -28,15 +31,25 @@ func TestKeepSaysWhatAnotherReadShows(t *testing.T) {
 		want map[string]string
 		says string
 	}{
-		"until it is taken back": {nil, "keep prod/aaaa", map[string]string{"sbx/keep": "true"}, "prod/aaaa: kept until `sbx keep prod/aaaa --off` (sbx/keep=true)\n"},
-		"for a time": {map[string]string{"team": "a"}, "keep aaaa --for 90m", map[string]string{"team": "a", "sbx/keep": "2026-11-20T13:30:00Z"},
-			"prod/aaaa: kept until 2026-11-20T13:30:00Z (sbx/keep=2026-11-20T13:30:00Z)\n"},
-		"shorter than before": {map[string]string{"sbx/keep": "true"}, "keep prod/aaaa --for 1h", map[string]string{"sbx/keep": "2026-11-20T13:00:00Z"},
-			"prod/aaaa: kept until 2026-11-20T13:00:00Z (sbx/keep=2026-11-20T13:00:00Z), before that true\n"},
-		"another spelling": {map[string]string{"SBX/Keep ": "true"}, "keep prod/aaaa --off", nil,
-			"prod/aaaa: no longer kept (it was sbx/keep=true); cleanup, reconcile --fix and terminate may end it\n"},
-		"it was not there": {map[string]string{"team": "a"}, "keep prod/aaaa --off", map[string]string{"team": "a"},
-			"prod/aaaa: it had no label sbx/keep; cleanup, reconcile --fix and terminate may end it\n"},
+		"until it is taken back": {
+			nil, "keep prod/aaaa", map[string]string{"sbx/keep": "true"}, "prod/aaaa: kept until `sbx keep prod/aaaa --off` (sbx/keep=true)\n",
+		},
+		"for a time": {
+			map[string]string{"team": "a"}, "keep aaaa --for 90m", map[string]string{"team": "a", "sbx/keep": "2026-11-20T13:30:00Z"},
+			"prod/aaaa: kept until 2026-11-20T13:30:00Z (sbx/keep=2026-11-20T13:30:00Z)\n",
+		},
+		"shorter than before": {
+			map[string]string{"sbx/keep": "true"}, "keep prod/aaaa --for 1h", map[string]string{"sbx/keep": "2026-11-20T13:00:00Z"},
+			"prod/aaaa: kept until 2026-11-20T13:00:00Z (sbx/keep=2026-11-20T13:00:00Z), before that true\n",
+		},
+		"another spelling": {
+			map[string]string{"SBX/Keep ": "true"}, "keep prod/aaaa --off", nil,
+			"prod/aaaa: no longer kept (it was sbx/keep=true); cleanup, reconcile --fix and terminate may end it\n",
+		},
+		"it was not there": {
+			map[string]string{"team": "a"}, "keep prod/aaaa --off", map[string]string{"team": "a"},
+			"prod/aaaa: it had no label sbx/keep; cleanup, reconcile --fix and terminate may end it\n",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -46,7 +59,7 @@ func TestKeepSaysWhatAnotherReadShows(t *testing.T) {
 			assert.Equal(t, tc.says, r.stdout)
 			now, err := p.Get(t.Context(), "aaaa")
 			require.NoError(t, err)
-			assert.Equal(t, len(tc.want), len(now.Labels), "%v", now.Labels)
+			assert.Len(t, now.Labels, len(tc.want))
 			assert.Subset(t, now.Labels, tc.want)
 		})
 	}
@@ -61,7 +74,8 @@ func TestKeepFails(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		"has ended":                 {"keep prod/done", nil, 6, "it has ended: it is terminated"},
+		"has ended":                 {"keep prod/done", nil, 6, "it has ended: it is terminated",
+		},
 		"unknown":                   {"keep prod/nope", nil, 5, "nope"},
 		"one of two":                {"keep prod/aaaa prod/nope", nil, 3, "nope"},
 		"no duration":               {"keep prod/aaaa --for 10", nil, 2, "--for: "},
@@ -119,19 +133,49 @@ func TestKeepReadsReferencesFromAPipe(t *testing.T) {
 	}
 }
 
-// TestAPlanEndsNothingThatWasKeptSince, whether the plan is a file or its run has begun.
+// TestAPlanEndsNothingThatWasKeptSince: a run judges again what a plan names.
 func TestAPlanEndsNothingThatWasKeptSince(t *testing.T) {
 	t.Parallel()
 	b, p := herdBench(t, 3)
 	plan := filepath.Join(b.home, "plan.json")
 	require.Equal(t, 0, b.run(t, "cleanup --older-than 10m --out "+plan).code)
 	require.Equal(t, 0, b.run(t, "keep prod/prod0001 --for 1h").code)
-	r := b.run(t, "cleanup --yes --apply "+plan+" -o json")
+	r := b.run(t, "cleanup --yes --apply "+plan)
 	assert.Equal(t, 0, r.code, r.stderr)
-	for _, call := range p.Calls(fake.OpTerminate) {
-		assert.NotEqual(t, "prod0001", call.ID)
+	assert.ElementsMatch(t, []string{"prod0000", "prod0002"}, terminated(p))
+}
+
+// keptWhenListed is a provider of which somebody keeps one sandbox as soon as a listing has shown it.
+type keptWhenListed struct {
+	*fake.Provider
+
+	id string
+}
+
+func (k keptWhenListed) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
+	return func(yield func(sandbox.Sandbox, error) bool) {
+		k.Provider.List(ctx, q)(yield)
+		k.Change(k.id, func(s *sandbox.Sandbox) { s.Labels = map[string]string{sandbox.LabelKeep: "true"} })
 	}
-	assert.Len(t, p.Calls(fake.OpTerminate), 2)
+}
+
+// TestARunEndsNothingThatWasKeptAfterItsListing: the read just before the end shows the label.
+func TestARunEndsNothingThatWasKeptAfterItsListing(t *testing.T) {
+	t.Parallel()
+	b, p := herdBench(t, 3)
+	b.members[0] = keptWhenListed{p, "prod0001"}
+	r := b.run(t, "cleanup --older-than 10m --yes -o json")
+	assert.Equal(t, 0, r.code, r.stderr)
+	assert.ElementsMatch(t, []string{"prod0000", "prod0002"}, terminated(p))
+	assert.Contains(t, r.stdout, "it has the label sbx/keep=true")
+}
+
+// terminated are the ids that a provider was asked to end.
+func terminated(p *fake.Provider) (ids []string) {
+	for _, call := range p.Calls(fake.OpTerminate) {
+		ids = append(ids, call.ID)
+	}
+	return ids
 }
 
 // TestWhatIsKeptStays: terminate skips what was kept, and ends it when that was taken back.

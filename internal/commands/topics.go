@@ -248,7 +248,7 @@ func labelsHelp(types []providers.Type) string {
 			row(m.Own, m.Help+"; also "+m.Default)
 		}
 	}
-	row(sandbox.LabelKeep, "true, or a time (RFC 3339): bulk verbs keep it until then")
+	row(sandbox.LabelKeep, "true, or a time (RFC 3339): nothing terminates it until then; `sbx keep` writes it")
 	b.WriteString("\n`create` and `run` set the first three. If your own labels have other names, set `metadata` in the configuration; an owner read " +
 		"from such a label is only shown and does not make a sandbox yours. `sbx config own` sets what cleanup may terminate.\n\nHow to set them without sbx\n\n")
 	for _, t := range types {

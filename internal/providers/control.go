@@ -17,16 +17,6 @@ type ExitReader interface {
 	Exit(ctx context.Context, id string) (*sandbox.Exit, error)
 }
 
-// LabelEditor changes the labels of a sandbox after its creation.
-type LabelEditor interface {
-	// EditLabels reads the labels, gives a copy of them to edit, and writes the result, which it returns.
-	// Nil means accepted: only another read shows the effect, and an API that replaces all labels at once
-	// may have lost what another client wrote in between. edit is called at most once. Without a change
-	// nothing is written. fault.KindNotFound or KindGone where there is no sandbox whose labels count;
-	// fault.KindUnsupported where the result has more labels than the provider stores.
-	EditLabels(ctx context.Context, id string, edit func(labels map[string]string)) (map[string]string, error)
-}
-
 // QuotaReader reads the limits and the use of an account.
 type QuotaReader interface {
 	Quota(ctx context.Context) ([]Quota, error)

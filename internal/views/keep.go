@@ -35,7 +35,8 @@ func keepItem(r end.KeepResult) KeepItem {
 
 // KeepLine is the result of one sandbox for people; the error of a failed one is beside it.
 func KeepLine(r end.KeepResult) string {
-	ref, text := r.Ref.String(), ""
+	ref := r.Ref.String()
+	var text string
 	switch {
 	case r.Err != nil:
 		return ref + ": not changed, or not seen to be changed"

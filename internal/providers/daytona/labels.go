@@ -6,7 +6,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
-	"sbx/internal/providers/wirekit"
+	"sbx/internal/providers"
 )
 
 // EditLabels writes all labels, since the API replaces them: what another client writes between the read and
@@ -17,7 +17,7 @@ func (c *Client) EditLabels(ctx context.Context, id string, edit func(labels map
 	if err != nil {
 		return nil, err
 	}
-	labels, changed, err := wirekit.EditLabels(w.Labels, edit)
+	labels, changed, err := providers.EditedLabels(w.Labels, edit)
 	if err != nil || !changed {
 		return labels, fault.Placed(err, c.Profile, op)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/poll"
-	"sbx/internal/providers/wirekit"
+	"sbx/internal/providers"
 )
 
 // labelsPause is the time between two attempts to take the lock of a sandbox's labels, which another process
@@ -45,7 +45,7 @@ func (c *Client) editLocked(ctx context.Context, op, id string, edit func(labels
 	case r.State.Ended():
 		return nil, fault.New(fault.KindGone, "it ended at %s", r.EndedAt.Format(time.RFC3339)).At(c.name, op)
 	}
-	labels, changed, err := wirekit.EditLabels(r.Labels, edit)
+	labels, changed, err := providers.EditedLabels(r.Labels, edit)
 	if err == nil && changed {
 		err = c.store.WriteLabels(id, labels)
 	}

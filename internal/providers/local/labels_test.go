@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -67,7 +68,7 @@ func TestLabelsBesideADelete(t *testing.T) {
 		done <- b.Terminate(t.Context(), s.ID, providers.TerminateOptions{By: "test", Delete: true, Grace: time.Second})
 	}()
 	for i := 0; ; i++ {
-		if _, err = b.EditLabels(t.Context(), s.ID, func(l map[string]string) { l["n"] = fmt.Sprint(i) }); err != nil {
+		if _, err = b.EditLabels(t.Context(), s.ID, func(l map[string]string) { l["n"] = strconv.Itoa(i) }); err != nil {
 			break
 		}
 	}

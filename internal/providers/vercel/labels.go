@@ -7,7 +7,6 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
-	"sbx/internal/providers/wirekit"
 )
 
 // EditLabels writes all tags, since the API replaces them (Vercel Sandbox documentation, Tags): what another
@@ -25,7 +24,7 @@ func (c *Client) EditLabels(ctx context.Context, id string, edit func(labels map
 		return nil, fault.New(fault.KindGone, "its session has ended, and its sandbox was resumed as %s", v.box.CurrentSessionID).At(c.Profile, op).
 			WithHint("name that one: %s/%s", c.Profile, v.box.CurrentSessionID)
 	}
-	labels, changed, err := wirekit.EditLabels(toLabels(v.box.Tags), edit)
+	labels, changed, err := providers.EditedLabels(toLabels(v.box.Tags), edit)
 	if err != nil || !changed {
 		return labels, fault.Placed(err, c.Profile, op)
 	}
