@@ -74,8 +74,7 @@ func TestKeepFails(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		"has ended":                 {"keep prod/done", nil, 6, "it has ended: it is terminated",
-		},
+		"has ended":                 {"keep prod/done", nil, 6, "it has ended: it is terminated"},
 		"unknown":                   {"keep prod/nope", nil, 5, "nope"},
 		"one of two":                {"keep prod/aaaa prod/nope", nil, 3, "nope"},
 		"no duration":               {"keep prod/aaaa --for 10", nil, 2, "--for: "},
