@@ -35,19 +35,26 @@ func TestKeepSaysWhatAnotherReadShows(t *testing.T) {
 			nil, "keep prod/aaaa", map[string]string{"sbx/keep": "true"}, "prod/aaaa: kept until `sbx keep prod/aaaa --off` (sbx/keep=true)\n",
 		},
 		"for a time": {
-			map[string]string{"team": "a"}, "keep aaaa --for 90m", map[string]string{"team": "a", "sbx/keep": "2026-11-20T13:30:00Z"},
+			map[string]string{"team": "a"},
+			"keep aaaa --for 90m",
+			map[string]string{"team": "a", "sbx/keep": "2026-11-20T13:30:00Z"},
 			"prod/aaaa: kept until 2026-11-20T13:30:00Z (sbx/keep=2026-11-20T13:30:00Z)\n",
 		},
 		"shorter than before": {
-			map[string]string{"sbx/keep": "true"}, "keep prod/aaaa --for 1h", map[string]string{"sbx/keep": "2026-11-20T13:00:00Z"},
+			map[string]string{"sbx/keep": "true"},
+			"keep prod/aaaa --for 1h",
+			map[string]string{"sbx/keep": "2026-11-20T13:00:00Z"},
 			"prod/aaaa: kept until 2026-11-20T13:00:00Z (sbx/keep=2026-11-20T13:00:00Z), before that true\n",
 		},
 		"another spelling": {
-			map[string]string{"SBX/Keep ": "true"}, "keep prod/aaaa --off", nil,
+			map[string]string{"SBX/Keep ": "true"},
+			"keep prod/aaaa --off", nil,
 			"prod/aaaa: no longer kept (it was sbx/keep=true); cleanup, reconcile --fix and terminate may end it\n",
 		},
 		"it was not there": {
-			map[string]string{"team": "a"}, "keep prod/aaaa --off", map[string]string{"team": "a"},
+			map[string]string{"team": "a"},
+			"keep prod/aaaa --off",
+			map[string]string{"team": "a"},
 			"prod/aaaa: it had no label sbx/keep; cleanup, reconcile --fix and terminate may end it\n",
 		},
 	} {
