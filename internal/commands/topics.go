@@ -192,7 +192,8 @@ input.
 func outputHelp() string {
 	return "Data goes to standard output, everything else (notes, progress, errors,\n" +
 		"questions) to standard error.\n\n" +
-		`  table           for people; in a pipe tab-separated, with a header, uncut
+		`  table           for people; in a pipe tab-separated, with a header, uncut,
+                  unless -o table asks for it: then its width is COLUMNS
   wide            the same with more columns
   csv             comma-separated, with a header
   json            one document; ` + "`sbx help json`" + ` explains each key
