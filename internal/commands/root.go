@@ -87,6 +87,7 @@ func verbConstructors() []func(*Deps) *cobra.Command {
 		newReport,
 		newResume,
 		newWait,
+		newKeep,
 		newTerminate,
 		newCleanup,
 		newReconcile,

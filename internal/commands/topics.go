@@ -192,7 +192,8 @@ input.
 func outputHelp() string {
 	return "Data goes to standard output, everything else (notes, progress, errors,\n" +
 		"questions) to standard error.\n\n" +
-		`  table           for people; in a pipe tab-separated, with a header, uncut
+		`  table           for people; in a pipe tab-separated, with a header, uncut,
+                  unless -o table asks for it: then its width is COLUMNS
   wide            the same with more columns
   csv             comma-separated, with a header
   json            one document; ` + "`sbx help json`" + ` explains each key
@@ -248,7 +249,7 @@ func labelsHelp(types []providers.Type) string {
 			row(m.Own, m.Help+"; also "+m.Default)
 		}
 	}
-	row(sandbox.LabelKeep, "true, or a time (RFC 3339): bulk verbs keep it until then")
+	row(sandbox.LabelKeep, "true, or a time (RFC 3339): nothing terminates it until then; `sbx keep` writes it")
 	b.WriteString("\n`create` and `run` set the first three. If your own labels have other names, set `metadata` in the configuration; the owner read " +
 		"from such a label is for display: `sbx config own` decides what is yours and sets what cleanup may terminate.\n\nHow to set them without sbx\n\n")
 	for _, t := range types {

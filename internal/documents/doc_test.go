@@ -37,6 +37,7 @@ func documented() map[string]document {
 		"verify":          {"verify", form[itemOf[views.VerificationItem]]()},
 		"audit":           {"audit", form[listOf[views.ActItem]]()},
 		"wait":            {"wait", form[itemOf[views.SandboxItem]]()},
+		"keep":            {"keep", form[listOf[views.KeepItem]]()},
 		"terminate":       {"terminate", form[plannedListOf[views.EndingItem]]()},
 		"cleanup":         {"cleanup", form[plannedListOf[views.EndingItem]]()},
 		"cleanup.runs":    {"cleanup runs", form[listOf[views.RunItem]]()},

@@ -12,7 +12,7 @@ func CellTable[T any](c Cells, columns []Column[T], items []T, width int, now ti
 	chosen, _ := chooseColumns(erasedColumns(columns), nil, Default) // no name is asked for
 	layout, texts, tones := make([]tableColumn, len(chosen)), make([][]string, len(items)+1), make([][]Tone, len(items)+1)
 	for i, column := range chosen {
-		layout[i] = tableColumn{title: column.title, spare: column.spare, keep: column.keep}
+		layout[i] = tableColumn{title: column.title, spare: column.spare, keep: column.keep, ref: column.name == "ref"}
 		texts[0], tones[0] = append(texts[0], column.title), append(tones[0], Muted)
 	}
 	for n := range items {
@@ -24,7 +24,7 @@ func CellTable[T any](c Cells, columns []Column[T], items []T, width int, now ti
 		}
 	}
 	measureTable(layout, texts[1:])
-	shown, _ := fitTable(layout, width, false) // what does not fit is cut: lines cannot be stacked here
+	shown, _ := fitTable(layout, width, keepColumns{}) // what does not fit even then is cut
 	lines := make([]string, len(texts))
 	for n := range texts {
 		var b strings.Builder

@@ -50,6 +50,7 @@ type Format struct {
 	template *template.Template
 	query    *gojq.Code
 	ctx      context.Context //nolint:containedctx // of the command, which ends an expression that does not end by itself
+	asked    bool            // it was named, and is not the default
 }
 
 // maxTemplate bounds a template file, in bytes.
@@ -71,6 +72,10 @@ func (f Format) Structured() bool {
 
 // Human says that rows are laid out for eyes when stdout is a terminal.
 func (f Format) Human() bool { return f.Name() == Table || f.Name() == WideTable }
+
+// laidOutInPipe says that rows are laid out for eyes in a pipe, too: who names the table wants to see
+// it, behind a pager or in a file. The default is tab-separated there.
+func (f Format) laidOutInPipe() bool { return f.asked && f.name == Table }
 
 // columnLevel is the highest column level that the format shows unasked.
 func (f Format) columnLevel() Level {
@@ -111,7 +116,9 @@ func ParseFormat(ctx context.Context, text string) (Format, error) {
 	} else if takes != "" && argument == "" {
 		return Format{}, fault.Usage("format %s needs a value", name).WithHint("write -o %s=%s", name, takes)
 	}
-	return compileFormat(ctx, name, argument)
+	f, err := compileFormat(ctx, name, argument)
+	f.asked = text != ""
+	return f, err
 }
 
 func compileFormat(ctx context.Context, name FormatName, argument string) (Format, error) {

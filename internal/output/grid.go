@@ -29,7 +29,8 @@ type grid struct {
 	heads   []heading
 	columns []tableColumn
 	shown   []int // columns, by index
-	stacked bool  // rows are lines of "key: value"
+	dropped []int // columns for which the terminal has no room, by index
+	stacked bool  // rows are lines of "key: value", for a screen reader
 	waiting []record
 	begun   bool
 }
@@ -59,7 +60,18 @@ func (g *grid) addRecord(r record) error {
 	return nil
 }
 
-func (g *grid) closeDocument(ending) error { return g.flushRows() }
+// closeDocument says which columns the terminal has no room for.
+func (g *grid) closeDocument(ending) error {
+	err := g.flushRows()
+	if len(g.dropped) > 0 && err == nil {
+		names := make([]string, len(g.dropped))
+		for i, at := range g.dropped {
+			names[i] = g.heads[at].name
+		}
+		g.printer.Note(noRoom(names) + "; a wider terminal or --columns shows more")
+	}
+	return err
+}
 
 func (g *grid) flushRows() error {
 	g.mu.Lock()
@@ -135,21 +147,20 @@ func (g *grid) chooseColumns(titles []string) {
 	}
 	for i, h := range g.heads {
 		text := func(r record) bool { return runningText(r.values[i], h.name) }
-		g.columns[i] = tableColumn{title: titles[i], spare: h.spare, keep: h.keep, text: !h.whole && slices.ContainsFunc(g.waiting, text)}
+		g.columns[i] = tableColumn{title: titles[i], spare: h.spare, keep: h.keep, ref: h.name == "ref", text: !h.whole && slices.ContainsFunc(g.waiting, text)}
 	}
 	measureTable(g.columns, rows)
 	for _, at := range g.shown { // of the table before: a column comes, and none goes, so that tables do not alternate
 		g.columns[at].empty = false
 	}
-	var fits bool
-	g.shown, fits = fitTable(g.columns, g.printer.out.width, len(g.printer.Columns) > 0)
-	if !fits || g.stacked {
-		g.stacked = true
+	if g.stacked {
 		g.shown = g.shown[:0]
 		for i := range g.heads {
 			g.shown = append(g.shown, i)
 		}
+		return
 	}
+	g.shown, g.dropped = fitTable(g.columns, g.printer.out.width, keepColumns{all: len(g.printer.Columns) > 0})
 }
 
 // hasHiddenValue says that a later row has a value for a column that was left out because the

@@ -9,8 +9,8 @@ import (
 )
 
 // TestANarrowTerminalSparesColumns: those that may be spared, and only as many as it takes;
-// then rows are stacked. Columns without any value are left out everywhere. Who names columns
-// gets them.
+// then others from the right, which a note names. Columns without any value are left out
+// everywhere. Who names columns gets them.
 func TestANarrowTerminalSparesColumns(t *testing.T) {
 	t.Parallel()
 	type row struct{ ref, note, idle, task string }
@@ -30,10 +30,10 @@ func TestANarrowTerminalSparesColumns(t *testing.T) {
 		"wide enough":         {80, nil, rows, "REF NOTE IDLE"},
 		"nothing in it":       {30, nil, rows, "REF NOTE IDLE"},
 		"it can be spared":    {24, nil, rows, "REF NOTE"},
-		"asked for":           {24, []string{"ref", "idle", "task"}, rows, "ref: prod/0123456789"},
+		"asked for":           {24, []string{"ref", "idle", "task"}, rows, "REF IDLE TASK"},
 		"one value is one":    {30, nil, append([]row{{"prod/1", "z", "1s", "t-1"}}, rows...), "REF NOTE TASK"},
 		"no width is known":   {0, nil, rows, "REF NOTE IDLE"},
-		"nothing helps":       {10, nil, rows, "ref:"},
+		"nothing helps":       {10, nil, rows, "REF"},
 		"no row, no question": {10, nil, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -50,6 +50,7 @@ func TestANarrowTerminalSparesColumns(t *testing.T) {
 			require.NoError(t, list.Close())
 			first, _, _ := strings.Cut(s.out.String(), "\n")
 			assert.Equal(t, tc.want, strings.Join(strings.Fields(first), " "))
+			assert.Equal(t, name == "nothing helps", strings.Contains(s.err.String(), "no room for note"), s.err.String())
 			assert.Equal(t, len(tc.rows), strings.Count(s.out.String(), "prod/"), "no row is lost, and no reference cut")
 		})
 	}

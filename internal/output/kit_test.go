@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -71,8 +72,13 @@ func newStage(at place) *stage {
 	return s
 }
 
+// printer makes one with a format; "table" is the default, "-o table" is asked for by its name.
 func (s *stage) printer(t *testing.T, format string, change ...func(*Options)) *Printer {
 	t.Helper()
+	if format == string(Table) {
+		format = ""
+	}
+	format = strings.TrimPrefix(format, "-o ")
 	f, err := ParseFormat(t.Context(), format)
 	require.NoError(t, err)
 	o := Options{Format: f}

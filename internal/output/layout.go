@@ -33,6 +33,7 @@ type tableColumn struct {
 	keep  int  // how much of it stays while other texts can be cut
 	spare bool // a line that is too long may do without it
 	empty bool // no row has a value
+	ref   bool // the reference, without which nothing can be done about a row
 }
 
 // measureTable measures the rows of a table. A cell of noValue is no value.
@@ -48,14 +49,20 @@ func measureTable(columns []tableColumn, rows [][]string) {
 
 func isNoValue(cell string) bool { return cell == noValue || cell == "" }
 
+// keepColumns says which columns a table keeps that another one leaves out.
+type keepColumns struct {
+	empty bool // those without a value
+	all   bool // every one, since they were asked for: a line may be longer than the terminal
+}
+
 // fitTable chooses the columns that a line of limit cells (0 = any number) has room for, and
 // sets their widths. Columns without a value are left out. Where the line is too long, texts
 // are cut to goodText, then spare columns are left out from the right, then texts are cut to
-// minText. Not even that may fit: then the rows have to be stacked. With keep no column is
-// left out.
-func fitTable(columns []tableColumn, limit int, keep bool) (shown []int, fits bool) {
+// minText, then other columns are dropped from the right. The reference stays, where there is none
+// the first column, also on a line that has no room for it alone.
+func fitTable(columns []tableColumn, limit int, keep keepColumns) (shown, dropped []int) {
 	for i, c := range columns {
-		if keep || !c.empty {
+		if keep.empty || keep.all || !c.empty {
 			shown = append(shown, i)
 		}
 	}
@@ -63,19 +70,51 @@ func fitTable(columns []tableColumn, limit int, keep bool) (shown []int, fits bo
 		shown = []int{0}
 	}
 	if limit <= 0 {
-		return shown, true
+		return shown, nil
 	}
-	for {
-		if cutTexts(columns, shown, limit, goodText, true) {
-			return shown, true
-		}
+	for !cutTexts(columns, shown, limit, goodText, true) {
 		at := lastSpare(columns, shown)
-		if at < 0 || keep {
-			return shown, cutTexts(columns, shown, limit, minText, true) || cutTexts(columns, shown, limit, minText, false)
+		if at < 0 || keep.all {
+			return dropColumns(columns, shown, limit, keep.all)
 		}
 		shown = slices.Delete(shown, at, at+1)
 	}
+	return shown, nil
 }
+
+// dropColumns cuts texts to minText and drops columns from the right until the line fits, those that keep their
+// room last, since they say why; with all it drops none. Where nothing fits, texts are cut all the same.
+func dropColumns(columns []tableColumn, shown []int, limit int, all bool) (left, dropped []int) {
+	for !cutTexts(columns, shown, limit, minText, true) && !cutTexts(columns, shown, limit, minText, false) {
+		if all || len(shown) == 1 {
+			for _, i := range shown {
+				if c := &columns[i]; c.text {
+					c.width = min(c.width, max(minText, cellWidth(c.title)))
+				}
+			}
+			break
+		}
+		at := firstToDrop(columns, shown)
+		dropped = append(dropped, shown[at])
+		shown = slices.Delete(shown, at, at+1)
+	}
+	slices.Sort(dropped)
+	return shown, dropped
+}
+
+// firstToDrop is the place in shown, of two columns or more, of the one that is dropped next.
+func firstToDrop(columns []tableColumn, shown []int) int {
+	at := -1
+	for i, c := range shown {
+		if !columns[c].ref && i > 0 && (columns[c].keep == 0 || at < 0 || columns[shown[at]].keep > 0) {
+			at = i
+		}
+	}
+	return max(at, 0) // the reference stands behind the first column, which goes last
+}
+
+// noRoom says which columns of a table a terminal does not show.
+func noRoom(names []string) string { return "no room for " + strings.Join(names, ", ") }
 
 // lastSpare is the place in shown of the last spare column; -1 = there is none.
 func lastSpare(columns []tableColumn, shown []int) int {
@@ -130,7 +169,7 @@ func pickShown[T any](all []T, shown []int) []T {
 }
 
 // stackRow writes one row as lines of "key: value", those without a value left out. It is the
-// form for a screen reader, and for a line that has no room for the columns.
+// form for a screen reader.
 func (s screen) stackRow(margin string, titles, cells []string) string {
 	var b strings.Builder
 	for i, title := range titles {

@@ -63,6 +63,7 @@ func TestCut(t *testing.T) {
 func TestFitTable(t *testing.T) {
 	t.Parallel()
 	id, text := tableColumn{title: "ID", width: 30}, tableColumn{title: "TEXT", width: 40, text: true}
+	ref := tableColumn{title: "REF", width: 20, ref: true}
 	spare, empty := tableColumn{title: "SPARE", width: 10, spare: true}, tableColumn{title: "EMPTY", width: 5, empty: true}
 	for name, tc := range map[string]struct {
 		columns []tableColumn
@@ -70,28 +71,31 @@ func TestFitTable(t *testing.T) {
 		keep    bool
 		shown   []int
 		widths  []int
-		fits    bool
+		dropped []int
 	}{
-		"fits":                       {[]tableColumn{id, text}, 72, false, []int{0, 1}, []int{30, 40}, true},
-		"unlimited":                  {[]tableColumn{id, text}, 0, false, []int{0, 1}, []int{30, 40}, true},
-		"empty goes":                 {[]tableColumn{id, empty, text}, 0, false, []int{0, 2}, []int{30, 5, 40}, true},
-		"asked for stays":            {[]tableColumn{id, empty}, 0, true, []int{0, 1}, []int{30, 5}, true},
-		"all empty":                  {[]tableColumn{empty, empty}, 9, false, []int{0}, []int{5, 5}, true},
-		"text gives first":           {[]tableColumn{id, spare, text}, 70, false, []int{0, 1, 2}, []int{30, 10, 26}, true},
-		"then what can be spared":    {[]tableColumn{id, spare, text}, 59, false, []int{0, 2}, []int{30, 10, 27}, true},
-		"then text gives more":       {[]tableColumn{id, text}, 40, false, []int{0, 1}, []int{30, 8}, true},
-		"the widest text gives":      {[]tableColumn{text, {title: "T", width: 20, text: true}}, 42, false, []int{0, 1}, []int{20, 20}, true},
-		"what keeps more gives last": {[]tableColumn{text, {title: "WHY", width: 20, text: true, keep: 18}}, 30, false, []int{0, 1}, []int{10, 18}, true},
-		"and gives when it must":     {[]tableColumn{text, {title: "WHY", width: 20, text: true, keep: 18}}, 20, false, []int{0, 1}, []int{9, 9}, true},
-		"nothing helps":              {[]tableColumn{id, text}, 39, false, []int{0, 1}, []int{30, 40}, false},
-		"no text, no cut":            {[]tableColumn{id}, 29, false, []int{0}, []int{30}, false},
-		"asked for and cut, no drop": {[]tableColumn{id, spare, text}, 52, true, []int{0, 1, 2}, []int{30, 10, 8}, true},
+		"fits":                       {[]tableColumn{id, text}, 72, false, []int{0, 1}, []int{30, 40}, nil},
+		"unlimited":                  {[]tableColumn{id, text}, 0, false, []int{0, 1}, []int{30, 40}, nil},
+		"empty goes":                 {[]tableColumn{id, empty, text}, 0, false, []int{0, 2}, []int{30, 5, 40}, nil},
+		"asked for stays":            {[]tableColumn{id, empty}, 0, true, []int{0, 1}, []int{30, 5}, nil},
+		"all empty":                  {[]tableColumn{empty, empty}, 9, false, []int{0}, []int{5, 5}, nil},
+		"text gives first":           {[]tableColumn{id, spare, text}, 70, false, []int{0, 1, 2}, []int{30, 10, 26}, nil},
+		"then what can be spared":    {[]tableColumn{id, spare, text}, 59, false, []int{0, 2}, []int{30, 10, 27}, nil},
+		"then text gives more":       {[]tableColumn{id, text}, 40, false, []int{0, 1}, []int{30, 8}, nil},
+		"the widest text gives":      {[]tableColumn{text, {title: "T", width: 20, text: true}}, 42, false, []int{0, 1}, []int{20, 20}, nil},
+		"what keeps more gives last": {[]tableColumn{text, {title: "WHY", width: 20, text: true, keep: 18}}, 30, false, []int{0, 1}, []int{10, 18}, nil},
+		"and gives when it must":     {[]tableColumn{text, {title: "WHY", width: 20, text: true, keep: 18}}, 20, false, []int{0, 1}, []int{9, 9}, nil},
+		"the right one goes":         {[]tableColumn{id, text}, 39, false, []int{0}, []int{30, 40}, []int{1}},
+		"no text, no cut":            {[]tableColumn{id}, 29, false, []int{0}, []int{30}, nil},
+		"asked for and cut, no drop": {[]tableColumn{id, spare, text}, 52, true, []int{0, 1, 2}, []int{30, 10, 8}, nil},
+		"the reference stays":        {[]tableColumn{text, ref, id}, 20, false, []int{1}, []int{40, 20, 30}, []int{0, 2}},
+		"asked for stays, too wide":  {[]tableColumn{id, text}, 39, true, []int{0, 1}, []int{30, 8}, nil},
+		"a reason goes last":         {[]tableColumn{ref, id, {title: "WHY", width: 20, text: true, keep: 18}}, 30, false, []int{0, 2}, []int{20, 30, 8}, []int{1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			shown, fits := fitTable(tc.columns, tc.limit, tc.keep)
+			shown, dropped := fitTable(tc.columns, tc.limit, keepColumns{all: tc.keep})
 			assert.Equal(t, tc.shown, shown)
-			assert.Equal(t, tc.fits, fits)
+			assert.Equal(t, tc.dropped, dropped)
 			for i, w := range tc.widths {
 				assert.Equal(t, w, tc.columns[i].width)
 			}

@@ -98,7 +98,7 @@ func (v view) writeTable(b *strings.Builder, block block, margin string) error {
 	for i, h := range block.header {
 		titles[i] = strings.ToUpper(v.escape(h))
 		text := func(row []any) bool { return i < len(row) && runningText(row[i], h) }
-		columns[i] = tableColumn{title: titles[i], text: slices.ContainsFunc(block.rows, text)}
+		columns[i] = tableColumn{title: titles[i], ref: h == "ref", text: slices.ContainsFunc(block.rows, text)}
 		if block.sparse && i == len(columns)-1 {
 			columns[i].keep = ReasonCells
 		}
@@ -108,8 +108,8 @@ func (v view) writeTable(b *strings.Builder, block block, margin string) error {
 	if limit > 0 {
 		limit = max(1, limit-len(margin))
 	}
-	shown, fits := fitTable(columns, limit, !block.sparse)
-	if v.accessible || !fits {
+	shown, dropped := fitTable(columns, limit, keepColumns{empty: !block.sparse})
+	if v.accessible {
 		v.stackTable(b, titles, rows, margin)
 		return nil
 	}
@@ -134,6 +134,9 @@ func (v view) writeTable(b *strings.Builder, block block, margin string) error {
 	text, err := alignRows(lines, widths)
 	for line := range strings.Lines(string(text)) {
 		b.WriteString(margin + line)
+	}
+	if len(dropped) > 0 {
+		v.writeText(b, "("+noRoom(pickShown(block.header, dropped))+")", margin)
 	}
 	return err
 }

@@ -50,7 +50,7 @@ func New(p process.Process, o Options) *Printer {
 		name:    Escape(p.Name()),
 		now:     now,
 		screen:  &terminal{out: p.Stdout, err: p.Stderr, shared: p.Stdout.TTY},
-		out:     screenOf(p, p.Stdout, o),
+		out:     stdoutScreen(p, o),
 		err:     screenOf(p, p.Stderr, o),
 	}
 	printer.board = &progressBoard{

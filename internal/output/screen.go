@@ -12,13 +12,15 @@ const (
 	// EnvAccessible asks for output that a screen reader can speak: rows as "key: value" and
 	// no line that changes in place. Anything but 0 and false turns it on.
 	EnvAccessible = "SBX_ACCESSIBLE"
+	// envColumns is the width of a table that is laid out in a pipe, in cells.
+	envColumns = "COLUMNS"
 )
 
 // screen is what is known of the terminal that a stream writes to. The zero value is a pipe:
 // nothing is cut, coloured (unless CLICOLOR_FORCE asks for it) or transliterated.
 type screen struct {
-	tty        bool
-	width      int // in cells; 0 = unlimited
+	tty        bool // a terminal, or a pipe that shows what a terminal would (Format.laidOutInPipe)
+	width      int  // in cells; 0 = unlimited
 	colour     bool
 	ascii      bool // its locale has no character beyond ASCII
 	accessible bool // a screen reader speaks what it shows
@@ -36,6 +38,19 @@ func screenOf(p process.Process, s process.Stream, o Options) screen {
 		tty: true, width: s.Width, dumb: dumb, ascii: asciiLocale(p), accessible: Accessible(p),
 		colour: colour,
 	}
+}
+
+// stdoutScreen is the screen of stdout. A table that is laid out in a pipe has the width of COLUMNS, else any.
+func stdoutScreen(p process.Process, o Options) screen {
+	s := screenOf(p, p.Stdout, o)
+	if !s.tty && o.Format.laidOutInPipe() {
+		width, err := strconv.Atoi(p.Getenv(envColumns))
+		if err != nil {
+			width = 0
+		}
+		s.tty, s.dumb, s.width, s.ascii, s.accessible = true, true, max(width, 0), asciiLocale(p), Accessible(p)
+	}
+	return s
 }
 
 // wantsColor says that the terminal supports colour, or that CLICOLOR_FORCE asks for it

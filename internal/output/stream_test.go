@@ -70,6 +70,7 @@ func TestEncodersForEveryFormat(t *testing.T) {
 		"csv":            {"csv", place{width: 80}, false, &csvEncoder{}, wantValues},
 		"name":           {"name", place{width: 80}, false, nameEncoder{}, wantName},
 		"table in pipe":  {"table", place{}, false, &tabEncoder{}, wantValues},
+		"asked in pipe":  {"-o table", place{}, false, &grid{}, wantCells},
 		"wide in pipe":   {"wide", place{}, false, &tabEncoder{}, wantValues},
 		"table on tty":   {"table", place{width: 80}, false, &grid{}, wantCells},
 		"lines on tty":   {"table", place{width: 80}, true, textEncoder{}, wantLine},

@@ -127,14 +127,15 @@ func TestOneColumn(t *testing.T) {
 }
 
 // TestNumbersAndAgesNeverWrap: a cell with a number or an age is whole, and on the line of its
-// row.
+// row, or its column is dropped.
 func TestNumbersAndAgesNeverWrap(t *testing.T) {
 	t.Parallel()
 	rows := []anyRow{{name: "n", ref: sandbox.Ref{Provider: "p", ID: "i1"}, state: sandbox.StateRunning, age: 83 * time.Minute, n: new(12345678)}}
 	for width := 1; width <= 100; width++ {
 		out := printRows(t, "table", place{width: width, env: []string{"NO_COLOR=1"}}, rows)
-		assert.Contains(t, out, "1h23m", width)
-		assert.Contains(t, out, "12345678", width)
+		assert.Equal(t, strings.Contains(out, "AGE"), strings.Contains(out, "1h23m"), out)
+		assert.Equal(t, strings.Contains(out, "EXIT"), strings.Contains(out, "12345678"), out)
+		assert.Equal(t, 2, strings.Count(out, "\n"), out)
 	}
 }
 

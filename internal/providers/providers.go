@@ -319,6 +319,7 @@ func Abilities() []Ability {
 		{"quota", hasAbility[QuotaReader]},
 		{"records", hasAbility[Recorder]},
 		{"verify", hasAbility[Verifier]},
+		{"labels", hasAbility[LabelEditor]},
 		{"cleanup", hasAbility[ProviderCleaner]},
 		{"sweep", hasAbility[Sweeper]},
 		{"doctor", hasAbility[Checker]},

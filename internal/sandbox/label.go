@@ -1,7 +1,9 @@
 package sandbox
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -91,7 +93,7 @@ func (m Metadata) Read(s Sandbox) Sandbox {
 // spaces, protects as well, since it was meant to.
 func Kept(labels map[string]string, now time.Time) string {
 	for key, value := range labels {
-		if strings.EqualFold(strings.TrimSpace(key), LabelKeep) {
+		if isKeep(key) {
 			if why := keepReason(value, now); why != "" {
 				return why
 			}
@@ -99,6 +101,23 @@ func Kept(labels map[string]string, now time.Time) string {
 	}
 	return ""
 }
+
+// SetKeep makes value the only label LabelKeep, in place of every spelling that protects; "" removes them. It
+// returns the value that was there, of several spellings the first by its key.
+func SetKeep(labels map[string]string, value string) (was string) {
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if isKeep(key) {
+			was = cmp.Or(was, labels[key])
+			delete(labels, key)
+		}
+	}
+	if value != "" {
+		labels[LabelKeep] = value
+	}
+	return was
+}
+
+func isKeep(key string) bool { return strings.EqualFold(strings.TrimSpace(key), LabelKeep) }
 
 func keepReason(value string, now time.Time) string {
 	if value == "true" {

@@ -57,6 +57,11 @@ type wireBuild struct {
 	DockerfileContent string `json:"dockerfileContent"`
 }
 
+// wireLabels is SandboxLabels of the API, the answer to a write of them.
+type wireLabels struct {
+	Labels wirekit.Labels `json:"labels"`
+}
+
 // wireExecute is ExecuteRequest of the toolbox.
 type wireExecute struct {
 	Command string            `json:"command"`

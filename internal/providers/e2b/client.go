@@ -197,6 +197,7 @@ func open(d dialect, p providers.Profile, deps providers.Deps) (*Client, error) 
 			"quota":    "the API does not report the account's limits",
 			"activity": "a sandbox ends only by its time limit; its activity is not measured",
 			"records":  "the provider's own list is the only source",
+			"labels":   "the API writes metadata only with the create",
 		},
 	}
 	// A command may be silent for long; envd is to send a keep-alive every 20 s.

@@ -50,6 +50,7 @@ var (
 	_ providers.Checker       = (*Client)(nil)
 	_ providers.Recorder      = (*Client)(nil)
 	_ providers.ExitReader    = (*Client)(nil)
+	_ providers.LabelEditor   = (*Client)(nil)
 )
 
 // Type describes the local provider and its settings.

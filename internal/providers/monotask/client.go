@@ -106,6 +106,7 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 		"exit":     "the API has no exit codes",
 		"activity": "the API does not report activity",
 		"quota":    "the API does not report limits",
+		"labels":   "the API keeps no labels",
 	}}, nil
 }
 

@@ -50,6 +50,12 @@ func (c *Client) confirmGone(ctx context.Context, op, id, sessionID string, gone
 	return c.Fault(fault.KindUnavailable, op+" "+id, "the API answers that the session has ended, but its record does not: %w", gone)
 }
 
+// unnamed is the error for a session whose sandbox is not known.
+func (c *Client) unnamed(op string) error {
+	return fault.New(fault.KindUnknown, "the API does not report which sandbox this session belongs to").At(c.Profile, op).
+		WithHint("no sandbox has it as current session; `sbx ls --provider %s --all` lists the sandboxes", c.Profile)
+}
+
 // deleteSandbox deletes the name, unless it was resumed as another session.
 func (c *Client) deleteSandbox(ctx context.Context, id string) error {
 	op := "terminate " + id
@@ -58,8 +64,7 @@ func (c *Client) deleteSandbox(ctx context.Context, id string) error {
 	case err != nil:
 		return err
 	case v.box == nil:
-		return fault.New(fault.KindUnknown, "the API does not report which sandbox this session belongs to").At(c.Profile, op).
-			WithHint("no sandbox has it as current session; `sbx ls --provider %s --all` lists the sandboxes", c.Profile)
+		return c.unnamed(op)
 	case v.wasResumed() && !sessionEnded(v.box.Status):
 		return fault.New(fault.KindRefused, "it was resumed as %s, which is %s", v.box.CurrentSessionID, v.box.Status).At(c.Profile, op).
 			WithHint("inspect that one first: `sbx inspect %s/%s`", c.Profile, v.box.CurrentSessionID)

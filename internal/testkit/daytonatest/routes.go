@@ -22,11 +22,13 @@ func (f *Fake) allRoutes() []wiretest.Route {
 	}
 	create := api("POST", "/sandbox", nil, f.serveCreate)
 	create.Fields = []string{"name", "snapshot", "target", "labels", "env", "cpu", "memory", "disk", "ttlMinutes", "autoStopInterval", "buildInfo"}
+	labels := api("PUT", "/sandbox/{id}/labels", nil, f.serveLabels)
+	labels.Fields = []string{"labels"}
 	below := func(method, path string, fields []string, serve func(http.ResponseWriter, *http.Request, *box)) wiretest.Route {
 		return wiretest.Route{Method: method, Path: "/toolbox/{id}" + path, Headers: []string{"Authorization"}, Fields: fields, Serve: f.proxyToolbox(serve)}
 	}
 	return []wiretest.Route{
-		create,
+		create, labels,
 		api("GET", "/sandbox", []string{"cursor", "limit", "sort", "order", "id", "labels", "states", "states...", "includeErroredDeleted"}, f.serveList),
 		api("GET", "/sandbox/{id}", nil, f.serveGet),
 		api("POST", "/sandbox/{id}/stop", nil, f.serveStop),
@@ -128,6 +130,23 @@ func (f *Fake) serveStop(w http.ResponseWriter, r *http.Request) {
 		f.advanceTime()
 	}
 	wiretest.JSON(w, http.StatusOK, f.detailRow(b))
+}
+
+// serveLabels replaces all labels (replaceLabels of the description).
+func (f *Fake) serveLabels(w http.ResponseWriter, r *http.Request) {
+	var body struct{ Labels map[string]string }
+	wiretest.Decode(r, &body)
+	b := f.findBox(r.PathValue("id"))
+	switch {
+	case b == nil:
+		writeNotFound(w, r, r.PathValue("id"))
+		return
+	case body.Labels == nil:
+		writeAPIError(w, r, http.StatusBadRequest, "labels should not be null or undefined")
+		return
+	}
+	b.labels = body.Labels
+	wiretest.JSON(w, http.StatusOK, map[string]any{"labels": b.labels})
 }
 
 func (f *Fake) serveDelete(w http.ResponseWriter, r *http.Request) {

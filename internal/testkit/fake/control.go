@@ -3,6 +3,7 @@ package fake
 import (
 	"context"
 	"iter"
+	"maps"
 	"time"
 
 	"sbx/internal/providers"
@@ -15,6 +16,7 @@ var (
 	_ providers.Recorder       = (*Provider)(nil)
 	_ providers.ActivityReader = (*Provider)(nil)
 	_ providers.Verifier       = (*Provider)(nil)
+	_ providers.LabelEditor    = (*Provider)(nil)
 	_ providers.Clock          = (*Provider)(nil)
 
 	_ providers.ProviderCleaner = (*Provider)(nil)
@@ -46,6 +48,38 @@ func (p *Provider) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 		}
 		return exit, nil
 	})
+}
+
+// EditLabels replaces the labels of a sandbox. A Fault with Skip accepts and changes nothing.
+func (p *Provider) EditLabels(ctx context.Context, id string, edit func(labels map[string]string)) (map[string]string, error) {
+	f, err := p.beginRequest(ctx, OpLabels, id, 0)
+	if err != nil {
+		return nil, err
+	}
+	labels, err := p.replaceLabels(id, edit, f.Skip)
+	if err != nil {
+		return nil, err
+	}
+	return labels, p.finishRequest(ctx, f, OpLabels, id)
+}
+
+func (p *Provider) replaceLabels(id string, edit func(labels map[string]string), skip bool) (map[string]string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b, err := p.findBox(OpLabels, id)
+	if err != nil {
+		return nil, err
+	}
+	labels := map[string]string{}
+	if !p.hasLie(LieDropsLabels) {
+		maps.Copy(labels, b.s.Labels)
+	}
+	edit(labels)
+	if !skip {
+		b.s.Labels = maps.Clone(labels)
+		p.notifyChange()
+	}
+	return labels, nil
 }
 
 // Quota is Options.Quotas, or the number of sandboxes.

@@ -33,6 +33,7 @@ const (
 	OpHistory   Op = "history"
 	OpProcesses Op = "processes"
 	OpAdmit     Op = "admit"
+	OpLabels    Op = "labels"
 )
 
 // Fault makes requests fail. The first one that matches is used.
@@ -186,6 +187,7 @@ const (
 	LieMixedStreams   Lie = "mixed_streams"    // exec writes stderr to stdout
 	LieTailAll        Lie = "tail_all"         // ignores LogQuery.Tail
 	LieEmptyLabels    Lie = "empty_labels"     // create drops labels, name and task
+	LieDropsLabels    Lie = "drops_labels"     // an edit of labels drops those that it did not set
 	LieAnswersTwice   Lie = "answers_twice"    // accepts to end an ended sandbox
 	LieListsTwice     Lie = "lists_twice"      // every sandbox is listed twice
 	LieOtherID        Lie = "other_id"         // get answers the record of another sandbox
@@ -206,7 +208,7 @@ const (
 func Lies() []Lie {
 	return []Lie{
 		LieResumeOnRead, LieEndOnRead, LieGoneForUnknown, LieLeak, LieDeaf, LieShowEnv, LieEnvInLogs,
-		LieSecretInError, LieZeroUsage, LieMixedStreams, LieTailAll, LieEmptyLabels, LieAnswersTwice, LieListsTwice, LieOtherID, LieIndependent,
+		LieSecretInError, LieZeroUsage, LieMixedStreams, LieTailAll, LieEmptyLabels, LieDropsLabels, LieAnswersTwice, LieListsTwice, LieOtherID, LieIndependent,
 		LieEndsWithProgram, LieForgetsExit, LieFollowsOn, LieShutAfter, LieOwnNonce, LieStaleLog, LieHidesCommands, LieLogsLooks,
 	}
 }

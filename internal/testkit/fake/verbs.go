@@ -289,6 +289,11 @@ func (p *Provider) Only(ability string) providers.Provider { //nolint:funlen // 
 			providers.Provider
 			providers.EventReader
 		}{bare, p}
+	case "labels":
+		return struct {
+			providers.Provider
+			providers.LabelEditor
+		}{bare, p}
 	case "cleanup":
 		return struct {
 			providers.Provider

@@ -30,6 +30,10 @@ func (s *Subject) allCalls(id string) calls {
 		_, err := c.Exec(ctx, id, providers.Command{Args: []string{"true"}})
 		return err
 	})
+	addCall(s, all, "labels", func(ctx context.Context, e providers.LabelEditor) error {
+		_, err := e.EditLabels(ctx, id, func(map[string]string) {})
+		return err
+	})
 	addCall(s, all, "verify", func(ctx context.Context, v providers.Verifier) error { // no read: it is for ended sandboxes
 		_, err := v.VerifyEnd(ctx, id, endQuery(false))
 		return err

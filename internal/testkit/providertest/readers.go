@@ -2,6 +2,7 @@ package providertest
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -24,6 +25,30 @@ func checkProbe(t T, s *Subject) {
 	s.endSandbox(t, id)
 	if h, err = p.Probe(s.callContext(t), id); err == nil {
 		assert.NotEqual(t, sandbox.True, h.Verdict, "what has ended answers")
+	}
+}
+
+func checkEditLabels(t T, s *Subject) {
+	e := requireAbility[providers.LabelEditor](t, s)
+	id := s.startSandbox(t, sandbox.Spec{Labels: map[string]string{"team": "a"}})
+	before, err := s.P.Get(s.callContext(t), id)
+	require.NoError(t, err)
+	for _, edit := range []func(map[string]string){
+		func(l map[string]string) { l[sandbox.LabelKeep] = "2030-01-02T03:04:05Z" },
+		func(l map[string]string) { l[sandbox.LabelKeep] = "true" },
+		func(l map[string]string) { delete(l, sandbox.LabelKeep) },
+	} {
+		want := map[string]string{}
+		maps.Copy(want, before.Labels)
+		edit(want)
+		written, err := e.EditLabels(s.callContext(t), id, edit)
+		require.NoError(t, err)
+		assert.Equal(t, want, written, "what was written")
+		now, err := s.P.Get(s.callContext(t), id)
+		require.NoError(t, err)
+		assert.Equal(t, want, now.Labels, "what another read shows")
+		assert.Equal(t, before.State, now.State, "labels are no part of its life")
+		assert.Equal(t, before.ExpiresAt, now.ExpiresAt, "labels are no part of its life")
 	}
 }
 

@@ -131,6 +131,8 @@ func abilityChecks() []Check {
 		{"create_hides_env_values", "create", checkCreateSecrets},
 		{"create_keeps_the_callers_marks", "create", checkCreateLabels},
 		{"create_of_missing_program", "create", checkCreateMissingProgram},
+		{"labels_change_and_the_others_stay", "labels", checkEditLabels},
+		{"labels_of_unknown_is_not_found", "labels", checkUnknown("labels")},
 		{"probe_of_running_and_ended", "probe", checkProbe},
 		{"events_are_in_order", "events", checkEvents},
 		{"stats_count_or_are_nil", "stats", checkStats},

@@ -9,6 +9,9 @@ import (
 	"sbx/internal/testkit/wiretest"
 )
 
+// maxTags is how many tags a sandbox may have (Vercel Sandbox documentation, Tags).
+const maxTags = 5
+
 func (f *Fake) routeTable() []wiretest.Route {
 	scope := []string{"teamId", "slug"}
 	route := func(method, path string, query []string, serve http.HandlerFunc) wiretest.Route {
@@ -26,8 +29,10 @@ func (f *Fake) routeTable() []wiretest.Route {
 	kill.Fields, kill.Changes = []string{"signal"}, false
 	write := route("POST", "/v2/sandboxes/sessions/{id}/fs/write", nil, f.handleWrite)
 	write.Raw, write.Changes = true, false
+	update := route("PATCH", "/v2/sandboxes/{name}", []string{"projectId"}, f.handleUpdate)
+	update.Fields = []string{"tags"}
 	return []wiretest.Route{
-		one, two, run, kill, write,
+		one, two, run, kill, write, update,
 		route("GET", "/v2/sandboxes", []string{"project", "limit", "cursor", "sortBy", "sortOrder", "status", "tags"}, f.handleList),
 		route("GET", "/v2/sandboxes/{name}", []string{"projectId", "resume"}, f.handleGet),
 		route("DELETE", "/v2/sandboxes/{name}", []string{"projectId"}, f.handleDelete),
@@ -135,6 +140,25 @@ func (f *Fake) handleGetSnapshot(w http.ResponseWriter, r *http.Request) {
 	refuseRequest(w, http.StatusGone, "snapshot_not_found", "no snapshot %s", r.PathValue("id"))
 }
 
+// handleUpdate replaces all tags; what the body leaves out stays (Vercel Sandbox documentation, Tags).
+func (f *Fake) handleUpdate(w http.ResponseWriter, r *http.Request) {
+	var body struct{ Tags map[string]string }
+	wiretest.Decode(r, &body)
+	b := f.findName(r.PathValue("name"))
+	switch {
+	case b == nil || r.URL.Query().Get("projectId") != Project:
+		refuseRequest(w, http.StatusNotFound, "not_found", "no sandbox %s", r.PathValue("name"))
+		return
+	case len(body.Tags) > maxTags:
+		refuseRequest(w, http.StatusBadRequest, "bad_request", "too many tags")
+		return
+	}
+	if body.Tags != nil {
+		b.tags = body.Tags
+	}
+	wiretest.JSON(w, http.StatusOK, map[string]any{"sandbox": f.boxJSON(b)})
+}
+
 func (f *Fake) handleDelete(w http.ResponseWriter, r *http.Request) {
 	b := f.findName(r.PathValue("name"))
 	if b == nil {
@@ -194,7 +218,7 @@ func (f *Fake) handleCreate(w http.ResponseWriter, r *http.Request) {
 	case f.findName(body.Name) != nil:
 		refuseRequest(w, http.StatusConflict, "conflict", "the name is taken")
 		return
-	case len(body.Tags) > 5:
+	case len(body.Tags) > maxTags:
 		refuseRequest(w, http.StatusBadRequest, "bad_request", "too many tags")
 		return
 	case body.Timeout < 1000:

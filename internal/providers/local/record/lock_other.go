@@ -23,6 +23,11 @@ func (s Store) ExecHeld(string) (bool, error) { return false, errors.ErrUnsuppor
 // TryLock is not supported on this system.
 func (s Store) TryLock(string) (*os.File, bool, error) { return nil, false, errors.ErrUnsupported }
 
+// TryLockLabels is not supported on this system.
+func (s Store) TryLockLabels(string) (*os.File, bool, error) {
+	return nil, false, errors.ErrUnsupported
+}
+
 // SignLock is not supported on this system.
 func SignLock(*os.File, identity.Process) error { return errors.ErrUnsupported }
 

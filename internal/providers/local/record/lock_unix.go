@@ -52,7 +52,15 @@ func (s Store) Held(id string) (bool, error) {
 // TryLock takes the lock of a sandbox whose supervisor is dead; false when another process
 // holds it. Anything else in the lock's place is replaced.
 func (s Store) TryLock(id string) (*os.File, bool, error) {
-	path := filepath.Join(s.Dir(id), lockFile)
+	return tryLock(filepath.Join(s.Dir(id), lockFile))
+}
+
+// TryLockLabels takes the lock of an edit of a sandbox's labels; false when another process holds it.
+func (s Store) TryLockLabels(id string) (*os.File, bool, error) {
+	return tryLock(filepath.Join(s.Dir(id), labelsLock))
+}
+
+func tryLock(path string) (*os.File, bool, error) {
 	file, err := plain.Open(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if errors.Is(err, plain.ErrNotPlain) {
 		if err = os.Remove(path); err == nil { // of a link, the target stays

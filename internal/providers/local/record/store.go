@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 
 	"sbx/internal/hostfile"
 	"sbx/internal/providers/local/plain"
+	"sbx/internal/sandbox"
 )
 
 // Store is the folder with one folder per sandbox.
@@ -31,6 +33,8 @@ const (
 	execFile   = "exec.lock" // held by the clients of running commands
 	proofFile  = "emptied"
 	stopFile   = "stop.json"
+	labelsFile = "labels.json" // the labels, once they were edited; the record has those of the create
+	labelsLock = "labels.lock" // held for an edit of them
 	socketFile = "ctl.sock"
 	workDir    = "home"
 	tempDir    = "tmp"
@@ -143,7 +147,38 @@ func (s Store) Read(id string) (Record, error) {
 	if r.ID != id || r.Schema < 1 {
 		return r, fmt.Errorf("%w: %s: it names sandbox %q, schema %d", ErrGarbage, path, r.ID, r.Schema)
 	}
+	r.Labels = s.editedLabels(r)
 	return r, nil
+}
+
+// editedLabels are the labels of a record after the last edit. A file that cannot be read gives
+// sandbox.LabelUnreadable beside those of the record: one that is lost may protect.
+func (s Store) editedLabels(r Record) map[string]string {
+	raw, err := plain.Read(filepath.Join(s.Dir(r.ID), labelsFile), MaxBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r.Labels
+	}
+	var labels map[string]string
+	if err == nil {
+		err = json.Unmarshal(raw, &labels)
+	}
+	if err != nil {
+		labels = maps.Clone(r.Labels)
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[sandbox.LabelUnreadable] = err.Error()
+	}
+	return labels
+}
+
+// WriteLabels replaces the labels atomically. The caller holds the lock of TryLockLabels.
+func (s Store) WriteLabels(id string, labels map[string]string) error {
+	raw, err := json.Marshal(labels)
+	if err != nil {
+		return err
+	}
+	return hostfile.Replace(filepath.Join(s.Dir(id), labelsFile), raw, 0o600)
 }
 
 // asGarbage marks the errors of a file that cannot be a record.

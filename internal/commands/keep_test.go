@@ -1,0 +1,197 @@
+package commands
+
+import (
+	"context"
+	"iter"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+	"sbx/internal/testkit/fake"
+)
+
+// withLabels is a running sandbox with these labels.
+func withLabels(id string, labels map[string]string) fake.Seed {
+	s := running(id, time.Hour)
+	s.Sandbox.Labels = labels
+	return s
+}
+
+func TestKeepSaysWhatAnotherReadShows(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		had  map[string]string
+		line string
+		want map[string]string
+		says string
+	}{
+		"until it is taken back": {
+			nil, "keep prod/aaaa", map[string]string{"sbx/keep": "true"}, "prod/aaaa: kept until `sbx keep prod/aaaa --off` (sbx/keep=true)\n",
+		},
+		"for a time": {
+			map[string]string{"team": "a"},
+			"keep aaaa --for 90m",
+			map[string]string{"team": "a", "sbx/keep": "2026-11-20T13:30:00Z"},
+			"prod/aaaa: kept until 2026-11-20T13:30:00Z (sbx/keep=2026-11-20T13:30:00Z)\n",
+		},
+		"shorter than before": {
+			map[string]string{"sbx/keep": "true"},
+			"keep prod/aaaa --for 1h",
+			map[string]string{"sbx/keep": "2026-11-20T13:00:00Z"},
+			"prod/aaaa: kept until 2026-11-20T13:00:00Z (sbx/keep=2026-11-20T13:00:00Z), before that true\n",
+		},
+		"another spelling": {
+			map[string]string{"SBX/Keep ": "true"},
+			"keep prod/aaaa --off", nil,
+			"prod/aaaa: no longer kept (it was sbx/keep=true); cleanup, reconcile --fix and terminate may end it\n",
+		},
+		"it was not there": {
+			map[string]string{"team": "a"},
+			"keep prod/aaaa --off",
+			map[string]string{"team": "a"},
+			"prod/aaaa: it had no label sbx/keep; cleanup, reconcile --fix and terminate may end it\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, p := oneFake(withLabels("aaaa", tc.had))
+			r := b.run(t, tc.line)
+			assert.Equal(t, 0, r.code, r.stderr)
+			assert.Equal(t, tc.says, r.stdout)
+			now, err := p.Get(t.Context(), "aaaa")
+			require.NoError(t, err)
+			assert.Len(t, now.Labels, len(tc.want))
+			assert.Subset(t, now.Labels, tc.want)
+		})
+	}
+}
+
+func TestKeepFails(t *testing.T) {
+	t.Parallel()
+	down := fault.New(fault.KindUnavailable, "503")
+	for name, tc := range map[string]struct {
+		line   string
+		faults []fake.Fault
+		code   int
+		stderr string
+	}{
+		"has ended":                 {"keep prod/done", nil, 6, "it has ended: it is terminated"},
+		"unknown":                   {"keep prod/nope", nil, 5, "nope"},
+		"one of two":                {"keep prod/aaaa prod/nope", nil, 3, "nope"},
+		"no duration":               {"keep prod/aaaa --for 10", nil, 2, "--for: "},
+		"both":                      {"keep prod/aaaa --for 1h --off", nil, 2, "exclude each other"},
+		"no ref":                    {"keep", nil, 2, "no REF was given"},
+		"refused":                   {"keep prod/aaaa", []fake.Fault{{Op: fake.OpLabels, Err: fault.New(fault.KindAuth, "403")}}, 4, "403"},
+		"accepted without effect":   {"keep prod/aaaa", []fake.Fault{{Op: fake.OpLabels, Skip: true}}, 8, "does not show the label sbx/keep"},
+		"no read after the write":   {"keep prod/aaaa", []fake.Fault{{Op: fake.OpGet, After: 1, Err: down}}, 8, "the read after that failed"},
+		"taken back without effect": {"keep prod/kept --off", []fake.Fault{{Op: fake.OpLabels, Skip: true}}, 8, "does not show the label sbx/keep"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, p := oneFake(withLabels("aaaa", nil), withLabels("kept", map[string]string{"sbx/keep": "true"}), endedSeed("done", sandbox.StateTerminated, nil))
+			p.Break(tc.faults...)
+			r := b.run(t, tc.line)
+			assert.Equal(t, tc.code, r.code, r.stderr)
+			assert.Contains(t, r.stderr, tc.stderr)
+		})
+	}
+}
+
+func TestKeepWhereLabelsCannotBeChanged(t *testing.T) {
+	t.Parallel()
+	b, p := oneFake(withLabels("aaaa", nil))
+	b.members[0] = p.Bare()
+	r := b.run(t, "keep prod/aaaa")
+	assert.Equal(t, 9, r.code, r.stderr)
+	assert.Contains(t, r.stderr, "`protect: {ids: [prod/aaaa]}`")
+}
+
+// TestKeepSaysWhatElseProtects: the label is gone, and the configuration protects it still.
+func TestKeepSaysWhatElseProtects(t *testing.T) {
+	t.Parallel()
+	b, _ := oneFake(withLabels("aaaa", map[string]string{"sbx/keep": "true"}))
+	b.configure(t, "protect: {ids: [prod/aaaa]}\n")
+	r := b.run(t, "keep prod/aaaa --off -o json")
+	assert.Equal(t, 0, r.code, r.stderr)
+	item := r.list(t, "items")[0]
+	assert.Equal(t, false, item["kept"])
+	assert.Equal(t, "true", item["was"])
+	assert.Equal(t, "protected by the configuration", item["reason"])
+}
+
+// TestKeepReadsReferencesFromAPipe, each line one, and prints one item for each.
+func TestKeepReadsReferencesFromAPipe(t *testing.T) {
+	t.Parallel()
+	b, p := oneFake(withLabels("aaaa", nil), withLabels("bbbb", nil))
+	b.stdin = "prod/aaaa\nprod/bbbb\n"
+	r := b.run(t, "keep --for 1h - -o ndjson")
+	assert.Equal(t, 0, r.code, r.stderr)
+	for _, id := range []string{"aaaa", "bbbb"} {
+		now, err := p.Get(t.Context(), id)
+		require.NoError(t, err)
+		assert.NotEmpty(t, sandbox.Kept(now.Labels, noon))
+	}
+}
+
+// TestAPlanEndsNothingThatWasKeptSince: a run judges again what a plan names.
+func TestAPlanEndsNothingThatWasKeptSince(t *testing.T) {
+	t.Parallel()
+	b, p := herdBench(t, 3)
+	plan := filepath.Join(b.home, "plan.json")
+	require.Equal(t, 0, b.run(t, "cleanup --older-than 10m --out "+plan).code)
+	require.Equal(t, 0, b.run(t, "keep prod/prod0001 --for 1h").code)
+	r := b.run(t, "cleanup --yes --apply "+plan)
+	assert.Equal(t, 0, r.code, r.stderr)
+	assert.ElementsMatch(t, []string{"prod0000", "prod0002"}, terminated(p))
+}
+
+// keptWhenListed is a provider of which somebody keeps one sandbox as soon as a listing has shown it.
+type keptWhenListed struct {
+	*fake.Provider
+
+	id string
+}
+
+func (k keptWhenListed) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
+	return func(yield func(sandbox.Sandbox, error) bool) {
+		k.Provider.List(ctx, q)(yield)
+		k.Change(k.id, func(s *sandbox.Sandbox) { s.Labels = map[string]string{sandbox.LabelKeep: "true"} })
+	}
+}
+
+// TestARunEndsNothingThatWasKeptAfterItsListing: the read just before the end shows the label.
+func TestARunEndsNothingThatWasKeptAfterItsListing(t *testing.T) {
+	t.Parallel()
+	b, p := herdBench(t, 3)
+	b.members[0] = keptWhenListed{p, "prod0001"}
+	r := b.run(t, "cleanup --older-than 10m --yes -o json")
+	assert.Equal(t, 0, r.code, r.stderr)
+	assert.ElementsMatch(t, []string{"prod0000", "prod0002"}, terminated(p))
+	assert.Contains(t, r.stdout, "it has the label sbx/keep=true")
+}
+
+// terminated are the ids that a provider was asked to end.
+func terminated(p *fake.Provider) (ids []string) {
+	for _, call := range p.Calls(fake.OpTerminate) {
+		ids = append(ids, call.ID)
+	}
+	return ids
+}
+
+// TestWhatIsKeptStays: terminate skips what was kept, and ends it when that was taken back.
+func TestWhatIsKeptStays(t *testing.T) {
+	t.Parallel()
+	b, _ := oneFake(withLabels("aaaa", nil))
+	require.Equal(t, 0, b.run(t, "keep prod/aaaa --for 1h").code)
+	r := b.run(t, "terminate prod/aaaa -o json")
+	assert.Equal(t, 3, r.code, r.stderr)
+	assert.Equal(t, "skipped", r.list(t, "items")[0]["outcome"])
+	require.Equal(t, 0, b.run(t, "keep prod/aaaa --off").code)
+	assert.Equal(t, 0, b.run(t, "terminate prod/aaaa").code)
+}

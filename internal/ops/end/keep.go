@@ -1,0 +1,136 @@
+package end
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"sbx/internal/config"
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/history"
+	"sbx/internal/ops"
+	"sbx/internal/safety"
+	"sbx/internal/sandbox"
+)
+
+// KeepRequest says which sandboxes are kept from being ended, and how long.
+type KeepRequest struct {
+	Words []string
+	Typed []string      // those of Words that a person typed
+	For   time.Duration // 0 = until it is taken back
+	Off   bool          // take it back
+}
+
+// KeepResult is what a keep has reached for one sandbox.
+type KeepResult struct {
+	Ref    sandbox.Ref
+	Label  string    // the value of sandbox.LabelKeep that a read has shown; "" = it has none
+	Until  time.Time // it protects until then; zero = until it is taken back, or not at all
+	Was    string    // the value before; "" = it had none
+	Off    bool      // it was to be taken back
+	Still  string    // after that: what else keeps it from being ended; "" = nothing
+	Others []string  // other labels that another client changed at the same time
+	Err    error     // then Label is not known
+}
+
+// Keep sets or removes the label that keeps sandboxes from being ended, and reads each again. An error says that
+// nothing was tried; the error of one sandbox is in its result. Lost are the words that named nothing.
+func Keep(ctx context.Context, env *ops.Env, req KeepRequest, watch ops.Observer) (results []KeepResult, lost []error, err error) {
+	if err := env.MayChange(); err != nil {
+		return nil, nil, err
+	}
+	k := &keeping{env: env, off: req.Off, held: env.Leases(ctx)}
+	if k.config, err = env.Config(); err != nil {
+		return nil, nil, err
+	}
+	if k.fleet, err = env.Fleet(ctx); err != nil {
+		return nil, nil, err
+	}
+	found, err := k.fleet.FindEach(ctx, req.Words, fleet.FindOptions{Typed: append([]string{}, req.Typed...)})
+	if cause := ops.EndCause(ctx, err); cause != nil || len(found) == 0 {
+		return nil, nil, ops.CauseOr(ctx, err)
+	}
+	if !req.Off {
+		k.value = keepValue(env.Now(), req.For)
+	}
+	progress := watch.Progress("writing labels")
+	defer progress.Done()
+	results = make([]KeepResult, len(found))
+	var wg sync.WaitGroup
+	for i, one := range found {
+		wg.Go(func() { results[i] = k.keepOne(ctx, one.Sandbox) })
+	}
+	wg.Wait()
+	if err != nil {
+		lost = ops.Mistakes(err)
+	}
+	return results, lost, nil
+}
+
+// keepValue is the value of the label: a time in whole seconds, not before the duration has passed.
+func keepValue(now time.Time, d time.Duration) string {
+	if d == 0 {
+		return "true"
+	}
+	return now.Add(d + time.Second - 1).UTC().Truncate(time.Second).Format(time.RFC3339)
+}
+
+// keeping is one run of Keep.
+type keeping struct {
+	env    *ops.Env
+	config *config.Config
+	fleet  *fleet.Fleet
+	held   *ops.Leases
+	value  string // of the label; "" = it is removed
+	off    bool
+}
+
+func (k *keeping) keepOne(ctx context.Context, s sandbox.Sandbox) KeepResult {
+	r := KeepResult{Ref: s.Ref(), Off: k.off}
+	r.Err = k.writeLabel(ctx, s, &r)
+	if r.Err != nil {
+		r.Err = fault.Placed(k.withHint(ctx, r), "", "keep "+r.Ref.String())
+		return r
+	}
+	k.env.KeepConclusion(history.Event{Verb: "keep", Providers: []string{r.Ref.Provider}, Text: "set the label " + sandbox.LabelKeep + "=" + r.Label + " of " + r.Ref.String()})
+	return r
+}
+
+// writeLabel writes the label, unless the sandbox has ended, and fills in what another read shows.
+func (k *keeping) writeLabel(ctx context.Context, s sandbox.Sandbox, r *KeepResult) error {
+	if s.State.Ended() {
+		return fault.New(fault.KindGone, "it has ended: it is %s", s.State)
+	}
+	edit, err := k.fleet.EditLabels(ctx, r.Ref, func(labels map[string]string) { r.Was = sandbox.SetKeep(labels, k.value) })
+	now := edit.Sandbox
+	protects := sandbox.Kept(now.Labels, k.env.Now()) != ""
+	switch {
+	case err != nil:
+		return err
+	case now.State.Ended():
+		return fault.New(fault.KindGone, "it has ended meanwhile: it is %s", now.State)
+	case k.off && protects, !k.off && now.Labels[sandbox.LabelKeep] != k.value:
+		return fault.New(fault.KindUnverified, "the write was accepted, and another read does not show the label %s as it was written", sandbox.LabelKeep)
+	}
+	r.Label, r.Others = k.value, slices.DeleteFunc(edit.Differ, func(key string) bool { return key == sandbox.LabelKeep })
+	r.Until, _ = time.Parse(time.RFC3339, k.value) // zero for "true"
+	if k.off {
+		r.Still = k.env.Protection(k.config, k.held).Keeps(now, safety.ByRule)
+	}
+	return nil
+}
+
+// withHint names what keeps a sandbox whose labels cannot be changed: the configuration.
+func (k *keeping) withHint(ctx context.Context, r KeepResult) error {
+	err := ops.CauseOr(ctx, r.Err)
+	if fault.KindOf(err) != fault.KindUnsupported {
+		return err
+	}
+	hint := "write into the configuration: `protect: {ids: [" + r.Ref.String() + "]}`"
+	if k.off {
+		hint = "what keeps it is in the configuration, if anything: `sbx config explain` shows protect.ids"
+	}
+	return &fault.Error{Kind: fault.KindUnsupported, Err: err, Hint: hint}
+}
