@@ -3,8 +3,9 @@
 //
 //	pack LIST FORMAT OUT
 //
-// FORMAT is deb, rpm, tar.gz or zip. An archive has the files of the package
-// below one folder, without the leading /usr, so that unpacking it into
+// FORMAT is deb, rpm, tar.gz or zip. OUT is a file, or for deb and rpm the folder
+// of one that is named as their tools expect. An archive has the files of the
+// package below one folder, without the leading /usr, so that unpacking it into
 // /usr/local installs it. The variables that the list names are read from the
 // environment. Every file has the time SOURCE_DATE_EPOCH (seconds) and a mode
 // that does not depend on the checkout: equal input gives equal bytes. It is a
@@ -54,6 +55,9 @@ func run(args []string) error {
 			c.FileInfo = &files.ContentFileInfo{Mode: 0o644}
 		}
 	}
+	if packager, err := nfpm.Get(format); err == nil {
+		out = filepath.Join(out, packager.ConventionalFileName(info))
+	}
 	file, err := os.Create(out)
 	if err != nil {
 		return err
@@ -97,6 +101,15 @@ func write(info *nfpm.Info, format string, file *os.File) error {
 		packager, err := nfpm.Get(format)
 		if err != nil {
 			return err
+		}
+		// The list cannot say it: a pattern has no type.
+		if err := nfpm.PrepareForPackager(info, format); err != nil {
+			return err
+		}
+		for _, c := range info.Contents {
+			if format == "rpm" && c.Type == files.TypeFile && strings.HasPrefix(c.Destination, "/usr/share/doc/") {
+				c.Type = files.TypeRPMDoc
+			}
 		}
 		return packager.Package(info, file)
 	}
