@@ -102,12 +102,12 @@ func write(info *nfpm.Info, format string, file *os.File) error {
 		if err != nil {
 			return err
 		}
-		// The list cannot say it: a pattern has no type.
+		// What rpm's own build marks as documentation; the list cannot, since a pattern has no type.
 		if err := nfpm.PrepareForPackager(info, format); err != nil {
 			return err
 		}
 		for _, c := range info.Contents {
-			if format == "rpm" && c.Type == files.TypeFile && strings.HasPrefix(c.Destination, "/usr/share/doc/") {
+			if format == "rpm" && c.Type == files.TypeFile && (strings.HasPrefix(c.Destination, "/usr/share/doc/") || strings.HasPrefix(c.Destination, "/usr/share/man/")) {
 				c.Type = files.TypeRPMDoc
 			}
 		}
