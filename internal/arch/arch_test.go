@@ -146,7 +146,7 @@ func owners() map[string][]string {
 		"github.com/spf13/cobra":            {"commands", "cli"},
 		"github.com/spf13/pflag":            {"commands", "cli"},
 		"github.com/spf13/viper":            {"config"},
-		"go.yaml.in/yaml/v3":                {"config", "output", "runbook", "yamltext"},
+		"go.yaml.in/yaml/v3":                {"config", "output", "runbook", "yamltext", "cli"}, // in cli a test reads deploy/cron.yaml
 		"github.com/olekukonko/tablewriter": {"output"},
 		"charm.land/lipgloss":               {"output"},
 		"charm.land/bubbletea":              {"tui"},
