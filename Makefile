@@ -62,7 +62,7 @@ cover: ## print the coverage of each function and in total
 	$(GO) tool cover -func=bin/cover.out
 
 .PHONY: docs
-docs: ## regenerate completions/, man/, runbooks/*.md, docs/cli/, docs/schemas/ and tables of docs/
+docs: ## regenerate completions/, man/, runbooks/*.md, docs/cli/, docs/schemas/, deploy/ and tables of docs/
 	$(GO) test ./internal/documents ./internal/runbook ./internal/cli ./internal/commands ./internal/testkit/tiertest -run '^TestGenerated' -count=1 -update
 
 .PHONY: pictures
@@ -86,8 +86,8 @@ perf: ## measure start, create, kill, listing and memory against the budgets
 	scripts/perf
 
 .PHONY: snapshot
-snapshot: bin/goreleaser ## build the release archives and packages into ./dist, publish nothing
-	scripts/snapshot bin/goreleaser
+snapshot: ## build the release archives and packages into ./dist, publish nothing
+	scripts/snapshot
 
 .PHONY: ci
 ci: ## run the gate: what a change has to pass
@@ -99,9 +99,6 @@ deep: ## run all the rest, each stage with its own verdict
 
 bin/golangci-lint: tools/golangci-lint/go.mod tools/golangci-lint/go.sum
 	$(GO) build -C tools/golangci-lint -ldflags '-s -w' -o ../../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
-
-bin/goreleaser: tools/goreleaser/go.mod tools/goreleaser/go.sum
-	$(GO) build -C tools/goreleaser -ldflags '-s -w' -o ../../bin/goreleaser github.com/goreleaser/goreleaser/v2
 
 bin/gotestsum: tools/gotestsum/go.mod tools/gotestsum/go.sum
 	$(GO) build -C tools/gotestsum -ldflags '-s -w' -o ../../bin/gotestsum gotest.tools/gotestsum

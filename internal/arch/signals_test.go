@@ -169,7 +169,7 @@ func (m module) read(root string) error {
 			return err
 		}
 		rel, err := filepath.Rel(root, filepath.Dir(file))
-		dir := path.Join("sbx", filepath.ToSlash(rel))
+		dir := "sbx/" + filepath.ToSlash(rel)
 		m.dirs[dir], m.units[parsed] = append(m.dirs[dir], parsed), dir
 		return err
 	})

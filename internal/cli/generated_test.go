@@ -50,6 +50,7 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 	want["docs/LAUNCHING.md"] = launchPage()
 	want["docs/PROVIDERS.md"] = providersPage(t)
 	addRunbooks(t, want)
+	addDeployment(t, want)
 	if *update {
 		write(t, want)
 		return
@@ -66,7 +67,7 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 }
 
 // generatedFolders hold generated files only.
-func generatedFolders() []string { return []string{"completions", "man", "docs/cli"} }
+func generatedFolders() []string { return []string{"completions", "man", "docs/cli", "deploy/systemd"} }
 
 func stale(t *testing.T, want map[string]string) []string {
 	t.Helper()
@@ -101,14 +102,20 @@ func write(t *testing.T, want map[string]string) {
 func addCompletions(t *testing.T, want map[string]string) {
 	t.Helper()
 	for shell, ending := range map[string]string{"bash": "bash", "zsh": "zsh", "fish": "fish", "powershell": "ps1"} {
-		var out, errs bytes.Buffer
-		code := cli.Run(process.Process{
-			Args:   []string{"sbx", "completion", shell},
-			Stdout: process.Stream{Writer: &out}, Stderr: process.Stream{Writer: &errs},
-		}, cli.Types())
-		require.Zero(t, code, errs.String())
-		want["completions/sbx."+ending] = out.String()
+		want["completions/sbx."+ending] = printed(t, "completion", shell)
 	}
+}
+
+// printed is what the program prints without an environment.
+func printed(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code := cli.Run(process.Process{
+		Args:   append([]string{"sbx"}, args...),
+		Stdout: process.Stream{Writer: &out}, Stderr: process.Stream{Writer: &errs},
+	}, cli.Types())
+	require.Zero(t, code, errs.String())
+	return out.String()
 }
 
 // tree is the command tree for documents that are made from it and not run.

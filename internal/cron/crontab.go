@@ -145,6 +145,7 @@ func (p Plan) Systemd() string {
 func (e Entry) timerUnit() string {
 	return fmt.Sprintf(`[Unit]
 Description=sbx layer %s, every %s
+Documentation=man:sbx-cron(1)
 
 [Timer]
 OnCalendar=%s
@@ -162,7 +163,7 @@ WantedBy=timers.target
 // its journal says where it was.
 func (p Plan) serviceUnit(e Entry) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "[Unit]\nDescription=sbx layer %s: %s\nWants=network-online.target\nAfter=network-online.target\n\n[Service]\nType=oneshot\n", e.Layer, unitPath(e.Say))
+	fmt.Fprintf(&b, "[Unit]\nDescription=sbx layer %s: %s\nDocumentation=man:sbx-cron(1)\nWants=network-online.target\nAfter=network-online.target\n\n[Service]\nType=oneshot\n", e.Layer, unitPath(e.Say))
 	if p.User != "" {
 		b.WriteString("User=" + p.User + "\n")
 	}

@@ -25,7 +25,8 @@ func (e *UnsafeError) Error() string { return e.Path + " " + e.Reason }
 // way included, must belong to the effective user or to root, and neither group
 // nor others may write to them; others may write to a directory with the sticky
 // bit, such as /tmp, because each entry there stays its owner's. Write permission of a
-// group that its owner has to itself is no danger (the umask 002 of many Linux systems).
+// group that its owner or the effective user has to itself is no danger (the umask 002 of many
+// Linux systems, the fsGroup of Kubernetes).
 //
 // What does not exist is judged by the directories above it. Where the system
 // has no such owners and modes, everything is accepted.

@@ -41,10 +41,16 @@ func (u user) checkEntry(path string, info fs.FileInfo) error {
 		return nil
 	case mode&othersWrite != 0:
 		return &UnsafeError{Path: path, Reason: fmt.Sprintf("can be written by every user (mode %04o)", mode.Perm()), Mend: "chmod go-w " + path}
-	case mode&groupWrites != 0 && (st.Gid != st.Uid || !u.private(int(st.Gid))):
+	case mode&groupWrites != 0 && !u.ownGroup(st):
 		return &UnsafeError{Path: path, Reason: fmt.Sprintf("can be written by group %d (mode %04o)", st.Gid, mode.Perm()), Mend: "chmod g-w " + path}
 	}
 	return nil
+}
+
+// ownGroup says that only who may control the entry anyway is in its group: the group is that
+// of its owner, or that of this user, as Kubernetes makes the volume of a pod with fsGroup.
+func (u user) ownGroup(st *syscall.Stat_t) bool {
+	return (st.Gid == st.Uid || int(st.Gid) == u.uid) && u.private(int(st.Gid))
 }
 
 func (u user) foreignHome(home string) (owner string, foreign bool) {

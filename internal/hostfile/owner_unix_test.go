@@ -204,6 +204,21 @@ func TestEveryUserAcceptsRootAndItself(t *testing.T) {
 	require.Error(t, u.checkPath(mine))
 }
 
+// The volume of a pod with fsGroup is root's, and the user's own group may write to it.
+func TestTheUsersOwnGroupMayWriteToWhatIsRoots(t *testing.T) {
+	t.Parallel()
+	needsRoot(t)
+	volume := folder(t, place(t)+"/volume", 0o775)
+	give(t, volume, 0, stranger)
+	u := user{uid: stranger, private: func(int) bool { return true }}
+	require.NoError(t, u.checkPath(volume))
+	give(t, volume, 0, stranger+1)
+	require.Error(t, u.checkPath(volume), "the group of a third user")
+	give(t, volume, 0, stranger)
+	u.private = func(int) bool { return false }
+	require.Error(t, u.checkPath(volume), "a group with other members")
+}
+
 // A directory that was open to everybody may hold what another user left there.
 func TestCheckDirectoryJudgesItsEntries(t *testing.T) {
 	t.Parallel()

@@ -37,11 +37,16 @@ type Holder struct {
 // Lock is a lock that is held.
 type Lock struct{ file *flock.Flock }
 
+func notTaken(err error) error {
+	return fault.New(fault.KindUnknown, "the lock cannot be taken: %w", err).
+		WithHint("make the state directory writable for you, or name another with SBX_STATE_DIR")
+}
+
 // Take takes the lock at path for h and waits for it up to wait; 0 = not at all. A lock held by
 // another process is fault.KindLocked with its holder.
 func Take(ctx context.Context, path string, h Holder, wait time.Duration) (*Lock, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fault.New(fault.KindUnknown, "the lock cannot be taken: %w", err).WithHint("check that the state directory is writable")
+		return nil, notTaken(err)
 	}
 	file := flock.New(path, flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDONLY|noFollow))
 	held, err := takeLock(ctx, file, wait)
@@ -49,7 +54,7 @@ func Take(ctx context.Context, path string, h Holder, wait time.Duration) (*Lock
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, fault.New(fault.KindUnknown, "the lock cannot be taken: %w", err).WithHint("check that the state directory is writable")
+		return nil, notTaken(err)
 	case !held:
 		return nil, busyError(path)
 	}

@@ -73,6 +73,7 @@ func TestPlacesWhereNoLockCanBe(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	_, err := lock.Take(t.Context(), filepath.Join(file, "cleanup.lock"), holder("r"), 0)
 	require.ErrorContains(t, err, "the lock cannot be taken")
+	assert.Contains(t, fault.HintOf(err), "SBX_STATE_DIR", "a read-only root cannot be made writable")
 	assert.Contains(t, fault.HintOf(err), "state directory")
 }
 
