@@ -156,7 +156,7 @@ func (l *List[T]) Add(item T) error {
 // AddReused is Add for an item that the caller overwrites with the next one.
 func (l *List[T]) AddReused(item *T) error {
 	l.done = true
-	if l.isPage() { // which holds its items
+	if _, sorts := l.encoder.(*grid); sorts || l.isPage() { // they hold the items
 		item = new(*item)
 	}
 	return l.putItem(item)

@@ -57,14 +57,14 @@ func (p *Printer) usageObject(err error) []byte {
 	return append(appendJSON(nil, object, compact), '\n')
 }
 
-// printErrors prints errors and hints on stderr, each once. What a check has found is its result and
-// no error: it has no such label, and with Quiet no hint.
+// printErrors prints errors and hints on stderr, each once. With Quiet, what a check has found is its
+// result in one line, without a label and a hint.
 func (p *Printer) printErrors(errs []error) {
 	var b strings.Builder
 	var texts, hints []string
 	for _, err := range flattenErrors(errs) {
-		text, label, found := oneLine(err), "error: ", fault.KindOf(err) == fault.KindFound
-		if found {
+		text, label, result := oneLine(err), "error: ", p.Quiet && fault.KindOf(err) == fault.KindFound
+		if result {
 			label = ""
 		}
 		if !slices.Contains(texts, text) {
@@ -75,7 +75,7 @@ func (p *Printer) printErrors(errs []error) {
 			}
 			b.WriteString(p.causeChain(err))
 		}
-		if hint := p.hintText(err); hint != "" && !(found && p.Quiet) && !slices.Contains(hints, hint) {
+		if hint := p.hintText(err); hint != "" && !result && !slices.Contains(hints, hint) {
 			hints = append(hints, hint)
 			b.WriteString(p.stderrLine("hint: ", hint))
 		}

@@ -164,3 +164,18 @@ func TestJoinedErrorsAreOneWarning(t *testing.T) {
 	New(s.Process, Options{}).Warn(errors.Join(errors.New("slack: 503"), errors.New("pagerduty: 401")).Error())
 	assert.Equal(t, "sbx: warning: slack: 503; pagerduty: 401\n", s.err.String())
 }
+
+// TestAFindingIsOneLineWithQuiet: cron mails what is found, and no more.
+func TestAFindingIsOneLineWithQuiet(t *testing.T) {
+	t.Parallel()
+	found := fault.New(fault.KindFound, "26 sandboxes are stuck").WithHint("`sbx diagnose`")
+	failed := fault.New(fault.KindUnavailable, "e2b: no answer").WithHint("try later")
+	for quiet, want := range map[bool]string{
+		false: "sbx: error: 26 sandboxes are stuck\nsbx: hint: `sbx diagnose`\nsbx: error: e2b: no answer\nsbx: hint: try later\n",
+		true:  "sbx: 26 sandboxes are stuck\nsbx: error: e2b: no answer\nsbx: hint: try later\n",
+	} {
+		s := newStage(place{})
+		New(s.Process, Options{Quiet: quiet}).Report(errors.Join(found, failed))
+		assert.Equal(t, want, s.err.String())
+	}
+}
