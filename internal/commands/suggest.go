@@ -33,6 +33,7 @@ func familiarVerbs() map[string]familiarVerb {
 	cancel := familiarVerb{verb: "terminate", task: "stop", alone: "stop TASK"}
 	setup := familiarVerb{verb: "doctor"}
 	board := familiarVerb{verb: "dashboard"}
+	keep := familiarVerb{verb: "keep", needs: "REF"}
 	return map[string]familiarVerb{
 		"ps": list, "sandboxes": list, "pods": list, "containers": list,
 		"rm": end, "kill": end, "delete": end, "remove": end, "destroy": end, "end": end,
@@ -47,6 +48,7 @@ func familiarVerbs() map[string]familiarVerb {
 		"cancel": cancel, "abort": cancel,
 		"usage": {verb: "top"}, "metrics": {verb: "top"}, "history": {verb: "audit"},
 		"check": setup, "health": setup, "auth": setup, "login": setup, "whoami": setup,
+		"protect": keep, "pin": keep, "cordon": keep,
 		"ui": board, "watch": board, "monitor": board,
 		"apply": {verb: "run --file", alone: "run --file FILE"},
 		"runs":  {verb: "tasks"}, "jobs": {verb: "tasks"},

@@ -79,6 +79,7 @@ func TestFamiliarWordsLeadToTheVerb(t *testing.T) {
 		"apply -f tasks.yaml":              "`sbx run --file tasks.yaml`",
 		"apply":                            "`sbx run --file FILE`",
 		"create -f tasks.yaml":             "`sbx run --file FILE`",
+		"cordon e2b/x":                     "`sbx keep e2b/x`",
 		"terminate --all":                  "`sbx cleanup --older-than 10m`",
 		"stop --all":                       "`sbx tasks --state running -o name | sbx stop -`",
 		"runs":                             "`sbx tasks`",

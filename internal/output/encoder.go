@@ -28,6 +28,7 @@ type encoder interface {
 // heading is a column without its type.
 type heading struct {
 	name  string
+	key   string // the name as a key of JSON
 	title string
 	spare bool
 	whole bool
@@ -218,7 +219,9 @@ func appendRecord(dst []byte, columns []heading, r record, level int) []byte {
 	dst = append(dst, '{')
 	for i, c := range columns {
 		dst = appendSeparator(dst, i, deeperLevel(level))
-		dst = appendKey(dst, c.name, level)
+		if dst = append(dst, c.key...); level != compact {
+			dst = append(dst, ' ')
+		}
 		dst = appendJSON(dst, r.values[i], deeperLevel(level))
 	}
 	return append(appendNewline(dst, level), '}')

@@ -3,9 +3,12 @@ package output
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -36,6 +39,13 @@ func appendJSON(dst []byte, v any, level int) []byte {
 		return appendList(dst, v, level)
 	case Fields:
 		return appendObject(dst, v, level)
+	case time.Time:
+		if v.IsZero() {
+			return append(dst, "null"...)
+		}
+		return append(v.UTC().AppendFormat(append(dst, '"'), instant), '"')
+	case map[string]string:
+		return appendTexts(dst, v, level)
 	}
 	return appendJSON(dst, shapeValue(v), level)
 }
@@ -69,6 +79,20 @@ func appendObject(dst []byte, fields Fields, level int) []byte {
 		dst = appendSeparator(dst, i, deeperLevel(level))
 		dst = appendKey(dst, f.Key, level)
 		dst = appendJSON(dst, f.Value, deeperLevel(level))
+	}
+	return append(appendNewline(dst, level), '}')
+}
+
+// appendTexts is appendObject of labels, in the order of their keys.
+func appendTexts(dst []byte, texts map[string]string, level int) []byte {
+	if len(texts) == 0 {
+		return append(dst, "{}"...)
+	}
+	dst = append(dst, '{')
+	for i, key := range slices.Sorted(maps.Keys(texts)) {
+		dst = appendSeparator(dst, i, deeperLevel(level))
+		dst = appendKey(dst, key, level)
+		dst = appendString(dst, texts[key])
 	}
 	return append(appendNewline(dst, level), '}')
 }

@@ -141,7 +141,7 @@ func referenceColumn(columns []column) []column {
 func columnHeadings(columns []column) []heading {
 	out := make([]heading, len(columns))
 	for i, c := range columns {
-		out[i] = heading{name: c.name, title: c.title, spare: c.spare || c.level == Wide, whole: c.whole, keep: c.keep}
+		out[i] = heading{name: c.name, key: string(appendKey(nil, c.name, compact)), title: c.title, spare: c.spare || c.level == Wide, whole: c.whole, keep: c.keep}
 	}
 	return out
 }

@@ -58,7 +58,10 @@ func Time(t time.Time) *time.Time {
 	return new(t.UTC())
 }
 
-func formatInstant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999Z07:00") }
+func formatInstant(t time.Time) string { return t.UTC().Format(instant) }
+
+// instant is RFC 3339 with milliseconds.
+const instant = "2006-01-02T15:04:05.999Z07:00"
 
 // shapeValue reduces a value to what JSON knows: nil, bool, int64, uint64, float64,
 // string, []any and Fields. Nil pointers, zero times and numbers that are not

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func wordColumns() []heading { return []heading{{name: "word", title: "WORD"}} }
+func wordColumns() []heading { return []heading{{name: "word", key: `"word":`, title: "WORD"}} }
 
 func word(v any) record { return record{values: []any{v}} }
 

@@ -51,7 +51,7 @@ func ShowRunbook(p *output.Printer, schema string, r *runbook.Runbook) error {
 // ShowLint shows findings. Each error among them is an error of the document too.
 func ShowLint(p *output.Printer, schema string, found []runbook.Finding, books int) error {
 	list, err := output.NewList(p, output.ListSpec[runbook.Finding]{
-		Schema: schema, Columns: LintColumns(), Human: lintPage, Empty: fmt.Sprintf("nothing is wrong with %d runbooks", books),
+		Schema: schema, Columns: LintColumns(), Human: lintPage, Empty: "nothing is wrong with " + sandbox.FormatCount(books, "runbook", "runbooks"),
 	})
 	if err != nil {
 		return err
