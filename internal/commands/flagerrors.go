@@ -2,10 +2,10 @@ package commands
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
@@ -181,9 +181,6 @@ type instead struct {
 	whole bool
 }
 
-// fieldList is what stands behind --json at tools that take fields there.
-var fieldList = regexp.MustCompile(`^[A-Za-z_]+(,[A-Za-z_]+)*$`)
-
 // meantWords are what a wrong flag most likely meant, none where nothing is near. A format of another tool may be
 // none of this one, or a template, and a filter has a flag of its own for some keys.
 func (d *Deps) meantWords(cmd *cobra.Command, typed, name string) instead {
@@ -193,7 +190,7 @@ func (d *Deps) meantWords(cmd *cobra.Command, typed, name string) instead {
 	state, isState := strings.CutPrefix(strings.Replace(value, "status.phase=", "status=", 1), "status=")
 	switch key, one, pair := strings.Cut(value, "="); {
 	case !given:
-	case meant == "-o json" && fieldList.MatchString(value) && cmd.Args(cmd, []string{value}) != nil: // gh's
+	case meant == "-o json" && isColumnList(value) && cmd.Args(cmd, []string{value}) != nil: // gh's
 		return instead{[]string{"-o", "json", "--columns", value}, true}
 	case name == "n" && meant == "--limit" && d.isProfile(value): // kubectl's namespace
 		meant = "--provider"
@@ -243,6 +240,11 @@ func (d *Deps) lineWith(typed string, in instead) string {
 		break
 	}
 	return shellescape.QuoteCommand(argv)
+}
+
+// isColumnList says that a value names columns, as tools take them behind --json.
+func isColumnList(value string) bool {
+	return value != "" && !strings.ContainsFunc(value, func(r rune) bool { return r != ',' && r != '_' && !unicode.IsLetter(r) })
 }
 
 // flagLine is a flag with its placeholder and what it is for.
