@@ -101,7 +101,7 @@ func TestPlantedMistakesAreCaught(t *testing.T) {
 			t.Parallel()
 			out, err := simulateWith(t, m)
 			require.Error(t, err, "nobody notices")
-			require.True(t, strings.Contains(out, "breaks"), "it fails otherwise") //nolint:testifylint // likewise
+			require.True(t, strings.Contains(out, "breaks"), "it fails otherwise: %s", firstWrong(out)) //nolint:testifylint // likewise
 			assert.True(t, strings.Contains(out, "  - "+m.says), firstWrong(out))  //nolint:testifylint // a whole schedule is no message
 			t.Log(firstWrong(out))
 		})
@@ -137,7 +137,7 @@ func simulateWith(t *testing.T, m planted) (string, error) {
 	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, ".")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, string(out))
-	run := exec.CommandContext(t.Context(), binary, "-test.run", "^"+cmp.Or(m.by, "TestSimulation")+"$", "-test.timeout", "2m")
+	run := exec.CommandContext(t.Context(), binary, "-test.run", "^"+cmp.Or(m.by, "TestSimulation")+"$", "-test.timeout", "15m")
 	run.Env = append(os.Environ(), "SBX_SEEDS=20000", "SBX_SEED=", "SBX_INTERLEAVINGS=1")
 	out, err = run.CombinedOutput()
 	return string(out), err
