@@ -132,6 +132,9 @@ func (m *Model) showPlan(msg planMsg) {
 		if refused := msg.plan.Act.Refused; refused != nil {
 			m.page.lines = append(m.page.lines, "", "refused: "+refused.Error(), fault.HintOf(refused))
 		}
+		if a.verb == ops.VerbCleanup && msg.plan.Act.Objection != "" {
+			m.page.lines = append(m.page.lines, "  To terminate them once: mark them (a marks all of the tab Stuck), then x.")
+		}
 	default:
 		a.step, m.page.lines, m.page.title = actAsking, splitLines(msg.plan.Page), "plan of "+a.verb
 	}
@@ -289,6 +292,23 @@ func (m *Model) mark() tea.Cmd {
 	}
 	m.scroll(1)
 	return m.lookDue(m.now())
+}
+
+// markAll marks all rows of the open tab that the filter leaves, or takes their marks away.
+func (m *Model) markAll() tea.Cmd {
+	if m.page != nil {
+		return nil
+	}
+	all := m.markedHere() < len(m.rows)
+	if m.marked == nil {
+		m.marked = map[sandbox.Ref]bool{}
+	}
+	for _, r := range m.rows {
+		if delete(m.marked, r.Ref()); all {
+			m.marked[r.Ref()] = true
+		}
+	}
+	return nil
 }
 
 // markedHere is how many of the marked are rows of the open tab.

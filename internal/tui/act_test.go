@@ -63,6 +63,23 @@ func screen(m *Model) string {
 	return strings.Join(m.Frame(), "\n")
 }
 
+// TestAllOfATabAreMarked: those that the filter leaves, and a second time none of them.
+func TestAllOfATabAreMarked(t *testing.T) {
+	t.Parallel()
+	m := board(t, newScene(), 100, 30)
+	rows := len(m.rows)
+	press(m, "a")
+	assert.Len(t, m.marked, rows)
+	m.setFilter("i0")
+	require.Less(t, len(m.rows), rows)
+	press(m, "a")
+	assert.Len(t, m.marked, rows-len(m.rows), "the others keep their marks")
+	press(m, "a")
+	assert.Len(t, m.marked, rows)
+	press(m, "?", "a")
+	assert.Len(t, m.marked, rows, "a page is open")
+}
+
 // TestAnActIsPlannedAskedAndProved: the marked ones, the count typed, each end shown.
 func TestAnActIsPlannedAskedAndProved(t *testing.T) {
 	t.Parallel()

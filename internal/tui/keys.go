@@ -55,6 +55,7 @@ func bindings() []binding {
 		{"next_hit", []string{"n"}, "n", "the next line of a log with the text", "", func(m *Model) tea.Cmd { m.jump(1); return nil }},
 		{"previous_hit", []string{"N"}, "N", "the line before", "", func(m *Model) tea.Cmd { m.jump(-1); return nil }},
 		{"mark", []string{"space"}, "Space", "mark the sandbox, and go on to the next", "Space mark", (*Model).mark},
+		{"mark_all", []string{"a"}, "a", "mark all rows of the tab, or take their marks away", "", (*Model).markAll},
 		{"terminate", []string{"x"}, "x", "terminate what is marked, else the sandbox under the cursor: plan, question, proof", "x terminate", planAct(ops.VerbTerminate)},
 		{"cleanup", []string{"X"}, "X", "clean up what is stuck: plan, question, proof", "X cleanup", planAct(ops.VerbCleanup)},
 		{"stop", []string{"s"}, "s", "stop the tasks of what is marked, else of the sandbox under the cursor", "", planAct(ops.VerbStop)},
