@@ -375,8 +375,12 @@ func (d Investigation) pageFindings(s *output.Sheet, hints []triage.Finding) {
 	for _, c := range hints {
 		s.FieldTone(string(c.Confidence), c.Title+": "+joinEvidence(c.Evidence), ConfidenceTone(c.Confidence))
 	}
+	var said []string
 	for _, f := range d.Flags {
 		if f.Verdict == sandbox.True && f.Severity != triage.Info {
+			for _, e := range f.Evidence {
+				said = append(said, e.Value)
+			}
 			s.FieldTone(string(f.Severity), f.Say+": "+joinEvidence(f.Evidence), SeverityTone(f.Severity))
 		}
 	}
@@ -384,7 +388,8 @@ func (d Investigation) pageFindings(s *output.Sheet, hints []triage.Finding) {
 		s.Field("note", note)
 	}
 	for _, one := range d.Steps {
-		if text := briefAnswers(one.Answers, standsAbove); text != "" {
+		isAside := func(a look.Answer) bool { return standsAbove(a) || slices.Contains(said, a.Text) }
+		if text := briefAnswers(one.Answers, isAside); text != "" {
 			s.Field(one.ID, text)
 		}
 	}
