@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"sbx/internal/fault"
 )
@@ -13,6 +14,7 @@ type look struct {
 	mu     sync.Mutex
 	inside error // what settles the requests into the sandbox; nil = nothing yet
 	all    error // what settles every request
+	notes  sync.Map
 }
 
 type lookKey struct{}
@@ -35,6 +37,14 @@ func LookAnswer(ctx context.Context) error {
 		return nil
 	}
 	return l.inside
+}
+
+// LookNotes are what a client has found out in the look of ctx for its later requests; nil = there is no look.
+func LookNotes(ctx context.Context) *sync.Map {
+	if l, ok := ctx.Value(lookKey{}).(*look); ok {
+		return &l.notes
+	}
+	return nil
 }
 
 // settled is the error with which a request fails that need not be sent; nil = it is sent.
@@ -73,4 +83,37 @@ func (c *Client) settles(ctx context.Context, r Request, err error) error {
 		l.all = &own
 	}
 	return &own
+}
+
+type slotKey struct{}
+
+// WithSlot says how a call gives up its slot: leave is called, perhaps often and concurrently, while the
+// call waits for one sandbox alone and is part of a look. What is dead must not hold up the others.
+func WithSlot(ctx context.Context, leave func()) context.Context {
+	return context.WithValue(ctx, slotKey{}, leave)
+}
+
+// LeaveSlot gives up the slot of a call in a look, since what follows waits for one sandbox alone.
+func LeaveSlot(ctx context.Context) {
+	leave, has := ctx.Value(slotKey{}).(func())
+	if _, looks := ctx.Value(lookKey{}).(*look); has && looks {
+		leave()
+	}
+}
+
+// slowAnswer is how long a request into a sandbox through the API may wait until it holds its slot no
+// more: longer than a busy API takes, which must not get more requests because it is slow.
+const slowAnswer = 300 * time.Millisecond
+
+// leaveWhenSlow gives up the slot of a request into one sandbox while it waits.
+func leaveWhenSlow(ctx context.Context, r Request) (answered func()) {
+	switch {
+	case !r.OneSandbox || ctx.Value(slotKey{}) == nil:
+		return func() {}
+	case r.OwnHost:
+		LeaveSlot(ctx)
+		return func() {}
+	}
+	timer := time.AfterFunc(slowAnswer, func() { LeaveSlot(ctx) })
+	return func() { timer.Stop() }
 }

@@ -22,7 +22,9 @@ func (c *Client) sendOnce(ctx context.Context, r Request) (*http.Response, trace
 		return nil, nil, err
 	}
 	tell := c.traceRequest(req)
+	answered := leaveWhenSlow(ctx, r)
 	res, err := c.http.Do(req)
+	answered()
 	if err != nil {
 		err = c.requestFault(ctx, r, err)
 		tell(0, 0, err)

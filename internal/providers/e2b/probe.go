@@ -255,10 +255,17 @@ func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process,
 	return all, nil
 }
 
-// readSamples reads the samples of the metrics API since then; legacy clouds take no range.
+// readSamples reads the samples of the metrics API since then; legacy clouds take no range. A look that
+// has found none asks for none again.
 func (c *Client) readSamples(ctx context.Context, id string, since time.Time) ([]wireMetric, error) {
 	if c.metrics.missing() {
 		return nil, errNoRoute
+	}
+	notes := httpx.LookNotes(ctx)
+	if notes != nil {
+		if none, has := notes.Load(samplesNote(id)); has && !since.Before(none.(time.Time)) {
+			return nil, nil
+		}
 	}
 	var samples httpx.List[wireMetric]
 	query := url.Values{}
@@ -272,5 +279,8 @@ func (c *Client) readSamples(ctx context.Context, id string, since time.Time) ([
 		return nil, err
 	}
 	rows, err := samples.Rows()
+	if notes != nil && err == nil && len(rows) == 0 {
+		notes.Store(samplesNote(id), since)
+	}
 	return rows, fault.Placed(err, c.Profile, "usage "+id)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"sbx/internal/httpx"
 )
 
 // recentFor is how long the record of a sandbox serves a second look at the same sandbox: looks at
@@ -25,8 +27,33 @@ type recentRecord struct {
 	err    error
 }
 
-// lookDetail is detail for looks that begin together; the second one shares the read of the first.
+// recordNote is the place of a sandbox's record in the notes of a look, samplesNote that of the time since
+// which it has no samples.
+type (
+	recordNote  string
+	samplesNote string
+)
+
+// lookDetail is detail for the queries of a look. Once nothing is asked inside any more, the record that
+// the look has read serves them, however old it is.
 func (c *Client) lookDetail(ctx context.Context, id string) (wireSandbox, error) {
+	notes := httpx.LookNotes(ctx)
+	if notes == nil {
+		return c.sharedDetail(ctx, id)
+	}
+	if kept, has := notes.Load(recordNote(id)); has && httpx.LookAnswer(ctx) != nil {
+		w, _ := kept.(wireSandbox)
+		return w, nil
+	}
+	w, err := c.sharedDetail(ctx, id)
+	if err == nil {
+		notes.Store(recordNote(id), w)
+	}
+	return w, err
+}
+
+// sharedDetail is detail for looks that begin together; the second one shares the read of the first.
+func (c *Client) sharedDetail(ctx context.Context, id string) (wireSandbox, error) {
 	c.recent.mu.Lock()
 	shared, known := c.recent.all[id]
 	if !known {

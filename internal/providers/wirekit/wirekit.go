@@ -104,8 +104,9 @@ func ContextFault(ctx context.Context) *fault.Error {
 	return &fault.Error{Kind: fault.KindOf(ctx.Err()), Err: context.Cause(ctx)}
 }
 
-// Sleep waits for d; the end of ctx is a fault.
+// Sleep waits for d, in a look without its slot; the end of ctx is a fault.
 func Sleep(ctx context.Context, d time.Duration) error {
+	httpx.LeaveSlot(ctx)
 	if poll.Sleep(ctx, d) != nil {
 		return ContextFault(ctx)
 	}
