@@ -22,7 +22,7 @@ const looksPerSlot = 16
 // each. do is called concurrently.
 func (f *Fleet) ForEach(items []sandbox.Sandbox, do func(i int)) {
 	f.forEachProvider(items, func(_ string, indexes []int) {
-		inWorkers(f.o.Slots*looksPerSlot, indexes, func(i int, _ func()) { do(i) })
+		inWorkers(f.o.Slots*looksPerSlot, indexes, func(i int, _ *place) { do(i) })
 	})
 }
 
@@ -56,7 +56,7 @@ func (f *Fleet) forEachProvider(items []sandbox.Sandbox, do func(profile string,
 // inLooks calls do for every index, for a bounded number at once. A call of the context that waits for
 // one sandbox alone makes room for another look.
 func (f *Fleet) inLooks(ctx context.Context, indexes []int, do func(ctx context.Context, i int)) {
-	inWorkers(f.o.Slots*looksPerSlot, indexes, func(i int, leave func()) { do(withWorker(ctx, leave), i) })
+	inWorkers(f.o.Slots*looksPerSlot, indexes, func(i int, worker *place) { do(withWorker(ctx, worker), i) })
 }
 
 // Looking are the options of Look.
@@ -224,7 +224,7 @@ func (f *Fleet) readNewestUsage(ctx context.Context, m *member, reader providers
 		return err
 	}
 	if len(batches) > 0 && fault.KindOf(read(batches[0])) != fault.KindUnsupported {
-		inWorkers(f.o.Slots, batches[1:], func(batch []int, _ func()) { _ = read(batch) }) // what it misses is read by itself
+		inWorkers(f.o.Slots, batches[1:], func(batch []int, _ *place) { _ = read(batch) }) // what it misses is read by itself
 	}
 }
 

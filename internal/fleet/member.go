@@ -18,7 +18,7 @@ type member struct {
 	Member
 
 	slots    chan struct{}
-	waiting  chan struct{} // calls that have left their slot
+	waiting  chan struct{} // calls that have left their slot: one for each look under way
 	breaker  *policy.Breaker
 	attached []source // Sources
 

@@ -85,35 +85,53 @@ func (c *Client) settles(ctx context.Context, r Request, err error) error {
 	return &own
 }
 
-type slotKey struct{}
-
-// WithSlot says how a call gives up its slot: leave is called, perhaps often and concurrently, while the
-// call waits for one sandbox alone and is part of a look. What is dead must not hold up the others.
-func WithSlot(ctx context.Context, leave func()) context.Context {
-	return context.WithValue(ctx, slotKey{}, leave)
+// Slot is the place of a call among those that a provider may have at once. Both methods may be called often
+// and concurrently.
+type Slot interface {
+	Leave()                   // gives it up: what follows waits for one sandbox alone
+	Return(c context.Context) // takes one again, or returns when c ends
 }
 
-// LeaveSlot gives up the slot of a call in a look, since what follows waits for one sandbox alone.
+type slotKey struct{}
+
+// WithSlot gives a call the slot that it leaves as part of a look, while it waits for one sandbox alone: what is
+// dead must not hold up the others.
+func WithSlot(ctx context.Context, s Slot) context.Context {
+	return context.WithValue(ctx, slotKey{}, s)
+}
+
+// LeaveSlot leaves the slot of a call in a look. The next request to the API returns to it.
 func LeaveSlot(ctx context.Context) {
-	leave, has := ctx.Value(slotKey{}).(func())
-	if _, looks := ctx.Value(lookKey{}).(*look); has && looks {
-		leave()
+	if s := slotOf(ctx); s != nil {
+		s.Leave()
 	}
+}
+
+func slotOf(ctx context.Context) Slot {
+	s, _ := ctx.Value(slotKey{}).(Slot)
+	if _, looks := ctx.Value(lookKey{}).(*look); !looks {
+		return nil
+	}
+	return s
 }
 
 // slowAnswer is how long a request into a sandbox through the API may wait until it holds its slot no
 // more: longer than a busy API takes, which must not get more requests because it is slow.
 const slowAnswer = 300 * time.Millisecond
 
-// leaveWhenSlow gives up the slot of a request into one sandbox while it waits.
-func leaveWhenSlow(ctx context.Context, r Request) (answered func()) {
+// inSlot is called before a request is sent, and answered with its answer: one to the API needs a slot, one
+// into a sandbox leaves it while it waits.
+func inSlot(ctx context.Context, r Request) (answered func()) {
+	s := slotOf(ctx)
 	switch {
-	case !r.OneSandbox || ctx.Value(slotKey{}) == nil:
-		return func() {}
+	case s == nil:
+	case !r.OneSandbox:
+		s.Return(ctx)
 	case r.OwnHost:
-		LeaveSlot(ctx)
-		return func() {}
+		s.Leave()
+	default:
+		timer := time.AfterFunc(slowAnswer, s.Leave)
+		return func() { timer.Stop() }
 	}
-	timer := time.AfterFunc(slowAnswer, func() { LeaveSlot(ctx) })
-	return func() { timer.Stop() }
+	return func() {}
 }

@@ -21,8 +21,8 @@ func (c *Client) sendOnce(ctx context.Context, r Request) (*http.Response, trace
 	if err != nil {
 		return nil, nil, err
 	}
+	answered := inSlot(ctx, r)
 	tell := c.traceRequest(req)
-	answered := leaveWhenSlow(ctx, r)
 	res, err := c.http.Do(req)
 	answered()
 	if err != nil {

@@ -29,9 +29,8 @@ func CheckAnswerID(profile, op, asked string, names ...string) error {
 // none, an error is fault.SettlesLook, nothing is repeated, and later calls ask inside no more.
 func Look(ctx context.Context) context.Context { return httpx.Look(ctx) }
 
-// WithSlot says how a call of a look gives up its slot while it waits for one sandbox alone; leave may be
-// called often and concurrently.
-func WithSlot(ctx context.Context, leave func()) context.Context { return httpx.WithSlot(ctx, leave) }
+// WithSlot gives a call the slot that it leaves, as part of a look, while it waits for one sandbox alone.
+func WithSlot(ctx context.Context, s httpx.Slot) context.Context { return httpx.WithSlot(ctx, s) }
 
 // IDSpeller is a provider whose sandboxes have ids with several spellings. Without it, ids are compared
 // byte by byte.

@@ -20,8 +20,10 @@ import (
 
 // Probe reads the record and asks the host of a running sandbox. A paused one is not asked,
 // since traffic may wake it. What the host has said in the same look (httpx.Look) counts as the first
-// of its answers.
+// of its answers; its record is then read just before the second one.
 func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error) {
+	answer := toHostAnswer(httpx.LookAnswer(ctx))
+	waited := answer.portClosed() && wirekit.Sleep(ctx, probePause) == nil
 	w, err := c.detail(ctx, id)
 	if err != nil {
 		return providers.Health{}, err
@@ -31,11 +33,10 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 	case "paused":
 		h.Verdict, h.Condition = sandbox.False, providers.ConditionResumable
 	case "running":
-		answer := toHostAnswer(httpx.LookAnswer(ctx))
 		if answer.err == nil {
 			answer = c.probeHost(ctx, id)
 		}
-		if answer.portClosed() && wirekit.Sleep(ctx, probePause) == nil { // envd may be restarting
+		if answer.portClosed() && (waited || wirekit.Sleep(ctx, probePause) == nil) { // envd may be restarting
 			answer = c.probeHost(ctx, id)
 		}
 		if answer.err != nil && ctx.Err() != nil {
