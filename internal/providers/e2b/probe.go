@@ -264,8 +264,10 @@ func (c *Client) readSamples(ctx context.Context, id string, since time.Time) ([
 	}
 	notes := httpx.LookNotes(ctx)
 	if notes != nil {
-		if none, has := notes.Load(samplesNote(id)); has && !since.Before(none.(time.Time)) {
-			return nil, nil
+		if kept, has := notes.Load(samplesNote(id)); has {
+			if none, _ := kept.(noSamples); !since.Before(none.since) {
+				return nil, none.err
+			}
 		}
 	}
 	var samples httpx.List[wireMetric]
@@ -276,12 +278,12 @@ func (c *Client) readSamples(ctx context.Context, id string, since time.Time) ([
 	}
 	_, err := c.API.JSON(ctx, httpx.Request{Op: "usage " + id, Path: httpx.Path("sandboxes", id, "metrics"), Query: query}, &samples)
 	c.metrics.note(id, err)
+	rows, odd := samples.Rows()
+	if notes != nil && (routeMissing(err) || err == nil && odd == nil && len(rows) == 0) {
+		notes.Store(samplesNote(id), noSamples{since, err})
+	}
 	if err != nil {
 		return nil, err
 	}
-	rows, err := samples.Rows()
-	if notes != nil && err == nil && len(rows) == 0 {
-		notes.Store(samplesNote(id), since)
-	}
-	return rows, fault.Placed(err, c.Profile, "usage "+id)
+	return rows, fault.Placed(odd, c.Profile, "usage "+id)
 }

@@ -27,12 +27,17 @@ type recentRecord struct {
 	err    error
 }
 
-// recordNote is the place of a sandbox's record in the notes of a look, samplesNote that of the time since
-// which it has no samples.
+// recordNote is the place of a sandbox's record in the notes of a look, samplesNote that of noSamples.
 type (
 	recordNote  string
 	samplesNote string
 )
+
+// noSamples says since when a sandbox has none, or why: the API lacks the route.
+type noSamples struct {
+	since time.Time
+	err   error
+}
 
 // lookDetail is detail for the queries of a look. Once nothing is asked inside any more, the record that
 // the look has read serves them, however old it is.
