@@ -66,10 +66,13 @@ func followHeap() {
 // memoryInUse is what no collection frees, in bytes: also the stacks of goroutines that wait, and what the
 // runtime knows of all, since the limit counts them.
 func memoryInUse() int64 {
-	const class = "/memory/classes/"
 	s := []metrics.Sample{
-		{Name: "/gc/heap/live:bytes"}, {Name: class + "total:bytes"},
-		{Name: class + "heap/released:bytes"}, {Name: class + "heap/free:bytes"}, {Name: class + "heap/objects:bytes"}, {Name: class + "heap/unused:bytes"},
+		{Name: "/gc/heap/live:bytes"},
+		{Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"},
+		{Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/heap/unused:bytes"},
 	}
 	metrics.Read(s)
 	used := int64(s[0].Value.Uint64() + s[1].Value.Uint64())

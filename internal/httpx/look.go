@@ -101,18 +101,14 @@ func WithSlot(ctx context.Context, s Slot) context.Context {
 }
 
 // LeaveSlot leaves the slot of a call in a look. The next request to the API returns to it.
-func LeaveSlot(ctx context.Context) {
-	if s := slotOf(ctx); s != nil {
-		s.Leave()
-	}
-}
+func LeaveSlot(ctx context.Context) { withSlot(ctx, Slot.Leave) }
 
-func slotOf(ctx context.Context) Slot {
-	s, _ := ctx.Value(slotKey{}).(Slot)
-	if _, looks := ctx.Value(lookKey{}).(*look); !looks {
-		return nil
+// withSlot calls do with the slot of a call in a look, if it has one.
+func withSlot(ctx context.Context, do func(Slot)) {
+	s, has := ctx.Value(slotKey{}).(Slot)
+	if _, looks := ctx.Value(lookKey{}).(*look); has && looks {
+		do(s)
 	}
-	return s
 }
 
 // slowAnswer is how long a request into a sandbox through the API may wait until it holds its slot no
@@ -122,16 +118,17 @@ const slowAnswer = 300 * time.Millisecond
 // inSlot is called before a request is sent, and answered with its answer: one to the API needs a slot, one
 // into a sandbox leaves it while it waits.
 func inSlot(ctx context.Context, r Request) (answered func()) {
-	s := slotOf(ctx)
-	switch {
-	case s == nil:
-	case !r.OneSandbox:
-		s.Return(ctx)
-	case r.OwnHost:
-		s.Leave()
-	default:
-		timer := time.AfterFunc(slowAnswer, s.Leave)
-		return func() { timer.Stop() }
-	}
-	return func() {}
+	answered = func() {}
+	withSlot(ctx, func(s Slot) {
+		switch {
+		case !r.OneSandbox:
+			s.Return(ctx)
+		case r.OwnHost:
+			s.Leave()
+		default:
+			timer := time.AfterFunc(slowAnswer, s.Leave)
+			answered = func() { timer.Stop() }
+		}
+	})
+	return answered
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"sbx/internal/fault"
 	"sbx/internal/httpx"
 )
 
@@ -46,7 +47,7 @@ func (c *Client) lookDetail(ctx context.Context, id string) (wireSandbox, error)
 	if notes == nil {
 		return c.sharedDetail(ctx, id)
 	}
-	if kept, has := notes.Load(recordNote(id)); has && httpx.LookAnswer(ctx) != nil {
+	if kept, has := notes.Load(recordNote(id)); has && fault.IsDefinite(httpx.LookAnswer(ctx)) {
 		w, _ := kept.(wireSandbox)
 		return w, nil
 	}

@@ -172,7 +172,9 @@ func ConflictUnsettled(conflict, searched error, mark providers.CreateMark) erro
 type Labels map[string]string
 
 // UnmarshalJSON decodes labels; it fails only for a text that is no JSON.
-func (l *Labels) UnmarshalJSON(text []byte) error { return jsonv2.Unmarshal(text, l, jsonv1.DefaultOptionsV1()) }
+func (l *Labels) UnmarshalJSON(text []byte) error {
+	return jsonv2.Unmarshal(text, l, jsonv1.DefaultOptionsV1())
+}
 
 // UnmarshalJSONFrom decodes labels; it fails only for what is no JSON. A value that is no text keeps its JSON.
 func (l *Labels) UnmarshalJSONFrom(dec *stream.Decoder) error {
