@@ -17,7 +17,6 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
-	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
 	"sbx/internal/testkit/fake"
 	"sbx/internal/triage"
@@ -256,7 +255,7 @@ type someDead struct {
 
 func (p *someDead) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	if n, _ := strconv.Atoi(id[len(id)-3:]); n%3 == 0 {
-		if err := wirekit.Sleep(ctx, time.Second); err != nil {
+		if err := providers.Pause(ctx, time.Second); err != nil {
 			return sandbox.Usage{}, err
 		}
 		dead := fault.New(fault.KindUnavailable, "the port is not open").Inside()

@@ -18,7 +18,6 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
-	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
@@ -106,8 +105,7 @@ func ContextFault(ctx context.Context) *fault.Error {
 
 // Sleep waits for d, in a look without its slot; the end of ctx is a fault.
 func Sleep(ctx context.Context, d time.Duration) error {
-	httpx.LeaveSlot(ctx)
-	if poll.Sleep(ctx, d) != nil {
+	if providers.Pause(ctx, d) != nil {
 		return ContextFault(ctx)
 	}
 	return nil
