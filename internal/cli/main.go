@@ -58,11 +58,28 @@ func Main(p process.Process) int {
 // verbMemory: with a limit near what is in use, the program does little but collect. It runs once
 // after every collection.
 func followHeap() {
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(live)
-	beyond := int64(live[0].Value.Uint64()) - verbMemory*2/3
+	beyond := memoryInUse() - verbMemory*2/3
 	debug.SetMemoryLimit(verbMemory + 3*max(0, beyond))
 	runtime.AddCleanup(&struct{ next *byte }{}, func(int) { followHeap() }, 0)
+}
+
+// memoryInUse is what no collection frees, in bytes: also the stacks of goroutines that wait, and what the
+// runtime knows of all, since the limit counts them.
+func memoryInUse() int64 {
+	s := []metrics.Sample{
+		{Name: "/gc/heap/live:bytes"},
+		{Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"},
+		{Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/heap/unused:bytes"},
+	}
+	metrics.Read(s)
+	used := int64(s[0].Value.Uint64() + s[1].Value.Uint64())
+	for _, free := range s[2:] {
+		used -= int64(free.Value.Uint64())
+	}
+	return used
 }
 
 // Types lists the kinds of providers that this binary has.

@@ -12,29 +12,31 @@ import (
 	"sbx/internal/triage"
 )
 
-// looksPerSlot is how many sandboxes of one provider are looked at at once, for each slot: a look
-// also waits between two samples, and then it holds no slot. Ten thousand goroutines that wait
-// cost more than the looks themselves.
+// looksPerSlot is how many sandboxes of one provider are looked at at once, for each slot, and how many
+// more wait for one sandbox alone: a look also waits between two samples, and then it holds no slot. Ten
+// thousand goroutines that wait cost more than the looks themselves.
 const looksPerSlot = 16
 
 // ForEach calls do for every sandbox and returns when all calls have returned: the providers at
 // once, since a silent one must not delay the others, and a bounded number of the sandboxes of
 // each. do is called concurrently.
 func (f *Fleet) ForEach(items []sandbox.Sandbox, do func(i int)) {
-	f.forEachProvider(items, func(_ string, indexes []int) { inWorkers(f.o.Slots*looksPerSlot, indexes, do) })
+	f.forEachProvider(items, func(_ string, indexes []int) {
+		inWorkers(f.o.Slots*looksPerSlot, indexes, func(i int, _ *place) { do(i) })
+	})
 }
 
 // forEachUnread is ForEach after take was called with the newest usage of each sandbox, as far as
 // its provider reads the usage of many in one request. do is called where take returned false,
 // and where that usage is not known.
-func (f *Fleet) forEachUnread(ctx context.Context, items []sandbox.Sandbox, take func(i int, u sandbox.Usage) bool, do func(i int)) {
+func (f *Fleet) forEachUnread(ctx context.Context, items []sandbox.Sandbox, take func(i int, u sandbox.Usage) bool, do func(ctx context.Context, i int)) {
 	taken := make([]bool, len(items)) // each is written by one goroutine
 	f.forEachProvider(items, func(profile string, indexes []int) {
 		if m, reader, err := requireAbility[providers.UsageBatchReader](f, profile, "usage"); err == nil {
 			f.readNewestUsage(ctx, m, reader, items, indexes, func(i int, u sandbox.Usage) { taken[i] = take(i, u) })
 		}
 		rest := slices.DeleteFunc(slices.Clone(indexes), func(i int) bool { return taken[i] })
-		inWorkers(f.o.Slots*looksPerSlot, rest, do)
+		f.inLooks(ctx, rest, do)
 	})
 }
 
@@ -51,28 +53,16 @@ func (f *Fleet) forEachProvider(items []sandbox.Sandbox, do func(profile string,
 	all.Wait()
 }
 
-// inWorkers calls do for every item, at most n at once.
-func inWorkers[T any](n int, items []T, do func(T)) {
-	next := make(chan T)
-	var workers sync.WaitGroup
-	for range min(n, len(items)) {
-		workers.Go(func() {
-			for item := range next {
-				do(item)
-			}
-		})
-	}
-	for _, item := range items {
-		next <- item
-	}
-	close(next)
-	workers.Wait()
+// inLooks calls do for every index, for a bounded number at once. A call of the context that waits for
+// one sandbox alone makes room for another look.
+func (f *Fleet) inLooks(ctx context.Context, indexes []int, do func(ctx context.Context, i int)) {
+	inWorkers(f.o.Slots*looksPerSlot, indexes, func(i int, worker *place) { do(withWorker(ctx, worker), i) })
 }
 
 // Looking are the options of Look.
 type Looking struct {
 	Thresholds func(sandbox.Sandbox) triage.Thresholds // of its profile and agent type
-	Full       bool                                    // Observe each one, whatever decides
+	Broken     bool                                    // only those count that a probe shows to be broken: the others are asked nothing else
 	Seen       func(LookProgress)                      // is told how far it is, by one goroutine at a time; nil = nobody
 }
 
@@ -98,9 +88,11 @@ func (f *Fleet) look(ctx context.Context, items []sandbox.Sandbox, how Looking, 
 		defer count.begin(items[i].Provider)()
 		report(i, observe(items[i]))
 	}
-	if how.Full {
-		f.ForEach(items, func(i int) {
-			one(i, func(s sandbox.Sandbox) Observation { return f.Observe(ctx, s) })
+	if how.Broken {
+		f.forEachProvider(items, func(_ string, indexes []int) {
+			f.inLooks(ctx, indexes, func(ctx context.Context, i int) {
+				one(i, func(s sandbox.Sandbox) Observation { return f.lookForBroken(ctx, s) })
+			})
 		})
 		return
 	}
@@ -111,7 +103,7 @@ func (f *Fleet) look(ctx context.Context, items []sandbox.Sandbox, how Looking, 
 		}
 		one(i, func(s sandbox.Sandbox) Observation { return f.ObserveUsage(ctx, s, []sandbox.Usage{u}, false) })
 		return true
-	}, func(i int) {
+	}, func(ctx context.Context, i int) {
 		one(i, func(s sandbox.Sandbox) Observation { return f.lookForLife(ctx, s, how.Thresholds(s)) })
 	})
 }
@@ -175,6 +167,16 @@ func (f *Fleet) lookForLife(ctx context.Context, s sandbox.Sandbox, t triage.Thr
 	return f.observeSigns(ctx, look, o, nil)
 }
 
+// lookForBroken probes a sandbox, and observes it only where the probe shows it to be broken.
+func (f *Fleet) lookForBroken(ctx context.Context, s sandbox.Sandbox) Observation {
+	o, look := f.newObservation(s), providers.Look(ctx)
+	if o.Health = f.probeRepeatedly(look, s); o.Health.Err == nil && o.Health.Got.Condition == providers.ConditionBroken {
+		return f.observeSigns(ctx, look, o, nil)
+	}
+	o.Usage.Err, o.Logs.Err = errNotAsked, errNotAsked
+	return f.concludeUsage(ctx, o)
+}
+
 // ShowsWork reports whether the newest sample of a sandbox shows it at work, so that nothing else
 // that may be observed of it makes its verdict stuck.
 func (f *Fleet) ShowsWork(s sandbox.Sandbox, samples []sandbox.Usage, t triage.Thresholds) bool {
@@ -222,7 +224,7 @@ func (f *Fleet) readNewestUsage(ctx context.Context, m *member, reader providers
 		return err
 	}
 	if len(batches) > 0 && fault.KindOf(read(batches[0])) != fault.KindUnsupported {
-		inWorkers(f.o.Slots, batches[1:], func(batch []int) { _ = read(batch) }) // what it misses is read by itself
+		inWorkers(f.o.Slots, batches[1:], func(batch []int, _ *place) { _ = read(batch) }) // what it misses is read by itself
 	}
 }
 

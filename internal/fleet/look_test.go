@@ -244,3 +244,77 @@ func (s *slowReader) UsageOfMany(ctx context.Context, _ []string) (map[string]sa
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
+
+// someDead are sandboxes of which every third answers after a second that nothing in it works; the others
+// answer after 20 ms.
+type someDead struct {
+	*fake.Provider
+
+	api, most atomic.Int64 // calls in flight that hold a slot
+}
+
+func (p *someDead) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
+	if n, _ := strconv.Atoi(id[len(id)-3:]); n%3 == 0 {
+		if err := providers.Pause(ctx, time.Second); err != nil {
+			return sandbox.Usage{}, err
+		}
+		dead := fault.New(fault.KindUnavailable, "the port is not open").Inside()
+		dead.Definite = true
+		return sandbox.Usage{}, dead
+	}
+	p.most.Store(max(p.most.Load(), p.api.Add(1)))
+	defer p.api.Add(-1)
+	time.Sleep(20 * time.Millisecond)
+	return p.Provider.Usage(ctx, id)
+}
+
+// TestTheDeadHoldUpNoOtherLook: neither the slots nor the places of looks under way are theirs while they wait.
+func TestTheDeadHoldUpNoOtherLook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &someDead{Provider: fake.New(fake.Options{Name: "prod"})}
+		made := time.Now().Add(-time.Hour)
+		for i := range 450 {
+			id := fmt.Sprintf("box-%03d", i)
+			p.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: id, CreatedAt: made, StartedAt: made}, Dead: i%3 == 0})
+		}
+		f := of(p)
+		items := f.Collect(t.Context(), providers.Query{}).Items
+		began := time.Now()
+		var alive atomic.Int64 // how long the others took
+		f.Look(t.Context(), items, fleet.Looking{Thresholds: looking().Thresholds}, func(i int, o fleet.Observation) {
+			if n, _ := strconv.Atoi(items[i].ID[4:]); n%3 != 0 {
+				alive.Store(max(alive.Load(), int64(time.Since(began))))
+				return
+			}
+			assert.Equal(t, sandbox.False, o.Health.Got.Verdict, items[i].ID)
+		})
+		assert.LessOrEqual(t, time.Duration(alive.Load()), 3*time.Second, "300 of two calls each, 16 at once, and pauses between")
+		assert.LessOrEqual(t, time.Since(began), 4*time.Second)
+		assert.LessOrEqual(t, p.most.Load(), int64(fleet.DefaultSlots))
+	})
+}
+
+// TestALookForTheBrokenAsksTheOthersNothingElse: their probe decides.
+func TestALookForTheBrokenAsksTheOthersNothingElse(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := fake.New(fake.Options{Name: "prod"})
+		made := time.Now().Add(-time.Hour)
+		for _, id := range []string{"well", "dead"} {
+			p.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: id, CreatedAt: made, StartedAt: made}, Dead: id == "dead"})
+		}
+		f := of(p)
+		items := f.Collect(t.Context(), providers.Query{}).Items
+		f.Look(t.Context(), items, fleet.Looking{Thresholds: looking().Thresholds, Broken: true}, func(i int, o fleet.Observation) {
+			dead := items[i].ID == "dead"
+			assert.Equal(t, sandbox.VerdictOf(!dead), o.Health.Got.Verdict)
+			assert.Equal(t, dead, o.Usage.Err == nil)
+			require.NoError(t, o.SourceErr())
+		})
+		assert.Len(t, p.Calls(fake.OpProbe), 2)
+		for _, c := range p.Calls(fake.OpUsage, fake.OpLogs, fake.OpProcesses, fake.OpExit, fake.OpEvents, fake.OpHistory) {
+			assert.Equal(t, "dead", c.ID, c.Op)
+		}
+	})
+}

@@ -18,6 +18,7 @@ type member struct {
 	Member
 
 	slots    chan struct{}
+	waiting  chan struct{} // calls that have left their slot: one for each look under way
 	breaker  *policy.Breaker
 	attached []source // Sources
 
@@ -63,28 +64,13 @@ func callWithBreaker[T any](ctx context.Context, m *member, b *policy.Breaker, o
 // callWithoutBreaker is callInSlot without the breaker, for reads that are paced already and
 // must continue: those that verify an end.
 func callWithoutBreaker[T any](ctx context.Context, m *member, op string, do func(context.Context) (T, error)) (T, error) {
-	release, err := m.takeSlot(ctx, op)
+	ctx, release, err := m.takeSlot(ctx, op)
 	if err != nil {
 		var none T
 		return none, err
 	}
 	defer release()
 	return callWithTimeout(ctx, m, op, do)
-}
-
-// takeSlot waits for a slot; release returns it.
-func (m *member) takeSlot(ctx context.Context, op string) (release func(), err error) {
-	select {
-	case m.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, m.asFault(ctx, ctx.Err(), op)
-	}
-	release = func() { <-m.slots }
-	if err := ctx.Err(); err != nil { // select chose between two ready cases
-		release()
-		return nil, m.asFault(ctx, err, op)
-	}
-	return release, nil
 }
 
 // callWithTimeout sends one request without a slot.

@@ -200,9 +200,9 @@ func (f *Fleet) sampleRound(ctx context.Context, refs []sandbox.Ref) Round {
 		items[i] = sandbox.Sandbox{Provider: ref.Provider, ID: ref.ID, State: sandbox.StateRunning}
 		samples[i].Ref = ref
 	}
-	one := func(i int) { samples[i].Usage, samples[i].Err = f.Usage(ctx, refs[i]) }
+	one := func(ctx context.Context, i int) { samples[i].Usage, samples[i].Err = f.Usage(ctx, refs[i]) }
 	if len(refs) == 1 { // the reader of many knows less of one
-		one(0)
+		one(ctx, 0)
 	} else {
 		f.forEachUnread(ctx, items, func(i int, u sandbox.Usage) bool { samples[i].Usage = u; return true }, one)
 	}
@@ -291,7 +291,7 @@ func (f *Fleet) Tail(ctx context.Context, ref sandbox.Ref, n int) Part[[]sandbox
 		p.Err = err
 		return p
 	}
-	release, err := m.takeSlot(ctx, "logs "+ref.ID)
+	ctx, release, err := m.takeSlot(ctx, "logs "+ref.ID)
 	if err != nil {
 		p.Err = err
 		return p

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync"
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
@@ -46,16 +47,18 @@ func (f *Fleet) settle(ctx, look context.Context, o *Observation, end error, exi
 	if exit {
 		o.Exit.Err = skipped
 	}
+	var log sync.WaitGroup
+	defer log.Wait()
 	switch {
 	case !fault.AboutOneSandbox(end):
-		o.Logs = f.Tail(ctx, s.Ref(), tailLines)
+		log.Go(func() { o.Logs = f.Tail(ctx, s.Ref(), tailLines) })
 	case f.KeepsLogs(s.Provider):
-		o.Logs = f.Tail(look, s.Ref(), tailLines)
+		log.Go(func() { o.Logs = f.Tail(look, s.Ref(), tailLines) })
 	default:
 		o.Logs.Err = skipped
 	}
 	switch {
-	case !running:
+	case !running, o.Health.Err == nil: // it was probed first
 	case fault.IsDefinite(end):
 		o.Health = f.probeRepeatedly(look, s)
 	case fault.AboutOneSandbox(end): // as a probe without an answer

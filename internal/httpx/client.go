@@ -88,6 +88,9 @@ type Request struct {
 	// OneSandbox says that something inside one sandbox answers, or a proxy in front of it:
 	// its errors are fault.Error.OneSandbox.
 	OneSandbox bool
+	// OwnHost says that the sandbox has an address apart from the API's, which has a limit of its own: in a
+	// look such a request holds no slot (WithSlot).
+	OwnHost bool
 	// Fresh is sent also where the look of its context knows the answer (Look).
 	Fresh bool
 }

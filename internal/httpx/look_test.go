@@ -1,9 +1,11 @@
 package httpx_test
 
 import (
+	"context"
 	"net/http"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -59,6 +61,47 @@ func TestRequestsOfALookSettleEachOther(t *testing.T) {
 			}
 			_, err = c.Do(httpx.Look(t.Context()), inside)
 			require.NoError(t, err, "another look")
+		})
+	}
+}
+
+// heldSlot is a slot that counts how often it is left and taken again.
+type heldSlot struct{ left, returned atomic.Int32 }
+
+func (s *heldSlot) Leave() { s.left.Add(1) }
+
+func (s *heldSlot) Return(context.Context) { s.returned.Add(1) }
+
+// TestWhatWaitsForOneSandboxHoldsNoSlot in a look: at an address of its own at once, through the API once it
+// is slow. A request to the API returns to the slot.
+func TestWhatWaitsForOneSandboxHoldsNoSlot(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		r              httpx.Request
+		takes          time.Duration
+		look           bool
+		left, returned int32
+	}{
+		"own host":          {httpx.Request{OneSandbox: true, OwnHost: true}, 0, true, 1, 0},
+		"own host, no look": {httpx.Request{OneSandbox: true, OwnHost: true}, 0, false, 0, 0},
+		"quick through API": {httpx.Request{OneSandbox: true}, 200 * time.Millisecond, true, 0, 0},
+		"slow through API":  {httpx.Request{OneSandbox: true}, time.Second, true, 1, 0},
+		"API":               {httpx.Request{}, time.Second, true, 0, 1},
+	} {
+		bubble.Run(t, name, func(t *testing.T) {
+			c, _ := client(t, func(w http.ResponseWriter, r *http.Request) {
+				time.Sleep(tc.takes)
+				text(http.StatusOK, "{}")(w, r)
+			}, httpx.Options{})
+			var slot heldSlot
+			ctx := httpx.WithSlot(t.Context(), &slot)
+			if tc.look {
+				ctx = httpx.Look(ctx)
+			}
+			_, err := c.Do(ctx, tc.r)
+			require.NoError(t, err)
+			assert.Equal(t, tc.left, slot.left.Load())
+			assert.Equal(t, tc.returned, slot.returned.Load())
 		})
 	}
 }

@@ -21,8 +21,10 @@ func (c *Client) sendOnce(ctx context.Context, r Request) (*http.Response, trace
 	if err != nil {
 		return nil, nil, err
 	}
+	answered := inSlot(ctx, r)
 	tell := c.traceRequest(req)
 	res, err := c.http.Do(req)
+	answered()
 	if err != nil {
 		err = c.requestFault(ctx, r, err)
 		tell(0, 0, err)

@@ -9,6 +9,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
+	"sbx/internal/poll"
 	"sbx/internal/sandbox"
 )
 
@@ -28,6 +29,15 @@ func CheckAnswerID(profile, op, asked string, names ...string) error {
 // Look marks the calls of one look at one sandbox, which settle each other: after a definite answer, or
 // none, an error is fault.SettlesLook, nothing is repeated, and later calls ask inside no more.
 func Look(ctx context.Context) context.Context { return httpx.Look(ctx) }
+
+// WithSlot gives a call the slot that it leaves, as part of a look, while it waits for one sandbox alone.
+func WithSlot(ctx context.Context, s httpx.Slot) context.Context { return httpx.WithSlot(ctx, s) }
+
+// Pause waits for d, in a look without its slot. It returns the cause of ctx where that ends before.
+func Pause(ctx context.Context, d time.Duration) error {
+	httpx.LeaveSlot(ctx)
+	return poll.Sleep(ctx, d)
+}
 
 // IDSpeller is a provider whose sandboxes have ids with several spellings. Without it, ids are compared
 // byte by byte.

@@ -14,6 +14,7 @@ type e2bAPI struct {
 	cpu    func(n int) float64 // percent of the machine of the n-th sandbox
 	bare   bool                // one sample of each, and no list of processes
 	noBulk bool                // an older level of the API: one sandbox's metrics at a time
+	dead   func(n int) bool    // listed as running, without samples, and nothing inside answers; nil = none is
 }
 
 // The processor time of the fleets, in percent of a machine of two cores.
@@ -26,6 +27,25 @@ func tenthIdle(n int) float64 {
 	}
 	return atWork(n)
 }
+
+// deadTakes is how long the edge takes to say that nothing in a sandbox answers.
+const deadTakes = 1100 * time.Millisecond
+
+// threeTenths of the sandboxes are dead.
+func threeTenths(n int) bool { return n%10 > 6 }
+
+func (a *e2bAPI) isDead(id string) bool { return a.dead != nil && a.dead(number(id)) }
+
+// of names a kind of requests about one sandbox.
+func (a *e2bAPI) of(kind, id string) string {
+	if a.isDead(id) {
+		return kind + deadSuffix
+	}
+	return kind
+}
+
+// deadSuffix marks the kinds of requests about dead sandboxes.
+const deadSuffix = " (dead)"
 
 // sampleEvery is the distance of two samples of the metrics API.
 const sampleEvery = 5 * time.Second
@@ -67,8 +87,11 @@ func number(id string) int {
 
 func (a *e2bAPI) handler(w *world) http.Handler {
 	mux := http.NewServeMux()
+	many := func(kind string, serve http.HandlerFunc) http.HandlerFunc {
+		return w.counted(func(*http.Request) string { return kind }, serve)
+	}
 	one := func(kind string, serve func(out http.ResponseWriter, r *http.Request, id string)) http.HandlerFunc {
-		return w.counted(kind, func(out http.ResponseWriter, r *http.Request) {
+		return w.counted(func(r *http.Request) string { return a.of(kind, r.PathValue("id")) }, func(out http.ResponseWriter, r *http.Request) {
 			id := r.PathValue("id")
 			if there, _ := w.find(id); !there {
 				answer(out, http.StatusNotFound, map[string]any{"code": 404, "message": "Sandbox \"" + id + "\" doesn't exist or you don't have access to it"})
@@ -77,7 +100,7 @@ func (a *e2bAPI) handler(w *world) http.Handler {
 			serve(out, r, id)
 		})
 	}
-	mux.HandleFunc("GET /v2/sandboxes", w.counted("list", func(out http.ResponseWriter, r *http.Request) { a.list(w, out, r) }))
+	mux.HandleFunc("GET /v2/sandboxes", many("list", func(out http.ResponseWriter, r *http.Request) { a.list(w, out, r) }))
 	mux.HandleFunc("GET /sandboxes/{id}", one("get", func(out http.ResponseWriter, _ *http.Request, id string) { answer(out, http.StatusOK, a.row(w, id)) }))
 	mux.HandleFunc("GET /v2/sandboxes/{id}/logs", one("logs", func(out http.ResponseWriter, _ *http.Request, _ string) {
 		lines := []any{map[string]any{"timestamp": w.born, "level": "info", "message": "envd started", "fields": map[string]string{}}}
@@ -85,21 +108,28 @@ func (a *e2bAPI) handler(w *world) http.Handler {
 	}))
 	mux.HandleFunc("GET /sandboxes/{id}/metrics", one("metrics", func(out http.ResponseWriter, r *http.Request, id string) {
 		out.Header().Set("Content-Type", "application/json")
+		if a.isDead(id) {
+			_, _ = out.Write([]byte("[]"))
+			return
+		}
 		_, _ = out.Write(a.samples(number(id), r)) // a client that has gone wants no answer
 	}))
 	if !a.noBulk {
-		mux.HandleFunc("GET /sandboxes/metrics", w.counted("bulk metrics", func(out http.ResponseWriter, r *http.Request) { a.bulk(w, out, r) }))
+		mux.HandleFunc("GET /sandboxes/metrics", many("bulk metrics", func(out http.ResponseWriter, r *http.Request) { a.bulk(w, out, r) }))
 	}
 	mux.HandleFunc("DELETE /sandboxes/{id}", one("delete", func(out http.ResponseWriter, _ *http.Request, id string) {
 		w.end(id)
 		out.WriteHeader(http.StatusNoContent)
 	}))
-	mux.HandleFunc("GET /health", w.counted("host", a.host(w, func(out http.ResponseWriter) { out.WriteHeader(http.StatusNoContent) })))
+	mux.HandleFunc("GET /health", a.host(w, func(out http.ResponseWriter) { out.WriteHeader(http.StatusNoContent) }))
 	if !a.bare {
-		mux.HandleFunc("POST /process.Process/List", w.counted("host", a.host(w, func(out http.ResponseWriter) {
+		mux.HandleFunc("POST /process.Process/List", a.host(w, func(out http.ResponseWriter) {
 			process := map[string]any{"pid": 7, "config": map[string]any{"cmd": "sleep", "args": []string{"86400"}}}
 			answer(out, http.StatusOK, map[string]any{"processes": []any{process}})
-		})))
+		}))
+		mux.HandleFunc("GET /metrics", a.host(w, func(out http.ResponseWriter) {
+			answer(out, http.StatusOK, map[string]any{"ts": time.Now().Unix(), "cpu_count": 2, "cpu_used_pct": 0.1, "mem_total": 536870912, "mem_used": 209715200})
+		}))
 	}
 	return mux
 }
@@ -129,7 +159,7 @@ func (a *e2bAPI) bulk(w *world, out http.ResponseWriter, r *http.Request) {
 	}
 	found := map[string]any{}
 	for _, id := range ids {
-		if there, _ := w.find(id); there {
+		if there, _ := w.find(id); there && !a.isDead(id) {
 			found[id] = a.sample(number(id), time.Now())
 		}
 	}
@@ -138,12 +168,18 @@ func (a *e2bAPI) bulk(w *world, out http.ResponseWriter, r *http.Request) {
 
 // host is the edge in front of the sandboxes.
 func (a *e2bAPI) host(w *world, serve func(out http.ResponseWriter)) http.HandlerFunc {
-	return func(out http.ResponseWriter, r *http.Request) {
-		id := r.Header.Get("E2b-Sandbox-Id")
+	const header = "E2b-Sandbox-Id"
+	return w.counted(func(r *http.Request) string { return a.of("host", r.Header.Get(header)) }, func(out http.ResponseWriter, r *http.Request) {
+		id := r.Header.Get(header)
 		if there, _ := w.find(id); !there {
 			answer(out, http.StatusBadGateway, map[string]any{"sandboxId": id, "message": "The sandbox was not found", "code": 502})
 			return
 		}
+		if a.isDead(id) {
+			time.Sleep(deadTakes - w.takes)
+			answer(out, http.StatusBadGateway, map[string]any{"sandboxId": id, "message": "The sandbox is running but port is not open", "code": 502})
+			return
+		}
 		serve(out)
-	}
+	})
 }

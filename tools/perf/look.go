@@ -25,18 +25,24 @@ type look struct {
 	name string
 	kind string // of world
 	args []string
+	rows int // sandboxes of the world
+	exit int // the code that a look without a fault has
 }
 
 func looks() []look {
 	cleanup := []string{"cleanup", "--stuck", "-o", "json"}
-	return []look{
-		{"`cleanup --stuck`, all at work", "e2b-work", cleanup},
-		{"`ls --stuck`, all at work", "e2b-work", []string{"ls", "--stuck"}},
-		{"`top`, all at work", "e2b-work", []string{"top"}},
-		{"`cleanup --stuck`, a tenth idle", "e2b-mixed", cleanup},
-		{"`cleanup --stuck`, all at work, no bulk metrics", "e2b-old", cleanup},
-		{"`cleanup --stuck`, all idle", "e2b-idle", cleanup},
+	all := []look{
+		{name: "`cleanup --stuck`, all at work", kind: "e2b-work", args: cleanup},
+		{name: "`ls --stuck`, all at work", kind: "e2b-work", args: []string{"ls", "--stuck"}},
+		{name: "`top`, all at work", kind: "e2b-work", args: []string{"top"}},
+		{name: "`cleanup --stuck`, a tenth idle", kind: "e2b-mixed", args: cleanup},
+		{name: "`cleanup --stuck`, all at work, no bulk metrics", kind: "e2b-old", args: cleanup},
+		{name: "`cleanup --stuck`, all idle", kind: "e2b-idle", args: cleanup},
 	}
+	for i := range all {
+		all[i].rows = lookRows
+	}
+	return all
 }
 
 // looks measures commands that look at every one of 10,000 sandboxes, on a fake of E2B's API
@@ -79,32 +85,52 @@ func (s stage) lookOften(server string, l look, takes time.Duration, runs int) (
 	}
 	ideal := "-"
 	if takes > 0 {
-		ideal = fmt.Sprintf("%.2f", median(f.wall)/last.ideal())
+		ideal = fmt.Sprintf("%.2f", median(f.wall)/last.ideal(0))
 	}
 	return fmt.Sprintf("| %s | %s | %.2f | %.2f | %.0f | %d | %s | %d | %s |\n", l.name, takes, median(f.wall)/1000, median(f.cpu)/1000, median(f.peak),
-		last.Requests, perRow(last.Kinds), last.Most, ideal), nil
+		last.Requests, last.perRow("", l.rows), last.Most, ideal), nil
 }
 
 // ideal is the least time, in milliseconds, for the requests at the time that each really took:
 // the pages of a list follow each other, since each names the next; of the others lookInFlight
-// are in flight at once.
-func (t tally) ideal() float64 {
-	lists, each := float64(t.Kinds["list"]), t.Took/float64(t.Requests)
-	return lists*each + (float64(t.Requests)-lists)*each/lookInFlight
+// are in flight at once. Those into a dead sandbox follow each other with a pause, and the dead
+// ones wait for nothing else.
+func (t tally) ideal(dead int) float64 {
+	var pages, others, chain float64
+	for kind, c := range t.Kinds {
+		switch kind {
+		case "list":
+			pages += c.Took
+		case "host" + deadSuffix:
+			each := float64(c.N) / float64(dead)
+			chain = each*c.Took/float64(c.N) + max(0, each-1)*float64(provedAfter.Milliseconds())
+		default:
+			others += c.Took
+		}
+	}
+	return pages + max(others/lookInFlight, chain)
 }
 
-// perRow names the requests of each kind for one sandbox.
-func perRow(kinds map[string]int) string {
+// provedAfter is the pause before the second answer that proves a sandbox dead: envd may be restarting.
+const provedAfter = 2 * time.Second
+
+// perRow names the requests of each kind for one sandbox, those with the suffix or those without.
+func (t tally) perRow(suffix string, rows int) string {
 	var parts []string
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		parts = append(parts, fmt.Sprintf("%.2g %s", float64(kinds[kind])/lookRows, kind))
+	var all float64
+	for _, kind := range slices.Sorted(maps.Keys(t.Kinds)) {
+		if what, dead := strings.CutSuffix(kind, deadSuffix); dead == (suffix != "") {
+			n := float64(t.Kinds[kind].N) / float64(rows)
+			all += n
+			parts = append(parts, fmt.Sprintf("%.2g %s", n, what))
+		}
 	}
-	return strings.Join(parts, ", ")
+	return fmt.Sprintf("%.3g: %s", all, strings.Join(parts, ", "))
 }
 
 func (s stage) lookOnce(server string, l look, takes time.Duration) (spent, tally, error) {
 	var t tally
-	at, err := ask(http.MethodPost, fmt.Sprintf("%s/%s/%d?takes=%s", server, l.kind, lookRows, takes))
+	at, err := ask(http.MethodPost, fmt.Sprintf("%s/%s/%d?takes=%s", server, l.kind, l.rows, takes))
 	if err != nil {
 		return spent{}, t, err
 	}
@@ -120,7 +146,7 @@ func (s stage) lookOnce(server string, l look, takes time.Duration) (spent, tall
 	if err == nil {
 		err = json.Unmarshal(raw, &t)
 	}
-	if err == nil && got.exit != 0 {
+	if err == nil && got.exit != l.exit {
 		err = fmt.Errorf("exit %d: %s", got.exit, strings.TrimSpace(got.errs))
 	}
 	return got, t, err

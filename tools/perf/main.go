@@ -52,15 +52,15 @@ func run(args []string, out io.Writer) error {
 	root := flags.String("C", "../..", "folder of the product's go.mod")
 	runs := flags.Int("runs", 40, "how often each figure is taken")
 	watched := flags.Duration("watched", 10*time.Second, "how long idle processes are watched")
-	part := flags.String("part", "all", "what is measured: local, remote, all of both, cleanup, look (at 10,000 sandboxes), dashboard (of as many, beside k9s and lazydocker), tasks (beside GNU parallel), or incumbents (installs one with npm)")
+	part := flags.String("part", "all", "what is measured: local, remote, all of both, cleanup, look (at 10,000 sandboxes), dead (1,000 sandboxes, 300 of them dead), dashboard (of as many, beside k9s and lazydocker), tasks (beside GNU parallel), or incumbents (installs one with npm)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if runtime.GOOS != "linux" {
 		return errors.New("the figures come from /proc: measure on Linux")
 	}
-	if !slices.Contains([]string{"all", "local", "remote", "cleanup", "look", "dashboard", "tasks", "incumbents"}, *part) {
-		return fmt.Errorf("-part: %q is none of local, remote, all, cleanup, look, dashboard, tasks, incumbents", *part)
+	if !slices.Contains([]string{"all", "local", "remote", "cleanup", "look", "dead", "dashboard", "tasks", "incumbents"}, *part) {
+		return fmt.Errorf("-part: %q is none of local, remote, all, cleanup, look, dead, dashboard, tasks, incumbents", *part)
 	}
 	if *runs < 1 {
 		return errors.New("-runs: at least 1")
@@ -84,6 +84,9 @@ func measure(s stage, part string, runs int, watched time.Duration, out io.Write
 	}
 	if part == "look" {
 		return s.looks(runs, out)
+	}
+	if part == "dead" {
+		return s.dead(runs, out)
 	}
 	var t table
 	before, held := load(), ""

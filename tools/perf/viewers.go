@@ -87,5 +87,5 @@ func (f fleet) rounds(server, at string) float64 {
 	if raw, err := ask(http.MethodGet, server+"/"+at); err != nil || json.Unmarshal(raw, &t) != nil {
 		return 0
 	}
-	return float64(t.Kinds["list"]) / (viewRows / pageRows)
+	return float64(t.Kinds["list"].N) / (viewRows / pageRows)
 }

@@ -34,6 +34,7 @@ type world struct {
 	ends  map[string]time.Time // when each is gone; zero = nobody asked yet
 	now   int                  // calls in flight
 	tally tally
+	first time.Time // request
 }
 
 // tally is what a world has seen of the program that ran against it.
@@ -42,15 +43,22 @@ type tally struct {
 	Most     int `json:"most"`  // requests in flight at once
 	Asked    int `json:"asked"` // things that were asked to end
 	Left     int `json:"left"`  // things that were there when the tally was asked for
-	// Kinds counts the requests by what they ask for, where the world names it.
-	Kinds map[string]int `json:"kinds"`
-	// Took is how long the calls took together, in milliseconds: on a busy machine longer than
-	// they were to.
+	// Kinds are the requests by what they ask for, where the world names it.
+	Kinds map[string]calls `json:"kinds"`
+	// FirstEnd is the time from the first request to the first that asked for an end, in milliseconds;
+	// 0 = none did.
+	FirstEnd float64 `json:"first_end"`
+}
+
+// calls are requests of one kind, and how long they took together, in milliseconds: on a busy machine
+// longer than they were to.
+type calls struct {
+	N    int     `json:"n"`
 	Took float64 `json:"took"`
 }
 
 func newWorld(n int, now time.Time) *world {
-	w := &world{born: now.Add(-time.Hour), takes: callTakes, ends: map[string]time.Time{}, tally: tally{Kinds: map[string]int{}}}
+	w := &world{born: now.Add(-time.Hour), takes: callTakes, ends: map[string]time.Time{}, tally: tally{Kinds: map[string]calls{}}}
 	for i := range n {
 		w.ids = append(w.ids, fmt.Sprintf("i%020x", i))
 		w.ends[w.ids[i]] = time.Time{}
@@ -60,9 +68,16 @@ func newWorld(n int, now time.Time) *world {
 
 // serving wraps a route: it counts, and takes as long as a call takes here.
 func (w *world) serving(serve http.HandlerFunc) http.HandlerFunc {
+	return w.counted(func(*http.Request) string { return "" }, serve)
+}
+
+// counted is serving for a route whose requests are counted by a name.
+func (w *world) counted(kind func(*http.Request) string, serve http.HandlerFunc) http.HandlerFunc {
 	return func(out http.ResponseWriter, r *http.Request) {
 		w.mu.Lock()
-		w.tally.Requests++
+		if w.tally.Requests++; w.first.IsZero() {
+			w.first = time.Now()
+		}
 		w.now++
 		w.tally.Most = max(w.tally.Most, w.now)
 		w.mu.Unlock()
@@ -72,20 +87,11 @@ func (w *world) serving(serve http.HandlerFunc) http.HandlerFunc {
 		}
 		serve(out, r)
 		w.mu.Lock()
-		w.tally.Took += since(began)
+		defer w.mu.Unlock()
+		c := w.tally.Kinds[kind(r)]
+		w.tally.Kinds[kind(r)] = calls{c.N + 1, c.Took + since(began)}
 		w.now--
-		w.mu.Unlock()
 	}
-}
-
-// counted is serving for a route whose requests are counted by a name.
-func (w *world) counted(kind string, serve http.HandlerFunc) http.HandlerFunc {
-	return w.serving(func(out http.ResponseWriter, r *http.Request) {
-		w.mu.Lock()
-		w.tally.Kinds[kind]++
-		w.mu.Unlock()
-		serve(out, r)
-	})
 }
 
 // living lists what is there, in a fixed order.
@@ -114,7 +120,9 @@ func (w *world) end(id string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ends[id] = time.Now().Add(endTakes)
-	w.tally.Asked++
+	if w.tally.Asked++; w.tally.Asked == 1 {
+		w.tally.FirstEnd = since(w.first)
+	}
 	return true
 }
 
@@ -133,7 +141,7 @@ func kinds() map[string]func(*world) http.Handler {
 		"monotask": monotask, "pods": pods, "containers": containers,
 		"e2b":      (&e2bAPI{cpu: func(int) float64 { return 0 }, bare: true}).handler,
 		"e2b-work": (&e2bAPI{cpu: atWork}).handler, "e2b-idle": (&e2bAPI{cpu: idle}).handler, "e2b-mixed": (&e2bAPI{cpu: tenthIdle}).handler,
-		"e2b-old": (&e2bAPI{cpu: atWork, noBulk: true}).handler,
+		"e2b-old": (&e2bAPI{cpu: atWork, noBulk: true}).handler, "e2b-dead": (&e2bAPI{cpu: tenthIdle, dead: threeTenths}).handler,
 	}
 }
 

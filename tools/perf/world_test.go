@@ -75,6 +75,31 @@ func TestAHostAnswersUntilItsSandboxIsGone(t *testing.T) {
 	}
 }
 
+func TestADeadSandboxIsListedAndDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(10, time.Now())
+		h := kinds()["e2b-dead"](w)
+		began := time.Now()
+		if code, body := served(t, h, http.MethodGet, "/health", "E2b-Sandbox-Id", w.ids[9]); code != http.StatusBadGateway || !strings.Contains(body, "port is not open") {
+			t.Error(code, body)
+		}
+		if took := time.Since(began); took != deadTakes {
+			t.Error(took)
+		}
+		if _, body := served(t, h, http.MethodGet, "/sandboxes/"+w.ids[9]+"/metrics"); body != "[]" {
+			t.Error(body)
+		}
+		got := w.count()
+		if got.Kinds["host"+deadSuffix].N != 1 || got.Kinds["metrics"+deadSuffix].N != 1 {
+			t.Errorf("%+v", got)
+		}
+		if ideal := got.ideal(1); ideal != 1100 {
+			t.Error(ideal)
+		}
+	})
+}
+
 func TestContest(t *testing.T) {
 	t.Parallel()
 	var first, second result

@@ -127,7 +127,7 @@ func (c *Client) recordRow(w wireSandbox) {
 func (c *Client) toolbox(r httpx.Request, id string, passive bool) httpx.Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r.URL, r.OneSandbox = c.boxes[id]+r.Path, true
+	r.URL, r.OneSandbox, r.OwnHost = c.boxes[id]+r.Path, true, true
 	if passive {
 		r.Header = http.Header{skipActivity: {"true"}}
 	}

@@ -16,10 +16,11 @@ func TestOneAnswerEndsTheLook(t *testing.T) {
 	inside := []string{
 		"GET /health", "GET /metrics", "POST /process.Process/List", "POST /process.Process/Start", "POST /process.Process/Connect", "POST /process.Process/SendSignal",
 	}
-	for _, silent := range []bool{false, true} {
+	for i := range 4 {
+		silent, o := i%2 == 1, e2btest.Options{NoMetrics: i < 2, NoSamples: i >= 2}
 		for _, labels := range []map[string]string{nil, {sandbox.LabelRun: "main"}} {
 			synctest.Test(t, func(t *testing.T) {
-				f := e2btest.New(t, e2btest.Options{NoMetrics: true})
+				f := e2btest.New(t, o)
 				id := f.Add(e2btest.Seed{Metadata: labels})
 				s := providertest.DeadSubject{P: dialled(t, f), ID: id, Silent: silent, All: f.Counter(), Inside: f.Counter(inside...)}
 				if !silent {

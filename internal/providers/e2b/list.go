@@ -228,6 +228,6 @@ func (c *Client) toHost(r httpx.Request, id, token string) httpx.Request {
 	if token != "" {
 		h.Set("X-Access-Token", token)
 	}
-	r.Header, r.OneSandbox = h, true
+	r.Header, r.OneSandbox, r.OwnHost = h, true, true
 	return r
 }

@@ -20,8 +20,10 @@ import (
 
 // Probe reads the record and asks the host of a running sandbox. A paused one is not asked,
 // since traffic may wake it. What the host has said in the same look (httpx.Look) counts as the first
-// of its answers.
+// of its answers; its record is then read just before the second one.
 func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error) {
+	answer := toHostAnswer(httpx.LookAnswer(ctx))
+	waited := answer.portClosed() && wirekit.Sleep(ctx, probePause) == nil
 	w, err := c.detail(ctx, id)
 	if err != nil {
 		return providers.Health{}, err
@@ -31,11 +33,10 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 	case "paused":
 		h.Verdict, h.Condition = sandbox.False, providers.ConditionResumable
 	case "running":
-		answer := toHostAnswer(httpx.LookAnswer(ctx))
 		if answer.err == nil {
 			answer = c.probeHost(ctx, id)
 		}
-		if answer.portClosed() && wirekit.Sleep(ctx, probePause) == nil { // envd may be restarting
+		if answer.portClosed() && (waited || wirekit.Sleep(ctx, probePause) == nil) { // envd may be restarting
 			answer = c.probeHost(ctx, id)
 		}
 		if answer.err != nil && ctx.Err() != nil {
@@ -255,10 +256,19 @@ func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process,
 	return all, nil
 }
 
-// readSamples reads the samples of the metrics API since then; legacy clouds take no range.
+// readSamples reads the samples of the metrics API since then; legacy clouds take no range. A look that
+// has found none asks for none again.
 func (c *Client) readSamples(ctx context.Context, id string, since time.Time) ([]wireMetric, error) {
 	if c.metrics.missing() {
 		return nil, errNoRoute
+	}
+	notes := httpx.LookNotes(ctx)
+	if notes != nil {
+		if kept, has := notes.Load(samplesNote(id)); has {
+			if none, _ := kept.(noSamples); !since.Before(none.since) {
+				return nil, none.err
+			}
+		}
 	}
 	var samples httpx.List[wireMetric]
 	query := url.Values{}
@@ -268,9 +278,12 @@ func (c *Client) readSamples(ctx context.Context, id string, since time.Time) ([
 	}
 	_, err := c.API.JSON(ctx, httpx.Request{Op: "usage " + id, Path: httpx.Path("sandboxes", id, "metrics"), Query: query}, &samples)
 	c.metrics.note(id, err)
+	rows, odd := samples.Rows()
+	if notes != nil && (routeMissing(err) || err == nil && odd == nil && len(rows) == 0) {
+		notes.Store(samplesNote(id), noSamples{since, err})
+	}
 	if err != nil {
 		return nil, err
 	}
-	rows, err := samples.Rows()
-	return rows, fault.Placed(err, c.Profile, "usage "+id)
+	return rows, fault.Placed(odd, c.Profile, "usage "+id)
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
 )
 
 // recentFor is how long the record of a sandbox serves a second look at the same sandbox: looks at
@@ -25,8 +28,38 @@ type recentRecord struct {
 	err    error
 }
 
-// lookDetail is detail for looks that begin together; the second one shares the read of the first.
+// recordNote is the place of a sandbox's record in the notes of a look, samplesNote that of noSamples.
+type (
+	recordNote  string
+	samplesNote string
+)
+
+// noSamples says since when a sandbox has none, or why: the API lacks the route.
+type noSamples struct {
+	since time.Time
+	err   error
+}
+
+// lookDetail is detail for the queries of a look. Once nothing is asked inside any more, the record that
+// the look has read serves them, however old it is.
 func (c *Client) lookDetail(ctx context.Context, id string) (wireSandbox, error) {
+	notes := httpx.LookNotes(ctx)
+	if notes == nil {
+		return c.sharedDetail(ctx, id)
+	}
+	if kept, has := notes.Load(recordNote(id)); has && fault.IsDefinite(httpx.LookAnswer(ctx)) {
+		w, _ := kept.(wireSandbox)
+		return w, nil
+	}
+	w, err := c.sharedDetail(ctx, id)
+	if err == nil {
+		notes.Store(recordNote(id), w)
+	}
+	return w, err
+}
+
+// sharedDetail is detail for looks that begin together; the second one shares the read of the first.
+func (c *Client) sharedDetail(ctx context.Context, id string) (wireSandbox, error) {
 	c.recent.mu.Lock()
 	shared, known := c.recent.all[id]
 	if !known {

@@ -18,7 +18,6 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
-	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
@@ -104,9 +103,9 @@ func ContextFault(ctx context.Context) *fault.Error {
 	return &fault.Error{Kind: fault.KindOf(ctx.Err()), Err: context.Cause(ctx)}
 }
 
-// Sleep waits for d; the end of ctx is a fault.
+// Sleep waits for d, in a look without its slot; the end of ctx is a fault.
 func Sleep(ctx context.Context, d time.Duration) error {
-	if poll.Sleep(ctx, d) != nil {
+	if providers.Pause(ctx, d) != nil {
 		return ContextFault(ctx)
 	}
 	return nil

@@ -24,6 +24,7 @@ type DeadSubject struct {
 // what is kept outside of it are read once or twice each.
 const (
 	mostInside = 2
+	mostLife   = 6
 	mostAll    = 8
 )
 
@@ -42,14 +43,17 @@ func CheckDead(t T, s DeadSubject) {
 		want = alone.Verdict
 	}
 	f := fleet.New([]fleet.Member{{Provider: s.P}}, fleet.Options{Sample: time.Millisecond})
-	for name, look := range map[string]func() fleet.Observation{
-		"for life": func() fleet.Observation { return f.ObserveLife(t.Context(), record) },
-		"for all":  func() fleet.Observation { return f.Observe(t.Context(), record) },
+	for name, look := range map[string]struct {
+		observe func() fleet.Observation
+		most    int
+	}{
+		"for life": {func() fleet.Observation { return f.ObserveLife(t.Context(), record) }, mostLife},
+		"for all":  {func() fleet.Observation { return f.Observe(t.Context(), record) }, mostAll},
 	} {
 		all, inside := s.All(), s.Inside()
-		got := look()
+		got := look.observe()
 		assert.LessOrEqual(t, s.Inside()-inside, mostInside, "a look %s asks inside", name)
-		assert.LessOrEqual(t, s.All()-all, mostAll, "a look %s", name)
+		assert.LessOrEqual(t, s.All()-all, look.most, "a look %s", name)
 		assert.NoError(t, got.LookErr(), "it concerns one sandbox") //nolint:testifylint // the rest is checked all the same
 		require.Error(t, got.Usage.Err)
 		assert.Equal(t, want, got.Health.Got.Verdict, "a look %s: %v", name, got.Health)
