@@ -68,7 +68,7 @@ func each(t *testing.T, test func(b box)) {
 	}
 }
 
-// tools is a folder with the commands of the scripts, without setsid and base64, and with a grep that does not know -z.
+// tools is a folder with the commands of the scripts, without setsid and base64.
 func tools(t *testing.T, shell string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -76,12 +76,17 @@ func tools(t *testing.T, shell string) string {
 	for _, name := range []string{"cat", "mkdir", "mkfifo", "mv", "rm", "dd", "wc", "head", "tail", "od", "sed", "grep", "tr", "date", "find", "sleep", "env", "seq"} {
 		link(t, name, filepath.Join(dir, name))
 	}
-	plain := filepath.Join(dir, "grep")
-	grep, err := os.Readlink(plain)
-	require.NoError(t, err)
-	require.NoError(t, os.Remove(plain))
-	require.NoError(t, os.WriteFile(plain, []byte("#!/bin/sh\ncase $1 in -*z*) exit 2;; esac\nexec "+grep+` "$@"`+"\n"), 0o700)) //nolint:gosec // a program
 	return dir
+}
+
+// oldGrep gives a box from tools a grep that does not know -z.
+func (b box) oldGrep() {
+	b.Helper()
+	plain := filepath.Join(b.path, "grep")
+	grep, err := os.Readlink(plain)
+	require.NoError(b, err)
+	require.NoError(b, os.Remove(plain))
+	require.NoError(b, os.WriteFile(plain, []byte("#!/bin/sh\ncase $1 in -*z*) exit 2;; esac\nexec "+grep+` "$@"`+"\n"), 0o700)) //nolint:gosec // a program
 }
 
 func link(t *testing.T, program, as string) {

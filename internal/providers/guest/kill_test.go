@@ -77,6 +77,9 @@ func TestAKillThatWasNotTheEndIsNotItsCause(t *testing.T) {
 func TestKillMarkedKillsThoseAlone(t *testing.T) {
 	t.Parallel()
 	each(t, func(b box) {
+		if b.bare {
+			b.oldGrep()
+		}
 		start := func(env string) *exec.Cmd {
 			c := exec.Command("sleep", "600")
 			c.Env = []string{"HOME=" + b.home, env}
