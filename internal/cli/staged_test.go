@@ -30,7 +30,7 @@ func staged(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: staged [idle|stuck|causes|unjudged|ref|running]")
 	}
 	if worlds.stage == nil {
-		worlds.stage = stagedfleet.New(worlds, stagedfleet.Options{Idle: slices.Contains(args, "idle")})
+		worlds.stage = stagedfleet.New(worlds, stagedfleet.Options{Idle: slices.Contains(args, "idle"), Few: true})
 		for key, value := range worlds.stage.Listen() {
 			ts.Setenv(key, value)
 		}

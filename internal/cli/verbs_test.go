@@ -140,12 +140,15 @@ func signalTo(ts *testscript.TestScript, neg bool, args []string) {
 // scriptLimit is how long a script waits for a state before it is red.
 const scriptLimit = 8 * time.Minute
 
+// looks are the pauses between looks at a state: each look starts a program or reads all of /proc.
+func looks() *poll.Backoff { return poll.NewBackoff(50*time.Millisecond, 300*time.Millisecond) }
+
 // until repeats a program until it succeeds: until test -e up.
 func until(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: until COMMAND...")
 	}
-	deadline, pauses := time.Now().Add(scriptLimit), poll.NewBackoff(10*time.Millisecond, 300*time.Millisecond)
+	deadline, pauses := time.Now().Add(scriptLimit), looks()
 	for ts.Exec(args[0], args[1:]...) != nil {
 		if time.Now().After(deadline) {
 			ts.Fatalf("%s did not come true", strings.Join(args, " "))
@@ -159,7 +162,7 @@ func noProcess(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: noprocess")
 	}
-	deadline, pauses := time.Now().Add(scriptLimit), poll.NewBackoff(10*time.Millisecond, 300*time.Millisecond)
+	deadline, pauses := time.Now().Add(scriptLimit), looks()
 	for {
 		left := processesOf(ts.Getenv("SBX_STATE_DIR"))
 		if len(left) == 0 {

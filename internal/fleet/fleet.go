@@ -81,7 +81,6 @@ type Fleet struct {
 	members  []*member
 	o        Options
 	sinkLock *sync.Mutex
-	matcher  func() *triage.Matcher // made once, when first needed
 }
 
 // New makes a fleet. The names of its members must differ.
@@ -107,7 +106,7 @@ func New(members []Member, o Options) *Fleet {
 	if o.Poll.Max < o.Poll.Min {
 		o.Poll.Max = max(DefaultPollMax, o.Poll.Min)
 	}
-	f := &Fleet{o: o, sinkLock: &sync.Mutex{}, matcher: sync.OnceValue(triage.NewMatcher)}
+	f := &Fleet{o: o, sinkLock: &sync.Mutex{}}
 	for _, m := range members {
 		m.Timeout = cmp.Or(max(m.Timeout, 0), DefaultTimeout)
 		one := &member{
@@ -154,7 +153,7 @@ func (f *Fleet) Narrow(names []string) (*Fleet, error) {
 }
 
 func (f *Fleet) withMembers(members []*member) *Fleet {
-	return &Fleet{members: members, o: f.o, sinkLock: f.sinkLock, matcher: f.matcher}
+	return &Fleet{members: members, o: f.o, sinkLock: f.sinkLock}
 }
 
 // findMember finds a profile; an unknown one is fault.KindUsage.

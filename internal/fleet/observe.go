@@ -68,7 +68,7 @@ func (f *Fleet) Observe(ctx context.Context, s sandbox.Sandbox) Observation {
 
 // conclude does what an observation ends with.
 func (f *Fleet) conclude(ctx context.Context, o *Observation) {
-	o.readLogs(f.matcher())
+	o.readLogs(triage.NewMatcher())
 	f.settleMissing(ctx, o)
 	f.o.History.SandboxSeen(*o)
 }

@@ -2,6 +2,7 @@ package triage
 
 import (
 	"strings"
+	"sync"
 )
 
 // maxScan is how many bytes of a line are scanned, so that a line of 10 MB costs no more
@@ -29,16 +30,19 @@ type literal struct {
 	upper       bool // only in capitals: GET, but not get
 }
 
-// Matcher finds patterns in log lines. It is read-only after NewMatcher and safe for
-// concurrent use.
+// Matcher finds patterns in log lines. It is read-only and safe for concurrent use.
 type Matcher struct {
 	patterns []Pattern
 	literals []literal
 	auto     automaton
 }
 
-// NewMatcher prepares all Patterns in about one millisecond.
-func NewMatcher() *Matcher {
+// NewMatcher is the matcher of all Patterns. The first call prepares it, in about one millisecond.
+func NewMatcher() *Matcher { return allPatterns() }
+
+var allPatterns = sync.OnceValue(buildMatcher) //nolint:gochecknoglobals // prepared once, never changed
+
+func buildMatcher() *Matcher {
 	m := &Matcher{patterns: Patterns()}
 	for i, p := range m.patterns {
 		for _, text := range p.literals {

@@ -194,6 +194,6 @@ func BenchmarkMatch(b *testing.B) {
 
 func BenchmarkNewMatcher(b *testing.B) {
 	for b.Loop() {
-		NewMatcher()
+		buildMatcher()
 	}
 }

@@ -79,6 +79,16 @@ func tools(t *testing.T, shell string) string {
 	return dir
 }
 
+// oldGrep gives a box from tools a grep that does not know -z.
+func (b box) oldGrep() {
+	b.Helper()
+	plain := filepath.Join(b.path, "grep")
+	grep, err := os.Readlink(plain)
+	require.NoError(b, err)
+	require.NoError(b, os.Remove(plain))
+	require.NoError(b, os.WriteFile(plain, []byte("#!/bin/sh\ncase $1 in -*z*) exit 2;; esac\nexec "+grep+` "$@"`+"\n"), 0o700))
+}
+
 func link(t *testing.T, program, as string) {
 	t.Helper()
 	path, err := exec.LookPath(program)

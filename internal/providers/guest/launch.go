@@ -217,13 +217,13 @@ keep() {
 // found. Without such a run the script exits with ExitMissing; without a process to signal
 // it does nothing.
 func KillScript(tag string, signal int) string {
-	return enterRunDir(tag) + fmt.Sprintf("signal=%d\n", signal) + sharedFunctions + killText + strayFunction + killStraysText
+	return enterRunDir(tag) + fmt.Sprintf("signal=%d\n", signal) + sharedFunctions + killText + strayFunctions + killStraysText
 }
 
 // KillMarkedScript is a script that kills every process whose environment has this KEY=VALUE,
 // except the shell that runs it, and prints "signalled N".
 func KillMarkedScript(mark string) string {
-	return "signal=9 group= told= n=0 mark=" + shellescape.Quote(mark) + "\n" + sharedFunctions + strayFunction + killStraysText
+	return "signal=9 group= told= n=0 mark=" + shellescape.Quote(mark) + "\n" + sharedFunctions + strayFunctions + killStraysText
 }
 
 // killText checks that the process id still belongs to the program before it signals.
@@ -238,24 +238,36 @@ if [ -n "$p" ]; then
 fi
 `
 
-// strayFunction is a shell function that says whether a process belongs to the session of $group
-// or has $mark in its environment, which children inherit. $told and the processes of the
-// group have received the signal already: some programs take a second TERM as a request to
-// stop at once.
-const strayFunction = `stray() {
-  [ "$1" != "$$" ] && [ "$1" != "$told" ] && [ -n "$(birth "$1")" ] || return 1
+// strayFunctions are two shell functions. marked prints the files in /proc of the processes that have
+// $mark in their environment, which children inherit: with one grep where it knows -z, since two
+// programs for each process take seconds in a busy sandbox. stray says whether a process is in
+// $marked or belongs to the session of $group. $told and the processes of the group have received
+// the signal already: some programs take a second TERM as a request to stop at once.
+const strayFunctions = `marked() {
+  if printf 'a\000b' | grep -qzxF b 2>/dev/null; then
+    grep -lzxF -e "$mark" /proc/[0-9]*/environ 2>/dev/null
+    [ $? -gt 2 ] || return 0
+  fi
+  for e in /proc/[0-9]*/environ; do
+    { tr '\000' '\n' < "$e"; } 2>/dev/null | grep -qxF -e "$mark" && echo "$e"
+  done
+}
+stray() {
+  [ "$1" != "$$" ] && [ "$1" != "$told" ] || return 1
   { IFS= read -r stat < "/proc/$1/stat"; } 2>/dev/null || return 1
   set -- "$1" ${stat##*) }
+  case $2 in Z|X|x) return 1;; esac
   [ -n "$group" ] && [ "$4" = "$group" ] && return 1
   [ -n "$group" ] && [ "$5" = "$group" ] && return 0
-  { tr '\000' '\n' < "/proc/$1/environ"; } 2>/dev/null | grep -qxF -e "$mark"
+  case $marked in *"/$1/"*) return 0;; esac
+  return 1
 }
 `
 
 // killStraysText repeats after a SIGKILL: a process that was being forked appears later.
 const killStraysText = `round=0 found=1
 while [ $found = 1 ] && [ $round -lt 5 ]; do
-  found=0
+  found=0 marked=$(marked)
   for e in /proc/[0-9]*; do
     q=${e#/proc/}
     stray "$q" && kill -$signal "$q" 2>/dev/null && { found=1; n=$((n+1)); }

@@ -45,9 +45,9 @@ func (r Role) Unjudged() bool { return r == Waiting }
 type Options struct {
 	Seed uint64 // of ages, teams and tasks; 0 = 1
 	// Idle omits the processes in the VMs, which are real ones. Then the process list of a VM is
-	// empty.
-	Idle    bool
-	Latency time.Duration // of every answer
+	// empty. Few omits them where the figures alone decide: a test need not start and end 200.
+	Idle, Few bool
+	Latency   time.Duration // of every answer
 }
 
 // Member is one sandbox of the fleet.
@@ -153,7 +153,7 @@ func (f *Fleet) addVMs(profile string, fake *e2btest.Fake, counts []roleCount) {
 				Paused:   c.role == Paused, Age: f.randomAge(c.role), Left: 20 * time.Hour,
 			})
 			fake.Show(id, f.randomFigures(c.role))
-			if c.role != Paused && !f.o.Idle {
+			if c.role != Paused && !f.o.Idle && (!f.o.Few || c.role.Stuck() || c.role.Unjudged()) {
 				fake.Run(id, "sleep", "86400")
 			}
 			if c.role == NoAnswer {

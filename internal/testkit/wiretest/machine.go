@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"sbx/internal/poll"
 )
 
 // Machine runs the commands of a fake as real processes of this host: in a folder of its own as
@@ -159,15 +161,19 @@ func (m *Machine) Stop() {
 	runs := m.runs
 	m.mu.Unlock()
 	limit := time.After(stopTimeout)
-	for _, r := range runs {
-		r.KillGroup()
+	if len(runs) == 0 {
+		return
 	}
+	for _, r := range runs {
+		_ = r.killLivingGroup()
+	}
+	pauses := poll.NewBackoff(2*time.Millisecond, 50*time.Millisecond) // each look reads all of /proc
 	for left := m.liveProcesses(); len(left) > 0; left = m.liveProcesses() {
 		for _, p := range left {
 			_ = killProcess(p.pid, syscall.SIGKILL)
 		}
 		select {
-		case <-time.After(2 * time.Millisecond):
+		case <-pauses.After():
 		case <-limit:
 			return
 		}
@@ -239,14 +245,19 @@ func (r *Running) KillChild() bool { return r.SignalChild(syscall.SIGKILL) }
 
 // KillGroup kills the program and its children in its process group.
 func (r *Running) KillGroup() {
-	if r.process.Signal(syscall.Signal(0)) == nil { // while it exists, no other group has its number
-		_ = killProcess(-r.PID, syscall.SIGKILL)
+	if r.killLivingGroup() {
+		return
 	}
 	for _, p := range r.machine.liveProcesses() {
 		if p.group == r.PID {
 			_ = killProcess(p.pid, syscall.SIGKILL)
 		}
 	}
+}
+
+// killLivingGroup is KillGroup while the program exists: no other group has its number then.
+func (r *Running) killLivingGroup() bool {
+	return r.process.Signal(syscall.Signal(0)) == nil && killProcess(-r.PID, syscall.SIGKILL) == nil
 }
 
 type process struct {
