@@ -102,7 +102,7 @@ func TestPlantedMistakesAreCaught(t *testing.T) {
 			out, err := simulateWith(t, m)
 			require.Error(t, err, "nobody notices")
 			require.True(t, strings.Contains(out, "breaks"), "it fails otherwise: %s", firstWrong(out)) //nolint:testifylint // likewise
-			assert.True(t, strings.Contains(out, "  - "+m.says), firstWrong(out))  //nolint:testifylint // a whole schedule is no message
+			assert.True(t, strings.Contains(out, "  - "+m.says), firstWrong(out))                       //nolint:testifylint // a whole schedule is no message
 			t.Log(firstWrong(out))
 		})
 	}
