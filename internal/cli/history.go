@@ -177,19 +177,16 @@ func (r *records) readEarlier(ctx context.Context, profile string) earlierLooks 
 		r.earlier = map[string]earlierLooks{}
 	}
 	e := earlierLooks{usage: map[string][]sandbox.Usage{}, timedOut: map[string]map[string]bool{}}
-	err := r.withStore(ctx, func(ctx context.Context, st store.Store) error {
+	_ = r.withStore(ctx, func(ctx context.Context, st store.Store) error { // what cannot be read is not known
 		looks, err := history.Looks(ctx, st, profile, r.now().Add(-history.Rules().Fine))
 		for _, l := range looks {
 			e.add(l, r.now().Add(-usageWindow))
 		}
+		if err == nil {
+			e.overFor, err = ops.ReadOverFor(ctx, st, profile, e.counts, r.limits(sandbox.Sandbox{Provider: profile}), r.now())
+		}
 		return err
 	})
-	if err == nil {
-		_ = r.withStore(ctx, func(ctx context.Context, st store.Store) (err error) { // what cannot be read is not known
-			e.overFor, err = ops.ReadOverFor(ctx, st, profile, e.counts, r.limits(sandbox.Sandbox{Provider: profile}), r.now())
-			return err
-		})
-	}
 	e.readAt = time.Now()
 	r.earlier[profile] = e
 	return e
