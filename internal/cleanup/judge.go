@@ -110,7 +110,7 @@ func (r Rule) judgeSandbox(w Environment, s sandbox.Sandbox, now time.Time, seen
 	c := &judgementRun{rule: r, world: w, now: now, seen: seen, limits: w.Thresholds(s), j: &j}
 	c.limits.Inactivity = cmp.Or(r.IdleFor, c.limits.Inactivity)
 	j.Verdict = triage.Judge(j.Sandbox, c.activitySignals(), c.limits, now)
-	for _, check := range []func() bool{c.checkProtection, c.checkState, c.checkOwner, c.checkHealth, c.checkSelectors, c.checkAgeLimit, c.checkActivity, c.checkDecided} {
+	for _, check := range []func() bool{c.checkProtection, c.checkState, c.checkOwner, c.checkSelectors, c.checkAgeLimit, c.checkActivity, c.checkHealth, c.checkDecided} {
 		if !check() {
 			return j
 		}
@@ -203,11 +203,10 @@ func (c *judgementRun) checkOwner() bool {
 	return true
 }
 
-// checkDecided leaves open what has to be probed, and keeps what the rule would end if it had an owner. It comes after the other
+// checkDecided keeps what the rule would end if it had an owner. It comes after the other
 // checks, so that the count of KeepNotOwned is what a configuration of ownership would
 // change.
 func (c *judgementRun) checkDecided() bool {
-	c.j.undecided = c.j.undecided || c.rule.Unhealthy && c.seen == nil
 	if !c.unowned || c.j.undecided {
 		return true
 	}
@@ -333,11 +332,13 @@ func (c *judgementRun) activeInFuture(s sandbox.Sandbox) bool {
 	return last.After(now) && last.Sub(now) <= safety.MaxSkew
 }
 
-// checkHealth keeps healthy sandboxes where only unhealthy ones were asked for. It comes before the checks
-// that need more than a probe: one that answers is asked nothing else.
+// checkHealth keeps healthy sandboxes where only unhealthy ones were asked for.
 func (c *judgementRun) checkHealth() bool {
 	switch {
-	case !c.rule.Unhealthy, c.seen == nil:
+	case !c.rule.Unhealthy:
+		return true
+	case c.seen == nil:
+		c.j.undecided = true
 		return true
 	case c.seen.Health.Err != nil:
 		return c.j.keepFor("health", KeepAnswers, "unknown whether it responds: "+c.seen.Health.Err.Error())

@@ -151,7 +151,7 @@ func (r Rule) observeUndecided(ctx context.Context, f *fleet.Fleet, w Environmen
 			open, at = append(open, j.Sandbox), append(at, i)
 		}
 	}
-	f.Look(ctx, open, fleet.Looking{Thresholds: w.Thresholds, Broken: r.Unhealthy, Seen: w.Looked}, func(i int, o fleet.Observation) {
+	f.Look(ctx, open, fleet.Looking{Thresholds: w.Thresholds, Full: r.Unhealthy, Seen: w.Looked}, func(i int, o fleet.Observation) {
 		j := r.judgeSandbox(w, open[i], now, &o)
 		if !j.Selected() { // the observations of ten thousand would fill the memory
 			j.observation = nil

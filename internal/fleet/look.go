@@ -62,7 +62,7 @@ func (f *Fleet) inLooks(ctx context.Context, indexes []int, do func(ctx context.
 // Looking are the options of Look.
 type Looking struct {
 	Thresholds func(sandbox.Sandbox) triage.Thresholds // of its profile and agent type
-	Broken     bool                                    // only those count that a probe shows to be broken: the others are asked nothing else
+	Full       bool                                    // Observe each one, whatever decides
 	Seen       func(LookProgress)                      // is told how far it is, by one goroutine at a time; nil = nobody
 }
 
@@ -88,10 +88,10 @@ func (f *Fleet) look(ctx context.Context, items []sandbox.Sandbox, how Looking, 
 		defer count.begin(items[i].Provider)()
 		report(i, observe(items[i]))
 	}
-	if how.Broken {
+	if how.Full {
 		f.forEachProvider(items, func(_ string, indexes []int) {
 			f.inLooks(ctx, indexes, func(ctx context.Context, i int) {
-				one(i, func(s sandbox.Sandbox) Observation { return f.lookForBroken(ctx, s) })
+				one(i, func(s sandbox.Sandbox) Observation { return f.Observe(ctx, s) })
 			})
 		})
 		return
@@ -165,16 +165,6 @@ func (f *Fleet) lookForLife(ctx context.Context, s sandbox.Sandbox, t triage.Thr
 		return f.concludeUsage(ctx, o)
 	}
 	return f.observeSigns(ctx, look, o, nil)
-}
-
-// lookForBroken probes a sandbox, and observes it only where the probe shows it to be broken.
-func (f *Fleet) lookForBroken(ctx context.Context, s sandbox.Sandbox) Observation {
-	o, look := f.newObservation(s), providers.Look(ctx)
-	if o.Health = f.probeRepeatedly(look, s); o.Health.Err == nil && o.Health.Got.Condition == providers.ConditionBroken {
-		return f.observeSigns(ctx, look, o, nil)
-	}
-	o.Usage.Err, o.Logs.Err = errNotAsked, errNotAsked
-	return f.concludeUsage(ctx, o)
 }
 
 // ShowsWork reports whether the newest sample of a sandbox shows it at work, so that nothing else

@@ -294,27 +294,3 @@ func TestTheDeadHoldUpNoOtherLook(t *testing.T) {
 		assert.LessOrEqual(t, p.most.Load(), int64(fleet.DefaultSlots))
 	})
 }
-
-// TestALookForTheBrokenAsksTheOthersNothingElse: their probe decides.
-func TestALookForTheBrokenAsksTheOthersNothingElse(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := fake.New(fake.Options{Name: "prod"})
-		made := time.Now().Add(-time.Hour)
-		for _, id := range []string{"well", "dead"} {
-			p.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: id, CreatedAt: made, StartedAt: made}, Dead: id == "dead"})
-		}
-		f := of(p)
-		items := f.Collect(t.Context(), providers.Query{}).Items
-		f.Look(t.Context(), items, fleet.Looking{Thresholds: looking().Thresholds, Broken: true}, func(i int, o fleet.Observation) {
-			dead := items[i].ID == "dead"
-			assert.Equal(t, sandbox.VerdictOf(!dead), o.Health.Got.Verdict)
-			assert.Equal(t, dead, o.Usage.Err == nil)
-			require.NoError(t, o.SourceErr())
-		})
-		assert.Len(t, p.Calls(fake.OpProbe), 2)
-		for _, c := range p.Calls(fake.OpUsage, fake.OpLogs, fake.OpProcesses, fake.OpExit, fake.OpEvents, fake.OpHistory) {
-			assert.Equal(t, "dead", c.ID, c.Op)
-		}
-	})
-}

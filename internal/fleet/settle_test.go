@@ -77,7 +77,7 @@ func TestALookGoesOnWhereTheProbeIsAnswered(t *testing.T) {
 // TestWhatHangsIsAskedOnce: of three hundred that do not answer each further query would cost minutes.
 func TestWhatHangsIsAskedOnce(t *testing.T) {
 	t.Parallel()
-	for _, broken := range []bool{false, true} {
+	for _, full := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			p := fake.New(fake.Options{Name: "prod"})
 			for i := range 60 {
@@ -91,7 +91,7 @@ func TestWhatHangsIsAskedOnce(t *testing.T) {
 			items := f.Collect(t.Context(), providers.Query{}).Items
 			before := len(p.Calls())
 			began := time.Now()
-			f.Look(t.Context(), items, fleet.Looking{Thresholds: looking().Thresholds, Broken: broken}, func(_ int, o fleet.Observation) {
+			f.Look(t.Context(), items, fleet.Looking{Thresholds: looking().Thresholds, Full: full}, func(_ int, o fleet.Observation) {
 				require.Error(t, o.FailedErr())
 			})
 			assert.LessOrEqual(t, len(p.Calls())-before, 60*2)
