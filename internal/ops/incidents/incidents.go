@@ -77,7 +77,8 @@ func addAlert(ctx context.Context, e *ops.Env, start *incident.Start, oneOf []st
 }
 
 func incidentID(e *ops.Env) string {
-	return incident.Prefix + e.Now().UTC().Format("20060102t150405") + "-" + strings.ToLower(rand.Text()[:6])
+	at := strings.ReplaceAll(e.Now().UTC().Format("20060102t150405.000"), ".", "") // ids are in the order of their times
+	return incident.Prefix + at + "-" + strings.ToLower(rand.Text()[:6])
 }
 
 func incidentEvent(e *ops.Env, kind incident.Kind) incident.Event {
