@@ -153,7 +153,7 @@ func (f *Fleet) observeLife(ctx, look context.Context, o *Observation, asks aski
 	if asks.exit {
 		wg.Go(func() { o.Exit.Got, o.Exit.Err = f.Exit(look, s.Ref()) })
 	}
-	if o.Health.Err != nil && (asks.probe || running && o.Processes.Err != nil) { // no other query has reached it
+	if asks.probe || running && o.Processes.Err != nil { // no other query has reached it
 		wg.Go(func() { o.Health = f.probeRepeatedly(look, s) })
 	}
 }

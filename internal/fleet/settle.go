@@ -58,7 +58,7 @@ func (f *Fleet) settle(ctx, look context.Context, o *Observation, end error, exi
 		o.Logs.Err = skipped
 	}
 	switch {
-	case !running, o.Health.Err == nil: // it was probed first
+	case !running:
 	case fault.IsDefinite(end):
 		o.Health = f.probeRepeatedly(look, s)
 	case fault.AboutOneSandbox(end): // as a probe without an answer

@@ -38,15 +38,9 @@ func (s stage) dead(runs int, out io.Writer) error {
 	before := load()
 	var lines strings.Builder
 	for _, l := range deadLooks() {
-		var f figures
-		var last tally
-		for range runs {
-			got, t, err := s.lookOnce(address, l, callTakes)
-			if err != nil {
-				return fmt.Errorf("%s: %w", l.name, err)
-			}
-			f.add(got)
-			last = t
+		f, last, err := s.lookRuns(address, l, callTakes, runs)
+		if err != nil {
+			return err
 		}
 		first := "-"
 		if last.FirstEnd > 0 {

@@ -59,7 +59,7 @@ func (s stage) looks(runs int, out io.Writer) error {
 		for _, takes := range []time.Duration{0, callTakes} {
 			line, err := s.lookOften(address, l, takes, runs)
 			if err != nil {
-				return fmt.Errorf("%s: %w", l.name, err)
+				return err
 			}
 			lines.WriteString(line)
 		}
@@ -71,17 +71,23 @@ func (s stage) looks(runs int, out io.Writer) error {
 	return nil
 }
 
-// lookOften runs one command and gives its row.
-func (s stage) lookOften(server string, l look, takes time.Duration, runs int) (string, error) {
-	var f figures
-	var last tally
+// lookRuns runs one command several times. The tally is that of the last run.
+func (s stage) lookRuns(server string, l look, takes time.Duration, runs int) (f figures, last tally, err error) {
 	for range runs {
-		got, t, err := s.lookOnce(server, l, takes)
-		if err != nil {
-			return "", err
+		var got spent
+		if got, last, err = s.lookOnce(server, l, takes); err != nil {
+			return f, last, fmt.Errorf("%s: %w", l.name, err)
 		}
 		f.add(got)
-		last = t
+	}
+	return f, last, nil
+}
+
+// lookOften runs one command and gives its row.
+func (s stage) lookOften(server string, l look, takes time.Duration, runs int) (string, error) {
+	f, last, err := s.lookRuns(server, l, takes, runs)
+	if err != nil {
+		return "", err
 	}
 	ideal := "-"
 	if takes > 0 {
