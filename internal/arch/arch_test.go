@@ -161,7 +161,7 @@ func owners() map[string][]string {
 		"github.com/cenkalti/backoff/v5":     {"httpx", "poll"},
 		"golang.org/x/time":                  {"httpx"},
 		"golang.org/x/net":                   {"httpx"},
-		"github.com/go-json-experiment/json": {"httpx", "providers/wirekit"},
+		"github.com/go-json-experiment/json": {"httpx", "jsontext", "providers/wirekit"},
 		"github.com/gofrs/flock":             {"lock"},
 		"github.com/sony/gobreaker/v2":       {"policy"},
 		"modernc.org/sqlite":                 {"store"},

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sbx/internal/jsontext"
 )
 
 // Disk stores journals. It is an interface, so that a simulation can lose what was not
@@ -126,7 +128,7 @@ type Entry struct {
 
 // Into decodes the data of an entry.
 func (e Entry) Into(v any) error {
-	if err := json.Unmarshal(e.Data, v); err != nil {
+	if err := jsontext.Unmarshal(e.Data, v); err != nil {
 		return fmt.Errorf("entry %d of %s (%s): %w", e.Seq, e.Run, e.Kind, err)
 	}
 	return nil

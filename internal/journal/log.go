@@ -116,7 +116,7 @@ func (l *Log) scanLines(lines *bufio.Reader, take func(Entry)) error {
 			return err
 		}
 		var e Entry
-		if err := json.Unmarshal(line, &e); err != nil {
+		if err := jsontext.Unmarshal(line, &e); err != nil {
 			if _, more := lines.Peek(1); errors.Is(more, io.EOF) { // a line end may be older bytes of the disk
 				l.Truncated = true
 				return nil

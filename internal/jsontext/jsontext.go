@@ -1,5 +1,5 @@
 // Package jsontext says in plain words why a text is not the JSON that was expected: Go's own errors
-// name Go types. Decoding itself stays where the document is known.
+// name Go types. What a document means stays where it is known.
 package jsontext
 
 import (
@@ -9,7 +9,19 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 )
+
+// Unmarshal is encoding/json's, with its errors, for texts of which there are many: it reads the text
+// once, where encoding/json checks the whole text before it decodes it.
+func Unmarshal(text []byte, out any) error {
+	if jsonv2.Unmarshal(text, out, jsonv1.DefaultOptionsV1()) == nil {
+		return nil
+	}
+	return json.Unmarshal(text, out)
+}
 
 // Describe says why a text is not the JSON that was expected, without names of Go types.
 func Describe(err error) string {

@@ -15,7 +15,11 @@ import (
 // Histories reads the newest runs of a verb, at most limit of them; 0 = all, "" = any
 // verb. One that cannot be read is an error beside the others.
 func (e *Env) Histories(ctx context.Context, verb string, limit int) ([]cleanup.History, []error) {
-	list, errs := e.ownHistories(verb, limit)
+	return e.histories(ctx, verb, limit, func(cleanup.History) bool { return false })
+}
+
+func (e *Env) histories(ctx context.Context, verb string, limit int, enough func(cleanup.History) bool) ([]cleanup.History, []error) {
+	list, errs := e.ownHistories(verb, limit, enough)
 	shared, err := e.sharedRuns(ctx, limit)
 	if err != nil {
 		errs = append(errs, err)
@@ -40,7 +44,19 @@ func (e *Env) CleanupRuns(ctx context.Context, limit int) []cleanup.History {
 	return runs
 }
 
-func (e *Env) ownHistories(verb string, limit int) ([]cleanup.History, []error) {
+// RunsSinceSuccess are the cleanup runs down to the last in which each of the profiles was in order, at
+// most StatusRuns, the newest first: the older journals, which may be large, are not read.
+func (e *Env) RunsSinceSuccess(ctx context.Context, profiles []string) []cleanup.History {
+	open := slices.Clone(profiles)
+	runs, _ := e.histories(ctx, VerbCleanup, StatusRuns, func(h cleanup.History) bool { // as above
+		open = slices.DeleteFunc(open, func(profile string) bool { return h.End != nil && h.Broken == "" && slices.Contains(h.End.Succeeded, profile) })
+		return len(open) == 0
+	})
+	return runs
+}
+
+// ownHistories reads the journals of this machine, the newest first, until enough says that no older one is wanted.
+func (e *Env) ownHistories(verb string, limit int, enough func(cleanup.History) bool) ([]cleanup.History, []error) {
 	disk, err := e.Journals()
 	if err != nil {
 		return nil, []error{err}
@@ -75,6 +91,9 @@ func (e *Env) ownHistories(verb string, limit int) ([]cleanup.History, []error) 
 		}
 		if verb == "" || h.Begin.Verb == verb || h.Begin.Verb == "" && len(h.Unreadable) > 0 { // its beginning may be what cannot be read
 			list = append(list, h)
+			if enough(h) {
+				break
+			}
 		}
 	}
 	for _, run := range journal.MissingPredecessor(logs) {

@@ -20,7 +20,11 @@ import (
 func (r *cleanupRun) alertSubjects(ctx context.Context) []ops.AlertSubject {
 	ctx, stop := context.WithTimeout(ctx, alert.StoreLimit)
 	defer stop()
-	runs := r.env.CleanupRuns(ctx, ops.StatusRuns) // with this one
+	profiles := make([]string, 0, len(r.survey.Shares))
+	for _, share := range r.survey.Shares {
+		profiles = append(profiles, share.Profile)
+	}
+	runs := r.env.RunsSinceSuccess(ctx, profiles) // with this one
 	ended := endedRefs(r.endings)
 	var all []ops.AlertSubject
 	for _, share := range r.survey.Shares {
