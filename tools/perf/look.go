@@ -27,6 +27,8 @@ type look struct {
 	args []string
 	rows int // sandboxes of the world
 	exit int // the code that a look without a fault has
+
+	live, dead float64 // requests for a live and for a dead sandbox, at most; 0 = no limit
 }
 
 func looks() []look {
@@ -93,8 +95,9 @@ func (s stage) lookOften(server string, l look, takes time.Duration, runs int) (
 	if takes > 0 {
 		ideal = fmt.Sprintf("%.2f", median(f.wall)/last.ideal(0))
 	}
+	each, _ := last.perRow("", l.rows)
 	return fmt.Sprintf("| %s | %s | %.2f | %.2f | %.0f | %d | %s | %d | %s |\n", l.name, takes, median(f.wall)/1000, median(f.cpu)/1000, median(f.peak),
-		last.Requests, last.perRow("", l.rows), last.Most, ideal), nil
+		last.Requests, each, last.Most, ideal), nil
 }
 
 // ideal is the least time, in milliseconds, for the requests at the time that each really took:
@@ -120,10 +123,9 @@ func (t tally) ideal(dead int) float64 {
 // provedAfter is the pause before the second answer that proves a sandbox dead: envd may be restarting.
 const provedAfter = 2 * time.Second
 
-// perRow names the requests of each kind for one sandbox, those with the suffix or those without.
-func (t tally) perRow(suffix string, rows int) string {
+// perRow names and counts the requests of each kind for one sandbox, those with the suffix or those without.
+func (t tally) perRow(suffix string, rows int) (text string, all float64) {
 	var parts []string
-	var all float64
 	for _, kind := range slices.Sorted(maps.Keys(t.Kinds)) {
 		if what, dead := strings.CutSuffix(kind, deadSuffix); dead == (suffix != "") {
 			n := float64(t.Kinds[kind].N) / float64(rows)
@@ -131,7 +133,7 @@ func (t tally) perRow(suffix string, rows int) string {
 			parts = append(parts, fmt.Sprintf("%.2g %s", n, what))
 		}
 	}
-	return fmt.Sprintf("%.3g: %s", all, strings.Join(parts, ", "))
+	return fmt.Sprintf("%.3g: %s", all, strings.Join(parts, ", ")), all
 }
 
 func (s stage) lookOnce(server string, l look, takes time.Duration) (spent, tally, error) {

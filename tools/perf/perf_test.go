@@ -59,6 +59,26 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestOnlyRequestsAndMemoryFail: a figure without a limit is reported, however bad it is.
+func TestOnlyRequestsAndMemoryFail(t *testing.T) {
+	t.Parallel()
+	slow := guard{what: "x: wall", target: "1.3", unit: "times", values: []float64{9, 8, 7}}
+	enough := guard{what: "requests", unit: "requests", limit: 6.5, values: []float64{6, 6, 9}}
+	many := guard{what: "y: requests", target: "1.2", unit: "requests", limit: 6.5, values: []float64{6, 7, 9}}
+	var b bytes.Buffer
+	if err := printGuards(&b, []guard{slow, enough}); err != nil {
+		t.Error(err)
+	}
+	if err := printGuards(&b, []guard{slow, many}); err == nil || err.Error() != "y: requests: 7 requests instead of at most 6.50" {
+		t.Error(err)
+	}
+	for _, want := range []string{"| x: wall | 1.3 | 7 | 8 | times | reported |\n", "| requests | - | 6 | 6 | requests | at most 6.50 |\n", "| y: requests | 1.2 | 6 | 7 | requests | RED: more than 6.50 |\n"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
 func TestStatusField(t *testing.T) {
 	t.Parallel()
 	text := "Name:\tsbx\nRssAnon:\t    2048 kB\nEmpty:\nWord:\tx\nnonvoluntary_ctxt_switches:\t5\nvoluntary_ctxt_switches:\t3\n"

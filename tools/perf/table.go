@@ -23,6 +23,16 @@ func (t *table) add(what, budget, unit string, values ...float64) {
 	t.rows = append(t.rows, row{what: what, budget: budget, unit: unit, values: values})
 }
 
+// named are the values of a figure; nil = it is not in the table.
+func (t *table) named(what string) []float64 {
+	for _, r := range t.rows {
+		if r.what == what {
+			return r.values
+		}
+	}
+	return nil
+}
+
 // missing is the row of what cannot be measured here.
 func (t *table) missing(what string, why error) {
 	t.rows = append(t.rows, row{what: what, gap: why})
