@@ -49,7 +49,9 @@ func (e *Env) CleanupRuns(ctx context.Context, limit int) []cleanup.History {
 func (e *Env) RunsSinceSuccess(ctx context.Context, profiles []string) []cleanup.History {
 	open := slices.Clone(profiles)
 	runs, _ := e.histories(ctx, VerbCleanup, StatusRuns, func(h cleanup.History) bool { // as above
-		open = slices.DeleteFunc(open, func(profile string) bool { return h.End != nil && h.Broken == "" && slices.Contains(h.End.Succeeded, profile) })
+		open = slices.DeleteFunc(open, func(profile string) bool {
+			return h.End != nil && h.Broken == "" && slices.Contains(h.End.Succeeded, profile)
+		})
 		return len(open) == 0
 	})
 	return runs
@@ -79,16 +81,7 @@ func (e *Env) ownHistories(verb string, limit int, enough func(cleanup.History) 
 			errs = append(errs, err)
 			continue
 		}
-		if log.Count == 0 && !log.Truncated && log.Broken == "" {
-			errs = append(errs, fault.New(fault.KindFound, "the journal of %s is empty: the run was interrupted before its first line, or somebody emptied it", run).
-				WithHint("a run that is just starting has none yet; `%s cleanup runs` lists the runs", e.Process.Name()))
-		}
-		if h.Broken != "" {
-			errs = append(errs, cleanup.BrokenError(run, h.Broken))
-		}
-		if err := h.Unreadable.Error(run); err != nil {
-			errs = append(errs, err)
-		}
+		errs = append(errs, e.historyErrors(h, log)...)
 		if verb == "" || h.Begin.Verb == verb || h.Begin.Verb == "" && len(h.Unreadable) > 0 { // its beginning may be what cannot be read
 			list = append(list, h)
 			if enough(h) {
@@ -100,6 +93,21 @@ func (e *Env) ownHistories(verb string, limit int, enough func(cleanup.History) 
 		errs = append(errs, missingJournalError(run, e.Process.Name()))
 	}
 	return list, errs
+}
+
+// historyErrors are why a journal cannot be trusted or read as a whole.
+func (e *Env) historyErrors(h cleanup.History, log journal.Log) (errs []error) {
+	if log.Count == 0 && !log.Truncated && log.Broken == "" {
+		errs = append(errs, fault.New(fault.KindFound, "the journal of %s is empty: the run was interrupted before its first line, or somebody emptied it", h.RunID).
+			WithHint("a run that is just starting has none yet; `%s cleanup runs` lists the runs", e.Process.Name()))
+	}
+	if h.Broken != "" {
+		errs = append(errs, cleanup.BrokenError(h.RunID, h.Broken))
+	}
+	if err := h.Unreadable.Error(h.RunID); err != nil {
+		errs = append(errs, err)
+	}
+	return errs
 }
 
 // RunIDs names the runs of this machine, the newest first, as far as they can be listed.
