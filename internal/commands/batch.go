@@ -45,7 +45,7 @@ func launchBatch(ctx context.Context, d *Deps, p *output.Printer, o *launchOptio
 		return failedAsList(p, err)
 	}
 	t := result.Tally
-	list.Set(views.RunKeys{Tasks: &t.Jobs, Completed: &t.Completed, NotLaunched: new(t.Jobs - t.Ended)})
+	list.Set(views.RunKeys{Tasks: &t.Jobs, Completed: &t.Completed, NotLaunched: new(t.Jobs - t.Ended + t.Blocked)})
 	list.Remark(views.BatchSummary(result.Tally))
 	list.Fail(result.Left)
 	if ctx.Err() != nil || result.Tally.Ended < result.Tally.Jobs {
@@ -195,6 +195,9 @@ func (b *batchReader) readFile(ctx context.Context, req *launch.BatchRequest) er
 		j, err := b.readJob(ctx, e, filepath.Dir(path))
 		if err != nil {
 			return fault.Placed(err, "", e.Place)
+		}
+		for _, i := range e.Needs {
+			j.Needs = append(j.Needs, i+1)
 		}
 		if err := req.Add(j); err != nil {
 			return err

@@ -103,6 +103,45 @@ func TestBatchDoesEachTaskOnce(t *testing.T) {
 	})
 }
 
+// TestATaskBeginsAfterThoseThatItNeeds: in their order as in the file where nothing is needed, and none
+// begins beside what it needs, however many may run at once.
+func TestATaskBeginsAfterThoseThatItNeeds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBatchBench(t, "local")
+		b.write(t, "tasks:\n  - {name: operate, command: [echo, e], needs: [test]}\n  - {name: analyse, command: [sleep, '3']}\n"+
+			"  - {name: design, command: [echo, b], needs: analyse}\n  - {name: test, command: [echo, d], needs: [develop, design]}\n"+
+			"  - {name: develop, command: [sleep, '2'], needs: [design]}\n  - {name: other, command: [echo, f]}\n")
+		r := b.run(t, "run --file t.yaml --parallel 4")
+		require.Zero(t, r.code, r.stderr)
+		assert.Equal(t, []string{"echo b", "sleep 2", "echo d", "echo e"}, b.made[2:], b.made)
+		assert.ElementsMatch(t, []string{"sleep 3", "echo f"}, b.made[:2])
+
+		require.Zero(t, b.run(t, "run --file t.yaml").code)
+		assert.Len(t, b.made, 6, "what was completed before is not done again")
+	})
+}
+
+// TestWhatNeedsAFailedTaskIsNotStarted: each of them is told, with what it needs; the others run.
+func TestWhatNeedsAFailedTaskIsNotStarted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBatchBench(t, "local")
+		b.write(t, "tasks:\n  - {name: one, shell: exit 4}\n  - {name: two, command: [echo, b], needs: one}\n  - {name: three, command: [echo, c], needs: two}\n  - {name: four, command: [echo, d]}\n")
+		r := b.run(t, "run --file t.yaml -o json")
+		assert.Equal(t, fault.KindPartial.Row().Code, r.code, r.stderr)
+		assert.Equal(t, []string{"sh -c exit 4", "echo d"}, b.made)
+		assert.Regexp(t, "two: not started: it needs one, which failed", r.stdout)
+		assert.Contains(t, r.stdout, "three: not started: it needs two, which was not started")
+		assert.EqualValues(t, 1, r.object(t)["completed"])
+		assert.EqualValues(t, 2, r.object(t)["not_launched"])
+
+		people := b.run(t, "run --file t.yaml")
+		assert.Contains(t, people.stderr, "4 tasks: 1 completed (1 of them earlier; --again launches them again), 1 did not, 2 not started, since a task that they need did not complete")
+		assert.Len(t, b.made, 2)
+	})
+}
+
 func TestBatchKnowsATaskByItsWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

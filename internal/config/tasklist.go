@@ -23,6 +23,9 @@ type TaskEntry struct {
 	Provider string
 	Settings []TaskSetting // by flag; each flag once
 	Place    string        // file:line:column
+	Needs    []int         // positions in Tasks of those that have to complete before it begins
+
+	needs []word // as they are written
 }
 
 // TaskSetting is a flag of `sbx run` as the file says it. The values are texts that
@@ -104,6 +107,9 @@ func (r *taskReader) readTaskList(root *yaml.Node) TaskList {
 	for _, node := range tasks.Content {
 		list.Tasks = append(list.Tasks, r.readTask(node))
 	}
+	if len(r.errs) == 0 {
+		r.resolveNeeds(list.Tasks)
+	}
 	return list
 }
 
@@ -113,6 +119,7 @@ func (r *taskReader) readTask(node *yaml.Node) TaskEntry {
 	readers := r.settingReaders(own)
 	readers["key"] = func(p pair) { e.Key = r.readTaskKey(p) }
 	readers["name"] = r.settingReader(own, "name", taskText)
+	readers["needs"] = func(p pair) { e.needs = r.readNeeds(p) }
 	commands := 0
 	readers["command"] = func(p pair) { commands++; e.Command = r.readCommand(p) }
 	readers["shell"] = func(p pair) { commands++; e.Command = r.readShell(p) }

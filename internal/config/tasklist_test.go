@@ -61,6 +61,13 @@ func TestTasksAreReadWithTheirDefaults(t *testing.T) {
 	assert.Equal(t, []string{"512M"}, valuesOf(third)["memory"])
 }
 
+func TestNeedsAreFoundByNameOrKey(t *testing.T) {
+	t.Parallel()
+	list, err := ReadTasks("t.yaml", []byte("tasks:\n  - {shell: a, name: last, needs: [two, first, two]}\n  - {shell: b, name: first}\n  - {shell: c, name: second, key: two, needs: first}\n"))
+	require.NoError(t, err)
+	assert.Equal(t, [][]int{{2, 1}, nil, {1}}, [][]int{list.Tasks[0].Needs, list.Tasks[1].Needs, list.Tasks[2].Needs})
+}
+
 func valuesOf(e TaskEntry) map[string][]string {
 	values := map[string][]string{}
 	for _, s := range e.Settings {
@@ -93,6 +100,11 @@ func TestMistakesInTaskFilesHaveTheirPlace(t *testing.T) {
 		{"empty list", "defaults: {retry_on: [oom]}\ntasks:\n  - {shell: a, retry_on: []}\n", "retry_on is empty"},
 		{"comma", "tasks:\n  - {shell: a, retry_on: 'oom,crash'}\n", "write a list"},
 		{"tab", "tasks:\n\t- shell: a\n", "2:1: indented with a tab"},
+		{"needs nobody", "tasks:\n  - {shell: a, needs: tset}\n", "2:23: needs: no task has the name or the key \"tset\""},
+		{"needs two", "tasks:\n  - {shell: a, name: x}\n  - {shell: b, name: x}\n  - {shell: c, needs: [x]}\n", "4:24: needs: 2 tasks are called \"x\""},
+		{"needs itself", "tasks:\n  - {shell: a, name: x, needs: x}\n", "2:32: needs: these tasks wait for each other: x -> x"},
+		{"a loop", "tasks:\n  - {shell: a, name: x, needs: z}\n  - {shell: b, key: y, needs: x}\n  - {shell: c, name: z, needs: [y]}\n", "needs: these tasks wait for each other: x -> z -> y -> x"},
+		{"needs no list", "tasks:\n  - {shell: a, needs: {x: y}}\n", "needs must be a single word"},
 		{"alias", "tasks: [&a {shell: a}, *a]\n", "anchors are not accepted"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -234,6 +234,9 @@ func BatchSummary(t launch.BatchTally) string {
 	if t.Failed > 0 {
 		text += fmt.Sprintf(", %d did not", t.Failed)
 	}
+	if t.Blocked > 0 {
+		text += fmt.Sprintf(", %d not started, since a task that they need did not complete", t.Blocked)
+	}
 	if n := t.Jobs - t.Ended; n > 0 {
 		text += fmt.Sprintf(", %d not launched", n)
 	}

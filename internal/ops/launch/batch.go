@@ -22,6 +22,7 @@ type BatchJob struct {
 	Label string // what it is called where several run at once
 	Key   string // of its own; "" = its work makes one
 	Place string // in the file that it comes from; "" = in none
+	Needs []int  // the Seq of each job that has to complete before it begins
 
 	work string
 	twin int // how many jobs before it are the same
@@ -47,6 +48,7 @@ type BatchOutcome struct {
 
 	Task    task.Task
 	Before  bool // it had ended before this run
+	Blocked bool // it was not started, since a job that it needs did not complete
 	Err     error
 	Verdict error // what its end is for the process; nil = completed
 
@@ -205,25 +207,16 @@ func (b *batch) checkWarm() error {
 	return fault.Usage("--warm is not for local: a local sandbox starts in milliseconds").WithHint("leave --warm out, or name another --provider")
 }
 
-// startJobs runs the jobs in their order, so many at once, and gives each outcome as it
-// comes. After a stop no more is launched.
+// startJobs runs the jobs in their order, each after those that it needs, so many at once, and gives
+// each outcome as it comes. After a stop no more is launched.
 func (b *batch) startJobs(ctx context.Context, do func(context.Context, BatchJob) BatchOutcome) <-chan BatchOutcome {
 	jobs := b.req.Jobs
 	life, leave := context.WithCancelCause(context.WithoutCancel(ctx))
 	next, outcomes := make(chan BatchJob), make(chan BatchOutcome)
+	order := newJobOrder(jobs)
 	go func() {
 		defer close(next)
-		for _, j := range jobs {
-			select {
-			case <-b.stop:
-				return
-			default:
-			}
-			select {
-			case next <- j:
-			case <-b.stop:
-				return
-			}
+		for b.offerNext(order, next, outcomes) {
 		}
 	}()
 	if b.req.Warm > 0 {
@@ -236,7 +229,9 @@ func (b *batch) startJobs(ctx context.Context, do func(context.Context, BatchJob
 	for range min(b.req.Parallel, len(jobs)) {
 		workers.Go(func() {
 			for j := range next {
-				outcomes <- do(life, j)
+				o := do(life, j)
+				outcomes <- o
+				order.ended(o)
 			}
 		})
 	}

@@ -108,8 +108,10 @@ func (o BatchOutcome) FirstOutput() (time.Duration, bool) {
 // BatchTally counts what became of a batch.
 type BatchTally struct {
 	Jobs, Ended, Completed, Before, Failed int
-	codes                                  map[int]int // of those that failed
-	first                                  error       // a verdict of the first that failed
+
+	Blocked int         // were not started, since a job that they need did not complete
+	codes   map[int]int // of those that failed
+	first   error       // a verdict of the first that failed
 }
 
 func (t *BatchTally) addOutcome(o BatchOutcome) {
@@ -120,6 +122,8 @@ func (t *BatchTally) addOutcome(o BatchOutcome) {
 		t.Before++
 	case o.Verdict == nil:
 		t.Completed++
+	case o.Blocked:
+		t.Blocked++
 	default:
 		t.Failed++
 		t.codes[ExitCode(o.Verdict)]++
@@ -139,7 +143,7 @@ func ExitCode(err error) int {
 // completed, the one thing that all failed with, else that a part of it failed.
 func (t *BatchTally) exitVerdict(ctx context.Context) error {
 	switch {
-	case t.Failed == 0 && t.Ended == t.Jobs:
+	case t.Failed+t.Blocked == 0 && t.Ended == t.Jobs:
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -155,6 +159,9 @@ func (t *BatchTally) Text() string {
 	words := []string{fmt.Sprintf("%d of %d done", t.Ended, t.Jobs)}
 	if t.Failed > 0 {
 		words = append(words, fmt.Sprintf("%d failed", t.Failed))
+	}
+	if t.Blocked > 0 {
+		words = append(words, fmt.Sprintf("%d not started", t.Blocked))
 	}
 	return strings.Join(words, ", ")
 }
