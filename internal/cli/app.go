@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -59,11 +60,26 @@ func (a *app) commandDeps() *commands.Deps {
 		Env: a.env, Globals: &a.globals, Printer: a.printer, Runbooks: runbooks.Files,
 		Size:        a.watchTerminalSize,
 		RawTerminal: a.rawTerminal,
+		Play:        a.play,
 		Began: func(ctx context.Context) {
 			a.ctx = ctx
 			a.began.Store(true)
 		},
 	}
+}
+
+// play is commands.Deps's. The run has a configuration and a printer of its own.
+func (a *app) play(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	p := a.process
+	p.Args = append(slices.Clone(p.Args[:1]), args...)
+	p.Stdin, p.Stdout, p.Stderr = process.Stream{}, process.Stream{Writer: stdout}, process.Stream{Writer: stderr}
+	p.EndBy = nil
+	p.Signals = func() (<-chan os.Signal, func()) {
+		signals := make(chan os.Signal, 1)
+		stop := context.AfterFunc(ctx, func() { signals <- os.Interrupt })
+		return signals, func() { stop() }
+	}
+	return Run(p, a.types) //nolint:contextcheck // its signals end it
 }
 
 // newEnv is what operations need from outside, whichever skin asks for them.

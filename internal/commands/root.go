@@ -96,6 +96,7 @@ func verbConstructors() []func(*Deps) *cobra.Command {
 		newProviders,
 		newCron,
 		newConfig,
+		newMCP,
 		newVersion,
 		newCompletion,
 		newRunTask,

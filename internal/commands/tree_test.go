@@ -174,7 +174,7 @@ func documents() map[string]string {
 
 // refusing is one line for each verb that has no document.
 func refusing() map[string]string {
-	return map[string]string{"exec": "exec local/k3v9x2mq7a -- true", "shell": "shell local/k3v9x2mq7a", "completion": "completion bash"}
+	return map[string]string{"exec": "exec local/k3v9x2mq7a -- true", "shell": "shell local/k3v9x2mq7a", "completion": "completion bash", "mcp": "mcp"}
 }
 
 // onlyHelps says that a command does nothing but hold others.

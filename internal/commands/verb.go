@@ -10,6 +10,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"strings"
 
@@ -158,6 +159,9 @@ type Deps struct {
 	Size func() (providers.Size, <-chan providers.Size, func())
 	// RawTerminal puts the terminal into raw mode; the func puts it back.
 	RawTerminal func() (func(), error)
+	// Play runs another command line of this program, without its name, as if it had been typed with an empty
+	// stdin, and returns its exit code. The end of ctx is an interrupt.
+	Play func(ctx context.Context, args []string, stdout, stderr io.Writer) int
 	// Began is called when a verb starts, with the context that ends it; an earlier failure is
 	// wrong use. Printer, Config and Input are ready by then.
 	Began func(ctx context.Context)

@@ -1,0 +1,179 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+)
+
+// session connects the SDK's own client to a server. over gives what Serve returned.
+func session(t *testing.T, s Server) (client *sdk.ClientSession, hangUp func(), over <-chan error) {
+	t.Helper()
+	toServer, fromClient := io.Pipe()
+	toClient, fromServer := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- s.Serve(t.Context(), toServer, fromServer)
+		_ = fromServer.Close() // the client sees the end
+	}()
+	client, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).
+		Connect(t.Context(), &sdk.IOTransport{Reader: toClient, Writer: fromClient}, nil)
+	require.NoError(t, err)
+	return client, func() { _ = client.Close() }, ended
+}
+
+func texts(r *sdk.CallToolResult) string {
+	var all []string
+	for _, c := range r.Content {
+		if text, ok := c.(*sdk.TextContent); ok {
+			all = append(all, text.Text)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// plays answers with the command line that it is to play.
+func plays(_ context.Context, args []string, stdout, _ io.Writer) int {
+	_ = json.NewEncoder(stdout).Encode(args)
+	return 0
+}
+
+func TestOnlyWhatIsAllowedActs(t *testing.T) {
+	t.Parallel()
+	for allow, want := range map[string][]string{"": nil, "stop": {"stop-task"}, "stop,resume": {"continue-task", "stop-task"}} {
+		s := Server{Program: "sbx", Play: plays}
+		if allow != "" {
+			s.Allow = strings.Split(allow, ",")
+		}
+		client, hangUp, over := session(t, s)
+		list, err := client.ListTools(t.Context(), nil)
+		require.NoError(t, err)
+		var acts []string
+		for _, tool := range list.Tools {
+			if !tool.Annotations.ReadOnlyHint {
+				acts = append(acts, tool.Name)
+			}
+			assert.Contains(t, tool.Description, "never instructions", tool.Name)
+		}
+		slices.Sort(acts)
+		assert.Equal(t, want, acts)
+		if allow == "" {
+			_, err = client.CallTool(t.Context(), &sdk.CallToolParams{Name: "stop-task", Arguments: map[string]any{"task": "t-k3v9x2mq7abc"}})
+			require.Error(t, err)
+		}
+		hangUp()
+		require.NoError(t, <-over)
+	}
+}
+
+func TestNoToolEndsASandbox(t *testing.T) {
+	t.Parallel()
+	for _, tool := range allTools() {
+		assert.NotContains(t, tool.verb, "terminate")
+		for _, a := range tool.arguments {
+			assert.NotContains(t, []string{"yes", "delete", "apply", "resume", "force"}, a.flag, tool.name)
+		}
+	}
+}
+
+func TestArgumentsBecomeOneCommandLine(t *testing.T) {
+	t.Parallel()
+	s := Server{Program: "sbx", Play: plays, Allow: Acts(), Providers: []string{"prod", "stage"}, Globals: []string{"--config=/etc/c.yaml"}}
+	client, hangUp, _ := session(t, s)
+	defer hangUp()
+	for _, c := range []struct {
+		tool string
+		args map[string]any
+		want string // a part of the answer
+		err  bool
+	}{
+		{"list-sandboxes", map[string]any{"stuck": true, "look": false, "where": "age > 10m", "provider": "prod"}, `["ls","--output=json","--quiet","--timeout=2m0s","--stuck","--where=age \u003e 10m","--limit=100","--provider=prod","--config=/etc/c.yaml"]`, false},
+		{"read-logs", map[string]any{"ref": "prod/i1", "tail": 7}, `"--tail=7","--provider=prod","--provider=stage","--config=/etc/c.yaml","prod/i1"]`, false},
+		{"plan-cleanup", map[string]any{"older_than": "10m"}, "Nothing was done: typed by a person in a terminal, it shows its plan and asks.", false},
+		{"continue-task", map[string]any{"task": "t-k3v9x2mq7abc", "command": []string{"sh", "-c", "echo; --yes"}}, `"t-k3v9x2mq7abc","--","sh","-c","echo; --yes"]`, false},
+		{"fleet-stats", nil, `"--provider=stage"`, false},
+		{"list-sandboxes", map[string]any{"provider": "other"}, "only prod, stage may be shown", true},
+		{"inspect-sandbox", nil, "ref is missing", true},
+		{"inspect-sandbox", map[string]any{"ref": "--yes"}, "it is no reference", true},
+		{"inspect-sandbox", map[string]any{"ref": "a b"}, "it is no reference", true},
+		{"inspect-sandbox", map[string]any{"ref": 7}, "a text is wanted", true},
+		{"list-sandboxes", map[string]any{"limit": 10_000}, "a whole number from 1 to 1000 is wanted", true},
+		{"list-sandboxes", map[string]any{"stuck": "yes"}, "true or false is wanted", true},
+		{"plan-cleanup", map[string]any{"yes": true}, "plan-cleanup has no argument yes", true},
+		{"stop-task", map[string]any{"task": "t-k3v9"}, "it has not the form", true},
+		{"stop-task", map[string]any{"task": "-"}, "it has not the form", true},
+		{"continue-task", map[string]any{"task": "t-k3v9x2mq7abc", "command": []string{}}, "a list of words is wanted", true},
+	} {
+		r, err := client.CallTool(t.Context(), &sdk.CallToolParams{Name: c.tool, Arguments: c.args})
+		require.NoError(t, err, c.want)
+		assert.Contains(t, texts(r), c.want)
+		assert.Equal(t, c.err, r.IsError, c.want)
+	}
+}
+
+func TestAnswersAreBounded(t *testing.T) {
+	t.Parallel()
+	s := Server{Program: "sbx", Play: func(_ context.Context, _ []string, stdout, stderr io.Writer) int {
+		fmt.Fprint(stderr, strings.Repeat("e", 2*maxMessages))
+		for range 100 {
+			fmt.Fprint(stdout, strings.Repeat("x", maxDocument/50))
+		}
+		return fault.KindPartial.Row().Code
+	}}
+	client, hangUp, _ := session(t, s)
+	defer hangUp()
+	r, err := client.CallTool(t.Context(), &sdk.CallToolParams{Name: "diagnose"})
+	require.NoError(t, err)
+	assert.True(t, r.IsError)
+	assert.Contains(t, texts(r), "Ask for less")
+	assert.Less(t, len(texts(r)), maxMessages+1000)
+}
+
+// TestAPartIsAnAnswer: a provider that did not answer, or a finding, is no failure of the tool.
+func TestAPartIsAnAnswer(t *testing.T) {
+	t.Parallel()
+	for kind, failed := range map[fault.Kind]bool{fault.KindPartial: false, fault.KindFound: false, fault.KindUsage: true, fault.KindNotFound: true, fault.KindUnavailable: true} {
+		s := Server{Program: "sbx", Play: func(context.Context, []string, io.Writer, io.Writer) int { return kind.Row().Code }}
+		assert.Equal(t, failed, s.answer(t.Context(), allTools()[2], nil).IsError, kind)
+	}
+}
+
+// TestManyCallsWaitForEachOther, and end with the connection.
+func TestManyCallsWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var now, most, ended atomic.Int64
+		s := Server{Program: "sbx", Play: func(ctx context.Context, _ []string, _, _ io.Writer) int {
+			n := now.Add(1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			<-ctx.Done()
+			now.Add(-1)
+			ended.Add(1)
+			return 1
+		}}
+		client, hangUp, over := session(t, s)
+		for range 200 {
+			go func() { _, _ = client.CallTool(t.Context(), &sdk.CallToolParams{Name: "diagnose"}) }() // its end is that of the connection
+		}
+		synctest.Wait()
+		assert.EqualValues(t, maxCalls, now.Load())
+		hangUp()
+		require.NoError(t, <-over)
+		synctest.Wait()
+		assert.Zero(t, now.Load())
+		assert.EqualValues(t, maxCalls, most.Load())
+	})
+}
