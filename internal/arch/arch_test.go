@@ -132,7 +132,8 @@ func rooms() map[string][]string {
 		"tui":      with(words, "selector", "triage", "fleet", "ops", "ops/look", "output", "views"),
 		"faults":   with(words, "fleet", "policy", "httpx", "providers", "testkit/wiretest", "providers/e2b", "testkit/e2btest", "providers/daytona", "testkit/daytonatest", "providers/vercel", "testkit/verceltest", "providers/monotask", "testkit/monotasktest"),
 		"drill":    with(words, "process", "fleet", "safety", "triage", "providers", "config", "incident", "lock", "notify", "store", "ops", "ops/look", "runbook", "runbook/engine"),
-		"commands": with(words, "check", "tui", "mcp", "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "ops/end", "ops/incidents", "ops/launch", "ops/look", "runbook", "runbook/engine", "drill", "views", "incident", "snapshot"),
+		"spawn":    with(words, "fleet", "providers", "ops", "ops/end", "ops/launch", "ops/look"),
+		"commands": with(words, "spawn", "check", "tui", "mcp", "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "ops/end", "ops/incidents", "ops/launch", "ops/look", "runbook", "runbook/engine", "drill", "views", "incident", "snapshot"),
 		"cli": with(words, "alert", "process", "hostfile", "httpx", "config", "output", "notify", "cron", "journal", "lock", "store",
 			"providers", "providers/local", "providers/local/plain", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios",
 			"history", "fleet", "policy", "cleanup", "triage", "task", "task/publisher", "publish", "incident", "ops", "ops/launch", "drill", "views", "commands"),
@@ -362,7 +363,10 @@ func testMayImport(room, own string) bool {
 		return true
 	}
 	if own == "testkit/opstest" {
-		return isOps(room) || room == "commands" || room == "runbook/engine" || room == "drill"
+		return isOps(room) || room == "commands" || room == "runbook/engine" || room == "drill" || room == "spawn"
+	}
+	if room == "spawn" && slices.Contains(append(rooms()["ops"], "httpx", "providers/e2b", "testkit/e2btest", "testkit/wiretest"), own) {
+		return true // one provider over its fake
 	}
 	if own == "testkit/wiretest" || own == "testkit/wiretest/apispec" || own == "testkit/"+path.Base(room)+"test" {
 		return slices.Contains(wireRooms(), room) || room == "providers/guest"

@@ -43,6 +43,13 @@ func (f *Fleet) Vet(profile string, spec sandbox.Spec) error {
 	return nil
 }
 
+// CanCreate is nil where a profile can create sandboxes; otherwise fault.KindUnsupported, or why it could
+// not be opened. No request is sent.
+func (f *Fleet) CanCreate(profile string) error {
+	_, _, err := requireAbility[providers.Launcher](f, profile, "create")
+	return err
+}
+
 // Labelled reads every sandbox of one profile that has exactly these labels, in any state
 // except ended. The result is complete or an error. Without labels it is fault.KindUsage:
 // that would be everything. A profile that cannot create is fault.KindUnsupported: sbx has
