@@ -49,6 +49,8 @@ func rooms() map[string][]string {
 		"cron":     {"sandbox"},
 		"httpx":    {"fault", "jsontext", "poll"},
 		"policy":   words,
+		// what agents report of their work
+		"agentlog": {"jsontext"},
 		// what was done
 		"journal": {"fault", "jsontext"},
 		"lock":    {"fault", "providers/local/plain"},
@@ -110,7 +112,7 @@ func rooms() map[string][]string {
 		"incident": {"fault", "hostfile", "journal", "lock"},
 		// operations: what the skins do, once; no arrow among the four rooms
 		"ops":           with(words, "alert", "check", "cleanup", "config", "cron", "fleet", "history", "hostfile", "incident", "journal", "lock", "metrics", "notify", "process", "providers", "publish", "safety", "snapshot", "store", "task", "triage"), // the environment of operations, records, notifications, and what the rooms below share
-		"ops/look":      with(words, "alert", "check", "cleanup", "cond", "config", "cron", "fleet", "history", "notify", "ops", "providers", "selector", "snapshot", "task", "triage"),                                                                     // what reads and judges
+		"ops/look":      with(words, "agentlog", "alert", "check", "cleanup", "cond", "config", "cron", "fleet", "history", "notify", "ops", "providers", "selector", "snapshot", "task", "triage"),                                                         // what reads and judges
 		"ops/end":       with(words, "alert", "check", "cleanup", "config", "cron", "fleet", "history", "hostfile", "journal", "jsontext", "metrics", "notify", "ops", "providers", "reconcile", "safety", "store", "triage"),                               // what ends, and what keeps from it: history has who kept what, as of a create
 		"ops/launch":    with(words, "config", "fleet", "history", "metrics", "ops", "providers", "publish", "store", "task"),                                                                                                                               // what starts and stops work
 		"ops/incidents": with(words, "alert", "check", "cleanup", "history", "incident", "ops", "store", "task", "triage"),                                                                                                                                  // what happened
@@ -125,7 +127,7 @@ func rooms() map[string][]string {
 		// the runbooks that sbx ships
 		"runbooks": nil,
 		// what results look like, for every skin
-		"views": with(words, "check", "alert", "providers", "triage", "config", "output", "cron", "history", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "ops/end", "ops/incidents", "ops/launch", "ops/look", "runbook", "runbook/engine", "drill", "snapshot", "incident"),
+		"views": with(words, "agentlog", "check", "alert", "providers", "triage", "config", "output", "cron", "history", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "ops/end", "ops/incidents", "ops/launch", "ops/look", "runbook", "runbook/engine", "drill", "snapshot", "incident"),
 
 		// skins
 		"mcp":      {"fault", "jsontext"},

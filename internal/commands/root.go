@@ -76,6 +76,7 @@ func verbConstructors() []func(*Deps) *cobra.Command {
 		newRunbook,
 		newIncident,
 		newLogs,
+		newEvents,
 		newTop,
 		newExec,
 		newShell,

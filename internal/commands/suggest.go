@@ -37,7 +37,7 @@ func familiarVerbs() map[string]familiarVerb {
 	return map[string]familiarVerb{
 		"ps": list, "sandboxes": list, "pods": list, "containers": list,
 		"rm": end, "kill": end, "delete": end, "remove": end, "destroy": end, "end": end,
-		"show": show, "describe": show, "events": show,
+		"show": show, "describe": show,
 		"get":    {verb: "inspect", task: "tasks show", alone: "ls"},
 		"info":   {verb: "inspect", task: "tasks show", alone: "doctor"},
 		"status": {verb: "inspect", task: "tasks show", alone: "stats"},

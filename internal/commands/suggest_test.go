@@ -25,8 +25,6 @@ func TestFamiliarWordsLeadToTheVerb(t *testing.T) {
 		"get":                              "`sbx ls`",
 		"get e2b/x":                        "`sbx inspect e2b/x`",
 		"describe e2b/x":                   "`sbx inspect e2b/x`",
-		"events e2b/x":                     "`sbx inspect e2b/x`",
-		"events":                           "`sbx inspect REF`",
 		"info":                             "`sbx doctor`",
 		"status":                           "`sbx stats`",
 		"status e2b/x":                     "`sbx inspect e2b/x`",

@@ -60,6 +60,9 @@ func examples(t *testing.T) (*bench, []*fake.Provider) {
 	keepTask(t, b)
 	b.workdir = filepath.Join(b.home, "project")
 	require.NoError(t, os.Mkdir(b.workdir, 0o755))
+	for _, name := range []string{"session", "good", "bad"} {
+		require.NoError(t, os.WriteFile(filepath.Join(b.workdir, name+".jsonl"), []byte(sessionLines), 0o600))
+	}
 	putSnapshot(t, filepath.Join(b.workdir, "runbooks", "incidents", "empty.json"))
 	return b, []*fake.Provider{local, prod}
 }
@@ -156,7 +159,7 @@ func documents() map[string]string {
 	incidents, _ := filepath.Abs("../../runbooks/incidents") // of this room's folder, which is known
 	return map[string]string{
 		"ls": "ls", "stats": "stats", "diagnose": "diagnose", "verify": "verify", "dashboard": "dashboard --once", "top": "top --samples 1", "drill": "drill --clean",
-		"inspect": "inspect local/k3v9x2mq7a", "logs": "logs local/k3v9x2mq7a",
+		"inspect": "inspect local/k3v9x2mq7a", "logs": "logs local/k3v9x2mq7a", "events": "events session.jsonl", "events compare": "events compare good.jsonl bad.jsonl",
 		"wait": "wait local/k3v9x2mq7a --for running", "create": "create -- sleep 1", "keep": "keep local/k3v9x2mq7a", "terminate": "terminate local/k3v9x2mq7a",
 		"cron print": "cron print", "cron check": "cron check",
 		"doctor": "doctor", "providers": "providers", "version": "version",

@@ -71,6 +71,7 @@ func allTools() []tool {
 			name: "read-logs", about: "Read the last lines of a sandbox.", verb: []string{"logs"},
 			arguments: []argument{ref, since, {name: "tail", about: "at most so many last lines", kind: number, flag: "tail", given: 100, most: 2000}},
 		},
+		{name: "read-events", about: "Show what the agent of a sandbox did: tools, files, messages, in order.", verb: []string{"events"}, arguments: []argument{ref}},
 		{name: "fleet-stats", about: "Count sandboxes by provider and state, with quotas and thresholds.", verb: []string{"stats"}, arguments: []argument{provider}},
 		{name: "list-tasks", about: "List tasks with state, attempts and publication.", verb: []string{"tasks"}},
 		{name: "show-task", about: "Show one task: each attempt, the cause of its end, the evidence.", verb: []string{"tasks", "show"}, arguments: []argument{task}},

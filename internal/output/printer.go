@@ -73,6 +73,11 @@ func (p *Printer) Line(text string) error {
 	return err
 }
 
+// LineTone is Line in the colour of a tone, for many lines: they may wait for each other until Broken.
+func (p *Printer) LineTone(text string, tone Tone) error {
+	return p.screen.gatherOutput([]byte(p.out.paint(p.out.toASCII(EscapeLine(text)), tone) + "\n"))
+}
+
 // Broken is the failure after which nothing can be written to stdout any more: ErrClosed, a full disk;
 // nil = none. A verb that repeats ends with it.
 func (p *Printer) Broken() error { return p.screen.flushOutput() }

@@ -1,0 +1,275 @@
+package agentlog
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// at writes a line of a session: seconds after noon, the type without agent., and the data.
+func at(second int, kind, data string) string {
+	return fmt.Sprintf(`{"id":"e-%s-%d","sandbox_id":"box","event_type":"agent.%s","event_data":%s,"source":"agent","created_at":"%s"}`,
+		kind, second, kind, data, noon.Add(time.Duration(second)*time.Second).Format("2006-01-02T15:04:05.999999+00:00"))
+}
+
+func read(t *testing.T, o Options, lines ...string) *Session {
+	t.Helper()
+	s, err := Read(t.Context(), strings.NewReader(strings.Join(lines, "\n")+"\n"), o)
+	require.NoError(t, err)
+	return s
+}
+
+func TestAnEventIsDescribedInOneLine(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", 500)
+	for _, tc := range []struct{ kind, data, want string }{
+		{"started", `{}`, ""},
+		{"started", `{"message":"begins"}`, "begins"},
+		{"system_message", `{"turn":0,"metadata":{"subtype":"init"}}`, "init"},
+		{"assistant_message", `{"turn":1,"content":"first\nsecond","content_length":12}`, "first ..."},
+		{"message", `{"content":[{"type":"text","text":"in a block"}]}`, "in a block"},
+		{"user_message", `{"content":"` + long + `"}`, strings.Repeat("é", 160) + "..."},
+		{"tool_use", `{"tool":"Bash","input":{"command":"go test ./..."}}`, "Bash go test ./..."},
+		{"tool_use", `{"tool":"Read","tool_input":{"file_path":"a.go","limit":5}}`, "Read a.go"},
+		{"tool_use", `{"tool":"Own","input":{"z":"last","b":"named by nobody"}}`, "Own named by nobody"},
+		{"tool_use", `{"tool":"Own","input":"a text"}`, "Own a text"},
+		{"tool_use", `{"tool":null,"input":{"command":"ls"}}`, "ls"},
+		{"tool_use", `"a text"`, "a text"},
+		{"tool_use", `["one", "two"]`, "one"},
+		{"tool_completed", `{"tool":"Bash","tool_input":{"command":"ls"},"tool_response":{"stdout":"","stderr":"no such file"},"duration_ms":1500}`, "Bash ls -> no such file (1.5s)"},
+		{"tool_completed", `{"tool":"Bash","output":"done"}`, "Bash -> done"},
+		{"user_tool_result", `{"result":"ok","result_truncated":true}`, "-> ok (the result is cut)"},
+		{"user_tool_result", `{}`, "-> nothing"},
+		{"file_edited", `{"file_path":"a.go","change_type":"modified","lines_added":5,"lines_removed":2}`, "edited a.go +5 -2"},
+		{"file_edited", `{"file_path":"a.go","change_type":"created","lines_added":"7"}`, "created a.go +7"},
+		{"file_edited", `{"file_path":"a.go","full_diff":"--- a\n+++ b\n-x\n+y\n+z\n"}`, "edited a.go +2 -1"},
+		{"file_edited", `{"file_path":"a.go","diff_preview":"-x\n"}`, "edited a.go"},
+		{"completed", `{"success":true,"turns":12,"exit_code":0,"cost":0.5,"stop_reason":"end_turn"}`, "success, 12 turns, exit 0, cost 0.5, end_turn"},
+		{"completed", `{"success":"false"}`, "failed"},
+		{"waiting", `{"reason":"a message"}`, "a message"},
+		{"heartbeat", `{"status":"running","event_count":3}`, "running, 3 events"},
+		{"unheard_of", `{"x":{"y":5}}`, `{"x":{"y":5}}`},
+		{"unheard_of", `null`, ""},
+	} {
+		s := read(t, Options{}, at(0, tc.kind, tc.data))
+		require.Len(t, s.Events, 1, tc.data)
+		assert.Equal(t, tc.want, s.Events[0].What, "%s %s", tc.kind, tc.data)
+	}
+}
+
+func TestNothingOfABrokenFileIsLost(t *testing.T) {
+	t.Parallel()
+	text := strings.Join([]string{
+		at(10, "started", `{}`), "", "garbage", `[1]`, `{"no":"event"}`,
+		at(5, "waiting", `{}`), at(10, "started", `{}`), `{"event_type":"agent.message","event_data":{"content":"untimed"}}`,
+		`{"event_type":5,"event_data":{"x":"y"},"created_at":1795176020}`, at(30, "completed", `{}`)[:60],
+	}, "\n")
+	s, err := Read(t.Context(), strings.NewReader(text), Options{})
+	require.NoError(t, err)
+	var whats []string
+	for _, e := range s.Events {
+		whats = append(whats, fmt.Sprintf("%d %s %s", e.Line, e.Type, e.What))
+	}
+	assert.Equal(t, []string{"6 agent.waiting ", "8 agent.message untimed", "1 agent.started ", "9 5 y"}, whats)
+	assert.Equal(t, []string{
+		"3 lines are no events and are left out; the first is line 3",
+		"the file ends in the middle of line 10, which is left out",
+		"line 7 has the id of an earlier line and is left out",
+		"line 6 is older than the line before; events are sorted by time",
+		"line 8 has no time and stays behind the line before",
+	}, s.Warnings())
+	assert.Equal(t, 4, s.Lost())
+}
+
+func TestALastLineWithoutAnEndIsRead(t *testing.T) {
+	t.Parallel()
+	s, err := Read(t.Context(), strings.NewReader(at(0, "started", `{}`)), Options{})
+	require.NoError(t, err)
+	assert.Len(t, s.Events, 1)
+	assert.Empty(t, s.Warnings())
+}
+
+func TestALineBeyondTheLimitIsNamed(t *testing.T) {
+	t.Parallel()
+	s := read(t, Options{}, at(0, "started", `{}`), at(1, "message", `{"content":"`+strings.Repeat("x", MaxLine)+`"}`), at(2, "completed", `{}`))
+	assert.Len(t, s.Events, 2)
+	assert.Equal(t, []string{"line 2 is longer than 32 MiB and is left out"}, s.Warnings())
+}
+
+func TestADiffIsReadAgainFromItsFile(t *testing.T) {
+	t.Parallel()
+	big := strings.Repeat(`+a line\n`, 700_000) // 5 MB
+	file := strings.Join([]string{
+		at(0, "started", `{}`), at(1, "file_edited", `{"file_path":"a","lines_added":1,"lines_removed":0,"full_diff":"`+big+`","diff_preview":"+a"}`),
+		at(2, "file_edited", `{"file_path":"b","diff_preview":"+b\n-c","full_diff":""}`),
+	}, "\n")
+	s, err := Read(t.Context(), strings.NewReader(file), Options{})
+	require.NoError(t, err)
+	require.Len(t, s.Events, 3)
+	assert.Empty(t, s.Events[1].Diff)
+	diff, err := ReadDiff(strings.NewReader(file), &s.Events[1])
+	require.NoError(t, err)
+	assert.Equal(t, strings.ReplaceAll(big, `\n`, "\n"), diff)
+	assert.False(t, s.Events[1].DiffPreview)
+	diff, err = ReadDiff(strings.NewReader(file), &s.Events[2])
+	require.NoError(t, err)
+	assert.Equal(t, "+b\n-c", diff)
+	assert.True(t, s.Events[2].DiffPreview)
+	_, err = ReadDiff(strings.NewReader(strings.ReplaceAll(file, "e-file_edited-2", "e-other-------2")), &s.Events[2])
+	assert.ErrorIs(t, err, ErrNoEvent)
+}
+
+func TestALongDiffIsCut(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		diff        string
+		most, shown int
+		left        int
+	}{
+		{"a\nb\nc\nd\n", 2, 2, 2}, {"a\nb\nc\nd", 2, 2, 2}, {"a\nb\nc\n", 2, 3, 0}, {"a\nb\n", 0, 2, 0}, {"", 2, 0, 0},
+	} {
+		lines, left := DiffLines(tc.diff, tc.most)
+		n := 0
+		for range lines {
+			n++
+		}
+		assert.Equal(t, []int{tc.shown, tc.left}, []int{n, left}, "%q", tc.diff)
+	}
+}
+
+func TestTheHeartbeatsOfARunAreOneLine(t *testing.T) {
+	t.Parallel()
+	s := read(t, Options{}, at(0, "started", `{}`), at(30, "heartbeat", `{}`), at(40, "message", `{}`), at(60, "heartbeat", `{}`), at(180, "heartbeat", `{}`), at(181, "completed", `{}`),
+		at(1000, "started", `{}`), at(1030, "heartbeat", `{}`), at(1105, "heartbeat", `{}`), at(1110, "waiting", `{}`))
+	var shown []string
+	require.NoError(t, Fold(s.Events, func(e *Event, beats *Beats) error {
+		text := strings.TrimPrefix(e.Type, "agent.")
+		if beats != nil {
+			text += fmt.Sprintf(" %d: %s", int(e.At.Sub(noon).Seconds()), beats)
+		}
+		shown = append(shown, text)
+		return nil
+	}))
+	assert.Equal(t, []string{
+		"started", "message", "heartbeat 180: 3 heartbeats, 3 missed, the longest gap 2m0s", "completed", "started", "heartbeat 1105: 2 heartbeats, none missed", "waiting",
+	}, shown)
+}
+
+func TestFiguresOfASession(t *testing.T) {
+	t.Parallel()
+	s := StatsOf(read(t, Options{}, at(0, "started", `{}`), at(1, "tool_use", `{"turn":1,"tool":"Bash"}`), at(2, "tool_use", `{"turn":2,"tool":"Bash"}`), at(3, "tool_use", `{"turn":2,"tool":"Edit"}`),
+		at(4, "file_edited", `{"file_path":"a","lines_added":1,"lines_removed":2}`), at(5, "file_edited", `{"file_path":"a","lines_added":3,"lines_removed":null,"diff_preview":"x"}`),
+		at(6, "error", `{"error":"x"}`), at(7, "tool_completed", `{"is_error":true}`), at(30, "heartbeat", `{}`), at(60, "completed", `{"success":false,"turns":5,"exit_code":1}`)).Events)
+	assert.Equal(t, []Count{{"Bash", 2}, {"Edit", 1}}, s.Tools)
+	require.Len(t, s.Files, 1)
+	assert.Equal(t, 2, s.Files[0].Edits)
+	assert.Equal(t, int64(4), *s.Files[0].Added)
+	assert.Nil(t, s.Files[0].Removed, "one of the changes does not say")
+	assert.Equal(t, []any{10, int64(5), 1, 3, 1, time.Minute}, []any{s.Events, s.Turns, s.Runs, s.Errors, s.Heartbeats.Count, s.Duration()})
+	assert.Equal(t, "failed, 5 turns, exit 1", s.End.String())
+	assert.Equal(t, []string{"10 events, usual are 44 to 71", "60 s, usual are 567 to 1397", "1 heartbeats, usual are 18 to 45"}, s.Unusual())
+}
+
+// TestAUsualRun has the shape of the run that the requirements describe: 26 events of activity and 45 heartbeats.
+func TestAUsualRun(t *testing.T) {
+	t.Parallel()
+	lines := []string{at(0, "started", `{}`)}
+	for n := range 45 {
+		lines = append(lines, at(30*(n+1), "heartbeat", `{}`))
+	}
+	for n := range 24 {
+		lines = append(lines, at(50*(n+1)+1, "message", `{}`))
+	}
+	s := StatsOf(read(t, Options{}, append(lines, at(1360, "completed", `{"success":true}`))...).Events)
+	assert.Equal(t, 71, s.Events)
+	assert.Empty(t, s.Unusual())
+	assert.Equal(t, "45 heartbeats, none missed", s.Heartbeats.String())
+}
+
+func TestTheFirstDifferenceIsFound(t *testing.T) {
+	t.Parallel()
+	o := Options{Keys: true}
+	base := []string{
+		at(0, "started", `{"task_id":"1"}`), at(1, "message", `{"turn":1,"content":"hello"}`), at(2, "tool_use", `{"turn":1,"tool":"Bash","tool_use_id":"1","input":{"command":"ls","n":1}}`),
+		at(30, "heartbeat", `{}`), at(31, "file_edited", `{"file_path":"a","lines_added":1,"lines_removed":0,"full_diff":"+a"}`), at(40, "completed", `{"success":true,"turns":3,"cost":1}`),
+	}
+	change := func(i int, line string) []string {
+		other := append([]string{}, base...)
+		other[i] = line
+		return other
+	}
+	for name, tc := range map[string]struct {
+		other   []string
+		n, acts int // 0 = the same
+	}{
+		"ids, times and turns":  {[]string{at(100, "started", `{"task_id":"2"}`), at(101, "message", `{"turn":9,"content":"hello"}`), at(102, "tool_use", `{"input":{"n":1,"command":"ls"},"tool":"Bash","tool_use_id":"7"}`), strings.Replace(base[4], "12:00:31", "12:05:00", 1), at(500, "completed", `{"turns":8,"success":true}`)}, 0, 0},
+		"a text":                {change(1, at(1, "message", `{"turn":1,"content":"hallo"}`)), 2, 0},
+		"an argument":           {change(2, at(2, "tool_use", `{"tool":"Bash","input":{"command":"ls","n":2}}`)), 3, 1},
+		"a diff":                {change(4, at(31, "file_edited", `{"file_path":"a","lines_added":1,"lines_removed":0,"full_diff":"+b"}`)), 4, 2},
+		"one that ended before": {base[:5], 5, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := Compare(read(t, o, base...).Events, read(t, o, tc.other...).Events)
+			n := func(d *Divergence) int {
+				if d == nil {
+					return 0
+				}
+				return d.N
+			}
+			assert.Equal(t, []int{tc.n, tc.acts}, []int{n(c.Diverge), n(c.Acts)})
+			assert.Equal(t, tc.n == 0, c.Same())
+		})
+	}
+}
+
+func TestWhatOnlyOneDid(t *testing.T) {
+	t.Parallel()
+	o := Options{Keys: true}
+	a := read(t, o, at(1, "tool_use", `{"tool":"Bash","input":{"command":"go test"}}`), at(2, "file_edited", `{"file_path":"both","lines_added":1}`), at(3, "file_edited", `{"file_path":"same","lines_added":1}`), at(4, "file_edited", `{"file_path":"mine"}`))
+	b := read(t, o, at(1, "tool_use", `{"tool":"Read","input":{"file_path":"x"}}`), at(2, "file_edited", `{"file_path":"both","lines_added":2}`), at(3, "file_edited", `{"file_path":"same","lines_added":1}`))
+	c := Compare(a.Events, b.Events)
+	assert.Equal(t, [2][]string{{"Bash go test"}, {"Read x"}}, c.OnlyTools)
+	assert.Equal(t, [2][]string{{"mine"}, {}}, c.OnlyFiles)
+	require.Len(t, c.Files, 1)
+	assert.Equal(t, "both", c.Files[0].Path)
+}
+
+func TestTimesAsTheSourceWritesThem(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Time{
+		"2026-11-20T12:00:00+00:00": noon, "2026-11-20T12:00:00": noon, "2026-11-20 12:00:00": noon, "2026-11-20T13:00:00+01:00": noon,
+	} {
+		got, ok := ParseTime(text)
+		assert.True(t, ok && got.Equal(want), text)
+	}
+	for _, text := range []string{"", "noon", "99999-01-01T00:00:00Z"} {
+		_, ok := ParseTime(text)
+		assert.False(t, ok, text)
+	}
+}
+
+// FuzzRead: whatever a file has, each of its lines is an event, empty, or counted.
+func FuzzRead(f *testing.F) {
+	f.Add(at(0, "tool_use", `{"tool":"Bash","input":{"command":"ls"}}`) + "\n{\n")
+	f.Add(`{"event_type":"agent.file_edited","event_data":{"full_diff":[1],"file_path":{}},"created_at":1e300}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := Read(t.Context(), strings.NewReader(text), Options{Keys: true, Diffs: true})
+		require.NoError(t, err)
+		filled := 0
+		for line := range strings.SplitSeq(text, "\n") {
+			if strings.TrimSpace(line) != "" {
+				filled++
+			}
+		}
+		require.LessOrEqual(t, len(s.Events)+s.Lost()+s.Repeated.Count, filled)
+		StatsOf(s.Events)
+		Compare(s.Events, s.Events)
+	})
+}

@@ -1,0 +1,135 @@
+package agentlog
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Comparison is what differs between the work of two sessions.
+type Comparison struct {
+	A, B      Stats
+	Work      [2]int      // events of the work, without heartbeats
+	Diverge   *Divergence // the first event that differs; nil = the work is the same
+	Acts      *Divergence // the first tool use, change of a file or end that differs; nil = none does
+	OnlyTools [2][]string // what one alone ran: each tool with its main argument, in the order of the work
+	OnlyFiles [2][]string // what one alone changed
+	Files     []FileDifference
+}
+
+// Divergence is the place where two sessions go apart.
+type Divergence struct {
+	N    int    // of the compared events, from 1
+	A, B *Event // nil = the session has ended before
+}
+
+// FileDifference is a file that both have changed in different ways.
+type FileDifference struct {
+	Path string
+	A, B FileChange
+}
+
+// Same says that both did the same work.
+func (c Comparison) Same() bool { return c.Diverge == nil }
+
+// Compare compares two sessions that were read with Options.Keys.
+func Compare(a, b []Event) Comparison {
+	c := Comparison{A: StatsOf(a), B: StatsOf(b)}
+	workA, workB := chosen(a, (*Event).IsWork), chosen(b, (*Event).IsWork)
+	c.Work = [2]int{len(workA), len(workB)}
+	c.Diverge = diverge(workA, workB)
+	if c.Diverge == nil {
+		return c
+	}
+	c.Acts = diverge(chosen(a, (*Event).IsAct), chosen(b, (*Event).IsAct))
+	toolsA, toolsB := toolCalls(workA), toolCalls(workB)
+	c.OnlyTools = [2][]string{without(toolsA, toolsB), without(toolsB, toolsA)}
+	filesA, filesB := paths(c.A), paths(c.B)
+	c.OnlyFiles = [2][]string{without(filesA, filesB), without(filesB, filesA)}
+	c.Files = fileDifferences(c, diffsOf(workA), diffsOf(workB))
+	return c
+}
+
+func chosen(events []Event, choose func(*Event) bool) []*Event {
+	var all []*Event
+	for i := range events {
+		if choose(&events[i]) {
+			all = append(all, &events[i])
+		}
+	}
+	return all
+}
+
+// diverge finds the first pair that differs; nil = there is none.
+func diverge(a, b []*Event) *Divergence {
+	at := func(list []*Event, i int) *Event {
+		if i < len(list) {
+			return list[i]
+		}
+		return nil
+	}
+	for i := range max(len(a), len(b)) {
+		if x, y := at(a, i), at(b, i); x == nil || y == nil || x.keys.work != y.keys.work {
+			return &Divergence{N: i + 1, A: x, B: y}
+		}
+	}
+	return nil
+}
+
+// toolCalls are the uses of tools, each once.
+func toolCalls(work []*Event) []string {
+	var all []string
+	seen := map[string]bool{}
+	for _, e := range work {
+		if e.Type == ToolUse && !seen[e.What] {
+			seen[e.What] = true
+			all = append(all, e.What)
+		}
+	}
+	return all
+}
+
+func paths(s Stats) []string {
+	all := make([]string, len(s.Files))
+	for i, f := range s.Files {
+		all[i] = f.Path
+	}
+	return all
+}
+
+func without(list, other []string) []string {
+	known := make(map[string]bool, len(other))
+	for _, name := range other {
+		known[name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(name string) bool { return known[name] })
+}
+
+// diffsOf are the diffs of each file, in their order.
+func diffsOf(work []*Event) map[string][]uint64 {
+	all := map[string][]uint64{}
+	for _, e := range work {
+		if e.Type == FileEdited {
+			all[e.Path] = append(all[e.Path], e.keys.diff)
+		}
+	}
+	return all
+}
+
+func fileDifferences(c Comparison, diffsA, diffsB map[string][]uint64) []FileDifference {
+	byPath := map[string]FileChange{}
+	for _, f := range c.B.Files {
+		byPath[f.Path] = f
+	}
+	var all []FileDifference
+	for _, a := range c.A.Files {
+		b, both := byPath[a.Path]
+		if both && (!equalKnown(a.Added, b.Added) || !equalKnown(a.Removed, b.Removed) || !slices.Equal(diffsA[a.Path], diffsB[a.Path])) {
+			all = append(all, FileDifference{a.Path, a, b})
+		}
+	}
+	return all
+}
+
+func equalKnown(a, b *int64) bool {
+	return (a == nil) == (b == nil) && (a == nil || cmp.Compare(*a, *b) == 0)
+}

@@ -1,0 +1,60 @@
+package agentlog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+)
+
+// DiffLines gives the lines of a diff, each without its end. Of a diff with more than most lines it
+// gives the first ones, and left is how many it leaves out; most 0 = all are given.
+func DiffLines(diff string, most int) (shown iter.Seq[string], left int) {
+	total := strings.Count(diff, "\n")
+	if diff != "" && !strings.HasSuffix(diff, "\n") {
+		total++
+	}
+	if most <= 0 || total <= most+1 { // a line that says "1 line" is as long as the line
+		most = total
+	}
+	return func(yield func(string) bool) {
+		n := 0
+		for line := range strings.Lines(diff) {
+			if n == most || !yield(strings.TrimRight(line, "\r\n")) {
+				return
+			}
+			n++
+		}
+	}, total - most
+}
+
+// DiffHead is the line above a diff: "a.go edited +5 -2, turn 3 (a preview: the source keeps no more)".
+func DiffHead(e *Event) string {
+	text := e.What
+	if e.Turn != nil {
+		text += fmt.Sprintf(", turn %d", *e.Turn)
+	}
+	switch {
+	case e.DiffBytes == 0:
+		text += " (no diff was reported)"
+	case e.DiffPreview:
+		text += " (a preview: its end may be missing)"
+	}
+	return text
+}
+
+// ReadDiff reads the diff of an event again from the file of its session. An error is that of the
+// file, or says that another line is in its place.
+func ReadDiff(file io.ReaderAt, e *Event) (string, error) {
+	line := make([]byte, e.span.size)
+	if _, err := file.ReadAt(line, e.span.start); err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	d := Decoder{Options: Options{Diffs: true}}
+	again, err := d.DecodeLine(line)
+	if err == nil && (again.ID != e.ID || again.Type != e.Type) {
+		err = ErrNoEvent
+	}
+	return again.Diff, err
+}

@@ -1,0 +1,192 @@
+package agentlog
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sbx/internal/jsontext"
+)
+
+// fields are the members of an object, of which each may be of any type.
+type fields map[string]json.RawMessage
+
+// object reads an object; nil for any other value.
+func object(raw json.RawMessage) fields {
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil
+	}
+	var f fields
+	if jsontext.Unmarshal(raw, &f) != nil {
+		return nil
+	}
+	return f
+}
+
+// first is the first of the keys that has a value; nil = none has.
+func (f fields) first(keys ...string) json.RawMessage {
+	for _, key := range keys {
+		if raw := f[key]; len(raw) > 0 && string(raw) != "null" {
+			return raw
+		}
+	}
+	return nil
+}
+
+// text is the text of the first of the keys that has one: a string, or a number or bool as it is written.
+func (f fields) text(keys ...string) string {
+	for _, key := range keys {
+		if text := scalar(f[key]); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// scalar is the text of a string, number or bool; "" for any other value.
+func scalar(raw json.RawMessage) string {
+	switch {
+	case len(raw) == 0 || raw[0] == '{' || raw[0] == '[' || raw[0] == 'n':
+		return ""
+	case raw[0] != '"':
+		return string(raw)
+	}
+	var text string
+	if jsontext.Unmarshal(raw, &text) != nil {
+		return ""
+	}
+	return text
+}
+
+// number is an integer, also one that is written as a string or with a fraction of zero.
+func (f fields) number(key string) *int64 {
+	text := scalar(f[key])
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return &n
+	}
+	if n, err := strconv.ParseFloat(text, 64); err == nil && n == float64(int64(n)) {
+		return new(int64(n))
+	}
+	return nil
+}
+
+// decimal is a number.
+func (f fields) decimal(key string) *float64 {
+	if n, err := strconv.ParseFloat(scalar(f[key]), 64); err == nil {
+		return &n
+	}
+	return nil
+}
+
+// boolean is a bool, also one that is written as a string.
+func (f fields) boolean(key string) *bool {
+	switch strings.ToLower(scalar(f[key])) {
+	case "true":
+		return new(true)
+	case "false":
+		return new(false)
+	}
+	return nil
+}
+
+// moment is a time: a text, or the seconds or milliseconds since 1970.
+func (f fields) moment(key string) time.Time {
+	text := scalar(f[key])
+	if at, ok := ParseTime(text); ok {
+		return at
+	}
+	const firstMilliseconds = 1e11 // as seconds it would be in the year 5138
+	switch n, err := strconv.ParseFloat(text, 64); {
+	case err != nil || n <= 0 || n >= 1e14:
+		return time.Time{}
+	case n >= firstMilliseconds:
+		return time.UnixMilli(int64(n)).UTC()
+	default:
+		return time.UnixMicro(int64(n * 1e6)).UTC()
+	}
+}
+
+// textOf is the text inside any value: of an object that of its first known member, of a list that of
+// its first element with a text.
+func textOf(raw json.RawMessage) string { return textWithin(raw, 0) }
+
+const maxDepth = 4
+
+func textWithin(raw json.RawMessage, depth int) string {
+	switch {
+	case len(raw) == 0 || depth > maxDepth:
+		return ""
+	case raw[0] == '[':
+		var list []json.RawMessage
+		if jsontext.Unmarshal(raw, &list) != nil {
+			return ""
+		}
+		for _, element := range list {
+			if text := textWithin(element, depth+1); strings.TrimSpace(text) != "" {
+				return text
+			}
+		}
+		return ""
+	case raw[0] == '{':
+		f := object(raw)
+		for _, key := range []string{"stdout", "output", "text", "content", "result", "error", "message", "stderr", "file"} {
+			if text := textWithin(f[key], depth+1); strings.TrimSpace(text) != "" {
+				return text
+			}
+		}
+		return ""
+	}
+	return scalar(raw)
+}
+
+// anyText is the text of the first member, by name, that is a string.
+func (f fields) anyText() string {
+	keys := make([]string, 0, len(f))
+	for key := range f {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		if raw := f[key]; len(raw) > 0 && raw[0] == '"' {
+			if text := scalar(raw); text != "" {
+				return text
+			}
+		}
+	}
+	return ""
+}
+
+// maxText is how many characters of a text an event keeps.
+const maxText = 160
+
+// clip is a text in one line of at most maxText characters; what is left out is marked.
+func clip(text string) string {
+	const enough = maxText * 8 // bytes that may be needed, blanks included
+	cut := len(text) > enough
+	if cut {
+		text = strings.ToValidUTF8(text[:enough], "")
+	}
+	text = strings.Join(strings.Fields(text), " ")
+	runes := 0
+	for i := range text {
+		if runes++; runes > maxText {
+			return text[:i] + "..."
+		}
+	}
+	if cut {
+		text += "..."
+	}
+	return text
+}
+
+// firstLine is the first line of a text that is not blank.
+func firstLine(text string) string {
+	line, rest, more := strings.Cut(strings.TrimSpace(text), "\n")
+	line = clip(line)
+	if more && strings.TrimSpace(rest) != "" && !strings.HasSuffix(line, "...") {
+		line += " ..."
+	}
+	return line
+}

@@ -1,0 +1,136 @@
+package commands
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// sessionLines is a session whose agent runs the tests, edits a file and completes.
+const sessionLines = `{"id":"1","event_type":"agent.started","event_data":{"message":"go"},"source":"worker","created_at":"2026-11-20T12:00:00Z"}
+{"id":"2","event_type":"agent.tool_use","event_data":{"turn":1,"tool":"Bash","input":{"command":"go test \u001b[31m./..."}},"created_at":"2026-11-20T12:00:05Z"}
+{"id":"3","event_type":"agent.heartbeat","event_data":{},"source":"worker","created_at":"2026-11-20T12:00:30Z"}
+{"id":"4","event_type":"agent.file_edited","event_data":{"turn":2,"file_path":"a.go","change_type":"modified","full_diff":"--- a/a.go\n+++ b/a.go\n-x\n+y\u001b[2J\n"},"created_at":"2026-11-20T12:00:40Z"}
+{"id":"5","event_type":"agent.heartbeat","event_data":{},"source":"worker","created_at":"2026-11-20T12:01:00Z"}
+{"id":"6","event_type":"agent.completed","event_data":{"success":true},"created_at":"2026-11-20T12:01:10Z"}
+`
+
+// withSession is a bench in a folder with these sessions.
+func withSession(t *testing.T, sessions map[string]string) *bench {
+	t.Helper()
+	b := newBench()
+	b.workdir = t.TempDir()
+	for name, text := range sessions {
+		require.NoError(t, os.WriteFile(filepath.Join(b.workdir, name), []byte(text), 0o600))
+	}
+	return b
+}
+
+func TestEventsOfASessionAreOneLineEach(t *testing.T) {
+	t.Parallel()
+	b := withSession(t, map[string]string{"s.jsonl": sessionLines})
+	r := b.run(t, "events s.jsonl")
+	assert.Equal(t, 0, r.code, r.stderr)
+	assert.Equal(t, "AT\tTURN\tTYPE\tWHAT\n"+
+		"2026-11-20T12:00:00Z\t\tagent.started\tgo\n"+
+		"2026-11-20T12:00:05Z\t1\tagent.tool_use\tBash go test \\x1b[31m./...\n"+
+		"2026-11-20T12:00:40Z\t2\tagent.file_edited\tedited a.go +1 -1\n"+
+		"2026-11-20T12:01:00Z\t\tagent.heartbeat\t2 heartbeats, none missed\n"+
+		"2026-11-20T12:01:10Z\t\tagent.completed\tsuccess\n", r.stdout)
+	assert.Equal(t, 7, strings.Count(b.run(t, "events s.jsonl -v").stdout, "\n"), "-v shows each heartbeat")
+	assert.Len(t, b.run(t, "events s.jsonl -o json").list(t, "items"), 6, "a document has every event")
+}
+
+func TestEventsAreReadFromStandardInput(t *testing.T) {
+	t.Parallel()
+	b := newBench()
+	b.stdin = sessionLines
+	assert.Contains(t, b.run(t, "events -").stdout, "go test")
+	assert.Contains(t, b.run(t, "events - --diff").stdout, "\n-x\n")
+}
+
+func TestBrokenLinesAreNamedAndTheOthersShown(t *testing.T) {
+	t.Parallel()
+	b := withSession(t, map[string]string{"s.jsonl": "garbage\n" + sessionLines + `{"id":"7","event_ty`, "none.jsonl": "garbage\n", "empty.jsonl": ""})
+	r := b.run(t, "events s.jsonl -o json")
+	assert.Equal(t, 0, r.code, r.stderr)
+	assert.Len(t, r.list(t, "items"), 6)
+	assert.Equal(t, []any{false, 2.0, 1.0}, []any{r.object(t)["complete"], r.object(t)["skipped_lines"], r.object(t)["first_skipped_line"]})
+	assert.Contains(t, r.stderr, "line 1 is no event")
+	assert.Contains(t, r.stderr, "in the middle of line 8")
+
+	for word, says := range map[string]string{
+		"none.jsonl": "no line is an event", "absent.jsonl": "there is no such file", "./absent": "there is no such file", "s.jsonl --stats --diff": "exclude each other",
+		"s.jsonl --stats --columns at": "no columns",
+	} {
+		r := b.run(t, "events "+word)
+		assert.Equal(t, 2, r.code, word)
+		assert.Contains(t, r.stderr, says, word)
+		assert.Empty(t, r.stdout, word)
+	}
+	r = b.run(t, "events empty.jsonl")
+	assert.Equal(t, 0, r.code)
+	assert.Contains(t, r.stderr, "no events")
+}
+
+func TestDiffsAreWholeInAPipeAndCutOnATerminal(t *testing.T) {
+	t.Parallel()
+	long := strings.ReplaceAll(sessionLines, `+y\u001b[2J\n`, strings.Repeat(`+y\u001b[2J\n`, 100))
+	b := withSession(t, map[string]string{"s.jsonl": long})
+	r := b.run(t, "events s.jsonl --diff")
+	assert.Equal(t, 0, r.code, r.stderr)
+	assert.Equal(t, 104, strings.Count(r.stdout, "\n"))
+	assert.Contains(t, r.stdout, "+y\\x1b[2J\n")
+	assert.NotContains(t, r.stdout, "\x1b")
+	b.tty, b.width = true, 100
+	r = b.run(t, "events s.jsonl --diff --no-color")
+	assert.Equal(t, 42, strings.Count(r.stdout, "\n"), r.stdout)
+	assert.Contains(t, r.stdout, "# 63 more lines; -v shows all")
+	assert.NotContains(t, r.stdout, "\x1b[2J")
+	assert.Contains(t, b.run(t, "events s.jsonl --diff").stdout, "\x1b[32m+y")
+	assert.NotContains(t, b.run(t, "events s.jsonl --diff -v").stdout, "more lines")
+	items := b.run(t, "events s.jsonl --diff -o json").list(t, "items")
+	assert.Contains(t, items[3]["diff"], "+y\x1b[2J\n")
+	assert.Nil(t, items[0]["diff"])
+}
+
+func TestStatsOfASession(t *testing.T) {
+	t.Parallel()
+	b := withSession(t, map[string]string{"s.jsonl": sessionLines})
+	r := b.run(t, "events s.jsonl --stats")
+	assert.Equal(t, 0, r.code, r.stderr)
+	for _, says := range []string{"1m10s", "1 Bash", "2 heartbeats, none missed", "usual shape  no: 6 events", "a.go  1      1      1"} {
+		assert.Contains(t, r.stdout, says)
+	}
+	item := b.run(t, "events s.jsonl --stats -o json").item(t)
+	assert.Equal(t, []any{6.0, 70.0, true, false, 2.0}, []any{item["events"], item["duration_seconds"], item["success"], item["usual"], item["heartbeats"]})
+}
+
+func TestCompareNamesTheFirstDifference(t *testing.T) {
+	t.Parallel()
+	b := withSession(t, map[string]string{
+		"a.jsonl": sessionLines, "b.jsonl": strings.ReplaceAll(sessionLines, "go test", "go vet |"), "later.jsonl": strings.ReplaceAll(sessionLines, "2026-11-20", "2026-11-21"),
+	})
+	r := b.run(t, "events compare a.jsonl later.jsonl")
+	assert.Equal(t, 0, r.code, r.stderr)
+	assert.Contains(t, r.stdout, "same work: 4 events")
+
+	r = b.run(t, "events compare a.jsonl b.jsonl")
+	assert.Equal(t, 10, r.code, r.stderr)
+	assert.Contains(t, r.stdout, `diverge at event 2: A ran Bash go test \x1b[31m./..., B ran Bash go vet | \x1b[31m./...`)
+	assert.Contains(t, r.stdout, "Only A ran")
+	item := b.run(t, "events compare a.jsonl b.jsonl -o json").item(t)
+	assert.Equal(t, false, item["same"])
+	r = b.run(t, "events compare a.jsonl b.jsonl --format markdown")
+	assert.Equal(t, 10, r.code, r.stderr)
+	assert.True(t, strings.HasPrefix(r.stdout, "# diverge at event 2"), r.stdout)
+	assert.NotContains(t, r.stdout, "\x1b")
+
+	for _, line := range []string{"events compare a.jsonl", "events compare a.jsonl absent.jsonl", "events compare a.jsonl b.jsonl --format html"} {
+		assert.Equal(t, 2, b.run(t, line).code, line)
+	}
+}

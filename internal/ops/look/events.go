@@ -1,0 +1,160 @@
+package look
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"sbx/internal/agentlog"
+	"sbx/internal/fault"
+	"sbx/internal/ops"
+)
+
+// EventsRequest says which events of an agent are read.
+type EventsRequest struct {
+	Word  string    // a file of a session, "-" for standard input
+	Diffs bool      // each change of a file with its diff
+	Keys  bool      // for a comparison
+	Input io.Reader // what "-" means
+}
+
+// EventsResult is a session.
+type EventsResult struct {
+	*agentlog.Session
+
+	Name string // what was read, for people
+	file string // of which diffs are read when they are shown; "" = they are in the events
+}
+
+// standardInput names the session that is read from there.
+const standardInput = "-"
+
+// Events reads a session. With an error nothing was read.
+func Events(ctx context.Context, env *ops.Env, req EventsRequest, watch ops.Observer) (*EventsResult, error) {
+	progress := watch.Progress("reading " + req.Word)
+	defer progress.Done()
+	r := &EventsResult{Name: req.Word}
+	options := agentlog.Options{Diffs: req.Diffs, Keys: req.Keys}
+	if req.Word == standardInput {
+		r.Name = "standard input"
+		input := io.NopCloser(req.Input)
+		return r.read(ctx, options, func() (io.ReadCloser, error) { return input, nil })
+	}
+	path := env.Path(req.Word)
+	info, err := os.Stat(path)
+	if err == nil && info.Mode().IsRegular() {
+		r.file, options.Diffs = path, false
+	}
+	return r.read(ctx, options, func() (io.ReadCloser, error) { return os.Open(path) })
+}
+
+// IsSessionFile says that a word means a file: "-", or a path of one that exists, with a separator or the ending of
+// JSONL. A path or an ending without a file is a mistake where nothing else can be meant.
+func IsSessionFile(env *ops.Env, word string) (bool, error) {
+	isPath, isJSONL := strings.ContainsRune(word, os.PathSeparator), strings.HasSuffix(word, ".jsonl")
+	if word == standardInput || !isPath && !isJSONL {
+		return word == standardInput, nil
+	}
+	info, err := os.Stat(env.Path(word))
+	switch {
+	case err == nil && !info.IsDir():
+		return true, nil
+	case isJSONL || strings.HasPrefix(word, ".") || strings.HasPrefix(word, string(os.PathSeparator)):
+		return false, fault.Usage("%s: %s", word, whyNoFile(info, err)).WithHint("name a session in JSONL, - for standard input, or a sandbox as PROFILE/ID")
+	}
+	return false, nil
+}
+
+func whyNoFile(info fs.FileInfo, err error) string {
+	switch {
+	case info != nil:
+		return "it is a folder"
+	case errors.Is(err, fs.ErrNotExist):
+		return "there is no such file"
+	}
+	return "it cannot be read: " + reason(err)
+}
+
+// reason is why a file cannot be read, without its path and the name of the system call.
+func reason(err error) string {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return at.Err.Error()
+	}
+	return err.Error()
+}
+
+// read reads a stream that may block: when ctx ends it is left to its goroutine.
+func (r *EventsResult) read(ctx context.Context, o agentlog.Options, open func() (io.ReadCloser, error)) (*EventsResult, error) {
+	type read struct {
+		session *agentlog.Session
+		err     error
+	}
+	done := make(chan read, 1)
+	go func() {
+		from, err := open()
+		if err != nil {
+			done <- read{nil, err}
+			return
+		}
+		defer from.Close()
+		session, err := agentlog.Read(ctx, from, o)
+		done <- read{session, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case got := <-done:
+		switch r.Session = got.session; {
+		case got.err != nil && ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case got.err != nil:
+			return nil, fault.Usage("%s: it cannot be read: %s", r.Name, reason(got.err))
+		case len(r.Events) == 0 && r.Lost() > 0:
+			return nil, fault.Usage("%s: no line is an event", r.Name).
+				WithHint(`a session is JSONL: one object a line, {"event_type":"agent.tool_use","event_data":{...},"created_at":"2026-11-20T12:00:00Z"}`)
+		}
+	}
+	return r, nil
+}
+
+// Diff is the diff of a change.
+func (r *EventsResult) Diff(e *agentlog.Event) (string, error) {
+	if r.file == "" || e.DiffBytes == 0 {
+		return e.Diff, nil
+	}
+	file, err := os.Open(r.file)
+	if err != nil {
+		return "", fault.Usage("%s: it cannot be read: %s", r.Name, reason(err))
+	}
+	defer file.Close()
+	diff, err := agentlog.ReadDiff(file, e)
+	if err != nil {
+		return "", fault.New(fault.KindUnavailable, "%s: line %d was changed while it was read", r.Name, e.Line)
+	}
+	return diff, nil
+}
+
+// EventsComparison is what differs between two sessions.
+type EventsComparison struct {
+	agentlog.Comparison
+
+	Sessions [2]*EventsResult
+}
+
+// CompareEvents reads two sessions and compares what their agents did.
+func CompareEvents(ctx context.Context, env *ops.Env, a, b EventsRequest, watch ops.Observer) (*EventsComparison, error) {
+	c := &EventsComparison{}
+	for i, req := range []EventsRequest{a, b} {
+		req.Keys = true
+		r, err := Events(ctx, env, req, watch)
+		if err != nil {
+			return nil, err
+		}
+		c.Sessions[i] = r
+	}
+	c.Comparison = agentlog.Compare(c.Sessions[0].Events, c.Sessions[1].Events)
+	return c, nil
+}

@@ -1,0 +1,251 @@
+package views
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"sbx/internal/agentlog"
+	"sbx/internal/ops/look"
+	"sbx/internal/output"
+)
+
+// EventRow is an event of an agent; one with beats stands for all heartbeats of a run.
+type EventRow struct {
+	*agentlog.Event
+
+	beats *agentlog.Beats
+	diff  *string
+}
+
+// AgentEventItem is one event of an agent.
+type AgentEventItem struct {
+	At           *time.Time `json:"at" table:",whole"`   // When it was reported; null where that is not known.
+	Turn         *int64     `json:"turn" table:",spare"` // The turn of the agent; null where the event does not say.
+	Type         string     `json:"type" table:",whole"` // The type, such as agent.tool_use; empty where it is missing.
+	What         string     `json:"what" table:""`       // One line: the tool and its main argument, the change of a file, the first line of a text; cut at 160 characters.
+	ID           string     `json:"id"`                  // The source's id; empty where it is missing.
+	SandboxID    string     `json:"sandbox_id"`          // The source's id of the sandbox; empty where it is missing.
+	Source       string     `json:"source"`              // Who reported it: agent or worker; empty where it is missing.
+	Tool         string     `json:"tool"`                // The tool of an event about one; empty for others.
+	File         string     `json:"file"`                // The file of a change; empty for other events.
+	Change       string     `json:"change"`              // created, modified or another word of the source; empty for other events.
+	LinesAdded   *int64     `json:"lines_added"`         // Lines that a change adds; null where that is not known.
+	LinesRemoved *int64     `json:"lines_removed"`       // Lines that a change removes; null where that is not known.
+	Failed       bool       `json:"failed"`              // True: it reports an error, or an end without success.
+	Diff         *string    `json:"diff"`                // With --diff, the diff of a change; null for other events.
+	DiffPreview  bool       `json:"diff_preview"`        // True: the source kept the beginning of the diff only.
+	Line         *int       `json:"line"`                // The line of the file; null for an event from no file.
+}
+
+// EventsKeys are the keys of events beside its items.
+type EventsKeys struct {
+	SkippedLines     int  `json:"skipped_lines"`      // How many lines of the file could not be read.
+	FirstSkippedLine *int `json:"first_skipped_line"` // The first of them; null for none.
+}
+
+// EventColumns are those of an AgentEventItem.
+func EventColumns() []output.Column[EventRow] {
+	return output.Columns(EventRow.item,
+		output.Column[EventRow]{Name: "at", Text: EventRow.clock},
+		output.Column[EventRow]{Name: "type", Text: func(r EventRow) string { return strings.TrimPrefix(r.Type, "agent.") }, Tone: EventRow.tone},
+		output.Column[EventRow]{Name: "what", Tone: EventRow.tone},
+	)
+}
+
+func (r EventRow) item() AgentEventItem {
+	e := r.Event
+	i := AgentEventItem{
+		At: output.Time(e.At), Turn: e.Turn, Type: e.Type, What: e.What, ID: e.ID, SandboxID: e.Sandbox, Source: e.Source, Tool: e.Tool,
+		File: e.Path, Change: e.Change, LinesAdded: e.Added, LinesRemoved: e.Removed, Failed: e.Failed, Diff: r.diff, DiffPreview: e.DiffPreview,
+	}
+	if r.beats != nil {
+		i.What = r.beats.String()
+	}
+	if e.Line > 0 {
+		i.Line = &e.Line
+	}
+	return i
+}
+
+// clock is the time of an event to the second, as people compare it with a log.
+func (r EventRow) clock() string {
+	if r.At.IsZero() {
+		return "-"
+	}
+	return r.At.UTC().Format(time.DateTime)
+}
+
+func (r EventRow) tone() output.Tone {
+	switch {
+	case r.Failed:
+		return output.Bad
+	case r.IsHeartbeat():
+		return output.Muted
+	}
+	return output.Plain
+}
+
+// EventsOptions say how a session is shown.
+type EventsOptions struct {
+	Diff       bool // the changes of files as diffs
+	All        bool // every heartbeat
+	DiffLines  int  // the most lines of a diff; 0 = all
+	LineLength int  // the most characters of a line of a diff; 0 = all
+}
+
+// ShowEvents shows a session as a list.
+func ShowEvents(p *output.Printer, schema string, r *look.EventsResult, o EventsOptions) error {
+	forPeople := p.Format.Human() && len(p.Columns) == 0
+	warnOf(p, r)
+	if o.Diff && forPeople {
+		return showDiffs(p, r, o)
+	}
+	list, err := output.NewList(p, output.ListSpec[EventRow]{Schema: schema, Columns: EventColumns(), Empty: r.Name + ": no events"})
+	if err != nil {
+		return err
+	}
+	list.Set(EventsKeys{r.Lost(), firstSkipped(r.Problems)})
+	if r.Lost() > 0 {
+		list.Incomplete()
+	}
+	show := func(e *agentlog.Event, beats *agentlog.Beats) error {
+		return list.Add(EventRow{Event: e, beats: beats})
+	}
+	switch {
+	case o.Diff:
+		err = addWithDiffs(list, r)
+	case forPeople && !o.All:
+		err = agentlog.Fold(r.Events, show)
+	default:
+		err = eachEvent(r, show)
+	}
+	if err != nil {
+		return err
+	}
+	return list.Close()
+}
+
+func eachEvent(r *look.EventsResult, show func(*agentlog.Event, *agentlog.Beats) error) error {
+	for i := range r.Events {
+		if err := show(&r.Events[i], nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func addWithDiffs(list *output.List[EventRow], r *look.EventsResult) error {
+	return eachEvent(r, func(e *agentlog.Event, _ *agentlog.Beats) error {
+		row := EventRow{Event: e}
+		if e.DiffBytes > 0 {
+			diff, err := r.Diff(e)
+			if err != nil {
+				return err
+			}
+			row.diff = &diff
+		}
+		return list.Add(row)
+	})
+}
+
+// showDiffs prints each change below a line that names it.
+func showDiffs(p *output.Printer, r *look.EventsResult, o EventsOptions) error {
+	shown := 0
+	for i := range r.Events {
+		e := &r.Events[i]
+		if e.Type != agentlog.FileEdited {
+			continue
+		}
+		diff, err := r.Diff(e)
+		if err != nil {
+			return err
+		}
+		if shown++; shown > 1 {
+			if err := p.LineTone("", output.Plain); err != nil {
+				return err
+			}
+		}
+		if err := showDiff(p, e, diff, o); err != nil {
+			return err
+		}
+	}
+	if shown == 0 {
+		p.Note(r.Name + ": no changes of files")
+	}
+	return p.Broken()
+}
+
+func showDiff(p *output.Printer, e *agentlog.Event, diff string, o EventsOptions) error {
+	head := "# " + agentlog.DiffHead(e)
+	if !e.At.IsZero() {
+		head += ", " + e.At.UTC().Format(time.RFC3339)
+	}
+	if err := p.LineTone(head, output.Muted); err != nil {
+		return err
+	}
+	lines, left := agentlog.DiffLines(diff, o.DiffLines)
+	for line := range lines {
+		if err := p.LineTone(cutLine(line, o.LineLength), diffTone(line)); err != nil {
+			return err
+		}
+	}
+	if left > 0 {
+		return p.LineTone(fmt.Sprintf("# %d more lines; -v shows all", left), output.Muted)
+	}
+	return nil
+}
+
+// cutLine is a line in at most most characters, with how many are left out.
+func cutLine(line string, most int) string {
+	if most <= 0 || len(line) <= most {
+		return line
+	}
+	runes := []rune(line)
+	if len(runes) <= most {
+		return line
+	}
+	return fmt.Sprintf("%s... (%d more characters; -v shows all)", string(runes[:most]), len(runes)-most)
+}
+
+func diffTone(line string) output.Tone {
+	switch {
+	case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"), strings.HasPrefix(line, "@@"):
+		return output.Muted
+	case strings.HasPrefix(line, "+"):
+		return output.Good
+	case strings.HasPrefix(line, "-"):
+		return output.Bad
+	}
+	return output.Plain
+}
+
+func warnOf(p *output.Printer, r *look.EventsResult) {
+	for _, text := range r.Warnings() {
+		p.Warn(r.Name + ": " + text)
+	}
+}
+
+// firstSkipped is the first line that could not be read.
+func firstSkipped(p agentlog.Problems) *int {
+	first := 0
+	for _, line := range []int{p.Unreadable.First, p.TooLong.First, p.CutLine} {
+		if line > 0 && (first == 0 || line < first) {
+			first = line
+		}
+	}
+	if first == 0 {
+		return nil
+	}
+	return &first
+}
+
+// countText is "12 Bash, 3 Read".
+func countText(counts []agentlog.Count) string {
+	parts := make([]string, len(counts))
+	for i, c := range counts {
+		parts[i] = fmt.Sprintf("%d %s", c.Count, cmp.Or(c.Name, "without a type"))
+	}
+	return strings.Join(parts, ", ")
+}
