@@ -93,15 +93,6 @@ func (c *Collector) Repeats(id string) bool {
 	return known
 }
 
-// Add adds an event from no file, unless it is known; false for one that is.
-func (c *Collector) Add(e Event) bool {
-	if c.Repeats(e.ID) {
-		return false
-	}
-	c.session.Events = append(c.session.Events, e)
-	return true
-}
-
 // addLine reads a line. False: it is no new event.
 func (c *Collector) addLine(text []byte, line int, at span) (Event, bool) {
 	if len(bytes.TrimSpace(text)) == 0 {
