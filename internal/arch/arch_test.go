@@ -103,7 +103,7 @@ func rooms() map[string][]string {
 		// what makes a task's work public
 		"publish": words,
 		// what launches
-		"task":           with(words, "fleet", "safety", "providers", "store", "testkit/schedule"),
+		"task":           with(words, "fleet", "safety", "providers", "store", "testkit/schedule", "triage"),
 		"task/publisher": with(words, "providers", "publish", "task"),
 		// a staged incident, for tests and demonstrations
 		"testkit/stagedfleet": {"sandbox", "testkit/wiretest", "testkit/e2btest", "testkit/monotasktest"},

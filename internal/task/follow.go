@@ -33,6 +33,8 @@ func (r *Runner) followProgram(ctx context.Context, t Task) (Task, error) {
 		defer cut(nil)
 		watch := startBackground(ctx, func(ctx context.Context) { r.watchInactivity(ctx, t, p, cut) })
 		defer watch.cancelAndWait()
+		memory := startBackground(ctx, func(ctx context.Context) { r.watchMemory(ctx, a.Ref()) })
+		defer memory.cancelAndWait()
 		var err error
 		if a.Reused {
 			if exit, err = r.runInside(ctx, t, p); err != nil && ctx.Err() != nil {

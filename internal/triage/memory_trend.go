@@ -1,6 +1,7 @@
 package triage
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -67,6 +68,21 @@ func (tr Trend) fullIn() (time.Duration, bool) {
 		return 0, false
 	}
 	return time.Duration(minutes * float64(time.Minute)), true
+}
+
+// MemoryPressure is "950 of 1024 MiB, full in 40s" where the memory of a running program fills up, or has been near its
+// limit for long; "" where it does not, or that is not known.
+func MemoryPressure(samples []sandbox.Usage, t Thresholds) string {
+	tr := TrendOf(samples, t)
+	f := flagMemoryPressure(sandbox.Sandbox{State: sandbox.StateRunning}, Signals{Trend: &tr}, t)
+	if f.Verdict != sandbox.True || f.Severity != Warning {
+		return ""
+	}
+	text := fmt.Sprintf("%d of %d MiB", *tr.MemoryBytes/sandbox.MiB, *tr.MemoryLimitBytes/sandbox.MiB)
+	if left, grows := tr.fullIn(); grows && left >= time.Second && tr.fillsUp(t) {
+		text += ", full in " + sandbox.FormatElapsed(left.Round(time.Second))
+	}
+	return text
 }
 
 // fillsUp reports whether memory grows and is near its limit or will reach it soon.
