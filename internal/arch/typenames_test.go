@@ -24,6 +24,7 @@ import (
 func nameExceptions() map[string]string {
 	return map[string]string{
 		"internal/config/starter.go local":            "the starter file shows a profile by name where no type is registered",
+		"internal/config/import.go daytona":           "the section of another program's settings that is translated",
 		"internal/task/publish.go local":              "how a late publisher is held back: by the remote, or by this host",
 		"internal/providers/omoios/client.go daytona": "the default of a setting: the profile that a source is attached to",
 	}

@@ -28,7 +28,7 @@ func newConfig(d *Deps) *cobra.Command {
 		Args:    unknownVerb(d),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newConfigExplain(d), newConfigInit(d), newConfigOwn(d), newConfigPath(d), newConfigSuggest(d))
+	cmd.AddCommand(newConfigExplain(d), newConfigInit(d), newConfigOwn(d), newConfigPath(d), newConfigSuggest(d), newConfigImport(d))
 	return cmd
 }
 
@@ -208,6 +208,45 @@ func newConfigInit(d *Deps) *cobra.Command {
 		return output.ShowItem(p, output.ItemSpec[string]{
 			Schema: doc.schema, Columns: views.WrittenColumns(), Line: func(path string) string { return "wrote " + path },
 		}, path)
+	})
+}
+
+func newConfigImport(d *Deps) *cobra.Command {
+	var from []string
+	var write bool
+	cmd := &cobra.Command{
+		Use:   "import",
+		Short: "Translate the sandbox settings of OmoiOS into a configuration",
+		Long: "Translate the sandbox settings of OmoiOS into a configuration: of its YAML the keys\n" +
+			"daytona.snapshot, sandbox_memory_gb, sandbox_cpu, sandbox_disk_gb, api_url and\n" +
+			"api_key, of a .env file SANDBOX_SNAPSHOT, SANDBOX_IMAGE and the sizes. Later files win.\n\n" +
+			"It prints the block with the origin of each value and what it did not understand, and\n" +
+			"writes nothing without --write. A key is never copied: the block names the variable\n" +
+			"that holds it. A profile or a setting that exists is not changed (exit 11).",
+		Example: "sbx config import --from base.yaml --from production.yaml\nsbx config import --from base.yaml --from .env --write",
+		Args:    d.noWords("--from names a file"),
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&from, "from", nil, "read `FILE`, YAML or a K=V per line (repeatable: later ones win)")
+	f.BoolVar(&write, "write", false, "write the block into the file of --config, else the user's")
+	doc := document{schema: "sbx.config.import/v1", shape: output.ShapeItem, columns: output.Names(views.ImportColumns())}
+	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
+		if len(from) == 0 {
+			return fault.Usage("no file was named").WithHint("`%s config import --from FILE`", d.Process.Name())
+		}
+		for i, name := range from {
+			from[i] = d.Path(name)
+		}
+		imported, err := config.Import(ctx, from)
+		if err == nil && write {
+			if imported, err = imported.Plan(ctx, d.Input()); err == nil {
+				err = imported.Write()
+			}
+		}
+		if err != nil {
+			return err
+		}
+		return views.ShowImport(p, doc.schema, imported)
 	})
 }
 

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -251,4 +252,61 @@ func TestSpawnIsOneProfile(t *testing.T) {
 		assert.Contains(t, r.stderr, says)
 	}
 	assert.Empty(t, p.Calls())
+}
+
+// TestASecondInterruptLeavesTheSandbox: it is named, with the line that ends it.
+func TestASecondInterruptLeavesTheSandbox(t *testing.T) {
+	t.Parallel()
+	bubble.Run(t, "leave", func(t *testing.T) {
+		b, p := spawnBench(fake.Options{EndFor: fake.Forever})
+		b.configure(t, spawnConfig)
+		p.Break(fake.Fault{Op: fake.OpExec, Hang: true})
+		signals := make(chan os.Signal, 1)
+		b.adjust = func(d *Deps) { d.Process.Signals = func() (<-chan os.Signal, func()) { return signals, func() {} } }
+		b.context = func(ctx context.Context) context.Context {
+			ctx, stop := context.WithCancelCause(ctx)
+			time.AfterFunc(3*time.Second, func() { stop(fault.New(fault.KindCanceled, "interrupted")) })
+			time.AfterFunc(8*time.Second, func() { signals <- os.Interrupt })
+			return ctx
+		}
+		began := time.Now()
+		r := b.run(t, "doctor --spawn prod -o json")
+		_, messages := steps(t, r)
+		assert.Equal(t, 130, r.code)
+		assert.Less(t, time.Since(began), 15*time.Second)
+		assert.Contains(t, messages["verify"], "`sbx terminate prod/")
+		assert.Contains(t, r.stderr, "interrupt again to leave it as it is")
+	})
+}
+
+// TestSpawnAtAProductionProfile: --spawn names it.
+func TestSpawnAtAProductionProfile(t *testing.T) {
+	t.Parallel()
+	bubble.Run(t, "production", func(t *testing.T) {
+		b, p := spawnBench(fake.Options{})
+		b.configure(t, spawnConfig+"production: [prod]\n")
+		r := b.run(t, "doctor --spawn prod -o json")
+		verdicts, _ := steps(t, r)
+		assert.Equal(t, 0, r.code, r.stdout)
+		assert.Equal(t, "true", verdicts["verify"])
+		assert.Zero(t, left(t, p))
+	})
+}
+
+// TestSpawnAtAFullProfile: max_sandboxes holds for the test, too.
+func TestSpawnAtAFullProfile(t *testing.T) {
+	t.Parallel()
+	bubble.Run(t, "full", func(t *testing.T) {
+		b, p := spawnBench(fake.Options{})
+		b.configure(t, spawnConfig)
+		b.most = map[string]int{"prod": 1}
+		p.Add(running("aaaa", time.Minute))
+		r := b.run(t, "doctor --spawn prod -o json")
+		verdicts, messages := steps(t, r)
+		assert.Equal(t, 10, r.code, r.stdout)
+		assert.Equal(t, "false", verdicts["create"])
+		assert.Contains(t, messages["create"], "1 of 1 run")
+		assert.Equal(t, 1, left(t, p), "the other one stays")
+		assert.Empty(t, p.Calls(fake.OpCreate))
+	})
 }

@@ -64,6 +64,9 @@ func examples(t *testing.T) (*bench, []*fake.Provider) {
 		require.NoError(t, os.WriteFile(filepath.Join(b.workdir, name+".jsonl"), []byte(sessionLines), 0o600))
 	}
 	putSnapshot(t, filepath.Join(b.workdir, "runbooks", "incidents", "empty.json"))
+	for name, text := range map[string]string{"base.yaml": "daytona: {sandbox_memory_gb: 4}\n", "production.yaml": "daytona: {sandbox_cpu: 4}\n", ".env": "SANDBOX_IMAGE=agent:1\n"} {
+		require.NoError(t, os.WriteFile(filepath.Join(b.workdir, name), []byte(text), 0o600))
+	}
 	return b, []*fake.Provider{local, prod}
 }
 
@@ -172,6 +175,7 @@ func documents() map[string]string {
 		"incident start": "incident start --title x", "incident note": "incident note x", "incident ack": "incident ack", "incident status": "incident status", "incident close": "incident close",
 		"incident ls": "incident ls", "incident show": "incident show", "incident report": "incident report",
 		"config explain": "config explain", "config init": "config init", "config own": "config own --provider local --all --dry-run", "config path": "config path", "config suggest": "config suggest",
+		"config import": "config import --from base.yaml",
 	}
 }
 

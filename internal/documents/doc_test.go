@@ -74,6 +74,7 @@ func documented() map[string]document {
 		"config.init":     {"config init", form[itemOf[views.WrittenItem]]()},
 		"config.suggest":  {"config suggest", form[listOf[views.SuggestedLimitsItem]]()},
 		"config.own":      {"config own", form[itemOf[views.OwnChangeItem]]()},
+		"config.import":   {"config import", form[itemOf[views.ImportItem]]()},
 		"version":         {"version", form[itemOf[views.VersionItem]]()},
 		"error":           {"", form[usageError]()},
 	}

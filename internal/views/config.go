@@ -126,6 +126,65 @@ func OwnChangeColumns(written bool) []output.Column[config.OwnChange] {
 	})
 }
 
+// ShowImport shows what the settings of foreign files are in a configuration of sbx.
+func ShowImport(p *output.Printer, schema string, imported config.Imported) error {
+	if p.Format.Name() != output.Table || len(p.Columns) > 0 {
+		return output.ShowItem(p, output.ItemSpec[config.Imported]{Schema: schema, Columns: ImportColumns()}, imported)
+	}
+	for line := range strings.Lines(importText(imported)) {
+		if err := p.Line(strings.TrimSuffix(line, "\n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// importText is a text that can be a file: what is no setting is a comment.
+func importText(i config.Imported) string {
+	if i.Path() != "" {
+		return "# wrote " + i.Path() + "\n" + i.Block
+	}
+	return i.Block
+}
+
+// ImportItem is what config import has read, and what it means here.
+type ImportItem struct {
+	Path     string          `json:"path" table:""`    // The file that was written; empty without --write.
+	Written  bool            `json:"written" table:""` // False: nothing was written.
+	Settings []ImportSetting `json:"settings"`         // What is imported.
+	Ignored  []ImportIgnored `json:"ignored"`          // What is not imported, never with its value.
+	Block    string          `json:"block" table:""`   // The same as text of a configuration.
+}
+
+// ImportSetting is one imported setting.
+type ImportSetting struct {
+	Key   string `json:"key"`   // The setting, such as run.memory.
+	Value string `json:"value"` // Its value; of a secret the variable that holds it.
+	From  string `json:"from"`  // File, line and key of the source.
+	Note  string `json:"note"`  // Why it is only a comment; empty where it is set.
+}
+
+// ImportIgnored is one setting that is not imported.
+type ImportIgnored struct {
+	Key    string `json:"key"`    // Its key; empty for a line that is no setting.
+	From   string `json:"from"`   // File and line.
+	Reason string `json:"reason"` // Why not.
+}
+
+// ImportColumns are those of an ImportItem.
+func ImportColumns() []output.Column[config.Imported] {
+	return output.Columns(func(i config.Imported) ImportItem {
+		item := ImportItem{Path: i.Path(), Written: i.Path() != "", Settings: []ImportSetting{}, Ignored: []ImportIgnored{}, Block: i.Block}
+		for _, s := range i.Settings {
+			item.Settings = append(item.Settings, ImportSetting(s))
+		}
+		for _, s := range i.Ignored {
+			item.Ignored = append(item.Ignored, ImportIgnored(s))
+		}
+		return item
+	})
+}
+
 // ProviderItem is one configured provider.
 type ProviderItem struct {
 	Provider     string                      `json:"provider" table:""`          // The profile.
