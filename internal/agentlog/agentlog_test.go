@@ -18,9 +18,17 @@ func at(second int, kind, data string) string {
 		kind, second, kind, data, noon.Add(time.Duration(second)*time.Second).Format("2006-01-02T15:04:05.999999+00:00"))
 }
 
+// readText reads a session to its end.
+func readText(t *testing.T, text string, o Options) (*Session, error) {
+	t.Helper()
+	c := NewCollector(o)
+	err := c.ReadLines(t.Context(), strings.NewReader(text))
+	return c.Session(), err
+}
+
 func read(t *testing.T, o Options, lines ...string) *Session {
 	t.Helper()
-	s, err := Read(t.Context(), strings.NewReader(strings.Join(lines, "\n")+"\n"), o)
+	s, err := readText(t, strings.Join(lines, "\n")+"\n", o)
 	require.NoError(t, err)
 	return s
 }
@@ -70,7 +78,7 @@ func TestNothingOfABrokenFileIsLost(t *testing.T) {
 		at(5, "waiting", `{}`), at(10, "started", `{}`), `{"event_type":"agent.message","event_data":{"content":"untimed"}}`,
 		`{"event_type":5,"event_data":{"x":"y"},"created_at":1795176020}`, at(30, "completed", `{}`)[:60],
 	}, "\n")
-	s, err := Read(t.Context(), strings.NewReader(text), Options{})
+	s, err := readText(t, text, Options{})
 	require.NoError(t, err)
 	var whats []string
 	for _, e := range s.Events {
@@ -89,7 +97,7 @@ func TestNothingOfABrokenFileIsLost(t *testing.T) {
 
 func TestALastLineWithoutAnEndIsRead(t *testing.T) {
 	t.Parallel()
-	s, err := Read(t.Context(), strings.NewReader(at(0, "started", `{}`)), Options{})
+	s, err := readText(t, at(0, "started", `{}`), Options{})
 	require.NoError(t, err)
 	assert.Len(t, s.Events, 1)
 	assert.Empty(t, s.Warnings())
@@ -109,7 +117,7 @@ func TestADiffIsReadAgainFromItsFile(t *testing.T) {
 		at(0, "started", `{}`), at(1, "file_edited", `{"file_path":"a","lines_added":1,"lines_removed":0,"full_diff":"`+big+`","diff_preview":"+a"}`),
 		at(2, "file_edited", `{"file_path":"b","diff_preview":"+b\n-c","full_diff":""}`),
 	}, "\n")
-	s, err := Read(t.Context(), strings.NewReader(file), Options{})
+	s, err := readText(t, file, Options{})
 	require.NoError(t, err)
 	require.Len(t, s.Events, 3)
 	assert.Empty(t, s.Events[1].Diff)
@@ -260,7 +268,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(at(0, "tool_use", `{"tool":"Bash","input":{"command":"ls"}}`) + "\n{\n")
 	f.Add(`{"event_type":"agent.file_edited","event_data":{"full_diff":[1],"file_path":{}},"created_at":1e300}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := Read(t.Context(), strings.NewReader(text), Options{Keys: true, Diffs: true})
+		s, err := readText(t, text, Options{Keys: true, Diffs: true})
 		require.NoError(t, err)
 		filled := 0
 		for line := range strings.SplitSeq(text, "\n") {

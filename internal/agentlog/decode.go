@@ -15,6 +15,8 @@ import (
 type Options struct {
 	Diffs bool // the text of each diff
 	Keys  bool // what Compare needs
+
+	Growing bool // the file is read while it is written
 }
 
 // Decoder decodes events. It is not safe for use by several goroutines.
@@ -29,6 +31,7 @@ type Raw struct {
 	ID, Sandbox, Type, Source string
 	At                        time.Time
 	Data                      json.RawMessage
+	Detail                    string // one line, of an event without data
 }
 
 // ErrNoEvent is a line that is JSON and no event.
@@ -75,6 +78,7 @@ func (d *Decoder) Decode(raw Raw) Event {
 	if e.What = describe(&e, data); e.What == "" && len(raw.Data) > len("{}") {
 		e.What = clip(cmp.Or(textOf(raw.Data), string(raw.Data))) // whatever there is
 	}
+	e.What = cmp.Or(e.What, clip(raw.Detail))
 	if d.Keys {
 		e.keys = keysOf(&e, data, raw.Data)
 	}

@@ -75,6 +75,8 @@ type Collector struct {
 	seed    maphash.Seed
 	seen    map[uint64]struct{}
 	last    time.Time // of the latest event that was added
+	at      int64     // how much of a file was read, in bytes
+	line    int       // and in lines
 }
 
 // NewCollector makes a collector.
@@ -91,6 +93,20 @@ func (c *Collector) Repeats(id string) bool {
 	_, known := c.seen[hash]
 	c.seen[hash] = struct{}{}
 	return known
+}
+
+// Add adds an event from no file, unless it is known; false for one that is. One without an id is known by
+// its source, time, type and text.
+func (c *Collector) Add(raw Raw) bool {
+	key := raw.ID
+	if key == "" {
+		key = raw.Source + "\x00" + raw.At.String() + "\x00" + raw.Type + "\x00" + raw.Detail
+	}
+	if c.Repeats(key) {
+		return false
+	}
+	c.session.Events = append(c.session.Events, c.Decode(raw))
+	return true
 }
 
 // addLine reads a line. False: it is no new event.
@@ -118,6 +134,12 @@ func (c *Collector) addLine(text []byte, line int, at span) (Event, bool) {
 		c.last = e.At
 	}
 	return e, true
+}
+
+// NewestFirst gives the events that were added newest first, the oldest first.
+func (c *Collector) NewestFirst() *Session {
+	slices.Reverse(c.session.Events)
+	return c.Session()
 }
 
 // Session sorts the events by time and gives them.
@@ -156,24 +178,43 @@ func sortBy(events []Event, times []time.Time) {
 	copy(events, sorted)
 }
 
-// Read reads a session of JSONL to its end. An error is that of the reader, beside what was read
-// before it, or what ended ctx.
-func Read(ctx context.Context, r io.Reader, o Options) (*Session, error) {
-	c, l := NewCollector(o), newLines(r)
+// ReadLines reads the lines of a file, or of the rest of it behind what was read before. With
+// Options.Growing a last line without an end is left for the next time. An error is
+// that of the reader, or what ended ctx; what was read before it is kept.
+func (c *Collector) ReadLines(ctx context.Context, r io.Reader) error {
+	l := newLines(r)
+	l.at, l.n = c.at, c.line
 	for {
 		if ctx.Err() != nil {
-			return c.Session(), context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 		read, err := l.next()
 		ended := errors.Is(err, io.EOF)
 		if err != nil && !ended {
-			return c.Session(), err
+			return err
 		}
+		if ended && c.Growing && l.at > l.start {
+			return nil
+		}
+		c.at, c.line = l.at, l.n
 		if c.takeLine(l, read); ended {
-			return c.Session(), nil
+			return nil
 		}
 	}
 }
+
+// ReadGrowth forgets the events that the session has and reads those that its file, which has size bytes
+// now, has grown by. Restarted: the file is shorter than before, and was read from its beginning.
+func (c *Collector) ReadGrowth(ctx context.Context, file io.ReaderAt, size int64) (restarted bool, err error) {
+	c.session.Events = nil
+	if restarted = size < c.at; restarted {
+		c.at, c.line = 0, 0
+	}
+	return restarted, c.ReadLines(ctx, io.NewSectionReader(file, c.at, size-c.at))
+}
+
+// Forget forgets the events that the session has, not which they were.
+func (c *Collector) Forget() { c.session.Events = nil }
 
 // takeLine adds a line of a file. Without an end it may be cut in its middle.
 func (c *Collector) takeLine(l *lines, read line) {

@@ -3,12 +3,12 @@ package commands
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/views"
@@ -26,29 +26,35 @@ const (
 	maxLineLength = 1000
 )
 
-type eventsOptions struct{ diff, stats bool }
+type eventsOptions struct{ follow, diff, stats bool }
 
 func newEvents(d *Deps) *cobra.Command {
 	var o eventsOptions
 	cmd := &cobra.Command{
-		Use:     "events FILE",
+		Use:     "events REF|TASK|FILE",
 		GroupID: groupLook,
 		Short:   "Show what an agent did: its events, oldest first",
-		Long: "Show what an agent did: its events, oldest first, each in one line. FILE is a session in\n" +
-			"JSONL as OmoiOS stores it, one event a line; - is standard input.\n\n" +
+		Long: "Show what an agent did: its events, oldest first, each in one line.\n\n" +
+			"Of a sandbox, or the last sandbox of a task, these are the events that OmoiOS has of its\n" +
+			"agent, those of its life at the provider, and its end where sbx has it on record. FILE is\n" +
+			"a session in JSONL, one event a line, in the form of OmoiOS: a path of a file that exists,\n" +
+			"with a separator or the ending .jsonl; - is standard input.\n\n" +
 			"The heartbeats of a run are one line; -v shows each. --diff shows each change of a file\n" +
 			"as a unified diff; a terminal shows the first 40 lines of each, with -v all. --stats counts\n" +
-			"events, tools, files, errors and heartbeats, and says whether the run has the usual shape.\n\n" +
+			"events, tools, files, errors and heartbeats, and says whether the run has the usual shape.\n" +
+			"-f goes on with new events until it is interrupted, without heartbeats.\n\n" +
 			"Lines that are no events, come twice or are out of order are named on stderr, and the\n" +
 			"others are shown.",
-		Example: "sbx events session.jsonl\n" +
+		Example: "sbx events local/k3v9x2mq7a\n" +
+			"sbx events local/k3v9x2mq7a -f\n" +
 			"sbx events session.jsonl --diff\n" +
 			"sbx events session.jsonl --stats -o json",
-		Args:              usageArgs(oneArg("FILE"), "name one session: sbx events session.jsonl"),
-		ValidArgsFunction: completeSessions,
+		Args:              usageArgs(oneArg("REF"), "name one sandbox, task or session: sbx events session.jsonl"),
+		ValidArgsFunction: d.completeSessions,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
+	f.BoolVarP(&o.follow, "follow", "f", false, "go on with new events until interrupted")
 	f.BoolVar(&o.diff, "diff", false, "show the changes of files as diffs")
 	f.BoolVar(&o.stats, "stats", false, "count instead of listing")
 	cmd.AddCommand(newEventsCompare(d))
@@ -58,34 +64,61 @@ func newEvents(d *Deps) *cobra.Command {
 	})
 }
 
-// completeSessions offers files.
-func completeSessions(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return nil, cobra.ShellCompDirectiveDefault
+// completeSessions offers sandboxes and files.
+func (d *Deps) completeSessions(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	words, _ := d.refWords(cmd, args, word, offerAll)
+	return words, cobra.ShellCompDirectiveDefault
 }
 
 func runEvents(ctx context.Context, d *Deps, p *output.Printer, word string, o eventsOptions) error {
-	if err := o.check(p); err != nil {
+	if err := o.check(p, word); err != nil {
 		return err
 	}
-	if err := d.checkSession(word); err != nil {
+	req, err := d.eventsRequest(word)
+	if err != nil {
 		return err
 	}
-	r, err := look.Events(ctx, d.Env, look.EventsRequest{Word: word, Diffs: o.diff, Input: d.Process.Stdin}, d.newObserver(p, nil))
+	req.Diffs, req.Follow = o.diff, o.follow
+	watch := d.newObserver(p, nil)
+	r, err := look.Events(ctx, d.Env, req, watch)
 	switch {
 	case err != nil:
 		return err
 	case o.stats:
 		return views.ShowEventStats(p, eventStatsSchema, r)
 	}
-	shown := views.EventsOptions{Diff: o.diff, All: d.Globals.Verbose > 0}
+	shown := views.EventsOptions{Diff: o.diff, Follow: o.follow, All: d.Globals.Verbose > 0}
 	if d.Process.Stdout.TTY && !shown.All {
 		shown.DiffLines, shown.LineLength = maxDiffLines, maxLineLength
 	}
-	return views.ShowEvents(p, eventsSchema, r, shown)
+	page, err := views.NewEventsPage(p, eventsSchema, r, shown)
+	if err != nil {
+		return err
+	}
+	if err := page.Add(r); err != nil {
+		return err
+	}
+	if !o.follow {
+		return page.Close(r, nil)
+	}
+	err = r.Follow(ctx, watch, func() error { return page.Add(r) })
+	if ctx.Err() == nil {
+		return err
+	}
+	return page.Close(r, ops.CauseOr(ctx, err))
 }
 
-func (o eventsOptions) check(p *output.Printer) error {
+func (o eventsOptions) check(p *output.Printer, word string) error {
+	if o.follow {
+		if err := p.Format.Allow("events -f", output.Table, output.WideTable, output.CSV, output.NDJSON); err != nil {
+			return err
+		}
+	}
 	switch {
+	case o.follow && o.stats:
+		return fault.Usage("-f and --stats exclude each other")
+	case o.follow && word == "-":
+		return fault.Usage("-f follows a sandbox or a file, not standard input")
 	case o.diff && o.stats:
 		return fault.Usage("--diff and --stats exclude each other")
 	case o.stats && len(p.Columns) > 0:
@@ -94,15 +127,10 @@ func (o eventsOptions) check(p *output.Printer) error {
 	return nil
 }
 
-// checkSession refuses a word that is no file.
-func (d *Deps) checkSession(word string) error {
-	switch file, err := look.IsSessionFile(d.Env, word); {
-	case err != nil:
-		return err
-	case !file:
-		return fault.Usage("%s: there is no such file", word).WithHint("name a session in JSONL that has .jsonl or %q in its name, or - for standard input", os.PathSeparator)
-	}
-	return nil
+// eventsRequest says what a word means.
+func (d *Deps) eventsRequest(word string) (look.EventsRequest, error) {
+	file, err := look.IsSessionFile(d.Env, word)
+	return look.EventsRequest{Word: word, File: file, Input: d.Process.Stdin}, err
 }
 
 func newEventsCompare(d *Deps) *cobra.Command {
@@ -111,7 +139,7 @@ func newEventsCompare(d *Deps) *cobra.Command {
 		Use:   "compare A B",
 		Short: "Compare what two agents did",
 		Long: "Compare what two agents did, and name the first event in which they differ. A and B are\n" +
-			"sessions as in `sbx events`.\n\n" +
+			"sandboxes, tasks or files as in `sbx events`.\n\n" +
 			"What is compared is the work: all events in their order without heartbeats and waits,\n" +
 			"and of each all but ids, times, numbers of turns and costs. The first tool use, change of\n" +
 			"a file or end that differs is named beside it, since two agents seldom use the same words.\n" +
@@ -120,7 +148,7 @@ func newEventsCompare(d *Deps) *cobra.Command {
 			"Exit 0: both did the same work. 10: they differ.",
 		Example:           "sbx events compare good.jsonl bad.jsonl\nsbx events compare good.jsonl bad.jsonl --format markdown",
 		Args:              usageArgs(exactlyTwo, "name two sessions: sbx events compare A.jsonl B.jsonl"),
-		ValidArgsFunction: completeSessions,
+		ValidArgsFunction: d.completeSessions,
 	}
 	cmd.Flags().StringVar(&form, "format", form, "`FORM` for people: table or markdown")
 	completeFlag(cmd, "format", func() []string { return wordsOf(views.EventsCompareForms()) })
@@ -139,10 +167,11 @@ func compareEvents(ctx context.Context, d *Deps, p *output.Printer, words []stri
 	}
 	var both [2]look.EventsRequest
 	for i, word := range words {
-		if err := d.checkSession(word); err != nil {
+		req, err := d.eventsRequest(word)
+		if err != nil {
 			return err
 		}
-		both[i] = look.EventsRequest{Word: word, Input: d.Process.Stdin}
+		both[i] = req
 	}
 	c, err := look.CompareEvents(ctx, d.Env, both[0], both[1], d.newObserver(p, nil))
 	if err != nil {

@@ -1,13 +1,19 @@
 package commands
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/testkit/bubble"
+	"sbx/internal/testkit/fake"
 )
 
 // sessionLines is a session whose agent runs the tests, edits a file and completes.
@@ -131,6 +137,46 @@ func TestCompareNamesTheFirstDifference(t *testing.T) {
 	assert.NotContains(t, r.stdout, "\x1b")
 
 	for _, line := range []string{"events compare a.jsonl", "events compare a.jsonl absent.jsonl", "events compare a.jsonl b.jsonl --format html"} {
+		assert.Equal(t, 2, b.run(t, line).code, line)
+	}
+}
+
+// TestEventsOfASandboxAreThoseOfItsLife: a provider without events of agents has those of the sandbox.
+func TestEventsOfASandboxAreThoseOfItsLife(t *testing.T) {
+	t.Parallel()
+	b, prod := oneFake(running("aaaa", time.Minute))
+	r := b.run(t, "events prod/aaaa")
+	assert.Equal(t, 0, r.code, r.stderr)
+	assert.Contains(t, r.stdout, "2026-11-20T11:59:00Z\t\tcreated\t\n2026-11-20T11:59:00Z\t\tstarted\t\n")
+	assert.Equal(t, 5, b.run(t, "events prod/nosuch").code)
+	prod.Break(fake.Fault{Op: fake.OpEvents, Err: fault.New(fault.KindUnavailable, "503")})
+	r = b.run(t, "events prod/aaaa -o json")
+	assert.Equal(t, 7, r.code, r.stderr)
+	assert.Len(t, r.list(t, "errors"), 1)
+}
+
+// TestFollowShowsWhatAFileGrowsBy: in virtual time, until it is interrupted.
+func TestFollowShowsWhatAFileGrowsBy(t *testing.T) {
+	t.Parallel()
+	lines := strings.SplitAfter(sessionLines, "\n")
+	b := withSession(t, map[string]string{"s.jsonl": lines[0] + lines[1][:40]})
+	file := filepath.Join(b.workdir, "s.jsonl")
+	bubble.Run(t, "grows", func(t *testing.T) {
+		b.context = func(ctx context.Context) context.Context {
+			ctx, cancel := context.WithCancel(ctx)
+			grow := time.AfterFunc(time.Second, func() { _ = os.WriteFile(file, []byte(strings.Join(lines[:4], "")), 0o600) })
+			end := time.AfterFunc(3*time.Second, cancel)
+			t.Cleanup(func() { grow.Stop(); end.Stop(); cancel() })
+			return ctx
+		}
+		r := b.run(t, "events s.jsonl -f")
+		assert.Equal(t, 130, r.code, r.stderr)
+		assert.Equal(t, "AT\tTURN\tTYPE\tWHAT\n"+
+			"2026-11-20T12:00:00Z\t\tagent.started\tgo\n"+
+			"2026-11-20T12:00:05Z\t1\tagent.tool_use\tBash go test \\x1b[31m./...\n"+
+			"2026-11-20T12:00:40Z\t2\tagent.file_edited\tedited a.go +1 -1\n", r.stdout)
+	})
+	for _, line := range []string{"events - -f", "events s.jsonl -f -o json", "events s.jsonl -f --stats"} {
 		assert.Equal(t, 2, b.run(t, line).code, line)
 	}
 }

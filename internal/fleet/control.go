@@ -200,3 +200,49 @@ func (m *member) mergeEvents(ctx context.Context, s sandbox.Sandbox) ([]sandbox.
 	}
 	return all, errors.Join(failed...)
 }
+
+// eachAgentEvent gives the events of the agent and of the life of a sandbox to add: of a source without agent
+// events those of its record of the sandbox's life. Errors as of mergeEvents.
+func (m *member) eachAgentEvent(ctx context.Context, s sandbox.Sandbox, page int, add func(providers.AgentEvent) bool) error {
+	var unknown, failed []error
+	known := false
+	for _, v := range m.sources() {
+		read := agentEventReader(v, page, add)
+		if read == nil {
+			continue
+		}
+		_, err := callSource(ctx, m, v, s, "events", read)
+		switch {
+		case err == nil:
+			known = true
+		case fault.KindOf(err) == fault.KindNotFound:
+			unknown = append(unknown, err)
+		default:
+			failed = append(failed, err)
+		}
+	}
+	if !known && len(failed) == 0 {
+		return errors.Join(unknown...)
+	}
+	return errors.Join(failed...)
+}
+
+// agentEventReader reads the events of one source; nil = it has none.
+func agentEventReader(v source, page int, add func(providers.AgentEvent) bool) func(ctx context.Context, id string) (struct{}, error) {
+	if reader, ok := providers.As[providers.AgentEventReader](v.named); ok {
+		return func(ctx context.Context, id string) (struct{}, error) {
+			return struct{}{}, reader.AgentEvents(ctx, id, page, add)
+		}
+	}
+	reader, ok := providers.As[providers.EventReader](v.named)
+	if !ok {
+		return nil
+	}
+	return func(ctx context.Context, id string) (struct{}, error) {
+		events, err := reader.Events(ctx, id)
+		for _, e := range slices.Backward(events) {
+			add(providers.AgentEvent{Type: e.Event, Source: v.named.Name(), At: e.At, Detail: e.Detail})
+		}
+		return struct{}{}, err
+	}
+}

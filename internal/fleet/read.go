@@ -92,20 +92,40 @@ func (f *Fleet) Probe(ctx context.Context, ref sandbox.Ref) (providers.Health, e
 // Events reads the event log of a sandbox, oldest first, from the provider and the sources
 // attached to it. A failure of one of them is an error beside the events of the others.
 func (f *Fleet) Events(ctx context.Context, ref sandbox.Ref) ([]sandbox.Event, error) {
-	m, err := f.findMember(ref.Provider)
+	m, s, err := f.findEvents(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	if !anyHasAbility[providers.EventReader](m.sources()) {
-		return nil, providers.Unsupported(m.Provider, "events", f.allProviders())
+	return m.mergeEvents(ctx, s)
+}
+
+// AgentEvents gives what the agent in a sandbox reported, each event with its data, and the events of the
+// sandbox's life to add; see providers.AgentEventReader. A failure of a source is an error beside the events
+// of the others.
+func (f *Fleet) AgentEvents(ctx context.Context, ref sandbox.Ref, page int, add func(providers.AgentEvent) bool) error {
+	m, s, err := f.findEvents(ctx, ref)
+	if err != nil {
+		return err
 	}
+	return m.eachAgentEvent(ctx, s, page, add)
+}
+
+// findEvents finds who has events of a sandbox, with its record where a source needs one.
+func (f *Fleet) findEvents(ctx context.Context, ref sandbox.Ref) (*member, sandbox.Sandbox, error) {
 	s := sandbox.Sandbox{Provider: ref.Provider, ID: ref.ID}
+	m, err := f.findMember(ref.Provider)
+	if err != nil {
+		return nil, s, err
+	}
+	if !anyHasAbility[providers.EventReader](m.sources()) {
+		return nil, s, providers.Unsupported(m.Provider, "events", f.allProviders())
+	}
 	if anyHasAbility[providers.Linker](m.attached) { // a source needs the record to find its own id of the sandbox
-		if s, err = m.getSandbox(ctx, ref.ID); err != nil { // it may be gone: the provider's own events are left
-			s = sandbox.Sandbox{Provider: ref.Provider, ID: ref.ID}
+		if found, err := m.getSandbox(ctx, ref.ID); err == nil { // it may be gone: the provider's own events are left
+			s = found
 		}
 	}
-	return m.mergeEvents(ctx, s)
+	return m, s, nil
 }
 
 // Skew is how far the clock of a profile was ahead of this machine's at its last answer;

@@ -208,6 +208,24 @@ type EventReader interface {
 	Events(ctx context.Context, id string) ([]sandbox.Event, error)
 }
 
+// AgentEventReader reads what the agent in a sandbox reported of its work.
+type AgentEventReader interface {
+	// AgentEvents gives each event to add, page by page of at most the given size, the newest first and
+	// each once, until all were given or add returns false. 0 = the longest page. Events that were given
+	// before an error are valid.
+	AgentEvents(ctx context.Context, id string, page int, add func(AgentEvent) bool) error
+}
+
+// AgentEvent is one event with its data.
+type AgentEvent struct {
+	ID     string // "" = its source has no ids of events
+	Type   string // "agent.tool_use"
+	Source string // who reported it: "agent", "worker", or a profile
+	At     time.Time
+	Data   []byte // a JSON value; empty = none
+	Detail string // one line, of an event without data
+}
+
 // Sweeper removes leftovers of a dead control process. It is the one exception to "reading changes
 // nothing", and for `local` only.
 type Sweeper interface {

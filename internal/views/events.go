@@ -2,7 +2,9 @@ package views
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,40 +93,79 @@ func (r EventRow) tone() output.Tone {
 type EventsOptions struct {
 	Diff       bool // the changes of files as diffs
 	All        bool // every heartbeat
+	Follow     bool // each event at once, and no heartbeat without All
 	DiffLines  int  // the most lines of a diff; 0 = all
 	LineLength int  // the most characters of a line of a diff; 0 = all
 }
 
-// ShowEvents shows a session as a list.
-func ShowEvents(p *output.Printer, schema string, r *look.EventsResult, o EventsOptions) error {
-	forPeople := p.Format.Human() && len(p.Columns) == 0
+// EventsPage shows a session, and what it grows by.
+type EventsPage struct {
+	printer   *output.Printer
+	list      *output.List[EventRow] // nil = changes are shown to people
+	o         EventsOptions
+	forPeople bool
+	changes   int // that were shown to people
+}
+
+// NewEventsPage begins a page.
+func NewEventsPage(p *output.Printer, schema string, r *look.EventsResult, o EventsOptions) (*EventsPage, error) {
+	g := &EventsPage{printer: p, o: o, forPeople: p.Format.Human() && len(p.Columns) == 0}
+	var err error
+	if !g.o.Diff || !g.forPeople {
+		g.list, err = output.NewList(p, output.ListSpec[EventRow]{Schema: schema, Columns: EventColumns(), Empty: r.Name + ": no events"})
+	}
 	warnOf(p, r)
-	if o.Diff && forPeople {
-		return showDiffs(p, r, o)
-	}
-	list, err := output.NewList(p, output.ListSpec[EventRow]{Schema: schema, Columns: EventColumns(), Empty: r.Name + ": no events"})
-	if err != nil {
-		return err
-	}
-	list.Set(EventsKeys{r.Lost(), firstSkipped(r.Problems)})
-	if r.Lost() > 0 {
-		list.Incomplete()
+	return g, err
+}
+
+// Add shows the events that r has.
+func (g *EventsPage) Add(r *look.EventsResult) error {
+	if g.list == nil {
+		return g.showDiffs(r)
 	}
 	show := func(e *agentlog.Event, beats *agentlog.Beats) error {
-		return list.Add(EventRow{Event: e, beats: beats})
+		return g.list.Add(EventRow{Event: e, beats: beats})
 	}
-	switch {
-	case o.Diff:
-		err = addWithDiffs(list, r)
-	case forPeople && !o.All:
+	var err error
+	switch folded := g.forPeople && !g.o.All; {
+	case g.o.Diff:
+		err = addWithDiffs(g.list, r)
+	case folded && g.o.Follow:
+		err = eachEvent(r, func(e *agentlog.Event, beats *agentlog.Beats) error {
+			if e.IsHeartbeat() {
+				return nil
+			}
+			return show(e, beats)
+		})
+	case folded:
 		err = agentlog.Fold(r.Events, show)
 	default:
 		err = eachEvent(r, show)
 	}
-	if err != nil {
-		return err
+	if err == nil && g.o.Follow {
+		err = g.list.Flush()
 	}
-	return list.Close()
+	return err
+}
+
+// Close ends the page. Ended is what ended the reading; nil = its end.
+func (g *EventsPage) Close(r *look.EventsResult, ended error) error {
+	errs := append(slices.Clone(r.Errors), ended)
+	if g.list == nil {
+		if g.changes == 0 && errors.Join(errs...) == nil {
+			g.printer.Note(r.Name + ": no changes of files")
+		}
+		return errors.Join(errs...)
+	}
+	for _, err := range errs {
+		g.list.Fail(err)
+	}
+	g.list.Set(EventsKeys{r.Lost(), firstSkipped(r.Problems)})
+	if r.Lost() > 0 {
+		g.list.Incomplete()
+	}
+	g.list.Succeeded()
+	return g.list.Close()
 }
 
 func eachEvent(r *look.EventsResult, show func(*agentlog.Event, *agentlog.Beats) error) error {
@@ -151,8 +192,8 @@ func addWithDiffs(list *output.List[EventRow], r *look.EventsResult) error {
 }
 
 // showDiffs prints each change below a line that names it.
-func showDiffs(p *output.Printer, r *look.EventsResult, o EventsOptions) error {
-	shown := 0
+func (g *EventsPage) showDiffs(r *look.EventsResult) error {
+	p := g.printer
 	for i := range r.Events {
 		e := &r.Events[i]
 		if e.Type != agentlog.FileEdited {
@@ -162,17 +203,14 @@ func showDiffs(p *output.Printer, r *look.EventsResult, o EventsOptions) error {
 		if err != nil {
 			return err
 		}
-		if shown++; shown > 1 {
+		if g.changes++; g.changes > 1 {
 			if err := p.LineTone("", output.Plain); err != nil {
 				return err
 			}
 		}
-		if err := showDiff(p, e, diff, o); err != nil {
+		if err := showDiff(p, e, diff, g.o); err != nil {
 			return err
 		}
-	}
-	if shown == 0 {
-		p.Note(r.Name + ": no changes of files")
 	}
 	return p.Broken()
 }

@@ -10,23 +10,32 @@ import (
 
 	"sbx/internal/agentlog"
 	"sbx/internal/fault"
+	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	"sbx/internal/sandbox"
 )
 
 // EventsRequest says which events of an agent are read.
 type EventsRequest struct {
-	Word  string    // a file of a session, "-" for standard input
-	Diffs bool      // each change of a file with its diff
-	Keys  bool      // for a comparison
-	Input io.Reader // what "-" means
+	Word   string    // a sandbox, a task, or a file; see IsSessionFile
+	File   bool      // it is a file
+	Follow bool      // EventsResult.Follow comes next
+	Diffs  bool      // each change of a file with its diff
+	Keys   bool      // for a comparison
+	Input  io.Reader // what "-" means
 }
 
 // EventsResult is a session.
 type EventsResult struct {
 	*agentlog.Session
 
-	Name string // what was read, for people
-	file string // of which diffs are read when they are shown; "" = they are in the events
+	Name   string  // what was read, for people
+	Errors []error // sources that could not be read
+
+	file    string // of which diffs are read when they are shown; "" = they are in the events
+	collect *agentlog.Collector
+	fleet   *fleet.Fleet // nil = it is from a file
+	ref     sandbox.Ref
 }
 
 // standardInput names the session that is read from there.
@@ -37,7 +46,10 @@ func Events(ctx context.Context, env *ops.Env, req EventsRequest, watch ops.Obse
 	progress := watch.Progress("reading " + req.Word)
 	defer progress.Done()
 	r := &EventsResult{Name: req.Word}
-	options := agentlog.Options{Diffs: req.Diffs, Keys: req.Keys}
+	options := agentlog.Options{Diffs: req.Diffs, Keys: req.Keys, Growing: req.Follow}
+	if !req.File {
+		return r.readSandbox(ctx, env, req.Word, options)
+	}
 	if req.Word == standardInput {
 		r.Name = "standard input"
 		input := io.NopCloser(req.Input)
@@ -47,6 +59,9 @@ func Events(ctx context.Context, env *ops.Env, req EventsRequest, watch ops.Obse
 	info, err := os.Stat(path)
 	if err == nil && info.Mode().IsRegular() {
 		r.file, options.Diffs = path, false
+	}
+	if req.Follow && r.file == "" {
+		return nil, fault.Usage("%s: only a regular file can be followed", req.Word)
 	}
 	return r.read(ctx, options, func() (io.ReadCloser, error) { return os.Open(path) })
 }
@@ -89,25 +104,25 @@ func reason(err error) string {
 // read reads a stream that may block: when ctx ends it is left to its goroutine.
 func (r *EventsResult) read(ctx context.Context, o agentlog.Options, open func() (io.ReadCloser, error)) (*EventsResult, error) {
 	type read struct {
-		session *agentlog.Session
+		collect *agentlog.Collector
 		err     error
 	}
 	done := make(chan read, 1)
 	go func() {
+		collect := agentlog.NewCollector(o)
 		from, err := open()
-		if err != nil {
-			done <- read{nil, err}
-			return
+		if err == nil {
+			defer from.Close()
+			err = collect.ReadLines(ctx, from)
 		}
-		defer from.Close()
-		session, err := agentlog.Read(ctx, from, o)
-		done <- read{session, err}
+		done <- read{collect, err}
 	}()
 	select {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case got := <-done:
-		switch r.Session = got.session; {
+		r.collect, r.Session = got.collect, got.collect.Session()
+		switch {
 		case got.err != nil && ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case got.err != nil:

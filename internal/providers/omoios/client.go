@@ -32,11 +32,12 @@ type Client struct {
 }
 
 var (
-	_ providers.Source         = (*Client)(nil)
-	_ providers.EventReader    = (*Client)(nil)
-	_ providers.ActivityReader = (*Client)(nil)
-	_ providers.Recorder       = (*Client)(nil)
-	_ providers.Checker        = (*Client)(nil)
+	_ providers.Source           = (*Client)(nil)
+	_ providers.EventReader      = (*Client)(nil)
+	_ providers.AgentEventReader = (*Client)(nil)
+	_ providers.ActivityReader   = (*Client)(nil)
+	_ providers.Recorder         = (*Client)(nil)
+	_ providers.Checker          = (*Client)(nil)
 )
 
 // Type describes OmoiOS.

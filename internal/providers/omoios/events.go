@@ -23,7 +23,29 @@ const eventPageSize = 500
 // out and reported as an error beside the others. An empty list is confirmed by the history,
 // which fails with the database; unconfirmed it is fault.KindUnavailable.
 func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error) {
-	r := &eventReader{c: c, id: id, seen: map[string]bool{}}
+	var events []sandbox.Event
+	err := c.readEvents(ctx, id, 0, func(w wireEvent) bool {
+		events = append(events, sandbox.Event{At: w.CreatedAt.Time, Event: w.Type, Detail: eventDetail(w)})
+		return true
+	})
+	slices.Reverse(events)
+	slices.SortStableFunc(events, func(a, b sandbox.Event) int { return a.At.Compare(b.At) })
+	return events, err
+}
+
+// AgentEvents is providers.AgentEventReader's; errors as of Events.
+func (c *Client) AgentEvents(ctx context.Context, id string, page int, add func(providers.AgentEvent) bool) error {
+	return c.readEvents(ctx, id, page, func(w wireEvent) bool {
+		return add(providers.AgentEvent{ID: w.ID, Type: w.Type, Source: w.Source, At: w.CreatedAt.Time, Data: w.Data})
+	})
+}
+
+// readEvents gives the events of a sandbox to add, the newest first.
+func (c *Client) readEvents(ctx context.Context, id string, page int, add func(wireEvent) bool) error {
+	if page <= 0 || page > eventPageSize {
+		page = eventPageSize
+	}
+	r := &eventReader{c: c, id: id, page: page, add: add, seen: map[string]bool{}}
 	err := r.readAll(ctx)
 	if err == nil && len(r.seen) == 0 && r.invalid == 0 {
 		err = c.confirmNoEvents(ctx, id)
@@ -31,9 +53,7 @@ func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error)
 	if err == nil && r.invalid > 0 {
 		err = c.Fault(fault.KindUnavailable, "events "+id, "%d of %d events are invalid", r.invalid, r.invalid+len(r.seen))
 	}
-	slices.Reverse(r.events)
-	slices.SortStableFunc(r.events, func(a, b sandbox.Event) int { return a.At.Compare(b.At) })
-	return r.events, err
+	return err
 }
 
 // eventReader reads the events of a sandbox, newest first. The list grows at its front while it
@@ -41,16 +61,18 @@ func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error)
 type eventReader struct {
 	c       *Client
 	id      string
-	events  []sandbox.Event
+	page    int                  // how many rows are requested
+	add     func(wireEvent) bool // false = no more are wanted
 	seen    map[string]bool
-	invalid int // rows that cannot be read
+	enough  bool // add has returned false
+	invalid int  // rows that cannot be read
 }
 
 func (r *eventReader) readAll(ctx context.Context) error {
 	total := int64(0)
 	for offset := 0; ; {
 		var w wireEvents
-		query := url.Values{"limit": {strconv.Itoa(eventPageSize)}, "offset": {strconv.Itoa(offset)}}
+		query := url.Values{"limit": {strconv.Itoa(r.page)}, "offset": {strconv.Itoa(offset)}}
 		if err := r.c.readJSON(ctx, sandboxRequest("events", r.id, "events", query), &w); err != nil {
 			return err
 		}
@@ -66,9 +88,11 @@ func (r *eventReader) readAll(ctx context.Context) error {
 		r.addRows(rows)
 		have := int64(len(r.seen) + r.invalid)
 		switch {
-		case len(rows) < eventPageSize && have < total:
+		case r.enough:
+			return nil
+		case len(rows) < r.page && have < total:
 			return r.c.Fault(fault.KindUnavailable, "events "+r.id, "lists %d of %d events", have, total)
-		case len(rows) < eventPageSize:
+		case len(rows) < r.page:
 			return nil
 		case len(r.seen)+r.invalid == known:
 			return r.c.Fault(fault.KindUnavailable, "events "+r.id, "the listing repeats itself")
@@ -85,7 +109,7 @@ func (r *eventReader) addRows(rows []json.RawMessage) {
 			r.invalid++
 		case !r.seen[w.ID]:
 			r.seen[w.ID] = true
-			r.events = append(r.events, sandbox.Event{At: w.CreatedAt.Time, Event: w.Type, Detail: eventDetail(w)})
+			r.enough = !r.add(w) || r.enough
 		}
 	}
 }

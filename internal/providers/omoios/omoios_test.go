@@ -421,3 +421,23 @@ func firstError(rows func(func(providers.Record, error) bool)) error {
 	}
 	return nil
 }
+
+// TestAgentEventsHaveTheirData: newest first, each once over pages, and no page more than is wanted.
+func TestAgentEventsHaveTheirData(t *testing.T) {
+	t.Parallel()
+	f := omoiostest.New(t, omoiostest.Options{})
+	for n := range 250 {
+		f.Add(omoiostest.Event{Sandbox: box, Type: "agent.tool_use", Data: map[string]any{"tool": "Bash", "turn": n}, At: time.Date(2026, 11, 20, 12, 0, n, 0, time.UTC)})
+	}
+	c := open(t, f, "")
+	var got []providers.AgentEvent
+	require.NoError(t, c.AgentEvents(t.Context(), box, 100, func(e providers.AgentEvent) bool { got = append(got, e); return true }))
+	require.Len(t, got, 250)
+	assert.JSONEq(t, `{"tool":"Bash","turn":249}`, string(got[0].Data))
+	assert.Equal(t, []string{"event-0250", "event-0001", "agent.tool_use", "agent"}, []string{got[0].ID, got[249].ID, got[0].Type, got[0].Source})
+	assert.Len(t, f.Calls(events), 3)
+
+	n := 0
+	require.NoError(t, c.AgentEvents(t.Context(), box, 100, func(providers.AgentEvent) bool { n++; return n < 50 }))
+	assert.Len(t, f.Calls(events), 4, "the second page is not read")
+}

@@ -1,0 +1,146 @@
+package look
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"sbx/internal/agentlog"
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/ops"
+	"sbx/internal/poll"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// readSandbox reads the events of a sandbox, or of the last sandbox of a task: what its agent reported, those of
+// its life, and its end where that is on record.
+func (r *EventsResult) readSandbox(ctx context.Context, e *ops.Env, word string, o agentlog.Options) (*EventsResult, error) {
+	f, ref, missing := findEvents(ctx, e, word)
+	if f == nil {
+		return nil, missing
+	}
+	r.fleet, r.ref, r.Name, r.collect = f, ref, ref.String(), agentlog.NewCollector(o)
+	err := f.AgentEvents(ctx, ref, 0, func(event providers.AgentEvent) bool { r.add(event); return true })
+	r.Session = r.collect.NewestFirst()
+	if end, known := e.EndOf(ctx, ref.String()); known {
+		r.collect.Add(agentlog.Raw{Type: "sbx.end", Source: "sbx", At: end.At, Detail: endDetail(end)})
+	}
+	r.Session = r.collect.Session()
+	switch {
+	case err == nil:
+	case len(r.Events) > 0:
+		r.Errors = []error{ops.CauseOr(ctx, err)}
+	case missing != nil:
+		return nil, missing
+	default:
+		return nil, err
+	}
+	return r, nil
+}
+
+// findEvents finds whose events are meant. Of a sandbox that is gone a full reference is enough, since the
+// events may be left: then the fleet is there beside the error. Without a fleet nothing can be read.
+func findEvents(ctx context.Context, e *ops.Env, word string) (*fleet.Fleet, sandbox.Ref, error) {
+	f, ref, err := findLog(ctx, e, word)
+	kind := fault.KindOf(err)
+	if err == nil || kind != fault.KindNotFound && kind != fault.KindGone {
+		return f, ref, err
+	}
+	whole, wrong := sandbox.ParseRef(word)
+	if wrong != nil || whole.Bare() {
+		return nil, ref, err
+	}
+	f, failed := e.Fleet(ctx)
+	if failed != nil {
+		return nil, ref, err
+	}
+	return f, whole, err
+}
+
+// endDetail is "terminate by ada: verified (over 10m)".
+func endDetail(end ops.EndRecord) string {
+	text := end.Verb
+	if end.Who != "" {
+		text += " by " + end.Who
+	}
+	return ops.WithDetail(text+": "+string(end.Outcome), end.Reason)
+}
+
+// add adds an event; false where it is known.
+func (r *EventsResult) add(e providers.AgentEvent) bool {
+	return r.collect.Add(agentlog.Raw{ID: e.ID, Type: e.Type, Source: e.Source, At: e.At, Data: e.Data, Detail: e.Detail})
+}
+
+// How often new events are looked for: of a sandbox, after the first look, and of a file.
+const (
+	followFirst = 500 * time.Millisecond
+	followPause = 2 * time.Second
+	followFile  = 250 * time.Millisecond
+	// followPage is how many of the newest events a look requests.
+	followPage = 100
+)
+
+// Follow calls show with the events that come after those that were read, the oldest first, until ctx ends or show
+// fails: r has the new ones alone. A look that fails is reported once, and repeated after up to 30 s.
+func (r *EventsResult) Follow(ctx context.Context, watch ops.Observer, show func() error) error {
+	const longest = 30 * time.Second
+	pause, failing := poll.NewBackoff(followPause, longest), false
+	next := followFirst
+	for {
+		if r.fleet == nil {
+			next = followFile
+		}
+		if err := poll.Sleep(ctx, next); err != nil {
+			return err
+		}
+		next = followPause
+		err := r.readNew(ctx, watch)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			if next = pause.Next(); !failing {
+				watch.Warn(err.Error())
+			}
+			failing = true
+			continue
+		}
+		failing = false
+		pause.Reset()
+		if len(r.Events) > 0 {
+			if err := show(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// readNew reads the events that are new.
+func (r *EventsResult) readNew(ctx context.Context, watch ops.Observer) error {
+	if r.fleet != nil {
+		r.collect.Forget()
+		defer func() { r.Session = r.collect.NewestFirst() }()
+		seen := 0
+		return r.fleet.AgentEvents(ctx, r.ref, followPage, func(e providers.AgentEvent) bool {
+			seen++
+			return r.add(e) || seen < followPage
+		})
+	}
+	defer func() { r.Session = r.collect.Session() }()
+	file, err := os.Open(r.file)
+	if err != nil {
+		return fault.New(fault.KindUnavailable, "%s: it cannot be read: %s", r.Name, reason(err))
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return fault.New(fault.KindUnavailable, "%s: it cannot be read: %s", r.Name, reason(err))
+	}
+	restarted, err := r.collect.ReadGrowth(ctx, file, info.Size())
+	if restarted {
+		watch.Note(r.Name + " was shortened and is read from its beginning")
+	}
+	return err
+}
