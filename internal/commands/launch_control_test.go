@@ -20,6 +20,7 @@ import (
 // plane is a control plane that keeps what it was told, as it would read it.
 type plane struct {
 	refuses error
+	events  bool // it takes those of OmoiOS
 
 	mu   sync.Mutex
 	told []map[string]any
@@ -42,6 +43,7 @@ func (p *plane) hear(body any) error {
 
 func (p *plane) Ended(_ context.Context, _ string, report any) error { return p.hear(report) }
 func (p *plane) Beat(_ context.Context, beat any) error              { return p.hear(beat) }
+func (p *plane) TakesEvents() bool                                   { return p.events }
 func (p *plane) Close()                                              {}
 
 // overseen is the examples' bench with a control plane.
@@ -107,6 +109,28 @@ func TestAControlPlaneHearsThatATaskGoesOn(t *testing.T) {
 		assert.Equal(t, "running", p.told[0]["state"])
 		assert.Equal(t, 2, strings.Count(r.stderr, "callback: no answer"), "the first lost beat, and the lost end: %s", r.stderr)
 	})
+}
+
+// TestATaskIsToldInEventsWhereTheControlPlaneTakesThem: as the worker of OmoiOS tells them, one for the beginning, each
+// beat and the end.
+func TestATaskIsToldInEventsWhereTheControlPlaneTakesThem(t *testing.T) {
+	t.Parallel()
+	for line, last := range map[string]string{"sleep 40": "agent.completed", "sleep 40; exit 3": "agent.failed"} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBatchBench(t, "local")
+			p := &plane{events: true}
+			b.control, b.env = p, []string{"CALLBACK_URL=http://127.0.0.1:1/api/v1/sandboxes/s-1/events"}
+			b.runArgs(t, "run", "--inactivity", "200s", "--", "sh", "-c", line)
+			var events []any
+			for _, one := range p.told {
+				events = append(events, one["event_type"])
+				assert.Equal(t, "worker", one["source"])
+			}
+			assert.Equal(t, []any{"agent.started", "agent.heartbeat", last}, events)
+			data, _ := p.told[1]["event_data"].(map[string]any)
+			assert.Equal(t, "sbx.callback/v1", data["schema"])
+		})
+	}
 }
 
 func TestWhatAControlPlaneSees(t *testing.T) {

@@ -3,6 +3,8 @@ package notify
 import (
 	"context"
 	"errors"
+	"net/url"
+	"strings"
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
@@ -27,6 +29,15 @@ func NewControl(n httpx.Net, address string) (*Control, error) {
 		return nil, withCallbackHint(err)
 	}
 	return &Control{l, address}, nil
+}
+
+// TakesEvents says that the address is that of OmoiOS for the events of a sandbox, which have a form of their own.
+func (c *Control) TakesEvents() bool {
+	if c == nil {
+		return false
+	}
+	u, err := url.Parse(c.address)
+	return err == nil && strings.HasSuffix(u.Path, "/events") && strings.Contains(u.Path, "/sandboxes/")
 }
 
 // Ended reports how a task ended, within Limit, and repeats a request without an answer: key

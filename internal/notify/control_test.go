@@ -73,3 +73,17 @@ func TestNoControlPlane(t *testing.T) {
 	assert.Equal(t, fault.KindUsage, fault.KindOf(err))
 	assert.NotContains(t, err.Error(), "s3cr3t")
 }
+
+func TestAnAddressOfEventsTakesEvents(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]bool{
+		"http://plane.example/api/v1/sandboxes/s-1/events": true, "http://plane.example/api/v1/sandboxes/s-1/events?key=x": true,
+		"http://plane.example/done": false, "http://plane.example/events": false, "http://plane.example/?to=/sandboxes/x/events": false,
+	} {
+		c, err := notify.NewControl(httpx.Net{}, address)
+		require.NoError(t, err)
+		assert.Equal(t, want, c.TakesEvents(), address)
+		c.Close()
+	}
+	assert.False(t, (*notify.Control)(nil).TakesEvents())
+}

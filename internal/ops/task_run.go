@@ -115,5 +115,7 @@ type ControlPlane interface {
 	Ended(ctx context.Context, key string, report any) error
 	// Beat says once that something goes on.
 	Beat(ctx context.Context, beat any) error
+	// TakesEvents says that it takes events of a worker, in the form of OmoiOS.
+	TakesEvents() bool
 	Close()
 }

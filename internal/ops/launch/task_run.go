@@ -146,6 +146,31 @@ func CallbackOf(t task.Task, now time.Time) callback {
 	return c
 }
 
+// agentEvent is an event of a worker as OmoiOS takes it: POST /api/v1/sandboxes/{id}/events.
+type agentEvent struct {
+	Type   string   `json:"event_type"` // agent.started, agent.heartbeat, agent.completed, agent.failed
+	Data   callback `json:"event_data"`
+	Source string   `json:"source"`
+}
+
+// reportOf is what a control plane gets of a task: an event where it takes those.
+func reportOf(control ops.ControlPlane, t task.Task, now time.Time) any {
+	report := CallbackOf(t, now)
+	if !control.TakesEvents() {
+		return report
+	}
+	e := agentEvent{"agent.heartbeat", report, "worker"}
+	switch {
+	case t.State == task.Completed:
+		e.Type = "agent.completed"
+	case t.State.Final():
+		e.Type = "agent.failed"
+	case len(t.Attempts) == 0:
+		e.Type = "agent.started"
+	}
+	return e
+}
+
 // RunControlled runs a task, reports its progress and its end to its control plane, and notifies
 // people of one that failed, unless a person watches. A report that cannot be delivered is a warning.
 func RunControlled(ctx context.Context, e *ops.Env, watch ops.Reporter, ledger task.Ledger, t task.Task, run func() (task.Task, error)) (task.Task, error) {
@@ -169,6 +194,11 @@ func runReported(ctx context.Context, e *ops.Env, watch ops.Reporter, ledger tas
 		return run()
 	}
 	defer control.Close()
+	if control.TakesEvents() {
+		if lost := control.Beat(ctx, reportOf(control, t, e.Now())); lost != nil {
+			watch.Warn(lost.Error())
+		}
+	}
 	beats, stop := context.WithCancel(context.WithoutCancel(ctx))
 	over := make(chan struct{})
 	go func() {
@@ -179,7 +209,7 @@ func runReported(ctx context.Context, e *ops.Env, watch ops.Reporter, ledger tas
 	stop()
 	<-over
 	if now.State.Final() {
-		if lost := control.Ended(ctx, now.ID, CallbackOf(now, e.Now())); lost != nil {
+		if lost := control.Ended(ctx, now.ID, reportOf(control, now, e.Now())); lost != nil {
 			watch.Warn(lost.Error())
 		}
 	}
@@ -200,7 +230,7 @@ func sendHeartbeats(ctx context.Context, e *ops.Env, watch ops.Reporter, ledger 
 		}
 		t, err := ledger.Read(ctx, id)
 		if err == nil {
-			err = control.Beat(ctx, CallbackOf(t, e.Now()))
+			err = control.Beat(ctx, reportOf(control, t, e.Now()))
 		}
 		if err != nil && ctx.Err() == nil && !told {
 			told = true
