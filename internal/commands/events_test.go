@@ -120,10 +120,15 @@ func TestCompareNamesTheFirstDifference(t *testing.T) {
 	t.Parallel()
 	b := withSession(t, map[string]string{
 		"a.jsonl": sessionLines, "b.jsonl": strings.ReplaceAll(sessionLines, "go test", "go vet |"), "later.jsonl": strings.ReplaceAll(sessionLines, "2026-11-20", "2026-11-21"),
+		"other.jsonl": strings.ReplaceAll(sessionLines, "+y", "+z"),
 	})
 	r := b.run(t, "events compare a.jsonl later.jsonl")
 	assert.Equal(t, 0, r.code, r.stderr)
 	assert.Contains(t, r.stdout, "same work: 4 events")
+
+	r = b.run(t, "events compare a.jsonl other.jsonl")
+	assert.Contains(t, r.stdout, "diverge at event 3: both edited", "one line that says the same of both would explain nothing")
+	assert.Contains(t, r.stdout, ", with different content")
 
 	r = b.run(t, "events compare a.jsonl b.jsonl")
 	assert.Equal(t, 10, r.code, r.stderr)

@@ -92,6 +92,9 @@ func compareHeadline(c agentlog.Comparison) string {
 }
 
 func divergenceText(d *agentlog.Divergence) string {
+	if a, b := didText(d.A), didText(d.B); a == b {
+		return fmt.Sprintf("diverge at event %s: both %s, with different content", thousands(d.N), a)
+	}
 	return fmt.Sprintf("diverge at event %s: A %s, B %s", thousands(d.N), didText(d.A), didText(d.B))
 }
 
