@@ -78,7 +78,7 @@ func rooms() map[string][]string {
 		"providers/daytona":          wire,
 		"providers/vercel":           wire,
 		"providers/monotask":         wire,
-		"providers/omoios":           wire,
+		"providers/omoios":           with(wire, "jsontext"),
 		// strict wire fakes, for tests alone
 		"testkit/wiretest":         with(words, "providers", "providers/wirekit", "httpx", "testkit/tiertest"),
 		"testkit/wiretest/apispec": {"httpx", "testkit/wiretest"},
@@ -163,6 +163,7 @@ func owners() map[string][]string {
 		"github.com/stretchr/testify":            {"testkit/picture", "testkit/providertest", "testkit/wiretest", "testkit/wiretest/apispec"},
 		"al.essio.dev/pkg/shellescape":           {"commands", "cron", "mcp", "ops", "ops/look", "providers/daytona", "providers/vercel", "providers/guest"},
 		"github.com/cenkalti/backoff/v5":         {"httpx", "poll"},
+		"github.com/coder/websocket":             {"providers/omoios", "testkit/omoiostest"},
 		"golang.org/x/time":                      {"httpx"},
 		"golang.org/x/net":                       {"httpx"},
 		"github.com/go-json-experiment/json":     {"httpx", "jsontext", "providers/wirekit"},
@@ -369,6 +370,9 @@ func testMayImport(room, own string) bool {
 	}
 	if room == "spawn" && slices.Contains(append(rooms()["ops"], "httpx", "providers/e2b", "testkit/e2btest", "testkit/wiretest"), own) {
 		return true // one provider over its fake
+	}
+	if room == "commands" && slices.Contains([]string{"httpx", "providers/omoios", "testkit/omoiostest"}, own) {
+		return true // the events of an agent have one source
 	}
 	if own == "testkit/wiretest" || own == "testkit/wiretest/apispec" || own == "testkit/"+path.Base(room)+"test" {
 		return slices.Contains(wireRooms(), room) || room == "providers/guest"

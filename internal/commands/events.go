@@ -42,7 +42,7 @@ func newEvents(d *Deps) *cobra.Command {
 			"The heartbeats of a run are one line; -v shows each. --diff shows each change of a file\n" +
 			"as a unified diff; a terminal shows the first 40 lines of each, with -v all. --stats counts\n" +
 			"events, tools, files, errors and heartbeats, and says whether the run has the usual shape.\n" +
-			"-f goes on with new events until it is interrupted, without heartbeats.\n\n" +
+			"-f goes on with new events, without heartbeats, until it is interrupted or the sandbox ends.\n\n" +
 			"Lines that are no events, come twice or are out of order are named on stderr, and the\n" +
 			"others are shown.",
 		Example: "sbx events local/k3v9x2mq7a\n" +
@@ -54,7 +54,7 @@ func newEvents(d *Deps) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.BoolVarP(&o.follow, "follow", "f", false, "go on with new events until interrupted")
+	f.BoolVarP(&o.follow, "follow", "f", false, "go on with new events until the sandbox ends")
 	f.BoolVar(&o.diff, "diff", false, "show the changes of files as diffs")
 	f.BoolVar(&o.stats, "stats", false, "count instead of listing")
 	cmd.AddCommand(newEventsCompare(d))
@@ -102,7 +102,7 @@ func runEvents(ctx context.Context, d *Deps, p *output.Printer, word string, o e
 		return page.Close(r, nil)
 	}
 	err = r.Follow(ctx, watch, func() error { return page.Add(r) })
-	if ctx.Err() == nil {
+	if ctx.Err() == nil && err != nil {
 		return err
 	}
 	return page.Close(r, ops.CauseOr(ctx, err))

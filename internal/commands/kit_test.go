@@ -64,6 +64,7 @@ type bench struct {
 	most       map[string]int    // max_sandboxes of the profiles
 	requests   fleet.EndRequests // the stored requests to end a sandbox
 	history    fleet.History     // what earlier looks have seen; nil = nothing
+	source     providers.Source  // beside each provider; nil = none
 }
 
 // result is what a verb left.
@@ -222,7 +223,11 @@ func (b *bench) operations(p process.Process, types []providers.Type, d *Deps, i
 func (b *bench) opened() []fleet.Member {
 	var list []fleet.Member
 	for _, m := range b.members {
-		list = append(list, fleet.Member{Provider: m, Metadata: sandbox.DefaultMetadata(), MaxSandboxes: b.most[m.Name()]})
+		one := fleet.Member{Provider: m, Metadata: sandbox.DefaultMetadata(), MaxSandboxes: b.most[m.Name()]}
+		if b.source != nil {
+			one.Sources = []providers.Source{b.source}
+		}
+		list = append(list, one)
 	}
 	return list
 }

@@ -110,6 +110,25 @@ func (f *Fleet) AgentEvents(ctx context.Context, ref sandbox.Ref, page int, add 
 	return m.eachAgentEvent(ctx, s, page, add)
 }
 
+// WakeOnAgentEvents calls wake when the agent in a sandbox has reported something, until ctx ends or no source can say
+// so; see providers.AgentEventWaker.
+func (f *Fleet) WakeOnAgentEvents(ctx context.Context, ref sandbox.Ref, wake func()) {
+	m, s, err := f.findEvents(ctx, ref)
+	if err != nil {
+		return
+	}
+	var running sync.WaitGroup
+	for v, waker := range withAbility[providers.AgentEventWaker](m.sources()) {
+		running.Go(func() {
+			id, err := callSource(ctx, m, v, s, "events", func(_ context.Context, id string) (string, error) { return id, nil })
+			if err == nil {
+				waker.WakeOnEvents(ctx, id, wake)
+			}
+		})
+	}
+	running.Wait()
+}
+
 // findEvents finds who has events of a sandbox, with its record where a source needs one.
 func (f *Fleet) findEvents(ctx context.Context, ref sandbox.Ref) (*member, sandbox.Sandbox, error) {
 	s := sandbox.Sandbox{Provider: ref.Provider, ID: ref.ID}

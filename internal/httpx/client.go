@@ -259,6 +259,9 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // same dialer, certificates and redirect rules, and no retries.
 func (c *Client) HTTP() *http.Client { return c.http }
 
+// Trace writes one line for -v, without secrets and control characters.
+func (c *Client) Trace(format string, args ...any) { c.traceLine(format, args...) }
+
 func (c *Client) traceLine(format string, args ...any) {
 	if c.net.Trace != nil {
 		c.net.Trace(c.cleanText(fmt.Sprintf(format, args...)))

@@ -216,6 +216,13 @@ type AgentEventReader interface {
 	AgentEvents(ctx context.Context, id string, page int, add func(AgentEvent) bool) error
 }
 
+// AgentEventWaker says at once when the agent in a sandbox has reported something. It replaces no look: a report may
+// come without a call of wake.
+type AgentEventWaker interface {
+	// WakeOnEvents calls wake, which must not block, for each report until ctx ends or the source cannot go on.
+	WakeOnEvents(ctx context.Context, id string, wake func())
+}
+
 // AgentEvent is one event with its data.
 type AgentEvent struct {
 	ID     string // "" = its source has no ids of events

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"sbx/internal/agentlog"
 	"sbx/internal/fault"
@@ -36,6 +37,7 @@ type EventsResult struct {
 	collect *agentlog.Collector
 	fleet   *fleet.Fleet // nil = it is from a file
 	ref     sandbox.Ref
+	stateAt time.Time // of the last look at the state of the sandbox
 }
 
 // standardInput names the session that is read from there.

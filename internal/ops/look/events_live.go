@@ -3,6 +3,7 @@ package look
 import (
 	"context"
 	"os"
+	"sync"
 	"time"
 
 	"sbx/internal/agentlog"
@@ -78,29 +79,35 @@ const (
 	followFirst = 500 * time.Millisecond
 	followPause = 2 * time.Second
 	followFile  = 250 * time.Millisecond
+	// followGap is the least time between two looks: an agent that reports much wakes them often.
+	followGap = 100 * time.Millisecond
+	// followState is how often the state of a sandbox is read, to end with it.
+	followState = 10 * time.Second
 	// followPage is how many of the newest events a look requests.
 	followPage = 100
 )
 
 // Follow calls show with the events that come after those that were read, the oldest first, until ctx ends or show
-// fails: r has the new ones alone. A look that fails is reported once, and repeated after up to 30 s.
+// fails: r has the new ones alone. A sandbox that has ended ends it too, with nil. A look that fails is reported
+// once, and repeated after up to 30 s.
 func (r *EventsResult) Follow(ctx context.Context, watch ops.Observer, show func() error) error {
 	const longest = 30 * time.Second
 	pause, failing := poll.NewBackoff(followPause, longest), false
-	next := followFirst
+	next, woken := min(followFirst, r.followPause()), make(chan struct{}, 1)
+	if r.fleet != nil {
+		defer r.wakeOnEvents(ctx, woken)()
+	}
 	for {
-		if r.fleet == nil {
-			next = followFile
-		}
-		if err := poll.Sleep(ctx, next); err != nil {
+		if err := r.waitForEvents(ctx, next, woken, failing); err != nil {
 			return err
 		}
-		next = followPause
+		next = r.followPause()
+		ended := r.sandboxHasEnded(ctx) // before the look, so that it has the last events
 		err := r.readNew(ctx, watch)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err != nil:
+		case err != nil && !ended:
 			if next = pause.Next(); !failing {
 				watch.Warn(err.Error())
 			}
@@ -114,7 +121,68 @@ func (r *EventsResult) Follow(ctx context.Context, watch ops.Observer, show func
 				return err
 			}
 		}
+		if ended {
+			watch.Note(r.Name + " has ended")
+			return err
+		}
 	}
+}
+
+// wakeOnEvents puts a token into woken for each event that a source announces. The function that it returns ends that.
+func (r *EventsResult) wakeOnEvents(ctx context.Context, woken chan<- struct{}) func() {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		r.fleet.WakeOnAgentEvents(ctx, r.ref, func() {
+			select {
+			case woken <- struct{}{}:
+			default:
+			}
+		})
+	})
+	return func() { cancel(); running.Wait() }
+}
+
+// waitForEvents waits for the time of the next look, or for an announced event. While looks fail, events do not
+// shorten the pause.
+func (r *EventsResult) waitForEvents(ctx context.Context, next time.Duration, woken <-chan struct{}, failing bool) error {
+	if failing || next <= followGap {
+		return poll.Sleep(ctx, next)
+	}
+	if err := poll.Sleep(ctx, followGap); err != nil {
+		return err
+	}
+	timer := time.NewTimer(next - followGap)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+	case <-woken:
+	}
+	return nil
+}
+
+// followPause is the time between two looks.
+func (r *EventsResult) followPause() time.Duration {
+	if r.fleet == nil {
+		return followFile
+	}
+	return followPause
+}
+
+// sandboxHasEnded says that its provider knows a sandbox no more, or as ended, by a look each followState.
+func (r *EventsResult) sandboxHasEnded(ctx context.Context) bool {
+	if r.fleet == nil || time.Since(r.stateAt) < followState {
+		return false
+	}
+	r.stateAt = time.Now()
+	s, err := r.fleet.Get(ctx, r.ref)
+	if err != nil {
+		kind := fault.KindOf(err)
+		return kind == fault.KindNotFound || kind == fault.KindGone
+	}
+	return s.State.Ended()
 }
 
 // readNew reads the events that are new.

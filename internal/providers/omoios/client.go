@@ -50,7 +50,7 @@ func Type() providers.Type {
 		},
 		Options: []providers.Option{
 			{Name: "url", Env: "OMOIOS_URL", Kind: providers.OptionText, Help: "address of the backend"},
-			{Name: "token", Env: "OMOIOS_TOKEN", Kind: providers.OptionText, Secret: true, Help: "a user's token; sent only to the list of tasks"},
+			{Name: "token", Env: "OMOIOS_TOKEN", Kind: providers.OptionText, Secret: true, Help: "a user's token; sent only to the list of tasks and the WebSocket of events"},
 			{Name: providers.OptionAttach, Default: "daytona", Kind: providers.OptionText, Account: true, Help: "profile whose sandboxes it reports on"},
 		},
 		Attach: attach,

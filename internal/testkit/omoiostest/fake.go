@@ -28,7 +28,9 @@ type Options struct {
 	Loops bool
 	// Page is the longest page of a history; 0 = as requested.
 	Page int
-	Wire wiretest.Options
+	// Socket is what the WebSocket of events does.
+	Socket SocketMode
+	Wire   wiretest.Options
 }
 
 // Event is one row of the table of events. Raw replaces the row.
@@ -52,7 +54,8 @@ type Fake struct {
 	t      wiretest.T
 	mu     sync.Mutex
 	o      Options
-	events []Event // oldest first
+	events []Event       // oldest first
+	added  chan struct{} // closed when events are added
 	tasks  []Task
 }
 
@@ -61,7 +64,7 @@ func New(t wiretest.T, o Options) *Fake {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	f := &Fake{Server: wiretest.New(t, o.Wire), t: t, o: o}
+	f := &Fake{Server: wiretest.New(t, o.Wire), t: t, o: o, added: make(chan struct{})}
 	const one = "/api/v1/sandboxes/{id}"
 	f.Handle(
 		wiretest.Route{Method: "GET", Path: one + "/events", Query: []string{"limit", "offset", "event_type"}, Serve: f.rejectToken(f.answerEvents)},
@@ -71,6 +74,7 @@ func New(t wiretest.T, o Options) *Fake {
 		wiretest.Route{Method: "GET", Path: "/api/v1/sandboxes/monitoring/status", Serve: f.rejectToken(f.answerStatus)},
 		wiretest.Route{Method: "GET", Path: "/api/v1/sandboxes/health", Serve: f.rejectToken(f.answerHealth)},
 		wiretest.Route{Method: "GET", Path: "/api/v1/tasks", Query: []string{"status", "phase_id", "has_sandbox", "ticket_id", "limit"}, Serve: f.answerTasks},
+		wiretest.Route{Method: "GET", Path: "/api/v1/events/ws/events", Query: []string{"token", "entity_types", "entity_ids", "event_types"}, Serve: f.serveSocket},
 	)
 	return f
 }
@@ -92,6 +96,8 @@ func (f *Fake) Add(events ...Event) {
 		}
 		f.events = append(f.events, e)
 	}
+	close(f.added)
+	f.added = make(chan struct{})
 }
 
 // AddTask adds tasks.
