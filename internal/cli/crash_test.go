@@ -23,6 +23,15 @@ import (
 // and a remote with one commit on main.
 type machine struct {
 	dir, state, origin string
+	flow               bool // a branch is made for its task
+}
+
+// branch is that of the task k.
+func (h machine) branch() string {
+	if h.flow {
+		return "feature/work"
+	}
+	return "work"
 }
 
 func newMachine(t *testing.T) machine {
@@ -80,8 +89,11 @@ func (h machine) sbx(t *testing.T, environ []string, args ...string) (code int, 
 // run is the line that launches the task k, with or without a push.
 func (h machine) run(push bool) []string {
 	line := []string{"run", "--key", "k", "--retry-delay", "1s", "--memory", "64M"}
-	if push {
-		line = append(line, "--push", h.origin+"=work")
+	switch {
+	case h.flow:
+		line = append(line, "--push", h.origin, "--branch", h.branch())
+	case push:
+		line = append(line, "--push", h.origin+"="+h.branch())
 	}
 	return append(line, "--", "sh", filepath.Join(h.dir, "agent"), h.origin)
 }
@@ -141,9 +153,9 @@ func (h machine) ref(name string) string {
 
 func (h machine) fences(t *testing.T) int {
 	t.Helper()
-	out, err := exec.Command("git", "--git-dir", h.origin, "for-each-ref", "refs/sbx/fence/").Output()
+	out, err := exec.Command("git", "--git-dir", h.origin, "for-each-ref", "--format=%(refname)", "refs/sbx/fence/").Output()
 	require.NoError(t, err)
-	return strings.Count(string(out), "\n")
+	return strings.Count(string(out), "\n") - strings.Count(string(out), ".branch\n")
 }
 
 // truth holds the remote, the machine and the report of an ended task against each
@@ -162,11 +174,11 @@ func (h machine) truth(t *testing.T, push bool) report {
 	if r.Publish.State == "published" {
 		assert.Equal(t, "completed", r.State)
 		require.NotNil(t, r.Publish.Commit)
-		assert.Equal(t, *r.Publish.Commit, h.ref("refs/heads/work"))
+		assert.Equal(t, *r.Publish.Commit, h.ref("refs/heads/"+h.branch()))
 		assert.Equal(t, 1, h.fences(t))
 	} else {
 		assert.NotEqual(t, "completed", r.State)
-		assert.Empty(t, h.ref("refs/heads/work"), "it says %s, and the branch is there", r.Publish.State)
+		assert.Empty(t, h.ref("refs/heads/"+h.branch()), "it says %s, and the branch is there", r.Publish.State)
 	}
 	return r
 }
@@ -175,7 +187,10 @@ func (h machine) truth(t *testing.T, push bool) report {
 type crash struct {
 	point string
 	push  bool // it is only reached where something is published
-	waits bool // its create is not known to have made anything: it is ended, and a sweep begins no other
+	flow  bool // it is only reached where a branch is made for the task
+	// unborn reports that it has no attempt yet: the next sbx concludes it, and its key is free.
+	unborn bool
+	waits  bool // its create is not known to have made anything: it is ended, and a sweep begins no other
 }
 
 func crashes() []crash {
@@ -192,6 +207,9 @@ func crashes() []crash {
 		{point: "ended"},
 		{point: "gone"},
 		{point: "adopted"},
+		{point: "branch noted", push: true, flow: true, unborn: true},
+		{point: "branch made", push: true, flow: true, unborn: true},
+		{point: "branch settled", push: true, flow: true},
 	}
 }
 
@@ -209,7 +227,7 @@ func (h machine) crashed(t *testing.T, c crash, push bool) {
 		require.Equal(t, 137, code, "it was not killed at %s:\n%s", c.point, errs)
 	}
 	// The last that was made for it is noted to be gone in one change with its end.
-	assert.Equal(t, c.point == "gone", h.report(t).over(), "when it died it was %s", h.report(t).State)
+	assert.Equal(t, c.point == "gone" && !h.flow, h.report(t).over(), "when it died it was %s", h.report(t).State)
 }
 
 // TestARunnerMayDieAnywhere kills the runner with -9 at each point of a task's life.
@@ -228,6 +246,7 @@ func TestARunnerMayDieAnywhere(t *testing.T) {
 					tiertest.SkipUnlessLong(t, "each point of death once more with a task that publishes nothing")
 				}
 				h := newMachine(t)
+				h.flow = c.flow
 				h.crashed(t, c, push)
 				require.Eventually(t, func() bool {
 					code, _, errs := h.sbx(t, nil, "run", "--", "true")
@@ -235,12 +254,19 @@ func TestARunnerMayDieAnywhere(t *testing.T) {
 					r := h.report(t)
 					return r.over() || c.waits && r.gone() && r.Waits != nil
 				}, tiertest.Limit(t), 100*time.Millisecond, "nobody settles it")
-				if c.waits {
+				switch {
+				case c.waits:
 					r := h.report(t)
 					assert.Equal(t, "retry", *r.Waits)
 					assert.Empty(t, processesOf(h.state))
-					assert.Empty(t, h.ref("refs/heads/work"))
-				} else {
+					assert.Empty(t, h.ref("refs/heads/"+h.branch()))
+				case c.unborn:
+					r := h.report(t)
+					assert.Equal(t, "failed", r.State)
+					assert.True(t, r.Verified)
+					assert.Empty(t, r.Attempts)
+					assert.Empty(t, h.ref("refs/heads/"+h.branch()), "the next sbx removes the branch")
+				default:
 					assert.Equal(t, "completed", h.truth(t, push).State)
 				}
 				h.again(t, c, push)
@@ -256,8 +282,36 @@ func TestAKeyTakesOverFromTheDead(t *testing.T) {
 		t.Run(c.point, func(t *testing.T) {
 			t.Parallel()
 			h := newMachine(t)
+			h.flow = c.flow
 			h.crashed(t, c, true)
 			h.again(t, c, true)
+		})
+	}
+}
+
+// TestAStopSettlesTheBranchOfTheDead stops a task whose runner was killed: its branch holds
+// what was published, or does not exist.
+func TestAStopSettlesTheBranchOfTheDead(t *testing.T) {
+	t.Parallel()
+	for _, c := range crashes() {
+		t.Run(c.point, func(t *testing.T) {
+			t.Parallel()
+			if !c.flow && c.point != "created" && c.point != "gate" {
+				tiertest.SkipUnlessLong(t, "each other point of death")
+			}
+			h := newMachine(t)
+			h.flow = true
+			h.crashed(t, c, true)
+			require.Eventually(t, func() bool {
+				h.sbx(t, nil, "stop", "k")
+				return h.report(t).over()
+			}, tiertest.Limit(t), 100*time.Millisecond)
+			if r := h.report(t); r.Publish == nil || r.Publish.State != "published" {
+				assert.Empty(t, h.ref("refs/heads/"+h.branch()))
+				assert.True(t, r.Verified)
+				return
+			}
+			h.truth(t, true)
 		})
 	}
 }
@@ -277,7 +331,7 @@ func (h machine) again(t *testing.T, c crash, push bool) {
 	assert.Len(t, r.Attempts, most)
 	if push {
 		assert.Equal(t, "published", r.Publish.State)
-		out, err := exec.Command("git", "--git-dir", h.origin, "rev-list", "--count", "main..work").Output()
+		out, err := exec.Command("git", "--git-dir", h.origin, "rev-list", "--count", "main.."+h.branch()).Output()
 		require.NoError(t, err)
 		assert.NotEqual(t, "0\n", string(out))
 	}

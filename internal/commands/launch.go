@@ -84,7 +84,7 @@ func (o *launchOptions) readRequest(ctx context.Context, d *Deps, p *output.Prin
 		return req, err
 	}
 	req = launch.Request{
-		Config: c, Sandbox: box, Key: o.key, RetryFailed: o.retryFailed, Publish: o.publish, Push: o.push, Base: o.base, Session: o.session, Description: o.description,
+		Config: c, Sandbox: box, Key: o.key, RetryFailed: o.retryFailed, Publish: o.publish, Push: o.push, Branch: o.branch, Base: o.base, Session: o.session, Description: o.description,
 		KeepAlive: o.keep, RetryOn: o.classes, Fallback: o.fallback, Compared: o.compare, BudgetMB: o.budgetMB,
 	}
 	if o.flags.Changed("keep-for") {
@@ -173,6 +173,7 @@ type launchOptions struct {
 
 	retryOn, fallback, compare        []string
 	publish, push, base, key, session string
+	branch                            string
 	description                       string
 	keep, detach, again, retryFailed  bool
 	keepFor, file, budget, joblog     string
@@ -194,7 +195,8 @@ func (o *launchOptions) addFlags(f *pflag.FlagSet) {
 	f.String("inactivity", "", "stop it after `DURATION` without output or activity (default 60s)")
 	f.StringVar(&o.publish, "publish", "", "on success, run the shell `LINE` on this host (fence: local)")
 	f.StringVar(&o.push, "push", "", "on success, push its commits to `REMOTE=BRANCH` (fence: remote)")
-	f.StringVar(&o.base, "base", "", "publish the commits since `REF`; default: all of HEAD")
+	f.StringVar(&o.branch, "branch", "", "first make the branch `NAME` (GitFlow: feature/x) at the remote of\n--push REMOTE (default origin); push the commits to it, or remove it")
+	f.StringVar(&o.base, "base", "", "publish the commits since `REF`; default: all of HEAD. With --branch:\nmake it at this branch or commit of the remote")
 	f.StringVar(&o.description, "description", "", "set TASK_DESCRIPTION to `TEXT`; it is stored and shown")
 	f.StringVar(&o.key, "key", "", "launch once: a second run with this `KEY` joins the first; one\nthat never ran does not count")
 	f.StringSliceVar(&o.fallback, "fallback", nil, "after infrastructure failures continue at `PROVIDER` (repeatable)")
@@ -216,7 +218,7 @@ func (o *launchOptions) addFlags(f *pflag.FlagSet) {
 			"workdir", "require-hard-limit", "isolate",
 		}},
 		{"Attempts and time", []string{"attempts", "retry-delay", "retry-on", "command-timeout", "attempt-timeout", "deadline", "inactivity", "fallback"}},
-		{"Publishing", []string{"publish", "push", "base"}},
+		{"Publishing", []string{"publish", "push", "branch", "base"}},
 		{"The task", []string{"key", "description", "session", "keep-alive", "keep-for", "detach", "joblog"}},
 		{"Many tasks", []string{"file", "parallel", "warm", "again", "retry-failed", "memory-budget", "compare"}},
 	})
@@ -256,7 +258,7 @@ func retryClasses() []sandbox.Class {
 
 // checkFlags refuses what contradicts itself, before anything is read or called.
 func (o *launchOptions) checkFlags() error {
-	if err := checkTexts(o.flags, "key", "push", "base", "session", "file", "joblog"); err != nil {
+	if err := checkTexts(o.flags, "key", "push", "branch", "base", "session", "file", "joblog"); err != nil {
 		return err
 	}
 	given := o.flags.Changed
@@ -279,7 +281,9 @@ func (o *launchOptions) checkFlags() error {
 		return needs(a, b)
 	}
 	for _, err := range []error{
-		both("push", "publish", "a task is published once"), both("file", "detach", "its tasks are watched here"),
+		both("push", "publish", "a task is published once"), both("branch", "publish", "a branch is pushed to"),
+		both("branch", "file", "each task has its own branch"), both("branch", "compare", "a task is published once"),
+		both("file", "detach", "its tasks are watched here"),
 		both("file", "compare", "one of them says what is run"), both("file", "key", "each task of the file has its own"),
 		both("compare", "fallback", "each provider runs it by itself"), both("compare", "key", "a key launches one task"),
 		both("compare", "detach", "what is compared is waited for"), both("compare", "push", "a task is published once"),
@@ -294,8 +298,8 @@ func (o *launchOptions) checkFlags() error {
 	switch {
 	case given("retry-failed") && !given("file") && !given("key"):
 		return fault.Usage("--retry-failed needs --file or --key")
-	case given("base") && !given("push") && !given("publish") && !given("file"):
-		return fault.Usage("--base needs --push or --publish")
+	case given("base") && !given("push") && !given("branch") && !given("publish") && !given("file"):
+		return fault.Usage("--base needs --push, --branch or --publish")
 	case given("task"):
 		return fault.Usage("--task cannot be set: run creates the task's id").WithHint("use --key to name the task")
 	case given("warm") && (o.warm < 1 || o.warm > maxWarm):
@@ -303,7 +307,17 @@ func (o *launchOptions) checkFlags() error {
 	case o.parallel < 1 || o.parallel > 256:
 		return fault.Usage("--parallel: %d is not a number of tasks", o.parallel).WithHint("from 1 to 256")
 	}
+	if err := o.checkBranch(); err != nil {
+		return err
+	}
 	return o.readListsAndSizes()
+}
+
+func (o *launchOptions) checkBranch() error {
+	if !o.flags.Changed("branch") {
+		return nil
+	}
+	return launch.CheckBranch(o.branch, o.push)
 }
 
 func (o *launchOptions) readListsAndSizes() error {

@@ -81,7 +81,7 @@ func adoptAll(ctx context.Context, o Options, tasks []Task) []Adopted {
 // begin, and there is still time for it.
 func (t *Task) awaitsOwner() bool {
 	a := t.Last()
-	if t.Phase != Working || a != nil && a.Retry == nil || !t.AllGone() {
+	if t.Phase != Working || a != nil && a.Retry == nil || !t.AllGone() || t.diedWithBranch() {
 		return false
 	}
 	return !t.isOverdue()
@@ -132,7 +132,7 @@ func (o Options) mayAdopt(t Task) bool {
 // = there was nothing to do.
 func adoptOne(ctx context.Context, o Options, t Task) (Task, bool, error) {
 	r := NewRunner(o, nil, nil)
-	r.settleOnly, r.giveUp = true, t.isOverdue()
+	r.settleOnly, r.giveUp = true, t.isOverdue() || t.diedWithBranch()
 	if waiting, err := r.programRuns(ctx, t); waiting || err != nil {
 		return t, false, err
 	}

@@ -55,6 +55,9 @@ func (r *Runner) beginAttempt(ctx context.Context, t Task) (Task, error) {
 		if next.permit, err = r.awaitAdmission(ctx, t, next.Provider, next.MemoryMB); err != nil {
 			return err
 		}
+		if err := r.makeBranch(ctx, t); err != nil {
+			return err
+		}
 		return r.chooseSandbox(ctx, t, &next)
 	})
 	now, asked := t, time.Now()

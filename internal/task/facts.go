@@ -89,7 +89,7 @@ func (t *Task) Finish() error {
 		return ErrFinal
 	case t.Phase != Stopping:
 		return ErrNotOwner
-	case !t.AllGone():
+	case !t.AllGone(), t.hasBranch():
 		return ErrNotGone
 	}
 	t.State, t.Phase = t.Verdict, Working
@@ -109,12 +109,12 @@ func (t *Task) recordNothingMade(n int) error {
 }
 
 // recordGone is Gone, which another process may have recorded first, and in the same change
-// Finish where this was the last sandbox of a decided task.
+// Finish where this was the last that was left of a decided task.
 func (t *Task) recordGone(n int, how string) error {
 	if err := t.Gone(n, how); err != nil && !errors.Is(err, errUnchanged) {
 		return err
 	}
-	if t.Phase == Stopping && t.AllGone() {
+	if t.Phase == Stopping && t.AllGone() && !t.hasBranch() {
 		return t.Finish()
 	}
 	return nil

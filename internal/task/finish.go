@@ -35,6 +35,9 @@ func (r *Runner) finishTask(ctx context.Context, t Task) (Task, error) {
 			}
 		}
 	}
+	if t, err = r.settleBranch(ctx, t); err != nil {
+		return t, err
+	}
 	r.o.CrashPoint("gone")
 	now, err := r.changeTask(ctx, t.ID, func(n *Task) error { return n.Finish() })
 	if errors.Is(err, ErrNotGone) { // another process found one more sandbox meanwhile

@@ -150,7 +150,7 @@ func (r *Runner) continueAttempt(ctx context.Context, t Task, a Attempt) (Task, 
 // concludeAbandoned concludes a task that no process went on with in its time.
 func (r *Runner) concludeAbandoned(ctx context.Context, t Task) (Task, error) {
 	return r.changeTask(ctx, t.ID, func(n *Task) error {
-		if n.Spec.Limits.Deadline > 0 {
+		if n.Spec.Limits.Deadline > 0 && !n.diedWithBranch() {
 			return n.Conclude(t.Fence, TimedOut, ReasonDeadline, "its runner has died, and its deadline was reached")
 		}
 		return n.Conclude(t.Fence, Failed, ReasonLost, "its runner has died, and no process continued it")

@@ -30,15 +30,16 @@ type sim struct {
 	extras bool         // faults that the first seeds did not have: freezes anywhere, slow pushes, reused PIDs
 	quiet  bool         // no faults: ends must be fast
 
-	mu     sync.Mutex
-	boxes  []*box
-	saved  map[string]string // the host of the last collected work, by task
-	fences map[string]string // on the remote, by task: "published" or "stopped"
-	procs  []*proc           // including those that have ended
-	tasks  map[string]*truth
-	order  []*truth
-	harms  []harmful
-	late   sync.WaitGroup // effects of requests whose sender has ended
+	mu       sync.Mutex
+	boxes    []*box
+	saved    map[string]string // the host of the last collected work, by task
+	fences   map[string]string // on the remote, by task: "published" or "stopped"
+	branches map[string]string // on the remote, by task: "made", "removed" or "forbidden"
+	procs    []*proc           // including those that have ended
+	tasks    map[string]*truth
+	order    []*truth
+	harms    []harmful
+	late     sync.WaitGroup // effects of requests whose sender has ended
 
 	turns *turns // schedules the calls; nil = calls take random time
 
@@ -60,7 +61,7 @@ type harmful struct {
 }
 
 func newSim(seed uint64) *sim {
-	s := &sim{Trace: schedule.Trace{Seed: seed, Began: time.Now()}, rng: rand.New(rand.NewPCG(seed, 0x7a5c)), fences: map[string]string{}, saved: map[string]string{}, tasks: map[string]*truth{}}
+	s := &sim{Trace: schedule.Trace{Seed: seed, Began: time.Now()}, rng: rand.New(rand.NewPCG(seed, 0x7a5c)), fences: map[string]string{}, branches: map[string]string{}, saved: map[string]string{}, tasks: map[string]*truth{}}
 	s.mem = store.Memory(func() time.Time { return time.Now().Add(time.Duration(s.jump.Load())) })
 	return s
 }

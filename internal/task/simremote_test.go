@@ -95,6 +95,37 @@ func (r remote) Resolve(ctx context.Context, t task.Task, _ string) (task.Publis
 	return verdict(seen), nil
 }
 
+// Of a branch the remote keeps the state: absent, made, forbidden (never to be made), removed.
+func (r remote) PlanBranch(ctx context.Context, _ task.Task) (string, error) {
+	return "c0", r.p.call(ctx, "remote", "look", func() {})
+}
+
+func (r remote) MakeBranch(ctx context.Context, t task.Task) (string, bool, error) {
+	s, held := r.p.s, ""
+	err := r.p.call(ctx, "remote", "push", func() {
+		if s.branches[t.ID] == "" {
+			s.branches[t.ID] = "made"
+		}
+		held = s.branches[t.ID]
+	})
+	if err == nil && held != "made" {
+		return "", true, fault.New(fault.KindRefused, "it was stopped")
+	}
+	return "c0", false, err
+}
+
+func (r remote) RemoveBranch(ctx context.Context, t task.Task, _ string) (string, error) {
+	s, end := r.p.s, "removed"
+	return end, r.p.call(ctx, "remote", "poison", func() {
+		switch s.branches[t.ID] {
+		case "made":
+			s.branches[t.ID] = "removed"
+		case "":
+			s.branches[t.ID] = "forbidden"
+		}
+	})
+}
+
 func (r remote) Remote(t task.Task) bool { return t.Spec.Push != "" }
 
 func (r remote) Forget(task.Task) {}

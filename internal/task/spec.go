@@ -47,9 +47,12 @@ type Spec struct {
 	// Description is the agent's task in words; it is no secret.
 	Description string `json:"description,omitempty"`
 
-	Push    string `json:"push,omitempty"` // REMOTE=BRANCH, without credentials
-	Base    string `json:"base,omitempty"` // of the commits to publish; "" = all of HEAD
-	Publish string `json:"publish,omitempty"`
+	Push string `json:"push,omitempty"` // REMOTE=BRANCH, without credentials
+	// NewBranch reports that the branch of Push is made for the task, at Base or the remote's
+	// default branch.
+	NewBranch bool   `json:"new_branch,omitempty"`
+	Base      string `json:"base,omitempty"` // of the commits to publish; "" = all of HEAD
+	Publish   string `json:"publish,omitempty"`
 
 	// Sandbox is an existing one, for `resume`; zero = a new one is made.
 	Sandbox   sandbox.Ref `json:"sandbox,omitzero"`

@@ -39,10 +39,12 @@ type Task struct {
 	StopAt  time.Time `json:"stop_at,omitzero"`
 	Refused string    `json:"refused,omitempty"` // why it failed although no program did
 
-	Attempts    []Attempt `json:"attempts,omitempty"`
-	Publish     Publish   `json:"publish,omitzero"`
-	Kept        *Kept     `json:"kept,omitempty"`
-	ResumedFrom string    `json:"resumed_from,omitempty"`
+	Attempts []Attempt `json:"attempts,omitempty"`
+	Publish  Publish   `json:"publish,omitzero"`
+	// Branch is the branch that was made for the task, recorded before the push that makes it.
+	Branch      *MadeBranch `json:"branch,omitempty"`
+	Kept        *Kept       `json:"kept,omitempty"`
+	ResumedFrom string      `json:"resumed_from,omitempty"`
 	// For a task that goes on in a kept sandbox: it answered, or a new one had to be made.
 	Resumed   bool `json:"resumed,omitempty"`
 	Recreated bool `json:"recreated,omitempty"`

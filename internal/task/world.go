@@ -39,9 +39,27 @@ type BundleStore interface {
 	Forget(t Task)
 }
 
+// RemoteTarget is the target of a publication where it is a remote. It makes and removes
+// the branch of a task with Spec.NewBranch.
+type RemoteTarget interface {
+	// Remote reports whether the target itself holds back a late publisher.
+	Remote(t Task) bool
+	// PlanBranch returns the commit at which the branch is to be made, and refuses one that
+	// exists. It changes nothing.
+	PlanBranch(ctx context.Context, t Task) (commit string, err error)
+	// MakeBranch makes the branch of t.Branch, once, and returns its commit. With an error,
+	// nothing reports whether it is certain that this call has made none.
+	MakeBranch(ctx context.Context, t Task) (commit string, nothing bool, err error)
+	// RemoveBranch removes the branch if it is still at its first commit, prevents a MakeBranch
+	// that has not arrived, and returns the branch's end. An error means that it may still
+	// exist.
+	RemoveBranch(ctx context.Context, t Task, by string) (end string, err error)
+}
+
 // Publisher publishes a task's work, and finds out what became of a publication.
 type Publisher interface {
 	BundleStore
+	RemoteTarget
 	// Prepare refuses work that could never be published, and returns the target's commit
 	// before the push. It publishes nothing. Before the first attempt it may test the fence at
 	// the target, and undoes the test.
@@ -57,8 +75,6 @@ type Publisher interface {
 	// it has not happened: PublishDone, PublishRefused or, where that cannot be known,
 	// PublishUnknown. An error means that it cannot be asked now.
 	Resolve(ctx context.Context, t Task, by string) (Publish, error)
-	// Remote reports whether the target itself holds back a late publisher.
-	Remote(t Task) bool
 }
 
 // Exec runs a command in the task's sandbox.

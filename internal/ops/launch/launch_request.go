@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ type Request struct {
 	RetryFailed bool
 
 	Publish, Push, Base  string
+	Branch               string // is made for the task; Push is its remote then, "" = origin
 	Session, Description string
 
 	KeepAlive bool
@@ -178,14 +180,34 @@ func (p *preparing) launchedAt(configured string) string {
 	return configured
 }
 
+// CheckBranch checks the name of a branch that is to be made for a task, and its remote;
+// mistakes are fault.KindUsage.
+func CheckBranch(name, remote string) error {
+	if err := publish.CheckFlowBranch(name); err != nil {
+		return fault.Usage("--branch: %w", err)
+	}
+	if strings.Contains(remote, "=") {
+		return fault.Usage("with --branch, --push is a REMOTE without =BRANCH").WithHint("--branch %s --push origin", name)
+	}
+	return nil
+}
+
 func (p *preparing) readPublishing(ctx context.Context, s *task.Spec) error {
-	s.Publish, s.Base = p.req.Publish, p.req.Base
-	if p.req.Push == "" {
+	s.Publish, s.Base, s.NewBranch = p.req.Publish, p.req.Base, p.req.Branch != ""
+	text := p.req.Push
+	if s.NewBranch {
+		text = cmp.Or(text, "origin") + "=" + p.req.Branch
+	}
+	if text == "" {
 		return nil
 	}
-	target, err := p.env.PushTarget(ctx, p.req.Push)
+	target, err := p.env.PushTarget(ctx, text)
 	if err != nil {
 		return err
+	}
+	if s.NewBranch && target.HasSecret() {
+		return fault.Usage("--branch: the address of the remote contains credentials, which are stored nowhere: no later process could remove the branch").
+			WithHint("take them out of the address and give them to git by a credential helper or an ssh agent")
 	}
 	p.Secret, s.Push = target, target.String()
 	return nil

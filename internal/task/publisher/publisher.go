@@ -139,7 +139,11 @@ func (p *Publisher) fetchBundle(ctx context.Context, t task.Task, run task.Exec)
 	}
 	var errs bytes.Buffer
 	text := publish.NewDecoder(file)
-	exit, err := run(ctx, providers.Command{Args: publish.CollectText(t.Spec.Base), Stdout: text, Stderr: &cappedWriter{w: &errs}})
+	base := t.Spec.Base
+	if t.Branch != nil {
+		base = t.Branch.Commit // what came before it is at the remote
+	}
+	exit, err := run(ctx, providers.Command{Args: publish.CollectText(base), Stdout: text, Stderr: &cappedWriter{w: &errs}})
 	decoded := text.Close()
 	if closed := file.Close(); err == nil {
 		err = cmp.Or(closed, decoded)
