@@ -180,51 +180,53 @@ func (m *member) sources() []source {
 // none of them knows it.
 func (m *member) mergeEvents(ctx context.Context, s sandbox.Sandbox) ([]sandbox.Event, error) {
 	var all []sandbox.Event
-	var unknown, failed []error
-	known := false
+	var answers sourceAnswers
 	for v, reader := range withAbility[providers.EventReader](m.sources()) {
 		got, err := callSource(ctx, m, v, s, "events", reader.Events)
-		switch {
-		case err == nil:
-			known = true
-		case fault.KindOf(err) == fault.KindNotFound:
-			unknown = append(unknown, err)
-		default:
-			failed = append(failed, err)
-		}
+		answers.add(err)
 		all = append(all, got...)
 	}
 	slices.SortStableFunc(all, func(a, b sandbox.Event) int { return a.At.Compare(b.At) })
-	if !known && len(all) == 0 && len(failed) == 0 {
-		return nil, errors.Join(unknown...)
-	}
-	return all, errors.Join(failed...)
+	answers.known = answers.known || len(all) > 0
+	return all, answers.err()
 }
 
 // eachAgentEvent gives the events of the agent and of the life of a sandbox to add: of a source without agent
 // events those of its record of the sandbox's life. Errors as of mergeEvents.
 func (m *member) eachAgentEvent(ctx context.Context, s sandbox.Sandbox, page int, add func(providers.AgentEvent) bool) error {
-	var unknown, failed []error
-	known := false
+	var answers sourceAnswers
 	for _, v := range m.sources() {
-		read := agentEventReader(v, page, add)
-		if read == nil {
-			continue
-		}
-		_, err := callSource(ctx, m, v, s, "events", read)
-		switch {
-		case err == nil:
-			known = true
-		case fault.KindOf(err) == fault.KindNotFound:
-			unknown = append(unknown, err)
-		default:
-			failed = append(failed, err)
+		if read := agentEventReader(v, page, add); read != nil {
+			_, err := callSource(ctx, m, v, s, "events", read)
+			answers.add(err)
 		}
 	}
-	if !known && len(failed) == 0 {
-		return errors.Join(unknown...)
+	return answers.err()
+}
+
+// sourceAnswers are what several sources said of one sandbox.
+type sourceAnswers struct {
+	known           bool // to one of them or more
+	unknown, failed []error
+}
+
+func (a *sourceAnswers) add(err error) {
+	switch {
+	case err == nil:
+		a.known = true
+	case fault.KindOf(err) == fault.KindNotFound:
+		a.unknown = append(a.unknown, err)
+	default:
+		a.failed = append(a.failed, err)
 	}
-	return errors.Join(failed...)
+}
+
+// err is what failed, or that none of them knows the sandbox.
+func (a *sourceAnswers) err() error {
+	if !a.known && len(a.failed) == 0 {
+		return errors.Join(a.unknown...)
+	}
+	return errors.Join(a.failed...)
 }
 
 // agentEventReader reads the events of one source; nil = it has none.
