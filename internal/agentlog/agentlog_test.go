@@ -281,3 +281,23 @@ func FuzzRead(f *testing.F) {
 		Compare(s.Events, s.Events)
 	})
 }
+
+// TestDiffsThatAreKeptAreBounded: of a stream; the events stay, and say what is left out.
+func TestDiffsThatAreKeptAreBounded(t *testing.T) {
+	t.Parallel()
+	const size = 4 << 20
+	diff := strings.Repeat("+", size)
+	var lines []string
+	for i := range MaxDiffs/size + 2 {
+		lines = append(lines, at(i, "file_edited", `{"file_path":"a.go","full_diff":"`+diff+`"}`))
+	}
+	s := read(t, Options{Diffs: true}, lines...)
+	require.Len(t, s.Events, len(lines))
+	assert.Equal(t, 2, s.LeftOut)
+	kept, last := s.Events[0], s.Events[len(lines)-1]
+	assert.Equal(t, []any{size, false}, []any{len(kept.Diff), kept.DiffLeftOut})
+	assert.Equal(t, []any{"", true}, []any{last.Diff, last.DiffLeftOut})
+	assert.Contains(t, DiffHead(&last), "left out")
+	assert.Contains(t, strings.Join(s.Warnings(), "\n"), "diffs beyond 64 MiB are left out: 2")
+	assert.Zero(t, read(t, Options{}, lines...).LeftOut)
+}

@@ -16,14 +16,20 @@ type Options struct {
 	Diffs bool // the text of each diff
 	Keys  bool // what Compare needs
 
-	Growing bool // the file is read while it is written
+	Growing bool  // the file is read while it is written
+	Size    int64 // of the file in bytes, by which memory is reserved; 0 = not known
 }
+
+// MaxDiffs is how many bytes of diffs a session keeps that cannot be read again when they are shown.
+const MaxDiffs = 64 << 20
 
 // Decoder decodes events. It is not safe for use by several goroutines.
 type Decoder struct {
 	Options
 
-	words map[string]string // each word that comes often is kept once
+	words   map[string]string // each word that comes often is kept once
+	diffs   int               // bytes of diffs that were kept
+	leftOut int               // diffs that were not
 }
 
 // Raw is an event as its source has it.
@@ -78,7 +84,7 @@ func (d *Decoder) Decode(raw Raw) Event {
 	if e.What = describe(&e, data); e.What == "" && len(raw.Data) > len("{}") {
 		e.What = clip(cmp.Or(textOf(raw.Data), string(raw.Data))) // whatever there is
 	}
-	e.What = cmp.Or(e.What, clip(raw.Detail))
+	e.What = strings.Clone(cmp.Or(e.What, clip(raw.Detail))) // of a long text nothing else is kept
 	if d.Keys {
 		e.keys = keysOf(&e, data, raw.Data)
 	}
@@ -108,9 +114,15 @@ func (d *Decoder) readChange(e *Event, data fields) {
 		added, removed := CountLines(diff)
 		e.Added, e.Removed = &added, &removed
 	}
-	if d.Diffs {
-		e.Diff = diff
+	if !d.Diffs {
+		return
 	}
+	if e.DiffLeftOut = d.diffs+len(diff) > MaxDiffs; e.DiffLeftOut {
+		d.leftOut++
+		return
+	}
+	d.diffs += len(diff)
+	e.Diff = diff
 }
 
 func scalarIsEmpty(raw json.RawMessage) bool {

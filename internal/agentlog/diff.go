@@ -38,6 +38,8 @@ func DiffHead(e *Event) string {
 	switch {
 	case e.DiffBytes == 0:
 		text += " (no diff was reported)"
+	case e.DiffLeftOut:
+		text += " (left out: those before it have 64 MiB)"
 	case e.DiffPreview:
 		text += " (a preview: its end may be missing)"
 	}

@@ -42,6 +42,7 @@ type Event struct {
 
 	DiffBytes   int    // length of its diff; 0 = it has none
 	DiffPreview bool   // the diff is the beginning of the change alone
+	DiffLeftOut bool   // the diffs before it have MaxDiffs
 	Diff        string // with Options.Diffs; else ""
 
 	keys *eventKeys // with Options.Keys

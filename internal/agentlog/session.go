@@ -24,6 +24,7 @@ type Problems struct {
 	Repeated   Problem // lines with the id of an earlier one
 	Disordered Problem // lines with an earlier time than the one before
 	Untimed    Problem // lines without a time; they stay behind the line before
+	LeftOut    int     // diffs beyond MaxDiffs
 	CutLine    int     // the last line, where it ends in its middle; 0 = it does not
 }
 
@@ -63,6 +64,9 @@ func (p Problems) Warnings() []string {
 	}
 	add(p.Repeated, "has the id of an earlier line and is left out", "have the id of an earlier line and are left out")
 	add(p.Disordered, "is older than the line before; events are sorted by time", "are older than the line before; events are sorted by time")
+	if p.LeftOut > 0 {
+		all = append(all, fmt.Sprintf("diffs beyond 64 MiB are left out: %d; those of a file are all shown", p.LeftOut))
+	}
 	add(p.Untimed, "has no time and stays behind the line before", "have no time and stay behind the line before")
 	return all
 }
@@ -145,6 +149,7 @@ func (c *Collector) NewestFirst() *Session {
 // Session sorts the events by time and gives them.
 func (c *Collector) Session() *Session {
 	s := &c.session
+	s.LeftOut = c.leftOut
 	if times := sortTimes(s.Events); !slices.IsSortedFunc(times, time.Time.Compare) {
 		sortBy(s.Events, times)
 	}
@@ -214,7 +219,16 @@ func (c *Collector) ReadGrowth(ctx context.Context, file io.ReaderAt, size int64
 }
 
 // Forget forgets the events that the session has, not which they were.
-func (c *Collector) Forget() { c.session.Events = nil }
+func (c *Collector) Forget() { c.session.Events, c.diffs = nil, 0 }
+
+// reserve reserves memory for the events of a large file when their average length is known: a list that grows is in
+// memory twice.
+func (c *Collector) reserve() {
+	const known, most = 1000, 200_000
+	if n := len(c.session.Events); n == known && c.Size > c.at {
+		c.session.Events = slices.Grow(c.session.Events, int(min(most, float64(c.Size)/float64(c.at)*known*1.02-known)))
+	}
+}
 
 // takeLine adds a line of a file. Without an end it may be cut in its middle.
 func (c *Collector) takeLine(l *lines, read line) {
@@ -226,6 +240,7 @@ func (c *Collector) takeLine(l *lines, read line) {
 	e, ok := c.addLine(read.text, l.n, span{l.start, len(read.text)})
 	switch {
 	case ok:
+		c.reserve()
 		c.session.Events = append(c.session.Events, e)
 	case !read.ended && c.session.Unreadable != before:
 		c.session.Unreadable, c.session.CutLine = before, l.n

@@ -180,7 +180,7 @@ func eachEvent(r *look.EventsResult, show func(*agentlog.Event, *agentlog.Beats)
 func addWithDiffs(list *output.List[EventRow], r *look.EventsResult) error {
 	return eachEvent(r, func(e *agentlog.Event, _ *agentlog.Beats) error {
 		row := EventRow{Event: e}
-		if e.DiffBytes > 0 {
+		if e.DiffBytes > 0 && !e.DiffLeftOut {
 			diff, err := r.Diff(e)
 			if err != nil {
 				return err

@@ -60,7 +60,7 @@ func Events(ctx context.Context, env *ops.Env, req EventsRequest, watch ops.Obse
 	path := env.Path(req.Word)
 	info, err := os.Stat(path)
 	if err == nil && info.Mode().IsRegular() {
-		r.file, options.Diffs = path, false
+		r.file, options.Diffs, options.Size = path, false, info.Size()
 	}
 	if req.Follow && r.file == "" {
 		return nil, fault.Usage("%s: only a regular file can be followed", req.Word)
