@@ -93,6 +93,11 @@ type Request struct {
 	OwnHost bool
 	// Fresh is sent also where the look of its context knows the answer (Look).
 	Fresh bool
+	// Upgrade asks for another protocol on the connection, as in the header of that name: a Stream that
+	// is answered with 101 has an Input.
+	Upgrade string
+	// Quiet is for a Stream that may say nothing for any time: it does not end after Options.Stall.
+	Quiet bool
 }
 
 func (r Request) markScope(err error) error {

@@ -32,7 +32,7 @@ func (c *Client) sendOnce(ctx context.Context, r Request) (*http.Response, trace
 	}
 	c.skew.record(c.net.Now(), res.Header)
 	c.pace.recordStatus(res.StatusCode)
-	if res.StatusCode/100 == 2 {
+	if res.StatusCode/100 == 2 || r.Upgrade != "" && res.StatusCode == http.StatusSwitchingProtocols {
 		return res, tell, nil
 	}
 	defer func() { _ = res.Body.Close() }()
@@ -116,6 +116,10 @@ func (c *Client) setHeaders(req *http.Request, r Request) {
 	req.Header.Set("Cache-Control", "no-cache") // a cached answer is not the provider's present state
 	if r.JSON != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if r.Upgrade != "" {
+		req.Header.Set("Connection", "Upgrade")
+		req.Header.Set("Upgrade", r.Upgrade)
 	}
 	for name, values := range r.Header {
 		if len(values) == 0 || values[0] == "" {
@@ -234,7 +238,12 @@ func (c *Client) Stream(ctx context.Context, r Request) (*Stream, error) {
 		return nil, r.markScope(c.settles(ctx, r, err))
 	}
 	tell(res.StatusCode, -1, nil)
-	return &Stream{Status: res.StatusCode, Header: res.Header, Body: c.watchBody(inner, cancel, r, res.Body)}, nil
+	s := &Stream{Status: res.StatusCode, Header: res.Header, Body: c.watchBody(inner, cancel, r, res.Body)}
+	if input, ok := res.Body.(Input); ok {
+		s.Input = input
+		context.AfterFunc(inner, func() { _ = res.Body.Close() }) // net/http leaves such a connection alone
+	}
+	return s, nil
 }
 
 // Stream is an answer whose body is still coming.
@@ -242,6 +251,14 @@ type Stream struct {
 	Status int
 	Header http.Header
 	Body   io.ReadCloser
+	Input  Input // to the server, after an upgrade; nil = there is none
+}
+
+// Input is the client's side of an upgraded connection. Writes may block; they end with the stream.
+type Input interface {
+	io.Writer
+	// CloseWrite tells the server that nothing more comes, where the connection can be half closed.
+	CloseWrite() error
 }
 
 // watchedBody is a body that fails without progress: each Read may take Options.Stall. Time
@@ -263,7 +280,9 @@ func (c *Client) watchBody(ctx context.Context, cancel context.CancelCauseFunc, 
 
 // Read reads what has come; io.EOF at the regular end, otherwise a fault.
 func (w *watchedBody) Read(p []byte) (int, error) {
-	w.timer.Reset(w.c.o.Stall)
+	if !w.r.Quiet {
+		w.timer.Reset(w.c.o.Stall)
+	}
 	n, err := w.body.Read(p)
 	w.timer.Stop()
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -153,6 +153,9 @@ type Facts struct {
 	CreateSettles time.Duration
 	// EndKeeps is what an end without --delete keeps; "" counts as EndKeepsState.
 	EndKeeps EndKeeps
+	// Shared says that other programs have there what is no sandbox, such as the database of a developer:
+	// a profile then owns what has an owner's label alone, also a configured one.
+	Shared bool
 }
 
 // defaultCreateSettles is that of a type without CreateSettles; it includes the placement of a VM.

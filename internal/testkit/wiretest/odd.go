@@ -17,7 +17,7 @@ import (
 
 // identityKeys are the fields of all APIs that identify a sandbox.
 func identityKeys() []string {
-	return []string{"id", "sandboxID", "clientID", "name", "currentSessionId", "sourceSandboxName"}
+	return []string{"id", "Id", "sandboxID", "clientID", "name", "currentSessionId", "sourceSandboxName"}
 }
 
 // oddDays are answers that another version of an API, or another implementation of it, gives: what is not

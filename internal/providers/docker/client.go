@@ -1,0 +1,165 @@
+// Package docker speaks the API of Docker's engine, and of Podman, which answers the same requests.
+//
+// An end is a stop, which keeps the container with its disk and its log; only a delete destroys it. Every
+// request names the full id: a name may belong to another container by now, and the API takes three
+// characters of an id for the whole.
+//
+// A container that sbx made runs a shell that waits until its time limit. The program runs inside, with its
+// output in files (room guest), as at every provider whose sandboxes outlive their program. Any other
+// container has the log and the exit of its own main program.
+package docker
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"net/http"
+	"sync"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+	"sbx/internal/providers"
+	"sbx/internal/providers/guest"
+	"sbx/internal/providers/wirekit"
+)
+
+// TypeName is the provider type's name.
+const TypeName = "docker"
+
+// Client is one engine.
+type Client struct {
+	wirekit.Base
+	wirekit.Reasons
+
+	at       endpoint
+	label    string // KEY=VALUE or KEY of the containers that the profile has; "" = all
+	defaults createDefaults
+	turns    guest.Turns
+
+	mu     sync.Mutex
+	engine engine // the zero value before the first answer
+}
+
+var (
+	_ providers.Provider      = (*Client)(nil)
+	_ providers.NameReader    = (*Client)(nil)
+	_ providers.LogReader     = (*Client)(nil)
+	_ providers.ProcessLister = (*Client)(nil)
+	_ providers.UsageReader   = (*Client)(nil)
+	_ providers.Launcher      = (*Client)(nil)
+	_ providers.Vetter        = (*Client)(nil)
+	_ providers.Commander     = (*Client)(nil)
+	_ providers.Prober        = (*Client)(nil)
+	_ providers.EventReader   = (*Client)(nil)
+	_ providers.ExitReader    = (*Client)(nil)
+	_ providers.QuotaReader   = (*Client)(nil)
+	_ providers.Verifier      = (*Client)(nil)
+	_ providers.Checker       = (*Client)(nil)
+	_ providers.Clock         = (*Client)(nil)
+	_ providers.Explainer     = (*Client)(nil)
+)
+
+// Type describes Docker.
+func Type() providers.Type {
+	return providers.Type{
+		Name: TypeName, Help: "containers of Docker's engine, or of Podman", SwitchedOn: []string{"DOCKER_HOST"}, TellsQuota: true,
+		Facts:    providers.Facts{EndKeeps: providers.EndKeepsState, Shared: true},
+		LabelsIn: "`--label` of `docker run`",
+		LifeSigns: []providers.LifeSign{
+			{Ability: "logs", Shows: "created by sbx: output of the program; others: lines of the main program", Misses: "others: output of `docker exec`, and a line before its end"},
+			{Ability: "usage", Shows: "CPU time, memory, packets and disk operations of the control group", Misses: "what waits"},
+			{Ability: "processes", Shows: "running commands of `docker exec` and of sbx", Misses: "their child processes"},
+			{Ability: "probe", Shows: "whether a shell starts in it", Misses: "whether the program is active"},
+		},
+		Options: []providers.Option{
+			{Name: "host", Env: "DOCKER_HOST", Kind: providers.OptionText, Account: true, Help: "address of the engine: unix:///var/run/docker.sock, tcp://host:2376, ssh://user@host"},
+			{Name: "context", Env: "DOCKER_CONTEXT", Kind: providers.OptionText, Account: true, Help: "context of Docker's own program, where there is no host; else its current one"},
+			{Name: "cert_path", Env: "DOCKER_CERT_PATH", Kind: providers.OptionText, Help: "folder with ca.pem, cert.pem and key.pem, for tcp://"},
+			{Name: "tls_verify", Env: "DOCKER_TLS_VERIFY", Kind: providers.OptionText, Help: "empty = the engine's certificate is not checked"},
+			{Name: "label", Kind: providers.OptionText, Account: true, Help: "`KEY=VALUE` or KEY: list only containers with this label, and give it to new ones"},
+			{Name: "image", Default: defaultImage, Kind: providers.OptionText, Help: "image of new sandboxes; it needs /bin/sh"},
+			{Name: "network", Kind: providers.OptionText, Help: "network of new sandboxes: none, bridge or a name; empty = the engine's default"},
+			{Name: "runtime", Kind: providers.OptionText, Help: "runtime of new sandboxes, such as runsc or kata; empty = the engine's default"},
+		},
+		Open: open,
+	}
+}
+
+func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.Provider, error) {
+	c := &Client{
+		label:    p.Settings["label"],
+		defaults: createDefaults{image: p.Settings["image"], network: p.Settings["network"], runtime: p.Settings["runtime"]},
+		Reasons: wirekit.Reasons{
+			"history":  "the engine keeps no samples",
+			"stats":    "the engine has no counts of the past; sbx counts the listing",
+			"activity": "the engine reports no activity",
+			"records":  "the provider's own list is the only source",
+			"labels":   "the engine cannot change the labels of a container",
+		},
+	}
+	lookup := d.Lookup
+	if lookup == nil {
+		lookup = func(string) (string, bool) { return "", false }
+	}
+	var err error
+	if c.at, err = findEndpoint(p.Settings, lookup); err != nil {
+		return nil, fault.Placed(err, p.Name, "")
+	}
+	if d.Net.Dial == nil {
+		d.Net.Dial = c.at.dial
+	}
+	c.Base, err = wirekit.NewBase(p, d, TypeName, httpx.Options{Base: c.at.base(), Explain: httpx.Explain})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// dial connects to the engine, with a hint for what a user can mend.
+func (e endpoint) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	conn, err := e.Dial(ctx)
+	if err == nil {
+		return conn, nil
+	}
+	err = &net.OpError{Op: "dial", Net: "docker", Err: err}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return nil, &fault.Error{Kind: fault.KindAuth, Hint: "your user needs the right to use the socket, for example by the group docker", Err: errors.New("the engine at " + e.Host + " refuses this user")}
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &fault.Error{Kind: fault.KindUnavailable, Hint: "start the engine, or name another with DOCKER_HOST; " + e.From + " names this one", Err: errors.Join(errors.New("no engine listens at "+e.Host), err)}
+	}
+	return nil, err
+}
+
+// request is a call of the version of the API that this program and the engine share.
+func (c *Client) request(ctx context.Context, r httpx.Request) (httpx.Request, error) {
+	e, err := c.knownEngine(ctx, r.Op)
+	if err != nil {
+		return r, err
+	}
+	r.Path = "/v" + e.api + r.Path
+	return r, nil
+}
+
+// json is a call with an answer in JSON.
+func (c *Client) json(ctx context.Context, r httpx.Request, out any) error {
+	r, err := c.request(ctx, r)
+	if err != nil {
+		return err
+	}
+	_, err = c.API.JSON(ctx, r, out)
+	return err
+}
+
+// send is a call whose answer has no content. 304 says that it has no effect, since it had been done before.
+func (c *Client) send(ctx context.Context, r httpx.Request) (done bool, err error) {
+	if r, err = c.request(ctx, r); err != nil {
+		return false, err
+	}
+	_, err = c.API.Do(ctx, r)
+	if httpx.Status(err) == http.StatusNotModified {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,60 @@
+package docker
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+)
+
+// The versions of the API that this package speaks. The newest one is that of the engine 29; the oldest, of
+// the engine 19.03, has everything that is used here. Engines refuse a version that they do not know, in
+// both directions, so that none fits all.
+const (
+	newestAPI = 56 // 1.56
+	oldestAPI = 40 // 1.40
+)
+
+// engine is what answers at the address.
+type engine struct {
+	api    string // the version that is spoken: "1.41"
+	podman bool
+}
+
+// knownEngine asks the engine once which version it speaks.
+func (c *Client) knownEngine(ctx context.Context, op string) (engine, error) {
+	c.mu.Lock()
+	known := c.engine
+	c.mu.Unlock()
+	if known.api != "" {
+		return known, nil
+	}
+	res, err := c.API.Do(ctx, httpx.Request{Op: op, Path: "/_ping", Fresh: true})
+	if err != nil {
+		return engine{}, err
+	}
+	offered := res.Header.Get("Api-Version")
+	major, minor, ok := strings.Cut(offered, ".")
+	number, err := strconv.Atoi(minor)
+	switch {
+	case !ok || major != "1" || err != nil:
+		return engine{}, c.Fault(fault.KindUnavailable, op, "%q is no version of Docker's API: something else answers there", offered).
+			WithHint("check host: requests go to %s", c.at.Host)
+	case number < oldestAPI:
+		return engine{}, c.Fault(fault.KindUnsupported, op, "the engine speaks version %s of the API; sbx needs 1.%d", offered, oldestAPI).WithHint("update the engine to 19.03 or newer")
+	}
+	known = engine{api: "1." + strconv.Itoa(min(number, newestAPI)), podman: strings.HasPrefix(res.Header.Get("Server"), "Libpod") || res.Header.Get("Libpod-Api-Version") != ""}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.engine = known
+	return known, nil
+}
+
+// isPodman says that Podman answers, as far as is known.
+func (c *Client) isPodman() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.engine.podman
+}

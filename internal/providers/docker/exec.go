@@ -1,0 +1,295 @@
+package docker
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+	"sbx/internal/providers"
+	"sbx/internal/providers/guest"
+	"sbx/internal/providers/wirekit"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+const (
+	scriptTimeout = 30 * time.Second // of a script of sbx where its caller sets none
+	// markVariable is in the environment of a command and of its child processes.
+	markVariable = "SBX_EXEC"
+)
+
+// Exec runs a command as `docker exec` does. The API cannot end it, so when ctx ends a script inside kills
+// the command with its child processes.
+func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sandbox.Exit, error) {
+	op := "exec " + id
+	if len(cmd.Args) == 0 {
+		return sandbox.Exit{}, fault.Usage("there is no command").At(c.Profile, op)
+	}
+	if err := providers.CheckText(nil, cmd.Env); err != nil {
+		return sandbox.Exit{}, fault.Placed(err, c.Profile, op)
+	}
+	r := &execution{c: c, id: id, op: op, cmd: cmd, mark: strings.ToLower(rand.Text()[:12])}
+	exit, err := r.execute(ctx)
+	if err != nil && ctx.Err() != nil && r.exec != "" {
+		err = wirekit.Unended(err, r.kill(ctx), c.Profile, id)
+	}
+	return exit, fault.Placed(err, c.Profile, op)
+}
+
+// shellOf is a guest.Shell for one container.
+func (c *Client) shellOf(id string, env []string) guest.Shell {
+	return c.turns.Script(id, c.untimedShell(id, env))
+}
+
+// untimedShell is shellOf that waits for no turn.
+func (c *Client) untimedShell(id string, env []string) guest.Shell {
+	return func(ctx context.Context, text string) ([]byte, int, error) {
+		ctx, cancel := context.WithTimeoutCause(ctx, scriptTimeout, fault.New(fault.KindUnavailable, "it did not respond within %s", scriptTimeout))
+		defer cancel()
+		var out bytes.Buffer
+		r := &execution{c: c, id: id, op: "exec " + id, cmd: providers.Command{Args: guest.Argv(guest.ScriptName, text), Env: env, Stdout: &out, Stderr: io.Discard}}
+		exit, err := r.execute(ctx)
+		if exit.Code == nil {
+			return out.Bytes(), -1, err
+		}
+		return out.Bytes(), *exit.Code, err
+	}
+}
+
+type execution struct {
+	c    *Client
+	id   string
+	op   string
+	cmd  providers.Command
+	mark string // in the environment of a user's command; "" = a script of sbx
+
+	exec   string       // the engine's id of the command; "" before it is made
+	tail   wirekit.Tail // of both streams: the engine's own words come in place of output
+	heard  pulse
+	failed error // of the caller's streams
+}
+
+func (r *execution) execute(ctx context.Context) (sandbox.Exit, error) {
+	if err := r.create(ctx); err != nil {
+		return sandbox.Exit{}, err
+	}
+	streamed := r.stream(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return sandbox.Exit{}, wirekit.ContextFault(ctx)
+	case r.failed != nil:
+		return sandbox.Exit{}, errors.Join(fault.New(fault.KindUnknown, "its output cannot be written: %w", r.failed), r.kill(ctx))
+	}
+	w, err := r.inspect(ctx)
+	switch {
+	case streamed != nil || err != nil:
+		return r.lostExit(ctx, cmp.Or(streamed, err))
+	case w.Running: // the stream has ended before the command: it has closed its output
+		if w, err = r.await(ctx); err != nil {
+			return r.lostExit(ctx, err)
+		}
+	}
+	return r.seenExit(w)
+}
+
+func (r *execution) create(ctx context.Context) error {
+	env := r.cmd.Env
+	if r.mark != "" {
+		env = append(append([]string(nil), env...), markVariable+"="+r.mark)
+	}
+	body := wireExecConfig{
+		AttachStdin: r.cmd.Stdin != nil, AttachStdout: true, AttachStderr: true, Tty: r.cmd.TTY != nil,
+		Cmd: guest.TextArgs(r.cmd.Args), Env: env, WorkingDir: r.cmd.Workdir,
+	}
+	if r.cmd.TTY != nil {
+		body.Env = append(body.Env, "TERM="+r.cmd.TTY.Term)
+	}
+	var made wireCreated
+	err := r.c.json(ctx, httpx.Request{Op: r.op, Method: http.MethodPost, Path: httpx.Path("containers", r.id, "exec"), JSON: body, Again: true}, &made)
+	if s := httpx.StatusOf(err); s != nil && s.Status == http.StatusConflict {
+		kind := fault.KindRefused
+		if r.mark == "" && strings.Contains(s.Message, "not running") {
+			kind = fault.KindGone // what a script of sbx asks about has ended
+		}
+		return fault.New(kind, "it cannot run a command: %w", err)
+	}
+	if err == nil && made.ID == "" {
+		return fault.New(fault.KindUnavailable, "the answer names no command")
+	}
+	r.exec = made.ID
+	return err
+}
+
+// stream starts the command and copies its streams until the engine ends them.
+func (r *execution) stream(ctx context.Context) error {
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	request, err := r.c.request(inner, httpx.Request{
+		Op: r.op, Method: http.MethodPost, Path: httpx.Path("exec", r.exec, "start"), JSON: wireExecStart{Tty: r.cmd.TTY != nil}, Upgrade: "tcp", Quiet: true,
+	})
+	if err != nil {
+		return err
+	}
+	s, err := r.c.API.Stream(inner, request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Body.Close() }()
+	r.heard.beat()
+	go r.heard.watch(inner, r.goesOn, cancel)
+	if r.cmd.Stdin != nil && s.Input != nil {
+		go func() { // the command may end before its stdin
+			_, _ = io.Copy(s.Input, r.cmd.Stdin)
+			_ = s.Input.CloseWrite()
+		}()
+	}
+	if r.cmd.TTY != nil {
+		go r.sendSizes(inner)
+	}
+	if r.cmd.TTY != nil {
+		_, err = io.Copy(writerFunc(func(p []byte) (int, error) { return len(p), r.write(r.cmd.Stdout, p) }), s.Body)
+	} else {
+		err = eachFrame(s.Body, func(stream byte, text []byte) error {
+			if stream == streamStderr {
+				return r.write(r.cmd.Stderr, text)
+			}
+			return r.write(r.cmd.Stdout, text)
+		})
+	}
+	if cause := context.Cause(inner); cause != nil && ctx.Err() == nil {
+		return cause
+	}
+	return err
+}
+
+// write passes output on to one of the caller's streams.
+func (r *execution) write(to io.Writer, text []byte) error {
+	r.heard.beat()
+	r.tail.Add(text)
+	if to == nil {
+		return nil
+	}
+	_, r.failed = to.Write(text)
+	return r.failed
+}
+
+type writerFunc func(p []byte) (int, error)
+
+// Write implements io.Writer.
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+func (r *execution) goesOn(ctx context.Context) (bool, error) {
+	w, err := r.inspect(ctx)
+	return w.Running, err
+}
+
+func (r *execution) inspect(ctx context.Context) (wireExec, error) {
+	var w wireExec
+	err := r.c.json(ctx, httpx.Request{Op: r.op, Path: httpx.Path("exec", r.exec, "json")}, &w)
+	if err == nil {
+		err = providers.CheckAnswerID(r.c.Profile, r.op, r.exec, w.ID)
+	}
+	return w, err
+}
+
+// await waits for the end of a command that has closed its output.
+func (r *execution) await(ctx context.Context) (wireExec, error) {
+	pauses := newPauses()
+	for {
+		if pauses.Sleep(ctx) != nil {
+			return wireExec{}, wirekit.ContextFault(ctx)
+		}
+		if w, err := r.inspect(ctx); err != nil || !w.Running {
+			return w, err
+		}
+	}
+}
+
+// seenExit is the exit of a command that has ended. What could not be started has code 126 or 127, and a
+// text of the engine in place of output.
+func (r *execution) seenExit(w wireExec) (sandbox.Exit, error) {
+	if w.ExitCode == nil {
+		return sandbox.Exit{}, fault.New(fault.KindUnavailable, "the answer has no exit code")
+	}
+	code, said := *w.ExitCode, r.tail.String()
+	if w.Pid == 0 && (code == 126 || code == 127) && strings.Contains(said, "exec failed") {
+		switch {
+		case r.cmd.Workdir != "" && strings.Contains(said, "cwd"):
+			return sandbox.Exit{}, guest.NoFolder(r.cmd.Workdir)
+		case strings.Contains(said, "permission denied"):
+			return sandbox.Exit{}, fault.New(fault.KindNotExecutable, "%q is not executable", r.cmd.Args[0])
+		case strings.Contains(said, "not found") || strings.Contains(said, "no such file"):
+			return sandbox.Exit{}, fault.New(fault.KindCommandNotFound, "there is no program %q in it", r.cmd.Args[0])
+		}
+		return sandbox.Exit{}, fault.New(fault.KindLauncher, "%s", strings.TrimSpace(said))
+	}
+	exit := triage.ClassifyExit(triage.NewMatcher(), triage.ExitFacts{Raw: strconv.Itoa(code), At: r.c.Now(), Source: "engine", Lines: r.tail.Lines()})
+	return exit, guest.NotStarted(code, r.cmd.Args[0], said)
+}
+
+// lostExit is the exit of a command that was started and whose end was not seen.
+func (r *execution) lostExit(ctx context.Context, err error) (sandbox.Exit, error) {
+	if ctx.Err() != nil {
+		return sandbox.Exit{}, wirekit.ContextFault(ctx)
+	}
+	f := triage.ExitFacts{Provider: TypeName, StreamLost: true, Source: "engine", At: r.c.Now()}
+	if now, failed := r.c.inspect(ctx, "exec", r.id); wirekit.Missing(failed) || failed == nil && !now.State.Running {
+		f.Gone = true
+	}
+	exit := triage.ClassifyExit(nil, f)
+	exit.Raw = cmp.Or(exit.Raw, "lost stream")
+	exit.Evidence = append(exit.Evidence, r.c.Evidence("stream", err.Error(), "engine"))
+	switch {
+	case f.Gone:
+		return exit, fault.New(fault.KindGone, "the container ended while the command ran")
+	case r.mark == "":
+		return exit, fault.New(fault.KindUnavailable, "the connection to the engine was lost: %w", err).WithHint("try again")
+	}
+	return exit, fault.New(fault.KindUnavailable, "the connection was lost; the command may still run, its end is unknown: %w", err).
+		WithHint("`sbx exec %s/%s -- ps` shows whether it runs", r.c.Profile, r.id)
+}
+
+// kill ends a user's command and all processes with its mark.
+func (r *execution) kill(ctx context.Context) error {
+	if r.mark == "" {
+		return nil
+	}
+	ctx, cancel := wirekit.CleanupContext(ctx)
+	defer cancel()
+	_, code, err := r.c.untimedShell(r.id, nil)(ctx, guest.KillMarkedScript(markVariable+"="+r.mark))
+	if err == nil && code != 0 {
+		err = fault.New(fault.KindUnavailable, "the script that kills it exits with %d", code)
+	}
+	return err
+}
+
+func (r *execution) sendSizes(ctx context.Context) {
+	send := func(size providers.Size) {
+		_, _ = r.c.send(ctx, httpx.Request{ // a lost size does no harm
+			Op: r.op, Method: http.MethodPost, Path: httpx.Path("exec", r.exec, "resize"),
+			Query: url.Values{"h": {strconv.Itoa(int(size.Rows))}, "w": {strconv.Itoa(int(size.Columns))}},
+		})
+	}
+	send(r.cmd.TTY.Size)
+	for {
+		select {
+		case size, open := <-r.cmd.TTY.Resize:
+			if !open {
+				return
+			}
+			send(size)
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package docker
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// Terminate stops a container, which keeps its disk and its log; a restart policy does not start it again
+// until the engine itself restarts. With Delete it is removed with its anonymous volumes. What was never
+// started has nothing to keep, and is removed.
+func (c *Client) Terminate(ctx context.Context, id string, o providers.TerminateOptions) error {
+	op := "terminate " + id
+	w, err := c.inspect(ctx, "terminate", id)
+	if err != nil {
+		return err
+	}
+	state := stateOf(w.State.Status)
+	runs := slices.Contains([]sandbox.State{sandbox.StateRunning, sandbox.StatePaused}, state)
+	switch {
+	case state == sandbox.StateTerminating && w.State.Status == "removing":
+		return nil // it ends already
+	case !o.Delete && (state == sandbox.StateStopped || state.Ended()):
+		return c.Fault(fault.KindGone, op, "it is %s", w.State.Status)
+	case runs:
+		if err := c.stop(ctx, op, w.ID, o.Grace); err != nil && !(o.Delete && statusOfMissing(err)) {
+			return err
+		}
+	}
+	if !o.Delete && state != sandbox.StateProvisioning {
+		return nil
+	}
+	_, err = c.send(ctx, httpx.Request{Op: op, Method: http.MethodDelete, Path: httpx.Path("containers", w.ID), Query: url.Values{"force": {"1"}, "v": {"1"}}, Timeout: createTimeout})
+	switch {
+	case runs && statusOfMissing(err): // `--rm` has removed it when it stopped
+		return nil
+	case httpx.Status(err) == http.StatusConflict: // "removal of container is already in progress"
+		now, failed := c.inspect(ctx, "terminate", w.ID)
+		if statusOfMissing(failed) || failed == nil && now.State.Status == "removing" {
+			return nil
+		}
+	}
+	return err
+}
+
+// stop sends TERM, and KILL after the grace; it returns when the container has stopped.
+func (c *Client) stop(ctx context.Context, op, id string, grace time.Duration) error {
+	_, err := c.send(ctx, httpx.Request{
+		Op: op, Method: http.MethodPost, Path: httpx.Path("containers", id, "stop"),
+		Query: url.Values{"t": {strconv.Itoa(int(math.Ceil(grace.Seconds())))}}, Timeout: grace + createTimeout,
+	})
+	return err
+}
+
+// VerifyEnd reads the container again. A delete is proved where the engine does not find it, neither by its id
+// nor in the list of all, and its memory of events adds when its main program died.
+func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery) (providers.Proof, error) {
+	w, err := c.inspect(ctx, "verify", id)
+	switch {
+	case err == nil && !q.Delete && !w.State.Running && stateOf(w.State.Status) == sandbox.StateStopped:
+		return providers.Proof{Ended: sandbox.True, Independent: true, Evidence: []sandbox.Evidence{c.Evidence("state", w.State.Status, "engine")}}, nil
+	case err == nil:
+		return providers.Proof{Ended: sandbox.False, Reason: "it is " + w.State.Status}, nil
+	case !statusOfMissing(err):
+		return providers.Proof{}, err
+	}
+	rows, err := c.rows(ctx, "verify "+id, filters("id", id))
+	switch {
+	case err != nil:
+		return providers.Proof{}, err
+	case len(rows) > 0:
+		return providers.Proof{Ended: sandbox.False, Reason: "the list still has it as " + rows[0].State}, nil
+	}
+	proof := providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{c.Evidence("read by id", "not found", "engine"), c.Evidence("list", "not in it", "engine")}}
+	events, err := c.remembered(ctx, "verify "+id, id, q.Since.Add(-eventWindow))
+	for _, e := range events {
+		if err == nil && e.Event == "die" {
+			proof.Independent = true
+			proof.Evidence = append(proof.Evidence, sandbox.Evidence{What: "event", Value: "die " + e.Detail, Source: "engine", At: e.At})
+		}
+	}
+	return proof, nil
+}
+
+// eventWindow is how long before the end was first seen its events may be.
+const eventWindow = time.Hour
