@@ -76,6 +76,7 @@ func rooms() map[string][]string {
 		"providers/wirekit":          with(words, "providers", "httpx"),
 		"providers/e2b":              wire,
 		"providers/daytona":          wire,
+		"providers/docker":           wire,
 		"providers/vercel":           wire,
 		"providers/monotask":         wire,
 		"providers/omoios":           with(wire, "jsontext"),
@@ -84,6 +85,7 @@ func rooms() map[string][]string {
 		"testkit/wiretest/apispec": {"httpx", "testkit/wiretest"},
 		"testkit/e2btest":          wireFake,
 		"testkit/daytonatest":      wireFake,
+		"testkit/dockertest":       wireFake,
 		"testkit/verceltest":       wireFake,
 		"testkit/monotasktest":     wireFake,
 		"testkit/omoiostest":       wireFake,
@@ -132,12 +134,12 @@ func rooms() map[string][]string {
 		// skins
 		"mcp":      {"fault", "jsontext"},
 		"tui":      with(words, "selector", "triage", "fleet", "ops", "ops/look", "output", "views"),
-		"faults":   with(words, "fleet", "policy", "httpx", "providers", "testkit/wiretest", "providers/e2b", "testkit/e2btest", "providers/daytona", "testkit/daytonatest", "providers/vercel", "testkit/verceltest", "providers/monotask", "testkit/monotasktest"),
+		"faults":   with(words, "fleet", "policy", "httpx", "providers", "testkit/wiretest", "providers/e2b", "testkit/e2btest", "providers/daytona", "testkit/daytonatest", "providers/docker", "testkit/dockertest", "providers/vercel", "testkit/verceltest", "providers/monotask", "testkit/monotasktest"),
 		"drill":    with(words, "process", "fleet", "safety", "triage", "providers", "config", "incident", "lock", "notify", "store", "ops", "ops/look", "runbook", "runbook/engine"),
 		"spawn":    with(words, "fleet", "providers", "ops", "ops/end", "ops/launch", "ops/look"),
 		"commands": with(words, "spawn", "check", "tui", "mcp", "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "ops/end", "ops/incidents", "ops/launch", "ops/look", "runbook", "runbook/engine", "drill", "views", "incident", "snapshot"),
 		"cli": with(words, "alert", "process", "hostfile", "httpx", "config", "output", "notify", "cron", "journal", "lock", "store",
-			"providers", "providers/local", "providers/local/plain", "providers/e2b", "providers/daytona", "providers/vercel", "providers/monotask", "providers/omoios",
+			"providers", "providers/local", "providers/local/plain", "providers/e2b", "providers/daytona", "providers/docker", "providers/vercel", "providers/monotask", "providers/omoios",
 			"history", "fleet", "policy", "cleanup", "triage", "task", "task/publisher", "publish", "incident", "ops", "ops/launch", "drill", "views", "commands"),
 		"arch": nil,
 	}
@@ -164,6 +166,8 @@ func owners() map[string][]string {
 		"al.essio.dev/pkg/shellescape":           {"commands", "cron", "mcp", "ops", "ops/look", "providers/daytona", "providers/vercel", "providers/guest"},
 		"github.com/cenkalti/backoff/v5":         {"httpx", "poll"},
 		"github.com/coder/websocket":             {"providers/omoios", "testkit/omoiostest"},
+		"github.com/docker/cli":                  {"providers/docker"},
+		"github.com/moby/moby/client":            {"providers/docker"},
 		"golang.org/x/time":                      {"httpx"},
 		"golang.org/x/net":                       {"httpx"},
 		"github.com/go-json-experiment/json":     {"httpx", "jsontext", "providers/wirekit"},
@@ -191,7 +195,7 @@ func standard() map[string][]string {
 // wireRooms are the rooms that speak HTTP to or as a provider.
 func wireRooms() []string {
 	rooms := []string{"testkit/wiretest", "testkit/wiretest/apispec"}
-	for _, p := range []string{"e2b", "daytona", "vercel", "monotask", "omoios"} {
+	for _, p := range []string{"e2b", "daytona", "docker", "vercel", "monotask", "omoios"} {
 		rooms = append(rooms, "providers/"+p, "testkit/"+p+"test")
 	}
 	return rooms

@@ -59,7 +59,7 @@ func (d daemon) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.S
 
 // docker is what the facts of a remote daemon are: no host is special to it, an end
 // destroys everything, and what has ended by itself stays listed.
-func docker() providers.Facts {
+func dockerFacts() providers.Facts {
 	return providers.Facts{EndKeeps: providers.EndKeepsNothing, CreateSettles: 7 * time.Second}
 }
 
@@ -86,7 +86,7 @@ func (w *dockerWorld) app() *app {
 
 func TestDockerHidesWhatHasEnded(t *testing.T) {
 	t.Parallel()
-	w := newDockerWorld(t, providers.Type{Facts: docker()})
+	w := newDockerWorld(t, providers.Type{Facts: dockerFacts()})
 	w.fake.Add(
 		fake.Seed{Sandbox: sandbox.Sandbox{ID: "runs"}},
 		fake.Seed{Sandbox: sandbox.Sandbox{ID: "over", State: sandbox.StateTerminated, EndedAt: dockerNoon().Add(-time.Minute)}},
@@ -102,16 +102,16 @@ func TestDockerHidesWhatHasEnded(t *testing.T) {
 
 func TestDockerTasksGoByTheFacts(t *testing.T) {
 	t.Parallel()
-	here := docker()
+	here := dockerFacts()
 	here.HostBound = true
 	for name, tc := range map[string]struct {
 		kind           providers.Type
 		bound, deletes bool
 		settles        time.Duration
 	}{
-		"a remote daemon":             {providers.Type{Facts: docker()}, false, true, 7 * time.Second},
+		"a remote daemon":             {providers.Type{Facts: dockerFacts()}, false, true, 7 * time.Second},
 		"this machine's":              {providers.Type{Facts: here}, true, true, 7 * time.Second},
-		"a cluster, always there":     {providers.Type{Always: true, Facts: docker()}, false, true, 7 * time.Second},
+		"a cluster, always there":     {providers.Type{Always: true, Facts: dockerFacts()}, false, true, 7 * time.Second},
 		"one that states nothing":     {providers.Type{}, false, true, time.Minute},
 		"one that keeps records only": {providers.Type{Facts: providers.Facts{EndKeeps: providers.EndKeepsRecord}}, false, false, time.Minute},
 	} {
@@ -135,7 +135,7 @@ func TestDockerTasksGoByTheFacts(t *testing.T) {
 // TestLocalEndsNeedNoProof: the kernel is asked, so that no request need be kept.
 func TestLocalEndsNeedNoProof(t *testing.T) {
 	t.Parallel()
-	a := newDockerWorld(t, providers.Type{Facts: docker()}).app()
+	a := newDockerWorld(t, providers.Type{Facts: dockerFacts()}).app()
 	f, err := a.openProfiles(t.Context(), "local")
 	require.NoError(t, err)
 	assert.True(t, f.ReadsProveEnds("local"))
@@ -148,7 +148,7 @@ func TestDockerUnitsAreWalledInUnlessItsSandboxesAreProcesses(t *testing.T) {
 		facts providers.Facts
 		open  bool
 	}{
-		"a remote daemon":        {docker(), false},
+		"a remote daemon":        {dockerFacts(), false},
 		"this machine's":         {providers.Facts{HostBound: true}, false},
 		"processes of this host": {providers.Facts{HostBound: true, HostProcesses: true}, true},
 	} {
@@ -188,7 +188,7 @@ func TestDockerRecordsOfAnotherHost(t *testing.T) {
 	for name, bound := range map[string]bool{"a remote daemon": false, "this machine's": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			facts := docker()
+			facts := dockerFacts()
 			facts.HostBound = bound
 			w := newDockerWorld(t, providers.Type{Facts: facts})
 			w.fake.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "mine", CreatedAt: dockerNoon().Add(-3 * time.Hour)}})

@@ -23,6 +23,7 @@ import (
 	"sbx/internal/process"
 	"sbx/internal/providers"
 	"sbx/internal/providers/daytona"
+	"sbx/internal/providers/docker"
 	"sbx/internal/providers/e2b"
 	"sbx/internal/providers/local"
 	"sbx/internal/providers/monotask"
@@ -88,6 +89,7 @@ func Types() []providers.Type {
 		local.Type(),
 		e2b.Type(), e2b.NovitaType(),
 		daytona.Type(), vercel.Type(), monotask.Type(), omoios.Type(),
+		docker.Type(),
 	}
 }
 

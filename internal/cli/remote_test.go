@@ -16,7 +16,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"sbx/internal/poll"
+	"sbx/internal/sandbox"
 	"sbx/internal/testkit/daytonatest"
+	"sbx/internal/testkit/dockertest"
 	"sbx/internal/testkit/e2btest"
 	"sbx/internal/testkit/monotasktest"
 	"sbx/internal/testkit/omoiostest"
@@ -238,6 +240,7 @@ func settle(ts *testscript.TestScript, r *remotes, name string) inhabited {
 		"e2b":      func(r *remotes) inhabited { return e2bWorld(e2btest.New(r, e2btest.Options{})) },
 		"novita":   func(r *remotes) inhabited { return e2bWorld(e2btest.New(r, e2btest.Options{Novita: true})) },
 		"daytona":  func(r *remotes) inhabited { return daytonaWorld(daytonatest.New(r, daytonatest.Options{})) },
+		"docker":   func(r *remotes) inhabited { return dockerWorld(dockertest.New(r, dockertest.Options{})) },
 		"vercel":   func(r *remotes) inhabited { return vercelWorld(verceltest.New(r, verceltest.Options{})) },
 		"monotask": func(r *remotes) inhabited { return monotaskWorld(monotasktest.New(r, monotasktest.Options{})) },
 		"omoios":   func(r *remotes) inhabited { return omoiosWorld(omoiostest.New(r, omoiostest.Options{})) },
@@ -354,6 +357,42 @@ func daytonaWorld(f *daytonatest.Fake) inhabited {
 			return ""
 		},
 	}}
+}
+
+func dockerWorld(f *dockertest.Fake) inhabited {
+	return inhabited{f, map[string]func([]string) string{
+		"seed":  func(args []string) string { return f.Add(dockerSeed(args)) },
+		"rests": func([]string) string { f.Change(func(o *dockertest.Options) { o.Rests = true }); return "" },
+		"deaf":  func([]string) string { f.Change(func(o *dockertest.Options) { o.Deaf = true }); return "" },
+		"honest": func([]string) string {
+			f.Change(func(o *dockertest.Options) { o.Deaf = false })
+			return ""
+		},
+		"killmain": func(args []string) string { f.Kill(args[0]); return "" },
+	}}
+}
+
+// dockerSeed reads the words of a seed; what stands behind -- runs in it.
+func dockerSeed(args []string) dockertest.Seed {
+	s := dockertest.Seed{Age: ago(args), OOM: slices.Contains(args, "oom"), Remove: slices.Contains(args, "rm")}
+	if at := slices.Index(args, "--"); at >= 0 {
+		s.Command, args = args[at+1:], args[:at]
+	}
+	for _, word := range args {
+		switch key, value, _ := strings.Cut(word, "="); key {
+		case "state":
+			s.State = value
+		case "code":
+			s.Code, _ = strconv.Atoi(value)
+		case "name":
+			s.Name = value
+		case "restart":
+			s.Restart = value
+		case "owner":
+			s.Labels = map[string]string{sandbox.LabelOwner: value}
+		}
+	}
+	return s
 }
 
 func vercelWorld(f *verceltest.Fake) inhabited {

@@ -10,10 +10,12 @@ import (
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/daytona"
+	"sbx/internal/providers/docker"
 	"sbx/internal/providers/e2b"
 	"sbx/internal/providers/monotask"
 	"sbx/internal/providers/vercel"
 	"sbx/internal/testkit/daytonatest"
+	"sbx/internal/testkit/dockertest"
 	"sbx/internal/testkit/e2btest"
 	"sbx/internal/testkit/monotasktest"
 	"sbx/internal/testkit/verceltest"
@@ -59,7 +61,7 @@ func clouds() map[string]func(t wiretest.T) *cloud {
 		"novita": func(t wiretest.T) *cloud {
 			return onE2B(t, e2b.NovitaType(), e2btest.Options{PageSize: 2, Novita: true})
 		},
-		"daytona": onDaytona, "vercel": onVercel, "monotask": onMonoTask,
+		"daytona": onDaytona, "docker": onDocker, "vercel": onVercel, "monotask": onMonoTask,
 	}
 }
 
@@ -93,6 +95,22 @@ func onDaytona(t wiretest.T) *cloud {
 		orphans: func() { f.Change(func(o *daytonatest.Options) { o.Hides = true }) },
 	}
 	f.Add(daytonatest.Seed{})
+	c.count = f.Running
+	return c
+}
+
+func onDocker(t wiretest.T) *cloud {
+	f := dockertest.New(t, dockertest.Options{Virtual: true})
+	c := &cloud{
+		server: f.Server, p: open(t, docker.Type(), dockertest.Settings("http://docker"), f.Server), id: f.Add(dockertest.Seed{}), other: f.Add(dockertest.Seed{}), secret: "there-is-none-7f3a",
+		list: "GET /v1.47/containers/json", get: "GET /v1.47/containers/{id}/json", create: "POST /v1.47/containers/create", stop: "POST /v1.47/containers/{id}/stop", destroy: "DELETE /v1.47/containers/{id}",
+		inside:  map[string]string{"exec": "POST /v1.47/exec/{id}/start", "logs": "POST /v1.47/exec/{id}/start", "exit": "POST /v1.47/exec/{id}/start", "usage": "GET /v1.47/containers/{id}/stats"},
+		runs:    f.Runs,
+		deaf:    func() { f.Change(func(o *dockertest.Options) { o.Deaf = true }) },
+		slow:    func() { f.Change(func(o *dockertest.Options) { o.EndFor = late }) },
+		orphans: func() { f.Change(func(o *dockertest.Options) { o.Orphans = 500 }) },
+	}
+	f.Add(dockertest.Seed{})
 	c.count = f.Running
 	return c
 }

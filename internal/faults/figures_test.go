@@ -71,16 +71,16 @@ func absurd(v any, key string) any {
 			held[i] = absurd(inner, key)
 		}
 	case string:
-		if strings.HasSuffix(low, "at") {
+		if strings.HasSuffix(low, "at") || low == "created" {
 			return "1970-01-01T00:00:01Z"
 		}
 	case float64:
 		switch {
-		case strings.HasSuffix(low, "at"):
+		case strings.HasSuffix(low, "at"), low == "created":
 			return 1000
 		case low == "age_minutes":
 			return 29_670_000.5
-		case strings.Contains(low, "mem"), strings.Contains(low, "cpu"):
+		case strings.Contains(low, "mem"), strings.Contains(low, "cpu"), low == "usage":
 			return -9007199254740992
 		}
 	}

@@ -85,6 +85,8 @@ func (r *execution) execute(ctx context.Context) (sandbox.Exit, error) {
 	}
 	streamed := r.stream(ctx)
 	switch {
+	case httpx.NotSent(streamed) || httpx.Refused(httpx.Status(streamed)): // it was not started
+		return sandbox.Exit{}, streamed
 	case ctx.Err() != nil:
 		return sandbox.Exit{}, wirekit.ContextFault(ctx)
 	case r.failed != nil:

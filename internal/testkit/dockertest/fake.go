@@ -30,6 +30,8 @@ type Options struct {
 	Rests    bool             // no container uses CPU time
 	NoLimits bool             // its kernel has no limit of memory
 	Forgets  bool             // its memory of events is empty
+	EndFor   time.Duration    // how long an end takes in virtual time
+	Orphans  int              // wrong: the status of a refused delete, which drops the record of what runs on; 0 = none
 	Deaf     bool             // wrong: stop and delete answer 204 and do nothing
 	Ended    bool             // wrong: what has ended is listed as running
 	Wire     wiretest.Options
@@ -44,6 +46,7 @@ type Fake struct {
 	change *sync.Cond // of anything below
 	o      Options
 	boxes  []*box
+	lost   []*box // what runs without a record
 	execs  map[string]*exec
 	events []event
 	made   int
@@ -258,6 +261,11 @@ func (f *Fake) drop(b *box) {
 // end stops a main program: TERM, and KILL after the grace. The lock is held, and released while it waits.
 func (f *Fake) end(b *box, grace time.Duration) {
 	b.stopping = true
+	if f.o.EndFor > 0 {
+		f.mu.Unlock()
+		time.Sleep(f.o.EndFor)
+		f.mu.Lock()
+	}
 	if b.main == nil { // nothing runs in it but commands
 		if b.machine != nil {
 			go b.machine.Stop()
@@ -300,6 +308,16 @@ func (f *Fake) Kill(id string) {
 func (f *Fake) Lose(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.loseBox(id)
+}
+
+// loseBox drops a record. The lock is held.
+func (f *Fake) loseBox(id string) {
+	for _, b := range f.boxes {
+		if b.id == id {
+			f.lost = append(f.lost, b)
+		}
+	}
 	f.boxes = slices.DeleteFunc(f.boxes, func(b *box) bool { return b.id == id })
 }
 
@@ -324,21 +342,27 @@ func (f *Fake) Processes(id string) []*wiretest.Running {
 func (f *Fake) Runs(id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	b := f.find(id)
-	return b != nil && (b.state == "running" || b.state == "paused")
+	for _, b := range slices.Concat(f.boxes, f.lost) {
+		if b.id == id {
+			return b.runs()
+		}
+	}
+	return false
 }
 
 // Running is the number of containers that run.
 func (f *Fake) Running() (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, b := range f.boxes {
-		if b.state == "running" || b.state == "paused" {
+	for _, b := range slices.Concat(f.boxes, f.lost) {
+		if b.runs() {
 			n++
 		}
 	}
 	return n
 }
+
+func (b *box) runs() bool { return b.state == "running" || b.state == "paused" }
 
 // logWriter collects what a main program writes: a message for each line, or for 16 KiB of a longer one. What
 // has not ended waits, as in the engine.

@@ -122,8 +122,7 @@ func (f *Fake) serveList(w http.ResponseWriter, r *http.Request) {
 	asked := filter(r)
 	rows := []any{}
 	for _, b := range f.boxes {
-		runs := b.state == "running" || b.state == "paused"
-		if !runs && r.URL.Query().Get("all") != "1" || !hasLabels(b, asked["label"]) || len(asked["id"]) > 0 && !slices.Contains(asked["id"], b.id) {
+		if !b.runs() && r.URL.Query().Get("all") != "1" || !hasLabels(b, asked["label"]) || len(asked["id"]) > 0 && !slices.Contains(asked["id"], b.id) {
 			continue
 		}
 		state, status := b.state, "Up 5 minutes"
@@ -153,7 +152,7 @@ func stamp(at time.Time) string {
 func (f *Fake) serveInspect(w http.ResponseWriter, _ *http.Request, b *box) {
 	host := map[string]any{"Memory": 0, "NanoCpus": 0, "PidsLimit": nil, "Runtime": "runc", "AutoRemove": b.remove, "NetworkMode": "none", "RestartPolicy": map[string]any{"Name": b.restart, "MaximumRetryCount": 0}}
 	maps.Copy(host, b.host)
-	runs := b.state == "running" || b.state == "paused" || f.o.Ended
+	runs := b.runs() || f.o.Ended
 	path, args := "", []string{}
 	if all := append(slices.Clone(b.entrypoint), b.cmd...); len(all) > 0 {
 		path, args = all[0], all[1:]
@@ -244,7 +243,7 @@ func (f *Fake) serveStop(w http.ResponseWriter, r *http.Request, b *box) {
 	}
 	switch {
 	case f.o.Deaf:
-	case b.state != "running" && b.state != "paused":
+	case !b.runs():
 		w.WriteHeader(http.StatusNotModified)
 		return
 	default:
@@ -255,14 +254,17 @@ func (f *Fake) serveStop(w http.ResponseWriter, r *http.Request, b *box) {
 }
 
 func (f *Fake) serveDelete(w http.ResponseWriter, r *http.Request, b *box) {
-	runs := b.state == "running" || b.state == "paused"
 	switch {
 	case f.o.Deaf:
-	case runs && r.URL.Query().Get("force") != "1":
+	case f.o.Orphans != 0:
+		f.loseBox(b.id)
+		refuse(w, f.o.Orphans, "driver failed to remove the root file system")
+		return
+	case b.runs() && r.URL.Query().Get("force") != "1":
 		refuse(w, http.StatusConflict, "cannot remove container %q: container is running: stop the container before removing or force remove", "/"+b.name)
 		return
 	default:
-		if runs {
+		if b.runs() {
 			f.end(b, 0)
 		}
 		f.drop(b)
