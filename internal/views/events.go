@@ -51,7 +51,7 @@ type EventsKeys struct {
 func EventColumns() []output.Column[EventRow] {
 	return output.Columns(EventRow.item,
 		output.Column[EventRow]{Name: "at", Text: EventRow.clock},
-		output.Column[EventRow]{Name: "type", Text: func(r EventRow) string { return strings.TrimPrefix(r.Type, "agent.") }, Tone: EventRow.tone},
+		output.Column[EventRow]{Name: "type", Text: EventRow.typeText, Tone: EventRow.tone},
 		output.Column[EventRow]{Name: "what", Tone: EventRow.tone},
 	)
 }
@@ -78,6 +78,8 @@ func (r EventRow) clock() string {
 	}
 	return r.At.UTC().Format(time.DateTime)
 }
+
+func (r EventRow) typeText() string { return strings.TrimPrefix(r.Type, "agent.") }
 
 func (r EventRow) tone() output.Tone {
 	switch {
