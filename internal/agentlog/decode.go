@@ -27,6 +27,7 @@ const MaxDiffs = 64 << 20
 type Decoder struct {
 	Options
 
+	frame   []jsontext.Member
 	words   map[string]string // each word that comes often is kept once
 	diffs   int               // bytes of diffs that were kept
 	leftOut int               // diffs that were not
@@ -49,10 +50,11 @@ func (d *Decoder) DecodeLine(line []byte) (Event, error) {
 	if len(line) == 0 || line[0] != '{' {
 		return Event{}, ErrNoEvent
 	}
-	var f fields
-	if err := jsontext.Unmarshal(line, &f); err != nil {
+	members, err := jsontext.Members(d.frame[:0], line)
+	if d.frame = members; err != nil {
 		return Event{}, err
 	}
+	f := fields(members)
 	raw := Raw{
 		ID: f.text("id"), Sandbox: f.text("sandbox_id"), Type: f.text("event_type"), Source: f.text("source"),
 		At: f.moment("created_at"), Data: f.first("event_data"),
