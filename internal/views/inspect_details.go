@@ -104,7 +104,7 @@ func (i Inspection) pageTimeline(s *output.Sheet) {
 		events[n] = agentlog.Event{At: e.At, Type: e.Event, What: e.Detail}
 	}
 	var rows [][]any
-	_ = agentlog.Fold(events, func(e *agentlog.Event, beats *agentlog.Beats) error {
+	_ = (&agentlog.Session{Events: events}).Each(nil, true, func(e *agentlog.Event, beats *agentlog.Beats) error {
 		r := EventRow{Event: e, beats: beats}
 		rows = append(rows, []any{r.clock(), r.typeText(), r.item().What})
 		return nil
