@@ -168,33 +168,20 @@ func (c *Collector) Session() *Session {
 
 // sortByTime sorts what has times and leaves the order of equal ones. What has none has the time of the one before.
 func sortByTime[T any](list []T, at func(*T) time.Time) {
-	last := time.Time{}
-	timeOf := func(i int) time.Time {
+	times, order, last := make([]time.Time, len(list)), make([]int, len(list)), time.Time{}
+	for i := range list {
 		if own := at(&list[i]); !own.IsZero() {
 			last = own
 		}
-		return last
+		times[i], order[i] = last, i
 	}
-	sorted := true
-	for i := range list {
-		before := last
-		sorted = !timeOf(i).Before(before) && sorted
-	}
-	if sorted {
+	if slices.IsSortedFunc(times, time.Time.Compare) {
 		return
 	}
-	type timed struct {
-		at   time.Time
-		item T
-	}
-	last = time.Time{}
-	all := make([]timed, len(list))
-	for i := range list {
-		all[i] = timed{timeOf(i), list[i]}
-	}
-	slices.SortStableFunc(all, func(a, b timed) int { return a.at.Compare(b.at) })
-	for i := range all {
-		list[i] = all[i].item
+	slices.SortStableFunc(order, func(a, b int) int { return times[a].Compare(times[b]) })
+	before := slices.Clone(list)
+	for i, from := range order {
+		list[i] = before[from]
 	}
 }
 
