@@ -1,6 +1,7 @@
 package agentlog
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -110,27 +111,41 @@ func TestALineBeyondTheLimitIsNamed(t *testing.T) {
 	assert.Equal(t, []string{"line 2 is longer than 32 MiB and is left out"}, s.Warnings())
 }
 
-func TestADiffIsReadAgainFromItsFile(t *testing.T) {
+// eachOf reads a session by the places of its events and then the events, with their diffs.
+func eachOf(t *testing.T, text string) (*Session, []Event, error) {
+	t.Helper()
+	s, err := readText(t, text, Options{Places: true, Diffs: true})
+	require.NoError(t, err)
+	assert.Empty(t, s.Events)
+	var all []Event
+	err = s.Each(strings.NewReader(text), false, func(e *Event, _ *Beats) error { all = append(all, *e); return nil })
+	return s, all, err
+}
+
+func TestEventsAreReadAgainFromTheirFile(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat(`+a line\n`, 700_000) // 5 MB
 	file := strings.Join([]string{
-		at(0, "started", `{}`), at(1, "file_edited", `{"file_path":"a","lines_added":1,"lines_removed":0,"full_diff":"`+big+`","diff_preview":"+a"}`),
-		at(2, "file_edited", `{"file_path":"b","diff_preview":"+b\n-c","full_diff":""}`),
+		at(0, "started", `{}`), at(1, "file_edited", `{"file_path":"a","lines_added":1,"lines_removed":0,"full_diff":"`+big+`","diff_preview":"+a"}`), "garbage",
+		at(3, "file_edited", `{"file_path":"b","diff_preview":"+b\n-c","full_diff":""}`), at(2, "waiting", `{}`), at(2, "waiting", `{}`),
+		`{"event_type":"agent.message","event_data":{"timestamp":"2026-11-20T11:00:00Z"}}`, `{"event_type":"agent.message","event_data":{"content":"untimed"}}`,
 	}, "\n")
-	s, err := readText(t, file, Options{})
+	s, all, err := eachOf(t, file)
 	require.NoError(t, err)
-	require.Len(t, s.Events, 3)
-	assert.Empty(t, s.Events[1].Diff)
-	diff, err := ReadDiff(strings.NewReader(file), &s.Events[1])
+	kept, err := readText(t, file, Options{Diffs: true})
 	require.NoError(t, err)
-	assert.Equal(t, strings.ReplaceAll(big, `\n`, "\n"), diff)
-	assert.False(t, s.Events[1].DiffPreview)
-	diff, err = ReadDiff(strings.NewReader(file), &s.Events[2])
-	require.NoError(t, err)
-	assert.Equal(t, "+b\n-c", diff)
-	assert.True(t, s.Events[2].DiffPreview)
-	_, err = ReadDiff(strings.NewReader(strings.ReplaceAll(file, "e-file_edited-2", "e-other-------2")), &s.Events[2])
-	assert.ErrorIs(t, err, ErrNoEvent)
+	assert.Equal(t, kept.Events, all)
+	assert.Equal(t, kept.Problems, s.Problems)
+	require.Len(t, all, 6)
+	assert.Equal(t, strings.ReplaceAll(big, `\n`, "\n"), all[3].Diff)
+
+	other := strings.ReplaceAll(file, "12:00:02", "12:00:09")
+	for name, changed := range map[string]string{"another time": other, "garbage": strings.ReplaceAll(file, `"created_at":"2026-11-20T12:00:02`, `created_at":"2026-11-20T12:00:022`), "shorter": file[:500]} {
+		err = s.Each(strings.NewReader(changed), false, func(*Event, *Beats) error { return nil })
+		require.ErrorAs(t, err, new(*ChangedError), name)
+	}
+	stop := errors.New("stop")
+	assert.ErrorIs(t, s.Each(strings.NewReader(file), false, func(*Event, *Beats) error { return stop }), stop)
 }
 
 func TestALongDiffIsCut(t *testing.T) {
@@ -156,7 +171,7 @@ func TestTheHeartbeatsOfARunAreOneLine(t *testing.T) {
 	s := read(t, Options{}, at(0, "started", `{}`), at(30, "heartbeat", `{}`), at(40, "message", `{}`), at(60, "heartbeat", `{}`), at(180, "heartbeat", `{}`), at(181, "completed", `{}`),
 		at(1000, "started", `{}`), at(1030, "heartbeat", `{}`), at(1105, "heartbeat", `{}`), at(1110, "waiting", `{}`))
 	var shown []string
-	require.NoError(t, Fold(s.Events, func(e *Event, beats *Beats) error {
+	require.NoError(t, s.Each(nil, true, func(e *Event, beats *Beats) error {
 		text := strings.TrimPrefix(e.Type, "agent.")
 		if beats != nil {
 			text += fmt.Sprintf(" %d: %s", int(e.At.Sub(noon).Seconds()), beats)
@@ -279,6 +294,12 @@ func FuzzRead(f *testing.F) {
 		require.LessOrEqual(t, len(s.Events)+s.Lost()+s.Repeated.Count, filled)
 		StatsOf(s.Events)
 		Compare(s.Events, s.Events)
+		_, again, err := eachOf(t, text)
+		require.NoError(t, err)
+		for i := range s.Events {
+			s.Events[i].keys = nil
+		}
+		require.Equal(t, s.Events, again)
 	})
 }
 

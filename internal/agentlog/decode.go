@@ -13,11 +13,11 @@ import (
 
 // Options say what is kept of each event.
 type Options struct {
-	Diffs bool // the text of each diff
-	Keys  bool // what Compare needs
+	Diffs  bool // the text of each diff
+	Keys   bool // what Compare needs
+	Places bool // of a file only where its events are: Session.Each reads them again
 
-	Growing bool  // the file is read while it is written
-	Size    int64 // of the file in bytes, by which memory is reserved; 0 = not known
+	Growing bool // the file is read while it is written
 }
 
 // MaxDiffs is how many bytes of diffs a session keeps that cannot be read again when they are shown.
@@ -27,6 +27,7 @@ const MaxDiffs = 64 << 20
 type Decoder struct {
 	Options
 
+	frame   []jsontext.Member
 	words   map[string]string // each word that comes often is kept once
 	diffs   int               // bytes of diffs that were kept
 	leftOut int               // diffs that were not
@@ -45,22 +46,35 @@ var ErrNoEvent = errors.New("it is no event")
 
 // DecodeLine decodes one line. An error is ErrNoEvent, or that of the JSON.
 func (d *Decoder) DecodeLine(line []byte) (Event, error) {
-	line = bytes.TrimSpace(line)
-	if len(line) == 0 || line[0] != '{' {
-		return Event{}, ErrNoEvent
-	}
-	var f fields
-	if err := jsontext.Unmarshal(line, &f); err != nil {
+	raw, err := d.decodeFrame(line)
+	if err != nil {
 		return Event{}, err
 	}
+	return d.Decode(raw), nil
+}
+
+// decodeFrame decodes all of a line but its data, which are a part of the line. Errors as of DecodeLine.
+func (d *Decoder) decodeFrame(line []byte) (Raw, error) {
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 || line[0] != '{' {
+		return Raw{}, ErrNoEvent
+	}
+	members, err := jsontext.Members(d.frame[:0], line)
+	if d.frame = members; err != nil {
+		return Raw{}, err
+	}
+	f := fields(members)
 	raw := Raw{
 		ID: f.text("id"), Sandbox: f.text("sandbox_id"), Type: f.text("event_type"), Source: f.text("source"),
 		At: f.moment("created_at"), Data: f.first("event_data"),
 	}
 	if raw.Type == "" && raw.Data == nil {
-		return Event{}, ErrNoEvent
+		return Raw{}, ErrNoEvent
 	}
-	return d.Decode(raw), nil
+	if raw.At.IsZero() {
+		raw.At = object(raw.Data).moment("timestamp")
+	}
+	return raw, nil
 }
 
 // Decode decodes an event whose frame was read already.
@@ -69,9 +83,6 @@ func (d *Decoder) Decode(raw Raw) Event {
 	e := Event{
 		ID: strings.Clone(raw.ID), Sandbox: d.word(raw.Sandbox), Type: d.word(raw.Type), Source: d.word(raw.Source), At: raw.At,
 		Turn: data.number("turn"), Failed: failed(raw.Type, data),
-	}
-	if e.At.IsZero() {
-		e.At = data.moment("timestamp")
 	}
 	switch e.Type {
 	case ToolUse, ToolCompleted, UserToolResult:

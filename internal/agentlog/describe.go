@@ -12,9 +12,9 @@ import (
 func describe(e *Event, data fields) string {
 	switch e.Type {
 	case AssistantMessage, Message, UserMessage:
-		return firstLine(cmp.Or(textOf(data["content"]), textOf(data["text"]), textOf(data["message"])))
+		return firstLine(cmp.Or(textOf(data.value("content")), textOf(data.value("text")), textOf(data.value("message"))))
 	case SystemMessage:
-		return cmp.Or(generalText(object(data["metadata"])), generalText(data))
+		return cmp.Or(generalText(object(data.value("metadata"))), generalText(data))
 	case ToolUse:
 		return join(" ", e.Tool, argument(data))
 	case ToolCompleted:

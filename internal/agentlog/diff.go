@@ -1,9 +1,7 @@
 package agentlog
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"strings"
 )
@@ -44,19 +42,4 @@ func DiffHead(e *Event) string {
 		text += " (a preview: its end may be missing)"
 	}
 	return text
-}
-
-// ReadDiff reads the diff of an event again from the file of its session. An error is that of the
-// file, or says that another line is in its place.
-func ReadDiff(file io.ReaderAt, e *Event) (string, error) {
-	line := make([]byte, e.span.size)
-	if _, err := file.ReadAt(line, e.span.start); err != nil && !errors.Is(err, io.EOF) {
-		return "", err
-	}
-	d := Decoder{Options: Options{Diffs: true}}
-	again, err := d.DecodeLine(line)
-	if err == nil && (again.ID != e.ID || again.Type != e.Type) {
-		err = ErrNoEvent
-	}
-	return again.Diff, err
 }

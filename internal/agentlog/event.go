@@ -46,7 +46,6 @@ type Event struct {
 	Diff        string // with Options.Diffs; else ""
 
 	keys *eventKeys // with Options.Keys
-	span span
 }
 
 // End is what a completed event says.
@@ -56,12 +55,6 @@ type End struct {
 	ExitCode   *int64
 	StopReason string
 	Cost       *float64 // in the currency of the agent's account, which is not said
-}
-
-// span is where in its file a line is, in bytes.
-type span struct {
-	start int64
-	size  int
 }
 
 // IsHeartbeat says that an event only shows that the worker lives.

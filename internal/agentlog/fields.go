@@ -1,6 +1,7 @@
 package agentlog
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -11,24 +12,34 @@ import (
 )
 
 // fields are the members of an object, of which each may be of any type.
-type fields map[string]json.RawMessage
+type fields []jsontext.Member
 
 // object reads an object; nil for any other value.
 func object(raw json.RawMessage) fields {
 	if len(raw) == 0 || raw[0] != '{' {
 		return nil
 	}
-	var f fields
-	if jsontext.Unmarshal(raw, &f) != nil {
+	f, err := jsontext.Members(make(fields, 0, 8), raw)
+	if err != nil {
 		return nil
 	}
 	return f
 }
 
+// value is the value of the last member with a key; nil = there is none.
+func (f fields) value(key string) json.RawMessage {
+	for _, member := range slices.Backward(f) {
+		if member.Key == key {
+			return member.Value
+		}
+	}
+	return nil
+}
+
 // first is the first of the keys that has a value; nil = none has.
 func (f fields) first(keys ...string) json.RawMessage {
 	for _, key := range keys {
-		if raw := f[key]; len(raw) > 0 && string(raw) != "null" {
+		if raw := f.value(key); len(raw) > 0 && string(raw) != "null" {
 			return raw
 		}
 	}
@@ -38,7 +49,7 @@ func (f fields) first(keys ...string) json.RawMessage {
 // text is the text of the first of the keys that has one: a string, or a number or bool as it is written.
 func (f fields) text(keys ...string) string {
 	for _, key := range keys {
-		if text := scalar(f[key]); text != "" {
+		if text := scalar(f.value(key)); text != "" {
 			return text
 		}
 	}
@@ -62,7 +73,7 @@ func scalar(raw json.RawMessage) string {
 
 // number is an integer, also one that is written as a string or with a fraction of zero.
 func (f fields) number(key string) *int64 {
-	text := scalar(f[key])
+	text := scalar(f.value(key))
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return &n
 	}
@@ -74,7 +85,7 @@ func (f fields) number(key string) *int64 {
 
 // decimal is a number.
 func (f fields) decimal(key string) *float64 {
-	if n, err := strconv.ParseFloat(scalar(f[key]), 64); err == nil {
+	if n, err := strconv.ParseFloat(scalar(f.value(key)), 64); err == nil {
 		return &n
 	}
 	return nil
@@ -82,7 +93,7 @@ func (f fields) decimal(key string) *float64 {
 
 // boolean is a bool, also one that is written as a string.
 func (f fields) boolean(key string) *bool {
-	switch strings.ToLower(scalar(f[key])) {
+	switch strings.ToLower(scalar(f.value(key))) {
 	case "true":
 		return new(true)
 	case "false":
@@ -93,7 +104,7 @@ func (f fields) boolean(key string) *bool {
 
 // moment is a time: a text, or the seconds or milliseconds since 1970.
 func (f fields) moment(key string) time.Time {
-	text := scalar(f[key])
+	text := scalar(f.value(key))
 	if at, ok := ParseTime(text); ok {
 		return at
 	}
@@ -132,7 +143,7 @@ func textWithin(raw json.RawMessage, depth int) string {
 	case raw[0] == '{':
 		f := object(raw)
 		for _, key := range []string{"stdout", "output", "text", "content", "result", "error", "message", "stderr", "file"} {
-			if text := textWithin(f[key], depth+1); strings.TrimSpace(text) != "" {
+			if text := textWithin(f.value(key), depth+1); strings.TrimSpace(text) != "" {
 				return text
 			}
 		}
@@ -143,16 +154,10 @@ func textWithin(raw json.RawMessage, depth int) string {
 
 // anyText is the text of the first member, by name, that is a string.
 func (f fields) anyText() string {
-	keys := make([]string, 0, len(f))
-	for key := range f {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
-		if raw := f[key]; len(raw) > 0 && raw[0] == '"' {
-			if text := scalar(raw); text != "" {
-				return text
-			}
+	sorted := slices.SortedStableFunc(slices.Values(f), func(a, b jsontext.Member) int { return cmp.Compare(a.Key, b.Key) })
+	for _, member := range sorted {
+		if text := scalar(f.value(member.Key)); text != "" && f.value(member.Key)[0] == '"' {
+			return text
 		}
 	}
 	return ""

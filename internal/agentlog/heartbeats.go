@@ -19,19 +19,19 @@ type Beats struct {
 	last time.Time
 }
 
-// Add counts a heartbeat.
-func (b *Beats) Add(e *Event) {
+// Add counts a heartbeat; a zero time is not known.
+func (b *Beats) Add(at time.Time) {
 	b.Count++
-	if e.At.IsZero() {
+	if at.IsZero() {
 		return
 	}
-	if gap := e.At.Sub(b.last); !b.last.IsZero() {
+	if gap := at.Sub(b.last); !b.last.IsZero() {
 		b.LongestGap = max(b.LongestGap, gap)
 		if gap > heartbeatMissed {
 			b.Missed += int((gap+HeartbeatEvery/2)/HeartbeatEvery) - 1
 		}
 	}
-	b.last = e.At
+	b.last = at
 }
 
 // String is "45 heartbeats, none missed".
@@ -47,37 +47,4 @@ func (b Beats) String() string {
 		return text + ", none missed"
 	}
 	return text
-}
-
-// Fold calls show for each event; of the heartbeats of one run of an agent only for the last one, with
-// all of them. A run begins with agent.started.
-func Fold(events []Event, show func(e *Event, beats *Beats) error) error {
-	last := map[int]*Beats{} // by the index of the last heartbeat of a run
-	at, beats := -1, Beats{}
-	end := func() {
-		if at >= 0 {
-			kept := beats
-			last[at] = &kept
-		}
-		at, beats = -1, Beats{}
-	}
-	for i := range events {
-		switch e := &events[i]; {
-		case e.Type == Started:
-			end()
-		case e.IsHeartbeat():
-			at = i
-			beats.Add(e)
-		}
-	}
-	end()
-	for i := range events {
-		if events[i].IsHeartbeat() && last[i] == nil {
-			continue
-		}
-		if err := show(&events[i], last[i]); err != nil {
-			return err
-		}
-	}
-	return nil
 }

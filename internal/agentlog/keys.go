@@ -32,10 +32,10 @@ func keysOf(e *Event, data fields, raw json.RawMessage) *eventKeys {
 		return &eventKeys{work: h.Sum64()}
 	}
 	stable := make(map[string]any, len(data))
-	for key, value := range data {
+	for _, member := range data {
 		var v any
-		if !volatile(key) && jsontext.Unmarshal(value, &v) == nil {
-			stable[key] = v
+		if !volatile(member.Key) && jsontext.Unmarshal(member.Value, &v) == nil {
+			stable[member.Key] = v
 		}
 	}
 	if text, err := json.Marshal(stable); err == nil { // with its keys in order

@@ -13,8 +13,11 @@ import (
 
 // Session is a list of events, oldest first, each once.
 type Session struct {
-	Events []Event
+	Events []Event // none with Options.Places: see Each
 	Problems
+
+	places []place // with Options.Places; else nil
+	diffs  bool    // Options.Diffs
 }
 
 // Problems are what was wrong with the lines of a session. Nothing else is left out of it.
@@ -113,31 +116,38 @@ func (c *Collector) Add(raw Raw) bool {
 	return true
 }
 
-// addLine reads a line. False: it is no new event.
-func (c *Collector) addLine(text []byte, line int, at span) (Event, bool) {
+// addLine adds a line that begins at a byte of its file, if it is a new event.
+func (c *Collector) addLine(text []byte, line int, start int64) {
 	if len(bytes.TrimSpace(text)) == 0 {
-		return Event{}, false
+		return
 	}
-	e, err := c.DecodeLine(text)
+	raw, err := c.decodeFrame(text)
 	if err != nil {
 		c.session.Unreadable.add(line)
-		return e, false
+		return
 	}
-	if c.Repeats(e.ID) {
+	if c.Repeats(raw.ID) {
 		c.session.Repeated.add(line)
-		return e, false
+		return
 	}
-	e.Line, e.span = line, at
 	switch {
-	case e.At.IsZero():
+	case raw.At.IsZero():
 		c.session.Untimed.add(line)
-	case e.At.Before(c.last):
+	case raw.At.Before(c.last):
 		c.session.Disordered.add(line)
 	}
-	if !e.At.IsZero() {
-		c.last = e.At
+	if !raw.At.IsZero() {
+		c.last = raw.At
 	}
-	return e, true
+	if c.Places {
+		p := placeOf(&Event{At: raw.At, Type: raw.Type})
+		p.start, p.size, p.line = start, int32(len(text)), int32(line)
+		c.session.places = append(c.session.places, p)
+		return
+	}
+	e := c.Decode(raw)
+	e.Line = line
+	c.session.Events = append(c.session.Events, e)
 }
 
 // NewestFirst gives the events that were added newest first, the oldest first.
@@ -150,37 +160,29 @@ func (c *Collector) NewestFirst() *Session {
 func (c *Collector) Session() *Session {
 	s := &c.session
 	s.LeftOut = c.leftOut
-	if times := sortTimes(s.Events); !slices.IsSortedFunc(times, time.Time.Compare) {
-		sortBy(s.Events, times)
-	}
+	s.diffs = c.Diffs
+	sortByTime(s.Events, func(e *Event) time.Time { return e.At })
+	sortByTime(s.places, (*place).at)
 	return s
 }
 
-// sortTimes are the times by which events are sorted: that of the event before, for one without.
-func sortTimes(events []Event) []time.Time {
-	times := make([]time.Time, len(events))
-	last := time.Time{}
-	for i, e := range events {
-		if !e.At.IsZero() {
-			last = e.At
+// sortByTime sorts what has times and leaves the order of equal ones. What has none has the time of the one before.
+func sortByTime[T any](list []T, at func(*T) time.Time) {
+	times, order, last := make([]time.Time, len(list)), make([]int, len(list)), time.Time{}
+	for i := range list {
+		if own := at(&list[i]); !own.IsZero() {
+			last = own
 		}
-		times[i] = last
+		times[i], order[i] = last, i
 	}
-	return times
-}
-
-// sortBy sorts events by their times and leaves the order of equal ones.
-func sortBy(events []Event, times []time.Time) {
-	order := make([]int, len(events))
-	for i := range order {
-		order[i] = i
+	if slices.IsSortedFunc(times, time.Time.Compare) {
+		return
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return times[a].Compare(times[b]) })
-	sorted := make([]Event, len(events))
+	before := slices.Clone(list)
 	for i, from := range order {
-		sorted[i] = events[from]
+		list[i] = before[from]
 	}
-	copy(events, sorted)
 }
 
 // ReadLines reads the lines of a file, or of the rest of it behind what was read before. With
@@ -211,7 +213,7 @@ func (c *Collector) ReadLines(ctx context.Context, r io.Reader) error {
 // ReadGrowth forgets the events that the session has and reads those that its file, which has size bytes
 // now, has grown by. Restarted: the file is shorter than before, and was read from its beginning.
 func (c *Collector) ReadGrowth(ctx context.Context, file io.ReaderAt, size int64) (restarted bool, err error) {
-	c.session.Events = nil
+	c.session.Events, c.session.places = nil, nil
 	if restarted = size < c.at; restarted {
 		c.at, c.line = 0, 0
 	}
@@ -221,15 +223,6 @@ func (c *Collector) ReadGrowth(ctx context.Context, file io.ReaderAt, size int64
 // Forget forgets the events that the session has, not which they were.
 func (c *Collector) Forget() { c.session.Events, c.diffs = nil, 0 }
 
-// reserve reserves memory for the events of a large file when their average length is known: a list that grows is in
-// memory twice.
-func (c *Collector) reserve() {
-	const known, most = 1000, 200_000
-	if n := len(c.session.Events); n == known && c.Size > c.at {
-		c.session.Events = slices.Grow(c.session.Events, int(min(most, float64(c.Size)/float64(c.at)*known*1.02-known)))
-	}
-}
-
 // takeLine adds a line of a file. Without an end it may be cut in its middle.
 func (c *Collector) takeLine(l *lines, read line) {
 	if read.long {
@@ -237,12 +230,7 @@ func (c *Collector) takeLine(l *lines, read line) {
 		return
 	}
 	before := c.session.Unreadable
-	e, ok := c.addLine(read.text, l.n, span{l.start, len(read.text)})
-	switch {
-	case ok:
-		c.reserve()
-		c.session.Events = append(c.session.Events, e)
-	case !read.ended && c.session.Unreadable != before:
+	if c.addLine(read.text, l.n, l.start); !read.ended && c.session.Unreadable != before {
 		c.session.Unreadable, c.session.CutLine = before, l.n
 	}
 }

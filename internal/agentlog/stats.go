@@ -38,44 +38,65 @@ func (s Stats) Duration() time.Duration { return s.Last.Sub(s.First) }
 
 // StatsOf counts the events of a session.
 func StatsOf(events []Event) Stats {
-	s := Stats{Events: len(events)}
-	types, tools, files := map[string]int{}, map[string]int{}, map[string]*FileChange{}
-	beats := Beats{}
+	var c Counter
 	for i := range events {
-		e := &events[i]
-		types[e.Type]++
-		if e.Turn != nil {
-			s.Turns = max(s.Turns, *e.Turn)
-		}
-		if e.Failed {
-			s.Errors++
-		}
-		if !e.At.IsZero() {
-			s.Last = e.At
-			if s.First.IsZero() {
-				s.First = e.At
-			}
-		}
-		switch {
-		case e.Type == Started:
-			s.Runs++
-			s.Heartbeats.join(beats)
-			beats = Beats{}
-		case e.IsHeartbeat():
-			beats.Add(e)
-		case e.Type == ToolUse:
-			tools[cmp.Or(e.Tool, "unnamed")]++
-		case e.Type == FileEdited:
-			countChange(files, e)
-		case e.Type == Completed:
-			s.End = e.End
-			if e.End.Turns != nil {
-				s.Turns = max(s.Turns, *e.End.Turns)
-			}
+		c.Add(&events[i])
+	}
+	return c.Stats()
+}
+
+// Counter counts the events of a session, which are added oldest first.
+type Counter struct {
+	stats        Stats
+	types, tools map[string]int
+	files        map[string]*FileChange
+	beats        Beats // of the run
+}
+
+// Add counts an event, of which it keeps no more than the end.
+func (c *Counter) Add(e *Event) {
+	s := &c.stats
+	if c.types == nil {
+		c.types, c.tools, c.files = map[string]int{}, map[string]int{}, map[string]*FileChange{}
+	}
+	s.Events++
+	c.types[e.Type]++
+	if e.Turn != nil {
+		s.Turns = max(s.Turns, *e.Turn)
+	}
+	if e.Failed {
+		s.Errors++
+	}
+	if !e.At.IsZero() {
+		s.Last = e.At
+		if s.First.IsZero() {
+			s.First = e.At
 		}
 	}
-	s.Heartbeats.join(beats)
-	s.Types, s.Tools, s.Files = sortedCounts(types), sortedCounts(tools), sortedFiles(files)
+	switch {
+	case e.Type == Started:
+		s.Runs++
+		s.Heartbeats.join(c.beats)
+		c.beats = Beats{}
+	case e.IsHeartbeat():
+		c.beats.Add(e.At)
+	case e.Type == ToolUse:
+		c.tools[cmp.Or(e.Tool, "unnamed")]++
+	case e.Type == FileEdited:
+		countChange(c.files, e)
+	case e.Type == Completed:
+		s.End = e.End
+		if e.End.Turns != nil {
+			s.Turns = max(s.Turns, *e.End.Turns)
+		}
+	}
+}
+
+// Stats are the figures of what was added.
+func (c *Counter) Stats() Stats {
+	s := c.stats
+	s.Heartbeats.join(c.beats)
+	s.Types, s.Tools, s.Files = sortedCounts(c.types), sortedCounts(c.tools), sortedFiles(c.files)
 	return s
 }
 

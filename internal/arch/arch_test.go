@@ -79,7 +79,7 @@ func rooms() map[string][]string {
 		"providers/docker":           wire,
 		"providers/vercel":           wire,
 		"providers/monotask":         wire,
-		"providers/omoios":           with(wire, "jsontext"),
+		"providers/omoios":           with(wire, "agentlog", "jsontext"),
 		// strict wire fakes, for tests alone
 		"testkit/wiretest":         with(words, "providers", "providers/wirekit", "httpx", "testkit/tiertest"),
 		"testkit/wiretest/apispec": {"httpx", "testkit/wiretest"},

@@ -190,7 +190,7 @@ func (s dashboardSource) Page(ctx context.Context, verb string, ref sandbox.Ref,
 	case "cleanup status":
 		err = showCleanupStatus(ctx, s.deps, p, s.deps.Thresholds(sandbox.Sandbox{}).CleanupEvery)
 	default:
-		err = inspectOne(ctx, s.deps, p, ref.String())
+		err = inspectOne(ctx, s.deps, p, ref.String(), true)
 	}
 	if alreadyShown(err) {
 		err = nil

@@ -85,7 +85,7 @@ func runEvents(ctx context.Context, d *Deps, p *output.Printer, word string, o e
 	case err != nil:
 		return err
 	case o.stats:
-		return views.ShowEventStats(p, eventStatsSchema, r)
+		return views.ShowEventStats(ctx, p, eventStatsSchema, r)
 	}
 	shown := views.EventsOptions{Diff: o.diff, Follow: o.follow, All: d.Globals.Verbose > 0}
 	if d.Process.Stdout.TTY && !shown.All {
@@ -95,13 +95,12 @@ func runEvents(ctx context.Context, d *Deps, p *output.Printer, word string, o e
 	if err != nil {
 		return err
 	}
-	if err := page.Add(r); err != nil {
-		return err
-	}
-	if !o.follow {
+	if err = page.Add(ctx, r); err == nil && !o.follow {
 		return page.Close(r, nil)
 	}
-	err = r.Follow(ctx, watch, func() error { return page.Add(r) })
+	if err == nil {
+		err = r.Follow(ctx, watch, func() error { return page.Add(ctx, r) })
+	}
 	if ctx.Err() == nil && err != nil {
 		return err
 	}

@@ -59,6 +59,23 @@ func TestEventsAreReadFromStandardInput(t *testing.T) {
 	assert.Contains(t, b.run(t, "events - --diff").stdout, "\n-x\n")
 }
 
+// TestAFileReadsAsStandardInput: of a file the events are read twice, of standard input they are kept.
+func TestAFileReadsAsStandardInput(t *testing.T) {
+	t.Parallel()
+	lines := strings.SplitAfter(strings.TrimSpace(sessionLines), "\n")
+	disordered := strings.Join([]string{lines[0], lines[3], "garbage\n", lines[2], lines[2], lines[1], `{"event_type":"agent.message","event_data":{"content":"untimed"}}` + "\n", lines[4], lines[5]}, "")
+	for name, text := range map[string]string{"in order": sessionLines, "out of order": disordered, "cut": disordered[:len(disordered)-9]} {
+		b := withSession(t, map[string]string{"s.jsonl": text})
+		b.stdin = text
+		for _, flags := range []string{"", " -v", " -o json", " -o ndjson", " -o csv", " --diff", " --diff -o json", " --stats", " --stats -o json", " --columns at,what"} {
+			file, stdin := b.run(t, "events s.jsonl"+flags), b.run(t, "events -"+flags)
+			assert.Equal(t, stdin.code, file.code, name+flags)
+			assert.Equal(t, stdin.stdout, strings.ReplaceAll(file.stdout, "s.jsonl", "standard input"), name+flags)
+			assert.Equal(t, stdin.stderr, strings.ReplaceAll(file.stderr, "s.jsonl", "standard input"), name+flags)
+		}
+	}
+}
+
 func TestBrokenLinesAreNamedAndTheOthersShown(t *testing.T) {
 	t.Parallel()
 	b := withSession(t, map[string]string{"s.jsonl": "garbage\n" + sessionLines + `{"id":"7","event_ty`, "none.jsonl": "garbage\n", "empty.jsonl": ""})

@@ -45,7 +45,7 @@ func runInspect(ctx context.Context, d *Deps, p *output.Printer, args []string) 
 		return err
 	}
 	if len(words) == 1 {
-		return inspectOne(ctx, d, p, words[0])
+		return inspectOne(ctx, d, p, words[0], false)
 	}
 	var errs []error
 	for i, word := range words {
@@ -54,7 +54,7 @@ func runInspect(ctx context.Context, d *Deps, p *output.Printer, args []string) 
 				return err
 			}
 		}
-		err := inspectOne(ctx, d, p, word)
+		err := inspectOne(ctx, d, p, word, false)
 		if err != nil && !alreadyShown(err) {
 			err = p.Failed(inspectSchema, output.ShapeItem, err)
 		}
@@ -68,11 +68,12 @@ func runInspect(ctx context.Context, d *Deps, p *output.Printer, args []string) 
 	return output.ConcludeAll(errs, len(errs) < len(words))
 }
 
-func inspectOne(ctx context.Context, d *Deps, p *output.Printer, word string) error {
+// inspectOne shows one sandbox, on the dashboard with its timeline.
+func inspectOne(ctx context.Context, d *Deps, p *output.Printer, word string, timeline bool) error {
 	r, err := look.Diagnose(ctx, d.Env, look.DiagnoseRequest{Word: word, Sandbox: true}, d.newObserver(p, nil))
 	if r == nil {
 		return err
 	}
 	r.Errors = ops.CauseOnce(ctx, r.Errors) // what was seen until an interrupt is shown
-	return views.ShowInspection(p, inspectSchema, r, d.Process.Name())
+	return views.ShowInspection(p, inspectSchema, r, d.Process.Name(), timeline)
 }

@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"encoding/csv"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,7 +16,9 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
+	"sbx/internal/testkit/omoiostest"
 )
 
 func TestInspectExits(t *testing.T) {
@@ -363,5 +366,61 @@ func TestInspectInOneRow(t *testing.T) {
 		require.Len(t, rows, 2)
 		assert.Equal(t, []string{"ref", "state", "exit", "limits"}, rows[0])
 		assert.Equal(t, []string{"prod/calm0001", "running", ""}, rows[1][:3])
+	})
+}
+
+// TestThePageOfTheDashboardHasTheTimeline: its newest lines, in the words of `sbx events`; inspect alone has none.
+func TestThePageOfTheDashboardHasTheTimeline(t *testing.T) {
+	t.Parallel()
+	bubble.Run(t, "timeline", func(t *testing.T) {
+		f := newFollowed(t, "", "")
+		assert.NotContains(t, f.run(t, "inspect prod/aaaa").stdout, "Timeline")
+		page := func() string {
+			source, err := f.deps(t).newDashboardSource(t.Context())
+			require.NoError(t, err)
+			text, err := source.Page(t.Context(), "inspect", sandbox.Ref{Provider: "prod", ID: "aaaa"}, 100)
+			require.NoError(t, err)
+			_, timeline, found := strings.Cut(text, "Timeline\n")
+			require.True(t, found, text)
+			return timeline
+		}
+		assert.Regexp(t, `(?s)^  AT +EVENT +DETAIL\n.*\n  2026-11-20 12:00:00  created  -\n  2026-11-20 12:00:00  started  -\n$`, page())
+
+		for i := range 150 {
+			at := noon.Add(time.Duration(i+1) * time.Second)
+			f.omoi.Add(omoiostest.Event{Sandbox: agentBox, Type: "agent.tool_use", At: at, Data: map[string]any{"tool": "Bash", "input": map[string]any{"command": fmt.Sprintf("step %d", i)}}},
+				omoiostest.Event{Sandbox: agentBox, Type: "agent.heartbeat", At: at})
+		}
+		text := page()
+		assert.Contains(t, text, "\n  2026-11-20 12:02:30  tool_use   Bash step 149\n  2026-11-20 12:02:30  heartbeat  150 heartbeats, none missed\n")
+		assert.Contains(t, text, "54 earlier lines are left out; `sbx events prod/aaaa` has all")
+		assert.NotContains(t, text, "Bash step 50\n")
+		assert.Contains(t, text, "Bash step 51\n")
+	})
+}
+
+// TestInspectAndEventsSayTheSame of each event of an agent: its time, its type and its text.
+func TestInspectAndEventsSayTheSame(t *testing.T) {
+	t.Parallel()
+	bubble.Run(t, "same", func(t *testing.T) {
+		f := newFollowed(t, "", "")
+		for i, data := range []map[string]any{
+			{"tool": "Bash", "tool_response": map[string]any{"stdout": "ok"}, "duration_ms": 1500}, {"file_path": "a.go", "full_diff": "+x\n"}, {"content": []any{map[string]any{"text": strings.Repeat("long ", 99)}}},
+		} {
+			kind := []string{"agent.tool_completed", "agent.file_edited", "agent.assistant_message"}[i]
+			f.omoi.Add(omoiostest.Event{Sandbox: agentBox, Type: kind, At: noon.Add(time.Duration(i) * time.Minute), Data: data})
+		}
+		var listed, timeline [][3]any
+		for _, e := range f.run(t, "events prod/aaaa -o json").list(t, "items") {
+			listed = append(listed, [3]any{e["at"], e["type"], e["what"]})
+		}
+		entries, _ := f.run(t, "inspect prod/aaaa -o json").item(t)["timeline"].([]any)
+		for _, entry := range entries {
+			e, _ := entry.(map[string]any)
+			timeline = append(timeline, [3]any{e["at"], e["event"], e["detail"]})
+		}
+		assert.Len(t, listed, 6)
+		assert.ElementsMatch(t, listed, timeline)
+		assert.Contains(t, listed, [3]any{"2026-11-20T12:00:00Z", "agent.tool_completed", "Bash -> ok (1.5s)"})
 	})
 }

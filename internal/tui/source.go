@@ -33,7 +33,7 @@ type Reader interface {
 	Look(ctx context.Context, items []sandbox.Sandbox) []look.LiveLook
 	// Tasks are those on record, the newest first.
 	Tasks(ctx context.Context) ([]ops.TaskState, error)
-	// Page is the text of `sbx inspect REF` `sbx tasks show ID` or `sbx cleanup status`, so many cells wide.
+	// Page is the text of `sbx inspect REF` with the timeline, `sbx tasks show ID` or `sbx cleanup status`, so many cells wide.
 	Page(ctx context.Context, verb string, ref sandbox.Ref, width int) (string, error)
 	// Follow gives the last lines of a log and each new one, from one goroutine: look.Live.Follow.
 	Follow(ctx context.Context, ref sandbox.Ref, lines int, item func(any))

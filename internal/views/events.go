@@ -2,6 +2,7 @@ package views
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -51,7 +52,7 @@ type EventsKeys struct {
 func EventColumns() []output.Column[EventRow] {
 	return output.Columns(EventRow.item,
 		output.Column[EventRow]{Name: "at", Text: EventRow.clock},
-		output.Column[EventRow]{Name: "type", Text: func(r EventRow) string { return strings.TrimPrefix(r.Type, "agent.") }, Tone: EventRow.tone},
+		output.Column[EventRow]{Name: "type", Text: EventRow.typeText, Tone: EventRow.tone},
 		output.Column[EventRow]{Name: "what", Tone: EventRow.tone},
 	)
 }
@@ -78,6 +79,8 @@ func (r EventRow) clock() string {
 	}
 	return r.At.UTC().Format(time.DateTime)
 }
+
+func (r EventRow) typeText() string { return strings.TrimPrefix(r.Type, "agent.") }
 
 func (r EventRow) tone() output.Tone {
 	switch {
@@ -118,31 +121,27 @@ func NewEventsPage(p *output.Printer, schema string, r *look.EventsResult, o Eve
 	return g, err
 }
 
-// Add shows the events that r has.
-func (g *EventsPage) Add(r *look.EventsResult) error {
-	if g.list == nil {
-		return g.showDiffs(r)
-	}
-	show := func(e *agentlog.Event, beats *agentlog.Beats) error {
-		return g.list.Add(EventRow{Event: e, beats: beats})
-	}
-	var err error
-	switch folded := g.forPeople && !g.o.All; {
-	case g.o.Diff:
-		err = addWithDiffs(g.list, r)
-	case folded && g.o.Follow:
-		err = eachEvent(r, func(e *agentlog.Event, beats *agentlog.Beats) error {
-			if e.IsHeartbeat() {
-				return nil
-			}
-			return show(e, beats)
-		})
-	case folded:
-		err = agentlog.Fold(r.Events, show)
-	default:
-		err = eachEvent(r, show)
-	}
-	if err == nil && g.o.Follow {
+// Add shows the events that r has, until ctx ends.
+func (g *EventsPage) Add(ctx context.Context, r *look.EventsResult) error {
+	folded := g.forPeople && !g.o.All && !g.o.Diff
+	err := r.Each(ctx, folded && !g.o.Follow, func(e *agentlog.Event, beats *agentlog.Beats) error {
+		switch {
+		case g.list == nil:
+			return g.showDiff(e)
+		case folded && g.o.Follow && e.IsHeartbeat():
+			return nil
+		}
+		row := EventRow{Event: e, beats: beats}
+		if g.o.Diff && e.DiffBytes > 0 && !e.DiffLeftOut {
+			row.diff = &e.Diff
+		}
+		return g.list.Add(row)
+	})
+	switch {
+	case err != nil:
+	case g.list == nil:
+		err = g.printer.Broken()
+	case g.o.Follow:
 		err = g.list.Flush()
 	}
 	return err
@@ -168,54 +167,20 @@ func (g *EventsPage) Close(r *look.EventsResult, ended error) error {
 	return g.list.Close()
 }
 
-func eachEvent(r *look.EventsResult, show func(*agentlog.Event, *agentlog.Beats) error) error {
-	for i := range r.Events {
-		if err := show(&r.Events[i], nil); err != nil {
+// showDiff prints a change below a line that names it.
+func (g *EventsPage) showDiff(e *agentlog.Event) error {
+	if e.Type != agentlog.FileEdited {
+		return nil
+	}
+	if g.changes++; g.changes > 1 {
+		if err := g.printer.LineTone("", output.Plain); err != nil {
 			return err
 		}
 	}
-	return nil
+	return showDiff(g.printer, e, g.o)
 }
 
-func addWithDiffs(list *output.List[EventRow], r *look.EventsResult) error {
-	return eachEvent(r, func(e *agentlog.Event, _ *agentlog.Beats) error {
-		row := EventRow{Event: e}
-		if e.DiffBytes > 0 && !e.DiffLeftOut {
-			diff, err := r.Diff(e)
-			if err != nil {
-				return err
-			}
-			row.diff = &diff
-		}
-		return list.Add(row)
-	})
-}
-
-// showDiffs prints each change below a line that names it.
-func (g *EventsPage) showDiffs(r *look.EventsResult) error {
-	p := g.printer
-	for i := range r.Events {
-		e := &r.Events[i]
-		if e.Type != agentlog.FileEdited {
-			continue
-		}
-		diff, err := r.Diff(e)
-		if err != nil {
-			return err
-		}
-		if g.changes++; g.changes > 1 {
-			if err := p.LineTone("", output.Plain); err != nil {
-				return err
-			}
-		}
-		if err := showDiff(p, e, diff, g.o); err != nil {
-			return err
-		}
-	}
-	return p.Broken()
-}
-
-func showDiff(p *output.Printer, e *agentlog.Event, diff string, o EventsOptions) error {
+func showDiff(p *output.Printer, e *agentlog.Event, o EventsOptions) error {
 	head := "# " + agentlog.DiffHead(e)
 	if !e.At.IsZero() {
 		head += ", " + e.At.UTC().Format(time.RFC3339)
@@ -223,7 +188,7 @@ func showDiff(p *output.Printer, e *agentlog.Event, diff string, o EventsOptions
 	if err := p.LineTone(head, output.Muted); err != nil {
 		return err
 	}
-	lines, left := agentlog.DiffLines(diff, o.DiffLines)
+	lines, left := agentlog.DiffLines(e.Diff, o.DiffLines)
 	for line := range lines {
 		if err := p.LineTone(cutLine(line, o.LineLength), diffTone(line)); err != nil {
 			return err

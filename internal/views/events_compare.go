@@ -79,7 +79,7 @@ func divergenceItem(d *agentlog.Divergence) *DivergenceItem {
 func comparedItem(c *look.EventsComparison, n int) ComparedItem {
 	return ComparedItem{
 		WorkEvents: c.Work[n], OnlyTools: append([]string{}, c.OnlyTools[n]...), OnlyFiles: append([]string{}, c.OnlyFiles[n]...),
-		Stats: sessionOf(c.Sessions[n]).item(),
+		Stats: sessionOf([]agentlog.Stats{c.A, c.B}[n], c.Sessions[n]).item(),
 	}
 }
 
@@ -221,7 +221,7 @@ func changeText(f agentlog.FileChange) string {
 
 // compareRows are the figures of both.
 func compareRows(c *look.EventsComparison) [][]any {
-	a, b := sessionOf(c.Sessions[0]), sessionOf(c.Sessions[1])
+	a, b := sessionOf(c.A, c.Sessions[0]), sessionOf(c.B, c.Sessions[1])
 	row := func(name string, of func(session) any) []any { return []any{name, of(a), of(b)} }
 	return [][]any{
 		row("session", func(s session) any { return s.name }),

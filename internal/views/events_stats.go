@@ -1,6 +1,7 @@
 package views
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -58,8 +59,8 @@ type session struct {
 	lost int
 }
 
-func sessionOf(r *look.EventsResult) session {
-	return session{agentlog.StatsOf(r.Events), r.Name, r.Lost()}
+func sessionOf(stats agentlog.Stats, r *look.EventsResult) session {
+	return session{stats, r.Name, r.Lost()}
 }
 
 func (s session) item() EventStatsItem {
@@ -100,9 +101,13 @@ func fileChangeItem(f agentlog.FileChange) FileChangeItem {
 func EventStatsColumns() []output.Column[session] { return output.Columns(session.item) }
 
 // ShowEventStats shows the figures of a session.
-func ShowEventStats(p *output.Printer, schema string, r *look.EventsResult) error {
+func ShowEventStats(ctx context.Context, p *output.Printer, schema string, r *look.EventsResult) error {
 	warnOf(p, r)
-	return output.ShowItem(p, output.ItemSpec[session]{Schema: schema, Columns: EventStatsColumns(), Human: statsSheet}, sessionOf(r))
+	var c agentlog.Counter
+	if err := r.Each(ctx, false, func(e *agentlog.Event, _ *agentlog.Beats) error { c.Add(e); return nil }); err != nil {
+		return err
+	}
+	return output.ShowItem(p, output.ItemSpec[session]{Schema: schema, Columns: EventStatsColumns(), Human: statsSheet}, sessionOf(c.Stats(), r))
 }
 
 // maxFiles is how many files a page names.

@@ -3,6 +3,7 @@ package views
 import (
 	"fmt"
 
+	"sbx/internal/agentlog"
 	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
@@ -86,6 +87,10 @@ func (i Inspection) pageHealth(s *output.Sheet) {
 	}
 }
 
+// timelineRows is how many events a page shows, the newest ones.
+const timelineRows = 100
+
+// pageTimeline has the events as EventsPage has them.
 func (i Inspection) pageTimeline(s *output.Sheet) {
 	s.Section("Timeline")
 	switch {
@@ -94,9 +99,19 @@ func (i Inspection) pageTimeline(s *output.Sheet) {
 	case len(i.Seen.Events.Got) == 0:
 		s.Text("no events")
 	}
-	rows := make([][]any, len(i.Seen.Events.Got))
+	events := make([]agentlog.Event, len(i.Seen.Events.Got))
 	for n, e := range i.Seen.Events.Got {
-		rows[n] = []any{e.At, e.Event, e.Detail}
+		events[n] = agentlog.Event{At: e.At, Type: e.Event, What: e.Detail}
+	}
+	var rows [][]any
+	_ = (&agentlog.Session{Events: events}).Each(nil, true, func(e *agentlog.Event, beats *agentlog.Beats) error {
+		r := EventRow{Event: e, beats: beats}
+		rows = append(rows, []any{r.clock(), r.typeText(), r.item().What})
+		return nil
+	})
+	if left := len(rows) - timelineRows; left > 0 {
+		rows = rows[left:]
+		s.Text(fmt.Sprintf("%s earlier lines are left out; `%s events %s` has all", thousands(left), i.Program, ShellWord(i.Ref().String())))
 	}
 	s.Table([]string{"at", "event", "detail"}, rows)
 }

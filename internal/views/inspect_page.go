@@ -22,9 +22,14 @@ const (
 )
 
 // ShowInspection shows one sandbox in full; of one that is gone what is on record, as an
-// error.
-func ShowInspection(p *output.Printer, schema string, r *look.DiagnoseResult, program string) error {
-	spec := output.ItemSpec[Inspection]{Schema: schema, Columns: InspectColumns(), Human: func(s *output.Sheet, i Inspection) { i.page(s, p.Verbose > 0) }}
+// error. Timeline: the page for people has its events, as all of p.Verbose has.
+func ShowInspection(p *output.Printer, schema string, r *look.DiagnoseResult, program string, timeline bool) error {
+	spec := output.ItemSpec[Inspection]{Schema: schema, Columns: InspectColumns(), Human: func(s *output.Sheet, i Inspection) {
+		full := p.Verbose > 0
+		if i.page(s, full); timeline && !full && i.Missing == nil {
+			i.pageTimeline(s)
+		}
+	}}
 	i := *InspectionOf(p, r, program)
 	if i.Missing != nil {
 		return output.ShowItemAs(p, spec, i, i.Missing, i.Missing)

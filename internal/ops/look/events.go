@@ -33,7 +33,7 @@ type EventsResult struct {
 	Name   string  // what was read, for people
 	Errors []error // sources that could not be read
 
-	file    string // of which diffs are read when they are shown; "" = they are in the events
+	file    string // of which events are read when they are shown; "" = they are kept
 	collect *agentlog.Collector
 	fleet   *fleet.Fleet // nil = it is from a file
 	ref     sandbox.Ref
@@ -60,7 +60,7 @@ func Events(ctx context.Context, env *ops.Env, req EventsRequest, watch ops.Obse
 	path := env.Path(req.Word)
 	info, err := os.Stat(path)
 	if err == nil && info.Mode().IsRegular() {
-		r.file, options.Diffs, options.Size = path, false, info.Size()
+		r.file, options.Places = path, !req.Keys
 	}
 	if req.Follow && r.file == "" {
 		return nil, fault.Usage("%s: only a regular file can be followed", req.Word)
@@ -129,7 +129,7 @@ func (r *EventsResult) read(ctx context.Context, o agentlog.Options, open func()
 			return nil, context.Cause(ctx)
 		case got.err != nil:
 			return nil, fault.Usage("%s: it cannot be read: %s", r.Name, reason(got.err))
-		case len(r.Events) == 0 && r.Lost() > 0:
+		case r.Len() == 0 && r.Lost() > 0:
 			return nil, fault.Usage("%s: no line is an event", r.Name).
 				WithHint(`a session is JSONL: one object a line, {"event_type":"agent.tool_use","event_data":{...},"created_at":"2026-11-20T12:00:00Z"}`)
 		}
@@ -137,21 +137,27 @@ func (r *EventsResult) read(ctx context.Context, o agentlog.Options, open func()
 	return r, nil
 }
 
-// Diff is the diff of a change.
-func (r *EventsResult) Diff(e *agentlog.Event) (string, error) {
-	if r.file == "" || e.DiffBytes == 0 {
-		return e.Diff, nil
+// Each calls show for each event, of a file as it is read again, until ctx ends; see agentlog.Session.Each.
+func (r *EventsResult) Each(ctx context.Context, folded bool, show func(*agentlog.Event, *agentlog.Beats) error) error {
+	each := func(e *agentlog.Event, beats *agentlog.Beats) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return show(e, beats)
+	}
+	if r.file == "" {
+		return r.Session.Each(nil, folded, each)
 	}
 	file, err := os.Open(r.file)
 	if err != nil {
-		return "", fault.Usage("%s: it cannot be read: %s", r.Name, reason(err))
+		return fault.Usage("%s: it cannot be read: %s", r.Name, reason(err))
 	}
 	defer file.Close()
-	diff, err := agentlog.ReadDiff(file, e)
-	if err != nil {
-		return "", fault.New(fault.KindUnavailable, "%s: line %d was changed while it was read", r.Name, e.Line)
+	err = r.Session.Each(file, folded, each)
+	if changed, ok := errors.AsType[*agentlog.ChangedError](err); ok {
+		return fault.New(fault.KindUnavailable, "%s: line %d was changed while it was read", r.Name, changed.Line)
 	}
-	return diff, nil
+	return err
 }
 
 // EventsComparison is what differs between two sessions.

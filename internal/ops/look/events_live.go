@@ -116,7 +116,7 @@ func (r *EventsResult) Follow(ctx context.Context, watch ops.Observer, show func
 		}
 		failing = false
 		pause.Reset()
-		if len(r.Events) > 0 {
+		if r.Len() > 0 {
 			if err := show(); err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"sbx/internal/agentlog"
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
@@ -24,8 +25,10 @@ const eventPageSize = 500
 // which fails with the database; unconfirmed it is fault.KindUnavailable.
 func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error) {
 	var events []sandbox.Event
+	var decoder agentlog.Decoder
 	err := c.readEvents(ctx, id, 0, func(w wireEvent) bool {
-		events = append(events, sandbox.Event{At: w.CreatedAt.Time, Event: w.Type, Detail: eventDetail(w)})
+		e := decoder.Decode(agentlog.Raw{Type: w.Type, At: w.CreatedAt.Time, Data: w.Data})
+		events = append(events, sandbox.Event{At: e.At, Event: e.Type, Detail: e.What})
 		return true
 	})
 	slices.Reverse(events)
@@ -135,26 +138,6 @@ func (c *Client) confirmNoEvents(ctx context.Context, id string) error {
 		return c.Fault(fault.KindUnavailable, "events "+id, "shows no events but counts %d", max(w.Total, w.Heartbeats.Count, int64(len(w.rows))))
 	}
 	return nil
-}
-
-// eventDetail is one line about an event: the first text field that events are known to have.
-func eventDetail(w wireEvent) string {
-	const maxLength = 200
-	var data map[string]any
-	if json.Unmarshal(w.Data, &data) != nil {
-		return ""
-	}
-	for _, key := range []string{"file_path", "tool", "tool_name", "error", "message", "reason", "status", "text", "content"} {
-		text, ok := data[key].(string)
-		if text = strings.Join(strings.Fields(text), " "); !ok || text == "" {
-			continue
-		}
-		if runes := []rune(text); len(runes) > maxLength {
-			text = string(runes[:maxLength]) + "..."
-		}
-		return text
-	}
-	return ""
 }
 
 const (

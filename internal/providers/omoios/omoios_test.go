@@ -54,13 +54,13 @@ func TestEventsAreToldOldestFirstAndOnce(t *testing.T) {
 	f.Add(
 		omoiostest.Event{Sandbox: box, Type: "agent.started"},
 		omoiostest.Event{Sandbox: "another", Type: "agent.error"},
-		omoiostest.Event{Sandbox: box, Type: "agent.tool_use", Data: map[string]any{"tool": "Bash\n", "turn": 3}},
+		omoiostest.Event{Sandbox: box, Type: "agent.tool_use", Data: map[string]any{"tool": "Bash", "turn": 3, "input": map[string]any{"command": "go test\n./..."}}},
 		omoiostest.Event{Sandbox: box, Type: "agent.file_edited", Data: map[string]any{"full_diff": "+secret", "file_path": "a/b.go"}},
 	)
 	got, err := open(t, f, "").Events(t.Context(), box)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"agent.started", "agent.tool_use", "agent.file_edited"}, names(got))
-	assert.Equal(t, []string{"", "Bash", "a/b.go"}, []string{got[0].Detail, got[1].Detail, got[2].Detail})
+	assert.Equal(t, []string{"", "Bash go test ./...", "edited a/b.go +1 -0"}, []string{got[0].Detail, got[1].Detail, got[2].Detail})
 	assert.WithinDuration(t, time.Now(), got[2].At, time.Minute)
 	assert.Zero(t, f.Changes())
 }

@@ -3,9 +3,9 @@ package omoios
 import (
 	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 
+	"sbx/internal/agentlog"
 	"sbx/internal/httpx"
 )
 
@@ -72,22 +72,15 @@ func (m *moment) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &word); err != nil {
 		return errMoment
 	}
-	at, err := parseMoment(word)
-	m.Time = at
-	return err
-}
-
-func parseMoment(word string) (time.Time, error) {
 	if word == "" {
-		return time.Time{}, nil
+		m.Time = time.Time{}
+		return nil
 	}
-	word = strings.Replace(word, " ", "T", 1)
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
-		if at, err := time.Parse(layout, word); err == nil && at.Year() >= 1 && at.Year() <= 9999 {
-			return at.UTC(), nil
-		}
+	at, ok := agentlog.ParseTime(word)
+	if m.Time = at; !ok {
+		return errMoment
 	}
-	return time.Time{}, errMoment
+	return nil
 }
 
 // heartbeat is a heartbeat: its time alone, or the whole event.
