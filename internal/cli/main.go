@@ -88,8 +88,8 @@ func Types() []providers.Type {
 	return []providers.Type{
 		local.Type(),
 		e2b.Type(), e2b.NovitaType(),
-		daytona.Type(), vercel.Type(), monotask.Type(), omoios.Type(),
-		docker.Type(),
+		daytona.Type(), vercel.Type(), monotask.Type(), docker.Type(),
+		omoios.Type(),
 	}
 }
 

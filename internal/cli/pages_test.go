@@ -279,8 +279,11 @@ func open(t *testing.T, kind providers.Type) providers.Named {
 	profile := providers.Profile{Name: kind.Name, Type: kind.Name, Settings: map[string]string{}}
 	for _, o := range kind.Options {
 		profile.Settings[o.Name] = o.Default
-		if o.Default == "" && o.Kind == providers.OptionText {
+		if o.Default == "" && o.Kind == providers.OptionText && (o.Secret || slices.Contains(kind.SwitchedOn, o.Env)) {
 			profile.Settings[o.Name] = "not-a-real-one"
+		}
+		if o.Name == "host" {
+			profile.Settings[o.Name] = "tcp://127.0.0.1:1"
 		}
 		if o.Default == "" && strings.HasSuffix(o.Name, "url") {
 			profile.Settings[o.Name] = "https://example.com"

@@ -152,14 +152,14 @@ func (c *Client) json(ctx context.Context, r httpx.Request, out any) error {
 	return err
 }
 
-// send is a call whose answer has no content. 304 says that it has no effect, since it had been done before.
-func (c *Client) send(ctx context.Context, r httpx.Request) (done bool, err error) {
-	if r, err = c.request(ctx, r); err != nil {
-		return false, err
+// send is a call whose answer has no content. 304 says that it had been done before.
+func (c *Client) send(ctx context.Context, r httpx.Request) error {
+	r, err := c.request(ctx, r)
+	if err != nil {
+		return err
 	}
-	_, err = c.API.Do(ctx, r)
-	if httpx.Status(err) == http.StatusNotModified {
-		return false, nil
+	if _, err = c.API.Do(ctx, r); httpx.Status(err) == http.StatusNotModified {
+		return nil
 	}
-	return err == nil, err
+	return err
 }

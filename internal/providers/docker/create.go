@@ -34,7 +34,7 @@ const (
 type createDefaults struct{ image, network, runtime string }
 
 // holdScript waits until the time limit of the sandbox, $1 in seconds, and ends at once when it is told to.
-const holdScript = `trap 'exit 0' TERM INT; sleep "$1" & wait $!`
+const holdScript = `trap 'exit 0' TERM INT; sleep "$1" >/dev/null 2>&1 & wait $!`
 
 // Vet implements providers.Vetter.
 func (c *Client) Vet(spec sandbox.Spec) error {
@@ -214,7 +214,7 @@ func splitImage(image string) (name, tag string) {
 }
 
 func (c *Client) start(ctx context.Context, id, image string) error {
-	_, err := c.send(ctx, httpx.Request{Op: "create", Method: http.MethodPost, Path: httpx.Path("containers", id, "start"), Timeout: startTimeout, Again: true})
+	err := c.send(ctx, httpx.Request{Op: "create", Method: http.MethodPost, Path: httpx.Path("containers", id, "start"), Timeout: startTimeout, Again: true})
 	if s := httpx.StatusOf(err); s != nil && strings.Contains(s.Message, "/bin/sh") {
 		return fault.New(fault.KindLauncher, "the image %s has no /bin/sh, which sbx runs programs with: %w", image, err)
 	} else if s != nil && httpx.Refused(s.Status) {

@@ -71,12 +71,12 @@ func (f contextFiles) current(settings map[string]string) (string, error) {
 	if name := settings["context"]; name != "" || f.dir == "" {
 		return orDefault(name), nil
 	}
-	text, err := os.ReadFile(filepath.Join(f.dir, "config.json")) //nolint:gosec // the user's own
+	text, err := os.ReadFile(filepath.Join(f.dir, "config.json"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return defaultContext, nil
 	}
 	var file struct {
-		CurrentContext string `json:"currentContext"`
+		CurrentContext string `json:"currentContext"` //nolint:tagliatelle // Docker's own
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &file)
@@ -121,7 +121,7 @@ func certificates(settings map[string]string) (*dockercontext.TLSData, error) {
 	}
 	var data dockercontext.TLSData
 	for name, into := range map[string]*[]byte{"ca.pem": &data.CA, "cert.pem": &data.Cert, "key.pem": &data.Key} {
-		text, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // the user's own
+		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			return nil, fault.Usage("cert_path: %w", err).WithHint("the folder needs ca.pem, cert.pem and key.pem")
 		}

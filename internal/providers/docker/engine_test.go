@@ -26,7 +26,7 @@ const image = "sbxtest:1"
 // realEngine is the address of the engine; without one the test is skipped.
 func realEngine(t *testing.T) string {
 	t.Helper()
-	host := os.Getenv(EngineVariable) //nolint:forbidigo // for tests only
+	host := os.Getenv(EngineVariable)
 	if host == "" {
 		t.Skipf("%s is not set: `.ci/run docker` starts an engine", EngineVariable)
 	}
@@ -44,6 +44,7 @@ func open(t wiretest.T, settings map[string]string, n httpx.Net) *docker.Client 
 
 // TestConformanceOfTheEngine plays the suite against a real engine.
 func TestConformanceOfTheEngine(t *testing.T) {
+	t.Parallel()
 	host := realEngine(t)
 	providertest.Run(t, providertest.Config{
 		New: func(t providertest.T) providers.Provider {

@@ -277,7 +277,7 @@ func (r *execution) kill(ctx context.Context) error {
 
 func (r *execution) sendSizes(ctx context.Context) {
 	send := func(size providers.Size) {
-		_, _ = r.c.send(ctx, httpx.Request{ // a lost size does no harm
+		_ = r.c.send(ctx, httpx.Request{ // a lost size does no harm
 			Op: r.op, Method: http.MethodPost, Path: httpx.Path("exec", r.exec, "resize"),
 			Query: url.Values{"h": {strconv.Itoa(int(size.Rows))}, "w": {strconv.Itoa(int(size.Columns))}},
 		})

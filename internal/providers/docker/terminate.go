@@ -32,14 +32,14 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	case !o.Delete && (state == sandbox.StateStopped || state.Ended()):
 		return c.Fault(fault.KindGone, op, "it is %s", w.State.Status)
 	case runs:
-		if err := c.stop(ctx, op, w.ID, o.Grace); err != nil && !(o.Delete && statusOfMissing(err)) {
+		if err := c.stop(ctx, op, w.ID, o.Grace); err != nil && (!o.Delete || !statusOfMissing(err)) {
 			return err
 		}
 	}
 	if !o.Delete && state != sandbox.StateProvisioning {
 		return nil
 	}
-	_, err = c.send(ctx, httpx.Request{Op: op, Method: http.MethodDelete, Path: httpx.Path("containers", w.ID), Query: url.Values{"force": {"1"}, "v": {"1"}}, Timeout: createTimeout})
+	err = c.send(ctx, httpx.Request{Op: op, Method: http.MethodDelete, Path: httpx.Path("containers", w.ID), Query: url.Values{"force": {"1"}, "v": {"1"}}, Timeout: createTimeout})
 	switch {
 	case runs && statusOfMissing(err): // `--rm` has removed it when it stopped
 		return nil
@@ -54,11 +54,10 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 
 // stop sends TERM, and KILL after the grace; it returns when the container has stopped.
 func (c *Client) stop(ctx context.Context, op, id string, grace time.Duration) error {
-	_, err := c.send(ctx, httpx.Request{
+	return c.send(ctx, httpx.Request{
 		Op: op, Method: http.MethodPost, Path: httpx.Path("containers", id, "stop"),
 		Query: url.Values{"t": {strconv.Itoa(int(math.Ceil(grace.Seconds())))}}, Timeout: grace + createTimeout,
 	})
-	return err
 }
 
 // VerifyEnd reads the container again. A delete is proved where the engine does not find it, neither by its id

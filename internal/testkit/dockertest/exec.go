@@ -177,7 +177,7 @@ func (s *frames) Write(p []byte) (int, error) {
 	defer s.mu.Unlock()
 	text := p
 	if !s.raw {
-		text = binary.BigEndian.AppendUint32([]byte{s.stream, 0, 0, 0}, uint32(len(p))) //nolint:gosec // it is short
+		text = binary.BigEndian.AppendUint32([]byte{s.stream, 0, 0, 0}, uint32(len(p)))
 		text = append(text, p...)
 	}
 	if _, err := s.to.Write(text); err != nil {

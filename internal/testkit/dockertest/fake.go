@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -231,7 +232,7 @@ func (f *Fake) awaitEnd(b *box, main *wiretest.Running) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	b.code, b.finished, b.state, b.machine = code, f.o.Now(), f.exitedWord(), nil
-	f.note(b, "die", map[string]string{"exitCode": fmt.Sprint(code)})
+	f.note(b, "die", map[string]string{"exitCode": strconv.Itoa(code)})
 	switch {
 	case b.remove:
 		f.drop(b)
@@ -263,7 +264,10 @@ func (f *Fake) end(b *box, grace time.Duration) {
 	b.stopping = true
 	if f.o.EndFor > 0 {
 		f.mu.Unlock()
-		time.Sleep(f.o.EndFor)
+		select {
+		case <-time.After(f.o.EndFor):
+		case <-f.Ended():
+		}
 		f.mu.Lock()
 	}
 	if b.main == nil { // nothing runs in it but commands

@@ -190,7 +190,7 @@ func (f *Fake) servePull(w http.ResponseWriter, r *http.Request) {
 		lines = append(lines, `{"errorDetail":{"message":"pull access denied for x"},"error":"pull access denied for `+image+`, repository does not exist or may require 'docker login'"}`)
 	}
 	for _, line := range lines {
-		_, _ = w.Write([]byte(line + "\r\n"))
+		_, _ = w.Write([]byte(line + "\r\n")) //nolint:gosec // a client of a test reads it
 	}
 }
 
