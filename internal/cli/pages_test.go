@@ -121,6 +121,7 @@ func factsSection(types []providers.Type) string {
 		{"they are kept in the state directory of sbx", is(func(f providers.Facts) bool { return f.InStateDir })},
 		{"the profile sets the default size; images and snapshots do not apply", is(func(f providers.Facts) bool { return f.SizedByProfile })},
 		{"all of them are yours if no file configures the profile", is(func(f providers.Facts) bool { return f.OwnsAll })},
+		{"others have there what is no sandbox: a configured profile owns only what has an owner's label", is(func(f providers.Facts) bool { return f.Shared })},
 		{"the default profile of a create", is(func(f providers.Facts) bool { return f.LaunchDefault })},
 		{"an end without `--delete` keeps", func(f providers.Facts) string { return string(f.EndKeeps) }},
 		{"after a lost answer to a create, its sandbox may still appear for", func(f providers.Facts) string { return sandbox.FormatDuration(f.SettleTime()) }},

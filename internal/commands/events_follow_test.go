@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/omoios"
@@ -137,4 +138,87 @@ func TestFollowEndsWithTheSandbox(t *testing.T) {
 		assert.Contains(t, r.stderr, "has ended")
 		assert.Less(t, time.Since(began), 45*time.Second)
 	})
+}
+
+// TestFollowOutlivesOneAnswerThatTheSandboxIsMissing: two reads, two seconds apart, end it, and none where the list
+// still has it.
+func TestFollowOutlivesOneAnswerThatTheSandboxIsMissing(t *testing.T) {
+	t.Parallel()
+	for kind, after := range map[fault.Kind]fake.After{fault.KindNotFound: fake.AfterMissing, fault.KindGone: fake.AfterGone} {
+		for name, tc := range map[string]struct {
+			mendAfter time.Duration // 0 = never
+			ended     bool          // it does not exist any more
+		}{"once": {2 * time.Second, false}, "for good": {0, true}, "still listed": {0, false}} {
+			bubble.Run(t, string(kind)+" "+name, func(t *testing.T) {
+				f := newFollowed(t, omoiostest.SocketAbsent, omoiostest.Token)
+				f.prod = fake.New(fake.Options{Name: "prod", After: after})
+				f.prod.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "aaaa", Name: agentBox, State: sandbox.StateRunning, CreatedAt: noon, StartedAt: noon}})
+				f.members = []providers.Provider{f.prod}
+				at := func(d time.Duration, do func()) {
+					timer := time.AfterFunc(d, do)
+					t.Cleanup(func() { timer.Stop() })
+				}
+				// The state is read after 500 ms, 10.5 s and 20.5 s.
+				at(19900*time.Millisecond, func() {
+					if tc.ended {
+						assert.NoError(t, f.prod.Terminate(t.Context(), "aaaa", providers.TerminateOptions{Delete: true}))
+						return
+					}
+					f.prod.Break(fake.Fault{Op: fake.OpGet, ID: "aaaa", Err: fault.New(kind, "no such sandbox")})
+				})
+				if tc.mendAfter > 0 {
+					at(19900*time.Millisecond+tc.mendAfter, f.prod.Mend)
+				}
+				f.report(t, 14*time.Second, 1)
+				at(40*time.Second, f.prod.Mend) // a source may need the record to find its own id
+				f.report(t, 50*time.Second, 2)
+				f.interruptAfter(t, time.Minute)
+				began := time.Now()
+				r := f.run(t, "events prod/aaaa -f")
+				assert.Contains(t, r.stdout, "Tool1")
+				assert.Equal(t, tc.ended, strings.Contains(r.stderr, "has ended"), r.stderr)
+				assert.Equal(t, !tc.ended, strings.Contains(r.stdout, "Tool2"), r.stdout)
+				assert.Equal(t, name == "still listed", strings.Contains(r.stderr, "the list shows it as running"), r.stderr)
+				if !tc.ended {
+					assert.Equal(t, 130, r.code, r.stderr)
+					return
+				}
+				assert.Equal(t, 0, r.code, r.stderr)
+				assert.NotContains(t, r.stderr, "error")
+				assert.NotContains(t, r.stderr, "warning")
+				assert.GreaterOrEqual(t, time.Since(began), 22*time.Second, "the first read is confirmed")
+				assert.Less(t, time.Since(began), 25*time.Second)
+			})
+		}
+	}
+}
+
+// TestFollowShowsAnEventWithinASecond of its report, also the first one, by virtual time.
+func TestFollowShowsAnEventWithinASecond(t *testing.T) {
+	t.Parallel()
+	for name, mode := range map[string]omoiostest.SocketMode{"frames": "", "no socket": omoiostest.SocketAbsent} {
+		bubble.Run(t, name, func(t *testing.T) {
+			f := newFollowed(t, mode, omoiostest.Token)
+			const events = 40
+			began, shown := time.Now(), map[int]time.Duration{}
+			f.printed = func(text string) {
+				for i := range events {
+					if strings.Contains(text, fmt.Sprintf(" Tool%d\n", i)) || strings.Contains(text, fmt.Sprintf("\tTool%d\n", i)) {
+						shown[i] = time.Since(began)
+					}
+				}
+			}
+			due := func(i int) time.Duration { return time.Duration(1+i*1130) * time.Millisecond } // at each phase of a second
+			for i := range events {
+				f.report(t, due(i), i)
+			}
+			f.interruptAfter(t, time.Minute)
+			f.run(t, "events prod/aaaa -f")
+			for i := range events {
+				if assert.Contains(t, shown, i) {
+					assert.LessOrEqual(t, shown[i]-due(i), time.Second, "Tool%d", i)
+				}
+			}
+		})
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"maps"
 	"path/filepath"
 	"strings"
@@ -65,6 +66,15 @@ type bench struct {
 	requests   fleet.EndRequests // the stored requests to end a sandbox
 	history    fleet.History     // what earlier looks have seen; nil = nothing
 	source     providers.Source  // beside each provider; nil = none
+	printed    func(text string) // is called with what is written to stdout; nil = nothing is
+}
+
+// Write is the tee of stdout.
+func (b *bench) Write(text []byte) (int, error) {
+	if b.printed != nil {
+		b.printed(string(text))
+	}
+	return len(text), nil
 }
 
 // result is what a verb left.
@@ -108,7 +118,7 @@ func (b *bench) runArgs(tb testing.TB, args ...string) result {
 	p := process.Process{
 		Args: append([]string{cmp.Or(b.name, "sbx")}, args...), Home: b.home, Workdir: b.workdir, PID: 4711, Host: "cron-1", Environ: append([]string{"TERM=xterm"}, b.env...), Now: b.clock(),
 		Stdin:  process.Stream{Reader: strings.NewReader(b.stdin), TTY: b.tty},
-		Stdout: process.Stream{Writer: &out, TTY: b.tty, Width: b.width},
+		Stdout: process.Stream{Writer: io.MultiWriter(&out, b), TTY: b.tty, Width: b.width},
 		Stderr: process.Stream{Writer: &errs, TTY: b.tty, Width: b.width},
 	}
 	d, began := b.assemble(p)

@@ -98,7 +98,7 @@ func oneRunbook(file *string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case *file != "" && len(args) > 0:
-			return fault.Usage("an id and --file exclude each other")
+			return fault.Usage("an id and --file exclude each other").WithHint("leave the id or --file out")
 		case *file == "" && len(args) != 1:
 			return fault.Usage("%s takes the id of one runbook", cmd.Name()).WithHint("`sbx runbook ls` lists them")
 		}

@@ -73,12 +73,22 @@ func (d *Deps) completeVerb(cmd *cobra.Command, doc document, do work) *cobra.Co
 		if err == nil || alreadyShown(err) {
 			return err
 		}
+		err = withUsageHint(cmd, err)
 		if p.Format.Name() == output.Nagios && doc.nagios {
 			return views.PluginFailed(p, err)
 		}
 		return p.Failed(doc.schema, doc.shape, err)
 	}
 	return cmd
+}
+
+// withUsageHint gives a usage error that has no hint the one to the help of its verb.
+func withUsageHint(cmd *cobra.Command, err error) error {
+	_, one := err.(*fault.Error) //nolint:errorlint // of several, each is printed with its own hint
+	if !one || fault.KindOf(err) != fault.KindUsage || fault.HintOf(err) != "" {
+		return err
+	}
+	return (&fault.Error{Kind: fault.KindUsage, Err: err}).WithHint("`%s --help` lists the flags and has examples", cmd.CommandPath())
 }
 
 // checkFlags refuses what was given empty and what the verb could not print.

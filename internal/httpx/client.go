@@ -260,10 +260,6 @@ func (c *Client) Skew() (time.Duration, bool) { return c.skew.lastSkew() }
 // Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// HTTP is the underlying client, for protocols that begin as a request (WebSocket). It has the
-// same dialer, certificates and redirect rules, and no retries.
-func (c *Client) HTTP() *http.Client { return c.http }
-
 // Trace writes one line for -v, without secrets and control characters.
 func (c *Client) Trace(format string, args ...any) { c.traceLine(format, args...) }
 

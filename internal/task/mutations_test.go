@@ -67,6 +67,7 @@ func mutations() map[string]planted {
 		"everything is kept":                                           breaks("5:", begin((*Task).keepsSandbox, "return a.Sandbox != \"\"")),
 		"a sweep resolves nothing":                                     breaks("7:", swap(Options.mayAdopt, "return t.Phase == Stopping && t.Owner.Host == o.Owner.Host || t.Owner.Host == \"\"", "Stopping"), never(Options.mayAdopt, "LostAfter")),
 		"what nobody goes on with stays":                               breaks("7:", swap((*Task).isOverdue, "return false", "LostAfter")),
+		"a branch whose push has no answer is left":                    breaks("12:", begin((*Task).hasBranch, "return t.Branch != nil && t.Branch.Made && t.Branch.End == \"\"")),
 		"a stop that comes too late is acknowledged":                   lateStop(""),
 		"a stop that comes too late is acknowledged, by interleavings": lateStop("TestEveryInterleaving"),
 	}

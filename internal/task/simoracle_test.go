@@ -111,6 +111,9 @@ func (s *sim) onForeign(p *proc, before, after task.Task) {
 			a := &t.Attempts[i]
 			a.Sandbox, a.Settled, a.NeverMade, a.GoneAt, a.Gone, a.EndedAt, a.EndRequest = "", false, false, time.Time{}, "", time.Time{}, nil
 		}
+		if t.Branch != nil {
+			t.Branch = &task.MadeBranch{Target: t.Branch.Target, At: t.Branch.At}
+		}
 		return t
 	}
 	a, b := strip(before), strip(after)
@@ -187,6 +190,9 @@ func (s *sim) onOver(t *truth, after task.Task) {
 		if after.Spec.Publishes() && after.Publish.State != task.PublishDone && after.Publish.State != task.PublishNothing {
 			s.Breakf("3: %s is completed, and its publication is %q", t.id, after.Publish.State)
 		}
+	}
+	if s.branches[t.id] == "made" {
+		s.Breakf("12: %s is %s, its publication is %q, and the branch that was made for it is left", t.id, after.State, after.Publish.State)
 	}
 	for _, a := range after.Attempts {
 		if b := s.find(a.Sandbox); a.Exit != nil && b != nil && (a.Exit.Class == sandbox.ClassOOM) && b.prog.exit != sandbox.ClassOOM {
@@ -325,6 +331,9 @@ func (s *sim) onPublished(p *proc, id string) {
 	t := s.tasks[id]
 	t.published++
 	s.Logf("%s publishes %s", p, id)
+	if s.branches[id] == "made" {
+		s.branches[id] = "moved"
+	}
 	switch {
 	case t.published > 1:
 		s.Breakf("2: %s is published %d times", id, t.published)
@@ -332,6 +341,14 @@ func (s *sim) onPublished(p *proc, id string) {
 		s.Breakf("1: %s is published after a stop was acknowledged", id)
 	case t.closed != "":
 		s.Breakf("1: %s is published after it was decided to be %s", id, t.closed)
+	}
+}
+
+// onBranch checks that a branch is made when it takes effect.
+func (s *sim) onBranch(p *proc, id string) {
+	s.Logf("%s makes the branch of %s", p, id)
+	if s.truth(id).over {
+		s.Breakf("12: %s makes the branch of %s, which is over", p, id)
 	}
 }
 

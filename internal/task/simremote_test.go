@@ -95,7 +95,8 @@ func (r remote) Resolve(ctx context.Context, t task.Task, _ string) (task.Publis
 	return verdict(seen), nil
 }
 
-// Of a branch the remote keeps the state: absent, made, forbidden (never to be made), removed.
+// Of a branch the remote keeps the state: absent, made, forbidden (never to be made), removed, or moved by the
+// publication.
 func (r remote) PlanBranch(ctx context.Context, _ task.Task) (string, error) {
 	return "c0", r.p.call(ctx, "remote", "look", func() {})
 }
@@ -105,6 +106,7 @@ func (r remote) MakeBranch(ctx context.Context, t task.Task) (string, bool, erro
 	err := r.p.call(ctx, "remote", "push", func() {
 		if s.branches[t.ID] == "" {
 			s.branches[t.ID] = "made"
+			s.onBranch(r.p, t.ID)
 		}
 		held = s.branches[t.ID]
 	})
@@ -116,14 +118,17 @@ func (r remote) MakeBranch(ctx context.Context, t task.Task) (string, bool, erro
 
 func (r remote) RemoveBranch(ctx context.Context, t task.Task, _ string) (string, error) {
 	s, end := r.p.s, "removed"
-	return end, r.p.call(ctx, "remote", "poison", func() {
+	err := r.p.call(ctx, "remote", "poison", func() {
 		switch s.branches[t.ID] {
 		case "made":
 			s.branches[t.ID] = "removed"
 		case "":
 			s.branches[t.ID] = "forbidden"
+		case "moved":
+			end = "moved"
 		}
 	})
+	return end, err
 }
 
 func (r remote) Remote(t task.Task) bool { return t.Spec.Push != "" }

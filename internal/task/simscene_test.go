@@ -38,6 +38,8 @@ func (s *sim) draw() []errand {
 	var all []errand
 	for i := range 1 + r.IntN(3) {
 		t := &truth{id: fmt.Sprintf("t-%d", i+1), spec: s.spec()}
+		// Known seeds from before the branches keep their schedules.
+		t.spec.NewBranch = t.spec.Push != "" && !slices.Contains(knownSeeds(), s.Seed) && s.Roll("new branch", i) < 0.5
 		s.tasks[t.id] = t
 		s.order = append(s.order, t)
 		s.Logf("%s: %+v", t.id, t.spec)
@@ -61,6 +63,7 @@ func (s *sim) draw() []errand {
 		all = append(all, s.doomed(errand{verb: "sweep", host: s.host(), after: s.when()}))
 	}
 	if !s.quiet {
+		s.doomBranches(all)
 		s.curse()
 	}
 	// Known seeds from before the extras keep their schedules.
@@ -74,6 +77,17 @@ func (s *sim) draw() []errand {
 		s.Logf("harm %+v", h)
 	}
 	return all
+}
+
+// doomBranches moves the faults of some processes to the steps of a new branch.
+func (s *sim) doomBranches(all []errand) {
+	points := []string{"branch noted", "branch made", "branch settled"}
+	for i := range all {
+		e := &all[i]
+		if t := s.tasks[e.task]; t != nil && t.spec.NewBranch && e.doom != "" && s.Roll("branch doom", i) < 0.5 {
+			e.doom = points[int(s.Roll("branch point", i)*float64(len(points)))]
+		}
+	}
 }
 
 // extra adds faults between any two steps of any process, and slow pushes.

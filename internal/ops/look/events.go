@@ -38,6 +38,7 @@ type EventsResult struct {
 	fleet   *fleet.Fleet // nil = it is from a file
 	ref     sandbox.Ref
 	stateAt time.Time // of the last look at the state of the sandbox
+	absent  int       // looks in a row that did not find it
 }
 
 // standardInput names the session that is read from there.

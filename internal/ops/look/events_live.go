@@ -45,8 +45,7 @@ func (r *EventsResult) readSandbox(ctx context.Context, e *ops.Env, word string,
 // events may be left: then the fleet is there beside the error. Without a fleet nothing can be read.
 func findEvents(ctx context.Context, e *ops.Env, word string) (*fleet.Fleet, sandbox.Ref, error) {
 	f, ref, err := findLog(ctx, e, word)
-	kind := fault.KindOf(err)
-	if err == nil || kind != fault.KindNotFound && kind != fault.KindGone {
+	if !isAbsent(err) {
 		return f, ref, err
 	}
 	whole, wrong := sandbox.ParseRef(word)
@@ -77,12 +76,14 @@ func (r *EventsResult) add(e providers.AgentEvent) bool {
 // How often new events are looked for: of a sandbox, after the first look, and of a file.
 const (
 	followFirst = 500 * time.Millisecond
-	followPause = 2 * time.Second
+	followPause = time.Second
 	followFile  = 250 * time.Millisecond
 	// followGap is the least time between two looks: an agent that reports much wakes them often.
 	followGap = 100 * time.Millisecond
 	// followState is how often the state of a sandbox is read, to end with it.
 	followState = 10 * time.Second
+	// followConfirm is how long after a read that did not find the sandbox the next one may confirm that.
+	followConfirm = 2 * time.Second
 	// followPage is how many of the newest events a look requests.
 	followPage = 100
 )
@@ -102,30 +103,38 @@ func (r *EventsResult) Follow(ctx context.Context, watch ops.Observer, show func
 			return err
 		}
 		next = r.followPause()
-		ended := r.sandboxHasEnded(ctx) // before the look, so that it has the last events
+		ended := r.sandboxHasEnded(ctx, watch) // before the look, so that it has the last events
 		err := r.readNew(ctx, watch)
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return context.Cause(ctx)
-		case err != nil && !ended:
-			if next = pause.Next(); !failing {
-				watch.Warn(err.Error())
-			}
-			failing = true
-			continue
 		}
-		failing = false
-		pause.Reset()
-		if r.Len() > 0 {
+		if r.Len() > 0 { // also what one source has where another one fails
 			if err := show(); err != nil {
 				return err
 			}
 		}
-		if ended {
+		switch unconfirmed := r.absent == 1 && isAbsent(err); {
+		case ended:
 			watch.Note(r.Name + " has ended")
-			return err
+			return unlessAbsent(err)
+		case err == nil:
+			failing = false
+			pause.Reset()
+			continue
+		case !failing && !unconfirmed:
+			watch.Warn(err.Error())
+			failing = true
 		}
+		next = pause.Next()
 	}
+}
+
+// unlessAbsent is err, and nil where it says that there is no such sandbox, as is normal after its end.
+func unlessAbsent(err error) error {
+	if isAbsent(err) {
+		return nil
+	}
+	return err
 }
 
 // wakeOnEvents puts a token into woken for each event that a source announces. The function that it returns ends that.
@@ -171,18 +180,41 @@ func (r *EventsResult) followPause() time.Duration {
 	return followPause
 }
 
-// sandboxHasEnded says that its provider knows a sandbox no more, or as ended, by a look each followState.
-func (r *EventsResult) sandboxHasEnded(ctx context.Context) bool {
-	if r.fleet == nil || time.Since(r.stateAt) < followState {
+// sandboxHasEnded reads the state of a sandbox every followState. It has ended where its provider has it as ended, or
+// where two reads in a row, followConfirm apart, did not find it: one 404 or 410 may come from a proxy, or from an API
+// that has not caught up. Reads that fail in another way decide nothing. Where a request to end it is not
+// acknowledged, its absence proves nothing: that is a warning, and the following goes on.
+func (r *EventsResult) sandboxHasEnded(ctx context.Context, watch ops.Observer) bool {
+	pause := followState
+	if r.absent == 1 {
+		pause = followConfirm
+	}
+	if r.fleet == nil || time.Since(r.stateAt) < pause {
 		return false
 	}
 	r.stateAt = time.Now()
 	s, err := r.fleet.Get(ctx, r.ref)
-	if err != nil {
-		kind := fault.KindOf(err)
-		return kind == fault.KindNotFound || kind == fault.KindGone
+	switch {
+	case err == nil:
+		r.absent = 0
+		return s.State.Ended()
+	case !isAbsent(err):
+		return false
 	}
-	return s.State.Ended()
+	if r.absent++; r.absent < 2 {
+		return false
+	}
+	doubt := r.fleet.EndUnproved(ctx, r.ref)
+	if doubt != nil && r.absent == 2 && ctx.Err() == nil {
+		watch.Warn(doubt.Error() + "; its events are followed further")
+	}
+	return doubt == nil
+}
+
+// isAbsent says that the answer was that there is no such sandbox.
+func isAbsent(err error) bool {
+	kind := fault.KindOf(err)
+	return kind == fault.KindNotFound || kind == fault.KindGone
 }
 
 // readNew reads the events that are new.

@@ -98,10 +98,10 @@ func (c *Client) readSocket(ctx context.Context, id string, wake func()) (worked
 func (c *Client) openSocket(ctx context.Context, id string) (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, httpx.DefaultTimeout)
 	defer cancel()
-	client := *c.API.HTTP()
+	client := c.API.HTTP()
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	query := url.Values{"token": {c.token}, "entity_types": {"sandbox"}, "entity_ids": {id}}
-	conn, res, err := websocket.Dial(ctx, c.API.Base()+"/api/v1/events/ws/events?"+query.Encode(), &websocket.DialOptions{HTTPClient: &client}) //nolint:bodyclose // the connection owns the body
+	conn, res, err := websocket.Dial(ctx, c.API.Base()+"/api/v1/events/ws/events?"+query.Encode(), &websocket.DialOptions{HTTPClient: client}) //nolint:bodyclose // the connection owns the body
 	switch {
 	case err == nil:
 		return conn, nil

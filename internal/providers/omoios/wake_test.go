@@ -3,6 +3,7 @@ package omoios_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,10 +32,34 @@ type waker struct {
 	trace []string
 }
 
+// lines are what was traced besides requests and answers.
 func (w *waker) lines() []string {
+	var notes []string
+	for _, line := range w.all() {
+		if strings.HasPrefix(line, "! WebSocket") {
+			notes = append(notes, line)
+		}
+	}
+	return notes
+}
+
+func (w *waker) all() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.trace
+	return slices.Clone(w.trace)
+}
+
+// requests counts the handshakes that were traced, and answers those that were answered.
+func (w *waker) requests() (sent, answered int) {
+	for _, line := range w.all() {
+		switch {
+		case strings.HasPrefix(line, "> GET http://omoios/api/v1/events/ws/events?"):
+			sent++
+		case strings.HasPrefix(line, "< "):
+			answered++
+		}
+	}
+	return sent, answered
 }
 
 // startWaker begins to wait for the events of box; the function it returns ends that and waits for it.
@@ -120,10 +145,13 @@ func TestASocketThatFailsIsTracedOnceAndOpenedAgain(t *testing.T) {
 			assert.Equal(t, tc.final, w.ended.Load())
 			assert.Len(t, f.Calls(socketRoute), tc.calls)
 			require.Len(t, w.lines(), 1)
-			line := w.lines()[0]
-			assert.Contains(t, line, tc.says)
-			assert.NotContains(t, line, "5ec7e7", "a token is in no message")
-			assert.NotContains(t, line, "\x1b")
+			assert.Contains(t, w.lines()[0], tc.says)
+			all := strings.Join(w.all(), "\n")
+			assert.NotContains(t, all, "5ec7e7", "a token is in no message")
+			assert.NotContains(t, all, "\x1b")
+			sent, answered := w.requests()
+			assert.Equal(t, tc.calls, sent, "each handshake is traced as a request")
+			assert.Equal(t, tc.calls, answered, all)
 			if tc.final {
 				return
 			}
@@ -149,5 +177,8 @@ func TestAnUnreachableSocketNeverShowsItsAddress(t *testing.T) {
 		require.Len(t, w.lines(), 1)
 		assert.Contains(t, w.lines()[0], "connection refused")
 		assert.NotContains(t, w.lines()[0], "token=")
+		require.Len(t, w.all(), 3, "the request and its failure")
+		assert.Contains(t, w.all()[1], "connection refused")
+		assert.Contains(t, w.all()[1], "token=***")
 	})
 }
