@@ -21,7 +21,7 @@ import (
 // a document, and after all of them every sandbox is there.
 func TestAnAssistantReadsAndEndsNothing(t *testing.T) {
 	t.Parallel()
-	w := newDockerWorld(t, providers.Type{Facts: dockerFacts()})
+	w := newFactsWorld(t, providers.Type{Facts: remoteFacts()})
 	w.fake.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "one"}}, fake.Seed{Sandbox: sandbox.Sandbox{ID: "two"}})
 	toServer, fromClient := io.Pipe()
 	toClient, fromServer := io.Pipe()

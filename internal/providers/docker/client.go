@@ -11,8 +11,6 @@ package docker
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"net"
 	"net/http"
 	"sync"
@@ -116,20 +114,14 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 	return c, nil
 }
 
-// dial connects to the engine, with a hint for what a user can mend.
+// dial connects to the engine. That it failed is an error of a dial for every kind of address, so that a request
+// counts as not sent.
 func (e endpoint) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	conn, err := e.Dial(ctx)
-	if err == nil {
-		return conn, nil
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: "engine", Err: err}
 	}
-	err = &net.OpError{Op: "dial", Net: "docker", Err: err}
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		return nil, &fault.Error{Kind: fault.KindAuth, Hint: "your user needs the right to use the socket, for example by the group docker", Err: errors.New("the engine at " + e.Host + " refuses this user")}
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, &fault.Error{Kind: fault.KindUnavailable, Hint: "start the engine, or name another with DOCKER_HOST; " + e.From + " names this one", Err: errors.Join(errors.New("no engine listens at "+e.Host), err)}
-	}
-	return nil, err
+	return conn, nil
 }
 
 // request is a call of the version of the API that this program and the engine share.

@@ -38,7 +38,7 @@ func findEndpoint(settings map[string]string, lookup func(string) (string, bool)
 		if err != nil {
 			return endpoint{}, err
 		}
-		return openEndpoint("host", contextdocker.Endpoint{
+		return openEndpoint("the setting host", contextdocker.Endpoint{
 			EndpointMeta: contextdocker.EndpointMeta{Host: settings["host"], SkipTLSVerify: tls != nil && settings["tls_verify"] == ""}, TLSData: tls,
 		})
 	case err != nil:

@@ -2,6 +2,8 @@ package docker
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"strconv"
 	"strings"
 
@@ -33,7 +35,7 @@ func (c *Client) knownEngine(ctx context.Context, op string) (engine, error) {
 	}
 	res, err := c.API.Do(ctx, httpx.Request{Op: op, Path: "/_ping", Fresh: true})
 	if err != nil {
-		return engine{}, err
+		return engine{}, c.awayFault(op, err)
 	}
 	offered := res.Header.Get("Api-Version")
 	major, minor, ok := strings.Cut(offered, ".")
@@ -50,6 +52,17 @@ func (c *Client) knownEngine(ctx context.Context, op string) (engine, error) {
 	defer c.mu.Unlock()
 	c.engine = known
 	return known, nil
+}
+
+// awayFault is the error of an engine that cannot be reached, with a hint for what a user can mend.
+func (c *Client) awayFault(op string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return c.Fault(fault.KindAuth, op, "the engine at %s refuses this user: %w", c.at.Host, err).WithHint("your user needs the right to use the socket, for example by the group docker")
+	case errors.Is(err, fs.ErrNotExist):
+		return c.Fault(fault.KindUnavailable, op, "no engine listens at %s: %w", c.at.Host, err).WithHint("start the engine, or name another with DOCKER_HOST; %s names this one", c.at.From)
+	}
+	return err
 }
 
 // isPodman says that Podman answers, as far as is known.

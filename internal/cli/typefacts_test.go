@@ -22,9 +22,9 @@ import (
 	"sbx/internal/testkit/fake"
 )
 
-// dockerWorld is a program that has one more type of provider, of which no code has
+// factsWorld is a program that has one more type of provider, of which no code has
 // heard: what happens to its profile "box" follows from its facts alone.
-type dockerWorld struct {
+type factsWorld struct {
 	t     *testing.T
 	fake  *fake.Provider
 	types []providers.Type
@@ -32,13 +32,13 @@ type dockerWorld struct {
 	home  string
 }
 
-func newDockerWorld(t *testing.T, kind providers.Type) *dockerWorld {
+func newFactsWorld(t *testing.T, kind providers.Type) *factsWorld {
 	t.Helper()
 	root := t.TempDir()
-	w := &dockerWorld{t: t, home: filepath.Join(root, "home"), state: filepath.Join(root, "state"), fake: fake.New(fake.Options{Name: "box", Type: "docker", Now: dockerNoon})}
+	w := &factsWorld{t: t, home: filepath.Join(root, "home"), state: filepath.Join(root, "state"), fake: fake.New(fake.Options{Name: "box", Type: "boxes", Now: factsNoon})}
 	require.NoError(t, os.MkdirAll(filepath.Join(w.home, ".config", "sbx"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(w.home, ".config", "sbx", "config.yaml"), []byte("providers: {box: {type: docker}}\nuse: [box]\n"), 0o600))
-	kind.Name, kind.Help = "docker", "containers"
+	require.NoError(t, os.WriteFile(filepath.Join(w.home, ".config", "sbx", "config.yaml"), []byte("providers: {box: {type: boxes}}\nuse: [box]\n"), 0o600))
+	kind.Name, kind.Help = "boxes", "containers"
 	kind.Open = func(context.Context, providers.Profile, providers.Deps) (providers.Provider, error) {
 		return daemon{w.fake.Bare(), w.fake}, nil
 	}
@@ -57,39 +57,39 @@ func (d daemon) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.S
 	return d.Provider.List(ctx, q)
 }
 
-// docker is what the facts of a remote daemon are: no host is special to it, an end
+// remoteFacts is what the facts of a remote daemon are: no host is special to it, an end
 // destroys everything, and what has ended by itself stays listed.
-func dockerFacts() providers.Facts {
+func remoteFacts() providers.Facts {
 	return providers.Facts{EndKeeps: providers.EndKeepsNothing, CreateSettles: 7 * time.Second}
 }
 
-func dockerNoon() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
+func factsNoon() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) }
 
-func (w *dockerWorld) process(line string, out, errs *bytes.Buffer) process.Process {
+func (w *factsWorld) process(line string, out, errs *bytes.Buffer) process.Process {
 	return process.Process{
-		Args: append([]string{"sbx"}, strings.Fields(line)...), Home: w.home, Workdir: w.home, PID: 4711, Host: "h1", Now: dockerNoon,
+		Args: append([]string{"sbx"}, strings.Fields(line)...), Home: w.home, Workdir: w.home, PID: 4711, Host: "h1", Now: factsNoon,
 		Environ: []string{"SBX_STATE_DIR=" + w.state, "HOME=" + w.home, "TERM=xterm"}, Stdin: process.Stream{Reader: strings.NewReader("")},
 		Stdout: process.Stream{Writer: out}, Stderr: process.Stream{Writer: errs},
 	}
 }
 
-func (w *dockerWorld) run(line string) (code int, stdout, stderr string) {
+func (w *factsWorld) run(line string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	code = Run(w.process(line, &out, &errs), w.types)
 	return code, out.String(), errs.String()
 }
 
-func (w *dockerWorld) app() *app {
+func (w *factsWorld) app() *app {
 	var out, errs bytes.Buffer
 	return newApp(w.t.Context(), completeProcess(w.process("ls", &out, &errs)), w.types)
 }
 
-func TestDockerHidesWhatHasEnded(t *testing.T) {
+func TestFactsHideWhatHasEnded(t *testing.T) {
 	t.Parallel()
-	w := newDockerWorld(t, providers.Type{Facts: dockerFacts()})
+	w := newFactsWorld(t, providers.Type{Facts: remoteFacts()})
 	w.fake.Add(
 		fake.Seed{Sandbox: sandbox.Sandbox{ID: "runs"}},
-		fake.Seed{Sandbox: sandbox.Sandbox{ID: "over", State: sandbox.StateTerminated, EndedAt: dockerNoon().Add(-time.Minute)}},
+		fake.Seed{Sandbox: sandbox.Sandbox{ID: "over", State: sandbox.StateTerminated, EndedAt: factsNoon().Add(-time.Minute)}},
 	)
 	for line, want := range map[string]string{
 		"ls -o name": "box/runs\n", "ls --all -o name --sort id": "box/over\nbox/runs\n", "ls --state terminated -o name": "box/over\n",
@@ -100,27 +100,27 @@ func TestDockerHidesWhatHasEnded(t *testing.T) {
 	}
 }
 
-func TestDockerTasksGoByTheFacts(t *testing.T) {
+func TestTasksGoByTheFacts(t *testing.T) {
 	t.Parallel()
-	here := dockerFacts()
+	here := remoteFacts()
 	here.HostBound = true
 	for name, tc := range map[string]struct {
 		kind           providers.Type
 		bound, deletes bool
 		settles        time.Duration
 	}{
-		"a remote daemon":             {providers.Type{Facts: dockerFacts()}, false, true, 7 * time.Second},
+		"a remote daemon":             {providers.Type{Facts: remoteFacts()}, false, true, 7 * time.Second},
 		"this machine's":              {providers.Type{Facts: here}, true, true, 7 * time.Second},
-		"a cluster, always there":     {providers.Type{Always: true, Facts: dockerFacts()}, false, true, 7 * time.Second},
+		"a cluster, always there":     {providers.Type{Always: true, Facts: remoteFacts()}, false, true, 7 * time.Second},
 		"one that states nothing":     {providers.Type{}, false, true, time.Minute},
 		"one that keeps records only": {providers.Type{Facts: providers.Facts{EndKeeps: providers.EndKeepsRecord}}, false, false, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := newDockerWorld(t, tc.kind).app()
+			a := newFactsWorld(t, tc.kind).app()
 			f, err := a.openProfiles(t.Context(), "box")
 			require.NoError(t, err)
-			o, err := a.taskOptions(t.Context(), ops.TaskParts{Fleet: f, Store: store.Memory(dockerNoon)})
+			o, err := a.taskOptions(t.Context(), ops.TaskParts{Fleet: f, Store: store.Memory(factsNoon)})
 			require.NoError(t, err)
 			assert.Equal(t, tc.bound, o.HostBound("box"))
 			assert.Equal(t, tc.deletes, o.DeleteOnEnd("box"))
@@ -135,40 +135,40 @@ func TestDockerTasksGoByTheFacts(t *testing.T) {
 // TestLocalEndsNeedNoProof: the kernel is asked, so that no request need be kept.
 func TestLocalEndsNeedNoProof(t *testing.T) {
 	t.Parallel()
-	a := newDockerWorld(t, providers.Type{Facts: dockerFacts()}).app()
+	a := newFactsWorld(t, providers.Type{Facts: remoteFacts()}).app()
 	f, err := a.openProfiles(t.Context(), "local")
 	require.NoError(t, err)
 	assert.True(t, f.ReadsProveEnds("local"))
 	assert.False(t, f.ReadsProveEnds("box"), "it is no member")
 }
 
-func TestDockerUnitsAreWalledInUnlessItsSandboxesAreProcesses(t *testing.T) {
+func TestUnitsAreWalledInUnlessItsSandboxesAreProcesses(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		facts providers.Facts
 		open  bool
 	}{
-		"a remote daemon":        {dockerFacts(), false},
+		"a remote daemon":        {remoteFacts(), false},
 		"this machine's":         {providers.Facts{HostBound: true}, false},
 		"processes of this host": {providers.Facts{HostBound: true, HostProcesses: true}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			code, units, stderr := newDockerWorld(t, providers.Type{Facts: tc.facts}).run("cron print --systemd --provider box")
+			code, units, stderr := newFactsWorld(t, providers.Type{Facts: tc.facts}).run("cron print --systemd --provider box")
 			require.Equal(t, 0, code, stderr)
-			assert.Equal(t, tc.open, strings.Contains(units, "since the profile of type docker ends processes of this machine"), units)
+			assert.Equal(t, tc.open, strings.Contains(units, "since the profile of type boxes ends processes of this machine"), units)
 			assert.Equal(t, !tc.open, strings.Contains(units, "ProtectProc=invisible"))
 		})
 	}
 }
 
-// TestDockerNeedsNoStateDirectory unless it says so, even where it is always there.
-func TestDockerNeedsNoStateDirectory(t *testing.T) {
+// TestFactsNeedNoStateDirectory unless it says so, even where it is always there.
+func TestFactsNeedNoStateDirectory(t *testing.T) {
 	t.Parallel()
 	for name, kept := range map[string]bool{"in the daemon": false, "in the state directory": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newDockerWorld(t, providers.Type{Always: true, Facts: providers.Facts{InStateDir: kept}})
+			w := newFactsWorld(t, providers.Type{Always: true, Facts: providers.Facts{InStateDir: kept}})
 			w.fake.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "runs"}})
 			require.NoError(t, os.MkdirAll(w.state, 0o700))
 			require.NoError(t, os.Chmod(w.state, 0o777)) // anybody could write there, which is refused
@@ -181,22 +181,22 @@ func TestDockerNeedsNoStateDirectory(t *testing.T) {
 	}
 }
 
-// TestDockerRecordsOfAnotherHost are compared where every host sees the same sandboxes,
+// TestFactsOfRecordsOfAnotherHost are compared where every host sees the same sandboxes,
 // and prove nothing where each sees its own.
-func TestDockerRecordsOfAnotherHost(t *testing.T) {
+func TestFactsOfRecordsOfAnotherHost(t *testing.T) {
 	t.Parallel()
 	for name, bound := range map[string]bool{"a remote daemon": false, "this machine's": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			facts := dockerFacts()
+			facts := remoteFacts()
 			facts.HostBound = bound
-			w := newDockerWorld(t, providers.Type{Facts: facts})
-			w.fake.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "mine", CreatedAt: dockerNoon().Add(-3 * time.Hour)}})
+			w := newFactsWorld(t, providers.Type{Facts: facts})
+			w.fake.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "mine", CreatedAt: factsNoon().Add(-3 * time.Hour)}})
 			st, err := w.app().openStore(true)
 			require.NoError(t, err)
 			for id, host := range map[string]string{"mine": "h1", "ghost": "h1", "theirs": "h2"} {
 				require.NoError(t, st.PutRecord(t.Context(), store.Record{
-					Provider: "box", ID: id, Host: host, State: sandbox.StateRunning, CreatedAt: dockerNoon().Add(-3 * time.Hour), UpdatedAt: dockerNoon().Add(-time.Hour),
+					Provider: "box", ID: id, Host: host, State: sandbox.StateRunning, CreatedAt: factsNoon().Add(-3 * time.Hour), UpdatedAt: factsNoon().Add(-time.Hour),
 				}))
 			}
 			require.NoError(t, st.Close())

@@ -1,0 +1,226 @@
+package docker_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/httpx"
+	"sbx/internal/providers"
+	"sbx/internal/providers/docker"
+	"sbx/internal/sandbox"
+	"sbx/internal/testkit/tiertest"
+)
+
+// scene is a container on a real engine that another program has made, by Docker's own client.
+type scene struct {
+	t   *testing.T
+	own *client.Client
+	c   *docker.Client
+	id  string
+}
+
+// newScene runs a shell script in a container of 32 MiB.
+func newScene(t *testing.T, script string, edit func(*container.HostConfig)) scene {
+	t.Helper()
+	host := realEngine(t)
+	own, err := client.New(client.WithHost(host))
+	require.NoError(t, err)
+	limits := &container.HostConfig{NetworkMode: "none", Resources: container.Resources{Memory: 32 << 20, MemorySwap: 32 << 20}}
+	if edit != nil {
+		edit(limits)
+	}
+	made, err := own.ContainerCreate(t.Context(), client.ContainerCreateOptions{
+		Config: &container.Config{Image: image, Cmd: []string{"sh", "-c", script}}, HostConfig: limits, Name: "scene-" + strings.ToLower(rand.Text()),
+	})
+	require.NoError(t, err)
+	s := scene{t, own, open(t, map[string]string{"host": host}, httpx.Net{}), made.ID}
+	t.Cleanup(func() {
+		_, _ = own.ContainerRemove(context.WithoutCancel(t.Context()), made.ID, client.ContainerRemoveOptions{Force: true}) // most are gone
+		s.c.Close()
+	})
+	_, err = own.ContainerStart(t.Context(), made.ID, client.ContainerStartOptions{})
+	require.NoError(t, err)
+	return s
+}
+
+// await reads the container until it has the state.
+func (s scene) await(state sandbox.State) sandbox.Sandbox {
+	s.t.Helper()
+	var now sandbox.Sandbox
+	require.Eventually(s.t, func() bool {
+		var err error
+		now, err = s.c.Get(s.t.Context(), s.id)
+		return err == nil && now.State == state
+	}, tiertest.Limit(s.t), 50*time.Millisecond)
+	return now
+}
+
+// hostPID is the main program, as this machine numbers it; 0 = it does not run.
+func (s scene) hostPID() int {
+	s.t.Helper()
+	now, err := s.own.ContainerInspect(s.t.Context(), s.id, client.ContainerInspectOptions{})
+	require.NoError(s.t, err)
+	return now.Container.State.Pid
+}
+
+// end ends the container as the verbs of sbx do.
+func (s scene) end(o fleet.EndOptions) sandbox.Ending {
+	s.t.Helper()
+	target, err := s.c.Get(s.t.Context(), s.id)
+	require.NoError(s.t, err)
+	var last sandbox.Ending
+	o.Wait, o.By = 30*time.Second, "test"
+	for e := range fleet.New([]fleet.Member{{Provider: s.c}}, fleet.Options{}).Terminate(s.t.Context(), []sandbox.Sandbox{target}, o) {
+		last = e
+	}
+	return last
+}
+
+// swallow takes memory until there is none left.
+const swallow = `x=0123456789abcdef; while :; do x=$x$x; done`
+
+func TestEndsOnAnEngine(t *testing.T) {
+	t.Parallel()
+	for name, scene := range map[string]struct {
+		script     string
+		act        func(s scene)
+		class      sandbox.Class
+		cause      sandbox.Cause
+		confidence sandbox.Confidence
+		code       int
+	}{
+		"memory of the main program": {swallow, nil, sandbox.ClassOOM, sandbox.CauseOOM, sandbox.Probable, 137},
+		"memory of a child":          {"sh -c '" + swallow + "'; exit 0", nil, sandbox.ClassOK, sandbox.CauseOOMChild, sandbox.Probable, 0},
+		"a kill from outside": {"exec sleep 600", func(s scene) {
+			_, err := s.own.ContainerKill(s.t.Context(), s.id, client.ContainerKillOptions{Signal: "KILL"})
+			require.NoError(s.t, err)
+		}, sandbox.ClassKilledUnknown, sandbox.CauseUnknown, sandbox.ConfidenceUnknown, 137},
+		"an exit": {"exit 3", nil, sandbox.ClassAgentError, sandbox.CauseUnknown, sandbox.ConfidenceUnknown, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, scene.script, nil)
+			if scene.act != nil {
+				scene.act(s)
+			}
+			exit := s.await(sandbox.StateStopped).Exit
+			require.NotNil(t, exit)
+			require.NotNil(t, exit.Code)
+			assert.Equal(t, scene.code, *exit.Code)
+			assert.Equal(t, scene.class, exit.Class)
+			assert.Equal(t, scene.cause, exit.Cause)
+			assert.Equal(t, scene.confidence, exit.Confidence)
+			assert.NotEmpty(t, exit.Evidence)
+		})
+	}
+}
+
+// TestARestartPolicyIsOvercome: a killed main program comes back, and an end is for good.
+func TestARestartPolicyIsOvercome(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, "exec sleep 600", func(h *container.HostConfig) { h.RestartPolicy = container.RestartPolicy{Name: "always"} })
+	first := s.hostPID()
+	main, err := os.FindProcess(first)
+	require.NoError(t, err)
+	require.NoError(t, main.Kill())
+	require.Eventually(t, func() bool { pid := s.hostPID(); return pid != 0 && pid != first }, tiertest.Limit(t), 50*time.Millisecond, "the engine does not start it again")
+	health, err := s.c.Probe(t.Context(), s.id)
+	require.NoError(t, err)
+	assert.Contains(t, fmt.Sprint(health.Evidence), "by policy always")
+	ended := s.end(fleet.EndOptions{Grace: time.Second})
+	assert.Equal(t, sandbox.OutcomeVerified, ended.Outcome, "%s %v", ended.Reason, ended.Err)
+	assert.Equal(t, sandbox.StateStopped, s.await(sandbox.StateStopped).State)
+}
+
+// TestTermIsIgnored: the grace passes, and KILL ends it.
+func TestTermIsIgnored(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, "trap '' TERM; while :; do sleep 1; done", nil)
+	ended := s.end(fleet.EndOptions{Grace: time.Second})
+	assert.Equal(t, sandbox.OutcomeVerified, ended.Outcome, "%s %v", ended.Reason, ended.Err)
+	exit := s.await(sandbox.StateStopped).Exit
+	require.NotNil(t, exit)
+	assert.Equal(t, sandbox.ClassKilledUnknown, exit.Class, "the record of the engine does not say who asked for it")
+}
+
+// TestAPausedContainer takes no commands, is no silence, and can be ended.
+func TestAPausedContainer(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, "exec sleep 600", nil)
+	_, err := s.own.ContainerPause(t.Context(), s.id, client.ContainerPauseOptions{})
+	require.NoError(t, err)
+	s.await(sandbox.StatePaused)
+	_, err = s.c.Exec(t.Context(), s.id, providers.Command{Args: []string{"true"}})
+	assert.Equal(t, fault.KindRefused, fault.KindOf(err), "%v", err)
+	ended := s.end(fleet.EndOptions{Grace: time.Second})
+	assert.Equal(t, sandbox.OutcomeVerified, ended.Outcome, "%s %v", ended.Reason, ended.Err)
+}
+
+// TestRemovedAtItsEnd: what --rm removes is proved by the engine's memory of events.
+func TestRemovedAtItsEnd(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, "exec sleep 600", func(h *container.HostConfig) { h.AutoRemove = true })
+	ended := s.end(fleet.EndOptions{Grace: time.Second})
+	assert.Equal(t, sandbox.OutcomeVerified, ended.Outcome, "%s %v", ended.Reason, ended.Err)
+	var said []string
+	for _, e := range ended.Evidence {
+		said = append(said, e.What+" "+e.Value)
+	}
+	assert.Contains(t, strings.Join(said, "\n"), "event die")
+}
+
+// TestANameIsUsedAgain: the id of a container that was removed never means the next one of its name.
+func TestANameIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, "exec sleep 600", nil)
+	before, err := s.c.Get(t.Context(), s.id)
+	require.NoError(t, err)
+	_, err = s.own.ContainerRemove(t.Context(), s.id, client.ContainerRemoveOptions{Force: true})
+	require.NoError(t, err)
+	next, err := s.own.ContainerCreate(t.Context(), client.ContainerCreateOptions{Config: &container.Config{Image: image, Cmd: []string{"sleep", "600"}}, HostConfig: &container.HostConfig{NetworkMode: "none"}, Name: before.Name})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_, _ = s.own.ContainerRemove(context.WithoutCancel(t.Context()), next.ID, client.ContainerRemoveOptions{Force: true}) // as above
+	})
+	_, err = s.own.ContainerStart(t.Context(), next.ID, client.ContainerStartOptions{})
+	require.NoError(t, err)
+	var ending sandbox.Ending
+	for e := range fleet.New([]fleet.Member{{Provider: s.c}}, fleet.Options{}).Terminate(t.Context(), []sandbox.Sandbox{before}, fleet.EndOptions{Delete: true, Wait: 10 * time.Second, By: "test"}) {
+		ending = e
+	}
+	assert.Equal(t, sandbox.OutcomeAlreadyGone, ending.Outcome, "%s %v", ending.Reason, ending.Err)
+	now, err := s.c.Get(t.Context(), next.ID)
+	require.NoError(t, err)
+	assert.Equal(t, sandbox.StateRunning, now.State, "another container was hit")
+}
+
+// TestTheLogOfAnEngine has both streams in their order, with times, and long lines whole.
+func TestTheLogOfAnEngine(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, `echo one; sleep 0.1; echo two >&2; sleep 0.1; head -c 40000 /dev/zero | tr '\0' x; echo; sleep 0.1; echo last`, nil)
+	s.await(sandbox.StateStopped)
+	var lines []sandbox.LogLine
+	for l, err := range s.c.Logs(t.Context(), s.id, providers.LogQuery{Follow: true}) {
+		require.NoError(t, err)
+		lines = append(lines, l)
+	}
+	require.Len(t, lines, 4)
+	assert.Equal(t, []string{"one", "two", strings.Repeat("x", 40000), "last"}, []string{lines[0].Text, lines[1].Text, lines[2].Text, lines[3].Text})
+	assert.Equal(t, "stderr", lines[1].Stream)
+	for i, l := range lines {
+		assert.False(t, l.At.IsZero())
+		assert.True(t, i == 0 || !l.At.Before(lines[i-1].At))
+	}
+}
