@@ -167,7 +167,7 @@ func owners() map[string][]string {
 		"github.com/cenkalti/backoff/v5":         {"httpx", "poll"},
 		"github.com/coder/websocket":             {"providers/omoios", "testkit/omoiostest"},
 		"github.com/docker/cli":                  {"providers/docker"},
-		"github.com/moby/moby/client":            {"providers/docker"},
+		"github.com/moby/moby":                   {"providers/docker"},
 		"golang.org/x/time":                      {"httpx"},
 		"golang.org/x/net":                       {"httpx"},
 		"github.com/go-json-experiment/json":     {"httpx", "jsontext", "providers/wirekit"},

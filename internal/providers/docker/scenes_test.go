@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/fleet"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/docker"
@@ -75,17 +74,18 @@ func (s scene) hostPID() int {
 	return now.Container.State.Pid
 }
 
-// end ends the container as the verbs of sbx do.
-func (s scene) end(o fleet.EndOptions) sandbox.Ending {
+// end ends the container and waits for the proof.
+func (s scene) end() providers.Proof {
 	s.t.Helper()
-	target, err := s.c.Get(s.t.Context(), s.id)
-	require.NoError(s.t, err)
-	var last sandbox.Ending
-	o.Wait, o.By = 30*time.Second, "test"
-	for e := range fleet.New([]fleet.Member{{Provider: s.c}}, fleet.Options{}).Terminate(s.t.Context(), []sandbox.Sandbox{target}, o) {
-		last = e
-	}
-	return last
+	require.NoError(s.t, s.c.Terminate(s.t.Context(), s.id, providers.TerminateOptions{Grace: time.Second, By: "test"}))
+	seen := time.Now()
+	var proof providers.Proof
+	require.Eventually(s.t, func() bool {
+		var err error
+		proof, err = s.c.VerifyEnd(s.t.Context(), s.id, providers.EndQuery{Since: seen, Now: time.Now()})
+		return err == nil && proof.Ended == sandbox.True
+	}, tiertest.Limit(s.t), 50*time.Millisecond)
+	return proof
 }
 
 // swallow takes memory until there is none left.
@@ -139,8 +139,7 @@ func TestARestartPolicyIsOvercome(t *testing.T) {
 	health, err := s.c.Probe(t.Context(), s.id)
 	require.NoError(t, err)
 	assert.Contains(t, fmt.Sprint(health.Evidence), "by policy always")
-	ended := s.end(fleet.EndOptions{Grace: time.Second})
-	assert.Equal(t, sandbox.OutcomeVerified, ended.Outcome, "%s %v", ended.Reason, ended.Err)
+	s.end()
 	assert.Equal(t, sandbox.StateStopped, s.await(sandbox.StateStopped).State)
 }
 
@@ -148,8 +147,7 @@ func TestARestartPolicyIsOvercome(t *testing.T) {
 func TestTermIsIgnored(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "trap '' TERM; while :; do sleep 1; done", nil)
-	ended := s.end(fleet.EndOptions{Grace: time.Second})
-	assert.Equal(t, sandbox.OutcomeVerified, ended.Outcome, "%s %v", ended.Reason, ended.Err)
+	s.end()
 	exit := s.await(sandbox.StateStopped).Exit
 	require.NotNil(t, exit)
 	assert.Equal(t, sandbox.ClassKilledUnknown, exit.Class, "the record of the engine does not say who asked for it")
@@ -164,18 +162,17 @@ func TestAPausedContainer(t *testing.T) {
 	s.await(sandbox.StatePaused)
 	_, err = s.c.Exec(t.Context(), s.id, providers.Command{Args: []string{"true"}})
 	assert.Equal(t, fault.KindRefused, fault.KindOf(err), "%v", err)
-	ended := s.end(fleet.EndOptions{Grace: time.Second})
-	assert.Equal(t, sandbox.OutcomeVerified, ended.Outcome, "%s %v", ended.Reason, ended.Err)
+	s.end()
 }
 
 // TestRemovedAtItsEnd: what --rm removes is proved by the engine's memory of events.
 func TestRemovedAtItsEnd(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, "exec sleep 600", func(h *container.HostConfig) { h.AutoRemove = true })
-	ended := s.end(fleet.EndOptions{Grace: time.Second})
-	assert.Equal(t, sandbox.OutcomeVerified, ended.Outcome, "%s %v", ended.Reason, ended.Err)
+	proof := s.end()
+	assert.True(t, proof.Independent)
 	var said []string
-	for _, e := range ended.Evidence {
+	for _, e := range proof.Evidence {
 		said = append(said, e.What+" "+e.Value)
 	}
 	assert.Contains(t, strings.Join(said, "\n"), "event die")
@@ -196,11 +193,8 @@ func TestANameIsUsedAgain(t *testing.T) {
 	})
 	_, err = s.own.ContainerStart(t.Context(), next.ID, client.ContainerStartOptions{})
 	require.NoError(t, err)
-	var ending sandbox.Ending
-	for e := range fleet.New([]fleet.Member{{Provider: s.c}}, fleet.Options{}).Terminate(t.Context(), []sandbox.Sandbox{before}, fleet.EndOptions{Delete: true, Wait: 10 * time.Second, By: "test"}) {
-		ending = e
-	}
-	assert.Equal(t, sandbox.OutcomeAlreadyGone, ending.Outcome, "%s %v", ending.Reason, ending.Err)
+	err = s.c.Terminate(t.Context(), before.ID, providers.TerminateOptions{Delete: true, By: "test"})
+	assert.Equal(t, fault.KindNotFound, fault.KindOf(err), "%v", err)
 	now, err := s.c.Get(t.Context(), next.ID)
 	require.NoError(t, err)
 	assert.Equal(t, sandbox.StateRunning, now.State, "another container was hit")
