@@ -152,7 +152,7 @@ func owners() map[string][]string {
 		"github.com/spf13/cobra":                 {"commands", "cli"},
 		"github.com/spf13/pflag":                 {"commands", "cli"},
 		"github.com/spf13/viper":                 {"config"},
-		"go.yaml.in/yaml/v3":                     {"config", "output", "runbook", "yamltext", "cli"}, // in cli a test reads deploy/cron.yaml
+		"go.yaml.in/yaml/v3":                     {"config", "output", "runbook", "yamltext", "cli", "testkit/wiretest/apispec"}, // in cli a test reads deploy/cron.yaml
 		"github.com/olekukonko/tablewriter":      {"output"},
 		"charm.land/lipgloss":                    {"output"},
 		"charm.land/bubbletea":                   {"tui"},
@@ -185,7 +185,7 @@ func owners() map[string][]string {
 func standard() map[string][]string {
 	return map[string][]string{
 		"net/http":      with(wireRooms(), "httpx", "testkit/providertest"),
-		"os/exec":       {"cmd/staged-incident", "process", "providers/local", "providers/local/supervisor", "providers/local/identity", "testkit/wiretest", "publish"},
+		"os/exec":       {"cmd/staged-incident", "process", "providers/local", "providers/local/supervisor", "providers/local/identity", "testkit/wiretest", "testkit/wiretest/apispec", "publish"},
 		"database/sql":  {"store"},
 		"text/template": {"output"},
 		"html/template": {},

@@ -64,10 +64,14 @@ func (f *Fake) serveExec(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "No such exec instance: %s", r.PathValue("id"))
 		return
 	}
-	wiretest.JSON(w, http.StatusOK, map[string]any{
-		"ID": e.id, "Running": e.running, "ExitCode": e.code, "Pid": e.pid, "ContainerID": e.box.id, "OpenStdin": e.stdin, "OpenStdout": true, "OpenStderr": true, "CanRemove": false, "DetachKeys": "",
+	answer := map[string]any{
+		"ID": e.id, "Running": e.running, "Pid": e.pid, "ContainerID": e.box.id, "OpenStdin": e.stdin, "OpenStdout": true, "OpenStderr": true, "CanRemove": false, "DetachKeys": "",
 		"ProcessConfig": map[string]any{"tty": e.tty, "entrypoint": e.p.Args[0], "arguments": e.p.Args[1:], "privileged": false},
-	})
+	}
+	if e.code != nil { // engines say null, which the description does not have
+		answer["ExitCode"] = *e.code
+	}
+	wiretest.JSON(w, http.StatusOK, answer)
 }
 
 func (f *Fake) serveResize(w http.ResponseWriter, r *http.Request) {

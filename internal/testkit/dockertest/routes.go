@@ -140,6 +140,9 @@ func (f *Fake) serveList(w http.ResponseWriter, r *http.Request) {
 	wiretest.JSON(w, http.StatusOK, rows)
 }
 
+// list is an array in JSON, also an empty one.
+func list(words []string) []string { return append([]string{}, words...) }
+
 const neverStarted = "0001-01-01T00:00:00Z"
 
 func stamp(at time.Time) string {
@@ -175,7 +178,7 @@ func (f *Fake) serveInspect(w http.ResponseWriter, _ *http.Request, b *box) {
 	}
 	wiretest.JSON(w, http.StatusOK, map[string]any{
 		"Id": b.id, "Created": stamp(b.created), "Path": path, "Args": args, "Name": "/" + b.name, "RestartCount": b.restarts, "Image": "sha256:" + b.id, "ExecIDs": execs, "State": state,
-		"Config": map[string]any{"Image": b.image, "Tty": b.tty, "Labels": b.labels, "Env": b.env, "Cmd": b.cmd, "Entrypoint": b.entrypoint, "Hostname": b.id[:12]}, "HostConfig": host,
+		"Config": map[string]any{"Image": b.image, "Tty": b.tty, "Labels": b.labels, "Env": list(b.env), "Cmd": list(b.cmd), "Entrypoint": list(b.entrypoint), "Hostname": b.id[:12]}, "HostConfig": host,
 	})
 }
 
@@ -298,7 +301,7 @@ func (f *Fake) serveEvents(w http.ResponseWriter, r *http.Request) {
 		return n
 	}
 	since, until, asked := second("since"), second("until"), filter(r)
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", "application/jsonl")
 	w.WriteHeader(http.StatusOK)
 	for _, e := range f.events {
 		if f.o.Forgets || e.at.Unix() < since || e.at.Unix() >= until || len(asked["container"]) > 0 && !slices.Contains(asked["container"], e.id) {

@@ -259,8 +259,17 @@ func (s Store) Remove(id string) error {
 	if id == "" || id != filepath.Base(id) || id == "." || id == ".." {
 		return fmt.Errorf("%w: %q is not a sandbox folder", fs.ErrInvalid, id)
 	}
-	return os.RemoveAll(s.Dir(id))
+	var err error
+	for range removeTries {
+		if err = os.RemoveAll(s.Dir(id)); !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, fs.ErrExist) {
+			break
+		}
+	}
+	return err
 }
+
+// removeTries is how often a folder is removed into which another process writes a file at the same time.
+const removeTries = 10
 
 // Finish marks a sandbox as complete by removing its lock. It is called by the holder of the
 // lock, after the last record is written.

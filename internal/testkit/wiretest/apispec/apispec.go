@@ -5,7 +5,9 @@ package apispec
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,6 +35,14 @@ type Spec struct {
 func LoadContract(tb testing.TB, exemptions string, specs ...Spec) *wiretest.Contract {
 	tb.Helper()
 	return loadContract(tb, specsFolder(tb), exemptions, specs...)
+}
+
+// LoadModuleContract is LoadContract for descriptions that a Go module of the build has.
+func LoadModuleContract(tb testing.TB, exemptions, module string, specs ...Spec) *wiretest.Contract {
+	tb.Helper()
+	dir, err := exec.CommandContext(tb.Context(), "go", "list", "-m", "-f", "{{.Dir}}", module).Output() //nolint:gosec // a name of a test
+	require.NoError(tb, err)
+	return loadContract(tb, strings.TrimSpace(string(dir)), exemptions, specs...)
 }
 
 func loadContract(tb testing.TB, folder, exemptions string, specs ...Spec) *wiretest.Contract {

@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi2"
 	"github.com/getkin/kin-openapi/openapi2conv"
@@ -18,6 +20,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"sbx/internal/testkit/wiretest"
 )
@@ -61,6 +64,9 @@ func describe(tb testing.TB, folder string, s Spec) wiretest.Description { //nol
 
 func readOpenAPI(tb testing.TB, file string, text []byte) *openapi3.T {
 	tb.Helper()
+	if filepath.Ext(file) == ".yaml" && bytes.Contains(text[:min(len(text), 4000)], []byte("\nswagger:")) {
+		text = toJSON(tb, text)
+	}
 	if bytes.Contains(text[:min(len(text), 400)], []byte(`"swagger"`)) {
 		var old openapi2.T
 		require.NoError(tb, json.Unmarshal(text, &old))
@@ -71,6 +77,54 @@ func readOpenAPI(tb testing.TB, file string, text []byte) *openapi3.T {
 	doc, err := openapi3.NewLoader().LoadFromFile(file)
 	require.NoError(tb, err)
 	return doc
+}
+
+// toJSON writes YAML as JSON, with the version of Swagger first. Keys may be numbers there: statuses.
+func toJSON(tb testing.TB, text []byte) []byte {
+	tb.Helper()
+	var root yaml.Node
+	require.NoError(tb, yaml.Unmarshal(text, &root))
+	whole, ok := plain(tb, root.Content[0]).(map[string]any)
+	require.True(tb, ok)
+	rest, err := json.Marshal(whole)
+	require.NoError(tb, err)
+	return append([]byte(`{"swagger":"2.0",`), rest[1:]...)
+}
+
+func plain(tb testing.TB, n *yaml.Node) any {
+	tb.Helper()
+	switch n.Kind {
+	case yaml.AliasNode:
+		return plain(tb, n.Alias)
+	case yaml.SequenceNode:
+		list := make([]any, 0, len(n.Content))
+		for _, item := range n.Content {
+			list = append(list, plain(tb, item))
+		}
+		return list
+	case yaml.MappingNode:
+		object := map[string]any{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if key := n.Content[i]; key.Tag == "!!merge" {
+				merged, _ := plain(tb, n.Content[i+1]).(map[string]any)
+				for k, v := range merged {
+					if _, own := object[k]; !own {
+						object[k] = v
+					}
+				}
+			} else {
+				object[key.Value] = plain(tb, n.Content[i+1])
+			}
+		}
+		return object
+	default:
+		var value any
+		require.NoError(tb, n.Decode(&value))
+		if at, isTime := value.(time.Time); isTime {
+			return at.Format(time.RFC3339Nano)
+		}
+		return value
+	}
 }
 
 // openAPI is a description in OpenAPI 3, or converted to it.
@@ -143,6 +197,10 @@ func (o *openAPIOperation) CheckAnswer(req *http.Request, status int, header htt
 		}
 		return o.checkErrorSchema(header, body)
 	}
+	registerLines()
+	if header.Get("Content-Type") == jsonLines && len(body) == 0 {
+		return nil
+	}
 	err := openapi3filter.ValidateResponse(req.Context(), &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: o.validationInput(req), Status: status, Header: header, Body: io.NopCloser(bytes.NewReader(body)),
 		Options: &openapi3filter.Options{MultiError: true},
@@ -152,6 +210,19 @@ func (o *openAPIOperation) CheckAnswer(req *http.Request, status int, header htt
 	}
 	return nil
 }
+
+// jsonLines is a stream of JSON values, of which the first is compared with the schema.
+const jsonLines = "application/jsonl"
+
+var registerLines = sync.OnceFunc(func() {
+	openapi3filter.RegisterBodyDecoder(jsonLines, func(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {
+		var first any
+		dec := json.NewDecoder(body)
+		dec.UseNumber()
+		err := dec.Decode(&first)
+		return first, err
+	})
+})
 
 // checkErrorSchema compares an undeclared error answer with the description's schema of errors,
 // where it has one.
