@@ -24,11 +24,11 @@ const EngineVariable = "SBX_TEST_DOCKER"
 const image = "sbxtest:1"
 
 // realEngine is the address of the engine; without one the test is skipped.
-func realEngine(t *testing.T) string {
-	t.Helper()
+func realEngine(tb testing.TB) string {
+	tb.Helper()
 	host := os.Getenv(EngineVariable)
 	if host == "" {
-		t.Skipf("%s is not set: `.ci/run docker` starts an engine", EngineVariable)
+		tb.Skipf("%s is not set: `.ci/run docker` starts an engine", EngineVariable)
 	}
 	return host
 }

@@ -94,6 +94,11 @@ func (r *execution) execute(ctx context.Context) (sandbox.Exit, error) {
 	}
 	w, err := r.inspect(ctx)
 	switch {
+	case err == nil && w.neverRan() && (streamed != nil || r.tail.String() == ""): // what the engine said of it was lost
+		if missing := guest.FindMissing(ctx, r.c.shellOf(r.id, r.cmd.Env), guest.Program{Args: r.cmd.Args, Workdir: r.cmd.Workdir}); missing != nil {
+			return sandbox.Exit{}, missing
+		}
+		return sandbox.Exit{}, fault.New(fault.KindLauncher, "it was not started, and the reason was lost")
 	case streamed != nil || err != nil:
 		return r.lostExit(ctx, cmp.Or(streamed, err))
 	case w.Running: // the stream has ended before the command: it has closed its output
@@ -217,6 +222,11 @@ func (r *execution) await(ctx context.Context) (wireExec, error) {
 	}
 }
 
+// neverRan says that the engine could not start the command.
+func (w wireExec) neverRan() bool {
+	return !w.Running && w.Pid == 0 && w.ExitCode != nil && (*w.ExitCode == 126 || *w.ExitCode == 127)
+}
+
 // seenExit is the exit of a command that has ended. What could not be started has code 126 or 127, and a
 // text of the engine in place of output.
 func (r *execution) seenExit(w wireExec) (sandbox.Exit, error) {
@@ -224,7 +234,7 @@ func (r *execution) seenExit(w wireExec) (sandbox.Exit, error) {
 		return sandbox.Exit{}, fault.New(fault.KindUnavailable, "the answer has no exit code")
 	}
 	code, said := *w.ExitCode, r.tail.String()
-	if w.Pid == 0 && (code == 126 || code == 127) && strings.Contains(said, "exec failed") {
+	if w.neverRan() && strings.Contains(said, "exec failed") {
 		switch {
 		case r.cmd.Workdir != "" && strings.Contains(said, "cwd"):
 			return sandbox.Exit{}, guest.NoFolder(r.cmd.Workdir)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"net/http"
@@ -102,7 +103,7 @@ func (r *engineLog) read(ctx context.Context, take func(sandbox.LogLine) bool) e
 		query.Set("tail", strconv.Itoa(r.q.Tail))
 	}
 	if !r.since.IsZero() {
-		query.Set("since", strconv.FormatInt(r.since.Unix(), 10)+"."+leadingZeros(r.since.Nanosecond()))
+		query.Set("since", secondsWithFraction(r.since))
 	}
 	if r.q.Follow {
 		query.Set("follow", "1")
@@ -245,8 +246,7 @@ func cutTime(message []byte) (time.Time, []byte) {
 	return at.UTC(), text
 }
 
-// leadingZeros writes nanoseconds as the fraction of a second.
-func leadingZeros(nanoseconds int) string {
-	text := strconv.Itoa(nanoseconds)
-	return strings.Repeat("0", 9-len(text)) + text
+// secondsWithFraction is a Unix time as the API takes it.
+func secondsWithFraction(at time.Time) string {
+	return fmt.Sprintf("%d.%09d", at.Unix(), at.Nanosecond())
 }

@@ -174,7 +174,7 @@ func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error)
 		return nil, err
 	}
 	all := []sandbox.Event{{At: w.Created.UTC(), Event: "created"}}
-	remembered, err := c.remembered(ctx, op, w.ID, w.Created)
+	remembered, err := c.remembered(ctx, op, w.ID, w.Created, 0)
 	for _, e := range remembered {
 		if e.Event != "create" {
 			all = append(all, e)
@@ -187,12 +187,12 @@ func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error)
 	return all, err
 }
 
-// remembered are the events of a container since a time, without those of commands. The API leaves out what
-// happens in the second of `until`, so that one more is asked for.
-func (c *Client) remembered(ctx context.Context, op, id string, since time.Time) ([]sandbox.Event, error) {
+// remembered are the events of a container since a time, without those of commands, until more behind now. The API
+// waits for that time, and leaves out the second of a time without a fraction.
+func (c *Client) remembered(ctx context.Context, op, id string, since time.Time, more time.Duration) ([]sandbox.Event, error) {
 	query := filters("container", id)
 	query.Set("since", strconv.FormatInt(since.Unix(), 10))
-	query.Set("until", strconv.FormatInt(c.engineNow().Unix()+1, 10))
+	query.Set("until", secondsWithFraction(c.engineNow().Add(more)))
 	r, err := c.request(ctx, httpx.Request{Op: op, Path: "/events", Query: query})
 	if err != nil {
 		return nil, err

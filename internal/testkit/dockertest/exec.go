@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"strconv"
@@ -119,12 +120,22 @@ func openStream(w http.ResponseWriter, r *http.Request) (out io.Writer, in io.Re
 		if conn, buffered, err := http.NewResponseController(w).Hijack(); err == nil {
 			_ = conn.SetDeadline(time.Time{})
 			_, _ = io.WriteString(conn, "HTTP/1.1 101 UPGRADED\r\nContent-Type: application/vnd.docker.raw-stream\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n")
-			return conn, buffered, func() { _ = conn.Close() }
+			return conn, buffered, func() { closeGently(conn) }
 		}
 	}
 	w.Header().Set("Content-Type", "application/vnd.docker.raw-stream")
 	w.WriteHeader(http.StatusOK)
 	return w, bytes.NewReader(nil), func() {}
+}
+
+// closeGently closes a connection of which the client may still send: a close that leaves something unread resets
+// a connection over TCP, and what was sent before is lost.
+func closeGently(conn net.Conn) {
+	if half, ok := conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+		_, _ = io.Copy(io.Discard, conn)
+	}
+	_ = conn.Close()
 }
 
 // runExec runs a command to its end. One that cannot be started has code 126 and a text of the runtime on
@@ -198,14 +209,11 @@ func (f *Fake) serveLogs(w http.ResponseWriter, r *http.Request, b *box) {
 	q := r.URL.Query()
 	var since time.Time
 	if text := q.Get("since"); text != "" {
-		seconds, fraction, _ := strings.Cut(text, ".")
-		s, err := strconv.ParseInt(seconds, 10, 64)
-		n, err2 := strconv.ParseInt(fraction+strings.Repeat("0", max(0, 9-len(fraction))), 10, 64)
-		if err = errors.Join(err, err2); err != nil {
+		var err error
+		if since, err = parseTime(text); err != nil {
 			refuse(w, http.StatusBadRequest, "%v", err)
 			return
 		}
-		since = time.Unix(s, n)
 	}
 	w.Header().Set("Content-Type", "application/vnd.docker.multiplexed-stream")
 	w.WriteHeader(http.StatusOK)
@@ -239,6 +247,14 @@ func (f *Fake) serveLogs(w http.ResponseWriter, r *http.Request, b *box) {
 		}
 		f.change.Wait()
 	}
+}
+
+// parseTime reads a Unix time with a fraction or without.
+func parseTime(text string) (time.Time, error) {
+	seconds, fraction, _ := strings.Cut(text, ".")
+	s, err := strconv.ParseInt(seconds, 10, 64)
+	n, err2 := strconv.ParseInt(fraction+strings.Repeat("0", max(0, 9-len(fraction))), 10, 64)
+	return time.Unix(s, n), errors.Join(err, err2)
 }
 
 // tailOf is where the last n lines of a log begin.

@@ -3,6 +3,7 @@ package dockertest
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -291,20 +292,27 @@ func (f *Fake) serveStats(w http.ResponseWriter, _ *http.Request, b *box) {
 	})
 }
 
-// serveEvents sends what is remembered of the seconds from since to the one before until.
+// serveEvents sends what is remembered from since to the time before until.
 func (f *Fake) serveEvents(w http.ResponseWriter, r *http.Request) {
-	second := func(name string) int64 {
-		n, err := strconv.ParseInt(r.URL.Query().Get(name), 10, 64)
-		if err != nil {
-			panic(err)
-		}
-		return n
+	since, err := parseTime(r.URL.Query().Get("since"))
+	until, err2 := parseTime(r.URL.Query().Get("until"))
+	if err = errors.Join(err, err2); err != nil {
+		refuse(w, http.StatusBadRequest, "%v", err)
+		return
 	}
-	since, until, asked := second("since"), second("until"), filter(r)
+	asked := filter(r)
+	if wait := until.Sub(f.o.Now()); wait > 0 { // the engine waits for that time
+		f.mu.Unlock()
+		select {
+		case <-time.After(wait):
+		case <-r.Context().Done():
+		}
+		f.mu.Lock()
+	}
 	w.Header().Set("Content-Type", "application/jsonl")
 	w.WriteHeader(http.StatusOK)
 	for _, e := range f.events {
-		if f.o.Forgets || e.at.Unix() < since || e.at.Unix() >= until || len(asked["container"]) > 0 && !slices.Contains(asked["container"], e.id) {
+		if f.o.Forgets || e.at.Before(since) || !e.at.Before(until) || len(asked["container"]) > 0 && !slices.Contains(asked["container"], e.id) {
 			continue
 		}
 		text, err := json.Marshal(map[string]any{"Type": "container", "Action": e.action, "Actor": map[string]any{"ID": e.id, "Attributes": e.attributes}, "scope": "local", "time": e.at.Unix(), "timeNano": e.at.UnixNano()})

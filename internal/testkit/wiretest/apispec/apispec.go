@@ -40,7 +40,7 @@ func LoadContract(tb testing.TB, exemptions string, specs ...Spec) *wiretest.Con
 // LoadModuleContract is LoadContract for descriptions that a Go module of the build has.
 func LoadModuleContract(tb testing.TB, exemptions, module string, specs ...Spec) *wiretest.Contract {
 	tb.Helper()
-	dir, err := exec.CommandContext(tb.Context(), "go", "list", "-m", "-f", "{{.Dir}}", module).Output() //nolint:gosec // a name of a test
+	dir, err := exec.CommandContext(tb.Context(), "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	require.NoError(tb, err)
 	return loadContract(tb, strings.TrimSpace(string(dir)), exemptions, specs...)
 }

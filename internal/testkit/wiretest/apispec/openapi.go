@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -50,6 +49,7 @@ func unknownQueryNames(req *http.Request, known []string) []string {
 
 func describe(tb testing.TB, folder string, s Spec) wiretest.Description { //nolint:ireturn // one of two kinds
 	tb.Helper()
+	openapi3filter.RegisterBodyDecoder(jsonLines, firstLine)
 	file := filepath.Join(folder, filepath.FromSlash(s.File))
 	text, err := os.ReadFile(file)
 	require.NoError(tb, err)
@@ -105,16 +105,7 @@ func plain(tb testing.TB, n *yaml.Node) any {
 	case yaml.MappingNode:
 		object := map[string]any{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			if key := n.Content[i]; key.Tag == "!!merge" {
-				merged, _ := plain(tb, n.Content[i+1]).(map[string]any)
-				for k, v := range merged {
-					if _, own := object[k]; !own {
-						object[k] = v
-					}
-				}
-			} else {
-				object[key.Value] = plain(tb, n.Content[i+1])
-			}
+			object[n.Content[i].Value] = plain(tb, n.Content[i+1])
 		}
 		return object
 	default:
@@ -197,7 +188,6 @@ func (o *openAPIOperation) CheckAnswer(req *http.Request, status int, header htt
 		}
 		return o.checkErrorSchema(header, body)
 	}
-	registerLines()
 	if header.Get("Content-Type") == jsonLines && len(body) == 0 {
 		return nil
 	}
@@ -214,15 +204,13 @@ func (o *openAPIOperation) CheckAnswer(req *http.Request, status int, header htt
 // jsonLines is a stream of JSON values, of which the first is compared with the schema.
 const jsonLines = "application/jsonl"
 
-var registerLines = sync.OnceFunc(func() {
-	openapi3filter.RegisterBodyDecoder(jsonLines, func(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {
-		var first any
-		dec := json.NewDecoder(body)
-		dec.UseNumber()
-		err := dec.Decode(&first)
-		return first, err
-	})
-})
+func firstLine(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {
+	var first any
+	dec := json.NewDecoder(body)
+	dec.UseNumber()
+	err := dec.Decode(&first)
+	return first, err
+}
 
 // checkErrorSchema compares an undeclared error answer with the description's schema of errors,
 // where it has one.
