@@ -77,6 +77,7 @@ func rooms() map[string][]string {
 		"providers/e2b":              wire,
 		"providers/daytona":          wire,
 		"providers/docker":           wire,
+		"providers/kubernetes":       with(wire, "poll"),
 		"providers/vercel":           wire,
 		"providers/monotask":         wire,
 		"providers/omoios":           with(wire, "agentlog", "jsontext"),
@@ -86,6 +87,7 @@ func rooms() map[string][]string {
 		"testkit/e2btest":          wireFake,
 		"testkit/daytonatest":      wireFake,
 		"testkit/dockertest":       wireFake,
+		"testkit/kubernetestest":   wireFake,
 		"testkit/verceltest":       wireFake,
 		"testkit/monotasktest":     wireFake,
 		"testkit/omoiostest":       wireFake,
@@ -139,7 +141,7 @@ func rooms() map[string][]string {
 		"spawn":    with(words, "fleet", "providers", "ops", "ops/end", "ops/launch", "ops/look"),
 		"commands": with(words, "spawn", "check", "tui", "mcp", "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "ops/end", "ops/incidents", "ops/launch", "ops/look", "runbook", "runbook/engine", "drill", "views", "incident", "snapshot"),
 		"cli": with(words, "alert", "process", "hostfile", "httpx", "config", "output", "notify", "cron", "journal", "lock", "store",
-			"providers", "providers/local", "providers/local/plain", "providers/e2b", "providers/daytona", "providers/docker", "providers/vercel", "providers/monotask", "providers/omoios",
+			"providers", "providers/local", "providers/local/plain", "providers/e2b", "providers/daytona", "providers/docker", "providers/kubernetes", "providers/vercel", "providers/monotask", "providers/omoios",
 			"history", "fleet", "policy", "cleanup", "triage", "task", "task/publisher", "publish", "incident", "ops", "ops/launch", "drill", "views", "commands"),
 		"arch": nil,
 	}
@@ -163,11 +165,13 @@ func owners() map[string][]string {
 		"github.com/fsnotify/fsnotify":           {"providers/local", "providers/local/runlog"},
 		"github.com/creack/pty":                  {"providers/local", "tui"},
 		"github.com/stretchr/testify":            {"testkit/picture", "testkit/providertest", "testkit/wiretest", "testkit/wiretest/apispec"},
-		"al.essio.dev/pkg/shellescape":           {"commands", "cron", "mcp", "ops", "ops/look", "providers/daytona", "providers/vercel", "providers/guest"},
+		"al.essio.dev/pkg/shellescape":           {"commands", "cron", "mcp", "ops", "ops/look", "providers/daytona", "providers/kubernetes", "providers/vercel", "providers/guest"},
 		"github.com/cenkalti/backoff/v5":         {"httpx", "poll"},
-		"github.com/coder/websocket":             {"providers/omoios", "testkit/omoiostest"},
+		"github.com/coder/websocket":             {"providers/kubernetes", "testkit/kubernetestest", "providers/omoios", "testkit/omoiostest"},
 		"github.com/docker/cli":                  {"providers/docker"},
 		"github.com/moby/moby":                   {"providers/docker"},
+		"k8s.io/apimachinery":                    {"providers/kubernetes"},
+		"k8s.io/client-go":                       {"providers/kubernetes"},
 		"golang.org/x/time":                      {"httpx"},
 		"golang.org/x/net":                       {"httpx"},
 		"github.com/go-json-experiment/json":     {"httpx", "jsontext", "providers/wirekit"},
@@ -195,7 +199,7 @@ func standard() map[string][]string {
 // wireRooms are the rooms that speak HTTP to or as a provider.
 func wireRooms() []string {
 	rooms := []string{"testkit/wiretest", "testkit/wiretest/apispec"}
-	for _, p := range []string{"e2b", "daytona", "docker", "vercel", "monotask", "omoios"} {
+	for _, p := range []string{"e2b", "daytona", "docker", "kubernetes", "vercel", "monotask", "omoios"} {
 		rooms = append(rooms, "providers/"+p, "testkit/"+p+"test")
 	}
 	return rooms

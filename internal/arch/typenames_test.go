@@ -34,7 +34,7 @@ func TestNoRoomKnowsAProviderByItsName(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
 	names := typeNames(t, root)
-	for _, room := range []string{"local", "e2b", "daytona", "docker", "vercel", "monotask", "omoios"} {
+	for _, room := range []string{"local", "e2b", "daytona", "docker", "kubernetes", "vercel", "monotask", "omoios"} {
 		if !slices.Contains(slices.Collect(maps.Values(names)), "providers/"+room) {
 			t.Errorf("the room providers/%s declares no constant that ends with TypeName", room)
 		}

@@ -31,7 +31,7 @@ func TestTheGatePlaysEveryVerbAndProvider(t *testing.T) {
 			assert.True(t, called, "no script of the gate calls %s", verb.Name())
 		}
 	}
-	for _, provider := range []string{"e2b", "novita", "daytona", "docker", "vercel", "monotask"} {
+	for _, provider := range []string{"e2b", "novita", "daytona", "docker", "kubernetes", "vercel", "monotask"} {
 		assert.True(t, strings.Contains(gate.String(), "\nremote "+provider), "no script of the gate stands before %s", provider) //nolint:testifylint // the scripts are long
 	}
 }

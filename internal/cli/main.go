@@ -24,6 +24,7 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/providers/daytona"
 	"sbx/internal/providers/docker"
+	"sbx/internal/providers/kubernetes"
 	"sbx/internal/providers/e2b"
 	"sbx/internal/providers/local"
 	"sbx/internal/providers/monotask"
@@ -88,7 +89,7 @@ func Types() []providers.Type {
 	return []providers.Type{
 		local.Type(),
 		e2b.Type(), e2b.NovitaType(),
-		daytona.Type(), vercel.Type(), monotask.Type(), docker.Type(),
+		daytona.Type(), vercel.Type(), monotask.Type(), docker.Type(), kubernetes.Type(),
 		omoios.Type(),
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"sbx/internal/testkit/daytonatest"
 	"sbx/internal/testkit/dockertest"
 	"sbx/internal/testkit/e2btest"
+	"sbx/internal/testkit/kubernetestest"
 	"sbx/internal/testkit/monotasktest"
 	"sbx/internal/testkit/omoiostest"
 	"sbx/internal/testkit/stagedfleet"
@@ -237,10 +238,13 @@ func trouble(ts *testscript.TestScript, args []string) wiretest.Fault {
 // settle makes the world of a provider.
 func settle(ts *testscript.TestScript, r *remotes, name string) inhabited {
 	makers := map[string]func(*remotes) inhabited{
-		"e2b":      func(r *remotes) inhabited { return e2bWorld(e2btest.New(r, e2btest.Options{})) },
-		"novita":   func(r *remotes) inhabited { return e2bWorld(e2btest.New(r, e2btest.Options{Novita: true})) },
-		"daytona":  func(r *remotes) inhabited { return daytonaWorld(daytonatest.New(r, daytonatest.Options{})) },
-		"docker":   func(r *remotes) inhabited { return dockerWorld(dockertest.New(r, dockertest.Options{})) },
+		"e2b":     func(r *remotes) inhabited { return e2bWorld(e2btest.New(r, e2btest.Options{})) },
+		"novita":  func(r *remotes) inhabited { return e2bWorld(e2btest.New(r, e2btest.Options{Novita: true})) },
+		"daytona": func(r *remotes) inhabited { return daytonaWorld(daytonatest.New(r, daytonatest.Options{})) },
+		"docker":  func(r *remotes) inhabited { return dockerWorld(dockertest.New(r, dockertest.Options{})) },
+		"kubernetes": func(r *remotes) inhabited {
+			return kubernetesWorld(kubernetestest.New(r, kubernetestest.Options{}), r)
+		},
 		"vercel":   func(r *remotes) inhabited { return vercelWorld(verceltest.New(r, verceltest.Options{})) },
 		"monotask": func(r *remotes) inhabited { return monotaskWorld(monotasktest.New(r, monotasktest.Options{})) },
 		"omoios":   func(r *remotes) inhabited { return omoiosWorld(omoiostest.New(r, omoiostest.Options{})) },
@@ -390,6 +394,52 @@ func dockerSeed(args []string) dockertest.Seed {
 			s.Restart = value
 		case "owner":
 			s.Labels = map[string]string{sandbox.LabelOwner: value}
+		}
+	}
+	return s
+}
+
+// clusterWorld is a cluster whose kubeconfig is a file.
+type clusterWorld struct {
+	*kubernetestest.Fake
+	t wiretest.T
+}
+
+// Environment names the kubeconfig.
+func (c clusterWorld) Environment(address string) map[string]string {
+	return map[string]string{"KUBECONFIG": kubernetestest.Config(c.t, address)}
+}
+
+func kubernetesWorld(f *kubernetestest.Fake, t wiretest.T) inhabited {
+	return inhabited{clusterWorld{f, t}, map[string]func([]string) string{
+		"seed": func(args []string) string { return f.Add(clusterSeed(args)) },
+		"lostnode": func([]string) string {
+			f.Change(func(o *kubernetestest.Options) { o.LostNode = true })
+			return ""
+		},
+	}}
+}
+
+// clusterSeed reads the words of a seed; what stands behind -- runs in it.
+func clusterSeed(args []string) kubernetestest.Seed {
+	s := kubernetestest.Seed{Age: ago(args), OOM: slices.Contains(args, "oom")}
+	if at := slices.Index(args, "--"); at >= 0 {
+		s.Command, args = args[at+1:], args[:at]
+	}
+	for _, word := range args {
+		switch key, value, _ := strings.Cut(word, "="); key {
+		case "kind":
+			s.Kind = value
+		case "name":
+			s.Name = value
+		case "phase":
+			s.Phase = value
+		case "reason":
+			s.Reason = value
+		case "owner":
+			s.Owner = value
+		case "code":
+			s.Code, _ = strconv.Atoi(value)
 		}
 	}
 	return s

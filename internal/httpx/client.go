@@ -65,6 +65,8 @@ type Options struct {
 	Definite func(*StatusError) bool
 	Rate     float64 // requests per second at first; 0 = 150
 	Burst    int     // 0 = 600
+	// Transport sends the requests, with credentials that change; nil = that of Net.
+	Transport http.RoundTripper
 }
 
 // Request is one call.
@@ -142,9 +144,11 @@ func New(n Net, o Options) (*Client, error) {
 		shown := flatten(newRedactor(o.Secrets)(o.Base), maxText)
 		return nil, fault.Usage("%q is not an http or https address", shown).At(o.Profile, "").WithHint("write it like https://api.example.com")
 	}
-	transport, err := n.newTransport()
-	if err != nil {
-		return nil, (&fault.Error{Kind: fault.KindUsage, Err: err}).At(o.Profile, "")
+	transport := o.Transport
+	if transport == nil {
+		if transport, err = n.newTransport(); err != nil {
+			return nil, (&fault.Error{Kind: fault.KindUsage, Err: err}).At(o.Profile, "")
+		}
 	}
 	return &Client{
 		net: n, o: o, base: base, pace: &pacer{bucket: rate.NewLimiter(rate.Limit(o.Rate), o.Burst), start: rate.Limit(o.Rate), burst: o.Burst}, skew: &clockSkew{},
@@ -216,11 +220,16 @@ func (n Net) newTransport() (http.RoundTripper, error) {
 	}
 	if n.Dial == nil {
 		t.DialContext = (&net.Dialer{Timeout: n.Timeout, KeepAlive: 30 * time.Second}).DialContext
-		proxy := n.proxyConfig().ProxyFunc()
-		t.Proxy = func(r *http.Request) (*url.URL, error) { return proxy(r.URL) }
+		t.Proxy = n.Proxy()
 	}
 	trust, err := n.readTrust()
 	return &lazyTrustTransport{plain: t, trust: trust}, err
+}
+
+// Proxy is the proxy of a request by the environment, for a transport of another library.
+func (n Net) Proxy() func(*http.Request) (*url.URL, error) {
+	proxy := n.withDefaults().proxyConfig().ProxyFunc()
+	return func(r *http.Request) (*url.URL, error) { return proxy(r.URL) }
 }
 
 // proxyConfig reads HTTPS_PROXY, HTTP_PROXY and NO_PROXY, also in lower case. Under CGI

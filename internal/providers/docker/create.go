@@ -33,9 +33,6 @@ const (
 // createDefaults are settings of the profile.
 type createDefaults struct{ image, network, runtime string }
 
-// holdScript waits until the time limit of the sandbox, $1 in seconds, and ends at once when it is told to.
-const holdScript = `trap 'exit 0' TERM INT; sleep "$1" >/dev/null 2>&1 & wait $!`
-
 // Vet implements providers.Vetter.
 func (c *Client) Vet(spec sandbox.Spec) error {
 	if err := providers.CheckText(nil, spec.Env); err != nil {
@@ -100,7 +97,7 @@ func (c *Client) createBody(spec sandbox.Spec) wireCreate {
 	}
 	w := wireCreate{
 		Image: cmp.Or(spec.Image, spec.Template, c.defaults.image, defaultImage), Labels: spec.CreateLabels(),
-		Entrypoint: []string{"/bin/sh", "-c", holdScript, "sbx-hold"}, Cmd: []string{strconv.FormatInt(int64(math.Ceil(ttl.Seconds())), 10)},
+		Entrypoint: guest.HoldArgs(ttl), Cmd: []string{},
 		HostConfig: wireCreateHost{Memory: spec.MemoryBytes, MemorySwap: spec.MemoryBytes, NanoCPUs: int64(spec.CPU * 1e9), PidsLimit: spec.PIDs, NetworkMode: c.defaults.network, Runtime: c.defaults.runtime},
 	}
 	if spec.DiskBytes > 0 {

@@ -75,7 +75,7 @@ type execution struct {
 
 	exec   string       // the engine's id of the command; "" before it is made
 	tail   wirekit.Tail // of both streams: the engine's own words come in place of output
-	heard  pulse
+	heard  wirekit.Pulse
 	failed error // of the caller's streams
 }
 
@@ -152,8 +152,8 @@ func (r *execution) stream(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = s.Body.Close() }()
-	r.heard.beat()
-	go r.heard.watch(inner, r.goesOn, cancel)
+	r.heard.Beat()
+	go r.heard.Watch(inner, r.goesOn, cancel)
 	if r.cmd.Stdin != nil && s.Input != nil {
 		go func() { // the command may end before its stdin
 			_, _ = io.Copy(s.Input, r.cmd.Stdin)
@@ -181,7 +181,7 @@ func (r *execution) stream(ctx context.Context) error {
 
 // write passes output on to one of the caller's streams.
 func (r *execution) write(to io.Writer, text []byte) error {
-	r.heard.beat()
+	r.heard.Beat()
 	r.tail.Add(text)
 	if to == nil {
 		return nil

@@ -2,18 +2,15 @@ package docker
 
 import (
 	"cmp"
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io"
 	"iter"
-	"sync/atomic"
 	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/poll"
-	"sbx/internal/providers"
 )
 
 const (
@@ -66,43 +63,6 @@ func unexpected(err error) error {
 	}
 	return nil
 }
-
-// silence is how long a stream of an engine may bring nothing before the engine is asked whether there is more
-// to come: such a stream has no signs of life of its own.
-const silence = 10 * time.Second
-
-// outage is how long the engine may not answer that question.
-const outage = 15 * time.Second
-
-// pulse says when a stream last brought something.
-type pulse struct{ at atomic.Int64 }
-
-func (p *pulse) beat()              { p.at.Store(time.Now().UnixNano()) }
-func (p *pulse) age() time.Duration { return time.Since(time.Unix(0, p.at.Load())) }
-
-// watch asks about a stream that is silent, until ctx ends. It gives the stream up where the engine does not
-// answer, or where goesOn says that nothing more comes; then the error is errOver.
-func (p *pulse) watch(ctx context.Context, goesOn func(context.Context) (bool, error), give func(error)) {
-	for answered := time.Now(); providers.Pause(ctx, silence) == nil; {
-		if p.age() < silence {
-			answered = time.Now()
-			continue
-		}
-		more, err := goesOn(ctx)
-		switch {
-		case err == nil && !more && p.age() >= silence:
-			give(errOver)
-			return
-		case err == nil:
-			answered = time.Now()
-		case fault.KindOf(err) != fault.KindUnavailable, time.Since(answered) >= outage:
-			give(err)
-			return
-		}
-	}
-}
-
-var errOver = fault.New(fault.KindUnavailable, "what it belongs to has ended, and the stream has not")
 
 // message is one line of a stream of JSON: of a pull or of the events.
 type message struct {

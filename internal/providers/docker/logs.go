@@ -61,7 +61,7 @@ type engineLog struct {
 	tty   bool // one raw stream instead of frames
 	q     providers.LogQuery
 	since time.Time // lines before it were read, or are not wanted
-	heard pulse
+	heard wirekit.Pulse
 }
 
 var errEnough = errors.New("the reader wants no more")
@@ -81,7 +81,7 @@ func (r *engineLog) deliver(ctx context.Context, yield func(sandbox.LogLine, err
 			lost = time.Now()
 		}
 		switch {
-		case err == nil, errors.Is(err, errEnough), errors.Is(err, errOver):
+		case err == nil, errors.Is(err, errEnough), errors.Is(err, wirekit.ErrOver):
 			return
 		case ctx.Err() != nil:
 			yield(sandbox.LogLine{}, fault.Placed(wirekit.ContextFault(ctx), r.c.Profile, r.op))
@@ -118,8 +118,8 @@ func (r *engineLog) read(ctx context.Context, take func(sandbox.LogLine) bool) e
 	}
 	defer func() { _ = s.Body.Close() }()
 	if r.q.Follow {
-		r.heard.beat()
-		go r.heard.watch(inner, r.goesOn, cancel)
+		r.heard.Beat()
+		go r.heard.Watch(inner, r.goesOn, cancel)
 	}
 	err = r.copyLines(s.Body, take)
 	if cause := context.Cause(inner); cause != nil && ctx.Err() == nil {
@@ -152,7 +152,7 @@ func (r *engineLog) copyLines(body io.Reader, take func(sandbox.LogLine) bool) e
 	}
 	streams := map[bool]*logStream{false: newLogStream("stdout"), true: newLogStream("stderr")}
 	err := eachFrame(body, func(stream byte, text []byte) error {
-		r.heard.beat()
+		r.heard.Beat()
 		for _, l := range streams[stream == streamStderr].add(text) {
 			if !r.pass(l, take) {
 				return errEnough
@@ -180,7 +180,7 @@ func (r *engineLog) copyTerminal(body io.Reader, take func(sandbox.LogLine) bool
 	piece := make([]byte, 32<<10)
 	for {
 		n, err := body.Read(piece)
-		r.heard.beat()
+		r.heard.Beat()
 		found := lines.Add(piece[:n], nil)
 		if errors.Is(err, io.EOF) {
 			found = lines.Flush(found)

@@ -1,6 +1,7 @@
 package wiretest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -22,6 +23,7 @@ type Subject struct {
 	Server *Server
 	P      providers.Provider
 	ID     string // a running sandbox
+	Shown  string // what of it answers have in place of the id; "" = the id
 	Rows   int    // of a complete listing
 	First  int    // of its first page; 0 = there is one page
 
@@ -42,6 +44,8 @@ type Subject struct {
 	Inside []string // the routes into a sandbox, for RunSilence and RunLosses; nil = there are none
 	Every  int      // RunLosses loses each n-th answer of these; 0 = each second one
 }
+
+func (s Subject) shown() string { return cmp.Or(s.Shown, s.ID) }
 
 // callLimit bounds each call under a failure: three requests with httpx.DefaultTries tries of
 // httpx.DefaultTimeout each, and the pauses.
@@ -210,7 +214,7 @@ func (d BadDay) checkOtherSandbox(ctx context.Context, t T, s Subject) {
 		d.runDuring(ctx, s, s.Get, "", func(ctx context.Context) { _ = s.P.Terminate(ctx, s.ID, o) }) // its error is checked elsewhere
 	}
 	for _, call := range s.Server.Calls("") {
-		assert.NotContains(t, call.URL, otherID(s.ID), "%s: something is asked of a sandbox that nobody selected: %s", d.Name, call.Route)
+		assert.NotContains(t, call.URL, otherID(s.shown()), "%s: something is asked of a sandbox that nobody selected: %s", d.Name, call.Route)
 	}
 }
 

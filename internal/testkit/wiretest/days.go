@@ -133,15 +133,16 @@ func emptyAnswerDays() []BadDay {
 		rows("a row without id", func(rows []any) {
 			if row, ok := rows[len(rows)-1].(map[string]any); ok {
 				for _, key := range identityKeys() {
-					delete(row, key)
+					delete(identified(row), key)
 				}
 			}
 		}),
 		rows("a row with an odd id", func(rows []any) {
 			if row, ok := rows[0].(map[string]any); ok {
+				held := identified(row)
 				for _, key := range identityKeys() {
-					if _, has := row[key]; has {
-						row[key] = 7
+					if _, has := held[key]; has {
+						held[key] = 7
 					}
 				}
 			}
@@ -152,7 +153,7 @@ func emptyAnswerDays() []BadDay {
 func otherSandboxDays() []BadDay {
 	const down = fault.KindUnavailable
 	return []BadDay{{Name: "an answer about another", Only: "get", List: down, Get: down, Edit: func(s Subject, body []byte) []byte {
-		return bytes.ReplaceAll(body, []byte(s.ID), []byte(otherID(s.ID)))
+		return bytes.ReplaceAll(body, []byte(s.shown()), []byte(otherID(s.shown())))
 	}}}
 }
 

@@ -17,7 +17,15 @@ import (
 
 // identityKeys are the fields of all APIs that identify a sandbox.
 func identityKeys() []string {
-	return []string{"id", "Id", "sandboxID", "clientID", "name", "currentSessionId", "sourceSandboxName"}
+	return []string{"id", "Id", "sandboxID", "clientID", "name", "uid", "currentSessionId", "sourceSandboxName"}
+}
+
+// identified is the part of a row that has its identity: the row, or its metadata.
+func identified(row map[string]any) map[string]any {
+	if meta, ok := row["metadata"].(map[string]any); ok && meta["uid"] != nil {
+		return meta
+	}
+	return row
 }
 
 // oddDays are answers that another version of an API, or another implementation of it, gives: what is not
@@ -86,7 +94,7 @@ func visitSandboxes(v any, visit func(map[string]any)) {
 }
 
 func isSandbox(row map[string]any) bool {
-	return slices.ContainsFunc(identityKeys(), func(key string) bool { _, has := row[key]; return has })
+	return slices.ContainsFunc(identityKeys(), func(key string) bool { _, has := identified(row)[key]; return has })
 }
 
 // fillPage makes a page as long as was asked for, and removes the marks of its end.

@@ -1,0 +1,267 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+	"sbx/internal/providers"
+	"sbx/internal/providers/wirekit"
+	"sbx/internal/sandbox"
+)
+
+const (
+	pageSize = 500
+	// listTries is how often a list is read from its first page whose pages are not of one moment.
+	listTries = 3
+)
+
+// object is an object of a kind with its pods.
+type object struct {
+	kind kind
+	wireObject
+	pods []wireObject // of a pod: itself
+}
+
+// List reads the pods, then the objects that own some. An owned pod is part of its owner.
+func (c *Client) List(ctx context.Context, _ providers.Query) iter.Seq2[sandbox.Sandbox, error] {
+	return func(yield func(sandbox.Sandbox, error) bool) {
+		l := &listing{c: c, yield: yield, owned: map[string][]wireObject{}}
+		more := l.read(ctx, podKind(), nil, l.takePod)
+		for _, k := range kinds() {
+			if more && k.name != "" && k.name != podKind().name && c.lists(k) {
+				more = l.read(ctx, k, c.selector(), func(w wireObject) bool {
+					return w.isStock() || l.give(object{k, w, l.owned[w.Metadata.UID]})
+				})
+			}
+		}
+		if more && l.refused != nil {
+			yield(sandbox.Sandbox{}, l.refused)
+		}
+	}
+}
+
+// listing is one reading of all kinds.
+type listing struct {
+	c       *Client
+	yield   func(sandbox.Sandbox, error) bool
+	owned   map[string][]wireObject // pods by the unique id of their controller
+	refused error                   // rows that cannot be used
+	stopped bool                    // the reader wants no more
+}
+
+func (l *listing) give(o object) bool {
+	l.stopped = !l.yield(l.c.described(o), nil)
+	return !l.stopped
+}
+
+// takePod gives a pod that nothing owns.
+func (l *listing) takePod(w wireObject) bool {
+	if owner, is := w.Metadata.controller(); is {
+		l.owned[owner.UID] = append(l.owned[owner.UID], w)
+		return true
+	}
+	return !l.c.lists(podKind()) || !l.c.matches(w) || l.give(object{podKind(), w, []wireObject{w}})
+}
+
+// read reads the objects of a kind; false = the listing ends here.
+func (l *listing) read(ctx context.Context, k kind, query url.Values, take func(wireObject) bool) bool {
+	switch err := l.c.eachObject(ctx, "list", k, query, take); {
+	case l.stopped:
+		return false
+	case httpx.OnlyRefused(err):
+		l.refused = errors.Join(l.refused, err)
+	case err != nil:
+		l.yield(sandbox.Sandbox{}, l.c.ListFault(err, "list", "check the namespace "+l.c.at.namespace+" and the address "+l.c.at.base))
+		return false
+	}
+	return true
+}
+
+func (c *Client) lists(k kind) bool { return len(c.kinds) == 0 || slices.Contains(c.kinds, k.name) }
+
+// selector is the query for the label of the profile. The pods of an object need not have its labels, so that
+// they are read without it.
+func (c *Client) selector() url.Values {
+	if c.label == "" {
+		return nil
+	}
+	return url.Values{"labelSelector": {c.label}}
+}
+
+func (c *Client) matches(w wireObject) bool {
+	key, value, exact := strings.Cut(c.label, "=")
+	got, has := w.Metadata.Labels[key]
+	return c.label == "" || has && (!exact || got == value)
+}
+
+// controller is the owner that makes the object again when it is deleted.
+func (m wireMeta) controller() (wireOwner, bool) {
+	i := slices.IndexFunc(m.OwnerReferences, func(o wireOwner) bool { return o.Controller })
+	if i < 0 {
+		return wireOwner{}, false
+	}
+	return m.OwnerReferences[i], true
+}
+
+// isStock says that the object is idle stock of a pool.
+func (w wireObject) isStock() bool {
+	owner, is := w.Metadata.controller()
+	k, _, known := kindOfOwner(owner)
+	return is && known && k.pool
+}
+
+// errNotOneMoment is inside the error of a list whose pages are not of one moment.
+var errNotOneMoment = errors.New("the pages of the list are not of one moment")
+
+// eachObject gives the objects of a kind to take, until take returns false. All pages are of one moment. Where
+// that is over, the API answers 410 with a token for the rest as it is now; that would hide what has changed, so
+// the list begins again. A kind that the cluster lacks has no objects.
+func (c *Client) eachObject(ctx context.Context, op string, k kind, query url.Values, take func(wireObject) bool) error {
+	version, err := c.version(ctx, op, k)
+	if err != nil || version == "" {
+		return err
+	}
+	given := map[string]bool{}
+	once := func(w wireObject) bool {
+		if given[w.Metadata.UID] {
+			return true
+		}
+		given[w.Metadata.UID] = true
+		return take(w)
+	}
+	for try := 1; ; try++ {
+		moment := ""
+		err := wirekit.EachRow(c.Profile, op, func(token string) (wirekit.Page[wireObject], error) {
+			page, at, err := c.readPage(ctx, op, c.path(k, version), query, token)
+			if token == "" {
+				moment = at
+			} else if err == nil && at != moment || httpx.Status(err) == http.StatusGone {
+				return page, c.Fault(fault.KindUnavailable, op, "%w: it took too long to read them", errNotOneMoment)
+			}
+			return page, err
+		}, func(w wireObject) string { return w.Metadata.UID }, once)
+		if try == listTries || !errors.Is(err, errNotOneMoment) {
+			return err
+		}
+	}
+}
+
+// readPage reads one page and the moment that it shows.
+func (c *Client) readPage(ctx context.Context, op, path string, query url.Values, token string) (page wirekit.Page[wireObject], moment string, err error) {
+	q := url.Values{"limit": {strconv.Itoa(pageSize)}}
+	maps.Copy(q, query)
+	if token != "" {
+		q.Set("continue", token)
+	}
+	var w wireList[wireObject]
+	if _, err := c.API.JSON(ctx, httpx.Request{Op: op, Path: path, Query: q}, &w); err != nil {
+		return page, "", err
+	}
+	page.Next = w.Metadata.Continue
+	page.Rows, err = w.Items.Named(func(o wireObject) string { return o.Metadata.UID })
+	return page, w.Metadata.ResourceVersion, fault.Placed(err, c.Profile, op)
+}
+
+// Get reads one by its id or its name.
+func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
+	o, err := c.read(ctx, "get", id)
+	if err != nil {
+		return sandbox.Sandbox{}, err
+	}
+	return c.described(o), nil
+}
+
+// TakesName is false for a word that has the form of an id.
+func (c *Client) TakesName(word string) bool {
+	_, isID := parseID(word)
+	return !isID
+}
+
+// read reads an object with its pods, by its id or by its name. Of a name the first kind counts that has it: a
+// sandbox and its pod often have the same.
+func (c *Client) read(ctx context.Context, op, id string) (object, error) {
+	o, err := c.readObject(ctx, op, id)
+	if err != nil {
+		return object{}, err
+	}
+	if o.kind.name == podKind().name {
+		o.pods = []wireObject{o.wireObject}
+		return o, nil
+	}
+	err = c.eachObject(ctx, op+" "+id, podKind(), o.podSelector(), func(w wireObject) bool {
+		if owner, is := w.Metadata.controller(); is && owner.UID == o.Metadata.UID {
+			o.pods = append(o.pods, w)
+		}
+		return true
+	})
+	return o, err
+}
+
+// podSelector narrows the pods of a namespace to those that may belong to the object: their owner decides.
+func (o object) podSelector() url.Values {
+	switch {
+	case o.kind.name == "job":
+		return url.Values{"labelSelector": {"batch.kubernetes.io/controller-uid=" + o.Metadata.UID}}
+	case o.Status.Selector != "":
+		return url.Values{"labelSelector": {o.Status.Selector}}
+	}
+	return nil
+}
+
+// readObject reads an object without its pods. One that was made again under the same name is another one.
+func (c *Client) readObject(ctx context.Context, op, id string) (object, error) {
+	if wanted, isID := parseID(id); isID {
+		w, err := c.getObject(ctx, op+" "+id, wanted.kind, "", wanted.name)
+		if err == nil && shortUID(w.Metadata.UID) != wanted.uid {
+			err = c.Fault(fault.KindNotFound, op+" "+id, "there is no such %s: another one has its name since %s", wanted.kind.name, w.Metadata.CreationTimestamp.UTC())
+		}
+		return object{kind: wanted.kind, wireObject: w}, err
+	}
+	for _, k := range kinds() {
+		if k.name == "" {
+			continue
+		}
+		w, err := c.getObject(ctx, op+" "+id, k, "", id)
+		if !wirekit.Missing(err) {
+			return object{kind: k, wireObject: w}, err
+		}
+	}
+	return object{}, c.Fault(fault.KindNotFound, op+" "+id, "there is no such object in the namespace %s", c.at.namespace)
+}
+
+// getObject reads an object by its name; version "" = the one that is served.
+func (c *Client) getObject(ctx context.Context, op string, k kind, version, name string) (wireObject, error) {
+	var w wireObject
+	if version == "" {
+		var err error
+		if version, err = c.version(ctx, op, k); err != nil {
+			return w, err
+		}
+		if version == "" {
+			return w, c.Fault(fault.KindNotFound, op, "the cluster has no kind %s", k.kind)
+		}
+	}
+	_, err := c.API.JSON(ctx, httpx.Request{Op: op, Path: c.path(k, version, name)}, &w)
+	if err == nil {
+		err = providers.CheckAnswerID(c.Profile, op, name, w.Metadata.Name)
+	}
+	if err == nil && w.Metadata.UID == "" {
+		err = c.Fault(fault.KindUnavailable, op, "the answer has no unique id")
+	}
+	if err != nil {
+		return wireObject{}, err
+	}
+	return w, nil
+}
+
+// statusOfMissing says that the API answered that there is no such object.
+func statusOfMissing(err error) bool { return httpx.Status(err) == http.StatusNotFound }

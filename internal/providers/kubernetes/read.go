@@ -1,0 +1,254 @@
+package kubernetes
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+	"sbx/internal/providers"
+	"sbx/internal/providers/wirekit"
+	"sbx/internal/sandbox"
+)
+
+// Usage reads the last sample of the metrics server, which is 15 seconds old or more. A new pod has none.
+func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
+	op := "usage " + id
+	o, err := c.read(ctx, "usage", id)
+	if err != nil {
+		return sandbox.Usage{}, err
+	}
+	limits := o.limits()
+	pod, has := o.pod()
+	if state, raw := o.state(); !has || state != sandbox.StateRunning {
+		return sandbox.Usage{At: c.Now(), Source: "API (it is " + raw + ")", MemoryLimitBytes: limits.MemoryBytes}, nil
+	}
+	var m wireMetrics
+	_, err = c.API.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("apis", "metrics.k8s.io", "v1beta1", "namespaces", c.at.namespace, "pods", pod.Metadata.Name)}, &m)
+	if statusOfMissing(err) {
+		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, op, "there is no sample of its pod").WithHint("a new pod has none for a minute; a cluster without a metrics server has none at all")
+	}
+	if err != nil {
+		return sandbox.Usage{}, err
+	}
+	u := sandbox.Usage{At: providers.ValidTime(m.Timestamp.UTC()), Source: "metrics server", MemoryLimitBytes: limits.MemoryBytes}
+	if u.At.IsZero() {
+		u.At = c.Now()
+	}
+	var cpu, memory float64
+	var hasCPU, hasMemory bool
+	for _, container := range m.Containers {
+		if n := quantity(container.Usage["cpu"]); n != nil {
+			cpu, hasCPU = cpu+*n*100, true
+		}
+		if n := quantity(container.Usage["memory"]); n != nil {
+			memory, hasMemory = memory+*n, true
+		}
+	}
+	if hasCPU {
+		u.CPUPercent = providers.ValidPercent(&cpu)
+	}
+	if hasMemory && memory > 0 {
+		u.MemoryBytes = providers.ValidBytes(wholeNumber(&memory))
+	}
+	return u, nil
+}
+
+// Probe starts a shell in what runs.
+func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error) {
+	op := "probe " + id
+	o, err := c.read(ctx, "probe", id)
+	if err != nil {
+		return providers.Health{}, err
+	}
+	state, raw := o.state()
+	h := providers.Health{Verdict: sandbox.Unknown, Condition: providers.ConditionUnknown, Evidence: []sandbox.Evidence{c.Evidence("state", raw, "API")}}
+	if n := o.mainStatus().RestartCount; n > 0 {
+		h.Evidence = append(h.Evidence, c.Evidence("restarts", strconv.Itoa(n), "kubelet"))
+	}
+	switch state {
+	case sandbox.StateProvisioning, sandbox.StateTerminating:
+		h.Condition = providers.ConditionWait
+	case sandbox.StatePaused, sandbox.StateStopped:
+		h.Verdict, h.Condition = sandbox.False, providers.ConditionResumable
+	case sandbox.StateFailed, sandbox.StateTerminated:
+		h.Verdict, h.Condition = sandbox.False, providers.ConditionRecreate
+	case sandbox.StateRunning:
+		sh, err := c.shellIn(o, op, nil)
+		if err != nil {
+			return h, nil //nolint:nilerr // it has no pod, which its state says
+		}
+		_, code, err := sh(ctx, ":")
+		fact := c.Evidence("shell", "answers", "exec")
+		switch {
+		case err == nil && code == 0:
+			h.Verdict, h.Condition = sandbox.True, providers.ConditionHealthy
+		case err != nil:
+			fact.Value = err.Error()
+		default:
+			fact.Value = fmt.Sprintf("exits with %d", code)
+		}
+		h.Evidence = append(h.Evidence, fact)
+	case sandbox.StateUnknown:
+	}
+	return h, nil
+}
+
+// Events reads what the API remembers of the object and its pods, mostly for an hour.
+func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error) {
+	op := "events " + id
+	o, err := c.read(ctx, "events", id)
+	if err != nil {
+		return nil, err
+	}
+	all := []sandbox.Event{{At: o.Metadata.CreationTimestamp.UTC(), Event: "created"}}
+	uids := []string{o.Metadata.UID}
+	for _, p := range o.pods {
+		if !slices.Contains(uids, p.Metadata.UID) {
+			uids = append(uids, p.Metadata.UID)
+		}
+	}
+	for _, uid := range uids {
+		var w wireList[wireEvent]
+		query := url.Values{"fieldSelector": {"involvedObject.uid=" + uid}, "limit": {strconv.Itoa(pageSize)}}
+		if _, err := c.API.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("api", "v1", "namespaces", c.at.namespace, "events"), Query: query}, &w); err != nil {
+			return all, err
+		}
+		rows, err := w.Items.Rows()
+		for _, e := range rows {
+			if at := e.at(); !at.IsZero() {
+				all = append(all, sandbox.Event{At: at, Event: e.Reason, Detail: words(e.Message, e.repeats())})
+			}
+		}
+		if err != nil {
+			return all, fault.Placed(err, c.Profile, op)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b sandbox.Event) int { return a.At.Compare(b.At) })
+	return all, nil
+}
+
+// at is when it was last seen; events of newer reporters have one time only.
+func (e wireEvent) at() time.Time {
+	for _, at := range []time.Time{e.LastTimestamp, e.EventTime, e.FirstTimestamp, e.Metadata.CreationTimestamp} {
+		if at = providers.ValidTime(at.UTC()); !at.IsZero() {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+func (e wireEvent) repeats() string {
+	if e.Count > 1 {
+		return strconv.Itoa(e.Count) + " times"
+	}
+	return ""
+}
+
+// Quota are the quotas of the namespace. One without any has no limit that the API can report.
+func (c *Client) Quota(ctx context.Context) ([]providers.Quota, error) {
+	var w wireList[wireObject]
+	if _, err := c.API.JSON(ctx, httpx.Request{Op: "quota", Path: httpx.Path("api", "v1", "namespaces", c.at.namespace, "resourcequotas"), Query: url.Values{"limit": {strconv.Itoa(pageSize)}}}, &w); err != nil {
+		return nil, c.ListFault(err, "quota", "check the namespace "+c.at.namespace)
+	}
+	rows, err := w.Items.Named(func(o wireObject) string { return o.Metadata.Name })
+	if err != nil {
+		return nil, fault.Placed(err, c.Profile, "quota")
+	}
+	all := []providers.Quota{}
+	for _, row := range rows {
+		for name, limit := range row.Status.Hard {
+			unit, scale := "objects", 1.0
+			switch resource := strings.TrimPrefix(strings.TrimPrefix(name, "limits."), "requests."); resource {
+			case "cpu":
+				unit = "cores"
+			case "memory", "ephemeral-storage", "storage":
+				unit, scale = "MiB", sandbox.MiB
+			}
+			all = append(all, providers.Quota{Name: name, Scope: row.Metadata.Name, Unit: unit, Limit: scaled(limit, scale), Used: scaled(row.Status.Used[name], scale)})
+		}
+	}
+	slices.SortFunc(all, func(a, b providers.Quota) int {
+		return cmp.Or(strings.Compare(a.Scope, b.Scope), strings.Compare(a.Name, b.Name))
+	})
+	if len(all) == 0 {
+		return nil, c.Fault(fault.KindUnsupported, "quota", "the namespace %s has no ResourceQuota, so that no limit is known", c.at.namespace)
+	}
+	return all, nil
+}
+
+func scaled(text string, by float64) *float64 {
+	n := quantity(text)
+	if n == nil {
+		return nil
+	}
+	return new(*n / by)
+}
+
+// need is what a verb needs of the API.
+type need struct{ verb, group, resource, verbOfSbx string }
+
+// needs are the rights of the verbs of sbx (kubernetes.io, authorization overview: a verb of a rule and a resource).
+func needs() []need {
+	return []need{
+		{"list", "", "pods", "ls"},
+		{"get", "", "pods", "inspect"},
+		{"delete", "", "pods", "terminate"},
+		{"patch", "", "pods", "keep"},
+		{"list", "batch", "jobs", "ls"},
+		{"create", "batch", "jobs", "create"},
+		{"delete", "batch", "jobs", "terminate"},
+		{"get", "", "pods/log", "logs"},
+		{"get", "", "pods/exec", "exec"},
+		{"create", "", "pods/exec", "exec"},
+		{"list", "", "events", "events"},
+		{"list", "", "resourcequotas", "quota"},
+		{"get", "metrics.k8s.io", "pods", "usage"},
+	}
+}
+
+// Check checks the profile: the API server, the rights of the account in the namespace, and clocks.
+func (c *Client) Check(ctx context.Context) []providers.Check {
+	var v wireServer
+	if _, err := c.API.JSON(ctx, httpx.Request{Op: "version", Path: "/version"}, &v); err != nil {
+		return []providers.Check{wirekit.FailedCheck("API server", err)}
+	}
+	found := []providers.Check{{Check: "API server", Verdict: sandbox.True, Message: fmt.Sprintf("Kubernetes %s at %s, context %s, namespace %s", v.GitVersion, c.at.base, cmp.Or(c.at.context, "of the pod"), c.at.namespace)}}
+	var review wireReview
+	_, err := c.API.JSON(ctx, httpx.Request{
+		Op: "rights", Method: http.MethodPost, Path: "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", Again: true,
+		JSON: map[string]any{"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": map[string]string{"namespace": c.at.namespace}},
+	}, &review)
+	if err != nil {
+		return append(found, wirekit.FailedCheck("rights", err))
+	}
+	var missing []string
+	for _, n := range needs() {
+		if !slices.ContainsFunc(review.Status.ResourceRules, n.meets) {
+			missing = append(missing, fmt.Sprintf("%s %s (sbx %s)", n.verb, n.resource, n.verbOfSbx))
+		}
+	}
+	rights := providers.Check{Check: "rights", Verdict: sandbox.True, Message: "the account has every right that sbx uses"}
+	switch {
+	case len(missing) > 0 && review.Status.Incomplete:
+		rights = providers.Check{Check: "rights", Verdict: sandbox.Unknown, Message: "the list of rights is incomplete; not in it: " + strings.Join(missing, ", "), Info: true}
+	case len(missing) > 0:
+		rights = providers.Check{Check: "rights", Verdict: sandbox.False, Message: "missing in the namespace: " + strings.Join(missing, ", "), Hint: "give the account a Role with these verbs, or leave kinds out with `kinds` of the profile"}
+	}
+	return append(found, rights, providers.CheckClock(c.API))
+}
+
+// meets says that a rule grants what is needed.
+func (n need) meets(r wireRule) bool {
+	has := func(list []string, word string) bool {
+		return slices.Contains(list, word) || slices.Contains(list, "*")
+	}
+	return has(r.Verbs, n.verb) && has(r.APIGroups, n.group) && has(r.Resources, n.resource)
+}

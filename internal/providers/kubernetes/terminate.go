@@ -1,0 +1,151 @@
+package kubernetes
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+)
+
+// Terminate deletes the object, or what makes it again: a deleted pod of a job, and a deleted sandbox of a claim,
+// are replaced. What has ended keeps its record until a delete.
+func (c *Client) Terminate(ctx context.Context, id string, o providers.TerminateOptions) error {
+	op := "terminate " + id
+	found, err := c.readObject(ctx, "terminate", id)
+	if err != nil {
+		return err
+	}
+	if found.kind.name == podKind().name {
+		found.pods = []wireObject{found.wireObject}
+	}
+	state, raw := found.state()
+	if state.Ended() && !o.Delete {
+		return c.Fault(fault.KindGone, op, "it is %s", raw)
+	}
+	root, version, err := c.rootOf(ctx, op, found)
+	switch {
+	case err != nil:
+		return err
+	case root.Metadata.DeletionTimestamp != nil:
+		return nil // it ends already
+	}
+	return c.delete(ctx, op, root, version, o.Grace)
+}
+
+// maxOwners is how many owners an object has above it: pod, sandbox, claim.
+const maxOwners = 3
+
+// rootOf is what has to be deleted for an end: the object, or the controller above it. Version "" = the one that
+// is served.
+func (c *Client) rootOf(ctx context.Context, op string, o object) (root object, version string, err error) {
+	for range maxOwners {
+		owner, is := o.Metadata.controller()
+		if !is {
+			return o, version, nil
+		}
+		k, at, known := kindOfOwner(owner)
+		switch {
+		case !known:
+			return o, version, c.Fault(fault.KindRefused, op, "it belongs to %s %s, which would replace it", owner.Kind, owner.Name).WithHint("delete that with kubectl, or scale it down")
+		case k.pool:
+			return o, version, c.Fault(fault.KindRefused, op, "it is idle stock of %s %s, which would replace it", owner.Kind, owner.Name).
+				WithHint("`kubectl scale %s/%s --replicas=0` empties the pool", k.plural, owner.Name)
+		}
+		w, err := c.getObject(ctx, op, k, at, owner.Name)
+		if statusOfMissing(err) || err == nil && w.Metadata.UID != owner.UID { // nothing is left that would replace it
+			return o, version, nil
+		}
+		if err != nil {
+			return o, version, err
+		}
+		o, version = object{kind: k, wireObject: w}, at
+	}
+	return o, version, nil
+}
+
+// delete asks for the end of an object, once. Its dependents go first; the unique id is checked by the server. A
+// grace of zero would drop the record of what may run on, so that one second is the least.
+func (c *Client) delete(ctx context.Context, op string, o object, version string, grace time.Duration) error {
+	if version == "" {
+		var err error
+		if version, err = c.version(ctx, op, o.kind); err != nil {
+			return err
+		}
+	}
+	_, err := c.API.Do(ctx, httpx.Request{
+		Op: op, Method: http.MethodDelete, Path: c.path(o.kind, version, o.Metadata.Name),
+		JSON: wireDelete{
+			Kind: "DeleteOptions", APIVersion: "v1", PropagationPolicy: "Foreground",
+			GracePeriodSeconds: int64(max(1, math.Ceil(grace.Seconds()))), Preconditions: wirePreconditions{UID: o.Metadata.UID},
+		},
+	})
+	if httpx.Status(err) != http.StatusConflict {
+		return err
+	}
+	now, failed := c.getObject(ctx, op, o.kind, version, o.Metadata.Name)
+	if statusOfMissing(failed) || failed == nil && now.Metadata.UID != o.Metadata.UID {
+		return c.Fault(fault.KindGone, op, "it was deleted meanwhile, and another %s has its name", o.kind.kind)
+	}
+	return err
+}
+
+// VerifyEnd reads the object again. An end is proved where the API has neither the object nor a pod of it: a pod
+// leaves the API only when its node has confirmed its end, unless somebody forced it out. The record of what has
+// ended is the kubelet's own word.
+func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery) (providers.Proof, error) {
+	wanted, isID := parseID(id)
+	if !isID {
+		return providers.Proof{}, c.Fault(fault.KindNotFound, "verify "+id, "it is no id of this provider")
+	}
+	o, err := c.read(ctx, "verify", id)
+	switch {
+	case err == nil:
+		state, raw := o.state()
+		if state.Ended() && !q.Delete {
+			return providers.Proof{Ended: sandbox.True, Independent: true, Evidence: []sandbox.Evidence{c.Evidence("state", raw, "kubelet")}}, nil
+		}
+		return providers.Proof{Ended: sandbox.False, Reason: "it is " + raw + c.lostNode(ctx, o.pods)}, nil
+	case !statusOfMissing(err) && fault.KindOf(err) != fault.KindNotFound:
+		return providers.Proof{}, err
+	}
+	var left []wireObject
+	err = c.eachObject(ctx, "verify "+id, podKind(), nil, func(w wireObject) bool {
+		owner, _ := w.Metadata.controller()
+		if wanted.isUID(owner.UID) || wanted.kind.name == podKind().name && wanted.isUID(w.Metadata.UID) {
+			left = append(left, w)
+		}
+		return true
+	})
+	switch {
+	case err != nil:
+		return providers.Proof{}, err
+	case len(left) > 0:
+		return providers.Proof{Ended: sandbox.False, Reason: "its pod " + left[0].Metadata.Name + " is still there" + c.lostNode(ctx, left)}, nil
+	}
+	return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{
+		c.Evidence("read by name", "not found", "API"), c.Evidence("pods", "none is left of it", "API"),
+	}}, nil
+}
+
+func (id objectID) isUID(uid string) bool { return uid != "" && shortUID(uid) == id.uid }
+
+// lostNode names the node of a pod that does not end, where it is not ready: then nothing confirms the end. ""
+// where the node is ready or cannot be read.
+func (c *Client) lostNode(ctx context.Context, pods []wireObject) string {
+	for _, p := range pods {
+		if p.Spec.NodeName == "" || p.Metadata.DeletionTimestamp == nil || p.Metadata.DeletionTimestamp.After(c.Now()) {
+			continue
+		}
+		var node wireObject
+		_, err := c.API.JSON(ctx, httpx.Request{Op: "node " + p.Spec.NodeName, Path: httpx.Path("api", "v1", "nodes", p.Spec.NodeName), Once: true}, &node)
+		if err == nil && !(object{wireObject: node}).has("Ready") {
+			return ", and its node " + p.Spec.NodeName + " is not ready"
+		}
+	}
+	return ""
+}

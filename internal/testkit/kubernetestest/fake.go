@@ -1,0 +1,586 @@
+// Package kubernetestest is a strict fake of the API of Kubernetes: objects in memory with the controllers and the
+// kubelet that matter to them, whose programs are real processes of this host. It follows the API conventions, the
+// reference of the API and what kube-apiserver 1.36 and the controller of agent-sandbox 0.5 were seen to answer.
+package kubernetestest
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"sbx/internal/poll"
+	"sbx/internal/testkit/wiretest"
+)
+
+// What the fake has.
+const (
+	Image     = "sbxtest:1" // the one image that can be pulled
+	Namespace = "agents"
+	Token     = "token-7f3ac2d1" //nolint:gosec // of the fake alone
+	Node      = "node-1"
+)
+
+// Options shape a fake.
+type Options struct {
+	Now       func() time.Time // nil = time.Now
+	NoCRD     bool             // the cluster has no Sandbox
+	Alpha     bool             // it serves Sandbox as v1alpha1 only
+	Virtual   bool             // main programs are not run, for tests in virtual time: a real process stops its clock
+	Shell     string           // the `sh` of its containers; "" = that of this host
+	PageSize  int              // the longest page; 0 = as was asked for
+	Expired   int              // how many pages behind the first are answered with 410 and a token for an inconsistent rest
+	Refuse    []string         // what RBAC refuses: "list jobs"
+	LostNode  bool             // the kubelet is gone: no end is confirmed
+	NoMetrics bool             // there is no metrics server
+	NoRoom    bool             // no pod can be scheduled
+	EndFor    time.Duration    // how long an end takes in virtual time
+	Orphans   int              // wrong: the status of a refused delete, which drops the record of what runs on; 0 = none
+	Deaf      bool             // wrong: a delete answers 200 and does nothing
+	Ended     bool             // wrong: what was deleted is shown as running for ever
+	Moves     bool             // wrong: each page is of another moment
+	Wire      wiretest.Options
+}
+
+// Fake is one cluster.
+type Fake struct {
+	*wiretest.Server
+
+	t       wiretest.T
+	mu      sync.Mutex
+	change  *sync.Cond // of anything below
+	o       Options
+	things  []*thing
+	lost    []*thing // pods that run without a record
+	events  []map[string]any
+	version int // of the last change
+	made    int
+	pages   map[string]page // by token
+	execs   map[*thing][]*wiretest.Running
+}
+
+// thing is an object.
+type thing struct {
+	plural, kind, api, name, uid string
+	labels, annotations          map[string]string
+	owner                        *thing
+	version                      int
+	created, started, finished   time.Time
+	deleted                      time.Time // its deletionTimestamp; zero = none
+	spec                         map[string]any
+	phase, reason, waiting       string // of a pod
+	code                         int
+	oom, done                    bool  // done: its main container has ended
+	suspended                    bool  // of a sandbox
+	conditions                   []any // of a job or a sandbox, instead of those of the controller
+	machine                      *wiretest.Machine
+	main                         *wiretest.Running
+	log                          []entry
+}
+
+// entry is one line of a log.
+type entry struct {
+	at   time.Time
+	text string
+}
+
+// New makes a fake that ends with the test.
+func New(t wiretest.T, o Options) *Fake {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	f := &Fake{Server: wiretest.New(t, o.Wire), t: t, o: o, version: 1000, pages: map[string]page{}, execs: map[*thing][]*wiretest.Running{}}
+	f.change = sync.NewCond(&f.mu)
+	f.Handle(f.allRoutes()...)
+	t.Cleanup(func() { // what waits for a change ends with the test
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.change.Broadcast()
+	})
+	return f
+}
+
+// Config writes a kubeconfig for the fake that listens at base and returns its path.
+func Config(t wiretest.T, base string) string {
+	dir, err := os.MkdirTemp("", "kubeconfig")
+	if err != nil {
+		t.Errorf("kubeconfig: %v", err)
+		t.FailNow()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	file := filepath.Join(dir, rand.Text())
+	text := "apiVersion: v1\nkind: Config\ncurrent-context: fake\n" +
+		"clusters: [{name: c, cluster: {server: '" + base + "'}}]\n" +
+		"users: [{name: u, user: {token: " + Token + "}}]\n" +
+		"contexts: [{name: fake, context: {cluster: c, user: u, namespace: " + Namespace + "}}]\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Errorf("kubeconfig: %v", err)
+		t.FailNow()
+	}
+	return file
+}
+
+// Settings are those of a profile of the fake that listens at base.
+func Settings(t wiretest.T, base string) map[string]string {
+	return map[string]string{"kubeconfig": Config(t, base), "image": Image}
+}
+
+// Change edits the options.
+func (f *Fake) Change(edit func(*Options)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	edit(&f.o)
+}
+
+// Seed is an object that exists from the start, with its pod where it has one. Without a command nothing runs in it,
+// whatever its phase says.
+type Seed struct {
+	Kind                string // "pod", "job", "sandbox", "claim", "pool"; "" = pod
+	Name, Phase         string // "" = Running
+	Reason              string // of the pod's status
+	Labels, Annotations map[string]string
+	Age                 time.Duration
+	Code                int // with the phase Failed
+	OOM                 bool
+	Owner               string // the id of its controller
+	Command             []string
+	Sidecar             bool // beside the main container another one runs
+	MainEnded           bool // with a sidecar: the main container has ended with Code
+	Suspended           bool
+	NoPod               bool
+	Waiting             string // the reason for which its container waits
+	Conditions          []any  // instead of those of its controller
+	LostNode            bool
+}
+
+// Add adds an object and returns its id as sbx spells it: kind, name and the first eight characters of its uid.
+func (f *Fake) Add(s Seed) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	plural := map[string]string{"": "pods", "pod": "pods", "job": "jobs", "sandbox": "sandboxes", "claim": "sandboxclaims", "pool": "sandboxwarmpools"}[s.Kind]
+	o := f.newThing(plural, s.Name)
+	o.labels, o.annotations, o.suspended, o.conditions = maps.Clone(s.Labels), maps.Clone(s.Annotations), s.Suspended, s.Conditions
+	o.created = f.o.Now().Add(-s.Age)
+	if s.Owner != "" {
+		o.owner = f.findID(s.Owner)
+	}
+	f.things = append(f.things, o)
+	pod := o
+	switch plural {
+	case "jobs", "sandboxes":
+		if s.NoPod {
+			return o.id()
+		}
+		pod = f.newPodOf(o)
+		f.things = append(f.things, pod)
+	case "sandboxclaims", "sandboxwarmpools":
+		return o.id()
+	}
+	containers := []any{map[string]any{"name": "main", "image": Image, "command": anySlice(s.Command)}}
+	if s.Sidecar {
+		containers = append([]any{map[string]any{"name": "proxy", "image": Image}}, containers...)
+		if pod.annotations == nil {
+			pod.annotations = map[string]string{}
+		}
+		pod.annotations["kubectl.kubernetes.io/default-container"] = "main"
+	}
+	pod.spec = map[string]any{"containers": containers}
+	pod.created, pod.started = o.created, o.created
+	pod.phase, pod.reason, pod.code, pod.oom, pod.waiting, pod.done = "Running", s.Reason, s.Code, s.OOM, s.Waiting, s.MainEnded
+	if s.Phase != "" {
+		pod.phase = s.Phase
+	}
+	if pod.phase == "Succeeded" || pod.phase == "Failed" || pod.done {
+		pod.finished, pod.done = f.o.Now(), true
+	}
+	if len(s.Command) > 0 && pod.phase == "Running" {
+		f.run(pod)
+	}
+	return o.id()
+}
+
+func anySlice(words []string) []any {
+	all := make([]any, len(words))
+	for i, w := range words {
+		all[i] = w
+	}
+	return all
+}
+
+func (o *thing) id() string {
+	kind := map[string]string{"pods": "pod", "jobs": "job", "sandboxes": "sandbox"}[o.plural]
+	if kind == "" {
+		kind = o.plural
+	}
+	return kind + "." + o.name + "." + o.uid[:8]
+}
+
+// newThing makes an empty object. The lock is held.
+func (f *Fake) newThing(plural, name string) *thing {
+	f.made++
+	f.version++
+	if name == "" {
+		name = fmt.Sprintf("agent-%d", f.made)
+	}
+	kinds := map[string][2]string{
+		"pods": {"Pod", "v1"}, "jobs": {"Job", "batch/v1"}, "sandboxes": {"Sandbox", "agents.x-k8s.io/" + f.sandboxVersion()},
+		"sandboxclaims": {"SandboxClaim", "extensions.agents.x-k8s.io/v1beta1"}, "sandboxwarmpools": {"SandboxWarmPool", "extensions.agents.x-k8s.io/v1beta1"},
+	}
+	return &thing{
+		plural: plural, kind: kinds[plural][0], api: kinds[plural][1], name: name, version: f.version, created: f.o.Now(), spec: map[string]any{},
+		uid: fmt.Sprintf("%08x-5ca1-4ab1-8e55-%012x", uint32(0x9e3779b9)*uint32(f.made), f.made),
+	}
+}
+
+func (f *Fake) sandboxVersion() string {
+	if f.o.Alpha {
+		return "v1alpha1"
+	}
+	return "v1beta1"
+}
+
+// newPodOf makes the pod of a job or a sandbox, as its controller does. The lock is held.
+func (f *Fake) newPodOf(o *thing) *thing {
+	name := o.name
+	if o.plural == "jobs" {
+		name += "-x7k2p"
+	}
+	p := f.newThing("pods", name)
+	p.owner, p.phase, p.labels = o, "Pending", map[string]string{}
+	template, _ := o.spec["template"].(map[string]any)
+	if o.plural == "sandboxes" {
+		template, _ = o.spec["podTemplate"].(map[string]any)
+		p.labels["agents.x-k8s.io/sandbox-name-hash"] = hash(o)
+	} else {
+		p.labels["batch.kubernetes.io/controller-uid"], p.labels["batch.kubernetes.io/job-name"] = o.uid, o.name
+	}
+	meta, _ := template["metadata"].(map[string]any)
+	maps.Copy(p.labels, texts(meta["labels"]))
+	p.annotations = texts(meta["annotations"])
+	if spec, ok := template["spec"].(map[string]any); ok {
+		p.spec = spec
+	}
+	return p
+}
+
+func hash(o *thing) string { return fmt.Sprintf("%08x", len(o.name)) } // others may have the same
+
+func texts(v any) map[string]string {
+	all := map[string]string{}
+	members, _ := v.(map[string]any)
+	for key, value := range members {
+		all[key] = fmt.Sprint(value)
+	}
+	return all
+}
+
+// find finds an object. The lock is held.
+func (f *Fake) find(plural, name string) *thing {
+	i := slices.IndexFunc(f.things, func(o *thing) bool { return o.plural == plural && o.name == name })
+	if i < 0 {
+		return nil
+	}
+	return f.things[i]
+}
+
+func (f *Fake) findID(id string) *thing {
+	i := slices.IndexFunc(f.things, func(o *thing) bool { return o.id() == id })
+	if i < 0 {
+		return nil
+	}
+	return f.things[i]
+}
+
+func (f *Fake) podsOf(o *thing) []*thing {
+	var all []*thing
+	for _, p := range f.things {
+		if p.plural == "pods" && (p == o || p.owner == o || p.owner != nil && p.owner.owner == o) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// main is the main container of a pod's specification.
+func (o *thing) mainContainer() map[string]any {
+	containers, _ := o.spec["containers"].([]any)
+	for _, c := range containers {
+		if c, ok := c.(map[string]any); ok && c["name"] == "main" {
+			return c
+		}
+	}
+	return nil
+}
+
+// kubelet starts the pods that wait. The lock is held.
+func (f *Fake) kubelet() {
+	for _, p := range f.things {
+		if p.plural != "pods" || p.phase != "Pending" || p.waiting != "" || !p.deleted.IsZero() {
+			continue
+		}
+		switch {
+		case f.o.NoRoom:
+			continue
+		case p.mainContainer()["image"] != Image:
+			p.waiting = "ImagePullBackOff"
+		default:
+			f.run(p)
+			f.note(p, "Started", "Started container main")
+		}
+		f.touch(p)
+	}
+}
+
+func (f *Fake) touch(o *thing) {
+	f.version++
+	o.version = f.version
+	f.change.Broadcast()
+}
+
+// run starts the main program of a pod. The lock is held.
+func (f *Fake) run(p *thing) {
+	p.phase, p.started = "Running", f.o.Now()
+	if f.o.Virtual {
+		return
+	}
+	command, _ := p.mainContainer()["command"].([]any)
+	args := make([]string, 0, len(command))
+	for _, word := range command {
+		args = append(args, fmt.Sprint(word))
+	}
+	var env []string
+	variables, _ := p.mainContainer()["env"].([]any)
+	for _, v := range variables {
+		if v, ok := v.(map[string]any); ok {
+			env = append(env, fmt.Sprint(v["name"], "=", v["value"]))
+		}
+	}
+	p.machine = wiretest.NewMachine(f.t, f.o.Shell)
+	main, err := p.machine.Start(wiretest.Process{Args: args, Env: env, Stdout: &logWriter{f: f, p: p}, Stderr: &logWriter{f: f, p: p}})
+	if err != nil {
+		p.phase, p.code, p.done, p.reason = "Failed", 128, true, "StartError"
+		return
+	}
+	p.main = main
+	go f.awaitEnd(p, p.machine)
+}
+
+// awaitEnd records the end of a main program. All else in the pod ends with it.
+func (f *Fake) awaitEnd(p *thing, machine *wiretest.Machine) {
+	code, signal := p.main.Wait()
+	if signal != 0 {
+		code = 128 + int(signal)
+	}
+	machine.Stop()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p.code, p.finished, p.done, p.phase = code, f.o.Now(), true, "Succeeded"
+	if code != 0 {
+		p.phase = "Failed"
+	}
+	f.touch(p)
+}
+
+// end ends what a deleted object has, in the background, and removes the records: first of the pods, then of the
+// object. The lock is held.
+func (f *Fake) end(o *thing, grace time.Duration) {
+	o.deleted = f.o.Now().Add(grace)
+	f.touch(o)
+	pods := f.podsOf(o)
+	for _, p := range pods {
+		p.deleted = f.o.Now().Add(grace)
+		f.note(p, "Killing", "Stopping container main")
+	}
+	for _, below := range f.things { // the sandbox of a claim
+		if below.owner == o && below.deleted.IsZero() {
+			below.deleted = f.o.Now().Add(grace)
+		}
+	}
+	if f.o.LostNode || f.o.Ended {
+		return
+	}
+	wait := f.o.EndFor
+	if f.o.Virtual && wait == 0 {
+		for _, p := range pods {
+			f.stop(p)
+		}
+		f.drop(o, pods)
+		return
+	}
+	go func() {
+		_ = poll.Sleep(context.Background(), wait) //nolint:forbidigo // a cluster ends it whether a client waits or not
+		for _, p := range pods {
+			f.endProgram(p, grace)
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.drop(o, pods)
+	}()
+}
+
+// endProgram sends TERM, and KILL after the grace.
+func (f *Fake) endProgram(p *thing, grace time.Duration) {
+	f.mu.Lock()
+	main, machine := p.main, p.machine
+	f.mu.Unlock()
+	if main != nil {
+		_ = main.Signal(syscall.SIGTERM)
+		select {
+		case <-main.Done():
+		case <-time.After(grace):
+			_ = main.Signal(syscall.SIGKILL)
+		}
+	}
+	if machine != nil {
+		machine.Stop()
+	}
+}
+
+func (f *Fake) stop(p *thing) {
+	if p.machine != nil {
+		go p.machine.Stop()
+		p.machine = nil
+	}
+}
+
+func (f *Fake) drop(o *thing, pods []*thing) {
+	f.things = slices.DeleteFunc(f.things, func(x *thing) bool { return x == o || x.owner == o || slices.Contains(pods, x) })
+	f.version++
+	f.change.Broadcast()
+}
+
+// Lose drops the records of a sandbox whose program runs on, as after somebody has deleted a pod with no grace.
+func (f *Fake) Lose(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.loseThing(f.findID(id))
+}
+
+func (f *Fake) loseThing(o *thing) {
+	pods := f.podsOf(o)
+	f.lost = append(f.lost, pods...)
+	f.drop(o, pods)
+}
+
+// Replace makes an object again under the same name, with another uid.
+func (f *Fake) Replace(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.findID(id)
+	again := f.newThing(o.plural, o.name)
+	again.phase, again.spec, again.started = "Running", o.spec, f.o.Now()
+	f.drop(o, f.podsOf(o))
+	f.things = append(f.things, again)
+}
+
+// Processes are the commands that run in a sandbox beside its main program, for a test to kill.
+func (f *Fake) Processes(id string) []*wiretest.Running {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.findID(id)
+	if o == nil {
+		return nil
+	}
+	var all []*wiretest.Running
+	for _, p := range f.podsOf(o) {
+		for _, r := range f.execs[p] {
+			if !r.HasEnded() {
+				all = append(all, r)
+			}
+		}
+	}
+	return all
+}
+
+// Runs says whether a sandbox runs, whatever the API shows.
+func (f *Fake) Runs(id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.ContainsFunc(slices.Concat(f.things, f.lost), func(p *thing) bool {
+		return p.plural == "pods" && p.phase == "Running" && !p.done && (p.id() == id || p.owner != nil && p.owner.id() == id)
+	})
+}
+
+// Running is the number of pods that run.
+func (f *Fake) Running() (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range slices.Concat(f.things, f.lost) {
+		if p.plural == "pods" && p.phase == "Running" && !p.done {
+			n++
+		}
+	}
+	return n
+}
+
+// Kill sends SIGKILL to the main program of a sandbox.
+func (f *Fake) Kill(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range f.podsOf(f.findID(id)) {
+		_ = p.main.Signal(syscall.SIGKILL)
+	}
+}
+
+// Say adds lines to the log of a sandbox, as its main program would.
+func (f *Fake) Say(id string, at time.Time, lines ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range f.podsOf(f.findID(id)) {
+		for _, text := range lines {
+			p.log = append(p.log, entry{at, text})
+		}
+	}
+	f.change.Broadcast()
+}
+
+// note records an event of a pod. The lock is held.
+func (f *Fake) note(p *thing, reason, message string) {
+	at := f.o.Now().UTC()
+	e := map[string]any{
+		"metadata":       map[string]any{"name": p.name + "." + strconv.Itoa(len(f.events)), "uid": fmt.Sprintf("e0000000-0000-4000-8000-%012d", len(f.events)), "namespace": Namespace, "creationTimestamp": stamp(at)},
+		"involvedObject": map[string]any{"kind": p.kind, "name": p.name, "uid": p.uid}, "type": "Normal", "reason": reason, "message": message, "eventTime": nil, "firstTimestamp": stamp(at), "lastTimestamp": stamp(at), "count": 1,
+	}
+	if len(f.events)%2 == 1 { // reporters of the newer API set one time only
+		e["eventTime"], e["firstTimestamp"], e["lastTimestamp"], e["count"] = at.Format("2006-01-02T15:04:05.000000Z07:00"), nil, nil, nil
+	}
+	f.events = append(f.events, e)
+}
+
+// logWriter collects the lines that a main program writes.
+type logWriter struct {
+	f    *Fake
+	p    *thing
+	text string
+}
+
+// Write implements io.Writer.
+func (w *logWriter) Write(p []byte) (int, error) {
+	w.f.mu.Lock()
+	defer w.f.mu.Unlock()
+	w.text += string(p)
+	for {
+		line, rest, ended := strings.Cut(w.text, "\n")
+		if !ended {
+			break
+		}
+		w.p.log = append(w.p.log, entry{w.f.o.Now(), line})
+		w.text = rest
+	}
+	w.f.change.Broadcast()
+	return len(p), nil
+}
+
+// refuse answers with a Status.
+func refuse(w http.ResponseWriter, code int, reason, format string, args ...any) {
+	wiretest.JSON(w, code, map[string]any{"kind": "Status", "apiVersion": "v1", "metadata": map[string]any{}, "status": "Failure", "message": fmt.Sprintf(format, args...), "reason": reason, "code": code})
+}

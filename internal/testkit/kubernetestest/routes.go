@@ -1,0 +1,555 @@
+package kubernetestest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sbx/internal/testkit/wiretest"
+)
+
+// page is what a token stands for: the rest of a list, as of one moment.
+type page struct {
+	rows    []any
+	version int
+}
+
+// Root is where the objects of a kind are.
+func root(plural, sandboxVersion string) string {
+	switch plural {
+	case "jobs":
+		return "/apis/batch/v1/namespaces/{ns}/jobs"
+	case "sandboxes":
+		return "/apis/agents.x-k8s.io/" + sandboxVersion + "/namespaces/{ns}/sandboxes"
+	case "sandboxclaims", "sandboxwarmpools":
+		return "/apis/extensions.agents.x-k8s.io/v1beta1/namespaces/{ns}/" + plural
+	}
+	return "/api/v1/namespaces/{ns}/" + plural
+}
+
+func (f *Fake) allRoutes() []wiretest.Route {
+	var all []wiretest.Route
+	add := func(verb, resource string, r wiretest.Route) {
+		r.Serve = f.answer(verb, resource, r.Serve)
+		r.Changes = r.Method != http.MethodGet && resource != "selfsubjectrulesreviews"
+		all = append(all, r)
+	}
+	paging := []string{"limit", "continue", "labelSelector"}
+	deletion := []string{"kind", "apiVersion", "gracePeriodSeconds", "propagationPolicy", "preconditions"}
+	for _, plural := range []string{"pods", "jobs", "sandboxes", "sandboxclaims", "sandboxwarmpools"} {
+		at := root(plural, f.sandboxVersion())
+		on := func(serve func(http.ResponseWriter, *http.Request, *thing)) http.HandlerFunc {
+			return f.on(plural, serve)
+		}
+		add("list", plural, wiretest.Route{Method: "GET", Path: at, Query: paging, Serve: f.serveList(plural)})
+		add("get", plural, wiretest.Route{Method: "GET", Path: at + "/{name}", Serve: on(f.serveGet)})
+		add("delete", plural, wiretest.Route{Method: "DELETE", Path: at + "/{name}", Fields: deletion, Serve: on(f.serveDelete)})
+		add("patch", plural, wiretest.Route{Method: "PATCH", Path: at + "/{name}", Raw: true, Serve: on(f.servePatch)})
+		if plural == "jobs" || plural == "sandboxes" {
+			add("create", plural, wiretest.Route{Method: "POST", Path: at, Fields: []string{"apiVersion", "kind", "metadata", "spec"}, Serve: f.serveCreate(plural)})
+		}
+	}
+	pod := root("pods", "") + "/{name}"
+	onPod := func(serve func(http.ResponseWriter, *http.Request, *thing)) http.HandlerFunc {
+		return f.on("pods", serve)
+	}
+	add("get", "pods/log", wiretest.Route{Method: "GET", Path: pod + "/log", Query: []string{"container", "timestamps", "tailLines", "sinceTime", "follow", "previous", "limitBytes"}, Serve: onPod(f.serveLog)})
+	add("get", "pods/exec", wiretest.Route{Method: "GET", Path: pod + "/exec", Query: []string{"command", "command...", "container", "stdin", "stdout", "stderr", "tty"}, Serve: onPod(f.serveExec)})
+	add("", "groups", wiretest.Route{Method: "GET", Path: "/apis/agents.x-k8s.io", Serve: f.serveGroup})
+	add("", "version", wiretest.Route{Method: "GET", Path: "/version", Serve: f.serveVersion})
+	add("", "selfsubjectrulesreviews", wiretest.Route{Method: "POST", Path: "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", Fields: []string{"apiVersion", "kind", "spec"}, Serve: f.serveRights})
+	add("list", "events", wiretest.Route{Method: "GET", Path: "/api/v1/namespaces/{ns}/events", Query: []string{"fieldSelector", "limit"}, Serve: f.serveEvents})
+	add("list", "resourcequotas", wiretest.Route{Method: "GET", Path: "/api/v1/namespaces/{ns}/resourcequotas", Query: []string{"limit"}, Serve: f.serveQuotas})
+	add("get", "nodes", wiretest.Route{Method: "GET", Path: "/api/v1/nodes/{name}", Serve: f.serveNode})
+	add("get", "metrics", wiretest.Route{Method: "GET", Path: "/apis/metrics.k8s.io/v1beta1/namespaces/{ns}/pods/{name}", Serve: f.serveMetrics})
+	return all
+}
+
+// answer checks the credential, the namespace and the rights, and holds the lock. Without TLS it is a proxy, as
+// `kubectl proxy`, to which no client sends a credential.
+func (f *Fake) answer(verb, resource string, serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		switch ns := r.PathValue("ns"); {
+		case r.TLS == nil && r.Header.Get("Authorization") != "":
+			f.t.Errorf("a credential is sent without TLS")
+		case r.TLS != nil && r.Header.Get("Authorization") != "Bearer "+Token:
+			refuse(w, http.StatusUnauthorized, "Unauthorized", "Unauthorized")
+		case slices.Contains(f.o.Refuse, verb+" "+resource) || ns != "" && ns != Namespace:
+			refuse(w, http.StatusForbidden, "Forbidden", "%s is forbidden: User \"u\" cannot %s resource %q in API group \"\" in the namespace %q", resource, verb, resource, ns)
+		case resource == "sandboxes" && f.o.NoCRD:
+			http.Error(w, "404 page not found", http.StatusNotFound)
+		default:
+			serve(w, r)
+		}
+	}
+}
+
+func (f *Fake) on(plural string, serve func(http.ResponseWriter, *http.Request, *thing)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		o := f.find(plural, r.PathValue("name"))
+		if o == nil {
+			refuse(w, http.StatusNotFound, "NotFound", "%s %q not found", plural, r.PathValue("name"))
+			return
+		}
+		serve(w, r, o)
+	}
+}
+
+func stamp(at time.Time) any {
+	if at.IsZero() {
+		return nil
+	}
+	return at.UTC().Format(time.RFC3339) // the API keeps whole seconds
+}
+
+// show is an object as the API has it. Empty fields are left out.
+func (f *Fake) show(o *thing) map[string]any {
+	meta := map[string]any{"name": o.name, "namespace": Namespace, "uid": o.uid, "resourceVersion": strconv.Itoa(o.version), "creationTimestamp": stamp(o.created)}
+	if len(o.labels) > 0 {
+		meta["labels"] = o.labels
+	}
+	if len(o.annotations) > 0 {
+		meta["annotations"] = o.annotations
+	}
+	if !o.deleted.IsZero() && !f.o.Ended {
+		meta["deletionTimestamp"] = stamp(o.deleted)
+		meta["deletionGracePeriodSeconds"] = 1
+		if o.plural != "pods" {
+			meta["finalizers"] = []string{"foregroundDeletion"}
+		}
+	}
+	if o.owner != nil {
+		meta["ownerReferences"] = []any{map[string]any{"apiVersion": o.owner.api, "kind": o.owner.kind, "name": o.owner.name, "uid": o.owner.uid, "controller": true, "blockOwnerDeletion": true}}
+	}
+	spec, status := maps.Clone(o.spec), map[string]any{}
+	switch o.plural {
+	case "pods":
+		status = f.podStatus(o)
+		spec["restartPolicy"] = "Never"
+		if !f.o.NoRoom {
+			spec["nodeName"] = Node
+		}
+	case "jobs":
+		status = f.jobStatus(o)
+	case "sandboxes":
+		status = f.sandboxStatus(o)
+		if o.suspended && f.o.Alpha {
+			spec["replicas"] = 0
+		} else if o.suspended {
+			spec["operatingMode"] = "Suspended"
+		}
+	}
+	return map[string]any{"kind": o.kind, "apiVersion": o.api, "metadata": meta, "spec": spec, "status": status}
+}
+
+func condition(kind, status, reason, message string) map[string]any {
+	return map[string]any{"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": "2026-08-22T10:00:00Z"}
+}
+
+func (f *Fake) podStatus(p *thing) map[string]any {
+	state := map[string]any{}
+	switch {
+	case p.done:
+		reason := "Completed"
+		if p.oom {
+			reason = "OOMKilled"
+		} else if p.code != 0 {
+			reason = "Error"
+		}
+		state["terminated"] = map[string]any{"exitCode": p.code, "reason": reason, "startedAt": stamp(p.started), "finishedAt": stamp(p.finished), "containerID": "containerd://x"}
+	case p.waiting != "":
+		state["waiting"] = map[string]any{"reason": p.waiting, "message": "Back-off pulling image"}
+	case p.phase == "Running":
+		state["running"] = map[string]any{"startedAt": stamp(p.started)}
+	default:
+		state["waiting"] = map[string]any{"reason": "ContainerCreating"}
+	}
+	statuses := []any{}
+	containers, _ := p.spec["containers"].([]any)
+	for _, c := range containers {
+		name := c.(map[string]any)["name"] //nolint:forcetypeassert,errcheck // the fake has made it
+		own := state
+		if name != "main" {
+			own = map[string]any{"running": map[string]any{"startedAt": stamp(p.started)}}
+		}
+		statuses = append(statuses, map[string]any{"name": name, "image": Image, "ready": p.phase == "Running", "restartCount": 0, "state": own, "lastState": map[string]any{}})
+	}
+	scheduled := condition("PodScheduled", "True", "", "")
+	if f.o.NoRoom {
+		scheduled = condition("PodScheduled", "False", "Unschedulable", "0/1 nodes are available: 1 Insufficient memory.")
+		statuses = []any{}
+	}
+	s := map[string]any{"phase": p.phase, "conditions": []any{scheduled}, "containerStatuses": statuses, "startTime": stamp(p.created)}
+	if p.reason != "" {
+		s["reason"], s["message"] = p.reason, "The node was low on resource: memory."
+	}
+	return s
+}
+
+func (f *Fake) jobStatus(o *thing) map[string]any {
+	s := map[string]any{"startTime": stamp(o.created), "terminating": 0}
+	if o.conditions != nil {
+		s["conditions"] = o.conditions
+		return s
+	}
+	for _, p := range f.podsOf(o) {
+		switch p.phase {
+		case "Succeeded":
+			s["conditions"] = []any{condition("SuccessCriteriaMet", "True", "CompletionsReached", ""), condition("Complete", "True", "CompletionsReached", "")}
+		case "Failed":
+			s["conditions"] = []any{condition("FailureTarget", "True", "BackoffLimitExceeded", ""), condition("Failed", "True", "BackoffLimitExceeded", "Job has reached the specified backoff limit")}
+		default:
+			s["active"] = 1
+		}
+	}
+	return s
+}
+
+func (f *Fake) sandboxStatus(o *thing) map[string]any {
+	s := map[string]any{"selector": "agents.x-k8s.io/sandbox-name-hash=" + hash(o)}
+	if o.conditions != nil {
+		s["conditions"] = o.conditions
+		return s
+	}
+	ready := condition("Ready", "False", "DependenciesNotReady", "Pod does not exist")
+	all := []any{}
+	for _, p := range f.podsOf(o) {
+		ready["message"] = "Pod exists with phase: " + p.phase
+		switch p.phase {
+		case "Running":
+			ready = condition("Ready", "True", "DependenciesReady", "Pod is Ready")
+		case "Succeeded", "Failed":
+			all = append(all, condition("Finished", "True", "Pod"+p.phase, ""))
+		}
+	}
+	if o.suspended {
+		ready = condition("Ready", "False", "SandboxSuspended", "")
+	}
+	s["conditions"] = append([]any{ready}, all...)
+	return s
+}
+
+// serveList answers a page. All pages of a list show the moment of the first.
+func (f *Fake) serveList(plural string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		limit, err := strconv.Atoi(q.Get("limit"))
+		if err != nil || limit <= 0 {
+			refuse(w, http.StatusBadRequest, "BadRequest", "limit: %q", q.Get("limit"))
+			return
+		}
+		if f.o.PageSize > 0 {
+			limit = min(limit, f.o.PageSize)
+		}
+		now, known := f.page(plural, q.Get("continue"), q.Get("labelSelector"))
+		switch {
+		case q.Get("continue") != "" && f.o.Expired > 0:
+			f.o.Expired--
+			f.expire(w, q.Get("continue"))
+			return
+		case !known:
+			refuse(w, http.StatusBadRequest, "BadRequest", "continue key is not valid")
+			return
+		}
+		rows, meta := now.rows, map[string]any{"resourceVersion": strconv.Itoa(now.version)}
+		if len(rows) > limit {
+			token := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, `{"v":"meta.k8s.io/v1","rv":%d,"start":"%s-%d"}`, now.version, plural+q.Get("labelSelector"), len(rows)))
+			f.pages[token] = page{rows[limit:], now.version}
+			meta["continue"], rows = token, rows[:limit]
+		}
+		if rows == nil {
+			rows = []any{}
+		}
+		wiretest.JSON(w, http.StatusOK, map[string]any{"kind": "List", "apiVersion": "v1", "metadata": meta, "items": rows})
+		f.kubelet()
+	}
+}
+
+// page is what a token stands for, or the present list.
+func (f *Fake) page(plural, token, selector string) (now page, known bool) {
+	if token != "" {
+		now, known = f.pages[token]
+		if f.o.Moves {
+			now.version++
+		}
+		return now, known
+	}
+	now.version = f.version
+	for _, o := range f.things {
+		if o.plural == plural && selected(o, selector) {
+			now.rows = append(now.rows, f.show(o))
+		}
+	}
+	return now, true
+}
+
+// expire answers that a token is too old, with one that shows the rest as it is now.
+func (f *Fake) expire(w http.ResponseWriter, token string) {
+	rest := f.pages[token]
+	f.pages["inconsistent"] = page{rest.rows[min(1, len(rest.rows)):], f.version + 7}
+	wiretest.JSON(w, http.StatusGone, map[string]any{
+		"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": http.StatusGone, "metadata": map[string]any{"continue": "inconsistent"},
+		"message": "The provided continue parameter is too old to display a consistent list result.",
+	})
+}
+
+// selected says whether an object has the labels of a selector.
+func selected(o *thing, selector string) bool {
+	for part := range strings.SplitSeq(selector, ",") {
+		key, value, exact := strings.Cut(part, "=")
+		if got, has := o.labels[key]; key != "" && (!has || exact && got != value) {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *Fake) serveGet(w http.ResponseWriter, _ *http.Request, o *thing) {
+	wiretest.JSON(w, http.StatusOK, f.show(o))
+	f.kubelet()
+}
+
+func (f *Fake) serveDelete(w http.ResponseWriter, r *http.Request, o *thing) {
+	var body struct {
+		GracePeriodSeconds *int64
+		PropagationPolicy  string
+		Preconditions      struct{ UID string }
+	}
+	wiretest.Decode(r, &body)
+	switch {
+	case body.GracePeriodSeconds == nil || *body.GracePeriodSeconds < 1:
+		f.t.Errorf("a delete without a grace drops the record of what may run on")
+	case body.PropagationPolicy != "Foreground":
+		f.t.Errorf("a delete with the policy %q says nothing about the pods", body.PropagationPolicy)
+	case body.Preconditions.UID == "":
+		f.t.Errorf("a delete without a uid may hit another object")
+	}
+	switch {
+	case body.Preconditions.UID != o.uid:
+		refuse(w, http.StatusConflict, "Conflict", "Precondition failed: UID in precondition: %s, UID in object meta: %s: the object might have been deleted and then recreated", body.Preconditions.UID, o.uid)
+		return
+	case f.o.Orphans != 0:
+		f.loseThing(o)
+		refuse(w, f.o.Orphans, "InternalError", "the server was unable to finish the request")
+		return
+	case !f.o.Deaf:
+		f.end(o, time.Duration(*body.GracePeriodSeconds)*time.Second)
+	}
+	wiretest.JSON(w, http.StatusOK, f.show(o))
+	f.replaceOwned(o)
+}
+
+// replaceOwned makes again what was deleted below a controller: the pod of a job, the sandbox of a claim.
+func (f *Fake) replaceOwned(o *thing) {
+	if o.owner == nil || !o.owner.deleted.IsZero() || f.o.Deaf {
+		return
+	}
+	again := f.newThing(o.plural, o.name+"-again")
+	again.owner, again.spec, again.phase = o.owner, o.spec, "Running"
+	f.things = append(f.things, again)
+}
+
+// servePatch merges labels and annotations: null removes.
+func (f *Fake) servePatch(w http.ResponseWriter, r *http.Request, o *thing) {
+	var body struct {
+		Metadata struct {
+			ResourceVersion     string
+			Labels, Annotations map[string]*string
+		}
+	}
+	wiretest.Decode(r, &body)
+	switch {
+	case r.Header.Get("Content-Type") != "application/merge-patch+json":
+		refuse(w, http.StatusUnsupportedMediaType, "UnsupportedMediaType", "the body of the request was in an unknown format")
+		return
+	case body.Metadata.ResourceVersion != strconv.Itoa(o.version):
+		refuse(w, http.StatusConflict, "Conflict", "the object has been modified; please apply your changes to the latest version and try again")
+		return
+	}
+	merge := func(into map[string]string, change map[string]*string) map[string]string {
+		if into == nil {
+			into = map[string]string{}
+		}
+		for key, value := range change {
+			if value == nil {
+				delete(into, key)
+			} else {
+				into[key] = *value
+			}
+		}
+		return into
+	}
+	for _, value := range body.Metadata.Labels {
+		if value != nil && !labelValue().MatchString(*value) {
+			refuse(w, http.StatusUnprocessableEntity, "Invalid", "metadata.labels: Invalid value: %q", *value)
+			return
+		}
+	}
+	o.labels, o.annotations = merge(o.labels, body.Metadata.Labels), merge(o.annotations, body.Metadata.Annotations)
+	f.touch(o)
+	wiretest.JSON(w, http.StatusOK, f.show(o))
+}
+
+func labelValue() *regexp.Regexp {
+	return regexp.MustCompile(`^(([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9])?$`)
+}
+
+func objectName() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`) }
+
+func (f *Fake) serveCreate(plural string) http.HandlerFunc {
+	specFields := map[string][]string{
+		"jobs":      {"template", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished"},
+		"sandboxes": {"podTemplate", "shutdownTime", "shutdownPolicy"},
+	}
+	podFields := []string{"containers", "restartPolicy", "runtimeClassName", "automountServiceAccountToken", "terminationGracePeriodSeconds"}
+	return func(w http.ResponseWriter, r *http.Request) {
+		var body struct {
+			APIVersion, Kind string
+			Metadata         struct {
+				Name                string
+				Labels, Annotations map[string]string
+			}
+			Spec map[string]any
+		}
+		wiretest.Decode(r, &body)
+		o := f.newThing(plural, body.Metadata.Name)
+		o.labels, o.annotations, o.spec = body.Metadata.Labels, body.Metadata.Annotations, body.Spec
+		template, _ := body.Spec["template"].(map[string]any)
+		if plural == "sandboxes" {
+			template, _ = body.Spec["podTemplate"].(map[string]any)
+		}
+		pod, _ := template["spec"].(map[string]any)
+		f.checkFields(plural, body.Spec, specFields[plural])
+		f.checkFields("pod", pod, podFields)
+		if body.Kind != o.kind || body.APIVersion != o.api {
+			refuse(w, http.StatusBadRequest, "BadRequest", "%s/%s is no %s", body.APIVersion, body.Kind, o.kind)
+			return
+		}
+		for _, value := range o.labels {
+			if !labelValue().MatchString(value) {
+				refuse(w, http.StatusUnprocessableEntity, "Invalid", "metadata.labels: Invalid value: %q", value)
+				return
+			}
+		}
+		switch {
+		case !objectName().MatchString(o.name):
+			refuse(w, http.StatusUnprocessableEntity, "Invalid", "metadata.name: Invalid value: %q", o.name)
+			return
+		case pod["containers"] == nil || pod["restartPolicy"] != "Never":
+			refuse(w, http.StatusUnprocessableEntity, "Invalid", "spec.template.spec: Required value")
+			return
+		case f.find(plural, o.name) != nil:
+			refuse(w, http.StatusConflict, "AlreadyExists", "%s %q already exists", plural, o.name)
+			return
+		}
+		p := f.newPodOf(o)
+		f.things = append(f.things, o, p)
+		f.note(p, "Scheduled", "Successfully assigned "+p.name+" to "+Node)
+		wiretest.JSON(w, http.StatusCreated, f.show(o))
+	}
+}
+
+// checkFields fails the test for a field that the API does not have.
+func (f *Fake) checkFields(of string, fields map[string]any, known []string) {
+	for key := range fields {
+		if !slices.Contains(known, key) {
+			f.t.Errorf("unknown field %s of %s", key, of)
+		}
+	}
+}
+
+func (f *Fake) serveGroup(w http.ResponseWriter, _ *http.Request) {
+	if f.o.NoCRD {
+		http.Error(w, "404 page not found", http.StatusNotFound)
+		return
+	}
+	versions := []any{}
+	for _, v := range []string{"v1beta1", "v1alpha1"} {
+		if !f.o.Alpha || v == "v1alpha1" {
+			versions = append(versions, map[string]any{"groupVersion": "agents.x-k8s.io/" + v, "version": v})
+		}
+	}
+	wiretest.JSON(w, http.StatusOK, map[string]any{"kind": "APIGroup", "apiVersion": "v1", "name": "agents.x-k8s.io", "versions": versions, "preferredVersion": versions[0]})
+}
+
+func (f *Fake) serveVersion(w http.ResponseWriter, _ *http.Request) {
+	wiretest.JSON(w, http.StatusOK, map[string]any{"major": "1", "minor": "36", "gitVersion": "v1.36.3", "platform": "linux/amd64"})
+}
+
+// serveRights lists the rights that RBAC does not refuse.
+func (f *Fake) serveRights(w http.ResponseWriter, r *http.Request) {
+	var body struct{ Spec struct{ Namespace string } }
+	wiretest.Decode(r, &body)
+	rules := []any{}
+	for _, verb := range []string{"get", "list", "watch", "create", "patch", "delete"} {
+		for _, resource := range []string{"pods", "pods/log", "pods/exec", "jobs", "events", "resourcequotas", "sandboxes"} {
+			if !slices.Contains(f.o.Refuse, verb+" "+resource) {
+				rules = append(rules, map[string]any{"verbs": []string{verb}, "apiGroups": []string{"", "batch", "agents.x-k8s.io", "metrics.k8s.io"}, "resources": []string{resource}})
+			}
+		}
+	}
+	wiretest.JSON(w, http.StatusCreated, map[string]any{"kind": "SelfSubjectRulesReview", "apiVersion": "authorization.k8s.io/v1", "metadata": map[string]any{}, "spec": map[string]any{}, "status": map[string]any{"resourceRules": rules, "nonResourceRules": []any{}, "incomplete": body.Spec.Namespace != Namespace}})
+}
+
+func (f *Fake) serveEvents(w http.ResponseWriter, r *http.Request) {
+	uid, ok := strings.CutPrefix(r.URL.Query().Get("fieldSelector"), "involvedObject.uid=")
+	if !ok {
+		refuse(w, http.StatusBadRequest, "BadRequest", "fieldSelector: %q", r.URL.Query().Get("fieldSelector"))
+		return
+	}
+	rows := []any{}
+	for _, e := range f.events {
+		if of, _ := e["involvedObject"].(map[string]any); of["uid"] == uid {
+			rows = append(rows, e)
+		}
+	}
+	wiretest.JSON(w, http.StatusOK, map[string]any{"kind": "EventList", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": strconv.Itoa(f.version)}, "items": rows})
+}
+
+func (f *Fake) serveQuotas(w http.ResponseWriter, _ *http.Request) {
+	quota := map[string]any{"metadata": map[string]any{"name": "agents", "uid": "aaaaaaaa-0000-4000-8000-000000000000"}, "status": map[string]any{
+		"hard": map[string]string{"requests.cpu": "16", "limits.memory": "32Gi", "pods": "50"}, "used": map[string]string{"requests.cpu": "1500m", "limits.memory": "2Gi", "pods": "3"},
+	}}
+	wiretest.JSON(w, http.StatusOK, map[string]any{"kind": "ResourceQuotaList", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": "1"}, "items": []any{quota}})
+}
+
+func (f *Fake) serveNode(w http.ResponseWriter, r *http.Request) {
+	status := "True"
+	if f.o.LostNode {
+		status = "Unknown"
+	}
+	wiretest.JSON(w, http.StatusOK, map[string]any{"kind": "Node", "apiVersion": "v1", "metadata": map[string]any{"name": r.PathValue("name"), "uid": "bbbbbbbb-0000-4000-8000-000000000000"}, "status": map[string]any{"conditions": []any{condition("Ready", status, "NodeStatusUnknown", "Kubelet stopped posting node status.")}}})
+}
+
+func (f *Fake) serveMetrics(w http.ResponseWriter, r *http.Request) {
+	p := f.find("pods", r.PathValue("name"))
+	switch {
+	case f.o.NoMetrics:
+		http.Error(w, "404 page not found", http.StatusNotFound)
+	case p == nil || p.phase != "Running":
+		refuse(w, http.StatusNotFound, "NotFound", "podmetrics.metrics.k8s.io %q not found", r.PathValue("name"))
+	default:
+		wiretest.JSON(w, http.StatusOK, map[string]any{
+			"kind": "PodMetrics", "apiVersion": "metrics.k8s.io/v1beta1", "metadata": map[string]any{"name": p.name}, "timestamp": stamp(f.o.Now()), "window": "15s",
+			"containers": []any{map[string]any{"name": "main", "usage": map[string]string{"cpu": "1042n", "memory": "20Mi"}}},
+		})
+	}
+}
+
+// encode panics for what cannot be JSON, which fails the test.
+func encode(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
