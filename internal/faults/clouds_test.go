@@ -12,11 +12,13 @@ import (
 	"sbx/internal/providers/daytona"
 	"sbx/internal/providers/docker"
 	"sbx/internal/providers/e2b"
+	"sbx/internal/providers/kubernetes"
 	"sbx/internal/providers/monotask"
 	"sbx/internal/providers/vercel"
 	"sbx/internal/testkit/daytonatest"
 	"sbx/internal/testkit/dockertest"
 	"sbx/internal/testkit/e2btest"
+	"sbx/internal/testkit/kubernetestest"
 	"sbx/internal/testkit/monotasktest"
 	"sbx/internal/testkit/verceltest"
 	"sbx/internal/testkit/wiretest"
@@ -61,7 +63,7 @@ func clouds() map[string]func(t wiretest.T) *cloud {
 		"novita": func(t wiretest.T) *cloud {
 			return onE2B(t, e2b.NovitaType(), e2btest.Options{PageSize: 2, Novita: true})
 		},
-		"daytona": onDaytona, "docker": onDocker, "vercel": onVercel, "monotask": onMonoTask,
+		"daytona": onDaytona, "docker": onDocker, "kubernetes": onKubernetes, "vercel": onVercel, "monotask": onMonoTask,
 	}
 }
 
@@ -111,6 +113,24 @@ func onDocker(t wiretest.T) *cloud {
 		orphans: func() { f.Change(func(o *dockertest.Options) { o.Orphans = 500 }) },
 	}
 	f.Add(dockertest.Seed{})
+	c.count = f.Running
+	return c
+}
+
+func onKubernetes(t wiretest.T) *cloud {
+	f := kubernetestest.New(t, kubernetestest.Options{Virtual: true, NoCRD: true, PageSize: 2})
+	const pods = "/api/v1/namespaces/{ns}/pods"
+	c := &cloud{
+		server: f.Server, p: open(t, kubernetes.Type(), kubernetestest.Settings(t, "http://kubernetes"), f.Server), id: f.Add(kubernetestest.Seed{}), other: f.Add(kubernetestest.Seed{}), secret: kubernetestest.Token,
+		list: "GET " + pods, get: "GET " + pods + "/{name}", create: "POST /apis/batch/v1/namespaces/{ns}/jobs", stop: "DELETE " + pods + "/{name}", destroy: "DELETE " + pods + "/{name}",
+		second:  "continue=",
+		inside:  map[string]string{"exec": "GET " + pods + "/{name}/exec", "logs": "GET " + pods + "/{name}/exec", "exit": "GET " + pods + "/{name}/exec", "usage": "GET /apis/metrics.k8s.io/v1beta1/namespaces/{ns}/pods/{name}"},
+		runs:    f.Runs,
+		deaf:    func() { f.Change(func(o *kubernetestest.Options) { o.Deaf = true }) },
+		slow:    func() { f.Change(func(o *kubernetestest.Options) { o.EndFor = late }) },
+		orphans: func() { f.Change(func(o *kubernetestest.Options) { o.Orphans = 500 }) },
+	}
+	f.Add(kubernetestest.Seed{})
 	c.count = f.Running
 	return c
 }

@@ -71,8 +71,11 @@ func absurd(v any, key string) any {
 			held[i] = absurd(inner, key)
 		}
 	case string:
-		if strings.HasSuffix(low, "at") || low == "created" {
+		switch {
+		case strings.HasSuffix(low, "at"), strings.HasSuffix(low, "timestamp"), low == "starttime", low == "created":
 			return "1970-01-01T00:00:01Z"
+		case low == "cpu", low == "memory": // quantities of Kubernetes
+			return "-9007199254740992"
 		}
 	case float64:
 		switch {

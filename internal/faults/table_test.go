@@ -101,8 +101,10 @@ func nothings() []row {
 		row{name: "a row is null", on: []string{"list", "page 2"}, make: edited(func(_ *cloud, rows []any) { rows[0] = nil }), may: []fault.Kind{down}},
 		row{name: "a row without id", on: []string{"list", "page 2"}, make: edited(func(_ *cloud, rows []any) {
 			if held, ok := rows[0].(map[string]any); ok {
-				for _, key := range []string{"id", "sandboxID", "name", "currentSessionId"} {
+				meta, _ := held["metadata"].(map[string]any)
+				for _, key := range []string{"id", "sandboxID", "name", "uid", "currentSessionId"} {
 					delete(held, key)
+					delete(meta, key)
 				}
 			}
 		}), may: []fault.Kind{down}},

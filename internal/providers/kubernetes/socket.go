@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/coder/websocket"
@@ -204,7 +205,11 @@ func (c *Client) openSocket(ctx context.Context, op, path string, query url.Valu
 	if res.StatusCode < http.StatusBadRequest { // it was understood, and what became of the command is not known
 		return nil, fault.New(fault.KindUnavailable, "the answer is HTTP %d and no WebSocket", res.StatusCode)
 	}
-	return nil, fault.New(httpx.KindOf(res.StatusCode), "%w: HTTP %d %s", errRefused, res.StatusCode, message)
+	refused := fault.New(httpx.KindOf(res.StatusCode), "%w: HTTP %d %s", errRefused, res.StatusCode, message)
+	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		refused.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return nil, refused
 }
 
 // socketFailure is the error of a handshake without an answer. Its text has no address: that has the arguments of
