@@ -51,7 +51,7 @@ func findTarget(settings map[string]string, d providers.Deps) (target, error) {
 	case config.Proxy == nil:
 		config.Proxy = d.Net.Proxy()
 	}
-	config.NextProtos = []string{"http/1.1"} // HTTP/2 has no upgrade to a WebSocket
+	config.NextProtos = []string{"http/1.1"} // a dead connection ends with its request; the pings of HTTP/2 in client-go find it after 45 s, too late for three tries
 	if config.ExecProvider != nil {
 		config.ExecProvider.StdinUnavailable = true
 		config.ExecProvider.StdinUnavailableMessage = "sbx does not ask for credentials: log in with the program first"
