@@ -273,6 +273,9 @@ func code(word string) string {
 	return "`" + word + "`"
 }
 
+// anyCluster is a kubeconfig.
+const anyCluster = `{clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}], contexts: [{name: c, context: {cluster: c}}], current-context: c}`
+
 // open opens a provider with its defaults, and with something where it has none.
 // It is asked for its abilities only.
 func open(t *testing.T, kind providers.Type) providers.Named {
@@ -283,8 +286,12 @@ func open(t *testing.T, kind providers.Type) providers.Named {
 		if o.Default == "" && o.Kind == providers.OptionText && (o.Secret || slices.Contains(kind.SwitchedOn, o.Env)) {
 			profile.Settings[o.Name] = "not-a-real-one"
 		}
-		if o.Name == "host" {
+		switch o.Name {
+		case "host":
 			profile.Settings[o.Name] = "tcp://127.0.0.1:1"
+		case "kubeconfig":
+			profile.Settings[o.Name] = filepath.Join(t.TempDir(), "config")
+			require.NoError(t, os.WriteFile(profile.Settings[o.Name], []byte(anyCluster), 0o600))
 		}
 		if o.Default == "" && strings.HasSuffix(o.Name, "url") {
 			profile.Settings[o.Name] = "https://example.com"
