@@ -18,6 +18,7 @@ const (
 	LabelRun       = "sbx/run"        // the tag of the program that create started
 	// LabelUnreadable holds the labels of a provider's answer that cannot be read: it may be protected, so it is kept.
 	LabelUnreadable = "sbx/unreadable"
+	LabelExpires    = "sbx/expires-at" // when it ends by itself, where the provider has no field for that, see ExpiresBy
 	LabelNonce      = "sbx/nonce"      // identifies a sandbox whose create had no answer
 	LabelKeptUntil  = "sbx/kept-until" // the latest time until which `run --keep-alive` keeps it, see KeptAtMost
 )
@@ -49,6 +50,15 @@ func KeptAtMost(labels map[string]string) time.Time {
 		return time.Time{}
 	}
 	return until
+}
+
+// ExpiresBy is the time of the label LabelExpires; zero without one, and where it is no time.
+func ExpiresBy(labels map[string]string) time.Time {
+	until, err := time.Parse(time.RFC3339, labels[LabelExpires])
+	if err != nil {
+		return time.Time{}
+	}
+	return until.UTC()
 }
 
 // Metadata maps a provider's labels to task, agent type and owner, in addition to the labels

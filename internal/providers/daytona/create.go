@@ -19,7 +19,6 @@ import (
 )
 
 const (
-	defaultTTL    = 10 * time.Minute // every sandbox has a limit to its life
 	createTimeout = 60 * time.Second // the API waits up to 30 s for `started`
 	startTimeout  = 5 * time.Minute  // from create to state started
 	gibibyte      = 1024 * sandbox.MiB
@@ -112,10 +111,7 @@ func (c *Client) createBody(spec sandbox.Spec) (wireCreate, error) {
 	refuse := func(text string) (wireCreate, error) {
 		return wireCreate{}, fault.Usage("%s", text).At(c.Profile, "create")
 	}
-	ttl := spec.TTL
-	if ttl <= 0 {
-		ttl = defaultTTL
-	}
+	ttl := wirekit.TTL(spec.TTL)
 	nonce := strings.ToLower(rand.Text())
 	// A sandbox without calls of its toolbox counts as idle, also while its program works,
 	// and reads of sbx are no activity: the service's default of 15 minutes would stop it in

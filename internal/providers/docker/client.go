@@ -76,7 +76,7 @@ func Type() providers.Type {
 			{Name: "cert_path", Env: "DOCKER_CERT_PATH", Kind: providers.OptionText, Help: "folder with ca.pem, cert.pem and key.pem, for tcp://"},
 			{Name: "tls_verify", Env: "DOCKER_TLS_VERIFY", Kind: providers.OptionText, Help: "empty = the engine's certificate is not checked"},
 			{Name: "label", Kind: providers.OptionText, Account: true, Help: "`KEY=VALUE` or KEY: list only containers with this label, and give it to new ones"},
-			{Name: "image", Default: defaultImage, Kind: providers.OptionText, Help: "image of new sandboxes; it needs /bin/sh"},
+			{Name: "image", Default: guest.DefaultImage, Kind: providers.OptionText, Help: "image of new sandboxes; it needs /bin/sh"},
 			{Name: "network", Kind: providers.OptionText, Help: "network of new sandboxes: none, bridge or a name; empty = the engine's default"},
 			{Name: "runtime", Kind: providers.OptionText, Help: "runtime of new sandboxes, such as runsc or kata; empty = the engine's default"},
 		},

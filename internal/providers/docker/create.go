@@ -21,13 +21,9 @@ import (
 )
 
 const (
-	defaultImage  = "debian:stable-slim"
-	defaultTTL    = 10 * time.Minute // every sandbox has a limit to its life
 	createTimeout = 60 * time.Second // disks of engines are slow
 	startTimeout  = 30 * time.Second // of each of three tries
 	pullTimeout   = 10 * time.Minute
-	// labelExpires is the time at which a container of sbx ends by itself.
-	labelExpires = "sbx/expires-at"
 )
 
 // createDefaults are settings of the profile.
@@ -91,12 +87,9 @@ func checkWarnings(spec sandbox.Spec, warnings []string) error {
 }
 
 func (c *Client) createBody(spec sandbox.Spec) wireCreate {
-	ttl := spec.TTL
-	if ttl <= 0 {
-		ttl = defaultTTL
-	}
+	ttl := wirekit.TTL(spec.TTL)
 	w := wireCreate{
-		Image: cmp.Or(spec.Image, spec.Template, c.defaults.image, defaultImage), Labels: spec.CreateLabels(),
+		Image: cmp.Or(spec.Image, spec.Template, c.defaults.image, guest.DefaultImage), Labels: spec.CreateLabels(),
 		Entrypoint: guest.HoldArgs(ttl), Cmd: []string{},
 		HostConfig: wireCreateHost{Memory: spec.MemoryBytes, MemorySwap: spec.MemoryBytes, NanoCPUs: int64(spec.CPU * 1e9), PidsLimit: spec.PIDs, NetworkMode: c.defaults.network, Runtime: c.defaults.runtime},
 	}
@@ -104,7 +97,7 @@ func (c *Client) createBody(spec sandbox.Spec) wireCreate {
 		w.HostConfig.StorageOpt = map[string]string{"size": strconv.FormatInt(spec.DiskBytes, 10)}
 	}
 	w.Labels[sandbox.LabelNonce] = cmp.Or(w.Labels[sandbox.LabelNonce], strings.ToLower(rand.Text()))
-	w.Labels[labelExpires] = c.Now().Add(ttl).UTC().Format(time.RFC3339)
+	w.Labels[sandbox.LabelExpires] = c.Now().Add(ttl).UTC().Format(time.RFC3339)
 	w.Labels[sandbox.LabelRun] = guest.MainTag
 	if key, value, ok := strings.Cut(c.label, "="); ok {
 		w.Labels[key] = value

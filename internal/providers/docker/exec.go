@@ -24,8 +24,6 @@ import (
 
 const (
 	scriptTimeout = 30 * time.Second // of a script of sbx where its caller sets none
-	// markVariable is in the environment of a command and of its child processes.
-	markVariable = "SBX_EXEC"
 )
 
 // Exec runs a command as `docker exec` does. The API cannot end it, so when ctx ends a script inside kills
@@ -112,7 +110,7 @@ func (r *execution) execute(ctx context.Context) (sandbox.Exit, error) {
 func (r *execution) create(ctx context.Context) error {
 	env := r.cmd.Env
 	if r.mark != "" {
-		env = append(append([]string(nil), env...), markVariable+"="+r.mark)
+		env = append(append([]string(nil), env...), guest.MarkVariable+"="+r.mark)
 	}
 	body := wireExecConfig{
 		AttachStdin: r.cmd.Stdin != nil, AttachStdout: true, AttachStderr: true, Tty: r.cmd.TTY != nil,
@@ -278,7 +276,7 @@ func (r *execution) kill(ctx context.Context) error {
 	}
 	ctx, cancel := wirekit.CleanupContext(ctx)
 	defer cancel()
-	_, code, err := r.c.untimedShell(r.id, nil)(ctx, guest.KillMarkedScript(markVariable+"="+r.mark))
+	_, code, err := r.c.untimedShell(r.id, nil)(ctx, guest.KillMarkedScript(guest.MarkVariable+"="+r.mark))
 	if err == nil && code != 0 {
 		err = fault.New(fault.KindUnavailable, "the script that kills it exits with %d", code)
 	}

@@ -139,14 +139,11 @@ func (c *Client) inspected(w wireContainer) sandbox.Sandbox {
 
 // described is what a row and a container in full have alike.
 func (c *Client) described(id, state string, labels wirekit.Labels, image string) sandbox.Sandbox {
-	s := sandbox.Sandbox{
+	return sandbox.Sandbox{
 		Provider: c.Profile, ProviderType: TypeName, ID: id, RawState: state, State: stateOf(state), Activity: sandbox.Unknown,
 		Name: labels[sandbox.LabelName], Template: image, Labels: maps.Clone(labels), TaskID: labels[sandbox.LabelTask], AgentType: labels[sandbox.LabelAgentType],
+		ExpiresAt: sandbox.ExpiresBy(labels),
 	}
-	if until, err := time.Parse(time.RFC3339, labels[labelExpires]); err == nil {
-		s.ExpiresAt = until.UTC()
-	}
-	return s
 }
 
 func madeBySbx(labels map[string]string) bool { return labels[sandbox.LabelRun] != "" }

@@ -16,10 +16,6 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// defaultTTL is the longest life of a sandbox where the spec names none: the API's default is
-// 15 s.
-const defaultTTL = 10 * time.Minute
-
 // Create starts a sandbox and, where the spec has one, its program. When the
 // program cannot be started the sandbox is ended again.
 func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
@@ -76,10 +72,7 @@ func (c *Client) createBody(spec sandbox.Spec) (wireCreate, error) {
 	if len(spec.Command) > 0 {
 		labels[sandbox.LabelRun] = guest.MainTag
 	}
-	ttl := spec.TTL
-	if ttl <= 0 {
-		ttl = defaultTTL
-	}
+	ttl := wirekit.TTL(spec.TTL)
 	w := wireCreate{
 		TemplateID: cmp.Or(spec.Template, spec.Snapshot, c.template, "base"),
 		Timeout:    int64((ttl + time.Second - 1) / time.Second), Secure: true, Metadata: labels,

@@ -29,11 +29,9 @@ const (
 	pingInterval = "20" // seconds
 	// backstop is how much longer than the caller's limit the limit in envd is, which kills
 	// the command even if no other request reaches it.
-	backstop = 2 * time.Second
-	// markVariable is in the environment of a command and of its child processes.
-	markVariable = "SBX_EXEC"
-	userMark     = "exec-"
-	scriptMark   = "look-" // of the scripts of sbx
+	backstop   = 2 * time.Second
+	userMark   = "exec-"
+	scriptMark = "look-" // of the scripts of sbx
 )
 
 // Exec runs a command through envd. When ctx ends the command is killed with its child
@@ -157,7 +155,7 @@ func (r *execution) op() string { return "exec " + r.id }
 
 func (r *execution) startMessage() wireStart {
 	env := wirekit.Environment(r.cmd.Env)
-	env[markVariable] = r.mark
+	env[guest.MarkVariable] = r.mark
 	args := guest.TextArgs(r.cmd.Args)
 	w := wireStart{
 		Process: wireProcess{Cmd: args[0], Args: args[1:], Envs: env, Cwd: r.cmd.Workdir},

@@ -111,7 +111,7 @@ func (r *execution) kill(ctx context.Context) (err error) {
 	ctx, cancel := wirekit.CleanupContext(ctx)
 	defer cancel()
 	k := &execution{c: r.c, id: r.id, token: r.token, mark: r.mark + "-kill"}
-	k.cmd.Args = guest.Argv(guest.ScriptName, guest.KillMarkedScript(markVariable+"="+r.mark))
+	k.cmd.Args = guest.Argv(guest.ScriptName, guest.KillMarkedScript(guest.MarkVariable+"="+r.mark))
 	var both sync.WaitGroup
 	both.Go(func() {
 		if _, err = k.runStream(ctx); err == nil && k.end == nil {

@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// DefaultImage is that of a sandbox for which nobody has named one.
+const DefaultImage = "debian:stable-slim"
+
 // holdScript waits until the time limit of the sandbox, $1 in seconds, and ends at once when it is told to.
 const holdScript = `trap 'exit 0' TERM INT; sleep "$1" >/dev/null 2>&1 & wait $!`
 

@@ -220,6 +220,9 @@ func KillScript(tag string, signal int) string {
 	return enterRunDir(tag) + fmt.Sprintf("signal=%d\n", signal) + sharedFunctions + killText + strayFunctions + killStraysText
 }
 
+// MarkVariable is in the environment of a command that an API cannot end, and so in that of its child processes.
+const MarkVariable = "SBX_EXEC"
+
 // KillMarkedScript is a script that kills every process whose environment has this KEY=VALUE,
 // except the shell that runs it, and prints "signalled N".
 func KillMarkedScript(mark string) string {

@@ -87,7 +87,7 @@ func Type() providers.Type {
 			{Name: "namespace", Kind: providers.OptionText, Account: true, Help: "namespace; empty = that of the context, else default"},
 			{Name: "kinds", Kind: providers.OptionText, Account: true, Help: "kinds to list, such as `job,pod`; empty = sandbox, job and pod, as far as they are served"},
 			{Name: "label", Kind: providers.OptionText, Account: true, Help: "`KEY=VALUE` or KEY: list only objects with this label, and give it to new ones"},
-			{Name: "image", Default: defaultImage, Kind: providers.OptionText, Help: "image of new sandboxes; it needs /bin/sh"},
+			{Name: "image", Default: guest.DefaultImage, Kind: providers.OptionText, Help: "image of new sandboxes; it needs /bin/sh"},
 			{Name: "runtime_class", Kind: providers.OptionText, Help: "runtime class of new sandboxes, such as gvisor or kata; empty = the cluster's default"},
 		},
 		Open: open,

@@ -25,8 +25,6 @@ import (
 )
 
 const (
-	defaultImage  = "debian:stable-slim"
-	defaultTTL    = 10 * time.Minute // every sandbox has a limit to its life
 	createTimeout = 30 * time.Second // admission webhooks may take that long
 	// startLimit is how long a pod may take until it runs: a node that is added, and an image that is pulled.
 	startLimit = 5 * time.Minute
@@ -128,12 +126,12 @@ func (c *Client) newKind(ctx context.Context) (kind, string, error) {
 }
 
 func (c *Client) createBody(k kind, version string, spec sandbox.Spec) (wireCreate, error) {
-	ttl := cmp.Or(max(spec.TTL, 0), defaultTTL)
+	ttl := wirekit.TTL(spec.TTL)
 	seconds := int64(math.Ceil(ttl.Seconds()))
 	expires := c.Now().Add(ttl).UTC().Format(time.RFC3339)
 	all := spec.CreateLabels()
 	all[sandbox.LabelNonce] = cmp.Or(all[sandbox.LabelNonce], strings.ToLower(rand.Text()))
-	all[labelExpires], all[sandbox.LabelRun] = expires, guest.MainTag
+	all[sandbox.LabelExpires], all[sandbox.LabelRun] = expires, guest.MainTag
 	if key, value, ok := strings.Cut(c.label, "="); ok {
 		all[key] = value
 	}
@@ -155,7 +153,7 @@ func (c *Client) createBody(k kind, version string, spec sandbox.Spec) (wireCrea
 
 func (c *Client) podBody(spec sandbox.Spec, ttl time.Duration) wireCreatePod {
 	container := wireCreateContainer{
-		Name: "main", Image: cmp.Or(spec.Image, spec.Template, c.defaults.image, defaultImage),
+		Name: "main", Image: cmp.Or(spec.Image, spec.Template, c.defaults.image, guest.DefaultImage),
 		Command: guest.HoldArgs(ttl), Resources: wireCreateResources{Limits: map[string]string{}},
 	}
 	for name, amount := range map[string]int64{"memory": spec.MemoryBytes, "ephemeral-storage": spec.DiskBytes} {

@@ -24,8 +24,6 @@ import (
 
 const (
 	scriptTimeout = 30 * time.Second // of a script of sbx where its caller sets none
-	// markVariable is in the environment of a command and of its child processes.
-	markVariable = "SBX_EXEC"
 )
 
 // wrapScript runs a command: $1 bytes of stdin are assignments, $2 is the mark, $3 the folder, and the rest the
@@ -34,7 +32,7 @@ const (
 const wrapScript = `n=$1 m=$2 d=$3; shift 3
 [ "$n" = 0 ] || eval "$(dd bs=1 count="$n" 2>/dev/null)"
 [ -z "$d" ] || cd -- "$d" || exit 127
-[ -z "$m" ] || export ` + markVariable + `="$m"
+[ -z "$m" ] || export ` + guest.MarkVariable + `="$m"
 unset n m d
 exec "$@"`
 
@@ -232,7 +230,7 @@ func (r *execution) kill(ctx context.Context) error {
 	}
 	ctx, cancel := wirekit.CleanupContext(ctx)
 	defer cancel()
-	_, code, err := r.c.untimedShell(r.at, nil)(ctx, guest.KillMarkedScript(markVariable+"="+r.mark))
+	_, code, err := r.c.untimedShell(r.at, nil)(ctx, guest.KillMarkedScript(guest.MarkVariable+"="+r.mark))
 	if err == nil && code != 0 {
 		err = fault.New(fault.KindUnavailable, "the script that kills it exits with %d", code)
 	}

@@ -13,9 +13,6 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// labelExpires is the time at which a sandbox of sbx ends by itself.
-const labelExpires = "sbx/expires-at"
-
 // labelPrefix begins the labels of sbx, which are annotations: their values are no values of Kubernetes labels.
 const labelPrefix = "sbx/"
 
@@ -223,8 +220,8 @@ func (o object) sandboxState() (state sandbox.State, raw string) {
 
 // expiry is when it ends by itself.
 func (o object) expiry(labels map[string]string) time.Time {
-	if until, err := time.Parse(time.RFC3339, labels[labelExpires]); err == nil {
-		return until.UTC()
+	if until := sandbox.ExpiresBy(labels); !until.IsZero() {
+		return until
 	}
 	if !o.Spec.ShutdownTime.IsZero() {
 		return providers.ValidTime(o.Spec.ShutdownTime.UTC())

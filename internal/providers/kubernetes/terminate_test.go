@@ -56,7 +56,7 @@ func TestStockIsNotEnded(t *testing.T) {
 	assert.Zero(t, f.Changes())
 }
 
-// What was made again under the same name is another sandbox.
+// An object that was deleted and created again under the same name is another sandbox.
 func TestNameThatIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	f := kubernetestest.New(t, kubernetestest.Options{Virtual: true})

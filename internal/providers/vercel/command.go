@@ -24,11 +24,9 @@ const (
 	stall = 24 * time.Hour // the longest life of a session, in which a command may be silent (Vercel Sandbox documentation, Limits)
 	// backstop is how much longer than the caller's limit the limit of the service is, which
 	// kills the command even if no other request reaches it.
-	backstop = 2 * time.Second
-	sigKill  = 9 // the API takes signals by number
-	// markVariable is in the environment of a command and of its child processes.
-	markVariable = "SBX_EXEC"
-	streamType   = "application/x-ndjson"
+	backstop   = 2 * time.Second
+	sigKill    = 9 // the API takes signals by number
+	streamType = "application/x-ndjson"
 )
 
 type execution struct {
@@ -88,7 +86,7 @@ func (c *Client) contextFault(ctx context.Context, op string) error {
 
 func (r *execution) requestBody(ctx context.Context) (wireRun, error) {
 	env := wirekit.Environment(r.cmd.Env)
-	env[markVariable] = r.mark
+	env[guest.MarkVariable] = r.mark
 	args := guest.TextArgs(r.cmd.Args)
 	w := wireRun{
 		Command: args[0], Args: append([]string{}, args[1:]...), Cwd: r.cmd.Workdir, Env: env, Wait: true, Logs: true,
@@ -230,7 +228,7 @@ func (r *execution) kill(ctx context.Context) (err error) {
 	ctx, cancel := wirekit.CleanupContext(ctx)
 	defer cancel()
 	k := &execution{c: r.c, id: r.id, mark: newMark("kill"), limit: wirekit.CleanupLimit}
-	k.cmd.Args = guest.Argv(guest.ScriptName, guest.KillMarkedScript(markVariable+"="+r.mark))
+	k.cmd.Args = guest.Argv(guest.ScriptName, guest.KillMarkedScript(guest.MarkVariable+"="+r.mark))
 	body, err := k.requestBody(ctx)
 	if err != nil {
 		return err

@@ -19,7 +19,6 @@ import (
 )
 
 const (
-	defaultTTL    = 10 * time.Minute       // every sandbox has a limit to its life
 	createTimeout = 60 * time.Second       // the API answers after the VM was placed
 	pollInterval  = 500 * time.Millisecond // while a VM starts
 )
@@ -67,10 +66,7 @@ func (c *Client) createBody(spec sandbox.Spec) (wireCreate, error) {
 	refuse := func(format string, args ...any) (wireCreate, error) {
 		return wireCreate{}, fault.Usage(format, args...).At(c.Profile, "create")
 	}
-	ttl := spec.TTL
-	if ttl <= 0 {
-		ttl = defaultTTL
-	}
+	ttl := wirekit.TTL(spec.TTL)
 	w := wireCreate{ProjectID: c.project, Name: uniqueName(spec.Name), Timeout: ttl.Milliseconds(), Image: spec.Image}
 	switch {
 	case spec.DiskBytes > 0 || spec.PIDs > 0 || spec.Isolate != "":

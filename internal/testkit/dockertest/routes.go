@@ -141,8 +141,8 @@ func (f *Fake) serveList(w http.ResponseWriter, r *http.Request) {
 	wiretest.JSON(w, http.StatusOK, rows)
 }
 
-// list is an array in JSON, also an empty one.
-func list(words []string) []string { return append([]string{}, words...) }
+// jsonArray is an array in JSON, also an empty one.
+func jsonArray(words []string) []string { return append([]string{}, words...) }
 
 const neverStarted = "0001-01-01T00:00:00Z"
 
@@ -179,7 +179,7 @@ func (f *Fake) serveInspect(w http.ResponseWriter, _ *http.Request, b *box) {
 	}
 	wiretest.JSON(w, http.StatusOK, map[string]any{
 		"Id": b.id, "Created": stamp(b.created), "Path": path, "Args": args, "Name": "/" + b.name, "RestartCount": b.restarts, "Image": "sha256:" + b.id, "ExecIDs": execs, "State": state,
-		"Config": map[string]any{"Image": b.image, "Tty": b.tty, "Labels": b.labels, "Env": list(b.env), "Cmd": list(b.cmd), "Entrypoint": list(b.entrypoint), "Hostname": b.id[:12]}, "HostConfig": host,
+		"Config": map[string]any{"Image": b.image, "Tty": b.tty, "Labels": b.labels, "Env": jsonArray(b.env), "Cmd": jsonArray(b.cmd), "Entrypoint": jsonArray(b.entrypoint), "Hostname": b.id[:12]}, "HostConfig": host,
 	})
 }
 
