@@ -18,7 +18,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Usage reads the last sample of the metrics server, which is 15 seconds old or more. A new pod has none.
+// Usage reads the last sample of the metrics server, which is 15 seconds old or more. A new pod has none for a
+// minute, and a cluster without that server has none at all: then nothing is known.
 func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	op := "usage " + id
 	o, err := c.read(ctx, "usage", id)
@@ -33,7 +34,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	var m wireMetrics
 	_, err = c.API.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("apis", "metrics.k8s.io", "v1beta1", "namespaces", c.at.namespace, "pods", pod.Metadata.Name)}, &m)
 	if statusOfMissing(err) {
-		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, op, "there is no sample of its pod").WithHint("a new pod has none for a minute; a cluster without a metrics server has none at all")
+		return sandbox.Usage{At: c.Now(), Source: "metrics server (it has no sample of the pod)", MemoryLimitBytes: limits.MemoryBytes}, nil
 	}
 	if err != nil {
 		return sandbox.Usage{}, err
