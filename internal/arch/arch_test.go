@@ -154,7 +154,7 @@ func owners() map[string][]string {
 		"github.com/spf13/cobra":                 {"commands", "cli"},
 		"github.com/spf13/pflag":                 {"commands", "cli"},
 		"github.com/spf13/viper":                 {"config"},
-		"go.yaml.in/yaml/v3":                     {"config", "output", "runbook", "yamltext", "cli", "testkit/wiretest/apispec"}, // in cli a test reads deploy/cron.yaml
+		"go.yaml.in/yaml/v3":                     {"config", "output", "runbook", "yamltext", "cli", "providers/kubernetes", "testkit/wiretest/apispec"}, // in cli and kubernetes tests read files of deploy/
 		"github.com/olekukonko/tablewriter":      {"output"},
 		"charm.land/lipgloss":                    {"output"},
 		"charm.land/bubbletea":                   {"tui"},

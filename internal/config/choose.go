@@ -61,20 +61,30 @@ func (l *loader) withProfileHint(err error, name string) error {
 	return err
 }
 
-// AbsentProfileHint says how a profile comes to be that bears the name of a type, or nearly, and that
-// variables switch on; "" = it is none, or a known profile is as near.
+// AbsentProfileHint says how a profile comes to be that bears the name of a provider type, or nearly: variables
+// switch it on, or the configuration makes it. "" = it is none, or a known profile is as near.
 func AbsentProfileHint(types []providers.Type, known []string, name string) string {
 	t, named := findType(types, name)
 	if !named && fault.Nearest(name, known) == "" {
 		t, _ = findType(types, fault.Nearest(name, typeNames(types)))
 	}
-	switch variables := strings.Join(t.SwitchedOn, " and "); {
-	case variables == "":
+	variables := strings.Join(t.SwitchedOn, " and ")
+	written := "`providers: {" + t.Name + ": {type: " + t.Name + "}}` in the configuration makes it; docs/PROVIDERS.md has its settings"
+	mean := ""
+	if !named {
+		mean = "did you mean " + t.Name + "? "
+	}
+	switch {
+	case t.Name == "" || t.Always || t.Attach != nil:
 		return ""
+	case variables == "":
+		return mean + written
+	case named && !slices.ContainsFunc(t.Options, func(o providers.Option) bool { return o.Secret }):
+		return "set " + variables + " to switch the profile " + name + " on, or " + written
 	case named:
 		return "set " + variables + " to switch the profile " + name + " on"
 	default:
-		return "did you mean " + t.Name + "? Set " + variables + " to switch it on"
+		return mean + "Set " + variables + " to switch it on"
 	}
 }
 

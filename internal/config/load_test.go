@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/providers"
 )
 
 func TestLoadWithoutAnything(t *testing.T) {
@@ -172,6 +173,22 @@ func TestLoadHintsAtTheVariableThatSwitchesOn(t *testing.T) {
 	assert.Equal(t, "set CLOUD_KEY to switch the profile cloud on", fault.HintOf(err))
 	w.env = append(w.env, "CLOUD_KEY=k")
 	assert.Equal(t, []string{"cloud"}, w.must().Use)
+}
+
+func TestAbsentProfileHint(t *testing.T) {
+	t.Parallel()
+	const page = "` in the configuration makes it; docs/PROVIDERS.md has its settings"
+	types := append(testTypes(), providers.Type{Name: "cluster"}) // which no variable switches on
+	for name, want := range map[string]string{
+		"cluster": "`providers: {cluster: {type: cluster}}" + page,
+		"clutser": "did you mean cluster? `providers: {cluster: {type: cluster}}" + page,
+		"far":     "set FAR_URL to switch the profile far on, or `providers: {far: {type: far}}" + page,
+		"cloud":   "set CLOUD_KEY to switch the profile cloud on",
+		"cluod":   "did you mean cloud? Set CLOUD_KEY to switch it on",
+		"watcher": "", "here": "", "nothing": "", "prdo": "",
+	} {
+		assert.Equal(t, want, AbsentProfileHint(types, []string{"prod"}, name), name)
+	}
 }
 
 func TestEmptyVariablesAreUnset(t *testing.T) {

@@ -81,7 +81,7 @@ func TestOwnRefuses(t *testing.T) {
 		says, hint    string
 	}{
 		"a profile that is not there": {"", "", "clodu", Owned{All: true}, fault.KindUsage, `there is no profile "clodu"`, "`sbx providers`"},
-		"one that is not switched on": {"", "", "far", Owned{All: true}, fault.KindUsage, `there is no profile "far"`, "set FAR_URL to switch the profile far on"},
+		"one that is not switched on": {"", "", "far", Owned{All: true}, fault.KindUsage, `there is no profile "far"`, "set FAR_URL to switch the profile far on, or `providers: {far: {type: far}}` in the configuration makes it; docs/PROVIDERS.md has its settings"},
 		"labels where none are":       {"providers:\n  bare: {type: bare}\n", "", "bare", agents(), fault.KindUsage, "sandboxes of bare have no labels", "--all"},
 		"a form that is not known":    {"providers:\n  cloud:\n    owned: {labels:\n      {team: other}}\n    type: cloud\n", "", "cloud", Owned{All: true}, fault.KindRefused, "cannot be changed safely", "`owned: all`"},
 		"a file that is broken":       {"providers: 3\n", "", "cloud", Owned{All: true}, fault.KindUsage, "providers must be a mapping", "correct the file"},

@@ -130,7 +130,7 @@ func explain(_ int, body []byte) (code, message string) {
 func kindNames(text string) ([]string, error) {
 	names := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
 	for _, name := range names {
-		if !slices.ContainsFunc(kinds(), func(k kind) bool { return k.name == name }) {
+		if !slices.ContainsFunc(kinds(), func(k kind) bool { return k.name == name && k.with == "" }) {
 			return nil, fault.Usage("kinds: there is no kind %q", name).WithHint("write some of sandbox, job and pod, with commas")
 		}
 	}
@@ -160,6 +160,11 @@ const (
 func (c *Client) version(ctx context.Context, op string, k kind) (string, error) {
 	if !k.discovered {
 		return k.versions[0], nil
+	}
+	if base, is := kindNamed(k.with); is { // a cluster without that has none of it
+		if served, err := c.version(ctx, op, base); err != nil || served == "" {
+			return "", err
+		}
 	}
 	c.mu.Lock()
 	known, ok := c.served[k.group]

@@ -115,7 +115,7 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 // newKind is the kind of new sandboxes.
 func (c *Client) newKind(ctx context.Context) (kind, string, error) {
 	for _, k := range kinds() {
-		if k.name == "" || k.name == podKind().name || !c.lists(k) {
+		if !slices.Contains(k.verbs, "create") || !c.lists(k) {
 			continue
 		}
 		if version, err := c.version(ctx, "create", k); err != nil || version != "" {

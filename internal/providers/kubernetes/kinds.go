@@ -12,6 +12,9 @@ type kind struct {
 	group    string // "" = the core
 	versions []string
 	plural   string
+	verbs    []string // of the API, that sbx uses
+	// with is the kind that it is listed with, where it is none that a profile names.
+	with string
 	// discovered says that a cluster may lack it.
 	discovered bool
 	// pool says that it makes what is deleted again, on purpose: its sandboxes are idle stock.
@@ -23,19 +26,30 @@ const (
 	extensionGroup = "extensions.agents.x-k8s.io"
 )
 
-// kinds are the kinds that are known, what owns others first.
+// kinds are the kinds that are known. Of those with the same name for an object the first counts.
 func kinds() []kind {
+	made := []string{"list", "get", "create", "delete", "patch"}
 	return []kind{
-		{kind: "SandboxWarmPool", group: extensionGroup, versions: []string{"v1beta1", "v1alpha1"}, plural: "sandboxwarmpools", pool: true},
-		{kind: "SandboxClaim", group: extensionGroup, versions: []string{"v1beta1", "v1alpha1"}, plural: "sandboxclaims"},
-		{name: "sandbox", kind: "Sandbox", group: sandboxGroup, versions: []string{"v1beta1", "v1alpha1"}, plural: "sandboxes", discovered: true},
-		{name: "job", kind: "Job", group: "batch", versions: []string{"v1"}, plural: "jobs"},
+		{name: "sandbox", kind: "Sandbox", group: sandboxGroup, versions: agentVersions(), plural: "sandboxes", verbs: made, discovered: true},
+		{name: "job", kind: "Job", group: "batch", versions: []string{"v1"}, plural: "jobs", verbs: made},
 		podKind(),
+		claimKind(),
+		poolKind(),
 	}
 }
 
+func agentVersions() []string { return []string{"v1beta1", "v1alpha1"} }
+
 func podKind() kind {
-	return kind{name: "pod", kind: "Pod", versions: []string{"v1"}, plural: "pods"}
+	return kind{name: "pod", kind: "Pod", versions: []string{"v1"}, plural: "pods", verbs: []string{"list", "get", "delete", "patch"}}
+}
+
+func claimKind() kind {
+	return kind{kind: "SandboxClaim", group: extensionGroup, versions: agentVersions(), plural: "sandboxclaims", verbs: []string{"get", "delete"}, with: "sandbox", discovered: true}
+}
+
+func poolKind() kind {
+	return kind{kind: "SandboxWarmPool", group: extensionGroup, versions: agentVersions(), plural: "sandboxwarmpools", with: "sandbox", discovered: true, pool: true}
 }
 
 // kindNamed finds a kind by the beginning of ids.

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -86,7 +87,9 @@ func (l *listing) read(ctx context.Context, k kind, query url.Values, take func(
 	return true
 }
 
-func (c *Client) lists(k kind) bool { return len(c.kinds) == 0 || slices.Contains(c.kinds, k.name) }
+func (c *Client) lists(k kind) bool {
+	return len(c.kinds) == 0 || slices.Contains(c.kinds, cmp.Or(k.with, k.name))
+}
 
 // selector is the query for the label of the profile. The pods of an object need not have its labels, so that
 // they are read without it.
@@ -227,7 +230,7 @@ func (c *Client) readObject(ctx context.Context, op, id string) (object, error) 
 		return object{kind: wanted.kind, wireObject: w}, err
 	}
 	for _, k := range kinds() {
-		if k.name == "" {
+		if k.name == "" || !c.lists(k) {
 			continue
 		}
 		w, err := c.getObject(ctx, op+" "+id, k, "", id)

@@ -193,26 +193,38 @@ func scaled(text string, by float64) *float64 {
 	return new(*n / by)
 }
 
-// need is what a verb needs of the API.
-type need struct{ verb, group, resource, verbOfSbx string }
+// rightsHint is what to do about a missing right.
+const rightsHint = "give the account the Role of deploy/kubernetes-role.yaml"
 
-// needs are the rights of the verbs of sbx (kubernetes.io, authorization overview: a verb of a rule and a resource).
+// need is what a verb of sbx needs of the API: a verb of a rule, and a resource (kubernetes.io, authorization
+// overview).
+type need struct {
+	verb, group, resource, verbOfSbx string
+
+	of kind // which the profile lists and the cluster serves; none = any
+}
+
+// needs are the rights of all verbs of sbx.
 func needs() []need {
-	return []need{
-		{"list", "", "pods", "ls"},
-		{"get", "", "pods", "inspect"},
-		{"delete", "", "pods", "terminate"},
-		{"patch", "", "pods", "keep"},
-		{"list", "batch", "jobs", "ls"},
-		{"create", "batch", "jobs", "create"},
-		{"delete", "batch", "jobs", "terminate"},
-		{"get", "", "pods/log", "logs"},
-		{"get", "", "pods/exec", "exec"},
-		{"create", "", "pods/exec", "exec"},
-		{"list", "", "events", "events"},
-		{"list", "", "resourcequotas", "quota"},
-		{"get", "metrics.k8s.io", "pods", "usage"},
+	uses := map[string]string{"list": "ls", "get": "inspect", "create": "create", "delete": "terminate", "patch": "keep"}
+	var all []need
+	for _, k := range kinds() {
+		for _, verb := range k.verbs {
+			n := need{verb, k.group, k.plural, uses[verb], k}
+			if verb == "list" && k.name == podKind().name { // what owns pods needs it, too
+				n.of = kind{}
+			}
+			all = append(all, n)
+		}
 	}
+	return append(all,
+		need{verb: "get", resource: "pods/log", verbOfSbx: "logs"},
+		need{verb: "get", resource: "pods/exec", verbOfSbx: "exec"},
+		need{verb: "create", resource: "pods/exec", verbOfSbx: "exec"},
+		need{verb: "list", resource: "events", verbOfSbx: "events"},
+		need{verb: "list", resource: "resourcequotas", verbOfSbx: "quota"},
+		need{verb: "get", group: "metrics.k8s.io", resource: "pods", verbOfSbx: "usage"},
+	)
 }
 
 // Check checks the profile: the API server, the rights of the account in the namespace, and clocks.
@@ -232,7 +244,11 @@ func (c *Client) Check(ctx context.Context) []providers.Check {
 	}
 	var missing []string
 	for _, n := range needs() {
-		if !slices.ContainsFunc(review.Status.ResourceRules, n.meets) {
+		used, err := c.uses(ctx, n.of)
+		if err != nil {
+			return append(found, wirekit.FailedCheck("kinds", err))
+		}
+		if used && !slices.ContainsFunc(review.Status.ResourceRules, n.meets) {
 			missing = append(missing, fmt.Sprintf("%s %s (sbx %s)", n.verb, n.resource, n.verbOfSbx))
 		}
 	}
@@ -241,9 +257,18 @@ func (c *Client) Check(ctx context.Context) []providers.Check {
 	case len(missing) > 0 && review.Status.Incomplete:
 		rights = providers.Check{Check: "rights", Verdict: sandbox.Unknown, Message: "the list of rights is incomplete; not in it: " + strings.Join(missing, ", "), Info: true}
 	case len(missing) > 0:
-		rights = providers.Check{Check: "rights", Verdict: sandbox.False, Message: "missing in the namespace: " + strings.Join(missing, ", "), Hint: "give the account a Role with these verbs, or leave kinds out with `kinds` of the profile"}
+		rights = providers.Check{Check: "rights", Verdict: sandbox.False, Message: "missing in the namespace: " + strings.Join(missing, ", "), Hint: rightsHint + ", or leave kinds out with `kinds` of the profile"}
 	}
 	return append(found, rights, providers.CheckClock(c.API))
+}
+
+// uses says that the profile lists a kind and that the cluster serves it; no kind is always used.
+func (c *Client) uses(ctx context.Context, k kind) (bool, error) {
+	if k.kind == "" || !c.lists(k) {
+		return k.kind == "", nil
+	}
+	version, err := c.version(ctx, "rights", k)
+	return version != "", err
 }
 
 // meets says that a rule grants what is needed.

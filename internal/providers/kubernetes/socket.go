@@ -206,6 +206,9 @@ func (c *Client) openSocket(ctx context.Context, op, path string, query url.Valu
 		return nil, fault.New(fault.KindUnavailable, "the answer is HTTP %d and no WebSocket", res.StatusCode)
 	}
 	refused := fault.New(httpx.KindOf(res.StatusCode), "%w: HTTP %d %s", errRefused, res.StatusCode, message)
+	if refused.Kind == fault.KindAuth {
+		refused.Hint = rightsHint + ": `sbx doctor --provider " + c.Profile + "` shows what is missing"
+	}
 	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && seconds > 0 {
 		refused.RetryAfter = time.Duration(seconds) * time.Second
 	}

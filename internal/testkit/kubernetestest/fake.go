@@ -34,12 +34,13 @@ const (
 type Options struct {
 	Now       func() time.Time // nil = time.Now
 	NoCRD     bool             // the cluster has no Sandbox
+	NoClaims  bool             // it has neither claims nor pools
 	Alpha     bool             // it serves Sandbox as v1alpha1 only
 	Virtual   bool             // main programs are not run, for tests in virtual time: a real process stops its clock
 	Shell     string           // the `sh` of its containers; "" = that of this host
 	PageSize  int              // the longest page; 0 = as was asked for
 	Expired   int              // how many pages behind the first are answered with 410 and a token for an inconsistent rest
-	Refuse    []string         // what RBAC refuses: "list jobs"
+	Refuse    []string         // what RBAC refuses: "list jobs", "get pods.metrics.k8s.io"
 	LostNode  bool             // the kubelet is gone: no end is confirmed
 	NoMetrics bool             // there is no metrics server
 	NoRoom    bool             // no pod can be scheduled
@@ -233,7 +234,7 @@ func (f *Fake) newThing(plural, name string) *thing {
 	}
 	kinds := map[string][2]string{
 		"pods": {"Pod", "v1"}, "jobs": {"Job", "batch/v1"}, "sandboxes": {"Sandbox", "agents.x-k8s.io/" + f.sandboxVersion()},
-		"sandboxclaims": {"SandboxClaim", "extensions.agents.x-k8s.io/v1beta1"}, "sandboxwarmpools": {"SandboxWarmPool", "extensions.agents.x-k8s.io/v1beta1"},
+		"sandboxclaims": {"SandboxClaim", "extensions.agents.x-k8s.io/" + f.sandboxVersion()}, "sandboxwarmpools": {"SandboxWarmPool", "extensions.agents.x-k8s.io/" + f.sandboxVersion()},
 	}
 	return &thing{
 		plural: plural, kind: kinds[plural][0], api: kinds[plural][1], name: name, version: f.version, created: f.o.Now(), spec: map[string]any{},

@@ -29,7 +29,7 @@ func root(plural, sandboxVersion string) string {
 	case "sandboxes":
 		return "/apis/agents.x-k8s.io/" + sandboxVersion + "/namespaces/{ns}/sandboxes"
 	case "sandboxclaims", "sandboxwarmpools":
-		return "/apis/extensions.agents.x-k8s.io/v1beta1/namespaces/{ns}/" + plural
+		return "/apis/extensions.agents.x-k8s.io/" + sandboxVersion + "/namespaces/{ns}/" + plural
 	}
 	return "/api/v1/namespaces/{ns}/" + plural
 }
@@ -62,13 +62,15 @@ func (f *Fake) allRoutes() []wiretest.Route {
 	}
 	add("get", "pods/log", wiretest.Route{Method: "GET", Path: pod + "/log", Query: []string{"container", "timestamps", "tailLines", "sinceTime", "follow", "previous", "limitBytes"}, Serve: onPod(f.serveLog)})
 	add("get", "pods/exec", wiretest.Route{Method: "GET", Path: pod + "/exec", Query: []string{"command", "command...", "container", "stdin", "stdout", "stderr", "tty"}, Serve: onPod(f.serveExec)})
-	add("", "groups", wiretest.Route{Method: "GET", Path: "/apis/agents.x-k8s.io", Serve: f.serveGroup})
+	for _, group := range []string{"agents.x-k8s.io", "extensions.agents.x-k8s.io"} {
+		add("", "groups", wiretest.Route{Method: "GET", Path: "/apis/" + group, Serve: f.serveGroup(group)})
+	}
 	add("", "version", wiretest.Route{Method: "GET", Path: "/version", Serve: f.serveVersion})
 	add("", "selfsubjectrulesreviews", wiretest.Route{Method: "POST", Path: "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", Fields: []string{"apiVersion", "kind", "spec"}, Serve: f.serveRights})
 	add("list", "events", wiretest.Route{Method: "GET", Path: "/api/v1/namespaces/{ns}/events", Query: []string{"fieldSelector", "limit"}, Serve: f.serveEvents})
 	add("list", "resourcequotas", wiretest.Route{Method: "GET", Path: "/api/v1/namespaces/{ns}/resourcequotas", Query: []string{"limit"}, Serve: f.serveQuotas})
 	add("get", "nodes", wiretest.Route{Method: "GET", Path: "/api/v1/nodes/{name}", Serve: f.serveNode})
-	add("get", "metrics", wiretest.Route{Method: "GET", Path: "/apis/metrics.k8s.io/v1beta1/namespaces/{ns}/pods/{name}", Serve: f.serveMetrics})
+	add("get", "pods.metrics.k8s.io", wiretest.Route{Method: "GET", Path: "/apis/metrics.k8s.io/v1beta1/namespaces/{ns}/pods/{name}", Serve: f.serveMetrics})
 	return all
 }
 
@@ -84,13 +86,45 @@ func (f *Fake) answer(verb, resource string, serve http.HandlerFunc) http.Handle
 		case r.TLS != nil && r.Header.Get("Authorization") != "Bearer "+Token:
 			refuse(w, http.StatusUnauthorized, "Unauthorized", "Unauthorized")
 		case slices.Contains(f.o.Refuse, verb+" "+resource) || ns != "" && ns != Namespace:
-			refuse(w, http.StatusForbidden, "Forbidden", "%s is forbidden: User \"u\" cannot %s resource %q in API group \"\" in the namespace %q", resource, verb, resource, ns)
-		case resource == "sandboxes" && f.o.NoCRD:
+			forbid(w, verb, resource, r.PathValue("name"), ns)
+		case groupOf(resource) == "agents.x-k8s.io" && f.o.NoCRD, groupOf(resource) == "extensions.agents.x-k8s.io" && (f.o.NoCRD || f.o.NoClaims):
 			http.Error(w, "404 page not found", http.StatusNotFound)
 		default:
 			serve(w, r)
 		}
 	}
+}
+
+// groupOf is the API group of a resource; "" = the core. Two groups have pods, so that one is written with its group.
+func groupOf(resource string) string {
+	switch resource {
+	case "jobs":
+		return "batch"
+	case "sandboxes":
+		return "agents.x-k8s.io"
+	case "sandboxclaims", "sandboxwarmpools":
+		return "extensions.agents.x-k8s.io"
+	}
+	_, group, _ := strings.Cut(resource, ".")
+	return group
+}
+
+// forbid answers as the authorizer does. What it names first is the object, without the subresource.
+func forbid(w http.ResponseWriter, verb, resource, name, ns string) {
+	group := groupOf(resource)
+	plain := strings.TrimSuffix(resource, "."+group)
+	subject, _, _ := strings.Cut(plain, "/")
+	if group != "" {
+		subject += "." + group
+	}
+	if name != "" {
+		subject = fmt.Sprintf("%s %q", subject, name)
+	}
+	scope := "at the cluster scope"
+	if ns != "" {
+		scope = fmt.Sprintf("in the namespace %q", ns)
+	}
+	refuse(w, http.StatusForbidden, "Forbidden", "%s is forbidden: User \"u\" cannot %s resource %q in API group %q %s", subject, verb, plain, group, scope)
 }
 
 func (f *Fake) on(plural string, serve func(http.ResponseWriter, *http.Request, *thing)) http.HandlerFunc {
@@ -467,18 +501,20 @@ func (f *Fake) checkFields(of string, fields map[string]any, known []string) {
 	}
 }
 
-func (f *Fake) serveGroup(w http.ResponseWriter, _ *http.Request) {
-	if f.o.NoCRD {
-		http.Error(w, "404 page not found", http.StatusNotFound)
-		return
-	}
-	versions := []any{}
-	for _, v := range []string{"v1beta1", "v1alpha1"} {
-		if !f.o.Alpha || v == "v1alpha1" {
-			versions = append(versions, map[string]any{"groupVersion": "agents.x-k8s.io/" + v, "version": v})
+func (f *Fake) serveGroup(group string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if f.o.NoCRD || f.o.NoClaims && group != "agents.x-k8s.io" {
+			http.Error(w, "404 page not found", http.StatusNotFound)
+			return
 		}
+		versions := []any{}
+		for _, v := range []string{"v1beta1", "v1alpha1"} {
+			if !f.o.Alpha || v == "v1alpha1" {
+				versions = append(versions, map[string]any{"groupVersion": group + "/" + v, "version": v})
+			}
+		}
+		wiretest.JSON(w, http.StatusOK, map[string]any{"kind": "APIGroup", "apiVersion": "v1", "name": group, "versions": versions, "preferredVersion": versions[0]})
 	}
-	wiretest.JSON(w, http.StatusOK, map[string]any{"kind": "APIGroup", "apiVersion": "v1", "name": "agents.x-k8s.io", "versions": versions, "preferredVersion": versions[0]})
 }
 
 func (f *Fake) serveVersion(w http.ResponseWriter, _ *http.Request) {
@@ -491,9 +527,9 @@ func (f *Fake) serveRights(w http.ResponseWriter, r *http.Request) {
 	wiretest.Decode(r, &body)
 	rules := []any{}
 	for _, verb := range []string{"get", "list", "watch", "create", "patch", "delete"} {
-		for _, resource := range []string{"pods", "pods/log", "pods/exec", "jobs", "events", "resourcequotas", "sandboxes"} {
-			if !slices.Contains(f.o.Refuse, verb+" "+resource) {
-				rules = append(rules, map[string]any{"verbs": []string{verb}, "apiGroups": []string{"", "batch", "agents.x-k8s.io", "metrics.k8s.io"}, "resources": []string{resource}})
+		for _, resource := range []string{"pods", "pods/log", "pods/exec", "jobs", "events", "resourcequotas", "sandboxes", "sandboxclaims", "sandboxwarmpools", "pods.metrics.k8s.io"} {
+			if group := groupOf(resource); !slices.Contains(f.o.Refuse, verb+" "+resource) {
+				rules = append(rules, map[string]any{"verbs": []string{verb}, "apiGroups": []string{group}, "resources": []string{strings.TrimSuffix(resource, "."+group)}})
 			}
 		}
 	}
