@@ -141,6 +141,7 @@ func setup(e *testscript.Env) error {
 	e.Setenv("SELF", executable())
 	e.Setenv("AGENT", agent)
 	e.Setenv("SBX_TEST_POSTGRES", os.Getenv("SBX_TEST_POSTGRES"))
+	e.Setenv("SBX_TEST_KUBERNETES", os.Getenv("SBX_TEST_KUBERNETES"))
 	e.Setenv("GORACE", promptRace())
 	prepare(e)
 	e.Defer(func() { endAll(filepath.Join(e.WorkDir, "state")) })
@@ -178,6 +179,8 @@ func condition(name string) (bool, error) {
 		return tiertest.IsLong("scripts say why by themselves, at their skip"), nil
 	case "postgres":
 		return os.Getenv("SBX_TEST_POSTGRES") != "", nil
+	case "cluster":
+		return os.Getenv("SBX_TEST_KUBERNETES") != "", nil
 	}
 	if tool, ok := strings.CutPrefix(name, "tool:"); ok {
 		for dir := range strings.SplitSeq(os.Getenv("PATH"), ":") {

@@ -65,7 +65,8 @@ func findTarget(settings map[string]string, d providers.Deps) (target, error) {
 }
 
 func (t *target) readConfig(settings map[string]string, lookup func(string) (string, bool)) (*rest.Config, error) {
-	rules := &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(settings["kubeconfig"])}
+	variable, _ := lookup("KUBECONFIG") // as for kubectl: whatever the profile is called
+	rules := &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(cmp.Or(settings["kubeconfig"], variable))}
 	if home, ok := lookup("HOME"); ok && len(rules.Precedence) == 0 {
 		rules.Precedence = []string{filepath.Join(home, ".kube", "config")}
 	}

@@ -3,6 +3,7 @@ package kubernetes_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -158,10 +159,7 @@ func TestEachRight(t *testing.T) {
 	t.Parallel()
 	uses := rightUses()
 	for _, n := range kubernetes.Rights() {
-		right := n.Verb + " " + n.Resource
-		if n.Group == "metrics.k8s.io" {
-			right += "." + n.Group
-		}
+		right := rightName(n)
 		t.Run(right, func(t *testing.T) {
 			t.Parallel()
 			require.Contains(t, uses, right)
@@ -220,10 +218,10 @@ func TestRightsOfKindsThatAreUsed(t *testing.T) {
 	}
 }
 
-// Where the pods cannot be read, what is gone is not proved to have ended.
+// Where the pods cannot be read, what is gone is not proved to have ended. A pod itself is its own proof.
 func TestNoProofWithoutTheRightToSeePods(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"pod", "job", "sandbox"} {
+	for _, kind := range []string{"job", "sandbox"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			f := kubernetestest.New(t, kubernetestest.Options{Virtual: true})
@@ -237,4 +235,91 @@ func TestNoProofWithoutTheRightToSeePods(t *testing.T) {
 			assert.NotEqual(t, sandbox.True, proof.Ended)
 		})
 	}
+}
+
+// TestEachRightOnACluster plays the table against a real API server: with the Role of deploy/ each verb works, and
+// without one right its verb names it.
+func TestEachRightOnACluster(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	template := s.create("SandboxTemplate", extensions, "sandboxtemplates", meta(s.label), fields{"podTemplate": fields{"spec": podSpec("exec sleep 600")}}, nil)
+	pool := s.create("SandboxWarmPool", extensions, "sandboxwarmpools", meta(s.label), fields{"replicas": 0, "sandboxTemplateRef": fields{"name": template.text("metadata", "name")}}, nil)
+	uses := rightUses()
+	for i, n := range kubernetes.Rights() {
+		right := rightName(n)
+		t.Run(right, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			for missing, refused := range map[string]bool{"": false, right: true} {
+				user := fmt.Sprintf("user-%d-%t", i, refused)
+				s.grant(user, missing)
+				k := s.cluster(user, pool, n.Verb+" "+n.Resource == "create jobs")
+				require.Eventually(t, func() bool { // the rules of a new Role take a moment
+					checks := k.c.Check(t.Context())
+					at := slices.IndexFunc(checks, func(c providers.Check) bool { return c.Check == "rights" })
+					require.GreaterOrEqual(t, at, 0)
+					said := checks[at].Message
+					return checks[at].Verdict == sandbox.VerdictOf(!refused) && (!refused || strings.Contains(said, ": "+n.Verb+" "+n.Resource+" (") && !strings.Contains(said, ","))
+				}, s.limit(), 100*time.Millisecond, "without %q", missing)
+				err := uses[right](t.Context(), k)
+				if !refused {
+					require.NoError(t, err)
+					continue
+				}
+				assert.Equal(t, fault.KindAuth, fault.KindOf(err), "%v", err)
+				require.ErrorContains(t, err, fmt.Sprintf("cannot %s resource %q in API group %q in the namespace %q", n.Verb, n.Resource, n.Group, kubernetestest.Namespace))
+				assert.Regexp(t, "sbx doctor|deploy/kubernetes-role.yaml", fault.HintOf(err))
+			}
+		})
+	}
+}
+
+// rightName is a verb and a resource, as in the messages of the API.
+func rightName(n kubernetes.Right) string {
+	if n.Group == "metrics.k8s.io" {
+		return n.Verb + " " + n.Resource + "." + n.Group
+	}
+	return n.Verb + " " + n.Resource
+}
+
+// grant gives a user the Role of deploy/ without one right.
+func (s scene) grant(user, missing string) {
+	s.t.Helper()
+	var rules []any
+	for _, n := range kubernetes.Rights() {
+		if rightName(n) != missing {
+			rules = append(rules, fields{"apiGroups": []string{n.Group}, "resources": []string{n.Resource}, "verbs": []string{n.Verb}})
+		}
+	}
+	const group = "rbac.authorization.k8s.io"
+	s.create("Role", group+"/v1", "roles", fields{"name": user}, nil, fields{"rules": rules})
+	s.create("RoleBinding", group+"/v1", "rolebindings", fields{"name": user}, nil, fields{
+		"roleRef": fields{"apiGroup": group, "kind": "Role", "name": user}, "subjects": []any{fields{"apiGroup": group, "kind": "User", "name": user}},
+	})
+}
+
+// cluster has one running object of each kind, and a client that acts as the user.
+func (s scene) cluster(user string, pool made, jobs bool) *cluster {
+	s.t.Helper()
+	text, err := os.ReadFile(realCluster(s.t))
+	require.NoError(s.t, err)
+	file := filepath.Join(s.t.TempDir(), "kubeconfig")
+	require.NoError(s.t, os.WriteFile(file, []byte(strings.Replace(string(text), "{name: admin, user: {", "{name: admin, user: {as: "+user+", ", 1)), 0o600))
+	settings := map[string]string{}
+	if jobs {
+		settings["kinds"] = "job"
+	}
+	k := &cluster{c: onCluster(s.t, file, settings)}
+	s.t.Cleanup(k.c.Close)
+	claim := s.create("SandboxClaim", extensions, "sandboxclaims", meta(s.label), fields{"warmPoolRef": fields{"name": pool.text("metadata", "name")}}, nil)
+	k.pod = s.pod(podSpec("exec sleep 600")).id("pod")
+	k.job = s.create("Job", "batch/v1", "jobs", meta(s.label), fields{"template": fields{"spec": podSpec("exec sleep 600")}}, nil).id("job")
+	k.sandbox = s.sandbox(podSpec("exec sleep 600")).id("sandbox")
+	bound := s.await(claim, func(m made) bool { return m.condition("Ready") == "True" })
+	taken, _ := s.do(s.t.Context(), http.MethodGet, strings.Replace(s.sandboxes(), "{name}", bound.text("status", "sandbox", "name"), 1), nil)
+	k.claimed = taken.id("sandbox")
+	for _, id := range []string{k.pod, k.job, k.sandbox} {
+		s.shows(id, runs)
+	}
+	return k
 }

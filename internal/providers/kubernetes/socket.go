@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/coder/websocket"
@@ -207,6 +209,9 @@ func (c *Client) openSocket(ctx context.Context, op, path string, query url.Valu
 	}
 	refused := fault.New(httpx.KindOf(res.StatusCode), "%w: HTTP %d %s", errRefused, res.StatusCode, message)
 	if refused.Kind == fault.KindAuth {
+		if strings.HasSuffix(message, "is forbidden: ") { // the check of an upgrade names no right (kube-apiserver 1.36)
+			refused.Err = fmt.Errorf("%w: HTTP %d %scannot create resource \"pods/exec\" in API group \"\" in the namespace %q", errRefused, res.StatusCode, message, c.at.namespace)
+		}
 		refused.Hint = rightsHint + ": `sbx doctor --provider " + c.Profile + "` shows what is missing"
 	}
 	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && seconds > 0 {

@@ -24,8 +24,8 @@ const protocol = "v5.channel.k8s.io"
 func (f *Fake) serveExec(w http.ResponseWriter, r *http.Request, p *thing) {
 	q := r.URL.Query()
 	switch {
-	case slices.Contains(f.o.Refuse, "create pods/exec"): // since 1.35 a WebSocket needs it beside get
-		forbid(w, "create", "pods/exec", p.name, Namespace)
+	case slices.Contains(f.o.Refuse, "create pods/exec"): // since 1.35 a WebSocket needs it beside get; that check gives no reason
+		refuse(w, http.StatusForbidden, "Forbidden", "pods %q is forbidden: ", p.name)
 		return
 	case len(q["command"]) == 0:
 		refuse(w, http.StatusBadRequest, "BadRequest", "you must specify at least 1 command for the container")
