@@ -199,10 +199,12 @@ type need struct{ verb, group, resource, verbOfSbx string }
 func needs() []need {
 	return []need{
 		{"list", "", "pods", "ls"},
+		{"watch", "", "pods", "ls --watch"},
 		{"get", "", "pods", "inspect"},
 		{"delete", "", "pods", "terminate"},
 		{"patch", "", "pods", "keep"},
 		{"list", "batch", "jobs", "ls"},
+		{"watch", "batch", "jobs", "ls --watch"},
 		{"create", "batch", "jobs", "create"},
 		{"delete", "batch", "jobs", "terminate"},
 		{"get", "", "pods/log", "logs"},
