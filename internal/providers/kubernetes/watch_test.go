@@ -171,6 +171,7 @@ func TestBadDaysOfAView(t *testing.T) {
 		"an object without a unique id": {func(f *kubernetestest.Fake) { f.Inject(`{"type":"DELETED","object":{"metadata":{"name":"a"}}}` + "\n") }, 0},
 		"an object that cannot be read": {func(f *kubernetestest.Fake) { f.Inject(`{"type":"ADDED","object":{"metadata":{"uid":7}}}` + "\n") }, 0},
 		"a line without an end":         {func(f *kubernetestest.Fake) { f.Inject(strings.Repeat("x", 5<<20)) }, 0},
+		"more objects than are kept":    {func(f *kubernetestest.Fake) { f.Inject(manyAdded(50_001)) }, 0},
 		"silence":                       {func(f *kubernetestest.Fake) { f.Change(func(o *kubernetestest.Options) { o.SilentWatches = true }) }, 92 * time.Second},
 		"a part of a line, then silence": {func(f *kubernetestest.Fake) {
 			f.Change(func(o *kubernetestest.Options) { o.SilentWatches = true })
@@ -198,6 +199,15 @@ func TestBadDaysOfAView(t *testing.T) {
 			assert.Equal(t, again.lists, looksAt(f).watches)
 		})
 	}
+}
+
+// manyAdded are the events of so many new objects.
+func manyAdded(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `{"type":"ADDED","object":{"metadata":{"name":"a","uid":"%d"}}}`+"\n", i)
+	}
+	return b.String()
 }
 
 // A view whose watches fail at once is tried again after a pause; until then each list reads the API.
@@ -288,6 +298,16 @@ func TestIncompleteListsBeginNoView(t *testing.T) {
 			assert.Zero(t, looksAt(f).watches)
 		})
 	}
+	bubble.Run(t, "a client that is closed", func(t *testing.T) {
+		f, c := newView(t, kubernetestest.Options{})
+		f.Add(kubernetestest.Seed{})
+		for _, err := range c.List(t.Context(), providers.Query{Live: true}) {
+			require.NoError(t, err)
+			c.Close()
+		}
+		synctest.Wait()
+		assert.Zero(t, looksAt(f).watches)
+	})
 	bubble.Run(t, "a reader that stops", func(t *testing.T) {
 		f, c := newView(t, kubernetestest.Options{})
 		f.Add(kubernetestest.Seed{})
