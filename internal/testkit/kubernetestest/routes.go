@@ -467,6 +467,7 @@ func (f *Fake) serveCreate(plural string) http.HandlerFunc {
 		f.things = append(f.things, o, p)
 		f.note(p, "Scheduled", "Successfully assigned "+p.name+" to "+Node)
 		wiretest.JSON(w, http.StatusCreated, f.show(o))
+		f.kubelet()
 	}
 }
 
