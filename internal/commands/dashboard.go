@@ -113,6 +113,7 @@ func (d *Deps) runDashboardOnce(ctx context.Context, p *output.Printer) error {
 	if err != nil {
 		return err
 	}
+	source.Once = true
 	if p.Format.Structured() {
 		keys, errs := tui.OnceKeys(ctx, source, d.Now)
 		return p.ShowAs(output.Document{Schema: dashboardSchema, Fields: output.FieldsOf(keys)}, output.ConcludeAll(errs, len(errs) < len(source.Profiles())), errs...)

@@ -58,7 +58,7 @@ func runLs(ctx context.Context, d *Deps, p *output.Printer, o lsOptions) error {
 	if err != nil {
 		return err
 	}
-	lister, err := look.NewLister(ctx, d.Env, look.ListRequest{Selector: s, Look: o.look})
+	lister, err := look.NewLister(ctx, d.Env, look.ListRequest{Selector: s, Look: o.look, Live: o.watch})
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (o topOptions) readRequest() (look.TopRequest, error) {
 	if o.limited && o.limit < 1 {
 		return look.TopRequest{}, fault.Usage("--limit: %d is not a number from 1", o.limit)
 	}
-	return look.TopRequest{Samples: o.samples, Every: every, Order: order, Limit: o.limit}, nil
+	return look.TopRequest{Samples: o.samples, Every: every, Order: order, Limit: o.limit, Live: o.watch}, nil
 }
 
 func runTop(ctx context.Context, d *Deps, p *output.Printer, o topOptions, args []string) error {

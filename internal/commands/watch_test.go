@@ -12,6 +12,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
 
@@ -82,4 +83,23 @@ func TestAFrameNamesWhatChanged(t *testing.T) {
 	assert.Equal(t, "1 changed: prod/b from running to stuck", now.changesSince(before))
 	assert.Equal(t, "2 sandboxes: 1 running, 1 stuck", now.counts())
 	assert.Equal(t, "1 sandbox: 1 running", watchFrame{a: "running"}.counts())
+}
+
+// TestOnlyScreensListLive: a view that a watch keeps current is for what looks again and again. What is read once, and
+// what decides or ends, reads the API.
+func TestOnlyScreensListLive(t *testing.T) {
+	t.Parallel()
+	for line, live := range map[string]bool{
+		"ls --watch": true, "ls --watch --stuck": true, "top --watch": true, "dashboard --plain": true,
+		"ls": false, "ls --stuck": false, "top": false, "dashboard --once": false, "stats": false, "verify": false, "diagnose": false,
+		"cleanup --older-than 10m --yes": false, "terminate aaaa --yes": false, "reconcile": false, "run -- true": false,
+	} {
+		bubble.Run(t, line, func(t *testing.T) {
+			b, p := oneFake(running("aaaa", time.Hour))
+			b.context = haltedAfter(t, 9*time.Second)
+			b.run(t, line)
+			_, got := p.Listings()
+			assert.Equal(t, live, got > 0)
+		})
+	}
 }

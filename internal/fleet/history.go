@@ -287,15 +287,20 @@ type ProviderStats struct {
 // provider's own counters, or the counts of a complete listing. An incomplete listing gives
 // an error and no figures.
 func (f *Fleet) Stats(ctx context.Context) []ProviderStats {
-	return inParallel(f.members, func(m *member) ProviderStats { return f.memberStats(ctx, m) })
+	return inParallel(f.members, func(m *member) ProviderStats { return f.memberStats(ctx, m, providers.Query{}) })
 }
 
-func (f *Fleet) memberStats(ctx context.Context, m *member) ProviderStats {
+// LiveStats is Stats for a screen that reads them again and again (providers.Query.Live).
+func (f *Fleet) LiveStats(ctx context.Context) []ProviderStats {
+	return inParallel(f.members, func(m *member) ProviderStats { return f.memberStats(ctx, m, providers.Query{Live: true}) })
+}
+
+func (f *Fleet) memberStats(ctx context.Context, m *member, q providers.Query) ProviderStats {
 	s := ProviderStats{Provider: m.Provider.Name(), ProviderType: m.Provider.Type(), History: f.o.History.OfProfile(ctx, m.Provider.Name())}
 	if m.MaxSandboxes > 0 {
 		s.History.MaxSandboxes = new(int64(m.MaxSandboxes))
 	}
-	if l := f.withMembers([]*member{m}).Collect(ctx, providers.Query{}); l.Complete() {
+	if l := f.withMembers([]*member{m}).Collect(ctx, q); l.Complete() {
 		s.Items = l.Items
 	} else {
 		s.ItemsErr = l.Err()

@@ -17,6 +17,7 @@ import (
 type ListRequest struct {
 	Selector selector.Selector
 	Look     bool // ask those that may be stuck themselves
+	Live     bool // it is listed again and again, for a screen
 }
 
 // ListResult is what a listing came to, beside its items.
@@ -58,7 +59,7 @@ func (l *Lister) Profiles() []string { return l.fleet.Names() }
 func (l *Lister) List(ctx context.Context, watch ops.Observer) *ListResult {
 	progress := watch.Progress("listing")
 	defer progress.Done()
-	one := &listing{env: l.env, watch: watch, progress: progress, selector: l.req.Selector, look: l.req.Look || l.req.Selector.Stuck}
+	one := &listing{env: l.env, watch: watch, progress: progress, selector: l.req.Selector, look: l.req.Look || l.req.Selector.Stuck, live: l.req.Live}
 	one.result.Counted, one.result.Undecided = true, map[string]int{}
 	if one.selector.Sort == (selector.Order{}) && !one.look && !one.selector.Where.NeedsLook() {
 		one.streamChosen(ctx, l.fleet)
@@ -88,13 +89,14 @@ type listing struct {
 	progress ops.Progress
 	selector selector.Selector
 	look     bool
+	live     bool
 	result   ListResult
 }
 
 // providerQuery asks for no more pages than are shown, where the limit may be given on.
 func (l *listing) providerQuery(limit int) providers.Query {
 	s := l.selector
-	return providers.Query{All: s.All, States: s.States, Labels: s.ExactLabels(), Limit: limit}
+	return providers.Query{All: s.All, States: s.States, Labels: s.ExactLabels(), Limit: limit, Live: l.live}
 }
 
 func (l *listing) selectorFacts(of func(sandbox.Sandbox) fleet.Judged) selector.Facts {

@@ -13,6 +13,7 @@ import (
 // Live reads a fleet again and again, one provider at a time, so that a slow one delays no other.
 type Live struct {
 	Env   *ops.Env
+	Once  bool // each profile is read once only
 	fleet *fleet.Fleet
 }
 
@@ -22,7 +23,7 @@ func NewLive(ctx context.Context, env *ops.Env) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Live{env, f}, nil
+	return &Live{Env: env, fleet: f}, nil
 }
 
 // Profiles are those that are read, in their order.
@@ -47,7 +48,11 @@ func (l *Live) Round(ctx context.Context, profile string) LiveRound {
 		r.Err = err
 		return r
 	}
-	stats := one.Stats(ctx)[0]
+	read := one.LiveStats
+	if l.Once {
+		read = one.Stats
+	}
+	stats := read(ctx)[0]
 	r.Connection = one.Connection(profile)
 	if r.Err = stats.ItemsErr; r.Err != nil {
 		return r

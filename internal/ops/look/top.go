@@ -25,7 +25,8 @@ type TopRequest struct {
 	Samples int           // that are judged together
 	Every   time.Duration // from one sample to the next
 	Order   TopOrder
-	Limit   int // at most so many in the result; 0 = all
+	Limit   int  // at most so many in the result; 0 = all
+	Live    bool // it is sampled again and again, for a screen
 }
 
 // SandboxUsage is what a sandbox uses, and what its samples say together.
@@ -175,7 +176,7 @@ func (s *Sampler) listTargets(ctx context.Context) ([]sandbox.Sandbox, []error) 
 		}
 		return found, nil
 	}
-	l := s.fleet.Collect(ctx, providers.Query{States: []sandbox.State{sandbox.StateRunning}})
+	l := s.fleet.Collect(ctx, providers.Query{States: []sandbox.State{sandbox.StateRunning}, Live: s.req.Live})
 	return slices.DeleteFunc(l.Items, func(b sandbox.Sandbox) bool { return b.State != sandbox.StateRunning }), l.Errors
 }
 

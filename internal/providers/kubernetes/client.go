@@ -39,6 +39,9 @@ type Client struct {
 	kinds    []string // names of kinds that are listed; nil = all that are served
 	defaults createDefaults
 	turns    guest.Turns
+	notice   func(string) // one line for the operator; nil = nobody
+	live     live
+	pods     podList
 
 	mu     sync.Mutex
 	served map[string]discovery // by API group
@@ -96,7 +99,7 @@ func Type() providers.Type {
 
 func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.Provider, error) {
 	c := &Client{
-		label: p.Settings["label"], defaults: createDefaults{image: p.Settings["image"], runtimeClass: p.Settings["runtime_class"]}, served: map[string]discovery{},
+		label: p.Settings["label"], defaults: createDefaults{image: p.Settings["image"], runtimeClass: p.Settings["runtime_class"]}, served: map[string]discovery{}, notice: d.Notice, pods: podList{turn: make(chan struct{}, 1)},
 		Reasons: wirekit.Reasons{
 			"history":   "the metrics server keeps no samples",
 			"stats":     "the API has no counts of the past; sbx counts the listing",

@@ -216,12 +216,16 @@ func startFailures() []string {
 	return []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"}
 }
 
-// awaitPod waits until the pod of a new object runs.
+// awaitPod waits until the pod of a new object runs. At once there is none, and the status does not select it yet, so
+// that a read would list the pods of the whole namespace.
 func (c *Client) awaitPod(ctx context.Context, made object) (object, error) {
 	pauses, began, id := poll.NewBackoff(100*time.Millisecond, 2*time.Second), time.Now(), idOf(made.kind, made.Metadata)
-	for {
-		o, err := c.read(ctx, "create", id)
-		if err != nil {
+	for o := made; ; {
+		if pauses.Sleep(ctx) != nil {
+			return o, wirekit.ContextFault(ctx)
+		}
+		var err error
+		if o, err = c.read(ctx, "create", id); err != nil {
 			return made, err
 		}
 		state, raw := o.state()
@@ -236,9 +240,6 @@ func (c *Client) awaitPod(ctx context.Context, made object) (object, error) {
 			return o, fault.New(fault.KindLauncher, "no node takes its pod: %s", o.waitMessage()).WithHint("ask for less with --memory and --cpu, or add a node")
 		case time.Since(began) > startLimit:
 			return o, fault.New(fault.KindLauncher, "its pod does not run after %s: %s", startLimit, words(raw, o.waitMessage()))
-		}
-		if pauses.Sleep(ctx) != nil {
-			return o, wirekit.ContextFault(ctx)
 		}
 	}
 }

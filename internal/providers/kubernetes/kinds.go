@@ -28,7 +28,7 @@ const (
 
 // kinds are the kinds that are known. Of those with the same name for an object the first counts.
 func kinds() []kind {
-	made := []string{"list", "get", "create", "delete", "patch"}
+	made := []string{"list", "watch", "get", "create", "delete", "patch"}
 	return []kind{
 		{name: "sandbox", kind: "Sandbox", group: sandboxGroup, versions: agentVersions(), plural: "sandboxes", verbs: made, discovered: true},
 		{name: "job", kind: "Job", group: "batch", versions: []string{"v1"}, plural: "jobs", verbs: made},
@@ -41,7 +41,7 @@ func kinds() []kind {
 func agentVersions() []string { return []string{"v1beta1", "v1alpha1"} }
 
 func podKind() kind {
-	return kind{name: "pod", kind: "Pod", versions: []string{"v1"}, plural: "pods", verbs: []string{"list", "get", "delete", "patch"}}
+	return kind{name: "pod", kind: "Pod", versions: []string{"v1"}, plural: "pods", verbs: []string{"list", "watch", "get", "delete", "patch"}}
 }
 
 func claimKind() kind {

@@ -33,19 +33,18 @@ type object struct {
 }
 
 // List reads the pods, then the objects that own some. An owned pod is part of its owner.
-func (c *Client) List(ctx context.Context, _ providers.Query) iter.Seq2[sandbox.Sandbox, error] {
+func (c *Client) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
-		l := &listing{c: c, yield: yield, owned: map[string][]wireObject{}}
-		more := l.read(ctx, podKind(), nil, l.takePod)
-		for _, k := range kinds() {
-			if more && k.name != "" && k.name != podKind().name && c.lists(k) {
-				more = l.read(ctx, k, c.selector(), func(w wireObject) bool {
-					return w.isStock() || l.give(object{k, w, l.owned[w.Metadata.UID]})
-				})
-			}
+		read, done := objectReader(c.eachObject), func() {}
+		if q.Live {
+			read, done = c.liveReader(ctx)
 		}
-		if more && l.refused != nil {
+		l := &listing{c: c, yield: yield, objects: read, owned: map[string][]wireObject{}}
+		switch complete := l.readAll(ctx); {
+		case complete && l.refused != nil:
 			yield(sandbox.Sandbox{}, l.refused)
+		case complete:
+			done()
 		}
 	}
 }
@@ -54,9 +53,23 @@ func (c *Client) List(ctx context.Context, _ providers.Query) iter.Seq2[sandbox.
 type listing struct {
 	c       *Client
 	yield   func(sandbox.Sandbox, error) bool
+	objects objectReader
 	owned   map[string][]wireObject // pods by the unique id of their controller
 	refused error                   // rows that cannot be used
 	stopped bool                    // the reader wants no more
+}
+
+// readAll reads all kinds; false = the listing has ended before.
+func (l *listing) readAll(ctx context.Context) bool {
+	more := l.read(ctx, podKind(), nil, l.takePod)
+	for _, k := range kinds() {
+		if more && k.name != "" && k.name != podKind().name && l.c.lists(k) {
+			more = l.read(ctx, k, l.c.selector(), func(w wireObject) bool {
+				return w.isStock() || l.give(object{k, w, l.owned[w.Metadata.UID]})
+			})
+		}
+	}
+	return more
 }
 
 func (l *listing) give(o object) bool {
@@ -75,7 +88,7 @@ func (l *listing) takePod(w wireObject) bool {
 
 // read reads the objects of a kind; false = the listing ends here.
 func (l *listing) read(ctx context.Context, k kind, query url.Values, take func(wireObject) bool) bool {
-	switch err := l.c.eachObject(ctx, "list", k, query, take); {
+	switch err := l.objects(ctx, "list", k, query, take); {
 	case l.stopped:
 		return false
 	case httpx.OnlyRefused(err):
@@ -125,14 +138,21 @@ func (w wireObject) isStock() bool {
 // errNotOneMoment is inside the error of a list whose pages are not of one moment.
 var errNotOneMoment = errors.New("the pages of the list are not of one moment")
 
-// eachObject gives the objects of a kind to take, until take returns false. All pages are of one moment. Where
-// that is over, the API answers 410 with a token for the rest as it is now; that would hide what has changed, so
-// the list begins again. A kind that the cluster lacks has no objects.
+// eachObject gives the objects of a kind to take, until take returns false. A kind that the cluster lacks has no
+// objects.
 func (c *Client) eachObject(ctx context.Context, op string, k kind, query url.Values, take func(wireObject) bool) error {
 	version, err := c.version(ctx, op, k)
 	if err != nil || version == "" {
 		return err
 	}
+	_, err = c.eachObjectAt(ctx, op, c.path(k, version), query, take)
+	return err
+}
+
+// eachObjectAt is eachObject of a path, and returns the moment that the objects show; "" for several moments. All
+// pages are of one moment. Where that is over, the API answers 410 with a token for the rest as it is now; that
+// would hide what has changed, so the list begins again.
+func (c *Client) eachObjectAt(ctx context.Context, op, path string, query url.Values, take func(wireObject) bool) (moment string, err error) {
 	given := map[string]bool{}
 	once := func(w wireObject) bool {
 		if given[w.Metadata.UID] {
@@ -142,9 +162,9 @@ func (c *Client) eachObject(ctx context.Context, op string, k kind, query url.Va
 		return take(w)
 	}
 	for try := 1; ; try++ {
-		moment := ""
-		err := wirekit.EachRow(c.Profile, op, func(token string) (wirekit.Page[wireObject], error) {
-			page, at, err := c.readPage(ctx, op, c.path(k, version), query, token)
+		moment = ""
+		err = wirekit.EachRow(c.Profile, op, func(token string) (wirekit.Page[wireObject], error) {
+			page, at, err := c.readPage(ctx, op, path, query, token)
 			if token == "" {
 				moment = at
 			} else if err == nil && at != moment || httpx.Status(err) == http.StatusGone {
@@ -152,8 +172,12 @@ func (c *Client) eachObject(ctx context.Context, op string, k kind, query url.Va
 			}
 			return page, err
 		}, func(w wireObject) string { return w.Metadata.UID }, once)
-		if try == listTries || !errors.Is(err, errNotOneMoment) {
-			return err
+		switch {
+		case try < listTries && errors.Is(err, errNotOneMoment):
+		case try > 1: // some objects are those of an earlier try
+			return "", err
+		default:
+			return moment, err
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
+	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
 )
 
@@ -113,14 +114,14 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 	case !statusOfMissing(err) && fault.KindOf(err) != fault.KindNotFound:
 		return providers.Proof{}, err
 	}
+	pods, err := c.podsFromNowOn(ctx, "verify "+id)
 	var left []wireObject
-	err = c.eachObject(ctx, "verify "+id, podKind(), nil, func(w wireObject) bool {
+	for _, w := range pods {
 		owner, _ := w.Metadata.controller()
 		if wanted.isUID(owner.UID) || wanted.kind.name == podKind().name && wanted.isUID(w.Metadata.UID) {
 			left = append(left, w)
 		}
-		return true
-	})
+	}
 	switch {
 	case err != nil:
 		return providers.Proof{}, err
@@ -130,6 +131,34 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 	return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{
 		c.Evidence("read by name", "not found", "API"), c.Evidence("pods", "none is left of it", "API"),
 	}}, nil
+}
+
+// podList is the last complete list of the pods of the namespace that a proof of an end has read.
+type podList struct {
+	turn  chan struct{} // held while the others are read or written
+	began time.Time
+	rows  []wireObject
+}
+
+// podsFromNowOn lists the pods of the namespace. Calls that wait for their turn share a list that begins after all of
+// them: of many ends at a time each would read the whole namespace.
+func (c *Client) podsFromNowOn(ctx context.Context, op string) ([]wireObject, error) {
+	asked := time.Now()
+	select {
+	case c.pods.turn <- struct{}{}:
+		defer func() { <-c.pods.turn }()
+	case <-ctx.Done():
+		return nil, wirekit.ContextFault(ctx)
+	}
+	if c.pods.began.After(asked) {
+		return c.pods.rows, nil
+	}
+	began, rows := time.Now(), []wireObject(nil)
+	err := c.eachObject(ctx, op, podKind(), nil, func(w wireObject) bool { rows = append(rows, w); return true })
+	if err == nil {
+		c.pods.began, c.pods.rows = began, rows
+	}
+	return rows, err
 }
 
 func (id objectID) isUID(uid string) bool { return uid != "" && shortUID(uid) == id.uid }

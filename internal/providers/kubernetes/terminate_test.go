@@ -1,12 +1,14 @@
 package kubernetes_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,8 +18,11 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
+	"sbx/internal/providers/kubernetes"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/kubernetestest"
+	"sbx/internal/testkit/wiretest"
 )
 
 func netOf(f *kubernetestest.Fake) httpx.Net { return httpx.Net{Dial: f.Dial} }
@@ -172,4 +177,62 @@ func TestCredentials(t *testing.T) {
 	exit, err := c.Exec(t.Context(), id, providers.Command{Args: []string{"true"}})
 	require.NoError(t, err)
 	assert.Equal(t, 0, *exit.Code)
+}
+
+// Proofs of many ends at a time share lists of the pods, of which each begins after the proof.
+func TestProofsShareLists(t *testing.T) {
+	t.Parallel()
+	const latency = 100 * time.Millisecond
+	verify := func(t *testing.T, c *kubernetes.Client, id string, want sandbox.Verdict) {
+		t.Helper()
+		proof, err := c.VerifyEnd(t.Context(), id, providers.EndQuery{Now: time.Now()})
+		assert.NoError(t, err) //nolint:testifylint // it is no goroutine of the test
+		assert.Equal(t, want, proof.Ended, "%s", proof.Reason)
+	}
+	lists := func(f *kubernetestest.Fake) int { return len(f.Calls("GET " + podsRoute)) }
+	bubble.Run(t, "at the same time", func(t *testing.T) {
+		f := kubernetestest.New(t, kubernetestest.Options{Virtual: true, Wire: wiretest.Options{Latency: latency}})
+		c := dialed(t, f)
+		defer c.Close()
+		var proofs sync.WaitGroup
+		for range 16 {
+			id := f.Add(kubernetestest.Seed{})
+			f.Expire(id)
+			proofs.Go(func() { verify(t, c, id, sandbox.True) })
+		}
+		proofs.Wait()
+		assert.Equal(t, 2, lists(f), "the first one, and one for all that waited")
+	})
+	bubble.Run(t, "a list that has begun before", func(t *testing.T) {
+		f := kubernetestest.New(t, kubernetestest.Options{Virtual: true, Wire: wiretest.Options{Latency: latency}})
+		c := dialed(t, f)
+		defer c.Close()
+		first, job := f.Add(kubernetestest.Seed{}), f.Add(kubernetestest.Seed{Kind: "job", NoPod: true})
+		f.Expire(first)
+		f.Expire(job)
+		var proofs sync.WaitGroup
+		proofs.Go(func() { verify(t, c, first, sandbox.True) })
+		pass(latency / 2)
+		proofs.Go(func() { verify(t, c, job, sandbox.True) })
+		proofs.Wait()
+		assert.Equal(t, 2, lists(f))
+	})
+	bubble.Run(t, "a list that hangs", func(t *testing.T) {
+		f := kubernetestest.New(t, kubernetestest.Options{Virtual: true})
+		c := dialed(t, f)
+		defer c.Close()
+		id := f.Add(kubernetestest.Seed{})
+		f.Expire(id)
+		f.Break(wiretest.Fault{Route: "GET " + podsRoute, Trouble: wiretest.TroubleHang, Times: 1})
+		var proofs sync.WaitGroup
+		proofs.Go(func() { verify(t, c, id, sandbox.True) })
+		pass(time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		_, err := c.VerifyEnd(ctx, id, providers.EndQuery{Now: time.Now()})
+		assert.Equal(t, fault.KindTimeout, fault.KindOf(err), "%v", err)
+		assert.Equal(t, time.Second, time.Since(began))
+		proofs.Wait()
+	})
 }

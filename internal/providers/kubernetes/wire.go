@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"encoding/json"
 	"time"
 
 	"sbx/internal/httpx"
@@ -127,6 +128,12 @@ type wireList[R any] struct {
 		Continue        string `json:"continue" odd:"error"`
 	} `json:"metadata" odd:"error"`
 	Items httpx.List[R] `json:"items" odd:"error"`
+}
+
+// wireWatchEvent is WatchEvent.
+type wireWatchEvent struct {
+	Type   string          `json:"type"`   // "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"
+	Object json.RawMessage `json:"object"` // a Status with the type ERROR
 }
 
 // wireStatus is Status: an error answer, and the end of a command.

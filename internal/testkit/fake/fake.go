@@ -62,19 +62,20 @@ const (
 type Provider struct {
 	o Options
 
-	mu       sync.Mutex
-	boxes    map[string]*box
-	order    []string
-	changed  chan struct{} // closed and replaced at every change
-	faults   []*Fault
-	lies     sync.Map      // of Lie
-	released chan struct{} // leaked goroutines wait for it
-	calls    []Call
-	ran      []Ran
-	inFlight int
-	peak     int
-	listings int
-	made     uint32
+	mu           sync.Mutex
+	boxes        map[string]*box
+	order        []string
+	changed      chan struct{} // closed and replaced at every change
+	faults       []*Fault
+	lies         sync.Map      // of Lie
+	released     chan struct{} // leaked goroutines wait for it
+	calls        []Call
+	ran          []Ran
+	inFlight     int
+	peak         int
+	listings     int
+	liveListings int // with Query.Live
+	made         uint32
 }
 
 // New makes a fake without sandboxes.

@@ -21,7 +21,7 @@ const keptFor = time.Hour
 // List streams page by page; each page is one request.
 func (p *Provider) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
-		ids, flap := p.beginListing()
+		ids, flap := p.beginListing(q)
 		for page, first := 1, true; first || len(ids) > 0; page, first = page+1, false {
 			f, err := p.beginRequest(ctx, OpList, "", page)
 			if err != nil {
@@ -44,11 +44,21 @@ func (p *Provider) List(ctx context.Context, q providers.Query) iter.Seq2[sandbo
 }
 
 // beginListing is the order of one listing, and whether Options.Flap applies to it.
-func (p *Provider) beginListing() ([]string, bool) {
+func (p *Provider) beginListing(q providers.Query) ([]string, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.listings++
+	if q.Live {
+		p.liveListings++
+	}
 	return slices.Clone(p.order), p.listings%2 == 1
+}
+
+// Listings is how many listings began, and how many of them with Query.Live.
+func (p *Provider) Listings() (all, live int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.listings, p.liveListings
 }
 
 func (p *Provider) readPage(ids []string, q providers.Query, flap bool) []sandbox.Sandbox {

@@ -49,7 +49,9 @@ type Options struct {
 	Deaf      bool             // wrong: a delete answers 200 and does nothing
 	Ended     bool             // wrong: what was deleted is shown as running for ever
 	Moves     bool             // wrong: each page is of another moment
-	Wire      wiretest.Options
+	// SilentWatches send neither events nor bookmarks.
+	SilentWatches bool
+	Wire          wiretest.Options
 }
 
 // Fake is one cluster.
@@ -67,6 +69,16 @@ type Fake struct {
 	made    int
 	pages   map[string]page // by token
 	execs   map[*thing][]*wiretest.Running
+
+	dirty      bool // the history may lack changes
+	history    []change
+	compacted  int // versions before it are too old for a watch
+	shown      map[*thing]shown
+	shownOrder []*thing
+	watches    int // that are open
+	cuts       int
+	abort      bool     // the last cut breaks connections
+	raw        []string // that was injected
 }
 
 // thing is an object.
@@ -99,7 +111,7 @@ func New(t wiretest.T, o Options) *Fake {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	f := &Fake{Server: wiretest.New(t, o.Wire), t: t, o: o, version: 1000, pages: map[string]page{}, execs: map[*thing][]*wiretest.Running{}}
+	f := &Fake{Server: wiretest.New(t, o.Wire), t: t, o: o, version: 1000, pages: map[string]page{}, execs: map[*thing][]*wiretest.Running{}, shown: map[*thing]shown{}}
 	f.change = sync.NewCond(&f.mu)
 	f.Handle(f.allRoutes()...)
 	t.Cleanup(func() { // what waits for a change ends with the test
@@ -140,6 +152,7 @@ func (f *Fake) Change(edit func(*Options)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	edit(&f.o)
+	f.changed()
 }
 
 // Seed is an object that exists from the start, with its pod where it has one. Without a command nothing runs in it,
@@ -227,6 +240,7 @@ func (o *thing) id() string {
 
 // newThing makes an empty object. The lock is held.
 func (f *Fake) newThing(plural, name string) *thing {
+	f.changed()
 	f.made++
 	f.version++
 	if name == "" {
@@ -344,7 +358,7 @@ func (f *Fake) kubelet() {
 func (f *Fake) touch(o *thing) {
 	f.version++
 	o.version = f.version
-	f.change.Broadcast()
+	f.changed()
 }
 
 // run starts the main program of a pod. The lock is held.
@@ -456,7 +470,7 @@ func (f *Fake) stop(p *thing) {
 func (f *Fake) drop(o *thing, pods []*thing) {
 	f.things = slices.DeleteFunc(f.things, func(x *thing) bool { return x == o || x.owner == o || slices.Contains(pods, x) })
 	f.version++
-	f.change.Broadcast()
+	f.changed()
 }
 
 // Lose drops the records of a sandbox whose program runs on, as after somebody has deleted a pod with no grace.
@@ -472,8 +486,8 @@ func (f *Fake) loseThing(o *thing) {
 	f.drop(o, pods)
 }
 
-// Replace makes an object again under the same name, with another uid.
-func (f *Fake) Replace(id string) {
+// Replace makes an object again under the same name, with another uid, and returns the id.
+func (f *Fake) Replace(id string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	o := f.findID(id)
@@ -481,6 +495,7 @@ func (f *Fake) Replace(id string) {
 	again.phase, again.spec, again.started = "Running", o.spec, f.o.Now()
 	f.drop(o, f.podsOf(o))
 	f.things = append(f.things, again)
+	return again.id()
 }
 
 // Processes are the commands that run in a sandbox beside its main program, for a test to kill.

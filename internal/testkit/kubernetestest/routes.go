@@ -41,7 +41,7 @@ func (f *Fake) allRoutes() []wiretest.Route {
 		r.Changes = r.Method != http.MethodGet && resource != "selfsubjectrulesreviews"
 		all = append(all, r)
 	}
-	paging := []string{"limit", "continue", "labelSelector"}
+	paging := []string{"limit", "continue", "labelSelector", "watch", "allowWatchBookmarks", "resourceVersion"}
 	deletion := []string{"kind", "apiVersion", "gracePeriodSeconds", "propagationPolicy", "preconditions"}
 	for _, plural := range []string{"pods", "jobs", "sandboxes", "sandboxclaims", "sandboxwarmpools"} {
 		at := root(plural, f.sandboxVersion())
@@ -80,6 +80,11 @@ func (f *Fake) answer(verb, resource string, serve http.HandlerFunc) http.Handle
 	return func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
+		f.record()
+		verb := verb
+		if verb == "list" && r.URL.Query().Has("watch") {
+			verb = "watch"
+		}
 		switch ns := r.PathValue("ns"); {
 		case r.TLS == nil && r.Header.Get("Authorization") != "":
 			f.t.Errorf("a credential is sent without TLS")
@@ -276,6 +281,13 @@ func (f *Fake) sandboxStatus(o *thing) map[string]any {
 func (f *Fake) serveList(plural string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
+		if q.Has("watch") {
+			f.serveWatch(plural, w, r)
+			return
+		}
+		if q.Has("resourceVersion") || q.Has("allowWatchBookmarks") {
+			f.t.Errorf("a list from the cache of the server: %s", r.URL)
+		}
 		limit, err := strconv.Atoi(q.Get("limit"))
 		if err != nil || limit <= 0 {
 			refuse(w, http.StatusBadRequest, "BadRequest", "limit: %q", q.Get("limit"))
@@ -489,6 +501,7 @@ func (f *Fake) serveCreate(plural string) http.HandlerFunc {
 		f.things = append(f.things, o, p)
 		f.note(p, "Scheduled", "Successfully assigned "+p.name+" to "+Node)
 		wiretest.JSON(w, http.StatusCreated, f.show(o))
+		f.kubelet()
 	}
 }
 
