@@ -440,6 +440,10 @@ func clusterSeed(args []string) kubernetestest.Seed {
 			s.Owner = value
 		case "code":
 			s.Code, _ = strconv.Atoi(value)
+		case "replicas":
+			s.Replicas, _ = strconv.Atoi(value)
+		case "ready":
+			s.Ready, _ = strconv.Atoi(value)
 		}
 	}
 	return s

@@ -180,6 +180,7 @@ func (p *pod) all(k *kubelet) (all []*container) {
 // start starts the containers of a pod.
 func (k *kubelet) start(p *corev1.Pod, known *pod) {
 	var statuses []corev1.ContainerStatus
+	var started []func()
 	_, idle := p.Annotations[idleAnnotation]
 	for i, spec := range p.Spec.Containers {
 		status := corev1.ContainerStatus{Name: spec.Name, Image: spec.Image}
@@ -199,9 +200,9 @@ func (k *kubelet) start(p *corev1.Pod, known *pod) {
 			known.containers[spec.Name] = c
 			k.mu.Unlock()
 			status.State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(c.began)}
-			go k.follow(p, known, spec, c)
+			started = append(started, func() { k.follow(p, known, spec, c) })
 			if i == 0 {
-				go k.sample(k.samples, p, c)
+				started = append(started, func() { k.sample(k.samples, p, c) })
 			}
 			k.event(p, "Started", "Container "+spec.Name+" started")
 		}
@@ -215,6 +216,9 @@ func (k *kubelet) start(p *corev1.Pod, known *pod) {
 			setStatus(s, now)
 		}
 	})
+	for _, follow := range started { // an end is noted after all starts
+		go follow()
+	}
 }
 
 // follow waits for the end of a container and notes it. By the policy of the pod it starts again.

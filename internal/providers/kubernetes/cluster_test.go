@@ -184,7 +184,12 @@ func (o owner) create(kind, version, plural string, metadata, spec, more fields)
 		delete(body, "spec")
 	}
 	path := root + "/namespaces/" + kubernetestest.Namespace + "/" + plural
-	got, code := o.do(o.t.Context(), http.MethodPost, path, body)
+	var got made
+	var code int
+	require.Eventually(o.t, func() bool { // a quota that others count up is a conflict
+		got, code = o.do(o.t.Context(), http.MethodPost, path, body)
+		return code != http.StatusConflict
+	}, o.limit(), 10*time.Millisecond)
 	require.Equal(o.t, http.StatusCreated, code, "%v", got.fields)
 	got.path = path + "/" + got.text("metadata", "name")
 	o.t.Cleanup(func() { o.do(context.Background(), http.MethodDelete, got.path, nil) })

@@ -32,14 +32,15 @@ type object struct {
 	pods []wireObject // of a pod: itself
 }
 
-// List reads the pods, then the objects that own some. An owned pod is part of its owner.
+// List reads the pods, then the objects that own some. An owned pod is part of its owner, and a claim of its
+// sandbox.
 func (c *Client) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
 		read, done := objectReader(c.eachObject), func() {}
 		if q.Live {
 			read, done = c.liveReader(ctx)
 		}
-		l := &listing{c: c, yield: yield, objects: read, owned: map[string][]wireObject{}}
+		l := &listing{c: c, yield: yield, objects: read, owned: map[string][]wireObject{}, claimed: map[string]bool{}}
 		switch complete := l.readAll(ctx); {
 		case complete && l.refused != nil:
 			yield(sandbox.Sandbox{}, l.refused)
@@ -55,6 +56,7 @@ type listing struct {
 	yield   func(sandbox.Sandbox, error) bool
 	objects objectReader
 	owned   map[string][]wireObject // pods by the unique id of their controller
+	claimed map[string]bool         // names of the sandboxes that were given, and the unique ids of their controllers
 	refused error                   // rows that cannot be used
 	stopped bool                    // the reader wants no more
 }
@@ -65,7 +67,7 @@ func (l *listing) readAll(ctx context.Context) bool {
 	for _, k := range kinds() {
 		if more && k.name != "" && k.name != podKind().name && l.c.lists(k) {
 			more = l.read(ctx, k, l.c.selector(), func(w wireObject) bool {
-				return w.isStock() || l.give(object{k, w, l.owned[w.Metadata.UID]})
+				return l.skips(k, w) || l.give(object{k, w, l.owned[w.Metadata.UID]})
 			})
 		}
 	}
@@ -75,6 +77,21 @@ func (l *listing) readAll(ctx context.Context) bool {
 func (l *listing) give(o object) bool {
 	l.stopped = !l.yield(l.c.described(o), nil)
 	return !l.stopped
+}
+
+// skips says that an object is idle stock, or a claim whose sandbox was given.
+func (l *listing) skips(k kind, w wireObject) bool {
+	switch {
+	case k.name == claimKind().name:
+		return l.claimed[w.Metadata.UID] || l.claimed[w.Status.Sandbox.Name]
+	case w.isStock():
+		return true
+	case k.name == "sandbox":
+		owner, _ := w.Metadata.controller()
+		l.claimed[w.Metadata.Name], l.claimed[owner.UID] = true, true
+		delete(l.claimed, "") // of no owner
+	}
+	return false
 }
 
 // takePod gives a pod that nothing owns.
@@ -220,7 +237,10 @@ func (c *Client) read(ctx context.Context, op, id string) (object, error) {
 	if err != nil {
 		return object{}, err
 	}
-	if o.kind.name == podKind().name {
+	switch o.kind.name {
+	case claimKind().name: // its sandbox has one
+		return o, nil
+	case podKind().name:
 		o.pods = []wireObject{o.wireObject}
 		return o, nil
 	}
@@ -258,6 +278,11 @@ func (c *Client) readObject(ctx context.Context, op, id string) (object, error) 
 			continue
 		}
 		w, err := c.getObject(ctx, op+" "+id, k, "", id)
+		if of, is := kindNamed(k.with); is && err == nil && w.Status.Sandbox.Name != "" { // a claim stands for its sandbox
+			if s, failed := c.getObject(ctx, op+" "+id, of, "", w.Status.Sandbox.Name); !wirekit.Missing(failed) {
+				return object{kind: of, wireObject: s}, failed
+			}
+		}
 		if !wirekit.Missing(err) {
 			return object{kind: k, wireObject: w}, err
 		}

@@ -211,7 +211,10 @@ func needs() []need {
 	for _, k := range kinds() {
 		for _, verb := range k.verbs {
 			n := need{verb, k.group, k.plural, uses[verb], k}
-			if verb == "list" && k.name == podKind().name { // what owns pods needs it, too
+			switch {
+			case k.pool:
+				n.verbOfSbx = "doctor"
+			case verb == "list" && k.name == podKind().name: // what owns pods needs it, too
 				n.of = kind{}
 			}
 			all = append(all, n)
@@ -248,7 +251,7 @@ func (c *Client) Check(ctx context.Context) []providers.Check {
 		if err != nil {
 			return append(found, wirekit.FailedCheck("kinds", err))
 		}
-		if used && !slices.ContainsFunc(review.Status.ResourceRules, n.meets) {
+		if used && !n.of.pool && !slices.ContainsFunc(review.Status.ResourceRules, n.meets) {
 			missing = append(missing, fmt.Sprintf("%s %s (sbx %s)", n.verb, n.resource, n.verbOfSbx))
 		}
 	}
@@ -259,7 +262,30 @@ func (c *Client) Check(ctx context.Context) []providers.Check {
 	case len(missing) > 0:
 		rights = providers.Check{Check: "rights", Verdict: sandbox.False, Message: "missing in the namespace: " + strings.Join(missing, ", "), Hint: rightsHint + ", or leave kinds out with `kinds` of the profile"}
 	}
-	return append(found, rights, providers.CheckClock(c.API))
+	return append(append(found, rights, providers.CheckClock(c.API)), c.checkPools(ctx)...)
+}
+
+// checkPools says how much of the stock of each pool is ready; nothing without the right to list pools.
+func (c *Client) checkPools(ctx context.Context) (rows []providers.Check) {
+	if !c.lists(poolKind()) {
+		return nil
+	}
+	err := c.eachObject(ctx, "pools", poolKind(), nil, func(w wireObject) bool {
+		wanted := w.Status.Replicas
+		if w.Spec.Replicas != nil {
+			wanted = *w.Spec.Replicas
+		}
+		row := providers.Check{Check: "pool " + w.Metadata.Name, Verdict: sandbox.True, Message: fmt.Sprintf("%d of %d ready", w.Status.ReadyReplicas, wanted), Info: true}
+		if w.Status.ReadyReplicas < wanted {
+			row.Verdict = sandbox.False
+		}
+		rows = append(rows, row)
+		return true
+	})
+	if err != nil && fault.KindOf(err) != fault.KindAuth {
+		rows = append(rows, wirekit.FailedCheck("pools", err))
+	}
+	return rows
 }
 
 // uses says that the profile lists a kind and that the cluster serves it; no kind is always used.

@@ -78,11 +78,14 @@ func (s scene) terminate(id string) {
 func (s scene) verified(id string) providers.Proof {
 	s.t.Helper()
 	var proof providers.Proof
-	require.Eventually(s.t, func() bool {
-		var err error
+	var err error
+	proved := func() bool {
 		proof, err = s.c.VerifyEnd(s.t.Context(), id, providers.EndQuery{Delete: true, Now: time.Now()})
 		return err == nil && proof.Ended == sandbox.True
-	}, s.limit(), 100*time.Millisecond)
+	}
+	if !assert.Eventually(s.t, proved, s.limit(), 100*time.Millisecond) {
+		require.Failf(s.t, "its end is not proved", "%s: %s %v", id, proof.Reason, err)
+	}
 	return proof
 }
 

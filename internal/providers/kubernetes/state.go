@@ -126,7 +126,7 @@ func (o object) state() (state sandbox.State, raw string) {
 		return sandbox.StateTerminating, "Terminating"
 	case o.kind.name == "job":
 		return o.jobState()
-	case o.kind.name == "sandbox":
+	case o.kind.name == "sandbox", o.kind.name == claimKind().name:
 		return o.sandboxState()
 	}
 	return o.podState()
@@ -195,7 +195,8 @@ func (o object) jobState() (state sandbox.State, raw string) {
 	return state, raw
 }
 
-// sandboxState is that of kubernetes-sigs/agent-sandbox: what is asked for, then the conditions.
+// sandboxState is that of kubernetes-sigs/agent-sandbox: what is asked for, then the conditions. Those of a claim
+// are its own until it has a sandbox. What is missing may come later; what is rejected stays so.
 func (o object) sandboxState() (state sandbox.State, raw string) {
 	ready, finished := o.condition("Ready"), o.condition("Finished")
 	suspended := o.Spec.OperatingMode == "Suspended" || o.Spec.Replicas != nil && *o.Spec.Replicas == 0
@@ -204,7 +205,7 @@ func (o object) sandboxState() (state sandbox.State, raw string) {
 		return sandbox.StateTerminated, words("Finished", finished.Reason)
 	case finished.Status == "True":
 		return sandbox.StateFailed, words("Finished", finished.Reason)
-	case ready.Reason == "SandboxExpired": // a record without a pod
+	case ready.Reason == "SandboxExpired", ready.Reason == "ClaimExpired": // a record without a pod
 		return sandbox.StateTerminated, ready.Reason
 	case suspended && len(o.pods) > 0:
 		return sandbox.StateRunning, "Suspending"
@@ -212,7 +213,9 @@ func (o object) sandboxState() (state sandbox.State, raw string) {
 		return sandbox.StatePaused, "Suspended"
 	case ready.Status == "True":
 		return sandbox.StateRunning, "Ready"
-	case ready.Reason == "DependenciesNotReady", ready.Type == "":
+	case slices.Contains([]string{"InvalidMetadata", "EnvVarsInjectionRejected", "VolumeClaimTemplatesError"}, ready.Reason):
+		return sandbox.StateFailed, ready.Reason
+	case slices.Contains([]string{"DependenciesNotReady", "WarmPoolNotFound", "TemplateNotFound", "SandboxMissing", "SandboxNotReady", "SandboxCreatePending", "AdoptionConflict"}, ready.Reason), ready.Type == "":
 		return sandbox.StateProvisioning, words(cmp.Or(ready.Reason, "no condition"), o.waitReason())
 	}
 	return sandbox.StateUnknown, cmp.Or(ready.Reason, "Ready "+ready.Status)
@@ -223,8 +226,10 @@ func (o object) expiry(labels map[string]string) time.Time {
 	if until := sandbox.ExpiresBy(labels); !until.IsZero() {
 		return until
 	}
-	if !o.Spec.ShutdownTime.IsZero() {
-		return providers.ValidTime(o.Spec.ShutdownTime.UTC())
+	for _, at := range []time.Time{o.Spec.ShutdownTime, o.Spec.Lifecycle.ShutdownTime} {
+		if !at.IsZero() {
+			return providers.ValidTime(at.UTC())
+		}
 	}
 	if start := o.Status.StartTime; o.Spec.ActiveDeadlineSeconds != nil && !start.IsZero() {
 		return providers.ValidTime(start.Add(time.Duration(*o.Spec.ActiveDeadlineSeconds) * time.Second).UTC())

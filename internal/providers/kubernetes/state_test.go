@@ -45,6 +45,14 @@ func TestStates(t *testing.T) {
 		"expired sandbox":               {seed{Kind: "sandbox", NoPod: true, Conditions: []any{met("Ready", "False", "SandboxExpired")}}, sandbox.StateTerminated, "SandboxExpired"},
 		"sandbox with two pods":         {seed{Kind: "sandbox", Conditions: []any{met("Ready", "False", "MultiplePods")}}, sandbox.StateUnknown, "MultiplePods"},
 		"sandbox of a failed reconcile": {seed{Kind: "sandbox", Conditions: []any{met("Ready", "False", "ReconcilerError")}}, sandbox.StateUnknown, "ReconcilerError"},
+		"claim without a condition":     {seed{Kind: "claim", Conditions: []any{}}, sandbox.StateProvisioning, "no condition"},
+		"claim that waits":              {seed{Kind: "claim"}, sandbox.StateProvisioning, "SandboxMissing"},
+		"claim of no pool":              {seed{Kind: "claim", Conditions: []any{met("Ready", "False", "WarmPoolNotFound")}}, sandbox.StateProvisioning, "WarmPoolNotFound"},
+		"claim of no template":          {seed{Kind: "claim", Conditions: []any{met("Ready", "False", "TemplateNotFound")}}, sandbox.StateProvisioning, "TemplateNotFound"},
+		"claim that is rejected":        {seed{Kind: "claim", Conditions: []any{met("Ready", "False", "InvalidMetadata")}}, sandbox.StateFailed, "InvalidMetadata"},
+		"expired claim":                 {seed{Kind: "claim", Conditions: []any{met("Ready", "False", "ClaimExpired")}}, sandbox.StateTerminated, "ClaimExpired"},
+		"claim of a failed reconcile":   {seed{Kind: "claim", Conditions: []any{met("Ready", "False", "ReconcilerError")}}, sandbox.StateUnknown, "ReconcilerError"},
+		"claim of a hidden sandbox":     {seed{Kind: "claim", Sandbox: "elsewhere", Conditions: []any{met("Ready", "True", "DependenciesReady")}}, sandbox.StateRunning, "Ready"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -54,6 +62,7 @@ func TestStates(t *testing.T) {
 			defer c.Close()
 			got, err := c.Get(t.Context(), id)
 			require.NoError(t, err)
+			assert.Equal(t, id, got.ID)
 			assert.Equal(t, tc.state, got.State)
 			assert.Equal(t, tc.raw, got.RawState)
 			rows := list(t, c)

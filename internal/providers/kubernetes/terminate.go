@@ -95,6 +95,9 @@ func (c *Client) delete(ctx context.Context, op string, o object, version string
 	return err
 }
 
+// claimLabel is the label of a pod with the unique id of the claim of its sandbox.
+const claimLabel = "agents.x-k8s.io/claim-uid"
+
 // VerifyEnd reads the object again. An end is proved where the API has neither the object nor a pod of it: a pod
 // leaves the API only when its node has confirmed its end, unless somebody forced it out. The record of what has
 // ended is the kubelet's own word.
@@ -118,7 +121,7 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 	var left []wireObject
 	for _, w := range pods {
 		owner, _ := w.Metadata.controller()
-		if wanted.isUID(owner.UID) || wanted.kind.name == podKind().name && wanted.isUID(w.Metadata.UID) {
+		if wanted.isUID(owner.UID) || wanted.isUID(w.Metadata.Labels[claimLabel]) || wanted.kind.name == podKind().name && wanted.isUID(w.Metadata.UID) {
 			left = append(left, w)
 		}
 	}

@@ -94,8 +94,8 @@ func TestRequestsOfRefreshes(t *testing.T) {
 		live bool
 		want looks
 	}{
-		"with a view": {true, looks{lists: 3, watches: 3, discovery: 2}},
-		"without":     {false, looks{lists: 180, discovery: 2}},
+		"with a view": {true, looks{lists: 4, watches: 4, discovery: 4}},
+		"without":     {false, looks{lists: 240, discovery: 4}},
 	} {
 		bubble.Run(t, name, func(t *testing.T) {
 			f, c := newView(t, kubernetestest.Options{})
@@ -148,7 +148,7 @@ func TestLabelsOfAView(t *testing.T) {
 		f.Update(in, kubernetestest.Seed{Phase: "Running"})
 		f.Update(out, kubernetestest.Seed{Phase: "Running", Labels: mine})
 		assert.Equal(t, map[string]sandbox.State{out: sandbox.StateRunning}, states(live(t, c, refresh)))
-		assert.Equal(t, 3, looksAt(f).lists)
+		assert.Equal(t, 4, looksAt(f).lists)
 	})
 }
 
@@ -184,7 +184,7 @@ func TestBadDaysOfAView(t *testing.T) {
 			f.Add(kubernetestest.Seed{})
 			require.Len(t, live(t, c, 0), 1)
 			require.Len(t, live(t, c, 11*time.Second), 1)
-			require.Equal(t, looks{3, 3, 1}, looksAt(f))
+			require.Equal(t, looks{4, 4, 2}, looksAt(f))
 			tc.trouble(f)
 			pass(tc.after)
 			f.Change(func(o *kubernetestest.Options) { o.SilentWatches = false })
@@ -329,14 +329,14 @@ func TestListsWithoutLiveReadTheAPI(t *testing.T) {
 		f.Add(kubernetestest.Seed{})
 		live(t, c, 0)
 		require.Len(t, live(t, c, refresh), 1)
-		require.Equal(t, 3, looksAt(f).lists)
+		require.Equal(t, 4, looksAt(f).lists)
 		f.Change(func(o *kubernetestest.Options) { o.SilentWatches = true })
 		f.Add(kubernetestest.Seed{})
 		assert.Len(t, live(t, c, refresh), 1, "the watch is late")
 		rows, err := listed(t.Context(), c, providers.Query{})
 		require.NoError(t, err)
 		assert.Len(t, rows, 2)
-		assert.Equal(t, 6, looksAt(f).lists)
+		assert.Equal(t, 8, looksAt(f).lists)
 	})
 }
 
@@ -354,8 +354,8 @@ func TestEndsOfAView(t *testing.T) {
 			require.NoError(t, err)
 			cancel()
 			pass(4 * time.Minute)
-			require.Equal(t, 3, f.Watches(), "they do not end with the list")
-			require.Equal(t, 3, strings.Count(stacks(), "(*Client).watch("))
+			require.Equal(t, 4, f.Watches(), "they do not end with the list")
+			require.Equal(t, 4, strings.Count(stacks(), "(*Client).watch("))
 			end(c)
 			assert.NotContains(t, stacks(), "(*Client).watch(")
 			synctest.Wait()
@@ -365,7 +365,7 @@ func TestEndsOfAView(t *testing.T) {
 			if name == "closed" {
 				assert.Zero(t, f.Watches(), "nothing begins after Close")
 			} else {
-				assert.Equal(t, 3, f.Watches())
+				assert.Equal(t, 4, f.Watches())
 			}
 		})
 	}
@@ -405,7 +405,7 @@ func TestViewsHaveTheRowsOfTheList(t *testing.T) {
 					require.Equal(t, want, got, "after %v", w.last)
 				}
 			}
-			assert.Equal(t, 6, looksAt(f).watches, "one for each kind and client, for all steps")
+			assert.Equal(t, 8, looksAt(f).watches, "one for each kind and client, for all steps")
 			assert.Greater(t, len(w.ids), 20, "enough was left to compare")
 		})
 	}

@@ -49,8 +49,11 @@ type wireSpec struct {
 
 	PodTemplate   wireTemplate `json:"podTemplate"`   // of a sandbox
 	OperatingMode string       `json:"operatingMode"` // "Running", "Suspended"; v1beta1
-	Replicas      *int64       `json:"replicas"`      // 0, 1; v1alpha1
+	Replicas      *int64       `json:"replicas"`      // 0, 1; v1alpha1, and of a pool
 	ShutdownTime  time.Time    `json:"shutdownTime"`
+	Lifecycle     struct {
+		ShutdownTime time.Time `json:"shutdownTime"`
+	} `json:"lifecycle"` // of a claim
 }
 
 type wireTemplate struct {
@@ -82,6 +85,12 @@ type wireConditions struct {
 	ContainerStatuses []wireContainerStatus `json:"containerStatuses"`
 	CompletionTime    time.Time             `json:"completionTime"` // of a job
 	Selector          string                `json:"selector"`       // of a sandbox: the labels of its pod, as text
+	Replicas          int64                 `json:"replicas"`       // of a pool
+	ReadyReplicas     int64                 `json:"readyReplicas"`
+
+	Sandbox struct {
+		Name string `json:"name"`
+	} `json:"sandbox"` // of a claim
 
 	// Hard and Used are those of a ResourceQuota.
 	Hard map[string]string `json:"hard"`

@@ -92,9 +92,11 @@ type thing struct {
 	spec                         map[string]any
 	phase, reason, waiting       string // of a pod
 	code                         int
-	oom, done                    bool  // done: its main container has ended
-	suspended                    bool  // of a sandbox
-	conditions                   []any // of a job or a sandbox, instead of those of the controller
+	oom, done                    bool   // done: its main container has ended
+	suspended                    bool   // of a sandbox
+	bound                        string // of a claim: Seed.Sandbox
+	replicas, ready              int    // of a pool
+	conditions                   []any  // of a job or a sandbox, instead of those of the controller
 	machine                      *wiretest.Machine
 	main                         *wiretest.Running
 	log                          []entry
@@ -170,6 +172,8 @@ type Seed struct {
 	Sidecar             bool // beside the main container another one runs
 	MainEnded           bool // with a sidecar: the main container has ended with Code
 	Suspended           bool
+	Sandbox             string // of a claim: the sandbox that its status names; "" = the one that it owns
+	Replicas, Ready     int    // of a pool
 	NoPod               bool
 	Waiting             string // the reason for which its container waits
 	Conditions          []any  // instead of those of its controller
@@ -183,7 +187,7 @@ func (f *Fake) Add(s Seed) string {
 	plural := map[string]string{"": "pods", "pod": "pods", "job": "jobs", "sandbox": "sandboxes", "claim": "sandboxclaims", "pool": "sandboxwarmpools"}[s.Kind]
 	o := f.newThing(plural, s.Name)
 	o.labels, o.annotations, o.suspended, o.conditions = maps.Clone(s.Labels), maps.Clone(s.Annotations), s.Suspended, s.Conditions
-	o.created = f.o.Now().Add(-s.Age)
+	o.created, o.bound, o.replicas, o.ready = f.o.Now().Add(-s.Age), s.Sandbox, s.Replicas, s.Ready
 	if s.Owner != "" {
 		o.owner = f.findID(s.Owner)
 	}
@@ -231,7 +235,7 @@ func anySlice(words []string) []any {
 }
 
 func (o *thing) id() string {
-	kind := map[string]string{"pods": "pod", "jobs": "job", "sandboxes": "sandbox"}[o.plural]
+	kind := map[string]string{"pods": "pod", "jobs": "job", "sandboxes": "sandbox", "sandboxclaims": "claim"}[o.plural]
 	if kind == "" {
 		kind = o.plural
 	}
@@ -275,6 +279,9 @@ func (f *Fake) newPodOf(o *thing) *thing {
 	if o.plural == "sandboxes" {
 		template, _ = o.spec["podTemplate"].(map[string]any)
 		p.labels["agents.x-k8s.io/sandbox-name-hash"] = hash(o)
+		if o.owner != nil && o.owner.plural == "sandboxclaims" {
+			p.labels["agents.x-k8s.io/claim-uid"] = o.owner.uid
+		}
 	} else {
 		p.labels["batch.kubernetes.io/controller-uid"], p.labels["batch.kubernetes.io/job-name"] = o.uid, o.name
 	}

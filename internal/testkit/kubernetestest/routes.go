@@ -179,6 +179,11 @@ func (f *Fake) show(o *thing) map[string]any {
 		}
 	case "jobs":
 		status = f.jobStatus(o)
+	case "sandboxclaims":
+		spec["warmPoolRef"], status = map[string]any{"name": "warm"}, f.claimStatus(o)
+	case "sandboxwarmpools":
+		spec["replicas"], spec["sandboxTemplateRef"] = o.replicas, map[string]any{"name": "agent"}
+		status = map[string]any{"replicas": o.replicas, "readyReplicas": o.ready, "selector": "agents.x-k8s.io/warm-pool-sandbox=" + o.name}
 	case "sandboxes":
 		status = f.sandboxStatus(o)
 		if o.suspended && f.o.Alpha {
@@ -274,6 +279,23 @@ func (f *Fake) sandboxStatus(o *thing) map[string]any {
 		ready = condition("Ready", "False", "SandboxSuspended", "")
 	}
 	s["conditions"] = append([]any{ready}, all...)
+	return s
+}
+
+// claimStatus names the sandbox of a claim, unless its controller has not seen it yet: then its conditions are given.
+func (f *Fake) claimStatus(o *thing) map[string]any {
+	s, bound := map[string]any{"conditions": o.conditions}, o.bound
+	i := slices.IndexFunc(f.things, func(b *thing) bool { return b.plural == "sandboxes" && b.owner == o })
+	switch {
+	case o.conditions != nil:
+	case i < 0:
+		s["conditions"] = []any{condition("Ready", "False", "SandboxMissing", "Sandbox does not exist")}
+	default:
+		s["conditions"], bound = []any{condition("Ready", "True", "DependenciesReady", "Pod is Ready")}, f.things[i].name
+	}
+	if bound != "" {
+		s["sandbox"] = map[string]any{"name": bound}
+	}
 	return s
 }
 
