@@ -112,7 +112,24 @@ func (s *Survey) Narrow(targets []Target) {
 	for _, t := range targets {
 		goes[t.Item.Ref] = t.Settled == nil
 	}
-	s.Selected = slices.DeleteFunc(s.Selected, func(j Judgement) bool { return !goes[j.Sandbox.Ref()] })
+	s.keepSelected(func(j Judgement) bool { return goes[j.Sandbox.Ref()] })
+}
+
+// Refuse keeps what its provider would refuse to end.
+func (s *Survey) Refuse(refused map[sandbox.Ref]string) {
+	for i := range s.Selected {
+		j := &s.Selected[i]
+		if why := refused[j.Sandbox.Ref()]; why != "" {
+			j.keepFor("rehearsal", KeepRefused, why)
+			s.Kept = append(s.Kept, *j)
+		}
+	}
+	s.keepSelected(Judgement.Selected)
+}
+
+// keepSelected drops the others from what is selected, and counts what is left.
+func (s *Survey) keepSelected(goes func(Judgement) bool) {
+	s.Selected = slices.DeleteFunc(s.Selected, func(j Judgement) bool { return !goes(j) })
 	for i := range s.Shares {
 		s.Shares[i].Selected = 0
 		for _, j := range s.Selected {

@@ -35,6 +35,7 @@ const (
 	KeepAlive           KeepReason = "alive"            // it is active
 	KeepActivityUnknown KeepReason = "activity_unknown" // nothing shows whether it is active
 	KeepAnswers         KeepReason = "answers"          // it is healthy, or its health is unknown
+	KeepRefused         KeepReason = "refused"          // its provider would refuse its end
 )
 
 // Label is a reason in a word or two, for people: "not yours".
@@ -57,7 +58,7 @@ func (k KeepReason) Label() string {
 func KeepReasons() []KeepReason {
 	return []KeepReason{
 		KeepProtected, KeepNotSelected, KeepAgeUnknown, KeepUnknown, KeepAgeLimit, KeepNotOwned, KeepEnded, KeepEnding, KeepPaused,
-		KeepNeedsDelete, KeepStateUnknown, KeepAlive, KeepActivityUnknown, KeepAnswers,
+		KeepNeedsDelete, KeepStateUnknown, KeepAlive, KeepActivityUnknown, KeepAnswers, KeepRefused,
 	}
 }
 

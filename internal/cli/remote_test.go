@@ -417,6 +417,10 @@ func kubernetesWorld(f *kubernetestest.Fake, t wiretest.T) inhabited {
 			f.Change(func(o *kubernetestest.Options) { o.LostNode = true })
 			return ""
 		},
+		"deny": func(args []string) string {
+			f.Change(func(o *kubernetestest.Options) { o.Deny, _ = strconv.Atoi(args[0]) })
+			return ""
+		},
 	}}
 }
 

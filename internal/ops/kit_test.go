@@ -115,8 +115,9 @@ type site struct {
 	dir   string
 	fakes []*fake.Provider
 
-	requests fleet.EndRequests // nil = none are kept
-	pid      int               // of the next process that works here
+	requests fleet.EndRequests                       // nil = none are kept
+	wrap     func(*fake.Provider) providers.Provider // nil = as they are
+	pid      int                                     // of the next process that works here
 }
 
 func newSite(t *testing.T, config string, fakes ...*fake.Provider) *site {
@@ -144,7 +145,11 @@ func (s *site) env(t *testing.T, r ops.Reporter) *ops.Env {
 		Members: func() []fleet.Member {
 			var list []fleet.Member
 			for _, f := range s.fakes {
-				list = append(list, fleet.Member{Provider: f, Metadata: sandbox.DefaultMetadata()})
+				var p providers.Provider = f
+				if s.wrap != nil {
+					p = s.wrap(f)
+				}
+				list = append(list, fleet.Member{Provider: p, Metadata: sandbox.DefaultMetadata()})
 			}
 			return list
 		},

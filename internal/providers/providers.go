@@ -44,6 +44,13 @@ type Provider interface {
 	Terminate(ctx context.Context, id string, o TerminateOptions) error
 }
 
+// Rehearser says whether a request to end a sandbox would be accepted now.
+type Rehearser interface {
+	// Rehearse changes nothing. It is fault.KindRefused with the reason where Terminate with these options would
+	// be refused for good. Any other error says nothing about the sandbox.
+	Rehearse(ctx context.Context, id string, o TerminateOptions) error
+}
+
 // FailedEnder is a provider whose failed sandboxes stay in the list, and count in limits, until they
 // are deleted, and keep nothing that a delete would destroy. There the end of a failed one is a delete.
 type FailedEnder interface {

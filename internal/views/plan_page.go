@@ -148,6 +148,8 @@ func keepText(r cleanup.KeepReason) string {
 		return "no source shows whether they are active"
 	case cleanup.KeepAnswers:
 		return "healthy, or their health is unknown"
+	case cleanup.KeepRefused:
+		return "their provider would refuse it"
 	case cleanup.KeepNone:
 	}
 	return ""

@@ -8,6 +8,7 @@ import (
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
+	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/sandbox"
 )
@@ -21,6 +22,7 @@ func PlanCleanup(ctx context.Context, env *ops.Env, req CleanupRequest, watch op
 	if err := r.choose(ctx); err != nil {
 		return nil, err
 	}
+	r.rehearse(ctx)
 	return r.resultWith(r.survey.Verdict(nil)), nil
 }
 
@@ -103,6 +105,21 @@ func (r *cleanupRun) choose(ctx context.Context) error {
 		r.watch.Note(fmt.Sprintf("found %d of %d sandboxes to clean up", len(r.survey.Selected), len(r.survey.Selected)+len(r.survey.Kept)))
 	}
 	return nil
+}
+
+// rehearse keeps what its provider would refuse to end; see rehearsedEnds.
+func (r *cleanupRun) rehearse(ctx context.Context) {
+	if len(r.survey.Selected) == 0 || r.env.MayChange() != nil {
+		return
+	}
+	targets := make([]sandbox.Sandbox, len(r.survey.Selected))
+	for i, j := range r.survey.Selected {
+		targets[i] = j.Sandbox
+	}
+	refused := r.fleet.Rehearse(ctx, targets, fleet.EndOptions{Delete: r.rule.Delete, Grace: r.req.Grace})
+	if r.survey.Refuse(refused); len(refused) > 0 {
+		r.watch.Note(fmt.Sprintf("the provider would refuse to end %d of them", len(refused)))
+	}
 }
 
 // runJournaled begins the journal, holds the run against the guards and ends the targets.

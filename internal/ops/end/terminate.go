@@ -92,7 +92,7 @@ func PlanTerminate(ctx context.Context, env *ops.Env, req TerminateRequest, watc
 		return nil, failed
 	}
 	p := &TerminatePlan{RunID: t.id, At: t.env.Now(), Guards: []safety.Guard{}, Errors: append(t.lost, failed), Verdict: failed}
-	p.Selected, p.Kept = t.plannedEnds()
+	p.Selected, p.Kept = t.rehearsedEnds(ctx)
 	if failed == nil {
 		p.Guards = t.runGuards()
 		p.Verdict = t.planVerdict()
@@ -117,6 +117,7 @@ type termination struct {
 	chosen     map[sandbox.Ref]safety.Choice // how each target was named; none = by a pipe
 	unreadable map[sandbox.Ref]bool          // targets of which nothing could be read
 	made       map[sandbox.Ref]time.Time     // when each target was created, as it was confirmed or found
+	refused    map[sandbox.Ref]string        // by its provider, in the rehearsal of a plan; nil = there was none
 }
 
 func newTermination(env *ops.Env, req TerminateRequest, watch ops.Observer) *termination {
@@ -259,7 +260,7 @@ func (t *termination) confirmOrRefuse(ctx context.Context) error {
 			return refusal
 		}
 		question := ops.AskEnd(g.Answer, "")
-		question.Targets, _ = t.plannedEnds()
+		question.Targets, _ = t.rehearsedEnds(ctx)
 		question.Objection = g.Objection
 		allowed, err := t.watch.Confirm(ctx, question)
 		if err != nil {
@@ -289,8 +290,12 @@ func (t *termination) endTargets(ctx context.Context) []sandbox.Ending {
 	return endings
 }
 
-// judgeIdentity keeps a sandbox that has the id of the one that was named or confirmed.
+// judgeIdentity keeps a sandbox that has the id of the one that was named or confirmed, and one that was shown as
+// refused.
 func (t *termination) judgeIdentity(now sandbox.Sandbox) (sandbox.Outcome, string) {
+	if why := t.refused[now.Ref()]; why != "" {
+		return sandbox.OutcomeSkipped, why
+	}
 	if t.isAnother(now) {
 		return sandbox.OutcomeChanged, anotherHere
 	}
@@ -316,6 +321,21 @@ func (t *termination) endingsVerdict(endings []sandbox.Ending) error {
 	return fleet.Verdict(endings, true)
 }
 
+// rehearsedEnds is plannedEnds for a plan that is shown: providers that can say which ends they would refuse.
+// A rehearsal is a request to end with a flag, so that --read-only sends none.
+func (t *termination) rehearsedEnds(ctx context.Context) (selected, kept []ops.PlannedEnd) {
+	selected, kept = t.plannedEnds()
+	if t.refused != nil || len(selected) == 0 || t.env.MayChange() != nil {
+		return selected, kept
+	}
+	targets := make([]sandbox.Sandbox, len(selected))
+	for i, one := range selected {
+		targets[i] = one.Sandbox
+	}
+	t.refused = t.fleet.Rehearse(ctx, targets, fleet.EndOptions{Delete: t.req.Delete, Grace: t.req.Grace, Patient: t.req.Patient})
+	return t.plannedEnds()
+}
+
 // plannedEnds sorts the targets by what would become of them.
 func (t *termination) plannedEnds() (selected, kept []ops.PlannedEnd) {
 	selected, kept = []ops.PlannedEnd{}, []ops.PlannedEnd{}
@@ -331,6 +351,8 @@ func (t *termination) plannedEnds() (selected, kept []ops.PlannedEnd) {
 			why = "it has ended already"
 		case s.State == sandbox.StateStopped && !t.req.Delete:
 			why = "needs_delete: it is stopped; only --delete removes it"
+		case t.refused[s.Ref()] != "":
+			why = t.refused[s.Ref()]
 		default:
 			selected = append(selected, ops.PlannedEnd{Ref: s.Ref(), Reason: t.reason() + "; " + string(s.State), Sandbox: s})
 			continue

@@ -56,6 +56,7 @@ type discovery struct {
 var (
 	_ providers.Provider    = (*Client)(nil)
 	_ providers.NameReader  = (*Client)(nil)
+	_ providers.Rehearser   = (*Client)(nil)
 	_ providers.LogReader   = (*Client)(nil)
 	_ providers.UsageReader = (*Client)(nil)
 	_ providers.Launcher    = (*Client)(nil)

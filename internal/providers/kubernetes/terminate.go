@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"sbx/internal/fault"
@@ -16,6 +18,25 @@ import (
 // Terminate deletes the object, or what makes it again: a deleted pod of a job, and a deleted sandbox of a claim,
 // are replaced. What has ended keeps its record until a delete.
 func (c *Client) Terminate(ctx context.Context, id string, o providers.TerminateOptions) error {
+	return c.end(ctx, id, o)
+}
+
+// Rehearse sends the delete of Terminate as a dry run: rights, admission and the unique id are checked, and nothing
+// is stored. It costs the reads of Terminate, too, since the precondition is the whole unique id.
+func (c *Client) Rehearse(ctx context.Context, id string, o providers.TerminateOptions) error {
+	err := c.end(ctx, id, o, "All")
+	refusals := []int{http.StatusForbidden, http.StatusConflict, http.StatusUnprocessableEntity}
+	if status := httpx.Status(err); slices.Contains(refusals, status) || status == http.StatusBadRequest && !strings.Contains(err.Error(), noDryRun) {
+		return fault.New(fault.KindRefused, "%w", err).At(c.Profile, "terminate "+id).WithHint("%s", fault.HintOf(err))
+	}
+	return err
+}
+
+// noDryRun is part of the answer where an admission webhook takes no dry runs, which says nothing about the end.
+const noDryRun = "does not support dry run"
+
+// end requests the end once; with dryRun nothing is stored.
+func (c *Client) end(ctx context.Context, id string, o providers.TerminateOptions, dryRun ...string) error {
 	op := "terminate " + id
 	found, err := c.readObject(ctx, "terminate", id)
 	if err != nil {
@@ -35,7 +56,7 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	case root.Metadata.DeletionTimestamp != nil:
 		return nil // it ends already
 	}
-	return c.delete(ctx, op, root, version, o.Grace)
+	return c.delete(ctx, op, root, version, o.Grace, dryRun)
 }
 
 // maxOwners is how many owners an object has above it: pod, sandbox, claim.
@@ -71,7 +92,7 @@ func (c *Client) rootOf(ctx context.Context, op string, o object) (root object, 
 
 // delete asks for the end of an object, once. Its dependents go first; the unique id is checked by the server. A
 // grace of zero would drop the record of what may run on, so that one second is the least.
-func (c *Client) delete(ctx context.Context, op string, o object, version string, grace time.Duration) error {
+func (c *Client) delete(ctx context.Context, op string, o object, version string, grace time.Duration, dryRun []string) error {
 	if version == "" {
 		var err error
 		if version, err = c.version(ctx, op, o.kind); err != nil {
@@ -82,7 +103,7 @@ func (c *Client) delete(ctx context.Context, op string, o object, version string
 		Op: op, Method: http.MethodDelete, Path: c.path(o.kind, version, o.Metadata.Name),
 		JSON: wireDelete{
 			Kind: "DeleteOptions", APIVersion: "v1", PropagationPolicy: "Foreground",
-			GracePeriodSeconds: int64(max(1, math.Ceil(grace.Seconds()))), Preconditions: wirePreconditions{UID: o.Metadata.UID},
+			GracePeriodSeconds: int64(max(1, math.Ceil(grace.Seconds()))), Preconditions: wirePreconditions{UID: o.Metadata.UID}, DryRun: dryRun,
 		},
 	})
 	if httpx.Status(err) != http.StatusConflict {

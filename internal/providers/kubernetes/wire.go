@@ -175,6 +175,7 @@ type wireDelete struct {
 	GracePeriodSeconds int64             `json:"gracePeriodSeconds"`
 	PropagationPolicy  string            `json:"propagationPolicy"`
 	Preconditions      wirePreconditions `json:"preconditions"`
+	DryRun             []string          `json:"dryRun,omitempty"` // "All"
 }
 
 type wirePreconditions struct {

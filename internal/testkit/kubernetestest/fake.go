@@ -41,6 +41,8 @@ type Options struct {
 	PageSize  int              // the longest page; 0 = as was asked for
 	Expired   int              // how many pages behind the first are answered with 410 and a token for an inconsistent rest
 	Refuse    []string         // what RBAC refuses: "list jobs", "get pods.metrics.k8s.io"
+	Deny      int              // the status with which an admission webhook denies each delete; 0 = none
+	NoDryRun  bool             // an admission webhook takes no dry runs
 	LostNode  bool             // the kubelet is gone: no end is confirmed
 	NoMetrics bool             // there is no metrics server
 	NoRoom    bool             // no pod can be scheduled

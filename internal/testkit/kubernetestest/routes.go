@@ -42,7 +42,7 @@ func (f *Fake) allRoutes() []wiretest.Route {
 		all = append(all, r)
 	}
 	paging := []string{"limit", "continue", "labelSelector", "watch", "allowWatchBookmarks", "resourceVersion"}
-	deletion := []string{"kind", "apiVersion", "gracePeriodSeconds", "propagationPolicy", "preconditions"}
+	deletion := []string{"kind", "apiVersion", "gracePeriodSeconds", "propagationPolicy", "preconditions", "dryRun"}
 	for _, plural := range []string{"pods", "jobs", "sandboxes", "sandboxclaims", "sandboxwarmpools"} {
 		at := root(plural, f.sandboxVersion())
 		on := func(serve func(http.ResponseWriter, *http.Request, *thing)) http.HandlerFunc {
@@ -391,9 +391,14 @@ func (f *Fake) serveDelete(w http.ResponseWriter, r *http.Request, o *thing) {
 		GracePeriodSeconds *int64
 		PropagationPolicy  string
 		Preconditions      struct{ UID string }
+		DryRun             []string
 	}
 	wiretest.Decode(r, &body)
+	rehearsed := slices.Equal(body.DryRun, []string{"All"})
 	switch {
+	case len(body.DryRun) > 0 && !rehearsed:
+		refuse(w, http.StatusUnprocessableEntity, "Invalid", "dryRun: Unsupported value: %q: supported values: \"All\"", body.DryRun)
+		return
 	case body.GracePeriodSeconds == nil || *body.GracePeriodSeconds < 1:
 		f.t.Errorf("a delete without a grace drops the record of what may run on")
 	case body.PropagationPolicy != "Foreground":
@@ -404,6 +409,15 @@ func (f *Fake) serveDelete(w http.ResponseWriter, r *http.Request, o *thing) {
 	switch {
 	case body.Preconditions.UID != o.uid:
 		refuse(w, http.StatusConflict, "Conflict", "Precondition failed: UID in precondition: %s, UID in object meta: %s: the object might have been deleted and then recreated", body.Preconditions.UID, o.uid)
+		return
+	case f.o.NoDryRun && rehearsed:
+		refuse(w, http.StatusBadRequest, "BadRequest", "admission webhook \"guard.example\" does not support dry run")
+		return
+	case f.o.Deny != 0:
+		refuse(w, f.o.Deny, http.StatusText(f.o.Deny), "admission webhook \"guard.example\" denied the request: %s is under legal hold", o.name)
+		return
+	case rehearsed:
+		wiretest.JSON(w, http.StatusOK, f.show(o))
 		return
 	case f.o.Orphans != 0:
 		f.loseThing(o)
