@@ -22,7 +22,8 @@ import (
 // Times and limits of a view.
 const (
 	// longestSilence is how long a watch may bring neither an event nor a bookmark. An API server sends a bookmark
-	// each minute (k8s.io/apiserver, storage/cacher, defaultBookmarkFrequency).
+	// each minute (k8s.io/apiserver, storage/cacher, defaultBookmarkFrequency). Where it leaves one out, as 1.36 was
+	// seen to do for the first, the list is read once more.
 	longestSilence = 90 * time.Second
 	unusedView     = 5 * time.Minute  // a view ends that no list has used for this time
 	betweenViews   = 10 * time.Second // at least, from the start of a view to that of the next
@@ -33,7 +34,7 @@ const (
 
 var (
 	errSilentWatch = fmt.Errorf("no event and no bookmark for %s", longestSilence)
-	errUnusedView  = errors.New("nothing has used it for some time")
+	errUnusedView  = fmt.Errorf("nothing has used it for %s", unusedView)
 	errServed      = errors.New("the API serves other versions now")
 	errViewTooBig  = fmt.Errorf("there are more than %d objects", mostViewed)
 )
