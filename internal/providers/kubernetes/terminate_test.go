@@ -196,7 +196,7 @@ func TestProofsShareLists(t *testing.T) {
 		defer c.Close()
 		var proofs sync.WaitGroup
 		for range 16 {
-			id := f.Add(kubernetestest.Seed{})
+			id := f.Add(kubernetestest.Seed{Kind: "job", NoPod: true})
 			f.Expire(id)
 			proofs.Go(func() { verify(t, c, id, sandbox.True) })
 		}
@@ -207,7 +207,7 @@ func TestProofsShareLists(t *testing.T) {
 		f := kubernetestest.New(t, kubernetestest.Options{Virtual: true, Wire: wiretest.Options{Latency: latency}})
 		c := dialed(t, f)
 		defer c.Close()
-		first, job := f.Add(kubernetestest.Seed{}), f.Add(kubernetestest.Seed{Kind: "job", NoPod: true})
+		first, job := f.Add(kubernetestest.Seed{Kind: "job", NoPod: true}), f.Add(kubernetestest.Seed{Kind: "job", NoPod: true})
 		f.Expire(first)
 		f.Expire(job)
 		var proofs sync.WaitGroup
@@ -221,7 +221,7 @@ func TestProofsShareLists(t *testing.T) {
 		f := kubernetestest.New(t, kubernetestest.Options{Virtual: true})
 		c := dialed(t, f)
 		defer c.Close()
-		id := f.Add(kubernetestest.Seed{})
+		id := f.Add(kubernetestest.Seed{Kind: "job", NoPod: true})
 		f.Expire(id)
 		f.Break(wiretest.Fault{Route: "GET " + podsRoute, Trouble: wiretest.TroubleHang, Times: 1})
 		var proofs sync.WaitGroup
