@@ -41,6 +41,7 @@ const (
 type cluster struct {
 	bin, crds, dir, kubeconfig string
 	started                    []*exec.Cmd // in order; they end in the other order
+	kubelet                    *kubelet    // nil = it does not run
 }
 
 func (c *cluster) path(names ...string) string {
@@ -105,6 +106,7 @@ func (c *cluster) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.kubelet = n
 	if err := n.serve(ports[5]); err != nil {
 		return err
 	}
@@ -224,6 +226,9 @@ func (c *cluster) run(name string, args ...string) error {
 }
 
 func (c *cluster) stop() {
+	if c.kubelet != nil {
+		c.kubelet.stop()
+	}
 	for _, cmd := range slices.Backward(c.started) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

@@ -84,8 +84,13 @@ func (c *container) wait() {
 	if c.group != "" {
 		text, err := os.ReadFile(filepath.Join(memoryRoot, c.group, "memory.oom_control"))
 		c.oom = err == nil && c.code == 137 && !strings.Contains(string(text), "oom_kill 0\n")
-		_ = os.Remove(filepath.Join(memoryRoot, c.group))
-		_ = os.Remove(filepath.Join(cpuRoot, c.group))
+		for range 20 { // what was run beside the main program dies with it, and some moments later
+			memory, cpu := os.Remove(filepath.Join(memoryRoot, c.group)), os.Remove(filepath.Join(cpuRoot, c.group))
+			if (memory == nil || os.IsNotExist(memory)) && (cpu == nil || os.IsNotExist(cpu)) {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
 	}
 	c.log.close()
 	close(c.done)

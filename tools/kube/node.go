@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -90,17 +91,23 @@ func (k *kubelet) register(name string, port int32) error {
 	if name == lostNode {
 		node.Spec.Unschedulable = true
 	}
-	made, err := k.api.CoreV1().Nodes().Create(context.Background(), node, metav1.CreateOptions{})
-	if err != nil {
+	nodes := k.api.CoreV1().Nodes()
+	if _, err := nodes.Create(context.Background(), node, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	made.Status = corev1.NodeStatus{
-		Capacity: capacity, Allocatable: capacity, Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}},
-		DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: port}},
-		Conditions:      []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now()}},
-	}
-	_, err = k.api.CoreV1().Nodes().UpdateStatus(context.Background(), made, metav1.UpdateOptions{})
-	return err
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { // controllers write to a new node, too
+		made, err := nodes.Get(context.Background(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		made.Status = corev1.NodeStatus{
+			Capacity: capacity, Allocatable: capacity, Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}},
+			DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: port}},
+			Conditions:      []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now()}},
+		}
+		_, err = nodes.UpdateStatus(context.Background(), made, metav1.UpdateOptions{})
+		return err
+	})
 }
 
 // beat renews the lease of a node until it is lost.
@@ -164,6 +171,19 @@ func (k *kubelet) forget(p *corev1.Pod) {
 	if known != nil {
 		for _, c := range known.all(k) {
 			c.kill()
+		}
+	}
+}
+
+// stop ends all containers, so that their control groups go.
+func (k *kubelet) stop() {
+	k.mu.Lock()
+	pods := slices.Collect(maps.Values(k.pods))
+	k.mu.Unlock()
+	for _, p := range pods {
+		for _, c := range p.all(k) {
+			c.kill()
+			<-c.done
 		}
 	}
 }
