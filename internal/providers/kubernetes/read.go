@@ -224,9 +224,9 @@ func needs() []need {
 		need{verb: "get", resource: "pods/log", verbOfSbx: "logs"},
 		need{verb: "get", resource: "pods/exec", verbOfSbx: "exec"},
 		need{verb: "create", resource: "pods/exec", verbOfSbx: "exec"},
-		need{verb: "list", resource: "events", verbOfSbx: "events"},
-		need{verb: "list", resource: "resourcequotas", verbOfSbx: "quota"},
-		need{verb: "get", group: "metrics.k8s.io", resource: "pods", verbOfSbx: "usage"},
+		need{verb: "list", resource: "events", verbOfSbx: "inspect"},
+		need{verb: "list", resource: "resourcequotas", verbOfSbx: "doctor"},
+		need{verb: "get", group: "metrics.k8s.io", resource: "pods", verbOfSbx: "top"},
 	)
 }
 
