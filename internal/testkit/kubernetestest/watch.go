@@ -105,18 +105,18 @@ func (f *Fake) serveWatch(plural string, w http.ResponseWriter, r *http.Request)
 		s.send(fmt.Sprintf(`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version: %d (%d)","reason":"Expired","code":410}}`+"\n", from, f.compacted))
 		return
 	}
-	stop := f.wakeWatch(r)
+	over, stop := f.wakeWatch(r)
 	defer stop()
 	f.watches++
 	defer func() { f.watches-- }()
-	for cuts := f.cuts; r.Context().Err() == nil; {
+	for cuts := f.cuts; !over(); {
 		s.sendNew()
 		switch {
 		case cuts < f.cuts && f.abort:
 			panic(http.ErrAbortHandler)
 		case cuts < f.cuts:
 			return
-		case r.Context().Err() == nil && s.isCurrent():
+		case !over() && s.isCurrent():
 			f.change.Wait()
 		}
 	}
@@ -167,8 +167,9 @@ func (s *watching) isCurrent() bool {
 	return !f.dirty && s.raw == len(f.raw) && (len(f.history) == 0 || f.history[len(f.history)-1].version <= s.sent)
 }
 
-// wakeWatch wakes a watch when its client leaves, when the test ends, and for bookmarks, until stop is called.
-func (f *Fake) wakeWatch(r *http.Request) (stop func()) {
+// wakeWatch wakes a watch when it is over, since its client leaves or the test ends, and for bookmarks, until stop is
+// called.
+func (f *Fake) wakeWatch(r *http.Request) (over func() bool, stop func()) {
 	left, ticker := make(chan struct{}), time.NewTicker(bookmarkEvery)
 	wake := func() {
 		f.mu.Lock()
@@ -191,7 +192,14 @@ func (f *Fake) wakeWatch(r *http.Request) (stop func()) {
 			}
 		}
 	}()
-	return func() { close(left) }
+	return func() bool {
+		select {
+		case <-f.Ended():
+			return true
+		default:
+			return r.Context().Err() != nil
+		}
+	}, func() { close(left) }
 }
 
 // Compact makes every version until now too old for a watch.
