@@ -242,7 +242,7 @@ func (f *Fake) serveLogs(w http.ResponseWriter, r *http.Request, b *box) {
 				_, _ = streams[m.stream].Write([]byte(m.at.UTC().Format(time.RFC3339Nano) + " " + m.text))
 			}
 		}
-		if q.Get("follow") != "1" || b.state != "running" || r.Context().Err() != nil {
+		if q.Get("follow") != "1" || b.state != "running" || f.Over(r) {
 			return
 		}
 		f.change.Wait()

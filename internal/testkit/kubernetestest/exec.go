@@ -182,7 +182,7 @@ func (f *Fake) serveLog(w http.ResponseWriter, r *http.Request, p *thing) {
 			return
 		}
 		_ = http.NewResponseController(w).Flush()
-		if q.Get("follow") != "true" || p.phase != "Running" || p.done || r.Context().Err() != nil {
+		if q.Get("follow") != "true" || p.phase != "Running" || p.done || f.Over(r) {
 			return
 		}
 		f.change.Wait()

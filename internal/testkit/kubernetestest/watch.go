@@ -105,18 +105,17 @@ func (f *Fake) serveWatch(plural string, w http.ResponseWriter, r *http.Request)
 		s.send(fmt.Sprintf(`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version: %d (%d)","reason":"Expired","code":410}}`+"\n", from, f.compacted))
 		return
 	}
-	over, stop := f.wakeWatch(r)
-	defer stop()
+	defer f.wakeWatch(r)()
 	f.watches++
 	defer func() { f.watches-- }()
-	for cuts := f.cuts; !over(); {
+	for cuts := f.cuts; !f.Over(r); {
 		s.sendNew()
 		switch {
 		case cuts < f.cuts && f.abort:
 			panic(http.ErrAbortHandler)
 		case cuts < f.cuts:
 			return
-		case !over() && s.isCurrent():
+		case !f.Over(r) && s.isCurrent():
 			f.change.Wait()
 		}
 	}
@@ -167,9 +166,8 @@ func (s *watching) isCurrent() bool {
 	return !f.dirty && s.raw == len(f.raw) && (len(f.history) == 0 || f.history[len(f.history)-1].version <= s.sent)
 }
 
-// wakeWatch wakes a watch when it is over, since its client leaves or the test ends, and for bookmarks, until stop is
-// called.
-func (f *Fake) wakeWatch(r *http.Request) (over func() bool, stop func()) {
+// wakeWatch wakes a watch when it is over, and for bookmarks, until stop is called.
+func (f *Fake) wakeWatch(r *http.Request) (stop func()) {
 	left, ticker := make(chan struct{}), time.NewTicker(bookmarkEvery)
 	wake := func() {
 		f.mu.Lock()
@@ -192,14 +190,7 @@ func (f *Fake) wakeWatch(r *http.Request) (over func() bool, stop func()) {
 			}
 		}
 	}()
-	return func() bool {
-		select {
-		case <-f.Ended():
-			return true
-		default:
-			return r.Context().Err() != nil
-		}
-	}, func() { close(left) }
+	return func() { close(left) }
 }
 
 // Compact makes every version until now too old for a watch.

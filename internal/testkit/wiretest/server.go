@@ -163,6 +163,16 @@ func (s *Server) waitFor(req *http.Request, d time.Duration) bool {
 // Ended is closed when the test ends, for routes that wait.
 func (s *Server) Ended() <-chan struct{} { return s.ended }
 
+// Over says that nobody reads an answer that goes on any more: its client has left, or the test has ended.
+func (s *Server) Over(r *http.Request) bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return r.Context().Err() != nil
+	}
+}
+
 // Dial connects over net.Pipe, whatever the address.
 func (s *Server) Dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	s.pipe.first.Do(func() { s.pipe.served.Go(func() { _ = s.http.Serve(s.pipe) }) })
