@@ -77,7 +77,7 @@ func rooms() map[string][]string {
 		"providers/e2b":              wire,
 		"providers/daytona":          wire,
 		"providers/docker":           wire,
-		"providers/kubernetes":       with(wire, "poll"),
+		"providers/kubernetes":       with(wire, "process"), // in tests alone: what runs the programs of a kubeconfig
 		"providers/vercel":           wire,
 		"providers/monotask":         wire,
 		"providers/omoios":           with(wire, "agentlog", "jsontext"),

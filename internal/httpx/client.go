@@ -132,7 +132,7 @@ type Client struct {
 	skew     *clockSkew
 	lastSize atomic.Int64 // of the last body, in bytes
 	told     sync.Map     // odd fields that were traced
-	hide     func(string) string
+	learned  learned
 }
 
 // New makes a client; fault.KindUsage for a base that is no http(s) address and for certificates
@@ -150,11 +150,12 @@ func New(n Net, o Options) (*Client, error) {
 			return nil, (&fault.Error{Kind: fault.KindUsage, Err: err}).At(o.Profile, "")
 		}
 	}
-	return &Client{
+	c := &Client{
 		net: n, o: o, base: base, pace: &pacer{bucket: rate.NewLimiter(rate.Limit(o.Rate), o.Burst), start: rate.Limit(o.Rate), burst: o.Burst}, skew: &clockSkew{},
-		hide: newRedactor(slices.Concat(o.Secrets, urlPasswords(o.Base, n.proxyConfig()))),
 		http: &http.Client{Transport: transport, CheckRedirect: checkRedirect},
-	}, nil
+	}
+	c.learned.start(slices.Concat(o.Secrets, urlPasswords(o.Base, n.proxyConfig())))
+	return c, nil
 }
 
 // urlPasswords are the passwords in the addresses of the base and of the proxies.
@@ -274,7 +275,7 @@ func (c *Client) Trace(format string, args ...any) { c.traceLine(format, args...
 
 func (c *Client) traceLine(format string, args ...any) {
 	if c.net.Trace != nil {
-		c.net.Trace(c.cleanText(fmt.Sprintf(format, args...)))
+		c.net.Trace(c.Clean(fmt.Sprintf(format, args...)))
 	}
 }
 

@@ -36,7 +36,13 @@ func (e stalledError) Error() string { return "stalled: no data for " + e.after.
 // or timeout, any other error is unavailable.
 func (c *Client) requestFault(ctx context.Context, r Request, err error) error {
 	cause := context.Cause(ctx)
-	if silent, ok := errors.AsType[noAnswerError](cause); ok {
+	known, named := errors.AsType[*fault.Error](err)
+	silent, late := errors.AsType[noAnswerError](cause)
+	if named && (ctx.Err() == nil || late && known.Kind == fault.KindAuth) { // what gives the credentials may be what is late
+		own := *known // several requests may share it
+		return own.At(c.o.Profile, r.Op)
+	}
+	if late {
 		return fault.New(fault.KindUnavailable, "%w", silent).At(c.o.Profile, r.Op).
 			WithHint("%s does not answer: try later, or allow more time with limits.request_timeout", c.hostOf(r))
 	}
@@ -46,13 +52,9 @@ func (c *Client) requestFault(ctx context.Context, r Request, err error) error {
 	if ctx.Err() != nil {
 		return (&fault.Error{Kind: fault.KindOf(ctx.Err()), Err: cause}).At(c.o.Profile, r.Op)
 	}
-	if known, ok := errors.AsType[*fault.Error](err); ok {
-		own := *known // several requests may share it
-		return own.At(c.o.Profile, r.Op)
-	}
 	t := c.describeFailure(r, err)
-	lost := &transportError{text: c.cleanText(t.text), err: err, permanent: t.permanent}
-	return (&fault.Error{Kind: fault.KindUnavailable, Hint: c.cleanText(t.hint), Err: lost}).At(c.o.Profile, r.Op)
+	lost := &transportError{text: c.Clean(t.text), err: err, permanent: t.permanent}
+	return (&fault.Error{Kind: fault.KindUnavailable, Hint: c.Clean(t.hint), Err: lost}).At(c.o.Profile, r.Op)
 }
 
 // interruptedFault is requestFault for a ctx that ended between two attempts. It has the error

@@ -56,12 +56,12 @@ func (c *Client) invalidBodyFault(r Request, res *Response, err error) error {
 	switch start := c.bodyStart(res.Body); {
 	case isHTML(res.Header, res.Body):
 		return fault.New(fault.KindUnavailable, "the answer is HTML instead of JSON: %q", start).At(c.o.Profile, r.Op).
-			WithHint("check the url: requests go to %s", c.cleanText(c.hostOf(r)))
+			WithHint("check the url: requests go to %s", c.Clean(c.hostOf(r)))
 	case len(res.Body) == 0:
 		return fault.New(fault.KindUnavailable, "the answer is empty").At(c.o.Profile, r.Op).
-			WithHint("try later; if it happens again, check which server answers at %s", c.cleanText(c.hostOf(r)))
+			WithHint("try later; if it happens again, check which server answers at %s", c.Clean(c.hostOf(r)))
 	default:
-		return fault.New(fault.KindUnavailable, "the answer is invalid: %s: %q", c.cleanText(jsontext.Describe(err)), start).At(c.o.Profile, r.Op).
+		return fault.New(fault.KindUnavailable, "the answer is invalid: %s: %q", c.Clean(jsontext.Describe(err)), start).At(c.o.Profile, r.Op).
 			WithHint("try later; if it happens again, the API has changed or the url is not that of %s", c.o.Profile)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"unicode"
 )
 
@@ -99,9 +101,42 @@ func lowerHex(escaped string) string {
 	return string(b)
 }
 
-// cleanText makes a server's text usable in one line: secrets are redacted, line ends removed,
+// maxLearned is how many secrets that were learned are kept, the newest: a token that is renewed each hour stays
+// hidden for longer than its API accepts it.
+const maxLearned = 16
+
+// learned redacts the secrets of the options and those that were learned since.
+type learned struct {
+	mu     sync.Mutex
+	known  []string
+	newest []string
+	hide   atomic.Pointer[func(string) string]
+}
+
+func (l *learned) start(known []string) {
+	hide := newRedactor(known)
+	l.known = known
+	l.hide.Store(&hide)
+}
+
+// Hide redacts a secret from now on that was learned while requests were sent, such as a token that is renewed.
+func (c *Client) Hide(secret string) {
+	l := &c.learned
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(secret) < minSecret || slices.Contains(l.newest, secret) {
+		return
+	}
+	l.newest = append(l.newest[max(0, len(l.newest)-maxLearned+1):], secret)
+	hide := newRedactor(slices.Concat(l.known, l.newest))
+	l.hide.Store(&hide)
+}
+
+func (c *Client) hide(text string) string { return (*c.learned.hide.Load())(text) }
+
+// Clean makes a server's text usable in one line: secrets are redacted, line ends removed,
 // control and invisible characters escaped, and it is cut to maxText.
-func (c *Client) cleanText(text string) string { return flatten(c.hide(text), maxText) }
+func (c *Client) Clean(text string) string { return flatten(c.hide(text), maxText) }
 
 // flatten makes one line of at most that many characters.
 func flatten(text string, most int) string {

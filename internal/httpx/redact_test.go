@@ -3,6 +3,7 @@ package httpx_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -100,4 +101,20 @@ func FuzzRedaction(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A secret that is learned later is hidden from then on, the newest ones and never fewer than those of the options.
+func TestSecretsThatAreLearned(t *testing.T) {
+	t.Parallel()
+	c, err := httpx.New(httpx.Net{}, httpx.Options{Base: "https://api.example.com", Secrets: []string{"from-the-start"}})
+	require.NoError(t, err)
+	assert.Equal(t, "*** token-00", c.Clean("from-the-start token-00"))
+	var all []string
+	for i := range 17 {
+		all = append(all, fmt.Sprintf("token-%02d", i))
+		c.Hide(all[i])
+		c.Hide(all[i])
+		c.Hide("ab")
+	}
+	assert.Equal(t, "*** "+all[0]+strings.Repeat(" ***", 16)+" ab", c.Clean("from-the-start "+strings.Join(all, " ")+" ab"))
 }

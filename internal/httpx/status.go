@@ -104,7 +104,7 @@ func (c *Client) statusFault(r Request, res *http.Response, body []byte) error {
 	if s.Message == "" && isHTML(res.Header, body) {
 		s.Message = "the answer is a web page instead of JSON"
 	}
-	s.Code, s.Message = c.cleanText(s.Code), c.cleanText(s.Message)
+	s.Code, s.Message = c.Clean(s.Code), c.Clean(s.Message)
 	s.RetryAfter = retryAfter(c.net.Now(), res)
 	kind := KindOf(s.Status)
 	if kind == fault.KindGone && !c.o.Gone {
@@ -124,7 +124,7 @@ func (c *Client) statusHint(r Request, s *StatusError) string {
 	case s.Status == http.StatusTooManyRequests:
 		return "too many requests: wait, or send fewer at a time"
 	case s.Status/100 == 3:
-		return "check the url: requests go to " + c.cleanText(c.hostOf(r))
+		return "check the url: requests go to " + c.Clean(c.hostOf(r))
 	}
 	return ""
 }

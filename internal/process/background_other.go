@@ -2,7 +2,13 @@
 
 package process
 
-import "os/exec"
+import (
+	"os"
+	"os/exec"
+)
 
 // detach has nothing to do where programs have no terminal to lose.
 func detach(*exec.Cmd) {}
+
+// killSession kills the program alone.
+func killSession(p *os.Process) error { return p.Kill() }

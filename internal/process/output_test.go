@@ -44,3 +44,28 @@ func TestOutputEndsWithItsCaller(t *testing.T) {
 	_, err := p.Output(ctx, "sh", args...)
 	assert.ErrorIs(t, err, why)
 }
+
+func TestCapture(t *testing.T) {
+	t.Parallel()
+	p, _, terminal := helper("")
+	for name, tc := range map[string]struct{ script, out, said, fails string }{
+		"both outputs, no input":     {`echo "$WORD $MORE"; echo why >&2; cat`, "kept too\n", "why\n", ""},
+		"an exit":                    {"echo out; echo why >&2; exit 3", "out\n", "why\n", "exit status 3"},
+		"too much":                   {"yes | head -c 100000", "", "", "larger than 64 KiB"},
+		"too much on stderr":         {"yes | head -c 100000 >&2", "", "", ""},
+		"what it started has a pipe": {"echo out; sleep 5 &", "out\n", "", ""},
+	} {
+		out, said, err := p.Capture(t.Context(), []string{"MORE=too"}, "sh", "-c", tc.script)
+		if tc.fails == "" {
+			require.NoError(t, err, name)
+		} else {
+			require.ErrorContains(t, err, tc.fails, name)
+		}
+		assert.Equal(t, tc.out, out, name)
+		if name != "too much on stderr" {
+			assert.Equal(t, tc.said, said, name)
+		}
+		assert.LessOrEqual(t, len(said), 64<<10, name)
+	}
+	assert.Empty(t, terminal.String(), "nothing of it reaches the terminal")
+}

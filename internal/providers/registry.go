@@ -122,8 +122,13 @@ type Deps struct {
 	Version  string                          // of sbx, for records
 	Notice   func(text string)               // one line for the operator, on stderr
 	Net      httpx.Net                       // for providers behind an API
+	Run      Runner                          // helper programs
 	Stretch  process.Stretch                 // of limits in real time, for providers on this machine
 }
+
+// Runner runs a helper program with more environment variables (KEY=VALUE) and without input; it ends with ctx. said
+// is what it printed on stderr, also beside an error.
+type Runner func(ctx context.Context, env []string, program string, args ...string) (out, said string, err error)
 
 // Facts are properties of a provider type that decide how sbx treats its sandboxes. Each type declares
 // them; no other code compares the name of a type (the arch test checks that). The zero value is a

@@ -34,7 +34,7 @@ type Client struct {
 	wirekit.Base
 	wirekit.Reasons
 
-	at       target
+	at       *target
 	label    string   // KEY=VALUE or KEY of the objects that the profile has; "" = all
 	kinds    []string // names of kinds that are listed; nil = all that are served
 	defaults createDefaults
@@ -94,11 +94,18 @@ func Type() providers.Type {
 			{Name: "image", Default: guest.DefaultImage, Kind: providers.OptionText, Help: "image of new sandboxes; it needs /bin/sh"},
 			{Name: "runtime_class", Kind: providers.OptionText, Help: "runtime class of new sandboxes, such as gvisor or kata; empty = the cluster's default"},
 		},
-		Open: open,
+		Open: opener(accountFolder),
 	}
 }
 
-func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.Provider, error) {
+// opener opens profiles; account is the folder with the account of a pod.
+func opener(account string) func(context.Context, providers.Profile, providers.Deps) (providers.Provider, error) {
+	return func(_ context.Context, p providers.Profile, d providers.Deps) (providers.Provider, error) {
+		return open(p, d, account)
+	}
+}
+
+func open(p providers.Profile, d providers.Deps, account string) (providers.Provider, error) {
 	c := &Client{
 		label: p.Settings["label"], defaults: createDefaults{image: p.Settings["image"], runtimeClass: p.Settings["runtime_class"]}, served: map[string]discovery{}, notice: d.Notice, pods: podList{turn: make(chan struct{}, 1)},
 		Reasons: wirekit.Reasons{
@@ -111,15 +118,16 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 	}
 	var err error
 	if c.kinds, err = kindNames(p.Settings["kinds"]); err == nil {
-		c.at, err = findTarget(p.Settings, d)
+		c.at, err = findTarget(p.Settings, d, account)
 	}
 	if err != nil {
 		return nil, fault.Placed(err, p.Name, "")
 	}
-	c.Base, err = wirekit.NewBase(p, d, TypeName, httpx.Options{Base: c.at.base, Secrets: c.at.secrets, Transport: c.at.transport, Explain: explain})
+	c.Base, err = wirekit.NewBase(p, d, TypeName, httpx.Options{Base: c.at.base, Transport: c.at.transport, Explain: explain})
 	if err != nil {
 		return nil, err
 	}
+	c.at.api = c.API
 	return c, nil
 }
 

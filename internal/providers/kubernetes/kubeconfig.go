@@ -2,16 +2,19 @@ package kubernetes
 
 import (
 	"cmp"
+	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/transport"
 
 	"sbx/internal/fault"
+	"sbx/internal/httpx"
 	"sbx/internal/providers"
 )
 
@@ -20,29 +23,28 @@ type target struct {
 	base      string // https://host, with a path in front of those of the API where there is one
 	context   string // of the kubeconfig; "" = the account of a pod
 	namespace string
-	secrets   []string
 	transport http.RoundTripper
+	api       *httpx.Client // which hides the credentials of requests; it is set before the first one
 }
 
-// findTarget reads the kubeconfig as kubectl does. Without a file the account of the pod is used that sbx runs in.
-func findTarget(settings map[string]string, d providers.Deps) (target, error) {
+// accountFolder has the account of a pod, in each pod that is given one.
+const accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// findTarget reads the kubeconfig as kubectl does. Without a file the account of the pod is used that sbx runs in,
+// whose files are in the folder account.
+func findTarget(settings map[string]string, d providers.Deps, account string) (*target, error) {
 	lookup := d.Lookup
 	if lookup == nil {
 		lookup = func(string) (string, bool) { return "", false }
 	}
-	t := target{namespace: settings["namespace"]}
-	config, err := t.readConfig(settings, lookup)
+	t := &target{namespace: settings["namespace"]}
+	config, err := t.readConfig(settings, lookup, account)
 	if err != nil {
 		return t, err
 	}
 	t.base = strings.TrimRight(config.Host, "/")
 	if !strings.Contains(t.base, "://") {
 		t.base = "https://" + t.base
-	}
-	for _, secret := range []string{config.BearerToken, config.Password} {
-		if secret != "" {
-			t.secrets = append(t.secrets, secret)
-		}
 	}
 	config.Dial = d.Net.Dial
 	switch {
@@ -52,19 +54,34 @@ func findTarget(settings map[string]string, d providers.Deps) (target, error) {
 		config.Proxy = d.Net.Proxy()
 	}
 	config.NextProtos = []string{"http/1.1"} // a dead connection ends with its request; the pings of HTTP/2 in client-go find it after 45 s, too late for three tries
-	if config.ExecProvider != nil {
-		config.ExecProvider.StdinUnavailable = true
-		config.ExecProvider.StdinUnavailableMessage = "sbx does not ask for credentials: log in with the program first"
-	}
-	client, err := rest.HTTPClientFor(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &observed{next, t} })
+	program, err := t.takePlugin(config, d)
 	if err != nil {
-		return t, fault.New(fault.KindUsage, "the credentials of context %s cannot be used: %w", cmp.Or(t.context, "of the pod"), err)
+		return t, err
 	}
-	t.transport = &transport{cmp.Or(client.Transport, http.DefaultTransport)}
+	if err := t.connect(config, program); err != nil {
+		return t, fault.New(fault.KindUsage, "the credentials of %s cannot be used: %w", cmp.Or(t.context, "the pod's account"), err).
+			WithHint("`kubectl config view` shows where they are; a pod has those of its account with automountServiceAccountToken: true")
+	}
 	return t, nil
 }
 
-func (t *target) readConfig(settings map[string]string, lookup func(string) (string, bool)) (*rest.Config, error) {
+// connect makes the transport that adds the credentials; program is nil where no program gives them.
+func (t *target) connect(config *rest.Config, program *plugin) error {
+	whole, err := config.TransportConfig()
+	if err != nil {
+		return err
+	}
+	if program != nil {
+		whole.TLS.GetCertHolder = &transport.GetCertHolder{GetCert: program.certificate}
+	}
+	if t.transport, err = transport.New(whole); err == nil && program != nil {
+		program.next, t.transport = t.transport, program
+	}
+	return err
+}
+
+func (t *target) readConfig(settings map[string]string, lookup func(string) (string, bool), account string) (*rest.Config, error) {
 	variable, _ := lookup("KUBECONFIG") // as for kubectl: whatever the profile is called
 	rules := &clientcmd.ClientConfigLoadingRules{Precedence: filepath.SplitList(cmp.Or(settings["kubeconfig"], variable))}
 	if home, ok := lookup("HOME"); ok && len(rules.Precedence) == 0 {
@@ -75,9 +92,8 @@ func (t *target) readConfig(settings map[string]string, lookup func(string) (str
 		return nil, fault.Usage("the kubeconfig cannot be read: %w", err).WithHint("`kubectl config view` shows what kubectl reads")
 	}
 	if host, _ := lookup("KUBERNETES_SERVICE_HOST"); len(raw.Contexts) == 0 && host != "" {
-		config, err := rest.InClusterConfig()
-		t.namespace = cmp.Or(t.namespace, "default")
-		return config, err
+		port, _ := lookup("KUBERNETES_SERVICE_PORT")
+		return t.readAccount(account, net.JoinHostPort(host, port)), nil
 	}
 	t.context = cmp.Or(settings["context"], raw.CurrentContext)
 	switch at := raw.Contexts[t.context]; {
@@ -95,17 +111,28 @@ func (t *target) readConfig(settings map[string]string, lookup func(string) (str
 	return config, nil
 }
 
-// transport is the transport of client-go, which adds the credentials.
-type transport struct{ http.RoundTripper }
-
-// RoundTrip sends a request. A program of the kubeconfig that gives no credentials is a fault of kind auth.
-func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	res, err := t.RoundTripper.RoundTrip(r)
-	if err != nil && strings.HasPrefix(err.Error(), "getting credentials") {
-		return res, (&fault.Error{Kind: fault.KindAuth, Err: err}).WithHint("run the program of `users` in the kubeconfig by hand, or log in again")
-	}
-	return res, err
+// readAccount is the account of a pod, from the files that the kubelet keeps in its folder. The token expires, and
+// is read from its file again each minute.
+func (t *target) readAccount(folder, address string) *rest.Config {
+	namespace, _ := os.ReadFile(filepath.Join(folder, "namespace")) // without it the files that count are missing, too
+	t.namespace = cmp.Or(t.namespace, strings.TrimSpace(string(namespace)), "default")
+	return &rest.Config{Host: "https://" + address, BearerTokenFile: filepath.Join(folder, "token"), TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(folder, "ca.crt")}}
 }
 
-// CloseIdleConnections is called by http.Client.
-func (t *transport) CloseIdleConnections() { utilnet.CloseIdleConnectionsFor(t.RoundTripper) }
+// observed is the transport below those that add credentials: what they add is hidden in every text from then on.
+type observed struct {
+	http.RoundTripper
+
+	at *target
+}
+
+// RoundTrip sends a request.
+func (o *observed) RoundTrip(r *http.Request) (*http.Response, error) {
+	if _, secret, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok {
+		o.at.api.Hide(secret)
+	}
+	return o.RoundTripper.RoundTrip(r)
+}
+
+// WrappedRoundTripper is for what closes idle connections.
+func (o *observed) WrappedRoundTripper() http.RoundTripper { return o.RoundTripper }
