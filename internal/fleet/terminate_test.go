@@ -73,6 +73,9 @@ func cases() map[string]one {
 		}
 		return providers.Proof{Ended: sandbox.True}, nil
 	}}
+	kept := fake.Options{Proof: func(string, providers.EndQuery) (providers.Proof, error) {
+		return providers.Proof{Ended: sandbox.False, Reason: "it is terminating", KeptBy: "its node n-1 is not ready"}, nil
+	}}
 	running := fake.Seed{}
 	state := func(s sandbox.State) fake.Seed { return fake.Seed{Sandbox: sandbox.Sandbox{State: s}} }
 	verified, gone, failed := sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone, sandbox.OutcomeFailed
@@ -111,6 +114,7 @@ func cases() map[string]one {
 		"ask hangs":                  {slow, running, []fake.Fault{{Op: ask, Hang: true}}, pre, false, failed, "no answer within 20s", fault.KindUnavailable, 20 * time.Second, 1},
 		"liar":                       {slow, running, []fake.Fault{{Op: ask, Skip: true}}, pre, false, sandbox.OutcomeAccepted, "accepted but still running after 10s", "", 10 * time.Second, 1},
 		"stuck":                      {slow, fake.Seed{EndFor: fake.Forever}, nil, pre, false, sandbox.OutcomeStuck, "still terminating after 10s", "", 10 * time.Second, 1},
+		"stuck, for a known reason":  {kept, fake.Seed{EndFor: fake.Forever}, nil, pre, false, sandbox.OutcomeStuck, "still terminating after 10s: its node n-1 is not ready", "", 10 * time.Second, 1},
 		"blind for a while":          {slow, running, []fake.Fault{{Op: get, After: 1, Times: 3, Err: planted(fault.KindUnavailable)}}, pre, false, verified, "", "", 375 * time.Millisecond, 1},
 		"blind for ever":             {slow, running, []fake.Fault{{Op: get, After: 1, Err: planted(fault.KindUnavailable)}}, pre, false, sandbox.OutcomeAccepted, "the end cannot be verified", "", 10 * time.Second, 1},
 		"right lost after ask":       {slow, running, []fake.Fault{{Op: get, After: 1, Err: planted(fault.KindAuth)}}, pre, false, sandbox.OutcomeAccepted, "the end cannot be verified", "", 0, 1},

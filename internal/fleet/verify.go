@@ -53,9 +53,9 @@ func (e *termination) awaitEnd(ctx context.Context) sandbox.Ending {
 		case err != nil && ctx.Err() != nil:
 			return e.interruptedOutcome(ctx)
 		case err != nil && !fault.Retryable(err) && fault.KindOf(err) != fault.KindUnknown:
-			return e.unseenOutcome(last, err)
+			return e.unseenOutcome(ctx, last, err)
 		case !time.Now().Before(deadline):
-			return e.unseenOutcome(last, err)
+			return e.unseenOutcome(ctx, last, err)
 		}
 	}
 }
@@ -122,7 +122,7 @@ func (e *termination) verifiedOutcome(now sandbox.Sandbox, err error, proof ...s
 }
 
 // unseenOutcome is the outcome of a request that was accepted without an observed end.
-func (e *termination) unseenOutcome(last sandbox.Sandbox, err error) sandbox.Ending {
+func (e *termination) unseenOutcome(ctx context.Context, last sandbox.Sandbox, err error) sandbox.Ending {
 	waited := sandbox.FormatDuration(e.o.Wait)
 	switch {
 	case fault.KindOf(err) == fault.KindNotFound:
@@ -130,11 +130,28 @@ func (e *termination) unseenOutcome(last sandbox.Sandbox, err error) sandbox.End
 	case err != nil:
 		return e.newOutcome(sandbox.OutcomeAccepted, fmt.Sprintf("accepted, but the end cannot be verified: %v", err))
 	case last.State == sandbox.StateTerminating:
-		return e.newOutcome(sandbox.OutcomeStuck, "still terminating after "+waited, e.providerEvidence("state", string(last.State)))
+		return e.newOutcome(sandbox.OutcomeStuck, "still terminating after "+waited+e.keptBy(ctx), e.providerEvidence("state", string(last.State)))
 	case last.State.Ended():
 		return e.newOutcome(sandbox.OutcomeAccepted, "it has ended, but the provider still keeps its data after "+waited, e.providerEvidence("state", string(last.State)))
 	}
 	return e.newOutcome(sandbox.OutcomeAccepted, fmt.Sprintf("accepted but still %s after %s", last.State, waited), e.providerEvidence("state", string(last.State)))
+}
+
+// keptBy is what keeps a sandbox that is terminating, as the end of a reason; "" where the provider cannot tell.
+func (e *termination) keptBy(ctx context.Context) string {
+	v, ok := providers.As[providers.Verifier](e.endRun.m.Provider)
+	if !ok {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // Wait is over
+	defer cancel()
+	proof, err := callWithoutBreaker(ctx, e.endRun.m, "verify "+e.target.ID, func(ctx context.Context) (providers.Proof, error) {
+		return v.VerifyEnd(ctx, e.target.ID, providers.EndQuery{Delete: e.o.Delete, Since: e.f.o.Now(), Now: e.f.o.Now()})
+	})
+	if err != nil || proof.KeptBy == "" {
+		return ""
+	}
+	return ": " + proof.KeptBy
 }
 
 // interruptedOutcome is the outcome of an accepted request when ctx ended.

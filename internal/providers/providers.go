@@ -320,6 +320,7 @@ type EndQuery struct {
 type Proof struct {
 	Ended  sandbox.Verdict
 	Reason string // why Ended is not True: "the host still answers"
+	KeptBy string // what keeps it from its end: "its node n-1 is not ready"; "" = nothing is known
 	// Independent says that the proof does not depend on the API's records, which may be dropped
 	// while the machine runs: it rests on the machine's own answer, on its node's list, or on the
 	// longest time that a machine may run.

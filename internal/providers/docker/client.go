@@ -136,21 +136,36 @@ func (c *Client) request(ctx context.Context, r httpx.Request) (httpx.Request, e
 
 // json is a call with an answer in JSON.
 func (c *Client) json(ctx context.Context, r httpx.Request, out any) error {
-	r, err := c.request(ctx, r)
-	if err != nil {
+	return c.call(ctx, r, func(r httpx.Request) error {
+		_, err := c.API.JSON(ctx, r, out)
 		return err
+	})
+}
+
+// call sends a request, and once more where another engine answers at the address since the last one.
+func (c *Client) call(ctx context.Context, r httpx.Request, send func(httpx.Request) error) error {
+	for try := 1; ; try++ {
+		at, err := c.request(ctx, r)
+		if err != nil {
+			return err
+		}
+		if err = send(at); !refusesVersion(err) {
+			return c.awayFault(r.Op, err)
+		}
+		if try > 1 {
+			return c.Fault(fault.KindUnsupported, r.Op, "the engine does not take the versions of the API that sbx speaks: %w", err).WithHint("update sbx: it speaks 1.%d to 1.%d", oldestAPI, newestAPI)
+		}
+		c.forgetEngine()
 	}
-	_, err = c.API.JSON(ctx, r, out)
-	return err
 }
 
 // send is a call whose answer has no content. 304 says that it had been done before.
 func (c *Client) send(ctx context.Context, r httpx.Request) error {
-	r, err := c.request(ctx, r)
-	if err != nil {
+	err := c.call(ctx, r, func(r httpx.Request) error {
+		_, err := c.API.Do(ctx, r)
 		return err
-	}
-	if _, err = c.API.Do(ctx, r); httpx.Status(err) == http.StatusNotModified {
+	})
+	if httpx.Status(err) == http.StatusNotModified {
 		return nil
 	}
 	return err

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net/http"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
@@ -59,10 +61,24 @@ func (c *Client) awayFault(op string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return c.Fault(fault.KindAuth, op, "the engine at %s refuses this user: %w", c.at.Host, err).WithHint("your user needs the right to use the socket, for example by the group docker")
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return c.Fault(fault.KindUnavailable, op, "no engine listens at %s: %w", c.at.Host, err).WithHint("start the engine, or name another with DOCKER_HOST; %s names this one", c.at.From)
 	}
 	return err
+}
+
+// refusesVersion says that the engine does not take the version of the API in the path of the request, so that it had
+// no effect.
+func refusesVersion(err error) bool {
+	s := httpx.StatusOf(err)
+	return s != nil && s.Status == http.StatusBadRequest && strings.HasPrefix(s.Message, "client version ")
+}
+
+// forgetEngine makes the next request ask which version the engine speaks.
+func (c *Client) forgetEngine() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.engine = engine{}
 }
 
 // isPodman says that Podman answers, as far as is known.

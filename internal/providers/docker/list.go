@@ -93,7 +93,10 @@ func hexWord() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{3,64}$`) }
 func (c *Client) inspect(ctx context.Context, op, id string) (wireContainer, error) {
 	var w wireContainer
 	err := c.json(ctx, httpx.Request{Op: op + " " + id, Path: httpx.Path("containers", id, "json")}, &w)
-	if err == nil {
+	switch begins := len(id) < len(w.ID) && strings.HasPrefix(w.ID, id); {
+	case err == nil && begins && strings.TrimPrefix(w.Name, "/") != id:
+		err = c.Fault(fault.KindNotFound, op+" "+id, "it is the beginning of an id")
+	case err == nil:
 		err = providers.CheckAnswerID(c.Profile, op+" "+id, id, w.ID, strings.TrimPrefix(w.Name, "/"))
 	}
 	if err != nil {

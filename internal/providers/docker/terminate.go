@@ -80,8 +80,9 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 		return providers.Proof{Ended: sandbox.False, Reason: "the list still has it as " + rows[0].State}, nil
 	}
 	proof := providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{c.Evidence("read by id", "not found", "engine"), c.Evidence("list", "not in it", "engine")}}
+	ahead, _ := c.Skew()
 	for _, more := range []time.Duration{0, clockStep} { // the clock of the engine is known to a second
-		events, err := c.remembered(ctx, "verify "+id, id, q.Since.Add(-eventWindow), more)
+		events, err := c.remembered(ctx, "verify "+id, id, q.Since.Add(ahead-eventWindow), more)
 		for _, e := range events {
 			if err == nil && e.Event == "die" {
 				proof.Independent = true

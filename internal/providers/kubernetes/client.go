@@ -138,6 +138,12 @@ func explain(_ int, body []byte) (code, message string) {
 	return s.Reason, s.Message
 }
 
+// apiNow is the API server's time: that of this machine, corrected by the last answer.
+func (c *Client) apiNow() time.Time {
+	ahead, _ := c.Skew()
+	return c.Now().Add(ahead)
+}
+
 // kindNames are the kinds of a setting; nil for none.
 func kindNames(text string) ([]string, error) {
 	names := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })

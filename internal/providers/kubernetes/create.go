@@ -30,6 +30,8 @@ const (
 	startLimit = 5 * time.Minute
 	// unschedulableLimit is how long no node may have room: an autoscaler may add one.
 	unschedulableLimit = time.Minute
+	// refusedLimit is how long the API may refuse to make the pod: a quota has room again when another one ends.
+	refusedLimit = 7 * time.Second
 	// recordFor is how long the record of a job of sbx stays after its end, in seconds.
 	recordFor = 24 * 60 * 60
 	// podGrace is the time from TERM to KILL of a pod of sbx, in seconds; its shell ends at once.
@@ -128,7 +130,7 @@ func (c *Client) newKind(ctx context.Context) (kind, string, error) {
 func (c *Client) createBody(k kind, version string, spec sandbox.Spec) (wireCreate, error) {
 	ttl := wirekit.TTL(spec.TTL)
 	seconds := int64(math.Ceil(ttl.Seconds()))
-	expires := c.Now().Add(ttl).UTC().Format(time.RFC3339)
+	expires := c.apiNow().Add(ttl).UTC().Format(time.RFC3339)
 	all := spec.CreateLabels()
 	all[sandbox.LabelNonce] = cmp.Or(all[sandbox.LabelNonce], strings.ToLower(rand.Text()))
 	all[sandbox.LabelExpires], all[sandbox.LabelRun] = expires, guest.MainTag
@@ -206,7 +208,7 @@ func (c *Client) postCreate(ctx context.Context, k kind, version string, body wi
 		err = fault.New(fault.KindUnavailable, "the answer names no object").At(c.Profile, "create")
 	}
 	if err != nil {
-		return made, providers.CreateFailed(err, mark)
+		return made, c.admission(providers.CreateFailed(err, mark))
 	}
 	return made, nil
 }
@@ -229,6 +231,7 @@ func (c *Client) awaitPod(ctx context.Context, made object) (object, error) {
 			return made, err
 		}
 		state, raw := o.state()
+		refused := c.podRefusal(ctx, o, time.Since(began))
 		switch reason := o.waitReason(); {
 		case o.podRuns() && state == sandbox.StateRunning:
 			return o, nil
@@ -238,6 +241,8 @@ func (c *Client) awaitPod(ctx context.Context, made object) (object, error) {
 			return o, fault.New(fault.KindLauncher, "its container does not start: %s", words(reason, o.waitMessage()))
 		case reason == "Unschedulable" && time.Since(began) > unschedulableLimit:
 			return o, fault.New(fault.KindLauncher, "no node takes its pod: %s", o.waitMessage()).WithHint("ask for less with --memory and --cpu, or add a node")
+		case refused != "":
+			return o, fault.New(fault.KindLauncher, "it gets no pod: %s", refused).WithHint("%s", c.refusalHint(refused))
 		case time.Since(began) > startLimit:
 			return o, fault.New(fault.KindLauncher, "its pod does not run after %s: %s", startLimit, words(raw, o.waitMessage()))
 		}

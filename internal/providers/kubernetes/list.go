@@ -181,7 +181,7 @@ func (c *Client) eachObjectAt(ctx context.Context, op, path string, query url.Va
 	for try := 1; ; try++ {
 		moment = ""
 		err = wirekit.EachRow(c.Profile, op, func(token string) (wirekit.Page[wireObject], error) {
-			page, at, err := c.readPage(ctx, op, path, query, token)
+			page, at, err := readPage(ctx, c, httpx.Request{Op: op, Path: path, Query: query}, token, func(o wireObject) string { return o.Metadata.UID })
 			if token == "" {
 				moment = at
 			} else if err == nil && at != moment || httpx.Status(err) == http.StatusGone {
@@ -200,19 +200,20 @@ func (c *Client) eachObjectAt(ctx context.Context, op, path string, query url.Va
 }
 
 // readPage reads one page and the moment that it shows.
-func (c *Client) readPage(ctx context.Context, op, path string, query url.Values, token string) (page wirekit.Page[wireObject], moment string, err error) {
+func readPage[R any](ctx context.Context, c *Client, r httpx.Request, token string, id func(R) string) (page wirekit.Page[R], moment string, err error) {
 	q := url.Values{"limit": {strconv.Itoa(pageSize)}}
-	maps.Copy(q, query)
+	maps.Copy(q, r.Query)
 	if token != "" {
 		q.Set("continue", token)
 	}
-	var w wireList[wireObject]
-	if _, err := c.API.JSON(ctx, httpx.Request{Op: op, Path: path, Query: q}, &w); err != nil {
+	var w wireList[R]
+	r.Query = q
+	if _, err := c.API.JSON(ctx, r, &w); err != nil {
 		return page, "", err
 	}
 	page.Next = w.Metadata.Continue
-	page.Rows, err = w.Items.Named(func(o wireObject) string { return o.Metadata.UID })
-	return page, w.Metadata.ResourceVersion, fault.Placed(err, c.Profile, op)
+	page.Rows, err = w.Items.Named(id)
+	return page, w.Metadata.ResourceVersion, fault.Placed(err, c.Profile, r.Op)
 }
 
 // Get reads one by its id or its name.

@@ -117,23 +117,25 @@ func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error)
 		}
 	}
 	for _, uid := range uids {
-		var w wireList[wireEvent]
-		query := url.Values{"fieldSelector": {"involvedObject.uid=" + uid}, "limit": {strconv.Itoa(pageSize)}}
-		if _, err := c.API.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("api", "v1", "namespaces", c.at.namespace, "events"), Query: query}, &w); err != nil {
-			return all, err
-		}
-		rows, err := w.Items.Rows()
-		for _, e := range rows {
+		err = cmp.Or(err, c.eachEvent(ctx, op, uid, func(e wireEvent) bool {
 			if at := e.at(); !at.IsZero() {
 				all = append(all, sandbox.Event{At: at, Event: e.Reason, Detail: words(e.Message, e.repeats())})
 			}
-		}
-		if err != nil {
-			return all, fault.Placed(err, c.Profile, op)
-		}
+			return true
+		}))
 	}
 	slices.SortStableFunc(all, func(a, b sandbox.Event) int { return a.At.Compare(b.At) })
-	return all, nil
+	return all, err
+}
+
+// eachEvent gives the events of an object, which come in the order of their names.
+func (c *Client) eachEvent(ctx context.Context, op, uid string, take func(wireEvent) bool) error {
+	r := httpx.Request{Op: op, Path: httpx.Path("api", "v1", "namespaces", c.at.namespace, "events"), Query: url.Values{"fieldSelector": {"involvedObject.uid=" + uid}}}
+	id := func(e wireEvent) string { return e.Metadata.UID }
+	return wirekit.EachRow(c.Profile, op, func(token string) (wirekit.Page[wireEvent], error) {
+		page, _, err := readPage(ctx, c, r, token, id)
+		return page, err
+	}, id, take)
 }
 
 // at is when it was last seen; events of newer reporters have one time only.

@@ -2,7 +2,9 @@ package kubernetes_test
 
 import (
 	"context"
+	"crypto/rand"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -312,4 +314,153 @@ func (s scene) between(t *testing.T, act func()) *proxy {
 	p.client = onCluster(t, kubernetestest.Config(t, server.URL), nil)
 	t.Cleanup(p.client.Close)
 	return p
+}
+
+// namespace makes a namespace that is deleted after the test, with a client whose profile names it.
+func (s scene) namespace(settings map[string]string) (scene, string) {
+	s.t.Helper()
+	name := "days-" + strings.ToLower(rand.Text()[:12])
+	made, code := s.do(s.t.Context(), http.MethodPost, "/api/v1/namespaces", fields{"apiVersion": "v1", "kind": "Namespace", "metadata": fields{"name": name}})
+	require.Equal(s.t, http.StatusCreated, code, "%v", made.fields)
+	s.t.Cleanup(func() { s.do(context.Background(), http.MethodDelete, "/api/v1/namespaces/"+name, nil) })
+	own := map[string]string{"namespace": name}
+	maps.Copy(own, settings)
+	s.c = onCluster(s.t, realCluster(s.t), own)
+	s.t.Cleanup(s.c.Close)
+	return s, name
+}
+
+// TestPodsOverAQuotaOnACluster: the create fails within seconds with the words of the API, and leaves nothing.
+func TestPodsOverAQuotaOnACluster(t *testing.T) {
+	t.Parallel()
+	for kind, kinds := range map[string]string{"job": "job,pod", "sandbox": ""} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s, name := newScene(t).namespace(map[string]string{"kinds": kinds})
+			path := "/api/v1/namespaces/" + name + "/resourcequotas"
+			_, code := s.do(t.Context(), http.MethodPost, path, fields{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": fields{"name": "small"}, "spec": fields{"hard": fields{"limits.memory": "64Mi"}}})
+			require.Equal(t, http.StatusCreated, code)
+			s.await(made{path: path + "/small"}, func(m made) bool { return m.text("status", "hard", "limits.memory") == "64Mi" })
+			for words, memory := range map[string]int64{"exceeded quota: small, requested: limits.memory=134217728": 128 * sandbox.MiB, "must specify limits.memory": 0} {
+				began := time.Now()
+				_, err := s.c.Create(t.Context(), sandbox.Spec{Image: kubernetestest.Image, MemoryBytes: memory})
+				assert.Equal(t, fault.KindLauncher, fault.KindOf(err), "%v", err)
+				require.ErrorContains(t, err, words)
+				require.ErrorContains(t, err, "its sandbox was deleted again")
+				assert.Regexp(t, "sbx doctor|--memory", fault.HintOf(err))
+				assert.Less(t, time.Since(began), time.Minute)
+			}
+			require.Eventually(t, func() bool { return len(list(t, s.c)) == 0 }, s.limit(), 100*time.Millisecond)
+		})
+	}
+}
+
+// TestAFinalizerOnACluster: what it keeps is terminating, its end is not proved, and the finalizer is named.
+func TestAFinalizerOnACluster(t *testing.T) {
+	t.Parallel()
+	const hold = "example.com/hold"
+	for _, kind := range []string{"pod", "job", "sandbox"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			metadata := meta(s.label)
+			metadata["finalizers"] = []string{hold}
+			var m made
+			switch kind {
+			case "pod":
+				m = s.create("pod", "v1", "pods", metadata, podSpec("exec sleep 600"), nil)
+			case "job":
+				m = s.create("Job", "batch/v1", "jobs", metadata, fields{"template": fields{"spec": podSpec("exec sleep 600")}}, nil)
+			case "sandbox":
+				m = s.create("Sandbox", agents, "sandboxes", metadata, fields{"podTemplate": fields{"spec": podSpec("exec sleep 600")}}, nil)
+			}
+			release := func() {
+				s.do(context.WithoutCancel(t.Context()), http.MethodPatch, m.path, fields{"metadata": fields{"finalizers": nil}})
+			}
+			t.Cleanup(release)
+			id := m.id(kind)
+			s.shows(id, runs)
+			s.terminate(id)
+			var proof providers.Proof
+			require.Eventually(t, func() bool {
+				var err error
+				proof, err = s.c.VerifyEnd(t.Context(), id, providers.EndQuery{Delete: true, Now: time.Now()})
+				require.NoError(t, err)
+				require.Equal(t, sandbox.False, proof.Ended, "the record is there")
+				return proof.KeptBy != ""
+			}, s.limit(), 100*time.Millisecond)
+			assert.Equal(t, "these finalizers are not removed: "+hold, proof.KeptBy)
+			assert.Equal(t, sandbox.StateTerminating, s.shows(id, func(sandbox.Sandbox) bool { return true }).State)
+			release()
+			s.verified(id)
+		})
+	}
+}
+
+// TestATerminatingNamespaceOfACluster takes nothing new, which is no missing right.
+func TestATerminatingNamespaceOfACluster(t *testing.T) {
+	t.Parallel()
+	for kind, kinds := range map[string]string{"job": "job,pod", "sandbox": ""} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s, name := newScene(t).namespace(map[string]string{"kinds": kinds})
+			path := "/api/v1/namespaces/" + name + "/configmaps"
+			_, code := s.do(t.Context(), http.MethodPost, path, fields{"apiVersion": "v1", "kind": "ConfigMap", "metadata": fields{"name": "held", "finalizers": []string{"example.com/hold"}}})
+			require.Equal(t, http.StatusCreated, code)
+			t.Cleanup(func() {
+				s.do(context.WithoutCancel(t.Context()), http.MethodPatch, path+"/held", fields{"metadata": fields{"finalizers": nil}})
+			})
+			s.do(t.Context(), http.MethodDelete, "/api/v1/namespaces/"+name, nil)
+			_, err := s.c.Create(t.Context(), sandbox.Spec{Image: kubernetestest.Image})
+			assert.Equal(t, fault.KindRefused, fault.KindOf(err), "%v", err)
+			require.ErrorContains(t, err, "because it is being terminated")
+			require.ErrorIs(t, err, providers.ErrNothingMade)
+			assert.Contains(t, fault.HintOf(err), "the namespace "+name+" is being deleted")
+		})
+	}
+}
+
+// TestManyEventsOfACluster has those of all pages, the newest last.
+func TestManyEventsOfACluster(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	m := s.pod(podSpec("exec sleep 600"))
+	id := m.id("pod")
+	s.shows(id, runs)
+	at := time.Now().Add(time.Hour).UTC()
+	for i := range 1200 {
+		stamp := at.Add(time.Duration(i) * time.Second).Format(time.RFC3339)
+		_, code := s.do(t.Context(), http.MethodPost, "/api/v1/namespaces/"+kubernetestest.Namespace+"/events", fields{
+			"apiVersion": "v1", "kind": "Event", "metadata": fields{"name": "e-" + strings.ToLower(rand.Text())}, "reason": "BackOff", "message": stamp, "type": "Warning",
+			"involvedObject": fields{"kind": "Pod", "namespace": kubernetestest.Namespace, "name": m.text("metadata", "name"), "uid": m.text("metadata", "uid")}, "firstTimestamp": stamp, "lastTimestamp": stamp,
+		})
+		require.Equal(t, http.StatusCreated, code)
+	}
+	events, err := s.c.Events(t.Context(), id)
+	require.NoError(t, err)
+	require.Greater(t, len(events), 1200)
+	assert.Equal(t, at.Add(1199*time.Second).Format(time.RFC3339), events[len(events)-1].Detail)
+}
+
+// TestTwoPodsOfACluster: a sandbox with a second pod is in no known state, and its end is that of both.
+func TestTwoPodsOfACluster(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	m := s.sandbox(podSpec("exec sleep 600"))
+	id := m.id("sandbox")
+	s.shows(id, runs)
+	first, _ := s.do(t.Context(), http.MethodGet, "/api/v1/namespaces/"+kubernetestest.Namespace+"/pods/"+m.text("metadata", "name"), nil)
+	metadata := meta(nil)
+	metadata["labels"], metadata["ownerReferences"] = first.field("metadata", "labels"), first.field("metadata", "ownerReferences")
+	second := s.create("pod", "v1", "pods", metadata, podSpec("exec sleep 600"), nil)
+	s.shows(id, func(now sandbox.Sandbox) bool {
+		return now.RawState == "MultiplePods" && now.State == sandbox.StateUnknown
+	})
+	require.Len(t, list(t, s.c), 1, "both are part of the sandbox")
+	s.terminate(id)
+	s.verified(id)
+	for _, pod := range []made{first, second} {
+		_, code := s.do(t.Context(), http.MethodGet, pod.path, nil)
+		assert.Equal(t, http.StatusNotFound, code)
+	}
 }

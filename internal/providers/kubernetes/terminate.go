@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"net/http"
@@ -27,6 +28,7 @@ func (c *Client) Rehearse(ctx context.Context, id string, o providers.TerminateO
 	err := c.end(ctx, id, o, "All")
 	refusals := []int{http.StatusForbidden, http.StatusConflict, http.StatusUnprocessableEntity}
 	if status := httpx.Status(err); slices.Contains(refusals, status) || status == http.StatusBadRequest && !strings.Contains(err.Error(), noDryRun) {
+		err = c.admission(err)
 		return fault.New(fault.KindRefused, "%w", err).At(c.Profile, "terminate "+id).WithHint("%s", fault.HintOf(err))
 	}
 	return err
@@ -134,7 +136,7 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 		if state.Ended() && !q.Delete {
 			return providers.Proof{Ended: sandbox.True, Independent: true, Evidence: []sandbox.Evidence{c.Evidence("state", raw, "kubelet")}}, nil
 		}
-		return providers.Proof{Ended: sandbox.False, Reason: "it is " + raw + c.lostNode(ctx, o.pods)}, nil
+		return c.unended(ctx, "it is "+raw, o.pods, o.wireObject), nil
 	case !statusOfMissing(err) && fault.KindOf(err) != fault.KindNotFound:
 		return providers.Proof{}, err
 	}
@@ -153,7 +155,7 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 	case err != nil:
 		return providers.Proof{}, err
 	case len(left) > 0:
-		return providers.Proof{Ended: sandbox.False, Reason: "its pod " + left[0].Metadata.Name + " is still there" + c.lostNode(ctx, left)}, nil
+		return c.unended(ctx, "its pod "+left[0].Metadata.Name+" is still there", left), nil
 	}
 	return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{
 		c.Evidence("read by name", "not found", "API"), c.Evidence("pods", "none is left of it", "API"),
@@ -190,17 +192,43 @@ func (c *Client) podsFromNowOn(ctx context.Context, op string) ([]wireObject, er
 
 func (id objectID) isUID(uid string) bool { return uid != "" && shortUID(uid) == id.uid }
 
+// unended is the proof of an object of which something is left: pods, and what is above them.
+func (c *Client) unended(ctx context.Context, reason string, pods []wireObject, above ...wireObject) providers.Proof {
+	p := providers.Proof{Ended: sandbox.False, Reason: reason, KeptBy: cmp.Or(c.lostNode(ctx, pods), heldBy(slices.Concat(above, pods)))}
+	if p.KeptBy != "" {
+		p.Reason += ", and " + p.KeptBy
+	}
+	return p
+}
+
+// heldBy names the finalizers of what is being deleted, which their controllers have to remove; "" for none. Those of
+// the deletion itself do not count, and neither do those of a pod that still runs.
+func heldBy(left []wireObject) string {
+	var names []string
+	for _, w := range left {
+		for _, name := range w.Metadata.Finalizers {
+			if w.Metadata.DeletionTimestamp != nil && !slices.Contains([]string{"foregroundDeletion", "orphan"}, name) && w.Status.Phase != "Running" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "these finalizers are not removed: " + strings.Join(names, ", ")
+}
+
 // lostNode names the node of a pod that does not end, where it is not ready: then nothing confirms the end. ""
 // where the node is ready or cannot be read.
 func (c *Client) lostNode(ctx context.Context, pods []wireObject) string {
 	for _, p := range pods {
-		if p.Spec.NodeName == "" || p.Metadata.DeletionTimestamp == nil || p.Metadata.DeletionTimestamp.After(c.Now()) {
+		if p.Spec.NodeName == "" || p.Metadata.DeletionTimestamp == nil || p.Metadata.DeletionTimestamp.After(c.apiNow()) {
 			continue
 		}
 		var node wireObject
 		_, err := c.API.JSON(ctx, httpx.Request{Op: "node " + p.Spec.NodeName, Path: httpx.Path("api", "v1", "nodes", p.Spec.NodeName), Once: true}, &node)
 		if err == nil && !(object{wireObject: node}).has("Ready") {
-			return ", and its node " + p.Spec.NodeName + " is not ready"
+			return "its node " + p.Spec.NodeName + " is not ready"
 		}
 	}
 	return ""

@@ -25,6 +25,7 @@ type wireMeta struct {
 	Labels            wirekit.Labels `json:"labels"`
 	Annotations       wirekit.Labels `json:"annotations"`
 	OwnerReferences   []wireOwner    `json:"ownerReferences"`
+	Finalizers        []string       `json:"finalizers"`
 }
 
 // wireOwner is OwnerReference.

@@ -308,6 +308,13 @@ func (f *Fake) Kill(id string) {
 	}
 }
 
+// SetState makes a container what the engine's word says, as its restart policy would.
+func (f *Fake) SetState(id, word string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.find(id).state = word
+}
+
 // Lose drops the record of a container whose program runs on, as after a crash of the engine.
 func (f *Fake) Lose(id string) {
 	f.mu.Lock()
@@ -366,7 +373,9 @@ func (f *Fake) Running() (n int) {
 	return n
 }
 
-func (b *box) runs() bool { return b.state == "running" || b.state == "paused" }
+func (b *box) runs() bool {
+	return b.state == "running" || b.state == "paused" || b.state == "restarting"
+}
 
 // logWriter collects what a main program writes: a message for each line, or for 16 KiB of a longer one. What
 // has not ended waits, as in the engine.

@@ -162,7 +162,7 @@ func (f *Fake) serveInspect(w http.ResponseWriter, _ *http.Request, b *box) {
 		path, args = all[0], all[1:]
 	}
 	state := map[string]any{
-		"Status": b.state, "Running": runs, "Paused": b.state == "paused", "Restarting": false, "OOMKilled": b.oom && !f.o.Podman, "Dead": b.state == "dead", "Pid": 0,
+		"Status": b.state, "Running": runs, "Paused": b.state == "paused", "Restarting": b.state == "restarting", "OOMKilled": b.oom && !f.o.Podman, "Dead": b.state == "dead", "Pid": 0,
 		"ExitCode": b.code, "Error": "", "StartedAt": stamp(b.started), "FinishedAt": stamp(b.finished),
 	}
 	if f.o.Ended {

@@ -46,6 +46,7 @@ type Options struct {
 	LostNode  bool             // the kubelet is gone: no end is confirmed
 	NoMetrics bool             // there is no metrics server
 	NoRoom    bool             // no pod can be scheduled
+	NoPods    string           // why admission refuses each new pod; "" = it takes them
 	EndFor    time.Duration    // how long an end takes in virtual time
 	Orphans   int              // wrong: the status of a refused delete, which drops the record of what runs on; 0 = none
 	Deaf      bool             // wrong: a delete answers 200 and does nothing
@@ -87,6 +88,7 @@ type Fake struct {
 type thing struct {
 	plural, kind, api, name, uid string
 	labels, annotations          map[string]string
+	finalizers                   []string
 	owner                        *thing
 	version                      int
 	created, started, finished   time.Time
@@ -180,6 +182,7 @@ type Seed struct {
 	Waiting             string // the reason for which its container waits
 	Conditions          []any  // instead of those of its controller
 	LostNode            bool
+	Finalizers          []string // that nobody removes: the record of a deleted object stays
 }
 
 // Add adds an object and returns its id as sbx spells it: kind, name and the first eight characters of its uid.
@@ -189,6 +192,7 @@ func (f *Fake) Add(s Seed) string {
 	plural := map[string]string{"": "pods", "pod": "pods", "job": "jobs", "sandbox": "sandboxes", "claim": "sandboxclaims", "pool": "sandboxwarmpools"}[s.Kind]
 	o := f.newThing(plural, s.Name)
 	o.labels, o.annotations, o.suspended, o.conditions = maps.Clone(s.Labels), maps.Clone(s.Annotations), s.Suspended, s.Conditions
+	o.finalizers = s.Finalizers
 	o.created, o.bound, o.replicas, o.ready = f.o.Now().Add(-s.Age), s.Sandbox, s.Replicas, s.Ready
 	if s.Owner != "" {
 		o.owner = f.findID(s.Owner)
@@ -477,7 +481,13 @@ func (f *Fake) stop(p *thing) {
 }
 
 func (f *Fake) drop(o *thing, pods []*thing) {
-	f.things = slices.DeleteFunc(f.things, func(x *thing) bool { return x == o || x.owner == o || slices.Contains(pods, x) })
+	f.things = slices.DeleteFunc(f.things, func(x *thing) bool {
+		if len(x.finalizers) > 0 && !x.deleted.IsZero() { // what it ran has ended, and its record stays
+			x.done, x.phase = true, "Succeeded"
+			return false
+		}
+		return x == o || x.owner == o || slices.Contains(pods, x)
+	})
 	f.version++
 	f.changed()
 }
@@ -579,6 +589,32 @@ func (f *Fake) note(p *thing, reason, message string) {
 		e["eventTime"], e["firstTimestamp"], e["lastTimestamp"], e["count"] = at.Format("2006-01-02T15:04:05.000000Z07:00"), nil, nil, nil
 	}
 	f.events = append(f.events, e)
+}
+
+// MakePods ends NoPods: the controllers make the pods that were refused.
+func (f *Fake) MakePods() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.o.NoPods = ""
+	for _, o := range slices.Clone(f.things) {
+		if (o.plural == "jobs" || o.plural == "sandboxes") && len(f.podsOf(o)) == 0 {
+			f.things = append(f.things, f.newPodOf(o))
+		}
+	}
+	f.kubelet()
+}
+
+// Note records events of an object, each a second later than the one before. Their names have no order in time.
+func (f *Fake) Note(id, reason string, n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	began := f.o.Now
+	defer func() { f.o.Now = began }()
+	for i := range n {
+		f.o.Now = func() time.Time { return began().Add(time.Duration(i-n) * time.Second) }
+		f.note(f.findID(id), reason, strconv.Itoa(i))
+	}
+	slices.Reverse(f.events)
 }
 
 // logWriter collects the lines that a main program writes.

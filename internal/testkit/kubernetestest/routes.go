@@ -67,7 +67,7 @@ func (f *Fake) allRoutes() []wiretest.Route {
 	}
 	add("", "version", wiretest.Route{Method: "GET", Path: "/version", Serve: f.serveVersion})
 	add("", "selfsubjectrulesreviews", wiretest.Route{Method: "POST", Path: "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", Fields: []string{"apiVersion", "kind", "spec"}, Serve: f.serveRights})
-	add("list", "events", wiretest.Route{Method: "GET", Path: "/api/v1/namespaces/{ns}/events", Query: []string{"fieldSelector", "limit"}, Serve: f.serveEvents})
+	add("list", "events", wiretest.Route{Method: "GET", Path: "/api/v1/namespaces/{ns}/events", Query: []string{"fieldSelector", "limit", "continue"}, Serve: f.serveEvents})
 	add("list", "resourcequotas", wiretest.Route{Method: "GET", Path: "/api/v1/namespaces/{ns}/resourcequotas", Query: []string{"limit"}, Serve: f.serveQuotas})
 	add("get", "nodes", wiretest.Route{Method: "GET", Path: "/api/v1/nodes/{name}", Serve: f.serveNode})
 	add("get", "pods.metrics.k8s.io", wiretest.Route{Method: "GET", Path: "/apis/metrics.k8s.io/v1beta1/namespaces/{ns}/pods/{name}", Serve: f.serveMetrics})
@@ -163,8 +163,11 @@ func (f *Fake) show(o *thing) map[string]any {
 		meta["deletionTimestamp"] = stamp(o.deleted)
 		meta["deletionGracePeriodSeconds"] = 1
 		if o.plural != "pods" {
-			meta["finalizers"] = []string{"foregroundDeletion"}
+			meta["finalizers"] = append([]string{"foregroundDeletion"}, o.finalizers...)
 		}
+	}
+	if _, deleted := meta["finalizers"]; !deleted && len(o.finalizers) > 0 {
+		meta["finalizers"] = o.finalizers
 	}
 	if o.owner != nil {
 		meta["ownerReferences"] = []any{map[string]any{"apiVersion": o.owner.api, "kind": o.owner.kind, "name": o.owner.name, "uid": o.owner.uid, "controller": true, "blockOwnerDeletion": true}}
@@ -266,6 +269,9 @@ func (f *Fake) sandboxStatus(o *thing) map[string]any {
 	}
 	ready := condition("Ready", "False", "DependenciesNotReady", "Pod does not exist")
 	all := []any{}
+	if len(f.podsOf(o)) == 0 && f.o.NoPods != "" {
+		ready = condition("Ready", "False", "ReconcilerError", "Error seen: "+f.o.NoPods)
+	}
 	for _, p := range f.podsOf(o) {
 		ready["message"] = "Pod exists with phase: " + p.phase
 		switch p.phase {
@@ -533,6 +539,14 @@ func (f *Fake) serveCreate(plural string) http.HandlerFunc {
 			refuse(w, http.StatusConflict, "AlreadyExists", "%s %q already exists", plural, o.name)
 			return
 		}
+		if f.o.NoPods != "" {
+			f.things = append(f.things, o)
+			if plural == "jobs" { // the controller of agent-sandbox says it in a condition alone
+				f.note(o, "FailedCreate", "Error creating: "+f.o.NoPods)
+			}
+			wiretest.JSON(w, http.StatusCreated, f.show(o))
+			return
+		}
 		p := f.newPodOf(o)
 		f.things = append(f.things, o, p)
 		f.note(p, "Scheduled", "Successfully assigned "+p.name+" to "+Node)
@@ -597,7 +611,15 @@ func (f *Fake) serveEvents(w http.ResponseWriter, r *http.Request) {
 			rows = append(rows, e)
 		}
 	}
-	wiretest.JSON(w, http.StatusOK, map[string]any{"kind": "EventList", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": strconv.Itoa(f.version)}, "items": rows})
+	meta, limit := map[string]any{"resourceVersion": strconv.Itoa(f.version)}, len(rows)
+	if n, err := strconv.Atoi(r.URL.Query().Get("limit")); err == nil && n > 0 {
+		limit = n
+	}
+	begin, _ := strconv.Atoi(r.URL.Query().Get("continue")) // without one it is the first page
+	if rows = rows[min(begin, len(rows)):]; len(rows) > limit {
+		rows, meta["continue"] = rows[:limit], strconv.Itoa(begin+limit)
+	}
+	wiretest.JSON(w, http.StatusOK, map[string]any{"kind": "EventList", "apiVersion": "v1", "metadata": meta, "items": rows})
 }
 
 func (f *Fake) serveQuotas(w http.ResponseWriter, _ *http.Request) {

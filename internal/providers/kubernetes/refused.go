@@ -1,0 +1,57 @@
+package kubernetes
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
+)
+
+// missingRight finds the words of a 403 for a missing right (k8s.io/apiserver, responsewriters.Forbidden).
+func missingRight() *regexp.Regexp { return regexp.MustCompile(`forbidden: User ".*" cannot `) }
+
+// admission is the error of a request that a rule of the cluster refuses, such as a quota or a webhook: the API answers
+// it with 403 as it does for a missing right. Other errors stay as they are.
+func (c *Client) admission(err error) error {
+	s := httpx.StatusOf(err)
+	if s == nil || s.Status != http.StatusForbidden || s.Message == "" || missingRight().MatchString(s.Message) {
+		return err
+	}
+	return fault.New(fault.KindRefused, "%w", err).WithHint("%s", c.refusalHint(s.Message))
+}
+
+// refusalHint is what to do about a refusal, by the words of the API server's own admission plugins.
+func (c *Client) refusalHint(said string) string {
+	switch {
+	case strings.Contains(said, "exceeded quota"):
+		return "end something, or ask for less: `sbx doctor --provider " + c.Profile + "` shows the quotas"
+	case strings.Contains(said, "must specify limits"):
+		return "set the limits that it names: --memory, --cpu or --disk"
+	case strings.Contains(said, "it is being terminated"):
+		return "the namespace " + c.at.namespace + " is being deleted: set another `namespace` in the profile"
+	}
+	return "an admission rule of the cluster refuses it, not the lack of a right"
+}
+
+// podRefusal is why the API refuses the pod of an object that has none for this time; "" where nothing is known. A
+// sandbox has it in its condition, a job in its events alone.
+func (c *Client) podRefusal(ctx context.Context, o object, since time.Duration) string {
+	if len(o.pods) > 0 || since < refusedLimit {
+		return ""
+	}
+	if ready := o.condition("Ready"); ready.Reason == "ReconcilerError" {
+		return strings.TrimPrefix(ready.Message, "Error seen: ")
+	}
+	last := wireEvent{}
+	_ = c.eachEvent(ctx, "create", o.Metadata.UID, func(e wireEvent) bool { // without the right to read them the create goes on
+		if e.Reason == "FailedCreate" && !e.at().Before(last.at()) {
+			last = e
+		}
+		return true
+	})
+	return strings.TrimPrefix(last.Message, "Error creating: ")
+}
