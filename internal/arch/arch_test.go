@@ -169,7 +169,8 @@ func owners() map[string][]string {
 		"github.com/cenkalti/backoff/v5":         {"httpx", "poll"},
 		"github.com/coder/websocket":             {"providers/kubernetes", "testkit/kubernetestest", "providers/omoios", "testkit/omoiostest"},
 		"github.com/docker/cli":                  {"providers/docker"},
-		"github.com/moby/moby":                   {"providers/docker"},
+		"github.com/docker/go-connections":       {"providers/docker"},
+		"github.com/moby/moby":                   {"providers/docker"}, // in tests alone
 		"k8s.io/apimachinery":                    {"providers/kubernetes"},
 		"k8s.io/client-go":                       {"providers/kubernetes"},
 		"golang.org/x/time":                      {"httpx"},
