@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -107,14 +108,21 @@ func TestScripts(t *testing.T) {
 // [provider:NAME] is for what one of them alone has.
 func TestTaskLives(t *testing.T) {
 	t.Parallel()
-	for _, provider := range []string{"e2b", "daytona", "vercel"} {
+	for _, provider := range []string{"e2b", "daytona", "vercel", "docker", "kubernetes"} {
 		t.Run(provider, func(t *testing.T) {
 			t.Parallel()
 			testscript.Run(t, testscript.Params{
 				Dir: filepath.Join("testdata", "remote"), RequireExplicitExec: true, RequireUniqueNames: true, Cmds: verbs(),
 				Setup: func(e *testscript.Env) error {
 					e.Setenv("PROVIDER", provider)
-					return setup(e)
+					if err := setup(e); err != nil || !slices.Contains([]string{"docker", "kubernetes"}, provider) {
+						return err
+					}
+					config := filepath.Join(e.Getenv("XDG_CONFIG_HOME"), "sbx", "config.yaml")
+					if err := os.MkdirAll(filepath.Dir(config), 0o700); err != nil {
+						return err
+					}
+					return os.WriteFile(config, []byte("providers: {"+provider+": {type: "+provider+", image: 'sbxtest:1'}}\n"), 0o600) // that of the fakes
 				},
 				Condition: func(name string) (bool, error) {
 					if only, ok := strings.CutPrefix(name, "provider:"); ok {
