@@ -376,12 +376,18 @@ func dockerWorld(f *dockertest.Fake) inhabited {
 	}}
 }
 
+// cutCommand parts the words of a seed and the command behind --; nil for none.
+func cutCommand(args []string) (words, command []string) {
+	if at := slices.Index(args, "--"); at >= 0 {
+		return args[:at], args[at+1:]
+	}
+	return args, nil
+}
+
 // dockerSeed reads the words of a seed; what stands behind -- runs in it.
 func dockerSeed(args []string) dockertest.Seed {
 	s := dockertest.Seed{Age: ago(args), OOM: slices.Contains(args, "oom"), Remove: slices.Contains(args, "rm")}
-	if at := slices.Index(args, "--"); at >= 0 {
-		s.Command, args = args[at+1:], args[:at]
-	}
+	args, s.Command = cutCommand(args)
 	for _, word := range args {
 		switch key, value, _ := strings.Cut(word, "="); key {
 		case "state":
@@ -427,9 +433,7 @@ func kubernetesWorld(f *kubernetestest.Fake, t wiretest.T) inhabited {
 // clusterSeed reads the words of a seed; what stands behind -- runs in it.
 func clusterSeed(args []string) kubernetestest.Seed {
 	s := kubernetestest.Seed{Age: ago(args), OOM: slices.Contains(args, "oom")}
-	if at := slices.Index(args, "--"); at >= 0 {
-		s.Command, args = args[at+1:], args[:at]
-	}
+	args, s.Command = cutCommand(args)
 	for _, word := range args {
 		switch key, value, _ := strings.Cut(word, "="); key {
 		case "kind":

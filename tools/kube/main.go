@@ -24,6 +24,10 @@ func main() {
 	flag.StringVar(&c.crds, "crds", "crds", "folder of the definitions of agent-sandbox")
 	flag.StringVar(&c.dir, "dir", "", "folder of the cluster's data; it must be empty")
 	flag.Parse()
+	if c.dir == "" || flag.NArg() == 0 {
+		fmt.Fprintln(os.Stderr, "usage: kube -bin BIN -crds DIR -dir DIR -- COMMAND...")
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, &c, flag.Args()))

@@ -24,7 +24,7 @@ import (
 	"sbx/internal/providers/docker"
 )
 
-// engine is a listener that says a word to whoever connects; with TLS only to those with a certificate.
+// engine listens and sends each client one word; with TLS it takes only clients with a certificate.
 func engine(t *testing.T, network, address string, config *tls.Config) string {
 	t.Helper()
 	l, err := net.Listen(network, address)

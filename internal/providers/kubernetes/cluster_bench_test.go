@@ -29,9 +29,10 @@ func BenchmarkListingTenThousand(b *testing.B) {
 		o.create("Sandbox", agents, "sandboxes", meta(label), fields{"operatingMode": "Suspended", "podTemplate": fields{"spec": podSpec("sleep 600")}}, nil)
 	})
 	all := "/apis/" + agents + "/namespaces/" + kubernetestest.Namespace + "/sandboxes?limit=500&labelSelector=bench%3Dlist"
-	for o.count(all, func(status fields) bool { return status["conditions"] != nil }) < 10_000 { // the controller is at work still
-		time.Sleep(time.Second)
+	settled := func() bool {
+		return o.count(all, func(status fields) bool { return status["conditions"] != nil }) == 10_000
 	}
+	require.Eventually(b, settled, 5*time.Minute, time.Second, "the controller is at work still")
 	every := func(fields) bool { return true }
 	b.Run("sbx", func(b *testing.B) {
 		b.ReportAllocs()

@@ -205,9 +205,7 @@ func TestPluginThatHangsIsNotLeft(t *testing.T) {
 	defer p.kill("child")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() {
-		for p.pid("parent") == 0 && t.Context().Err() == nil {
-			time.Sleep(10 * time.Millisecond)
-		}
+		assert.Eventually(t, func() bool { return p.pid("parent") != 0 }, tiertest.Limit(t), 10*time.Millisecond)
 		cancel(fault.New(fault.KindCanceled, "interrupted"))
 	}()
 	_, err := c.Quota(ctx)

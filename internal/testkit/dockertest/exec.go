@@ -218,18 +218,7 @@ func (f *Fake) serveLogs(w http.ResponseWriter, r *http.Request, b *box) {
 	w.Header().Set("Content-Type", "application/vnd.docker.multiplexed-stream")
 	w.WriteHeader(http.StatusOK)
 	_ = http.NewResponseController(w).Flush()
-	left := make(chan struct{})
-	defer close(left)
-	go func() { // a client that leaves is a change
-		select {
-		case <-r.Context().Done():
-		case <-f.Ended():
-		case <-left:
-		}
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.change.Broadcast()
-	}()
+	defer f.WakeWhenOver(r, f.change)()
 	var mu sync.Mutex
 	streams := map[byte]*frames{1: {&mu, w, 1, b.tty}, 2: {&mu, w, 2, b.tty}}
 	at := 0

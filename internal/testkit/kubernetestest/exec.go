@@ -159,18 +159,7 @@ func (f *Fake) serveLog(w http.ResponseWriter, r *http.Request, p *thing) {
 	w.Header().Set("Content-Type", "text/plain")
 	w.WriteHeader(http.StatusOK)
 	_ = http.NewResponseController(w).Flush()
-	left := make(chan struct{})
-	defer close(left)
-	go func() { // a client that leaves is a change
-		select {
-		case <-r.Context().Done():
-		case <-f.Ended():
-		case <-left:
-		}
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.change.Broadcast()
-	}()
+	defer f.WakeWhenOver(r, f.change)()
 	at := 0
 	if tail, err := strconv.Atoi(q.Get("tailLines")); err == nil {
 		at = max(0, len(p.log)-tail)

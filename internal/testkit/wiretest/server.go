@@ -173,6 +173,22 @@ func (s *Server) Over(r *http.Request) bool {
 	}
 }
 
+// WakeWhenOver wakes what waits for a change when an answer that goes on is over, and when stop is called.
+func (s *Server) WakeWhenOver(r *http.Request, change *sync.Cond) (stop func()) {
+	left := make(chan struct{})
+	go func() {
+		select {
+		case <-r.Context().Done():
+		case <-s.ended:
+		case <-left:
+		}
+		change.L.Lock()
+		defer change.L.Unlock()
+		change.Broadcast()
+	}()
+	return func() { close(left) }
+}
+
 // Dial connects over net.Pipe, whatever the address.
 func (s *Server) Dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	s.pipe.first.Do(func() { s.pipe.served.Go(func() { _ = s.http.Serve(s.pipe) }) })

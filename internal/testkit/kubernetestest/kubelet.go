@@ -1,0 +1,155 @@
+package kubernetestest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	"sbx/internal/poll"
+	"sbx/internal/testkit/wiretest"
+)
+
+// kubelet starts the pods that wait. The lock is held.
+func (f *Fake) kubelet() {
+	for _, p := range f.things {
+		if p.plural != "pods" || p.phase != "Pending" || p.waiting != "" || !p.deleted.IsZero() {
+			continue
+		}
+		switch {
+		case f.o.NoRoom:
+			continue
+		case p.mainContainer()["image"] != Image:
+			p.waiting = "ImagePullBackOff"
+		default:
+			f.run(p)
+			f.note(p, "Started", "Started container main")
+		}
+		f.touch(p)
+	}
+}
+
+func (f *Fake) touch(o *thing) {
+	f.version++
+	o.version = f.version
+	f.changed()
+}
+
+// run starts the main program of a pod. The lock is held.
+func (f *Fake) run(p *thing) {
+	p.phase, p.started = "Running", f.o.Now()
+	if f.o.Virtual {
+		return
+	}
+	command, _ := p.mainContainer()["command"].([]any)
+	args := make([]string, 0, len(command))
+	for _, word := range command {
+		args = append(args, fmt.Sprint(word))
+	}
+	var env []string
+	variables, _ := p.mainContainer()["env"].([]any)
+	for _, v := range variables {
+		if v, ok := v.(map[string]any); ok {
+			env = append(env, fmt.Sprint(v["name"], "=", v["value"]))
+		}
+	}
+	p.machine = wiretest.NewMachine(f.t, f.o.Shell)
+	main, err := p.machine.Start(wiretest.Process{Args: args, Env: env, Stdout: &logWriter{f: f, p: p}, Stderr: &logWriter{f: f, p: p}})
+	if err != nil {
+		p.phase, p.code, p.done, p.reason = "Failed", 128, true, "StartError"
+		return
+	}
+	p.main = main
+	go f.awaitEnd(p, p.machine)
+}
+
+// awaitEnd records the end of a main program. All else in the pod ends with it.
+func (f *Fake) awaitEnd(p *thing, machine *wiretest.Machine) {
+	code, signal := p.main.Wait()
+	if signal != 0 {
+		code = 128 + int(signal)
+	}
+	machine.Stop()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p.code, p.finished, p.done, p.phase = code, f.o.Now(), true, "Succeeded"
+	if code != 0 {
+		p.phase = "Failed"
+	}
+	f.touch(p)
+}
+
+// end ends what a deleted object has, in the background, and removes the records: first of the pods, then of the
+// object. The lock is held.
+func (f *Fake) end(o *thing, grace time.Duration) {
+	o.deleted = f.o.Now().Add(grace)
+	f.touch(o)
+	pods := f.podsOf(o)
+	for _, p := range pods {
+		p.deleted = f.o.Now().Add(grace)
+		f.note(p, "Killing", "Stopping container main")
+	}
+	for _, below := range f.things { // the sandbox of a claim
+		if below.owner == o && below.deleted.IsZero() {
+			below.deleted = f.o.Now().Add(grace)
+		}
+	}
+	if f.o.LostNode || f.o.Ended {
+		return
+	}
+	wait := f.o.EndFor
+	if f.o.Virtual && wait == 0 {
+		for _, p := range pods {
+			f.stop(p)
+		}
+		f.drop(o, pods)
+		return
+	}
+	go func() {
+		_ = poll.Sleep(context.Background(), wait) //nolint:forbidigo // a cluster ends it whether a client waits or not
+		for _, p := range pods {
+			f.endProgram(p, grace)
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.drop(o, pods)
+	}()
+}
+
+// endProgram sends TERM, and KILL after the grace.
+func (f *Fake) endProgram(p *thing, grace time.Duration) {
+	f.mu.Lock()
+	main, machine := p.main, p.machine
+	f.mu.Unlock()
+	if main != nil {
+		_ = main.Signal(syscall.SIGTERM)
+		select {
+		case <-main.Done():
+		case <-time.After(grace):
+			_ = main.Signal(syscall.SIGKILL)
+		}
+	}
+	if machine != nil {
+		machine.Stop()
+	}
+}
+
+func (f *Fake) stop(p *thing) {
+	if p.machine != nil {
+		go p.machine.Stop()
+		p.machine = nil
+	}
+}
+
+func (f *Fake) drop(o *thing, pods []*thing) {
+	f.things = slices.DeleteFunc(f.things, func(x *thing) bool {
+		if len(x.finalizers) > 0 && !x.deleted.IsZero() { // what it ran has ended, and its record stays
+			x.done, x.phase = true, "Succeeded"
+			return false
+		}
+		return x == o || x.owner == o || slices.Contains(pods, x)
+	})
+	f.version++
+	f.changed()
+}
