@@ -30,6 +30,7 @@ type termination struct {
 	unprovedReason string              // why an end that a read showed is not proved
 	missingReason  string              // why it was missing before the request; its end is still to be proved
 	alreadyAsked   bool                // an earlier request is in progress
+	insist         bool                // the list contradicts a read that showed an end
 	endTurn        func()              // lets the next target send its request
 }
 
@@ -42,26 +43,33 @@ func (e *termination) runStages(ctx context.Context) sandbox.Ending {
 	if e.target.State != "" {
 		e.existence = []sandbox.Evidence{{What: "state", Value: string(e.target.State), Source: "read earlier in this run", At: e.f.o.Now()}}
 	}
-	for _, stage := range []func(context.Context) (sandbox.Ending, bool){e.prepareTarget, e.recheckTarget, e.sendRequest} {
-		if out, over := stage(ctx); over {
+	stages := []func(context.Context) (sandbox.Ending, bool){e.prepareTarget, e.recheckTarget, e.sendRequest}
+	for again := false; ; again = true {
+		for _, stage := range stages {
+			if out, over := stage(ctx); over {
+				return out
+			}
+			if e.missingReason != "" || e.alreadyAsked {
+				break
+			}
+		}
+		e.endTurn()
+		if e.sent {
+			e.journal.Answer(e.target.Ref(), *e.request)
+		}
+		if e.o.Record.AfterRequest != nil && e.sent {
+			e.o.Record.AfterRequest(e.target.Ref(), *e.request)
+		}
+		out, back := e.awaitEnd(ctx)
+		switch {
+		case back && !again: // what was missing is there: it has to be asked
+			e.missingReason = ""
+		case e.missingReason != "":
+			return e.missingOutcome(out)
+		default:
 			return out
 		}
-		if e.missingReason != "" || e.alreadyAsked {
-			break
-		}
 	}
-	e.endTurn()
-	if e.sent {
-		e.journal.Answer(e.target.Ref(), *e.request)
-	}
-	if e.o.Record.AfterRequest != nil && e.sent {
-		e.o.Record.AfterRequest(e.target.Ref(), *e.request)
-	}
-	out := e.awaitEnd(ctx)
-	if e.missingReason != "" {
-		return e.missingOutcome(out)
-	}
-	return out
 }
 
 // missingOutcome is the outcome of a sandbox that was missing before this run ended it:
@@ -73,7 +81,11 @@ func (e *termination) missingOutcome(out sandbox.Ending) sandbox.Ending {
 	}
 	why := cmp.Or(e.unprovedReason, out.Reason)
 	if e.request.Unconfirmed() && out.Outcome == sandbox.OutcomeAccepted {
-		out.Reason = "an earlier request to end it is not verified: " + why
+		what := "an earlier request to end it is not verified: "
+		if e.request.NotFound {
+			what = "the request to end it found no such sandbox, which is not verified: "
+		}
+		out.Reason = what + why
 		return out
 	}
 	out.Outcome, out.Reason = sandbox.OutcomeFailed, "a read did not find it, but its end is not verified: "+why
@@ -100,6 +112,9 @@ func (e *termination) recheckTarget(ctx context.Context) (sandbox.Ending, bool) 
 		return sandbox.Ending{}, false
 	}
 	now, _, err := e.endRun.timedGet(ctx, e.target.ID, callInSlot)
+	if ctx.Err() == nil {
+		now, err = e.corroborate(ctx, now, err)
+	}
 	if err == nil {
 		e.readAt = time.Now()
 		e.o.Delete = e.o.Delete || now.State == sandbox.StateFailed && e.endRun.m.endsFailed()
@@ -116,6 +131,9 @@ func (e *termination) recheckTarget(ctx context.Context) (sandbox.Ending, bool) 
 			WithHint("`sbx terminate %s --delete`, typed with the whole reference, deletes what cannot be read", e.target.Ref())), true
 	case err != nil:
 		return e.outcomeIfMissing(ctx, "get", err)
+	case replaced(e.target, now):
+		return e.newOutcome(sandbox.OutcomeChanged, "another sandbox has this id now", e.providerEvidence("created_at", now.CreatedAt.UTC().Format(time.RFC3339))), true
+	case e.insist: // its end is not believed
 	case now.State.Ended() && !e.o.Delete:
 		return e.newOutcome(sandbox.OutcomeAlreadyGone, "it had ended before", e.providerEvidence("state", string(now.State))), true
 	case now.State == sandbox.StateStopped && !e.o.Delete && e.target.State != "" && e.target.State != sandbox.StateStopped:
@@ -125,8 +143,6 @@ func (e *termination) recheckTarget(ctx context.Context) (sandbox.Ending, bool) 
 		out.Err = fault.New(fault.KindRefused, "%s", out.Reason).At(e.target.Provider, "terminate "+e.target.ID).
 			WithHint("`sbx terminate %s --delete` deletes what the provider keeps of it", e.target.Ref())
 		return out, true
-	case replaced(e.target, now):
-		return e.newOutcome(sandbox.OutcomeChanged, "another sandbox has this id now", e.providerEvidence("created_at", now.CreatedAt.UTC().Format(time.RFC3339))), true
 	}
 	if out, kept := e.judgeRead(now); kept {
 		return out, true
@@ -185,14 +201,13 @@ func (e *termination) sendRequest(ctx context.Context) (sandbox.Ending, bool) {
 		}
 	}
 	e.journal.Intent(e.target, e.o.Delete)
-	sent, before := false, e.request
-	err := e.endRun.sendTerminate(ctx, e.target.ID, func() providers.TerminateOptions {
-		sent = true
-		e.noteSending()
-		e.f.recordEvent(e.target.Ref(), "terminate", e.o.By)
-		return e.requestOptions()
-	})
-	e.noteAnswer(before, err)
+	sent, err := e.callTerminate(ctx)
+	if showsAbsence(err) && !e.insist && e.listContradicts(ctx) {
+		e.insist = true
+		if again, second := e.callTerminate(ctx); again {
+			err = second
+		}
+	}
 	switch kind := fault.KindOf(err); {
 	case err == nil:
 		return sandbox.Ending{}, false
@@ -200,7 +215,7 @@ func (e *termination) sendRequest(ctx context.Context) (sandbox.Ending, bool) {
 		return e.breakerOutcome(err), true
 	case !sent:
 		return e.notAttempted(ctx), true
-	case kind == fault.KindGone, kind == fault.KindNotFound:
+	case showsAbsence(err):
 		return e.outcomeIfMissing(ctx, "terminate", err)
 	case kind == fault.KindRefused:
 		out := e.newOutcome(sandbox.OutcomeSkipped, err.Error())
@@ -212,13 +227,26 @@ func (e *termination) sendRequest(ctx context.Context) (sandbox.Ending, bool) {
 	return e.failedOutcome(err), true
 }
 
+// callTerminate sends the request; sent = it may have had an effect.
+func (e *termination) callTerminate(ctx context.Context) (sent bool, err error) {
+	before := e.request
+	err = e.endRun.sendTerminate(ctx, e.target.ID, func() providers.TerminateOptions {
+		sent = true
+		e.noteSending()
+		e.f.recordEvent(e.target.Ref(), "terminate", e.o.By)
+		return e.requestOptions()
+	})
+	e.noteAnswer(before, err)
+	return sent, err
+}
+
 // maxReadAge is the age up to which a provider may use the read before the request in place
 // of its own. Only a journal line is written between them; a slow disk causes a new read.
 const maxReadAge = 250 * time.Millisecond
 
 // requestOptions are the options of the request at the time of sending.
 func (e *termination) requestOptions() providers.TerminateOptions {
-	o := providers.TerminateOptions{Delete: e.o.Delete, Grace: e.o.Grace, Patient: e.o.Patient, By: e.o.By}
+	o := providers.TerminateOptions{Delete: e.o.Delete, Grace: e.o.Grace, Patient: e.o.Patient, By: e.o.By, Insist: e.insist}
 	if !e.readAt.IsZero() && time.Since(e.readAt) <= maxReadAge {
 		o.Seen = &e.target
 	}
@@ -239,25 +267,19 @@ func (e *termination) settleRequest(ctx context.Context, asked error) (sandbox.E
 
 // outcomeIfMissing is the outcome of a call that found nothing: already_gone with evidence
 // that the sandbox existed, else failed. Other errors are failures. Where the provider has a
-// better proof than a 404, that proof is still required, and likewise after a 410 where an
-// earlier request may have been refused.
+// better proof than a 404 or a 410, that proof is still required.
 func (e *termination) outcomeIfMissing(ctx context.Context, what string, err error) (sandbox.Ending, bool) {
 	const vanished = "it ended before the request"
 	_, provable := providers.As[providers.Verifier](e.endRun.m.Provider)
-	request, unread := e.lastRequest(ctx)
+	request, _ := e.lastRequest(ctx)
 	if request != nil && len(e.existence) == 0 {
 		e.existence = []sandbox.Evidence{{What: "end requested", Value: cmp.Or(request.Detail, "acknowledged"), Source: "an earlier run", At: request.At}}
 	}
 	switch kind := fault.KindOf(err); {
-	case kind == fault.KindGone && provable && (request.Unconfirmed() || unread != nil):
+	case provable && (kind == fault.KindGone || kind == fault.KindNotFound && len(e.existence) > 0):
 		e.missingReason = vanished
 		return sandbox.Ending{}, false
-	case kind == fault.KindGone:
-		return e.newOutcome(sandbox.OutcomeAlreadyGone, "it had ended before", append(e.existence, e.providerEvidence(what, string(kind)))...), true
-	case kind == fault.KindNotFound && len(e.existence) > 0 && provable:
-		e.missingReason = vanished
-		return sandbox.Ending{}, false
-	case kind == fault.KindNotFound && len(e.existence) > 0:
+	case kind == fault.KindGone || kind == fault.KindNotFound && len(e.existence) > 0:
 		return e.newOutcome(sandbox.OutcomeAlreadyGone, vanished, append(e.existence, e.providerEvidence(what, string(kind)))...), true
 	}
 	return e.failedOutcome(err), true

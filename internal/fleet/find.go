@@ -150,14 +150,14 @@ func (f *Fleet) lookUpAll(ctx context.Context, asked []*lookup, o FindOptions) {
 
 func (a *lookup) resolveRef(ctx context.Context, o FindOptions, fallback *findFallback) {
 	a.found, a.err = a.member.resolveInSlot(ctx, a.ref.ID)
-	if fault.KindOf(a.err) == fault.KindNotFound {
+	denied := a.err
+	if showsAbsence(denied) {
 		a.checkListing(ctx, o, fallback)
-		return
 	}
 	bare := sandbox.Sandbox{Provider: a.ref.Provider, ProviderType: a.member.Provider.Type(), ID: a.ref.ID}
 	switch {
 	case !o.Destructive:
-	case fault.KindOf(a.err) == fault.KindGone:
+	case fault.KindOf(denied) == fault.KindGone && showsAbsence(a.err):
 		a.found, a.err = bare, nil
 	case errors.Is(a.err, providers.ErrUnreadable):
 		bare.State = sandbox.StateUnknown
@@ -212,7 +212,7 @@ func (d *findFallback) listOnce(ctx context.Context, m *member) Listing {
 	return list()
 }
 
-// checkListing looks for the id in the listing before a 404 is accepted.
+// checkListing looks for the id in the listing before a 404 or a 410 is accepted.
 func (a *lookup) checkListing(ctx context.Context, o FindOptions, d *findFallback) {
 	l := d.listOnce(ctx, a.member)
 	i := slices.IndexFunc(l.Items, func(s sandbox.Sandbox) bool { return a.member.sameID(a.ref.ID, s.ID) })

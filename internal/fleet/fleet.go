@@ -52,6 +52,9 @@ type Options struct {
 	// EndRequests stores unconfirmed requests to end a sandbox; nil = they are kept only by
 	// EndOptions and sandbox.Ending.
 	EndRequests EndRequests
+	// Acknowledged says that a request of any run on record to end a sandbox was acknowledged; nil = no
+	// record is read.
+	Acknowledged func(ctx context.Context, ref sandbox.Ref) bool
 	// KeptUntil says until when sbx itself keeps a running sandbox on purpose; zero = it
 	// does not. Nil = only the sandbox's labels say it.
 	KeptUntil func(sandbox.Sandbox) time.Time

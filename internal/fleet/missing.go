@@ -16,7 +16,7 @@ import (
 type secondListing struct {
 	turn  chan struct{} // holds one element while a listing is read
 	began time.Time
-	rows  map[string]sandbox.State // by id
+	rows  map[string]sandbox.Sandbox // by id
 	err   error
 }
 
@@ -55,37 +55,41 @@ func (f *Fleet) settleMissing(ctx context.Context, o *Observation) {
 	if _, err := m.getSandbox(ctx, o.Sandbox.ID); !isNone(err) || poll.Sleep(ctx, missingPause) != nil {
 		return
 	}
-	switch state, listed, err := m.listedState(ctx, o.Sandbox.ID); {
+	switch row, listed, err := m.listedRow(ctx, o.Sandbox.ID); {
 	case err != nil:
 	case !listed:
 		o.Sandbox.State = sandbox.StateTerminated
-	case state == sandbox.StateRunning:
+	case row.State == sandbox.StateRunning:
 		o.missing = true
 	default:
-		o.Sandbox.State = state
+		o.Sandbox.State = row.State
 	}
 }
 
-// listedState is the state of a sandbox in a listing that began after the call; false = it is not
-// listed.
-func (m *member) listedState(ctx context.Context, id string) (sandbox.State, bool, error) {
+// listedRow is a sandbox in a listing that began after the call; false = it is not listed.
+func (m *member) listedRow(ctx context.Context, id string) (sandbox.Sandbox, bool, error) {
 	called, l := time.Now(), m.second
 	select {
 	case l.turn <- struct{}{}:
 		defer func() { <-l.turn }()
 	case <-ctx.Done():
-		return "", false, context.Cause(ctx)
+		return sandbox.Sandbox{}, false, context.Cause(ctx)
 	}
 	if l.began.Before(called) {
-		l.began, l.rows, l.err = time.Now(), map[string]sandbox.State{}, nil
+		l.began, l.rows, l.err = time.Now(), map[string]sandbox.Sandbox{}, nil
 		for s, err := range m.streamRows(ctx, "list again", providers.Query{}) {
 			if err != nil {
 				l.err = err
 				break
 			}
-			l.rows[s.ID] = s.State
+			l.rows[s.ID] = s
 		}
 	}
-	state, listed := l.rows[id]
-	return state, listed, l.err
+	for spelled, row := range l.rows {
+		if m.sameID(id, spelled) {
+			row.ID = id
+			return row, true, l.err
+		}
+	}
+	return sandbox.Sandbox{}, false, l.err
 }

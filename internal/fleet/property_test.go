@@ -103,12 +103,12 @@ func checkOutcome(t *testing.T, p *fake.Provider, e sandbox.Ending) {
 			asked++
 		}
 	}
-	assert.LessOrEqual(t, asked, 1, "%s was asked %d times", e.Ref, asked)
+	assert.LessOrEqual(t, asked, 2, "%s was asked %d times", e.Ref, asked) // again where it was denied and is listed
 	switch e.Outcome {
 	case sandbox.OutcomeVerified:
-		assert.Equal(t, 1, asked, "%s: an end without a request is not ours", e.Ref)
+		assert.Positive(t, asked, "%s: an end without a request is not ours", e.Ref)
 	case sandbox.OutcomeAccepted, sandbox.OutcomeStuck:
-		assert.Equal(t, 1, asked, "%s: accepted means asked", e.Ref)
+		assert.Positive(t, asked, "%s: accepted means asked", e.Ref)
 		assert.NotEmpty(t, e.Reason)
 	case sandbox.OutcomeNotAttempted:
 		assert.Zero(t, asked, "%s", e.Ref)

@@ -95,7 +95,7 @@ func effectUnknown(err error) bool {
 func (e *termination) noteSending() {
 	e.request = &sandbox.EndRequest{
 		At: e.f.o.Now().UTC(), Detail: "no answer", Delete: e.o.Delete, CreatedAt: e.target.CreatedAt, StartedAt: e.target.StartedAt,
-		State: e.target.State, Again: e.request.Unconfirmed(),
+		State: e.target.State, Again: e.request.Unconfirmed(), ExpiresAt: expiry(e.target),
 	}
 }
 
@@ -108,6 +108,8 @@ func (e *termination) noteAnswer(before *sandbox.EndRequest, err error) {
 		e.sent, e.request.Acknowledged, e.request.Detail = true, true, ""
 	case effectUnknown(err):
 		e.sent, e.request.Detail = true, err.Error()
+	case showsAbsence(err) && before == nil:
+		e.sent, e.request.NotFound, e.request.Detail = true, true, err.Error()
 	default:
 		e.request = before
 	}
@@ -144,26 +146,47 @@ func (e *termination) absenceUnproved(ctx context.Context, proof providers.Proof
 		return "", true
 	case err != nil:
 		return "the record of an earlier request to end it cannot be read: " + err.Error(), true
-	case r.Unconfirmed():
-		why = "the request to end it was not acknowledged (" + r.Detail + "), so that a missing record proves nothing"
-		if until := proof.IndependentFrom; !until.IsZero() {
-			why += "; from " + until.UTC().Format(time.RFC3339) + " on it does: no machine runs longer"
-		}
-		return why, true
-	case r == nil: // nothing was sent that could have ended it
-		return e.endRun.m.absenceDoubted(ctx, e.target.ID), false
+	case r.Unconfirmed() && !r.NotFound:
+		return "the request to end it was not acknowledged (" + r.Detail + "), so that a missing record proves nothing" + provedFrom(proof), true
+	case r != nil && !r.NotFound:
+		return "", true
+	case proof.SameStore && e.f.o.Acknowledged != nil && e.f.o.Acknowledged(ctx, e.target.Ref()): // by another run
+		return "", true
+	case proof.SameStore:
+		return "no request to end it was acknowledged, and the API drops a sandbox from all its answers at once, also one that runs on" + provedFrom(proof), true
 	}
-	return "", true
+	return e.endRun.m.absenceDoubted(ctx, e.target.ID), false
+}
+
+// provedFrom says from when on an absence proves the end; "" = it is not known.
+func provedFrom(proof providers.Proof) string {
+	if proof.IndependentFrom.IsZero() {
+		return ""
+	}
+	return "; from " + proof.IndependentFrom.UTC().Format(time.RFC3339) + " on it does: it cannot run longer"
+}
+
+// expiry is when the limit of a sandbox ends it, by this machine's clock: by the one of two clocks that is behind.
+func expiry(s sandbox.Sandbox) time.Time {
+	if s.ExpiresAt.IsZero() {
+		return time.Time{}
+	}
+	return s.ExpiresAt.Add(max(0, -s.ClockSkew))
+}
+
+func showsAbsence(err error) bool {
+	kind := fault.KindOf(err)
+	return kind == fault.KindGone || kind == fault.KindNotFound
 }
 
 // absenceDoubted is why a 404 about a sandbox that nobody has asked to end is not believed; "" = it is.
 // A listing that began after it must not show the sandbox.
 func (m *member) absenceDoubted(ctx context.Context, id string) string {
-	switch state, listed, err := m.listedState(ctx, id); {
+	switch row, listed, err := m.listedRow(ctx, id); {
 	case err != nil:
 		return "it is unknown whether it is listed: " + err.Error()
-	case listed && !state.Ended():
-		return "the list shows it as " + string(state)
+	case listed && !row.State.Ended():
+		return "the list shows it as " + string(row.State)
 	}
 	return ""
 }

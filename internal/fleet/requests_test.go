@@ -139,6 +139,7 @@ func TestOpenRequests(t *testing.T) {
 				p.Break(*tc.fault)
 			}
 			if tc.gone != "" {
+				p.Orphan("abcd") // neither read nor listed
 				p.Break(fake.Fault{Op: fake.OpGet, Err: planted(tc.gone)})
 			}
 			o := fleet.EndOptions{Wait: 10 * time.Second, Record: fleet.EndRecord{Earlier: func(sandbox.Ref) *sandbox.EndRequest { return tc.before }}}

@@ -14,7 +14,9 @@ import (
 // awaitEnd reads the sandbox again until its end is seen or Wait has passed: at once, since
 // many ends are complete when the request returns, or after the shortest time that other
 // ends of the run took; then at growing intervals. The pauses hold no slot.
-func (e *termination) awaitEnd(ctx context.Context) sandbox.Ending {
+//
+// back says that a sandbox that was missing before any request is there: nothing has asked it to end.
+func (e *termination) awaitEnd(ctx context.Context) (out sandbox.Ending, back bool) {
 	began := time.Now()
 	deadline := began.Add(e.o.Wait)
 	var last sandbox.Sandbox
@@ -22,11 +24,11 @@ func (e *termination) awaitEnd(ctx context.Context) sandbox.Ending {
 	pause := e.endRun.firstDelay()
 	for pauses := e.f.readPauses(); ; pause = pauses.Next() {
 		if poll.Sleep(ctx, min(pause, max(0, time.Until(deadline)))) != nil {
-			return e.interruptedOutcome(ctx)
+			return e.interruptedOutcome(ctx), false
 		}
 		done, ok := e.endRun.beginRead(ctx)
 		if !ok {
-			return e.interruptedOutcome(ctx)
+			return e.interruptedOutcome(ctx), false
 		}
 		var looked time.Time
 		last, looked, err = e.endRun.timedGet(ctx, e.target.ID, callWithoutBreaker)
@@ -42,22 +44,33 @@ func (e *termination) awaitEnd(ctx context.Context) sandbox.Ending {
 			e.endSeenAt = time.Time{} // what a read has shown before was not the end
 		}
 		done()
-		switch {
-		case p.ended:
-			return e.verifiedOutcome(last, err, p.evidence...)
-		case over && ctx.Err() != nil:
-			return e.interruptedOutcome(ctx)
-		case over && (p.final || !time.Now().Before(deadline)):
-			return e.newOutcome(sandbox.OutcomeAccepted, "accepted, but not verified: "+e.unprovedReason, e.existence...)
-		case over: // its proof may follow
-		case err != nil && ctx.Err() != nil:
-			return e.interruptedOutcome(ctx)
-		case err != nil && !fault.Retryable(err) && fault.KindOf(err) != fault.KindUnknown:
-			return e.unseenOutcome(ctx, last, err)
-		case !time.Now().Before(deadline):
-			return e.unseenOutcome(ctx, last, err)
+		if e.missingReason != "" && err == nil && !over && last.State != sandbox.StateTerminating && !e.o.VerifyOnly && !e.sent {
+			return sandbox.Ending{}, true
+		}
+		if out, settled := e.outcomeOfRead(ctx, last, err, over, p, deadline); settled {
+			return out, false
 		}
 	}
+}
+
+// outcomeOfRead is the outcome that a read has settled; false = it is read again.
+func (e *termination) outcomeOfRead(ctx context.Context, last sandbox.Sandbox, err error, over bool, p proofResult, deadline time.Time) (sandbox.Ending, bool) {
+	late := !time.Now().Before(deadline)
+	switch {
+	case p.ended:
+		return e.verifiedOutcome(last, err, p.evidence...), true
+	case over && ctx.Err() != nil:
+		return e.interruptedOutcome(ctx), true
+	case over && (p.final || late):
+		return e.newOutcome(sandbox.OutcomeAccepted, "accepted, but not verified: "+e.unprovedReason, e.existence...), true
+	case over: // its proof may follow
+		return sandbox.Ending{}, false
+	case err != nil && ctx.Err() != nil:
+		return e.interruptedOutcome(ctx), true
+	case err != nil && !fault.Retryable(err) && fault.KindOf(err) != fault.KindUnknown, late:
+		return e.unseenOutcome(ctx, last, err), true
+	}
+	return sandbox.Ending{}, false
 }
 
 // endShown reports whether a read shows the end. With Delete nothing may be left. `stopped`
@@ -93,8 +106,12 @@ func (e *termination) proveEnd(ctx context.Context, missing bool) proofResult {
 		e.endSeenAt = e.f.o.Now()
 	}
 	request, _ := e.lastRequest(ctx) // absenceUnproved reports its error
+	expires := expiry(e.target)
+	if request != nil && request.ExpiresAt.After(expires) {
+		expires = request.ExpiresAt
+	}
 	proof, err := callWithoutBreaker(ctx, e.endRun.m, "verify "+e.target.ID, func(ctx context.Context) (providers.Proof, error) {
-		return v.VerifyEnd(ctx, e.target.ID, providers.EndQuery{Delete: e.o.Delete, Since: e.endSeenAt, Now: e.f.o.Now(), Request: request})
+		return v.VerifyEnd(ctx, e.target.ID, providers.EndQuery{Delete: e.o.Delete, Since: e.endSeenAt, Now: e.f.o.Now(), Request: request, ExpiresAt: expires})
 	})
 	switch {
 	case err != nil:
@@ -189,59 +206,29 @@ func (f *Fleet) Wait(ctx context.Context, ref sandbox.Ref, goal Goal) (sandbox.S
 	lastAnswer := time.Now()
 	for pauses := f.readPauses(); ; {
 		got, err := m.getWithoutBreaker(ctx, ref.ID)
-		switch kind := fault.KindOf(err); {
+		switch {
 		case err == nil:
 			last, lastAnswer = got, time.Now()
-		case kind == fault.KindGone, kind == fault.KindNotFound && last.State != "":
-			if err := f.endConfirmed(ctx, m, ref); err != nil {
+		case showsAbsence(err) && (last.State != "" || fault.KindOf(err) == fault.KindGone):
+			last.Provider, last.ID = ref.Provider, ref.ID
+			if err := f.proveAbsence(ctx, m, last, "wait"); err != nil {
 				return last, err
 			}
 			last.State, last.RawState = sandbox.StateTerminated, "gone"
 		case ctx.Err() != nil, !fault.Retryable(err), time.Since(lastAnswer) >= m.Timeout:
 			return last, err
 		}
-		if done, err := goalReached(last, goal); done || err != nil {
+		done, err := goalReached(last, goal)
+		if last.State.Ended() && last.RawState != "gone" { // a record that says so, which another source has to confirm
+			done = done && m.endStated(ctx, last)
+		}
+		if done || err != nil {
 			return last, err
 		}
 		if poll.Sleep(ctx, pauses.Next()) != nil {
 			return last, m.asFault(ctx, ctx.Err(), "wait "+ref.ID+" (it is "+string(last.State)+")")
 		}
 	}
-}
-
-// EndUnproved is fault.KindUnverified where the record of a sandbox is missing and that does not
-// prove its end, since the last request to end it was not acknowledged; nil = nothing is in doubt.
-func (f *Fleet) EndUnproved(ctx context.Context, ref sandbox.Ref) error {
-	m, err := f.findMember(ref.Provider)
-	if err != nil {
-		return err
-	}
-	return f.endConfirmed(ctx, m, ref)
-}
-
-// endConfirmed is an error where the record is missing and the last request to end the
-// sandbox was not acknowledged.
-func (f *Fleet) endConfirmed(ctx context.Context, m *member, ref sandbox.Ref) error {
-	if _, ok := providers.As[providers.Verifier](m.Provider); !ok {
-		return nil
-	}
-	r, err := f.newRequestCache().find(ctx, ref)
-	doubt := ""
-	if r == nil && err == nil {
-		doubt = m.absenceDoubted(ctx, ref.ID)
-	}
-	switch {
-	case ctx.Err() != nil:
-		return m.asFault(ctx, ctx.Err(), "wait "+ref.ID)
-	case doubt != "":
-		return fault.New(fault.KindUnverified, "a read did not find it, but %s", doubt).At(ref.Provider, "wait "+ref.ID)
-	case err != nil:
-		return fault.New(fault.KindUnverified, "its provider does not find it, but the record of a request to end it cannot be read: %w", err).At(ref.Provider, "wait "+ref.ID)
-	case r.Unconfirmed():
-		return fault.New(fault.KindUnverified, "its provider does not find it, but the request to end it was not acknowledged (%s)", r.Detail).At(ref.Provider, "wait "+ref.ID).
-			WithHint("`sbx terminate %s` tries to verify its end", ref)
-	}
-	return nil
 }
 
 func goalReached(s sandbox.Sandbox, goal Goal) (bool, error) {

@@ -84,6 +84,9 @@ type TerminateOptions struct {
 	// Seen is the result of a Get just before, which a provider may use instead of its own read.
 	// Nil = it reads.
 	Seen *sandbox.Sandbox
+	// Insist sends the request whatever the provider's own read shows: a read said that the sandbox is
+	// missing or has ended, and another source says that it runs.
+	Insist bool
 }
 
 // LogQuery selects lines of a log.
@@ -300,7 +303,8 @@ type Size struct{ Columns, Rows uint16 }
 //
 // A provider without it guarantees that its Get has the state of the machine by the kernel.
 type Verifier interface {
-	// VerifyEnd checks once, after Get has shown the end. True ends the wait as verified, with the
+	// VerifyEnd checks once, after Get has shown the end, with at least one source that Get does not
+	// use: the same route may answer wrongly again. True ends the wait as verified, with the
 	// evidence; otherwise it is called again until the wait ends, and the end counts as accepted.
 	// It changes nothing.
 	VerifyEnd(ctx context.Context, id string, e EndQuery) (Proof, error)
@@ -314,6 +318,9 @@ type EndQuery struct {
 	// Request is the last known request to end it, of this process or an earlier one; nil = none.
 	// After one that was not acknowledged the fleet needs Proof.Independent.
 	Request *sandbox.EndRequest
+	// ExpiresAt is when the limit of the sandbox itself ends it, by its last read and this machine's
+	// clock; zero = not known.
+	ExpiresAt time.Time
 }
 
 // Proof is the result of one verification of an end.
@@ -325,6 +332,9 @@ type Proof struct {
 	// while the machine runs: it rests on the machine's own answer, on its node's list, or on the
 	// longest time that a machine may run.
 	Independent bool
+	// SameStore says that every source of the proof reads the store from which the API drops the record,
+	// so that they agree also where the machine runs on: without an acknowledged request they prove nothing.
+	SameStore bool
 	// IndependentFrom is when the longest time that the machine may run makes the proof independent;
 	// zero = not known, or it is.
 	IndependentFrom time.Time

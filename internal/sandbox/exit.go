@@ -141,6 +141,10 @@ type EndRequest struct {
 	StartedAt    time.Time `json:"started_at,omitzero"` // of the run that was to end; zero = not known
 	State        State     `json:"state,omitempty"`     // before the request; "" = not known
 	Again        bool      `json:"again,omitempty"`     // it repeats one that was not acknowledged
+	// NotFound says that it was answered with "no such sandbox", which shows an absence and proves no end.
+	NotFound bool `json:"not_found,omitempty"`
+	// ExpiresAt is when the limit of the sandbox itself ends it, by its last read; zero = not known.
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
 }
 
 // Unconfirmed reports whether a request may have been refused or lost; false without one.

@@ -1,6 +1,7 @@
 package daytona
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
+	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
 )
 
@@ -18,6 +20,9 @@ import (
 func (c *Client) Terminate(ctx context.Context, id string, o providers.TerminateOptions) error {
 	op := "terminate " + id
 	w, err := c.detail(ctx, "terminate", id)
+	if o.Insist && (wirekit.Missing(err) || err == nil && stateOf(w) != sandbox.StateTerminating) {
+		w.ID, w.State, err = id, "started", nil
+	}
 	if err != nil {
 		return err
 	}
@@ -75,17 +80,16 @@ func stateTimers() map[string]time.Duration {
 // from a failure of the API.
 const missingPause = 2 * time.Second
 
-// VerifyEnd takes the state as proof of a stop. A delete is proved by a second 404 after
+// VerifyEnd takes the state as proof of a stop where the list agrees. A delete is proved by a second 404 after
 // missingPause and by its absence from the list, hidden failed sandboxes included: only that
 // list shows them, and their runner may still have them.
 func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery) (providers.Proof, error) {
 	w, err := c.detail(ctx, "verify", id)
 	if err == nil {
-		s := stateOf(w)
-		if !q.Delete && (s == sandbox.StateStopped || s.Ended()) {
-			return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{c.Evidence("state", w.State, "API")}}, nil
+		if s := stateOf(w); q.Delete || s != sandbox.StateStopped && !s.Ended() {
+			return providers.Proof{Ended: sandbox.False, Reason: "it is " + w.State}, nil
 		}
-		return providers.Proof{Ended: sandbox.False, Reason: "it is " + w.State}, nil
+		return c.verifyStopped(ctx, w)
 	}
 	switch {
 	case fault.KindOf(err) != fault.KindNotFound:
@@ -93,22 +97,41 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 	case q.Now.Sub(q.Since) < missingPause:
 		return providers.Proof{Ended: sandbox.Unknown, Reason: "one 404 alone proves nothing"}, nil
 	}
-	held := ""
-	err = c.eachRow(ctx, hiddenQuery(id), func(w wireSandbox) bool {
-		if w.ID == id {
-			held = w.State
-		}
-		return true
-	})
+	held, err := c.listed(ctx, id)
 	switch {
 	case err != nil:
 		return providers.Proof{}, err
-	case held != "":
-		return providers.Proof{Ended: sandbox.False, Reason: "it is hidden as " + held + ", and its runner may still hold it"}, nil
+	case held.State != "":
+		return providers.Proof{Ended: sandbox.False, Reason: "it is hidden as " + held.State + ", and its runner may still hold it"}, nil
 	}
 	return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{
 		c.Evidence("second 404", "after "+missingPause.String(), "API"), c.Evidence("list", "not in it, nor among hidden failures", "API"),
 	}}, nil
+}
+
+// verifyStopped compares the record of a stopped sandbox with its row in the list.
+func (c *Client) verifyStopped(ctx context.Context, w wireSandbox) (providers.Proof, error) {
+	row, err := c.listed(ctx, w.ID)
+	if err != nil {
+		return providers.Proof{}, err
+	}
+	if s := stateOf(row); row.State != "" && s != sandbox.StateStopped && !s.Ended() {
+		return providers.Proof{Ended: sandbox.False, Reason: "it is " + w.State + ", and the list shows it as " + row.State}, nil
+	}
+	return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{
+		c.Evidence("state", w.State, "API"), c.Evidence("list", cmp.Or(row.State, "not in it"), "API"),
+	}}, nil
+}
+
+// listed is the row of a sandbox in the list, hidden failures included; the zero value where it is not listed.
+func (c *Client) listed(ctx context.Context, id string) (row wireSandbox, err error) {
+	err = c.eachRow(ctx, hiddenQuery(id), func(w wireSandbox) bool {
+		if w.ID == id {
+			row = w
+		}
+		return true
+	})
+	return row, err
 }
 
 // hiddenQuery is a query that includes failed sandboxes whose delete hangs.

@@ -21,6 +21,9 @@ import (
 func (c *Client) Terminate(ctx context.Context, id string, o providers.TerminateOptions) error {
 	op := "terminate " + id
 	w, err := c.inspect(ctx, "terminate", id)
+	if o.Insist && (statusOfMissing(err) || err == nil && w.State.Status != "removing") {
+		w.ID, w.State.Status, err = id, "running", nil
+	}
 	if err != nil {
 		return err
 	}

@@ -45,8 +45,8 @@ const maxLifetime = 24 * time.Hour
 // VerifyEnd asks the sandbox's host: a 404 of the API alone is no proof, since the API drops
 // the record before the node has ended the VM, and also when the node fails (E2B API, DELETE).
 // The edge at the host uses a catalog that the API clears together with the record, so after a
-// DELETE that failed it is no independent evidence: that is only the fact that no VM runs longer
-// than maxLifetime.
+// DELETE that failed, or without one, it is no independent evidence: that is only the time at which its own
+// limit ends the VM, or the fact that none runs longer than maxLifetime.
 //
 // The host says the same of every paused sandbox, and may wake one: after the DELETE of a paused one only
 // the time counts in which a resume that was in flight would have brought it back.
@@ -60,12 +60,9 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 	case h.err != nil && ctx.Err() != nil:
 		return providers.Proof{}, h.err
 	case h.isMissing():
-		proof := providers.Proof{Ended: sandbox.True, Evidence: seen}
-		if r := q.Request; r != nil {
-			proof.IndependentFrom = latestStart(r).Add(maxLifetime)
-		}
-		if proof.Independent = q.Request != nil && q.Now.After(proof.IndependentFrom); proof.Independent {
-			proof.Evidence = append(proof.Evidence, c.Evidence("lifetime", "ended: no VM runs longer than "+sandbox.FormatDuration(maxLifetime), "limits of the API"))
+		proof := providers.Proof{Ended: sandbox.True, SameStore: true, IndependentFrom: latestEnd(q), Evidence: seen}
+		if proof.Independent = !proof.IndependentFrom.IsZero() && q.Now.After(proof.IndependentFrom); proof.Independent {
+			proof.Evidence = append(proof.Evidence, c.Evidence("lifetime", "ended at "+proof.IndependentFrom.UTC().Format(time.RFC3339), "limits of the API"))
 		}
 		return proof, nil
 	case h.err == nil:
@@ -84,7 +81,21 @@ func (c *Client) pausedProof(q providers.EndQuery) providers.Proof {
 	if q.Now.Sub(q.Since) < resumeTime {
 		return providers.Proof{Ended: sandbox.Unknown, Reason: "it was paused: a resume in flight may bring it back within " + after}
 	}
-	return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{c.Evidence("record", "missing for "+after+" after the delete of a paused one", "API")}}
+	return providers.Proof{Ended: sandbox.True, SameStore: true, Evidence: []sandbox.Evidence{c.Evidence("record", "missing for "+after+" after the delete of a paused one", "API")}}
+}
+
+// latestEnd is the latest time at which the VM of a missing record ends; zero = not known. The limit of the
+// sandbox itself is kept by the API, which may fail to tell the node: after a DELETE that was refused or not
+// answered only maxLifetime counts.
+func latestEnd(q providers.EndQuery) time.Time {
+	switch r := q.Request; {
+	case r != nil && !r.NotFound:
+		return latestStart(r).Add(maxLifetime)
+	case !q.ExpiresAt.IsZero() || r == nil:
+		return q.ExpiresAt
+	default:
+		return latestStart(r).Add(maxLifetime)
+	}
 }
 
 // latestStart is the latest possible start of the run that the request was to end.

@@ -48,7 +48,7 @@ func (c *Client) end(ctx context.Context, id string, o providers.TerminateOption
 		found.pods = []wireObject{found.wireObject}
 	}
 	state, raw := found.state()
-	if state.Ended() && !o.Delete {
+	if state.Ended() && !o.Delete && !o.Insist {
 		return c.Fault(fault.KindGone, op, "it is %s", raw)
 	}
 	root, version, err := c.rootOf(ctx, op, found)

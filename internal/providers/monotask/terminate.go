@@ -26,12 +26,12 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	s := o.Seen
 	if s == nil {
 		now, err := c.Get(ctx, id)
-		if err != nil {
+		if err != nil && (!o.Insist || !wirekit.Missing(err)) {
 			return err
 		}
 		s = &now
 	}
-	if s.State.Ended() && !o.Delete {
+	if s.State.Ended() && !o.Delete && !o.Insist {
 		return c.Fault(fault.KindGone, r.Op, "it has ended: %s", s.RawState)
 	}
 	return c.sendDelete(ctx, r)

@@ -1,6 +1,7 @@
 package vercel
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -15,10 +16,12 @@ import (
 // snapshot. With Delete the name is deleted with its snapshots.
 func (c *Client) Terminate(ctx context.Context, id string, o providers.TerminateOptions) error {
 	if o.Delete {
-		return c.deleteSandbox(ctx, id)
+		return c.deleteSandbox(ctx, id, o.Insist)
 	}
 	v, err := c.findSession(ctx, "terminate", id)
 	switch {
+	case o.Insist && (wirekit.Missing(err) || err == nil && sessionEnded(v.session.Status)):
+		v.session = &wireSession{ID: id}
 	case err != nil:
 		return err
 	case sessionEnded(v.session.Status):
@@ -56,10 +59,14 @@ func (c *Client) unnamed(op string) error {
 		WithHint("no sandbox has it as current session; `sbx ls --provider %s --all` lists the sandboxes", c.Profile)
 }
 
-// deleteSandbox deletes the name, unless it was resumed as another session.
-func (c *Client) deleteSandbox(ctx context.Context, id string) error {
+// deleteSandbox deletes the name, unless it was resumed as another session. With insist the name is deleted that
+// the session is known to have, though it was not found.
+func (c *Client) deleteSandbox(ctx context.Context, id string, insist bool) error {
 	op := "terminate " + id
 	v, err := c.resolve(ctx, "terminate", id)
+	if name := c.names.nameOf(id); insist && wirekit.Missing(err) && name != "" {
+		v, err = view{box: &wireBox{Name: name, CurrentSessionID: id}, session: &wireSession{ID: id}}, nil
+	}
 	switch {
 	case err != nil:
 		return err
@@ -123,25 +130,42 @@ func (c *Client) verifyStop(ctx context.Context, id string) (providers.Proof, er
 	case !sessionEnded(v.session.Status):
 		return providers.Proof{Ended: sandbox.False, Reason: "its session is still " + v.session.Status}, nil
 	}
+	box, err := c.otherRecord(ctx, id, v)
+	switch {
+	case err != nil:
+		return providers.Proof{}, err
+	case box != nil && cmp.Or(box.CurrentSessionID, id) == id && !sessionEnded(box.Status):
+		return providers.Proof{Ended: sandbox.False, Reason: "its session is " + v.session.Status + ", and its name " + box.Name + " shows it as " + box.Status}, nil
+	}
 	proof := c.endProof("session", v.session.Status)
-	proof.Evidence = append(proof.Evidence, c.resumedEvidence(ctx, id, v)...)
+	switch {
+	case box == nil:
+		proof.Evidence = append(proof.Evidence, c.Evidence("name", "no sandbox has it as current session", "API"))
+	case box.CurrentSessionID != id && !sessionEnded(box.Status): // no part of the proof
+		proof.Evidence = append(proof.Evidence, c.Evidence("name", "its name "+box.Name+" runs again as "+box.CurrentSessionID, "API"))
+	default:
+		proof.Evidence = append(proof.Evidence, c.Evidence("name", "its name "+box.Name+" is "+box.Status, "API"))
+	}
 	return proof, nil
 }
 
-// resumedEvidence says that the name of an ended session runs again as another one. It is no part of the proof:
-// what cannot be read is left out.
-func (c *Client) resumedEvidence(ctx context.Context, id string, v view) []sandbox.Evidence {
-	if name := c.names.nameOf(id); v.box == nil && name != "" {
-		named, err := c.getByName(ctx, "verify "+id, name)
-		if err != nil {
-			return nil
-		}
-		v.box = &named.Sandbox
+// otherRecord is what the API says of a session beside its own record: the sandbox of its name, or its row in the
+// list where the name is not known; nil = there is none.
+func (c *Client) otherRecord(ctx context.Context, id string, v view) (*wireBox, error) {
+	if v.box != nil {
+		return v.box, nil
 	}
-	if !v.wasResumed() || sessionEnded(v.box.Status) {
-		return nil
+	op := "verify " + id
+	name, err := c.sandboxName(ctx, op, v.session)
+	if err != nil || name == "" {
+		return nil, err
 	}
-	return []sandbox.Evidence{c.Evidence("name", "its name "+v.box.Name+" runs again as "+v.box.CurrentSessionID, "API")}
+	named, err := c.getByName(ctx, op, name)
+	if wirekit.Missing(err) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	named.Sandbox.Status = named.Session.Status
+	return &named.Sandbox, err
 }
 
 // currentSession is the session of an id whose own record is missing, if its sandbox, where its name is known, still
