@@ -247,7 +247,7 @@ func (a *app) openFleet(ctx context.Context, choose func(*config.Config) []confi
 	}
 	journals, kept := a.commandDeps().EndJournals(p), newKeptList(a.openStore, a.process.Stretch.Limit(historyLimit))
 	f := fleet.New(a.newOpener(c, p).openMembers(ctx, choose(c)), fleet.Options{
-		Now: a.process.Now, Slots: c.Limits.Concurrency, EndRequests: endRequests{a.openStore, a.process.Now}, Journal: journals,
+		Now: a.process.Now, Slots: c.Limits.Concurrency, EndRequests: endRequests{a.openStore, a.process.Now}, Journal: journals, Acknowledged: a.env.Acknowledged,
 		KeptUntil:  func(s sandbox.Sandbox) time.Time { return kept.keptUntil(ctx, s) },
 		Thresholds: c.Thresholds.For,
 		Absent:     func(name string) string { return config.AbsentProfileHint(a.types, c.Use, name) },

@@ -82,6 +82,22 @@ func (e *Env) EndOf(ctx context.Context, word string) (EndRecord, bool) {
 // EndInJournals finds the newest run of this machine that asked a sandbox to end, or saw its
 // end. word is a name, an id or the beginning of one.
 func (e *Env) EndInJournals(ctx context.Context, word string, means func(sandbox.Ref, string) bool) (EndRecord, bool) {
+	met, known := EndRecord{}, false
+	for h := range e.runsAbout(ctx, word) {
+		r, found := endInRun(h, word, means)
+		switch {
+		case found && !r.foundEnded():
+			return r, true
+		case found && !known: // an older run may be the one that ended it
+			met, known = r, true
+		}
+	}
+	return met, known
+}
+
+// runsAbout are the runs of this machine in whose journals a text occurs, the newest first. What cannot be read is
+// passed by.
+func (e *Env) runsAbout(ctx context.Context, text string) iter.Seq[cleanup.History] {
 	type kept struct {
 		disk journal.Disk
 		run  string
@@ -92,31 +108,37 @@ func (e *Env) EndInJournals(ctx context.Context, word string, means func(sandbox
 		if err != nil {
 			continue
 		}
-		runs, _ := journal.Runs(disk) // what cannot be listed is not found
+		runs, _ := journal.Runs(disk)
 		for _, run := range runs {
 			all = append(all, kept{disk, run})
 		}
 	}
 	slices.SortFunc(all, func(a, b kept) int { return strings.Compare(b.run, a.run) }) // a name begins with its time
-	met, known := EndRecord{}, false
-	for _, k := range all {
-		if ctx.Err() != nil {
-			break
-		}
-		if there, err := journal.ContainsText(k.disk, k.run, word); err != nil || !there {
-			continue
-		}
-		if h, err := cleanup.ReadRun(k.disk, k.run); err == nil {
-			r, found := endInRun(h, word, means)
-			switch {
-			case found && !r.foundEnded():
-				return r, true
-			case found && !known: // an older run may be the one that ended it
-				met, known = r, true
+	return func(yield func(cleanup.History) bool) {
+		for _, k := range all {
+			if ctx.Err() != nil {
+				return
+			}
+			if there, err := journal.ContainsText(k.disk, k.run, text); err != nil || !there {
+				continue
+			}
+			if h, err := cleanup.ReadRun(k.disk, k.run); err == nil && !yield(h) {
+				return
 			}
 		}
 	}
-	return met, known
+}
+
+// Acknowledged reports whether a request to end a sandbox was acknowledged, by the journals of this machine or by
+// the record of a verified end in the store, which other hosts may share.
+func (e *Env) Acknowledged(ctx context.Context, ref sandbox.Ref) bool {
+	for h := range e.runsAbout(ctx, ref.ID) {
+		if i, asked := h.Intents[ref]; asked && i.Ends() && h.Requests[ref] != nil && h.Requests[ref].Acknowledged {
+			return true
+		}
+	}
+	r, found := e.endInStore(ctx, ref, func(of sandbox.Ref, _ string) bool { return of == ref })
+	return found && r.Outcome == sandbox.OutcomeVerified
 }
 
 // namedRef is one sandbox that a record may be about.

@@ -167,7 +167,8 @@ func (r *Runner) programRuns(ctx context.Context, t Task) (bool, error) {
 	case err == nil:
 		return exit == nil, nil
 	case kind == fault.KindGone, kind == fault.KindNotFound:
-		return false, nil
+		gone, err := r.o.Sandboxes.Vanished(ctx, a.Ref())
+		return !gone, err
 	}
 	return true, err // its state is unknown, so it is left alone
 }

@@ -300,6 +300,16 @@ func (r *Runner) enterSandbox(ctx context.Context, t Task) (Task, error) {
 	})
 }
 
+// isReplaceable reports whether a sandbox that a probe did not find may be replaced: one that was made ahead is like
+// any other; one that was kept has the work of a session, so that its list has to confirm that it is gone.
+func (r *Runner) isReplaceable(ctx context.Context, t Task, a Attempt) bool {
+	if t.Spec.Sandbox.ID != a.Sandbox {
+		return true
+	}
+	gone, unknown := r.o.Sandboxes.Vanished(ctx, a.Ref())
+	return unknown == nil && gone
+}
+
 // awaitHealthy probes a kept sandbox, and waits while its condition says so.
 func (r *Runner) awaitHealthy(ctx context.Context, t Task, a Attempt) error {
 	if t.Spec.NoProbe {
@@ -311,7 +321,9 @@ func (r *Runner) awaitHealthy(ctx context.Context, t Task, a Attempt) error {
 		case err != nil && ctx.Err() != nil:
 			return ctx.Err()
 		case kind == fault.KindGone, kind == fault.KindNotFound:
-			return errors.Join(errRecreate, err)
+			if r.isReplaceable(ctx, t, a) {
+				return errors.Join(errRecreate, err)
+			}
 		case kind == fault.KindUnsupported:
 			return nil // without a probe the command itself shows whether the sandbox works
 		case err != nil && !fault.Retryable(err):
@@ -321,7 +333,9 @@ func (r *Runner) awaitHealthy(ctx context.Context, t Task, a Attempt) error {
 			case providers.ConditionHealthy, providers.ConditionResumable:
 				return nil
 			case providers.ConditionRecreate, providers.ConditionBroken:
-				return fault.New(fault.KindGone, "%w: %s", errRecreate, health.Condition)
+				if health.Condition == providers.ConditionBroken || r.isReplaceable(ctx, t, a) {
+					return fault.New(fault.KindGone, "%w: %s", errRecreate, health.Condition)
+				}
 			case providers.ConditionUnknown, "":
 				r.sendMessage("whether " + a.Ref().String() + " answers is unknown")
 				return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"time"
 
@@ -72,11 +73,41 @@ func (r *Runner) endAttempt(ctx context.Context, t Task, n int) (Task, error) {
 	if !seenGone(ending) {
 		return t, unverifiedError(t, fmt.Sprintf("%s is %s: %s", a.Ref(), ending.Outcome, ending.Reason))
 	}
+	if err := r.endCopies(ctx, t, a); err != nil {
+		return t, err
+	}
 	how := string(ending.Outcome)
 	if ending.Reason != "" {
 		how += ": " + ending.Reason
 	}
 	return r.changeTask(ctx, t.ID, func(task *Task) error { return task.recordGone(n, how) })
+}
+
+// endCopies ends what else has the mark of the attempt's create: a proxy that repeats the request makes a second
+// sandbox, whose program runs as well.
+func (r *Runner) endCopies(ctx context.Context, t Task, a Attempt) error {
+	if a.Reused || a.Nonce == "" || r.o.ReadsProveEnds != nil && r.o.ReadsProveEnds(a.Provider) {
+		return nil
+	}
+	found, err := r.o.Sandboxes.Labelled(ctx, a.Provider, map[string]string{sandbox.LabelNonce: a.Nonce})
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return unverifiedError(t, "it is unknown whether its create made a second sandbox: "+err.Error())
+	}
+	for _, s := range found {
+		if s.ID == a.Sandbox || s.State.Ended() {
+			continue
+		}
+		second := a
+		second.Sandbox, second.ExpiresAt = s.ID, s.ExpiresAt
+		if out := r.endSandbox(ctx, t, second); !seenGone(out) {
+			return unverifiedError(t, fmt.Sprintf("its create made a second sandbox: %s is %s: %s", second.Ref(), out.Outcome, out.Reason))
+		}
+		r.sendMessage("its create had made a second sandbox, " + second.Ref().String() + ", which is ended too")
+	}
+	return nil
 }
 
 // seenGone reports whether an ending proves that the sandbox is gone.
@@ -108,8 +139,7 @@ func (r *Runner) awaitOtherHost(ctx context.Context, t Task, n int) (Task, error
 
 // checkEndedAlone checks whether a sandbox has ended that sbx may not end.
 func (r *Runner) checkEndedAlone(ctx context.Context, t Task, a Attempt) (Task, error) {
-	now, err := r.o.Sandboxes.Get(ctx, a.Ref())
-	if kind := fault.KindOf(err); kind == fault.KindGone || kind == fault.KindNotFound || err == nil && now.State.Ended() {
+	if seenGone(lastEnding(safety.Verify(ctx, r.o.Sandboxes, []sandbox.Sandbox{a.target(t)}), a)) {
 		return r.changeTask(ctx, t.ID, func(task *Task) error { return task.recordGone(a.N, "its provider's own limit") })
 	}
 	return t, unverifiedError(t, "its limit was reached, and its termination is switched off (authoritative_timeout): the provider's own limit ends "+a.Ref().String())
@@ -118,18 +148,30 @@ func (r *Runner) checkEndedAlone(ctx context.Context, t Task, a Attempt) (Task, 
 // endSandbox requests the end of an attempt's sandbox, once, and waits until it is seen.
 // Request and answer are recorded with the task.
 func (r *Runner) endSandbox(ctx context.Context, t Task, a Attempt) sandbox.Ending {
-	out := sandbox.Ending{Ref: a.Ref(), Outcome: sandbox.OutcomeNotAttempted}
 	o := fleet.EndOptions{
 		Origin: t.endOrigin(), Wait: EndWait, By: r.o.Owner.Who, Delete: r.o.DeleteOnEnd != nil && r.o.DeleteOnEnd(a.Provider),
 	}
 	if a.Exit != nil && a.Exit.Class == sandbox.ClassGone {
-		o.Delete = false // the sandbox has ended already, and its snapshot cannot be named
+		_, err := r.o.Sandboxes.Get(ctx, a.Ref())
+		kind := fault.KindOf(err)
+		o.Delete = o.Delete && kind != fault.KindGone && kind != fault.KindNotFound // without a record a snapshot cannot be named
 	}
-	if r.o.ReadsProveEnds == nil || !r.o.ReadsProveEnds(a.Provider) {
+	recorded := t.Attempts[a.N-1].Sandbox
+	if (recorded == "" || recorded == a.Sandbox) && (r.o.ReadsProveEnds == nil || !r.o.ReadsProveEnds(a.Provider)) {
 		r.recordEndRequests(ctx, t.ID, a, &o)
 	}
-	target := sandbox.Sandbox{Provider: a.Provider, ID: a.Sandbox, TaskID: t.ID, State: sandbox.StateRunning}
-	for ending := range safety.End(ctx, r.o.Sandboxes, []sandbox.Sandbox{target}, safety.Options{Verb: safety.VerbTask, How: o}) {
+	return lastEnding(safety.End(ctx, r.o.Sandboxes, []sandbox.Sandbox{a.target(t)}, safety.Options{Verb: safety.VerbTask, How: o}), a)
+}
+
+// target is the attempt's sandbox as it is known to the task.
+func (a Attempt) target(t Task) sandbox.Sandbox {
+	return sandbox.Sandbox{Provider: a.Provider, ID: a.Sandbox, TaskID: t.ID, State: sandbox.StateRunning, ExpiresAt: a.ExpiresAt}
+}
+
+// lastEnding is what became of the one sandbox of an attempt.
+func lastEnding(all iter.Seq[sandbox.Ending], a Attempt) sandbox.Ending {
+	out := sandbox.Ending{Ref: a.Ref(), Outcome: sandbox.OutcomeNotAttempted}
+	for ending := range all {
 		out = ending
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/policy"
 	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -44,7 +45,7 @@ func (r *Runner) followProgram(ctx context.Context, t Task) (Task, error) {
 		}
 		output := startBackground(ctx, func(ctx context.Context) { r.streamOutput(ctx, a.Ref(), p) })
 		defer output.cancelAndWait()
-		exit, err = r.awaitExit(ctx, a.Ref(), p, output.over)
+		exit, err = r.awaitExit(ctx, a.Ref(), p, output.over, t.Spec.Limits.Inactivity)
 		if cause := context.Cause(ctx); err != nil && cause != nil {
 			return cause
 		}
@@ -75,28 +76,28 @@ func (r *Runner) followProgram(ctx context.Context, t Task) (Task, error) {
 
 // awaitExit polls the program's exit, and at once when its output has ended. A sandbox that does not answer is
 // probed: a definite answer, that it is broken, is the end of the program.
-func (r *Runner) awaitExit(ctx context.Context, ref sandbox.Ref, p *outputTracker, outputOver <-chan struct{}) (sandbox.Exit, error) {
+func (r *Runner) awaitExit(ctx context.Context, ref sandbox.Ref, p *outputTracker, outputOver <-chan struct{}, inactivity time.Duration) (sandbox.Exit, error) {
 	pauses := poll.NewBackoff(FirstLook, SlowestLook)
 	probed := time.Now()
-	for absent := 0; ; {
+	for {
 		exit, err := r.o.Sandboxes.Exit(ctx, ref)
 		p.noteAnswer(err)
 		switch kind := fault.KindOf(err); {
 		case err == nil && exit != nil:
 			return *exit, nil
 		case err == nil:
-			absent = 0
 		case ctx.Err() != nil:
 			return sandbox.Exit{}, ctx.Err()
 		case kind == fault.KindGone, kind == fault.KindNotFound:
-			if absent++; absent > 1 || kind == fault.KindGone {
+			if gone, unknown := r.o.Sandboxes.Vanished(ctx, ref); unknown == nil && gone {
 				return vanishedExit(err), nil
 			}
-		case !fault.Retryable(err):
+		case !mayBeAnsweredLater(err):
 			return sandbox.Exit{}, err
-		case p.unheardTime() > probeAfter && time.Since(probed) > probeAfter:
-			if health, err := r.o.Sandboxes.Probe(ctx, ref); err == nil && health.Condition == providers.ConditionBroken {
-				return brokenExit(health), nil
+		}
+		if p.unheardTime() > probeAfter && time.Since(probed) > probeAfter {
+			if exit, over := r.examineSilent(ctx, ref, p, inactivity); over {
+				return exit, nil
 			}
 			probed = time.Now()
 		}
@@ -108,6 +109,37 @@ func (r *Runner) awaitExit(ctx context.Context, ref sandbox.Ref, p *outputTracke
 		case <-pauses.After():
 		}
 	}
+}
+
+// mayBeAnsweredLater says that an error tells nothing of the program: the same query may be answered again, also
+// once a circuit breaker has closed.
+func mayBeAnsweredLater(err error) bool {
+	return fault.Retryable(err) || errors.Is(err, policy.ErrOpen)
+}
+
+// unansweredLimit is how long a sandbox that its provider shows as running may leave every query unanswered, or
+// the inactivity limit where that is longer.
+const unansweredLimit = time.Minute
+
+// examineSilent looks at a sandbox that has not answered for a while; true = its attempt is over. One that says that
+// it is broken is, and one that does not answer for too long while its provider shows it as running.
+func (r *Runner) examineSilent(ctx context.Context, ref sandbox.Ref, p *outputTracker, inactivity time.Duration) (sandbox.Exit, bool) {
+	health, err := r.o.Sandboxes.Probe(ctx, ref)
+	if err == nil && health.Condition == providers.ConditionBroken {
+		return brokenExit(health), true
+	}
+	silent := p.unheardTime()
+	if silent < max(unansweredLimit, inactivity) || err != nil || health.Verdict == sandbox.True {
+		return sandbox.Exit{}, false
+	}
+	now, err := r.o.Sandboxes.Get(ctx, ref)
+	if err != nil || now.State != sandbox.StateRunning {
+		return sandbox.Exit{}, false
+	}
+	return sandbox.Exit{
+		Class: sandbox.ClassInfra, Cause: sandbox.CauseUnknown, Confidence: sandbox.Probable,
+		Evidence: []sandbox.Evidence{{What: "no answer", Value: "for " + sandbox.FormatElapsed(silent) + ", while its provider shows it as " + string(now.State), Source: "sbx", At: p.readAt.Add(time.Since(p.began))}},
+	}, true
 }
 
 // runInside runs the task's command inside a sandbox that existed before. Output and exit
@@ -136,7 +168,7 @@ func (r *Runner) streamOutput(ctx context.Context, ref sandbox.Ref, p *outputTra
 		cut := false
 		for line, err := range r.o.Sandboxes.Logs(ctx, ref, providers.LogQuery{Since: p.resumeTime(), Follow: true, Open: true}) {
 			if err != nil {
-				if cut = fault.Retryable(err); !cut {
+				if cut = mayBeAnsweredLater(err); !cut {
 					p.loseOutput()
 				}
 				break
@@ -264,8 +296,14 @@ func (r *Runner) decideNext(ctx context.Context, t Task) (Task, error) {
 		return r.changeTask(ctx, t.ID, func(n *Task) error { return n.Conclude(t.Fence, n.failureVerdict(), t.Reason, next.Why) })
 	}
 	if a.GoneAt.IsZero() {
-		if now, err := r.clearAttempt(ctx, t, *a); err != nil || now.Phase != Working {
+		now, err := r.clearAttempt(ctx, t, *a)
+		if err != nil || now.Phase != Working {
 			return now, err
+		}
+		if found := now.Last(); found.Sandbox != a.Sandbox { // its create had made one after all, whose program may have run
+			if next = now.Next(r.o.Jitter()); !next.Again {
+				return r.changeTask(ctx, t.ID, func(n *Task) error { return n.Conclude(t.Fence, n.failureVerdict(), t.Reason, next.Why) })
+			}
 		}
 	}
 	return r.changeTask(ctx, t.ID, func(n *Task) error { return n.ScheduleRetry(t.Fence, next) })

@@ -118,7 +118,7 @@ func (t *Task) Created(fence int64, made sandbox.Sandbox) error {
 	if t.State != Assigned || a == nil || a.Sandbox != "" {
 		return ErrNotOwner
 	}
-	a.Sandbox, a.Settled, a.StartedAt = made.ID, true, t.ReadAt
+	a.Sandbox, a.Settled, a.StartedAt, a.ExpiresAt = made.ID, true, t.ReadAt, made.ExpiresAt
 	if made.Limits.MemoryBytes != nil {
 		a.MemoryMB = *made.Limits.MemoryBytes / sandbox.MiB
 	}

@@ -16,7 +16,7 @@ const MaxDelay = 60 * time.Second
 // retryPolicy is whether and how an attempt is repeated after a class of exits.
 type retryPolicy struct {
 	limit  int    // how many exits of the class are retried; 0 = none, -1 = all
-	free   bool   // the infrastructure failed: the attempt is not counted
+	free   bool   // the infrastructure failed: an attempt whose program cannot have run is not counted
 	memory bool   // only with more memory
 	why    string // for the report
 }
@@ -79,16 +79,17 @@ func (t *Task) Next(roll float64) Retry {
 	if class == sandbox.ClassKilledUnknown && a.Exit.Cause == sandbox.CauseOOMChild {
 		r.why = "it was killed when a process of it ran out of memory"
 	}
-	out := Retry{Why: r.why, Free: r.free}
+	uncounted := r.free && !a.mayHaveRun()
+	out := Retry{Why: r.why, Free: uncounted}
 	switch before, free := t.countClass(class); {
 	case r.limit == 0:
 		out.Free = false
 		return out
 	case r.limit > 0 && before > r.limit:
 		return Retry{Why: fmt.Sprintf("it ended like this a second time (%s)", class)}
-	case r.free && free >= InfraAttempts:
+	case uncounted && free >= InfraAttempts:
 		return Retry{Why: fmt.Sprintf("the infrastructure failed %d times", free), Free: true}
-	case !r.free && t.Counted() >= t.Spec.Attempts:
+	case !uncounted && t.Counted() >= t.Spec.Attempts:
 		return Retry{Why: fmt.Sprintf("all %d attempts are used up", t.Spec.Attempts)}
 	}
 	if r.memory {
@@ -99,7 +100,7 @@ func (t *Task) Next(roll float64) Retry {
 	}
 	out.Delay = Delay(t.Spec.Delay, len(t.Attempts), roll)
 	if !t.DeadlineAt.IsZero() && t.ReadAt.Add(out.Delay).After(t.DeadlineAt) {
-		return Retry{Why: "the deadline leaves no time for another attempt", Free: r.free}
+		return Retry{Why: "the deadline leaves no time for another attempt", Free: uncounted}
 	}
 	out.Again = true
 	out.Failover = r.free && len(t.Spec.Fallback) > 0
@@ -128,7 +129,7 @@ func (t *Task) countClass(class sandbox.Class) (same, free int) {
 		if a.Exit.Class == class {
 			same++
 		}
-		if retryPolicyOf(a.Exit.Class).free && !a.neverEntered() {
+		if retryPolicyOf(a.Exit.Class).free && !a.neverEntered() && !a.mayHaveRun() {
 			free++
 		}
 	}
@@ -182,7 +183,7 @@ func Rulings() []Ruling {
 		case r.limit == 0:
 			again = "never"
 		case r.free:
-			again = "up to " + strconv.Itoa(InfraAttempts-1) + " times, without using an attempt"
+			again = "while there are attempts; up to " + strconv.Itoa(InfraAttempts-1) + " times without using one where its program cannot have run"
 		case r.limit < 0:
 			again = "while there are attempts"
 		}

@@ -137,8 +137,9 @@ func TestOutcomes(t *testing.T) {
 		"it is killed to the end":      {few(2), []program{works(time.Second, killed)}, task.Failed, []sandbox.Class{killed, killed}, 137, ""},
 		"it needs more memory":         {plain(), []program{works(time.Second, oom), works(time.Second, ok)}, task.Completed, []sandbox.Class{oom, ok}, 0, ""},
 		"it needs ever more memory":    {plain(), []program{works(time.Second, oom)}, task.Failed, []sandbox.Class{oom, oom}, 137, ""},
-		"its sandbox vanishes, once":   {few(1), []program{works(3*time.Second, sandbox.ClassGone), works(time.Second, ok)}, task.Completed, []sandbox.Class{sandbox.ClassGone, ok}, 0, ""},
-		"its sandboxes vanish":         {few(1), []program{works(3*time.Second, sandbox.ClassGone)}, task.Failed, []sandbox.Class{sandbox.ClassGone, sandbox.ClassGone, sandbox.ClassGone}, 125, ""},
+		"its sandbox vanishes, once":   {few(2), []program{works(3*time.Second, sandbox.ClassGone), works(time.Second, ok)}, task.Completed, []sandbox.Class{sandbox.ClassGone, ok}, 0, ""},
+		"its only sandbox vanishes":    {few(1), []program{works(3*time.Second, sandbox.ClassGone), works(time.Second, ok)}, task.Failed, []sandbox.Class{sandbox.ClassGone}, 125, ""},
+		"its sandboxes vanish":         {few(3), []program{works(3*time.Second, sandbox.ClassGone)}, task.Failed, []sandbox.Class{sandbox.ClassGone, sandbox.ClassGone, sandbox.ClassGone}, 125, ""},
 		"it is pushed":                 {push, []program{works(time.Second, ok)}, task.Completed, []sandbox.Class{ok}, 0, task.PublishDone},
 		"it is published by a command": {command, []program{works(time.Second, ok)}, task.Completed, []sandbox.Class{ok}, 0, task.PublishDone},
 		"a failure is not published":   {push, []program{works(time.Second, sandbox.ClassAgentError)}, task.Failed, []sandbox.Class{sandbox.ClassAgentError}, 1, ""},
@@ -657,16 +658,27 @@ func TestWaiting(t *testing.T) {
 func TestKeptAndResumed(t *testing.T) {
 	t.Parallel()
 	healthy := providers.Health{Condition: providers.ConditionHealthy}
+	gone := func() (providers.Health, error) { return providers.Health{}, fault.New(fault.KindGone, "410") }
+	denied := func() func() (providers.Health, error) {
+		times := 0
+		return func() (providers.Health, error) {
+			if times++; times > 2 {
+				return healthy, nil
+			}
+			return gone()
+		}
+	}
 	for name, c := range map[string]struct {
 		probes             func() (providers.Health, error)
 		stolen             bool
 		resumed, recreated bool
 	}{
-		"it answers":        {func() (providers.Health, error) { return healthy, nil }, false, true, false},
-		"nobody knows":      {func() (providers.Health, error) { return providers.Health{Condition: providers.ConditionUnknown}, nil }, false, true, false},
-		"it is gone":        {func() (providers.Health, error) { return providers.Health{}, fault.New(fault.KindGone, "410") }, false, false, true},
-		"it is broken":      {func() (providers.Health, error) { return providers.Health{Condition: providers.ConditionBroken}, nil }, false, false, true},
-		"somebody else has": {func() (providers.Health, error) { return healthy, nil }, true, false, true},
+		"it answers":         {func() (providers.Health, error) { return healthy, nil }, false, true, false},
+		"nobody knows":       {func() (providers.Health, error) { return providers.Health{Condition: providers.ConditionUnknown}, nil }, false, true, false},
+		"it is gone":         {gone, false, false, true},
+		"a 410 that is over": {denied(), false, true, false},
+		"it is broken":       {func() (providers.Health, error) { return providers.Health{Condition: providers.ConditionBroken}, nil }, false, false, true},
+		"somebody else has":  {func() (providers.Health, error) { return healthy, nil }, true, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -693,6 +705,11 @@ func TestKeptAndResumed(t *testing.T) {
 					require.NoError(t, err)
 					require.True(t, mine)
 					require.NoError(t, list.Keep(t.Context(), *kept, "t-1"), "late, by a process that was frozen")
+				}
+				if name == "it is gone" {
+					s.mu.Lock()
+					s.find(kept.Ref.ID).ended = time.Now()
+					s.mu.Unlock()
 				}
 				spec = plain()
 				spec.Sandbox, spec.SessionID = kept.Ref, "s-1"

@@ -96,6 +96,7 @@ type Attempt struct {
 	CutAt     time.Time `json:"cut_at,omitzero"`     // when the requester lost the right to request the sandbox, before the result was known
 	Dead      bool      `json:"dead,omitempty"`      // the requester was known to be dead at CutAt
 	StartedAt time.Time `json:"started_at,omitzero"` // of the program
+	ExpiresAt time.Time `json:"expires_at,omitzero"` // when its sandbox ends by its own limit, as its create said; zero = not known
 	OutputAt  time.Time `json:"output_at,omitzero"`  // of the last output
 	EndedAt   time.Time `json:"ended_at,omitzero"`
 	GoneAt    time.Time `json:"gone_at,omitzero"` // its sandbox was seen to be gone
@@ -125,6 +126,10 @@ type Attempt struct {
 func (a Attempt) neverEntered() bool {
 	return a.Reused && a.StartedAt.IsZero() && a.Exit != nil && a.Expired == ReasonNone
 }
+
+// mayHaveRun reports whether a program of the attempt may have run: it had a sandbox that it could use. Such an
+// attempt counts, whatever ended it.
+func (a Attempt) mayHaveRun() bool { return a.Sandbox != "" && !a.neverEntered() }
 
 // Ref names the attempt's sandbox; without one its ID is empty.
 func (a Attempt) Ref() sandbox.Ref { return sandbox.Ref{Provider: a.Provider, ID: a.Sandbox} }

@@ -27,6 +27,8 @@ type SandboxAccess interface {
 	Exec(ctx context.Context, ref sandbox.Ref, c providers.Command) (sandbox.Exit, error)
 	Probe(ctx context.Context, ref sandbox.Ref) (providers.Health, error)
 	Usage(ctx context.Context, ref sandbox.Ref) (sandbox.Usage, error)
+	// Vanished reports whether the sandbox does not run any more, by a read by id and by the list.
+	Vanished(ctx context.Context, ref sandbox.Ref) (bool, error)
 }
 
 // BundleStore is the work that a host keeps for publication.

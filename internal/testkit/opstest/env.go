@@ -111,7 +111,7 @@ func (p Parts) fleet(env *ops.Env) *fleet.Fleet {
 		return env.EndJournals(watch)(ctx, targets, o)
 	}
 	return fleet.New(p.Members(), fleet.Options{
-		EndRequests: p.Requests, History: p.History,
+		EndRequests: p.Requests, History: p.History, Acknowledged: env.Acknowledged,
 		Now: p.Process.Now, Sample: cmp.Or(p.Sample, time.Millisecond), Journal: journals, Asking: p.Asking, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond},
 	})
 }
