@@ -178,7 +178,7 @@ func TestFollowOutlivesOneAnswerThatTheSandboxIsMissing(t *testing.T) {
 				assert.Contains(t, r.stdout, "Tool1")
 				assert.Equal(t, tc.ended, strings.Contains(r.stderr, "has ended"), r.stderr)
 				assert.Equal(t, !tc.ended, strings.Contains(r.stdout, "Tool2"), r.stdout)
-				assert.Equal(t, name == "still listed", strings.Contains(r.stderr, "the list shows it as running"), r.stderr)
+				assert.Equal(t, name == "still listed", strings.Contains(r.stderr, "proves no end: it is running"), r.stderr)
 				if !tc.ended {
 					assert.Equal(t, 130, r.code, r.stderr)
 					return

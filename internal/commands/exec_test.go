@@ -103,7 +103,7 @@ func TestExecOnProvidersInTrouble(t *testing.T) {
 	}{
 		"not listed":   {fake.Fault{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")}, "exec aaaa -- true", 7},
 		"no rights":    {fake.Fault{Op: fake.OpExec, Err: fault.New(fault.KindAuth, "403")}, "exec prod/aaaa -- true", 4},
-		"gone":         {fake.Fault{Op: fake.OpGet, Err: fault.New(fault.KindGone, "expired")}, "exec prod/aaaa -- true", 6},
+		"gone":         {fake.Fault{Op: fake.OpExec, Err: fault.New(fault.KindGone, "expired")}, "exec prod/aaaa -- true", 6},
 		"unsorted":     {fake.Fault{Op: fake.OpExec, Err: errors.New("what is this")}, "exec prod/aaaa -- true", 125},
 		"launcher":     {fake.Fault{Op: fake.OpExec, Err: fault.New(fault.KindLauncher, "no fork")}, "exec prod/aaaa -- true", 125},
 		"no execution": {fake.Fault{Op: fake.OpExec, Err: fault.New(fault.KindNotExecutable, "mode 644")}, "exec prod/aaaa -- true", 126},

@@ -236,12 +236,11 @@ func TestLogsWhenItCannotBeRead(t *testing.T) {
 		kind  string
 		code  int
 	}{
-		"not listed":  {fake.Fault{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")}, "logs aaaa -o json", "unavailable", 7},
-		"no log":      {fake.Fault{Op: fake.OpLogs, Err: fault.New(fault.KindUnavailable, "503")}, "logs prod/aaaa -o json", "unavailable", 7},
-		"no rights":   {fake.Fault{Op: fake.OpLogs, Err: fault.New(fault.KindAuth, "403")}, "logs prod/aaaa -o json", "auth", 4},
-		"gone":        {fake.Fault{Op: fake.OpLogs, Err: fault.New(fault.KindGone, "expired")}, "logs prod/aaaa -o json", "gone", 6},
-		"gone before": {fake.Fault{Op: fake.OpGet, Err: fault.New(fault.KindGone, "expired")}, "logs prod/aaaa -o json", "gone", 6},
-		"limit":       {fake.Fault{Op: fake.OpLogs, Hang: true}, "logs prod/aaaa -o json --timeout 1s", "timeout", 124},
+		"not listed": {fake.Fault{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")}, "logs aaaa -o json", "unavailable", 7},
+		"no log":     {fake.Fault{Op: fake.OpLogs, Err: fault.New(fault.KindUnavailable, "503")}, "logs prod/aaaa -o json", "unavailable", 7},
+		"no rights":  {fake.Fault{Op: fake.OpLogs, Err: fault.New(fault.KindAuth, "403")}, "logs prod/aaaa -o json", "auth", 4},
+		"gone":       {fake.Fault{Op: fake.OpLogs, Err: fault.New(fault.KindGone, "expired")}, "logs prod/aaaa -o json", "gone", 6},
+		"limit":      {fake.Fault{Op: fake.OpLogs, Hang: true}, "logs prod/aaaa -o json --timeout 1s", "timeout", 124},
 	} {
 		bubble.Run(t, name, func(t *testing.T) {
 			b, p := oneFake(written("aaaa", "one"))

@@ -74,7 +74,7 @@ func TestTerminateEndsAndExitsByTheTable(t *testing.T) {
 		"columns":            {"terminate aaaa --columns refs", nil, 2, "", 0},
 		"nagios":             {"terminate aaaa -o nagios", nil, 2, "", 0},
 		"no such production": {"terminate aaaa --production nope", nil, 2, "", 0},
-		"gone":               {"terminate prod/aaaa", []fake.Fault{{Op: fake.OpGet, Err: fault.New(fault.KindGone, "410")}}, 0, "already_gone prod/aaaa", 0},
+		"a false 410":        {"terminate prod/aaaa", []fake.Fault{{Op: fake.OpGet, Err: fault.New(fault.KindGone, "410")}}, 0, "verified prod/aaaa", 1},
 		"unseen":             {"terminate prod/aaaa --wait 1s", []fake.Fault{{Op: fake.OpTerminate, Skip: true}}, 8, "accepted prod/aaaa", 1},
 		"failed":             {"terminate prod/aaaa", []fake.Fault{{Op: fake.OpTerminate, Err: fault.New(fault.KindAuth, "403")}}, 4, "failed prod/aaaa", 1},
 		"one of two fails": {

@@ -119,10 +119,10 @@ func TestWaitFailsInADocument(t *testing.T) {
 		kind  string
 		code  int
 	}{
-		"gone":      {fake.Fault{Op: fake.OpGet, Err: fault.New(fault.KindGone, "it has expired")}, "wait prod/aaaa -o json", "gone", 6},
-		"no rights": {fake.Fault{Op: fake.OpGet, Err: fault.New(fault.KindAuth, "401")}, "wait prod/aaaa -o json", "auth", 4},
-		"no list":   {fake.Fault{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")}, "wait aaaa -o json", "unavailable", 7},
-		"limit":     {fake.Fault{Op: fake.OpGet, Hang: true}, "wait prod/aaaa -o json --timeout 1s", "timeout", 124},
+		"a false 410": {fake.Fault{Op: fake.OpGet, Err: fault.New(fault.KindGone, "it has expired")}, "wait prod/aaaa -o json", "unverified", 8},
+		"no rights":   {fake.Fault{Op: fake.OpGet, Err: fault.New(fault.KindAuth, "401")}, "wait prod/aaaa -o json", "auth", 4},
+		"no list":     {fake.Fault{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")}, "wait aaaa -o json", "unavailable", 7},
+		"limit":       {fake.Fault{Op: fake.OpGet, Hang: true}, "wait prod/aaaa -o json --timeout 1s", "timeout", 124},
 	} {
 		bubble.Run(t, name, func(t *testing.T) {
 			b, p := oneFake(running("aaaa", time.Minute))
