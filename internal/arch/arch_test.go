@@ -107,7 +107,7 @@ func rooms() map[string][]string {
 		// what makes a task's work public
 		"publish": words,
 		// what launches
-		"task":           with(words, "fleet", "safety", "providers", "store", "testkit/schedule", "triage"),
+		"task":           with(words, "fleet", "policy", "safety", "providers", "store", "testkit/schedule", "triage"),
 		"task/publisher": with(words, "providers", "publish", "task"),
 		// a staged incident, for tests and demonstrations
 		"testkit/stagedfleet": {"sandbox", "testkit/wiretest", "testkit/e2btest", "testkit/monotasktest"},
@@ -136,7 +136,7 @@ func rooms() map[string][]string {
 		// skins
 		"mcp":      {"fault", "jsontext"},
 		"tui":      with(words, "selector", "triage", "fleet", "ops", "ops/look", "output", "views"),
-		"faults":   with(words, "fleet", "policy", "httpx", "providers", "testkit/wiretest", "providers/e2b", "testkit/e2btest", "providers/daytona", "testkit/daytonatest", "providers/docker", "testkit/dockertest", "providers/kubernetes", "testkit/kubernetestest", "providers/vercel", "testkit/verceltest", "providers/monotask", "testkit/monotasktest"),
+		"faults":   with(words, "cleanup", "config", "ops", "ops/end", "ops/launch", "process", "selector", "store", "testkit/bubble", "testkit/opstest", "testkit/schedule", "fleet", "policy", "httpx", "providers", "testkit/wiretest", "providers/e2b", "testkit/e2btest", "providers/daytona", "testkit/daytonatest", "providers/docker", "testkit/dockertest", "providers/kubernetes", "testkit/kubernetestest", "providers/vercel", "testkit/verceltest", "providers/monotask", "testkit/monotasktest"),
 		"drill":    with(words, "process", "fleet", "safety", "triage", "providers", "config", "incident", "lock", "notify", "store", "ops", "ops/look", "runbook", "runbook/engine"),
 		"spawn":    with(words, "fleet", "providers", "ops", "ops/end", "ops/launch", "ops/look"),
 		"commands": with(words, "spawn", "check", "tui", "mcp", "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "ops/end", "ops/incidents", "ops/launch", "ops/look", "runbook", "runbook/engine", "drill", "views", "incident", "snapshot"),

@@ -42,10 +42,18 @@ type cloud struct {
 	runs  func(id string) bool // whether it does, whatever the API says
 	count func() int           // how many run
 	deaf  func()               // from now on an end is accepted and does not happen
+	hears func()               // that is over
 	slow  func()               // from now on it happens 200 ms later
 	// orphans refuses a terminate, while the record is dropped and the machine runs; nil = the fake
 	// has no machine beside its records.
 	orphans func()
+
+	// What the world of lies needs beside.
+	kind     providers.Type
+	settings map[string]string
+	more     map[source][]string                                      // routes of further sources
+	owned    string                                                   // of the profile's configuration; "" = what sbx made
+	add      func(age time.Duration, labels map[string]string) string // one more sandbox
 }
 
 const late = 200 * time.Millisecond
@@ -76,11 +84,16 @@ func onE2B(t wiretest.T, kind providers.Type, o e2btest.Options) *cloud {
 		inside:  map[string]string{"exec": "POST /process.Process/Start", "logs": "POST /process.Process/Start", "exit": "POST /process.Process/Start", "usage": "GET /sandboxes/{id}/metrics"},
 		runs:    f.VMRuns,
 		deaf:    func() { f.Change(func(o *e2btest.Options) { o.KeepsAlive = true }) },
+		hears:   func() { f.Change(func(o *e2btest.Options) { o.KeepsAlive = false }) },
 		slow:    func() { f.Change(func(o *e2btest.Options) { o.HostFor = late }) },
 		orphans: func() { f.Change(func(o *e2btest.Options) { o.Orphans = 500 }) },
 	}
 	f.Add(e2btest.Seed{})
-	c.count = f.Running
+	c.count, c.kind, c.settings = f.Running, kind, e2btest.Settings("http://e2b")
+	c.more = map[source][]string{sourceHost: {"GET /health"}}
+	c.add = func(age time.Duration, labels map[string]string) string {
+		return f.Add(e2btest.Seed{Age: age, Left: 20 * time.Hour, Metadata: labels})
+	}
 	return c
 }
 
@@ -93,11 +106,15 @@ func onDaytona(t wiretest.T) *cloud {
 		inside:  map[string]string{"exec": "POST /toolbox/{id}/process/execute", "logs": "POST /toolbox/{id}/process/execute", "exit": "POST /toolbox/{id}/process/execute", "usage": "GET /toolbox/{id}/system/metrics"},
 		runs:    f.Runs,
 		deaf:    func() { f.Change(func(o *daytonatest.Options) { o.Deaf = true }) },
+		hears:   func() { f.Change(func(o *daytonatest.Options) { o.Deaf = false }) },
 		slow:    func() { f.Change(func(o *daytonatest.Options) { o.EndFor = late }) },
 		orphans: func() { f.Change(func(o *daytonatest.Options) { o.Hides = true }) },
 	}
 	f.Add(daytonatest.Seed{})
-	c.count = f.Running
+	c.count, c.kind, c.settings = f.Running, daytona.Type(), daytonatest.Settings("http://daytona/api")
+	c.add = func(age time.Duration, labels map[string]string) string {
+		return f.Add(daytonatest.Seed{Age: age, Labels: labels, Endless: true})
+	}
 	return c
 }
 
@@ -109,11 +126,16 @@ func onDocker(t wiretest.T) *cloud {
 		inside:  map[string]string{"exec": "POST /v1.47/exec/{id}/start", "logs": "POST /v1.47/exec/{id}/start", "exit": "POST /v1.47/exec/{id}/start", "usage": "GET /v1.47/containers/{id}/stats"},
 		runs:    f.Runs,
 		deaf:    func() { f.Change(func(o *dockertest.Options) { o.Deaf = true }) },
+		hears:   func() { f.Change(func(o *dockertest.Options) { o.Deaf = false }) },
 		slow:    func() { f.Change(func(o *dockertest.Options) { o.EndFor = late }) },
 		orphans: func() { f.Change(func(o *dockertest.Options) { o.Orphans = 500 }) },
 	}
 	f.Add(dockertest.Seed{})
-	c.count = f.Running
+	c.count, c.kind, c.settings = f.Running, docker.Type(), dockertest.Settings("http://docker")
+	c.more = map[source][]string{sourceLog: {"GET /v1.47/events"}}
+	c.add = func(age time.Duration, labels map[string]string) string {
+		return f.Add(dockertest.Seed{Age: age, Labels: labels})
+	}
 	return c
 }
 
@@ -127,11 +149,15 @@ func onKubernetes(t wiretest.T) *cloud {
 		inside:  map[string]string{"exec": "GET " + pods + "/{name}/exec", "logs": "GET " + pods + "/{name}/exec", "exit": "GET " + pods + "/{name}/exec", "usage": "GET /apis/metrics.k8s.io/v1beta1/namespaces/{ns}/pods/{name}"},
 		runs:    f.Runs,
 		deaf:    func() { f.Change(func(o *kubernetestest.Options) { o.Deaf = true }) },
+		hears:   func() { f.Change(func(o *kubernetestest.Options) { o.Deaf = false }) },
 		slow:    func() { f.Change(func(o *kubernetestest.Options) { o.EndFor = late }) },
 		orphans: func() { f.Change(func(o *kubernetestest.Options) { o.Orphans = 500 }) },
 	}
 	f.Add(kubernetestest.Seed{})
-	c.count = f.Running
+	c.count, c.kind, c.settings = f.Running, kubernetes.Type(), kubernetestest.Settings(t, "http://kubernetes")
+	c.add = func(age time.Duration, labels map[string]string) string {
+		return f.Add(kubernetestest.Seed{Age: age, Annotations: labels})
+	}
 	return c
 }
 
@@ -144,11 +170,20 @@ func onVercel(t wiretest.T) *cloud {
 		inside:  map[string]string{"exec": "POST /v2/sandboxes/sessions/{id}/cmd", "logs": "POST /v2/sandboxes/sessions/{id}/cmd", "exit": "POST /v2/sandboxes/sessions/{id}/cmd", "usage": "POST /v2/sandboxes/sessions/{id}/cmd"},
 		runs:    f.Runs,
 		deaf:    func() { f.Change(func(o *verceltest.Options) { o.Deaf = true }) },
+		hears:   func() { f.Change(func(o *verceltest.Options) { o.Deaf = false }) },
 		slow:    func() { f.Change(func(o *verceltest.Options) { o.StopFor = late }) },
 		orphans: func() { f.Change(func(o *verceltest.Options) { o.Orphans = 500 }) },
 	}
 	f.Add(verceltest.Seed{})
-	c.count = f.Running
+	c.count, c.kind, c.settings = f.Running, vercel.Type(), verceltest.Settings("http://vercel")
+	c.more = map[source][]string{sourceHost: {"GET /v2/sandboxes/{name}"}}
+	c.add = func(age time.Duration, labels map[string]string) string {
+		tags := map[string]string{}
+		for key, value := range labels {
+			tags[strings.ReplaceAll(key, "/", "-")] = value
+		}
+		return f.Add(verceltest.Seed{Age: age, Tags: tags, Left: 20 * time.Hour})
+	}
 	return c
 }
 
@@ -160,11 +195,16 @@ func onMonoTask(t wiretest.T) *cloud {
 		inside:  map[string]string{"logs": "GET /api/sandbox/{id}/logs", "usage": "GET /api/sandbox/{id}/resources"},
 		runs:    f.Runs,
 		deaf:    func() { f.Change(func(o *monotasktest.Options) { o.Deaf = true }) },
+		hears:   func() { f.Change(func(o *monotasktest.Options) { o.Deaf = false }) },
 		slow:    func() { f.Change(func(o *monotasktest.Options) { o.EndFor = late }) },
 		orphans: func() { f.Change(func(o *monotasktest.Options) { o.Orphans = 500 }) },
 	}
 	f.Add(monotasktest.Box{})
-	c.count = f.Running
+	c.count, c.kind, c.owned = f.Running, monotask.Type(), "all"
+	c.settings = map[string]string{"url": "http://worker", "token": monotasktest.Token}
+	c.add = func(age time.Duration, _ map[string]string) string {
+		return f.Add(monotasktest.Box{Created: time.Now().Add(-age)})
+	}
 	return c
 }
 

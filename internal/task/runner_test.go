@@ -243,6 +243,39 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestAnOpenBreakerEndsNoAttempt: an API that is away for seconds opens the circuit breaker of this process for longer.
+func TestAnOpenBreakerEndsNoAttempt(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
+		s.hurt("cloud", "exit", "breaker", 20*time.Second, 30*time.Second)
+		s.hurt("cloud", "logs", "breaker", 20*time.Second, 30*time.Second)
+		_, over := s.begin("t-1", plain(), works(2*time.Minute, sandbox.ClassOK))
+		require.NoError(t, <-over)
+		now := s.now(t, "t-1")
+		assert.Equal(t, task.Completed, now.State, now.Refused)
+		assert.Len(t, now.Attempts, 1)
+	})
+}
+
+// TestACopyOfACreateIsEnded: a proxy has sent the create twice, and only one answer came.
+func TestACopyOfACreateIsEnded(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
+		s.copies = true
+		_, over := s.begin("t-1", plain(), works(20*time.Second, sandbox.ClassOK))
+		require.NoError(t, <-over)
+		assert.Equal(t, task.Completed, s.now(t, "t-1").State)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		require.Len(t, s.boxes, 2)
+		for _, b := range s.boxes {
+			assert.False(t, b.alive(time.Now()), "%s is left", b)
+		}
+	})
+}
+
 // TestWhatCannotBeAskedIsNotSilent: while a sandbox does not answer, nothing is known of its program. A definite answer,
 // that it is broken, is a failure of the infrastructure and is tried again.
 func TestWhatCannotBeAskedIsNotSilent(t *testing.T) {
@@ -264,6 +297,22 @@ func TestWhatCannotBeAskedIsNotSilent(t *testing.T) {
 			now := s.now(t, "t-1")
 			assert.Equal(t, task.Completed, now.State)
 			assert.Len(t, now.Attempts, 1)
+		})
+	})
+	t.Run("it never does, and its provider answers", func(t *testing.T) {
+		t.Parallel()
+		inWorld(t, func(t *testing.T, s *sim) {
+			t.Helper()
+			s.unheard = func(b *box) bool { return b.id == "b1" && time.Since(b.made) > 20*time.Second }
+			s.probes = func() (providers.Health, error) { return providers.Health{Verdict: sandbox.Unknown}, nil }
+			spec := plain()
+			spec.Limits.Inactivity = 90 * time.Second
+			_, over := s.begin("t-1", spec, works(4*time.Minute, sandbox.ClassOK))
+			require.NoError(t, <-over)
+			now := s.now(t, "t-1")
+			assert.Equal(t, []sandbox.Class{sandbox.ClassInfra, sandbox.ClassOK}, classes(now))
+			assert.Equal(t, sandbox.Probable, now.Attempts[0].Exit.Confidence)
+			assert.InDelta(t, 110, now.Attempts[0].EndedAt.Sub(now.Attempts[0].StartedAt).Seconds(), 20, "the longer of both limits")
 		})
 	})
 	t.Run("it is broken", func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/policy"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
@@ -39,6 +40,7 @@ type sim struct {
 	tasks    map[string]*truth
 	order    []*truth
 	harms    []harmful
+	copies   bool           // each create makes two
 	late     sync.WaitGroup // effects of requests whose sender has ended
 
 	turns *turns // schedules the calls; nil = calls take random time
@@ -258,6 +260,8 @@ func (p *proc) call(ctx context.Context, place, op string, effect func()) error 
 	case "away":
 		sleep(ctx, took)
 		return away(place)
+	case "breaker":
+		return fault.New(fault.KindRefused, "%w", policy.ErrOpen)
 	case "slow":
 		took += time.Duration(s.Roll("slow", key) * float64(8*time.Second))
 	case "crawls": // longer than a sweep may take

@@ -129,6 +129,11 @@ func (c cloud) Create(ctx context.Context, profile string, spec sandbox.Spec) (s
 			return
 		}
 		made = s.make(c.p, spec)
+		if s.copies { // a proxy has sent the request twice
+			second := *made
+			second.id, second.linger = made.id+"copy", true
+			s.boxes = append(s.boxes, &second)
+		}
 	})
 	switch {
 	case err != nil:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -13,6 +14,7 @@ import (
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/e2b"
+	"sbx/internal/sandbox"
 	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/e2btest"
 	"sbx/internal/testkit/wiretest"
@@ -41,6 +43,36 @@ func TestAnOrphanIsForgottenAndRuns(t *testing.T) {
 			assert.False(t, f.VMRuns(id), "its time is over")
 		})
 	}
+}
+
+// TestADeleteThatFindsNothingProvesNoEnd: a proxy repeats a DELETE whose node has failed, and passes on the second
+// answer; another client's may have failed just before.
+func TestADeleteThatFindsNothingProvesNoEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := e2btest.New(t, e2btest.Options{Orphans: http.StatusInternalServerError})
+		id := f.Add(e2btest.Seed{Left: time.Hour})
+		p := dialled(t, f)
+		seen, err := p.Get(t.Context(), id)
+		require.NoError(t, err)
+		f.Break(wiretest.Fault{Route: "DELETE /sandboxes/{id}", Twice: true})
+		err = p.Terminate(t.Context(), id, providers.TerminateOptions{Seen: &seen})
+		assert.Equal(t, fault.KindNotFound, fault.KindOf(err), "%v", err)
+		require.True(t, f.VMRuns(id))
+		asked := &sandbox.EndRequest{At: time.Now(), NotFound: true, ExpiresAt: seen.ExpiresAt}
+		for _, r := range []*sandbox.EndRequest{asked, nil} {
+			proof, err := p.VerifyEnd(t.Context(), id, providers.EndQuery{Now: time.Now(), Request: r, ExpiresAt: seen.ExpiresAt})
+			require.NoError(t, err)
+			assert.True(t, proof.SameStore)
+			assert.False(t, proof.Independent)
+			assert.Equal(t, seen.ExpiresAt, proof.IndependentFrom)
+		}
+		<-time.After(time.Hour + time.Second)
+		proof, err := p.VerifyEnd(t.Context(), id, providers.EndQuery{Now: time.Now(), Request: asked, ExpiresAt: seen.ExpiresAt})
+		require.NoError(t, err)
+		assert.True(t, proof.Independent, "its own limit has ended it")
+		assert.False(t, f.VMRuns(id))
+	})
 }
 
 func dialled(t wiretest.T, f *e2btest.Fake) *e2b.Client {

@@ -40,6 +40,7 @@ type Parts struct {
 	Reporter func() ops.Reporter   // of journals that cannot be written; nil, or a nil result = no journal
 	Runs     string                // the directory of the journals of bulk runs, with their lock beside it
 	Endings  string                // the directory of the journals of all other endings
+	Poll     fleet.Poll            // how often an end is looked for; zero = every millisecond
 	Sample   time.Duration         // between the samples of a look; 0 = a millisecond
 	Asking   func(string) func()   // fleet.Options.Asking
 	Requests fleet.EndRequests     // fleet.Options.EndRequests
@@ -98,8 +99,12 @@ func Hanging(t notify.Targets) func(string) (*notify.Notifier, error) {
 	return func(string) (*notify.Notifier, error) { return notify.New(httpx.Net{Dial: dial}, t) }
 }
 
-// fleet opens the members; ends are looked for every millisecond.
+// fleet opens the members.
 func (p Parts) fleet(env *ops.Env) *fleet.Fleet {
+	poll := p.Poll
+	if poll == (fleet.Poll{}) {
+		poll = fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}
+	}
 	journals := func(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) fleet.EndJournal {
 		if p.Reporter == nil {
 			return nil
@@ -112,7 +117,7 @@ func (p Parts) fleet(env *ops.Env) *fleet.Fleet {
 	}
 	return fleet.New(p.Members(), fleet.Options{
 		EndRequests: p.Requests, History: p.History, Acknowledged: env.Acknowledged,
-		Now: p.Process.Now, Sample: cmp.Or(p.Sample, time.Millisecond), Journal: journals, Asking: p.Asking, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond},
+		Now: p.Process.Now, Sample: cmp.Or(p.Sample, time.Millisecond), Journal: journals, Asking: p.Asking, Poll: poll,
 	})
 }
 

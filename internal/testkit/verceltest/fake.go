@@ -115,6 +115,7 @@ type Seed struct {
 	Persistent  bool
 	Status      string        // "" = running
 	Age         time.Duration // of its session
+	Left        time.Duration // until its time limit; 0 = what is left of five minutes
 	Created     time.Duration // ago, of its name; 0 = as its session
 	Tags        map[string]string
 	Snapshot    string // the status of its snapshot: created, deleted, failed; "" = it has none
@@ -129,6 +130,9 @@ func (f *Fake) Add(s Seed) string {
 	b := f.addName(cmp.Or(s.Name, fmt.Sprintf("box-%d", f.made)), s.Persistent, s.Tags)
 	v := b.currentSession()
 	v.status, v.started = cmp.Or(s.Status, "running"), f.o.Now().Add(-s.Age)
+	if s.Left > 0 {
+		v.timeout = s.Age + s.Left
+	}
 	b.created = f.o.Now().Add(-max(s.Created, s.Age))
 	if v.isOver() {
 		v.finished = f.o.Now()

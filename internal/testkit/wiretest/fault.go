@@ -2,6 +2,7 @@ package wiretest
 
 import (
 	"bytes"
+	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -46,6 +47,10 @@ type Fault struct {
 	// Late calls the route first: the request has its effect, and only the answer is replaced or
 	// lost.
 	Late bool
+	// Twice calls the route once more before, as a proxy does that repeats a request: the second answer is sent.
+	Twice bool
+	// Stale sends the route's first answer to the same address again, as a cache does.
+	Stale bool
 
 	seen int
 	from int // number of calls when it was added
@@ -138,8 +143,14 @@ func (s *Server) serveFault(f *Fault, route Route, w http.ResponseWriter, req *h
 		return
 	}
 	answer := newRecordedAnswer()
+	if f.Twice {
+		route.Serve(newRecordedAnswer(), repeatable(req))
+	}
 	if f.Late || f.needsRoute() {
 		route.Serve(answer, f.alterRequest(route, req))
+	}
+	if f.Stale {
+		answer = s.firstAnswer(req, answer)
 	}
 	if f.Edit != nil {
 		body := f.Edit(bytes.Clone(answer.body.Bytes()))
@@ -171,6 +182,31 @@ func (s *Server) serveFault(f *Fault, route Route, w http.ResponseWriter, req *h
 		return
 	}
 	s.sendBroken(f.Trouble, answer, w, req)
+}
+
+// repeatable is a copy of a request with a body of its own; that of req stays unread.
+func repeatable(req *http.Request) *http.Request {
+	body, _ := io.ReadAll(req.Body) // it is in memory
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	second := req.Clone(req.Context())
+	second.Body = io.NopCloser(bytes.NewReader(body))
+	return second
+}
+
+// firstAnswer is the first answer that was sent to the address of a request, for which now is kept where there is none.
+func (s *Server) firstAnswer(req *http.Request, now *recordedAnswer) *recordedAnswer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := req.Method + " " + req.URL.String()
+	first, known := s.firsts[key]
+	if !known {
+		first = now
+		s.firsts[key] = first
+	}
+	sent := newRecordedAnswer()
+	sent.status, sent.header = first.status, first.header.Clone()
+	sent.body.Write(first.body.Bytes())
+	return sent
 }
 
 func (f *Fault) needsRoute() bool {

@@ -56,6 +56,7 @@ type Server struct {
 	calls   []Call
 	changes int
 	faults  []*Fault
+	firsts  map[string]*recordedAnswer // of Fault.Stale, by method and address
 	reading int // calls of Reading that run
 	ended   chan struct{}
 	flooded int64
@@ -63,7 +64,7 @@ type Server struct {
 
 // New makes a server without routes; it ends with the test.
 func New(t T, o Options) *Server {
-	s := &Server{t: t, o: o, mux: http.NewServeMux(), pipe: &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}, routes: map[string][]Route{}, ended: make(chan struct{})}
+	s := &Server{t: t, o: o, mux: http.NewServeMux(), pipe: &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}, routes: map[string][]Route{}, firsts: map[string]*recordedAnswer{}, ended: make(chan struct{})}
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
 	s.mux.HandleFunc("/", s.serveUnknown)
 	t.Cleanup(s.closeServer)

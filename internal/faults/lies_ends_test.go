@@ -1,0 +1,126 @@
+package faults_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/sandbox"
+	"sbx/internal/testkit/schedule"
+	"sbx/internal/testkit/wiretest"
+)
+
+// liesSeeds is how many worlds of each provider a test run plays; SBX_SEEDS asks for more.
+const liesSeeds = 100
+
+// TestNoLieIsBelieved plays worlds in which one source lies, and acts on them: whatever it says, nothing ends that was
+// not to end, and nothing that runs is said to have ended.
+//
+//	SBX_SEEDS=20000 go test -count=1 -timeout 60m -run '^TestNoLieIsBelieved$' ./internal/faults
+//	SBX_LIE=SEED go test -count=1 -v -run '^TestNoLieIsBelieved/PROVIDER$' ./internal/faults
+func TestNoLieIsBelieved(t *testing.T) {
+	t.Parallel()
+	seeds, err := schedule.ReadSeeds(os.Getenv, rand.Uint64, nil, liesSeeds)
+	require.NoError(t, err)
+	for name, on := range clouds() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			one, _ := strconv.ParseUint(os.Getenv("SBX_LIE"), 10, 64) // 0 = all of them
+			for seed := range seeds.All() {
+				if one != 0 {
+					seed = one
+				}
+				t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { playLie(t, on, seed) })
+				})
+				if one != 0 {
+					break
+				}
+			}
+		})
+	}
+}
+
+// playLie plays one world.
+func playLie(t *testing.T, on func(wiretest.T) *cloud, seed uint64) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 46))
+	w := newWorld(t, on(t))
+	l := newLie(r, w.c, w.ids())
+	w.trace = append(w.trace, l.String())
+	w.c.server.Break(l.faults...)
+	if l.deaf {
+		w.c.deaf()
+	}
+	w.aged = l.ages
+	for range 1 + r.IntN(3) {
+		w.checkAct(t, w.randomAct(r))
+	}
+	w.c.server.Heal()
+	if l.deaf {
+		w.c.hears()
+	}
+	w.trace = append(w.trace, "the lying stops")
+	w.checkMended(t)
+	if os.Getenv("SBX_LIE") != "" {
+		t.Log(w.story())
+	}
+}
+
+// checkAct acts, and holds what the program did and said against the truth.
+func (w *world) checkAct(t *testing.T, a act) claim {
+	t.Helper()
+	before := w.living()
+	said := w.do(t.Context(), a)
+	for id := range before {
+		if w.c.runs(id) || w.named[id] {
+			continue
+		}
+		assert.True(t, w.mayEnd(id), "it was not to end: %s%s", id, w.story())
+	}
+	for _, e := range said.endings {
+		if e.Outcome == sandbox.OutcomeVerified || e.Outcome == sandbox.OutcomeAlreadyGone {
+			assert.False(t, w.c.runs(e.Ref.ID), "%s is said to be %s, and runs%s", e.Ref.ID, e.Outcome, w.story())
+		}
+	}
+	if said.ended != "" {
+		assert.False(t, w.c.runs(said.ended), "%s is said to have ended, and runs%s", said.ended, w.story())
+	}
+	return said
+}
+
+// checkMended acts once more after the lying has stopped: what the rule selects ends, and is known to have ended.
+func (w *world) checkMended(t *testing.T) {
+	t.Helper()
+	for range 2 {
+		said := w.checkAct(t, w.cleanup(false))
+		for _, id := range w.old {
+			if !w.c.runs(id) {
+				continue
+			}
+			said := slices.ContainsFunc(said.endings, func(e sandbox.Ending) bool { return e.Ref.ID == id })
+			assert.True(t, said, "%s runs on, and the program does not say so%s", id, w.story())
+		}
+	}
+	for _, id := range w.old {
+		if w.c.runs(id) {
+			assert.Fail(t, "it runs on", "%s: two cleanups after the lying has stopped%s", id, w.story())
+		}
+	}
+}
+
+func (w *world) living() map[string]bool {
+	all := map[string]bool{}
+	for _, id := range w.ids() {
+		if w.c.runs(id) {
+			all[id] = true
+		}
+	}
+	return all
+}
