@@ -57,7 +57,7 @@ type Server struct {
 	changes int
 	faults  []*Fault
 	firsts  map[string]*recordedAnswer // of Fault.Stale, by method and address
-	reading int // calls of Reading that run
+	reading int                        // calls of Reading that run
 	ended   chan struct{}
 	flooded int64
 }
