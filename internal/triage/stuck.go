@@ -152,7 +152,7 @@ func judgeRunning(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) s
 	case !sig.anyObserved():
 		return stuckness{sandbox.Unknown, append([]Reason{ReasonNotLooked}, reasons...), evidence}
 	case lives == sandbox.False:
-	case t.AgeOnly && !sig.LookFailed && !sig.SourceFailed:
+	case t.AgeOnly && !sig.SourceFailed && !sig.LookFailed:
 		reasons = slices.Concat([]Reason{ReasonAgeOnly}, slices.DeleteFunc(reasons, func(r Reason) bool { return r != ReasonFinished }))
 	default:
 		return stuckness{sandbox.Unknown, append([]Reason{ReasonActivityUnknown}, reasons...), evidence}
@@ -172,7 +172,7 @@ func judgeRunning(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) s
 // the program's own report. An idle processor alone proves nothing: agents wait for answers.
 func judgeLife(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) (lives sandbox.Verdict, reasons []Reason, evidence []sandbox.Evidence) {
 	lives, reasons, evidence = judgeLifeSigns(s, sig, t, now)
-	if lives != sandbox.True && sig.SourceFailed {
+	if lives != sandbox.True && (sig.SourceFailed || sig.LookFailed) {
 		return sandbox.Unknown, []Reason{ReasonSourceFailed}, evidence
 	}
 	return lives, reasons, evidence

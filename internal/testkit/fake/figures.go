@@ -39,7 +39,7 @@ func (p *Provider) Usage(ctx context.Context, id string) (sandbox.Usage, error) 
 }
 
 func idleUsage(s sandbox.Sandbox, now time.Time) sandbox.Usage {
-	u := sandbox.Usage{MemoryBytes: new(int64(64 * sandbox.MiB)), PIDs: new(int64(1)), MemoryLimitBytes: s.Limits.MemoryBytes}
+	u := sandbox.Usage{CPUSeconds: new(0.0), MemoryBytes: new(int64(64 * sandbox.MiB)), PIDs: new(int64(1)), MemoryLimitBytes: s.Limits.MemoryBytes}
 	if !s.StartedAt.IsZero() {
 		u.CPUSeconds = new(now.Sub(s.StartedAt).Seconds() / 20)
 	}
