@@ -348,7 +348,7 @@ func (o Observation) Signals(t triage.Thresholds) triage.Signals {
 		sig.Fleet = o.profileSignals(t.StuckAge)
 	}
 	if o.Work.Err == nil {
-		sig.LastBeatAt = o.Work.Got.LastHeartbeatAt
+		sig.LastBeatAt, sig.ReportedSilence = o.Work.Got.LastHeartbeatAt, o.Work.Got.Silence
 	}
 	sig.SourceFailed, sig.LookFailed = o.SourceErr() != nil, o.LookErr() != nil
 	if o.Health.Err == nil {

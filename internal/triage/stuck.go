@@ -228,7 +228,7 @@ func lifeEvidence(sign lastSign, sig Signals, now time.Time) []sandbox.Evidence 
 	var all []sandbox.Evidence
 	switch {
 	case sign.provenSilent():
-		all = append(all, DurationEvidence("silence", sign.ago, sign.source, now))
+		all = append(all, DurationEvidence("silence", sign.silence, sign.source, now))
 	case sign.known: // no source would have shown a later sign
 		all = append(all, DurationEvidence("last activity", sign.ago, sign.source, now))
 	}
