@@ -635,10 +635,13 @@ func TestEveryKeepsItsMoment(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		old := quiet("aaaa0001", 0)
-		b, p := oneFake(old)
-		b.configure(t, "providers:\n  prod: {type: local}\n")
+		old.Usage = func(time.Time) sandbox.Usage { return sandbox.Usage{CPUSeconds: new(0.0)} }
 		began := time.Now()
-		b.now = func() time.Time { return noon.Add(11*time.Hour + 55*time.Minute + time.Since(began)) }
+		now := func() time.Time { return noon.Add(11*time.Hour + 55*time.Minute + time.Since(began)) }
+		p := fake.New(fake.Options{Name: "prod", Now: now})
+		p.Add(old)
+		b := newBench(p).configure(t, "providers:\n  prod: {type: local}\n")
+		b.now = now
 		b.context = haltedAfter(t, 17*time.Minute)
 		r := b.run(t, "cleanup --before 23:50 --yes --every 10m")
 		assert.Equal(t, 130, r.code, r.stderr)
