@@ -115,6 +115,7 @@ func TakeSurvey(ctx context.Context, f *fleet.Fleet, w Environment, r Rule) (Sur
 		judged = append(judged, r.judgeSandbox(w, sb, s.At, nil))
 	}
 	r.observeUndecided(ctx, f, w, judged, s.At)
+	r.suspectEdges(ctx, f, w, judged)
 	s.sortSelected(w, judged)
 	s.Sources = sourceErrors(s.Kept)
 	if ctx.Err() != nil {
