@@ -170,3 +170,33 @@ func TestTheEdgeIsSuspectedWhereAllAreDead(t *testing.T) {
 		})
 	}
 }
+
+// TestTheClockIsJudgedBeforeTheRule: a rule that selects nothing by a wrong clock has not seen what is old. It says so, and
+// the run is no success of its layer.
+func TestTheClockIsJudgedBeforeTheRule(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		skew    time.Duration
+		created time.Duration // ago
+		want    fault.Kind
+	}{
+		"right, and young":   {0, time.Minute, fault.KindNone},
+		"a little off":       {-time.Minute, time.Minute, fault.KindNone},
+		"three hours behind": {-3 * time.Hour, time.Hour, fault.KindRefused},
+		"three hours ahead":  {3 * time.Hour, time.Minute, fault.KindRefused},
+	} {
+		bubble.Run(t, name, func(t *testing.T) {
+			s := oneOld(fake.Options{Skew: tc.skew}, func(seed *fake.Seed) {
+				seed.Sandbox.CreatedAt = time.Now().Add(-tc.created)
+				seed.Sandbox.LastActivityAt = time.Time{}
+			})
+			survey := s.look(t)
+			require.Empty(t, survey.Selected)
+			assert.Equal(t, tc.want, fault.KindOf(survey.Verdict(nil)), "%v", survey.Verdict(nil))
+			assert.Equal(t, tc.want == fault.KindNone, len(survey.Succeeded(nil)) == 1)
+			if tc.want != fault.KindNone {
+				require.ErrorContains(t, survey.Errs()[0], "no age can be trusted")
+			}
+		})
+	}
+}
