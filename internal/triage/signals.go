@@ -158,6 +158,13 @@ func (tr Trend) showsWork(t Thresholds) bool {
 	return cpu != nil && *cpu >= t.CPUIdle || ops != nil && *ops > 0 || tr.NewestCPU != nil && *tr.NewestCPU >= newestAtWork
 }
 
+// faint reports whether the only work is a mean of the processor that is also reached without any: the daemons of a
+// sandbox use up to a percent, and the ticks of a machine add as much. It is no sign against a proof.
+func (tr *Trend) faint(t Thresholds) bool {
+	ops := tr.OperationsRate
+	return tr.CPUPercent != nil && *tr.CPUPercent < min(newestAtWork, t.CPUBusy) && (ops == nil || *ops == 0) && (tr.NewestCPU == nil || *tr.NewestCPU < newestAtWork)
+}
+
 // newestAtWork, in percent of a core, is the processor time of the newest sample that shows work
 // whatever the mean of the samples is. It is above what a VM without work uses, and a mean
 // over minutes hides an agent that has just begun.
@@ -167,7 +174,7 @@ const newestAtWork = 5
 // observation can make its verdict stuck: they show work, and no processor at its limit.
 func ShowsWork(samples []sandbox.Usage, t Thresholds) bool {
 	tr := TrendOf(samples, t)
-	return tr.showsWork(t) && !tr.AtLimit(t) && tr.BusyFor == 0
+	return tr.showsWork(t) && !tr.faint(t) && !tr.AtLimit(t) && tr.BusyFor == 0
 }
 
 // SampleShowsWork is ShowsWork for the newest sample alone, whatever earlier samples say. It holds

@@ -73,6 +73,11 @@ func TestWhatCannotShowWorkProvesNoSilence(t *testing.T) {
 
 		"rests beside a live process":   {old(hour), Signals{Logs: partial(0, 0), Trend: sampled(steps, 5*time.Second, 0, 100, 100), Processes: new(1)}, sandbox.Unknown, "activity_unknown, hung_io"},
 		"a live process":                {old(hour), Signals{Processes: new(1)}, sandbox.Unknown, "activity_unknown"},
+		"faint work against a proof":    {old(hour), Signals{Logs: quietFor(hour), Trend: sampled(2, time.Second, 1.3, 100, 100)}, sandbox.True, "age, silent"},
+		"work against a proof":          {old(hour), Signals{Logs: quietFor(hour), Trend: sampled(2, time.Second, 6, 100, 100)}, sandbox.False, "shows_life"},
+		"faint work without a proof":    {old(hour), Signals{Logs: partial(0, 0), Trend: sampled(2, time.Second, 1.3, 100, 100)}, sandbox.False, "shows_life"},
+		"a leak with faint work":        {old(hour), Signals{Logs: partial(0, 0), Trend: sampled(61, 5*time.Second, 0.9, 500, 950)}, sandbox.True, "age, leak"},
+		"the same, a little more":       {old(hour), Signals{Logs: partial(0, 0), Trend: sampled(61, 5*time.Second, 1.2, 500, 950)}, sandbox.True, "age, leak"},
 		"no process":                    {old(hour), Signals{Processes: new(0)}, sandbox.Unknown, "activity_unknown"},
 		"busy in two samples":           {old(hour), Signals{Trend: trend(100, -1, "")}, sandbox.False, "shows_life"},
 		"busy for the whole window":     {old(hour), Signals{Trend: sampled(steps, 5*time.Second, 100, 100, 100), Processes: new(1)}, sandbox.True, "age, busy_loop"},

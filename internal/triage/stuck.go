@@ -192,7 +192,7 @@ func judgeLifeSigns(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time)
 		return sandbox.False, []Reason{ReasonBusyLoop}, evidence
 	case t.AgeOnly && sig.busyWithoutOperations(t) && !sign.seenWithin(t.BusySilence):
 		return sandbox.Unknown, nil, evidence
-	case sig.showsWork(t):
+	case sig.showsWork(t) && !sig.Trend.faint(t):
 		return sandbox.True, nil, evidence
 	}
 	if s.Activity == sandbox.False {
@@ -212,6 +212,9 @@ func judgeLifeSigns(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time)
 	}
 	waits := sig.waitsIdle(t) && sig.Finished != sandbox.True // a finished program is idle for that reason
 	if len(reasons) == 0 {
+		if sig.showsWork(t) { // faint, and nothing proves that it does not work
+			return sandbox.True, nil, evidence
+		}
 		if waits {
 			reasons = []Reason{ReasonHungIO} // a hint that proves nothing
 		}

@@ -157,7 +157,7 @@ const (
 func (c *Client) Activity(ctx context.Context, id string) (providers.Activity, error) {
 	var found providers.Activity
 	var newest wireEvent // without heartbeats
-	var beat moment
+	var beat, started moment
 	var guard wirekit.PageGuard
 	cursor := ""
 	for n := range maxHistoryPages {
@@ -182,8 +182,14 @@ func (c *Client) Activity(ctx context.Context, id string) (providers.Activity, e
 			newest = newestEvent(w)
 			c.setWaiting(&found, newest)
 		}
+		if at := newestStart(w); at.After(started.Time) {
+			started = at
+		}
 		if last.Type != "" {
 			found.LastWorkAt = last.CreatedAt.Time
+			if started.After(last.CreatedAt.Time) { // a worker that was resumed has not been silent before
+				last.CreatedAt = started
+			}
 			found.Silence = silence(last.CreatedAt, beat)
 			found.Evidence = append(found.Evidence, c.eventEvidence("last activity", last.Type, last.CreatedAt.Time))
 			return found, nil
@@ -309,6 +315,16 @@ func newestEvent(w wireTrajectory) wireEvent {
 		}
 	}
 	return last
+}
+
+// newestStart is the newest start of a worker of a page; zero without one. Every row can be read.
+func newestStart(w wireTrajectory) (at moment) {
+	for _, row := range w.rows {
+		if e, ok := readEvent(row, w.SandboxID); ok && e.Type == "agent.started" && e.CreatedAt.After(at.Time) {
+			at = e.CreatedAt
+		}
+	}
+	return at
 }
 
 // isWork distinguishes work from heartbeats and failures as OmoiOS does (its list NON_WORK):

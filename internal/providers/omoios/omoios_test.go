@@ -254,6 +254,18 @@ func TestAnotherSandboxsAnswerIsNone(t *testing.T) {
 	}
 }
 
+// TestAResumedWorkerIsNotSilentSinceItsLastWork: its silence begins with its start.
+func TestAResumedWorkerIsNotSilentSinceItsLastWork(t *testing.T) {
+	t.Parallel()
+	f := omoiostest.New(t, omoiostest.Options{Page: 1})
+	now := time.Now()
+	f.Add(omoiostest.Event{Sandbox: box, Type: "agent.tool_use", At: now.Add(-time.Hour)}, omoiostest.Event{Sandbox: box, Type: "agent.started", At: now.Add(-5 * time.Second)},
+		omoiostest.Event{Sandbox: box, Type: "agent.heartbeat", At: now})
+	got, err := open(t, f, "").Activity(t.Context(), box)
+	require.NoError(t, err)
+	assert.InDelta(t, 5, got.Silence.Seconds(), 0.1)
+}
+
 func TestActivityIsNeverGuessed(t *testing.T) {
 	t.Parallel()
 	f := omoiostest.New(t, omoiostest.Options{})
