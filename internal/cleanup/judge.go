@@ -77,6 +77,7 @@ type Judgement struct {
 	owned       string             // the rule by which the profile owns it; "" = none
 	observation *fleet.Observation // of a selected sandbox itself; nil = it was not observed
 	failed      error              // why a source of the observation failed; nil = none did
+	answers     sandbox.Verdict    // whether anything inside answered the observation; "" = nothing was asked
 }
 
 // Step is one check of a judgement.
@@ -106,7 +107,7 @@ func (r Rule) judgeSandbox(w Environment, s sandbox.Sandbox, now time.Time, seen
 	s = w.withKnownAge(s)
 	j := Judgement{Sandbox: s, observation: seen}
 	if seen != nil {
-		j.Sandbox, j.failed = w.withKnownAge(seen.Sandbox), seen.FailedErr()
+		j.Sandbox, j.failed, j.answers = w.withKnownAge(seen.Sandbox), seen.FailedErr(), seen.Answers()
 	}
 	c := &judgementRun{rule: r, world: w, now: now, seen: seen, limits: w.Thresholds(s), j: &j}
 	c.limits.Inactivity = cmp.Or(r.IdleFor, c.limits.Inactivity)

@@ -85,8 +85,9 @@ func TestAProbeThatFailsCondemnsNothing(t *testing.T) {
 		s.p.Break(fake.Fault{Op: fake.OpProbe, Err: fault.New(fault.KindUnavailable, "503")})
 		survey := s.look(t)
 		require.Len(t, survey.Kept, 1)
-		assert.Equal(t, cleanup.KeepAnswers, survey.Kept[0].KeepReason)
+		assert.Equal(t, cleanup.KeepActivityUnknown, survey.Kept[0].KeepReason)
 		assert.Contains(t, survey.Kept[0].Reason, "503")
+		assert.NotEmpty(t, survey.Sources)
 	})
 }
 

@@ -115,8 +115,9 @@ func TakeSurvey(ctx context.Context, f *fleet.Fleet, w Environment, r Rule) (Sur
 		judged = append(judged, r.judgeSandbox(w, sb, s.At, nil))
 	}
 	r.observeUndecided(ctx, f, w, judged, s.At)
+	r.suspectEdges(ctx, f, w, judged)
 	s.sortSelected(w, judged)
-	s.Sources = sourceErrors(s.Kept)
+	s.Sources = append(s.clockErrors(judged), sourceErrors(s.Kept)...)
 	if ctx.Err() != nil {
 		return s, context.Cause(ctx)
 	}
@@ -158,6 +159,19 @@ func (r Rule) observeUndecided(ctx context.Context, f *fleet.Fleet, w Environmen
 		}
 		judged[at[i]] = j
 	})
+}
+
+// clockErrors are the profiles in which the rule selects nothing while the clock is wrong: it could not see what is old.
+// Where it selects something, the guard of the clock refuses it.
+func (s *Survey) clockErrors(judged []Judgement) []error {
+	var errs []error
+	for _, share := range s.Shares {
+		lives := func(j Judgement) bool { return j.Sandbox.Provider == share.Profile && !j.Sandbox.State.Ended() }
+		if share.Err == nil && share.Selected == 0 && !safety.Trusted(share.Skew) && slices.ContainsFunc(judged, lives) {
+			errs = append(errs, safety.ClockError(share.Profile, share.Skew))
+		}
+	}
+	return errs
 }
 
 // sourceErrors sums the sources that failed for sandboxes that stay because of that.
@@ -243,7 +257,10 @@ func (s Survey) skippedText(left []error) string {
 // judged.
 func (s Survey) sourcesVerdict(ending error) error {
 	if ending != nil {
-		return fault.New(fault.KindPartial, "%w; and a source of activity does not answer", ending)
+		return fault.New(fault.KindPartial, "%w; and not everything could be judged: %s", ending, s.Sources[0])
+	}
+	if refused := slices.DeleteFunc(slices.Clone(s.Sources), func(err error) bool { return fault.KindOf(err) != fault.KindRefused }); len(refused) == len(s.Shares) {
+		return errors.Join(refused...) // no clock can be trusted
 	}
 	return fault.New(fault.KindPartial, "%w", s.Sources[0]).WithHint("%s", fault.HintOf(s.Sources[0]))
 }

@@ -196,11 +196,11 @@ func TestRunsOfOtherHostsStandBesideOurs(t *testing.T) {
 
 func TestARecordEndsWithItsSandbox(t *testing.T) {
 	t.Parallel()
-	b, _ := herdBench(t, 4)
+	b, p := herdBench(t, 4)
 	b.adjust = nil
 	kept := b.kept(atNoon)
 	require.NoError(t, kept.PutRecord(t.Context(), store.Record{Provider: "prod", ID: "prod0001", State: sandbox.StateRunning, CreatedAt: noon.Add(-time.Hour)}))
-	b.members[0] = withoutRecords{b.members[0]}
+	b.members[0] = withoutRecords{b.members[0], p}
 	require.Equal(t, 0, b.run(t, tenMinutes).code)
 	records, err := kept.Records(t.Context(), "prod")
 	require.NoError(t, err)
@@ -208,8 +208,11 @@ func TestARecordEndsWithItsSandbox(t *testing.T) {
 	assert.Equal(t, sandbox.StateTerminated, records[0].State)
 }
 
-// withoutRecords hides every ability of a provider.
-type withoutRecords struct{ providers.Provider }
+// withoutRecords hides every ability of a provider but one.
+type withoutRecords struct {
+	providers.Provider
+	providers.ActivityReader
+}
 
 // TestARunWithoutItsLastLine is no success, although all of it was done.
 func TestARunWithoutItsLastLine(t *testing.T) {

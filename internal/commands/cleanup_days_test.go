@@ -635,10 +635,13 @@ func TestEveryKeepsItsMoment(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		old := quiet("aaaa0001", 0)
-		b, p := oneFake(old)
-		b.configure(t, "providers:\n  prod: {type: local}\n")
+		old.Usage = func(time.Time) sandbox.Usage { return sandbox.Usage{CPUSeconds: new(0.0)} }
 		began := time.Now()
-		b.now = func() time.Time { return noon.Add(11*time.Hour + 55*time.Minute + time.Since(began)) }
+		now := func() time.Time { return noon.Add(11*time.Hour + 55*time.Minute + time.Since(began)) }
+		p := fake.New(fake.Options{Name: "prod", Now: now})
+		p.Add(old)
+		b := newBench(p).configure(t, "providers:\n  prod: {type: local}\n")
+		b.now = now
 		b.context = haltedAfter(t, 17*time.Minute)
 		r := b.run(t, "cleanup --before 23:50 --yes --every 10m")
 		assert.Equal(t, 130, r.code, r.stderr)
@@ -657,7 +660,7 @@ func TestTheUnhealthyAreThoseThatAnswerNothing(t *testing.T) {
 		b.configure(t, "providers:\n  prod: {type: local}\n")
 		p.Break(fake.Fault{Op: fake.OpProbe, ID: "mute0001", Err: fault.New(fault.KindUnavailable, "503")})
 		r := b.run(t, "cleanup --unhealthy --older-than 10m --yes -o json")
-		require.Equal(t, 0, r.code, r.stderr)
+		require.Equal(t, 3, r.code, "one could not be asked: %s", r.stderr)
 		require.Len(t, p.Calls(fake.OpTerminate), 1, "old and dead; what cannot be asked is no proof")
 		assert.Equal(t, "dead0001", p.Calls(fake.OpTerminate)[0].ID)
 	})

@@ -299,3 +299,34 @@ type answering struct{ providers.Provider }
 func (answering) Probe(context.Context, string) (providers.Health, error) {
 	return providers.Health{Verdict: sandbox.True}, nil
 }
+
+// TestADiagnosisWithoutListsKnowsNothing: it ends as `ls` does, whatever else is wrong, and no answer says that all is well.
+// Where one list could be read, each answer names the other.
+func TestADiagnosisWithoutListsKnowsNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, p := oneFake(quiet("aaaa0001", time.Hour))
+		b.configure(t, onlyProd)
+		p.Break(fake.Fault{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")})
+		want := b.run(t, "ls").code
+		require.Equal(t, 7, want)
+		r := b.run(t, "diagnose -o json")
+		assert.Equal(t, want, r.code, r.stderr)
+		var d struct {
+			Item struct {
+				Verdict string `json:"verdict"`
+				diagnosis
+			} `json:"item"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(r.stdout), &d))
+		assert.Equal(t, "unknown", d.Item.Verdict)
+		for _, s := range d.Item.Steps {
+			for _, a := range s.Answers {
+				assert.False(t, a.Known && (s.ID == "stuck" || s.ID == "logs" || s.ID == "resources"), "%s: %s", s.ID, a.Answer)
+			}
+		}
+		page := b.run(t, "diagnose").stdout
+		assert.NotContains(t, page, "none is stuck")
+		assert.NotContains(t, page, "all are young")
+	})
+}

@@ -91,3 +91,19 @@ func TestWhatCannotBeReadIsDeletedByItsWholeReferenceAlone(t *testing.T) {
 		})
 	}
 }
+
+// TestACleanupByAWrongClockIsNoSuccess: the provider's clock is three hours behind, so that nothing seems old.
+func TestACleanupByAWrongClockIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	b, p := oneFake(quiet("aaaa0001", time.Hour), quiet("aaaa0002", time.Hour))
+	b.configure(t, onlyProd)
+	p.SetSkew(-3 * time.Hour)
+	r := b.run(t, tenMinutes+" -o json")
+	assert.Equal(t, 11, r.code, r.stderr)
+	assert.Contains(t, r.stdout, "the clock of prod is 3h behind")
+	assert.Equal(t, 11, b.run(t, "cleanup --older-than 10m").code, "its plan says so as well")
+	assert.NotZero(t, b.run(t, "cron check --layer age").code)
+	p.SetSkew(0)
+	require.Equal(t, 0, b.run(t, tenMinutes).code)
+	assert.Zero(t, b.run(t, "cron check --layer age").code)
+}

@@ -81,7 +81,10 @@ func (f *Fleet) Activity(ctx context.Context, s sandbox.Sandbox) (providers.Acti
 		got, err := callSource(ctx, m, v, s, "activity", reader.Activity)
 		switch kind := fault.KindOf(err); kind {
 		case fault.KindNone:
-			answered, latest = true, latest.Later(got)
+			if answered {
+				got = latest.Later(got)
+			}
+			answered, latest = true, got
 		case fault.KindUnsupported:
 		case fault.KindNotFound, fault.KindGone:
 			none = err

@@ -45,7 +45,7 @@ func randomFacts(r *rand.Rand, at time.Time) Facts {
 	}
 	switch r.IntN(3) {
 	case 0:
-		f.Work = &providers.Activity{LastWorkAt: ago(), LastHeartbeatAt: ago(), WaitsSince: ago()}
+		f.Work = &providers.Activity{LastWorkAt: ago(), LastHeartbeatAt: ago(), WaitsSince: ago(), Silence: time.Duration(r.IntN(3600)) * time.Second}
 	case 1:
 		f.SourceErr = fault.New(fault.KindUnavailable, "503")
 	}

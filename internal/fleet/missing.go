@@ -22,11 +22,11 @@ type secondListing struct {
 
 func newSecondListing() *secondListing { return &secondListing{turn: make(chan struct{}, 1)} }
 
-// readsFindNone says that the provider answered each read of a running sandbox that there is none.
+// readsFindNone says that the provider answered a read of a running sandbox that there is none.
 // That is no proof: usage and output are optional abilities, and a server without their routes
 // answers 404 too.
 func (o Observation) readsFindNone() bool {
-	return o.Sandbox.State == sandbox.StateRunning && isNone(o.Usage.Err) && isNone(o.Logs.Err)
+	return o.Sandbox.State == sandbox.StateRunning && (isNone(o.Usage.Err) || isNone(o.Logs.Err) || isNone(o.Processes.Err))
 }
 
 func isNone(err error) bool {

@@ -246,16 +246,41 @@ func couldNotBeAsked(err error) bool {
 	}
 }
 
-// LookErr is why one of the queries of the sandbox itself failed that may have shown work:
-// of usage, output, processes, or the probe. A missing ability is no failure, nor is an
-// error about this one sandbox alone, unless the caller's context ended the query.
+// LookErr is why one of the queries of the sandbox itself failed that may have shown work: of usage,
+// output, processes, or the probe. It fails also for one sandbox alone, with a 404 for what still runs,
+// and where usage has no figure of the processor. A missing ability is no failure. Nothing inside could
+// have answered where the probe shows that nothing does, or where the sandbox is gone.
 func (o Observation) LookErr() error {
 	for _, err := range []error{o.Usage.Err, o.Logs.Err, o.Processes.Err, o.Health.Err} {
-		if couldNotBeAsked(err) && !errors.Is(err, errNotAsked) && (!fault.AboutOneSandbox(err) || fault.Interrupted(err)) {
+		switch {
+		case err == nil, errors.Is(err, errNotAsked), fault.KindOf(err) == fault.KindUnsupported:
+		case isNone(err) && (o.missing || o.Sandbox.State.Ended()):
+		case fault.AboutOneSandbox(err) && !fault.Interrupted(err) && o.nothingAnswers():
+		default:
 			return err
 		}
 	}
+	if o.Usage.Err == nil && o.Sandbox.State == sandbox.StateRunning && len(o.Usage.Got) > 0 && !slices.ContainsFunc(o.Usage.Got, sandbox.Usage.HasProcessor) {
+		return fault.New(fault.KindUnavailable, "the usage of %s has no figure of its processor", o.Sandbox.ID).At(o.Sandbox.Provider, "usage")
+	}
 	return nil
+}
+
+// Answers is whether something inside answered: its probe, or the list of its processes. "" = neither was asked, or
+// both failed.
+func (o Observation) Answers() sandbox.Verdict {
+	switch {
+	case o.Health.Err == nil && (o.Health.Got.Verdict == sandbox.True || o.Health.Got.Verdict == sandbox.False):
+		return o.Health.Got.Verdict
+	case o.Processes.Err == nil:
+		return sandbox.True
+	}
+	return ""
+}
+
+// nothingAnswers reports whether the probe shows that nothing inside answers.
+func (o Observation) nothingAnswers() bool {
+	return o.Health.Err == nil && o.Health.Got.Verdict == sandbox.False
 }
 
 // FailedErr is SourceErr or LookErr.
@@ -335,7 +360,7 @@ func (o Observation) Signals(t triage.Thresholds) triage.Signals {
 		sig.Fleet = o.profileSignals(t.StuckAge)
 	}
 	if o.Work.Err == nil {
-		sig.LastBeatAt = o.Work.Got.LastHeartbeatAt
+		sig.LastBeatAt, sig.ReportedSilence = o.Work.Got.LastHeartbeatAt, o.Work.Got.Silence
 	}
 	sig.SourceFailed, sig.LookFailed = o.SourceErr() != nil, o.LookErr() != nil
 	if o.Health.Err == nil {

@@ -74,11 +74,73 @@ func TestSignalsUseNothingOfAPartThatFailed(t *testing.T) {
 	o.Work.Err = broken
 	assert.Equal(t, triage.Signals{Looked: true, Exists: sandbox.True, LookFailed: true, SourceFailed: true}, o.Signals(limits))
 
-	dead := fault.New(fault.KindUnavailable, "the port is not open").Inside()
-	for _, err := range []error{nil, dead, fault.New(fault.KindUnsupported, "no such API"), fault.New(fault.KindNotFound, "404")} {
+	for _, err := range []error{nil, fault.New(fault.KindUnsupported, "no such API")} {
 		o.Usage.Err, o.Logs.Err, o.Health.Err, o.Processes.Err = err, err, err, err
+		o.Usage.Got = nil
 		require.NoError(t, o.LookErr(), "it fails no source: %v", err)
 	}
+	dead := fault.New(fault.KindUnavailable, "the port is not open").Inside()
+	o.Usage.Err, o.Logs.Err, o.Processes.Err, o.Health.Err = dead, dead, dead, nil
+	o.Health.Got.Verdict = sandbox.False
+	require.NoError(t, o.LookErr(), "the probe shows why")
+	o.Health.Got.Verdict = sandbox.Unknown
+	require.Error(t, o.LookErr())
+}
+
+// TestAQueryThatFailsIsNoSilence: whichever query of a sandbox fails, however, the sandbox is not judged, the failure is
+// named, and age decides nothing where the profile judges by age only. It is idle in all that is read.
+func TestAQueryThatFailsIsNoSilence(t *testing.T) {
+	t.Parallel()
+	failures := map[string]fake.Fault{
+		"503": {Err: fault.New(fault.KindUnavailable, "503")}, "503 for one": {Err: fault.New(fault.KindUnavailable, "503").Inside()},
+		"404": {Err: fault.New(fault.KindNotFound, "404")}, "410 for one": {Err: fault.New(fault.KindGone, "410").Inside()},
+		"401": {Err: fault.New(fault.KindAuth, "401").Inside()}, "hangs": {Hang: true},
+	}
+	for name, failure := range failures {
+		for _, op := range []fake.Op{fake.OpUsage, fake.OpLogs, fake.OpProcesses, fake.OpProbe} {
+			for _, captured := range []bool{false, true} {
+				bubble.Run(t, fmt.Sprintf("%s %s %v", op, name, captured), func(t *testing.T) {
+					made := time.Now().Add(-time.Hour)
+					p := fake.New(fake.Options{Name: "prod", PartialLogs: !captured})
+					p.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "abcd", CreatedAt: made, StartedAt: made}, Usage: func(now time.Time) sandbox.Usage {
+						return sandbox.Usage{At: now, CPUPercent: new(0.0)}
+					}})
+					failure.Op = op
+					p.Break(failure)
+					if op == fake.OpUsage { // stored samples stand in for those that cannot be read
+						failure.Op = fake.OpHistory
+						p.Break(failure)
+					}
+					s, err := p.Get(t.Context(), "abcd")
+					require.NoError(t, err)
+					s.LastActivityAt = time.Time{}
+					limits := triage.DefaultThresholds()
+					limits.AgeOnly = true
+					f := fleet.New([]fleet.Member{{Provider: p, Timeout: time.Second}}, fleet.Options{Thresholds: func(sandbox.Sandbox) triage.Thresholds { return limits }})
+					o := f.Observe(t.Context(), s)
+					v := o.Judge(limits, time.Now())
+					assert.NotEqual(t, sandbox.True, v.Stuck, v.Reason)
+					assert.NotEqual(t, sandbox.False, v.Activity, v.Reason)
+					require.Error(t, o.FailedErr())
+					assert.True(t, v.Unjudged())
+					assert.NotEmpty(t, fleet.FailedLooks([]fleet.FailedLook{{Profile: "prod", Err: o.FailedErr()}}))
+				})
+			}
+		}
+	}
+}
+
+// TestAnUnreadFigureIsNoRest: usage without a figure of the processor does not show that nothing works.
+func TestAnUnreadFigureIsNoRest(t *testing.T) {
+	t.Parallel()
+	o := fleet.Observation{Sandbox: sandbox.Sandbox{State: sandbox.StateRunning, CreatedAt: time.Now().Add(-time.Hour)}}
+	o.Usage.Got = []sandbox.Usage{{At: time.Now(), MemoryBytes: new(int64(1))}}
+	limits := triage.DefaultThresholds()
+	limits.AgeOnly = true
+	require.Error(t, o.LookErr())
+	assert.Equal(t, sandbox.Unknown, o.Judge(limits, time.Now()).Stuck)
+	o.Usage.Got[0].CPUPercent = new(0.0)
+	require.NoError(t, o.LookErr())
 }
 
 func TestObserveAsksForWhatItNeeds(t *testing.T) {

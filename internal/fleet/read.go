@@ -68,15 +68,54 @@ func (f *Fleet) Usage(ctx context.Context, ref sandbox.Ref) (sandbox.Usage, erro
 	return callAbility(ctx, f, ref, "usage", providers.UsageReader.Usage)
 }
 
-// UsageHistory reads the samples that the provider stores of a sandbox, oldest first.
+// UsageHistory reads the samples that the provider stores of a sandbox, oldest first: those of the time asked for, and
+// none unless the newest shows the present.
 func (f *Fleet) UsageHistory(ctx context.Context, ref sandbox.Ref, since time.Time) ([]sandbox.Usage, error) {
 	m, reader, err := requireAbility[providers.UsageHistoryReader](f, ref.Provider, "history")
 	if err != nil {
 		return nil, err
 	}
-	return callInSlot(ctx, m, "usage "+ref.ID, func(ctx context.Context) ([]sandbox.Usage, error) {
+	kept, err := callInSlot(ctx, m, "usage "+ref.ID, func(ctx context.Context) ([]sandbox.Usage, error) {
 		return reader.UsageHistory(ctx, ref.ID, since)
 	})
+	if here := currentSamples(kept, since, f.o.Now()); here != nil {
+		return here, err
+	}
+	ahead, _ := f.Skew(ref.Provider)
+	return currentSamples(kept, since.Add(ahead), f.o.Now().Add(ahead)), err
+}
+
+// freshIntervals is how many sampling intervals old the newest sample may be that shows the present.
+const freshIntervals = 3
+
+// currentSamples are the samples from since to now, by one clock; none where the newest of them is older than
+// freshIntervals of their own.
+func currentSamples(kept []sandbox.Usage, since, now time.Time) []sandbox.Usage {
+	kept = slices.DeleteFunc(slices.Clone(kept), func(u sandbox.Usage) bool {
+		return u.At.Before(since.Add(-time.Second)) || u.At.After(now.Add(longestStep))
+	})
+	if len(kept) < 2 {
+		return nil
+	}
+	gaps := make([]time.Duration, 0, len(kept))
+	for i := range kept[1:] {
+		gaps = append(gaps, kept[i+1].At.Sub(kept[i].At))
+	}
+	slices.Sort(gaps)
+	interval := min(max(gaps[len(gaps)/2], time.Second), longestStep)
+	if now.Sub(kept[len(kept)-1].At) > freshIntervals*interval+time.Second { // times are of whole seconds
+		return nil
+	}
+	return kept
+}
+
+// checkFresh is the error of a sample that does not show the present, whatever its provider's interval is.
+func (f *Fleet) checkFresh(ref sandbox.Ref, newest sandbox.Usage) error {
+	ahead, _ := f.Skew(ref.Provider) // what is measured inside has this machine's time
+	if age := f.o.Now().Add(min(ahead, 0)).Sub(newest.At); age > freshIntervals*longestStep {
+		return fault.New(fault.KindUnavailable, "its newest figures are %s old", sandbox.FormatDuration(age)).At(ref.Provider, "usage "+ref.ID)
+	}
+	return nil
 }
 
 // Processes lists the processes that the provider started in a sandbox.
@@ -302,6 +341,9 @@ func (f *Fleet) readSamples(ctx context.Context, s sandbox.Sandbox, captured boo
 	}
 	if len(p.Got) < n {
 		p.Err = context.Cause(ctx)
+		return p
+	}
+	if p.Err = f.checkFresh(s.Ref(), p.Got[len(p.Got)-1]); p.Err != nil {
 		return p
 	}
 	p.Got = f.extendSamples(ctx, s.Ref(), p.Got)

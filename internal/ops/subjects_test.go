@@ -62,10 +62,10 @@ func looping(id string) fake.Seed {
 	seed.Sandbox.LastActivityAt = at.Add(time.Minute)
 	seed.Logs = []sandbox.LogLine{{At: at.Add(time.Minute), Stream: "stdout", Text: "planning step 1"}}
 	var n atomic.Int64
-	seed.Usage = func(time.Time) sandbox.Usage {
+	seed.Usage = func(now time.Time) sandbox.Usage {
 		i := n.Add(1)
 		return sandbox.Usage{
-			At: at.Add(2*time.Minute + time.Duration(i)*time.Second), CPUSeconds: new(float64(i)), MemoryBytes: new(int64(100 * sandbox.MiB)),
+			At: now.Add(time.Duration(i) * time.Second), CPUSeconds: new(float64(i)), MemoryBytes: new(int64(100 * sandbox.MiB)),
 			Operations: new(i * 40_000), PIDs: new(int64(3)), OOMKills: new(int64(0)), Source: "cgroup2 + /proc",
 		}
 	}

@@ -86,11 +86,15 @@ type Activity struct {
 	LastWorkAt      time.Time
 	LastHeartbeatAt time.Time
 	WaitsSince      time.Time // since when the agent waits for a message, without work since; zero = it does not
-	Evidence        []sandbox.Evidence
+	// Silence is how long it has reported no work, from the last work to the newest heartbeat: times of one
+	// clock, whatever this machine's is. 0 = nothing proves that it is silent.
+	Silence  time.Duration
+	Evidence []sandbox.Evidence
 }
 
-// Later merges the activity of two sources: the later times, all evidence.
+// Later merges the activity of two sources: the later times, the shorter silence, all evidence.
 func (a Activity) Later(b Activity) Activity {
+	a.Silence = min(a.Silence, b.Silence)
 	if b.LastWorkAt.After(a.LastWorkAt) {
 		a.LastWorkAt = b.LastWorkAt
 	}

@@ -215,6 +215,11 @@ func ClockGuard(profile string, skew time.Duration) Guard {
 	}
 }
 
+// ClockError is fault.KindRefused: by a wrong clock no rule can say what is old.
+func ClockError(profile string, skew time.Duration) error {
+	return fault.New(fault.KindRefused, "%s", untrustedClock(profile, skew)).At(profile, "clock").WithHint("correct this machine's clock, or that of the provider")
+}
+
 // Trusted reports whether ages can be trusted with this difference of clocks.
 func Trusted(skew time.Duration) bool { return skew.Abs() <= MaxSkew }
 

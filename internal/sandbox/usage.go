@@ -23,6 +23,11 @@ type Usage struct {
 	Source           string // of the figures
 }
 
+// HasProcessor reports whether the sample has a figure of the processor.
+func (u Usage) HasProcessor() bool {
+	return u.CPUPercent != nil || u.CPUSeconds != nil || u.Busiest != nil
+}
+
 // ThreadUsage is what the scheduler of the sandbox's machine counted of one thread.
 type ThreadUsage struct {
 	ID            string

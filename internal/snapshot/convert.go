@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -90,7 +91,7 @@ func newLook(row sandbox.Sandbox, f *fleet.Facts, samples int, redact Redact) *L
 		l.FinishedBy = &by
 	}
 	if w := f.Work; w != nil {
-		l.Work = &Work{w.LastWorkAt.UTC(), w.LastHeartbeatAt.UTC(), w.WaitsSince.UTC()}
+		l.Work = &Work{w.LastWorkAt.UTC(), w.LastHeartbeatAt.UTC(), w.WaitsSince.UTC(), w.Silence.Seconds()}
 	}
 	if g := f.Logs; g != nil {
 		l.Logs = &Logs{Complete: g.Complete, Lines: g.Lines, Last: g.Last.UTC(), Errors: g.Errors, Calling: g.Calling, Repeats: g.Repeat.Count}
@@ -141,7 +142,9 @@ func (b *Sandbox) Recorded(p *Profile, patterns map[string]triage.Pattern) fleet
 		f.Recorded.FinishedBy = *l.FinishedBy
 	}
 	if w := l.Work; w != nil {
-		f.Work = &providers.Activity{LastWorkAt: w.LastWorkAt, LastHeartbeatAt: w.LastHeartbeatAt, WaitsSince: w.WaitsSince}
+		f.Work = &providers.Activity{
+			LastWorkAt: w.LastWorkAt, LastHeartbeatAt: w.LastHeartbeatAt, WaitsSince: w.WaitsSince, Silence: time.Duration(math.Round(w.SilenceSeconds * float64(time.Second))),
+		}
 	}
 	if l.Logs != nil {
 		f.Logs = l.Logs.findings(patterns)

@@ -177,6 +177,7 @@ type Work struct {
 	LastWorkAt      time.Time `json:"last_work_at,omitzero"`
 	LastHeartbeatAt time.Time `json:"last_heartbeat_at,omitzero"`
 	WaitsSince      time.Time `json:"waits_since,omitzero"`
+	SilenceSeconds  float64   `json:"silence_seconds,omitempty"`
 }
 
 // Thread is the busiest thread of a sample.

@@ -204,7 +204,7 @@ func flagSilent(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) Fla
 		f.Verdict = sandbox.False
 	case sign.silentLonger(t.Inactivity), sign.seenWithin(t.Inactivity):
 		f.Verdict = sandbox.VerdictOf(!sign.seenWithin(t.Inactivity) && s.State == sandbox.StateRunning)
-		f.Evidence = []sandbox.Evidence{DurationEvidence("silence", sign.ago, sign.source, now)}
+		f.Evidence = []sandbox.Evidence{DurationEvidence("silence", sign.silence, sign.source, now)}
 	case sign.known:
 		f.Evidence = []sandbox.Evidence{DurationEvidence("last activity", sign.ago, sign.source, now)}
 	}

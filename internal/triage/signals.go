@@ -40,6 +40,10 @@ type Signals struct {
 
 	LastBeatAt time.Time // of the newest heartbeat of its worker, by a control plane; zero = none is known
 
+	// ReportedSilence is how long its agent has reported no work to a control plane, by that one's clock alone:
+	// from the last work to the newest heartbeat. 0 = not proved.
+	ReportedSilence time.Duration
+
 	TracksTasks   bool // the source reports the task or agent of a sandbox if there is one
 	TimeLimitsHit *int // how often its task, or the task that this one resumes, hit a time limit (R30)
 
@@ -56,9 +60,9 @@ type lastSign struct {
 	ago    time.Duration
 	source string
 	known  bool // false = no sign, or one in the future, which proves nothing
-	// proof says that a source would have shown a later sign, so that ago is the length of
-	// the silence.
-	proof bool
+	// proof says that a source would have shown a later sign, and has shown none for silence.
+	proof   bool
+	silence time.Duration
 	// reports says that only the agent's own reports would have shown a later sign.
 	reports bool
 }
@@ -69,12 +73,12 @@ const reportsSilence = 15 * time.Minute
 
 // silentLonger reports whether the sandbox is proved to have been silent for longer.
 func (l lastSign) silentLonger(limit time.Duration) bool {
-	return l.provenSilent() && l.ago > limit
+	return l.provenSilent() && l.silence > limit
 }
 
-// provenSilent reports whether ago is the length of the silence.
+// provenSilent reports whether a source would have shown a later sign.
 func (l lastSign) provenSilent() bool {
-	return l.known && l.proof && (!l.reports || l.ago > reportsSilence)
+	return l.known && l.proof && (!l.reports || l.silence > reportsSilence)
 }
 
 // seenWithin reports whether a sign of work is no older than limit.
@@ -84,19 +88,25 @@ func (l lastSign) seenWithin(limit time.Duration) bool { return l.known && l.ago
 // and empty log has been silent since its creation.
 func latestSign(s sandbox.Sandbox, sig Signals, now time.Time) lastSign {
 	byLog := sig.Logs.provesSilence()
-	proof := s.ActivityBasis.ProvesSilence() || byLog
 	last, source := s.LastActivityAt, "last_activity_at"
 	if sig.Logs != nil && sig.Logs.Last.After(last) {
 		last, source = sig.Logs.Last, "log"
 	}
 	if last.IsZero() && byLog && sig.Logs.Lines == 0 {
 		age, from := s.Age(now)
-		return lastSign{ago: age, source: "empty log", known: from != sandbox.AgeUnknown, proof: true}
+		return lastSign{ago: age, silence: age, source: "empty log", known: from != sandbox.AgeUnknown, proof: true}
 	}
 	if last.IsZero() || last.After(now) {
 		return lastSign{}
 	}
-	return lastSign{ago: now.Sub(last), source: source, known: true, proof: proof, reports: s.ActivityBasis == sandbox.BasisReports && !byLog}
+	sign := lastSign{ago: now.Sub(last), source: source, known: true}
+	switch {
+	case byLog, s.ActivityBasis == sandbox.BasisOutput:
+		sign.proof, sign.silence = true, sign.ago
+	case s.ActivityBasis == sandbox.BasisReports:
+		sign.proof, sign.silence, sign.reports = sig.ReportedSilence > 0, min(sign.ago, sig.ReportedSilence), true
+	}
+	return sign
 }
 
 func (sig Signals) cpuBusy(t Thresholds) bool {
@@ -148,6 +158,13 @@ func (tr Trend) showsWork(t Thresholds) bool {
 	return cpu != nil && *cpu >= t.CPUIdle || ops != nil && *ops > 0 || tr.NewestCPU != nil && *tr.NewestCPU >= newestAtWork
 }
 
+// faint reports whether the only work is a mean of the processor that is also reached without any: the daemons of a
+// sandbox use up to a percent, and the ticks of a machine add as much. It is no sign against a proof.
+func (tr *Trend) faint(t Thresholds) bool {
+	ops := tr.OperationsRate
+	return tr.CPUPercent != nil && *tr.CPUPercent < min(newestAtWork, t.CPUBusy) && (ops == nil || *ops == 0) && (tr.NewestCPU == nil || *tr.NewestCPU < newestAtWork)
+}
+
 // newestAtWork, in percent of a core, is the processor time of the newest sample that shows work
 // whatever the mean of the samples is. It is above what a VM without work uses, and a mean
 // over minutes hides an agent that has just begun.
@@ -157,7 +174,7 @@ const newestAtWork = 5
 // observation can make its verdict stuck: they show work, and no processor at its limit.
 func ShowsWork(samples []sandbox.Usage, t Thresholds) bool {
 	tr := TrendOf(samples, t)
-	return tr.showsWork(t) && !tr.AtLimit(t) && tr.BusyFor == 0
+	return tr.showsWork(t) && !tr.faint(t) && !tr.AtLimit(t) && tr.BusyFor == 0
 }
 
 // SampleShowsWork is ShowsWork for the newest sample alone, whatever earlier samples say. It holds

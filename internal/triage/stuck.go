@@ -152,7 +152,7 @@ func judgeRunning(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) s
 	case !sig.anyObserved():
 		return stuckness{sandbox.Unknown, append([]Reason{ReasonNotLooked}, reasons...), evidence}
 	case lives == sandbox.False:
-	case t.AgeOnly && !sig.LookFailed && !sig.SourceFailed:
+	case t.AgeOnly && !sig.SourceFailed && !sig.LookFailed:
 		reasons = slices.Concat([]Reason{ReasonAgeOnly}, slices.DeleteFunc(reasons, func(r Reason) bool { return r != ReasonFinished }))
 	default:
 		return stuckness{sandbox.Unknown, append([]Reason{ReasonActivityUnknown}, reasons...), evidence}
@@ -172,7 +172,7 @@ func judgeRunning(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) s
 // the program's own report. An idle processor alone proves nothing: agents wait for answers.
 func judgeLife(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) (lives sandbox.Verdict, reasons []Reason, evidence []sandbox.Evidence) {
 	lives, reasons, evidence = judgeLifeSigns(s, sig, t, now)
-	if lives != sandbox.True && sig.SourceFailed {
+	if lives != sandbox.True && (sig.SourceFailed || sig.LookFailed) {
 		return sandbox.Unknown, []Reason{ReasonSourceFailed}, evidence
 	}
 	return lives, reasons, evidence
@@ -192,7 +192,7 @@ func judgeLifeSigns(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time)
 		return sandbox.False, []Reason{ReasonBusyLoop}, evidence
 	case t.AgeOnly && sig.busyWithoutOperations(t) && !sign.seenWithin(t.BusySilence):
 		return sandbox.Unknown, nil, evidence
-	case sig.showsWork(t):
+	case sig.showsWork(t) && !sig.Trend.faint(t):
 		return sandbox.True, nil, evidence
 	}
 	if s.Activity == sandbox.False {
@@ -212,6 +212,9 @@ func judgeLifeSigns(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time)
 	}
 	waits := sig.waitsIdle(t) && sig.Finished != sandbox.True // a finished program is idle for that reason
 	if len(reasons) == 0 {
+		if sig.showsWork(t) { // faint, and nothing proves that it does not work
+			return sandbox.True, nil, evidence
+		}
 		if waits {
 			reasons = []Reason{ReasonHungIO} // a hint that proves nothing
 		}
@@ -228,7 +231,7 @@ func lifeEvidence(sign lastSign, sig Signals, now time.Time) []sandbox.Evidence 
 	var all []sandbox.Evidence
 	switch {
 	case sign.provenSilent():
-		all = append(all, DurationEvidence("silence", sign.ago, sign.source, now))
+		all = append(all, DurationEvidence("silence", sign.silence, sign.source, now))
 	case sign.known: // no source would have shown a later sign
 		all = append(all, DurationEvidence("last activity", sign.ago, sign.source, now))
 	}

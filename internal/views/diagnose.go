@@ -173,6 +173,9 @@ func (d Investigation) verdictWords() string {
 	case d.Census.Stuck == 0:
 		text = fmt.Sprintf("none of %d sandboxes at %s is stuck", d.Listed, countedProviders(d.Providers))
 	}
+	if len(d.Lost) > 0 {
+		text += "; unknown of " + countedProviders(d.Lost) + ", which could not be listed"
+	}
 	suspected := 0
 	for _, g := range d.Suspected {
 		suspected += len(g.Refs)

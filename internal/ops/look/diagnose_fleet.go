@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
@@ -35,12 +36,12 @@ func (d *diagnosis) diagnoseFleet(ctx context.Context) error {
 	}
 	d.result.Steps = runSteps(ctx, d.progress.Say, stepQuestions(d.cleanupEvery()), stepWork{
 		stepCount:     func(ctx context.Context) ([]reply, error) { return d.answerCount(waitAll(ctx, src.stats)) },
-		stepStuck:     func(ctx context.Context) ([]reply, error) { return d.answerStuck(src.allJudged(ctx)) },
-		stepLogs:      func(ctx context.Context) ([]reply, error) { return answerLogs(src.allJudged(ctx)) },
-		stepResources: func(ctx context.Context) ([]reply, error) { return answerResources(src.allJudged(ctx)) },
+		stepStuck:     src.ofListed(d.answerStuck),
+		stepLogs:      src.ofListed(answerLogs),
+		stepResources: src.ofListed(answerResources),
 		stepCleanup: d.cleanupWork(src.cleanup, func(ctx context.Context) (int64, bool) {
-			judged, err := src.allJudged(ctx)
-			return censusOf(judged).Stuck, err == nil
+			judged, lost, err := src.allJudged(ctx)
+			return censusOf(judged).Stuck, err == nil && len(lost) == 0
 		}),
 	})
 	look := src.readNow()
@@ -81,10 +82,37 @@ func (d *diagnosis) readFleet(ctx context.Context, f *fleet.Fleet) (*fleetSource
 	return src, nil
 }
 
-// allJudged are the sandboxes of the profiles that were listed.
-func (src *fleetSources) allJudged(ctx context.Context) ([]fleet.Judged, error) {
+// allJudged are the sandboxes of the profiles that were listed, and the profiles that were not.
+func (src *fleetSources) allJudged(ctx context.Context) (judged []fleet.Judged, lost []string, err error) {
 	parts, err := waitAll(ctx, src.judged)
-	return slices.Concat(parts...), err
+	for i, f := range src.judged {
+		if _, known := f.ready(); !known {
+			lost = append(lost, src.names[i])
+		}
+	}
+	return slices.Concat(parts...), lost, err
+}
+
+// ofListed is a step about the sandboxes that were listed. Of a profile without a list nothing is known: where no
+// sandbox is left, nothing at all is, and else each answer says so.
+func (src *fleetSources) ofListed(answer func([]fleet.Judged, error) ([]reply, error)) func(context.Context) ([]reply, error) {
+	return func(ctx context.Context) ([]reply, error) {
+		judged, lost, err := src.allJudged(ctx)
+		replies, err := answer(judged, err)
+		if err != nil || len(lost) == 0 {
+			return replies, err
+		}
+		for i, r := range replies {
+			switch {
+			case !r.known:
+			case len(judged) == 0:
+				replies[i] = replyUnknown("the list of %s could not be read", strings.Join(lost, ", "))
+			default:
+				replies[i].text += "; unknown of " + strings.Join(lost, ", ")
+			}
+		}
+		return replies, nil
+	}
 }
 
 // waitAll gives what is there when all have answered or ctx ends. The error is that of all, where

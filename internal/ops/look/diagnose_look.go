@@ -56,10 +56,13 @@ func (l fleetLook) statsAll() []fleet.ProviderStats {
 // concludeFleet draws the conclusions from what was read.
 func (d *diagnosis) concludeFleet(ctx context.Context, look fleetLook) {
 	r := d.result
-	r.At = d.env.Now()
+	r.At, r.Lost = d.env.Now(), nil
 	judged := look.judgedAll()
 	var figures []Figures
 	for _, p := range look.profiles {
+		if !p.listed {
+			r.Lost = append(r.Lost, p.name)
+		}
 		if p.late != nil {
 			r.Errors = append(r.Errors, p.late)
 		}

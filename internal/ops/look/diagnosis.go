@@ -37,6 +37,7 @@ type DiagnoseResult struct {
 
 	Providers []string         // that were asked
 	Listed    int              // sandboxes
+	Lost      []string         // profiles whose list could not be read
 	Census    Census           // of all sandboxes
 	Stuck     []ops.CauseGroup // the most frequent cause first
 	Suspected []ops.CauseGroup // not known to be stuck, and with a likely cause of trouble
@@ -63,6 +64,8 @@ func (r *DiagnoseResult) Snapshot() (*snapshot.Snapshot, error) {
 // Verdict is true where nothing is wrong, false where something is, else unknown.
 func (r *DiagnoseResult) Verdict() sandbox.Verdict {
 	switch {
+	case r.unlisted():
+		return sandbox.Unknown
 	case len(r.wrong()) > 0:
 		return sandbox.False
 	case r.open() != "":
@@ -71,10 +74,16 @@ func (r *DiagnoseResult) Verdict() sandbox.Verdict {
 	return sandbox.True
 }
 
-// Err decides the exit code: what was found, else a provider that failed, else that the verdict is
-// not known.
+// Err decides the exit code: that no list could be read, as `ls` has it, what was found, else a provider that
+// failed, else that the verdict is not known.
 func (r *DiagnoseResult) Err() error {
 	switch wrong := r.wrong(); {
+	case r.unlisted() && len(r.Errors) > 0:
+		kind := fault.KindOf(r.Errors[0])
+		if slices.ContainsFunc(r.Errors, func(err error) bool { return fault.KindOf(err) != kind }) {
+			kind = fault.KindPartial
+		}
+		return fault.New(kind, "%w", errors.Join(r.Errors...))
 	case len(wrong) > 0:
 		return fault.New(fault.KindFound, "%s", strings.Join(wrong, "; "))
 	case len(r.Errors) > 0:
@@ -84,6 +93,9 @@ func (r *DiagnoseResult) Err() error {
 	}
 	return nil
 }
+
+// unlisted reports whether no list could be read, so that nothing is known of any sandbox.
+func (r *DiagnoseResult) unlisted() bool { return len(r.Lost) > 0 && len(r.Lost) == len(r.Providers) }
 
 // wrong says what was found: stuck sandboxes, likely causes, and flags that are problems.
 func (r *DiagnoseResult) wrong() []string {

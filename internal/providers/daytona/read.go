@@ -26,7 +26,8 @@ import (
 // is not in it.
 func (c *Client) CapturesOutput(s sandbox.Sandbox) bool { return s.Labels[sandbox.LabelRun] != "" }
 
-// Processes lists the commands that `sbx exec` runs in a sandbox. Commands of other clients
+// Processes lists the commands that `sbx exec` runs in a sandbox, and what of its program writes elsewhere than
+// into its log. Commands of other clients
 // of the toolbox are not listed: their calls count as activity, every 50 s while one is
 // open (Daytona, proxy).
 func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process, error) {
@@ -34,7 +35,7 @@ func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process,
 	if err != nil || stateOf(w) != sandbox.StateRunning {
 		return nil, err
 	}
-	found, err := guest.OtherRuns(ctx, c.shellOf(w.ID, nil, true), w.Labels[sandbox.LabelRun])
+	found, err := guest.UnseenProcesses(ctx, c.shellOf(w.ID, nil, true), w.Labels[sandbox.LabelRun])
 	return found, fault.Placed(err, c.Profile, "processes "+id)
 }
 

@@ -18,7 +18,8 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Processes lists the commands that run in a container beside its main program, without the scripts of sbx.
+// Processes lists the commands that run in a container beside its main program, without the scripts of sbx, and what of
+// the program of a container of sbx writes elsewhere than into its log.
 func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process, error) {
 	op := "processes " + id
 	w, err := c.inspect(ctx, "processes", id)
@@ -37,7 +38,11 @@ func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process,
 			found = append(found, providers.Process{Args: append([]string{e.ProcessConfig.Entrypoint}, e.ProcessConfig.Arguments...)})
 		}
 	}
-	return found, nil
+	if stateOf(w.State.Status) != sandbox.StateRunning || !madeBySbx(w.Config.Labels) {
+		return found, nil
+	}
+	unseen, err := guest.UnseenProcesses(ctx, c.shellOf(w.ID, nil), guest.MainTag)
+	return append(found, unseen...), fault.Placed(err, c.Profile, op)
 }
 
 // Usage reads one sample of the container's control group. One-shot answers at once: without it the engine

@@ -1,6 +1,9 @@
 package e2b_test
 
 import (
+	"fmt"
+	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -44,6 +47,43 @@ func TestAnOldSampleIsNoPresentOne(t *testing.T) {
 	found, err := p.UsageOfMany(t.Context(), []string{fake.Add(e2btest.Seed{})})
 	require.NoError(t, err)
 	assert.Empty(t, found)
+}
+
+// TestOldSamplesAreNoPresentUsage: an API that ignores the range, or lags, shows nothing of now; envd is asked instead.
+// Both dialects.
+func TestOldSamplesAreNoPresentUsage(t *testing.T) {
+	t.Parallel()
+	for _, legacy := range []bool{false, true} {
+		for _, ago := range []time.Duration{59 * time.Second, time.Hour} {
+			kind := e2b.Type()
+			if legacy {
+				kind = e2b.NovitaType()
+			}
+			fake := e2btest.New(t, e2btest.Options{Novita: legacy, Legacy: legacy})
+			id := fake.Add(e2btest.Seed{})
+			rows := make([]string, 0, 60)
+			for n := range 60 {
+				at := time.Now().Add(-ago - time.Duration(60-n)*5*time.Second)
+				row := fmt.Sprintf(`{"timestamp":%q,"timestampUnix":%d,"cpuCount":2,"cpuUsedPct":60}`, at.Format(time.RFC3339), at.Unix())
+				if legacy {
+					row = fmt.Sprintf(`{"timestamp":%q,"cpuCount":2,"cpuUsedPct":60}`, at.Format(time.RFC3339))
+				}
+				rows = append(rows, row)
+			}
+			fake.Break(wiretest.Fault{Route: "GET /sandboxes/{id}/metrics", Status: http.StatusOK, Body: "[" + strings.Join(rows, ",") + "]"})
+			p := open(t, fake, kind)
+			c, _ := providers.As[providers.UsageReader](p)
+			history, ok := providers.As[providers.UsageHistoryReader](p)
+			require.True(t, ok)
+			u, err := c.Usage(t.Context(), id)
+			if err == nil {
+				assert.NotEqual(t, "metrics API", u.Source, ago)
+			}
+			kept, err := history.UsageHistory(t.Context(), id, time.Now().Add(-6*time.Minute))
+			require.NoError(t, err)
+			assert.Equal(t, ago == time.Hour, len(kept) == 0, "what lies outside of the range is none of it")
+		}
+	}
 }
 
 func TestWithoutBulkMetricsTheUsageOfManyIsUnsupported(t *testing.T) {

@@ -99,8 +99,8 @@ func (c *Client) Check(ctx context.Context) []providers.Check {
 	return append(found, providers.CheckClock(c.API))
 }
 
-// sampleWindow is the greatest age of a sample: a new one comes every 5 s.
-const sampleWindow = time.Minute
+// sampleWindow is the greatest age of a sample that shows the present: three of the intervals in which they come.
+const sampleWindow = 3 * 5 * time.Second
 
 // Usage is the newest sample of the metrics API; without a sample or such an API what envd
 // measures now; without that what a script inside measures. Source says which one it is. A
@@ -130,11 +130,8 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 // sampleUsage converts a sample in bytes, or in MiB as Novita has it.
 func (c *Client) sampleUsage(m wireMetric) sandbox.Usage {
 	u := sandbox.Usage{
-		At: c.Now(), Source: "metrics API", CPUPercent: percentOfCore(m.CPUUsedPct, m.CPUCount),
+		At: m.at(), Source: "metrics API", CPUPercent: percentOfCore(m.CPUUsedPct, m.CPUCount),
 		MemoryBytes: providers.ValidBytes(m.MemUsed), MemoryLimitBytes: providers.ValidBytes(m.MemTotal),
-	}
-	if m.TimestampUnix > 0 {
-		u.At = time.Unix(m.TimestampUnix, 0).UTC()
 	}
 	if u.MemoryBytes == nil && m.MemUsedMiB != nil && *m.MemUsedMiB < 1<<30 {
 		u.MemoryBytes = providers.ValidBytes(new(*m.MemUsedMiB * sandbox.MiB))
@@ -179,7 +176,7 @@ func (c *Client) UsageOfMany(ctx context.Context, ids []string) (map[string]sand
 	}
 	found := make(map[string]sandbox.Usage, len(got.Sandboxes))
 	for id, m := range got.Sandboxes {
-		if at := time.Unix(m.TimestampUnix, 0); c.Now().Sub(at) <= sampleWindow && slices.Contains(ids, id) {
+		if c.apiNow().Sub(m.at()) <= sampleWindow && slices.Contains(ids, id) {
 			found[id] = c.sampleUsage(m)
 		}
 	}
@@ -211,11 +208,8 @@ func (c *Client) UsageHistory(ctx context.Context, id string, since time.Time) (
 	}
 	all := make([]sandbox.Usage, 0, len(samples))
 	for _, m := range samples {
-		if m.TimestampUnix > 0 { // a history has no use for a sample without a time
-			all = append(all, c.sampleUsage(m))
-		}
+		all = append(all, c.sampleUsage(m))
 	}
-	slices.SortStableFunc(all, func(a, b sandbox.Usage) int { return a.At.Compare(b.At) })
 	return all, nil
 }
 
@@ -256,8 +250,15 @@ func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process,
 	return all, nil
 }
 
-// readSamples reads the samples of the metrics API since then; legacy clouds take no range. A look that
-// has found none asks for none again.
+// apiNow is the present by the API's clock, which stamps the samples.
+func (c *Client) apiNow() time.Time {
+	ahead, _ := c.API.Skew()
+	return c.Now().Add(ahead)
+}
+
+// readSamples reads the samples of the metrics API since then, the oldest first; legacy clouds take no range. What
+// lies outside of it, or has no time, is left out, whatever the API answers. A look that has found none asks for none
+// again.
 func (c *Client) readSamples(ctx context.Context, id string, since time.Time) ([]wireMetric, error) {
 	if c.metrics.missing() {
 		return nil, errNoRoute
@@ -285,5 +286,9 @@ func (c *Client) readSamples(ctx context.Context, id string, since time.Time) ([
 	if err != nil {
 		return nil, err
 	}
+	ahead, _ := c.API.Skew()
+	from, to := since.Add(ahead).Truncate(time.Second), c.apiNow().Add(sampleWindow)
+	rows = slices.DeleteFunc(rows, func(m wireMetric) bool { return m.at().Before(from) || m.at().After(to) })
+	slices.SortStableFunc(rows, func(a, b wireMetric) int { return a.at().Compare(b.at()) })
 	return rows, fault.Placed(odd, c.Profile, "usage "+id)
 }

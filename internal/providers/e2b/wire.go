@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sbx/internal/httpx"
+	"sbx/internal/providers"
 	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
 )
@@ -51,13 +52,22 @@ type wireLog struct {
 
 // wireMetric is SandboxMetric, envd's Metrics, or Novita's older form in MiB.
 type wireMetric struct {
-	TimestampUnix int64    `json:"timestampUnix"`
-	CPUCount      *float64 `json:"cpuCount"`
-	CPUUsedPct    *float64 `json:"cpuUsedPct"`
-	MemUsed       *int64   `json:"memUsed"`
-	MemTotal      *int64   `json:"memTotal"`
-	MemUsedMiB    *int64   `json:"memUsedMiB"`
-	MemTotalMiB   *int64   `json:"memTotalMiB"`
+	TimestampUnix int64     `json:"timestampUnix"`
+	Timestamp     time.Time `json:"timestamp"` // older clouds have only this one
+	CPUCount      *float64  `json:"cpuCount"`
+	CPUUsedPct    *float64  `json:"cpuUsedPct"`
+	MemUsed       *int64    `json:"memUsed"`
+	MemTotal      *int64    `json:"memTotal"`
+	MemUsedMiB    *int64    `json:"memUsedMiB"`
+	MemTotalMiB   *int64    `json:"memTotalMiB"`
+}
+
+// at is the time of a sample; zero = it has none.
+func (m wireMetric) at() time.Time {
+	if m.TimestampUnix > 0 {
+		return time.Unix(m.TimestampUnix, 0).UTC()
+	}
+	return providers.ValidTime(m.Timestamp.UTC())
 }
 
 // wireManyMetrics is SandboxesWithMetrics: the newest sample of each sandbox that has one.

@@ -150,6 +150,8 @@ echo "$$ $(birth $$) $(boot)" > "$d/runner.new" && mv "$d/runner.new" "$d/runner
 { echo "started $(date +%s)"; counters | sed 's/^/before /'; } > "$d/begin"
 [ -z "$w" ] || CDPATH= cd -- "$w" 2>> "$d/err.0" || finish 125 unstarted
 mkfifo "$d/o" "$d/e" 2>> "$d/err.0" || finish 125 unstarted
+: >> "$d/out.0"
+: >> "$d/err.0"
 keep out < "$d/o" & a=$!
 keep err < "$d/e" & b=$!
 case $1 in

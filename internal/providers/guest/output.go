@@ -42,7 +42,10 @@ stream() {
     [ -n "$last" ] && [ $last -gt $k ] || last=$k
     [ $k -gt $from ] || { [ -n "$file" ] && [ $file -gt $k ]; } || file=$k
   done
-  [ -n "$last" ] || { echo "$1 $2 0"; return; }
+  [ -n "$last" ] || {
+    [ ! -e "$d/pid" ] || [ -e "$d/code" ] && echo "$1 $2 0" || echo "$1 removed"
+    return
+  }
   [ $from -ge $first ] || { from=$first file=$first; }
   total=$((last + $(wc -c < "$d/$1.$last")))
   [ -e "$d/$1.cut" ] && cut=cut || cut=
@@ -157,6 +160,9 @@ func parseChunk(lines [][]byte, name string, at int64) (chunk, [][]byte, error) 
 }
 
 func parseChunkHead(head []string, name string, at int64) (chunk, error) {
+	if len(head) == 2 && head[0] == name && head[1] == "removed" {
+		return chunk{}, fault.New(fault.KindUnavailable, "%w: the files of its log were removed", ErrOutput)
+	}
 	if len(head) < 3 || head[0] != name {
 		return chunk{}, outputFault("%s has no header", name)
 	}

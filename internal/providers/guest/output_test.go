@@ -3,6 +3,7 @@
 package guest_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers/guest"
+	"sbx/internal/testkit/tiertest"
 )
 
 func TestTheNewestOutputStays(t *testing.T) {
@@ -171,6 +173,52 @@ echo ====
 		assert.True(b, got.Cut)
 		assert.True(b, strings.HasPrefix(string(got.Out), "1\n2\n3\n"))
 		assert.Less(b, len(got.Out), 64<<10)
+	})
+}
+
+// TestAProgramThatWritesElsewhereIsListed: its log is no evidence of what it does. The program itself, a child of it, and
+// one of the two streams.
+func TestAProgramThatWritesElsewhereIsListed(t *testing.T) {
+	t.Parallel()
+	each(t, func(b box) {
+		sh := func(_ context.Context, text string) ([]byte, int, error) {
+			out, code := b.run(text)
+			return out, code, nil
+		}
+		b.start(guest.Program{Tag: "plain", Args: []string{"sh", "-c", "sleep 600; :"}})
+		b.start(guest.Program{Tag: "joined", Args: []string{"sh", "-c", "sleep 600 2>&1; :"}})
+		for tag, text := range map[string]string{
+			"itself": "exec sleep 600 > out.json 2>&1", "child": "sleep 600 > out.json; :", "stderr": "exec sleep 600 2> /dev/null", "pipe": "sleep 600 | cat; :",
+		} {
+			b.start(guest.Program{Tag: tag, Args: []string{"sh", "-c", text}})
+		}
+		for tag, listed := range map[string]bool{"plain": false, "joined": false, "itself": true, "child": true, "stderr": true, "pipe": true} {
+			assert.Eventually(b, func() bool {
+				found, err := guest.UnseenProcesses(b.Context(), sh, tag)
+				require.NoError(b, err)
+				n := 0
+				for _, p := range found {
+					if p.PID > 0 {
+						n++
+					}
+				}
+				return listed == (n > 0)
+			}, tiertest.Limit(b), 10*time.Millisecond, tag)
+		}
+	})
+}
+
+// TestARemovedLogIsNoEmptyLog: a cleaner inside may remove the files.
+func TestARemovedLogIsNoEmptyLog(t *testing.T) {
+	t.Parallel()
+	each(t, func(b box) {
+		b.launch("sleep", "600")
+		assert.Empty(b, b.read(guest.Offsets{}).Out)
+		require.NoError(b, os.Remove(filepath.Join(b.home, ".sbx/runs/main/out.0")))
+		out, _ := b.run(guest.ReadOutputScript("", guest.Offsets{}))
+		_, err := guest.ParseOutput(out, guest.Offsets{})
+		require.ErrorIs(b, err, guest.ErrOutput)
+		require.ErrorContains(b, err, "removed")
 	})
 }
 

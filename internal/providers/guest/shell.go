@@ -13,6 +13,7 @@ import (
 	"errors"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -114,20 +115,43 @@ func Usage(ctx context.Context, sh Shell, now time.Time) (sandbox.Usage, error) 
 	return RunReadOnly(ctx, sh, MeasureScript, func(printed []byte, _ int) (sandbox.Usage, error) { return ParseUsage(printed, now) })
 }
 
-// OtherRuns lists the runs of a sandbox that have not ended, without that of main: commands
-// whose output only their client gets.
-func OtherRuns(ctx context.Context, sh Shell, main string) ([]providers.Process, error) {
-	runs, err := RunReadOnly(ctx, sh, ListScript, func(printed []byte, _ int) ([]Run, error) { return ParseList(printed) })
-	if err != nil {
-		return nil, err
-	}
-	var found []providers.Process
-	for _, r := range runs {
-		if r.Tag != main && !r.Ended {
-			found = append(found, providers.Process{Args: []string{"run", r.Tag}})
+// UnseenProcesses lists what may work in a sandbox without a sign in the log of the run main: the other runs that have
+// not ended, whose output only their client gets, and the processes of main whose output does not go to that log.
+func UnseenProcesses(ctx context.Context, sh Shell, main string) ([]providers.Process, error) {
+	return RunReadOnly(ctx, sh, unseenScript(main), func(printed []byte, _ int) ([]providers.Process, error) {
+		runs, err := ParseList(printed)
+		if err != nil {
+			return nil, err
 		}
-	}
-	return found, nil
+		var found []providers.Process
+		for _, r := range runs {
+			if r.Tag != main && !r.Ended {
+				found = append(found, providers.Process{Args: []string{"run", r.Tag}})
+			}
+		}
+		for line := range strings.Lines(string(printed)) {
+			if text, is := strings.CutPrefix(line, "elsewhere "); is {
+				pid, _ := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+				if !slices.ContainsFunc(found, func(p providers.Process) bool { return p.PID == pid }) {
+					found = append(found, providers.Process{PID: pid, Args: []string{"writes elsewhere"}})
+				}
+			}
+		}
+		return found, nil
+	})
+}
+
+// unseenScript is ListScript that also prints "elsewhere PID" for each process of a run of which descriptor 1 or 2 is
+// not a pipe of the run, or cannot be read.
+func unseenScript(tag string) string {
+	return enterRunDir(tag) + sharedFunctions + strayFunctions + `ours() { [ "/proc/$q/fd/$1" -ef "$d/o" ] || [ "/proc/$q/fd/$1" -ef "$d/e" ]; } 2>/dev/null
+mark="SBX_RUN=$d/"
+[ ! -d "$d" ] || for e in "/proc/$(alive "$d/pid")/" $(marked); do
+  q=${e#/proc/}
+  q=${q%/*}
+  { ours 1 && ours 2; } || [ -z "$q" ] || [ -z "$(birth "$q")" ] || echo "elsewhere $q"
+done
+` + listText
 }
 
 // NotStarted says by exit code and end of stderr that a program was not run at all; nil where
@@ -159,7 +183,9 @@ type Run struct {
 }
 
 // ListScript is a script that prints the runs of a sandbox, for ParseList.
-const ListScript = sharedFunctions + `for d in ` + runsDir + `/*; do
+const ListScript = sharedFunctions + listText
+
+const listText = `for d in ` + runsDir + `/*; do
   [ -d "$d" ] && echo "run ${d##*/} $(state "$d") $(sed -n 's/^started //p' "$d/begin" 2>/dev/null)"
 done
 echo end

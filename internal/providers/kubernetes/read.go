@@ -33,10 +33,12 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	}
 	var m wireMetrics
 	_, err = c.API.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("apis", "metrics.k8s.io", "v1beta1", "namespaces", c.at.namespace, "pods", pod.Metadata.Name)}, &m)
-	if statusOfMissing(err) {
+	switch missing := statusOfMissing(err); {
+	case missing && !strings.Contains(string(httpx.StatusOf(err).Body), "podmetrics"): // no such API
+		return sandbox.Usage{}, c.Fault(fault.KindUnsupported, op, "the cluster has no metrics server")
+	case missing:
 		return sandbox.Usage{At: c.Now(), Source: "metrics server (it has no sample of the pod)", MemoryLimitBytes: limits.MemoryBytes}, nil
-	}
-	if err != nil {
+	case err != nil:
 		return sandbox.Usage{}, err
 	}
 	u := sandbox.Usage{At: providers.ValidTime(m.Timestamp.UTC()), Source: "metrics server", MemoryLimitBytes: limits.MemoryBytes}

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
+	"strconv"
 	"sync"
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
+	"sbx/internal/providers/local/identity"
 	"sbx/internal/providers/local/record"
 	"sbx/internal/providers/local/wire"
 	"sbx/internal/sandbox"
@@ -76,16 +79,57 @@ func (c *Client) noteExec(id string) func() {
 }
 
 // Processes reports whether a command of a client runs inside: its output goes to the client
-// alone and is in no log.
+// alone and is in no log. It also lists the processes of the program that write elsewhere than into its log.
 func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process, error) {
-	if _, err := c.loadRecord(ctx, "processes", id); err != nil {
+	r, err := c.loadRecord(ctx, "processes", id)
+	if err != nil {
 		return nil, err
 	}
 	held, err := c.store.ExecHeld(id)
-	if err != nil || !held {
+	if err != nil {
 		return nil, c.classifyError("processes "+id, err)
 	}
-	return []providers.Process{{Args: []string{"exec"}}}, nil
+	if held {
+		return []providers.Process{{Args: []string{"exec"}}}, nil
+	}
+	if r.State != sandbox.StateRunning {
+		return nil, nil
+	}
+	return c.elsewhere(r)
+}
+
+// elsewhere lists the living processes of a sandbox of which stdout or stderr is not one of the two pipes of its stub, or
+// cannot be read.
+func (c *Client) elsewhere(r record.Record) ([]providers.Process, error) {
+	tree, err := c.listTree(r)
+	if err != nil {
+		return nil, c.classifyError("processes "+r.ID, err)
+	}
+	pipes := openedAs(r.Stub.PID)
+	var found []providers.Process
+	for _, p := range tree {
+		mine := openedAs(p.PID)
+		seen := func(fd int) bool {
+			return slices.ContainsFunc(pipes[:], func(pipe os.FileInfo) bool { return mine[fd] != nil && os.SameFile(mine[fd], pipe) })
+		}
+		if seen(0) && seen(1) {
+			continue
+		}
+		if _, err := identity.Of(p.PID); err == nil { // else it has ended since
+			found = append(found, providers.Process{PID: int64(p.PID), Args: []string{"writes elsewhere"}})
+		}
+	}
+	return found, nil
+}
+
+// openedAs are stdout and stderr of a process; nil = it cannot be read.
+func openedAs(pid int) (streams [2]os.FileInfo) {
+	for i := range streams {
+		if at, err := os.Stat("/proc/" + strconv.Itoa(pid) + "/fd/" + strconv.Itoa(i+1)); err == nil {
+			streams[i] = at
+		}
+	}
+	return streams
 }
 
 // closeOnCancel shuts the connection down when ctx ends, which ends the command. The

@@ -93,3 +93,22 @@ func TestProbeOfACrowdedSocketHearsItsEnd(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, providers.ConditionBroken, h.Condition)
 }
+
+// TestAProgramThatWritesElsewhereIsListed: its log shows nothing of what it does.
+func TestAProgramThatWritesElsewhereIsListed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for script, want := range map[string]bool{
+		"sleep 600; :": false, "exec sleep 600 2>&1": false, "exec sleep 600 > out.json 2>&1": true, "sleep 600 > out.json; :": true, "exec sleep 600 2> /dev/null": true,
+	} {
+		t.Run(script, func(t *testing.T) {
+			t.Parallel()
+			s := b.create(t, sandbox.Spec{Command: []string{"sh", "-c", script}})
+			require.Eventually(t, func() bool {
+				found, err := b.Processes(t.Context(), s.ID)
+				require.NoError(t, err)
+				return want == (len(found) > 0)
+			}, tiertest.Limit(t), 5*time.Millisecond)
+		})
+	}
+}

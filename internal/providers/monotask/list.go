@@ -92,8 +92,11 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	if _, err := c.API.JSON(ctx, r, &w); err != nil {
 		return sandbox.Usage{}, err
 	}
-	if w.CPUPercent == nil && w.MemoryMB == nil && w.Operations == nil && w.DurationMS == nil {
-		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, r.Op, "the agent reports no figures")
+	switch {
+	case w.ID != "" && w.ID != id:
+		return sandbox.Usage{}, providers.CheckAnswerID(c.Profile, r.Op, id, w.ID)
+	case w.CPUPercent == nil, w.Operations == nil: // the two signs of work: unread they would be taken for rest
+		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, r.Op, "the agent reports no processor time or no operations")
 	}
 	u := sandbox.Usage{At: c.Now(), Source: "self-reported by the agent", CPUPercent: providers.ValidPercent(w.CPUPercent), Operations: w.Operations}
 	if w.MemoryMB != nil && *w.MemoryMB >= 0 && *w.MemoryMB < 1<<30 {

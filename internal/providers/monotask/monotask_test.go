@@ -198,7 +198,7 @@ func TestUsageSaysHowLongItRan(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, u.Duration)
 	assert.Equal(t, 45*time.Second, *u.Duration)
-	fake.Break(wiretest.Fault{Status: 200, Body: `{"cpu_percent":1,"duration_ms":-5}`})
+	fake.Break(wiretest.Fault{Status: 200, Body: `{"cpu_percent":1,"operations":3,"duration_ms":-5}`})
 	u, err = open(t, fake).Usage(t.Context(), id)
 	require.NoError(t, err)
 	assert.Nil(t, u.Duration, "what cannot be is not known")

@@ -27,6 +27,7 @@ type wireStats struct {
 
 // wireResources is what an agent reports about itself.
 type wireResources struct {
+	ID         string   `json:"id"` // of an answer that names its sandbox
 	CPUPercent *float64 `json:"cpu_percent"`
 	MemoryMB   *float64 `json:"memory_mb"`
 	DurationMS *float64 `json:"duration_ms"`

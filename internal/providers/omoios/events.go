@@ -79,6 +79,9 @@ func (r *eventReader) readAll(ctx context.Context) error {
 		if err := r.c.readJSON(ctx, sandboxRequest("events", r.id, "events", query), &w); err != nil {
 			return err
 		}
+		if err := providers.CheckAnswerID(r.c.Profile, "events "+r.id, r.id, w.SandboxID); err != nil {
+			return err
+		}
 		rows, err := w.Events.Rows()
 		if err != nil {
 			r.addRows(rows)
@@ -106,7 +109,7 @@ func (r *eventReader) readAll(ctx context.Context) error {
 
 func (r *eventReader) addRows(rows []json.RawMessage) {
 	for _, row := range rows {
-		w, ok := readEvent(row)
+		w, ok := readEvent(row, r.id)
 		switch {
 		case !ok:
 			r.invalid++
@@ -117,11 +120,11 @@ func (r *eventReader) addRows(rows []json.RawMessage) {
 	}
 }
 
-// readEvent reads a row; one without id, type or time is invalid.
-func readEvent(row json.RawMessage) (wireEvent, bool) {
+// readEvent reads a row; one without id, type or time, or of another sandbox, is invalid.
+func readEvent(row json.RawMessage, sandboxID string) (wireEvent, bool) {
 	var w wireEvent
 	_, err := httpx.Decode(row, &w)
-	return w, err == nil && w.ID != "" && w.Type != "" && !w.CreatedAt.IsZero()
+	return w, err == nil && w.ID != "" && w.Type != "" && !w.CreatedAt.IsZero() && (w.SandboxID == "" || w.SandboxID == sandboxID)
 }
 
 // confirmNoEvents checks by the history that a sandbox has no events: the list of events is
@@ -154,6 +157,7 @@ const (
 func (c *Client) Activity(ctx context.Context, id string) (providers.Activity, error) {
 	var found providers.Activity
 	var newest wireEvent // without heartbeats
+	var beat, started moment
 	var guard wirekit.PageGuard
 	cursor := ""
 	for n := range maxHistoryPages {
@@ -165,7 +169,10 @@ func (c *Client) Activity(ctx context.Context, id string) (providers.Activity, e
 			if w.Total == 0 && w.Heartbeats.Count == 0 && len(w.rows) == 0 {
 				return providers.Activity{}, c.Fault(fault.KindNotFound, "activity "+id, "it has never reported anything")
 			}
-			found = c.heartbeats(w)
+			if err := c.checkClock(id, w.Heartbeats.Last); err != nil {
+				return providers.Activity{}, err
+			}
+			beat, found = w.Heartbeats.Last.moment, c.heartbeats(w)
 		}
 		last, ok := lastWork(w)
 		if !ok {
@@ -175,8 +182,15 @@ func (c *Client) Activity(ctx context.Context, id string) (providers.Activity, e
 			newest = newestEvent(w)
 			c.setWaiting(&found, newest)
 		}
+		if at := newestStart(w); at.After(started.Time) {
+			started = at
+		}
 		if last.Type != "" {
 			found.LastWorkAt = last.CreatedAt.Time
+			if started.After(last.CreatedAt.Time) { // a worker that was resumed has not been silent before
+				last.CreatedAt = started
+			}
+			found.Silence = silence(last.CreatedAt, beat)
 			found.Evidence = append(found.Evidence, c.eventEvidence("last activity", last.Type, last.CreatedAt.Time))
 			return found, nil
 		}
@@ -190,6 +204,32 @@ func (c *Client) Activity(ctx context.Context, id string) (providers.Activity, e
 	return found, nil
 }
 
+// maxSkew is how far the backend's clock may be from this machine's for its times to be used.
+const maxSkew = 2 * time.Minute
+
+// checkClock is fault.KindUnavailable where the backend's clock, or that of its events, is not this machine's: a
+// heartbeat from the future shows that as well.
+func (c *Client) checkClock(id string, beat heartbeat) error {
+	ahead, known := c.API.Skew()
+	if early := beat.Sub(c.Now()); !beat.naive && early > maxSkew && early > ahead {
+		ahead, known = early, true
+	}
+	if !known || ahead.Abs() <= maxSkew {
+		return nil
+	}
+	return c.Fault(fault.KindUnavailable, "activity "+id, "its clock is %s this machine's, so that its times prove no silence", providers.ClockWords(ahead)).
+		WithHint("correct the clock of the backend, or this machine's")
+}
+
+// silence is the time from the last work to the newest heartbeat; 0 where they are no times of one clock: one
+// of them has no zone.
+func silence(work, beat moment) time.Duration {
+	if beat.IsZero() || work.naive != beat.naive {
+		return 0
+	}
+	return max(0, beat.Sub(work.Time))
+}
+
 // readHistory reads a page of the history; "" = the newest.
 func (c *Client) readHistory(ctx context.Context, id, cursor string) (wireTrajectory, error) {
 	query := url.Values{"limit": {strconv.Itoa(historyPageSize)}}
@@ -199,6 +239,12 @@ func (c *Client) readHistory(ctx context.Context, id, cursor string) (wireTrajec
 	}
 	var w wireTrajectory
 	err := c.readJSON(ctx, sandboxRequest("activity", id, "trajectory", query), &w)
+	if err == nil {
+		err = providers.CheckAnswerID(c.Profile, "activity "+id, id, w.SandboxID)
+	}
+	if other := w.Heartbeats.Last.sandboxID; err == nil && other != "" {
+		err = providers.CheckAnswerID(c.Profile, "activity "+id, id, other)
+	}
 	if err == nil {
 		w.rows, err = w.Events.Rows()
 	}
@@ -238,7 +284,7 @@ func (c *Client) eventEvidence(what, value string, at time.Time) sandbox.Evidenc
 func lastWork(w wireTrajectory) (wireEvent, bool) {
 	var last wireEvent
 	for _, row := range w.rows {
-		e, ok := readEvent(row)
+		e, ok := readEvent(row, w.SandboxID)
 		if !ok {
 			return wireEvent{}, false
 		}
@@ -263,12 +309,22 @@ func (c *Client) setWaiting(found *providers.Activity, newest wireEvent) {
 func newestEvent(w wireTrajectory) wireEvent {
 	var last wireEvent
 	for _, row := range w.rows {
-		e, ok := readEvent(row)
+		e, ok := readEvent(row, w.SandboxID)
 		if ok && !strings.HasSuffix(e.Type, ".heartbeat") && e.Type != "agent.started" && e.CreatedAt.After(last.CreatedAt.Time) {
 			last = e
 		}
 	}
 	return last
+}
+
+// newestStart is the newest start of a worker of a page; zero without one. Every row can be read.
+func newestStart(w wireTrajectory) (at moment) {
+	for _, row := range w.rows {
+		if e, ok := readEvent(row, w.SandboxID); ok && e.Type == "agent.started" && e.CreatedAt.After(at.Time) {
+			at = e.CreatedAt
+		}
+	}
+	return at
 }
 
 // isWork distinguishes work from heartbeats and failures as OmoiOS does (its list NON_WORK):

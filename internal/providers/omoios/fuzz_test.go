@@ -14,7 +14,7 @@ func FuzzReadEvent(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, row []byte) {
-		w, ok := readEvent(row)
+		w, ok := readEvent(row, "")
 		if !ok {
 			return
 		}

@@ -151,6 +151,8 @@ func (c *Client) taskOf(ctx context.Context, id string) (string, error) {
 		return "", nil
 	case err == nil && w.ID == "":
 		err = c.Fault(fault.KindUnavailable, "task "+id, "the task of a sandbox has no id")
+	case err == nil:
+		err = providers.CheckAnswerID(c.Profile, "task "+id, id, w.SandboxID)
 	}
 	return w.ID, err
 }

@@ -97,7 +97,7 @@ func TestAListingThatFailsSaysSo(t *testing.T) {
 		"loops": {func(f *omoiostest.Fake) { full(f); f.Change(func(o *omoiostest.Options) { o.Loops = true }) }, "the listing repeats itself", 500},
 		"goes down between two pages": {func(f *omoiostest.Fake) {
 			full(f)
-			f.Break(wiretest.Fault{Route: events, Contains: "offset=500", Status: 200, Body: `{"events":[],"total_count":0}`})
+			f.Break(wiretest.Fault{Route: events, Contains: "offset=500", Status: 200, Body: `{"sandbox_id":"` + box + `","events":[],"total_count":0}`})
 		}, "lists 500 of 600 events", 500},
 		"malformed rows": {func(f *omoiostest.Fake) {
 			f.Add(omoiostest.Event{Sandbox: box, Type: "agent.message"},
@@ -138,7 +138,7 @@ func TestAnEmptyAnswerIsNoEvidence(t *testing.T) {
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "no activity is concluded either")
 
 	f.Change(func(o *omoiostest.Options) { o.DatabaseDown = false })
-	f.Break(wiretest.Fault{Route: events, Status: 200, Body: `{"events":[],"total_count":0}`})
+	f.Break(wiretest.Fault{Route: events, Status: 200, Body: `{"sandbox_id":"` + box + `","events":[],"total_count":0}`})
 	_, err = c.Events(t.Context(), box)
 	require.ErrorContains(t, err, "shows no events but counts 1")
 }
@@ -186,6 +186,86 @@ func TestActivityTellsWorkFromLife(t *testing.T) {
 	}
 }
 
+// TestSilenceIsOfOneClock: from the last work to the newest heartbeat, whatever this machine's clock is. A worker is at
+// work in each of these but the first.
+func TestSilenceIsOfOneClock(t *testing.T) {
+	t.Parallel()
+	now := time.Now().UTC()
+	at := func(ago time.Duration, naive bool) string {
+		if naive {
+			return now.Add(-ago).Format("2006-01-02T15:04:05.999999")
+		}
+		return now.Add(-ago).Format(time.RFC3339Nano)
+	}
+	for name, tc := range map[string]struct {
+		work, beat string
+		date       time.Duration // how far the server's own clock is ahead
+		want       time.Duration
+		failed     bool
+	}{
+		"silent":                 {at(time.Hour, false), at(0, false), 0, time.Hour, false},
+		"a clock an hour behind": {at(time.Hour+5*time.Second, false), at(time.Hour, false), 0, 5 * time.Second, false},
+		"without zones":          {at(time.Hour+5*time.Second, true), at(time.Hour, true), 0, 5 * time.Second, false},
+		"one of them zoned":      {at(time.Hour, true), at(0, false), 0, 0, false},
+		"no heartbeat":           {at(time.Hour, false), "", 0, 0, false},
+		"a heartbeat to come":    {at(-time.Hour, false), at(-time.Hour, false), 0, 0, true},
+		"Date an hour behind":    {at(time.Hour, false), at(0, false), -time.Hour, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := omoiostest.New(t, omoiostest.Options{})
+			f.Break(wiretest.Fault{
+				Route: history, Status: 200, Header: map[string]string{"Date": time.Now().Add(tc.date).UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT")},
+				Body: `{"sandbox_id":"` + box + `","events":[{"id":"a","event_type":"agent.tool_use","created_at":"` + tc.work + `"}],"total_events":3,` +
+					`"heartbeat_summary":{"count":3,"last_heartbeat":"` + tc.beat + `"}}`,
+			})
+			got, err := open(t, f, "").Activity(t.Context(), box)
+			if tc.failed {
+				assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
+				return
+			}
+			require.NoError(t, err)
+			assert.InDelta(t, tc.want.Seconds(), got.Silence.Seconds(), 0.1)
+		})
+	}
+}
+
+// TestAnotherSandboxsAnswerIsNone: a page, an event, a heartbeat or a task that names another sandbox says nothing of
+// this one.
+func TestAnotherSandboxsAnswerIsNone(t *testing.T) {
+	t.Parallel()
+	const event = `{"id":"a","event_type":"agent.tool_use","created_at":"2026-11-20T10:00:00Z"`
+	for name, body := range map[string]string{
+		"a page":      `{"sandbox_id":"other","events":[` + event + `}],"total_events":1,"total_count":1}`,
+		"no name":     `{"events":[` + event + `}],"total_events":1,"total_count":1}`,
+		"an event":    `{"sandbox_id":"` + box + `","events":[` + event + `,"sandbox_id":"other"}],"total_events":1,"total_count":1}`,
+		"a heartbeat": `{"sandbox_id":"` + box + `","events":[],"total_events":1,"heartbeat_summary":{"count":1,"last_heartbeat":` + event + `,"sandbox_id":"other"}}}`,
+	} {
+		f := omoiostest.New(t, omoiostest.Options{})
+		f.Add(omoiostest.Event{Sandbox: box, Type: "agent.tool_use"})
+		f.Break(wiretest.Fault{Route: history, Status: 200, Body: body}, wiretest.Fault{Route: events, Status: 200, Body: body})
+		c := open(t, f, "")
+		_, err := c.Activity(t.Context(), box)
+		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%s: %v", name, err)
+		if name != "a heartbeat" {
+			_, err = c.Events(t.Context(), box)
+			assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%s: %v", name, err)
+		}
+	}
+}
+
+// TestAResumedWorkerIsNotSilentSinceItsLastWork: its silence begins with its start.
+func TestAResumedWorkerIsNotSilentSinceItsLastWork(t *testing.T) {
+	t.Parallel()
+	f := omoiostest.New(t, omoiostest.Options{Page: 1})
+	now := time.Now()
+	f.Add(omoiostest.Event{Sandbox: box, Type: "agent.tool_use", At: now.Add(-time.Hour)}, omoiostest.Event{Sandbox: box, Type: "agent.started", At: now.Add(-5 * time.Second)},
+		omoiostest.Event{Sandbox: box, Type: "agent.heartbeat", At: now})
+	got, err := open(t, f, "").Activity(t.Context(), box)
+	require.NoError(t, err)
+	assert.InDelta(t, 5, got.Silence.Seconds(), 0.1)
+}
+
 func TestActivityIsNeverGuessed(t *testing.T) {
 	t.Parallel()
 	f := omoiostest.New(t, omoiostest.Options{})
@@ -195,13 +275,13 @@ func TestActivityIsNeverGuessed(t *testing.T) {
 	f.Add(omoiostest.Event{Sandbox: box, Type: "agent.tool_use"}, omoiostest.Event{Sandbox: box, Raw: map[string]any{"id": "x"}})
 	_, err = c.Activity(t.Context(), box)
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "the row that is not understood may be the last work")
-	f.Break(wiretest.Fault{Route: history, Status: 200, Body: `{"events":[{"id":"a","event_type":"agent.error","created_at":"2026-11-20T10:00:00Z"}],"total_events":9,"has_more":true,"next_cursor":"a"}`})
+	f.Break(wiretest.Fault{Route: history, Status: 200, Body: `{"sandbox_id":"` + box + `","events":[{"id":"a","event_type":"agent.error","created_at":"2026-11-20T10:00:00Z"}],"total_events":9,"has_more":true,"next_cursor":"a"}`})
 	_, err = c.Activity(t.Context(), box)
 	require.ErrorContains(t, err, "the listing repeats itself")
 	for name, end := range map[string]string{"more without a token": `"has_more":true`, "a full page without a mark": `"prev_cursor":null`, "an odd token": `"has_more":true,"next_cursor":7`} {
 		f.Heal()
 		rows := strings.Repeat(`{"id":"a","event_type":"agent.error","created_at":"2026-11-20T10:00:00Z"},`, 99) + `{"id":"b","event_type":"agent.error","created_at":"2026-11-20T10:00:00Z"}`
-		f.Break(wiretest.Fault{Route: history, Status: 200, Body: `{"events":[` + rows + `],"total_events":200,` + end + `}`})
+		f.Break(wiretest.Fault{Route: history, Status: 200, Body: `{"sandbox_id":"` + box + `","events":[` + rows + `],"total_events":200,` + end + `}`})
 		_, err = c.Activity(t.Context(), box)
 		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%s: the last work may be behind it", name)
 	}
@@ -237,7 +317,7 @@ func TestHeartbeatsInEitherShape(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := omoiostest.New(t, omoiostest.Options{})
-			f.Break(wiretest.Fault{Route: history, Status: 200, Body: `{"events":[],"total_events":3,"heartbeat_summary":{"count":3,"last_heartbeat":` + beat + `}}`})
+			f.Break(wiretest.Fault{Route: history, Status: 200, Body: `{"sandbox_id":"` + box + `","events":[],"total_events":3,"heartbeat_summary":{"count":3,"last_heartbeat":` + beat + `}}`})
 			got, err := open(t, f, "").Activity(t.Context(), box)
 			require.NoError(t, err)
 			assert.Equal(t, at, got.LastHeartbeatAt)

@@ -3,6 +3,7 @@ package omoios
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"sbx/internal/agentlog"
@@ -12,12 +13,14 @@ import (
 // wireEvents is a page of events, newest first. Rows are decoded one by one, so that an invalid
 // one does not affect the others.
 type wireEvents struct {
-	Events httpx.List[json.RawMessage] `json:"events"`
-	Total  *int64                      `json:"total_count"`
+	SandboxID string                      `json:"sandbox_id"`
+	Events    httpx.List[json.RawMessage] `json:"events"`
+	Total     *int64                      `json:"total_count"`
 }
 
 type wireEvent struct {
 	ID        string          `json:"id"`
+	SandboxID string          `json:"sandbox_id"`
 	Type      string          `json:"event_type"`
 	Data      json.RawMessage `json:"event_data"`
 	Source    string          `json:"source"`
@@ -26,6 +29,7 @@ type wireEvent struct {
 
 // wireTrajectory is a sandbox's history without heartbeats and other noise.
 type wireTrajectory struct {
+	SandboxID  string                      `json:"sandbox_id"`
 	Events     httpx.List[json.RawMessage] `json:"events"`
 	rows       []json.RawMessage           // of Events
 	Heartbeats struct {
@@ -62,7 +66,11 @@ type wireTask struct {
 
 // moment is a time in Python's format: RFC 3339, or without a zone, which means UTC. Null and a
 // missing value are the zero time.
-type moment struct{ time.Time }
+type moment struct {
+	time.Time
+
+	naive bool // without a zone: on the server's clock, in whatever zone that is
+}
 
 var errMoment = errors.New("not a time")
 
@@ -77,18 +85,24 @@ func (m *moment) UnmarshalJSON(text []byte) error {
 		return nil
 	}
 	at, ok := agentlog.ParseTime(word)
-	if m.Time = at; !ok {
+	_, zoned := time.Parse(time.RFC3339Nano, strings.Replace(word, " ", "T", 1))
+	if m.Time, m.naive = at, zoned != nil; !ok {
 		return errMoment
 	}
 	return nil
 }
 
 // heartbeat is a heartbeat: its time alone, or the whole event.
-type heartbeat struct{ moment }
+type heartbeat struct {
+	moment
+
+	sandboxID string // of the event; "" = it names none
+}
 
 // UnmarshalJSON decodes a heartbeat.
 func (b *heartbeat) UnmarshalJSON(text []byte) error {
 	var row struct {
+		SandboxID string `json:"sandbox_id"`
 		CreatedAt moment `json:"created_at"`
 		Timestamp moment `json:"timestamp"`
 	}
@@ -98,7 +112,7 @@ func (b *heartbeat) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &row); err != nil {
 		return err
 	}
-	b.moment = row.CreatedAt
+	b.moment, b.sandboxID = row.CreatedAt, row.SandboxID
 	if b.IsZero() {
 		b.moment = row.Timestamp
 	}

@@ -182,7 +182,7 @@ func looping(id string) fake.Seed {
 	at := seed.Sandbox.CreatedAt
 	seed.Sandbox.LastActivityAt = at.Add(time.Minute)
 	seed.Logs = []sandbox.LogLine{{At: at.Add(time.Minute), Stream: "stdout", Text: "planning step 1"}}
-	seed.Usage = usage(at, 1, 40_000)
+	seed.Usage = usage(1, 40_000)
 	return seed
 }
 
@@ -191,16 +191,17 @@ func calm(id string) fake.Seed {
 	seed := alive(id)
 	seed.Sandbox.LastActivityAt = time.Now()
 	seed.Logs = []sandbox.LogLine{{At: time.Now(), Stream: "stdout", Text: "step 7 done"}}
-	seed.Usage = usage(seed.Sandbox.CreatedAt, 0.3, 10)
+	seed.Usage = usage(0.3, 10)
 	return seed
 }
 
-func usage(from time.Time, cores float64, operations int64) func(time.Time) sandbox.Usage {
-	var n atomic.Int64
-	return func(time.Time) sandbox.Usage {
+func usage(cores float64, operations int64) func(time.Time) sandbox.Usage {
+	var n, began atomic.Int64
+	return func(now time.Time) sandbox.Usage {
 		i := n.Add(1)
+		began.CompareAndSwap(0, now.UnixNano())
 		return sandbox.Usage{
-			At: from.Add(2*time.Minute + time.Duration(i)*time.Second), CPUSeconds: new(float64(i) * cores), MemoryBytes: new(int64(100 * sandbox.MiB)),
+			At: time.Unix(0, began.Load()).Add(time.Duration(i) * time.Second), CPUSeconds: new(float64(i) * cores), MemoryBytes: new(int64(100 * sandbox.MiB)),
 			Operations: new(i * operations), PIDs: new(int64(3)), OOMKills: new(int64(0)), Source: "cgroup2 + /proc",
 		}
 	}

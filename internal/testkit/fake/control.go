@@ -128,10 +128,14 @@ func (p *Provider) allRecords() []providers.Record {
 	return all
 }
 
-// Activity is the last activity of the sandbox's record.
+// Activity is the last activity of the sandbox's record; its agent reports until now.
 func (p *Provider) Activity(ctx context.Context, id string) (providers.Activity, error) {
-	return readBox(ctx, p, OpActivity, id, func(b *box, _ time.Time) (providers.Activity, error) {
-		return providers.Activity{LastWorkAt: b.s.LastActivityAt}, nil
+	return readBox(ctx, p, OpActivity, id, func(b *box, now time.Time) (providers.Activity, error) {
+		a := providers.Activity{LastWorkAt: b.s.LastActivityAt}
+		if !a.LastWorkAt.IsZero() {
+			a.Silence = max(0, now.Sub(a.LastWorkAt))
+		}
+		return a, nil
 	})
 }
 

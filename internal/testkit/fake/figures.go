@@ -16,7 +16,7 @@ var (
 	_ providers.StatsReader = (*Provider)(nil)
 )
 
-// Usage is the seed's figures, or those of an idle program: 64 MiB and a twentieth of a core. After the
+// Usage is the seed's figures, or those of an idle program: 64 MiB and a tenth of a core. After the
 // end every figure is unknown.
 func (p *Provider) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	return readBox(ctx, p, OpUsage, id, func(b *box, now time.Time) (sandbox.Usage, error) {
@@ -39,9 +39,9 @@ func (p *Provider) Usage(ctx context.Context, id string) (sandbox.Usage, error) 
 }
 
 func idleUsage(s sandbox.Sandbox, now time.Time) sandbox.Usage {
-	u := sandbox.Usage{MemoryBytes: new(int64(64 * sandbox.MiB)), PIDs: new(int64(1)), MemoryLimitBytes: s.Limits.MemoryBytes}
+	u := sandbox.Usage{CPUSeconds: new(0.0), MemoryBytes: new(int64(64 * sandbox.MiB)), PIDs: new(int64(1)), MemoryLimitBytes: s.Limits.MemoryBytes}
 	if !s.StartedAt.IsZero() {
-		u.CPUSeconds = new(now.Sub(s.StartedAt).Seconds() / 20)
+		u.CPUSeconds = new(now.Sub(s.StartedAt).Seconds() / 10)
 	}
 	return u
 }
