@@ -95,6 +95,7 @@ func (p Plan) Remarks() []string {
 	}
 	lines = append(lines,
 		"Of "+strings.Join(p.Undecided, ", ")+" they terminate only sandboxes with the label "+p.OwnerLabel+": sbx does not know who owns the others.",
+		"While a rule selects one of the others, they exit 11.",
 		"To own all of them, or those with a label of yours:",
 		"  "+p.Binary+" config own"+ProviderFlags(p.Undecided)+" --all")
 	if labelled := withoutWords(p.Undecided, p.Unlabelled); len(labelled) > 0 {

@@ -62,7 +62,7 @@ var (
 func Type() providers.Type {
 	return providers.Type{
 		Name: TypeName, Help: "containers of Docker's engine, or of Podman", SwitchedOn: []string{"DOCKER_HOST"}, TellsQuota: true,
-		Facts:    providers.Facts{EndKeeps: providers.EndKeepsState, Shared: true},
+		Facts:    providers.Facts{EndKeeps: providers.EndKeepsState},
 		LabelsIn: "`--label` of `docker run`",
 		LifeSigns: []providers.LifeSign{
 			{Ability: "logs", Shows: "created by sbx: output of the program; others: lines of the main program", Misses: "others: output of `docker exec`, and a line before its end"},
