@@ -20,6 +20,7 @@ type Config struct {
 	Production []string  // by name, each once
 	Protect    Protect
 	Limits     Limits
+	Unattended bool                 // a cleanup without a terminal acts as with --yes
 	Thresholds triage.ThresholdBook // of every profile and agent type
 	Notify     Notify
 	Keys       map[string]string // of the dashboard, by their actions

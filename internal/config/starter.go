@@ -86,6 +86,8 @@ func Starter(types []providers.Type) string {
 	for _, m := range limitSettings() {
 		fmt.Fprintf(&b, "#  %s: %s # %s\n", m.name, cmp.Or(m.fallback, m.sample), m.help)
 	}
+	b.WriteString("\n# true: without a terminal, as from cron, a cleanup acts within its limits as with --yes; " + EnvUnattended + "=1 in a\n" +
+		"# crontab says the same.\n#cleanup:\n#  unattended: false\n")
 	starterThresholds(&b)
 	starterRun(&b)
 	b.WriteString("\n# Where unattended runs report trouble. Secrets are not written here but in the\n# environment variables that are named.\n#notify:\n")
