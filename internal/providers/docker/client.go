@@ -34,6 +34,7 @@ type Client struct {
 	label    string // KEY=VALUE or KEY of the containers that the profile has; "" = all
 	defaults createDefaults
 	turns    guest.Turns
+	images   imageLabels
 
 	mu     sync.Mutex
 	engine engine // the zero value before the first answer
