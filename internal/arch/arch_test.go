@@ -46,7 +46,7 @@ func rooms() map[string][]string {
 		"cond":     {"sandbox", "fault"},
 		"selector": with(words, "cond", "triage"),
 		"triage":   with(words, "cron"),
-		"cron":     {"sandbox"},
+		"cron":     {"fault", "sandbox"},
 		"httpx":    {"fault", "jsontext", "poll"},
 		"policy":   words,
 		// what agents report of their work

@@ -49,19 +49,20 @@ func TestSignalsOf(t *testing.T) {
 		runs []History
 		want triage.FleetSignals
 	}{
-		"no run is recorded":           {nil, triage.FleetSignals{}},
-		"of another profile":           {[]History{{Begin: Begin{Profiles: []ShareRecord{{Profile: "other"}}}, End: failed}}, triage.FleetSignals{}},
-		"of a rule that proves none":   {[]History{unproved}, never(0)},
-		"a good one":                   {[]History{run(time.Minute, full(3), good)}, seen(time.Minute, 0, sample(time.Minute, 3))},
-		"failed since the last good":   {[]History{run(1, full(5), failed), run(2, full(4), failed), run(3, full(3), good), run(4, full(2), failed)}, seen(3, 2, sample(1, 5), sample(2, 4), sample(3, 3), sample(4, 2))},
-		"it runs":                      {[]History{run(1, full(5), nil), run(2, full(4), failed)}, never(1, sample(1, 5), sample(2, 4))},
-		"a guard refused it":           {[]History{run(1, full(5), refused), run(2, full(4), failed), run(3, full(3), good)}, withRefusals(seen(3, 1, sample(1, 5), sample(2, 4), sample(3, 3)), 1)},
-		"what nobody owns is left":     {[]History{run(1, ShareRecord{Complete: true, Unowned: 3}, failed)}, never(0)},
-		"only an owner is missing":     {[]History{run(1, ShareRecord{Complete: true, Unowned: 3}, &End{})}, seen(1, 0)},
-		"an incomplete listing":        {[]History{run(1, ShareRecord{Active: new(2)}, failed)}, never(1)},
-		"of another host":              {[]History{shared}, seen(time.Minute, 0)},
-		"it was changed or damaged":    {[]History{broken}, triage.FleetSignals{}},
-		"an older journal counts none": {[]History{run(1, ShareRecord{Complete: true, Fleet: 7}, good)}, seen(1, 0)},
+		"no run is recorded":                           {nil, triage.FleetSignals{}},
+		"of another profile":                           {[]History{{Begin: Begin{Profiles: []ShareRecord{{Profile: "other"}}}, End: failed}}, triage.FleetSignals{}},
+		"of a rule that proves none":                   {[]History{unproved}, never(0)},
+		"a good one":                                   {[]History{run(time.Minute, full(3), good)}, seen(time.Minute, 0, sample(time.Minute, 3))},
+		"failed since the last good":                   {[]History{run(1, full(5), failed), run(2, full(4), failed), run(3, full(3), good), run(4, full(2), failed)}, seen(3, 2, sample(1, 5), sample(2, 4), sample(3, 3), sample(4, 2))},
+		"it runs":                                      {[]History{run(1, full(5), nil), run(2, full(4), failed)}, never(1, sample(1, 5), sample(2, 4))},
+		"a guard refused it":                           {[]History{run(1, full(5), refused), run(2, full(4), failed), run(3, full(3), good)}, withRefusals(seen(3, 1, sample(1, 5), sample(2, 4), sample(3, 3)), 1)},
+		"what nobody owns is left":                     {[]History{run(1, ShareRecord{Complete: true, Unowned: 3}, failed)}, never(0)},
+		"only an owner is missing":                     {[]History{run(1, ShareRecord{Complete: true, Unowned: 3}, &End{})}, seen(1, 0)},
+		"only an owner is missing, and nobody watches": {[]History{run(1, ShareRecord{Complete: true, Unowned: 3}, &End{ExitCode: 11})}, seen(1, 0)},
+		"an incomplete listing":                        {[]History{run(1, ShareRecord{Active: new(2)}, failed)}, never(1)},
+		"of another host":                              {[]History{shared}, seen(time.Minute, 0)},
+		"it was changed or damaged":                    {[]History{broken}, triage.FleetSignals{}},
+		"an older journal counts none":                 {[]History{run(1, ShareRecord{Complete: true, Fleet: 7}, good)}, seen(1, 0)},
 	} {
 		assert.Equal(t, tc.want, SignalsOf(tc.runs, "prod"), name)
 	}

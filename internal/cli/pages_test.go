@@ -121,8 +121,7 @@ func factsSection(types []providers.Type) string {
 		{"they are processes of that host and can read its files", is(func(f providers.Facts) bool { return f.HostProcesses })},
 		{"they are kept in the state directory of sbx", is(func(f providers.Facts) bool { return f.InStateDir })},
 		{"the profile sets the default size; images and snapshots do not apply", is(func(f providers.Facts) bool { return f.SizedByProfile })},
-		{"all of them are yours if no file configures the profile", is(func(f providers.Facts) bool { return f.OwnsAll })},
-		{"others have there what is no sandbox: a configured profile owns only what has an owner's label", is(func(f providers.Facts) bool { return f.Shared })},
+		{"all of them are yours without `owned`; of the others what has the label `sbx/owner`", is(func(f providers.Facts) bool { return f.OwnsAll })},
 		{"the default profile of a create", is(func(f providers.Facts) bool { return f.LaunchDefault })},
 		{"an end without `--delete` keeps", func(f providers.Facts) string { return string(f.EndKeeps) }},
 		{"after a lost answer to a create, its sandbox may still appear for", func(f providers.Facts) string { return sandbox.FormatDuration(f.SettleTime()) }},
@@ -179,8 +178,8 @@ func labelsSection(b *strings.Builder, types []providers.Type) {
 	b.WriteString("\n## Labels\n\n" +
 		"`sbx create` and `sbx run` write `" + sandbox.LabelOwner + "`, `" + sandbox.LabelTask + "` and `" + sandbox.LabelAgentType + "`. Without sbx you can write the\n" +
 		"same labels, and `" + sandbox.LabelKeep + "` with `true` or a time until which nothing may terminate it\n" +
-		"(`sbx help labels`). If only its environment variable adds a profile, cleanup terminates\n" +
-		"only what has `" + sandbox.LabelOwner + "`; `sbx config own` changes that.\n\n" +
+		"(`sbx help labels`). Without `owned` in its profile, in a file or by its environment variable,\n" +
+		"cleanup terminates only what has `" + sandbox.LabelOwner + "`; `sbx config own` changes that.\n\n" +
 		"| type | written in |\n|---|---|\n")
 	for _, kind := range types {
 		if kind.Attach == nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/cleanup"
+	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/ops/end"
@@ -26,8 +27,10 @@ func newCleanup(d *Deps) *cobra.Command {
 		Short:   "Terminate many sandboxes by rule, and verify the ends",
 		Long: "Terminate many sandboxes by rule, and verify the ends.\n\n" +
 			"Without --yes it prints the plan (which sandboxes it would terminate, and why) and\n" +
-			"changes nothing; on a terminal you may confirm by typing the count. A sandbox must\n" +
-			"match all selectors. Without any the rule is --stuck; with --yes, write --stuck.\n\n" +
+			"changes nothing; on a terminal you may confirm by typing the count. Without a terminal\n" +
+			"`cleanup: {unattended: true}` in the configuration, or " + config.EnvUnattended + "=1 in a crontab, acts as\n" +
+			"--yes does. A sandbox must match all selectors. Without any the rule is --stuck; to\n" +
+			"act, write --stuck.\n\n" +
 			"A running sandbox is terminated only if it is old enough and inactive: sbx looks at\n" +
 			"its output, events and processor. If sbx cannot tell (no age, no source, incomplete\n" +
 			"listing), it keeps the sandbox and counts it. Protected ones (sbx/keep, the\n" +
@@ -236,13 +239,13 @@ func (c *cleanupCommand) showPlan(ctx context.Context, req end.CleanupRequest, s
 		}
 	}
 	question, askable := result.Question()
-	asks := askable && c.d.isAttended() && c.p.Format.Human() && c.o.out == "" && spelled
+	asks := askable && c.d.isAttended() && c.p.Format.Human() && c.o.out == "" && !c.o.dry && spelled
 	err = views.ShowCleanupPlan(c.p, cleanupSchema, result, c.o.detailed, c.d.Now().Location())
 	if warn := result.WriteDryTextfile(ctx, fault.ExitCode(err)); warn != nil {
 		c.p.Warn(warn.Error())
 	}
-	if c.o.out == "" && !c.d.isAttended() && ctx.Err() == nil {
-		c.p.Warn("nothing was done; add --yes to terminate") // also with -q: a crontab line without --yes does nothing
+	if !c.o.dry && c.o.out == "" && !c.d.isAttended() && ctx.Err() == nil {
+		c.p.Warn("nothing was done; to terminate, " + unattendedWays) // also with -q: such a crontab line does nothing, each time
 	}
 	if ctx.Err() == nil && c.p.Format.Human() {
 		c.sayNext(req, result, spelled)

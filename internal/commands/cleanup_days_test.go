@@ -40,7 +40,7 @@ func quietHerd(prefix string, n int) []fake.Seed {
 	return seeds
 }
 
-const twoProfiles = "providers:\n  prod: {type: local}\n  other: {type: fake}\n"
+const twoProfiles = "providers:\n  prod: {type: local}\n  other: {type: fake, owned: all}\n"
 
 // days is one bad day over two profiles, each with four old sandboxes.
 type day struct {

@@ -29,7 +29,7 @@ type cleanupOptions struct {
 
 	delete               bool
 	wait, grace          string
-	yes, detailed        bool
+	yes, dry, detailed   bool
 	out, apply, resume   string
 	maxPlanAge, lockWait string
 	explain              string
@@ -58,6 +58,7 @@ func (o *cleanupOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.wait, "wait", sandbox.FormatDuration(fleet.DefaultWait), "wait `DURATION` for each end to be verified, then exit 8")
 	f.StringVar(&o.grace, "grace", sandbox.FormatDuration(end.EndGrace), "`DURATION` between SIGTERM and SIGKILL")
 	f.BoolVar(&o.yes, "yes", false, "do it")
+	f.BoolVar(&o.dry, "dry-run", false, "print the plan and change nothing, also unattended")
 	f.StringVar(&o.out, "out", "", "write the plan to `FILE` and change nothing")
 	f.StringVar(&o.apply, "apply", "", "terminate at most the sandboxes of the plan in `FILE`")
 	f.StringVar(&o.maxPlanAge, "max-plan-age", "1h", "refuse a plan older than `DURATION`")
@@ -78,7 +79,7 @@ func (o *cleanupOptions) addFlags(cmd *cobra.Command) {
 			"idle-for", "failed-older-than", "include-failed", "include-paused", "unhealthy", "ignore-activity", "unowned",
 		}},
 		{"Limits", []string{"max-delete", "max-fraction", "production", "if-usage-above"}},
-		{"What is done", []string{"yes", "delete", "grace", "wait", "concurrency", "provider-side", "emergency"}},
+		{"What is done", []string{"yes", "dry-run", "delete", "grace", "wait", "concurrency", "provider-side", "emergency"}},
 		{"Plans and runs", []string{"out", "apply", "max-plan-age", "explain", "resume"}},
 		{"Unattended", []string{"every", "lock-timeout", "textfile", "ping", "detailed-exitcode"}},
 	})
@@ -119,12 +120,34 @@ func (o *cleanupOptions) readRequest(cmd *cobra.Command, d *Deps) (req end.Clean
 	if err != nil {
 		return req, spelled, err
 	}
+	if err := o.allowUnattended(d, c.Unattended); err != nil {
+		return req, spelled, err
+	}
+	req.Yes = o.yes
 	if o.yes && !spelled && !o.emergency && !o.providerSide && o.apply == "" && o.resume == "" {
-		return req, spelled, fault.New(fault.KindRefused, "--yes needs a selector: no rule was given").
-			WithHint("see the plan without --yes; then repeat with --stuck --yes, or with --older-than")
+		what := "an unattended cleanup"
+		if cmd.Flags().Changed("yes") {
+			what = "--yes"
+		}
+		return req, spelled, fault.New(fault.KindRefused, "%s needs a selector: no rule was given", what).
+			WithHint("see the plan with --dry-run; then repeat with --stuck, or with --older-than")
 	}
 	return req, spelled, nil
 }
+
+// allowUnattended takes the configuration's leave to act without a terminal for --yes, except for what
+// only makes a plan. Every is for what acts.
+func (o *cleanupOptions) allowUnattended(d *Deps, allowed bool) error {
+	plans := o.dry || o.detailed || o.out != "" || o.explain != ""
+	o.yes = o.yes || allowed && !plans && !d.isAttended()
+	if o.every != "" && !o.yes {
+		return fault.Usage("--every needs --yes").WithHint("%s", unattendedWays)
+	}
+	return nil
+}
+
+// unattendedWays are the two ways to let a cleanup without a terminal act.
+const unattendedWays = "add --yes, or let every cleanup without a terminal act: `cleanup: {unattended: true}` in the configuration, or " + config.EnvUnattended + "=1 in the crontab"
 
 func (o *cleanupOptions) readDurations(req *end.CleanupRequest) error {
 	for _, m := range []struct {
@@ -207,7 +230,7 @@ func selectingFlags() []string {
 func (o *cleanupOptions) refuseContradictions(cmd *cobra.Command) error {
 	f := cmd.Flags()
 	var modes []string
-	for _, name := range []string{"out", "apply", "resume", "explain", "provider-side", "emergency"} {
+	for _, name := range []string{"dry-run", "out", "apply", "resume", "explain", "provider-side", "emergency"} {
 		if f.Changed(name) {
 			modes = append(modes, "--"+name)
 		}
@@ -215,10 +238,10 @@ func (o *cleanupOptions) refuseContradictions(cmd *cobra.Command) error {
 	if len(modes) > 1 {
 		return fault.Usage("%s and %s exclude each other", modes[0], modes[1])
 	}
-	if (o.out != "" || o.explain != "") && o.yes {
+	if o.yes && (o.dry || o.out != "" || o.explain != "") {
 		return fault.Usage("%s does nothing, so --yes has no meaning with it", modes[0])
 	}
-	if o.every != "" && (!o.yes || len(modes) > 0) {
+	if o.every != "" && len(modes) > 0 {
 		return fault.Usage("--every needs --yes and cannot be combined with another mode")
 	}
 	if o.resume != "" && o.usageAbove != "" {

@@ -129,8 +129,9 @@ func newConfigOwn(d *Deps) *cobra.Command {
 		Long: "Set which sandboxes of a profile cleanup and reconcile may terminate: all, or those\n" +
 			"with a label. It shows its change to the file of --config, else to the user's\n" +
 			"file; comments and other settings stay.\n\n" +
-			"A profile that only its environment variable has enabled owns only sandboxes with the\n" +
-			"label " + sandbox.LabelOwner + ", which `create` and `run` set. Your own code can set a label in the\n" +
+			"Until then a profile, in a file or enabled by its environment variable, owns only\n" +
+			"sandboxes with the label " + sandbox.LabelOwner + ", which `create` and `run` set, and an unattended\n" +
+			"cleanup that only this keeps from something exits 11. Your own code can set a label in the\n" +
 			"provider's metadata when it creates sandboxes; the value * matches any.\n\n" +
 			labelsHelp(d.Types),
 		Example: "sbx config own --provider local --all --dry-run\n" +

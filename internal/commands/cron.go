@@ -61,14 +61,15 @@ func parseLayers(words []string) ([]cron.Layer, error) {
 }
 
 type cronPrintOptions struct {
-	systemd   bool
-	checkOnly bool
-	emergency bool
-	layers    []string
-	lock      string
-	ping      string
-	textfile  string
-	envFile   string
+	systemd    bool
+	checkOnly  bool
+	emergency  bool
+	layers     []string
+	production []string
+	lock       string
+	ping       string
+	textfile   string
+	envFile    string
 }
 
 const cronPrintSchema = "sbx.cron.print/v1"
@@ -85,6 +86,8 @@ func newCronPrint(d *Deps) *cobra.Command {
 			"listed and read from a file (--env-file); no secret is printed.\n" +
 			"{layer} in --ping and --textfile stands for the name of the layer. The minutes are\n" +
 			"derived from the host name, so that hosts do not all start at once.\n\n" +
+			"The jobs of a production profile are printed as comments unless --production names\n" +
+			"it.\n\n" +
 			"Comments say what the jobs would miss: profiles without an owner setting, and\n" +
 			"profiles without a quota or max_sandboxes, which layer usage cannot watch. A\n" +
 			"provider's own emergency cleanup above 80% is printed as a comment, since it also\n" +
@@ -98,6 +101,8 @@ func newCronPrint(d *Deps) *cobra.Command {
 	f.BoolVar(&o.checkOnly, "check-only", false, "layer reconcile only checks and changes nothing")
 	f.BoolVar(&o.emergency, "emergency", false, "layer usage also runs the provider's emergency cleanup, which\nterminates active sandboxes")
 	layerFlag(cmd, &o.layers, "only this `LAYER` (repeatable)")
+	f.StringSliceVar(&o.production, "production", nil, "let the lines act in production profile `NAME` (repeatable); without\nit its lines are comments")
+	completeFlag(cmd, "production", func() []string { return d.ProductionNames() })
 	f.StringVar(&o.lock, "lock-timeout", "2m", "let a run wait `DURATION` for another one")
 	f.StringVar(&o.ping, "ping", "", "let each line ping `URL`; notify.ping_env keeps it out of the crontab")
 	f.StringVar(&o.textfile, "textfile", "", "let each line write its metrics to `FILE` (.prom)")
@@ -131,7 +136,7 @@ func printCron(d *Deps, p *output.Printer, o cronPrintOptions) error {
 
 // readRequest reads the flags before anything is looked up.
 func (o cronPrintOptions) readRequest() (ops.CronPlanRequest, error) {
-	req := ops.CronPlanRequest{CheckOnly: o.checkOnly, Emergency: o.emergency, LockTimeout: o.lock, Ping: o.ping, Textfile: o.textfile, EnvFile: o.envFile}
+	req := ops.CronPlanRequest{Production: o.production, CheckOnly: o.checkOnly, Emergency: o.emergency, LockTimeout: o.lock, Ping: o.ping, Textfile: o.textfile, EnvFile: o.envFile}
 	var err error
 	if req.Layers, err = parseLayers(o.layers); err != nil {
 		return req, err

@@ -44,13 +44,60 @@ func cronBench(t *testing.T, yaml string) *bench {
 func TestCronPrintGoldens(t *testing.T) {
 	t.Parallel()
 	b := cronBench(t, "providers: {box: {type: local}}\nproduction: [box]\nnotify: {slack_env: MY_SLACK}\n")
-	r := b.run(t, "cron print --textfile /var/lib/node_exporter/sbx-{layer}.prom")
+	r := b.run(t, "cron print --production box --textfile /var/lib/node_exporter/sbx-{layer}.prom")
 	require.Equal(t, 0, r.code, r.stderr)
 	assert.Empty(t, r.stderr)
 	golden(t, "cron", strings.ReplaceAll(r.stdout, b.home, "HOME"))
 	r = b.run(t, "cron print --systemd --layer reconcile --check-only")
 	require.Equal(t, 0, r.code, r.stderr)
 	golden(t, "cron-systemd", strings.ReplaceAll(r.stdout, b.home, "HOME"))
+}
+
+// TestCronPrintActsInProductionWhenAsked: the lines of a production profile are comments with the reason, those of
+// the others act in these alone, and a check needs no leave.
+func TestCronPrintActsInProductionWhenAsked(t *testing.T) {
+	t.Parallel()
+	b := cronBench(t, "providers: {box: {type: local}, live: {type: fake}}\nuse: [box, live]\nproduction: [live]\n")
+	lines := func(line string) (act, comment []string) {
+		r := b.run(t, line)
+		require.Equal(t, 0, r.code, r.stderr)
+		for _, l := range strings.Split(r.stdout, "\n") {
+			switch {
+			case strings.HasPrefix(l, "#") && strings.Contains(l, "/sbx' "):
+				comment = append(comment, l)
+			case strings.Contains(l, "/sbx' "):
+				act = append(act, l)
+			}
+		}
+		return act, comment
+	}
+	act, comment := lines("cron print --layer stuck --layer reconcile")
+	require.Len(t, act, 2)
+	require.Len(t, comment, 2)
+	for i := range act {
+		assert.Contains(t, act[i], "--provider box --lock-timeout")
+		assert.NotContains(t, act[i], "live")
+		assert.Contains(t, comment[i], "--provider live --production live")
+	}
+	assert.Contains(t, b.run(t, "cron print").stdout, "# No line acts in live: that is production, and --production was not asked for. To have it written:\n#   /opt/my tools/sbx cron print --production live\n")
+	assert.NotContains(t, b.run(t, "cron print --systemd").stdout, "--production live --lock")
+	assert.Contains(t, b.run(t, "cron print --systemd").stdout, "# No line acts in live")
+	r := b.run(t, "cron print -o json")
+	assert.NotContains(t, r.stdout, "live")
+	assert.Contains(t, r.stderr, "No line acts in live")
+
+	act, comment = lines("cron print --layer stuck --production live")
+	require.Len(t, act, 1)
+	assert.Contains(t, act[0], "--provider box --provider live --production live")
+	assert.Empty(t, comment)
+	act, _ = lines("cron print --layer reconcile --check-only")
+	require.Len(t, act, 1)
+	assert.Contains(t, act[0], "--provider box --provider live --lock-timeout")
+
+	r = b.run(t, "cron print --production box")
+	assert.Equal(t, 2, r.code)
+	assert.Contains(t, r.stderr, `--production: "box" is no selected production profile`)
+	assert.Contains(t, r.stderr, "those are: live")
 }
 
 func TestCronPrintJSON(t *testing.T) {

@@ -156,7 +156,8 @@ func TestARunOfAnotherHostIsAProof(t *testing.T) {
 // TestALineWithoutYesSaysThatItDoesNothing: it is what people put into cron first.
 func TestALineWithoutYesSaysThatItDoesNothing(t *testing.T) {
 	t.Parallel()
-	const says = "sbx: warning: nothing was done; add --yes to terminate\n"
+	const says = "sbx: warning: nothing was done; to terminate, add --yes, or let every cleanup without a terminal act: " +
+		"`cleanup: {unattended: true}` in the configuration, or SBX_UNATTENDED=1 in the crontab\n"
 	for line, code := range map[string]int{
 		"cleanup --older-than 10m":                      0,
 		"cleanup --older-than 10m -q":                   0,

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/config"
+	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
@@ -55,7 +56,7 @@ func TestWhatNobodyOwnsIsSaid(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, p := switchedOn(t, 4, nil)
-		const own = "`sbx config own --provider cloud --all` makes every sandbox there yours, `--label KEY=VALUE` only those with the label"
+		const own = "`sbx config own --provider cloud --all` writes `owned: all` (every sandbox there is yours), --label KEY=VALUE `owned: {labels: {KEY: VALUE}}` (those with the label)"
 
 		r := b.run(t, "cron check --layer stuck")
 		assert.Equal(t, 7, r.code)
@@ -72,8 +73,8 @@ func TestWhatNobodyOwnsIsSaid(t *testing.T) {
 
 		file := filepath.Join(b.home, "sbx.prom")
 		r = b.run(t, "cleanup --stuck --yes -q --textfile "+file)
-		assert.Equal(t, 0, r.code)
-		assert.Equal(t, "sbx: warning: 4 stuck sandboxes were skipped because nobody owns them (cloud 4): "+own+"\n", r.stderr)
+		assert.Equal(t, 11, r.code, "a cron line that ends nothing is not green")
+		assert.Equal(t, "sbx: error: 4 stuck sandboxes were skipped because nobody owns them (cloud 4): cloud/clod0000, cloud/clod0001, cloud/clod0002, cloud/clod0003\nsbx: hint: "+own+"\n", r.stderr)
 		assert.Empty(t, p.Calls(fake.OpTerminate))
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -82,10 +83,13 @@ func TestWhatNobodyOwnsIsSaid(t *testing.T) {
 		acted := b.run(t, "cleanup --stuck --yes -o json").object(t)
 		assert.Equal(t, map[string]any{"cloud": 4.0}, acted["unowned"])
 		assert.Equal(t, map[string]any{"not_owned": 4.0}, acted["kept"])
+		errs, _ := acted["errors"].([]any)
+		require.Len(t, errs, 1)
+		assert.Equal(t, "refused", errs[0].(map[string]any)["kind"])
 
 		r = b.run(t, "cron check --layer stuck")
 		assert.Equal(t, 10, r.code)
-		assert.Contains(t, r.stdout, "it skipped 4 stuck ones because nobody owns them (cloud 4); it has never succeeded; it last ran 0s ago")
+		assert.Contains(t, r.stdout, "it skipped 4 stuck ones because nobody owns them (cloud 4); it has never succeeded; it last ran 0s ago and ended with exit 11\n")
 		assert.Contains(t, r.stderr, own)
 		r = b.run(t, "cron check --layer stuck -o nagios")
 		assert.Equal(t, 2, r.code)
@@ -116,7 +120,7 @@ func TestDoctorSaysWhatCleanupLeaves(t *testing.T) {
 		assert.Equal(t, "cloud", row["provider"])
 		assert.Equal(t, "unknown", row["verdict"])
 		assert.Contains(t, row["message"], "cleanup terminates only what sbx created (label sbx/owner)")
-		require.Equal(t, 0, b.run(t, "cleanup --stuck --yes").code)
+		require.Equal(t, 11, b.run(t, "cleanup --stuck --yes").code)
 		row = find()
 		assert.Equal(t, "false", row["verdict"])
 		assert.Contains(t, row["message"], "the last cleanup skipped 4 stuck ones because nobody owns them")
@@ -154,8 +158,8 @@ func TestAFlagThatNarrowsOwnsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, p := switchedOn(t, 4, nil)
 		r := b.run(t, "cleanup --stuck --yes --provider cloud --max-fraction 100%")
-		assert.Equal(t, 0, r.code, r.stderr)
-		assert.Contains(t, r.stderr, "4 stuck sandboxes were skipped because nobody owns them (cloud 4): `sbx config own --provider cloud --all`")
+		assert.Equal(t, 11, r.code, r.stderr)
+		assert.Contains(t, r.stderr, "4 stuck sandboxes were skipped because nobody owns them (cloud 4): cloud/clod0000")
 		assert.Empty(t, p.Calls(fake.OpTerminate))
 	})
 }
@@ -165,7 +169,7 @@ func TestADecisionIsADecision(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, p := switchedOn(t, 4, nil)
-		require.Equal(t, 0, b.run(t, "cleanup --stuck --yes -q").code)
+		require.Equal(t, 11, b.run(t, "cleanup --stuck --yes -q").code)
 		require.Equal(t, 10, b.run(t, "cron check --layer stuck").code)
 		file := filepath.Join(b.home, ".config", "sbx", "config.yaml")
 		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
@@ -202,7 +206,7 @@ func TestConfigOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, p := switchedOn(t, 4, map[string]string{"team": "agents"})
-		require.Equal(t, 0, b.run(t, "cleanup --stuck --yes -q").code)
+		require.Equal(t, 11, b.run(t, "cleanup --stuck --yes -q").code)
 		require.Empty(t, p.Calls(fake.OpTerminate))
 		require.Equal(t, 10, b.run(t, "cron check --layer stuck").code)
 		file := filepath.Join(b.home, ".config", "sbx", "config.yaml")
@@ -276,13 +280,87 @@ func TestWhatSDKsWriteIsRead(t *testing.T) {
 	})
 }
 
+// TestAnUnattendedRunThatNobodyOwnsIsNotGreen: what is ours ends, the rest is named, and only a good run gets the code
+// of a refusal: not one with a code of its own, one that a person watches, or one that may end what nobody owns.
+func TestAnUnattendedRunThatNobodyOwnsIsNotGreen(t *testing.T) {
+	t.Parallel()
+	const fromFile = "providers:\n  cloud: {type: cloud}\n"
+	for name, tc := range map[string]struct {
+		file, line string
+		tty, lies  bool
+		code       int
+		kept       bool
+	}{
+		"by its variable":          {line: "cleanup --stuck --yes -q", code: 11, kept: true},
+		"in a file":                {file: fromFile, line: "cleanup --stuck --yes -q", code: 11, kept: true},
+		"by age":                   {file: fromFile, line: "cleanup --older-than 10m --yes -q", code: 11, kept: true},
+		"watched":                  {file: fromFile, line: "cleanup --stuck --yes -q", tty: true, code: 0, kept: true},
+		"a code of its own":        {file: fromFile, line: "cleanup --stuck --yes -q --wait 1s", lies: true, code: 7, kept: true},
+		"nothing matches the rule": {file: fromFile, line: "cleanup --stuck --yes -q --name prod*", code: 0},
+		"a flag says otherwise":    {file: fromFile, line: "cleanup --stuck --yes -q --unowned", code: 0},
+		"the file says labels":     {file: "providers:\n  cloud: {type: cloud, owned: {labels: {sbx/owner: '*'}}}\n", line: "cleanup --stuck --yes -q", code: 0},
+		"the file says all":        {file: "providers:\n  cloud: {type: cloud, owned: all}\n", line: "cleanup --stuck --yes -q", code: 0},
+		"the plan of a file":       {file: fromFile, line: "cleanup --yes -q --apply PLAN", code: 11, kept: true},
+	} {
+		bubble.Run(t, name, func(t *testing.T) {
+			b, p := switchedOn(t, 4, nil)
+			mine := quiet("mine0001", time.Hour)
+			mine.Sandbox.Labels = map[string]string{sandbox.LabelOwner: "me"}
+			p.Add(mine)
+			if tc.file != "" {
+				b.configure(t, tc.file)
+			}
+			if plan := filepath.Join(b.home, "plan.json"); strings.Contains(tc.line, "PLAN") {
+				require.Equal(t, 0, b.run(t, "cleanup --stuck --out "+plan).code)
+				tc.line = strings.ReplaceAll(tc.line, "PLAN", plan)
+			}
+			if tc.lies {
+				p.Break(fake.Fault{Op: fake.OpTerminate, Err: fault.New(fault.KindUnavailable, "503")})
+			}
+			b.tty = tc.tty
+			r := b.run(t, tc.line+" --max-fraction 100%")
+			assert.Equal(t, tc.code, r.code, r.stderr)
+			if tc.kept {
+				require.Len(t, p.Calls(fake.OpTerminate), 1, "what is ours ends, and nothing else")
+				assert.Equal(t, "mine0001", p.Calls(fake.OpTerminate)[0].ID)
+				assert.Equal(t, 1, strings.Count(r.stderr, "skipped because nobody owns them (cloud 4): cloud/clod0000, cloud/clod0001, cloud/clod0002, cloud/clod0003"), r.stderr)
+				assert.Contains(t, r.stderr, "`owned: all`")
+				assert.Contains(t, r.stderr, "`owned: {labels: {KEY: VALUE}}`")
+			} else {
+				assert.NotContains(t, r.stderr, "nobody owns")
+			}
+			if tc.code == 11 {
+				run := b.run(t, "cleanup runs -o json").list(t, "items")[0]
+				assert.InDelta(t, 11, run["exit_code"], 0)
+				assert.Equal(t, false, run["resumable"])
+			}
+		})
+	}
+}
+
+// TestWithoutLabelsOneLineIsOffered: no label could name an owner there.
+func TestWithoutLabelsOneLineIsOffered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := switchedOn(t, 4, nil)
+		with := b.adjust
+		b.adjust = func(d *Deps) {
+			with(d)
+			d.Types[1].NoLabels = true
+		}
+		r := b.run(t, "cleanup --stuck --yes -q")
+		assert.Equal(t, 11, r.code)
+		assert.Contains(t, r.stderr, "sbx: hint: `sbx config own --provider cloud --all` writes `owned: all` (every sandbox there is yours)\n")
+	})
+}
+
 // TestAnotherHostSeesNoGreenEither: it knows no counts of a run, only what it proves.
 func TestAnotherHostSeesNoGreenEither(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		there, _ := switchedOn(t, 4, nil)
 		there.shared = store.Memory(time.Now)
-		require.Equal(t, 0, there.run(t, "cleanup --stuck --yes -q").code)
+		require.Equal(t, 11, there.run(t, "cleanup --stuck --yes -q").code)
 		here, _ := switchedOn(t, 4, nil)
 		here.shared = there.shared
 		assert.Equal(t, 10, here.run(t, "cron check --layer stuck").code)

@@ -67,7 +67,7 @@ func TestRunbookRunWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, p := oneFake(loop())
-		b.configureNothing(t)
+		b.configure(t, "providers:\n  prod: {type: local}\n")
 		r := b.run(t, "runbook run sandbox-stuck --yes --max-delete 1")
 		assert.Equal(t, 7, r.code, r.stderr)
 		assert.Contains(t, r.stdout, "\nend-loop\tcause infinite_loop\tdone\ttrue\t")

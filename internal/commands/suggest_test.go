@@ -59,7 +59,7 @@ func TestFamiliarWordsLeadToTheVerb(t *testing.T) {
 		"cleanup --olderthan 10m":          "`sbx cleanup --older-than 10m`",
 		"cleanup --older 10m":              "`sbx cleanup --older-than 10m`",
 		"cleanup --age=10m --label a=b":    "`sbx cleanup --older-than=10m --label a=b`",
-		"cleanup --stuck --dry-run":        "`sbx cleanup --stuck`",
+		"reconcile --dry-run":              "`sbx reconcile`",
 		"terminate e2b/x --force":          "needs no force: `sbx terminate e2b/x`; --yes",
 		"terminate -f e2b/x":               "needs no force: `sbx terminate e2b/x`; --yes",
 		"ps aux":                           "`sbx ls`?",

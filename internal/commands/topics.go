@@ -243,7 +243,7 @@ func labelsHelp(types []providers.Type) string {
 	var b strings.Builder
 	b.WriteString("The labels that sbx reads, whether sbx or another program set them\n\n")
 	row := func(label, about string) { b.WriteString(views.Definition(label, about, 18)) }
-	row(sandbox.LabelOwner, "who owns it. In a profile that only its environment variable has enabled, cleanup and reconcile terminate only sandboxes with it")
+	row(sandbox.LabelOwner, "who owns it. In a profile without `owned`, cleanup and reconcile terminate only sandboxes with it")
 	for _, m := range config.MetadataRows() {
 		if m.Own != sandbox.LabelOwner {
 			row(m.Own, m.Help+"; also "+m.Default)

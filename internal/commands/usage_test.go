@@ -146,7 +146,8 @@ func TestAnEmergencyIsPrintedForWhoHasOne(t *testing.T) {
 		"limits: {max_sandboxes: 50}\n":                                                            false, // nobody has said whose they are
 		"providers: {cloud: {type: cloud}}\n":                                                      false, // nobody knows how much is used
 		"providers: {cloud: {type: cloud, max_sandboxes: 9, owned: {labels: {team: a}}}}\n":        false, // some are somebody else's
-		"providers: {cloud: {type: cloud, max_sandboxes: 9}}\n":                                    true,
+		"providers: {cloud: {type: cloud, max_sandboxes: 9}}\n":                                    false, // nobody has said whose they are
+		"providers: {cloud: {type: cloud, max_sandboxes: 9, owned: all}}\n":                        true,
 		"limits: {max_sandboxes: 50}\nproviders: {cloud: {type: cloud, owned: all}}\n":             true,
 		"limits: {max_sandboxes: 50}\nproviders: {cloud: {type: cloud, owned: all}}\nuse: [local]": true, // SBX_PROVIDER goes before
 	} {

@@ -20,6 +20,7 @@ type Config struct {
 	Production []string  // by name, each once
 	Protect    Protect
 	Limits     Limits
+	Unattended bool                 // a cleanup without a terminal acts as with --yes
 	Thresholds triage.ThresholdBook // of every profile and agent type
 	Notify     Notify
 	Keys       map[string]string // of the dashboard, by their actions
@@ -54,9 +55,9 @@ type Profile struct {
 	Account      string           // which account it is, without its secret; "" = none
 }
 
-// Undecided says that nobody has configured whose the sandboxes are: the profile
-// switched itself on, and only those with the label of sbx count as ours.
-func (p Profile) Undecided() bool { return p.Implicit && !p.Owned.All }
+// Undecided says that nobody has configured whose the sandboxes are, so that only those with the
+// label of sbx count as ours.
+func (p Profile) Undecided() bool { return p.Owned.Has != "" }
 
 // String names the profile and its type, never its settings.
 func (p Profile) String() string { return p.Name + " (" + p.Type + ")" }

@@ -25,6 +25,8 @@ func (l *loader) explainValues() {
 		e, _ := l.layers.lookup(m.settingKey())
 		l.showValue(m.settingKey(), e, false)
 	}
+	unattended, _ := l.layers.lookup(keyUnattended)
+	l.showValue(keyUnattended, unattended, false)
 	l.explainThresholds()
 	l.explainMetadata("")
 	l.explainRun()

@@ -12,7 +12,7 @@ import (
 // Owned says which sandboxes of a profile bulk endings may touch.
 type Owned struct {
 	All    bool
-	Has    string            // this label must be there, with any value
+	Has    string            // this label must be there, with any value: the default, no file says it so
 	Labels map[string]string // these must be there with these values
 }
 

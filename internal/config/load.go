@@ -123,11 +123,12 @@ func (l *loader) readFile(ctx context.Context) error {
 
 // The environment variables of sbx itself. An empty one counts as unset.
 const (
-	EnvConfig   = "SBX_CONFIG"    // a file instead of the user's
-	EnvStateDir = "SBX_STATE_DIR" // absolute
-	EnvProvider = "SBX_PROVIDER"  // default of --provider; several with commas
-	EnvNoColor  = "SBX_NO_COLOR"  // anything but 0 and false turns colour off
-	EnvStoreURL = "SBX_STORE_URL" // postgres://...; whatever else is a mistake
+	EnvConfig     = "SBX_CONFIG"     // a file instead of the user's
+	EnvStateDir   = "SBX_STATE_DIR"  // absolute
+	EnvProvider   = "SBX_PROVIDER"   // default of --provider; several with commas
+	EnvUnattended = "SBX_UNATTENDED" // 1: a cleanup without a terminal acts; 0: it does not
+	EnvNoColor    = "SBX_NO_COLOR"   // anything but 0 and false turns colour off
+	EnvStoreURL   = "SBX_STORE_URL"  // postgres://...; whatever else is a mistake
 )
 
 const (
@@ -182,6 +183,7 @@ func (l *loader) stackValues() {
 	}
 	l.resolveColor()
 	l.resolveStore()
+	l.resolveUnattended()
 }
 
 func (l *loader) resolveColor() {

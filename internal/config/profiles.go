@@ -37,7 +37,7 @@ func (l *loader) buildProfiles() {
 func (l *loader) addConfiguredProfiles() {
 	for _, b := range l.doc.profiles {
 		t, _ := findType(l.in.Types, b.kind)
-		p := Profile{Owned: ownedByDefault(!t.Shared), Profile: l.resolveOptions(b.name.text, t, b.name.text == t.Name)}
+		p := Profile{Owned: ownedByDefault(t), Profile: l.resolveOptions(b.name.text, t, b.name.text == t.Name)}
 		if b.owned != nil {
 			p.Owned = *b.owned
 		}
@@ -46,9 +46,10 @@ func (l *loader) addConfiguredProfiles() {
 	slices.SortFunc(l.config.Profiles, func(a, b Profile) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// ownedByDefault is what a profile owns of which the file says nothing: all, or what has an owner's label.
-func ownedByDefault(all bool) Owned {
-	if all {
+// ownedByDefault is what a profile owns of which the file says nothing: what has the label of sbx, and
+// all where sbx alone makes sandboxes.
+func ownedByDefault(t providers.Type) Owned {
+	if t.OwnsAll {
 		return Owned{All: true}
 	}
 	return Owned{Has: sandbox.LabelOwner}
@@ -135,7 +136,7 @@ func (l *loader) addImplicitProfile(t providers.Type) {
 	if slices.ContainsFunc(l.config.Profiles, func(p Profile) bool { return p.Type == t.Name && l.readsSwitchVariable(p.Name, t) }) {
 		return
 	}
-	p := Profile{Profile: l.resolveOptions(t.Name, t, true), Implicit: true, Owned: ownedByDefault(t.OwnsAll)}
+	p := Profile{Profile: l.resolveOptions(t.Name, t, true), Implicit: true, Owned: ownedByDefault(t)}
 	mine, known := accountOf(p.Profile, t)
 	for _, other := range l.config.Profiles {
 		if theirs, ok := accountOf(other.Profile, t); known && ok && other.Type == t.Name && mine == theirs {

@@ -19,6 +19,7 @@ func (d *decoder) topReaders() map[string]reader {
 		keyProduction: d.readProduction,
 		"protect":     d.readProtect,
 		"limits":      d.readLimits,
+		keyCleanup:    d.readCleanup,
 		keyRun:        d.readRun,
 		keyNotify:     d.readNotify,
 		keyStore:      d.readStore,

@@ -44,7 +44,8 @@ func Starter(types []providers.Type) string {
 # "sbx config explain" shows every value and where it comes from.
 
 # Provider profiles: a name of your own, its type and the settings of that type.
-# owned says which sandboxes cleanup may terminate; "sbx config own" writes it.
+# owned says which sandboxes cleanup may terminate; "sbx config own" writes it. Without it only those with the
+# label ` + sandbox.LabelOwner + ` are yours (of local all), and an unattended cleanup that this keeps from something exits 11.
 #providers:
 `)
 	for _, t := range withCommon(types) {
@@ -85,6 +86,8 @@ func Starter(types []providers.Type) string {
 	for _, m := range limitSettings() {
 		fmt.Fprintf(&b, "#  %s: %s # %s\n", m.name, cmp.Or(m.fallback, m.sample), m.help)
 	}
+	b.WriteString("\n# true: without a terminal, as from cron, a cleanup acts within its limits as with --yes; " + EnvUnattended + "=1 in a\n" +
+		"# crontab says the same.\n#cleanup:\n#  unattended: false\n")
 	starterThresholds(&b)
 	starterRun(&b)
 	b.WriteString("\n# Where unattended runs report trouble. Secrets are not written here but in the\n# environment variables that are named.\n#notify:\n")
@@ -118,8 +121,8 @@ func starterProfile(b *strings.Builder, t providers.Type) {
 	fmt.Fprintf(b, "#  %s: # %s\n#    type: %s\n", t.Name, t.Help, t.Name)
 	switch {
 	case t.Attach != nil:
-	case len(t.SwitchedOn) > 0:
-		b.WriteString("#    owned: all # of a profile in a file; without one only what has the label " + sandbox.LabelOwner + "; or {labels: {key: value}}\n")
+	case t.NoLabels:
+		b.WriteString("#    owned: all # it keeps no labels: without this nothing is yours\n")
 	default:
 		b.WriteString("#    owned: all # or {labels: {key: value}}\n")
 	}

@@ -11,6 +11,7 @@ func Variables() []Variable {
 		{EnvStateDir, "the directory of tasks, records and journals, as an absolute path"},
 		{EnvProvider, "the profiles that are used, separated by commas; --provider overrides it"},
 		{EnvStoreURL, "a postgres:// URL: a store that several hosts share"},
+		{EnvUnattended, "1: a cleanup without a terminal acts within its limits as with --yes; 0: it prints its plan"},
 		{EnvNoColor, "anything but 0 and false turns colour off"},
 		{"SBX_ACCESSIBLE", "anything but 0 and false writes for a screen reader: rows as key: value, no line that changes in place"},
 		{"XDG_CONFIG_HOME", "the user's file is sbx/config.yaml in it; else ~/.config/sbx/config.yaml"},

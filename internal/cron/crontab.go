@@ -31,6 +31,8 @@ func (p Plan) Crontab() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The cleanup layers of sbx on %s. Add them with `crontab -e`; `sbx cron check`\n", commentLines(p.Host))
 	b.WriteString("# proves that they ran. cron mails what a run prints: terminated sandboxes and errors.\n")
+	b.WriteString("# They act by --yes. A cleanup line of your own without it only prints a plan, unless\n" +
+		"# SBX_UNATTENDED=1 stands above it, or the configuration has cleanup: {unattended: true}.\n")
 	b.WriteString("#MAILTO=oncall@example.com\n" + p.guardComment())
 	if len(p.Needs) > 0 {
 		fmt.Fprintf(&b, "# They read %s from %s,\n# one NAME=value per line, for its owner alone (chmod 600).\n", strings.Join(p.Needs, " "), commentLines(p.EnvFile))
@@ -38,6 +40,9 @@ func (p Plan) Crontab() string {
 	b.WriteString(p.remarkComments())
 	for _, e := range p.Entries() {
 		fmt.Fprintf(&b, "\n# %s: %s\n%s\n", e.job.name, e.Say, p.crontabLine(e))
+	}
+	for _, e := range p.withheldEntries() {
+		fmt.Fprintf(&b, "\n# %s, of production, which was not asked for: %s\n#%s\n", e.job.name, e.Say, p.crontabLine(e))
 	}
 	for _, e := range p.offeredEntries() {
 		fmt.Fprintf(&b, "\n# %s: %s.\n# It also terminates active sandboxes. To enable it, remove the # of the next line.\n#%s\n", e.job.name, e.Say, p.crontabLine(e))

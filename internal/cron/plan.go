@@ -23,7 +23,9 @@ type Plan struct {
 	Binary     string   // absolute
 	Config     string   // absolute, for --config; "" = the user's file is found
 	Providers  []string // the profiles; none = those that the configuration selects
-	Production []string // of the profiles those that need --production
+	Production []string // of the profiles those for which the lines say --production
+	// Withheld are production profiles that nobody has asked for: their lines are comments.
+	Withheld []string
 	// MaxDelete and MaxFraction (percent) are the guards of the runs; 0 = they are not known.
 	MaxDelete, MaxFraction int
 	// Measured are those of the profiles of which it is known how much of a quota they
@@ -76,9 +78,20 @@ func (p Plan) guardComment() string {
 		"# set limits.max_delete.\n", p.MaxDelete, p.MaxFraction)
 }
 
+// withheldRemark says why lines are comments.
+func (p Plan) withheldRemark() []string {
+	if len(p.withheldEntries()) == 0 {
+		return nil
+	}
+	return []string{
+		"No line acts in " + strings.Join(p.Withheld, ", ") + ": that is production, and --production was not asked for. To have it written:",
+		"  " + p.Binary + " cron print" + repeatedFlag("--production", p.Withheld),
+	}
+}
+
 // Remarks are what the operator has to know about the lines, one line of text each.
 func (p Plan) Remarks() []string {
-	var lines []string
+	lines := p.withheldRemark()
 	if out := p.unmeasuredProfiles(); len(out) > 0 && p.wantsJob(job{layer: Usage}) {
 		lines = append(lines,
 			"Layer usage skips "+strings.Join(out, ", ")+": its quota use is unknown. Set",
@@ -95,6 +108,7 @@ func (p Plan) Remarks() []string {
 	}
 	lines = append(lines,
 		"Of "+strings.Join(p.Undecided, ", ")+" they terminate only sandboxes with the label "+p.OwnerLabel+": sbx does not know who owns the others.",
+		"While a rule selects one of the others, they exit 11.",
 		"To own all of them, or those with a label of yours:",
 		"  "+p.Binary+" config own"+ProviderFlags(p.Undecided)+" --all")
 	if labelled := withoutWords(p.Undecided, p.Unlabelled); len(labelled) > 0 {
@@ -104,8 +118,10 @@ func (p Plan) Remarks() []string {
 }
 
 // ProviderFlags chooses profiles on a command line: " --provider a --provider b".
-func ProviderFlags(profiles []string) string {
-	return " --provider " + strings.Join(profiles, " --provider ")
+func ProviderFlags(profiles []string) string { return repeatedFlag("--provider", profiles) }
+
+func repeatedFlag(flag string, values []string) string {
+	return " " + flag + " " + strings.Join(values, " "+flag+" ")
 }
 
 // withoutWords gives the words that are not among others.
@@ -148,17 +164,44 @@ func (p Plan) shellCommand(e Entry, quote func(string) string) string {
 // Entries are the lines of a plan, each with its words and its times. Layer usage has
 // none where nothing can be measured.
 func (p Plan) Entries() []Entry {
-	var list []Entry
-	for _, j := range layerJobs() {
-		if p.wantsJob(j) && (j.layer != Usage || len(p.Providers) == 0 || len(p.Measured) > 0) {
-			list = append(list, p.entryOf(j))
-		}
-	}
+	list := p.entriesOf(func(j job) []string { return withoutWords(p.profilesOf(j), p.withheldFrom(j)) })
 	if p.Emergency {
 		list = append(list, p.emergencyEntries()...)
 	}
 	return list
 }
+
+// withheldEntries are the lines of the profiles that nobody has asked for, which are shown and not
+// switched on.
+func (p Plan) withheldEntries() []Entry {
+	if len(p.Withheld) == 0 {
+		return nil
+	}
+	return p.entriesOf(p.withheldFrom)
+}
+
+// entriesOf are the lines of the layers over these profiles of each; a plan of no profile is about those
+// that its configuration selects.
+func (p Plan) entriesOf(profiles func(job) []string) []Entry {
+	var list []Entry
+	for _, j := range layerJobs() {
+		if names := profiles(j); p.wantsJob(j) && (len(names) > 0 || len(p.Providers) == 0) {
+			list = append(list, p.entryOf(j, names))
+		}
+	}
+	return list
+}
+
+// withheldFrom are those of the profiles of a job in which it must not act unasked.
+func (p Plan) withheldFrom(j job) []string {
+	if !p.acts(j) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(p.profilesOf(j)), func(name string) bool { return !slices.Contains(p.Withheld, name) })
+}
+
+// acts reports whether the line of a job changes anything.
+func (p Plan) acts(j job) bool { return !p.CheckOnly || j.check == nil }
 
 // offeredEntries are lines that are shown and not switched on.
 func (p Plan) offeredEntries() []Entry {
@@ -169,18 +212,20 @@ func (p Plan) offeredEntries() []Entry {
 }
 
 func (p Plan) emergencyEntries() []Entry {
-	if j := emergencyJob(); p.wantsJob(j) && len(p.MayEmergency) > 0 {
-		return []Entry{p.entryOf(j)}
+	j := emergencyJob()
+	names := withoutWords(p.profilesOf(j), p.Withheld)
+	if !p.wantsJob(j) || len(names) == 0 {
+		return nil
 	}
-	return nil
+	return []Entry{p.entryOf(j, names)}
 }
 
 func (p Plan) wantsJob(j job) bool { return len(p.Only) == 0 || slices.Contains(p.Only, j.layer) }
 
-func (p Plan) entryOf(j job) Entry {
+func (p Plan) entryOf(j job, profiles []string) Entry {
 	return Entry{
 		Layer: j.layer, Say: j.say, Schedule: j.crontabSchedule(p.Host), Calendar: j.timerCalendar(),
-		Argv: p.argvOf(j), Env: slices.Clone(p.Env), Unit: "sbx-" + j.name + ".service", job: j,
+		Argv: p.argvOf(j, profiles), Env: slices.Clone(p.Env), Unit: "sbx-" + j.name + ".service", job: j,
 	}
 }
 
@@ -195,8 +240,8 @@ func (p Plan) profilesOf(j job) []string {
 }
 
 // argvOf is the command of a line. It is quiet: what cron mails is worth reading.
-func (p Plan) argvOf(j job) []string {
-	acts := !p.CheckOnly || j.check == nil
+func (p Plan) argvOf(j job, profiles []string) []string {
+	acts := p.acts(j)
 	argv := []string{p.Binary}
 	if acts {
 		argv = append(argv, j.args...)
@@ -210,11 +255,11 @@ func (p Plan) argvOf(j job) []string {
 	}
 	add("config", p.Config)
 	own := j.name == emergencyJob().name // which takes no selection: each profile is named twice
-	for _, name := range p.profilesOf(j) {
+	for _, name := range profiles {
 		add("provider", name)
 	}
-	for _, name := range p.profilesOf(j) {
-		if acts && (own || slices.Contains(p.Production, name)) {
+	for _, name := range profiles {
+		if acts && (own || slices.Contains(p.Production, name) || slices.Contains(p.Withheld, name)) {
 			add("production", name)
 		}
 	}
@@ -237,7 +282,8 @@ func (p Plan) writableFolders() []string {
 // Check refuses what no line can hold.
 func (p Plan) Check() error {
 	words := slices.Concat([]string{p.EnvFile, p.StateDir, p.Host, p.User}, p.Env)
-	for _, e := range p.Entries() {
+	all := slices.Concat(p.Entries(), p.withheldEntries())
+	for _, e := range all {
 		words = append(append(words, e.Argv...), e.Env...)
 	}
 	for _, w := range words {
@@ -245,7 +291,7 @@ func (p Plan) Check() error {
 			return err
 		}
 	}
-	for _, e := range p.Entries() {
+	for _, e := range all {
 		if line := p.crontabLine(e); len(line) > mostLine {
 			return fmt.Errorf("the line of layer %s has %d characters, and the limit of cron is %d", e.Layer, len(line), mostLine)
 		}

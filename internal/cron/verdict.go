@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"sbx/internal/fault"
 	"sbx/internal/sandbox"
 )
 
@@ -176,7 +177,13 @@ func (s *Status) noteUnowned(runs []Run, profiles []string, age time.Duration) {
 }
 
 // LacksOwner reports whether it runs, and leaves only what has no owner.
-func (s Status) LacksOwner() bool { return len(s.Unowned) > 0 && s.LastExit != nil && *s.LastExit == 0 }
+func (s Status) LacksOwner() bool {
+	return len(s.Unowned) > 0 && s.LastExit != nil && (*s.LastExit == 0 || Run{ExitCode: *s.LastExit, Refused: s.Refused}.lacksOwner())
+}
+
+// lacksOwner reports whether a run that nobody watched was good but for what has no owner: it ends with
+// the code of a refusal although no guard has refused it.
+func (r Run) lacksOwner() bool { return !r.Refused && r.ExitCode == fault.KindRefused.Row().Code }
 
 // Unowned is how many sandboxes of a profile stay because nobody owns them, by the newest of
 // these runs that saw the profile and selected no less than its layer.
@@ -199,7 +206,7 @@ func (r Run) describeOutcome() string {
 		return ", which does not count: " + r.Shortfall
 	case r.Refused:
 		return " and a guard refused it: " + r.Error
-	case r.Error != "":
+	case r.Error != "" && !r.lacksOwner(): // what it has left stands beside it
 		return fmt.Sprintf(" and ended with exit %d: %s", r.ExitCode, r.Error)
 	}
 	return fmt.Sprintf(" and ended with exit %d", r.ExitCode)

@@ -49,7 +49,7 @@ func Table() []Row {
 		{8, KindUnverified, "accepted, but not verified within --wait", true},
 		{9, KindUnsupported, "this provider cannot do that", false},
 		{10, KindFound, "a check found something wrong", false},
-		{11, KindRefused, "a safety limit refused the run", false},
+		{11, KindRefused, "a safety limit refused the run, or only a missing `owned` kept an unattended cleanup from something", false},
 		{12, KindLocked, "another run holds the lock", true},
 		{124, KindTimeout, "the limit set with --timeout was reached", true},
 		{125, KindLauncher, "the program could not be started", true},

@@ -77,7 +77,7 @@ func allTools() []tool {
 		{name: "show-task", about: "Show one task: each attempt, the cause of its end, the evidence.", verb: []string{"tasks", "show"}, arguments: []argument{task}},
 		{name: "read-audit", about: "List what sbx has ended or changed: when, who, and the proof.", verb: []string{"audit"}, arguments: []argument{since}},
 		{
-			name: "plan-cleanup", about: "Show what a cleanup would end and what it would keep, and end nothing.", verb: []string{"cleanup"},
+			name: "plan-cleanup", about: "Show what a cleanup would end and what it would keep, and end nothing.", verb: []string{"cleanup", "--dry-run"},
 			arguments: []argument{provider, stuck, older, label, where}, plans: true,
 		},
 		{name: "check-setup", about: "Check configuration, credentials, reachability and records of sbx.", verb: []string{"doctor"}},

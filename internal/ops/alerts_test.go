@@ -172,7 +172,7 @@ func crowdSeeds(from, to int) []fake.Seed {
 	return list
 }
 
-const calm = "providers:\n  prod: {type: fake}\nlaunch: prod\nthresholds: {stuck_age: 24h}\n"
+const calm = "providers:\n  prod: {type: fake, owned: all}\nlaunch: prod\nthresholds: {stuck_age: 24h}\n"
 
 // TestAlertOverRestarts is "active > 50 for 30 min": processes that come and go, on several hosts
 // and two at once, with a gap in between, notify once that it holds and once that it is over, and

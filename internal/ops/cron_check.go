@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -160,7 +161,7 @@ func (r *CronCheckResult) findUnrecorded(e *Env, expected []cron.Expected, undec
 	if len(names) < len(cron.Layers()) {
 		flags = " --layer " + strings.Join(names, " --layer ")
 	}
-	hints := []string{install + ": `" + e.Process.Name() + " cron print" + flags + "`; a line without --yes does nothing and leaves no record"}
+	hints := []string{install + ": `" + e.Process.Name() + " cron print" + flags + "`; a line without --yes does nothing and leaves no record, unless " + config.EnvUnattended + "=1 is set"}
 	if unowned {
 		hints = append(hints, e.OwnHint(undecided))
 	}
@@ -217,8 +218,9 @@ func (e *Env) refusedLayerHint(s cron.Status) string {
 // CronPlanRequest says what cron lines shall do.
 type CronPlanRequest struct {
 	Layers      []cron.Layer
-	CheckOnly   bool // reconcile only looks
-	Emergency   bool // layer usage also starts the providers' own emergency cleanup
+	Production  []string // production profiles in which the lines may act
+	CheckOnly   bool     // reconcile only looks
+	Emergency   bool     // layer usage also starts the providers' own emergency cleanup
 	LockTimeout string
 	Ping        string // "" = as configured
 	Textfile    string
@@ -245,12 +247,15 @@ func PlanCron(env *Env, req CronPlanRequest) (cron.Plan, error) {
 	if env.Process.UID != 0 {
 		plan.User = strconv.Itoa(env.Process.UID)
 	}
+	if err := env.cronProduction(&plan, c, req.Production); err != nil {
+		return plan, err
+	}
 	env.cronProfiles(&plan, c)
 	env.cronFiles(&plan, c)
 	plan.Emergency = req.Emergency
 	if req.Emergency && len(plan.MayEmergency) == 0 {
 		return plan, fault.Usage("--emergency: no selected provider has its own emergency cleanup, reports a quota and is entirely yours").
-			WithHint("%s; `%s config own --provider PROFILE --all` makes all its sandboxes yours", HintMaxSandboxes, env.Process.Name())
+			WithHint("%s; production profiles need --production; `%s config own --provider PROFILE --all` makes all its sandboxes yours", HintMaxSandboxes, env.Process.Name())
 	}
 	plan.Undecided, plan.OwnerLabel = Undecided(c), sandbox.LabelOwner
 	for _, p := range c.Selected() {
@@ -268,15 +273,36 @@ func PlanCron(env *Env, req CronPlanRequest) (cron.Plan, error) {
 	return plan, nil
 }
 
+// cronProduction sorts the selected production profiles into those that were asked for and the others, in
+// which no line may act by itself.
+func (e *Env) cronProduction(plan *cron.Plan, c *config.Config, asked []string) error {
+	var all []string
+	for _, p := range c.Selected() {
+		if p.Production {
+			all = append(all, p.Name)
+		}
+	}
+	for _, name := range asked {
+		if !slices.Contains(all, name) {
+			return fault.Usage("--production: %q is no selected production profile", name).WithHint("those are: %s; `%s config explain` shows `production`", cmp.Or(strings.Join(all, ", "), "none"), e.Process.Name())
+		}
+	}
+	for _, name := range all {
+		if slices.Contains(asked, name) {
+			plan.Production = append(plan.Production, name)
+		} else {
+			plan.Withheld = append(plan.Withheld, name)
+		}
+	}
+	return nil
+}
+
 // cronProfiles names the profiles, so that one that is missing later is an error
 // and not a shorter run.
 func (e *Env) cronProfiles(plan *cron.Plan, c *config.Config) {
 	var names []string
 	for _, p := range c.Selected() {
 		names = append(names, p.Name)
-		if p.Production {
-			plan.Production = append(plan.Production, p.Name)
-		}
 		if p.HostProcesses {
 			plan.HostProcesses = p.Type
 		}
@@ -284,7 +310,7 @@ func (e *Env) cronProfiles(plan *cron.Plan, c *config.Config) {
 	plan.Providers = names
 	plan.Measured, _ = e.splitByQuota(c.Selected())
 	for _, p := range c.Selected() {
-		if e.typeOf(p).Emergency && p.Owned.All && slices.Contains(plan.Measured, p.Name) {
+		if e.typeOf(p).Emergency && p.Owned.All && !slices.Contains(plan.Withheld, p.Name) && slices.Contains(plan.Measured, p.Name) {
 			plan.MayEmergency = append(plan.MayEmergency, p.Name)
 		}
 	}
@@ -346,7 +372,7 @@ func concernsSelection(c *config.Config, key string) bool {
 	area, rest, nested := strings.Cut(key, ".")
 	profile, option, _ := strings.Cut(rest, ".")
 	if area != "providers" {
-		return nested
+		return nested && key != "cleanup.unattended" // the lines act by themselves
 	}
 	return option != "type" && slices.ContainsFunc(c.Selected(), func(p config.Profile) bool { return p.Name == profile })
 }

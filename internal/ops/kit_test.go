@@ -129,7 +129,7 @@ func newSite(t *testing.T, config string, fakes ...*fake.Provider) *site {
 	return s
 }
 
-const oneProfile = "providers:\n  prod: {type: fake}\nlaunch: prod\n"
+const oneProfile = "providers:\n  prod: {type: fake, owned: all}\nlaunch: prod\n"
 
 // env is what operations get in one process that reports to r.
 func (s *site) env(t *testing.T, r ops.Reporter) *ops.Env {

@@ -3,9 +3,6 @@ package ops
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -159,26 +156,40 @@ func Undecided(c *config.Config) []string {
 	return names
 }
 
-// OwnHint is the command that declares the sandboxes of these profiles as ours.
+// OwnHint says what to write so that all sandboxes of these profiles, or those with a label, are ours: two
+// lines to choose from, or the first alone where a provider keeps no labels.
 func (e *Env) OwnHint(profiles []string) string {
-	return "`" + e.Process.Name() + " config own" + cron.ProviderFlags(profiles) + " --all` makes every sandbox there yours, `--label KEY=VALUE` only those with the label"
+	var labelled, unlabelled []string
+	for _, name := range profiles {
+		if e.keepsNoLabels(name) {
+			unlabelled = append(unlabelled, name)
+		} else {
+			labelled = append(labelled, name)
+		}
+	}
+	var hints []string
+	for _, choice := range []struct {
+		profiles []string
+		or       string
+	}{
+		{labelled, ", --label KEY=VALUE `owned: {labels: {KEY: VALUE}}` (those with the label)"},
+		{unlabelled, ""},
+	} {
+		if len(choice.profiles) > 0 {
+			hints = append(hints, "`"+e.Process.Name()+" config own"+cron.ProviderFlags(choice.profiles)+" --all` writes `owned: all` (every sandbox there is yours)"+choice.or)
+		}
+	}
+	return strings.Join(hints, "; ")
 }
 
-// UnownedText says how many sandboxes stay because nobody owns them, and what to type; "" =
-// none.
-func (e *Env) UnownedText(unowned map[string]int, what string) string {
-	names := slices.Sorted(maps.Keys(unowned))
-	total := 0
-	for _, name := range names {
-		total += unowned[name]
+// keepsNoLabels reports whether no label can name an owner at a profile.
+func (e *Env) keepsNoLabels(profile string) bool {
+	c, err := e.Config()
+	if err != nil {
+		return false
 	}
-	if total == 0 {
-		return ""
-	}
-	if total == 1 {
-		return fmt.Sprintf("1 %s was skipped because nobody owns it (%s): %s", strings.Replace(what, "sandboxes", "sandbox", 1), names[0], e.OwnHint(names))
-	}
-	return fmt.Sprintf("%d %s were skipped because nobody owns them (%s): %s", total, what, JoinCounts(unowned), e.OwnHint(names))
+	p, known := c.Find(profile)
+	return known && e.typeOf(p).NoLabels
 }
 
 // SightFirst is the kind of the sightings that cleanup keeps in the store, of sandboxes without a

@@ -147,8 +147,8 @@ type Facts struct {
 	// Images, snapshots and the environment variables of sizes, which are for services, do not
 	// apply.
 	SizedByProfile bool
-	// OwnsAll says that only sbx makes sandboxes here, so that a profile without configuration owns
-	// all of them.
+	// OwnsAll says that only sbx makes sandboxes here, so that a profile without `owned` owns all of
+	// them.
 	OwnsAll bool
 	// LaunchDefault says that a sandbox needs no account and costs nothing, so that it is the
 	// default for a create.
@@ -158,9 +158,6 @@ type Facts struct {
 	CreateSettles time.Duration
 	// EndKeeps is what an end without --delete keeps; "" counts as EndKeepsState.
 	EndKeeps EndKeeps
-	// Shared says that other programs have there what is no sandbox, such as the database of a developer:
-	// a profile then owns what has an owner's label alone, also a configured one.
-	Shared bool
 }
 
 // defaultCreateSettles is that of a type without CreateSettles; it includes the placement of a VM.

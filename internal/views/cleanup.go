@@ -146,6 +146,7 @@ func ShowCleanupExplanation(p *output.Printer, schema string, r *end.CleanupResu
 // is called, retry the command line that goes on with what is left.
 func FinishCleanup(list *output.List[sandbox.Ending], r *end.CleanupResult, program, retry string) error {
 	list.Fail(r.Refused)
+	list.Fail(r.Unowned)
 	list.Fail(r.Lost)
 	for _, err := range r.Survey.Errs() {
 		list.Fail(err)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -55,35 +54,6 @@ func (r *CleanupResult) AllowLine() string {
 		return ""
 	}
 	return safety.RetryLine(r.run.req.Line, flags)
-}
-
-// NoneOwned says how many the rule finds where none of them would end since nobody owns them, else 0, with the two
-// ways on: the typed line that ends them once ("" = it is not known), and the one that makes them the operator's.
-func (r *CleanupResult) NoneOwned() (found int, once, own string) {
-	found, own = r.unowned()
-	if len(r.Survey.Selected) > 0 || found == 0 {
-		return 0, "", ""
-	}
-	if line := r.run.req.Line; len(line) > 0 {
-		flags := []string{"--unowned"}
-		if found > r.run.world.Limits.MaxDelete {
-			flags = append(flags, fmt.Sprintf("--max-delete %d", found))
-		}
-		once = safety.RetryLine(line, flags)
-	}
-	return found, once, "`" + own + "`"
-}
-
-// unowned is how many stay since nobody owns them, and the command that makes them the operator's.
-func (r *CleanupResult) unowned() (found int, own string) {
-	unowned := r.Survey.Unowned()
-	for _, n := range unowned {
-		found += n
-	}
-	if found > 0 {
-		own = r.run.env.Process.Name() + " config own" + cron.ProviderFlags(slices.Sorted(maps.Keys(unowned))) + " --all"
-	}
-	return found, own
 }
 
 // countsByProvider says how many of the plan are at which provider, where there are several.

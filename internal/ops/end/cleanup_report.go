@@ -30,7 +30,7 @@ func (r *cleanupRun) runFigures(ctx context.Context, code int, took time.Duratio
 	runs, _ := r.env.Histories(ctx, ops.VerbCleanup, ops.StatusRuns) // what cannot be read counts as never: the alert fires
 	m := metrics.Cleanup{
 		Build: r.env.BuildInfo(),
-		Layer: r.metricSeries(), ExitCode: code, DurationSeconds: took.Seconds(), Dry: dry, Refused: code == fault.ExitCode(fault.New(fault.KindRefused, "")),
+		Layer: r.metricSeries(), ExitCode: code, DurationSeconds: took.Seconds(), Dry: dry, Refused: code == fault.KindRefused.Row().Code && r.onlyUnowned == nil,
 	}
 	for _, share := range r.survey.Shares {
 		m.Profiles = append(m.Profiles, r.profileFigures(share, r.profileStatus(runs, share.Profile)))

@@ -49,6 +49,7 @@ type CleanupResult struct {
 	Guards  []safety.Guard
 	Endings []sandbox.Ending
 	Refused error         // a guard kept the whole run from acting
+	Unowned error         // nobody watches, and only a missing owner has kept something from the run
 	Lost    error         // the last line of the journal could not be written
 	Took    time.Duration // from the first request to the last outcome
 	Verdict error
@@ -74,6 +75,8 @@ type cleanupRun struct {
 	survey  cleanup.Survey
 	endings []sandbox.Ending
 	took    time.Duration
+
+	onlyUnowned error // as CleanupResult.Unowned
 }
 
 // newCleanupRun takes the guards from the configuration, of the profiles that the run is
@@ -173,14 +176,20 @@ func (r *cleanupRun) endTargets(ctx context.Context, w *ops.RunJournal, targets 
 	}
 	r.took = time.Since(began)
 	recordEnds(ctx, r.env, r.watch, r.fleet, r.endings)
+	result := r.closeJournal(ctx, w)
 	r.reportKept()
-	return r.closeJournal(ctx, w), nil
+	return result, nil
 }
 
 // closeJournal closes the journal. A run whose last line is not in the journal is no success.
 func (r *cleanupRun) closeJournal(ctx context.Context, w *ops.RunJournal) *CleanupResult {
 	result := r.resultWith(ops.CauseOr(ctx, r.survey.Verdict(r.endings)))
-	if err := w.Finish(ctx, w.EndEntry(r.endings, result.Verdict, r.survey.Succeeded(r.endings))); err != nil {
+	entry := w.EndEntry(r.endings, result.Verdict, r.survey.Succeeded(r.endings))
+	if r.onlyUnowned = r.unownedError(result.Verdict); r.onlyUnowned != nil { // no guard has refused it: what is ours has ended
+		result.Unowned, result.Verdict = r.onlyUnowned, r.onlyUnowned
+		entry.ExitCode, entry.Error = fault.ExitCode(r.onlyUnowned), r.watch.Redact(r.onlyUnowned.Error())
+	}
+	if err := w.Finish(ctx, entry); err != nil {
 		result.Lost = err
 		result.Verdict = cmp.Or(result.Verdict, err)
 	}
@@ -227,7 +236,7 @@ func (r *cleanupRun) reportKept() {
 			r.watch.Note(text)
 		}
 	}
-	if text := r.unownedText(); text != "" {
+	if text := r.unownedText(); text != "" && r.onlyUnowned == nil {
 		r.watch.Warn(text)
 	}
 }
@@ -236,24 +245,12 @@ func (r *cleanupRun) reportKept() {
 // would judge them; "" = none.
 func (r *CleanupResult) UnjudgedText() string { return r.run.unjudgedText() }
 
-// UnownedText says how many sandboxes stay because nobody owns them, and what to type; "" =
-// none.
-func (r *CleanupResult) UnownedText() string { return r.run.unownedText() }
-
 func (r *cleanupRun) unjudgedText() string {
 	n := r.survey.Unjudged()
 	if n == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%d kept: no log, event or metric shows whether they are active; `sbx ls --look --where 'stuck == nil'` lists them, --ignore-activity uses age only", n)
-}
-
-func (r *cleanupRun) unownedText() string {
-	what := "sandboxes that the rule would terminate"
-	if r.rule.Selector.Stuck {
-		what = "stuck sandboxes"
-	}
-	return r.env.UnownedText(r.survey.Unowned(), what)
 }
 
 // plannedItems are the items of a cleanup's plan, as questions show them.

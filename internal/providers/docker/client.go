@@ -34,6 +34,7 @@ type Client struct {
 	label    string // KEY=VALUE or KEY of the containers that the profile has; "" = all
 	defaults createDefaults
 	turns    guest.Turns
+	images   imageLabels
 
 	mu     sync.Mutex
 	engine engine // the zero value before the first answer
@@ -62,7 +63,7 @@ var (
 func Type() providers.Type {
 	return providers.Type{
 		Name: TypeName, Help: "containers of Docker's engine, or of Podman", SwitchedOn: []string{"DOCKER_HOST"}, TellsQuota: true,
-		Facts:    providers.Facts{EndKeeps: providers.EndKeepsState, Shared: true},
+		Facts:    providers.Facts{EndKeeps: providers.EndKeepsState},
 		LabelsIn: "`--label` of `docker run`",
 		LifeSigns: []providers.LifeSign{
 			{Ability: "logs", Shows: "created by sbx: output of the program; others: lines of the main program", Misses: "others: output of `docker exec`, and a line before its end"},

@@ -65,7 +65,7 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	}
 	if err == nil {
 		var now wireContainer
-		if now, err = c.inspect(ctx, "create", made.ID); err == nil {
+		if now, err = c.inspectOwn(ctx, "create", made.ID); err == nil {
 			s = c.inspected(now)
 		}
 	}

@@ -33,6 +33,14 @@ func (c *Client) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.
 			return
 		}
 		for _, w := range rows {
+			labels, failed := c.ownLabels(ctx, "list", w.ImageID, w.Labels)
+			if failed != nil {
+				yield(sandbox.Sandbox{}, failed)
+				return
+			}
+			if w.Labels = labels; !hasAll(labels, q.Labels) { // the engine has compared those of the image, too
+				continue
+			}
 			if !yield(c.listed(w), nil) {
 				return
 			}
@@ -41,6 +49,15 @@ func (c *Client) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.
 			yield(sandbox.Sandbox{}, err)
 		}
 	}
+}
+
+func hasAll(labels wirekit.Labels, wanted map[string]string) bool {
+	for key, value := range wanted {
+		if got, has := labels[key]; !has || got != value {
+			return false
+		}
+	}
+	return true
 }
 
 // rows are the containers that match, running or not. Refused rows are an error beside the others.
@@ -76,7 +93,7 @@ func labelWords(labels map[string]string) []string {
 
 // Get reads one by its id or its name.
 func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
-	w, err := c.inspect(ctx, "get", id)
+	w, err := c.inspectOwn(ctx, "get", id)
 	if err != nil {
 		return sandbox.Sandbox{}, err
 	}
@@ -103,6 +120,15 @@ func (c *Client) inspect(ctx context.Context, op, id string) (wireContainer, err
 		return wireContainer{}, err
 	}
 	return w, nil
+}
+
+// inspectOwn reads a container, with those of its labels that are its own.
+func (c *Client) inspectOwn(ctx context.Context, op, id string) (wireContainer, error) {
+	w, err := c.inspect(ctx, op, id)
+	if err == nil {
+		w.Config.Labels, err = c.ownLabels(ctx, op+" "+id, w.Image, w.Config.Labels)
+	}
+	return w, err
 }
 
 // listed is a row of the listing, which lacks limits, the start and what the exit proves.

@@ -29,7 +29,7 @@ func (c *Client) CapturesOutput(s sandbox.Sandbox) bool { return madeBySbx(s.Lab
 func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
 	return func(yield func(sandbox.LogLine, error) bool) {
 		op := "logs " + id
-		w, err := c.inspect(ctx, "logs", id)
+		w, err := c.inspectOwn(ctx, "logs", id)
 		switch {
 		case err != nil:
 			yield(sandbox.LogLine{}, err)

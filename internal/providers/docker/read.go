@@ -153,7 +153,7 @@ func (c *Client) probeShell(ctx context.Context, id string, h providers.Health) 
 // its main program.
 func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	op := "exit " + id
-	w, err := c.inspect(ctx, "exit", id)
+	w, err := c.inspectOwn(ctx, "exit", id)
 	switch {
 	case err != nil:
 		return nil, err

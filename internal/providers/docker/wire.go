@@ -12,6 +12,7 @@ type wireRow struct {
 	ID      string         `json:"Id" odd:"error"`
 	Names   []string       `json:"Names"` // each with a slash in front
 	Image   string         `json:"Image"`
+	ImageID string         `json:"ImageID"`
 	Command string         `json:"Command"`
 	Created int64          `json:"Created"` // Unix time, in seconds
 	State   string         `json:"State"`
@@ -26,6 +27,7 @@ type wireContainer struct {
 	Path         string         `json:"Path"`
 	Args         []string       `json:"Args"`
 	Name         string         `json:"Name"`
+	Image        string         `json:"Image"` // the id of its image
 	RestartCount int            `json:"RestartCount"`
 	ExecIDs      []string       `json:"ExecIDs"`
 	State        wireState      `json:"State"`
@@ -61,6 +63,13 @@ type wireHostConfig struct {
 
 type wireRestart struct {
 	Name string `json:"Name"` // "", "no", "always", "unless-stopped", "on-failure"
+}
+
+// wireImage is ImageInspect of the Engine API.
+type wireImage struct {
+	Config struct {
+		Labels wirekit.Labels `json:"Labels"`
+	} `json:"Config"`
 }
 
 // wireCreate is ContainerCreateRequest of the Engine API.

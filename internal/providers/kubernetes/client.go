@@ -77,7 +77,7 @@ var (
 func Type() providers.Type {
 	return providers.Type{
 		Name: TypeName, Help: "pods, jobs and agent sandboxes of a namespace of Kubernetes", TellsQuota: true,
-		Facts:     providers.Facts{EndKeeps: providers.EndKeepsNothing, Shared: true},
+		Facts:     providers.Facts{EndKeeps: providers.EndKeepsNothing},
 		LabelsIn:  "`metadata.labels` of the object, or its annotations that begin with `sbx/`",
 		ExitWords: exitWords(),
 		LifeSigns: []providers.LifeSign{

@@ -97,7 +97,7 @@ func newSite(t *testing.T, config string, fakes ...providers.Provider) *site {
 	s := &site{dir: t.TempDir(), fakes: fakes, pid: 100, store: store.Memory(time.Now)}
 	file := filepath.Join(s.dir, ".config", "sbx", "config.yaml")
 	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
-	require.NoError(t, os.WriteFile(file, []byte("providers:\n  prod: {type: fake}\nlaunch: prod\n"+config), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("providers:\n  prod: {type: fake, owned: all}\nlaunch: prod\n"+config), 0o600))
 	return s
 }
 

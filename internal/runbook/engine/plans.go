@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"sbx/internal/cleanup"
 	"sbx/internal/config"
 	"sbx/internal/ops"
 	"sbx/internal/ops/end"
@@ -51,7 +52,33 @@ func (r *runner) planTerminate(ctx context.Context, s runbook.Step, theory runbo
 	for i, one := range act.Targets {
 		act.Targets[i].Reason = cmp.Or(c.why[one.Ref.String()], one.Reason)
 	}
-	return p.take(act)
+	if p, err = p.take(act); err != nil || r.run.Word != "" { // to name one is the decision
+		return p, err
+	}
+	return p, r.keepUnowned(p, func(profile config.Profile, one ops.PlannedEnd) bool {
+		return profile.Owned.Owns(one.Sandbox.Labels)
+	})
+}
+
+// keepUnowned leaves alone what is not owned where no person watches, as cleanup does: that a runbook has
+// found a cause is no decision about what is another's.
+func (r *runner) keepUnowned(p *actPlan, owned func(config.Profile, ops.PlannedEnd) bool) error {
+	if r.watch.Attended() {
+		return nil
+	}
+	c, err := r.env.Config()
+	if err != nil {
+		return err
+	}
+	p.Targets = slices.DeleteFunc(slices.Clone(p.Targets), func(one ops.PlannedEnd) bool {
+		profile, known := c.Find(cmp.Or(one.Ref.Provider, one.Ref.ID))
+		if known && owned(profile, one) {
+			return false
+		}
+		p.kept = append(p.kept, Target{one.Ref.String(), "unattended, a runbook acts only on what is yours: " + r.env.OwnHint([]string{profile.Name}), cleanup.KeepNotOwned.Label()})
+		return true
+	})
+	return nil
 }
 
 // take makes a plan of an act, or says why nothing could be read.
@@ -143,18 +170,21 @@ func (r *runner) planCleanup(ctx context.Context, a runbook.Act) (*actPlan, erro
 // holds. A person names each.
 func (r *runner) planEmergency(ctx context.Context, s runbook.Step) (*actPlan, error) {
 	var targets []ops.PlannedEnd
-	var profiles []string
 	for _, name := range r.facts.names {
 		holds, why := sandbox.True, ""
 		if s.When != "" {
 			holds, why = r.holdsFor(ctx, s.When, name)
 		}
 		if holds == sandbox.True {
-			targets, profiles = append(targets, ops.PlannedEnd{Ref: sandbox.Ref{ID: name}, Reason: why}), append(profiles, name)
+			targets = append(targets, ops.PlannedEnd{Ref: sandbox.Ref{ID: name}, Reason: why})
 		}
 	}
-	act := end.EmergencyAct(r.env, end.CleanupRequest{Profiles: profiles, Line: r.req.Line}, targets)
-	return &actPlan{Act: act, byName: true}, nil
+	p := &actPlan{Act: &ops.Act{Targets: targets}, byName: true}
+	if err := r.keepUnowned(p, func(profile config.Profile, _ ops.PlannedEnd) bool { return profile.Owned.All }); err != nil {
+		return p, err
+	}
+	p.Act = end.EmergencyAct(r.env, end.CleanupRequest{Profiles: p.profiles(), Line: r.req.Line}, p.Targets)
+	return p, nil
 }
 
 func (r *runner) planReconcile(ctx context.Context, a runbook.Act) (*actPlan, error) {

@@ -4,6 +4,7 @@
 package dockertest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -51,7 +52,8 @@ type Fake struct {
 	execs  map[string]*exec
 	events []event
 	made   int
-	pulled []string // images
+	pulled []string                     // images
+	images map[string]map[string]string // labels of images that were made of containers, by name
 }
 
 // box is a container.
@@ -129,6 +131,7 @@ func (f *Fake) Change(edit func(*Options)) {
 // Seed is a container that exists from the start. Without a command nothing runs in it, whatever its state says.
 type Seed struct {
 	Name, State string // "" = running
+	Image       string // "" = Image; else one of Commit, whose labels it inherits
 	Labels      map[string]string
 	Age         time.Duration
 	Code        int    // with the state exited
@@ -148,10 +151,8 @@ func (f *Fake) Add(s Seed) string {
 	if b.name == "" {
 		b.name = fmt.Sprintf("quiet_name_%d", f.made)
 	}
-	if b.labels == nil {
-		b.labels = map[string]string{}
-	}
-	b.entrypoint, b.state, b.image = s.Command, "running", Image
+	b.entrypoint, b.state, b.image = s.Command, "running", cmp.Or(s.Image, Image)
+	b.labels = f.inherit(b.image, b.labels)
 	b.created = f.o.Now().Add(-s.Age)
 	b.started = b.created
 	if s.State != "" {
@@ -167,6 +168,32 @@ func (f *Fake) Add(s Seed) string {
 		}
 	}
 	return b.id
+}
+
+// Commit makes an image of a container, as `docker commit` does: it keeps the labels.
+func (f *Fake) Commit(id, image string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.images == nil {
+		f.images = map[string]map[string]string{}
+	}
+	f.images[image], f.pulled = maps.Clone(f.find(id).labels), append(f.pulled, image)
+}
+
+// Forget removes an image that containers are made of. The lock is not held.
+func (f *Fake) Forget(image string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pulled = slices.DeleteFunc(f.pulled, func(name string) bool { return name == image })
+	delete(f.images, image)
+}
+
+// inherit are the labels of a new container of an image. The lock is held.
+func (f *Fake) inherit(image string, labels map[string]string) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, f.images[image])
+	maps.Copy(all, labels)
+	return all
 }
 
 // newBox makes an empty container. The lock is held.

@@ -2,6 +2,7 @@ package dockertest
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ func (f *Fake) allRoutes() []wiretest.Route {
 		route("GET", "/info", nil, nil, f.serveInfo),
 		route("GET", "/events", []string{"since", "until", "filters"}, nil, f.serveEvents),
 		route("POST", "/images/create", []string{"fromImage", "tag"}, nil, f.servePull),
+		route("GET", "/images/{id}/json", nil, nil, f.serveImage),
 		route("GET", "/containers/json", []string{"all", "filters"}, nil, f.serveList),
 		route("POST", "/containers/create", []string{"name"}, create, f.serveCreate),
 		route("GET", "/containers/{id}/json", nil, nil, f.onBox(f.serveInspect)),
@@ -134,7 +136,7 @@ func (f *Fake) serveList(w http.ResponseWriter, r *http.Request) {
 			status = fmt.Sprintf("Exited (%d) 5 seconds ago", b.code)
 		}
 		rows = append(rows, map[string]any{
-			"Id": b.id, "Names": []string{"/" + b.name}, "Image": b.image, "ImageID": "sha256:" + b.id, "Command": strings.Join(b.entrypoint, " "),
+			"Id": b.id, "Names": []string{"/" + b.name}, "Image": b.image, "ImageID": imageID(b.image), "Command": strings.Join(b.entrypoint, " "),
 			"Created": b.created.Unix(), "Ports": []any{}, "Labels": b.labels, "State": state, "Status": status, "HostConfig": map[string]any{"NetworkMode": "none"}, "Mounts": []any{},
 		})
 	}
@@ -178,9 +180,22 @@ func (f *Fake) serveInspect(w http.ResponseWriter, _ *http.Request, b *box) {
 		}
 	}
 	wiretest.JSON(w, http.StatusOK, map[string]any{
-		"Id": b.id, "Created": stamp(b.created), "Path": path, "Args": args, "Name": "/" + b.name, "RestartCount": b.restarts, "Image": "sha256:" + b.id, "ExecIDs": execs, "State": state,
+		"Id": b.id, "Created": stamp(b.created), "Path": path, "Args": args, "Name": "/" + b.name, "RestartCount": b.restarts, "Image": imageID(b.image), "ExecIDs": execs, "State": state,
 		"Config": map[string]any{"Image": b.image, "Tty": b.tty, "Labels": b.labels, "Env": jsonArray(b.env), "Cmd": jsonArray(b.cmd), "Entrypoint": jsonArray(b.entrypoint), "Hostname": b.id[:12]}, "HostConfig": host,
 	})
+}
+
+// imageID is the id of an image by its name.
+func imageID(name string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(name))) }
+
+func (f *Fake) serveImage(w http.ResponseWriter, r *http.Request) {
+	for _, name := range append([]string{Image}, f.pulled...) {
+		if imageID(name) == r.PathValue("id") {
+			wiretest.JSON(w, http.StatusOK, map[string]any{"Id": imageID(name), "RepoTags": []string{name}, "Config": map[string]any{"Labels": f.inherit(name, nil)}})
+			return
+		}
+	}
+	refuse(w, http.StatusNotFound, "No such image: %s", r.PathValue("id"))
 }
 
 func (f *Fake) servePull(w http.ResponseWriter, r *http.Request) {
@@ -217,7 +232,7 @@ func (f *Fake) serveCreate(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusConflict, "Conflict. The container name %q is already in use by container %q. You have to remove (or rename) that container to be able to reuse that name.", "/"+b.name, f.find(b.name).id)
 		return
 	}
-	b.image, b.entrypoint, b.cmd, b.env, b.labels, b.host = body.Image, body.Entrypoint, body.Cmd, body.Env, body.Labels, body.HostConfig
+	b.image, b.entrypoint, b.cmd, b.env, b.labels, b.host = body.Image, body.Entrypoint, body.Cmd, body.Env, f.inherit(body.Image, body.Labels), body.HostConfig
 	f.boxes = append(f.boxes, b)
 	f.note(b, "create", nil)
 	warnings := []string{}
