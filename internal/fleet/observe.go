@@ -266,23 +266,6 @@ func (o Observation) LookErr() error {
 	return nil
 }
 
-// Answers is whether something inside answered: its probe, or the list of its processes. "" = neither was asked, or
-// both failed.
-func (o Observation) Answers() sandbox.Verdict {
-	switch {
-	case o.Health.Err == nil && (o.Health.Got.Verdict == sandbox.True || o.Health.Got.Verdict == sandbox.False):
-		return o.Health.Got.Verdict
-	case o.Processes.Err == nil:
-		return sandbox.True
-	}
-	return ""
-}
-
-// nothingAnswers reports whether the probe shows that nothing inside answers.
-func (o Observation) nothingAnswers() bool {
-	return o.Health.Err == nil && o.Health.Got.Verdict == sandbox.False
-}
-
 // FailedErr is SourceErr or LookErr.
 func (o Observation) FailedErr() error { return cmp.Or(o.SourceErr(), o.LookErr()) }
 
