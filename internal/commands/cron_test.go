@@ -61,7 +61,7 @@ func TestCronPrintActsInProductionWhenAsked(t *testing.T) {
 	lines := func(line string) (act, comment []string) {
 		r := b.run(t, line)
 		require.Equal(t, 0, r.code, r.stderr)
-		for _, l := range strings.Split(r.stdout, "\n") {
+		for l := range strings.SplitSeq(r.stdout, "\n") {
 			switch {
 			case strings.HasPrefix(l, "#") && strings.Contains(l, "/sbx' "):
 				comment = append(comment, l)

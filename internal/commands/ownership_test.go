@@ -85,7 +85,8 @@ func TestWhatNobodyOwnsIsSaid(t *testing.T) {
 		assert.Equal(t, map[string]any{"not_owned": 4.0}, acted["kept"])
 		errs, _ := acted["errors"].([]any)
 		require.Len(t, errs, 1)
-		assert.Equal(t, "refused", errs[0].(map[string]any)["kind"])
+		first, _ := errs[0].(map[string]any)
+		assert.Equal(t, "refused", first["kind"])
 
 		r = b.run(t, "cron check --layer stuck")
 		assert.Equal(t, 10, r.code)

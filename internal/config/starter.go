@@ -86,8 +86,7 @@ func Starter(types []providers.Type) string {
 	for _, m := range limitSettings() {
 		fmt.Fprintf(&b, "#  %s: %s # %s\n", m.name, cmp.Or(m.fallback, m.sample), m.help)
 	}
-	b.WriteString("\n# true: without a terminal, as from cron, a cleanup acts within its limits as with --yes; " + EnvUnattended + "=1 in a\n" +
-		"# crontab says the same.\n#cleanup:\n#  unattended: false\n")
+	starterUnattended(&b)
 	starterThresholds(&b)
 	starterRun(&b)
 	b.WriteString("\n# Where unattended runs report trouble. Secrets are not written here but in the\n# environment variables that are named.\n#notify:\n")
@@ -99,6 +98,11 @@ func Starter(types []providers.Type) string {
 	}
 	b.WriteString("\n# Keys of the dashboard, by their actions: `sbx dashboard --help` names them.\n#keys:\n#  pause: space\n")
 	return b.String()
+}
+
+func starterUnattended(b *strings.Builder) {
+	b.WriteString("\n# true: without a terminal, as from cron, a cleanup acts within its limits as with --yes; " + EnvUnattended + "=1 in a\n" +
+		"# crontab says the same.\n#cleanup:\n#  unattended: false\n")
 }
 
 func starterRun(b *strings.Builder) {

@@ -3,6 +3,7 @@ package faults_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"regexp"
@@ -42,9 +43,7 @@ func (c *cloud) sources() map[source][]string {
 	if c.stop == c.destroy {
 		all[sourceAnswer] = all[sourceAnswer][:1]
 	}
-	for of, routes := range c.more {
-		all[of] = routes
-	}
+	maps.Copy(all, c.more)
 	return all
 }
 
@@ -68,11 +67,6 @@ func (l lie) String() string {
 		times = strconv.Itoa(l.times) + " times"
 	}
 	return fmt.Sprintf("%s: %s about %s, %s", l.from, l.name, about, times)
-}
-
-// hidesRows says that the program cannot know of a sandbox: its only list lacks it.
-func (l lie) hidesRows() bool {
-	return l.from == sourceList && (l.name == "row missing" || l.name == "empty")
 }
 
 // statuses are the answers that any source may give instead of its own.

@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -63,16 +64,11 @@ func newWorld(t *testing.T, c *cloud) *world {
 		w.others[c.add(2*ageLimit, map[string]string{sandbox.LabelOwner: "test", sandbox.LabelKeep: "true"})] = true
 		w.others[c.add(2*ageLimit, nil)] = true
 	}
-	text := "providers:\n  prod: {type: " + c.kind.Name
+	fields := []string{"type: " + c.kind.Name, "owned: " + cmp.Or(c.owned, "{labels: {"+sandbox.LabelOwner+": test}}")}
 	for key, value := range c.settings {
-		text += fmt.Sprintf(", %s: %q", key, value)
+		fields = append(fields, fmt.Sprintf("%s: %q", key, value))
 	}
-	if c.owned != "" {
-		text += ", owned: " + c.owned
-	} else {
-		text += ", owned: {labels: {" + sandbox.LabelOwner + ": test}}"
-	}
-	text += "}\nlimits: {max_fraction: 100%}\n"
+	text := "providers:\n  prod: {" + strings.Join(fields, ", ") + "}\nlimits: {max_fraction: 100%}\n"
 	file := filepath.Join(w.dir, ".config", "sbx", "config.yaml")
 	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
@@ -180,7 +176,7 @@ func (w *world) randomAct(r *rand.Rand) act {
 		return w.die(id)
 	default:
 		return act{"an hour passes", func(context.Context, *world) claim {
-			time.Sleep(time.Hour) //nolint:forbidigo // virtual time
+			time.Sleep(time.Hour) // in virtual time
 			w.aged = true
 			return claim{verdict: fault.New(fault.KindUnknown, "no claim")}
 		}}
@@ -190,11 +186,11 @@ func (w *world) randomAct(r *rand.Rand) act {
 // do runs an act and returns what the program has said of it.
 func (w *world) do(ctx context.Context, a act) claim {
 	got := a.run(ctx, w)
-	line := a.name + ": "
+	words := []string{a.name + ":"}
 	for _, e := range got.endings {
-		line += fmt.Sprintf("[%s %s %s] ", e.Ref.ID, e.Outcome, e.Reason)
+		words = append(words, fmt.Sprintf("[%s %s %s]", e.Ref.ID, e.Outcome, e.Reason))
 	}
-	w.trace = append(w.trace, line+fmt.Sprintf("exit %d %v", fault.ExitCode(got.verdict), got.verdict))
+	w.trace = append(w.trace, strings.Join(append(words, fmt.Sprintf("exit %d %v", fault.ExitCode(got.verdict), got.verdict)), " "))
 	return got
 }
 

@@ -58,8 +58,11 @@ func (r *cleanupRun) unowned() map[string]int {
 // from it: a cron line that ends nothing must not succeed. Nil = somebody watches, or nothing was
 // kept so, or the run has an error of its own.
 func (r *cleanupRun) unownedError(verdict error) error {
+	if verdict != nil || r.watch.Attended() {
+		return nil //nolint:nilerr // the caller has it
+	}
 	text := r.unownedCounts()
-	if verdict != nil || text == "" || r.watch.Attended() {
+	if text == "" {
 		return nil
 	}
 	return fault.New(fault.KindRefused, "%s", text).WithHint("%s", r.env.OwnHint(slices.Sorted(maps.Keys(r.unowned()))))

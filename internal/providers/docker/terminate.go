@@ -20,10 +20,7 @@ import (
 // started has nothing to keep, and is removed.
 func (c *Client) Terminate(ctx context.Context, id string, o providers.TerminateOptions) error {
 	op := "terminate " + id
-	w, err := c.inspect(ctx, "terminate", id)
-	if o.Insist && (statusOfMissing(err) || err == nil && w.State.Status != "removing") {
-		w.ID, w.State.Status, err = id, "running", nil
-	}
+	w, err := c.inspectForEnd(ctx, id, o.Insist)
 	if err != nil {
 		return err
 	}
@@ -53,6 +50,16 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 		}
 	}
 	return err
+}
+
+// inspectForEnd reads a container that is to be ended. With insist, one that is missing or has stopped counts as
+// running: another source says so.
+func (c *Client) inspectForEnd(ctx context.Context, id string, insist bool) (wireContainer, error) {
+	w, err := c.inspect(ctx, "terminate", id)
+	if insist && (statusOfMissing(err) || err == nil && w.State.Status != "removing") {
+		w.ID, w.State.Status, err = id, "running", nil
+	}
+	return w, err
 }
 
 // stop sends TERM, and KILL after the grace; it returns when the container has stopped.

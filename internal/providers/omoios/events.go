@@ -166,10 +166,7 @@ func (c *Client) Activity(ctx context.Context, id string) (providers.Activity, e
 			return providers.Activity{}, err
 		}
 		if n == 0 {
-			if w.Total == 0 && w.Heartbeats.Count == 0 && len(w.rows) == 0 {
-				return providers.Activity{}, c.Fault(fault.KindNotFound, "activity "+id, "it has never reported anything")
-			}
-			if err := c.checkClock(id, w.Heartbeats.Last); err != nil {
+			if err := c.checkHistory(id, w); err != nil {
 				return providers.Activity{}, err
 			}
 			beat, found = w.Heartbeats.Last.moment, c.heartbeats(w)
@@ -202,6 +199,14 @@ func (c *Client) Activity(ctx context.Context, id string) (providers.Activity, e
 		cursor = w.Next
 	}
 	return found, nil
+}
+
+// checkHistory is fault.KindNotFound for a history without any event, and the error of checkClock.
+func (c *Client) checkHistory(id string, w wireTrajectory) error {
+	if w.Total == 0 && w.Heartbeats.Count == 0 && len(w.rows) == 0 {
+		return c.Fault(fault.KindNotFound, "activity "+id, "it has never reported anything")
+	}
+	return c.checkClock(id, w.Heartbeats.Last)
 }
 
 // maxSkew is how far the backend's clock may be from this machine's for its times to be used.
