@@ -26,7 +26,7 @@ const (
 	maxLineLength = 1000
 )
 
-type eventsOptions struct{ follow, diff, stats bool }
+type eventsOptions struct{ follow, diff, stats, noFile bool }
 
 func newEvents(d *Deps) *cobra.Command {
 	var o eventsOptions
@@ -57,6 +57,7 @@ func newEvents(d *Deps) *cobra.Command {
 	f.BoolVarP(&o.follow, "follow", "f", false, "go on with new events until the sandbox ends")
 	f.BoolVar(&o.diff, "diff", false, "show the changes of files as diffs")
 	f.BoolVar(&o.stats, "stats", false, "count instead of listing")
+	f.BoolVar(&o.noFile, "no-file", false, "take the word for a sandbox or a task, never for a file")
 	cmd.AddCommand(newEventsCompare(d))
 	doc := document{schema: eventsSchema, shape: output.ShapeList, columns: output.Names(views.EventColumns()), refuses: []output.FormatName{output.NameOnly}}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
@@ -74,7 +75,7 @@ func runEvents(ctx context.Context, d *Deps, p *output.Printer, word string, o e
 	if err := o.check(p, word); err != nil {
 		return err
 	}
-	req, err := d.eventsRequest(word)
+	req, err := d.eventsRequest(word, o.noFile)
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,10 @@ func (o eventsOptions) check(p *output.Printer, word string) error {
 }
 
 // eventsRequest says what a word means.
-func (d *Deps) eventsRequest(word string) (look.EventsRequest, error) {
+func (d *Deps) eventsRequest(word string, noFile bool) (look.EventsRequest, error) {
+	if noFile {
+		return look.EventsRequest{Word: word}, nil
+	}
 	file, err := look.IsSessionFile(d.Env, word)
 	return look.EventsRequest{Word: word, File: file, Input: d.Process.Stdin}, err
 }
@@ -166,7 +170,7 @@ func compareEvents(ctx context.Context, d *Deps, p *output.Printer, words []stri
 	}
 	var both [2]look.EventsRequest
 	for i, word := range words {
-		req, err := d.eventsRequest(word)
+		req, err := d.eventsRequest(word, false)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +46,15 @@ func newMCP(d *Deps) *cobra.Command {
 		if d.Globals.Config != "" {
 			s.Globals = append(s.Globals, "--config="+d.Globals.Config)
 		}
-		s.Providers = d.Globals.Providers
+		if s.Providers = d.Globals.Providers; len(s.Providers) > 0 {
+			var one sync.Mutex
+			s.CheckTask = func(id string) error {
+				one.Lock()
+				defer one.Unlock()
+				_, err := d.getTask(ctx, id)
+				return err
+			}
+		}
 		return s.Serve(ctx, d.Process.Stdin, d.Process.Stdout)
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
-	"sbx/internal/ops"
 	"sbx/internal/output"
 	"sbx/internal/views"
 )
@@ -57,7 +56,7 @@ func runResume(ctx context.Context, d *Deps, p *output.Printer, word string, com
 	if err != nil {
 		return err
 	}
-	from, err := ops.GetTask(ctx, d.Env, word)
+	from, err := d.getTask(ctx, word)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func stopTasks(ctx context.Context, d *Deps, p *output.Printer, args []string) e
 	watch := d.newObserver(p, func(item any) {
 		list.Say(views.ActItemLine(item))
 	})
-	results, err := launch.Stop(ctx, d.Env, launch.StopRequest{Tasks: words}, watch)
+	results, err := launch.Stop(ctx, d.Env, launch.StopRequest{Tasks: words, Profiles: d.Globals.Providers}, watch)
 	if err != nil {
 		return err
 	}

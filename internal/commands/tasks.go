@@ -58,6 +58,7 @@ func listTasks(ctx context.Context, d *Deps, p *output.Printer, o tasksOptions) 
 	if err != nil {
 		return err
 	}
+	req.Profiles = d.Globals.Providers
 	r, err := launch.ListTasks(ctx, d.Env, req)
 	if err != nil {
 		return err
@@ -109,8 +110,17 @@ func newTasksShow(d *Deps) *cobra.Command {
 		func(ctx context.Context, p *output.Printer, args []string) error { return showTask(ctx, d, p, args[0]) })
 }
 
-func showTask(ctx context.Context, d *Deps, p *output.Printer, word string) error {
+// getTask finds a task of the profiles that --provider names.
+func (d *Deps) getTask(ctx context.Context, word string) (ops.TaskState, error) {
 	t, err := ops.GetTask(ctx, d.Env, word)
+	if err == nil {
+		err = ops.TaskWithin(t.Task, d.Globals.Providers)
+	}
+	return t, err
+}
+
+func showTask(ctx context.Context, d *Deps, p *output.Printer, word string) error {
+	t, err := d.getTask(ctx, word)
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,9 @@ type Server struct {
 	Globals []string // flags of each command line
 	// Providers are the only profiles that the tools show; none = all.
 	Providers []string
+	// CheckTask refuses a task that has to do with another profile, before anything is played; nil = all may be
+	// shown. Calls that run at the same time may call it at the same time.
+	CheckTask func(id string) error
 	// Play runs one command line, without the program's name, until it ends or ctx does, and returns its exit code.
 	Play func(ctx context.Context, args []string, stdout, stderr io.Writer) int
 }

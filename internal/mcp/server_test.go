@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -88,6 +89,45 @@ func TestNoToolEndsASandbox(t *testing.T) {
 	}
 }
 
+// TestATaskOfAnotherProfileIsRefused by each tool that takes one, before anything is played.
+func TestATaskOfAnotherProfileIsRefused(t *testing.T) {
+	t.Parallel()
+	s := Server{Program: "sbx", Play: plays, Allow: Acts(), Providers: []string{"prod"}, CheckTask: func(string) error { return errors.New("it is a task of local") }}
+	client, hangUp, _ := session(t, s)
+	defer hangUp()
+	for _, tool := range allTools() {
+		if !slices.ContainsFunc(tool.arguments, func(a argument) bool { return a.form == fullTaskID }) {
+			continue
+		}
+		args := map[string]any{"task": "t-k3v9x2mq7abc"}
+		if tool.act == "resume" {
+			args["command"] = []string{"true"}
+		}
+		r, err := client.CallTool(t.Context(), &sdk.CallToolParams{Name: tool.name, Arguments: args})
+		require.NoError(t, err)
+		assert.True(t, r.IsError, tool.name)
+		said, _ := r.Content[0].(*sdk.TextContent)
+		assert.Equal(t, tool.name+": it is a task of local", said.Text)
+	}
+}
+
+// TestEveryToolKnowsItsScope: whatever a tool plays is told the profiles that may be shown.
+func TestEveryToolKnowsItsScope(t *testing.T) {
+	t.Parallel()
+	given := map[string]string{"ref": `"prod/i1"`, "task": `"t-k3v9x2mq7abc"`, "command": `["true"]`}
+	for _, tool := range allTools() {
+		raw := "{"
+		for _, a := range tool.arguments {
+			if a.required {
+				raw += `"` + a.name + `":` + given[a.name] + ","
+			}
+		}
+		args, err := tool.commandLine([]byte(strings.TrimSuffix(raw, ",")+"}"), Server{Providers: []string{"prod"}})
+		require.NoError(t, err, tool.name)
+		assert.Contains(t, args, "--provider=prod", tool.name)
+	}
+}
+
 func TestArgumentsBecomeOneCommandLine(t *testing.T) {
 	t.Parallel()
 	s := Server{Program: "sbx", Play: plays, Allow: Acts(), Providers: []string{"prod", "stage"}, Globals: []string{"--config=/etc/c.yaml"}}
@@ -102,6 +142,9 @@ func TestArgumentsBecomeOneCommandLine(t *testing.T) {
 		{"list-sandboxes", map[string]any{"stuck": true, "look": false, "where": "age > 10m", "provider": "prod"}, `["ls","--output=json","--quiet","--timeout=2m0s","--stuck","--where=age \u003e 10m","--limit=100","--provider=prod","--config=/etc/c.yaml"]`, false},
 		{"read-logs", map[string]any{"ref": "prod/i1", "tail": 7}, `"--tail=7","--provider=prod","--provider=stage","--config=/etc/c.yaml","prod/i1"]`, false},
 		{"plan-cleanup", map[string]any{"older_than": "10m"}, "Nothing was done: typed by a person in a terminal, it shows its plan and asks.", false},
+		{"plan-cleanup", map[string]any{"older_than": "10m"}, `"--dry-run"`, false},
+		{"plan-cleanup", map[string]any{"stuck": true}, "`sbx cleanup --stuck --provider=prod", false},
+		{"read-events", map[string]any{"ref": "/etc/passwd.jsonl"}, `["events","--no-file",`, false},
 		{"continue-task", map[string]any{"task": "t-k3v9x2mq7abc", "command": []string{"sh", "-c", "echo; --yes"}}, `"t-k3v9x2mq7abc","--","sh","-c","echo; --yes"]`, false},
 		{"fleet-stats", nil, `"--provider=stage"`, false},
 		{"list-sandboxes", map[string]any{"provider": "other"}, "only prod, stage may be shown", true},

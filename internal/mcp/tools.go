@@ -71,13 +71,13 @@ func allTools() []tool {
 			name: "read-logs", about: "Read the last lines of a sandbox.", verb: []string{"logs"},
 			arguments: []argument{ref, since, {name: "tail", about: "at most so many last lines", kind: number, flag: "tail", given: 100, most: 2000}},
 		},
-		{name: "read-events", about: "Show what the agent of a sandbox did: tools, files, messages, in order.", verb: []string{"events"}, arguments: []argument{ref}},
+		{name: "read-events", about: "Show what the agent of a sandbox did: tools, files, messages, in order.", verb: []string{"events", "--no-file"}, arguments: []argument{ref}},
 		{name: "fleet-stats", about: "Count sandboxes by provider and state, with quotas and thresholds.", verb: []string{"stats"}, arguments: []argument{provider}},
 		{name: "list-tasks", about: "List tasks with state, attempts and publication.", verb: []string{"tasks"}},
 		{name: "show-task", about: "Show one task: each attempt, the cause of its end, the evidence.", verb: []string{"tasks", "show"}, arguments: []argument{task}},
 		{name: "read-audit", about: "List what sbx has ended or changed: when, who, and the proof.", verb: []string{"audit"}, arguments: []argument{since}},
 		{
-			name: "plan-cleanup", about: "Show what a cleanup would end and what it would keep, and end nothing.", verb: []string{"cleanup", "--dry-run"},
+			name: "plan-cleanup", about: "Show what a cleanup would end and what it would keep, and end nothing.", verb: []string{"cleanup"},
 			arguments: []argument{provider, stuck, older, label, where}, plans: true,
 		},
 		{name: "check-setup", about: "Check configuration, credentials, reachability and records of sbx.", verb: []string{"doctor"}},
@@ -130,6 +130,9 @@ func (t tool) commandLine(raw json.RawMessage, s Server) ([]string, error) {
 		}
 	}
 	args := append(slices.Clone(t.verb), forTools()...)
+	if t.plans {
+		args = append(args, planOnly)
+	}
 	profiles := s.Providers
 	var words, program []string
 	for _, a := range t.arguments {
@@ -156,6 +159,11 @@ func (t tool) commandLine(raw json.RawMessage, s Server) ([]string, error) {
 		default:
 			args = append(args, a.flagWords(got)...)
 		}
+		if a.form == fullTaskID && s.CheckTask != nil {
+			if err := s.CheckTask(got[0]); err != nil {
+				return nil, fmt.Errorf("%s: %w", t.name, err)
+			}
+		}
 	}
 	if len(given) > 0 {
 		return nil, fmt.Errorf("%s has no argument %s", t.name, slices.Sorted(maps.Keys(given))[0])
@@ -169,6 +177,10 @@ func (t tool) commandLine(raw json.RawMessage, s Server) ([]string, error) {
 	}
 	return args, nil
 }
+
+// planOnly keeps a verb from acting, also where the configuration lets it act without a terminal. A person types
+// the line without it.
+const planOnly = "--dry-run"
 
 // forTools are the flags that only a tool needs.
 func forTools() []string {
@@ -233,5 +245,5 @@ func (a argument) read(raw json.RawMessage, there bool) ([]string, error) {
 
 // typed is a command line as a person could type it, who sees the page instead of the document.
 func typed(program string, args []string) string {
-	return program + " " + shellescape.QuoteCommand(slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return slices.Contains(forTools(), arg) }))
+	return program + " " + shellescape.QuoteCommand(slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == planOnly || slices.Contains(forTools(), arg) }))
 }

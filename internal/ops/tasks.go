@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sbx/internal/fault"
@@ -29,6 +30,16 @@ func GetTask(ctx context.Context, env *Env, word string) (state TaskState, err e
 		return nil
 	})
 	return state, err
+}
+
+// TaskWithin is fault.KindNotFound where a task has to do with a profile that is none of these; none = all.
+func TaskWithin(t task.Task, profiles []string) error {
+	for _, name := range t.Profiles() {
+		if len(profiles) > 0 && !slices.Contains(profiles, name) {
+			return fault.New(fault.KindNotFound, "%s is a task of %s, and --provider names only %s", t.ID, name, strings.Join(profiles, ", "))
+		}
+	}
+	return nil
 }
 
 // TaskStates gives tasks with what has become of their owners and of what they have kept.

@@ -13,6 +13,7 @@
 package task
 
 import (
+	"slices"
 	"time"
 
 	"sbx/internal/sandbox"
@@ -64,6 +65,19 @@ type Task struct {
 	ReadAt         time.Time `json:"-"` // the store's clock when this was read
 	version        int64
 	needsAdmission bool // this change asks for memory of the budget
+}
+
+// Profiles are those at which it was made, or may be.
+func (t Task) Profiles() []string {
+	all := append([]string{t.Spec.Provider}, t.Spec.Fallback...)
+	for _, a := range t.Attempts {
+		all = append(all, a.Ref().Provider)
+	}
+	if t.Kept != nil {
+		all = append(all, t.Kept.Ref.Provider)
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "" })
 }
 
 // Owner is the process that runs a task.

@@ -17,7 +17,8 @@ import (
 
 // StopRequest says which tasks are stopped: by id, by the beginning of one, or by key.
 type StopRequest struct {
-	Tasks []string
+	Tasks    []string
+	Profiles []string // as in TasksRequest: another task is not found
 }
 
 // Forbidden is an item of Stop: from now on the task publishes nothing.
@@ -54,7 +55,7 @@ func Stop(ctx context.Context, env *ops.Env, req StopRequest, watch ops.Observer
 		return nil, err
 	}
 	err = env.WithTasks(ctx, ops.TaskParts{Fleet: f, Notice: watch.Note}, func(_ store.Store, o task.Options) error {
-		s := &stopping{options: o, watch: watch, stopper: task.NewStopper(o)}
+		s := &stopping{options: o, watch: watch, profiles: req.Profiles, stopper: task.NewStopper(o)}
 		results = s.stopAll(ctx, req.Tasks)
 		return nil
 	})
@@ -62,8 +63,9 @@ func Stop(ctx context.Context, env *ops.Env, req StopRequest, watch ops.Observer
 }
 
 type stopping struct {
-	options task.Options
-	stopper *task.Stopper
+	options  task.Options
+	stopper  *task.Stopper
+	profiles []string // of the request
 
 	mu    sync.Mutex
 	watch ops.Observer
@@ -99,6 +101,9 @@ func (s *stopping) stopOne(ctx context.Context, word string) Stopped {
 	t, err := ops.FindTask(ctx, s.options.Ledger, word)
 	if err != nil {
 		r.Err = ops.HintSandbox(err, word, "terminate")
+		return r
+	}
+	if r.Err = ops.TaskWithin(t, s.profiles); r.Err != nil {
 		return r
 	}
 	r.Word, r.WasOver = t.ID, t.State.Final()

@@ -17,6 +17,8 @@ type TasksRequest struct {
 	States []task.State  // none = any
 	Since  time.Duration // how long ago at most they were launched; 0 = any time
 	Limit  int           // the newest alone; 0 = all
+	// Profiles are those to which all that a task has to do with must belong; none = all.
+	Profiles []string
 }
 
 // TasksResult are the tasks, the newest first.
@@ -35,7 +37,7 @@ func ListTasks(ctx context.Context, env *ops.Env, req TasksRequest) (*TasksResul
 		}
 		state := env.TaskStates(ctx, st)
 		for _, t := range tasks {
-			if len(req.States) > 0 && !slices.Contains(req.States, t.State) {
+			if len(req.States) > 0 && !slices.Contains(req.States, t.State) || ops.TaskWithin(t, req.Profiles) != nil {
 				continue
 			}
 			if r.Truncated = req.Limit > 0 && len(r.Tasks) == req.Limit; r.Truncated {
