@@ -136,7 +136,9 @@ func (l *lie) draw(r *rand.Rand, c *cloud, ids []string) (string, wiretest.Fault
 		both := date
 		both.Edit = shiftTimes(shift)
 		choices = []choice{
-			{"Date " + shift.String(), date}, {"body " + shift.String(), wiretest.Fault{Edit: shiftTimes(shift)}}, {"both " + shift.String(), both},
+			{"Date " + shift.String(), date},
+			{"body " + shift.String(), wiretest.Fault{Edit: shiftTimes(shift)}},
+			{"both " + shift.String(), both},
 			{"naive", wiretest.Fault{Edit: func(body []byte) []byte { return zoned.ReplaceAll(body, []byte(`"$1"`)) }}},
 		}
 	}

@@ -116,13 +116,13 @@ func TestEveryToolKnowsItsScope(t *testing.T) {
 	t.Parallel()
 	given := map[string]string{"ref": `"prod/i1"`, "task": `"t-k3v9x2mq7abc"`, "command": `["true"]`}
 	for _, tool := range allTools() {
-		raw := "{"
+		var fields []string
 		for _, a := range tool.arguments {
 			if a.required {
-				raw += `"` + a.name + `":` + given[a.name] + ","
+				fields = append(fields, `"`+a.name+`":`+given[a.name])
 			}
 		}
-		args, err := tool.commandLine([]byte(strings.TrimSuffix(raw, ",")+"}"), Server{Providers: []string{"prod"}})
+		args, err := tool.commandLine([]byte("{"+strings.Join(fields, ",")+"}"), Server{Providers: []string{"prod"}})
 		require.NoError(t, err, tool.name)
 		assert.Contains(t, args, "--provider=prod", tool.name)
 	}

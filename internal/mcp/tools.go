@@ -148,11 +148,8 @@ func (t tool) commandLine(raw json.RawMessage, s Server) ([]string, error) {
 		case a.kind == command:
 			program = got
 		case a.flag == "provider":
-			if len(got) > 0 && len(profiles) > 0 && !slices.Contains(profiles, got[0]) {
-				return nil, fmt.Errorf("%s: only %s may be shown", t.name, strings.Join(profiles, ", "))
-			}
-			if len(got) > 0 {
-				profiles = got
+			if profiles, err = narrow(profiles, got); err != nil {
+				return nil, fmt.Errorf("%s: %w", t.name, err)
 			}
 		case a.flag == "":
 			words = append(words, got...)
@@ -165,8 +162,8 @@ func (t tool) commandLine(raw json.RawMessage, s Server) ([]string, error) {
 			}
 		}
 	}
-	if len(given) > 0 {
-		return nil, fmt.Errorf("%s has no argument %s", t.name, slices.Sorted(maps.Keys(given))[0])
+	for name := range given {
+		return nil, fmt.Errorf("%s has no argument %s", t.name, name)
 	}
 	for _, name := range profiles {
 		args = append(args, "--provider="+name)
@@ -176,6 +173,17 @@ func (t tool) commandLine(raw json.RawMessage, s Server) ([]string, error) {
 		args = append(append(args, "--"), program...)
 	}
 	return args, nil
+}
+
+// narrow are the profiles of a call that names one of those that may be shown; none = it names none.
+func narrow(shown, named []string) ([]string, error) {
+	switch {
+	case len(named) == 0:
+		return shown, nil
+	case len(shown) > 0 && !slices.Contains(shown, named[0]):
+		return nil, fmt.Errorf("only %s may be shown", strings.Join(shown, ", "))
+	}
+	return named, nil
 }
 
 // planOnly keeps a verb from acting, also where the configuration lets it act without a terminal. A person types

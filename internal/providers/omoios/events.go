@@ -183,13 +183,7 @@ func (c *Client) Activity(ctx context.Context, id string) (providers.Activity, e
 			started = at
 		}
 		if last.Type != "" {
-			found.LastWorkAt = last.CreatedAt.Time
-			if started.After(last.CreatedAt.Time) { // a worker that was resumed has not been silent before
-				last.CreatedAt = started
-			}
-			found.Silence = silence(last.CreatedAt, beat)
-			found.Evidence = append(found.Evidence, c.eventEvidence("last activity", last.Type, last.CreatedAt.Time))
-			return found, nil
+			return c.worked(found, last, started, beat), nil
 		}
 		if last, err := w.checkNext(&guard); err != nil {
 			return providers.Activity{}, fault.Placed(err, c.Profile, "activity "+id)
@@ -199,6 +193,17 @@ func (c *Client) Activity(ctx context.Context, id string) (providers.Activity, e
 		cursor = w.Next
 	}
 	return found, nil
+}
+
+// worked adds the last work of a sandbox. A worker that was started or resumed since has not been silent before.
+func (c *Client) worked(found providers.Activity, last wireEvent, started, beat moment) providers.Activity {
+	found.LastWorkAt = last.CreatedAt.Time
+	if started.After(last.CreatedAt.Time) {
+		last.CreatedAt = started
+	}
+	found.Silence = silence(last.CreatedAt, beat)
+	found.Evidence = append(found.Evidence, c.eventEvidence("last activity", last.Type, last.CreatedAt.Time))
+	return found
 }
 
 // checkHistory is fault.KindNotFound for a history without any event, and the error of checkClock.
