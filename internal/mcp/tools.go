@@ -121,13 +121,23 @@ func (a argument) schema() map[string]any {
 	return s
 }
 
+// decode reads the arguments of a call: an object, or nothing.
+func (t tool) decode(raw json.RawMessage) (map[string]json.RawMessage, error) {
+	given := map[string]json.RawMessage{}
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return given, nil
+	}
+	if err := json.Unmarshal(raw, &given); err != nil {
+		return nil, fmt.Errorf("%s: the arguments are no object: %s", t.name, jsontext.Describe(err))
+	}
+	return given, nil
+}
+
 // commandLine is that of a call. An argument that is unknown, of another type or not of its form is an error.
 func (t tool) commandLine(raw json.RawMessage, s Server) ([]string, error) {
-	given := map[string]json.RawMessage{}
-	if len(bytes.TrimSpace(raw)) > 0 {
-		if err := json.Unmarshal(raw, &given); err != nil {
-			return nil, fmt.Errorf("%s: the arguments are no object: %s", t.name, jsontext.Describe(err))
-		}
+	given, err := t.decode(raw)
+	if err != nil {
+		return nil, err
 	}
 	args := append(slices.Clone(t.verb), forTools()...)
 	if t.plans {
@@ -162,8 +172,8 @@ func (t tool) commandLine(raw json.RawMessage, s Server) ([]string, error) {
 			}
 		}
 	}
-	for name := range given {
-		return nil, fmt.Errorf("%s has no argument %s", t.name, name)
+	if len(given) > 0 {
+		return nil, fmt.Errorf("%s has no argument %s", t.name, slices.Sorted(maps.Keys(given))[0])
 	}
 	for _, name := range profiles {
 		args = append(args, "--provider="+name)
