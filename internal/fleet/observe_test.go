@@ -105,11 +105,12 @@ func TestAQueryThatFailsIsNoSilence(t *testing.T) {
 					p.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "abcd", CreatedAt: made, StartedAt: made}, Usage: func(now time.Time) sandbox.Usage {
 						return sandbox.Usage{At: now, CPUPercent: new(0.0)}
 					}})
-					failure.Op = op
-					p.Break(failure)
+					fails := failure
+					fails.Op = op
+					p.Break(fails)
 					if op == fake.OpUsage { // stored samples stand in for those that cannot be read
-						failure.Op = fake.OpHistory
-						p.Break(failure)
+						fails.Op = fake.OpHistory
+						p.Break(fails)
 					}
 					s, err := p.Get(t.Context(), "abcd")
 					require.NoError(t, err)
