@@ -28,7 +28,7 @@ func door() map[string]string {
 		"internal/fleet/endrun.go sendTerminate":           "the fleet asks the provider, for the door",
 		"internal/cleanup/apply.go ByProvider":             "a provider's own cleanup, which knows no single sandbox; anything protected in the profile refuses it",
 		"internal/fleet/control.go RemoveRecord":           "the fleet asks the provider, for reconcile",
-		"internal/reconcile/source.go FromProvider":        "the record of a sandbox that its provider lists and does not find",
+		"internal/reconcile/source.go removeGhost":         "the record of a sandbox that its provider lists and does not find",
 		"internal/providers/wirekit/wirekit.go UndoCreate": "the undo of a create whose program could not be started",
 		"internal/providers/local/sweep.go sweepOne":       "local's sweep of a sandbox whose supervisor is dead or whose time to live is over",
 		"internal/testkit/providertest":                    "the conformance suite: tests alone",
