@@ -54,6 +54,8 @@ type cloud struct {
 	more     map[source][]string                                      // routes of further sources
 	owned    string                                                   // of the profile's configuration; "" = what sbx made
 	add      func(age time.Duration, labels map[string]string) string // one more sandbox
+	stops    []string                                                 // of a body, what says that it runs and what says that it has stopped, in turn
+	works    func(id string, does bool)                               // whether its program works; nil = the fake cannot show it
 }
 
 const late = 200 * time.Millisecond
@@ -91,6 +93,8 @@ func onE2B(t wiretest.T, kind providers.Type, o e2btest.Options) *cloud {
 	f.Add(e2btest.Seed{})
 	c.count, c.kind, c.settings = f.Running, kind, e2btest.Settings("http://e2b")
 	c.more = map[source][]string{sourceHost: {"GET /health"}}
+	c.stops = []string{`"state":"running"`, `"state":"paused"`}
+	c.works = func(id string, does bool) { f.Use(id, map[bool]float64{true: 30, false: 100}[does]) } // a busy loop prints nothing
 	c.add = func(age time.Duration, labels map[string]string) string {
 		return f.Add(e2btest.Seed{Age: age, Left: 20 * time.Hour, Metadata: labels})
 	}
@@ -112,6 +116,7 @@ func onDaytona(t wiretest.T) *cloud {
 	}
 	f.Add(daytonatest.Seed{})
 	c.count, c.kind, c.settings = f.Running, daytona.Type(), daytonatest.Settings("http://daytona/api")
+	c.stops = []string{`"state":"started"`, `"state":"stopped"`, `"desiredState":"started"`, `"desiredState":"stopped"`}
 	c.add = func(age time.Duration, labels map[string]string) string {
 		return f.Add(daytonatest.Seed{Age: age, Labels: labels, Endless: true})
 	}
@@ -132,6 +137,7 @@ func onDocker(t wiretest.T) *cloud {
 	}
 	f.Add(dockertest.Seed{})
 	c.count, c.kind, c.settings = f.Running, docker.Type(), dockertest.Settings("http://docker")
+	c.stops = []string{`"Status":"running"`, `"Status":"exited"`, `"Running":true`, `"Running":false`, `"State":"running"`, `"State":"exited"`}
 	c.more = map[source][]string{sourceLog: {"GET /v1.47/events"}}
 	c.add = func(age time.Duration, labels map[string]string) string {
 		return f.Add(dockertest.Seed{Age: age, Labels: labels})
@@ -155,6 +161,7 @@ func onKubernetes(t wiretest.T) *cloud {
 	}
 	f.Add(kubernetestest.Seed{})
 	c.count, c.kind, c.settings = f.Running, kubernetes.Type(), kubernetestest.Settings(t, "http://kubernetes")
+	c.stops = []string{`"phase":"Running"`, `"phase":"Succeeded"`}
 	c.add = func(age time.Duration, labels map[string]string) string {
 		return f.Add(kubernetestest.Seed{Age: age, Annotations: labels})
 	}
@@ -176,6 +183,7 @@ func onVercel(t wiretest.T) *cloud {
 	}
 	f.Add(verceltest.Seed{})
 	c.count, c.kind, c.settings = f.Running, vercel.Type(), verceltest.Settings("http://vercel")
+	c.stops = []string{`"status":"running"`, `"status":"stopped"`}
 	c.more = map[source][]string{sourceHost: {"GET /v2/sandboxes/{name}"}}
 	c.add = func(age time.Duration, labels map[string]string) string {
 		tags := map[string]string{}
@@ -201,9 +209,18 @@ func onMonoTask(t wiretest.T) *cloud {
 	}
 	f.Add(monotasktest.Box{})
 	c.count, c.kind, c.owned = f.Running, monotask.Type(), "all"
+	c.stops = []string{`"status":"running"`, `"status":"terminated"`}
 	c.settings = map[string]string{"url": "http://worker", "token": monotasktest.Token}
 	c.add = func(age time.Duration, _ map[string]string) string {
 		return f.Add(monotasktest.Box{Created: time.Now().Add(-age)})
+	}
+	c.works = func(id string, does bool) {
+		f.Set(id, func(b *monotasktest.Box) {
+			b.Resources = &monotasktest.Resources{MemoryMB: 120}
+			if does {
+				b.Resources = &monotasktest.Resources{CPUPercent: 40, MemoryMB: 120, OperationsPerSecond: 5}
+			}
+		})
 	}
 	return c
 }

@@ -109,20 +109,21 @@ func (l *lie) draw(r *rand.Rand, c *cloud, ids []string) (string, wiretest.Fault
 		{"cut", wiretest.Fault{Trouble: wiretest.TroubleTruncate}},
 	}
 	stale := choice{"stale", wiretest.Fault{Stale: true}}
+	stopped := choice{"it has stopped", wiretest.Fault{Edit: func(body []byte) []byte { return []byte(strings.NewReplacer(c.stops...).Replace(string(body))) }}}
 	switch l.from {
 	case sourceRecord:
-		choices = append(choices, stale, stale, choices[0], choices[0])
+		choices = append(choices, stale, stopped, stopped, choices[0], choices[0])
 		if l.about != "" && !slices.Contains([]string{"docker", "kubernetes", "vercel"}, c.kind.Name) {
 			choices = append(choices, choice{"another's body", wiretest.Fault{Other: ids[r.IntN(len(ids))]}})
 		}
 	case sourceList:
 		victim := c.shownAs(ids[r.IntN(len(ids))])
-		choices = append(choices, stale,
+		choices = append(choices, stale, stopped,
 			choice{"row missing", wiretest.Fault{Edit: editRows(func(row string) int { return count(!strings.Contains(row, victim)) })}},
 			choice{"row twice", wiretest.Fault{Edit: editRows(func(row string) int { return 1 + count(strings.Contains(row, victim)) })}},
 			choice{"empty", wiretest.Fault{Edit: editRows(func(string) int { return 0 })}})
 	case sourceHost, sourceInside, sourceLog:
-		choices = append(choices, stale)
+		choices = append(choices, stale, stopped)
 	case sourceAnswer:
 		choices = append(choices, choices[0], choice{"twice", wiretest.Fault{Twice: true}},
 			choice{"done, " + choices[0].name, wiretest.Fault{Status: status, Body: choices[0].fault.Body, Late: true}},
@@ -203,6 +204,29 @@ var (
 	zoned  = regexp.MustCompile(`"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?)(?:Z|[+-]\d\d:\d\d)"`)
 	millis = regexp.MustCompile(`\b9\d{11}\b`) // of the year in which virtual time begins
 )
+
+var (
+	figure = regexp.MustCompile(`"(cpu\w*|mem\w*|operations|duration_ms)":[\d.]+`)
+	stamp  = regexp.MustCompile(`"(timestampUnix|ts)":(\d+)`)
+)
+
+// unreadFigures makes every figure of a body null.
+func unreadFigures(body []byte) []byte { return figure.ReplaceAll(body, []byte(`"$1":null`)) }
+
+// shiftStamps shifts the times of samples.
+func shiftStamps(by time.Duration) func([]byte) []byte {
+	return func(body []byte) []byte {
+		body = stamp.ReplaceAllFunc(body, func(text []byte) []byte {
+			parts := stamp.FindSubmatch(text)
+			n, err := strconv.ParseInt(string(parts[2]), 10, 64)
+			if err != nil {
+				return text
+			}
+			return fmt.Appendf(nil, `"%s":%d`, parts[1], n+int64(by.Seconds()))
+		})
+		return shiftTimes(by)(body)
+	}
+}
 
 // shiftTimes shifts every time of a body.
 func shiftTimes(by time.Duration) func([]byte) []byte {

@@ -45,6 +45,7 @@ type world struct {
 	old      []string        // ours, old: the rule selects them
 	others   map[string]bool // never selected by the rule: young, kept, of somebody else
 	named    map[string]bool // by reference in some act
+	stuck    map[string]bool // does nothing
 	young    string          // ours, and not selected before its age is reached
 	aged     bool            // it is
 	trace    []string        // what was done, for a failure
@@ -134,6 +135,17 @@ func (w *world) cleanup(del bool) act {
 	return act{fmt.Sprintf("cleanup delete=%t", del), func(ctx context.Context, w *world) claim {
 		rule := cleanup.Rule{Selector: selector.Selector{OlderThan: ageLimit}, IgnoreActivity: true, Delete: del}
 		got, err := end.Cleanup(ctx, w.process(), end.CleanupRequest{Rule: rule, Yes: true}, noObserver{})
+		if err != nil {
+			return claim{verdict: err}
+		}
+		return claim{endings: got.Endings, verdict: firstError(got.Refused, got.Verdict)}
+	}}
+}
+
+// cleanupStuck ends what the stuck rule finds, as cron does.
+func (w *world) cleanupStuck() act {
+	return act{"cleanup --stuck", func(ctx context.Context, w *world) claim {
+		got, err := end.Cleanup(ctx, w.process(), end.CleanupRequest{Rule: cleanup.Rule{Selector: selector.Selector{Stuck: true}}, Yes: true}, noObserver{})
 		if err != nil {
 			return claim{verdict: err}
 		}

@@ -1,6 +1,7 @@
 package docker_test
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"net/http"
@@ -264,6 +265,25 @@ func TestBeginningOfAnID(t *testing.T) {
 	err = c.Terminate(t.Context(), id[:12], providers.TerminateOptions{})
 	assert.Equal(t, fault.KindNotFound, fault.KindOf(err), "%v", err)
 	assert.True(t, f.Runs(id))
+}
+
+// A record that says that a container has stopped is held against the list.
+func TestARecordOfAStopIsHeldAgainstTheList(t *testing.T) {
+	t.Parallel()
+	f := dockertest.New(t, dockertest.Options{Virtual: true})
+	id := f.Add(dockertest.Seed{})
+	c := dialed(t, f)
+	defer c.Close()
+	f.Break(wiretest.Fault{Contains: "/" + id + "/json", Edit: func(body []byte) []byte {
+		return bytes.ReplaceAll(bytes.ReplaceAll(body, []byte(`"Running":true`), []byte(`"Running":false`)), []byte(`"Status":"running"`), []byte(`"Status":"exited"`))
+	}})
+	got, err := c.Get(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, sandbox.StateStopped, got.State)
+	proof, err := c.VerifyEnd(t.Context(), id, providers.EndQuery{Since: time.Now(), Now: time.Now()})
+	require.NoError(t, err)
+	assert.Equal(t, sandbox.False, proof.Ended)
+	assert.Contains(t, proof.Reason, "the list shows it as running")
 }
 
 // A paused container takes no command, and is ended without being woken by a read.

@@ -70,13 +70,13 @@ func (c *Client) stop(ctx context.Context, op, id string, grace time.Duration) e
 	})
 }
 
-// VerifyEnd reads the container again. A delete is proved where the engine does not find it, neither by its id
+// VerifyEnd reads the container again. A stop is proved where the list of all agrees. A delete is proved where the engine does not find it, neither by its id
 // nor in the list of all, and its memory of events adds when its main program died.
 func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery) (providers.Proof, error) {
 	w, err := c.inspect(ctx, "verify", id)
 	switch {
 	case err == nil && !q.Delete && !w.State.Running && stateOf(w.State.Status) == sandbox.StateStopped:
-		return providers.Proof{Ended: sandbox.True, Independent: true, Evidence: []sandbox.Evidence{c.Evidence("state", w.State.Status, "engine")}}, nil
+		return c.verifyStopped(ctx, w)
 	case err == nil:
 		return providers.Proof{Ended: sandbox.False, Reason: "it is " + w.State.Status}, nil
 	case !statusOfMissing(err):
@@ -104,6 +104,21 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 		}
 	}
 	return proof, nil
+}
+
+// verifyStopped compares the record of a stopped container with its row in the list.
+func (c *Client) verifyStopped(ctx context.Context, w wireContainer) (providers.Proof, error) {
+	rows, err := c.rows(ctx, "verify "+w.ID, filters("id", w.ID))
+	if err != nil {
+		return providers.Proof{}, err
+	}
+	said := "not in it"
+	for _, row := range rows {
+		if said = row.State; stateOf(said) != sandbox.StateStopped {
+			return providers.Proof{Ended: sandbox.False, Reason: "it is " + w.State.Status + ", and the list shows it as " + said}, nil
+		}
+	}
+	return providers.Proof{Ended: sandbox.True, Independent: true, Evidence: []sandbox.Evidence{c.Evidence("state", w.State.Status, "engine"), c.Evidence("list", said, "engine")}}, nil
 }
 
 // clockStep is how exactly the clock of an engine is known.

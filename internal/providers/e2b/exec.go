@@ -40,7 +40,11 @@ func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sa
 	if err := providers.CheckText(nil, cmd.Env); err != nil {
 		return sandbox.Exit{}, fault.Placed(err, c.Profile, "exec "+id)
 	}
-	r, err := c.newExecution(ctx, id, cmd)
+	w, err := c.detail(ctx, id)
+	if err != nil {
+		return sandbox.Exit{}, err
+	}
+	r, err := c.newExecution(w, id, cmd)
 	if err != nil {
 		return sandbox.Exit{}, err
 	}
@@ -48,12 +52,9 @@ func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sa
 	return r.execute(ctx)
 }
 
-func (c *Client) newExecution(ctx context.Context, id string, cmd providers.Command) (*execution, error) {
-	w, err := c.detail(ctx, id)
-	switch {
-	case err != nil:
-		return nil, err
-	case w.State != "running":
+// newExecution is a command in the sandbox of this record.
+func (c *Client) newExecution(w wireSandbox, id string, cmd providers.Command) (*execution, error) {
+	if w.State != "running" {
 		return nil, c.Fault(fault.KindRefused, "exec "+id, "it is %s, and a command would wake it", w.State)
 	}
 	r := &execution{c: c, id: id, token: w.EnvdAccessToken, mark: scriptMark + strings.ToLower(rand.Text()[:12]), cmd: cmd}
@@ -71,7 +72,11 @@ func (c *Client) shellOf(id string, env []string) guest.Shell {
 func (c *Client) untimedShell(id string, env []string) guest.Shell {
 	return func(ctx context.Context, text string) ([]byte, int, error) {
 		var out bytes.Buffer
-		r, err := c.newExecution(ctx, id, providers.Command{Args: guest.Argv(guest.ScriptName, text), Env: env, Stdout: &out, Stderr: io.Discard})
+		w, err := c.insideRecord(ctx, id, c.detail)
+		if err != nil {
+			return nil, -1, err
+		}
+		r, err := c.newExecution(w, id, providers.Command{Args: guest.Argv(guest.ScriptName, text), Env: env, Stdout: &out, Stderr: io.Discard})
 		if err != nil {
 			return nil, -1, err
 		}

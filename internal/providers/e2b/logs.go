@@ -32,7 +32,7 @@ func (c *Client) KeepsLogs() bool { return true }
 // other sandbox the API's log, which outlives the sandbox.
 func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
 	return func(yield func(sandbox.LogLine, error) bool) {
-		w, err := c.lookDetail(ctx, id)
+		w, err := c.insideRecord(ctx, id, c.lookDetail)
 		switch {
 		case err == nil && w.State == "running" && w.Metadata[sandbox.LabelRun] != "":
 			for line, err := range guest.Logs(ctx, c.shellOf(id, nil), w.Metadata[sandbox.LabelRun], q) {

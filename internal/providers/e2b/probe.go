@@ -69,7 +69,7 @@ func (h hostAnswer) health() (sandbox.Verdict, providers.Condition) {
 
 // Exit is the exit of the program that create started, from its file inside.
 func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
-	w, err := c.detail(ctx, id)
+	w, err := c.insideRecord(ctx, id, c.detail)
 	switch {
 	case err != nil:
 		return nil, err

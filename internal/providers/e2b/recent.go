@@ -2,6 +2,7 @@ package e2b
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -17,8 +18,9 @@ const recentFor = 200 * time.Millisecond
 // recentRecords are the records that looks have read just now. A read that must be fresh, such as
 // Get, does not use them.
 type recentRecords struct {
-	mu  sync.Mutex
-	all map[string]*recentRecord
+	mu   sync.Mutex
+	all  map[string]*recentRecord
+	kept map[string]keptRecord // of those that were asked inside
 }
 
 // recentRecord is one read. Its fields hold once done is closed.
@@ -88,4 +90,79 @@ func (c *Client) sharedDetail(ctx context.Context, id string) (wireSandbox, erro
 		delete(c.recent.all, id)
 	})
 	return shared.record, shared.err
+}
+
+const (
+	// keptFor is how old the record of a running sandbox may be by which it is asked inside while the API is away.
+	keptFor = time.Minute
+	// keptPatience is how long the API is waited for where such a record is kept, and keptPause how long after a
+	// failure it is not asked again: one question inside needs the record several times.
+	keptPatience, keptPause = 3 * time.Second, time.Second
+	// mostKept is how many records are kept before old ones are dropped.
+	mostKept = 64
+)
+
+// keptRecord is the record of a running sandbox that was read to ask inside.
+type keptRecord struct {
+	record         wireSandbox
+	readAt, failed time.Time
+}
+
+// insideRecord is what read gives of a sandbox that is to be asked inside. While the API is away, which says nothing of
+// the sandbox, its record serves that was read at most keptFor ago: its host and its token are the same. One that may
+// have been paused since by its own time limit, or that traffic would wake, is not asked.
+func (c *Client) insideRecord(ctx context.Context, id string, read func(context.Context, string) (wireSandbox, error)) (wireSandbox, error) {
+	old, has := c.recent.keptOf(id)
+	has = has && c.Now().Before(old.record.EndAt)
+	if has && time.Since(old.failed) < keptPause {
+		return old.record, nil
+	}
+	asked := ctx
+	if has {
+		var cancel context.CancelFunc
+		asked, cancel = context.WithTimeout(ctx, keptPatience)
+		defer cancel()
+	}
+	w, err := read(asked, id)
+	away := err != nil && (fault.Retryable(err) || asked.Err() != nil)
+	switch {
+	case err == nil && w.State == "running" && !w.Lifecycle.AutoResume:
+		c.recent.keep(id, keptRecord{record: w, readAt: time.Now()})
+	case ctx.Err() != nil, away && !has:
+	case away:
+		old.failed = time.Now()
+		c.recent.keep(id, old)
+		return old.record, nil
+	default:
+		c.recent.forget(id)
+	}
+	return w, err
+}
+
+// keptOf is the kept record of a sandbox, while it may serve.
+func (r *recentRecords) keptOf(id string) (keptRecord, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old, has := r.kept[id]
+	return old, has && !old.tooOld()
+}
+
+func (k keptRecord) tooOld() bool { return time.Since(k.readAt) > keptFor }
+
+func (r *recentRecords) keep(id string, k keptRecord) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.kept == nil {
+		r.kept = map[string]keptRecord{}
+	}
+	if _, has := r.kept[id]; !has && len(r.kept) >= mostKept {
+		maps.DeleteFunc(r.kept, func(_ string, old keptRecord) bool { return old.tooOld() })
+	}
+	r.kept[id] = k
+}
+
+func (r *recentRecords) forget(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.kept, id)
 }

@@ -25,6 +25,12 @@ type wireSandbox struct {
 	State           string         `json:"state"`
 	EnvdAccessToken string         `json:"envdAccessToken"`
 	Domain          string         `json:"domain" odd:"error"`
+	Lifecycle       wireLifecycle  `json:"lifecycle"`
+}
+
+// wireLifecycle is SandboxLifecycle of the API.
+type wireLifecycle struct {
+	AutoResume bool `json:"autoResume"` // traffic wakes it when it is paused
 }
 
 // wireCreate is NewSandbox of the API.

@@ -29,7 +29,7 @@ const (
 type object struct {
 	kind kind
 	wireObject
-	pods []wireObject // of a pod: itself
+	pods []wireObject // of a pod: itself; of a claim: those of its sandbox
 }
 
 // List reads the pods, then the objects that own some. An owned pod is part of its owner, and a claim of its
@@ -55,7 +55,7 @@ type listing struct {
 	c       *Client
 	yield   func(sandbox.Sandbox, error) bool
 	objects objectReader
-	owned   map[string][]wireObject // pods by the unique id of their controller
+	owned   map[string][]wireObject // pods by the unique id of their controller, and of their claim
 	claimed map[string]bool         // names of the sandboxes that were given, and the unique ids of their controllers
 	refused error                   // rows that cannot be used
 	stopped bool                    // the reader wants no more
@@ -96,6 +96,9 @@ func (l *listing) skips(k kind, w wireObject) bool {
 
 // takePod gives a pod that nothing owns.
 func (l *listing) takePod(w wireObject) bool {
+	if claim := w.Metadata.Labels[claimLabel]; claim != "" {
+		l.owned[claim] = append(l.owned[claim], w)
+	}
 	if owner, is := w.Metadata.controller(); is {
 		l.owned[owner.UID] = append(l.owned[owner.UID], w)
 		return true
@@ -238,15 +241,17 @@ func (c *Client) read(ctx context.Context, op, id string) (object, error) {
 	if err != nil {
 		return object{}, err
 	}
-	switch o.kind.name {
-	case claimKind().name: // its sandbox has one
-		return o, nil
-	case podKind().name:
+	return c.withPods(ctx, op+" "+id, o)
+}
+
+// withPods reads the pods of an object.
+func (c *Client) withPods(ctx context.Context, op string, o object) (object, error) {
+	if o.kind.name == podKind().name {
 		o.pods = []wireObject{o.wireObject}
 		return o, nil
 	}
-	err = c.eachObject(ctx, op+" "+id, podKind(), o.podSelector(), func(w wireObject) bool {
-		if owner, is := w.Metadata.controller(); is && owner.UID == o.Metadata.UID {
+	err := c.eachObject(ctx, op, podKind(), o.podSelector(), func(w wireObject) bool {
+		if w.isPodOf(o.Metadata.UID) {
 			o.pods = append(o.pods, w)
 		}
 		return true
@@ -254,9 +259,25 @@ func (c *Client) read(ctx context.Context, op, id string) (object, error) {
 	return o, err
 }
 
+// isPodOf says that a pod belongs to the object of a unique id, or is that object.
+func (w wireObject) isPodOf(uid string) bool {
+	return slices.ContainsFunc(w.owners(), func(owner string) bool { return owner == uid })
+}
+
+// owners are the unique ids of what a pod belongs to, and its own.
+func (w wireObject) owners() []string {
+	all := []string{w.Metadata.UID, w.Metadata.Labels[claimLabel]}
+	if owner, is := w.Metadata.controller(); is {
+		all = append(all, owner.UID)
+	}
+	return slices.DeleteFunc(all, func(uid string) bool { return uid == "" })
+}
+
 // podSelector narrows the pods of a namespace to those that may belong to the object: their owner decides.
 func (o object) podSelector() url.Values {
 	switch {
+	case o.kind.name == claimKind().name:
+		return url.Values{"labelSelector": {claimLabel + "=" + o.Metadata.UID}}
 	case o.kind.name == "job":
 		return url.Values{"labelSelector": {"batch.kubernetes.io/controller-uid=" + o.Metadata.UID}}
 	case o.Status.Selector != "":

@@ -227,10 +227,10 @@ func TestRightsOfKindsThatAreUsed(t *testing.T) {
 	}
 }
 
-// Where the pods cannot be read, what is gone is not proved to have ended. A pod itself is its own proof.
+// Where the pods cannot be read, what is gone is not proved to have ended.
 func TestNoProofWithoutTheRightToSeePods(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"job", "sandbox"} {
+	for _, kind := range []string{"pod", "job", "sandbox"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			f := kubernetestest.New(t, kubernetestest.Options{Virtual: true})

@@ -118,9 +118,32 @@ func words(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
 }
 
-// state is the state with the words of the API. A deletion comes first: controllers leave the conditions as they
-// are while an object is deleted.
+// state is the state with the words of the API. What a controller says has ended still ends while a pod of it may
+// run: its conditions may be set before its pods are deleted, and a node need not have confirmed their end.
 func (o object) state() (state sandbox.State, raw string) {
+	state, raw = o.statedState()
+	if i := slices.IndexFunc(o.pods, wireObject.mayRun); i >= 0 && state.Ended() {
+		return sandbox.StateTerminating, words(raw, "its pod "+o.pods[i].Metadata.Name+" is "+o.pods[i].podWord())
+	}
+	return state, raw
+}
+
+// mayRun is false for a pod of which the kubelet has confirmed the end.
+func (w wireObject) mayRun() bool {
+	return !slices.Contains([]string{"Succeeded", "Failed"}, w.podWord())
+}
+
+// podWord is the phase of a pod, or that it is being deleted.
+func (w wireObject) podWord() string {
+	if w.Metadata.DeletionTimestamp != nil {
+		return "Terminating"
+	}
+	return cmp.Or(w.Status.Phase, "of no phase")
+}
+
+// statedState is what the record itself says. A deletion comes first: controllers leave the conditions as they are
+// while an object is deleted.
+func (o object) statedState() (state sandbox.State, raw string) {
 	switch {
 	case o.Metadata.DeletionTimestamp != nil:
 		return sandbox.StateTerminating, "Terminating"

@@ -34,6 +34,21 @@ func (c *Client) Rehearse(ctx context.Context, id string, o providers.TerminateO
 	return err
 }
 
+// hasEnded is the word for the end of an object that has ended, with all pods of it; else "".
+func (c *Client) hasEnded(ctx context.Context, op string, o object) (raw string, err error) {
+	if state, _ := o.state(); !state.Ended() && o.kind.name != podKind().name {
+		return "", nil
+	}
+	if o, err = c.withPods(ctx, op, o); err != nil {
+		return "", err
+	}
+	state, raw := o.state()
+	if !state.Ended() {
+		return "", nil
+	}
+	return raw, nil
+}
+
 // noDryRun is part of the answer where an admission webhook takes no dry runs, which says nothing about the end.
 const noDryRun = "does not support dry run"
 
@@ -44,12 +59,13 @@ func (c *Client) end(ctx context.Context, id string, o providers.TerminateOption
 	if err != nil {
 		return err
 	}
-	if found.kind.name == podKind().name {
-		found.pods = []wireObject{found.wireObject}
-	}
-	state, raw := found.state()
-	if state.Ended() && !o.Delete && !o.Insist {
-		return c.Fault(fault.KindGone, op, "it is %s", raw)
+	if !o.Delete && !o.Insist {
+		switch raw, err := c.hasEnded(ctx, op, found); {
+		case err != nil:
+			return err
+		case raw != "":
+			return c.Fault(fault.KindGone, op, "it is %s", raw)
+		}
 	}
 	root, version, err := c.rootOf(ctx, op, found)
 	switch {
@@ -121,45 +137,44 @@ func (c *Client) delete(ctx context.Context, op string, o object, version string
 // claimLabel is the label of a pod with the unique id of the claim of its sandbox.
 const claimLabel = "agents.x-k8s.io/claim-uid"
 
-// VerifyEnd reads the object again. An end is proved where the API has neither the object nor a pod of it: a pod
-// leaves the API only when its node has confirmed its end, unless somebody forced it out. The record of what has
-// ended is the kubelet's own word.
+// VerifyEnd reads the object again, and all pods of the namespace, whatever the object says of its own. An end is
+// proved where no pod of it is left: a pod leaves the API only when its node has confirmed its end, unless somebody
+// forced it out. Of a record that states the end each pod must state it, too, which is the kubelet's own word.
 func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery) (providers.Proof, error) {
 	wanted, isID := parseID(id)
 	if !isID {
 		return providers.Proof{}, c.Fault(fault.KindNotFound, "verify "+id, "it is no id of this provider")
 	}
-	o, err := c.read(ctx, "verify", id)
-	switch {
-	case err == nil:
-		state, raw := o.state()
-		if state.Ended() && !q.Delete {
-			return providers.Proof{Ended: sandbox.True, Independent: true, Evidence: []sandbox.Evidence{c.Evidence("state", raw, "kubelet")}}, nil
-		}
-		return c.unended(ctx, "it is "+raw, o.pods, o.wireObject), nil
-	case !statusOfMissing(err) && fault.KindOf(err) != fault.KindNotFound:
+	o, err := c.readObject(ctx, "verify", id)
+	missing := statusOfMissing(err) || fault.KindOf(err) == fault.KindNotFound
+	if err != nil && !missing {
 		return providers.Proof{}, err
-	}
-	if wanted.kind.name == podKind().name { // nothing else runs of it
-		return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{c.Evidence("read by name", "not found", "API")}}, nil
 	}
 	pods, err := c.podsFromNowOn(ctx, "verify "+id)
-	var left []wireObject
-	for _, w := range pods {
-		owner, _ := w.Metadata.controller()
-		if wanted.isUID(owner.UID) || wanted.isUID(w.Metadata.Labels[claimLabel]) {
-			left = append(left, w)
-		}
-	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return providers.Proof{}, err
-	case len(left) > 0:
-		return c.unended(ctx, "its pod "+left[0].Metadata.Name+" is still there", left), nil
 	}
-	return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{
-		c.Evidence("read by name", "not found", "API"), c.Evidence("pods", "none is left of it", "API"),
-	}}, nil
+	pods = slices.DeleteFunc(slices.Clone(pods), func(w wireObject) bool { return !slices.ContainsFunc(w.owners(), wanted.isUID) })
+	if missing {
+		if len(pods) > 0 {
+			return c.unended(ctx, "its pod "+pods[0].Metadata.Name+" is still there", pods), nil
+		}
+		return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{
+			c.Evidence("read by name", "not found", "API"), c.Evidence("pods", "none is left of it", "API"),
+		}}, nil
+	}
+	if o.pods = pods; wanted.kind.name == podKind().name {
+		o.pods = append([]wireObject{o.wireObject}, pods...)
+	}
+	state, raw := o.state()
+	if !state.Ended() || q.Delete {
+		return c.unended(ctx, "it is "+raw, o.pods, o.wireObject), nil
+	}
+	left := "none is left of it"
+	if len(pods) > 0 {
+		left = "each has ended"
+	}
+	return providers.Proof{Ended: sandbox.True, Independent: len(pods) > 0, Evidence: []sandbox.Evidence{c.Evidence("state", raw, "API"), c.Evidence("pods", left, "API")}}, nil
 }
 
 // podList is the last complete list of the pods of the namespace that a proof of an end has read.
@@ -190,7 +205,7 @@ func (c *Client) podsFromNowOn(ctx context.Context, op string) ([]wireObject, er
 	return rows, err
 }
 
-func (id objectID) isUID(uid string) bool { return uid != "" && shortUID(uid) == id.uid }
+func (id objectID) isUID(uid string) bool { return shortUID(uid) == id.uid }
 
 // unended is the proof of an object of which something is left: pods, and what is above them.
 func (c *Client) unended(ctx context.Context, reason string, pods []wireObject, above ...wireObject) providers.Proof {

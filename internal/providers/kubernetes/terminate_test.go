@@ -1,6 +1,7 @@
 package kubernetes_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/pem"
@@ -99,6 +100,67 @@ func TestLostNode(t *testing.T) {
 			assert.Equal(t, sandbox.False, proof.Ended)
 			assert.Contains(t, proof.Reason, kubernetestest.Node+" is not ready")
 		})
+	}
+}
+
+// What a controller says has ended has not while a pod of it may run: it is ended, and its end is proved by the pods.
+func TestNoControllerOutweighsPods(t *testing.T) {
+	t.Parallel()
+	for kind, raw := range map[string]string{"job": "Failed: DeadlineExceeded", "sandbox": "SandboxExpired", "claim": "ClaimExpired"} {
+		bubble.Run(t, kind, func(t *testing.T) {
+			f := kubernetestest.New(t, kubernetestest.Options{Virtual: true, EndFor: time.Minute})
+			id := f.Add(kubernetestest.Seed{Kind: kind, Labels: map[string]string{"team": "a"}})
+			settings := kubernetestest.Settings(t, base)
+			if kind == "claim" { // the profile does not list its sandbox
+				f.Add(kubernetestest.Seed{Kind: "sandbox", Owner: id})
+				settings["label"] = "team=a"
+			}
+			c := open(t, settings, netOf(f))
+			defer c.Close()
+			f.Conclude(id)
+			got, err := c.Get(t.Context(), id)
+			require.NoError(t, err)
+			assert.Equal(t, sandbox.StateTerminating, got.State)
+			assert.Contains(t, got.RawState, raw+": its pod ")
+			assert.Zero(t, got.EndedAt)
+			assert.Equal(t, []sandbox.Sandbox{got}, list(t, c), "the list says the same")
+			proof, err := c.VerifyEnd(t.Context(), id, providers.EndQuery{Now: time.Now()})
+			require.NoError(t, err)
+			assert.Equal(t, sandbox.False, proof.Ended)
+			require.NoError(t, c.Terminate(t.Context(), id, providers.TerminateOptions{}), "it is asked, and is not gone")
+			assert.Equal(t, 1, f.Changes())
+			pass(2 * time.Minute)
+			proof, err = c.VerifyEnd(t.Context(), id, providers.EndQuery{Now: time.Now()})
+			require.NoError(t, err)
+			assert.Equal(t, sandbox.True, proof.Ended)
+		})
+	}
+}
+
+// A record that states the end, and one that is missing, are held against all pods of the namespace.
+func TestRecordsAreHeldAgainstAllPods(t *testing.T) {
+	t.Parallel()
+	for kind, route := range map[string]string{"pod": podsRoute, "job": "/apis/batch/v1/namespaces/{ns}/jobs", "sandbox": "/apis/agents.x-k8s.io/v1beta1/namespaces/{ns}/sandboxes"} {
+		for name, lie := range map[string]wiretest.Fault{
+			"ended": {Edit: func(body []byte) []byte {
+				said := `"status":{"selector":"app=another","phase":"Failed","conditions":[{"type":"Failed","status":"True"},{"type":"Finished","status":"True"}]}}`
+				return append(body[:bytes.LastIndex(body, []byte(`"status":{`))], said...)
+			}},
+			"missing": {Status: http.StatusNotFound, Body: `{"kind":"Status","status":"Failure","reason":"NotFound","code":404}`},
+		} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				t.Parallel()
+				f := kubernetestest.New(t, kubernetestest.Options{Virtual: true})
+				id := f.Add(kubernetestest.Seed{Kind: kind})
+				c := dialed(t, f)
+				defer c.Close()
+				lie.Route = "GET " + route + "/{name}"
+				f.Break(lie)
+				proof, err := c.VerifyEnd(t.Context(), id, providers.EndQuery{Now: time.Now()})
+				require.NoError(t, err)
+				assert.Equal(t, sandbox.False, proof.Ended, "%+v", proof)
+			})
+		}
 	}
 }
 

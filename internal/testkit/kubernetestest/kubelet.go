@@ -117,6 +117,25 @@ func (f *Fake) end(o *thing, grace time.Duration) {
 	}()
 }
 
+// Conclude does what controllers do when the time of an object is over and its record stays: its conditions say so at
+// once, and its pods end as after a delete.
+func (f *Fake) Conclude(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.findID(id)
+	o.conditions = map[string][]any{
+		"jobs":          {condition("Failed", "True", "DeadlineExceeded", "Job was active longer than specified deadline")},
+		"sandboxes":     {condition("Ready", "False", "SandboxExpired", "Sandbox has expired")},
+		"sandboxclaims": {condition("Ready", "False", "ClaimExpired", "Claim has expired")},
+	}[o.plural]
+	f.touch(o)
+	for _, below := range slices.Clone(f.things) {
+		if below.owner == o {
+			f.end(below, 30*time.Second)
+		}
+	}
+}
+
 // endProgram sends TERM, and KILL after the grace.
 func (f *Fake) endProgram(p *thing, grace time.Duration) {
 	f.mu.Lock()

@@ -106,6 +106,17 @@ func (f *Fake) Add(b Box) string {
 	return b.ID
 }
 
+// Set edits a sandbox.
+func (f *Fake) Set(id string, edit func(*Box)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, b := range f.boxes {
+		if b.ID == id {
+			edit(b)
+		}
+	}
+}
+
 // Runs says whether a sandbox runs, whatever the API shows.
 func (f *Fake) Runs(id string) bool {
 	f.mu.Lock()

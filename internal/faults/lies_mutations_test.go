@@ -1,0 +1,102 @@
+package faults_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// plantedLie is a mistake in the source of a room: a text that stands there once is replaced. A world of lies has to
+// find it.
+type plantedLie struct {
+	file, from, to string
+	by             string // the test
+	says           string // a part of what it reports
+}
+
+func plantedLies() map[string]plantedLie {
+	const ends, condemns = "TestNoLieIsBelieved", "TestNoLieCondemns"
+	return map[string]plantedLie{
+		"a read that shows an end is believed": {"fleet/corroborate.go", "if !stated && !showsAbsence(err) || !m.needsProof() {", "if true {", ends, "and runs"},
+		"a 404 to a request is believed":       {"fleet/requests.go", "	return e.endRun.m.absenceDoubted(ctx, e.target.ID), false\n}", "	return \"\", true\n}", ends, "and runs"},
+		"one store is two sources":             {"fleet/requests.go", "	case proof.SameStore:\n", "	case false:\n", ends, "and runs"},
+		"a missing record ends a wait":         {"fleet/corroborate.go", "	for began, pauses := time.Now(), f.readPauses(); ; {\n		p := e.proveEnd(ctx, true)", "	for began, pauses := time.Now(), f.readPauses(); ; {\n		p := proofResult{ended: true}\n		_ = e", ends, "said to have ended"},
+		"a session states its own end":         {"providers/vercel/terminate.go", "	box, err := c.otherRecord(ctx, id, v)\n	switch {\n	case err != nil:", "	box, err := c.otherRecord(ctx, id, v)\n	if err == nil {\n		box = nil\n	}\n	switch {\n	case err != nil:", ends, "and runs"},
+		"a stop is stated by its record":       {"providers/daytona/terminate.go", "row.State != \"\" && s != sandbox.StateStopped && !s.Ended()", "false && s.Ended()", ends, "and runs"},
+		"a young one is old":                   {"selector/match.go", "case age > s.OlderThan:", "case age > s.OlderThan/8:", ends, "was not to end"},
+		"no query of a look has failed":        {"fleet/observe.go", "o.SourceErr() != nil, o.LookErr() != nil", "false, false", condemns, "and was ended"},
+		"an unread figure is rest":             {"fleet/observe.go", "	if o.Usage.Err == nil && o.Sandbox.State == sandbox.StateRunning && len(o.Usage.Got) > 0", "	if false && len(o.Usage.Got) > 0", condemns, "and was ended"},
+	}
+}
+
+// apply is the source with the mistake in it.
+func (p plantedLie) apply() ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(p.file)))
+	if err != nil {
+		return nil, err
+	}
+	if n := bytes.Count(text, []byte(p.from)); n != 1 {
+		return nil, assert.AnError
+	}
+	return bytes.Replace(text, []byte(p.from), []byte(p.to), 1), nil
+}
+
+// TestPlantedLiesFit shows that each mistake has exactly one place in the source.
+func TestPlantedLiesFit(t *testing.T) {
+	t.Parallel()
+	for name, p := range plantedLies() {
+		_, err := p.apply()
+		assert.NoError(t, err, "%s: %s", name, p.file)
+	}
+}
+
+// TestPlantedLiesAreCaught shows that the worlds of lies can fail. It compiles the rooms once for each mistake, so it
+// runs where SBX_MUTATIONS is set.
+func TestPlantedLiesAreCaught(t *testing.T) {
+	t.Parallel()
+	only := os.Getenv("SBX_MUTATIONS")
+	if only == "" {
+		t.Skip("it takes minutes, and `.ci/run mutations` runs it; SBX_MUTATIONS=all, or a word of a mistake's name, does too")
+	}
+	for name, p := range plantedLies() { //nolint:paralleltest // each uses all cores
+		if only != "all" && !strings.Contains(name, only) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			out, err := playWith(t, p)
+			require.Error(t, err, "nobody notices")
+			at := strings.Index(out, p.says)
+			require.GreaterOrEqual(t, at, 0, "it fails otherwise: %s", out)
+			t.Log(out[max(0, at-100):min(len(out), at+700)])
+		})
+	}
+}
+
+// playWith plays the worlds of a test with a mistake in the program.
+func playWith(t *testing.T, p plantedLie) (string, error) {
+	t.Helper()
+	dir := t.TempDir()
+	text, err := p.apply()
+	require.NoError(t, err)
+	here, err := filepath.Abs(filepath.Join("..", filepath.FromSlash(p.file)))
+	require.NoError(t, err)
+	source, overlay, binary := filepath.Join(dir, "source.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "faults.test")
+	require.NoError(t, os.WriteFile(source, text, 0o600))
+	raw, err := json.Marshal(map[string]map[string]string{"Replace": {here: source}})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(overlay, raw, 0o600))
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, ".")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+	run := exec.CommandContext(t.Context(), binary, "-test.run", "^"+p.by+"$", "-test.timeout", "15m", "-test.failfast")
+	run.Env = append(os.Environ(), "SBX_SEEDS=1000", "SBX_MUTATIONS=")
+	out, err = run.CombinedOutput()
+	return string(out), err
+}
