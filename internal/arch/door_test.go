@@ -16,8 +16,8 @@ import (
 )
 
 // endingMethods are the methods that end a sandbox at a fleet or at a provider, whatever
-// the value is called that has them.
-func endingMethods() []string { return []string{"Terminate", "ProviderCleanup"} }
+// the value is called that has them. RemoveRecord is one: at MonoTask it sends the request that ends a sandbox.
+func endingMethods() []string { return []string{"Terminate", "ProviderCleanup", "RemoveRecord"} }
 
 // door are the functions that may use an ending method, each with its reason. Everything
 // else ends sandboxes through safety.End.
@@ -27,6 +27,8 @@ func door() map[string]string {
 		"internal/safety/end.go Verify":                    "asks nothing: it looks for an end that somebody else has asked for",
 		"internal/fleet/endrun.go sendTerminate":           "the fleet asks the provider, for the door",
 		"internal/cleanup/apply.go ByProvider":             "a provider's own cleanup, which knows no single sandbox; anything protected in the profile refuses it",
+		"internal/fleet/control.go RemoveRecord":           "the fleet asks the provider, for reconcile",
+		"internal/reconcile/source.go removeGhost":         "the record of a sandbox that its provider lists and does not find",
 		"internal/providers/wirekit/wirekit.go UndoCreate": "the undo of a create whose program could not be started",
 		"internal/providers/local/sweep.go sweepOne":       "local's sweep of a sandbox whose supervisor is dead or whose time to live is over",
 		"internal/testkit/providertest":                    "the conformance suite: tests alone",

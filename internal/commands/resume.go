@@ -18,7 +18,7 @@ func newResume(d *Deps) *cobra.Command {
 		Short:   "Run another command in a task's kept sandbox",
 		Long: "Run a command as a new task in the sandbox that `sbx run --keep-alive` has kept.\n\n" +
 			"The sandbox is probed first. If it answers it is used, and RESUME_SESSION_ID names\n" +
-			"the agent's session; if it is gone (410, 404) it is replaced by a new one without\n" +
+			"the agent's session; if two sources say it is gone it is replaced by a new one without\n" +
 			"a session, and nothing is reinstalled in an old one; between two states it is\n" +
 			"waited for. Exit codes are those of `sbx run`.",
 		Example:           "sbx resume t-k3v9x2mq7abc -- sh -c 'echo go on'\nsbx resume t-k3v9 --keep-alive -- true",

@@ -85,9 +85,18 @@ func FromProvider(f *fleet.Fleet, profile string) Source {
 		}
 	}}
 	if f.RemovesRecords(profile) {
-		s.Mark = func(ctx context.Context, ref sandbox.Ref, _ string) error { return f.RemoveRecord(ctx, ref) }
+		s.Mark = func(ctx context.Context, ref sandbox.Ref, _ string) error { return removeGhost(ctx, f, ref) }
 	}
 	return s
+}
+
+// removeGhost drops the record of a sandbox that its provider lists and does not find by its id. The request is that of
+// an end, and the read by id may be wrong: what still reports figures is no ghost.
+func removeGhost(ctx context.Context, f *fleet.Fleet, ref sandbox.Ref) error {
+	if _, err := f.Usage(ctx, ref); err == nil {
+		return fault.New(fault.KindUnavailable, "its provider does not find it, and reports its figures: its record stays").At(ref.Provider, "reconcile "+ref.ID)
+	}
+	return f.RemoveRecord(ctx, ref)
 }
 
 // Owner is the process that records sandboxes.

@@ -73,6 +73,32 @@ func TestRecordsOfTheProviderComeThroughTheFleet(t *testing.T) {
 	}
 }
 
+// dropping is a provider that drops records by the request that ends a sandbox.
+type dropping struct {
+	*fake.Provider
+
+	dropped []string
+}
+
+func (d *dropping) RemoveRecord(_ context.Context, id string) error {
+	d.dropped = append(d.dropped, id)
+	return nil
+}
+
+// TestWhatReportsFiguresIsNoGhost: a read by id that finds none may be wrong.
+func TestWhatReportsFiguresIsNoGhost(t *testing.T) {
+	t.Parallel()
+	p := &dropping{Provider: fake.New(fake.Options{Name: "prod"})}
+	p.Add(running("a"))
+	p.Break(fake.Fault{Op: fake.OpGet, Err: planted(fault.KindNotFound)})
+	source := reconcile.FromProvider(fleet.New([]fleet.Member{{Provider: p}}, fleet.Options{}), "prod")
+	err := source.Mark(t.Context(), sandbox.Ref{Provider: "prod", ID: "a"}, "ghost")
+	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
+	assert.Empty(t, p.dropped)
+	require.NoError(t, source.Mark(t.Context(), sandbox.Ref{Provider: "prod", ID: "ghost"}, "ghost"))
+	assert.Equal(t, []string{"ghost"}, p.dropped)
+}
+
 func TestTasksThatCannotBeReadAreAnError(t *testing.T) {
 	t.Parallel()
 	source := reconcile.FromTasks("tasks", noon, func(context.Context) ([]store.TaskRow, error) { return nil, planted(fault.KindAuth) })

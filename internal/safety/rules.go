@@ -147,7 +147,7 @@ func sandboxExceptions() []exception {
 
 		{RuleRecheck, onVerbs(VerbTask), No, "no result of a read would keep it, and a provider whose reads hang must not keep a stopped task running"},
 
-		{RuleReplaced, onVerbs(VerbTask), No, "the id is from the answer of its own create, and nothing is read"},
+		{RuleReplaced, onVerbs(VerbTask), No, "the id is from the answer of its own create, or has the mark of it, and nothing is read"},
 		{RuleReplaced, onVerbs(VerbKept), No, "the list of kept sandboxes has its id, not its creation time"},
 
 		{RuleReadable, onVerbs(VerbTerminateDelete), Yes, "but one that could not be read from the start, and was typed as `profile/id`, is deleted: nothing else removes it"},
@@ -175,13 +175,13 @@ func runExceptions() []exception {
 
 		{RuleMaxDelete, namedVerbs(), No, counted},
 		{RuleMaxDelete, onVerbs(VerbResume), NotApplicable, allowed},
-		{RuleMaxDelete, onVerbs(VerbTask), NotApplicable, "an attempt has one sandbox"},
+		{RuleMaxDelete, onVerbs(VerbTask), NotApplicable, "an attempt has one sandbox, and what a repeated create made beside it"},
 		{RuleMaxDelete, onVerbs(VerbKept), NotApplicable, "each has its own time"},
 		{RuleMaxDelete, onVerbs(VerbDrill), NotApplicable, "it terminates all that it created"},
 
 		{RuleFraction, namedVerbs(), No, counted + ", and nothing is listed that a fraction could be taken of"},
 		{RuleFraction, onVerbs(VerbResume), NotApplicable, allowed},
-		{RuleFraction, onVerbs(VerbTask), NotApplicable, "an attempt has one sandbox"},
+		{RuleFraction, onVerbs(VerbTask), NotApplicable, "an attempt has one sandbox, and what a repeated create made beside it"},
 		{RuleFraction, onVerbs(VerbKept), NotApplicable, "each has its own time"},
 		{RuleFraction, onVerbs(VerbDrill), NotApplicable, "it terminates all that it created"},
 
