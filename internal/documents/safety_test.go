@@ -62,7 +62,7 @@ func missingTests(mark string, files map[string]string) (missing []string, named
 			}
 			return false
 		}
-		ok := true
+		var ok bool
 		switch {
 		case m == ";":
 			room, script = "", false

@@ -78,7 +78,7 @@ func (r *Runner) followProgram(ctx context.Context, t Task) (Task, error) {
 // probed: a definite answer, that it is broken, is the end of the program.
 func (r *Runner) awaitExit(ctx context.Context, ref sandbox.Ref, p *outputTracker, outputOver <-chan struct{}, inactivity time.Duration) (sandbox.Exit, error) {
 	pauses := poll.NewBackoff(FirstLook, SlowestLook)
-	probed := time.Now()
+	probed, refused := time.Now(), time.Time{}
 	for {
 		exit, err := r.o.Sandboxes.Exit(ctx, ref)
 		p.noteAnswer(err)
@@ -86,14 +86,18 @@ func (r *Runner) awaitExit(ctx context.Context, ref sandbox.Ref, p *outputTracke
 		case err == nil && exit != nil:
 			return *exit, nil
 		case err == nil:
+			refused = time.Time{}
 		case ctx.Err() != nil:
 			return sandbox.Exit{}, ctx.Err()
 		case kind == fault.KindGone, kind == fault.KindNotFound:
 			if gone, unknown := r.o.Sandboxes.Vanished(ctx, ref); unknown == nil && gone {
 				return vanishedExit(err), nil
 			}
-		case !mayBeAnsweredLater(err):
+		case mayBeAnsweredLater(err):
+		case kind == fault.KindUnsupported, !refused.IsZero() && time.Since(refused) >= unansweredLimit:
 			return sandbox.Exit{}, err
+		case refused.IsZero(): // one refusal may be a proxy's
+			refused = time.Now()
 		}
 		if p.unheardTime() > probeAfter && time.Since(probed) > probeAfter {
 			if exit, over := r.examineSilent(ctx, ref, p, inactivity); over {
@@ -117,8 +121,8 @@ func mayBeAnsweredLater(err error) bool {
 	return fault.Retryable(err) || errors.Is(err, policy.ErrOpen)
 }
 
-// unansweredLimit is how long a sandbox that its provider shows as running may leave every query unanswered, or
-// the inactivity limit where that is longer.
+// unansweredLimit is how long queries of a program may be refused, and how long a sandbox that its provider shows as
+// running may leave every query unanswered, or the inactivity limit where that is longer.
 const unansweredLimit = time.Minute
 
 // examineSilent looks at a sandbox that has not answered for a while; true = its attempt is over. One that says that

@@ -258,6 +258,28 @@ func TestAnOpenBreakerEndsNoAttempt(t *testing.T) {
 	})
 }
 
+// TestOneRefusalEndsNoAttempt: a proxy refuses queries for some seconds, as if the credentials were wrong.
+func TestOneRefusalEndsNoAttempt(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		long  time.Duration
+		class sandbox.Class
+	}{"for seconds": {20 * time.Second, sandbox.ClassOK}, "for good": {time.Hour, sandbox.ClassTransport}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(t *testing.T, s *sim) {
+				t.Helper()
+				s.hurt("cloud", "exit", "refused", 10*time.Second, tc.long)
+				spec := plain()
+				spec.Attempts = 1
+				_, over := s.begin("t-1", spec, works(2*time.Minute, sandbox.ClassOK))
+				require.NoError(t, <-over)
+				assert.Equal(t, []sandbox.Class{tc.class}, classes(s.now(t, "t-1")))
+			})
+		})
+	}
+}
+
 // TestACopyOfACreateIsEnded: a proxy has sent the create twice, and only one answer came.
 func TestACopyOfACreateIsEnded(t *testing.T) {
 	t.Parallel()

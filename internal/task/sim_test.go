@@ -260,6 +260,8 @@ func (p *proc) call(ctx context.Context, place, op string, effect func()) error 
 	case "away":
 		sleep(ctx, took)
 		return away(place)
+	case "refused":
+		return fault.New(fault.KindAuth, "403")
 	case "breaker":
 		return fault.New(fault.KindRefused, "%w", policy.ErrOpen)
 	case "slow":
