@@ -139,6 +139,7 @@ type incarnation struct {
 	listings    map[string]*listing
 	records     map[string]*recordsRead // of reconcile
 	sights      map[sandbox.Ref]sight   // the true state at the last read
+	denied      map[sandbox.Ref]bool    // the last read by id found none: a list that has it is the next read
 	heard       map[sandbox.Ref]sight   // the true state when its output was read
 	tried       map[sandbox.Ref]bool    // its output was asked for
 	requested   map[sandbox.Ref]time.Time
@@ -164,7 +165,7 @@ func (s *sim) boot(name, verb string, crashes bool) *incarnation {
 	inc := &incarnation{
 		s: s, n: len(s.procs) + 1, name: name, verb: verb,
 		calls: map[string]int{}, skews: map[string]time.Duration{}, listings: map[string]*listing{}, records: map[string]*recordsRead{},
-		sights: map[sandbox.Ref]sight{}, heard: map[sandbox.Ref]sight{}, tried: map[sandbox.Ref]bool{},
+		sights: map[sandbox.Ref]sight{}, denied: map[sandbox.Ref]bool{}, heard: map[sandbox.Ref]sight{}, tried: map[sandbox.Ref]bool{},
 		requested: map[sandbox.Ref]time.Time{}, readAfter: map[sandbox.Ref]time.Time{},
 		first: map[sandbox.Ref]sandbox.Sandbox{}, unavailable: map[string]int{},
 	}

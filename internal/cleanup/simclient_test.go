@@ -168,6 +168,11 @@ func (p *client) yieldPage(page []*box, odd bool, harm string, seen *listing, yi
 			seen.fleet = append(seen.fleet, s)
 		}
 		seen.gens[b.id] = b.gen
+		if ref := (sandbox.Ref{Provider: p.c.name, ID: b.id}); p.inc.denied[ref] {
+			look := b.sight(now, p.c)
+			look.state, look.off = s.State, p.s.clock.off
+			p.inc.sights[ref] = look
+		}
 		out = append(out, s)
 	}
 	p.s.mu.Unlock()
@@ -201,6 +206,7 @@ func (p *client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 		p.inc.readAfter[ref] = now
 	}
 	delete(p.inc.sights, ref)
+	p.inc.denied[ref] = found != "record"
 	if found == "record" {
 		view = p.c.view(b, now)
 		look := b.sight(now, p.c)
