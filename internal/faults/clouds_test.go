@@ -39,11 +39,10 @@ type cloud struct {
 	bare              bool // a list is an array and nothing around it
 	gone              bool // the API documents 410
 
-	runs  func(id string) bool // whether it does, whatever the API says
-	count func() int           // how many run
-	deaf  func()               // from now on an end is accepted and does not happen
-	hears func()               // that is over
-	slow  func()               // from now on it happens 200 ms later
+	runs        func(id string) bool // whether it does, whatever the API says
+	count       func() int           // how many run
+	ignoresEnds func(does bool)      // an end is accepted from now on, and does not happen
+	slow        func()               // from now on it happens 200 ms later
 	// orphans refuses a terminate, while the record is dropped and the machine runs; nil = the fake
 	// has no machine beside its records.
 	orphans func()
@@ -83,12 +82,11 @@ func onE2B(t wiretest.T, kind providers.Type, o e2btest.Options) *cloud {
 		server: f.Server, p: open(t, kind, e2btest.Settings("http://e2b"), f.Server), id: f.Add(e2btest.Seed{}), other: f.Add(e2btest.Seed{}), secret: e2btest.Key,
 		list: "GET /v2/sandboxes", get: "GET /sandboxes/{id}", create: "POST /sandboxes", stop: "DELETE /sandboxes/{id}", destroy: "DELETE /sandboxes/{id}",
 		second: "nextToken=", bare: true,
-		inside:  map[string]string{"exec": "POST /process.Process/Start", "logs": "POST /process.Process/Start", "exit": "POST /process.Process/Start", "usage": "GET /sandboxes/{id}/metrics"},
-		runs:    f.VMRuns,
-		deaf:    func() { f.Change(func(o *e2btest.Options) { o.KeepsAlive = true }) },
-		hears:   func() { f.Change(func(o *e2btest.Options) { o.KeepsAlive = false }) },
-		slow:    func() { f.Change(func(o *e2btest.Options) { o.HostFor = late }) },
-		orphans: func() { f.Change(func(o *e2btest.Options) { o.Orphans = 500 }) },
+		inside:      map[string]string{"exec": "POST /process.Process/Start", "logs": "POST /process.Process/Start", "exit": "POST /process.Process/Start", "usage": "GET /sandboxes/{id}/metrics"},
+		runs:        f.VMRuns,
+		ignoresEnds: func(does bool) { f.Change(func(o *e2btest.Options) { o.KeepsAlive = does }) },
+		slow:        func() { f.Change(func(o *e2btest.Options) { o.HostFor = late }) },
+		orphans:     func() { f.Change(func(o *e2btest.Options) { o.Orphans = 500 }) },
 	}
 	f.Add(e2btest.Seed{})
 	c.count, c.kind, c.settings = f.Running, kind, e2btest.Settings("http://e2b")
@@ -106,13 +104,12 @@ func onDaytona(t wiretest.T) *cloud {
 	c := &cloud{
 		server: f.Server, p: open(t, daytona.Type(), daytonatest.Settings("http://daytona/api"), f.Server), id: f.Add(daytonatest.Seed{}), other: f.Add(daytonatest.Seed{}), secret: daytonatest.Token,
 		list: "GET /api/sandbox", get: "GET /api/sandbox/{id}", create: "POST /api/sandbox", stop: "POST /api/sandbox/{id}/stop", destroy: "DELETE /api/sandbox/{id}",
-		second:  "cursor=",
-		inside:  map[string]string{"exec": "POST /toolbox/{id}/process/execute", "logs": "POST /toolbox/{id}/process/execute", "exit": "POST /toolbox/{id}/process/execute", "usage": "GET /toolbox/{id}/system/metrics"},
-		runs:    f.Runs,
-		deaf:    func() { f.Change(func(o *daytonatest.Options) { o.Deaf = true }) },
-		hears:   func() { f.Change(func(o *daytonatest.Options) { o.Deaf = false }) },
-		slow:    func() { f.Change(func(o *daytonatest.Options) { o.EndFor = late }) },
-		orphans: func() { f.Change(func(o *daytonatest.Options) { o.Hides = true }) },
+		second:      "cursor=",
+		inside:      map[string]string{"exec": "POST /toolbox/{id}/process/execute", "logs": "POST /toolbox/{id}/process/execute", "exit": "POST /toolbox/{id}/process/execute", "usage": "GET /toolbox/{id}/system/metrics"},
+		runs:        f.Runs,
+		ignoresEnds: func(does bool) { f.Change(func(o *daytonatest.Options) { o.Deaf = does }) },
+		slow:        func() { f.Change(func(o *daytonatest.Options) { o.EndFor = late }) },
+		orphans:     func() { f.Change(func(o *daytonatest.Options) { o.Hides = true }) },
 	}
 	f.Add(daytonatest.Seed{})
 	c.count, c.kind, c.settings = f.Running, daytona.Type(), daytonatest.Settings("http://daytona/api")
@@ -128,12 +125,11 @@ func onDocker(t wiretest.T) *cloud {
 	c := &cloud{
 		server: f.Server, p: open(t, docker.Type(), dockertest.Settings("http://docker"), f.Server), id: f.Add(dockertest.Seed{}), other: f.Add(dockertest.Seed{}), secret: "there-is-none-7f3a",
 		list: "GET /v1.47/containers/json", get: "GET /v1.47/containers/{id}/json", create: "POST /v1.47/containers/create", stop: "POST /v1.47/containers/{id}/stop", destroy: "DELETE /v1.47/containers/{id}",
-		inside:  map[string]string{"exec": "POST /v1.47/exec/{id}/start", "logs": "POST /v1.47/exec/{id}/start", "exit": "POST /v1.47/exec/{id}/start", "usage": "GET /v1.47/containers/{id}/stats"},
-		runs:    f.Runs,
-		deaf:    func() { f.Change(func(o *dockertest.Options) { o.Deaf = true }) },
-		hears:   func() { f.Change(func(o *dockertest.Options) { o.Deaf = false }) },
-		slow:    func() { f.Change(func(o *dockertest.Options) { o.EndFor = late }) },
-		orphans: func() { f.Change(func(o *dockertest.Options) { o.Orphans = 500 }) },
+		inside:      map[string]string{"exec": "POST /v1.47/exec/{id}/start", "logs": "POST /v1.47/exec/{id}/start", "exit": "POST /v1.47/exec/{id}/start", "usage": "GET /v1.47/containers/{id}/stats"},
+		runs:        f.Runs,
+		ignoresEnds: func(does bool) { f.Change(func(o *dockertest.Options) { o.Deaf = does }) },
+		slow:        func() { f.Change(func(o *dockertest.Options) { o.EndFor = late }) },
+		orphans:     func() { f.Change(func(o *dockertest.Options) { o.Orphans = 500 }) },
 	}
 	f.Add(dockertest.Seed{})
 	c.count, c.kind, c.settings = f.Running, docker.Type(), dockertest.Settings("http://docker")
@@ -151,13 +147,12 @@ func onKubernetes(t wiretest.T) *cloud {
 	c := &cloud{
 		server: f.Server, p: open(t, kubernetes.Type(), kubernetestest.Settings(t, "http://kubernetes"), f.Server), id: f.Add(kubernetestest.Seed{}), other: f.Add(kubernetestest.Seed{}), secret: kubernetestest.Token,
 		list: "GET " + pods, get: "GET " + pods + "/{name}", create: "POST /apis/batch/v1/namespaces/{ns}/jobs", stop: "DELETE " + pods + "/{name}", destroy: "DELETE " + pods + "/{name}",
-		second:  "continue=",
-		inside:  map[string]string{"exec": "GET " + pods + "/{name}/exec", "logs": "GET " + pods + "/{name}/exec", "exit": "GET " + pods + "/{name}/exec", "usage": "GET /apis/metrics.k8s.io/v1beta1/namespaces/{ns}/pods/{name}"},
-		runs:    f.Runs,
-		deaf:    func() { f.Change(func(o *kubernetestest.Options) { o.Deaf = true }) },
-		hears:   func() { f.Change(func(o *kubernetestest.Options) { o.Deaf = false }) },
-		slow:    func() { f.Change(func(o *kubernetestest.Options) { o.EndFor = late }) },
-		orphans: func() { f.Change(func(o *kubernetestest.Options) { o.Orphans = 500 }) },
+		second:      "continue=",
+		inside:      map[string]string{"exec": "GET " + pods + "/{name}/exec", "logs": "GET " + pods + "/{name}/exec", "exit": "GET " + pods + "/{name}/exec", "usage": "GET /apis/metrics.k8s.io/v1beta1/namespaces/{ns}/pods/{name}"},
+		runs:        f.Runs,
+		ignoresEnds: func(does bool) { f.Change(func(o *kubernetestest.Options) { o.Deaf = does }) },
+		slow:        func() { f.Change(func(o *kubernetestest.Options) { o.EndFor = late }) },
+		orphans:     func() { f.Change(func(o *kubernetestest.Options) { o.Orphans = 500 }) },
 	}
 	f.Add(kubernetestest.Seed{})
 	c.count, c.kind, c.settings = f.Running, kubernetes.Type(), kubernetestest.Settings(t, "http://kubernetes")
@@ -174,12 +169,11 @@ func onVercel(t wiretest.T) *cloud {
 		server: f.Server, p: open(t, vercel.Type(), verceltest.Settings("http://vercel"), f.Server), id: f.Add(verceltest.Seed{}), other: f.Add(verceltest.Seed{}), secret: verceltest.Token,
 		list: "GET /v2/sandboxes", get: "GET /v2/sandboxes/sessions/{id}", create: "POST /v2/sandboxes", stop: "POST /v2/sandboxes/sessions/{id}/stop", destroy: "DELETE /v2/sandboxes/{name}",
 		second: "cursor=", gone: true,
-		inside:  map[string]string{"exec": "POST /v2/sandboxes/sessions/{id}/cmd", "logs": "POST /v2/sandboxes/sessions/{id}/cmd", "exit": "POST /v2/sandboxes/sessions/{id}/cmd", "usage": "POST /v2/sandboxes/sessions/{id}/cmd"},
-		runs:    f.Runs,
-		deaf:    func() { f.Change(func(o *verceltest.Options) { o.Deaf = true }) },
-		hears:   func() { f.Change(func(o *verceltest.Options) { o.Deaf = false }) },
-		slow:    func() { f.Change(func(o *verceltest.Options) { o.StopFor = late }) },
-		orphans: func() { f.Change(func(o *verceltest.Options) { o.Orphans = 500 }) },
+		inside:      map[string]string{"exec": "POST /v2/sandboxes/sessions/{id}/cmd", "logs": "POST /v2/sandboxes/sessions/{id}/cmd", "exit": "POST /v2/sandboxes/sessions/{id}/cmd", "usage": "POST /v2/sandboxes/sessions/{id}/cmd"},
+		runs:        f.Runs,
+		ignoresEnds: func(does bool) { f.Change(func(o *verceltest.Options) { o.Deaf = does }) },
+		slow:        func() { f.Change(func(o *verceltest.Options) { o.StopFor = late }) },
+		orphans:     func() { f.Change(func(o *verceltest.Options) { o.Orphans = 500 }) },
 	}
 	f.Add(verceltest.Seed{})
 	c.count, c.kind, c.settings = f.Running, vercel.Type(), verceltest.Settings("http://vercel")
@@ -200,12 +194,11 @@ func onMonoTask(t wiretest.T) *cloud {
 	c := &cloud{
 		server: f.Server, p: open(t, monotask.Type(), map[string]string{"url": "http://worker", "token": monotasktest.Token}, f.Server), id: f.Add(monotasktest.Box{}), other: f.Add(monotasktest.Box{}), secret: monotasktest.Token,
 		list: "GET /api/sandbox/list", get: "GET /api/sandbox/{id}", stop: "DELETE /api/sandbox/{id}", destroy: "DELETE /api/sandbox/{id}", bare: true,
-		inside:  map[string]string{"logs": "GET /api/sandbox/{id}/logs", "usage": "GET /api/sandbox/{id}/resources"},
-		runs:    f.Runs,
-		deaf:    func() { f.Change(func(o *monotasktest.Options) { o.Deaf = true }) },
-		hears:   func() { f.Change(func(o *monotasktest.Options) { o.Deaf = false }) },
-		slow:    func() { f.Change(func(o *monotasktest.Options) { o.EndFor = late }) },
-		orphans: func() { f.Change(func(o *monotasktest.Options) { o.Orphans = 500 }) },
+		inside:      map[string]string{"logs": "GET /api/sandbox/{id}/logs", "usage": "GET /api/sandbox/{id}/resources"},
+		runs:        f.Runs,
+		ignoresEnds: func(does bool) { f.Change(func(o *monotasktest.Options) { o.Deaf = does }) },
+		slow:        func() { f.Change(func(o *monotasktest.Options) { o.EndFor = late }) },
+		orphans:     func() { f.Change(func(o *monotasktest.Options) { o.Orphans = 500 }) },
 	}
 	f.Add(monotasktest.Box{})
 	c.count, c.kind, c.owned = f.Running, monotask.Type(), "all"

@@ -55,17 +55,13 @@ func playLie(t *testing.T, on func(wiretest.T) *cloud, seed uint64) {
 	l := newLie(r, w.c, w.ids())
 	w.trace = append(w.trace, l.String())
 	w.c.server.Break(l.faults...)
-	if l.deaf {
-		w.c.deaf()
-	}
+	w.c.ignoresEnds(l.ignored)
 	w.aged = l.ages
 	for range 1 + r.IntN(3) {
 		w.checkAct(t, w.randomAct(r))
 	}
 	w.c.server.Heal()
-	if l.deaf {
-		w.c.hears()
-	}
+	w.c.ignoresEnds(false)
 	w.trace = append(w.trace, "the lying stops")
 	w.checkMended(t)
 	if os.Getenv("SBX_LIE") != "" {

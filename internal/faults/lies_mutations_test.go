@@ -3,6 +3,7 @@ package faults_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,7 +44,7 @@ func (p plantedLie) apply() ([]byte, error) {
 		return nil, err
 	}
 	if n := bytes.Count(text, []byte(p.from)); n != 1 {
-		return nil, assert.AnError
+		return nil, fmt.Errorf("the text stands there %d times", n)
 	}
 	return bytes.Replace(text, []byte(p.from), []byte(p.to), 1), nil
 }

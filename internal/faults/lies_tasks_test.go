@@ -59,7 +59,7 @@ func playTask(t *testing.T, on func(wiretest.T) *cloud, seed uint64) int {
 	l := newTaskLie(r, w.c)
 	w.trace = append(w.trace, l.String())
 	w.c.server.Break(l.faults...)
-	started, before := filepath.Join(w.dir, "started"), w.c.count()
+	started, before, others := filepath.Join(w.dir, "started"), w.c.count(), w.living()
 	got, err := w.launch(t.Context(), attempts, "echo start >> "+started+"; exit "+strconv.Itoa(r.IntN(2)))
 	if err == nil {
 		w.trace = append(w.trace, string(got.Task.State)+" "+got.Task.Refused)
@@ -72,7 +72,7 @@ func playTask(t *testing.T, on func(wiretest.T) *cloud, seed uint64) int {
 	if err == nil && got.Task.State.Final() && got.Task.AllGone() {
 		assert.Equal(t, before, w.c.count(), "its sandboxes are said to be gone, and one runs%s", w.story())
 	}
-	for id := range w.living() {
+	for id := range others {
 		assert.True(t, w.c.runs(id), "a sandbox of somebody else has ended: %s", id)
 	}
 	time.Sleep(time.Minute) // in virtual time: what the fake stops has ended
@@ -83,7 +83,7 @@ func playTask(t *testing.T, on func(wiretest.T) *cloud, seed uint64) int {
 func newTaskLie(r *rand.Rand, c *cloud) lie {
 	for {
 		l := newLie(r, c, []string{c.other})
-		if l.from == sourceClock || l.deaf || strings.HasPrefix(l.name, "row") {
+		if l.from == sourceClock || l.ignored || strings.HasPrefix(l.name, "row") {
 			continue
 		}
 		l.about = ""

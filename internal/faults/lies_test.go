@@ -49,13 +49,13 @@ func (c *cloud) sources() map[source][]string {
 
 // lie is what one source says instead of the truth.
 type lie struct {
-	from   source
-	name   string
-	about  string // the id; "" = every sandbox
-	times  int    // how often; 0 = until the world is mended
-	faults []wiretest.Fault
-	deaf   bool // acknowledged and not done
-	ages   bool // every time of a creation is too early, by a clock whose Date is right: no other source has an age
+	from    source
+	name    string
+	about   string // the id; "" = every sandbox
+	times   int    // how often; 0 = until the world is mended
+	faults  []wiretest.Fault
+	ignored bool // acknowledged and not done
+	ages    bool // every time of a creation is too early, by a clock whose Date is right: no other source has an age
 }
 
 func (l lie) String() string {
@@ -145,7 +145,7 @@ func (l *lie) draw(r *rand.Rand, c *cloud, ids []string) (string, wiretest.Fault
 	}
 	drawn := choices[r.IntN(len(choices))]
 	l.ages = strings.HasPrefix(drawn.name, "body -")
-	l.deaf = drawn.name == "acknowledged, not done"
+	l.ignored = drawn.name == "acknowledged, not done"
 	return drawn.name, drawn.fault
 }
 

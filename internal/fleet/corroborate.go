@@ -69,20 +69,17 @@ func (f *Fleet) Vanished(ctx context.Context, ref sandbox.Ref) (bool, error) {
 	case err == nil && !showsEnd(now):
 		return false, nil
 	}
+	return m.listConfirms(ctx, ref.ID)
+}
+
+// listConfirms reports whether the list agrees with an end that a read by id has shown, where that needs a second
+// source. An error: the list could not be read.
+func (m *member) listConfirms(ctx context.Context, id string) (bool, error) {
 	if !m.needsProof() {
 		return true, nil
 	}
-	row, listed, err := m.listedRow(ctx, ref.ID)
+	row, listed, err := m.listedRow(ctx, id)
 	return err == nil && (!listed || showsEnd(row)), err
-}
-
-// endStated reports whether another source confirms the end that the record of a sandbox states.
-func (m *member) endStated(ctx context.Context, s sandbox.Sandbox) bool {
-	if !m.needsProof() {
-		return true
-	}
-	row, listed, err := m.listedRow(ctx, s.ID)
-	return err == nil && (!listed || showsEnd(row))
 }
 
 // EndUnproved is fault.KindUnverified where the record of a sandbox is missing and that does not

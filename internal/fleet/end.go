@@ -44,7 +44,7 @@ func (e *termination) runStages(ctx context.Context) sandbox.Ending {
 		e.existence = []sandbox.Evidence{{What: "state", Value: string(e.target.State), Source: "read earlier in this run", At: e.f.o.Now()}}
 	}
 	stages := []func(context.Context) (sandbox.Ending, bool){e.prepareTarget, e.recheckTarget, e.sendRequest}
-	for again := false; ; again = true {
+	for again := false; ; again, stages = true, stages[1:] {
 		for _, stage := range stages {
 			if out, over := stage(ctx); over {
 				return out
@@ -270,13 +270,12 @@ func (e *termination) settleRequest(ctx context.Context, asked error) (sandbox.E
 // better proof than a 404 or a 410, that proof is still required.
 func (e *termination) outcomeIfMissing(ctx context.Context, what string, err error) (sandbox.Ending, bool) {
 	const vanished = "it ended before the request"
-	_, provable := providers.As[providers.Verifier](e.endRun.m.Provider)
 	request, _ := e.lastRequest(ctx)
 	if request != nil && len(e.existence) == 0 {
 		e.existence = []sandbox.Evidence{{What: "end requested", Value: cmp.Or(request.Detail, "acknowledged"), Source: "an earlier run", At: request.At}}
 	}
 	switch kind := fault.KindOf(err); {
-	case provable && (kind == fault.KindGone || kind == fault.KindNotFound && len(e.existence) > 0):
+	case e.endRun.m.needsProof() && (kind == fault.KindGone || kind == fault.KindNotFound && len(e.existence) > 0):
 		e.missingReason = vanished
 		return sandbox.Ending{}, false
 	case kind == fault.KindGone || kind == fault.KindNotFound && len(e.existence) > 0:

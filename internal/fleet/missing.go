@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"sbx/internal/fault"
 	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -26,12 +25,7 @@ func newSecondListing() *secondListing { return &secondListing{turn: make(chan s
 // That is no proof: usage and output are optional abilities, and a server without their routes
 // answers 404 too.
 func (o Observation) readsFindNone() bool {
-	return o.Sandbox.State == sandbox.StateRunning && (isNone(o.Usage.Err) || isNone(o.Logs.Err) || isNone(o.Processes.Err))
-}
-
-func isNone(err error) bool {
-	kind := fault.KindOf(err)
-	return kind == fault.KindNotFound || kind == fault.KindGone
+	return o.Sandbox.State == sandbox.StateRunning && (showsAbsence(o.Usage.Err) || showsAbsence(o.Logs.Err) || showsAbsence(o.Processes.Err))
 }
 
 // missingPause is how long after its reads the second listing begins: a list may show a sandbox for a
@@ -52,7 +46,7 @@ func (f *Fleet) settleMissing(ctx context.Context, o *Observation) {
 	if err != nil {
 		return
 	}
-	if _, err := m.getSandbox(ctx, o.Sandbox.ID); !isNone(err) || poll.Sleep(ctx, missingPause) != nil {
+	if _, err := m.getSandbox(ctx, o.Sandbox.ID); !showsAbsence(err) || poll.Sleep(ctx, missingPause) != nil {
 		return
 	}
 	switch row, listed, err := m.listedRow(ctx, o.Sandbox.ID); {

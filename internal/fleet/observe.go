@@ -254,7 +254,7 @@ func (o Observation) LookErr() error {
 	for _, err := range []error{o.Usage.Err, o.Logs.Err, o.Processes.Err, o.Health.Err} {
 		switch {
 		case err == nil, errors.Is(err, errNotAsked), fault.KindOf(err) == fault.KindUnsupported:
-		case isNone(err) && (o.missing || o.Sandbox.State.Ended()):
+		case showsAbsence(err) && (o.missing || o.Sandbox.State.Ended()):
 		case fault.AboutOneSandbox(err) && !fault.Interrupted(err) && o.nothingAnswers():
 		default:
 			return err

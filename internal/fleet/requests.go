@@ -174,6 +174,7 @@ func expiry(s sandbox.Sandbox) time.Time {
 	return s.ExpiresAt.Add(max(0, -s.ClockSkew))
 }
 
+// showsAbsence reports whether a read found no sandbox: fault.KindNotFound or KindGone.
 func showsAbsence(err error) bool {
 	kind := fault.KindOf(err)
 	return kind == fault.KindGone || kind == fault.KindNotFound

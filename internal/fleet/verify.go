@@ -203,9 +203,10 @@ func (f *Fleet) Wait(ctx context.Context, ref sandbox.Ref, goal Goal) (sandbox.S
 		return sandbox.Sandbox{}, err
 	}
 	last := sandbox.Sandbox{Provider: ref.Provider, ProviderType: m.Provider.Type(), ID: ref.ID}
-	lastAnswer := time.Now()
+	lastAnswer, lastConfirmed := time.Now(), time.Now()
 	for pauses := f.readPauses(); ; {
 		got, err := m.getWithoutBreaker(ctx, ref.ID)
+		confirmed := true
 		switch {
 		case err == nil:
 			last, lastAnswer = got, time.Now()
@@ -218,11 +219,15 @@ func (f *Fleet) Wait(ctx context.Context, ref sandbox.Ref, goal Goal) (sandbox.S
 		case ctx.Err() != nil, !fault.Retryable(err), time.Since(lastAnswer) >= m.Timeout:
 			return last, err
 		}
-		done, err := goalReached(last, goal)
-		if last.State.Ended() && last.RawState != "gone" { // a record that says so, which another source has to confirm
-			done = done && m.endStated(ctx, last)
+		if err == nil && last.State.Ended() { // the record says so
+			if confirmed, err = m.listConfirms(ctx, ref.ID); err != nil && time.Since(lastConfirmed) >= m.Timeout {
+				return last, err
+			}
 		}
-		if done || err != nil {
+		if confirmed {
+			lastConfirmed = time.Now()
+		}
+		if done, err := goalReached(last, goal); done && confirmed || err != nil {
 			return last, err
 		}
 		if poll.Sleep(ctx, pauses.Next()) != nil {

@@ -88,14 +88,10 @@ func (c *Client) pausedProof(q providers.EndQuery) providers.Proof {
 // sandbox itself is kept by the API, which may fail to tell the node: after a DELETE that was refused or not
 // answered only maxLifetime counts.
 func latestEnd(q providers.EndQuery) time.Time {
-	switch r := q.Request; {
-	case r != nil && !r.NotFound:
-		return latestStart(r).Add(maxLifetime)
-	case !q.ExpiresAt.IsZero() || r == nil:
-		return q.ExpiresAt
-	default:
+	if r := q.Request; r != nil && (!r.NotFound || q.ExpiresAt.IsZero()) {
 		return latestStart(r).Add(maxLifetime)
 	}
+	return q.ExpiresAt
 }
 
 // latestStart is the latest possible start of the run that the request was to end.
