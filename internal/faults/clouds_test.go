@@ -54,7 +54,10 @@ type cloud struct {
 	owned    string                                                   // of the profile's configuration; "" = what sbx made
 	add      func(age time.Duration, labels map[string]string) string // one more sandbox
 	stops    []string                                                 // of a body, what says that it runs and what says that it has stopped, in turn
-	works    func(id string, does bool)                               // whether its program works; nil = the fake cannot show it
+	// nodeFails makes the node refuse an end whose record the API has dropped, from list and host, too; nil = these
+	// read another store.
+	nodeFails func(does bool)
+	works     func(id string, does bool) // whether its program works; nil = the fake cannot show it
 }
 
 const late = 200 * time.Millisecond
@@ -92,6 +95,7 @@ func onE2B(t wiretest.T, kind providers.Type, o e2btest.Options) *cloud {
 	c.count, c.kind, c.settings = f.Running, kind, e2btest.Settings("http://e2b")
 	c.more = map[source][]string{sourceHost: {"GET /health"}}
 	c.stops = []string{`"state":"running"`, `"state":"paused"`}
+	c.nodeFails = func(does bool) { f.Change(func(o *e2btest.Options) { o.Orphans = map[bool]int{true: 500}[does] }) }
 	c.works = func(id string, does bool) { f.Use(id, map[bool]float64{true: 30, false: 100}[does]) } // a busy loop prints nothing
 	c.add = func(age time.Duration, labels map[string]string) string {
 		return f.Add(e2btest.Seed{Age: age, Left: 20 * time.Hour, Metadata: labels})

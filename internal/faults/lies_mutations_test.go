@@ -26,14 +26,12 @@ func plantedLies() map[string]plantedLie {
 	const ends, condemns = "TestNoLieIsBelieved", "TestNoLieCondemns"
 	return map[string]plantedLie{
 		"a read that shows an end is believed": {"fleet/corroborate.go", "if !stated && !showsAbsence(err) || !m.needsProof() {", "if true {", ends, "and runs"},
-		"a 404 to a request is believed":       {"fleet/requests.go", "	return e.endRun.m.absenceDoubted(ctx, e.target.ID), false\n}", "	return \"\", true\n}", ends, "and runs"},
 		"one store is two sources":             {"fleet/requests.go", "	case proof.SameStore:\n", "	case false:\n", ends, "and runs"},
 		"a missing record ends a wait":         {"fleet/corroborate.go", "	for began, pauses := time.Now(), f.readPauses(); ; {\n		p := e.proveEnd(ctx, true)", "	for began, pauses := time.Now(), f.readPauses(); ; {\n		p := proofResult{ended: true}\n		_ = e", ends, "said to have ended"},
 		"a session states its own end":         {"providers/vercel/terminate.go", "	box, err := c.otherRecord(ctx, id, v)\n	switch {\n	case err != nil:", "	box, err := c.otherRecord(ctx, id, v)\n	if err == nil {\n		box = nil\n	}\n	switch {\n	case err != nil:", ends, "and runs"},
 		"a stop is stated by its record":       {"providers/daytona/terminate.go", "row.State != \"\" && s != sandbox.StateStopped && !s.Ended()", "false && s.Ended()", ends, "and runs"},
 		"a young one is old":                   {"selector/match.go", "case age > s.OlderThan:", "case age > s.OlderThan/8:", ends, "was not to end"},
-		"no query of a look has failed":        {"fleet/observe.go", "o.SourceErr() != nil, o.LookErr() != nil", "false, false", condemns, "and was ended"},
-		"an unread figure is rest":             {"fleet/observe.go", "	if o.Usage.Err == nil && o.Sandbox.State == sandbox.StateRunning && len(o.Usage.Got) > 0", "	if false && len(o.Usage.Got) > 0", condemns, "and was ended"},
+		"no query of a look has failed":        {"fleet/observe.go", "func (o Observation) LookErr() error {\n", "func (o Observation) LookErr() error {\n	if true {\n		return nil\n	}\n", condemns, "and was ended"},
 	}
 }
 

@@ -54,6 +54,7 @@ type lie struct {
 	about   string // the id; "" = every sandbox
 	times   int    // how often; 0 = until the world is mended
 	faults  []wiretest.Fault
+	forgets bool // the node fails to end what the API has forgotten
 	ignored bool // acknowledged and not done
 	ages    bool // every time of a creation is too early, by a clock whose Date is right: no other source has an age
 }
@@ -129,6 +130,9 @@ func (l *lie) draw(r *rand.Rand, c *cloud, ids []string) (string, wiretest.Fault
 			choice{"done, " + choices[0].name, wiretest.Fault{Status: status, Body: choices[0].fault.Body, Late: true}},
 			choice{"done, no answer", wiretest.Fault{Trouble: wiretest.TroubleReset, Late: true}},
 			choice{"acknowledged, not done", wiretest.Fault{}})
+		if c.nodeFails != nil {
+			choices = append(choices, choice{"the node fails", wiretest.Fault{Twice: r.IntN(2) == 0}})
+		}
 	case sourceClock:
 		shift := time.Duration([]int{-180, -90, -5, 5, 90, 180}[r.IntN(6)]) * time.Minute
 		date := wiretest.Fault{HeaderFunc: func() map[string]string {
@@ -145,6 +149,7 @@ func (l *lie) draw(r *rand.Rand, c *cloud, ids []string) (string, wiretest.Fault
 	}
 	drawn := choices[r.IntN(len(choices))]
 	l.ages = strings.HasPrefix(drawn.name, "body -")
+	l.forgets = drawn.name == "the node fails"
 	l.ignored = drawn.name == "acknowledged, not done"
 	return drawn.name, drawn.fault
 }

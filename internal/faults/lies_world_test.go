@@ -229,6 +229,14 @@ func (k *keptRequests) Unconfirmed(context.Context) (map[sandbox.Ref]sandbox.End
 	return maps.Clone(k.all), nil
 }
 
+// has reports whether an end is on record as not proved: the API may have forgotten what runs on.
+func (k *keptRequests) has(id string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, kept := k.all[sandbox.Ref{Provider: "prod", ID: id}]
+	return kept
+}
+
 func (k *keptRequests) Keep(_ context.Context, ref sandbox.Ref, r sandbox.EndRequest) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
