@@ -117,7 +117,7 @@ func onDaytona(t wiretest.T) *cloud {
 	}
 	f.Add(daytonatest.Seed{})
 	c.count, c.kind, c.settings = f.Running, daytona.Type(), daytonatest.Settings("http://daytona/api")
-	c.stops = []string{`"state":"started"`, `"state":"stopped"`, `"desiredState":"started"`, `"desiredState":"stopped"`}
+	c.stops = []string{`"state":"started"`, `"state":"stopped"`, `"state":"stopping"`, `"state":"stopped"`, `"desiredState":"started"`, `"desiredState":"stopped"`}
 	c.add = func(age time.Duration, labels map[string]string) string {
 		return f.Add(daytonatest.Seed{Age: age, Labels: labels, Endless: true})
 	}
@@ -181,7 +181,7 @@ func onVercel(t wiretest.T) *cloud {
 	}
 	f.Add(verceltest.Seed{})
 	c.count, c.kind, c.settings = f.Running, vercel.Type(), verceltest.Settings("http://vercel")
-	c.stops = []string{`"status":"running"`, `"status":"stopped"`}
+	c.stops = []string{`"status":"running"`, `"status":"stopped"`, `"status":"stopping"`, `"status":"stopped"`}
 	c.more = map[source][]string{sourceHost: {"GET /v2/sandboxes/{name}"}}
 	c.add = func(age time.Duration, labels map[string]string) string {
 		tags := map[string]string{}
