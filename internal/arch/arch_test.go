@@ -31,6 +31,7 @@ func rooms() map[string][]string {
 		"testkit/bubble": nil,
 		// which schedules a simulation plays, for tests alone
 		"testkit/schedule": nil,
+		"testkit/planted":  nil,
 		// which run plays a test, and how long it waits, for tests alone
 		"testkit/tiertest": nil,
 		// errors of JSON in plain words
@@ -164,7 +165,7 @@ func owners() map[string][]string {
 		"golang.org/x/sys":                       {"providers/local", "providers/local/cgroup", "providers/local/identity", "providers/local/plain", "providers/local/record", "providers/local/runlog", "providers/local/supervisor", "providers/local/wire", "store"},
 		"github.com/fsnotify/fsnotify":           {"providers/local", "providers/local/runlog"},
 		"github.com/creack/pty":                  {"providers/local", "tui"},
-		"github.com/stretchr/testify":            {"testkit/picture", "testkit/providertest", "testkit/wiretest", "testkit/wiretest/apispec"},
+		"github.com/stretchr/testify":            {"testkit/picture", "testkit/planted", "testkit/providertest", "testkit/wiretest", "testkit/wiretest/apispec"},
 		"al.essio.dev/pkg/shellescape":           {"commands", "cron", "mcp", "ops", "ops/look", "providers/daytona", "providers/kubernetes", "providers/vercel", "providers/guest"},
 		"github.com/cenkalti/backoff/v5":         {"httpx", "poll"},
 		"github.com/coder/websocket":             {"providers/kubernetes", "testkit/kubernetestest", "providers/omoios", "testkit/omoiostest"},
@@ -190,7 +191,7 @@ func owners() map[string][]string {
 func standard() map[string][]string {
 	return map[string][]string{
 		"net/http":      with(wireRooms(), "httpx", "testkit/providertest"),
-		"os/exec":       {"cmd/staged-incident", "process", "providers/local", "providers/local/supervisor", "providers/local/identity", "testkit/wiretest", "testkit/wiretest/apispec", "publish"},
+		"os/exec":       {"cmd/staged-incident", "process", "providers/local", "providers/local/supervisor", "providers/local/identity", "testkit/planted", "testkit/wiretest", "testkit/wiretest/apispec", "publish"},
 		"database/sql":  {"store"},
 		"text/template": {"output"},
 		"html/template": {},
@@ -395,7 +396,7 @@ func testMayImport(room, own string) bool {
 	if room == "cleanup" && (own == "reconcile" || own == "store") {
 		return true // the simulation plays all that ends sandboxes against one disk and one fleet
 	}
-	return slices.Contains([]string{"testkit/bubble", "testkit/fake", "testkit/picture", "testkit/providertest", "testkit/schedule", "testkit/tiertest", "testkit/documentstest"}, own)
+	return slices.Contains([]string{"testkit/bubble", "testkit/fake", "testkit/picture", "testkit/planted", "testkit/providertest", "testkit/schedule", "testkit/tiertest", "testkit/documentstest"}, own)
 }
 
 // isOps reports whether a room has operations.

@@ -202,3 +202,14 @@ func TestFollowShowsWhatAFileGrowsBy(t *testing.T) {
 		assert.Equal(t, 2, b.run(t, line).code, line)
 	}
 }
+
+// TestAFileIsNoSandbox: an assistant names sandboxes and tasks, and opens no path.
+func TestAFileIsNoSandbox(t *testing.T) {
+	t.Parallel()
+	b := withSession(t, map[string]string{"s.jsonl": sessionLines})
+	for _, line := range []string{"events s.jsonl --no-file", "events ./s.jsonl --no-file", "events - --no-file"} {
+		r := b.run(t, line)
+		assert.NotZero(t, r.code, line)
+		assert.Empty(t, r.stdout, line)
+	}
+}

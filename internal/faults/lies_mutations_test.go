@@ -2,7 +2,6 @@ package faults_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"sbx/internal/testkit/planted"
 )
 
 // plantedLie is a mistake in the source of a room: a text that stands there once is replaced. A world of lies has to
@@ -35,9 +36,12 @@ func plantedLies() map[string]plantedLie {
 	}
 }
 
+// path is the file of the mistake, as seen from here.
+func (p plantedLie) path() string { return filepath.Join("..", filepath.FromSlash(p.file)) }
+
 // apply is the source with the mistake in it.
 func (p plantedLie) apply() ([]byte, error) {
-	text, err := os.ReadFile(filepath.Join("..", filepath.FromSlash(p.file)))
+	text, err := os.ReadFile(p.path())
 	if err != nil {
 		return nil, err
 	}
@@ -81,21 +85,11 @@ func TestPlantedLiesAreCaught(t *testing.T) {
 // playWith plays the worlds of a test with a mistake in the program.
 func playWith(t *testing.T, p plantedLie) (string, error) {
 	t.Helper()
-	dir := t.TempDir()
 	text, err := p.apply()
 	require.NoError(t, err)
-	here, err := filepath.Abs(filepath.Join("..", filepath.FromSlash(p.file)))
-	require.NoError(t, err)
-	source, overlay, binary := filepath.Join(dir, "source.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "faults.test")
-	require.NoError(t, os.WriteFile(source, text, 0o600))
-	raw, err := json.Marshal(map[string]map[string]string{"Replace": {here: source}})
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(overlay, raw, 0o600))
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, ".")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, string(out))
+	binary := planted.Build(t, map[string][]byte{p.path(): text})
 	run := exec.CommandContext(t.Context(), binary, "-test.run", "^"+p.by+"$", "-test.timeout", "15m", "-test.failfast")
 	run.Env = append(os.Environ(), "SBX_SEEDS=1000", "SBX_MUTATIONS=")
-	out, err = run.CombinedOutput()
+	out, err := run.CombinedOutput()
 	return string(out), err
 }

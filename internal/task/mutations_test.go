@@ -2,37 +2,39 @@ package task
 
 import (
 	"cmp"
-	"encoding/json"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"sbx/internal/testkit/planted"
 )
 
-// planted is a mistake in this package's source, a word of the rule that it breaks, and
+// plantedMistake is a mistake in this package's source, a word of the rule that it breaks, and
 // the test that has to find it.
-type planted struct {
+type plantedMistake struct {
 	says  string
 	by    string // "" = TestSimulation
 	edits []edit // more than one where one rule is backed by another
 }
 
-func breaks(says string, edits ...edit) planted { return planted{says: says, edits: edits} }
+func breaks(says string, edits ...edit) plantedMistake {
+	return plantedMistake{says: says, edits: edits}
+}
 
 // lateStop acknowledges a stop although the task has ended meanwhile.
-func lateStop(by string) planted {
-	return planted{says: "1:", by: by, edits: []edit{
+func lateStop(by string) plantedMistake {
+	return plantedMistake{says: "1:", by: by, edits: []edit{
 		swap(Ledger.swapTask, "if errors.Is(err, store.ErrTaskEnded) { return t, false, ErrFinal }; return t, true, nil", "t", "true"),
 	}}
 }
 
-func mutations() map[string]planted {
+func mutations() map[string]plantedMistake {
 	refused := "Publish{State: PublishRefused}"
-	return map[string]planted{
+	return map[string]plantedMistake{
 		"the next does not wait for the end":                           breaks("5:", begin((*Task).ScheduleRetry, "if a := t.Last(); a != nil { a.GoneAt = t.ReadAt }"), never((*Runner).decideNext, "GoneAt")),
 		"attempts are not counted":                                     breaks("6:", never((*Task).Assign, (*Task).Counted), never((*Task).Next, (*Task).Counted)),
 		"a decided task goes on":                                       breaks("", never((*Task).checkWorking, "Phase"), drop((*Task).recordStop, "Fence")),
@@ -119,27 +121,16 @@ func firstWrong(out string) string {
 }
 
 // simulateWith runs the simulation of a room with a mistake in it.
-func simulateWith(t *testing.T, m planted) (string, error) {
+func simulateWith(t *testing.T, m plantedMistake) (string, error) {
 	t.Helper()
-	dir := t.TempDir()
-	overlay, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "task.test")
-	replaced, sources := map[string]string{}, map[string][]byte{}
+	sources := map[string][]byte{}
 	for _, e := range m.edits {
-		file, err := e.apply(sources)
+		_, err := e.apply(sources)
 		require.NoError(t, err)
-		here, err := filepath.Abs(file)
-		require.NoError(t, err)
-		replaced[here] = filepath.Join(dir, file)
-		require.NoError(t, os.WriteFile(replaced[here], sources[file], 0o600))
 	}
-	raw, err := json.Marshal(map[string]map[string]string{"Replace": replaced})
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(overlay, raw, 0o600))
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, ".")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, string(out))
+	binary := planted.Build(t, sources)
 	run := exec.CommandContext(t.Context(), binary, "-test.run", "^"+cmp.Or(m.by, "TestSimulation")+"$", "-test.timeout", "15m")
 	run.Env = append(os.Environ(), "SBX_SEEDS=20000", "SBX_SEED=", "SBX_INTERLEAVINGS=1")
-	out, err = run.CombinedOutput()
+	out, err := run.CombinedOutput()
 	return string(out), err
 }
