@@ -203,29 +203,15 @@ func (f *Fleet) Wait(ctx context.Context, ref sandbox.Ref, goal Goal) (sandbox.S
 		return sandbox.Sandbox{}, err
 	}
 	last := sandbox.Sandbox{Provider: ref.Provider, ProviderType: m.Provider.Type(), ID: ref.ID}
-	lastAnswer, lastConfirmed := time.Now(), time.Now()
+	lastAnswer := time.Now()
 	for pauses := f.readPauses(); ; {
-		got, err := m.getWithoutBreaker(ctx, ref.ID)
-		confirmed := true
+		now, confirmed, err := f.readConfirmed(ctx, m, last)
+		last = now
 		switch {
 		case err == nil:
-			last, lastAnswer = got, time.Now()
-		case showsAbsence(err) && (last.State != "" || fault.KindOf(err) == fault.KindGone):
-			last.Provider, last.ID = ref.Provider, ref.ID
-			if err := f.proveAbsence(ctx, m, last, "wait"); err != nil {
-				return last, err
-			}
-			last.State, last.RawState = sandbox.StateTerminated, "gone"
+			lastAnswer = time.Now()
 		case ctx.Err() != nil, !fault.Retryable(err), time.Since(lastAnswer) >= m.Timeout:
 			return last, err
-		}
-		if err == nil && last.State.Ended() { // the record says so
-			if confirmed, err = m.listConfirms(ctx, ref.ID); err != nil && time.Since(lastConfirmed) >= m.Timeout {
-				return last, err
-			}
-		}
-		if confirmed {
-			lastConfirmed = time.Now()
 		}
 		if done, err := goalReached(last, goal); done && confirmed || err != nil {
 			return last, err
@@ -234,6 +220,26 @@ func (f *Fleet) Wait(ctx context.Context, ref sandbox.Ref, goal Goal) (sandbox.S
 			return last, m.asFault(ctx, ctx.Err(), "wait "+ref.ID+" (it is "+string(last.State)+")")
 		}
 	}
+}
+
+// readConfirmed reads a sandbox that was last read as last. An end that the read shows has to be confirmed by the list;
+// one that it does not find any more has to be proved.
+func (f *Fleet) readConfirmed(ctx context.Context, m *member, last sandbox.Sandbox) (now sandbox.Sandbox, confirmed bool, err error) {
+	now, err = m.getWithoutBreaker(ctx, last.ID)
+	switch {
+	case showsAbsence(err) && (last.State != "" || fault.KindOf(err) == fault.KindGone):
+		if err := f.proveAbsence(ctx, m, last, "wait"); err != nil {
+			return last, false, err
+		}
+		last.State, last.RawState = sandbox.StateTerminated, "gone"
+		return last, true, nil
+	case err != nil:
+		return last, false, err
+	case now.State.Ended():
+		confirmed, err = m.listConfirms(ctx, now.ID)
+		return now, confirmed, err
+	}
+	return now, true, nil
 }
 
 func goalReached(s sandbox.Sandbox, goal Goal) (bool, error) {
