@@ -54,7 +54,7 @@ func playLie(t *testing.T, on func(wiretest.T) *cloud, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 46))
 	w := newWorld(t, on(t))
 	l := newLie(r, w.c, w.ids())
-	w.trace = append(w.trace, l.String())
+	w.lie, w.trace = l, append(w.trace, l.String())
 	w.c.server.Break(l.faults...)
 	w.c.ignoresEnds(l.ignored)
 	if l.forgets {
@@ -73,7 +73,7 @@ func playLie(t *testing.T, on func(wiretest.T) *cloud, seed uint64) {
 	if l.forgets {
 		w.c.nodeFails(false)
 	}
-	w.trace = append(w.trace, "the lying stops")
+	w.lie, w.trace = lie{}, append(w.trace, "the lying stops")
 	time.Sleep(time.Second) // in virtual time: ends that were under way are over
 	w.checkMended(t, l)
 	time.Sleep(time.Minute) // in virtual time: what the fake ends has ended
@@ -101,7 +101,26 @@ func (w *world) checkAct(t *testing.T, a act) claim {
 	if said.ended != "" {
 		assert.False(t, w.c.runs(said.ended), "%s is said to have ended, and runs%s", said.ended, w.story())
 	}
+	for _, id := range a.selects {
+		if !w.c.runs(id) || w.requests.has(id) { // of those an earlier act has said that they are not proved to have ended
+			continue
+		}
+		told := slices.ContainsFunc(said.endings, func(e sandbox.Ending) bool { return e.Ref.ID == id })
+		assert.False(t, said.verdict == nil && !told && !w.lie.hides(), "%s was to end, runs on, and is not said to: exit 0%s", id, w.story())
+		assert.False(t, w.lie.spares(id), "%s runs on for a lie about %s%s", id, w.lie.about, w.story())
+	}
+	w.checkRecords(t)
 	return said
+}
+
+// checkRecords holds the store's records against the truth: what runs is not recorded as ended.
+func (w *world) checkRecords(t *testing.T) {
+	t.Helper()
+	records, err := w.store.Records(t.Context(), "prod")
+	require.NoError(t, err)
+	for _, r := range records {
+		assert.False(t, w.c.runs(r.ID) && !r.EndedAt.IsZero(), "%s is recorded as ended, and runs%s", r.ID, w.story())
+	}
 }
 
 // checkMended acts once more after the lying has stopped: what the rule selects ends, and is known to have ended.

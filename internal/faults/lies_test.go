@@ -70,6 +70,17 @@ func (l lie) String() string {
 	return fmt.Sprintf("%s: %s about %s, %s", l.from, l.name, about, times)
 }
 
+// hides reports whether no source is left that could show what a rule selects: the list is the only one that names a
+// sandbox, and the body the only one that says when it was created.
+func (l lie) hides() bool {
+	return slices.Contains([]string{"row missing", "empty", "stale", "it has stopped"}, l.name) && l.from == sourceList || l.from == sourceClock
+}
+
+// spares reports whether the lie is about another sandbox, so that it may change nothing for this one.
+func (l lie) spares(id string) bool {
+	return l.about != "" && l.about != id && !l.forgets && !l.ignored
+}
+
 // statuses are the answers that any source may give instead of its own.
 func statuses() []int {
 	return []int{400, 401, 403, 404, 409, 410, 412, 422, 429, 500, 502, 503, 504}

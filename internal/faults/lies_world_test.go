@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,24 +15,23 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
-	"sbx/internal/ops/end"
-	"sbx/internal/ops/launch"
 	"sbx/internal/process"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
-	"sbx/internal/selector"
 	"sbx/internal/store"
 	"sbx/internal/testkit/opstest"
 	"sbx/internal/testkit/wiretest"
 )
 
 // ageLimit is that of the rule; the sandboxes of a world are 5 and 40 minutes old.
-const ageLimit = 20 * time.Minute
+const (
+	ageLimit = 20 * time.Minute
+	youngAge = 5 * time.Minute
+)
 
 // world is one profile of a cloud, of which the truth is known, and the processes that act on it.
 type world struct {
@@ -47,22 +45,26 @@ type world struct {
 	named    map[string]bool // by reference in some act
 	stuck    map[string]bool // does nothing
 	young    string          // ours, and not selected before its age is reached
-	aged     bool            // it is
+	aged     bool            // a lie may make it look as old
+	kept     string          // ours, and labelled to stay
+	began    time.Time
+	lie      lie             // the one that is told; zero = none
 	trace    []string        // what was done, for a failure
 }
 
 // newWorld makes three old sandboxes and three that no rule may end.
 func newWorld(t *testing.T, c *cloud) *world {
 	t.Helper()
-	w := &world{t: t, c: c, dir: t.TempDir(), store: store.Memory(time.Now), requests: &keptRequests{all: map[sandbox.Ref]sandbox.EndRequest{}}, others: map[string]bool{}, named: map[string]bool{}}
+	w := &world{t: t, c: c, dir: t.TempDir(), began: time.Now(), store: store.Memory(time.Now), requests: &keptRequests{all: map[sandbox.Ref]sandbox.EndRequest{}}, others: map[string]bool{}, named: map[string]bool{}}
 	mine := map[string]string{sandbox.LabelOwner: "test"}
 	for range 3 {
 		w.old = append(w.old, c.add(2*ageLimit, mine))
 	}
-	w.young = c.add(ageLimit/4, mine)
+	w.young = c.add(youngAge, mine)
 	w.others[w.young] = true
 	if c.owned == "" {
-		w.others[c.add(2*ageLimit, map[string]string{sandbox.LabelOwner: "test", sandbox.LabelKeep: "true"})] = true
+		w.kept = c.add(2*ageLimit, map[string]string{sandbox.LabelOwner: "test", sandbox.LabelKeep: "true"})
+		w.others[w.kept] = true
 		w.others[c.add(2*ageLimit, nil)] = true
 	}
 	fields := []string{"type: " + c.kind.Name, "owned: " + cmp.Or(c.owned, "{labels: {"+sandbox.LabelOwner+": test}}")}
@@ -70,6 +72,7 @@ func newWorld(t *testing.T, c *cloud) *world {
 		fields = append(fields, fmt.Sprintf("%s: %q", key, value))
 	}
 	text := "providers:\n  prod: {" + strings.Join(fields, ", ") + "}\nlimits: {max_fraction: 100%}\n"
+	require.NoError(t, w.store.PutRecord(t.Context(), store.Record{Provider: "prod", ID: w.young, State: sandbox.StateRunning, CreatedAt: w.began.Add(-youngAge)}))
 	file := filepath.Join(w.dir, ".config", "sbx", "config.yaml")
 	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
@@ -81,7 +84,7 @@ func (w *world) ids() []string { return append(slices.Sorted(maps.Keys(w.others)
 
 // mayEnd reports whether a rule may end a sandbox.
 func (w *world) mayEnd(id string) bool {
-	return slices.Contains(w.old, id) || id == w.young && w.aged
+	return slices.Contains(w.old, id) || id == w.young && (w.aged || time.Since(w.began) > ageLimit-youngAge)
 }
 
 // process is a new process of the program: nothing that another one has read is known.
@@ -104,95 +107,6 @@ func (w *world) process() *ops.Env {
 	})
 	env.Input = func() config.Input { return config.Input{Process: p, Types: types} }
 	return env
-}
-
-// act is one use of the program.
-type act struct {
-	name string
-	run  func(ctx context.Context, w *world) claim
-}
-
-// claim is what the program says of an act.
-type claim struct {
-	endings []sandbox.Ending
-	verdict error // nil = exit 0
-	ended   string
-}
-
-func (w *world) terminate(id string, del bool) act {
-	return act{fmt.Sprintf("terminate %s delete=%t", id, del), func(ctx context.Context, w *world) claim {
-		w.named[id] = true
-		word := "prod/" + id
-		got, err := end.Terminate(ctx, w.process(), end.TerminateRequest{Words: []string{word}, Typed: []string{word}, Delete: del, Yes: true}, noObserver{})
-		if err != nil {
-			return claim{verdict: err}
-		}
-		return claim{endings: got.Endings, verdict: firstError(got.Refused, got.Verdict)}
-	}}
-}
-
-func (w *world) cleanup(del bool) act {
-	return act{fmt.Sprintf("cleanup delete=%t", del), func(ctx context.Context, w *world) claim {
-		rule := cleanup.Rule{Selector: selector.Selector{OlderThan: ageLimit}, IgnoreActivity: true, Delete: del}
-		got, err := end.Cleanup(ctx, w.process(), end.CleanupRequest{Rule: rule, Yes: true}, noObserver{})
-		if err != nil {
-			return claim{verdict: err}
-		}
-		return claim{endings: got.Endings, verdict: firstError(got.Refused, got.Verdict)}
-	}}
-}
-
-// cleanupStuck ends what the stuck rule finds, as cron does.
-func (w *world) cleanupStuck() act {
-	return act{"cleanup --stuck", func(ctx context.Context, w *world) claim {
-		got, err := end.Cleanup(ctx, w.process(), end.CleanupRequest{Rule: cleanup.Rule{Selector: selector.Selector{Stuck: true}}, Yes: true}, noObserver{})
-		if err != nil {
-			return claim{verdict: err}
-		}
-		return claim{endings: got.Endings, verdict: firstError(got.Refused, got.Verdict)}
-	}}
-}
-
-func (w *world) wait(id string) act {
-	return act{"wait " + id, func(ctx context.Context, w *world) claim {
-		ctx, stop := context.WithTimeout(ctx, 30*time.Second)
-		defer stop()
-		_, err := launch.Wait(ctx, w.process(), launch.WaitRequest{Word: "prod/" + id, Goal: fleet.GoalEnded}, noObserver{})
-		if err != nil {
-			return claim{verdict: err}
-		}
-		return claim{ended: id}
-	}}
-}
-
-// die ends a sandbox without the program: another client has deleted it.
-func (w *world) die(id string) act {
-	return act{"another client ends " + id, func(ctx context.Context, w *world) claim {
-		w.named[id] = true
-		_ = open(w.t, w.c.kind, w.c.settings, w.c.server).Terminate(ctx, id, providers.TerminateOptions{}) // a lie may refuse it
-		return claim{verdict: fault.New(fault.KindUnknown, "no claim")}
-	}}
-}
-
-func (w *world) randomAct(r *rand.Rand) act {
-	ids := w.ids()
-	id := ids[r.IntN(len(ids))]
-	switch r.IntN(7) {
-	case 0, 1:
-		return w.terminate(id, r.IntN(3) == 0)
-	case 2, 3:
-		return w.cleanup(r.IntN(3) == 0)
-	case 4:
-		return w.wait(id)
-	case 5:
-		return w.die(id)
-	default:
-		return act{"an hour passes", func(context.Context, *world) claim {
-			time.Sleep(time.Hour) // in virtual time
-			w.aged = true
-			return claim{verdict: fault.New(fault.KindUnknown, "no claim")}
-		}}
-	}
 }
 
 // do runs an act and returns what the program has said of it.
