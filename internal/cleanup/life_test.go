@@ -12,6 +12,7 @@ import (
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
+	"sbx/internal/fleet"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
 	"sbx/internal/testkit/bubble"
@@ -155,7 +156,7 @@ func TestTheEdgeIsSuspectedWhereAllAreDead(t *testing.T) {
 					s.p.Break(fake.Fault{Op: fake.OpProcesses, ID: seed.Sandbox.ID, Err: inside})
 				}
 			}
-			s.world.Profiles[0].Remote = !tc.host
+			s.fleet = fleet.New([]fleet.Member{{Provider: s.p, Remote: !tc.host}}, fleet.Options{})
 			s.rule = cleanup.Rule{Unhealthy: true, Selector: selector.Selector{OlderThan: 10 * time.Minute}}
 			if tc.stuck {
 				s.rule = cleanup.Rule{Selector: selector.Selector{Stuck: true}}

@@ -72,8 +72,6 @@ type Profile struct {
 	// Undecided reports that ownership is not configured. Sandboxes of other owners are
 	// then judged completely, so that a run can count what it leaves.
 	Undecided bool
-	// Remote says that an edge or a proxy answers for its sandboxes, not this machine's kernel.
-	Remote bool
 }
 
 // Environment is everything from outside the package.

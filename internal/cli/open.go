@@ -41,7 +41,7 @@ func (a *app) newOpener(c *config.Config, p *output.Printer) *opener {
 func (o *opener) openMembers(ctx context.Context, profiles []config.Profile) []fleet.Member {
 	members := make([]fleet.Member, 0, len(profiles))
 	for _, p := range profiles {
-		members = append(members, fleet.Member{Provider: o.openProvider(ctx, p), Timeout: o.config.Limits.ProviderTimeout, Metadata: p.Metadata, MaxSandboxes: p.MaxSandboxes, Sources: o.openSources(ctx, p.Name)})
+		members = append(members, fleet.Member{Provider: o.openProvider(ctx, p), Timeout: o.config.Limits.ProviderTimeout, Metadata: p.Metadata, MaxSandboxes: p.MaxSandboxes, Remote: !p.HostBound, Sources: o.openSources(ctx, p.Name)})
 	}
 	return members
 }

@@ -233,7 +233,7 @@ func (b *bench) operations(p process.Process, types []providers.Type, d *Deps, i
 func (b *bench) opened() []fleet.Member {
 	var list []fleet.Member
 	for _, m := range b.members {
-		one := fleet.Member{Provider: m, Metadata: sandbox.DefaultMetadata(), MaxSandboxes: b.most[m.Name()]}
+		one := fleet.Member{Provider: m, Metadata: sandbox.DefaultMetadata(), MaxSandboxes: b.most[m.Name()], Remote: true}
 		if b.source != nil {
 			one.Sources = []providers.Source{b.source}
 		}

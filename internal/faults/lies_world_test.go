@@ -48,8 +48,8 @@ type world struct {
 	aged     bool            // a lie may make it look as old
 	kept     string          // ours, and labelled to stay
 	began    time.Time
-	lie      lie             // the one that is told; zero = none
-	trace    []string        // what was done, for a failure
+	lie      lie      // the one that is told; zero = none
+	trace    []string // what was done, for a failure
 }
 
 // newWorld makes three old sandboxes and three that no rule may end.

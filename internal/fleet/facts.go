@@ -168,6 +168,6 @@ func (o Observation) judged(t triage.Thresholds, now time.Time) Judged {
 	sig := o.Signals(t)
 	return Judged{
 		Sandbox: o.Sandbox, At: now, Verdict: triage.Judge(o.Sandbox, sig, t, now), Failed: o.FailedErr(), Look: o.Look(t),
-		Signals: sig, Facts: o.factsOf(sig),
+		Signals: sig, Facts: o.factsOf(sig), Answered: o.Answers(),
 	}
 }

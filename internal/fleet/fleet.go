@@ -35,6 +35,8 @@ type Member struct {
 	Metadata sandbox.Metadata
 	// MaxSandboxes is how many may run at once; 0 = no limit is configured.
 	MaxSandboxes int
+	// Remote says that an edge or a proxy answers for its sandboxes, not this machine's kernel.
+	Remote bool
 	// Sources are control planes that know more about this provider's sandboxes.
 	Sources []providers.Source
 }

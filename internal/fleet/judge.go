@@ -23,6 +23,7 @@ type Judged struct {
 	Facts   *Facts         // of the look; nil = nobody looked
 	// Output are the newest lines of its log, oldest first, as far as the look has read it; see Judging.Lines.
 	Output []sandbox.LogLine
+	Answered sandbox.Verdict // Observation.Answers, also where an edge is suspected
 }
 
 // Judging are the options of Judge.
@@ -36,6 +37,9 @@ type Judging struct {
 	// Usage also reads the usage of those that run for longer than the watch age and whose record
 	// shows them at work: they can loop or leak. It is the oldest MostUsage of each call.
 	Usage bool
+	// Beside are other running sandboxes of the same profiles, which are not judged: they show whether an edge
+	// answers for any (SuspectedEdges).
+	Beside []Answers
 	// Facts keeps what each observation found. Those of ten thousand may need some 100 MB.
 	Facts bool
 	Lines int                // how many lines of output are kept of each observation
@@ -71,6 +75,9 @@ func (f *Fleet) Judge(ctx context.Context, items []sandbox.Sandbox, how Judging)
 		judged[at[i]] = how.judge(o, judged[at[i]])
 	})
 	wg.Wait()
+	if how.Look {
+		f.doubtEdges(ctx, judged, how)
+	}
 	return judged
 }
 

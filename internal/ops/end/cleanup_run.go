@@ -100,7 +100,7 @@ func newCleanupRun(ctx context.Context, env *ops.Env, req CleanupRequest, watch 
 	}
 	for _, p := range c.Selected() {
 		r.world.Profiles = append(r.world.Profiles, cleanup.Profile{
-			Name: p.Name, Owns: p.Owned.Owns, OwnedRule: p.Owned.String(), Undecided: p.Undecided(), Remote: !p.HostBound,
+			Name: p.Name, Owns: p.Owned.Owns, OwnedRule: p.Owned.String(), Undecided: p.Undecided(),
 		})
 	}
 	return r, nil

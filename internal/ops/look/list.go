@@ -172,8 +172,13 @@ func (l *listing) holdListed(ctx context.Context, f *fleet.Fleet) []sandbox.Sand
 func (l *listing) chooseHeld(ctx context.Context, f *fleet.Fleet, held []sandbox.Sandbox) {
 	all := map[sandbox.Ref]fleet.Judged{}
 	byRecord := l.selectorFacts(l.env.JudgeRecord)
+	beside := make([]fleet.Answers, len(held))
+	for i, s := range held {
+		beside[i].Sandbox = s
+	}
 	held = slices.DeleteFunc(held, func(s sandbox.Sandbox) bool { return !l.takes(s, byRecord, true) })
 	how := l.env.Judging(l.look, l.progress)
+	how.Beside = beside
 	if where := l.selector.Where; where.NeedsLook() {
 		how.Open = func(j fleet.Judged) bool {
 			return j.Sandbox.State == sandbox.StateRunning && where.Judge(j.Sandbox, byRecord) == sandbox.Unknown

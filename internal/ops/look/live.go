@@ -2,6 +2,8 @@ package look
 
 import (
 	"context"
+	"maps"
+	"sync"
 	"time"
 
 	"sbx/internal/fleet"
@@ -15,7 +17,20 @@ type Live struct {
 	Env   *ops.Env
 	Once  bool // each profile is read once only
 	fleet *fleet.Fleet
+
+	mu      sync.Mutex
+	rounds  map[string][]fleet.Judged // the newest rows of each profile
+	answers map[sandbox.Ref]answer    // of the newest looks
 }
+
+// answer is what a look got from inside a sandbox.
+type answer struct {
+	verdict sandbox.Verdict
+	at      time.Time
+}
+
+// answerKeeps is for how long an answer shows whether an edge works.
+const answerKeeps = time.Minute
 
 // NewLive opens the fleet that is read.
 func NewLive(ctx context.Context, env *ops.Env) (*Live, error) {
@@ -23,7 +38,7 @@ func NewLive(ctx context.Context, env *ops.Env) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Live{Env: env, fleet: f}, nil
+	return &Live{Env: env, fleet: f, rounds: map[string][]fleet.Judged{}, answers: map[sandbox.Ref]answer{}}, nil
 }
 
 // Profiles are those that are read, in their order.
@@ -59,6 +74,7 @@ func (l *Live) Round(ctx context.Context, profile string) LiveRound {
 	}
 	r.FiguresErr = stats.Err
 	r.Rows = one.Judge(ctx, stats.Items, fleet.Judging{Now: l.Env.Now, Thresholds: l.Env.Thresholds})
+	l.keepRound(r)
 	var census Census
 	for _, j := range r.Rows {
 		census.Add(profile, j.Verdict)
@@ -81,9 +97,10 @@ const liveLines = 2
 // Look asks sandboxes themselves, as `ls --look` does, and those that run for their usage.
 func (l *Live) Look(ctx context.Context, items []sandbox.Sandbox) []LiveLook {
 	judged := l.fleet.Judge(ctx, items, fleet.Judging{
-		Now: l.Env.Now, Thresholds: l.Env.Thresholds, Look: true, Lines: liveLines,
+		Now: l.Env.Now, Thresholds: l.Env.Thresholds, Look: true, Lines: liveLines, Beside: l.beside(items),
 		Open: func(j fleet.Judged) bool { return j.Sandbox.State == sandbox.StateRunning },
 	})
+	l.keepAnswers(judged)
 	all := make([]LiveLook, len(judged))
 	for i, j := range judged {
 		all[i].Judged = j
@@ -93,6 +110,43 @@ func (l *Live) Look(ctx context.Context, items []sandbox.Sandbox) []LiveLook {
 		}
 	}
 	return all
+}
+
+func (l *Live) keepRound(r LiveRound) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rounds[r.Profile] = r.Rows
+}
+
+// beside are the other running sandboxes of the profiles of some, with what they answered lately.
+func (l *Live) beside(items []sandbox.Sandbox) []fleet.Answers {
+	profiles := map[string]bool{}
+	for _, s := range items {
+		profiles[s.Provider] = true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.Env.Now()
+	maps.DeleteFunc(l.answers, func(_ sandbox.Ref, a answer) bool { return now.Sub(a.at) > answerKeeps })
+	var all []fleet.Answers
+	for profile := range profiles {
+		for _, j := range l.rounds[profile] {
+			if j.Sandbox.State == sandbox.StateRunning {
+				all = append(all, fleet.Answers{Sandbox: j.Sandbox, Verdict: l.answers[j.Sandbox.Ref()].verdict})
+			}
+		}
+	}
+	return all
+}
+
+func (l *Live) keepAnswers(judged []fleet.Judged) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, j := range judged {
+		if v := j.Answered; v != "" {
+			l.answers[j.Sandbox.Ref()] = answer{v, j.At}
+		}
+	}
 }
 
 // Follow reads the last lines of a log, and then each new one, until the log or ctx ends. Items are of types

@@ -1,0 +1,114 @@
+package fleet
+
+import (
+	"context"
+	"maps"
+
+	"sbx/internal/fault"
+	"sbx/internal/sandbox"
+	"sbx/internal/triage"
+)
+
+// leastDead is how many sandboxes of a profile must be dead, and none alive, for the edge in front of them to be
+// suspected.
+const leastDead = 3
+
+// controls is how many other running sandboxes are then probed: one that answers clears the edge.
+const controls = 3
+
+// answersCount counts the answers of the running sandboxes of one profile.
+type answersCount struct {
+	dead, alive int
+	others      []sandbox.Ref // that were not asked, at most controls
+}
+
+// Answers is what a running sandbox answered; "" = it was not asked.
+type Answers struct {
+	Sandbox sandbox.Sandbox
+	Verdict sandbox.Verdict
+}
+
+// SuspectedEdges are the profiles whose edge may be broken, and not the sandboxes behind it: all that were asked, at
+// least leastDead, gave the answer that nothing inside answers, and no other one answers a probe either. The error says
+// so. A profile of this machine has no edge.
+func (f *Fleet) SuspectedEdges(ctx context.Context, all []Answers) map[string]error {
+	counts := map[string]*answersCount{}
+	for _, a := range all {
+		if m, err := f.findMember(a.Sandbox.Provider); err != nil || !m.Remote || a.Sandbox.State != sandbox.StateRunning {
+			continue
+		}
+		if counts[a.Sandbox.Provider] == nil {
+			counts[a.Sandbox.Provider] = &answersCount{}
+		}
+		counts[a.Sandbox.Provider].add(a)
+	}
+	maps.DeleteFunc(counts, func(_ string, c *answersCount) bool {
+		return c.dead < leastDead || c.alive > 0 || f.anyAnswers(ctx, c.others)
+	})
+	suspected := map[string]error{}
+	for profile, c := range counts {
+		suspected[profile] = fault.New(fault.KindUnavailable, "all %d that were asked give the same answer, that nothing inside answers: its edge may be broken, and not they", c.dead).At(profile, "probe")
+	}
+	return suspected
+}
+
+func (c *answersCount) add(a Answers) {
+	switch {
+	case a.Verdict == sandbox.False:
+		c.dead++
+	case a.Verdict == sandbox.True:
+		c.alive++
+	case len(c.others) < controls:
+		c.others = append(c.others, a.Sandbox.Ref())
+	}
+}
+
+// anyAnswers reports whether one of these sandboxes answers a probe.
+func (f *Fleet) anyAnswers(ctx context.Context, refs []sandbox.Ref) bool {
+	for _, ref := range refs {
+		if h, err := f.Probe(ctx, ref); err == nil && h.Verdict == sandbox.True {
+			return true
+		}
+	}
+	return false
+}
+
+// doubtEdges takes back what stands only on the answer of an edge that is suspected.
+func (f *Fleet) doubtEdges(ctx context.Context, judged []Judged, how Judging) {
+	mine := make(map[sandbox.Ref]bool, len(judged))
+	all := make([]Answers, 0, len(judged)+len(how.Beside))
+	for _, j := range judged {
+		mine[j.Sandbox.Ref()] = true
+		all = append(all, Answers{j.Sandbox, j.Answered})
+	}
+	for _, a := range how.Beside {
+		if !mine[a.Sandbox.Ref()] {
+			all = append(all, a)
+		}
+	}
+	suspected := f.SuspectedEdges(ctx, all)
+	for i := range judged {
+		if why := suspected[judged[i].Sandbox.Provider]; why != nil {
+			judged[i].doubtAnswer(how, why)
+		}
+	}
+}
+
+// doubtAnswer judges again without the answer that nothing inside answers, where the verdict stands on it.
+func (j *Judged) doubtAnswer(how Judging, why error) {
+	if j.Signals.Answers != sandbox.False {
+		return
+	}
+	sig := j.Signals
+	sig.Answers = ""
+	v := triage.Judge(j.Sandbox, sig, how.Thresholds(j.Sandbox), j.At)
+	if v.Activity == j.Verdict.Activity {
+		return
+	}
+	j.Signals, j.Verdict, j.Failed = sig, v, why
+	if j.Facts != nil {
+		facts := *j.Facts
+		facts.Answers, facts.LookErr = "", why
+		j.Facts = &facts
+	}
+}
