@@ -32,6 +32,8 @@ func plantedLies() map[string]plantedLie {
 		"a session states its own end":         {"providers/vercel/terminate.go", "	box, err := c.otherRecord(ctx, id, v)\n	switch {\n	case err != nil:", "	box, err := c.otherRecord(ctx, id, v)\n	if err == nil {\n		box = nil\n	}\n	switch {\n	case err != nil:", ends, "and runs"},
 		"a stop is stated by its record":       {"providers/daytona/terminate.go", "row.State != \"\" && s != sandbox.StateStopped && !s.Ended()", "false && s.Ended()", ends, "and runs"},
 		"a young one is old":                   {"selector/match.go", "case age > s.OlderThan:", "case age > s.OlderThan/8:", ends, "was not to end"},
+		"one denied read denies all":           {"policy/shared.go", "c.ConsecutiveFailures >= OpensAfter", "c.TotalFailures >= 1", ends, "for a lie about"},
+		"a list that failed was read":          {"cleanup/survey.go", "	left, ending := s.listingErrors(), fleet.Verdict(endings, false)\n", "	left, ending := []error(nil), fleet.Verdict(endings, false)\n", ends, "exit 0"},
 		"no query of a look has failed":        {"fleet/observe.go", "func (o Observation) LookErr() error {\n", "func (o Observation) LookErr() error {\n	if true {\n		return nil\n	}\n", condemns, "and was ended"},
 	}
 }
