@@ -30,7 +30,7 @@ type cloud struct {
 	p      providers.Provider
 	id     string // that is read and ended
 	other  string // another one
-	secret string
+	secret string // of its requests; "" = they have none
 
 	list, get, create string // routes
 	stop, destroy     string // without and with --delete
@@ -127,7 +127,7 @@ func onDaytona(t wiretest.T) *cloud {
 func onDocker(t wiretest.T) *cloud {
 	f := dockertest.New(t, dockertest.Options{Virtual: true})
 	c := &cloud{
-		server: f.Server, p: open(t, docker.Type(), dockertest.Settings("http://docker"), f.Server), id: f.Add(dockertest.Seed{}), other: f.Add(dockertest.Seed{}), secret: "there-is-none-7f3a",
+		server: f.Server, p: open(t, docker.Type(), dockertest.Settings("http://docker"), f.Server), id: f.Add(dockertest.Seed{}), other: f.Add(dockertest.Seed{}), secret: "",
 		list: "GET /v1.47/containers/json", get: "GET /v1.47/containers/{id}/json", create: "POST /v1.47/containers/create", stop: "POST /v1.47/containers/{id}/stop", destroy: "DELETE /v1.47/containers/{id}",
 		inside:      map[string]string{"exec": "POST /v1.47/exec/{id}/start", "logs": "POST /v1.47/exec/{id}/start", "exit": "POST /v1.47/exec/{id}/start", "usage": "GET /v1.47/containers/{id}/stats"},
 		runs:        f.Runs,
@@ -149,7 +149,7 @@ func onKubernetes(t wiretest.T) *cloud {
 	f := kubernetestest.New(t, kubernetestest.Options{Virtual: true, NoCRD: true, PageSize: 2})
 	const pods = "/api/v1/namespaces/{ns}/pods"
 	c := &cloud{
-		server: f.Server, p: open(t, kubernetes.Type(), kubernetestest.Settings(t, "http://kubernetes"), f.Server), id: f.Add(kubernetestest.Seed{}), other: f.Add(kubernetestest.Seed{}), secret: kubernetestest.Token,
+		server: f.Server, p: open(t, kubernetes.Type(), kubernetestest.Settings(t, "http://kubernetes"), f.Server), id: f.Add(kubernetestest.Seed{}), other: f.Add(kubernetestest.Seed{}), secret: "", // over plain HTTP
 		list: "GET " + pods, get: "GET " + pods + "/{name}", create: "POST /apis/batch/v1/namespaces/{ns}/jobs", stop: "DELETE " + pods + "/{name}", destroy: "DELETE " + pods + "/{name}",
 		second:      "continue=",
 		inside:      map[string]string{"exec": "GET " + pods + "/{name}/exec", "logs": "GET " + pods + "/{name}/exec", "exit": "GET " + pods + "/{name}/exec", "usage": "GET /apis/metrics.k8s.io/v1beta1/namespaces/{ns}/pods/{name}"},

@@ -186,8 +186,16 @@ func (r row) judge(t wiretest.T, c *cloud, err error) {
 
 func (c *cloud) masked(t wiretest.T, err error) {
 	t.Helper()
-	assert.NotContains(t, err.Error()+fault.HintOf(err), c.secret, "it quotes the key")
+	c.hidden(t, err.Error()+fault.HintOf(err))
 	assert.NotContains(t, err.Error()+fault.HintOf(err), "user:word", "it quotes a password")
+}
+
+// hidden checks that a text does not quote the key.
+func (c *cloud) hidden(t wiretest.T, text string) {
+	t.Helper()
+	if c.secret != "" {
+		assert.NotContains(t, text, c.secret, "it quotes the key")
+	}
 }
 
 // listed checks that a complete list has each sandbox once, and that any other list is an error.
@@ -250,7 +258,7 @@ func ended(destroy bool) func(context.Context, wiretest.T, *cloud, row) {
 		t.Helper()
 		out := c.end(ctx, t, destroy)
 		c.truth(t, r, out)
-		if r.outcome != nil {
+		if r.outcome != nil && c.runs(c.id) { // a stop before it may have ended the machine
 			assert.Contains(t, r.outcome, string(out.Outcome), "%s", out.Reason)
 		}
 	}
@@ -308,7 +316,7 @@ func (c *cloud) truth(t wiretest.T, r row, out sandbox.Ending) {
 	if out.Err != nil {
 		c.masked(t, out.Err)
 	}
-	assert.NotContains(t, out.Reason+fmt.Sprint(out.Evidence), c.secret, "it quotes the key")
+	c.hidden(t, out.Reason+fmt.Sprint(out.Evidence))
 }
 
 // created checks that a reported sandbox exists, and that one reported as not made does not.

@@ -102,7 +102,7 @@ func nothings() []row {
 		row{name: "a row without id", on: []string{"list", "page 2"}, make: edited(func(_ *cloud, rows []any) {
 			if held, ok := rows[0].(map[string]any); ok {
 				meta, _ := held["metadata"].(map[string]any)
-				for _, key := range []string{"id", "sandboxID", "name", "uid", "currentSessionId"} {
+				for _, key := range []string{"id", "Id", "sandboxID", "name", "uid", "currentSessionId"} {
 					delete(held, key)
 					delete(meta, key)
 				}
@@ -138,10 +138,12 @@ func edited(edit func(c *cloud, rows []any)) func(c *cloud) wiretest.Fault {
 func others() []row {
 	return []row{
 		{name: "an answer about another", on: []string{"get", "stop", "delete"}, may: []fault.Kind{down}, make: func(c *cloud) wiretest.Fault {
-			return wiretest.Fault{Edit: func(body []byte) []byte { return bytes.ReplaceAll(body, []byte(c.id), []byte(stranger(c.id))) }}
+			return wiretest.Fault{Edit: func(body []byte) []byte {
+				return bytes.ReplaceAll(body, []byte(c.shownAs(c.id)), []byte(stranger(c.shownAs(c.id))))
+			}}
 		}},
 		{name: "an answer about one that is there, too", on: []string{"get"}, may: []fault.Kind{down}, make: func(c *cloud) wiretest.Fault {
-			return wiretest.Fault{Contains: c.id, Other: c.other}
+			return wiretest.Fault{Contains: c.shownAs(c.id), Other: c.shownAs(c.other)}
 		}},
 		{name: "a wrong content type", on: reads(), make: plain(wiretest.Fault{Header: map[string]string{"Content-Type": "text/plain"}}), may: []fault.Kind{down}, pass: true},
 	}

@@ -110,11 +110,11 @@ func isPermanent(err error) bool {
 	return (ok && lost.permanent) || errors.Is(err, errRedirect) || errors.Is(err, errTooLarge)
 }
 
-// retryAfter is the wait that a server asks for, in any format of the providers: Retry-After in
+// RetryAfter is the wait that a server asks for, in any format of the providers: Retry-After in
 // seconds, fractions or as a date; Daytona's Retry-After-<class>; with a 429 also
 // RateLimit-Reset and X-RateLimit-Reset, with a suffix or without, in seconds or as a Unix time.
 // 0 for an invalid value, zero and the past.
-func retryAfter(now time.Time, res *http.Response) time.Duration {
+func RetryAfter(now time.Time, res *http.Response) time.Duration {
 	var headers []string
 	switch res.StatusCode {
 	case http.StatusServiceUnavailable: // it may have a reset of a limit that was not reached

@@ -105,7 +105,7 @@ func (c *Client) statusFault(r Request, res *http.Response, body []byte) error {
 		s.Message = "the answer is a web page instead of JSON"
 	}
 	s.Code, s.Message = c.Clean(s.Code), c.Clean(s.Message)
-	s.RetryAfter = retryAfter(c.net.Now(), res)
+	s.RetryAfter = RetryAfter(c.net.Now(), res)
 	kind := KindOf(s.Status)
 	if kind == fault.KindGone && !c.o.Gone {
 		kind = fault.KindUnavailable

@@ -53,7 +53,7 @@ func TestEverySpellingOfRetryAfter(t *testing.T) {
 			for k, v := range tc.header {
 				h.Set(k, v)
 			}
-			assert.Equal(t, tc.want, httpx.RetryAfter(noon(), tc.status, h).Round(time.Millisecond))
+			assert.Equal(t, tc.want, httpx.RetryAfter(noon(), &http.Response{StatusCode: tc.status, Header: h}).Round(time.Millisecond))
 		})
 	}
 }
@@ -63,7 +63,7 @@ func FuzzRetryAfter(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got := httpx.RetryAfter(noon(), 429, http.Header{"Retry-After": {text}})
+		got := httpx.RetryAfter(noon(), &http.Response{StatusCode: 429, Header: http.Header{"Retry-After": {text}}})
 		if got < 0 || got > 366*24*time.Hour {
 			t.Fatalf("%q is read as %s", text, got)
 		}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -68,6 +69,12 @@ func (c *Client) rows(ctx context.Context, op string, query url.Values) ([]wireR
 		return nil, err
 	}
 	rows, err := list.Named(func(w wireRow) string { return w.ID })
+	seen := map[string]bool{}
+	rows = slices.DeleteFunc(rows, func(w wireRow) bool {
+		twice := seen[w.ID]
+		seen[w.ID] = true
+		return twice
+	})
 	return rows, fault.Placed(err, c.Profile, op)
 }
 

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -214,9 +213,7 @@ func (c *Client) openSocket(ctx context.Context, op, path string, query url.Valu
 		}
 		refused.Hint = rightsHint + ": `sbx doctor --provider " + c.Profile + "` shows what is missing"
 	}
-	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && seconds > 0 {
-		refused.RetryAfter = time.Duration(seconds) * time.Second
-	}
+	refused.RetryAfter = httpx.RetryAfter(c.Now(), res)
 	return nil, refused
 }
 
