@@ -24,7 +24,7 @@ func sources() map[string][]string {
 	return map[string][]string{
 		"record": {"404", "410", "stopped", "older", "400", "401", "403", "503"},
 		"list":   {"lacks", "twice", "stopped", "older", "403", "503"},
-		"inside": {"404", "410", "400", "401", "403", "503", "older", "cut"},
+		"inside": {"404", "410", "400", "401", "403", "503", "older", "cut", "cut"},
 		"answer": {"404", "410", "ignored", "done, 503", "done, 403", "done, 404", "create: twice", "create: lost"},
 	}
 }
@@ -228,9 +228,9 @@ func (s *sim) onBelieved(p *proc, before, after task.Task) {
 	}
 }
 
-// hurtsCloud reports whether requests to the provider may fail or take long.
+// hurtsCloud reports whether any request to the provider may fail or take long.
 func (s *sim) hurtsCloud() bool {
-	return slices.ContainsFunc(s.harms, func(h harmful) bool { return h.place == "cloud" })
+	return slices.ContainsFunc(s.harms, func(h harmful) bool { return h.place == "cloud" && h.op == "" })
 }
 
 // onStart counts how often a program was started. What a create made that a proxy repeated, or that arrived after its
