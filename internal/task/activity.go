@@ -261,6 +261,12 @@ func (p *outputTracker) loseOutput() {
 	p.outputLost = true
 }
 
+func (p *outputTracker) isOutputLost() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.outputLost
+}
+
 // markExtended records that the program was silent for longer than its limit and yet
 // active.
 func (p *outputTracker) markExtended() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"time"
 
@@ -30,10 +31,16 @@ func (r *Runner) finishTask(ctx context.Context, t Task) (Task, error) {
 		}
 	}
 	for _, a := range t.Attempts {
-		if a.GoneAt.IsZero() && !t.keepsSandbox(a) {
-			if t, err = r.endAttempt(ctx, t, a.N); err != nil {
-				return t, err
-			}
+		switch {
+		case !a.GoneAt.IsZero():
+			continue
+		case t.keepsSandbox(a):
+			err = r.endCopies(ctx, t, a)
+		default:
+			t, err = r.endAttempt(ctx, t, a.N)
+		}
+		if err != nil {
+			return t, err
 		}
 	}
 	if t, err = r.settleBranch(ctx, t); err != nil {
@@ -151,16 +158,28 @@ func (r *Runner) endSandbox(ctx context.Context, t Task, a Attempt) sandbox.Endi
 	o := fleet.EndOptions{
 		Origin: t.endOrigin(), Wait: EndWait, By: r.o.Owner.Who, Delete: r.o.DeleteOnEnd != nil && r.o.DeleteOnEnd(a.Provider),
 	}
-	if a.Exit != nil && a.Exit.Class == sandbox.ClassGone {
-		_, err := r.o.Sandboxes.Get(ctx, a.Ref())
-		kind := fault.KindOf(err)
-		o.Delete = o.Delete && kind != fault.KindGone && kind != fault.KindNotFound // without a record a snapshot cannot be named
+	if o.Delete && a.Exit != nil && a.Exit.Class == sandbox.ClassGone {
+		o.Delete = r.mayHaveRecord(ctx, a) // without a record a snapshot cannot be named
 	}
 	recorded := t.Attempts[a.N-1].Sandbox
 	if (recorded == "" || recorded == a.Sandbox) && (r.o.ReadsProveEnds == nil || !r.o.ReadsProveEnds(a.Provider)) {
 		r.recordEndRequests(ctx, t.ID, a, &o)
 	}
 	return lastEnding(safety.End(ctx, r.o.Sandboxes, []sandbox.Sandbox{a.target(t)}, safety.Options{Verb: safety.VerbTask, How: o}), a)
+}
+
+// mayHaveRecord reports whether the provider may have a record of an attempt's sandbox: only a read by id and the list
+// show together that there is none.
+func (r *Runner) mayHaveRecord(ctx context.Context, a Attempt) bool {
+	_, err := r.o.Sandboxes.Get(ctx, a.Ref())
+	if kind := fault.KindOf(err); kind != fault.KindGone && kind != fault.KindNotFound {
+		return true
+	}
+	if a.Reused || a.Nonce == "" { // it has the mark of another create
+		return false
+	}
+	found, err := r.o.Sandboxes.Labelled(ctx, a.Provider, map[string]string{sandbox.LabelNonce: a.Nonce})
+	return err != nil || slices.ContainsFunc(found, func(s sandbox.Sandbox) bool { return s.ID == a.Sandbox })
 }
 
 // target is the attempt's sandbox as it is known to the task.

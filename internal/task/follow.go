@@ -44,8 +44,8 @@ func (r *Runner) followProgram(ctx context.Context, t Task) (Task, error) {
 			return err
 		}
 		output := startBackground(ctx, func(ctx context.Context) { r.streamOutput(ctx, a.Ref(), p) })
-		defer output.cancelAndWait()
-		exit, err = r.awaitExit(ctx, a.Ref(), p, output.over, t.Spec.Limits.Inactivity)
+		defer func() { output.cancelAndWait() }()
+		exit, err = r.awaitExit(ctx, a.Ref(), p, &output, t.Spec.Limits.Inactivity)
 		if cause := context.Cause(ctx); err != nil && cause != nil {
 			return cause
 		}
@@ -75,10 +75,11 @@ func (r *Runner) followProgram(ctx context.Context, t Task) (Task, error) {
 }
 
 // awaitExit polls the program's exit, and at once when its output has ended. A sandbox that does not answer is
-// probed: a definite answer, that it is broken, is the end of the program.
-func (r *Runner) awaitExit(ctx context.Context, ref sandbox.Ref, p *outputTracker, outputOver <-chan struct{}, inactivity time.Duration) (sandbox.Exit, error) {
+// probed: a definite answer, that it is broken, is the end of the program. A stream that has ended while the program
+// runs is followed again.
+func (r *Runner) awaitExit(ctx context.Context, ref sandbox.Ref, p *outputTracker, output *background, inactivity time.Duration) (sandbox.Exit, error) {
 	pauses := poll.NewBackoff(FirstLook, SlowestLook)
-	probed, refused := time.Now(), time.Time{}
+	probed, refused, outputOver := time.Now(), time.Time{}, output.over
 	for {
 		exit, err := r.o.Sandboxes.Exit(ctx, ref)
 		p.noteAnswer(err)
@@ -87,6 +88,9 @@ func (r *Runner) awaitExit(ctx context.Context, ref sandbox.Ref, p *outputTracke
 			return *exit, nil
 		case err == nil:
 			refused = time.Time{}
+			if outputOver == nil && output.isOver() && !p.isOutputLost() {
+				*output = startBackground(ctx, func(ctx context.Context) { r.streamOutput(ctx, ref, p) })
+			}
 		case ctx.Err() != nil:
 			return sandbox.Exit{}, ctx.Err()
 		case kind == fault.KindGone, kind == fault.KindNotFound:
@@ -317,11 +321,15 @@ func (r *Runner) decideNext(ctx context.Context, t Task) (Task, error) {
 // is not seen in time, the task is concluded instead.
 func (r *Runner) clearAttempt(ctx context.Context, t Task, a Attempt) (Task, error) {
 	limits := append(t.deadlineLimit(), timeLimit{ReasonAttempt, EndPatience})
-	said := ""
+	now, said := t, ""
 	err := r.runGuarded(ctx, t, limits, func(ctx context.Context) error {
 		for {
-			_, err := r.endAttempt(ctx, t, a.N)
-			if err == nil || !errors.Is(err, ErrUnverified) {
+			after, err := r.endAttempt(ctx, t, a.N)
+			switch {
+			case err == nil:
+				now = after
+				return nil
+			case !errors.Is(err, ErrUnverified):
 				return err
 			}
 			if text := err.Error(); text != said {
@@ -334,7 +342,7 @@ func (r *Runner) clearAttempt(ctx context.Context, t Task, a Attempt) (Task, err
 		}
 	})
 	if _, late := errors.AsType[expiredError](err); !late {
-		return t, err
+		return now, err
 	}
 	return r.changeTask(ctx, t.ID, func(n *Task) error {
 		return n.Conclude(t.Fence, n.failureVerdict(), n.Reason, "the sandbox of its last attempt was not verified ended in time for another attempt")

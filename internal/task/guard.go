@@ -183,6 +183,15 @@ func (b background) waitFor(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
+func (b background) isOver() bool {
+	select {
+	case <-b.over:
+		return true
+	default:
+		return false
+	}
+}
+
 func (b background) cancelAndWait() {
 	b.cut()
 	<-b.over

@@ -543,9 +543,10 @@ func TestACreateWithoutAnAnswer(t *testing.T) {
 		harm  string
 		least time.Duration
 		gone  string
+		free  bool
 	}{
-		"it was made":   {"unanswered", 0, "verified"},
-		"nothing comes": {"lost", time.Minute, "two searches"},
+		"it was made":   {"unanswered", 0, "verified", false},
+		"nothing comes": {"lost", time.Minute, "two searches", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -558,7 +559,7 @@ func TestACreateWithoutAnAnswer(t *testing.T) {
 				assert.Equal(t, task.Completed, now.State)
 				require.Len(t, now.Attempts, 2)
 				assert.Contains(t, now.Attempts[0].Gone, c.gone)
-				assert.True(t, now.Attempts[0].Retry.Free)
+				assert.Equal(t, c.free, now.Attempts[0].Retry.Free)
 				assert.GreaterOrEqual(t, now.Attempts[0].GoneAt.Sub(now.Attempts[0].IntentAt), c.least)
 			})
 		})

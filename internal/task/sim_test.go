@@ -30,6 +30,8 @@ type sim struct {
 	jumps  bool         // the store's clock is or will be off
 	extras bool         // faults that the first seeds did not have: freezes anywhere, slow pushes, reused PIDs
 	quiet  bool         // no faults: ends must be fast
+	lie    lie          // what one source says that is not so
+	leaves bool         // a sandbox that has ended leaves a record, until it is deleted
 
 	mu       sync.Mutex
 	boxes    []*box

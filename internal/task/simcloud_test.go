@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"sbx/internal/fault"
-	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
@@ -28,6 +27,7 @@ type box struct {
 	answered        bool          // the requester got the answer
 	stray           bool          // it was made when its requester had given up
 	liar            int           // how many requests to end are answered and ignored
+	deleted         bool          // or is to be, with its end: no record of it is left (sim.leaves)
 	prog            program
 }
 
@@ -109,6 +109,7 @@ func (c cloud) Create(ctx context.Context, profile string, spec sandbox.Spec) (s
 	s := c.p.s
 	var made *box
 	var refused error
+	says := ""
 	s.mu.Lock()
 	s.onCreate(c.p, spec.TaskID)
 	s.mu.Unlock()
@@ -129,7 +130,8 @@ func (c cloud) Create(ctx context.Context, profile string, spec sandbox.Spec) (s
 			return
 		}
 		made = s.make(c.p, spec)
-		if s.copies { // a proxy has sent the request twice
+		says = s.tells("answer", made, "create: twice", "create: lost")
+		if s.copies || says == "create: twice" { // a proxy has sent the request twice
 			second := *made
 			second.id, second.linger = made.id+"copy", true
 			s.boxes = append(s.boxes, &second)
@@ -140,7 +142,7 @@ func (c cloud) Create(ctx context.Context, profile string, spec sandbox.Spec) (s
 		return sandbox.Sandbox{}, err
 	case refused != nil:
 		return sandbox.Sandbox{}, refused
-	case made == nil:
+	case made == nil, says == "create: lost":
 		sleep(ctx, time.Second)
 		return sandbox.Sandbox{}, away("cloud")
 	}
@@ -170,34 +172,31 @@ func (s *sim) make(p *proc, spec sandbox.Spec) *box {
 func absent(id string) error { return fault.New(fault.KindGone, "%s has ended", id) }
 
 func (c cloud) Get(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox, error) {
-	alive := false
-	if err := c.p.call(ctx, "cloud", "get", func() { alive = c.p.s.find(ref.ID).alive(time.Now()) }); err != nil {
-		return sandbox.Sandbox{}, err
+	var now sandbox.Sandbox
+	var err error
+	if failed := c.p.call(ctx, "cloud", "get", func() { now, err = c.p.s.record(ref) }); failed != nil {
+		return sandbox.Sandbox{}, failed
 	}
-	if !alive {
-		return sandbox.Sandbox{}, absent(ref.ID)
-	}
-	return sandbox.Sandbox{Provider: ref.Provider, ID: ref.ID, State: sandbox.StateRunning}, nil
-}
-
-// Vanished asks once: in this world a read by id never lies.
-func (c cloud) Vanished(ctx context.Context, ref sandbox.Ref) (bool, error) {
-	alive := false
-	err := c.p.call(ctx, "cloud", "get", func() { alive = c.p.s.find(ref.ID).alive(time.Now()) })
-	return err == nil && !alive, err
+	return now, err
 }
 
 func (c cloud) Exit(ctx context.Context, ref sandbox.Ref) (*sandbox.Exit, error) {
 	var b *box
-	alive, over, unheard := false, false, false
+	var lied error
+	alive, over, unheard, older := false, false, false, false
 	err := c.p.call(ctx, "cloud", "exit", func() {
 		b = c.p.s.find(ref.ID)
 		unheard = c.p.s.unheard != nil && c.p.s.unheard(b)
 		alive, over = b.alive(time.Now()), b.over(time.Now())
+		older, lied = c.p.s.insideOf(b)
 	})
 	switch {
 	case err != nil:
 		return nil, err
+	case lied != nil:
+		return nil, lied
+	case older:
+		return nil, nil //nolint:nilnil // likewise
 	case unheard:
 		return nil, fault.New(fault.KindUnavailable, "no answer from inside").Inside()
 	case over:
@@ -216,11 +215,16 @@ func exitOf(class sandbox.Class) *sandbox.Exit {
 
 func (c cloud) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
 	return func(yield func(sandbox.LogLine, error) bool) {
-		if err := c.p.call(ctx, "cloud", "logs", func() {}); err != nil {
+		s := c.p.s
+		var lied error
+		if err := c.p.call(ctx, "cloud", "logs", func() { _, lied = s.insideOf(s.find(ref.ID)) }); err != nil {
 			yield(sandbox.LogLine{}, err)
 			return
 		}
-		s := c.p.s
+		if lied != nil {
+			yield(sandbox.LogLine{}, lied)
+			return
+		}
 		s.mu.Lock()
 		b := s.find(ref.ID)
 		s.mu.Unlock()
@@ -253,11 +257,12 @@ func (c cloud) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) 
 				}
 				silent = at.After(last)
 			}
+			silent = silent || s.tells("inside", b, "cut") != ""
 			s.mu.Unlock()
 			if silent || !yield(sandbox.LogLine{At: at, Text: b.prog.line(n)}, nil) {
 				return
 			}
-			if !s.quiet && s.Roll("cut", b.id, n, c.p.n) < 0.05 {
+			if !s.quiet && s.lie.says != "cut" && s.Roll("cut", b.id, n, c.p.n) < 0.05 { // after each resumption again
 				yield(sandbox.LogLine{}, away("cloud"))
 				return
 			}
@@ -272,11 +277,29 @@ func (c cloud) Exec(_ context.Context, _ sandbox.Ref, command providers.Command)
 	return sandbox.Exit{}, fault.New(fault.KindUnsupported, "no commands here")
 }
 
-func (c cloud) Probe(context.Context, sandbox.Ref) (providers.Health, error) {
-	if c.p.s.probes != nil {
+func (c cloud) Probe(ctx context.Context, ref sandbox.Ref) (providers.Health, error) {
+	switch {
+	case c.p.s.probes != nil:
 		return c.p.s.probes()
+	case c.p.s.truthful():
+		return providers.Health{}, fault.New(fault.KindUnsupported, "no probe here")
 	}
-	return providers.Health{}, fault.New(fault.KindUnsupported, "no probe here")
+	var lied error
+	alive := false
+	err := c.p.call(ctx, "cloud", "probe", func() {
+		b := c.p.s.find(ref.ID)
+		alive = b.alive(time.Now())
+		_, lied = c.p.s.insideOf(b)
+	})
+	switch {
+	case err != nil:
+		return providers.Health{}, err
+	case lied != nil:
+		return providers.Health{}, lied
+	case !alive:
+		return providers.Health{}, absent(ref.ID)
+	}
+	return providers.Health{Verdict: sandbox.True, Condition: providers.ConditionHealthy}, nil
 }
 
 func (c cloud) Usage(_ context.Context, ref sandbox.Ref) (sandbox.Usage, error) {
@@ -288,104 +311,11 @@ func (c cloud) Usage(_ context.Context, ref sandbox.Ref) (sandbox.Usage, error) 
 
 func (c cloud) Labelled(ctx context.Context, profile string, labels map[string]string) ([]sandbox.Sandbox, error) {
 	var found []sandbox.Sandbox
-	err := c.p.call(ctx, "cloud", "list", func() {
-		now := time.Now()
-		for _, b := range c.p.s.boxes {
-			if b.nonce == labels[sandbox.LabelNonce] && b.alive(now) && !now.Before(b.listed) {
-				found = append(found, sandbox.Sandbox{Provider: profile, ID: b.id, State: sandbox.StateRunning})
-			}
-		}
-	})
-	if err != nil {
-		return nil, err
+	var err error
+	if failed := c.p.call(ctx, "cloud", "list", func() {
+		found, err = c.p.s.rows(profile, func(b *box) bool { return b.nonce == labels[sandbox.LabelNonce] })
+	}); failed != nil {
+		return nil, failed
 	}
-	return found, nil
-}
-
-// Terminate requests the end once, and polls until it is seen, as the fleet does.
-func (c cloud) Terminate(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) iter.Seq[sandbox.Ending] {
-	return func(yield func(sandbox.Ending) bool) {
-		for _, t := range targets {
-			e := c.end(ctx, t, o)
-			e.Ref = t.Ref()
-			if !yield(e) {
-				return
-			}
-		}
-	}
-}
-
-// recheck is the read just before the request; true = it decides the outcome.
-func (c cloud) recheck(ctx context.Context, t sandbox.Sandbox, o fleet.EndOptions) (sandbox.Ending, bool) {
-	now, err := c.Get(ctx, t.Ref())
-	switch kind := fault.KindOf(err); {
-	case kind == fault.KindGone:
-		return sandbox.Ending{Outcome: sandbox.OutcomeAlreadyGone}, true
-	case err != nil:
-		return sandbox.Ending{Outcome: sandbox.OutcomeFailed, Reason: err.Error(), Err: err}, true
-	}
-	if o.VerifyOnly {
-		return sandbox.Ending{Outcome: sandbox.OutcomeAccepted, Reason: "it runs"}, true
-	}
-	outcome, why := o.Recheck.Judge(now)
-	return sandbox.Ending{Outcome: outcome, Reason: why}, outcome != ""
-}
-
-func (c cloud) end(ctx context.Context, t sandbox.Sandbox, o fleet.EndOptions) sandbox.Ending {
-	gone := false
-	s := c.p.s
-	if o.Record.Earlier != nil {
-		s.mu.Lock()
-		s.requested = append(s.requested, o.Record.Earlier(t.Ref()))
-		s.mu.Unlock()
-	}
-	if o.Recheck.Skip == "" {
-		if e, over := c.recheck(ctx, t, o); over {
-			return e
-		}
-	}
-	if o.Record.BeforeRequest != nil {
-		_ = o.Record.BeforeRequest(ctx, t)
-	}
-	err := c.p.call(ctx, "cloud", "terminate", func() {
-		s, now := c.p.s, time.Now()
-		b := s.find(t.ID)
-		if gone = !b.alive(now); gone || b.asked {
-			return
-		}
-		s.onAsked(c.p, b)
-		if b.liar > 0 {
-			b.liar--
-			s.Logf("%s is said to end, and does not", b)
-			return
-		}
-		b.asked = true
-		if at := now.Add(b.ends); b.ended.IsZero() || at.Before(b.ended) {
-			b.ended, b.how = at, "terminated for "+c.p.String()
-		}
-	})
-	if o.Record.AfterRequest != nil {
-		answer := sandbox.EndRequest{At: time.Now(), Acknowledged: err == nil}
-		if err != nil {
-			answer.Detail = err.Error()
-		}
-		o.Record.AfterRequest(t.Ref(), answer)
-	}
-	switch {
-	case err != nil:
-		return sandbox.Ending{Outcome: sandbox.OutcomeFailed, Reason: err.Error(), Err: err}
-	case gone:
-		return sandbox.Ending{Outcome: sandbox.OutcomeAlreadyGone}
-	}
-	deadline := time.Now().Add(o.Wait)
-	for pace := 100 * time.Millisecond; time.Now().Before(deadline); pace = min(2*pace, 2*time.Second) {
-		_, err := c.Get(ctx, t.Ref())
-		if fault.KindOf(err) == fault.KindGone {
-			return sandbox.Ending{Outcome: sandbox.OutcomeVerified}
-		}
-		if !sleep(ctx, pace) {
-			break
-		}
-	}
-	return sandbox.Ending{Outcome: sandbox.OutcomeAccepted, Reason: "still running"}
+	return found, err
 }

@@ -51,6 +51,7 @@ func (s *sim) truth(id string) *truth {
 func (s *sim) onCommit(p *proc, was, is store.Task) {
 	before, after, t := taskOf(was), taskOf(is), s.truth(is.ID)
 	s.tell(p, before, after)
+	s.onBelieved(p, before, after)
 	if a := after.Last(); a != nil && a.Exit != nil {
 		t.ends = append(t.ends, a.Exit.Class)
 	}
@@ -138,6 +139,7 @@ func (s *sim) onGone(a task.Attempt, t *truth) {
 			s.Breakf("5: attempt %d of %s is gone, and %s lives", a.N, t.id, b)
 		}
 	}
+	s.onLeft(a, t.id)
 }
 
 func (s *sim) onAttempt(p *proc, before, after task.Task) {
@@ -253,6 +255,7 @@ func (s *sim) onMade(b *box) {
 		}
 	}
 	b.stray = stalled
+	s.onStart(t)
 	for _, a := range k.Attempts {
 		if a.Nonce == b.nonce && a.NeverMade {
 			s.Breakf("5: %s is made after it was written that the create of attempt %d had no effect", b, a.N)

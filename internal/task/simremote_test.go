@@ -22,11 +22,17 @@ func (r remote) Prepare(ctx context.Context, _ task.Task) (string, error) {
 func (r remote) Collect(ctx context.Context, t task.Task, _ task.Exec) (bool, error) {
 	alive, s := false, r.p.s
 	found := s.Roll("nothing", t.ID) > 0.1
+	var lied error
 	err := r.p.call(ctx, "cloud", "collect", func() {
-		if alive = s.find(t.Last().Sandbox).alive(time.Now()); alive && found {
+		b := s.find(t.Last().Sandbox)
+		_, lied = s.insideOf(b)
+		if alive = b.alive(time.Now()); alive && found && lied == nil {
 			s.saved[t.ID] = r.bundle(t)
 		}
 	})
+	if err == nil && lied != nil {
+		return false, lied
+	}
 	if err == nil && !alive {
 		err = absent(t.Last().Sandbox)
 	}
