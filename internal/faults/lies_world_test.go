@@ -48,6 +48,7 @@ type world struct {
 	stuck    map[string]bool // does nothing
 	young    string          // ours, and not selected before its age is reached
 	aged     bool            // it is
+	history  *keptSamples    // of earlier looks; nil = none is kept
 	trace    []string        // what was done, for a failure
 }
 
@@ -88,15 +89,21 @@ func (w *world) mayEnd(id string) bool {
 func (w *world) process() *ops.Env {
 	p := process.Process{Args: []string{"sbx"}, Home: w.dir, Workdir: w.dir, Host: "host-1", PID: 7, Now: time.Now}
 	types := []providers.Type{w.c.kind}
-	opened := open(w.t, w.c.kind, w.c.settings, w.c.server)
+	member := fleet.Member{Provider: open(w.t, w.c.kind, w.c.settings, w.c.server), Metadata: sandbox.DefaultMetadata(), Timeout: 20 * time.Second}
+	if w.c.attach != nil {
+		member.Sources = []providers.Source{w.c.attach()}
+	}
+	var kept fleet.History
+	if w.history != nil {
+		kept = w.history
+	}
 	env := opstest.NewEnv(opstest.Parts{
 		Process: p, Types: types,
 		Config: func() (*config.Config, error) {
 			return config.Load(context.Background(), config.Input{Process: p, Types: types})
 		},
-		Members: func() []fleet.Member {
-			return []fleet.Member{{Provider: opened, Metadata: sandbox.DefaultMetadata(), Timeout: 20 * time.Second}}
-		},
+		Members: func() []fleet.Member { return []fleet.Member{member} },
+		History: kept, Sample: fleet.DefaultSample,
 		Store: func() store.Store { return w.store },
 		Runs:  filepath.Join(w.dir, "runs"), Endings: filepath.Join(w.dir, "endings"),
 		Poll:     fleet.Poll{Min: fleet.DefaultPollMin, Max: fleet.DefaultPollMax},
