@@ -63,7 +63,7 @@ func TestA404OfTheRecordAloneCondemnsNone(t *testing.T) {
 
 // vercelEvery is how many worlds of the others are played for one of Vercel: figures come from a command inside, which
 // takes a real second.
-const vercelEvery = 50
+const vercelEvery = 100
 
 func playCondemning(t *testing.T, on func(wiretest.T) *cloud, seed uint64) {
 	t.Helper()

@@ -33,6 +33,7 @@ func plantedLies() map[string]plantedLie {
 		"a stop is stated by its record":       {"providers/daytona/terminate.go", "row.State != \"\" && s != sandbox.StateStopped && !s.Ended()", "false && s.Ended()", ends, "and runs"},
 		"a young one is old":                   {"selector/match.go", "case age > s.OlderThan:", "case age > s.OlderThan/8:", ends, "was not to end"},
 		"a leak is seen by one look alone":     {"triage/trend.go", "	if tr.MemoryBytes == nil || tr.memoryGrows(t) || len(earlier) == 0 {", "	if true {", condemns, "was not found in two looks"},
+		"the record alone makes a ghost":       {"fleet/missing.go", "		o.missing = o.foundNoneBeside(record)\n", "		o.missing = true\n", condemns, "and was ended"},
 		"figures have no owner":                {"providers/docker/read.go", "	if m.ID != \"\" {", "	if false {", condemns, "and was ended"},
 		"events of another are believed":       {"providers/omoios/events.go", "(w.SandboxID == \"\" || w.SandboxID == sandboxID)", "true", control, "and was ended"},
 		"a heartbeat is work":                  {"providers/omoios/events.go", "	return max(0, beat.Sub(work.Time))", "	return 0", control, "was not found in two looks"},
