@@ -57,8 +57,17 @@ type cloud struct {
 	// nodeFails makes the node refuse an end whose record the API has dropped, from list and host, too; nil = these
 	// read another store.
 	nodeFails func(does bool)
-	works     func(id string, does bool) // whether its program works; nil = the fake cannot show it
+	// works makes the program of a sandbox work, or makes the sandbox stuck by a verdict that the program has for the
+	// provider; nil = it has none in virtual time, and all work.
+	works  func(id string, does bool)
+	idles  func(id string)         // from now on it uses no processor time; nil = works decides
+	looks  []string                // routes inside that only a look reads
+	whose  bool                    // figures say whose they are
+	attach func() providers.Source // a control plane beside it; nil = none
 }
+
+// leak is memory that grows to its limit within half an hour.
+const leakMiB, leakMiBPerMinute, leakLimitMiB = 30 << 10, 60, 32 << 10
 
 const late = 200 * time.Millisecond
 
@@ -97,6 +106,7 @@ func onE2B(t wiretest.T, kind providers.Type, o e2btest.Options) *cloud {
 	c.stops = []string{`"state":"running"`, `"state":"paused"`}
 	c.nodeFails = func(does bool) { f.Change(func(o *e2btest.Options) { o.Orphans = map[bool]int{true: 500}[does] }) }
 	c.works = func(id string, does bool) { f.Use(id, map[bool]float64{true: 30, false: 100}[does]) } // a busy loop prints nothing
+	c.idles = func(id string) { f.Use(id, 0.2) }
 	c.add = func(age time.Duration, labels map[string]string) string {
 		return f.Add(e2btest.Seed{Age: age, Left: 20 * time.Hour, Metadata: labels})
 	}
@@ -121,6 +131,12 @@ func onDaytona(t wiretest.T) *cloud {
 	c.add = func(age time.Duration, labels map[string]string) string {
 		return f.Add(daytonatest.Seed{Age: age, Labels: labels, Endless: true})
 	}
+	c.looks = []string{"GET /toolbox/{id}/version", "GET /toolbox/{id}/process/session/entrypoint/logs"}
+	c.works = func(id string, does bool) {
+		if !does {
+			f.Kill(id) // memory ran out inside, and it stays `started`
+		}
+	}
 	return c
 }
 
@@ -142,11 +158,19 @@ func onDocker(t wiretest.T) *cloud {
 	c.add = func(age time.Duration, labels map[string]string) string {
 		return f.Add(dockertest.Seed{Age: age, Labels: labels})
 	}
+	c.looks, c.whose = []string{"GET /v1.47/containers/{id}/logs"}, true
+	c.works = func(id string, does bool) {
+		figures := dockertest.Figures{CPUPercent: 30, MemoryMiB: 200, LimitMiB: leakLimitMiB}
+		if !does {
+			figures = dockertest.Figures{CPUPercent: 0.5, MemoryMiB: leakMiB, MemoryMiBPerMinute: leakMiBPerMinute, LimitMiB: leakLimitMiB}
+		}
+		f.Show(id, figures)
+	}
 	return c
 }
 
 func onKubernetes(t wiretest.T) *cloud {
-	f := kubernetestest.New(t, kubernetestest.Options{Virtual: true, NoCRD: true, PageSize: 2})
+	f := kubernetestest.New(t, kubernetestest.Options{Virtual: true, NoCRD: true, PageSize: 2, Scrape: 15 * time.Second})
 	const pods = "/api/v1/namespaces/{ns}/pods"
 	c := &cloud{
 		server: f.Server, p: open(t, kubernetes.Type(), kubernetestest.Settings(t, "http://kubernetes"), f.Server), id: f.Add(kubernetestest.Seed{}), other: f.Add(kubernetestest.Seed{}), secret: "", // over plain HTTP
@@ -163,6 +187,14 @@ func onKubernetes(t wiretest.T) *cloud {
 	c.stops = []string{`"phase":"Running"`, `"phase":"Succeeded"`}
 	c.add = func(age time.Duration, labels map[string]string) string {
 		return f.Add(kubernetestest.Seed{Age: age, Annotations: labels})
+	}
+	c.looks, c.whose = []string{"GET " + pods + "/{name}/log"}, true
+	c.works = func(id string, does bool) {
+		figures := kubernetestest.Figures{CPUPercent: 30, MemoryMiB: 200, LimitMiB: leakLimitMiB}
+		if !does {
+			figures = kubernetestest.Figures{CPUPercent: 0.5, MemoryMiB: leakMiB, MemoryMiBPerMinute: leakMiBPerMinute, LimitMiB: leakLimitMiB}
+		}
+		f.Show(id, figures)
 	}
 	return c
 }

@@ -130,7 +130,7 @@ func (w *world) wait(id string) act {
 // die ends a sandbox without the program: another client has deleted it.
 func (w *world) die(id string) act {
 	return act{"another client ends " + id, func(ctx context.Context, w *world) claim {
-		w.named[id] = true
+		w.named[id], w.dying[id] = true, true
 		_ = open(w.t, w.c.kind, w.c.settings, w.c.server).Terminate(ctx, id, providers.TerminateOptions{}) // a lie may refuse it
 		return noClaim()
 	}, nil}
@@ -156,6 +156,9 @@ func (w *world) randomAct(r *rand.Rand) act {
 	case 5:
 		return w.die(id)
 	case 6:
+		if w.c.works == nil { // each look takes a real second
+			return w.wait(id)
+		}
 		return w.reconcile()
 	default:
 		return w.passHour()

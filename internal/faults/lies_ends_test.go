@@ -102,7 +102,7 @@ func (w *world) checkAct(t *testing.T, a act) claim {
 		assert.False(t, w.c.runs(said.ended), "%s is said to have ended, and runs%s", said.ended, w.story())
 	}
 	for _, id := range a.selects {
-		if !w.c.runs(id) || w.requests.has(id) { // of those an earlier act has said that they are not proved to have ended
+		if !w.c.runs(id) || w.dying[id] || w.requests.has(id) { // of those an earlier act has said that they are not proved to have ended
 			continue
 		}
 		told := slices.ContainsFunc(said.endings, func(e sandbox.Ending) bool { return e.Ref.ID == id })

@@ -24,7 +24,7 @@ type plantedLie struct {
 }
 
 func plantedLies() map[string]plantedLie {
-	const ends, condemns = "TestNoLieIsBelieved", "TestNoLieCondemns"
+	const ends, condemns, control = "TestNoLieIsBelieved", "TestNoLieCondemns", "TestNoLieOfAControlPlaneCondemns"
 	return map[string]plantedLie{
 		"a read that shows an end is believed": {"fleet/corroborate.go", "if !stated && !showsAbsence(err) || !m.needsProof() {", "if true {", ends, "and runs"},
 		"one store is two sources":             {"fleet/requests.go", "	case proof.SameStore:\n", "	case false:\n", ends, "and runs"},
@@ -34,6 +34,11 @@ func plantedLies() map[string]plantedLie {
 		"a young one is old":                   {"selector/match.go", "case age > s.OlderThan:", "case age > s.OlderThan/8:", ends, "was not to end"},
 		"one denied read denies all":           {"policy/shared.go", "c.ConsecutiveFailures >= OpensAfter", "c.TotalFailures >= 1", ends, "for a lie about"},
 		"a list that failed was read":          {"cleanup/survey.go", "	left, ending := s.listingErrors(), fleet.Verdict(endings, false)\n", "	left, ending := []error(nil), fleet.Verdict(endings, false)\n", ends, "exit 0"},
+		"a leak is seen by one look alone":     {"triage/trend.go", "	if tr.MemoryBytes == nil || tr.memoryGrows(t) || len(earlier) == 0 {", "	if true {", condemns, "was not found in two looks"},
+		"the record alone makes a ghost":       {"fleet/missing.go", "		o.missing = o.foundNoneBeside(record)\n", "		o.missing = true\n", condemns, "and was ended"},
+		"figures have no owner":                {"providers/docker/read.go", "	if m.ID != \"\" {", "	if false {", condemns, "and was ended"},
+		"events of another are believed":       {"providers/omoios/events.go", "(w.SandboxID == \"\" || w.SandboxID == sandboxID)", "true", control, "and was ended"},
+		"a heartbeat is work":                  {"providers/omoios/events.go", "	return max(0, beat.Sub(work.Time))", "	return 0", control, "was not found in two looks"},
 		"no query of a look has failed":        {"fleet/observe.go", "func (o Observation) LookErr() error {\n", "func (o Observation) LookErr() error {\n	if true {\n		return nil\n	}\n", condemns, "and was ended"},
 	}
 }

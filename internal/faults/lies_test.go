@@ -38,6 +38,7 @@ func (c *cloud) sources() map[source][]string {
 	for _, route := range c.inside {
 		all[sourceInside] = append(all[sourceInside], route)
 	}
+	all[sourceInside] = append(all[sourceInside], c.looks...)
 	slices.Sort(all[sourceInside])
 	all[sourceInside] = slices.Compact(all[sourceInside])
 	if c.stop == c.destroy {
@@ -100,7 +101,7 @@ func newLie(r *rand.Rand, c *cloud, ids []string) lie {
 	}
 	var one wiretest.Fault
 	l.name, one = l.draw(r, c, ids)
-	one.Contains, one.Times = l.about, l.times
+	one.Contains, one.Times = c.shownAs(l.about), l.times
 	for _, route := range sources[l.from] {
 		one.Route = route
 		l.faults = append(l.faults, one)
@@ -108,12 +109,30 @@ func newLie(r *rand.Rand, c *cloud, ids []string) lie {
 	return l
 }
 
+// choice is what a source may say.
+type choice struct {
+	name  string
+	fault wiretest.Fault
+}
+
+// clockLies are the lies of a clock that is wrong by some time.
+func clockLies(r *rand.Rand) []choice {
+	shift := time.Duration([]int{-180, -90, -5, 5, 90, 180}[r.IntN(6)]) * time.Minute
+	date := wiretest.Fault{HeaderFunc: func() map[string]string {
+		return map[string]string{"Date": time.Now().Add(shift).UTC().Format(http.TimeFormat)}
+	}}
+	both := date
+	both.Edit = shiftTimes(shift)
+	return []choice{
+		{"Date " + shift.String(), date},
+		{"body " + shift.String(), wiretest.Fault{Edit: shiftTimes(shift)}},
+		{"both " + shift.String(), both},
+		{"naive", wiretest.Fault{Edit: func(body []byte) []byte { return zoned.ReplaceAll(body, []byte(`"$1"`)) }}},
+	}
+}
+
 // draw draws what the source says.
 func (l *lie) draw(r *rand.Rand, c *cloud, ids []string) (string, wiretest.Fault) {
-	type choice struct {
-		name  string
-		fault wiretest.Fault
-	}
 	status := statuses()[r.IntN(len(statuses()))]
 	choices := []choice{
 		{"status " + strconv.Itoa(status), wiretest.Fault{Status: status, Body: fmt.Sprintf(`{"code":%d,"message":"no","statusCode":%d}`, status, status)}},
@@ -145,18 +164,7 @@ func (l *lie) draw(r *rand.Rand, c *cloud, ids []string) (string, wiretest.Fault
 			choices = append(choices, choice{"the node fails", wiretest.Fault{Twice: r.IntN(2) == 0}})
 		}
 	case sourceClock:
-		shift := time.Duration([]int{-180, -90, -5, 5, 90, 180}[r.IntN(6)]) * time.Minute
-		date := wiretest.Fault{HeaderFunc: func() map[string]string {
-			return map[string]string{"Date": time.Now().Add(shift).UTC().Format(http.TimeFormat)}
-		}}
-		both := date
-		both.Edit = shiftTimes(shift)
-		choices = []choice{
-			{"Date " + shift.String(), date},
-			{"body " + shift.String(), wiretest.Fault{Edit: shiftTimes(shift)}},
-			{"both " + shift.String(), both},
-			{"naive", wiretest.Fault{Edit: func(body []byte) []byte { return zoned.ReplaceAll(body, []byte(`"$1"`)) }}},
-		}
+		choices = clockLies(r)
 	}
 	drawn := choices[r.IntN(len(choices))]
 	l.ages = strings.HasPrefix(drawn.name, "body -")
@@ -172,9 +180,9 @@ func count(b bool) int {
 	return 0
 }
 
-// shownAs is what a list has of a sandbox.
+// shownAs is what lists and addresses have of a sandbox; "" of all.
 func (c *cloud) shownAs(id string) string {
-	if c.kind.Name == "kubernetes" { // kind.name.uid
+	if c.kind.Name == "kubernetes" && id != "" { // kind.name.uid
 		return strings.Split(id, ".")[1]
 	}
 	return id
@@ -207,7 +215,7 @@ func editFirst(value any, copies func(row string) int) any {
 		}
 		return rows
 	case map[string]any:
-		for _, key := range []string{"items", "sandboxes"} {
+		for _, key := range []string{"items", "sandboxes", "events"} {
 			if rows, has := v[key].([]any); has {
 				v[key] = editFirst(rows, copies)
 			}

@@ -43,19 +43,21 @@ type world struct {
 	old      []string        // ours, old: the rule selects them
 	others   map[string]bool // never selected by the rule: young, kept, of somebody else
 	named    map[string]bool // by reference in some act
+	dying    map[string]bool // another client has ended it, which may take a moment
 	stuck    map[string]bool // does nothing
 	young    string          // ours, and not selected before its age is reached
 	aged     bool            // a lie may make it look as old
 	kept     string          // ours, and labelled to stay
 	began    time.Time
-	lie      lie      // the one that is told; zero = none
-	trace    []string // what was done, for a failure
+	history  *keptSamples // of earlier looks; nil = none is kept
+	lie      lie          // the one that is told; zero = none
+	trace    []string     // what was done, for a failure
 }
 
 // newWorld makes three old sandboxes and three that no rule may end.
 func newWorld(t *testing.T, c *cloud) *world {
 	t.Helper()
-	w := &world{t: t, c: c, dir: t.TempDir(), began: time.Now(), store: store.Memory(time.Now), requests: &keptRequests{all: map[sandbox.Ref]sandbox.EndRequest{}}, others: map[string]bool{}, named: map[string]bool{}}
+	w := &world{t: t, c: c, dir: t.TempDir(), began: time.Now(), store: store.Memory(time.Now), requests: &keptRequests{all: map[sandbox.Ref]sandbox.EndRequest{}}, others: map[string]bool{}, named: map[string]bool{}, dying: map[string]bool{}}
 	mine := map[string]string{sandbox.LabelOwner: "test"}
 	for range 3 {
 		w.old = append(w.old, c.add(2*ageLimit, mine))
@@ -91,15 +93,21 @@ func (w *world) mayEnd(id string) bool {
 func (w *world) process() *ops.Env {
 	p := process.Process{Args: []string{"sbx"}, Home: w.dir, Workdir: w.dir, Host: "host-1", PID: 7, Now: time.Now}
 	types := []providers.Type{w.c.kind}
-	opened := open(w.t, w.c.kind, w.c.settings, w.c.server)
+	member := fleet.Member{Provider: open(w.t, w.c.kind, w.c.settings, w.c.server), Metadata: sandbox.DefaultMetadata(), Timeout: 20 * time.Second}
+	if w.c.attach != nil {
+		member.Sources = []providers.Source{w.c.attach()}
+	}
+	var kept fleet.History
+	if w.history != nil {
+		kept = w.history
+	}
 	env := opstest.NewEnv(opstest.Parts{
 		Process: p, Types: types,
 		Config: func() (*config.Config, error) {
 			return config.Load(context.Background(), config.Input{Process: p, Types: types})
 		},
-		Members: func() []fleet.Member {
-			return []fleet.Member{{Provider: opened, Metadata: sandbox.DefaultMetadata(), Timeout: 20 * time.Second}}
-		},
+		Members: func() []fleet.Member { return []fleet.Member{member} },
+		History: kept, Sample: fleet.DefaultSample,
 		Store: func() store.Store { return w.store },
 		Runs:  filepath.Join(w.dir, "runs"), Endings: filepath.Join(w.dir, "endings"),
 		Poll:     fleet.Poll{Min: fleet.DefaultPollMin, Max: fleet.DefaultPollMax},

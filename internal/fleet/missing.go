@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"sbx/internal/poll"
@@ -28,6 +29,13 @@ func (o Observation) readsFindNone() bool {
 	return o.Sandbox.State == sandbox.StateRunning && (showsAbsence(o.Usage.Err) || showsAbsence(o.Logs.Err) || showsAbsence(o.Processes.Err))
 }
 
+// foundNoneBeside says that a read of a sandbox was answered that there is none by another route than its record.
+func (o Observation) foundNoneBeside(record error) bool {
+	return slices.ContainsFunc([]error{o.Usage.Err, o.Logs.Err, o.Processes.Err}, func(err error) bool {
+		return showsAbsence(err) && !providers.SameRoute(err, record)
+	})
+}
+
 // missingPause is how long after its reads the second listing begins: a list may show a sandbox for a
 // moment after its end.
 const missingPause = 2 * time.Second
@@ -37,7 +45,8 @@ func (o Observation) IsGhost() bool { return o.missing }
 
 // settleMissing finds out what a sandbox is of which nothing can be read. Only where the provider
 // does not know its id either can it be a mere record (R94), which is listed as running again, or
-// have ended, and then it is listed no more. Any other answer proves nothing.
+// have ended, and then it is listed no more. Any other answer proves nothing, nor does that of the record alone: where
+// every read begins with it, the list contradicts one source.
 func (f *Fleet) settleMissing(ctx context.Context, o *Observation) {
 	if !o.readsFindNone() {
 		return
@@ -46,7 +55,8 @@ func (f *Fleet) settleMissing(ctx context.Context, o *Observation) {
 	if err != nil {
 		return
 	}
-	if _, err := m.getSandbox(ctx, o.Sandbox.ID); !showsAbsence(err) || poll.Sleep(ctx, missingPause) != nil {
+	_, record := m.getSandbox(ctx, o.Sandbox.ID)
+	if !showsAbsence(record) || poll.Sleep(ctx, missingPause) != nil {
 		return
 	}
 	switch row, listed, err := m.listedRow(ctx, o.Sandbox.ID); {
@@ -54,7 +64,7 @@ func (f *Fleet) settleMissing(ctx context.Context, o *Observation) {
 	case !listed:
 		o.Sandbox.State = sandbox.StateTerminated
 	case row.State == sandbox.StateRunning:
-		o.missing = true
+		o.missing = o.foundNoneBeside(record)
 	default:
 		o.Sandbox.State = row.State
 	}

@@ -17,6 +17,7 @@ type StatusError struct {
 	Code       string // the provider's code: "sandbox_stopped"
 	Message    string // the provider's text, redacted; untrusted
 	RetryAfter time.Duration
+	Path       string // of the request; it is never shown
 	Body       []byte // the first 4 KiB, redacted
 	Header     http.Header
 }
@@ -95,6 +96,9 @@ const (
 
 func (c *Client) statusFault(r Request, res *http.Response, body []byte) error {
 	s := &StatusError{Status: res.StatusCode, Header: res.Header, Body: []byte(c.hide(string(body)))}
+	if res.Request != nil {
+		s.Path = res.Request.URL.Path
+	}
 	s.Body = s.Body[:min(len(s.Body), maxErrorBody)]
 	explain := c.o.Explain
 	if explain == nil {

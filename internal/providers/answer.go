@@ -26,6 +26,13 @@ func CheckAnswerID(profile, op, asked string, names ...string) error {
 	return WrongSandbox(profile, op, asked, names[0])
 }
 
+// SameRoute says that two errors are answers of one route of an API: together they are one source. A read of the figures
+// or of the output may begin with the record, and then has its answer.
+func SameRoute(a, b error) bool {
+	one, other := httpx.StatusOf(a), httpx.StatusOf(b)
+	return one != nil && other != nil && one.Path == other.Path
+}
+
 // Look marks the calls of one look at one sandbox, which settle each other: after a definite answer, or
 // none, an error is fault.SettlesLook, nothing is repeated, and later calls ask inside no more.
 func Look(ctx context.Context) context.Context { return httpx.Look(ctx) }

@@ -1,12 +1,15 @@
 package providers_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 
+	"sbx/internal/fault"
+	"sbx/internal/httpx"
 	"sbx/internal/providers"
 )
 
@@ -26,4 +29,15 @@ func TestWhatCannotBeIsNotTold(t *testing.T) {
 	}
 	assert.Nil(t, providers.ValidBytes(nil))
 	assert.Nil(t, providers.ValidPercent(nil))
+}
+
+func TestSameRoute(t *testing.T) {
+	t.Parallel()
+	answer := func(path string) error {
+		return fmt.Errorf("look: %w", fault.New(fault.KindNotFound, "%w", &httpx.StatusError{Status: 404, Path: path}))
+	}
+	assert.True(t, providers.SameRoute(answer("/sandbox/a"), answer("/sandbox/a")))
+	assert.False(t, providers.SameRoute(answer("/sandbox/a"), answer("/sandbox/a/resources")))
+	assert.False(t, providers.SameRoute(fault.New(fault.KindNotFound, "no"), answer("/sandbox/a")), "it is no answer of an API")
+	assert.False(t, providers.SameRoute(nil, nil))
 }

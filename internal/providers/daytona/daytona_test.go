@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/providers/daytona"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/daytonatest"
 	"sbx/internal/testkit/tiertest"
 	"sbx/internal/testkit/wiretest"
@@ -219,6 +221,23 @@ func TestADeadDaemonIsBroken(t *testing.T) {
 	exit, err := c.Exec(t.Context(), id, providers.Command{Args: []string{"true"}})
 	assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
 	assert.Equal(t, sandbox.ClassInfra, exit.Class)
+}
+
+// TestAnotherGatewaysAnswerIsAboutNoDaemon: the proxy of a dead daemon answers without a body.
+func TestAnotherGatewaysAnswerIsAboutNoDaemon(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{"json": `{"statusCode":502,"message":"no"}`, "page": "<html>bad gateway</html>", "word": "bad gateway"} {
+		bubble.Run(t, name, func(t *testing.T) {
+			f := daytonatest.New(t, daytonatest.Options{})
+			c := open(t, "http://daytona/api", httpx.Net{Dial: f.Dial})
+			id := f.Add(daytonatest.Seed{})
+			f.Break(wiretest.Fault{Route: "GET /toolbox/{id}/version", Status: http.StatusBadGateway, Body: body})
+			h, err := c.Probe(t.Context(), id)
+			require.NoError(t, err)
+			assert.Equal(t, sandbox.Unknown, h.Verdict)
+			assert.Equal(t, providers.ConditionUnknown, h.Condition)
+		})
+	}
 }
 
 func TestHealthByState(t *testing.T) {

@@ -20,7 +20,7 @@ func TestOneAnswerEndsTheLook(t *testing.T) {
 		"POST /toolbox/{id}/process/execute", "GET /toolbox/{id}/process/session/entrypoint/logs", "GET /toolbox/{id}/system/metrics", "GET /toolbox/{id}/version",
 	}
 	for name, answer := range map[string]wiretest.Fault{
-		"no daemon":    {Status: http.StatusBadGateway, Body: " "},
+		"no daemon":    {Status: http.StatusBadGateway},
 		"no container": {Status: http.StatusNotFound, Body: `{"message":"sandbox container not found"}`},
 		"no address":   {Status: http.StatusBadRequest, Body: `{"message":"no IP address found. Is the Sandbox started?"}`},
 		"silence":      {Trouble: wiretest.TroubleHang},

@@ -60,14 +60,13 @@ func (c *Client) untimedShell(id string, env []string, passive bool) guest.Shell
 	}
 }
 
-// toolboxFault gives an error of the toolbox its kind: a 502 without a body is the answer of
-// the proxy in front of a dead daemon.
+// toolboxFault gives an error of the toolbox its kind.
 func (c *Client) toolboxFault(id string, err error) error {
 	s := httpx.StatusOf(err)
 	switch {
 	case s == nil:
 		return err
-	case s.Status == http.StatusBadGateway && len(s.Body) == 0:
+	case lacksDaemon(s):
 		return fault.New(fault.KindUnavailable, "its daemon does not answer: it is dead, or memory ran out: %w", err).
 			WithHint("it stays `started` for some minutes; `sbx inspect %s/%s` shows more", c.Profile, id)
 	case lacksAddress(s):
@@ -77,6 +76,12 @@ func (c *Client) toolboxFault(id string, err error) error {
 			WithHint("it stays `started`, listed and billed until it is deleted: `sbx terminate --delete %s/%s`", c.Profile, id)
 	}
 	return err
+}
+
+// lacksDaemon is the proxy's answer for a sandbox whose daemon is dead: a 502 without a body. That of any other gateway
+// on the way has one.
+func lacksDaemon(s *httpx.StatusError) bool {
+	return s != nil && s.Status == http.StatusBadGateway && len(s.Body) == 0
 }
 
 // lacksAddress is the proxy's definite answer about a sandbox that does not run, whatever its record says.

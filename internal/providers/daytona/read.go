@@ -236,7 +236,7 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 func showsBroken(err error) bool { return saysBroken(httpx.StatusOf(err)) }
 
 func saysBroken(s *httpx.StatusError) bool {
-	return s != nil && s.Status == http.StatusBadGateway || lacksAddress(s) || lacksContainer(s)
+	return lacksDaemon(s) || lacksAddress(s) || lacksContainer(s)
 }
 
 func (c *Client) toolboxHealth(h providers.Health, err error) providers.Health {

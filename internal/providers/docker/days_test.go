@@ -304,3 +304,28 @@ func TestPausedContainer(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, sandbox.True, proof.Ended)
 }
+
+// TestFiguresOfAnotherAreNone: the statistics name their container; those of older engines do not.
+func TestFiguresOfAnotherAreNone(t *testing.T) {
+	t.Parallel()
+	const stats = "GET /v1.47/containers/{id}/stats"
+	bubble.Run(t, "another", func(t *testing.T) {
+		f := dockertest.New(t, dockertest.Options{Virtual: true})
+		id, other := f.Add(dockertest.Seed{}), f.Add(dockertest.Seed{})
+		c := dialed(t, f)
+		defer c.Close()
+		f.Break(wiretest.Fault{Route: stats, Contains: id, Other: other})
+		_, err := c.Usage(t.Context(), id)
+		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
+	})
+	bubble.Run(t, "without a name", func(t *testing.T) {
+		f := dockertest.New(t, dockertest.Options{Virtual: true})
+		id := f.Add(dockertest.Seed{})
+		c := dialed(t, f)
+		defer c.Close()
+		f.Break(wiretest.Fault{Route: stats, Edit: func(body []byte) []byte { return bytes.Replace(body, []byte(`"id"`), []byte(`"former"`), 1) }})
+		u, err := c.Usage(t.Context(), id)
+		require.NoError(t, err)
+		assert.NotNil(t, u.CPUSeconds)
+	})
+}

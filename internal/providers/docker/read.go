@@ -60,6 +60,11 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	if err := c.json(ctx, httpx.Request{Op: "usage " + id, Path: httpx.Path("containers", w.ID, "stats"), Query: url.Values{"stream": {"0"}, "one-shot": {"1"}}}, &m); err != nil {
 		return sandbox.Usage{}, err
 	}
+	if m.ID != "" {
+		if err := providers.CheckAnswerID(c.Profile, "usage "+id, w.ID, m.ID); err != nil {
+			return sandbox.Usage{}, err
+		}
+	}
 	if m.CPUStats.CPUUsage.TotalUsage == nil && m.MemoryStats.Usage == nil {
 		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, "usage "+id, "the engine reports no figures")
 	}

@@ -130,6 +130,7 @@ type wireExecProcess struct {
 
 // wireStats is ContainerStatsResponse of the Engine API, for Linux.
 type wireStats struct {
+	ID          string                 `json:"id"` // "" = an older engine
 	Read        time.Time              `json:"read"`
 	PidsStats   wireTally              `json:"pids_stats"`
 	CPUStats    wireCPU                `json:"cpu_stats"`

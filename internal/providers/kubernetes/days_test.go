@@ -213,6 +213,16 @@ func TestPartsThatAreDown(t *testing.T) {
 		_, err := c.Usage(t.Context(), id)
 		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "no sample is not no use: %v", err)
 	})
+	bubble.Run(t, "metrics of another pod", func(t *testing.T) {
+		f := kubernetestest.New(t, kubernetestest.Options{Virtual: true})
+		id, other := f.Add(kubernetestest.Seed{Name: "asked"}), "other"
+		f.Add(kubernetestest.Seed{Name: other})
+		c := dialed(t, f)
+		defer c.Close()
+		f.Break(wiretest.Fault{Route: "GET /apis/metrics.k8s.io/v1beta1/namespaces/{ns}/pods/{name}", Contains: "asked", Other: other})
+		_, err := c.Usage(t.Context(), id)
+		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
+	})
 }
 
 // The API gives events in the order of their names, 500 at a time.

@@ -38,7 +38,10 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 		return sandbox.Usage{}, c.Fault(fault.KindUnsupported, op, "the cluster has no metrics server")
 	case missing:
 		return sandbox.Usage{At: c.Now(), Source: "metrics server (it has no sample of the pod)", MemoryLimitBytes: limits.MemoryBytes}, nil
-	case err != nil:
+	case err == nil:
+		err = providers.CheckAnswerID(c.Profile, op, pod.Metadata.Name, m.Metadata.Name)
+	}
+	if err != nil {
 		return sandbox.Usage{}, err
 	}
 	u := sandbox.Usage{At: providers.ValidTime(m.Timestamp.UTC()), Source: "metrics server", MemoryLimitBytes: limits.MemoryBytes}

@@ -71,6 +71,7 @@ type box struct {
 	stopping                   bool
 	log                        []entry
 	execs                      []string
+	usage                      *usage // nil = the figures of every container
 }
 
 // entry is one message of a log.

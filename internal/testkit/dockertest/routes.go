@@ -291,22 +291,6 @@ func (f *Fake) serveDelete(w http.ResponseWriter, r *http.Request, b *box) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func (f *Fake) serveStats(w http.ResponseWriter, _ *http.Request, b *box) {
-	used := int64(0)
-	if !f.o.Rests {
-		used = f.o.Now().Sub(b.started).Nanoseconds() / 10
-	}
-	limit := int64(16 << 30)
-	if n, ok := b.host["Memory"].(float64); ok {
-		limit = int64(n)
-	}
-	wiretest.JSON(w, http.StatusOK, map[string]any{
-		"read": stamp(f.o.Now()), "preread": neverStarted, "pids_stats": map[string]any{"current": 2}, "num_procs": 0,
-		"cpu_stats":    map[string]any{"cpu_usage": map[string]any{"total_usage": used, "usage_in_kernelmode": 0, "usage_in_usermode": used}, "system_cpu_usage": 1, "online_cpus": 2},
-		"memory_stats": map[string]any{"usage": 30 << 20, "limit": limit, "stats": map[string]any{"inactive_file": 10 << 20}},
-	})
-}
-
 // serveEvents sends what is remembered from since to the time before until.
 func (f *Fake) serveEvents(w http.ResponseWriter, r *http.Request) {
 	since, err := parseTime(r.URL.Query().Get("since"))

@@ -43,6 +43,7 @@ type Options struct {
 	NoDryRun  bool             // an admission webhook takes no dry runs
 	LostNode  bool             // the kubelet is gone: no end is confirmed
 	NoMetrics bool             // there is no metrics server
+	Scrape    time.Duration    // between two samples of the metrics server; 0 = each read takes one
 	NoRoom    bool             // no pod can be scheduled
 	NoPods    string           // why admission refuses each new pod; "" = it takes them
 	EndFor    time.Duration    // how long an end takes in virtual time
@@ -102,6 +103,8 @@ type thing struct {
 	machine                      *wiretest.Machine
 	main                         *wiretest.Running
 	log                          []entry
+	figures                      *Figures  // nil = those of every pod
+	since                        time.Time // when they were set
 }
 
 // entry is one line of a log.

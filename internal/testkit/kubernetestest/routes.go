@@ -474,21 +474,6 @@ func (f *Fake) serveNode(w http.ResponseWriter, r *http.Request) {
 	wiretest.JSON(w, http.StatusOK, map[string]any{"kind": "Node", "apiVersion": "v1", "metadata": map[string]any{"name": r.PathValue("name"), "uid": "bbbbbbbb-0000-4000-8000-000000000000"}, "status": map[string]any{"conditions": []any{condition("Ready", status, "NodeStatusUnknown", "Kubelet stopped posting node status.")}}})
 }
 
-func (f *Fake) serveMetrics(w http.ResponseWriter, r *http.Request) {
-	p := f.find("pods", r.PathValue("name"))
-	switch {
-	case f.o.NoMetrics:
-		http.Error(w, "404 page not found", http.StatusNotFound)
-	case p == nil || p.phase != "Running":
-		refuse(w, http.StatusNotFound, "NotFound", "podmetrics.metrics.k8s.io %q not found", r.PathValue("name"))
-	default:
-		wiretest.JSON(w, http.StatusOK, map[string]any{
-			"kind": "PodMetrics", "apiVersion": "metrics.k8s.io/v1beta1", "metadata": map[string]any{"name": p.name}, "timestamp": stamp(f.o.Now()), "window": "15s",
-			"containers": []any{map[string]any{"name": "main", "usage": map[string]string{"cpu": "1042n", "memory": "20Mi"}}},
-		})
-	}
-}
-
 // encode panics for what cannot be JSON, which fails the test.
 func encode(v any) []byte {
 	text, err := json.Marshal(v)
