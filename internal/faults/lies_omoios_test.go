@@ -205,7 +205,7 @@ func TestNoLieOfAControlPlaneCondemns(t *testing.T) {
 	t.Parallel()
 	seeds, err := schedule.ReadSeeds(os.Getenv, rand.Uint64, nil, liesSeeds)
 	require.NoError(t, err)
-	for seed := range seeds.All() {
+	for seed := range seeds.All() { //nolint:paralleltest // ten thousand worlds, beside those of the other tests
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { playReports(t, seed) })
 		})

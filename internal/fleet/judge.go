@@ -22,7 +22,7 @@ type Judged struct {
 	At      time.Time      // when it was judged
 	Facts   *Facts         // of the look; nil = nobody looked
 	// Output are the newest lines of its log, oldest first, as far as the look has read it; see Judging.Lines.
-	Output []sandbox.LogLine
+	Output   []sandbox.LogLine
 	Answered sandbox.Verdict // Observation.Answers, also where an edge is suspected
 }
 

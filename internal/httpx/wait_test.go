@@ -63,7 +63,7 @@ func FuzzRetryAfter(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got := httpx.RetryAfter(noon(), &http.Response{StatusCode: 429, Header: http.Header{"Retry-After": {text}}})
+		got := httpx.RetryAfter(noon(), &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {text}}})
 		if got < 0 || got > 366*24*time.Hour {
 			t.Fatalf("%q is read as %s", text, got)
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode"
 
+	"sbx/internal/fault"
 	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -42,11 +43,31 @@ func (r *Runner) watchInactivity(ctx context.Context, t Task, p *outputTracker, 
 		if ctx.Err() != nil || !r.extendWhileBusy(ctx, t, p, before) {
 			return
 		}
-		if p.silentTime() >= limit {
+		switch {
+		case p.silentTime() < limit:
+		case p.isAsked() && !r.logShowsSilence(ctx, t, p):
+			p.noteOutput()
+		default:
 			cut(expiredError{ReasonInactivity})
 			return
 		}
 	}
+}
+
+// logShowsSilence reports whether the log can be read and has no line that its stream has not shown: a stream that
+// is lost, or cannot be opened again, is silent too. A provider that reads no log apart from its stream has none.
+func (r *Runner) logShowsSilence(ctx context.Context, t Task, p *outputTracker) bool {
+	ctx, stop := context.WithTimeout(ctx, replayTimeout)
+	defer stop()
+	for line, err := range r.o.Sandboxes.Logs(ctx, t.Last().Ref(), providers.LogQuery{Since: p.lastWritten()}) {
+		switch {
+		case fault.KindOf(err) == fault.KindUnsupported:
+			return true
+		case err != nil || line.Gap == nil && line.At.After(p.lastWritten()):
+			return false
+		}
+	}
+	return ctx.Err() == nil
 }
 
 // extendWhileBusy waits while a silent program shows other activity; false = ctx ended.
@@ -222,6 +243,27 @@ func (p *outputTracker) noteGrowth(stream string, size int64) {
 	if p.open[stream] != size {
 		p.open[stream], p.lastOutput = size, time.Now()
 	}
+}
+
+// lastWritten is the provider's clock at the last line that was shown.
+func (p *outputTracker) lastWritten() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.written
+}
+
+// isAsked reports whether the sandbox is asked for its program; else its output comes with its exit over one stream.
+func (p *outputTracker) isAsked() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.lastAnswer.IsZero()
+}
+
+// noteOutput records that there may be output now that was not shown.
+func (p *outputTracker) noteOutput() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lastOutput = time.Now()
 }
 
 // silentTime is how long there was no output, as far as it could be read: while the sandbox does not answer, nothing

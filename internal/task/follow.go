@@ -88,8 +88,8 @@ func (r *Runner) awaitExit(ctx context.Context, ref sandbox.Ref, p *outputTracke
 			return *exit, nil
 		case err == nil:
 			refused = time.Time{}
-			if outputOver == nil && output.isOver() && !p.isOutputLost() {
-				*output = startBackground(ctx, func(ctx context.Context) { r.streamOutput(ctx, ref, p) })
+			if outputOver == nil {
+				r.followAgain(ctx, ref, p, output)
 			}
 		case ctx.Err() != nil:
 			return sandbox.Exit{}, ctx.Err()
@@ -116,6 +116,13 @@ func (r *Runner) awaitExit(ctx context.Context, ref sandbox.Ref, p *outputTracke
 			outputOver = nil // it hastens one look only
 		case <-pauses.After():
 		}
+	}
+}
+
+// followAgain follows a stream again that has ended while its program runs.
+func (r *Runner) followAgain(ctx context.Context, ref sandbox.Ref, p *outputTracker, output *background) {
+	if output.isOver() && !p.isOutputLost() {
+		*output = startBackground(ctx, func(ctx context.Context) { r.streamOutput(ctx, ref, p) })
 	}
 }
 

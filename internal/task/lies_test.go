@@ -38,6 +38,19 @@ func TestAStreamThatHasEndedIsNoSilence(t *testing.T) {
 	})
 }
 
+// TestALogThatCannotBeReadIsNoSilence: the stream of a program that talks ends, and cannot be opened again.
+func TestALogThatCannotBeReadIsNoSilence(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
+		s.lie = lie{source: "inside", says: "cut", from: 10 * time.Second, until: forever, once: true}
+		s.hurt("cloud", "logs", "away", 10*time.Second, forever)
+		_, over := s.begin("t-1", plain(), works(3*time.Minute, sandbox.ClassOK))
+		require.NoError(t, <-over)
+		assert.Equal(t, []sandbox.Class{sandbox.ClassOK}, classes(s.now(t, "t-1")))
+	})
+}
+
 // TestOneReadLeavesNoRecord: what has stopped by itself is deleted, also while its record by id is not found.
 func TestOneReadLeavesNoRecord(t *testing.T) {
 	t.Parallel()
