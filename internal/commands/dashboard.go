@@ -10,11 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
+	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
+	"sbx/internal/runbook"
 	"sbx/internal/runbook/engine"
 	"sbx/internal/sandbox"
 	"sbx/internal/tui"
@@ -197,6 +199,40 @@ func (s dashboardSource) Page(ctx context.Context, verb string, ref sandbox.Ref,
 		err = nil
 	}
 	return text.String(), err
+}
+
+// Investigation answers the first steps of the runbook by what was read already.
+func (s dashboardSource) Investigation(ctx context.Context, judged []fleet.Judged) ([]tui.StepPage, error) {
+	book, err := s.deps.findRunbook(ctx, []string{stuckRunbook}, "")
+	if err != nil {
+		return nil, err
+	}
+	var pages []tui.StepPage
+	for _, step := range s.Steps(ctx, judged) {
+		page := tui.StepPage{Title: step.Title, Answers: step.Answers, ETA: step.ETA}
+		for _, c := range runbook.Collectors() {
+			if c.ID == step.ID {
+				page.Line, page.Without = s.deps.Process.Name()+" "+c.Command, c.Without
+			}
+		}
+		for _, written := range book.Spec.Steps {
+			if slices.Contains(written.Collect, runbook.Word(step.ID)) && written.Text != "" {
+				page.Text = append(page.Text, strings.Join(strings.Fields(book.Fill(written.Text)), " "))
+			}
+		}
+		pages = append(pages, page)
+	}
+	return pages, nil
+}
+
+// Cleanup says how cleanup runs.
+func (s dashboardSource) Cleanup(ctx context.Context) tui.CleanupWord {
+	status, err := ops.CleanupStatus(ctx, s.deps.Env, ops.CleanupStatusRequest{Every: s.deps.Thresholds(sandbox.Sandbox{}).CleanupEvery})
+	if err != nil {
+		return tui.CleanupWord{Text: "not read", Tone: output.Muted}
+	}
+	text, tone := views.CleanupWord(status.Status, s.deps.Now())
+	return tui.CleanupWord{Text: text, Tone: tone}
 }
 
 // Plan reads what a verb would do.

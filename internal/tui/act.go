@@ -222,6 +222,7 @@ func (m *Model) report(msg reportMsg) tea.Cmd {
 func (m *Model) finish(msg doneMsg) tea.Cmd {
 	a := msg.act
 	a.step, m.marked, m.page.title = actOver, nil, a.verb+": over"
+	m.steps.endings = append(m.steps.endings, msg.result.Endings...)
 	a.stop()
 	if len(msg.result.Endings) > 0 {
 		m.page.lines = append(m.page.lines, "", ops.CountsText(fleet.Count(msg.result.Endings)))

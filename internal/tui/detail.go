@@ -14,7 +14,7 @@ import (
 // What the detail of the row under the cursor takes, a rule line included, and from which height of the screen on it
 // takes more.
 const (
-	fewDetails  = 5
+	fewDetails  = 4
 	manyDetails = 8
 	highScreen  = 30
 )

@@ -37,10 +37,11 @@ func TestTheDetailSaysWhyAndWhyNot(t *testing.T) {
 	m.Update(lookMsg{looks: []look.LiveLook{seen}, at: noon()})
 	assert.Equal(t, head+"not     memory leak: memory is flat\nusage   cpu 98%, busy loop\noutput  planning step 3\\x1b[2J\noutput  planning step 4\n"+foot, detail())
 	m.height = highScreen - 1
-	assert.Equal(t, head+"not     memory leak: memory is flat\n"+foot, detail())
+	assert.Equal(t, head+foot, detail(), "a low screen has room for the reason and the command")
+	m.height = highScreen - 1 + manyDetails
 	seen.Causes[0].Cause = sandbox.CauseLeak
 	m.Update(lookMsg{looks: []look.LiveLook{seen}, at: noon()})
-	assert.Equal(t, head+"output  planning step 4\n"+foot, detail(), "what speaks against another cause than the shown one is no answer")
+	assert.Equal(t, head+"usage   cpu 98%, busy loop\noutput  planning step 3\\x1b[2J\noutput  planning step 4\n"+foot, detail(), "what speaks against another cause than the shown one is no answer")
 	m.now = func() time.Time { return noon().Add(lookKeeps) }
 	assert.Equal(t, head+foot, detail(), "the look is too old")
 }

@@ -2,8 +2,10 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -36,13 +38,10 @@ func (m *Model) Frame() []string {
 			m.line(segment{fmt.Sprintf("this one has %d x %d. q quits.", m.width, m.height), output.Plain}),
 		}, m.height)
 	}
-	var lines []string
-	if m.topHeight() > 0 {
-		lines = append(m.header(), m.tabLine(), m.filterLine())
-	}
+	lines := slices.Concat(m.header(), m.stripLines(), []string{m.tabLine()})
 	switch {
 	case m.showsRunbook():
-		lines = append(lines, m.railLines()...)
+		lines = append(lines, m.stepPageLines()...)
 	case m.page != nil:
 		lines = append(lines, m.pageLines()...)
 	case m.tab == tabTasks:
@@ -51,7 +50,7 @@ func (m *Model) Frame() []string {
 		lines = append(lines, m.tableLines()...)
 		lines = append(lines, m.detailLines()...)
 	}
-	return append(m.fill(lines, m.height-1), m.keyLine())
+	return append(m.fill(lines, m.height-2), m.filterLine(), m.keyLine())
 }
 
 // fill makes lines exactly height lines.
@@ -80,36 +79,97 @@ func (m *Model) line(segments ...segment) string {
 	return b.String()
 }
 
-// header is a line for each profile: what `stats` says of it, and how old that is.
-func (m *Model) header() []string {
-	width := 8
-	for _, f := range m.feeds {
-		width = max(width, output.Width(f.profile))
+// header is a line for the screen, and one for its profiles.
+func (m *Model) header() []string { return []string{m.screenLine(), m.profilesLine()} }
+
+// screenLine says what is read, how old it is, what was done here last, and the time.
+func (m *Model) screenLine() string {
+	what := fmt.Sprintf("%d profiles", len(m.feeds))
+	if len(m.feeds) == 1 {
+		what = m.feeds[0].profile
 	}
-	width = min(width, 20)
-	var lines []string
-	for i, f := range m.feeds {
-		if left := len(m.feeds) - i; i == m.mostFeeds() && left > 1 {
-			lines = append(lines, m.line(segment{fmt.Sprintf("and %d more profiles: --provider chooses", left), output.Muted}))
-			break
+	left := []segment{{"sbx", output.Good}, {"  " + what, output.Plain}}
+	if age, known := m.readAge(); known {
+		left = append(left, segment{"  read " + sandbox.FormatDuration(age) + " ago", output.Muted})
+	}
+	if m.paused {
+		left = append(left, segment{"  PAUSED", output.Warn})
+	}
+	right := []segment{{m.now().UTC().Format("15:04:05Z"), output.Muted}}
+	if gone, open := m.provedEnds(); gone+open > 0 {
+		done := segment{fmt.Sprintf("last: %d ended, verified  ", gone), output.Good}
+		if open > 0 {
+			done = segment{fmt.Sprintf("last: %d ended, %d not verified  ", gone, open), output.Bad}
 		}
-		lines = append(lines, m.feedLine(f, width))
+		right = append([]segment{done}, right...)
 	}
-	return append(lines, m.limitsLines()...)
+	gap := m.width
+	for _, s := range slices.Concat(left, right) {
+		gap -= output.Width(s.text)
+	}
+	return m.line(append(append(left, segment{strings.Repeat(" ", max(2, gap)), output.Plain}), right...)...)
 }
 
-// mostFeeds is for how many profiles the header has room: a third of the screen.
-func (m *Model) mostFeeds() int { return max(1, m.height/3-1) }
-
-func (m *Model) feedLine(f *feed, width int) string {
-	name := segment{m.cells.Fit(f.profile, width) + "  ", output.Plain}
-	if !f.known {
-		if f.err != nil {
-			return m.line(name, segment{"not read: " + f.err.Error(), output.Bad})
+// readAge is how long ago the profile was read whose list is the oldest.
+func (m *Model) readAge() (age time.Duration, known bool) {
+	for _, f := range m.feeds {
+		if f.known {
+			age, known = max(age, m.now().Sub(f.round.At)), true
 		}
-		return m.line(name, segment{"reading ...", output.Muted})
 	}
-	return m.line(append([]segment{name}, m.fitFigures(m.feedFigures(f), m.width-output.Width(name.text))...)...)
+	return age, known
+}
+
+// profilesLine has a share of the line for each profile; those that are in trouble come first.
+func (m *Model) profilesLine() string {
+	const least = 16
+	feeds := slices.Clone(m.feeds)
+	slices.SortStableFunc(feeds, func(a, b *feed) int { return count(b.err != nil) - count(a.err != nil) })
+	most, left := min(len(feeds), m.width/least), m.width
+	if most < len(feeds) {
+		left -= len("and 99 more")
+		most = left / least
+	}
+	var segments []segment
+	for i, f := range feeds[:most] {
+		share := left / (most - i)
+		width := 0
+		for _, s := range m.feedSegments(f, share-2) {
+			segments = append(segments, s)
+			width += output.Width(s.text)
+		}
+		segments = append(segments, segment{"  ", output.Plain})
+		left -= width + 2
+	}
+	if more := len(feeds) - most; more > 0 {
+		segments = append(segments, segment{fmt.Sprintf("and %d more", more), output.Muted})
+	}
+	return m.line(segments...)
+}
+
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// feedSegments are a profile and what there is room to say of it.
+func (m *Model) feedSegments(f *feed, room int) []segment {
+	name := segment{m.cells.Cut(f.profile, max(8, room-4)) + " ", output.Plain}
+	left := room - output.Width(name.text)
+	switch {
+	case f.known && room < wideFeed:
+		return append([]segment{name}, m.fitFigures(m.shortFigures(f), left)...)
+	case f.known:
+		return append([]segment{name}, m.fitFigures(m.feedFigures(f), left)...)
+	case f.err != nil:
+		return []segment{name, {m.cells.Cut("not read: "+f.err.Error(), left), output.Bad}}
+	}
+	if room < wideFeed {
+		return []segment{name, {"-", output.Muted}}
+	}
+	return []segment{name, {"reading ...", output.Muted}}
 }
 
 // tabLine are the tabs with their counts; the open one stands in brackets.
@@ -130,9 +190,6 @@ func (m *Model) tabLine() string {
 		segments = append(segments, segment{text, tone})
 	}
 	state := ""
-	if m.paused {
-		state += " PAUSED"
-	}
 	if n := len(m.marked); n > 0 {
 		state += fmt.Sprintf(" %d marked", n)
 		if hidden := n - m.markedHere(); hidden > 0 {
@@ -164,18 +221,12 @@ func (m *Model) orderText() string {
 	return text
 }
 
-// tableHeight is for how many rows the table has room.
-func (m *Model) tableHeight() int {
-	return max(1, m.height-m.topHeight()-2-m.detailHeight())
-}
+// topHeight is how many lines stand above the table: the header, the strip and the tabs.
+const topHeight = 5
 
-// topHeight is how many lines stand above the table: the header, the tabs and the filter. A low screen has no room for
-// them above the runbook.
-func (m *Model) topHeight() int {
-	if m.showsRunbook() && m.height < highScreen {
-		return 0
-	}
-	return min(len(m.feeds), m.mostFeeds()+1) + m.limitsHeight() + 2
+// tableHeight is for how many rows the table has room: above it are its titles, below it the filter and the keys.
+func (m *Model) tableHeight() int {
+	return max(1, m.height-topHeight-3-m.detailHeight())
 }
 
 func (m *Model) tableLines() []string {
@@ -322,10 +373,7 @@ func (m *Model) pageLines() []string {
 
 // pageHeight is for how many lines of a page there is room.
 func (m *Model) pageHeight() int {
-	if m.showsRunbook() {
-		return m.railRoom(len(m.railHead()))
-	}
-	return m.tableHeight() + m.detailHeight() - 1
+	return m.tableHeight() + m.detailHeight()
 }
 
 // wrapped breaks lines of prose that are wider than the screen, with the indent that they have.

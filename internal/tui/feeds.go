@@ -2,9 +2,9 @@ package tui
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
-	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
@@ -70,23 +70,21 @@ func (m *Model) fitFigures(figures []figure, left int) []segment {
 	return shown
 }
 
-// roomyHeight is the height from which the limits of the figures have a line.
-const roomyHeight = 24
+// wideFeed is the room from which a profile has the figures with their names.
+const wideFeed = 30
 
-// limitsLines is that line, if the screen has room for it.
-func (m *Model) limitsLines() []string {
-	var all []look.Figures
-	for _, f := range m.feeds {
-		if f.known {
-			all = append(all, f.round.Figures)
-		}
+// shortFigures are how many run and how many of them are stuck, or why that is not known.
+func (m *Model) shortFigures(f *feed) []figure {
+	if f.stale() {
+		return []figure{{"STALE " + sandbox.FormatDuration(max(0, m.now().Sub(f.round.At))), output.Bad, false}, {f.err.Error(), output.Bad, true}}
 	}
-	return []string{m.line(segment{views.ThresholdLine(all), output.Muted})}[:m.limitsHeight()]
-}
-
-func (m *Model) limitsHeight() int {
-	if m.height < roomyHeight {
-		return 0
+	s := f.figures()
+	all := []figure{{"-", output.Muted, false}}
+	if n := s.Counts.Active; n != nil {
+		all[0] = figure{strconv.FormatInt(*n, 10), output.Plain, false}
 	}
-	return 1
+	if f.stuck > 0 {
+		all = append(all, figure{fmt.Sprintf("%d stuck", f.stuck), output.Bad, false})
+	}
+	return all
 }

@@ -60,13 +60,13 @@ func bindings() []binding {
 		{"cleanup", []string{"X"}, "X", "clean up what is stuck: plan, question, proof", "X cleanup", planAct(ops.VerbCleanup)},
 		{"stop", []string{"s"}, "s", "stop the tasks of what is marked, else of the sandbox under the cursor", "", planAct(ops.VerbStop)},
 		{"reconcile", []string{"R"}, "R", "reconcile records with what really runs", "", planAct(ops.VerbReconcile)},
-		{"runbook_1", []string{"1"}, "1", "the runbook of stuck sandboxes, its step 1: how many are there?", "1 runbook", runbookKey(1)},
-		{"runbook_2", []string{"2"}, "2", "its step 2: which are stuck?", "", runbookKey(2)},
-		{"runbook_3", []string{"3"}, "3", "its step 3: what do the logs say?", "", runbookKey(3)},
-		{"runbook_4", []string{"4"}, "4", "its step 4: what do they use?", "", runbookKey(4)},
-		{"runbook_5", []string{"5"}, "5", "its step 5: does cleanup run?", "", runbookKey(5)},
-		{"runbook_6", []string{"6"}, "6", "what it does about the causes, and its question", "", runbookKey(6)},
-		{"runbook_7", []string{"7"}, "7", "its verification", "", runbookKey(7)},
+		{"runbook_1", []string{"1"}, "1", "step 1 of the runbook of stuck sandboxes: how many are there?", "1-7 step", stepKey(stepCount)},
+		{"runbook_2", []string{"2"}, "2", "step 2: which are stuck?", "", stepKey(stepStuck)},
+		{"runbook_3", []string{"3"}, "3", "step 3: what do the logs say?", "", stepKey(stepLogs)},
+		{"runbook_4", []string{"4"}, "4", "step 4: what do they use?", "", stepKey(stepUsage)},
+		{"runbook_5", []string{"5"}, "5", "step 5: does cleanup run?", "", stepKey(stepCleanup)},
+		{"runbook_6", []string{"6"}, "6", "step 6: end what is stuck; 6 again begins the run, which shows each plan and asks first", "", stepKey(stepEnd)},
+		{"runbook_7", []string{"7"}, "7", "step 7: what was ended, and is it verified?", "", stepKey(stepVerify)},
 		{"sort", []string{"o"}, "o", "sort by problem, age, idle or ref", "o sort", (*Model).nextOrder},
 		{"reverse", []string{"O"}, "O", "reverse the order", "", func(m *Model) tea.Cmd { m.reverse = !m.reverse; m.rebuild(); return nil }},
 		{"pause", []string{"p"}, "p", "pause: nothing is read; in a log, it stays where it is", "p pause", (*Model).togglePause},
@@ -157,7 +157,7 @@ func (m *Model) scroll(n int) {
 	if m.page != nil {
 		lines := len(m.page.lines)
 		if m.showsRunbook() {
-			lines = len(m.railDetail())
+			lines = len(m.stepLines())
 		}
 		m.page.top = max(0, min(m.page.top+n, lines-m.pageHeight()))
 		return

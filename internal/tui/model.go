@@ -51,6 +51,7 @@ type Model struct {
 	marked   map[sandbox.Ref]bool
 	act      *act  // whose page is open; nil = none
 	rail     *rail // of the newest run of the runbook; nil = none
+	steps    steps // of the runbook
 	running  sync.WaitGroup
 	quitting bool // as soon as the act and the run of the runbook are over
 
@@ -69,7 +70,7 @@ type page struct {
 	ref   sandbox.Ref
 	log   *log          // of a page of lines that come; nil = of another one
 	tones []output.Tone // of the lines of a log
-	rail  bool          // it shows the run of the runbook
+	step  int           // the step of the runbook that it shows; 0 = none
 }
 
 // NewModel is a dashboard that has not read anything. ctx ends its reads.
@@ -83,7 +84,7 @@ func NewModel(ctx context.Context, source Source, now func() time.Time, program 
 
 // Init starts the first round of every profile.
 func (m *Model) Init() tea.Cmd {
-	return tea.Batch(m.pollDue(m.now()), m.tasksDue(m.now()), m.beatOn(), m.askBackground())
+	return tea.Batch(m.pollDue(m.now()), m.tasksDue(m.now()), m.stepsDue(m.now()), m.beatOn(), m.askBackground())
 }
 
 // Update takes a message. It reads nothing itself.
@@ -92,7 +93,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 	m.leaveLog()
 	switch msg := msg.(type) {
 	case beatMsg: // only times on the screen have changed
-		return m, tea.Batch(m.pollDue(now), m.lookDue(now), m.tasksDue(now), m.beatOn())
+		return m, tea.Batch(m.pollDue(now), m.lookDue(now), m.tasksDue(now), m.stepsDue(now), m.beatOn())
 	case roundMsg:
 		m.take(msg.LiveRound, now)
 		m.rebuild()
@@ -112,6 +113,10 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 		return m, m.report(msg)
 	case doneMsg:
 		return m, m.finish(msg)
+	case stepsMsg:
+		m.takeSteps(msg)
+	case cleanupMsg:
+		m.takeCleanup(msg, now)
 	case railEvent:
 		return m, m.takeRail(msg)
 	case noticeMsg:

@@ -73,6 +73,19 @@ func (s *scene) Look(_ context.Context, items []sandbox.Sandbox) []look.LiveLook
 	return all
 }
 
+func (*scene) Investigation(_ context.Context, judged []fleet.Judged) ([]StepPage, error) {
+	var pages []StepPage
+	for _, title := range []string{"Check active sandbox count", "Identify stuck sandboxes", "Examine sandbox logs", "Check resource usage", "Review cleanup job status"} {
+		pages = append(pages, StepPage{
+			Title: title, Text: []string{"What to know of it."}, Answers: []look.Answer{{Question: "how many are there?", Text: strconv.Itoa(len(judged)), Known: true}},
+			Line: "sbx stats", Without: "the dashboard of the provider", ETA: 2 * time.Minute,
+		})
+	}
+	return pages, nil
+}
+
+func (*scene) Cleanup(context.Context) CleanupWord { return CleanupWord{"never ran", output.Warn} }
+
 func (s *scene) Tasks(context.Context) ([]ops.TaskState, error) { return s.tasks, s.broken }
 
 func (s *scene) Page(_ context.Context, verb string, ref sandbox.Ref, _ int) (string, error) {

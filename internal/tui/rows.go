@@ -117,7 +117,7 @@ func (o order) title() string { return [orders]string{"problem", "age", "idle", 
 // rebuild makes the rows of the tab from what is known, and keeps the cursor on its sandbox.
 func (m *Model) rebuild() {
 	now := m.now()
-	m.counts = [tabs]int{}
+	m.counts, m.steps.all = [tabs]int{}, [tabs]int64{}
 	m.rows = m.rows[:0]
 	total := 0
 	for _, f := range m.feeds {
@@ -136,6 +136,8 @@ func (m *Model) rebuild() {
 			if r.group == tabUnjudged {
 				f.open++
 			}
+			m.steps.all[r.group]++
+			m.steps.all[tabAll]++
 			if !m.wants(r, now) {
 				continue
 			}

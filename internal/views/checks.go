@@ -292,3 +292,18 @@ func ShowCleanupStatus(p *output.Printer, schema string, r *ops.CleanupStatusRes
 	}
 	return output.ShowItemAs(p, output.ItemSpec[cron.Status]{Schema: schema, Columns: CleanupStatusColumns()}, r.Status, errors.Join(errs...), errs...)
 }
+
+// CleanupWord says in a word or two how cleanup runs: when it last ran, or what is wrong.
+func CleanupWord(s cron.Status, now time.Time) (string, output.Tone) {
+	switch {
+	case s.LastRun.IsZero():
+		return "never ran", output.Warn
+	case s.Refused:
+		return "refused", output.Bad
+	case s.Overdue && s.LastSuccess.IsZero():
+		return "it fails", output.Bad
+	case s.Overdue:
+		return "late " + sandbox.FormatElapsed(now.Sub(s.LastSuccess)), output.Bad
+	}
+	return sandbox.FormatElapsed(max(0, now.Sub(s.LastRun))) + " ago", output.Good
+}

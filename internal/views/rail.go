@@ -21,6 +21,8 @@ type Rail struct {
 	Acts   []RailStep // of the causes and procedures that are done
 	Checks []RailStep // of the verification
 	Calls  []RailStep // whom to call now, or when
+
+	Endings []sandbox.Ending // what its acts have done to sandboxes
 }
 
 // RailStep is a line of a rail.
@@ -51,6 +53,13 @@ func RailOf(r *engine.Run) Rail {
 			rail.Checks = append(rail.Checks, railStep(s))
 		case s.State != engine.NotSelected && (s.Kind == runbook.KindAct || s.Kind == runbook.KindManual):
 			rail.Acts = append(rail.Acts, railStep(s))
+		}
+	}
+	for _, s := range r.Acts() {
+		for _, o := range s.Act.Outcomes {
+			if ref, err := sandbox.ParseRef(o.Ref); err == nil { // a task is none
+				rail.Endings = append(rail.Endings, sandbox.Ending{Ref: ref, Outcome: o.Outcome, Reason: o.Reason})
+			}
 		}
 	}
 	for _, c := range r.Causes {

@@ -276,23 +276,31 @@ func (d *diagnosis) answerCount(stats []fleet.ProviderStats, err error) ([]reply
 	if err != nil {
 		return nil, err
 	}
+	figures := make([]Figures, len(stats))
+	for i, s := range stats {
+		figures[i] = providerFigures(d.env, s, Census{})
+	}
+	return d.countReplies(figures), nil
+}
+
+// countReplies are the answers by the figures of the profiles.
+func (d *diagnosis) countReplies(figures []Figures) []reply {
 	var ages []time.Duration
 	active, starting := map[string]int{}, map[string]int{}
 	lost := []string{}
 	var growth []string
-	for _, s := range stats {
-		f := providerFigures(d.env, s, Census{})
+	for _, f := range figures {
 		ages = append(ages, f.Ages...)
-		if s.Stats.Active == nil {
-			lost = append(lost, s.Provider)
+		if f.Counts.Active == nil {
+			lost = append(lost, f.Provider)
 			continue
 		}
-		active[s.Provider] = int(*s.Stats.Active)
-		if s.Stats.Provisioning != nil {
-			starting[s.Provider] = int(*s.Stats.Provisioning)
+		active[f.Provider] = int(*f.Counts.Active)
+		if f.Counts.Provisioning != nil {
+			starting[f.Provider] = int(*f.Counts.Provisioning)
 		}
 		if from, to, known := f.Counts.Growth(f.Limits.CleanupEvery, d.env.Now()); known {
-			growth = append(growth, fmt.Sprintf("%s %s, %d to %d in %s", s.Provider, growthWord(from.Active, to.Active), from.Active, to.Active, sandbox.FormatDuration(to.At.Sub(from.At).Truncate(time.Second))))
+			growth = append(growth, fmt.Sprintf("%s %s, %d to %d in %s", f.Provider, growthWord(from.Active, to.Active), from.Active, to.Active, sandbox.FormatDuration(to.At.Sub(from.At).Truncate(time.Second))))
 		}
 	}
 	replies := []reply{countReply(active, lost), countReply(starting, lost), replyUnknown("no sandbox runs whose age is known"), replyUnknown("one count shows no trend; a later look compares")}
@@ -306,7 +314,7 @@ func (d *diagnosis) answerCount(stats []fleet.ProviderStats, err error) ([]reply
 	if len(growth) > 0 {
 		replies[3] = replyWith("%s", strings.Join(growth, "; "))
 	}
-	return replies, nil
+	return replies
 }
 
 func growthWord(from, to int64) string {

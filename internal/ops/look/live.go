@@ -19,8 +19,8 @@ type Live struct {
 	fleet *fleet.Fleet
 
 	mu      sync.Mutex
-	rounds  map[string][]fleet.Judged // the newest rows of each profile
-	answers map[sandbox.Ref]answer    // of the newest looks
+	rounds  map[string]LiveRound   // the newest of each profile
+	answers map[sandbox.Ref]answer // of the newest looks
 }
 
 // answer is what a look got from inside a sandbox.
@@ -38,7 +38,7 @@ func NewLive(ctx context.Context, env *ops.Env) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Live{Env: env, fleet: f, rounds: map[string][]fleet.Judged{}, answers: map[sandbox.Ref]answer{}}, nil
+	return &Live{Env: env, fleet: f, rounds: map[string]LiveRound{}, answers: map[sandbox.Ref]answer{}}, nil
 }
 
 // Profiles are those that are read, in their order.
@@ -74,12 +74,12 @@ func (l *Live) Round(ctx context.Context, profile string) LiveRound {
 	}
 	r.FiguresErr = stats.Err
 	r.Rows = one.Judge(ctx, stats.Items, fleet.Judging{Now: l.Env.Now, Thresholds: l.Env.Thresholds})
-	l.keepRound(r)
 	var census Census
 	for _, j := range r.Rows {
 		census.Add(profile, j.Verdict)
 	}
 	r.Figures = providerFigures(l.Env, stats, census)
+	l.keepRound(r)
 	return r
 }
 
@@ -115,7 +115,7 @@ func (l *Live) Look(ctx context.Context, items []sandbox.Sandbox) []LiveLook {
 func (l *Live) keepRound(r LiveRound) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.rounds[r.Profile] = r.Rows
+	l.rounds[r.Profile] = r
 }
 
 // beside are the other running sandboxes of the profiles of some, with what they answered lately.
@@ -130,7 +130,7 @@ func (l *Live) beside(items []sandbox.Sandbox) []fleet.Answers {
 	maps.DeleteFunc(l.answers, func(_ sandbox.Ref, a answer) bool { return now.Sub(a.at) > answerKeeps })
 	var all []fleet.Answers
 	for profile := range profiles {
-		for _, j := range l.rounds[profile] {
+		for _, j := range l.rounds[profile].Rows {
 			if j.Sandbox.State == sandbox.StateRunning {
 				all = append(all, fleet.Answers{Sandbox: j.Sandbox, Verdict: l.answers[j.Sandbox.Ref()].verdict})
 			}

@@ -1,0 +1,321 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"sbx/internal/fleet"
+	"sbx/internal/ops/look"
+	"sbx/internal/output"
+	"sbx/internal/sandbox"
+)
+
+// The steps of the runbook, by their keys.
+const (
+	stepCount = 1 + iota
+	stepStuck
+	stepLogs
+	stepUsage
+	stepCleanup
+	stepEnd
+	stepVerify
+	stepsEnd
+)
+
+// StepPage is a step of the investigation with what is known now.
+type StepPage struct {
+	Title   string
+	Text    []string // what to know about it
+	Answers []look.Answer
+	Line    string        // the command line that answers the same
+	Without string        // how it is done without sbx
+	ETA     time.Duration // what the runbook allows a person
+}
+
+// CleanupWord says in a word or two how cleanup runs.
+type CleanupWord struct {
+	Text string
+	Tone output.Tone
+}
+
+// Times of the steps.
+const (
+	stepsAgain   = 2 * time.Second  // the page of a step is answered again after
+	cleanupAgain = 15 * time.Second // the record of cleanup is read again after
+	oldFigure    = time.Minute      // an older figure is shown with its age
+)
+
+// The messages of the steps.
+type (
+	stepsMsg struct {
+		pages []StepPage
+		err   error
+		at    time.Time
+	}
+	cleanupMsg CleanupWord
+)
+
+// steps are what is known of the steps beside the rows.
+type steps struct {
+	pages         []StepPage // of the investigation; nil = none was read
+	err           error
+	at            time.Time
+	asking        bool
+	cleanup       CleanupWord // "" = it was not read
+	cleanupNext   time.Time
+	cleanupAsking bool
+	all           [tabs]int64 // sandboxes by their groups, whatever the filter leaves
+	endings       []sandbox.Ending
+}
+
+// cell is a step on the strip.
+type cell struct {
+	name, figure string
+	tone         output.Tone
+}
+
+// strip are the cells of the steps, by what was listed and judged.
+func (m *Model) strip() []cell {
+	s := &m.steps
+	suspects := s.all[tabStuck] + s.all[tabRisk]
+	read, withErrors, used := m.suspectFigures()
+	cells := []cell{
+		{"count", m.activeText(), output.Plain}, {"stuck", "-", output.Muted}, {"logs", "-", output.Muted}, {"usage", "-", output.Muted},
+		{"cleanup", "-", output.Muted}, {"end", "-", output.Muted}, {"verify", "not yet", output.Muted},
+	}
+	set := func(step int, tone output.Tone, format string, args ...any) {
+		cells[step-1].figure, cells[step-1].tone = fmt.Sprintf(format, args...), tone
+	}
+	known := slices.ContainsFunc(m.feeds, func(f *feed) bool { return f.known })
+	switch stuck, all := s.all[tabStuck], s.all[tabAll]-s.all[tabEnded]; {
+	case !known:
+		cells[0].tone = output.Muted
+	case stuck > 0:
+		set(stepStuck, output.Bad, "%d of %d", stuck, all)
+		set(stepEnd, output.Warn, "%d: key 6", stuck)
+	case s.all[tabUnjudged] > 0:
+		set(stepStuck, output.Warn, "0, %d open", s.all[tabUnjudged])
+		set(stepEnd, output.Plain, "none")
+	default:
+		set(stepStuck, output.Good, "0 of %d", all)
+		set(stepEnd, output.Good, "none")
+	}
+	switch {
+	case suspects == 0 && known:
+		set(stepLogs, output.Plain, "no suspect")
+		set(stepUsage, output.Plain, "no suspect")
+	case known:
+		if read > 0 {
+			set(stepLogs, toneOf(withErrors > 0), "%d errors", withErrors)
+		}
+		set(stepUsage, output.Plain, "%d of %d", used, suspects)
+	}
+	if s.cleanup.Text != "" {
+		set(stepCleanup, s.cleanup.Tone, "%s", s.cleanup.Text)
+	}
+	switch {
+	case m.rail != nil && m.rail.open != nil:
+		set(stepEnd, output.Warn, "asks you")
+	case m.act.runs(), m.rail != nil && !m.rail.over:
+		set(stepEnd, output.Warn, "at work")
+	}
+	if gone, open := m.provedEnds(); gone+open > 0 {
+		set(stepVerify, output.Good, "%d gone", gone)
+		if open > 0 {
+			set(stepVerify, output.Bad, "%d unproved", open)
+		}
+	}
+	m.ageFigures(cells)
+	return cells
+}
+
+func toneOf(bad bool) output.Tone {
+	if bad {
+		return output.Warn
+	}
+	return output.Plain
+}
+
+// activeText is how many sandboxes have not ended.
+func (m *Model) activeText() string {
+	return strconv.FormatInt(m.steps.all[tabAll]-m.steps.all[tabEnded], 10)
+}
+
+// ageFigures says of the figures that rest on the lists how old they are, where a list is old.
+func (m *Model) ageFigures(cells []cell) {
+	var oldest time.Duration
+	for _, f := range m.feeds {
+		if f.known {
+			oldest = max(oldest, m.now().Sub(f.round.At))
+		}
+	}
+	if oldest < oldFigure {
+		return
+	}
+	for _, i := range []int{stepCount, stepStuck} {
+		c := &cells[i-1]
+		c.figure, c.tone = c.figure+" "+sandbox.FormatElapsed(oldest), output.Muted
+	}
+}
+
+// suspectFigures count those that are stuck or at risk: whose log was read, whose log has errors, whose usage is known.
+func (m *Model) suspectFigures() (read, withErrors, used int64) {
+	now := m.now()
+	for _, r := range m.suspects() {
+		seen, ok := m.lookOf(r, now)
+		if !ok {
+			continue
+		}
+		if logs := seen.Signals.Logs; logs != nil {
+			read++
+			if logs.Errors > 0 {
+				withErrors++
+			}
+		}
+		if seen.Usage != nil {
+			used++
+		}
+	}
+	return read, withErrors, used
+}
+
+// suspects are the rows that are stuck or at risk.
+func (m *Model) suspects() (rows []*row) {
+	for i := range m.pool {
+		if r := &m.pool[i]; r.group == tabStuck || r.group == tabRisk {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// provedEnds counts what was ended from this screen.
+func (m *Model) provedEnds() (gone, open int) {
+	for _, e := range m.endings() {
+		switch e.Outcome {
+		case sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone:
+			gone++
+		case sandbox.OutcomeSkipped, sandbox.OutcomeChanged, sandbox.OutcomeNotAttempted:
+		default:
+			open++
+		}
+	}
+	return gone, open
+}
+
+// endings are those of the acts and of the run of the runbook.
+func (m *Model) endings() []sandbox.Ending {
+	if m.rail == nil {
+		return m.steps.endings
+	}
+	return slices.Concat(m.steps.endings, m.rail.view.Endings)
+}
+
+// stripLines are the two lines of the strip: seven equal cells, the open one in brackets.
+func (m *Model) stripLines() []string {
+	width := m.width / (stepsEnd - 1)
+	var names, figures []segment
+	for i, c := range m.strip() {
+		open := m.openStep() == i+1
+		tone := output.Plain
+		if open {
+			tone = output.Good
+		}
+		names = append(names, segment{m.cells.Fit(cellName(i+1, c.name, width, open), width), tone})
+		figures = append(figures, segment{m.cells.Fit(strings.Repeat(" ", min(1, width/narrowCell))+c.figure, width), c.tone})
+	}
+	return []string{m.line(names...), m.line(figures...)}
+}
+
+// narrowCell is the width from which a cell has room for brackets and every name.
+const narrowCell = 11
+
+// cellName is the name of a step with its key, marked where its page is open.
+func cellName(step int, name string, width int, open bool) string {
+	key := strconv.Itoa(step)
+	switch {
+	case width < narrowCell && open:
+		return key + ">" + strings.TrimSuffix(name, "up")
+	case width < narrowCell:
+		return key + " " + strings.TrimSuffix(name, "up")
+	case open:
+		return "[" + key + " " + name + "]"
+	}
+	return " " + key + " " + name
+}
+
+// openStep is the step whose page is open; 0 = none is.
+func (m *Model) openStep() int {
+	if m.page == nil {
+		return 0
+	}
+	return m.page.step
+}
+
+// stepKey opens the page of a step. That of the sixth, while it is open, begins the run that ends what is stuck.
+func stepKey(step int) func(*Model) tea.Cmd {
+	return func(m *Model) tea.Cmd {
+		again := m.openStep() == step
+		m.page = &page{step: step}
+		switch r := m.rail; {
+		case step != stepEnd:
+		case r != nil && r.open != nil:
+			r.answer, r.typed = true, ""
+		case again && (r == nil || r.over):
+			return m.startRunbook()
+		}
+		return m.stepsDue(m.now())
+	}
+}
+
+// stepsDue answers the open step again, and reads the record of cleanup, where it is time.
+func (m *Model) stepsDue(now time.Time) tea.Cmd {
+	s := &m.steps
+	var all []tea.Cmd
+	if step := m.openStep(); step > 0 && step < stepEnd && !s.asking && (s.at.IsZero() || now.Sub(s.at).Abs() >= stepsAgain) {
+		s.asking = true
+		judged := m.judged(now)
+		all = append(all, func() tea.Msg {
+			pages, err := m.source.Investigation(m.ctx, judged)
+			return stepsMsg{pages, err, m.now()}
+		})
+	}
+	if !s.cleanupAsking && !m.paused && due(now, s.cleanupNext) {
+		s.cleanupAsking = true
+		all = append(all, func() tea.Msg { return cleanupMsg(m.source.Cleanup(m.ctx)) })
+	}
+	return tea.Batch(all...)
+}
+
+// judged is every sandbox with its newest verdict.
+func (m *Model) judged(now time.Time) []fleet.Judged {
+	all := make([]fleet.Judged, 0, len(m.pool))
+	for _, f := range m.feeds {
+		for i := range f.round.Rows {
+			one := f.round.Rows[i]
+			if seen, ok := m.looked[one.Sandbox.Ref()]; ok && now.Sub(seen.At).Abs() < lookKeeps {
+				one = seen.Judged
+			}
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+func (m *Model) takeSteps(msg stepsMsg) {
+	s := &m.steps
+	s.asking, s.err, s.at = false, msg.err, msg.at
+	if msg.err == nil {
+		s.pages = msg.pages
+	}
+}
+
+func (m *Model) takeCleanup(msg cleanupMsg, now time.Time) {
+	s := &m.steps
+	s.cleanupAsking, s.cleanup, s.cleanupNext = false, CleanupWord(msg), now.Add(cleanupAgain)
+}
