@@ -31,9 +31,9 @@ func newDashboard(d *Deps) *cobra.Command {
 		GroupID: groupLook,
 		Short:   "Watch all sandboxes on one live screen",
 		Long: "Watch all sandboxes on one live screen, in groups by their verdict: stuck, at risk,\n" +
-			"not judged, working. Above them is a line for each provider, as `" + d.Process.Name() + " stats` has it,\n" +
-			"with the age of its figures. The last tab has the tasks. `" + d.Process.Name() + "` alone\n" +
-			"opens it, too.\n\n" +
+			"not judged, working. Above them are the seven steps of the runbook of stuck sandboxes, each\n" +
+			"with its figure; 1 to 7 open one, and 6 ends what is stuck. Looking records nothing. The last\n" +
+			"tab has the tasks. `" + d.Process.Name() + "` alone opens it, too.\n\n" +
 			"A provider that does not answer keeps its last rows, marked as stale, with the error.\n" +
 			"Rows on the screen whose records do not decide are queried, as `" + d.Process.Name() + " ls --look` does.\n" +
 			"/ filters by a text, or by `where CONDITION` as `" + d.Process.Name() + " ls --where` does (`" + d.Process.Name() + " help conditions`).\n" +
@@ -217,7 +217,7 @@ func (s dashboardSource) Investigation(ctx context.Context, judged []fleet.Judge
 		}
 		for _, written := range book.Spec.Steps {
 			if slices.Contains(written.Collect, runbook.Word(step.ID)) && written.Text != "" {
-				page.Text = append(page.Text, strings.Join(strings.Fields(book.Fill(written.Text)), " "))
+				page.Text = append(page.Text, strings.Join(strings.Fields(engine.Fill(s.deps.Env, book, written.Text)), " "))
 			}
 		}
 		pages = append(pages, page)

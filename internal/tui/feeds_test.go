@@ -22,11 +22,7 @@ func TestTheHeaderSaysHowAProviderAnswers(t *testing.T) {
 	header := func(width int) string {
 		m.width = width
 		m.Update(roundMsg{r})
-		var text string
-		for _, s := range m.feedSegments(m.feeds[0], width-6) {
-			text += s.text
-		}
-		return text
+		return m.feedTextIn(m.feeds[0], width-6)
 	}
 	for width, want := range map[int]string{
 		200: "e2b active -  stuck 1 over 10m  counters not read: HTTP 500  oldest 1m  breaker open, tries again in 20s  clock 45s behind ours  1 not judged  took 120ms  read 1s ago",

@@ -121,11 +121,22 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 		return m, m.takeRail(msg)
 	case noticeMsg:
 		m.notice = string(msg)
+	case shellMsg:
+		m.endShell(msg)
+	case tea.KeyPressMsg:
+		return m, m.press(msg)
+	default:
+		m.takeTerminal(msg)
+	}
+	return m, nil
+}
+
+// takeTerminal takes what the terminal says, keys apart.
+func (m *Model) takeTerminal(msg tea.Msg) {
+	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 		m.moveTo(m.at)
-	case shellMsg:
-		m.endShell(msg)
 	case tea.BackgroundColorMsg:
 		m.takeBackground(msg)
 	case tea.FocusMsg:
@@ -133,17 +144,20 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 	case tea.BlurMsg:
 		m.away = true
 	case tea.PasteMsg:
-		if m.answering() {
-			m.rail.typed = typed(m.rail.typed, "", msg.Content)
-		} else if m.act != nil {
-			m.act.typed = typed(m.act.typed, "", msg.Content)
-		} else {
-			m.typeText("", msg.Content)
-		}
-	case tea.KeyPressMsg:
-		return m, m.press(msg)
+		m.paste(msg.Content)
 	}
-	return m, nil
+}
+
+// paste takes a text into what is typed.
+func (m *Model) paste(text string) {
+	switch {
+	case m.answering():
+		m.rail.typed = typed(m.rail.typed, "", text)
+	case m.act != nil:
+		m.act.typed = typed(m.act.typed, "", text)
+	default:
+		m.typeText("", text)
+	}
 }
 
 // showPage shows what was read, unless another page is open by now.

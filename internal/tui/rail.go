@@ -222,7 +222,9 @@ func (m *Model) runLines() []string {
 
 // runLine is a cause or an act with its state, its answer and its time.
 func (m *Model) runLine(s views.RailStep) string {
-	return strings.TrimRight("  "+m.cells.Fit(s.State, 11)+strings.TrimSpace(s.Title+"  "+s.Answer)+"  "+s.Took, " ")
+	answer, _, _ := strings.Cut(s.Answer, "\n")
+	text := "  " + m.cells.Fit(s.State, 11) + strings.TrimSpace(s.Title+"  "+answer)
+	return strings.TrimRight(m.cells.Cut(text, max(0, m.width-output.Width(s.Took)-2))+"  "+s.Took, " ")
 }
 
 // atWork is the first act that is not over, else the last one.

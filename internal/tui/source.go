@@ -20,7 +20,16 @@ import (
 // concurrently, and end with their context.
 type Source interface {
 	Reader
+	StepReader
 	Actor
+}
+
+// StepReader answers the steps of the runbook.
+type StepReader interface {
+	// Investigation answers the questions of the first steps of the runbook, by the newest verdict of each sandbox.
+	Investigation(ctx context.Context, judged []fleet.Judged) ([]StepPage, error)
+	// Cleanup says how cleanup runs, by its record.
+	Cleanup(ctx context.Context) CleanupWord
 }
 
 // Reader reads.
@@ -31,10 +40,6 @@ type Reader interface {
 	Round(ctx context.Context, profile string) look.LiveRound
 	// Look asks sandboxes themselves.
 	Look(ctx context.Context, items []sandbox.Sandbox) []look.LiveLook
-	// Investigation answers the questions of the first steps of the runbook, by the newest verdict of each sandbox.
-	Investigation(ctx context.Context, judged []fleet.Judged) ([]StepPage, error)
-	// Cleanup says how cleanup runs, by its record.
-	Cleanup(ctx context.Context) CleanupWord
 	// Tasks are those on record, the newest first.
 	Tasks(ctx context.Context) ([]ops.TaskState, error)
 	// Page is the text of `sbx inspect REF` with the timeline, `sbx tasks show ID` or `sbx cleanup status`, so many cells wide.

@@ -108,7 +108,7 @@ func (m *Model) suspectText(step int, r *row) string {
 
 // endLines are the sixth step: what would end, or the run that ends it.
 func (m *Model) endLines() []string {
-	if m.rail != nil {
+	if m.rail != nil && !m.rail.over {
 		return m.runLines()
 	}
 	stuck := slices.DeleteFunc(m.suspects(), func(r *row) bool { return r.group != tabStuck })
@@ -130,10 +130,18 @@ func (m *Model) endLines() []string {
 			lines = append(lines, "    "+r.ref()+"  "+views.TaskAndName(*r.Sandbox))
 		}
 	}
-	if len(stuck) == 0 {
-		return append(lines, m.emptyText())
+	if len(stuck) > 0 {
+		lines = append(lines, "", "Nothing is recorded or sent until you press 6 again, or Enter: that runs the runbook, which shows the plan of each cause and asks for its count before it ends anything.")
+	} else if n := m.steps.all[tabUnjudged]; n > 0 {
+		lines = append(lines, fmt.Sprintf("  nothing is known to be stuck; %d are not judged yet", n))
+	} else {
+		lines = append(lines, "  nothing is stuck")
 	}
-	return append(lines, "", "Nothing is recorded or sent until you press 6 again, or Enter: that runs the runbook, which shows the plan of each cause and asks for its count before it ends anything.", "the same: "+m.program+" runbook run sandbox-stuck")
+	lines = append(lines, "the same: "+m.program+" runbook run sandbox-stuck")
+	if m.rail != nil {
+		lines = append(append(lines, ""), m.runLines()...)
+	}
+	return lines
 }
 
 // verifyLines are the seventh step: what was done, what is left, then what the run has verified.
@@ -157,9 +165,11 @@ func (m *Model) verifyLines() []string {
 }
 
 // feedText is a profile with all that is known of it.
-func (m *Model) feedText(f *feed) string {
+func (m *Model) feedText(f *feed) string { return m.feedTextIn(f, farAway) }
+
+func (m *Model) feedTextIn(f *feed, room int) string {
 	var b strings.Builder
-	for _, s := range m.feedSegments(f, 1000) {
+	for _, s := range m.feedSegments(f, room) {
 		b.WriteString(s.text)
 	}
 	return b.String()

@@ -81,20 +81,49 @@ type cell struct {
 
 // strip are the cells of the steps, by what was listed and judged.
 func (m *Model) strip() []cell {
-	s := &m.steps
-	suspects := s.all[tabStuck] + s.all[tabRisk]
-	read, withErrors, used := m.suspectFigures()
 	cells := []cell{
-		{"count", m.activeText(), output.Plain}, {"stuck", "-", output.Muted}, {"logs", "-", output.Muted}, {"usage", "-", output.Muted},
-		{"cleanup", "-", output.Muted}, {"end", "-", output.Muted}, {"verify", "not yet", output.Muted},
+		{"count", m.activeText(), output.Muted},
+		{"stuck", "-", output.Muted},
+		{"logs", "-", output.Muted},
+		{"usage", "-", output.Muted},
+		{"cleanup", "-", output.Muted},
+		{"end", "-", output.Muted},
+		{"verify", "not yet", output.Muted},
 	}
 	set := func(step int, tone output.Tone, format string, args ...any) {
 		cells[step-1].figure, cells[step-1].tone = fmt.Sprintf(format, args...), tone
 	}
-	known := slices.ContainsFunc(m.feeds, func(f *feed) bool { return f.known })
+	if slices.ContainsFunc(m.feeds, func(f *feed) bool { return f.known }) {
+		cells[stepCount-1].tone = output.Plain
+		m.setListed(set)
+		m.setLooked(set)
+	}
+	if c := m.steps.cleanup; c.Text != "" {
+		set(stepCleanup, c.Tone, "%s", c.Text)
+	}
+	switch {
+	case m.rail != nil && m.rail.open != nil:
+		set(stepEnd, output.Warn, "asks you")
+	case m.act.runs(), m.rail != nil && !m.rail.over:
+		set(stepEnd, output.Warn, "at work")
+	}
+	switch gone, open := m.provedEnds(); {
+	case open > 0:
+		set(stepVerify, output.Bad, "%d unproved", open)
+	case gone > 0:
+		set(stepVerify, output.Good, "%d gone", gone)
+	}
+	m.ageFigures(cells)
+	return cells
+}
+
+// setCell sets the figure of a step.
+type setCell func(step int, tone output.Tone, format string, args ...any)
+
+// setListed sets the figures that the lists and their verdicts give.
+func (m *Model) setListed(set setCell) {
+	s := &m.steps
 	switch stuck, all := s.all[tabStuck], s.all[tabAll]-s.all[tabEnded]; {
-	case !known:
-		cells[0].tone = output.Muted
 	case stuck > 0:
 		set(stepStuck, output.Bad, "%d of %d", stuck, all)
 		set(stepEnd, output.Warn, "%d: key 6", stuck)
@@ -105,33 +134,21 @@ func (m *Model) strip() []cell {
 		set(stepStuck, output.Good, "0 of %d", all)
 		set(stepEnd, output.Good, "none")
 	}
-	switch {
-	case suspects == 0 && known:
+}
+
+// setLooked sets the figures that the looks at suspects give.
+func (m *Model) setLooked(set setCell) {
+	suspects := m.steps.all[tabStuck] + m.steps.all[tabRisk]
+	if suspects == 0 {
 		set(stepLogs, output.Plain, "no suspect")
 		set(stepUsage, output.Plain, "no suspect")
-	case known:
-		if read > 0 {
-			set(stepLogs, toneOf(withErrors > 0), "%d errors", withErrors)
-		}
-		set(stepUsage, output.Plain, "%d of %d", used, suspects)
+		return
 	}
-	if s.cleanup.Text != "" {
-		set(stepCleanup, s.cleanup.Tone, "%s", s.cleanup.Text)
+	read, withErrors, used := m.suspectFigures()
+	if read > 0 {
+		set(stepLogs, toneOf(withErrors > 0), "%d errors", withErrors)
 	}
-	switch {
-	case m.rail != nil && m.rail.open != nil:
-		set(stepEnd, output.Warn, "asks you")
-	case m.act.runs(), m.rail != nil && !m.rail.over:
-		set(stepEnd, output.Warn, "at work")
-	}
-	if gone, open := m.provedEnds(); gone+open > 0 {
-		set(stepVerify, output.Good, "%d gone", gone)
-		if open > 0 {
-			set(stepVerify, output.Bad, "%d unproved", open)
-		}
-	}
-	m.ageFigures(cells)
-	return cells
+	set(stepUsage, output.Plain, "%d of %d", used, suspects)
 }
 
 func toneOf(bad bool) output.Tone {
@@ -266,6 +283,8 @@ func stepKey(step int) func(*Model) tea.Cmd {
 		case step != stepEnd:
 		case r != nil && r.open != nil:
 			r.answer, r.typed = true, ""
+		case again && (r == nil || r.over) && m.steps.all[tabStuck] == 0:
+			m.notice = "nothing is known to be stuck, so no run was begun"
 		case again && (r == nil || r.over):
 			return m.startRunbook()
 		}

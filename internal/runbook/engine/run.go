@@ -256,10 +256,12 @@ func (r *runner) isChosen(id string) bool {
 	return id == r.run.Procedure || r.run.Procedure == "" && slices.ContainsFunc(r.book.Spec.Procedures, func(p runbook.Procedure) bool { return p.Always && string(p.ID) == id })
 }
 
-// fill is a text with the settings that are configured.
-func (r *runner) fill(text string) string {
-	return r.book.FillWith(text, func(key string) (string, bool) {
-		c, err := r.env.Config()
+func (r *runner) fill(text string) string { return Fill(r.env, r.book, text) }
+
+// Fill is a text of a runbook with the settings that are configured.
+func Fill(env *ops.Env, book *runbook.Runbook, text string) string {
+	return book.FillWith(text, func(key string) (string, bool) {
+		c, err := env.Config()
 		if err != nil {
 			return "", false
 		}
