@@ -34,8 +34,9 @@ func (m *Model) View() tea.View {
 func (m *Model) Frame() []string {
 	if m.width < leastWidth || m.height < leastHeight {
 		return m.fill([]string{
-			m.line(segment{fmt.Sprintf("sbx needs a terminal of %d x %d cells;", leastWidth, leastHeight), output.Plain}),
-			m.line(segment{fmt.Sprintf("this one has %d x %d. q quits.", m.width, m.height), output.Plain}),
+			m.line(segment{fmt.Sprintf("sbx needs %d x %d", leastWidth, leastHeight), output.Plain}),
+			m.line(segment{fmt.Sprintf("cells, this is %dx%d", m.width, m.height), output.Plain}),
+			m.line(segment{"q quits", output.Plain}),
 		}, m.height)
 	}
 	lines := slices.Concat(m.header(), m.stripLines(), []string{m.tabLine()})

@@ -23,7 +23,7 @@ type wanted struct {
 const whereWord = "where "
 
 func (m *Model) setFilter(text string) {
-	m.filter = shortLine(text)
+	m.filter, m.held = shortLine(text), false
 	condition, is := strings.CutPrefix(m.filter, whereWord)
 	if !is {
 		m.want = wanted{text: strings.ToLower(m.filter)}

@@ -68,12 +68,13 @@ func bindings() []binding {
 		{"runbook_6", []string{"6"}, "6", "step 6: end what is stuck; 6 again begins the run, which shows each plan and asks first", "", stepKey(stepEnd)},
 		{"runbook_7", []string{"7"}, "7", "step 7: what was ended, and is it verified?", "", stepKey(stepVerify)},
 		{"sort", []string{"o"}, "o", "sort by problem, age, idle or ref", "o sort", (*Model).nextOrder},
-		{"reverse", []string{"O"}, "O", "reverse the order", "", func(m *Model) tea.Cmd { m.reverse = !m.reverse; m.rebuild(); return nil }},
+		{"reverse", []string{"O"}, "O", "reverse the order", "", func(m *Model) tea.Cmd { m.reverse, m.held = !m.reverse, false; m.rebuild(); return nil }},
 		{"pause", []string{"p"}, "p", "pause: nothing is read; in a log, it stays where it is", "p pause", (*Model).togglePause},
 		{"copy_ref", []string{"y"}, "y", "copy the reference", "", (*Model).copyRef},
 		{"copy_command", []string{"Y"}, "Y", "copy the command line of what is shown", "", (*Model).copyLine},
 		{"help", []string{"?"}, "?", "this help", "? help", (*Model).openHelp},
 		{"back", []string{"esc"}, "Esc", "back; without a page: remove the filter, then the marks", "", (*Model).back},
+		{"suspend", []string{"ctrl+z"}, "Ctrl-Z", "suspend; `fg` comes back", "", func(*Model) tea.Cmd { return tea.Suspend }},
 		{"quit", []string{"q", "ctrl+c"}, "q Ctrl-C", "quit", "q quit", (*Model).quit},
 	}
 }
@@ -83,7 +84,7 @@ const farAway = 1 << 30
 
 // press does what a key means. While the filter is typed, letters go there.
 func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
-	m.notice = ""
+	m.notice, m.held = "", true
 	key := msg.String()
 	if m.isTyping() && key != "ctrl+c" {
 		m.typeText(key, msg.Text)
@@ -134,7 +135,11 @@ func (m *Model) endTyping() {
 
 // typed is a text after a key.
 func typed(have, key, text string) string {
-	if r := []rune(have); key == "backspace" && len(r) > 0 {
+	r := []rune(have)
+	switch {
+	case key == "ctrl+u":
+		return ""
+	case key == "backspace" && len(r) > 0:
 		return string(r[:len(r)-1])
 	}
 	return shortLine(have + text)
@@ -174,13 +179,13 @@ func (m *Model) nextTab() tea.Cmd { return m.openTab((m.tab + 1) % tabs) }
 func (m *Model) lastTab() tea.Cmd { return m.openTab((m.tab + tabs - 1) % tabs) }
 
 func (m *Model) openTab(t tab) tea.Cmd {
-	m.tab, m.page, m.at, m.top = t, nil, 0, 0
+	m.tab, m.page, m.at, m.top, m.held = t, nil, 0, 0, false
 	m.rebuild()
 	return m.lookDue(m.now())
 }
 
 func (m *Model) nextOrder() tea.Cmd {
-	m.order = (m.order + 1) % orders
+	m.order, m.held = (m.order+1)%orders, false
 	m.rebuild()
 	return nil
 }

@@ -42,6 +42,7 @@ type Model struct {
 	sorting []ranked // room to sort them in
 	cursor  sandbox.Ref
 	at, top int   // the cursor's row, and the first row on the screen
+	held    bool  // a key was pressed since the rows were chosen: the cursor stays on its sandbox
 	page    *page // shown in place of the table; nil = the table is
 	log     *log  // that is followed; nil = none is
 

@@ -45,3 +45,29 @@ func TestOrders(t *testing.T) {
 		}
 	}
 }
+
+// TestTheFirstKeyHoldsTheCursor on its sandbox, also at the first row; until then the worst one is under it.
+func TestTheFirstKeyHoldsTheCursor(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		keys []string
+		want string
+	}{
+		"no key":        {nil, "zzzz"},
+		"down and up":   {[]string{"j", "k"}, "aaaa"},
+		"a page":        {[]string{"enter", "esc"}, "aaaa"},
+		"a tab":         {[]string{"j", "k", "tab", "shift+tab"}, "zzzz"},
+		"another order": {[]string{"j", "o", "o", "o", "o"}, "zzzz"},
+	} {
+		s := newScene()
+		box := func(id string, age time.Duration) fleet.Judged { return boxOf("e2b", id, "", age, stuckVerdict()) }
+		r := s.rounds["e2b"]
+		r.Profile, r.Rows = "e2b", []fleet.Judged{box("aaaa", time.Hour), box("bbbb", time.Minute)}
+		s.rounds["e2b"], s.rounds["local"] = r, s.rounds["none"]
+		m := board(t, s, 80, 24)
+		press(m, tc.keys...)
+		r.Rows = append(r.Rows, box("zzzz", 2*time.Hour))
+		m.Update(roundMsg{r})
+		assert.Equal(t, tc.want, m.cursor.ID, name)
+	}
+}

@@ -213,10 +213,10 @@ func (m *Model) sortRows(rows []*row) {
 	}
 }
 
-// follow finds the cursor's sandbox or task again. Where it is gone, the cursor stays at its place on the screen; at
-// the first row it stays until a key moves it, so that the worst one is under it.
+// follow finds the cursor's sandbox or task again. Where it is gone, the cursor stays at its place on the screen. Until
+// a key is pressed it is at the first row, so that the worst one is under it.
 func (m *Model) follow() {
-	if m.at == 0 {
+	if !m.held {
 		m.moveTo(0)
 		return
 	}
