@@ -113,8 +113,8 @@ func rooms() map[string][]string {
 		// a staged incident, for tests and demonstrations
 		"testkit/stagedfleet": {"sandbox", "testkit/wiretest", "testkit/e2btest", "testkit/monotasktest"},
 		"cmd/staged-incident": {"testkit/stagedfleet"},
-		// what people say of incidents
-		"incident": {"fault", "hostfile", "journal", "lock"},
+		// what earlier versions recorded of incidents
+		"incident": {"fault", "journal"},
 		// operations: what the skins do, once; no arrow among the four rooms
 		"ops":           with(words, "alert", "check", "cleanup", "config", "cron", "fleet", "history", "hostfile", "incident", "journal", "lock", "metrics", "notify", "process", "providers", "publish", "safety", "snapshot", "store", "task", "triage"), // the environment of operations, records, notifications, and what the rooms below share
 		"ops/look":      with(words, "agentlog", "alert", "check", "cleanup", "cond", "config", "cron", "fleet", "history", "notify", "ops", "providers", "selector", "snapshot", "task", "triage"),                                                         // what reads and judges
@@ -138,7 +138,7 @@ func rooms() map[string][]string {
 		"mcp":      {"fault", "jsontext"},
 		"tui":      with(words, "selector", "triage", "fleet", "ops", "ops/look", "output", "views"),
 		"faults":   with(words, "cleanup", "task", "config", "ops", "ops/end", "ops/launch", "reconcile", "runbook", "runbook/engine", "runbooks", "process", "selector", "store", "testkit/bubble", "testkit/opstest", "testkit/schedule", "fleet", "policy", "httpx", "providers", "testkit/wiretest", "providers/e2b", "testkit/e2btest", "providers/daytona", "testkit/daytonatest", "providers/docker", "testkit/dockertest", "providers/kubernetes", "testkit/kubernetestest", "providers/vercel", "testkit/verceltest", "providers/monotask", "testkit/monotasktest", "providers/omoios", "testkit/omoiostest", "triage"),
-		"drill":    with(words, "process", "fleet", "safety", "triage", "providers", "config", "incident", "lock", "notify", "store", "ops", "ops/look", "runbook", "runbook/engine"),
+		"drill":    with(words, "process", "fleet", "safety", "triage", "providers", "config", "lock", "notify", "store", "ops", "ops/look", "runbook", "runbook/engine"),
 		"spawn":    with(words, "fleet", "providers", "ops", "ops/end", "ops/launch", "ops/look"),
 		"commands": with(words, "spawn", "check", "tui", "mcp", "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "ops/end", "ops/incidents", "ops/launch", "ops/look", "runbook", "runbook/engine", "drill", "views", "incident", "snapshot"),
 		"cli": with(words, "alert", "process", "hostfile", "httpx", "config", "output", "notify", "cron", "journal", "lock", "store",

@@ -218,7 +218,7 @@ func (a *app) openJournals(folder string) (journal.Disk, error) { //nolint:iretu
 
 func (a *app) openIncidents() (incident.Folder, error) {
 	dir, err := a.stateFile("incidents")
-	return incident.Folder{Dir: dir, Now: a.process.Now}, err
+	return incident.Folder(dir), err
 }
 
 // openProfiles opens the named profiles, without names all, whatever is selected.

@@ -84,6 +84,9 @@ func (d *Deps) explainFlagError(cmd *cobra.Command, err error) error {
 	if word, rest := d.unknownWord(cmd); word != "" {
 		return unknownCommand(cmd, word, rest)
 	}
+	if err := d.goneVerbOf(cmd); err != nil {
+		return err
+	}
 	prefix := ""
 	if cmd.HasParent() {
 		prefix = cmd.Name() + ": "

@@ -172,8 +172,7 @@ func documents() map[string]string {
 		"resume":     "resume t-k3v9x2mq7abc -- true",
 		"runbook ls": "runbook ls", "runbook run": "runbook run sandbox-stuck", "runbook runs": "runbook runs", "runbook status": "runbook status", "runbook show": "runbook show sandbox-stuck", "runbook lint": "runbook lint",
 		"runbook new": "runbook new my-alert --out -", "runbook test": "runbook test --dir " + incidents, "runbook rules": "runbook rules",
-		"incident start": "incident start --title x", "incident note": "incident note x", "incident ack": "incident ack", "incident status": "incident status", "incident close": "incident close",
-		"incident ls": "incident ls", "incident show": "incident show", "incident report": "incident report",
+		"incident note": "incident note x", "incident report": "incident report --since 1h",
 		"config explain": "config explain", "config init": "config init", "config own": "config own --provider local --all --dry-run", "config path": "config path", "config suggest": "config suggest",
 		"config import": "config import --from base.yaml",
 	}

@@ -5,9 +5,7 @@ import (
 	"time"
 
 	"sbx/internal/config"
-	"sbx/internal/fault"
 	"sbx/internal/fleet"
-	"sbx/internal/incident"
 	"sbx/internal/lock"
 	"sbx/internal/notify"
 	"sbx/internal/ops"
@@ -31,7 +29,7 @@ func stagedThresholds() triage.Thresholds {
 }
 
 // stagedEnv is the environment of a drill: its operations see, judge and end what this run has staged
-// and nothing else. No incident records it, nobody is notified, and no check takes its cleanup for one of the
+// and nothing else. Nobody is notified, and no check takes its cleanup for one of the
 // machine. What it ends is audited as everything else, and the run of the runbook is on record.
 func (d *drillRun) stagedEnv(all *fleet.Fleet) (*ops.Env, *fleet.Fleet, error) {
 	c, err := d.Env.Config()
@@ -51,8 +49,7 @@ func (d *drillRun) stagedEnv(all *fleet.Fleet) (*ops.Env, *fleet.Fleet, error) {
 
 		Journals: from.Endings, Endings: from.Endings, RunbookRuns: from.RunbookRuns, LockRunbookRun: from.LockRunbookRun,
 
-		Incidents: func() (incident.Folder, error) { return incident.Folder{}, fault.Usage("a drill is no incident") },
-		Shared:    func() (store.Store, error) { return nil, nil }, //nolint:nilnil // it shares none
+		Shared: func() (store.Store, error) { return nil, nil }, //nolint:nilnil // it shares none
 		Lock: func(ctx context.Context, _ lock.Holder, _ time.Duration) (context.Context, func() error, error) {
 			return ctx, func() error { return nil }, nil // it acts on nothing that another run could see
 		},

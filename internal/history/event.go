@@ -10,7 +10,7 @@ import (
 )
 
 // Event is what a verb has concluded of all sandboxes, or has done, that no other record has. It is kept
-// whether or not an incident is open, so that an incident that is reported later has it.
+// for the reports of its time.
 type Event struct {
 	At        time.Time `json:"at"`
 	Verb      string    `json:"verb"`

@@ -5,7 +5,7 @@
 // transaction. A profile's sample has the counts of a complete listing and the usage of the
 // sandboxes that were asked. Evidence of a sandbox that is stuck or has failed is stored beside it,
 // since its provider may forget it. Events are what verbs have concluded. Everything is bounded by
-// Rules. The package judges nothing.
+// Rules, and notes of people by NoteRules. The package judges nothing.
 package history
 
 import (

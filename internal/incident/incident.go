@@ -1,15 +1,9 @@
-// Package incident keeps what people say of an incident: when it was started, acknowledged and closed,
-// its title, and notes. A record is a folder with one journal, to which several processes append.
-// What sbx has seen and done in that time is on record elsewhere, and ops puts both together.
-//
-// The package holds data and keeps it. It decides nothing about sandboxes, knows no verb, and
-// prints nothing; pages and reports are in views.
+// Package incident reads what earlier versions kept of incidents: a folder each, with one journal that
+// has the start, acknowledgements, notes and the end. Nothing is written here any more: an incident is
+// a run of a runbook or a span of time, and notes are in the store (package history).
 package incident
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Schema is the version of a record.
 const Schema = "sbx.incident/v1"
@@ -38,37 +32,12 @@ const (
 	MilestoneAcknowledged Milestone = "acknowledged"
 	MilestoneMitigated    Milestone = "mitigated"
 	MilestoneVerified     Milestone = "verified"
-	MilestoneClosed       Milestone = "closed"
 )
 
 // Milestones are all milestones, in their order.
 func Milestones() []Milestone {
-	return []Milestone{MilestoneDetected, MilestoneAcknowledged, MilestoneMitigated, MilestoneVerified, MilestoneClosed}
+	return []Milestone{MilestoneDetected, MilestoneAcknowledged, MilestoneMitigated, MilestoneVerified}
 }
-
-// Resolution is how an incident ended.
-type Resolution string
-
-// The closed list.
-const (
-	Resolved   Resolution = "resolved"
-	FalseAlarm Resolution = "false-alarm"
-	Duplicate  Resolution = "duplicate"
-)
-
-// Resolutions are all resolutions.
-func Resolutions() []Resolution { return []Resolution{Resolved, FalseAlarm, Duplicate} }
-
-// State is where an incident is.
-type State string
-
-// The closed list.
-const (
-	Open       State = "open"
-	StateEnded State = "closed"
-	// Damaged is a record that cannot be trusted, or is of a newer version: nothing is added to it.
-	Damaged State = "damaged"
-)
 
 // Actor is the process that wrote an event, and its user.
 type Actor struct {
@@ -78,7 +47,7 @@ type Actor struct {
 	Version string `json:"version"`
 }
 
-// Start is what is known when an incident begins.
+// Start is what was known when an incident began.
 type Start struct {
 	Schema     string    `json:"schema"`
 	Title      string    `json:"title"`
@@ -90,47 +59,31 @@ type Start struct {
 	DetectedBy string    `json:"detected_by,omitempty"` // the source of DetectedAt
 }
 
-// Step is a step of a runbook that has ended, as the record of its run has it.
-type Step struct {
-	Run, Runbook string // its ids
-	Actor        Actor  // who ran it
-	ID, Title    string
-	Kind         string
-	State        string // done, failed or skipped
-	Verdict      string // true, false, unknown; "" = it has none
-	Answer       string // of a person
-	Text         string // what it found, or why it was left out
-	ETA, Took    time.Duration
-	Began, Ended time.Time
-}
-
-// Event is one line of a record: what a person has said or decided.
+// Event is what a person has said or decided: one line of a record, or a note.
 type Event struct {
 	Kind  Kind      `json:"-"` // the journal has it
 	At    time.Time `json:"at"`
 	Actor Actor     `json:"actor"`
 	Text  string    `json:"text,omitempty"`
 
-	Start     *Start     `json:"start,omitempty"`
-	Milestone Milestone  `json:"milestone,omitempty"`
-	As        Resolution `json:"as,omitempty"`
-	Question  string     `json:"question,omitempty"` // of the runbook, that a note answers
+	Start     *Start    `json:"start,omitempty"`
+	Milestone Milestone `json:"milestone,omitempty"`
+	As        string    `json:"as,omitempty"`       // how it ended
+	Question  string    `json:"question,omitempty"` // of the runbook, that a note answers
 }
 
 // Incident is a record that was read.
 type Incident struct {
 	ID     string
 	Start  Start
-	State  State
-	As     Resolution // of a closed one
-	Events []Event    // as they were written
+	Events []Event // as they were written
 
-	StartedAt time.Time
+	StartedAt time.Time // zero where the start cannot be read
 	StartedBy Actor
-	ClosedAt  time.Time
+	ClosedAt  time.Time // zero = it was never closed
 
 	// Problem is why the record ends here although more may have been written; "" = it is whole. A last line
-	// that a killed process has left incomplete is none: the next event replaces it.
+	// that a killed process has left incomplete is none.
 	Problem string
 }
 
@@ -141,17 +94,12 @@ func (i *Incident) replay(e Event) {
 		if e.Start != nil {
 			i.Start = *e.Start
 		}
-		i.State, i.StartedAt, i.StartedBy = Open, e.At, e.Actor
+		i.StartedAt, i.StartedBy = e.At, e.Actor
 	case Closed:
-		i.State, i.As, i.ClosedAt = StateEnded, e.As, e.At
+		i.ClosedAt = e.At
 	case Acknowledged, Noted:
 	default:
 		return
 	}
 	i.Events = append(i.Events, e)
-}
-
-// Has says that the record has an event of a kind.
-func (i *Incident) Has(kind Kind) bool {
-	return slices.ContainsFunc(i.Events, func(e Event) bool { return e.Kind == kind })
 }

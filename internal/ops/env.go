@@ -59,7 +59,7 @@ type Env struct {
 	// KeepEvent keeps what a verb has concluded or done, for reports; nil = nothing is kept. It is stored
 	// when the verb ends, and once a minute.
 	KeepEvent func(history.Event)
-	// Incidents is where incidents are written down.
+	// Incidents is where earlier versions wrote incidents down; nil = nowhere.
 	Incidents func() (incident.Folder, error)
 	// Shared opens the store that hosts share; nil = they share none.
 	Shared func() (store.Store, error)

@@ -112,7 +112,7 @@ func FigureText(v float64, unit task.Unit) string {
 	return FormatFigure(v, unit)
 }
 
-// keepMessage keeps who got a notification; nobody = nothing is kept.
+// keepMessage keeps who got a notification, at the time that it is about; nobody = nothing is kept.
 func (e *Env) keepMessage(m notify.Message, to, failed []string, err error) {
 	if len(to) == 0 {
 		return
@@ -122,5 +122,5 @@ func (e *Env) keepMessage(m notify.Message, to, failed []string, err error) {
 	if err != nil {
 		kept.Error = err.Error()
 	}
-	e.KeepConclusion(history.Event{Verb: m.Verb, Text: cmp.Or(m.Title, m.Text), Providers: m.Providers, Message: kept})
+	e.KeepConclusion(history.Event{At: m.At, Verb: m.Verb, Text: cmp.Or(m.Title, m.Text), Providers: m.Providers, Message: kept})
 }

@@ -1,47 +1,31 @@
 package views
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
 	"sbx/internal/cleanup"
-	"sbx/internal/history"
 	"sbx/internal/incident"
 	"sbx/internal/ops/incidents"
 	"sbx/internal/output"
 )
 
-// IncidentItem is one incident in short.
-type IncidentItem struct {
-	ID              *string    `json:"id" table:",whole"`         // Its id; null where none is open.
-	State           string     `json:"state" table:""`            // open, closed, damaged (nothing can be added to its record), or none.
-	Severity        *string    `json:"severity" table:""`         // critical or warning; null where it is not known.
-	Title           *string    `json:"title" table:""`            // What it is about.
-	StartedAt       *time.Time `json:"started_at" table:""`       // When it was started.
-	DurationSeconds *float64   `json:"duration_seconds" table:""` // From its start to its end, or until now.
-	StartedBy       *string    `json:"started_by" table:""`       // Who started it.
-	Alert           *string    `json:"alert" table:",wide"`       // The alert that it is about.
-	Runbook         *string    `json:"runbook" table:",wide"`     // The runbook that is followed.
-	Providers       []string   `json:"providers" table:",wide"`   // The profiles that it is about; empty = all.
-	ClosedAt        *time.Time `json:"closed_at" table:",wide"`   // When it was closed.
-	ClosedAs        *string    `json:"closed_as" table:",wide"`   // How it ended: resolved, false-alarm or duplicate.
-	Events          int        `json:"events" table:",wide"`      // How many lines its own record has: its start, acknowledgements, notes and end.
-	Host            *string    `json:"host" table:",wide"`        // The host on which it was started.
-	Problem         *string    `json:"problem" table:",wide"`     // Why its record cannot be trusted, or cannot be read further; null where it can.
-}
-
-// IncidentShownItem is one incident with its whole timeline.
-type IncidentShownItem struct {
-	IncidentItem
-
-	Timeline []IncidentEventItem `json:"timeline" table:""` // What happened, by time.
+// NoteItem is a note as it is kept.
+type NoteItem struct {
+	At        time.Time `json:"at"`        // When it was.
+	Text      string    `json:"text"`      // The note, without secrets.
+	Actor     string    `json:"actor"`     // Who wrote it.
+	Host      string    `json:"host"`      // On which host.
+	Providers []string  `json:"providers"` // The profiles that it is about; empty = all.
+	Milestone *string   `json:"milestone"` // The milestone that was reached then.
+	Question  *string   `json:"question"`  // The question of a runbook that it answers.
+	Shared    bool      `json:"shared"`    // True: it is in the store that hosts share; false: on this host.
 }
 
 // IncidentEventItem is one thing that happened.
 type IncidentEventItem struct {
 	At        time.Time              `json:"at"`        // When.
-	Kind      string                 `json:"kind"`      // started, acknowledged, note, seen, acted, verified, step, escalated or closed.
+	Kind      string                 `json:"kind"`      // note, seen, acted, verified, step, escalated (somebody was told) or to_call; of an incident of before also started, acknowledged and closed.
 	Actor     string                 `json:"actor"`     // Who did it.
 	Host      string                 `json:"host"`      // On which host.
 	Text      string                 `json:"text"`      // One line about it.
@@ -60,28 +44,28 @@ type IncidentActItem struct {
 	RunID   *string `json:"run_id"`  // The run, as in `sbx audit`.
 }
 
-// IncidentReportItem is all that is known of an incident.
+// IncidentReportItem is all that is known of a run of a runbook, or of a span of time.
 type IncidentReportItem struct {
-	ID           string                   `json:"id" table:""`            // Its id.
+	ID           *string                  `json:"id" table:""`            // The run of the runbook, or an incident that an earlier version recorded; null = a span of time.
 	Title        *string                  `json:"title" table:""`         // What it is about.
-	State        string                   `json:"state" table:""`         // open, closed or damaged.
-	ClosedAs     *string                  `json:"closed_as" table:""`     // How it ended: resolved, false-alarm or duplicate.
+	Since        *time.Time               `json:"since" table:""`         // When it began; null where its record cannot be read.
+	Until        *time.Time               `json:"until" table:""`         // When it ended; null = it goes on.
 	Severity     *string                  `json:"severity" table:""`      // critical or warning; null where it is not known.
 	Alert        *string                  `json:"alert" table:""`         // The alert that it is about; null where it is not known.
 	Runbook      *string                  `json:"runbook" table:""`       // The runbook whose questions and actions these are.
 	RunbookTitle *string                  `json:"runbook_title" table:""` // Its title.
 	Providers    []string                 `json:"providers" table:""`     // The profiles that it is about; empty = all.
-	Host         string                   `json:"host" table:""`          // The host on which it was started.
-	StartedBy    string                   `json:"started_by" table:""`    // Who started it.
+	Host         *string                  `json:"host" table:""`          // The host on which it was begun; null for a span of time.
+	StartedBy    *string                  `json:"started_by" table:""`    // Who began it; null for a span of time.
 	ReportedAt   time.Time                `json:"reported_at" table:""`   // When this report was made.
-	Moments      []MilestoneItem          `json:"moments" table:""`       // The milestones: detected, acknowledged, mitigated, verified and closed, in this order.
+	Moments      []MilestoneItem          `json:"moments" table:""`       // The milestones: detected, acknowledged, mitigated and verified, in this order.
 	Timeline     []IncidentEventItem      `json:"timeline" table:""`      // What happened, by time.
 	Evidence     []IncidentFlagItem       `json:"evidence" table:""`      // The flags and alerts that held, each as it was last seen.
 	Causes       []IncidentCauseItem      `json:"causes" table:""`        // The causes that were found, of all sandboxes or of one, each as it was surest; the likeliest first.
 	Figures      []IncidentFigureItem     `json:"figures" table:""`       // What was counted of all sandboxes, first and last.
-	Acts         []IncidentDoneItem       `json:"acts" table:""`          // Every act in the time of the incident, from the journals of all verbs; the oldest first.
+	Acts         []IncidentDoneItem       `json:"acts" table:""`          // Every act in the time, from the journals of all verbs; the oldest first.
 	Verification []IncidentTargetItem     `json:"verification" table:""`  // The targets, each as it was last checked.
-	Escalations  []IncidentEscalationItem `json:"escalations" table:""`   // Who was notified.
+	Escalations  []IncidentEscalationItem `json:"escalations" table:""`   // Who was told, and who is to be called.
 	Steps        []IncidentStepItem       `json:"steps" table:""`         // The steps of the runbook that were run.
 	ETASeconds   *float64                 `json:"eta_seconds" table:""`   // How long the steps that were done in the last run take a person; null without any.
 	TookSeconds  *float64                 `json:"took_seconds" table:""`  // How long they took.
@@ -92,7 +76,7 @@ type IncidentReportItem struct {
 
 // MilestoneItem is when a milestone was reached.
 type MilestoneItem struct {
-	Milestone             string     `json:"milestone"`               // detected, acknowledged, mitigated, verified or closed.
+	Milestone             string     `json:"milestone"`               // detected, acknowledged, mitigated or verified.
 	At                    *time.Time `json:"at"`                      // When; null = not known.
 	SecondsAfterDetection *float64   `json:"seconds_after_detection"` // The time since it was detected; null where one of both is not known.
 	Source                *string    `json:"source"`                  // How that is known, or why it is not.
@@ -165,7 +149,8 @@ type IncidentEscalationItem struct {
 	Severity *string   `json:"severity"` // critical or warning.
 	Level    *string   `json:"level"`    // Who acts first.
 	To       []string  `json:"to"`       // The services that got it, or who is to be called.
-	Error    *string   `json:"error"`    // Why it was not sent; null where it was.
+	Told     bool      `json:"told"`     // True: a notification was sent to them; false: nothing was.
+	Error    *string   `json:"error"`    // Why it was not sent, or not to all; null where it was, and where somebody is to be called.
 }
 
 // IncidentStepItem is one step of a runbook.
@@ -202,37 +187,11 @@ type IncidentTaskItem struct {
 	NeedsPerson bool    `json:"needs_person"` // True: a person has to do it.
 }
 
-func incidentItem(i *incident.Incident, now time.Time) IncidentItem {
-	item := IncidentItem{
-		ID: orNil(i.ID), State: string(i.State), Severity: orNil(i.Start.Severity), Title: orNil(i.Start.Title), StartedAt: output.Time(i.StartedAt),
-		StartedBy: orNil(i.StartedBy.Who), Alert: orNil(i.Start.Alert), Runbook: orNil(i.Start.Runbook), Providers: listed(i.Start.Providers),
-		ClosedAt: output.Time(i.ClosedAt), ClosedAs: orNil(string(i.As)), Events: len(i.Events), Host: orNil(i.StartedBy.Host), Problem: orNil(i.Problem),
-	}
-	if !i.StartedAt.IsZero() {
-		item.DurationSeconds = new(output.Seconds(cmp.Or(i.ClosedAt, now).Sub(i.StartedAt)))
-	}
-	return item
-}
-
-// noIncident is the document where none is open.
-func noIncident() IncidentItem { return IncidentItem{State: "none", Providers: []string{}} }
-
-// knownItem is an incident with what the records of its time add to it.
-func knownItem(r *incidents.IncidentReport) IncidentItem {
-	item := incidentItem(r.Incident, r.At)
-	item.Severity, item.Alert = orNil(r.Severity), orNil(r.Alert)
-	return item
-}
-
-func shownItem(r *incidents.IncidentReport) IncidentShownItem {
-	return IncidentShownItem{knownItem(r), each(r.Timeline, eventItem)}
-}
-
 func reportItem(r *incidents.IncidentReport) IncidentReportItem {
-	i := r.Incident
+	s := r.Scope
 	item := IncidentReportItem{
-		ID: i.ID, Title: orNil(i.Start.Title), State: string(i.State), ClosedAs: orNil(string(i.As)), Severity: orNil(r.Severity), Alert: orNil(r.Alert),
-		Runbook: orNil(r.Plan.Runbook), RunbookTitle: orNil(r.Plan.Title), Providers: listed(i.Start.Providers), Host: i.StartedBy.Host, StartedBy: i.StartedBy.Who,
+		ID: orNil(s.ID), Title: orNil(s.Title), Since: output.Time(s.Since), Until: output.Time(s.Until), Severity: orNil(r.Severity), Alert: orNil(r.Alert),
+		Runbook: orNil(r.Plan.Runbook), RunbookTitle: orNil(r.Plan.Title), Providers: listed(s.Providers), Host: orNil(s.By.Host), StartedBy: orNil(s.By.Who),
 		ReportedAt: r.At,
 		Moments:    each(r.Moments, func(m incidents.Moment) MilestoneItem { return milestoneItem(r, m) }),
 		Timeline:   each(r.Timeline, eventItem), Evidence: each(r.Flags, flagItem), Causes: each(r.Causes, seenCauseItem), Figures: each(r.Figures, seenFigureItem),
@@ -259,7 +218,7 @@ func each[T, D any](items []T, document func(T) D) []D {
 func listed(texts []string) []string { return each(texts, func(text string) string { return text }) }
 
 // stepTimes sums up the steps that were done: the times for a person beside those that they took.
-func stepTimes(steps []incident.Step) (eta, took time.Duration) {
+func stepTimes(steps []incidents.Step) (eta, took time.Duration) {
 	for _, s := range steps {
 		if wasDone(s) {
 			eta, took = eta+s.ETA, took+s.Took
@@ -268,7 +227,7 @@ func stepTimes(steps []incident.Step) (eta, took time.Duration) {
 	return eta, took
 }
 
-func wasDone(s incident.Step) bool { return s.State == "done" || s.State == "failed" }
+func wasDone(s incidents.Step) bool { return s.State == "done" || s.State == "failed" }
 
 func milestoneItem(r *incidents.IncidentReport, m incidents.Moment) MilestoneItem {
 	item := MilestoneItem{Milestone: string(m.Milestone), At: output.Time(m.At), Source: orNil(m.Source), Who: orNil(m.Who)}
@@ -322,12 +281,11 @@ func targetItem(c incidents.SeenCheck) IncidentTargetItem {
 	return IncidentTargetItem{c.ID, c.Title, string(c.Verdict), orNil(c.Value), orNil(c.Target), c.At, EvidenceList(c.Evidence)}
 }
 
-func escalationItem(e history.Event) IncidentEscalationItem {
-	m := e.Message
-	return IncidentEscalationItem{e.At, e.Text, orNil(m.Alert), orNil(m.Severity), orNil(m.Level), listed(m.To), orNil(m.Error)}
+func escalationItem(e incidents.Escalation) IncidentEscalationItem {
+	return IncidentEscalationItem{e.At, e.Why, orNil(e.Alert), orNil(e.Severity), orNil(e.Level), listed(e.To), e.WasTold(), orNil(e.Error)}
 }
 
-func reportStepItem(s incident.Step) IncidentStepItem {
+func reportStepItem(s incidents.Step) IncidentStepItem {
 	return IncidentStepItem{
 		ID: s.ID, Title: s.Title, Kind: s.Kind, State: s.State, Verdict: orNil(s.Verdict), Text: orNil(s.Text), Answer: orNil(s.Answer),
 		ETASeconds: output.Seconds(s.ETA), TookSeconds: output.Seconds(s.Took), BeganAt: output.Time(s.Began), EndedAt: output.Time(s.Ended), RunID: orNil(s.Run),

@@ -17,6 +17,7 @@ import (
 const (
 	notKnown    = "not known"
 	needsPerson = "needs a person"
+	nobodyTold  = "Nobody was told by sbx."
 	// maxReportActs bounds the table of acts; `sbx audit` has all.
 	maxReportActs = 200
 )
@@ -60,23 +61,41 @@ func (w *reportPage) table(empty string, head []string, rows [][]string) {
 	w.line("")
 }
 
-func (w *reportPage) writeHead() {
-	i := w.r.Incident
-	w.line("# Incident %s: %s\n", i.ID, mdText(cmp.Or(i.Start.Title, "no title")))
-	state := string(i.State)
-	if i.As != "" {
-		state += " as " + string(i.As)
+// reportHeading is what is reported, and its title.
+func reportHeading(r *incidents.IncidentReport) (what, title string) {
+	s := r.Scope
+	what = s.ID
+	if what == "" {
+		what = spanText(s)
 	}
+	return what, cmp.Or(s.Title, "no title")
+}
+
+// spanText is the time of a report.
+func spanText(s incidents.Scope) string {
+	until := "now"
+	if !s.Until.IsZero() {
+		until = mdTime(s.Until)
+	}
+	return mdTime(s.Since) + " to " + until
+}
+
+func (w *reportPage) writeHead() {
+	s := w.r.Scope
+	what, title := reportHeading(w.r)
+	w.line("# Incident %s: %s\n", what, mdText(title))
 	book := notKnown
 	if w.r.Plan.Runbook != "" {
 		book = mdCode(w.r.Plan.Runbook) + " (" + mdText(w.r.Plan.Title) + ")"
 	}
-	w.line("- State: %s", state)
+	w.line("- Time: %s", spanText(s))
 	w.line("- Severity: %s", mdText(cmp.Or(w.r.Severity, notKnown)))
 	w.line("- Alert: %s", mdText(cmp.Or(w.r.Alert, notKnown)))
 	w.line("- Runbook: %s", book)
-	w.line("- Providers: %s", mdText(cmp.Or(strings.Join(i.Start.Providers, ", "), "all that are configured")))
-	w.line("- Started by: %s on %s", mdText(i.StartedBy.Who), mdText(i.StartedBy.Host))
+	w.line("- Providers: %s", mdText(cmp.Or(strings.Join(s.Providers, ", "), "all that are configured")))
+	if s.By.Who != "" {
+		w.line("- Begun by: %s on %s", mdText(s.By.Who), mdText(s.By.Host))
+	}
 	w.line("- This report: %s", mdTime(w.r.At))
 	w.line("")
 	for _, p := range w.r.Problems {
@@ -199,16 +218,16 @@ func metWord(v sandbox.Verdict) string {
 
 func (w *reportPage) writeEscalations() {
 	w.section("Escalations")
+	if !slices.ContainsFunc(w.r.Escalations, incidents.Escalation.WasTold) {
+		w.line("%s\n", nobodyTold)
+	}
 	var rows [][]string
 	for _, e := range w.r.Escalations {
-		m := e.Message
-		to := strings.Join(m.To, ", ")
-		if m.Error != "" {
-			to = joinKnown("; ", to, "not sent: "+m.Error)
-		}
-		rows = append(rows, []string{mdTime(e.At), mdText(to), mdText(cmp.Or(m.Level, "-")), mdText(e.Text)})
+		rows = append(rows, []string{mdTime(e.At), mdText(toldText(e)), mdText(cmp.Or(e.Level, "-")), mdText(e.Why)})
 	}
-	w.table("Nobody was notified by sbx.", []string{"at", "to", "level", "why"}, rows)
+	if len(rows) > 0 {
+		w.table("", []string{"at", "who", "level", "why"}, rows)
+	}
 }
 
 func (w *reportPage) writeSteps() {
@@ -226,7 +245,7 @@ func (w *reportPage) writeSteps() {
 	w.line("ETA of the steps that were done in the last run: %s; they took %s.\n", sandbox.FormatDuration(eta), sandbox.FormatDuration(took.Round(time.Second)))
 }
 
-func (w *reportPage) writeRun(steps []incident.Step) {
+func (w *reportPage) writeRun(steps []incidents.Step) {
 	var rows [][]string
 	for _, s := range steps {
 		rows = append(rows, []string{mdCode(s.ID), mdText(s.Title), mdText(strings.ReplaceAll(s.State, "_", " ")), mdText(cmp.Or(s.Verdict, "-")), sandbox.FormatDuration(s.ETA), sandbox.FormatDuration(s.Took.Round(time.Millisecond)), mdText(joinKnown("; ", s.Text, s.Answer))})
@@ -235,12 +254,12 @@ func (w *reportPage) writeRun(steps []incident.Step) {
 }
 
 // runsOf are the steps of each run, the runs in the order in which they began.
-func runsOf(steps []incident.Step) [][]incident.Step {
-	var runs [][]incident.Step
+func runsOf(steps []incidents.Step) [][]incidents.Step {
+	var runs [][]incidents.Step
 	for _, s := range steps {
-		i := slices.IndexFunc(runs, func(run []incident.Step) bool { return run[0].Run == s.Run })
+		i := slices.IndexFunc(runs, func(run []incidents.Step) bool { return run[0].Run == s.Run })
 		if i < 0 {
-			runs = append(runs, []incident.Step{s})
+			runs = append(runs, []incidents.Step{s})
 			continue
 		}
 		runs[i] = append(runs[i], s)
@@ -248,7 +267,7 @@ func runsOf(steps []incident.Step) [][]incident.Step {
 	return runs
 }
 
-func lastRun(steps []incident.Step) []incident.Step {
+func lastRun(steps []incidents.Step) []incidents.Step {
 	runs := runsOf(steps)
 	if len(runs) == 0 {
 		return nil
@@ -257,7 +276,7 @@ func lastRun(steps []incident.Step) []incident.Step {
 }
 
 // stepCounts says how many steps of a run ended in each state. What is not over is not on record.
-func stepCounts(run []incident.Step) string {
+func stepCounts(run []incidents.Step) string {
 	var states, parts []string
 	counts := map[string]int{}
 	for _, s := range run {

@@ -3,6 +3,7 @@ package views
 import (
 	"io"
 
+	"sbx/internal/history"
 	"sbx/internal/ops/incidents"
 	"sbx/internal/output"
 )
@@ -35,4 +36,22 @@ func ShowIncidentReport(p *output.Printer, schema string, r *incidents.IncidentR
 		return err
 	}
 	return output.ShowItem(p, output.ItemSpec[*incidents.IncidentReport]{Schema: schema, Columns: IncidentReportColumns()}, r)
+}
+
+// NoteColumns are those of a NoteItem.
+func NoteColumns() []output.Column[NoteItem] {
+	return output.Columns(func(n NoteItem) NoteItem { return n })
+}
+
+// ShowNote says where a note is kept, and how it is reported. Program is what sbx is called.
+func ShowNote(p *output.Printer, schema, program string, n history.Note, shared bool) error {
+	item := NoteItem{n.At, n.Text, n.Who, n.Host, listed(n.Providers), orNil(n.Milestone), orNil(n.Question), shared}
+	where := "on this host"
+	if shared {
+		where = "in the shared store"
+	}
+	page := func(s *output.Sheet, _ NoteItem) {
+		s.Text("noted " + where + "; `" + program + " incident report` has the notes of its time")
+	}
+	return output.ShowItem(p, output.ItemSpec[NoteItem]{Schema: schema, Columns: NoteColumns(), Human: page}, item)
 }

@@ -3,6 +3,7 @@ package views
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -19,9 +20,9 @@ const slackItems = 5
 // text of others is mark-up in it, and nobody is mentioned.
 func IncidentSlack(r *incidents.IncidentReport) string {
 	w := &slackText{}
-	i := r.Incident
-	w.line("*Incident %s: %s*", i.ID, slackPlain(cmp.Or(i.Start.Title, "no title")))
-	w.line("%s, severity %s, alert %s", slackPlain(joinKnown(" as ", string(i.State), string(i.As))), slackPlain(cmp.Or(r.Severity, notKnown)), slackPlain(cmp.Or(r.Alert, notKnown)))
+	what, title := reportHeading(r)
+	w.line("*Incident %s: %s*", what, slackPlain(title))
+	w.line("%s, severity %s, alert %s", spanText(r.Scope), slackPlain(cmp.Or(r.Severity, notKnown)), slackPlain(cmp.Or(r.Alert, notKnown)))
 	for _, p := range r.Problems {
 		w.line(":warning: %s", slackPlain(p))
 	}
@@ -111,9 +112,11 @@ func (w *slackText) writeChecks(r *incidents.IncidentReport) {
 	}
 	w.list("Verification", items)
 	items = nil
+	if !slices.ContainsFunc(r.Escalations, incidents.Escalation.WasTold) {
+		items = append(items, nobodyTold)
+	}
 	for _, e := range r.Escalations {
-		to := joinKnown(", ", strings.Join(e.Message.To, ", "), prefixed("not sent: ", e.Message.Error))
-		items = append(items, slackPlain(mdTime(e.At)+" to "+to+": "+e.Text))
+		items = append(items, slackPlain(joinKnown(": ", mdTime(e.At)+" "+toldText(e), e.Why)))
 	}
 	w.list("Escalations", items)
 }

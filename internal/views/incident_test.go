@@ -20,15 +20,15 @@ const hostile = "a | b `c` *d* _e_ ~f~ <!channel> @here <@U123> [x](http://y) ![
 func hostileReport() *incidents.IncidentReport {
 	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	seen := []sandbox.Evidence{{What: hostile, Value: hostile, Source: hostile}}
-	i := &incident.Incident{ID: "i-1", State: incident.Open, StartedAt: at, StartedBy: incident.Actor{Who: hostile, Host: hostile}, Start: incident.Start{Title: hostile, Providers: []string{hostile}}}
+	scope := incidents.Scope{ID: "b-1", Title: hostile, Providers: []string{hostile}, Since: at, By: incident.Actor{Who: hostile, Host: hostile}}
 	act := cleanup.Act{Actor: cleanup.Actor{Who: hostile}, Verb: hostile, Action: hostile, Ref: sandbox.Ref{Provider: "p", ID: hostile}, Reason: hostile, Run: hostile}
-	message := history.Event{Text: hostile, Message: &history.Message{To: []string{hostile}, Error: hostile}}
-	step := incident.Step{ID: hostile, Title: hostile, State: hostile, Verdict: hostile, Text: hostile, Answer: hostile}
+	message := incidents.Escalation{Why: hostile, To: []string{hostile}, Level: hostile, Error: hostile}
+	step := incidents.Step{ID: hostile, Title: hostile, State: hostile, Verdict: hostile, Text: hostile, Answer: hostile}
 	cause := history.Cause{Title: hostile, Confidence: sandbox.Probable, Evidence: seen, WhyNot: hostile}
 	timeline := []incidents.IncidentEvent{
 		{Said: &incident.Event{Kind: incident.Noted, Text: hostile, Question: hostile}},
 		{Seen: &history.Event{Text: hostile, Causes: []history.Cause{cause}, Errors: []string{hostile}, Targets: []history.Check{{Title: hostile, Verdict: sandbox.False}}}},
-		{Seen: &message},
+		{Told: &message},
 		{Acts: []cleanup.Act{act}},
 		{Step: &step},
 	}
@@ -36,7 +36,7 @@ func hostileReport() *incidents.IncidentReport {
 		timeline[i].At, timeline[i].Kind, timeline[i].Who, timeline[i].Host, timeline[i].Verb = at, hostile, hostile, hostile, hostile
 	}
 	return &incidents.IncidentReport{
-		Incident: i, At: at, Severity: hostile, Alert: hostile, Plan: incidents.ReportPlan{Runbook: hostile, Title: hostile},
+		Scope: scope, At: at, Severity: hostile, Alert: hostile, Plan: incidents.ReportPlan{Runbook: hostile, Title: hostile},
 		Timeline:    timeline,
 		Moments:     []incidents.Moment{{Milestone: incident.MilestoneDetected, At: at, Source: hostile, Who: hostile}},
 		Causes:      []incidents.SeenCause{{Cause: cause}},
@@ -44,8 +44,8 @@ func hostileReport() *incidents.IncidentReport {
 		Figures:     []incidents.SeenFigure{{Name: hostile, Before: new(int64(1)), After: new(int64(2))}},
 		Acts:        []cleanup.Act{act},
 		Checks:      []incidents.SeenCheck{{Check: history.Check{ID: "R125", Title: hostile, Value: hostile, Target: hostile, Verdict: sandbox.False}}},
-		Escalations: []history.Event{message},
-		Steps:       []incident.Step{step},
+		Escalations: []incidents.Escalation{message},
+		Steps:       []incidents.Step{step},
 		Answers:     []incidents.ReportAnswer{{ReportQuestion: incidents.ReportQuestion{Ask: hostile}, Answer: hostile, Source: hostile}, {ReportQuestion: incidents.ReportQuestion{Ask: hostile}, NeedsPerson: true}},
 		Tasks:       []incidents.ReportTask{{Title: hostile, Group: hostile}, {Title: hostile, Where: hostile}},
 		Problems:    []string{hostile},
@@ -121,13 +121,14 @@ func TestEveryEventHasALine(t *testing.T) {
 		}),
 		"verify; 1 of 2 targets missed: active sandboxes":  saw(history.Event{Verb: "verify", Targets: []history.Check{{Title: "active sandboxes", Verdict: sandbox.False}, {Title: "ages", Verdict: sandbox.True}}}),
 		"create; created local/a":                          saw(history.Event{Verb: "create", Text: "created local/a"}),
-		"too many; to slack; not sent: 500":                saw(history.Event{Verb: "verify", Text: "too many", Message: &history.Message{To: []string{"slack"}, Error: "500"}}),
+		"too many; told slack; not sent: 500":              {Told: &incidents.Escalation{Why: "too many", To: []string{"slack"}, Error: "500"}},
+		"too many; to be called: Agent Team (#agent-team)": {Told: &incidents.Escalation{Why: "too many", To: []string{"Agent Team (#agent-team)"}, Call: true}},
 		"cleanup; terminate verified 2, terminate stuck 1": {Verb: "cleanup", Acts: []cleanup.Act{ended, ended, {Action: "terminate", Outcome: sandbox.OutcomeStuck}}},
 		"terminate; local/a terminate outcome unknown":     {Verb: "terminate", Acts: []cleanup.Act{{Ref: sandbox.Ref{Provider: "local", ID: "a"}, Action: "terminate"}}},
-		"count: Count: done, true; answer: how many? 2":    {Verb: "runbook run", Step: &incident.Step{ID: "count", Title: "Count", State: "done", Verdict: "true", Answer: "how many? 2"}},
+		"count: Count: done, true; answer: how many? 2":    {Verb: "runbook run", Step: &incidents.Step{ID: "count", Title: "Count", State: "done", Verdict: "true", Answer: "how many? 2"}},
 		"it was mitigated: rolled back":                    said(incident.Event{Kind: incident.Noted, Milestone: incident.MilestoneMitigated, Text: "rolled back"}),
 		"answer to changes: yes":                           said(incident.Event{Kind: incident.Noted, Question: "changes", Text: "yes"}),
-		"as resolved: over":                                said(incident.Event{Kind: incident.Closed, As: incident.Resolved, Text: "over"}),
+		"as resolved: over":                                said(incident.Event{Kind: incident.Closed, As: "resolved", Text: "over"}),
 	} {
 		assert.Equal(t, want, EventText(e))
 	}
@@ -136,7 +137,7 @@ func TestEveryEventHasALine(t *testing.T) {
 // TestEachRunHasItsTable, and the ETA is that of the last one.
 func TestEachRunHasItsTable(t *testing.T) {
 	t.Parallel()
-	r := &incidents.IncidentReport{Incident: &incident.Incident{ID: "i-1"}, Steps: []incident.Step{
+	r := &incidents.IncidentReport{Scope: incidents.Scope{ID: "b-1"}, Steps: []incidents.Step{
 		{Run: "b-1", Runbook: "one", ID: "count", State: "done", ETA: time.Hour},
 		{Run: "b-2", Runbook: "one", ID: "count", State: "done", ETA: time.Minute, Took: time.Second},
 		{Run: "b-2", Runbook: "one", ID: "act", State: "not_selected", ETA: time.Hour},
@@ -146,4 +147,35 @@ func TestEachRunHasItsTable(t *testing.T) {
 	assert.Contains(t, text, "Run `b-2` of `one`: 1 done, 1 not selected.\n")
 	assert.Contains(t, text, "ETA of the steps that were done in the last run: 1m; they took 1s.")
 	assert.InEpsilon(t, 60.0, *reportItem(r).ETASeconds, 0)
+}
+
+// TestToldIsWhatWasSent, on every surface: whom a runbook names to be called has got nothing.
+func TestToldIsWhatWasSent(t *testing.T) {
+	t.Parallel()
+	call := incidents.Escalation{Why: "stuck", To: []string{"Agent Team (#agent-team)"}, Call: true}
+	sent := incidents.Escalation{Why: "leak", To: []string{"slack"}}
+	failed := incidents.Escalation{Why: "leak", Error: "500"}
+	for name, tc := range map[string]struct {
+		all    []incidents.Escalation
+		says   []string
+		nobody bool
+	}{
+		"to be called": {[]incidents.Escalation{call}, []string{"to be called: Agent Team (#agent-team)"}, true},
+		"told":         {[]incidents.Escalation{call, sent}, []string{"to be called: Agent Team (#agent-team)", "told slack"}, false},
+		"not sent":     {[]incidents.Escalation{failed}, []string{"not sent: 500"}, true},
+		"nothing":      {nil, nil, true},
+	} {
+		r := &incidents.IncidentReport{Scope: incidents.Scope{ID: "b-1"}, Escalations: tc.all}
+		markdown, slack := strings.ReplaceAll(IncidentMarkdown(r), `\`, ""), IncidentSlack(r)
+		for _, text := range []string{markdown, slack} {
+			assert.Equal(t, tc.nobody, strings.Contains(text, nobodyTold), name)
+			assert.Equal(t, !tc.nobody, strings.Contains(text, "told slack"), name)
+			for _, want := range tc.says {
+				assert.Contains(t, text, want, name)
+			}
+		}
+		for i, item := range reportItem(r).Escalations {
+			assert.Equal(t, tc.all[i].WasTold(), item.Told, name)
+		}
+	}
 }

@@ -263,7 +263,7 @@ func nextOfRun(r *engine.Run) (steps []step) {
 		}
 	}
 	if !r.DryRun {
-		steps = append(steps, step{"all steps and acts", "runbook status " + r.ID})
+		steps = append(steps, step{"all steps and acts", "runbook status " + r.ID}, step{"what happened", "incident report " + r.ID})
 	}
 	return steps
 }

@@ -24,7 +24,7 @@ func (r *IncidentReport) answerQuestions() {
 }
 
 func (r *IncidentReport) saidAnswer(question string) (answer, source string) {
-	for _, e := range r.Incident.Events {
+	for _, e := range r.Said {
 		if e.Question == question {
 			answer, source = e.Text, e.Actor.Who
 		}

@@ -13,7 +13,8 @@ import (
 
 // IncidentReport is all that is known of an incident.
 type IncidentReport struct {
-	Incident    *incident.Incident
+	Scope       Scope
+	Said        []incident.Event // what people noted, and what an earlier version recorded
 	Plan        ReportPlan
 	At          time.Time
 	Severity    string          // "" = not known
@@ -25,8 +26,8 @@ type IncidentReport struct {
 	Figures     []SeenFigure
 	Acts        []cleanup.Act // oldest first
 	Checks      []SeenCheck
-	Escalations []history.Event
-	Steps       []incident.Step
+	Escalations []Escalation
+	Steps       []Step
 	Answers     []ReportAnswer
 	Tasks       []ReportTask
 	Problems    []string // what is missing, and why
@@ -40,11 +41,40 @@ type IncidentEvent struct {
 	Kind            string // of incident.Event, or of the list above
 	Who, Host, Verb string
 
-	Said *incident.Event // a line of the incident's own record
+	Said *incident.Event
 	Seen *history.Event
 	Acts []cleanup.Act // of one run
-	Step *incident.Step
+	Step *Step
+	Told *Escalation
 }
+
+// Step is a step of a runbook that has ended, as the record of its run has it.
+type Step struct {
+	Run, Runbook string         // its ids
+	Actor        incident.Actor // who ran it
+	ID, Title    string
+	Kind         string
+	State        string // done, failed or skipped
+	Verdict      string // true, false, unknown; "" = it has none
+	Answer       string // of a person
+	Text         string // what it found, or why it was left out
+	ETA, Took    time.Duration
+	Began, Ended time.Time
+}
+
+// Escalation is a notification that was sent, or could not be, or somebody whom a runbook names to be called.
+type Escalation struct {
+	At                     time.Time
+	Who, Host, Verb        string // that found it
+	Why                    string
+	Alert, Severity, Level string
+	To                     []string // who was told, or is to be called
+	Call                   bool     // nothing was sent: a person is to call them
+	Error                  string   // why it was not sent to all; "" = it was
+}
+
+// WasTold says that somebody has got a notification.
+func (e Escalation) WasTold() bool { return !e.Call && len(e.To) > 0 }
 
 // SeenCause is a cause as it was ranked, with the time of that.
 type SeenCause struct {
@@ -113,17 +143,22 @@ type Moment struct {
 // PlanFinder reads the runbook of an incident; "" = the one for its alert or cause.
 type PlanFinder func(runbook, alert, cause string) (ReportPlan, error)
 
-// RunFinder reads what runs of runbooks have done in a time, at some profiles (none = at any): their steps
-// that are over, and as events the causes that they have named and whom to call. Errors are of records that
-// cannot be read.
-type RunFinder func(since, until time.Time, profiles []string) ([]incident.Step, []history.Event, []error)
+// Found is what runs of runbooks have done.
+type Found struct {
+	Steps  []Step          // that are over
+	Events []history.Event // the causes that were named
+	Calls  []Escalation
+	Errors []error // of records that cannot be read
+}
+
+// RunFinder reads the runs of runbooks in a time, at some profiles (none = at any), and the one that is reported.
+type RunFinder func(id string, since, until time.Time, profiles []string) Found
 
 // ReportRequest says what is reported.
 type ReportRequest struct {
-	Word   string     // the incident; "" = the open one
-	Newest bool       // where none is open, the newest one
-	Runs   RunFinder  // nil = there are none
-	Plan   PlanFinder // nil = neither questions nor tasks are reported
+	Scope Scope
+	Runs  RunFinder  // nil = there are none
+	Plan  PlanFinder // nil = neither questions nor tasks are reported
 }
 
 // addCheck keeps the newest verdict of each check.
@@ -162,11 +197,12 @@ func sureness(c sandbox.Confidence) int {
 	return i
 }
 
-// The kinds of events of a timeline that are no lines of the incident's own record.
+// The kinds of events of a timeline that nobody has said.
 const (
 	EventSeen      = "seen"      // what a verb has concluded or made
 	EventVerified  = "verified"  // all targets are met
 	EventActed     = "acted"     // a run has terminated or changed something
 	EventStep      = "step"      // a step of a runbook has ended
-	EventEscalated = "escalated" // people were notified, or are to be called
+	EventEscalated = "escalated" // people were told, or could not be
+	EventToCall    = "to_call"   // somebody is to be called
 )

@@ -2,7 +2,6 @@ package incidents
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/history"
 	"sbx/internal/incident"
-	"sbx/internal/ops"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 )
@@ -28,9 +26,9 @@ func said(kind incident.Kind, minute int, change func(*incident.Event)) incident
 	return e
 }
 
-// reportOf is the report of an incident that was started at a minute, by these events.
-func reportOf(started int, events ...history.Event) *IncidentReport {
-	r := &IncidentReport{events: events, Incident: &incident.Incident{ID: "i-1", State: incident.Open, StartedAt: at(started)}}
+// reportOf is the report of a run that began at a minute, by these events.
+func reportOf(began int, events ...history.Event) *IncidentReport {
+	r := &IncidentReport{events: events, Scope: Scope{ID: "b-1", Since: at(began)}}
 	r.addEvents()
 	return r
 }
@@ -53,14 +51,17 @@ func TestTheReportKeepsTheSurestCause(t *testing.T) {
 	assert.Empty(t, answer, "a hint answers nothing")
 }
 
+// ended is a verified end by a verb.
+func ended(verb string, minute int) cleanup.Act {
+	return cleanup.Act{Verb: verb, Action: cleanup.ActTerminate, Outcome: sandbox.OutcomeVerified, SettledAt: at(minute), Ref: sandbox.Ref{Provider: "p", ID: "a"}, Run: "r-1"}
+}
+
 func TestTheMomentsOfAReport(t *testing.T) {
 	t.Parallel()
 	r := reportOf(5, history.Event{At: at(6), Met: true}, history.Event{At: at(20), Met: true})
-	r.Acts = []cleanup.Act{
-		{Action: cleanup.ActTerminate, Outcome: sandbox.OutcomeVerified, SettledAt: at(10), Ref: sandbox.Ref{Provider: "p", ID: "a"}, Run: "r-1"},
-		{Action: cleanup.ActTerminate, Outcome: sandbox.OutcomeStuck, SettledAt: at(15)},
-		{Action: "adopt", Outcome: sandbox.OutcomeVerified, SettledAt: at(17), Ref: sandbox.Ref{Provider: "p", ID: "at-work"}},
-	}
+	stuck, adopted := ended("cleanup", 15), ended("reconcile", 17)
+	stuck.Outcome, adopted.Action = sandbox.OutcomeStuck, "adopt"
+	r.Acts = []cleanup.Act{ended("cleanup", 10), stuck, adopted}
 	r.addMoments()
 	minutes := map[incident.Milestone]int{}
 	for _, m := range r.Moments {
@@ -73,21 +74,71 @@ func TestTheMomentsOfAReport(t *testing.T) {
 		"a verification before the mitigation proves nothing, and nobody acknowledged it")
 
 	r = reportOf(5)
-	r.Incident.Events = []incident.Event{said(incident.Noted, 7, func(e *incident.Event) { e.Milestone, e.Text = incident.MilestoneMitigated, "rolled back" })}
-	r.Incident.Start.DetectedAt, r.Incident.Start.DetectedBy = at(1), "alert x at p"
+	r.Said = []incident.Event{said(incident.Noted, 7, func(e *incident.Event) { e.Milestone, e.Text = incident.MilestoneMitigated, "rolled back" })}
+	r.Scope.DetectedAt, r.Scope.DetectedBy = at(1), "alert x at p"
 	r.addMoments()
 	assert.Equal(t, 1, r.Moment(incident.MilestoneDetected).At.Minute())
 	assert.Equal(t, "alert x at p", r.Moment(incident.MilestoneDetected).Source)
 	assert.Equal(t, "a note: rolled back", r.Moment(incident.MilestoneMitigated).Source)
 }
 
-func TestATitleHasALimit(t *testing.T) {
+// TestANormalEndMitigatesNothing: a task that ends as it should, a kept one that expires and a sweep end
+// sandboxes all day.
+func TestANormalEndMitigatesNothing(t *testing.T) {
 	t.Parallel()
-	_, err := StartIncident(t.Context(), &ops.Env{}, IncidentStart{Title: strings.Repeat("ä", 201)})
-	require.ErrorContains(t, err, "201 characters")
-	assert.Equal(t, fault.KindUsage, fault.KindOf(err))
-	assert.Equal(t, strings.Repeat("ä", 200), cutTitle(strings.Repeat("ä", 200)))
-	assert.Equal(t, strings.Repeat("ä", 199)+"…", cutTitle(strings.Repeat("ä", 201)), "of a runbook")
+	for _, verb := range []string{"task", "stop", "sweep", "drill"} {
+		r := reportOf(0)
+		r.Acts = []cleanup.Act{ended(verb, 9)}
+		assert.Zero(t, r.mitigated().At, verb)
+	}
+	for _, verb := range []string{"terminate", "cleanup", "reconcile"} {
+		r := reportOf(0)
+		r.Acts = []cleanup.Act{ended(verb, 3), ended("task", 9)}
+		assert.Equal(t, at(3), r.mitigated().At, verb)
+	}
+}
+
+// TestAReportHasTheNotesOfItsTime and of its profiles; of a run also what is noted behind its end until the next
+// one, and when it was detected, which is before it.
+func TestAReportHasTheNotesOfItsTime(t *testing.T) {
+	t.Parallel()
+	note := func(minute, written int, text string, providers ...string) history.Note {
+		n := history.Note{At: at(minute), Written: at(written), Text: text, Providers: providers}
+		if text == "detected" {
+			n.Milestone = text
+		}
+		return n
+	}
+	all := []history.Note{
+		note(4, 4, "before"), note(3, 10, "detected"), note(7, 7, "in it"), note(8, 25, "noted later"), note(9, 9, "elsewhere", "other"), note(10, 10, "here", "prod"),
+		note(18, 18, "behind its end"), note(25, 25, "after the next"),
+	}
+	for name, tc := range map[string]struct {
+		scope Scope
+		want  []string
+	}{
+		"a span":     {Scope{Since: at(5), Until: at(15)}, []string{"detected", "in it", "noted later", "elsewhere", "here"}},
+		"a run":      {Scope{ID: "b-1", Since: at(5), Until: at(15), NotedUntil: at(20), Providers: []string{"prod"}}, []string{"detected", "in it", "noted later", "here", "behind its end"}},
+		"it goes on": {Scope{Since: at(20)}, []string{"after the next"}},
+	} {
+		r := &IncidentReport{}
+		r.readNotes(all, tc.scope.period(at(30)))
+		var texts []string
+		for _, e := range r.Said {
+			texts = append(texts, e.Text)
+		}
+		assert.Equal(t, tc.want, texts, name)
+	}
+}
+
+func TestASpanHasABeginningBeforeItsEnd(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, CheckSpan(time.Time{}, time.Time{}))
+	require.NoError(t, CheckSpan(at(1), time.Time{}))
+	require.NoError(t, CheckSpan(at(1), at(2)))
+	for _, err := range []error{CheckSpan(time.Time{}, at(2)), CheckSpan(at(2), at(2)), CheckSpan(at(3), at(2))} {
+		assert.Equal(t, fault.KindUsage, fault.KindOf(err))
+	}
 }
 
 // TestAllLikelyCausesAnswer: one incident may have several.
@@ -103,7 +154,7 @@ func TestAllLikelyCausesAnswer(t *testing.T) {
 	assert.Equal(t, "sbx diagnose at 0001-01-01T00:00:00Z", source)
 }
 
-// TestOnlyWhatIsOfTheTimeCounts, and of the profiles that the incident is about: evidence of what was in trouble,
+// TestOnlyWhatIsOfTheTimeCounts, and of the profiles that the report is about: evidence of what was in trouble,
 // and tasks that ended.
 func TestOnlyWhatIsOfTheTimeCounts(t *testing.T) {
 	t.Parallel()
@@ -115,10 +166,10 @@ func TestOnlyWhatIsOfTheTimeCounts(t *testing.T) {
 	r.addEvidence([]history.Seen{evidence(4, "early", sandbox.CauseOOM), evidence(6, "oom", sandbox.CauseOOM), evidence(7, "stopped", sandbox.CauseStopped), evidence(21, "late", sandbox.CauseOOM)}, p)
 	require.Len(t, r.Causes, 1)
 	assert.Equal(t, "oom", r.Causes[0].ID)
-	ended := func(minute int, id, profile string) task.Task {
+	failed := func(minute int, id, profile string) task.Task {
 		return task.Task{ID: id, State: task.Failed, EndedAt: at(minute), StopBy: "bob", Attempts: []task.Attempt{{Provider: profile}}}
 	}
-	for _, one := range []task.Task{ended(4, "t-early", "prod"), ended(6, "t-a", "prod"), ended(7, "t-other", "other"), {ID: "t-runs"}} {
+	for _, one := range []task.Task{failed(4, "t-early", "prod"), failed(6, "t-a", "prod"), failed(7, "t-other", "other"), {ID: "t-runs"}} {
 		r.addTask(one, p)
 	}
 	require.Len(t, r.events, 1)

@@ -1,6 +1,7 @@
 package incidents
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,46 +18,47 @@ import (
 	"sbx/internal/triage"
 )
 
-// period is the time of an incident, and its profiles; none = all.
+// period is the time of a report, and its profiles; none = all.
 type period struct {
 	since, until time.Time
+	noted        time.Time // until when notes are about it
 	profiles     []string
+}
+
+func (s Scope) period(now time.Time) period {
+	p := period{since: s.Since, until: cmp.Or(s.Until, now), profiles: s.Providers}
+	p.noted = cmp.Or(s.NotedUntil, p.until)
+	if d := s.DetectedAt; !d.IsZero() && d.Before(p.since) {
+		p.since = d
+	}
+	return p
 }
 
 func (p period) has(at time.Time) bool { return !at.Before(p.since) && !at.After(p.until) }
 
-// isAbout says that something at these profiles belongs to the incident; none = at all of them.
+// isAbout says that something at these profiles belongs to the report; none = at all of them.
 func (p period) isAbout(profiles []string) bool {
 	return len(p.profiles) == 0 || len(profiles) == 0 ||
 		slices.ContainsFunc(profiles, func(name string) bool { return slices.Contains(p.profiles, name) })
 }
 
-// readRecords reads what was seen and done in the time of the incident.
+// readRecords reads what was seen and done in the time of the report.
 func (r *IncidentReport) readRecords(ctx context.Context, env *ops.Env, runs RunFinder) error {
-	i := r.Incident
-	p := period{since: i.StartedAt, until: i.ClosedAt, profiles: i.Start.Providers}
+	p := r.Scope.period(r.At)
 	if p.since.IsZero() {
 		r.Problems = append(r.Problems, "when it was started cannot be read, so what was done is not listed")
 		return nil
 	}
-	if d := i.Start.DetectedAt; !d.IsZero() && d.Before(p.since) {
-		p.since = d
-	}
-	if p.until.IsZero() {
-		p.until = r.At
-	}
-	if runs != nil {
-		steps, events, errs := runs(p.since, p.until, p.profiles)
-		r.Steps, r.events = steps, events
-		r.addProblems("the runs of runbooks", errs...)
-	}
-	evidence, err := r.readStore(ctx, env, p)
+	evidence, err := r.readStore(ctx, env, &p)
 	r.addProblems("what earlier looks have seen", err)
+	if runs != nil {
+		found := runs(r.Scope.ID, p.since, p.until, p.profiles)
+		r.Steps, r.Escalations, r.events = found.Steps, found.Calls, append(r.events, found.Events...)
+		r.addProblems("the runs of runbooks", found.Errors...)
+	}
 	r.addEvents()
 	r.addEvidence(evidence, p)
-	if i.State == incident.Open {
-		r.addOpenAlerts(ctx, env, p)
-	}
+	r.addOpenAlerts(ctx, env, p)
 	slices.SortStableFunc(r.Causes, compareCauses)
 	return r.addActs(ctx, env, p)
 }
@@ -69,11 +71,20 @@ func (r *IncidentReport) addProblems(what string, errs ...error) {
 	}
 }
 
-// readStore reads the events and the evidence of looks, and the tasks that ended.
-func (r *IncidentReport) readStore(ctx context.Context, env *ops.Env, p period) (evidence []history.Seen, err error) {
+// readStore reads notes, events and the evidence of looks, and the tasks that ended. When a note says that it was
+// detected earlier, the time begins there.
+func (r *IncidentReport) readStore(ctx context.Context, env *ops.Env, p *period) (evidence []history.Seen, err error) {
 	ctx, stop := context.WithTimeout(ctx, env.Process.Stretch.Limit(ops.MemoryLimit))
 	defer stop()
 	err = env.ReadTaskStore(func(st store.Store) error {
+		notes, err := history.Notes(ctx, st, p.since)
+		if err != nil {
+			return err
+		}
+		r.readNotes(notes, *p)
+		if at := r.saidMoment(incident.MilestoneDetected).At; !at.IsZero() && at.Before(p.since) {
+			p.since = at
+		}
 		events, err := history.Events(ctx, st, p.since)
 		if err != nil {
 			return err
@@ -92,7 +103,7 @@ func (r *IncidentReport) readStore(ctx context.Context, env *ops.Env, p period) 
 		}
 		tasks, err := task.Ledger{Store: st}.List(ctx, store.TaskQuery{Since: p.since.Add(-longestTask)})
 		for _, t := range tasks {
-			r.addTask(t, p)
+			r.addTask(t, *p)
 		}
 		return err
 	})
@@ -138,10 +149,22 @@ func (r *IncidentReport) addTask(t task.Task, p period) {
 	r.events = append(r.events, history.Event{At: t.EndedAt, Verb: "task", Who: t.Owner.Who, Host: t.Owner.Host, Providers: profiles, Text: text})
 }
 
-// addOpenAlerts adds the alerts that hold now, by the states in the store.
+// addOpenAlerts adds the alerts that hold now and held in the time of the report, by the states in the store.
 func (r *IncidentReport) addOpenAlerts(ctx context.Context, env *ops.Env, p period) {
+	var first alert.Alert
 	for _, a := range env.OpenAlerts(ctx, namesOr(env, p.profiles)) {
+		if a.State.Since.After(p.until) {
+			continue
+		}
 		r.addFlag(ops.AlertChecks([]alert.Alert{a})[0], history.Event{At: a.State.Last, Verb: "stats"})
+		fires := a.State.Phase == alert.Firing && (len(r.Scope.Alerts) == 0 || slices.Contains(r.Scope.Alerts, a.Rule.ID))
+		if fires && (first.Rule.ID == "" || a.State.Since.Before(first.State.Since)) {
+			first = a
+		}
+	}
+	if first.Rule.ID != "" && r.Scope.DetectedAt.IsZero() && first.State.Since.Before(p.since) {
+		r.Scope.DetectedAt, r.Scope.DetectedBy = first.State.Since, "alert "+first.Rule.ID+" at "+first.Provider
+		r.Alert = cmp.Or(r.Scope.Alert, first.Rule.ID)
 	}
 }
 
@@ -158,20 +181,23 @@ func (r *IncidentReport) addEvents() {
 		for _, c := range e.Targets {
 			addCheck(&r.Checks, c, e)
 		}
-		if e.Message != nil {
-			r.Escalations = append(r.Escalations, e)
+		if m := e.Message; m != nil {
+			r.Escalations = append(r.Escalations, Escalation{
+				At: e.At, Who: e.Who, Host: e.Host, Verb: e.Verb, Why: e.Text, Alert: m.Alert, Severity: m.Severity, Level: m.Level, To: m.To, Error: m.Error,
+			})
 		}
 	}
+	slices.SortStableFunc(r.Escalations, func(a, b Escalation) int { return a.At.Compare(b.At) })
 }
 
-// addFlag adds a flag. The incident is about the first that is an alert, unless its start says otherwise, and
+// addFlag adds a flag. The report is about the first that is an alert, unless its scope says otherwise, and
 // as severe as the worst.
 func (r *IncidentReport) addFlag(f history.Check, e history.Event) {
 	addCheck(&r.Flags, f, e)
 	if r.Alert == "" && severityOf(f.ID) != "" {
 		r.Alert = f.ID
 	}
-	if r.Incident.Start.Severity == "" && (f.Severity == string(triage.Critical) || r.Severity == "") {
+	if r.Scope.Severity == "" && (f.Severity == string(triage.Critical) || r.Severity == "") {
 		r.Severity = f.Severity
 	}
 }
@@ -198,18 +224,24 @@ func (r *IncidentReport) addActs(ctx context.Context, env *ops.Env, p period) er
 
 // addTimeline puts all that happened in its order.
 func (r *IncidentReport) addTimeline() {
-	for _, e := range r.Incident.Events {
+	for _, e := range r.Said {
 		r.Timeline = append(r.Timeline, IncidentEvent{At: e.At, Kind: string(e.Kind), Who: e.Actor.Who, Host: e.Actor.Host, Said: &e})
+	}
+	for _, e := range r.Escalations {
+		kind := EventEscalated
+		if e.Call {
+			kind = EventToCall
+		}
+		r.Timeline = append(r.Timeline, IncidentEvent{At: e.At, Kind: kind, Who: e.Who, Host: e.Host, Verb: e.Verb, Told: &e})
 	}
 	for _, e := range r.events {
 		kind := EventSeen
-		switch {
-		case e.Message != nil:
-			kind = EventEscalated
-		case e.Met:
+		if e.Met {
 			kind = EventVerified
 		}
-		r.Timeline = append(r.Timeline, IncidentEvent{At: e.At, Kind: kind, Who: e.Who, Host: e.Host, Verb: e.Verb, Seen: &e})
+		if e.Message == nil {
+			r.Timeline = append(r.Timeline, IncidentEvent{At: e.At, Kind: kind, Who: e.Who, Host: e.Host, Verb: e.Verb, Seen: &e})
+		}
 	}
 	for _, s := range r.Steps {
 		r.Timeline = append(r.Timeline, IncidentEvent{At: s.Ended, Kind: EventStep, Who: s.Actor.Who, Host: s.Actor.Host, Verb: "runbook run", Step: &s})

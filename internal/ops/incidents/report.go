@@ -1,30 +1,24 @@
 package incidents
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"time"
 
 	"sbx/internal/cleanup"
-	"sbx/internal/fault"
 	"sbx/internal/incident"
 	"sbx/internal/ops"
 	"sbx/internal/sandbox"
 )
 
-// ReportIncident asks all records for what is known of the time of an incident, from its detection to its
-// end: its own, the journals of acts, the runs of runbooks, tasks, events and evidence of looks, and the
-// states of alerts.
+// ReportIncident asks all records for what is known of a time: notes, the journals of acts, the runs of runbooks,
+// tasks, events and evidence of looks, and the states of alerts.
 func ReportIncident(ctx context.Context, env *ops.Env, req ReportRequest) (*IncidentReport, error) {
-	i, err := FindIncident(env, req.Word, req.Newest)
-	if err != nil {
-		return nil, err
-	}
-	r := &IncidentReport{Incident: i, At: env.Now(), Severity: i.Start.Severity, Alert: i.Start.Alert}
-	if i.Problem != "" {
-		r.Problems = append(r.Problems, "the record ends here, since "+i.Problem)
+	s := req.Scope
+	r := &IncidentReport{Scope: s, At: env.Now(), Severity: s.Severity, Alert: s.Alert, Said: slices.Clone(s.Said), Problems: slices.Clone(s.Problems)}
+	if r.Severity == "" {
+		r.Severity = severityOf(r.Alert)
 	}
 	if err := r.readRecords(ctx, env, req.Runs); err != nil {
 		return nil, err
@@ -35,6 +29,7 @@ func ReportIncident(ctx context.Context, env *ops.Env, req ReportRequest) (*Inci
 	if req.Plan == nil {
 		return r, nil
 	}
+	var err error
 	if r.Plan, err = r.findPlan(req.Plan); err != nil {
 		r.Problems = append(r.Problems, "the runbook cannot be read: "+err.Error())
 	}
@@ -48,7 +43,7 @@ func (r *IncidentReport) findPlan(find PlanFinder) (ReportPlan, error) {
 	if len(r.Causes) > 0 {
 		cause = r.Causes[0].ID
 	}
-	return find(r.Incident.Start.Runbook, r.Alert, cause)
+	return find(r.Scope.Runbook, r.Alert, cause)
 }
 
 // addMoments finds when each milestone was reached. What a person has said wins.
@@ -64,7 +59,7 @@ func (r *IncidentReport) addMoments() {
 }
 
 func (r *IncidentReport) saidMoment(m incident.Milestone) Moment {
-	for _, e := range slices.Backward(r.Incident.Events) {
+	for _, e := range slices.Backward(r.Said) {
 		if e.Milestone == m && e.Text != "" { // an acknowledgement without a text is no note
 			return Moment{At: e.At, Source: "a note: " + e.Text, Who: e.Actor.Who}
 		}
@@ -82,37 +77,34 @@ func (r *IncidentReport) Moment(m incident.Milestone) Moment {
 }
 
 func (r *IncidentReport) foundMoment(m incident.Milestone) Moment {
-	i := r.Incident
 	switch m {
 	case incident.MilestoneDetected:
-		if d := i.Start.DetectedAt; !d.IsZero() {
-			return Moment{At: d, Source: i.Start.DetectedBy}
-		}
-		if i.StartedAt.IsZero() {
-			return Moment{Source: "the start of the record cannot be read"}
-		}
-		return Moment{At: i.StartedAt, Source: "the incident was started; nothing before it is on record", Who: i.StartedBy.Who}
+		return r.detected()
 	case incident.MilestoneAcknowledged:
-		return r.firstSaid(incident.Acknowledged, "it was acknowledged", "nobody has acknowledged it")
+		for _, e := range r.Said {
+			if e.Kind == incident.Acknowledged {
+				return Moment{At: e.At, Source: "it was acknowledged", Who: e.Actor.Who}
+			}
+		}
+		return Moment{Source: "no note says it"}
 	case incident.MilestoneMitigated:
 		return r.mitigated()
 	case incident.MilestoneVerified:
-		return r.verified(r.Moment(incident.MilestoneMitigated).At)
-	case incident.MilestoneClosed:
-		if i.State == incident.StateEnded {
-			return r.firstSaid(incident.Closed, "it was closed as "+string(i.As), "")
-		}
 	}
-	return Moment{Source: "it is not closed"}
+	return r.verified(r.Moment(incident.MilestoneMitigated).At)
 }
 
-func (r *IncidentReport) firstSaid(kind incident.Kind, source, missing string) Moment {
-	for _, e := range r.Incident.Events {
-		if e.Kind == kind {
-			return Moment{At: e.At, Source: source, Who: e.Actor.Who}
-		}
+func (r *IncidentReport) detected() Moment {
+	switch s := r.Scope; {
+	case !s.DetectedAt.IsZero():
+		return Moment{At: s.DetectedAt, Source: s.DetectedBy}
+	case s.Since.IsZero():
+		return Moment{Source: "the start of the record cannot be read"}
+	case s.ID == "":
+		return Moment{At: s.Since, Source: "the beginning of the time that is reported"}
+	default:
+		return Moment{At: s.Since, Source: "it was begun; nothing before it is on record", Who: s.By.Who}
 	}
-	return Moment{Source: missing}
 }
 
 func (r *IncidentReport) verified(since time.Time) Moment {
@@ -124,10 +116,10 @@ func (r *IncidentReport) verified(since time.Time) Moment {
 	return Moment{Source: "no sbx verify has met all targets since"}
 }
 
-// mitigated is when the last sandbox was seen to end. After an act that failed, or whose outcome is not
-// known, that is not known either.
+// mitigated is when the last sandbox was seen to end by somebody who ended it. The end of a task is its own, and
+// mitigates nothing.
 func (r *IncidentReport) mitigated() Moment {
-	if r.Incident.StartedAt.IsZero() {
+	if r.Scope.Since.IsZero() {
 		return Moment{Source: "what was done is not listed"}
 	}
 	if len(r.Acts) == 0 {
@@ -135,32 +127,15 @@ func (r *IncidentReport) mitigated() Moment {
 	}
 	var last cleanup.Act
 	for _, a := range r.Acts {
-		if a.Ends() && a.Outcome == sandbox.OutcomeVerified && a.SettledAt.After(last.SettledAt) {
+		if a.Ends() && slices.Contains(mitigating(), a.Verb) && a.Outcome == sandbox.OutcomeVerified && a.SettledAt.After(last.SettledAt) {
 			last = a
 		}
 	}
 	if last.SettledAt.IsZero() {
-		return Moment{Source: "no termination was verified"}
+		return Moment{Source: "no end by terminate, cleanup, reconcile or a runbook was verified"}
 	}
 	return Moment{At: last.SettledAt, Source: fmt.Sprintf("the last verified end, of %s (run %s)", last.Ref, last.Run), Who: last.Actor.Who}
 }
 
-// checkQuestion refuses a question that the report of an incident does not have.
-func checkQuestion(ctx context.Context, env *ops.Env, req IncidentNote) error {
-	question, plan := req.Question, ReportPlan{}
-	r, err := ReportIncident(ctx, env, ReportRequest{Word: req.Word, Runs: req.Runs})
-	if err == nil {
-		plan, err = r.findPlan(req.Plan)
-	}
-	if err != nil {
-		return fault.New(fault.KindOf(err), "the questions of the runbook cannot be read: %w", err).WithHint("a note without --answer needs no runbook")
-	}
-	var ids []string
-	for _, q := range plan.Questions {
-		ids = append(ids, q.ID)
-	}
-	if slices.Contains(ids, question) {
-		return nil
-	}
-	return fault.Usage("%s asks no question %q", cmp.Or(plan.Runbook, "the runbook"), question).WithHint("%s", fault.Meant(question, ids))
-}
+// mitigating are the verbs whose ends mitigate; what a runbook ends is in the journals of these.
+func mitigating() []string { return []string{ops.VerbTerminate, ops.VerbCleanup, ops.VerbReconcile} }

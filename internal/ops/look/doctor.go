@@ -42,7 +42,7 @@ func Doctor(ctx context.Context, env *ops.Env, watch ops.Observer) (*DoctorResul
 	default:
 		r.addChecks(checkConfig(ctx, env, c)...)
 	}
-	r.addChecks(append(checkPath(env), env.CheckIncident()...)...)
+	r.addChecks(checkPath(env)...)
 	if c == nil {
 		return r, nil
 	}

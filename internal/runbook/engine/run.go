@@ -76,7 +76,9 @@ func Start(ctx context.Context, env *ops.Env, req Request, watch Observer) (*Run
 		return nil, err
 	}
 	defer r.close()
-	r.joinIncident(ctx)
+	if !r.run.DryRun && !r.run.Staged {
+		r.watch.Note("run " + r.run.ID + "; `" + r.env.Process.Name() + " incident report " + r.run.ID + "` reports it")
+	}
 	r.reportRun()
 	r.conclude(ctx, r.work(ctx))
 	r.run.Took = time.Since(began)

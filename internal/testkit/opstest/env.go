@@ -65,7 +65,7 @@ func NewEnv(p Parts) *ops.Env {
 		LockRunbookRun: p.lockRunbookRun,
 
 		Incidents: func() (incident.Folder, error) {
-			return incident.Folder{Dir: filepath.Join(filepath.Dir(p.Runs), "incidents"), Now: p.Process.Now}, nil
+			return incident.Folder(filepath.Join(filepath.Dir(p.Runs), "incidents")), nil
 		},
 		Notifier:   func(string) (*notify.Notifier, error) { return &notify.Notifier{}, nil },
 		Control:    func() (ops.ControlPlane, error) { return nil, nil }, //nolint:nilnil // without one
