@@ -2,6 +2,7 @@ package commands
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/incident"
 	"sbx/internal/journal"
+	"sbx/internal/store"
 	"sbx/internal/testkit/fake"
 )
 
@@ -266,6 +268,22 @@ func TestNotesThatAreRefused(t *testing.T) {
 	assert.Empty(t, b.run(t, "incident report --since 1h -o json").kinds(t))
 	assert.Contains(t, b.run(t, "__complete incident note --mark m").stdout, "mitigated")
 	assert.Contains(t, b.run(t, "__complete incident note --answer ch").stdout, "changes")
+}
+
+// TestANoteThatIsNotKeptIsAnError, and a report without notes says that they are missing.
+func TestANoteThatIsNotKeptIsAnError(t *testing.T) {
+	t.Parallel()
+	b, _ := incidentBench(t)
+	b.adjust = func(d *Deps) {
+		d.Store = func(bool) (store.Store, error) { return nil, errors.New("the disk is gone") }
+	}
+	r := b.run(t, "incident note x")
+	assert.Equal(t, 1, r.code)
+	assert.NotContains(t, r.stdout, "noted")
+	assert.Contains(t, r.stderr, "the disk is gone")
+	r = b.run(t, "incident report --since 1h")
+	assert.Equal(t, 0, r.code)
+	assert.Contains(t, r.stdout, "> **Incomplete:** what earlier looks have seen cannot be read: the disk is gone")
 }
 
 func TestATemplateOfAReport(t *testing.T) {
