@@ -113,8 +113,7 @@ func RunsOfIncident(disk journal.Disk) incidents.RunFinder {
 			if run.StartedAt.Before(since.Add(-longestRun)) {
 				break
 			}
-			about := len(profiles) == 0 || slices.ContainsFunc(run.Providers, func(name string) bool { return slices.Contains(profiles, name) })
-			if run.ID == id || about && !run.Staged && !run.StartedAt.After(until) && !run.lastAt().Before(since) {
+			if run.ID == id || run.isOf(since, until, profiles) {
 				runs = append(runs, run)
 			}
 		}
@@ -128,6 +127,13 @@ func RunsOfIncident(disk journal.Disk) incidents.RunFinder {
 		}
 		return found
 	}
+}
+
+// isOf reports whether a run that no drill has begun went on in a time, and is about one of these profiles; nil = of
+// all.
+func (r *Run) isOf(since, until time.Time, profiles []string) bool {
+	about := len(profiles) == 0 || slices.ContainsFunc(r.Providers, func(name string) bool { return slices.Contains(profiles, name) })
+	return about && !r.Staged && !r.StartedAt.After(until) && !r.lastAt().Before(since)
 }
 
 // lastAt is the last moment that is on record.
