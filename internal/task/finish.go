@@ -31,16 +31,10 @@ func (r *Runner) finishTask(ctx context.Context, t Task) (Task, error) {
 		}
 	}
 	for _, a := range t.Attempts {
-		switch {
-		case !a.GoneAt.IsZero():
-			continue
-		case t.keepsSandbox(a):
-			err = r.endCopies(ctx, t, a)
-		default:
-			t, err = r.endAttempt(ctx, t, a.N)
-		}
-		if err != nil {
-			return t, err
+		if a.GoneAt.IsZero() {
+			if t, err = r.endOrKeep(ctx, t, a); err != nil {
+				return t, err
+			}
 		}
 	}
 	if t, err = r.settleBranch(ctx, t); err != nil {
@@ -52,6 +46,14 @@ func (r *Runner) finishTask(ctx context.Context, t Task) (Task, error) {
 		return r.readTask(ctx, t.ID)
 	}
 	return now, err
+}
+
+// endOrKeep ends an attempt, or the copies of the one that its task keeps.
+func (r *Runner) endOrKeep(ctx context.Context, t Task, a Attempt) (Task, error) {
+	if t.keepsSandbox(a) {
+		return t, r.endCopies(ctx, t, a)
+	}
+	return r.endAttempt(ctx, t, a.N)
 }
 
 // endAttempt ends an attempt's sandbox and records that it is gone; fault.KindUnverified

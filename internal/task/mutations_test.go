@@ -73,7 +73,7 @@ func mutations() map[string]plantedMistake {
 		"one read that finds nothing ends an attempt":                  breaks("13:", call((*Runner).awaitExit, SandboxAccess.Vanished, "true, error(nil)")),
 		"the second refusal ends an attempt":                           breaks("13:", begin((*Runner).awaitExit, "const unansweredLimit = time.Duration(0)")),
 		"one read that finds nothing lets a sweep take over":           breaks("13:", call((*Runner).programRuns, SandboxAccess.Vanished, "true, error(nil)")),
-		"a stream that has ended is not followed again":                breaks("13:", begin((*outputTracker).isOutputLost, "return true")),
+		"a stream that has ended is silence":                           breaks("13:", begin((*outputTracker).isOutputLost, "return true"), begin((*Runner).logShowsSilence, "return true")),
 		"one list that lacks it is enough":                             breaks("5:", swap((*Runner).settleCreate, "if empty++; empty > 0 { return r.changeTask(ctx, t.ID, func(task *Task) error { return task.recordNothingMade(n) }) }", "empty", (*Task).recordNothingMade)),
 		"copies of a create are left":                                  breaks("5:", begin((*Runner).endCopies, "return nil")),
 		"what a lost create made is no attempt":                        breaks("14:", drop((*Runner).decideNext, "now", (*Task).Next, (*Task).failureVerdict)),
