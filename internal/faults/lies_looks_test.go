@@ -29,7 +29,8 @@ import (
 //	SBX_SEEDS=20000 go test -count=1 -timeout 60m -run '^TestNoLieCondemns$' ./internal/faults
 func TestNoLieCondemns(t *testing.T) {
 	t.Parallel()
-	seeds, err := schedule.ReadSeeds(os.Getenv, rand.Uint64, nil, liesSeeds)
+	known := []uint64{756, 6002704361623489} // a record by id said paused twice, and reconcile ended what works
+	seeds, err := schedule.ReadSeeds(os.Getenv, rand.Uint64, known, liesSeeds)
 	require.NoError(t, err)
 	for name, on := range clouds() {
 		t.Run(name, func(t *testing.T) {

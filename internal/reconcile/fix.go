@@ -130,6 +130,9 @@ func (f *fixRun) recheckOrphan(r Row, now sandbox.Sandbox) (sandbox.Outcome, str
 	if r.Action != ActTerminate {
 		return sandbox.OutcomeChanged, "it has changed since the plan"
 	}
+	if now.State == sandbox.StateRunning && r.Box.State != sandbox.StateRunning { // nobody has looked whether it works
+		return sandbox.OutcomeChanged, "it was " + string(r.Box.State) + " when it was planned, and runs now"
+	}
 	at := f.e.Now()
 	before, _ := startTime(r.Box, at)
 	if from, _ := startTime(now, at); !from.Equal(before) {

@@ -159,6 +159,27 @@ func TestEveryRuleIsAppliedAgainJustBefore(t *testing.T) {
 	}
 }
 
+// TestAReadThatTheListContradictsEndsNothing: a record by id that says paused spares nobody a look where the list says
+// running.
+func TestAReadThatTheListContradictsEndsNothing(t *testing.T) {
+	t.Parallel()
+	s, _ := troubled(t)
+	s.denied = map[string]sandbox.State{"orphan": sandbox.StatePaused}
+	got := outcomes(s.fix(t, s.proved(t)))
+	assert.Equal(t, sandbox.OutcomeSkipped, got["orphan"])
+	assert.Equal(t, sandbox.OutcomeVerified, got["leak"])
+}
+
+// TestWhatWasResumedSinceThePlanStays: nobody has looked whether it works.
+func TestWhatWasResumedSinceThePlanStays(t *testing.T) {
+	t.Parallel()
+	s, _ := troubled(t)
+	s.prod.Change("orphan", func(b *sandbox.Sandbox) { b.State = sandbox.StatePaused })
+	plan := s.proved(t)
+	s.prod.Change("orphan", func(b *sandbox.Sandbox) { b.State = sandbox.StateRunning })
+	assert.Equal(t, sandbox.OutcomeChanged, outcomes(s.fix(t, plan))["orphan"])
+}
+
 func TestARecordIsMarkedOnlyWhileItsSandboxIsGone(t *testing.T) {
 	t.Parallel()
 	s, plan := troubled(t)

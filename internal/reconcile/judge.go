@@ -182,6 +182,9 @@ func (e *Engine) mayEnd(row Row, from time.Time) Row {
 		row.Cause = CauseReused
 		return row.leftAlone(ActReport, why)
 	}
+	if row.listed == sandbox.StateRunning && row.Box.State != sandbox.StateRunning {
+		return row.leftAlone(ActReport, "a read by its id says "+string(row.Box.State)+", and the list running")
+	}
 	if row.Box.State == sandbox.StateStopped && !e.Rules.Delete {
 		return row.leftAlone(ActReport, "it is stopped; only --delete removes it")
 	}

@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -40,7 +41,8 @@ type scene struct {
 	adopted   []sandbox.Ref
 	others    []*fake.Provider
 	requests  fleet.EndRequests
-	called    map[string]string // further names for reads by id
+	called    map[string]string        // further names for reads by id
+	denied    map[string]sandbox.State // what a read by id says, and no list does
 }
 
 func newScene() *scene {
@@ -107,7 +109,7 @@ func (s *scene) adopt(_ context.Context, b sandbox.Sandbox) error {
 
 func (s *scene) engine(t *testing.T) *reconcile.Engine {
 	t.Helper()
-	members := []fleet.Member{{Provider: calledOtherwise{s.prod, s.called}}}
+	members := []fleet.Member{{Provider: calledOtherwise{s.prod, s.called, s.denied}}}
 	sources := map[string]reconcile.Source{"prod": s.source}
 	for _, p := range s.others {
 		members = append(members, fleet.Member{Provider: p})
@@ -205,7 +207,8 @@ func only(t *testing.T, p reconcile.Plan, id string) reconcile.Row {
 type calledOtherwise struct {
 	*fake.Provider
 
-	words map[string]string
+	words  map[string]string
+	states map[string]sandbox.State // what a read by id says, by the id, and no list does
 }
 
 // Get reads one by its id or a name.
@@ -213,7 +216,9 @@ func (c calledOtherwise) Get(ctx context.Context, word string) (sandbox.Sandbox,
 	if id, known := c.words[word]; known {
 		word = id
 	}
-	return c.Provider.Get(ctx, word)
+	s, err := c.Provider.Get(ctx, word)
+	s.State = cmp.Or(c.states[s.ID], s.State)
+	return s, err
 }
 
 // TakesName is true for the names.

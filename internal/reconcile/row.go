@@ -27,6 +27,7 @@ type Row struct {
 
 	observation *fleet.Observation // of the sandbox itself; nil = it was not observed
 	readAt      time.Time          // when its reads by id were requested; zero = there were none
+	listed      sandbox.State      // in the list; "" = it is not in it
 }
 
 // Found reports whether the row needs an action: it counts in a check.
@@ -38,6 +39,9 @@ func (p *pair) newRow(source string, now time.Time) Row {
 	box, there := p.bestRead()
 	if there {
 		r.Ref, r.Box = sandbox.Ref{Provider: p.profile, ID: box.ID}, box
+	}
+	if p.listed != nil {
+		r.listed = p.listed.State
 	}
 	r.Record, r.Reality = p.evidenceOfRecords(source, now), p.evidenceOfReality(now)
 	switch {

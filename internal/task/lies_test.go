@@ -26,29 +26,21 @@ func TestWhatALostCreateMadeCounts(t *testing.T) {
 	})
 }
 
-// TestAStreamThatHasEndedIsNoSilence: the stream of a program that runs and talks ends once.
+// TestAStreamThatHasEndedIsNoSilence: the stream of a program that runs and talks ends, and can or cannot be opened again.
 func TestAStreamThatHasEndedIsNoSilence(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(t *testing.T, s *sim) {
-		t.Helper()
-		s.lie = lie{source: "inside", says: "cut", from: 10 * time.Second, until: forever, once: true}
-		_, over := s.begin("t-1", plain(), works(3*time.Minute, sandbox.ClassOK))
-		require.NoError(t, <-over)
-		assert.Equal(t, []sandbox.Class{sandbox.ClassOK}, classes(s.now(t, "t-1")))
-	})
-}
-
-// TestALogThatCannotBeReadIsNoSilence: the stream of a program that talks ends, and cannot be opened again.
-func TestALogThatCannotBeReadIsNoSilence(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(t *testing.T, s *sim) {
-		t.Helper()
-		s.lie = lie{source: "inside", says: "cut", from: 10 * time.Second, until: forever, once: true}
-		s.hurt("cloud", "logs", "away", 10*time.Second, forever)
-		_, over := s.begin("t-1", plain(), works(3*time.Minute, sandbox.ClassOK))
-		require.NoError(t, <-over)
-		assert.Equal(t, []sandbox.Class{sandbox.ClassOK}, classes(s.now(t, "t-1")))
-	})
+	for _, unreadable := range []bool{false, true} {
+		inWorld(t, func(t *testing.T, s *sim) {
+			t.Helper()
+			s.lie = lie{source: "inside", says: "cut", from: 10 * time.Second, until: forever, once: true}
+			if unreadable {
+				s.hurt("cloud", "logs", "away", 10*time.Second, forever)
+			}
+			_, over := s.begin("t-1", plain(), works(3*time.Minute, sandbox.ClassOK))
+			require.NoError(t, <-over)
+			assert.Equal(t, []sandbox.Class{sandbox.ClassOK}, classes(s.now(t, "t-1")), "unreadable: %t", unreadable)
+		})
+	}
 }
 
 // TestOneReadLeavesNoRecord: what has stopped by itself is deleted, also while its record by id is not found.

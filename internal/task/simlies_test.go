@@ -63,7 +63,8 @@ func (s *sim) hidesEnds() bool {
 	return !l.once && l.until == forever && (l.source == "record" || l.source == "list" || l.source == "answer" && s.leaves)
 }
 
-// tells is the lie that a source tells of a sandbox now, if it is one of those that are possible; "" = the truth.
+// tells returns what a source says of a sandbox instead of the truth, if that is one of the possible answers; "" = the
+// truth.
 // The lock is held.
 func (s *sim) tells(source string, b *box, possible ...string) string {
 	l, at := &s.lie, time.Since(s.Began)

@@ -20,12 +20,8 @@ import (
 
 // diagnosed is a rail whose diagnosis is over.
 func diagnosed() views.Rail {
-	step := func(title, answer string) views.RailStep {
-		return views.RailStep{State: "done", Tone: output.Good, Title: title, Answer: answer, Took: "2s of 3m", Detail: []string{"what " + title + " rests on"}}
-	}
 	return views.Rail{
 		Title: "sandbox-stuck: Sandbox stuck",
-		Steps: []views.RailStep{step("Count", "292 run"), step("Stuck", "26 of 300"), step("Logs", "12 repeat"), step("Resources", "12 at the limit"), step("Cleanup", "it has not run")},
 		Causes: []views.RailStep{
 			{State: "probable", Tone: output.Bad, Title: "infinite loop", Answer: "12 sandboxes; no memory leak: memory is stable", Took: "score 0.82"},
 		},

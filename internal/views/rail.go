@@ -16,7 +16,6 @@ import (
 // Rail is a run of a runbook as the dashboard shows it: what it is about to do, does and has found.
 type Rail struct {
 	Title  string     // with the run and its state
-	Steps  []RailStep // of the diagnosis, those that read something
 	Causes []RailStep // that it names
 	Acts   []RailStep // of the causes and procedures that are done
 	Checks []RailStep // of the verification
@@ -47,8 +46,6 @@ func RailOf(r *engine.Run) Rail {
 	}
 	for _, s := range r.Steps {
 		switch {
-		case s.Section == engine.SectionDiagnosis && s.Kind == runbook.KindCollect:
-			rail.Steps = append(rail.Steps, railStep(s))
 		case s.Section == engine.SectionVerification:
 			rail.Checks = append(rail.Checks, railStep(s))
 		case s.State != engine.NotSelected && (s.Kind == runbook.KindAct || s.Kind == runbook.KindManual):
