@@ -130,6 +130,7 @@ func (m *Model) readOnce() (errs []error) {
 	m.rebuild()
 	tasks, err := m.source.Tasks(m.ctx)
 	m.takeTasks(tasksMsg{tasks, err}, m.now())
+	m.takeCleanup(cleanupMsg(m.source.Cleanup(m.ctx)), m.now())
 	var open []sandbox.Sandbox
 	for _, r := range m.shown() {
 		if r.State == sandbox.StateRunning {
