@@ -3,6 +3,7 @@ package commands
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	"sbx/internal/ops/end"
 	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/process"
@@ -39,7 +41,8 @@ func newDashboard(d *Deps) *cobra.Command {
 			"/ filters by a text, or by `where CONDITION` as `" + d.Process.Name() + " ls --where` does (`" + d.Process.Name() + " help conditions`).\n" +
 			"x terminates, X cleans up what is stuck, s stops a task, R reconciles: each shows its plan\n" +
 			"first, and wants the number of its targets typed. --read-only refuses them. ? shows all keys.\n" +
-			"`keys:` in the configuration gives actions other keys (`pause: f2`); ctrl+c always quits. The actions are:\n" +
+			"Clicks choose rows, tabs and steps; with Shift held, text is selected (`mouse: off` in the configuration\n" +
+			"leaves the mouse to the terminal). `keys:` gives actions other keys (`pause: f2`); ctrl+c always quits. The actions are:\n" +
 			strings.Join(output.WrapText(strings.Join(tui.Actions(), ", "), 86, ""), "\n") + ".\n\n" +
 			"--plain prints a line for each change instead, also in a pipe: no screen, no cursor, no\n" +
 			"keys but Ctrl-C. SBX_ACCESSIBLE=1 implies it. What the keys do, the verbs do, too.\n\n" +
@@ -92,8 +95,13 @@ func (d *Deps) runDashboard(ctx context.Context, p *output.Printer) error {
 		return err
 	}
 	terminal := d.dashboardTerminal(p)
-	terminal.Shell, terminal.Keys, terminal.Divert = d.dashboardShell, c.Keys, p.Divert
-	return tui.Run(ctx, source, d.Now, terminal)
+	terminal.Shell, terminal.Keys, terminal.Divert, terminal.Mouse = d.dashboardShell, c.Keys, p.Divert, c.Mouse
+	terminal.Operator = d.Process.User() + "@" + d.Process.Host
+	err = tui.Run(ctx, source, d.Now, terminal)
+	if source.left.ID != "" {
+		p.Note(fmt.Sprintf("the run %[2]s is not over: `%[1]s runbook run --resume %[2]s` goes on with it", d.Process.Name(), source.left.ID))
+	}
+	return err
 }
 
 // runDashboardPlain says what changes until it is interrupted, which is how it is meant to end.
@@ -168,11 +176,12 @@ type dashboardSource struct {
 	*look.Live
 
 	deps *Deps
+	left *engine.Run // the newest run of the runbook, where it is not over; Runbook writes it, and is over before tui.Run is
 }
 
 func (d *Deps) newDashboardSource(ctx context.Context) (dashboardSource, error) {
 	live, err := look.NewLive(ctx, d.Env)
-	return dashboardSource{live, d}, err
+	return dashboardSource{live, d, &engine.Run{}}, err
 }
 
 // printer prints to a text that the dashboard shows.
@@ -271,6 +280,30 @@ func (s dashboardSource) Do(ctx context.Context, plan tui.Plan, production []str
 	return plan.Act.Do(ctx, s.deps.newObserver(p, func(item any) { report(views.ActItemLine(item)) }), ops.Allowed{Production: production})
 }
 
+// Keep keeps sandboxes from being ended for a time.
+func (s dashboardSource) Keep(ctx context.Context, refs []sandbox.Ref, d time.Duration) []string {
+	req := end.KeepRequest{For: d}
+	for _, ref := range refs {
+		req.Words = append(req.Words, ref.String())
+	}
+	var lines []string
+	results, lost, err := end.Keep(ctx, s.deps.Env, req, s.deps.newObserver(output.New(s.reporting(func(string) {}), output.Options{NoColor: true, Quiet: true}), nil))
+	if err != nil {
+		lost = append(lost, err)
+	}
+	for _, r := range results {
+		if r.Err != nil {
+			lost = append(lost, r.Err)
+			continue
+		}
+		lines = append(lines, views.KeepLine(r))
+	}
+	for _, err := range lost {
+		lines = append(lines, strings.TrimSuffix("not kept: "+err.Error()+"; "+fault.HintOf(err), "; "))
+	}
+	return lines
+}
+
 // Runbook works at the runbook of stuck sandboxes.
 func (s dashboardSource) Runbook(ctx context.Context, width int, watch tui.RunbookWatch) error {
 	d := s.deps
@@ -287,6 +320,10 @@ func (s dashboardSource) Runbook(ctx context.Context, width int, watch tui.Runbo
 	}, o)
 	if err != nil {
 		return err
+	}
+	*s.left = engine.Run{}
+	if run.State == engine.RunWaiting || run.State == engine.RunInterrupted {
+		*s.left = *run
 	}
 	return run.Err()
 }

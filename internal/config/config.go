@@ -24,6 +24,7 @@ type Config struct {
 	Thresholds triage.ThresholdBook // of every profile and agent type
 	Notify     Notify
 	Keys       map[string]string // of the dashboard, by their actions
+	Mouse      bool              // the dashboard takes clicks and the wheel
 	StateDir   string            // absolute; made on first write. State says whether it can be used
 	StoreURL   string            // of Postgres, with its password; "" = SQLite in StateDir
 	NoColor    bool

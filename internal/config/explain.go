@@ -32,6 +32,8 @@ func (l *loader) explainValues() {
 	l.explainRun()
 	l.explainNotify()
 	l.explainKeys()
+	mouse, _ := l.layers.lookup(keyMouse)
+	l.showValue(keyMouse, mouse, false)
 	for _, p := range slices.Concat(l.config.Profiles, l.config.Sources) {
 		l.explainProfile(p)
 	}

@@ -73,6 +73,7 @@ func newLoaded(ctx context.Context, in Input) (*loader, error) {
 	l.resolveThresholds()
 	l.resolveNotify()
 	l.resolveKeys()
+	l.resolveMouse()
 	l.resolveRun()
 	return l, joinMistakes(l.errs)
 }

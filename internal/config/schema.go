@@ -26,6 +26,7 @@ func (d *decoder) topReaders() map[string]reader {
 		keyMetadata:   d.readMetadata(""),
 		keyThresholds: d.readThresholds(""),
 		keyKeys:       d.readKeys,
+		keyMouse:      d.readMouse,
 	}
 }
 

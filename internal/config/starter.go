@@ -96,7 +96,7 @@ func Starter(types []providers.Type) string {
 	for _, t := range routeTables() {
 		fmt.Fprintf(&b, "#  %s: %s # %s\n", t.name, t.sample, t.help)
 	}
-	b.WriteString("\n# Keys of the dashboard, by their actions: `sbx dashboard --help` names them.\n#keys:\n#  pause: space\n")
+	b.WriteString("\n# Keys of the dashboard, by their actions: `sbx dashboard --help` names them.\n#keys:\n#  pause: space\n\n# off: the mouse selects text in the dashboard, and chooses nothing.\n#mouse: on\n")
 	return b.String()
 }
 

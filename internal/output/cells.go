@@ -1,12 +1,17 @@
 package output
 
-import "strings"
+import (
+	"strings"
+
+	"charm.land/lipgloss/v2"
+)
 
 // Cells draws texts for a screen that is made cell by cell, as the tables of this room are: escaped, cut or
 // padded to a width, and painted.
 type Cells struct {
 	ASCII bool // the screen has no other characters
 	Plain bool // and no colours
+	Few   bool // and no more than 16 of them
 
 	Background Background
 }
@@ -42,7 +47,20 @@ func (c Cells) Spark(figures []float64, full float64) string {
 // Width counts the cells of a text without colours.
 func Width(text string) int { return cellWidth(text) }
 
+// DrawnWidth counts the cells of a text with colours.
+func DrawnWidth(text string) int { return lipgloss.Width(text) }
+
 // Paint gives a text the colour of a tone.
-func (c Cells) Paint(text string, tone Tone) string {
-	return screen{colour: !c.Plain, background: c.Background}.paint(text, tone)
+func (c Cells) Paint(text string, tone Tone) string { return c.Draw(text, Look{Tone: tone}) }
+
+// Draw gives a text its look.
+func (c Cells) Draw(text string, look Look) string {
+	background := c.Background
+	switch {
+	case c.Few && background == LightBackground:
+		background = FewLightBackground
+	case c.Few:
+		background = UnknownBackground
+	}
+	return screen{colour: !c.Plain, background: background}.draw(text, look)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -136,8 +135,10 @@ func (m *Model) showPlan(msg planMsg) {
 			m.page.lines = append(m.page.lines, "  To terminate them once: mark them (a marks all of the tab Stuck), then x.")
 		}
 	default:
-		a.step, m.page.lines, m.page.title = actAsking, splitLines(msg.plan.Page), "plan of "+a.verb
+		a.step, m.page.lines = actAsking, splitLines(msg.plan.Page)
+		m.page.title = "plan of " + a.verb + " as read at " + m.now().UTC().Format("15:04:05Z") + "; it stays as it is until it is answered or left"
 	}
+	m.page.unwrapped = m.page.lines
 	m.page.lines = m.wrapped(m.page.lines...)
 	m.page.top = max(0, len(m.page.lines)-m.pageHeight()) // what would end is at the end, above the question
 }
@@ -160,13 +161,13 @@ func (m *Model) answer(key, text string) tea.Cmd {
 	return nil
 }
 
-// accept compares an answer with its word. The last one begins the act.
+// accept compares an answer with its word. The last one begins the act; a wrong one leaves the plan and its question.
 func (m *Model) accept() tea.Cmd {
 	a := m.act
 	answer := a.typed
 	a.typed = ""
-	if answer != a.plan.Questions[a.asked].Word {
-		m.closeAct(fmt.Sprintf("the answer was %q: nothing was done", answer))
+	if word := a.plan.Questions[a.asked].Word; answer != word {
+		m.notice = fmt.Sprintf("the answer was %q, not %q: nothing was done; type it again, or Esc leaves", answer, word)
 		return nil
 	}
 	if a.asked++; a.asked < len(a.plan.Questions) {
@@ -186,7 +187,7 @@ func (m *Model) begin() tea.Cmd {
 	}
 	ctx, stop := context.WithCancel(m.ctx)
 	a.step, a.stop, a.lines = actRunning, stop, make(chan string, 256)
-	m.page.lines, m.page.top, m.page.title = nil, 0, a.verb+": at work"
+	m.page.lines, m.page.unwrapped, m.page.top, m.page.title = nil, nil, 0, a.verb+": at work"
 	m.running.Add(1)
 	do := func() tea.Msg {
 		defer m.running.Done()
@@ -212,6 +213,7 @@ func (a *act) nextLine() tea.Msg { //nolint:ireturn // as the library asks for
 // report shows a line of the act.
 func (m *Model) report(msg reportMsg) tea.Cmd {
 	if msg.line != "" {
+		m.page.unwrapped = append(m.page.unwrapped, msg.line)
 		m.page.lines = append(m.page.lines, m.wrapped(msg.line)...)
 		m.page.top = max(0, len(m.page.lines)-m.pageHeight())
 	}
@@ -221,15 +223,17 @@ func (m *Model) report(msg reportMsg) tea.Cmd {
 // finish shows what came of the act, and has the profiles read that it was about.
 func (m *Model) finish(msg doneMsg) tea.Cmd {
 	a := msg.act
-	a.step, m.marked, m.page.title = actOver, nil, a.verb+": over"
+	a.step, m.marked, m.page.title = actOver, nil, a.verb+": done"
 	m.steps.endings = append(m.steps.endings, msg.result.Endings...)
+	m.keepEnded(msg.result.Endings)
 	a.stop()
 	if len(msg.result.Endings) > 0 {
-		m.page.lines = append(m.page.lines, "", ops.CountsText(fleet.Count(msg.result.Endings)))
+		m.page.unwrapped = append(m.page.unwrapped, "", ops.CountsText(fleet.Count(msg.result.Endings)))
 	}
 	if err := msg.result.Err; err != nil {
-		m.page.lines = append(m.page.lines, m.wrapped("error: "+err.Error(), fault.HintOf(err))...)
+		m.page.unwrapped = append(m.page.unwrapped, "error: "+err.Error(), fault.HintOf(err))
 	}
+	m.page.lines = m.wrapped(m.page.unwrapped...)
 	m.page.top = max(0, len(m.page.lines)-m.pageHeight())
 	if m.quitting {
 		return m.quitRunbook()
@@ -340,14 +344,14 @@ func (m *Model) keepMarks() {
 func (m *Model) actLine() string {
 	switch a := m.act; a.step {
 	case actPlanning:
-		return m.line(segment{"Esc back", output.Muted})
+		return m.keysLine("Esc back")
 	case actAsking:
-		return m.line(segment{strings.TrimSpace(a.plan.Questions[a.asked].Prompt) + " " + a.typed + "_", output.Warn})
+		return m.questionLine(a.plan.Questions[a.asked].Prompt, a.typed)
 	case actRunning:
-		return m.line(segment{"Esc stops what has not been sent", output.Warn})
+		return m.keysLine("Esc stops what has not been sent")
 	case actStopping:
-		return m.line(segment{"stopping; the outcome of what was sent is awaited", output.Warn})
+		return m.bar(m.width, output.BarShade, []segment{say(" stopping; the outcome of what was sent is awaited", output.Warn)}, nil)
 	case actOver:
 	}
-	return m.line(segment{"Esc back  j/k PgUp PgDn scroll  Y copy the command line  q quit", output.Muted})
+	return m.keysLine("Esc back  j/k scroll  Y copy the command line  q quit")
 }

@@ -91,9 +91,9 @@ func TestAnActIsPlannedAskedAndProved(t *testing.T) {
 	}
 	m := board(t, s, 100, 30)
 	press(m, "space", "space")
-	assert.Contains(t, screen(m), "2 marked ")
+	assert.Contains(t, screen(m), "2 marked: e2b 2 ")
 	m.setFilter("i0")
-	assert.Contains(t, screen(m), "2 marked, 1 not shown")
+	assert.Contains(t, screen(m), "1 of them not shown")
 	m.setFilter("")
 	open(t, m, "x")
 	require.Len(t, s.boxes, 2)

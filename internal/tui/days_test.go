@@ -80,7 +80,7 @@ func TestTwentyProfiles(t *testing.T) {
 		press(m, "j", "tab", "tab", "l", "esc")
 		frame := screen(m)
 		assert.Contains(t, frame, " more")
-		assert.Contains(t, frame, "profile-01 -")
+		assert.Contains(t, frame, "profile-01 reading")
 		assert.Len(t, m.Frame(), size[1])
 		m.tab = tabAll
 		m.rebuild()

@@ -3,14 +3,11 @@ package tui
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"sbx/internal/output"
-	"sbx/internal/sandbox"
 	"sbx/internal/views"
 )
 
@@ -24,34 +21,93 @@ const (
 func (m *Model) View() tea.View {
 	v := tea.NewView(strings.Join(m.Frame(), "\n"))
 	v.AltScreen, v.ReportFocus, v.WindowTitle = true, true, "sbx"
+	if m.mouse {
+		v.MouseMode = tea.MouseModeCellMotion
+	}
 	if m.act != nil && m.act.step == actAsking {
 		v.WindowTitle = "sbx: a question"
 	}
 	return v
 }
 
-// Frame are the lines of the screen: as many as it is high, each as wide as it is.
+// Frame are the lines of the screen: as many as it is high, none wider than it is.
 func (m *Model) Frame() []string {
 	if m.width < leastWidth || m.height < leastHeight {
 		return m.fill([]string{
-			m.line(segment{fmt.Sprintf("sbx needs %d x %d", leastWidth, leastHeight), output.Plain}),
-			m.line(segment{fmt.Sprintf("cells, this is %dx%d", m.width, m.height), output.Plain}),
-			m.line(segment{"q quits", output.Plain}),
+			m.line(say(fmt.Sprintf("sbx needs %d x %d", leastWidth, leastHeight), output.Plain)),
+			m.line(say(fmt.Sprintf("cells, this is %dx%d", m.width, m.height), output.Plain)),
+			m.line(say("q quits", output.Plain)),
 		}, m.height)
 	}
 	lines := slices.Concat(m.header(), m.stripLines(), []string{m.tabLine()})
 	switch {
-	case m.showsRunbook():
-		lines = append(lines, m.stepPageLines()...)
-	case m.page != nil:
+	case m.page != nil && !m.pageBeside():
 		lines = append(lines, m.pageLines()...)
-	case m.tab == tabTasks:
-		lines = append(append(lines, m.taskLines()...), m.taskDetail()...)
+	case m.sideWidth() > 0:
+		lines = append(lines, m.besideLines()...)
 	default:
-		lines = append(lines, m.tableLines()...)
-		lines = append(lines, m.detailLines()...)
+		lines = append(append(lines, m.listLines()...), m.detailLines()...)
 	}
-	return append(m.fill(lines, m.height-2), m.filterLine(), m.keyLine())
+	return append(m.fill(lines, m.height-2), m.statusLine(), m.keyLine())
+}
+
+// wideScreen is the width from which a page or the detail stands beside the table.
+const wideScreen = 110
+
+// sideWidth is the width of what stands beside the table; 0 = nothing does. The tasks need the whole width.
+func (m *Model) sideWidth() int {
+	if m.width < wideScreen || m.tab == tabTasks {
+		return 0
+	}
+	return m.width / 3
+}
+
+// listWidth is the width of the table.
+func (m *Model) listWidth() int {
+	if side := m.sideWidth(); side > 0 {
+		return m.width - side - len(" | ")
+	}
+	return m.width
+}
+
+// pageBeside says that a page leaves the table on the screen. A page that asks, or the outcome of an act, has the whole width.
+func (m *Model) pageBeside() bool {
+	return m.sideWidth() > 0 && m.act == nil && (m.rail == nil || m.openStep() != stepEnd)
+}
+
+// pageWidth is the width of a page that is open.
+func (m *Model) pageWidth() int {
+	if m.pageBeside() {
+		return m.sideWidth()
+	}
+	return m.width
+}
+
+// listLines are the table of the open tab.
+func (m *Model) listLines() []string {
+	if m.tab == tabTasks {
+		return m.taskLines()
+	}
+	return m.tableLines()
+}
+
+// besideLines are the table, and beside it the page that is open, else the detail.
+func (m *Model) besideLines() []string {
+	height := m.pageHeight() + 1
+	right := m.sideDetail()
+	if m.page != nil {
+		right = m.pageLines()
+	}
+	rule := "│"
+	if m.cells.ASCII {
+		rule = "|"
+	}
+	rule = " " + m.cells.Paint(rule, output.Muted) + " "
+	left, width := m.fill(m.listLines(), height), m.listWidth()
+	for i, text := range m.fill(right, height) {
+		left[i] += strings.Repeat(" ", max(0, width-output.DrawnWidth(left[i]))) + rule + text
+	}
+	return left
 }
 
 // fill makes lines exactly height lines.
@@ -62,283 +118,55 @@ func (m *Model) fill(lines []string, height int) []string {
 	return lines[:height]
 }
 
-// segment is a part of a line in one tone.
+// segment is a part of a line in one look.
 type segment struct {
 	text string
-	tone output.Tone
+	look output.Look
 }
 
+// say is a text in a tone.
+func say(text string, tone output.Tone) segment { return segment{text, output.Look{Tone: tone}} }
+
+// on is a segment on a shade.
+func (s segment) on(shade output.Shade) segment { s.look.Shade = shade; return s }
+
+// bold is a segment in bold letters.
+func (s segment) bold() segment { s.look.Bold = true; return s }
+
 // line draws segments in the width of the screen, and leaves out what has no room.
-func (m *Model) line(segments ...segment) string {
+func (m *Model) line(segments ...segment) string { return m.lineIn(m.width, segments...) }
+
+func (m *Model) lineIn(width int, segments ...segment) string {
 	var b strings.Builder
-	left := m.width
 	for _, s := range segments {
-		text := m.cells.Cut(s.text, left)
-		b.WriteString(m.cells.Paint(text, s.tone))
-		left -= output.Width(text)
+		text := m.cells.Cut(s.text, width)
+		b.WriteString(m.cells.Draw(text, s.look))
+		width -= output.Width(text)
 	}
 	return b.String()
 }
 
-// header is a line for the screen, and one for its profiles.
-func (m *Model) header() []string { return []string{m.screenLine(), m.profilesLine()} }
-
-// screenLine says what is read, how old it is, what was done here last, and the time.
-func (m *Model) screenLine() string {
-	what := fmt.Sprintf("%d profiles", len(m.feeds))
-	if len(m.feeds) == 1 {
-		what = m.feeds[0].profile
-	}
-	left := []segment{{"sbx", output.Good}, {"  " + what, output.Plain}}
-	if age, known := m.readAge(); known {
-		left = append(left, segment{"  read " + sandbox.FormatDuration(age) + " ago", output.Muted})
-	}
-	if m.paused {
-		left = append(left, segment{"  PAUSED", output.Warn})
-	}
-	right := []segment{{m.now().UTC().Format("15:04:05Z"), output.Muted}}
-	if gone, open := m.provedEnds(); gone+open > 0 {
-		done := segment{fmt.Sprintf("last: %d ended, verified  ", gone), output.Good}
-		if open > 0 {
-			done = segment{fmt.Sprintf("last: %d ended, %d not verified  ", gone, open), output.Bad}
-		}
-		right = append([]segment{done}, right...)
-	}
-	gap := m.width
+// bar is a line whose segments stand on a shade from edge to edge; those behind the gap are at its right edge.
+func (m *Model) bar(width int, shade output.Shade, left, right []segment) string {
+	gap := width
 	for _, s := range slices.Concat(left, right) {
 		gap -= output.Width(s.text)
 	}
-	return m.line(append(append(left, segment{strings.Repeat(" ", max(2, gap)), output.Plain}), right...)...)
-}
-
-// readAge is how long ago the profile was read whose list is the oldest.
-func (m *Model) readAge() (age time.Duration, known bool) {
-	for _, f := range m.feeds {
-		if f.known {
-			age, known = max(age, m.now().Sub(f.round.At)), true
+	all := slices.Concat(left, []segment{say(strings.Repeat(" ", max(0, gap)), output.Plain)}, right)
+	for i := range all {
+		if all[i].look.Shade == output.NoShade {
+			all[i] = all[i].on(shade)
 		}
 	}
-	return age, known
-}
-
-// profilesLine has a share of the line for each profile; those that are in trouble come first.
-func (m *Model) profilesLine() string {
-	const least = 16
-	feeds := slices.Clone(m.feeds)
-	slices.SortStableFunc(feeds, func(a, b *feed) int { return count(b.err != nil) - count(a.err != nil) })
-	most, left := min(len(feeds), m.width/least), m.width
-	if most < len(feeds) {
-		left -= len("and 99 more")
-		most = left / least
-	}
-	var segments []segment
-	for i, f := range feeds[:most] {
-		share := left / (most - i)
-		width := 0
-		for _, s := range m.feedSegments(f, share-2) {
-			segments = append(segments, s)
-			width += output.Width(s.text)
-		}
-		segments = append(segments, segment{"  ", output.Plain})
-		left -= width + 2
-	}
-	if more := len(feeds) - most; more > 0 {
-		segments = append(segments, segment{fmt.Sprintf("and %d more", more), output.Muted})
-	}
-	return m.line(segments...)
-}
-
-func count(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
-}
-
-// feedSegments are a profile and what there is room to say of it.
-func (m *Model) feedSegments(f *feed, room int) []segment {
-	name := segment{m.cells.Cut(f.profile, max(8, room-4)) + " ", output.Plain}
-	left := room - output.Width(name.text)
-	switch {
-	case f.known && room < wideFeed:
-		return append([]segment{name}, m.fitFigures(m.shortFigures(f), left)...)
-	case f.known:
-		return append([]segment{name}, m.fitFigures(m.feedFigures(f), left)...)
-	case f.err != nil:
-		return []segment{name, {m.cells.Cut("not read: "+f.err.Error(), left), output.Bad}}
-	}
-	if room < wideFeed {
-		return []segment{name, {"-", output.Muted}}
-	}
-	return []segment{name, {"reading ...", output.Muted}}
-}
-
-// tabLine are the tabs with their counts; the open one stands in brackets.
-func (m *Model) tabLine() string {
-	var segments []segment
-	for t := range tabs {
-		text := " " + t.title() + " " + m.countText(t) + " "
-		if t == m.tab {
-			text = "[" + t.title() + " " + m.countText(t) + "]"
-		}
-		tone := output.Plain
-		if t == tabStuck && m.counts[t] > 0 {
-			tone = output.Bad
-		}
-		if m.width >= wideLine {
-			text += " "
-		}
-		segments = append(segments, segment{text, tone})
-	}
-	state := ""
-	if n := len(m.marked); n > 0 {
-		state += fmt.Sprintf(" %d marked", n)
-		if hidden := n - m.markedHere(); hidden > 0 {
-			state += fmt.Sprintf(", %d not shown", hidden)
-		}
-	}
-	if m.sweeping && m.counts[tabUnjudged] > 0 {
-		state += " judging more,"
-	}
-	return m.line(append(segments, segment{state + " " + m.orderText(), output.Muted})...)
-}
-
-// countText is how many rows a tab has; "-" = they were not read.
-func (m *Model) countText(t tab) string {
-	if t == tabTasks && !m.tasks.known {
-		return "-"
-	}
-	return strconv.Itoa(m.counts[t])
-}
-
-func (m *Model) orderText() string {
-	text := "by " + m.order.title()
-	switch {
-	case m.tab == tabTasks:
-		return "newest first"
-	case m.reverse:
-		return text + ", reversed"
-	}
-	return text
+	return m.lineIn(width, all...)
 }
 
 // topHeight is how many lines stand above the table: the header, the strip and the tabs.
 const topHeight = 5
 
-// tableHeight is for how many rows the table has room: above it are its titles, below it the filter and the keys.
+// tableHeight is for how many rows the table has room: above it are its titles, below it the status and the keys.
 func (m *Model) tableHeight() int {
 	return max(1, m.height-topHeight-3-m.detailHeight())
-}
-
-func (m *Model) tableLines() []string {
-	w := m.columnWidths()
-	lines := []string{m.cells.Paint(m.tableLine("  ", w, "NAME", "REF", "STATE", "AGE", "IDLE", "CPU", "MEM", "SPARK")+m.cells.Fit("WHY", w.why), output.Muted)}
-	shown := m.shown()
-	for i, r := range shown {
-		r.setAge(m.now())
-		r.setIdle(m.now())
-		lines = append(lines, m.rowLine(r, m.top+i == m.at, w))
-	}
-	if len(shown) == 0 {
-		lines = append(lines, m.line(segment{"  " + m.emptyText(), output.Muted}))
-	}
-	return m.fill(lines, m.tableHeight()+1)
-}
-
-// widths are those of the columns; 0 = the column is left out.
-type widths struct{ name, ref, state, age, idle, cpu, memory, spark, why int }
-
-// Widths of what is no running text, and of a line that has room for every column.
-const (
-	stateWidth = 12
-	timeWidth  = 7
-	usageWidth = 5
-	wideLine   = 100
-)
-
-// columnWidths gives the columns what their texts need. A screen that is too narrow leaves out the sparkline, the idle
-// time and the usage, in this order, before it cuts a reference or a reason.
-func (m *Model) columnWidths() widths {
-	const leastName, leastWhy, leastRef = 10, 10, 12
-	var name, ref, why int
-	for _, r := range m.shown() {
-		name = max(name, output.Width(views.TaskAndName(*r.Sandbox)))
-		ref = max(ref, output.Width(r.ref()))
-		why = max(why, output.Width(r.line(m.now()).Why()))
-	}
-	w := widths{state: stateWidth, age: timeWidth, idle: timeWidth, cpu: usageWidth, memory: usageWidth, spark: sparkCells}
-	left := m.width - 2 - stateWidth - 2*timeWidth - 2*usageWidth - sparkCells - 8*2 // without the mark and the gaps
-	least := max(leastName, min(name, leastRef)) + max(leastRef, ref) + max(leastWhy, why)
-	for _, column := range []*int{&w.spark, &w.idle, &w.memory, &w.cpu} {
-		if *column > 0 && left < least {
-			left += *column + 2
-			*column = 0
-		}
-	}
-	w.ref = max(leastRef, min(ref, left/2))
-	left -= w.ref
-	w.why = max(leastWhy, min(why, left-leastName))
-	w.name = max(leastName, min(name, left-w.why))
-	w.why = left - w.name
-	return w
-}
-
-// tableLine are the cells of a line up to the reason: name, reference, state, age, idle, processor, memory and
-// sparkline.
-func (m *Model) tableLine(mark string, w widths, cells ...string) string {
-	var b strings.Builder
-	b.WriteString(mark)
-	for i, width := range []int{w.name, w.ref, w.state, w.age, w.idle, w.cpu, w.memory, w.spark} {
-		if width > 0 {
-			b.WriteString(m.cells.Fit(cells[i], width) + "  ")
-		}
-	}
-	return b.String()
-}
-
-func (m *Model) rowLine(r *row, current bool, w widths) string {
-	mark := []byte("  ")
-	if current {
-		mark[0] = '>'
-	}
-	if m.marked[r.Ref()] {
-		mark[1] = '*'
-	}
-	line := r.line(m.now())
-	tone, whyTone := output.Plain, line.WhyTone()
-	if r.stale {
-		tone, whyTone = output.Muted, output.Muted
-	}
-	age, idle, cpu, memory := "-", "-", "-", "-"
-	if r.usage != nil {
-		cpu, memory = r.usage.CPUText(), r.usage.MemoryShareText()
-	}
-	if r.age >= 0 {
-		age = sandbox.FormatElapsed(r.age)
-	}
-	if r.idle >= 0 {
-		idle = sandbox.FormatElapsed(r.idle)
-	}
-	text := m.tableLine(string(mark), w, views.TaskAndName(*r.Sandbox), r.ref(), string(r.State), age, idle, cpu, memory, m.spark(r))
-	return m.cells.Paint(text, tone) + m.cells.Paint(m.cells.Fit(line.Why(), w.why), whyTone)
-}
-
-// emptyText says why the table has no row.
-func (m *Model) emptyText() string {
-	for _, f := range m.feeds {
-		if !f.known && f.err == nil {
-			return "reading ..."
-		}
-	}
-	switch {
-	case m.filter != "":
-		return "nothing here matches /" + m.filter + "; esc removes the filter"
-	case m.tab == tabStuck && m.counts[tabUnjudged] > 0:
-		return fmt.Sprintf("nothing is known to be stuck; %d are not judged yet", m.counts[tabUnjudged])
-	case m.tab == tabStuck:
-		return "nothing is stuck"
-	}
-	return "no sandbox"
 }
 
 // commandLine is what to type for the page of a verb.
@@ -346,28 +174,90 @@ func (m *Model) commandLine(verb string, r *row) string {
 	return m.program + " " + verb + " " + views.ShellWord(r.ref())
 }
 
-// keyLine is the last line: what happened, or the keys.
-func (m *Model) keyLine() string {
-	asking := m.act != nil && m.act.step == actAsking
+// statusLine is the line above the keys: what happened, what is typed into the filter, what is marked, and how far the
+// verdicts are.
+func (m *Model) statusLine() string {
+	var right []segment
+	if m.page == nil || m.pageBeside() {
+		right = []segment{say(m.orderText()+" ", output.Muted)}
+	}
+	left := []segment{say(" ", output.Plain)}
 	switch {
-	case m.notice != "" && !asking:
-		return m.line(segment{m.notice, output.Warn})
+	case m.notice != "":
+		return m.line(append(left, say(m.notice, output.Warn))...)
+	case m.filter != "" || m.typing:
+		left = append(left, m.filterSegments()...)
+	}
+	if r := m.rail; r != nil && !r.over && r.view.ID != "" {
+		left = append(left, say("run "+r.view.ID+", yours  ", output.Accent))
+	}
+	if n := len(m.marked); n > 0 {
+		left = append(left, say(m.markedText()+"  ", output.Accent).bold())
+		if hidden := n - m.markedHere(); hidden > 0 {
+			left = append(left, say(fmt.Sprintf("%d of them not shown  ", hidden), output.Warn))
+		}
+	}
+	if open := m.steps.all[tabUnjudged]; m.sweeping && open > 0 {
+		left = append(left, say(fmt.Sprintf("judging: %d to go", open), output.Muted))
+	}
+	return m.bar(m.width, output.NoShade, left, right)
+}
+
+// markedText counts what is marked by profile.
+func (m *Model) markedText() string {
+	counts := map[string]int{}
+	for ref := range m.marked {
+		counts[ref.Provider]++
+	}
+	var parts []string
+	for _, f := range m.feeds {
+		if n := counts[f.profile]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", f.profile, n))
+		}
+	}
+	return fmt.Sprintf("%d marked: %s", len(m.marked), strings.Join(parts, ", "))
+}
+
+// keyLine is the last line: a question, how far an act is, or the keys.
+func (m *Model) keyLine() string {
+	switch {
 	case m.act != nil:
 		return m.actLine()
 	case m.showsRunbook():
 		return m.runbookLine()
 	}
-	return m.line(segment{m.keyHelp(), output.Muted})
+	return m.keysLine(m.keyHelp())
+}
+
+// keysLine draws keys and their words, which two blanks divide: "x end  q quit".
+func (m *Model) keysLine(keys string) string {
+	var all []segment
+	for word := range strings.SplitSeq(keys, "  ") {
+		key, about, has := strings.Cut(word, " ")
+		all = append(all, say(" "+key, output.Accent).bold())
+		if has {
+			all = append(all, say(" "+about+" ", output.Muted))
+		}
+	}
+	return m.bar(m.width, output.BarShade, all, nil)
+}
+
+// questionLine is a question with what is typed of its answer.
+func (m *Model) questionLine(prompt, typed string) string {
+	return m.bar(m.width, output.BarShade, []segment{say(" "+strings.TrimSpace(prompt)+" ", output.Warn).bold(), say(typed+"_", output.Accent).bold()}, nil)
 }
 
 func (m *Model) pageLines() []string {
-	if m.page.log != nil {
+	switch {
+	case m.showsRunbook():
+		return m.stepPageLines()
+	case m.page.log != nil:
 		return m.logLines()
 	}
-	height := m.pageHeight()
-	lines := []string{m.line(segment{m.page.title, output.Plain})}
+	height, width := m.pageHeight(), m.pageWidth()
+	lines := []string{m.lineIn(width, say(m.page.title, output.Plain).bold())}
 	for _, text := range m.page.lines[m.page.top:min(len(m.page.lines), m.page.top+height)] {
-		lines = append(lines, m.cells.Fit(text, m.width))
+		lines = append(lines, m.cells.Cut(text, width))
 	}
 	return m.fill(lines, height+1)
 }
@@ -381,7 +271,7 @@ func (m *Model) pageHeight() int {
 func (m *Model) wrapped(lines ...string) (all []string) {
 	for _, line := range lines {
 		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
-		all = append(all, output.WrapText(line, m.width, indent+"  ")...)
+		all = append(all, output.WrapText(line, m.pageWidth(), indent+"  ")...)
 	}
 	return all
 }

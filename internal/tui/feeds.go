@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"sbx/internal/output"
@@ -27,6 +28,7 @@ func (m *Model) feedFigures(f *feed) []figure {
 	all := []figure{
 		{"active " + s.ActiveText(), s.ActiveTone(), false},
 		{"stuck " + s.StuckText(), s.StuckTone(), false},
+		{m.lateText(f), output.Warn, false},
 	}
 	if oldest := s.Age(100); oldest != nil {
 		all = append(all, figure{"oldest " + sandbox.FormatElapsed(time.Duration(*oldest*float64(time.Second))), s.AgeTone(), false})
@@ -51,40 +53,66 @@ func (m *Model) feedFigures(f *feed) []figure {
 	return append(all, figure{answers.LatencyText(), output.Muted, false}, figure{"read " + age + " ago", output.Muted, false})
 }
 
+// slowAnswer is from when on the screen says that a profile does not answer; a usual listing takes less.
+const slowAnswer = 2 * time.Second
+
+// lateText says for how long a profile has not answered; "" = it is not late.
+func (m *Model) lateText(f *feed) string {
+	if waited := m.now().Sub(f.asked); f.asking && waited >= slowAnswer {
+		return "no answer for " + sandbox.FormatDuration(waited)
+	}
+	return ""
+}
+
 // leastCut is how many cells an error needs to say anything.
 const leastCut = 20
 
-// fitFigures leaves out what has no room in a number of cells, from the least important on.
-func (m *Model) fitFigures(figures []figure, left int) []segment {
-	var shown []segment
-	space := ""
-	for _, f := range figures {
-		width := output.Width(f.text)
-		if f.text == "" || width > left && (!f.cut || left < leastCut) {
-			continue
-		}
-		shown = append(shown, segment{space + f.text, f.tone})
-		space = "  "
-		left -= width + len(space)
-	}
-	return shown
-}
-
-// wideFeed is the room from which a profile has the figures with their names.
-const wideFeed = 30
-
-// shortFigures are how many run and how many of them are stuck, or why that is not known.
+// shortFigures are how many run, of how many that its quota allows, and how many of them are stuck, or why that is not known.
 func (m *Model) shortFigures(f *feed) []figure {
-	if f.stale() {
-		return []figure{{"STALE " + sandbox.FormatDuration(max(0, m.now().Sub(f.round.At))), output.Bad, false}, {f.err.Error(), output.Bad, true}}
+	late := figure{m.lateText(f), output.Warn, false}
+	switch {
+	case f.stale():
+		return []figure{{"STALE " + sandbox.FormatDuration(max(0, m.now().Sub(f.round.At))), output.Bad, false}}
+	case !f.known && f.err != nil:
+		return []figure{{"not read", output.Bad, false}}
+	case !f.known && late.text != "":
+		return []figure{late}
+	case !f.known:
+		return []figure{{"reading", output.Muted, false}}
 	}
-	s := f.figures()
+	counts := f.round.Figures.Counts
 	all := []figure{{"-", output.Muted, false}}
-	if n := s.Counts.Active; n != nil {
-		all[0] = figure{strconv.FormatInt(*n, 10), output.Plain, false}
+	if counts.Active != nil {
+		all[0].text = strconv.FormatInt(*counts.Active, 10)
+	}
+	if s := f.figures(); s.QuotaText() != "" {
+		all = append(all, figure{s.QuotaText(), s.QuotaTone(), false})
 	}
 	if f.stuck > 0 {
 		all = append(all, figure{fmt.Sprintf("%d stuck", f.stuck), output.Bad, false})
 	}
+	if f.round.FiguresErr != nil {
+		all = append(all, figure{"counters not read", output.Bad, false})
+	}
+	if late.text != "" {
+		all = append(all, late)
+	}
 	return all
+}
+
+// feedText is all that is known of a profile.
+func (m *Model) feedText(f *feed) string {
+	var parts []string
+	figures := m.shortFigures(f)
+	if f.known {
+		figures = m.feedFigures(f)
+	} else if f.err != nil {
+		figures = append(figures, figure{text: f.err.Error()})
+	}
+	for _, one := range figures {
+		if one.text != "" {
+			parts = append(parts, one.text)
+		}
+	}
+	return strings.Join(parts, ", ")
 }

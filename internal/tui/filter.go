@@ -12,9 +12,9 @@ import (
 	"sbx/internal/selector"
 )
 
-// wanted is which rows the filter leaves: those that have a text, or those for which a condition holds.
+// wanted is which rows the filter leaves: those that have all its words, or those for which a condition holds.
 type wanted struct {
-	text  string // in small letters
+	words []string // in small letters
 	where selector.Where
 	err   error // of the condition as it is typed now; where is the last one that was right
 }
@@ -26,7 +26,7 @@ func (m *Model) setFilter(text string) {
 	m.filter, m.held = shortLine(text), false
 	condition, is := strings.CutPrefix(m.filter, whereWord)
 	if !is {
-		m.want = wanted{text: strings.ToLower(m.filter)}
+		m.want = wanted{words: strings.Fields(strings.ToLower(m.filter))}
 	} else if where, err := selector.ParseWhere(condition); err != nil {
 		m.want = wanted{where: m.want.where, err: err}
 	} else {
@@ -39,7 +39,7 @@ func (m *Model) setFilter(text string) {
 // that can tell.
 func (m *Model) wants(r *row, now time.Time) bool {
 	if m.want.where.IsZero() {
-		return m.want.text == "" || strings.Contains(strings.ToLower(r.searchText(now)), m.want.text)
+		return len(m.want.words) == 0 || hasAll(r.searchText(now), m.want.words)
 	}
 	var look *selector.Look
 	if seen, ok := m.lookOf(r, now); ok {
@@ -52,6 +52,12 @@ func (m *Model) wants(r *row, now time.Time) bool {
 	return verdict == sandbox.True
 }
 
+// hasAll reports whether a text has all words, in whatever letters.
+func hasAll(text string, words []string) bool {
+	text = strings.ToLower(text)
+	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
+}
+
 // toLook are the rows that a look is for, by their urgency.
 func (m *Model) toLook() []*row {
 	rows := m.shown()
@@ -61,25 +67,22 @@ func (m *Model) toLook() []*row {
 	return rows
 }
 
-// filterLine is the filter under the tabs, with what is wrong with it; "" without one.
-func (m *Model) filterLine() string {
-	if m.filter == "" && !m.typing {
-		return ""
-	}
-	text := " /" + m.filter
+// filterSegments are the filter with what is wrong with it.
+func (m *Model) filterSegments() []segment {
+	text := "/" + m.filter
 	if m.typing {
 		text += "_"
 	}
-	segments := []segment{{text, output.Plain}}
+	segments := []segment{say(text+"  ", output.Accent).bold()}
 	if n := len(m.undecided); n > 0 {
-		segments = append(segments, segment{fmt.Sprintf("  unknown for %d", n), output.Warn})
+		segments = append(segments, say(fmt.Sprintf("unknown for %d  ", n), output.Warn))
 	}
 	if err := m.want.err; err != nil {
 		why := err.Error()
 		if hint := fault.HintOf(err); hint != "" {
 			why += "; " + hint
 		}
-		segments = append(segments, segment{"  " + why, output.Bad})
+		segments = append(segments, say(why+"  ", output.Bad))
 	}
-	return m.line(segments...)
+	return segments
 }

@@ -45,23 +45,16 @@ func knownKey(key string) bool {
 // rebound are bindings with other keys for some actions. The error, of fault.KindUsage, names an action that
 // there is not, a key that there is not, or two actions that have one key.
 func rebound(all []binding, keys map[string]string) ([]binding, error) {
-	for _, action := range slices.Sorted(maps.Keys(keys)) {
-		key := keys[action]
-		i := slices.IndexFunc(all, func(b binding) bool { return b.action == action })
-		switch {
-		case i < 0:
-			return nil, fault.Usage("keys: no action %q, for which %q is to be the key", action, key).WithHint("%s", fault.Meant(action, Actions()))
-		case key == quitAlways:
-			return nil, fault.Usage("keys: %s cannot be %s, which always quits", action, key)
-		case !knownKey(key):
-			return nil, fault.Usage("keys: %s: no key %q", action, key).WithHint("a key is one character, ctrl+a to ctrl+z, or one of %s", strings.Join(namedKeys(), ", "))
-		}
+	if err := checkActions(all, keys); err != nil {
+		return nil, err
 	}
 	taken := map[string]string{}
 	out := slices.Clone(all)
 	for i, b := range out {
 		action := b.action
-		if key, is := keys[action]; is {
+		if key, is := keys[action]; !is { // a configured key is taken from the action that has it by default
+			out[i] = b.without(keys)
+		} else {
 			out[i].keys, out[i].name = []string{key}, key
 			if _, about, has := strings.Cut(b.bar, " "); has {
 				out[i].bar = key + " " + about
@@ -82,6 +75,42 @@ func rebound(all []binding, keys map[string]string) ([]binding, error) {
 	return out, nil
 }
 
+// checkActions refuses actions and keys that there are not.
+func checkActions(all []binding, keys map[string]string) error {
+	for _, action := range slices.Sorted(maps.Keys(keys)) {
+		key := keys[action]
+		i := slices.IndexFunc(all, func(b binding) bool { return b.action == action })
+		switch {
+		case i < 0:
+			return fault.Usage("keys: no action %q, for which %q is to be the key", action, key).WithHint("%s", fault.Meant(action, Actions()))
+		case key == quitAlways:
+			return fault.Usage("keys: %s cannot be %s, which always quits", action, key)
+		case !knownKey(key):
+			return fault.Usage("keys: %s: no key %q", action, key).WithHint("a key is one character, ctrl+a to ctrl+z, or one of %s", strings.Join(namedKeys(), ", "))
+		}
+	}
+	return nil
+}
+
+// without is a binding that has lost the keys that other actions were given.
+func (b binding) without(given map[string]string) binding {
+	left := slices.DeleteFunc(slices.Clone(b.keys), func(key string) bool {
+		return slices.Contains(slices.Collect(maps.Values(given)), key)
+	})
+	if len(left) == len(b.keys) {
+		return b
+	}
+	b.keys = left
+	b.name = strings.Join(b.keys, " ")
+	if _, about, has := strings.Cut(b.bar, " "); has {
+		b.bar = ""
+		if len(b.keys) > 0 {
+			b.bar = b.keys[0] + " " + about
+		}
+	}
+	return b
+}
+
 // CheckKeys refuses keys of the configuration, by their actions, that the dashboard cannot bind.
 func CheckKeys(keys map[string]string) error {
 	_, err := rebound(bindings(), keys)
@@ -94,6 +123,11 @@ func (m *Model) keymap() []binding {
 		m.bound = bindings()
 	}
 	return m.bound
+}
+
+// means reports whether a key is one of an action's.
+func (m *Model) means(key, action string) bool {
+	return slices.ContainsFunc(m.keymap(), func(b binding) bool { return b.action == action && slices.Contains(b.keys, key) })
 }
 
 // keyOf is the key of an action as the last line has it.

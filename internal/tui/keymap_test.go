@@ -53,7 +53,7 @@ func TestKeysAreRebound(t *testing.T) {
 func TestKeysThatCannotBeBound(t *testing.T) {
 	t.Parallel()
 	for message, keys := range map[string]map[string]string{
-		`keys: "l" is the key of logs and of pause`:             {"pause": "l"},
+		`keys: "l" is the key of logs and of pause`:             {"pause": "l", "logs": "l"},
 		`keys: "z" is the key of up and of down`:                {"up": "z", "down": "z"},
 		`keys: no action "log", for which "z" is to be the key`: {"log": "z"},
 		`keys: pause: no key "hyper+x"`:                         {"pause": "hyper+x"},
@@ -64,4 +64,21 @@ func TestKeysThatCannotBeBound(t *testing.T) {
 		require.EqualError(t, err, message)
 		assert.Equal(t, fault.KindUsage, fault.KindOf(err))
 	}
+}
+
+// TestAConfiguredKeyWins over the action that has it by default, which keeps its other keys.
+func TestAConfiguredKeyWins(t *testing.T) {
+	t.Parallel()
+	m := board(t, newScene(), 200, 40)
+	m.cells.Plain = true
+	var err error
+	m.bound, err = rebound(bindings(), map[string]string{"pause": "K", "sort": "j"})
+	require.NoError(t, err)
+	press(m, "K")
+	assert.True(t, m.paused)
+	press(m, "j")
+	assert.Equal(t, byAge, m.order)
+	assert.NotContains(t, m.keyHelp(), "K keep")
+	m.Update(tea.KeyPressMsg{Code: tea.KeyDown})
+	assert.Equal(t, 1, m.at, "down has its other key still")
 }

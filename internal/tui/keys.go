@@ -41,23 +41,23 @@ func screens(n int) func(*Model) tea.Cmd {
 func bindings() []binding {
 	return []binding{
 		{"up", []string{"up", "k"}, "up k", "one row up", "", move(-1)},
-		{"down", []string{"down", "j"}, "down j", "one row down", "j/k move", move(1)},
+		{"down", []string{"down", "j"}, "down j", "one row down", "", move(1)},
 		{"page_up", []string{"pgup"}, "PgUp", "one screen up", "", screens(-1)},
 		{"page_down", []string{"pgdown"}, "PgDn", "one screen down", "", screens(1)},
 		{"first", []string{"home", "g"}, "g", "the first row", "", move(-farAway)},
 		{"last", []string{"end", "G"}, "G", "the last row; of a log, follow it again", "", (*Model).toEnd},
 		{"next_tab", []string{"tab"}, "Tab", "the next tab", "Tab tabs", (*Model).nextTab},
 		{"previous_tab", []string{"shift+tab"}, "Shift-Tab", "the tab before", "", (*Model).lastTab},
-		{"inspect", []string{"enter"}, "Enter", "inspect the sandbox under the cursor, or show the task", "Enter inspect", (*Model).openPage},
+		{"inspect", []string{"enter"}, "Enter", "inspect the sandbox under the cursor, or show the task", "Enter open", (*Model).openPage},
 		{"logs", []string{"l"}, "l", "its newest output, which is followed", "l logs", (*Model).openLogs},
 		{"shell", []string{"e"}, "e", "a shell in it", "e shell", (*Model).openShell},
 		{"filter", []string{"/"}, "/", "filter by a text, or by where CONDITION as of ls --where; search a log", "/ filter", (*Model).startTyping},
 		{"next_hit", []string{"n"}, "n", "the next line of a log with the text", "", func(m *Model) tea.Cmd { m.jump(1); return nil }},
 		{"previous_hit", []string{"N"}, "N", "the line before", "", func(m *Model) tea.Cmd { m.jump(-1); return nil }},
 		{"mark", []string{"space"}, "Space", "mark the sandbox, and go on to the next", "Space mark", (*Model).mark},
-		{"mark_all", []string{"a"}, "a", "mark all rows of the tab, or take their marks away", "", (*Model).markAll},
-		{"terminate", []string{"x"}, "x", "terminate what is marked, else the sandbox under the cursor: plan, question, proof", "x terminate", planAct(ops.VerbTerminate)},
-		{"cleanup", []string{"X"}, "X", "clean up what is stuck: plan, question, proof", "X cleanup", planAct(ops.VerbCleanup)},
+		{"mark_all", []string{"a"}, "a", "mark all rows of the tab, or take their marks away", "a all", (*Model).markAll},
+		{"terminate", []string{"x"}, "x", "terminate what is marked, else the sandbox under the cursor: plan, question, proof", "x end", planAct(ops.VerbTerminate)},
+		{"cleanup", []string{"X"}, "X", "clean up what is stuck: plan, question, proof", "X all stuck", planAct(ops.VerbCleanup)},
 		{"stop", []string{"s"}, "s", "stop the tasks of what is marked, else of the sandbox under the cursor", "", planAct(ops.VerbStop)},
 		{"reconcile", []string{"R"}, "R", "reconcile records with what really runs", "", planAct(ops.VerbReconcile)},
 		{"runbook_1", []string{"1"}, "1", "step 1 of the runbook of stuck sandboxes: how many are there?", "1-7 step", stepKey(stepCount)},
@@ -67,6 +67,7 @@ func bindings() []binding {
 		{"runbook_5", []string{"5"}, "5", "step 5: does cleanup run?", "", stepKey(stepCleanup)},
 		{"runbook_6", []string{"6"}, "6", "step 6: end what is stuck; 6 again begins the run, which shows each plan and asks first", "", stepKey(stepEnd)},
 		{"runbook_7", []string{"7"}, "7", "step 7: what was ended, and is it verified?", "", stepKey(stepVerify)},
+		{"keep", []string{"K"}, "K", "keep what is marked, else the sandbox under the cursor, for an hour; K again does it", "K keep", (*Model).keep},
 		{"sort", []string{"o"}, "o", "sort by problem, age, idle or ref", "o sort", (*Model).nextOrder},
 		{"reverse", []string{"O"}, "O", "reverse the order", "", func(m *Model) tea.Cmd { m.reverse, m.held = !m.reverse, false; m.rebuild(); return nil }},
 		{"pause", []string{"p"}, "p", "pause: nothing is read; in a log, it stays where it is", "p pause", (*Model).togglePause},
@@ -86,6 +87,9 @@ const farAway = 1 << 30
 func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 	m.notice, m.held = "", true
 	key := msg.String()
+	if !m.means(key, "keep") {
+		m.keeping = nil
+	}
 	if m.isTyping() && key != "ctrl+c" {
 		m.typeText(key, msg.Text)
 		return nil
@@ -93,6 +97,8 @@ func (m *Model) press(msg tea.KeyPressMsg) tea.Cmd {
 	switch {
 	case m.answering():
 		return m.answerRunbook(key, msg.Text)
+	case m.typesAhead():
+		return m.typeAhead(key, msg.Text)
 	case m.act != nil && m.act.step == actAsking:
 		return m.answer(key, msg.Text)
 	}
@@ -258,19 +264,19 @@ func (m *Model) keyHelp() string {
 		return m.logKeys()
 	}
 	if m.page != nil {
-		return "Esc back  j/k PgUp PgDn scroll  q quit"
+		return "Esc back  j/k scroll  q quit"
 	}
 	return m.keyBar()
 }
 
 // keyBar are those keys that the last line has room for, in the order of the help.
 func (m *Model) keyBar() string {
-	important := []string{"help", "quit", "runbook_1", "terminate", "inspect", "logs", "filter", "next_tab", "mark", "cleanup", "down", "sort", "shell", "pause"}
+	important := []string{"help", "quit", "runbook_1", "terminate", "inspect", "logs", "filter", "next_tab", "mark", "cleanup", "mark_all", "sort", "shell", "keep", "pause"}
 	bars := map[string]string{}
 	for _, b := range m.keymap() {
 		bars[b.action] = b.bar
 	}
-	left, fits := m.width, map[string]bool{}
+	left, fits := m.width-1, map[string]bool{}
 	for _, action := range important {
 		if left -= output.Width(bars[action]) + 2; left < -2 {
 			break

@@ -320,7 +320,7 @@ func (m *Model) logKeys() string {
 // logLines draws the page of a log, its state in the title.
 func (m *Model) logLines() []string {
 	p, l, height := m.page, m.page.log, m.pageHeight()
-	lines := []string{m.line(segment{p.title + "  ", output.Plain}, segment{l.state(m), output.Muted})}
+	lines := []string{m.lineIn(m.pageWidth(), say(p.title+"  ", output.Plain), say(l.state(m), output.Muted))}
 	end := min(len(p.lines), p.top+height)
 	for i := p.top; i < end; i++ {
 		lines = append(lines, m.logLine(i))
@@ -371,23 +371,23 @@ const bytesPerCell = 16
 // logLine draws a line of the log. While something is searched for, lines with it have a mark.
 func (m *Model) logLine(i int) string {
 	l, text, tone := m.page.log, m.page.lines[i], m.page.tones[i]
-	wide := bytesPerCell * m.width // the rest has no room, and costs time
+	wide := bytesPerCell * m.pageWidth() // the rest has no room, and costs time
 	if l.needle == "" || l.searching {
-		return m.line(segment{clip(text, wide), tone})
+		return m.lineIn(m.pageWidth(), say(clip(text, wide), tone))
 	}
 	from, to := l.find(text)
 	if from < 0 {
-		return m.line(segment{"  ", output.Plain}, segment{clip(text, wide), tone})
+		return m.lineIn(m.pageWidth(), say("  ", output.Plain), say(clip(text, wide), tone))
 	}
 	mark := "* "
 	if l.dropped+i == l.hit {
 		mark = "> "
 	}
 	start := 0
-	if from > m.width/2 { // the hit is not cut away
-		for start = from - m.width/4; !utf8.RuneStart(text[start]); start++ {
+	if from > m.pageWidth()/2 { // the hit is not cut away
+		for start = from - m.pageWidth()/4; !utf8.RuneStart(text[start]); start++ {
 		}
 		mark += "..."
 	}
-	return m.line(segment{mark, output.Plain}, segment{text[start:from], tone}, segment{text[from:to], output.Good}, segment{clip(text[to:], wide), tone})
+	return m.lineIn(m.pageWidth(), say(mark, output.Plain), say(text[start:from], tone), say(text[from:to], output.Good), say(clip(text[to:], wide), tone))
 }

@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"sbx/internal/fleet"
 	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
@@ -20,9 +21,11 @@ type Model struct {
 	now    func() time.Time
 	cells  output.Cells
 
-	program string // what sbx is called
-	shell   func(context.Context, sandbox.Ref) error
-	bound   []binding // nil = bindings
+	program  string // what sbx is called
+	operator string // who is at the screen, as the records name them; "" = not known
+	mouse    bool   // the terminal reports clicks and the wheel
+	shell    func(context.Context, sandbox.Ref) error
+	bound    []binding // nil = bindings
 
 	feeds             []*feed
 	looked            map[sandbox.Ref]*look.LiveLook // the newest look at each sandbox
@@ -50,9 +53,11 @@ type Model struct {
 	undecided []*row // of which a condition holds neither true nor false
 
 	marked   map[sandbox.Ref]bool
-	act      *act  // whose page is open; nil = none
-	rail     *rail // of the newest run of the runbook; nil = none
-	steps    steps // of the runbook
+	act      *act                          // whose page is open; nil = none
+	rail     *rail                         // of the newest run of the runbook; nil = none
+	steps    steps                         // of the runbook
+	gone     map[sandbox.Ref]*fleet.Judged // what was ended here
+	keeping  []sandbox.Ref                 // for which the key to keep was pressed once
 	running  sync.WaitGroup
 	quitting bool // as soon as the act and the run of the runbook are over
 
@@ -67,11 +72,12 @@ type page struct {
 	lines []string
 	top   int
 
-	verb  string // that prints the page; "" = none does
-	ref   sandbox.Ref
-	log   *log          // of a page of lines that come; nil = of another one
-	tones []output.Tone // of the lines of a log
-	step  int           // the step of the runbook that it shows; 0 = none
+	unwrapped []string // of the page of an act, which is wrapped again where the screen has another width
+	verb      string   // that prints the page; "" = none does
+	ref       sandbox.Ref
+	log       *log          // of a page of lines that come; nil = of another one
+	tones     []output.Tone // of the lines of a log
+	step      int           // the step of the runbook that it shows; 0 = none
 }
 
 // NewModel is a dashboard that has not read anything. ctx ends its reads.
@@ -124,20 +130,28 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 		m.notice = string(msg)
 	case shellMsg:
 		m.endShell(msg)
+	case keptMsg:
+		return m, m.takeKept(msg)
 	case tea.KeyPressMsg:
 		return m, m.press(msg)
+	case tea.MouseMsg:
+		return m, m.takeMouse(msg)
 	default:
-		m.takeTerminal(msg)
+		return m, m.takeTerminal(msg)
 	}
 	return m, nil
 }
 
-// takeTerminal takes what the terminal says, keys apart.
-func (m *Model) takeTerminal(msg tea.Msg) {
+// profile16 is what a terminal with 16 colours is called.
+const profile16 = "ANSI"
+
+// takeTerminal takes what the terminal says, keys and mouse apart.
+func (m *Model) takeTerminal(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
-		m.width, m.height = msg.Width, msg.Height
-		m.moveTo(m.at)
+		return m.resize(msg.Width, msg.Height)
+	case tea.ColorProfileMsg:
+		m.cells.Few = msg.String() == profile16
 	case tea.BackgroundColorMsg:
 		m.takeBackground(msg)
 	case tea.FocusMsg:
@@ -147,6 +161,24 @@ func (m *Model) takeTerminal(msg tea.Msg) {
 	case tea.PasteMsg:
 		m.paste(msg.Content)
 	}
+	return nil
+}
+
+// resize takes the size of the terminal. A page of a verb is read again where it has another width.
+func (m *Model) resize(width, height int) tea.Cmd {
+	before := m.pageWidth()
+	m.width, m.height = width, height
+	m.moveTo(m.at)
+	if p := m.page; p != nil {
+		if p.unwrapped != nil {
+			p.lines = m.wrapped(p.unwrapped...)
+		}
+		p.top = max(0, min(p.top, len(p.lines)-m.pageHeight()))
+		if p.verb != "" && p.log == nil && m.pageWidth() != before {
+			return m.openPageOf(p.verb, p.ref)
+		}
+	}
+	return nil
 }
 
 // paste takes a text into what is typed.

@@ -107,6 +107,13 @@ func (s *scene) Plan(_ context.Context, _ string, boxes []sandbox.Sandbox, _ int
 	return s.plan, nil
 }
 
+func (s *scene) Keep(_ context.Context, refs []sandbox.Ref, d time.Duration) (all []string) {
+	for _, ref := range refs {
+		all = append(all, ref.String()+" kept for "+d.String())
+	}
+	return all
+}
+
 func (s *scene) Do(ctx context.Context, p Plan, _ []string, report func(string)) ops.ActResult {
 	s.done = append(s.done, p.Act.Verb)
 	if s.do == nil {
@@ -249,12 +256,12 @@ func TestAProviderThatFailsKeepsItsRows(t *testing.T) {
 	m.Update(roundMsg{look.LiveRound{Profile: "e2b", Err: errors.New("e2b: no answer within 20s")}})
 	assert.Len(t, m.rows, before)
 	frame := strings.Join(m.Frame(), "\n")
-	assert.Contains(t, frame, "stale 1s: e2b: no answer within 20s")
+	assert.Contains(t, frame, "STALE 1s: e2b: no answer within 20s")
 	assert.True(t, m.rows[0].stale)
 	assert.Equal(t, noon().Add(pollAway), m.feeds[0].next, "it is asked less often")
 	m.Update(roundMsg{m.feeds[1].round})
 	m.Update(roundMsg{newScene().Round(t.Context(), "e2b")})
-	assert.NotContains(t, strings.Join(m.Frame(), "\n"), "stale")
+	assert.NotContains(t, strings.Join(m.Frame(), "\n"), "STALE")
 }
 
 // TestOnePollOfAProviderIsInFlight, and a key never waits for one.
@@ -340,7 +347,7 @@ func TestAPasteIsNoStorm(t *testing.T) {
 	t.Parallel()
 	m := board(t, newScene(), 80, 24)
 	press(m, "/")
-	m.Update(tea.PasteMsg{Content: strings.Repeat("a\nb ", 2500)})
+	m.Update(tea.PasteMsg{Content: strings.Repeat("zz\nq ", 2500)})
 	assert.LessOrEqual(t, len(m.filter), mostTyped)
 	assert.NotContains(t, m.filter, "\n")
 	assert.Contains(t, strings.Join(m.tableLines(), "\n"), "nothing here matches")
@@ -367,7 +374,7 @@ func TestNoKeysBreakTheScreen(t *testing.T) {
 				r := s.Round(t.Context(), "e2b")
 				r.Rows = r.Rows[:rng.IntN(len(r.Rows)+1)]
 				if rng.IntN(3) == 0 {
-					r.Err = errors.New("it hangs \x1b[1m")
+					r.Err = errors.New("it hangs \x1b[5m")
 				}
 				m.Update(roundMsg{r})
 			default:
@@ -377,7 +384,7 @@ func TestNoKeysBreakTheScreen(t *testing.T) {
 			require.Len(t, lines, m.height, "seed %d", seed)
 			for _, line := range lines {
 				require.LessOrEqual(t, output.Width(line), m.width, "seed %d: %q", seed, line)
-				require.NotContains(t, line, "\x1b[1m")
+				require.NotContains(t, line, "\x1b[5m")
 			}
 		}
 	}

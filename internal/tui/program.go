@@ -23,6 +23,9 @@ type Terminal struct {
 	Plain   bool              // it has no colours
 	Program string            // what sbx is called
 	Keys    map[string]string // by their actions: CheckKeys
+	Mouse   bool              // clicks and the wheel are the dashboard's, and text is selected with Shift
+	// Operator is who is at the terminal: "ops@host1".
+	Operator string
 	// Shell hands the terminal to a shell in a sandbox, until that ends.
 	Shell func(ctx context.Context, ref sandbox.Ref) error
 	// Divert gives notes and warnings of other goroutines to a function, in place of the screen, until restore.
@@ -33,7 +36,7 @@ type Terminal struct {
 // library runs for ever, and 60 cost three times the idle time.
 const framesPerSecond = 20
 
-// The wheel sends the arrow keys (alternate scroll): unlike reports of the mouse this leaves text to be selected.
+// Without the mouse the wheel sends the arrow keys (alternate scroll): unlike reports of the mouse this leaves text to be selected.
 // What the terminal did before is kept and restored.
 const (
 	wheelOn  = "\x1b[?1007s\x1b[?1007h"
@@ -48,14 +51,16 @@ func Run(ctx context.Context, source Source, now func() time.Time, t Terminal) e
 		stop(nil)
 		m.running.Wait() // what was sent is on record before the process ends
 	}()
-	m.shell = t.Shell
+	m.shell, m.operator, m.mouse = t.Shell, t.Operator, t.Mouse
 	var err error
 	if m.bound, err = rebound(bindings(), t.Keys); err != nil {
 		return err
 	}
 	in, out := t.watched(func() { stop(errTerminalLost) })
-	_, _ = io.WriteString(out, wheelOn) // a terminal that is lost ends the loop
-	defer func() { _, _ = io.WriteString(out, wheelOff) }()
+	if !t.Mouse {
+		_, _ = io.WriteString(out, wheelOn) // a terminal that is lost ends the loop
+		defer func() { _, _ = io.WriteString(out, wheelOff) }()
+	}
 	if err = t.show(ctx, guarded{m, stop}, in, out); err == nil {
 		err = context.Cause(ctx)
 	}

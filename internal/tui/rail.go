@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -98,9 +97,10 @@ func (m *Model) takeRail(e railEvent) tea.Cmd {
 	switch {
 	case e.view != nil:
 		r.view = *e.view
+		m.keepEnded(r.view.Endings)
 	case e.asks != nil:
 		if !r.over {
-			r.open, r.typed, r.answer = e.asks, "", m.openStep() == stepEnd
+			r.open, r.answer = e.asks, m.openStep() == stepEnd
 		}
 	case e.over:
 		r.over, r.err, r.open, r.answer = true, e.err, nil, false
@@ -139,6 +139,28 @@ func (m *Model) showsRunbook() bool { return m.openStep() > 0 }
 
 // answering says that keys go into the answer to a question of the runbook.
 func (m *Model) answering() bool { return m.rail != nil && m.rail.answer && m.openStep() == stepEnd }
+
+// typesAhead says that keys wait for the next question of a run that is at work: they must not be taken for other keys.
+func (m *Model) typesAhead() bool {
+	return m.rail != nil && !m.rail.over && m.rail.open == nil && m.openStep() == stepEnd
+}
+
+// typeAhead takes a key before its question. Enter answers nothing that was not read.
+func (m *Model) typeAhead(key, text string) tea.Cmd {
+	switch key {
+	case "esc":
+		m.rail.typed = ""
+		return m.back()
+	case "ctrl+c":
+		return m.quitRunbook()
+	case "up", "down", "pgup", "pgdown":
+		m.scrollByKey(key)
+	case "enter":
+	default:
+		m.rail.typed = typed(m.rail.typed, key, text)
+	}
+	return nil
+}
 
 // answerRunbook takes a key of an answer. A question that wants a word is not answered by Enter alone.
 func (m *Model) answerRunbook(key, text string) tea.Cmd {
@@ -196,35 +218,43 @@ func leadsTo(step int) string {
 	}[step]
 }
 
-// runLines are what the run has found, does and did: its acts and causes, those at work first.
-func (m *Model) runLines() []string {
+// runFacts are what the run has found, does and did: its acts and causes, those at work first.
+func (m *Model) runFacts() []fact {
 	r := m.rail
-	lines := []string{r.view.Title}
+	facts := []fact{{text: r.view.Title, bold: true}}
 	if r.err != nil {
-		lines = append(lines, "error: "+r.err.Error(), fault.HintOf(r.err))
+		facts = append(facts, fact{text: "error: " + r.err.Error(), tone: output.Bad}, fact{text: fault.HintOf(r.err)})
 	}
 	for _, c := range r.view.Causes {
-		lines = append(lines, m.runLine(c))
+		facts = append(facts, m.runFact(c))
 	}
 	for i, s := range r.view.Acts {
 		if i == atWork(r.view.Acts) && r.open != nil {
 			s.State = "asks you"
 		}
-		if lines = append(lines, m.runLine(s)); s.State != "open" {
-			lines = append(lines, s.Detail...)
+		if facts = append(facts, m.runFact(s)); s.State != "open" {
+			for _, text := range s.Detail {
+				facts = append(facts, fact{text: "    " + text})
+			}
 		}
 	}
 	if len(r.view.Causes)+len(r.view.Acts) == 0 && !r.over {
-		lines = append(lines, "it counts, judges and names the causes first ...")
+		facts = append(facts, fact{text: "it counts, judges and names the causes first ...", tone: output.Muted})
 	}
-	return append(lines, r.notes...)
+	for _, note := range r.notes {
+		facts = append(facts, fact{text: note})
+	}
+	return facts
 }
 
-// runLine is a cause or an act with its state, its answer and its time.
+// runFact is a cause or an act with its state, its answer and its time.
+func (m *Model) runFact(s views.RailStep) fact { return fact{text: m.runLine(s), tone: s.Tone} }
+
+// runLine is the same as a line.
 func (m *Model) runLine(s views.RailStep) string {
 	answer, _, _ := strings.Cut(s.Answer, "\n")
 	text := "  " + m.cells.Fit(s.State, 11) + strings.TrimSpace(s.Title+"  "+answer)
-	return strings.TrimRight(m.cells.Cut(text, max(0, m.width-output.Width(s.Took)-2))+"  "+s.Took, " ")
+	return strings.TrimRight(m.cells.Cut(text, max(0, m.pageWidth()-output.Width(s.Took)-2))+"  "+s.Took, " ")
 }
 
 // atWork is the first act that is not over, else the last one.
@@ -237,18 +267,23 @@ func atWork(acts []views.RailStep) int {
 	return len(acts) - 1
 }
 
-// questionLines are what a question of the run is about.
-func (m *Model) questionLines() []string {
+// questionFacts are what a question of the run is about.
+func (m *Model) questionFacts() (facts []fact) {
 	r := m.rail
-	prompt := ""
-	if text := strings.TrimSpace(r.open.question.Prompt); output.Width(text) >= m.width {
-		prompt = text // the last line has room for a part of it
-	}
 	page := r.open.page
 	if acts := r.view.Acts; len(page) == 0 && len(acts) > 0 {
 		page = append([]string{m.runLine(acts[atWork(acts)])}, acts[atWork(acts)].Detail...)
 	}
-	return append(slices.Clip(page), r.open.question.Objection, prompt)
+	for _, text := range page {
+		facts = append(facts, fact{text: text})
+	}
+	if text := r.open.question.Objection; text != "" {
+		facts = append(facts, fact{text: text, tone: output.Warn})
+	}
+	if text := strings.TrimSpace(r.open.question.Prompt); output.Width(text) >= m.width-4 {
+		facts = append(facts, fact{text: text}) // the last line has room for a part of it
+	}
+	return facts
 }
 
 // runbookLine is the last line of the page of a step.
@@ -256,11 +291,15 @@ func (m *Model) runbookLine() string {
 	r, step := m.rail, m.openStep()
 	switch {
 	case m.answering():
-		return m.line(segment{strings.TrimSpace(r.open.question.Prompt) + " " + r.typed + "_", output.Warn})
+		return m.questionLine(r.open.question.Prompt, r.typed)
+	case m.typesAhead() && r.typed != "":
+		return m.questionLine("waits for its question:", r.typed)
+	case m.typesAhead():
+		return m.keysLine("Esc leaves the page: the run goes on")
 	case r != nil && r.open != nil:
-		return m.line(segment{"press 6 to answer: " + strings.TrimSpace(r.open.question.Prompt), output.Warn})
+		return m.keysLine("6 answers: " + strings.TrimSpace(r.open.question.Prompt))
 	case step == stepEnd && (r == nil || r.over) && m.steps.all[tabStuck] > 0:
-		return m.line(segment{"6 or Enter begins: it shows each plan and asks first  Esc back  q quit", output.Warn})
+		return m.keysLine("6 or Enter begins: it shows each plan and asks first  Esc back  q quit")
 	}
-	return m.line(segment{"1-7 step" + leadsTo(step) + "  j/k scroll  Esc back  ? help  q quit", output.Muted})
+	return m.keysLine("1-7 step" + leadsTo(step) + "  j/k scroll  Esc back  ? help  q quit")
 }

@@ -92,7 +92,7 @@ func TestTheRunbookIsARail(t *testing.T) {
 	p.run(p.until(t, func() bool { return m.rail.open != nil }))
 	assert.Contains(t, screen(m), "the twelve", "its question is open where its page is")
 	press(m, "esc", "1")
-	assert.Contains(t, screen(m), "press 6 to answer: type 12")
+	assert.Contains(t, screen(m), "6 answers: type 12")
 	assert.Contains(t, screen(m), "asks you")
 	press(m, "1", "2", "enter")
 	assert.Equal(t, tabStuck, m.tab, "2 leads to the stuck ones")

@@ -119,7 +119,7 @@ func (m *Model) rebuild() {
 	now := m.now()
 	m.counts, m.steps.all = [tabs]int{}, [tabs]int64{}
 	m.rows = m.rows[:0]
-	total := 0
+	total := len(m.gone)
 	for _, f := range m.feeds {
 		total += len(f.round.Rows)
 	}
@@ -136,26 +136,78 @@ func (m *Model) rebuild() {
 			if r.group == tabUnjudged {
 				f.open++
 			}
-			m.steps.all[r.group]++
-			m.steps.all[tabAll]++
-			if !m.wants(r, now) {
-				continue
-			}
-			m.counts[r.group]++
-			m.counts[tabAll]++
-			if m.tab == tabAll || m.tab == r.group {
-				m.rows = append(m.rows, r)
-			}
+			m.count(r, now)
 		}
 	}
+	for _, j := range m.goneFromLists() {
+		m.count(m.addRow(j, false, now), now)
+	}
+	m.suspectFigures(now)
 	m.sortRows(m.rows)
 	m.keepMarks()
 	m.rebuildTasks()
 	m.follow()
 }
 
+// count counts a row, and chooses it where the tab and the filter want it.
+func (m *Model) count(r *row, now time.Time) {
+	m.steps.all[r.group]++
+	m.steps.all[tabAll]++
+	if !m.wants(r, now) {
+		return
+	}
+	m.counts[r.group]++
+	m.counts[tabAll]++
+	if m.tab == tabAll || m.tab == r.group {
+		m.rows = append(m.rows, r)
+	}
+}
+
+// keepEnded remembers what was ended here: most providers drop it from their lists.
+func (m *Model) keepEnded(endings []sandbox.Ending) {
+	for _, e := range endings {
+		if e.Outcome != sandbox.OutcomeVerified || m.gone[e.Ref] != nil {
+			continue
+		}
+		j := &fleet.Judged{Sandbox: sandbox.Sandbox{Provider: e.Ref.Provider, ID: e.Ref.ID}}
+		if i := slices.IndexFunc(m.pool, func(r row) bool { return r.Ref() == e.Ref }); i >= 0 {
+			j.Sandbox = *m.pool[i].Sandbox
+		}
+		j.Sandbox.State, j.Sandbox.EndedAt = sandbox.StateTerminated, m.now()
+		j.Verdict = triage.Verdict{Stuck: sandbox.False, Reasons: []triage.Reason{"ended from this screen, verified"}}
+		if m.gone == nil {
+			m.gone = map[sandbox.Ref]*fleet.Judged{}
+		}
+		m.gone[e.Ref] = j
+	}
+}
+
+// goneFromLists are those of them that no list has, by their references.
+func (m *Model) goneFromLists() (all []*fleet.Judged) {
+	if len(m.gone) == 0 {
+		return nil
+	}
+	listed := map[sandbox.Ref]bool{}
+	for i := range m.pool {
+		listed[m.pool[i].Ref()] = true
+	}
+	for ref, j := range m.gone {
+		if !listed[ref] {
+			all = append(all, j)
+		}
+	}
+	slices.SortFunc(all, func(a, b *fleet.Judged) int {
+		return strings.Compare(a.Sandbox.Ref().String(), b.Sandbox.Ref().String())
+	})
+	return all
+}
+
 func (r *row) searchText(now time.Time) string {
-	return views.TaskAndName(*r.Sandbox) + " " + r.ref() + " " + string(r.State) + " " + r.line(now).Why()
+	words := []string{views.TaskAndName(*r.Sandbox), r.ref(), string(r.State), r.line(now).Why()}
+	for key, value := range r.Labels {
+		words = append(words, key+"="+value)
+	}
+	return strings.Join(words, " ")
 }
 
 // rankOf is what rows are sorted by: one number, since it is compared more than a hundred thousand times. The oldest

@@ -56,6 +56,8 @@ type Actor interface {
 	// Do carries a plan out. Production are the production profiles that were named. Report gets a line as
 	// soon as it is known, one at a time.
 	Do(ctx context.Context, p Plan, production []string, report func(line string)) ops.ActResult
+	// Keep keeps sandboxes from being ended for a time, and says of each what came of it.
+	Keep(ctx context.Context, refs []sandbox.Ref, d time.Duration) []string
 	// Runbook works at the runbook of stuck sandboxes until it is over. An error is why it could not begin, or
 	// what went wrong.
 	Runbook(ctx context.Context, width int, watch RunbookWatch) error
@@ -93,6 +95,7 @@ const (
 type feed struct {
 	profile string
 	asking  bool
+	asked   time.Time      // since when, while it is
 	round   look.LiveRound // the last complete one
 	known   bool           // there was one
 	err     error          // why the newest round has failed; nil = it has not
@@ -148,7 +151,7 @@ func (m *Model) pollDue(now time.Time) tea.Cmd {
 		if m.paused || f.asking || !due(now, f.next) {
 			continue
 		}
-		f.asking = true
+		f.asking, f.asked = true, now
 		all = append(all, func() tea.Msg { return roundMsg{m.source.Round(m.ctx, f.profile)} })
 	}
 	return tea.Batch(all...)
@@ -235,7 +238,7 @@ func (m *Model) openPage() tea.Cmd {
 
 func (m *Model) openPageOf(verb string, ref sandbox.Ref) tea.Cmd {
 	m.page = &page{title: strings.TrimSpace(verb + " " + ref.String()), verb: verb, ref: ref, lines: []string{"reading ..."}}
-	width := m.width
+	width := m.pageWidth()
 	return func() tea.Msg {
 		text, err := m.source.Page(m.ctx, verb, ref, width)
 		return pageMsg{verb, ref, text, err}

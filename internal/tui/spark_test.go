@@ -14,7 +14,7 @@ import (
 func TestSparks(t *testing.T) {
 	t.Parallel()
 	s := newScene()
-	m := board(t, s, 120, 40)
+	m := board(t, s, 200, 40)
 	m.cells.Plain = true
 	box := s.rounds["e2b"].Rows[0]
 	look := func(cpu *float64) {
@@ -24,11 +24,11 @@ func TestSparks(t *testing.T) {
 		look(new(float64(i * 10)))
 	}
 	look(nil)
-	assert.Contains(t, frame(m), "  ▃▄▅▆▆▇██  stuck")
+	assert.Contains(t, frame(m), "▃▄▅▆▆▇██  stuck")
 	m.cells.ASCII = true
-	assert.Contains(t, frame(m), "  :--==###  stuck")
+	assert.Contains(t, frame(m), ":--==###  stuck")
 	look(new(800.0))
-	assert.Contains(t, frame(m), "  .......#  stuck", "several cores")
+	assert.Contains(t, frame(m), ".......#  stuck", "several cores")
 	m.width = 80
 	assert.NotContains(t, frame(m), "SPARK")
 

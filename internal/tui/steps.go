@@ -7,6 +7,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/ops/look"
+	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
 )
@@ -15,104 +16,110 @@ import (
 func (m *Model) stepPageLines() []string {
 	all, height := m.stepLines(), m.pageHeight()+1
 	top := max(0, min(m.page.top, len(all)-height)) // it may have become shorter
-	var lines []string
-	for _, text := range all[top:min(len(all), top+height)] {
-		lines = append(lines, m.cells.Cut(text, m.width))
-	}
-	return lines
+	return all[top:min(len(all), top+height)]
 }
 
 // stepLines are the whole page of the open step.
 func (m *Model) stepLines() []string {
+	var facts []fact
 	switch step := m.openStep(); {
 	case m.answering():
-		return m.wrapped(m.questionLines()...)
+		facts = m.questionFacts()
 	case step == stepEnd:
-		return m.wrapped(m.endLines()...)
+		facts = m.endFacts()
 	case step == stepVerify:
-		return m.wrapped(m.verifyLines()...)
+		facts = m.verifyFacts()
 	case m.steps.err != nil:
-		return m.wrapped("error: "+m.steps.err.Error(), fault.HintOf(m.steps.err))
+		facts = []fact{{text: "error: " + m.steps.err.Error(), tone: output.Bad}, {text: fault.HintOf(m.steps.err)}}
 	case len(m.steps.pages) < step:
-		return []string{"reading ..."}
+		facts = []fact{{text: "reading ...", tone: output.Muted}}
 	default:
-		return m.wrapped(m.investigationLines(step)...)
+		facts = m.investigationFacts(step)
 	}
+	return m.factLines(m.pageWidth(), facts)
 }
 
-// investigationLines are the question of a step, its answers, what they are about, and how to get them otherwise.
-func (m *Model) investigationLines(step int) []string {
+// investigationFacts are the question of a step, its answers, what they are about, and how to get them otherwise.
+func (m *Model) investigationFacts(step int) []fact {
 	p := m.steps.pages[step-1]
-	lines := []string{fmt.Sprintf("%d %s   (a person has %s; answered %s ago)", step, p.Title, sandbox.FormatDuration(p.ETA), sandbox.FormatDuration(m.now().Sub(m.steps.at).Abs()))}
+	facts := []fact{
+		{text: fmt.Sprintf("%d %s", step, p.Title), bold: true},
+		{text: "answered " + sandbox.FormatDuration(m.now().Sub(m.steps.at).Abs()) + " ago; a person has " + sandbox.FormatDuration(p.ETA) + " for it", tone: output.Muted},
+	}
 	for _, a := range p.Answers {
-		lines = append(lines, "  "+m.cells.Fit(a.Question, 38)+" "+a.Text)
+		one := fact{lead: a.Question, text: a.Text}
+		if !a.Known {
+			one.tone = output.Muted
+		}
+		facts = append(facts, one)
 	}
-	if rows := m.stepRows(step); len(rows) > 0 {
-		lines = append(append(lines, ""), rows...)
+	facts = append(append(facts, fact{}), m.stepRows(step)...)
+	for _, text := range p.Text {
+		facts = append(facts, fact{}, fact{text: text})
 	}
-	lines = append(append(lines, ""), p.Text...)
-	lines = append(lines, "the same: "+p.Line)
+	facts = append(facts, fact{}, fact{lead: "the same", text: p.Line, tone: output.Accent})
 	if p.Without != "" {
-		lines = append(lines, "without sbx: "+p.Without)
+		facts = append(facts, fact{lead: "without sbx", text: p.Without, tone: output.Muted})
 	}
-	return lines
+	return facts
 }
 
 // stepRows are what the answers of a step are about.
-func (m *Model) stepRows(step int) (lines []string) {
+func (m *Model) stepRows(step int) (facts []fact) {
 	switch step {
 	case stepCount:
 		for _, f := range m.feeds {
-			lines = append(lines, "  "+m.feedText(f))
+			facts = append(facts, fact{lead: f.profile, text: m.feedText(f)})
 		}
-		return append(lines, "  "+m.limitsText())
+		return append(facts, fact{}, fact{text: m.limitsText(), tone: output.Muted})
 	case stepStuck, stepLogs, stepUsage:
-		rows := m.suspects()
+		rows := slices.Clone(m.steps.suspects)
 		m.sortRows(rows)
 		for _, r := range rows {
-			if text := m.suspectText(step, r); text != "" {
-				lines = append(lines, "  "+r.ref()+"  "+text)
+			if one := m.suspectFact(step, r); one.text != "" {
+				facts = append(facts, one)
 			}
 		}
 	}
-	return lines
+	return facts
 }
 
-// suspectText is what a step says of a suspect; "" = it is not known.
-func (m *Model) suspectText(step int, r *row) string {
+// suspectFact is what a step says of a suspect; without a text it is not known.
+func (m *Model) suspectFact(step int, r *row) fact {
 	now := m.now()
+	one := fact{lead: r.ref()}
 	seen, looked := m.lookOf(r, now)
 	switch step {
 	case stepStuck:
 		r.setAge(now)
-		return sandbox.FormatElapsed(max(0, r.age)) + "  " + r.line(now).Why()
+		line := r.line(now)
+		one.text, one.tone = sandbox.FormatElapsed(max(0, r.age))+"  "+line.Why(), line.WhyTone()
 	case stepUsage:
 		if r.usage != nil {
-			return r.usage.Words()
+			one.text = strings.TrimLeft(m.spark(r)+"  "+r.usage.Words(), " ")
 		}
 	case stepLogs:
 		if !looked || seen.Signals.Logs == nil {
-			return ""
+			return one
 		}
 		logs := seen.Signals.Logs
-		text := fmt.Sprintf("%d lines, %d errors", logs.Lines, logs.Errors)
+		one.text, one.tone = fmt.Sprintf("%d lines, %d errors", logs.Lines, logs.Errors), toneOf(logs.Errors > 0)
 		if logs.Error != "" {
-			text += ": " + logs.Error
+			one.text += ": " + logs.Error
 		} else if n := len(seen.Output); n > 0 {
-			text += "; last: " + seen.Output[n-1].Text
+			one.text += "; last: " + seen.Output[n-1].Text
 		}
-		return text
 	}
-	return ""
+	return one
 }
 
-// endLines are the sixth step: what would end, or the run that ends it.
-func (m *Model) endLines() []string {
+// endFacts are the sixth step: what would end, or the run that ends it.
+func (m *Model) endFacts() []fact {
 	if m.rail != nil && !m.rail.over {
-		return m.runLines()
+		return m.runFacts()
 	}
-	stuck := slices.DeleteFunc(m.suspects(), func(r *row) bool { return r.group != tabStuck })
-	lines := []string{fmt.Sprintf("6 End what is stuck: %d", len(stuck))}
+	stuck := slices.DeleteFunc(slices.Clone(m.steps.suspects), func(r *row) bool { return r.group != tabStuck })
+	facts := []fact{{text: fmt.Sprintf("6 End what is stuck: %d", len(stuck)), bold: true}}
 	var causes []string
 	of := map[string][]*row{}
 	m.sortRows(stuck)
@@ -125,54 +132,56 @@ func (m *Model) endLines() []string {
 	}
 	slices.SortStableFunc(causes, func(a, b string) int { return len(of[b]) - len(of[a]) })
 	for _, why := range causes {
-		lines = append(lines, fmt.Sprintf("  %d %s", len(of[why]), why))
+		facts = append(facts, fact{}, fact{text: fmt.Sprintf("%d %s", len(of[why]), why), tone: output.Bad, bold: true})
 		for _, r := range of[why] {
-			lines = append(lines, "    "+r.ref()+"  "+views.TaskAndName(*r.Sandbox))
+			facts = append(facts, fact{lead: r.ref(), text: views.TaskAndName(*r.Sandbox)})
 		}
 	}
-	if len(stuck) > 0 {
-		lines = append(lines, "", "Nothing is recorded or sent until you press 6 again, or Enter: that runs the runbook, which shows the plan of each cause and asks for its count before it ends anything.")
-	} else if n := m.steps.all[tabUnjudged]; n > 0 {
-		lines = append(lines, fmt.Sprintf("  nothing is known to be stuck; %d are not judged yet", n))
-	} else {
-		lines = append(lines, "  nothing is stuck")
+	facts = append(facts, fact{})
+	switch n := m.steps.all[tabUnjudged]; {
+	case len(stuck) > 0:
+		facts = append(facts, fact{text: "Nothing is recorded or sent until you press 6 again, or Enter: that runs the runbook, which shows the plan of each cause and asks for its count before it ends anything."})
+	case n > 0:
+		facts = append(facts, fact{text: fmt.Sprintf("nothing is known to be stuck; %d are not judged yet", n), tone: output.Warn})
+	default:
+		facts = append(facts, fact{text: "nothing is stuck", tone: output.Good})
 	}
-	lines = append(lines, "the same: "+m.program+" runbook run sandbox-stuck")
+	facts = append(facts, fact{}, fact{lead: "the same", text: m.program + " runbook run " + stuckRunbook, tone: output.Accent}, fact{lead: "it has worked if", text: "each end is verified, and step 2 counts none"})
 	if m.rail != nil {
-		lines = append(append(lines, ""), m.runLines()...)
+		facts = append(append(facts, fact{}), m.runFacts()...)
 	}
-	return lines
+	return facts
 }
 
-// verifyLines are the seventh step: what was done, what is left, then what the run has verified.
-func (m *Model) verifyLines() []string {
+// stuckRunbook is the runbook whose steps the strip has.
+const stuckRunbook = "sandbox-stuck"
+
+// verifyFacts are the seventh step: what was done, what is left, then what the run has verified.
+func (m *Model) verifyFacts() []fact {
 	all := m.endings()
 	gone, open := m.provedEnds()
 	s := &m.steps.all
-	lines := []string{fmt.Sprintf("7 Verify: %d of %d ended, verified; %d stuck; %d not judged", gone, gone+open, s[tabStuck], s[tabUnjudged])}
+	first := fact{text: fmt.Sprintf("7 Verify: %d of %d ended, verified; %d stuck; %d not judged", gone, gone+open, s[tabStuck], s[tabUnjudged]), bold: true}
+	if gone > 0 && open == 0 {
+		first.tone = output.Good
+	}
+	facts := []fact{first}
 	for _, e := range all {
-		lines = append(lines, strings.TrimRight("  "+string(e.Outcome)+"  "+e.Ref.String()+"  "+e.Reason, " "))
+		facts = append(facts, fact{lead: string(e.Outcome), text: strings.TrimRight(e.Ref.String()+"  "+e.Reason, " ")})
 	}
 	if len(all) == 0 {
-		lines = append(lines, "  nothing was ended from this screen yet")
+		facts = append(facts, fact{text: "nothing was ended from this screen yet", tone: output.Muted})
 	}
 	if r := m.rail; r != nil {
+		facts = append(facts, fact{})
 		for _, c := range slices.Concat(r.view.Checks, r.view.Calls) {
-			lines = append(append(lines, m.runLine(c)), c.Detail...)
+			facts = append(facts, m.runFact(c))
+			for _, text := range c.Detail {
+				facts = append(facts, fact{text: "  " + text, tone: output.Muted})
+			}
 		}
 	}
-	return append(lines, "", "the targets of the fleet: "+m.program+" verify")
-}
-
-// feedText is a profile with all that is known of it.
-func (m *Model) feedText(f *feed) string { return m.feedTextIn(f, farAway) }
-
-func (m *Model) feedTextIn(f *feed, room int) string {
-	var b strings.Builder
-	for _, s := range m.feedSegments(f, room) {
-		b.WriteString(s.text)
-	}
-	return b.String()
+	return append(facts, fact{}, fact{lead: "the targets of the fleet", text: m.program + " verify", tone: output.Accent})
 }
 
 // limitsText are the limits of the figures.

@@ -71,6 +71,8 @@ type steps struct {
 	cleanupAsking bool
 	all           [tabs]int64 // sandboxes by their groups, whatever the filter leaves
 	endings       []sandbox.Ending
+	suspects      []*row // that are stuck or at risk
+	looked        logsAndUsage
 }
 
 // cell is a step on the strip.
@@ -144,11 +146,11 @@ func (m *Model) setLooked(set setCell) {
 		set(stepUsage, output.Plain, "no suspect")
 		return
 	}
-	read, withErrors, used := m.suspectFigures()
-	if read > 0 {
-		set(stepLogs, toneOf(withErrors > 0), "%d errors", withErrors)
+	known := m.steps.looked
+	if known.read > 0 {
+		set(stepLogs, toneOf(known.withErrors > 0), "%d errors", known.withErrors)
 	}
-	set(stepUsage, output.Plain, "%d of %d", used, suspects)
+	set(stepUsage, output.Plain, "%d of %d", known.used, suspects)
 }
 
 func toneOf(bad bool) output.Tone {
@@ -180,35 +182,34 @@ func (m *Model) ageFigures(cells []cell) {
 	}
 }
 
-// suspectFigures count those that are stuck or at risk: whose log was read, whose log has errors, whose usage is known.
-func (m *Model) suspectFigures() (read, withErrors, used int64) {
-	now := m.now()
-	for _, r := range m.suspects() {
+// logsAndUsage are the figures that the looks at suspects give: whose log was read, whose log has errors, whose usage
+// is known.
+type logsAndUsage struct{ read, withErrors, used int64 }
+
+// suspectFigures finds those that are stuck or at risk, and counts what is known of them.
+func (m *Model) suspectFigures(now time.Time) {
+	s := &m.steps
+	s.suspects, s.looked = s.suspects[:0], logsAndUsage{}
+	for i := range m.pool {
+		r := &m.pool[i]
+		if r.group != tabStuck && r.group != tabRisk {
+			continue
+		}
+		s.suspects = append(s.suspects, r)
 		seen, ok := m.lookOf(r, now)
 		if !ok {
 			continue
 		}
 		if logs := seen.Signals.Logs; logs != nil {
-			read++
+			s.looked.read++
 			if logs.Errors > 0 {
-				withErrors++
+				s.looked.withErrors++
 			}
 		}
 		if seen.Usage != nil {
-			used++
+			s.looked.used++
 		}
 	}
-	return read, withErrors, used
-}
-
-// suspects are the rows that are stuck or at risk.
-func (m *Model) suspects() (rows []*row) {
-	for i := range m.pool {
-		if r := &m.pool[i]; r.group == tabStuck || r.group == tabRisk {
-			rows = append(rows, r)
-		}
-	}
-	return rows
 }
 
 // provedEnds counts what was ended from this screen.
@@ -233,37 +234,43 @@ func (m *Model) endings() []sandbox.Ending {
 	return slices.Concat(m.steps.endings, m.rail.view.Endings)
 }
 
-// stripLines are the two lines of the strip: seven equal cells, the open one in brackets.
+// stripLines are the two lines of the strip: seven equal cells, the open one marked.
 func (m *Model) stripLines() []string {
-	width := m.width / (stepsEnd - 1)
+	width := m.stepWidth()
+	gap := min(1, width/narrowCell)
 	var names, figures []segment
 	for i, c := range m.strip() {
-		open := m.openStep() == i+1
-		tone := output.Plain
-		if open {
-			tone = output.Good
+		shade, open := output.CellShade, m.openStep() == i+1
+		if c.tone == output.Bad {
+			shade = output.AlarmShade
 		}
-		names = append(names, segment{m.cells.Fit(cellName(i+1, c.name, width, open), width), tone})
-		figures = append(figures, segment{m.cells.Fit(strings.Repeat(" ", min(1, width/narrowCell))+c.figure, width), c.tone})
+		name := say(m.cells.Fit(cellName(i+1, c.name, width, open), width-gap), output.Plain).on(shade).bold()
+		if open {
+			name.look = output.Look{Tone: output.Accent, Shade: output.FullShade, Bold: true}
+		}
+		figure := say(m.cells.Fit(strings.Repeat(" ", gap)+c.figure, width-gap), c.tone).on(shade)
+		blank := say(strings.Repeat(" ", gap), output.Plain)
+		names, figures = append(names, name, blank), append(figures, figure, blank)
 	}
 	return []string{m.line(names...), m.line(figures...)}
 }
 
-// narrowCell is the width from which a cell has room for brackets and every name.
+// stepWidth is the width of a cell of the strip with the gap behind it.
+func (m *Model) stepWidth() int { return m.width / (stepsEnd - 1) }
+
+// narrowCell is the width from which a cell has room for a margin and every name.
 const narrowCell = 11
 
 // cellName is the name of a step with its key, marked where its page is open.
 func cellName(step int, name string, width int, open bool) string {
-	key := strconv.Itoa(step)
-	switch {
-	case width < narrowCell && open:
-		return key + ">" + strings.TrimSuffix(name, "up")
-	case width < narrowCell:
-		return key + " " + strings.TrimSuffix(name, "up")
-	case open:
-		return "[" + key + " " + name + "]"
+	mark, gap := " ", " "
+	if width < narrowCell {
+		mark, name = "", strings.TrimSuffix(name, "up")
 	}
-	return " " + key + " " + name
+	if open {
+		gap = ">"
+	}
+	return mark + strconv.Itoa(step) + gap + name
 }
 
 // openStep is the step whose page is open; 0 = none is.

@@ -72,11 +72,11 @@ func TestStepsAreLive(t *testing.T) {
 	m.Update(cleanupMsg(s.Cleanup(t.Context())))
 	strip := m.stripLines()
 	for key, want := range map[string][]string{
-		"1": {"[1 count]", "1 Check active sandbox count", "e2b active 3 of 20", "the same: sbx stats", "without sbx: the dashboard of the provider"},
-		"2": {"[2 stuck]", "e2b/i0a4k2m9p1r7t3v5x8z2b  45m  stuck: busy loop"},
-		"4": {"[4 usage]", "Check resource usage"},
-		"6": {"[6 end]", "6 End what is stuck: 1", "1 stuck: busy loop", "the same: sbx runbook run sandbox-stuck"},
-		"7": {"[7 verify]", "7 Verify: 0 of 0 ended, verified; 1 stuck; 1 not judged", "nothing was ended from this screen yet"},
+		"1": {"1>count", "1 Check active sandbox count", "e2b     active 3 of 20", "the same     sbx stats", "without sbx  the dashboard of the provider"},
+		"2": {"2>stuck", "e2b/i0a4k2m9p1r7t3v5x8z2b  45m  stuck: busy loop"},
+		"4": {"4>usage", "Check resource usage"},
+		"6": {"6>end", "6 End what is stuck: 1", "1 stuck: busy loop", "the same          sbx runbook run sandbox-stuck"},
+		"7": {"7>verify", "7 Verify: 0 of 0 ended, verified; 1 stuck; 1 not judged", "nothing was ended from this screen yet"},
 	} {
 		m.steps.at = time.Time{}
 		for _, cmd := range press(m, key) {

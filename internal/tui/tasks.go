@@ -61,10 +61,10 @@ func (m *Model) takeTasks(msg tasksMsg, now time.Time) {
 
 // rebuildTasks chooses the tasks that match the filter.
 func (m *Model) rebuildTasks() {
-	t, filter := &m.tasks, strings.ToLower(m.filter)
+	t, words := &m.tasks, strings.Fields(strings.ToLower(m.filter))
 	t.rows = t.rows[:0]
 	for _, r := range t.all {
-		if filter == "" || strings.Contains(strings.ToLower(r.SearchText()), filter) {
+		if hasAll(r.SearchText(), words) {
 			t.rows = append(t.rows, r)
 		}
 	}
@@ -102,7 +102,7 @@ func (m *Model) taskLines() []string {
 	for i := range shown {
 		shown[i].Now = m.now()
 	}
-	lines := output.CellTable(m.cells, views.TaskColumns(), shown, m.width-2, m.now())
+	lines := output.CellTable(m.cells, views.TaskColumns(), shown, m.listWidth()-2, m.now())
 	for i := range lines {
 		mark := "  "
 		if i == m.at-m.top+1 {
@@ -110,8 +110,8 @@ func (m *Model) taskLines() []string {
 		}
 		lines[i] = mark + lines[i]
 	}
-	if len(shown) == 0 {
-		lines = []string{m.line(segment{"  " + m.noTasks(), output.Muted})}
+	if len(shown) == 0 && m.noTasks() != "" {
+		lines = []string{m.line(say("  "+m.noTasks(), output.Muted))}
 	}
 	return m.fill(lines, height+1)
 }
@@ -129,19 +129,20 @@ func (m *Model) noTasks() string {
 	return "reading ..."
 }
 
-// taskDetail is what is known of the task under the cursor, and what to type.
-func (m *Model) taskDetail() []string {
-	lines := []string{m.cells.Paint(strings.Repeat("-", m.width), output.Muted)}
+// taskSubject is what is known of the task under the cursor, and what to type.
+func (m *Model) taskSubject() subject {
+	var failed string
 	if err := m.tasks.err; err != nil {
-		lines = append(lines, m.line(segment{"the tasks could not be read: " + err.Error(), output.Bad}))
+		failed = "the tasks could not be read: " + err.Error()
 	}
 	t, ok := m.currentTask()
 	if !ok {
-		return lines
+		return subject{"tasks", say("", output.Plain), []detail{{"error", failed, 0, output.Bad}}}
 	}
-	lines = append(lines, m.line(segment{t.ID + "  ", output.Plain}, segment{string(t.State), t.Tone()}, segment{"  " + t.Detail(), output.Plain}))
-	if why := t.Why(); why != "" {
-		lines = append(lines, m.line(segment{"why     ", output.Muted}, segment{why, output.Plain}))
-	}
-	return append(lines, m.line(segment{"type    ", output.Muted}, segment{m.program + " " + verbTask + " " + t.ID, output.Plain}))
+	return subject{t.ID, say(string(t.State), t.Tone()), []detail{
+		{"error", failed, 0, output.Bad},
+		{"task", t.Detail(), 2, output.Plain},
+		{"why", t.Why(), 1, output.Plain},
+		{"type", m.program + " " + verbTask + " " + t.ID, 0, output.Accent},
+	}}
 }

@@ -60,7 +60,7 @@ func TestTasks(t *testing.T) {
 	assert.Contains(t, text, "[Tasks 42]")
 	assert.Contains(t, text, "newest first")
 	assert.Contains(t, text, "> t-waits")
-	assert.Contains(t, text, "why     waits for memory_budget\ntype    sbx tasks show t-waits")
+	assert.Contains(t, text, "why    waits for memory_budget\n type   sbx tasks show t-waits")
 	assert.Empty(t, press(m, "l")[0])
 	assert.Equal(t, "t-waits has no sandbox", m.notice)
 
@@ -81,7 +81,7 @@ func TestTasks(t *testing.T) {
 	assert.Equal(t, "t-runs", m.tasks.cursor, "the cursor stays on its task")
 	press(m, "G")
 	assert.Contains(t, frame(m), "> t-failed39")
-	assert.Contains(t, frame(m), "why     it ran out of memory")
+	assert.Contains(t, frame(m), "why    it ran out of memory")
 	press(m, "/", "r", "u", "n", "s", "enter")
 	assert.Contains(t, frame(m), "[Tasks 1]")
 	assert.NotNil(t, press(m, "esc", "tab")[1], "the sandboxes on the screen are looked at again")

@@ -15,6 +15,7 @@ import (
 
 // Rail is a run of a runbook as the dashboard shows it: what it is about to do, does and has found.
 type Rail struct {
+	ID     string     // of the run; "" = it has none
 	Title  string     // with the run and its state
 	Causes []RailStep // that it names
 	Acts   []RailStep // of the causes and procedures that are done
@@ -39,6 +40,7 @@ type RailStep struct {
 func RailOf(r *engine.Run) Rail {
 	rail := Rail{Title: r.Runbook + ": " + r.Title}
 	if !r.DryRun {
+		rail.ID = r.ID
 		rail.Title += "  run " + r.ID
 	}
 	if r.State != engine.RunRunning {

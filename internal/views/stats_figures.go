@@ -164,6 +164,22 @@ func (r StatsRow) ActiveTone() output.Tone {
 	return output.Plain
 }
 
+// QuotaText is the share of the quota that is used; "" = it is not known.
+func (r StatsRow) QuotaText() string {
+	if r.Counts.QuotaUsed == nil {
+		return ""
+	}
+	return Decimal(*r.Counts.QuotaUsed*100, 0) + "% of quota"
+}
+
+// QuotaTone is its tone.
+func (r StatsRow) QuotaTone() output.Tone {
+	if check.QuotaNear().Judge(look.Figures(r).Subject()) == sandbox.True {
+		return output.Warn
+	}
+	return output.Plain
+}
+
 // AgeTone is the tone of the ages.
 func (r StatsRow) AgeTone() output.Tone {
 	if len(r.Ages) > 0 && slices.Max(r.Ages) > r.Limits.StuckAge {

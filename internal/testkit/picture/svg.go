@@ -36,6 +36,7 @@ const (
 // pen is how text is drawn.
 type pen struct {
 	colour  string // CSS; "" = that of the theme
+	behind  string // the same, of the background
 	bold    bool
 	reverse bool
 }
@@ -76,7 +77,7 @@ func drawLine(b *strings.Builder, line string, top float64, t Theme) {
 // drawPiece draws text of one look, without the blanks around it: they have nothing to see unless it is reversed.
 func drawPiece(b *strings.Builder, text string, column int, top float64, p pen, t Theme) {
 	seen := text
-	if !p.reverse {
+	if !p.reverse && p.behind == "" {
 		seen = strings.TrimRight(strings.TrimLeft(text, " "), " ")
 		column += len(text) - len(strings.TrimLeft(text, " "))
 	}
@@ -87,9 +88,15 @@ func drawPiece(b *strings.Builder, text string, column int, top float64, p pen, 
 	if colour == "" {
 		colour = t.Foreground
 	}
+	behind := p.behind
 	if p.reverse {
-		fmt.Fprintf(b, `<rect x="%s" y="%s" width="%s" height="%s" fill="%s"/>`+"\n", formatLength(x), formatLength(top), formatLength(width), formatLength(cellHeight), colour)
-		colour = t.Background
+		behind, colour = colour, t.Background
+	}
+	if behind != "" {
+		fmt.Fprintf(b, `<rect x="%s" y="%s" width="%s" height="%s" fill="%s"/>`+"\n", formatLength(x), formatLength(top), formatLength(width), formatLength(cellHeight), behind)
+	}
+	if strings.TrimSpace(seen) == "" {
+		return
 	}
 	weight := ""
 	if p.bold {
@@ -114,11 +121,24 @@ func (p pen) with(parameters string) pen {
 			n, _ := strconv.Atoi(codes[i+2]) // what is no number is black
 			p.colour = paletteColour(n)
 			i += 2
+		case code == "48" && i+2 < len(codes) && codes[i+1] == "5":
+			n, _ := strconv.Atoi(codes[i+2])
+			p.behind = paletteColour(n)
+			i += 2
+		case code == "48" && i+4 < len(codes) && codes[i+1] == "2":
+			p.behind = fmt.Sprintf("#%02x%02x%02x", part(codes[i+2]), part(codes[i+3]), part(codes[i+4]))
+			i += 4
 		case len(code) == 2 && code[0] == '3' && code[1] < '8':
 			p.colour = paletteColour(int(code[1] - '0'))
 		}
 	}
 	return p
+}
+
+// part is one of the three numbers of a colour; what is no number is 0.
+func part(text string) uint8 {
+	n, _ := strconv.ParseUint(text, 10, 8)
+	return uint8(n)
 }
 
 // paletteColour is a colour of the palette of 256 as xterm has it: 16 named ones, a cube of 6x6x6, 24 greys.
