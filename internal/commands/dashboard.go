@@ -165,6 +165,7 @@ func (d *Deps) dashboardShell(ctx context.Context, ref sandbox.Ref) error {
 	if d.Globals.Config != "" {
 		args = append(args, "--config", d.Globals.Config)
 	}
+	_, _ = fmt.Fprintln(d.Process.Stdout, connecting(ref.String())) // the shell says it on the stream that is kept
 	return d.Process.Foreground(ctx, self, append(args, ref.String())...)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 
-	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
@@ -17,6 +16,7 @@ import (
 type execOptions struct {
 	stdin, tty bool
 	env        envFlags
+	watch      *shellWatch // of a shell that a person waits for; nil = of a command
 }
 
 func newExec(d *Deps) *cobra.Command {
@@ -51,31 +51,6 @@ func newExec(d *Deps) *cobra.Command {
 		})
 }
 
-// shellCommand starts the shell that people use, where the sandbox has it.
-const shellCommand = "command -v bash >/dev/null && exec bash; exec sh"
-
-func newShell(d *Deps) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "shell REF",
-		GroupID: groupAct,
-		Short:   "Open a shell inside a sandbox",
-		Long: "Open a shell inside a running sandbox, within its limits: bash where it is installed,\n" +
-			"else sh. It has your terminal and its TERM. `exit` ends the shell; the sandbox keeps\n" +
-			"running. For one command, or without a terminal, use `sbx exec`.",
-		Example:           "sbx shell local/k3v9x2mq7a",
-		Args:              usageArgs(oneArg("REF"), "`sbx exec REF -- COMMAND` runs a command"),
-		ValidArgsFunction: d.completeRefs(false, offerRunning),
-	}
-	refused := append(output.Documents(), output.NDJSON, output.CSV, output.NameOnly)
-	return d.completeVerb(cmd, document{schema: "sbx.shell/v1", shape: output.ShapeFree, refuses: refused},
-		func(ctx context.Context, p *output.Printer, args []string) error {
-			if !d.Process.Stdin.TTY {
-				return fault.Usage("shell needs a terminal").WithHint("`sbx exec %s -- COMMAND` runs a command", shellescape.Quote(args[0]))
-			}
-			return runExec(ctx, d, p, args[0], providers.Command{Args: []string{"sh", "-c", shellCommand}}, execOptions{stdin: true, tty: true})
-		})
-}
-
 func runExec(ctx context.Context, d *Deps, p *output.Printer, word string, c providers.Command, o execOptions) error {
 	var err error
 	if o.tty && !d.Process.Stdin.TTY {
@@ -94,6 +69,9 @@ func (d *Deps) connectStreams(p *output.Printer, c *providers.Command, o execOpt
 	c.Stdout, c.Stderr = writerOf(d.Process.Stdout, p.Stdout()), writerOf(d.Process.Stderr, d.Process.Stderr)
 	if o.stdin {
 		c.Stdin = readerOf(d.Process.Stdin)
+	}
+	if o.watch != nil {
+		c.Stdin, c.Stdout = o.watch.input(c.Stdin), o.watch.output(c.Stdout)
 	}
 	if !o.tty {
 		return func() {}, nil

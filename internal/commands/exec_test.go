@@ -126,6 +126,7 @@ type commander struct {
 
 	exit  sandbox.Exit
 	wait  bool // until ctx ends
+	run   func(ctx context.Context, given providers.Command)
 	given providers.Command
 }
 
@@ -133,6 +134,9 @@ func (c *commander) Exec(ctx context.Context, _ string, given providers.Command)
 	c.given = given
 	if c.wait {
 		<-ctx.Done()
+	}
+	if c.run != nil {
+		c.run(ctx, given)
 	}
 	return c.exit, nil
 }

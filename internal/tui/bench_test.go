@@ -3,10 +3,14 @@ package tui
 import (
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"sbx/internal/ops/look"
+	"sbx/internal/output"
 	"sbx/internal/sandbox"
 )
 
@@ -50,4 +54,34 @@ func BenchmarkBeat(b *testing.B) {
 		m.Update(beatMsg{})
 		_ = m.View()
 	}
+}
+
+// BenchmarkRefresh is a round of 10,000 rows with its frame, and BenchmarkKey a key with its frame.
+func BenchmarkRefresh(b *testing.B) {
+	m, r := large(b)
+	for b.Loop() {
+		m.Update(roundMsg{r})
+		_ = m.View()
+	}
+}
+
+func BenchmarkKey(b *testing.B) {
+	m, _ := large(b)
+	for b.Loop() {
+		press(m, "down")
+		_ = m.View()
+	}
+}
+
+func large(b *testing.B) (*Model, look.LiveRound) {
+	b.Helper()
+	m := NewModel(b.Context(), newScene(), noon, "sbx", output.Cells{})
+	m.Update(tea.WindowSizeMsg{Width: 140, Height: 45})
+	r := newScene().rounds["e2b"]
+	r.Profile, r.Rows = "e2b", nil
+	for i := range 10_000 {
+		r.Rows = append(r.Rows, boxOf("e2b", "i"+strconv.Itoa(1_000_000+i), "worker", time.Duration(i)*time.Second, stuckVerdict()))
+	}
+	m.Update(roundMsg{r})
+	return m, r
 }

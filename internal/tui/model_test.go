@@ -355,19 +355,23 @@ func TestAPasteIsNoStorm(t *testing.T) {
 	assert.Len(t, m.rows, 4)
 }
 
-// TestNoKeysBreakTheScreen plays random keys, rounds and sizes: every frame fits its screen.
+// TestNoKeysBreakTheScreen plays random keys, clicks, rounds and sizes: every frame fits its screen, and nothing is ended
+// but by the answers of a plan that was asked. SBX_SEEDS=100000 plays so many sequences.
 func TestNoKeysBreakTheScreen(t *testing.T) {
 	t.Parallel()
-	keys := []string{"j", "k", "g", "G", "n", "N", "o", "O", "p", "y", "Y", "?", "/", "l", "x", "1", "enter", "esc", "tab", "down", "pgdown", "backspace"}
-	for seed := range uint64(300) {
+	keys := []string{
+		"j", "k", "g", "G", "n", "N", "o", "O", "p", "y", "Y", "?", "/", "l", "x", "X", "s", "R", "K", "a", "space", "1", "2", "3", "4", "5", "6", "7",
+		"enter", "enter", "esc", "esc", "tab", "down", "pgdown", "backspace",
+	}
+	tasks := taskScene(t).tasks
+	for seed := range sequences(t, 300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		s := newScene()
-		tasks := taskScene(t).tasks
+		s.plan = planOf(2, "12")
 		m := board(t, s, 80, 24)
 		for range 60 {
-			switch rng.IntN(9) {
-			case 2:
-				m.Update(tasksMsg{tasks: tasks[:rng.IntN(len(tasks))]})
+			asked := m.act
+			switch rng.IntN(11) {
 			case 0:
 				m.Update(tea.WindowSizeMsg{Width: rng.IntN(220), Height: rng.IntN(70)})
 			case 1:
@@ -377,8 +381,25 @@ func TestNoKeysBreakTheScreen(t *testing.T) {
 					r.Err = errors.New("it hangs \x1b[5m")
 				}
 				m.Update(roundMsg{r})
+			case 2:
+				m.Update(tasksMsg{tasks: tasks[:rng.IntN(len(tasks))]})
+			case 3, 4:
+				at := tea.Mouse{X: rng.IntN(230) - 5, Y: rng.IntN(75) - 5, Button: tea.MouseButton(rng.IntN(8))}
+				m.Update([]tea.Msg{tea.MouseClickMsg(at), tea.MouseWheelMsg(at), tea.MouseReleaseMsg(at), tea.MouseMotionMsg(at)}[rng.IntN(4)])
+				require.Same(t, asked, m.act, "seed %d: no click begins or answers", seed)
+			case 5:
+				pages, _ := s.Investigation(t.Context(), nil)
+				m.Update(stepsMsg{pages: pages, at: noon()})
 			default:
-				press(m, keys[rng.IntN(len(keys))])
+				for _, cmd := range press(m, keys[rng.IntN(len(keys))]) {
+					if m.act != nil && m.act.step == actPlanning && cmd != nil {
+						m.Update(cmd())
+					}
+				}
+			}
+			if asked != nil && m.act == asked && asked.step == actRunning {
+				require.Equal(t, len(asked.plan.Questions), asked.asked, "seed %d", seed)
+				m.Update(doneMsg{asked, ops.ActResult{}})
 			}
 			lines := m.Frame()
 			require.Len(t, lines, m.height, "seed %d", seed)
@@ -405,32 +426,14 @@ func TestTheDashboardJudgesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkRefresh is a round of 10,000 rows with its frame, and BenchmarkKey a key with its frame.
-func BenchmarkRefresh(b *testing.B) {
-	m, r := large(b)
-	for b.Loop() {
-		m.Update(roundMsg{r})
-		_ = m.View()
+// sequences is how many are played: SBX_SEEDS, else usual.
+func sequences(t *testing.T, usual uint64) uint64 {
+	t.Helper()
+	text := os.Getenv("SBX_SEEDS")
+	if text == "" {
+		return usual
 	}
-}
-
-func BenchmarkKey(b *testing.B) {
-	m, _ := large(b)
-	for b.Loop() {
-		press(m, "down")
-		_ = m.View()
-	}
-}
-
-func large(b *testing.B) (*Model, look.LiveRound) {
-	b.Helper()
-	m := NewModel(b.Context(), newScene(), noon, "sbx", output.Cells{})
-	m.Update(tea.WindowSizeMsg{Width: 140, Height: 45})
-	r := newScene().rounds["e2b"]
-	r.Profile, r.Rows = "e2b", nil
-	for i := range 10_000 {
-		r.Rows = append(r.Rows, boxOf("e2b", "i"+strconv.Itoa(1_000_000+i), "worker", time.Duration(i)*time.Second, stuckVerdict()))
-	}
-	m.Update(roundMsg{r})
-	return m, r
+	n, err := strconv.ParseUint(text, 10, 64)
+	require.NoError(t, err)
+	return n
 }
