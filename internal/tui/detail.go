@@ -207,6 +207,9 @@ func labelsText(labels map[string]string) string {
 
 // lookOf is the newest look at a sandbox, if it is new enough to be shown.
 func (m *Model) lookOf(r *row, now time.Time) (*look.LiveLook, bool) {
+	if len(m.looked) == 0 {
+		return nil, false
+	}
 	seen, ok := m.looked[r.Ref()]
 	return seen, ok && now.Sub(seen.At).Abs() < lookKeeps
 }

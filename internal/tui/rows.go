@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sbx/internal/fleet"
+	"sbx/internal/ops/look"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 	"sbx/internal/views"
@@ -43,6 +44,7 @@ type row struct {
 	rank      uint64        // in the order of the table, the lowest first
 	age, idle time.Duration // -1 = not known
 	usage     *views.UsageRow
+	seen      *look.LiveLook // the newest look, if it was new enough when the row was made; nil = none was
 }
 
 // ref is how people write it.
@@ -59,6 +61,7 @@ func (m *Model) addRow(j *fleet.Judged, stale bool, now time.Time) *row {
 	r := &m.pool[len(m.pool)-1]
 	r.needsLook = r.Verdict.NeedsLook()
 	if seen, ok := m.lookOf(r, now); ok {
+		r.seen = seen
 		if r.usage = (*views.UsageRow)(seen.Usage); r.needsLook {
 			r.Verdict = &seen.Verdict
 		}
@@ -142,7 +145,7 @@ func (m *Model) rebuild() {
 	for _, j := range m.goneFromLists() {
 		m.count(m.addRow(j, false, now), now)
 	}
-	m.suspectFigures(now)
+	m.suspectFigures()
 	m.sortRows(m.rows)
 	m.keepMarks()
 	m.rebuildTasks()

@@ -187,7 +187,7 @@ func (m *Model) ageFigures(cells []cell) {
 type logsAndUsage struct{ read, withErrors, used int64 }
 
 // suspectFigures finds those that are stuck or at risk, and counts what is known of them.
-func (m *Model) suspectFigures(now time.Time) {
+func (m *Model) suspectFigures() {
 	s := &m.steps
 	s.suspects, s.looked = s.suspects[:0], logsAndUsage{}
 	for i := range m.pool {
@@ -196,17 +196,16 @@ func (m *Model) suspectFigures(now time.Time) {
 			continue
 		}
 		s.suspects = append(s.suspects, r)
-		seen, ok := m.lookOf(r, now)
-		if !ok {
+		if r.seen == nil {
 			continue
 		}
-		if logs := seen.Signals.Logs; logs != nil {
+		if logs := r.seen.Signals.Logs; logs != nil {
 			s.looked.read++
 			if logs.Errors > 0 {
 				s.looked.withErrors++
 			}
 		}
-		if seen.Usage != nil {
+		if r.seen.Usage != nil {
 			s.looked.used++
 		}
 	}
