@@ -178,7 +178,9 @@ func (m *Model) commandLine(verb string, r *row) string {
 // verdicts are.
 func (m *Model) statusLine() string {
 	var right []segment
-	if m.page == nil || m.pageBeside() {
+	if n := m.moreBelow(); n > 0 {
+		right = []segment{say(fmt.Sprintf("%d more below: j/k ", n), output.Accent)}
+	} else if m.page == nil || m.pageBeside() {
 		right = []segment{say(m.orderText()+" ", output.Muted)}
 	}
 	left := []segment{say(" ", output.Plain)}
@@ -201,6 +203,18 @@ func (m *Model) statusLine() string {
 		left = append(left, say(fmt.Sprintf("judging: %d to go", open), output.Muted))
 	}
 	return m.bar(m.width, output.NoShade, left, right)
+}
+
+// moreBelow is how many lines of the open page are below the screen. A log says so itself.
+func (m *Model) moreBelow() int {
+	switch {
+	case m.page == nil || m.page.log != nil:
+		return 0
+	case m.showsRunbook():
+		lines, height := len(m.stepLines()), m.pageHeight()+1
+		return lines - height - max(0, min(m.page.top, lines-height))
+	}
+	return len(m.page.lines) - m.page.top - m.pageHeight()
 }
 
 // markedText counts what is marked by profile.

@@ -218,31 +218,44 @@ func leadsTo(step int) string {
 	}[step]
 }
 
-// runFacts are what the run has found, does and did: its acts and causes, those at work first.
+// runFacts are what the run does and did: its acts with the detail of the newest, then what it has found.
 func (m *Model) runFacts() []fact {
 	r := m.rail
 	facts := []fact{{text: r.view.Title, bold: true}}
 	if r.err != nil {
 		facts = append(facts, fact{text: "error: " + r.err.Error(), tone: output.Bad}, fact{text: fault.HintOf(r.err)})
 	}
-	for _, c := range r.view.Causes {
-		facts = append(facts, m.runFact(c))
-	}
+	newest := -1
 	for i, s := range r.view.Acts {
-		if i == atWork(r.view.Acts) && r.open != nil {
+		now := !r.over && i == atWork(r.view.Acts)
+		if now && r.open != nil {
 			s.State = "asks you"
 		}
-		if facts = append(facts, m.runFact(s)); s.State != "open" {
-			for _, text := range s.Detail {
-				facts = append(facts, fact{text: "    " + text})
-			}
+		one := m.runFact(s)
+		if one.bold = now; now {
+			one.tone = output.Accent
+		}
+		if facts = append(facts, one); s.Over && len(s.Detail) > 0 {
+			newest = i
 		}
 	}
 	if len(r.view.Causes)+len(r.view.Acts) == 0 && !r.over {
 		facts = append(facts, fact{text: "it counts, judges and names the causes first ...", tone: output.Muted})
 	}
+	if newest >= 0 {
+		facts = append(facts, fact{})
+		for _, text := range r.view.Acts[newest].Detail {
+			facts = append(facts, fact{text: "  " + text})
+		}
+	}
 	for _, note := range r.notes {
-		facts = append(facts, fact{text: note})
+		facts = append(facts, fact{text: "  " + note, tone: output.Muted})
+	}
+	if len(r.view.Causes) > 0 {
+		facts = append(facts, fact{})
+	}
+	for _, c := range r.view.Causes {
+		facts = append(facts, m.runFact(c))
 	}
 	return facts
 }
