@@ -26,15 +26,29 @@ func (incidentScene) Look(_ context.Context, items []sandbox.Sandbox) []look.Liv
 	var all []look.LiveLook
 	for i, box := range items {
 		trend := triage.Trend{
-			Samples: 2, CPUPercent: new(float64(98 - 7*i%90)), MemoryBytes: new(int64((120 + 9*i) << 20)), MemoryLimitBytes: new(int64(512 << 20)),
+			Samples: 2, CPUPercent: new(incidentCPU(box.Name, i)), MemoryBytes: new(int64((120 + 9*i) << 20)), MemoryLimitBytes: new(int64(512 << 20)),
 		}
 		v := incidentVerdict(box.Name)
 		all = append(all, look.LiveLook{
-			Judged: fleet.Judged{Sandbox: box, Verdict: v, Look: &selector.Look{Trend: trend}},
+			Judged: fleet.Judged{
+				Sandbox: box, Verdict: v, Look: &selector.Look{Trend: trend}, Signals: triage.Signals{Logs: &triage.LogFindings{Lines: 1204}},
+				Output: []sandbox.LogLine{{Text: "planning step 2"}, {Text: "planning step 3"}, {Text: "planning step 3"}},
+			},
 			Usage:  &look.SandboxUsage{Sandbox: box, Trend: trend, Limits: triage.DefaultThresholds(), Verdict: v},
 		})
 	}
 	return all
+}
+
+// incidentCPU is what a sandbox uses, in percent of a core.
+func incidentCPU(name string, i int) float64 {
+	switch name {
+	case "builder":
+		return float64(98 + i%3)
+	case "tester":
+		return float64(20 + 9*i%50)
+	}
+	return float64(i % 2)
 }
 
 func incidentVerdict(name string) triage.Verdict {
@@ -56,8 +70,8 @@ func newIncidentScene() incidentScene {
 	s := incidentScene{&scene{pages: map[string]string{}, rounds: map[string]look.LiveRound{}}}
 	ids := map[string]string{"e2b": "i%02da4k2m9p1r7t3v5x8z", "novita": "s%02dc2e4g6i8k0m1", "local": "k%02dv9x2mqa"}
 	fleets := map[string][]string{
-		"e2b":    {"builder", "builder", "reviewer", "builder", "planner", "tester", "tester"},
-		"novita": {"reviewer", "planner", "tester", "tester", "tester"},
+		"e2b":    {"builder", "builder", "reviewer", "builder", "planner", "builder", "reviewer", "builder", "planner", "builder", "tester", "tester", "tester", "tester"},
+		"novita": {"reviewer", "planner", "builder", "reviewer", "planner", "builder", "tester", "tester", "tester", "tester", "tester"},
 		"local":  {"tester", "tester"},
 	}
 	for profile, names := range fleets {
@@ -66,11 +80,11 @@ func newIncidentScene() incidentScene {
 		var rows []fleet.Judged
 		for i, name := range names {
 			v := incidentVerdict(name)
-			age := time.Duration(52-3*i) * time.Minute
+			age := time.Duration(94-5*i) * time.Minute
 			if v.Stuck == sandbox.True {
 				*f.Stuck++
 			} else {
-				age = time.Duration(9-i) * time.Minute
+				age = time.Duration(16-i) * time.Minute
 			}
 			box := boxOf(profile, fmt.Sprintf(ids[profile], i+11), name, age, v)
 			box.Sandbox.TaskID = fmt.Sprintf("T-%d", 400+7*i+len(profile))
@@ -84,16 +98,31 @@ func newIncidentScene() incidentScene {
 	return s
 }
 
-// TestPictureOfTheDashboard: the documentation shows the screen as it is; `make pictures` draws it.
+// TestPictureOfTheDashboard: the documentation shows the screen as it is, in two sizes; `make pictures` draws it.
 func TestPictureOfTheDashboard(t *testing.T) {
 	t.Parallel()
 	for name, theme := range map[string]picture.Theme{"dark": picture.Dark(), "light": picture.Light()} {
 		s := newIncidentScene()
-		m := boardOf(t, s, 80, 24)
-		m.Update(tea.BackgroundColorMsg{Color: map[string]color.Color{"dark": color.Black, "light": color.White}[name]})
-		if cmd := m.lookDue(noon()); cmd != nil {
+		m := incidentBoard(t, s, name, 80, 24)
+		picture.Hold(t, "dashboard-"+name, m.Frame(), 80, theme, *update)
+		m = incidentBoard(t, s, name, 120, 36)
+		press(m, "space", "space", "j", "space", "k")
+		picture.Hold(t, "dashboard-wide-"+name, m.Frame(), 120, theme, *update)
+	}
+}
+
+// incidentBoard is a dashboard of the incident on a background: its tab is that of the stuck ones.
+func incidentBoard(t *testing.T, s incidentScene, background string, width, height int) *Model {
+	t.Helper()
+	m := boardOf(t, s, width, height)
+	m.operator = "ops@host1"
+	m.Update(tea.BackgroundColorMsg{Color: map[string]color.Color{"dark": color.Black, "light": color.White}[background]})
+	m.Update(cleanupMsg(s.Cleanup(t.Context())))
+	for range sparkCells {
+		if cmd := m.look(&m.looking, m.toLook(), 0, noon()); cmd != nil {
 			m.Update(cmd())
 		}
-		picture.Hold(t, "dashboard-"+name, m.Frame(), 80, theme, *update)
 	}
+	m.openTab(tabStuck)
+	return m
 }

@@ -44,7 +44,7 @@ const (
 // columnWidths gives the columns what their texts need. A screen that is too narrow leaves out the sparkline, the idle
 // time, the state and the usage, where nearly all run in this order, before it cuts a reference or a reason.
 func (m *Model) columnWidths() widths {
-	const leastName, leastWhy, leastRef = 10, 10, 12
+	const leastName, leastWhy, leastRef, usualName = 10, 10, 12, 16
 	var name, ref, why int
 	for _, r := range m.shown() {
 		name = max(name, output.Width(views.TaskAndName(*r.Sandbox)))
@@ -53,7 +53,7 @@ func (m *Model) columnWidths() widths {
 	}
 	w := widths{state: stateWidth, age: timeWidth, idle: timeWidth, cpu: usageWidth, memory: usageWidth, spark: sparkCells}
 	left := m.listWidth() - 2 - stateWidth - 2*timeWidth - 2*usageWidth - sparkCells - 8*2 // without the mark and the gaps
-	least := max(leastName, min(name, leastRef)) + max(leastRef, ref) + max(leastWhy, why)
+	least := max(leastName, min(name, usualName)) + max(leastRef, ref) + max(leastWhy, why)
 	spare := []*int{&w.spark, &w.idle, &w.state, &w.memory, &w.cpu}
 	if m.tab == tabAll || m.tab == tabEnded {
 		spare = []*int{&w.spark, &w.idle, &w.memory, &w.cpu, &w.state}
