@@ -68,7 +68,7 @@ func (r *runner) passGate(ctx context.Context, s runbook.Step, rec *Step, g grou
 // askGate asks a question of a gate. Another number than the count is taken for a mistake, and asked again; any
 // other answer counts.
 func (r *runner) askGate(ctx context.Context, rec *Step, q ops.Question) (string, error) {
-	prompt := q.Prompt
+	about := q.Objection
 	for range maxAsked {
 		answer, err := r.ask(ctx, rec, q)
 		_, noCount := strconv.Atoi(q.Word)
@@ -80,7 +80,7 @@ func (r *runner) askGate(ctx context.Context, rec *Step, q ops.Question) (string
 		if q.Word == "1" {
 			were = "was"
 		}
-		q.Prompt = fmt.Sprintf("the answer was %s, %s %s asked: %s", answer, q.Word, were, prompt)
+		q.Objection = strings.TrimSuffix(fmt.Sprintf("the answer was %s, %s %s asked; %s", answer, q.Word, were, about), "; ")
 	}
 	return "", r.wait(rec, fault.New(fault.KindRefused, "the step %s needs the count, and got %d others", rec.ID, maxAsked).WithHint("%s", r.goOnHint("")))
 }

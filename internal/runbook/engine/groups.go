@@ -49,9 +49,15 @@ func (r *runner) groups(s runbook.Step, p *actPlan) []group {
 		}
 	}
 	all = slices.DeleteFunc(all, func(g group) bool { return len(g.Targets) == 0 })
+	var open []*group // nobody is asked twice
 	for i := range all {
-		if len(all) > 1 {
-			all[i].place = fmt.Sprintf("group %d of %d: ", i+1, len(all))
+		if !r.wasDeclined(all[i].actPlan) {
+			open = append(open, &all[i])
+		}
+	}
+	for i, g := range open {
+		if len(open) > 1 {
+			g.place = fmt.Sprintf("group %d of %d: ", i+1, len(open))
 		}
 	}
 	return all

@@ -134,8 +134,8 @@ func TestAWrongCountIsAskedAgain(t *testing.T) {
 		run := newSite(t, "", p).run(t, engine.Request{Book: shipped(t, "sandbox-stuck")}, watch)
 		gates := watch.gates()
 		require.Len(t, gates, 3)
-		assert.Contains(t, gates[1].Prompt, "the answer was 1, 2 were asked")
-		assert.Contains(t, gates[2].Prompt, "the answer was 61, 2 were asked")
+		assert.Contains(t, gates[1].Objection, "the answer was 1, 2 were asked")
+		assert.Contains(t, gates[2].Objection, "the answer was 61, 2 were asked")
 		for _, q := range gates {
 			assert.Len(t, q.Targets, 2)
 			assert.Equal(t, "2", q.Word)
