@@ -164,7 +164,7 @@ func owners() map[string][]string {
 		"golang.org/x/term":                      {"cli", "commands"},
 		"golang.org/x/sys":                       {"providers/local", "providers/local/cgroup", "providers/local/identity", "providers/local/plain", "providers/local/record", "providers/local/runlog", "providers/local/supervisor", "providers/local/wire", "store"},
 		"github.com/fsnotify/fsnotify":           {"providers/local", "providers/local/runlog"},
-		"github.com/creack/pty":                  {"providers/local", "tui"},
+		"github.com/creack/pty":                  {"providers/local", "tui", "cli"},
 		"github.com/stretchr/testify":            {"testkit/picture", "testkit/planted", "testkit/providertest", "testkit/wiretest", "testkit/wiretest/apispec"},
 		"al.essio.dev/pkg/shellescape":           {"commands", "cron", "mcp", "ops", "ops/look", "providers/daytona", "providers/kubernetes", "providers/vercel", "providers/guest"},
 		"github.com/cenkalti/backoff/v5":         {"httpx", "poll"},

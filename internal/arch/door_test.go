@@ -30,6 +30,7 @@ func door() map[string]string {
 		"internal/fleet/control.go RemoveRecord":           "the fleet asks the provider, for reconcile",
 		"internal/reconcile/source.go removeGhost":         "the record of a sandbox that its provider lists and does not find",
 		"internal/providers/wirekit/wirekit.go UndoCreate": "the undo of a create whose program could not be started",
+		"internal/providers/local/tied.go removeTied":      "local's removal of what is tied to a process that is gone",
 		"internal/providers/local/sweep.go sweepOne":       "local's sweep of a sandbox whose supervisor is dead or whose time to live is over",
 		"internal/testkit/providertest":                    "the conformance suite: tests alone",
 		"internal/testkit/wiretest":                        "what the strict wire fakes are tested with: tests alone",

@@ -256,18 +256,31 @@ func (a *app) openFleet(ctx context.Context, choose func(*config.Config) []confi
 	sweep, stop := context.WithTimeout(ctx, sweepLimit)
 	defer stop()
 	swept, err := f.Sweep(sweep)
-	for _, ref := range swept {
-		p.Note(ref.String() + ": its supervisor had died; cleaned up")
-	}
-	journalSwept(ctx, journals, swept)
+	noteSwept(p, swept)
+	journalSwept(ctx, journals, swept.Refs, "its supervisor had died, or its time limit was reached")
+	journalSwept(ctx, journals, swept.Tied, "the command that made it was killed")
 	if err != nil && ctx.Err() == nil {
 		p.Warn("sweeping leftovers: " + err.Error())
 	}
 	return f, nil
 }
 
+// noteSwept says what a sweep has ended.
+func noteSwept(p *output.Printer, swept providers.Swept) {
+	for _, ref := range swept.Refs {
+		p.Note(ref.String() + ": its supervisor had died; cleaned up")
+	}
+	var names []string
+	for _, ref := range swept.Tied {
+		names = append(names, ref.String())
+	}
+	if n := len(names); n > 0 {
+		p.Note("the command that made " + sandbox.FormatCount(n, "sandbox", "sandboxes") + " was killed; ended and removed: " + strings.Join(names, ", "))
+	}
+}
+
 // journalSwept writes down what a sweep has ended, which no verb asked for.
-func journalSwept(ctx context.Context, open func(context.Context, []sandbox.Sandbox, fleet.EndOptions) fleet.EndJournal, swept []sandbox.Ref) {
+func journalSwept(ctx context.Context, open func(context.Context, []sandbox.Sandbox, fleet.EndOptions) fleet.EndJournal, swept []sandbox.Ref, reason string) {
 	if len(swept) == 0 {
 		return
 	}
@@ -275,9 +288,9 @@ func journalSwept(ctx context.Context, open func(context.Context, []sandbox.Sand
 	for _, ref := range swept {
 		targets = append(targets, sandbox.Sandbox{Provider: ref.Provider, ID: ref.ID})
 	}
-	j := open(ctx, targets, fleet.EndOptions{Origin: fleet.EndOrigin{Verb: "sweep", Reason: "its supervisor had died, or its time limit was reached"}})
+	j := open(ctx, targets, fleet.EndOptions{Origin: fleet.EndOrigin{Verb: "sweep", Reason: reason}})
 	for _, ref := range swept {
-		j.Result(sandbox.Ending{Ref: ref, Outcome: sandbox.OutcomeVerified, Reason: "its supervisor had died, or its time limit was reached"})
+		j.Result(sandbox.Ending{Ref: ref, Outcome: sandbox.OutcomeVerified, Reason: reason})
 	}
 	j.Close(ctx)
 }

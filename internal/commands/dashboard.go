@@ -315,10 +315,14 @@ func (s dashboardSource) Runbook(ctx context.Context, width int, watch tui.Runbo
 	p := output.New(s.reporting(watch.Note), output.Options{NoColor: true, Quiet: true})
 	o := &runbookObserver{source: s, width: width, watch: watch}
 	o.observer = d.newObserver(p, o.show)
-	run, err := engine.Start(ctx, d.Env, engine.Request{
+	req := engine.Request{
 		Book: book, Profiles: d.Globals.Providers, DryRun: d.ReadOnly, UntilOK: verifiesFor, Every: verifiesEvery,
 		Line: []string{d.Process.Name(), "runbook", "run", stuckRunbook},
-	}, o)
+	}
+	if d.stage != nil {
+		req.Staged, req.Omit, req.Profiles = true, d.stage.Omit, nil
+	}
+	run, err := engine.Start(ctx, d.Env, req, o)
 	if err != nil {
 		return err
 	}

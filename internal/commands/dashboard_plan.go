@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -42,7 +43,14 @@ func planLive(ctx context.Context, l *look.Live, req planRequest, watch ops.Obse
 			t.Planned = append(t.Planned, ops.PlannedEnd{Ref: box.Ref(), Sandbox: box})
 		}
 		t.Typed = t.Words
-		return end.TerminationAct(ctx, l.Env, t, watch)
+		act, err := end.TerminationAct(ctx, l.Env, t, watch)
+		if err != nil {
+			return nil, err
+		}
+		for i, one := range act.Targets {
+			act.Targets[i].Reason = cmp.Or(l.WhyStuck(one.Ref), one.Reason)
+		}
+		return act, nil
 	case ops.VerbCleanup:
 		rule, err := selector.Compile(selector.Options{Now: l.Env.Now(), Stuck: true})
 		if err != nil {

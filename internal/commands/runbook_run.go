@@ -20,7 +20,7 @@ const runbookRunSchema = "sbx.runbook.run/v1"
 type runbookRunOptions struct {
 	file, ref, procedure, resume string
 	production                   []string
-	yes, dryRun                  bool
+	yes, dryRun, unowned         bool
 	maxDelete                    int
 	untilOK, every               string
 }
@@ -33,10 +33,12 @@ func newRunbookRun(d *Deps) *cobra.Command {
 		Short:      "Run a runbook: diagnose, do what belongs to the cause, verify",
 		Long: "Run a runbook: its diagnosis, the steps of each cause that the diagnosis is sure of, and\n" +
 			"its verification. --procedure runs one of its procedures instead of the causes.\n\n" +
-			"A step that acts shows its plan first and asks: yes for up to five sandboxes, their\n" +
-			"count above that, the name of the profile for production and for an emergency\n" +
-			"cleanup. Guards, leases, journals and verification are those of the command that the\n" +
-			"step names. Without a terminal --yes and --max-delete are needed (else exit 11).\n\n" +
+			"A step that acts shows its plan first and asks, cause by cause: yes for up to five sandboxes,\n" +
+			"their count above that, the name of the profile for production and for an emergency\n" +
+			"cleanup. What is not yours is asked for last, by itself. Guards, leases, journals and\n" +
+			"verification are those of the command that the step names; a count of what is stuck that is\n" +
+			"typed is its limit. Without a terminal --yes and --max-delete are needed (else exit 11), and\n" +
+			"--unowned for what is not yours.\n\n" +
 			"With --ref the run is about one sandbox: a step that ends or stops those with a cause, or\n" +
 			"what is stuck, acts on that one alone, if it is among them; a cleanup, an emergency\n" +
 			"cleanup and a reconciliation are left out, since they are about all sandboxes.\n\n" +
@@ -67,6 +69,7 @@ func newRunbookRun(d *Deps) *cobra.Command {
 	f.BoolVar(&o.dryRun, "dry-run", false, "diagnose, show the plan of the first step that acts, ask nothing and change nothing")
 	f.BoolVar(&o.yes, "yes", false, "answer yes, within --max-delete")
 	f.IntVar(&o.maxDelete, "max-delete", 0, "let no step act on more than `N`")
+	f.BoolVar(&o.unowned, "unowned", false, "with --yes, also end what is not yours")
 	f.StringSliceVar(&o.production, "production", nil, "allow production profile `NAME` (repeatable)")
 	f.StringVar(&o.untilOK, "until-ok", "", "repeat the verification until all holds, for at most `DURATION`")
 	f.StringVar(&o.every, "every", o.every, "`DURATION` between two rounds of --until-ok")
@@ -92,7 +95,7 @@ func cmdNamed(name string) *cobra.Command { return &cobra.Command{Use: name} }
 
 func (o *runbookRunOptions) readRequest(ctx context.Context, d *Deps, p *output.Printer, limited bool, args []string) (engine.Request, error) {
 	req := engine.Request{
-		Resume: o.resume, Procedure: o.procedure, Word: o.ref, Profiles: d.Globals.Providers, Production: o.production, Yes: o.yes, MaxDelete: o.maxDelete,
+		Resume: o.resume, Procedure: o.procedure, Word: o.ref, Profiles: d.Globals.Providers, Production: o.production, Yes: o.yes, MaxDelete: o.maxDelete, Unowned: o.unowned,
 		DryRun: o.dryRun, Line: d.typedLine(p),
 	}
 	switch {

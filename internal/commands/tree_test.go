@@ -149,7 +149,7 @@ func exampleRuns(t *testing.T, path, line string) {
 
 // needsTerminal are examples that a pipe cannot run.
 func needsTerminal() map[string]bool {
-	return map[string]bool{"sbx shell local/k3v9x2mq7a": true, "sbx dashboard": true, "sbx dashboard --provider local": true}
+	return map[string]bool{"sbx shell local/k3v9x2mq7a": true, "sbx dashboard": true, "sbx dashboard --provider local": true, "sbx drill --live": true}
 }
 
 func TestSplitLine(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sbx/internal/drill"
 	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/ops/launch"
@@ -175,6 +176,8 @@ type Deps struct {
 	// Began is called when a verb starts, with the context that ends it; an earlier failure is
 	// wrong use. Printer, Config and Input are ready by then.
 	Began func(ctx context.Context)
+
+	stage *drill.Stage // whose dashboard this is; nil = that of the fleet
 }
 
 // Globals are the flags that every verb takes.

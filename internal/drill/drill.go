@@ -91,8 +91,12 @@ func newDrill(ctx context.Context, o Options) (*drillRun, error) {
 	if err != nil {
 		return nil, err
 	}
+	life := maxLifetime
+	if o.Keep {
+		life = keptLifetime
+	}
 	d := &drillRun{
-		Options: o, staging: st, profile: profile, thresholds: stagedThresholds(),
+		Options: o, life: life, staging: st, profile: profile, thresholds: stagedThresholds(),
 		report: Report{Run: o.Env.Now().UTC().Format("20060102t150405.000"), Compressed: compression, Kept: o.Keep},
 	}
 	d.env, d.fleet, err = d.stagedEnv(f)
@@ -105,8 +109,9 @@ type drillRun struct {
 
 	staging    staging
 	profile    string
-	env        *ops.Env     // of the staged sandboxes alone
-	fleet      *fleet.Fleet // of these
+	life       time.Duration // of what is staged
+	env        *ops.Env      // of the staged sandboxes alone
+	fleet      *fleet.Fleet  // of these
 	thresholds triage.Thresholds
 	staged     []*stagedCase
 	report     Report
@@ -133,7 +138,7 @@ func (d *drillRun) stageScenes(ctx context.Context) error {
 	}
 	results := make(chan made)
 	create := func(i int) {
-		s, err := d.fleet.Create(ctx, d.profile, d.staging.scenes[i].sandboxSpec(d.report.Run, d.Binary, d.Keep))
+		s, err := d.fleet.Create(ctx, d.profile, d.staging.scenes[i].sandboxSpec(d.report.Run, d.Binary, d.life))
 		results <- made{i, s, err}
 	}
 	byScene := make([]*stagedCase, len(d.staging.scenes))
@@ -161,7 +166,7 @@ func (d *drillRun) stageScenes(ctx context.Context) error {
 // stageInOrder starts one when the one before has ended.
 func (d *drillRun) stageInOrder(ctx context.Context) error {
 	for _, sc := range d.staging.scenes {
-		s, err := d.fleet.Create(ctx, d.profile, sc.sandboxSpec(d.report.Run, d.Binary, d.Keep))
+		s, err := d.fleet.Create(ctx, d.profile, sc.sandboxSpec(d.report.Run, d.Binary, d.life))
 		if err != nil {
 			return err
 		}
@@ -201,8 +206,7 @@ func (d *drillRun) drillError() error {
 	case wrong > 0:
 		return fault.New(fault.KindFound, "%d of %d cases have a wrong result", wrong, len(d.report.Cases))
 	case len(d.report.LeftBehind) > 0 && !d.Keep:
-		return fault.New(fault.KindFound, "%s left behind", sandbox.FormatCount(len(d.report.LeftBehind), "sandbox", "sandboxes")).
-			WithHint("`sbx drill --clean` removes the sandboxes of earlier drills")
+		return leftError(d.report.LeftBehind)
 	case run != nil && failedStep(run) != "":
 		return fault.New(fault.KindFound, "the runbook %s: %s", run.Runbook, failedStep(run)).WithHint("`%s runbook status %s` shows its run", d.env.Process.Name(), run.ID)
 	}

@@ -152,23 +152,23 @@ func (st staging) choose(names []string) (staging, error) {
 // drillLabel is the label of everything that a drill stages; its value is the run.
 const drillLabel = "sbx/drill"
 
-// The lives of staged sandboxes: those that a drill ends itself are bounded where it is killed.
+// The lives of staged sandboxes: those that a drill ends itself are bounded where it is killed and nothing reads
+// the provider afterwards.
 const (
 	maxLifetime  = 5 * time.Minute
+	liveLifetime = 30 * time.Minute
 	keptLifetime = time.Hour
 )
 
-func (s scene) sandboxSpec(run, binary string, keep bool) sandbox.Spec {
-	life := maxLifetime
-	if keep {
-		life = keptLifetime
-	}
+// sandboxSpec is what is created for a scene. It is tied to this process, unless it stays behind on purpose.
+func (s scene) sandboxSpec(run, binary string, life time.Duration) sandbox.Spec {
 	spec := sandbox.Spec{
 		Name:        "drill-" + s.name,
 		Command:     []string{binary, ProgramArg, s.program},
 		Labels:      map[string]string{drillLabel: run},
 		MemoryBytes: s.memory,
 		TTL:         life,
+		Tied:        life != keptLifetime,
 	}
 	if !s.orphan {
 		spec.TaskID, spec.AgentType = "t-drill-"+s.name, "drill"

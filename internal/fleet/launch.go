@@ -147,10 +147,10 @@ func (f *Fleet) ProviderCleanup(ctx context.Context, profile string, emergency b
 	})
 }
 
-// Sweep calls every provider that cleans up after dead control processes, and returns the
-// sandboxes that it ended. Errors are joined.
-func (f *Fleet) Sweep(ctx context.Context) ([]sandbox.Ref, error) {
-	var refs []sandbox.Ref
+// Sweep calls every provider that cleans up after dead control processes, and returns what
+// they ended. Errors are joined.
+func (f *Fleet) Sweep(ctx context.Context) (providers.Swept, error) {
+	var all providers.Swept
 	var errs []error
 	for _, m := range f.members {
 		sweeper, ok := providers.As[providers.Sweeper](m.Provider)
@@ -164,7 +164,10 @@ func (f *Fleet) Sweep(ctx context.Context) ([]sandbox.Ref, error) {
 		for _, ref := range swept.Refs {
 			f.recordEvent(ref, "sweep", "its control process had died")
 		}
-		refs = append(refs, swept.Refs...)
+		for _, ref := range swept.Tied {
+			f.recordEvent(ref, "sweep", "the process that it was tied to is gone")
+		}
+		all.Refs, all.Tied = append(all.Refs, swept.Refs...), append(all.Tied, swept.Tied...)
 	}
-	return refs, errors.Join(errs...)
+	return all, errors.Join(errs...)
 }

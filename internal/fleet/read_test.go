@@ -218,7 +218,7 @@ func TestSweepGoesOnAfterAnError(t *testing.T) {
 	good.Add(fake.Seed{Sandbox: sandbox.Sandbox{ID: "lost"}, Leftover: true})
 	swept, err := of(bad, stocked("none"), good).Sweep(t.Context())
 	assert.Equal(t, fault.KindLocked, fault.KindOf(err))
-	assert.Equal(t, []sandbox.Ref{{Provider: "good", ID: "lost"}}, swept)
+	assert.Equal(t, []sandbox.Ref{{Provider: "good", ID: "lost"}}, swept.Refs)
 }
 
 func TestCreateIsSentOnce(t *testing.T) {

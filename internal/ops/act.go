@@ -21,6 +21,7 @@ type Act struct {
 	Own       string       // the command that makes those the operator's; "" = there are none
 	Objection string       // what a person should know first; "" = nothing
 	Refused   error        // why it is refused, and no answer allows it; nil = it is not
+	Allow     string       // the flags that allow what is refused, as does a person who has counted it; "" = nothing does
 	Failed    error        // why nothing could be read; nil = something was
 	Line      []string     // as a person types it, quoted for a shell; nil = the request had none
 
@@ -31,6 +32,7 @@ type Act struct {
 type Allowed struct {
 	Targets    []sandbox.Ref // at most these; nil = all
 	Production []string      // production profiles that were named
+	Counted    bool          // a person has typed how many there are, which is a limit of its own
 }
 
 // ActResult is what an operation has done.
@@ -131,5 +133,6 @@ type PlannedEnd struct {
 	Ref     sandbox.Ref     `json:"ref"`    // PROFILE/ID.
 	Reason  string          `json:"reason"` // Why it is selected or kept.
 	Ground  string          `json:"-"`      // Why a found one stays, in a word or two: "not yours"; "" = nothing was found of it.
+	Cause   string          `json:"-"`      // What is wrong with it, in a word or two; "" = it is not known, or nothing is.
 	Sandbox sandbox.Sandbox `json:"-"`
 }

@@ -190,6 +190,7 @@ type CauseGroup struct {
 	Cause    sandbox.Cause
 	Refs     []sandbox.Ref
 	Short    []string // the beginnings of their ids that no other sandbox has
+	Reasons  []string // why each of them is, in one sentence
 }
 
 // CauseWord is the cause of a verdict; "" where there is none, or none is known.

@@ -255,6 +255,7 @@ type Sweeper interface {
 // Swept is the result of a sweep.
 type Swept struct {
 	Refs []sandbox.Ref // sandboxes whose record was ended
+	Tied []sandbox.Ref // sandboxes that were ended and removed, since the process that they were tied to is gone
 }
 
 // Checker checks the profile itself, for doctor.

@@ -145,6 +145,10 @@ type Spec struct {
 	// has no effect where a sandbox always outlives its program.
 	Linger bool
 
+	// Tied ends and removes the sandbox when the process that creates it is gone. Only `local` can, and whatever reads
+	// it next does.
+	Tied bool
+
 	Workdir          string
 	RequireHardLimit bool
 	Isolate          string // "" or the name of an isolation tool

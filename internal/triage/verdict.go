@@ -34,6 +34,11 @@ type Verdict struct {
 	Looked     bool      // the sandbox itself was asked, whatever the result
 }
 
+// WithCause is the reason of a verdict behind its cause, as a plan shows why it ends a sandbox.
+func WithCause(cause, reason string) string {
+	return strings.TrimPrefix(cause+": "+strings.TrimPrefix(reason, "stuck: "), ": ")
+}
+
 // Judge decides by the record of a sandbox and by what was observed.
 func Judge(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) Verdict {
 	if !s.KeptUntil.After(now) { // by this machine's clock; all other times are by the sandbox's

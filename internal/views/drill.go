@@ -292,6 +292,15 @@ func ShowDrill(p *output.Printer, schema string, r drill.Report, err error) erro
 	return showDrill(p, schema, r, err, func(s *output.Sheet) { DrillPage(s, r, p.Verbose > 0) })
 }
 
+// LiveDrillLine says what became of a live drill.
+func LiveDrillLine(r drill.LiveReport) string {
+	text := "the drill is over: " + sandbox.FormatCount(r.Staged, "sandbox was", "sandboxes were") + " staged, " + strconv.Itoa(r.Ended) + " had ended; "
+	if n := len(r.LeftBehind); n > 0 {
+		return text + strconv.Itoa(n) + " could not be removed"
+	}
+	return text + "all are removed, nothing is left"
+}
+
 // ShowDrillCleaning shows what was removed of earlier drills.
 func ShowDrillCleaning(p *output.Printer, schema string, r drill.Report, err error) error {
 	return showDrill(p, schema, r, err, func(s *output.Sheet) {

@@ -179,6 +179,9 @@ func readAct(s engine.Step, cause, why map[string]string, open string) {
 		}
 		set(t.Ref, open)
 	}
+	for _, t := range s.Act.Declined {
+		set(t.Ref, declined)
+	}
 	for _, o := range s.Act.Outcomes {
 		reason := strings.ReplaceAll(string(o.Outcome), "_", " ")
 		if isEnd(o.Outcome) {

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/ops"
+	"sbx/internal/safety"
 )
 
 // TerminationAct plans the end of sandboxes that are named.
@@ -24,7 +26,7 @@ func TerminationAct(ctx context.Context, env *ops.Env, req TerminateRequest, wat
 	a.Carry = func(ctx context.Context, watch ops.Observer, allowed ops.Allowed) ops.ActResult {
 		req := req
 		req.Yes, req.Production, req.Planned, req.Words = true, allowed.Production, plan.Selected, nil
-		for _, t := range a.Targets {
+		for _, t := range plan.Selected {
 			if allowed.Targets == nil || slices.Contains(allowed.Targets, t.Ref) {
 				req.Words = append(req.Words, t.Ref.String())
 			}
@@ -65,12 +67,26 @@ func CleanupAct(ctx context.Context, env *ops.Env, req CleanupRequest, watch ops
 	}
 	a.Kept = append(a.Kept, others...)
 	a.Unowned, a.Own = seen.unowned()
+	if flags, all := safety.OverrideFlags(seen.Guards); all {
+		a.Allow = strings.Join(flags, " ")
+	}
 	if a.Refused == nil && len(a.Targets) == 0 {
 		a.Failed = seen.Verdict
 	}
+	carried := false
 	a.Carry = func(ctx context.Context, watch ops.Observer, allowed ops.Allowed) ops.ActResult {
 		req := seen.Confirmed()
 		req.Production = allowed.Production
+		if carried { // another part of it is a run of its own
+			req.RunID = env.RunID()
+		}
+		carried = true
+		if allowed.Targets != nil {
+			req.Plan.Items = slices.DeleteFunc(req.Plan.Items, func(i cleanup.Item) bool { return !slices.Contains(allowed.Targets, i.Ref) })
+		}
+		if allowed.Counted {
+			req.Counted = len(req.Plan.Items)
+		}
 		done, err := Cleanup(ctx, env, req, watch)
 		if err != nil {
 			return ops.ActResult{RunID: seen.RunID, Err: err}

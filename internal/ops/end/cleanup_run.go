@@ -22,6 +22,7 @@ type CleanupRequest struct {
 	Rule       cleanup.Rule
 	Production []string // production profiles that the operator has named
 	Profiles   []string // profiles that the operator has named; none = those of the configuration
+	Counted    int      // as many a person has typed to end, which raises the limits of a run to it; 0 = nobody has
 	UsageAbove int      // percent of a quota above which a profile is cleaned; 0 = however much is used
 
 	// Plan, if any, is what the run ends at most, by its own rule.
@@ -91,6 +92,9 @@ func newCleanupRun(ctx context.Context, env *ops.Env, req CleanupRequest, watch 
 	limits, err := r.env.Limits(c, r.req.Production)
 	if err != nil {
 		return nil, err
+	}
+	if r.req.Counted > 0 {
+		limits.MaxDelete, limits.MaxFraction = max(limits.MaxDelete, r.req.Counted), 100
 	}
 	r.world = cleanup.Environment{
 		Now:        r.env.Now,
@@ -258,7 +262,7 @@ func plannedItems(items []cleanup.Item) []ops.PlannedEnd {
 	all := make([]ops.PlannedEnd, len(items))
 	for i, item := range items {
 		s := sandbox.Sandbox{Provider: item.Ref.Provider, ID: item.Ref.ID, Name: item.Name, State: item.State, CreatedAt: item.CreatedAt}
-		all[i] = ops.PlannedEnd{Ref: item.Ref, Reason: item.Reason, Sandbox: s}
+		all[i] = ops.PlannedEnd{Ref: item.Ref, Reason: item.Reason, Cause: item.Cause.Label(), Sandbox: s}
 	}
 	return all
 }

@@ -36,6 +36,7 @@ func groupByCause(judged []fleet.Judged, chosen func(fleet.Judged) bool) []ops.C
 			i, groups = len(groups), append(groups, ops.CauseGroup{Provider: s.Provider, Cause: cause})
 		}
 		groups[i].Refs, groups[i].Short = append(groups[i].Refs, s.Ref()), append(groups[i].Short, short[s.ID])
+		groups[i].Reasons = append(groups[i].Reasons, j.Verdict.Reason)
 	}
 	slices.SortStableFunc(groups, func(a, b ops.CauseGroup) int {
 		return cmp.Or(cmp.Compare(totals[b.Cause], totals[a.Cause]), cmp.Compare(a.Cause, b.Cause), cmp.Compare(len(b.Refs), len(a.Refs)), cmp.Compare(a.Provider, b.Provider))

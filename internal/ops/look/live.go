@@ -21,6 +21,7 @@ type Live struct {
 	mu      sync.Mutex
 	rounds  map[string]LiveRound   // the newest of each profile
 	answers map[sandbox.Ref]answer // of the newest looks
+	stuck   map[sandbox.Ref]triage.Verdict
 }
 
 // answer is what a look got from inside a sandbox.
@@ -38,7 +39,7 @@ func NewLive(ctx context.Context, env *ops.Env) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Live{Env: env, fleet: f, rounds: map[string]LiveRound{}, answers: map[sandbox.Ref]answer{}}, nil
+	return &Live{Env: env, fleet: f, rounds: map[string]LiveRound{}, answers: map[sandbox.Ref]answer{}, stuck: map[sandbox.Ref]triage.Verdict{}}, nil
 }
 
 // Profiles are those that are read, in their order.
@@ -146,7 +147,22 @@ func (l *Live) keepAnswers(judged []fleet.Judged) {
 		if v := j.Answered; v != "" {
 			l.answers[j.Sandbox.Ref()] = answer{v, j.At}
 		}
+		delete(l.stuck, j.Sandbox.Ref())
+		if j.Verdict.Stuck == sandbox.True {
+			l.stuck[j.Sandbox.Ref()] = j.Verdict
+		}
 	}
+}
+
+// WhyStuck is the cause of a sandbox that the last look found stuck, and its reason; "" = it did not.
+func (l *Live) WhyStuck(ref sandbox.Ref) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v, stuck := l.stuck[ref]
+	if !stuck {
+		return ""
+	}
+	return triage.WithCause(v.Cause.Label(), v.Reason)
 }
 
 // Follow reads the last lines of a log, and then each new one, until the log or ctx ends. Items are of types

@@ -3,6 +3,7 @@ package local
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -39,6 +40,11 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 		return sandbox.Sandbox{}, c.classifyError(op, err)
 	}
 	defer lock.Close() // the supervisor keeps holding it
+	if spec.Tied {
+		if err := c.store.Tie(id, record.Creator{PID: os.Getpid(), Birth: Birth(os.Getpid())}); err != nil {
+			return sandbox.Sandbox{}, errors.Join(c.classifyError(op, err), c.store.Remove(id))
+		}
+	}
 	r := c.newRecord(id, spec)
 	ready, err := c.launchSupervisor(ctx, wire.Order{
 		Root: c.store.Root, Record: r, Env: c.buildEnvironment(id, spec), RequireHard: spec.RequireHardLimit, Wrap: wrap,

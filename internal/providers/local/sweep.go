@@ -27,16 +27,18 @@ const overdueAfter = 30 * time.Second
 // to write one.
 const halfMadeAge = time.Minute
 
-// Sweep finishes what dead supervisors left, ends overdue sandboxes, and deletes expired
-// records. It checks locks, not records, so that it takes microseconds for each of hundreds
+// Sweep finishes what dead supervisors left, ends overdue sandboxes, removes those that are tied to
+// a process that is gone, and deletes expired records. It checks locks, not records, so that it takes microseconds for each of hundreds
 // of sandboxes.
 func (c *Client) Sweep(ctx context.Context) (providers.Swept, error) {
 	var swept providers.Swept
+	tied, tiedErr := c.removeTied(ctx)
+	swept.Tied = tied
 	ids, err := c.store.IDs()
 	if err != nil { // the command that follows fails for the same reason
 		return swept, nil //nolint:nilerr // reported by List and Get
 	}
-	var failed []error
+	failed := []error{tiedErr}
 	var finished []string
 	for id, seen := range readInOrder(ids, c.readLockState) {
 		if !seen.unfinished {

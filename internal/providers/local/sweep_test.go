@@ -3,14 +3,20 @@
 package local_test
 
 import (
+	"maps"
+	"os/exec"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"sbx/internal/fault"
+	"sbx/internal/providers/local"
 	"sbx/internal/providers/local/record"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/tiertest"
 )
 
 // A record is read once the time on the lock is over, and not before.
@@ -68,4 +74,49 @@ func TestDueEndsWithTheLock(t *testing.T) {
 	_, unfinished = s.Due("abc")
 	assert.False(t, unfinished)
 	require.Error(t, s.SetDue("abc", at), "no lock is made anew")
+}
+
+// TestSweepRemovesWhatADeadProcessLeft, running or ended, with its record; one whose process lives or is not known
+// stays, as does what is tied to none.
+func TestSweepRemovesWhatADeadProcessLeft(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	made := func(tied bool, command ...string) sandbox.Sandbox {
+		return b.create(t, sandbox.Spec{Command: command, TTL: 10 * time.Minute, Tied: tied})
+	}
+	lost, ended := made(true, "sleep", "600"), made(true, "true")
+	live, unknown, free := made(true, "sleep", "600"), made(true, "sleep", "600"), made(false, "sleep", "600")
+	require.Eventually(t, func() bool { return b.record(t, ended.ID).State.Ended() }, tiertest.Limit(t), 5*time.Millisecond)
+	swept, err := b.Sweep(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, swept)
+
+	dead := exec.CommandContext(t.Context(), "sleep", "600")
+	require.NoError(t, dead.Start())
+	gone := record.Creator{PID: dead.Process.Pid, Birth: local.Birth(dead.Process.Pid)}
+	require.NoError(t, dead.Process.Kill())
+	_ = dead.Wait()
+	for _, s := range []sandbox.Sandbox{lost, ended} {
+		require.NoError(t, b.store().Tie(s.ID, gone))
+	}
+	require.NoError(t, b.store().Tie(unknown.ID, record.Creator{PID: gone.PID}))
+	require.NoError(t, b.store().Tie("neverwas01", gone))
+
+	swept, err = b.Sweep(t.Context())
+	require.NoError(t, err)
+	assert.ElementsMatch(t, []sandbox.Ref{lost.Ref(), ended.Ref()}, swept.Tied)
+	assert.Empty(t, swept.Refs)
+	nothingLeft(t, lost.ID)
+	for _, s := range []sandbox.Sandbox{lost, ended} {
+		_, err := b.Get(t.Context(), s.ID)
+		assert.Equal(t, fault.KindNotFound, fault.KindOf(err), "%v", err)
+	}
+	for _, s := range []sandbox.Sandbox{live, unknown, free} {
+		got, err := b.Get(t.Context(), s.ID)
+		require.NoError(t, err)
+		assert.Equal(t, sandbox.StateRunning, got.State)
+	}
+	ties, err := b.store().Ties()
+	require.NoError(t, err)
+	assert.ElementsMatch(t, []string{live.ID, unknown.ID}, slices.Collect(maps.Keys(ties)))
 }

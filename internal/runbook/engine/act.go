@@ -20,9 +20,10 @@ import (
 type actPlan struct {
 	*ops.Act
 
-	kept   []Target
-	none   string // why there is nothing to do; "" = what is kept says it
-	byName bool   // a person names each profile, whatever the number
+	unowned *ops.Act // of what is not the operator's, which a person is asked for by itself; nil = nothing
+	kept    []Target
+	none    string // why there is nothing to do; "" = what is kept says it
+	byName  bool   // a person names each profile, whatever the number
 }
 
 // targets are what it is about, as the record has them.
@@ -50,6 +51,7 @@ func recorded(planned []ops.PlannedEnd) []Target {
 
 // act plans, asks, acts, and proves the effect.
 func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runbook.Word) error {
+	r.named = nil
 	shown, before := rec.Act, rec.Act
 	if before != nil && before.IntentAt.IsZero() { // only its plan was made
 		before = nil
@@ -69,7 +71,8 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runb
 		rec.State, rec.Verdict, rec.Reason = Failed, sandbox.Unknown, oneLine(err)
 		return nil
 	}
-	rec.Act = &Act{Action: string(s.Act.Action), Line: actLine(r.fill(s.Act.Command()), p.targets()), Gate: gateWord(s, p), Targets: p.targets(), Kept: p.kept, Expect: string(s.Expect), Outcomes: earlier(before, p.targets())}
+	planned := recorded(p.all())
+	rec.Act = &Act{Action: string(s.Act.Action), Line: actLine(r.fill(s.Act.Command()), planned), Gate: gateWord(s, p), Targets: planned, Kept: p.kept, Expect: string(s.Expect), Outcomes: earlier(before, planned)}
 	r.addWaysOn(rec.Act, p)
 	if before != nil {
 		rec.Act.IntentAt, rec.Act.EndedAt, rec.Act.RunID = before.IntentAt, before.EndedAt, before.RunID
@@ -77,35 +80,33 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runb
 	switch {
 	case p.Refused != nil && !r.watch.Attended() && !r.run.DryRun: // other flags may allow it
 		return r.wait(rec, p.Refused)
-	case p.Refused != nil:
+	case p.Refused != nil && (p.Allow == "" || !r.watch.Attended()):
 		return r.refuse(rec, p.Refused)
-	case len(p.Targets) == 0 && len(rec.Act.Outcomes) > 0: // an interrupted one had done all
+	case len(planned) == 0 && len(rec.Act.Outcomes) > 0: // an interrupted one had done all
 		return r.prove(ctx, s, rec)
-	case len(p.Targets) == 0:
+	case len(planned) == 0:
 		rec.State, rec.Reason = Skipped, nothingToDo(p)
 		return nil
+	case r.run.DryRun && p.Refused != nil:
+		return r.refuse(rec, p.Refused)
 	case r.run.DryRun:
-		rec.State, rec.Reason = Pending, fmt.Sprintf("a dry run: it would %s %d", p.Verb, len(p.Targets))
+		rec.State, rec.Reason = Pending, fmt.Sprintf("a dry run: it would %s %d", p.Verb, len(planned))
 		r.dependsOn = rec.ID
 		return nil
 	}
 	if before != nil {
 		p.Objection = strings.TrimPrefix(p.Objection+"; it was begun before, at "+before.IntentAt.Format(time.RFC3339)+", and was interrupted", "; ")
 	}
-	if more := added(shown, p.targets()); len(more) > 0 && !r.watch.Attended() {
+	if more := added(shown, planned); len(more) > 0 && !r.watch.Attended() {
 		return r.wait(rec, fault.New(fault.KindRefused, "the plan of the step %s has %d more than the one that was shown: %s", s.ID, len(more), strings.Join(more[:min(len(more), maxNamed)], ", ")).
 			WithHint("this plan is on record now: see it with `%s runbook status %s`; %s", r.env.Process.Name(), r.run.ID, r.goOnHint(fmt.Sprintf("--yes --max-delete %d", len(p.Targets)))))
 	}
-	named, yes, err := r.passGate(ctx, s, rec, p)
-	if err != nil {
+	if err := r.doGroups(ctx, s, rec, p); err != nil || rec.State != Running {
 		return err
 	}
-	if !yes {
-		rec.State, rec.Reason = Skipped, declined
+	if len(rec.Act.Declined) > 0 {
+		r.leftSome(rec)
 		return nil
-	}
-	if err := r.carryOut(ctx, s, rec, p, named); err != nil || rec.State != Running {
-		return err
 	}
 	return r.prove(ctx, s, rec)
 }
@@ -126,15 +127,6 @@ func (r *runner) addWaysOn(a *Act, p *actPlan) {
 
 // Declined says that a person did not want a step.
 func (s *Step) Declined() bool { return s.State == Skipped && s.Reason == declined }
-
-// wasDeclined says that a person has declined all targets of a plan at the gate of one earlier step.
-func (r *runner) wasDeclined(p *actPlan) bool {
-	return slices.ContainsFunc(r.run.Steps, func(s Step) bool {
-		return s.Declined() && s.Act != nil && !slices.ContainsFunc(p.Targets, func(wanted ops.PlannedEnd) bool {
-			return !slices.ContainsFunc(s.Act.Targets, func(t Target) bool { return t.Ref == wanted.Ref.String() })
-		})
-	})
-}
 
 // actLine is the line that a person would type for an act, with its targets where they are few.
 func actLine(line string, targets []Target) string {
@@ -225,16 +217,15 @@ func (r *runner) refuse(rec *Step, why error) error {
 }
 
 // carryOut writes down what is about to happen, does it, and writes down what came of it.
-func (r *runner) carryOut(ctx context.Context, s runbook.Step, rec *Step, p *actPlan, named []string) error {
+func (r *runner) carryOut(ctx context.Context, s runbook.Step, rec *Step, p group) error {
 	limited, stop := r.limited(ctx, s)
 	defer stop()
 	if r.env.Now().Sub(rec.BeganAt) > freshFor { // the answer took its time
-		if err := r.narrow(limited, s, rec, p); err != nil {
+		if err := r.narrow(limited, s, rec, p.actPlan); err != nil {
 			rec.State, rec.Verdict, rec.Reason = Failed, sandbox.Unknown, oneLine(stepError(ctx, limited, err))
 			return nil
 		}
 		if len(p.Targets) == 0 {
-			rec.State, rec.Reason = Skipped, nothingToDo(p)
 			return nil
 		}
 	}
@@ -248,7 +239,7 @@ func (r *runner) carryOut(ctx context.Context, s runbook.Step, rec *Step, p *act
 	}}
 	r.crashPoint("runbook intent")
 	back := r.leave()
-	allowed := ops.Allowed{Targets: []sandbox.Ref{}, Production: named}
+	allowed := ops.Allowed{Targets: []sandbox.Ref{}, Production: r.named, Counted: !p.byFlags}
 	for _, t := range p.Targets {
 		allowed.Targets = append(allowed.Targets, t.Ref)
 	}
@@ -287,11 +278,15 @@ func (r *runner) narrow(ctx context.Context, s runbook.Step, rec *Step, p *actPl
 	if err != nil {
 		return err
 	}
-	before := len(p.Targets)
+	before, stuck := len(p.Targets), r.stuckOnes() // also by another cause than the one that was found first
 	p.Targets = slices.DeleteFunc(p.Targets, func(t ops.PlannedEnd) bool {
-		return !slices.ContainsFunc(now.Targets, func(still ops.PlannedEnd) bool { return still.Ref == t.Ref })
+		return !slices.ContainsFunc(now.all(), func(still ops.PlannedEnd) bool { return still.Ref == t.Ref }) &&
+			!slices.ContainsFunc(stuck, func(still suspect) bool { return still.Ref == t.Ref.String() })
 	})
-	rec.Act.Targets = p.targets()
+	rec.Act.Targets = slices.DeleteFunc(rec.Act.Targets, func(t Target) bool {
+		return !slices.ContainsFunc(p.Targets, func(left ops.PlannedEnd) bool { return left.Ref.String() == t.Ref }) &&
+			!slices.ContainsFunc(rec.Act.Outcomes, func(o Outcome) bool { return o.Ref == t.Ref })
+	})
 	if gone := before - len(p.Targets); gone > 0 {
 		r.watch.Note(fmt.Sprintf("since the plan was shown %d of its %d have changed and stay", gone, before))
 	}
@@ -366,7 +361,11 @@ func (r *runner) recover(ctx context.Context, rec *Step) error {
 		kind := fault.KindOf(err)
 		return err != nil && kind != fault.KindNotFound && kind != fault.KindGone
 	})
+	known := a.Outcomes
 	for _, t := range a.Targets {
+		if slices.ContainsFunc(known, func(o Outcome) bool { return o.Ref == t.Ref }) { // of an earlier group
+			continue
+		}
 		living, seen := alive[t.Ref]
 		o := Outcome{Ref: t.Ref, Outcome: sandbox.OutcomeAlreadyGone, Reason: "it was gone when the run went on"}
 		switch {

@@ -152,7 +152,7 @@ func (r *runner) cause(f triage.Finding) Cause {
 // are only suspected.
 func (r *runner) refsOf(theory runbook.Word) (all []suspect) {
 	if d := r.facts.inspected; d != nil && d.Inspected != nil && slices.ContainsFunc(d.Causes, isNamed(theory)) && !d.Inspected.Seen.Sandbox.State.Ended() {
-		all = append(all, suspect{Ref: d.Inspected.Seen.Sandbox.Ref().String(), stuck: d.Inspected.Verdict.Stuck == sandbox.True})
+		all = append(all, inspectedSuspect(d.Inspected))
 	}
 	d := r.facts.diagnosis
 	if d == nil {
@@ -170,8 +170,15 @@ func (r *runner) refsOf(theory runbook.Word) (all []suspect) {
 
 // suspect is a sandbox with a cause.
 type suspect struct {
-	Ref   string
-	stuck bool
+	Ref    string
+	stuck  bool
+	cause  string // in a word or two
+	reason string // one sentence
+}
+
+func inspectedSuspect(r *look.InspectResult) suspect {
+	v := r.Verdict
+	return suspect{r.Seen.Sandbox.Ref().String(), v.Stuck == sandbox.True, v.Cause.Label(), v.Reason}
 }
 
 func addGroups(all []suspect, groups []ops.CauseGroup, cause sandbox.Cause, stuck bool) []suspect {
@@ -179,9 +186,9 @@ func addGroups(all []suspect, groups []ops.CauseGroup, cause sandbox.Cause, stuc
 		if g.Cause != cause {
 			continue
 		}
-		for _, ref := range g.Refs {
+		for i, ref := range g.Refs {
 			if !slices.ContainsFunc(all, func(have suspect) bool { return have.Ref == ref.String() }) {
-				all = append(all, suspect{ref.String(), stuck})
+				all = append(all, suspect{ref.String(), stuck, g.Cause.Label(), g.Reasons[i]})
 			}
 		}
 	}

@@ -35,22 +35,23 @@ func gateWord(s runbook.Step, p *actPlan) string {
 
 // passGate asks a person, or takes what the flags allow. Named are the profiles that were named. A
 // gate that nobody can answer makes the run wait. Nobody is asked twice about the same.
-func (r *runner) passGate(ctx context.Context, s runbook.Step, rec *Step, p *actPlan) (named []string, yes bool, err error) {
-	if r.wasDeclined(p) {
+func (r *runner) passGate(ctx context.Context, s runbook.Step, rec *Step, g group) (named []string, yes bool, err error) {
+	if r.wasDeclined(g.actPlan) {
 		return nil, false, nil
 	}
-	unnamed := r.unnamed(rec.Act.Gate, p)
-	if !r.watch.Attended() || r.req.Yes && r.req.MaxDelete > 0 {
-		if refused := r.refuseByFlags(s, p, unnamed); refused == nil {
-			rec.Act.Allowed = byFlag + " --max-delete " + strconv.Itoa(r.req.MaxDelete)
-			return r.req.Production, true, nil
-		} else if !r.watch.Attended() {
-			rec.Act.Targets = p.targets()
-			return nil, false, r.wait(rec, refused)
-		}
+	gate := gateWord(s, g.actPlan)
+	unnamed := r.unnamed(gate, g.actPlan)
+	switch {
+	case g.byFlags:
+		rec.Act.Allowed = byFlag + " --max-delete " + strconv.Itoa(r.req.MaxDelete)
+		return r.req.Production, true, nil
+	case !r.watch.Attended():
+		return nil, false, r.wait(rec, r.refuseByFlags(s, g.actPlan, unnamed))
 	}
 	var asked []string
-	for _, q := range questions(rec.Act.Gate, p, unnamed) {
+	all := questions(gate, g.actPlan, unnamed)
+	for _, q := range all {
+		q.Targets, q.Objection = all[0].Targets, r.about(g)
 		answer, err := r.askGate(ctx, rec, q)
 		if err != nil {
 			return nil, false, err
@@ -60,26 +61,34 @@ func (r *runner) passGate(ctx context.Context, s runbook.Step, rec *Step, p *act
 		}
 		asked = append(asked, answer)
 	}
-	rec.Act.Allowed = "typed " + strings.Join(asked, ", ")
+	rec.Act.Allowed = strings.TrimPrefix(rec.Act.Allowed+"; typed "+strings.Join(asked, ", "), "; ")
 	return append(slices.Clone(r.req.Production), unnamed...), true, nil
 }
 
-// askGate asks a question of a gate. Another number than the count is taken for a mistake once; any
+// askGate asks a question of a gate. Another number than the count is taken for a mistake, and asked again; any
 // other answer counts.
 func (r *runner) askGate(ctx context.Context, rec *Step, q ops.Question) (string, error) {
-	answer, err := r.ask(ctx, rec, q)
-	_, noCount := strconv.Atoi(q.Word)
-	_, noNumber := strconv.Atoi(answer)
-	if err != nil || answer == q.Word || noCount != nil || noNumber != nil {
-		return answer, err
+	about := q.Objection
+	for range maxAsked {
+		answer, err := r.ask(ctx, rec, q)
+		_, noCount := strconv.Atoi(q.Word)
+		_, noNumber := strconv.Atoi(answer)
+		if err != nil || answer == q.Word || noCount != nil || noNumber != nil {
+			return answer, err
+		}
+		were := "were"
+		if q.Word == "1" {
+			were = "was"
+		}
+		q.Objection = strings.TrimSuffix(fmt.Sprintf("the answer was %s, %s %s asked; %s", answer, q.Word, were, about), "; ")
 	}
-	return r.ask(ctx, rec, ops.Question{Word: q.Word, Prompt: fmt.Sprintf("%s is not the count; type %s, anything else to leave it: ", answer, q.Word)})
+	return "", r.wait(rec, fault.New(fault.KindRefused, "the step %s needs the count, and got %d others", rec.ID, maxAsked).WithHint("%s", r.goOnHint("")))
 }
 
 // unnamed are the profiles that have to be named at the gate: all of a gate by name, else those of
 // production that no flag has named.
 func (r *runner) unnamed(gate string, p *actPlan) []string {
-	production := p.Unnamed(r.env, r.req.Production)
+	production := p.Unnamed(r.env, slices.Concat(r.req.Production, r.named))
 	if gate != gateName {
 		return production
 	}

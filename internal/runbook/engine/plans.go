@@ -51,19 +51,21 @@ func (r *runner) planTerminate(ctx context.Context, s runbook.Step, theory runbo
 	}
 	for i, one := range act.Targets {
 		act.Targets[i].Reason = cmp.Or(c.why[one.Ref.String()], one.Reason)
+		act.Targets[i].Cause = c.cause[one.Ref.String()]
 	}
 	if p, err = p.take(act); err != nil || r.run.Word != "" { // to name one is the decision
 		return p, err
 	}
-	return p, r.keepUnowned(p, func(profile config.Profile, one ops.PlannedEnd) bool {
+	return p, r.partUnowned(p, func(profile config.Profile, one ops.PlannedEnd) bool {
 		return profile.Owned.Owns(one.Sandbox.Labels)
 	})
 }
 
-// keepUnowned leaves alone what is not owned where no person watches, as cleanup does: that a runbook has
-// found a cause is no decision about what is another's.
-func (r *runner) keepUnowned(p *actPlan, owned func(config.Profile, ops.PlannedEnd) bool) error {
-	if r.watch.Attended() {
+// partUnowned takes what is not owned out of the targets: a person is asked for it by itself. Where none watches it
+// stays, as in a cleanup, unless the flag allows it: that a runbook has found a cause is no decision about what is
+// another's.
+func (r *runner) partUnowned(p *actPlan, owned func(config.Profile, ops.PlannedEnd) bool) error {
+	if r.req.Unowned && !r.watch.Attended() {
 		return nil
 	}
 	c, err := r.env.Config()
@@ -75,10 +77,24 @@ func (r *runner) keepUnowned(p *actPlan, owned func(config.Profile, ops.PlannedE
 		if known && owned(profile, one) {
 			return false
 		}
-		p.kept = append(p.kept, Target{one.Ref.String(), "unattended, a runbook acts only on what is yours: " + r.env.OwnHint([]string{profile.Name}), cleanup.KeepNotOwned.Label()})
+		if r.watch.Attended() {
+			p.addUnowned(p.Act, one)
+		} else {
+			p.kept = append(p.kept, Target{one.Ref.String(), "unattended, a runbook acts only on what is yours, or with --unowned: " + r.env.OwnHint([]string{profile.Name}), cleanup.KeepNotOwned.Label()})
+		}
 		return true
 	})
 	return nil
+}
+
+// addUnowned adds a target that a person is asked for by itself, and that the act ends.
+func (p *actPlan) addUnowned(act *ops.Act, one ops.PlannedEnd) {
+	if p.unowned == nil {
+		part := *act
+		part.Targets = nil
+		p.unowned = &part
+	}
+	p.unowned.Targets = append(p.unowned.Targets, one)
 }
 
 // take makes a plan of an act, or says why nothing could be read.
@@ -159,11 +175,46 @@ func (r *runner) planCleanup(ctx context.Context, a runbook.Act) (*actPlan, erro
 	if err != nil {
 		return p, err
 	}
+	req.Rule.Unowned = r.req.Unowned && !r.watch.Attended()
 	act, err := end.CleanupAct(ctx, r.env, req, r.reading)
 	if err != nil {
 		return p, err
 	}
-	return p.take(act)
+	r.prepareCounting(a, act)
+	if p, err = p.take(act); !r.asksForUnowned(act) {
+		return p, err
+	}
+	req.Rule.Unowned = true
+	all, err := end.CleanupAct(ctx, r.env, req, r.reading)
+	if err != nil {
+		return p, err
+	}
+	r.prepareCounting(a, all)
+	for _, one := range all.Targets {
+		if !slices.ContainsFunc(act.Targets, func(ours ops.PlannedEnd) bool { return ours.Ref == one.Ref }) {
+			p.addUnowned(all, one)
+		}
+	}
+	act.Unowned, act.Objection = 0, ""
+	p.kept = slices.DeleteFunc(p.kept, func(k Target) bool { return k.Ground == cleanup.KeepNotOwned.Label() })
+	return p, nil
+}
+
+// asksForUnowned says that a person is asked for what an act keeps since it is not owned.
+func (r *runner) asksForUnowned(act *ops.Act) bool {
+	return r.watch.Attended() && slices.ContainsFunc(act.Kept, func(k ops.PlannedEnd) bool { return k.Ground == cleanup.KeepNotOwned.Label() })
+}
+
+// prepareCounting puts what is wrong with each target before its reason. Only the number of what is stuck may be typed
+// in place of a flag, and not beyond one that was given: a rule of ages or conditions may select what its author did not
+// think of.
+func (r *runner) prepareCounting(a runbook.Act, act *ops.Act) {
+	for i, t := range act.Targets {
+		act.Targets[i].Reason = triage.WithCause(t.Cause, t.Reason)
+	}
+	if a.OlderThan != "" || a.Where != "" || r.req.MaxDelete > 0 {
+		act.Allow = ""
+	}
 }
 
 // planEmergency lets providers clean up by their own rules: those for which the condition of the step
@@ -180,8 +231,10 @@ func (r *runner) planEmergency(ctx context.Context, s runbook.Step) (*actPlan, e
 		}
 	}
 	p := &actPlan{Act: &ops.Act{Targets: targets}, byName: true}
-	if err := r.keepUnowned(p, func(profile config.Profile, _ ops.PlannedEnd) bool { return profile.Owned.All }); err != nil {
-		return p, err
+	if !r.watch.Attended() { // a person types the name of each
+		if err := r.partUnowned(p, func(profile config.Profile, _ ops.PlannedEnd) bool { return profile.Owned.All }); err != nil {
+			return p, err
+		}
 	}
 	p.Act = end.EmergencyAct(r.env, end.CleanupRequest{Profiles: p.profiles(), Line: r.req.Line}, p.Targets)
 	return p, nil

@@ -145,9 +145,10 @@ type Act struct {
 	RunID    string    `json:"run_id,omitempty"` // of the operation's own journal
 	Targets  []Target  `json:"targets"`
 	Kept     []Target  `json:"kept,omitempty"`
-	Unowned  int       `json:"unowned,omitempty"` // how many stay since nobody owns them
-	Once     string    `json:"once,omitempty"`    // the line that ends those, without its limit
-	Own      string    `json:"own,omitempty"`     // the line that makes those the operator's
+	Declined []Target  `json:"declined,omitempty"` // that a person left at the gate
+	Unowned  int       `json:"unowned,omitempty"`  // how many stay since nobody owns them
+	Once     string    `json:"once,omitempty"`     // the line that ends those, without its limit
+	Own      string    `json:"own,omitempty"`      // the line that makes those the operator's
 	IntentAt time.Time `json:"intent_at"`
 	EndedAt  time.Time `json:"ended_at"` // zero with an intent = its outcome is not known
 	Outcomes []Outcome `json:"outcomes,omitempty"`

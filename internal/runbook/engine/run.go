@@ -27,6 +27,7 @@ type Request struct {
 	Production []string         // production profiles that the operator has named
 	Yes        bool             // answer the gates of at most MaxDelete with yes
 	MaxDelete  int              // of each act; 0 = none was given
+	Unowned    bool             // the flags also allow the end of what is not owned
 	DryRun     bool             // ask nothing and change nothing
 	Staged     bool             // it is about what a drill has staged, and ends with the drill
 	// Omit are conditions of checks that are not made, each with the reason: a drill has not staged what they
@@ -56,9 +57,10 @@ type runner struct {
 	outside time.Duration // what reads, waits, acts and answers took
 	leaving int           // how many of those are going on, one inside the other
 
-	dependsOn string // of a dry run: the step that would have changed something
-	waiting   error  // a gate without an answer
-	decided   bool   // which branches are done is on record
+	named     []string // production profiles that were named, by flags or at the gates of this step
+	dependsOn string   // of a dry run: the step that would have changed something
+	waiting   error    // a gate without an answer
+	decided   bool     // which branches are done is on record
 }
 
 // Start runs a runbook, or goes on with a run. With an error nothing was begun, and nothing is on

@@ -315,36 +315,6 @@ func TestAManualStepAsksUntilItIsAnswered(t *testing.T) {
 	}
 }
 
-// TestAWrongCountIsAskedOnceMore; a second one, or a word, is a no.
-func TestAWrongCountIsAskedOnceMore(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		typed []string
-		ended int
-		asked int
-	}{
-		"a mistake, then the count": {[]string{"20", "2"}, 2, 2},
-		"two mistakes":              {[]string{"20", "3", "2"}, 0, 2},
-		"a word":                    {[]string{"no", "2"}, 0, 1},
-	} {
-		bubble.Run(t, name, func(t *testing.T) {
-			p := prod(fake.Options{}, looping("loop0001"), looping("loop0002"))
-			n, gates := 0, 0
-			watch := &person{answer: func(q ops.Question) (string, bool) {
-				if q.Word != "2" {
-					return "", true
-				}
-				gates++
-				n++
-				return tc.typed[n-1], true
-			}}
-			newSite(t, "", p).run(t, engine.Request{Book: shipped(t, "sandbox-stuck")}, watch)
-			assert.Len(t, ends(p), tc.ended)
-			assert.Equal(t, tc.asked, gates)
-		})
-	}
-}
-
 // TestADocumentWithMistakesIsNotRun.
 func TestADocumentWithMistakesIsNotRun(t *testing.T) {
 	t.Parallel()

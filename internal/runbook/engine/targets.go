@@ -17,13 +17,15 @@ import (
 type choice struct {
 	refs []string
 	why  map[string]string
-	kept []Target
-	none string // why it is about nothing; "" = the act has a reason of its own
+	// cause is what is wrong with each, in a word or two.
+	cause map[string]string
+	kept  []Target
+	none  string // why it is about nothing; "" = the act has a reason of its own
 }
 
 // choose finds what an act is about.
 func (r *runner) choose(ctx context.Context, a runbook.Act, theory runbook.Word) (choice, error) {
-	c := choice{why: map[string]string{}}
+	c := choice{why: map[string]string{}, cause: map[string]string{}}
 	if a.Targets == "named" {
 		if r.run.Word == "" {
 			return c, fault.New(fault.KindRefused, "it is about a sandbox or task that you name").WithHint("--ref REF names it")
@@ -48,19 +50,21 @@ func (r *runner) choose(ctx context.Context, a runbook.Act, theory runbook.Word)
 		}
 	}
 	for _, one := range suspects {
-		reason := "stuck"
+		cause := one.cause
 		if theory != "" {
-			reason = triage.TheoryLabel(string(theory))
+			cause = triage.TheoryLabel(string(theory))
 		}
+		reason := triage.WithCause(cause, one.reason)
 		switch {
 		case one.stuck:
 		case r.watch.Attended():
-			reason += ", suspected: it is not known to be stuck"
+			reason += "; suspected: it is not known to be stuck"
 		default:
 			c.kept = append(c.kept, Target{one.Ref, "suspected of " + triage.TheoryLabel(string(theory)) + ", and not known to be stuck", "not known to be stuck"})
 			continue
 		}
-		c.refs, c.why[one.Ref] = append(c.refs, one.Ref), reason
+		c.refs = append(c.refs, one.Ref)
+		c.why[one.Ref], c.cause[one.Ref] = reason, cause
 	}
 	return c, nil
 }
@@ -113,8 +117,8 @@ func (r *runner) stuckOnes() (all []suspect) {
 		}
 	}
 	if d := r.facts.inspected; d != nil && d.Inspected != nil && d.Inspected.Verdict.Stuck == sandbox.True && d.Inspected.Verdict.Cause != sandbox.CauseEnding {
-		one := suspect{d.Inspected.Seen.Sandbox.Ref().String(), true}
-		if r.facts.diagnosis == nil || r.run.Word != "" && !slices.Contains(all, one) {
+		one := inspectedSuspect(d.Inspected)
+		if r.facts.diagnosis == nil || r.run.Word != "" && !slices.ContainsFunc(all, func(have suspect) bool { return have.Ref == one.Ref }) {
 			all = append(all, one)
 		}
 	}

@@ -254,7 +254,7 @@ func (s Store) Stop(id string) (*Stop, error) {
 	return &stop, nil
 }
 
-// Remove deletes a sandbox's folder and everything in it.
+// Remove deletes a sandbox's folder and everything in it, and then its tie to a process.
 func (s Store) Remove(id string) error {
 	if id == "" || id != filepath.Base(id) || id == "." || id == ".." {
 		return fmt.Errorf("%w: %q is not a sandbox folder", fs.ErrInvalid, id)
@@ -265,7 +265,10 @@ func (s Store) Remove(id string) error {
 			break
 		}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return s.untie(id)
 }
 
 // removeTries is how often a folder is removed into which another process writes a file at the same time.
