@@ -41,7 +41,7 @@ type verification struct {
 // status is what a target comes to under --unknown-as.
 func (v verification) status(c look.TargetCheck) ops.CheckStatus {
 	switch {
-	case c.Outcome == sandbox.True, c.NoData, c.Outcome == sandbox.Unknown && v.unknownAs == UnknownIsOK:
+	case c.Met() == sandbox.True, c.Outcome == sandbox.Unknown && v.unknownAs == UnknownIsOK:
 		return ops.CheckOK
 	case c.Outcome == sandbox.False, v.unknownAs == UnknownIsCritical:
 		return ops.CheckProblem
@@ -72,7 +72,7 @@ func (v verification) checks() []ops.Check {
 // targetMessage is the value beside its target, short enough for the first line of a monitor.
 func targetMessage(c look.TargetCheck) string {
 	if c.Value == nil {
-		return verifyWord(c) + ", target " + targetText(c.Figure)
+		return c.Word() + ", target " + targetText(c.Figure)
 	}
 	return figureText(c.Figure) + ", target " + targetText(c.Figure)
 }
@@ -136,14 +136,14 @@ const verifyRows = 5
 func (v verification) page(s *output.Sheet, r *look.VerifyResult) {
 	var rows [][]any
 	for _, c := range r.Checks {
-		rows = append(rows, []any{c.ID, c.Title, figureText(c.Figure), targetText(c.Figure), verifyWord(c)})
+		rows = append(rows, []any{c.ID, c.Title, figureText(c.Figure), targetText(c.Figure), c.Word()})
 	}
 	s.Section("Targets").Table([]string{"id", "target", "value", "wanted", "verdict"}, rows)
 	for _, c := range r.Checks {
 		if c.Outcome == sandbox.True {
 			continue
 		}
-		s.Section(c.ID + " " + c.Title + ": " + verifyWord(c))
+		s.Section(c.ID + " " + c.Title + ": " + c.Word())
 		for i, e := range c.Evidence {
 			if i == verifyRows {
 				s.Text(strings.TrimPrefix(andMore(len(c.Evidence)-i), " "))
@@ -157,20 +157,6 @@ func (v verification) page(s *output.Sheet, r *look.VerifyResult) {
 	if line := AlertsLine(r.Alerts); line != "" {
 		s.Section("Alerts").Text(line)
 	}
-}
-
-func verifyWord(c look.TargetCheck) string {
-	switch {
-	case c.Outcome == sandbox.True:
-		return "met"
-	case c.Outcome == sandbox.False:
-		return "MISSED"
-	case c.NoData && c.Note != "":
-		return "no limit set"
-	case c.NoData:
-		return "no data yet"
-	}
-	return "not known"
 }
 
 // ShowVerification prints the targets in every format of a check. Interrupted is what kept it from

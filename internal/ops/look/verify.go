@@ -50,6 +50,29 @@ type TargetCheck struct {
 	Hint     string // what to type where it is not met
 }
 
+// Met is whether the target counts as met: one without data does.
+func (c TargetCheck) Met() sandbox.Verdict {
+	if c.NoData {
+		return sandbox.True
+	}
+	return c.Outcome
+}
+
+// Word is Met in words, as every surface shows it.
+func (c TargetCheck) Word() string {
+	switch {
+	case c.Outcome == sandbox.True:
+		return "met"
+	case c.Outcome == sandbox.False:
+		return "MISSED"
+	case c.NoData && c.Note != "":
+		return "no limit set"
+	case c.NoData:
+		return "no data yet"
+	}
+	return "not known"
+}
+
 // VerifyResult is one round of the five checks.
 type VerifyResult struct {
 	Checks []TargetCheck
@@ -65,9 +88,7 @@ type VerifyResult struct {
 func (r *VerifyResult) Verdict() sandbox.Verdict {
 	v := sandbox.True
 	for _, c := range r.Checks {
-		if !c.NoData {
-			v = bothVerdicts(v, c.Outcome)
-		}
+		v = bothVerdicts(v, c.Met())
 	}
 	return v
 }
@@ -78,9 +99,9 @@ func (r *VerifyResult) Err() error {
 	var missed, unknown []string
 	for _, c := range r.Checks {
 		switch {
-		case c.Outcome == sandbox.False:
+		case c.Met() == sandbox.False:
 			missed = append(missed, c.Title)
-		case c.Outcome == sandbox.Unknown && !c.NoData:
+		case c.Met() == sandbox.Unknown:
 			unknown = append(unknown, c.Title)
 		}
 	}
@@ -339,7 +360,7 @@ func checkQuotas(e *ops.Env, subjects []check.Subject, quotas []fleet.ProviderQu
 func keepTargets(e *ops.Env, profiles []string, r *VerifyResult) {
 	ev := history.Event{At: r.At, Verb: ops.VerbVerify, Providers: profiles, Met: r.Verdict() == sandbox.True, Flags: ops.AlertChecks(r.Alerts)}
 	for _, c := range r.Checks {
-		check := history.Check{ID: c.ID, Title: c.Title, Verdict: c.Outcome, Target: c.Target.Sign + " " + ops.FigureText(c.Target.Bound, c.Unit), Evidence: c.Evidence}
+		check := history.Check{ID: c.ID, Title: c.Title, Verdict: c.Met(), Value: c.Word(), Target: c.Target.Sign + " " + ops.FigureText(c.Target.Bound, c.Unit), Evidence: c.Evidence}
 		if c.Value != nil {
 			check.Value = ops.FigureText(*c.Value, c.Unit)
 		}
