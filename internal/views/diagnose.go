@@ -45,6 +45,8 @@ type InvestigationItem struct {
 // StepItem is one step.
 type StepItem struct {
 	ID          string       `json:"id"`           // count, stuck, logs, resources or cleanup.
+	Number      string       `json:"number"`       // Its number in the runbook.
+	Word        string       `json:"word"`         // What every surface calls it.
 	Title       string       `json:"title"`        // What it does.
 	ETASeconds  float64      `json:"eta_seconds"`  // The time that the runbook allows a person for it.
 	TookSeconds float64      `json:"took_seconds"` // The time until its answers were there.
@@ -101,7 +103,7 @@ func (d Investigation) Item() InvestigationItem {
 func stepItems(steps []look.DiagnoseStep) []StepItem {
 	items := make([]StepItem, len(steps))
 	for i, s := range steps {
-		items[i] = StepItem{ID: s.ID, Title: s.Title, ETASeconds: output.Seconds(s.ETA), TookSeconds: output.Seconds(s.Took), Answers: []AnswerItem{}}
+		items[i] = StepItem{ID: s.ID, Number: s.Number, Word: s.Word, Title: s.Title, ETASeconds: output.Seconds(s.ETA), TookSeconds: output.Seconds(s.Took), Answers: []AnswerItem{}}
 		for _, a := range s.Answers {
 			items[i].Answers = append(items[i].Answers, AnswerItem{a.ID, a.Question, a.Text, a.Known})
 		}
@@ -240,10 +242,13 @@ func (d Investigation) nextOfFleet() []step {
 	if has("R12") {
 		steps = append(steps, step{"see which tasks hit time limits", "report"})
 	}
-	if len(steps) == 0 {
-		steps = append(steps, step{"compare with the targets of the runbook", "verify"})
-	}
-	return steps
+	return append(steps, step{stuckStep("verify") + ": compare with the targets", "verify"})
+}
+
+// stuckStep names a step of the runbook: "6 end".
+func stuckStep(id string) string {
+	known, _ := triage.StuckStep(id)
+	return known.Label()
 }
 
 // planStep plans the end of all that are stuck, with the flags without which a cleanup keeps them.
@@ -261,6 +266,7 @@ func (d Investigation) planStep() step {
 	default:
 		plan.Why += fmt.Sprintf(", %d not yours", unowned)
 	}
+	plan.Why = stuckStep("end") + ": " + plan.Why
 	if unowned > 0 {
 		plan.Command += unownedFlag
 	}
@@ -393,7 +399,7 @@ func (d Investigation) pageFindings(s *output.Sheet, hints []triage.Finding) {
 	for _, one := range d.Steps {
 		isAside := func(a look.Answer) bool { return standsAbove(a) || slices.Contains(said, a.Text) }
 		if text := briefAnswers(one.Answers, isAside); text != "" {
-			s.Field(one.ID, text)
+			s.Field(one.Label(), text)
 		}
 	}
 }

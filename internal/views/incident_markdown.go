@@ -248,7 +248,7 @@ func (w *reportPage) writeSteps() {
 func (w *reportPage) writeRun(steps []incidents.Step) {
 	var rows [][]string
 	for _, s := range steps {
-		rows = append(rows, []string{mdCode(s.ID), mdText(s.Title), mdText(strings.ReplaceAll(s.State, "_", " ")), mdText(cmp.Or(s.Verdict, "-")), sandbox.FormatDuration(s.ETA), sandbox.FormatDuration(s.Took.Round(time.Millisecond)), mdText(joinKnown("; ", s.Text, s.Answer))})
+		rows = append(rows, []string{mdCode(stepLabel(s.Number, s.Word, s.ID)), mdText(s.Title), mdText(strings.ReplaceAll(s.State, "_", " ")), mdText(cmp.Or(s.Verdict, "-")), sandbox.FormatDuration(s.ETA), sandbox.FormatDuration(s.Took.Round(time.Millisecond)), mdText(joinKnown("; ", s.Text, s.Answer))})
 	}
 	w.table("", []string{"step", "title", "state", "verdict", "ETA", "took", "result"}, rows)
 }

@@ -155,7 +155,7 @@ func (r *Run) incidentSteps() []incidents.Step {
 		}
 		at = cmp.Or(s.EndedAt, at)
 		step := incidents.Step{
-			Run: r.ID, Runbook: r.Runbook, Actor: incident.Actor(r.Actor), ID: s.ID, Title: s.Title, Kind: string(s.Kind), State: string(s.State), Verdict: string(s.Verdict),
+			Run: r.ID, Runbook: r.Runbook, Actor: incident.Actor(r.Actor), ID: s.ID, Number: s.Number, Word: s.Word, Title: s.Title, Kind: string(s.Kind), State: string(s.State), Verdict: string(s.Verdict),
 			Text: cmp.Or(s.Reason, strings.Join(s.Evidence, "; ")), ETA: s.ETA, Took: s.Took, Began: s.BeganAt, Ended: at,
 		}
 		var answers []string
