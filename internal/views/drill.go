@@ -231,6 +231,9 @@ func drillFact(c drill.Case) string {
 	if at < 0 || !wasJudged(c) {
 		return c.About
 	}
+	if c.Cause == sandbox.CauseHungIO { // its name says that it waits
+		return c.Evidence[at].Value
+	}
 	return c.Evidence[at].What + " " + c.Evidence[at].Value
 }
 
@@ -283,7 +286,7 @@ func DrillCauseWord(c drill.Case) string {
 	if wasJudged(c) && c.Cause == sandbox.CauseNone {
 		return "none"
 	}
-	return string(c.Cause)
+	return c.Cause.Label()
 }
 
 // ShowDrill shows how a drill went; err is its verdict, or what kept it from one.

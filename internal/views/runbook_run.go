@@ -9,7 +9,6 @@ import (
 	"sbx/internal/runbook"
 	"sbx/internal/runbook/engine"
 	"sbx/internal/sandbox"
-	"sbx/internal/triage"
 )
 
 // RunbookStepColumns are those of a RunStepItem.
@@ -160,7 +159,7 @@ func runbookRunPage(s *output.Sheet, r *engine.Run) {
 }
 
 func namedCauseText(c engine.Cause) string {
-	text := fmt.Sprintf("%s (%s)", triage.TheoryLabel(c.ID), c.Confidence)
+	text := fmt.Sprintf("%s (%s)", c.Title, c.Confidence)
 	if len(c.Refs) > 0 {
 		text += ": " + strings.Join(c.Refs, ", ")
 	}
@@ -227,7 +226,7 @@ func callSection(s *output.Sheet, r *engine.Run) {
 	s.Section("Call now")
 	for _, c := range now {
 		s.Text(callText(c))
-		for _, line := range indented([]string{c.Text, "condition " + c.When}) {
+		for _, line := range indented([]string{c.Text, "condition " + runbook.NameCauses(c.When)}) {
 			s.Text(line)
 		}
 	}

@@ -194,7 +194,7 @@ func (r *Run) incidentCalls() []incidents.Escalation {
 		if c.Verdict != sandbox.True {
 			continue
 		}
-		why := strings.TrimSuffix(c.When+": "+c.Text, ": ")
+		why := strings.TrimSuffix(runbook.NameCauses(c.When)+": "+c.Text, ": ")
 		all = append(all, incidents.Escalation{
 			At: r.lastAt(), Who: r.Actor.Who, Host: r.Actor.Host, Verb: "runbook run", Why: ops.WithDetail(why, strings.Join(c.Evidence, "; ")),
 			Alert: c.Alert, To: []string{ops.WithDetail(c.Name, c.Channel)}, Call: true,
