@@ -242,7 +242,10 @@ func (d Investigation) nextOfFleet() []step {
 	if has("R12") {
 		steps = append(steps, step{"see which tasks hit time limits", "report"})
 	}
-	return append(steps, step{stuckStep("verify") + ": compare with the targets", "verify"})
+	if len(steps) == 0 {
+		steps = append(steps, step{stuckStep("verify") + ": compare with the targets", "verify"})
+	}
+	return steps
 }
 
 // stuckStep names a step of the runbook: "6 end".
@@ -253,7 +256,7 @@ func stuckStep(id string) string {
 
 // planStep plans the end of all that are stuck, with the flags without which a cleanup keeps them.
 func (d Investigation) planStep() step {
-	plan := step{fmt.Sprintf("plan all %d", d.Census.Stuck), "cleanup --stuck"}
+	plan := step{fmt.Sprintf("%d", d.Census.Stuck), "cleanup --stuck"}
 	unowned := 0
 	for _, n := range d.Unowned {
 		unowned += n
@@ -299,7 +302,7 @@ func (d Investigation) page(s *output.Sheet, full bool) {
 	}
 	s.Text(d.headline())
 	addNext(s, d.Program, d.next())
-	d.pageGroups(s, "Stuck", d.Stuck, d.groupCommand)
+	d.pageGroups(s, stuckStep("stuck"), d.Stuck, d.groupCommand)
 	d.pageGroups(s, "Suspected", d.Suspected, suspectCommand)
 	causes, hints := d.chooseCauses(full)
 	if len(causes) > 0 {
@@ -380,7 +383,11 @@ func (d Investigation) pageFindings(s *output.Sheet, hints []triage.Finding) {
 	for _, one := range d.Steps {
 		took, eta = max(took, one.Took), eta+one.ETA
 	}
-	s.Section(fmt.Sprintf("Findings (%ss; by hand %s)", Decimal(took.Seconds(), 1), sandbox.FormatDuration(eta)))
+	title := fmt.Sprintf("Findings (%ss; by hand %s)", Decimal(took.Seconds(), 1), sandbox.FormatDuration(eta))
+	if d.Census.Stuck > 0 { // the page fits one screen
+		title += "; after the end " + stuckStep("verify") + ": " + d.Program + " verify"
+	}
+	s.Section(title)
 	for _, c := range hints {
 		s.FieldTone(string(c.Confidence), c.Title+": "+joinEvidence(c.Evidence), ConfidenceTone(c.Confidence))
 	}

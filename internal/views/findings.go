@@ -85,7 +85,7 @@ func addSteps(s *output.Sheet, steps []look.DiagnoseStep) {
 	for _, one := range steps {
 		s.Field(fmt.Sprintf("%s, %ss of %s", one.Label(), Decimal(one.Took.Seconds(), 1), sandbox.FormatDuration(one.ETA)), one.Title)
 		for _, a := range one.Answers {
-			s.Field("  "+a.ID, a.Question+" "+a.Text)
+			s.Field("  "+shortQuestion(a), a.Question+" "+a.Text)
 		}
 	}
 }
@@ -119,7 +119,7 @@ func briefAnswers(answers []look.Answer, isAside func(look.Answer) bool) string 
 
 // standsAbove says that the first line of the page of a diagnosis has an answer, or that it is a detail.
 func standsAbove(a look.Answer) bool {
-	return a.Known && slices.Contains([]string{"R27", "R28", "R29"}, a.ID)
+	return a.Known && slices.Contains([]string{"R26", "R27", "R28", "R29"}, a.ID)
 }
 
 func countsNone(a look.Answer) bool {

@@ -64,7 +64,7 @@ func (v verification) checks() []ops.Check {
 			verdict = sandbox.False
 		case ops.CheckUnknown, ops.CheckNote:
 		}
-		all[i] = ops.ToolCheck(c.ID+" "+c.Title, verdict, targetMessage(c), c.Hint)
+		all[i] = ops.ToolCheck(c.Title, verdict, targetMessage(c), c.Hint)
 		all[i].Minor = v.status(c) == ops.CheckWarning
 	}
 	return all
