@@ -19,7 +19,7 @@ func alertsPage() string {
 		if d := r.Duration(limits); d > 0 {
 			held = sandbox.FormatDuration(d)
 		}
-		fmt.Fprintf(&b, "| `%s` (%s) | %s | `%s` | %s | %s | %s | `sbx %s` |\n", r.ID, r.Row, r.Title, r.When(), held, r.Severity, r.Level, r.Next)
+		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %s | %s | `sbx %s` |\n", r.ID, r.Title, r.When(), held, r.Severity, r.Level, r.Next)
 	}
 	b.WriteString(alertsNames)
 	for _, n := range check.Schema().Names {

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -16,6 +17,8 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"sbx/internal/sandbox"
 )
 
 // pages are all pages of the checkout, by their names from its top.
@@ -128,6 +131,15 @@ func TestGlossaryHasEveryWord(t *testing.T) {
 			}
 		}
 		assert.Empty(t, types, "room %s has no such constants", room)
+	}
+}
+
+// TestGlossaryHasTheNameOfEachCause, as every surface shows it.
+func TestGlossaryHasTheNameOfEachCause(t *testing.T) {
+	t.Parallel()
+	glossary := page(t, "docs/GLOSSARY.md")
+	for _, c := range sandbox.Causes() {
+		assert.Contains(t, glossary, fmt.Sprintf("| `%s` | %s | ", c, c.Label()))
 	}
 }
 

@@ -30,7 +30,7 @@ func newDiagnose(d *Deps) *cobra.Command {
 			"A step whose source fails says \"unknown\" and why; the others go on. A sandbox that is\n" +
 			"gone is explained by what is on record.\n\n" +
 			"Exit 0: in order. 10: something is wrong: a sandbox is stuck, a cause is probable, or a\n" +
-			"flag holds that is a warning or critical (but not age and silence alone: R27, R28, R41).\n" +
+			"flag holds that is a warning or critical (but not age and silence alone).\n" +
 			"3: a provider could not be asked. 7: nothing was found, but not everything is known.\n" +
 			"5: nobody knows the REF.\n\n" +
 			"--cleanup-log reads the log of a cleanup job that sbx does not run, such as the\n" +

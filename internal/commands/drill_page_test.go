@@ -23,9 +23,9 @@ func TestDrillVerdictWords(t *testing.T) {
 		given          drill.Case
 		cause, verdict string
 	}{
-		"right":          {drill.Case{Cause: sandbox.CauseOOM, Confidence: sandbox.Certain, OK: true}, "oom", "right"},
+		"right":          {drill.Case{Cause: sandbox.CauseOOM, Confidence: sandbox.Certain, OK: true}, "out of memory", "right"},
 		"nothing wrong":  {drill.Case{Confidence: sandbox.Certain, OK: true}, "none", "right"},
-		"wrong":          {drill.Case{Cause: sandbox.CauseLeak, Confidence: sandbox.Certain, Why: "expected oom"}, "leak", "WRONG: expected oom"},
+		"wrong":          {drill.Case{Cause: sandbox.CauseLeak, Confidence: sandbox.Certain, Why: "expected oom"}, "memory leak", "WRONG: expected oom"},
 		"interrupted":    {drill.Case{Outcome: sandbox.OutcomeNotAttempted}, "", "not judged"},
 		"lost meanwhile": {drill.Case{Why: "it did not survive"}, "", "WRONG: it did not survive"},
 	} {
@@ -79,11 +79,11 @@ func TestDrillPageIsOneLineForEachCase(t *testing.T) {
 	}})
 	for _, line := range []string{
 		"Staged: 4 sandboxes of real processes; the kernel holds the limits (cgroup2)",
-		"CASE     SBX SAW  WHY                       SBX DID     PROOF",
-		"hung     hung_io  waits on tcp 127.0.0.1:1  terminated  cgroup empty",
-		"orphan   orphan   has no known task         terminated  no process of the tree is left",
-		"silent   none     cpu 9%                    stuck       -",
-		"healthy  none     silence 0.1s              left alone  still running",
+		"CASE     SBX SAW               WHY                SBX DID     PROOF",
+		"hung     waits on the network  tcp 127.0.0.1:1    terminated  cgroup empty",
+		"orphan   no owner              has no known task  terminated  no process of the tree is left",
+		"silent   none                  cpu 9%             stuck       -",
+		"healthy  none                  silence 0.1s       left alone  still running",
 		"silent: WRONG: expected silent",
 		"cases        3 of 4 are right; the healthy one survived",
 		"left behind  nothing",

@@ -91,7 +91,7 @@ func TestAChangedThresholdNamesTheIncidents(t *testing.T) {
 		"{stuck_age: 20m}": {
 			[]string{"busy", "hung", "silent", "mixed", "cleanup-overdue"},
 			[]string{"healthy", "orphan", "empty", "fleet-provisioning"},
-			"cause infinite_loop no longer likely",
+			"cause busy loop no longer likely",
 		},
 		"{provisioning_age: 1h}": {[]string{"fleet", "fleet-provisioning"}, []string{"busy", "mixed", "fleet-quota"}, "stuck 3 -> 0"},
 		"{quota_near: 97%}":      {[]string{"fleet-quota", "fleet", "fleet-provider-down"}, []string{"busy", "empty"}, "alert quota_near at novita no longer holds"},

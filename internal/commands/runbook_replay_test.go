@@ -53,8 +53,8 @@ func TestRunbookTestNamesWhatAThresholdChanges(t *testing.T) {
 		r = b.run(t, "runbook test --dir past")
 		assert.Equal(t, 10, r.code)
 		for _, want := range []string{
-			"stuck 1 -> 0: no longer prod/loop0001", "plan 1 -> 0: no longer prod/loop0001", "cause infinite_loop no longer likely", "alert sandbox_stuck at prod no longer holds",
-			"runbook sandbox-stuck: branch infinite_loop no longer holds", "check R126 false -> true", "thresholds.stuck_age 10m -> 1h (prod)",
+			"stuck 1 -> 0: no longer prod/loop0001", "plan 1 -> 0: no longer prod/loop0001", "cause busy loop no longer likely", "alert sandbox_stuck at prod no longer holds",
+			"runbook sandbox-stuck: branch busy loop no longer holds", "check R126 false -> true", "thresholds.stuck_age 10m -> 1h (prod)",
 		} {
 			assert.Contains(t, r.stdout, want)
 		}

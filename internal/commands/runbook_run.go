@@ -134,16 +134,13 @@ func runRunbook(ctx context.Context, d *Deps, p *output.Printer, req engine.Requ
 	if err != nil {
 		return err
 	}
+	progress := &views.RunbookProgress{Width: d.Process.Stdout.Width, Verbose: p.Verbose > 0}
 	watch := d.newObserver(p, func(item any) {
 		step, isStep := item.(engine.Step)
 		if !isStep || !live {
 			return
 		}
-		lines := views.RunbookStepTrace(step)
-		if p.Verbose == 0 {
-			lines = views.RunbookStepProgress(step, d.Process.Stdout.Width)
-		}
-		for _, line := range lines {
+		for _, line := range progress.Lines(step) {
 			_ = p.Line(line) // the end of the document reports a closed stdout
 		}
 	})

@@ -20,8 +20,8 @@ func TestRunbookRunAtATerminal(t *testing.T) {
 		ended bool
 		says  []string
 	}{
-		"yes":      {typed: "1\n\n", code: 7, ended: true, says: []string{"1 of 1 ended", "ended  1 of 1: 1 busy loop", "now: Give the agent limits"}},
-		"no":       {typed: "no\nskip\n", code: 10, says: []string{"Terminate the looping sandboxes  the answer at its gate was no", "ended  0 of 1", "stay   1: your answer was no"}},
+		"yes":      {typed: "1\n\n", code: 7, ended: true, says: []string{"1 of 1 ended", "ended  1 of 1: 1 busy loop", "now: 6a2 Give the agent limits"}},
+		"no":       {typed: "no\nskip\n", code: 10, says: []string{"6a1 Terminate the looping sandboxes  the answer at its gate was no", "ended  0 of 1", "stay   1: your answer was no"}},
 		"no more":  {typed: "", code: 11, says: []string{"it waits for an answer", "waiting"}},
 		"half way": {typed: "1\n", code: 11, ended: true, says: []string{"1 of 1 ended", "waiting"}},
 	} {
@@ -32,7 +32,7 @@ func TestRunbookRunAtATerminal(t *testing.T) {
 			r := b.run(t, "runbook run sandbox-stuck")
 			assert.Equal(t, tc.code, r.code, r.stderr)
 			assert.Equal(t, tc.ended, len(p.Calls(fake.OpTerminate)) == 1)
-			assert.Contains(t, r.stdout, "Check active sandbox count       active: 1")
+			assert.Contains(t, r.stdout, "1 count                              active: 1")
 			assert.Contains(t, r.stdout, "busy loop")
 			assert.Contains(t, r.stderr, "prod/loop0001", "the plan")
 			for _, text := range tc.says {
@@ -55,7 +55,7 @@ func TestRunbookRunPage(t *testing.T) {
 		golden(t, "runbook-run-page", r.stdout, `b-\w+-\w+`)
 		b.stdin = "no\nskip\n"
 		r = b.run(t, "runbook run sandbox-stuck -v")
-		for _, text := range []string{"done Check active sandbox count (took", "  how many are active now? 1", "  condition verify.R125", "  STEP ", "Act end-loop: sbx terminate"} {
+		for _, text := range []string{"done 1 count: Check active sandbox count (took", "  how many are active now? 1", "  condition verify.R125", "  STEP ", "Act 6a1 end-loop: sbx terminate"} {
 			assert.Contains(t, r.stdout, text)
 		}
 	})

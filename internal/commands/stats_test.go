@@ -70,7 +70,7 @@ func TestStatsCountAndAge(t *testing.T) {
 		assert.InDelta(t, want, looked.total(t)[key], 0.001, key)
 	}
 	assert.Contains(t, b.run(t, "stats").stderr, "1 stuck, 2 not judged: `sbx stats --look` queries them")
-	assert.Contains(t, b.run(t, "stats --look").stderr, "2 stuck: prod 2 (1 not started, 1 silent and idle); 1 not judged, since no source shows whether they are active: `sbx ls --where 'stuck == nil'` lists them")
+	assert.Contains(t, b.run(t, "stats --look").stderr, "2 stuck: prod 2 (1 not started, 1 silent); 1 not judged, since no source shows whether they are active: `sbx ls --where 'stuck == nil'` lists them")
 }
 
 func TestStatsTellUnknownFromNothing(t *testing.T) {

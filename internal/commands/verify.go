@@ -25,7 +25,8 @@ func newVerify(d *Deps) *cobra.Command {
 		Short:   "Compare the sandboxes with the five targets of the runbook",
 		Long: "Compare the sandboxes with the five targets of the runbook: how many run, how old\n" +
 			"they are, whether cleanup runs, how many hit a time limit, and how full the quotas\n" +
-			"are. It changes nothing.\n\n" +
+			"are. It changes nothing. The first line says what was ended in the last hour, by what is\n" +
+			"on record, and how many are stuck now; -v shows what each target rests on.\n\n" +
 			"Exit 0: every target is met. 10: one is missed. 3: a provider could not be asked.\n" +
 			"7: one is not known. A target without data, for example a quota that no provider\n" +
 			"reports or a share of too few tasks, counts as met and is shown as \"no data yet\";\n" +

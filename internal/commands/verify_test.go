@@ -25,9 +25,9 @@ func TestAnInterruptedVerifyAnswers(t *testing.T) {
 		code     int
 		says     []string // on stdout
 	}{
-		"table":               {"verify --until-ok 10m", true, 130, []string{"R125 ", "R127 "}},
+		"table":               {"verify --until-ok 10m", true, 130, []string{"running sandboxes at one provider", "time since cleanup"}},
 		"json":                {"verify --until-ok 10m -o json", true, 130, []string{`"rounds": 2`, `"id": "R125"`, `"interrupted": true`}},
-		"nagios":              {"verify --until-ok 10m -o nagios", true, 3, []string{"SBX UNKNOWN: R127", "r125=", " after round 2\n"}},
+		"nagios":              {"verify --until-ok 10m -o nagios", true, 3, []string{"SBX UNKNOWN: time since cleanup", "r125=", " after round 2\n"}},
 		"the limit":           {"verify --until-ok 10m -o json --timeout 40s", true, 124, []string{`"rounds": 2`}},
 		"nothing yet":         {"verify --until-ok 10m", false, 130, nil},
 		"nothing yet, json":   {"verify --until-ok 10m -o json", false, 130, []string{`"item": null`, `"interrupted": true`}},
@@ -104,7 +104,7 @@ func TestVerifyEvery(t *testing.T) {
 		b.context = haltedAfter(t, 12*time.Minute)
 		r := b.run(t, "verify --every 5m")
 		assert.Equal(t, 130, r.code, r.stderr)
-		assert.Equal(t, 3, strings.Count(r.stdout, "Targets\n"), r.stdout)
+		assert.Equal(t, 3, strings.Count(r.stdout, "Targets of the fleet\n"), r.stdout)
 		assert.Len(t, p.Calls(fake.OpStats), 3)
 		for _, line := range []string{"verify --every 5m -o json", "verify --every 5ms"} {
 			assert.Equal(t, 2, b.run(t, line).code, line)

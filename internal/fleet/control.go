@@ -59,11 +59,6 @@ func (q *ProviderQuota) addLimit(limit providers.Quota, err error) {
 	q.Quotas = append(q.Quotas, limit)
 }
 
-// Known reports whether at least one limit is known together with its use.
-func (q ProviderQuota) Known() bool {
-	return slices.ContainsFunc(q.Quotas, func(one providers.Quota) bool { return one.Used != nil && one.Limit != nil && *one.Limit > 0 })
-}
-
 // Activity reads the latest sign of life of a sandbox from the provider and every source
 // attached to it. An error of one of them is returned beside the result of the others:
 // while a source that may have seen work fails, no sandbox is known to be silent.

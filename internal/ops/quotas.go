@@ -20,7 +20,9 @@ func QuotaOf(quotas []fleet.ProviderQuota, name string) fleet.ProviderQuota {
 func NoteQuota(figures *triage.FleetSignals, quotas []fleet.ProviderQuota, profile string) {
 	q := QuotaOf(quotas, profile)
 	if share, fullest, known := providers.HighestUse(q.Quotas); known && q.Err == nil {
-		figures.QuotaUsed = &share
+		if figures.QuotaUsed = &share; fullest.Limit == nil { // nothing is used of it
+			return
+		}
 		figures.Quota = &triage.QuotaUse{Used: *fullest.Used, Limit: *fullest.Limit, Unit: fullest.Unit}
 	}
 }

@@ -186,9 +186,9 @@ func TestReplayByOtherThresholds(t *testing.T) {
 	_, read := recordedLook(t, site.env(t, watch), watch)
 	for config, want := range map[string][]string{
 		"thresholds: {stuck_age: 2h}\n": {
-			"stuck 4 -> 1: no longer prod/held0001, prod/loop0001, prod/silent01", "plan 3 -> 1: no longer prod/loop0001, prod/silent01", "cause infinite_loop no longer likely", "thresholds.stuck_age 10m -> 2h (prod)",
+			"stuck 4 -> 1: no longer prod/held0001, prod/loop0001, prod/silent01", "plan 3 -> 1: no longer prod/loop0001, prod/silent01", "cause busy loop no longer likely", "thresholds.stuck_age 10m -> 2h (prod)",
 		},
-		"thresholds: {provisioning_age: 3h}\n":        {"stuck 4 -> 3: no longer prod/start001", "cause provisioning no longer likely"},
+		"thresholds: {provisioning_age: 3h}\n":        {"stuck 4 -> 3: no longer prod/start001", "cause not started no longer likely"},
 		"thresholds: {active: 4, active_normal: 4}\n": {"flag R4 holds now", "alert sandbox_leak_detected at prod holds now", "thresholds.active 20 -> 4 (prod)"},
 		"thresholds: {quota_near: 95%}\n":             {"alert quota_near at prod no longer holds", "check R129 false -> true", "thresholds.quota_near 80% -> 95% (prod)"},
 		"":                                            nil,

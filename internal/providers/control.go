@@ -31,14 +31,22 @@ type Quota struct {
 	Limit *float64
 }
 
+// Share is how much of the limit is used, 1 = full. Where nothing is used that is 0, whatever the limit.
+func (q Quota) Share() (share float64, known bool) {
+	switch {
+	case q.Used == nil:
+		return 0, false
+	case q.Limit != nil && *q.Limit > 0:
+		return *q.Used / *q.Limit, true
+	}
+	return 0, *q.Used == 0 && q.Limit == nil
+}
+
 // HighestUse is the limit of which the largest share is used, with that share, 1 = full; false where
 // no limit has its use.
 func HighestUse(quotas []Quota) (share float64, fullest Quota, known bool) {
 	for _, q := range quotas {
-		if q.Used == nil || q.Limit == nil || *q.Limit <= 0 {
-			continue
-		}
-		if used := *q.Used / *q.Limit; !known || used > share {
+		if used, ok := q.Share(); ok && (!known || used > share) {
 			share, fullest, known = used, q, true
 		}
 	}

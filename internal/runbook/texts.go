@@ -15,6 +15,7 @@ import (
 	"sbx/internal/ops/look"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
+	"sbx/internal/triage"
 )
 
 // figure is the check of verify that a step consists of.
@@ -136,10 +137,21 @@ func (r *Runbook) lookup(name string) (string, bool) {
 // limitInCondition is the name of a threshold in a condition.
 var limitInCondition = regexp.MustCompile(`\b(?:stats\.)?thresholds\.[a-z_.]+`)
 
-// FillCondition is a condition in one line with the defaults of the thresholds that it names, for
-// a page that is read without sbx.
+// theoryInCondition is the id of a cause in a condition.
+var theoryInCondition = regexp.MustCompile(`(diagnose\.cause\s*[!=]=\s*)"(\w+)"`)
+
+// NameCauses has the causes of a condition by the names that people read.
+func NameCauses(text string) string {
+	return theoryInCondition.ReplaceAllStringFunc(text, func(match string) string {
+		parts := theoryInCondition.FindStringSubmatch(match)
+		return parts[1] + strconv.Quote(triage.TheoryLabel(parts[2]))
+	})
+}
+
+// FillCondition is a condition in one line with the names of causes and the defaults of the thresholds that it names,
+// for a page that is read without sbx.
 func (r *Runbook) FillCondition(text string) string {
-	return limitInCondition.ReplaceAllStringFunc(strings.Join(strings.Fields(text), " "), func(name string) string {
+	return limitInCondition.ReplaceAllStringFunc(NameCauses(strings.Join(strings.Fields(text), " ")), func(name string) string {
 		key := strings.TrimPrefix(name, "stats.")
 		switch key { // the keys of stats are not those of the configuration
 		case "thresholds.active_max":

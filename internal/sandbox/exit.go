@@ -179,7 +179,7 @@ func TimeoutWords(confidence Confidence, says string, raw ...string) []ExitWord 
 	return words
 }
 
-// Label is a cause in two or three words, "" for none.
+// Label is the one name of a cause that people read, on every surface; "" for none.
 func (c Cause) Label() string {
 	switch c {
 	case CauseNone:
@@ -195,9 +195,9 @@ func (c Cause) Label() string {
 	case CauseLeak:
 		return "memory leak"
 	case CauseHungIO:
-		return "hung I/O"
+		return "waits on the network"
 	case CauseSilent:
-		return "silent and idle"
+		return "silent"
 	case CauseProvisioning:
 		return "not started"
 	case CauseEnding:
@@ -205,7 +205,7 @@ func (c Cause) Label() string {
 	case CauseOrphan:
 		return "no owner"
 	case CauseGhost:
-		return "does not exist"
+		return "ghost"
 	case CauseUnknown:
 		return "cause unknown"
 	default:

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // Change is one difference between two conclusions from the same look.
@@ -221,6 +222,9 @@ func (c Change) String() string {
 	if c.ID != "" {
 		text = strings.TrimSpace(string(c.Kind) + " " + c.ID)
 	}
+	if book, theory, isBranch := strings.Cut(text, ": branch "); isBranch {
+		text = book + ": branch " + triage.TheoryLabel(theory)
+	}
 	switch c.Kind {
 	case ChangeSetting:
 		return fmt.Sprintf("%s %s -> %s (%s)", c.ID, c.Then, c.Now, strings.Join(c.New, ", "))
@@ -232,7 +236,11 @@ func (c Change) String() string {
 		text = "not judged"
 	case ChangeVerdict, ChangeListed, ChangeStuck, ChangeSuspected, ChangePlan, ChangeCheck:
 	}
-	text += " " + c.Then + " -> " + c.Now
+	then, now := c.Then, c.Now
+	if c.Kind == ChangeStuck && c.ID != "" {
+		then, now = sandbox.Cause(then).Label(), sandbox.Cause(now).Label()
+	}
+	text += " " + then + " -> " + now
 	var parts []string
 	if len(c.Gone) > 0 {
 		parts = append(parts, "no longer "+sandbox.FormatFirst(c.Gone, fewRefs))
@@ -260,17 +268,19 @@ func heldWords(then, now string) string {
 	return "is not known now"
 }
 
+// causeText has the causes by the names that people read.
 func (c Change) causeText() string {
+	name := triage.TheoryLabel(c.ID)
 	likely := func(text string) bool {
 		return text == string(sandbox.Certain) || text == string(sandbox.Probable)
 	}
 	switch {
 	case c.ID == "":
-		return "first cause " + c.Then + " -> " + c.Now
+		return "first cause " + triage.TheoryLabel(c.Then) + " -> " + triage.TheoryLabel(c.Now)
 	case likely(c.Then) && !likely(c.Now):
-		return "cause " + c.ID + " no longer likely"
+		return "cause " + name + " no longer likely"
 	case !likely(c.Then) && likely(c.Now):
-		return "cause " + c.ID + " is likely now"
+		return "cause " + name + " is likely now"
 	}
-	return "cause " + c.ID + " " + cmp.Or(c.Then, "absent") + " -> " + cmp.Or(c.Now, "absent")
+	return "cause " + name + " " + cmp.Or(c.Then, "absent") + " -> " + cmp.Or(c.Now, "absent")
 }

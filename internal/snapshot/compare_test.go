@@ -44,11 +44,11 @@ func TestChangesInWords(t *testing.T) {
 	}
 	assert.Equal(t, []string{
 		"verdict false -> unknown",
-		"stuck 3 -> 1: no longer p/b, p/c", "stuck p/a silent -> busy_loop",
+		"stuck 3 -> 1: no longer p/b, p/c", "stuck p/a silent -> busy loop",
 		"suspected 1 -> 0: no longer p/d",
 		"not judged 0 -> 1: now also p/b",
 		"plan 2 -> 1: no longer p/a, p/b; now also p/c",
-		"cause silent no longer likely", "cause memory_leak is likely now", "first cause silent -> memory_leak",
+		"cause silent no longer likely", "cause memory leak is likely now", "first cause silent -> memory leak",
 		"flag R4 is not known now", "flag R12 holds now",
 		"alert sandbox_stuck at p no longer holds", "alert sandbox_stuck at q holds now",
 		"check R126 false -> true",

@@ -3,7 +3,6 @@ package triage
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"sbx/internal/sandbox"
@@ -148,38 +147,9 @@ func findingFromExit(e *sandbox.Exit) (Finding, bool) {
 		return Finding{}, false
 	}
 	return Finding{
-		ID: exitFinding, Cause: e.Cause, Title: exitTitle(e.Cause),
+		ID: exitFinding, Cause: e.Cause, Title: e.Cause.Label(),
 		Score: 1, Coverage: 1, Confidence: e.Confidence, Evidence: e.Evidence,
 	}, true
-}
-
-func exitTitle(c sandbox.Cause) string {
-	switch c {
-	case sandbox.CauseOOM:
-		return "the kernel killed it: out of memory"
-	case sandbox.CauseOOMChild:
-		return "the kernel killed one of its processes: out of memory"
-	case sandbox.CauseRuntimeHeap:
-		return "the language runtime's heap was full"
-	case sandbox.CauseMemoryWatchdog:
-		return "the watchdog killed it: over its memory limit"
-	case sandbox.CauseProcessLimit:
-		return "it reached its limit of processes and threads"
-	case sandbox.CauseFileLimit:
-		return "it reached its limit of open files"
-	case sandbox.CauseDiskFull:
-		return "its disk was full"
-	case sandbox.CauseTimeout:
-		return "it reached its time limit"
-	case sandbox.CauseInactivity:
-		return "it was inactive for too long"
-	case sandbox.CauseStopped:
-		return "it was stopped"
-	case sandbox.CauseSupervisorLost:
-		return "its supervisor died"
-	default:
-		return "its end is evidence for " + string(c)
-	}
 }
 
 // observation is the input of a cause rule.
@@ -215,20 +185,27 @@ func (r causeRule) score(m observation) Finding {
 // noOwner is the ID of the finding that nobody owns a sandbox.
 const noOwner = "no_owner"
 
+// The names of what ails a profile, which is no cause of one sandbox.
+const (
+	cleanupDead   = "cleanup job does not run"
+	recordsDiffer = "records and reality differ"
+	resourcesGone = "provider resources exhausted"
+)
+
 // causeRules lists the runbook's five causes and those that a process of the local
 // provider adds. Weights are estimates: 3 is a symptom specific to the cause, 1 one that
 // other causes share. Among equals the earlier rule ranks first.
 func causeRules() []causeRule {
 	return []causeRule{
-		{id: "memory_leak", cause: sandbox.CauseLeak, title: "memory leak", symptoms: leakSymptoms},
-		{id: "process_limit", cause: sandbox.CauseProcessLimit, title: "its limit of processes and threads is reached", symptoms: processLimitSymptoms},
-		{id: "infinite_loop", cause: sandbox.CauseBusyLoop, title: "infinite loop in the agent's code (cause 1)", symptoms: loopSymptoms},
-		{id: "external_hang", cause: sandbox.CauseHungIO, title: "external service does not answer (cause 2)", symptoms: hangSymptoms},
-		{id: "silent", cause: sandbox.CauseSilent, title: "alive, but neither active nor waiting for an external service", symptoms: idleSymptoms},
-		{id: "cleanup_not_running", wide: true, cause: sandbox.CauseOrphan, title: "cleanup job does not run (cause 3)", symptoms: cleanupSymptoms},
-		{id: "state_corruption", cause: sandbox.CauseGhost, title: "records and reality differ (cause 4)", symptoms: corruptionSymptoms},
-		{id: exhaustion, wide: true, cause: sandbox.CauseUnknown, title: "provider resources exhausted (cause 5)", symptoms: exhaustionSymptoms},
-		{id: noOwner, cause: sandbox.CauseOrphan, title: "it has no owner", symptoms: ownerlessSymptoms, hintOnly: true},
+		{id: "memory_leak", cause: sandbox.CauseLeak, title: sandbox.CauseLeak.Label(), symptoms: leakSymptoms},
+		{id: "process_limit", cause: sandbox.CauseProcessLimit, title: sandbox.CauseProcessLimit.Label(), symptoms: processLimitSymptoms},
+		{id: "infinite_loop", cause: sandbox.CauseBusyLoop, title: sandbox.CauseBusyLoop.Label(), symptoms: loopSymptoms},
+		{id: "external_hang", cause: sandbox.CauseHungIO, title: sandbox.CauseHungIO.Label(), symptoms: hangSymptoms},
+		{id: "silent", cause: sandbox.CauseSilent, title: sandbox.CauseSilent.Label(), symptoms: idleSymptoms},
+		{id: "cleanup_not_running", wide: true, cause: sandbox.CauseOrphan, title: cleanupDead, symptoms: cleanupSymptoms},
+		{id: "state_corruption", cause: sandbox.CauseGhost, title: recordsDiffer, symptoms: corruptionSymptoms},
+		{id: exhaustion, wide: true, cause: sandbox.CauseUnknown, title: resourcesGone, symptoms: exhaustionSymptoms},
+		{id: noOwner, cause: sandbox.CauseOrphan, title: sandbox.CauseOrphan.Label(), symptoms: ownerlessSymptoms, hintOnly: true},
 	}
 }
 
@@ -248,23 +225,24 @@ func Theories() []Theory {
 	}
 	for _, c := range sandbox.Causes() {
 		if c != sandbox.CauseNone && c != sandbox.CauseUnknown && !slices.ContainsFunc(causeRules(), func(r causeRule) bool { return r.cause == c }) {
-			all = append(all, Theory{ID: string(c), Title: causeWords(c)})
+			t := Theory{ID: string(c), Title: c.Label()}
+			if c == sandbox.CauseOOMChild { // a branch of its own
+				t.Title += ", in a child process"
+			}
+			all = append(all, t)
 		}
 	}
 	return all
 }
 
-// TheoryLabel names a theory in two or three words, as pages name the cause of a sandbox: "busy loop".
+// TheoryLabel is the name of a theory, as every surface has it: "busy loop".
 func TheoryLabel(id string) string {
-	i := slices.IndexFunc(causeRules(), func(r causeRule) bool { return r.id == id })
-	if i < 0 {
-		return sandbox.Cause(id).Label()
+	for _, r := range causeRules() {
+		if r.id == id {
+			return r.title
+		}
 	}
-	if r := causeRules()[i]; r.wide || r.cause == sandbox.CauseGhost { // of a profile
-		label, _, _ := strings.Cut(r.title, " (")
-		return label
-	}
-	return causeRules()[i].cause.Label()
+	return sandbox.Cause(id).Label()
 }
 
 func loopSymptoms(m observation) []Symptom {

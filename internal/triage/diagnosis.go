@@ -71,7 +71,7 @@ func (f Finding) remoteness() int {
 // ownFinding is the finding of a verdict whose cause no rule of symptoms proves: the reason for
 // being stuck does. Where a rule knows the cause, its symptoms are counted.
 func (v Verdict) ownFinding(m observation) Finding {
-	f := Finding{ID: string(v.Cause), Title: causeWords(v.Cause), Score: 1, Coverage: 1}
+	f := Finding{ID: string(v.Cause), Title: v.Cause.Label(), Score: 1, Coverage: 1}
 	for _, rule := range causeRules() {
 		if rule.cause == v.Cause {
 			f = rule.score(m)
@@ -80,6 +80,7 @@ func (v Verdict) ownFinding(m observation) Finding {
 		}
 	}
 	f.Cause, f.Confidence, f.Evidence = v.Cause, v.Confidence, v.Evidence
+	f.Title = v.Cause.Label() // of a rule of whole profiles too
 	return f
 }
 
@@ -175,9 +176,9 @@ func FleetCauses(f FleetSignals, answers []Flag, t Thresholds, now time.Time) []
 // fleetRules are the causes that figures of a profile can show.
 func fleetRules() []causeRule {
 	return []causeRule{
-		{id: "cleanup_not_running", cause: sandbox.CauseOrphan, title: "cleanup job does not run (cause 3)", symptoms: cleanupSymptoms},
-		{id: "state_corruption", cause: sandbox.CauseGhost, title: "records and reality differ (cause 4)", symptoms: mismatchSymptoms},
-		{id: exhaustion, cause: sandbox.CauseUnknown, title: "provider resources exhausted (cause 5)", symptoms: fleetExhaustionSymptoms},
+		{id: "cleanup_not_running", cause: sandbox.CauseOrphan, title: cleanupDead, symptoms: cleanupSymptoms},
+		{id: "state_corruption", cause: sandbox.CauseGhost, title: recordsDiffer, symptoms: mismatchSymptoms},
+		{id: exhaustion, cause: sandbox.CauseUnknown, title: resourcesGone, symptoms: fleetExhaustionSymptoms},
 	}
 }
 

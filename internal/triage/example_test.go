@@ -60,7 +60,7 @@ func ExampleJudge() {
 	// Output:
 	// unknown not_looked
 	// true age, silent silent probable
-	// stuck: it is silent and does nothing (age 11m, silence 2m)
+	// stuck: it is silent (age 11m, silence 2m)
 }
 
 func ExampleClassifyExit() {

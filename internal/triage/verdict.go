@@ -252,7 +252,7 @@ func (v *Verdict) unjudgedSentence(s sandbox.Sandbox, now time.Time, cause strin
 // finishedPrefix says that the work is over, where a record shows it.
 func (v *Verdict) finishedPrefix() string {
 	if slices.Contains(v.Reasons, ReasonFinished) {
-		return "its task is done, but it still runs; "
+		return "finished but alive; "
 	}
 	return ""
 }
@@ -304,7 +304,7 @@ func joinIfAny(before, text string, end ...string) string {
 	return before + text + strings.Join(end, "")
 }
 
-// causeWords is the meaning of a cause, as the rest of a sentence.
+// causeWords is a cause as the rest of a sentence, which has its name.
 func causeWords(c sandbox.Cause) string {
 	switch c {
 	case sandbox.CauseNone:
@@ -312,22 +312,38 @@ func causeWords(c sandbox.Cause) string {
 	case sandbox.CauseBusyLoop:
 		return "it is in a busy loop"
 	case sandbox.CauseHungIO:
-		return "it waits for an external service"
+		return "it waits on the network"
 	case sandbox.CauseLeak:
-		return "its memory leaks"
+		return "it has a memory leak"
 	case sandbox.CauseNoAnswer:
-		return "it does not respond"
+		return "it gives no answer"
 	case sandbox.CauseProvisioning:
-		return "it does not start"
+		return "it has not started"
 	case sandbox.CauseEnding:
-		return "it does not end"
+		return "it has not ended"
 	case sandbox.CauseSilent:
-		return "it is silent and does nothing"
+		return "it is silent"
 	case sandbox.CauseGhost:
-		return "its provider lists it, but does not have it"
+		return "it is a ghost: its provider lists it, but does not have it"
 	case sandbox.CauseUnknown:
 		return "the cause is unknown"
+	case sandbox.CauseOOM:
+		return "the kernel killed it: out of memory"
+	case sandbox.CauseOOMChild:
+		return "the kernel killed one of its processes: out of memory"
+	case sandbox.CauseRuntimeHeap:
+		return "the language runtime ended: heap full"
+	case sandbox.CauseMemoryWatchdog:
+		return "the watchdog killed it: over memory limit"
+	case sandbox.CauseProcessLimit:
+		return "it reached its process limit"
+	case sandbox.CauseFileLimit:
+		return "it reached its file limit"
+	case sandbox.CauseTimeout:
+		return "it reached its time limit"
+	case sandbox.CauseStopped:
+		return "it was stopped"
 	default:
-		return exitTitle(c)
+		return c.Label()
 	}
 }

@@ -66,10 +66,10 @@ func TestVerdictOfMemory(t *testing.T) {
 		says       string
 	}{
 		"at +200 MiB/min":              {limited(512, 15, 312, 362), sandbox.CauseLeak, sandbox.Probable, "full in about 45s"},
-		"at 95 %, slowly":              {limited(512, 60, 470, 475, 480, 487), sandbox.CauseLeak, sandbox.Probable, "its memory leaks"},
+		"at 95 %, slowly":              {limited(512, 60, 470, 475, 480, 487), sandbox.CauseLeak, sandbox.Probable, "it has a memory leak"},
 		"at 95 %, and stands":          {limited(512, 60, 487, 487, 487, 487), sandbox.CauseNone, sandbox.ConfidenceUnknown, "not stuck"},
 		"grows, with much left":        {limited(100_000, 60, 300, 312, 324, 336), sandbox.CauseNone, sandbox.ConfidenceUnknown, "not stuck"},
-		"grows, and the limit unknown": {[]sandbox.Usage{mem(0, 100), mem(60, 300)}, sandbox.CauseLeak, sandbox.Hint, "its memory leaks"},
+		"grows, and the limit unknown": {[]sandbox.Usage{mem(0, 100), mem(60, 300)}, sandbox.CauseLeak, sandbox.Hint, "it has a memory leak"},
 		"two looks 0.3 s apart":        {limited(512, 0.3, 400, 430), sandbox.CauseNone, sandbox.ConfidenceUnknown, "not stuck"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // The steps of the runbook, by their keys.
@@ -83,15 +84,11 @@ type cell struct {
 
 // strip are the cells of the steps, by what was listed and judged.
 func (m *Model) strip() []cell {
-	cells := []cell{
-		{"count", m.activeText(), output.Muted},
-		{"stuck", "-", output.Muted},
-		{"logs", "-", output.Muted},
-		{"usage", "-", output.Muted},
-		{"cleanup", "-", output.Muted},
-		{"end", "-", output.Muted},
-		{"verify", "not yet", output.Muted},
+	var cells []cell
+	for _, step := range triage.StuckSteps() {
+		cells = append(cells, cell{step.Word, "-", output.Muted})
 	}
+	cells[stepCount-1].figure, cells[stepVerify-1].figure = m.activeText(), "not yet"
 	set := func(step int, tone output.Tone, format string, args ...any) {
 		cells[step-1].figure, cells[step-1].tone = fmt.Sprintf(format, args...), tone
 	}

@@ -45,6 +45,8 @@ type InvestigationItem struct {
 // StepItem is one step.
 type StepItem struct {
 	ID          string       `json:"id"`           // count, stuck, logs, resources or cleanup.
+	Number      string       `json:"number"`       // Its number in the runbook.
+	Word        string       `json:"word"`         // What every surface calls it.
 	Title       string       `json:"title"`        // What it does.
 	ETASeconds  float64      `json:"eta_seconds"`  // The time that the runbook allows a person for it.
 	TookSeconds float64      `json:"took_seconds"` // The time until its answers were there.
@@ -101,7 +103,7 @@ func (d Investigation) Item() InvestigationItem {
 func stepItems(steps []look.DiagnoseStep) []StepItem {
 	items := make([]StepItem, len(steps))
 	for i, s := range steps {
-		items[i] = StepItem{ID: s.ID, Title: s.Title, ETASeconds: output.Seconds(s.ETA), TookSeconds: output.Seconds(s.Took), Answers: []AnswerItem{}}
+		items[i] = StepItem{ID: s.ID, Number: s.Number, Word: s.Word, Title: s.Title, ETASeconds: output.Seconds(s.ETA), TookSeconds: output.Seconds(s.Took), Answers: []AnswerItem{}}
 		for _, a := range s.Answers {
 			items[i].Answers = append(items[i].Answers, AnswerItem{a.ID, a.Question, a.Text, a.Known})
 		}
@@ -241,14 +243,20 @@ func (d Investigation) nextOfFleet() []step {
 		steps = append(steps, step{"see which tasks hit time limits", "report"})
 	}
 	if len(steps) == 0 {
-		steps = append(steps, step{"compare with the targets of the runbook", "verify"})
+		steps = append(steps, step{stuckStep("verify") + ": compare with the targets", "verify"})
 	}
 	return steps
 }
 
+// stuckStep names a step of the runbook: "6 end".
+func stuckStep(id string) string {
+	known, _ := triage.StuckStep(id)
+	return known.Label()
+}
+
 // planStep plans the end of all that are stuck, with the flags without which a cleanup keeps them.
 func (d Investigation) planStep() step {
-	plan := step{fmt.Sprintf("plan all %d", d.Census.Stuck), "cleanup --stuck"}
+	plan := step{fmt.Sprintf("%d", d.Census.Stuck), "cleanup --stuck"}
 	unowned := 0
 	for _, n := range d.Unowned {
 		unowned += n
@@ -261,6 +269,7 @@ func (d Investigation) planStep() step {
 	default:
 		plan.Why += fmt.Sprintf(", %d not yours", unowned)
 	}
+	plan.Why = stuckStep("end") + ": " + plan.Why
 	if unowned > 0 {
 		plan.Command += unownedFlag
 	}
@@ -293,7 +302,7 @@ func (d Investigation) page(s *output.Sheet, full bool) {
 	}
 	s.Text(d.headline())
 	addNext(s, d.Program, d.next())
-	d.pageGroups(s, "Stuck", d.Stuck, d.groupCommand)
+	d.pageGroups(s, stuckStep("stuck"), d.Stuck, d.groupCommand)
 	d.pageGroups(s, "Suspected", d.Suspected, suspectCommand)
 	causes, hints := d.chooseCauses(full)
 	if len(causes) > 0 {
@@ -374,7 +383,11 @@ func (d Investigation) pageFindings(s *output.Sheet, hints []triage.Finding) {
 	for _, one := range d.Steps {
 		took, eta = max(took, one.Took), eta+one.ETA
 	}
-	s.Section(fmt.Sprintf("Findings (%ss; by hand %s)", Decimal(took.Seconds(), 1), sandbox.FormatDuration(eta)))
+	title := fmt.Sprintf("Findings (%ss; by hand %s)", Decimal(took.Seconds(), 1), sandbox.FormatDuration(eta))
+	if d.Census.Stuck > 0 { // the page fits one screen
+		title += "; after the end " + stuckStep("verify") + ": " + d.Program + " verify"
+	}
+	s.Section(title)
 	for _, c := range hints {
 		s.FieldTone(string(c.Confidence), c.Title+": "+joinEvidence(c.Evidence), ConfidenceTone(c.Confidence))
 	}
@@ -393,7 +406,7 @@ func (d Investigation) pageFindings(s *output.Sheet, hints []triage.Finding) {
 	for _, one := range d.Steps {
 		isAside := func(a look.Answer) bool { return standsAbove(a) || slices.Contains(said, a.Text) }
 		if text := briefAnswers(one.Answers, isAside); text != "" {
-			s.Field(one.ID, text)
+			s.Field(one.Label(), text)
 		}
 	}
 }

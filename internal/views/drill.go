@@ -103,12 +103,11 @@ func drillSteps(s *output.Sheet, run *engine.Run) {
 		s.Section("Investigation")
 		return
 	}
-	titles := map[bool]string{true: "Investigation", false: "Mitigation"}
 	shown := ""
 	for _, step := range run.Steps {
-		title := titles[step.Section == engine.SectionDiagnosis]
-		if step.Section == engine.SectionVerification {
-			title = "Verification"
+		title := step.Heading().Whole()
+		if step.Section == engine.SectionDiagnosis {
+			title = "Investigation"
 		}
 		lines := drillStepLines(step)
 		if title != shown && (len(lines) > 0 || title == "Investigation") {
@@ -126,7 +125,7 @@ func drillStepLines(step engine.Step) []string {
 	if len(lines) == 0 {
 		return nil
 	}
-	head := step.Title
+	head := stepHead(step)
 	if !step.EndedAt.IsZero() && step.ETA > 0 {
 		head += " (took " + sandbox.FormatElapsed(step.Took) + ", the runbook allows " + sandbox.FormatDuration(step.ETA) + ")"
 	}
@@ -232,6 +231,9 @@ func drillFact(c drill.Case) string {
 	if at < 0 || !wasJudged(c) {
 		return c.About
 	}
+	if c.Cause == sandbox.CauseHungIO { // its name says that it waits
+		return c.Evidence[at].Value
+	}
 	return c.Evidence[at].What + " " + c.Evidence[at].Value
 }
 
@@ -284,7 +286,7 @@ func DrillCauseWord(c drill.Case) string {
 	if wasJudged(c) && c.Cause == sandbox.CauseNone {
 		return "none"
 	}
-	return string(c.Cause)
+	return c.Cause.Label()
 }
 
 // ShowDrill shows how a drill went; err is its verdict, or what kept it from one.

@@ -83,9 +83,9 @@ func addFlags(s *output.Sheet, flags []triage.Flag, full bool) {
 func addSteps(s *output.Sheet, steps []look.DiagnoseStep) {
 	s.Section("Steps")
 	for _, one := range steps {
-		s.Field(fmt.Sprintf("%s, %ss of %s", one.ID, Decimal(one.Took.Seconds(), 1), sandbox.FormatDuration(one.ETA)), one.Title)
+		s.Field(fmt.Sprintf("%s, %ss of %s", one.Label(), Decimal(one.Took.Seconds(), 1), sandbox.FormatDuration(one.ETA)), one.Title)
 		for _, a := range one.Answers {
-			s.Field("  "+a.ID, a.Question+" "+a.Text)
+			s.Field("  "+shortQuestion(a), a.Question+" "+a.Text)
 		}
 	}
 }

@@ -117,7 +117,7 @@ func errorsText(errs []string) string {
 }
 
 func stepText(s incidents.Step) string {
-	text := fmt.Sprintf("%s: %s: %s", s.ID, s.Title, strings.ReplaceAll(s.State, "_", " "))
+	text := fmt.Sprintf("%s: %s: %s", stepLabel(s.Number, s.Word, s.ID), s.Title, strings.ReplaceAll(s.State, "_", " "))
 	if s.Verdict != "" {
 		text += ", " + s.Verdict
 	}

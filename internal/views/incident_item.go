@@ -156,6 +156,8 @@ type IncidentEscalationItem struct {
 // IncidentStepItem is one step of a runbook.
 type IncidentStepItem struct {
 	ID          string     `json:"id"`           // Its id.
+	Number      *string    `json:"number"`       // Its number in the runbook; null where an earlier version has recorded it.
+	Word        *string    `json:"word"`         // What its whole step is called; null likewise.
 	Title       string     `json:"title"`        // Its title.
 	Kind        string     `json:"kind"`         // collect, check, manual, confirm, act or wait_until.
 	State       string     `json:"state"`        // done, failed, skipped or not_selected.
@@ -287,7 +289,7 @@ func escalationItem(e incidents.Escalation) IncidentEscalationItem {
 
 func reportStepItem(s incidents.Step) IncidentStepItem {
 	return IncidentStepItem{
-		ID: s.ID, Title: s.Title, Kind: s.Kind, State: s.State, Verdict: orNil(s.Verdict), Text: orNil(s.Text), Answer: orNil(s.Answer),
+		ID: s.ID, Number: orNil(s.Number), Word: orNil(s.Word), Title: s.Title, Kind: s.Kind, State: s.State, Verdict: orNil(s.Verdict), Text: orNil(s.Text), Answer: orNil(s.Answer),
 		ETASeconds: output.Seconds(s.ETA), TookSeconds: output.Seconds(s.Took), BeganAt: output.Time(s.Began), EndedAt: output.Time(s.Ended), RunID: orNil(s.Run),
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"sbx/internal/incident"
+	"sbx/internal/ops"
 	"sbx/internal/ops/incidents"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
@@ -71,6 +72,19 @@ func reportHeading(r *incidents.IncidentReport) (what, title string) {
 	return what, cmp.Or(s.Title, "no title")
 }
 
+// doneText is what was done in the time of a report, and how the sandboxes stood at its end.
+func doneText(r *incidents.IncidentReport) string {
+	text := cmp.Or(ops.CountEnds(r.Acts).Text(), "nothing was ended")
+	for _, f := range r.Figures {
+		switch word := map[string]string{ops.FigureStuck: "stuck", ops.FigureUnjudged: "not judged"}[f.Name]; {
+		case word == "", f.After == nil, f.Name == ops.FigureUnjudged && *f.After == 0:
+		default:
+			text += fmt.Sprintf("; %d %s", *f.After, word)
+		}
+	}
+	return text
+}
+
 // spanText is the time of a report.
 func spanText(s incidents.Scope) string {
 	until := "now"
@@ -84,6 +98,7 @@ func (w *reportPage) writeHead() {
 	s := w.r.Scope
 	what, title := reportHeading(w.r)
 	w.line("# Incident %s: %s\n", what, mdText(title))
+	w.line("%s.\n", mdText(doneText(w.r)))
 	book := notKnown
 	if w.r.Plan.Runbook != "" {
 		book = mdCode(w.r.Plan.Runbook) + " (" + mdText(w.r.Plan.Title) + ")"
@@ -248,7 +263,7 @@ func (w *reportPage) writeSteps() {
 func (w *reportPage) writeRun(steps []incidents.Step) {
 	var rows [][]string
 	for _, s := range steps {
-		rows = append(rows, []string{mdCode(s.ID), mdText(s.Title), mdText(strings.ReplaceAll(s.State, "_", " ")), mdText(cmp.Or(s.Verdict, "-")), sandbox.FormatDuration(s.ETA), sandbox.FormatDuration(s.Took.Round(time.Millisecond)), mdText(joinKnown("; ", s.Text, s.Answer))})
+		rows = append(rows, []string{mdCode(stepLabel(s.Number, s.Word, s.ID)), mdText(s.Title), mdText(strings.ReplaceAll(s.State, "_", " ")), mdText(cmp.Or(s.Verdict, "-")), sandbox.FormatDuration(s.ETA), sandbox.FormatDuration(s.Took.Round(time.Millisecond)), mdText(joinKnown("; ", s.Text, s.Answer))})
 	}
 	w.table("", []string{"step", "title", "state", "verdict", "ETA", "took", "result"}, rows)
 }

@@ -22,6 +22,7 @@ func IncidentSlack(r *incidents.IncidentReport) string {
 	w := &slackText{}
 	what, title := reportHeading(r)
 	w.line("*Incident %s: %s*", what, slackPlain(title))
+	w.line("%s", slackPlain(doneText(r)))
 	w.line("%s, severity %s, alert %s", spanText(r.Scope), slackPlain(cmp.Or(r.Severity, notKnown)), slackPlain(cmp.Or(r.Alert, notKnown)))
 	for _, p := range r.Problems {
 		w.line(":warning: %s", slackPlain(p))

@@ -123,7 +123,7 @@ func (i Inspection) pageFacts(s *output.Sheet) {
 	}
 	for _, one := range i.Steps {
 		if one.ID == "cleanup" && one.Answers[0].Known { // whether it runs
-			s.Field(one.ID, briefAnswers(one.Answers, standsAbove))
+			s.Field(one.Label(), briefAnswers(one.Answers, standsAbove))
 		}
 	}
 }

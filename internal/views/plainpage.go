@@ -42,7 +42,12 @@ func PlainPage(markdown string) string {
 			}
 		case strings.HasPrefix(line, "#"):
 			flush()
-			b.WriteString(strings.ToUpper(strings.TrimLeft(line, "# ")) + "\n")
+			number, title := "", strings.TrimLeft(line, "# ")
+			if title[0] >= '0' && title[0] <= '9' {
+				number, title, _ = strings.Cut(title, " ")
+				number += " "
+			}
+			b.WriteString(number + strings.ToUpper(title) + "\n")
 		case line == "":
 			flush()
 			b.WriteString("\n")

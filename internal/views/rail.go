@@ -113,13 +113,13 @@ func alertTitle(id string) string {
 }
 
 func railStep(s engine.Step) RailStep {
-	one := RailStep{Title: s.Title, Over: s.State.IsOver(), Detail: RunbookStepLines(s)}
+	one := RailStep{Title: strings.TrimSpace(s.Number + " " + s.Title), Over: s.State.IsOver(), Detail: RunbookStepLines(s)}
 	one.State, one.Tone = railState(s)
 	switch {
 	case len(s.Answers) > 0:
 		one.Answer = s.Answers[0].Question + " " + s.Answers[0].Answer
 	case s.Act != nil && len(s.Act.Outcomes) > 0:
-		one.Answer = fmt.Sprintf("%d of %d over", len(s.Act.Outcomes), len(s.Act.Targets))
+		one.Answer = fmt.Sprintf("%d of %d done", len(s.Act.Outcomes), len(s.Act.Targets))
 	case s.Reason != "":
 		one.Answer = s.Reason
 	case len(s.Evidence) > 0:

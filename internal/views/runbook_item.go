@@ -43,6 +43,8 @@ type RunbookItem struct {
 // RunbookStep is one step.
 type RunbookStep struct {
 	ID            string   `json:"id"`             // Its id.
+	Number        string   `json:"number"`         // Its number: 2 of a whole step, 2a of what is inside one, 6a1 of what belongs to a cause.
+	Word          string   `json:"word"`           // What its whole step is called.
 	Title         string   `json:"title"`          // Its title.
 	Kind          string   `json:"kind"`           // What it does: collect, check, manual, confirm, act or wait_until.
 	ETASeconds    float64  `json:"eta_seconds"`    // How long it takes a person; 0 for a check of what was collected.
@@ -57,6 +59,7 @@ type RunbookStep struct {
 
 // RunbookBranch is what to do for one cause.
 type RunbookBranch struct {
+	Number   string        `json:"number"`    // Its number.
 	Cause    string        `json:"cause"`     // The cause, by its id in a diagnosis.
 	Title    string        `json:"title"`     // What the diagnosis calls it.
 	See      *string       `json:"see"`       // The runbook about it; null for none.
@@ -66,9 +69,10 @@ type RunbookBranch struct {
 
 // RunbookProcedure is a list of steps with a title.
 type RunbookProcedure struct {
-	ID    string        `json:"id"`    // Its id.
-	Title string        `json:"title"` // Its title.
-	Steps []RunbookStep `json:"steps"` // The steps.
+	ID     string        `json:"id"`     // Its id.
+	Number string        `json:"number"` // Its number.
+	Title  string        `json:"title"`  // Its title.
+	Steps  []RunbookStep `json:"steps"`  // The steps.
 }
 
 // RunbookEscalation says when to call whom.
@@ -143,11 +147,11 @@ func runbookItem(r *runbook.Runbook) RunbookItem {
 	}
 	for _, c := range spec.Causes {
 		item.Branches = append(item.Branches, RunbookBranch{
-			string(c.Theory), c.Known().Title, orNil(r.SeeAlso(c)), runbookSteps(r, c.Steps), runbookTasks(r, c.FollowUp),
+			r.Outline().OfCause(c.Theory).Number, string(c.Theory), c.Known().Title, orNil(r.SeeAlso(c)), runbookSteps(r, c.Steps), runbookTasks(r, c.FollowUp),
 		})
 	}
 	for _, c := range spec.Procedures {
-		item.Procedures = append(item.Procedures, RunbookProcedure{string(c.ID), r.Fill(c.Title), runbookSteps(r, c.Steps)})
+		item.Procedures = append(item.Procedures, RunbookProcedure{string(c.ID), r.Outline().OfProcedure(c.ID).Number, r.Fill(c.Title), runbookSteps(r, c.Steps)})
 	}
 	for _, c := range spec.Contacts {
 		item.Contacts = append(item.Contacts, RunbookContact{string(c.ID), string(c.Level), c.Name, orNil(c.Channel), r.Fill(c.About)})
@@ -183,7 +187,7 @@ func runbookTasks(r *runbook.Runbook, tasks []runbook.Task) (all []RunbookTask) 
 
 func runbookSteps(r *runbook.Runbook, steps []runbook.Step) (all []RunbookStep) {
 	for _, s := range steps {
-		lines := s.Lines()
+		lines, at := s.Lines(), r.Outline().Of(s.ID)
 		for i := range lines {
 			lines[i] = r.Fill(lines[i])
 		}
@@ -192,7 +196,7 @@ func runbookSteps(r *runbook.Runbook, steps []runbook.Step) (all []RunbookStep) 
 			condition = s.WaitUntil
 		}
 		all = append(all, RunbookStep{
-			ID: string(s.ID), Title: r.Fill(s.Heading()), Kind: string(s.Kind()), ETASeconds: output.Seconds(s.Duration()), Commands: lines,
+			ID: string(s.ID), Number: at.Number, Word: at.Word, Title: r.Fill(s.Heading()), Kind: string(s.Kind()), ETASeconds: output.Seconds(s.Duration()), Commands: lines,
 			When: orNil(string(s.When)), Condition: orNil(string(condition)), Gate: orNil(string(s.Gate)), Expect: orNil(string(s.Expect)),
 			WithinSeconds: output.Seconds(s.Within), Rows: s.Claims(),
 		})

@@ -14,22 +14,26 @@ import (
 // RunbookMarkdown is the page of a runbook, for people with sbx and without it. Settings are filled
 // with their defaults.
 func RunbookMarkdown(r *runbook.Runbook) string {
-	w := &markdown{book: r}
+	w := &markdown{book: r, outline: r.Outline()}
 	w.writeHead()
 	w.section("Meaning", r.Spec.Meaning)
 	w.section("Impact", r.Spec.Impact)
 	w.section("Diagnosis", "It takes "+sandbox.FormatDuration(r.Metadata.ETA)+" and changes nothing. `sbx diagnose` does most of it at once.")
 	w.writeSteps(r.Spec.Steps)
-	w.section("Mitigation", "Do what belongs to the cause that the diagnosis names. Where it names none, choose a procedure below.")
+	w.section("Mitigation", "")
+	w.writeWhole("end")
+	w.paragraph("Where it names none, choose a procedure below.")
 	for _, c := range r.Spec.Causes {
 		w.writeCause(c)
 	}
 	for _, p := range r.Spec.Procedures {
-		w.line("### " + w.fill(p.Title) + "\n")
+		w.line("### " + w.outline.OfProcedure(p.ID).Number + ". " + w.fill(p.Title) + "\n")
 		w.paragraph(p.Text)
 		w.writeSteps(p.Steps)
 	}
-	w.section("Verification", "`sbx verify` compares with the targets; `sbx verify --until-ok 10m` waits until all are met.")
+	w.section("Verification", "")
+	w.writeWhole("verify")
+	w.paragraph("`sbx verify` compares with the targets; `sbx verify --until-ok 10m` waits until all are met.")
 	w.writeSteps(r.Spec.Verification)
 	w.section("Escalation", "")
 	w.writePeople()
@@ -38,14 +42,23 @@ func RunbookMarkdown(r *runbook.Runbook) string {
 }
 
 type markdown struct {
-	book *runbook.Runbook
-	b    strings.Builder
-	n    int // steps so far
+	book    *runbook.Runbook
+	outline runbook.Outline
+	b       strings.Builder
 }
 
 func (w *markdown) fill(text string) string { return strings.TrimSpace(w.book.Fill(text)) }
 
 func (w *markdown) line(text string) { w.b.WriteString(text + "\n") }
+
+// writeWhole begins a step that has only parts.
+func (w *markdown) writeWhole(word string) {
+	for _, h := range w.outline.Steps {
+		if h.Word == word {
+			w.line("**" + h.Whole() + ": " + h.Title + "**\n")
+		}
+	}
+}
 
 func (w *markdown) section(title, text string) {
 	w.line("## " + title + "\n")
@@ -90,7 +103,7 @@ func heldFor(rule check.Check) string {
 
 func (w *markdown) writeCause(c runbook.Cause) {
 	known := c.Known()
-	w.line("### Cause: " + known.Title + "\n")
+	w.line("### " + w.outline.OfCause(c.Theory).Number + ". Cause: " + known.Title + "\n")
 	w.paragraph(c.Text)
 	if len(known.Symptoms) > 0 {
 		w.line("Symptoms:\n")
@@ -127,12 +140,15 @@ func (w *markdown) writeSteps(steps []runbook.Step) {
 }
 
 func (w *markdown) writeStep(s runbook.Step) {
-	w.n++
-	eta := ""
+	at, eta := w.outline.Of(s.ID), ""
 	if d := s.Duration(); d > 0 {
 		eta = " (" + sandbox.FormatDuration(d) + ")"
 	}
-	w.line(fmt.Sprintf("**%d. %s**%s\n", w.n, w.fill(s.Heading()), eta))
+	label := at.Number + "."
+	if at.IsWhole() {
+		label = at.Whole() + ":"
+	}
+	w.line(fmt.Sprintf("**%s %s**%s\n", label, w.fill(s.Heading()), eta))
 	w.paragraph(sentence("Only if ", w.code(string(s.When))))
 	w.writeCheck(s)
 	w.paragraph(s.Manual)

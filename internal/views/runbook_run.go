@@ -9,7 +9,6 @@ import (
 	"sbx/internal/runbook"
 	"sbx/internal/runbook/engine"
 	"sbx/internal/sandbox"
-	"sbx/internal/triage"
 )
 
 // RunbookStepColumns are those of a RunStepItem.
@@ -28,18 +27,6 @@ func RunbookStepColumns() []output.Column[engine.Step] {
 
 // RunbookRunColumns are those of a RunbookRunItem.
 func RunbookRunColumns() []output.Column[engine.Run] { return output.Columns(runbookRunItem) }
-
-// RunbookStepProgress are what people see of a step as it goes: its line when it is over, and what is to be done of one
-// that a person does.
-func RunbookStepProgress(s engine.Step, width int) []string {
-	if s.Kind == runbook.KindManual && s.State == engine.Running {
-		return RunbookStepLines(s)
-	}
-	if line := RunbookStepLine(s, width); line != "" {
-		return []string{line}
-	}
-	return nil
-}
 
 // RunbookRunList is a document about one run: its summary when the run is over, verbose all its tables. Program is what sbx is called.
 func RunbookRunList(p *output.Printer, schema, program string) (*output.List[engine.Step], func(*engine.Run) error, error) {
@@ -102,10 +89,14 @@ func RunbookStepTrace(s engine.Step) []string {
 
 // RunbookStepLines are a step as it ends, for people; none for a step that is not done.
 func RunbookStepLines(s engine.Step) []string {
-	head := fmt.Sprintf("%s %s", strings.ReplaceAll(string(s.State), "_", " "), s.Title)
+	title := stepHead(s)
+	if title != s.Title && !strings.HasSuffix(title, " "+s.Title) {
+		title += ": " + s.Title
+	}
+	head := strings.ReplaceAll(string(s.State), "_", " ") + " " + title
 	switch {
 	case s.Kind == runbook.KindManual && s.State == engine.Running && len(s.Evidence) > 0: // what is to be done
-		return append([]string{"now: " + s.Title}, indented(s.Evidence)...)
+		return append([]string{"now: " + title}, indented(s.Evidence)...)
 	case s.State == engine.NotSelected || s.State == engine.Running || s.State == engine.Pending && s.Reason == "":
 		return nil
 	case !s.EndedAt.IsZero() && s.ETA > 0:
@@ -168,7 +159,7 @@ func runbookRunPage(s *output.Sheet, r *engine.Run) {
 }
 
 func namedCauseText(c engine.Cause) string {
-	text := fmt.Sprintf("%s (%s)", triage.TheoryLabel(c.ID), c.Confidence)
+	text := fmt.Sprintf("%s (%s)", c.Title, c.Confidence)
 	if len(c.Refs) > 0 {
 		text += ": " + strings.Join(c.Refs, ", ")
 	}
@@ -195,7 +186,7 @@ func stepTable(s *output.Sheet, r *engine.Run) {
 		if step.ETA > 0 { // a check of what was read takes no time
 			allowed = sandbox.FormatDuration(step.ETA)
 		}
-		rows = append(rows, []any{step.ID, string(step.State), string(step.Verdict), took, allowed, step.Reason})
+		rows = append(rows, []any{stepName(step), string(step.State), string(step.Verdict), took, allowed, step.Reason})
 	}
 	s.Section("Steps")
 	s.Table([]string{"STEP", "STATE", "VERDICT", "TOOK", "ALLOWED", "WHY"}, rows)
@@ -207,7 +198,7 @@ func actTables(s *output.Sheet, r *engine.Run) {
 		if a == nil || len(a.Targets)+len(a.Outcomes)+len(a.Kept) == 0 {
 			continue
 		}
-		s.Section("Act " + step.ID + ": " + a.Line)
+		s.Section("Act " + stepName(step) + ": " + a.Line)
 		if a.RunID != "" {
 			s.Text("allowed by " + a.Allowed + "; its record: sbx cleanup show " + a.RunID)
 		}
@@ -235,7 +226,7 @@ func callSection(s *output.Sheet, r *engine.Run) {
 	s.Section("Call now")
 	for _, c := range now {
 		s.Text(callText(c))
-		for _, line := range indented([]string{c.Text, "condition " + c.When}) {
+		for _, line := range indented([]string{c.Text, "condition " + runbook.NameCauses(c.When)}) {
 			s.Text(line)
 		}
 	}

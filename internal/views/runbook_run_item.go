@@ -37,6 +37,8 @@ type RunStepItem struct {
 	Verdict     *sandbox.Verdict `json:"verdict" table:""`
 	TookSeconds *float64         `json:"took_seconds" table:""`     // How long it took, with the time that people took for answers; null where it was not done.
 	Reason      *string          `json:"reason" table:""`           // Why it failed, was skipped, waits or is not selected; null where the state says all.
+	Number      *string          `json:"number" table:",wide"`      // Its number, as `runbook show` has it; null where an earlier version has recorded it.
+	Word        *string          `json:"word" table:",wide"`        // What its whole step is called; null likewise.
 	Title       string           `json:"title" table:",wide"`       // Its title.
 	Kind        string           `json:"kind" table:",wide"`        // What it does: collect, check, manual, confirm, act or wait_until.
 	ETASeconds  float64          `json:"eta_seconds" table:",wide"` // How long it takes a person.
@@ -139,7 +141,7 @@ type RunbookRunItem struct {
 
 func runStepItem(s engine.Step) RunStepItem {
 	item := RunStepItem{
-		ID: s.ID, Section: s.Section, Title: s.Title, Kind: string(s.Kind), State: string(s.State), Verdict: orNil(s.Verdict), Reason: orNil(s.Reason),
+		ID: s.ID, Number: orNil(s.Number), Word: orNil(s.Word), Section: s.Section, Title: s.Title, Kind: string(s.Kind), State: string(s.State), Verdict: orNil(s.Verdict), Reason: orNil(s.Reason),
 		Condition: orNil(s.Condition), ETASeconds: output.Seconds(s.ETA), TookSeconds: secondsOrNil(s.Took, !s.EndedAt.IsZero()),
 		BeganAt: output.Time(s.BeganAt), EndedAt: output.Time(s.EndedAt), DependsOn: orNil(s.DependsOn), Answers: []StepAnswerItem{}, Evidence: s.Evidence, Act: stepActItem(s.Act),
 	}

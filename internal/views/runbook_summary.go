@@ -16,8 +16,65 @@ import (
 	"sbx/internal/triage"
 )
 
-// stepTitle is the room for the titles of steps, in cells.
-const stepTitle = 31
+// stepTitle is the room for the numbers and titles of steps, in cells.
+const stepTitle = 35
+
+// stepLabel names a step in a table: "1 count", "6a1 end"; one that an earlier version has recorded by its id.
+func stepLabel(number, word, id string) string {
+	if number == "" {
+		return id
+	}
+	return number + " " + word
+}
+
+// stepHead is a step in a line of its own: "2 stuck", "6a1 Terminate the looping sandboxes".
+func stepHead(s engine.Step) string {
+	switch h := s.Heading(); {
+	case h.Number == "":
+		return s.Title
+	case h.IsWhole():
+		return h.Whole()
+	default:
+		return h.Number + " " + s.Title
+	}
+}
+
+// stepName is a step in a table of its run: "4 usage", "6a1 end-loop".
+func stepName(s engine.Step) string {
+	if s.Heading().IsWhole() {
+		return s.Heading().Whole()
+	}
+	return stepLabel(s.Number, s.ID, s.ID)
+}
+
+// RunbookProgress shows the steps of a run as they go, in lines of at most Width cells (0 = any).
+type RunbookProgress struct {
+	Width   int
+	Verbose bool
+
+	whole string // the whole step that was named last
+}
+
+// Lines are what people see of a step: its line when it is over, below the whole step that it is inside of, and what is
+// to be done of one that a person does.
+func (p *RunbookProgress) Lines(s engine.Step) []string {
+	var lines []string
+	switch {
+	case p.Verbose:
+		lines = RunbookStepTrace(s)
+	case s.Kind == runbook.KindManual && s.State == engine.Running:
+		lines = RunbookStepLines(s)
+	default:
+		lines = slices.DeleteFunc([]string{RunbookStepLine(s, p.Width)}, func(line string) bool { return line == "" })
+	}
+	h := s.Heading()
+	if len(lines) > 0 && h.Number != "" && h.Whole() != p.whole {
+		if p.whole = h.Whole(); !h.IsWhole() {
+			return append([]string{p.whole}, lines...)
+		}
+	}
+	return lines
+}
 
 // RunbookStepLine is a step that is over in one line of at most width cells (0 = any): title, answer and time; "" for one
 // that is not, or does not apply.
@@ -29,7 +86,7 @@ func RunbookStepLine(s engine.Step, width int) string {
 	if s.Took >= 100*time.Millisecond { // less is no time to a person
 		took = "  " + sandbox.FormatElapsed(s.Took)
 	}
-	head := fmt.Sprintf("%-*s", stepTitle, s.Title)
+	head := fmt.Sprintf("%-*s", stepTitle, stepHead(s))
 	room := width - len([]rune(head)) - len("  ") - len(took)
 	answer := stepAnswer(s)
 	if width > 0 {

@@ -28,7 +28,7 @@ func TestWhyIsShortAndInWords(t *testing.T) {
 		"leaks, perhaps":    {sandbox.StateRunning, triage.Verdict{Stuck: sandbox.False, Cause: sandbox.CauseLeak, Confidence: sandbox.Hint}, "perhaps memory leak"},
 		"not looked at":     {sandbox.StateRunning, triage.Verdict{Stuck: sandbox.Unknown, Cause: sandbox.CauseUnknown, Reasons: reasons(triage.ReasonNotLooked)}, ""},
 		"looked, not known": {sandbox.StateRunning, triage.Verdict{Stuck: sandbox.Unknown, Cause: sandbox.CauseUnknown, Looked: true}, "unjudged"},
-		"looked, a hint":    {sandbox.StateRunning, triage.Verdict{Stuck: sandbox.Unknown, Cause: sandbox.CauseHungIO, Looked: true}, "unjudged: hung I/O?"},
+		"looked, a hint":    {sandbox.StateRunning, triage.Verdict{Stuck: sandbox.Unknown, Cause: sandbox.CauseHungIO, Looked: true}, "unjudged: waits on the network?"},
 		"stuck in its end":  {sandbox.StateTerminating, triage.Verdict{Stuck: sandbox.True, Cause: sandbox.CauseEnding}, "stuck: not ended"},
 		"terminating":       {sandbox.StateTerminating, triage.Verdict{Stuck: sandbox.Unknown, Reasons: reasons(triage.ReasonEnding)}, "terminating"},
 		"ended well":        {sandbox.StateTerminated, triage.Verdict{Stuck: sandbox.False}, ""},

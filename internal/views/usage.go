@@ -74,7 +74,8 @@ func UsageColumns() []output.Column[UsageRow] {
 		column{Name: "memory_mb", Text: UsageRow.MemoryText, Tone: UsageRow.MemoryTone},
 		column{Name: "memory_slope_mb_per_min", Text: UsageRow.SlopeText},
 		column{Name: "operations", Text: UsageRow.OperationsText},
-		column{Name: "pattern", Tone: UsageRow.PatternTone},
+		column{Name: "pattern", Text: UsageRow.PatternText, Tone: UsageRow.PatternTone},
+		column{Name: "likely_cause", Text: func(r UsageRow) string { return r.Verdict.Cause.Label() }},
 	)
 }
 
@@ -203,12 +204,22 @@ func (r UsageRow) Words() string {
 		parts = append(parts, "waits on "+r.Last.Waiting)
 	}
 	if r.Verdict.Pattern != triage.PatternUnknown && !r.Sandbox.State.Ended() {
-		parts = append(parts, strings.ReplaceAll(string(r.Verdict.Pattern), "_", " "))
+		parts = append(parts, r.PatternText())
 	}
 	if len(parts) == 0 {
 		return "-"
 	}
 	return strings.Join(parts, ", ")
+}
+
+// PatternText is the pattern, by the name of the cause where it is one.
+func (r UsageRow) PatternText() string {
+	switch r.Verdict.Pattern {
+	case triage.PatternBusyLoop, triage.PatternHungIO, triage.PatternLeak:
+		return sandbox.Cause(r.Verdict.Pattern).Label()
+	case triage.PatternBusy, triage.PatternIdle, triage.PatternSteady, triage.PatternUnknown:
+	}
+	return string(r.Verdict.Pattern)
 }
 
 // PatternTone is the tone of the pattern.

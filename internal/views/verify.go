@@ -36,12 +36,13 @@ type verification struct {
 
 	unknownAs   UnknownAs
 	interrupted error // what kept it from another round; nil = nothing
+	full        bool  // what each target rests on
 }
 
 // status is what a target comes to under --unknown-as.
 func (v verification) status(c look.TargetCheck) ops.CheckStatus {
 	switch {
-	case c.Outcome == sandbox.True, c.NoData, c.Outcome == sandbox.Unknown && v.unknownAs == UnknownIsOK:
+	case c.Met() == sandbox.True, c.Outcome == sandbox.Unknown && v.unknownAs == UnknownIsOK:
 		return ops.CheckOK
 	case c.Outcome == sandbox.False, v.unknownAs == UnknownIsCritical:
 		return ops.CheckProblem
@@ -63,7 +64,7 @@ func (v verification) checks() []ops.Check {
 			verdict = sandbox.False
 		case ops.CheckUnknown, ops.CheckNote:
 		}
-		all[i] = ops.ToolCheck(c.ID+" "+c.Title, verdict, targetMessage(c), c.Hint)
+		all[i] = ops.ToolCheck(c.Title, verdict, targetMessage(c), c.Hint)
 		all[i].Minor = v.status(c) == ops.CheckWarning
 	}
 	return all
@@ -72,7 +73,7 @@ func (v verification) checks() []ops.Check {
 // targetMessage is the value beside its target, short enough for the first line of a monitor.
 func targetMessage(c look.TargetCheck) string {
 	if c.Value == nil {
-		return verifyWord(c) + ", target " + targetText(c.Figure)
+		return c.Word() + ", target " + targetText(c.Figure)
 	}
 	return figureText(c.Figure) + ", target " + targetText(c.Figure)
 }
@@ -100,6 +101,12 @@ type VerificationItem struct {
 	Rounds  int             `json:"rounds" table:""`  // How many rounds it took; more than one only with --until-ok.
 	Checks  []TargetItem    `json:"checks" table:""`  // The targets.
 	Alerts  []AlertItem     `json:"alerts" table:""`  // The alerts that are pending or firing.
+
+	Requested     int     `json:"requested"`            // How many sandboxes were asked to end by terminate, cleanup, reconcile or a runbook, as is on record.
+	Ended         int     `json:"ended"`                // How many of those have ended, verified.
+	WithinSeconds float64 `json:"ended_within_seconds"` // How far back that goes.
+	Stuck         int     `json:"stuck"`                // How many are stuck now.
+	Unjudged      int     `json:"unjudged"`             // How many could not be judged.
 }
 
 // TargetItem is one figure beside its target.
@@ -120,7 +127,8 @@ type TargetItem struct {
 func VerifyColumns() []output.Column[*look.VerifyResult] { return output.Columns(verificationItem) }
 
 func verificationItem(r *look.VerifyResult) VerificationItem {
-	item := VerificationItem{Verdict: r.Verdict(), At: output.Time(r.At), Rounds: r.Rounds, Checks: make([]TargetItem, len(r.Checks)), Alerts: alertItems(r.Alerts)}
+	item := VerificationItem{Verdict: r.Verdict(), At: output.Time(r.At), Rounds: r.Rounds, Checks: make([]TargetItem, len(r.Checks)), Alerts: alertItems(r.Alerts),
+		Requested: r.Done.Requested, Ended: r.Done.Proved, WithinSeconds: output.Seconds(look.EndedWithin), Stuck: r.Stuck, Unjudged: r.Unjudged}
 	for i, c := range r.Checks {
 		item.Checks[i] = TargetItem{
 			ID: c.ID, Title: c.Title, Verdict: c.Outcome, NoData: c.NoData, Value: roundedOrNil(c.Value), Unit: string(c.Unit), Target: targetValue(c.Figure),
@@ -133,50 +141,49 @@ func verificationItem(r *look.VerifyResult) VerificationItem {
 // verifyRows is how many facts a page shows for one target.
 const verifyRows = 5
 
+// page says what was done, then how the targets of the fleet stand, each in one line; full adds what each rests on.
 func (v verification) page(s *output.Sheet, r *look.VerifyResult) {
+	s.Text(r.State())
 	var rows [][]any
 	for _, c := range r.Checks {
-		rows = append(rows, []any{c.ID, c.Title, figureText(c.Figure), targetText(c.Figure), verifyWord(c)})
+		next := ""
+		if c.Met() != sandbox.True {
+			next = c.Hint
+		}
+		rows = append(rows, []any{c.Title, figureText(c.Figure), targetText(c.Figure), c.Word(), next})
 	}
-	s.Section("Targets").Table([]string{"id", "target", "value", "wanted", "verdict"}, rows)
+	s.Section("Targets of the fleet").Table([]string{"target", "value", "wanted", "verdict", "next"}, rows)
 	for _, c := range r.Checks {
-		if c.Outcome == sandbox.True {
-			continue
+		switch {
+		case v.full && c.Outcome != sandbox.True:
+			addTarget(s, c)
+		case c.Note != "":
+			s.Field("note", c.Why)
 		}
-		s.Section(c.ID + " " + c.Title + ": " + verifyWord(c))
-		for i, e := range c.Evidence {
-			if i == verifyRows {
-				s.Text(strings.TrimPrefix(andMore(len(c.Evidence)-i), " "))
-				break
-			}
-			s.Field(e.What, e.Value)
-		}
-		addKnown(s, "note", c.Why)
-		addKnown(s, "next", c.Hint)
 	}
 	if line := AlertsLine(r.Alerts); line != "" {
 		s.Section("Alerts").Text(line)
 	}
 }
 
-func verifyWord(c look.TargetCheck) string {
-	switch {
-	case c.Outcome == sandbox.True:
-		return "met"
-	case c.Outcome == sandbox.False:
-		return "MISSED"
-	case c.NoData && c.Note != "":
-		return "no limit set"
-	case c.NoData:
-		return "no data yet"
+// addTarget is what a target rests on.
+func addTarget(s *output.Sheet, c look.TargetCheck) {
+	s.Section(c.Title + ": " + c.Word())
+	for i, e := range c.Evidence {
+		if i == verifyRows {
+			s.Text(strings.TrimPrefix(andMore(len(c.Evidence)-i), " "))
+			break
+		}
+		s.Field(e.What, e.Value)
 	}
-	return "not known"
+	addKnown(s, "note", c.Why)
+	addKnown(s, "next", c.Hint)
 }
 
 // ShowVerification prints the targets in every format of a check. Interrupted is what kept it from
 // another round, and decides the exit code, but of a monitoring plugin.
 func ShowVerification(p *output.Printer, schema string, r *look.VerifyResult, unknownAs UnknownAs, interrupted error) error {
-	v := verification{r, unknownAs, interrupted}
+	v := verification{r, unknownAs, interrupted, p.Verbose > 0}
 	if p.Format.Name() == output.Nagios {
 		return v.showPlugin(p)
 	}

@@ -86,10 +86,11 @@ func (r *cleanupRun) endPlan(ctx context.Context, plan cleanup.Plan) (*CleanupRe
 		if err := r.listAndJudge(ctx); err != nil {
 			return nil, err
 		}
-		r.narrowed = true
-		targets := r.survey.Within(plan)
+		targets, found := r.survey.Within(plan), len(r.survey.Selected)
 		r.survey.Narrow(targets)
-		if left := len(r.survey.Selected); left < len(targets) {
+		left := len(r.survey.Selected)
+		r.narrowed = left < found
+		if left < len(targets) {
 			r.watch.Note(fmt.Sprintf("since the plan was made %d of its %d have changed and stay", len(targets)-left, len(targets)))
 		}
 		return r.runJournaled(ctx, targets)

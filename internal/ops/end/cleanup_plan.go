@@ -230,7 +230,7 @@ func (r *cleanupRun) narrowingFlags() []string {
 		flag string
 		set  bool
 	}{
-		{"only what a person confirmed, without --yes", r.narrowed},
+		{"only what was confirmed, and more was found since", r.narrowed},
 		{"--state", len(s.States) > 0},
 		{"--younger-than", s.YoungerThan > 0},
 		{"--before", !s.Before.IsZero()},

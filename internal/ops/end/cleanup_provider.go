@@ -91,7 +91,7 @@ func (r *cleanupRun) profilesOverUsage(ctx context.Context) (over []string, left
 		switch {
 		case q.Err != nil && fault.KindOf(q.Err) != fault.KindUnsupported:
 			left = append(left, cleanup.Share{Profile: name, Err: q.Err})
-		case !q.Known():
+		case !known:
 			silent++
 			left = append(left, cleanup.Share{Profile: name, Err: fault.New(fault.KindUnsupported, "it reports no quota, and max_sandboxes is not set").
 				At(name, "quota").WithHint("%s", ops.HintMaxSandboxes)})

@@ -67,7 +67,7 @@ type cleanupRun struct {
 	rule  cleanup.Rule
 	world cleanup.Environment
 
-	narrowed bool // it ends at most what a plan names
+	narrowed bool // it leaves what its rule selects and its plan does not name
 	recorded bool // its journal has begun
 
 	fleet   *fleet.Fleet

@@ -53,6 +53,7 @@ type Step struct {
 	Run, Runbook string         // its ids
 	Actor        incident.Actor // who ran it
 	ID, Title    string
+	Number, Word string // as its runbook numbers it; "" = an earlier version has recorded it
 	Kind         string
 	State        string // done, failed or skipped
 	Verdict      string // true, false, unknown; "" = it has none

@@ -127,7 +127,7 @@ func (r *IncidentReport) mitigated() Moment {
 	}
 	var last cleanup.Act
 	for _, a := range r.Acts {
-		if a.Ends() && slices.Contains(mitigating(), a.Verb) && a.Outcome == sandbox.OutcomeVerified && a.SettledAt.After(last.SettledAt) {
+		if a.Ends() && slices.Contains(ops.MitigatingVerbs(), a.Verb) && a.Outcome == sandbox.OutcomeVerified && a.SettledAt.After(last.SettledAt) {
 			last = a
 		}
 	}
@@ -136,6 +136,3 @@ func (r *IncidentReport) mitigated() Moment {
 	}
 	return Moment{At: last.SettledAt, Source: fmt.Sprintf("the last verified end, of %s (run %s)", last.Ref, last.Run), Who: last.Actor.Who}
 }
-
-// mitigating are the verbs whose ends mitigate; what a runbook ends is in the journals of these.
-func mitigating() []string { return []string{ops.VerbTerminate, ops.VerbCleanup, ops.VerbReconcile} }

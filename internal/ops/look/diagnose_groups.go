@@ -85,7 +85,7 @@ func (d *diagnosis) groupCauses(judged []fleet.Judged, chosen func(fleet.Judged)
 			last.Evidence = slices.Insert(last.Evidence, countsIn(groups[:i], g.Cause), count)
 			continue
 		}
-		f := triage.Finding{ID: string(sandbox.CauseUnknown), Cause: g.Cause, Title: "the cause is unknown", Confidence: sandbox.ConfidenceUnknown}
+		f := triage.Finding{ID: string(sandbox.CauseUnknown), Cause: g.Cause, Title: sandbox.CauseUnknown.Label(), Confidence: sandbox.ConfidenceUnknown}
 		if found := best[g.Cause]; len(found) > 0 && g.Cause != sandbox.CauseUnknown {
 			if f = found[0]; len(found) > 1 {
 				f.WhyNot = "rather than " + found[1].Title + ": " + found[1].WhyNot

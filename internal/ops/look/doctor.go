@@ -102,11 +102,12 @@ func quotaChecks(q fleet.ProviderQuota, limits triage.Thresholds) []ops.Check {
 	var near []ops.Check
 	known := 0
 	for _, one := range q.Quotas {
-		if one.Used == nil || one.Limit == nil || *one.Limit <= 0 {
+		share, ok := one.Share()
+		if !ok || one.Limit == nil {
 			continue
 		}
 		known++
-		use := check.Subject{Limits: limits, Figures: triage.FleetSignals{QuotaUsed: new(*one.Used / *one.Limit)}}
+		use := check.Subject{Limits: limits, Figures: triage.FleetSignals{QuotaUsed: &share}}
 		if check.QuotaNear().Judge(&use) == sandbox.True {
 			near = append(near, row(sandbox.False, quotaText(one), "`sbx cleanup --stuck --provider "+q.Provider+"` lists stuck ones and asks whether to terminate them; "+providers.OldestFirst(q.Provider)+" lists the oldest"))
 		}

@@ -50,47 +50,96 @@ type TargetCheck struct {
 	Hint     string // what to type where it is not met
 }
 
+// Met is whether the target counts as met: one without data does.
+func (c TargetCheck) Met() sandbox.Verdict {
+	if c.NoData {
+		return sandbox.True
+	}
+	return c.Outcome
+}
+
+// Word is Met in words, as every surface shows it.
+func (c TargetCheck) Word() string {
+	switch {
+	case c.Outcome == sandbox.True:
+		return "met"
+	case c.Outcome == sandbox.False:
+		return "MISSED"
+	case c.NoData && c.Note != "":
+		return "no limit set"
+	case c.NoData:
+		return "no data yet"
+	}
+	return "not known"
+}
+
 // VerifyResult is one round of the five checks.
 type VerifyResult struct {
 	Checks []TargetCheck
 	Errors []error       // of providers that could not be asked; their verdict is unknown
 	Alerts []alert.Alert // that are pending or firing
+	// Done is what was ended within EndedWithin, by what is on record.
+	Done            ops.Ends
+	Stuck, Unjudged int
+	Unlisted        []string // profiles that could not be listed
 	// Subjects are the figures of each provider, for conditions.
 	Subjects []check.Subject
 	At       time.Time
 	Rounds   int
 }
 
+// EndedWithin is how far back verify looks for what was ended.
+const EndedWithin = time.Hour
+
+// State says what was done, and how the sandboxes stand: "26 of 26 ended, verified, in the last 1h; 0 stuck; 10 not judged".
+func (r *VerifyResult) State() string {
+	within := " in the last " + sandbox.FormatDuration(EndedWithin)
+	text := "nothing was ended" + within
+	if done := r.Done.Text(); done != "" {
+		text = done + "," + within
+	}
+	text += fmt.Sprintf("; %d stuck", r.Stuck)
+	if r.Unjudged > 0 {
+		text += fmt.Sprintf("; %d not judged", r.Unjudged)
+	}
+	if len(r.Unlisted) > 0 {
+		text += "; not listed: " + strings.Join(r.Unlisted, ", ")
+	}
+	return text
+}
+
 // Verdict is true where every check passes or has no data, false where one fails, else unknown.
 func (r *VerifyResult) Verdict() sandbox.Verdict {
 	v := sandbox.True
 	for _, c := range r.Checks {
-		if !c.NoData {
-			v = bothVerdicts(v, c.Outcome)
-		}
+		v = bothVerdicts(v, c.Met())
 	}
 	return v
 }
 
 // Err decides the exit code: a target that is missed, else a provider that failed, else a target
-// of which nothing is known.
+// of which nothing is known. Its text begins with what was done, if anything was.
 func (r *VerifyResult) Err() error {
+	before := ""
+	if r.Done.Requested > 0 {
+		before = r.State() + "; "
+	}
 	var missed, unknown []string
 	for _, c := range r.Checks {
 		switch {
-		case c.Outcome == sandbox.False:
+		case c.Met() == sandbox.False:
 			missed = append(missed, c.Title)
-		case c.Outcome == sandbox.Unknown && !c.NoData:
+		case c.Met() == sandbox.Unknown:
 			unknown = append(unknown, c.Title)
 		}
 	}
 	switch {
 	case len(missed) > 0:
-		return fault.New(fault.KindFound, "%d of %d targets missed: %s", len(missed), len(r.Checks), strings.Join(missed, "; "))
+		return fault.New(fault.KindFound, "%s%d of %d targets missed: %s", before, len(missed), len(r.Checks), strings.Join(missed, "; "))
 	case len(r.Errors) > 0:
 		return fault.New(fault.KindPartial, "%w", errors.Join(r.Errors...))
 	case len(unknown) > 0:
-		return fault.New(fault.KindUnavailable, "%d of %d targets not known: %s", len(unknown), len(r.Checks), strings.Join(unknown, "; ")).
+		return fault.New(fault.KindUnavailable, "%s%d of %d targets not known: %s", before, len(unknown), len(r.Checks), strings.Join(unknown, "; ")).
 			WithHint("--unknown-as ok|warn|crit decides what an unknown target means")
 	}
 	return nil
@@ -179,8 +228,23 @@ func verifyOnce(ctx context.Context, e *ops.Env, req VerifyRequest, watch ops.Ob
 		all := e.EvaluateAlerts(ctx, watch, ops.VerbVerify, "", subjects)
 		r.Alerts = slices.DeleteFunc(all, func(a alert.Alert) bool { return !a.Open() })
 	}
+	r.addState(ctx, e, f.Names(), stats, judged)
 	keepTargets(e, f.Names(), r)
 	return r, nil
+}
+
+// addState adds what was ended lately, and how the sandboxes stand. Without a state directory nothing is on record.
+func (r *VerifyResult) addState(ctx context.Context, e *ops.Env, profiles []string, stats []fleet.ProviderStats, judged []fleet.Judged) {
+	if found, err := ops.Audit(ctx, e, ops.AuditRequest{Since: r.At.Add(-EndedWithin), Profiles: profiles}); err == nil {
+		r.Done = ops.CountEnds(found.Acts)
+	}
+	census := censusOf(judged)
+	r.Stuck, r.Unjudged = int(census.Stuck), int(census.Unjudged)
+	for _, s := range stats {
+		if s.ItemsErr != nil {
+			r.Unlisted = append(r.Unlisted, s.Provider)
+		}
+	}
 }
 
 // bothVerdicts is true where both are, false where one is, else unknown.
@@ -338,8 +402,9 @@ func checkQuotas(e *ops.Env, subjects []check.Subject, quotas []fleet.ProviderQu
 // keepTargets keeps a round of verify.
 func keepTargets(e *ops.Env, profiles []string, r *VerifyResult) {
 	ev := history.Event{At: r.At, Verb: ops.VerbVerify, Providers: profiles, Met: r.Verdict() == sandbox.True, Flags: ops.AlertChecks(r.Alerts)}
+	ev.Figures = []history.Figure{{Name: ops.FigureStuck, Value: new(int64(r.Stuck))}, {Name: ops.FigureUnjudged, Value: new(int64(r.Unjudged))}}
 	for _, c := range r.Checks {
-		check := history.Check{ID: c.ID, Title: c.Title, Verdict: c.Outcome, Target: c.Target.Sign + " " + ops.FigureText(c.Target.Bound, c.Unit), Evidence: c.Evidence}
+		check := history.Check{ID: c.ID, Title: c.Title, Verdict: c.Met(), Value: c.Word(), Target: c.Target.Sign + " " + ops.FigureText(c.Target.Bound, c.Unit), Evidence: c.Evidence}
 		if c.Value != nil {
 			check.Value = ops.FigureText(*c.Value, c.Unit)
 		}

@@ -275,6 +275,24 @@ func TestDoctorFindsWhatCosts(t *testing.T) {
 	assert.Len(t, quotas, 3)
 }
 
+// TestNothingUsesNoQuota: an organization without a sandbox uses nothing, though its limits are not known; one that
+// only hidden ones use is read.
+func TestNothingUsesNoQuota(t *testing.T) {
+	t.Parallel()
+	f, c := fresh(t, daytonatest.Options{Hides: true})
+	quotas, err := c.Quota(t.Context())
+	require.NoError(t, err)
+	share, fullest, known := providers.HighestUse(quotas)
+	assert.True(t, known)
+	assert.Zero(t, share)
+	assert.Nil(t, fullest.Limit)
+	gone := f.Add(daytonatest.Seed{State: "error", Reason: "internal error"})
+	require.NoError(t, c.Terminate(t.Context(), gone, providers.TerminateOptions{Delete: true}))
+	quotas, err = c.Quota(t.Context())
+	require.NoError(t, err)
+	assert.Len(t, quotas, 3)
+}
+
 func TestAnAddressWithoutItsPrefixIsExplained(t *testing.T) {
 	t.Parallel()
 	f := daytonatest.New(t, daytonatest.Options{})

@@ -254,17 +254,19 @@ func (c *Client) toolboxHealth(h providers.Health, err error) providers.Health {
 }
 
 // Quota reads the limits of the organization, by region. The organization of a key is known
-// from the settings or from any sandbox.
+// from the settings or from any sandbox; without both nothing is used of limits that are not known.
 func (c *Client) Quota(ctx context.Context) ([]providers.Quota, error) {
-	id := c.knownAccount()
-	if id == "" {
-		if err := c.eachRow(ctx, listQuery(providers.Query{}), func(wireSandbox) bool { return false }); err != nil {
+	for _, query := range []url.Values{listQuery(providers.Query{}), hiddenQuery("")} { // hidden ones use quota, too
+		if c.knownAccount() != "" {
+			break
+		}
+		if err := c.eachRow(ctx, query, func(wireSandbox) bool { return false }); err != nil {
 			return nil, err
 		}
-		id = c.knownAccount()
 	}
+	id := c.knownAccount()
 	if id == "" {
-		return nil, c.Fault(fault.KindUnsupported, "quota", "the organization is unknown while it has no sandbox").WithHint("set DAYTONA_ORGANIZATION_ID")
+		return []providers.Quota{{Name: "sandboxes", Unit: "sandboxes", Used: new(0.0)}}, nil
 	}
 	var w wireUsage
 	if _, err := c.API.JSON(ctx, httpx.Request{Op: "quota", Path: httpx.Path("organizations", id, "usage")}, &w); err != nil {

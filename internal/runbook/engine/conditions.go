@@ -2,13 +2,12 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"sbx/internal/check"
 	"sbx/internal/cond"
+	"sbx/internal/ops"
 	"sbx/internal/ops/look"
 	"sbx/internal/runbook"
 	"sbx/internal/sandbox"
@@ -115,29 +114,21 @@ func (r *runner) checkEvidence(names []string) []string {
 	return all
 }
 
-// targetText is a figure beside its target.
-func targetText(c look.TargetCheck) string { return figureText(c.Figure, c.Outcome) }
+// targetText is a figure beside its target, with the word of verify for it.
+func targetText(c look.TargetCheck) string { return figureText(c.Figure, strings.ToLower(c.Word())) }
 
-func figureText(f task.Figure, v sandbox.Verdict) string {
+func figureText(f task.Figure, word string) string {
 	value := "not known"
 	if f.Value != nil {
-		value = amountText(*f.Value, f.Unit)
+		value = ops.FigureText(*f.Value, f.Unit)
 	}
-	if f.Target.Sign == "" {
+	switch bound := ", target " + f.Target.Sign + " " + ops.FigureText(f.Target.Bound, f.Unit); {
+	case f.Target.Sign == "":
 		return value
-	}
-	word := map[sandbox.Verdict]string{sandbox.True: "met", sandbox.False: "missed", sandbox.Unknown: "not known whether it is met"}[v]
-	return fmt.Sprintf("%s, target %s %s: %s", value, f.Target.Sign, amountText(f.Target.Bound, f.Unit), word)
-}
-
-func amountText(v float64, unit task.Unit) string {
-	switch unit {
-	case task.UnitShare:
-		return strconv.FormatFloat(v*100, 'f', 1, 64) + "%"
-	case task.UnitSeconds:
-		return strconv.FormatFloat(v, 'f', 0, 64) + "s"
+	case f.Value == nil && word != "missed":
+		return word + bound
 	default:
-		return strconv.FormatFloat(v, 'f', -1, 64)
+		return value + bound + ": " + word
 	}
 }
 

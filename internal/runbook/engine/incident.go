@@ -155,7 +155,7 @@ func (r *Run) incidentSteps() []incidents.Step {
 		}
 		at = cmp.Or(s.EndedAt, at)
 		step := incidents.Step{
-			Run: r.ID, Runbook: r.Runbook, Actor: incident.Actor(r.Actor), ID: s.ID, Title: s.Title, Kind: string(s.Kind), State: string(s.State), Verdict: string(s.Verdict),
+			Run: r.ID, Runbook: r.Runbook, Actor: incident.Actor(r.Actor), ID: s.ID, Number: s.Number, Word: s.Word, Title: s.Title, Kind: string(s.Kind), State: string(s.State), Verdict: string(s.Verdict),
 			Text: cmp.Or(s.Reason, strings.Join(s.Evidence, "; ")), ETA: s.ETA, Took: s.Took, Began: s.BeganAt, Ended: at,
 		}
 		var answers []string
@@ -194,7 +194,7 @@ func (r *Run) incidentCalls() []incidents.Escalation {
 		if c.Verdict != sandbox.True {
 			continue
 		}
-		why := strings.TrimSuffix(c.When+": "+c.Text, ": ")
+		why := strings.TrimSuffix(runbook.NameCauses(c.When)+": "+c.Text, ": ")
 		all = append(all, incidents.Escalation{
 			At: r.lastAt(), Who: r.Actor.Who, Host: r.Actor.Host, Verb: "runbook run", Why: ops.WithDetail(why, strings.Join(c.Evidence, "; ")),
 			Alert: c.Alert, To: []string{ops.WithDetail(c.Name, c.Channel)}, Call: true,

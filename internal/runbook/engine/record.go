@@ -103,6 +103,8 @@ type Resumption struct {
 // Step is one step of a run.
 type Step struct {
 	ID        string           `json:"id"`
+	Number    string           `json:"number,omitempty"` // as runbook.Heading; "" = an earlier version has recorded it
+	Word      string           `json:"word,omitempty"`
 	Section   string           `json:"section"` // "diagnosis", "cause THEORY", "procedure ID", "verification"
 	Title     string           `json:"title"`
 	Kind      runbook.StepKind `json:"kind"`
@@ -118,6 +120,11 @@ type Step struct {
 	Evidence  []string         `json:"evidence,omitempty"`
 	DependsOn string           `json:"depends_on,omitempty"` // of a dry run: the step whose result decides
 	Act       *Act             `json:"act,omitempty"`
+}
+
+// Heading is where the step stands in its runbook.
+func (s *Step) Heading() runbook.Heading {
+	return runbook.Heading{Number: s.Number, Word: s.Word, Title: s.Title}
 }
 
 // Sections of a run. Those of causes and procedures have the id behind a blank.

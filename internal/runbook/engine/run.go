@@ -238,11 +238,13 @@ func (r *runner) sections() []section {
 
 // planSteps puts all steps on record. Those of procedures that were not chosen are not selected.
 func (r *runner) planSteps() {
+	outline := r.book.Outline()
 	for _, s := range r.sections() {
 		id, procedure := strings.CutPrefix(s.name, SectionProcedure+" ")
 		for _, step := range s.steps {
+			at := outline.Of(step.ID)
 			one := Step{
-				ID: string(step.ID), Section: s.name, Title: r.fill(step.Heading()), Kind: step.Kind(), State: Pending, ETA: step.Duration(),
+				ID: string(step.ID), Number: at.Number, Word: at.Word, Section: s.name, Title: r.fill(step.Heading()), Kind: step.Kind(), State: Pending, ETA: step.Duration(),
 				Condition: string(step.Check + step.WaitUntil),
 			}
 			if procedure && !r.isChosen(id) {

@@ -152,14 +152,14 @@ func readVerify(ctx context.Context, env *ops.Env, watch ops.Observer, dry bool)
 	}
 	got := reading{source: fromVerify, answers: map[string][]Answer{}, lost: v.Errors}
 	for _, c := range v.Checks {
-		got.answers["verify"] = append(got.answers["verify"], Answer{Question: c.Title, Answer: targetText(c), Known: c.Outcome != sandbox.Unknown, By: "verify"})
+		got.answers["verify"] = append(got.answers["verify"], Answer{Question: c.Title, Answer: targetText(c), Known: c.Met() != sandbox.Unknown, By: "verify"})
 	}
 	got.add = func(f *facts) {
 		f.verified = v
 		f.addSubjects(v.Subjects)
 		checks := map[string]sandbox.Verdict{}
 		for _, c := range v.Checks {
-			checks[c.ID] = c.Outcome
+			checks[c.ID] = c.Met()
 		}
 		for _, have := range f.each() {
 			have.Checks = checks
@@ -244,7 +244,8 @@ func readTasks(ctx context.Context, env *ops.Env) reading {
 	said := []Answer{{Question: "how many tasks are on record of the last day?", Answer: strconv.Itoa(len(report.Tasks)), Known: true, By: "tasks"}}
 	for _, f := range report.Figures {
 		if v := f.Verdict(); v != sandbox.Unknown {
-			said = append(said, Answer{Question: f.Title, Answer: figureText(f, v), Known: true, By: "tasks"})
+			word := map[sandbox.Verdict]string{sandbox.True: "met", sandbox.False: "missed"}[v]
+			said = append(said, Answer{Question: f.Title, Answer: figureText(f, word), Known: true, By: "tasks"})
 		}
 	}
 	return reading{source: fromTasks, answers: map[string][]Answer{"tasks": said}, add: func(f *facts) { f.addSubjects(subjects) }}

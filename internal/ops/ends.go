@@ -1,0 +1,49 @@
+package ops
+
+import (
+	"fmt"
+	"slices"
+
+	"sbx/internal/cleanup"
+	"sbx/internal/sandbox"
+)
+
+// MitigatingVerbs are those whose ends mitigate an incident; what a runbook ends is in the journals of these. Tasks end
+// sandboxes all day.
+func MitigatingVerbs() []string { return []string{VerbTerminate, VerbCleanup, VerbReconcile} }
+
+// Ends counts the sandboxes whose end was requested, each by its newest request.
+type Ends struct {
+	Requested int
+	Proved    int
+}
+
+// CountEnds counts those of mitigating verbs, of acts in any order.
+func CountEnds(acts []cleanup.Act) Ends {
+	newest := map[sandbox.Ref]cleanup.Act{}
+	for _, a := range acts {
+		if a.Ends() && slices.Contains(MitigatingVerbs(), a.Verb) && !a.At.Before(newest[a.Ref].At) {
+			newest[a.Ref] = a
+		}
+	}
+	var e Ends
+	for _, a := range newest {
+		switch a.Outcome {
+		case sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone:
+			e.Proved++
+		case sandbox.OutcomeSkipped, sandbox.OutcomeChanged, sandbox.OutcomeNotAttempted:
+			continue
+		case sandbox.OutcomeAccepted, sandbox.OutcomeStuck, sandbox.OutcomeFailed:
+		}
+		e.Requested++
+	}
+	return e
+}
+
+// Text says how many have ended: "26 of 26 ended, verified"; "" = nothing was requested.
+func (e Ends) Text() string {
+	if e.Requested == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d ended, verified", e.Proved, e.Requested)
+}
