@@ -50,15 +50,7 @@ func newRunbookRun(d *Deps) *cobra.Command {
 		Example: "sbx runbook run sandbox-stuck --dry-run\n" +
 			"sbx runbook run sandbox-stuck --yes --max-delete 5\n" +
 			"sbx runbook run sigkill-137 --ref local/k3v9x2mq7a",
-		Args: func(_ *cobra.Command, args []string) error {
-			switch {
-			case o.resume != "" && (len(args) > 0 || o.file != ""):
-				return fault.Usage("--resume goes on with the runbook of the run, so an id and --file have no meaning with it")
-			case o.resume != "":
-				return nil
-			}
-			return oneRunbook(&o.file)(cmdNamed("run"), args)
-		},
+		Args:              o.checkArgs,
 		ValidArgsFunction: d.completeRunbooks,
 	}
 	f := cmd.Flags()
@@ -92,6 +84,17 @@ func newRunbookRun(d *Deps) *cobra.Command {
 
 // cmdNamed is a command for the words of an error alone.
 func cmdNamed(name string) *cobra.Command { return &cobra.Command{Use: name} }
+
+// checkArgs refuses more than one way to name what is run.
+func (o *runbookRunOptions) checkArgs(_ *cobra.Command, args []string) error {
+	switch {
+	case o.resume != "" && (len(args) > 0 || o.file != ""):
+		return fault.Usage("--resume goes on with the runbook of the run, so an id and --file have no meaning with it")
+	case o.resume != "":
+		return nil
+	}
+	return oneRunbook(&o.file)(cmdNamed("run"), args)
+}
 
 func (o *runbookRunOptions) readRequest(ctx context.Context, d *Deps, p *output.Printer, limited bool, args []string) (engine.Request, error) {
 	req := engine.Request{

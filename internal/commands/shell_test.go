@@ -67,7 +67,7 @@ func TestAShellThatShowsNothingIsGivenUp(t *testing.T) {
 				<-ctx.Done()
 			}
 			b.adjust = func(d *Deps) {
-				d.Process.Stdin.Reader = io.MultiReader(strings.NewReader(typed), blocked{t.Context()})
+				d.Process.Stdin.Reader = io.MultiReader(strings.NewReader(typed), blocked(t.Context().Done()))
 			}
 			began := time.Now()
 			r := b.run(t, "shell prod/aaaa")
@@ -100,10 +100,10 @@ func TestAShellThatWasSeenIsNotGivenUp(t *testing.T) {
 	})
 }
 
-// blocked is a terminal on which nobody types.
-type blocked struct{ ctx context.Context }
+// blocked is a terminal on which nobody types until it is closed.
+type blocked <-chan struct{}
 
 func (b blocked) Read([]byte) (int, error) {
-	<-b.ctx.Done()
+	<-b
 	return 0, io.EOF
 }

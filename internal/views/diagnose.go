@@ -256,7 +256,7 @@ func stuckStep(id string) string {
 
 // planStep plans the end of all that are stuck, with the flags without which a cleanup keeps them.
 func (d Investigation) planStep() step {
-	plan := step{fmt.Sprintf("%d", d.Census.Stuck), "cleanup --stuck"}
+	plan := step{strconv.FormatInt(d.Census.Stuck, 10), "cleanup --stuck"}
 	unowned := 0
 	for _, n := range d.Unowned {
 		unowned += n

@@ -74,15 +74,15 @@ func reportHeading(r *incidents.IncidentReport) (what, title string) {
 
 // doneText is what was done in the time of a report, and how the sandboxes stood at its end.
 func doneText(r *incidents.IncidentReport) string {
-	text := cmp.Or(ops.CountEnds(r.Acts).Text(), "nothing was ended")
+	parts := []string{cmp.Or(ops.CountEnds(r.Acts).Text(), "nothing was ended")}
 	for _, f := range r.Figures {
 		switch word := map[string]string{ops.FigureStuck: "stuck", ops.FigureUnjudged: "not judged"}[f.Name]; {
 		case word == "", f.After == nil, f.Name == ops.FigureUnjudged && *f.After == 0:
 		default:
-			text += fmt.Sprintf("; %d %s", *f.After, word)
+			parts = append(parts, fmt.Sprintf("%d %s", *f.After, word))
 		}
 	}
-	return text
+	return strings.Join(parts, "; ")
 }
 
 // spanText is the time of a report.

@@ -127,8 +127,10 @@ type TargetItem struct {
 func VerifyColumns() []output.Column[*look.VerifyResult] { return output.Columns(verificationItem) }
 
 func verificationItem(r *look.VerifyResult) VerificationItem {
-	item := VerificationItem{Verdict: r.Verdict(), At: output.Time(r.At), Rounds: r.Rounds, Checks: make([]TargetItem, len(r.Checks)), Alerts: alertItems(r.Alerts),
-		Requested: r.Done.Requested, Ended: r.Done.Proved, WithinSeconds: output.Seconds(look.EndedWithin), Stuck: r.Stuck, Unjudged: r.Unjudged}
+	item := VerificationItem{
+		Verdict: r.Verdict(), At: output.Time(r.At), Rounds: r.Rounds, Checks: make([]TargetItem, len(r.Checks)), Alerts: alertItems(r.Alerts),
+		Requested: r.Done.Requested, Ended: r.Done.Proved, WithinSeconds: output.Seconds(look.EndedWithin), Stuck: r.Stuck, Unjudged: r.Unjudged,
+	}
 	for i, c := range r.Checks {
 		item.Checks[i] = TargetItem{
 			ID: c.ID, Title: c.Title, Verdict: c.Outcome, NoData: c.NoData, Value: roundedOrNil(c.Value), Unit: string(c.Unit), Target: targetValue(c.Figure),

@@ -74,9 +74,7 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runb
 	planned := recorded(p.all())
 	rec.Act = &Act{Action: string(s.Act.Action), Line: actLine(r.fill(s.Act.Command()), planned), Gate: gateWord(s, p), Targets: planned, Kept: p.kept, Expect: string(s.Expect), Outcomes: earlier(before, planned)}
 	r.addWaysOn(rec.Act, p)
-	if before != nil {
-		rec.Act.IntentAt, rec.Act.EndedAt, rec.Act.RunID = before.IntentAt, before.EndedAt, before.RunID
-	}
+	rec.Act.goOn(before)
 	switch {
 	case p.Refused != nil && !r.watch.Attended() && !r.run.DryRun: // other flags may allow it
 		return r.wait(rec, p.Refused)
@@ -94,9 +92,7 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runb
 		r.dependsOn = rec.ID
 		return nil
 	}
-	if before != nil {
-		p.Objection = strings.TrimPrefix(p.Objection+"; it was begun before, at "+before.IntentAt.Format(time.RFC3339)+", and was interrupted", "; ")
-	}
+	p.Objection = before.beganBefore(p.Objection)
 	if more := added(shown, planned); len(more) > 0 && !r.watch.Attended() {
 		return r.wait(rec, fault.New(fault.KindRefused, "the plan of the step %s has %d more than the one that was shown: %s", s.ID, len(more), strings.Join(more[:min(len(more), maxNamed)], ", ")).
 			WithHint("this plan is on record now: see it with `%s runbook status %s`; %s", r.env.Process.Name(), r.run.ID, r.goOnHint(fmt.Sprintf("--yes --max-delete %d", len(p.Targets)))))
@@ -109,6 +105,21 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runb
 		return nil
 	}
 	return r.prove(ctx, s, rec)
+}
+
+// goOn takes over what is known of an act that was interrupted; nil = there was none.
+func (a *Act) goOn(before *Act) {
+	if before != nil {
+		a.IntentAt, a.EndedAt, a.RunID = before.IntentAt, before.EndedAt, before.RunID
+	}
+}
+
+// beganBefore is an objection that says of an act that it was interrupted; nil = there was none.
+func (a *Act) beganBefore(objection string) string {
+	if a == nil {
+		return objection
+	}
+	return strings.TrimPrefix(objection+"; it was begun before, at "+a.IntentAt.Format(time.RFC3339)+", and was interrupted", "; ")
 }
 
 // declined is the reason of a step that a person did not want.

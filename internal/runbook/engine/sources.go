@@ -244,7 +244,10 @@ func readTasks(ctx context.Context, env *ops.Env) reading {
 	said := []Answer{{Question: "how many tasks are on record of the last day?", Answer: strconv.Itoa(len(report.Tasks)), Known: true, By: "tasks"}}
 	for _, f := range report.Figures {
 		if v := f.Verdict(); v != sandbox.Unknown {
-			word := map[sandbox.Verdict]string{sandbox.True: "met", sandbox.False: "missed"}[v]
+			word := "met"
+			if v == sandbox.False {
+				word = "missed"
+			}
 			said = append(said, Answer{Question: f.Title, Answer: figureText(f, word), Known: true, By: "tasks"})
 		}
 	}
