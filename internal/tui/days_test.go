@@ -59,6 +59,49 @@ func (s manyProfiles) Round(ctx context.Context, profile string) look.LiveRound 
 	return r
 }
 
+// TestWhatAnotherHasEndedLosesItsMark, and a plan is about what is left.
+func TestWhatAnotherHasEndedLosesItsMark(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	s.plan = planOf(1, "1")
+	m := board(t, s, 80, 24)
+	press(m, "a")
+	require.Len(t, m.marked, 4)
+	r := s.Round(t.Context(), "e2b")
+	r.Rows = r.Rows[1:]
+	m.Update(roundMsg{r})
+	require.Len(t, m.marked, 3)
+	open(t, m, "x")
+	require.Len(t, s.boxes, 3)
+	for _, box := range s.boxes {
+		assert.NotEqual(t, "i0a4k2m9p1r7t3v5x8z2b", box.ID)
+	}
+}
+
+// TestANameOf200LettersWithEscapes moves nothing on the screen.
+func TestANameOf200LettersWithEscapes(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	s.rounds["e2b"].Rows[0].Sandbox.Name = strings.Repeat("\x1b[2Jname\t\u202e日本", 20)
+	s.rounds["e2b"].Rows[0].Sandbox.Labels = map[string]string{"\x1b]0;x\a": strings.Repeat("\n", 200)}
+	for _, size := range [][2]int{{60, 18}, {80, 24}, {120, 40}} {
+		m := board(t, s, size[0], size[1])
+		for _, key := range []string{"", "2", "6", "7", "esc", "space"} {
+			if key != "" {
+				press(m, key)
+			}
+			lines := m.Frame()
+			require.Len(t, lines, size[1])
+			for _, line := range lines {
+				assert.LessOrEqual(t, output.Width(line), size[0])
+				assert.NotContains(t, line, "\x1b[2J")
+				assert.NotContains(t, line, "\x1b]")
+				assert.NotContains(t, line, "\u202e")
+			}
+		}
+	}
+}
+
 // TestTwentyProfiles of which all but one hang: each is asked once, and the one that answers is shown, worked
 // with and asked again meanwhile.
 func TestTwentyProfiles(t *testing.T) {

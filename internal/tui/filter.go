@@ -58,9 +58,12 @@ func hasAll(text string, words []string) bool {
 	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
 }
 
-// toLook are the rows that a look is for, by their urgency.
+// toLook are the rows that a look is for, by their urgency: the suspects that an open step is about, then those on the screen.
 func (m *Model) toLook() []*row {
 	rows := m.shown()
+	if step := m.openStep(); step >= stepStuck && step <= stepUsage {
+		rows = append(slices.Clone(m.steps.suspects), rows...)
+	}
 	if m.want.where.NeedsLook() {
 		rows = append(slices.Clip(rows), m.undecided...)
 	}

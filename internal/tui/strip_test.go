@@ -112,6 +112,23 @@ func take(m *Model, cmd tea.Cmd) {
 	}
 }
 
+// TestAnOpenStepReadsItsSuspects, wherever the table stands.
+func TestAnOpenStepReadsItsSuspects(t *testing.T) {
+	t.Parallel()
+	s := newScene()
+	m := board(t, s, 80, 24)
+	m.openTab(tabWorking)
+	m.looked = map[sandbox.Ref]*look.LiveLook{}
+	s.looks = nil
+	press(m, "4")
+	m.looking = false
+	cmd := m.lookDue(noon())
+	require.NotNil(t, cmd)
+	take(m, cmd)
+	require.NotEmpty(t, s.looks)
+	assert.Equal(t, s.rounds["e2b"].Rows[0].Sandbox.Ref(), s.looks[0][0].Ref(), "it is stuck")
+}
+
 // TestTheStripHasItsPlace at every size: lines three and four, seven equal cells.
 func TestTheStripHasItsPlace(t *testing.T) {
 	t.Parallel()
