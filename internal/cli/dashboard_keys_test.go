@@ -124,7 +124,7 @@ func TestAnIncidentByKeysAlone(t *testing.T) {
 		t.Parallel()
 		env := []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
 		x := openTerminal(t, env, filepath.Join(bin, "staged-incident"), "-idle", "--", sbx)
-		x.waitFor("[All 300]")
+		x.waitFor("All 300")
 		workThroughRunbook(x, 26)
 	})
 }
