@@ -64,6 +64,6 @@ func TestALookTellsWhyAndWhatCameOut(t *testing.T) {
 	require.Greater(t, len(looks[0].Causes), 1)
 	assert.Equal(t, sandbox.CauseBusyLoop, looks[0].Causes[0].Cause)
 	assert.NotEmpty(t, looks[0].Causes[1].WhyNot)
-	assert.Regexp(t, `^busy loop: it is in a busy loop \(`, live.WhyStuck(looks[0].Sandbox.Ref()), "the reason of a plan")
+	assert.Regexp(t, `^busy loop \(age `, live.WhyStuck(looks[0].Sandbox.Ref()), "the reason of a plan")
 	assert.Empty(t, live.WhyStuck(sandbox.Ref{Provider: "prod", ID: "another"}))
 }

@@ -34,9 +34,21 @@ type Verdict struct {
 	Looked     bool      // the sandbox itself was asked, whatever the result
 }
 
-// WithCause is the reason of a verdict behind its cause, as a plan shows why it ends a sandbox.
+// WithCause is the reason of a verdict behind its cause, as a plan shows why it ends a sandbox: "busy loop (age 30m, cpu
+// 98%)". A reason that names the cause does not name it twice.
 func WithCause(cause, reason string) string {
-	return strings.TrimPrefix(cause+": "+strings.TrimPrefix(reason, "stuck: "), ": ")
+	reason = strings.TrimPrefix(reason, "stuck: ")
+	if _, rest, names := strings.Cut(reason, cause); names && cause != "" {
+		return cause + rest
+	}
+	return strings.TrimPrefix(cause+": "+reason, ": ")
+}
+
+// CauseIn is the cause of such a reason.
+func CauseIn(reason string) string {
+	named, _, _ := strings.Cut(reason, ": ")
+	named, _, _ = strings.Cut(named, " (")
+	return named
 }
 
 // Judge decides by the record of a sandbox and by what was observed.

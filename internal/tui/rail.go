@@ -239,6 +239,9 @@ func (m *Model) runFacts() []fact {
 			newest = i
 		}
 	}
+	if n := len(r.view.Acts); n > 0 && !r.over && r.view.Acts[n-1].Over {
+		facts = append(facts, fact{text: "  " + m.cells.Fit("at work", 11) + "7 the targets are read until they hold, for two minutes at most; key 7 shows them", tone: output.Accent, bold: true})
+	}
 	if len(r.view.Causes)+len(r.view.Acts) == 0 && !r.over {
 		facts = append(facts, fact{text: "it counts, judges and names the causes first ...", tone: output.Muted})
 	}

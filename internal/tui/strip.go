@@ -127,7 +127,7 @@ func (m *Model) setListed(set setCell) {
 		set(stepStuck, output.Bad, "%d of %d", stuck, all)
 		set(stepEnd, output.Warn, "%d: key 6", stuck)
 	case s.all[tabUnjudged] > 0:
-		set(stepStuck, output.Warn, "0, %d open", s.all[tabUnjudged])
+		set(stepStuck, output.Warn, "0, %d ?", s.all[tabUnjudged])
 		set(stepEnd, output.Plain, "none")
 	default:
 		set(stepStuck, output.Good, "0 of %d", all)
@@ -139,8 +139,8 @@ func (m *Model) setListed(set setCell) {
 func (m *Model) setLooked(set setCell) {
 	suspects := m.steps.all[tabStuck] + m.steps.all[tabRisk]
 	if suspects == 0 {
-		set(stepLogs, output.Plain, "no suspect")
-		set(stepUsage, output.Plain, "no suspect")
+		set(stepLogs, output.Plain, "none")
+		set(stepUsage, output.Plain, "none")
 		return
 	}
 	known := m.steps.looked

@@ -56,7 +56,7 @@ func TestTheStripFollowsTheWorld(t *testing.T) {
 	assert.Equal(t, "at work", figuresOf(m)["end"])
 	m.Update(doneMsg{m.act, ops.ActResult{Endings: []sandbox.Ending{{Ref: box.Sandbox.Ref(), Outcome: sandbox.OutcomeVerified}}}})
 	after := figuresOf(m)
-	assert.Equal(t, []string{"3", "0, 1 open", "none", "1 gone"}, []string{after["count"], after["stuck"], after["end"], after["verify"]})
+	assert.Equal(t, []string{"3", "0, 1 ?", "none", "1 gone"}, []string{after["count"], after["stuck"], after["end"], after["verify"]})
 	assert.Contains(t, screen(m), "last: 1 ended, verified")
 	m.Update(doneMsg{m.act, ops.ActResult{Endings: []sandbox.Ending{{Outcome: sandbox.OutcomeAccepted}}}})
 	assert.Equal(t, "1 unproved", figuresOf(m)["verify"])

@@ -10,6 +10,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/runbook"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // group is the part of a plan that is asked for by itself: the targets with one cause, of the operator or not.
@@ -144,7 +145,7 @@ func (r *runner) wasDeclined(p *actPlan) bool {
 func (r *runner) leftText() string {
 	counts := map[string]int{}
 	for _, t := range r.left() {
-		name, _, _ := strings.Cut(t.Reason, ": ")
+		name := triage.CauseIn(t.Reason)
 		counts[name]++
 	}
 	var parts []string

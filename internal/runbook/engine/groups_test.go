@@ -76,7 +76,7 @@ func TestARunEndsAllThatIsStuck(t *testing.T) {
 			unowned := strings.HasPrefix(q.Targets[0].Ref.ID, "their")
 			assert.Equal(t, unowned, strings.Contains(q.Objection, "not yours") && strings.Contains(q.Objection, "--unowned"), q.Objection)
 			for _, target := range q.Targets {
-				assert.Regexp(t, `^(busy loop|silent): .{20,}`, target.Reason)
+				assert.Regexp(t, `^(busy loop|silent) \(age .{20,}`, target.Reason)
 				assert.NotContains(t, target.Reason, "named by hand")
 			}
 		}
