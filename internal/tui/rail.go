@@ -239,7 +239,7 @@ func (m *Model) runFacts() []fact {
 			newest = i
 		}
 	}
-	if n := len(r.view.Acts); n > 0 && !r.over && r.view.Acts[n-1].Over {
+	if r.verifies() {
 		facts = append(facts, fact{text: "  " + m.cells.Fit("at work", 11) + "7 the targets are read until they hold, for two minutes at most; key 7 shows them", tone: output.Accent, bold: true})
 	}
 	if len(r.view.Causes)+len(r.view.Acts) == 0 && !r.over {
@@ -261,6 +261,12 @@ func (m *Model) runFacts() []fact {
 		facts = append(facts, m.runFact(c))
 	}
 	return facts
+}
+
+// verifies says that the acts of the run are over, and its targets are read.
+func (r *rail) verifies() bool {
+	n := len(r.view.Acts)
+	return n > 0 && !r.over && r.view.Acts[n-1].Over
 }
 
 // runFact is a cause or an act with its state, its answer and its time.
