@@ -105,9 +105,9 @@ func (s staged) verdicts(t *testing.T) map[string]map[string]string {
 		note("over", surface+" R4", fieldOf(t, flags, "id", "R4", "verdict") == "true" && fieldOf(t, flags, "id", "R4", "severity") != "info")
 		note("timeouts", surface+" R12", fieldOf(t, flags, "id", "R12", "verdict"))
 	}
-	note("over", "stats page", strings.Contains(page, " of 20 OVER"))
-	note("timeouts", "stats page", strings.Contains(page, "% of 5% OVER"))
-	note("degraded", "stats page", strings.Contains(page, "% of 5% OVER") || strings.Contains(page, "degraded"))
+	note("over", "stats page", strings.Contains(page, " of 20 ALERT"))
+	note("timeouts", "stats page", strings.Contains(page, "% of 5% ALERT"))
+	note("degraded", "stats page", strings.Contains(page, "% of 5% ALERT") || strings.Contains(page, "degraded"))
 	note("cleanup", "diagnose R55", negated(fieldOf(t, diagnosis["flags"], "id", "R55", "verdict")))
 
 	verify := run("verify -o json").item(t)

@@ -149,7 +149,7 @@ func (r StatsRow) ActiveText() string {
 	text := strconv.FormatInt(*r.Counts.Active, 10) + " of " + strconv.Itoa(r.Limits.ActiveMax)
 	switch {
 	case r.overActiveLimit():
-		return text + " OVER"
+		return text + " ALERT"
 	case check.ActiveOver().DefaultNote(look.Figures(r).Subject()) != "":
 		return text + " (default)"
 	}
@@ -221,7 +221,7 @@ func (r StatsRow) RateText() string {
 	text := Decimal(*rate*100, 1) + "% of " + Decimal(r.Limits.TimeoutRateHigh*100, 1) + "%"
 	switch r.timeoutGrade() {
 	case check.GradeAlert:
-		return text + " OVER"
+		return text + " ALERT"
 	case check.GradeDegraded:
 		return text + " degraded"
 	case check.GradeHealthy, check.GradeUnknown:

@@ -50,7 +50,7 @@ func TestFiguresBesideTheirLimits(t *testing.T) {
 		},
 		"over every limit": {
 			active: new(int64(21)), stuck: new(int64(1)), ended: new(int64(100)), late: new(int64(6)), oldest: 10*time.Minute + 1,
-			activeText: "21 of 20 OVER", stuckText: "1 over 10m", rateText: "6% of 5% OVER",
+			activeText: "21 of 20 ALERT", stuckText: "1 over 10m", rateText: "6% of 5% ALERT",
 			activeTone: output.Bad, stuckTone: output.Bad, rateTone: output.Bad, ageTone: output.Warn,
 		},
 		"healthy": {
