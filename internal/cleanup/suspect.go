@@ -14,7 +14,7 @@ import (
 func (r Rule) suspectEdges(ctx context.Context, f *fleet.Fleet, w Environment, judged []Judgement) {
 	all := make([]fleet.Answers, len(judged))
 	for i, j := range judged {
-		all[i] = fleet.Answers{Sandbox: j.Sandbox, Verdict: j.answers}
+		all[i] = fleet.Answers{Ref: j.Sandbox.Ref(), State: j.Sandbox.State, Verdict: j.answers}
 	}
 	suspected := f.SuspectedEdges(ctx, all)
 	for i := range judged {

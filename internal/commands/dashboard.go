@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -79,6 +80,10 @@ func (d *Deps) opensDashboard() bool {
 	return d.Process.Stdin.TTY && d.Process.Stdout.TTY && d.Process.Getenv("TERM") != "dumb" && !output.Accessible(d.Process)
 }
 
+// screenGarbage is how much the memory of a dashboard may grow between two collections, in percent. Unlike other verbs it
+// is open for hours beside other programs, and most of its memory is the fleet, which stays (docs/PERFORMANCE.md).
+const screenGarbage = 25
+
 func (d *Deps) runDashboard(ctx context.Context, p *output.Printer) error {
 	c, err := d.Config()
 	if err != nil {
@@ -97,6 +102,7 @@ func (d *Deps) runDashboard(ctx context.Context, p *output.Printer) error {
 	terminal := d.dashboardTerminal(p)
 	terminal.Shell, terminal.Keys, terminal.Divert, terminal.Mouse = d.dashboardShell, c.Keys, p.Divert, c.Mouse
 	terminal.Operator = d.Process.User() + "@" + d.Process.Host
+	defer debug.SetGCPercent(debug.SetGCPercent(screenGarbage))
 	err = tui.Run(ctx, source, d.Now, terminal)
 	if source.left.ID != "" {
 		p.Note(fmt.Sprintf("the run %[2]s is not over: `%[1]s runbook run --resume %[2]s` goes on with it", d.Process.Name(), source.left.ID))

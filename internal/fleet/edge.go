@@ -22,9 +22,11 @@ type answersCount struct {
 	others      []sandbox.Ref // that were not asked, at most controls
 }
 
-// Answers is what a running sandbox answered; "" = it was not asked.
+// Answers is what a running sandbox answered; "" = it was not asked. It has no more of the record: there may be ten
+// thousand of them.
 type Answers struct {
-	Sandbox sandbox.Sandbox
+	Ref     sandbox.Ref
+	State   sandbox.State
 	Verdict sandbox.Verdict
 }
 
@@ -34,13 +36,14 @@ type Answers struct {
 func (f *Fleet) SuspectedEdges(ctx context.Context, all []Answers) map[string]error {
 	counts := map[string]*answersCount{}
 	for _, a := range all {
-		if m, err := f.findMember(a.Sandbox.Provider); err != nil || !m.Remote || a.Sandbox.State != sandbox.StateRunning {
+		profile := a.Ref.Provider
+		if m, err := f.findMember(profile); err != nil || !m.Remote || a.State != sandbox.StateRunning {
 			continue
 		}
-		if counts[a.Sandbox.Provider] == nil {
-			counts[a.Sandbox.Provider] = &answersCount{}
+		if counts[profile] == nil {
+			counts[profile] = &answersCount{}
 		}
-		counts[a.Sandbox.Provider].add(a)
+		counts[profile].add(a)
 	}
 	maps.DeleteFunc(counts, func(_ string, c *answersCount) bool {
 		return c.dead < leastDead || c.alive > 0 || f.anyAnswers(ctx, c.others)
@@ -59,7 +62,7 @@ func (c *answersCount) add(a Answers) {
 	case a.Verdict == sandbox.True:
 		c.alive++
 	case len(c.others) < controls:
-		c.others = append(c.others, a.Sandbox.Ref())
+		c.others = append(c.others, a.Ref)
 	}
 }
 
@@ -77,12 +80,14 @@ func (f *Fleet) anyAnswers(ctx context.Context, refs []sandbox.Ref) bool {
 func (f *Fleet) doubtEdges(ctx context.Context, judged []Judged, how Judging) {
 	mine := make(map[sandbox.Ref]bool, len(judged))
 	all := make([]Answers, 0, len(judged)+len(how.Beside))
-	for _, j := range judged {
-		mine[j.Sandbox.Ref()] = true
-		all = append(all, Answers{j.Sandbox, j.Answered})
+	for i := range judged {
+		j := &judged[i]
+		ref := j.Sandbox.Ref()
+		mine[ref] = true
+		all = append(all, Answers{ref, j.Sandbox.State, j.Answered})
 	}
 	for _, a := range how.Beside {
-		if !mine[a.Sandbox.Ref()] {
+		if !mine[a.Ref] {
 			all = append(all, a)
 		}
 	}

@@ -53,7 +53,7 @@ func TestAnEdgeThatDeniesAllCondemnsNone(t *testing.T) {
 			}
 			how := fleet.Judging{Now: time.Now, Thresholds: func(sandbox.Sandbox) triage.Thresholds { return triage.DefaultThresholds() }, Look: true}
 			if tc.beside != "" {
-				how.Beside = []fleet.Answers{{Sandbox: items[tc.dead], Verdict: tc.beside}}
+				how.Beside = []fleet.Answers{{Ref: items[tc.dead].Ref(), State: items[tc.dead].State, Verdict: tc.beside}}
 			}
 			f := fleet.New([]fleet.Member{{Provider: p, Remote: !tc.host}}, fleet.Options{Sample: time.Millisecond})
 			stuck, failed := 0, 0

@@ -106,7 +106,7 @@ func NewProfileFigures(records triage.FleetSignals, items []sandbox.Sandbox, at 
 	p := &ProfileFigures{records: records}
 	p.records.MaxSandboxes = nil // the configuration, which only the figures of the profile itself have
 	if items != nil {
-		p.count = newListingCount(items, at)
+		p.count = countListing(ProviderStats{Items: items}.Listed(), len(items), at)
 		slices.SortFunc(p.count.since, time.Time.Compare)
 	}
 	return p

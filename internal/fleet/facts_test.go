@@ -92,7 +92,7 @@ func TestFiguresOfAProfileCountByThreshold(t *testing.T) {
 		items = append(items, sandbox.Sandbox{State: sandbox.StateRunning, CreatedAt: at.Add(-time.Duration(10-i) * time.Minute)})
 	}
 	p := NewProfileFigures(triage.FleetSignals{}, items, at)
-	count := newListingCount(items, at)
+	count := countListing(ProviderStats{Items: items}.Listed(), len(items), at)
 	for _, age := range []time.Duration{0, time.Minute, 5 * time.Minute, 5*time.Minute + 1, time.Hour} {
 		assert.Equal(t, *count.olderThan(age, at), *p.signals(age, at).OverStuckAge, age)
 	}

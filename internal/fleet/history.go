@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -57,8 +58,9 @@ func (noHistory) SandboxSeen(Observation) {}
 // lastListing is the result of the last complete listing of a profile in this process, for
 // observations that need no listing of their own.
 type lastListing struct {
-	mu    sync.Mutex
-	count *listingCount // nil = no complete listing yet
+	mu     sync.Mutex
+	count  *listingCount      // nil = no complete listing yet
+	shared []*sandbox.Sandbox // of the last complete one of LiveStats
 }
 
 // listingCount counts the sandboxes of a listing.
@@ -69,18 +71,23 @@ type listingCount struct {
 	since  []time.Time       // start of each running sandbox of known age, by this machine's clock
 }
 
-func newListingCount(items []sandbox.Sandbox, now time.Time) *listingCount {
-	c := &listingCount{states: make(map[sandbox.State]int64)}
-	for _, s := range items {
+// newListingCount has counted nothing, and has room for about so many.
+func newListingCount(room int) *listingCount {
+	return &listingCount{states: make(map[sandbox.State]int64), since: make([]time.Time, 0, room+room/16)}
+}
+
+func countListing(items iter.Seq[*sandbox.Sandbox], room int, now time.Time) *listingCount {
+	c := newListingCount(room)
+	for s := range items {
 		c.add(s, now)
 	}
 	return c
 }
 
-func (c *listingCount) add(s sandbox.Sandbox, now time.Time) {
+func (c *listingCount) add(s *sandbox.Sandbox, now time.Time) {
 	c.states[s.State]++
 	if s.Failed() && len(c.failed) < maxFailed {
-		c.failed = append(c.failed, s)
+		c.failed = append(c.failed, *s)
 	}
 	if s.State == sandbox.StateTerminating && len(c.ending) < maxEnding {
 		c.ending = append(c.ending, s.ID)
@@ -117,6 +124,20 @@ func (l *lastListing) keepCount(c *listingCount) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.count = c
+}
+
+// rows is how many the last complete listing had.
+func (l *lastListing) rows() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.count == nil {
+		return 0
+	}
+	n := int64(0)
+	for _, of := range l.count.states {
+		n += of
+	}
+	return int(n)
 }
 
 // addTo adds the counts of the listing, if any was complete.
@@ -225,17 +246,17 @@ func (s ProviderStats) Signals(stuckAge time.Duration, now time.Time) triage.Fle
 	sig.TotalCreated, sig.TotalDestroyed, sig.TimedOut = s.Stats.TotalCreated, s.Stats.TotalDestroyed, s.Stats.TimedOut
 	addSample(&sig, now)
 	if s.ItemsErr == nil {
-		sig.OverStuckAge = newListingCount(s.Items, now).olderThan(stuckAge, now)
-		addListedExits(&sig, s.Items)
+		sig.OverStuckAge = countListing(s.Listed(), s.rows(), now).olderThan(stuckAge, now)
+		addListedExits(&sig, s.Listed())
 	}
 	return sig
 }
 
 // addListedExits counts the exits of a listing among the attempts: of sandboxes whose provider
 // tells how they ended. Those of a task of sbx are counted by the task.
-func addListedExits(sig *triage.FleetSignals, items []sandbox.Sandbox) {
+func addListedExits(sig *triage.FleetSignals, items iter.Seq[*sandbox.Sandbox]) {
 	var ended, timedOut int64
-	for _, s := range items {
+	for s := range items {
 		if s.Exit == nil || s.Exit.Class == "" || strings.HasPrefix(s.TaskID, sandbox.TaskIDPrefix) {
 			continue
 		}
@@ -279,39 +300,67 @@ type ProviderStats struct {
 	// Items is the complete listing, for ages and stuck sandboxes. It is nil where ItemsErr
 	// says why it is incomplete.
 	Items    []sandbox.Sandbox
+	Shared   []*sandbox.Sandbox // of LiveStats, in place of Items; nobody may change them
 	ItemsErr error
 	History  triage.FleetSignals // of the profile, from Options.History
 }
+
+// Listed are the sandboxes of the listing.
+func (s ProviderStats) Listed() iter.Seq[*sandbox.Sandbox] {
+	return func(yield func(*sandbox.Sandbox) bool) {
+		for i := range s.Items {
+			if !yield(&s.Items[i]) {
+				return
+			}
+		}
+		for _, one := range s.Shared {
+			if !yield(one) {
+				return
+			}
+		}
+	}
+}
+
+func (s ProviderStats) rows() int { return len(s.Items) + len(s.Shared) }
 
 // Stats reads the figures of every provider at once, in the order of the fleet: the
 // provider's own counters, or the counts of a complete listing. An incomplete listing gives
 // an error and no figures.
 func (f *Fleet) Stats(ctx context.Context) []ProviderStats {
-	return inParallel(f.members, func(m *member) ProviderStats { return f.memberStats(ctx, m, providers.Query{}) })
+	return inParallel(f.members, func(m *member) ProviderStats {
+		return f.memberStats(ctx, m, func(s *ProviderStats, one *Fleet) {
+			if l := one.Collect(ctx, providers.Query{}); l.Complete() {
+				s.Items = l.Items
+			} else {
+				s.ItemsErr = l.Err()
+			}
+		})
+	})
 }
 
-// LiveStats is Stats for a screen that reads them again and again (providers.Query.Live).
+// LiveStats is Stats for a screen that reads them again and again (providers.Query.Live). A sandbox whose record has not
+// changed is the one of the listing before, so that memory holds ten thousand of them once.
 func (f *Fleet) LiveStats(ctx context.Context) []ProviderStats {
-	return inParallel(f.members, func(m *member) ProviderStats { return f.memberStats(ctx, m, providers.Query{Live: true}) })
+	return inParallel(f.members, func(m *member) ProviderStats {
+		return f.memberStats(ctx, m, func(s *ProviderStats, one *Fleet) {
+			s.Shared, s.ItemsErr = m.collectShared(one.List(ctx, providers.Query{Live: true}))
+		})
+	})
 }
 
-func (f *Fleet) memberStats(ctx context.Context, m *member, q providers.Query) ProviderStats {
+func (f *Fleet) memberStats(ctx context.Context, m *member, list func(s *ProviderStats, one *Fleet)) ProviderStats {
 	s := ProviderStats{Provider: m.Provider.Name(), ProviderType: m.Provider.Type(), History: f.o.History.OfProfile(ctx, m.Provider.Name())}
 	if m.MaxSandboxes > 0 {
 		s.History.MaxSandboxes = new(int64(m.MaxSandboxes))
 	}
-	if l := f.withMembers([]*member{m}).Collect(ctx, q); l.Complete() {
-		s.Items = l.Items
-	} else {
-		s.ItemsErr = l.Err()
-	}
+	list(&s, f.withMembers([]*member{m}))
 	if reader, ok := m.countingReader(); ok {
 		s.Stats, s.Err = callWithTimeout(ctx, m, "stats", reader.Stats)
 		return s
 	}
 	s.Counted, s.Err = true, s.ItemsErr
 	if s.Err == nil {
-		s.Stats = newListingCount(s.Items, f.o.Now()).stats()
+		s.Stats = countListing(s.Listed(), s.rows(), f.o.Now()).stats()
 	}
 	return s
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"sync"
-	"time"
 
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -118,6 +118,37 @@ func (f *Fleet) CollectWith(ctx context.Context, q providers.Query, listed func(
 	return l
 }
 
+// collectShared reads the listing of one profile to its end: see Fleet.LiveStats.
+func (m *member) collectShared(rows iter.Seq2[sandbox.Sandbox, error]) ([]*sandbox.Sandbox, error) {
+	m.listing.mu.Lock()
+	before := m.listing.shared
+	m.listing.mu.Unlock()
+	known := make(map[string]*sandbox.Sandbox, len(before))
+	for _, s := range before {
+		known[s.ID] = s
+	}
+	var errs []error
+	all := make([]*sandbox.Sandbox, 0, len(before)+len(before)/16)
+	for item, err := range rows {
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		s := known[item.ID]
+		if s == nil || !s.Equal(&item) {
+			s = new(item)
+		}
+		all = append(all, s)
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	m.listing.mu.Lock()
+	defer m.listing.mu.Unlock()
+	m.listing.shared = all
+	return all, nil
+}
+
 // getByID is the one place where a sandbox is read by its id. A response about another
 // sandbox is fault.KindUnavailable. The returned id is spelled as requested, so that no
 // later request uses an id that was not selected.
@@ -165,11 +196,12 @@ func (m *member) readSandbox(ctx context.Context, word string) (sandbox.Sandbox,
 // listing that was read to its end.
 func (m *member) listRows(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
 	return func(yield func(sandbox.Sandbox, error) bool) {
-		count, complete, now := newListingCount(nil, time.Time{}), coversAll(q) && m.shows == nil, m.now()
-		names := keepNames{}
+		complete, now, names, room := coversAll(q) && m.shows == nil, m.now(), keepNames{}, 0
 		if complete {
-			names.cache = m.names
+			names.cache, room = m.names, m.listing.rows()
+			names.names = slices.Grow(names.names, min(room, maxCachedNames))
 		}
+		count := newListingCount(room)
 		for s, err := range m.Provider.List(ctx, q) {
 			if err == nil && m.hides(s) {
 				continue
@@ -178,7 +210,7 @@ func (m *member) listRows(ctx context.Context, q providers.Query) iter.Seq2[sand
 			if err != nil {
 				complete = false
 			} else {
-				count.add(s, now)
+				count.add(&s, now)
 				names.add(s)
 			}
 			if !yield(s, err) {

@@ -239,3 +239,37 @@ func TestExecHasNoDeadlineOfItsOwn(t *testing.T) {
 		assert.Zero(t, *exit.Code)
 	})
 }
+
+// TestLiveStatsShareWhatHasNotChanged: a record that is as it was is held once, and a listing that fails forgets none.
+func TestLiveStatsShareWhatHasNotChanged(t *testing.T) {
+	t.Parallel()
+	p := fake.New(fake.Options{Name: "prod", PageSize: 2})
+	ids := p.Add(fake.Seed{}, fake.Seed{}, fake.Seed{})
+	f := of(p)
+	read := func() map[string]*sandbox.Sandbox {
+		got := f.LiveStats(t.Context())[0]
+		require.NoError(t, got.ItemsErr)
+		all := map[string]*sandbox.Sandbox{}
+		for s := range got.Listed() {
+			all[s.ID] = s
+		}
+		assert.Len(t, all, len(got.Shared))
+		return all
+	}
+	before := read()
+	require.Len(t, before, 3)
+
+	p.Break(fake.Fault{Op: fake.OpList, Page: 2, Err: planted(fault.KindUnavailable)})
+	failed := f.LiveStats(t.Context())[0]
+	require.Error(t, failed.ItemsErr)
+	assert.Empty(t, failed.Shared)
+	p.Mend()
+
+	require.True(t, p.Change(ids[1], func(s *sandbox.Sandbox) { s.Labels = map[string]string{"team": "tools"} }))
+	after := read()
+	assert.Same(t, before[ids[0]], after[ids[0]])
+	assert.Same(t, before[ids[2]], after[ids[2]])
+	assert.NotSame(t, before[ids[1]], after[ids[1]])
+	assert.Empty(t, before[ids[1]].Labels, "what was shown stays as it was")
+	assert.Equal(t, "tools", after[ids[1]].Labels["team"])
+}

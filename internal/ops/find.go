@@ -25,7 +25,8 @@ func (e *Env) FindOne(ctx context.Context, word string) (*fleet.Fleet, sandbox.S
 
 // JudgeRecord judges a sandbox by its record alone.
 func (e *Env) JudgeRecord(s sandbox.Sandbox) fleet.Judged {
-	return fleet.Judged{Sandbox: s, Verdict: triage.Judge(s, triage.Signals{}, e.Thresholds(s), e.Now())}
+	now := e.Now()
+	return fleet.Judged{Sandbox: s, At: now, Verdict: triage.Judge(s, triage.Signals{}, e.Thresholds(s), now)}
 }
 
 // FindCreatedLimit bounds the look for what a failed create may have made.

@@ -57,7 +57,7 @@ func TestALookTellsWhyAndWhatCameOut(t *testing.T) {
 	p.Add(seed)
 	live, err := look.NewLive(t.Context(), newSite(t, oneProfile, p).env(t, &recorder{}))
 	require.NoError(t, err)
-	looks := live.Look(t.Context(), []sandbox.Sandbox{live.Round(t.Context(), "prod").Rows[0].Sandbox})
+	looks := live.Look(t.Context(), []sandbox.Sandbox{*live.Round(t.Context(), "prod").Rows[0].Sandbox})
 	require.Len(t, looks, 1)
 	require.Len(t, looks[0].Output, 2)
 	assert.Equal(t, "planning step 29", looks[0].Output[1].Text)

@@ -28,6 +28,7 @@ func BenchmarkChangingRefresh(b *testing.B) {
 			case 0:
 				continue
 			case 1:
+				j.Sandbox = new(*j.Sandbox)
 				j.Sandbox.CreatedAt = j.Sandbox.CreatedAt.Add(-time.Duration(rng.IntN(1000)) * time.Second)
 				j.Verdict.Stuck = sandbox.False
 			}

@@ -29,7 +29,7 @@ func TestTheDetailSaysWhyAndWhyNot(t *testing.T) {
 	const life, foot = " life   created 11:15:00\n", " type   sbx terminate e2b/i0a4k2m9p1r7t3v5x8z2b  # end it"
 	assert.Equal(t, head+life+foot, detail(), "nobody looked")
 
-	box := s.rounds["e2b"].Rows[0]
+	box := s.rounds["e2b"].Rows[0].Judged()
 	box.Output = []sandbox.LogLine{{Text: "planning step 3\x1b[2J"}, {Text: "planning step 4"}}
 	seen := look.LiveLook{
 		Judged: box, Usage: &look.SandboxUsage{Sandbox: box.Sandbox, Trend: triage.Trend{CPUPercent: new(98.0)}, Verdict: stuckVerdict()},

@@ -8,7 +8,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"sbx/internal/fleet"
 	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
@@ -56,7 +55,7 @@ type Model struct {
 	act      *act                          // whose page is open; nil = none
 	rail     *rail                         // of the newest run of the runbook; nil = none
 	steps    steps                         // of the runbook
-	gone     map[sandbox.Ref]*fleet.Judged // what was ended here
+	gone     map[sandbox.Ref]*look.LiveRow // what was ended here
 	keeping  []sandbox.Ref                 // for which the key to keep was pressed once
 	running  sync.WaitGroup
 	quitting bool // as soon as the act and the run of the runbook are over

@@ -133,8 +133,8 @@ func stuckVerdict() triage.Verdict {
 	return triage.Verdict{Stuck: sandbox.True, Cause: sandbox.CauseBusyLoop, Confidence: sandbox.Probable, Pattern: triage.PatternBusyLoop, Reasons: []triage.Reason{"a processor is busy, and nothing comes out"}, Looked: true}
 }
 
-func boxOf(provider, id, name string, age time.Duration, v triage.Verdict) fleet.Judged {
-	return fleet.Judged{Sandbox: sandbox.Sandbox{
+func boxOf(provider, id, name string, age time.Duration, v triage.Verdict) look.LiveRow {
+	return look.LiveRow{Sandbox: &sandbox.Sandbox{
 		Provider: provider, ID: id, Name: name, TaskID: "T-" + id[:2], State: sandbox.StateRunning, CreatedAt: noon().Add(-age), StartedAt: noon().Add(-age),
 	}, Verdict: v, At: noon()}
 }
@@ -142,13 +142,13 @@ func boxOf(provider, id, name string, age time.Duration, v triage.Verdict) fleet
 func newScene() *scene {
 	working := triage.Verdict{Stuck: sandbox.False, Reasons: []triage.Reason{"young"}}
 	open := triage.Verdict{Stuck: sandbox.Unknown, Reasons: []triage.Reason{triage.ReasonNotLooked}}
-	rows := []fleet.Judged{
+	rows := []look.LiveRow{
 		boxOf("e2b", "i0a4k2m9p1r7t3v5x8z2b", "builder", 45*time.Minute, stuckVerdict()),
 		boxOf("e2b", "i7c2e4g6i8k0m1n3p5r7t", "reviewer with a name that is much too long for its column", 12*time.Minute, open),
 		boxOf("e2b", "i9z8y7x6w5v4u3t2s1r0q", "worker", 3*time.Minute, working),
 	}
-	local := []fleet.Judged{boxOf("local", "k3v9x2mq7a", "tests \x1b[31m日本", 90*time.Second, working)}
-	figures := func(name string, rows []fleet.Judged) look.Figures {
+	local := []look.LiveRow{boxOf("local", "k3v9x2mq7a", "tests \x1b[31m日本", 90*time.Second, working)}
+	figures := func(name string, rows []look.LiveRow) look.Figures {
 		f := look.Figures{Provider: name, Limits: triage.DefaultThresholds()}
 		f.Counts.Active = new(int64(len(rows)))
 		f.Stuck, f.Ages = new(int64(0)), []time.Duration{time.Minute}
@@ -302,11 +302,11 @@ func TestTheCursorStaysOnItsSandbox(t *testing.T) {
 	press(m, "j", "j")
 	at := m.cursor
 	r := s.rounds["e2b"]
-	r.Rows = append([]fleet.Judged{boxOf("e2b", "a0000000000000000000a", "first", 2*time.Hour, stuckVerdict())}, r.Rows...)
+	r.Rows = append([]look.LiveRow{boxOf("e2b", "a0000000000000000000a", "first", 2*time.Hour, stuckVerdict())}, r.Rows...)
 	r.Profile = "e2b"
 	m.Update(roundMsg{r})
 	assert.Equal(t, at, m.cursor)
-	r.Rows = slices.DeleteFunc(slices.Clone(r.Rows), func(j fleet.Judged) bool { return j.Sandbox.Ref() == at })
+	r.Rows = slices.DeleteFunc(slices.Clone(r.Rows), func(j look.LiveRow) bool { return j.Sandbox.Ref() == at })
 	m.Update(roundMsg{r})
 	assert.NotEqual(t, at, m.cursor)
 	_, ok := m.current()

@@ -6,15 +6,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"sbx/internal/fleet"
+	"sbx/internal/ops/look"
 	"sbx/internal/sandbox"
 )
 
 // TestOrders: each order, with what is not known where it is seen or out of the way, and equal rows by reference.
 func TestOrders(t *testing.T) {
 	t.Parallel()
-	box := func(id string, age, idle time.Duration) fleet.Judged {
-		j := fleet.Judged{Sandbox: sandbox.Sandbox{Provider: "e2b", ID: id, State: sandbox.StateRunning}, At: noon()}
+	box := func(id string, age, idle time.Duration) look.LiveRow {
+		j := look.LiveRow{Sandbox: &sandbox.Sandbox{Provider: "e2b", ID: id, State: sandbox.StateRunning}, At: noon()}
 		if age >= 0 {
 			j.Sandbox.CreatedAt = noon().Add(-age)
 		}
@@ -25,7 +25,7 @@ func TestOrders(t *testing.T) {
 	}
 	s := newScene()
 	r := s.rounds["e2b"]
-	r.Rows = []fleet.Judged{box("d", time.Hour, 0), box("a", -1, -1), box("c", time.Minute, 2*time.Minute), box("b", time.Minute, time.Minute)}
+	r.Rows = []look.LiveRow{box("d", time.Hour, 0), box("a", -1, -1), box("c", time.Minute, 2*time.Minute), box("b", time.Minute, time.Minute)}
 	s.rounds["e2b"], s.rounds["local"] = r, s.rounds["none"]
 	m := board(t, s, 80, 24)
 	for _, tc := range []struct {
@@ -60,9 +60,9 @@ func TestTheFirstKeyHoldsTheCursor(t *testing.T) {
 		"another order": {[]string{"j", "o", "o", "o", "o"}, "zzzz"},
 	} {
 		s := newScene()
-		box := func(id string, age time.Duration) fleet.Judged { return boxOf("e2b", id, "", age, stuckVerdict()) }
+		box := func(id string, age time.Duration) look.LiveRow { return boxOf("e2b", id, "", age, stuckVerdict()) }
 		r := s.rounds["e2b"]
-		r.Profile, r.Rows = "e2b", []fleet.Judged{box("aaaa", time.Hour), box("bbbb", time.Minute)}
+		r.Profile, r.Rows = "e2b", []look.LiveRow{box("aaaa", time.Hour), box("bbbb", time.Minute)}
 		s.rounds["e2b"], s.rounds["local"] = r, s.rounds["none"]
 		m := board(t, s, 80, 24)
 		press(m, tc.keys...)

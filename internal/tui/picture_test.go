@@ -77,7 +77,7 @@ func newIncidentScene() incidentScene {
 	for profile, names := range fleets {
 		f := look.Figures{Provider: profile, Limits: triage.DefaultThresholds()}
 		f.Counts.Active, f.Stuck = new(int64(len(names))), new(int64(0))
-		var rows []fleet.Judged
+		var rows []look.LiveRow
 		for i, name := range names {
 			v := incidentVerdict(name)
 			age := time.Duration(94-5*i) * time.Minute

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/fleet"
 	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
@@ -25,7 +24,7 @@ func TestPlainSaysWhatChanges(t *testing.T) {
 	said := news{rows: map[sandbox.Ref]reported{}, counted: map[string]bool{}, failing: map[string]bool{}}
 	round := func(change func(r *look.LiveRound)) []string {
 		r := s.Round(t.Context(), "e2b")
-		r.Rows = append([]fleet.Judged(nil), r.Rows...)
+		r.Rows = append([]look.LiveRow(nil), r.Rows...)
 		change(&r)
 		s.rounds["e2b"] = r
 		m.Update(roundMsg{r})

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"sbx/internal/fleet"
 	"sbx/internal/ops/look"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -56,8 +55,8 @@ func (r *row) line(now time.Time) views.SandboxRow {
 }
 
 // addRow computes once what a row is sorted by.
-func (m *Model) addRow(j *fleet.Judged, stale bool, now time.Time) *row {
-	m.pool = append(m.pool, row{Sandbox: &j.Sandbox, Verdict: &j.Verdict, stale: stale})
+func (m *Model) addRow(j *look.LiveRow, stale bool, now time.Time) *row {
+	m.pool = append(m.pool, row{Sandbox: j.Sandbox, Verdict: &j.Verdict, stale: stale})
 	r := &m.pool[len(m.pool)-1]
 	r.needsLook = r.Verdict.NeedsLook()
 	if seen, ok := m.lookOf(r, now); ok {
@@ -172,21 +171,22 @@ func (m *Model) keepEnded(endings []sandbox.Ending) {
 		if e.Outcome != sandbox.OutcomeVerified || m.gone[e.Ref] != nil {
 			continue
 		}
-		j := &fleet.Judged{Sandbox: sandbox.Sandbox{Provider: e.Ref.Provider, ID: e.Ref.ID}}
+		box := sandbox.Sandbox{Provider: e.Ref.Provider, ID: e.Ref.ID}
 		if i := slices.IndexFunc(m.pool, func(r row) bool { return r.Ref() == e.Ref }); i >= 0 {
-			j.Sandbox = *m.pool[i].Sandbox
+			box = *m.pool[i].Sandbox
 		}
-		j.Sandbox.State, j.Sandbox.EndedAt = sandbox.StateTerminated, m.now()
+		box.State, box.EndedAt = sandbox.StateTerminated, m.now()
+		j := &look.LiveRow{Sandbox: &box}
 		j.Verdict = triage.Verdict{Stuck: sandbox.False, Reasons: []triage.Reason{"ended from this screen, verified"}}
 		if m.gone == nil {
-			m.gone = map[sandbox.Ref]*fleet.Judged{}
+			m.gone = map[sandbox.Ref]*look.LiveRow{}
 		}
 		m.gone[e.Ref] = j
 	}
 }
 
 // goneFromLists are those of them that no list has, by their references.
-func (m *Model) goneFromLists() (all []*fleet.Judged) {
+func (m *Model) goneFromLists() (all []*look.LiveRow) {
 	if len(m.gone) == 0 {
 		return nil
 	}
@@ -199,7 +199,7 @@ func (m *Model) goneFromLists() (all []*fleet.Judged) {
 			all = append(all, j)
 		}
 	}
-	slices.SortFunc(all, func(a, b *fleet.Judged) int {
+	slices.SortFunc(all, func(a, b *look.LiveRow) int {
 		return strings.Compare(a.Sandbox.Ref().String(), b.Sandbox.Ref().String())
 	})
 	return all

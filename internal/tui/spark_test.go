@@ -16,7 +16,7 @@ func TestSparks(t *testing.T) {
 	s := newScene()
 	m := board(t, s, 200, 40)
 	m.cells.Plain = true
-	box := s.rounds["e2b"].Rows[0]
+	box := s.rounds["e2b"].Rows[0].Judged()
 	look := func(cpu *float64) {
 		m.Update(lookMsg{looks: []look.LiveLook{{Judged: box, Usage: &look.SandboxUsage{Sandbox: box.Sandbox, Trend: triage.Trend{CPUPercent: cpu}}}}, at: noon()})
 	}

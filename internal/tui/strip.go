@@ -319,11 +319,12 @@ func (m *Model) judged(now time.Time) []fleet.Judged {
 	all := make([]fleet.Judged, 0, len(m.pool))
 	for _, f := range m.feeds {
 		for i := range f.round.Rows {
-			one := f.round.Rows[i]
+			one := &f.round.Rows[i]
 			if seen, ok := m.looked[one.Sandbox.Ref()]; ok && now.Sub(seen.At).Abs() < lookKeeps {
-				one = seen.Judged
+				all = append(all, seen.Judged)
+				continue
 			}
-			all = append(all, one)
+			all = append(all, one.Judged())
 		}
 	}
 	return all

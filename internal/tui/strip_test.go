@@ -43,7 +43,7 @@ func TestTheStripFollowsTheWorld(t *testing.T) {
 	assert.Equal(t, before, figuresOf(m))
 	m.setFilter("")
 
-	box := s.rounds["e2b"].Rows[0]
+	box := s.rounds["e2b"].Rows[0].Judged()
 	box.Signals.Logs = &triage.LogFindings{Lines: 3, Errors: 1, Error: "connection refused"}
 	m.Update(lookMsg{looks: []look.LiveLook{{Judged: box}}, at: noon()})
 	assert.Equal(t, "1 errors", figuresOf(m)["logs"])

@@ -27,7 +27,7 @@ type viewer struct {
 // viewers are the product and those that others wrote.
 func (s stage) viewers() []viewer {
 	ours := viewer{
-		name: "`sbx dashboard`", program: s.sbx, starts: 20, frame: "reading ...", full: fmt.Sprintf("active %d", viewRows), paused: "PAUSED",
+		name: "`sbx dashboard`", program: s.sbx, starts: 20, frame: "reading ...", full: fmt.Sprintf("All %d", viewRows), paused: "PAUSED",
 		start: func(s stage, at string) (*exec.Cmd, error) { return s.onE2B(at, "dashboard") },
 		fleets: []fleet{
 			{"10,000 that their records decide", "e2b-work", time.Minute},

@@ -77,8 +77,8 @@ func answerLogs(judged []fleet.Judged, err error) ([]reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	looked := slices.DeleteFunc(slices.Clone(judged), func(j fleet.Judged) bool { return !j.Verdict.Looked || j.Verdict.Activity == sandbox.True })
-	read := slices.DeleteFunc(slices.Clone(looked), func(j fleet.Judged) bool { return j.Signals.Logs == nil || j.Signals.Logs.Lines == 0 })
+	looked := chooseWhere(judged, func(j fleet.Judged) bool { return j.Verdict.Looked && j.Verdict.Activity != sandbox.True })
+	read := chooseWhere(looked, func(j fleet.Judged) bool { return j.Signals.Logs != nil && j.Signals.Logs.Lines > 0 })
 	if len(looked) == 0 {
 		return repeatReply(replyWith("no log had to be read: all are young or at work"), 4), nil
 	}
@@ -104,7 +104,7 @@ func answerResources(judged []fleet.Judged, err error) ([]reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	looked := slices.DeleteFunc(slices.Clone(judged), func(j fleet.Judged) bool { return !j.Verdict.Looked })
+	looked := chooseWhere(judged, func(j fleet.Judged) bool { return j.Verdict.Looked })
 	if len(looked) == 0 {
 		return repeatReply(replyWith("no figure had to be read: all are young, or do not run"), 4), nil
 	}

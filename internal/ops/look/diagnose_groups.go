@@ -145,3 +145,13 @@ func countWhere(judged []fleet.Judged, holds func(fleet.Judged) bool) int64 {
 	}
 	return n
 }
+
+// chooseWhere are those for which holds; mostly few of many, so they alone are copied.
+func chooseWhere(judged []fleet.Judged, holds func(fleet.Judged) bool) (chosen []fleet.Judged) {
+	for _, j := range judged {
+		if holds(j) {
+			chosen = append(chosen, j)
+		}
+	}
+	return chosen
+}

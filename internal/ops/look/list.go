@@ -174,7 +174,7 @@ func (l *listing) chooseHeld(ctx context.Context, f *fleet.Fleet, held []sandbox
 	byRecord := l.selectorFacts(l.env.JudgeRecord)
 	beside := make([]fleet.Answers, len(held))
 	for i, s := range held {
-		beside[i].Sandbox = s
+		beside[i] = fleet.Answers{Ref: s.Ref(), State: s.State}
 	}
 	held = slices.DeleteFunc(held, func(s sandbox.Sandbox) bool { return !l.takes(s, byRecord, true) })
 	how := l.env.Judging(l.look, l.progress)

@@ -3,6 +3,7 @@ package look
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,8 +53,20 @@ type LiveRound struct {
 	Connection fleet.Connection // how its provider answers, also with an error
 	Figures    Figures          // none with an error
 	FiguresErr error            // why the provider's own counters are not among the figures; nil = they are, or it has none
-	Rows       []fleet.Judged
+	Rows       []LiveRow
 	Err        error // why there is no complete listing
+}
+
+// LiveRow is a sandbox of a round, judged by its record. The next round has the same record where it has not changed.
+type LiveRow struct {
+	Sandbox *sandbox.Sandbox
+	Verdict triage.Verdict
+	At      time.Time // when it was judged
+}
+
+// Judged is what a look would give of it.
+func (r *LiveRow) Judged() fleet.Judged {
+	return fleet.Judged{Sandbox: *r.Sandbox, Verdict: r.Verdict, At: r.At}
 }
 
 // Round lists the sandboxes of a profile, judged by their records, and counts them as `stats` does.
@@ -74,10 +87,12 @@ func (l *Live) Round(ctx context.Context, profile string) LiveRound {
 		return r
 	}
 	r.FiguresErr = stats.Err
-	r.Rows = one.Judge(ctx, stats.Items, fleet.Judging{Now: l.Env.Now, Thresholds: l.Env.Thresholds})
 	var census Census
-	for _, j := range r.Rows {
+	r.Rows = make([]LiveRow, 0, len(stats.Items)+len(stats.Shared))
+	for s := range stats.Listed() {
+		j := l.Env.JudgeRecord(*s)
 		census.Add(profile, j.Verdict)
+		r.Rows = append(r.Rows, LiveRow{s, j.Verdict, j.At})
 	}
 	r.Figures = providerFigures(l.Env, stats, census)
 	l.keepRound(r)
@@ -131,9 +146,11 @@ func (l *Live) beside(items []sandbox.Sandbox) []fleet.Answers {
 	maps.DeleteFunc(l.answers, func(_ sandbox.Ref, a answer) bool { return now.Sub(a.at) > answerKeeps })
 	var all []fleet.Answers
 	for profile := range profiles {
-		for _, j := range l.rounds[profile].Rows {
-			if j.Sandbox.State == sandbox.StateRunning {
-				all = append(all, fleet.Answers{Sandbox: j.Sandbox, Verdict: l.answers[j.Sandbox.Ref()].verdict})
+		rows := l.rounds[profile].Rows
+		all = slices.Grow(all, len(rows))
+		for i := range rows {
+			if s := rows[i].Sandbox; s.State == sandbox.StateRunning {
+				all = append(all, fleet.Answers{Ref: s.Ref(), State: s.State, Verdict: l.answers[s.Ref()].verdict})
 			}
 		}
 	}

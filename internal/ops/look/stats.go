@@ -88,7 +88,7 @@ func providerFigures(e *ops.Env, s fleet.ProviderStats, counted Census) Figures 
 	if s.ItemsErr != nil {
 		return f
 	}
-	for _, box := range s.Items {
+	for box := range s.Listed() {
 		if age, source := box.Age(now); box.State == sandbox.StateRunning && source != sandbox.AgeUnknown {
 			f.Ages = append(f.Ages, age)
 		}
