@@ -136,7 +136,7 @@ func (m *Model) showPlan(msg planMsg) {
 		}
 	default:
 		a.step, m.page.lines = actAsking, splitLines(msg.plan.Page)
-		m.page.title = "plan of " + a.verb + " as read at " + m.now().UTC().Format("15:04:05Z") + "; it stays as it is until it is answered or left"
+		m.page.title = "plan of " + a.verb + ", read at " + m.now().UTC().Format("15:04:05Z") + ": it stays until it is answered or left"
 	}
 	m.page.unwrapped = m.page.lines
 	m.page.lines = m.wrapped(m.page.lines...)

@@ -86,7 +86,7 @@ func (m *Model) ruleLine(s subject) string {
 	name, verdict := m.cells.Cut(s.name, m.width-8), s.verdict
 	left := m.width - output.Width(name) - 8
 	if verdict.text = m.cells.Cut(verdict.text, left-2); verdict.text == "" {
-		return m.line(rule(2), say(" "+name+" ", output.Plain).bold(), rule(m.width))
+		return m.line(rule(2), say(" "+name+" ", output.Plain).bold(), rule(m.width-output.Width(name)-4))
 	}
 	return m.line(rule(2), say(" "+name+" ", output.Plain).bold(), rule(left-output.Width(verdict.text)), say(" ", output.Plain), verdict.bold(), say(" ", output.Plain), rule(2))
 }

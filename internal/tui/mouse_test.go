@@ -165,7 +165,7 @@ func TestAPlanStays(t *testing.T) {
 		m.Update(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
 		frame := screen(m)
 		if size[0] >= leastWidth {
-			assert.Contains(t, frame, "plan of terminate as read at 12:00:00Z")
+			assert.Contains(t, frame, "plan of terminate, read at 12:00:00Z")
 			assert.Contains(t, frame, "busy loop")
 			assert.Contains(t, frame, "type 26 to terminate these: _")
 		}
