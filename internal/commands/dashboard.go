@@ -217,28 +217,52 @@ func (s dashboardSource) Page(ctx context.Context, verb string, ref sandbox.Ref,
 	return text.String(), err
 }
 
-// Investigation answers the first steps of the runbook by what was read already.
+// Investigation answers the steps of the runbook by what was read already; a step of the user's own has what is written.
 func (s dashboardSource) Investigation(ctx context.Context, judged []fleet.Judged) ([]tui.StepPage, error) {
 	book, err := s.deps.findRunbook(ctx, []string{stuckRunbook}, "")
 	if err != nil {
 		return nil, err
 	}
+	answered := s.Steps(ctx, judged)
+	outline := book.Outline()
 	var pages []tui.StepPage
-	for _, step := range s.Steps(ctx, judged) {
-		page := tui.StepPage{Title: step.Title, Answers: step.Answers, ETA: step.ETA}
+	for _, written := range book.Spec.Steps {
+		if at := outline.Of(written.ID); at.IsWhole() {
+			pages = append(pages, s.stepPage(book, written, at, answered))
+		}
+	}
+	for _, at := range outline.Steps[len(pages):] {
+		pages = append(pages, tui.StepPage{Kind: tui.StepKind(at.Word), Word: at.Word, Title: at.Title})
+	}
+	return pages, nil
+}
+
+// stepPage is a step as it is written, with the answers of what it collects.
+func (s dashboardSource) stepPage(book *runbook.Runbook, written runbook.Step, at runbook.Heading, answered []look.DiagnoseStep) tui.StepPage {
+	fill := func(text string) string {
+		return strings.Join(strings.Fields(engine.Fill(s.deps.Env, book, text)), " ")
+	}
+	page := tui.StepPage{Word: at.Word, Title: fill(at.Title), Line: fill(strings.Join(written.Commands, "; "))}
+	for _, text := range []string{written.Text, written.Manual, written.Confirm} {
+		if text != "" {
+			page.Text = append(page.Text, fill(text))
+		}
+	}
+	for _, step := range answered {
+		if !slices.Contains(written.Collect, runbook.Word(step.ID)) {
+			continue
+		}
+		page.Answers, page.ETA = append(page.Answers, step.Answers...), page.ETA+step.ETA
+		if len(written.Collect) == 1 {
+			page.Kind = tui.StepKind(step.ID)
+		}
 		for _, c := range runbook.Collectors() {
 			if c.ID == step.ID {
 				page.Line, page.Without = s.deps.Process.Name()+" "+c.Command, c.Without
 			}
 		}
-		for _, written := range book.Spec.Steps {
-			if slices.Contains(written.Collect, runbook.Word(step.ID)) && written.Text != "" {
-				page.Text = append(page.Text, strings.Join(strings.Fields(engine.Fill(s.deps.Env, book, written.Text)), " "))
-			}
-		}
-		pages = append(pages, page)
 	}
-	return pages, nil
+	return page
 }
 
 // Cleanup says how cleanup runs.

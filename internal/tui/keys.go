@@ -68,6 +68,8 @@ func bindings() []binding {
 		{"runbook_6", []string{"6"}, "6", "step 6: end what is stuck; 6 again begins the run, which shows each plan and asks first", "", stepKey(stepEnd)},
 		{"runbook_7", []string{"7"}, "7", "step 7: what was ended, and is it verified?", "", stepKey(stepVerify)},
 		{"keep", []string{"K"}, "K", "keep what is marked, else the sandbox under the cursor, for an hour; K again does it", "K keep", (*Model).keep},
+		{"runbook_8", []string{"8"}, "8", "step 8 of a sandbox-stuck of your own", "", stepKey(8)},
+		{"runbook_9", []string{"9"}, "9", "step 9 of a sandbox-stuck of your own", "", stepKey(9)},
 		{"sort", []string{"o"}, "o", "sort by problem, age, idle or ref", "o sort", (*Model).nextOrder},
 		{"reverse", []string{"O"}, "O", "reverse the order", "", func(m *Model) tea.Cmd { m.reverse, m.held = !m.reverse, false; m.rebuild(); return nil }},
 		{"pause", []string{"p"}, "p", "pause: nothing is read; in a log, it stays where it is", "p pause", (*Model).togglePause},

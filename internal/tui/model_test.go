@@ -75,9 +75,9 @@ func (s *scene) Look(_ context.Context, items []sandbox.Sandbox) []look.LiveLook
 
 func (*scene) Investigation(_ context.Context, judged []fleet.Judged) ([]StepPage, error) {
 	var pages []StepPage
-	for _, title := range []string{"Check active sandbox count", "Identify stuck sandboxes", "Examine sandbox logs", "Check resource usage", "Review cleanup job status"} {
+	for i, known := range triage.StuckSteps() {
 		pages = append(pages, StepPage{
-			Title: title, Text: []string{"What to know of it."}, Answers: []look.Answer{{Question: "how many are there?", Text: strconv.Itoa(len(judged)), Known: true}},
+			Kind: i + 1, Word: known.Word, Title: known.Title, Text: []string{"What to know of it."}, Answers: []look.Answer{{Question: "how many are there?", Text: strconv.Itoa(len(judged)), Known: true}},
 			Line: "sbx stats", Without: "the dashboard of the provider", ETA: 2 * time.Minute,
 		})
 	}

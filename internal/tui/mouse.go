@@ -40,8 +40,8 @@ func (m *Model) takeMouse(msg tea.MouseMsg) tea.Cmd {
 func (m *Model) click(x, y int) tea.Cmd {
 	switch {
 	case y == stripAt || y == stripAt+1:
-		if step := x/m.stepWidth() + 1; step < stepsEnd && step != m.openStep() {
-			return stepKey(step)(m)
+		if number := x/m.stepWidth() + 1; x >= 0 && number < stepsEnd && number <= len(m.stepPages()) && m.stepAt(number) != m.openStep() {
+			return stepKey(number)(m)
 		}
 	case y == tabsAt:
 		for _, s := range m.tabSpans() {

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -206,7 +207,7 @@ func (m *Model) leadOn() tea.Cmd {
 		}
 		return m.openPageOf(verbInspect, r.Ref())
 	case stepEnd:
-		return stepKey(stepEnd)(m)
+		return m.openStepPage(stepEnd)
 	}
 	return nil
 }
@@ -240,7 +241,7 @@ func (m *Model) runFacts() []fact {
 		}
 	}
 	if r.verifies() {
-		facts = append(facts, fact{text: "  " + m.cells.Fit("at work", 11) + "7 the targets are read until they hold, for two minutes at most; key 7 shows them", tone: output.Accent, bold: true})
+		facts = append(facts, fact{text: "  " + m.cells.Fit("at work", 11) + "the targets are read until they hold, for two minutes at most", tone: output.Accent, bold: true})
 	}
 	if len(r.view.Causes)+len(r.view.Acts) == 0 && !r.over {
 		facts = append(facts, fact{text: "it counts, judges and names the causes first ...", tone: output.Muted})
@@ -319,9 +320,9 @@ func (m *Model) runbookLine() string {
 	case m.typesAhead():
 		return m.keysLine("Esc leaves the page: the run goes on")
 	case r != nil && r.open != nil:
-		return m.keysLine("6 answers: " + strings.TrimSpace(r.open.question.Prompt))
+		return m.keysLine(strconv.Itoa(m.numberOf(stepEnd)) + " answers: " + strings.TrimSpace(r.open.question.Prompt))
 	case step == stepEnd && (r == nil || r.over) && m.steps.all[tabStuck] > 0:
-		return m.keysLine("6 or Enter begins: it shows each plan and asks first  Esc back  q quit")
+		return m.keysLine(strconv.Itoa(m.numberOf(stepEnd)) + " or Enter begins: it shows each plan and asks first  Esc back  q quit")
 	}
 	return m.keysLine("1-7 step" + leadsTo(step) + "  j/k scroll  Esc back  ? help  q quit")
 }

@@ -31,7 +31,9 @@ func (m *Model) stepLines() []string {
 		facts = m.verifyFacts()
 	case m.steps.err != nil:
 		facts = []fact{{text: "error: " + m.steps.err.Error(), tone: output.Bad}, {text: fault.HintOf(m.steps.err)}}
-	case len(m.steps.pages) < step:
+	case m.numberOf(step) == 0:
+		facts = []fact{{text: "the runbook has this step no more", tone: output.Warn}}
+	case m.steps.pages == nil:
 		facts = []fact{{text: "reading ...", tone: output.Muted}}
 	default:
 		facts = m.investigationFacts(step)
@@ -41,10 +43,10 @@ func (m *Model) stepLines() []string {
 
 // investigationFacts are the question of a step, its answers, what they are about, and how to get them otherwise.
 func (m *Model) investigationFacts(step int) []fact {
-	p := m.steps.pages[step-1]
+	p := m.steps.pages[m.numberOf(step)-1]
 	facts := []fact{
-		{text: fmt.Sprintf("%d %s", step, p.Title), bold: true},
-		{text: "answered " + sandbox.FormatDuration(m.now().Sub(m.steps.at).Abs()) + " ago; a person has " + sandbox.FormatDuration(p.ETA) + " for it", tone: output.Muted},
+		{text: fmt.Sprintf("%d %s", m.numberOf(step), p.Title), bold: true},
+		{text: m.answeredText(p), tone: output.Muted},
 	}
 	for _, a := range p.Answers {
 		one := fact{lead: a.Question, text: a.Text}
@@ -57,11 +59,23 @@ func (m *Model) investigationFacts(step int) []fact {
 	for _, text := range p.Text {
 		facts = append(facts, fact{}, fact{text: text})
 	}
-	facts = append(facts, fact{}, fact{lead: "the same", text: p.Line, tone: output.Accent})
+	facts = append(facts, fact{})
+	if p.Line != "" {
+		facts = append(facts, fact{lead: "the same", text: p.Line, tone: output.Accent})
+	}
 	if p.Without != "" {
 		facts = append(facts, fact{lead: "without sbx", text: p.Without, tone: output.Muted})
 	}
 	return facts
+}
+
+// answeredText is how old the answers of a step are, and the time that the runbook has for it.
+func (m *Model) answeredText(p StepPage) string {
+	text := "answered " + sandbox.FormatDuration(m.now().Sub(m.steps.at).Abs()) + " ago"
+	if p.ETA > 0 {
+		text += "; a person has " + sandbox.FormatDuration(p.ETA) + " for it"
+	}
+	return text
 }
 
 // stepRows are what the answers of a step are about.
@@ -119,7 +133,7 @@ func (m *Model) endFacts() []fact {
 		return m.runFacts()
 	}
 	stuck := slices.DeleteFunc(slices.Clone(m.steps.suspects), func(r *row) bool { return r.group != tabStuck })
-	facts := []fact{{text: fmt.Sprintf("6 End what is stuck: %d", len(stuck)), bold: true}}
+	facts := []fact{{text: fmt.Sprintf("%d End what is stuck: %d", m.numberOf(stepEnd), len(stuck)), bold: true}}
 	var causes []string
 	of := map[string][]*row{}
 	m.sortRows(stuck)
@@ -140,7 +154,7 @@ func (m *Model) endFacts() []fact {
 	facts = append(facts, fact{})
 	switch n := m.steps.all[tabUnjudged]; {
 	case len(stuck) > 0:
-		facts = append(facts, fact{text: "Nothing is recorded or sent until you press 6 again, or Enter: that runs the runbook, which shows the plan of each cause and asks for its count before it ends anything."})
+		facts = append(facts, fact{text: fmt.Sprintf("Nothing is recorded or sent until you press %d again, or Enter: that runs the runbook, which shows the plan of each cause and asks for its count before it ends anything.", m.numberOf(stepEnd))})
 	case n > 0:
 		facts = append(facts, fact{text: fmt.Sprintf("nothing is known to be stuck; %d are not judged yet", n), tone: output.Warn})
 	default:
@@ -161,7 +175,7 @@ func (m *Model) verifyFacts() []fact {
 	all := m.endings()
 	gone, open := m.provedEnds()
 	s := &m.steps.all
-	first := fact{text: fmt.Sprintf("7 Verify: %d of %d ended, verified; %d stuck; %d not judged", gone, gone+open, s[tabStuck], s[tabUnjudged]), bold: true}
+	first := fact{text: fmt.Sprintf("%d Verify: %d of %d ended, verified; %d stuck; %d not judged", m.numberOf(stepVerify), gone, gone+open, s[tabStuck], s[tabUnjudged]), bold: true}
 	if gone > 0 && open == 0 {
 		first.tone = output.Good
 	}

@@ -28,8 +28,15 @@ const (
 	stepsEnd
 )
 
-// StepPage is a step of the investigation with what is known now.
+// StepKind is which of the seven a step is, by its id; 0 = one that only a runbook of the user's has.
+func StepKind(id string) int {
+	return 1 + slices.IndexFunc(triage.StuckSteps(), func(s triage.InvestigationStep) bool { return s.ID == id })
+}
+
+// StepPage is a step of the runbook with what is known now.
 type StepPage struct {
+	Kind    int    // StepKind
+	Word    string // on the strip
 	Title   string
 	Text    []string // what to know about it
 	Answers []look.Answer
@@ -84,9 +91,24 @@ type cell struct {
 
 // strip are the cells of the steps, by what was listed and judged.
 func (m *Model) strip() []cell {
-	var cells []cell
-	for _, step := range triage.StuckSteps() {
-		cells = append(cells, cell{step.Word, "-", output.Muted})
+	var strip []cell
+	cells := m.kindCells()
+	for _, p := range m.stepPages() {
+		one := cell{}
+		if p.Kind > 0 {
+			one = cells[p.Kind-1]
+		}
+		one.name = p.Word
+		strip = append(strip, one)
+	}
+	return strip[:min(len(strip), stepsEnd-1)]
+}
+
+// kindCells are the cells of the seven, by their kinds and without names.
+func (m *Model) kindCells() []cell {
+	cells := make([]cell, stepsEnd-1)
+	for i := range cells {
+		cells[i] = cell{"", "-", output.Muted}
 	}
 	cells[stepCount-1].figure, cells[stepVerify-1].figure = m.activeText(), "not yet"
 	set := func(step int, tone output.Tone, format string, args ...any) {
@@ -116,6 +138,40 @@ func (m *Model) strip() []cell {
 	return cells
 }
 
+// stepPages are the steps of the runbook in their order; until it was read, those of the shipped one.
+func (m *Model) stepPages() []StepPage {
+	if m.steps.pages != nil {
+		return m.steps.pages
+	}
+	var all []StepPage
+	for i, s := range triage.StuckSteps() {
+		all = append(all, StepPage{Kind: i + 1, Word: s.Word})
+	}
+	return all
+}
+
+// stepAt is what page.step has for the step with a number: its kind, or above all kinds its place; 0 = there is none.
+func (m *Model) stepAt(number int) int {
+	pages := m.stepPages()
+	switch {
+	case number > len(pages):
+		return 0
+	case pages[number-1].Kind > 0:
+		return pages[number-1].Kind
+	}
+	return stepsEnd + number
+}
+
+// numberOf is the number of such a step; 0 = the runbook has none.
+func (m *Model) numberOf(step int) int {
+	for number := range m.stepPages() {
+		if m.stepAt(number+1) == step {
+			return number + 1
+		}
+	}
+	return 0
+}
+
 // setCell sets the figure of a step.
 type setCell func(step int, tone output.Tone, format string, args ...any)
 
@@ -125,7 +181,7 @@ func (m *Model) setListed(set setCell) {
 	switch stuck, all := s.all[tabStuck], s.all[tabAll]-s.all[tabEnded]; {
 	case stuck > 0:
 		set(stepStuck, output.Bad, "%d of %d", stuck, all)
-		set(stepEnd, output.Warn, "%d: key 6", stuck)
+		set(stepEnd, output.Warn, "%d: key %d", stuck, m.numberOf(stepEnd))
 	case s.all[tabUnjudged] > 0:
 		set(stepStuck, output.Warn, "0, %d ?", s.all[tabUnjudged])
 		set(stepEnd, output.Plain, "none")
@@ -236,7 +292,7 @@ func (m *Model) stripLines() []string {
 	gap := min(1, width/narrowCell)
 	var names, figures []segment
 	for i, c := range m.strip() {
-		shade, open := output.CellShade, m.openStep() == i+1
+		shade, open := output.CellShade, m.openStep() > 0 && m.openStep() == m.stepAt(i+1)
 		if c.tone == output.Bad {
 			shade = output.AlarmShade
 		}
@@ -277,29 +333,38 @@ func (m *Model) openStep() int {
 	return m.page.step
 }
 
-// stepKey opens the page of a step. That of the sixth, while it is open, begins the run that ends what is stuck.
-func stepKey(step int) func(*Model) tea.Cmd {
+// stepKey opens the page of the step with a number.
+func stepKey(number int) func(*Model) tea.Cmd {
 	return func(m *Model) tea.Cmd {
-		again := m.openStep() == step
-		m.page = &page{step: step}
-		switch r := m.rail; {
-		case step != stepEnd:
-		case r != nil && r.open != nil:
-			r.answer, r.typed = true, ""
-		case again && (r == nil || r.over) && m.steps.all[tabStuck] == 0:
-			m.notice = "nothing is known to be stuck, so no run was begun"
-		case again && (r == nil || r.over):
-			return m.startRunbook()
+		if step := m.stepAt(number); step > 0 {
+			return m.openStepPage(step)
 		}
-		return m.stepsDue(m.now())
+		m.notice = fmt.Sprintf("the runbook has %d steps", len(m.stepPages()))
+		return nil
 	}
+}
+
+// openStepPage opens the page of a step. That of the one that ends, while it is open, begins the run that does it.
+func (m *Model) openStepPage(step int) tea.Cmd {
+	again := m.openStep() == step
+	m.page = &page{step: step}
+	switch r := m.rail; {
+	case step != stepEnd:
+	case r != nil && r.open != nil:
+		r.answer, r.typed = true, ""
+	case again && (r == nil || r.over) && m.steps.all[tabStuck] == 0:
+		m.notice = "nothing is known to be stuck, so no run was begun"
+	case again && (r == nil || r.over):
+		return m.startRunbook()
+	}
+	return m.stepsDue(m.now())
 }
 
 // stepsDue answers the open step again, and reads the record of cleanup, where it is time.
 func (m *Model) stepsDue(now time.Time) tea.Cmd {
 	s := &m.steps
 	var all []tea.Cmd
-	if step := m.openStep(); step > 0 && step < stepEnd && !s.asking && (s.at.IsZero() || now.Sub(s.at).Abs() >= stepsAgain) {
+	if !s.asking && m.wantsSteps() && (s.at.IsZero() || now.Sub(s.at).Abs() >= stepsAgain) {
 		s.asking = true
 		judged := m.judged(now)
 		all = append(all, func() tea.Msg {
@@ -312,6 +377,12 @@ func (m *Model) stepsDue(now time.Time) tea.Cmd {
 		all = append(all, func() tea.Msg { return cleanupMsg(m.source.Cleanup(m.ctx)) })
 	}
 	return tea.Batch(all...)
+}
+
+// wantsSteps says that a page is open that is answered, or that nobody knows yet which steps the runbook has.
+func (m *Model) wantsSteps() bool {
+	step := m.openStep()
+	return step > 0 && step != stepEnd && step != stepVerify || m.steps.at.IsZero() && slices.ContainsFunc(m.feeds, func(f *feed) bool { return f.known })
 }
 
 // judged is every sandbox with its newest verdict.

@@ -113,6 +113,40 @@ func take(m *Model, cmd tea.Cmd) {
 	}
 }
 
+// TestARunbookOfTheUsersOwn has its own steps on the strip, 8 and 9 are keys, and its end is where it stands.
+func TestARunbookOfTheUsersOwn(t *testing.T) {
+	t.Parallel()
+	page := func(id, word string) StepPage {
+		return StepPage{Kind: StepKind(id), Word: word, Title: "Title of " + word, Text: []string{"text of " + word}}
+	}
+	m := board(t, newScene(), 80, 24)
+	m.cells.Plain = true
+	m.Update(stepsMsg{at: noon(), pages: []StepPage{
+		page("stuck", "stuck"), page("call-team", "call-team"), page("count", "count"), page("logs", "logs"), page("resources", "usage"),
+		page("a", "a"), page("b", "b"), page("end", "end"), page("verify", "verify"),
+	}})
+	assert.Equal(t, " 1 stuck    2 call-t…  3 count    4 logs     5 usage    6 a        7 b       ", m.stripLines()[0])
+	assert.Equal(t, "1: key 8", m.kindCells()[stepEnd-1].figure)
+	press(m, "2")
+	assert.Contains(t, screen(m), "2 Title of call-team")
+	assert.Contains(t, screen(m), "text of call-team")
+	assert.Contains(t, m.stripLines()[0], "2>call-t…")
+	press(m, "8")
+	assert.Contains(t, screen(m), "8 End what is stuck: 1")
+	assert.Contains(t, screen(m), "8 or Enter begins")
+	press(m, "9")
+	assert.Contains(t, screen(m), "9 Verify: 0 of 0 ended")
+	press(m, "2")
+	m.Update(stepsMsg{at: noon(), pages: []StepPage{page("count", "count")}})
+	assert.Contains(t, screen(m), "the runbook has this step no more")
+	press(m, "7")
+	assert.Equal(t, "the runbook has 1 steps", m.notice)
+	for x := range 80 {
+		click(m, x, stripAt)
+	}
+	assert.Equal(t, stepCount, m.openStep())
+}
+
 // TestAnOpenStepReadsItsSuspects, wherever the table stands.
 func TestAnOpenStepReadsItsSuspects(t *testing.T) {
 	t.Parallel()
