@@ -80,10 +80,6 @@ func (d *Deps) opensDashboard() bool {
 	return d.Process.Stdin.TTY && d.Process.Stdout.TTY && d.Process.Getenv("TERM") != "dumb" && !output.Accessible(d.Process)
 }
 
-// screenGarbage is how much the memory of a dashboard may grow between two collections, in percent. Unlike other verbs it
-// is open for hours beside other programs, and most of its memory is the fleet, which stays (docs/PERFORMANCE.md).
-const screenGarbage = 25
-
 func (d *Deps) runDashboard(ctx context.Context, p *output.Printer) error {
 	c, err := d.Config()
 	if err != nil {
@@ -102,7 +98,6 @@ func (d *Deps) runDashboard(ctx context.Context, p *output.Printer) error {
 	terminal := d.dashboardTerminal(p)
 	terminal.Shell, terminal.Keys, terminal.Divert, terminal.Mouse = d.dashboardShell, c.Keys, p.Divert, c.Mouse
 	terminal.Operator = d.Process.User() + "@" + d.Process.Host
-	defer debug.SetGCPercent(debug.SetGCPercent(screenGarbage))
 	err = tui.Run(ctx, source, d.Now, terminal)
 	if source.left.ID != "" {
 		p.Note(fmt.Sprintf("the run %[2]s is not over: `%[1]s runbook run --resume %[2]s` goes on with it", d.Process.Name(), source.left.ID))
@@ -196,6 +191,22 @@ func (s dashboardSource) printer(text *bytes.Buffer, width int) *output.Printer 
 	proc := s.deps.Process
 	proc.Stdout, proc.Stderr = process.Stream{Writer: text, TTY: true, Width: width}, process.Stream{Writer: text, TTY: true, Width: width}
 	return output.New(proc, output.Options{NoColor: true, Quiet: true})
+}
+
+// manyRows of a profile are most of the memory of a dashboard, and stay. From then on it may grow by screenGarbage percent
+// between two collections: it is open for hours beside other programs. A small one would collect for nothing.
+const (
+	manyRows      = 2000
+	screenGarbage = 25
+)
+
+// Round reads one profile.
+func (s dashboardSource) Round(ctx context.Context, profile string) look.LiveRound {
+	r := s.Live.Round(ctx, profile)
+	if len(r.Rows) >= manyRows {
+		debug.SetGCPercent(screenGarbage)
+	}
+	return r
 }
 
 // Page is what a verb prints, the errors of its parts at the end.
