@@ -86,7 +86,7 @@ func (a *Act) Questions(word string, unnamed []string) []Question {
 	}
 	all := make([]Question, len(words))
 	for i, w := range words {
-		all[i] = Question{Word: w, Prompt: fmt.Sprintf("type %s to %s %s, anything else to leave it: ", w, a.Verb, what)}
+		all[i] = Question{Word: w, Prompt: fmt.Sprintf("type %s to %s %s, no to leave it: ", w, a.Verb, what)}
 	}
 	if len(all) > 0 {
 		all[0].Targets, all[0].Objection = a.sandboxes(), a.Objection

@@ -166,6 +166,10 @@ func (m *Model) accept() tea.Cmd {
 	a := m.act
 	answer := a.typed
 	a.typed = ""
+	if answer == "no" || answer == "n" {
+		m.closeAct("nothing was done")
+		return nil
+	}
 	if word := a.plan.Questions[a.asked].Word; answer != word {
 		m.notice = fmt.Sprintf("the answer was %q, not %q: nothing was done; type it again, or Esc leaves", answer, word)
 		return nil

@@ -169,7 +169,7 @@ func (f fact) segment(text string) segment {
 // details are all there are, in their order.
 func (m *Model) details(r *row) []detail {
 	all := []detail{{"why", cmp.Or(strings.TrimPrefix(r.Verdict.Reason, "stuck: "), r.Verdict.Say()), 0, output.Plain}}
-	if seen, ok := m.lookOf(r, m.now()); ok {
+	if seen, ok := m.lookOf(r, m.now()); ok && !r.State.Ended() {
 		if len(seen.Causes) > 0 && seen.Causes[0].Cause == r.Verdict.Cause {
 			all = append(all, detail{"not", views.WhyNotSecond(seen.Causes), 1, output.Muted})
 		}

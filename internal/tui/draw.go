@@ -179,7 +179,9 @@ func (m *Model) commandLine(verb string, r *row) string {
 func (m *Model) statusLine() string {
 	var right []segment
 	if n := m.moreBelow(); n > 0 {
-		right = []segment{say(fmt.Sprintf("%d more below: j/k ", n), output.Accent)}
+		right = []segment{say(fmt.Sprintf("%d more below: down ", n), output.Accent)}
+	} else if m.page != nil && m.page.top > 0 && m.page.log == nil {
+		right = []segment{say("more above: up ", output.Accent)}
 	} else if m.page == nil || m.pageBeside() {
 		right = []segment{say(m.orderText()+" ", output.Muted)}
 	}

@@ -57,7 +57,7 @@ func bindings() []binding {
 		{"mark", []string{"space"}, "Space", "mark the sandbox, and go on to the next", "Space mark", (*Model).mark},
 		{"mark_all", []string{"a"}, "a", "mark all rows of the tab, or take their marks away", "a all", (*Model).markAll},
 		{"terminate", []string{"x"}, "x", "terminate what is marked, else the sandbox under the cursor: plan, question, proof", "x end", planAct(ops.VerbTerminate)},
-		{"cleanup", []string{"X"}, "X", "clean up what is stuck: plan, question, proof", "X all stuck", planAct(ops.VerbCleanup)},
+		{"cleanup", []string{"X"}, "X", "clean up what is stuck: plan, question, proof", "X cleanup", planAct(ops.VerbCleanup)},
 		{"stop", []string{"s"}, "s", "stop the tasks of what is marked, else of the sandbox under the cursor", "", planAct(ops.VerbStop)},
 		{"reconcile", []string{"R"}, "R", "reconcile records with what really runs", "", planAct(ops.VerbReconcile)},
 		{"runbook_1", []string{"1"}, "1", "step 1 of the runbook of stuck sandboxes: how many are there?", "1-7 step", stepKey(stepCount)},
@@ -75,10 +75,10 @@ func bindings() []binding {
 		{"pause", []string{"p"}, "p", "pause: nothing is read; in a log, it stays where it is", "p pause", (*Model).togglePause},
 		{"copy_ref", []string{"y"}, "y", "copy the reference", "", (*Model).copyRef},
 		{"copy_command", []string{"Y"}, "Y", "copy the command line of what is shown", "", (*Model).copyLine},
-		{"help", []string{"?"}, "?", "this help", "? help", (*Model).openHelp},
+		{"help", []string{"?"}, "?", "this help", "?", (*Model).openHelp},
 		{"back", []string{"esc"}, "Esc", "back; without a page: remove the filter, then the marks", "", (*Model).back},
 		{"suspend", []string{"ctrl+z"}, "Ctrl-Z", "suspend; `fg` comes back", "", func(*Model) tea.Cmd { return tea.Suspend }},
-		{"quit", []string{"q", "ctrl+c"}, "q Ctrl-C", "quit", "q quit", (*Model).quit},
+		{"quit", []string{"q", "ctrl+c"}, "q Ctrl-C", "quit", "q", (*Model).quit},
 	}
 }
 
@@ -273,7 +273,7 @@ func (m *Model) keyHelp() string {
 
 // keyBar are those keys that the last line has room for, in the order of the help.
 func (m *Model) keyBar() string {
-	important := []string{"help", "quit", "runbook_1", "terminate", "inspect", "logs", "filter", "next_tab", "mark", "cleanup", "mark_all", "sort", "shell", "keep", "pause"}
+	important := []string{"help", "quit", "runbook_1", "terminate", "mark_all", "mark", "filter", "next_tab", "inspect", "logs", "cleanup", "sort", "shell", "keep", "pause"}
 	bars := map[string]string{}
 	for _, b := range m.keymap() {
 		bars[b.action] = b.bar

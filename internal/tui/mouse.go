@@ -28,6 +28,9 @@ func (m *Model) takeMouse(msg tea.MouseMsg) tea.Cmd {
 			return move(wheelRows)(m)
 		}
 	case tea.MouseClickMsg:
+		if m.act != nil && m.act.step == actOver {
+			m.closeAct("")
+		}
 		if at.Button == tea.MouseLeft && m.act == nil && !m.answering() && !m.isTyping() {
 			m.notice, m.held = "", true
 			return m.click(at.X, at.Y)

@@ -143,7 +143,7 @@ func (m *Model) answering() bool { return m.rail != nil && m.rail.answer && m.op
 
 // typesAhead says that keys wait for the next question of a run that is at work: they must not be taken for other keys.
 func (m *Model) typesAhead() bool {
-	return m.rail != nil && !m.rail.over && m.rail.open == nil && m.openStep() == stepEnd
+	return m.rail != nil && !m.rail.over && !m.rail.verifies() && m.rail.open == nil && m.openStep() == stepEnd
 }
 
 // typeAhead takes a key before its question. Enter answers nothing that was not read.
@@ -223,9 +223,7 @@ func leadsTo(step int) string {
 func (m *Model) runFacts() []fact {
 	r := m.rail
 	facts := []fact{{text: r.view.Title, bold: true}}
-	if r.err != nil {
-		facts = append(facts, fact{text: "error: " + r.err.Error(), tone: output.Bad}, fact{text: fault.HintOf(r.err)})
-	}
+	facts = append(facts, m.runErrorFacts()...)
 	newest := -1
 	for i, s := range r.view.Acts {
 		now := !r.over && i == atWork(r.view.Acts)
@@ -238,6 +236,8 @@ func (m *Model) runFacts() []fact {
 		}
 		if facts = append(facts, one); s.Over && len(s.Detail) > 0 {
 			newest = i
+		} else if now {
+			newest = -1 // what it does is among the notes
 		}
 	}
 	if r.verifies() {
@@ -262,6 +262,20 @@ func (m *Model) runFacts() []fact {
 		facts = append(facts, m.runFact(c))
 	}
 	return facts
+}
+
+// runErrorFacts are why a run failed. Where all that it was to end is gone, what is left are targets of the fleet.
+func (m *Model) runErrorFacts() []fact {
+	r := m.rail
+	if r.err == nil {
+		return nil
+	}
+	gone, open := m.provedEnds()
+	text, tone := "error: "+r.err.Error(), output.Bad
+	if gone > 0 && open == 0 && m.steps.all[tabStuck] == 0 && fault.KindOf(r.err) == fault.KindFound {
+		text, tone = "apart from that, of the whole fleet: "+r.err.Error(), output.Warn
+	}
+	return []fact{{text: text, tone: tone}, {text: fault.HintOf(r.err), tone: output.Muted}}
 }
 
 // verifies says that the acts of the run are over, and its targets are read.

@@ -59,7 +59,7 @@ func (m *Model) addRow(j *look.LiveRow, stale bool, now time.Time) *row {
 	m.pool = append(m.pool, row{Sandbox: j.Sandbox, Verdict: &j.Verdict, stale: stale})
 	r := &m.pool[len(m.pool)-1]
 	r.needsLook = r.Verdict.NeedsLook()
-	if seen, ok := m.lookOf(r, now); ok {
+	if seen, ok := m.lookOf(r, now); ok && !r.State.Ended() {
 		r.seen = seen
 		if r.usage = (*views.UsageRow)(seen.Usage); r.needsLook {
 			r.Verdict = &seen.Verdict

@@ -132,8 +132,12 @@ func (m *Model) endFacts() []fact {
 	if m.rail != nil && !m.rail.over {
 		return m.runFacts()
 	}
+	gone, _ := m.provedEnds()
 	stuck := slices.DeleteFunc(slices.Clone(m.steps.suspects), func(r *row) bool { return r.group != tabStuck })
 	facts := []fact{{text: fmt.Sprintf("%d End what is stuck: %d", m.numberOf(stepEnd), len(stuck)), bold: true}}
+	if gone > 0 {
+		facts = append(facts, m.doneFact())
+	}
 	var causes []string
 	of := map[string][]*row{}
 	m.sortRows(stuck)
@@ -170,16 +174,26 @@ func (m *Model) endFacts() []fact {
 // stuckRunbook is the runbook whose steps the strip has.
 const stuckRunbook = "sandbox-stuck"
 
+// doneFact says what was ended from this screen, and what is left.
+func (m *Model) doneFact() fact {
+	gone, open := m.provedEnds()
+	s := &m.steps.all
+	one := fact{text: fmt.Sprintf("%d of %d ended, verified; %d stuck; %d not judged", gone, gone+open, s[tabStuck], s[tabUnjudged]), bold: true}
+	if gone > 0 && open == 0 {
+		one.tone = output.Good
+	}
+	return one
+}
+
 // verifyFacts are the seventh step: what was done, what is left, then what the run has verified.
 func (m *Model) verifyFacts() []fact {
 	all := m.endings()
-	gone, open := m.provedEnds()
-	s := &m.steps.all
-	first := fact{text: fmt.Sprintf("%d Verify: %d of %d ended, verified; %d stuck; %d not judged", m.numberOf(stepVerify), gone, gone+open, s[tabStuck], s[tabUnjudged]), bold: true}
-	if gone > 0 && open == 0 {
-		first.tone = output.Good
-	}
+	first := m.doneFact()
+	first.text = fmt.Sprintf("%d Verify: %s", m.numberOf(stepVerify), first.text)
 	facts := []fact{first}
+	if n := m.steps.all[tabUnjudged]; n > 0 && !m.sweeping && m.steps.all[tabStuck] == 0 {
+		facts = append(facts, fact{text: fmt.Sprintf("what is not judged shows no proof either way, so nothing ends it; Enter on one of the %d says what is missing", n), tone: output.Muted})
+	}
 	for _, e := range all {
 		facts = append(facts, fact{lead: string(e.Outcome), text: strings.TrimRight(e.Ref.String()+"  "+e.Reason, " ")})
 	}

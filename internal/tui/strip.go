@@ -179,6 +179,9 @@ type setCell func(step int, tone output.Tone, format string, args ...any)
 func (m *Model) setListed(set setCell) {
 	s := &m.steps
 	switch stuck, all := s.all[tabStuck], s.all[tabAll]-s.all[tabEnded]; {
+	case stuck > 0 && m.judging():
+		set(stepStuck, output.Bad, "%d+ found", stuck)
+		set(stepEnd, output.Muted, "%d+ so far", stuck)
 	case stuck > 0:
 		set(stepStuck, output.Bad, "%d of %d", stuck, all)
 		set(stepEnd, output.Warn, "%d: key %d", stuck, m.numberOf(stepEnd))
@@ -191,6 +194,11 @@ func (m *Model) setListed(set setCell) {
 	}
 }
 
+// judging says that rows wait for their first verdict, so that more may be found.
+func (m *Model) judging() bool {
+	return m.steps.all[tabUnjudged] > 0 && slices.ContainsFunc(m.toSweep(), func(r *row) bool { return m.looked[r.Ref()] == nil && r.State == sandbox.StateRunning })
+}
+
 // setLooked sets the figures that the looks at suspects give.
 func (m *Model) setLooked(set setCell) {
 	suspects := m.steps.all[tabStuck] + m.steps.all[tabRisk]
@@ -200,10 +208,13 @@ func (m *Model) setLooked(set setCell) {
 		return
 	}
 	known := m.steps.looked
-	if known.read > 0 {
+	switch {
+	case known.read > 0:
 		set(stepLogs, toneOf(known.withErrors > 0), "%d errors", known.withErrors)
+	case known.looked > 0:
+		set(stepLogs, output.Muted, "no lines")
 	}
-	set(stepUsage, output.Plain, "%d of %d", known.used, suspects)
+	set(stepUsage, output.Plain, "%d read", known.used)
 }
 
 func toneOf(bad bool) output.Tone {
@@ -237,7 +248,7 @@ func (m *Model) ageFigures(cells []cell) {
 
 // logsAndUsage are the figures that the looks at suspects give: whose log was read, whose log has errors, whose usage
 // is known.
-type logsAndUsage struct{ read, withErrors, used int64 }
+type logsAndUsage struct{ looked, read, withErrors, used int64 }
 
 // suspectFigures finds those that are stuck or at risk, and counts what is known of them.
 func (m *Model) suspectFigures() {
@@ -252,7 +263,8 @@ func (m *Model) suspectFigures() {
 		if r.seen == nil {
 			continue
 		}
-		if logs := r.seen.Signals.Logs; logs != nil {
+		s.looked.looked++
+		if logs := r.seen.Signals.Logs; logs != nil && logs.Lines > 0 {
 			s.looked.read++
 			if logs.Errors > 0 {
 				s.looked.withErrors++

@@ -64,7 +64,7 @@ func (m *Model) columnWidths() widths {
 			*column = 0
 		}
 	}
-	w.ref = max(leastRef, min(ref, left/2))
+	w.ref = max(leastRef, min(ref, left-leastName-leastWhy))
 	left -= w.ref
 	w.why = max(leastWhy, min(why, left-leastName))
 	w.name = max(leastName, min(name, left-w.why))

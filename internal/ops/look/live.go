@@ -171,11 +171,15 @@ func (l *Live) keepAnswers(judged []fleet.Judged) {
 	}
 }
 
-// WhyStuck is the cause of a sandbox that the last look found stuck, and its reason; "" = it did not.
+// WhyStuck is the cause of a sandbox that the last look, else its record, shows to be stuck, and its reason; "" = neither does.
 func (l *Live) WhyStuck(ref sandbox.Ref) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	v, stuck := l.stuck[ref]
+	if i := slices.IndexFunc(l.rounds[ref.Provider].Rows, func(r LiveRow) bool { return r.Sandbox.Ref() == ref }); !stuck && i >= 0 {
+		v = l.rounds[ref.Provider].Rows[i].Verdict
+		stuck = v.Stuck == sandbox.True
+	}
 	if !stuck {
 		return ""
 	}
