@@ -81,7 +81,7 @@ func (s Sandbox) Clock(now time.Time) time.Time { return now.Add(min(0, s.ClockS
 
 // Age is the time since the creation of the sandbox, by Clock, and the timestamp that was
 // used. A timestamp in the future gives AgeUnknown: such an age proves nothing.
-func (s Sandbox) Age(now time.Time) (time.Duration, AgeSource) {
+func (s *Sandbox) Age(now time.Time) (time.Duration, AgeSource) {
 	at, source, clock := s.CreatedAt, AgeCreatedAt, s.Clock(now)
 	if at.IsZero() {
 		at, source = s.StartedAt, AgeStartedAt
