@@ -56,9 +56,7 @@ func rebound(all []binding, keys map[string]string) ([]binding, error) {
 			out[i] = b.without(keys)
 		} else {
 			out[i].keys, out[i].name = []string{key}, key
-			if _, about, has := strings.Cut(b.bar, " "); has {
-				out[i].bar = key + " " + about
-			}
+			out[i].bar = barOf(b.bar, key)
 		}
 		for _, key := range out[i].keys {
 			if other, is := taken[key]; is {
@@ -92,6 +90,17 @@ func checkActions(all []binding, keys map[string]string) error {
 	return nil
 }
 
+// barOf are the words of a bar with another key; "" stays.
+func barOf(bar, key string) string {
+	switch _, about, has := strings.Cut(bar, " "); {
+	case bar == "":
+		return ""
+	case has:
+		return key + " " + about
+	}
+	return key
+}
+
 // without is a binding that has lost the keys that other actions were given.
 func (b binding) without(given map[string]string) binding {
 	left := slices.DeleteFunc(slices.Clone(b.keys), func(key string) bool {
@@ -102,11 +111,10 @@ func (b binding) without(given map[string]string) binding {
 	}
 	b.keys = left
 	b.name = strings.Join(b.keys, " ")
-	if _, about, has := strings.Cut(b.bar, " "); has {
+	if len(left) == 0 {
 		b.bar = ""
-		if len(b.keys) > 0 {
-			b.bar = b.keys[0] + " " + about
-		}
+	} else {
+		b.bar = barOf(b.bar, left[0])
 	}
 	return b
 }

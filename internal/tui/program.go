@@ -32,9 +32,9 @@ type Terminal struct {
 	Divert func(to func(text string)) (restore func())
 }
 
-// framesPerSecond is how often the screen may change: a key is seen within 100 ms. The ticker of the
-// library runs for ever, and 60 cost five times the idle time of 10.
-const framesPerSecond = 10
+// framesPerSecond is how often the screen may change: a key is seen within 67 ms. The ticker of the
+// library runs for ever, and 60 cost three times the idle time of 15; the first frame waits for the first tick.
+const framesPerSecond = 15
 
 // Without the mouse the wheel sends the arrow keys (alternate scroll): unlike reports of the mouse this leaves text to be selected.
 // What the terminal did before is kept and restored.

@@ -81,6 +81,7 @@ type steps struct {
 	endings       []sandbox.Ending
 	suspects      []*row // that are stuck or at risk
 	looked        logsAndUsage
+	waiting       int // rows that were not looked at yet, although their records do not decide: more may be stuck
 }
 
 // cell is a step on the strip.
@@ -179,9 +180,9 @@ type setCell func(step int, tone output.Tone, format string, args ...any)
 func (m *Model) setListed(set setCell) {
 	s := &m.steps
 	switch stuck, all := s.all[tabStuck], s.all[tabAll]-s.all[tabEnded]; {
-	case stuck > 0 && m.judging():
+	case stuck > 0 && s.waiting > 0:
 		set(stepStuck, output.Bad, "%d+ found", stuck)
-		set(stepEnd, output.Muted, "%d+ so far", stuck)
+		set(stepEnd, output.Warn, "%d+ key %d", stuck, m.numberOf(stepEnd))
 	case stuck > 0:
 		set(stepStuck, output.Bad, "%d of %d", stuck, all)
 		set(stepEnd, output.Warn, "%d: key %d", stuck, m.numberOf(stepEnd))
@@ -192,11 +193,6 @@ func (m *Model) setListed(set setCell) {
 		set(stepStuck, output.Good, "0 of %d", all)
 		set(stepEnd, output.Good, "none")
 	}
-}
-
-// judging says that rows wait for their first verdict, so that more may be found.
-func (m *Model) judging() bool {
-	return m.steps.all[tabUnjudged] > 0 && slices.ContainsFunc(m.toSweep(), func(r *row) bool { return m.looked[r.Ref()] == nil && r.State == sandbox.StateRunning })
 }
 
 // setLooked sets the figures that the looks at suspects give.
@@ -253,9 +249,12 @@ type logsAndUsage struct{ looked, read, withErrors, used int64 }
 // suspectFigures finds those that are stuck or at risk, and counts what is known of them.
 func (m *Model) suspectFigures() {
 	s := &m.steps
-	s.suspects, s.looked = s.suspects[:0], logsAndUsage{}
+	s.suspects, s.looked, s.waiting = s.suspects[:0], logsAndUsage{}, 0
 	for i := range m.pool {
 		r := &m.pool[i]
+		if r.needsLook && r.seen == nil && !r.stale && r.State == sandbox.StateRunning {
+			s.waiting++
+		}
 		if r.group != tabStuck && r.group != tabRisk {
 			continue
 		}
