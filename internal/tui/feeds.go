@@ -67,7 +67,8 @@ func (m *Model) lateText(f *feed) string {
 // leastCut is how many cells an error needs to say anything.
 const leastCut = 20
 
-// shortFigures are how many run, of how many that its quota allows, and how many of them are stuck, or why that is not known.
+// shortFigures are how many have not ended, as the strip counts them, what of its quota is used, and how many are stuck,
+// or why that is not known.
 func (m *Model) shortFigures(f *feed) []figure {
 	late := figure{m.lateText(f), output.Warn, false}
 	switch {
@@ -80,11 +81,7 @@ func (m *Model) shortFigures(f *feed) []figure {
 	case !f.known:
 		return []figure{{"reading", output.Muted, false}}
 	}
-	counts := f.round.Figures.Counts
-	all := []figure{{"-", output.Muted, false}}
-	if counts.Active != nil {
-		all[0].text = strconv.FormatInt(*counts.Active, 10)
-	}
+	all := []figure{{strconv.Itoa(f.living), output.Muted, false}}
 	if s := f.figures(); s.QuotaText() != "" {
 		all = append(all, figure{s.QuotaText(), s.QuotaTone(), false})
 	}

@@ -129,11 +129,14 @@ func (m *Model) rebuild() {
 	m.pool = slices.Grow(m.pool[:0], total) // never moved below: m.rows points into it
 	m.undecided = nil
 	for _, f := range m.feeds {
-		f.stuck, f.open = 0, 0
+		f.stuck, f.open, f.living = 0, 0, 0
 		for i := range f.round.Rows {
 			r := m.addRow(&f.round.Rows[i], f.stale(), now)
 			if r.group == tabStuck {
 				f.stuck++
+			}
+			if r.group != tabEnded {
+				f.living++
 			}
 			if r.group == tabUnjudged {
 				f.open++

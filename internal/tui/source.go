@@ -103,6 +103,7 @@ type feed struct {
 	next    time.Time // when it is asked again
 	stuck   int64     // of its rows, by the newest verdicts
 	open    int       // of its rows, which no verdict decides yet
+	living  int       // of its rows, which have not ended
 }
 
 // stale reports whether what is shown of it is not the newest that was asked for.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sbx/internal/check"
+	"sbx/internal/fault"
 	"sbx/internal/output"
 	"sbx/internal/runbook"
 	"sbx/internal/runbook/engine"
@@ -43,7 +44,10 @@ func RailOf(r *engine.Run) Rail {
 		rail.ID = r.ID
 		rail.Title += "  run " + r.ID
 	}
-	if r.State != engine.RunRunning {
+	switch {
+	case r.State == engine.RunFailed && r.Kind == fault.KindFound:
+		rail.Title += "  over: its verification misses something"
+	case r.State != engine.RunRunning:
 		rail.Title += "  " + string(r.State)
 	}
 	for _, s := range r.Steps {
