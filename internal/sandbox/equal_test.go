@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ func TestEqualSeesEveryField(t *testing.T) {
 	var fields func(at []int, of reflect.Type)
 	fields = func(at []int, of reflect.Type) {
 		for i := range of.NumField() {
-			at := append(at[:len(at):len(at)], i)
+			at := append(slices.Clip(at), i)
 			if of.Field(i).Type == reflect.TypeFor[Limits]() {
 				fields(at, of.Field(i).Type)
 				continue
