@@ -111,7 +111,7 @@ func TestEveryFigureIsRecorded(t *testing.T) {
 	stats := filled[fleet.ProviderStats]()
 	stats.Err, stats.ItemsErr = nil, nil
 	stats.Items, stats.Shared = []sandbox.Sandbox{{ID: "a"}}, nil // they are shared by the rounds of a dashboard alone
-	h := &stats.History // the counts are those of the provider, or of the listing
+	h := &stats.History                                           // the counts are those of the provider, or of the listing
 	h.Active, h.Provisioning, h.Terminating, h.TotalCreated, h.TotalDestroyed, h.TimedOut = nil, nil, nil, nil, nil, nil
 	h.OverStuckAge, h.OverProvisioningAge, h.Missing, h.CleanupNotFound, h.QuotaUsed, h.Quota = nil, nil, nil, nil, nil, nil
 	quota := fleet.ProviderQuota{Provider: stats.Provider, Quotas: filled[[]providers.Quota]()}
