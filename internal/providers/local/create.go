@@ -41,7 +41,11 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	}
 	defer lock.Close() // the supervisor keeps holding it
 	if spec.Tied {
-		if err := c.store.Tie(id, record.Creator{PID: os.Getpid(), Birth: Birth(os.Getpid())}); err != nil {
+		to, err := thisProcess()
+		if err == nil {
+			err = c.store.Tie(id, to)
+		}
+		if err != nil {
 			return sandbox.Sandbox{}, errors.Join(c.classifyError(op, err), c.store.Remove(id))
 		}
 	}

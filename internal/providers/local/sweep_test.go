@@ -4,6 +4,7 @@ package local_test
 
 import (
 	"maps"
+	"os"
 	"os/exec"
 	"slices"
 	"testing"
@@ -86,6 +87,7 @@ func TestSweepRemovesWhatADeadProcessLeft(t *testing.T) {
 	}
 	lost, ended := made(true, "sleep", "600"), made(true, "true")
 	live, unknown, free := made(true, "sleep", "600"), made(true, "sleep", "600"), made(false, "sleep", "600")
+	elsewhere := made(true, "sleep", "600")
 	require.Eventually(t, func() bool { return b.record(t, ended.ID).State.Ended() }, tiertest.Limit(t), 5*time.Millisecond)
 	swept, err := b.Sweep(t.Context())
 	require.NoError(t, err)
@@ -93,13 +95,16 @@ func TestSweepRemovesWhatADeadProcessLeft(t *testing.T) {
 
 	dead := exec.CommandContext(t.Context(), "sleep", "600")
 	require.NoError(t, dead.Start())
-	gone := record.Creator{PID: dead.Process.Pid, Birth: local.Birth(dead.Process.Pid)}
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	gone := record.Creator{Host: host, PID: dead.Process.Pid, Birth: local.Birth(dead.Process.Pid)}
 	require.NoError(t, dead.Process.Kill())
 	_ = dead.Wait()
 	for _, s := range []sandbox.Sandbox{lost, ended} {
 		require.NoError(t, b.store().Tie(s.ID, gone))
 	}
-	require.NoError(t, b.store().Tie(unknown.ID, record.Creator{PID: gone.PID}))
+	require.NoError(t, b.store().Tie(unknown.ID, record.Creator{Host: host, PID: gone.PID}))
+	require.NoError(t, b.store().Tie(elsewhere.ID, record.Creator{Host: "another", PID: gone.PID, Birth: gone.Birth})) // the folder may be shared
 	require.NoError(t, b.store().Tie("neverwas01", gone))
 
 	swept, err = b.Sweep(t.Context())
@@ -111,12 +116,12 @@ func TestSweepRemovesWhatADeadProcessLeft(t *testing.T) {
 		_, err := b.Get(t.Context(), s.ID)
 		assert.Equal(t, fault.KindNotFound, fault.KindOf(err), "%v", err)
 	}
-	for _, s := range []sandbox.Sandbox{live, unknown, free} {
+	for _, s := range []sandbox.Sandbox{live, unknown, free, elsewhere} {
 		got, err := b.Get(t.Context(), s.ID)
 		require.NoError(t, err)
 		assert.Equal(t, sandbox.StateRunning, got.State)
 	}
 	ties, err := b.store().Ties()
 	require.NoError(t, err)
-	assert.ElementsMatch(t, []string{live.ID, unknown.ID}, slices.Collect(maps.Keys(ties)))
+	assert.ElementsMatch(t, []string{live.ID, unknown.ID, elsewhere.ID}, slices.Collect(maps.Keys(ties)))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"os"
 	"slices"
 
 	"sbx/internal/fault"
@@ -12,17 +13,27 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// removeTied ends and removes the sandboxes that are tied to a process that is gone, with their records. PID and
-// birth decide: a process that may live keeps its sandboxes.
+// thisProcess is to what a sandbox is tied here.
+func thisProcess() (record.Creator, error) {
+	host, err := os.Hostname()
+	return record.Creator{Host: host, PID: os.Getpid(), Birth: Birth(os.Getpid())}, err
+}
+
+// removeTied ends and removes the sandboxes that are tied to a process of this host that is gone, with their records. PID
+// and birth decide: a process that may live keeps its sandboxes, and so does one of a host with which the folder is shared.
 func (c *Client) removeTied(ctx context.Context) ([]sandbox.Ref, error) {
 	ties, err := c.store.Ties()
 	if err != nil || len(ties) == 0 {
 		return nil, c.classifyError("sweep", err)
 	}
+	this, err := thisProcess()
+	if err != nil {
+		return nil, c.classifyError("sweep", err)
+	}
 	lost := map[record.Creator]bool{}
 	for _, to := range ties {
 		if _, known := lost[to]; !known {
-			lost[to] = Lives(to.PID, to.Birth) == sandbox.False
+			lost[to] = to.Host == this.Host && Lives(to.PID, to.Birth) == sandbox.False
 		}
 	}
 	maps.DeleteFunc(ties, func(_ string, to record.Creator) bool { return !lost[to] })

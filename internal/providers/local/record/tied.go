@@ -14,6 +14,7 @@ import (
 
 // Creator is the process to which a sandbox is tied: it ends, with its record, when that is gone.
 type Creator struct {
+	Host  string `json:"host"` // on which PID and birth mean something
 	PID   int    `json:"pid"`
 	Birth string `json:"birth"` // identity.Birth
 }
