@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"sbx/internal/fault"
+	"sbx/internal/journal"
 	"sbx/internal/sandbox"
 	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
@@ -77,4 +79,17 @@ func TestVerifyBeginsWithWhatWasDone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestVerifyWithoutARecordSaysSo: what could not be read is no proof that nothing was ended.
+func TestVerifyWithoutARecordSaysSo(t *testing.T) {
+	t.Parallel()
+	b, _ := oneFake(running("prod0001", time.Minute))
+	b.adjust = func(d *Deps) {
+		d.Journals = func() (journal.Disk, error) { return nil, errors.New("the disk is gone") }
+	}
+	assert.Regexp(t, `^what was ended in the last 1h is not known: .*the disk is gone; 0 stuck`, b.run(t, "verify").stdout)
+	out := b.run(t, "verify -o json").stdout
+	assert.Contains(t, out, `"requested": null`)
+	assert.Contains(t, out, `"ended": null`)
 }

@@ -44,13 +44,6 @@ func WithCause(cause, reason string) string {
 	return strings.TrimPrefix(cause+": "+reason, ": ")
 }
 
-// CauseIn is the cause of such a reason.
-func CauseIn(reason string) string {
-	named, _, _ := strings.Cut(reason, ": ")
-	named, _, _ = strings.Cut(named, " (")
-	return named
-}
-
 // Judge decides by the record of a sandbox and by what was observed.
 func Judge(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) Verdict {
 	if !s.KeptUntil.After(now) { // by this machine's clock; all other times are by the sandbox's

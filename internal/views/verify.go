@@ -102,8 +102,8 @@ type VerificationItem struct {
 	Checks  []TargetItem    `json:"checks" table:""`  // The targets.
 	Alerts  []AlertItem     `json:"alerts" table:""`  // The alerts that are pending or firing.
 
-	Requested     int     `json:"requested"`            // How many sandboxes were asked to end by terminate, cleanup, reconcile or a runbook, as is on record.
-	Ended         int     `json:"ended"`                // How many of those have ended, verified.
+	Requested     *int    `json:"requested"`            // How many sandboxes were asked to end by terminate, cleanup, reconcile or a runbook, as is on record; null where not all of that could be read.
+	Ended         *int    `json:"ended"`                // How many of those have ended, verified; null likewise.
 	WithinSeconds float64 `json:"ended_within_seconds"` // How far back that goes.
 	Stuck         int     `json:"stuck"`                // How many are stuck now.
 	Unjudged      int     `json:"unjudged"`             // How many could not be judged.
@@ -129,7 +129,10 @@ func VerifyColumns() []output.Column[*look.VerifyResult] { return output.Columns
 func verificationItem(r *look.VerifyResult) VerificationItem {
 	item := VerificationItem{
 		Verdict: r.Verdict(), At: output.Time(r.At), Rounds: r.Rounds, Checks: make([]TargetItem, len(r.Checks)), Alerts: alertItems(r.Alerts),
-		Requested: r.Done.Requested, Ended: r.Done.Proved, WithinSeconds: output.Seconds(look.EndedWithin), Stuck: r.Stuck, Unjudged: r.Unjudged,
+		WithinSeconds: output.Seconds(look.EndedWithin), Stuck: r.Stuck, Unjudged: r.Unjudged,
+	}
+	if r.DoneErr == nil {
+		item.Requested, item.Ended = new(r.Done.Requested), new(r.Done.Proved)
 	}
 	for i, c := range r.Checks {
 		item.Checks[i] = TargetItem{

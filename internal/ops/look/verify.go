@@ -78,8 +78,10 @@ type VerifyResult struct {
 	Checks []TargetCheck
 	Errors []error       // of providers that could not be asked; their verdict is unknown
 	Alerts []alert.Alert // that are pending or firing
-	// Done is what was ended within EndedWithin, by what is on record.
+	// Done is what was ended within EndedWithin, by what is on record. DoneErr is why not all of that could be read: then
+	// there may be more.
 	Done            ops.Ends
+	DoneErr         error
 	Stuck, Unjudged int
 	Unlisted        []string // profiles that could not be listed
 	// Subjects are the figures of each provider, for conditions.
@@ -95,8 +97,13 @@ const EndedWithin = time.Hour
 func (r *VerifyResult) State() string {
 	within := " in the last " + sandbox.FormatDuration(EndedWithin)
 	text := "nothing was ended" + within
-	if done := r.Done.Text(); done != "" {
+	switch done := r.Done.Text(); {
+	case done != "" && r.DoneErr != nil:
+		text = done + "," + within + ", by the records that could be read: " + r.DoneErr.Error()
+	case done != "":
 		text = done + "," + within
+	case r.DoneErr != nil:
+		text = "what was ended" + within + " is not known: " + r.DoneErr.Error()
 	}
 	text += fmt.Sprintf("; %d stuck", r.Stuck)
 	if r.Unjudged > 0 {
@@ -233,10 +240,11 @@ func verifyOnce(ctx context.Context, e *ops.Env, req VerifyRequest, watch ops.Ob
 	return r, nil
 }
 
-// addState adds what was ended lately, and how the sandboxes stand. Without a state directory nothing is on record.
+// addState adds what was ended lately, and how the sandboxes stand.
 func (r *VerifyResult) addState(ctx context.Context, e *ops.Env, profiles []string, stats []fleet.ProviderStats, judged []fleet.Judged) {
-	if found, err := ops.Audit(ctx, e, ops.AuditRequest{Since: r.At.Add(-EndedWithin), Profiles: profiles}); err == nil {
-		r.Done = ops.CountEnds(found.Acts)
+	found, err := ops.Audit(ctx, e, ops.AuditRequest{Since: r.At.Add(-EndedWithin), Profiles: profiles})
+	if r.DoneErr = err; err == nil {
+		r.Done, r.DoneErr = ops.CountEnds(found.Acts), errors.Join(found.Errors...)
 	}
 	census := censusOf(judged)
 	r.Stuck, r.Unjudged = int(census.Stuck), int(census.Unjudged)

@@ -44,7 +44,7 @@ func (p *actPlan) profiles() []string {
 func recorded(planned []ops.PlannedEnd) []Target {
 	var all []Target
 	for _, one := range planned {
-		all = append(all, Target{one.Ref.String(), one.Reason, one.Ground})
+		all = append(all, Target{one.Ref.String(), one.Reason, one.Ground, one.Cause})
 	}
 	return all
 }

@@ -10,7 +10,6 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/runbook"
 	"sbx/internal/sandbox"
-	"sbx/internal/triage"
 )
 
 // group is the part of a plan that is asked for by itself: the targets with one cause, of the operator or not.
@@ -145,8 +144,7 @@ func (r *runner) wasDeclined(p *actPlan) bool {
 func (r *runner) leftText() string {
 	counts := map[string]int{}
 	for _, t := range r.left() {
-		name := triage.CauseIn(t.Reason)
-		counts[name]++
+		counts[t.Cause]++
 	}
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {

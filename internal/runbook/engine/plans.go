@@ -80,7 +80,7 @@ func (r *runner) partUnowned(p *actPlan, owned func(config.Profile, ops.PlannedE
 		if r.watch.Attended() {
 			p.addUnowned(p.Act, one)
 		} else {
-			p.kept = append(p.kept, Target{one.Ref.String(), "unattended, a runbook acts only on what is yours, or with --unowned: " + r.env.OwnHint([]string{profile.Name}), cleanup.KeepNotOwned.Label()})
+			p.kept = append(p.kept, Target{Ref: one.Ref.String(), Reason: "unattended, a runbook acts only on what is yours, or with --unowned: " + r.env.OwnHint([]string{profile.Name}), Ground: cleanup.KeepNotOwned.Label()})
 		}
 		return true
 	})

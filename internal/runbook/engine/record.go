@@ -174,6 +174,7 @@ type Target struct {
 	Ref    string `json:"ref"` // a sandbox; of stop a task; of an emergency cleanup a provider
 	Reason string `json:"reason"`
 	Ground string `json:"ground,omitempty"` // why a found one stays, in a word or two; "" = nothing was found of it
+	Cause  string `json:"cause,omitempty"`  // what is wrong with it, in a word or two; "" = nothing is known
 }
 
 // Outcome is what became of one target.

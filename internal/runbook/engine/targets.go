@@ -60,7 +60,7 @@ func (r *runner) choose(ctx context.Context, a runbook.Act, theory runbook.Word)
 		case r.watch.Attended():
 			reason += "; suspected: it is not known to be stuck"
 		default:
-			c.kept = append(c.kept, Target{one.Ref, "suspected of " + triage.TheoryLabel(string(theory)) + ", and not known to be stuck", "not known to be stuck"})
+			c.kept = append(c.kept, Target{Ref: one.Ref, Reason: "suspected of " + triage.TheoryLabel(string(theory)) + ", and not known to be stuck", Ground: "not known to be stuck"})
 			continue
 		}
 		c.refs = append(c.refs, one.Ref)
