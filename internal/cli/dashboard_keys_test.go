@@ -59,21 +59,24 @@ func (x *terminal) press(keys ...string) {
 	}
 }
 
-// waitFor waits until the screen has one of the texts, and gives the one.
-func (x *terminal) waitFor(texts ...string) string {
+// until waits for a screen that holds, and gives it.
+func (x *terminal) until(what string, holds func(shown string) bool) string {
 	x.t.Helper()
 	limit := time.Now().Add(tiertest.Limit(x.t))
 	for time.Now().Before(limit) {
-		shown := x.screen()
-		for _, text := range texts {
-			if strings.Contains(shown, text) {
-				return text
-			}
+		if shown := x.screen(); holds(shown) {
+			return shown
 		}
 		time.Sleep(50 * time.Millisecond) // a terminal tells nobody that it has changed
 	}
-	x.t.Fatalf("the screen never had %q:\n%s", texts, x.screen())
+	x.t.Fatalf("the screen never %s:\n%s", what, x.screen())
 	return ""
+}
+
+// waitFor waits until the screen has a text.
+func (x *terminal) waitFor(text string) {
+	x.t.Helper()
+	x.until("had "+strconv.Quote(text), func(shown string) bool { return strings.Contains(shown, text) })
 }
 
 // gateAsks is a question of the run that the sixth step has begun, without an answer yet.
@@ -136,18 +139,15 @@ func workThroughRunbook(x *terminal, gone int) {
 	x.waitFor("6 or Enter begins")
 	x.press("6")
 	x.waitFor("run b-")
-	limit := time.Now().Add(tiertest.Limit(x.t))
-	for shown := x.screen(); !strings.Contains(shown, strconv.Itoa(gone)+" gone"); shown = x.screen() {
-		require.True(x.t, time.Now().Before(limit), "not all are gone:\n%s", shown)
-		if word := gateAsks.FindStringSubmatch(shown); word != nil {
-			x.press(strings.Split(word[1], "")...)
-			typed := x.waitFor(": " + word[1] + "_") // a key that comes late is another command
-			x.press("Enter")
-			for strings.Contains(x.screen(), typed) && time.Now().Before(limit) {
-				time.Sleep(50 * time.Millisecond)
-			}
-		}
-		time.Sleep(50 * time.Millisecond) // a terminal tells nobody that it has changed
+	over := func(shown string) bool { return strings.Contains(shown, strconv.Itoa(gone)+" gone") }
+	asked := func(shown string) bool { return over(shown) || gateAsks.MatchString(shown) }
+	for shown := x.until("asked", asked); !over(shown); shown = x.until("asked", asked) {
+		word := gateAsks.FindStringSubmatch(shown)[1]
+		x.press(strings.Split(word, "")...)
+		typed := ": " + word + "_"
+		x.waitFor(typed) // a key that comes late is another command
+		x.press("Enter")
+		x.until("took the answer", func(shown string) bool { return !strings.Contains(shown, typed) })
 	}
 	x.press("7")
 	x.waitFor(fmt.Sprintf("%[1]d of %[1]d ended, verified; 0 stuck", gone))

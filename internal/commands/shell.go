@@ -77,7 +77,7 @@ type shellWatch struct {
 	leave func() // Enter ~ . was typed
 }
 
-// output is a writer that tells of the first output.
+// output writes to another writer, and calls seen at the first write.
 func (w *shellWatch) output(to io.Writer) io.Writer { return &firstWriter{to: to, seen: w.seen} }
 
 type firstWriter struct {

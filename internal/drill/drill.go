@@ -138,7 +138,7 @@ func (d *drillRun) stageScenes(ctx context.Context) error {
 	}
 	results := make(chan made)
 	create := func(i int) {
-		s, err := d.fleet.Create(ctx, d.profile, d.staging.scenes[i].sandboxSpec(d.report.Run, d.Binary, d.life))
+		s, err := d.fleet.Create(ctx, d.profile, d.staging.scenes[i].sandboxSpec(d.report.Run, d.Binary, d.life, d.Keep))
 		results <- made{i, s, err}
 	}
 	byScene := make([]*stagedCase, len(d.staging.scenes))
@@ -166,7 +166,7 @@ func (d *drillRun) stageScenes(ctx context.Context) error {
 // stageInOrder starts one when the one before has ended.
 func (d *drillRun) stageInOrder(ctx context.Context) error {
 	for _, sc := range d.staging.scenes {
-		s, err := d.fleet.Create(ctx, d.profile, sc.sandboxSpec(d.report.Run, d.Binary, d.life))
+		s, err := d.fleet.Create(ctx, d.profile, sc.sandboxSpec(d.report.Run, d.Binary, d.life, d.Keep))
 		if err != nil {
 			return err
 		}

@@ -278,7 +278,7 @@ func TestTheLeaksCauseFollowsTheEnforcement(t *testing.T) {
 func TestOnlyTheOrphanHasNoTask(t *testing.T) {
 	t.Parallel()
 	for _, s := range stuckScenes() {
-		spec := s.sandboxSpec("run", "/bin/sbx", maxLifetime)
+		spec := s.sandboxSpec("run", "/bin/sbx", maxLifetime, false)
 		assert.Equal(t, s.name == "orphan", spec.TaskID == "" && spec.AgentType == "", s.name)
 		assert.Equal(t, "run", spec.Labels[drillLabel])
 		assert.Equal(t, maxLifetime, spec.TTL, "whatever happens, it ends by itself")

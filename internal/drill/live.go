@@ -10,7 +10,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Stage is what a live drill gives to whoever works on it.
+// Stage is what Live gives to its work: the sandboxes, and how to read them.
 type Stage struct {
 	Env  *ops.Env          // of the staged sandboxes alone, with the limits of a drill
 	Omit map[string]string // the checks that a run of the runbook leaves out: engine.Request.Omit
@@ -19,12 +19,12 @@ type Stage struct {
 // LiveReport says what became of the sandboxes of a live drill.
 type LiveReport struct {
 	Staged     int
-	Ended      int           // before they were removed, by whoever worked on them or by themselves
+	Ended      int           // how many of them had ended before the rest was removed
 	LeftBehind []sandbox.Ref // what still exists and should not
 }
 
-// Live stages the incident, hands it over once the sandboxes are old enough to be stuck, and removes all of them when
-// the one who works on it has left or ctx ends.
+// Live stages the incident, calls work once the sandboxes are old enough to be stuck, and removes all of them when work
+// returns or ctx ends.
 func Live(ctx context.Context, o Options, work func(ctx context.Context, stage Stage) error) (report LiveReport, err error) {
 	d, err := newDrill(ctx, o)
 	if err != nil {

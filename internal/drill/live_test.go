@@ -16,7 +16,7 @@ import (
 	"sbx/internal/testkit/fake"
 )
 
-// TestALiveDrillIsHandedOverAndRemoved: whoever works on it sees what is staged by the limits of a drill, and nothing
+// TestALiveDrillIsHandedOverAndRemoved: work sees what is staged by the limits of a drill, and nothing
 // else; however that ends, nothing stays.
 func TestALiveDrillIsHandedOverAndRemoved(t *testing.T) {
 	t.Parallel()
@@ -80,7 +80,7 @@ func TestALiveDrillIsInterruptedWhileItStages(t *testing.T) {
 func TestWhatADrillStagesIsTiedToIt(t *testing.T) {
 	t.Parallel()
 	for life, tied := range map[time.Duration]bool{maxLifetime: true, liveLifetime: true, keptLifetime: false} {
-		spec := stuckScenes()[0].sandboxSpec("run", "sbx", life)
+		spec := stuckScenes()[0].sandboxSpec("run", "sbx", life, life == keptLifetime)
 		assert.Equal(t, tied, spec.Tied)
 		assert.Equal(t, life, spec.TTL)
 	}

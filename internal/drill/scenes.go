@@ -7,10 +7,11 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 )
 
 // DefaultRunbook is what a drill runs unless another is chosen.
-const DefaultRunbook = "sandbox-stuck"
+const DefaultRunbook = triage.StuckRunbook
 
 // staging is how the incident of a runbook is staged.
 type staging struct {
@@ -160,15 +161,15 @@ const (
 	keptLifetime = time.Hour
 )
 
-// sandboxSpec is what is created for a scene. It is tied to this process, unless it stays behind on purpose.
-func (s scene) sandboxSpec(run, binary string, life time.Duration) sandbox.Spec {
+// sandboxSpec is what is created for a scene. It is tied to this process, unless it is kept.
+func (s scene) sandboxSpec(run, binary string, life time.Duration, keep bool) sandbox.Spec {
 	spec := sandbox.Spec{
 		Name:        "drill-" + s.name,
 		Command:     []string{binary, ProgramArg, s.program},
 		Labels:      map[string]string{drillLabel: run},
 		MemoryBytes: s.memory,
 		TTL:         life,
-		Tied:        life != keptLifetime,
+		Tied:        !keep,
 	}
 	if !s.orphan {
 		spec.TaskID, spec.AgentType = "t-drill-"+s.name, "drill"

@@ -103,7 +103,7 @@ func ForCause(theory string) string {
 	case "stopped":
 		return "cancel-does-not-stop"
 	}
-	return "sandbox-stuck"
+	return triage.StuckRunbook
 }
 
 // SeeAlso is the runbook about a cause where that is another one; "" = none. Of a shipped runbook it

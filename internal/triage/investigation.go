@@ -2,6 +2,9 @@ package triage
 
 import "time"
 
+// StuckRunbook is the id of the runbook for stuck sandboxes.
+const StuckRunbook = "sandbox-stuck"
+
 // InvestigationStep is a step of the runbook for stuck sandboxes, with the time that it allows a person.
 type InvestigationStep struct {
 	Number string // "1"

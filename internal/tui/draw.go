@@ -39,16 +39,16 @@ func (m *Model) Frame() []string {
 			m.line(say("q quits", output.Plain)),
 		}, m.height)
 	}
-	lines := slices.Concat(m.header(), m.stripLines(), []string{m.tabLine()})
+	lines, step := slices.Concat(m.header(), m.stripLines(), []string{m.tabLine()}), m.stepLines()
 	switch {
 	case m.page != nil && !m.pageBeside():
-		lines = append(lines, m.pageLines()...)
+		lines = append(lines, m.pageLines(step)...)
 	case m.sideWidth() > 0:
-		lines = append(lines, m.besideLines()...)
+		lines = append(lines, m.besideLines(step)...)
 	default:
 		lines = append(append(lines, m.listLines()...), m.detailLines()...)
 	}
-	return append(m.fill(lines, m.height-2), m.statusLine(), m.keyLine())
+	return append(m.fill(lines, m.height-2), m.statusLine(len(step)), m.keyLine())
 }
 
 // wideScreen is the width from which a page or the detail stands beside the table.
@@ -91,12 +91,12 @@ func (m *Model) listLines() []string {
 	return m.tableLines()
 }
 
-// besideLines are the table, and beside it the page that is open, else the detail.
-func (m *Model) besideLines() []string {
+// besideLines are the table, and beside it the page that is open, else the detail. Step are the lines of an open step.
+func (m *Model) besideLines(step []string) []string {
 	height := m.pageHeight() + 1
 	right := m.sideDetail()
 	if m.page != nil {
-		right = m.pageLines()
+		right = m.pageLines(step)
 	}
 	rule := "│"
 	if m.cells.ASCII {
@@ -176,13 +176,14 @@ func (m *Model) commandLine(verb string, r *row) string {
 
 // statusLine is the line above the keys: what happened, what is typed into the filter, what is marked, and how far the
 // verdicts are.
-func (m *Model) statusLine() string {
+func (m *Model) statusLine(stepLines int) string {
 	var right []segment
-	if n := m.moreBelow(); n > 0 {
+	switch n := m.moreBelow(stepLines); {
+	case n > 0:
 		right = []segment{say(fmt.Sprintf("%d more below: down ", n), output.Accent)}
-	} else if m.page != nil && m.page.top > 0 && m.page.log == nil {
+	case m.page != nil && m.page.top > 0 && m.page.log == nil:
 		right = []segment{say("more above: up ", output.Accent)}
-	} else if m.page == nil || m.pageBeside() {
+	case m.page == nil || m.pageBeside():
 		right = []segment{say(m.orderText()+" ", output.Muted)}
 	}
 	left := []segment{say(" ", output.Plain)}
@@ -208,13 +209,13 @@ func (m *Model) statusLine() string {
 }
 
 // moreBelow is how many lines of the open page are below the screen. A log says so itself.
-func (m *Model) moreBelow() int {
+func (m *Model) moreBelow(stepLines int) int {
 	switch {
 	case m.page == nil || m.page.log != nil:
 		return 0
 	case m.showsRunbook():
-		lines, height := len(m.stepLines()), m.pageHeight()+1
-		return lines - height - max(0, min(m.page.top, lines-height))
+		height := m.pageHeight() + 1
+		return stepLines - height - max(0, min(m.page.top, stepLines-height))
 	}
 	return len(m.page.lines) - m.page.top - m.pageHeight()
 }
@@ -263,10 +264,11 @@ func (m *Model) questionLine(prompt, typed string) string {
 	return m.bar(m.width, output.BarShade, []segment{say(" "+strings.TrimSpace(prompt)+" ", output.Warn).bold(), say(typed+"_", output.Accent).bold()}, nil)
 }
 
-func (m *Model) pageLines() []string {
+// pageLines are the page that is open. Step are the lines of an open step.
+func (m *Model) pageLines(step []string) []string {
 	switch {
 	case m.showsRunbook():
-		return m.stepPageLines()
+		return m.stepPageLines(step)
 	case m.page.log != nil:
 		return m.logLines()
 	}

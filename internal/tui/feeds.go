@@ -15,7 +15,6 @@ import (
 type figure struct {
 	text string // "" = there is nothing to say
 	tone output.Tone
-	cut  bool // a part of the text is better than none of it: it has an error
 }
 
 // feedFigures is what there is to say of a profile that was read, the most important first. The error of a
@@ -26,31 +25,31 @@ func (m *Model) feedFigures(f *feed) []figure {
 	answers := views.ConnectionRow{Connection: f.newest, Now: now}
 	age := sandbox.FormatDuration(max(0, now.Sub(f.round.At)))
 	all := []figure{
-		{"active " + s.ActiveText(), s.ActiveTone(), false},
-		{"stuck " + s.StuckText(), s.StuckTone(), false},
-		{m.lateText(f), output.Warn, false},
+		{"active " + s.ActiveText(), s.ActiveTone()},
+		{"stuck " + s.StuckText(), s.StuckTone()},
+		{m.lateText(f), output.Warn},
 	}
 	if oldest := s.Age(100); oldest != nil {
-		all = append(all, figure{"oldest " + sandbox.FormatElapsed(time.Duration(*oldest*float64(time.Second))), s.AgeTone(), false})
+		all = append(all, figure{"oldest " + sandbox.FormatElapsed(time.Duration(*oldest*float64(time.Second))), s.AgeTone()})
 	}
 	if rate := s.RateText(); rate != "-" {
-		all = append(all, figure{"timeouts " + rate, s.RateTone(), false})
+		all = append(all, figure{"timeouts " + rate, s.RateTone()})
 	}
-	problems := []figure{{answers.BreakerText(), output.Bad, true}, {answers.ClockText(), output.Warn, false}}
+	problems := []figure{{answers.BreakerText(), output.Bad}, {answers.ClockText(), output.Warn}}
 	if f.stale() {
 		for i := range all {
 			all[i].tone = output.Muted
 		}
-		doubt := append([]figure{{"stale " + age + ": " + f.err.Error(), output.Bad, true}}, all[2:]...)
+		doubt := append([]figure{{"stale " + age + ": " + f.err.Error(), output.Bad}}, all[2:]...)
 		return append(append(all[:2:2], doubt...), problems...)
 	}
 	if err := f.round.FiguresErr; err != nil {
-		all = append(append(all[:2:2], figure{m.cells.Cut("counters not read: "+err.Error(), m.width/2), output.Bad, true}), all[2:]...)
+		all = append(append(all[:2:2], figure{m.cells.Cut("counters not read: "+err.Error(), m.width/2), output.Bad}), all[2:]...)
 	}
 	if all = append(all, problems...); f.open > 0 {
-		all = append(all, figure{fmt.Sprintf("%d not judged", f.open), output.Muted, false})
+		all = append(all, figure{fmt.Sprintf("%d not judged", f.open), output.Muted})
 	}
-	return append(all, figure{answers.LatencyText(), output.Muted, false}, figure{"read " + age + " ago", output.Muted, false})
+	return append(all, figure{answers.LatencyText(), output.Muted}, figure{"read " + age + " ago", output.Muted})
 }
 
 // slowAnswer is from when on the screen says that a profile does not answer; a usual listing takes less.
@@ -70,26 +69,26 @@ const leastCut = 20
 // shortFigures are how many have not ended, as the strip counts them, what of its quota is used, and how many are stuck,
 // or why that is not known.
 func (m *Model) shortFigures(f *feed) []figure {
-	late := figure{m.lateText(f), output.Warn, false}
+	late := figure{m.lateText(f), output.Warn}
 	switch {
 	case f.stale():
-		return []figure{{"STALE " + sandbox.FormatDuration(max(0, m.now().Sub(f.round.At))), output.Bad, false}}
+		return []figure{{"STALE " + sandbox.FormatDuration(max(0, m.now().Sub(f.round.At))), output.Bad}}
 	case !f.known && f.err != nil:
-		return []figure{{"not read", output.Bad, false}}
+		return []figure{{"not read", output.Bad}}
 	case !f.known && late.text != "":
 		return []figure{late}
 	case !f.known:
-		return []figure{{"reading", output.Muted, false}}
+		return []figure{{"reading", output.Muted}}
 	}
-	all := []figure{{strconv.Itoa(f.living), output.Muted, false}}
+	all := []figure{{strconv.Itoa(f.living), output.Muted}}
 	if s := f.figures(); s.QuotaText() != "" {
-		all = append(all, figure{s.QuotaText(), s.QuotaTone(), false})
+		all = append(all, figure{s.QuotaText(), s.QuotaTone()})
 	}
 	if f.stuck > 0 {
-		all = append(all, figure{fmt.Sprintf("%d stuck", f.stuck), output.Bad, false})
+		all = append(all, figure{fmt.Sprintf("%d stuck", f.stuck), output.Bad})
 	}
 	if f.round.FiguresErr != nil {
-		all = append(all, figure{"counters not read", output.Bad, false})
+		all = append(all, figure{"counters not read", output.Bad})
 	}
 	if late.text != "" {
 		all = append(all, late)

@@ -43,7 +43,7 @@ func (m *Model) takeMouse(msg tea.MouseMsg) tea.Cmd {
 func (m *Model) click(x, y int) tea.Cmd {
 	switch {
 	case y == stripAt || y == stripAt+1:
-		if number := x/m.stepWidth() + 1; x >= 0 && number < stepsEnd && number <= len(m.stepPages()) && m.stepAt(number) != m.openStep() {
+		if number := x/m.stepWidth() + 1; x >= 0 && number < stepsEnd && number <= len(m.steps.pages) && m.stepAt(number) != m.openStep() {
 			return stepKey(number)(m)
 		}
 	case y == tabsAt:

@@ -241,7 +241,7 @@ func (m *Model) runFacts() []fact {
 		}
 	}
 	if r.verifies() {
-		facts = append(facts, fact{text: "  " + m.cells.Fit("at work", 11) + "the targets are read until they hold, for two minutes at most", tone: output.Accent, bold: true})
+		facts = append(facts, fact{text: "  " + m.cells.Fit("at work", 11) + "the targets are read until they hold", tone: output.Accent, bold: true})
 	}
 	if len(r.view.Causes)+len(r.view.Acts) == 0 && !r.over {
 		facts = append(facts, fact{text: "it counts, judges and names the causes first ...", tone: output.Muted})

@@ -141,11 +141,11 @@ func (m *Model) rebuild() {
 			if r.group == tabUnjudged {
 				f.open++
 			}
-			m.count(r, now)
+			m.countRow(r, now)
 		}
 	}
 	for _, j := range m.goneFromLists() {
-		m.count(m.addRow(j, false, now), now)
+		m.countRow(m.addRow(j, false, now), now)
 	}
 	m.suspectFigures()
 	m.sortRows(m.rows)
@@ -154,8 +154,8 @@ func (m *Model) rebuild() {
 	m.follow()
 }
 
-// count counts a row, and chooses it where the tab and the filter want it.
-func (m *Model) count(r *row, now time.Time) {
+// countRow counts a row, and chooses it where the tab and the filter want it.
+func (m *Model) countRow(r *row, now time.Time) {
 	m.steps.all[r.group]++
 	m.steps.all[tabAll]++
 	if !m.wants(r, now) {

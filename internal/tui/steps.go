@@ -9,20 +9,23 @@ import (
 	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
+	"sbx/internal/triage"
 	"sbx/internal/views"
 )
 
-// stepPageLines draws the page of the open step: it is live, and scrolls.
-func (m *Model) stepPageLines() []string {
-	all, height := m.stepLines(), m.pageHeight()+1
+// stepPageLines are the part of the page of the open step that is on the screen: it is live, and scrolls.
+func (m *Model) stepPageLines(all []string) []string {
+	height := m.pageHeight() + 1
 	top := max(0, min(m.page.top, len(all)-height)) // it may have become shorter
 	return all[top:min(len(all), top+height)]
 }
 
-// stepLines are the whole page of the open step.
+// stepLines are the whole page of the open step; none where none is open.
 func (m *Model) stepLines() []string {
 	var facts []fact
 	switch step := m.openStep(); {
+	case step == 0:
+		return nil
 	case m.answering():
 		facts = m.questionFacts()
 	case step == stepEnd:
@@ -33,7 +36,7 @@ func (m *Model) stepLines() []string {
 		facts = []fact{{text: "error: " + m.steps.err.Error(), tone: output.Bad}, {text: fault.HintOf(m.steps.err)}}
 	case m.numberOf(step) == 0:
 		facts = []fact{{text: "the runbook has this step no more", tone: output.Warn}}
-	case m.steps.pages == nil:
+	case m.steps.at.IsZero():
 		facts = []fact{{text: "reading ...", tone: output.Muted}}
 	default:
 		facts = m.investigationFacts(step)
@@ -164,15 +167,12 @@ func (m *Model) endFacts() []fact {
 	default:
 		facts = append(facts, fact{text: "nothing is stuck", tone: output.Good})
 	}
-	facts = append(facts, fact{}, fact{lead: "the same", text: m.program + " runbook run " + stuckRunbook, tone: output.Accent}, fact{lead: "it has worked if", text: "each end is verified, and step 2 counts none"})
+	facts = append(facts, fact{}, fact{lead: "the same", text: m.program + " runbook run " + triage.StuckRunbook, tone: output.Accent}, fact{lead: "it has worked if", text: fmt.Sprintf("each end is verified, and step %d counts none", m.numberOf(stepStuck))})
 	if m.rail != nil {
 		facts = append(append(facts, fact{}), m.runFacts()...)
 	}
 	return facts
 }
-
-// stuckRunbook is the runbook whose steps the strip has.
-const stuckRunbook = "sandbox-stuck"
 
 // doneFact says what was ended from this screen, and what is left.
 func (m *Model) doneFact() fact {

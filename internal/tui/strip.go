@@ -7,9 +7,6 @@ import (
 	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
-	"sbx/internal/fleet"
 	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
@@ -70,9 +67,9 @@ type (
 
 // steps are what is known of the steps beside the rows.
 type steps struct {
-	pages         []StepPage // of the investigation; nil = none was read
+	pages         []StepPage // of the runbook, as it was read last
 	err           error
-	at            time.Time
+	at            time.Time // when it was read; zero = never
 	asking        bool
 	cleanup       CleanupWord // "" = it was not read
 	cleanupNext   time.Time
@@ -94,7 +91,7 @@ type cell struct {
 func (m *Model) strip() []cell {
 	var strip []cell
 	cells := m.kindCells()
-	for _, p := range m.stepPages() {
+	for _, p := range m.steps.pages {
 		one := cell{}
 		if p.Kind > 0 {
 			one = cells[p.Kind-1]
@@ -139,12 +136,8 @@ func (m *Model) kindCells() []cell {
 	return cells
 }
 
-// stepPages are the steps of the runbook in their order; until it was read, those of the shipped one.
-func (m *Model) stepPages() []StepPage {
-	if m.steps.pages != nil {
-		return m.steps.pages
-	}
-	var all []StepPage
+// shippedSteps are the steps of the shipped runbook, which the strip has until the runbook was read.
+func shippedSteps() (all []StepPage) {
 	for i, s := range triage.StuckSteps() {
 		all = append(all, StepPage{Kind: i + 1, Word: s.Word})
 	}
@@ -153,7 +146,7 @@ func (m *Model) stepPages() []StepPage {
 
 // stepAt is what page.step has for the step with a number: its kind, or above all kinds its place; 0 = there is none.
 func (m *Model) stepAt(number int) int {
-	pages := m.stepPages()
+	pages := m.steps.pages
 	switch {
 	case number > len(pages):
 		return 0
@@ -165,7 +158,7 @@ func (m *Model) stepAt(number int) int {
 
 // numberOf is the number of such a step; 0 = the runbook has none.
 func (m *Model) numberOf(step int) int {
-	for number := range m.stepPages() {
+	for number := range m.steps.pages {
 		if m.stepAt(number+1) == step {
 			return number + 1
 		}
@@ -334,93 +327,4 @@ func cellName(step int, name string, width int, open bool) string {
 		gap = ">"
 	}
 	return mark + strconv.Itoa(step) + gap + name
-}
-
-// openStep is the step whose page is open; 0 = none is.
-func (m *Model) openStep() int {
-	if m.page == nil {
-		return 0
-	}
-	return m.page.step
-}
-
-// stepKey opens the page of the step with a number.
-func stepKey(number int) func(*Model) tea.Cmd {
-	return func(m *Model) tea.Cmd {
-		if step := m.stepAt(number); step > 0 {
-			return m.openStepPage(step)
-		}
-		m.notice = fmt.Sprintf("the runbook has %d steps", len(m.stepPages()))
-		return nil
-	}
-}
-
-// openStepPage opens the page of a step. That of the one that ends, while it is open, begins the run that does it.
-func (m *Model) openStepPage(step int) tea.Cmd {
-	again := m.openStep() == step
-	m.page = &page{step: step}
-	switch r := m.rail; {
-	case step != stepEnd:
-	case r != nil && r.open != nil:
-		r.answer, r.typed = true, ""
-	case again && (r == nil || r.over) && m.steps.all[tabStuck] == 0:
-		m.notice = "nothing is known to be stuck, so no run was begun"
-	case again && (r == nil || r.over):
-		return m.startRunbook()
-	}
-	return m.stepsDue(m.now())
-}
-
-// stepsDue answers the open step again, and reads the record of cleanup, where it is time.
-func (m *Model) stepsDue(now time.Time) tea.Cmd {
-	s := &m.steps
-	var all []tea.Cmd
-	if !s.asking && m.wantsSteps() && (s.at.IsZero() || now.Sub(s.at).Abs() >= stepsAgain) {
-		s.asking = true
-		judged := m.judged(now)
-		all = append(all, func() tea.Msg {
-			pages, err := m.source.Investigation(m.ctx, judged)
-			return stepsMsg{pages, err, m.now()}
-		})
-	}
-	if !s.cleanupAsking && !m.paused && due(now, s.cleanupNext) {
-		s.cleanupAsking = true
-		all = append(all, func() tea.Msg { return cleanupMsg(m.source.Cleanup(m.ctx)) })
-	}
-	return tea.Batch(all...)
-}
-
-// wantsSteps says that a page is open that is answered, or that nobody knows yet which steps the runbook has.
-func (m *Model) wantsSteps() bool {
-	step := m.openStep()
-	return step > 0 && step != stepEnd && step != stepVerify || m.steps.at.IsZero() && slices.ContainsFunc(m.feeds, func(f *feed) bool { return f.known })
-}
-
-// judged is every sandbox with its newest verdict.
-func (m *Model) judged(now time.Time) []fleet.Judged {
-	all := make([]fleet.Judged, 0, len(m.pool))
-	for _, f := range m.feeds {
-		for i := range f.round.Rows {
-			one := &f.round.Rows[i]
-			if seen, ok := m.looked[one.Sandbox.Ref()]; ok && now.Sub(seen.At).Abs() < lookKeeps {
-				all = append(all, seen.Judged)
-				continue
-			}
-			all = append(all, one.Judged())
-		}
-	}
-	return all
-}
-
-func (m *Model) takeSteps(msg stepsMsg) {
-	s := &m.steps
-	s.asking, s.err, s.at = false, msg.err, msg.at
-	if msg.err == nil {
-		s.pages = msg.pages
-	}
-}
-
-func (m *Model) takeCleanup(msg cleanupMsg, now time.Time) {
-	s := &m.steps
-	s.cleanupAsking, s.cleanup, s.cleanupNext = false, CleanupWord(msg), now.Add(cleanupAgain)
 }

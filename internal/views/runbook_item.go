@@ -139,19 +139,19 @@ func runbookListItem(r *runbook.Runbook) RunbookListItem {
 }
 
 func runbookItem(r *runbook.Runbook) RunbookItem {
-	spec := r.Spec
+	spec, outline := r.Spec, r.Outline()
 	item := RunbookItem{
 		RunbookListItem: runbookListItem(r), Reviewers: r.Metadata.Reviewers, ReviewDue: r.ReviewDue().Format(time.DateOnly),
-		Meaning: r.Fill(spec.Meaning), Impact: r.Fill(spec.Impact), Steps: runbookSteps(r, spec.Steps), Verification: runbookSteps(r, spec.Verification),
+		Meaning: r.Fill(spec.Meaning), Impact: r.Fill(spec.Impact), Steps: runbookSteps(r, outline, spec.Steps), Verification: runbookSteps(r, outline, spec.Verification),
 		Escalation: runbookEscalations(r), Actions: runbookTasks(r, spec.Actions),
 	}
 	for _, c := range spec.Causes {
 		item.Branches = append(item.Branches, RunbookBranch{
-			r.Outline().OfCause(c.Theory).Number, string(c.Theory), c.Known().Title, orNil(r.SeeAlso(c)), runbookSteps(r, c.Steps), runbookTasks(r, c.FollowUp),
+			outline.OfCause(c.Theory).Number, string(c.Theory), c.Known().Title, orNil(r.SeeAlso(c)), runbookSteps(r, outline, c.Steps), runbookTasks(r, c.FollowUp),
 		})
 	}
 	for _, c := range spec.Procedures {
-		item.Procedures = append(item.Procedures, RunbookProcedure{string(c.ID), r.Outline().OfProcedure(c.ID).Number, r.Fill(c.Title), runbookSteps(r, c.Steps)})
+		item.Procedures = append(item.Procedures, RunbookProcedure{string(c.ID), outline.OfProcedure(c.ID).Number, r.Fill(c.Title), runbookSteps(r, outline, c.Steps)})
 	}
 	for _, c := range spec.Contacts {
 		item.Contacts = append(item.Contacts, RunbookContact{string(c.ID), string(c.Level), c.Name, orNil(c.Channel), r.Fill(c.About)})
@@ -185,9 +185,9 @@ func runbookTasks(r *runbook.Runbook, tasks []runbook.Task) (all []RunbookTask) 
 	return all
 }
 
-func runbookSteps(r *runbook.Runbook, steps []runbook.Step) (all []RunbookStep) {
+func runbookSteps(r *runbook.Runbook, outline runbook.Outline, steps []runbook.Step) (all []RunbookStep) {
 	for _, s := range steps {
-		lines, at := s.Lines(), r.Outline().Of(s.ID)
+		lines, at := s.Lines(), outline.Of(s.ID)
 		for i := range lines {
 			lines[i] = r.Fill(lines[i])
 		}
