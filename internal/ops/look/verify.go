@@ -90,31 +90,6 @@ type VerifyResult struct {
 	Rounds   int
 }
 
-// EndedWithin is how far back verify looks for what was ended.
-const EndedWithin = time.Hour
-
-// State says what was done, and how the sandboxes stand: "26 of 26 ended, verified, in the last 1h; 0 stuck; 10 not judged".
-func (r *VerifyResult) State() string {
-	within := " in the last " + sandbox.FormatDuration(EndedWithin)
-	text := "nothing was ended" + within
-	switch done := r.Done.Text(); {
-	case done != "" && r.DoneErr != nil:
-		text = done + "," + within + ", by the records that could be read: " + r.DoneErr.Error()
-	case done != "":
-		text = done + "," + within
-	case r.DoneErr != nil:
-		text = "what was ended" + within + " is not known: " + r.DoneErr.Error()
-	}
-	text += fmt.Sprintf("; %d stuck", r.Stuck)
-	if r.Unjudged > 0 {
-		text += fmt.Sprintf("; %d not judged", r.Unjudged)
-	}
-	if len(r.Unlisted) > 0 {
-		text += "; not listed: " + strings.Join(r.Unlisted, ", ")
-	}
-	return text
-}
-
 // Verdict is true where every check passes or has no data, false where one fails, else unknown.
 func (r *VerifyResult) Verdict() sandbox.Verdict {
 	v := sandbox.True
@@ -238,21 +213,6 @@ func verifyOnce(ctx context.Context, e *ops.Env, req VerifyRequest, watch ops.Ob
 	r.addState(ctx, e, f.Names(), stats, judged)
 	keepTargets(e, f.Names(), r)
 	return r, nil
-}
-
-// addState adds what was ended lately, and how the sandboxes stand.
-func (r *VerifyResult) addState(ctx context.Context, e *ops.Env, profiles []string, stats []fleet.ProviderStats, judged []fleet.Judged) {
-	found, err := ops.Audit(ctx, e, ops.AuditRequest{Since: r.At.Add(-EndedWithin), Profiles: profiles})
-	if r.DoneErr = err; err == nil {
-		r.Done, r.DoneErr = ops.CountEnds(found.Acts), errors.Join(found.Errors...)
-	}
-	census := censusOf(judged)
-	r.Stuck, r.Unjudged = int(census.Stuck), int(census.Unjudged)
-	for _, s := range stats {
-		if s.ItemsErr != nil {
-			r.Unlisted = append(r.Unlisted, s.Provider)
-		}
-	}
 }
 
 // bothVerdicts is true where both are, false where one is, else unknown.

@@ -107,21 +107,6 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runb
 	return r.prove(ctx, s, rec)
 }
 
-// goOn takes over what is known of an act that was interrupted; nil = there was none.
-func (a *Act) goOn(before *Act) {
-	if before != nil {
-		a.IntentAt, a.EndedAt, a.RunID = before.IntentAt, before.EndedAt, before.RunID
-	}
-}
-
-// beganBefore is an objection that says of an act that it was interrupted; nil = there was none.
-func (a *Act) beganBefore(objection string) string {
-	if a == nil {
-		return objection
-	}
-	return strings.TrimPrefix(objection+"; it was begun before, at "+a.IntentAt.Format(time.RFC3339)+", and was interrupted", "; ")
-}
-
 // declined is the reason of a step that a person did not want.
 const declined = "the answer at its gate was no"
 

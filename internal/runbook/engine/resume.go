@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
+	"strings"
+	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/journal"
@@ -102,4 +104,19 @@ func (r *runner) adopt(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// goOn takes over what is known of an act that was interrupted; nil = there was none.
+func (a *Act) goOn(before *Act) {
+	if before != nil {
+		a.IntentAt, a.EndedAt, a.RunID = before.IntentAt, before.EndedAt, before.RunID
+	}
+}
+
+// beganBefore is an objection that says of an act that it was interrupted; nil = there was none.
+func (a *Act) beganBefore(objection string) string {
+	if a == nil {
+		return objection
+	}
+	return strings.TrimPrefix(objection+"; it was begun before, at "+a.IntentAt.Format(time.RFC3339)+", and was interrupted", "; ")
 }
