@@ -90,8 +90,9 @@ func clouds() map[string]func(t wiretest.T) *cloud {
 
 func onE2B(t wiretest.T, kind providers.Type, o e2btest.Options) *cloud {
 	f := e2btest.New(t, o)
+	lasting := e2btest.Seed{Left: 20 * time.Hour} // by itself one ends after an hour, which a task may take
 	c := &cloud{
-		server: f.Server, p: open(t, kind, e2btest.Settings("http://e2b"), f.Server), id: f.Add(e2btest.Seed{}), other: f.Add(e2btest.Seed{}), secret: e2btest.Key,
+		server: f.Server, p: open(t, kind, e2btest.Settings("http://e2b"), f.Server), id: f.Add(lasting), other: f.Add(lasting), secret: e2btest.Key,
 		list: "GET /v2/sandboxes", get: "GET /sandboxes/{id}", create: "POST /sandboxes", stop: "DELETE /sandboxes/{id}", destroy: "DELETE /sandboxes/{id}",
 		second: "nextToken=", bare: true,
 		inside:      map[string]string{"exec": "POST /process.Process/Start", "logs": "POST /process.Process/Start", "exit": "POST /process.Process/Start", "usage": "GET /sandboxes/{id}/metrics"},
@@ -100,7 +101,7 @@ func onE2B(t wiretest.T, kind providers.Type, o e2btest.Options) *cloud {
 		slow:        func() { f.Change(func(o *e2btest.Options) { o.HostFor = late }) },
 		orphans:     func() { f.Change(func(o *e2btest.Options) { o.Orphans = 500 }) },
 	}
-	f.Add(e2btest.Seed{})
+	f.Add(lasting)
 	c.count, c.kind, c.settings = f.Running, kind, e2btest.Settings("http://e2b")
 	c.more = map[source][]string{sourceHost: {"GET /health"}}
 	c.stops = []string{`"state":"running"`, `"state":"paused"`}
@@ -115,8 +116,9 @@ func onE2B(t wiretest.T, kind providers.Type, o e2btest.Options) *cloud {
 
 func onDaytona(t wiretest.T) *cloud {
 	f := daytonatest.New(t, daytonatest.Options{PageSize: 2})
+	lasting := daytonatest.Seed{Endless: true} // by itself one stops after fifteen idle minutes, which a task may take
 	c := &cloud{
-		server: f.Server, p: open(t, daytona.Type(), daytonatest.Settings("http://daytona/api"), f.Server), id: f.Add(daytonatest.Seed{}), other: f.Add(daytonatest.Seed{}), secret: daytonatest.Token,
+		server: f.Server, p: open(t, daytona.Type(), daytonatest.Settings("http://daytona/api"), f.Server), id: f.Add(lasting), other: f.Add(lasting), secret: daytonatest.Token,
 		list: "GET /api/sandbox", get: "GET /api/sandbox/{id}", create: "POST /api/sandbox", stop: "POST /api/sandbox/{id}/stop", destroy: "DELETE /api/sandbox/{id}",
 		second:      "cursor=",
 		inside:      map[string]string{"exec": "POST /toolbox/{id}/process/execute", "logs": "POST /toolbox/{id}/process/execute", "exit": "POST /toolbox/{id}/process/execute", "usage": "GET /toolbox/{id}/system/metrics"},
@@ -125,7 +127,7 @@ func onDaytona(t wiretest.T) *cloud {
 		slow:        func() { f.Change(func(o *daytonatest.Options) { o.EndFor = late }) },
 		orphans:     func() { f.Change(func(o *daytonatest.Options) { o.Hides = true }) },
 	}
-	f.Add(daytonatest.Seed{})
+	f.Add(lasting)
 	c.count, c.kind, c.settings = f.Running, daytona.Type(), daytonatest.Settings("http://daytona/api")
 	c.stops = []string{`"state":"started"`, `"state":"stopped"`, `"state":"stopping"`, `"state":"stopped"`, `"desiredState":"started"`, `"desiredState":"stopped"`}
 	c.add = func(age time.Duration, labels map[string]string) string {
@@ -201,8 +203,9 @@ func onKubernetes(t wiretest.T) *cloud {
 
 func onVercel(t wiretest.T) *cloud {
 	f := verceltest.New(t, verceltest.Options{PageSize: 2})
+	lasting := verceltest.Seed{Left: 20 * time.Hour} // by itself one ends after five minutes, which a task may take
 	c := &cloud{
-		server: f.Server, p: open(t, vercel.Type(), verceltest.Settings("http://vercel"), f.Server), id: f.Add(verceltest.Seed{}), other: f.Add(verceltest.Seed{}), secret: verceltest.Token,
+		server: f.Server, p: open(t, vercel.Type(), verceltest.Settings("http://vercel"), f.Server), id: f.Add(lasting), other: f.Add(lasting), secret: verceltest.Token,
 		list: "GET /v2/sandboxes", get: "GET /v2/sandboxes/sessions/{id}", create: "POST /v2/sandboxes", stop: "POST /v2/sandboxes/sessions/{id}/stop", destroy: "DELETE /v2/sandboxes/{name}",
 		second: "cursor=", gone: true,
 		inside:      map[string]string{"exec": "POST /v2/sandboxes/sessions/{id}/cmd", "logs": "POST /v2/sandboxes/sessions/{id}/cmd", "exit": "POST /v2/sandboxes/sessions/{id}/cmd", "usage": "POST /v2/sandboxes/sessions/{id}/cmd"},
@@ -211,7 +214,7 @@ func onVercel(t wiretest.T) *cloud {
 		slow:        func() { f.Change(func(o *verceltest.Options) { o.StopFor = late }) },
 		orphans:     func() { f.Change(func(o *verceltest.Options) { o.Orphans = 500 }) },
 	}
-	f.Add(verceltest.Seed{})
+	f.Add(lasting)
 	c.count, c.kind, c.settings = f.Running, vercel.Type(), verceltest.Settings("http://vercel")
 	c.stops = []string{`"status":"running"`, `"status":"stopped"`, `"status":"stopping"`, `"status":"stopped"`}
 	c.more = map[source][]string{sourceHost: {"GET /v2/sandboxes/{name}"}}
