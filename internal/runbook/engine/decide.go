@@ -203,7 +203,7 @@ func isNamed(theory runbook.Word) func(triage.Finding) bool {
 func (r *runner) verify(ctx context.Context, s section) error {
 	limit := time.Now().Add(r.req.UntilOK)
 	for {
-		if err := r.doSteps(ctx, s, ofEvery); err != nil {
+		if err := r.doSteps(ctx, s, s.steps, ofEvery); err != nil {
 			return err
 		}
 		left := time.Until(limit)

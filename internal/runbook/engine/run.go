@@ -280,24 +280,41 @@ func Fill(env *ops.Env, book *runbook.Runbook, text string) string {
 	})
 }
 
-// work does the steps. An error ends the run before its end: an interruption, a gate without an answer,
-// or a record that cannot be written.
+// work does the steps. What a person does at the end of a branch waits until the acts of all branches are over: what
+// is stuck costs money meanwhile. An error ends the run before its end: an interruption, a gate without an answer, or
+// a record that cannot be written.
 func (r *runner) work(ctx context.Context) error {
+	var waiting []section
 	for _, s := range r.sections() {
 		var err error
 		switch s.name {
 		case SectionDiagnosis:
-			if err = r.doSteps(ctx, s, ofAny); err == nil {
+			if err = r.doSteps(ctx, s, s.steps, ofAny); err == nil {
 				err = r.decide(ctx)
 			}
 		case SectionVerification:
+			for _, before := range waiting {
+				if err = r.doSteps(ctx, before, before.lastOfPeople(), ofAny); err != nil {
+					return err
+				}
+			}
 			err = r.verify(ctx, s)
 		default:
-			err = r.doSteps(ctx, s, ofAny)
+			waiting = append(waiting, s)
+			err = r.doSteps(ctx, s, s.steps[:len(s.steps)-len(s.lastOfPeople())], ofAny)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return r.decideCalls(ctx)
+}
+
+// lastOfPeople are the steps at the end of a section that a person does.
+func (s section) lastOfPeople() []runbook.Step {
+	first := len(s.steps)
+	for first > 0 && s.steps[first-1].Kind() == runbook.KindManual {
+		first--
+	}
+	return s.steps[first:]
 }

@@ -14,14 +14,14 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// doSteps does the steps of a section, one after the other.
-func (r *runner) doSteps(ctx context.Context, s section, q quantifier) error {
-	for i, step := range s.steps {
+// doSteps does some steps of a section, one after the other.
+func (r *runner) doSteps(ctx context.Context, s section, some []runbook.Step, q quantifier) error {
+	for _, step := range some {
 		if err := r.doStep(ctx, step, s.theory, q); err != nil {
 			return err
 		}
 		if rec := r.run.Step(string(step.ID)); step.Kind() == runbook.KindConfirm && rec.State == Done && rec.Verdict == sandbox.False {
-			return r.skipAll(s.steps[i+1:], "the answer to "+string(step.ID)+" was no")
+			return r.skipAll(s.steps, "the answer to "+string(step.ID)+" was no")
 		}
 	}
 	return nil
