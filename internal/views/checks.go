@@ -300,6 +300,8 @@ func CleanupWord(s cron.Status, now time.Time) (string, output.Tone) {
 		return "never ran", output.Warn
 	case s.Refused:
 		return "refused", output.Bad
+	case s.Overdue && s.LastSuccess.IsZero() && s.LastExit != nil && *s.LastExit == 0:
+		return "in part", output.Warn // a run that was good, and not about all
 	case s.Overdue && s.LastSuccess.IsZero():
 		return "it fails", output.Bad
 	case s.Overdue:
