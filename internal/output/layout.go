@@ -23,7 +23,14 @@ const ReasonCells = 28
 
 // cellWidth counts the terminal cells of text without its colour, as the library that draws
 // tables does. East Asian ambiguous characters count as one, whatever the locale.
-func cellWidth(text string) int { return twwidth.WidthWithOptions(text, twwidth.Options{}) }
+func cellWidth(text string) int {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return twwidth.WidthWithOptions(text, twwidth.Options{})
+		}
+	}
+	return len(text)
+}
 
 // tableColumn is what the layout knows of one column.
 type tableColumn struct {

@@ -82,17 +82,27 @@ func (s Sandbox) Clock(now time.Time) time.Time { return now.Add(min(0, s.ClockS
 // Age is the time since the creation of the sandbox, by Clock, and the timestamp that was
 // used. A timestamp in the future gives AgeUnknown: such an age proves nothing.
 func (s *Sandbox) Age(now time.Time) (time.Duration, AgeSource) {
-	at, source, clock := s.CreatedAt, AgeCreatedAt, s.Clock(now)
+	at, source := s.Born()
+	if at.IsZero() || at.After(now) {
+		return 0, AgeUnknown
+	}
+	return now.Sub(at), source
+}
+
+// Born is when the sandbox was created by the clock of this machine, which Clock compares with its own, and the
+// timestamp that was used; zero = not known. It may be in the future.
+func (s *Sandbox) Born() (time.Time, AgeSource) {
+	at, source := s.CreatedAt, AgeCreatedAt
 	if at.IsZero() {
 		at, source = s.StartedAt, AgeStartedAt
 	}
-	if at.IsZero() {
-		at, source, clock = s.FirstSeenAt, AgeFirstSeen, now
+	switch {
+	case !at.IsZero():
+		return at.Add(-min(0, s.ClockSkew)), source
+	case s.FirstSeenAt.IsZero():
+		return time.Time{}, AgeUnknown
 	}
-	if at.IsZero() || at.After(clock) {
-		return 0, AgeUnknown
-	}
-	return clock.Sub(at), source
+	return s.FirstSeenAt, AgeFirstSeen
 }
 
 // Ending is how long the sandbox has been terminating, and the timestamp that was used: "ending_at" of its

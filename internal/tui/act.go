@@ -104,9 +104,9 @@ func (m *Model) chosen() []*row {
 		return nil
 	}
 	var rows []*row
-	for i := range m.pool {
-		if m.marked[m.pool[i].Ref()] {
-			rows = append(rows, &m.pool[i])
+	for r := range m.all() {
+		if m.marked[r.Ref()] {
+			rows = append(rows, r)
 		}
 	}
 	m.sortRows(rows)
@@ -336,8 +336,8 @@ func (m *Model) keepMarks() {
 		return
 	}
 	kept := map[sandbox.Ref]bool{}
-	for i := range m.pool {
-		if ref := m.pool[i].Ref(); m.marked[ref] {
+	for r := range m.all() {
+		if ref := r.Ref(); m.marked[ref] {
 			kept[ref] = true
 		}
 	}

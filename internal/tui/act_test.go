@@ -137,12 +137,12 @@ func TestStaleRowsRefuse(t *testing.T) {
 	s := newScene()
 	s.plan = planOf(1, "1")
 	m := board(t, s, 100, 30)
-	m.Update(roundMsg{look.LiveRound{Profile: "e2b", Err: errors.New("no answer")}})
+	m.Update(newRound(look.LiveRound{Profile: "e2b", Err: errors.New("no answer")}, nil))
 	for _, key := range []string{"x", "s"} {
 		assert.Nil(t, press(m, key)[0])
 		assert.Contains(t, m.notice, "is stale")
 	}
-	m.Update(roundMsg{s.Round(t.Context(), "e2b")})
+	m.Update(newRound(s.Round(t.Context(), "e2b"), nil))
 	open(t, m, "x")
 	assert.NotNil(t, m.act)
 }
@@ -247,7 +247,7 @@ func TestNoKeysEndAnythingUnasked(t *testing.T) {
 			}
 			require.Len(t, m.Frame(), m.height)
 			if rng.IntN(10) == 0 {
-				m.Update(roundMsg{s.Round(t.Context(), "e2b")})
+				m.Update(newRound(s.Round(t.Context(), "e2b"), nil))
 			}
 		}
 	}

@@ -23,7 +23,7 @@ func TestAClockThatLeaps(t *testing.T) {
 		m := NewModel(t.Context(), s, func() time.Time { return now }, "sbx", output.Cells{})
 		require.NotNil(t, m.pollDue(now))
 		for _, name := range s.Profiles() {
-			m.Update(roundMsg{s.Round(t.Context(), name)})
+			m.Update(newRound(s.Round(t.Context(), name), nil))
 		}
 		m.looking = false
 		m.Update(m.lookDue(now)())
@@ -69,7 +69,7 @@ func TestWhatAnotherHasEndedLosesItsMark(t *testing.T) {
 	require.Len(t, m.marked, 4)
 	r := s.Round(t.Context(), "e2b")
 	r.Rows = r.Rows[1:]
-	m.Update(roundMsg{r})
+	m.Update(newRound(r, nil))
 	require.Len(t, m.marked, 3)
 	open(t, m, "x")
 	require.Len(t, s.boxes, 3)
@@ -111,7 +111,7 @@ func TestTwentyProfiles(t *testing.T) {
 		m := NewModel(t.Context(), s, noon, "sbx", output.Cells{Plain: true})
 		m.width, m.height = size[0], size[1]
 		require.NotNil(t, m.pollDue(noon()))
-		m.Update(roundMsg{s.Round(t.Context(), "profile-00")})
+		m.Update(newRound(s.Round(t.Context(), "profile-00"), nil))
 		asked := 0
 		for _, f := range m.feeds {
 			if f.asking {

@@ -103,9 +103,12 @@ func (m *Model) besideLines(step []string) []string {
 		rule = "|"
 	}
 	rule = " " + m.cells.Paint(rule, output.Muted) + " "
-	left, width := m.fill(m.listLines(), height), m.listWidth()
+	left, blank := m.fill(m.listLines(), height), strings.Repeat(" ", m.listWidth())
 	for i, text := range m.fill(right, height) {
-		left[i] += strings.Repeat(" ", max(0, width-output.DrawnWidth(left[i]))) + rule + text
+		if left[i] == "" { // any other line of the table is as wide as the table
+			left[i] = blank
+		}
+		left[i] += rule + text
 	}
 	return left
 }
@@ -138,6 +141,7 @@ func (m *Model) line(segments ...segment) string { return m.lineIn(m.width, segm
 
 func (m *Model) lineIn(width int, segments ...segment) string {
 	var b strings.Builder
+	b.Grow(2 * width) // a shade doubles it about
 	for _, s := range segments {
 		text := m.cells.Cut(s.text, width)
 		b.WriteString(m.cells.Draw(text, s.look))

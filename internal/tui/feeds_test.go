@@ -24,7 +24,7 @@ func TestTheHeaderSaysHowAProviderAnswers(t *testing.T) {
 	m := board(t, s, 200, 40)
 	m.cells.Plain = true
 	text := func() string {
-		m.Update(roundMsg{r})
+		m.Update(newRound(r, nil))
 		return m.feedText(m.feeds[0])
 	}
 	assert.Equal(t, "active -, stuck 1 over 10m, counters not read: HTTP 500, oldest 1m, breaker open, tries again in 20s, clock 45s behind ours, 1 not judged, took 120ms, read 1s ago", text())
@@ -38,7 +38,7 @@ func TestTheHeaderSaysHowAProviderAnswers(t *testing.T) {
 	assert.Contains(t, text(), "stale 1s: HTTP 503")
 	assert.Contains(t, screen(m), "e2b STALE 1s: HTTP 503  local 1", "the line has room for the reason")
 	r.Err = fault.New(fault.KindUnavailable, "%s", strings.Repeat("long ", 50))
-	m.Update(roundMsg{r})
+	m.Update(newRound(r, nil))
 	for _, line := range m.Frame() {
 		assert.LessOrEqual(t, output.Width(line), m.width)
 	}

@@ -195,10 +195,10 @@ func TestALeftLogIsReadNoMore(t *testing.T) {
 // BenchmarkLogBatch is a full batch with its frame, and what a key costs after it.
 func BenchmarkLogBatch(b *testing.B) {
 	m := NewModel(b.Context(), newScene(), noon, "sbx", output.Cells{})
-	m.Update(roundMsg{newScene().Round(b.Context(), "e2b")})
+	m.Update(newRound(newScene().Round(b.Context(), "e2b"), nil))
 	r := newScene().rounds["e2b"]
 	r.Profile = "e2b"
-	m.Update(roundMsg{r})
+	m.Update(newRound(r, nil))
 	press(m, "l")
 	msg := logMsg{log: m.log}
 	for i := range 500 {

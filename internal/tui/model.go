@@ -39,7 +39,6 @@ type Model struct {
 	filter  string
 	typing  bool // keys go into the filter
 	counts  [tabs]int
-	pool    []row    // all rows
 	rows    []*row   // of the tab, in their order
 	sorting []ranked // room to sort them in
 	cursor  sandbox.Ref
@@ -56,6 +55,7 @@ type Model struct {
 	rail     *rail                         // of the newest run of the runbook; nil = none
 	steps    steps                         // of the runbook
 	gone     map[sandbox.Ref]*look.LiveRow // what was ended here
+	unlisted []row                         // those of it that no list has
 	keeping  []sandbox.Ref                 // for which the key to keep was pressed once
 	running  sync.WaitGroup
 	quitting bool // as soon as the act and the run of the runbook are over
@@ -101,7 +101,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) { //nolint:ireturn // a
 	case beatMsg: // only times on the screen have changed
 		return m, tea.Batch(m.pollDue(now), m.lookDue(now), m.tasksDue(now), m.stepsDue(now), m.beatOn())
 	case roundMsg:
-		m.take(msg.LiveRound, now)
+		m.take(msg, now)
 		m.rebuild()
 		return m, m.lookDue(now)
 	case lookMsg:
@@ -219,5 +219,5 @@ func (m *Model) takeLooks(msg lookMsg, now time.Time) {
 	}
 	m.sparks.add(msg.looks)
 	m.rebuild()
-	m.sparks.dropGone(m.pool)
+	m.sparks.dropGone(m.all())
 }

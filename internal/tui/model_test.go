@@ -172,7 +172,7 @@ func boardOf(t *testing.T, s Source, width, height int) *Model {
 	m := NewModel(t.Context(), s, noon, "sbx", output.Cells{})
 	m.Update(tea.WindowSizeMsg{Width: width, Height: height})
 	for _, name := range s.Profiles() {
-		_, cmd := m.Update(roundMsg{s.Round(t.Context(), name)})
+		_, cmd := m.Update(newRound(s.Round(t.Context(), name), nil))
 		_ = cmd // a look, which the test makes itself
 	}
 	m.looking, m.sweeping = false, false
@@ -253,14 +253,14 @@ func TestAProviderThatFailsKeepsItsRows(t *testing.T) {
 	m := board(t, newScene(), 120, 40)
 	m.cells.Plain = true
 	before := len(m.rows)
-	m.Update(roundMsg{look.LiveRound{Profile: "e2b", Err: errors.New("e2b: no answer within 20s")}})
+	m.Update(newRound(look.LiveRound{Profile: "e2b", Err: errors.New("e2b: no answer within 20s")}, nil))
 	assert.Len(t, m.rows, before)
 	frame := strings.Join(m.Frame(), "\n")
 	assert.Contains(t, frame, "STALE 1s: e2b: no answer within 20s")
 	assert.True(t, m.rows[0].stale)
 	assert.Equal(t, noon().Add(pollAway), m.feeds[0].next, "it is asked less often")
-	m.Update(roundMsg{m.feeds[1].round})
-	m.Update(roundMsg{newScene().Round(t.Context(), "e2b")})
+	m.Update(newRound(m.feeds[1].round, nil))
+	m.Update(newRound(newScene().Round(t.Context(), "e2b"), nil))
 	assert.NotContains(t, strings.Join(m.Frame(), "\n"), "STALE")
 }
 
@@ -272,10 +272,10 @@ func TestOnePollOfAProviderIsInFlight(t *testing.T) {
 	assert.Nil(t, m.pollDue(noon().Add(time.Hour)), "both are being asked")
 	press(m, "j", "?", "esc", "/", "x", "enter")
 	assert.Equal(t, "x", m.filter)
-	m.Update(roundMsg{look.LiveRound{Profile: "local"}})
+	m.Update(newRound(look.LiveRound{Profile: "local"}, nil))
 	assert.NotNil(t, m.pollDue(noon().Add(time.Hour)))
 	press(m, "p")
-	m.Update(roundMsg{look.LiveRound{Profile: "local"}})
+	m.Update(newRound(look.LiveRound{Profile: "local"}, nil))
 	assert.Nil(t, m.pollDue(noon().Add(2*time.Hour)), "paused")
 }
 
@@ -304,10 +304,10 @@ func TestTheCursorStaysOnItsSandbox(t *testing.T) {
 	r := s.rounds["e2b"]
 	r.Rows = append([]look.LiveRow{boxOf("e2b", "a0000000000000000000a", "first", 2*time.Hour, stuckVerdict())}, r.Rows...)
 	r.Profile = "e2b"
-	m.Update(roundMsg{r})
+	m.Update(newRound(r, nil))
 	assert.Equal(t, at, m.cursor)
 	r.Rows = slices.DeleteFunc(slices.Clone(r.Rows), func(j look.LiveRow) bool { return j.Sandbox.Ref() == at })
-	m.Update(roundMsg{r})
+	m.Update(newRound(r, nil))
 	assert.NotEqual(t, at, m.cursor)
 	_, ok := m.current()
 	assert.True(t, ok, "it stays at its place")
@@ -380,7 +380,7 @@ func TestNoKeysBreakTheScreen(t *testing.T) {
 				if rng.IntN(3) == 0 {
 					r.Err = errors.New("it hangs \x1b[5m")
 				}
-				m.Update(roundMsg{r})
+				m.Update(newRound(r, nil))
 			case 2:
 				m.Update(tasksMsg{tasks: tasks[:rng.IntN(len(tasks))]})
 			case 3, 4:

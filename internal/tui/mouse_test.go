@@ -158,9 +158,9 @@ func TestAPlanStays(t *testing.T) {
 	assert.Contains(t, m.notice, `the answer was "2", not "26"`)
 	r := s.Round(t.Context(), "e2b")
 	r.Rows = r.Rows[:1]
-	m.Update(roundMsg{r})
+	m.Update(newRound(r, nil))
 	r.Err = context.DeadlineExceeded
-	m.Update(roundMsg{r})
+	m.Update(newRound(r, nil))
 	for _, size := range [][2]int{{60, 18}, {200, 60}, {20, 5}, {80, 24}} {
 		m.Update(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
 		frame := screen(m)
@@ -187,7 +187,7 @@ func TestEndedCountsWhatWasEndedHere(t *testing.T) {
 	assert.Equal(t, 0, m.counts[tabEnded], "a list has it still: what it says is shown")
 	r := s.Round(t.Context(), "e2b")
 	r.Rows = r.Rows[1:]
-	m.Update(roundMsg{r})
+	m.Update(newRound(r, nil))
 	assert.Equal(t, 1, m.counts[tabEnded])
 	assert.Equal(t, 0, m.counts[tabStuck])
 	m.openTab(tabEnded)

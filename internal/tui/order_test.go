@@ -67,7 +67,7 @@ func TestTheFirstKeyHoldsTheCursor(t *testing.T) {
 		m := board(t, s, 80, 24)
 		press(m, tc.keys...)
 		r.Rows = append(r.Rows, box("zzzz", 2*time.Hour))
-		m.Update(roundMsg{r})
+		m.Update(newRound(r, nil))
 		assert.Equal(t, tc.want, m.cursor.ID, name)
 	}
 }

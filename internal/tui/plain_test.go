@@ -27,7 +27,7 @@ func TestPlainSaysWhatChanges(t *testing.T) {
 		r.Rows = append([]look.LiveRow(nil), r.Rows...)
 		change(&r)
 		s.rounds["e2b"] = r
-		m.Update(roundMsg{r})
+		m.Update(newRound(r, nil))
 		return said.next(m)
 	}
 	builder, reviewer, worker := "e2b/i0a4k2m9p1r7t3v5x8z2b", "e2b/i7c2e4g6i8k0m1n3p5r7t", "e2b/i9z8y7x6w5v4u3t2s1r0q"
@@ -44,9 +44,9 @@ func TestPlainSaysWhatChanges(t *testing.T) {
 	assert.Equal(t, []string{"e2b: 1 new: e2b/a0000000000000000000a; 1 gone: " + reviewer}, round(func(r *look.LiveRound) {
 		r.Rows[1] = boxOf("e2b", "a0000000000000000000a", "first", time.Minute, triage.Verdict{Stuck: sandbox.False})
 	}))
-	m.Update(roundMsg{look.LiveRound{Profile: "e2b", Err: errors.New("no answer within 20s")}})
+	m.Update(newRound(look.LiveRound{Profile: "e2b", Err: errors.New("no answer within 20s")}, nil))
 	assert.Equal(t, []string{"e2b does not answer: no answer within 20s"}, said.next(m))
-	m.Update(roundMsg{look.LiveRound{Profile: "e2b", Err: errors.New("no answer within 21s")}})
+	m.Update(newRound(look.LiveRound{Profile: "e2b", Err: errors.New("no answer within 21s")}, nil))
 	assert.Empty(t, said.next(m))
 	assert.Equal(t, []string{"e2b answers again"}, round(nothing))
 }

@@ -123,11 +123,11 @@ func Once(ctx context.Context, source Source, now func() time.Time, width, heigh
 func (m *Model) readOnce() (errs []error) {
 	answers := make(chan roundMsg, len(m.feeds))
 	for _, f := range m.feeds {
-		go func() { answers <- roundMsg{m.source.Round(m.ctx, f.profile)} }()
+		go func() { answers <- newRound(m.source.Round(m.ctx, f.profile), nil) }()
 	}
 	for range m.feeds {
 		r := <-answers
-		m.take(r.LiveRound, m.now())
+		m.take(r, m.now())
 		if r.Err != nil {
 			errs = append(errs, r.Err)
 		}

@@ -2,6 +2,8 @@ package tui
 
 import (
 	"cmp"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -37,13 +39,38 @@ type row struct {
 	*sandbox.Sandbox
 	Verdict *triage.Verdict // of the newest look, else of the record
 
+	// What the record says. It is read once: there may be ten thousand of 1 kB each.
+	recorded      *triage.Verdict
+	recordedGroup tab
+	born          time.Time // zero = not known
+	ended         bool
+	needsLook     bool // it does not decide
+
+	// What rebuild says.
 	stale     bool          // its profile does not answer
-	needsLook bool          // its record does not decide
 	group     tab           // every row is also in tabAll
 	rank      uint64        // in the order of the table, the lowest first
 	age, idle time.Duration // -1 = not known
 	usage     *views.UsageRow
-	seen      *look.LiveLook // the newest look, if it was new enough when the row was made; nil = none was
+	seen      *look.LiveLook // the newest look, if it is new enough; nil = none is
+}
+
+// newRow is the row of a sandbox, before rebuild.
+func newRow(j *look.LiveRow) row {
+	r := row{Sandbox: j.Sandbox, Verdict: &j.Verdict, recorded: &j.Verdict, ended: j.Sandbox.State.Ended(), needsLook: j.Verdict.NeedsLook()}
+	r.born, _ = r.Born()
+	r.recordedGroup = r.groupOf()
+	return r
+}
+
+// newRound is a round with its rows, in the room that those of an earlier one had. What it reads of the records takes too
+// long for Update.
+func newRound(r look.LiveRound, room []row) roundMsg {
+	rows := slices.Grow(room[:0], len(r.Rows))
+	for i := range r.Rows {
+		rows = append(rows, newRow(&r.Rows[i]))
+	}
+	return roundMsg{r, rows}
 }
 
 // ref is how people write it.
@@ -54,30 +81,27 @@ func (r *row) line(now time.Time) views.SandboxRow {
 	return views.SandboxRow{Sandbox: *r.Sandbox, Verdict: *r.Verdict, Now: now}
 }
 
-// addRow computes once what a row is sorted by.
-func (m *Model) addRow(j *look.LiveRow, stale bool, now time.Time) *row {
-	m.pool = append(m.pool, row{Sandbox: j.Sandbox, Verdict: &j.Verdict, stale: stale})
-	r := &m.pool[len(m.pool)-1]
-	r.needsLook = r.Verdict.NeedsLook()
-	if seen, ok := m.lookOf(r, now); ok && !r.State.Ended() {
+// judge gives a row its newest verdict, and computes once what it is sorted by.
+func (m *Model) judge(r *row, stale bool, now time.Time) {
+	r.stale, r.Verdict, r.group, r.seen, r.usage = stale, r.recorded, r.recordedGroup, nil, nil
+	if seen, ok := m.lookOf(r, now); ok && !r.ended {
 		r.seen = seen
 		if r.usage = (*views.UsageRow)(seen.Usage); r.needsLook {
 			r.Verdict = &seen.Verdict
+			r.group = r.groupOf()
 		}
 	}
 	r.setAge(now)
 	if m.order == byIdle { // a row that is drawn has its newest times then
 		r.setIdle(now)
 	}
-	r.group = r.groupOf()
 	r.rank = m.rankOf(r)
-	return r
 }
 
 func (r *row) setAge(now time.Time) {
 	r.age = -1
-	if age, source := r.Age(now); source != sandbox.AgeUnknown {
-		r.age = age
+	if !r.born.IsZero() && !r.born.After(now) {
+		r.age = now.Sub(r.born)
 	}
 }
 
@@ -92,7 +116,7 @@ func (r *row) groupOf() tab {
 	switch v := r.Verdict; {
 	case v.Stuck == sandbox.True:
 		return tabStuck
-	case r.State.Ended():
+	case r.ended:
 		return tabEnded
 	case v.Suspected():
 		return tabRisk
@@ -121,17 +145,12 @@ func (m *Model) rebuild() {
 	now := m.now()
 	m.counts, m.steps.all = [tabs]int{}, [tabs]int64{}
 	m.rows = m.rows[:0]
-	total := len(m.gone)
-	for _, f := range m.feeds {
-		total += len(f.round.Rows)
-	}
-	clear(m.pool)                           // no round is kept for its sake
-	m.pool = slices.Grow(m.pool[:0], total) // never moved below: m.rows points into it
 	m.undecided = nil
 	for _, f := range m.feeds {
 		f.stuck, f.open, f.living = 0, 0, 0
-		for i := range f.round.Rows {
-			r := m.addRow(&f.round.Rows[i], f.stale(), now)
+		for i := range f.rows {
+			r := &f.rows[i]
+			m.judge(r, f.stale(), now)
 			if r.group == tabStuck {
 				f.stuck++
 			}
@@ -144,14 +163,34 @@ func (m *Model) rebuild() {
 			m.countRow(r, now)
 		}
 	}
-	for _, j := range m.goneFromLists() {
-		m.countRow(m.addRow(j, false, now), now)
+	m.unlisted = m.goneFromLists()
+	for i := range m.unlisted {
+		m.judge(&m.unlisted[i], false, now)
+		m.countRow(&m.unlisted[i], now)
 	}
 	m.suspectFigures()
 	m.sortRows(m.rows)
 	m.keepMarks()
 	m.rebuildTasks()
 	m.follow()
+}
+
+// all are the rows of every tab.
+func (m *Model) all() iter.Seq[*row] {
+	return func(yield func(*row) bool) {
+		for _, f := range m.feeds {
+			for i := range f.rows {
+				if !yield(&f.rows[i]) {
+					return
+				}
+			}
+		}
+		for i := range m.unlisted {
+			if !yield(&m.unlisted[i]) {
+				return
+			}
+		}
+	}
 }
 
 // countRow counts a row, and chooses it where the tab and the filter want it.
@@ -175,8 +214,10 @@ func (m *Model) keepEnded(endings []sandbox.Ending) {
 			continue
 		}
 		box := sandbox.Sandbox{Provider: e.Ref.Provider, ID: e.Ref.ID}
-		if i := slices.IndexFunc(m.pool, func(r row) bool { return r.Ref() == e.Ref }); i >= 0 {
-			box = *m.pool[i].Sandbox
+		for r := range m.all() {
+			if r.Ref() == e.Ref {
+				box = *r.Sandbox
+			}
 		}
 		box.State, box.EndedAt = sandbox.StateTerminated, m.now()
 		j := &look.LiveRow{Sandbox: &box}
@@ -189,22 +230,20 @@ func (m *Model) keepEnded(endings []sandbox.Ending) {
 }
 
 // goneFromLists are those of them that no list has, by their references.
-func (m *Model) goneFromLists() (all []*look.LiveRow) {
+func (m *Model) goneFromLists() (all []row) {
 	if len(m.gone) == 0 {
 		return nil
 	}
-	listed := map[sandbox.Ref]bool{}
-	for i := range m.pool {
-		listed[m.pool[i].Ref()] = true
-	}
-	for ref, j := range m.gone {
-		if !listed[ref] {
-			all = append(all, j)
+	left := maps.Clone(m.gone)
+	for _, f := range m.feeds {
+		for i := range f.rows {
+			delete(left, f.rows[i].Ref())
 		}
 	}
-	slices.SortFunc(all, func(a, b *look.LiveRow) int {
-		return strings.Compare(a.Sandbox.Ref().String(), b.Sandbox.Ref().String())
-	})
+	for _, j := range left {
+		all = append(all, newRow(j))
+	}
+	slices.SortFunc(all, func(a, b row) int { return strings.Compare(a.ref(), b.ref()) })
 	return all
 }
 

@@ -97,6 +97,8 @@ type feed struct {
 	asking  bool
 	asked   time.Time      // since when, while it is
 	round   look.LiveRound // the last complete one
+	rows    []row          // of it
+	room    []row          // that nothing points to, for those of the next one
 	known   bool           // there was one
 	err     error          // why the newest round has failed; nil = it has not
 	newest  fleet.Connection
@@ -113,8 +115,12 @@ func (f *feed) stale() bool { return f.known && f.err != nil }
 type (
 	beatMsg   time.Time
 	noticeMsg string // a note or a warning of another goroutine
-	roundMsg  struct{ look.LiveRound }
-	lookMsg   struct {
+	roundMsg  struct {
+		look.LiveRound
+
+		rows []row
+	}
+	lookMsg struct {
 		looks []look.LiveLook
 		at    time.Time
 		swept bool // of rows that are not on the screen
@@ -153,13 +159,15 @@ func (m *Model) pollDue(now time.Time) tea.Cmd {
 			continue
 		}
 		f.asking, f.asked = true, now
-		all = append(all, func() tea.Msg { return roundMsg{m.source.Round(m.ctx, f.profile)} })
+		room := f.room
+		f.room = nil
+		all = append(all, func() tea.Msg { return newRound(m.source.Round(m.ctx, f.profile), room) })
 	}
 	return tea.Batch(all...)
 }
 
 // take keeps a round. A profile that fails keeps its last rows.
-func (m *Model) take(r look.LiveRound, now time.Time) {
+func (m *Model) take(r roundMsg, now time.Time) {
 	for _, f := range m.feeds {
 		if f.profile != r.Profile {
 			continue
@@ -170,7 +178,7 @@ func (m *Model) take(r look.LiveRound, now time.Time) {
 			f.next = now.Add(pollAway)
 		}
 		if r.Err == nil {
-			f.round, f.known = r, true
+			f.round, f.room, f.rows, f.known = r.LiveRound, f.rows, r.rows, true
 		}
 	}
 }
@@ -210,8 +218,8 @@ func (m *Model) toSweep() []*row {
 		return nil
 	}
 	var rows []*row
-	for i := range m.pool {
-		if r := &m.pool[i]; r.needsLook && !r.stale {
+	for r := range m.all() {
+		if r.needsLook && !r.stale {
 			rows = append(rows, r)
 		}
 	}

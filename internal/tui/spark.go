@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"iter"
 	"slices"
 
 	"sbx/internal/ops/look"
@@ -38,7 +39,7 @@ func (s sparks) add(looks []look.LiveLook) {
 }
 
 // dropGone drops the figures of sandboxes that are no row any more.
-func (s sparks) dropGone(rows []row) {
+func (s sparks) dropGone(rows iter.Seq[*row]) {
 	if len(s) == 0 {
 		return
 	}
@@ -46,8 +47,8 @@ func (s sparks) dropGone(rows []row) {
 	for ref := range s {
 		gone[ref] = true
 	}
-	for i := range rows {
-		delete(gone, rows[i].Ref())
+	for r := range rows {
+		delete(gone, r.Ref())
 	}
 	for ref := range gone {
 		delete(s, ref)

@@ -34,7 +34,7 @@ func TestSparks(t *testing.T) {
 
 	r := s.Round(t.Context(), "e2b")
 	r.Rows = r.Rows[1:]
-	m.Update(roundMsg{r})
+	m.Update(newRound(r, nil))
 	m.Update(lookMsg{})
 	assert.NotContains(t, m.sparks, box.Sandbox.Ref())
 	assert.Empty(t, m.spark(&row{Sandbox: &sandbox.Sandbox{}}))

@@ -72,7 +72,7 @@ func (m *Model) wantsSteps() bool {
 
 // judged is every sandbox with its newest verdict.
 func (m *Model) judged(now time.Time) []fleet.Judged {
-	all := make([]fleet.Judged, 0, len(m.pool))
+	all := make([]fleet.Judged, 0, m.steps.all[tabAll])
 	for _, f := range m.feeds {
 		for i := range f.round.Rows {
 			one := &f.round.Rows[i]

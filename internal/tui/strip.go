@@ -243,8 +243,7 @@ type logsAndUsage struct{ looked, read, withErrors, used int64 }
 func (m *Model) suspectFigures() {
 	s := &m.steps
 	s.suspects, s.looked, s.waiting = s.suspects[:0], logsAndUsage{}, 0
-	for i := range m.pool {
-		r := &m.pool[i]
+	for r := range m.all() {
 		if r.needsLook && r.seen == nil && !r.stale && r.State == sandbox.StateRunning {
 			s.waiting++
 		}

@@ -50,7 +50,7 @@ func TestTheStripFollowsTheWorld(t *testing.T) {
 
 	r := s.rounds["e2b"]
 	r.Profile, r.Rows = "e2b", r.Rows[1:]
-	m.Update(roundMsg{r})
+	m.Update(newRound(r, nil))
 	m.act = &act{step: actRunning, stop: func() {}}
 	m.page = &page{}
 	assert.Equal(t, "at work", figuresOf(m)["end"])

@@ -9,6 +9,7 @@ import (
 	"sbx/internal/views"
 )
 
+// tableLines are the table. Each line is as wide as it.
 func (m *Model) tableLines() []string {
 	w := m.columnWidths()
 	titles := m.rowSegments(w, [columns]string{"NAME", "REF", "STATE", "AGE", "IDLE", "CPU", "MEM", "SPARK", "WHY"})
@@ -24,7 +25,7 @@ func (m *Model) tableLines() []string {
 	}
 	if len(shown) == 0 {
 		for _, text := range m.emptyText() {
-			lines = append(lines, m.lineIn(m.listWidth(), say("  "+text, output.Muted)))
+			lines = append(lines, m.bar(m.listWidth(), output.NoShade, []segment{say("  "+text, output.Muted)}, nil))
 		}
 	}
 	return m.fill(lines, m.tableHeight()+1)
@@ -88,7 +89,7 @@ const (
 
 // rowSegments are the cells of a line in their widths, figures at the right of theirs, behind two cells for the marks.
 func (m *Model) rowSegments(w widths, cells [columns]string) []segment {
-	segments := []segment{say("  ", output.Plain)}
+	segments := append(make([]segment, 0, 1+columns), say("  ", output.Plain))
 	for i, width := range [columns]int{w.name, w.ref, w.state, w.age, w.idle, w.cpu, w.memory, w.spark, w.why} {
 		text := m.cells.Cut(cells[i], width)
 		blank := strings.Repeat(" ", width-output.Width(text))
