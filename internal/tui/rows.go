@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +16,7 @@ import (
 )
 
 // tab is a group of sandboxes by their verdict.
-type tab int
+type tab int8
 
 // The tabs, in the order of the screen.
 const (
@@ -41,8 +42,8 @@ type row struct {
 
 	// What the record says. It is read once: there may be ten thousand of 1 kB each.
 	recorded      *triage.Verdict
+	born          int64 // Unix time in ms; 0 = not known
 	recordedGroup tab
-	born          time.Time // zero = not known
 	ended         bool
 	needsLook     bool // it does not decide
 
@@ -58,7 +59,9 @@ type row struct {
 // newRow is the row of a sandbox, before rebuild.
 func newRow(j *look.LiveRow) row {
 	r := row{Sandbox: j.Sandbox, Verdict: &j.Verdict, recorded: &j.Verdict, ended: j.Sandbox.State.Ended(), needsLook: j.Verdict.NeedsLook()}
-	r.born, _ = r.Born()
+	if at, _ := r.Born(); !at.IsZero() {
+		r.born = at.UnixMilli()
+	}
 	r.recordedGroup = r.groupOf()
 	return r
 }
@@ -100,8 +103,8 @@ func (m *Model) judge(r *row, stale bool, now time.Time) {
 
 func (r *row) setAge(now time.Time) {
 	r.age = -1
-	if !r.born.IsZero() && !r.born.After(now) {
-		r.age = now.Sub(r.born)
+	if age := now.UnixMilli() - r.born; r.born != 0 && age >= 0 {
+		r.age = time.Duration(min(age, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 	}
 }
 
