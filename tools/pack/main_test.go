@@ -9,40 +9,50 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/goreleaser/goreleaser/v2/pkg/config"
 )
 
-const list = `name: sbx
-version: ${VERSION}
-version_schema: none
-platform: ${OS}
-arch: amd64
-maintainer: a <a@b>
-license: Apache-2.0
-description: d
-rpm: {buildhost: localhost}
-contents:
-  - {src: sbx, dst: "/usr/bin/sbx", file_info: {mode: 0755}}
-  - {src: "*.md", dst: /usr/share/doc/sbx}
-  - {src: unit, dst: /usr/lib/systemd/system/sbx.service}
-  - {src: unit, dst: /usr/share/deb, packager: deb}
+const list = `version: 2
+project_name: sbx
+builds:
+  - {main: ./cmd/sbx, binary: bin/sbx, goos: [linux, windows], goarch: [amd64], flags: [-trimpath], ldflags: [-s, -w]}
+archives:
+  - builds_info: {mode: 0755}
+    files:
+      - {src: "*.md", dst: share/doc/sbx, strip_parent: true, info: {mode: 0644}}
+      - {src: 'unit{{ if ne .Os "linux" }}no{{ end }}*', dst: lib/systemd, strip_parent: true, info: {mode: 0644}}
+      - {src: a.md, dst: share/other/name, info: {mode: 0644}}
+nfpms:
+  - package_name: sbx
+    maintainer: '{{ envOrDefault "MAINTAINER" "a <a@b>" }}'
+    license: Apache-2.0
+    description: d
+    bindir: /usr
+    rpm: {buildhost: localhost}
+    contents:
+      - {src: "*.md", dst: /usr/share/doc/sbx, file_info: {mode: 0644}}
+      - {src: unit.service, dst: /usr/lib/systemd/unit.service, file_info: {mode: 0644}}
+      - {src: unit.service, dst: /usr/share/deb, packager: deb, file_info: {mode: 0644}}
 `
 
 // stage makes the folder in which the list is and enters it.
 func stage(t *testing.T, platform string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	for name, text := range map[string]string{"list": list, "sbx": "binary", "a.md": "a", "b.md": "b", "unit": "u"} {
+	for name, text := range map[string]string{"list": list, "sbx": "binary", "a.md": "a", "b.md": "b", "unit.service": "u"} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Setenv("VERSION", "1.2.4~rc.1")
-	t.Setenv("OS", platform)
-	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
+	for name, value := range map[string]string{"VERSION": "1.2.4~rc.1", "OS": platform, "ARCH": "amd64", "BINARY": "sbx", "SOURCE_DATE_EPOCH": "1700000000"} {
+		t.Setenv(name, value)
+	}
 }
 
 func pack(t *testing.T, format, out string) []byte {
@@ -52,7 +62,7 @@ func pack(t *testing.T, format, out string) []byte {
 	if named[format] != "" {
 		args[2], out = ".", named[format]
 	}
-	if err := run(args); err != nil {
+	if err := run(args, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(out)
@@ -77,14 +87,14 @@ func TestEqualInputGivesEqualBytes(t *testing.T) {
 	}
 }
 
-func TestArchivesHaveTheFilesOfThePackage(t *testing.T) {
+func TestArchivesHaveTheFilesOfTheList(t *testing.T) {
 	stage(t, "linux")
-	packed, err := gzip.NewReader(bytes.NewReader(pack(t, "tar.gz", "sbx_1.tar.gz")))
+	unpacked, err := gzip.NewReader(bytes.NewReader(pack(t, "tar.gz", "sbx_1.tar.gz")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
-	for r := tar.NewReader(packed); ; {
+	for r := tar.NewReader(unpacked); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			break
@@ -95,8 +105,8 @@ func TestArchivesHaveTheFilesOfThePackage(t *testing.T) {
 		names = append(names, fmt.Sprintf("%s %o %d", h.Name, h.Mode, h.ModTime.Unix()))
 	}
 	if want := []string{
-		"sbx_1/bin/sbx 755 1700000000", "sbx_1/lib/systemd/system/sbx.service 644 1700000000",
-		"sbx_1/share/doc/sbx/a.md 644 1700000000", "sbx_1/share/doc/sbx/b.md 644 1700000000",
+		"sbx_1/bin/sbx 755 1700000000", "sbx_1/lib/systemd/unit.service 644 1700000000",
+		"sbx_1/share/doc/sbx/a.md 644 1700000000", "sbx_1/share/doc/sbx/b.md 644 1700000000", "sbx_1/share/other/name 644 1700000000",
 	}; !slices.Equal(names, want) {
 		t.Errorf("want %q, got %q", want, names)
 	}
@@ -111,22 +121,75 @@ func TestArchivesHaveTheFilesOfThePackage(t *testing.T) {
 	for _, f := range r.File {
 		names = append(names, f.Name)
 	}
-	if want := []string{"sbx_1/bin/sbx", "sbx_1/share/doc/sbx/a.md", "sbx_1/share/doc/sbx/b.md"}; !slices.Equal(names, want) {
+	if want := []string{"sbx_1/bin/sbx.exe", "sbx_1/share/doc/sbx/a.md", "sbx_1/share/doc/sbx/b.md", "sbx_1/share/other/name"}; !slices.Equal(names, want) {
 		t.Errorf("without systemd: want %q, got %q", want, names)
+	}
+}
+
+func TestTargetsAndFlags(t *testing.T) {
+	stage(t, "linux")
+	for word, want := range map[string]string{"targets": "linux/amd64\nwindows/amd64\n", "flags": "-trimpath\n-ldflags=-s -w\n"} {
+		var out strings.Builder
+		if err := run([]string{"list", word}, &out); err != nil || out.String() != want {
+			t.Errorf("%s: want %q, got %q, %v", word, want, out.String(), err)
+		}
 	}
 }
 
 func TestRunRefuses(t *testing.T) {
 	stage(t, "linux")
-	for want, args := range map[string][]string{
-		"usage": {"list"}, "no such file": {"none", "deb", "x"}, "no packager": {"list", "cab", "x.cab"},
+	for name, text := range map[string]string{
+		"unknown": list + "nfpm: []\n", "more": strings.Replace(list, `"a <a@b>"`, "(env 1)", 1),
+		"missing": strings.Replace(list, "src: a.md", "src: none.md", 1),
 	} {
-		if err := run(args); err == nil || !strings.Contains(err.Error(), want) {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for want, args := range map[string][]string{
+		"usage": {"list"}, "no such file or directory": {"none", "deb", "x"}, `no format "cab"`: {"list", "cab", "x.cab"},
+		"field nfpm not found": {"unknown", "targets"}, `function "env" not defined`: {"more", "deb", "."}, "no such file: none.md": {"missing", "tar.gz", "x.tar.gz"},
+	} {
+		if err := run(args, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: want an error with %q, got %v", args, want, err)
 		}
 	}
 	t.Setenv("SOURCE_DATE_EPOCH", "")
-	if err := run([]string{"list", "deb", "x"}); err == nil || !strings.Contains(err.Error(), "SOURCE_DATE_EPOCH is not set") {
+	if err := run([]string{"list", "deb", "x"}, io.Discard); err == nil || !strings.Contains(err.Error(), "SOURCE_DATE_EPOCH is not set") {
 		t.Errorf("without a time: %v", err)
+	}
+}
+
+// TestArchivesAndPackagesHoldTheSame reads the list of the project: what an archive has is in the rpm, but for what a
+// package manager has a place of its own for.
+func TestArchivesAndPackagesHoldTheSame(t *testing.T) {
+	project, err := config.Load("../../.goreleaser.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var archived, installed []string
+	for _, f := range project.Archives[0].Files {
+		name := f.Destination
+		if f.StripParent && !strings.ContainsAny(f.Source, "*") {
+			name = path.Join(name, path.Base(f.Source))
+		}
+		if name != "share/powershell/sbx.ps1" {
+			archived = append(archived, "/usr/"+name)
+		}
+	}
+	for _, c := range project.NFPMs[0].Contents {
+		if c.Type == "dir" || c.Packager == "deb" {
+			continue
+		}
+		name := c.Destination
+		if strings.HasSuffix(name, ".d/sbx.conf") { // an archive chooses them by a pattern
+			name = path.Dir(name)
+		}
+		installed = append(installed, name)
+	}
+	slices.Sort(archived)
+	slices.Sort(installed)
+	if !slices.Equal(archived, installed) {
+		t.Errorf("archives: %q\npackages: %q", archived, installed)
 	}
 }
