@@ -2,8 +2,6 @@ package output
 
 import (
 	"strings"
-
-	"charm.land/lipgloss/v2"
 )
 
 // Cells draws texts for a screen that is made cell by cell, as the tables of this room are: escaped, cut or
@@ -46,9 +44,6 @@ func (c Cells) Spark(figures []float64, full float64) string {
 
 // Width counts the cells of a text without colours.
 func Width(text string) int { return cellWidth(text) }
-
-// DrawnWidth counts the cells of a text with colours.
-func DrawnWidth(text string) int { return lipgloss.Width(text) }
 
 // Paint gives a text the colour of a tone.
 func (c Cells) Paint(text string, tone Tone) string { return c.Draw(text, Look{Tone: tone}) }

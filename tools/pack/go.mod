@@ -2,7 +2,10 @@ module sbx/tools/pack
 
 go 1.26.1
 
-require github.com/goreleaser/nfpm/v2 v2.45.2
+require (
+	github.com/goreleaser/goreleaser/v2 v2.14.3
+	github.com/goreleaser/nfpm/v2 v2.45.2
+)
 
 require (
 	charm.land/lipgloss/v2 v2.0.0 // indirect
@@ -51,7 +54,6 @@ require (
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/goreleaser/chglog v0.7.4 // indirect
 	github.com/goreleaser/fileglob v1.4.0 // indirect
-	github.com/goreleaser/goreleaser/v2 v2.14.3
 	github.com/huandu/xstrings v1.5.0 // indirect
 	github.com/jbenet/go-context v0.0.0-20150711004518-d14ea06fba99 // indirect
 	github.com/kevinburke/ssh_config v1.2.0 // indirect
