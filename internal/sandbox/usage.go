@@ -39,10 +39,11 @@ type ThreadUsage struct {
 // LogLine is one line of a sandbox's output.
 type LogLine struct {
 	At        time.Time
-	Stream    string // "stdout", "stderr", or the provider's word
-	Text      string // without its line end; untrusted
-	Truncated bool   // its beginning or its end is missing: too long, or next to a gap
-	Source    string // set when the lines are not the provider's own
+	NotAfter  time.Time // where At is not known: when the newest line was written, and so this one at the latest
+	Stream    string    // "stdout", "stderr", or the provider's word
+	Text      string    // without its line end; untrusted
+	Truncated bool      // its beginning or its end is missing: too long, or next to a gap
+	Source    string    // set when the lines are not the provider's own
 	// OpenBytes is set where the line has not ended: its length so far. Text is what came since it
 	// was last reported; the whole line follows when it ends.
 	OpenBytes int64

@@ -30,8 +30,8 @@ type LogFindings struct {
 }
 
 // provesSilence reports whether a log would have shown later output, and when: it holds all
-// output, and either there is none or its lines carry times. The time of a line without one is
-// not known, whatever the record of the sandbox says.
+// output, and either there is none or the time of the newest line is known, by itself or by its
+// file. The time of a line without one is not known, whatever the record of the sandbox says.
 func (f *LogFindings) provesSilence() bool {
 	return f != nil && f.Complete && (f.Lines == 0 || !f.Last.IsZero())
 }
@@ -77,8 +77,10 @@ func ReadLines(m *Matcher, lines []sandbox.LogLine) LogFindings {
 // Add takes the next line and returns the pattern in it, if any.
 func (w *LogWatch) Add(l sandbox.LogLine) (Pattern, bool) {
 	w.found.Lines++
-	if l.At.After(w.found.Last) {
-		w.found.Last = l.At
+	for _, at := range []time.Time{l.At, l.NotAfter} {
+		if at.After(w.found.Last) {
+			w.found.Last = at
+		}
 	}
 	seen := w.matcher.scanLine(l.Text)
 	if seen.hasMark(markError) && !seen.hasMark(markNoError) {

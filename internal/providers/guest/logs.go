@@ -19,7 +19,7 @@ const (
 )
 
 // Logs reads what a run has written, each stream in its order. The lines carry no time, so
-// Since excludes lines only where it lies in the future. Output that was not kept is
+// Since excludes lines only where it lies in the future; that of the newest is in NotAfter. Output that was not kept is
 // reported as a line of the stream "sbx". Following ends with the program, with its
 // sandbox, or with ctx.
 func Logs(ctx context.Context, sh Shell, tag string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
@@ -58,7 +58,8 @@ type logReader struct {
 	out, err wirekit.LineSplitter
 	lines    []sandbox.LogLine // complete lines that were not yielded yet
 	ended    bool
-	cut      bool // the line about lost bytes was written
+	cut      bool      // the line about lost bytes was written
+	written  time.Time // when the newest output was written, by this machine's clock; zero = not known
 }
 
 func (r *logReader) readAvailable(ctx context.Context) error {
@@ -83,7 +84,10 @@ func (r *logReader) readChunk(ctx context.Context) (more bool, err error) {
 		r.cut = true
 		r.reportGap("some output could not be stored: the disk may be full", sandbox.LogGap{}, false, false)
 	}
-	r.at, r.ended = o.Next, o.Ended
+	r.at, r.ended, r.written = o.Next, o.Ended, time.Time{}
+	if o.Idle != nil {
+		r.written = time.Now().Add(-*o.Idle)
+	}
 	r.lines = r.out.Add(o.Out, r.lines)
 	r.lines = r.err.Add(o.Err, r.lines)
 	return o.More, nil
@@ -118,6 +122,9 @@ func (r *logReader) reportGrowth() {
 func (r *logReader) takeLines() []sandbox.LogLine {
 	lines := r.lines
 	r.lines = nil
+	for i := range lines {
+		lines[i].NotAfter = r.written
+	}
 	return lines
 }
 

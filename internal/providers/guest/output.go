@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"sbx/internal/fault"
 )
@@ -28,7 +29,8 @@ func ReadOutputScript(tag string, at Offsets) string {
 }
 
 // readText prints the state first, so that the output of a run that has ended is complete.
-// It reads one file of a stream, from the block of the offset on.
+// It reads one file of a stream, from the block of the offset on. Last it prints how many seconds ago
+// each stream was written, by the clock that has stamped its file: what is written meanwhile makes it newer.
 const readText = `[ -d "$d" ] || exit 44
 echo "state $(state "$d")"
 encode() { if command -v base64 >/dev/null 2>&1; then echo base64; base64; else echo hex; od -An -v -tx1; fi; }
@@ -57,7 +59,12 @@ stream() {
   echo .
 }
 stream out $out
+o=$last
 stream err $err
+for f in "$d/out.$o" "$d/err.$last"; do
+  at=$(stat -c %Y "$f" 2>/dev/null) || at=$(date -r "$f" +%s 2>/dev/null) || { echo written; continue; }
+  echo "written $(($(date +%s)-at))"
+done
 exit 0
 `
 
@@ -75,6 +82,8 @@ type Output struct {
 	// write.
 	Ended bool
 	Lost  bool // the process that waits for its end is gone
+	// Idle is for how long nothing was written, rounded down; nil where that cannot be told.
+	Idle *time.Duration
 }
 
 // ReadOutputFrom reads what a run has written behind the offsets. Without such a run it is
@@ -93,7 +102,7 @@ var ErrOutput = errors.New("the output of a command in the sandbox is invalid")
 
 // outputFault is the fault of an output that the script does not print.
 func outputFault(format string, args ...any) error {
-	return fault.New(fault.KindUnavailable, "%w: "+format, append([]any{ErrOutput}, args...)...).
+	return fault.New(fault.KindUnavailable, "%w: "+format, append([]any{ErrOutput}, args...)...).Inside().
 		WithHint("a shell profile in the sandbox may print text, or it was restored to an earlier state")
 }
 
@@ -110,15 +119,47 @@ func ParseOutput(text []byte, at Offsets) (Output, error) {
 	if err != nil {
 		return Output{}, err
 	}
-	errs, _, err := parseChunk(lines, "err", max(0, at.Err))
+	errs, lines, err := parseChunk(lines, "err", max(0, at.Err))
 	if err != nil {
 		return Output{}, err
 	}
+	o.Idle = parseIdle(lines)
 	o.Out, o.DroppedOut, o.Next.Out = out.data, out.dropped, out.nextOffset()
 	o.Err, o.DroppedErr, o.Next.Err = errs.data, errs.dropped, errs.nextOffset()
 	o.More, o.Cut = out.hasMore() || errs.hasMore(), out.cut || errs.cut
 	return o, nil
 }
+
+// parseIdle reads the lines "written SECONDS" of both streams: the newer one counts. Both clocks are read in whole
+// seconds, so that one may be too many. A file of the future shows that the clock was changed.
+func parseIdle(lines [][]byte) *time.Duration {
+	var idle *time.Duration
+	n := 0
+	for _, line := range lines {
+		words := strings.Fields(string(line))
+		if len(words) == 0 || words[0] != "written" {
+			continue
+		}
+		if len(words) != 2 {
+			return nil
+		}
+		seconds, err := strconv.ParseInt(words[1], 10, 32)
+		if err != nil || seconds < 0 {
+			return nil
+		}
+		n++
+		if ago := time.Duration(max(0, seconds-1)) * time.Second; idle == nil || ago < *idle {
+			idle = &ago
+		}
+	}
+	if n != streams {
+		return nil
+	}
+	return idle
+}
+
+// streams is the number of streams of a run.
+const streams = 2
 
 type chunk struct {
 	from, total, dropped int64
@@ -161,7 +202,7 @@ func parseChunk(lines [][]byte, name string, at int64) (chunk, [][]byte, error) 
 
 func parseChunkHead(head []string, name string, at int64) (chunk, error) {
 	if len(head) == 2 && head[0] == name && head[1] == "removed" {
-		return chunk{}, fault.New(fault.KindUnavailable, "%w: the files of its log were removed", ErrOutput)
+		return chunk{}, fault.New(fault.KindUnavailable, "%w: the files of its log were removed", ErrOutput).Inside()
 	}
 	if len(head) < 3 || head[0] != name {
 		return chunk{}, outputFault("%s has no header", name)

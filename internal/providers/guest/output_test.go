@@ -208,6 +208,28 @@ func TestAProgramThatWritesElsewhereIsListed(t *testing.T) {
 	})
 }
 
+// TestOutputHasItsAge: for how long a run has written nothing, by the file of the stream that was written last.
+func TestOutputHasItsAge(t *testing.T) {
+	t.Parallel()
+	each(t, func(b box) {
+		b.launch("sh", "-c", "echo start; echo why >&2; exec sleep 600")
+		require.Eventually(b, func() bool { o := b.read(guest.Offsets{}); return len(o.Out) > 0 && len(o.Err) > 0 }, tiertest.Limit(b), 10*time.Millisecond)
+		for name, want := range map[string][3]time.Duration{"both an hour": {time.Hour, time.Hour, time.Hour}, "stderr a minute": {time.Hour, time.Minute, time.Minute}, "stdout now": {0, time.Hour, 0}} {
+			for i, stream := range []string{"out.0", "err.0"} {
+				at := time.Now().Add(-want[i])
+				require.NoError(b, os.Chtimes(filepath.Join(b.home, ".sbx/runs/main", stream), at, at))
+			}
+			idle := b.read(guest.Offsets{}).Idle
+			require.NotNil(b, idle, name)
+			assert.LessOrEqual(b, *idle, want[2]+tiertest.Limit(b), name)
+			assert.GreaterOrEqual(b, *idle, want[2]-2*time.Second, name)
+		}
+		future := time.Now().Add(time.Hour)
+		require.NoError(b, os.Chtimes(filepath.Join(b.home, ".sbx/runs/main/out.0"), future, future))
+		assert.Nil(b, b.read(guest.Offsets{}).Idle, "a clock that was changed shows nothing")
+	})
+}
+
 // TestARemovedLogIsNoEmptyLog: a cleaner inside may remove the files.
 func TestARemovedLogIsNoEmptyLog(t *testing.T) {
 	t.Parallel()
@@ -250,6 +272,11 @@ func TestParseOutputRefusesWhatNoTextPrints(t *testing.T) {
 	got, err := guest.ParseOutput([]byte("state lost\nout 7 12 cut\nhex\n 61 62\n 63\n.\nerr 0 0 \n"), guest.Offsets{Out: 5})
 	require.NoError(t, err)
 	assert.Equal(t, guest.Output{Out: []byte("abc"), Next: guest.Offsets{Out: 10}, DroppedOut: 2, Cut: true, More: true, Ended: true, Lost: true}, got)
+	for text, idle := range map[string]*time.Duration{"": nil, "written 9\n": nil, "written 9\nwritten\n": nil, "written 9\nwritten -1\n": nil, "written 9\nwritten x\n": nil, "written 9\nwritten 61\n": new(8 * time.Second), "written 0\nwritten 61\n": new(time.Duration(0))} {
+		got, err := guest.ParseOutput([]byte("state running\nout 0 0\nerr 0 0\n"+text), guest.Offsets{})
+		require.NoError(t, err)
+		assert.Equal(t, idle, got.Idle, "%q", text)
+	}
 }
 
 func FuzzParseOutput(f *testing.F) {

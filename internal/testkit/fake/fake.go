@@ -34,7 +34,7 @@ type Options struct {
 	Skew         time.Duration    // how far its clock is ahead; 0 = not known
 	FailedStays  bool             // a failed sandbox stays until it is deleted (providers.FailedEnder)
 	PartialLogs  bool             // the log does not have the output of programs
-	Undated      bool             // its lines carry no time
+	Undated      bool             // its lines carry no time, but the log when it was written
 	Checks       []providers.Check
 	Quotas       []providers.Quota // nil = one with the number of sandboxes
 	// Proof answers VerifyEnd; nil = by the state of the sandbox.

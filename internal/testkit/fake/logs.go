@@ -33,7 +33,7 @@ func (p *Provider) Logs(ctx context.Context, id string, q providers.LogQuery) it
 		if p.o.Undated {
 			dated := yield
 			yield = func(l sandbox.LogLine, err error) bool {
-				l.At = time.Time{}
+				l.At, l.NotAfter = time.Time{}, l.At
 				return dated(l, err)
 			}
 		}

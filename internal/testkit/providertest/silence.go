@@ -78,6 +78,31 @@ func checkSilenceOfSteadyWriter(step string) func(t T, s *Subject) {
 	}
 }
 
+// silenceSlack is what a whole second of two clocks may hide of a silence.
+const silenceSlack = 3 * time.Second
+
+// checkSilenceAfterOutput checks that a program that has written and writes no more counts as silent, where the log has
+// all output, and as unknown elsewhere: to have written once is no sign of work for ever.
+func checkSilenceAfterOutput(t T, s *Subject) {
+	reader, began := requireAbility[providers.LogReader](t, s), time.Now()
+	id := s.startWriter(t, "one", "two")
+	since := time.Now().Add(silenceSlack)
+	proved := s.c.Eventually(s.c.Limit, func() bool {
+		record, err := s.P.Get(s.callContext(t), id)
+		require.NoError(t, err)
+		if !time.Now().After(since) {
+			return false
+		}
+		got := s.judgeLife(t, record, since)
+		if reader.CapturesOutput(record) {
+			return got.Activity == sandbox.False
+		}
+		require.NotEqual(t, sandbox.False, got.Activity, "its log does not have all output, and it is judged %s", got.Signs)
+		return true
+	})
+	assert.True(t, proved, "it wrote %s ago, and is not judged silent", time.Since(began))
+}
+
 // logBytes is the length of a log.
 func (s *Subject) logBytes(t T, reader providers.LogReader, id string) (size int) {
 	t.Helper()
@@ -159,11 +184,14 @@ func (s *Subject) lookAgain(t T, id string) {
 func checkFinished(t T, s *Subject) {
 	id := s.startLingering(t)
 	s.awaitExit(t, id)
-	began := time.Now().Add(1) // after its last line also where no time has passed
+	began := time.Now().Add(silenceSlack) // after its last line, also where its time is known to a second
 	var got triage.Verdict
 	assert.True(t, s.c.Eventually(s.c.Limit, func() bool {
 		record, err := s.P.Get(s.callContext(t), id)
 		require.NoError(t, err)
+		if !time.Now().After(began) {
+			return false
+		}
 		got = s.judgeLife(t, record, began)
 		return got.Activity != sandbox.True && slices.Contains(got.Reasons, triage.ReasonFinished)
 	}), "its program has ended, and it is judged %s", got.Reason)
