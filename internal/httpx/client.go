@@ -87,8 +87,8 @@ type Request struct {
 	Once    bool
 	Timeout time.Duration // 0 = that of the client
 	MaxBody int64         // 0 = that of the client
-	// OneSandbox says that something inside one sandbox answers, or a proxy in front of it:
-	// its errors are fault.Error.OneSandbox.
+	// OneSandbox says that something inside one sandbox answers, or a proxy in front of it, or that the API
+	// asks its runtime: its errors are fault.Error.OneSandbox, but for a request that did not reach the API.
 	OneSandbox bool
 	// OwnHost says that the sandbox has an address apart from the API's, which has a limit of its own: in a
 	// look such a request holds no slot (WithSlot).
@@ -104,7 +104,7 @@ type Request struct {
 
 func (r Request) markScope(err error) error {
 	f, ok := err.(*fault.Error) //nolint:errorlint // the outermost one is shown
-	if !ok || !r.OneSandbox {
+	if !ok || !r.OneSandbox || !r.OwnHost && NotSent(err) {
 		return err
 	}
 	own := *f // several requests may share it

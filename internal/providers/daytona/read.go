@@ -66,7 +66,7 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 func (c *Client) deliverBuildLog(ctx context.Context, w wireSandbox, q providers.LogQuery, yield func(sandbox.LogLine, error) bool) {
 	op := "logs " + w.ID
 	if !slices.Contains([]string{"build_failed", "pending_build", "building_snapshot"}, w.State) {
-		yield(sandbox.LogLine{}, c.Fault(fault.KindUnavailable, op, "it is %s, and its output is stored in it", w.State).
+		yield(sandbox.LogLine{}, c.Fault(fault.KindUnavailable, op, "it is %s, and its output is stored in it", w.State).Inside().
 			WithHint("its disk is kept: the log can be read when it runs again"))
 		return
 	}
@@ -107,7 +107,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 		return sandbox.Usage{}, c.toolboxFault(w.ID, err)
 	}
 	if m.MemUsed == nil && m.CPUUsedPct == nil {
-		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, "usage "+id, "the toolbox reports no figures")
+		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, "usage "+id, "the toolbox reports no figures").Inside()
 	}
 	u := sandbox.Usage{At: c.Now(), Source: "toolbox metrics", MemoryLimitBytes: providers.ValidBytes(m.MemTotal)}
 	if m.TimestampUnix > 0 {
@@ -184,7 +184,7 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	case w.Labels[sandbox.LabelRun] == "":
 		return nil, fault.Placed(fault.New(fault.KindNotFound, "%w", guest.ErrNoRun), c.Profile, "exit "+id)
 	case stateOf(w) != sandbox.StateRunning:
-		return nil, c.Fault(fault.KindUnavailable, "exit "+id, "it is %s, and its exit is stored in it", w.State)
+		return nil, c.Fault(fault.KindUnavailable, "exit "+id, "it is %s, and its exit is stored in it", w.State).Inside()
 	}
 	exit, err := guest.Exit(ctx, c.shellOf(w.ID, nil, true), w.Labels[sandbox.LabelRun])
 	return exit, fault.Placed(err, c.Profile, "exit "+id)

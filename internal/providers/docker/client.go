@@ -13,6 +13,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 
 	"sbx/internal/fault"
@@ -131,8 +132,16 @@ func (c *Client) request(ctx context.Context, r httpx.Request) (httpx.Request, e
 	if err != nil {
 		return r, err
 	}
+	r.OneSandbox = aboutOne(r)
 	r.Path = "/v" + e.api + r.Path
 	return r, nil
+}
+
+// aboutOne says that a request fails for reasons of one container: the engine asks its runtime, its processes, its disk
+// or its log. That such a request has no good answer says nothing of the engine.
+func aboutOne(r httpx.Request) bool {
+	parts := strings.Split(r.Path, "/")
+	return parts[1] == "exec" || parts[1] == "containers" && (len(parts) > 3 && parts[3] != "json" || r.Method == http.MethodDelete)
 }
 
 // json is a call with an answer in JSON.

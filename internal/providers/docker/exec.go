@@ -52,7 +52,7 @@ func (c *Client) shellOf(id string, env []string) guest.Shell {
 // untimedShell is shellOf that waits for no turn.
 func (c *Client) untimedShell(id string, env []string) guest.Shell {
 	return func(ctx context.Context, text string) ([]byte, int, error) {
-		ctx, cancel := context.WithTimeoutCause(ctx, scriptTimeout, fault.New(fault.KindUnavailable, "it did not respond within %s", scriptTimeout))
+		ctx, cancel := context.WithTimeoutCause(ctx, scriptTimeout, fault.New(fault.KindUnavailable, "it did not respond within %s", scriptTimeout).Inside())
 		defer cancel()
 		var out bytes.Buffer
 		r := &execution{c: c, id: id, op: "exec " + id, cmd: providers.Command{Args: guest.Argv(guest.ScriptName, text), Env: env, Stdout: &out, Stderr: io.Discard}}

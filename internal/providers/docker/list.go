@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"iter"
 	"maps"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -117,6 +118,9 @@ func hexWord() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{3,64}$`) }
 func (c *Client) inspect(ctx context.Context, op, id string) (wireContainer, error) {
 	var w wireContainer
 	err := c.json(ctx, httpx.Request{Op: op + " " + id, Path: httpx.Path("containers", id, "json")}, &w)
+	if httpx.Status(err) == http.StatusInternalServerError { // the engine has answered: it cannot read this one
+		err = c.Fault(fault.KindOf(err), op+" "+id, "%w", err).Inside()
+	}
 	switch begins := len(id) < len(w.ID) && strings.HasPrefix(w.ID, id); {
 	case err == nil && begins && strings.TrimPrefix(w.Name, "/") != id:
 		err = c.Fault(fault.KindNotFound, op+" "+id, "it is the beginning of an id")

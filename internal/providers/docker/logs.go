@@ -36,7 +36,7 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 		case !madeBySbx(w.Config.Labels):
 			c.newEngineLog(w, op, q).Deliver(ctx, yield)
 		case w.State.Status != "running":
-			yield(sandbox.LogLine{}, c.Fault(fault.KindUnavailable, op, "it is %s, and its output is stored in it", w.State.Status).
+			yield(sandbox.LogLine{}, c.Fault(fault.KindUnavailable, op, "it is %s, and its output is stored in it", w.State.Status).Inside().
 				WithHint("`docker start %s` runs it again until its time limit, without its program", w.ID))
 		default:
 			for line, err := range guest.Logs(ctx, c.shellOf(w.ID, nil), guest.MainTag, q) {

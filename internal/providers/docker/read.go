@@ -66,7 +66,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 		}
 	}
 	if m.CPUStats.CPUUsage.TotalUsage == nil && m.MemoryStats.Usage == nil {
-		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, "usage "+id, "the engine reports no figures")
+		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, "usage "+id, "the engine reports no figures").Inside()
 	}
 	u := sandbox.Usage{At: c.Now(), Source: "engine statistics", MemoryLimitBytes: limits.MemoryBytes, MemoryBytes: m.MemoryStats.workingSet(), MemoryPeakBytes: atLeastOne(m.MemoryStats.MaxUsage)}
 	if at := providers.ValidTime(m.Read.UTC()); !at.IsZero() {
@@ -170,7 +170,7 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 		}
 		return nil, c.Fault(fault.KindNotFound, op, "its program was never started")
 	case w.State.Status != "running":
-		return nil, c.Fault(fault.KindUnavailable, op, "it is %s, and its exit is stored in it", w.State.Status)
+		return nil, c.Fault(fault.KindUnavailable, op, "it is %s, and its exit is stored in it", w.State.Status).Inside()
 	}
 	exit, err := guest.Exit(ctx, c.shellOf(w.ID, nil), guest.MainTag)
 	return exit, fault.Placed(err, c.Profile, op)

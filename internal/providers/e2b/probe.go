@@ -76,7 +76,7 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	case w.Metadata[sandbox.LabelRun] == "":
 		return nil, fault.Placed(fault.New(fault.KindNotFound, "%w", guest.ErrNoRun), c.Profile, "exit "+id)
 	case w.State != "running":
-		return nil, c.Fault(fault.KindUnavailable, "exit "+id, "it is %s, and a probe would wake it", w.State)
+		return nil, c.Fault(fault.KindUnavailable, "exit "+id, "it is %s, and a probe would wake it", w.State).Inside()
 	}
 	exit, err := guest.Exit(ctx, c.shellOf(id, nil), w.Metadata[sandbox.LabelRun])
 	return exit, fault.Placed(err, c.Profile, "exit "+id)
@@ -233,7 +233,7 @@ func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process,
 	case err != nil:
 		return nil, err
 	case w.State != "running":
-		return nil, c.Fault(fault.KindUnavailable, "processes "+id, "it is %s, and a probe would wake it", w.State)
+		return nil, c.Fault(fault.KindUnavailable, "processes "+id, "it is %s, and a probe would wake it", w.State).Inside()
 	}
 	var got wireProcesses
 	r := c.toHost(httpx.Request{Op: "processes " + id, Method: http.MethodPost, Path: "/process.Process/List", JSON: struct{}{}, Again: true}, id, w.EnvdAccessToken)

@@ -88,7 +88,7 @@ func (c *Client) shellIn(o object, op string, env []string) (guest.Shell, error)
 // untimedShell is shellIn that waits for no turn.
 func (c *Client) untimedShell(at place, env []string) guest.Shell {
 	return func(ctx context.Context, text string) ([]byte, int, error) {
-		ctx, cancel := context.WithTimeoutCause(ctx, scriptTimeout, fault.New(fault.KindUnavailable, "it did not respond within %s", scriptTimeout))
+		ctx, cancel := context.WithTimeoutCause(ctx, scriptTimeout, fault.New(fault.KindUnavailable, "it did not respond within %s", scriptTimeout).Inside())
 		defer cancel()
 		var out bytes.Buffer
 		r := &execution{c: c, at: at, op: "exec " + at.id, cmd: providers.Command{Args: guest.Argv(guest.ScriptName, text), Env: env, Stdout: &out, Stderr: io.Discard}}
@@ -113,7 +113,16 @@ type execution struct {
 	failed  error        // of the caller's streams
 }
 
+// execute runs the command. What its node or its container does not answer says nothing of the API.
 func (r *execution) execute(ctx context.Context) (sandbox.Exit, error) {
+	exit, err := r.attempt(ctx)
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.KindUnavailable && !httpx.NotSent(err) && !errors.Is(err, errRefused) {
+		_ = f.Inside()
+	}
+	return exit, err
+}
+
+func (r *execution) attempt(ctx context.Context) (sandbox.Exit, error) {
 	err := r.stream(ctx)
 	switch {
 	case ctx.Err() != nil:

@@ -91,7 +91,7 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	case !madeBySbx(o.Metadata):
 		return nil, c.Fault(fault.KindNotFound, op, "nothing says how its program ended")
 	case state != sandbox.StateRunning:
-		return nil, c.Fault(fault.KindUnavailable, op, "it is %s, and its exit is stored in it", raw)
+		return nil, c.Fault(fault.KindUnavailable, op, "it is %s, and its exit is stored in it", raw).Inside()
 	}
 	sh, err := c.shellIn(o, op, nil)
 	if err != nil {

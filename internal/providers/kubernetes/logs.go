@@ -33,11 +33,11 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 		state, raw := o.state()
 		switch _, has := o.pod(); {
 		case !madeBySbx(o.Metadata) && !has:
-			yield(sandbox.LogLine{}, c.Fault(fault.KindUnavailable, op, "it has no pod: it is %s", raw))
+			yield(sandbox.LogLine{}, c.Fault(fault.KindUnavailable, op, "it has no pod: it is %s", raw).Inside())
 		case !madeBySbx(o.Metadata):
 			c.newKubeletLog(id, o, op, q).Deliver(ctx, yield)
 		case state != sandbox.StateRunning:
-			yield(sandbox.LogLine{}, c.Fault(fault.KindUnavailable, op, "it is %s, and its output is stored in it", raw))
+			yield(sandbox.LogLine{}, c.Fault(fault.KindUnavailable, op, "it is %s, and its output is stored in it", raw).Inside())
 		default:
 			sh, err := c.shellIn(o, op, nil)
 			if err != nil {
@@ -81,7 +81,7 @@ func (r *kubeletLog) open(ctx context.Context) (*httpx.Stream, error) {
 	if r.Query.Follow {
 		query.Set("follow", "true")
 	}
-	return r.c.API.Stream(ctx, httpx.Request{Op: r.Op, Path: r.c.podPath(r.pod, "log"), Query: query, Quiet: r.Query.Follow})
+	return r.c.API.Stream(ctx, httpx.Request{Op: r.Op, Path: r.c.podPath(r.pod, "log"), Query: query, Quiet: r.Query.Follow, OneSandbox: true})
 }
 
 func copyLines(body io.Reader, take func(sandbox.LogLine) error) error {

@@ -213,6 +213,9 @@ func (c *Client) openSocket(ctx context.Context, op, path string, query url.Valu
 		}
 		refused.Hint = rightsHint + ": `sbx doctor --provider " + c.Profile + "` shows what is missing"
 	}
+	if res.StatusCode == http.StatusInternalServerError { // the API has answered: the node does not
+		_ = refused.Inside()
+	}
 	refused.RetryAfter = httpx.RetryAfter(c.Now(), res)
 	return nil, refused
 }

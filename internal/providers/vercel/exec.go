@@ -54,7 +54,7 @@ func (c *Client) checkRunning(v view, op string) error {
 	case status == "running":
 		return nil
 	case sessionEnded(status):
-		return c.Fault(fault.KindGone, op, "its session is %s", status).
+		return c.Fault(fault.KindGone, op, "its session is %s", status).Inside().
 			WithHint("create a new sandbox; sbx does not resume one, since that starts a VM")
 	}
 	return c.Fault(fault.KindUnavailable, op, "its session is %s", status).WithHint("try again soon")
@@ -71,7 +71,7 @@ func (c *Client) shellOf(id string, env []string) guest.Shell {
 // untimedShell is shellOf that waits for no turn.
 func (c *Client) untimedShell(id string, env []string) guest.Shell {
 	return func(ctx context.Context, text string) ([]byte, int, error) {
-		ctx, cancel := context.WithTimeoutCause(ctx, scriptTimeout, fault.New(fault.KindUnavailable, "it did not respond within %s", scriptTimeout))
+		ctx, cancel := context.WithTimeoutCause(ctx, scriptTimeout, fault.New(fault.KindUnavailable, "it did not respond within %s", scriptTimeout).Inside())
 		defer cancel()
 		var out bytes.Buffer
 		r := &execution{c: c, id: id, mark: newMark("probe")}

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -57,5 +58,26 @@ func CheckDead(t T, s DeadSubject) {
 		assert.Equal(t, want != sandbox.False, got.LookErr() != nil, "a sandbox that hangs is not judged, and named: %v", got.LookErr())
 		require.Error(t, got.Usage.Err)
 		assert.Equal(t, want, got.Health.Got.Verdict, "a look %s: %v", name, got.Health)
+	}
+}
+
+// checkEndedIsNoOutage checks that questions about what has ended say nothing of its provider: a few of them must not
+// keep anybody from the others. What is stopped or paused counts alike.
+func checkEndedIsNoOutage(t T, s *Subject) {
+	ids := []string{s.startSandbox(t, sandbox.Spec{Command: []string{"sleep", "600"}})}
+	s.endSandbox(t, ids[0])
+	if s.c.Paused != nil {
+		ids = append(ids, s.c.Paused(t, s.P))
+	}
+	for _, id := range ids {
+		f := fleet.New([]fleet.Member{{Provider: s.P}}, fleet.Options{Sample: time.Millisecond})
+		record, err := s.P.Get(s.callContext(t), id)
+		if err != nil { // it is gone
+			record = sandbox.Sandbox{Provider: s.P.Name(), ID: id, State: sandbox.StateRunning}
+		}
+		seen := f.Observe(s.callContext(t), record)
+		for name, err := range map[string]error{"usage": seen.Usage.Err, "logs": seen.Logs.Err, "processes": seen.Processes.Err, "exit": seen.Exit.Err, "probe": seen.Health.Err, "events": seen.Events.Err} {
+			assert.False(t, fault.KindOf(err) == fault.KindUnavailable && !fault.AboutOneSandbox(err), "%s of what has ended counts as an outage: %v", name, err)
+		}
 	}
 }

@@ -161,6 +161,7 @@ func abilityChecks() []Check {
 		{"what_writes_an_open_line_is_no_silence", "logs", checkSilenceOfSteadyWriter("printf .")},
 		{"what_wrote_once_falls_silent", "logs", checkSilenceAfterOutput},
 		{"what_another_client_runs_is_no_silence", "exec", checkSilenceOfCommand},
+		{"what_has_ended_is_no_outage", "", checkEndedIsNoOutage},
 		{"what_sbx_does_is_no_work", "", checkLooksAreNoWork},
 		{"a_program_that_has_ended_is_no_work", "exit", checkFinished},
 	}
