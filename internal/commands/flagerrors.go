@@ -46,7 +46,6 @@ func surplusFlags() []surplusFlag {
 	return []surplusFlag{
 		{verb: "terminate", names: []string{"force", "f"}, why: "terminate needs no force", then: "; --yes answers its question beforehand"},
 		{verb: "run", names: []string{"rm"}, why: "its sandbox is removed when its task ends"},
-		{verb: "logs", names: []string{"previous"}, why: "the output of an ended program is printed, too"},
 		{names: []string{"no-stream"}, why: "it prints once and ends"},
 		{names: []string{"A", "all-namespaces", "all-profiles"}, why: "it covers all profiles"},
 		{names: []string{"no-trunc"}, why: "only a terminal's width shortens values"},

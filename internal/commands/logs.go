@@ -20,10 +20,11 @@ const logsSchema = "sbx.logs/v1"
 
 // logsOptions are the flags of logs, as typed.
 type logsOptions struct {
-	flags                 *pflag.FlagSet
-	follow, patterns, raw bool
-	since, grep           string
-	tail                  int
+	flags                  *pflag.FlagSet
+	follow, patterns, raw  bool
+	previous               bool
+	since, grep, container string
+	tail                   int
 }
 
 func newLogs(d *Deps) *cobra.Command {
@@ -36,7 +37,9 @@ func newLogs(d *Deps) *cobra.Command {
 			"by its id or key.\n\n" +
 			"Control characters are escaped; --raw prints the bytes unchanged.\n" +
 			"For a sandbox that is gone it works if the provider still has the log.\n" +
-			"-f continues until the program or its sandbox ends. --tail counts matching\n" +
+			"-f continues until the program or its sandbox ends, also where the program is started\n" +
+			"again; --previous shows what it wrote before that (Docker, Kubernetes). --container\n" +
+			"names another container of a pod (Kubernetes). --tail counts matching\n" +
 			"lines; with -f it counts all lines, so that new ones appear at once.\n" +
 			"If old output is lost, stderr says so, and JSON has missing_lines and\n" +
 			"missing_bytes, and `complete` is false.\n" +
@@ -63,6 +66,8 @@ func (o *logsOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.since, "since", "", "since `TIME`: 10m (ago), 12:00 (UTC), yesterday, 2026-11-20T12:00:00Z")
 	f.IntVar(&o.tail, "tail", 0, "the last `N` lines")
 	f.StringVar(&o.grep, "grep", "", "lines that match `RE`; (?i) at its start ignores case")
+	f.BoolVar(&o.previous, "previous", false, "what was written before the program was last started again")
+	f.StringVar(&o.container, "container", "", "the log of the container `NAME` of a pod")
 	f.BoolVar(&o.patterns, "patterns", false, "lines that match a known problem, with its meaning")
 	f.BoolVar(&o.raw, "raw", false, "unchanged bytes, for files and pipes")
 }
@@ -107,6 +112,9 @@ func (o *logsOptions) checkFlags(p *output.Printer) error {
 			return fault.Usage("logs --raw has no columns").WithHint("leave --columns or --raw out")
 		}
 	}
+	if o.previous && o.follow {
+		return fault.Usage("logs --previous has an end: nothing is added to it").WithHint("leave --follow or --previous out")
+	}
 	if o.flags.Changed("tail") && o.tail < 1 {
 		return fault.Usage("--tail: %d is not a number of lines", o.tail).WithHint("leave it out for all lines; -f --since 1s shows new ones only")
 	}
@@ -114,7 +122,7 @@ func (o *logsOptions) checkFlags(p *output.Printer) error {
 }
 
 func (o *logsOptions) readRequest(word string, text bool, now time.Time) (look.LogsRequest, error) {
-	req := look.LogsRequest{Word: word, Follow: o.follow, Patterns: o.patterns, Tail: o.tail, Open: text}
+	req := look.LogsRequest{Word: word, Follow: o.follow, Patterns: o.patterns, Tail: o.tail, Open: text, Previous: o.previous, Container: o.container}
 	var err error
 	if o.since != "" {
 		if req.Since, err = sandbox.ParseMoment(o.since, now); err != nil {

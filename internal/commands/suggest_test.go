@@ -100,7 +100,6 @@ func TestFamiliarWordsLeadToTheVerb(t *testing.T) {
 		"run -e A=1 -- true":                       "`sbx run --env A=1 -- true`",
 		"run --rm -- true":                         "removed when its task ends: `sbx run -- true`",
 		"terminate --grace-period 30 x":            "`sbx terminate --grace 30s x`",
-		"logs --previous x":                        "printed, too: `sbx logs x`",
 		"stats --no-stream":                        "it prints once and ends: `sbx stats`",
 		"audit --tail 5":                           "`sbx audit --limit 5`",
 		"help exit":                                "`sbx help exit-codes`",

@@ -41,6 +41,11 @@ func (f *Fleet) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery)
 		return func(yield func(sandbox.LogLine, error) bool) { yield(sandbox.LogLine{}, err) }
 	}
 	op := "logs " + ref.ID
+	if err := checkLogParts(m, q); err != nil {
+		return func(yield func(sandbox.LogLine, error) bool) {
+			yield(sandbox.LogLine{}, fault.Placed(err, ref.Provider, op))
+		}
+	}
 	read := func(ctx context.Context) iter.Seq2[sandbox.LogLine, error] { return reader.Logs(ctx, ref.ID, q) }
 	if !q.Follow {
 		return streamWithTimeout(ctx, m, op, read)

@@ -100,6 +100,10 @@ type LogQuery struct {
 	// Open, with Follow, also reports a line that has not ended each time that it has grown, such as a
 	// prompt or a progress bar (sandbox.LogLine.OpenBytes).
 	Open bool
+	// Previous reads what was written before the program was started again, and Container the log of another container
+	// of the sandbox than its main one: only of a LogPartReader.
+	Previous  bool
+	Container string
 	// Work leaves out what is no work of the sandbox, where the log has such lines: what sbx itself
 	// does in it, and queries of its clients. Tail counts the other lines.
 	Work bool
@@ -111,6 +115,12 @@ type LogReader interface {
 	// CapturesOutput says whether Logs has the output of every program of this sandbox. Where it
 	// does not, an old or empty log is no proof that no program works.
 	CapturesOutput(s sandbox.Sandbox) bool
+}
+
+// LogPartReader is a LogReader whose sandboxes may have several runs and containers, each with a log.
+type LogPartReader interface {
+	// ReadsLogParts says which of LogQuery.Previous and LogQuery.Container have a meaning.
+	ReadsLogParts() (previous, container bool)
 }
 
 // LogKeeper is a provider whose logs outlive their sandboxes.

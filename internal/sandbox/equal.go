@@ -13,6 +13,7 @@ func (s *Sandbox) Equal(o *Sandbox) bool {
 		sameAmount(s.Limits.DiskBytes, o.Limits.DiskBytes) && sameAmount(s.Limits.PIDs, o.Limits.PIDs) &&
 		(s.Labels == nil) == (o.Labels == nil) && maps.Equal(s.Labels, o.Labels) &&
 		(s.Command == nil) == (o.Command == nil) && slices.Equal(s.Command, o.Command) &&
+		len(s.Troubles) == 0 && len(o.Troubles) == 0 &&
 		s.Exit == nil && o.Exit == nil // one that has ended is soon gone: it is not worth a comparison
 }
 

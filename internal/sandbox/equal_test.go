@@ -54,6 +54,8 @@ func change(t *testing.T, field reflect.Value) {
 		*v = map[string]string{"team": "tools"}
 	case *[]string:
 		*v = []string{"true"}
+	case *[]Trouble:
+		*v = []Trouble{{ID: "restarts"}}
 	case **int64:
 		*v = new(int64(7))
 	case **float64:

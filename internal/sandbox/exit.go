@@ -73,6 +73,9 @@ const (
 	CauseEnding         Cause = "ending"
 	CauseOrphan         Cause = "orphan"
 	CauseGhost          Cause = "ghost"
+	CauseRestarts       Cause = "restarts"   // its program ends and is started again
+	CauseUnhealthy      Cause = "unhealthy"  // its own health check fails
+	CauseMainEnded      Cause = "main_ended" // its main program has ended, and something beside it runs on
 	CauseUnknown        Cause = "unknown"
 )
 
@@ -80,7 +83,7 @@ const (
 func Causes() []Cause {
 	return []Cause{
 		CauseOOM, CauseOOMChild, CauseRuntimeHeap, CauseMemoryWatchdog, CauseProcessLimit, CauseFileLimit, CauseDiskFull, CauseTimeout, CauseInactivity, CauseStopped, CauseSupervisorLost,
-		CauseBusyLoop, CauseHungIO, CauseLeak, CauseSilent, CauseNoAnswer, CauseProvisioning, CauseEnding, CauseOrphan, CauseGhost, CauseUnknown,
+		CauseBusyLoop, CauseHungIO, CauseLeak, CauseSilent, CauseNoAnswer, CauseProvisioning, CauseEnding, CauseOrphan, CauseGhost, CauseRestarts, CauseUnhealthy, CauseMainEnded, CauseUnknown,
 	}
 }
 
@@ -206,6 +209,8 @@ func (c Cause) Label() string {
 		return "no owner"
 	case CauseGhost:
 		return "ghost"
+	case CauseMainEnded:
+		return "main program ended"
 	case CauseUnknown:
 		return "cause unknown"
 	default:

@@ -49,6 +49,17 @@ type Sandbox struct {
 
 	Limits Limits
 	Exit   *Exit // of its program: nil while it runs, and where the provider's record has none
+	// Troubles are what its provider reports to be wrong with one that has not ended.
+	Troubles []Trouble
+}
+
+// Trouble is something that a provider reports to be wrong with a sandbox, by its record alone: it is no reason to end it.
+type Trouble struct {
+	ID         string // of the rule: "restarts"
+	Say        string // "its main program was killed for memory and started again (41 restarts)"
+	Cause      Cause
+	Confidence Confidence
+	Evidence   []Evidence
 }
 
 // Limits are what a sandbox may use. Nil means no limit is known.

@@ -63,6 +63,9 @@ func NewSandbox(row sandbox.Sandbox, j fleet.Judged, samples int, redact Redact)
 	if e := row.Exit; e != nil {
 		b.Exit = &Exit{Code: e.Code, Raw: redact(e.Raw), Signal: e.Signal, Class: e.Class, Cause: e.Cause, Confidence: e.Confidence}
 	}
+	for _, t := range row.Troubles {
+		b.Troubles = append(b.Troubles, Trouble{ID: t.ID, Say: redact(t.Say), Cause: t.Cause, Confidence: t.Confidence})
+	}
 	if j.Facts != nil {
 		b.Look = newLook(row, j.Facts, samples, redact)
 	}
@@ -113,6 +116,9 @@ func (b *Sandbox) Row(p *Profile) sandbox.Sandbox {
 	}
 	if e := b.Exit; e != nil {
 		s.Exit = &sandbox.Exit{Code: e.Code, Raw: e.Raw, Signal: e.Signal, Class: e.Class, Cause: e.Cause, Confidence: e.Confidence}
+	}
+	for _, t := range b.Troubles {
+		s.Troubles = append(s.Troubles, sandbox.Trouble{ID: t.ID, Say: t.Say, Cause: t.Cause, Confidence: t.Confidence})
 	}
 	return s
 }

@@ -131,11 +131,20 @@ type Sandbox struct {
 	PIDs           *int64                `json:"pids,omitempty"`
 	Enforcement    sandbox.Enforcement   `json:"enforcement,omitempty"`
 	Exit           *Exit                 `json:"exit,omitempty"`
+	Troubles       []Trouble             `json:"troubles,omitempty"` // without their evidence, which may quote output
 
 	Protected string    `json:"protected,omitempty"` // why a cleanup would not end it
 	NotOwned  bool      `json:"not_owned,omitempty"` // its profile does not own it
 	JudgedAt  time.Time `json:"judged_at,omitzero"`
 	Look      *Look     `json:"look,omitempty"` // absent = nobody looked
+}
+
+// Trouble is what a provider reports to be wrong with a sandbox.
+type Trouble struct {
+	ID         string             `json:"id"`
+	Say        string             `json:"say,omitempty"`
+	Cause      sandbox.Cause      `json:"cause,omitempty"`
+	Confidence sandbox.Confidence `json:"confidence,omitempty"`
 }
 
 // Exit is how the program of a sandbox ended.

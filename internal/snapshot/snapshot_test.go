@@ -84,6 +84,9 @@ func TestEveryFactIsRecorded(t *testing.T) {
 	row := filled[sandbox.Sandbox]()
 	row.State, row.Labels, row.Command, row.Owner, row.Limits.DiskBytes, row.Limits.Isolation = sandbox.StateRunning, nil, nil, "", nil, ""
 	row.Exit.Evidence = nil
+	for i := range row.Troubles {
+		row.Troubles[i].Evidence = nil
+	}
 	facts := filled[fleet.Facts]()
 	facts.Sandbox = row
 	facts.Sandbox.LastActivityAt, facts.Sandbox.ActivityBasis, facts.Sandbox.State = row.LastActivityAt.Add(time.Hour), sandbox.BasisOutput, sandbox.StateTerminated

@@ -3,6 +3,7 @@ package triage
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"sbx/internal/sandbox"
@@ -59,11 +60,26 @@ func rankCauses(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) []F
 		}
 	}
 	slices.SortStableFunc(ranked, compareFindings)
+	ranked = append(reportedTroubles(s), ranked...)
 	if f, known := findingFromExit(s.Exit); known {
 		return append([]Finding{f}, ranked...)
 	}
 	return ranked
 }
+
+// reportedTroubles are the findings that the record itself names.
+func reportedTroubles(s sandbox.Sandbox) []Finding {
+	var all []Finding
+	for _, t := range s.Troubles {
+		all = append(all, Finding{ID: reportedFinding + t.ID, Cause: t.Cause, Title: t.Say, Score: 1, Coverage: 1, Confidence: t.Confidence, Evidence: t.Evidence})
+	}
+	return all
+}
+
+// reportedFinding begins the ID of a finding that the provider reports.
+const reportedFinding = "reported_"
+
+func (f Finding) isReported() bool { return strings.HasPrefix(f.ID, reportedFinding) }
 
 func compareFindings(a, b Finding) int {
 	return cmp.Or(

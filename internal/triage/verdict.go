@@ -56,8 +56,11 @@ func Judge(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) Verdict 
 		Activity: sandbox.Unknown, Looked: sig.anyObserved(), Confidence: sandbox.ConfidenceUnknown,
 	}
 	v.setActivity(s, sig, t, now)
-	if v.Looked || s.Exit != nil { // a record without an exit names no cause
+	switch {
+	case v.Looked || s.Exit != nil:
 		v.Findings = slices.DeleteFunc(rankCauses(s, sig, t, now), func(f Finding) bool { return f.Confidence == sandbox.ConfidenceUnknown })
+	default: // a record without an exit names no other cause
+		v.Findings = reportedTroubles(s)
 	}
 	v.setCause(s)
 	v.Pattern = v.usagePattern(sig, t)
@@ -109,6 +112,7 @@ func (v *Verdict) setCause(s sandbox.Sandbox) {
 	case v.stuckFor(ReasonEnding):
 		v.setProbableCause(sandbox.CauseEnding)
 	case s.State != sandbox.StateRunning && s.State != sandbox.StateProvisioning, slices.Contains(v.Reasons, ReasonKept):
+	case s.State == sandbox.StateProvisioning && v.takeFinding(Finding.isReported):
 	case v.stuckFor(ReasonProvisioning):
 		v.setProbableCause(sandbox.CauseProvisioning)
 	case v.stuckFor(ReasonMissing):
@@ -119,6 +123,7 @@ func (v *Verdict) setCause(s sandbox.Sandbox) {
 		v.setProbableCause(sandbox.CauseBusyLoop)
 	case v.stuckFor(ReasonNoAnswer):
 		v.setProbableCause(sandbox.CauseNoAnswer)
+	case v.takeFinding(Finding.isReported):
 	case v.Activity == sandbox.True:
 		v.takeFinding(func(f Finding) bool {
 			return f.Cause == sandbox.CauseLeak || f.Cause == sandbox.CauseBusyLoop && f.Confidence == sandbox.Probable
@@ -332,6 +337,12 @@ func causeWords(c sandbox.Cause) string {
 		return "it is a ghost: its provider lists it, but does not have it"
 	case sandbox.CauseUnknown:
 		return "the cause is unknown"
+	case sandbox.CauseRestarts:
+		return "its program restarts again and again"
+	case sandbox.CauseUnhealthy:
+		return "it is unhealthy: its own check fails"
+	case sandbox.CauseMainEnded:
+		return "its main program ended, and something beside it runs on"
 	case sandbox.CauseOOM:
 		return "the kernel killed it: out of memory"
 	case sandbox.CauseOOMChild:

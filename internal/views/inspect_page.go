@@ -304,7 +304,7 @@ func (i Inspection) HigherLimit() []step {
 	switch {
 	case i.Limits.PIDs != nil && (cause == sandbox.CauseProcessLimit || i.Exit == nil && slices.ContainsFunc(i.Verdict.Findings, isLimit)):
 		return []step{{"start it with a higher limit of processes", fmt.Sprintf("create --pids %d -- COMMAND", 2**i.Limits.PIDs)}}
-	case i.Exit == nil || i.Limits.MemoryBytes == nil:
+	case i.Limits.MemoryBytes == nil:
 		return nil
 	}
 	switch cause {

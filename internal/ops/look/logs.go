@@ -17,13 +17,15 @@ import (
 
 // LogsRequest says which lines of a sandbox's log are read.
 type LogsRequest struct {
-	Word     string
-	Since    time.Time
-	Follow   bool
-	Open     bool           // with Follow and without a filter, also what an unfinished line has grown by
-	Grep     *regexp.Regexp // nil = any line
-	Patterns bool           // only lines with a known pattern
-	Tail     int            // the last lines of those that are chosen, with Follow of all; 0 = all
+	Word      string
+	Since     time.Time
+	Follow    bool
+	Open      bool           // with Follow and without a filter, also what an unfinished line has grown by
+	Grep      *regexp.Regexp // nil = any line
+	Patterns  bool           // only lines with a known pattern
+	Previous  bool           // what was written before the program was started again
+	Container string         // "" = the main one
+	Tail      int            // the last lines of those that are chosen, with Follow of all; 0 = all
 }
 
 // LogFound is the first item of Logs: whose log is read.
@@ -122,7 +124,7 @@ func (r LogsRequest) hasFilters() bool { return r.Grep != nil || r.Patterns }
 // providerQuery is the query to the provider. Tail counts chosen lines, so a filter applies it
 // here, except while following.
 func (r LogsRequest) providerQuery() providers.LogQuery {
-	q := providers.LogQuery{Follow: r.Follow, Open: r.Open && !r.hasFilters(), Since: r.Since}
+	q := providers.LogQuery{Follow: r.Follow, Open: r.Open && !r.hasFilters(), Since: r.Since, Previous: r.Previous, Container: r.Container}
 	if r.Follow || !r.hasFilters() {
 		q.Tail = r.Tail
 	}

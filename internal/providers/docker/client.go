@@ -45,6 +45,7 @@ var (
 	_ providers.Provider      = (*Client)(nil)
 	_ providers.NameReader    = (*Client)(nil)
 	_ providers.LogReader     = (*Client)(nil)
+	_ providers.LogPartReader = (*Client)(nil)
 	_ providers.ProcessLister = (*Client)(nil)
 	_ providers.UsageReader   = (*Client)(nil)
 	_ providers.Launcher      = (*Client)(nil)

@@ -105,7 +105,9 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 	if err != nil {
 		return sandbox.Sandbox{}, err
 	}
-	return c.inspected(w), nil
+	s := c.inspected(w)
+	s.Troubles = c.troublesOf(ctx, w)
+	return s, nil
 }
 
 // TakesName is false for what may be an id or the beginning of one.
@@ -154,6 +156,7 @@ func (c *Client) listed(w wireRow) sandbox.Sandbox {
 	if code := exitedStatus().FindStringSubmatch(w.Status); code != nil && !madeBySbx(w.Labels) && s.State == sandbox.StateStopped {
 		s.Exit = new(triage.ClassifyExit(nil, triage.ExitFacts{Raw: code[1], Source: "engine", At: c.Now()}))
 	}
+	s.Troubles = c.troublesOfRow(w)
 	return s
 }
 

@@ -24,6 +24,9 @@ import (
 // output of `docker exec`, and a line only when it has ended.
 func (c *Client) CapturesOutput(s sandbox.Sandbox) bool { return madeBySbx(s.Labels) }
 
+// ReadsLogParts implements providers.LogPartReader: the engine keeps the output of all runs in one log.
+func (c *Client) ReadsLogParts() (previous, container bool) { return true, false }
+
 // Logs reads the output of the program that create started, from its files inside; of any other container the
 // engine's log of its main program.
 func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
@@ -33,6 +36,8 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 		switch {
 		case err != nil:
 			yield(sandbox.LogLine{}, err)
+		case q.Previous && (madeBySbx(w.Config.Labels) || !w.ranBefore()):
+			yield(sandbox.LogLine{}, c.Fault(fault.KindNotFound, op, "its program was not started again: there is no earlier run"))
 		case !madeBySbx(w.Config.Labels):
 			c.newEngineLog(w, op, q).Deliver(ctx, yield)
 		case w.State.Status != "running":
@@ -48,8 +53,14 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 	}
 }
 
+// ranBefore says that the present run, or the last one, was not the first.
+func (w wireContainer) ranBefore() bool {
+	return w.RestartCount > 0 || w.State.Running && !providers.ValidTime(w.State.FinishedAt).IsZero()
+}
+
 // engineLog is the engine's log of a container.
 type engineLog struct {
+	until time.Time // of earlier runs: when the present one began; zero = of all
 	wirekit.LiveLog
 
 	c   *Client
@@ -59,6 +70,9 @@ type engineLog struct {
 
 func (c *Client) newEngineLog(w wireContainer, op string, q providers.LogQuery) *engineLog {
 	r := &engineLog{c: c, id: w.ID, tty: w.Config.Tty}
+	if q.Previous {
+		r.until = w.State.StartedAt
+	}
 	r.LiveLog = wirekit.LiveLog{Query: q, Since: q.Since, Profile: c.Profile, Op: op, Open: r.open, Copy: r.copyLines, GoesOn: r.goesOn}
 	return r
 }
@@ -70,6 +84,9 @@ func (r *engineLog) open(ctx context.Context) (*httpx.Stream, error) {
 	}
 	if !r.Since.IsZero() {
 		query.Set("since", secondsWithFraction(r.Since))
+	}
+	if !r.until.IsZero() {
+		query.Set("until", secondsWithFraction(r.until))
 	}
 	if r.Query.Follow {
 		query.Set("follow", "1")

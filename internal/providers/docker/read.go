@@ -34,7 +34,7 @@ func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process,
 		case wirekit.Missing(err): // it has ended since
 		case err != nil:
 			return nil, err
-		case e.Running && !slices.Contains(e.ProcessConfig.Arguments, guest.ScriptName):
+		case e.Running && !slices.Contains(e.ProcessConfig.Arguments, guest.ScriptName) && !w.isHealthCheck(e):
 			found = append(found, providers.Process{Args: append([]string{e.ProcessConfig.Entrypoint}, e.ProcessConfig.Arguments...)})
 		}
 	}
@@ -127,12 +127,19 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 	switch stateOf(w.State.Status) {
 	case sandbox.StateProvisioning, sandbox.StateTerminating:
 		h.Condition = providers.ConditionWait
+		if said := w.failedStart(); said != "" {
+			h.Verdict, h.Condition, h.Evidence = sandbox.False, providers.ConditionRecreate, append(h.Evidence, c.Evidence("error", said, "engine"))
+		}
 	case sandbox.StatePaused, sandbox.StateStopped:
 		h.Verdict, h.Condition = sandbox.False, providers.ConditionResumable
 	case sandbox.StateFailed, sandbox.StateTerminated:
 		h.Verdict, h.Condition = sandbox.False, providers.ConditionRecreate
 	case sandbox.StateRunning:
-		return c.probeShell(ctx, w.ID, h), nil
+		h = c.probeShell(ctx, w.ID, h)
+		if check := w.State.Health; check != nil && check.Status == unhealthy { // a shell that answers does not outweigh what its owner checks
+			h.Verdict, h.Condition, h.Evidence = sandbox.Unknown, providers.ConditionUnknown, append(h.Evidence, c.Evidence("health check", unhealthy, "engine"))
+		}
+		return h, nil
 	case sandbox.StateUnknown:
 	}
 	return h, nil

@@ -36,19 +36,34 @@ type wireContainer struct {
 }
 
 type wireState struct {
-	Status     string    `json:"Status" odd:"error"`
-	Running    bool      `json:"Running"`
-	OOMKilled  bool      `json:"OOMKilled"`
-	Error      string    `json:"Error"` // of its start
-	ExitCode   *int      `json:"ExitCode"`
-	StartedAt  time.Time `json:"StartedAt"`
-	FinishedAt time.Time `json:"FinishedAt"`
+	Status     string      `json:"Status" odd:"error"`
+	Running    bool        `json:"Running"`
+	OOMKilled  bool        `json:"OOMKilled"`
+	Error      string      `json:"Error"` // of its start
+	ExitCode   *int        `json:"ExitCode"`
+	StartedAt  time.Time   `json:"StartedAt"`
+	FinishedAt time.Time   `json:"FinishedAt"`
+	Health     *wireHealth `json:"Health"` // nil = it has no health check
+}
+
+// wireHealth is Health of the Engine API.
+type wireHealth struct {
+	Status        string `json:"Status"` // "none", "starting", "healthy", "unhealthy"
+	FailingStreak int    `json:"FailingStreak"`
+	Log           []struct {
+		End      time.Time `json:"End"`
+		ExitCode int       `json:"ExitCode"`
+		Output   string    `json:"Output"`
+	} `json:"Log"`
 }
 
 type wireConfig struct {
-	Image  string         `json:"Image"`
-	Tty    bool           `json:"Tty"`
-	Labels wirekit.Labels `json:"Labels"`
+	Image       string         `json:"Image"`
+	Tty         bool           `json:"Tty"`
+	Labels      wirekit.Labels `json:"Labels"`
+	Healthcheck struct {
+		Test []string `json:"Test"` // "CMD-SHELL" and a text, "CMD" and words, or "NONE"
+	} `json:"Healthcheck"`
 }
 
 type wireHostConfig struct {

@@ -1,11 +1,15 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"iter"
+	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"sbx/internal/fault"
@@ -20,6 +24,9 @@ import (
 // such a command runs.
 func (*Client) CapturesOutput(sandbox.Sandbox) bool { return false }
 
+// ReadsLogParts implements providers.LogPartReader.
+func (*Client) ReadsLogParts() (previous, container bool) { return true, true }
+
 // Logs reads the output of the program that create started, from its files inside; of any other sandbox the
 // kubelet's log of its main container.
 func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
@@ -31,10 +38,13 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 			return
 		}
 		state, raw := o.state()
-		switch _, has := o.pod(); {
-		case !madeBySbx(o.Metadata) && !has:
+		ofKubelet := !madeBySbx(o.Metadata) || q.Container != "" || q.Previous
+		switch pod, has := o.pod(); {
+		case ofKubelet && has && q.Container != "" && !slices.Contains(pod.containerNames(), q.Container):
+			yield(sandbox.LogLine{}, c.Fault(fault.KindUsage, op, "its pod has no container %q", q.Container).WithHint("it has %s", strings.Join(pod.containerNames(), ", ")))
+		case ofKubelet && !has:
 			yield(sandbox.LogLine{}, c.Fault(fault.KindUnavailable, op, "it has no pod: it is %s", raw).Inside())
-		case !madeBySbx(o.Metadata):
+		case ofKubelet:
 			c.newKubeletLog(id, o, op, q).Deliver(ctx, yield)
 		case state != sandbox.StateRunning:
 			yield(sandbox.LogLine{}, c.Fault(fault.KindUnavailable, op, "it is %s, and its output is stored in it", raw).Inside())
@@ -59,18 +69,29 @@ type kubeletLog struct {
 
 	c                  *Client
 	id, pod, container string
+	opened             bool
 }
 
 func (c *Client) newKubeletLog(id string, o object, op string, q providers.LogQuery) *kubeletLog {
 	pod, _ := o.pod()
 	main, _ := o.mainContainer()
-	r := &kubeletLog{c: c, id: id, pod: pod.Metadata.Name, container: main.Name}
+	r := &kubeletLog{c: c, id: id, pod: pod.Metadata.Name, container: cmp.Or(q.Container, main.Name)}
 	r.LiveLog = wirekit.LiveLog{Query: q, Since: q.Since, Profile: c.Profile, Op: op, Open: r.open, Copy: copyLines, GoesOn: r.goesOn}
 	return r
 }
 
-// open requests the log. The API takes whole seconds.
+// open requests the log. The API takes whole seconds. Where it was open before, the controller may have made another pod.
 func (r *kubeletLog) open(ctx context.Context) (*httpx.Stream, error) {
+	if r.opened {
+		o, err := r.c.read(ctx, "logs", r.id)
+		if err != nil {
+			return nil, err
+		}
+		if pod, has := o.pod(); has {
+			r.pod = pod.Metadata.Name
+		}
+	}
+	r.opened = true
 	query := url.Values{"container": {r.container}, "timestamps": {"true"}}
 	if r.Query.Tail > 0 {
 		query.Set("tailLines", strconv.Itoa(r.Query.Tail))
@@ -81,7 +102,23 @@ func (r *kubeletLog) open(ctx context.Context) (*httpx.Stream, error) {
 	if r.Query.Follow {
 		query.Set("follow", "true")
 	}
-	return r.c.API.Stream(ctx, httpx.Request{Op: r.Op, Path: r.c.podPath(r.pod, "log"), Query: query, Quiet: r.Query.Follow, OneSandbox: true})
+	if r.Query.Previous {
+		query.Set("previous", "true")
+	}
+	s, err := r.c.API.Stream(ctx, httpx.Request{Op: r.Op, Path: r.c.podPath(r.pod, "log"), Query: query, Quiet: r.Query.Follow, OneSandbox: true})
+	if status := httpx.StatusOf(err); r.Query.Previous && status != nil && status.Status == http.StatusBadRequest && strings.Contains(status.Message, "previous terminated container") {
+		return nil, r.c.Fault(fault.KindNotFound, r.Op, "its container %s was not started again: there is no earlier run", r.container)
+	}
+	return s, err
+}
+
+// containerNames are the names of the containers of a pod, those of its start last.
+func (w wireObject) containerNames() []string {
+	var names []string
+	for _, c := range slices.Concat(w.Spec.Containers, w.Spec.InitContainers) {
+		names = append(names, c.Name)
+	}
+	return names
 }
 
 func copyLines(body io.Reader, take func(sandbox.LogLine) error) error {
@@ -94,5 +131,10 @@ func (r *kubeletLog) goesOn(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	state, _ := o.state()
-	return state == sandbox.StateRunning && o.mainStatus().State.Terminated == nil, err
+	pod, has := o.pod()
+	ended := o.mainStatus().State.Terminated
+	if err != nil || !has || state != sandbox.StateRunning {
+		return false, err
+	}
+	return ended == nil || pod.startsAgain(ended), nil
 }

@@ -58,6 +58,7 @@ func (c *Client) described(o object) sandbox.Sandbox {
 	if !s.State.Ended() {
 		s.EndedAt = time.Time{}
 	}
+	s.Troubles = c.troublesOf(o)
 	return s
 }
 
@@ -185,12 +186,20 @@ func (o object) podState() (state sandbox.State, raw string) {
 
 // waitReason is why a pod does not start; "" = nothing is known.
 func (o object) waitReason() string {
-	if w := o.mainStatus().State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" {
+	if w := o.mainStatus().State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
 		return w.Reason
 	}
 	p, ok := o.pod()
 	if !ok {
 		return ""
+	}
+	for _, s := range p.Status.InitContainerStatuses { // they run one after the other, before all others
+		switch {
+		case s.State.Waiting != nil && s.State.Waiting.Reason != "" && s.State.Waiting.Reason != "PodInitializing":
+			return "init container " + s.Name + " " + s.State.Waiting.Reason
+		case s.State.Terminated != nil && s.State.Terminated.ExitCode != nil && *s.State.Terminated.ExitCode != 0:
+			return "init container " + s.Name + " " + s.State.Terminated.Reason
+		}
 	}
 	if scheduled := (object{wireObject: p}).condition("PodScheduled"); scheduled.Status == "False" {
 		return scheduled.Reason
@@ -234,14 +243,39 @@ func (o object) sandboxState() (state sandbox.State, raw string) {
 		return sandbox.StateRunning, "Suspending"
 	case suspended:
 		return sandbox.StatePaused, "Suspended"
+	case ready.Status == "True" && o.kind.name == "sandbox":
+		return o.readyState()
 	case ready.Status == "True":
 		return sandbox.StateRunning, "Ready"
+	case o.runsWithoutReady():
+		return o.podState()
 	case slices.Contains([]string{"InvalidMetadata", "EnvVarsInjectionRejected", "VolumeClaimTemplatesError"}, ready.Reason):
 		return sandbox.StateFailed, ready.Reason
 	case slices.Contains([]string{"DependenciesNotReady", "WarmPoolNotFound", "TemplateNotFound", "SandboxMissing", "SandboxNotReady", "SandboxCreatePending", "AdoptionConflict"}, ready.Reason), ready.Type == "":
 		return sandbox.StateProvisioning, words(cmp.Or(ready.Reason, "no condition"), o.waitReason())
 	}
 	return sandbox.StateUnknown, cmp.Or(ready.Reason, "Ready "+ready.Status)
+}
+
+// readyState is the state of a sandbox whose controller says that it is ready: its controller may be down since. The pods
+// were read beside it, and count.
+func (o object) readyState() (state sandbox.State, raw string) {
+	p, has := o.pod()
+	if !has {
+		return sandbox.StateUnknown, "Ready, but it has no pod"
+	}
+	if state, raw = o.podState(); p.Status.Phase == "Running" && state == sandbox.StateRunning {
+		return state, "Ready"
+	}
+	return state, words("Ready, but its pod", raw)
+}
+
+// runsWithoutReady says that a pod runs whose main container has ended or is started again, so that its controller
+// calls it not ready: it has started, and does not wait for that.
+func (o object) runsWithoutReady() bool {
+	p, has := o.pod()
+	main := o.mainStatus()
+	return has && p.Metadata.DeletionTimestamp == nil && p.Status.Phase == "Running" && (main.State.Terminated != nil || main.RestartCount > 0)
 }
 
 // expiry is when it ends by itself.

@@ -43,6 +43,7 @@ type wireSpec struct {
 	RestartPolicy         string          `json:"restartPolicy"`
 	RuntimeClassName      string          `json:"runtimeClassName"`
 	Containers            []wireContainer `json:"containers"`
+	InitContainers        []wireContainer `json:"initContainers"`
 	ActiveDeadlineSeconds *int64          `json:"activeDeadlineSeconds"` // of a pod and of a job
 
 	Template wireTemplate `json:"template"` // of a job
@@ -83,11 +84,12 @@ type wireConditions struct {
 	StartTime  time.Time       `json:"startTime"` // of a pod and of a job
 	Conditions []wireCondition `json:"conditions"`
 
-	ContainerStatuses []wireContainerStatus `json:"containerStatuses"`
-	CompletionTime    time.Time             `json:"completionTime"` // of a job
-	Selector          string                `json:"selector"`       // of a sandbox: the labels of its pod, as text
-	Replicas          int64                 `json:"replicas"`       // of a pool
-	ReadyReplicas     int64                 `json:"readyReplicas"`
+	ContainerStatuses     []wireContainerStatus `json:"containerStatuses"`
+	InitContainerStatuses []wireContainerStatus `json:"initContainerStatuses"`
+	CompletionTime        time.Time             `json:"completionTime"` // of a job
+	Selector              string                `json:"selector"`       // of a sandbox: the labels of its pod, as text
+	Replicas              int64                 `json:"replicas"`       // of a pool
+	ReadyReplicas         int64                 `json:"readyReplicas"`
 
 	Sandbox struct {
 		Name string `json:"name"`

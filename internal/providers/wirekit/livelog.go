@@ -33,13 +33,17 @@ type LiveLog struct {
 	GoesOn func(ctx context.Context) (bool, error)
 }
 
-// Deliver yields the lines. A log that is followed and lost is opened again behind its last line.
+// Deliver yields the lines. A log that is followed is opened again behind its last line where it is lost, and where its
+// program has ended and is started again.
 func (l *LiveLog) Deliver(ctx context.Context, yield func(sandbox.LogLine, error) bool) {
 	pauses := poll.NewBackoff(50*time.Millisecond, time.Second)
 	var lost time.Time // since when nothing has come; zero = it has
 	for {
 		before := l.Since
 		err := l.read(ctx, yield)
+		if err == nil && l.Query.Follow {
+			err = l.endOfStream(ctx)
+		}
 		if l.Since.After(before) {
 			lost = time.Time{}
 			pauses.Reset()
@@ -50,6 +54,11 @@ func (l *LiveLog) Deliver(ctx context.Context, yield func(sandbox.LogLine, error
 		switch {
 		case err == nil, errors.Is(err, errEnough), errors.Is(err, ErrOver):
 			return
+		case errors.Is(err, errAgain):
+			if lost = (time.Time{}); pauses.Sleep(ctx) != nil {
+				yield(sandbox.LogLine{}, fault.Placed(ContextFault(ctx), l.Profile, l.Op))
+				return
+			}
 		case ctx.Err() != nil:
 			yield(sandbox.LogLine{}, fault.Placed(ContextFault(ctx), l.Profile, l.Op))
 			return
@@ -59,6 +68,21 @@ func (l *LiveLog) Deliver(ctx context.Context, yield func(sandbox.LogLine, error
 		}
 		l.Query.Tail = 0
 	}
+}
+
+// errAgain says that a stream has ended and its program is started again.
+var errAgain = errors.New("its program is started again")
+
+// endOfStream is errAgain where the stream has ended and its sandbox has not: the end of one run of a program that is
+// started again. Nil = it is the end of the log.
+func (l *LiveLog) endOfStream(ctx context.Context) error {
+	switch more, err := l.GoesOn(ctx); {
+	case err != nil:
+		return err
+	case more:
+		return errAgain
+	}
+	return nil
 }
 
 // read reads the log from its position to its end.

@@ -215,6 +215,14 @@ func (f *Fake) serveLogs(w http.ResponseWriter, r *http.Request, b *box) {
 			return
 		}
 	}
+	until := time.Time{}
+	if text := q.Get("until"); text != "" {
+		var err error
+		if until, err = parseTime(text); err != nil {
+			refuse(w, http.StatusBadRequest, "%v", err)
+			return
+		}
+	}
 	w.Header().Set("Content-Type", "application/vnd.docker.multiplexed-stream")
 	w.WriteHeader(http.StatusOK)
 	_ = http.NewResponseController(w).Flush()
@@ -227,7 +235,7 @@ func (f *Fake) serveLogs(w http.ResponseWriter, r *http.Request, b *box) {
 	}
 	for {
 		for ; at < len(b.log); at++ {
-			if m := b.log[at]; !m.at.Before(since) {
+			if m := b.log[at]; !m.at.Before(since) && (until.IsZero() || m.at.Before(until)) {
 				_, _ = streams[m.stream].Write([]byte(m.at.UTC().Format(time.RFC3339Nano) + " " + m.text))
 			}
 		}

@@ -72,6 +72,8 @@ type box struct {
 	log                        []entry
 	execs                      []string
 	usage                      *usage // nil = the figures of every container
+	failed, health, alias      string
+	check                      []string
 }
 
 // entry is one message of a log.
@@ -141,6 +143,13 @@ type Seed struct {
 	Restart     string // its restart policy
 	Command     []string
 	TTY         bool
+	// Restarts is how often its policy has started it again, the last time after it ended a while Ago with LastCode.
+	Restarts, LastCode int
+	Ago                time.Duration
+	Error              string // with the state created: why its start failed
+	Health             string // the status of its health check
+	Check              []string
+	Alias              string // the name of a link that another container has to it: "proxy/upstream"
 }
 
 // Add adds a container and returns its id.
@@ -162,6 +171,8 @@ func (f *Fake) Add(s Seed) string {
 	if b.state == "exited" || b.state == "stopped" {
 		b.finished = f.o.Now()
 	}
+	b.failed, b.health, b.check, b.alias = s.Error, s.Health, s.Check, s.Alias
+	f.seedRestarts(b, s)
 	f.boxes = append(f.boxes, b)
 	if len(s.Command) > 0 && b.state == "running" {
 		if err := f.run(b); err != nil {
@@ -169,6 +180,25 @@ func (f *Fake) Add(s Seed) string {
 		}
 	}
 	return b.id
+}
+
+// seedRestarts makes a container one that was started again: the record of one that runs has nothing of its last end but
+// the time, which the memory of events completes. The lock is held.
+func (f *Fake) seedRestarts(b *box, s Seed) {
+	if s.Restarts == 0 {
+		return
+	}
+	b.restarts, b.finished = s.Restarts, f.o.Now().Add(-s.Ago)
+	if s.OOM {
+		f.events = append(f.events, event{b.finished, b.id, "oom", nil})
+	}
+	f.events = append(f.events, event{b.finished, b.id, "die", map[string]string{"exitCode": strconv.Itoa(s.LastCode)}})
+	if b.state == "running" {
+		b.oom, b.code, b.started = false, 0, b.finished.Add(time.Second)
+		f.events = append(f.events, event{b.started, b.id, "start", nil})
+	} else {
+		b.code = s.LastCode
+	}
 }
 
 // newBox makes an empty container. The lock is held.
@@ -240,6 +270,7 @@ func (f *Fake) awaitEnd(b *box, main *wiretest.Running) {
 		f.drop(b)
 	case b.restart == "always" && !b.stopping:
 		b.restarts++
+		b.code, b.oom = 0, false // the record is that of the new run
 		if err := f.run(b); err != nil {
 			f.t.Errorf("restart: %v", err)
 		}

@@ -37,7 +37,7 @@ func (f *Fake) allRoutes() []wiretest.Route {
 		route("POST", "/containers/{id}/stop", []string{"t"}, nil, f.onBox(f.serveStop)),
 		route("DELETE", "/containers/{id}", []string{"force", "v"}, nil, f.onBox(f.serveDelete)),
 		route("GET", "/containers/{id}/stats", []string{"stream", "one-shot"}, nil, f.onBox(f.serveStats)),
-		route("GET", "/containers/{id}/logs", []string{"stdout", "stderr", "timestamps", "tail", "since", "follow"}, nil, f.onBox(f.serveLogs)),
+		route("GET", "/containers/{id}/logs", []string{"stdout", "stderr", "timestamps", "tail", "since", "until", "follow"}, nil, f.onBox(f.serveLogs)),
 		route("POST", "/containers/{id}/exec", nil, execFields, f.onBox(f.serveNewExec)),
 		route("POST", "/exec/{id}/start", nil, []string{"Detach", "Tty"}, f.serveExecStart),
 		route("POST", "/exec/{id}/resize", []string{"h", "w"}, nil, f.serveResize),
@@ -134,9 +134,17 @@ func (f *Fake) serveList(w http.ResponseWriter, r *http.Request) {
 			state = "running"
 		case b.state == f.exitedWord():
 			status = fmt.Sprintf("Exited (%d) 5 seconds ago", b.code)
+		case b.state == "restarting":
+			status = fmt.Sprintf("Restarting (%d) 5 seconds ago", b.code)
+		case b.health != "":
+			status += " (" + b.health + ")"
+		}
+		names := []string{"/" + b.name}
+		if b.alias != "" { // their order is not defined
+			names = []string{"/" + b.alias, "/" + b.name}
 		}
 		rows = append(rows, map[string]any{
-			"Id": b.id, "Names": []string{"/" + b.name}, "Image": b.image, "ImageID": imageID(b.image), "Command": strings.Join(b.entrypoint, " "),
+			"Id": b.id, "Names": names, "Image": b.image, "ImageID": imageID(b.image), "Command": strings.Join(b.entrypoint, " "),
 			"Created": b.created.Unix(), "Ports": []any{}, "Labels": b.labels, "State": state, "Status": status, "HostConfig": map[string]any{"NetworkMode": "none"}, "Mounts": []any{},
 		})
 	}
@@ -165,10 +173,13 @@ func (f *Fake) serveInspect(w http.ResponseWriter, _ *http.Request, b *box) {
 	}
 	state := map[string]any{
 		"Status": b.state, "Running": runs, "Paused": b.state == "paused", "Restarting": b.state == "restarting", "OOMKilled": b.oom && !f.o.Podman, "Dead": b.state == "dead", "Pid": 0,
-		"ExitCode": b.code, "Error": "", "StartedAt": stamp(b.started), "FinishedAt": stamp(b.finished),
+		"ExitCode": b.code, "Error": b.failed, "StartedAt": stamp(b.started), "FinishedAt": stamp(b.finished),
 	}
 	if f.o.Ended {
 		state["Status"] = "running"
+	}
+	if b.health != "" {
+		state["Health"] = map[string]any{"Status": b.health, "FailingStreak": 3, "Log": []any{map[string]any{"Start": stamp(b.started), "End": stamp(b.started), "ExitCode": 1, "Output": "connection refused\n"}}}
 	}
 	if b.main != nil && runs {
 		state["Pid"] = b.main.PID
@@ -181,7 +192,7 @@ func (f *Fake) serveInspect(w http.ResponseWriter, _ *http.Request, b *box) {
 	}
 	wiretest.JSON(w, http.StatusOK, map[string]any{
 		"Id": b.id, "Created": stamp(b.created), "Path": path, "Args": args, "Name": "/" + b.name, "RestartCount": b.restarts, "Image": imageID(b.image), "ExecIDs": execs, "State": state,
-		"Config": map[string]any{"Image": b.image, "Tty": b.tty, "Labels": b.labels, "Env": jsonArray(b.env), "Cmd": jsonArray(b.cmd), "Entrypoint": jsonArray(b.entrypoint), "Hostname": b.id[:12]}, "HostConfig": host,
+		"Config": map[string]any{"Image": b.image, "Tty": b.tty, "Labels": b.labels, "Env": jsonArray(b.env), "Cmd": jsonArray(b.cmd), "Entrypoint": jsonArray(b.entrypoint), "Hostname": b.id[:12], "Healthcheck": map[string]any{"Test": jsonArray(b.check)}}, "HostConfig": host,
 	})
 }
 

@@ -156,17 +156,27 @@ func (f *Fake) serveLog(w http.ResponseWriter, r *http.Request, p *thing) {
 		refuse(w, http.StatusInternalServerError, "InternalError", "Get \"https://10.0.0.1:10250/containerLogs\": dial tcp 10.0.0.1:10250: connect: no route to host")
 		return
 	}
+	log := p.log
+	if q.Get("previous") == "true" {
+		if p.again.Restarts == 0 {
+			refuse(w, http.StatusBadRequest, "BadRequest", "previous terminated container %q in pod %q not found", q.Get("container"), p.name)
+			return
+		}
+		log = []entry{{f.o.Now().Add(-p.again.Ago), "the last words of an earlier run"}}
+	} else if q.Get("container") == "proxy" {
+		log = []entry{{p.started, "the words of the sidecar"}}
+	}
 	w.Header().Set("Content-Type", "text/plain")
 	w.WriteHeader(http.StatusOK)
 	_ = http.NewResponseController(w).Flush()
 	defer f.WakeWhenOver(r, f.change)()
 	at := 0
 	if tail, err := strconv.Atoi(q.Get("tailLines")); err == nil {
-		at = max(0, len(p.log)-tail)
+		at = max(0, len(log)-tail)
 	}
 	for {
-		text := linesOf(p.log[at:], since, q.Get("timestamps") == "true")
-		at = len(p.log)
+		text := linesOf(log[at:], since, q.Get("timestamps") == "true")
+		at = len(log)
 		if _, err := io.WriteString(w, text); err != nil {
 			return
 		}
@@ -175,6 +185,7 @@ func (f *Fake) serveLog(w http.ResponseWriter, r *http.Request, p *thing) {
 			return
 		}
 		f.change.Wait()
+		log = p.log
 	}
 }
 

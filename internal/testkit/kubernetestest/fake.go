@@ -105,6 +105,7 @@ type thing struct {
 	log                          []entry
 	figures                      *Figures  // nil = those of every pod
 	since                        time.Time // when they were set
+	again                        Seed      // how it was started again
 }
 
 // entry is one line of a log.
@@ -184,6 +185,12 @@ type Seed struct {
 	Conditions          []any  // instead of those of its controller
 	LostNode            bool
 	Finalizers          []string // that nobody removes: the record of a deleted object stays
+	// Restarts is how often its main container was started again, the last time after it ended a while Ago with LastCode, or
+	// for memory with OOM. RestartPolicy "" = Never.
+	Restarts, LastCode int
+	Ago                time.Duration
+	RestartPolicy      string
+	Init               string // the reason for which its init container waits; it has ended with LastCode
 }
 
 // Add adds an object and returns its id as sbx spells it: kind, name and the first eight characters of its uid.
@@ -224,6 +231,7 @@ func (f *Fake) Add(s Seed) string {
 	if s.Phase != "" {
 		pod.phase = s.Phase
 	}
+	pod.again = s
 	if pod.phase == "Succeeded" || pod.phase == "Failed" || pod.done {
 		pod.finished, pod.done = f.o.Now(), true
 	}

@@ -1,6 +1,7 @@
 package kubernetestest
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -40,7 +41,7 @@ func (f *Fake) show(o *thing) map[string]any {
 	switch o.plural {
 	case "pods":
 		status = f.podStatus(o)
-		spec["restartPolicy"] = "Never"
+		spec["restartPolicy"] = cmp.Or(o.again.RestartPolicy, "Never")
 		if !f.o.NoRoom {
 			spec["nodeName"] = Node
 		}
@@ -88,11 +89,13 @@ func (f *Fake) podStatus(p *thing) map[string]any {
 	containers, _ := p.spec["containers"].([]any)
 	for _, c := range containers {
 		name := c.(map[string]any)["name"] //nolint:forcetypeassert,errcheck // the fake has made it
-		own := state
+		own, last, restarts := state, map[string]any{}, 0
 		if name != "main" {
 			own = map[string]any{"running": map[string]any{"startedAt": stamp(p.started)}}
+		} else if restarts = p.again.Restarts; restarts > 0 {
+			last = f.lastState(p)
 		}
-		statuses = append(statuses, map[string]any{"name": name, "image": Image, "ready": p.phase == "Running", "restartCount": 0, "state": own, "lastState": map[string]any{}})
+		statuses = append(statuses, map[string]any{"name": name, "image": Image, "ready": p.phase == "Running", "restartCount": restarts, "state": own, "lastState": last})
 	}
 	scheduled := condition("PodScheduled", "True", "", "")
 	if f.o.NoRoom {
@@ -100,10 +103,23 @@ func (f *Fake) podStatus(p *thing) map[string]any {
 		statuses = []any{}
 	}
 	s := map[string]any{"phase": p.phase, "conditions": []any{scheduled}, "containerStatuses": statuses, "startTime": stamp(p.created)}
+	if p.again.Init != "" {
+		s["initContainerStatuses"] = []any{map[string]any{"name": "setup", "image": Image, "ready": false, "restartCount": 4, "state": map[string]any{"waiting": map[string]any{"reason": p.again.Init, "message": "back-off 40s restarting failed container"}}, "lastState": f.lastState(p)}}
+	}
 	if p.reason != "" {
 		s["reason"], s["message"] = p.reason, "The node was low on resource: memory."
 	}
 	return s
+}
+
+// lastState is how a container ended before it was started again.
+func (f *Fake) lastState(p *thing) map[string]any {
+	reason, code := "Error", p.again.LastCode
+	if p.again.OOM {
+		reason, code = "OOMKilled", 137
+	}
+	at := f.o.Now().Add(-p.again.Ago)
+	return map[string]any{"terminated": map[string]any{"exitCode": code, "reason": reason, "startedAt": stamp(at.Add(-time.Second)), "finishedAt": stamp(at), "containerID": "containerd://x"}}
 }
 
 func (f *Fake) jobStatus(o *thing) map[string]any {
