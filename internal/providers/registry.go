@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"net"
 	"time"
 
 	"sbx/internal/fault"
@@ -123,12 +124,16 @@ type Deps struct {
 	Notice   func(text string)               // one line for the operator, on stderr
 	Net      httpx.Net                       // for providers behind an API
 	Run      Runner                          // helper programs
+	Connect  Connector                       // programs that are a connection, such as ssh
 	Stretch  process.Stretch                 // of limits in real time, for providers on this machine
 }
 
 // Runner runs a helper program with more environment variables (KEY=VALUE) and without input; it ends with ctx. said
 // is what it printed on stderr, also beside an error.
 type Runner func(ctx context.Context, env []string, program string, args ...string) (out, said string, err error)
+
+// Connector starts a program whose standard input and output are a connection; it ends with the connection.
+type Connector func(program string, args ...string) (net.Conn, error)
 
 // Facts are properties of a provider type that decide how sbx treats its sandboxes. Each type declares
 // them; no other code compares the name of a type (the arch test checks that). The zero value is a

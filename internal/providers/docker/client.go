@@ -104,7 +104,7 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 		lookup = func(string) (string, bool) { return "", false }
 	}
 	var err error
-	if c.at, err = findEndpoint(p.Settings, lookup); err != nil {
+	if c.at, err = findEndpoint(p.Settings, lookup, d.Connect); err != nil {
 		return nil, fault.Placed(err, p.Name, "")
 	}
 	if d.Net.Dial == nil {
