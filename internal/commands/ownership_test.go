@@ -124,7 +124,7 @@ func TestDoctorSaysWhatCleanupLeaves(t *testing.T) {
 		require.Equal(t, 11, b.run(t, "cleanup --stuck --yes").code)
 		row = find()
 		assert.Equal(t, "false", row["verdict"])
-		assert.Contains(t, row["message"], "the last cleanup skipped 4 stuck ones because nobody owns them")
+		assert.Contains(t, row["message"], "the last cleanup skipped 4 that its rule selects because nobody owns them")
 		assert.Contains(t, row["hint"], "`sbx config own --provider cloud --all`")
 	})
 }

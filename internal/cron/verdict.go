@@ -170,7 +170,11 @@ func (s *Status) noteUnowned(runs []Run, profiles []string, age time.Duration) {
 		return
 	}
 	s.Verdict = sandbox.False
-	s.Message = fmt.Sprintf("it skipped %d stuck ones because nobody owns them (%s); %s", total, strings.Join(parts, ", "), s.Message)
+	what := "stuck ones"
+	if s.Layer != Stuck { // a rule by age selects what works as well
+		what = "sandboxes"
+	}
+	s.Message = fmt.Sprintf("it skipped %d "+what+" because nobody owns them (%s); %s", total, strings.Join(parts, ", "), s.Message)
 	if s.LacksOwner() && age <= Limit(s.Every) {
 		s.Overdue = false
 	}

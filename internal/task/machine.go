@@ -169,6 +169,7 @@ type Ended struct {
 	OutputAt time.Time
 	Messages *int
 	Session  string
+	Tail     []string
 	Extended bool
 	Nothing  bool // the create is known to have made nothing
 }
@@ -194,6 +195,9 @@ func (a *Attempt) recordEnd(at time.Time, e Ended) {
 	a.Exit = &Exit{
 		Code: e.Exit.Code, Raw: e.Exit.Raw, Signal: e.Exit.Signal, Class: e.Exit.Class,
 		Cause: e.Exit.Cause, Confidence: e.Exit.Confidence, Evidence: e.Exit.Evidence,
+	}
+	if e.Exit.Class != sandbox.ClassOK {
+		a.Tail = e.Tail
 	}
 	a.OutputAt, a.Messages, a.Session, a.Extended = e.OutputAt, e.Messages, e.Session, a.Extended || e.Extended
 	if e.Usage.OOMKills != nil {

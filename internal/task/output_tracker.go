@@ -2,6 +2,8 @@ package task
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +28,22 @@ type outputTracker struct {
 	agentSeen  bool // some lines were events of an agent
 	session    string
 	extended   bool
+	tail       []string // the last lines
+}
+
+// What is kept of an output: the lines that history keeps, each of one screen line or two.
+const (
+	tailLines = 20
+	tailBytes = 300
+)
+
+// keepLine adds a line to the tail. The lock is held.
+func (p *outputTracker) keepLine(text string) {
+	if len(text) > tailBytes {
+		text = strings.ToValidUTF8(text[:tailBytes], "") + "..."
+	}
+	p.tail = append(p.tail, strings.Clone(text))
+	p.tail = p.tail[max(0, len(p.tail)-tailLines):]
 }
 
 func newOutputTracker(readAt time.Time, ear Observer) *outputTracker {
@@ -66,6 +84,7 @@ func (p *outputTracker) addLine(l sandbox.LogLine) {
 		p.written, p.repeated = l.At, 1
 	}
 	p.lastOutput = time.Now()
+	p.keepLine(l.Text)
 	delete(p.open, l.Stream)
 	kind, session := parseAgentLine(l.Text)
 	if kind == agentMessage {
@@ -163,7 +182,7 @@ func (p *outputTracker) markExtended() {
 func (p *outputTracker) endReport(exit sandbox.Exit, u sandbox.Usage) Ended {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	e := Ended{Exit: exit, Usage: u, Session: p.session, Extended: p.extended}
+	e := Ended{Exit: exit, Usage: u, Session: p.session, Extended: p.extended, Tail: slices.Clone(p.tail)}
 	if p.lastOutput.After(p.began) {
 		e.OutputAt = p.readAt.Add(p.lastOutput.Sub(p.began))
 	}

@@ -128,7 +128,9 @@ type Attempt struct {
 	OOMKills *int64 `json:"oom_kills,omitempty"`
 	Messages *int   `json:"messages,omitempty"` // of the agent, before the end; nil = not known
 	Session  string `json:"session,omitempty"`  // the agent's own name of its session; "" = not known
-	Retry    *Retry `json:"retry,omitempty"`
+	// Tail is the end of the output of a program that did not end well: its sandbox, with its log, may be deleted.
+	Tail  []string `json:"tail,omitempty"`
+	Retry *Retry   `json:"retry,omitempty"`
 	// Expired is the limit that ended it.
 	Expired Reason `json:"expired,omitempty"`
 	// Extended reports that the program was silent for longer than the limit, and yet

@@ -119,6 +119,14 @@ func AttemptLength(a task.Attempt) (time.Duration, bool) {
 	return a.EndedAt.Sub(since), true
 }
 
+// logsCommand reads the output of the last attempt: that of its record where its sandbox is gone.
+func (r TaskRow) logsCommand(last *task.Attempt) string {
+	if !last.GoneAt.IsZero() && len(last.Tail) > 0 {
+		return "sbx logs " + r.ID
+	}
+	return "sbx logs " + last.Ref().String() + " --tail 50"
+}
+
 func (r TaskRow) nextCommands() []string {
 	last := r.Last()
 	switch {
@@ -131,11 +139,11 @@ func (r TaskRow) nextCommands() []string {
 	case !r.State.Final():
 		return []string{"sbx stop " + r.ID}
 	case last != nil && last.Sandbox != "" && r.outOfMemory():
-		return []string{"sbx logs " + last.Ref().String() + " --tail 50", r.moreMemory()}
+		return []string{r.logsCommand(last), r.moreMemory()}
 	case last != nil && last.Sandbox != "" && r.lastExit().Cause == sandbox.CauseProcessLimit:
-		return []string{"sbx logs " + last.Ref().String() + " --tail 50", r.moreProcesses()}
+		return []string{r.logsCommand(last), r.moreProcesses()}
 	case last != nil && last.Sandbox != "":
-		return []string{"sbx logs " + last.Ref().String() + " --tail 50"}
+		return []string{r.logsCommand(last)}
 	}
 	return []string{"sbx doctor --provider " + r.Spec.Provider}
 }

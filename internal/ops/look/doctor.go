@@ -352,7 +352,7 @@ func ownershipChecks(e *ops.Env, c *config.Config, runs []cron.Run) []ops.Check 
 	for _, name := range ops.Undecided(c) {
 		row := ops.ToolCheck("ownership", sandbox.Unknown, "no owner is configured: cleanup terminates only what sbx created (label "+sandbox.LabelOwner+")", e.OwnHint([]string{name})).AsNote()
 		if n := cron.Unowned(runs, name); n > 0 {
-			row = ops.ToolCheck("ownership", sandbox.False, fmt.Sprintf("the last cleanup skipped %d stuck ones because nobody owns them", n), e.OwnHint([]string{name}))
+			row = ops.ToolCheck("ownership", sandbox.False, fmt.Sprintf("the last cleanup skipped %d that its rule selects because nobody owns them", n), e.OwnHint([]string{name}))
 		}
 		row.Provider = name
 		rows = append(rows, row)

@@ -49,6 +49,9 @@ type LogsResult struct {
 // error (what the provider could not read). Lines that were read before an error are valid.
 func Logs(ctx context.Context, env *ops.Env, req LogsRequest, watch ops.Observer) (*LogsResult, error) {
 	f, ref, err := findLog(ctx, env, req.Word)
+	if kept, is := keptTail(ctx, env, req.Word, err); is {
+		return kept.show(req, watch), nil
+	}
 	if err != nil {
 		return nil, err
 	}

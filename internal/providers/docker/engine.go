@@ -62,7 +62,7 @@ func (c *Client) awayFault(op string, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return c.Fault(fault.KindAuth, op, "the engine at %s refuses this user: %w", c.at.Host, err).WithHint("your user needs the right to use the socket, for example by the group docker")
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return c.Fault(fault.KindUnavailable, op, "no engine listens at %s: %w", c.at.Host, err).WithHint("start the engine, or name another with DOCKER_HOST; %s names this one", c.at.From)
+		return c.Fault(fault.KindUnavailable, op, "no engine listens at %s: %w", c.at.Host, err).WithHint("start the engine, or name another: %s names this one", c.at.From)
 	}
 	return err
 }

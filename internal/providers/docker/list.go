@@ -110,10 +110,10 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 	return s, nil
 }
 
-// TakesName is false for what may be an id or the beginning of one.
-func (c *Client) TakesName(word string) bool { return !hexWord().MatchString(word) }
+// TakesName is false for a whole id. What looks like the beginning of one may be a name, which inspect tells apart.
+func (c *Client) TakesName(word string) bool { return !wholeID().MatchString(word) }
 
-func hexWord() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{3,64}$`) }
+func wholeID() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}$`) }
 
 // inspect reads a container. The API takes the beginning of an id for the whole, so the answer must have the
 // id or the name that was asked for.
@@ -147,9 +147,7 @@ func (c *Client) inspectOwn(ctx context.Context, op, id string) (wireContainer, 
 // listed is a row of the listing, which lacks limits, the start and what the exit proves.
 func (c *Client) listed(w wireRow) sandbox.Sandbox {
 	s := c.described(w.ID, w.State, w.Labels, w.Image)
-	if len(w.Names) > 0 {
-		s.Name = cmp.Or(s.Name, strings.TrimPrefix(w.Names[0], "/"))
-	}
+	s.Name = cmp.Or(s.Name, ownName(w.Names))
 	if w.Created > 0 {
 		s.CreatedAt = providers.ValidTime(time.Unix(w.Created, 0).UTC())
 	}
@@ -158,6 +156,16 @@ func (c *Client) listed(w wireRow) sandbox.Sandbox {
 	}
 	s.Troubles = c.troublesOfRow(w)
 	return s
+}
+
+// ownName is the name of a container itself: another one that has a link to it gives it one more, with its own in front
+// ("/proxy/upstream").
+func ownName(names []string) string {
+	own := slices.IndexFunc(names, func(name string) bool { return strings.LastIndexByte(name, '/') <= 0 })
+	if own < 0 {
+		return ""
+	}
+	return strings.TrimPrefix(names[own], "/")
 }
 
 // exitedStatus finds the exit code in the status of a row (Docker and Podman, as observed).
@@ -169,6 +177,7 @@ func (c *Client) inspected(w wireContainer) sandbox.Sandbox {
 	s := c.described(w.ID, w.State.Status, w.Config.Labels, w.Config.Image)
 	s.Name = cmp.Or(s.Name, strings.TrimPrefix(w.Name, "/"))
 	s.CreatedAt = providers.ValidTime(w.Created.Truncate(time.Second).UTC())
+	s.StartedAt = providers.ValidTime(w.State.StartedAt.UTC())
 	s.Limits = w.HostConfig.limits()
 	if !madeBySbx(w.Config.Labels) && w.Path != "" {
 		s.Command = append([]string{w.Path}, w.Args...)

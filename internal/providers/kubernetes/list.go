@@ -41,7 +41,11 @@ func (c *Client) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.
 			read, done = c.liveReader(ctx)
 		}
 		l := &listing{c: c, yield: yield, objects: read, owned: map[string][]wireObject{}, claimed: map[string]bool{}}
-		switch complete := l.readAll(ctx); {
+		complete := l.readAll(ctx)
+		if complete && !l.any && !q.Live {
+			l.refused = errors.Join(l.refused, c.checkNamespace(ctx))
+		}
+		switch {
 		case complete && l.refused != nil:
 			yield(sandbox.Sandbox{}, l.refused)
 		case complete:
@@ -59,6 +63,17 @@ type listing struct {
 	claimed map[string]bool         // names of the sandboxes that were given, and the unique ids of their controllers
 	refused error                   // rows that cannot be used
 	stopped bool                    // the reader wants no more
+	any     bool                    // an object of any kind was read
+}
+
+// checkNamespace tells a namespace that does not exist from one without objects: the API lists nothing of both. Without
+// the right to read it that is not known.
+func (c *Client) checkNamespace(ctx context.Context) error {
+	_, err := c.API.Do(ctx, httpx.Request{Op: "list", Path: httpx.Path("api", "v1", "namespaces", c.at.namespace)})
+	if !statusOfMissing(err) {
+		return nil
+	}
+	return c.Fault(fault.KindUsage, "list", "there is no namespace %q", c.at.namespace).WithHint("set namespace of the profile, or another context; `kubectl get namespaces` shows those that exist")
 }
 
 // readAll reads all kinds; false = the listing has ended before.
@@ -108,7 +123,10 @@ func (l *listing) takePod(w wireObject) bool {
 
 // read reads the objects of a kind; false = the listing ends here.
 func (l *listing) read(ctx context.Context, k kind, query url.Values, take func(wireObject) bool) bool {
-	switch err := l.objects(ctx, "list", k, query, take); {
+	switch err := l.objects(ctx, "list", k, query, func(w wireObject) bool {
+		l.any = true
+		return take(w)
+	}); {
 	case l.stopped:
 		return false
 	case httpx.OnlyRefused(err):

@@ -45,6 +45,7 @@ type Options struct {
 	NoMetrics bool             // there is no metrics server
 	Scrape    time.Duration    // between two samples of the metrics server; 0 = each read takes one
 	NoRoom    bool             // no pod can be scheduled
+	NoSpace   bool             // the namespace does not exist
 	NoPods    string           // why admission refuses each new pod; "" = it takes them
 	EndFor    time.Duration    // how long an end takes in virtual time
 	Orphans   int              // wrong: the status of a refused delete, which drops the record of what runs on; 0 = none

@@ -68,6 +68,7 @@ func (f *Fake) allRoutes() []wiretest.Route {
 	add("", "selfsubjectrulesreviews", wiretest.Route{Method: "POST", Path: "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", Fields: []string{"apiVersion", "kind", "spec"}, Serve: f.serveRights})
 	add("list", "events", wiretest.Route{Method: "GET", Path: "/api/v1/namespaces/{ns}/events", Query: []string{"fieldSelector", "limit", "continue"}, Serve: f.serveEvents})
 	add("list", "resourcequotas", wiretest.Route{Method: "GET", Path: "/api/v1/namespaces/{ns}/resourcequotas", Query: []string{"limit"}, Serve: f.serveQuotas})
+	add("get", "namespaces", wiretest.Route{Method: "GET", Path: "/api/v1/namespaces/{name}", Serve: f.serveNamespace})
 	add("get", "nodes", wiretest.Route{Method: "GET", Path: "/api/v1/nodes/{name}", Serve: f.serveNode})
 	add("get", "pods.metrics.k8s.io", wiretest.Route{Method: "GET", Path: "/apis/metrics.k8s.io/v1beta1/namespaces/{ns}/pods/{name}", Serve: f.serveMetrics})
 	return all
@@ -464,6 +465,14 @@ func (f *Fake) serveQuotas(w http.ResponseWriter, _ *http.Request) {
 		"hard": map[string]string{"requests.cpu": "16", "limits.memory": "32Gi", "pods": "50"}, "used": map[string]string{"requests.cpu": "1500m", "limits.memory": "2Gi", "pods": "3"},
 	}}
 	wiretest.JSON(w, http.StatusOK, map[string]any{"kind": "ResourceQuotaList", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": "1"}, "items": []any{quota}})
+}
+
+func (f *Fake) serveNamespace(w http.ResponseWriter, r *http.Request) {
+	if f.o.NoSpace || r.PathValue("name") != Namespace {
+		refuse(w, http.StatusNotFound, "NotFound", "namespaces %q not found", r.PathValue("name"))
+		return
+	}
+	wiretest.JSON(w, http.StatusOK, map[string]any{"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]any{"name": Namespace, "uid": "cccccccc-0000-4000-8000-000000000000"}, "status": map[string]any{"phase": "Active"}})
 }
 
 func (f *Fake) serveNode(w http.ResponseWriter, r *http.Request) {
