@@ -67,6 +67,7 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 		var now wireContainer
 		if now, err = c.inspectOwn(ctx, "create", made.ID); err == nil {
 			s = c.inspected(now)
+			err = c.checkLimits(ctx, spec, now)
 		}
 	}
 	if err == nil && len(spec.Command) > 0 {
@@ -83,7 +84,23 @@ func checkWarnings(spec sandbox.Spec, warnings []string) error {
 	if !spec.RequireHardLimit || len(warnings) == 0 {
 		return nil
 	}
-	return fault.New(fault.KindRefused, "the engine does not enforce its limits: %s", strings.Join(warnings, "; ")).WithHint("leave out --require-hard-limit, or use an engine whose kernel has these control groups")
+	return wirekit.NoHardLimit(strings.Join(warnings, "; "))
+}
+
+// checkLimits compares what was asked for with what the engine says of the container, and with the control groups that it
+// has: Podman without root drops limits without a word where its user has none (Podman 4.3).
+func (c *Client) checkLimits(ctx context.Context, spec sandbox.Spec, w wireContainer) error {
+	if !spec.RequireHardLimit {
+		return nil
+	}
+	for name, asked := range map[string]bool{groupMemory: spec.MemoryBytes > 0, groupCPU: spec.CPU > 0, groupPIDs: spec.PIDs > 0} {
+		if lacks, err := c.lacksGroup(ctx, "create", name); err != nil {
+			return err
+		} else if asked && lacks {
+			return wirekit.NoHardLimit("the engine has no control group " + name)
+		}
+	}
+	return wirekit.CheckLimits(spec, w.HostConfig.limits())
 }
 
 func (c *Client) createBody(spec sandbox.Spec) wireCreate {

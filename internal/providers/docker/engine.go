@@ -2,9 +2,11 @@ package docker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -25,6 +27,53 @@ const (
 type engine struct {
 	api    string // the version that is spoken: "1.41"
 	podman bool
+	libpod string   // of Podman: the version of its own API; "" = not said
+	groups []string // of Podman: the control groups that its user has; nil = not asked, or not said
+}
+
+// Control groups, as Podman names them.
+const (
+	groupMemory = "memory"
+	groupCPU    = "cpu"
+	groupPIDs   = "pids"
+)
+
+// lacksGroup says that the engine has no such control group: then a limit of it does not hold, and figures of it are those
+// of the whole machine. Only Podman says which it has; Docker's engine warns of what it lacks.
+func (c *Client) lacksGroup(ctx context.Context, op, name string) (bool, error) {
+	e, err := c.knownEngine(ctx, op)
+	if err != nil || e.libpod == "" {
+		return false, err
+	}
+	if e.groups == nil {
+		var w wireLibpod
+		if _, err := c.API.JSON(ctx, httpx.Request{Op: op, Path: "/v" + e.libpod + "/libpod/info"}, &w); err != nil && !statusOfMissing(err) {
+			return false, err
+		}
+		if e.groups = w.groups(); e.groups == nil {
+			return false, nil
+		}
+		c.mu.Lock()
+		c.engine.groups = e.groups
+		c.mu.Unlock()
+	}
+	return !slices.Contains(e.groups, name), nil
+}
+
+// groups are the control groups; empty for none, nil where they are not said.
+func (w wireLibpod) groups() []string {
+	text := w.Host.CgroupControllers
+	if len(text) == 0 {
+		return nil
+	}
+	groups := []string{}
+	if json.Unmarshal(text, &groups) != nil {
+		return nil
+	}
+	if groups == nil { // null
+		groups = []string{}
+	}
+	return groups
 }
 
 // knownEngine asks the engine once which version it speaks.
@@ -49,7 +98,7 @@ func (c *Client) knownEngine(ctx context.Context, op string) (engine, error) {
 	case number < oldestAPI:
 		return engine{}, c.Fault(fault.KindUnsupported, op, "the engine speaks version %s of the API; sbx needs 1.%d", offered, oldestAPI).WithHint("update the engine to 19.03 or newer")
 	}
-	known = engine{api: "1." + strconv.Itoa(min(number, newestAPI)), podman: strings.HasPrefix(res.Header.Get("Server"), "Libpod") || res.Header.Get("Libpod-Api-Version") != ""}
+	known = engine{api: "1." + strconv.Itoa(min(number, newestAPI)), podman: strings.HasPrefix(res.Header.Get("Server"), "Libpod") || res.Header.Get("Libpod-Api-Version") != "", libpod: res.Header.Get("Libpod-Api-Version")}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.engine = known

@@ -76,7 +76,23 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 		u.CPUSeconds = new(float64(*n) / 1e9)
 	}
 	u.Tasks, u.Operations = atLeastOne(m.PidsStats.Current), m.operations()
-	return u, nil
+	return u, c.dropHostFigures(ctx, "usage "+id, &u)
+}
+
+// dropHostFigures leaves out the figures that are of the whole machine, since the container has no control group of them.
+func (c *Client) dropHostFigures(ctx context.Context, op string, u *sandbox.Usage) error {
+	lacksMemory, err := c.lacksGroup(ctx, op, groupMemory)
+	if err != nil {
+		return err
+	}
+	lacksPIDs, err := c.lacksGroup(ctx, op, groupPIDs)
+	if lacksMemory {
+		u.MemoryBytes, u.MemoryPeakBytes = nil, nil
+	}
+	if lacksPIDs {
+		u.Tasks = nil
+	}
+	return err
 }
 
 // workingSet is the memory without what the kernel would drop first (Docker, `docker stats`).

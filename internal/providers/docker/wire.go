@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"encoding/json"
 	"time"
 
 	"sbx/internal/httpx"
@@ -205,6 +206,13 @@ type wireVersion struct {
 type wireComponent struct {
 	Name    string `json:"Name"`
 	Version string `json:"Version"`
+}
+
+// wireLibpod is what is read of Podman's own information (libpod/define.Info).
+type wireLibpod struct {
+	Host struct {
+		CgroupControllers json.RawMessage `json:"cgroupControllers"` // names; null = none
+	} `json:"host"`
 }
 
 // wireInfo is SystemInfo of the Engine API.

@@ -102,6 +102,9 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 		return sandbox.Sandbox{}, err
 	}
 	o, err := c.awaitPod(ctx, object{kind: k, wireObject: made})
+	if err == nil { // an admission webhook may have changed them
+		err = wirekit.CheckLimits(spec, o.limits())
+	}
 	if err == nil && len(spec.Command) > 0 {
 		var sh guest.Shell
 		if sh, err = c.shellIn(o, "create", spec.Env); err == nil {

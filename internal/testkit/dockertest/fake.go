@@ -31,6 +31,7 @@ type Options struct {
 	Virtual  bool             // main programs are not run, for tests in virtual time: a real process stops its clock
 	Rests    bool             // no container uses CPU time
 	NoLimits bool             // its kernel has no limit of memory
+	NoGroups bool             // of Podman: its user has no control groups, so that limits are dropped and figures are the host's
 	Forgets  bool             // its memory of events is empty
 	EndFor   time.Duration    // how long an end takes in virtual time
 	Orphans  int              // wrong: the status of a refused delete, which drops the record of what runs on; 0 = none

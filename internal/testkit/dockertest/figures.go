@@ -59,9 +59,13 @@ func (f *Fake) serveStats(w http.ResponseWriter, _ *http.Request, b *box) {
 	if n, ok := b.host["Memory"].(float64); ok && n > 0 {
 		limit = int64(n)
 	}
+	working := f.workingSet(b, limit)
+	if f.o.NoGroups {
+		working = 9 << 30 // of the host
+	}
 	wiretest.JSON(w, http.StatusOK, map[string]any{
 		"id": b.id, "name": "/" + b.name, "read": stamp(f.o.Now()), "preread": neverStarted, "pids_stats": map[string]any{"current": 2}, "num_procs": 0,
 		"cpu_stats":    map[string]any{"cpu_usage": map[string]any{"total_usage": used, "usage_in_kernelmode": 0, "usage_in_usermode": used}, "system_cpu_usage": 1, "online_cpus": 2},
-		"memory_stats": map[string]any{"usage": f.workingSet(b, limit) + cache, "limit": limit, "stats": map[string]any{"inactive_file": cache}},
+		"memory_stats": map[string]any{"usage": working + cache, "limit": limit, "stats": map[string]any{"inactive_file": cache}},
 	})
 }

@@ -25,6 +25,7 @@ func (f *Fake) allRoutes() []wiretest.Route {
 	execFields := []string{"AttachStdin", "AttachStdout", "AttachStderr", "Tty", "Cmd", "Env", "WorkingDir"}
 	return []wiretest.Route{
 		{Method: "GET", Path: "/_ping", Serve: f.answer(f.servePing)},
+		{Method: "GET", Path: "/v4.3.1/libpod/info", Serve: f.answer(f.serveLibpod)},
 		route("GET", "/version", nil, nil, f.serveVersion),
 		route("GET", "/info", nil, nil, f.serveInfo),
 		route("GET", "/events", []string{"since", "until", "filters"}, nil, f.serveEvents),
@@ -83,6 +84,19 @@ func (f *Fake) serveVersion(w http.ResponseWriter, _ *http.Request) {
 		name = "Podman Engine"
 	}
 	wiretest.JSON(w, http.StatusOK, map[string]any{"Version": "26.1.5", "ApiVersion": f.o.API, "MinAPIVersion": f.o.MinAPI, "Os": "linux", "Arch": "amd64", "Components": []any{map[string]any{"Name": name, "Version": "26.1.5"}}})
+}
+
+// serveLibpod is what Podman says of itself.
+func (f *Fake) serveLibpod(w http.ResponseWriter, _ *http.Request) {
+	if !f.o.Podman {
+		http.NotFound(w, nil)
+		return
+	}
+	groups := []string{"cpu", "io", "memory", "pids"}
+	if f.o.NoGroups {
+		groups = nil
+	}
+	wiretest.JSON(w, http.StatusOK, map[string]any{"host": map[string]any{"cgroupControllers": groups, "cgroupVersion": "v2", "security": map[string]any{"rootless": f.o.NoGroups}}})
 }
 
 func (f *Fake) serveInfo(w http.ResponseWriter, _ *http.Request) {
@@ -244,6 +258,11 @@ func (f *Fake) serveCreate(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	b.image, b.entrypoint, b.cmd, b.env, b.labels, b.host = body.Image, body.Entrypoint, body.Cmd, body.Env, f.inherit(body.Image, body.Labels), body.HostConfig
+	if f.o.NoGroups { // dropped without a word
+		for _, limit := range []string{"Memory", "MemorySwap", "NanoCpus", "PidsLimit"} {
+			delete(b.host, limit)
+		}
+	}
 	f.boxes = append(f.boxes, b)
 	f.note(b, "create", nil)
 	warnings := []string{}
