@@ -125,18 +125,14 @@ func (f *Fleet) observeLife(ctx, look context.Context, o *Observation, asks aski
 	if o.Usage.Err == nil && o.Usage.Got == nil {
 		usage(look)
 	}
+	if asks.events { // before a command runs inside: some engines remember few events, and each command makes some
+		wg.Go(f.eventsOf(ctx, o, settling(o.Usage.Err)))
+	}
 	running := s.State == sandbox.StateRunning
 	if !fault.SettlesLook(o.Usage.Err) && running {
 		o.Processes.Got, o.Processes.Err = f.Processes(look, s.Ref())
 	}
 	end := cmp.Or(settling(o.Usage.Err), settling(o.Processes.Err))
-	switch {
-	case !asks.events:
-	case end == nil, fault.AboutOneSandbox(end): // they are kept outside of it
-		wg.Go(func() { o.Events.Got, o.Events.Err = f.Events(ctx, s.Ref()) })
-	default:
-		o.Events.Err = skippedError{end}
-	}
 	if end != nil {
 		if f.settle(ctx, look, o, end, asks.exit); o.Health.Err != nil || o.Health.Got.Verdict != sandbox.True {
 			return
@@ -155,6 +151,17 @@ func (f *Fleet) observeLife(ctx, look context.Context, o *Observation, asks aski
 	}
 	if asks.probe || running && o.Processes.Err != nil { // no other query has reached it
 		wg.Go(func() { o.Health = f.probeRepeatedly(look, s) })
+	}
+}
+
+// eventsOf reads the events of a sandbox, unless its provider does not answer: they are kept outside of it.
+func (f *Fleet) eventsOf(ctx context.Context, o *Observation, end error) func() {
+	return func() {
+		if end != nil && !fault.AboutOneSandbox(end) {
+			o.Events.Err = skippedError{end}
+			return
+		}
+		o.Events.Got, o.Events.Err = f.Events(ctx, o.Sandbox.Ref())
 	}
 }
 

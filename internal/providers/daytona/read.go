@@ -35,7 +35,7 @@ func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process,
 	if err != nil || stateOf(w) != sandbox.StateRunning {
 		return nil, err
 	}
-	found, err := guest.UnseenProcesses(ctx, c.shellOf(w.ID, nil, true), w.Labels[sandbox.LabelRun])
+	found, _, err := guest.UnseenProcesses(ctx, c.shellOf(w.ID, nil, true), w.Labels[sandbox.LabelRun])
 	return found, fault.Placed(err, c.Profile, "processes "+id)
 }
 

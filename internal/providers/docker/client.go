@@ -35,6 +35,8 @@ type Client struct {
 	label    string // KEY=VALUE or KEY of the containers that the profile has; "" = all
 	defaults createDefaults
 	turns    guest.Turns
+	watches  guest.Watches
+	over     sync.Map // ids of commands that are scripts of sbx, or have ended: nobody needs to ask about them
 	images   imageLabels
 
 	mu     sync.Mutex

@@ -64,6 +64,18 @@ func (c *Client) untimedShell(id string, env []string) guest.Shell {
 	}
 }
 
+// streamOf is a guest.Stream for one container. Its script may run for minutes, and waits for no turn.
+func (c *Client) streamOf(id string) guest.Stream {
+	return func(ctx context.Context, text string, out io.Writer) (int, error) {
+		r := &execution{c: c, id: id, op: "exec " + id, cmd: providers.Command{Args: guest.Argv(guest.ScriptName, text), Stdout: out, Stderr: io.Discard}}
+		exit, err := r.execute(ctx)
+		if exit.Code == nil {
+			return -1, err
+		}
+		return *exit.Code, err
+	}
+}
+
 type execution struct {
 	c    *Client
 	id   string
@@ -131,7 +143,9 @@ func (r *execution) create(ctx context.Context) error {
 	if err == nil && made.ID == "" {
 		return fault.New(fault.KindUnavailable, "the answer names no command")
 	}
-	r.exec = made.ID
+	if r.exec = made.ID; r.mark == "" && made.ID != "" {
+		r.c.over.Store(made.ID, true)
+	}
 	return err
 }
 

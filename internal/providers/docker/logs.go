@@ -44,7 +44,11 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 			yield(sandbox.LogLine{}, c.Fault(fault.KindUnavailable, op, "it is %s, and its output is stored in it", w.State.Status).Inside().
 				WithHint("`docker start %s` runs it again until its time limit, without its program", w.ID))
 		default:
-			for line, err := range guest.Logs(ctx, c.shellOf(w.ID, nil), guest.MainTag, q) {
+			lines := guest.Logs(ctx, c.shellOf(w.ID, nil), guest.MainTag, q)
+			if q.Follow {
+				lines = c.watches.Follow(ctx, w.ID, c.streamOf(w.ID), q)
+			}
+			for line, err := range lines {
 				if !yield(line, fault.Placed(err, c.Profile, op)) {
 					return
 				}

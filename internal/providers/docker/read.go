@@ -27,11 +27,15 @@ func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process,
 		return nil, err
 	}
 	var found []providers.Process
-	for _, exec := range w.ExecIDs {
+	for _, exec := range w.ExecIDs { // those that have ended stay in the record for minutes
+		if _, over := c.over.Load(exec); over {
+			continue
+		}
 		var e wireExec
 		err := c.json(ctx, httpx.Request{Op: op, Path: httpx.Path("exec", exec, "json")}, &e)
 		switch {
-		case wirekit.Missing(err): // it has ended since
+		case wirekit.Missing(err), err == nil && !e.Running && e.ExitCode != nil: // it has ended
+			c.over.Store(exec, true)
 		case err != nil:
 			return nil, err
 		case e.Running && !slices.Contains(e.ProcessConfig.Arguments, guest.ScriptName) && !w.isHealthCheck(e):
@@ -41,8 +45,27 @@ func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process,
 	if stateOf(w.State.Status) != sandbox.StateRunning || !madeBySbx(w.Config.Labels) {
 		return found, nil
 	}
-	unseen, err := guest.UnseenProcesses(ctx, c.shellOf(w.ID, nil), guest.MainTag)
+	unseen, runs, err := guest.UnseenProcesses(ctx, c.shellOf(w.ID, nil), guest.MainTag)
+	if notes := httpx.LookNotes(ctx); notes != nil && err == nil {
+		notes.Store(noteAnswers, true)
+		notes.Store(noteRuns, slices.ContainsFunc(runs, func(r guest.Run) bool { return r.Tag == guest.MainTag && !r.Ended }))
+	}
 	return append(found, unseen...), fault.Placed(err, c.Profile, op)
+}
+
+// What the list of the processes has told the other questions of its look, each of which would need a command of its own.
+const (
+	noteAnswers = "a shell answers"
+	noteRuns    = "its program runs"
+)
+
+func heard(ctx context.Context, note string) bool {
+	notes := httpx.LookNotes(ctx)
+	if notes == nil {
+		return false
+	}
+	is, _ := notes.Load(note)
+	return is == true
 }
 
 // Usage reads one sample of the container's control group. One-shot answers at once: without it the engine
@@ -163,7 +186,10 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 
 // probeShell completes the health of a running container. An image without a shell proves nothing.
 func (c *Client) probeShell(ctx context.Context, id string, h providers.Health) providers.Health {
-	_, code, err := c.shellOf(id, nil)(ctx, ":")
+	code, err := 0, error(nil)
+	if !heard(ctx, noteAnswers) {
+		_, code, err = c.shellOf(id, nil)(ctx, ":")
+	}
 	fact := c.Evidence("shell", "answers", "exec")
 	switch {
 	case err == nil && code == 0:
@@ -181,6 +207,9 @@ func (c *Client) probeShell(ctx context.Context, id string, h providers.Health) 
 // its main program.
 func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	op := "exit " + id
+	if exit, known := c.watches.Exit(id); known {
+		return exit, nil
+	}
 	w, err := c.inspectOwn(ctx, "exit", id)
 	switch {
 	case err != nil:
@@ -194,6 +223,9 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 		return nil, c.Fault(fault.KindNotFound, op, "its program was never started")
 	case w.State.Status != "running":
 		return nil, c.Fault(fault.KindUnavailable, op, "it is %s, and its exit is stored in it", w.State.Status).Inside()
+	}
+	if heard(ctx, noteRuns) {
+		return nil, nil //nolint:nilnil // it runs
 	}
 	exit, err := guest.Exit(ctx, c.shellOf(w.ID, nil), guest.MainTag)
 	return exit, fault.Placed(err, c.Profile, op)

@@ -76,6 +76,12 @@ func (r *logReader) readChunk(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	r.take(o)
+	return o.More, nil
+}
+
+// take adds what was read.
+func (r *logReader) take(o Output) {
 	if o.DroppedOut+o.DroppedErr > 0 {
 		missing := o.DroppedOut + o.DroppedErr
 		r.reportGap("older output was dropped", sandbox.LogGap{Bytes: &missing}, o.DroppedOut > 0, o.DroppedErr > 0)
@@ -90,7 +96,6 @@ func (r *logReader) readChunk(ctx context.Context) (more bool, err error) {
 	}
 	r.lines = r.out.Add(o.Out, r.lines)
 	r.lines = r.err.Add(o.Err, r.lines)
-	return o.More, nil
 }
 
 // reportGap appends a line about bytes that are lost. In the streams that lost some, the

@@ -33,10 +33,22 @@ func ReadOutputScript(tag string, at Offsets) string {
 // each stream was written, by the clock that has stamped its file: what is written meanwhile makes it newer.
 const readText = `[ -d "$d" ] || exit 44
 echo "state $(state "$d")"
-encode() { if command -v base64 >/dev/null 2>&1; then echo base64; base64; else echo hex; od -An -v -tx1; fi; }
+` + streamFunctions + `stream out $out
+o=$last
+stream err $err
+for f in "$d/out.$o" "$d/err.$last"; do
+  at=$(stat -c %Y "$f" 2>/dev/null) || at=$(date -r "$f" +%s 2>/dev/null) || { echo written; continue; }
+  echo "written $(($(date +%s)-at))"
+done
+exit 0
+`
+
+// streamFunctions are shell functions: stream prints what a stream has behind an offset, and sets $next to the offset behind
+// that and $more where there is more.
+const streamFunctions = `encode() { if command -v base64 >/dev/null 2>&1; then echo base64; base64; else echo hex; od -An -v -tx1; fi; }
 stream() {
   [ -e "$d/hold" ] && echo "$2" > "$d/$1.seen.new" && mv "$d/$1.seen.new" "$d/$1.seen" && touch "$d/hold"
-  from=$2 first= last= file=
+  from=$2 next=$2 first= last= file=
   for f in "$d/$1".*; do
     k=${f##*.}
     case $k in *[!0-9]*) continue;; esac
@@ -49,23 +61,19 @@ stream() {
     return
   }
   [ $from -ge $first ] || { from=$first file=$first; }
-  total=$((last + $(wc -c < "$d/$1.$last")))
+  total=$((last + $(wc -c < "$d/$1.$last"))) next=$from
   [ -e "$d/$1.cut" ] && cut=cut || cut=
   echo "$1 $from $total $cut"
   [ $from -lt $total ] || return
-  skip=$((from-file))
+  skip=$((from-file)) n=$(wc -c < "$d/$1.$file") || n=$skip
+  n=$((n-skip))
+  [ $n -le $most ] || n=$most
   dd if="$d/$1.$file" bs=4096 skip=$((skip/4096)) count=$((most/4096+1)) 2>/dev/null |
-    tail -c +$((skip%4096+1)) | head -c $most | encode
+    tail -c +$((skip%4096+1)) | head -c $n | encode
   echo .
+  next=$((from+n))
+  [ $next -ge $total ] || more=1
 }
-stream out $out
-o=$last
-stream err $err
-for f in "$d/out.$o" "$d/err.$last"; do
-  at=$(stat -c %Y "$f" 2>/dev/null) || at=$(date -r "$f" +%s 2>/dev/null) || { echo written; continue; }
-  echo "written $(($(date +%s)-at))"
-done
-exit 0
 `
 
 // Output is the output of ReadOutputScript.

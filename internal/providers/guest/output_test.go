@@ -194,7 +194,7 @@ func TestAProgramThatWritesElsewhereIsListed(t *testing.T) {
 		}
 		for tag, listed := range map[string]bool{"plain": false, "joined": false, "itself": true, "child": true, "stderr": true, "pipe": true} {
 			assert.Eventually(b, func() bool {
-				found, err := guest.UnseenProcesses(b.Context(), sh, tag)
+				found, _, err := guest.UnseenProcesses(b.Context(), sh, tag)
 				require.NoError(b, err)
 				n := 0
 				for _, p := range found {

@@ -116,11 +116,12 @@ func Usage(ctx context.Context, sh Shell, now time.Time) (sandbox.Usage, error) 
 }
 
 // UnseenProcesses lists what may work in a sandbox without a sign in the log of the run main: the other runs that have
-// not ended, whose output only their client gets, and the processes of main whose output does not go to that log.
-func UnseenProcesses(ctx context.Context, sh Shell, main string) ([]providers.Process, error) {
-	return RunReadOnly(ctx, sh, unseenScript(main), func(printed []byte, _ int) ([]providers.Process, error) {
-		runs, err := ParseList(printed)
-		if err != nil {
+// not ended, whose output only their client gets, and the processes of main whose output does not go to that log. It
+// gives all runs as well.
+func UnseenProcesses(ctx context.Context, sh Shell, main string) (unseen []providers.Process, runs []Run, err error) {
+	unseen, err = RunReadOnly(ctx, sh, unseenScript(main), func(printed []byte, _ int) ([]providers.Process, error) {
+		var err error
+		if runs, err = ParseList(printed); err != nil {
 			return nil, err
 		}
 		var found []providers.Process
@@ -139,6 +140,7 @@ func UnseenProcesses(ctx context.Context, sh Shell, main string) ([]providers.Pr
 		}
 		return found, nil
 	})
+	return unseen, runs, err
 }
 
 // unseenScript is ListScript that also prints "elsewhere PID" for each process of a run of which descriptor 1 or 2 is

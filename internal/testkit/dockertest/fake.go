@@ -383,6 +383,16 @@ func (f *Fake) Processes(id string) []*wiretest.Running {
 	return all
 }
 
+// Commands is how many commands were started in a container beside its main program.
+func (f *Fake) Commands(id string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if b := f.find(id); b != nil {
+		return len(b.execs)
+	}
+	return 0
+}
+
 // Runs says whether a container runs, whatever the API shows.
 func (f *Fake) Runs(id string) bool {
 	f.mu.Lock()

@@ -198,12 +198,7 @@ func (f *Fake) serveInspect(w http.ResponseWriter, _ *http.Request, b *box) {
 	if b.main != nil && runs {
 		state["Pid"] = b.main.PID
 	}
-	var execs []string
-	for _, id := range b.execs {
-		if f.execs[id].running {
-			execs = append(execs, id)
-		}
-	}
+	execs := append([]string(nil), b.execs...) // those that have ended stay for minutes
 	wiretest.JSON(w, http.StatusOK, map[string]any{
 		"Id": b.id, "Created": stamp(b.created), "Path": path, "Args": args, "Name": "/" + b.name, "RestartCount": b.restarts, "Image": imageID(b.image), "ExecIDs": execs, "State": state,
 		"Config": map[string]any{"Image": b.image, "Tty": b.tty, "Labels": b.labels, "Env": jsonArray(b.env), "Cmd": jsonArray(b.cmd), "Entrypoint": jsonArray(b.entrypoint), "Hostname": b.id[:12], "Healthcheck": map[string]any{"Test": jsonArray(b.check)}}, "HostConfig": host,

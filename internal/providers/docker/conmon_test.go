@@ -1,0 +1,81 @@
+package docker_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"sbx/internal/httpx"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
+	"sbx/internal/testkit/dockertest"
+)
+
+// TestATaskNeedsTwoCommands: Podman keeps two processes for minutes for each command, and the memory of events of Docker's
+// engine has room for some hundred commands of all containers.
+func TestATaskNeedsTwoCommands(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]dockertest.Options{"docker": {}, "podman": {Podman: true, API: "1.41"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := dockertest.New(t, o)
+			c := open(t, dockertest.Settings(base), httpx.Net{Dial: f.Dial})
+			made, err := c.Create(t.Context(), sandbox.Spec{Command: []string{"sh", "-c", "echo one; sleep 2; echo two; exit 3"}, Linger: true})
+			require.NoError(t, err)
+			over := make(chan []string)
+			go func() {
+				var lines []string
+				for line, err := range c.Logs(t.Context(), made.ID, providers.LogQuery{Follow: true}) {
+					if !assert.NoError(t, err) {
+						break
+					}
+					lines = append(lines, line.Text)
+				}
+				over <- lines
+			}()
+			heard := false
+			var exit *sandbox.Exit
+			require.Eventually(t, func() bool { // a task asks twice a second, and more often at first
+				if !heard { // before the stream has begun, each question is a command
+					heard = f.Commands(made.ID) >= 2
+					return false
+				}
+				var err error
+				exit, err = c.Exit(t.Context(), made.ID)
+				return err == nil && exit != nil
+			}, time.Minute, 100*time.Millisecond)
+			assert.Equal(t, 3, *exit.Code)
+			assert.Equal(t, []string{"one", "two"}, <-over)
+			assert.LessOrEqual(t, f.Commands(made.ID), 3, "commands of a task: its start, its output, and one question before the output began")
+		})
+	}
+}
+
+// TestALookNeedsTwoCommands: the list of the processes tells whether a shell answers and the program runs.
+func TestALookNeedsTwoCommands(t *testing.T) {
+	t.Parallel()
+	f := dockertest.New(t, dockertest.Options{})
+	c := open(t, dockertest.Settings(base), httpx.Net{Dial: f.Dial})
+	made, err := c.Create(t.Context(), sandbox.Spec{Command: []string{"sh", "-c", "echo one; exec sleep 600"}})
+	require.NoError(t, err)
+	before := f.Commands(made.ID)
+	ctx := providers.Look(t.Context())
+	_, err = c.Processes(ctx, made.ID)
+	require.NoError(t, err)
+	exit, err := c.Exit(ctx, made.ID)
+	require.NoError(t, err)
+	assert.Nil(t, exit)
+	health, err := c.Probe(ctx, made.ID)
+	require.NoError(t, err)
+	assert.Equal(t, sandbox.True, health.Verdict)
+	for _, err := range c.Logs(ctx, made.ID, providers.LogQuery{}) {
+		require.NoError(t, err)
+	}
+	assert.Equal(t, 2, f.Commands(made.ID)-before)
+	requests := len(f.Calls("GET /v1.47/exec/{id}/json"))
+	_, err = c.Processes(ctx, made.ID)
+	require.NoError(t, err)
+	assert.LessOrEqual(t, len(f.Calls("GET /v1.47/exec/{id}/json"))-requests, 1, "what sbx has run itself is not asked about")
+}
