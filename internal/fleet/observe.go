@@ -131,6 +131,7 @@ func (f *Fleet) observeLife(ctx, look context.Context, o *Observation, asks aski
 	running := s.State == sandbox.StateRunning
 	if !fault.SettlesLook(o.Usage.Err) && running {
 		o.Processes.Got, o.Processes.Err = f.Processes(look, s.Ref())
+		f.addTroubles(look, o)
 	}
 	end := cmp.Or(settling(o.Usage.Err), settling(o.Processes.Err))
 	if end != nil {
@@ -151,6 +152,14 @@ func (f *Fleet) observeLife(ctx, look context.Context, o *Observation, asks aski
 	}
 	if asks.probe || running && o.Processes.Err != nil { // no other query has reached it
 		wg.Go(func() { o.Health = f.probeRepeatedly(look, s) })
+	}
+}
+
+// addTroubles adds what the listing does not report. It condemns nothing, so that a failure is none of the look.
+func (f *Fleet) addTroubles(ctx context.Context, o *Observation) {
+	found, err := callAbility(ctx, f, o.Sandbox.Ref(), "troubles", providers.TroubleReader.Troubles)
+	if err == nil {
+		o.Sandbox.Troubles = found
 	}
 }
 

@@ -158,6 +158,11 @@ type Process struct {
 	Args []string
 }
 
+// TroubleReader reads what a listing does not report to be wrong with a sandbox (sandbox.Trouble).
+type TroubleReader interface {
+	Troubles(ctx context.Context, id string) ([]sandbox.Trouble, error)
+}
+
 // StatsReader reads a provider's own counters. Without it the fleet counts the listing, and the lifetime
 // totals are unknown.
 type StatsReader interface {

@@ -63,7 +63,11 @@ func NewSandbox(row sandbox.Sandbox, j fleet.Judged, samples int, redact Redact)
 	if e := row.Exit; e != nil {
 		b.Exit = &Exit{Code: e.Code, Raw: redact(e.Raw), Signal: e.Signal, Class: e.Class, Cause: e.Cause, Confidence: e.Confidence}
 	}
-	for _, t := range row.Troubles {
+	troubles := row.Troubles
+	if j.Facts != nil && len(j.Facts.Sandbox.Troubles) > 0 { // a look sees more than a listing
+		troubles = j.Facts.Sandbox.Troubles
+	}
+	for _, t := range troubles {
 		b.Troubles = append(b.Troubles, Trouble{ID: t.ID, Say: redact(t.Say), Cause: t.Cause, Confidence: t.Confidence})
 	}
 	if j.Facts != nil {

@@ -49,6 +49,7 @@ var (
 	_ providers.LogReader     = (*Client)(nil)
 	_ providers.LogPartReader = (*Client)(nil)
 	_ providers.ProcessLister = (*Client)(nil)
+	_ providers.TroubleReader = (*Client)(nil)
 	_ providers.UsageReader   = (*Client)(nil)
 	_ providers.Launcher      = (*Client)(nil)
 	_ providers.Vetter        = (*Client)(nil)

@@ -26,6 +26,9 @@ func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process,
 	if err != nil {
 		return nil, err
 	}
+	if notes := httpx.LookNotes(ctx); notes != nil {
+		notes.Store(noteRecord, w)
+	}
 	var found []providers.Process
 	for _, exec := range w.ExecIDs { // those that have ended stay in the record for minutes
 		if _, over := c.over.Load(exec); over {
@@ -57,6 +60,7 @@ func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process,
 const (
 	noteAnswers = "a shell answers"
 	noteRuns    = "its program runs"
+	noteRecord  = "its record"
 )
 
 func heard(ctx context.Context, note string) bool {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
@@ -20,6 +21,20 @@ const (
 	unhealthy   = "unhealthy"
 )
 
+// Troubles reads what is wrong with a container. In a look the list of its processes has read the record already.
+func (c *Client) Troubles(ctx context.Context, id string) ([]sandbox.Trouble, error) {
+	if notes := httpx.LookNotes(ctx); notes != nil {
+		if w, ok := notes.Load(noteRecord); ok {
+			return c.troublesOf(ctx, w.(wireContainer)), nil //nolint:forcetypeassert,errcheck // it is no other
+		}
+	}
+	w, err := c.inspect(ctx, "troubles", id)
+	if err != nil {
+		return nil, err
+	}
+	return c.troublesOf(ctx, w), nil
+}
+
 // troublesOf is what the engine reports to be wrong with a container: a main program that ends and is started again, a
 // health check that fails, and a start that failed.
 func (c *Client) troublesOf(ctx context.Context, w wireContainer) []sandbox.Trouble {
@@ -29,10 +44,17 @@ func (c *Client) troublesOf(ctx context.Context, w wireContainer) []sandbox.Trou
 	case w.State.Status == restarting:
 		r.Waits, r.Last = restarting, c.exitOf(w)
 	case w.State.Running && w.RestartCount > 0:
-		r.Last = c.lastEnd(ctx, w)
+		if r.Last = c.lastEnd(ctx, w); r.Last == nil && (w.State.OOMKilled || w.State.ExitCode != nil && *w.State.ExitCode != 0) {
+			r.Last = c.exitOf(w)
+		}
 	}
 	if t, is := r.Trouble(c.Now()); is && w.State.Running {
 		all = append(all, t)
+	} else if w.State.Running && w.State.OOMKilled { // newer engines say it of a container that runs on
+		all = append(all, sandbox.Trouble{
+			ID: "oom", Say: "one of its processes was killed: out of memory (OOM)", Cause: sandbox.CauseOOMChild, Confidence: sandbox.Probable,
+			Evidence: []sandbox.Evidence{c.Evidence("OOMKilled", "true", "engine")},
+		})
 	}
 	if h := w.State.Health; h != nil && h.Status == unhealthy && w.State.Running {
 		t := failedCheck(c.Now())

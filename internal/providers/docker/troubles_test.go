@@ -28,6 +28,7 @@ func TestTroublesAreSaid(t *testing.T) {
 		"killed for memory, runs again": {dockertest.Seed{Restart: "always", Restarts: 41, LastCode: 137, OOM: true, Ago: 25 * time.Second}, sandbox.CauseOOM, "OOM), and was started again (restarts: 41)", false},
 		"fails, runs again":             {dockertest.Seed{Restart: "always", Restarts: 14, LastCode: 3, Ago: 25 * time.Second}, sandbox.CauseRestarts, "ended with 3, and was started again (restarts: 14)", false},
 		"waits for its next start":      {dockertest.Seed{Restart: "always", State: "restarting", Restarts: 14, LastCode: 3, Ago: time.Second}, sandbox.CauseRestarts, "waits: restarting", true},
+		"a child killed for memory":     {dockertest.Seed{OOM: true}, sandbox.CauseOOMChild, "one of its processes was killed", false},
 		"failed long ago":               {dockertest.Seed{Restart: "always", Restarts: 2, LastCode: 3, Ago: 3 * time.Hour}, "", "", false},
 		"unhealthy":                     {dockertest.Seed{Health: "unhealthy"}, sandbox.CauseUnhealthy, "its health check fails", true},
 		"healthy":                       {dockertest.Seed{Health: "healthy"}, "", "", true},
@@ -58,6 +59,14 @@ func TestTroublesAreSaid(t *testing.T) {
 				assert.Equal(t, sandbox.Probable, row.Troubles[0].Confidence, from)
 				assert.NotEmpty(t, row.Troubles[0].Evidence, from)
 			}
+			look := providers.Look(t.Context())
+			_, err = c.Processes(look, id)
+			require.NoError(t, err)
+			read := len(f.Calls("GET /v1.47/containers/{id}/json"))
+			seen, err := c.Troubles(look, id)
+			require.NoError(t, err)
+			assert.Len(t, seen, len(got.Troubles))
+			assert.Len(t, f.Calls("GET /v1.47/containers/{id}/json"), read, "a look reads the record once")
 			if tc.cause != "" {
 				assert.Contains(t, got.Troubles[0].Say, tc.say)
 			}
