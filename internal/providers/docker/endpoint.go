@@ -56,7 +56,11 @@ func findEndpoint(settings map[string]string, lookup func(string) (string, bool)
 		if err != nil {
 			return endpoint{}, err
 		}
-		return f.openEndpoint("the setting host", dockercontext.EndpointMetaBase{Host: settings["host"], SkipTLSVerify: data != nil && settings["tls_verify"] == ""}, data)
+		from := "the setting host"
+		if said, _ := lookup("DOCKER_HOST"); said == settings["host"] { // a profile of a file does not read it
+			from = "DOCKER_HOST"
+		}
+		return f.openEndpoint(from, dockercontext.EndpointMetaBase{Host: settings["host"], SkipTLSVerify: data != nil && settings["tls_verify"] == ""}, data)
 	case err != nil:
 		return endpoint{}, err
 	case name == defaultContext:
