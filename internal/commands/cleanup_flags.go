@@ -8,7 +8,6 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/config"
 	"sbx/internal/fault"
-	"sbx/internal/fleet"
 	"sbx/internal/hostfile"
 	"sbx/internal/ops/end"
 	"sbx/internal/sandbox"
@@ -55,7 +54,7 @@ func (o *cleanupOptions) addFlags(cmd *cobra.Command) {
 	f.StringSliceVar(&o.production, "production", nil, "allow production profile `NAME` (repeatable)")
 	f.BoolVar(&o.delete, "delete", false, "also delete what the provider would keep: disk, logs, snapshot")
 	f.StringVar(&o.concurrency, "concurrency", "16", "at most `N` requests in flight to one provider")
-	f.StringVar(&o.wait, "wait", sandbox.FormatDuration(fleet.DefaultWait), "wait `DURATION` for each end to be verified, then exit 8")
+	f.StringVar(&o.wait, "wait", "", "wait `DURATION` for each end to be verified, then exit 8 ("+defaultWait()+")")
 	f.StringVar(&o.grace, "grace", sandbox.FormatDuration(end.EndGrace), "`DURATION` between SIGTERM and SIGKILL")
 	f.BoolVar(&o.yes, "yes", false, "do it")
 	f.BoolVar(&o.dry, "dry-run", false, "print the plan and change nothing, also unattended")

@@ -87,7 +87,7 @@ func (o *reconcileOptions) addFlags(cmd *cobra.Command, d *Deps) {
 	f.IntVar(&o.maxDelete, "max-delete", 0, "refuse more than `N` sandboxes or records (default: configuration)")
 	f.StringVar(&o.maxFraction, "max-fraction", "", "refuse more than this `PERCENT` of a profile (default: configuration)")
 	f.StringSliceVar(&o.production, "production", nil, "allow production profile `NAME` (repeatable)")
-	f.StringVar(&o.wait, "wait", sandbox.FormatDuration(fleet.DefaultWait), "wait `DURATION` for each end to be verified, then exit 8")
+	f.StringVar(&o.wait, "wait", "", "wait `DURATION` for each end to be verified, then exit 8 ("+defaultWait()+")")
 	f.StringVar(&o.lockWait, "lock-timeout", "", "wait `DURATION` for another run to finish, then exit 12")
 	f.StringVar(&o.textfile, "textfile", "", "write metrics for Prometheus to `FILE`; with --check or --fix")
 	f.StringVar(&o.ping, "ping", "", "ping the dead-man's switch at `URL` at start and end; with --check or --fix")
@@ -141,8 +141,8 @@ func (o *reconcileOptions) readRequest() (req end.ReconcileRequest, err error) {
 			return req, err
 		}
 	}
-	if req.Wait, err = sandbox.ParseDuration(o.wait); err != nil {
-		return req, fault.Usage("--wait: %w", err)
+	if req.Wait, err = optionalDuration("--wait", o.wait); err != nil {
+		return req, err
 	}
 	if req.LockWait, err = optionalDuration("--lock-timeout", o.lockWait); err != nil {
 		return req, err

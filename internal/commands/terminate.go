@@ -46,7 +46,7 @@ func newTerminate(d *Deps) *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.BoolVar(&o.delete, "delete", false, "also delete what the provider would keep: disk, logs, snapshot")
-	f.StringVar(&o.wait, "wait", sandbox.FormatDuration(fleet.DefaultWait), "wait `DURATION` for the end to be verified, then exit 8")
+	f.StringVar(&o.wait, "wait", "", "wait `DURATION` for the end to be verified, then exit 8 ("+defaultWait()+")")
 	f.StringVar(&o.grace, "grace", sandbox.FormatDuration(end.EndGrace), "`DURATION` between SIGTERM and SIGKILL; if set, always all of it")
 	f.BoolVar(&o.dry, "dry-run", false, "print the plan and change nothing")
 	f.BoolVar(&o.yes, "yes", false, "terminate more than 5 without confirmation")
@@ -59,11 +59,16 @@ func newTerminate(d *Deps) *cobra.Command {
 	})
 }
 
+// defaultWait describes fleet.EndOptions.Wait where it is not set.
+func defaultWait() string {
+	return "default " + sandbox.FormatDuration(fleet.DefaultWait) + ", longer where the sandbox's own grace is"
+}
+
 const terminateSchema = "sbx.terminate/v1"
 
 func (o terminateOptions) readDurations() (wait, grace time.Duration, err error) {
-	if wait, err = sandbox.ParseDuration(o.wait); err != nil {
-		return 0, 0, fault.Usage("--wait: %w", err)
+	if wait, err = optionalDuration("--wait", o.wait); err != nil {
+		return 0, 0, err
 	}
 	if grace, err = sandbox.ParseDuration(o.grace); err != nil {
 		return 0, 0, fault.Usage("--grace: %w", err)

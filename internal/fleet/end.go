@@ -38,7 +38,9 @@ type termination struct {
 // the end.
 func (e *termination) runStages(ctx context.Context) sandbox.Ending {
 	if e.o.Record.Earlier != nil {
-		e.request = e.o.Record.Earlier(e.target.Ref())
+		if r := e.o.Record.Earlier(e.target.Ref()); r.Sent() {
+			e.request = r
+		}
 	}
 	if e.target.State != "" {
 		e.existence = []sandbox.Evidence{{What: "state", Value: string(e.target.State), Source: "read earlier in this run", At: e.f.o.Now()}}

@@ -39,8 +39,8 @@ func (o FindOptions) typed(word string) bool { return o.Typed == nil || slices.C
 // did not answer, KindGone. A malformed or ambiguous word, an unknown profile or an id that its
 // provider refuses is KindUsage, and then no sandbox is returned; see FindOptions.Typed.
 //
-// With Destructive, a sandbox that is provably gone, or that no provider finds after an
-// unacknowledged request to end it, is returned with its reference alone and no state:
+// With Destructive, a sandbox that is provably gone, or that no provider finds after a request
+// to end it that is on record, is returned with its reference alone and no state:
 // ending it is already_gone. One whose record is unreadable (providers.ErrUnreadable) has
 // the state unknown.
 func (f *Fleet) Find(ctx context.Context, words []string, o FindOptions) ([]sandbox.Sandbox, error) {
@@ -245,8 +245,8 @@ func (a *lookup) matchBegun(l Listing, o FindOptions) {
 	}
 }
 
-// matchEndRequest finds a sandbox that no provider finds any more and that an earlier,
-// unacknowledged request was to end: terminating it is not complete.
+// matchEndRequest finds a sandbox that no provider finds any more and that an earlier request
+// was to end: its end is not proved yet.
 func (a *lookup) matchEndRequest(ctx context.Context, members []*member, d *findFallback) {
 	for _, m := range members {
 		ref := sandbox.Ref{Provider: m.Provider.Name(), ID: a.ref.ID}

@@ -11,10 +11,10 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// EndRequests stores, for all processes and hosts, the requests to end a sandbox that were
-// refused or not answered (see sandbox.EndRequest).
+// EndRequests stores, for all processes and hosts, the requests to end a sandbox whose end is not
+// proved yet (see sandbox.EndRequest): any verb that does not find it later judges by them.
 type EndRequests interface {
-	// Unconfirmed returns all stored requests.
+	// Unconfirmed returns all stored requests, those too that were acknowledged.
 	Unconfirmed(ctx context.Context) (map[sandbox.Ref]sandbox.EndRequest, error)
 	// Keep stores a request, replacing an earlier one of this sandbox.
 	Keep(ctx context.Context, ref sandbox.Ref, r sandbox.EndRequest) error
@@ -25,8 +25,8 @@ type EndRequests interface {
 // keepLimit is the time limit of the store after the outcome of an end is known.
 const keepLimit = 5 * time.Second
 
-// Unconfirmed returns the requests to end a sandbox that were refused or not answered, while
-// the end is not proved. Until then a read that does not find such a sandbox proves nothing.
+// Unconfirmed returns the requests to end a sandbox while its end is not proved. After one that was refused or not
+// answered a read that does not find the sandbox proves nothing.
 func (f *Fleet) Unconfirmed(ctx context.Context) (map[sandbox.Ref]sandbox.EndRequest, error) {
 	if f.o.EndRequests == nil {
 		return nil, nil //nolint:nilnil // there is no store
@@ -73,12 +73,10 @@ func (k *requestCache) update(ctx context.Context, e sandbox.Ending) error {
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), keepLimit)
 	defer stop()
-	over := e.Outcome == sandbox.OutcomeVerified || e.Outcome == sandbox.OutcomeAlreadyGone
-	if e.Request.Unconfirmed() && !over {
+	if over := e.Outcome == sandbox.OutcomeVerified || e.Outcome == sandbox.OutcomeAlreadyGone; e.Request.Sent() && !over {
 		return k.store.Keep(ctx, e.Ref, *e.Request)
 	}
-	before, err := k.find(ctx, e.Ref)
-	if before == nil || e.Request.Unconfirmed() && !over {
+	if before, err := k.find(ctx, e.Ref); before == nil {
 		return err
 	}
 	return k.store.Forget(ctx, e.Ref)
@@ -95,7 +93,7 @@ func effectUnknown(err error) bool {
 func (e *termination) noteSending() {
 	e.request = &sandbox.EndRequest{
 		At: e.f.o.Now().UTC(), Detail: "no answer", Delete: e.o.Delete, CreatedAt: e.target.CreatedAt, StartedAt: e.target.StartedAt,
-		State: e.target.State, Again: e.request.Unconfirmed(), ExpiresAt: expiry(e.target),
+		State: e.target.State, Again: e.request.Unconfirmed(), Node: e.target.Node, ExpiresAt: expiry(e.target),
 	}
 }
 
@@ -107,7 +105,7 @@ func (e *termination) noteAnswer(before *sandbox.EndRequest, err error) {
 	case err == nil:
 		e.sent, e.request.Acknowledged, e.request.Detail = true, true, ""
 	case effectUnknown(err):
-		e.sent, e.request.Detail = true, err.Error()
+		e.sent, e.request.Answered, e.request.Detail = true, providers.Answered(err), err.Error()
 	case showsAbsence(err) && before == nil:
 		e.sent, e.request.NotFound, e.request.Detail = true, true, err.Error()
 	default:
@@ -131,6 +129,9 @@ func (e *termination) lastRequest(ctx context.Context) (*sandbox.EndRequest, err
 		return e.request, nil
 	}
 	r, err := e.earlier.find(ctx, e.target.Ref())
+	if r != nil && r.Acknowledged && replaced(sandbox.Sandbox{CreatedAt: r.CreatedAt}, e.target) { // it was another one's
+		return nil, err
+	}
 	if r != nil {
 		e.request = r
 	}

@@ -197,3 +197,29 @@ func TestA404IsDoubted(t *testing.T) {
 		assert.ErrorContains(t, err, "it is unknown whether it is listed")
 	})
 }
+
+// TestWhatWasAcknowledgedIsProvedByWhoeverAsks: a sandbox whose end was acknowledged and not seen is found by later
+// processes, and its absence is its end.
+func TestWhatWasAcknowledgedIsProvedByWhoeverAsks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := fake.New(fake.Options{Name: "prod", After: fake.AfterMissing, EndFor: time.Minute, Proof: func(string, providers.EndQuery) (providers.Proof, error) {
+			return providers.Proof{Ended: sandbox.True}, nil
+		}})
+		p.Add(box("abcd", "web"))
+		store := &requests{}
+		process := func() *fleet.Fleet { return with(fleet.Options{EndRequests: store}, p) }
+		ref := sandbox.Ref{Provider: "prod", ID: "abcd"}
+		got := end(t, process(), fleet.EndOptions{Wait: 10 * time.Second}, "prod/abcd")
+		assert.Equal(t, sandbox.OutcomeStuck, got[0].Outcome, "%s", got[0].Reason)
+		require.Contains(t, store.all, ref)
+		assert.True(t, store.all[ref].Acknowledged)
+
+		time.Sleep(2 * time.Minute)
+		require.NoError(t, process().EndUnproved(t.Context(), ref))
+		got = end(t, process(), fleet.EndOptions{}, "prod/abcd")
+		assert.Equal(t, sandbox.OutcomeAlreadyGone, got[0].Outcome, "%s", got[0].Reason)
+		assert.Empty(t, store.all)
+		assert.Len(t, p.Calls(fake.OpTerminate), 1)
+	})
+}

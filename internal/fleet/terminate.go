@@ -20,13 +20,17 @@ type EndOptions struct {
 	Grace  time.Duration // for a program that handles SIGTERM
 	// Patient grants the whole Grace, also to a program that does not react.
 	Patient bool
-	Wait    time.Duration // for the end to be seen, from the request on; 0 = DefaultWait
-	By      string        // who asks, for the provider's record
-	Origin  EndOrigin     // for the journal
+	// Wait is for the end to be seen, from the request on; 0 = DefaultWait, or until its own grace is over, see
+	// graceMargin.
+	Wait   time.Duration
+	By     string    // who asks, for the provider's record
+	Origin EndOrigin // for the journal
 	// VerifyOnly sends no request and reads nothing before: an earlier request is verified.
 	VerifyOnly bool
 	Recheck    Recheck
 	Record     EndRecord
+
+	ownGrace bool // Wait is not set by the caller
 }
 
 // Recheck configures the read just before the request. Its functions may be called
@@ -80,7 +84,7 @@ type EndRecord struct {
 // once.
 func (f *Fleet) Terminate(ctx context.Context, targets []sandbox.Sandbox, o EndOptions) iter.Seq[sandbox.Ending] {
 	if o.Wait <= 0 {
-		o.Wait = DefaultWait
+		o.Wait, o.ownGrace = DefaultWait, true
 	}
 	targets = distinctWhere(targets, func(sandbox.Sandbox) bool { return true })
 	var spent atomic.Bool

@@ -34,6 +34,7 @@ func (e *termination) awaitEnd(ctx context.Context) (out sandbox.Ending, back bo
 		last, looked, err = e.endRun.timedGet(ctx, e.target.ID, callWithoutBreaker)
 		if err == nil {
 			e.noteEndShown(last)
+			deadline = e.ownDeadline(began, deadline, last)
 		}
 		over := e.endShown(last, err)
 		e.endRun.recordRead(looked.Sub(began), over)
@@ -47,14 +48,47 @@ func (e *termination) awaitEnd(ctx context.Context) (out sandbox.Ending, back bo
 		if e.missingReason != "" && err == nil && !over && last.State != sandbox.StateTerminating && !e.o.VerifyOnly && !e.sent {
 			return sandbox.Ending{}, true
 		}
-		if out, settled := e.outcomeOfRead(ctx, last, err, over, p, deadline); settled {
+		if out, settled := e.outcomeOfRead(ctx, last, err, over, p, began, deadline); settled {
 			return out, false
 		}
 	}
 }
 
+const (
+	// graceMargin is how long after its own grace the end of a sandbox may take to be seen.
+	graceMargin = 15 * time.Second
+	// maxGraceWait bounds the wait for a grace that the caller's does not reach.
+	maxGraceWait = 2 * time.Minute
+)
+
+// endsBy is until when, by this machine's clock, a sandbox that is terminating may take by its own grace; zero = it is
+// not known.
+func endsBy(s sandbox.Sandbox) time.Time {
+	if s.EndsBy.IsZero() || s.State != sandbox.StateTerminating {
+		return time.Time{}
+	}
+	return s.EndsBy.Add(max(0, -s.ClockSkew) + graceMargin)
+}
+
+// ownDeadline is the deadline where the caller has set none: a sandbox may have a grace of its own, which the request
+// does not shorten.
+func (e *termination) ownDeadline(began, deadline time.Time, now sandbox.Sandbox) time.Time {
+	at := endsBy(now)
+	if !e.o.ownGrace || at.IsZero() {
+		return deadline
+	}
+	own := time.Now().Add(at.Sub(e.f.o.Now()))
+	if longest := began.Add(maxGraceWait); own.After(longest) {
+		own = longest
+	}
+	if own.After(deadline) {
+		return own
+	}
+	return deadline
+}
+
 // outcomeOfRead is the outcome that a read has settled; false = it is read again.
-func (e *termination) outcomeOfRead(ctx context.Context, last sandbox.Sandbox, err error, over bool, p proofResult, deadline time.Time) (sandbox.Ending, bool) {
+func (e *termination) outcomeOfRead(ctx context.Context, last sandbox.Sandbox, err error, over bool, p proofResult, began, deadline time.Time) (sandbox.Ending, bool) {
 	late := !time.Now().Before(deadline)
 	switch {
 	case p.ended:
@@ -68,7 +102,7 @@ func (e *termination) outcomeOfRead(ctx context.Context, last sandbox.Sandbox, e
 	case err != nil && ctx.Err() != nil:
 		return e.interruptedOutcome(ctx), true
 	case err != nil && !fault.Retryable(err) && fault.KindOf(err) != fault.KindUnknown, late:
-		return e.unseenOutcome(ctx, last, err), true
+		return e.unseenOutcome(ctx, began, last, err), true
 	}
 	return sandbox.Ending{}, false
 }
@@ -139,13 +173,19 @@ func (e *termination) verifiedOutcome(now sandbox.Sandbox, err error, proof ...s
 }
 
 // unseenOutcome is the outcome of a request that was accepted without an observed end.
-func (e *termination) unseenOutcome(ctx context.Context, last sandbox.Sandbox, err error) sandbox.Ending {
-	waited := sandbox.FormatDuration(e.o.Wait)
-	switch {
+func (e *termination) unseenOutcome(ctx context.Context, began time.Time, last sandbox.Sandbox, err error) sandbox.Ending {
+	wait := e.o.Wait
+	if e.o.ownGrace {
+		wait = max(wait, time.Since(began).Truncate(time.Second))
+	}
+	waited := sandbox.FormatDuration(wait)
+	switch at := endsBy(last); {
 	case fault.KindOf(err) == fault.KindNotFound:
 		return e.failedOutcome(err) // accepted, but nothing shows that it ever existed
 	case err != nil:
 		return e.newOutcome(sandbox.OutcomeAccepted, fmt.Sprintf("accepted, but the end cannot be verified: %v", err))
+	case e.f.o.Now().Before(at):
+		return e.newOutcome(sandbox.OutcomeAccepted, "accepted: it is still terminating, as its own grace lets it; look again at "+at.UTC().Format(time.RFC3339), e.providerEvidence("state", string(last.State)))
 	case last.State == sandbox.StateTerminating:
 		return e.newOutcome(sandbox.OutcomeStuck, "still terminating after "+waited+e.keptBy(ctx), e.providerEvidence("state", string(last.State)))
 	case last.State.Ended():

@@ -22,12 +22,12 @@ func (u unanswered) Keep(context.Context, sandbox.Ref, sandbox.EndRequest) error
 func (u unanswered) Forget(context.Context, sandbox.Ref) error                   { return nil }
 
 // TestWaitForWhatWasLost: a sandbox that no provider finds after an unacknowledged request is not known
-// to have ended. Of any other, nothing is known.
+// to have ended, and has after an acknowledged one. Of any other, nothing is known.
 func TestWaitForWhatWasLost(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, oneProfile, prod("other001"))
-	s.requests = unanswered{{Provider: "prod", ID: "lost0001"}: {Detail: "HTTP 500"}}
-	for word, want := range map[string]fault.Kind{"prod/lost0001": fault.KindUnverified, "lost0001": fault.KindUnverified, "prod/never001": fault.KindNotFound} {
+	s.requests = unanswered{{Provider: "prod", ID: "lost0001"}: {Detail: "HTTP 500"}, {Provider: "prod", ID: "done0001"}: {Acknowledged: true}}
+	for word, want := range map[string]fault.Kind{"prod/done0001": "", "done0001": "", "prod/lost0001": fault.KindUnverified, "lost0001": fault.KindUnverified, "prod/never001": fault.KindNotFound} {
 		_, err := launch.Wait(t.Context(), s.env(t, &recorder{}), launch.WaitRequest{Word: word, Goal: fleet.GoalEnded}, &recorder{})
 		assert.Equal(t, want, fault.KindOf(err), "%s: %v", word, err)
 	}

@@ -153,6 +153,43 @@ func NothingMade(err error) error {
 	return &own
 }
 
+// ErrNothingSent is inside the error of an end that sent no request which could have had an effect.
+var ErrNothingSent = errors.New("nothing was sent")
+
+// nothingSentError marks an error with ErrNothingSent.
+type nothingSentError struct{ error }
+
+// Is implements errors.Is.
+func (nothingSentError) Is(target error) bool { return target == ErrNothingSent }
+
+// Unwrap is the error.
+func (n nothingSentError) Unwrap() error { return n.error }
+
+// NothingSent marks the error of an end before its first request: of a read that failed. It keeps kind, hint and wait.
+func NothingSent(err error) error {
+	if err == nil {
+		return nil
+	}
+	known, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return nothingSentError{err}
+	}
+	own := *known
+	own.Err = nothingSentError{known.Err}
+	return &own
+}
+
+// EndFailed is the error of the first request of an end, which may not have reached the server.
+func EndFailed(err error) error {
+	if httpx.NotSent(err) {
+		return NothingSent(err)
+	}
+	return err
+}
+
+// Answered reports whether the error of a request is an answer to it.
+func Answered(err error) bool { return httpx.Status(err) != 0 }
+
 // CreateFailed classifies the error of the request that makes a sandbox. A 4xx and a request that was
 // never sent made nothing. After a 408, a 5xx, an invalid answer and no answer the outcome is open, and
 // the hint is a search by mark. codes are the error codes of a 5xx that made nothing.

@@ -17,17 +17,17 @@ func (s *Sandbox) Equal(o *Sandbox) bool {
 		s.Exit == nil && o.Exit == nil // one that has ended is soon gone: it is not worth a comparison
 }
 
-func (s *Sandbox) texts() [14]string {
+func (s *Sandbox) texts() [16]string {
 	return [...]string{
 		s.Provider, s.ProviderType, s.ID, s.Name, string(s.State), s.RawState, string(s.ActivityBasis), string(s.Activity),
-		s.Template, s.AgentType, s.TaskID, s.Owner, string(s.Limits.Enforcement), s.Limits.Isolation,
+		s.Template, s.Node, s.EndNote, s.AgentType, s.TaskID, s.Owner, string(s.Limits.Enforcement), s.Limits.Isolation,
 	}
 }
 
 // times are compared with their locations, which are printed.
-func (s *Sandbox) times() [9]time.Time {
+func (s *Sandbox) times() [10]time.Time {
 	return [...]time.Time{
-		s.CreatedAt, s.StartedAt, s.FirstSeenAt, s.LastActivityAt, s.ExpiresAt, s.EndingAt, s.EndingSeenAt, s.EndedAt, s.KeptUntil,
+		s.CreatedAt, s.StartedAt, s.FirstSeenAt, s.LastActivityAt, s.ExpiresAt, s.EndingAt, s.EndsBy, s.EndingSeenAt, s.EndedAt, s.KeptUntil,
 	}
 }
 

@@ -146,12 +146,22 @@ type EndRequest struct {
 	Again        bool      `json:"again,omitempty"`     // it repeats one that was not acknowledged
 	// NotFound says that it was answered with "no such sandbox", which shows an absence and proves no end.
 	NotFound bool `json:"not_found,omitempty"`
+	// Answered says that something answered it, though not with a 2xx: what no answer came to was lost on its way, or
+	// carried out.
+	Answered bool `json:"answered,omitempty"`
+	// NotSent says that it never left this machine, and stands for no request at all.
+	NotSent bool `json:"not_sent,omitempty"`
+	// Node is the machine that the sandbox ran on, by its last read; "" = not known.
+	Node string `json:"node,omitempty"`
 	// ExpiresAt is when the limit of the sandbox itself ends it, by its last read; zero = not known.
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 }
 
 // Unconfirmed reports whether a request may have been refused or lost; false without one.
-func (r *EndRequest) Unconfirmed() bool { return r != nil && !r.Acknowledged }
+func (r *EndRequest) Unconfirmed() bool { return r.Sent() && !r.Acknowledged }
+
+// Sent reports whether there was a request; false for nil.
+func (r *EndRequest) Sent() bool { return r != nil && !r.NotSent }
 
 // ExitWord is a provider's own word in place of an exit code: an error code, an HTTP status,
 // the state of a session, or a number that is no program's exit code. It is valid for one

@@ -27,6 +27,7 @@ type Sandbox struct {
 	ActivityBasis  ActivityBasis // what moves LastActivityAt
 	ExpiresAt      time.Time
 	EndingAt       time.Time // when its end began, by its provider; zero where it is not reported
+	EndsBy         time.Time // while it is terminating: when its own grace is over, by its provider; zero where it is not reported
 	EndingSeenAt   time.Time // the first look of sbx since which every complete listing has shown it as terminating; zero = none
 	EndedAt        time.Time
 	Activity       Verdict // whether it shows life now; Unknown without a source
@@ -38,6 +39,7 @@ type Sandbox struct {
 	// machine's clock; zero = it does not.
 	KeptUntil time.Time
 
+	Node      string // the machine that it runs on, by its provider; "" where it is not reported
 	Template  string
 	AgentType string
 	TaskID    string
@@ -46,6 +48,9 @@ type Sandbox struct {
 	// Command is the program and its arguments, nil where the provider's record has none. A
 	// listing may leave it out.
 	Command []string
+
+	// EndNote is what a plan has to say of an end without a delete: "its restart policy is always"; "" = nothing.
+	EndNote string
 
 	Limits Limits
 	Exit   *Exit // of its program: nil while it runs, and where the provider's record has none

@@ -52,8 +52,8 @@ func NewSandbox(row sandbox.Sandbox, j fleet.Judged, samples int, redact Redact)
 	b := Sandbox{
 		ID: row.ID, Name: redact(row.Name), State: row.State, RawState: row.RawState,
 		CreatedAt: row.CreatedAt.UTC(), StartedAt: row.StartedAt.UTC(), FirstSeenAt: row.FirstSeenAt.UTC(), LastActivityAt: row.LastActivityAt.UTC(),
-		ActivityBasis: row.ActivityBasis, ExpiresAt: row.ExpiresAt.UTC(), EndingAt: row.EndingAt.UTC(), EndingSeenAt: row.EndingSeenAt.UTC(), EndedAt: row.EndedAt.UTC(), Activity: row.Activity,
-		ClockSkew: row.ClockSkew, KeptUntil: row.KeptUntil.UTC(), Template: row.Template, AgentType: row.AgentType, TaskID: row.TaskID,
+		ActivityBasis: row.ActivityBasis, ExpiresAt: row.ExpiresAt.UTC(), EndingAt: row.EndingAt.UTC(), EndsBy: row.EndsBy.UTC(), EndingSeenAt: row.EndingSeenAt.UTC(), EndedAt: row.EndedAt.UTC(), Activity: row.Activity,
+		ClockSkew: row.ClockSkew, KeptUntil: row.KeptUntil.UTC(), Node: row.Node, EndNote: row.EndNote, Template: row.Template, AgentType: row.AgentType, TaskID: row.TaskID,
 		MemoryBytes: row.Limits.MemoryBytes, CPU: row.Limits.CPU, PIDs: row.Limits.PIDs, Enforcement: row.Limits.Enforcement,
 		JudgedAt: j.At.UTC(),
 	}
@@ -114,8 +114,8 @@ func (b *Sandbox) Row(p *Profile) sandbox.Sandbox {
 	s := sandbox.Sandbox{
 		Provider: p.Name, ProviderType: p.Type, ID: b.ID, Name: b.Name, State: b.State, RawState: b.RawState,
 		CreatedAt: b.CreatedAt, StartedAt: b.StartedAt, FirstSeenAt: b.FirstSeenAt, LastActivityAt: b.LastActivityAt,
-		ActivityBasis: b.ActivityBasis, ExpiresAt: b.ExpiresAt, EndingAt: b.EndingAt, EndingSeenAt: b.EndingSeenAt, EndedAt: b.EndedAt, Activity: b.Activity,
-		ClockSkew: b.ClockSkew, KeptUntil: b.KeptUntil, Template: b.Template, AgentType: b.AgentType, TaskID: b.TaskID,
+		ActivityBasis: b.ActivityBasis, ExpiresAt: b.ExpiresAt, EndingAt: b.EndingAt, EndsBy: b.EndsBy, EndingSeenAt: b.EndingSeenAt, EndedAt: b.EndedAt, Activity: b.Activity,
+		ClockSkew: b.ClockSkew, KeptUntil: b.KeptUntil, Node: b.Node, EndNote: b.EndNote, Template: b.Template, AgentType: b.AgentType, TaskID: b.TaskID,
 		Limits: sandbox.Limits{MemoryBytes: b.MemoryBytes, CPU: b.CPU, PIDs: b.PIDs, Enforcement: b.Enforcement},
 	}
 	if e := b.Exit; e != nil {

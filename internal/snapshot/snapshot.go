@@ -118,11 +118,14 @@ type Sandbox struct {
 	ActivityBasis  sandbox.ActivityBasis `json:"activity_basis,omitempty"`
 	ExpiresAt      time.Time             `json:"expires_at,omitzero"`
 	EndingAt       time.Time             `json:"ending_at,omitzero"`
+	EndsBy         time.Time             `json:"ends_by,omitzero"`
 	EndingSeenAt   time.Time             `json:"ending_seen_at,omitzero"`
 	EndedAt        time.Time             `json:"ended_at,omitzero"`
 	Activity       sandbox.Verdict       `json:"activity,omitempty"`
 	ClockSkew      time.Duration         `json:"clock_skew_ns,omitempty"`
 	KeptUntil      time.Time             `json:"kept_until,omitzero"`
+	Node           string                `json:"node,omitempty"`
+	EndNote        string                `json:"end_note,omitempty"`
 	Template       string                `json:"template,omitempty"`
 	AgentType      string                `json:"agent_type,omitempty"`
 	TaskID         string                `json:"task_id,omitempty"`

@@ -219,7 +219,7 @@ func (r *Runner) recordEndRequests(ctx context.Context, id string, a Attempt, o 
 	}
 	o.Record.Earlier = func(sandbox.Ref) *sandbox.EndRequest { return a.EndRequest }
 	o.Record.BeforeRequest = func(_ context.Context, s sandbox.Sandbox) error {
-		record(sandbox.EndRequest{At: time.Now().UTC(), Detail: "no answer is recorded", Delete: o.Delete, CreatedAt: s.CreatedAt, StartedAt: s.StartedAt, State: s.State})
+		record(sandbox.EndRequest{At: time.Now().UTC(), Detail: "no answer is recorded", Delete: o.Delete, CreatedAt: s.CreatedAt, StartedAt: s.StartedAt, State: s.State, Node: s.Node})
 		return nil
 	}
 	o.Record.AfterRequest = func(_ sandbox.Ref, request sandbox.EndRequest) { record(request) }

@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
@@ -23,7 +22,9 @@ type WaitRequest struct {
 func Wait(ctx context.Context, env *ops.Env, req WaitRequest, watch ops.Observer) (fleet.Judged, error) {
 	f, found, err := env.FindOne(ctx, req.Word)
 	if req.Goal == fleet.GoalEnded && fault.KindOf(err) == fault.KindNotFound {
-		err = cmp.Or(unprovedEnd(ctx, f, req.Word), err)
+		if asked, is := requestedEnd(ctx, f, req.Word); is {
+			return env.JudgeRecord(asked), f.EndUnproved(ctx, asked.Ref())
+		}
 	}
 	if err != nil {
 		return fleet.Judged{}, err
@@ -37,14 +38,14 @@ func Wait(ctx context.Context, env *ops.Env, req WaitRequest, watch ops.Observer
 	return env.JudgeRecord(got), nil
 }
 
-// unprovedEnd is why it does not prove an end that no provider finds the sandbox of a word; nil = no
-// request to end it is in doubt.
-func unprovedEnd(ctx context.Context, f *fleet.Fleet, word string) error {
-	asked, err := f.Find(ctx, []string{word}, fleet.FindOptions{Destructive: true}) // finds what has an unacknowledged request
+// requestedEnd is a sandbox that no provider finds and that an earlier request was to end.
+func requestedEnd(ctx context.Context, f *fleet.Fleet, word string) (sandbox.Sandbox, bool) {
+	asked, err := f.Find(ctx, []string{word}, fleet.FindOptions{Destructive: true})
 	if err != nil || len(asked) != 1 {
-		return nil //nolint:nilerr // the error of the first search stands
+		return sandbox.Sandbox{}, false // the error of the first search stands
 	}
-	return f.EndUnproved(ctx, asked[0].Ref())
+	asked[0].State, asked[0].RawState = sandbox.StateTerminated, "gone"
+	return asked[0], true
 }
 
 // CreateRequest describes the sandbox that is started.

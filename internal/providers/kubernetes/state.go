@@ -41,8 +41,8 @@ func (c *Client) described(o object) sandbox.Sandbox {
 		ExpiresAt: o.expiry(labels), Limits: o.limits(),
 	}
 	s.State, s.RawState = o.state()
-	if at := m.DeletionTimestamp; at != nil && s.State == sandbox.StateTerminating {
-		s.EndingAt = providers.ValidTime(at.UTC())
+	if s.State == sandbox.StateTerminating {
+		s.EndingAt, s.EndsBy = o.endingSince(), o.endsBy()
 	}
 	main, hasMain := o.mainContainer()
 	if hasMain {
@@ -53,6 +53,7 @@ func (c *Client) described(o object) sandbox.Sandbox {
 	}
 	if p, ok := o.pod(); ok {
 		s.StartedAt = providers.ValidTime(p.Status.StartTime.UTC())
+		s.Node = p.Spec.NodeName
 	}
 	s.Exit, s.EndedAt = c.exitOf(o)
 	if !s.State.Ended() {

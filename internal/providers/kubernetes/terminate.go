@@ -3,7 +3,6 @@ package kubernetes
 import (
 	"cmp"
 	"context"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -55,26 +54,34 @@ const noDryRun = "does not support dry run"
 // end requests the end once; with dryRun nothing is stored.
 func (c *Client) end(ctx context.Context, id string, o providers.TerminateOptions, dryRun ...string) error {
 	op := "terminate " + id
+	root, version, err := c.toDelete(ctx, op, id, o)
+	switch {
+	case err != nil:
+		return providers.NothingSent(err)
+	case root.Metadata.DeletionTimestamp == nil:
+		err = providers.EndFailed(c.delete(ctx, op, root, version, o.Grace, dryRun))
+	}
+	if err == nil && len(dryRun) == 0 {
+		c.shortenGrace(ctx, op, root, o.Grace)
+	}
+	return err
+}
+
+// toDelete is what has to be deleted for an end.
+func (c *Client) toDelete(ctx context.Context, op, id string, o providers.TerminateOptions) (root object, version string, err error) {
 	found, err := c.readObject(ctx, "terminate", id)
 	if err != nil {
-		return err
+		return root, "", err
 	}
 	if !o.Delete && !o.Insist {
 		switch raw, err := c.hasEnded(ctx, op, found); {
 		case err != nil:
-			return err
+			return root, "", err
 		case raw != "":
-			return c.Fault(fault.KindGone, op, "it is %s", raw)
+			return root, "", c.Fault(fault.KindGone, op, "it is %s", raw)
 		}
 	}
-	root, version, err := c.rootOf(ctx, op, found)
-	switch {
-	case err != nil:
-		return err
-	case root.Metadata.DeletionTimestamp != nil:
-		return nil // it ends already
-	}
-	return c.delete(ctx, op, root, version, o.Grace, dryRun)
+	return c.rootOf(ctx, op, found)
 }
 
 // maxOwners is how many owners an object has above it: pod, sandbox, claim.
@@ -121,7 +128,7 @@ func (c *Client) delete(ctx context.Context, op string, o object, version string
 		Op: op, Method: http.MethodDelete, Path: c.path(o.kind, version, o.Metadata.Name),
 		JSON: wireDelete{
 			Kind: "DeleteOptions", APIVersion: "v1", PropagationPolicy: "Foreground",
-			GracePeriodSeconds: int64(max(1, math.Ceil(grace.Seconds()))), Preconditions: wirePreconditions{UID: o.Metadata.UID}, DryRun: dryRun,
+			GracePeriodSeconds: wholeSeconds(grace), Preconditions: wirePreconditions{UID: o.Metadata.UID}, DryRun: dryRun,
 		},
 	})
 	if httpx.Status(err) != http.StatusConflict {
@@ -159,9 +166,7 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 		if len(pods) > 0 {
 			return c.unended(ctx, "its pod "+pods[0].Metadata.Name+" is still there", pods), nil
 		}
-		return providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{
-			c.Evidence("read by name", "not found", "API"), c.Evidence("pods", "none is left of it", "API"),
-		}}, nil
+		return c.absence(ctx, q), nil
 	}
 	if o.pods = pods; wanted.kind.name == podKind().name {
 		o.pods = append([]wireObject{o.wireObject}, pods...)
@@ -175,6 +180,22 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 		left = "each has ended"
 	}
 	return providers.Proof{Ended: sandbox.True, Independent: len(pods) > 0, Evidence: []sandbox.Evidence{c.Evidence("state", raw, "API"), c.Evidence("pods", left, "API")}}, nil
+}
+
+// absence is the proof of an object that neither its name nor the list of all pods has. A request without an answer,
+// since the API server went away, is proved by them where the node of the object is ready: a kubelet that is alive ends
+// what the API has no more. An answer that refused it may have dropped the record alone.
+func (c *Client) absence(ctx context.Context, q providers.EndQuery) providers.Proof {
+	p := providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{
+		c.Evidence("read by name", "not found", "API"), c.Evidence("pods", "none is left of it", "API"),
+	}}
+	if r := q.Request; r.Unconfirmed() && !r.Answered && !r.NotFound && r.Node != "" {
+		if ready, err := c.nodeIsReady(ctx, r.Node); err == nil && ready {
+			p.Independent = true
+			p.Evidence = append(p.Evidence, c.Evidence("node", r.Node+" is ready", "API"))
+		}
+	}
+	return p
 }
 
 // podList is the last complete list of the pods of the namespace that a proof of an end has read.
@@ -240,11 +261,18 @@ func (c *Client) lostNode(ctx context.Context, pods []wireObject) string {
 		if p.Spec.NodeName == "" || p.Metadata.DeletionTimestamp == nil || p.Metadata.DeletionTimestamp.After(c.apiNow()) {
 			continue
 		}
-		var node wireObject
-		_, err := c.API.JSON(ctx, httpx.Request{Op: "node " + p.Spec.NodeName, Path: httpx.Path("api", "v1", "nodes", p.Spec.NodeName), Once: true}, &node)
-		if err == nil && !(object{wireObject: node}).has("Ready") {
+		if ready, err := c.nodeIsReady(ctx, p.Spec.NodeName); err == nil && !ready {
 			return "its node " + p.Spec.NodeName + " is not ready"
 		}
 	}
 	return ""
+}
+
+func (c *Client) nodeIsReady(ctx context.Context, name string) (bool, error) {
+	var node wireObject
+	_, err := c.API.JSON(ctx, httpx.Request{Op: "node " + name, Path: httpx.Path("api", "v1", "nodes", name), Once: true}, &node)
+	if err == nil {
+		err = providers.CheckAnswerID(c.Profile, "node "+name, name, node.Metadata.Name)
+	}
+	return object{wireObject: node}.has("Ready"), err
 }

@@ -127,7 +127,7 @@ func TestNoControllerOutweighsPods(t *testing.T) {
 			proof, err := c.VerifyEnd(t.Context(), id, providers.EndQuery{Now: time.Now()})
 			require.NoError(t, err)
 			assert.Equal(t, sandbox.False, proof.Ended)
-			require.NoError(t, c.Terminate(t.Context(), id, providers.TerminateOptions{}), "it is asked, and is not gone")
+			require.NoError(t, c.Terminate(t.Context(), id, providers.TerminateOptions{Grace: 30 * time.Second}), "it is asked, and is not gone")
 			assert.Equal(t, 1, f.Changes())
 			pass(2 * time.Minute)
 			proof, err = c.VerifyEnd(t.Context(), id, providers.EndQuery{Now: time.Now()})

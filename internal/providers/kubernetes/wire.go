@@ -22,6 +22,7 @@ type wireMeta struct {
 	ResourceVersion   string         `json:"resourceVersion"`
 	CreationTimestamp time.Time      `json:"creationTimestamp"`
 	DeletionTimestamp *time.Time     `json:"deletionTimestamp" odd:"error"`
+	DeletionGrace     *int64         `json:"deletionGracePeriodSeconds"` // of a pod; 0 of all else
 	Labels            wirekit.Labels `json:"labels"`
 	Annotations       wirekit.Labels `json:"annotations"`
 	OwnerReferences   []wireOwner    `json:"ownerReferences"`
@@ -40,6 +41,7 @@ type wireOwner struct {
 // wireSpec is PodSpec, JobSpec and SandboxSpec.
 type wireSpec struct {
 	NodeName              string          `json:"nodeName"`
+	Grace                 *int64          `json:"terminationGracePeriodSeconds"` // of a pod
 	RestartPolicy         string          `json:"restartPolicy"`
 	RuntimeClassName      string          `json:"runtimeClassName"`
 	Containers            []wireContainer `json:"containers"`
@@ -62,6 +64,7 @@ type wireTemplate struct {
 	Spec struct {
 		RuntimeClassName string          `json:"runtimeClassName"`
 		Containers       []wireContainer `json:"containers"`
+		Grace            *int64          `json:"terminationGracePeriodSeconds"`
 	} `json:"spec"`
 }
 

@@ -92,7 +92,9 @@ type thing struct {
 	owner                        *thing
 	version                      int
 	created, started, finished   time.Time
-	deleted                      time.Time // its deletionTimestamp; zero = none
+	deleted                      time.Time     // its deletionTimestamp; zero = none
+	grace                        time.Duration // its deletionGracePeriodSeconds
+	stubborn                     bool          // its main program ignores TERM, in virtual time
 	spec                         map[string]any
 	phase, reason, waiting       string // of a pod
 	code                         int
@@ -185,7 +187,9 @@ type Seed struct {
 	Waiting             string // the reason for which its container waits
 	Conditions          []any  // instead of those of its controller
 	LostNode            bool
-	Finalizers          []string // that nobody removes: the record of a deleted object stays
+	Finalizers          []string      // that nobody removes: the record of a deleted object stays
+	Grace               time.Duration // the own grace of its pod; 0 = 30 s, the default of the API
+	Stubborn            bool          // its main program ignores TERM, in virtual time: it ends when the grace is over
 	// Restarts is how often its main container was started again, the last time after it ended a while Ago with LastCode, or
 	// for memory with OOM. RestartPolicy "" = Never.
 	Restarts, LastCode int
@@ -226,7 +230,10 @@ func (f *Fake) Add(s Seed) string {
 		}
 		pod.annotations["kubectl.kubernetes.io/default-container"] = "main"
 	}
-	pod.spec = map[string]any{"containers": containers}
+	pod.spec, pod.stubborn = map[string]any{"containers": containers}, s.Stubborn
+	if s.Grace > 0 {
+		pod.spec[graceField] = s.Grace.Seconds()
+	}
 	pod.created, pod.started = o.created, o.created
 	pod.phase, pod.reason, pod.code, pod.oom, pod.waiting, pod.done = "Running", s.Reason, s.Code, s.OOM, s.Waiting, s.MainEnded
 	if s.Phase != "" {

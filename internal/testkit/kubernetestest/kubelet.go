@@ -80,26 +80,61 @@ func (f *Fake) awaitEnd(p *thing, machine *wiretest.Machine) {
 	f.touch(p)
 }
 
-// end ends what a deleted object has, in the background, and removes the records: first of the pods, then of the
-// object. The lock is held.
-func (f *Fake) end(o *thing, grace time.Duration) {
-	o.deleted = f.o.Now().Add(grace)
+// graceField is the field of a pod that has its own grace.
+const graceField = "terminationGracePeriodSeconds"
+
+// ownGrace is the grace of a pod where a delete names none, as those of the garbage collector.
+func (o *thing) ownGrace() time.Duration {
+	switch seconds := o.spec[graceField].(type) {
+	case float64:
+		return time.Duration(seconds * float64(time.Second))
+	case int64:
+		return time.Duration(seconds) * time.Second
+	}
+	return 30 * time.Second
+}
+
+// markDeleted begins the deletion of an object. Only pods have a grace; one that is being deleted already takes a
+// shorter one alone, counted from the first request (k8s.io/apiserver, rest.BeforeDelete). The lock is held.
+func (f *Fake) markDeleted(o *thing, grace time.Duration) {
+	if o.plural != "pods" {
+		grace = 0
+	}
+	switch {
+	case o.deleted.IsZero():
+		o.deleted, o.grace = f.o.Now().Add(grace), grace
+	case grace < o.grace:
+		o.deleted, o.grace = o.deleted.Add(grace-o.grace), grace
+	}
 	f.touch(o)
+}
+
+// end ends what a deleted object has, in the background, and removes the records: first of the pods, then of the
+// object. Its grace is that of a pod alone: the garbage collector leaves the pods below a controller their own. The
+// lock is held.
+func (f *Fake) end(o *thing, grace time.Duration) {
+	again := !o.deleted.IsZero()
+	f.markDeleted(o, grace)
+	if again { // what ends it is under way
+		return
+	}
 	pods := f.podsOf(o)
 	for _, p := range pods {
-		p.deleted = f.o.Now().Add(grace)
+		if p != o {
+			f.markDeleted(p, p.ownGrace())
+		}
 		f.note(p, "Killing", "Stopping container main")
 	}
 	for _, below := range f.things { // the sandbox of a claim
-		if below.owner == o && below.deleted.IsZero() {
-			below.deleted = f.o.Now().Add(grace)
+		if below.owner == o && below.plural != "pods" {
+			f.markDeleted(below, 0)
 		}
 	}
 	if f.o.LostNode || f.o.Ended {
 		return
 	}
 	wait := f.o.EndFor
-	if f.o.Virtual && wait == 0 {
+	if f.o.Virtual && wait == 0 && !slices.ContainsFunc(pods, func(p *thing) bool { return p.stubborn }) {
 		for _, p := range pods {
 			f.stop(p)
 		}
@@ -109,7 +144,7 @@ func (f *Fake) end(o *thing, grace time.Duration) {
 	go func() {
 		_ = poll.Sleep(context.Background(), wait) //nolint:forbidigo // a cluster ends it whether a client waits or not
 		for _, p := range pods {
-			f.endProgram(p, grace)
+			f.endProgram(p)
 		}
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -136,18 +171,31 @@ func (f *Fake) Conclude(id string) {
 	}
 }
 
+// graceStep is how often the kubelet looks whether a grace is over, which a later delete may shorten.
+const graceStep = 20 * time.Millisecond
+
 // endProgram sends TERM, and KILL after the grace.
-func (f *Fake) endProgram(p *thing, grace time.Duration) {
+func (f *Fake) endProgram(p *thing) {
 	f.mu.Lock()
-	main, machine := p.main, p.machine
-	f.mu.Unlock()
+	main, machine, done := p.main, p.machine, make(<-chan struct{})
 	if main != nil {
 		_ = main.Signal(syscall.SIGTERM)
+		done = main.Done()
+	}
+	for (main != nil || p.stubborn) && f.o.Now().Before(p.deleted) {
+		f.mu.Unlock()
 		select {
-		case <-main.Done():
-		case <-time.After(grace):
-			_ = main.Signal(syscall.SIGKILL)
+		case <-done:
+			main, p.stubborn = nil, false
+		case <-time.After(graceStep):
+		case <-f.Ended():
+			main, p.stubborn = nil, false
 		}
+		f.mu.Lock()
+	}
+	f.mu.Unlock()
+	if main != nil {
+		_ = main.Signal(syscall.SIGKILL)
 	}
 	if machine != nil {
 		machine.Stop()

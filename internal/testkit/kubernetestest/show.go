@@ -26,7 +26,7 @@ func (f *Fake) show(o *thing) map[string]any {
 	}
 	if !o.deleted.IsZero() && !f.o.Ended {
 		meta["deletionTimestamp"] = stamp(o.deleted)
-		meta["deletionGracePeriodSeconds"] = 1
+		meta["deletionGracePeriodSeconds"] = o.grace.Seconds()
 		if o.plural != "pods" {
 			meta["finalizers"] = append([]string{"foregroundDeletion"}, o.finalizers...)
 		}
@@ -41,7 +41,7 @@ func (f *Fake) show(o *thing) map[string]any {
 	switch o.plural {
 	case "pods":
 		status = f.podStatus(o)
-		spec["restartPolicy"] = cmp.Or(o.again.RestartPolicy, "Never")
+		spec["restartPolicy"], spec[graceField] = cmp.Or(o.again.RestartPolicy, "Never"), o.ownGrace().Seconds()
 		if !f.o.NoRoom {
 			spec["nodeName"] = Node
 		}
