@@ -62,6 +62,11 @@ func kindNamed(name string) (kind, bool) {
 	return all[i], true
 }
 
+// isCronJob says that the owner makes jobs by the clock, and none again that was deleted.
+func (o wireOwner) isCronJob() bool {
+	return o.Kind == "CronJob" && strings.HasPrefix(o.APIVersion, "batch/")
+}
+
 // kindOfOwner finds the kind of an owner, with the version in which it is written there.
 func kindOfOwner(o wireOwner) (k kind, version string, known bool) {
 	group, version, found := strings.Cut(o.APIVersion, "/")

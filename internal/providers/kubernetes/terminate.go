@@ -92,7 +92,7 @@ const maxOwners = 3
 func (c *Client) rootOf(ctx context.Context, op string, o object) (root object, version string, err error) {
 	for range maxOwners {
 		owner, is := o.Metadata.controller()
-		if !is {
+		if !is || owner.isCronJob() {
 			return o, version, nil
 		}
 		k, at, known := kindOfOwner(owner)

@@ -169,7 +169,7 @@ func (f *Fake) Change(edit func(*Options)) {
 // Seed is an object that exists from the start, with its pod where it has one. Without a command nothing runs in it,
 // whatever its phase says.
 type Seed struct {
-	Kind                string // "pod", "job", "sandbox", "claim", "pool"; "" = pod
+	Kind                string // "pod", "job", "sandbox", "claim", "pool", or an owner: "cronjob", "replicaset", "workflow"; "" = pod
 	Name, Phase         string // "" = Running
 	Reason              string // of the pod's status
 	Labels, Annotations map[string]string
@@ -202,7 +202,7 @@ type Seed struct {
 func (f *Fake) Add(s Seed) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	plural := map[string]string{"": "pods", "pod": "pods", "job": "jobs", "sandbox": "sandboxes", "claim": "sandboxclaims", "pool": "sandboxwarmpools"}[s.Kind]
+	plural := map[string]string{"": "pods", "pod": "pods", "job": "jobs", "sandbox": "sandboxes", "claim": "sandboxclaims", "pool": "sandboxwarmpools", "cronjob": "cronjobs", "replicaset": "replicasets", "workflow": "workflows"}[s.Kind]
 	o := f.newThing(plural, s.Name)
 	o.labels, o.annotations, o.suspended, o.conditions = maps.Clone(s.Labels), maps.Clone(s.Annotations), s.Suspended, s.Conditions
 	o.finalizers = s.Finalizers
@@ -219,7 +219,8 @@ func (f *Fake) Add(s Seed) string {
 		}
 		pod = f.newPodOf(o)
 		f.things = append(f.things, pod)
-	case "sandboxclaims", "sandboxwarmpools":
+	case "pods":
+	default: // it has none of its own
 		return o.id()
 	}
 	containers := []any{map[string]any{"name": "main", "image": Image, "command": anySlice(s.Command)}}
@@ -275,6 +276,7 @@ func (f *Fake) newThing(plural, name string) *thing {
 	}
 	kinds := map[string][2]string{
 		"pods": {"Pod", "v1"}, "jobs": {"Job", "batch/v1"}, "sandboxes": {"Sandbox", "agents.x-k8s.io/" + f.sandboxVersion()},
+		"cronjobs": {"CronJob", "batch/v1"}, "replicasets": {"ReplicaSet", "apps/v1"}, "workflows": {"Workflow", "argoproj.io/v1alpha1"}, // what owns others' objects
 		"sandboxclaims": {"SandboxClaim", "extensions.agents.x-k8s.io/" + f.sandboxVersion()}, "sandboxwarmpools": {"SandboxWarmPool", "extensions.agents.x-k8s.io/" + f.sandboxVersion()},
 	}
 	return &thing{
