@@ -219,7 +219,7 @@ func (e *termination) sendRequest(ctx context.Context) (sandbox.Ending, bool) {
 		return e.notAttempted(ctx), true
 	case showsAbsence(err):
 		return e.outcomeIfMissing(ctx, "terminate", err)
-	case kind == fault.KindRefused:
+	case kind == fault.KindRefused && !providers.Answered(err): // by its provider here, which has not asked for it
 		out := e.newOutcome(sandbox.OutcomeSkipped, err.Error())
 		out.Err = err // for its hint
 		return out, true

@@ -104,5 +104,5 @@ func (c *Client) patch(ctx context.Context, op string, o object, p wirePatch) er
 	_, err = c.API.Do(ctx, httpx.Request{
 		Op: op, Method: http.MethodPatch, Path: c.path(o.kind, version, o.Metadata.Name), Body: body, Header: http.Header{"Content-Type": {"application/merge-patch+json"}},
 	})
-	return err
+	return c.admission(err)
 }

@@ -17,11 +17,23 @@ func missingRight() *regexp.Regexp { return regexp.MustCompile(`forbidden: User 
 // admission is the error of a request that a rule of the cluster refuses, such as a quota or a webhook: the API answers
 // it with 403 as it does for a missing right. Other errors stay as they are.
 func (c *Client) admission(err error) error {
-	s := httpx.StatusOf(err)
-	if s == nil || s.Status != http.StatusForbidden || s.Message == "" || missingRight().MatchString(s.Message) {
-		return err
+	if s := httpx.StatusOf(err); s != nil && byRule(s.Status, s.Message) {
+		return fault.New(fault.KindRefused, "%w", err).WithHint("%s", c.refusalHint(s.Message))
 	}
-	return fault.New(fault.KindRefused, "%w", err).WithHint("%s", c.refusalHint(s.Message))
+	return err
+}
+
+// deniedByRule finds the words of a webhook and of a policy, which choose the status themselves: 422 is the default of
+// the second.
+func deniedByRule() *regexp.Regexp {
+	return regexp.MustCompile(`(admission webhook|ValidatingAdmissionPolicy) .* denied (the )?request`)
+}
+
+// byRule says that an error answer is that of a rule. The check of an upgrade names no right (kube-apiserver 1.36).
+func byRule(status int, message string) bool {
+	denies := status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
+	return denies && deniedByRule().MatchString(message) ||
+		status == http.StatusForbidden && message != "" && !missingRight().MatchString(message) && !strings.HasSuffix(message, "is forbidden: ")
 }
 
 // refusalHint is what to do about a refusal, by the words of the API server's own admission plugins.

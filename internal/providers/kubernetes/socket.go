@@ -207,7 +207,11 @@ func (c *Client) openSocket(ctx context.Context, op, path string, query url.Valu
 		return nil, fault.New(fault.KindUnavailable, "the answer is HTTP %d and no WebSocket", res.StatusCode)
 	}
 	refused := fault.New(httpx.KindOf(res.StatusCode), "%w: HTTP %d %s", errRefused, res.StatusCode, message)
-	if refused.Kind == fault.KindAuth {
+	switch {
+	case byRule(res.StatusCode, message):
+		refused.Kind = fault.KindRefused
+		refused.Hint = c.refusalHint(message)
+	case refused.Kind == fault.KindAuth:
 		if strings.HasSuffix(message, "is forbidden: ") { // the check of an upgrade names no right (kube-apiserver 1.36)
 			refused.Err = fmt.Errorf("%w: HTTP %d %scannot create resource \"pods/exec\" in API group \"\" in the namespace %q", errRefused, res.StatusCode, message, c.at.namespace)
 		}

@@ -27,7 +27,6 @@ func (c *Client) Rehearse(ctx context.Context, id string, o providers.TerminateO
 	err := c.end(ctx, id, o, "All")
 	refusals := []int{http.StatusForbidden, http.StatusConflict, http.StatusUnprocessableEntity}
 	if status := httpx.Status(err); slices.Contains(refusals, status) || status == http.StatusBadRequest && !strings.Contains(err.Error(), noDryRun) {
-		err = c.admission(err)
 		return fault.New(fault.KindRefused, "%w", err).At(c.Profile, "terminate "+id).WithHint("%s", fault.HintOf(err))
 	}
 	return err
@@ -132,7 +131,7 @@ func (c *Client) delete(ctx context.Context, op string, o object, version string
 		},
 	})
 	if httpx.Status(err) != http.StatusConflict {
-		return err
+		return c.admission(err)
 	}
 	now, failed := c.getObject(ctx, op, o.kind, version, o.Metadata.Name)
 	if statusOfMissing(failed) || failed == nil && now.Metadata.UID != o.Metadata.UID {
