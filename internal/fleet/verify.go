@@ -92,7 +92,7 @@ func (e *termination) outcomeOfRead(ctx context.Context, last sandbox.Sandbox, e
 	late := !time.Now().Before(deadline)
 	switch {
 	case p.ended:
-		return e.verifiedOutcome(last, err, p.evidence...), true
+		return e.verifiedOutcome(last, err, p), true
 	case over && ctx.Err() != nil:
 		return e.interruptedOutcome(ctx), true
 	case over && (p.final || late):
@@ -124,7 +124,8 @@ func (e *termination) endShown(now sandbox.Sandbox, err error) bool {
 // proofResult is the result of one attempt to prove an end.
 type proofResult struct {
 	ended    bool
-	final    bool // another attempt has the same result
+	final    bool   // another attempt has the same result
+	remark   string // what has to be known of the end
 	evidence []sandbox.Evidence
 }
 
@@ -159,17 +160,17 @@ func (e *termination) proveEnd(ctx context.Context, missing bool) proofResult {
 		}
 		fallthrough
 	default:
-		return proofResult{ended: true, evidence: proof.Evidence}
+		return proofResult{ended: true, remark: proof.Reason, evidence: proof.Evidence}
 	}
 	return proofResult{}
 }
 
-func (e *termination) verifiedOutcome(now sandbox.Sandbox, err error, proof ...sandbox.Evidence) sandbox.Ending {
+func (e *termination) verifiedOutcome(now sandbox.Sandbox, err error, p proofResult) sandbox.Ending {
 	seen := e.providerEvidence("state", string(now.State))
 	if err != nil {
 		seen = e.providerEvidence("get", string(fault.KindOf(err)))
 	}
-	return e.newOutcome(sandbox.OutcomeVerified, "", append(append(e.existence, seen), proof...)...)
+	return e.newOutcome(sandbox.OutcomeVerified, p.remark, append(append(e.existence, seen), p.evidence...)...)
 }
 
 // unseenOutcome is the outcome of a request that was accepted without an observed end.
@@ -191,7 +192,7 @@ func (e *termination) unseenOutcome(ctx context.Context, began time.Time, last s
 	case last.State.Ended():
 		return e.newOutcome(sandbox.OutcomeAccepted, "it has ended, but the provider still keeps its data after "+waited, e.providerEvidence("state", string(last.State)))
 	}
-	return e.newOutcome(sandbox.OutcomeAccepted, fmt.Sprintf("accepted but still %s after %s", last.State, waited), e.providerEvidence("state", string(last.State)))
+	return e.newOutcome(sandbox.OutcomeAccepted, fmt.Sprintf("accepted but still %s after %s%s", last.State, waited, e.keptBy(ctx)), e.providerEvidence("state", string(last.State)))
 }
 
 // keptBy is what keeps a sandbox that is terminating, as the end of a reason; "" where the provider cannot tell.
@@ -203,7 +204,7 @@ func (e *termination) keptBy(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // Wait is over
 	defer cancel()
 	proof, err := callWithoutBreaker(ctx, e.endRun.m, "verify "+e.target.ID, func(ctx context.Context) (providers.Proof, error) {
-		return v.VerifyEnd(ctx, e.target.ID, providers.EndQuery{Delete: e.o.Delete, Since: e.f.o.Now(), Now: e.f.o.Now()})
+		return v.VerifyEnd(ctx, e.target.ID, providers.EndQuery{Delete: e.o.Delete, Since: e.f.o.Now(), Now: e.f.o.Now(), Request: e.request})
 	})
 	if err != nil || proof.KeptBy == "" {
 		return ""

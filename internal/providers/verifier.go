@@ -34,7 +34,7 @@ type EndQuery struct {
 // Proof is the result of one verification of an end.
 type Proof struct {
 	Ended  sandbox.Verdict
-	Reason string // why Ended is not True: "the host still answers"
+	Reason string // why Ended is not True: "the host still answers"; else what has to be known of the end, "" = nothing
 	KeptBy string // what keeps it from its end: "its node n-1 is not ready"; "" = nothing is known
 	// Independent says that the proof does not depend on the API's records, which may be dropped
 	// while the machine runs: it rests on the machine's own answer, on its node's list, or on the

@@ -354,12 +354,21 @@ func (t *termination) plannedEnds() (selected, kept []ops.PlannedEnd) {
 		case t.refused[s.Ref()] != "":
 			why = t.refused[s.Ref()]
 		default:
-			selected = append(selected, ops.PlannedEnd{Ref: s.Ref(), Reason: t.reason() + "; " + string(s.State), Sandbox: s})
+			selected = append(selected, ops.PlannedEnd{Ref: s.Ref(), Reason: t.planReason(s), Sandbox: s})
 			continue
 		}
 		kept = append(kept, ops.PlannedEnd{Ref: s.Ref(), Reason: why, Sandbox: s})
 	}
 	return selected, kept
+}
+
+// planReason is why a sandbox is in the plan, and what its end leaves open.
+func (t *termination) planReason(s sandbox.Sandbox) string {
+	reason := t.reason() + "; " + string(s.State)
+	if s.EndNote != "" && !t.req.Delete {
+		reason += "; " + s.EndNote
+	}
+	return reason
 }
 
 // planVerdict is about what could not be found: a plan that a guard would refuse is a

@@ -98,7 +98,8 @@ func (c *Client) knownEngine(ctx context.Context, op string) (engine, error) {
 	case number < oldestAPI:
 		return engine{}, c.Fault(fault.KindUnsupported, op, "the engine speaks version %s of the API; sbx needs 1.%d", offered, oldestAPI).WithHint("update the engine to 19.03 or newer")
 	}
-	known = engine{api: "1." + strconv.Itoa(min(number, newestAPI)), podman: strings.HasPrefix(res.Header.Get("Server"), "Libpod") || res.Header.Get("Libpod-Api-Version") != "", libpod: res.Header.Get("Libpod-Api-Version")}
+	libpod := res.Header.Get("Libpod-Api-Version")
+	known = engine{api: "1." + strconv.Itoa(min(number, newestAPI)), libpod: libpod, podman: strings.HasPrefix(res.Header.Get("Server"), "Libpod") || libpod != ""}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.engine = known
@@ -128,6 +129,17 @@ func (c *Client) forgetEngine() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.engine = engine{}
+}
+
+// changesPolicies says that the engine changes the restart policy of a container, which Podman does since 5.1.
+func (c *Client) changesPolicies() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	major, minor, _ := strings.Cut(c.engine.libpod, ".")
+	minor, _, _ = strings.Cut(minor, ".")
+	at, _ := strconv.Atoi(major) // what is no number is an old one
+	behind, _ := strconv.Atoi(minor)
+	return !c.engine.podman || at > 5 || at == 5 && behind >= 1
 }
 
 // isPodman says that Podman answers, as far as is known.

@@ -178,7 +178,7 @@ func (c *Client) inspected(w wireContainer) sandbox.Sandbox {
 	s.Name = cmp.Or(s.Name, strings.TrimPrefix(w.Name, "/"))
 	s.CreatedAt = providers.ValidTime(w.Created.Truncate(time.Second).UTC())
 	s.StartedAt = providers.ValidTime(w.State.StartedAt.UTC())
-	s.Limits = w.HostConfig.limits()
+	s.Limits, s.EndNote = w.HostConfig.limits(), c.endNote(w.HostConfig.RestartPolicy)
 	if !madeBySbx(w.Config.Labels) && w.Path != "" {
 		s.Command = append([]string{w.Path}, w.Args...)
 	}

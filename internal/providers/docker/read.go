@@ -167,6 +167,9 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 	if w.RestartCount > 0 {
 		h.Evidence = append(h.Evidence, c.Evidence("restarts", strconv.Itoa(w.RestartCount)+" by policy "+w.HostConfig.RestartPolicy.Name, "engine"))
 	}
+	if policy := w.HostConfig.RestartPolicy.Name; policy != "" && policy != "no" {
+		h.Evidence = append(h.Evidence, c.Evidence("restart policy", policy, "engine"))
+	}
 	switch stateOf(w.State.Status) {
 	case sandbox.StateProvisioning, sandbox.StateTerminating:
 		h.Condition = providers.ConditionWait
@@ -338,7 +341,25 @@ func (c *Client) Check(ctx context.Context) []providers.Check {
 	if c.isPodman() {
 		found = append(found, providers.Check{Check: "out of memory", Verdict: sandbox.Unknown, Message: "Podman may not report that memory ran out", Hint: "an exit 137 then has an unknown cause", Info: true})
 	}
-	return append(found, providers.CheckClock(c.API))
+	return append(append(found, providers.CheckClock(c.API)), c.checkLeft(ctx)...)
+}
+
+// checkLeft counts the containers of sbx that have ended and keep their disk, as after their time limit; none = no row.
+func (c *Client) checkLeft(ctx context.Context) []providers.Check {
+	rows, err := c.rows(ctx, "left", filters("label", sandbox.LabelRun))
+	left := 0
+	for _, w := range rows {
+		if stateOf(w.State) == sandbox.StateStopped {
+			left++
+		}
+	}
+	if err != nil || left == 0 {
+		return nil // the checks before it have said what does not answer
+	}
+	return []providers.Check{{
+		Check: "stopped containers", Verdict: sandbox.False, Message: fmt.Sprintf("%d of sbx have ended, by --ttl or a stop, and keep their disks", left),
+		Hint: "`sbx cleanup --provider " + c.Profile + " --state stopped --delete` shows them; with --yes it removes them", Info: true,
+	}}
 }
 
 // statusOfMissing says that the API answered that there is no such object.

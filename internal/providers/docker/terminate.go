@@ -15,14 +15,14 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Terminate stops a container, which keeps its disk and its log; a restart policy does not start it again
-// until the engine itself restarts. With Delete it is removed with its anonymous volumes. What was never
+// Terminate stops a container, which keeps its disk and its log, and keeps its restart policy from starting it again
+// when the engine restarts. With Delete it is removed with its anonymous volumes. What was never
 // started has nothing to keep, and is removed.
 func (c *Client) Terminate(ctx context.Context, id string, o providers.TerminateOptions) error {
 	op := "terminate " + id
 	w, err := c.inspectForEnd(ctx, id, o.Insist)
 	if err != nil {
-		return err
+		return providers.NothingSent(err)
 	}
 	state := stateOf(w.State.Status)
 	runs := slices.Contains([]sandbox.State{sandbox.StateRunning, sandbox.StatePaused}, state)
@@ -32,11 +32,12 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	case !o.Delete && (state == sandbox.StateStopped || state.Ended()):
 		return c.Fault(fault.KindGone, op, "it is %s", w.State.Status)
 	case runs:
-		if err := c.stop(ctx, op, w.ID, o.Grace); err != nil && (!o.Delete || !statusOfMissing(err)) {
-			return err
+		if err := c.stop(ctx, op, w, o.Grace); err != nil && (!o.Delete || !providers.Answered(err)) {
+			return providers.EndFailed(err)
 		}
 	}
 	if !o.Delete && state != sandbox.StateProvisioning {
+		c.keepDown(ctx, op, w)
 		return nil
 	}
 	err = c.send(ctx, httpx.Request{Op: op, Method: http.MethodDelete, Path: httpx.Path("containers", w.ID), Query: url.Values{"force": {"1"}, "v": {"1"}}, Timeout: createTimeout})
@@ -48,6 +49,8 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 		if statusOfMissing(failed) || failed == nil && now.State.Status == "removing" {
 			return nil
 		}
+	case !runs:
+		return providers.EndFailed(err)
 	}
 	return err
 }
@@ -62,12 +65,43 @@ func (c *Client) inspectForEnd(ctx context.Context, id string, insist bool) (wir
 	return w, err
 }
 
-// stop sends TERM, and KILL after the grace; it returns when the container has stopped.
-func (c *Client) stop(ctx context.Context, op, id string, grace time.Duration) error {
-	return c.send(ctx, httpx.Request{
-		Op: op, Method: http.MethodPost, Path: httpx.Path("containers", id, "stop"),
+// stop sends TERM, and KILL after the grace; it returns when the container has stopped. What is paused has to go on
+// first where the engine does not stop it (Podman 4: 500, "container state improper").
+func (c *Client) stop(ctx context.Context, op string, w wireContainer, grace time.Duration) error {
+	stop := httpx.Request{
+		Op: op, Method: http.MethodPost, Path: httpx.Path("containers", w.ID, "stop"),
 		Query: url.Values{"t": {strconv.Itoa(int(math.Ceil(grace.Seconds())))}}, Timeout: grace + createTimeout,
-	})
+	}
+	err := c.send(ctx, stop)
+	if w.State.Status != "paused" || !providers.Answered(err) || statusOfMissing(err) {
+		return err
+	}
+	if failed := c.send(ctx, httpx.Request{Op: op, Method: http.MethodPost, Path: httpx.Path("containers", w.ID, "unpause")}); failed != nil {
+		return err
+	}
+	return c.send(ctx, stop)
+}
+
+// startsAgain is the restart policy by which an engine that restarts also starts what was stopped.
+const startsAgain = "always"
+
+// endNote is what a plan says of a restart policy.
+func (c *Client) endNote(p wireRestart) string {
+	switch {
+	case p.Name != startsAgain:
+		return ""
+	case c.changesPolicies():
+		return "its restart policy " + startsAgain + " becomes unless-stopped"
+	}
+	return "its restart policy is " + startsAgain + ", which this engine cannot change: it runs again when the engine restarts, unless it is deleted"
+}
+
+// keepDown changes the restart policy of a stopped container to the one that differs in this alone: it stays down until
+// somebody starts it. An engine may not be able to (Podman before 5.1): the proof of the end says so.
+func (c *Client) keepDown(ctx context.Context, op string, w wireContainer) {
+	if w.HostConfig.RestartPolicy.Name == startsAgain {
+		_ = c.send(ctx, httpx.Request{Op: op, Method: http.MethodPost, Path: httpx.Path("containers", w.ID, "update"), JSON: wireUpdate{wireRestart{"unless-stopped"}}})
+	}
 }
 
 // VerifyEnd reads the container again. A stop is proved where the list of all agrees. A delete is proved where the engine does not find it, neither by its id
@@ -76,9 +110,12 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 	w, err := c.inspect(ctx, "verify", id)
 	switch {
 	case err == nil && !q.Delete && !w.State.Running && stateOf(w.State.Status) == sandbox.StateStopped:
+		if q.Request.Sent() && !madeBySbx(w.Config.Labels) && q.Now.Sub(q.Since) < restartPause {
+			return providers.Proof{Ended: sandbox.Unknown, Reason: "it has just stopped, and something may start it again"}, nil
+		}
 		return c.verifyStopped(ctx, w)
 	case err == nil:
-		return providers.Proof{Ended: sandbox.False, Reason: "it is " + w.State.Status}, nil
+		return providers.Proof{Ended: sandbox.False, Reason: "it is " + w.State.Status, KeptBy: c.startedAgain(w, q.Request)}, nil
 	case !statusOfMissing(err):
 		return providers.Proof{}, err
 	}
@@ -106,6 +143,18 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 	return proof, nil
 }
 
+// restartPause is how long a container of others has to stay down: what watches over it may start it again at once.
+const restartPause = 500 * time.Millisecond
+
+// startedAgain says that something has started a container again since the request to end it; "" = it has not.
+func (c *Client) startedAgain(w wireContainer, asked *sandbox.EndRequest) string {
+	ahead, _ := c.Skew()
+	if !asked.Sent() || stateOf(w.State.Status) != sandbox.StateRunning || !w.State.FinishedAt.After(asked.At.Add(ahead-clockStep)) || w.State.StartedAt.Before(w.State.FinishedAt) {
+		return ""
+	}
+	return "it was stopped, and something has started it again at " + w.State.StartedAt.UTC().Format(time.RFC3339)
+}
+
 // verifyStopped compares the record of a stopped container with its row in the list.
 func (c *Client) verifyStopped(ctx context.Context, w wireContainer) (providers.Proof, error) {
 	rows, err := c.rows(ctx, "verify "+w.ID, filters("id", w.ID))
@@ -118,7 +167,11 @@ func (c *Client) verifyStopped(ctx context.Context, w wireContainer) (providers.
 			return providers.Proof{Ended: sandbox.False, Reason: "it is " + w.State.Status + ", and the list shows it as " + said}, nil
 		}
 	}
-	return providers.Proof{Ended: sandbox.True, Independent: true, Evidence: []sandbox.Evidence{c.Evidence("state", w.State.Status, "engine"), c.Evidence("list", said, "engine")}}, nil
+	proof := providers.Proof{Ended: sandbox.True, Independent: true, Evidence: []sandbox.Evidence{c.Evidence("state", w.State.Status, "engine"), c.Evidence("list", said, "engine")}}
+	if w.HostConfig.RestartPolicy.Name == startsAgain {
+		proof.Reason = "its restart policy is still " + startsAgain + ": it runs again when the engine restarts, unless it is deleted"
+	}
+	return proof, nil
 }
 
 // clockStep is how exactly the clock of an engine is known.

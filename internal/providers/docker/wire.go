@@ -81,6 +81,11 @@ type wireRestart struct {
 	Name string `json:"Name"` // "", "no", "always", "unless-stopped", "on-failure"
 }
 
+// wireUpdate is ContainerUpdateRequest of the Engine API.
+type wireUpdate struct {
+	RestartPolicy wireRestart `json:"RestartPolicy"`
+}
+
 // wireImage is ImageInspect of the Engine API.
 type wireImage struct {
 	Config struct {

@@ -65,6 +65,7 @@ type box struct {
 	host                       map[string]any
 	tty, remove, oom           bool
 	restart                    string
+	watched                    time.Duration
 	restarts, code             int
 	created, started, finished time.Time
 	machine                    *wiretest.Machine
@@ -144,6 +145,7 @@ type Seed struct {
 	Restart     string // its restart policy
 	Command     []string
 	TTY         bool
+	Watched     time.Duration // something starts it again this long after its end; 0 = nothing does
 	// Restarts is how often its policy has started it again, the last time after it ended a while Ago with LastCode.
 	Restarts, LastCode int
 	Ago                time.Duration
@@ -159,6 +161,7 @@ func (f *Fake) Add(s Seed) string {
 	defer f.mu.Unlock()
 	b := f.newBox()
 	b.name, b.labels, b.remove, b.restart, b.oom, b.code, b.tty = s.Name, s.Labels, s.Remove, s.Restart, s.OOM, s.Code, s.TTY
+	b.watched = s.Watched
 	if b.name == "" {
 		b.name = fmt.Sprintf("quiet_name_%d", f.made)
 	}
@@ -279,6 +282,29 @@ func (f *Fake) awaitEnd(b *box, main *wiretest.Running) {
 	f.change.Broadcast()
 }
 
+// start starts a container again, as somebody else's request does.
+func (f *Fake) start(b *box) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.run(b); err != nil {
+		f.t.Errorf("start: %v", err)
+	}
+}
+
+// RestartEngine starts what the restart policies of stopped containers start when the engine does.
+func (f *Fake) RestartEngine() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, b := range f.boxes {
+		if b.runs() || b.restart != "always" && (b.restart != "unless-stopped" || b.stopping) {
+			continue
+		}
+		if err := f.run(b); err != nil {
+			f.t.Errorf("restart of the engine: %v", err)
+		}
+	}
+}
+
 func (f *Fake) exitedWord() string {
 	if f.o.Podman {
 		return "stopped"
@@ -311,8 +337,11 @@ func (f *Fake) end(b *box, grace time.Duration) {
 		}
 		b.state, b.finished, b.code = f.exitedWord(), f.o.Now(), 137
 		f.note(b, "die", map[string]string{"exitCode": "137"})
-		if b.remove {
+		switch {
+		case b.remove:
 			f.drop(b)
+		case b.watched > 0:
+			time.AfterFunc(b.watched, func() { f.start(b) })
 		}
 		return
 	}

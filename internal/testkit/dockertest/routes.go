@@ -36,6 +36,8 @@ func (f *Fake) allRoutes() []wiretest.Route {
 		route("GET", "/containers/{id}/json", nil, nil, f.onBox(f.serveInspect)),
 		route("POST", "/containers/{id}/start", nil, nil, f.onBox(f.serveStart)),
 		route("POST", "/containers/{id}/stop", []string{"t"}, nil, f.onBox(f.serveStop)),
+		route("POST", "/containers/{id}/unpause", nil, nil, f.onBox(f.serveUnpause)),
+		route("POST", "/containers/{id}/update", nil, []string{"RestartPolicy"}, f.onBox(f.serveUpdate)),
 		route("DELETE", "/containers/{id}", []string{"force", "v"}, nil, f.onBox(f.serveDelete)),
 		route("GET", "/containers/{id}/stats", []string{"stream", "one-shot"}, nil, f.onBox(f.serveStats)),
 		route("GET", "/containers/{id}/logs", []string{"stdout", "stderr", "timestamps", "tail", "since", "until", "follow"}, nil, f.onBox(f.serveLogs)),
@@ -287,6 +289,9 @@ func (f *Fake) serveStop(w http.ResponseWriter, r *http.Request, b *box) {
 	}
 	switch {
 	case f.o.Deaf:
+	case f.o.Podman && b.state == "paused":
+		refuse(w, http.StatusInternalServerError, "can only stop created or running containers. %s is in state paused: container state improper", b.id)
+		return
 	case !b.runs():
 		w.WriteHeader(http.StatusNotModified)
 		return
@@ -295,6 +300,33 @@ func (f *Fake) serveStop(w http.ResponseWriter, r *http.Request, b *box) {
 		f.note(b, "stop", nil)
 	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+func (f *Fake) serveUnpause(w http.ResponseWriter, _ *http.Request, b *box) {
+	if b.state != "paused" {
+		refuse(w, http.StatusInternalServerError, "Container %s is not paused", b.id)
+		return
+	}
+	b.state = "running"
+	f.note(b, "unpause", nil)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// serveUpdate changes the restart policy. Podman has that since 5.1.
+func (f *Fake) serveUpdate(w http.ResponseWriter, r *http.Request, b *box) {
+	var body struct{ RestartPolicy struct{ Name string } }
+	wiretest.Decode(r, &body)
+	switch {
+	case f.o.Podman:
+		http.Error(w, "Not Found", http.StatusNotFound)
+		return
+	case b.remove:
+		refuse(w, http.StatusConflict, "Restart policy cannot be updated because AutoRemove is enabled for the container")
+		return
+	}
+	b.restart = body.RestartPolicy.Name
+	f.note(b, "update", nil)
+	wiretest.JSON(w, http.StatusOK, map[string]any{"Warnings": []string{}})
 }
 
 func (f *Fake) serveDelete(w http.ResponseWriter, r *http.Request, b *box) {
