@@ -9,6 +9,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/policy"
+	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
@@ -194,16 +195,17 @@ func (e *termination) sendRequest(ctx context.Context) (sandbox.Ending, bool) {
 	if e.o.VerifyOnly {
 		return sandbox.Ending{}, false
 	}
-	if e.o.Record.BeforeRequest != nil {
-		if err := e.o.Record.BeforeRequest(ctx, e.target); err != nil && ctx.Err() == nil {
-			return e.failedOutcome(err), true
+	var sent bool
+	var err error
+	for began, pauses := time.Now(), poll.NewBackoff(time.Second, resendPatience); ; {
+		if out, over := e.recordIntent(ctx); over {
+			return out, true
 		}
-		if ctx.Err() != nil {
-			return e.notAttempted(ctx), true
+		sent, err = e.callTerminate(ctx)
+		if !nothingSent(err) || !fault.Retryable(err) || time.Since(began) >= resendPatience || poll.Sleep(ctx, pauses.Next()) != nil {
+			break
 		}
 	}
-	e.journal.Intent(e.target, e.o.Delete)
-	sent, err := e.callTerminate(ctx)
 	if showsAbsence(err) && !e.insist && e.listContradicts(ctx) {
 		e.insist = true
 		if again, second := e.callTerminate(ctx); again {
@@ -215,8 +217,10 @@ func (e *termination) sendRequest(ctx context.Context) (sandbox.Ending, bool) {
 		return sandbox.Ending{}, false
 	case errors.Is(err, policy.ErrOpen):
 		return e.breakerOutcome(err), true
-	case !sent:
+	case !sent, nothingSent(err) && ctx.Err() != nil:
 		return e.notAttempted(ctx), true
+	case nothingSent(err) && fault.Retryable(err):
+		return e.failedOutcome(fault.New(kind, "nothing was sent to end it: %w", err).At(e.target.Provider, "terminate "+e.target.ID).WithHint("try again")), true
 	case showsAbsence(err):
 		return e.outcomeIfMissing(ctx, "terminate", err)
 	case kind == fault.KindRefused && !providers.Answered(err): // by its provider here, which has not asked for it
@@ -227,6 +231,24 @@ func (e *termination) sendRequest(ctx context.Context) (sandbox.Ending, bool) {
 		return e.settleRequest(ctx, err)
 	}
 	return e.failedOutcome(err), true
+}
+
+// resendPatience is how long a request is tried again that has not left this machine: what restarts is back in seconds.
+// Its four tries alone open no breaker.
+const resendPatience = 7 * time.Second
+
+// recordIntent records that the request is about to be sent.
+func (e *termination) recordIntent(ctx context.Context) (sandbox.Ending, bool) {
+	if e.o.Record.BeforeRequest != nil {
+		if err := e.o.Record.BeforeRequest(ctx, e.target); err != nil && ctx.Err() == nil {
+			return e.failedOutcome(err), true
+		}
+		if ctx.Err() != nil {
+			return e.notAttempted(ctx), true
+		}
+	}
+	e.journal.Intent(e.target, e.o.Delete)
+	return sandbox.Ending{}, false
 }
 
 // callTerminate sends the request; sent = it may have had an effect.

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"sync"
 	"time"
@@ -82,6 +83,11 @@ func (k *requestCache) update(ctx context.Context, e sandbox.Ending) error {
 	return k.store.Forget(ctx, e.Ref)
 }
 
+// nothingSent reports whether a failed end has sent nothing. That it found no sandbox is an answer.
+func nothingSent(err error) bool {
+	return errors.Is(err, providers.ErrNothingSent) && !showsAbsence(err)
+}
+
 // effectUnknown reports whether a failed request may have had an effect.
 func effectUnknown(err error) bool {
 	kind := fault.KindOf(err)
@@ -101,9 +107,12 @@ func (e *termination) noteSending() {
 // the last request known from earlier.
 func (e *termination) noteAnswer(before *sandbox.EndRequest, err error) {
 	switch {
-	case e.request == before: // no request was sent
+	case e.request == before: // no call was made
+		e.withdraw(before, err)
 	case err == nil:
 		e.sent, e.request.Acknowledged, e.request.Detail = true, true, ""
+	case nothingSent(err):
+		e.withdraw(before, err)
 	case effectUnknown(err):
 		e.sent, e.request.Answered, e.request.Detail = true, providers.Answered(err), err.Error()
 	case showsAbsence(err) && before == nil:
@@ -111,6 +120,19 @@ func (e *termination) noteAnswer(before *sandbox.EndRequest, err error) {
 	default:
 		e.request = before
 	}
+}
+
+// withdraw takes back what is on record of a request that was not sent.
+func (e *termination) withdraw(before *sandbox.EndRequest, err error) {
+	recorded := sandbox.EndRequest{At: e.f.o.Now().UTC(), Detail: err.Error(), NotSent: true}
+	if before != nil {
+		recorded = *before
+	}
+	e.journal.Answer(e.target.Ref(), recorded)
+	if e.o.Record.AfterRequest != nil {
+		e.o.Record.AfterRequest(e.target.Ref(), recorded)
+	}
+	e.request = before
 }
 
 // noteEndShown marks the request as acknowledged when a record shows the requested end, in

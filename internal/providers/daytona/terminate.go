@@ -24,7 +24,7 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 		w.ID, w.State, err = id, "started", nil
 	}
 	if err != nil {
-		return err
+		return providers.NothingSent(err)
 	}
 	state := stateOf(w)
 	r := httpx.Request{Op: op, Method: http.MethodPost, Path: httpx.Path("sandbox", w.ID, "stop")}
@@ -43,7 +43,7 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	if status := httpx.Status(err); status == http.StatusConflict || status == http.StatusBadRequest {
 		return c.resolveConflict(ctx, w, err)
 	}
-	return err
+	return providers.EndFailed(err)
 }
 
 // resolveConflict is the result of a request that was refused during a change of state: an

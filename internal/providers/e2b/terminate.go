@@ -20,7 +20,7 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 		if s == nil {
 			now, err := c.Get(ctx, id)
 			if err != nil {
-				return err
+				return providers.NothingSent(err)
 			}
 			s = &now
 		}
@@ -35,7 +35,7 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 		return c.Fault(fault.KindUnavailable, op, "HTTP %d instead of 204: unknown whether the request was carried out", res.Status).
 			WithHint("a proxy may have answered instead of the API")
 	}
-	return err
+	return providers.EndFailed(err)
 }
 
 // maxLifetime is the longest time that a VM may run since the start of its current run (E2B,

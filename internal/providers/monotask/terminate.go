@@ -27,14 +27,14 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	if s == nil {
 		now, err := c.Get(ctx, id)
 		if err != nil && (!o.Insist || !wirekit.Missing(err)) {
-			return err
+			return providers.NothingSent(err)
 		}
 		s = &now
 	}
 	if s.State.Ended() && !o.Delete && !o.Insist {
 		return c.Fault(fault.KindGone, r.Op, "it has ended: %s", s.RawState)
 	}
-	return c.sendDelete(ctx, r)
+	return providers.EndFailed(c.sendDelete(ctx, r))
 }
 
 // sendDelete sends a DELETE. The answer is not published; an empty one and an object without

@@ -23,7 +23,7 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	case o.Insist && (wirekit.Missing(err) || err == nil && sessionEnded(v.session.Status)):
 		v.session = &wireSession{ID: id}
 	case err != nil:
-		return err
+		return providers.NothingSent(err)
 	case sessionEnded(v.session.Status):
 		return fault.New(fault.KindGone, "its session is %s", v.session.Status).At(c.Profile, "terminate "+id)
 	}
@@ -39,7 +39,7 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	case fault.KindOf(err) == fault.KindGone:
 		return c.confirmGone(ctx, "terminate", id, v.session.ID, err)
 	}
-	return err
+	return providers.EndFailed(err)
 }
 
 // confirmGone checks the 410 of a request against the session's own record: where that does
@@ -69,7 +69,7 @@ func (c *Client) deleteSandbox(ctx context.Context, id string, insist bool) erro
 	}
 	switch {
 	case err != nil:
-		return err
+		return providers.NothingSent(err)
 	case v.box == nil:
 		return c.unnamed(op)
 	case v.wasResumed() && !sessionEnded(v.box.Status):
@@ -86,7 +86,7 @@ func (c *Client) deleteSandbox(ctx context.Context, id string, insist bool) erro
 	case fault.KindOf(err) == fault.KindGone:
 		return c.confirmGone(ctx, "terminate", id, v.session.ID, err)
 	case err != nil:
-		return err
+		return providers.EndFailed(err)
 	}
 	return providers.CheckAnswerID(c.Profile, op, v.box.Name, gone.Sandbox.Name)
 }

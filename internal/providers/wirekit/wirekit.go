@@ -152,7 +152,7 @@ func UndoCreate(ctx context.Context, p providers.Provider, id string, err error,
 	kind := fault.KindOf(err)
 	undone := fault.New(kind, "%w; its sandbox was %s again", err, done)
 	if p.Terminate(end, id, providers.TerminateOptions{Delete: true}) != nil {
-		undone = fault.New(kind, "%w; its sandbox %s still runs", err, id).WithHint("terminate it with `sbx terminate %s/%s%s`", p.Name(), id, flags)
+		undone = fault.New(kind, "%w; its sandbox %s was not %s", err, id, done).WithHint("terminate it with `sbx terminate %s/%s%s`", p.Name(), id, flags)
 	}
 	return fault.Placed(undone, p.Name(), "create")
 }
