@@ -63,8 +63,11 @@ type Options struct {
 	// Definite says that an answer about one sandbox settles every question about it: it is gone, or
 	// nothing inside answers. nil = none does. See Look.
 	Definite func(*StatusError) bool
-	Rate     float64 // requests per second at first; 0 = 150
-	Burst    int     // 0 = 600
+	// Passing says that an error answer passes within seconds, whatever its status, and that its request had no effect:
+	// it is fault.KindUnavailable, and the request is repeated. nil = none does. See Client.WorkedAt.
+	Passing func(*StatusError) bool
+	Rate    float64 // requests per second at first; 0 = 150
+	Burst   int     // 0 = 600
 	// Transport sends the requests, with credentials that change; nil = that of Net.
 	Transport http.RoundTripper
 }
@@ -131,6 +134,7 @@ type Client struct {
 	pace     *pacer
 	skew     *clockSkew
 	lastSize atomic.Int64 // of the last body, in bytes
+	workedAt atomic.Int64 // Unix time of the last answer of 2xx, in nanoseconds; 0 = none
 	told     sync.Map     // odd fields that were traced
 	learned  learned
 }

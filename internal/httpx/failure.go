@@ -84,8 +84,11 @@ func (e *transportError) Error() string { return e.text }
 // Is compares the cause.
 func (e *transportError) Is(target error) bool { return errors.Is(e.err, target) }
 
-// NotSent says that a request never reached the server, so that it can be sent again.
+// NotSent says that a request never reached the server, or was turned away at its door, so that it can be sent again.
 func NotSent(err error) bool {
+	if s := StatusOf(err); s != nil && s.passing {
+		return true
+	}
 	t, ok := errors.AsType[*transportError](err)
 	if !ok {
 		return false

@@ -85,6 +85,9 @@ func mayRepeat(r Request, err error) bool {
 	if r.Once || fault.KindOf(err) != fault.KindUnavailable || isPermanent(err) || Status(err) == http.StatusGone {
 		return false
 	}
+	if s := StatusOf(err); s != nil && s.passing { // it had no effect
+		return true
+	}
 	switch r.httpMethod() {
 	case http.MethodGet, http.MethodHead:
 		return true

@@ -33,6 +33,7 @@ func (c *Client) sendOnce(ctx context.Context, r Request) (*http.Response, trace
 	c.skew.record(c.net.Now(), res.Header)
 	c.pace.recordStatus(res.StatusCode)
 	if res.StatusCode/100 == 2 || r.Upgrade != "" && res.StatusCode == http.StatusSwitchingProtocols {
+		c.workedAt.Store(c.net.Now().UnixNano())
 		return res, tell, nil
 	}
 	defer func() { _ = res.Body.Close() }()
@@ -44,6 +45,14 @@ func (c *Client) sendOnce(ctx context.Context, r Request) (*http.Response, trace
 	}
 	tell(res.StatusCode, int64(len(text)), nil)
 	return nil, nil, c.statusFault(r, res, text)
+}
+
+// WorkedAt is when the last request was answered with 2xx; zero = none was.
+func (c *Client) WorkedAt() time.Time {
+	if at := c.workedAt.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
 }
 
 // hasDotSegment says that a path has an empty part, "." or "..": a server or a proxy would

@@ -20,6 +20,8 @@ type StatusError struct {
 	Path       string // of the request; it is never shown
 	Body       []byte // the first 4 KiB, redacted
 	Header     http.Header
+
+	passing bool // Options.Passing
 }
 
 // Error is the status with the provider's message.
@@ -110,12 +112,15 @@ func (c *Client) statusFault(r Request, res *http.Response, body []byte) error {
 	}
 	s.Code, s.Message = c.Clean(s.Code), c.Clean(s.Message)
 	s.RetryAfter = RetryAfter(c.net.Now(), res)
-	kind := KindOf(s.Status)
-	if kind == fault.KindGone && !c.o.Gone {
+	kind, hint := KindOf(s.Status), c.statusHint(r, s)
+	switch {
+	case kind == fault.KindGone && !c.o.Gone:
 		kind = fault.KindUnavailable
+	case c.o.Passing != nil && c.o.Passing(s):
+		s.passing, kind, hint = true, fault.KindUnavailable, "try again: it passes"
 	}
 	e := fault.New(kind, "%w", s).At(c.o.Profile, r.Op)
-	e.RetryAfter, e.Hint = s.RetryAfter, c.statusHint(r, s)
+	e.RetryAfter, e.Hint = s.RetryAfter, hint
 	return e
 }
 

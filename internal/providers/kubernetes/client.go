@@ -124,7 +124,7 @@ func open(p providers.Profile, d providers.Deps, account string) (providers.Prov
 	if err != nil {
 		return nil, fault.Placed(err, p.Name, "")
 	}
-	c.Base, err = wirekit.NewBase(p, d, TypeName, httpx.Options{Base: c.at.base, Transport: c.at.transport, Explain: explain})
+	c.Base, err = wirekit.NewBase(p, d, TypeName, httpx.Options{Base: c.at.base, Transport: c.at.transport, Explain: explain, Passing: func(s *httpx.StatusError) bool { return c.isPassing(s.Status, s.Message) }})
 	if err != nil {
 		return nil, err
 	}

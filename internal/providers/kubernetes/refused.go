@@ -36,6 +36,21 @@ func byRule(status int, message string) bool {
 		status == http.StatusForbidden && message != "" && !missingRight().MatchString(message) && !strings.HasSuffix(message, "is forbidden: ")
 }
 
+const (
+	// roleNotFound is part of a 403 of an API server that has not read its roles yet: it does so in the first seconds
+	// after its start, and answers meanwhile.
+	roleNotFound = ".rbac.authorization.k8s.io \""
+	// startsWithin is how long after a call that worked such an answer is that of a server which starts.
+	startsWithin = time.Minute
+)
+
+// isPassing says that an API server which has just started refuses what the account may do.
+func (c *Client) isPassing(status int, message string) bool {
+	starts := status == http.StatusForbidden && strings.Contains(message, roleNotFound) && strings.Contains(message, "not found")
+	worked := c.API.WorkedAt()
+	return starts && !worked.IsZero() && c.Now().Sub(worked) < startsWithin
+}
+
 // refusalHint is what to do about a refusal, by the words of the API server's own admission plugins.
 func (c *Client) refusalHint(said string) string {
 	switch {

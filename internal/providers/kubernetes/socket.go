@@ -208,6 +208,8 @@ func (c *Client) openSocket(ctx context.Context, op, path string, query url.Valu
 	}
 	refused := fault.New(httpx.KindOf(res.StatusCode), "%w: HTTP %d %s", errRefused, res.StatusCode, message)
 	switch {
+	case c.isPassing(res.StatusCode, message):
+		refused.Kind = fault.KindUnavailable
 	case byRule(res.StatusCode, message):
 		refused.Kind = fault.KindRefused
 		refused.Hint = c.refusalHint(message)
