@@ -75,6 +75,20 @@ func BenchmarkKey(b *testing.B) {
 	}
 }
 
+// BenchmarkStep is a second in which the page of a step is open that has 10,000 suspects, with its frame.
+func BenchmarkStep(b *testing.B) {
+	for _, key := range []string{"2", "6"} {
+		b.Run(key, func(b *testing.B) {
+			m, _ := large(b)
+			press(m, key)
+			for b.Loop() {
+				m.Update(beatMsg{})
+				_ = m.View()
+			}
+		})
+	}
+}
+
 func large(b *testing.B) (*Model, look.LiveRound) {
 	b.Helper()
 	m := NewModel(b.Context(), newScene(), noon, "sbx", output.Cells{})

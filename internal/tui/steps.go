@@ -90,15 +90,57 @@ func (m *Model) stepRows(step int) (facts []fact) {
 		}
 		return append(facts, fact{}, fact{text: m.limitsText(), tone: output.Muted})
 	case stepStuck, stepLogs, stepUsage:
-		rows := slices.Clone(m.steps.suspects)
-		m.sortRows(rows)
-		for _, r := range rows {
+		for _, r := range m.sortedSuspects() {
+			if len(facts) == mostFacts {
+				return append(facts, fact{text: fmt.Sprintf("the first %d of %d; the list has all", mostFacts, len(m.steps.suspects)), tone: output.Muted})
+			}
 			if one := m.suspectFact(step, r); one.text != "" {
 				facts = append(facts, one)
 			}
 		}
 	}
 	return facts
+}
+
+// mostFacts is how many sandboxes the page of a step names: it is drawn anew with each frame.
+const mostFacts = 200
+
+// sortedSuspects are the suspects in the order of the table, sorted once after each rebuild.
+func (m *Model) sortedSuspects() []*row {
+	if s := &m.steps; !s.sorted {
+		m.sortRows(s.suspects)
+		s.sorted, s.causes = true, nil
+	}
+	return m.steps.suspects
+}
+
+// causeRows are the stuck ones with one cause.
+type causeRows struct {
+	why  string
+	rows []*row
+}
+
+// stuckByCause are the stuck ones, the most frequent cause first, parted once after each rebuild.
+func (m *Model) stuckByCause() []causeRows {
+	s, suspects := &m.steps, m.sortedSuspects()
+	if s.causes != nil {
+		return s.causes
+	}
+	at := map[string]int{}
+	for _, r := range suspects {
+		if r.group != tabStuck {
+			continue
+		}
+		why := r.line(m.now()).Why()
+		if _, known := at[why]; !known {
+			at[why] = len(s.causes)
+			s.causes = append(s.causes, causeRows{why: why})
+		}
+		c := &s.causes[at[why]]
+		c.rows = append(c.rows, r)
+	}
+	slices.SortStableFunc(s.causes, func(a, b causeRows) int { return len(b.rows) - len(a.rows) })
+	return s.causes
 }
 
 // suspectFact is what a step says of a suspect; without a text it is not known.
@@ -136,31 +178,23 @@ func (m *Model) endFacts() []fact {
 		return m.runFacts()
 	}
 	gone, _ := m.provedEnds()
-	stuck := slices.DeleteFunc(slices.Clone(m.steps.suspects), func(r *row) bool { return r.group != tabStuck })
-	facts := []fact{{text: fmt.Sprintf("%d End what is stuck: %d", m.numberOf(stepEnd), len(stuck)), bold: true}}
+	stuck := m.steps.all[tabStuck]
+	facts := []fact{{text: fmt.Sprintf("%d End what is stuck: %d", m.numberOf(stepEnd), stuck), bold: true}}
 	if gone > 0 {
 		facts = append(facts, m.doneFact())
 	}
-	var causes []string
-	of := map[string][]*row{}
-	m.sortRows(stuck)
-	for _, r := range stuck {
-		why := r.line(m.now()).Why()
-		if of[why] == nil {
-			causes = append(causes, why)
-		}
-		of[why] = append(of[why], r)
-	}
-	slices.SortStableFunc(causes, func(a, b string) int { return len(of[b]) - len(of[a]) })
-	for _, why := range causes {
-		facts = append(facts, fact{}, fact{text: fmt.Sprintf("%d %s", len(of[why]), why), tone: output.Bad, bold: true})
-		for _, r := range of[why] {
+	for _, c := range m.stuckByCause() {
+		facts = append(facts, fact{}, fact{text: fmt.Sprintf("%d %s", len(c.rows), c.why), tone: output.Bad, bold: true})
+		for _, r := range c.rows[:min(len(c.rows), mostFacts)] {
 			facts = append(facts, fact{lead: r.ref(), text: views.TaskAndName(*r.Sandbox)})
+		}
+		if more := len(c.rows) - mostFacts; more > 0 {
+			facts = append(facts, fact{text: fmt.Sprintf("and %d more: the plan names each", more), tone: output.Muted})
 		}
 	}
 	facts = append(facts, fact{})
 	switch n := m.steps.all[tabUnjudged]; {
-	case len(stuck) > 0:
+	case stuck > 0:
 		facts = append(facts, fact{text: fmt.Sprintf("Nothing is recorded or sent until you press %d again, or Enter: that runs the runbook, which shows the plan of each cause and asks for its count before it ends anything.", m.numberOf(stepEnd))})
 	case n > 0:
 		facts = append(facts, fact{text: fmt.Sprintf("nothing is known to be stuck; %d are not judged yet", n), tone: output.Warn})

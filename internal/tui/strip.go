@@ -77,6 +77,8 @@ type steps struct {
 	all           [tabs]int64 // sandboxes by their groups, whatever the filter leaves
 	endings       []sandbox.Ending
 	suspects      []*row // that are stuck or at risk
+	sorted        bool   // they are in the order of the table
+	causes        []causeRows
 	looked        logsAndUsage
 	waiting       int // rows that were not looked at yet, although their records do not decide: more may be stuck
 }
@@ -242,7 +244,7 @@ type logsAndUsage struct{ looked, read, withErrors, used int64 }
 // suspectFigures finds those that are stuck or at risk, and counts what is known of them.
 func (m *Model) suspectFigures() {
 	s := &m.steps
-	s.suspects, s.looked, s.waiting = s.suspects[:0], logsAndUsage{}, 0
+	s.suspects, s.sorted, s.looked, s.waiting = s.suspects[:0], false, logsAndUsage{}, 0
 	for r := range m.all() {
 		if r.needsLook && r.seen == nil && !r.stale && r.State == sandbox.StateRunning {
 			s.waiting++
