@@ -79,3 +79,17 @@ func TestALookNeedsTwoCommands(t *testing.T) {
 	require.NoError(t, err)
 	assert.LessOrEqual(t, len(f.Calls("GET /v1.47/exec/{id}/json"))-requests, 1, "what sbx has run itself is not asked about")
 }
+
+// TestAFollowedLogEndsWithItsContainer: Podman has words of its own for a container that does not run.
+func TestAFollowedLogEndsWithItsContainer(t *testing.T) {
+	t.Parallel()
+	f := dockertest.New(t, dockertest.Options{Podman: true, API: "1.41"})
+	c := open(t, dockertest.Settings(base), httpx.Net{Dial: f.Dial})
+	made, err := c.Create(t.Context(), sandbox.Spec{Command: []string{"sh", "-c", "echo one; sleep 600"}})
+	require.NoError(t, err)
+	for line, err := range c.Logs(t.Context(), made.ID, providers.LogQuery{Follow: true}) {
+		require.NoError(t, err)
+		assert.Equal(t, "one", line.Text)
+		require.NoError(t, c.Terminate(t.Context(), made.ID, providers.TerminateOptions{}))
+	}
+}

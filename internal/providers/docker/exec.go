@@ -133,9 +133,9 @@ func (r *execution) create(ctx context.Context) error {
 	}
 	var made wireCreated
 	err := r.c.json(ctx, httpx.Request{Op: r.op, Method: http.MethodPost, Path: httpx.Path("containers", r.id, "exec"), JSON: body, Again: true}, &made)
-	if s := httpx.StatusOf(err); s != nil && s.Status == http.StatusConflict {
+	if s := httpx.StatusOf(err); s != nil && (s.Status == http.StatusConflict || strings.Contains(s.Message, improperState)) {
 		kind := fault.KindRefused
-		if r.mark == "" && strings.Contains(s.Message, "not running") {
+		if r.mark == "" && (strings.Contains(s.Message, "not running") || r.hasStopped(ctx, s)) {
 			kind = fault.KindGone // what a script of sbx asks about has ended
 		}
 		return fault.New(kind, "it cannot run a command: %w", err)
@@ -147,6 +147,18 @@ func (r *execution) create(ctx context.Context) error {
 		r.c.over.Store(made.ID, true)
 	}
 	return err
+}
+
+// improperState is in the answer of Podman, a 500, to whom a container does not run, be it paused or stopped.
+const improperState = "container state improper"
+
+// hasStopped says that the record agrees with such an answer: the container is not paused.
+func (r *execution) hasStopped(ctx context.Context, s *httpx.StatusError) bool {
+	if !strings.Contains(s.Message, improperState) {
+		return false
+	}
+	w, err := r.c.inspect(ctx, r.op, r.id)
+	return err == nil && stateOf(w.State.Status) == sandbox.StateStopped
 }
 
 // stream starts the command and copies its streams until the engine ends them.

@@ -25,8 +25,9 @@ const (
 	// followRounds is how often a FollowScript looks before it ends, so that one whose client has left does not stay: five
 	// minutes or more, for which Podman keeps what it has ended.
 	followRounds = 600
-	// quietLimit is how long a FollowScript may print nothing: it prints twice a second.
-	quietLimit = 30 * time.Second
+	// quietLimit is how long a FollowScript may print nothing: it prints twice a second. Podman leaves the stream of a command
+	// open whose container has stopped.
+	quietLimit = 10 * time.Second
 	// heardLately is how long what it has printed is true of the present.
 	heardLately = 3 * time.Second
 )

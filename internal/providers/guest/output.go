@@ -44,7 +44,7 @@ exit 0
 `
 
 // streamFunctions are shell functions: stream prints what a stream has behind an offset, and sets $next to the offset behind
-// that and $more where there is more.
+// that and $more where there is more. A file ends where the next one begins: wc of busybox reads all of it.
 const streamFunctions = `encode() { if command -v base64 >/dev/null 2>&1; then echo base64; base64; else echo hex; od -An -v -tx1; fi; }
 stream() {
   [ -e "$d/hold" ] && echo "$2" > "$d/$1.seen.new" && mv "$d/$1.seen.new" "$d/$1.seen" && touch "$d/hold"
@@ -65,8 +65,13 @@ stream() {
   [ -e "$d/$1.cut" ] && cut=cut || cut=
   echo "$1 $from $total $cut"
   [ $from -lt $total ] || return
-  skip=$((from-file)) n=$(wc -c < "$d/$1.$file") || n=$skip
-  n=$((n-skip))
+  skip=$((from-file)) end=$total
+  for f in "$d/$1".*; do
+    k=${f##*.}
+    case $k in *[!0-9]*) continue;; esac
+    [ $k -le $file ] || [ $k -ge $end ] || end=$k
+  done
+  n=$((end-from))
   [ $n -le $most ] || n=$most
   dd if="$d/$1.$file" bs=4096 skip=$((skip/4096)) count=$((most/4096+1)) 2>/dev/null |
     tail -c +$((skip%4096+1)) | head -c $n | encode

@@ -34,7 +34,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	var m wireMetrics
 	_, err = c.API.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("apis", "metrics.k8s.io", "v1beta1", "namespaces", c.at.namespace, "pods", pod.Metadata.Name), OneSandbox: true}, &m) // a server of its own answers
 	switch missing := statusOfMissing(err); {
-	case missing && !strings.Contains(string(httpx.StatusOf(err).Body), "podmetrics"): // no such API
+	case missing && !strings.Contains(httpx.StatusOf(err).Message, strconv.Quote(pod.Metadata.Name)+" not found"): // no such API
 		return sandbox.Usage{}, c.Fault(fault.KindUnsupported, op, "the cluster has no metrics server")
 	case missing:
 		return sandbox.Usage{At: c.Now(), Source: "metrics server (it has no sample of the pod)", MemoryLimitBytes: limits.MemoryBytes}, nil

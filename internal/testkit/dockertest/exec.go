@@ -39,6 +39,9 @@ func (f *Fake) serveNewExec(w http.ResponseWriter, r *http.Request, b *box) {
 	}
 	wiretest.Decode(r, &body)
 	switch {
+	case f.o.Podman && b.state != "running":
+		refuse(w, http.StatusInternalServerError, "can only create exec sessions on running containers: container state improper")
+		return
 	case b.state == "paused":
 		refuse(w, http.StatusConflict, "Container %s is paused, unpause the container before exec", b.id)
 		return
