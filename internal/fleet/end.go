@@ -35,14 +35,20 @@ type termination struct {
 	endTurn        func()              // lets the next target send its request
 }
 
+// takeEarlier takes the last request to end the target that was sent before this run.
+func (e *termination) takeEarlier() {
+	if e.o.Record.Earlier == nil {
+		return
+	}
+	if r := e.o.Record.Earlier(e.target.Ref()); r.Sent() {
+		e.request = r
+	}
+}
+
 // runStages runs the stages in order until one of them has the outcome, then waits for
 // the end.
 func (e *termination) runStages(ctx context.Context) sandbox.Ending {
-	if e.o.Record.Earlier != nil {
-		if r := e.o.Record.Earlier(e.target.Ref()); r.Sent() {
-			e.request = r
-		}
-	}
+	e.takeEarlier()
 	if e.target.State != "" {
 		e.existence = []sandbox.Evidence{{What: "state", Value: string(e.target.State), Source: "read earlier in this run", At: e.f.o.Now()}}
 	}

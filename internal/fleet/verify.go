@@ -48,7 +48,7 @@ func (e *termination) awaitEnd(ctx context.Context) (out sandbox.Ending, back bo
 		if e.missingReason != "" && err == nil && !over && last.State != sandbox.StateTerminating && !e.o.VerifyOnly && !e.sent {
 			return sandbox.Ending{}, true
 		}
-		if out, settled := e.outcomeOfRead(ctx, last, err, over, p, began, deadline); settled {
+		if out, settled := e.outcomeOfRead(ctx, endRead{last, err, over, p, began}, deadline); settled {
 			return out, false
 		}
 	}
@@ -87,22 +87,31 @@ func (e *termination) ownDeadline(began, deadline time.Time, now sandbox.Sandbox
 	return deadline
 }
 
+// endRead is a read of what is to end: what it gave, and whether that shows the end and proves it.
+type endRead struct {
+	last  sandbox.Sandbox
+	err   error
+	over  bool
+	proof proofResult
+	began time.Time // the wait
+}
+
 // outcomeOfRead is the outcome that a read has settled; false = it is read again.
-func (e *termination) outcomeOfRead(ctx context.Context, last sandbox.Sandbox, err error, over bool, p proofResult, began, deadline time.Time) (sandbox.Ending, bool) {
+func (e *termination) outcomeOfRead(ctx context.Context, r endRead, deadline time.Time) (sandbox.Ending, bool) {
 	late := !time.Now().Before(deadline)
 	switch {
-	case p.ended:
-		return e.verifiedOutcome(last, err, p), true
-	case over && ctx.Err() != nil:
+	case r.proof.ended:
+		return e.verifiedOutcome(r.last, r.err, r.proof), true
+	case r.over && ctx.Err() != nil:
 		return e.interruptedOutcome(ctx), true
-	case over && (p.final || late):
+	case r.over && (r.proof.final || late):
 		return e.newOutcome(sandbox.OutcomeAccepted, "accepted, but not verified: "+e.unprovedReason, e.existence...), true
-	case over: // its proof may follow
+	case r.over: // its proof may follow
 		return sandbox.Ending{}, false
-	case err != nil && ctx.Err() != nil:
+	case r.err != nil && ctx.Err() != nil:
 		return e.interruptedOutcome(ctx), true
-	case err != nil && !fault.Retryable(err) && fault.KindOf(err) != fault.KindUnknown, late:
-		return e.unseenOutcome(ctx, began, last, err), true
+	case r.err != nil && !fault.Retryable(r.err) && fault.KindOf(r.err) != fault.KindUnknown, late:
+		return e.unseenOutcome(ctx, r.began, r.last, r.err), true
 	}
 	return sandbox.Ending{}, false
 }

@@ -23,7 +23,7 @@ import (
 func TestAConnectionEndsWithItsCaller(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "child")
-	p := process.Process{Environ: os.Environ()} //nolint:forbidigo // programs of this machine
+	p := process.Process{Environ: os.Environ()}
 	c, err := p.Connect("sh", "-c", "trap '' TERM; sleep 600 & echo $! > "+file+"; wait")
 	require.NoError(t, err)
 	var child int
@@ -55,12 +55,14 @@ func isZombie(pid int) bool {
 
 func TestAConnectionCarriesBothDirections(t *testing.T) {
 	t.Parallel()
-	p := process.Process{Environ: os.Environ()} //nolint:forbidigo // programs of this machine
+	p := process.Process{Environ: os.Environ()}
 	c, err := p.Connect("cat")
 	require.NoError(t, err)
 	_, err = io.WriteString(c, "word")
 	require.NoError(t, err)
-	require.NoError(t, c.(interface{ CloseWrite() error }).CloseWrite())
+	half, ok := c.(interface{ CloseWrite() error })
+	require.True(t, ok)
+	require.NoError(t, half.CloseWrite())
 	got, err := io.ReadAll(c)
 	require.NoError(t, err)
 	assert.Equal(t, "word", string(got))

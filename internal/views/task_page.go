@@ -234,6 +234,9 @@ func CauseWords(e task.Exit) string {
 		sandbox.CauseEnding:         "its sandbox did not end",
 		sandbox.CauseOrphan:         "it had no owner any more",
 		sandbox.CauseGhost:          "it was recorded as running, but did not exist",
+		sandbox.CauseRestarts:       "it was started again and again",
+		sandbox.CauseUnhealthy:      "its own health check failed",
+		sandbox.CauseMainEnded:      "its main program had ended, and something beside it ran on",
 		sandbox.CauseNone:           "", // the class says what is known
 		sandbox.CauseUnknown:        "",
 	}[e.Cause]

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
@@ -22,7 +23,10 @@ func TestARuleIsNoRight(t *testing.T) {
 		http.StatusForbidden:           `admission webhook "guard.example" denied the request: the label team is missing`,
 		http.StatusUnprocessableEntity: `pods "p" is forbidden: ValidatingAdmissionPolicy "teams" with binding "all" denied request: the label team is missing`,
 	} {
-		t.Run(said, func(t *testing.T) { checkRule(t, status, said) })
+		t.Run(said, func(t *testing.T) {
+			t.Parallel()
+			checkRule(t, status, said)
+		})
 	}
 	missing := kubernetestest.New(t, kubernetestest.Options{Virtual: true, Refuse: []string{"delete pods"}})
 	other := dialed(t, missing)
@@ -48,7 +52,7 @@ func checkRule(t *testing.T, status int, said string) {
 		"terminate": fleet.Verdict([]sandbox.Ending{ending}, true), "keep": labels, "exec": exec, "the plan": c.Rehearse(t.Context(), id, providers.TerminateOptions{}),
 	} {
 		assert.Equal(t, fault.KindRefused, fault.KindOf(err), "%s: %v", what, err)
-		assert.ErrorContains(t, err, said, what)
+		require.ErrorContains(t, err, said, what)
 		assert.Contains(t, fault.HintOf(err), "not the lack of a right", what)
 	}
 }

@@ -11,7 +11,7 @@ func CheckLimits(spec sandbox.Spec, got sandbox.Limits) error {
 	if !spec.RequireHardLimit {
 		return nil
 	}
-	lacks := ""
+	var lacks string
 	switch {
 	case spec.MemoryBytes > 0 && (got.MemoryBytes == nil || *got.MemoryBytes > spec.MemoryBytes):
 		lacks = "memory"
