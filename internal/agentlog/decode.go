@@ -65,7 +65,7 @@ func (d *Decoder) decodeFrame(line []byte) (Raw, error) {
 	}
 	f := fields(members)
 	raw := Raw{
-		ID: f.text("id"), Sandbox: f.text("sandbox_id"), Type: f.text("event_type"), Source: f.text("source"),
+		ID: f.id(), Sandbox: f.text("sandbox_id"), Type: f.text("event_type"), Source: f.text("source"),
 		At: f.moment("created_at"), Data: f.first("event_data"),
 	}
 	if raw.Type == "" && raw.Data == nil {

@@ -71,6 +71,16 @@ func scalar(raw json.RawMessage) string {
 	return text
 }
 
+// id is the text of the id; "" = it has none. A switch and 0 are what a writer without ids fills in.
+func (f fields) id() string {
+	switch raw := f.value("id"); string(raw) {
+	case "true", "false", "0", `"0"`:
+		return ""
+	default:
+		return scalar(raw)
+	}
+}
+
 // number is an integer, also one that is written as a string or with a fraction of zero.
 func (f fields) number(key string) *int64 {
 	text := scalar(f.value(key))
@@ -102,21 +112,23 @@ func (f fields) boolean(key string) *bool {
 	return nil
 }
 
-// moment is a time: a text, or the seconds or milliseconds since 1970.
+// moment is a time: a text, or the seconds, milliseconds, microseconds or nanoseconds since 1970.
 func (f fields) moment(key string) time.Time {
 	text := scalar(f.value(key))
 	if at, ok := ParseTime(text); ok {
 		return at
 	}
-	const firstMilliseconds = 1e11 // as seconds it would be in the year 5138
-	switch n, err := strconv.ParseFloat(text, 64); {
-	case err != nil || n <= 0 || n >= 1e14:
+	const first = 1e11 // as seconds it would be in the year 5138, as milliseconds it is in 1973
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || n <= 0 {
 		return time.Time{}
-	case n >= firstMilliseconds:
-		return time.UnixMilli(int64(n)).UTC()
-	default:
-		return time.UnixMicro(int64(n * 1e6)).UTC()
 	}
+	for scale := 1e6; scale >= 1e-3; scale /= 1e3 {
+		if n < first*1e6/scale {
+			return time.UnixMicro(int64(n * scale)).UTC()
+		}
+	}
+	return time.Time{}
 }
 
 // textOf is the text inside any value: of an object that of its first known member, of a list that of

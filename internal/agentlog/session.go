@@ -2,13 +2,17 @@ package agentlog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 )
 
 // Session is a list of events, oldest first, each once.
@@ -24,7 +28,8 @@ type Session struct {
 type Problems struct {
 	Unreadable Problem // lines that are no event
 	TooLong    Problem // lines beyond MaxLine
-	Repeated   Problem // lines with the id of an earlier one
+	Repeated   Problem // lines that came before, with their id
+	SameID     Problem // lines with the id of an earlier, other one; they are shown
 	Disordered Problem // lines with an earlier time than the one before
 	Untimed    Problem // lines without a time; they stay behind the line before
 	LeftOut    int     // diffs beyond MaxDiffs
@@ -65,7 +70,8 @@ func (p Problems) Warnings() []string {
 	if p.CutLine > 0 {
 		all = append(all, fmt.Sprintf("the file ends in the middle of line %d, which is left out", p.CutLine))
 	}
-	add(p.Repeated, "has the id of an earlier line and is left out", "have the id of an earlier line and are left out")
+	add(p.Repeated, "came before, with its id, and is left out", "came before, with their ids, and are left out")
+	add(p.SameID, "differs from an earlier line with its id; both are shown", "differ from earlier lines with their ids; all are shown")
 	add(p.Disordered, "is older than the line before; events are sorted by time", "are older than the line before; events are sorted by time")
 	if p.LeftOut > 0 {
 		all = append(all, fmt.Sprintf("diffs beyond 64 MiB are left out: %d; those of a file are all shown", p.LeftOut))
@@ -80,55 +86,93 @@ type Collector struct {
 
 	session Session
 	seed    maphash.Seed
-	seen    map[uint64]struct{}
-	last    time.Time // of the latest event that was added
-	at      int64     // how much of a file was read, in bytes
-	line    int       // and in lines
+	seen    map[uint64]uint64 // what first had an id, by the id
+	last    time.Time         // of the latest event that was added
+	at      int64             // how much of a file was read, in bytes
+	line    int               // and in lines
+	end     lineSum           // the last line that was read, with Options.Growing
+}
+
+// lineSum is a line of a file: where it is, and its sum.
+type lineSum struct {
+	start, end int64
+	sum        uint64
 }
 
 // NewCollector makes a collector.
 func NewCollector(o Options) *Collector {
-	return &Collector{Decoder: Decoder{Options: o}, seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}}
+	return &Collector{Decoder: Decoder{Options: o}, seed: maphash.MakeSeed(), seen: map[uint64]uint64{}}
 }
 
-// Repeats says that an event with this id was seen before; an event without an id never was.
-func (c *Collector) Repeats(id string) bool {
+// repeats says that an id was seen before, and whether with the same content: the ids are those of a foreign source,
+// which may count anew with each run of an agent. An event without an id never was.
+func (c *Collector) repeats(id string, content uint64) (known, same bool) {
 	if id == "" {
-		return false
+		return false, false
 	}
-	hash := maphash.String(c.seed, id)
-	_, known := c.seen[hash]
-	c.seen[hash] = struct{}{}
-	return known
+	key := maphash.String(c.seed, id)
+	first, known := c.seen[key]
+	switch {
+	case !known:
+		c.seen[key] = content
+		return false, false
+	case first == content:
+		return true, true
+	}
+	other := key ^ content
+	_, same = c.seen[other]
+	c.seen[other] = content
+	return true, same
 }
 
 // Add adds an event from no file, unless it is known; false for one that is. One without an id is known by
 // its source, time, type and text.
 func (c *Collector) Add(raw Raw) bool {
-	key := raw.ID
-	if key == "" {
-		key = raw.Source + "\x00" + raw.At.String() + "\x00" + raw.Type + "\x00" + raw.Detail
-	}
-	if c.Repeats(key) {
+	content := strings.Join([]string{raw.Source, raw.At.UTC().String(), raw.Type, raw.Detail}, "\x00")
+	sum := maphash.String(c.seed, content+"\x00"+string(raw.Data))
+	if _, same := c.repeats(cmp.Or(raw.ID, content), sum); same {
 		return false
 	}
 	c.session.Events = append(c.session.Events, c.Decode(raw))
 	return true
 }
 
-// addLine adds a line that begins at a byte of its file, if it is a new event.
+// addLine adds the events of a line that begins at a byte of its file, if they are new: one, or several that were written
+// without an end of line between them.
 func (c *Collector) addLine(text []byte, line int, start int64) {
-	if len(bytes.TrimSpace(text)) == 0 {
-		return
+	for {
+		whole := len(text)
+		text = bytes.TrimLeftFunc(text, isFiller)
+		start += int64(whole - len(text))
+		if text = bytes.TrimRightFunc(text, isFiller); len(text) == 0 {
+			return
+		}
+		size := len(text)
+		raw, err := c.decodeFrame(text)
+		if err != nil {
+			if first := firstObject(text); first > 0 {
+				size = first
+				raw, err = c.decodeFrame(text[:size])
+			}
+		}
+		if err != nil {
+			c.session.Unreadable.add(line)
+			return
+		}
+		c.addFrame(raw, text[:size], line, start)
+		text, start = text[size:], start+int64(size)
 	}
-	raw, err := c.decodeFrame(text)
-	if err != nil {
-		c.session.Unreadable.add(line)
-		return
-	}
-	if c.Repeats(raw.ID) {
+}
+
+// addFrame adds the event of a text of a line.
+func (c *Collector) addFrame(raw Raw, text []byte, line int, start int64) {
+	known, same := c.repeats(raw.ID, maphash.Bytes(c.seed, text))
+	switch {
+	case same:
 		c.session.Repeated.add(line)
 		return
+	case known:
+		c.session.SameID.add(line)
 	}
 	switch {
 	case raw.At.IsZero():
@@ -149,6 +193,20 @@ func (c *Collector) addLine(text []byte, line int, start int64) {
 	e.Line = line
 	c.session.Events = append(c.session.Events, e)
 }
+
+// firstObject is where the first of several values in one line ends, if it is an object; 0 = there is no other.
+func firstObject(text []byte) int {
+	from := json.NewDecoder(bytes.NewReader(text))
+	var first json.RawMessage
+	if text[0] != '{' || from.Decode(&first) != nil || from.InputOffset() == int64(len(text)) {
+		return 0
+	}
+	return int(from.InputOffset())
+}
+
+// isFiller says that a character may stand around an event: white space, the byte order mark that some editors write in
+// front of a file, which is in its middle where files were joined, and the NULs that a crash leaves.
+func isFiller(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' || r == 0 }
 
 // NewestFirst gives the events that were added newest first, the oldest first.
 func (c *Collector) NewestFirst() *Session {
@@ -204,6 +262,9 @@ func (c *Collector) ReadLines(ctx context.Context, r io.Reader) error {
 			return nil
 		}
 		c.at, c.line = l.at, l.n
+		if c.Growing && l.at > l.start {
+			c.end = lineSum{l.start, l.at, maphash.Bytes(c.seed, read.text)}
+		}
 		if c.takeLine(l, read); ended {
 			return nil
 		}
@@ -211,13 +272,32 @@ func (c *Collector) ReadLines(ctx context.Context, r io.Reader) error {
 }
 
 // ReadGrowth forgets the events that the session has and reads those that its file, which has size bytes
-// now, has grown by. Restarted: the file is shorter than before, and was read from its beginning.
-func (c *Collector) ReadGrowth(ctx context.Context, file io.ReaderAt, size int64) (restarted bool, err error) {
+// now, has grown by. Restarted: it was read from its beginning, since another file has its name, or it is shorter than
+// before, or does not have the line any more that was read last.
+func (c *Collector) ReadGrowth(ctx context.Context, file io.ReaderAt, size int64, another bool) (restarted bool, err error) {
 	c.session.Events, c.session.places = nil, nil
-	if restarted = size < c.at; restarted {
-		c.at, c.line = 0, 0
+	same, err := c.hasLastLine(file)
+	if err != nil {
+		return false, err
+	}
+	if restarted = another || size < c.at || !same; restarted {
+		c.at, c.line, c.end, c.last = 0, 0, lineSum{}, time.Time{}
 	}
 	return restarted, c.ReadLines(ctx, io.NewSectionReader(file, c.at, size-c.at))
+}
+
+// hasLastLine says that the line that was read last is where it was. The text of one beyond MaxLine is not compared.
+func (c *Collector) hasLastLine(file io.ReaderAt) (bool, error) {
+	size := c.end.end - c.end.start
+	if size == 0 || size > MaxLine {
+		return true, nil
+	}
+	text := make([]byte, size)
+	n, err := file.ReadAt(text, c.end.start)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	return int64(n) == size && maphash.Bytes(c.seed, text) == c.end.sum, nil
 }
 
 // Forget forgets the events that the session has, not which they were.

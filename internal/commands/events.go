@@ -44,7 +44,7 @@ func newEvents(d *Deps) *cobra.Command {
 			"events, tools, files, errors and heartbeats, and says whether the run has the usual shape.\n" +
 			"-f goes on with new events, without heartbeats, until it is interrupted or the sandbox ends.\n\n" +
 			"Lines that are no events, come twice or are out of order are named on stderr, and the\n" +
-			"others are shown.",
+			"others are shown. So is a file that is replaced while it is followed.",
 		Example: "sbx events local/k3v9x2mq7a\n" +
 			"sbx events local/k3v9x2mq7a -f\n" +
 			"sbx events session.jsonl --diff\n" +
@@ -148,7 +148,8 @@ func newEventsCompare(d *Deps) *cobra.Command {
 			"a file or end that differs is named beside it, since two agents seldom use the same words.\n" +
 			"Then follow the tools and files of one alone, the files that both changed differently, and\n" +
 			"the figures of both. --format markdown prints it for a ticket.\n\n" +
-			"Exit 0: both did the same work. 10: they differ.",
+			"Exit 0: both did the same work. 10: they differ. 3: they are the same as far as they can\n" +
+			"be read.",
 		Example:           "sbx events compare good.jsonl bad.jsonl\nsbx events compare good.jsonl bad.jsonl --format markdown",
 		Args:              usageArgs(exactlyTwo, "name two sessions: sbx events compare A.jsonl B.jsonl"),
 		ValidArgsFunction: d.completeSessions,

@@ -158,6 +158,18 @@ func TestCompareNamesTheFirstDifference(t *testing.T) {
 	assert.True(t, strings.HasPrefix(r.stdout, "# diverge at event 2"), r.stdout)
 	assert.NotContains(t, r.stdout, "\x1b")
 
+	// What could not be read proves no sameness.
+	b = withSession(t, map[string]string{"a.jsonl": sessionLines + "{\"id\n", "b.jsonl": sessionLines, "other.jsonl": strings.ReplaceAll(sessionLines, "+y", "+z") + "{\n{\n"})
+	r = b.run(t, "events compare a.jsonl b.jsonl")
+	assert.Equal(t, 3, r.code, r.stderr)
+	assert.Contains(t, r.stdout, "same work as far as it can be read: 4 events; 1 line of A is left out")
+	item = b.run(t, "events compare a.jsonl b.jsonl -o json").item(t)
+	assert.Equal(t, []any{true, false}, []any{item["same"], item["complete"]})
+	r = b.run(t, "events compare a.jsonl other.jsonl")
+	assert.Equal(t, 10, r.code, r.stderr)
+	assert.Contains(t, r.stdout, "with different content; 1 line of A is left out, 2 lines of B are left out")
+	assert.Contains(t, b.run(t, "events other.jsonl --stats").stdout, "2 lines that could not be read")
+
 	for _, line := range []string{"events compare a.jsonl", "events compare a.jsonl absent.jsonl", "events compare a.jsonl b.jsonl --format html"} {
 		assert.Equal(t, 2, b.run(t, line).code, line)
 	}
@@ -197,6 +209,19 @@ func TestFollowShowsWhatAFileGrowsBy(t *testing.T) {
 			"2026-11-20T12:00:00Z\t\tagent.started\tgo\n"+
 			"2026-11-20T12:00:05Z\t1\tagent.tool_use\tBash go test \\x1b[31m./...\n"+
 			"2026-11-20T12:00:40Z\t2\tagent.file_edited\tedited a.go +1 -1\n", r.stdout)
+	})
+	bubble.Run(t, "is replaced", func(t *testing.T) {
+		b := withSession(t, map[string]string{"s.jsonl": lines[0], "new": lines[3] + lines[5]})
+		b.context = func(ctx context.Context) context.Context {
+			ctx, cancel := context.WithCancel(ctx)
+			replace := time.AfterFunc(time.Second, func() { _ = os.Rename(filepath.Join(b.workdir, "new"), filepath.Join(b.workdir, "s.jsonl")) })
+			end := time.AfterFunc(3*time.Second, cancel)
+			t.Cleanup(func() { replace.Stop(); end.Stop(); cancel() })
+			return ctx
+		}
+		r := b.run(t, "events s.jsonl -f")
+		assert.Contains(t, r.stdout, "edited a.go +1 -1\n2026-11-20T12:01:10Z\t\tagent.completed")
+		assert.Contains(t, r.stderr, "s.jsonl is another file now, which is read from its beginning")
 	})
 	for _, line := range []string{"events - -f", "events s.jsonl -f -o json", "events s.jsonl -f --stats"} {
 		assert.Equal(t, 2, b.run(t, line).code, line)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +17,8 @@ import (
 
 // EventsCompareItem is what differs between the work of two sessions.
 type EventsCompareItem struct {
-	Same      bool                 `json:"same" table:""`       // True: both did the same work.
+	Same      bool                 `json:"same" table:""`       // True: both did the same work, as far as it can be read.
+	Complete  bool                 `json:"complete" table:""`   // False: a part of one session could not be read.
 	Headline  string               `json:"headline" table:""`   // The first difference in a sentence.
 	DivergeAt *DivergenceItem      `json:"diverge_at" table:""` // The first event of the work that differs; null for none.
 	ActsAt    *DivergenceItem      `json:"acts_at" table:""`    // The first tool use, change of a file or end that differs; null for none.
@@ -54,7 +56,7 @@ func EventsCompareColumns() []output.Column[*look.EventsComparison] {
 
 func eventsCompareItem(c *look.EventsComparison) EventsCompareItem {
 	i := EventsCompareItem{
-		Same: c.Same(), Headline: compareHeadline(c.Comparison), DivergeAt: divergenceItem(c.Diverge), ActsAt: divergenceItem(c.Acts), Files: []FileDifferenceItem{},
+		Same: c.Same(), Complete: c.Whole(), Headline: compareHeadline(c), DivergeAt: divergenceItem(c.Diverge), ActsAt: divergenceItem(c.Acts), Files: []FileDifferenceItem{},
 		A: comparedItem(c, 0), B: comparedItem(c, 1),
 	}
 	for _, f := range c.Files {
@@ -84,11 +86,27 @@ func comparedItem(c *look.EventsComparison, n int) ComparedItem {
 }
 
 // compareHeadline is "diverge at event 7,312: A ran Bash go test, B edited main.go +1".
-func compareHeadline(c agentlog.Comparison) string {
-	if c.Same() {
-		return fmt.Sprintf("same work: %s events", thousands(c.Work[0]))
+func compareHeadline(c *look.EventsComparison) string {
+	switch unread := joinKnown(", ", unreadText("A", c.Sessions[0]), unreadText("B", c.Sessions[1])); {
+	case !c.Same():
+		return joinKnown("; ", divergenceText(c.Diverge), unread)
+	case unread != "":
+		return fmt.Sprintf("same work as far as it can be read: %s events; %s", thousands(c.Work[0]), unread)
 	}
-	return divergenceText(c.Diverge)
+	return fmt.Sprintf("same work: %s events", thousands(c.Work[0]))
+}
+
+// unreadText is "1 line of A is left out"; "" = all of the session was read.
+func unreadText(name string, r *look.EventsResult) string {
+	switch lost := r.Lost(); {
+	case lost == 1:
+		return "1 line of " + name + " is left out"
+	case lost > 1:
+		return fmt.Sprintf("%s lines of %s are left out", thousands(lost), name)
+	case !r.Whole():
+		return "a source of " + name + " could not be read"
+	}
+	return ""
 }
 
 func divergenceText(d *agentlog.Divergence) string {
@@ -142,24 +160,33 @@ func ShowEventsComparison(p *output.Printer, schema string, c *look.EventsCompar
 	for _, r := range c.Sessions {
 		warnOf(p, r)
 	}
-	var verdict error
-	if !c.Same() {
-		verdict = fault.New(fault.KindFound, "the sessions %s", compareHeadline(c.Comparison))
-	}
+	verdict := compareVerdict(c)
+	errs := slices.Concat(c.Sessions[0].Errors, c.Sessions[1].Errors)
 	if form == CompareMarkdown && p.Format.Name() == output.Table && len(p.Columns) == 0 {
 		if _, err := io.WriteString(p.Stdout(), compareMarkdown(c)); err != nil {
 			return err
 		}
 		return verdict
 	}
-	return output.ShowItemAs(p, output.ItemSpec[*look.EventsComparison]{Schema: schema, Columns: EventsCompareColumns(), Human: compareSheet}, c, verdict)
+	return output.ShowItemAs(p, output.ItemSpec[*look.EventsComparison]{Schema: schema, Columns: EventsCompareColumns(), Human: compareSheet}, c, verdict, errs...)
+}
+
+// compareVerdict is the error that decides the exit code: what could not be read proves no sameness.
+func compareVerdict(c *look.EventsComparison) error {
+	switch {
+	case !c.Same():
+		return fault.New(fault.KindFound, "the sessions %s", compareHeadline(c))
+	case !c.Whole():
+		return fault.New(fault.KindPartial, "the sessions may differ: %s", compareHeadline(c))
+	}
+	return nil
 }
 
 // maxOnly is how many tools or files of one session alone a page names.
 const maxOnly = 20
 
 func compareSheet(s *output.Sheet, c *look.EventsComparison) {
-	s.Text(compareHeadline(c.Comparison))
+	s.Text(compareHeadline(c))
 	if text := firstActText(c.Comparison); text != "" {
 		s.Text(text)
 	}
@@ -246,7 +273,7 @@ func durationText(s session) string {
 // compareMarkdown is a comparison as a page of Markdown. No text of others is mark-up in it.
 func compareMarkdown(c *look.EventsComparison) string {
 	w := &reportPage{}
-	w.line("# %s\n", mdText(compareHeadline(c.Comparison)))
+	w.line("# %s\n", mdText(compareHeadline(c)))
 	if text := firstActText(c.Comparison); text != "" {
 		w.line("%s\n", mdText(text))
 	}

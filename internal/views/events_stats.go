@@ -107,7 +107,7 @@ func ShowEventStats(ctx context.Context, p *output.Printer, schema string, r *lo
 	if err := r.Each(ctx, false, func(e *agentlog.Event, _ *agentlog.Beats) error { c.Add(e); return nil }); err != nil {
 		return err
 	}
-	return output.ShowItem(p, output.ItemSpec[session]{Schema: schema, Columns: EventStatsColumns(), Human: statsSheet}, sessionOf(c.Stats(), r))
+	return output.ShowItem(p, output.ItemSpec[session]{Schema: schema, Columns: EventStatsColumns(), Human: statsSheet}, sessionOf(c.Stats(), r), r.Errors...)
 }
 
 // maxFiles is how many files a page names.
@@ -132,6 +132,9 @@ func statsSheet(s *output.Sheet, of session) {
 		shape = "no: " + strings.Join(unusual, "; ")
 	}
 	s.Field("usual shape", shape)
+	if of.lost > 0 {
+		s.Field("left out", fmt.Sprintf("%s lines that could not be read: nothing above counts them", thousands(of.lost)))
+	}
 	fileTable(s, of.Files)
 }
 

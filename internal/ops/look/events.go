@@ -33,7 +33,8 @@ type EventsResult struct {
 	Name   string  // what was read, for people
 	Errors []error // sources that could not be read
 
-	file    string // of which events are read when they are shown; "" = they are kept
+	file    string      // of which events are read when they are shown; "" = they are kept
+	opened  fs.FileInfo // that file as it was read last
 	collect *agentlog.Collector
 	fleet   *fleet.Fleet // nil = it is from a file
 	ref     sandbox.Ref
@@ -108,23 +109,27 @@ func reason(err error) string {
 func (r *EventsResult) read(ctx context.Context, o agentlog.Options, open func() (io.ReadCloser, error)) (*EventsResult, error) {
 	type read struct {
 		collect *agentlog.Collector
+		opened  fs.FileInfo
 		err     error
 	}
 	done := make(chan read, 1)
 	go func() {
-		collect := agentlog.NewCollector(o)
+		got := read{collect: agentlog.NewCollector(o)}
 		from, err := open()
-		if err == nil {
+		if got.err = err; err == nil {
 			defer from.Close()
-			err = collect.ReadLines(ctx, from)
+			if file, ok := from.(*os.File); ok {
+				got.opened, _ = file.Stat()
+			}
+			got.err = got.collect.ReadLines(ctx, from)
 		}
-		done <- read{collect, err}
+		done <- got
 	}()
 	select {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case got := <-done:
-		r.collect, r.Session = got.collect, got.collect.Session()
+		r.collect, r.Session, r.opened = got.collect, got.collect.Session(), got.opened
 		switch {
 		case got.err != nil && ctx.Err() != nil:
 			return nil, context.Cause(ctx)
@@ -167,6 +172,12 @@ type EventsComparison struct {
 
 	Sessions [2]*EventsResult
 }
+
+// Whole says that all of the session could be read: what is said of it holds of all that its agent did.
+func (r *EventsResult) Whole() bool { return r.Lost() == 0 && len(r.Errors) == 0 }
+
+// Whole says that both sessions could be read.
+func (c *EventsComparison) Whole() bool { return c.Sessions[0].Whole() && c.Sessions[1].Whole() }
 
 // CompareEvents reads two sessions and compares what their agents did.
 func CompareEvents(ctx context.Context, env *ops.Env, a, b EventsRequest, watch ops.Observer) (*EventsComparison, error) {

@@ -238,9 +238,14 @@ func (r *EventsResult) readNew(ctx context.Context, watch ops.Observer) error {
 	if err != nil {
 		return fault.New(fault.KindUnavailable, "%s: it cannot be read: %s", r.Name, reason(err))
 	}
-	restarted, err := r.collect.ReadGrowth(ctx, file, info.Size())
-	if restarted {
-		watch.Note(r.Name + " was shortened and is read from its beginning")
+	another := r.opened != nil && !os.SameFile(r.opened, info)
+	r.opened = info
+	restarted, err := r.collect.ReadGrowth(ctx, file, info.Size(), another)
+	switch {
+	case restarted && another:
+		watch.Note(r.Name + " is another file now, which is read from its beginning")
+	case restarted:
+		watch.Note(r.Name + " was written anew and is read from its beginning")
 	}
 	return err
 }
