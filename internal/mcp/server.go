@@ -6,6 +6,7 @@
 package mcp
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,7 +64,9 @@ func (s Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 			return s.answer(ctx, t, r.Params.Arguments), nil
 		})
 	}
-	err := server.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: unclosed{out}, MaxLineLength: maxFrame})
+	answers := &shared{out: out}
+	asked := &frames{in: bufio.NewReader(in), out: answers} // it bounds the lines
+	err := server.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(asked), Writer: answers, MaxLineLength: -1})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -72,11 +75,6 @@ func (s Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	return nil
 }
-
-// unclosed is a stream that its owner closes.
-type unclosed struct{ io.Writer }
-
-func (unclosed) Close() error { return nil }
 
 func (s Server) instructions() string {
 	text := "These tools show sandboxes in which AI agents run, at all providers, and their tasks. " +

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -219,4 +220,52 @@ func TestManyCallsWaitForEachOther(t *testing.T) {
 		assert.Zero(t, now.Load())
 		assert.EqualValues(t, maxCalls, most.Load())
 	})
+}
+
+// TestOneBadLineEndsNothing: it is answered as JSON-RPC 2.0 says, and the next one is, too.
+func TestOneBadLineEndsNothing(t *testing.T) {
+	t.Parallel()
+	const ping = `{"jsonrpc":"2.0","id":42,"method":"ping"}`
+	for name, tc := range map[string]struct {
+		line string
+		code string // of the answer beside that of the ping; "" = there is none
+		id   string
+	}{
+		"no JSON":                  {"npm warn deprecated", "-32700", "null"},
+		"half a message":           {ping[:20], "-32700", "null"},
+		"two in one line":          {ping + ping, "-32700", "null"},
+		"too long":                 {strings.Repeat("x", 3*maxFrame), "-32600", "null"},
+		"not even an object":       {"17", "-32600", "null"},
+		"another version":          {`{"jsonrpc":"1.0","id":7,"method":"ping"}`, "-32600", "7"},
+		"no version":               {`{"id":"seven","method":"ping"}`, "-32600", `"seven"`},
+		"a key in capitals":        {`{"JSONRPC":"2.0","id":7,"method":"ping"}`, "-32600", "7"},
+		"an id that is none":       {`{"jsonrpc":"2.0","id":{},"method":"ping"}`, "-32600", "null"},
+		"a method that is none":    {`{"jsonrpc":"2.0","id":7,"method":5}`, "-32600", "7"},
+		"neither method nor id":    {`{"jsonrpc":"2.0"}`, "-32600", "null"},
+		"an error that is none":    {`{"jsonrpc":"2.0","id":7,"error":"x"}`, "-32600", "null"},
+		"an empty batch":           {"[]", "-32600", "null"},
+		"a batch with a bad one":   {`[5]`, "-32600", "null"},
+		"a mark in front":          {"\ufeff" + strings.Replace(ping, "42", "7", 1), "", ""},
+		"NULs behind":              {strings.Replace(ping, "42", "7", 1) + "\x00\x00", "", ""},
+		"an empty line":            {" \r", "", ""},
+		"an answer to no question": {`{"jsonrpc":"2.0","id":7,"result":{}}`, "", ""},
+	} {
+		in, asks := io.Pipe()
+		answers, out := io.Pipe()
+		go func() { _ = Server{Program: "sbx", Play: plays}.Serve(t.Context(), in, out) }() // its answers show how it goes on
+		go func() {
+			_, _ = io.WriteString(asks, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`+"\n"+
+				`{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\r\n"+tc.line+"\n"+ping+"\n")
+		}()
+		var said strings.Builder
+		for lines := bufio.NewScanner(answers); lines.Scan() && !strings.Contains(lines.Text(), `"id":42`); {
+			said.WriteString(lines.Text() + "\n")
+		}
+		_ = asks.Close()
+		if tc.code == "" {
+			assert.NotContains(t, said.String(), `"error"`, name)
+			continue
+		}
+		assert.Regexp(t, `"code":`+tc.code+`,.*"id":`+tc.id+`,`, said.String(), name)
+	}
 }
