@@ -109,7 +109,11 @@ func checkBase(p Push, seen map[string]string) error {
 		return nil
 	}
 	const noBranch = "nothing (no such branch)"
-	return fault.New(fault.KindRefused, "%w: %s is at %s, the work started from %s", ErrMoved, p.Target.Branch, cmp.Or(now, noBranch), cmp.Or(p.Base, noBranch)).
+	if now == "" {
+		return fault.New(fault.KindRefused, "%w: the branch %s was deleted meanwhile; the work started from %s", ErrMoved, p.Target.Branch, p.Base).
+			WithHint("publish to another branch, or make it again by hand if it was deleted by mistake")
+	}
+	return fault.New(fault.KindRefused, "%w: %s is at %s, the work started from %s", ErrMoved, p.Target.Branch, now, cmp.Or(p.Base, noBranch)).
 		WithHint("launch the task again from the current branch, or publish to another branch")
 }
 

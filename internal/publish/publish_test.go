@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -188,6 +189,7 @@ func TestMovedBranch(t *testing.T) {
 			assert.Equal(t, fault.KindRefused, fault.KindOf(err))
 			assert.Empty(t, w.at("refs/sbx/fence/t1"), "nothing was decided")
 			assert.NotEqual(t, w.head(), w.at("refs/heads/"+tc.branch))
+			assert.Equal(t, name == "it is gone", strings.Contains(err.Error(), "the branch agent/t1 was deleted meanwhile"), err)
 		})
 	}
 }

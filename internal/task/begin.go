@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -24,6 +25,7 @@ type plannedAttempt struct {
 	Attempt
 
 	recreated bool
+	onto      string // see Task.Onto
 	permit    Permit // of the breaker that admitted it
 }
 
@@ -48,7 +50,7 @@ func (r *Runner) beginAttempt(ctx context.Context, t Task) (Task, error) {
 			return err
 		}
 		if len(t.Attempts) == 0 && t.Spec.Publishes() {
-			if _, err := r.o.Publisher.Prepare(ctx, t); err != nil {
+			if next.onto, err = r.o.Publisher.Prepare(ctx, t); err != nil {
 				return unpublishableError{err}
 			}
 		}
@@ -62,7 +64,7 @@ func (r *Runner) beginAttempt(ctx context.Context, t Task) (Task, error) {
 	})
 	now, asked := t, time.Now()
 	if err == nil {
-		now, err = r.assignAttempt(ctx, t, next.Attempt, next.recreated)
+		now, err = r.assignAttempt(ctx, t, next)
 	}
 	if err != nil {
 		r.returnClaim(ctx, t, next)
@@ -180,13 +182,14 @@ func (r *Runner) returnClaim(ctx context.Context, t Task, next plannedAttempt) {
 
 // assignAttempt takes the task and reserves the memory of the attempt in the budget. It
 // runs outside the guards, which would take the new fence for another owner's.
-func (r *Runner) assignAttempt(ctx context.Context, t Task, a Attempt, recreated bool) (Task, error) {
+func (r *Runner) assignAttempt(ctx context.Context, t Task, next plannedAttempt) (Task, error) {
+	a := next.Attempt
 	for {
 		now, err := r.changeTask(ctx, t.ID, func(n *Task) error {
 			if err := n.checkWorking(t.Fence); err != nil {
 				return err
 			}
-			n.Recreated = recreated
+			n.Recreated, n.Onto = next.recreated, cmp.Or(n.Onto, next.onto)
 			return n.Assign(r.o.Owner, a)
 		})
 		if !errors.Is(err, store.ErrBudget) {

@@ -30,6 +30,15 @@ const (
 // that its end has to remove.
 func (t *Task) hasBranch() bool { return t.Branch != nil && t.Branch.End == "" }
 
+// branchBefore is the commit at which the branch to publish to was, or was made; "" = there was none. A branch that has
+// been deleted since is not made again.
+func (t *Task) branchBefore() string {
+	if t.Branch != nil {
+		return t.Branch.Commit
+	}
+	return t.Onto
+}
+
 // diedWithBranch reports whether a branch was made and no attempt was begun. Without its
 // process such a task is concluded at once: it never ran, so its key is free.
 func (t *Task) diedWithBranch() bool {

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -76,7 +77,7 @@ func (r *Runner) collectWork(ctx context.Context, t Task) (Publish, bool, error)
 	if err != nil {
 		return Publish{}, false, err
 	}
-	p := Publish{Target: t.Spec.publishTarget(), Base: base, Fence: "local"}
+	p := Publish{Target: t.Spec.publishTarget(), Base: cmp.Or(base, t.branchBefore()), Fence: "local"}
 	if r.o.Publisher.Remote(t) {
 		p.Fence = "remote"
 	}

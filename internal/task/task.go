@@ -42,6 +42,8 @@ type Task struct {
 
 	Attempts []Attempt `json:"attempts,omitempty"`
 	Publish  Publish   `json:"publish,omitzero"`
+	// Onto is the commit of the branch to publish to before the first attempt; "" = there was no such branch.
+	Onto string `json:"onto,omitempty"`
 	// Branch is the branch that was made for the task, recorded before the push that makes it.
 	Branch      *MadeBranch `json:"branch,omitempty"`
 	Kept        *Kept       `json:"kept,omitempty"`
