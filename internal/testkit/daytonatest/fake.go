@@ -128,7 +128,8 @@ func (f *Fake) Add(s Seed) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	b := f.addBox(s.Name, s.Labels)
-	b.created, b.active = f.o.Now().Add(-s.Age), f.o.Now().Add(-s.Age)
+	at := f.o.Now().Add(-s.Age)
+	b.created, b.active, b.changed = at, at, at
 	b.state, b.desired, b.reason, b.runner = "started", "started", s.Reason, s.Runner
 	if s.State != "" {
 		b.state, b.desired = s.State, s.State
