@@ -168,7 +168,7 @@ func (c *Client) readAudit(ctx context.Context, op, organization, token string) 
 	switch full := log.Items.Len() >= auditPageSize; {
 	case !full, log.Total != nil && int64(n*auditPageSize) >= *log.Total:
 	case n == maxAuditPages:
-		page.Unmarked = true
+		page.Unmarked, page.Full = true, true
 	default:
 		page.Next = strconv.Itoa(n + 1)
 	}

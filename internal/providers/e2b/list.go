@@ -119,7 +119,7 @@ func (l *listing) readPage(ctx context.Context, token string) (wirekit.Page[wire
 	}
 	// The API sends the total where running sandboxes are asked for; one that ignores tokens does not.
 	counted := l.countReported(res.Header)
-	got := wirekit.Page[wireSandbox]{Rows: rows, Next: res.Header.Get("X-Next-Token"), Unmarked: !counted && page.Len() >= pageSize}
+	got := wirekit.Page[wireSandbox]{Rows: rows, Next: res.Header.Get("X-Next-Token"), Unmarked: !counted, Full: page.Len() >= pageSize}
 	return got, fault.Placed(bad, l.c.Profile, "list")
 }
 

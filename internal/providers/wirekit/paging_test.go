@@ -58,6 +58,31 @@ func TestTheEndOfAListIsMarked(t *testing.T) {
 	}
 }
 
+// TestAnEmptyPageBehindATokenIsNoEnd: a cursor that has lost its place gives one, unless something says that it is the end.
+func TestAnEmptyPageBehindATokenIsNoEnd(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		last     wirekit.Page[string]
+		complete bool
+	}{
+		"nothing marks it": {wirekit.Page[string]{Unmarked: true}, false}, "a null token or a total": {wirekit.Page[string]{}, true},
+		"it has a row": {wirekit.Page[string]{Rows: []string{"c"}, Unmarked: true}, true},
+	} {
+		read := func(token string) (wirekit.Page[string], error) {
+			if token == "" {
+				return wirekit.Page[string]{Rows: []string{"a", "b"}, Next: "b", Unmarked: true, Full: true}, nil
+			}
+			return tc.last, nil
+		}
+		err := wirekit.EachRow("prod", "list", read, func(row string) string { return row }, func(string) bool { return true })
+		assert.Equal(t, tc.complete, err == nil, name)
+		if !tc.complete {
+			assert.Equal(t, fault.KindUnavailable, fault.KindOf(err))
+			require.ErrorContains(t, err, "there may be more than 2", name)
+		}
+	}
+}
+
 // TestRefusedRowsEndNoListing: what follows them is read, and the error comes at the end.
 func TestRefusedRowsEndNoListing(t *testing.T) {
 	t.Parallel()

@@ -223,9 +223,23 @@ const (
 type Page[R any] struct {
 	Rows []R
 	Next string // the token of the page behind it; "" = there is none
-	// Unmarked says that the page has as many rows as were asked for, and that the answer has nothing, a null token or
-	// a total, that marks the end: a server that ignores tokens answers so, too.
+	// Unmarked says that the answer has nothing, a null token or a total, that marks the end. A full page is none then,
+	// since a server that ignores tokens answers so, nor is an empty one behind a token, which a cursor gives that has
+	// lost its place.
 	Unmarked bool
+	Full     bool // it has as many rows as were asked for
+}
+
+// openEnd says why a page that was asked for by a token, and has no next one, may not be the last one; "" = it is.
+func (p Page[R]) openEnd(token string) string {
+	switch {
+	case !p.Unmarked:
+	case p.Full:
+		return "the page is full"
+	case token != "" && len(p.Rows) == 0:
+		return "the page behind a token is empty"
+	}
+	return ""
 }
 
 // NextToken is the token of the next page in an answer. Where APIs write null on the last page, a missing one
@@ -244,7 +258,7 @@ func (t *NextToken) UnmarshalJSON(text []byte) error {
 // NewPage is the page of a list whose answers have a token or null. limit is the number of rows that was asked for.
 func NewPage[R any](l httpx.List[R], next NextToken, limit int, id func(R) string) (Page[R], error) {
 	rows, err := l.Named(id)
-	return Page[R]{Rows: rows, Next: next.Token, Unmarked: !next.Told && l.Len() >= limit}, err
+	return Page[R]{Rows: rows, Next: next.Token, Unmarked: !next.Told, Full: l.Len() >= limit}, err
 }
 
 // EachRow reads a listing page by page and gives each row once, by its id, to take until
@@ -271,9 +285,9 @@ func EachRow[R any](profile, op string, read func(token string) (Page[R], error)
 				return nil
 			}
 		}
-		switch {
-		case page.Next == "" && page.Unmarked:
-			return fault.New(fault.KindUnavailable, "there may be more than %d: the page is full, and the answer has neither a next page nor a total", len(seen)).
+		switch why := page.openEnd(token); {
+		case page.Next == "" && why != "":
+			return fault.New(fault.KindUnavailable, "there may be more than %d: %s, and the answer has neither a next page nor a total", len(seen), why).
 				At(profile, op).WithHint("the API ignores page tokens: narrow the listing by state or label, or ask the operator of the API")
 		case page.Next == "":
 			return refused
