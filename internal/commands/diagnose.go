@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -109,7 +110,7 @@ func (d *Deps) readCleanupLog(ctx context.Context, given bool, name string, req 
 		return err
 	}
 	text, err := hostfile.File{Flag: "--cleanup-log", Path: d.Path(name), Limit: maxCleanupLog, Hint: cleanupLogHint}.Read(ctx)
-	req.CleanupLog = string(text)
+	req.CleanupLog = strings.TrimPrefix(string(text), "\ufeff")
 	return err
 }
 

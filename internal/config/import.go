@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -82,6 +83,7 @@ func readForeign(ctx context.Context, path string) ([]foreignEntry, []IgnoredSet
 	if err != nil {
 		return nil, nil, err
 	}
+	content = bytes.TrimPrefix(content, []byte("\ufeff"))
 	if isVariablesFile(string(content)) {
 		entries, ignored := readVariablesFile(path, string(content))
 		return entries, ignored, nil
@@ -153,17 +155,37 @@ func variableLine(line string) (name, value string, ok bool) {
 	return found[1], unquotedValue(strings.TrimSpace(found[2])), true
 }
 
-// unquotedValue is a value without the quotes around it, or without the comment behind it.
+// unquotedValue is a value without the quotes around it and the comment behind it, as programs read .env files: quotes
+// end at the next one like the first, which a backslash takes for a character between double ones; a comment begins
+// behind a blank or a tab.
 func unquotedValue(text string) string {
-	for _, quote := range []string{`"`, `'`} {
-		if inner, ok := strings.CutPrefix(text, quote); ok {
-			if end := strings.LastIndex(inner, quote); end >= 0 {
-				return inner[:end]
-			}
+	if text != "" && (text[0] == '"' || text[0] == '\'') {
+		if inner, rest, closed := cutQuoted(text); closed && (rest == "" || isBlankLine(rest)) {
+			return inner
 		}
 	}
-	value, _, _ := strings.Cut(text, " #")
-	return strings.TrimSpace(value)
+	for i := range text {
+		if text[i] == '#' && (i == 0 || text[i-1] == ' ' || text[i-1] == '\t') {
+			text = text[:i]
+			break
+		}
+	}
+	return strings.TrimSpace(text)
+}
+
+// cutQuoted is what is between the first quote of a text and the one that closes it, and what is behind that.
+func cutQuoted(text string) (inner, rest string, closed bool) {
+	var b strings.Builder
+	for i := 1; i < len(text); i++ {
+		switch {
+		case text[i] == text[0]:
+			return b.String(), text[i+1:], true
+		case text[0] == '"' && text[i] == '\\' && i+1 < len(text) && strings.IndexByte(`"\$`, text[i+1]) >= 0:
+			i++
+		}
+		b.WriteByte(text[i])
+	}
+	return "", "", false
 }
 
 func isBlankLine(line string) bool {
@@ -183,20 +205,43 @@ func isVariablesFile(content string) bool {
 }
 
 func readVariablesFile(path, content string) (entries []foreignEntry, ignored []IgnoredSetting) {
-	n := 0
-	for line := range strings.Lines(content) {
-		n++
-		from := fmt.Sprintf("%s:%d", path, n)
-		name, value, ok := variableLine(strings.TrimRight(line, "\r\n"))
-		switch {
+	lines := strings.Split(content, "\n")
+	for i := 0; i < len(lines); i++ {
+		from, line := fmt.Sprintf("%s:%d", path, i+1), strings.TrimRight(lines[i], "\r")
+		name, value, ok := variableLine(line)
+		switch more := linesOfValue(lines[i:]); {
 		case isBlankLine(line):
 		case !ok:
 			ignored = append(ignored, IgnoredSetting{From: from, Reason: "the line is not KEY=VALUE"})
+		case more > 0: // no line inside of a value is a setting
+			ignored = append(ignored, IgnoredSetting{name, from, "its value has several lines"})
+			i += more
 		default:
 			entries = append(entries, foreignEntry{name, value, from, true})
 		}
 	}
 	return entries, ignored
+}
+
+// linesOfValue is how many lines belong to the first one, whose value has a quote that one of them closes.
+func linesOfValue(lines []string) int {
+	quote := openQuote(lines[0])
+	if quote == 0 {
+		return 0
+	}
+	return 1 + slices.IndexFunc(lines[1:], func(line string) bool { return strings.IndexByte(line, quote) >= 0 })
+}
+
+// openQuote is the quote with which the value of a line begins, and which the line does not close; 0 = there is none.
+func openQuote(line string) byte {
+	_, value, _ := strings.Cut(line, "=")
+	if value = strings.TrimSpace(value); value == "" || isBlankLine(line) || value[0] != '"' && value[0] != '\'' {
+		return 0
+	}
+	if _, _, closed := cutQuoted(value); closed {
+		return 0
+	}
+	return value[0]
 }
 
 // translateForeign gives the settings of all entries, of which a later one wins, and what is ignored.
@@ -242,6 +287,8 @@ func (t importTarget) translate(e foreignEntry) (string, error) {
 		return importTokenEnv, nil
 	case !e.plain || e.value == "":
 		return "", errors.New("has no value")
+	case strings.Contains(e.value, "${"):
+		return "", errors.New("takes its value from a variable, which is not read here: write the value")
 	case at >= 0:
 		return variables[at].translate(e.value)
 	}

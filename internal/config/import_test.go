@@ -53,6 +53,15 @@ func TestImportTranslates(t *testing.T) {
 			[]string{".env", "# comment\n\nexport SANDBOX_MEMORY_GB=4\nSANDBOX_CPU=\"2\" # cores\r\nSANDBOX_DISK_GB=8 # GiB\nSANDBOX_IMAGE='registry.example/agent:1'\n"},
 			map[string]string{"run.memory": "4G", "run.cpu": "2", "run.disk": "8G", "run.image": "registry.example/agent:1"},
 		},
+		"quotes and comments": {
+			[]string{".env", "\ufeffSANDBOX_SNAPSHOT=\"light\" # not \"heavy\" any more\nSANDBOX_IMAGE='img:1' # it's ours\nSANDBOX_CPU=3\t# cores\n"},
+			map[string]string{"run.snapshot": "light", "run.image": "img:1", "run.cpu": "3"},
+		},
+		"a hash in a value": {[]string{".env", "SANDBOX_IMAGE=img#1\nSANDBOX_SNAPSHOT=\"a#b\"\n"}, map[string]string{"run.image": "img#1", "run.snapshot": "a#b"}},
+		"a value over several lines": {
+			[]string{".env", "KEY=\"-----BEGIN\nSANDBOX_CPU=9\n-----END\"\nSANDBOX_CPU=3\nSANDBOX_IMAGE=img:1\n"},
+			map[string]string{"run.cpu": "3", "run.image": "img:1"},
+		},
 		"variables over yaml": {
 			[]string{"base.yaml", "daytona: {snapshot: a}\n", ".env", "SANDBOX_SNAPSHOT=b\n"},
 			map[string]string{"run.snapshot": "b"},
@@ -107,6 +116,7 @@ func TestImportRefuses(t *testing.T) {
 		"twice":          {"base.yaml", "daytona:\n  snapshot: a\n  snapshot: b\n", "base.yaml:3: the key snapshot stands twice"},
 		"too much":       {"base.yaml", "daytona:\n  sandbox_memory_gb: 64\n", "base.yaml:2: daytona.sandbox_memory_gb must be a whole number of GiB from 4 to 8"},
 		"empty":          {"base.yaml", "daytona:\n  snapshot:\n", "daytona.snapshot has no value"},
+		"a variable":     {".env", "SANDBOX_SNAPSHOT=${SNAP:-light}\n", ".env:1: SANDBOX_SNAPSHOT takes its value from a variable"},
 		"empty variable": {".env", "SANDBOX_CPU=\n", ".env:1: SANDBOX_CPU has no value"},
 		"secret in url":  {"base.yaml", "daytona: {api_url: \"https://u:hunter2@h/api\"}\n", "may be a secret"},
 		"no url":         {"base.yaml", "daytona: {api_url: hunter2}\n", "is no address"},

@@ -27,3 +27,11 @@ func TestLinesEndWhereverTheContextEnds(t *testing.T) {
 		})
 	}
 }
+
+// TestAByteOrderMarkIsNoPartOfALine, in front of the first one.
+func TestAByteOrderMarkIsNoPartOfALine(t *testing.T) {
+	t.Parallel()
+	var got []string
+	require.NoError(t, hostfile.Lines(t.Context(), strings.NewReader("\ufeffprod/a\n\ufeffb\n"), func(line string) error { got = append(got, line); return nil }))
+	require.Equal(t, []string{"prod/a", "\ufeffb"}, got)
+}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"sbx/internal/fault"
 )
@@ -121,8 +122,11 @@ func sizeText(n int64) string {
 
 var errLongLine = errors.New("a line is longer than " + sizeText(bufio.MaxScanTokenSize) + ", the limit")
 
+// byteOrderMark is what some editors write in front of a text.
+const byteOrderMark = "\ufeff"
+
 // Lines gives the lines of a stream that cannot be closed, such as standard
-// input, to add, until the stream ends, add fails, or ctx ends, whose cause it
+// input, without a byte order mark in front of it, to add, until the stream ends, add fails, or ctx ends, whose cause it
 // then returns. A read that still blocks is abandoned to its goroutine.
 func Lines(ctx context.Context, from io.Reader, add func(line string) error) error {
 	ctx, stop := context.WithCancel(ctx)
@@ -131,9 +135,10 @@ func Lines(ctx context.Context, from io.Reader, add func(line string) error) err
 	go func() {
 		defer close(lines)
 		scanner := bufio.NewScanner(from)
-		for scanner.Scan() {
+		mark := byteOrderMark
+		for ; scanner.Scan(); mark = "" {
 			select {
-			case lines <- scanner.Text():
+			case lines <- strings.TrimPrefix(scanner.Text(), mark):
 			case <-ctx.Done():
 				return
 			}
