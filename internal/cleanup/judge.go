@@ -112,7 +112,7 @@ func (r Rule) judgeSandbox(w Environment, s sandbox.Sandbox, now time.Time, seen
 	c := &judgementRun{rule: r, world: w, now: now, seen: seen, limits: w.Thresholds(s), j: &j}
 	c.limits.Inactivity = cmp.Or(r.IdleFor, c.limits.Inactivity)
 	j.Verdict = triage.Judge(j.Sandbox, c.activitySignals(), c.limits, now)
-	for _, check := range []func() bool{c.checkProtection, c.checkState, c.checkOwner, c.checkSelectors, c.checkAgeLimit, c.checkActivity, c.checkHealth, c.checkDecided} {
+	for _, check := range []func() bool{c.checkProtection, c.checkState, c.checkOwner, c.checkSelectors, c.checkRest, c.checkAgeLimit, c.checkActivity, c.checkHealth, c.checkDecided} {
 		if !check() {
 			return j
 		}
@@ -250,6 +250,35 @@ func (c *judgementRun) lookAtUsage() *selector.Look {
 		return nil
 	}
 	return c.seen.Look(c.limits)
+}
+
+// atRest says that a sandbox neither runs nor begins to.
+func atRest(s sandbox.Sandbox) bool {
+	return s.State != sandbox.StateRunning && s.State != sandbox.StateProvisioning
+}
+
+// checkRest counts the age of what runs no more from its end, or its last use, where that is known: what has just ended
+// keeps its disk and its output until somebody could read them. A rule without an age asks for the silence of a running
+// one.
+func (c *judgementRun) checkRest() bool {
+	s := c.j.Sandbox
+	if !atRest(s) || c.rule.IgnoreActivity {
+		return true
+	}
+	last, what := s.EndedAt, "ended"
+	if s.LastActivityAt.After(last) {
+		last, what = s.LastActivityAt, "last used"
+	}
+	if last.IsZero() {
+		return true
+	}
+	chosen, _ := c.rule.selectorFor(s.State)
+	limit, rest := cmp.Or(chosen.OlderThan, c.limits.Inactivity), max(0, s.Clock(c.now).Sub(last))
+	reason := fmt.Sprintf("%s %s ago", what, sandbox.FormatDuration(rest))
+	if rest <= limit {
+		return c.j.keepFor("rest", KeepNotSelected, reason+", not over "+sandbox.FormatDuration(limit))
+	}
+	return c.j.passCheck("rest", reason+", over "+sandbox.FormatDuration(limit))
 }
 
 func (c *judgementRun) activitySignals() triage.Signals {

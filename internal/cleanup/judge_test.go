@@ -62,6 +62,64 @@ func TestStatesThatAnEndWouldNotChange(t *testing.T) {
 	}
 }
 
+// TestWhatHasJustEndedStays: the age of what runs no more counts from its end or its last use, where that is known.
+func TestWhatHasJustEndedStays(t *testing.T) {
+	t.Parallel()
+	type rule = cleanup.Rule
+	const limit = 10 * time.Minute
+	for name, tc := range map[string]struct {
+		state       sandbox.State
+		ended, used time.Duration // ago; 0 = not known
+		rule        rule
+		want        cleanup.KeepReason
+	}{
+		"a moment ago":               {sandbox.StateFailed, 10 * time.Second, 0, rule{Delete: true}, cleanup.KeepNotSelected},
+		"not over the age":           {sandbox.StateTerminated, limit, 0, rule{Delete: true}, cleanup.KeepNotSelected},
+		"over the age":               {sandbox.StateTerminated, limit + time.Second, 0, rule{Delete: true}, cleanup.KeepNone},
+		"not known":                  {sandbox.StateStopped, 0, 0, rule{Delete: true}, cleanup.KeepNone},
+		"stopped, used a moment ago": {sandbox.StateStopped, 0, 10 * time.Second, rule{Delete: true}, cleanup.KeepNotSelected},
+		"ended long ago, used later": {sandbox.StateStopped, time.Hour, time.Minute, rule{Delete: true}, cleanup.KeepNotSelected},
+		"paused, used a moment ago":  {sandbox.StatePaused, 0, 10 * time.Second, rule{Delete: true, IncludePaused: true}, cleanup.KeepNotSelected},
+		"failed, with an own age":    {sandbox.StateFailed, 2 * time.Minute, 0, rule{Delete: true, FailedOlderThan: time.Minute}, cleanup.KeepNone},
+		"failed, of any age":         {sandbox.StateFailed, 2 * time.Second, 0, rule{Delete: true, IncludeFailed: true}, cleanup.KeepNone},
+		"age alone is enough":        {sandbox.StateFailed, 10 * time.Second, 0, rule{Delete: true, IgnoreActivity: true}, cleanup.KeepNone},
+	} {
+		bubble.Run(t, name, func(t *testing.T) {
+			s := oneOld(fake.Options{}, func(seed *fake.Seed) {
+				seed.Sandbox.State = tc.state
+				if tc.ended > 0 {
+					seed.Sandbox.EndedAt = time.Now().Add(-tc.ended)
+				}
+				if tc.used > 0 {
+					seed.Sandbox.LastActivityAt = time.Now().Add(-tc.used)
+				}
+			})
+			tc.rule.Selector = s.rule.Selector
+			tc.rule.Selector.OlderThan = limit
+			s.rule = tc.rule
+			assert.Equal(t, tc.want, s.ground(t))
+			if tc.rule = (rule{Delete: true, IncludePaused: true, Selector: selector.Selector{Name: "*"}}); tc.ended == 10*time.Second && !s.rule.IgnoreActivity {
+				s.rule = tc.rule
+				assert.Equal(t, cleanup.KeepNotSelected, s.ground(t), "without an age the silence of a running one counts")
+			}
+		})
+	}
+}
+
+// TestAnEndThatIsNotListedIsRead of the record of what the rule selects.
+func TestAnEndThatIsNotListedIsRead(t *testing.T) {
+	t.Parallel()
+	for ago, want := range map[time.Duration]cleanup.KeepReason{10 * time.Second: cleanup.KeepNotSelected, time.Hour: cleanup.KeepNone} {
+		synctest.Test(t, func(t *testing.T) {
+			s := oneOld(fake.Options{EndsUnlisted: true}, func(seed *fake.Seed) {
+				seed.Sandbox.State, seed.Sandbox.EndedAt = sandbox.StateFailed, time.Now().Add(-ago)
+			})
+			s.rule.Delete = true
+			assert.Equal(t, want, s.ground(t))
+		})
+	}
+}
+
 // TestASignFromTheFarFutureIsNoLife: a clock may be a little ahead; a time beyond that is
 // ignored.
 func TestASignFromTheFarFutureIsNoLife(t *testing.T) {

@@ -115,6 +115,7 @@ func TakeSurvey(ctx context.Context, f *fleet.Fleet, w Environment, r Rule) (Sur
 		judged = append(judged, r.judgeSandbox(w, sb, s.At, nil))
 	}
 	r.observeUndecided(ctx, f, w, judged, s.At)
+	r.readEnds(ctx, f, w, judged, s.At)
 	r.suspectEdges(ctx, f, w, judged)
 	s.sortSelected(w, judged)
 	s.Sources = append(s.clockErrors(judged), sourceErrors(s.Kept)...)
@@ -158,6 +159,26 @@ func (r Rule) observeUndecided(ctx context.Context, f *fleet.Fleet, w Environmen
 			j.observation = nil
 		}
 		judged[at[i]] = j
+	})
+}
+
+// readEnds reads when those that the rule selects have ended, where the listing does not say it and the record may. One
+// that cannot be read stays selected: each is read again before its request.
+func (r Rule) readEnds(ctx context.Context, f *fleet.Fleet, w Environment, judged []Judgement, now time.Time) {
+	var open []sandbox.Sandbox
+	var at []int
+	for i, j := range judged {
+		s := j.Sandbox
+		chosen := j.Selected() || j.KeepReason == KeepNotOwned && w.profileNamed(s.Provider).Undecided
+		if chosen && atRest(s) && s.EndedAt.IsZero() && !r.IgnoreActivity {
+			open, at = append(open, s), append(at, i)
+		}
+	}
+	f.ForEach(open, func(i int) {
+		if whole, err := f.Get(ctx, open[i].Ref()); err == nil && whole.CreatedAt.Equal(open[i].CreatedAt) {
+			open[i].EndedAt = whole.EndedAt
+			judged[at[i]] = r.judgeSandbox(w, open[i], now, judged[at[i]].observation)
+		}
 	})
 }
 

@@ -73,6 +73,9 @@ func (p *Provider) readPage(ids []string, q providers.Query, flap bool) []sandbo
 		if !shown || !matchesQuery(s, q, now) {
 			continue
 		}
+		if p.o.EndsUnlisted {
+			s.EndedAt = time.Time{}
+		}
 		out = append(out, s)
 		if p.hasLie(LieListsTwice) {
 			out = append(out, s)
