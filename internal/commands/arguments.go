@@ -1,9 +1,11 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
@@ -14,6 +16,8 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/hostfile"
 	"sbx/internal/output"
+	"sbx/internal/providers"
+	"sbx/internal/sandbox"
 )
 
 // noArgs refuses arguments; cobra's own check would report them as unknown commands.
@@ -35,8 +39,72 @@ func (d *Deps) noWords(hint string) cobra.PositionalArgs {
 		if len(args) == 1 && (args[0] == "ls" || args[0] == "list") {
 			text = "`" + cmd.CommandPath() + "`"
 		}
+		if len(args) == 1 {
+			text = cmp.Or(d.flagForWord(cmd, args[0]), text)
+		}
 		return usageArgs(noArgs, text)(cmd, args)
 	}
+}
+
+// knowProfiles makes each verb that takes references refuse a profile as a word of its own, before anything is called: of
+// `terminate e2b ID` the second word alone would be ended.
+func (d *Deps) knowProfiles(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		d.knowProfiles(sub)
+	}
+	check := cmd.Args
+	if check == nil || !strings.Contains(cmd.Use, "REF") && !strings.Contains(cmd.Use, "TASK") {
+		return
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		words := args
+		if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+			words = args[:dash]
+		}
+		if len(words) > 1 && (d.isProfile(words[0]) || slices.ContainsFunc(d.Types, func(t providers.Type) bool { return t.Name == words[0] })) {
+			return fault.Usage("%s: %q is a profile, not a sandbox", cmd.Name(), words[0]).WithHint("%s", d.joinedRef(words[0], words[1]))
+		}
+		return check(cmd, args)
+	}
+}
+
+// joinedRef is the hint for a profile and an id that were typed as two words.
+func (d *Deps) joinedRef(profile, id string) string {
+	argv := slices.Clone(d.Process.Args)
+	at := slices.Index(argv, profile)
+	if at < 1 || at+1 >= len(argv) || argv[at+1] != id || strings.Contains(id, "/") || d.isProfile(id) {
+		return "write a sandbox as " + profile + "/ID"
+	}
+	argv[0], argv[at+1] = "sbx", profile+"/"+id
+	line := shellescape.QuoteCommand(slices.Delete(argv, at, at+1))
+	if !isPrintable(line) {
+		return "write a sandbox as " + profile + "/ID"
+	}
+	return "did you mean `" + line + "`?"
+}
+
+// flagForWord is the hint for a word that a flag stands for, or that was typed as the value of a switch; "" = for none.
+func (d *Deps) flagForWord(cmd *cobra.Command, word string) string {
+	flags := allFlags(cmd)
+	if at := slices.Index(d.Process.Args, word); at > 0 {
+		before := d.Process.Args[at-1]
+		f, attached := typedFlag(flags, before)
+		on, err := strconv.ParseBool(strings.NewReplacer("yes", "true", "no", "false").Replace(word))
+		switch {
+		case !strings.HasPrefix(before, "-") || err != nil || f == nil || attached || f.NoOptDefVal == "":
+		case on:
+			return "--" + f.Name + " is a switch: `" + d.lineWith(word, instead{}) + "`"
+		default:
+			return "--" + f.Name + " is a switch that is off: `" + d.lineWith(before, instead{whole: true}) + "`"
+		}
+	}
+	switch state := sandbox.State(word); {
+	case word == "stuck" && flags.Lookup("stuck") != nil:
+		return "did you mean `" + d.lineWith(word, instead{words: []string{"--stuck"}}) + "`?"
+	case flags.Lookup("state") != nil && cmd.Name() != "tasks" && slices.Contains(sandbox.States(), state):
+		return "did you mean `" + d.lineWith(word, instead{words: []string{"--state", word}}) + "`?"
+	}
+	return ""
 }
 
 // isProfile says whether a word is a configured profile; false also where the configuration cannot be read.

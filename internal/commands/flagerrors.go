@@ -133,13 +133,17 @@ func (d *Deps) unknownFlag(cmd *cobra.Command, prefix string, missing *pflag.Not
 		typed = "-" + name
 	}
 	err := fault.Usage("%sunknown flag %s", prefix, output.Escape(typed))
+	line := d.dashedLine(cmd)
+	if strings.Contains(line, " --image ") {
+		return err.WithHint("an image stands behind --image, and a command behind two dashes: `%s`", line)
+	}
 	if hint := d.leftOut(cmd, typed, name); hint != "" {
 		return err.WithHint("%s", hint)
 	}
 	if hint := otherVerb(cmd.Name(), name); hint != "" {
 		return err.WithHint("%s", hint)
 	}
-	if line := d.dashedLine(cmd); line != "" {
+	if line != "" {
 		return err.WithHint("put -- before the command to run: `%s`", line)
 	}
 	if meant := d.meantWords(cmd, typed, name); len(meant.words) > 0 {
@@ -194,7 +198,7 @@ func (d *Deps) meantWords(cmd *cobra.Command, typed, name string) instead {
 	case !given:
 	case meant == "-o json" && isColumnList(value) && cmd.Args(cmd, []string{value}) != nil: // gh's
 		return instead{[]string{"-o", "json", "--columns", value}, true}
-	case name == "n" && meant == "--limit" && d.isProfile(value): // kubectl's namespace
+	case name == "n" && meant == "--limit" && strings.Trim(value, "0123456789") != "": // kubectl's namespace
 		meant = "--provider"
 	case meant == "--grace" && strings.Trim(value, "0123456789") == "":
 		return instead{[]string{meant, value + "s"}, true}

@@ -52,6 +52,7 @@ func NewRoot(d *Deps) *cobra.Command {
 	}
 	root.AddCommand(helpTopics(d)...)
 	d.knowTopics(root)
+	d.knowProfiles(root)
 	root.SetUsageFunc(printUsage)
 	plain := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {

@@ -25,11 +25,21 @@ func newRunbook(d *Deps) *cobra.Command {
 			"the folder runbooks beside the configuration; one with the id of a shipped one\n" +
 			"replaces it. A page of Markdown is made from each.",
 		Example: "sbx runbook ls\nsbx runbook show sandbox-stuck\nsbx runbook run sandbox-stuck --dry-run",
-		Args:    unknownVerb(d),
+		Args:    d.noRunbook,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newRunbookLs(d), newRunbookShow(d), newRunbookRun(d), newRunbookRuns(d), newRunbookStatus(d), newRunbookLint(d), newRunbookTest(d), newRunbookNew(d), newRunbookRules(d))
 	return cmd
+}
+
+// noRunbook refuses words that are no command of `runbook`: the id of one needs a verb before it.
+func (d *Deps) noRunbook(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		if shelf, err := d.loadRunbooks(cmd.Context()); err == nil && slices.Contains(shelf.IDs(), args[0]) {
+			return fault.Usage("%q is a runbook, not a command", args[0]).WithHint("did you mean `%s`?", lineOf(cmd, "run", args))
+		}
+	}
+	return unknownVerb(d)(cmd, args)
 }
 
 // library is where this command finds runbooks.

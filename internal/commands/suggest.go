@@ -18,6 +18,7 @@ type familiarVerb struct {
 	task  string // with a task; "" = verb
 	alone string // without any argument; "" = verb and needs
 	needs string // stands in for a missing argument
+	say   string // instead of a line: sbx has nothing of the kind
 }
 
 // familiarVerbs are the verbs of other tools, each with the verb of this one. They are never
@@ -34,6 +35,12 @@ func familiarVerbs() map[string]familiarVerb {
 	setup := familiarVerb{verb: "doctor"}
 	board := familiarVerb{verb: "dashboard"}
 	keep := familiarVerb{verb: "keep", needs: "REF"}
+	pause := familiarVerb{say: "sbx pauses nothing: `sbx terminate REF` ends one and keeps what its provider can keep, `sbx keep REF` protects it from cleanups"}
+	extend := familiarVerb{say: "a lifetime is set at the create, `sbx create --ttl 1h -- COMMAND`; `sbx keep REF` protects one from cleanups, not from its provider's limit"}
+	snapshot := familiarVerb{say: "sbx makes no snapshots; `sbx create --snapshot NAME -- COMMAND` starts from one"}
+	update := familiarVerb{say: "sbx is updated as it was installed; `sbx version` says which one this is"}
+	login := familiarVerb{say: "keys come from the environment or the configuration: `sbx config init --type TYPE` writes a profile, `sbx doctor` tests it"}
+	restart := familiarVerb{say: "nothing is restarted: `sbx terminate REF`, then `sbx create` makes a new one; `sbx run` tries a task again by itself"}
 	return map[string]familiarVerb{
 		"ps": list, "sandboxes": list, "pods": list, "containers": list,
 		"rm": end, "kill": end, "delete": end, "remove": end, "destroy": end, "end": end,
@@ -47,7 +54,10 @@ func familiarVerbs() map[string]familiarVerb {
 		"tail": follow, "follow": follow,
 		"cancel": cancel, "abort": cancel,
 		"usage": {verb: "top"}, "metrics": {verb: "top"}, "history": {verb: "audit"},
-		"check": setup, "health": setup, "auth": setup, "login": setup, "whoami": setup,
+		"check": setup, "health": setup, "whoami": setup, "auth": login, "login": login,
+		"pause": pause, "unpause": pause, "suspend": pause, "freeze": pause, "hibernate": pause,
+		"extend": extend, "renew": extend, "snapshot": snapshot, "checkpoint": snapshot, "commit": snapshot,
+		"update": update, "upgrade": update, "self-update": update, "restart": restart, "reboot": restart,
 		"protect": keep, "pin": keep, "cordon": keep,
 		"ui": board, "watch": board, "monitor": board,
 		"apply": {verb: "run --file", alone: "run --file FILE"},
@@ -139,10 +149,26 @@ func behind(argv []string, word string) []string {
 
 func unknownCommand(cmd *cobra.Command, word string, rest []string) error {
 	err := fault.Usage("unknown command %q", word)
+	if say := sayInstead(cmd, word, rest); say != "" {
+		return err.WithHint("%s", say)
+	}
 	if line := meantLine(cmd, word, rest); line != "" && isPrintable(line) {
 		return err.WithHint("did you mean `%s`?", line)
 	}
 	return err.WithHint("`%s --help` lists the commands", cmd.CommandPath())
+}
+
+// sayInstead is what to know where sbx has nothing of the kind; "" where it has.
+func sayInstead(cmd *cobra.Command, word string, rest []string) string {
+	switch {
+	case cmd.Name() == "config" && slices.Contains([]string{"set", "unset"}, word):
+		return "settings are edited in a file: `sbx config path` prints where it is, `sbx config explain` what is in force"
+	case cmd.HasParent():
+		return ""
+	case len(rest) > 0 && slices.Contains(familiarNouns(), word):
+		return familiarVerbs()[rest[0]].say
+	}
+	return familiarVerbs()[word].say
 }
 
 // meantLine is the whole command line that an unknown verb and its arguments most likely
@@ -191,8 +217,11 @@ func nearVerb(cmd *cobra.Command, word string) string {
 
 // helpTopic is the page that a wrong word behind help most likely meant, "" where none is near.
 func helpTopic(cmd *cobra.Command, word string) string {
-	if v, ok := familiarVerbs()[word]; ok && !cmd.HasParent() {
+	if v, ok := familiarVerbs()[word]; ok && !cmd.HasParent() && v.say == "" {
 		return strings.Fields(v.verb)[0]
+	}
+	if word == "stuck" {
+		return "glossary"
 	}
 	var names []string
 	for _, c := range cmd.Commands() {
@@ -255,7 +284,7 @@ func familiarLine(root *cobra.Command, word string, rest []string) string {
 		return familiarLine(root, rest[0], rest[1:])
 	}
 	v, ok := familiarVerbs()[word]
-	if !ok {
+	if !ok || v.say != "" {
 		return ""
 	}
 	first := firstArgument(root, v.verb, rest)
@@ -286,7 +315,7 @@ func firstArgument(root *cobra.Command, verb string, rest []string) string {
 }
 
 // dashedLine is the typed command line with the two dashes that are missing before the command
-// to run, "" where they are not missing.
+// to run, "" where they are not missing. An image in front of the command, as of docker, goes behind --image.
 func (d *Deps) dashedLine(cmd *cobra.Command) string {
 	before, _, takes := strings.Cut(cmd.Use, " -- ")
 	argv := d.Process.Args
@@ -295,7 +324,11 @@ func (d *Deps) dashedLine(cmd *cobra.Command) string {
 	}
 	words := strings.Fields(cmd.CommandPath())
 	left := strings.Count(before, "REF") + strings.Count(before, "TASK")
-	for _, t := range readTyped(allFlags(cmd), behind(argv, cmd.Name())) {
+	typed := readTyped(allFlags(cmd), behind(argv, cmd.Name()))
+	if image := imageLine(cmd, typed); image != nil {
+		words, typed, left = append(words, image...), nil, -1
+	}
+	for _, t := range typed {
 		if !t.flag {
 			if left == 0 {
 				words = append(words, "--")
@@ -312,45 +345,3 @@ func (d *Deps) dashedLine(cmd *cobra.Command) string {
 
 // isTaskID tells a task from a sandbox by its spelling.
 func isTaskID(word string) bool { return task.IsID(word) && !strings.Contains(word, "/") }
-
-// shellLine opens a shell in a sandbox, or runs what stood behind its name.
-func shellLine(root *cobra.Command, ref string, rest []string) string {
-	var command []string
-	if more := behind(rest, ref); len(more) > 0 && more[0] == "--" {
-		more = more[1:]
-		command = more
-	} else if len(more) > 0 {
-		command = more
-	}
-	if ref == "" {
-		ref = "REF"
-	}
-	if len(command) == 0 {
-		return shellescape.QuoteCommand([]string{root.Name(), "shell", ref})
-	}
-	return shellescape.QuoteCommand(append([]string{root.Name(), "exec", "-it", ref, "--"}, command...))
-}
-
-// copyLine copies a file by the streams of exec: cat on one side, a redirection on the other.
-func copyLine(root *cobra.Command, rest []string) string {
-	paths := slices.DeleteFunc(slices.Clone(rest), func(w string) bool { return strings.HasPrefix(w, "-") })
-	from, to := "REF:PATH", "FILE"
-	if len(paths) > 0 {
-		from = paths[0]
-	}
-	if len(paths) > 1 {
-		to = paths[1]
-	}
-	if ref, path, inside := strings.Cut(to, ":"); inside {
-		line := []string{root.Name(), "exec", "-i", ref, "--", "sh", "-c", "cat > " + shellescape.Quote(path)}
-		return shellescape.QuoteCommand(line) + " < " + shellescape.Quote(from)
-	}
-	if to == "." || strings.HasSuffix(to, "/") {
-		to += from[strings.LastIndexAny(from, "/:"):]
-	}
-	ref, path, inside := strings.Cut(from, ":")
-	if !inside {
-		return root.Name() + " exec REF -- cat PATH > FILE"
-	}
-	return shellescape.QuoteCommand([]string{root.Name(), "exec", ref, "--", "cat", path}) + " > " + shellescape.Quote(to)
-}

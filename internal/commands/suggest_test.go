@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"sbx/internal/testkit/fake"
 )
 
 // TestFamiliarWordsLeadToTheVerb: each word of another tool is wrong use, and the hint is the
@@ -103,6 +105,33 @@ func TestFamiliarWordsLeadToTheVerb(t *testing.T) {
 		"stats --no-stream":                        "it prints once and ends: `sbx stats`",
 		"audit --tail 5":                           "`sbx audit --limit 5`",
 		"help exit":                                "`sbx help exit-codes`",
+		"run -d ubuntu sleep 10":                   "`sbx run --detach --image ubuntu -- sleep 10`",
+		"run --rm -it agent bash -l":               "`sbx run --image agent -- bash -l`",
+		"run --memory 1G ghcr.io/o/a:1 sleep 10":   "`sbx run --memory 1G --image ghcr.io/o/a:1 -- sleep 10`",
+		"create ubuntu":                            "`sbx create --image ubuntu -- COMMAND`",
+		"create -d ubuntu:24.04 sleep 9":           "`sbx create --image ubuntu:24.04 -- sleep 9`",
+		"create python app.py":                     "`sbx create -- python app.py`",
+		"-n prod ls":                               "`sbx --provider prod ls`",
+		"ls -n staging":                            "`sbx ls --provider staging`",
+		"ls stuck":                                 "`sbx ls --stuck`",
+		"ls -o wide stuck":                         "`sbx ls -o wide --stuck`",
+		"ls --stuck true":                          "--stuck is a switch: `sbx ls --stuck`",
+		"ls --stuck false":                         "--stuck is a switch that is off: `sbx ls`",
+		"ls running":                               "`sbx ls --state running`",
+		"cleanup stuck":                            "`sbx cleanup --stuck`",
+		"cleanup --yes true":                       "`sbx cleanup --yes`",
+		"pause local/x":                            "sbx pauses nothing: `sbx terminate REF`",
+		"extend local/x --ttl 1h":                  "`sbx create --ttl 1h -- COMMAND`",
+		"snapshot local/x":                         "`sbx create --snapshot NAME -- COMMAND`",
+		"update":                                   "`sbx version`",
+		"login":                                    "`sbx config init --type TYPE`",
+		"sandbox pause local/x":                    "sbx pauses nothing",
+		"config set launch local":                  "`sbx config path`",
+		"help stuck":                               "`sbx help glossary`",
+		"runbook sandbox-stuck":                    "`sbx runbook run sandbox-stuck`",
+		"ls --state stuck":                         "--stuck selects by it",
+		"ls --columns ref,team":                    "-o template='{{.ref}} {{.labels.team}}'",
+		"cp -r local/x:/out .":                     "`sbx exec local/x -- tar -C /out -c . | tar -x -C .`",
 	} {
 		r := newBench().run(t, line)
 		assert.Contains(t, []int{2, 3}, r.code, line)
@@ -111,6 +140,40 @@ func TestFamiliarWordsLeadToTheVerb(t *testing.T) {
 	r := newBench().run(t, "terminate t-abcdefg")
 	assert.Equal(t, 5, r.code)
 	assert.Contains(t, r.stderr, "`sbx stop t-abcdefg`")
+}
+
+// TestAProfileIsNoReference: nothing is called, and above all nothing ended, where a profile was typed as a word of its own.
+func TestAProfileIsNoReference(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"terminate prod aaaa":               "`sbx terminate prod/aaaa`",
+		"terminate prod aaaa --yes":         "`sbx terminate prod/aaaa --yes`",
+		"terminate --delete prod prod/aaaa": "write a sandbox as prod/ID",
+		"inspect prod aaaa":                 "`sbx inspect prod/aaaa`",
+		"keep prod aaaa":                    "`sbx keep prod/aaaa`",
+		"logs prod aaaa":                    "`sbx logs prod/aaaa`",
+		"top prod aaaa":                     "`sbx top prod/aaaa`",
+		"wait prod aaaa --for ended":        "`sbx wait prod/aaaa --for ended`",
+		"shell prod aaaa":                   "`sbx shell prod/aaaa`",
+		"exec prod aaaa -- ls":              "`sbx exec prod/aaaa -- ls`",
+		"stop prod aaaa":                    "`sbx stop prod/aaaa`",
+	} {
+		b, p := oneFake(running("aaaa", 0))
+		b.configure(t, onlyProd)
+		r := b.run(t, line)
+		assert.Equal(t, 2, r.code, "%s: %s", line, r.stderr)
+		assert.Contains(t, r.stderr, `"prod" is a profile, not a sandbox`, line)
+		assert.Contains(t, r.stderr, want, line)
+		assert.Empty(t, p.Calls(fake.OpTerminate), line)
+	}
+	b, _ := oneFake(running("aaaa", 0))
+	for line, want := range map[string]string{
+		"inspect i4": "the beginning of an id needs 4 characters or more", "terminate i4": "4 characters or more",
+		"inspect PROD/aaaa":    "did you mean prod? Capitals count",
+		`ls --where team=="x"`: "a label is written labels.team",
+	} {
+		assert.Contains(t, b.run(t, line).stderr, want, line)
+	}
 }
 
 // TestSuggestionsHideControlCharacters: a word of the command line may come from elsewhere.

@@ -161,7 +161,17 @@ func (c *compiler[T]) nameTerm(n ast.Node) (term[T], error) {
 	if hint, refused := c.schema.Refused[full]; refused {
 		return term[T]{}, c.mistake(at, hint, "%s is ambiguous", full)
 	}
-	return term[T]{}, c.mistake(at, suggest(full, c.schema.names(), c.schema.Hint), "no name %q", full)
+	return term[T]{}, c.mistake(at, suggest(full, c.schema.names(), c.labelHint(full)), "no name %q", full)
+}
+
+// labelHint is how a label is written, where a word may be one, and where the names are listed.
+func (c *compiler[T]) labelHint(word string) string {
+	for _, name := range c.schema.Names {
+		if name.Kind == KindLabels && plainWord(word) {
+			return "a label is written " + name.Name + "." + word + "; " + c.schema.Hint
+		}
+	}
+	return c.schema.Hint
 }
 
 func (c *compiler[T]) labelTerm(name *Name[T], key string, at place) term[T] {

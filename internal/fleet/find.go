@@ -187,6 +187,9 @@ func (f *Fleet) pickMatch(l Listing, word string, o FindOptions) (sandbox.Sandbo
 	default:
 		return sandbox.Sandbox{}, none.WithHint("%s looks like a task: `sbx tasks show %s` shows it", word, word)
 	}
+	if short := shortWord(word); short != "" {
+		return sandbox.Sandbox{}, none.WithHint("%s; `sbx ls --all` lists all of them", short)
+	}
 	return sandbox.Sandbox{}, none.
 		WithHint("searched: %s; `sbx ls --all` lists all of them", strings.Join(f.Names(), ", "))
 }
@@ -339,9 +342,21 @@ func incompleteError(l Listing, word string) error {
 			silent = append(silent, f.Provider)
 		}
 	}
-	return fault.New(unavailableKind(l.Err()), "%q may be a sandbox of %s, which could not be listed: %w",
-		word, strings.Join(silent, ", "), errors.New(joinErrorLines(l.Err()))).
-		WithHint("write profile/%s to search only that profile", word)
+	err := fault.New(unavailableKind(l.Err()), "%q may be a sandbox of %s, which could not be listed: %w",
+		word, strings.Join(silent, ", "), errors.New(joinErrorLines(l.Err())))
+	hint := "write profile/" + word + " to search only that profile"
+	if short := shortWord(word); short != "" {
+		hint += "; " + short
+	}
+	return err.WithHint("%s", hint)
+}
+
+// shortWord is the hint for a word that is no beginning of an id, since it has too few characters; "" = it has enough.
+func shortWord(word string) string {
+	if utf8.RuneCountInString(word) >= sandbox.MinPrefix {
+		return ""
+	}
+	return fmt.Sprintf("the beginning of an id needs %d characters or more", sandbox.MinPrefix)
 }
 
 func joinErrorLines(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -9,6 +9,8 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -169,7 +171,9 @@ func (f *Fleet) findMember(name string) (*member, error) {
 		}
 	}
 	hint := ""
-	if f.o.Absent != nil {
+	if i := slices.IndexFunc(f.members, func(m *member) bool { return strings.EqualFold(m.Provider.Name(), name) }); i >= 0 {
+		hint = "did you mean " + f.members[i].Provider.Name() + "? Capitals count in the name of a profile"
+	} else if f.o.Absent != nil {
 		hint = f.o.Absent(name)
 	}
 	return nil, fault.Usage("no provider is named %q", name).WithHint("%s", cmp.Or(hint, fault.Meant(name, f.Names())))

@@ -275,6 +275,9 @@ func unknownColumn(name string, known []string) error {
 	if guess != "" {
 		return err.WithHint("did you mean %s? columns: %s", guess, list)
 	}
+	if slices.Contains(known, "labels") {
+		return err.WithHint("columns: %s; a label is a part of labels: -o template='{{.ref}} {{.labels.%s}}'", list, Escape(name))
+	}
 	return err.WithHint("columns: %s", list)
 }
 

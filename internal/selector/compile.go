@@ -95,7 +95,7 @@ func (s Selector) Check() error {
 	var errs []error
 	for _, state := range s.States {
 		if parsed, known := sandbox.ParseState(string(state)); !known || parsed != state {
-			errs = append(errs, fault.Usage("--state: no state %q", string(state)).WithHint("%s", fault.Meant(string(state), stateNames())))
+			errs = append(errs, fault.Usage("--state: no state %q", string(state)).WithHint("%s", stateHint(string(state))))
 		}
 	}
 	for _, d := range []struct {
@@ -137,7 +137,7 @@ func ParseStates(texts []string) ([]sandbox.State, error) {
 			state, known := sandbox.ParseState(part)
 			switch {
 			case !known:
-				errs = append(errs, fault.Usage("--state: no state %q", part).WithHint("%s", fault.Meant(part, stateNames())))
+				errs = append(errs, fault.Usage("--state: no state %q", part).WithHint("%s", stateHint(part)))
 			case !slices.Contains(states, state):
 				states = append(states, state)
 			}
@@ -250,4 +250,12 @@ func parseLimit(n int) error {
 
 func emptyError(flag string) error {
 	return fault.Usage("%s: the value is empty", flag).WithHint("is a shell variable unset?")
+}
+
+// stateHint is what a wrong state most likely meant.
+func stateHint(word string) string {
+	if strings.EqualFold(strings.TrimSpace(word), "stuck") {
+		return "stuck is a judgement of a running one, not a state: --stuck selects by it"
+	}
+	return fault.Meant(word, stateNames())
 }
