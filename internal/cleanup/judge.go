@@ -275,8 +275,11 @@ func (c *judgementRun) checkRest() bool {
 	chosen, _ := c.rule.selectorFor(s.State)
 	limit, rest := cmp.Or(chosen.OlderThan, c.limits.Inactivity), max(0, s.Clock(c.now).Sub(last))
 	reason := fmt.Sprintf("%s %s ago", what, sandbox.FormatDuration(rest))
-	if rest <= limit {
+	switch {
+	case rest <= limit:
 		return c.j.keepFor("rest", KeepNotSelected, reason+", not over "+sandbox.FormatDuration(limit))
+	case !chosen.Before.IsZero() && !last.Before(chosen.Before):
+		return c.j.keepFor("rest", KeepNotSelected, reason+", not before "+chosen.Before.UTC().Format(time.RFC3339))
 	}
 	return c.j.passCheck("rest", reason+", over "+sandbox.FormatDuration(limit))
 }

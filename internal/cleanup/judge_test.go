@@ -98,6 +98,10 @@ func TestWhatHasJustEndedStays(t *testing.T) {
 			tc.rule.Selector.OlderThan = limit
 			s.rule = tc.rule
 			assert.Equal(t, tc.want, s.ground(t))
+			if tc.rule = (rule{Delete: true, IncludePaused: true, Selector: selector.Selector{Before: time.Now().Add(-2 * time.Minute)}}); tc.used == time.Minute {
+				s.rule = tc.rule
+				assert.Equal(t, cleanup.KeepNotSelected, s.ground(t), "a moment counts as an age does")
+			}
 			if tc.rule = (rule{Delete: true, IncludePaused: true, Selector: selector.Selector{Name: "*"}}); tc.ended == 10*time.Second && !s.rule.IgnoreActivity {
 				s.rule = tc.rule
 				assert.Equal(t, cleanup.KeepNotSelected, s.ground(t), "without an age the silence of a running one counts")
