@@ -129,7 +129,7 @@ func flagRunsAfterItsEnd(s sandbox.Sandbox, sig Signals) Flag {
 		f.Verdict = sig.Answers
 	}
 	if f.Verdict == sandbox.True {
-		f.Evidence = []sandbox.Evidence{textEvidence("record", string(s.State), "provider", s.EndedAt), textEvidence("answers", "yes", "probe", time.Time{})}
+		f.Evidence = []sandbox.Evidence{textEvidence("record", string(s.State), "provider", s.EndedAt), textEvidence(evidenceAnswers, "yes", "probe", time.Time{})}
 	}
 	return f
 }

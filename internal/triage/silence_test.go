@@ -103,6 +103,20 @@ func TestWhatCannotShowWorkProvesNoSilence(t *testing.T) {
 	}
 }
 
+// TestSignsOfLifeNameNoUnansweredProbe: "it is active (..., answers no)" contradicts itself.
+func TestSignsOfLifeNameNoUnansweredProbe(t *testing.T) {
+	t.Parallel()
+	s, dead := old(time.Hour), Signals{Looked: true, Answers: sandbox.False}
+	active := dead
+	active.Logs = quietFor(time.Second)
+	lives, _, evidence := judgeLife(s, active, DefaultThresholds(), noon())
+	assert.Equal(t, sandbox.True, lives)
+	assert.NotContains(t, formatEvidence(evidence), "answers")
+	lives, _, evidence = judgeLife(s, dead, DefaultThresholds(), noon())
+	assert.Equal(t, sandbox.False, lives)
+	assert.Contains(t, formatEvidence(evidence), "answers no")
+}
+
 func worked(ago time.Duration) func(*sandbox.Sandbox) {
 	return func(s *sandbox.Sandbox) { s.LastActivityAt = noon().Add(-ago) }
 }

@@ -172,6 +172,9 @@ func judgeRunning(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) s
 // the program's own report. An idle processor alone proves nothing: agents wait for answers.
 func judgeLife(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) (lives sandbox.Verdict, reasons []Reason, evidence []sandbox.Evidence) {
 	lives, reasons, evidence = judgeLifeSigns(s, sig, t, now)
+	if lives == sandbox.True { // a probe that nothing answered is no sign of life
+		evidence = slices.DeleteFunc(evidence, func(e sandbox.Evidence) bool { return e.What == evidenceAnswers })
+	}
 	if lives != sandbox.True && (sig.SourceFailed || sig.LookFailed) {
 		return sandbox.Unknown, []Reason{ReasonSourceFailed}, evidence
 	}
@@ -226,6 +229,9 @@ func judgeLifeSigns(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time)
 	return sandbox.False, slices.Clip(reasons), evidence
 }
 
+// evidenceAnswers is whether a probe inside was answered.
+const evidenceAnswers = "answers"
+
 // lifeEvidence lists the figures that judgeLife compares.
 func lifeEvidence(sign lastSign, sig Signals, now time.Time) []sandbox.Evidence {
 	var all []sandbox.Evidence
@@ -250,7 +256,7 @@ func lifeEvidence(sign lastSign, sig Signals, now time.Time) []sandbox.Evidence 
 		all = append(all, NumberEvidence("processes", float64(*sig.Processes), "", "process list", now))
 	}
 	if sig.Answers == sandbox.False {
-		all = append(all, textEvidence("answers", "no", "probe", now))
+		all = append(all, textEvidence(evidenceAnswers, "no", "probe", now))
 	}
 	return all
 }
