@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -133,10 +134,17 @@ func CleanupContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), CleanupLimit)
 }
 
+// notRunning are the words with which a runtime refuses a command in a container that does not run: containerd and the
+// kubelet, and an engine between two starts of a container. The processes of a container end with it.
+func notRunning() []string {
+	return []string{"container not found", "is not running", "is restarting"}
+}
+
 // Unended is the error of a command that was given up: err, and that the command may still run where killed, the
-// result of its kill within CleanupLimit, is an error. In a sandbox that is gone nothing runs.
+// result of its kill within CleanupLimit, is an error. In a sandbox that is gone, or whose container does not run,
+// nothing runs.
 func Unended(err, killed error, profile, id string) error {
-	if killed == nil || Missing(killed) {
+	if killed == nil || Missing(killed) || slices.ContainsFunc(notRunning(), func(words string) bool { return strings.Contains(killed.Error(), words) }) {
 		return err
 	}
 	return fault.New(fault.KindOf(err), "%w; the command may still run in it, since its kill was not confirmed (%w)", err, killed).At(profile, "exec "+id).
