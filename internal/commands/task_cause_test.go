@@ -45,7 +45,8 @@ func TestCauseWords(t *testing.T) {
 		"it ran out of memory (certain)":                                         {Class: sandbox.ClassOOM, Cause: sandbox.CauseOOM, Confidence: sandbox.Certain},
 		"a child process ran out of memory (certain)":                            {Class: sandbox.ClassKilledUnknown, Cause: sandbox.CauseOOMChild, Confidence: sandbox.Certain},
 		"unknown: a limit of the provider, the agent's own kill, or an operator": {Class: sandbox.ClassKilledUnknown, Cause: sandbox.CauseUnknown},
-		"the command was not found or is not executable":                         {Class: sandbox.ClassEnvironment},
+		"the command or its folder was not found, or it is not executable":       {Class: sandbox.ClassEnvironment},
+		"the request to create its sandbox was refused":                          {Class: sandbox.ClassUsage, Evidence: []sandbox.Evidence{{What: "create", Value: "prod: create: HTTP 402", Source: "sbx"}}},
 		"it was inactive, and sbx stopped it (certain)":                          {Class: sandbox.ClassTimeout, Cause: sandbox.CauseInactivity, Confidence: sandbox.Certain},
 		"unknown": {Class: sandbox.ClassUnknown},
 	} {

@@ -133,37 +133,42 @@ var ErrNothingMade = errors.New("nothing was created")
 // ErrSandboxLimit is inside the error of a create that max_sandboxes of the configuration has refused.
 var ErrSandboxLimit = errors.New("maximum sandbox limit reached")
 
-// nothingMadeError adds ErrNothingMade to an error without changing its text.
-type nothingMadeError struct{ error }
+// ErrNoWorkdir is inside the error of a program that was not started because its working directory cannot be
+// entered: it would not start in another sandbox either.
+var ErrNoWorkdir = errors.New("the working directory cannot be entered")
 
-// Is is true for ErrNothingMade.
-func (nothingMadeError) Is(target error) bool { return target == ErrNothingMade }
+// markedError adds a mark to an error without changing its text.
+type markedError struct {
+	error
+
+	mark error
+}
+
+// Is is true for the mark.
+func (m markedError) Is(target error) bool { return target == m.mark }
 
 // Unwrap is the error.
-func (n nothingMadeError) Unwrap() error { return n.error }
+func (m markedError) Unwrap() error { return m.error }
+
+// NoWorkdir marks an error with ErrNoWorkdir and keeps its kind and hint.
+func NoWorkdir(f *fault.Error) *fault.Error {
+	f.Err = markedError{f.Err, ErrNoWorkdir}
+	return f
+}
 
 // NothingMade marks the error of a create that has made nothing. It keeps kind, hint and wait.
 func NothingMade(err error) error {
 	known, ok := errors.AsType[*fault.Error](err)
 	if !ok {
-		return nothingMadeError{err}
+		return markedError{err, ErrNothingMade}
 	}
 	own := *known
-	own.Err = nothingMadeError{known.Err}
+	own.Err = markedError{known.Err, ErrNothingMade}
 	return &own
 }
 
 // ErrNothingSent is inside the error of an end that sent no request which could have had an effect.
 var ErrNothingSent = errors.New("nothing was sent")
-
-// nothingSentError marks an error with ErrNothingSent.
-type nothingSentError struct{ error }
-
-// Is implements errors.Is.
-func (nothingSentError) Is(target error) bool { return target == ErrNothingSent }
-
-// Unwrap is the error.
-func (n nothingSentError) Unwrap() error { return n.error }
 
 // NothingSent marks the error of an end before its first request: of a read that failed. It keeps kind, hint and wait.
 func NothingSent(err error) error {
@@ -172,10 +177,10 @@ func NothingSent(err error) error {
 	}
 	known, ok := errors.AsType[*fault.Error](err)
 	if !ok {
-		return nothingSentError{err}
+		return markedError{err, ErrNothingSent}
 	}
 	own := *known
-	own.Err = nothingSentError{known.Err}
+	own.Err = markedError{known.Err, ErrNothingSent}
 	return &own
 }
 

@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"sbx/internal/fault"
@@ -111,7 +112,7 @@ func (r *Runner) recordLostCreate(ctx context.Context, t Task) (Task, error) {
 	}
 	e := Ended{Exit: sandbox.Exit{
 		Class: sandbox.ClassInfra, Cause: sandbox.CauseSupervisorLost, Confidence: sandbox.Certain,
-		Evidence: []sandbox.Evidence{{What: "create", Value: "the process that requested it died before it recorded the answer", Source: "sbx", At: t.ReadAt}},
+		Evidence: []sandbox.Evidence{{What: evidenceCreate, Value: "the process that requested it died before it recorded the answer", Source: "sbx", At: t.ReadAt}},
 	}}
 	return r.changeTask(ctx, t.ID, func(n *Task) error { return n.End(t.Fence, e) })
 }
@@ -129,15 +130,27 @@ func provesNothingMade(err error) bool {
 	}
 }
 
+// evidenceCreate is the answer to the request for a sandbox, where it has failed.
+const evidenceCreate = "create"
+
+// RefusedCreate says that there was no program to be called wrongly: the request for its sandbox was refused.
+func (e *Exit) RefusedCreate() bool {
+	return e.Class == sandbox.ClassUsage && slices.ContainsFunc(e.Evidence, func(e sandbox.Evidence) bool { return e.What == evidenceCreate })
+}
+
 // exitWithoutRun is the exit of a program that was never seen to run.
 func exitWithoutRun(err error) sandbox.Exit {
 	e := sandbox.Exit{Class: sandbox.ClassLauncher, Cause: sandbox.CauseUnknown, Confidence: sandbox.Certain}
 	if err == nil {
 		return e
 	}
-	e.Evidence = []sandbox.Evidence{{What: "create", Value: err.Error(), Source: "sbx"}}
-	if errors.Is(err, providers.ErrSandboxLimit) { // a later attempt may be admitted
+	e.Evidence = []sandbox.Evidence{{What: evidenceCreate, Value: err.Error(), Source: "sbx"}}
+	switch {
+	case errors.Is(err, providers.ErrSandboxLimit): // a later attempt may be admitted
 		e.Class = sandbox.ClassInfra
+		return e
+	case errors.Is(err, providers.ErrNoWorkdir): // the next sandbox would not have it either
+		e.Class = sandbox.ClassEnvironment
 		return e
 	}
 	switch fault.KindOf(err) {

@@ -8,6 +8,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
+	"sbx/internal/sandbox"
 )
 
 // TestWhatACreateHasMade: only an error that proves it means that nothing was made; after
@@ -21,6 +22,25 @@ func TestWhatACreateHasMade(t *testing.T) {
 	assert.Equal(t, down.Error(), providers.NothingMade(down).Error(), "not a word more")
 	assert.True(t, provesNothingMade(fault.New(fault.KindUsage, "no such template")))
 	assert.False(t, provesNothingMade(fault.New(fault.KindUnknown, "?")))
+}
+
+// TestARefusedCreateBlamesNoProgram: a request that was refused (400, 402, 409) started no program, and a folder that is
+// missing inside is no failure of the infrastructure: it would be missing in the next sandbox too.
+func TestARefusedCreateBlamesNoProgram(t *testing.T) {
+	t.Parallel()
+	after := func(err error) Retry {
+		one := pending()
+		one.Attempts = []Attempt{{N: 1}}
+		one.Attempts[0].recordEnd(noon(), Ended{Exit: exitWithoutRun(err)})
+		return one.Next(0)
+	}
+	for _, kind := range []fault.Kind{fault.KindUsage, fault.KindRefused, fault.KindUnsupported, fault.KindNotFound} {
+		got := after(fault.New(kind, "HTTP 402: payment required").At("prod", "create"))
+		assert.Equal(t, Retry{Why: "its sandbox was not created: the request was refused"}, got, kind)
+	}
+	missing := fault.Placed(providers.NoWorkdir(fault.New(fault.KindLauncher, "there is no folder %q in it", "/missing")), "prod", "create")
+	assert.Equal(t, sandbox.ClassEnvironment, exitWithoutRun(missing).Class)
+	assert.False(t, after(missing).Again)
 }
 
 // TestWhatWasFoundIsNotWrittenOff: two listings showed nothing, and meanwhile the maker has

@@ -38,7 +38,7 @@ func retryPolicyOf(c sandbox.Class) retryPolicy {
 	case sandbox.ClassAuth:
 		return retryPolicy{why: "the provider refused the credentials"}
 	case sandbox.ClassEnvironment:
-		return retryPolicy{why: "the command was not found or is not executable"}
+		return retryPolicy{why: "the command or its folder was not found, or it is not executable"}
 	case sandbox.ClassTimeout:
 		return retryPolicy{why: "a limit of sbx ended it"}
 	case sandbox.ClassKilledByUs:
@@ -78,6 +78,9 @@ func (t *Task) Next(roll float64) Retry {
 	}
 	if class == sandbox.ClassKilledUnknown && a.Exit.Cause == sandbox.CauseOOMChild {
 		r.why = "it was killed when a process of it ran out of memory"
+	}
+	if a.Exit.RefusedCreate() {
+		r.why = "its sandbox was not created: the request was refused"
 	}
 	uncounted := r.free && !a.mayHaveRun()
 	out := Retry{Why: r.why, Free: uncounted}

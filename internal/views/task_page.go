@@ -243,6 +243,9 @@ func CauseWords(e task.Exit) string {
 	if words != "" {
 		return ops.WithDetail(words, string(e.Confidence))
 	}
+	if e.RefusedCreate() {
+		return "the request to create its sandbox was refused"
+	}
 	return classWords(e.Class)
 }
 
@@ -251,7 +254,7 @@ func classWords(c sandbox.Class) string {
 		sandbox.ClassAgentError:    "the program itself failed; its output says why",
 		sandbox.ClassUsage:         "the program was called wrongly, or panicked; its output says why",
 		sandbox.ClassAuth:          "the provider refused the credentials: `sbx doctor` shows which",
-		sandbox.ClassEnvironment:   "the command was not found or is not executable",
+		sandbox.ClassEnvironment:   "the command or its folder was not found, or it is not executable",
 		sandbox.ClassLauncher:      "the sandbox failed before the program started",
 		sandbox.ClassKilledByUs:    "sbx terminated it on purpose",
 		sandbox.ClassKilledUnknown: "unknown: a limit of the provider, the agent's own kill, or an operator",

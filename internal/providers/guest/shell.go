@@ -85,7 +85,7 @@ func notExecutable(name string) error {
 
 // NoFolder is the fault of a workdir that does not exist in the sandbox.
 func NoFolder(name string) error {
-	return fault.New(fault.KindLauncher, "there is no folder %q in it", name).WithHint("name an existing folder with --workdir")
+	return providers.NoWorkdir(fault.New(fault.KindLauncher, "there is no folder %q in it", name).WithHint("name an existing folder with --workdir"))
 }
 
 // FindMissing looks in the sandbox for the folder and the program of a command that an API has

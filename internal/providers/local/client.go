@@ -239,5 +239,8 @@ func (c *Client) startError(op string, fail *wire.Fail) error {
 	}
 	err := fault.New(kind, "%s", fail.Message).At(c.name, op)
 	err.Hint = hint
+	if fail.Kind == wire.FailWorkdir {
+		err = providers.NoWorkdir(err)
+	}
 	return err
 }

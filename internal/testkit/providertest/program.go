@@ -176,7 +176,15 @@ func checkExecWorkdir(t T, s *Subject) {
 		assert.Equal(t, fault.KindLauncher, fault.KindOf(err), "%v", err)
 		assert.Contains(t, err.Error(), strconv.Quote(folder))
 		assert.NotEmpty(t, fault.HintOf(err))
+		assert.ErrorIs(t, err, providers.ErrNoWorkdir) //nolint:testifylint // both are checked
 	}
+	launcher, can := providers.As[providers.Launcher](s.P)
+	if !can {
+		return
+	}
+	_, err := launcher.Create(s.callContext(t), sandbox.Spec{Command: []string{"true"}, Workdir: folder})
+	require.ErrorIs(t, err, providers.ErrNoWorkdir, "a create says what is missing, too")
+	assert.Contains(t, err.Error(), strconv.Quote(folder))
 }
 
 func (s *Subject) execIn(t T, id, folder string, stdin io.Reader) error {
