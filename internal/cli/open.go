@@ -57,9 +57,20 @@ func (o *opener) openProvider(ctx context.Context, p config.Profile) providers.P
 	}
 	opened, err := t.Open(ctx, settings, o.deps)
 	if err != nil {
-		return providers.NewUnopened(p.Profile, err)
+		return providers.NewUnopened(p.Profile, withEmptyVariable(p.Profile, err))
 	}
 	return opened
+}
+
+// withEmptyVariable is the error of a profile that was not opened for want of a secret: where the configuration names
+// the secret's variable, that one is empty, and to set the one of the provider's type would change nothing.
+func withEmptyVariable(p providers.Profile, err error) error {
+	if fault.KindOf(err) != fault.KindAuth || len(p.Unset) == 0 {
+		return err
+	}
+	option := slices.Sorted(maps.Keys(p.Unset))[0]
+	return fault.New(fault.KindAuth, "%s is empty (%s_env of %s)", p.Unset[option], option, p.Name).At(p.Name, "").
+		WithHint("`export %s=...`, or name another variable in %s_env", p.Unset[option], option)
 }
 
 // openSources opens what knows more of a profile's sandboxes. What cannot be opened is
@@ -76,6 +87,7 @@ func (o *opener) openSources(ctx context.Context, profile string) []providers.So
 				continue
 			}
 		}
+		err = withEmptyVariable(p.Profile, err)
 		o.printer.Warn(p.Name + " cannot be queried: " + err.Error())
 	}
 	return found

@@ -70,8 +70,14 @@ func (l *loader) resolveOptions(name string, t providers.Type, byEnv bool) provi
 			l.placeOption(o, entry{text: text, origin: "env " + o.Env}, func(e entry) { l.mergeLayer(map[string]entry{key: e}) })
 		}
 		e := l.resolveEntry(key, o)
-		if e.text != "" {
+		switch {
+		case e.text != "":
 			p.Settings[o.Name] = e.text
+		case e.variable != "":
+			if p.Unset == nil {
+				p.Unset = map[string]string{}
+			}
+			p.Unset[o.Name] = e.variable
 		}
 		if len(e.command) > 0 {
 			if p.Commands == nil {
@@ -95,8 +101,8 @@ func (l *loader) placeOption(o providers.Option, e entry, lay func(entry)) {
 }
 
 // resolveEntry gives the entry that holds, with the value of the variable that the
-// file names. A variable that is not set leaves the option empty: the provider
-// then says what is missing, and the other providers work.
+// file names. A variable that is not set leaves the option empty: opening the profile
+// then says which variable it is, and the other providers work.
 func (l *loader) resolveEntry(key string, o providers.Option) entry {
 	e, _ := l.layers.lookup(key)
 	if e.variable == "" { // what a command gives is asked for when the profile is opened

@@ -54,6 +54,7 @@ func TestSecretFromNamedVariable(t *testing.T) {
 	w.user("providers:\n  prod: {type: cloud, token_env: PROD_KEY, pin_env: PROD_PIN}\n")
 	p, _ := w.must().Find("prod")
 	assert.NotContains(t, p.Settings, "token", "a variable that is not set leaves the rest usable")
+	assert.Equal(t, map[string]string{"token": "PROD_KEY", "pin": "PROD_PIN"}, p.Unset)
 	assert.Equal(t, " <- env PROD_KEY (not set) by DIR/home/.config/sbx/config.yaml:2", w.origin(w.must(), "providers.prod.token"))
 
 	w.env = append(w.env, "PROD_KEY=s3cret", "PROD_PIN=1234")

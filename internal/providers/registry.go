@@ -113,6 +113,8 @@ type Profile struct {
 	// Commands print secrets that are not in the settings: option -> program with its arguments,
 	// whose first line of output is the secret.
 	Commands map[string][]string
+	// Unset are the environment variables that the configuration names for secrets and that are empty: option -> variable.
+	Unset map[string]string
 }
 
 // Deps are the dependencies of a provider.
