@@ -36,7 +36,7 @@ func TestAResumeTakesNoForgettingForAnEnd(t *testing.T) {
 			return []entry{{cleanup.EntryIntent, cleanup.Intent{Ref: ref}}, {cleanup.EntryResult, cleanup.Result{
 				Ref: ref, Outcome: sandbox.OutcomeAccepted, Request: &sandbox.EndRequest{Acknowledged: true},
 			}}}
-		}, sandbox.OutcomeAlreadyGone},
+		}, sandbox.OutcomeVerified},
 		"never asked": {func(*scene, cleanup.History) []entry { return nil }, sandbox.OutcomeAlreadyGone},
 	} {
 		bubble.Run(t, name, func(t *testing.T) {

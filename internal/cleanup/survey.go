@@ -44,6 +44,22 @@ type Survey struct {
 // Unjudged counts the sandboxes that stay because their activity is unknown.
 func (s Survey) Unjudged() int { return s.KeepReasons()[KeepActivityUnknown] }
 
+// FailedKept counts the failed sandboxes that stay although the rule asks for failed ones, where it selects nothing: the
+// words that choose them by age or state include none.
+func (s Survey) FailedKept() int {
+	asks := s.Rule.FailedOlderThan > 0 || slices.Contains(s.Rule.Selector.States, sandbox.StateFailed)
+	if !asks || s.Rule.IncludeFailed || s.Rule.Delete || len(s.Selected) > 0 {
+		return 0
+	}
+	n := 0
+	for _, j := range s.Kept {
+		if j.KeepReason == KeepEnded && j.Sandbox.State == sandbox.StateFailed {
+			n++
+		}
+	}
+	return n
+}
+
 // Undecided counts by reason the sandboxes that stay because a selector is unknown for them.
 func (s Survey) Undecided() map[string]int {
 	n := map[string]int{}
@@ -243,9 +259,12 @@ func (r Rule) countsToFleet(w Environment, j Judgement) bool {
 }
 
 // Verdict is the error for the exit code of a run: nil when every profile was listed
-// completely and everything selected has ended. Changed and skipped sandboxes are no error.
+// completely and everything selected has ended. Changed and skipped sandboxes are no error, unless all have changed.
 func (s Survey) Verdict(endings []sandbox.Ending) error {
 	left, ending := s.listingErrors(), fleet.Verdict(endings, false)
+	if ending == nil && !slices.ContainsFunc(s.Shares, func(share Share) bool { return share.BelowQuota }) { // there, nothing was to be done
+		ending = fleet.AllChanged(endings)
+	}
 	if len(left) == 0 && len(s.Sources) > 0 && !fault.Interrupted(ending) {
 		return s.sourcesVerdict(ending)
 	}

@@ -31,6 +31,7 @@ type termination struct {
 	unprovedReason string              // why an end that a read showed is not proved
 	missingReason  string              // why it was missing before the request; its end is still to be proved
 	alreadyAsked   bool                // an earlier request is in progress
+	ownEarlier     bool                // the caller's own earlier request was acknowledged: an end that is found is its effect
 	insist         bool                // the list contradicts a read that showed an end
 	endTurn        func()              // lets the next target send its request
 }
@@ -41,7 +42,7 @@ func (e *termination) takeEarlier() {
 		return
 	}
 	if r := e.o.Record.Earlier(e.target.Ref()); r.Sent() {
-		e.request = r
+		e.request, e.ownEarlier = r, r.Acknowledged
 	}
 }
 
@@ -85,7 +86,8 @@ func (e *termination) runStages(ctx context.Context) sandbox.Ending {
 // already gone where its end is proved, else failed.
 func (e *termination) missingOutcome(out sandbox.Ending) sandbox.Ending {
 	if out.Outcome == sandbox.OutcomeVerified {
-		out.Outcome, out.Reason = sandbox.OutcomeAlreadyGone, e.missingReason
+		proved := e.newOutcome(sandbox.OutcomeAlreadyGone, e.missingReason)
+		out.Outcome, out.Reason = proved.Outcome, proved.Reason
 		return out
 	}
 	why := cmp.Or(e.unprovedReason, out.Reason)
@@ -336,6 +338,9 @@ func (e *termination) failedOutcome(err error) sandbox.Ending {
 }
 
 func (e *termination) newOutcome(outcome sandbox.Outcome, reason string, evidence ...sandbox.Evidence) sandbox.Ending {
+	if outcome == sandbox.OutcomeAlreadyGone && e.ownEarlier {
+		outcome, reason = sandbox.OutcomeVerified, "the request before it was cut off has ended it"
+	}
 	return sandbox.Ending{
 		Ref: e.target.Ref(), Outcome: outcome, Reason: reason,
 		Duration: time.Since(e.beganAt), Evidence: evidence, Request: e.request,

@@ -124,7 +124,7 @@ func TestOpenRequests(t *testing.T) {
 		"without the right, after refusal": {fake.Options{}, &fake.Fault{Op: fake.OpTerminate, Err: planted(fault.KindAuth)}, "", &refused, nil, sandbox.OutcomeFailed, true},
 		"missing, refused before":          {fake.Options{}, nil, fault.KindNotFound, &refused, nil, sandbox.OutcomeAccepted, true},
 		"gone, refused before":             {fake.Options{}, nil, fault.KindGone, &refused, nil, sandbox.OutcomeAccepted, true},
-		"missing, acknowledged before":     {fake.Options{}, nil, fault.KindNotFound, &heard, nil, sandbox.OutcomeAlreadyGone, false},
+		"missing, acknowledged before":     {fake.Options{}, nil, fault.KindNotFound, &heard, nil, sandbox.OutcomeVerified, false},
 		"missing, and nothing can be read": {fake.Options{}, nil, fault.KindNotFound, nil, errors.New("disk"), sandbox.OutcomeFailed, false},
 		"verified, and nothing can be":     {fake.Options{After: fake.AfterMissing}, nil, "", nil, errors.New("disk"), sandbox.OutcomeVerified, false},
 	} {

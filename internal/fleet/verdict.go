@@ -87,6 +87,16 @@ func Verdict(endings []sandbox.Ending, named bool) error {
 	return err
 }
 
+// AllChanged is the error of a run by rule that has terminated nothing, since all that it selected has changed
+// meanwhile; nil for any other. Its exit code must differ from that of a run that is done.
+func AllChanged(endings []sandbox.Ending) error {
+	if len(endings) == 0 || slices.ContainsFunc(endings, func(e sandbox.Ending) bool { return e.Outcome != sandbox.OutcomeChanged }) {
+		return nil
+	}
+	return fault.New(fault.KindPartial, "nothing was terminated: all %d selected sandboxes have changed since they were selected", len(endings)).
+		WithHint("the same command selects anew; what no longer fits its selectors stays")
+}
+
 // allSkipped reports whether all endings were left alone on purpose, so that the same command
 // would end none of them.
 func allSkipped(endings []sandbox.Ending) bool {

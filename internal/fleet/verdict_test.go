@@ -67,6 +67,16 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+// TestARunThatFindsAllChangedIsNotDone: exit 0 would say that what was selected has ended.
+func TestARunThatFindsAllChangedIsNotDone(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]fault.Kind{
+		"": "", "changed": fault.KindPartial, "changed changed": fault.KindPartial, "changed verified": "", "changed skipped": "", "skipped": "",
+	} {
+		assert.Equal(t, want, fault.KindOf(fleet.AllChanged(endings(text))), text)
+	}
+}
+
 func TestVerdictHints(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "try auth", fault.HintOf(fleet.Verdict(endings("accepted failed:auth"), true)))

@@ -58,7 +58,7 @@ func cleanupPlanPage(s *output.Sheet, r *end.CleanupResult, here *time.Location,
 	} else {
 		keptTable(s, r.Survey.Kept)
 	}
-	notes := append(ops.UndecidedLines(r.Survey.Undecided()), r.UnjudgedText())
+	notes := r.KeptLines()
 	if noneOwned == 0 {
 		notes = append(notes, r.UnownedText())
 	}

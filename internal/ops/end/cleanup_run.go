@@ -235,19 +235,28 @@ func (r *cleanupRun) recordSightings(ctx context.Context) {
 // reportKept notifies people after a run of what no rule could judge, and warns of what it left
 // because it has no owner: a run that cron starts is quiet and would leave it each time.
 func (r *cleanupRun) reportKept() {
-	for _, text := range append(ops.UndecidedLines(r.survey.Undecided()), r.unjudgedText()) {
-		if text != "" {
-			r.watch.Note(text)
-		}
+	for _, text := range r.keptLines() {
+		r.watch.Note(text)
 	}
 	if text := r.unownedText(); text != "" && r.onlyUnowned == nil {
 		r.watch.Warn(text)
 	}
 }
 
-// UnjudgedText says how many sandboxes stay because no sign shows whether they work, and what
-// would judge them; "" = none.
-func (r *CleanupResult) UnjudgedText() string { return r.run.unjudgedText() }
+// KeptLines say what stays although a person may expect otherwise, and what would select it: what a selector leaves
+// unknown, what no sign shows to be inactive, and what has failed.
+func (r *CleanupResult) KeptLines() []string { return r.run.keptLines() }
+
+func (r *cleanupRun) keptLines() []string {
+	lines := ops.UndecidedLines(r.survey.Undecided())
+	if text := r.unjudgedText(); text != "" {
+		lines = append(lines, text)
+	}
+	if n := r.survey.FailedKept(); n > 0 {
+		lines = append(lines, fmt.Sprintf("%d failed kept: only --include-failed selects what has failed and is still at its provider", n))
+	}
+	return lines
+}
 
 func (r *cleanupRun) unjudgedText() string {
 	n := r.survey.Unjudged()

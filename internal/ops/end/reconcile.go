@@ -1,6 +1,7 @@
 package end
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -274,7 +275,7 @@ func actingText(plan reconcile.Plan) string {
 // fixVerdict decides the exit code: endings that went wrong, then profiles that
 // were left out.
 func fixVerdict(plan reconcile.Plan, endings []sandbox.Ending) error {
-	verdict := fleet.Verdict(endings, false)
+	verdict := cmp.Or(fleet.Verdict(endings, false), fleet.AllChanged(endings))
 	switch {
 	case len(plan.Errors) == 0, fault.Interrupted(verdict):
 		return verdict
