@@ -72,6 +72,18 @@ func TestKeepSaysWhatAnotherReadShows(t *testing.T) {
 	}
 }
 
+// TestKeepReadsWhatAnAnswerDoesNotSay: a 502 may come after the effect, and then the sandbox is kept.
+func TestKeepReadsWhatAnAnswerDoesNotSay(t *testing.T) {
+	t.Parallel()
+	for line, says := range map[string]string{"keep prod/aaaa": "prod/aaaa: kept until", "keep prod/kept --off": "prod/kept: no longer kept"} {
+		b, p := oneFake(withLabels("aaaa", nil), withLabels("kept", map[string]string{"sbx/keep": "true"}))
+		p.Break(fake.Fault{Op: fake.OpLabels, Late: true, Err: fault.New(fault.KindUnavailable, "502")})
+		r := b.run(t, line)
+		assert.Equal(t, 0, r.code, r.stderr)
+		assert.Contains(t, r.stdout, says)
+	}
+}
+
 func TestKeepFails(t *testing.T) {
 	t.Parallel()
 	down := fault.New(fault.KindUnavailable, "503")
@@ -90,6 +102,8 @@ func TestKeepFails(t *testing.T) {
 		"refused":                   {"keep prod/aaaa", []fake.Fault{{Op: fake.OpLabels, Err: fault.New(fault.KindAuth, "403")}}, 4, "403"},
 		"accepted without effect":   {"keep prod/aaaa", []fake.Fault{{Op: fake.OpLabels, Skip: true}}, 8, "does not show the label sbx/keep"},
 		"no read after the write":   {"keep prod/aaaa", []fake.Fault{{Op: fake.OpGet, After: 1, Err: down}}, 8, "the read after that failed"},
+		"answered 502, not written": {"keep prod/aaaa", []fake.Fault{{Op: fake.OpLabels, Late: true, Skip: true, Err: down}}, 7, "503; another read shows that its labels were not written"},
+		"answered 502, and no read": {"keep prod/aaaa", []fake.Fault{{Op: fake.OpLabels, Late: true, Err: down}, {Op: fake.OpGet, After: 1, Err: down}}, 7, "whether its labels were written is not known"},
 		"taken back without effect": {"keep prod/kept --off", []fake.Fault{{Op: fake.OpLabels, Skip: true}}, 8, "does not show the label sbx/keep"},
 	} {
 		t.Run(name, func(t *testing.T) {
