@@ -70,3 +70,26 @@ func TestUnconfirmedEndsAreSaid(t *testing.T) {
 	assert.Contains(t, b.run(t, "doctor").stdout, "cannot be read: disk I/O error")
 	assert.Contains(t, b.run(t, "ls --all -o json").stdout, `"unconfirmed": null`)
 }
+
+// TestAnUnprovedEndCountsAsActive: until it is verified it counts as running, as the hint of terminate says, in each
+// verb that counts.
+func TestAnUnprovedEndCountsAsActive(t *testing.T) {
+	t.Parallel()
+	b, _ := oneFake(running("aaaa", time.Minute))
+	active := func() any { return b.run(t, "stats -o json").list(t, "items")[0]["active"] }
+	assert.InDelta(t, 1, active(), 0)
+	at := noon.Add(-2 * time.Hour)
+	b.requests = openEnds{
+		{Provider: "prod", ID: "lost0001"}:  {At: at, Detail: "HTTP 500"},
+		{Provider: "prod", ID: "aaaa"}:      {At: at, Detail: "HTTP 500"},
+		{Provider: "prod", ID: "known001"}:  {At: at, Acknowledged: true},
+		{Provider: "other", ID: "lost0002"}: {At: at, Detail: "HTTP 500"},
+	}
+	assert.InDelta(t, 2, active(), 0, "the listed one counts once")
+	const says = "1 counted as active may still run, since the end that was requested is not proved: prod/lost0001"
+	assert.Contains(t, b.run(t, "stats").stderr, says)
+	verified := b.run(t, "verify")
+	assert.Contains(t, verified.stdout+verified.stderr, "prod/lost0001")
+	b.requests = unreadableEnds{}
+	assert.InDelta(t, 1, active(), 0)
+}

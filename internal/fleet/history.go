@@ -303,6 +303,8 @@ type ProviderStats struct {
 	Shared   []*sandbox.Sandbox // of LiveStats, in place of Items; nobody may change them
 	ItemsErr error
 	History  triage.FleetSignals // of the profile, from Options.History
+	// MayRun are not listed, and their requested end is not proved: until it is, they count as running.
+	MayRun []sandbox.Ref
 }
 
 // Listed are the sandboxes of the listing.
@@ -327,8 +329,9 @@ func (s ProviderStats) rows() int { return len(s.Items) + len(s.Shared) }
 // provider's own counters, or the counts of a complete listing. An incomplete listing gives
 // an error and no figures.
 func (f *Fleet) Stats(ctx context.Context) []ProviderStats {
+	ends := f.newRequestCache()
 	return inParallel(f.members, func(m *member) ProviderStats {
-		return f.memberStats(ctx, m, func(s *ProviderStats, one *Fleet) {
+		return f.memberStats(ctx, m, ends, func(s *ProviderStats, one *Fleet) {
 			if l := one.Collect(ctx, providers.Query{}); l.Complete() {
 				s.Items = l.Items
 			} else {
@@ -341,14 +344,15 @@ func (f *Fleet) Stats(ctx context.Context) []ProviderStats {
 // LiveStats is Stats for a screen that reads them again and again (providers.Query.Live). A sandbox whose record has not
 // changed is the one of the listing before, so that memory holds ten thousand of them once.
 func (f *Fleet) LiveStats(ctx context.Context) []ProviderStats {
+	ends := f.newRequestCache()
 	return inParallel(f.members, func(m *member) ProviderStats {
-		return f.memberStats(ctx, m, func(s *ProviderStats, one *Fleet) {
+		return f.memberStats(ctx, m, ends, func(s *ProviderStats, one *Fleet) {
 			s.Shared, s.ItemsErr = m.collectShared(one.List(ctx, providers.Query{Live: true}))
 		})
 	})
 }
 
-func (f *Fleet) memberStats(ctx context.Context, m *member, list func(s *ProviderStats, one *Fleet)) ProviderStats {
+func (f *Fleet) memberStats(ctx context.Context, m *member, ends *requestCache, list func(s *ProviderStats, one *Fleet)) ProviderStats {
 	s := ProviderStats{Provider: m.Provider.Name(), ProviderType: m.Provider.Type(), History: f.o.History.OfProfile(ctx, m.Provider.Name())}
 	if m.MaxSandboxes > 0 {
 		s.History.MaxSandboxes = new(int64(m.MaxSandboxes))
@@ -356,11 +360,12 @@ func (f *Fleet) memberStats(ctx context.Context, m *member, list func(s *Provide
 	list(&s, f.withMembers([]*member{m}))
 	if reader, ok := m.countingReader(); ok {
 		s.Stats, s.Err = callWithTimeout(ctx, m, "stats", reader.Stats)
-		return s
-	}
-	s.Counted, s.Err = true, s.ItemsErr
-	if s.Err == nil {
+	} else if s.Counted, s.Err = true, s.ItemsErr; s.Err == nil {
 		s.Stats = countListing(s.Listed(), s.rows(), f.o.Now()).stats()
+	}
+	if s.ItemsErr == nil && s.Stats.Active != nil {
+		s.MayRun = ends.unlistedEnds(ctx, m, s.Listed())
+		s.Stats.Active = new(*s.Stats.Active + int64(len(s.MayRun)))
 	}
 	return s
 }

@@ -3,7 +3,10 @@ package fleet
 import (
 	"context"
 	"errors"
+	"iter"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,6 +51,15 @@ type requestCache struct {
 }
 
 func (k *requestCache) find(ctx context.Context, ref sandbox.Ref) (*sandbox.EndRequest, error) {
+	all, err := k.readAll(ctx)
+	if r, ok := all[ref]; ok && err == nil {
+		return &r, nil
+	}
+	return nil, err
+}
+
+// readAll gives all stored requests; nobody may change them.
+func (k *requestCache) readAll(ctx context.Context) (map[sandbox.Ref]sandbox.EndRequest, error) {
 	if k.store == nil {
 		return nil, nil //nolint:nilnil // there is no store
 	}
@@ -60,10 +72,30 @@ func (k *requestCache) find(ctx context.Context, ref sandbox.Ref) (*sandbox.EndR
 		}
 		k.read, k.all, k.err = true, maps.Clone(all), err
 	}
-	if r, ok := k.all[ref]; ok && k.err == nil {
-		return &r, nil
+	return k.all, k.err
+}
+
+// unlistedEnds are the sandboxes of a profile that a complete listing does not contain and whose requested end was not
+// acknowledged and is not proved: each may still run.
+func (k *requestCache) unlistedEnds(ctx context.Context, m *member, listed iter.Seq[*sandbox.Sandbox]) []sandbox.Ref {
+	all, err := k.readAll(ctx)
+	if err != nil {
+		return nil // `ls --all` and doctor say that they cannot be read
 	}
-	return nil, k.err
+	var refs []sandbox.Ref
+	for ref, r := range all {
+		if ref.Provider == m.Provider.Name() && r.Unconfirmed() {
+			refs = append(refs, ref)
+		}
+	}
+	if len(refs) == 0 {
+		return nil
+	}
+	for s := range listed {
+		refs = slices.DeleteFunc(refs, func(ref sandbox.Ref) bool { return m.sameID(ref.ID, s.ID) })
+	}
+	slices.SortFunc(refs, func(a, b sandbox.Ref) int { return strings.Compare(a.ID, b.ID) })
+	return refs
 }
 
 // update stores or deletes the request of one sandbox after its outcome. It also does so

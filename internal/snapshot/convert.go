@@ -268,7 +268,7 @@ func (w *Log) CleanupLog() *triage.CleanupLog {
 func NewProfile(read fleet.ProviderStats, known bool, quota *fleet.ProviderQuota, redact Redact) Profile {
 	p := Profile{
 		Name: read.Provider, Type: read.ProviderType, Counted: read.Counted, ListFailed: NewFailure(read.ItemsErr, redact),
-		Records: NewRecords(read.History), Sandboxes: []Sandbox{},
+		Records: NewRecords(read.History), MayRun: read.MayRun, Sandboxes: []Sandbox{},
 	}
 	if quota != nil {
 		p.QuotaFail = NewFailure(quota.Err, redact)
@@ -289,7 +289,7 @@ func (p *Profile) ProviderStats(rows []sandbox.Sandbox) *fleet.ProviderStats {
 	}
 	s := p.Stats
 	stats := &fleet.ProviderStats{
-		Provider: p.Name, ProviderType: p.Type, Counted: p.Counted, ItemsErr: p.ListFailed.Err(), History: p.Records.Signals(),
+		Provider: p.Name, ProviderType: p.Type, Counted: p.Counted, ItemsErr: p.ListFailed.Err(), History: p.Records.Signals(), MayRun: p.MayRun,
 		Stats: providers.Stats{Active: s.Active, Provisioning: s.Provisioning, Terminating: s.Terminating, TotalCreated: s.TotalCreated, TotalDestroyed: s.TotalDestroyed, TimedOut: s.TimedOut},
 	}
 	if stats.ItemsErr == nil {

@@ -46,12 +46,14 @@ type Profile struct {
 	Counted bool     `json:"counted,omitempty"`
 	Failed  *Failure `json:"failed,omitempty"` // why something is missing
 	// ListFailed is why the listing is not complete; absent = it is, unless nothing was listed in time.
-	ListFailed *Failure  `json:"list_failed,omitempty"`
-	Judged     bool      `json:"judged"` // the sandboxes were judged
-	Records    Records   `json:"records"`
-	Quotas     []Quota   `json:"quotas,omitempty"`
-	QuotaFail  *Failure  `json:"quota_failed,omitempty"`
-	Sandboxes  []Sandbox `json:"sandboxes"`
+	ListFailed *Failure `json:"list_failed,omitempty"`
+	Judged     bool     `json:"judged"` // the sandboxes were judged
+	// MayRun are counted as active and listed nowhere, since their requested end is not proved.
+	MayRun    []sandbox.Ref `json:"may_run,omitempty"`
+	Records   Records       `json:"records"`
+	Quotas    []Quota       `json:"quotas,omitempty"`
+	QuotaFail *Failure      `json:"quota_failed,omitempty"`
+	Sandboxes []Sandbox     `json:"sandboxes"`
 }
 
 // Failure is an error as it was.

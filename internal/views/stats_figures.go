@@ -29,7 +29,7 @@ type StatsItem struct {
 
 // Figures are those of one profile or of all.
 type Figures struct {
-	Active         *int64   `json:"active" table:"ACTIVE OF TARGET"`        // Running sandboxes.
+	Active         *int64   `json:"active" table:"ACTIVE OF TARGET"`        // Running sandboxes, and those whose requested end is not proved.
 	Provisioning   *int64   `json:"provisioning" table:"PROV"`              // Sandboxes that start.
 	Terminating    *int64   `json:"terminating" table:"TERM"`               // Sandboxes that are being ended.
 	TotalCreated   *int64   `json:"total_created" table:"CREATED,wide"`     // Made since the provider counts.
@@ -261,6 +261,7 @@ func ShowStats(p *output.Printer, schema string, r *look.StatsResult, program st
 	for _, err := range r.Errors {
 		list.Fail(err)
 	}
+	list.Remark(look.MayRunText(r.MayRun))
 	list.Remark(StuckSummary(r.Census, program, "stats --look"))
 	for _, f := range r.Providers {
 		for _, raised := range StatsRow(f).Raised() {

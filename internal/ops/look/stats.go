@@ -43,6 +43,7 @@ type StatsResult struct {
 	Providers []Figures
 	Total     Figures
 	Census    Census        // of all together
+	MayRun    []sandbox.Ref // listed nowhere, and counted as active since their requested end is not proved
 	Alerts    []alert.Alert // that are pending or firing; this verb evaluates none
 	Errors    []error
 }
@@ -69,6 +70,7 @@ func Stats(ctx context.Context, env *ops.Env, req StatsRequest, watch ops.Observ
 		figures := providerFigures(env, s, counted[s.Provider])
 		r.Providers = append(r.Providers, figures)
 		r.Census.Join(figures.Census)
+		r.MayRun = append(r.MayRun, s.MayRun...)
 	}
 	r.Errors = ops.CauseOnce(ctx, errs)
 	r.Total = totalFigures(env, r.Providers)

@@ -84,6 +84,8 @@ type VerifyResult struct {
 	DoneErr         error
 	Stuck, Unjudged int
 	Unlisted        []string // profiles that could not be listed
+	// MayRun are listed nowhere, and their requested end is not proved.
+	MayRun []sandbox.Ref
 	// Subjects are the figures of each provider, for conditions.
 	Subjects []check.Subject
 	At       time.Time

@@ -31,11 +31,29 @@ func (r *VerifyResult) State() string {
 	if r.Unjudged > 0 {
 		text += fmt.Sprintf("; %d not judged", r.Unjudged)
 	}
+	if may := MayRunText(r.MayRun); may != "" {
+		text += "; " + may
+	}
 	if len(r.Unlisted) > 0 {
 		text += "; not listed: " + strings.Join(r.Unlisted, ", ")
 	}
 	return text
 }
+
+// MayRunText says what counts as active although no provider lists it; "" = nothing does.
+func MayRunText(refs []sandbox.Ref) string {
+	if len(refs) == 0 {
+		return ""
+	}
+	names := make([]string, len(refs))
+	for i, ref := range refs {
+		names[i] = ref.String()
+	}
+	return fmt.Sprintf("%d counted as active may still run, since the end that was requested is not proved: %s", len(refs), sandbox.FormatFirst(names, mayRunNamed))
+}
+
+// mayRunNamed is how many of those are named.
+const mayRunNamed = 5
 
 // addState adds what was ended lately, and how the sandboxes stand.
 func (r *VerifyResult) addState(ctx context.Context, e *ops.Env, profiles []string, stats []fleet.ProviderStats, judged []fleet.Judged) {
@@ -46,6 +64,7 @@ func (r *VerifyResult) addState(ctx context.Context, e *ops.Env, profiles []stri
 	census := censusOf(judged)
 	r.Stuck, r.Unjudged = int(census.Stuck), int(census.Unjudged)
 	for _, s := range stats {
+		r.MayRun = append(r.MayRun, s.MayRun...)
 		if s.ItemsErr != nil {
 			r.Unlisted = append(r.Unlisted, s.Provider)
 		}
