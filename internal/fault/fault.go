@@ -90,6 +90,8 @@ func (e *Error) Error() string {
 		}
 	}
 	switch {
+	case e.Err == context.DeadlineExceeded: //nolint:errorlint // that alone: a text around it says more
+		parts = append(parts, "the time limit was reached")
 	case e.Err != nil:
 		parts = append(parts, e.trimPlace(e.Err.Error()))
 	default:

@@ -157,7 +157,7 @@ func TestDeadlines(t *testing.T) {
 			begin("", hang)(w, r)
 		}, httpx.Request{Once: true}, 0, 0, fault.KindUnavailable, "no answer within 10s", 10 * time.Second, 1},
 		"a time of its own":   {hang, httpx.Request{Once: true, Timeout: time.Minute}, 0, 0, fault.KindUnavailable, "no answer within 1m0s", time.Minute, 1},
-		"the caller's time":   {hang, httpx.Request{}, 3 * time.Second, 0, fault.KindTimeout, "context deadline exceeded", 3 * time.Second, 1},
+		"the caller's time":   {hang, httpx.Request{}, 3 * time.Second, 0, fault.KindTimeout, "the time limit was reached", 3 * time.Second, 1},
 		"the caller gives up": {hang, httpx.Request{}, 0, 2 * time.Second, fault.KindCanceled, "context canceled", 2 * time.Second, 1},
 		"just before":         {func(http.ResponseWriter, *http.Request) { pass(9900 * time.Millisecond) }, httpx.Request{}, 0, 0, fault.KindNone, "", 9900 * time.Millisecond, 1},
 	} {
@@ -194,7 +194,7 @@ func TestTheCallersEndNamesTheLastTry(t *testing.T) {
 		defer cancel()
 		_, err := c.Do(ctx, httpx.Request{Op: "get a"})
 		assert.Equal(t, fault.KindTimeout, fault.KindOf(err))
-		require.EqualError(t, err, "prod: get a: context deadline exceeded")
+		require.EqualError(t, err, "prod: get a: the time limit was reached")
 
 		ctx, cancel = context.WithCancel(t.Context())
 		c, _ = client(t, func(w http.ResponseWriter, r *http.Request) {

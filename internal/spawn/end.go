@@ -24,7 +24,7 @@ func (r *run) endMade(ctx context.Context) {
 	if !r.made {
 		limit += r.settles
 	}
-	ending, stop := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	ending, stop := limited(context.WithoutCancel(ctx), limit)
 	defer stop()
 	ending, leave := context.WithCancelCause(ending)
 	defer leave(nil)
@@ -54,7 +54,7 @@ func (r *run) findMade(ctx context.Context) bool {
 	}
 	search := "`" + r.env.Process.Name() + " ls --provider " + r.profile + " --label " + sandbox.LabelNonce + "=" + r.nonce + "` shows it if it appears; it ends by itself " + sandbox.FormatDuration(lifetime) + " after its start"
 	if failed != nil || ctx.Err() != nil {
-		r.addRow(StepVerify, sandbox.False, "it is not known whether the create has made a sandbox: "+cmp.Or(failed, ctx.Err()).Error(), search)
+		r.addRow(StepVerify, sandbox.False, "it is not known whether the create has made a sandbox: "+causeOr(ctx, cmp.Or(failed, context.Cause(ctx))).Error(), search)
 		return false
 	}
 	r.addRow(StepVerify, sandbox.True, "the listings after the create show no new sandbox", search)
@@ -67,12 +67,17 @@ func (r *run) label() map[string]string { return map[string]string{sandbox.Label
 func (r *run) terminate(ctx context.Context) {
 	began := r.env.Now()
 	var last sandbox.Ending
+	var sent *sandbox.EndRequest // a later request may find that it has ended
 	for pauses := poll.NewBackoff(time.Second, 5*time.Second); ; {
 		last = r.terminateOnce(ctx)
+		if last.Request.Sent() {
+			sent = last.Request
+		}
 		if isProved(last.Outcome) || pauses.Sleep(ctx) != nil {
 			break
 		}
 	}
+	last.Request = sent
 	r.addEnding(last, began)
 }
 
@@ -99,11 +104,15 @@ func (r *run) terminateOnce(ctx context.Context) sandbox.Ending {
 func (r *run) addEnding(e sandbox.Ending, began time.Time) {
 	line := "`" + r.env.Process.Name() + " terminate " + r.ref.String() + " --delete` ends it"
 	why := cmp.Or(e.Reason, string(e.Outcome))
-	switch {
-	case e.Request != nil && e.Request.Acknowledged, isProved(e.Outcome):
-		r.addRow(StepEnd, sandbox.True, "its end was accepted; "+tookText(requestTime(e, began)), "")
+	switch sent := tookText(requestTime(e, began)); {
+	case e.Request == nil && isProved(e.Outcome):
+		r.addNote(StepEnd, "no end was requested: "+why)
+	case e.Request == nil:
+		r.addRow(StepEnd, sandbox.False, "nothing was sent to end "+r.ref.String()+": "+why, line)
+	case e.Request.Acknowledged:
+		r.addRow(StepEnd, sandbox.True, "its end was requested and accepted; "+sent, "")
 	default:
-		r.addRow(StepEnd, sandbox.False, r.ref.String()+": "+why, line)
+		r.addRow(StepEnd, sandbox.False, "the end of "+r.ref.String()+" was requested and not accepted: "+cmp.Or(e.Request.Detail, "no answer")+"; "+sent, line)
 	}
 	took := tookText(max(0, r.env.Now().Sub(began)))
 	if isProved(e.Outcome) {

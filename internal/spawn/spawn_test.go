@@ -84,6 +84,7 @@ func TestALifeOnTheWire(t *testing.T) {
 	for _, row := range rows {
 		assert.Equal(t, sandbox.True, row.Verdict, "%s: %s", row.Check.Check, row.Message)
 	}
+	assert.Contains(t, byStep(rows)[StepEnd].Message, "requested and accepted")
 	assert.Zero(t, f.Running())
 	created := f.Calls("POST /sandboxes")
 	require.Len(t, created, 1)
@@ -125,4 +126,25 @@ func TestEndNotProvedOnTheWire(t *testing.T) {
 	assert.Contains(t, rows[StepVerify].Hint, "sbx terminate e2b/")
 	assert.Equal(t, fault.KindFound, fault.KindOf(rows[StepVerify].Err()))
 	assert.Equal(t, 1, f.Running())
+}
+
+// TestTheRowsOfAnEndSayWhatWasSent: that an end is proved does not say that a request was accepted, and a limit is named.
+func TestTheRowsOfAnEndSayWhatWasSent(t *testing.T) {
+	t.Parallel()
+	test, f := onE2B(t)
+	test.limits.request, test.limits.end = 300*time.Millisecond, time.Second
+	f.Break(wiretest.Fault{Route: "DELETE /sandboxes/{id}", Trouble: wiretest.TroubleHang})
+	rows := byStep(test.Run(t.Context(), silent{}))
+	assert.Equal(t, sandbox.False, rows[StepEnd].Verdict)
+	assert.Contains(t, rows[StepEnd].Message, "was requested and not accepted: ")
+	assert.NotContains(t, rows[StepEnd].Message+rows[StepVerify].Message, "context deadline exceeded")
+
+	for say, e := range map[string]sandbox.Ending{
+		"no end was requested: it had ended before": {Outcome: sandbox.OutcomeAlreadyGone, Reason: "it had ended before"},
+		"nothing was sent to end ":                  {Outcome: sandbox.OutcomeFailed, Reason: "connection refused"},
+	} {
+		r := &run{Test: test}
+		r.addEnding(e, time.Now())
+		assert.Contains(t, r.rows[0].Message, say)
+	}
 }

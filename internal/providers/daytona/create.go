@@ -89,18 +89,25 @@ func failedToStart(err error) bool {
 }
 
 func (c *Client) waitStarted(ctx context.Context, s sandbox.Sandbox) (sandbox.Sandbox, error) {
+	asked := ctx
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
+	late := func(err error) error { // its caller has set no limit, so none of the caller's was reached
+		if asked.Err() == nil && ctx.Err() != nil {
+			return fault.New(fault.KindUnavailable, "it did not start within %s: it is %s", startTimeout, s.RawState)
+		}
+		return err
+	}
 	for pauses := poll.NewBackoff(100*time.Millisecond, 2*time.Second); s.State != sandbox.StateRunning; {
 		if !isTransitional(s.State) {
 			return s, fault.New(fault.KindLauncher, "it became %s", s.RawState)
 		}
 		if pauses.Sleep(ctx) != nil {
-			return s, wirekit.ContextFault(ctx)
+			return s, late(wirekit.ContextFault(ctx))
 		}
 		now, err := c.Get(ctx, s.ID)
 		if err != nil {
-			return s, err
+			return s, late(err)
 		}
 		s = now
 	}
