@@ -43,6 +43,12 @@ func TestAnAssistantReadsAndEndsNothing(t *testing.T) {
 		"plan-cleanup": {"older_than": "1s"}, "show-task": {"task": "t-k3v9x2mq7abc"},
 	}
 	for _, tool := range list.Tools {
+		for _, example := range conditionsOf(t, tool) { // an example that is refused teaches a mistake
+			r, err := client.CallTool(t.Context(), &sdk.CallToolParams{Name: tool.Name, Arguments: map[string]any{"where": example}})
+			require.NoError(t, err, tool.Name)
+			last, _ := r.Content[len(r.Content)-1].(*sdk.TextContent)
+			assert.False(t, r.IsError, "%s: %s: %s", tool.Name, example, last.Text)
+		}
 		assert.True(t, tool.Annotations.ReadOnlyHint, tool.Name)
 		r, err := client.CallTool(t.Context(), &sdk.CallToolParams{Name: tool.Name, Arguments: args[tool.Name]})
 		require.NoError(t, err, tool.Name)
@@ -54,4 +60,24 @@ func TestAnAssistantReadsAndEndsNothing(t *testing.T) {
 	assert.Zero(t, <-over, errs.String())
 	_, shown, _ := w.run("ls -o name")
 	assert.Equal(t, 2, strings.Count(shown, "box/"))
+}
+
+// conditionsOf are the examples of a condition in the description of a tool.
+func conditionsOf(t *testing.T, tool *sdk.Tool) []string {
+	t.Helper()
+	text, err := json.Marshal(tool.InputSchema)
+	require.NoError(t, err)
+	var schema struct {
+		Properties map[string]struct {
+			Description string `json:"description"`
+		} `json:"properties"`
+	}
+	require.NoError(t, json.Unmarshal(text, &schema))
+	var all []string
+	for i, part := range strings.Split(schema.Properties["where"].Description, "`") {
+		if i%2 == 1 {
+			all = append(all, part)
+		}
+	}
+	return all
 }

@@ -44,7 +44,7 @@ func newLogs(d *Deps) *cobra.Command {
 			"If old output is lost, stderr says so, and JSON has missing_lines and\n" +
 			"missing_bytes, and `complete` is false.\n" +
 			"--patterns shows only lines that match a known problem, such as \"out of memory\",\n" +
-			"and their meaning. -o wide adds time and stream.",
+			"and their meaning. -o table and -o wide add time and stream.",
 		Example: "sbx logs local/k3v9x2mq7a --tail 20\n" +
 			"sbx logs local/k3v9x2mq7a -f -o wide\n" +
 			"sbx logs local/k3v9x2mq7a --since 10m --grep '(?i)error|timeout'\n" +

@@ -65,6 +65,7 @@ func TestLogsShowsWhatIsAskedFor(t *testing.T) {
 		"columns":              {"logs prod/aaaa --tail 1 --columns stream,line", "STREAM\tLINE|stdout\tsix", 0},
 		"csv":                  {"logs prod/aaaa --tail 1 -o csv", "at,stream,line,pattern|2026-11-20T12:00:00Z,stdout,six,", 0},
 		"wide":                 {"logs prod/aaaa --tail 1 -o wide", "2026-11-20T12:00:00.000Z  stdout  six", 0},
+		"table by name":        {"logs prod/aaaa --tail 1 -o table", "2026-11-20T12:00:00.000Z  stdout  six", 0},
 		"query":                {"logs prod/aaaa --patterns -o jq=.items[].pattern", "out_of_memory", 0},
 		"unknown":              {"logs prod/nope", "", 5},
 		"unknown word":         {"logs nope", "", 5},

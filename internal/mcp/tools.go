@@ -54,7 +54,7 @@ func allTools() []tool {
 	ref := argument{name: "ref", about: "the sandbox: PROFILE/ID, an id, or a name", kind: text, required: true}
 	provider := argument{name: "provider", about: "only this profile", kind: text, flag: "provider"}
 	since := argument{name: "since", about: "how far back, like 2h", kind: text, flag: "since"}
-	where := argument{name: "where", about: "a condition, like `age > 10m and state == \"running\"`", kind: text, flag: "where"}
+	where := argument{name: "where", about: "a condition, like `age_seconds > 10m and state == \"running\"`", kind: text, flag: "where"}
 	stuck := argument{name: "stuck", about: "only those that are stuck", kind: flag, flag: "stuck"}
 	older := argument{name: "older_than", about: "only those created longer ago, like 10m", kind: text, flag: "older-than"}
 	label := argument{name: "label", about: "only those with this label, KEY=VALUE", kind: text, flag: "label"}

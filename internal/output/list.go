@@ -19,7 +19,7 @@ type ListSpec[T any] struct {
 	Order func(a, b T) int
 	Empty string         // what an empty list teaches, on stderr in the text formats
 	Line  func(T) string // instead of the table: one line of running text per item; --columns asks for the table again
-	// WideLine is Line in the format wide; nil = Line.
+	// WideLine is Line in the format wide, and in a table that was asked for by name; nil = Line.
 	WideLine func(T) string
 	// Human is instead of the table on a terminal: one page about all items,
 	// shown when the list is closed. --columns asks for the table again.
@@ -252,7 +252,7 @@ func (l *list) itemRecord(item any) record {
 }
 
 func (l *list) itemLine(item any) string {
-	if l.spec.wideLine != nil && l.printer.Format.Name() == WideTable {
+	if l.spec.wideLine != nil && (l.printer.Format.Name() == WideTable || l.printer.Format.laidOutInPipe()) {
 		return l.spec.wideLine(item)
 	}
 	return l.spec.line(item)
