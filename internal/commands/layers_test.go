@@ -132,8 +132,8 @@ func TestWhyARunIsNoProof(t *testing.T) {
 	require.Equal(t, 0, b.run(t, "cleanup --older-than 1d --yes").code)
 	r := b.run(t, "cron check --layer age")
 	assert.Equal(t, 10, r.code)
-	assert.Contains(t, r.stdout, "it has never succeeded; it last ran 0s ago, which does not count: it selected less than its layer: --older-than 1d")
-	assert.Contains(t, b.run(t, "cleanup status").stderr, "it selected less than its layer: --older-than 1d")
+	assert.Contains(t, r.stdout, "it has never succeeded; it last ran 0s ago, which does not count: it covers only a part of its layer: --older-than 1d")
+	assert.Contains(t, b.run(t, "cleanup status").stderr, "it covers only a part of its layer: --older-than 1d")
 
 	b, _, _ = twoFleets(t, 1)
 	require.Equal(t, 0, b.run(t, "cleanup --stuck --provider other --yes").code)

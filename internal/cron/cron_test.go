@@ -146,20 +146,20 @@ func TestLayerOfARule(t *testing.T) {
 		short string
 	}{
 		"stuck":                 {cron.Rule{Stuck: true}, cron.Stuck, ""},
-		"stuck, of a label":     {cron.Rule{Stuck: true, Narrowing: []string{"--label"}}, cron.Stuck, "it selected less than its layer: --label"},
+		"stuck, of a label":     {cron.Rule{Stuck: true, Narrowing: []string{"--label"}}, cron.Stuck, "it covers only a part of its layer: --label"},
 		"age":                   {cron.Rule{OlderThan: 10 * m}, cron.Age, ""},
 		"a shorter age":         {cron.Rule{OlderThan: 5 * m}, cron.Age, ""},
-		"a longer age":          {cron.Rule{OlderThan: 11 * m}, cron.Age, "it selected less than its layer: --older-than 11m"},
+		"a longer age":          {cron.Rule{OlderThan: 11 * m}, cron.Age, "it covers only a part of its layer: --older-than 11m"},
 		"both":                  {cron.Rule{Stuck: true, OlderThan: 10 * m}, "", "its rule is not the rule of a layer"},
 		"usage":                 {cron.Rule{UsageAbove: 80, OlderThan: 10 * m}, cron.Usage, ""},
 		"usage, emergency":      {cron.Rule{UsageAbove: 80, Emergency: true}, cron.Usage, ""},
-		"usage, later":          {cron.Rule{UsageAbove: 95, OlderThan: 10 * m}, cron.Usage, "it selected less than its layer: --if-usage-above 95%"},
-		"usage, of old ones":    {cron.Rule{UsageAbove: 80, OlderThan: 20 * m}, cron.Usage, "it selected less than its layer: --older-than 20m"},
+		"usage, later":          {cron.Rule{UsageAbove: 95, OlderThan: 10 * m}, cron.Usage, "it covers only a part of its layer: --if-usage-above 95%"},
+		"usage, of old ones":    {cron.Rule{UsageAbove: 80, OlderThan: 20 * m}, cron.Usage, "it covers only a part of its layer: --older-than 20m"},
 		"usage, of stuck ones":  {cron.Rule{UsageAbove: 80, Stuck: true}, "", "its rule is not the rule of a layer"},
 		"usage, by a state":     {cron.Rule{UsageAbove: 80}, "", "its rule is not the rule of a layer"},
 		"emergency, whenever":   {cron.Rule{Emergency: true}, "", "its rule is not the rule of a layer"},
 		"reconcile":             {cron.Rule{Reconcile: true}, cron.Reconcile, ""},
-		"reconcile that adopts": {cron.Rule{Reconcile: true, Narrowing: []string{"--adopt"}}, cron.Reconcile, "it selected less than its layer: --adopt"},
+		"reconcile that adopts": {cron.Rule{Reconcile: true, Narrowing: []string{"--adopt"}}, cron.Reconcile, "it covers only a part of its layer: --adopt"},
 		"nothing":               {cron.Rule{}, "", "its rule is not the rule of a layer"},
 	} {
 		layer, short := tc.rule.Layer()

@@ -127,11 +127,11 @@ func (r Rule) Layer() (layer Layer, shortfall string) {
 	}
 	switch {
 	case len(r.Narrowing) > 0:
-		return layer, "it selected less than its layer: " + r.Narrowing[0]
+		return layer, "it covers only a part of its layer: " + r.Narrowing[0]
 	case r.OlderThan > oldEnough:
-		return layer, "it selected less than its layer: --older-than " + sandbox.FormatDuration(r.OlderThan)
+		return layer, "it covers only a part of its layer: --older-than " + sandbox.FormatDuration(r.OlderThan)
 	case r.UsageAbove > usageAbove:
-		return layer, fmt.Sprintf("it selected less than its layer: --if-usage-above %d%%", r.UsageAbove)
+		return layer, fmt.Sprintf("it covers only a part of its layer: --if-usage-above %d%%", r.UsageAbove)
 	}
 	return layer, ""
 }

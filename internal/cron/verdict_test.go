@@ -36,7 +36,7 @@ func only(profile string, r cron.Run) cron.Run {
 
 // short is a run that proves nothing.
 func short(r cron.Run) cron.Run {
-	r.Shortfall = "it selected less than its layer: --label"
+	r.Shortfall = "it covers only a part of its layer: --label"
 	return r
 }
 
@@ -74,7 +74,7 @@ func TestJudge(t *testing.T) {
 		"one profile fails":       {cron.Stuck, []cron.Run{only("eu", run(cron.Stuck, time.Minute, 0))}, sandbox.False, "it has never succeeded at prod; it last ran 1m10s ago and ended with exit 3"},
 		"one profile is overdue":  {cron.Stuck, []cron.Run{only("eu", run(cron.Stuck, time.Minute, 0)), run(cron.Stuck, time.Hour, 0)}, sandbox.False, "overdue: it last succeeded at prod 1h ago, and should succeed every 5m; it last ran 1m10s ago and ended with exit 3"},
 		"a run for each profile":  {cron.Stuck, []cron.Run{only("eu", run(cron.Stuck, time.Minute, 0)), only("prod", run(cron.Stuck, 2*time.Minute, 0))}, sandbox.True, "it last succeeded 2m ago"},
-		"a narrower rule":         {cron.Stuck, []cron.Run{short(run(cron.Stuck, time.Minute, 0))}, sandbox.False, "it has never succeeded; it last ran 1m10s ago, which does not count: it selected less than its layer: --label"},
+		"a narrower rule":         {cron.Stuck, []cron.Run{short(run(cron.Stuck, time.Minute, 0))}, sandbox.False, "it has never succeeded; it last ran 1m10s ago, which does not count: it covers only a part of its layer: --label"},
 		"a clock a little off":    {cron.Stuck, []cron.Run{run(cron.Stuck, -20*time.Second, 0)}, sandbox.True, "it last succeeded 0s ago"},
 	} {
 		t.Run(name, func(t *testing.T) {

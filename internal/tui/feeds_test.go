@@ -27,7 +27,7 @@ func TestTheHeaderSaysHowAProviderAnswers(t *testing.T) {
 		m.Update(newRound(r, nil))
 		return m.feedText(m.feeds[0])
 	}
-	assert.Equal(t, "active -, stuck 1 over 10m, counters not read: HTTP 500, oldest 1m, breaker open, tries again in 20s, clock 45s behind ours, 1 not judged, took 120ms, read 1s ago", text())
+	assert.Equal(t, "active -, stuck 1 over 10m, counters not read: HTTP 500, oldest 1m, calls paused after failures, next in 20s, clock 45s behind ours, 1 not judged, took 120ms, read 1s ago", text())
 	assert.Contains(t, screen(m), "e2b 3, 1 stuck, counters not read  local 1")
 	r.FiguresErr = nil
 	r.Figures.Counts.Active, r.Figures.Counts.QuotaUsed = new(int64(3)), new(0.94)

@@ -15,12 +15,12 @@ type ConnectionRow struct {
 	Now time.Time
 }
 
-// BreakerText says that the circuit breaker is open: "breaker open, tries again in 20s"; "" = it is closed.
+// BreakerText says that the circuit breaker is open: "calls paused after failures, next in 20s"; "" = it is closed.
 func (r ConnectionRow) BreakerText() string {
 	if !r.OpenUntil.After(r.Now) {
 		return ""
 	}
-	text := "breaker open, tries again in " + roundedUp(r.OpenUntil.Sub(r.Now))
+	text := "calls paused after failures, next in " + roundedUp(r.OpenUntil.Sub(r.Now))
 	if r.Err != nil {
 		text += ": " + r.Err.Error()
 	}

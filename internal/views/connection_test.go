@@ -21,8 +21,8 @@ func TestConnectionWords(t *testing.T) {
 		"nothing is known": {},
 		"all is well":      {fleet.Connection{CompleteAt: now, Took: 1234 * time.Millisecond, Skew: 30 * time.Second}, "", "", "took 1.2s"},
 		"it is ahead":      {fleet.Connection{Skew: 45 * time.Second}, "", "clock 45s ahead of ours", ""},
-		"the breaker":      {fleet.Connection{OpenUntil: now.Add(400 * time.Millisecond)}, "breaker open, tries again in 1s", "", ""},
-		"and why":          {fleet.Connection{OpenUntil: now.Add(30 * time.Second), Err: errors.New("HTTP 503")}, "breaker open, tries again in 30s: HTTP 503", "", ""},
+		"the breaker":      {fleet.Connection{OpenUntil: now.Add(400 * time.Millisecond)}, "calls paused after failures, next in 1s", "", ""},
+		"and why":          {fleet.Connection{OpenUntil: now.Add(30 * time.Second), Err: errors.New("HTTP 503")}, "calls paused after failures, next in 30s: HTTP 503", "", ""},
 		"its time is over": {fleet.Connection{OpenUntil: now}, "", "", ""},
 	} {
 		r := views.ConnectionRow{Connection: tc.c, Now: now}

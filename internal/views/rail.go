@@ -130,7 +130,7 @@ func railStep(s engine.Step) RailStep {
 		one.Answer = s.Evidence[0]
 	}
 	if s.Act != nil {
-		one.Detail = append(one.Detail, "equal to: "+s.Act.Line)
+		one.Detail = append(one.Detail, "the same by hand: "+s.Act.Line)
 		for _, t := range s.Act.Targets {
 			one.Detail = append(one.Detail, "  "+t.Ref+": "+t.Reason)
 		}

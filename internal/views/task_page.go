@@ -63,7 +63,11 @@ func (r TaskRow) publishWords() string {
 	if p.Commit != "" {
 		words += ", commit " + p.Commit
 	}
-	return words + ", " + publishWay(r.Task) + ", fence " + cmp.Or(p.Fence, "not reached")
+	words += ", " + publishWay(r.Task)
+	if p.Fence != "" {
+		words += ", fence " + p.Fence
+	}
+	return words
 }
 
 // publishWay is where a task's work goes, or what makes it public.
