@@ -34,6 +34,7 @@ func newLs(d *Deps) *cobra.Command {
 			"A list does not tell whether a running sandbox is stuck: --look queries those that\n" +
 			"are old enough (output, events, processor), as cleanup does; --stuck implies it.\n" +
 			"Sandboxes that were not judged are counted: `unjudged` in json.\n\n" +
+			"--limit N lists the newest N of all providers, for which every row is read.\n\n" +
 			"--all also names each end that was requested and not acknowledged: `unconfirmed` in\n" +
 			"json. Such a sandbox may still run where its provider lists it no more.\n\n" +
 			"If one provider cannot be listed you still see the others, and the error (exit 3).",

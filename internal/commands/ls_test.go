@@ -52,6 +52,17 @@ func TestLsListsWhatMatches(t *testing.T) {
 	}
 }
 
+// TestLsLimitIsTheNewest: the same rows each time, of all providers together, in whatever order they arrive.
+func TestLsLimitIsTheNewest(t *testing.T) {
+	t.Parallel()
+	b, _ := oneFake(running("old1", 20*time.Minute), running("new1", time.Minute), running("new2", 2*time.Minute))
+	r := b.run(t, "ls --limit 2 -o json")
+	items := r.list(t, "items")
+	require.Len(t, items, 2)
+	assert.Equal(t, []any{"prod/new1", "prod/new2"}, []any{items[0]["ref"], items[1]["ref"]})
+	assert.Equal(t, true, r.object(t)["truncated"])
+}
+
 func TestLsShowsOneFailedProviderBesideTheOthers(t *testing.T) {
 	t.Parallel()
 	good, bad := fake.New(fake.Options{Name: "good"}), fake.New(fake.Options{Name: "bad"})

@@ -37,7 +37,7 @@ func TestConnection(t *testing.T) {
 		assert.Equal(t, 45*time.Second, c.Skew)
 		assert.Equal(t, fleet.Connection{}, f.Connection("other"))
 
-		one.Collect(t.Context(), providers.Query{Limit: 1})
+		one.Collect(t.Context(), providers.Query{States: []sandbox.State{sandbox.StateRunning}})
 		assert.Equal(t, c, f.Connection("prod"), "a part of a listing completes nothing")
 		ended, stop := context.WithCancel(t.Context())
 		stop()

@@ -163,7 +163,7 @@ func addSample(sig *triage.FleetSignals, now time.Time) {
 
 // coversAll reports whether a query leaves out no live sandbox.
 func coversAll(q providers.Query) bool {
-	return len(q.States) == 0 && len(q.Labels) == 0 && q.Limit == 0
+	return len(q.States) == 0 && len(q.Labels) == 0
 }
 
 // quotaUsed caches the highest use of a quota of the account, as first read in this

@@ -130,7 +130,6 @@ func TestAListingThatWasCutOffCountsNobody(t *testing.T) {
 		limits := triage.DefaultThresholds()
 		active := func() *int64 { return f.ObserveLife(t.Context(), s).Signals(limits).Fleet.Active }
 		assert.Nil(t, active(), "nobody has listed yet")
-		f.Collect(t.Context(), providers.Query{Limit: 1})
 		p.Break(fake.Fault{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")})
 		f.Collect(t.Context(), providers.Query{})
 		p.Mend()

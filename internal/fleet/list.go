@@ -26,11 +26,7 @@ func (f *Fleet) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.S
 	return func(yield func(sandbox.Sandbox, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		stop := make(chan struct{})
-		buffer := listBuffer
-		if q.Limit > 0 {
-			buffer = 0
-		}
-		found := make(chan listItem, buffer)
+		found := make(chan listItem, listBuffer)
 		var readers sync.WaitGroup
 		for _, m := range f.members {
 			readers.Go(func() { m.streamTo(ctx, q, found, stop) })

@@ -69,9 +69,6 @@ type Query struct {
 	// Live says that the caller looks again and again: a provider may answer from a view that it keeps current by a
 	// watch. It is for screens; nothing that decides or ends sets it.
 	Live bool
-	// Limit is how many rows the caller will probably read; 0 = all. With it nothing is read
-	// ahead.
-	Limit int
 }
 
 // TerminateOptions say how to end a sandbox.

@@ -159,10 +159,6 @@ func FinishSandboxList(list *output.List[SandboxRow], r *look.ListResult, progra
 		list.Truncated()
 	}
 	keys := ListKeys{Unconfirmed: finishUnconfirmed(list, r, now)}
-	if !r.Counted {
-		list.Set(keys)
-		return list.Close()
-	}
 	keys.Unjudged, keys.Undecided = &r.Census.Unjudged, &r.Undecided
 	list.Set(keys)
 	list.Remark(StuckSummary(r.Census, program, "ls --look"))

@@ -23,7 +23,6 @@ type ListRequest struct {
 // ListResult is what a listing came to, beside its items.
 type ListResult struct {
 	Census    Census // of everything that the selectors take, --stuck apart
-	Counted   bool   // the census counts everything; a listing that stopped at its limit counts no more
 	Truncated bool   // there are more than the limit allows
 	Shown     int    // that were reported
 	Ended     int    // left out because they have ended, as far as they were listed
@@ -60,7 +59,10 @@ func (l *Lister) List(ctx context.Context, watch ops.Observer) *ListResult {
 	progress := watch.Progress("listing")
 	defer progress.Done()
 	one := &listing{env: l.env, watch: watch, progress: progress, selector: l.req.Selector, look: l.req.Look || l.req.Selector.Stuck, live: l.req.Live}
-	one.result.Counted, one.result.Undecided = true, map[string]int{}
+	one.result.Undecided = map[string]int{}
+	if one.selector.Limit > 0 && one.selector.Sort == (selector.Order{}) { // the same rows each time; no API lists the newest first
+		one.selector.Sort = selector.Order{Key: "age"}
+	}
 	if one.selector.Sort == (selector.Order{}) && !one.look && !one.selector.Where.NeedsLook() {
 		one.streamChosen(ctx, l.fleet)
 	} else {
@@ -93,10 +95,9 @@ type listing struct {
 	result   ListResult
 }
 
-// providerQuery asks for no more pages than are shown, where the limit may be given on.
-func (l *listing) providerQuery(limit int) providers.Query {
+func (l *listing) providerQuery() providers.Query {
 	s := l.selector
-	return providers.Query{All: s.All, States: s.States, Labels: s.ExactLabels(), Limit: limit, Live: l.live}
+	return providers.Query{All: s.All, States: s.States, Labels: s.ExactLabels(), Live: l.live}
 }
 
 func (l *listing) selectorFacts(of func(sandbox.Sandbox) fleet.Judged) selector.Facts {
@@ -127,10 +128,10 @@ func (l *listing) takes(s sandbox.Sandbox, facts selector.Facts, mayLook bool) b
 
 // streamChosen reports each sandbox that is chosen at once.
 func (l *listing) streamChosen(ctx context.Context, f *fleet.Fleet) {
-	shown, listed := 0, 0
+	listed := 0
 	var judged fleet.Judged // one for all of them: there may be ten thousand
 	facts := l.selectorFacts(func(sandbox.Sandbox) fleet.Judged { return judged })
-	for s, err := range f.List(ctx, l.providerQuery(l.selector.Limit)) {
+	for s, err := range f.List(ctx, l.providerQuery()) {
 		if err != nil {
 			l.watch.Item(err)
 			continue
@@ -145,11 +146,6 @@ func (l *listing) streamChosen(ctx context.Context, f *fleet.Fleet) {
 		if l.selector.Stuck && l.selector.Judge(s, facts).Verdict != sandbox.True { // takes leaves this rule out
 			continue
 		}
-		if l.selector.Limit > 0 && shown == l.selector.Limit {
-			l.result.Truncated, l.result.Counted = true, false
-			return
-		}
-		shown++
 		l.result.Shown++
 		l.watch.Item(&judged)
 	}
@@ -157,7 +153,7 @@ func (l *listing) streamChosen(ctx context.Context, f *fleet.Fleet) {
 
 func (l *listing) holdListed(ctx context.Context, f *fleet.Fleet) []sandbox.Sandbox {
 	var held []sandbox.Sandbox
-	for s, err := range f.List(ctx, l.providerQuery(0)) {
+	for s, err := range f.List(ctx, l.providerQuery()) {
 		if err != nil {
 			l.watch.Item(err)
 			continue
