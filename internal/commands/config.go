@@ -186,23 +186,33 @@ func (o *ownOptions) planChange(ctx context.Context, d *Deps) (config.OwnChange,
 }
 
 func newConfigInit(d *Deps) *cobra.Command {
+	var kind string
 	cmd := &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a file with every setting as a comment",
 		Long: "Write a file with every setting as a comment; only you can read it (0600).\n\n" +
-			"Without FILE it is the file of --config, else the user's file. An existing file is\n" +
-			"not changed (exit 11).",
+			"Without FILE it is the file of --config, else the user's file. With --type it has a\n" +
+			"profile of that provider. An existing file is not changed (exit 11); with --type the\n" +
+			"lines to add are printed.",
 		Example: "sbx config init",
 		Args:    usageArgs(atMostOneArg("FILE"), "name one file"),
 	}
 	cmd.ValidArgsFunction = completeFiles
+	cmd.Flags().StringVar(&kind, "type", "", "add a profile of this provider `TYPE`, such as kubernetes")
+	completeFlag(cmd, "type", func() []string {
+		var names []string
+		for _, t := range d.Types {
+			names = append(names, t.Name)
+		}
+		return names
+	})
 	doc := document{schema: "sbx.config.init/v1", shape: output.ShapeItem, columns: output.Names(views.WrittenColumns())}
 	return d.completeVerb(cmd, doc, func(_ context.Context, p *output.Printer, args []string) error {
 		path := d.Globals.Config
 		if len(args) > 0 {
 			path = args[0]
 		}
-		path, err := config.Init(d.Input(), path)
+		path, err := config.Init(d.Input(), path, kind)
 		if err != nil {
 			return err
 		}

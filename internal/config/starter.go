@@ -14,9 +14,13 @@ import (
 )
 
 // Init writes a starter file with every setting as a comment, for the operator
-// alone (0600), and returns its path; "" means the user file. A file that is
-// there already is fault.KindRefused.
-func Init(in Input, path string) (string, error) {
+// alone (0600), and returns its path; "" means the user file. With a kind it has a profile of
+// that type. A file that is there already is fault.KindRefused, with the lines to add to it.
+func Init(in Input, path, kind string) (string, error) {
+	profile, err := starterLines(in.Types, kind)
+	if err != nil {
+		return "", err
+	}
 	if path == "" {
 		path = in.userFile()
 	}
@@ -26,13 +30,41 @@ func Init(in Input, path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(in.workingDirectory(), path)
 	}
-	switch err := createFile(path, []byte(Starter(in.Types))); {
+	text := strings.Replace(Starter(in.Types), "\n#providers:\n", "\n"+profile, 1)
+	switch err := createFile(path, []byte(text)); {
+	case errors.Is(err, fs.ErrExist) && kind != "":
+		refused := fault.New(fault.KindRefused, "%s exists already and was not changed; these lines add the profile", path).
+			WithHint("where the file has `providers:` already, add those below it")
+		refused.Excerpt = strings.Split(strings.TrimSuffix(profile, "\n"), "\n")
+		return "", refused
 	case errors.Is(err, fs.ErrExist):
 		return "", fault.New(fault.KindRefused, "%s exists already and was not changed", path).WithHint("edit it, or move it away first")
 	case err != nil:
 		return "", fault.New(fault.KindUnknown, "the file cannot be written: %w", err).WithHint("name another path")
 	}
 	return path, nil
+}
+
+// starterLines are the lines of a profile of a type, or the comment in their place.
+func starterLines(types []providers.Type, kind string) (string, error) {
+	if kind == "" {
+		return "#providers:\n", nil
+	}
+	t, known := findType(types, kind)
+	switch {
+	case !known:
+		return "", fault.Usage("--type: no provider type %q", kind).WithHint("%s", fault.Meant(kind, typeNames(types)))
+	case t.Attach != nil:
+		return "", fault.Usage("--type: a profile of %s is attached to another profile, which only you can name", kind).
+			WithHint("without --type the file has its settings as comments")
+	}
+	lines := "providers:\n  " + kind + ":\n    type: " + kind + "\n"
+	for _, o := range t.Options {
+		if o.Secret && o.Env != "" {
+			lines += "    " + o.Name + suffixVariable + ": " + o.Env + "\n"
+		}
+	}
+	return lines, nil
 }
 
 // Starter is the text of a file with every setting as a comment. Prose has one

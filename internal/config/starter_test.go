@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -47,7 +48,7 @@ func TestStarterIsReadAsItIsAndWithEverySettingSet(t *testing.T) {
 func TestInit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	path, err := Init(w.input(), "")
+	path, err := Init(w.input(), "", "")
 	require.NoError(t, err)
 	assert.Equal(t, "DIR/home/.config/sbx/config.yaml", w.short(path))
 	info, err := os.Stat(path)
@@ -59,32 +60,57 @@ func TestInit(t *testing.T) {
 	assert.True(t, w.must().File.Found)
 
 	require.NoError(t, os.WriteFile(path, []byte("launch: here"), 0o600))
-	_, err = Init(w.input(), "")
+	_, err = Init(w.input(), "", "")
 	assert.Equal(t, fault.KindRefused, fault.KindOf(err))
 	assert.NotEmpty(t, fault.HintOf(err))
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, "launch: here", string(content), "nothing is overwritten")
 
-	path, err = Init(w.input(), "mine.yaml")
+	path, err = Init(w.input(), "mine.yaml", "")
 	require.NoError(t, err)
 	assert.Equal(t, filepath.Join(w.work, "mine.yaml"), path)
+}
+
+// TestInitWithAType: the file has the profile; where one exists, the error has the lines that add it.
+func TestInitWithAType(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, err := Init(w.input(), "", "nocloud")
+	assert.Equal(t, fault.KindUsage, fault.KindOf(err))
+	path, err := Init(w.input(), "", "cloud")
+	require.NoError(t, err)
+	w.env = append(w.env, "CLOUD_KEY=s3cret")
+	p, known := w.must().Find("cloud")
+	require.True(t, known)
+	assert.Equal(t, "s3cret", p.Settings["token"])
+	assert.False(t, p.Implicit)
+	before, err := os.ReadFile(path)
+	require.NoError(t, err)
+
+	_, err = Init(w.input(), "", "cloud")
+	assert.Equal(t, fault.KindRefused, fault.KindOf(err))
+	refused, _ := errors.AsType[*fault.Error](err)
+	assert.Equal(t, []string{"providers:", "  cloud:", "    type: cloud", "    token_env: CLOUD_KEY"}, refused.Excerpt)
+	after, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, string(before), string(after))
 }
 
 func TestInitSaysWhyNot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	file := w.write(filepath.Join(w.root, "file"), "")
-	_, err := Init(w.input(), filepath.Join(file, "config.yaml"))
+	_, err := Init(w.input(), filepath.Join(file, "config.yaml"), "")
 	require.Error(t, err)
 	assert.Equal(t, fault.KindUnknown, fault.KindOf(err))
 	assert.Contains(t, err.Error(), "the file cannot be written: ")
 
 	link := filepath.Join(w.root, "link")
 	require.NoError(t, os.Symlink("nowhere", link))
-	_, err = Init(w.input(), link)
+	_, err = Init(w.input(), link, "")
 	assert.Equal(t, fault.KindRefused, fault.KindOf(err), "a link is not followed")
 
-	_, err = Init(Input{}, "")
+	_, err = Init(Input{}, "", "")
 	assert.Equal(t, fault.KindUsage, fault.KindOf(err))
 }

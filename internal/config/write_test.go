@@ -31,7 +31,7 @@ func TestManyAtOnceOnAFreshHome(t *testing.T) {
 	written := 0
 	for range 32 {
 		all.Go(func() {
-			if _, err := Init(w.input(), ""); err == nil {
+			if _, err := Init(w.input(), "", ""); err == nil {
 				mu.Lock()
 				defer mu.Unlock()
 				written++
