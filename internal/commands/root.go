@@ -156,8 +156,8 @@ func LayOutHelp(cmd *cobra.Command) {
 	}
 }
 
-// wrapParagraphs wraps the paragraphs of a text at views.PageWidth. Lines with an indent, such as
-// those of a table, stay as they are.
+// wrapParagraphs wraps the paragraphs of a text at views.PageWidth. Lines with an indent or in
+// columns, such as those of a table, stay as they are.
 func wrapParagraphs(text string) string {
 	var lines, paragraph []string
 	end := func() {
@@ -167,7 +167,7 @@ func wrapParagraphs(text string) string {
 		}
 	}
 	for line := range strings.SplitSeq(text, "\n") {
-		if line == "" || strings.HasPrefix(line, " ") {
+		if line == "" || strings.HasPrefix(line, " ") || strings.Contains(line, "  ") {
 			end()
 			lines = append(lines, line)
 			continue

@@ -45,6 +45,7 @@ func (d *Deps) knowTopics(root *cobra.Command) {
 	}
 	schema := help.Flags().String("schema", "", "with json: print the JSON Schema of this `DOCUMENT`")
 	completeFlag(help, "schema", documentNames)
+	help.ValidArgsFunction = withTopics(root, help.ValidArgsFunction)
 	help.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) == 1 && requirementPage(args[0]) != "" {
 			return nil
@@ -83,6 +84,22 @@ func (d *Deps) knowTopics(root *cobra.Command) {
 		return nil
 	}
 	root.RemoveCommand(help) // cobra adds it when it is asked for
+}
+
+// withTopics completes the pages that belong to no command, too: cobra's own completion leaves them out.
+func withTopics(root *cobra.Command, commands cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 1 && args[0] == "json" {
+			return documentNames(), cobra.ShellCompDirectiveNoFileComp
+		}
+		words, directive := commands(cmd, args, begun)
+		for _, topic := range root.Commands() {
+			if len(args) == 0 && topic.IsAdditionalHelpTopicCommand() && strings.HasPrefix(topic.Name(), begun) {
+				words = append(words, cobra.CompletionWithDesc(topic.Name(), topic.Short))
+			}
+		}
+		return words, directive
+	}
 }
 
 func printPage(cmd *cobra.Command, page string) {

@@ -305,6 +305,9 @@ func TestCompletionOffersWhatFits(t *testing.T) {
 		"ls --provider|":            "local",
 		"ls --state|":               "running",
 		"terminate --production|":   ":4",
+		"help |":                    "selectors\tHow to choose sandboxes: ages, times, labels, states",
+		"help json |":               "cleanup.show",
+		"config init --type |":      "fake",
 		"config init |":             ":0", // files are the shell's business
 		"config init some.yaml |":   ":4",
 		"doctor -o|":                "nagios",
@@ -324,6 +327,7 @@ func TestHelpPages(t *testing.T) {
 	golden(t, "help-terminate", b.run(t, "terminate --help").stdout)
 	golden(t, "help-doctor", b.run(t, "doctor --help").stdout)
 	assert.Equal(t, b.run(t, "--help").stdout, b.run(t, "").stdout, "in a pipe the program alone is help")
+	assert.Contains(t, b.run(t, "help completion").stdout, "\nfish:        sbx completion fish | source\n", "what is typed keeps its line")
 	assert.Equal(t, b.run(t, "json --help").stdout, b.run(t, "json -h").stdout)
 }
 
