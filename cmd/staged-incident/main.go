@@ -73,7 +73,8 @@ func serveIncident(o stagedfleet.Options, command []string, out, errOut io.Write
 		for _, key := range slices.Sorted(maps.Keys(env)) {
 			_, _ = fmt.Fprintf(out, "export %s='%s'\n", key, env[key])
 		}
-		_, _ = fmt.Fprintf(errOut, "%d sandboxes, %d stuck, %d that cannot be judged; Ctrl-C ends\n", len(fleet.Members),
+		_, _ = fmt.Fprintf(errOut, "%d sandboxes, %d stuck, %d that cannot be judged. Paste the lines above into another terminal and use sbx there,\n"+
+			"or run one command at once: make incident CMD=\"sbx diagnose\". Ctrl-C ends.\n", len(fleet.Members),
 			len(fleet.Refs(stagedfleet.Role.Stuck)), len(fleet.Refs(stagedfleet.Role.Unjudged)))
 		<-signals
 		return 0, nil

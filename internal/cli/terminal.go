@@ -28,7 +28,7 @@ func completeProcess(p process.Process) process.Process {
 	}
 	if p.Home == "" {
 		if u, err := user.Current(); err == nil {
-			p.Home = u.HomeDir
+			p.Home, p.Account = u.HomeDir, u.Username
 		}
 	}
 	if p.Host == "" {

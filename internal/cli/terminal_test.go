@@ -31,5 +31,6 @@ func TestCompleteFillsInTheRest(t *testing.T) {
 	p := completeProcess(process.Process{})
 	assert.NotNil(t, p.Now)
 	assert.NotEmpty(t, p.Home)
+	assert.NotContains(t, p.User(), "uid ", "a runbook's page has the name of the account, also under cron, which sets none")
 	assert.False(t, p.Stdout.TTY, "a stream without a descriptor is no terminal")
 }

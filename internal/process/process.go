@@ -24,6 +24,7 @@ type Process struct {
 	Stderr  Stream
 	Workdir string // "" when it is gone
 	Home    string // the home of the passwd entry, so that `env -i` finds the same files
+	Account string // the name of the passwd entry; "" = it has none, or Home was given
 	UID     int
 	PID     int
 	Host    string // the machine's name; "" when it is not known
@@ -74,7 +75,7 @@ func (p Process) Name() string {
 // User is the person behind this process, as journals and leases name them, also where it runs
 // as root by sudo.
 func (p Process) User() string {
-	return cmp.Or(p.Getenv("SUDO_USER"), p.Getenv("USER"), p.Getenv("LOGNAME"), fmt.Sprintf("uid %d", p.UID))
+	return cmp.Or(p.Getenv("SUDO_USER"), p.Getenv("USER"), p.Getenv("LOGNAME"), p.Account, fmt.Sprintf("uid %d", p.UID))
 }
 
 // Lookup reads one environment variable.
