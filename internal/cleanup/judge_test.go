@@ -315,7 +315,7 @@ func TestAnInterruptionGoesBeforeWhatWasLeftOut(t *testing.T) {
 		return []sandbox.Ending{{Ref: sandbox.Ref{Provider: "prod", ID: "box1"}, Outcome: sandbox.OutcomeNotAttempted, Err: fault.New(kind, "it ended")}}
 	}
 	assert.Equal(t, fault.KindPartial, fault.KindOf(cleanup.Survey{}.Verdict([]sandbox.Ending{{Outcome: sandbox.OutcomeChanged}})), "all that was selected")
-	assert.NoError(t, cleanup.Survey{}.Verdict([]sandbox.Ending{{Outcome: sandbox.OutcomeChanged}, {Outcome: sandbox.OutcomeVerified}}))
+	require.NoError(t, cleanup.Survey{}.Verdict([]sandbox.Ending{{Outcome: sandbox.OutcomeChanged}, {Outcome: sandbox.OutcomeVerified}}))
 	assert.Equal(t, fault.KindCanceled, fault.KindOf(s.Verdict(ending(fault.KindCanceled))))
 	assert.Equal(t, fault.KindPartial, fault.KindOf(s.Verdict(ending(fault.KindAuth))))
 }

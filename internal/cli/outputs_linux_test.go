@@ -2,7 +2,6 @@ package cli_test
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"os/exec"
 	"regexp"
@@ -124,6 +123,6 @@ func TestAStaleLineOfAPageIsFound(t *testing.T) {
 	printed := "REF               STATE\n\x1b[1mlocal/prqd2l4sjc\x1b[m  running  1.5s\n"
 	assert.Empty(t, missingLines(all[0].lines, printed))
 	for _, stale := range []string{"REF  NAME  STATE", "local/fnz7cbb25b  started  27ms"} {
-		assert.Equal(t, []string{stale}, missingLines([]string{stale}, printed), fmt.Sprintf("%q", stale))
+		assert.Equal(t, []string{stale}, missingLines([]string{stale}, printed), "%q", stale)
 	}
 }

@@ -58,13 +58,14 @@ func starterLines(types []providers.Type, kind string) (string, error) {
 		return "", fault.Usage("--type: a profile of %s is attached to another profile, which only you can name", kind).
 			WithHint("without --type the file has its settings as comments")
 	}
-	lines := "providers:\n  " + kind + ":\n    type: " + kind + "\n"
+	var lines strings.Builder
+	lines.WriteString("providers:\n  " + kind + ":\n    type: " + kind + "\n")
 	for _, o := range t.Options {
 		if o.Secret && o.Env != "" {
-			lines += "    " + o.Name + suffixVariable + ": " + o.Env + "\n"
+			lines.WriteString("    " + o.Name + suffixVariable + ": " + o.Env + "\n")
 		}
 	}
-	return lines, nil
+	return lines.String(), nil
 }
 
 // Starter is the text of a file with every setting as a comment. Prose has one

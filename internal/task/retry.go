@@ -72,16 +72,7 @@ func (t *Task) Next(roll float64) Retry {
 		return Retry{Again: true, Free: true, Why: "its sandbox has ended: a new one is created"}
 	}
 	class := a.Exit.Class
-	r := retryPolicyOf(class)
-	if t.Spec.RetryOn != nil {
-		r = t.requestedPolicy(class, r)
-	}
-	if class == sandbox.ClassKilledUnknown && a.Exit.Cause == sandbox.CauseOOMChild {
-		r.why = "it was killed when a process of it ran out of memory"
-	}
-	if a.Exit.RefusedCreate() {
-		r.why = "its sandbox was not created: the request was refused"
-	}
+	r := t.policyOf(*a.Exit)
 	uncounted := r.free && !a.mayHaveRun()
 	out := Retry{Why: r.why, Free: uncounted}
 	switch before, free := t.countClass(class); {
@@ -108,6 +99,21 @@ func (t *Task) Next(roll float64) Retry {
 	out.Again = true
 	out.Failover = r.free && len(t.Spec.Fallback) > 0
 	return out
+}
+
+// policyOf is what follows an exit.
+func (t *Task) policyOf(e Exit) retryPolicy {
+	r := retryPolicyOf(e.Class)
+	if t.Spec.RetryOn != nil {
+		r = t.requestedPolicy(e.Class, r)
+	}
+	if e.Class == sandbox.ClassKilledUnknown && e.Cause == sandbox.CauseOOMChild {
+		r.why = "it was killed when a process of it ran out of memory"
+	}
+	if e.RefusedCreate() {
+		r.why = "its sandbox was not created: the request was refused"
+	}
+	return r
 }
 
 // requestedPolicy is the policy where the operator has named the classes to retry.

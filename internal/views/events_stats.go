@@ -133,7 +133,7 @@ func statsSheet(s *output.Sheet, of session) {
 	}
 	s.Field("usual shape", shape)
 	if of.lost > 0 {
-		s.Field("left out", fmt.Sprintf("%s lines that could not be read: nothing above counts them", thousands(of.lost)))
+		s.Field("left out", thousands(of.lost)+" lines that could not be read: nothing above counts them")
 	}
 	fileTable(s, of.Files)
 }
