@@ -115,6 +115,8 @@ type asking struct {
 // that is dead or hangs.
 func (f *Fleet) observeLife(ctx, look context.Context, o *Observation, asks asking) {
 	s := o.Sandbox
+	troubles := s.Troubles
+	defer func() { o.Sandbox.Troubles = troubles }() // no query reads it any more
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() { f.observeHistory(ctx, o) })
@@ -131,7 +133,7 @@ func (f *Fleet) observeLife(ctx, look context.Context, o *Observation, asks aski
 	running := s.State == sandbox.StateRunning
 	if !fault.SettlesLook(o.Usage.Err) && running {
 		o.Processes.Got, o.Processes.Err = f.Processes(look, s.Ref())
-		f.addTroubles(look, o)
+		troubles = f.troublesOf(look, s)
 	}
 	end := cmp.Or(settling(o.Usage.Err), settling(o.Processes.Err))
 	if end != nil {
@@ -155,12 +157,13 @@ func (f *Fleet) observeLife(ctx, look context.Context, o *Observation, asks aski
 	}
 }
 
-// addTroubles adds what the listing does not report. It condemns nothing, so that a failure is none of the look.
-func (f *Fleet) addTroubles(ctx context.Context, o *Observation) {
-	found, err := callAbility(ctx, f, o.Sandbox.Ref(), "troubles", providers.TroubleReader.Troubles)
-	if err == nil {
-		o.Sandbox.Troubles = found
+// troublesOf are those of the listing, or those that the provider reports of a sandbox alone. They condemn nothing, so
+// that a failure is none of the look.
+func (f *Fleet) troublesOf(ctx context.Context, s sandbox.Sandbox) []sandbox.Trouble {
+	if found, err := callAbility(ctx, f, s.Ref(), "troubles", providers.TroubleReader.Troubles); err == nil {
+		return found
 	}
+	return s.Troubles
 }
 
 // eventsOf reads the events of a sandbox, unless its provider does not answer: they are kept outside of it.
