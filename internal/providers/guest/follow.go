@@ -28,8 +28,8 @@ const (
 	// quietLimit is how long a FollowScript may print nothing: it prints twice a second. Podman leaves the stream of a command
 	// open whose container has stopped.
 	quietLimit = 10 * time.Second
-	// heardLately is how long what it has printed is true of the present.
-	heardLately = 3 * time.Second
+	// printedLately is how long what it has printed is true of the present.
+	printedLately = 3 * time.Second
 )
 
 // FollowScript is a script that prints what ReadOutputScript prints, again and again, each time with the line "-next"
@@ -82,10 +82,10 @@ func (w *Watches) Exit(id string) (exit *sandbox.Exit, known bool) {
 	one := w.of(id)
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	return one.exit, one.exit != nil || !one.at.IsZero() && time.Since(one.at) < heardLately
+	return one.exit, one.exit != nil || !one.at.IsZero() && time.Since(one.at) < printedLately
 }
 
-func (w *watch) hear(at time.Time) {
+func (w *watch) setPrinted(at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.at = at
@@ -111,7 +111,7 @@ func (w *Watches) Follow(ctx context.Context, id string, sh Stream, q providers.
 		for {
 			before := f.blocks
 			err := f.follow(ctx, sh)
-			f.watch.hear(time.Time{})
+			f.watch.setPrinted(time.Time{})
 			if f.blocks > before {
 				answered = time.Now()
 				pauses.Reset()
@@ -219,7 +219,7 @@ func (f *follower) takeBlock(text []byte) error {
 	f.blocks++
 	f.take(o)
 	if !o.Ended {
-		f.watch.hear(time.Now())
+		f.watch.setPrinted(time.Now())
 	}
 	if f.ended = false; o.Ended || !f.begun && o.More {
 		return nil

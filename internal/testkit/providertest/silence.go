@@ -28,7 +28,12 @@ func (s *Subject) judgeLife(t T, record sandbox.Sandbox, since time.Time) triage
 	t.Helper()
 	limits := triage.DefaultThresholds()
 	limits.StuckAge = 1 // each sandbox is old enough to be judged
-	observed := fleet.New([]fleet.Member{{Provider: s.P}}, fleet.Options{Sample: time.Millisecond}).ObserveLife(s.callContext(t), record)
+	looks := fleet.New([]fleet.Member{{Provider: s.P}}, fleet.Options{Sample: time.Millisecond})
+	var observed fleet.Observation
+	s.c.Eventually(s.c.Limit, func() bool { // what is new may have no figures yet
+		observed = looks.ObserveLife(s.callContext(t), record)
+		return observed.FailedErr() == nil
+	})
 	require.NoError(t, observed.FailedErr())
 	now := time.Now()
 	limits.Inactivity = now.Sub(since)
