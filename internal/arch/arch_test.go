@@ -98,17 +98,19 @@ func rooms() map[string][]string {
 		"metrics":                  with(words, "hostfile"),
 		// many as one
 		"fleet": with(words, "providers", "selector", "triage", "policy"),
+		// what runs that end or change sandboxes have written down
+		"runs": with(words, "fleet", "journal", "store"),
 		// who may end what
-		"safety": with(words, "fleet"),
+		"safety": with(words, "fleet", "runs"),
 		// a recorded look at all sandboxes, as data
 		"snapshot": with(words, "jsontext", "cron", "fleet", "providers", "triage"),
 		// what ends and repairs
-		"cleanup":   with(words, "cron", "fleet", "safety", "journal", "selector", "triage", "providers"),
-		"reconcile": with(words, "jsontext", "fleet", "safety", "providers", "store", "triage"),
+		"cleanup":   with(words, "cron", "fleet", "runs", "safety", "journal", "selector", "triage", "providers"),
+		"reconcile": with(words, "jsontext", "fleet", "runs", "safety", "providers", "store", "triage"),
 		// what makes a task's work public
 		"publish": words,
 		// what launches
-		"task":           with(words, "fleet", "policy", "safety", "providers", "store", "testkit/schedule", "triage"),
+		"task":           with(words, "fleet", "policy", "runs", "safety", "providers", "store", "testkit/schedule", "triage"),
 		"task/publisher": with(words, "providers", "publish", "task"),
 		// a staged incident, for tests and demonstrations
 		"testkit/stagedfleet": {"sandbox", "testkit/wiretest", "testkit/e2btest", "testkit/monotasktest"},
@@ -116,11 +118,11 @@ func rooms() map[string][]string {
 		// what earlier versions recorded of incidents
 		"incident": {"fault", "journal"},
 		// operations: what the skins do, once; no arrow among the four rooms
-		"ops":           with(words, "alert", "check", "cleanup", "config", "cron", "fleet", "history", "hostfile", "incident", "journal", "lock", "metrics", "notify", "process", "providers", "publish", "safety", "snapshot", "store", "task", "triage"), // the environment of operations, records, notifications, and what the rooms below share
-		"ops/look":      with(words, "agentlog", "alert", "check", "cleanup", "cond", "config", "cron", "fleet", "history", "notify", "ops", "providers", "selector", "snapshot", "task", "triage"),                                                         // what reads and judges
-		"ops/end":       with(words, "alert", "check", "cleanup", "config", "cron", "fleet", "history", "hostfile", "journal", "jsontext", "metrics", "notify", "ops", "providers", "reconcile", "safety", "store", "triage"),                               // what ends, and what keeps from it: history has who kept what, as of a create
-		"ops/launch":    with(words, "config", "fleet", "history", "metrics", "ops", "providers", "publish", "store", "task"),                                                                                                                               // what starts and stops work
-		"ops/incidents": with(words, "alert", "check", "cleanup", "history", "incident", "ops", "store", "task", "triage"),                                                                                                                                  // what happened
+		"ops":           with(words, "runs", "alert", "check", "cleanup", "config", "cron", "fleet", "history", "hostfile", "incident", "journal", "lock", "metrics", "notify", "process", "providers", "publish", "safety", "snapshot", "store", "task", "triage"), // the environment of operations, records, notifications, and what the rooms below share
+		"ops/look":      with(words, "runs", "agentlog", "alert", "check", "cleanup", "cond", "config", "cron", "fleet", "history", "notify", "ops", "providers", "selector", "snapshot", "task", "triage"),                                                         // what reads and judges
+		"ops/end":       with(words, "runs", "alert", "check", "cleanup", "config", "cron", "fleet", "history", "hostfile", "journal", "jsontext", "metrics", "notify", "ops", "providers", "reconcile", "safety", "store", "triage"),                               // what ends, and what keeps from it: history has who kept what, as of a create
+		"ops/launch":    with(words, "config", "fleet", "history", "metrics", "ops", "providers", "publish", "store", "task"),                                                                                                                                       // what starts and stops work
+		"ops/incidents": with(words, "runs", "alert", "check", "cleanup", "history", "incident", "ops", "store", "task", "triage"),                                                                                                                                  // what happened
 
 		// the environment of operations for tests, composed of fakes and temporary directories
 		"testkit/picture": {"output"},
@@ -128,20 +130,20 @@ func rooms() map[string][]string {
 		// runbooks as data
 		"runbook": with(words, "check", "cron", "hostfile", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops", "ops/incidents", "ops/look", "snapshot"),
 		// runs of runbooks
-		"runbook/engine": with(words, "check", "cond", "selector", "triage", "cron", "alert", "config", "journal", "lock", "safety", "cleanup", "reconcile", "task", "ops", "ops/end", "ops/incidents", "ops/launch", "ops/look", "runbook", "history", "incident"),
+		"runbook/engine": with(words, "runs", "check", "cond", "selector", "triage", "cron", "alert", "config", "journal", "lock", "safety", "cleanup", "reconcile", "task", "ops", "ops/end", "ops/incidents", "ops/launch", "ops/look", "runbook", "history", "incident"),
 		// the runbooks that sbx ships
 		"runbooks": nil,
 		// what results look like, for every skin
-		"views": with(words, "agentlog", "check", "alert", "providers", "triage", "config", "output", "cron", "history", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "ops/end", "ops/incidents", "ops/launch", "ops/look", "runbook", "runbook/engine", "drill", "snapshot", "incident"),
+		"views": with(words, "runs", "agentlog", "check", "alert", "providers", "triage", "config", "output", "cron", "history", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "ops/end", "ops/incidents", "ops/launch", "ops/look", "runbook", "runbook/engine", "drill", "snapshot", "incident"),
 
 		// skins
 		"mcp":      {"fault", "jsontext"},
-		"tui":      with(words, "selector", "triage", "fleet", "ops", "ops/look", "output", "views"),
-		"faults":   with(words, "cleanup", "task", "config", "ops", "ops/end", "ops/launch", "reconcile", "runbook", "runbook/engine", "runbooks", "process", "selector", "store", "testkit/bubble", "testkit/opstest", "testkit/schedule", "fleet", "policy", "httpx", "providers", "testkit/wiretest", "providers/e2b", "testkit/e2btest", "providers/daytona", "testkit/daytonatest", "providers/docker", "testkit/dockertest", "providers/kubernetes", "testkit/kubernetestest", "providers/vercel", "testkit/verceltest", "providers/monotask", "testkit/monotasktest", "providers/omoios", "testkit/omoiostest", "triage"),
-		"drill":    with(words, "process", "fleet", "safety", "triage", "providers", "config", "lock", "notify", "store", "ops", "ops/look", "runbook", "runbook/engine"),
+		"tui":      with(words, "runs", "selector", "triage", "fleet", "ops", "ops/look", "output", "views"),
+		"faults":   with(words, "runs", "cleanup", "task", "config", "ops", "ops/end", "ops/launch", "reconcile", "runbook", "runbook/engine", "runbooks", "process", "selector", "store", "testkit/bubble", "testkit/opstest", "testkit/schedule", "fleet", "policy", "httpx", "providers", "testkit/wiretest", "providers/e2b", "testkit/e2btest", "providers/daytona", "testkit/daytonatest", "providers/docker", "testkit/dockertest", "providers/kubernetes", "testkit/kubernetestest", "providers/vercel", "testkit/verceltest", "providers/monotask", "testkit/monotasktest", "providers/omoios", "testkit/omoiostest", "triage"),
+		"drill":    with(words, "runs", "process", "fleet", "safety", "triage", "providers", "config", "lock", "notify", "store", "ops", "ops/look", "runbook", "runbook/engine"),
 		"spawn":    with(words, "fleet", "providers", "ops", "ops/end", "ops/launch", "ops/look"),
-		"commands": with(words, "spawn", "check", "tui", "mcp", "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "ops/end", "ops/incidents", "ops/launch", "ops/look", "runbook", "runbook/engine", "drill", "views", "incident", "snapshot"),
-		"cli": with(words, "alert", "process", "hostfile", "httpx", "config", "output", "notify", "cron", "journal", "lock", "store",
+		"commands": with(words, "runs", "spawn", "check", "tui", "mcp", "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "ops/end", "ops/incidents", "ops/launch", "ops/look", "runbook", "runbook/engine", "drill", "views", "incident", "snapshot"),
+		"cli": with(words, "runs", "alert", "process", "hostfile", "httpx", "config", "output", "notify", "cron", "journal", "lock", "store",
 			"providers", "providers/local", "providers/local/plain", "providers/e2b", "providers/daytona", "providers/docker", "providers/kubernetes", "providers/vercel", "providers/monotask", "providers/omoios",
 			"history", "fleet", "policy", "cleanup", "triage", "task", "task/publisher", "publish", "incident", "ops", "ops/launch", "drill", "views", "commands"),
 		"arch": nil,

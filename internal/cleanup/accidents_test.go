@@ -15,6 +15,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/journal"
 	"sbx/internal/providers"
+	"sbx/internal/runs"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
@@ -83,8 +84,7 @@ func (s *scene) look(t *testing.T) cleanup.Survey {
 func (s *scene) end(t *testing.T, targets []cleanup.Target) sandbox.Ending {
 	t.Helper()
 	run := &cleanup.Run{
-		Fleet: s.fleet, Environment: s.world, Rule: s.rule, Journal: s.notes, Targets: targets, Wait: 5 * time.Second,
-		Redact: hideNothing,
+		Fleet: s.fleet, Environment: s.world, Rule: s.rule, Record: &runs.Writer{Journal: s.notes}, Targets: targets, Wait: 5 * time.Second,
 	}
 	var all []sandbox.Ending
 	for e := range run.EndTargets(t.Context()) {
@@ -95,23 +95,23 @@ func (s *scene) end(t *testing.T, targets []cleanup.Target) sandbox.Ending {
 }
 
 // cutOff is a run over the survey that was interrupted after its first entry.
-func (s *scene) cutOff(t *testing.T, change ...func(*cleanup.Begin)) cleanup.History {
+func (s *scene) cutOff(t *testing.T, change ...func(*runs.Begin)) runs.History {
 	t.Helper()
 	survey := s.look(t)
-	begin := cleanup.Begin{Plan: survey.Plan("r-1"), Guards: survey.Guards(s.world), Profiles: survey.Records(hideNothing)}
+	begin := runs.Begin{Plan: survey.Plan("r-1").Recorded(), Guards: safety.Record(survey.Guards(s.world)), Profiles: survey.Records(hideNothing)}
 	for _, c := range change {
 		c(&begin)
 	}
-	h := cleanup.HistoryOf(written(t, begin))
+	h := runs.HistoryOf(written(t, begin))
 	return h
 }
 
-func written(t *testing.T, begin cleanup.Begin, more ...entry) journal.Log {
+func written(t *testing.T, begin runs.Begin, more ...entry) journal.Log {
 	t.Helper()
 	d := journal.Dir(t.TempDir())
 	w, err := journal.Create(d, "r-1", time.Now)
 	require.NoError(t, err)
-	require.NoError(t, w.Append(cleanup.EntryBegin, begin))
+	require.NoError(t, w.Append(runs.EntryBegin, begin))
 	for _, e := range more {
 		require.NoError(t, w.Append(e.kind, e.data))
 	}
@@ -124,13 +124,13 @@ func written(t *testing.T, begin cleanup.Begin, more ...entry) journal.Log {
 func (s *scene) asked() int { return len(s.p.Calls(fake.OpTerminate)) }
 
 // kept checks that a resume leaves box1 alone, and why.
-func (s *scene) kept(t *testing.T, h cleanup.History, outcome sandbox.Outcome, why string) {
+func (s *scene) kept(t *testing.T, h runs.History, outcome sandbox.Outcome, why string) {
 	t.Helper()
-	got := s.end(t, h.Resume())
+	got := s.end(t, cleanup.ResumedTargets(h))
 	assert.Equal(t, outcome, got.Outcome, got.Reason)
 	assert.Contains(t, got.Reason, why)
 	assert.Zero(t, s.asked())
-	assert.Zero(t, s.notes[cleanup.EntryIntent])
+	assert.Zero(t, s.notes[runs.EntryIntent])
 }
 
 func TestAResumeLooksForLifeAgain(t *testing.T) {
@@ -171,13 +171,13 @@ func TestAResumeAsksWhatIsEndingNoSecondTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := oneOld(fake.Options{EndFor: time.Second})
-		targets := s.cutOff(t).Resume()
+		targets := cleanup.ResumedTargets(s.cutOff(t))
 		targets[0].Asked = true // its intent was written
 		require.NoError(t, s.p.Terminate(t.Context(), "box1", terminate()))
 		got := s.end(t, targets)
 		assert.Equal(t, sandbox.OutcomeVerified, got.Outcome, got.Reason)
 		assert.Equal(t, 1, s.asked(), "the request of before")
-		assert.Zero(t, s.notes[cleanup.EntryIntent])
+		assert.Zero(t, s.notes[runs.EntryIntent])
 	})
 }
 
@@ -196,10 +196,10 @@ func TestAResumeRepeatsWhatNobodyAcknowledgedOnce(t *testing.T) {
 		bubble.Run(t, name, func(t *testing.T) {
 			s := oneOld(fake.Options{EndFor: time.Second, After: fake.AfterMissing})
 			h := s.cutOff(t)
-			intent := entry{cleanup.EntryIntent, cleanup.Intent{Ref: h.Begin.Plan.Items[0].Ref, State: sandbox.StateRunning}}
-			h = cleanup.HistoryOf(written(t, h.Begin, slices.Repeat([]entry{intent}, tc.intents)...))
+			intent := entry{runs.EntryIntent, runs.Intent{Ref: h.Begin.Plan.Items[0].Ref, State: sandbox.StateRunning}}
+			h = runs.HistoryOf(written(t, h.Begin, slices.Repeat([]entry{intent}, tc.intents)...))
 			require.NoError(t, s.p.Terminate(t.Context(), "box1", terminate()))
-			got := s.end(t, h.Resume())
+			got := s.end(t, cleanup.ResumedTargets(h))
 			assert.Equal(t, tc.outcome, got.Outcome, got.Reason)
 			assert.Equal(t, tc.asked, s.asked())
 		})
@@ -220,11 +220,11 @@ func TestAResumeLeavesOutWhatWasLeftOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := oneOld(fake.Options{})
-		h := s.cutOff(t, func(b *cleanup.Begin) { b.Profiles[0].Complete, b.Profiles[0].Error = false, "page 2 failed" })
+		h := s.cutOff(t, func(b *runs.Begin) { b.Profiles[0].Complete, b.Profiles[0].Error = false, "page 2 failed" })
 		assert.Empty(t, h.Open())
 		s.kept(t, h, sandbox.OutcomeNotAttempted, "")
-		require.Error(t, h.Survey(time.Now()).Verdict(nil), "a profile was not seen whole")
-		assert.Empty(t, h.Survey(time.Now()).Succeeded(nil))
+		require.Error(t, cleanup.SurveyOf(h, s.rule, time.Now()).Verdict(nil), "a profile was not seen whole")
+		assert.Empty(t, cleanup.SurveyOf(h, s.rule, time.Now()).Succeeded(nil))
 	})
 }
 
@@ -294,8 +294,8 @@ func TestAResumeEndsNothingThatNoGuardHasCounted(t *testing.T) {
 		survey := s.look(t)
 		targets := survey.Within(plan)
 		survey.Narrow(targets)
-		plan.Items = []cleanup.Item{targets[0].Item}
-		h := cleanup.HistoryOf(written(t, cleanup.Begin{Plan: plan, Guards: survey.Guards(s.world), Profiles: survey.Records(hideNothing)}))
+		plan.Items = []runs.Item{targets[0].Item}
+		h := runs.HistoryOf(written(t, runs.Begin{Plan: plan.Recorded(), Guards: safety.Record(survey.Guards(s.world)), Profiles: survey.Records(hideNothing)}))
 		s.p.Mend()
 		assert.Empty(t, h.Open())
 		s.kept(t, h, sandbox.OutcomeChanged, "no guard has counted it")

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/journal"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 )
 
@@ -20,13 +20,13 @@ func TestActsOfASweep(t *testing.T) {
 	w, err := journal.Create(disk, "r-1", time.Now)
 	require.NoError(t, err)
 	ref := func(id string) sandbox.Ref { return sandbox.Ref{Provider: "local", ID: id} }
-	begin := cleanup.Begin{Verb: "sweep", Plan: cleanup.Plan{Items: []cleanup.Item{{Ref: ref("a"), Reason: "its supervisor had died"}}}}
-	require.NoError(t, w.Append(cleanup.EntryBegin, begin))
+	begin := runs.Begin{Verb: "sweep", Plan: runs.Plan{Items: []runs.Item{{Ref: ref("a"), Reason: "its supervisor had died"}}}}
+	require.NoError(t, w.Append(runs.EntryBegin, begin))
 	for id, outcome := range map[string]sandbox.Outcome{"a": sandbox.OutcomeVerified, "b": sandbox.OutcomeAlreadyGone, "c": sandbox.OutcomeNotAttempted} {
-		require.NoError(t, w.Append(cleanup.EntryResult, cleanup.Result{Ref: ref(id), Outcome: outcome}))
+		require.NoError(t, w.Append(runs.EntryResult, runs.Result{Ref: ref(id), Outcome: outcome}))
 	}
 	require.NoError(t, w.Close())
-	acts, log, err := cleanup.ReadActs(disk, "r-1")
+	acts, log, err := runs.ReadActs(disk, "r-1")
 	require.NoError(t, err)
 	assert.Equal(t, 4, log.Count)
 	require.Len(t, acts, 1)

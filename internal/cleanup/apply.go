@@ -21,6 +21,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/runs"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
@@ -30,11 +31,10 @@ type Run struct {
 	Fleet       *fleet.Fleet
 	Environment Environment
 	Rule        Rule
-	Journal     Journal
+	Record      *runs.Writer
 	Wait        time.Duration // for each end to be seen
 	Grace       time.Duration // for a program that handles TERM
 	By          string        // the operator, for the provider's record
-	Redact      func(string) string
 
 	Targets []Target
 
@@ -45,7 +45,7 @@ type Run struct {
 
 // Target is one sandbox that a run may end.
 type Target struct {
-	Item    Item
+	Item    runs.Item
 	Sandbox sandbox.Sandbox
 	Seen    *Judgement          // by the survey; nil = it is judged before its end is requested
 	Asked   bool                // an interrupted run may have requested its end
@@ -178,12 +178,19 @@ func (r *Run) EndTargets(ctx context.Context) iter.Seq[sandbox.Ending] {
 			}
 		}
 		for _, t := range r.Targets {
-			if t.Settled != nil && !r.recordResult(*t.Settled, yield) {
+			if t.Settled == nil {
+				continue
+			}
+			_ = r.Record.Result(*t.Settled) // the end of the journal reports it
+			if !yield(*t.Settled) {
 				return
 			}
 		}
-		for e := range safety.End(ctx, r.Fleet, asked, safety.Options{Verb: safety.VerbCleanup, How: r.endOptions(), Protected: r.Environment.Protected}) {
-			if !r.recordResult(e, yield) {
+		how := safety.Options{
+			Verb: safety.VerbCleanup, How: r.endOptions(), Protected: r.Environment.Protected, Record: r.Record, Describe: r.keepLines,
+		}
+		for e := range safety.End(ctx, r.Fleet, asked, how) {
+			if !yield(e) {
 				return
 			}
 		}
@@ -191,33 +198,23 @@ func (r *Run) EndTargets(ctx context.Context) iter.Seq[sandbox.Ending] {
 }
 
 func (r *Run) endOptions() fleet.EndOptions {
+	earlier := map[sandbox.Ref]*sandbox.EndRequest{}
+	for ref, target := range r.index {
+		earlier[ref] = target.Request
+	}
 	return fleet.EndOptions{
-		Delete: r.Rule.Delete, Grace: r.Grace, Wait: r.Wait, By: r.By, Origin: fleet.EndOrigin{Journaled: true},
+		Delete: r.Rule.Delete, Grace: r.Grace, Wait: r.Wait, By: r.By, Earlier: earlier,
 		Recheck: fleet.Recheck{Prepare: r.prepareTarget, Judge: r.recheckTarget, AlreadyAsked: func(now sandbox.Sandbox) bool {
 			return r.index[now.Ref()].Asked && now.State == sandbox.StateTerminating
 		}, MayRepeat: r.mayRepeat},
-		Record: fleet.EndRecord{
-			Earlier:       func(ref sandbox.Ref) *sandbox.EndRequest { return r.index[ref].Request },
-			BeforeRequest: r.recordIntent,
-			AfterRequest: func(ref sandbox.Ref, request sandbox.EndRequest) { // a lost answer makes a resume ask again; Finish reports it
-				_ = r.Journal.Append(EntryAnswer, Answer{Ref: ref, Request: *redactRequest(request, r.Redact)})
-			},
-		},
 	}
-}
-
-// recordResult writes an outcome to the journal and yields it. A journal that fails does
-// not undo an end that was seen.
-func (r *Run) recordResult(e sandbox.Ending, yield func(sandbox.Ending) bool) bool {
-	_ = r.Journal.Append(EntryResult, newResult(e, r.Redact)) // Finish reports it
-	return yield(e)
 }
 
 // recheckTarget judges the read just before the end: any difference from the plan keeps the
 // sandbox.
 func (r *Run) recheckTarget(now sandbox.Sandbox) (sandbox.Outcome, string) {
 	t := r.index[now.Ref()]
-	if why := t.Item.changedSince(now); why != "" {
+	if why := changedSince(t.Item, now); why != "" {
 		return sandbox.OutcomeChanged, why
 	}
 	if why := r.disowned(t, now); why != "" {
@@ -254,7 +251,7 @@ func (r *Run) disowned(t Target, now sandbox.Sandbox) string {
 func (r *Run) mayRepeat(now sandbox.Sandbox) bool {
 	t, before := r.index[now.Ref()], now
 	before.State = t.Item.State
-	return t.Item.changedSince(before) == "" && r.disowned(t, now) == "" && (r.Environment.Protected == nil || r.Environment.Protected(now) == "")
+	return changedSince(t.Item, before) == "" && r.disowned(t, now) == "" && (r.Environment.Protected == nil || r.Environment.Protected(now) == "")
 }
 
 // judgeUnseen judges the targets that no survey of this process has judged. A resumed run
@@ -307,26 +304,21 @@ func (r *Run) readTail(ctx context.Context, s sandbox.Sandbox) {
 	if t := r.index[s.Ref()]; t.Seen != nil && t.Seen.observation != nil {
 		return
 	}
-	logs := r.Fleet.Tail(ctx, s.Ref(), keptLines)
+	logs := r.Fleet.Tail(ctx, s.Ref(), runs.KeptLines)
 	if fault.KindOf(logs.Err) == fault.KindUnsupported {
 		logs.Err = nil
 	}
 	r.tails.Store(s.Ref(), logs)
 }
 
-// recordIntent writes to the journal what is about to be ended. Without that no end is
-// requested.
-func (r *Run) recordIntent(ctx context.Context, s sandbox.Sandbox) error {
-	var logs fleet.Part[[]sandbox.LogLine]
-	if tail, ok := r.tails.LoadAndDelete(s.Ref()); ok {
-		logs, _ = tail.(fleet.Part[[]sandbox.LogLine])
-	} else if t := r.index[s.Ref()]; t.Seen != nil && t.Seen.observation != nil {
-		logs = t.Seen.observation.Logs
+// keepLines keeps the last output of a sandbox that is about to be ended.
+func (r *Run) keepLines(i *runs.Intent) {
+	if tail, ok := r.tails.LoadAndDelete(i.Ref); ok {
+		logs, _ := tail.(fleet.Part[[]sandbox.LogLine])
+		i.KeepLines(logs)
+	} else if t := r.index[i.Ref]; t.Seen != nil && t.Seen.observation != nil {
+		i.KeepLines(t.Seen.observation.Logs)
 	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return r.Journal.Append(EntryIntent, newIntent(s, logs, r.Rule.Delete, r.Redact))
 }
 
 // relistAfter is how long a provider's own cleanup may take until what is still listed
@@ -337,8 +329,8 @@ const relistAfter = 2 * time.Second
 // owner or protection: a protected sandbox in the profile refuses it. The result is
 // compared by id with what existed before; what was left is skipped.
 //
-// Every sandbox is recorded before. Of the run it uses Fleet, Environment, Journal and
-// Redact, not Rule and Targets.
+// Every sandbox is recorded before. Of the run it uses Fleet, Environment and
+// Record, not Rule and Targets.
 func (r *Run) ByProvider(ctx context.Context, profile string, emergency bool) ([]sandbox.Ending, error) {
 	one, err := r.Fleet.Narrow([]string{profile})
 	if err != nil {
@@ -360,7 +352,7 @@ func (r *Run) ByProvider(ctx context.Context, profile string, emergency bool) ([
 			continue
 		}
 		there = append(there, s)
-		if err := r.Journal.Append(EntryIntent, newIntent(s, fleet.Part[[]sandbox.LogLine]{}, true, r.Redact)); err != nil {
+		if err := r.Record.Intent(runs.IntentOf(s, true)); err != nil {
 			return nil, err
 		}
 	}
@@ -393,7 +385,7 @@ func (r *Run) settleProviderRun(ctx context.Context, one *fleet.Fleet, there []s
 		endings = append(endings, e)
 	}
 	for _, e := range endings {
-		if err := r.Journal.Append(EntryResult, newResult(e, r.Redact)); err != nil {
+		if err := r.Record.Result(e); err != nil {
 			return endings, err
 		}
 	}

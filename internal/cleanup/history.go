@@ -1,251 +1,42 @@
 package cleanup
 
 import (
-	"fmt"
+	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"sbx/internal/cron"
 	"sbx/internal/fault"
-	"sbx/internal/fleet"
-	"sbx/internal/journal"
+	"sbx/internal/runs"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
 
-// History is one run by its journal.
-type History struct {
-	RunID     string
-	StartedAt time.Time
-	EndedAt   time.Time // zero = it was interrupted
-	Begin     Begin
-	Intents   map[sandbox.Ref]Intent
-	Results   map[sandbox.Ref]Result // the last result of each
-	// Requests are the last requests to end each sandbox that the run has sent, or may have
-	// sent: those with an intent and no later result.
-	Requests map[sandbox.Ref]*sandbox.EndRequest
-	End      *End // nil = it was interrupted
-	Resumed  []Actor
-	Sums     *fleet.Counts // of a run of another host, of which only these are known; nil = by Results
-	asked    map[sandbox.Ref]time.Time
-	newest   sandbox.Ref // of the last intent
-	Broken   string      // why the journal cannot be trusted; "" = it can
-	// Unreadable are the entries that cannot be read, though the chain holds. What they say is
-	// not known: such a run is shown as far as it can be read, and is not resumed.
-	Unreadable Unreadable
-}
-
-// Unreadable are entries of a journal that cannot be read, each with its reason.
-type Unreadable []string
-
-// Note adds an entry that cannot be read; nil is none.
-func (u *Unreadable) Note(err error) {
-	if err != nil {
-		*u = append(*u, err.Error())
+// RuleOf is the rule of a run that is on record: the zero one where the run had none.
+func RuleOf(h runs.History) (r Rule, err error) {
+	if len(h.Begin.Plan.Rule) == 0 {
+		return r, nil
 	}
-}
-
-// Error names the entries of a run that cannot be read; nil = all can.
-func (u Unreadable) Error(run string) error {
-	if len(u) == 0 {
-		return nil
+	if err := json.Unmarshal(h.Begin.Plan.Rule, &r); err != nil {
+		return Rule{}, fault.New(fault.KindUnknown, "the rule of run %s cannot be read: %w", h.RunID, err).WithHint("it may have been written by another version of sbx")
 	}
-	what := "1 entry"
-	if len(u) > 1 {
-		what = fmt.Sprintf("%d entries", len(u))
-	}
-	return fault.New(fault.KindUnknown, "%s of run %s cannot be read: %s", what, run, strings.Join(u, "; ")).WithHint("it may have been written by another version of sbx")
+	return r, nil
 }
 
-// ReadRun reads the journal of a run.
-func ReadRun(d journal.Disk, run string) (History, error) {
-	log, err := journal.Read(d, run)
-	if err != nil {
-		return History{}, err
-	}
-	return HistoryOf(log), nil
-}
-
-// HistoryOf interprets a journal, as far as its entries can be read.
-func HistoryOf(log journal.Log) History {
-	h := newHistory(log.Run)
-	h.Broken = log.Broken
-	for _, e := range log.Entries {
-		h.Unreadable.Note(h.addEntry(e))
-	}
-	h.closeRefused()
-	return h
-}
-
-// ScanRun reads the journal of a run without the output of each sandbox, so that a list of
-// runs needs little memory.
-func ScanRun(d journal.Disk, run string) (History, journal.Log, error) {
-	h := newHistory(run)
-	log, err := journal.Scan(d, run, func(e journal.Entry) {
-		h.Unreadable.Note(h.addEntry(e))
-		if i, ok := h.Intents[h.newest]; ok && e.Kind == EntryIntent {
-			i.Logs = nil
-			h.Intents[h.newest] = i
-		}
-	})
-	if err != nil {
-		return h, log, err
-	}
-	h.Broken = log.Broken
-	h.closeRefused()
-	return h, log, nil
-}
-
-// BrokenError says that the journal of a run cannot be trusted, and why.
-func BrokenError(run, why string) error {
-	return fault.New(fault.KindFound, "the journal of %s was changed or damaged: %s", run, why)
-}
-
-func newHistory(run string) History {
-	return History{RunID: run, Intents: map[sandbox.Ref]Intent{}, Results: map[sandbox.Ref]Result{}, Requests: map[sandbox.Ref]*sandbox.EndRequest{}, asked: map[sandbox.Ref]time.Time{}}
-}
-
-// closeRefused ends a run that its guards refused before it was interrupted.
-func (h *History) closeRefused() {
-	if refused := Refusal(h.Begin.Guards); refused != nil && h.End == nil {
-		h.End = &End{ExitCode: fault.ExitCode(refused), Error: "a safety limit refused it", Refused: true, Succeeded: []string{}}
-	}
-}
-
-// addEntry adds what an entry says; of one that cannot be read, nothing.
-func (h *History) addEntry(e journal.Entry) error {
-	switch e.Kind {
-	case EntryBegin:
-		h.StartedAt = e.At
-		return journal.Decode(e, func(b Begin) { h.Begin = b })
-	case EntryIntent:
-		return journal.Decode(e, func(i Intent) {
-			h.Intents[i.Ref], h.newest, h.asked[i.Ref] = i, i.Ref, e.At
-			h.Requests[i.Ref] = &sandbox.EndRequest{At: e.At, Detail: "no answer is recorded", Delete: i.Delete, CreatedAt: i.CreatedAt, StartedAt: i.StartedAt, State: i.State, Again: h.Requests[i.Ref].Unconfirmed()}
-		})
-	case EntryAnswer:
-		return journal.Decode(e, func(a Answer) { h.Requests[a.Ref] = &a.Request })
-	case EntryResult:
-		return journal.Decode(e, func(r Result) { h.Results[r.Ref], h.Requests[r.Ref] = r, r.Request })
-	case EntryResume:
-		h.End, h.EndedAt = nil, time.Time{}
-		return journal.Decode(e, func(a Actor) { h.Resumed = append(h.Resumed, a) })
-	case EntryEnd:
-		return journal.Decode(e, func(end End) { h.End, h.EndedAt = &end, e.At })
-	}
-	return nil // written by a newer sbx
-}
-
-// Outcome is the outcome of an item; not_attempted where the journal has none.
-func (h History) Outcome(ref sandbox.Ref) sandbox.Outcome {
-	if r, ok := h.Results[ref]; ok {
-		return r.Outcome
-	}
-	return sandbox.OutcomeNotAttempted
-}
-
-// IntentAt is when the end of a sandbox was requested; zero = it was not.
-func (h History) IntentAt(ref sandbox.Ref) time.Time { return h.asked[ref] }
-
-// Counts sums the outcomes of all items.
-func (h History) Counts() fleet.Counts {
-	if h.Sums != nil {
-		return *h.Sums
-	}
-	endings := make([]sandbox.Ending, 0, len(h.Begin.Plan.Items))
-	for _, i := range h.Begin.Plan.Items {
-		endings = append(endings, sandbox.Ending{Ref: i.Ref, Outcome: h.Outcome(i.Ref)})
-	}
-	return fleet.Count(endings)
-}
-
-// Open lists the items for a resume: those that were not seen to end, and were not kept on
-// purpose. Items of a profile that the run could not list completely, and those that its
-// guards did not count, are not among them: no resume may end them.
-func (h History) Open() []Item {
-	var open []Item
-	for _, i := range h.Begin.Plan.Items {
-		if i.Excluded != "" || h.leftOutError(i.Ref.Provider) != nil {
-			continue
-		}
-		switch h.Outcome(i.Ref) {
-		case sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone, sandbox.OutcomeChanged, sandbox.OutcomeSkipped:
-		case sandbox.OutcomeAccepted, sandbox.OutcomeStuck, sandbox.OutcomeFailed, sandbox.OutcomeNotAttempted:
-			open = append(open, i)
-		}
-	}
-	return open
-}
-
-// leftOutError is why the run left a profile out; nil = it did not.
-func (h History) leftOutError(profile string) error {
-	for _, p := range h.Begin.Profiles {
-		if p.Profile == profile && p.Complete {
-			return nil
-		}
-		if p.Profile == profile {
-			return fault.New(fault.KindUnavailable, "%s", p.Error).At(profile, "").WithHint("start a new run")
-		}
-	}
-	return fault.New(fault.KindUnavailable, "the run did not list it").At(profile, "").WithHint("start a new run")
-}
-
-// Survey is the survey on which the run was based, for a resume: what was left out then is
+// SurveyOf is the survey on which a run was based, for a resume: what was left out then is
 // left out still.
-func (h History) Survey(at time.Time) Survey {
-	s := Survey{At: at, Rule: h.Begin.Plan.Rule}
+func SurveyOf(h runs.History, rule Rule, at time.Time) Survey {
+	s := Survey{At: at, Rule: rule}
 	for _, p := range h.Begin.Profiles {
-		s.Shares = append(s.Shares, Share{Profile: p.Profile, Err: h.leftOutError(p.Profile), Fleet: p.Fleet, Selected: p.Selected, Unowned: p.Unowned})
+		s.Shares = append(s.Shares, Share{Profile: p.Profile, Err: h.LeftOut(p.Profile), Fleet: p.Fleet, Selected: p.Selected, Unowned: p.Unowned})
 	}
 	return s
 }
 
-// Resumable reports whether something is left to do and allowed: a refused run never is.
-func (h History) Resumable() bool {
-	return h.Broken == "" && len(h.Unreadable) == 0 && (h.End == nil || !h.End.Refused) && len(h.Open()) > 0
-}
-
-// Profiles names the profiles of the run.
-func (h History) Profiles() []string {
-	var names []string
-	for _, p := range h.Begin.Profiles {
-		names = append(names, p.Profile)
-	}
-	return names
-}
-
-// ExitCode is that of the run, or -1 where it was interrupted.
-func (h History) ExitCode() int {
-	if h.End == nil {
-		return -1
-	}
-	return h.End.ExitCode
-}
-
-// Succeeded names the profiles in which everything was done.
-func (h History) Succeeded() []string {
-	if h.End == nil || h.End.Refused {
-		return nil
-	}
-	return h.End.Succeeded
-}
-
-// Unowned counts by profile the sandboxes that stayed for want of an owner.
-func (h History) Unowned() map[string]int {
-	n := make(map[string]int, len(h.Begin.Profiles))
-	for _, p := range h.Begin.Profiles {
-		if p.Complete {
-			n[p.Profile] = p.Unowned
-		}
-	}
-	return n
-}
-
-// Resume makes the targets of the open items. An intent without a result may have been
+// ResumedTargets makes the targets of the open items of a run. An intent without a result may have been
 // sent: the end is requested again only if a fresh read shows that the sandbox still runs.
-func (h History) Resume() []Target {
+func ResumedTargets(h runs.History) []Target {
 	done := map[sandbox.Ref]bool{}
 	for _, i := range h.Open() {
 		done[i.Ref] = true
@@ -256,11 +47,11 @@ func (h History) Resume() []Target {
 		if !done[i.Ref] {
 			r := h.Results[i.Ref]
 			t.Settled = &sandbox.Ending{Ref: i.Ref, Outcome: h.Outcome(i.Ref), Reason: r.Reason, Duration: time.Duration(r.Seconds * float64(time.Second)), Evidence: r.Evidence}
-			if t.Settled.Outcome == sandbox.OutcomeNotAttempted && i.Excluded != "" && h.leftOutError(i.Ref.Provider) == nil {
+			if t.Settled.Outcome == sandbox.OutcomeNotAttempted && i.Excluded != "" && h.LeftOut(i.Ref.Provider) == nil {
 				t.Settled.Outcome, t.Settled.Reason = sandbox.OutcomeChanged, i.Excluded
 			}
 			if t.Settled.Outcome == sandbox.OutcomeNotAttempted {
-				t.Settled.Err = h.leftOutError(i.Ref.Provider)
+				t.Settled.Err = h.LeftOut(i.Ref.Provider)
 			}
 		}
 		_, t.Asked = h.Intents[i.Ref]
@@ -270,15 +61,15 @@ func (h History) Resume() []Target {
 	return targets
 }
 
-// CronRun is the run as the layers judge it.
-func (h History) CronRun() cron.Run {
+// CronRun is a run as the layers judge it.
+func CronRun(h runs.History) cron.Run {
 	run := cron.Run{
 		Layer: cron.Layer(h.Begin.Layer), Shortfall: h.Begin.Shortfall, StartedAt: h.StartedAt, EndedAt: h.EndedAt,
 		ExitCode: h.ExitCode(), Succeeded: h.Succeeded(), Unowned: h.Unowned(),
 	}
 	if h.End != nil {
 		run.Error, run.Refused = h.End.Error, h.End.Refused
-		run.Overrides, _ = safety.OverrideFlags(h.Begin.Guards)
+		run.Overrides, _ = safety.OverrideFlags(safety.RecordedGuards(h.Begin.Guards))
 	}
 	if run.Layer == "" && run.Shortfall == "" {
 		run.Shortfall = cron.ShortfallNoLayer
@@ -308,17 +99,17 @@ func JudgeRuns(runs []cron.Run, profiles []string, every time.Duration, now time
 // at each of them. Runs come newest first, each with its whole journal. A journal that
 // cannot be trusted is left out. Without a recorded run all signals are unknown: cleanup
 // may run on another machine.
-func SignalsOf(newestFirst []History, profile string) triage.FleetSignals {
+func SignalsOf(newestFirst []runs.History, profile string) triage.FleetSignals {
 	var sig triage.FleetSignals
 	var runs []cron.Run
 	failures, refusals, counting := int64(0), int64(0), true
 	for _, h := range newestFirst {
-		share, asked := h.shareOf(profile)
+		share, asked := h.Share(profile)
 		if !asked || h.Broken != "" {
 			continue
 		}
 		sig.CleanupRead = true
-		runs = append(runs, h.CronRun())
+		runs = append(runs, CronRun(h))
 		if share.Complete && share.Active != nil {
 			sig.History = append(sig.History, triage.ActiveCount{At: h.Begin.Plan.MadeAt, Active: int64(*share.Active)})
 		}
@@ -340,15 +131,4 @@ func SignalsOf(newestFirst []History, profile string) triage.FleetSignals {
 		sig.CleanupFailures, sig.CleanupRefusals = &failures, refusals
 	}
 	return sig
-}
-
-// shareOf is what a run saw of a profile. Of a run of another host only its successes are
-// known.
-func (h History) shareOf(profile string) (ShareRecord, bool) {
-	for _, p := range h.Begin.Profiles {
-		if p.Profile == profile {
-			return p, true
-		}
-	}
-	return ShareRecord{}, h.End != nil && slices.Contains(h.End.Succeeded, profile)
 }

@@ -12,6 +12,7 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/runs"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
@@ -201,7 +202,7 @@ func TestATargetKeepsWhatWasSeenOfItself(t *testing.T) {
 func TestAPlanThatNamesNoProfile(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	plan := cleanup.Plan{Schema: cleanup.PlanSchema, MadeAt: now, Items: []cleanup.Item{{Ref: sandbox.Ref{ID: "box1"}}}, Rule: cleanup.Rule{Selector: selector.Selector{Stuck: true}}}
+	plan := cleanup.Plan{Schema: cleanup.PlanSchema, MadeAt: now, Items: []runs.Item{{Ref: sandbox.Ref{ID: "box1"}}}, Rule: cleanup.Rule{Selector: selector.Selector{Stuck: true}}}
 	assert.Equal(t, fault.KindUsage, fault.KindOf(plan.Check(now, time.Hour)))
 	plan.Items[0].Ref.Provider = "prod"
 	assert.NoError(t, plan.Check(now, time.Hour))
@@ -223,7 +224,7 @@ func TestAnEditedPlanKeepsToTheFlags(t *testing.T) {
 	} {
 		plan := cleanup.Plan{
 			Schema: cleanup.PlanSchema, MadeAt: now, Rule: cleanup.Rule{Selector: selector.Selector{OlderThan: 10 * time.Minute}},
-			Items: []cleanup.Item{{Ref: sandbox.Ref{Provider: "prod", ID: "box1"}}},
+			Items: []runs.Item{{Ref: sandbox.Ref{Provider: "prod", ID: "box1"}}},
 		}
 		require.NoError(t, plan.Check(now, time.Hour))
 		edit(&plan)
@@ -235,12 +236,12 @@ func TestAnEditedPlanKeepsToTheFlags(t *testing.T) {
 func TestAResumeReopensARun(t *testing.T) {
 	t.Parallel()
 	s := oneOld(fake.Options{})
-	begin := cleanup.Begin{Plan: s.look(t).Plan("r-1"), Profiles: s.look(t).Records(hideNothing)}
-	end := cleanup.End{ExitCode: 3, Succeeded: []string{}}
-	h := cleanup.HistoryOf(written(t, begin, entry{cleanup.EntryEnd, end}))
+	begin := runs.Begin{Plan: s.look(t).Plan("r-1").Recorded(), Profiles: s.look(t).Records(hideNothing)}
+	end := runs.End{ExitCode: 3, Succeeded: []string{}}
+	h := runs.HistoryOf(written(t, begin, entry{runs.EntryEnd, end}))
 	assert.Equal(t, 3, h.ExitCode())
 	assert.False(t, h.EndedAt.IsZero())
-	h = cleanup.HistoryOf(written(t, begin, entry{cleanup.EntryEnd, end}, entry{cleanup.EntryResume, cleanup.Actor{Who: "ann"}}))
+	h = runs.HistoryOf(written(t, begin, entry{runs.EntryEnd, end}, entry{runs.EntryResume, runs.Actor{Who: "ann"}}))
 	assert.Equal(t, -1, h.ExitCode())
 	assert.True(t, h.EndedAt.IsZero())
 	assert.Equal(t, "ann", h.Resumed[0].Who)
@@ -259,25 +260,25 @@ func hideNothing(text string) string { return text }
 
 // memo is a journal whose entries can be inspected.
 type memo struct {
-	intents []cleanup.Intent
-	results []cleanup.Result
+	intents []runs.Intent
+	results []runs.Result
 }
 
 func (m *memo) Append(_ string, data any) error {
 	switch entry := data.(type) {
-	case cleanup.Intent:
+	case runs.Intent:
 		m.intents = append(m.intents, entry)
-	case cleanup.Result:
+	case runs.Result:
 		m.results = append(m.results, entry)
 	}
 	return nil
 }
 
 // run is one over the scene; "hunter2" is a secret.
-func (s *scene) run(j cleanup.Journal) *cleanup.Run {
+func (s *scene) run(j runs.Journal) *cleanup.Run {
 	return &cleanup.Run{
-		Fleet: s.fleet, Environment: s.world, Rule: s.rule, Journal: j, Wait: 5 * time.Second,
-		Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") },
+		Fleet: s.fleet, Environment: s.world, Rule: s.rule, Wait: 5 * time.Second,
+		Record: &runs.Writer{Journal: j, Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }},
 	}
 }
 
@@ -296,7 +297,7 @@ func TestNoSecretReachesTheJournal(t *testing.T) {
 		}
 		s.p.Mend()
 		left := cleanup.Survey{Shares: []cleanup.Share{{Profile: "prod", Err: fault.New(fault.KindAuth, "the key hunter2 may not")}}}
-		assert.Equal(t, "the key *** may not", left.Records(run.Redact)[0].Error)
+		assert.Equal(t, "the key *** may not", left.Records(run.Record.Redact)[0].Error)
 		s.p.Break(fake.Fault{Op: fake.OpGet, Err: fault.New(fault.KindAuth, "the key hunter2 may not")})
 		_, err := run.ByProvider(t.Context(), "prod", true)
 		require.NoError(t, err)
@@ -361,7 +362,7 @@ func TestCountsOfAHistory(t *testing.T) {
 	t.Parallel()
 	s := oneOld(fake.Options{})
 	assert.Equal(t, fleet.Counts{Selected: 1, NotAttempted: 1}, s.cutOff(t).Counts())
-	h := cleanup.History{Sums: &fleet.Counts{Selected: 7, Verified: 7}}
+	h := runs.History{Sums: &fleet.Counts{Selected: 7, Verified: 7}}
 	assert.Equal(t, 7, h.Counts().Selected, "of another host, of which only sums are known")
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"sbx/internal/cleanup"
 	"sbx/internal/reconcile"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 	"sbx/internal/testkit/schedule"
 	"sbx/internal/triage"
@@ -47,8 +48,8 @@ func mutations() map[string]planted {
 		"the verdict is always success":          {mutation{alwaysSucceeds: true}, 500, "exit 0"},
 		"a refused run is gone on with":          {mutation{resumesRefused: true}, 1000, "refused"},
 		"a resume forgets what is done":          {mutation{resumesAll: true}, 1000, "which the disk said"},
-		"intents are not written":                {mutation{skips: cleanup.EntryIntent}, 500, "intents"},
-		"results are not written":                {mutation{skips: cleanup.EntryResult}, 500, "the disk says"},
+		"intents are not written":                {mutation{skips: runs.EntryIntent}, 500, "intents"},
+		"results are not written":                {mutation{skips: runs.EntryResult}, 500, "the disk says"},
 		"an outcome is lost":                     {mutation{losesEvery: 2}, 500, "comes out 0 times"},
 		"activity is ignored":                    {rule(func(r *cleanup.Rule) { r.IgnoreActivity = true }), 500, "shows life"},
 		"a shorter silence is enough":            {rule(func(r *cleanup.Rule) { r.IdleFor = time.Second }), 500, "shows life"},

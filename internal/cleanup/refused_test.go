@@ -10,6 +10,7 @@ import (
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
@@ -21,32 +22,32 @@ import (
 func TestAResumeTakesNoForgettingForAnEnd(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		lines   func(s *scene, h cleanup.History) []entry
+		lines   func(s *scene, h runs.History) []entry
 		outcome sandbox.Outcome
 	}{
-		"refused": {func(_ *scene, h cleanup.History) []entry {
+		"refused": {func(_ *scene, h runs.History) []entry {
 			i, e := h.Begin.Plan.Items[0], sandbox.Ending{Outcome: sandbox.OutcomeAccepted, Request: &sandbox.EndRequest{Detail: "HTTP 500"}}
-			return []entry{{cleanup.EntryIntent, cleanup.Intent{Ref: i.Ref}}, {cleanup.EntryResult, cleanup.Result{Ref: i.Ref, Outcome: e.Outcome, Request: e.Request}}}
+			return []entry{{runs.EntryIntent, runs.Intent{Ref: i.Ref}}, {runs.EntryResult, runs.Result{Ref: i.Ref, Outcome: e.Outcome, Request: e.Request}}}
 		}, sandbox.OutcomeAccepted},
-		"cut off before the answer": {func(_ *scene, h cleanup.History) []entry {
-			return []entry{{cleanup.EntryIntent, cleanup.Intent{Ref: h.Begin.Plan.Items[0].Ref}}}
+		"cut off before the answer": {func(_ *scene, h runs.History) []entry {
+			return []entry{{runs.EntryIntent, runs.Intent{Ref: h.Begin.Plan.Items[0].Ref}}}
 		}, sandbox.OutcomeAccepted},
-		"acknowledged": {func(_ *scene, h cleanup.History) []entry {
+		"acknowledged": {func(_ *scene, h runs.History) []entry {
 			ref := h.Begin.Plan.Items[0].Ref
-			return []entry{{cleanup.EntryIntent, cleanup.Intent{Ref: ref}}, {cleanup.EntryResult, cleanup.Result{
+			return []entry{{runs.EntryIntent, runs.Intent{Ref: ref}}, {runs.EntryResult, runs.Result{
 				Ref: ref, Outcome: sandbox.OutcomeAccepted, Request: &sandbox.EndRequest{Acknowledged: true},
 			}}}
 		}, sandbox.OutcomeVerified},
-		"never asked": {func(*scene, cleanup.History) []entry { return nil }, sandbox.OutcomeAlreadyGone},
+		"never asked": {func(*scene, runs.History) []entry { return nil }, sandbox.OutcomeAlreadyGone},
 	} {
 		bubble.Run(t, name, func(t *testing.T) {
 			s := oneOld(fake.Options{})
 			h := s.cutOff(t)
 			begin := h.Begin
-			h = cleanup.HistoryOf(written(t, begin, tc.lines(s, h)...))
+			h = runs.HistoryOf(written(t, begin, tc.lines(s, h)...))
 			require.Len(t, h.Open(), 1)
 			s.p.Orphan("box1")
-			got := s.end(t, h.Resume())
+			got := s.end(t, cleanup.ResumedTargets(h))
 			assert.Equal(t, tc.outcome, got.Outcome, got.Reason)
 			assert.Zero(t, s.asked())
 			if tc.outcome == sandbox.OutcomeAccepted {
@@ -64,8 +65,8 @@ func TestARefusedRequestIsWrittenDown(t *testing.T) {
 		s.p.Break(fake.Fault{Op: fake.OpTerminate, Err: fault.New(fault.KindUnavailable, "HTTP 500 secret"), Late: true})
 		kept := &lines{}
 		run := &cleanup.Run{
-			Fleet: s.fleet, Environment: s.world, Rule: s.rule, Journal: kept, Targets: s.look(t).Targets(), Wait: 5 * time.Second,
-			Redact: func(text string) string { return "[" + text + "]" },
+			Fleet: s.fleet, Environment: s.world, Rule: s.rule, Targets: s.look(t).Targets(), Wait: 5 * time.Second,
+			Record: &runs.Writer{Journal: kept, Redact: func(text string) string { return "[" + text + "]" }},
 		}
 		for e := range run.EndTargets(t.Context()) {
 			assert.Equal(t, sandbox.OutcomeAccepted, e.Outcome, e.Reason)
@@ -77,10 +78,10 @@ func TestARefusedRequestIsWrittenDown(t *testing.T) {
 }
 
 // lines keeps the last result.
-type lines struct{ result cleanup.Result }
+type lines struct{ result runs.Result }
 
 func (l *lines) Append(_ string, data any) error {
-	if r, ok := data.(cleanup.Result); ok {
+	if r, ok := data.(runs.Result); ok {
 		l.result = r
 	}
 	return nil

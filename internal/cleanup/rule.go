@@ -9,6 +9,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/runs"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
@@ -119,41 +120,35 @@ const PlanSchema = "sbx.cleanup-plan/v1"
 
 // Plan is the largest set that a run may end, as an operator has reviewed it.
 type Plan struct {
-	Schema string    `json:"schema"`
-	RunID  string    `json:"run_id"`
-	MadeAt time.Time `json:"made_at"`
-	Cutoff time.Time `json:"cutoff"` // sandboxes created before are old enough; zero without an age
-	Rule   Rule      `json:"rule"`
-	Items  []Item    `json:"items"`
+	Schema string      `json:"schema"`
+	RunID  string      `json:"run_id"`
+	MadeAt time.Time   `json:"made_at"`
+	Cutoff time.Time   `json:"cutoff"` // sandboxes created before are old enough; zero without an age
+	Rule   Rule        `json:"rule"`
+	Items  []runs.Item `json:"items"`
 }
 
-// Item is one sandbox of a plan, with what must still hold when it is ended.
-type Item struct {
-	Ref       sandbox.Ref   `json:"ref"`
-	Name      string        `json:"name,omitempty"`
-	State     sandbox.State `json:"state"`
-	CreatedAt time.Time     `json:"created_at,omitzero"`
-	Owner     string        `json:"owner,omitempty"`
-	Owned     string        `json:"owned,omitempty"` // the rule by which its profile owned it; "" = none
-	Reason    string        `json:"reason"`
-	Cause     sandbox.Cause `json:"cause,omitempty"` // by the judgement of the survey; "" = none is known
-	// Excluded is why the run that applies the plan may not end it: no guard of that run
-	// has counted it. "" = it may. A resume keeps to it.
-	Excluded string `json:"excluded,omitempty"`
+// Recorded is the plan as a journal keeps it.
+func (p Plan) Recorded() runs.Plan {
+	rule, err := json.Marshal(p.Rule)
+	if err != nil {
+		panic(err) // numbers, words and lists of them
+	}
+	return runs.Plan{Schema: p.Schema, RunID: p.RunID, MadeAt: p.MadeAt, Cutoff: p.Cutoff, Rule: rule, Items: p.Items}
 }
 
 // Plan makes the plan of a survey.
 func (s Survey) Plan(runID string) Plan {
-	p := Plan{Schema: PlanSchema, RunID: runID, MadeAt: s.At.UTC(), Cutoff: s.Cutoff(), Rule: s.Rule, Items: []Item{}}
+	p := Plan{Schema: PlanSchema, RunID: runID, MadeAt: s.At.UTC(), Cutoff: s.Cutoff(), Rule: s.Rule, Items: []runs.Item{}}
 	for _, j := range s.Selected {
 		p.Items = append(p.Items, newItem(j))
 	}
 	return p
 }
 
-func newItem(j Judgement) Item {
+func newItem(j Judgement) runs.Item {
 	s := j.Sandbox
-	return Item{Ref: s.Ref(), Name: s.Name, State: s.State, CreatedAt: s.CreatedAt.UTC(), Owner: s.Labels[sandbox.LabelOwner], Owned: j.owned, Reason: j.Reason, Cause: j.Verdict.Cause}
+	return runs.Item{Ref: s.Ref(), Name: s.Name, State: s.State, CreatedAt: s.CreatedAt.UTC(), Owner: s.Labels[sandbox.LabelOwner], Owned: j.owned, Reason: j.Reason, Cause: j.Verdict.Cause}
 }
 
 // Cutoff is the time before which a sandbox must have been created; zero without an age.
@@ -219,7 +214,7 @@ func (r Rule) validateRule() error {
 }
 
 // changedSince describes what of an item does not hold any more; "" = it is as planned.
-func (i Item) changedSince(now sandbox.Sandbox) string {
+func changedSince(i runs.Item, now sandbox.Sandbox) string {
 	switch {
 	case now.State != i.State:
 		return "it was " + string(i.State) + " and is " + string(now.State) + " now"

@@ -7,6 +7,7 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/journal"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 )
 
@@ -167,17 +168,17 @@ func (s *sim) onEnd(b *bulk, endings []sandbox.Ending, verdict error) {
 func (s *sim) judge() {
 	reader := s.boot("judge", "read", false)
 	defer reader.kill(context.Canceled)
-	runs, err := journal.Runs(mount{reader})
+	names, err := journal.Runs(mount{reader})
 	if err != nil {
 		s.Breakf("the journals cannot be listed: %v", err)
 	}
-	for _, id := range runs {
+	for _, id := range names {
 		log, err := journal.Read(mount{reader}, id)
 		if err != nil || log.Broken != "" {
 			s.Breakf("the journal of %s was changed or damaged: %v %s", id, err, log.Broken)
 			continue
 		}
-		h := cleanup.HistoryOf(log)
+		h := runs.HistoryOf(log)
 		run := s.runs[id]
 		if run == nil || h.StartedAt.IsZero() {
 			continue

@@ -4,6 +4,7 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/journal"
 	"sbx/internal/reconcile"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 )
 
@@ -34,7 +35,7 @@ type mutation struct {
 	world func(*cleanup.Environment)
 }
 
-func (m mutation) journal(w *journal.Writer) cleanup.Journal {
+func (m mutation) journal(w *journal.Writer) runs.Journal {
 	if m.skips == "" {
 		return w
 	}
@@ -43,7 +44,7 @@ func (m mutation) journal(w *journal.Writer) cleanup.Journal {
 
 // forgetful reports one kind of entry as written, and does not write it.
 type forgetful struct {
-	cleanup.Journal
+	runs.Journal
 
 	skips string
 }

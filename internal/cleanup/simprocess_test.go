@@ -11,6 +11,8 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/journal"
+	"sbx/internal/runs"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
 
@@ -121,12 +123,12 @@ func (b *bulk) do(targets []cleanup.Target) error {
 		guards, refused = nil, nil
 	}
 	b.inc.s.onBegin(b, plan, refused)
-	begin := cleanup.Begin{Verb: "cleanup", Plan: plan, Guards: guards, Profiles: b.survey.Records(hideNothing), Kept: b.survey.KeepReasons()}
-	if err := w.Append(cleanup.EntryBegin, begin); err != nil {
+	begin := runs.Begin{Verb: "cleanup", Plan: plan.Recorded(), Guards: safety.Record(guards), Profiles: b.survey.Records(hideNothing)}
+	if err := w.Append(runs.EntryBegin, begin); err != nil {
 		return err
 	}
 	if refused != nil {
-		_ = w.Append(cleanup.EntryEnd, cleanup.End{ExitCode: fault.ExitCode(refused), Error: refused.Error(), Refused: true, Succeeded: []string{}})
+		_ = w.Append(runs.EntryEnd, runs.End{ExitCode: fault.ExitCode(refused), Error: refused.Error(), Refused: true, Succeeded: []string{}})
 		return refused
 	}
 	return b.end(w, targets)
@@ -135,8 +137,8 @@ func (b *bulk) do(targets []cleanup.Target) error {
 // end ends the targets and closes the journal.
 func (b *bulk) end(w *journal.Writer, targets []cleanup.Target) error {
 	run := &cleanup.Run{
-		Fleet: b.fleet, Environment: b.world, Rule: b.rule, Journal: b.inc.s.mut.journal(w), Targets: targets,
-		Wait: b.order.wait, Grace: 5 * time.Second, By: "simulation", Redact: func(text string) string { return text },
+		Fleet: b.fleet, Environment: b.world, Rule: b.rule, Record: &runs.Writer{Journal: b.inc.s.mut.journal(w)}, Targets: targets,
+		Wait: b.order.wait, Grace: 5 * time.Second, By: "simulation",
 	}
 	var endings []sandbox.Ending
 	for e := range run.EndTargets(b.inc.ctx) {
@@ -154,8 +156,8 @@ func (b *bulk) end(w *journal.Writer, targets []cleanup.Target) error {
 	if b.inc.s.mut.alwaysSucceeds {
 		verdict = nil
 	}
-	closing := cleanup.End{Counts: fleet.Count(endings), ExitCode: fault.ExitCode(verdict), Succeeded: b.survey.Succeeded(endings)}
-	if err := w.Append(cleanup.EntryEnd, closing); err != nil && verdict == nil && !b.inc.s.mut.alwaysSucceeds {
+	closing := runs.End{Counts: fleet.Count(endings), ExitCode: fault.ExitCode(verdict), Succeeded: b.survey.Succeeded(endings)}
+	if err := w.Append(runs.EntryEnd, closing); err != nil && verdict == nil && !b.inc.s.mut.alwaysSucceeds {
 		verdict = err
 	}
 	b.inc.s.onEnd(b, endings, verdict)
@@ -169,7 +171,7 @@ func (b *bulk) resume(run string) error {
 		if err != nil {
 			return err
 		}
-		h := cleanup.HistoryOf(log)
+		h := runs.HistoryOf(log)
 		switch {
 		case h.End != nil && h.End.Refused && !b.inc.s.mut.resumesRefused:
 			return fault.New(fault.KindRefused, "it was refused")
@@ -184,14 +186,17 @@ func (b *bulk) resume(run string) error {
 			return err
 		}
 		defer func() { _ = w.Close() }()
-		if err := w.Append(cleanup.EntryResume, cleanup.Actor{Who: "simulation"}); err != nil {
+		if err := w.Append(runs.EntryResume, runs.Actor{Who: "simulation"}); err != nil {
 			return err
 		}
-		b.id, b.rule = h.RunID, h.Begin.Plan.Rule
+		b.id = h.RunID
+		if b.rule, err = cleanup.RuleOf(h); err != nil {
+			return err
+		}
 		b.rule.Unowned = true // as in the command: ownership was judged when the run began
-		b.survey = h.Survey(b.inc.now())
+		b.survey = cleanup.SurveyOf(h, b.rule, b.inc.now())
 		b.inc.s.onResume(b)
-		return b.end(w, b.inc.s.mut.targets(h.Resume()))
+		return b.end(w, b.inc.s.mut.targets(cleanup.ResumedTargets(h)))
 	})
 }
 

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/journal"
 	"sbx/internal/providers"
 	"sbx/internal/reconcile"
+	"sbx/internal/runs"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
@@ -154,7 +154,7 @@ func (b *bulk) compare() error {
 			return err
 		}
 		defer func() { _ = w.Close() }()
-		if err := w.Append(cleanup.EntryBegin, cleanup.Begin{Verb: "reconcile"}); err != nil {
+		if err := w.Append(runs.EntryBegin, runs.Begin{Verb: "reconcile"}); err != nil {
 			return err
 		}
 		limits := reconcile.Limits{Limits: safety.Limits{MaxDelete: b.order.maxDelete, MaxFraction: b.order.maxFraction, Allowed: b.order.production}, RecordsAge: time.Hour}
@@ -163,7 +163,7 @@ func (b *bulk) compare() error {
 				limits.Production = append(limits.Production, c.name)
 			}
 		}
-		done, err := e.Fix(b.inc.ctx, plan, reconcile.How{Limits: limits, Journal: b.inc.s.mut.journal(w), Wait: b.order.wait, By: "simulation"})
+		done, err := e.Fix(b.inc.ctx, plan, reconcile.How{Limits: limits, Record: &runs.Writer{Journal: b.inc.s.mut.journal(w)}, Wait: b.order.wait, By: "simulation"})
 		if err != nil {
 			return err
 		}
@@ -175,7 +175,7 @@ func (b *bulk) compare() error {
 			}
 		}
 		verdict := fleet.Verdict(endings, false)
-		_ = w.Append(cleanup.EntryEnd, cleanup.End{Counts: fleet.Count(endings), ExitCode: fault.ExitCode(verdict)})
+		_ = w.Append(runs.EntryEnd, runs.End{Counts: fleet.Count(endings), ExitCode: fault.ExitCode(verdict)})
 		return verdict
 	})
 }

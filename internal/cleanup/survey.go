@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"sbx/internal/runs"
 	"sbx/internal/safety"
 
 	"sbx/internal/fault"
@@ -332,10 +333,10 @@ func (s Survey) Succeeded(endings []sandbox.Ending) []string {
 }
 
 // Records are the shares as the journal keeps them, redacted.
-func (s Survey) Records(redact func(string) string) []ShareRecord {
-	records := make([]ShareRecord, 0, len(s.Shares))
+func (s Survey) Records(redact func(string) string) []runs.Profile {
+	records := make([]runs.Profile, 0, len(s.Shares))
 	for _, share := range s.Shares {
-		r := ShareRecord{Profile: share.Profile, Complete: share.Err == nil, Fleet: share.Fleet, Selected: share.Selected, Unowned: share.Unowned}
+		r := runs.Profile{Profile: share.Profile, Complete: share.Err == nil, Fleet: share.Fleet, Selected: share.Selected, Unowned: share.Unowned}
 		if share.Err == nil {
 			r.Active = new(share.Active)
 		}

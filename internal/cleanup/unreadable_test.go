@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/journal"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 )
 
@@ -18,17 +18,17 @@ import (
 func TestAnUnreadableEntryHidesNoOther(t *testing.T) {
 	t.Parallel()
 	ref := sandbox.Ref{Provider: "prod", ID: "-rf"}
-	begin := cleanup.Begin{
-		Actor: cleanup.Actor{Who: "ann"}, Verb: "cleanup",
-		Plan:     cleanup.Plan{Items: []cleanup.Item{{Ref: ref}, {Ref: sandbox.Ref{Provider: "prod", ID: "open"}}}},
-		Profiles: []cleanup.ShareRecord{{Profile: "prod", Complete: true}},
+	begin := runs.Begin{
+		Actor: runs.Actor{Who: "ann"}, Verb: "cleanup",
+		Plan:     runs.Plan{Items: []runs.Item{{Ref: ref}, {Ref: sandbox.Ref{Provider: "prod", ID: "open"}}}},
+		Profiles: []runs.Profile{{Profile: "prod", Complete: true}},
 	}
 	whole := []entry{
-		{cleanup.EntryBegin, begin},
-		{cleanup.EntryIntent, cleanup.Intent{Ref: ref}},
-		{cleanup.EntryAnswer, cleanup.Answer{Ref: ref, Request: sandbox.EndRequest{Acknowledged: true}}},
-		{cleanup.EntryResult, cleanup.Result{Ref: ref, Outcome: sandbox.OutcomeVerified}},
-		{cleanup.EntryResume, cleanup.Actor{Who: "bob"}},
+		{runs.EntryBegin, begin},
+		{runs.EntryIntent, runs.Intent{Ref: ref}},
+		{runs.EntryAnswer, runs.Answer{Ref: ref, Request: sandbox.EndRequest{Acknowledged: true}}},
+		{runs.EntryResult, runs.Result{Ref: ref, Outcome: sandbox.OutcomeVerified}},
+		{runs.EntryResume, runs.Actor{Who: "bob"}},
 	}
 	for i := -1; i < len(whole); i++ {
 		d := journal.Dir(t.TempDir())
@@ -41,11 +41,11 @@ func TestAnUnreadableEntryHidesNoOther(t *testing.T) {
 			require.NoError(t, w.Append(e.kind, e.data))
 		}
 		require.NoError(t, w.Close())
-		h, err := cleanup.ReadRun(d, "r-1")
+		h, err := runs.ReadRun(d, "r-1")
 		require.NoError(t, err)
-		scanned, _, err := cleanup.ScanRun(d, "r-1")
+		scanned, _, err := runs.ScanRun(d, "r-1")
 		require.NoError(t, err)
-		acts, _, actsErr := cleanup.ReadActs(d, "r-1")
+		acts, _, actsErr := runs.ReadActs(d, "r-1")
 		require.Len(t, acts, 1)
 		assert.Equal(t, ref, acts[0].Ref)
 		if i < 0 {
@@ -59,7 +59,7 @@ func TestAnUnreadableEntryHidesNoOther(t *testing.T) {
 			require.ErrorContains(t, err, "("+whole[i].kind+")")
 		}
 		assert.False(t, h.Resumable(), whole[i].kind)
-		assert.Equal(t, whole[i].kind != cleanup.EntryResult, h.Outcome(ref) == sandbox.OutcomeVerified, whole[i].kind)
-		assert.Equal(t, whole[i].kind != cleanup.EntryBegin, h.Begin.Who == "ann")
+		assert.Equal(t, whole[i].kind != runs.EntryResult, h.Outcome(ref) == sandbox.OutcomeVerified, whole[i].kind)
+		assert.Equal(t, whole[i].kind != runs.EntryBegin, h.Begin.Who == "ann")
 	}
 }

@@ -245,9 +245,9 @@ func (a *app) openFleet(ctx context.Context, choose func(*config.Config) []confi
 	if err != nil {
 		return nil, err
 	}
-	journals, kept := a.commandDeps().EndJournals(p), newKeptList(a.openStore, a.process.Stretch.Limit(historyLimit))
+	kept := newKeptList(a.openStore, a.process.Stretch.Limit(historyLimit))
 	f := fleet.New(a.newOpener(c, p).openMembers(ctx, choose(c)), fleet.Options{
-		Now: a.process.Now, Slots: c.Limits.Concurrency, EndRequests: endRequests{a.openStore, a.process.Now}, Journal: journals, Acknowledged: a.env.Acknowledged,
+		Now: a.process.Now, Slots: c.Limits.Concurrency, EndRequests: endRequests{a.openStore, a.process.Now}, Acknowledged: a.env.Acknowledged,
 		KeptUntil:  func(s sandbox.Sandbox) time.Time { return kept.keptUntil(ctx, s) },
 		Thresholds: c.Thresholds.For,
 		Absent:     func(name string) string { return config.AbsentProfileHint(a.types, c.Use, name) },
@@ -257,8 +257,8 @@ func (a *app) openFleet(ctx context.Context, choose func(*config.Config) []confi
 	defer stop()
 	swept, err := f.Sweep(sweep)
 	noteSwept(p, swept)
-	journalSwept(ctx, journals, swept.Refs, "its supervisor had died, or its time limit was reached")
-	journalSwept(ctx, journals, swept.Tied, "the command that made it was killed")
+	a.env.RecordSwept(ctx, p, swept.Refs, "its supervisor had died, or its time limit was reached")
+	a.env.RecordSwept(ctx, p, swept.Tied, "the command that made it was killed")
 	if err != nil && ctx.Err() == nil {
 		p.Warn("sweeping leftovers: " + err.Error())
 	}
@@ -277,22 +277,6 @@ func noteSwept(p *output.Printer, swept providers.Swept) {
 	if n := len(names); n > 0 {
 		p.Note("the command that made " + sandbox.FormatCount(n, "sandbox", "sandboxes") + " was killed; ended and removed: " + strings.Join(names, ", "))
 	}
-}
-
-// journalSwept writes down what a sweep has ended, which no verb asked for.
-func journalSwept(ctx context.Context, open func(context.Context, []sandbox.Sandbox, fleet.EndOptions) fleet.EndJournal, swept []sandbox.Ref, reason string) {
-	if len(swept) == 0 {
-		return
-	}
-	var targets []sandbox.Sandbox
-	for _, ref := range swept {
-		targets = append(targets, sandbox.Sandbox{Provider: ref.Provider, ID: ref.ID})
-	}
-	j := open(ctx, targets, fleet.EndOptions{Origin: fleet.EndOrigin{Verb: "sweep", Reason: reason}})
-	for _, ref := range swept {
-		j.Result(sandbox.Ending{Ref: ref, Outcome: sandbox.OutcomeVerified, Reason: reason})
-	}
-	j.Close(ctx)
 }
 
 // verboseSink writes what a verb does to sandboxes to stderr, with -v; nil without it.

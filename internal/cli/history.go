@@ -13,6 +13,7 @@ import (
 	"sbx/internal/history"
 	"sbx/internal/ops"
 	"sbx/internal/process"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
@@ -32,7 +33,7 @@ const (
 // cost one reading. What cannot be read is unknown.
 type records struct {
 	open   func(write bool) (store.Store, error)
-	runs   func(ctx context.Context) []cleanup.History // newest first
+	runs   func(ctx context.Context) []runs.History // newest first
 	limits func(sandbox.Sandbox) triage.Thresholds
 	redact func(string) string
 	warn   func(what string, err error) // says, once for each, what could not be read or written
@@ -47,7 +48,7 @@ type records struct {
 	tasks   *task.History // nil = they could not be read
 	older   map[string]*task.Task
 	tasksAt time.Time
-	cleaned []cleanup.History
+	cleaned []runs.History
 	runsAt  time.Time
 	earlier map[string]earlierLooks // by profile
 
@@ -329,7 +330,7 @@ func (a *app) newRecords() *records {
 	}
 	return &records{
 		open: open, now: a.process.Now, recorder: history.NewRecorder(a.process.Now),
-		runs:   func(ctx context.Context) []cleanup.History { return a.commandDeps().CleanupRuns(ctx, historyRuns) },
+		runs:   func(ctx context.Context) []runs.History { return a.commandDeps().CleanupRuns(ctx, historyRuns) },
 		limits: a.commandDeps().Thresholds, stretch: a.process.Stretch,
 		warn: a.warnOfHistory(),
 		redact: func(text string) string {

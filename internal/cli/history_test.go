@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/history"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
@@ -29,11 +29,11 @@ func TestRecords(t *testing.T) {
 		opened++
 		return store.New(store.Options{StateDir: dir, Now: time.Now})
 	}
-	runs := func(context.Context) []cleanup.History {
+	recent := func(context.Context) []runs.History {
 		read++
-		h := cleanup.History{StartedAt: time.Now(), End: &cleanup.End{}}
-		h.Begin.Profiles = []cleanup.ShareRecord{{Profile: "prod"}}
-		return []cleanup.History{h}
+		h := runs.History{StartedAt: time.Now(), End: &runs.End{}}
+		h.Begin.Profiles = []runs.Profile{{Profile: "prod"}}
+		return []runs.History{h}
 	}
 	st, err := open(true)
 	require.NoError(t, err)
@@ -45,7 +45,7 @@ func TestRecords(t *testing.T) {
 	require.NoError(t, st.Close())
 
 	opened = 0
-	r := &records{open: open, runs: runs, now: time.Now, limits: defaultLimits}
+	r := &records{open: open, runs: recent, now: time.Now, limits: defaultLimits}
 	mine := sandbox.Sandbox{Provider: "prod", ID: "x", TaskID: "t-over"}
 	for range 3 {
 		assert.Equal(t, sandbox.True, r.OfSandbox(t.Context(), mine).Finished)
@@ -56,7 +56,7 @@ func TestRecords(t *testing.T) {
 
 	broken := &records{
 		open: func(bool) (store.Store, error) { return nil, errors.New("the disk is gone") },
-		runs: func(context.Context) []cleanup.History { return nil }, now: time.Now,
+		runs: func(context.Context) []runs.History { return nil }, now: time.Now,
 	}
 	assert.Equal(t, fleet.SandboxHistory{}, broken.OfSandbox(t.Context(), mine))
 	assert.Equal(t, triage.FleetSignals{}, broken.OfProfile(t.Context(), "prod"))
@@ -83,7 +83,7 @@ func countedRecords(t *testing.T, pause time.Duration) (r *records, see func(act
 	st := store.Memory(time.Now)
 	r = &records{
 		open: func(bool) (store.Store, error) { return st, nil },
-		runs: func(context.Context) []cleanup.History { return nil }, now: time.Now, limits: defaultLimits,
+		runs: func(context.Context) []runs.History { return nil }, now: time.Now, limits: defaultLimits,
 	}
 	return r, func(active int64) {
 		recorder := history.NewRecorder(time.Now)
@@ -147,7 +147,7 @@ func TestWhatIsLostToABusyStoreIsSaid(t *testing.T) {
 		var warned []string
 		r := &records{
 			open: func(bool) (store.Store, error) { return nil, fault.New(kind, "no") },
-			runs: func(context.Context) []cleanup.History { return nil },
+			runs: func(context.Context) []runs.History { return nil },
 			warn: func(what string, _ error) { warned = append(warned, what) }, now: time.Now,
 		}
 		r.OfProfile(t.Context(), "prod")

@@ -11,9 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/journal"
-	"sbx/internal/ops"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 )
@@ -76,7 +75,7 @@ func TestAuditOfAnotherHost(t *testing.T) {
 	there, _ := herdBench(t, 2)
 	there.shared = store.Memory(time.Now)
 	require.Equal(t, 0, there.run(t, tenMinutes).code)
-	require.NoError(t, there.shared.PutRun(t.Context(), store.Run{ID: "r-20261120115900000-zzzzzz", Verb: ops.VerbCleanup, Host: "cron-2", Who: "alice", StartedAt: noon.Add(-time.Minute), Selected: 3, Acted: true}))
+	require.NoError(t, there.shared.PutRun(t.Context(), store.Run{ID: "r-20261120115900000-zzzzzz", Verb: runs.VerbCleanup, Host: "cron-2", Who: "alice", StartedAt: noon.Add(-time.Minute), Selected: 3, Acted: true}))
 	assert.Len(t, there.run(t, "audit -o json").list(t, "items"), 2, "its own are not listed twice")
 
 	here, _ := oneFake()
@@ -103,7 +102,7 @@ func TestAuditOfARunThatWasResumedLater(t *testing.T) {
 	later := func() time.Time { return noon.Add(60 * time.Hour) }
 	w, err := journal.Extend(disk, log, later)
 	require.NoError(t, err)
-	require.NoError(t, w.Append(cleanup.EntryIntent, cleanup.Intent{Ref: sandbox.Ref{Provider: "prod", ID: "late0001"}}))
+	require.NoError(t, w.Append(runs.EntryIntent, runs.Intent{Ref: sandbox.Ref{Provider: "prod", ID: "late0001"}}))
 	require.NoError(t, w.Close())
 	hours.Store(61)
 	items := b.run(t, "audit --since 24h -o json").list(t, "items")

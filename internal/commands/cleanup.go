@@ -8,12 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/ops/end"
 	"sbx/internal/output"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 	"sbx/internal/views"
@@ -122,8 +122,8 @@ func newCleanupRuns(d *Deps) *cobra.Command {
 	cmd.Flags().IntVar(&limit, "limit", limit, "at most `N`; 0 = all")
 	doc := document{schema: "sbx.cleanup.runs/v1", shape: output.ShapeList, columns: output.Names(views.RunColumns())}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
-		list, errs := d.Histories(ctx, ops.VerbCleanup, limit)
-		return views.ShowRows(p, output.ListSpec[cleanup.History]{
+		list, errs := d.Runs().All(ctx, runs.VerbCleanup, limit)
+		return views.ShowRows(p, output.ListSpec[runs.History]{
 			Schema: doc.schema, Columns: views.RunColumns(), Empty: "no run is recorded yet; `" + d.Process.Name() + " cleanup --yes` writes one",
 		}, list, errs...)
 	})
@@ -149,7 +149,7 @@ func newCleanupShow(d *Deps) *cobra.Command {
 		if len(args) > 0 {
 			word = args[0]
 		}
-		h, err := d.FindRun(ctx, word)
+		h, err := d.Runs().Find(ctx, word)
 		if len(args) == 0 && fault.KindOf(err) == fault.KindNotFound {
 			err = fault.New(fault.KindNotFound, "no run is recorded yet").WithHint("`%s cleanup --yes` writes one", d.Process.Name())
 		}
@@ -164,7 +164,7 @@ func (d *Deps) completeRuns(_ *cobra.Command, args []string, _ string) ([]string
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return d.RunIDs(), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	return d.Runs().IDs(), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
 // cleanupCommand is one `sbx cleanup`.

@@ -11,11 +11,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/journal"
-	"sbx/internal/ops"
 	"sbx/internal/providers"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/testkit/fake"
@@ -181,7 +180,7 @@ func TestRunsOfOtherHostsStandBesideOurs(t *testing.T) {
 	require.Len(t, here, 2, "each once")
 	elsewhere, _ := herdBench(t, 0)
 	elsewhere.shared = shared
-	require.NoError(t, shared.PutRun(t.Context(), store.Run{ID: "r-other", Verb: ops.VerbReconcile, StartedAt: noon, Acted: true}))
+	require.NoError(t, shared.PutRun(t.Context(), store.Run{ID: "r-other", Verb: runs.VerbReconcile, StartedAt: noon, Acted: true}))
 	there := elsewhere.run(t, "cleanup runs -o json").list(t, "items")
 	require.Len(t, there, 2, "reconcile is another verb")
 	for i := range there {
@@ -241,7 +240,7 @@ func TestPressureLeavesNoProfileOut(t *testing.T) {
 		assert.Len(t, prod.Calls(fake.OpTerminate), 4)
 		assert.Len(t, r.list(t, "errors"), 1)
 		assert.Equal(t, false, r.object(t)["complete"])
-		h, err := cleanup.ReadRun(journal.Dir(filepath.Join(b.home, "runs")), b.runs(t)[0])
+		h, err := runs.ReadRun(journal.Dir(filepath.Join(b.home, "runs")), b.runs(t)[0])
 		require.NoError(t, err)
 		assert.Equal(t, []string{"prod", "other"}, h.Profiles())
 	})

@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/config"
 	"sbx/internal/cron"
 	"sbx/internal/journal"
+	"sbx/internal/runs"
 )
 
 // cronBench runs cron verbs for the operator's file.
@@ -187,20 +187,20 @@ func TestCronPrintRefuses(t *testing.T) {
 }
 
 // journaled is a bench over these runs.
-func journaled(t *testing.T, runs []cron.Run, err error) *bench {
+func journaled(t *testing.T, list []cron.Run, err error) *bench {
 	t.Helper()
 	b := newBench().configureNothing(t)
 	dir := filepath.Join(b.home, "runs")
 	if err != nil {
 		require.NoError(t, os.WriteFile(dir, nil, 0o600)) // no folder
 	}
-	for i, r := range runs {
+	for i, r := range list {
 		at := r.StartedAt
 		w, err := journal.Create(journal.Dir(dir), fmt.Sprintf("r-%s-%d", at.Format("20060102T150405"), i), func() time.Time { return at })
 		require.NoError(t, err)
-		require.NoError(t, w.Append(cleanup.EntryBegin, cleanup.Begin{Layer: string(r.Layer), Shortfall: r.Shortfall}))
+		require.NoError(t, w.Append(runs.EntryBegin, runs.Begin{Layer: string(r.Layer), Shortfall: r.Shortfall}))
 		if at = r.EndedAt; !at.IsZero() {
-			require.NoError(t, w.Append(cleanup.EntryEnd, cleanup.End{ExitCode: r.ExitCode, Succeeded: r.Succeeded}))
+			require.NoError(t, w.Append(runs.EntryEnd, runs.End{ExitCode: r.ExitCode, Succeeded: r.Succeeded}))
 		}
 		require.NoError(t, w.Close())
 	}

@@ -11,6 +11,7 @@ import (
 	"sbx/internal/ops/launch"
 	"sbx/internal/ops/look"
 	"sbx/internal/reconcile"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
 	"sbx/internal/task"
@@ -36,7 +37,7 @@ func planLive(ctx context.Context, l *look.Live, req planRequest, watch ops.Obse
 		return nil, err
 	}
 	switch req.Verb {
-	case ops.VerbTerminate:
+	case runs.VerbTerminate:
 		t := end.TerminateRequest{Grace: end.EndGrace, Production: c.Production, Line: req.Line}
 		for _, box := range req.Boxes {
 			t.Words = append(t.Words, box.Ref().String())
@@ -51,13 +52,13 @@ func planLive(ctx context.Context, l *look.Live, req planRequest, watch ops.Obse
 			act.Targets[i].Reason = cmp.Or(l.WhyStuck(one.Ref), one.Reason)
 		}
 		return act, nil
-	case ops.VerbCleanup:
+	case runs.VerbCleanup:
 		rule, err := selector.Compile(selector.Options{Now: l.Env.Now(), Stuck: true})
 		if err != nil {
 			return nil, err
 		}
 		return end.CleanupAct(ctx, l.Env, end.CleanupRequest{Rule: cleanup.Rule{Selector: rule}, Grace: end.EndGrace, Production: c.Production, Line: req.Line}, watch)
-	case ops.VerbReconcile:
+	case runs.VerbReconcile:
 		return end.ReconciliationAct(ctx, l.Env, end.ReconcileRequest{Rules: reconcile.DefaultRules(), Production: c.Production, Line: req.Line}, watch)
 	}
 	var tasks []string

@@ -15,6 +15,7 @@ import (
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/runbook/engine"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 	"sbx/internal/tui"
 	"sbx/internal/views"
@@ -94,16 +95,16 @@ func (s dashboardSource) Plan(ctx context.Context, verb string, boxes []sandbox.
 	p := s.printer(&text, width)
 	line := []string{s.deps.Process.Name(), verb}
 	for _, box := range boxes {
-		if verb == ops.VerbStop {
+		if verb == runs.VerbStop {
 			line = append(line, views.ShellWord(box.TaskID))
 		} else {
 			line = append(line, views.ShellWord(box.Ref().String()))
 		}
 	}
 	switch verb {
-	case ops.VerbCleanup:
+	case runs.VerbCleanup:
 		line = append(line, "--stuck")
-	case ops.VerbReconcile:
+	case runs.VerbReconcile:
 		line = append(line, "--fix")
 	}
 	act, err := planLive(ctx, s.Live, planRequest{Verb: verb, Boxes: boxes, Line: line}, s.deps.newObserver(p, nil))

@@ -69,7 +69,7 @@ func runDrill(ctx context.Context, d *Deps, p *output.Printer, o drillOptions) e
 		if err != nil {
 			return err
 		}
-		report, err := drill.Clean(ctx, f, d.ActsAs("drill --clean"))
+		report, err := drill.Clean(ctx, f, d.ActsAs("drill --clean"), d.EndsOpener(p, drill.LeftByDrill()))
 		return views.ShowDrillCleaning(p, drillSchema, report, err)
 	}
 	progress := p.Progress("drill")

@@ -205,13 +205,6 @@ func (b *bench) operations(p process.Process, types []providers.Type, d *Deps, i
 		Members: b.opened, Asking: b.waits.Begin,
 		Selected: func() []string { return d.Globals.Providers },
 		Store:    func() store.Store { return b.kept(p.Now) },
-		Reporter: func() ops.Reporter {
-			p, err := d.Printer()
-			if err != nil {
-				return nil
-			}
-			return p
-		},
 	})
 	env.Input = input
 	env.Program = func() (string, error) { return "/bin/false", nil }

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/cron"
 	"sbx/internal/journal"
 	"sbx/internal/providers"
+	"sbx/internal/runs"
 	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 )
@@ -162,12 +162,12 @@ func (s staged) bench(t *testing.T) *bench {
 		at := noon.Add(-r.ago)
 		w, err := journal.Create(journal.Dir(b.home+"/runs"), fmt.Sprintf("r-%s-%d", at.Format("20060102T150405"), i), func() time.Time { return at })
 		require.NoError(t, err)
-		require.NoError(t, w.Append(cleanup.EntryBegin, cleanup.Begin{Verb: "cleanup", Layer: string(cron.Stuck), Profiles: []cleanup.ShareRecord{{Profile: "prod", Complete: true, Unowned: r.unowned}}}))
-		end := cleanup.End{Succeeded: []string{"prod"}}
+		require.NoError(t, w.Append(runs.EntryBegin, runs.Begin{Verb: "cleanup", Layer: string(cron.Stuck), Profiles: []runs.Profile{{Profile: "prod", Complete: true, Unowned: r.unowned}}}))
+		end := runs.End{Succeeded: []string{"prod"}}
 		if r.failed {
-			end = cleanup.End{ExitCode: 8}
+			end = runs.End{ExitCode: 8}
 		}
-		require.NoError(t, w.Append(cleanup.EntryEnd, end))
+		require.NoError(t, w.Append(runs.EntryEnd, end))
 		require.NoError(t, w.Close())
 	}
 	return b

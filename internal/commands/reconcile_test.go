@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/journal"
 	"sbx/internal/providers"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/testkit/fake"
@@ -213,7 +213,7 @@ func TestReconcileFixThatIsTerminated(t *testing.T) {
 	assert.Equal(t, 143, r.code, r.stdout)
 	run, ok := r.object(t)["run_id"].(string)
 	require.True(t, ok)
-	h, err := cleanup.ReadRun(journal.Dir(filepath.Join(b.home, "runs")), run)
+	h, err := runs.ReadRun(journal.Dir(filepath.Join(b.home, "runs")), run)
 	require.NoError(t, err)
 	assert.Equal(t, 143, h.ExitCode())
 }

@@ -275,7 +275,7 @@ func (s *scene) sweep() {
 	require.NoError(s.t, err)
 	f, err := d.Only(s.t.Context())
 	require.NoError(s.t, err)
-	require.NoError(s.t, d.WithTasks(s.t.Context(), ops.TaskParts{Fleet: f, Notice: p.Note}, func(_ store.Store, o task.Options) error {
+	require.NoError(s.t, d.WithTasks(s.t.Context(), ops.TaskParts{Fleet: f, Watch: p}, func(_ store.Store, o task.Options) error {
 		d.SweepTasks(s.t.Context(), p, o)
 		return nil
 	}))

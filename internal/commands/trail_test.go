@@ -18,6 +18,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/process"
 	"sbx/internal/providers"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/testkit/fake"
@@ -243,7 +244,7 @@ func TestWhatAnotherHostEnded(t *testing.T) {
 	assert.Contains(t, r.stderr, "ended by alice on cron-2")
 
 	b.shared = store.Memory(time.Now)
-	require.NoError(t, b.shared.PutRun(t.Context(), store.Run{ID: "r-20261120115900000-zzzzzz", Verb: ops.VerbCleanup, Host: "cron-2", Who: "alice", StartedAt: noon.Add(-time.Minute), EndedAt: noon, Selected: 3, Acted: true, Counts: map[string]int{"verified": 3}}))
+	require.NoError(t, b.shared.PutRun(t.Context(), store.Run{ID: "r-20261120115900000-zzzzzz", Verb: runs.VerbCleanup, Host: "cron-2", Who: "alice", StartedAt: noon.Add(-time.Minute), EndedAt: noon, Selected: 3, Acted: true, Counts: map[string]int{"verified": 3}}))
 	for _, word := range []string{"last", "r-20261120115900000-zzzzzz", "r-20261120115900"} {
 		shown := b.run(t, "cleanup show "+word+" -o json")
 		require.Equal(t, 0, shown.code, shown.stderr)

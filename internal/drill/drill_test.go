@@ -153,7 +153,7 @@ func TestCleanTakesWhatStartsMeanwhile(t *testing.T) {
 		seed := fake.Seed{Sandbox: sandbox.Sandbox{Labels: map[string]string{drillLabel: "run"}}}
 		p.Add(seed)
 		f := fleet.New([]fleet.Member{{Provider: p}}, fleet.Options{Sink: &latecomer{start: func() { p.Add(seed) }}})
-		r, err := Clean(t.Context(), f, "test")
+		r, err := Clean(t.Context(), f, "test", nil)
 		require.NoError(t, err)
 		assert.Len(t, r.Cases, 2)
 		assert.Empty(t, r.LeftBehind)
@@ -184,7 +184,7 @@ func TestKeepLeavesEverythingAndCleanTakesIt(t *testing.T) {
 		assert.Equal(t, 2, leftOn(p))
 		f, _, err := o.Env.HostFleet(t.Context())
 		require.NoError(t, err)
-		r, err := Clean(t.Context(), f, "test")
+		r, err := Clean(t.Context(), f, "test", nil)
 		require.NoError(t, err)
 		assert.Len(t, r.Cases, 2)
 		assert.Empty(t, r.LeftBehind)

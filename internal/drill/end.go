@@ -11,6 +11,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
+	"sbx/internal/runs"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
@@ -30,7 +31,7 @@ func (d *drillRun) endCases(ctx context.Context) error {
 			targets = append(targets, s.last)
 		}
 	}
-	for e := range endStaged(ctx, d.fleet, targets, fleet.EndOptions{By: d.By, Origin: fleet.EndOrigin{Verb: "drill", Reason: "a case of the drill"}}) {
+	for e := range endStaged(ctx, d.fleet, targets, fleet.EndOptions{By: d.By}, d.openEnds("a case of the drill")) {
 		d.recordEnding(byRef[e.Ref], e)
 	}
 	if err := ctx.Err(); err != nil {
@@ -85,19 +86,30 @@ func (d *drillRun) checkSurvivor(ctx context.Context, s *stagedCase) {
 	})
 }
 
+// leftByDrill is why a sandbox of an earlier or ending drill is removed.
+const leftByDrill = "left by a drill"
+
+// openEnds begins the journal of what the drill ends by itself.
+func (d *drillRun) openEnds(why string) runs.Opener {
+	return d.env.EndsOpener(d.Watch, runs.Origin{Verb: runs.VerbDrill, Reason: why})
+}
+
+// LeftByDrill is the origin of what Clean ends.
+func LeftByDrill() runs.Origin { return runs.Origin{Verb: runs.VerbDrill, Reason: leftByDrill} }
+
 // cleanUp removes everything of this run, also after an interruption.
 func (d *drillRun) cleanUp(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTimeout)
 	defer stop()
-	_, left, err := removeStaged(ctx, d.fleet, d.By, map[string]string{drillLabel: d.report.Run})
+	_, left, err := removeStaged(ctx, d.fleet, d.By, d.openEnds(leftByDrill), map[string]string{drillLabel: d.report.Run})
 	d.report.LeftBehind = left
 	return err
 }
 
 // Clean removes everything that any drill left. The report has a case for each that was
 // removed; the error names what was not.
-func Clean(ctx context.Context, f *fleet.Fleet, by string) (Report, error) {
-	endings, left, err := removeStaged(ctx, f, by, map[string]string{drillLabel: ""})
+func Clean(ctx context.Context, f *fleet.Fleet, by string, open runs.Opener) (Report, error) {
+	endings, left, err := removeStaged(ctx, f, by, open, map[string]string{drillLabel: ""})
 	r := Report{LeftBehind: left}
 	for _, e := range endings {
 		r.Cases = append(r.Cases, Case{Ref: e.Ref, Outcome: e.Outcome, OK: e.Err == nil})
@@ -115,7 +127,7 @@ const removeWithin = 10 * time.Second
 // removeStaged ends and deletes the sandboxes with the labels, each once, and lists again
 // for proof. It also removes new ones in that listing, which were starting when their drill
 // was killed.
-func removeStaged(ctx context.Context, f *fleet.Fleet, by string, labels map[string]string) ([]sandbox.Ending, []sandbox.Ref, error) {
+func removeStaged(ctx context.Context, f *fleet.Fleet, by string, open runs.Opener, labels map[string]string) ([]sandbox.Ending, []sandbox.Ref, error) {
 	var endings []sandbox.Ending
 	asked := map[sandbox.Ref]bool{}
 	for {
@@ -131,14 +143,14 @@ func removeStaged(ctx context.Context, f *fleet.Fleet, by string, labels map[str
 		if len(fresh) == 0 || ctx.Err() != nil {
 			return endings, left, errors.Join(listing.Err(), ctx.Err())
 		}
-		for e := range endStaged(ctx, f, fresh, fleet.EndOptions{Delete: true, By: by, Origin: fleet.EndOrigin{Verb: "drill", Reason: "left by a drill"}, Wait: removeWithin}) {
+		for e := range endStaged(ctx, f, fresh, fleet.EndOptions{Delete: true, By: by, Wait: removeWithin}, open) {
 			endings = append(endings, e)
 		}
 	}
 }
 
-func endStaged(ctx context.Context, f *fleet.Fleet, targets []sandbox.Sandbox, how fleet.EndOptions) iter.Seq[sandbox.Ending] {
-	return safety.End(ctx, f, targets, safety.Options{Verb: safety.VerbDrill, How: how})
+func endStaged(ctx context.Context, f *fleet.Fleet, targets []sandbox.Sandbox, how fleet.EndOptions, open runs.Opener) iter.Seq[sandbox.Ending] {
+	return safety.End(ctx, f, targets, safety.Options{Verb: safety.VerbDrill, How: how, Open: open})
 }
 
 // withLabels selects the sandboxes that have all labels; an empty value matches any.

@@ -111,7 +111,7 @@ func (w *world) process() *ops.Env {
 		Store: func() store.Store { return w.store },
 		Runs:  filepath.Join(w.dir, "runs"), Endings: filepath.Join(w.dir, "endings"),
 		Poll:     fleet.Poll{Min: fleet.DefaultPollMin, Max: fleet.DefaultPollMax},
-		Reporter: func() ops.Reporter { return noObserver{} }, Requests: w.requests,
+		Requests: w.requests,
 	})
 	env.Input = func() config.Input { return config.Input{Process: p, Types: types} }
 	return env

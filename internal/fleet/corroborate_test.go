@@ -111,7 +111,7 @@ func TestWhatOneStoreForgets(t *testing.T) {
 				p.Orphan("abcd")
 			} else {
 				p.Break(tc.faults...)
-				o.Record.BeforeRequest = func(context.Context, sandbox.Sandbox) error { p.Orphan("abcd"); return nil }
+				o.Before = func(context.Context, sandbox.Sandbox, bool) error { p.Orphan("abcd"); return nil }
 			}
 			<-time.After(tc.passes)
 			f := with(fleet.Options{EndRequests: store, Acknowledged: func(context.Context, sandbox.Ref) bool { return tc.acknowledged }}, p)

@@ -21,11 +21,10 @@ type termination struct {
 	target         sandbox.Sandbox
 	o              EndOptions
 	beganAt        time.Time
-	existence      []sandbox.Evidence // that it existed
-	readAt         time.Time          // of the read before the request; zero = it was not read
-	sent           bool               // this run has sent a request that may have had an effect
-	earlier        *requestCache      // requests of earlier runs
-	journal        EndJournal
+	existence      []sandbox.Evidence  // that it existed
+	readAt         time.Time           // of the read before the request; zero = it was not read
+	sent           bool                // this run has sent a request that may have had an effect
+	earlier        *requestCache       // requests of earlier runs
 	request        *sandbox.EndRequest // the last known request to end it; nil = none
 	endSeenAt      time.Time           // when a read first showed the end
 	unprovedReason string              // why an end that a read showed is not proved
@@ -38,10 +37,7 @@ type termination struct {
 
 // takeEarlier takes the last request to end the target that was sent before this run.
 func (e *termination) takeEarlier() {
-	if e.o.Record.Earlier == nil {
-		return
-	}
-	if r := e.o.Record.Earlier(e.target.Ref()); r.Sent() {
+	if r := e.o.Earlier[e.target.Ref()]; r.Sent() {
 		e.request, e.ownEarlier = r, r.Acknowledged
 	}
 }
@@ -65,10 +61,7 @@ func (e *termination) runStages(ctx context.Context) sandbox.Ending {
 		}
 		e.endTurn()
 		if e.sent {
-			e.journal.Answer(e.target.Ref(), *e.request)
-		}
-		if e.o.Record.AfterRequest != nil && e.sent {
-			e.o.Record.AfterRequest(e.target.Ref(), *e.request)
+			e.tellAnswer(*e.request)
 		}
 		out, back := e.awaitEnd(ctx)
 		switch {
@@ -247,16 +240,22 @@ const resendPatience = 7 * time.Second
 
 // recordIntent records that the request is about to be sent.
 func (e *termination) recordIntent(ctx context.Context) (sandbox.Ending, bool) {
-	if e.o.Record.BeforeRequest != nil {
-		if err := e.o.Record.BeforeRequest(ctx, e.target); err != nil && ctx.Err() == nil {
+	if e.o.Before != nil {
+		if err := e.o.Before(ctx, e.target, e.o.Delete); err != nil && ctx.Err() == nil {
 			return e.failedOutcome(err), true
 		}
 		if ctx.Err() != nil {
 			return e.notAttempted(ctx), true
 		}
 	}
-	e.journal.Intent(e.target, e.o.Delete)
 	return sandbox.Ending{}, false
+}
+
+// tellAnswer gives the caller what is known of the request.
+func (e *termination) tellAnswer(r sandbox.EndRequest) {
+	if e.o.After != nil {
+		e.o.After(e.target.Ref(), r)
+	}
 }
 
 // callTerminate sends the request; sent = it may have had an effect.

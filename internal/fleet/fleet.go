@@ -62,8 +62,6 @@ type Options struct {
 	// KeptUntil says until when sbx itself keeps a running sandbox on purpose; zero = it
 	// does not. Nil = only the sandbox's labels say it.
 	KeptUntil func(sandbox.Sandbox) time.Time
-	// Journal opens the journal of one call of Terminate; nil = no journal.
-	Journal func(ctx context.Context, targets []sandbox.Sandbox, o EndOptions) EndJournal
 	// Thresholds are those of a sandbox, as far as they say how long it is looked at; nil = the
 	// defaults.
 	Thresholds func(sandbox.Sandbox) triage.Thresholds

@@ -72,7 +72,7 @@ func (a *asker) Terminate(ctx context.Context, id string, o providers.TerminateO
 
 func TestAProviderGoesOnlyByWhatWasReadJustNow(t *testing.T) {
 	t.Parallel()
-	slow := func(context.Context, sandbox.Sandbox) error {
+	slow := func(context.Context, sandbox.Sandbox, bool) error {
 		timer := time.NewTimer(time.Second) // a disk that takes its time
 		defer timer.Stop()
 		<-timer.C
@@ -84,7 +84,7 @@ func TestAProviderGoesOnlyByWhatWasReadJustNow(t *testing.T) {
 	}{
 		"read just before": {fleet.EndOptions{}, true},
 		"not read":         {fleet.EndOptions{Recheck: unread()}, false},
-		"read long before": {fleet.EndOptions{Record: fleet.EndRecord{BeforeRequest: slow}}, false},
+		"read long before": {fleet.EndOptions{Before: slow}, false},
 	} {
 		bubble.Run(t, name, func(t *testing.T) {
 			a := &asker{Provider: stocked("prod", "a")}

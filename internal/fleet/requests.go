@@ -160,10 +160,7 @@ func (e *termination) withdraw(before *sandbox.EndRequest, err error) {
 	if before != nil {
 		recorded = *before
 	}
-	e.journal.Answer(e.target.Ref(), recorded)
-	if e.o.Record.AfterRequest != nil {
-		e.o.Record.AfterRequest(e.target.Ref(), recorded)
-	}
+	e.tellAnswer(recorded)
 	e.request = before
 }
 

@@ -142,7 +142,7 @@ func TestOpenRequests(t *testing.T) {
 				p.Orphan("abcd") // neither read nor listed
 				p.Break(fake.Fault{Op: fake.OpGet, Err: planted(tc.gone)})
 			}
-			o := fleet.EndOptions{Wait: 10 * time.Second, Record: fleet.EndRecord{Earlier: func(sandbox.Ref) *sandbox.EndRequest { return tc.before }}}
+			o := fleet.EndOptions{Wait: 10 * time.Second, Earlier: map[sandbox.Ref]*sandbox.EndRequest{{Provider: "prod", ID: "abcd"}: tc.before}}
 			got := endThese(t.Context(), with(fleet.Options{EndRequests: store}, p), o, sandbox.Sandbox{Provider: "prod", ID: "abcd", State: sandbox.StateRunning})
 			assert.Equal(t, tc.outcome, got[0].Outcome, "%s", got[0].Reason)
 			assert.Equal(t, tc.open, got[0].Request.Unconfirmed(), "%+v", got[0].Request)

@@ -22,13 +22,20 @@ type EndOptions struct {
 	Patient bool
 	// Wait is for the end to be seen, from the request on; 0 = DefaultWait, or until its own grace is over, see
 	// graceMargin.
-	Wait   time.Duration
-	By     string    // who asks, for the provider's record
-	Origin EndOrigin // for the journal
+	Wait time.Duration
+	By   string // who asks, for the provider's record
 	// VerifyOnly sends no request and reads nothing before: an earlier request is verified.
 	VerifyOnly bool
 	Recheck    Recheck
-	Record     EndRecord
+	// Earlier are the last requests to end these sandboxes that an earlier run or process has sent. The
+	// request of this run is in sandbox.Ending.Request, to be stored and given here the next time.
+	Earlier map[sandbox.Ref]*sandbox.EndRequest
+	// Before is called right before the request, with what is known of the sandbox then, and whether the request
+	// deletes it: an error fails it, and no request is sent. It may be called concurrently, as After. Nil = nothing.
+	Before func(ctx context.Context, s sandbox.Sandbox, del bool) error
+	// After is called when the request was answered, abandoned or not sent, before the end is verified, so
+	// that the answer can be stored. Nil = nothing.
+	After func(sandbox.Ref, sandbox.EndRequest)
 
 	ownGrace bool // Wait is not set by the caller
 }
@@ -53,21 +60,6 @@ type Recheck struct {
 	// AllowUnreadable permits a delete although the record cannot be read, by what is known
 	// of the target. Nil = such a sandbox is left alone.
 	AllowUnreadable func(target sandbox.Sandbox) bool
-}
-
-// EndRecord is how a caller stores requests to end a sandbox. Its functions may be called
-// concurrently; each may be nil.
-type EndRecord struct {
-	// Earlier returns the last request to end a sandbox that an earlier run or process has
-	// sent; nil = none is known. The request of this run is in sandbox.Ending.Request, to
-	// be stored and returned here the next time.
-	Earlier func(sandbox.Ref) *sandbox.EndRequest
-	// BeforeRequest is called right before the request, with what is known of the sandbox
-	// then: an error fails it, and no request is sent.
-	BeforeRequest func(context.Context, sandbox.Sandbox) error
-	// AfterRequest is called when the request was answered or abandoned, before the end is
-	// verified, so that the answer can be stored.
-	AfterRequest func(sandbox.Ref, sandbox.EndRequest)
 }
 
 // Terminate ends sandboxes and verifies it: each is read (see Recheck), requested to end
@@ -103,8 +95,6 @@ func (f *Fleet) Terminate(ctx context.Context, targets []sandbox.Sandbox, o EndO
 // last outcome.
 func (f *Fleet) endAll(ctx context.Context, targets []sandbox.Sandbox, o EndOptions, ended chan<- sandbox.Ending) {
 	defer close(ended)
-	journal := f.openJournal(ctx, targets, o)
-	defer journal.Close(ctx)
 	shares := map[string][]sandbox.Sandbox{}
 	for _, t := range targets {
 		shares[t.Provider] = append(shares[t.Provider], t)
@@ -114,20 +104,18 @@ func (f *Fleet) endAll(ctx context.Context, targets []sandbox.Sandbox, o EndOpti
 		m, err := f.findMember(profile)
 		if err != nil {
 			for _, t := range share {
-				out := sandbox.Ending{Ref: t.Ref(), Outcome: sandbox.OutcomeFailed, Reason: err.Error(), Err: err}
-				journal.Result(out)
-				ended <- out
+				ended <- sandbox.Ending{Ref: t.Ref(), Outcome: sandbox.OutcomeFailed, Reason: err.Error(), Err: err}
 			}
 			continue
 		}
-		all.Go(func() { f.endShare(ctx, m, share, o, journal, ended) })
+		all.Go(func() { f.endShare(ctx, m, share, o, ended) })
 	}
 	all.Wait()
 }
 
 // endShare ends the targets of one provider, sending the requests in their order. Each has a
 // goroutine, since most of them wait for a slot or for an end.
-func (f *Fleet) endShare(ctx context.Context, m *member, share []sandbox.Sandbox, o EndOptions, journal EndJournal, ended chan<- sandbox.Ending) {
+func (f *Fleet) endShare(ctx context.Context, m *member, share []sandbox.Sandbox, o EndOptions, ended chan<- sandbox.Ending) {
 	ctx, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
 	l := newEndRun(m, cut, len(share), f.o.Poll.Min/2)
@@ -138,59 +126,17 @@ func (f *Fleet) endShare(ctx context.Context, m *member, share []sandbox.Sandbox
 	for i, target := range share {
 		turns <- struct{}{}
 		all.Go(func() {
-			e := &termination{f: f, endRun: l, target: target, o: o, beganAt: began, earlier: kept, journal: journal, endTurn: sync.OnceFunc(func() { <-turns; l.doneSending() })}
+			e := &termination{f: f, endRun: l, target: target, o: o, beganAt: began, earlier: kept, endTurn: sync.OnceFunc(func() { <-turns; l.doneSending() })}
 			out := e.runStages(ctx)
 			e.endTurn()
 			if err := kept.update(ctx, out); err != nil && out.Request.Unconfirmed() {
 				out.Reason += "; the request could not be stored for later runs: " + err.Error()
 			}
 			f.recordEvent(out.Ref, string(out.Outcome), out.Reason)
-			journal.Result(out)
 			endings[i] = out
 			ended <- out
 		})
 	}
 	all.Wait()
 	f.dropEnded(m.Provider.Name(), endings)
-}
-
-// EndJournal records what one call of Terminate requested and the results, so that an end
-// is recorded even if the process is killed. Its methods may be called concurrently. They
-// cannot prevent an end: a full disk keeps no sandbox alive.
-type EndJournal interface {
-	// Intent is called right before the request is sent.
-	Intent(s sandbox.Sandbox, del bool)
-	// Answer is called when the request was answered or abandoned.
-	Answer(ref sandbox.Ref, r sandbox.EndRequest)
-	// Result is called once for each target.
-	Result(e sandbox.Ending)
-	// Close is called after the last result.
-	Close(ctx context.Context)
-}
-
-// EndOrigin is the reason and the caller of an end, for the journal.
-type EndOrigin struct {
-	RunID  string // "" = a new one
-	Verb   string // "terminate", "task", "drill"
-	Reason string // why these end: "asked for by name", "task t-..."
-	// Journaled says that the caller writes its own journal.
-	Journaled bool
-}
-
-// noJournal discards everything.
-type noJournal struct{}
-
-func (noJournal) Intent(sandbox.Sandbox, bool)           {}
-func (noJournal) Answer(sandbox.Ref, sandbox.EndRequest) {}
-func (noJournal) Result(sandbox.Ending)                  {}
-func (noJournal) Close(context.Context)                  {}
-
-func (f *Fleet) openJournal(ctx context.Context, targets []sandbox.Sandbox, o EndOptions) EndJournal { //nolint:ireturn // one of two
-	if len(targets) == 0 || f.o.Journal == nil || o.Origin.Journaled || o.VerifyOnly {
-		return noJournal{}
-	}
-	if j := f.o.Journal(ctx, targets, o); j != nil {
-		return j
-	}
-	return noJournal{}
 }

@@ -147,11 +147,11 @@ func TestNothingIsAskedBeforeItIsWrittenDown(t *testing.T) {
 	p := stocked("prod", "a", "b")
 	full := errors.New("no space left on device")
 	var seen []sandbox.State
-	how := fleet.EndOptions{Record: fleet.EndRecord{BeforeRequest: func(_ context.Context, s sandbox.Sandbox) error {
+	how := fleet.EndOptions{Before: func(_ context.Context, s sandbox.Sandbox, _ bool) error {
 		assert.Empty(t, p.Calls(fake.OpTerminate))
 		seen = append(seen, s.State)
 		return full
-	}}}
+	}}
 	got := endThese(t.Context(), of(p), how, sandbox.Sandbox{Provider: "prod", ID: "a"})
 	require.Len(t, got, 1)
 	assert.Equal(t, sandbox.OutcomeFailed, got[0].Outcome)

@@ -33,14 +33,14 @@ func TestWhatWasNotSentIsNoRequest(t *testing.T) {
 			p, store := stocked("prod", "abcd"), &requests{}
 			p.Break(fake.Fault{Op: fake.OpTerminate, Times: tc.times, Err: unsent})
 			var recorded sandbox.EndRequest
-			o := fleet.EndOptions{Record: fleet.EndRecord{
-				Earlier: func(sandbox.Ref) *sandbox.EndRequest { return tc.before },
-				BeforeRequest: func(context.Context, sandbox.Sandbox) error {
+			o := fleet.EndOptions{
+				Earlier: map[sandbox.Ref]*sandbox.EndRequest{{Provider: "prod", ID: "abcd"}: tc.before},
+				Before: func(context.Context, sandbox.Sandbox, bool) error {
 					recorded = sandbox.EndRequest{Detail: "none"}
 					return nil
 				},
-				AfterRequest: func(_ sandbox.Ref, r sandbox.EndRequest) { recorded = r },
-			}}
+				After: func(_ sandbox.Ref, r sandbox.EndRequest) { recorded = r },
+			}
 			got := endThese(t.Context(), with(fleet.Options{EndRequests: store}, p), o, sandbox.Sandbox{Provider: "prod", ID: "abcd", State: sandbox.StateRunning})
 			assert.Equal(t, tc.outcome, got[0].Outcome, "%s", got[0].Reason)
 			assert.Equal(t, tc.before != nil, len(store.all) == 1, "%+v", store.all)

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"sbx/internal/cleanup"
-	"sbx/internal/fault"
 	"sbx/internal/journal"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 )
@@ -27,7 +26,7 @@ type AuditRequest struct {
 
 // AuditResult are acts, the newest first.
 type AuditResult struct {
-	Acts      []cleanup.Act
+	Acts      []runs.Act
 	Truncated bool
 	// Unreported are runs of other hosts that have not reported what they did: they go on, were
 	// interrupted, could not reach the shared store, or are of an older version of sbx.
@@ -42,7 +41,7 @@ func Audit(ctx context.Context, env *Env, req AuditRequest) (*AuditResult, error
 		return nil, err
 	}
 	a := &audit{env: env, req: req, here: map[string]bool{}, result: &AuditResult{}}
-	for _, open := range []func() (journal.Disk, error){env.Journals, env.Endings} {
+	for _, open := range env.Runs().Folders() {
 		disk, err := open()
 		if err == nil {
 			err = a.readJournals(ctx, disk)
@@ -54,7 +53,7 @@ func Audit(ctx context.Context, env *Env, req AuditRequest) (*AuditResult, error
 		return nil, context.Cause(ctx)
 	}
 	r := a.result
-	slices.SortStableFunc(r.Acts, func(a, b cleanup.Act) int { return b.At.Compare(a.At) })
+	slices.SortStableFunc(r.Acts, func(a, b runs.Act) int { return b.At.Compare(a.At) })
 	if r.Truncated = req.Limit > 0 && len(r.Acts) > req.Limit; r.Truncated {
 		r.Acts = r.Acts[:req.Limit]
 	}
@@ -77,29 +76,27 @@ func (a *audit) addError(err error) {
 // readJournals reads every journal, since a run may be resumed days after it has begun, and since
 // only all of them show that one is missing.
 func (a *audit) readJournals(ctx context.Context, disk journal.Disk) error {
-	runs, err := journal.Runs(disk)
+	names, err := journal.Runs(disk)
 	if err != nil {
 		return err
 	}
 	var logs []journal.Log
-	for _, run := range slices.Backward(runs) {
+	for _, run := range slices.Backward(names) {
 		if a.here[run] = true; ctx.Err() != nil {
 			break
 		}
-		acts, log, err := cleanup.ReadActs(disk, run)
+		acts, log, err := runs.ReadActs(disk, run)
 		a.addError(err)
 		switch {
 		case log.Broken != "":
-			a.addError(cleanup.BrokenError(run, log.Broken))
+			a.addError(runs.BrokenError(run, log.Broken))
 		case err == nil && log.Count == 0:
-			a.addError(cleanup.BrokenError(run, "it has no entry: the run was interrupted before its first, or somebody emptied it"))
+			a.addError(runs.BrokenError(run, "it has no entry: the run was interrupted before its first, or somebody emptied it"))
 		}
 		logs = append(logs, log)
 		a.addActs(acts)
 	}
-	for _, run := range journal.MissingPredecessor(logs) {
-		a.addError(missingJournalError(run, a.env.Process.Name()))
-	}
+	a.result.Errors = append(a.result.Errors, a.env.Runs().Missing(logs)...)
 	return nil
 }
 
@@ -108,15 +105,15 @@ func (a *audit) readJournals(ctx context.Context, disk journal.Disk) error {
 func (a *audit) readShared(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, a.env.Process.Stretch.Limit(shareLimit))
 	defer stop()
-	acts, err := a.env.sharedActs(ctx, a.req.Since)
+	acts, err := a.env.Runs().SharedActs(ctx, a.req.Since)
 	reported := map[string]bool{}
 	for _, act := range acts {
 		if reported[act.Run] = true; !a.here[act.Run] {
-			a.addActs([]cleanup.Act{act})
+			a.addActs([]runs.Act{act})
 		}
 	}
-	runs, errRuns := a.env.sharedRuns(ctx, 0)
-	for _, run := range runs {
+	list, errRuns := a.env.Runs().SharedRuns(ctx, 0)
+	for _, run := range list {
 		acted := run.Acted && run.Selected > run.Counts[string(sandbox.OutcomeSkipped)]+run.Counts[string(sandbox.OutcomeNotAttempted)]
 		if !a.here[run.ID] && !reported[run.ID] && acted && !run.StartedAt.Before(a.req.Since) {
 			a.result.Unreported = append(a.result.Unreported, run)
@@ -125,7 +122,7 @@ func (a *audit) readShared(ctx context.Context) error {
 	return errors.Join(err, errRuns)
 }
 
-func (a *audit) addActs(acts []cleanup.Act) {
+func (a *audit) addActs(acts []runs.Act) {
 	for _, act := range acts {
 		if a.req.matches(act) {
 			a.result.Acts = append(a.result.Acts, act)
@@ -133,7 +130,7 @@ func (a *audit) addActs(acts []cleanup.Act) {
 	}
 }
 
-func (r AuditRequest) matches(act cleanup.Act) bool {
+func (r AuditRequest) matches(act runs.Act) bool {
 	return !act.At.Before(r.Since) &&
 		(len(r.Profiles) == 0 || slices.Contains(r.Profiles, act.Ref.Provider)) &&
 		(len(r.Verbs) == 0 || slices.Contains(r.Verbs, act.Verb)) &&
@@ -141,7 +138,7 @@ func (r AuditRequest) matches(act cleanup.Act) bool {
 		(r.Who == "" || act.Actor.Who == r.Who) && r.isSubject(act)
 }
 
-func (r AuditRequest) isSubject(act cleanup.Act) bool {
+func (r AuditRequest) isSubject(act runs.Act) bool {
 	if r.Subject == "" {
 		return true
 	}
@@ -167,11 +164,5 @@ func (r AuditRequest) Chooses() bool {
 
 // AuditVerbs are the verbs of which a journal tells.
 func AuditVerbs() []string {
-	return []string{VerbCleanup, VerbReconcile, VerbTerminate, "task", VerbStop, "drill", "sweep"}
-}
-
-// missingJournalError says that the journal before a run is missing.
-func missingJournalError(run, program string) error {
-	return fault.New(fault.KindFound, "the journal of the run before %s is missing", run).
-		WithHint("somebody removed it; `%s audit` lists what the others tell", program)
+	return []string{runs.VerbCleanup, runs.VerbReconcile, runs.VerbTerminate, runs.VerbTask, runs.VerbStop, runs.VerbDrill, runs.VerbSweep}
 }

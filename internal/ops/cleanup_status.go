@@ -8,6 +8,7 @@ import (
 
 	"sbx/internal/cleanup"
 	"sbx/internal/cron"
+	"sbx/internal/runs"
 )
 
 // CleanupStatusRequest says how often cleanup should run.
@@ -34,7 +35,7 @@ func CleanupStatus(ctx context.Context, env *Env, req CleanupStatusRequest) (*Cl
 	if err := env.RequireState(); err != nil {
 		return nil, err
 	}
-	runs, errs := env.CronRuns(ctx, VerbCleanup)
+	runs, errs := env.CronRuns(ctx, runs.VerbCleanup)
 	return env.JudgeCleanup(names, runs, errs, req.Every), nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sbx/internal/cleanup"
 	"sbx/internal/config"
 	"sbx/internal/cron"
 	"sbx/internal/fault"
@@ -115,22 +116,22 @@ func (e *Env) profileNames() ([]string, error) {
 // CronRuns are the recorded runs of a verb, "" of any. A journal that cannot be read or
 // trusted proves no run, and is an error beside the others.
 func (e *Env) CronRuns(ctx context.Context, verb string) ([]cron.Run, []error) {
-	list, errs := e.Histories(ctx, verb, StatusRuns)
+	list, errs := e.Runs().All(ctx, verb, StatusRuns)
 	c, err := e.Config()
 	if err != nil {
 		return nil, append(errs, err)
 	}
 	open := Undecided(c)
-	var runs []cron.Run
+	var recorded []cron.Run
 	for _, h := range list {
 		if h.Broken != "" {
 			continue
 		}
-		run := h.CronRun()
+		run := cleanup.CronRun(h)
 		maps.DeleteFunc(run.Unowned, func(profile string, _ int) bool { return !slices.Contains(open, profile) }) // decided since
-		runs = append(runs, run)
+		recorded = append(recorded, run)
 	}
-	return runs, errs
+	return recorded, errs
 }
 
 // findUnrecorded makes one check of all layers of which no run is recorded. undecided are the profiles

@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"slices"
 
-	"sbx/internal/cleanup"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 )
 
 // MitigatingVerbs are those whose ends mitigate an incident; what a runbook ends is in the journals of these. Tasks end
 // sandboxes all day.
-func MitigatingVerbs() []string { return []string{VerbTerminate, VerbCleanup, VerbReconcile} }
+func MitigatingVerbs() []string {
+	return []string{runs.VerbTerminate, runs.VerbCleanup, runs.VerbReconcile}
+}
 
 // Ends counts the sandboxes whose end was requested, each by its newest request.
 type Ends struct {
@@ -19,8 +21,8 @@ type Ends struct {
 }
 
 // CountEnds counts those of mitigating verbs, of acts in any order.
-func CountEnds(acts []cleanup.Act) Ends {
-	newest := map[sandbox.Ref]cleanup.Act{}
+func CountEnds(acts []runs.Act) Ends {
+	newest := map[sandbox.Ref]runs.Act{}
 	for _, a := range acts {
 		if a.Ends() && slices.Contains(MitigatingVerbs(), a.Verb) && !a.At.Before(newest[a.Ref].At) {
 			newest[a.Ref] = a

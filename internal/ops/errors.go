@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/lock"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 )
 
@@ -112,14 +112,8 @@ func (e *Env) ActsAs(verb string) string {
 	return fmt.Sprintf("sbx %s (%s, pid %d)", verb, e.Process.User(), e.Process.PID)
 }
 
-// The verbs that journals name.
-const (
-	VerbCleanup   = "cleanup"
-	VerbReconcile = "reconcile"
-	VerbTerminate = "terminate"
-	VerbStop      = "stop"
-	VerbVerify    = "verify"
-)
+// VerbVerify names the verb in messages.
+const VerbVerify = "verify"
 
 // Exclusively runs something while no other run acts, and ends it when that is no longer
 // sure.
@@ -134,8 +128,8 @@ func (e *Env) Exclusively(ctx context.Context, run string, wait time.Duration, d
 }
 
 // Actor is the acting user and process, for the journal and the lock.
-func (e *Env) Actor() cleanup.Actor {
-	return cleanup.Actor{Who: e.Process.User(), Host: e.Process.Host, PID: e.Process.PID, Version: e.Version.Version}
+func (e *Env) Actor() runs.Actor {
+	return runs.Actor{Who: e.Process.User(), Host: e.Process.Host, PID: e.Process.PID, Version: e.Version.Version}
 }
 
 // Judging is how every verb of this room judges sandboxes; look asks those themselves

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/journal"
+	"sbx/internal/runs"
 	"sbx/internal/store"
 )
 
@@ -33,8 +33,8 @@ func TestOldJournalsAreNotReadForTheLastSuccess(t *testing.T) {
 	for id, succeeded := range map[string][]string{"r-1": {"a", "b"}, "r-2": {"a", "b"}, "r-3": {"a"}, "r-4": {}} {
 		w, err := journal.Create(disk, id, func() time.Time { return at.Add(time.Duration(id[2]) * time.Minute) })
 		require.NoError(t, err)
-		require.NoError(t, w.Append(cleanup.EntryBegin, cleanup.Begin{Verb: VerbCleanup}))
-		require.NoError(t, w.Append(cleanup.EntryEnd, cleanup.End{Succeeded: succeeded}))
+		require.NoError(t, w.Append(runs.EntryBegin, runs.Begin{Verb: runs.VerbCleanup}))
+		require.NoError(t, w.Append(runs.EntryEnd, runs.End{Succeeded: succeeded}))
 		require.NoError(t, w.Close())
 	}
 	e := &Env{Journals: func() (journal.Disk, error) { return disk, nil }, Shared: func() (store.Store, error) { return nil, nil }}
@@ -46,11 +46,11 @@ func TestOldJournalsAreNotReadForTheLastSuccess(t *testing.T) {
 		{[]string{"a", "new"}, []string{"r-4", "r-3", "r-2", "r-1"}, []string{"r-4.jsonl", "r-3.jsonl", "r-2.jsonl", "r-1.jsonl"}},
 	} {
 		disk.read = nil
-		var runs []string
-		for _, h := range e.RunsSinceSuccess(t.Context(), c.profiles) {
-			runs = append(runs, h.RunID)
+		var names []string
+		for _, h := range e.Runs().SinceSuccess(t.Context(), runs.VerbCleanup, c.profiles, StatusRuns) {
+			names = append(names, h.RunID)
 		}
-		assert.Equal(t, c.runs, runs, c.profiles)
+		assert.Equal(t, c.runs, names, c.profiles)
 		assert.Equal(t, c.read, disk.read, c.profiles)
 	}
 }

@@ -154,8 +154,8 @@ func (s *site) env(t *testing.T, r ops.Reporter) *ops.Env {
 			return list
 		},
 		Store:    func() store.Store { return s.store(t) },
-		Reporter: func() ops.Reporter { return r }, Requests: s.requests,
-		Runs: filepath.Join(s.dir, "runs"), Endings: filepath.Join(s.dir, "endings"),
+		Requests: s.requests,
+		Runs:     filepath.Join(s.dir, "runs"), Endings: filepath.Join(s.dir, "endings"),
 	})
 }
 

@@ -134,7 +134,7 @@ func (e *Env) SettleTasks(ctx context.Context, watch Reporter) {
 	}
 	f, err := e.Only(ctx)
 	if err == nil {
-		err = e.WithTasks(ctx, TaskParts{Fleet: f, Notice: watch.Note}, func(_ store.Store, o task.Options) error {
+		err = e.WithTasks(ctx, TaskParts{Fleet: f, Watch: watch}, func(_ store.Store, o task.Options) error {
 			e.SweepTasks(ctx, watch, o)
 			return nil
 		})

@@ -17,6 +17,7 @@ import (
 	"sbx/internal/journal"
 	"sbx/internal/ops"
 	"sbx/internal/ops/end"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
 	"sbx/internal/testkit/fake"
@@ -38,15 +39,15 @@ func asked(p *fake.Provider) []string {
 }
 
 // journalOf reads the one run that a site has on record.
-func journalOf(t *testing.T, env *ops.Env, run string) cleanup.History {
+func journalOf(t *testing.T, env *ops.Env, run string) runs.History {
 	t.Helper()
-	list, errs := env.Histories(t.Context(), ops.VerbCleanup, 0)
+	list, errs := env.Runs().All(t.Context(), runs.VerbCleanup, 0)
 	require.Empty(t, errs)
 	require.Len(t, list, 1)
 	require.Equal(t, run, list[0].RunID)
 	disk, err := env.Journals()
 	require.NoError(t, err)
-	h, log, err := cleanup.ScanRun(disk, run)
+	h, log, err := runs.ScanRun(disk, run)
 	require.NoError(t, err)
 	assert.Empty(t, log.Broken)
 	assert.Equal(t, list[0].Counts(), h.Counts())
@@ -92,7 +93,7 @@ func TestACleanupWithoutACommandLine(t *testing.T) {
 	assert.Zero(t, r.open, "every progress is done")
 
 	h := journalOf(t, env, planned.RunID)
-	assert.Equal(t, ops.VerbCleanup, h.Begin.Verb)
+	assert.Equal(t, runs.VerbCleanup, h.Begin.Verb)
 	assert.Len(t, h.Intents, 3)
 	require.NotNil(t, h.End)
 	assert.Equal(t, 0, h.End.ExitCode)

@@ -11,6 +11,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/ops/end"
 	"sbx/internal/reconcile"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 )
@@ -64,7 +65,7 @@ func TestAReconcileAsksTheObserver(t *testing.T) {
 				refs = append(refs, d.Ref.ID+" "+string(d.Row.Action))
 			}
 			assert.Equal(t, []string{"gone0001 mark_terminated"}, refs)
-			list, errs := env.Histories(t.Context(), ops.VerbReconcile, 0)
+			list, errs := env.Runs().All(t.Context(), runs.VerbReconcile, 0)
 			assert.Empty(t, errs)
 			require.Len(t, list, 1)
 			require.NotNil(t, list[0].End)

@@ -10,6 +10,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/ops/end"
 	"sbx/internal/ops/launch"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 )
@@ -56,9 +57,9 @@ func TestATerminateAsksTheObserver(t *testing.T) {
 			for id, outcome := range r.outcomes() {
 				assert.Equal(t, "verified", outcome, id)
 			}
-			h, err := env.FindRun(t.Context(), result.RunID)
+			h, err := env.Runs().Find(t.Context(), result.RunID)
 			require.NoError(t, err)
-			assert.Equal(t, ops.VerbTerminate, h.Begin.Verb)
+			assert.Equal(t, runs.VerbTerminate, h.Begin.Verb)
 			assert.Equal(t, 6, h.Counts().Verified)
 		})
 	}
@@ -124,7 +125,7 @@ func TestAStopWithoutACommandLine(t *testing.T) {
 	assert.True(t, stopped[0].WasOver)
 	assert.True(t, stopped[0].Gone)
 	assert.Empty(t, twice.items)
-	ended, errs := env.Histories(t.Context(), ops.VerbCleanup, 0)
+	ended, errs := env.Runs().All(t.Context(), runs.VerbCleanup, 0)
 	assert.Empty(t, errs)
 	assert.Empty(t, ended, "a stop is no bulk run")
 }

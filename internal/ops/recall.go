@@ -9,9 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/fault"
-	"sbx/internal/journal"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 )
@@ -83,7 +82,7 @@ func (e *Env) EndOf(ctx context.Context, word string) (EndRecord, bool) {
 // end. word is a name, an id or the beginning of one.
 func (e *Env) EndInJournals(ctx context.Context, word string, means func(sandbox.Ref, string) bool) (EndRecord, bool) {
 	met, known := EndRecord{}, false
-	for h := range e.runsAbout(ctx, word) {
+	for h := range e.Runs().About(ctx, word) {
 		r, found := endInRun(h, word, means)
 		switch {
 		case found && !r.foundEnded():
@@ -95,44 +94,10 @@ func (e *Env) EndInJournals(ctx context.Context, word string, means func(sandbox
 	return met, known
 }
 
-// runsAbout are the runs of this machine in whose journals a text occurs, the newest first. What cannot be read is
-// passed by.
-func (e *Env) runsAbout(ctx context.Context, text string) iter.Seq[cleanup.History] {
-	type kept struct {
-		disk journal.Disk
-		run  string
-	}
-	var all []kept
-	for _, open := range []func() (journal.Disk, error){e.Journals, e.Endings} {
-		disk, err := open()
-		if err != nil {
-			continue
-		}
-		runs, _ := journal.Runs(disk)
-		for _, run := range runs {
-			all = append(all, kept{disk, run})
-		}
-	}
-	slices.SortFunc(all, func(a, b kept) int { return strings.Compare(b.run, a.run) }) // a name begins with its time
-	return func(yield func(cleanup.History) bool) {
-		for _, k := range all {
-			if ctx.Err() != nil {
-				return
-			}
-			if there, err := journal.ContainsText(k.disk, k.run, text); err != nil || !there {
-				continue
-			}
-			if h, err := cleanup.ReadRun(k.disk, k.run); err == nil && !yield(h) {
-				return
-			}
-		}
-	}
-}
-
 // Acknowledged reports whether a request to end a sandbox was acknowledged, by the journals of this machine or by
 // the record of a verified end in the store, which other hosts may share.
 func (e *Env) Acknowledged(ctx context.Context, ref sandbox.Ref) bool {
-	for h := range e.runsAbout(ctx, ref.ID) {
+	for h := range e.Runs().About(ctx, ref.ID) {
 		if i, asked := h.Intents[ref]; asked && i.Ends() && h.Requests[ref] != nil && h.Requests[ref].Acknowledged {
 			return true
 		}
@@ -164,7 +129,7 @@ func chosenOf(word string, all iter.Seq[namedRef], means func(sandbox.Ref, strin
 	return only, len(meant) == 1
 }
 
-func recordedIn(h cleanup.History) iter.Seq[namedRef] {
+func recordedIn(h runs.History) iter.Seq[namedRef] {
 	return func(yield func(namedRef) bool) {
 		for ref, i := range h.Intents {
 			if !yield(namedRef{ref, i.Name}) {
@@ -179,7 +144,7 @@ func recordedIn(h cleanup.History) iter.Seq[namedRef] {
 	}
 }
 
-func endInRun(h cleanup.History, word string, means func(sandbox.Ref, string) bool) (EndRecord, bool) {
+func endInRun(h runs.History, word string, means func(sandbox.Ref, string) bool) (EndRecord, bool) {
 	r := EndRecord{Who: h.Begin.Who, Host: h.Begin.Host, Verb: h.Begin.Verb, Run: h.RunID}
 	ref, one := chosenOf(word, recordedIn(h), means)
 	if !one {
@@ -199,7 +164,7 @@ func endInRun(h cleanup.History, word string, means func(sandbox.Ref, string) bo
 		r.Outcome, r.Reason = h.Outcome(ref), result.Reason
 		return r, true
 	}
-	at := slices.IndexFunc(h.Begin.Plan.Items, func(item cleanup.Item) bool { return item.Ref == ref })
+	at := slices.IndexFunc(h.Begin.Plan.Items, func(item runs.Item) bool { return item.Ref == ref })
 	if at < 0 || !settled || !EndedOutcome(result.Outcome) {
 		return EndRecord{}, false
 	}

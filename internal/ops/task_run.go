@@ -8,6 +8,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/publish"
+	"sbx/internal/runs"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
@@ -20,9 +21,16 @@ type TaskParts struct {
 	Store    store.Store
 	Secret   publish.Target // the push target with its credentials; zero = none
 	BudgetMB int64          // what all tasks of a budget may hold together; 0 = no bound
-	Notice   func(text string)
+	Watch    Reporter       // who is told of what concerns no single task; nil = nobody, and no end is in a journal
 	// Protected says why the operator keeps a sandbox; WithTasks sets it.
 	Protected func(sandbox.Sandbox) string
+}
+
+// Notice shows the operator what concerns no single task.
+func (p TaskParts) Notice(text string) {
+	if p.Watch != nil {
+		p.Watch.Note(text)
+	}
 }
 
 // WithTasks opens the store and joins it with a fleet. Launching and stopping fail
@@ -44,6 +52,11 @@ func (e *Env) WithTasks(ctx context.Context, parts TaskParts, do func(store.Stor
 	options, err := e.Tasks(ctx, parts)
 	if err != nil {
 		return err
+	}
+	if parts.Watch != nil {
+		options.BeginEnds = func(ctx context.Context, why runs.Origin, targets []sandbox.Sandbox) *runs.Run {
+			return e.EndsOpener(parts.Watch, why)(ctx, targets)
+		}
 	}
 	return do(st, options)
 }

@@ -8,18 +8,17 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/runs"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
 
 // How is how a plan is carried out.
 type How struct {
-	Limits  Limits
-	Journal Journal
-	Wait    time.Duration // for an end to be seen; 0 = fleet.DefaultWait
-	By      string        // the operator, for the provider's record
-	// Redact removes secrets from what is recorded. Nil = nothing is secret.
-	Redact func(string) string
+	Limits Limits
+	Record *runs.Writer
+	Wait   time.Duration // for an end to be seen; 0 = fleet.DefaultWait
+	By     string        // the operator, for the provider's record
 }
 
 // Done is the result of one row of a plan.
@@ -27,7 +26,7 @@ type Done struct {
 	sandbox.Ending
 
 	Row     Row
-	Journal error // the result could not be written to the journal
+	Journal error // why the journal has lost an entry by now; nil = it has lost none
 }
 
 // Fix carries out a plan. Each row that was found comes out once with its outcome; rows
@@ -38,27 +37,26 @@ func (e *Engine) Fix(ctx context.Context, plan Plan, how How) (iter.Seq[Done], e
 	if err := plan.Refusal(how.Limits); err != nil {
 		return nil, err
 	}
-	if how.Journal == nil {
+	if how.Record == nil {
 		return nil, fault.New(fault.KindRefused, "sbx does nothing without a journal")
 	}
-	f := &fixRun{e: e, plan: plan, how: how, scribe: &journalWriter{journal: how.Journal, delete: e.Rules.Delete, redact: how.Redact}}
+	f := &fixRun{e: e, plan: plan, how: how}
 	return func(yield func(Done) bool) {
 		tell := func(d Done) bool {
-			f.scribe.writeResult(&d)
+			f.writeResult(&d)
 			return yield(d)
 		}
 		adopt := func(r Row) Done { return f.adoptSandbox(ctx, r) }
 		report := func(r Row) Done { return newDone(r, sandbox.OutcomeSkipped, r.Reason, r.Err) }
-		_ = f.markRecords(ctx, tell) && f.yieldRows(ActAdopt, adopt, tell) && f.endSandboxes(ctx, tell) && f.yieldRows(ActReport, report, tell)
+		_ = f.markRecords(ctx, tell) && f.yieldRows(ActAdopt, adopt, tell) && f.endSandboxes(ctx, yield) && f.yieldRows(ActReport, report, yield)
 	}, nil
 }
 
 // fixRun is one plan that is carried out.
 type fixRun struct {
-	e      *Engine
-	plan   Plan
-	how    How
-	scribe *journalWriter
+	e    *Engine
+	plan Plan
+	how  How
 }
 
 func (f *fixRun) actingRows(a Action) []Row {
@@ -92,7 +90,7 @@ func (f *fixRun) adoptSandbox(ctx context.Context, r Row) Done {
 	case box.State.Ended():
 		return newDone(r, sandbox.OutcomeChanged, "it has ended since", nil)
 	}
-	if err := f.scribe.writeIntent(r); err != nil {
+	if err := f.writeIntent(r); err != nil {
 		return newDone(r, sandbox.OutcomeFailed, err.Error(), err)
 	}
 	if err := f.e.Sources[r.Ref.Provider].Adopt(ctx, box); err != nil {
@@ -112,13 +110,16 @@ func (f *fixRun) endSandboxes(ctx context.Context, yield func(Done) bool) bool {
 		rows[r.Ref] = r
 		targets = append(targets, r.Box)
 	}
-	how := fleet.EndOptions{
-		Delete: f.e.Rules.Delete, Wait: f.how.Wait, By: f.how.By, Origin: fleet.EndOrigin{Journaled: true},
-		Recheck: fleet.Recheck{Judge: func(now sandbox.Sandbox) (sandbox.Outcome, string) { return f.recheckOrphan(rows[now.Ref()], now) }},
-		Record:  fleet.EndRecord{BeforeRequest: func(_ context.Context, s sandbox.Sandbox) error { return f.scribe.writeIntent(rows[s.Ref()]) }},
+	how := safety.Options{
+		Verb: safety.VerbReconcile, Protected: f.e.Rules.Protected, Record: f.how.Record,
+		Describe: func(i *runs.Intent) { describe(i, rows[i.Ref]) },
+		How: fleet.EndOptions{
+			Delete: f.e.Rules.Delete, Wait: f.how.Wait, By: f.how.By,
+			Recheck: fleet.Recheck{Judge: func(now sandbox.Sandbox) (sandbox.Outcome, string) { return f.recheckOrphan(rows[now.Ref()], now) }},
+		},
 	}
-	for ending := range safety.End(ctx, f.e.Fleet, targets, safety.Options{Verb: safety.VerbReconcile, How: how, Protected: f.e.Rules.Protected}) {
-		if !yield(Done{Ending: ending, Row: rows[ending.Ref]}) {
+	for ending := range safety.End(ctx, f.e.Fleet, targets, how) {
+		if !yield(Done{Ending: ending, Row: rows[ending.Ref], Journal: f.lost(ending.Ref)}) {
 			return false
 		}
 	}
@@ -194,7 +195,7 @@ func (f *fixRun) markRecord(ctx context.Context, source Source, r Row) Done {
 	case !gone && !box.State.Ended():
 		return newDone(r, sandbox.OutcomeChanged, "it is "+string(box.State)+" by now", nil)
 	}
-	if err := f.scribe.writeIntent(r); err != nil {
+	if err := f.writeIntent(r); err != nil {
 		return newDone(r, sandbox.OutcomeFailed, err.Error(), err)
 	}
 	if err := source.Mark(ctx, recordRef(r), string(r.Cause)+": "+r.Reason); err != nil {
@@ -239,88 +240,27 @@ func (f *fixRun) recheckRecords(ctx context.Context, source Source, all []Done) 
 	}
 }
 
-// Journal records intents and results. Append returns when the line is durable; it is
-// called concurrently.
-type Journal interface {
-	Append(kind string, data any) error
+// describe says in an intent what is done to a row, and why.
+func describe(i *runs.Intent, r Row) {
+	i.Action, i.Class, i.Cause, i.Reason = string(r.Action), string(r.Class), string(r.Cause), r.Reason
+	i.Record, i.Reality = r.Record, r.Reality
 }
 
-// The kinds of lines that this package writes.
-const (
-	LineIntent = "intent"
-	LineResult = "result"
-)
-
-// Intent is written before anything is called for a row.
-type Intent struct {
-	Ref     string             `json:"ref"`
-	Action  Action             `json:"action"`
-	Class   Class              `json:"class"`
-	Cause   Cause              `json:"cause"`
-	Reason  string             `json:"reason"`
-	Delete  bool               `json:"delete"`
-	Record  []sandbox.Evidence `json:"record"`
-	Reality []sandbox.Evidence `json:"reality"`
+// writeIntent makes the intent to change a record durable; after an error nothing may be called.
+func (f *fixRun) writeIntent(r Row) error {
+	i := runs.IntentOf(r.Box, false)
+	i.Ref = r.Ref
+	describe(&i, r)
+	return fault.Placed(f.how.Record.Intent(i), r.Ref.Provider, "journal of "+r.Ref.ID+", so nothing was called")
 }
 
-// Result is written when the result of a row is known.
-type Result struct {
-	Ref     string             `json:"ref"`
-	Action  Action             `json:"action"`
-	Outcome sandbox.Outcome    `json:"outcome"`
-	Reason  string             `json:"reason"`
-	After   []sandbox.Evidence `json:"evidence"`
-	// Request is the last known request to end it; nil = none was sent.
-	Request *sandbox.EndRequest `json:"request,omitempty"`
-}
-
-// journalWriter writes to the journal.
-type journalWriter struct {
-	journal Journal
-	delete  bool
-	redact  func(string) string
-}
-
-// redactEvidence removes secrets from evidence, which contains answers of providers.
-func (s *journalWriter) redactEvidence(evidence []sandbox.Evidence) []sandbox.Evidence {
-	evidence = slices.Clone(evidence)
-	for i := range evidence {
-		evidence[i].Value = s.redactText(evidence[i].Value)
-	}
-	return evidence
-}
-
-func (s *journalWriter) redactText(text string) string {
-	if s.redact == nil {
-		return text
-	}
-	return s.redact(text)
-}
-
-// writeIntent makes the intent durable; after an error nothing may be called.
-func (s *journalWriter) writeIntent(r Row) error {
-	err := s.journal.Append(LineIntent, Intent{
-		Ref: r.Ref.String(), Action: r.Action, Class: r.Class, Cause: r.Cause, Reason: s.redactText(r.Reason),
-		Delete: s.delete && r.Action == ActTerminate, Record: s.redactEvidence(r.Record), Reality: s.redactEvidence(r.Reality),
-	})
-	if err != nil {
-		return fault.Placed(err, r.Ref.Provider, "journal of "+r.Ref.ID+", so nothing was called")
-	}
-	return nil
-}
-
-// writeResult records the result of a row. Where that fails, the caller still gets the
+// writeResult records what became of the change of a record. Where that fails, the caller still gets the
 // result, beside the error.
-func (s *journalWriter) writeResult(d *Done) {
-	if !d.Row.Action.Acts() {
-		return
-	}
-	line := Result{Ref: d.Ref.String(), Action: d.Row.Action, Outcome: d.Outcome, Reason: s.redactText(d.Reason), After: s.redactEvidence(d.Evidence)}
-	if d.Request != nil {
-		request := *d.Request
-		request.Detail = s.redactText(request.Detail)
-		line.Request = &request
-	}
-	err := s.journal.Append(LineResult, line)
-	d.Journal = fault.Placed(err, d.Ref.Provider, "journal of "+d.Ref.ID)
+func (f *fixRun) writeResult(d *Done) {
+	_ = f.how.Record.Result(d.Ending) // lost tells it
+	d.Journal = f.lost(d.Ref)
+}
+
+func (f *fixRun) lost(ref sandbox.Ref) error {
+	return fault.Placed(f.how.Record.Failed(), ref.Provider, "journal of "+ref.ID)
 }

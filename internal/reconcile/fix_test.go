@@ -13,6 +13,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/reconcile"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 	"sbx/internal/testkit/fake"
 )
@@ -79,15 +80,15 @@ func TestIntentsAreDurableBeforeAnythingIsCalled(t *testing.T) {
 	t.Parallel()
 	s, plan := troubled(t)
 	s.journal.hook = func(_ string, data any) {
-		intent, ok := data.(reconcile.Intent)
+		intent, ok := data.(runs.Intent)
 		if !ok {
 			return
 		}
 		for _, call := range s.prod.Calls(fake.OpTerminate) {
-			assert.NotEqual(t, "prod/"+call.ID, intent.Ref, "asked before it was written down")
+			assert.NotEqual(t, "prod/"+call.ID, intent.Ref.String(), "asked before it was written down")
 		}
 		for _, ref := range s.marked {
-			assert.NotEqual(t, ref.String(), intent.Ref, "marked before it was written down")
+			assert.NotEqual(t, ref, intent.Ref, "marked before it was written down")
 		}
 	}
 	s.fix(t, plan)
@@ -104,7 +105,7 @@ func TestIntentsAreDurableBeforeAnythingIsCalled(t *testing.T) {
 func TestWithoutAJournalNothingIsCalled(t *testing.T) {
 	t.Parallel()
 	s, plan := troubled(t)
-	s.journal.fail = map[string]bool{reconcile.LineIntent: true}
+	s.journal.fail = map[string]bool{runs.EntryIntent: true}
 	for _, d := range s.fix(t, plan) {
 		if d.Row.Action.Acts() {
 			assert.Equal(t, sandbox.OutcomeFailed, d.Outcome)
@@ -122,7 +123,7 @@ func TestWithoutAJournalNothingIsCalled(t *testing.T) {
 func TestAResultThatCannotBeWrittenIsTold(t *testing.T) {
 	t.Parallel()
 	s, plan := troubled(t)
-	s.journal.fail = map[string]bool{reconcile.LineResult: true}
+	s.journal.fail = map[string]bool{runs.EntryResult: true}
 	for _, d := range s.fix(t, plan) {
 		if d.Row.Action.Acts() {
 			assert.Equal(t, sandbox.OutcomeVerified, d.Outcome)
@@ -304,7 +305,7 @@ func TestNoSecretReachesTheJournal(t *testing.T) {
 	said := ""
 	s.journal.hook = func(_ string, data any) { said += fmt.Sprintf("%+v\n", data) }
 	how := s.how()
-	how.Redact = func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }
+	how.Record.Redact = func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }
 	seq, err := s.engine(t).Fix(t.Context(), plan, how)
 	require.NoError(t, err)
 	for d := range seq {

@@ -16,6 +16,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/reconcile"
+	"sbx/internal/runs"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
@@ -161,7 +162,7 @@ func (w *twins) reconcile(ctx context.Context, p *reconciler) {
 		panic(err)
 	}
 	plan := e.Plan(ctx)
-	done, err := e.Fix(ctx, plan, reconcile.How{Limits: reconcile.Limits{Limits: safety.Limits{MaxDelete: 20, MaxFraction: 100}, RecordsAge: time.Hour}, Journal: &journal{}, Wait: time.Second})
+	done, err := e.Fix(ctx, plan, reconcile.How{Limits: reconcile.Limits{Limits: safety.Limits{MaxDelete: 20, MaxFraction: 100}, RecordsAge: time.Hour}, Record: &runs.Writer{Journal: &journal{}}, Wait: time.Second})
 	if err != nil {
 		return // a guard refuses
 	}

@@ -14,6 +14,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
 	"sbx/internal/reconcile"
+	"sbx/internal/runs"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
@@ -136,7 +137,7 @@ func (s *scene) proved(t *testing.T) reconcile.Plan {
 }
 
 func (s *scene) how() reconcile.How {
-	return reconcile.How{Limits: s.limits, Journal: s.journal, Wait: 50 * time.Millisecond, By: "test"}
+	return reconcile.How{Limits: s.limits, Record: &runs.Writer{Journal: s.journal}, Wait: 50 * time.Millisecond, By: "test"}
 }
 
 // fix carries a plan out.
@@ -244,10 +245,10 @@ func (j *journal) Append(kind string, data any) error {
 		return errDisk
 	}
 	switch line := data.(type) {
-	case reconcile.Intent:
-		j.lines = append(j.lines, kind+" "+line.Ref+" "+string(line.Action))
-	case reconcile.Result:
-		j.lines = append(j.lines, kind+" "+line.Ref+" "+string(line.Outcome))
+	case runs.Intent:
+		j.lines = append(j.lines, kind+" "+line.Ref.String()+" "+line.Action)
+	case runs.Result:
+		j.lines = append(j.lines, kind+" "+line.Ref.String()+" "+string(line.Outcome))
 	}
 	return nil
 }

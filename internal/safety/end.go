@@ -11,7 +11,9 @@ import (
 	"context"
 	"iter"
 
+	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 )
 
@@ -33,11 +35,17 @@ type Options struct {
 	Protected func(sandbox.Sandbox) string
 	// Choice is how a target was chosen. Nil = all were chosen by a rule.
 	Choice func(sandbox.Ref) Choice
+	// Record is the journal of the run by a rule that the caller has begun; nil = Open begins one.
+	Record *runs.Writer
+	// Open begins the journal of ends that are no run by a rule. Nil = none is kept.
+	Open runs.Opener
+	// Describe adds to an intent what the verb knows of the sandbox; nil = nothing. It is called concurrently.
+	Describe func(*runs.Intent)
 }
 
-// End ends sandboxes: each is read just before, checked by the rules that bind the verb,
-// its end requested once, and awaited until it is seen. Each distinct target comes out once
-// (see fleet.Fleet.Terminate). Sandboxes are ended in no other way.
+// End ends sandboxes: each is read just before, checked by the rules that bind the verb, written to the
+// journal, its end requested once, and awaited until it is seen. Each distinct target comes out once
+// (see fleet.Fleet.Terminate), and its outcome is in the journal then. Sandboxes are ended in no other way.
 func End(ctx context.Context, f Fleet, targets []sandbox.Sandbox, o Options) iter.Seq[sandbox.Ending] {
 	how := o.How
 	how.VerifyOnly, how.Recheck.Skip = false, ""
@@ -55,7 +63,59 @@ func End(ctx context.Context, f Fleet, targets []sandbox.Sandbox, o Options) ite
 	how.Recheck.AllowUnreadable = func(target sandbox.Sandbox) bool {
 		return unreadable != nil && o.verbFor(target.Ref()) == VerbTerminateDelete && o.choiceOf(target.Ref()) == ByReference && unreadable(target)
 	}
-	return f.Terminate(ctx, targets, how)
+	return func(yield func(sandbox.Ending) bool) {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		record, finish := o.openRecord(ctx, targets)
+		defer finish()
+		taken := true
+		for e := range f.Terminate(ctx, targets, o.recorded(how, record)) {
+			_ = record.Result(e) // the end of the journal reports it
+			if taken && !yield(e) { // the others are not begun, and what has begun is recorded
+				taken = false
+				stop()
+			}
+		}
+	}
+}
+
+// openRecord is the journal of the run, or one for these ends alone, which finish closes.
+func (o Options) openRecord(ctx context.Context, targets []sandbox.Sandbox) (record *runs.Writer, finish func()) {
+	switch {
+	case o.Record != nil:
+		return o.Record, func() {}
+	case o.Open == nil || len(targets) == 0:
+		return &runs.Writer{Policy: runs.Best}, func() {}
+	}
+	run := o.Open(ctx, targets)
+	return run.Writer, func() { run.FinishEnds(ctx) }
+}
+
+// recorded writes each intent and answer to a journal.
+func (o Options) recorded(how fleet.EndOptions, record *runs.Writer) fleet.EndOptions {
+	before, after := how.Before, how.After
+	how.Before = func(ctx context.Context, s sandbox.Sandbox, del bool) error {
+		if before != nil {
+			if err := before(ctx, s, del); err != nil {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		i := runs.IntentOf(s, del)
+		if o.Describe != nil {
+			o.Describe(&i)
+		}
+		return fault.Placed(record.Intent(i), s.Provider, "journal of "+s.ID+", so nothing was requested")
+	}
+	how.After = func(ref sandbox.Ref, r sandbox.EndRequest) {
+		_ = record.Answer(ref, r) // the end of the journal reports it
+		if after != nil {
+			after(ref, r)
+		}
+	}
+	return how
 }
 
 // Verify finds out whether sandboxes have ended whose end was requested elsewhere: nothing

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 )
 
@@ -37,14 +38,32 @@ func (l Limits) IsProduction(profile string) bool { return slices.Contains(l.Pro
 
 // Guard is one limit of a run, with its result.
 type Guard struct {
-	Name  string  `json:"name"`
-	Limit float64 `json:"limit"` // a share is written from 0 to 1
-	Value float64 `json:"value"`
-	OK    bool    `json:"ok"`
+	Name  string
+	Limit float64 // a share is written from 0 to 1
+	Value float64
+	OK    bool
 
-	Objection string `json:"-"` // what is wrong
-	Advice    string `json:"-"` // what to do where no flag allows it
-	Answer    string `json:"-"` // the answer at a terminal that allows it; "" = none does
+	Objection string // what is wrong
+	Advice    string // what to do where no flag allows it
+	Answer    string // the answer at a terminal that allows it; "" = none does
+}
+
+// Record is how a journal keeps guards.
+func Record(guards []Guard) []runs.Guard {
+	kept := make([]runs.Guard, len(guards))
+	for i, g := range guards {
+		kept[i] = runs.Guard{Name: g.Name, Limit: g.Limit, Value: g.Value, OK: g.OK}
+	}
+	return kept
+}
+
+// RecordedGuards are those of a journal.
+func RecordedGuards(kept []runs.Guard) []Guard {
+	guards := make([]Guard, len(kept))
+	for i, g := range kept {
+		guards[i] = Guard{Name: g.Name, Limit: g.Limit, Value: g.Value, OK: g.OK}
+	}
+	return guards
 }
 
 // How the names of the guards begin that a flag overrides; the figures of guardFraction are shares.

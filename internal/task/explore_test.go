@@ -387,7 +387,7 @@ func (u *turns) active() bool {
 type noteless struct{ cloud }
 
 func (n noteless) Terminate(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) iter.Seq[sandbox.Ending] {
-	o.Record = fleet.EndRecord{}
+	o.Earlier, o.Before, o.After = nil, nil, nil
 	return n.cloud.Terminate(ctx, targets, o)
 }
 

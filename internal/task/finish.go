@@ -12,6 +12,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/poll"
+	"sbx/internal/runs"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
@@ -158,7 +159,7 @@ func (r *Runner) checkEndedAlone(ctx context.Context, t Task, a Attempt) (Task, 
 // Request and answer are recorded with the task.
 func (r *Runner) endSandbox(ctx context.Context, t Task, a Attempt) sandbox.Ending {
 	o := fleet.EndOptions{
-		Origin: t.endOrigin(), Wait: EndWait, By: r.o.Owner.Who, Delete: r.o.DeleteOnEnd != nil && r.o.DeleteOnEnd(a.Provider),
+		Wait: EndWait, By: r.o.Owner.Who, Delete: r.o.DeleteOnEnd != nil && r.o.DeleteOnEnd(a.Provider),
 	}
 	if o.Delete && a.Exit != nil && a.Exit.Class == sandbox.ClassGone {
 		o.Delete = r.mayHaveRecord(ctx, a) // without a record a snapshot cannot be named
@@ -167,7 +168,7 @@ func (r *Runner) endSandbox(ctx context.Context, t Task, a Attempt) sandbox.Endi
 	if (recorded == "" || recorded == a.Sandbox) && (r.o.ReadsProveEnds == nil || !r.o.ReadsProveEnds(a.Provider)) {
 		r.recordEndRequests(ctx, t.ID, a, &o)
 	}
-	return lastEnding(safety.End(ctx, r.o.Sandboxes, []sandbox.Sandbox{a.target(t)}, safety.Options{Verb: safety.VerbTask, How: o}), a)
+	return lastEnding(safety.End(ctx, r.o.Sandboxes, []sandbox.Sandbox{a.target(t)}, safety.Options{Verb: safety.VerbTask, How: o, Open: r.o.openEnds(t.endOrigin())}), a)
 }
 
 // mayHaveRecord reports whether the provider may have a record of an attempt's sandbox: only a read by id and the list
@@ -198,16 +199,24 @@ func lastEnding(all iter.Seq[sandbox.Ending], a Attempt) sandbox.Ending {
 	return out
 }
 
+// openEnds begins the journal of ends that a task asks for; nil = none is kept.
+func (o Options) openEnds(why runs.Origin) runs.Opener {
+	if o.BeginEnds == nil {
+		return nil
+	}
+	return func(ctx context.Context, targets []sandbox.Sandbox) *runs.Run { return o.BeginEnds(ctx, why, targets) }
+}
+
 // endOrigin is what the journal says of why a task's sandbox is ended.
-func (t Task) endOrigin() fleet.EndOrigin {
+func (t Task) endOrigin() runs.Origin {
 	if t.StopBy != "" {
-		return fleet.EndOrigin{Verb: "stop", Reason: "task " + t.ID + " was stopped: " + t.StopBy}
+		return runs.Origin{Verb: runs.VerbStop, Reason: "task " + t.ID + " was stopped: " + t.StopBy}
 	}
 	reason := "the end of task " + t.ID
 	if t.Reason != ReasonNone {
 		reason += ": " + string(t.Reason)
 	}
-	return fleet.EndOrigin{Verb: "task", Reason: reason}
+	return runs.Origin{Verb: runs.VerbTask, Reason: reason}
 }
 
 // recordEndRequests makes an ending use the requests that the task knows of, and record its
@@ -217,12 +226,12 @@ func (r *Runner) recordEndRequests(ctx context.Context, id string, a Attempt, o 
 	record := func(request sandbox.EndRequest) {
 		_, _ = r.o.Ledger.Change(ctx, id, func(t *Task) error { return t.EndAsked(a.N, request) })
 	}
-	o.Record.Earlier = func(sandbox.Ref) *sandbox.EndRequest { return a.EndRequest }
-	o.Record.BeforeRequest = func(_ context.Context, s sandbox.Sandbox) error {
-		record(sandbox.EndRequest{At: time.Now().UTC(), Detail: "no answer is recorded", Delete: o.Delete, CreatedAt: s.CreatedAt, StartedAt: s.StartedAt, State: s.State, Node: s.Node})
+	o.Earlier = map[sandbox.Ref]*sandbox.EndRequest{a.Ref(): a.EndRequest}
+	o.Before = func(_ context.Context, s sandbox.Sandbox, del bool) error {
+		record(sandbox.EndRequest{At: time.Now().UTC(), Detail: "no answer is recorded", Delete: del, CreatedAt: s.CreatedAt, StartedAt: s.StartedAt, State: s.State, Node: s.Node})
 		return nil
 	}
-	o.Record.AfterRequest = func(_ sandbox.Ref, request sandbox.EndRequest) { record(request) }
+	o.After = func(_ sandbox.Ref, request sandbox.EndRequest) { record(request) }
 }
 
 // settleCreate finds out what a create without an answer has made. It searches for the

@@ -10,6 +10,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/poll"
+	"sbx/internal/runs"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
@@ -171,9 +172,10 @@ func (o Options) endDue(ctx context.Context, skip func(keptEntry) bool) (gone []
 		}
 	}
 	stay = map[sandbox.Ref]string{}
+	why := runs.Origin{Verb: runs.VerbTask, Reason: "its task kept it, and that time has ended"}
 	for deletes, some := range targets {
-		how := fleet.EndOptions{Origin: fleet.EndOrigin{Verb: "task", Reason: "its task kept it, and that time has ended"}, Wait: SweepTime, By: o.Owner.Who, Delete: deletes}
-		for e := range safety.End(ctx, o.Sandboxes, some, safety.Options{Verb: safety.VerbKept, How: how, Protected: o.protectionReason}) {
+		how := fleet.EndOptions{Wait: SweepTime, By: o.Owner.Who, Delete: deletes}
+		for e := range safety.End(ctx, o.Sandboxes, some, safety.Options{Verb: safety.VerbKept, How: how, Protected: o.protectionReason, Open: o.openEnds(why)}) {
 			switch e.Outcome {
 			case sandbox.OutcomeVerified, sandbox.OutcomeAlreadyGone:
 				gone = append(gone, e.Ref)

@@ -144,8 +144,8 @@ func (s *sim) terminate(p *proc, id string, deletes bool) error {
 func (c cloud) end(ctx context.Context, t sandbox.Sandbox, o fleet.EndOptions) sandbox.Ending {
 	s := c.p.s
 	var request *sandbox.EndRequest
-	if o.Record.Earlier != nil {
-		request = o.Record.Earlier(t.Ref())
+	if o.Earlier != nil {
+		request = o.Earlier[t.Ref()]
 		s.mu.Lock()
 		s.requested = append(s.requested, request)
 		s.mu.Unlock()
@@ -155,16 +155,16 @@ func (c cloud) end(ctx context.Context, t sandbox.Sandbox, o fleet.EndOptions) s
 			return e
 		}
 	}
-	if o.Record.BeforeRequest != nil {
-		_ = o.Record.BeforeRequest(ctx, t)
+	if o.Before != nil {
+		_ = o.Before(ctx, t, o.Delete)
 	}
 	err := c.ask(ctx, t, o.Delete)
 	answer := &sandbox.EndRequest{At: time.Now(), Acknowledged: err == nil, NotFound: isAbsent(err)}
 	if err != nil {
 		answer.Detail = err.Error()
 	}
-	if o.Record.AfterRequest != nil && (request == nil || !answer.NotFound) {
-		o.Record.AfterRequest(t.Ref(), *answer)
+	if o.After != nil && (request == nil || !answer.NotFound) {
+		o.After(t.Ref(), *answer)
 	}
 	switch {
 	case isAbsent(err) && s.truthful():

@@ -7,6 +7,7 @@ import (
 
 	"sbx/internal/fleet"
 	"sbx/internal/providers"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 )
 
@@ -136,6 +137,8 @@ type Options struct {
 	// Continue starts a process that brings a task to its end, and returns its owner. Nil =
 	// a sweep leaves such a task as it is.
 	Continue func(ctx context.Context, t Task) (Owner, error)
+	// BeginEnds begins the journal of ends that a task asks for; nil = none is kept.
+	BeginEnds func(ctx context.Context, why runs.Origin, targets []sandbox.Sandbox) *runs.Run
 	// Notice shows the operator what concerns no single task; nil = nothing is shown.
 	Notice func(text string)
 	// CallbackURL is the control plane that is notified of tasks with Spec.Callback; their

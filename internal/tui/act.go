@@ -11,6 +11,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 )
 
@@ -67,12 +68,12 @@ func planAct(verb string) func(*Model) tea.Cmd {
 			m.notice = "one act at a time: Esc stops what has not been sent"
 			return nil
 		}
-		rows, chosen := m.chosen(), verb == ops.VerbTerminate || verb == ops.VerbStop
+		rows, chosen := m.chosen(), verb == runs.VerbTerminate || verb == runs.VerbStop
 		if !chosen {
 			rows = nil
 		}
 		a := &act{verb: verb}
-		if t, ok := m.currentTask(); ok && verb == ops.VerbStop {
+		if t, ok := m.currentTask(); ok && verb == runs.VerbStop {
 			a.boxes = []sandbox.Sandbox{{TaskID: t.ID}}
 		}
 		if chosen && len(rows)+len(a.boxes) == 0 {
@@ -131,7 +132,7 @@ func (m *Model) showPlan(msg planMsg) {
 		if refused := msg.plan.Act.Refused; refused != nil {
 			m.page.lines = append(m.page.lines, "", "refused: "+refused.Error(), fault.HintOf(refused))
 		}
-		if a.verb == ops.VerbCleanup && msg.plan.Act.Objection != "" {
+		if a.verb == runs.VerbCleanup && msg.plan.Act.Objection != "" {
 			m.page.lines = append(m.page.lines, "  To terminate them once: mark them (a marks all of the tab Stuck), then x.")
 		}
 	default:

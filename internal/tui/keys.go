@@ -6,8 +6,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/runs"
 	"sbx/internal/views"
 )
 
@@ -56,10 +56,10 @@ func bindings() []binding {
 		{"previous_hit", []string{"N"}, "N", "the line before", "", func(m *Model) tea.Cmd { m.jump(-1); return nil }},
 		{"mark", []string{"space"}, "Space", "mark the sandbox, and go on to the next", "Space mark", (*Model).mark},
 		{"mark_all", []string{"a"}, "a", "mark all rows of the tab, or take their marks away", "a all", (*Model).markAll},
-		{"terminate", []string{"x"}, "x", "terminate what is marked, else the sandbox under the cursor: plan, question, proof", "x end", planAct(ops.VerbTerminate)},
-		{"cleanup", []string{"X"}, "X", "clean up what is stuck: plan, question, proof", "X cleanup", planAct(ops.VerbCleanup)},
-		{"stop", []string{"s"}, "s", "stop the tasks of what is marked, else of the sandbox under the cursor", "", planAct(ops.VerbStop)},
-		{"reconcile", []string{"R"}, "R", "reconcile records with what really runs", "", planAct(ops.VerbReconcile)},
+		{"terminate", []string{"x"}, "x", "terminate what is marked, else the sandbox under the cursor: plan, question, proof", "x end", planAct(runs.VerbTerminate)},
+		{"cleanup", []string{"X"}, "X", "clean up what is stuck: plan, question, proof", "X cleanup", planAct(runs.VerbCleanup)},
+		{"stop", []string{"s"}, "s", "stop the tasks of what is marked, else of the sandbox under the cursor", "", planAct(runs.VerbStop)},
+		{"reconcile", []string{"R"}, "R", "reconcile records with what really runs", "", planAct(runs.VerbReconcile)},
 		{"runbook_1", []string{"1"}, "1", "step 1 of the runbook of stuck sandboxes: how many are there?", "1-7 step", stepKey(stepCount)},
 		{"runbook_2", []string{"2"}, "2", "step 2: which are stuck?", "", stepKey(stepStuck)},
 		{"runbook_3", []string{"3"}, "3", "step 3: what do the logs say?", "", stepKey(stepLogs)},

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 )
 
@@ -33,16 +33,16 @@ type ActItem struct {
 }
 
 // ActColumns are those of an ActItem.
-func ActColumns() []output.Column[cleanup.Act] {
-	type column = output.Column[cleanup.Act]
+func ActColumns() []output.Column[runs.Act] {
+	type column = output.Column[runs.Act]
 	return output.Columns(actItem,
 		column{Name: "verb", Text: verbText},
 		column{Name: "outcome", Text: outcomeText, Tone: outcomeTone},
-		column{Name: "reason", Text: func(a cleanup.Act) string { return joinKnown("; ", a.Reason, a.Detail) }},
+		column{Name: "reason", Text: func(a runs.Act) string { return joinKnown("; ", a.Reason, a.Detail) }},
 	)
 }
 
-func actItem(a cleanup.Act) ActItem {
+func actItem(a runs.Act) ActItem {
 	return ActItem{
 		At: a.At, Actor: a.Actor.Who, Host: a.Actor.Host, Verb: a.Verb, Action: a.Action, Ref: a.Ref.String(), Name: a.Name, TaskID: a.TaskID,
 		Cause: orNil(a.Cause), Outcome: orNil(a.Outcome), Reason: a.Reason, RunID: a.Run, Detail: a.Detail, Layer: a.Layer, SettledAt: output.Time(a.SettledAt),
@@ -51,21 +51,21 @@ func actItem(a cleanup.Act) ActItem {
 }
 
 // verbText names the action too, where it is not the usual one.
-func verbText(a cleanup.Act) string {
-	if a.Action == cleanup.ActTerminate {
+func verbText(a runs.Act) string {
+	if a.Action == runs.ActTerminate {
 		return a.Verb
 	}
 	return a.Verb + " (" + strings.ReplaceAll(a.Action, "_", " ") + ")"
 }
 
-func outcomeText(a cleanup.Act) string {
+func outcomeText(a runs.Act) string {
 	if a.Outcome == "" {
 		return "unknown"
 	}
 	return string(a.Outcome)
 }
 
-func outcomeTone(a cleanup.Act) output.Tone {
+func outcomeTone(a runs.Act) output.Tone {
 	if a.Outcome == "" || left(a.Outcome) {
 		return output.Bad
 	}
@@ -81,7 +81,7 @@ func ShowAudit(p *output.Printer, schema string, r *ops.AuditResult, req ops.Aud
 	if !req.Since.IsZero() {
 		empty += " since " + req.Since.UTC().Format(time.RFC3339)
 	}
-	list, err := output.NewList(p, output.ListSpec[cleanup.Act]{
+	list, err := output.NewList(p, output.ListSpec[runs.Act]{
 		Schema: schema, Columns: ActColumns(),
 		Empty: empty,
 	})

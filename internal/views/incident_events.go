@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/history"
 	"sbx/internal/incident"
 	"sbx/internal/ops/incidents"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 )
 
@@ -67,7 +67,7 @@ func figuresText(figures []history.Figure) string {
 }
 
 // actsText counts the outcomes of acts.
-func actsText(acts []cleanup.Act) string {
+func actsText(acts []runs.Act) string {
 	counts := map[string]int{}
 	var words []string
 	for _, a := range acts {

@@ -4,10 +4,10 @@ import (
 	"slices"
 	"time"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/incident"
 	"sbx/internal/ops/incidents"
 	"sbx/internal/output"
+	"sbx/internal/runs"
 )
 
 // NoteItem is a note as it is kept.
@@ -256,7 +256,7 @@ func eventItem(e incidents.IncidentEvent) IncidentEventItem {
 	return item
 }
 
-func actOfEvent(a cleanup.Act) IncidentActItem {
+func actOfEvent(a runs.Act) IncidentActItem {
 	return IncidentActItem{a.Ref.String(), a.Action, orNil(joinKnown("; ", a.Reason, a.Detail)), orNil(string(a.Outcome)), &a.Run}
 }
 
@@ -272,7 +272,7 @@ func seenFigureItem(f incidents.SeenFigure) IncidentFigureItem {
 	return IncidentFigureItem{f.Name, f.Before, output.Time(f.BeforeAt), f.After, output.Time(f.AfterAt)}
 }
 
-func doneItem(a cleanup.Act) IncidentDoneItem {
+func doneItem(a runs.Act) IncidentDoneItem {
 	return IncidentDoneItem{
 		At: a.At, Actor: a.Actor.Who, Host: a.Actor.Host, Verb: a.Verb, Action: a.Action, Ref: a.Ref.String(), Name: orNil(a.Name), Reason: orNil(a.Reason),
 		Outcome: orNil(string(a.Outcome)), SettledAt: output.Time(a.SettledAt), RunID: a.Run,

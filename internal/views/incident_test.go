@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/history"
 	"sbx/internal/incident"
 	"sbx/internal/ops/incidents"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 )
 
@@ -21,7 +21,7 @@ func hostileReport() *incidents.IncidentReport {
 	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	seen := []sandbox.Evidence{{What: hostile, Value: hostile, Source: hostile}}
 	scope := incidents.Scope{ID: "b-1", Title: hostile, Providers: []string{hostile}, Since: at, By: incident.Actor{Who: hostile, Host: hostile}}
-	act := cleanup.Act{Actor: cleanup.Actor{Who: hostile}, Verb: hostile, Action: hostile, Ref: sandbox.Ref{Provider: "p", ID: hostile}, Reason: hostile, Run: hostile}
+	act := runs.Act{Actor: runs.Actor{Who: hostile}, Verb: hostile, Action: hostile, Ref: sandbox.Ref{Provider: "p", ID: hostile}, Reason: hostile, Run: hostile}
 	message := incidents.Escalation{Why: hostile, To: []string{hostile}, Level: hostile, Error: hostile}
 	step := incidents.Step{ID: hostile, Title: hostile, State: hostile, Verdict: hostile, Text: hostile, Answer: hostile}
 	cause := history.Cause{Title: hostile, Confidence: sandbox.Probable, Evidence: seen, WhyNot: hostile}
@@ -29,7 +29,7 @@ func hostileReport() *incidents.IncidentReport {
 		{Said: &incident.Event{Kind: incident.Noted, Text: hostile, Question: hostile}},
 		{Seen: &history.Event{Text: hostile, Causes: []history.Cause{cause}, Errors: []string{hostile}, Targets: []history.Check{{Title: hostile, Verdict: sandbox.False}}}},
 		{Told: &message},
-		{Acts: []cleanup.Act{act}},
+		{Acts: []runs.Act{act}},
 		{Step: &step},
 	}
 	for i := range timeline {
@@ -42,7 +42,7 @@ func hostileReport() *incidents.IncidentReport {
 		Causes:      []incidents.SeenCause{{Cause: cause}},
 		Flags:       []incidents.SeenCheck{{Check: history.Check{Title: hostile, Severity: hostile, Evidence: seen}, Verb: hostile}},
 		Figures:     []incidents.SeenFigure{{Name: hostile, Before: new(int64(1)), After: new(int64(2))}},
-		Acts:        []cleanup.Act{act},
+		Acts:        []runs.Act{act},
 		Checks:      []incidents.SeenCheck{{Check: history.Check{ID: "R125", Title: hostile, Value: hostile, Target: hostile, Verdict: sandbox.False}}},
 		Escalations: []incidents.Escalation{message},
 		Steps:       []incidents.Step{step},
@@ -110,7 +110,7 @@ func TestPlainTextStaysReadable(t *testing.T) {
 func TestEveryEventHasALine(t *testing.T) {
 	t.Parallel()
 	n := int64(25)
-	ended := cleanup.Act{Action: "terminate", Outcome: sandbox.OutcomeVerified}
+	ended := runs.Act{Action: "terminate", Outcome: sandbox.OutcomeVerified}
 	said := func(e incident.Event) incidents.IncidentEvent { return incidents.IncidentEvent{Said: &e} }
 	saw := func(e history.Event) incidents.IncidentEvent { return incidents.IncidentEvent{Verb: e.Verb, Seen: &e} }
 	for want, e := range map[string]incidents.IncidentEvent{
@@ -123,8 +123,8 @@ func TestEveryEventHasALine(t *testing.T) {
 		"create; created local/a":                          saw(history.Event{Verb: "create", Text: "created local/a"}),
 		"too many; told slack; not sent: 500":              {Told: &incidents.Escalation{Why: "too many", To: []string{"slack"}, Error: "500"}},
 		"too many; to be called: Agent Team (#agent-team)": {Told: &incidents.Escalation{Why: "too many", To: []string{"Agent Team (#agent-team)"}, Call: true}},
-		"cleanup; terminate verified 2, terminate stuck 1": {Verb: "cleanup", Acts: []cleanup.Act{ended, ended, {Action: "terminate", Outcome: sandbox.OutcomeStuck}}},
-		"terminate; local/a terminate outcome unknown":     {Verb: "terminate", Acts: []cleanup.Act{{Ref: sandbox.Ref{Provider: "local", ID: "a"}, Action: "terminate"}}},
+		"cleanup; terminate verified 2, terminate stuck 1": {Verb: "cleanup", Acts: []runs.Act{ended, ended, {Action: "terminate", Outcome: sandbox.OutcomeStuck}}},
+		"terminate; local/a terminate outcome unknown":     {Verb: "terminate", Acts: []runs.Act{{Ref: sandbox.Ref{Provider: "local", ID: "a"}, Action: "terminate"}}},
 		"count: Count: done, true; answer: how many? 2":    {Verb: "runbook run", Step: &incidents.Step{ID: "count", Title: "Count", State: "done", Verdict: "true", Answer: "how many? 2"}},
 		"it was mitigated: rolled back":                    said(incident.Event{Kind: incident.Noted, Milestone: incident.MilestoneMitigated, Text: "rolled back"}),
 		"answer to changes: yes":                           said(incident.Event{Kind: incident.Noted, Question: "changes", Text: "yes"}),

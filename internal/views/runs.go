@@ -13,6 +13,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/ops/look"
 	"sbx/internal/output"
+	"sbx/internal/runs"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -31,11 +32,11 @@ type RunItem struct {
 }
 
 // RunColumns are those of a RunItem.
-func RunColumns() []output.Column[cleanup.History] {
-	return output.Columns(runItem, output.Column[cleanup.History]{Name: "counts", Text: func(h cleanup.History) string { return ops.CountsText(h.Counts()) }})
+func RunColumns() []output.Column[runs.History] {
+	return output.Columns(runItem, output.Column[runs.History]{Name: "counts", Text: func(h runs.History) string { return ops.CountsText(h.Counts()) }})
 }
 
-func runItem(h cleanup.History) RunItem {
+func runItem(h runs.History) RunItem {
 	c := h.Counts()
 	item := RunItem{h.RunID, output.Time(h.StartedAt), output.Time(h.EndedAt), h.Begin.Host, c.Selected, c, nil, h.Resumable()}
 	if h.End != nil {
@@ -46,9 +47,9 @@ func runItem(h cleanup.History) RunItem {
 
 // RunOutcome is one item of a run.
 type RunOutcome struct {
-	item   cleanup.Item
-	result cleanup.Result
-	before *cleanup.Intent
+	item   runs.Item
+	result runs.Result
+	before *runs.Intent
 }
 
 // RunOutcomeItem is one sandbox of a recorded run.
@@ -65,17 +66,17 @@ type RunOutcomeItem struct {
 
 // RunShownKeys are the keys of cleanup show beside its items.
 type RunShownKeys struct {
-	RunID     string                      `json:"run_id"`     // The run.
-	StartedAt *time.Time                  `json:"started_at"` // When it began.
-	EndedAt   *time.Time                  `json:"ended_at"`   // When it ended; null where it was cut off.
-	Actor     *cleanup.Actor              `json:"actor"`      // Who ran it, where, in which process and with which version.
-	Rule      any                         `json:"rule"`       // The rule by which it selected, as it was recorded.
-	Guards    *[]GuardItem                `json:"guards"`     // The limits of the run.
-	Profiles  *[]cleanup.ShareRecord      `json:"profiles"`   // The profiles that it looked at.
-	Kept      *map[cleanup.KeepReason]int `json:"kept"`       // How many were kept, by reason.
-	Counts    *fleet.Counts               `json:"counts"`     // What became of all.
-	Verb      string                      `json:"verb"`       // The command.
-	Resumable bool                        `json:"resumable"`  // True: `sbx cleanup --resume` can go on with it.
+	RunID     string          `json:"run_id"`     // The run.
+	StartedAt *time.Time      `json:"started_at"` // When it began.
+	EndedAt   *time.Time      `json:"ended_at"`   // When it ended; null where it was cut off.
+	Actor     *runs.Actor     `json:"actor"`      // Who ran it, where, in which process and with which version.
+	Rule      any             `json:"rule"`       // The rule by which it selected, as it was recorded.
+	Guards    *[]GuardItem    `json:"guards"`     // The limits of the run.
+	Profiles  *[]runs.Profile `json:"profiles"`   // The profiles that it looked at.
+	Kept      *map[string]int `json:"kept"`       // How many were kept, by reason.
+	Counts    *fleet.Counts   `json:"counts"`     // What became of all.
+	Verb      string          `json:"verb"`       // The command.
+	Resumable bool            `json:"resumable"`  // True: `sbx cleanup --resume` can go on with it.
 }
 
 // RunOutcomeColumns are those of a RunOutcomeItem.
@@ -89,7 +90,7 @@ func (r RunOutcome) outcomeItem() RunOutcomeItem {
 }
 
 // ShowRun shows one recorded run. Program is what sbx is called.
-func ShowRun(p *output.Printer, schema string, h cleanup.History, program string) error {
+func ShowRun(p *output.Printer, schema string, h runs.History, program string) error {
 	list, err := output.NewList(p, output.ListSpec[RunOutcome]{
 		Schema: schema, Columns: RunOutcomeColumns(), Human: func(s *output.Sheet, items []RunOutcome) { runPage(s, h, items, program) },
 		Empty: "this run selected nothing: " + runWho(h) + ", " + h.StartedAt.UTC().Format(time.RFC3339),
@@ -98,9 +99,13 @@ func ShowRun(p *output.Printer, schema string, h cleanup.History, program string
 		return err
 	}
 	b := h.Begin
+	rule, err := cleanup.RuleOf(h)
+	if err != nil {
+		list.Fail(err)
+	}
 	list.Set(RunShownKeys{
-		RunID: h.RunID, StartedAt: output.Time(h.StartedAt), EndedAt: output.Time(h.EndedAt), Actor: &b.Actor, Rule: b.Plan.Rule, Guards: new(guardItems(b.Guards)),
-		Profiles: &b.Profiles, Kept: &b.Kept, Counts: new(h.Counts()), Verb: b.Verb, Resumable: b.Verb == ops.VerbCleanup && h.Resumable(),
+		RunID: h.RunID, StartedAt: output.Time(h.StartedAt), EndedAt: output.Time(h.EndedAt), Actor: &b.Actor, Rule: rule, Guards: new(guardItems(safety.RecordedGuards(b.Guards))),
+		Profiles: &b.Profiles, Kept: &b.Kept, Counts: new(h.Counts()), Verb: b.Verb, Resumable: b.Verb == runs.VerbCleanup && h.Resumable(),
 	})
 	for _, i := range h.Begin.Plan.Items {
 		row := RunOutcome{item: i, result: h.Results[i.Ref]}
@@ -113,7 +118,7 @@ func ShowRun(p *output.Printer, schema string, h cleanup.History, program string
 		}
 	}
 	if h.Broken != "" {
-		list.Fail(cleanup.BrokenError(h.RunID, h.Broken))
+		list.Fail(runs.BrokenError(h.RunID, h.Broken))
 	}
 	if err := h.Unreadable.Error(h.RunID); err != nil {
 		list.Fail(err)
@@ -128,19 +133,19 @@ func ShowRun(p *output.Printer, schema string, h cleanup.History, program string
 }
 
 // runPage shows people what a run was asked to do, by whom, and what became of each sandbox.
-func runPage(s *output.Sheet, h cleanup.History, items []RunOutcome, program string) {
+func runPage(s *output.Sheet, h runs.History, items []RunOutcome, program string) {
 	s.Section(h.RunID)
-	s.Field("rule", joinKnown(" ", h.Begin.Verb, RuleText(h.Begin.Plan.Rule)))
+	s.Field("rule", joinKnown(" ", h.Begin.Verb, recordedRule(h)))
 	s.Field("who", runWho(h))
 	s.Field("started", h.StartedAt.UTC())
 	s.Field("duration", runDuration(h))
 	s.Field("result", runResult(h))
-	s.Field("guards", guardText(h.Begin.Guards))
+	s.Field("guards", guardText(safety.RecordedGuards(h.Begin.Guards)))
 	addKnown(s, "causes", plannedCauses(h.Begin.Plan.Items))
 	if text := sandbox.FormatCounts(h.Begin.Kept); text != "" {
 		s.Field("stayed", text)
 	}
-	if h.Begin.Verb == ops.VerbCleanup && h.Resumable() {
+	if h.Begin.Verb == runs.VerbCleanup && h.Resumable() {
 		s.Field("next", program+" cleanup --resume "+h.RunID)
 	}
 	s.Section(fmt.Sprintf("Sandboxes: %d", len(items)))
@@ -152,32 +157,41 @@ func runPage(s *output.Sheet, h cleanup.History, items []RunOutcome, program str
 	s.Compact([]string{"name", "ref", "outcome", "took", "why"}, rows)
 }
 
+// recordedRule is the rule of a run as flags; "" where it had none, or none that can be read.
+func recordedRule(h runs.History) string {
+	rule, err := cleanup.RuleOf(h)
+	if err != nil {
+		return ""
+	}
+	return RuleText(rule)
+}
+
 // plannedCauses counts what was selected by profile and cause; "" where no cause is known.
-func plannedCauses(items []cleanup.Item) string {
+func plannedCauses(items []runs.Item) string {
 	var c look.Census
 	for _, i := range items {
 		c.Add(i.Ref.Provider, triage.Verdict{Stuck: sandbox.True, Cause: i.Cause})
 	}
-	known := func(i cleanup.Item) bool { return i.Cause.Label() != "" }
+	known := func(i runs.Item) bool { return i.Cause.Label() != "" }
 	if !slices.ContainsFunc(items, known) {
 		return ""
 	}
 	return causeShares(c.Causes)
 }
 
-func runWho(h cleanup.History) string {
+func runWho(h runs.History) string {
 	a := h.Begin.Actor
 	return ops.WithDetail(joinKnown("@", a.Who, a.Host), joinKnown(" ", "sbx", a.Version))
 }
 
-func runDuration(h cleanup.History) any {
+func runDuration(h runs.History) any {
 	if h.EndedAt.IsZero() || h.StartedAt.IsZero() {
 		return "interrupted"
 	}
 	return h.EndedAt.Sub(h.StartedAt)
 }
 
-func runResult(h cleanup.History) string {
+func runResult(h runs.History) string {
 	text := ops.CountsText(h.Counts())
 	if h.End == nil {
 		return text + "; it was interrupted"

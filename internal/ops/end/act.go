@@ -10,6 +10,7 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/ops"
+	"sbx/internal/runs"
 	"sbx/internal/safety"
 )
 
@@ -82,7 +83,7 @@ func CleanupAct(ctx context.Context, env *ops.Env, req CleanupRequest, watch ops
 		}
 		carried = true
 		if allowed.Targets != nil {
-			req.Plan.Items = slices.DeleteFunc(req.Plan.Items, func(i cleanup.Item) bool { return !slices.Contains(allowed.Targets, i.Ref) })
+			req.Plan.Items = slices.DeleteFunc(req.Plan.Items, func(i runs.Item) bool { return !slices.Contains(allowed.Targets, i.Ref) })
 		}
 		if allowed.Counted {
 			req.Counted = len(req.Plan.Items)

@@ -11,6 +11,7 @@ import (
 	"sbx/internal/notify"
 	"sbx/internal/ops"
 	"sbx/internal/reconcile"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
@@ -24,12 +25,12 @@ func (r *cleanupRun) alertSubjects(ctx context.Context) []ops.AlertSubject {
 	for _, share := range r.survey.Shares {
 		profiles = append(profiles, share.Profile)
 	}
-	runs := r.env.RunsSinceSuccess(ctx, profiles) // with this one
+	newest := r.env.Runs().SinceSuccess(ctx, runs.VerbCleanup, profiles, ops.StatusRuns) // with this one
 	ended := endedRefs(r.endings)
 	var all []ops.AlertSubject
 	for _, share := range r.survey.Shares {
 		s := r.env.RecordedSubject(ctx, r.fleet, share.Profile)
-		s.Figures.CleanupFailures = cleanup.SignalsOf(runs, share.Profile).CleanupFailures
+		s.Figures.CleanupFailures = cleanup.SignalsOf(newest, share.Profile).CleanupFailures
 		if used, known := r.used[share.Profile]; known {
 			s.Figures.QuotaUsed = &used
 		}

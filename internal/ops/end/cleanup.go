@@ -10,6 +10,8 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	"sbx/internal/runs"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
 
@@ -133,16 +135,20 @@ func (r *cleanupRun) runJournaled(ctx context.Context, targets []cleanup.Target)
 		plan.Items = append(plan.Items, t.Item)
 	}
 	layer, shortfall := r.layerAndShortfall()
-	w, err := r.env.BeginRun(ctx, r.watch, r.id, cleanup.Begin{
-		Actor: r.env.Actor(), Verb: ops.VerbCleanup, Layer: layer, Shortfall: shortfall, Plan: plan, Guards: guards, Profiles: r.survey.Records(r.watch.Redact), Kept: r.survey.KeepReasons(),
-	})
+	kept := map[string]int{}
+	for why, n := range r.survey.KeepReasons() {
+		kept[string(why)] = n
+	}
+	w, err := r.env.Runs().Begin(ctx, runs.Must, r.id, runs.Begin{
+		Actor: r.env.Actor(), Verb: runs.VerbCleanup, Layer: layer, Shortfall: shortfall, Plan: plan.Recorded(), Guards: safety.Record(guards), Profiles: r.survey.Records(r.watch.Redact), Kept: kept,
+	}, r.watch)
 	if err != nil {
 		return nil, err
 	}
-	defer w.Release()
+	defer w.Close()
 	r.recorded = true
 	if refused := cleanup.Refusal(guards, r.req.Line...); refused != nil {
-		if err := w.Finish(ctx, w.EndEntry(nil, refused, nil)); err != nil {
+		if err := w.Finish(ctx, runs.NewEnd(nil, refused, nil)); err != nil {
 			r.watch.Warn(err.Error())
 		}
 		r.watch.Item(ops.RunStarted{RunID: r.id})

@@ -12,6 +12,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/notify"
 	"sbx/internal/ops"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 )
 
@@ -26,7 +27,7 @@ func (r *cleanupRun) runMessage(what notify.Kind, err error) notify.Message {
 		}
 	}
 	m := notify.Message{
-		Verb: ops.VerbCleanup, RunID: r.id, Host: r.env.Process.Host, Kind: what, Key: r.messageKey(),
+		Verb: runs.VerbCleanup, RunID: r.id, Host: r.env.Process.Host, Kind: what, Key: r.messageKey(),
 		Text: r.runSummary(err), Figures: figures, At: r.env.Now(), Items: r.messageItems(), Causes: causesOf(r.survey.Selected),
 	}
 	m.Providers = r.concernedProviders(m.Items)
@@ -39,7 +40,7 @@ func (r *cleanupRun) runMessage(what notify.Kind, err error) notify.Message {
 func (r *cleanupRun) messageKey() string {
 	rule := r.rule
 	rule.Unowned = false // a resume sets it
-	return episodeKey(ops.VerbCleanup+" "+cmp.Or(r.provenLayer(), rule.Key()), r.profiles())
+	return episodeKey(runs.VerbCleanup+" "+cmp.Or(r.provenLayer(), rule.Key()), r.profiles())
 }
 
 // profiles names the profiles that the run is about, also where none could be opened.

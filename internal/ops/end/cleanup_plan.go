@@ -13,9 +13,9 @@ import (
 	"sbx/internal/cron"
 	"sbx/internal/fault"
 	"sbx/internal/hostfile"
-	"sbx/internal/journal"
 	"sbx/internal/jsontext"
 	"sbx/internal/ops"
+	"sbx/internal/runs"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
@@ -117,7 +117,7 @@ func (r *cleanupRun) goOn(ctx context.Context) (*CleanupResult, error) {
 		return nil, err
 	}
 	return r.withRunLock(ctx, func(ctx context.Context) (*CleanupResult, error) {
-		h, log, err := cleanup.ScanRun(disk, r.req.Resume)
+		h, log, err := runs.ScanRun(disk, r.req.Resume)
 		if err != nil {
 			return nil, err
 		}
@@ -127,26 +127,26 @@ func (r *cleanupRun) goOn(ctx context.Context) (*CleanupResult, error) {
 		if r.fleet, err = r.env.Only(ctx, h.Profiles()...); err != nil {
 			return nil, err
 		}
-		extended, err := journal.Extend(disk, log, r.env.Now)
+		rule, err := cleanup.RuleOf(h)
 		if err != nil {
 			return nil, err
 		}
-		w := &ops.RunJournal{Writer: extended, Env: r.env, Watch: r.watch, Begin: h.Begin, Began: h.StartedAt, Disk: disk}
-		defer w.Release()
-		if err := w.Append(cleanup.EntryResume, r.env.Actor()); err != nil {
+		w, err := r.env.Runs().Resume(disk, h, log, r.env.Actor(), r.watch)
+		if err != nil {
 			return nil, err
 		}
-		r.id, r.rule = h.RunID, h.Begin.Plan.Rule
+		defer w.Close()
+		r.id, r.rule = h.RunID, rule
 		r.rule.Unowned = true // whose they are was judged when the run began; an owner that changed keeps them
-		r.survey = h.Survey(r.env.Now())
-		return r.endTargets(ctx, w, h.Resume())
+		r.survey = cleanup.SurveyOf(h, r.rule, r.env.Now())
+		return r.endTargets(ctx, w, cleanup.ResumedTargets(h))
 	})
 }
 
-func (r *cleanupRun) mayGoOn(ctx context.Context, h cleanup.History) error {
+func (r *cleanupRun) mayGoOn(ctx context.Context, h runs.History) error {
 	open := h.Open()
 	switch {
-	case h.Begin.Verb != "" && h.Begin.Verb != ops.VerbCleanup:
+	case h.Begin.Verb != "" && h.Begin.Verb != runs.VerbCleanup:
 		return fault.Usage("%s is a run of %s, which cannot be resumed", h.RunID, h.Begin.Verb).WithHint("run it again: it makes a new plan")
 	case h.End != nil && h.End.Refused:
 		return fault.New(fault.KindRefused, "%s was refused and terminated nothing: %s", h.RunID, h.End.Error).WithHint("start a new run")
@@ -165,7 +165,7 @@ func (r *cleanupRun) mayGoOn(ctx context.Context, h cleanup.History) error {
 }
 
 // mayAct wants --yes, or the count of the items typed on a terminal.
-func (r *cleanupRun) mayAct(ctx context.Context, what string, items []cleanup.Item) error {
+func (r *cleanupRun) mayAct(ctx context.Context, what string, items []runs.Item) error {
 	if r.req.Yes {
 		return nil
 	}
@@ -255,17 +255,17 @@ func (r *cleanupRun) narrowingFlags() []string {
 
 // profileStatus says when a profile was last in order, by the runs of this run's own
 // layer; of a run without a layer, by those of the same rule.
-func (r *cleanupRun) profileStatus(runs []cleanup.History, profile string) cron.Status {
+func (r *cleanupRun) profileStatus(runs []runs.History, profile string) cron.Status {
 	layer := r.provenLayer()
 	var mine []cron.Run
 	for _, h := range runs {
 		if !slices.Contains(h.Profiles(), profile) || h.Begin.Proven() != layer {
 			continue
 		}
-		if layer == "" && !sameRule(h.Begin.Plan.Rule, r.rule) {
+		if rule, err := cleanup.RuleOf(h); layer == "" && (err != nil || !sameRule(rule, r.rule)) {
 			continue
 		}
-		run := h.CronRun()
+		run := cleanup.CronRun(h)
 		run.Layer, run.Shortfall = cron.Layer(layer), "" // it is held against its own rule alone
 		mine = append(mine, run)
 	}

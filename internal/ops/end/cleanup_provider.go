@@ -9,6 +9,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/providers"
+	"sbx/internal/runs"
 )
 
 // byProvider starts the providers' own cleanups, behind a gate of their own: they
@@ -56,13 +57,15 @@ func (r *cleanupRun) letProviders(ctx context.Context, names []string, left []cl
 	}
 	r.survey.Shares = append(r.survey.Shares, left...)
 	layer, shortfall := r.layerAndShortfall()
-	w, err := r.env.BeginRun(ctx, r.watch, r.id, cleanup.Begin{Actor: r.env.Actor(), Verb: ops.VerbCleanup, Layer: layer, Shortfall: shortfall, Plan: r.survey.Plan(r.id), Profiles: r.survey.Records(r.watch.Redact)})
+	w, err := r.env.Runs().Begin(ctx, runs.Must, r.id, runs.Begin{
+		Actor: r.env.Actor(), Verb: runs.VerbCleanup, Layer: layer, Shortfall: shortfall, Plan: r.survey.Plan(r.id).Recorded(), Profiles: r.survey.Records(r.watch.Redact),
+	}, r.watch)
 	if err != nil {
 		return nil, err
 	}
-	defer w.Release()
+	defer w.Close()
 	r.watch.Item(ops.RunStarted{RunID: r.id})
-	run := &cleanup.Run{Fleet: r.fleet, Environment: r.world, Journal: w, Redact: r.watch.Redact}
+	run := &cleanup.Run{Fleet: r.fleet, Environment: r.world, Record: w.Writer}
 	for i, name := range names {
 		r.watch.Note(name + " runs its own cleanup")
 		endings, err := run.ByProvider(ctx, name, r.req.Emergency)

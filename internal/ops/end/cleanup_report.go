@@ -10,13 +10,14 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/metrics"
 	"sbx/internal/ops"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 )
 
 // withNotifications runs do, which acts, and reports the result.
 func (r *cleanupRun) withNotifications(ctx context.Context, do func() error) error {
 	return reportRun(ctx, r.env, r.watch, runReport{
-		verb: ops.VerbCleanup, id: r.id, ping: r.req.Ping, textfile: r.req.Textfile, labels: metrics.Cleanup{Layer: r.metricSeries()}.Labels(),
+		verb: runs.VerbCleanup, id: r.id, ping: r.req.Ping, textfile: r.req.Textfile, labels: metrics.Cleanup{Layer: r.metricSeries()}.Labels(),
 		summary: r.runSummary, message: r.runMessage, subjects: r.alertSubjects,
 		figures: func(ctx context.Context, code int, took time.Duration) metrics.Set {
 			return r.runFigures(ctx, code, took, false).Set()
@@ -27,13 +28,13 @@ func (r *cleanupRun) withNotifications(ctx context.Context, do func() error) err
 // runFigures are those of this run. When a profile was last in order comes from the
 // journals, which a dry or refused run cannot move.
 func (r *cleanupRun) runFigures(ctx context.Context, code int, took time.Duration, dry bool) metrics.Cleanup {
-	runs, _ := r.env.Histories(ctx, ops.VerbCleanup, ops.StatusRuns) // what cannot be read counts as never: the alert fires
+	recorded, _ := r.env.Runs().All(ctx, runs.VerbCleanup, ops.StatusRuns) // what cannot be read counts as never: the alert fires
 	m := metrics.Cleanup{
 		Build: r.env.BuildInfo(),
 		Layer: r.metricSeries(), ExitCode: code, DurationSeconds: took.Seconds(), Dry: dry, Refused: code == fault.KindRefused.Row().Code && r.onlyUnowned == nil,
 	}
 	for _, share := range r.survey.Shares {
-		m.Profiles = append(m.Profiles, r.profileFigures(share, r.profileStatus(runs, share.Profile)))
+		m.Profiles = append(m.Profiles, r.profileFigures(share, r.profileStatus(recorded, share.Profile)))
 	}
 	return m
 }

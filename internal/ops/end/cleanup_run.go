@@ -11,6 +11,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	"sbx/internal/runs"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
@@ -164,10 +165,10 @@ func (r *cleanupRun) listAndJudge(ctx context.Context) error {
 
 // endTargets ends the targets, reports what became of each as it is known, and closes the
 // journal.
-func (r *cleanupRun) endTargets(ctx context.Context, w *ops.RunJournal, targets []cleanup.Target) (*CleanupResult, error) {
+func (r *cleanupRun) endTargets(ctx context.Context, w *runs.Run, targets []cleanup.Target) (*CleanupResult, error) {
 	run := &cleanup.Run{
-		Fleet: r.fleet, Environment: r.world, Rule: r.rule, Journal: w, Targets: targets,
-		Wait: r.req.Wait, Grace: r.req.Grace, By: r.env.ActsAs(ops.VerbCleanup), Redact: r.watch.Redact,
+		Fleet: r.fleet, Environment: r.world, Rule: r.rule, Record: w.Writer, Targets: targets,
+		Wait: r.req.Wait, Grace: r.req.Grace, By: r.env.ActsAs(runs.VerbCleanup),
 	}
 	progress := r.watch.Progress("ending sandboxes")
 	defer progress.Done()
@@ -186,12 +187,12 @@ func (r *cleanupRun) endTargets(ctx context.Context, w *ops.RunJournal, targets 
 }
 
 // closeJournal closes the journal. A run whose last line is not in the journal is no success.
-func (r *cleanupRun) closeJournal(ctx context.Context, w *ops.RunJournal) *CleanupResult {
+func (r *cleanupRun) closeJournal(ctx context.Context, w *runs.Run) *CleanupResult {
 	result := r.resultWith(ops.CauseOr(ctx, r.survey.Verdict(r.endings)))
-	entry := w.EndEntry(r.endings, result.Verdict, r.survey.Succeeded(r.endings))
+	entry := runs.NewEnd(r.endings, result.Verdict, r.survey.Succeeded(r.endings))
 	if r.onlyUnowned = r.unownedError(result.Verdict); r.onlyUnowned != nil { // no guard has refused it: what is ours has ended
 		result.Unowned, result.Verdict = r.onlyUnowned, r.onlyUnowned
-		entry.ExitCode, entry.Error = fault.ExitCode(r.onlyUnowned), r.watch.Redact(r.onlyUnowned.Error())
+		entry.ExitCode, entry.Error = fault.ExitCode(r.onlyUnowned), r.onlyUnowned.Error()
 	}
 	if err := w.Finish(ctx, entry); err != nil {
 		result.Lost = err
@@ -267,7 +268,7 @@ func (r *cleanupRun) unjudgedText() string {
 }
 
 // plannedItems are the items of a cleanup's plan, as questions show them.
-func plannedItems(items []cleanup.Item) []ops.PlannedEnd {
+func plannedItems(items []runs.Item) []ops.PlannedEnd {
 	all := make([]ops.PlannedEnd, len(items))
 	for i, item := range items {
 		s := sandbox.Sandbox{Provider: item.Ref.Provider, ID: item.Ref.ID, Name: item.Name, State: item.State, CreatedAt: item.CreatedAt}

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strconv"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/cron"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/reconcile"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 )
 
@@ -141,11 +141,11 @@ func (r *reconcileRun) foundVerdict(plan reconcile.Plan) error {
 // counts what it saw, so it is no plain look.
 func (r *reconcileRun) runRecorded(ctx context.Context) (*ReconcileResult, error) {
 	plan := r.comparePlan(ctx)
-	w, err := r.env.BeginRun(ctx, r.watch, r.id, r.journalBegin(plan))
+	w, err := r.env.Runs().Begin(ctx, runs.Must, r.id, r.journalBegin(plan), r.watch)
 	if err != nil {
 		return nil, err
 	}
-	defer w.Release()
+	defer w.Close()
 	result := r.comparedResult(plan)
 	if r.req.Fix {
 		r.watch.Item(ReconcilePlanned{Result: result})
@@ -157,25 +157,25 @@ func (r *reconcileRun) runRecorded(ctx context.Context) (*ReconcileResult, error
 			succeeded = append(succeeded, side.Profile)
 		}
 	}
-	if lost := w.Finish(ctx, w.EndEntry(result.Endings, result.Verdict, succeeded)); lost != nil {
+	if lost := w.Finish(ctx, runs.NewEnd(result.Endings, result.Verdict, succeeded)); lost != nil {
 		r.watch.Warn(lost.Error())
 	}
 	return result, nil
 }
 
-func (r *reconcileRun) journalBegin(plan reconcile.Plan) cleanup.Begin {
-	b := cleanup.Begin{
-		Actor: r.env.Actor(), Verb: ops.VerbReconcile,
-		Plan: cleanup.Plan{Schema: cleanup.PlanSchema, RunID: r.id, MadeAt: plan.At.UTC(), Items: []cleanup.Item{}},
+func (r *reconcileRun) journalBegin(plan reconcile.Plan) runs.Begin {
+	b := runs.Begin{
+		Actor: r.env.Actor(), Verb: runs.VerbReconcile,
+		Plan: runs.Plan{RunID: r.id, MadeAt: plan.At.UTC(), Items: []runs.Item{}},
 	}
 	b.Layer, b.Shortfall = reconcileLayer(r.req.Rules)
 	for _, row := range plan.Acting() {
-		b.Plan.Items = append(b.Plan.Items, cleanup.Item{
+		b.Plan.Items = append(b.Plan.Items, runs.Item{
 			Ref: row.Ref, State: row.Box.State, CreatedAt: row.Box.CreatedAt.UTC(), Reason: r.watch.Redact(string(row.Action) + ": " + row.Reason),
 		})
 	}
 	for _, side := range plan.Sides {
-		b.Profiles = append(b.Profiles, cleanup.ShareRecord{Profile: side.Profile, Complete: true, Fleet: side.Fleet})
+		b.Profiles = append(b.Profiles, runs.Profile{Profile: side.Profile, Complete: true, Fleet: side.Fleet})
 	}
 	return b
 }
@@ -202,7 +202,7 @@ func reconcileLayer(r reconcile.Rules) (layer, shortfall string) {
 }
 
 // applyPlan carries the plan out and reports how every row that was found has ended.
-func (r *reconcileRun) applyPlan(ctx context.Context, result *ReconcileResult, w *ops.RunJournal) {
+func (r *reconcileRun) applyPlan(ctx context.Context, result *ReconcileResult, w *runs.Run) {
 	refuse := func(err error) { result.Refused, result.Verdict = err, err }
 	for _, may := range []func() error{
 		func() error { return ops.EndCause(ctx, ctx.Err()) },
@@ -215,7 +215,7 @@ func (r *reconcileRun) applyPlan(ctx context.Context, result *ReconcileResult, w
 		}
 	}
 	done, err := r.engine.Fix(ctx, result.Plan, reconcile.How{
-		Limits: r.limits, Wait: r.req.Wait, By: r.env.ActsAs(ops.VerbReconcile), Journal: w, Redact: r.watch.Redact,
+		Limits: r.limits, Wait: r.req.Wait, By: r.env.ActsAs(runs.VerbReconcile), Record: w.Writer,
 	})
 	if err != nil {
 		refuse(err)

@@ -11,8 +11,8 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/hostfile"
-	"sbx/internal/ops"
 	"sbx/internal/reconcile"
+	"sbx/internal/runs"
 	"sbx/internal/store"
 )
 
@@ -38,7 +38,7 @@ func (r *reconcileRun) recordSources(ctx context.Context, f *fleet.Fleet) (map[s
 			all[name] = reconcile.FromProvider(f, name)
 		} else {
 			all[name] = reconcile.FromStore(r.store, name, reconcile.Owner{
-				Who: r.env.ActsAs(ops.VerbReconcile), Host: r.env.Process.Host, Now: r.env.Now, HostBound: r.env.ProfileFacts(name).HostBound,
+				Who: r.env.ActsAs(runs.VerbReconcile), Host: r.env.Process.Host, Now: r.env.Now, HostBound: r.env.ProfileFacts(name).HostBound,
 			})
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"sbx/internal/notify"
 	"sbx/internal/ops"
 	"sbx/internal/reconcile"
+	"sbx/internal/runs"
 )
 
 // report is what this run tells others. The result is filled in by the run; it stays nil where
@@ -20,7 +21,7 @@ import (
 // cleanup runs, and must not be answered by another verb.
 func (r *reconcileRun) report(result **ReconcileResult) runReport {
 	return runReport{
-		verb: ops.VerbReconcile, id: r.id, ping: r.req.Ping, noPing: r.req.Ping == "", textfile: r.req.Textfile, labels: metrics.ReconcileLabels(),
+		verb: runs.VerbReconcile, id: r.id, ping: r.req.Ping, noPing: r.req.Ping == "", textfile: r.req.Textfile, labels: metrics.ReconcileLabels(),
 		declined: func() bool { return r.declined },
 		summary:  func(err error) string { return r.summary(*result, err) },
 		message:  func(what notify.Kind, err error) notify.Message { return r.message(*result, what, err) },
@@ -59,7 +60,7 @@ func (r *reconcileRun) profiles() []string {
 func (r *reconcileRun) message(result *ReconcileResult, what notify.Kind, err error) notify.Message {
 	program := r.env.Process.Name()
 	m := notify.Message{
-		Verb: ops.VerbReconcile, RunID: r.id, Host: r.env.Process.Host, Kind: what, Key: episodeKey(ops.VerbReconcile, r.profiles()), At: r.env.Now(),
+		Verb: runs.VerbReconcile, RunID: r.id, Host: r.env.Process.Host, Kind: what, Key: episodeKey(runs.VerbReconcile, r.profiles()), At: r.env.Now(),
 		Text: r.summary(result, err), Figures: map[string]float64{"exit code": float64(fault.ExitCode(err))}, Next: []string{program + " reconcile"},
 	}
 	if result == nil {

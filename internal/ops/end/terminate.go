@@ -12,6 +12,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	"sbx/internal/runs"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
@@ -277,12 +278,15 @@ func (t *termination) endTargets(ctx context.Context) []sandbox.Ending {
 	progress := t.watch.Progress("ending sandboxes")
 	defer progress.Done()
 	how := fleet.EndOptions{
-		Delete: t.req.Delete, Grace: t.req.Grace, Patient: t.req.Patient, Wait: t.req.Wait, By: t.env.ActsAs(ops.VerbTerminate),
-		Origin:  fleet.EndOrigin{RunID: t.id, Verb: ops.VerbTerminate, Reason: t.reason()},
+		Delete: t.req.Delete, Grace: t.req.Grace, Patient: t.req.Patient, Wait: t.req.Wait, By: t.env.ActsAs(runs.VerbTerminate),
 		Recheck: fleet.Recheck{Judge: t.judgeIdentity, AllowUnreadable: func(s sandbox.Sandbox) bool { return t.unreadable[s.Ref()] }},
 	}
 	var endings []sandbox.Ending
-	for e := range safety.End(ctx, t.fleet, t.targets, safety.Options{Verb: safety.VerbTerminate, How: how, Protected: t.protectionReason, Choice: t.choiceOf}) {
+	options := safety.Options{
+		Verb: safety.VerbTerminate, How: how, Protected: t.protectionReason, Choice: t.choiceOf,
+		Open: t.env.EndsOpener(t.watch, runs.Origin{ID: t.id, Verb: runs.VerbTerminate, Reason: t.reason()}),
+	}
+	for e := range safety.End(ctx, t.fleet, t.targets, options) {
 		endings = append(endings, e)
 		progress.Update(ops.PartText(len(endings), len(t.targets)))
 		t.watch.Item(e)

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/history"
 	"sbx/internal/incident"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 )
 
@@ -24,7 +24,7 @@ type IncidentReport struct {
 	Causes      []SeenCause
 	Flags       []SeenCheck
 	Figures     []SeenFigure
-	Acts        []cleanup.Act // oldest first
+	Acts        []runs.Act // oldest first
 	Checks      []SeenCheck
 	Escalations []Escalation
 	Steps       []Step
@@ -43,7 +43,7 @@ type IncidentEvent struct {
 
 	Said *incident.Event
 	Seen *history.Event
-	Acts []cleanup.Act // of one run
+	Acts []runs.Act // of one run
 	Step *Step
 	Told *Escalation
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/history"
 	"sbx/internal/ops"
+	"sbx/internal/runs"
 )
 
 // count is one of a provider at a minute, with how many were stuck.
@@ -21,7 +21,7 @@ func count(minute int, verb, provider string, stuck int64) history.Event {
 func figuresReport(acted int, events ...history.Event) *IncidentReport {
 	r := &IncidentReport{events: events}
 	if acted > 0 {
-		r.Acts = []cleanup.Act{{At: time.Date(2026, 11, 23, 12, acted, 0, 0, time.UTC)}}
+		r.Acts = []runs.Act{{At: time.Date(2026, 11, 23, 12, acted, 0, 0, time.UTC)}}
 	}
 	r.addFigures()
 	return r

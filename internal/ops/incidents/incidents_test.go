@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/history"
 	"sbx/internal/incident"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 )
@@ -52,8 +52,8 @@ func TestTheReportKeepsTheSurestCause(t *testing.T) {
 }
 
 // ended is a verified end by a verb.
-func ended(verb string, minute int) cleanup.Act {
-	return cleanup.Act{Verb: verb, Action: cleanup.ActTerminate, Outcome: sandbox.OutcomeVerified, SettledAt: at(minute), Ref: sandbox.Ref{Provider: "p", ID: "a"}, Run: "r-1"}
+func ended(verb string, minute int) runs.Act {
+	return runs.Act{Verb: verb, Action: runs.ActTerminate, Outcome: sandbox.OutcomeVerified, SettledAt: at(minute), Ref: sandbox.Ref{Provider: "p", ID: "a"}, Run: "r-1"}
 }
 
 func TestTheMomentsOfAReport(t *testing.T) {
@@ -61,7 +61,7 @@ func TestTheMomentsOfAReport(t *testing.T) {
 	r := reportOf(5, history.Event{At: at(6), Met: true}, history.Event{At: at(20), Met: true})
 	stuck, adopted := ended("cleanup", 15), ended("reconcile", 17)
 	stuck.Outcome, adopted.Action = sandbox.OutcomeStuck, "adopt"
-	r.Acts = []cleanup.Act{ended("cleanup", 10), stuck, adopted}
+	r.Acts = []runs.Act{ended("cleanup", 10), stuck, adopted}
 	r.addMoments()
 	minutes := map[incident.Milestone]int{}
 	for _, m := range r.Moments {
@@ -88,12 +88,12 @@ func TestANormalEndMitigatesNothing(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"task", "stop", "sweep", "drill"} {
 		r := reportOf(0)
-		r.Acts = []cleanup.Act{ended(verb, 9)}
+		r.Acts = []runs.Act{ended(verb, 9)}
 		assert.Zero(t, r.mitigated().At, verb)
 	}
 	for _, verb := range []string{"terminate", "cleanup", "reconcile"} {
 		r := reportOf(0)
-		r.Acts = []cleanup.Act{ended(verb, 3), ended("task", 9)}
+		r.Acts = []runs.Act{ended(verb, 3), ended("task", 9)}
 		assert.Equal(t, at(3), r.mitigated().At, verb)
 	}
 }

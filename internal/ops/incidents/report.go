@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/incident"
 	"sbx/internal/ops"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 )
 
@@ -125,7 +125,7 @@ func (r *IncidentReport) mitigated() Moment {
 	if len(r.Acts) == 0 {
 		return Moment{Source: "nothing was terminated or repaired"}
 	}
-	var last cleanup.Act
+	var last runs.Act
 	for _, a := range r.Acts {
 		if a.Ends() && slices.Contains(ops.MitigatingVerbs(), a.Verb) && a.Outcome == sandbox.OutcomeVerified && a.SettledAt.After(last.SettledAt) {
 			last = a

@@ -135,7 +135,7 @@ func (b *batch) withParts(ctx context.Context, do func(context.Context) error) e
 			return fault.Placed(err, "", j.Place)
 		}
 	}
-	b.parts = ops.TaskParts{Fleet: f, Notice: b.watch.Note, BudgetMB: b.req.BudgetMB}
+	b.parts = ops.TaskParts{Fleet: f, Watch: b.watch, BudgetMB: b.req.BudgetMB}
 	return b.env.WithTasks(ctx, b.parts, func(st store.Store, options task.Options) error {
 		b.env.SweepTasks(ctx, b.watch, options)
 		b.store, b.options = st, options

@@ -110,7 +110,7 @@ func (l *launch) withTasks(ctx context.Context, do func(context.Context, task.Op
 		}
 	}
 	atLimit := l.refusedByLimit(ctx, f)
-	parts := ops.TaskParts{Fleet: f, Secret: l.Secret, Notice: l.watch.Note, BudgetMB: l.req.BudgetMB}
+	parts := ops.TaskParts{Fleet: f, Secret: l.Secret, Watch: l.watch, BudgetMB: l.req.BudgetMB}
 	return l.env.WithTasks(ctx, parts, func(_ store.Store, options task.Options) error {
 		l.env.SweepTasks(ctx, l.watch, options)
 		if atLimit != nil && !l.keyIsKnown(ctx, options.Ledger) {

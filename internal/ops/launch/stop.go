@@ -54,7 +54,7 @@ func Stop(ctx context.Context, env *ops.Env, req StopRequest, watch ops.Observer
 	if err != nil {
 		return nil, err
 	}
-	err = env.WithTasks(ctx, ops.TaskParts{Fleet: f, Notice: watch.Note}, func(_ store.Store, o task.Options) error {
+	err = env.WithTasks(ctx, ops.TaskParts{Fleet: f, Watch: watch}, func(_ store.Store, o task.Options) error {
 		s := &stopping{options: o, watch: watch, profiles: req.Profiles, stopper: task.NewStopper(o)}
 		results = s.stopAll(ctx, req.Tasks)
 		return nil

@@ -17,6 +17,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/providers"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
@@ -238,7 +239,7 @@ func checkConfig(ctx context.Context, e *ops.Env, c *config.Config) []ops.Check 
 	}
 	checks = append(checks, checkLaunch(c)...)
 	checks = append(checks, checkNotify(c)...)
-	runs, _ := e.CronRuns(ctx, ops.VerbCleanup) // `cleanup runs` says what cannot be read
+	runs, _ := e.CronRuns(ctx, runs.VerbCleanup) // `cleanup runs` says what cannot be read
 	return append(checks, ownershipChecks(e, c, runs)...)
 }
 

@@ -1,16 +1,19 @@
 package docker_test
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/testkit/dockertest"
+	"sbx/internal/testkit/wiretest"
 )
 
 // TestATaskNeedsTwoCommands: Podman keeps two processes for minutes for each command, and the memory of events of Docker's
@@ -91,5 +94,18 @@ func TestAFollowedLogEndsWithItsContainer(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "one", line.Text)
 		require.NoError(t, c.Terminate(t.Context(), made.ID, providers.TerminateOptions{}))
+	}
+}
+
+// TestAContainerEndsBetweenTheTwoRequestsOfACommand: the engine refuses the start of a command that it has taken.
+func TestAContainerEndsBetweenTheTwoRequestsOfACommand(t *testing.T) {
+	t.Parallel()
+	f := dockertest.New(t, dockertest.Options{API: "1.47"})
+	c := open(t, dockertest.Settings(base), httpx.Net{Dial: f.Dial})
+	made, err := c.Create(t.Context(), sandbox.Spec{Command: []string{"sh", "-c", "echo one; sleep 600"}})
+	require.NoError(t, err)
+	f.Break(wiretest.Fault{Route: "POST /v1.47/exec/{id}/start", Status: http.StatusConflict, Body: `{"message":"Container ` + made.ID + ` is not running"}`})
+	for _, err := range c.Logs(t.Context(), made.ID, providers.LogQuery{Follow: true}) {
+		assert.Equal(t, fault.KindGone, fault.KindOf(err), "%v", err)
 	}
 }

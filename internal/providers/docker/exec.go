@@ -96,7 +96,7 @@ func (r *execution) execute(ctx context.Context) (sandbox.Exit, error) {
 	streamed := r.stream(ctx)
 	switch {
 	case httpx.NotSent(streamed) || httpx.Refused(httpx.Status(streamed)): // it was not started
-		return sandbox.Exit{}, streamed
+		return sandbox.Exit{}, r.refused(ctx, streamed)
 	case ctx.Err() != nil:
 		return sandbox.Exit{}, wirekit.ContextFault(ctx)
 	case r.failed != nil:
@@ -133,20 +133,27 @@ func (r *execution) create(ctx context.Context) error {
 	}
 	var made wireCreated
 	err := r.c.json(ctx, httpx.Request{Op: r.op, Method: http.MethodPost, Path: httpx.Path("containers", r.id, "exec"), JSON: body, Again: true}, &made)
-	if s := httpx.StatusOf(err); s != nil && (s.Status == http.StatusConflict || strings.Contains(s.Message, improperState)) {
-		kind := fault.KindRefused
-		if r.mark == "" && (strings.Contains(s.Message, "not running") || r.hasStopped(ctx, s)) {
-			kind = fault.KindGone // what a script of sbx asks about has ended
-		}
-		return fault.New(kind, "it cannot run a command: %w", err)
-	}
 	if err == nil && made.ID == "" {
 		return fault.New(fault.KindUnavailable, "the answer names no command")
 	}
 	if r.exec = made.ID; r.mark == "" && made.ID != "" {
 		r.c.over.Store(made.ID, true)
 	}
-	return err
+	return r.refused(ctx, err)
+}
+
+// refused says of an error that the container takes no commands, as it does to a create or a start: what a script of
+// sbx asks about may have ended between the two.
+func (r *execution) refused(ctx context.Context, err error) error {
+	s := httpx.StatusOf(err)
+	if s == nil || s.Status != http.StatusConflict && !strings.Contains(s.Message, improperState) {
+		return err
+	}
+	kind := fault.KindRefused
+	if r.mark == "" && (strings.Contains(s.Message, "not running") || r.hasStopped(ctx, s)) {
+		kind = fault.KindGone
+	}
+	return fault.New(kind, "it cannot run a command: %w", err)
 }
 
 // improperState is in the answer of Podman, a 500, to whom a container does not run, be it paused or stopped.

@@ -5,7 +5,9 @@ package guest_test
 import (
 	"context"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -38,7 +40,8 @@ func (b box) stream(n *atomic.Int32) guest.Stream {
 func TestOneScriptFollowsARun(t *testing.T) {
 	t.Parallel()
 	each(t, func(b box) {
-		b.launch("sh", "-c", `seq 1 60000; printf 'open'; sleep 1; echo ' ends'; echo next; echo -next; echo -done; echo error >&2; exit 7`)
+		shown := filepath.Join(b.home, "shown")
+		b.launch("sh", "-c", `seq 1 60000; printf 'open'; until [ -e "$1" ]; do sleep 0.1; done; echo ' ends'; echo next; echo -next; echo -done; echo error >&2; exit 7`, "sh", shown)
 		var w guest.Watches
 		var n atomic.Int32
 		var out, errs strings.Builder
@@ -49,6 +52,7 @@ func TestOneScriptFollowsARun(t *testing.T) {
 			switch {
 			case line.OpenBytes > 0:
 				opened = true
+				require.NoError(b, os.WriteFile(shown, nil, 0o600))
 			case line.Stream == "stdout":
 				out.WriteString(line.Text + "\n")
 			default:

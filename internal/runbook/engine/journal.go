@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/journal"
 	"sbx/internal/lock"
 	"sbx/internal/ops"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 )
 
@@ -28,16 +28,16 @@ const (
 
 // begin is the first entry.
 type begin struct {
-	Version   int           `json:"version"`
-	Runbook   string        `json:"runbook"`
-	Title     string        `json:"title"`
-	File      string        `json:"file"`
-	Document  string        `json:"document"`
-	Procedure string        `json:"procedure,omitempty"`
-	Word      string        `json:"word,omitempty"`
-	Providers []string      `json:"providers"`
-	Actor     cleanup.Actor `json:"actor"`
-	Staged    bool          `json:"staged,omitempty"`
+	Version   int        `json:"version"`
+	Runbook   string     `json:"runbook"`
+	Title     string     `json:"title"`
+	File      string     `json:"file"`
+	Document  string     `json:"document"`
+	Procedure string     `json:"procedure,omitempty"`
+	Word      string     `json:"word,omitempty"`
+	Providers []string   `json:"providers"`
+	Actor     runs.Actor `json:"actor"`
+	Staged    bool       `json:"staged,omitempty"`
 }
 
 // stint is the last entry of a process that worked at a run; a later one may go on.
@@ -111,7 +111,7 @@ func (r *Run) replay(e journal.Entry) error {
 		return journal.Decode(e, func(d decided) { r.Causes, r.Calls, r.Stuck, r.decided = d.Causes, d.Calls, d.Stuck, true })
 	case entryResume:
 		r.State, r.Verdict, r.Kind, r.Error, r.EndedAt = RunInterrupted, sandbox.Unknown, fault.KindNone, "", time.Time{}
-		return journal.Decode(e, func(by cleanup.Actor) { r.Resumed = append(r.Resumed, Resumption{At: e.At, Actor: by}) })
+		return journal.Decode(e, func(by runs.Actor) { r.Resumed = append(r.Resumed, Resumption{At: e.At, Actor: by}) })
 	case entryEnd:
 		return journal.Decode(e, func(last stint) {
 			r.State, r.Verdict, r.Kind, r.Error, r.Calls, r.EndedAt = last.State, last.Verdict, last.Kind, last.Error, last.Calls, e.At

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"time"
 
-	"sbx/internal/cleanup"
 	"sbx/internal/fault"
 	"sbx/internal/runbook"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 )
 
@@ -67,7 +67,7 @@ type Run struct {
 	Procedure string // "" = none was chosen
 	Word      string // the sandbox or task that was named; "" = none
 	Providers []string
-	Actor     cleanup.Actor // of the process that began it
+	Actor     runs.Actor // of the process that began it
 	Resumed   []Resumption
 	DryRun    bool
 	Staged    bool // over what a drill had staged
@@ -83,7 +83,7 @@ type Run struct {
 	Calls     []Call   // whom to call
 	Broken    string   // why the record cannot be trusted behind its last line; "" = it can
 	// Unreadable are the entries that cannot be read: the run is shown without them, and not resumed.
-	Unreadable cleanup.Unreadable
+	Unreadable runs.Unreadable
 
 	// Took is how long this process has worked at the run, and Own the part of that which is no read, no
 	// wait, no act and no answer. Neither is on record.
@@ -96,8 +96,8 @@ type Run struct {
 
 // Resumption is when somebody went on with a run.
 type Resumption struct {
-	At    time.Time     `json:"at"`
-	Actor cleanup.Actor `json:"actor"`
+	At    time.Time  `json:"at"`
+	Actor runs.Actor `json:"actor"`
 }
 
 // Step is one step of a run.

@@ -15,6 +15,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/providers"
 	"sbx/internal/runbook/engine"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
@@ -243,7 +244,7 @@ func TestACleanupAsTheCommandDoesIt(t *testing.T) {
 		assert.Equal(t, "done true", stateOfStep(t, run, "bulk"))
 		assert.Equal(t, map[string]int{"loop0001": 1, "loop0002": 1}, ends(p))
 		assert.Equal(t, "prod/calm0001", run.Step("bulk").Act.Kept[0].Ref, "and the plan says what stays")
-		list, errs := s.env(t).Histories(t.Context(), ops.VerbCleanup, 0)
+		list, errs := s.env(t).Runs().All(t.Context(), runs.VerbCleanup, 0)
 		assert.Empty(t, errs)
 		require.Len(t, list, 1)
 		assert.Equal(t, run.Step("bulk").Act.RunID, list[0].RunID)

@@ -37,7 +37,6 @@ type Parts struct {
 	Members  func() []fleet.Member // the opened profiles
 	Selected func() []string       // those that the operator has named; nil or empty = all
 	Store    func() store.Store    // opens it; an operation closes what it has opened
-	Reporter func() ops.Reporter   // of journals that cannot be written; nil, or a nil result = no journal
 	Runs     string                // the directory of the journals of bulk runs, with their lock beside it
 	Endings  string                // the directory of the journals of all other endings
 	Poll     fleet.Poll            // how often an end is looked for; zero = every millisecond
@@ -105,19 +104,9 @@ func (p Parts) fleet(env *ops.Env) *fleet.Fleet {
 	if poll == (fleet.Poll{}) {
 		poll = fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}
 	}
-	journals := func(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) fleet.EndJournal {
-		if p.Reporter == nil {
-			return nil
-		}
-		watch := p.Reporter()
-		if watch == nil {
-			return nil
-		}
-		return env.EndJournals(watch)(ctx, targets, o)
-	}
 	return fleet.New(p.Members(), fleet.Options{
 		EndRequests: p.Requests, History: p.History, Acknowledged: env.Acknowledged,
-		Now: p.Process.Now, Sample: cmp.Or(p.Sample, time.Millisecond), Journal: journals, Asking: p.Asking, Poll: poll,
+		Now: p.Process.Now, Sample: cmp.Or(p.Sample, time.Millisecond), Asking: p.Asking, Poll: poll,
 	})
 }
 

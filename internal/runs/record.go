@@ -1,27 +1,45 @@
-package cleanup
+// Package runs keeps what runs that end or change sandboxes are about to do, and what came of it: the
+// entries of their journals, the one writer of them, and what readers make of them.
+//
+// A run by a rule (cleanup, reconcile) does nothing without its journal; an end that somebody named, or
+// that a task asked for, does not wait for a disk. Which sandboxes a run selects, and which limits it
+// has, belongs to the packages above; how a line reaches the disk to the package journal.
+package runs
 
 import (
+	"encoding/json"
 	"time"
 
 	"sbx/internal/fleet"
-	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
 
 // The kinds of entries in the journal of a run.
 const (
 	EntryBegin  = "begin"  // Begin: the plan of the run
-	EntryIntent = "intent" // Intent: the end of this sandbox is requested now
+	EntryIntent = "intent" // Intent: the end of this sandbox, or a change of its record, is requested now
 	EntryAnswer = "answer" // Answer: the answer to the request
 	EntryResult = "result" // Result: the outcome
 	EntryResume = "resume" // Actor: a process resumes the interrupted run
 	EntryEnd    = "end"    // End: nothing is left to do
 )
 
-// Journal takes entries; each is durable when Append returns.
-type Journal interface {
-	Append(kind string, data any) error
-}
+// The verbs whose runs end sandboxes or change records.
+const (
+	VerbCleanup   = "cleanup"
+	VerbReconcile = "reconcile"
+	VerbTerminate = "terminate"
+	VerbStop      = "stop"
+	VerbTask      = "task"
+	VerbDrill     = "drill"
+	VerbSweep     = "sweep" // of what a dead process has left
+)
+
+// The actions on a sandbox that end it. Others change its record.
+const (
+	ActTerminate = "terminate"
+	ActDelete    = "delete" // what is left of it is deleted too
+)
 
 // Actor is the process of a run.
 type Actor struct {
@@ -38,15 +56,48 @@ type Begin struct {
 	Verb  string `json:"verb"`
 	Layer string `json:"layer,omitempty"` // the layer of defence
 	// Shortfall is why the run does not prove that its layer works; "" = it does.
-	Shortfall string             `json:"shortfall,omitempty"`
-	Plan      Plan               `json:"plan"`
-	Guards    []safety.Guard     `json:"guards"`
-	Profiles  []ShareRecord      `json:"profiles"`
-	Kept      map[KeepReason]int `json:"kept"`
+	Shortfall string         `json:"shortfall,omitempty"`
+	Plan      Plan           `json:"plan"`
+	Guards    []Guard        `json:"guards"`
+	Profiles  []Profile      `json:"profiles"`
+	Kept      map[string]int `json:"kept"` // how many stayed, by the word of the reason
 }
 
-// ShareRecord is what a run saw of one profile.
-type ShareRecord struct {
+// Plan is the largest set that a run acts on.
+type Plan struct {
+	Schema string          `json:"schema,omitempty"` // of the file in which a plan is reviewed; "" = it can be in none
+	RunID  string          `json:"run_id"`
+	MadeAt time.Time       `json:"made_at"`
+	Cutoff time.Time       `json:"cutoff,omitzero"`
+	Rule   json.RawMessage `json:"rule,omitempty"` // by which a cleanup has selected (cleanup.Rule)
+	Items  []Item          `json:"items"`
+}
+
+// Item is one sandbox of a plan, with what must still hold when it is ended.
+type Item struct {
+	Ref       sandbox.Ref   `json:"ref"`
+	Name      string        `json:"name,omitempty"`
+	State     sandbox.State `json:"state"`
+	CreatedAt time.Time     `json:"created_at,omitzero"`
+	Owner     string        `json:"owner,omitempty"`
+	Owned     string        `json:"owned,omitempty"` // the rule by which its profile owned it; "" = none
+	Reason    string        `json:"reason"`
+	Cause     sandbox.Cause `json:"cause,omitempty"` // by the judgement of the survey; "" = none is known
+	// Excluded is why the run that applies the plan may not end it: no guard of that run
+	// has counted it. "" = it may. A resume keeps to it.
+	Excluded string `json:"excluded,omitempty"`
+}
+
+// Guard is one limit of the run, with its result (safety.Guard).
+type Guard struct {
+	Name  string  `json:"name"`
+	Limit float64 `json:"limit"` // a share is written from 0 to 1
+	Value float64 `json:"value"`
+	OK    bool    `json:"ok"`
+}
+
+// Profile is what a run saw of one profile.
+type Profile struct {
 	Profile  string `json:"profile"`          // The profile.
 	Complete bool   `json:"complete"`         // False: it could not be listed, and nothing of it was selected.
 	Error    string `json:"error,omitempty"`  // Why it could not be listed.
@@ -66,7 +117,7 @@ func (b Begin) Proven() string {
 	return b.Layer
 }
 
-// Intent is written before the end of a sandbox is requested: its state then.
+// Intent is written before the end of a sandbox, or a change of its record, is requested: its state then.
 type Intent struct {
 	Ref            sandbox.Ref       `json:"ref"`
 	Name           string            `json:"name,omitempty"`
@@ -82,9 +133,14 @@ type Intent struct {
 	Logs           []string          `json:"logs"`                 // its last lines, oldest first
 	LogsError      string            `json:"logs_error,omitempty"` // why lines are missing
 	Delete         bool              `json:"delete"`               // whether it is to be deleted
-	// Action and Reason are those of a reconcile, which also changes records; "" = to end it.
-	Action string `json:"action,omitempty"`
-	Reason string `json:"reason,omitempty"`
+	// Action, Class, Cause, Reason and the evidence of both sides are those of a reconcile, which also
+	// changes records; "" = to end it.
+	Action  string             `json:"action,omitempty"`
+	Class   string             `json:"class,omitempty"`
+	Cause   string             `json:"cause,omitempty"`
+	Reason  string             `json:"reason,omitempty"`
+	Record  []sandbox.Evidence `json:"record,omitempty"`
+	Reality []sandbox.Evidence `json:"reality,omitempty"`
 }
 
 // Ends reports whether the intent is to end the sandbox: to adopt one, or to mark its record, is not.
@@ -120,53 +176,30 @@ type End struct {
 	Succeeded []string     `json:"succeeded"` // the profiles in which everything was done
 }
 
-// keptLines is how many last lines of output are kept of a sandbox that is ended.
-const keptLines = 50
+// KeptLines is how many last lines of output are kept of a sandbox that is ended.
+const KeptLines = 50
 
-// IntentOf is the intent of an ending that keeps no output.
-func IntentOf(s sandbox.Sandbox, del bool, redact func(string) string) Intent {
-	return newIntent(s, fleet.Part[[]sandbox.LogLine]{}, del, redact)
-}
+// maxLine limits one line of output in the journal, in bytes.
+const maxLine = 2000
 
-// ResultOf is an ending as a journal entry.
-func ResultOf(e sandbox.Ending, redact func(string) string) Result { return newResult(e, redact) }
-
-func newIntent(s sandbox.Sandbox, logs fleet.Part[[]sandbox.LogLine], del bool, redact func(string) string) Intent {
-	i := Intent{
+// IntentOf is the intent to end a sandbox.
+func IntentOf(s sandbox.Sandbox, del bool) Intent {
+	return Intent{
 		Ref: s.Ref(), Name: s.Name, State: s.State, RawState: s.RawState, CreatedAt: s.CreatedAt.UTC(), StartedAt: s.StartedAt.UTC(), LastActivityAt: s.LastActivityAt.UTC(),
 		Template: s.Template, AgentType: s.AgentType, TaskID: s.TaskID, Labels: s.Labels, Logs: []string{}, Delete: del,
 	}
-	for _, line := range logs.Got[max(0, len(logs.Got)-keptLines):] {
-		i.Logs = append(i.Logs, redact(clipLine(line.Text)))
+}
+
+// KeepLines keeps the last lines of output, as far as they were read.
+func (i *Intent) KeepLines(logs fleet.Part[[]sandbox.LogLine]) {
+	for _, line := range logs.Got[max(0, len(logs.Got)-KeptLines):] {
+		text := line.Text
+		if len(text) > maxLine {
+			text = text[:maxLine] + "..."
+		}
+		i.Logs = append(i.Logs, text)
 	}
 	if logs.Err != nil {
-		i.LogsError = redact(logs.Err.Error())
+		i.LogsError = logs.Err.Error()
 	}
-	return i
-}
-
-// maxLine bounds one line in the journal, in bytes.
-const maxLine = 2000
-
-func clipLine(text string) string {
-	if len(text) <= maxLine {
-		return text
-	}
-	return text[:maxLine] + "..."
-}
-
-func newResult(e sandbox.Ending, redact func(string) string) Result {
-	r := Result{Ref: e.Ref, Outcome: e.Outcome, Reason: redact(e.Reason), Seconds: e.Duration.Seconds(), Evidence: e.Evidence}
-	if r.Evidence == nil {
-		r.Evidence = []sandbox.Evidence{}
-	}
-	if e.Request != nil {
-		r.Request = redactRequest(*e.Request, redact)
-	}
-	return r
-}
-
-func redactRequest(r sandbox.EndRequest, redact func(string) string) *sandbox.EndRequest {
-	r.Detail = redact(r.Detail)
-	return &r
 }

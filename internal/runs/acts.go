@@ -1,4 +1,4 @@
-package cleanup
+package runs
 
 import (
 	"time"
@@ -25,12 +25,6 @@ type Act struct {
 	Detail    string          `json:"detail,omitempty"`  // what is said of the outcome
 	SettledAt time.Time       `json:"settled_at,omitzero"`
 }
-
-// The actions on a sandbox.
-const (
-	ActTerminate = "terminate"
-	ActDelete    = "delete" // what is left of it is deleted too
-)
 
 // Ends reports whether the act is to end a sandbox, and not to change its record.
 func (a Act) Ends() bool { return endsSandbox(a.Action) }

@@ -1,0 +1,170 @@
+package runs
+
+import (
+	"context"
+	"time"
+
+	"sbx/internal/fault"
+	"sbx/internal/fleet"
+	"sbx/internal/journal"
+	"sbx/internal/sandbox"
+	"sbx/internal/store"
+)
+
+// keptRuns is how many journals are kept: a month of one every five minutes.
+const keptRuns = 9000
+
+// Watch is told of what goes wrong beside a run, and knows what is secret.
+type Watch interface {
+	Warn(text string)
+	Redact(text string) string
+}
+
+// Run is the record of one run that may act: its journal on this machine, and its summary in a store that
+// hosts share.
+type Run struct {
+	*Writer
+
+	ID string
+
+	records Records
+	watch   Watch
+	begin   Begin
+	began   time.Time
+	disk    journal.Disk
+	file    *journal.Writer // nil = it could not be made
+}
+
+// Begin begins the journal of a run. By Must nothing may be done after an error; by Best there is none.
+func (r Records) Begin(ctx context.Context, p Policy, id string, begin Begin, watch Watch) (*Run, error) {
+	run := r.newRun(p, id, begin, watch)
+	run.began = r.Now()
+	open := r.Bulk
+	if p == Best {
+		open = r.Single
+	}
+	disk, err := open()
+	if run.disk = disk; err == nil {
+		run.file, err = journal.Create(disk, id, r.Now)
+	}
+	if err == nil {
+		run.Journal = run.file
+		err = run.append(EntryBegin, begin)
+	}
+	if err = run.lost(err); err != nil {
+		return nil, err
+	}
+	if run.file != nil {
+		if err := journal.Prune(disk, keptRuns); err != nil {
+			watch.Warn(err.Error())
+		}
+	}
+	if p == Must {
+		run.share(ctx, run.summary(nil), nil)
+	}
+	return run, nil
+}
+
+// Opener begins the journal of one call that ends sandboxes.
+type Opener func(ctx context.Context, targets []sandbox.Sandbox) *Run
+
+// Origin is who asks for ends that are no run by a rule, and why.
+type Origin struct {
+	ID     string // of the run
+	Verb   string
+	Reason string
+}
+
+// BeginEnds begins the journal of ends that are no run by a rule.
+func (r Records) BeginEnds(ctx context.Context, o Origin, by Actor, targets []sandbox.Sandbox, watch Watch) *Run {
+	b := Begin{Actor: by, Verb: o.Verb, Plan: Plan{RunID: o.ID, MadeAt: r.Now().UTC(), Items: []Item{}}}
+	at := map[string]int{}
+	for _, s := range targets {
+		b.Plan.Items = append(b.Plan.Items, Item{
+			Ref: s.Ref(), Name: s.Name, State: s.State, CreatedAt: s.CreatedAt.UTC(), Owner: s.Labels[sandbox.LabelOwner], Reason: o.Reason,
+		})
+		i, known := at[s.Provider]
+		if !known {
+			i, at[s.Provider] = len(b.Profiles), len(b.Profiles)
+			b.Profiles = append(b.Profiles, Profile{Profile: s.Provider, Complete: true})
+		}
+		b.Profiles[i].Selected++
+	}
+	run, _ := r.Begin(ctx, Best, o.ID, b, watch) // by Best there is no error
+	return run
+}
+
+// Resume continues the journal of a run that was interrupted.
+func (r Records) Resume(disk journal.Disk, h History, log journal.Log, by Actor, watch Watch) (*Run, error) {
+	run := r.newRun(Must, h.RunID, h.Begin, watch)
+	file, err := journal.Extend(disk, log, r.Now)
+	if err != nil {
+		return nil, err
+	}
+	run.began, run.disk, run.file, run.Journal = h.StartedAt, disk, file, file
+	return run, run.append(EntryResume, by)
+}
+
+func (r Records) newRun(p Policy, id string, begin Begin, watch Watch) *Run {
+	return &Run{ID: id, records: r, watch: watch, begin: begin, Writer: &Writer{Policy: p, Redact: watch.Redact, Warn: watch.Warn}}
+}
+
+// NewEnd makes the last entry of a run by a rule. What was refused has succeeded nowhere.
+func NewEnd(endings []sandbox.Ending, verdict error, succeeded []string) End {
+	end := End{Counts: fleet.Count(endings), ExitCode: fault.ExitCode(verdict), Refused: fault.KindOf(verdict) == fault.KindRefused, Succeeded: succeeded}
+	if verdict != nil {
+		end.Error = verdict.Error()
+	}
+	if end.Refused {
+		end.Succeeded = []string{}
+	}
+	return end
+}
+
+// Finish writes the last entry and reports the run to other hosts. The error says that the entry could not
+// be written; what was done is done.
+func (r *Run) Finish(ctx context.Context, end End) error {
+	err := r.End(end)
+	if r.file == nil {
+		return err
+	}
+	var summary *store.Run
+	if r.Policy == Must || r.begin.Verb == VerbTerminate { // tasks are in the shared store themselves
+		summary = r.summary(&end)
+	}
+	r.share(ctx, summary, r.disk)
+	return err
+}
+
+// FinishEnds writes the last entry of ends that are no run by a rule, and closes the journal.
+func (r *Run) FinishEnds(ctx context.Context) {
+	defer r.Close()
+	end := NewEnd(r.ended, fleet.Verdict(r.ended, true), []string{})
+	end.Refused = false    // no limit of a run has refused it
+	_ = r.Finish(ctx, end) // what is lost was warned of
+}
+
+// Close closes the file; every line is on the disk already.
+func (r *Run) Close() {
+	if r.file != nil {
+		_ = r.file.Close()
+	}
+}
+
+// summary is the run for other hosts; without an end it goes on.
+func (r *Run) summary(end *End) *store.Run {
+	run := store.Run{
+		ID: r.ID, Verb: r.begin.Verb, Layer: r.begin.Proven(), Host: r.begin.Host, Who: r.begin.Who, StartedAt: r.began,
+		Selected: len(r.begin.Plan.Items), Acted: true,
+	}
+	if end == nil {
+		return &run
+	}
+	run.EndedAt, run.ExitCode, run.Profiles = r.records.Now(), end.ExitCode, end.Succeeded
+	run.Acted = !end.Refused
+	run.Counts = map[string]int{}
+	for _, o := range sandbox.Outcomes() {
+		run.Counts[string(o)] = end.Counts.Of(o)
+	}
+	return &run
+}
