@@ -107,7 +107,7 @@ func TestReconcileFixActsOnWhatIsProved(t *testing.T) {
 	assert.Equal(t, map[any]any{"local/ghost": "verified", "local/orphan": "verified", "local/leak": "verified"}, outcomes)
 	lines := b.written(t)
 	assert.Equal(t, []string{"begin", "intent", "result"}, lines[:3])
-	assert.Len(t, lines, 8)
+	assert.Len(t, lines, 10, "a mark, and two ends with the answer to each")
 	assert.Len(t, p.Calls(fake.OpTerminate), 2)
 
 	again := b.run(t, byStore+"--fix --yes -o json")

@@ -78,7 +78,7 @@ type generator struct {
 func newGenerator(t *testing.T) *generator {
 	t.Helper()
 	g := &generator{types: map[string]string{}, fields: map[string]map[string]string{}, words: map[string][]string{}}
-	for _, room := range []string{"documents", "output", "views", "sandbox", "task", "fault", "fleet", "cleanup", "ops"} {
+	for _, room := range []string{"documents", "output", "views", "sandbox", "task", "fault", "fleet", "cleanup", "runs", "ops"} {
 		files, err := filepath.Glob("../" + room + "/*.go")
 		require.NoError(t, err)
 		for _, file := range files {

@@ -132,7 +132,7 @@ func newSite(t *testing.T, config string, fakes ...*fake.Provider) *site {
 const oneProfile = "providers:\n  prod: {type: fake, owned: all}\nlaunch: prod\n"
 
 // env is what operations get in one process that reports to r.
-func (s *site) env(t *testing.T, r ops.Reporter) *ops.Env {
+func (s *site) env(t *testing.T, _ ops.Reporter) *ops.Env {
 	t.Helper()
 	s.pid++
 	p := process.Process{Args: []string{"sbx"}, Home: s.dir, Workdir: s.dir, PID: s.pid, Host: "host-1", Now: time.Now}

@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -228,7 +227,7 @@ func (r Records) Find(ctx context.Context, word string) (History, error) {
 func fewOf(names []string) string {
 	const most = 5
 	if len(names) > most {
-		return fmt.Sprintf("%s, ...", strings.Join(names[:most], ", "))
+		return strings.Join(names[:most], ", ") + ", ..."
 	}
 	return strings.Join(names, ", ")
 }

@@ -70,7 +70,7 @@ func End(ctx context.Context, f Fleet, targets []sandbox.Sandbox, o Options) ite
 		defer finish()
 		taken := true
 		for e := range f.Terminate(ctx, targets, o.recorded(how, record)) {
-			_ = record.Result(e) // the end of the journal reports it
+			_ = record.Result(e)    // the end of the journal reports it
 			if taken && !yield(e) { // the others are not begun, and what has begun is recorded
 				taken = false
 				stop()
