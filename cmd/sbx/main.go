@@ -28,8 +28,25 @@ func main() {
 			}
 			return c, func() { signal.Stop(c) }
 		},
-		EndBy: endBy,
+		EndBy:  endBy,
+		OnQuit: onQuit,
 	}))
+}
+
+// onQuit calls restore before SIGQUIT ends this process as it always does.
+func onQuit(restore func()) (stop func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGQUIT)
+	go func() {
+		if _, quit := <-c; quit {
+			restore()
+			endBy(syscall.SIGQUIT)
+		}
+	}()
+	return func() {
+		signal.Stop(c)
+		close(c)
+	}
 }
 
 // endBy ends this process by a signal, where the system can and the signal is not ignored; it waits a moment, since

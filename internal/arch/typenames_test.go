@@ -26,6 +26,11 @@ func nameExceptions() map[string]string {
 		"internal/config/starter.go local":            "the starter file shows a profile by name where no type is registered",
 		"internal/config/import.go daytona":           "the section of another program's settings that is translated",
 		"internal/task/publish.go local":              "how a late publisher is held back: by the remote, or by this host",
+		"internal/commands/suggest_tools.go docker":   "a program of others, whose name people type in front of a verb",
+		"internal/commands/suggest_tools.go e2b":      "a program of others, whose name people type in front of a verb",
+		"internal/commands/suggest_tools.go daytona":  "a program of others, whose name people type in front of a verb",
+		"internal/commands/suggest_tools.go novita":   "a program of others, whose name people type in front of a verb",
+		"internal/commands/suggest_tools.go vercel":   "a program of others, whose name people type in front of a verb",
 		"internal/providers/omoios/client.go daytona": "the default of a setting: the profile that a source is attached to",
 	}
 }

@@ -75,6 +75,17 @@ func runMain(stdout io.Writer) int {
 			}
 			return c, func() { signal.Stop(c) }
 		},
+		OnQuit: func(restore func()) func() {
+			c := make(chan os.Signal, 1)
+			signal.Notify(c, syscall.SIGQUIT)
+			go func() {
+				<-c
+				restore()
+				signal.Reset(syscall.SIGQUIT)
+				_ = syscall.Kill(os.Getpid(), syscall.SIGQUIT)
+			}()
+			return func() { signal.Stop(c) }
+		},
 		At: crashAt, Host: os.Getenv("SBX_TEST_HOST"), // none: this machine's
 		Stretch: 4, // five would exceed the time that a provider has
 	})

@@ -99,6 +99,20 @@ func (n nameCache) Drop(profile string, ids []string) {
 	}
 }
 
+// Keep is fleet.NameCache's.
+func (n nameCache) Keep(profile string, missing []sandbox.Sandbox) {
+	if len(missing) == 0 || !n.Keeps(profile) {
+		return
+	}
+	kept := n.Read(profile)
+	for _, s := range missing {
+		if !slices.ContainsFunc(kept, func(k sandbox.Sandbox) bool { return k.ID == s.ID }) {
+			kept = append(kept, s)
+		}
+	}
+	n.replace(profile, kept)
+}
+
 // replace keeps nothing where it cannot: completion is then slower and nothing else.
 func (n nameCache) replace(profile string, listed []sandbox.Sandbox) {
 	n.mu.Lock()

@@ -398,6 +398,8 @@ func dockerSeed(args []string) dockertest.Seed {
 			s.Name = value
 		case "restart":
 			s.Restart = value
+		case "error":
+			s.Error = value
 		case "owner":
 			s.Labels = map[string]string{sandbox.LabelOwner: value}
 		}

@@ -99,7 +99,12 @@ func (a *app) rawTerminal() (func(), error) {
 	if err != nil {
 		return nil, err
 	}
-	return func() { _ = term.Restore(fd, state) }, nil // nothing better can be done with a terminal that is gone
+	restore := func() { _ = term.Restore(fd, state) } // nothing better can be done with a terminal that is gone
+	if a.process.OnQuit == nil {
+		return restore, nil
+	}
+	stop := a.process.OnQuit(restore)
+	return func() { stop(); restore() }, nil
 }
 
 func joinWords(words []string) string { return strings.Join(words, ",") }

@@ -33,8 +33,8 @@ func noArgs(_ *cobra.Command, args []string) error {
 func (d *Deps) noWords(hint string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		text := hint
-		if len(args) == 1 && allFlags(cmd).Lookup("provider") != nil && d.isProfile(args[0]) {
-			text = "`" + cmd.CommandPath() + " --provider " + args[0] + "`"
+		if len(args) == 1 && allFlags(cmd).Lookup("provider") != nil && d.isProfile(strings.TrimSuffix(args[0], "/")) {
+			text = "`" + cmd.CommandPath() + " --provider " + strings.TrimSuffix(args[0], "/") + "`"
 		}
 		if len(args) == 1 && (args[0] == "ls" || args[0] == "list") {
 			text = "`" + cmd.CommandPath() + "`"
@@ -101,6 +101,8 @@ func (d *Deps) flagForWord(cmd *cobra.Command, word string) string {
 	switch state := sandbox.State(word); {
 	case word == "stuck" && flags.Lookup("stuck") != nil:
 		return "did you mean `" + d.lineWith(word, instead{words: []string{"--stuck"}}) + "`?"
+	case d.ageForWord(cmd, word) != "":
+		return d.ageForWord(cmd, word)
 	case flags.Lookup("state") != nil && cmd.Name() != "tasks" && slices.Contains(sandbox.States(), state):
 		return "did you mean `" + d.lineWith(word, instead{words: []string{"--state", word}}) + "`?"
 	}

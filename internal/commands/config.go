@@ -10,6 +10,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/output"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/tui"
 	"sbx/internal/views"
@@ -211,6 +212,9 @@ func newConfigInit(d *Deps) *cobra.Command {
 		path := d.Globals.Config
 		if len(args) > 0 {
 			path = args[0]
+		}
+		if slices.ContainsFunc(d.Types, func(t providers.Type) bool { return t.Name == path }) {
+			return fault.Usage("%s is a type of provider, not a file", path).WithHint("`%s config init --type %s` writes a profile of it", d.Process.Name(), path)
 		}
 		path, err := config.Init(d.Input(), path, kind)
 		if err != nil {

@@ -86,6 +86,7 @@ func (d *Deps) runDashboard(ctx context.Context, p *output.Printer) error {
 	}
 	terminal := d.dashboardTerminal(p)
 	terminal.Shell, terminal.Keys, terminal.Divert, terminal.Mouse = d.dashboardShell, c.Keys, p.Divert, c.Mouse
+	terminal.OnQuit = d.Process.OnQuit
 	terminal.Operator = d.Process.User() + "@" + d.Process.Host
 	err = tui.Run(ctx, source, d.Now, terminal)
 	if source.left.ID != "" {

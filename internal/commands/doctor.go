@@ -66,5 +66,11 @@ func prepareSpawn(ctx context.Context, d *Deps, profile string) (*spawn.Test, er
 		return nil, fault.Usage("--spawn %s and --provider %s exclude each other", profile, strings.Join(named, ",")).WithHint("leave --provider out: --spawn checks its profile")
 	}
 	d.Globals.Providers = []string{profile}
-	return spawn.Prepare(ctx, d.Env, profile, userName(d.Process.Lookup))
+	test, err := spawn.Prepare(ctx, d.Env, profile, userName(d.Process.Lookup))
+	if err != nil && fault.KindOf(err) == fault.KindUsage {
+		if text, found := strings.CutPrefix(err.Error(), "flag --provider: "); found {
+			return nil, fault.Usage("--spawn: %s", text).WithHint("%s", fault.HintOf(err))
+		}
+	}
+	return test, err
 }

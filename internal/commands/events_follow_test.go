@@ -193,6 +193,37 @@ func TestFollowOutlivesOneAnswerThatTheSandboxIsMissing(t *testing.T) {
 	}
 }
 
+// TestASourceThatRefusesSlowsNoOther: it is warned of once, asked less and less often, and heard when it answers again.
+func TestASourceThatRefusesSlowsNoOther(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []fault.Kind{fault.KindNotFound, fault.KindGone, fault.KindAuth} {
+		bubble.Run(t, string(kind), func(t *testing.T) {
+			f := newFollowed(t, omoiostest.SocketAbsent, omoiostest.Token)
+			f.prod.Break(fake.Fault{Op: fake.OpEvents, Err: fault.New(kind, "refused for good")})
+			began, shown := time.Now(), map[int]time.Duration{}
+			f.printed = func(text string) {
+				for i := range 10 {
+					if strings.Contains(text, fmt.Sprintf("Tool%d\n", i)) {
+						shown[i] = time.Since(began)
+					}
+				}
+			}
+			for i := range 10 {
+				f.report(t, time.Duration(i)*time.Minute+700*time.Millisecond, i)
+			}
+			f.interruptAfter(t, 10*time.Minute)
+			r := f.run(t, "events prod/aaaa -f --columns what")
+			for i := range 10 {
+				if assert.Contains(t, shown, i) {
+					assert.LessOrEqual(t, shown[i]-time.Duration(i)*time.Minute, 3*time.Second, "Tool%d", i)
+				}
+			}
+			assert.LessOrEqual(t, strings.Count(r.stderr, "refused for good"), 2, r.stderr) // of the first read, and of the following
+			assert.Less(t, len(f.prod.Calls(fake.OpEvents)), 40)
+		})
+	}
+}
+
 // TestFollowShowsAnEventWithinASecond of its report, also the first one, by virtual time.
 func TestFollowShowsAnEventWithinASecond(t *testing.T) {
 	t.Parallel()

@@ -29,7 +29,9 @@ func newExec(d *Deps) *cobra.Command {
 			"Its output is passed on unchanged, and its exit code is that of sbx: 128+n for a\n" +
 			"death by signal n. If it could not be started: 127 not found, 126 not executable,\n" +
 			"125 otherwise. Errors of sbx itself have the usual codes.\n" +
-			"--timeout ends the command (124), and so does Ctrl-C (130); the sandbox keeps running.",
+			"--timeout ends the command (124), and so does Ctrl-C (130); the sandbox keeps running.\n" +
+			"The end of the command has a second: if it is not confirmed by then, the error says\n" +
+			"that the command may still run.",
 		Example: "sbx exec local/k3v9x2mq7a -- true\n" +
 			"sbx exec local/k3v9x2mq7a --env MODE=test --timeout 30s -- echo hello",
 		Args:              d.afterDash("REF", "sbx exec REF -- ps aux"),

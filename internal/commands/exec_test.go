@@ -178,6 +178,19 @@ func TestExecTellsItsOwnKillFromOthers(t *testing.T) {
 	})
 }
 
+// TestExecEndsWithinASecondOfItsLimit, also where the kill of the command is not answered: a person waits.
+func TestExecEndsWithinASecondOfItsLimit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, c := commanded(sandbox.Exit{})
+		c.wait = true
+		c.run = func(ctx context.Context, _ providers.Command) { time.Sleep(providers.CleanupLimit(ctx, 5*time.Second)) }
+		began := time.Now()
+		b.run(t, "exec prod/aaaa --timeout 2s -- x")
+		assert.LessOrEqual(t, time.Since(began), 3*time.Second)
+	})
+}
+
 func TestExecHandsRealStreamsOn(t *testing.T) {
 	t.Parallel()
 	b, c := commanded(sandbox.Exit{Code: new(0)})

@@ -24,7 +24,8 @@ func familiarFlags() map[string][]string {
 		"force": yes, "f": yes, "y": yes, "assume-yes": yes, "no-confirm": yes,
 		"json": {"-o json"}, "yaml": {"-o yaml"}, "format": {"--output"},
 		"age": older, "min-age": older,
-		"newer-than": younger, "max-age": younger, "since": younger, "until": {"--before"},
+		"newer-than": younger, "max-age": younger, "since": younger, "until": {"--before", "--for"}, "last": {"--since"},
+		"retries": {"--attempts"}, "retry": {"--attempts"}, "max-retries": {"--attempts"}, "background": {"--detach"}, "async": {"--detach"}, "user": {"--by"},
 		"filter": {"--label"}, "selector": {"--label"}, "l": {"--label"},
 		"a": {"--all"}, "n": {"--tail", "--limit"}, "lines": {"--tail"}, "follow": {"--watch"},
 		"mem": {"--memory"}, "m": {"--memory"}, "max": {"--max-delete"},
@@ -47,22 +48,10 @@ func surplusFlags() []surplusFlag {
 		{verb: "terminate", names: []string{"force", "f"}, why: "terminate needs no force", then: "; --yes answers its question beforehand"},
 		{verb: "run", names: []string{"rm"}, why: "its sandbox is removed when its task ends"},
 		{names: []string{"no-stream"}, why: "it prints once and ends"},
+		{verb: "diagnose", names: []string{"all"}, why: "without a REF it investigates all sandboxes"},
 		{names: []string{"A", "all-namespaces", "all-profiles"}, why: "it covers all profiles"},
 		{names: []string{"no-trunc"}, why: "only a terminal's width shortens values"},
 	}
-}
-
-// otherVerb is the hint for a flag whose purpose another verb has, "" for any other flag.
-func otherVerb(verb, flag string) string {
-	switch verb + " --" + flag {
-	case "create --f", "create --file":
-		return "a file of tasks is launched by `sbx run --file FILE`"
-	case "terminate --all":
-		return "a rule selects many: `sbx cleanup --older-than 10m` prints a plan"
-	case "stop --all":
-		return "read them from a pipe: `sbx tasks --state running -o name | sbx stop -`"
-	}
-	return ""
 }
 
 // leftOut is the hint for a flag that a verb does not need, "" for any other.
@@ -140,14 +129,14 @@ func (d *Deps) unknownFlag(cmd *cobra.Command, prefix string, missing *pflag.Not
 	if hint := d.leftOut(cmd, typed, name); hint != "" {
 		return err.WithHint("%s", hint)
 	}
-	if hint := otherVerb(cmd.Name(), name); hint != "" {
+	if hint := d.otherVerb(cmd, name); hint != "" {
 		return err.WithHint("%s", hint)
 	}
 	if line != "" {
 		return err.WithHint("put -- before the command to run: `%s`", line)
 	}
 	if meant := d.meantWords(cmd, typed, name); len(meant.words) > 0 {
-		if line := d.lineWith(typed, meant); isPrintable(line) {
+		if line := d.lineWith(typed, meant); isPrintable(line) && line != d.lineWith("", instead{}) { // one of several letters stays
 			return err.WithHint("did you mean `%s`?", line)
 		}
 	}

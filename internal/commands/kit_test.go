@@ -65,6 +65,7 @@ type bench struct {
 	most       map[string]int    // max_sandboxes of the profiles
 	requests   fleet.EndRequests // the stored requests to end a sandbox
 	history    fleet.History     // what earlier looks have seen; nil = nothing
+	names      fleet.NameCache   // of earlier listings; nil = none is kept
 	source     providers.Source  // beside each provider; nil = none
 	printed    func(text string) // is called with what is written to stdout; nil = nothing is
 }
@@ -200,7 +201,7 @@ func (b *bench) assemble(p process.Process) (*Deps, *bool) {
 // operations is what operations get in a test.
 func (b *bench) operations(p process.Process, types []providers.Type, d *Deps, input func() config.Input) *ops.Env {
 	env := opstest.NewEnv(opstest.Parts{
-		Process: p, Types: types, Runs: filepath.Join(cmp.Or(b.home, b.endings), "runs"), Endings: b.endings, Sample: b.sample, Requests: b.requests, History: b.history,
+		Process: p, Types: types, Runs: filepath.Join(cmp.Or(b.home, b.endings), "runs"), Endings: b.endings, Sample: b.sample, Requests: b.requests, History: b.history, Names: b.names,
 		Config:  func() (*config.Config, error) { return config.Load(context.Background(), input()) },
 		Members: b.opened, Asking: b.waits.Begin,
 		Selected: func() []string { return d.Globals.Providers },

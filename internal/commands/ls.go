@@ -37,6 +37,9 @@ func newLs(d *Deps) *cobra.Command {
 			"--limit N lists the newest N of all providers, for which every row is read.\n\n" +
 			"--all also names each end that was requested and not acknowledged: `unconfirmed` in\n" +
 			"json. Such a sandbox may still run where its provider lists it no more.\n\n" +
+			"A sandbox that the last complete listing had, that is not listed now and has no end on\n" +
+			"record is read by its id, at most 20 at once: `unlisted` in json. If it still exists the\n" +
+			"listing is incomplete (exit 3).\n\n" +
 			"If one provider cannot be listed you still see the others, and the error (exit 3).",
 		Example: "sbx ls\nsbx ls --stuck\nsbx ls --state running --older-than 10m\nsbx ls -o json",
 		Args:    d.noWords("`sbx inspect REF` shows one sandbox"),

@@ -52,7 +52,7 @@ func launchArgs(d *Deps, o *launchOptions) cobra.PositionalArgs {
 	one := d.afterDash("", "sbx run --memory 512M -- sh -c 'echo hello'")
 	return func(cmd *cobra.Command, args []string) error {
 		if o.file != "" {
-			return noArgs(cmd, args)
+			return usageArgs(noArgs, "each task of the file has its own command: leave --file or the command out")(cmd, args)
 		}
 		return one(cmd, args)
 	}

@@ -92,6 +92,8 @@ func (o *runbookRunOptions) checkArgs(_ *cobra.Command, args []string) error {
 		return fault.Usage("--resume goes on with the runbook of the run, so an id and --file have no meaning with it")
 	case o.resume != "":
 		return nil
+	case len(args) == 2 && o.file == "" && o.ref == "":
+		return fault.Usage("run takes the id of one runbook").WithHint("a sandbox or task stands behind --ref: `sbx runbook run %s --ref %s`", args[0], args[1])
 	}
 	return oneRunbook(&o.file)(cmdNamed("run"), args)
 }

@@ -35,6 +35,9 @@ func familiarVerbs() map[string]familiarVerb {
 	setup := familiarVerb{verb: "doctor"}
 	board := familiarVerb{verb: "dashboard"}
 	keep := familiarVerb{verb: "keep", needs: "REF"}
+	unkeep := familiarVerb{verb: "keep --off", needs: "REF"}
+	diagnosis := familiarVerb{verb: "diagnose"}
+	compare := familiarVerb{verb: "events compare", needs: "A.jsonl B.jsonl"}
 	pause := familiarVerb{say: "sbx pauses nothing: `sbx terminate REF` ends one and keeps what its provider can keep, `sbx keep REF` protects it from cleanups"}
 	extend := familiarVerb{say: "a lifetime is set at the create, `sbx create --ttl 1h -- COMMAND`; `sbx keep REF` protects one from cleanups, not from its provider's limit"}
 	snapshot := familiarVerb{say: "sbx makes no snapshots; `sbx create --snapshot NAME -- COMMAND` starts from one"}
@@ -48,9 +51,9 @@ func familiarVerbs() map[string]familiarVerb {
 		"get":    {verb: "inspect", task: "tasks show", alone: "ls"},
 		"info":   {verb: "inspect", task: "tasks show", alone: "doctor"},
 		"status": {verb: "inspect", task: "tasks show", alone: "stats"},
-		"attach": shell, "ssh": shell, "sh": shell, "bash": shell,
+		"attach": shell, "connect": shell, "ssh": shell, "sh": shell, "bash": shell,
 		"prune": clean, "clean": clean, "gc": clean,
-		"start": launch, "launch": launch, "new": launch,
+		"start": launch, "launch": launch, "new": launch, "spawn": launch,
 		"tail": follow, "follow": follow,
 		"cancel": cancel, "abort": cancel,
 		"usage": {verb: "top"}, "metrics": {verb: "top"}, "history": {verb: "audit"},
@@ -58,7 +61,8 @@ func familiarVerbs() map[string]familiarVerb {
 		"pause": pause, "unpause": pause, "suspend": pause, "freeze": pause, "hibernate": pause,
 		"extend": extend, "renew": extend, "snapshot": snapshot, "checkpoint": snapshot, "commit": snapshot,
 		"update": update, "upgrade": update, "self-update": update, "restart": restart, "reboot": restart,
-		"protect": keep, "pin": keep, "cordon": keep,
+		"protect": keep, "pin": keep, "cordon": keep, "unkeep": unkeep, "unprotect": unkeep, "unpin": unkeep, "uncordon": unkeep,
+		"debug": diagnosis, "why": diagnosis, "explain": diagnosis, "quota": setup, "quotas": setup, "compare": compare, "diff": compare,
 		"ui": board, "watch": board, "monitor": board,
 		"apply": {verb: "run --file", alone: "run --file FILE"},
 		"runs":  {verb: "tasks"}, "jobs": {verb: "tasks"},
@@ -165,8 +169,8 @@ func sayInstead(cmd *cobra.Command, word string, rest []string) string {
 		return "settings are edited in a file: `sbx config path` prints where it is, `sbx config explain` what is in force"
 	case cmd.HasParent():
 		return ""
-	case len(rest) > 0 && slices.Contains(familiarNouns(), word):
-		return familiarVerbs()[rest[0]].say
+	case len(rest) > 0 && slices.Contains(append(familiarNouns(), otherTools()...), word):
+		return sayInstead(cmd, rest[0], rest[1:])
 	}
 	return familiarVerbs()[word].say
 }
@@ -185,6 +189,9 @@ func meantLine(cmd *cobra.Command, word string, rest []string) string {
 		}
 	}
 	if near := nearVerb(cmd, word); near != "" {
+		if sub, _, err := cmd.Find(append([]string{near}, rest[:min(1, len(rest))]...)); err == nil && sub.Parent() != cmd && len(rest) > 0 { // task show t-x
+			return lineOf(cmd, near+" "+rest[0], rest[1:])
+		}
 		return lineOf(cmd, near, rest)
 	}
 	if cmd.HasParent() { // sbx tasks rm t-x
@@ -209,7 +216,8 @@ func nearVerb(cmd *cobra.Command, word string) string {
 	if near := fault.Nearest(word, names); near != "" {
 		return near
 	}
-	if begun := cmd.SuggestionsFor(word); len(begun) > 0 {
+	const least = 3 // two letters begin too many
+	if begun := cmd.SuggestionsFor(word); len(begun) > 0 && len(word) >= least {
 		return begun[0]
 	}
 	return ""
@@ -277,8 +285,11 @@ func familiarLine(root *cobra.Command, word string, rest []string) string {
 	if word == "cp" {
 		return copyLine(root, rest)
 	}
-	if len(rest) > 0 && slices.Contains(familiarNouns(), word) {
+	if len(rest) > 0 && slices.Contains(append(familiarNouns(), otherTools()...), word) {
 		if found, _, err := root.Find(rest[:1]); err == nil && found != root {
+			if words := imageLine(found, readTyped(allFlags(found), rest[1:])); words != nil { // docker run -d ubuntu sleep 5
+				return shellescape.QuoteCommand(append([]string{root.Name(), rest[0]}, words...))
+			}
 			return lineOf(root, rest[0], rest[1:])
 		}
 		return familiarLine(root, rest[0], rest[1:])
@@ -287,6 +298,7 @@ func familiarLine(root *cobra.Command, word string, rest []string) string {
 	if !ok || v.say != "" {
 		return ""
 	}
+	rest = withoutNoun(rest)
 	first := firstArgument(root, v.verb, rest)
 	switch {
 	case v.verb == "exec -it":

@@ -41,6 +41,7 @@ func newTop(d *Deps) *cobra.Command {
 			"verdict of ls --stuck, inspect and cleanup, from output, events and processes.\n" +
 			"CPU is in percent of one core; operations count from the start of the\n" +
 			"sandbox.\n\n" +
+			"A sandbox that does not answer has a row without figures, and its error.\n\n" +
 			"Sort keys: " + strings.Join(look.TopSortKeys(), ", ") + ". memory is the share of the\n" +
 			"limit.",
 		Example:           "sbx top\nsbx top --sort memory --limit 10\nsbx top local/k3v9x2mq7a --samples 5 --interval 2s\nsbx top -o json",

@@ -17,6 +17,26 @@ import (
 	"sbx/internal/testkit/fake"
 )
 
+// TestTopOfAFrozenOne shows it with unknown figures, and says why.
+func TestTopOfAFrozenOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, p := oneFake(calm(), running("froz0001", time.Hour))
+		p.Break(fake.Fault{Op: fake.OpUsage, ID: "froz0001", Hang: true})
+		r := b.run(t, "top prod/froz0001 -o json")
+		assert.Equal(t, 7, r.code, r.stderr)
+		rows := r.list(t, "items")
+		require.Len(t, rows, 1)
+		assert.Nil(t, rows[0]["cpu_percent"])
+		assert.Equal(t, "unknown", rows[0]["stuck"])
+		assert.Contains(t, r.stdout, "no answer within 20s")
+		all := b.run(t, "top")
+		assert.Equal(t, 3, all.code)
+		assert.Contains(t, all.stdout, "prod/froz0001")
+		assert.Contains(t, all.stderr, "froz0001: no answer within 20s")
+	})
+}
+
 func TestTopExits(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -191,12 +191,14 @@ func (m *member) mergeEvents(ctx context.Context, s sandbox.Sandbox) ([]sandbox.
 
 // eachAgentEvent gives the events of the agent and of the life of a sandbox to add: of a source without agent
 // events those of its record of the sandbox's life. Errors as of mergeEvents.
-func (m *member) eachAgentEvent(ctx context.Context, s sandbox.Sandbox, page int, add func(providers.AgentEvent) bool) error {
+func (m *member) eachAgentEvent(ctx context.Context, s sandbox.Sandbox, page int, refused *RefusedSources, add func(providers.AgentEvent) bool) error {
 	var answers sourceAnswers
 	for _, v := range m.sources() {
-		if read := agentEventReader(v, page, add); read != nil {
+		if read := agentEventReader(v, page, add); read != nil && !refused.leavesOut(v.named.Name()) {
 			_, err := callSource(ctx, m, v, s, "events", read)
-			answers.add(err)
+			if !refused.isKnown(v.named.Name(), err) {
+				answers.add(err)
+			}
 		}
 	}
 	return answers.err()

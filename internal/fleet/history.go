@@ -61,6 +61,8 @@ type lastListing struct {
 	mu     sync.Mutex
 	count  *listingCount      // nil = no complete listing yet
 	shared []*sandbox.Sandbox // of the last complete one of LiveStats
+
+	unlisted []sandbox.Sandbox // see Fleet.Unlisted
 }
 
 // listingCount counts the sandboxes of a listing.

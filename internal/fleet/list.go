@@ -197,7 +197,7 @@ func (m *member) listRows(ctx context.Context, q providers.Query) iter.Seq2[sand
 			names.cache, room = m.names, m.listing.rows()
 			names.names = slices.Grow(names.names, min(room, maxCachedNames))
 		}
-		count := newListingCount(room)
+		count, before := newListingCount(room), m.lastRows(q)
 		for s, err := range m.Provider.List(ctx, q) {
 			if err == nil && m.hides(s) {
 				continue
@@ -208,6 +208,7 @@ func (m *member) listRows(ctx context.Context, q providers.Query) iter.Seq2[sand
 			} else {
 				count.add(&s, now)
 				names.add(s)
+				delete(before, s.ID)
 			}
 			if !yield(s, err) {
 				return
@@ -215,6 +216,7 @@ func (m *member) listRows(ctx context.Context, q providers.Query) iter.Seq2[sand
 		}
 		if complete {
 			m.listing.keepCount(count)
+			m.listing.keepUnlisted(before)
 			m.history.ListingSeen(m.Provider.Name(), count.states, count.failed, count.ending)
 			names.write(m.Provider.Name())
 		}

@@ -14,14 +14,17 @@ import (
 )
 
 // NameCache stores the last complete listing of a profile, so that completion need not wait for a
-// new one: id, name and state of each sandbox. The methods may be called concurrently. Write and
-// Drop ignore their errors; Read returns nothing on an error.
+// new one, and that the next listing shows which rows are missing: id, name and state of each sandbox.
+// The methods may be called concurrently. Those that write ignore their errors; Read returns nothing
+// on an error.
 type NameCache interface {
 	Keeps(profile string) bool
 	Read(profile string) []sandbox.Sandbox
 	Write(profile string, listed []sandbox.Sandbox)
 	// Drop forgets sandboxes that have ended.
 	Drop(profile string, ids []string)
+	// Keep adds sandboxes that the listing did not have, and that have not ended as far as is known.
+	Keep(profile string, missing []sandbox.Sandbox)
 }
 
 // maxCachedNames bounds what is kept of one profile.

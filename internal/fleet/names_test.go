@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -38,11 +39,17 @@ func (m *memoryNames) Drop(profile string, ids []string) {
 	defer m.mu.Unlock()
 	var rest []sandbox.Sandbox
 	for _, s := range m.kept[profile] {
-		if s.ID != ids[0] {
+		if !slices.Contains(ids, s.ID) {
 			rest = append(rest, s)
 		}
 	}
 	m.kept[profile] = rest
+}
+
+func (m *memoryNames) Keep(profile string, missing []sandbox.Sandbox) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.kept[profile] = append(m.kept[profile], missing...)
 }
 
 // TestNamesOfASlowProviderComeFromItsLastListing, and those of a quick one from now.

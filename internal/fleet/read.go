@@ -145,13 +145,13 @@ func (f *Fleet) Events(ctx context.Context, ref sandbox.Ref) ([]sandbox.Event, e
 
 // AgentEvents gives what the agent in a sandbox reported, each event with its data, and the events of the
 // sandbox's life to add; see providers.AgentEventReader. A failure of a source is an error beside the events
-// of the others.
-func (f *Fleet) AgentEvents(ctx context.Context, ref sandbox.Ref, page int, add func(providers.AgentEvent) bool) error {
+// of the others. Of reads that are repeated, refused leaves out for a while what refuses; nil = nothing.
+func (f *Fleet) AgentEvents(ctx context.Context, ref sandbox.Ref, page int, refused *RefusedSources, add func(providers.AgentEvent) bool) error {
 	m, s, err := f.findEvents(ctx, ref)
 	if err != nil {
 		return err
 	}
-	return m.eachAgentEvent(ctx, s, page, add)
+	return m.eachAgentEvent(ctx, s, page, refused, add)
 }
 
 // WakeOnAgentEvents calls wake when the agent in a sandbox has reported something, until ctx ends or no source can say
@@ -256,13 +256,14 @@ type Round struct {
 // Samples reads n rounds of usage, interval apart from start to start; n = 0 continues until
 // ctx ends or the consumer stops. A round that takes longer than the interval delays the
 // next one. Where a provider reports only cumulative CPU seconds, CPUPercent is computed
-// from two rounds.
+// from two rounds. A sandbox that was silent in one round is not asked again: the silence
+// would cost the provider's time limit each time.
 func (f *Fleet) Samples(ctx context.Context, refs []sandbox.Ref, n int, interval time.Duration) iter.Seq[Round] {
 	return func(yield func(Round) bool) {
 		var last []Sample
 		for i := 0; n == 0 || i < n; i++ {
 			began := time.Now()
-			round := f.sampleRound(ctx, refs)
+			round := f.sampleRound(ctx, refs, last)
 			if ctx.Err() != nil {
 				return
 			}
@@ -277,17 +278,27 @@ func (f *Fleet) Samples(ctx context.Context, refs []sandbox.Ref, n int, interval
 	}
 }
 
-func (f *Fleet) sampleRound(ctx context.Context, refs []sandbox.Ref) Round {
-	items, samples := make([]sandbox.Sandbox, len(refs)), make([]Sample, len(refs))
+func (f *Fleet) sampleRound(ctx context.Context, refs []sandbox.Ref, last []Sample) Round {
+	samples := make([]Sample, len(refs))
+	var items []sandbox.Sandbox
+	var asked []int // the sample of each item
 	for i, ref := range refs {
-		items[i] = sandbox.Sandbox{Provider: ref.Provider, ID: ref.ID, State: sandbox.StateRunning}
 		samples[i].Ref = ref
+		if len(last) > 0 && fault.SettlesLook(last[i].Err) {
+			samples[i].Err = last[i].Err
+			continue
+		}
+		items, asked = append(items, sandbox.Sandbox{Provider: ref.Provider, ID: ref.ID, State: sandbox.StateRunning}), append(asked, i)
 	}
-	one := func(ctx context.Context, i int) { samples[i].Usage, samples[i].Err = f.Usage(ctx, refs[i]) }
-	if len(refs) == 1 { // the reader of many knows less of one
+	one := func(ctx context.Context, i int) {
+		samples[asked[i]].Usage, samples[asked[i]].Err = f.Usage(ctx, items[i].Ref())
+	}
+	switch {
+	case len(items) == 0:
+	case len(refs) == 1: // the reader of many knows less of one
 		one(ctx, 0)
-	} else {
-		f.forEachUnread(ctx, items, func(i int, u sandbox.Usage) bool { samples[i].Usage = u; return true }, one)
+	default:
+		f.forEachUnread(ctx, items, func(i int, u sandbox.Usage) bool { samples[asked[i]].Usage = u; return true }, one)
 	}
 	return Round{At: f.o.Now(), Samples: samples}
 }

@@ -50,6 +50,8 @@ type Options struct {
 	Base    string // scheme, host and path prefix: https://api.e2b.app
 	Header  http.Header
 	Secrets []string // redacted in every text
+	// RefusedHint is what to do where a call is refused for its credentials; "" = check the key and its rights.
+	RefusedHint string
 	// Explain reads the code and the message of a provider's error answer, both "" when the
 	// body has none. Nil = the common formats {"message"}, {"error":{"code","message"}},
 	// {"detail"}.

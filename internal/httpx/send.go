@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -194,14 +195,40 @@ func (c *Client) readAll(res *http.Response, r Request) ([]byte, error) {
 	if res.ContentLength > limit {
 		return nil, fmt.Errorf("%w: %d bytes, the limit is %d", errTooLarge, res.ContentLength, limit)
 	}
-	var body bytes.Buffer
-	body.Grow(c.expectedSize(res.ContentLength) + bytes.MinRead) // the end is found without a reallocation
-	n, err := body.ReadFrom(io.LimitReader(res.Body, limit+1))
-	if n > limit {
-		return nil, fmt.Errorf("%w: the limit is %d bytes", errTooLarge, limit)
+	body, err := readParts(res.Body, limit, c.expectedSize(res.ContentLength)+bytes.MinRead)
+	c.lastSize.Store(int64(len(body)))
+	return body, err
+}
+
+// maxPart is how much of a body without a length is allocated at once.
+const maxPart = 1 << 20
+
+// readParts reads a body in parts, the first of a given size: one that grows needs no more than itself, and one that
+// is too large nothing beside the limit.
+func readParts(r io.Reader, limit int64, size int) ([]byte, error) {
+	var full [][]byte
+	part := make([]byte, 0, size)
+	for left := limit; ; {
+		if len(part) == cap(part) {
+			full = append(full, part)
+			part = make([]byte, 0, min(2*cap(part), maxPart))
+		}
+		n, err := r.Read(part[len(part):cap(part)])
+		part = part[:len(part)+n]
+		if left -= int64(n); left < 0 {
+			return nil, fmt.Errorf("%w: the limit is %d bytes", errTooLarge, limit)
+		}
+		if err == nil {
+			continue
+		}
+		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			err = nil
+		}
+		if len(full) == 0 {
+			return part, err
+		}
+		return slices.Concat(append(full, part)...), err
 	}
-	c.lastSize.Store(n)
-	return body.Bytes(), err
 }
 
 const maxRedirects = 3

@@ -126,6 +126,8 @@ func (c *Client) statusFault(r Request, res *http.Response, body []byte) error {
 
 func (c *Client) statusHint(r Request, s *StatusError) string {
 	switch {
+	case KindOf(s.Status) == fault.KindAuth && c.o.RefusedHint != "":
+		return c.o.RefusedHint
 	case KindOf(s.Status) == fault.KindAuth:
 		return "check the key and its rights: `sbx doctor --provider " + c.o.Profile + "` shows more"
 	case s.RetryAfter > 0:

@@ -31,8 +31,11 @@ type Process struct {
 	Now     func() time.Time
 	Signals func() (<-chan os.Signal, func()) // starts watching INT, TERM and HUP; the func stops it
 	EndBy   func(os.Signal)                   // ends this process by the signal itself, so that a shell's loop ends, too; nil: the exit code says it
-	Stretch Stretch                           // of limits in real time; tests set it
-	At      func(point string)                // called at named points of a task's life and of a runbook's run, so that tests can end the process there; nil otherwise
+	// OnQuit has a terminal restored before SIGQUIT, which prints all goroutines, ends this process; stop gives that up.
+	// Nil: nothing is restored.
+	OnQuit  func(restore func()) (stop func())
+	Stretch Stretch            // of limits in real time; tests set it
+	At      func(point string) // called at named points of a task's life and of a runbook's run, so that tests can end the process there; nil otherwise
 }
 
 // Stream is one of the three standard streams.

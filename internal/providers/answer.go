@@ -46,6 +46,21 @@ func Pause(ctx context.Context, d time.Duration) error {
 	return poll.Sleep(ctx, d)
 }
 
+type cleanupKey struct{}
+
+// WithCleanupLimit gives the calls of a context a limit of their own for cleaning up after it has ended.
+func WithCleanupLimit(ctx context.Context, limit time.Duration) context.Context {
+	return context.WithValue(ctx, cleanupKey{}, limit)
+}
+
+// CleanupLimit is the limit of WithCleanupLimit, else the usual one.
+func CleanupLimit(ctx context.Context, usual time.Duration) time.Duration {
+	if limit, ok := ctx.Value(cleanupKey{}).(time.Duration); ok {
+		return limit
+	}
+	return usual
+}
+
 // IDSpeller is a provider whose sandboxes have ids with several spellings. Without it, ids are compared
 // byte by byte.
 type IDSpeller interface {

@@ -11,6 +11,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/policy"
 	"sbx/internal/poll"
 	"sbx/internal/runs"
 	"sbx/internal/safety"
@@ -19,7 +20,10 @@ import (
 
 const (
 	endInterval = 200 * time.Millisecond // between two looks for what another host has ended
-	settleTries = 10                     // how often a listing may fail before what a create made is left open
+	// breakerPatience is how long an end waits that was not requested, since a circuit breaker is open: as after an engine was
+	// restarted. Without it the sandbox would be left to the next command.
+	breakerPatience = 2 * EndWait
+	settleTries     = 10 // how often a listing may fail before what a create made is left open
 )
 
 // finishTask ends the sandboxes of a decided task, and makes the verdict final when all of
@@ -76,6 +80,9 @@ func (r *Runner) endAttempt(ctx context.Context, t Task, n int) (Task, error) {
 		return r.checkEndedAlone(ctx, t, a)
 	}
 	ending := r.endSandbox(ctx, t, a)
+	for began := time.Now(); errors.Is(ending.Err, policy.ErrOpen) && !r.settleOnly && time.Since(began) < breakerPatience && poll.Sleep(ctx, clearInterval) == nil; {
+		ending = r.endSandbox(ctx, t, a)
+	}
 	if ctx.Err() != nil {
 		return t, ctx.Err()
 	}

@@ -104,7 +104,7 @@ func (r *Runner) awaitExit(ctx context.Context, ref sandbox.Ref, p *outputTracke
 			refused = time.Now()
 		}
 		if p.unheardTime() > probeAfter && time.Since(probed) > probeAfter {
-			if exit, over := r.examineSilent(ctx, ref, p, inactivity); over {
+			if exit, over := r.examineSilent(ctx, ref, p, inactivity, err); over {
 				return exit, nil
 			}
 			probed = time.Now()
@@ -136,12 +136,18 @@ func mayBeAnsweredLater(err error) bool {
 // running may leave every query unanswered, or the inactivity limit where that is longer.
 const unansweredLimit = time.Minute
 
-// examineSilent looks at a sandbox that has not answered for a while; true = its attempt is over. One that says that
-// it is broken is, and one that does not answer for too long while its provider shows it as running.
-func (r *Runner) examineSilent(ctx context.Context, ref sandbox.Ref, p *outputTracker, inactivity time.Duration) (sandbox.Exit, bool) {
+// examineSilent looks at a sandbox that has not answered for a while, and last with said; true = its attempt is over. One
+// that says that it is broken is, one that its provider shows as stopped, as after an engine was restarted, and one that does
+// not answer for too long while its provider shows it as running.
+func (r *Runner) examineSilent(ctx context.Context, ref sandbox.Ref, p *outputTracker, inactivity time.Duration, said error) (sandbox.Exit, bool) {
 	health, err := r.o.Sandboxes.Probe(ctx, ref)
 	if err == nil && health.Condition == providers.ConditionBroken {
 		return brokenExit(health), true
+	}
+	if err == nil && said != nil && health.Condition == providers.ConditionResumable {
+		if gone, unknown := r.o.Sandboxes.Vanished(ctx, ref); unknown == nil && gone { // else it is paused
+			return vanishedExit(said), true
+		}
 	}
 	silent := p.unheardTime()
 	if silent < max(unansweredLimit, inactivity) || err != nil || health.Verdict == sandbox.True {

@@ -358,6 +358,45 @@ func TestWhatCannotBeAskedIsNotSilent(t *testing.T) {
 	})
 }
 
+// TestAStoppedSandboxIsOver: an engine that is restarted stops its containers, whose programs have ended with them. Their
+// exits are inside and cannot be read any more: the task does not wait for its limit, and tries again.
+func TestAStoppedSandboxIsOver(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
+		s.leaves = true
+		s.unheard = func(b *box) bool { return b.id == "b1" && !b.alive(time.Now()) }
+		s.probes = func() (providers.Health, error) {
+			return providers.Health{Verdict: sandbox.False, Condition: providers.ConditionResumable}, nil
+		}
+		_, over := s.begin("t-1", plain(), works(2*time.Minute, sandbox.ClassOK), works(time.Second, sandbox.ClassOK))
+		s.rest(30 * time.Second)
+		s.mu.Lock()
+		s.find("b1").ended = time.Now()
+		s.mu.Unlock()
+		require.NoError(t, <-over)
+		now := s.now(t, "t-1")
+		assert.Equal(t, task.Completed, now.State)
+		assert.Equal(t, []sandbox.Class{sandbox.ClassGone, sandbox.ClassOK}, classes(now))
+		assert.Less(t, now.Attempts[0].EndedAt.Sub(now.Attempts[0].StartedAt), time.Minute)
+	})
+}
+
+// TestAnEndWaitsForTheBreaker: a program ends while calls to its engine are paused, and its sandbox is not left.
+func TestAnEndWaitsForTheBreaker(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(t *testing.T, s *sim) {
+		t.Helper()
+		s.pauses = func() bool { return time.Since(s.Began) < 50*time.Second }
+		_, over := s.begin("t-1", plain(), works(20*time.Second, sandbox.ClassOK))
+		require.NoError(t, <-over)
+		now := s.now(t, "t-1")
+		assert.Equal(t, task.Completed, now.State)
+		assert.Len(t, now.Attempts, 1)
+		assert.Empty(t, s.living("t-1"))
+	})
+}
+
 // TestAGrowingSessionIsLife: an agent without output that writes its session file is not
 // ended.
 func TestAGrowingSessionIsLife(t *testing.T) {

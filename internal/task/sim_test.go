@@ -53,6 +53,7 @@ type sim struct {
 	unheard func(*box) bool // the sandbox does not answer; nil = it does
 	execs   func(providers.Command) (sandbox.Exit, error)
 	probes  func() (providers.Health, error)
+	pauses  func() bool // a circuit breaker is open for requests to end; nil = it is not
 
 	requested []*sandbox.EndRequest // the earlier request that each ending was given
 }

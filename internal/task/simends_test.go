@@ -7,6 +7,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/policy"
 	"sbx/internal/sandbox"
 )
 
@@ -57,6 +58,10 @@ func (c cloud) agrees(ctx context.Context, ref sandbox.Ref) (bool, error) {
 func (c cloud) Terminate(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) iter.Seq[sandbox.Ending] {
 	return func(yield func(sandbox.Ending) bool) {
 		for _, t := range targets {
+			if c.p.s.pauses != nil && c.p.s.pauses() {
+				yield(sandbox.Ending{Ref: t.Ref(), Outcome: sandbox.OutcomeNotAttempted, Err: fault.New(fault.KindUnavailable, "%w", policy.ErrOpen)})
+				return
+			}
 			e := c.end(ctx, t, o)
 			e.Ref = t.Ref()
 			if !yield(e) {

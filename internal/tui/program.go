@@ -30,6 +30,8 @@ type Terminal struct {
 	Shell func(ctx context.Context, ref sandbox.Ref) error
 	// Divert gives notes and warnings of other goroutines to a function, in place of the screen, until restore.
 	Divert func(to func(text string)) (restore func())
+	// OnQuit is process.Process's.
+	OnQuit func(restore func()) (stop func())
 }
 
 // framesPerSecond is how often the screen may change: a key is seen within 67 ms. The ticker of the
@@ -105,6 +107,12 @@ func (t Terminal) show(ctx context.Context, m tea.Model, in io.Reader, out io.Wr
 	defer context.AfterFunc(ctx, loop.Quit)() // tea.WithContext leaves the reader of the keys behind
 	if t.Divert != nil {
 		defer t.Divert(func(text string) { loop.Send(noticeMsg(text)) })()
+	}
+	if t.OnQuit != nil {
+		defer t.OnQuit(func() {
+			_ = loop.ReleaseTerminal() // a terminal that is gone needs nothing
+			_, _ = io.WriteString(out, wheelOff)
+		})()
 	}
 	_, err := loop.Run()
 	return err

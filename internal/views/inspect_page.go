@@ -10,6 +10,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/ops/look"
 	"sbx/internal/output"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
@@ -109,6 +110,7 @@ func (i Inspection) pageFacts(s *output.Sheet) {
 	addKnown(s, "labels", i.labelText())
 	addKnown(s, "template", i.Template)
 	addKnown(s, "limits", i.limitText())
+	addKnown(s, "end", i.EndNote)
 	if i.Used != nil {
 		text := i.Used.Words()
 		if i.Missing != nil && !i.Used.Trend.At.IsZero() {
@@ -259,6 +261,8 @@ func (i Inspection) nextSteps() []step {
 		return append(i.HigherLimit(), i.nextOfRunning(ref, logs, end)...)
 	case i.State == sandbox.StateProvisioning && stuck:
 		return []step{end, check}
+	case i.State == sandbox.StateProvisioning && i.cannotStart():
+		return []step{{"end it: it does not start", end.Command}}
 	case i.State == sandbox.StateProvisioning:
 		return []step{{"wait until it runs", "wait " + ref + " --for running"}}
 	case i.State == sandbox.StateTerminating && stuck:
@@ -271,6 +275,11 @@ func (i Inspection) nextSteps() []step {
 		return []step{logs, {"delete what the provider keeps of it", end.Command + " --delete"}}
 	}
 	return []step{check, logs}
+}
+
+// cannotStart says that its provider reports that its start has failed.
+func (i Inspection) cannotStart() bool {
+	return i.Seen.Health.Err == nil && i.Seen.Health.Got.Condition == providers.ConditionRecreate
 }
 
 // nextOfRunning advises by behaviour: a missing owner, or a fault of the profile, is no reason to watch or end a sandbox.

@@ -2,6 +2,7 @@ package views
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -158,11 +159,11 @@ func FinishSandboxList(list *output.List[SandboxRow], r *look.ListResult, progra
 	if r.Truncated {
 		list.Truncated()
 	}
-	keys := ListKeys{Unconfirmed: finishUnconfirmed(list, r, now)}
+	keys := ListKeys{Unconfirmed: finishUnconfirmed(list, r, now), Unlisted: unlistedItems(r.Unlisted)}
 	keys.Unjudged, keys.Undecided = &r.Census.Unjudged, &r.Undecided
 	list.Set(keys)
 	list.Remark(StuckSummary(r.Census, program, "ls --look"))
-	for _, line := range ops.UndecidedLines(r.Undecided) {
+	for _, line := range slices.Concat(ops.UndecidedLines(r.Undecided), ops.UnlistedLines(r.Unlisted)) {
 		list.Remark(line)
 	}
 	if r.Ended > 0 {
@@ -180,6 +181,9 @@ type ListKeys struct {
 	// The ends that were requested, not acknowledged and not proved since, the oldest first: only
 	// with --all, where there are any. Null where the records of requests cannot be read.
 	Unconfirmed **[]UnconfirmedEnd `json:"unconfirmed,omitzero"`
+	// The sandboxes of the last complete listing that this one does not have and of which no end is on
+	// record: only where there are any.
+	Unlisted []UnlistedItem `json:"unlisted,omitzero"`
 	// How many of the listed could not be judged from their records; null where it was not
 	// counted.
 	Unjudged *int64 `json:"unjudged"`
@@ -193,6 +197,26 @@ type UnconfirmedEnd struct {
 	Ref    string    `json:"ref"`    // PROFILE/ID.
 	At     time.Time `json:"at"`     // When the end was requested.
 	Detail string    `json:"detail"` // The answer, or its absence.
+}
+
+// UnlistedItem is a sandbox of the last complete listing that is missing in this one.
+type UnlistedItem struct {
+	Ref string `json:"ref"` // PROFILE/ID.
+	// Whether it exists by its id; unknown where it was not read, or could not be.
+	Exists sandbox.Verdict `json:"exists"`
+	State  *sandbox.State  `json:"state"` // Its state where it exists.
+}
+
+func unlistedItems(found []ops.UnlistedSandbox) []UnlistedItem {
+	var items []UnlistedItem
+	for _, u := range found {
+		item := UnlistedItem{Ref: u.Sandbox.Ref().String(), Exists: u.Exists}
+		if u.Exists == sandbox.True {
+			item.State = &u.Sandbox.State
+		}
+		items = append(items, item)
+	}
+	return items
 }
 
 // finishUnconfirmed says which sandboxes may still run after a request to end them; nil = none.

@@ -259,7 +259,11 @@ func ShowUsage(p *output.Printer, schema string, r *look.TopResult, program stri
 		list.Fail(err)
 	}
 	for _, u := range r.Usage {
-		if err := list.Add(UsageRow(u)); err != nil {
+		add := func() error { return list.Add(UsageRow(u)) }
+		if u.Err != nil {
+			add = func() error { return list.AddFailed(UsageRow(u), u.Err) }
+		}
+		if err := add(); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -35,13 +36,15 @@ const (
 	userToken  = "user-7f3ac2d1" // of `sbx`, who has no rights until a test gives some
 	namespace  = "agents"
 	startLimit = 2 * time.Minute
+	apiServer  = "kube-apiserver"
 )
 
 // cluster is a control plane whose programs are children of this one.
 type cluster struct {
 	bin, crds, dir, kubeconfig string
-	started                    []*exec.Cmd // in order; they end in the other order
-	kubelet                    *kubelet    // nil = it does not run
+	mu                         sync.Mutex
+	started                    []*program // in order; they end in the other order
+	kubelet                    *kubelet   // nil = it does not run
 }
 
 func (c *cluster) path(names ...string) string {
@@ -66,7 +69,7 @@ func (c *cluster) start(ctx context.Context) error {
 	}
 	_, port, _ := net.SplitHostPort(secure)
 	key := c.path("accounts.pem")
-	if err := c.run("kube-apiserver", "--etcd-servers=http://"+etcd, "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port="+port, "--tls-cert-file="+c.path("server.crt"), "--tls-private-key-file="+c.path("server.key"),
+	if err := c.run(apiServer, "--etcd-servers=http://"+etcd, "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port="+port, "--tls-cert-file="+c.path("server.crt"), "--tls-private-key-file="+c.path("server.key"),
 		"--service-account-key-file="+key, "--service-account-signing-key-file="+key, "--service-account-issuer=https://kubernetes.default.svc",
 		"--token-auth-file="+c.path("tokens.csv"), "--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount", "--endpoint-reconciler-type=none",
 		"--kubelet-preferred-address-types=InternalIP", "--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000"); err != nil {
@@ -208,31 +211,64 @@ func served(ctx context.Context, extensions extensionclient.Interface, name stri
 	return errors.New("it is not established")
 }
 
+// program is one of the control plane.
+type program struct {
+	name string
+	args []string
+	cmd  *exec.Cmd
+}
+
 // run starts a program, which dies with this one.
 func (c *cluster) run(name string, args ...string) error {
-	log, err := os.Create(c.path("logs", name))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := &program{name: name, args: args}
+	c.started = append(c.started, p)
+	return c.begin(p)
+}
+
+func (c *cluster) begin(p *program) error {
+	log, err := os.OpenFile(c.path("logs", p.name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(filepath.Join(c.bin, name), args...)
+	cmd := exec.Command(filepath.Join(c.bin, p.name), p.args...)
 	cmd.Stdout, cmd.Stderr, cmd.Dir = log, log, c.dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		return err
+	p.cmd = cmd
+	return cmd.Start()
+}
+
+func (p *program) end() {
+	if p.cmd.Process != nil {
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
 	}
-	c.started = append(c.started, cmd)
-	return nil
+}
+
+// restart kills a program and starts it again.
+func (c *cluster) restart(name string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := slices.IndexFunc(c.started, func(p *program) bool { return p.name == name })
+	if at < 0 {
+		return fmt.Errorf("%s does not run", name)
+	}
+	c.started[at].end()
+	return c.begin(c.started[at])
 }
 
 func (c *cluster) stop() {
 	if c.kubelet != nil {
 		c.kubelet.stop()
 	}
-	for _, cmd := range slices.Backward(c.started) {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range slices.Backward(c.started) {
+		p.end()
 	}
+	c.started = nil
 }
 
 // until calls test until it is nil. The error says what did not come true, and why.

@@ -4,7 +4,8 @@
 //
 //	go build -o BIN tool && go run . -bin BIN -crds DIR -dir DIR -- go test ./...
 //
-// The command finds the kubeconfig of an administrator in SBX_TEST_KUBERNETES.
+// The command finds the kubeconfig of an administrator in SBX_TEST_KUBERNETES, and in SBX_TEST_RESTART a shell
+// command that restarts the API server: SIGHUP, sent to this program.
 package main
 
 import (
@@ -41,7 +42,16 @@ func run(ctx context.Context, c *cluster, command []string) int {
 	}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), "SBX_TEST_KUBERNETES="+c.kubeconfig)
+	cmd.Env = append(os.Environ(), "SBX_TEST_KUBERNETES="+c.kubeconfig, fmt.Sprintf("SBX_TEST_RESTART=kill -HUP %d", os.Getpid()))
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	go func() {
+		for range hangups {
+			if err := c.restart(apiServer); err != nil {
+				fmt.Fprintln(os.Stderr, "kube:", err)
+			}
+		}
+	}()
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	err := cmd.Run()
 	var exit *exec.ExitError

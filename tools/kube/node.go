@@ -110,7 +110,7 @@ func (k *kubelet) register(name string, port int32) error {
 	})
 }
 
-// beat renews the lease of a node until it is lost.
+// beat renews the lease of a node until it is lost, and says that it is ready where a controller has missed that.
 func (k *kubelet) beat(name string) {
 	leases := k.api.CoordinationV1().Leases("kube-node-lease")
 	for ; ; time.Sleep(heartbeat) {
@@ -124,6 +124,12 @@ func (k *kubelet) beat(name string) {
 		k.mu.Unlock()
 		if silent {
 			continue
+		}
+		if at := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
+		}); at >= 0 {
+			node.Status.Conditions[at] = corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now()}
+			_, _ = k.api.CoreV1().Nodes().UpdateStatus(context.Background(), node, metav1.UpdateOptions{})
 		}
 		now := metav1.NewMicroTime(time.Now())
 		lease, err := leases.Get(context.Background(), name, metav1.GetOptions{})

@@ -115,7 +115,20 @@ func (r *reconcileRun) ownsSandbox(profile string, labels map[string]string) boo
 func (r *reconcileRun) comparePlan(ctx context.Context) reconcile.Plan {
 	progress := r.watch.Progress("comparing records with sandboxes")
 	defer progress.Done()
-	return r.engine.Plan(ctx)
+	plan := r.engine.Plan(ctx)
+	r.addUnlisted(ctx, &plan)
+	return plan
+}
+
+// addUnlisted says what the listings do not have and the last ones had. Of a sandbox with a row the row says it.
+func (r *reconcileRun) addUnlisted(ctx context.Context, plan *reconcile.Plan) {
+	found := slices.DeleteFunc(r.env.ReadUnlisted(ctx, r.fleet), func(u ops.UnlistedSandbox) bool {
+		return slices.ContainsFunc(plan.Rows, func(row reconcile.Row) bool { return row.Ref == u.Sandbox.Ref() })
+	})
+	plan.Errors = append(plan.Errors, r.env.UnlistedErrors(found)...)
+	for _, line := range ops.UnlistedLines(found) {
+		r.watch.Warn(line)
+	}
 }
 
 // comparedResult is the result of a plan on which nothing is done.

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/ops"
@@ -17,6 +18,10 @@ type ExecRequest struct {
 	// gives releases them.
 	Connect func(*providers.Command) (release func(), err error)
 }
+
+// execCleanup is how long a command that was given up is being killed while somebody waits. Where that is not confirmed
+// by then, the error says that it may still run.
+const execCleanup = time.Second
 
 // Exec runs a command inside a sandbox. A code of the command other than 0 is an error of
 // type ProgramExit.
@@ -34,7 +39,7 @@ func Exec(ctx context.Context, env *ops.Env, req ExecRequest) error {
 		return err
 	}
 	defer release()
-	exit, err := f.Exec(ctx, found.Ref(), c)
+	exit, err := f.Exec(providers.WithCleanupLimit(ctx, env.Process.Stretch.Limit(execCleanup)), found.Ref(), c)
 	switch {
 	case err != nil:
 		return unclassifiedIsLauncher(err)

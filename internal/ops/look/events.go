@@ -40,6 +40,7 @@ type EventsResult struct {
 	ref     sandbox.Ref
 	stateAt time.Time // of the last look at the state of the sandbox
 	absent  int       // looks in a row that did not find it
+	refused fleet.RefusedSources
 }
 
 // standardInput names the session that is read from there.

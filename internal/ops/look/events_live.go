@@ -23,7 +23,7 @@ func (r *EventsResult) readSandbox(ctx context.Context, e *ops.Env, word string,
 		return nil, missing
 	}
 	r.fleet, r.ref, r.Name, r.collect = f, ref, ref.String(), agentlog.NewCollector(o)
-	err := f.AgentEvents(ctx, ref, 0, func(event providers.AgentEvent) bool { r.add(event); return true })
+	err := f.AgentEvents(ctx, ref, 0, nil, func(event providers.AgentEvent) bool { r.add(event); return true })
 	r.Session = r.collect.NewestFirst()
 	if end, known := e.EndOf(ctx, ref.String()); known {
 		r.collect.Add(agentlog.Raw{Type: "sbx.end", Source: "sbx", At: end.At, Detail: endDetail(end)})
@@ -223,7 +223,7 @@ func (r *EventsResult) readNew(ctx context.Context, watch ops.Observer) error {
 		r.collect.Forget()
 		defer func() { r.Session = r.collect.NewestFirst() }()
 		seen := 0
-		return r.fleet.AgentEvents(ctx, r.ref, followPage, func(e providers.AgentEvent) bool {
+		return r.fleet.AgentEvents(ctx, r.ref, followPage, &r.refused, func(e providers.AgentEvent) bool {
 			seen++
 			return r.add(e) || seen < followPage
 		})

@@ -32,6 +32,9 @@ type ListResult struct {
 	// is why they are not known.
 	Unconfirmed    []ops.UnconfirmedEnd
 	UnconfirmedErr error
+	// Unlisted are those of the last complete listing that this one does not have, without an end on record. What
+	// is wrong with the list was reported as an item.
+	Unlisted []ops.UnlistedSandbox
 }
 
 // Lister lists sandboxes, again and again with --watch.
@@ -70,6 +73,10 @@ func (l *Lister) List(ctx context.Context, watch ops.Observer) *ListResult {
 	}
 	if l.req.Selector.All {
 		one.result.Unconfirmed, one.result.UnconfirmedErr = ops.UnconfirmedEnds(ctx, l.fleet)
+	}
+	one.result.Unlisted = l.env.ReadUnlisted(ctx, l.fleet)
+	for _, err := range l.env.UnlistedErrors(one.result.Unlisted) {
+		watch.Item(err)
 	}
 	return &one.result
 }

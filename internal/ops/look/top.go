@@ -36,6 +36,7 @@ type SandboxUsage struct {
 	Trend   triage.Trend
 	Limits  triage.Thresholds
 	Verdict triage.Verdict
+	Err     error // why nothing could be measured; nil = it was
 }
 
 // UsageOf reads the samples of one sandbox; there is one at least.
@@ -97,12 +98,16 @@ func (s *Sampler) Look(ctx context.Context, watch ops.Observer) (*TopResult, err
 	kept := map[sandbox.Ref][]sandbox.Usage{}
 	for _, t := range targets {
 		ref := t.Ref()
-		if err := failed[ref]; err != nil && !s.vanishedUnnamed(err) {
-			errs = append(errs, err)
-		}
-		if samples := s.past[ref]; len(samples) > 0 {
+		samples, err := s.past[ref], failed[ref]
+		if len(samples) > 0 {
 			kept[ref] = samples
 			r.Usage = append(r.Usage, s.usageOf(t, samples))
+		} else if t.State == sandbox.StateRunning && fault.SettlesLook(err) {
+			r.Usage = append(r.Usage, s.unmeasured(t, err))
+			continue
+		}
+		if err != nil && !s.vanishedUnnamed(err) {
+			errs = append(errs, err)
 		}
 	}
 	s.past = kept
@@ -166,6 +171,13 @@ func (s *Sampler) usageOf(t sandbox.Sandbox, samples []sandbox.Usage) SandboxUsa
 		u.Trend.MemorySlope = longer.MemorySlope
 	}
 	return u
+}
+
+// unmeasured is a running sandbox that did not answer: its figures are unknown, and so is whether it works.
+func (s *Sampler) unmeasured(t sandbox.Sandbox, err error) SandboxUsage {
+	limits := s.env.Thresholds(t)
+	seen := fleet.Observation{Sandbox: t, Usage: fleet.Part[[]sandbox.Usage]{Err: err}}
+	return SandboxUsage{Sandbox: t, Limits: limits, Verdict: seen.Judge(limits, s.env.Now()), Err: err}
 }
 
 func (s *Sampler) listTargets(ctx context.Context) ([]sandbox.Sandbox, []error) {

@@ -3,6 +3,7 @@ package look
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -17,6 +18,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/process"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
 	"sbx/internal/triage"
 )
@@ -120,6 +122,34 @@ func TestWhatEndsBetweenTwoLooks(t *testing.T) {
 				assert.Len(t, r.Usage, 1, "what was seen before")
 				assert.Equal(t, tc.fails, len(r.Errors) == 1, r.Errors)
 			})
+		})
+	}
+}
+
+// TestWhatIsFrozenHasARow: its figures are not known, and the look ends in the time that its provider has.
+func TestWhatIsFrozenHasARow(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		words []string
+		seeds []fake.Seed
+	}{
+		"alone":         {[]string{"prod/froz0001"}, []fake.Seed{burner("froz0001")}},
+		"beside others": {nil, []fake.Seed{burner("froz0001"), burner("loop0001")}},
+	} {
+		bubble.Run(t, name, func(t *testing.T) {
+			s, p := sampling(t, TopRequest{Samples: 5, Every: time.Second, Words: tc.words}, tc.seeds...)
+			p.Break(fake.Fault{Op: fake.OpUsage, ID: "froz0001", Hang: true})
+			began := time.Now()
+			r, err := s.Look(t.Context(), unwatched{})
+			require.NoError(t, err)
+			assert.Less(t, time.Since(began), fleet.DefaultTimeout+10*time.Second, "it is not asked again")
+			require.Len(t, r.Usage, len(tc.seeds))
+			assert.Empty(t, r.Errors)
+			at := slices.IndexFunc(r.Usage, func(u SandboxUsage) bool { return u.Sandbox.ID == "froz0001" })
+			frozen := r.Usage[at]
+			require.ErrorContains(t, frozen.Err, "no answer within 20s")
+			assert.Nil(t, frozen.Trend.CPUPercent)
+			assert.Equal(t, sandbox.Unknown, frozen.Verdict.Stuck)
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,6 +33,10 @@ func (c *Client) ReadsLogParts() (previous, container bool) { return true, false
 func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
 	return func(yield func(sandbox.LogLine, error) bool) {
 		op := "logs " + id
+		if q.Follow {
+			c.watches.Begin(id)
+			defer c.watches.End(id)
+		}
 		w, err := c.inspectOwn(ctx, "logs", id)
 		switch {
 		case err != nil:
@@ -45,13 +50,49 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 				WithHint("`docker start %s` runs it again until its time limit, without its program", w.ID))
 		default:
 			lines := guest.Logs(ctx, c.shellOf(w.ID, nil), guest.MainTag, q)
-			if q.Follow {
+			switch {
+			case q.Follow:
 				lines = c.watches.Follow(ctx, w.ID, c.streamOf(w.ID), q)
+			case httpx.LookNotes(ctx) != nil:
+				lines = c.withPause(ctx, w, lines)
 			}
 			for line, err := range lines {
 				if !yield(line, fault.Placed(err, c.Profile, op)) {
 					return
 				}
+			}
+		}
+	}
+}
+
+// pauseSlack is for how long a program has to be silent before a look asks whether it was paused meanwhile.
+const pauseSlack = 10 * time.Second
+
+// withPause adds a line to a log that has been silent where the engine remembers that the container was paused since: the
+// silence of its program counts from the end of the pause. The memory of events is short, so that a pause may be missed.
+func (c *Client) withPause(ctx context.Context, w wireContainer, lines iter.Seq2[sandbox.LogLine, error]) iter.Seq2[sandbox.LogLine, error] {
+	return func(yield func(sandbox.LogLine, error) bool) {
+		since, known := w.State.StartedAt, true
+		for line, err := range lines {
+			if !yield(line, err) {
+				return
+			}
+			since, known = line.NotAfter, known && err == nil && !line.NotAfter.IsZero()
+		}
+		if !known || c.engineNow().Sub(since) < pauseSlack {
+			return
+		}
+		ahead, _ := c.Skew()
+		more := time.Duration(0)
+		if c.isPodman() { // its answer is empty where that time is not ahead (Podman 4.3)
+			more = clockStep
+		}
+		events, err := c.remembered(ctx, "logs "+w.ID, w.ID, since.Add(ahead-clockStep), more)
+		for _, e := range slices.Backward(events) {
+			if err == nil && e.Event == "unpause" {
+				at := e.At.Add(-ahead)
+				yield(sandbox.LogLine{At: at, Stream: sandbox.LogNotice, Source: "engine", Text: "it was paused until " + at.UTC().Format(time.RFC3339)}, nil)
+				return
 			}
 		}
 	}

@@ -234,6 +234,9 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	if heard(ctx, noteRuns) {
 		return nil, nil //nolint:nilnil // it runs
 	}
+	if exit, known := c.watches.Exit(id); known { // a command has begun to follow it meanwhile
+		return exit, nil
+	}
 	exit, err := guest.Exit(ctx, c.shellOf(w.ID, nil), guest.MainTag)
 	return exit, fault.Placed(err, c.Profile, op)
 }

@@ -218,3 +218,62 @@ func TestTheLogOfAnEngine(t *testing.T) {
 		assert.True(t, i == 0 || !l.At.Before(lines[i-1].At))
 	}
 }
+
+// TestLimitsOfAnEngine: a limit that must hold is one that the engine has set, or the create is refused: Podman without root
+// drops limits without a word where its user has no control groups.
+func TestLimitsOfAnEngine(t *testing.T) {
+	t.Parallel()
+	host := realEngine(t)
+	_, err := os.Stat("/sys/fs/cgroup/cgroup.controllers")
+	drops := strings.Contains(host, "/rootless/") && err != nil // by the stage `podman`, on a machine whose control groups only root has
+	c := open(t, map[string]string{"host": host, "label": "sbx-view=" + rand.Text()}, httpx.Net{})
+	t.Cleanup(c.Close)
+	made, err := c.Create(t.Context(), sandbox.Spec{MemoryBytes: 64 << 20, RequireHardLimit: true})
+	if drops {
+		assert.Equal(t, fault.KindLauncher, fault.KindOf(err), "%v", err)
+		for left, err := range c.List(t.Context(), providers.Query{All: true}) {
+			require.NoError(t, err)
+			assert.Fail(t, "it was left", "%v", left)
+		}
+		made, err = c.Create(t.Context(), sandbox.Spec{MemoryBytes: 64 << 20})
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = c.Terminate(context.WithoutCancel(t.Context()), made.ID, providers.TerminateOptions{Delete: true, By: "test"})
+	})
+	used, err := c.Usage(t.Context(), made.ID)
+	require.NoError(t, err)
+	if drops {
+		assert.Nil(t, used.MemoryBytes, "it is the memory of this machine")
+		return
+	}
+	assert.EqualValues(t, 64<<20, *made.Limits.MemoryBytes)
+	if used.MemoryBytes != nil {
+		assert.Less(t, *used.MemoryBytes, int64(64<<20))
+	}
+}
+
+// TestAPauseOnAnEngine: the silence of a program counts from the end of a pause.
+func TestAPauseOnAnEngine(t *testing.T) {
+	t.Parallel()
+	host := realEngine(t)
+	own, err := client.New(client.WithHost(host))
+	require.NoError(t, err)
+	c := open(t, map[string]string{"host": host, "label": "sbx-view=" + rand.Text()}, httpx.Net{})
+	t.Cleanup(c.Close)
+	made, err := c.Create(t.Context(), sandbox.Spec{Command: []string{"sh", "-c", "echo one; exec sleep 600"}})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = c.Terminate(context.WithoutCancel(t.Context()), made.ID, providers.TerminateOptions{Delete: true, By: "test"})
+	})
+	const pause = 15 * time.Second
+	_, err = own.ContainerPause(t.Context(), made.ID, client.ContainerPauseOptions{})
+	require.NoError(t, err)
+	began := time.Now()
+	require.Eventually(t, func() bool { return time.Since(began) > pause }, tiertest.Limit(t), time.Second)
+	_, err = own.ContainerUnpause(t.Context(), made.ID, client.ContainerUnpauseOptions{})
+	require.NoError(t, err)
+	goesOn := time.Now()
+	silent := silenceOf(t, c, made.ID)
+	assert.Less(t, silent, time.Since(goesOn)+2*time.Second)
+}

@@ -29,7 +29,7 @@ const (
 	// open whose container has stopped.
 	quietLimit = 10 * time.Second
 	// printedLately is how long what it has printed is true of the present.
-	printedLately = 3 * time.Second
+	printedLately = 6 * time.Second
 )
 
 // FollowScript is a script that prints what ReadOutputScript prints, again and again, each time with the line "-next"
@@ -39,23 +39,37 @@ func FollowScript(tag string, at Offsets) string {
 	return enterRunDir(tag) + fmt.Sprintf("out=%d err=%d most=%d rounds=%d\n", max(0, at.Out), max(0, at.Err), MaxRead, followRounds) + sharedFunctions + counterFunction + streamFunctions + followText + "(" + exitText + ")\n" + followEnd
 }
 
-// followText asks whether the process that waits for the end still lives in each twentieth round only: that takes several
-// processes, which count as work of the sandbox.
+// followText starts no processes but a sleep while nothing is written, since they count as work of the sandbox: it reads again
+// what is not older than the file $seen, which it writes before it reads. Whether the process that waits for the end still
+// lives, which takes several processes, it asks in each twentieth round only.
 const followText = `[ -d "$d" ] || exit 44
-t=0
+t=0 calm=0 o= e= unread= seen="$d/.seen.$$"
+quiet() {
+  [ $s = running ] && [ -z "$unread" ] && [ -n "$o" ] && [ -n "$e" ] && [ ! -e "$d/hold" ] &&
+    [ "$seen" -nt "$d" ] && [ "$seen" -nt "$d/out.$o" ] && [ "$seen" -nt "$d/err.$e" ]
+} 2>/dev/null
 while :; do
   more=
   if [ -e "$d/code" ]; then s=ended; elif [ $((t%20)) = 0 ]; then s=$(state "$d"); fi
   echo "state $s"
-  stream out $out; out=$next
-  stream err $err; err=$next
+  if quiet; then
+    calm=$((calm+1))
+    echo "out $out $out"
+    echo "err $err $err"
+  else
+    calm=0
+    { true > "$seen"; } 2>/dev/null
+    stream out $out; out=$next o=$last
+    stream err $err; err=$next e=$last unread=$more
+  fi
   echo -next
   [ -z "$more" ] || continue
   [ $s = running ] || break
   t=$((t+1))
-  [ $t -lt $rounds ] || exit 0
-  sleep 0.5 2>/dev/null || sleep 1
+  [ $t -lt $rounds ] || { rm -f "$seen"; exit 0; }
+  [ $calm -lt 10 ] && sleep 0.5 2>/dev/null || sleep 1
 done
+rm -f "$seen"
 echo -exit
 `
 
@@ -67,9 +81,9 @@ exit 0
 type Watches struct{ all sync.Map } // id -> *watch
 
 type watch struct {
-	mu   sync.Mutex
-	at   time.Time     // when it last printed something; zero = it has ended
-	exit *sandbox.Exit // of the run, once it has ended
+	mu    sync.Mutex
+	until time.Time     // what is known now is known until then; zero = nobody has followed it
+	exit  *sandbox.Exit // of the run, once it has ended
 }
 
 func (w *Watches) of(id string) *watch {
@@ -82,13 +96,31 @@ func (w *Watches) Exit(id string) (exit *sandbox.Exit, known bool) {
 	one := w.of(id)
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	return one.exit, one.exit != nil || !one.at.IsZero() && time.Since(one.at) < printedLately
+	return one.exit, one.exit != nil || time.Now().Before(one.until)
 }
 
-func (w *watch) setPrinted(at time.Time) {
+// Begin says that a script is about to follow a sandbox for the first time: nobody needs to ask until it has had time to
+// answer, or until End.
+func (w *Watches) Begin(id string) {
+	if one := w.of(id); one.isNew() {
+		one.keepFor(quietLimit)
+	}
+}
+
+// End says that nobody follows a sandbox.
+func (w *Watches) End(id string) { w.of(id).keepFor(0) }
+
+func (w *watch) isNew() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.at = at
+	return w.until.IsZero()
+}
+
+// keepFor makes what is known hold for so long.
+func (w *watch) keepFor(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.until = time.Now().Add(d)
 }
 
 func (w *watch) conclude(exit *sandbox.Exit) {
@@ -111,7 +143,7 @@ func (w *Watches) Follow(ctx context.Context, id string, sh Stream, q providers.
 		for {
 			before := f.blocks
 			err := f.follow(ctx, sh)
-			f.watch.setPrinted(time.Time{})
+			f.watch.keepFor(0)
 			if f.blocks > before {
 				answered = time.Now()
 				pauses.Reset()
@@ -219,7 +251,7 @@ func (f *follower) takeBlock(text []byte) error {
 	f.blocks++
 	f.take(o)
 	if !o.Ended {
-		f.watch.setPrinted(time.Now())
+		f.watch.keepFor(printedLately)
 	}
 	if f.ended = false; o.Ended || !f.begun && o.More {
 		return nil

@@ -3,6 +3,7 @@
 package guest_test
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"os"
@@ -98,4 +99,46 @@ func TestWhatIsFollowedIsKnownToRun(t *testing.T) {
 		_, known = w.Exit("id")
 		assert.False(b, known, "nobody follows it any more")
 	})
+}
+
+// TestAQuietRunCostsNoProcesses: what a follower runs twice a second counts as work of the sandbox.
+func TestAQuietRunCostsNoProcesses(t *testing.T) {
+	t.Parallel()
+	each(t, func(b box) {
+		wrapped := b.TempDir()
+		counted := filepath.Join(wrapped, "counted")
+		program, err := exec.LookPath("wc")
+		require.NoError(b, err)
+		require.NoError(b, os.WriteFile(filepath.Join(wrapped, "wc"), []byte("#!/bin/sh\necho >>"+counted+"\nexec "+program+` "$@"`+"\n"), 0o700))
+		b.launch("sh", "-c", "echo one; sleep 2; echo two; exec sleep 600")
+		b.path = wrapped + string(os.PathListSeparator) + b.path
+		ctx, cancel := context.WithTimeout(b.Context(), tiertest.Limit(b))
+		defer cancel()
+		var n atomic.Int32
+		from, to := io.Pipe()
+		go func() {
+			_, err := b.stream(&n)(ctx, guest.FollowScript("", guest.Offsets{}), to)
+			_ = to.CloseWithError(err)
+		}()
+		rounds, calls, quiet := 0, 0, 0
+		for lines := bufio.NewScanner(from); quiet < 6 && lines.Scan(); {
+			if lines.Text() != "-next" {
+				continue
+			}
+			rounds++
+			text, _ := os.ReadFile(counted)
+			if quiet++; len(text) > calls || !strings.Contains(b.output(), "two") {
+				quiet = 0
+			}
+			calls = len(text)
+			require.Less(b, rounds, 100, "each round starts processes: %d", calls)
+		}
+		assert.Equal(b, 6, quiet)
+	})
+}
+
+// output is what the run has written to stdout.
+func (b box) output() string {
+	text, _ := os.ReadFile(filepath.Join(b.home, ".sbx", "runs", "main", "out.0"))
+	return string(text)
 }

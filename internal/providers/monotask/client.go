@@ -95,7 +95,7 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 	if p.Settings["url"] == "" {
 		return nil, fault.Usage("no url is set").At(p.Name, "").WithHint("set MONOTASK_URL, or url: in the profile")
 	}
-	base, err := wirekit.NewBase(p, d, TypeName, httpx.Options{Base: p.Settings["url"], Header: always, Secrets: []string{token}})
+	base, err := wirekit.NewBase(p, d, TypeName, httpx.Options{Base: p.Settings["url"], Header: always, Secrets: []string{token}, RefusedHint: refusedHint(p)})
 	if err != nil {
 		return nil, err
 	}
@@ -108,6 +108,19 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 		"quota":    "the API does not report limits",
 		"labels":   "the API keeps no labels",
 	}}, nil
+}
+
+// refusedHint is what to do where a call is refused: the token is optional, and most calls do not carry it.
+func refusedHint(p providers.Profile) string {
+	switch {
+	case p.Unset["token"] != "":
+		return "the worker wants a token, and " + p.Unset["token"] + " is empty (token_env of " + p.Name + ")"
+	case p.Settings["token"] == "":
+		return "the worker wants a token: set MONOTASK_TOKEN, or token_env in the profile"
+	case p.Settings[optionTokenScope] != scopeAll:
+		return "the token is sent with the worker's own cleanups alone; where it is needed with each call, write token_scope: all into the profile"
+	}
+	return ""
 }
 
 // sandboxRequest is a request for a sandbox or something below it. Words that the API uses in

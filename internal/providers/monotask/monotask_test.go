@@ -2,6 +2,7 @@ package monotask_test
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"sync"
 	"testing"
@@ -305,4 +306,28 @@ func TestAFailedOneIsDeleted(t *testing.T) {
 	require.NoError(t, c.Terminate(t.Context(), id, providers.TerminateOptions{Delete: true}))
 	_, err = c.Get(t.Context(), id)
 	assert.Equal(t, fault.KindNotFound, fault.KindOf(err), "%v", err)
+}
+
+// TestARefusalSaysWhatToDoAboutTheToken, which is optional, and which most calls do not carry.
+func TestARefusalSaysWhatToDoAboutTheToken(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		settings, unset map[string]string
+		want            string
+	}{
+		"none":        {nil, nil, "set MONOTASK_TOKEN, or token_env in the profile"},
+		"empty":       {nil, map[string]string{"token": "ADMIN_TOKEN"}, "ADMIN_TOKEN is empty (token_env of prod)"},
+		"not sent":    {map[string]string{"token": "secret-7f3a"}, nil, "token_scope: all"},
+		"wrong token": {map[string]string{"token": "secret-7f3a", "token_scope": "all"}, nil, "check the key and its rights"},
+	} {
+		fake := monotasktest.New(t, monotasktest.Options{})
+		fake.Break(wiretest.Fault{Status: http.StatusUnauthorized})
+		settings := map[string]string{"url": fake.Listen()}
+		maps.Copy(settings, tc.settings)
+		p, err := monotask.Type().Open(t.Context(), providers.Profile{Name: "prod", Type: monotask.TypeName, Settings: settings, Unset: tc.unset}, providers.Deps{Now: time.Now})
+		require.NoError(t, err)
+		_, err = p.Get(t.Context(), "x")
+		assert.Equal(t, fault.KindAuth, fault.KindOf(err), name)
+		assert.Contains(t, fault.HintOf(err), tc.want, name)
+	}
 }

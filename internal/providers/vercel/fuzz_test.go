@@ -1,6 +1,7 @@
 package vercel
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -40,19 +41,36 @@ func TestALostLineTellsWhy(t *testing.T) {
 	require.ErrorIs(t, readNDJSON(strings.NewReader("{"), nil), errStream)
 }
 
-// TestLongLines: a chunk of output may be longer than 8 MiB; one that is longer than the buffer is
-// no lost connection.
+// TestLongLines: a chunk of output may be longer than 8 MiB, and comes in parts, so that memory is bounded; a line
+// that is none and longer than the buffer is no lost connection.
 func TestLongLines(t *testing.T) {
 	t.Parallel()
-	chunk := strings.Repeat("x", 9<<20)
-	err := readNDJSON(strings.NewReader(`{"stream":"stdout","data":"`+chunk+`"}`), func(l wireLine) error {
+	letters := []string{"x", `\"`, `\\`, `\n`, `\u00e9`, `\ud83d\ude00`, "é", "😀", `\ud800`, `\ud800x`, strings.Repeat("y", 70_001)}
+	var data, all strings.Builder
+	for i := 0; data.Len() < 9<<20; i++ {
+		data.WriteString(letters[(i*i+i/7)%len(letters)])
+	}
+	var want string
+	require.NoError(t, json.Unmarshal([]byte(`"`+data.String()+`"`), &want))
+	longest, parts := 0, map[string]int{}
+	text := `{"stream":"stdout","data":"` + data.String() + `", "more": 1}` + "\n" + `{"stream":"stderr","data":"last"}`
+	err := readNDJSON(iotest.HalfReader(strings.NewReader(text)), func(l wireLine) error {
 		text, ok := l.outputText()
 		require.True(t, ok)
-		require.Len(t, text, len(chunk))
+		longest = max(longest, len(text))
+		parts[l.Stream]++
+		all.WriteString(text)
 		return nil
 	})
 	require.NoError(t, err)
+	require.Equal(t, want+"last", all.String())
+	require.Greater(t, parts["stdout"], 5)
+	require.Equal(t, 1, parts["stderr"])
+	require.Less(t, longest, 2*partSize)
 	require.ErrorIs(t, readNDJSON(endless{}, func(wireLine) error { return nil }), errLong)
+	require.ErrorIs(t, readNDJSON(strings.NewReader(`{"stream":"stdout","data":"`+strings.Repeat("x", 2*partSize)+"\n"), func(wireLine) error { return nil }), errStream)
+	left := errors.New("the caller has left")
+	require.ErrorIs(t, readNDJSON(io.MultiReader(strings.NewReader(`{"stream":"stdout","data":"`+strings.Repeat("x", 2*partSize)), iotest.ErrReader(left)), func(wireLine) error { return nil }), left)
 }
 
 // endless is a line without an end.

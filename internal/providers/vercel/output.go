@@ -1,7 +1,6 @@
 package vercel
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -170,10 +169,6 @@ func (o *outputReader) flushPartial() bool {
 	return true
 }
 
-// maxLine is the longest line of a stream, in bytes. The service writes a chunk of output
-// into one line; lines of more than 8 MiB were measured.
-const maxLine = 64 << 20
-
 // errLong says that one line of a stream is longer than maxLine.
 var errLong = fmt.Errorf("%w: one part of it is longer than %d MiB", errStream, maxLine>>20)
 
@@ -193,18 +188,23 @@ func (f streamError) Error() string { return f.Code + ": " + f.Message }
 // readNDJSON gives each line to take, until the end of the stream, an error of take, or a
 // failure that the service reports in the stream.
 func readNDJSON(r io.Reader, take func(wireLine) error) error {
-	scanner := bufio.NewScanner(r)
-	scanner.Buffer(make([]byte, 0, 64<<10), maxLine)
-	for scanner.Scan() {
-		if len(scanner.Bytes()) == 0 {
+	lines := newStreamLines(r)
+	for {
+		line, lost := lines.next()
+		switch {
+		case errors.Is(lost, io.EOF):
+			return nil
+		case lost != nil && (len(line) == 0 || errors.Is(lost, errStream)):
+			return lost
+		case len(line) == 0:
 			continue
 		}
 		var l wireLine
-		if _, err := httpx.Decode(scanner.Bytes(), &l); err != nil { // the list of commands says what is odd in one
-			if lost := scanner.Err(); lost != nil {
+		if _, err := httpx.Decode(line, &l); err != nil { // the list of commands says what is odd in one
+			if lost != nil {
 				return lost // the line is cut off
 			}
-			return fmt.Errorf("%w: %q", errStream, scanner.Text()[:min(60, len(scanner.Text()))])
+			return fmt.Errorf("%w: %q", errStream, line[:min(60, len(line))])
 		}
 		if l.Stream == "error" {
 			var f streamError
@@ -214,11 +214,10 @@ func readNDJSON(r io.Reader, take func(wireLine) error) error {
 		if err := take(l); err != nil {
 			return err
 		}
+		if lost != nil {
+			return lost
+		}
 	}
-	if errors.Is(scanner.Err(), bufio.ErrTooLong) {
-		return errLong
-	}
-	return scanner.Err()
 }
 
 // alteredText is shown once per client: a program may write U+FFFD itself.

@@ -125,13 +125,14 @@ func Environment(words []string) map[string]string {
 
 // CleanupLimit is how long a call may clean up after itself: kill the command that it started, end the sandbox that
 // it made. The caller's context has often ended by then, and the call may outlive it by all of this time: what is
-// given up too early goes on, and costs money. A second interrupt aborts it.
+// given up too early goes on, and costs money. A second interrupt aborts it. A person who waits for a command has less:
+// providers.WithCleanupLimit.
 const CleanupLimit = 5 * time.Second
 
-// CleanupContext is the context of a cleanup: it ends after CleanupLimit, whenever ctx ends. A cleanup must not start
-// another one when it fails.
+// CleanupContext is the context of a cleanup: it ends after CleanupLimit, or that of ctx, whenever ctx ends. A cleanup
+// must not start another one when it fails.
 func CleanupContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), CleanupLimit)
+	return context.WithTimeout(context.WithoutCancel(ctx), providers.CleanupLimit(ctx, CleanupLimit))
 }
 
 // notRunning are the words with which a runtime refuses a command in a container that does not run: containerd and the

@@ -305,6 +305,21 @@ func (f *Fake) RestartEngine() {
 	}
 }
 
+// StartedBefore makes a container one that was started so long ago.
+func (f *Fake) StartedBefore(id string, ago time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.find(id).started = f.o.Now().Add(-ago)
+}
+
+// PauseAndGoOn pauses a container for a moment, as somebody else's requests do.
+func (f *Fake) PauseAndGoOn(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.note(f.find(id), "pause", nil)
+	f.note(f.find(id), "unpause", nil)
+}
+
 func (f *Fake) exitedWord() string {
 	if f.o.Podman {
 		return "stopped"

@@ -44,6 +44,7 @@ type Parts struct {
 	Asking   func(string) func()   // fleet.Options.Asking
 	Requests fleet.EndRequests     // fleet.Options.EndRequests
 	History  fleet.History         // fleet.Options.History
+	Names    fleet.NameCache       // fleet.Options.Names
 }
 
 // NewEnv composes the environment.
@@ -105,7 +106,7 @@ func (p Parts) fleet(env *ops.Env) *fleet.Fleet {
 		poll = fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}
 	}
 	return fleet.New(p.Members(), fleet.Options{
-		EndRequests: p.Requests, History: p.History, Acknowledged: env.Acknowledged,
+		EndRequests: p.Requests, History: p.History, Names: p.Names, Acknowledged: env.Acknowledged,
 		Now: p.Process.Now, Sample: cmp.Or(p.Sample, time.Millisecond), Asking: p.Asking, Poll: poll,
 	})
 }
