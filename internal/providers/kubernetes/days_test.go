@@ -223,6 +223,25 @@ func TestPartsThatAreDown(t *testing.T) {
 		_, err := c.Usage(t.Context(), id)
 		assert.Equal(t, fault.KindUnavailable, fault.KindOf(err), "%v", err)
 	})
+	bubble.Run(t, "a 404 about another pod", func(t *testing.T) { // it is no answer that the cluster has no metrics server
+		f := kubernetestest.New(t, kubernetestest.Options{Virtual: true})
+		id := f.Add(kubernetestest.Seed{Name: "asked"})
+		c := dialed(t, f)
+		defer c.Close()
+		for message, want := range map[string]fault.Kind{
+			`podmetrics.metrics.k8s.io "other" not found`:             fault.KindUnavailable,
+			`podmetrics.metrics.k8s.io "default/other" not found`:     fault.KindUnavailable,
+			`podmetrics.metrics.k8s.io "asked" not found`:             fault.KindNone,
+			`podmetrics.metrics.k8s.io "default/asked" not found`:     fault.KindNone,
+			"the server could not find the requested resource":        fault.KindUnsupported,
+			`podmetrics.metrics.k8s.io "default/asked-too" not found`: fault.KindUnavailable,
+		} {
+			f.Break(failure("GET /apis/metrics.k8s.io/v1beta1/namespaces/{ns}/pods/{name}", http.StatusNotFound, message))
+			_, err := c.Usage(t.Context(), id)
+			assert.Equal(t, want, fault.KindOf(err), "%s: %v", message, err)
+			f.Heal()
+		}
+	})
 }
 
 // The API gives events in the order of their names, 500 at a time.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,10 +34,12 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	}
 	var m wireMetrics
 	_, err = c.API.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("apis", "metrics.k8s.io", "v1beta1", "namespaces", c.at.namespace, "pods", pod.Metadata.Name), OneSandbox: true}, &m) // a server of its own answers
-	switch missing := statusOfMissing(err); {
-	case missing && !strings.Contains(httpx.StatusOf(err).Message, strconv.Quote(pod.Metadata.Name)+" not found"): // no such API
+	switch named, ofPod := namedMissing(err); {
+	case statusOfMissing(err) && !ofPod: // no such API
 		return sandbox.Usage{}, c.Fault(fault.KindUnsupported, op, "the cluster has no metrics server")
-	case missing:
+	case ofPod && named != pod.Metadata.Name:
+		return sandbox.Usage{}, providers.WrongSandbox(c.Profile, op, pod.Metadata.Name, named)
+	case ofPod:
 		return sandbox.Usage{At: c.Now(), Source: "metrics server (it has no sample of the pod)", MemoryLimitBytes: limits.MemoryBytes}, nil
 	case err == nil:
 		err = providers.CheckAnswerID(c.Profile, op, pod.Metadata.Name, m.Metadata.Name)
@@ -65,6 +68,21 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 		u.MemoryBytes = providers.ValidBytes(wholeNumber(&memory))
 	}
 	return u, nil
+}
+
+// missingName is what a 404 of the API says of an object; a metrics server puts the namespace before the name.
+var missingName = regexp.MustCompile(`"(?:[^"/]*/)?([^"/]+)" not found`)
+
+// namedMissing is the object that a 404 names. It names none where the API itself is missing.
+func namedMissing(err error) (name string, has bool) {
+	if !statusOfMissing(err) {
+		return "", false
+	}
+	m := missingName.FindStringSubmatch(httpx.StatusOf(err).Message)
+	if m == nil {
+		return "", false
+	}
+	return m[1], true
 }
 
 // Probe starts a shell in what runs.

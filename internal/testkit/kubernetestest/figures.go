@@ -34,7 +34,7 @@ func (f *Fake) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	case f.o.NoMetrics:
 		http.Error(w, "404 page not found", http.StatusNotFound)
 	case p == nil || p.phase != "Running":
-		refuse(w, http.StatusNotFound, "NotFound", "podmetrics.metrics.k8s.io %q not found", r.PathValue("name"))
+		refuse(w, http.StatusNotFound, "NotFound", "podmetrics.metrics.k8s.io %q not found", Namespace+"/"+r.PathValue("name")) // as metrics-server says it
 	default:
 		at := f.o.Now().Truncate(cmp.Or(f.o.Scrape, time.Nanosecond))
 		wiretest.JSON(w, http.StatusOK, map[string]any{
