@@ -16,6 +16,7 @@ const keepSchema = "sbx.keep/v1"
 
 func newKeep(d *Deps) *cobra.Command {
 	var limit string
+	var listed bool
 	var req end.KeepRequest
 	cmd := &cobra.Command{
 		Use:     "keep REF...",
@@ -27,19 +28,32 @@ func newKeep(d *Deps) *cobra.Command {
 			"Without --for they are kept until --off. The label is read again before sbx says\n" +
 			"that they are kept; exit 8 means that this read does not show it. Where labels\n" +
 			"cannot be changed (exit 9), the configuration protects one: protect.ids.\n" +
-			"`-` reads REFs from standard input.",
+			"`-` reads REFs from standard input. --list shows what is kept, and by what.",
 		Example: "sbx keep local/k3v9x2mq7a --for 2h\n" +
 			"sbx keep local/k3v9x2mq7a --off\n" +
-			"sbx ls --state running -o name | sbx keep --for 1d -",
-		Args:              usageArgs(atLeastOneArg("REF"), "name a sandbox: sbx keep REF"),
+			"sbx ls --state running -o name | sbx keep --for 1d -\n" +
+			"sbx keep --list",
+		Args: usageArgs(func(cmd *cobra.Command, args []string) error {
+			if listed {
+				return nil
+			}
+			return atLeastOneArg("REF")(cmd, args)
+		}, "name a sandbox: sbx keep REF"),
 		ValidArgsFunction: d.completeRefs(true, offerLiving),
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&limit, "for", "", "keep them for `DURATION` from now; without it until --off")
 	f.BoolVar(&req.Off, "off", false, "remove the label: they may be terminated again")
+	f.BoolVar(&listed, "list", false, "list what bulk verbs would not end, and why")
 	return d.completeVerb(cmd, document{schema: keepSchema, shape: output.ShapeList, columns: output.Names(views.KeepColumns())},
 		func(ctx context.Context, p *output.Printer, args []string) (err error) {
+			if listed {
+				if len(args) > 0 || f.Changed("for") || f.Changed("off") {
+					return fault.Usage("--list takes no REF, --for or --off").WithHint("it lists everything that is kept; `sbx inspect REF` shows one")
+				}
+				return listKept(ctx, d, p)
+			}
 			if f.Changed("for") {
 				if req.For, err = sandbox.ParseDuration(limit); err != nil {
 					return fault.Usage("--for: %w", err)
@@ -74,6 +88,27 @@ func keep(ctx context.Context, d *Deps, p *output.Printer, req end.KeepRequest) 
 			add = func(r end.KeepResult) error { return list.AddFailed(r, r.Err) }
 		}
 		if err := add(r); err != nil {
+			return list.CloseAs(err)
+		}
+	}
+	return list.Close()
+}
+
+// listKept prints what bulk verbs would not end.
+func listKept(ctx context.Context, d *Deps, p *output.Printer) error {
+	list, err := output.NewList(p, output.ListSpec[end.KeepResult]{Schema: keepSchema, Columns: views.KeepColumns(), Line: views.KeptLine})
+	if err != nil {
+		return err
+	}
+	kept, missing, err := end.Kept(ctx, d.Env)
+	if err != nil {
+		return err
+	}
+	for _, err := range missing {
+		list.Fail(err)
+	}
+	for _, r := range kept {
+		if err := list.Add(r); err != nil {
 			return list.CloseAs(err)
 		}
 	}

@@ -209,3 +209,24 @@ func TestWhatIsKeptStays(t *testing.T) {
 	require.Equal(t, 0, b.run(t, "keep prod/aaaa --off").code)
 	assert.Equal(t, 0, b.run(t, "terminate prod/aaaa").code)
 }
+
+// TestWhatIsKeptIsListed: by its label, by the configuration, and why.
+func TestWhatIsKeptIsListed(t *testing.T) {
+	t.Parallel()
+	b, p := oneFake(withLabels("aaaa", map[string]string{"sbx/keep": "true"}), withLabels("bbbb", nil), withLabels("cccc", nil),
+		withLabels("dddd", map[string]string{"sbx/keep": "2026-11-20T13:00:00Z"}), withLabels("over", map[string]string{"sbx/keep": "2026-11-20T11:00:00Z"}))
+	b.configure(t, "protect: {ids: [prod/bbbb]}\n")
+	r := b.run(t, "keep --list")
+	assert.Equal(t, 0, r.code, r.stderr)
+	assert.Equal(t, "prod/aaaa: protected: it has the label sbx/keep=true\nprod/bbbb: protected by the configuration\nprod/dddd: protected: its label sbx/keep holds until 2026-11-20T13:00:00Z\n", r.stdout)
+	r = b.run(t, "keep --list -o json")
+	items := r.list(t, "items")
+	require.Len(t, items, 3)
+	assert.Equal(t, "2026-11-20T13:00:00Z", items[2]["until"])
+	assert.Nil(t, items[1]["label"])
+	p.Break(fake.Fault{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")})
+	assert.Equal(t, 7, b.run(t, "keep --list").code, "what could not be listed may be kept too")
+	for _, line := range []string{"keep --list prod/aaaa", "keep --list --off", "keep --list --for 1h"} {
+		assert.Equal(t, 2, b.run(t, line).code, line)
+	}
+}

@@ -36,6 +36,8 @@ func newTerminate(d *Deps) *cobra.Command {
 			"A local program gets SIGTERM and up to 5 s while it reacts; a program that ignores\n" +
 			"SIGTERM, or continues as before, is killed within milliseconds. `--grace`, if\n" +
 			"set, gives every program the whole time.\n\n" +
+			"The beginning of an id is shown resolved and asked for on a terminal; with --yes, or\n" +
+			"without a terminal, it is refused.\n\n" +
 			"Protected ones (configuration, label sbx/keep=true) are skipped.",
 		Example: "sbx terminate local/k3v9x2mq7a\n" +
 			"sbx terminate k3v9 --delete --grace 1s\n" +

@@ -24,15 +24,16 @@ type FindOptions struct {
 	// typing error may mean another sandbox. A wrong one that a pipe brought fails alone: one odd
 	// id of an API must not keep the others.
 	Typed []string
+	// Full refuses the beginning of an id, and says what to write: nobody can be asked what it means.
+	Full bool
 }
 
 func (o FindOptions) typed(word string) bool { return o.Typed == nil || slices.Contains(o.Typed, word) }
 
-// Find resolves references: `profile/id` costs one GET, and a listing where that finds
-// nothing, since a 404 may be a fault of the API, and what stands behind the profile may be a name, a
-// task or the beginning of an id (an act takes none of these); all bare words together cost one listing,
-// in which an exact id precedes an exact name, that an exact task of another application, and
-// that a unique id prefix of sandbox.MinPrefix.
+// Find resolves references, with a profile and without by one rule: an exact id precedes an exact name,
+// that an exact task of another application, and that a unique id prefix of sandbox.MinPrefix (see
+// FindOptions.Full). `profile/id` costs one GET, and a listing where that finds nothing, since a 404 may
+// be a fault of the API; all bare words together cost one listing.
 //
 // Each sandbox is returned once, in the order of the words. Words that were not found are
 // joined in the error, one *fault.Error each: KindNotFound, KindUnavailable where a provider
@@ -59,6 +60,8 @@ type Found struct {
 	Words []string // all words that refer to it, in their order
 	// Unreadable says that it exists and only its id could be read.
 	Unreadable bool
+	// Begun says that each of the words is only the beginning of its id.
+	Begun bool
 }
 
 // FindEach is Find with the words that refer to each sandbox.
@@ -75,10 +78,11 @@ func (f *Fleet) FindEach(ctx context.Context, words []string, o FindOptions) ([]
 		case a.err == nil:
 			i := slices.IndexFunc(found, func(s Found) bool { return s.Ref() == a.found.Ref() })
 			if i < 0 {
-				i, found = len(found), append(found, Found{Sandbox: a.found})
+				i, found = len(found), append(found, Found{Sandbox: a.found, Begun: true})
 			}
 			found[i].Words = append(found[i].Words, a.word)
 			found[i].Unreadable = found[i].Unreadable || a.unreadable
+			found[i].Begun = found[i].Begun && a.begun
 		case fault.KindOf(a.err) == fault.KindUsage && !o.typed(a.word):
 			errs = append(errs, fault.Usage("standard input: %w", a.err).WithHint("it was left out; `sbx ls -o json` shows it as it is"))
 		case fault.KindOf(a.err) == fault.KindUsage:
@@ -102,6 +106,7 @@ type lookup struct {
 	err    error
 
 	unreadable bool // found has its reference alone
+	begun      bool // the word is only the beginning of the id of found
 }
 
 // parseRefs checks every word before any request.
@@ -140,9 +145,7 @@ func (f *Fleet) lookUpAll(ctx context.Context, asked []*lookup, o FindOptions) {
 	if len(bare) > 0 {
 		l := f.Collect(ctx, providers.Query{All: true})
 		for _, a := range bare {
-			if a.found, a.err = f.pickMatch(l, a.ref.ID, o); o.Destructive && fault.KindOf(a.err) == fault.KindNotFound {
-				a.matchEndRequest(ctx, f.members, fallback)
-			}
+			f.matchBare(ctx, a, l, o, fallback)
 		}
 	}
 	wg.Wait()
@@ -165,32 +168,52 @@ func (a *lookup) resolveRef(ctx context.Context, o FindOptions, fallback *findFa
 	}
 }
 
-// pickMatch chooses the sandbox that a bare word refers to.
-func (f *Fleet) pickMatch(l Listing, word string, o FindOptions) (sandbox.Sandbox, error) {
+// matchBare chooses the sandbox that a bare word refers to. What an earlier request was to end precedes the
+// beginning of another id: a script that ends `job-1` a second time must not end `job-10`.
+func (f *Fleet) matchBare(ctx context.Context, a *lookup, l Listing, o FindOptions, d *findFallback) {
 	if o.Destructive && !l.Complete() {
-		return sandbox.Sandbox{}, incompleteError(l, word)
+		a.err = incompleteError(l, a.ref.ID)
+		return
 	}
-	matches := matchWord(l.Items, word)
+	matches, begun := matchWord(l.Items, a.ref.ID)
+	if a.err = f.noneError(l, a.ref.ID, o); o.Destructive && (begun || len(matches) == 0) {
+		a.matchEndRequest(ctx, f.members, d)
+	}
+	if a.err != nil && len(matches) > 0 {
+		a.choose(matches, begun, o)
+	}
+}
+
+// choose takes the only match of a word.
+func (a *lookup) choose(matches []sandbox.Sandbox, begun bool, o FindOptions) {
 	switch {
-	case len(matches) == 1:
-		return matches[0], nil
 	case len(matches) > 1:
-		return sandbox.Sandbox{}, ambiguousError(word, matches)
-	case !l.Complete():
-		return sandbox.Sandbox{}, incompleteError(l, word)
+		a.err = ambiguousError(a.word, matches)
+	case begun && o.Full:
+		a.err = fault.Usage("%q is only the beginning of an id", a.word).
+			WithHint("write %s; the beginning is enough where a terminal asks whether it is meant", matches[0].Ref())
+	default:
+		a.found, a.err, a.begun = matches[0], nil, begun
+	}
+}
+
+// noneError is why no sandbox matches a bare word.
+func (f *Fleet) noneError(l Listing, word string, o FindOptions) error {
+	if !l.Complete() {
+		return incompleteError(l, word)
 	}
 	none := fault.New(fault.KindNotFound, "no sandbox matches %q", word)
 	switch {
 	case !strings.HasPrefix(word, sandbox.TaskIDPrefix):
 	case o.Destructive:
-		return sandbox.Sandbox{}, none.WithHint("%s looks like a task: `sbx stop %s` stops it", word, word)
+		return none.WithHint("%s looks like a task: `sbx stop %s` stops it", word, word)
 	default:
-		return sandbox.Sandbox{}, none.WithHint("%s looks like a task: `sbx tasks show %s` shows it", word, word)
+		return none.WithHint("%s looks like a task: `sbx tasks show %s` shows it", word, word)
 	}
 	if short := shortWord(word); short != "" {
-		return sandbox.Sandbox{}, none.WithHint("%s; `sbx ls --all` lists all of them", short)
+		return none.WithHint("%s; `sbx ls --all` lists all of them", short)
 	}
-	return sandbox.Sandbox{}, none.
+	return none.
 		WithHint("searched: %s; `sbx ls --all` lists all of them", strings.Join(f.Names(), ", "))
 }
 
@@ -225,26 +248,13 @@ func (a *lookup) checkListing(ctx context.Context, o FindOptions, d *findFallbac
 	case !l.Complete():
 		a.err = fault.New(unavailableKind(l.Err()), "%w; and it is unknown whether it is listed: %s", a.err, joinErrorLines(l.Err())).At(a.member.Provider.Name(), "")
 	default:
+		gone := fault.KindOf(a.err) == fault.KindGone // the whole id was known
 		if o.Destructive {
 			a.matchEndRequest(ctx, []*member{a.member}, d)
 		}
-		a.matchBegun(l, o)
-	}
-}
-
-// matchBegun takes what stands behind a profile for a name, a task or the beginning of an id, where no id is
-// that. An act never does: a script that ends `job-1` a second time must not end `job-10`. The rows are
-// named instead.
-func (a *lookup) matchBegun(l Listing, o FindOptions) {
-	matches := matchWord(l.Items, a.ref.ID)
-	switch {
-	case a.err == nil || len(matches) == 0:
-	case len(matches) == 1 && !o.Destructive:
-		a.found, a.err = matches[0], nil
-	case o.Destructive:
-		a.err = fault.New(fault.KindNotFound, "%w", a.err).WithHint("it matches %s: name one of them in full", nameMatches(matches))
-	default:
-		a.err = ambiguousError(a.word, matches)
+		if matches, begun := matchWord(l.Items, a.ref.ID); a.err != nil && !gone && len(matches) > 0 {
+			a.choose(matches, begun, o)
+		}
 	}
 }
 
@@ -269,11 +279,10 @@ func unavailableKind(err error) fault.Kind {
 	return fault.KindUnavailable
 }
 
-// matchWord returns the sandboxes that a bare word may refer to, by the first rule with any
-// match: exact id, exact name, exact task of another application, id prefix. A task of sbx has
-// verbs of its own, so its id never means its sandbox. Names and tasks come again, so the only
-// one that has not ended is meant.
-func matchWord(items []sandbox.Sandbox, word string) []sandbox.Sandbox {
+// matchWord returns the sandboxes that a word may refer to, by the first rule with any match: exact id, exact
+// name, exact task of another application, id prefix (begun). A task of sbx has verbs of its own, so its id
+// is none of its sandbox. Names and tasks come again, so the only one that has not ended is meant.
+func matchWord(items []sandbox.Sandbox, word string) (found []sandbox.Sandbox, begun bool) {
 	rules := []func(sandbox.Sandbox) bool{
 		func(s sandbox.Sandbox) bool { return s.ID == word },
 		func(s sandbox.Sandbox) bool { return s.Name == word },
@@ -284,12 +293,12 @@ func matchWord(items []sandbox.Sandbox, word string) []sandbox.Sandbox {
 			return utf8.RuneCountInString(word) >= sandbox.MinPrefix && strings.HasPrefix(s.ID, word)
 		},
 	}
-	for _, fits := range rules {
+	for i, fits := range rules {
 		if found := distinctWhere(items, fits); len(found) > 0 {
-			return preferLive(found, word)
+			return preferLive(found, word), i == len(rules)-1
 		}
 	}
-	return nil
+	return nil, false
 }
 
 func preferLive(found []sandbox.Sandbox, word string) []sandbox.Sandbox {

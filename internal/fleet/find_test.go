@@ -120,15 +120,60 @@ func TestFindIsFrugal(t *testing.T) {
 	assert.Len(t, prod.Calls(), before, "nothing is called when a word is ill-formed")
 }
 
-// TestAnActTakesNoBeginningOfAProfile: a script that ends `prod/job-1` a second time must not end `prod/job-10`.
-func TestAnActTakesNoBeginningOfAProfile(t *testing.T) {
+// TestTheBeginningOfAnID means the same with a profile and without, says that it is no more, and is refused where
+// nobody can be asked.
+func TestTheBeginningOfAnID(t *testing.T) {
 	t.Parallel()
-	f, _, _ := town()
-	for _, word := range []string{"prod/abcd9", "prod/db", "prod/abcd"} {
-		got, err := f.Find(t.Context(), []string{word}, fleet.FindOptions{Destructive: true})
-		assert.Empty(t, got, word)
-		assert.Equal(t, fault.KindNotFound, fault.KindOf(err), word)
-		assert.Contains(t, fault.HintOf(err), "name one of them in full", word)
+	for word, tc := range map[string]struct {
+		want  string
+		begun bool
+	}{
+		"prod/abcd9":    {"prod/abcd9999", true},
+		"abcd9":         {"prod/abcd9999", true},
+		"prod/db":       {"prod/abcd9999", false},
+		"db":            {"prod/abcd9999", false},
+		"prod/abcd9999": {"prod/abcd9999", false},
+		"prod/abcd":     {"prod/ef", false}, // its name
+		"abcd":          {"prod/ef", false},
+		"prod/work":     {"prod/worker-1", true},
+		"work":          {"matches 2 sandboxes", true},
+		"prod/abc":      {"", true},
+		"abc":           {"", true},
+	} {
+		f, _, _ := town()
+		found, err := f.FindEach(t.Context(), []string{word}, fleet.FindOptions{Destructive: true})
+		if err != nil {
+			assert.Contains(t, err.Error(), tc.want, word)
+		} else {
+			require.Len(t, found, 1, word)
+			assert.Equal(t, tc.want, found[0].Ref().String(), word)
+			assert.Equal(t, tc.begun, found[0].Begun, word)
+		}
+		found, err = f.FindEach(t.Context(), []string{word, "prod/ef"}, fleet.FindOptions{Destructive: true, Full: true})
+		assert.Equal(t, !tc.begun, err == nil, "%s: %v", word, err)
+		if tc.begun && strings.HasPrefix(tc.want, "prod/") {
+			assert.Empty(t, found, word)
+			assert.Equal(t, fault.KindUsage, fault.KindOf(err), word)
+			assert.Contains(t, fault.HintOf(err), "write "+tc.want, word)
+		}
+	}
+}
+
+// TestASecondEndMeansNoOther: a script that ends `job-1` a second time must not end `job-10`.
+func TestASecondEndMeansNoOther(t *testing.T) {
+	t.Parallel()
+	for _, after := range []fake.After{fake.AfterGone, fake.AfterMissing} {
+		p := fake.New(fake.Options{Name: "prod", After: after})
+		p.Add(box("job-1", ""), box("job-10", ""))
+		f := of(p)
+		end(t, f, fleet.EndOptions{Recheck: unread()}, "prod/job-1")
+		for _, word := range []string{"prod/job-1", "job-1"} {
+			found, err := f.FindEach(t.Context(), []string{word}, fleet.FindOptions{Destructive: true, Full: true})
+			if err == nil {
+				require.Len(t, found, 1)
+				assert.Equal(t, "prod/job-1", found[0].Ref().String(), word)
+			}
+		}
 	}
 }
 

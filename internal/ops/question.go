@@ -1,7 +1,10 @@
 package ops
 
 import (
+	"context"
 	"fmt"
+
+	"sbx/internal/fault"
 )
 
 // Question is what an operation asks before it goes on.
@@ -21,3 +24,15 @@ func NewQuestion(word, what string) Question {
 
 // AskEnd asks whether sandboxes may end. Shares says how many are where.
 func AskEnd(word, shares string) Question { return NewQuestion(word, "terminate them"+shares) }
+
+// ConfirmBegun asks whether what words named by the beginnings of ids is meant. The prompt of the question is what
+// happens to it: "terminate them".
+func ConfirmBegun(ctx context.Context, watch Observer, q Question) error {
+	asked := NewQuestion("y", q.Prompt)
+	q.Word, q.Prompt = asked.Word, asked.Prompt
+	allowed, err := watch.Confirm(ctx, q)
+	if err == nil && !allowed {
+		err = fault.New(fault.KindRefused, "the beginning of an id was not confirmed").WithHint("write the whole id; `sbx ls -o name` and `sbx tasks -o name` print them")
+	}
+	return err
+}

@@ -2,7 +2,7 @@
 // entries of their journals, the one writer of them, and what readers make of them.
 //
 // A run by a rule (cleanup, reconcile) does nothing without its journal; an end that somebody named, or
-// that a task asked for, does not wait for a disk. Which sandboxes a run selects, and which limits it
+// that a task asked for, does not depend on it. Which sandboxes a run selects, and which limits it
 // has, belongs to the packages above; how a line reaches the disk to the package journal.
 package runs
 

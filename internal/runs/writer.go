@@ -20,7 +20,7 @@ type Policy int
 const (
 	// Must is that of runs by a rule: no intent on the disk, no request.
 	Must Policy = iota
-	// Best is that of ends that somebody has named, and of tasks: an end never waits for a disk, and the
+	// Best is that of ends that somebody has named, and of tasks: an end does not depend on the journal, and the
 	// first entry that is lost is warned of.
 	Best
 )

@@ -165,6 +165,10 @@ func ParseLabels(texts []string) ([]Label, error) {
 			errs = append(errs, err)
 			continue
 		}
+		if before, after, colon := strings.Cut(key, ":"); colon && !valued { // such a key is rarer than this mistake
+			errs = append(errs, fault.Usage("--label: %q has no =", text).WithHint("write %s=%s", before, after))
+			continue
+		}
 		i := slices.IndexFunc(labels, func(l Label) bool { return l.Key == key })
 		if i < 0 {
 			i = len(labels)

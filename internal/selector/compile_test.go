@@ -72,6 +72,7 @@ func TestCompileRefuses(t *testing.T) {
 		"moments exclude": {Options{Before: new("2026-11-20T12:00:00Z"), After: new("2026-11-20T13:00:00+01:00")}, "nothing can be created after", "earlier"},
 		"label no key":    {Options{Labels: []string{"=v"}}, `--label: "=v" has no usable key`, "key=value"},
 		"label empty":     {Options{Labels: []string{""}}, "has no usable key", "key=value"},
+		"label colon":     {Options{Labels: []string{"team:agents"}}, `"team:agents" has no =`, "write team=agents"},
 		"label space":     {Options{Labels: []string{" k=v"}}, "has no usable key", "key=value"},
 		"name empty":      {Options{Name: new("")}, "--name: the value is empty", "unset"},
 		"name broken":     {Options{Name: new("a[")}, `--name: the pattern "a[" is malformed`, "class"},

@@ -17,7 +17,7 @@ type KeepItem struct {
 	Until  *time.Time `json:"until" table:""`  // When the protection ends; null where it has no end, or there is none.
 	Was    *string    `json:"was" table:""`    // The value before; null where it had none.
 	Others []string   `json:"others"`          // Other labels that another client changed at the same time: check them.
-	Reason *string    `json:"reason" table:""` // Why it failed, or what else protects it after --off.
+	Reason *string    `json:"reason" table:""` // Why it failed, or what else protects it after --off, or what protects it in a list.
 }
 
 // KeepColumns are those of a KeepItem.
@@ -62,3 +62,6 @@ func KeepLine(r end.KeepResult) string {
 	}
 	return ref + ": " + text
 }
+
+// KeptLine is one sandbox of the list of what is kept.
+func KeptLine(r end.KeepResult) string { return r.Ref.String() + ": " + r.Still }

@@ -1,7 +1,9 @@
 package end
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/history"
 	"sbx/internal/ops"
+	"sbx/internal/providers"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
@@ -30,7 +33,7 @@ type KeepResult struct {
 	Until  time.Time // it protects until then; zero = until it is taken back, or not at all
 	Was    string    // the value before; "" = it had none
 	Off    bool      // it was to be taken back
-	Still  string    // after that: what else keeps it from being ended; "" = nothing
+	Still  string    // what keeps it from being ended, beside the label where one was removed; "" = nothing
 	Others []string  // other labels that another client changed at the same time
 	Err    error     // then Label is not known
 }
@@ -48,9 +51,14 @@ func Keep(ctx context.Context, env *ops.Env, req KeepRequest, watch ops.Observer
 	if k.fleet, err = env.Fleet(ctx); err != nil {
 		return nil, nil, err
 	}
-	found, err := k.fleet.FindEach(ctx, req.Words, fleet.FindOptions{Typed: append([]string{}, req.Typed...)})
+	found, err := k.fleet.FindEach(ctx, req.Words, fleet.FindOptions{Typed: append([]string{}, req.Typed...), Full: !watch.Attended()})
 	if cause := ops.EndCause(ctx, err); cause != nil || len(found) == 0 {
 		return nil, nil, ops.CauseOr(ctx, err)
+	}
+	if begun := begunTargets(found); len(begun) > 0 {
+		if err := ops.ConfirmBegun(ctx, watch, ops.Question{Prompt: "change them", Targets: begun}); err != nil {
+			return nil, nil, err
+		}
 	}
 	if !req.Off {
 		k.value = keepValue(env.Now(), req.For)
@@ -67,6 +75,46 @@ func Keep(ctx context.Context, env *ops.Env, req KeepRequest, watch ops.Observer
 		lost = ops.Mistakes(err)
 	}
 	return results, lost, nil
+}
+
+// begunTargets are the sandboxes that were named by the beginnings of their ids.
+func begunTargets(found []fleet.Found) []ops.PlannedEnd {
+	var begun []ops.PlannedEnd
+	for _, f := range found {
+		if f.Begun {
+			begun = append(begun, ops.PlannedEnd{Ref: f.Ref(), Reason: "its id begins with " + f.Words[0], Sandbox: f.Sandbox})
+		}
+	}
+	return begun
+}
+
+// Kept are the sandboxes that bulk verbs would not end, in the order of their references, each with why. Missing are
+// the errors of what could not be listed.
+func Kept(ctx context.Context, env *ops.Env) (kept []KeepResult, missing []error, err error) {
+	c, err := env.Config()
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := env.Fleet(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	protection := env.Protection(c, env.Leases(ctx))
+	l := f.Collect(ctx, providers.Query{})
+	if cause := ops.EndCause(ctx, l.Err()); cause != nil {
+		return nil, nil, cause
+	}
+	for _, s := range l.Items {
+		why := protection.ByRule(s)
+		if why == "" || s.State.Ended() {
+			continue
+		}
+		r := KeepResult{Ref: s.Ref(), Label: sandbox.SetKeep(maps.Clone(s.Labels), ""), Still: why}
+		r.Until, _ = time.Parse(time.RFC3339, r.Label) // zero for "true"
+		kept = append(kept, r)
+	}
+	slices.SortFunc(kept, func(a, b KeepResult) int { return cmp.Compare(a.Ref.String(), b.Ref.String()) })
+	return kept, l.Errors, nil
 }
 
 // keepValue is the value of the label: a time in whole seconds, not before the duration has passed.

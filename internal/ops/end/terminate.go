@@ -117,6 +117,7 @@ type termination struct {
 
 	chosen     map[sandbox.Ref]safety.Choice // how each target was named; none = by a pipe
 	unreadable map[sandbox.Ref]bool          // targets of which nothing could be read
+	begun      int                           // targets that were named by the beginning of their id
 	made       map[sandbox.Ref]time.Time     // when each target was created, as it was confirmed or found
 	refused    map[sandbox.Ref]string        // by its provider, in the rehearsal of a plan; nil = there was none
 }
@@ -142,7 +143,7 @@ func (t *termination) findTargets(ctx context.Context) (err error) {
 		return err
 	}
 	t.held = t.env.Leases(ctx)
-	found, err := t.fleet.FindEach(ctx, words, fleet.FindOptions{Destructive: true, Typed: append([]string{}, t.req.Typed...)})
+	found, err := t.fleet.FindEach(ctx, words, fleet.FindOptions{Destructive: true, Typed: append([]string{}, t.req.Typed...), Full: !t.planning && (t.req.Yes || !t.watch.Attended())})
 	t.addTargets(found)
 	if cause := ops.EndCause(ctx, err); cause != nil {
 		return cause
@@ -183,6 +184,9 @@ func (t *termination) addTargets(found []fleet.Found) {
 			default:
 				choice = safety.ByReference
 			}
+		}
+		if f.Begun {
+			t.begun++
 		}
 		t.targets = append(t.targets, f.Sandbox)
 		t.chosen[f.Ref()], t.unreadable[f.Ref()], t.made[f.Ref()] = choice, f.Unreadable, f.CreatedAt
@@ -248,6 +252,7 @@ func (t *termination) countsByProfile() string {
 // confirmOrRefuse asks what people can answer, and refuses the whole run where a guard still says
 // no.
 func (t *termination) confirmOrRefuse(ctx context.Context) error {
+	shown := false // what the words mean
 	for _, g := range t.runGuards() {
 		if g.OK {
 			continue
@@ -270,8 +275,13 @@ func (t *termination) confirmOrRefuse(ctx context.Context) error {
 		if !allowed {
 			return refusal
 		}
+		shown = true
 	}
-	return nil
+	if t.begun == 0 || shown {
+		return nil
+	}
+	targets, _ := t.rehearsedEnds(ctx)
+	return ops.ConfirmBegun(ctx, t.watch, ops.Question{Prompt: "terminate them", Targets: targets})
 }
 
 func (t *termination) endTargets(ctx context.Context) []sandbox.Ending {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -56,8 +57,11 @@ func Stop(ctx context.Context, env *ops.Env, req StopRequest, watch ops.Observer
 	}
 	err = env.WithTasks(ctx, ops.TaskParts{Fleet: f, Watch: watch}, func(_ store.Store, o task.Options) error {
 		s := &stopping{options: o, watch: watch, profiles: req.Profiles, stopper: task.NewStopper(o)}
-		results = s.stopAll(ctx, req.Tasks)
-		return nil
+		meant, err := s.findAll(ctx, req.Tasks)
+		if err == nil {
+			results = s.stopAll(ctx, meant)
+		}
+		return err
 	})
 	return results, err
 }
@@ -71,20 +75,47 @@ type stopping struct {
 	watch ops.Observer
 }
 
-func (s *stopping) stopAll(ctx context.Context, words []string) []Stopped {
-	var distinct []string
+// meant is the task that a word names, or why it names none.
+type meant struct {
+	word string
+	task task.Task
+	err  error
+}
+
+// findAll finds what the words name, each once. The beginning of an id is asked for, and refused where nobody can be
+// asked.
+func (s *stopping) findAll(ctx context.Context, words []string) (all []meant, err error) {
+	var begun []string
 	for _, w := range words {
-		if !slices.Contains(distinct, w) {
-			distinct = append(distinct, w)
+		if slices.ContainsFunc(all, func(m meant) bool { return m.word == w }) {
+			continue
 		}
+		m := meant{word: w}
+		if m.task, m.err = ops.FindTask(ctx, s.options.Ledger, w); m.err == nil {
+			m.err = ops.TaskWithin(m.task, s.profiles)
+		}
+		switch is := m.err == nil && w != m.task.ID && strings.HasPrefix(m.task.ID, w); {
+		case is && !s.watch.Attended():
+			m.err = fault.Usage("%q is only the beginning of an id", w).WithHint("write %s", m.task.ID)
+		case is:
+			begun = append(begun, w+" is "+m.task.ID)
+		}
+		all = append(all, m)
 	}
+	if len(begun) > 0 {
+		err = ops.ConfirmBegun(ctx, s.watch, ops.Question{Prompt: "stop them", Objection: strings.Join(begun, ", ")})
+	}
+	return all, err
+}
+
+func (s *stopping) stopAll(ctx context.Context, distinct []meant) []Stopped {
 	progress := s.watch.Progress("stopping tasks")
 	defer progress.Done()
 	results, over := make([]Stopped, len(distinct)), 0
 	var wg sync.WaitGroup
-	for i, word := range distinct {
+	for i, one := range distinct {
 		wg.Go(func() {
-			results[i] = s.stopOne(ctx, word)
+			results[i] = s.stopOne(ctx, one)
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			over++
@@ -95,18 +126,16 @@ func (s *stopping) stopAll(ctx context.Context, words []string) []Stopped {
 	return results
 }
 
-func (s *stopping) stopOne(ctx context.Context, word string) Stopped {
+func (s *stopping) stopOne(ctx context.Context, m meant) Stopped {
 	began := time.Now()
-	r := Stopped{Word: word}
-	t, err := ops.FindTask(ctx, s.options.Ledger, word)
-	if err != nil {
-		r.Err = ops.HintSandbox(err, word, "terminate")
+	r := Stopped{Word: m.word}
+	if m.err != nil {
+		r.Err = ops.HintSandbox(m.err, m.word, "terminate")
 		return r
 	}
-	if r.Err = ops.TaskWithin(t, s.profiles); r.Err != nil {
-		return r
-	}
+	t := m.task
 	r.Word, r.WasOver = t.ID, t.State.Final()
+	var err error
 	if r.Task, err = s.stopper.ForbidPublication(ctx, t.ID, "sbx stop of "+s.options.Owner.Who); err != nil {
 		r.Err = fault.Placed(err, "", "stop "+t.ID)
 		if !task.TooLate(err) {
