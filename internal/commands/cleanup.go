@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -177,21 +178,32 @@ type cleanupCommand struct {
 // runOnce looks, and acts where it may. The result is nil where nothing was looked at. Spelled = the
 // operator chose by flags.
 func (c *cleanupCommand) runOnce(ctx context.Context, req end.CleanupRequest, spelled bool) (*end.CleanupResult, error) {
-	switch {
-	case c.o.apply != "":
+	req.Unattended = !c.d.isAttended()
+	if c.o.apply != "" {
 		plan, err := end.ReadCleanupPlan(ctx, c.d.Path(c.o.apply))
 		if err != nil {
 			return nil, err
 		}
 		req.Plan, req.PlanFromFile = &plan, true
-	case !c.o.yes && c.o.resume == "" && !c.o.emergency && !c.o.providerSide:
-		return nil, c.showPlan(ctx, req, spelled)
 	}
-	return c.runCleanup(ctx, req)
+	switch {
+	case c.o.yes || c.o.emergency || c.o.providerSide:
+		return c.show(func(watch *observer) ops.ActResult {
+			result, err := end.Cleanup(ctx, c.d.Env, req, watch)
+			return ops.ActResult{Refused: err, Detail: result}
+		})
+	case c.o.apply != "", c.o.resume != "":
+		act, err := end.PlanListed(ctx, c.d.Env, req, c.d.newObserver(c.p, nil))
+		if err != nil {
+			return nil, err
+		}
+		return c.show(func(watch *observer) ops.ActResult { return c.d.doAct(ctx, act, watch) })
+	}
+	return nil, c.showPlan(ctx, req, spelled)
 }
 
-// runCleanup ends what the request chooses, and shows what became of each.
-func (c *cleanupCommand) runCleanup(ctx context.Context, req end.CleanupRequest) (*end.CleanupResult, error) {
+// show ends what do ends, and shows what became of each.
+func (c *cleanupCommand) show(do func(watch *observer) ops.ActResult) (*end.CleanupResult, error) {
 	spec := output.ListSpec[sandbox.Ending]{Schema: cleanupSchema, Columns: views.EndingColumns()}
 	if len(c.p.Columns) == 0 {
 		spec.Line = views.BulkEndingLine
@@ -200,9 +212,10 @@ func (c *cleanupCommand) runCleanup(ctx context.Context, req end.CleanupRequest)
 	if err != nil {
 		return nil, err
 	}
-	result, err := end.Cleanup(ctx, c.d.Env, req, c.d.newObserver(c.p, showEndings(list, false)))
-	if err != nil {
-		return result, err
+	done := do(c.d.newObserver(c.p, showEndings(list, false)))
+	result, _ := done.Detail.(*end.CleanupResult)
+	if done.Refused != nil && (result == nil || result.Refused == nil) {
+		return result, done.Refused
 	}
 	return result, views.FinishCleanup(list, result, c.d.Process.Name(), c.retryLine(result))
 }
@@ -238,8 +251,8 @@ func (c *cleanupCommand) showPlan(ctx context.Context, req end.CleanupRequest, s
 			return err
 		}
 	}
-	question, askable := result.Question()
-	asks := askable && c.d.isAttended() && c.p.Format.Human() && c.o.out == "" && !c.o.dry && spelled
+	act := result.Act()
+	asks := act.Refused == nil && len(act.Targets) > 0 && c.d.isAttended() && c.p.Format.Human() && c.o.out == "" && !c.o.dry && spelled
 	err = views.ShowCleanupPlan(c.p, cleanupSchema, result, c.o.detailed, c.d.Now().Location())
 	if warn := result.WriteDryTextfile(ctx, fault.ExitCode(err)); warn != nil {
 		c.p.Warn(warn.Error())
@@ -253,14 +266,15 @@ func (c *cleanupCommand) showPlan(ctx context.Context, req end.CleanupRequest, s
 	if !asks || ctx.Err() != nil {
 		return err
 	}
-	allowed, askErr := watch.Confirm(ctx, question)
-	if askErr != nil {
-		return askErr
-	}
-	if !allowed {
+	act.Seen = true // on the page
+	allowed, refused := act.Permit(ctx, watch.confirm)
+	switch {
+	case errors.Is(refused, ops.ErrDeclined):
 		return err
+	case refused != nil:
+		return refused
 	}
-	_, err = c.runCleanup(ctx, result.Confirmed())
+	_, err = c.show(func(watch *observer) ops.ActResult { return act.Do(ctx, watch, allowed) })
 	return err
 }
 

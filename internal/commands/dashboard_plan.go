@@ -38,13 +38,13 @@ func planLive(ctx context.Context, l *look.Live, req planRequest, watch ops.Obse
 	}
 	switch req.Verb {
 	case runs.VerbTerminate:
-		t := end.TerminateRequest{Grace: end.EndGrace, Production: c.Production, Line: req.Line}
+		t := end.TerminateRequest{Grace: end.EndGrace, Production: c.Production, Line: req.Line, Shown: true}
 		for _, box := range req.Boxes {
 			t.Words = append(t.Words, box.Ref().String())
 			t.Planned = append(t.Planned, ops.PlannedEnd{Ref: box.Ref(), Sandbox: box})
 		}
 		t.Typed = t.Words
-		act, err := end.TerminationAct(ctx, l.Env, t, watch)
+		act, err := end.PlanTerminate(ctx, l.Env, t)
 		if err != nil {
 			return nil, err
 		}
@@ -57,9 +57,17 @@ func planLive(ctx context.Context, l *look.Live, req planRequest, watch ops.Obse
 		if err != nil {
 			return nil, err
 		}
-		return end.CleanupAct(ctx, l.Env, end.CleanupRequest{Rule: cleanup.Rule{Selector: rule}, Grace: end.EndGrace, Production: c.Production, Line: req.Line}, watch)
+		seen, err := end.PlanCleanup(ctx, l.Env, end.CleanupRequest{Rule: cleanup.Rule{Selector: rule}, Grace: end.EndGrace, Production: c.Production, Line: req.Line}, watch)
+		if err != nil {
+			return nil, err
+		}
+		return seen.Act(), nil
 	case runs.VerbReconcile:
-		return end.ReconciliationAct(ctx, l.Env, end.ReconcileRequest{Rules: reconcile.DefaultRules(), Production: c.Production, Line: req.Line}, watch)
+		seen, err := end.Reconcile(ctx, l.Env, end.ReconcileRequest{Rules: reconcile.DefaultRules(), Production: c.Production, Line: req.Line}, watch)
+		if err != nil {
+			return nil, err
+		}
+		return seen.Act(), nil
 	}
 	var tasks []string
 	var kept []ops.PlannedEnd
@@ -71,7 +79,9 @@ func planLive(ctx context.Context, l *look.Live, req planRequest, watch ops.Obse
 			tasks = append(tasks, id)
 		}
 	}
-	a := launch.StopAct(l.Env, tasks)
-	a.Kept, a.Line = kept, req.Line
-	return a, nil
+	a, err := launch.PlanStop(ctx, l.Env, launch.StopRequest{Tasks: tasks, Line: req.Line})
+	if err == nil {
+		a.Kept = kept
+	}
+	return a, err
 }

@@ -140,9 +140,3 @@ func (o *runbookObserver) Ask(ctx context.Context, q ops.Question) (text string,
 	text, answered = o.watch.Ask(ctx, q, page.String())
 	return text, answered, nil
 }
-
-// Confirm is ops.Observer's.
-func (o *runbookObserver) Confirm(ctx context.Context, q ops.Question) (bool, error) {
-	text, answered, err := o.Ask(ctx, q)
-	return answered && text == q.Word, err
-}

@@ -122,7 +122,7 @@ func (s dashboardSource) Plan(ctx context.Context, verb string, boxes []sandbox.
 // Do carries a plan out.
 func (s dashboardSource) Do(ctx context.Context, plan tui.Plan, production []string, report func(string)) ops.ActResult {
 	p := output.New(s.reporting(report), output.Options{NoColor: true})
-	return plan.Act.Do(ctx, s.deps.newObserver(p, func(item any) { report(views.ActItemLine(item)) }), ops.Allowed{Production: production})
+	return plan.Act.Do(ctx, s.deps.newObserver(p, func(item any) { report(views.ActItemLine(item)) }), ops.Allowed{Targets: plan.Act.Refs(), Production: production})
 }
 
 // Keep keeps sandboxes from being ended for a time.
@@ -132,16 +132,25 @@ func (s dashboardSource) Keep(ctx context.Context, refs []sandbox.Ref, d time.Du
 		req.Words = append(req.Words, ref.String())
 	}
 	var lines []string
-	results, lost, err := end.Keep(ctx, s.deps.Env, req, s.deps.newObserver(output.New(s.reporting(func(string) {}), output.Options{NoColor: true, Quiet: true}), nil))
+	var lost []error
+	watch := s.deps.newObserver(output.New(s.reporting(func(string) {}), output.Options{NoColor: true, Quiet: true}), func(item any) {
+		switch i := item.(type) {
+		case error:
+			lost = append(lost, i)
+		case end.KeepResult:
+			if i.Err != nil {
+				lost = append(lost, i.Err)
+			} else {
+				lines = append(lines, views.KeepLine(i))
+			}
+		}
+	})
+	act, err := end.PlanKeep(ctx, s.deps.Env, req)
+	if err == nil {
+		err = act.Do(ctx, watch, ops.Allowed{}).Err
+	}
 	if err != nil {
 		lost = append(lost, err)
-	}
-	for _, r := range results {
-		if r.Err != nil {
-			lost = append(lost, r.Err)
-			continue
-		}
-		lines = append(lines, views.KeepLine(r))
 	}
 	for _, err := range lost {
 		lines = append(lines, strings.TrimSuffix("not kept: "+err.Error()+"; "+fault.HintOf(err), "; "))

@@ -75,21 +75,31 @@ func keep(ctx context.Context, d *Deps, p *output.Printer, req end.KeepRequest) 
 	if err != nil {
 		return err
 	}
-	results, lost, err := end.Keep(ctx, d.Env, req, d.newObserver(p, nil))
+	req.Unattended = !d.isAttended()
+	act, err := end.PlanKeep(ctx, d.Env, req)
 	if err != nil {
 		return err
 	}
-	for _, err := range lost {
-		list.Fail(err)
+	var broken error // stdout takes no more
+	done := d.doAct(ctx, act, d.newObserver(p, func(item any) {
+		switch i := item.(type) {
+		case error:
+			list.Fail(i)
+		case end.KeepResult:
+			switch {
+			case broken != nil:
+			case i.Err != nil:
+				broken = list.AddFailed(i, i.Err)
+			default:
+				broken = list.Add(i)
+			}
+		}
+	}))
+	if done.Refused != nil {
+		return done.Refused
 	}
-	for _, r := range results {
-		add := list.Add
-		if r.Err != nil {
-			add = func(r end.KeepResult) error { return list.AddFailed(r, r.Err) }
-		}
-		if err := add(r); err != nil {
-			return list.CloseAs(err)
-		}
+	if broken != nil {
+		return list.CloseAs(broken)
 	}
 	return list.Close()
 }

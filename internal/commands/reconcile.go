@@ -192,7 +192,16 @@ func reconcileRecords(ctx context.Context, d *Deps, p *output.Printer, o *reconc
 	if o.fix && err != nil {
 		return err
 	}
-	result, err := end.Reconcile(ctx, d.Env, req, d.newObserver(p, func(item any) { showFixed(list, item) }))
+	watch := d.newObserver(p, func(item any) { showFixed(list, item) })
+	if o.fix && !o.yes && d.isAttended() {
+		if req, err = confirmFix(ctx, d, list, req, watch); err != nil {
+			return err
+		}
+		if !req.Yes {
+			return list.Close()
+		}
+	}
+	result, err := end.Reconcile(ctx, d.Env, req, watch)
 	if err != nil {
 		return err
 	}
@@ -203,6 +212,26 @@ func reconcileRecords(ctx context.Context, d *Deps, p *output.Printer, o *reconc
 	p.Note(views.ReconcileSummary(result.Plan, result.Endings))
 	list.Fail(result.Refused)
 	return list.CloseAs(result.Verdict)
+}
+
+// confirmFix compares, which counts as an observation, and asks whether its plan may be carried out. The request has no
+// Yes where it may not, and the list says why.
+func confirmFix(ctx context.Context, d *Deps, list *output.List[reconcile.Done], req end.ReconcileRequest, watch *observer) (end.ReconcileRequest, error) {
+	looks := req
+	looks.Fix, looks.Textfile, looks.Ping = false, "", ""
+	plan, err := end.Reconcile(ctx, d.Env, looks, watch)
+	if err != nil {
+		return req, err
+	}
+	act := plan.Act()
+	allowed, refused := act.Permit(ctx, watch.confirm)
+	if refused != nil {
+		showFixed(list, end.ReconcilePlanned{Result: plan})
+		list.Fail(refused)
+		return req, nil
+	}
+	req.Yes, req.Confirmed, req.Production = true, act.Refs(), allowed.Production
+	return req, nil
 }
 
 // showFixed shows what the operation does, as it is known.

@@ -46,21 +46,28 @@ func stopTasks(ctx context.Context, d *Deps, p *output.Printer, args []string) e
 	if err != nil {
 		return err
 	}
-	watch := d.newObserver(p, func(item any) {
-		list.Say(views.ActItemLine(item))
-	})
-	results, err := launch.Stop(ctx, d.Env, launch.StopRequest{Tasks: words, Profiles: d.Globals.Providers}, watch)
+	act, err := launch.PlanStop(ctx, d.Env, launch.StopRequest{Tasks: words, Profiles: d.Globals.Providers, Unattended: !d.isAttended()})
 	if err != nil {
 		return err
 	}
-	for _, r := range results {
-		add := list.Add
-		if r.Err != nil {
-			add = func(r launch.Stopped) error { return list.AddFailed(r, r.Err) }
+	var broken error // stdout takes no more
+	done := d.doAct(ctx, act, d.newObserver(p, func(item any) {
+		r, is := item.(launch.Stopped)
+		switch {
+		case !is:
+			list.Say(views.ActItemLine(item))
+		case broken != nil:
+		case r.Err != nil:
+			broken = list.AddFailed(r, r.Err)
+		default:
+			broken = list.Add(r)
 		}
-		if err := add(r); err != nil {
-			return list.CloseAs(err)
-		}
+	}))
+	if done.Refused != nil {
+		return done.Refused
+	}
+	if broken != nil {
+		return list.CloseAs(broken)
 	}
 	return list.Close()
 }

@@ -107,22 +107,25 @@ func runTerminate(ctx context.Context, d *Deps, p *output.Printer, args []string
 	if err != nil {
 		return err
 	}
-	result, err := end.Terminate(ctx, d.Env, req, d.newObserver(p, showEndings(list, true)))
+	req.Unattended = !d.isAttended()
+	act, err := end.PlanTerminate(ctx, d.Env, req)
 	if err != nil {
 		return err
 	}
-	if result.Refused != nil {
-		list.Fail(result.Refused)
+	done := d.doAct(ctx, act, d.newObserver(p, showEndings(list, true)))
+	if done.Refused != nil {
+		list.Set(views.TerminateKeys{RunID: act.RunID})
+		list.Fail(done.Refused)
 	}
-	list.Set(views.TerminateKeys{Counts: new(fleet.Count(result.Endings))})
-	if result.Refused != nil {
+	list.Set(views.TerminateKeys{Counts: new(fleet.Count(done.Endings))})
+	if done.Refused != nil {
 		return list.Close()
 	}
-	if len(result.Endings) > 1 {
+	if len(done.Endings) > 1 {
 		name := d.Process.Name()
-		list.Remark(views.RunSummary(result.Endings, result.Took, result.RunID, name, views.RetryTerminate(result.Endings, name, o.retryFlags())))
+		list.Remark(views.RunSummary(done.Endings, done.Took, done.RunID, name, views.RetryTerminate(done.Endings, name, o.retryFlags())))
 	}
-	return list.CloseAs(result.Verdict)
+	return list.CloseAs(done.Err)
 }
 
 // retryFlags are the flags that a repeated run needs.
@@ -154,13 +157,14 @@ func showEndings(list *output.List[sandbox.Ending], named bool) func(item any) {
 
 // planTerminate prints what would be done. There is no cutoff: nothing was chosen by age.
 func planTerminate(ctx context.Context, d *Deps, p *output.Printer, req end.TerminateRequest) error {
-	plan, err := end.PlanTerminate(ctx, d.Env, req, d.newObserver(p, nil))
+	req.Shown = true
+	act, err := end.PlanTerminate(ctx, d.Env, req)
 	if err != nil {
 		return err
 	}
 	return p.ShowAs(output.Document{
 		Schema: terminateSchema,
-		Fields: output.FieldsOf(views.TerminateKeys{Plan: views.PlanOf(plan.RunID, plan.Selected, plan.Kept, plan.Guards)}),
-		Human:  func(s *output.Sheet) { views.TerminatePlanPage(s, plan) },
-	}, plan.Verdict, plan.Errors...)
+		Fields: output.FieldsOf(views.TerminateKeys{Plan: views.PlanOf(act.RunID, act.Targets, act.Kept, act.Guards)}),
+		Human:  func(s *output.Sheet) { views.TerminatePlanPage(s, act) },
+	}, act.Verdict, act.Errors...)
 }

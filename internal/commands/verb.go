@@ -250,26 +250,28 @@ func (o *observer) Item(item any) {
 	}
 }
 
-// Attended is ops.Observer's.
+// Attended is engine.Observer's.
 func (o *observer) Attended() bool { return o.d.isAttended() }
 
-// Confirm is ops.Observer's.
-func (o *observer) Confirm(ctx context.Context, q ops.Question) (bool, error) {
-	if !o.Attended() {
-		return false, nil
-	}
-	if len(q.Targets) > 0 {
-		o.Aside(func(s *output.Sheet) { views.QuestionPage(s, q.Targets, o.d.Now()) })
-	}
-	if q.Objection != "" {
-		o.Warn(q.Objection)
-	}
-	answer, err := o.d.askTerminal(ctx, o.Printer, o.answers, q.Prompt)
+// confirm is an ops.Asker: it shows what a question is about and takes the answer of the terminal.
+func (o *observer) confirm(ctx context.Context, q ops.Question) (bool, error) {
+	answer, _, err := o.Ask(ctx, q)
 	if err == nil && answer == q.Word {
 		return true, nil
 	}
-	o.Note("nothing was done")
+	if o.Attended() {
+		o.Note("nothing was done")
+	}
 	return false, err
+}
+
+// doAct asks what an act wants answered, and does it.
+func (*Deps) doAct(ctx context.Context, act *ops.Act, watch *observer) ops.ActResult {
+	allowed, err := act.Permit(ctx, watch.confirm)
+	if err != nil {
+		return ops.NotBegun(act.RunID, err)
+	}
+	return act.Do(ctx, watch, allowed)
 }
 
 // Ask is engine.Observer's.

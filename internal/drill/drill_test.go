@@ -258,17 +258,6 @@ func TestADrillSeesAndEndsOnlyWhatItHasStaged(t *testing.T) {
 	})
 }
 
-func TestTheAnswerOfADrillIsNoForWhatIsNotStaged(t *testing.T) {
-	t.Parallel()
-	mine, other := sandbox.Ref{Provider: "local", ID: "mine"}, sandbox.Ref{Provider: "local", ID: "other"}
-	w := watcher{quiet{}, &drillRun{staged: []*stagedCase{{ref: mine}}}}
-	yes, err := w.Confirm(t.Context(), ops.Question{Targets: []ops.PlannedEnd{{Ref: mine}}})
-	require.NoError(t, err)
-	assert.True(t, yes)
-	_, err = w.Confirm(t.Context(), ops.Question{Targets: []ops.PlannedEnd{{Ref: mine}, {Ref: other}}})
-	assert.Equal(t, fault.KindRefused, fault.KindOf(err))
-}
-
 func TestTheLeaksCauseFollowsTheEnforcement(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, sandbox.CauseOOM, leakCause(sandbox.EnforcementHybrid))

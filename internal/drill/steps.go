@@ -208,16 +208,6 @@ func (w watcher) Item(item any) {
 // Attended is false: nobody does what only a person can do.
 func (watcher) Attended() bool { return false }
 
-// Confirm allows what ends nothing but staged sandboxes.
-func (w watcher) Confirm(_ context.Context, q ops.Question) (bool, error) {
-	for _, t := range q.Targets {
-		if !slices.ContainsFunc(w.d.staged, func(s *stagedCase) bool { return s.ref == t.Ref }) {
-			return false, fault.New(fault.KindRefused, "%s is not staged", t.Ref)
-		}
-	}
-	return true, nil
-}
-
 // Ask has no answer.
 func (watcher) Ask(context.Context, ops.Question) (text string, answered bool, err error) {
 	return "", false, nil

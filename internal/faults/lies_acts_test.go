@@ -48,7 +48,7 @@ func (w *world) terminate(id string, del bool) act {
 		if err != nil {
 			return claim{verdict: err}
 		}
-		return claim{endings: got.Endings, verdict: firstError(got.Refused, got.Verdict)}
+		return claim{endings: got.Endings, verdict: got.Err}
 	}, slices.DeleteFunc([]string{id}, func(id string) bool { return id == w.kept })}
 }
 
@@ -63,7 +63,7 @@ func (w *world) cleanupStuck() act {
 
 func (w *world) cleanupBy(rule cleanup.Rule, selects []string) act {
 	return act{fmt.Sprintf("cleanup stuck=%t delete=%t", rule.Selector.Stuck, rule.Delete), func(ctx context.Context, w *world) claim {
-		got, err := end.Cleanup(ctx, w.process(), end.CleanupRequest{Rule: rule, Yes: true}, noObserver{})
+		got, err := end.Cleanup(ctx, w.process(), end.CleanupRequest{Rule: rule, Yes: true, Unattended: true}, noObserver{})
 		if err != nil {
 			return claim{verdict: err}
 		}

@@ -176,12 +176,11 @@ func (k *keptRequests) Forget(_ context.Context, ref sandbox.Ref) error {
 // noObserver keeps nothing and cannot be asked.
 type noObserver struct{}
 
-func (noObserver) Note(string)                                         {}
-func (noObserver) Warn(string)                                         {}
-func (noObserver) Redact(text string) string                           { return text }
-func (noObserver) Progress(string) ops.Progress                        { return noObserver{} }
-func (noObserver) Item(any)                                            {}
-func (noObserver) Attended() bool                                      { return false }
-func (noObserver) Confirm(context.Context, ops.Question) (bool, error) { return false, nil }
-func (noObserver) Update(string)                                       {}
-func (noObserver) Done()                                               {}
+func (noObserver) Note(string)                  {}
+func (noObserver) Warn(string)                  {}
+func (noObserver) Redact(text string) string    { return text }
+func (noObserver) Progress(string) ops.Progress { return noObserver{} }
+func (noObserver) Item(any)                     {}
+func (noObserver) Attended() bool               { return false }
+func (noObserver) Update(string)                {}
+func (noObserver) Done()                        {}

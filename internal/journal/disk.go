@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -122,8 +123,13 @@ type Entry struct {
 	Kind string          `json:"entry"`
 	Run  string          `json:"run"`
 	Data json.RawMessage `json:"data"`
-	Prev string          `json:"prev"` // hash of the line before; of the first line, the last hash of the run before
-	Hash string          `json:"hash"` // over all the others
+	// After names the run before, in the first line; "" = there was none.
+	After string `json:"after,omitempty"`
+	Sum   string `json:"sum,omitempty"` // checksum over all the others, in hexadecimal digits
+
+	// Of lines of versions until November 2026, in place of After and Sum:
+	Prev string `json:"prev,omitempty"` // hash of the line before; of the first line, the last hash of the run before
+	Hash string `json:"hash,omitempty"` // over all the others
 }
 
 // Into decodes the data of an entry.
@@ -144,17 +150,29 @@ func Decode[T any](e Entry, use func(T)) error {
 	return nil
 }
 
-// computeHash is the hash of an entry: over each part with its length, so that different
-// entries have different inputs.
+// computeHash is the hash of an entry of an earlier version.
 func (e Entry) computeHash() string {
 	h := sha256.New()
-	for _, part := range [][]byte{
-		[]byte(strconv.Itoa(e.Seq)), []byte(e.At.UTC().Format(time.RFC3339Nano)), []byte(e.Kind), []byte(e.Run), e.Data, []byte(e.Prev),
-	} {
-		fmt.Fprintf(h, "%d:", len(part))
-		h.Write(part)
-	}
+	e.writeParts(h)
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// computeSum is the checksum of an entry: CRC-32C. It finds what a disk or a crash has changed. Who may write to the file
+// may write a checksum too, as he could write hashes.
+func (e Entry) computeSum() string {
+	h := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	e.writeParts(h)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// writeParts writes each part with its length, so that different entries are different texts.
+func (e Entry) writeParts(h io.Writer) {
+	for _, part := range [][]byte{
+		[]byte(strconv.Itoa(e.Seq)), []byte(e.At.UTC().Format(time.RFC3339Nano)), []byte(e.Kind), []byte(e.Run), e.Data, []byte(e.Prev + e.After),
+	} {
+		_, _ = fmt.Fprintf(h, "%d:", len(part)) // a hash takes everything
+		_, _ = h.Write(part)
+	}
 }
 
 func (e Entry) encodeLine() ([]byte, error) {
@@ -165,7 +183,7 @@ func (e Entry) encodeLine() ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// compactJSON gives data one canonical encoding, so that the hash of what is read equals
+// compactJSON gives data one canonical encoding, so that the checksum of what is read equals
 // that of what was written.
 func compactJSON(data any) (json.RawMessage, error) {
 	text, err := json.Marshal(data)

@@ -1,15 +1,16 @@
 // Package journal records what a destructive run is about to do and its results: one file
 // per run, one line per entry, written before the action and durable when Append returns.
 //
-// The entries of a run are chained by their hashes, and a run begins with the last hash of
-// the run before it, so that a changed, dropped or added line shows. The packages that
-// write entries define their meaning; sandboxes, providers and decisions do not belong
-// here.
+// Each line has its number and a checksum, so that a line shows that is torn, damaged or missing.
+// They prove nothing against somebody who may write to the file. The lines of versions until November
+// 2026 are chained by hashes, which are checked still. The packages that write entries define their
+// meaning; sandboxes, providers and decisions do not belong here.
 package journal
 
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,7 +29,7 @@ type Log struct {
 	Entries   []Entry // by Read; Scan passes them on instead
 	Count     int     // of entries that can be trusted
 	Truncated bool    // the last line is incomplete: the run was interrupted there
-	Broken    string  // why the chain does not hold; "" = it does
+	Broken    string  // why what follows cannot be trusted; "" = all can be
 
 	size   int64 // of the part that can be trusted
 	first  Entry
@@ -51,7 +52,7 @@ func Read(d Disk, run string) (Log, error) {
 	return log, err
 }
 
-// Scan passes the entries to take one by one, as far as the chain holds, and keeps none: a
+// Scan passes the entries to take one by one, as far as they can be trusted, and keeps none: a
 // journal may be larger than memory. take may be nil.
 func Scan(d Disk, run string, take func(Entry)) (Log, error) {
 	if strings.ContainsAny(run, `/\`) || strings.HasPrefix(run, ".") {
@@ -60,14 +61,14 @@ func Scan(d Disk, run string, take func(Entry)) (Log, error) {
 	file, err := d.Open(run + suffix)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Log{}, fault.New(fault.KindNotFound, "there is no run %q", run).WithHint("`sbx cleanup runs` lists them")
+		return Log{Run: run}, fault.New(fault.KindNotFound, "there is no run %q", run).WithHint("`sbx cleanup runs` lists them")
 	case err != nil:
-		return Log{}, unreadableError(run, err)
+		return Log{Run: run}, unreadableError(run, err)
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	log := Log{Run: run}
 	if err := log.scanLines(bufio.NewReader(file), take); err != nil {
-		return Log{}, unreadableError(run, err)
+		return Log{Run: run}, unreadableError(run, err)
 	}
 	return log, nil
 }
@@ -124,7 +125,7 @@ func (l *Log) scanLines(lines *bufio.Reader, take func(Entry)) error {
 			l.Broken = fmt.Sprintf("line %d is not an entry: %s", l.Count+1, jsontext.Describe(err))
 			return nil
 		}
-		if l.Broken = l.chainError(e); l.Broken != "" {
+		if l.Broken = l.lineError(e); l.Broken != "" {
 			return nil
 		}
 		l.addEntry(e, int64(len(line))+1)
@@ -134,14 +135,16 @@ func (l *Log) scanLines(lines *bufio.Reader, take func(Entry)) error {
 	}
 }
 
-// addEntry counts an entry that continues the chain. Its data is not kept.
+// addEntry counts an entry that follows the one before it. Its data is not kept.
 func (l *Log) addEntry(e Entry, size int64) {
-	bare := Entry{Seq: e.Seq, At: e.At, Hash: e.Hash, Prev: e.Prev}
+	bare := Entry{Seq: e.Seq, At: e.At, After: e.After, Hash: e.Hash, Prev: e.Prev}
 	if l.Count == 0 {
 		l.first = bare
 	}
 	l.Count, l.last, l.size = l.Count+1, bare, l.size+size
-	l.hashes = append(l.hashes, e.Hash)
+	if e.Hash != "" {
+		l.hashes = append(l.hashes, e.Hash)
+	}
 }
 
 var errLong = errors.New("a line is too long")
@@ -163,17 +166,17 @@ func readLine(lines *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// chainError is why an entry does not continue the chain.
-func (l *Log) chainError(e Entry) string {
+// lineError is why an entry cannot be trusted, or does not follow the one before it.
+func (l *Log) lineError(e Entry) string {
 	n := l.Count
 	switch {
 	case e.Run != l.Run:
 		return fmt.Sprintf("line %d belongs to %q", n+1, e.Run)
 	case e.Seq != n+1:
 		return fmt.Sprintf("line %d has the number %d", n+1, e.Seq)
-	case e.Hash != e.computeHash():
+	case e.Hash == "" && e.Sum != e.computeSum(), e.Hash != "" && e.Hash != e.computeHash():
 		return fmt.Sprintf("line %d was changed after it was written", n+1)
-	case n > 0 && e.Prev != l.last.Hash:
+	case e.Hash != "" && n > 0 && e.Prev != l.last.Hash:
 		return fmt.Sprintf("line %d does not follow the one before it", n+1)
 	}
 	return ""
@@ -192,50 +195,39 @@ func Runs(d Disk) ([]string, error) {
 	return runs, nil
 }
 
-// lastHash is the last hash of the newest run; "" without one. A newest run that cannot be
-// read or trusted is skipped: its own reading reports that.
-func lastHash(d Disk) (string, error) {
-	runs, err := Runs(d)
-	if err != nil {
-		return "", err
-	}
-	for _, run := range slices.Backward(runs) {
-		if log, _ := Scan(d, run, nil); log.Count > 0 { // one damaged file must not stop every later run
-			return log.last.Hash, nil
-		}
-	}
-	return "", nil
-}
-
-// MissingPredecessor names the runs whose first hash is in no other run: the journal before each
-// is missing. The oldest of them, and those that began at the same time as it, have their
-// predecessor among those that were not read. Where a journal is damaged, the hashes behind the damage
-// are not known, so none is named. Runs that waited for the lock may be out of the order of names.
+// MissingPredecessor names the runs that begin behind a run that is not among the logs: its journal is missing. The
+// oldest of them, and those that began behind the same one, have their predecessor among those that were not read. Where
+// a journal is damaged, hashes behind the damage are not known, so none is named. Runs that waited for the lock may be out
+// of the order of names.
 func MissingPredecessor(logs []Log) []string {
 	stood := map[string]bool{}
 	for _, l := range logs {
 		if l.Broken != "" {
 			return nil
 		}
+		stood[l.Run] = true
 		for _, hash := range l.hashes {
 			stood[hash] = true
 		}
 	}
 	var roots []Log
 	for _, l := range logs {
-		if l.Count > 0 && !stood[l.first.Prev] {
+		if l.Count > 0 && !stood[l.first.predecessor()] {
 			roots = append(roots, l)
 		}
 	}
 	slices.SortFunc(roots, func(a, b Log) int { return a.first.At.Compare(b.first.At) })
 	var names []string
 	for _, l := range roots {
-		if l.first.Prev != roots[0].first.Prev {
+		if l.first.predecessor() != roots[0].first.predecessor() {
 			names = append(names, l.Run)
 		}
 	}
 	return names
 }
+
+// predecessor is the run before that of a first line, or the hash of its last line.
+func (e Entry) predecessor() string { return cmp.Or(e.After, e.Prev) }
 
 // Prune removes the journals of all but the newest keep runs, oldest first.
 func Prune(d Disk, keep int) error {

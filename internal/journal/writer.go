@@ -17,7 +17,7 @@ type Writer struct {
 	mu       sync.Mutex
 	moved    *sync.Cond // durable or failed changed
 	seq      int
-	prev     string
+	after    string // the run before, for the first line
 	waiting  []byte // lines that are not written yet
 	queued   int    // how many lines were ever queued
 	durable  int    // how many of them are written, and on disk where that was asked for
@@ -26,9 +26,9 @@ type Writer struct {
 	failed   error  // the first failure; nothing is written after it
 }
 
-// Create begins the journal of a new run, chained to the run before it.
+// Create begins the journal of a new run.
 func Create(d Disk, run string, now func() time.Time) (*Writer, error) {
-	prev, err := lastHash(d)
+	earlier, err := Runs(d)
 	if err != nil {
 		return nil, unwritableError(err)
 	}
@@ -36,11 +36,15 @@ func Create(d Disk, run string, now func() time.Time) (*Writer, error) {
 	if err != nil {
 		return nil, unwritableError(err)
 	}
-	return newWriter(run, now, file, 0, prev), nil
+	w := newWriter(run, now, file, 0)
+	if n := len(earlier); n > 0 {
+		w.after = earlier[n-1]
+	}
+	return w, nil
 }
 
 // Extend continues the journal of an interrupted run. An incomplete last line is dropped; a
-// journal whose chain is broken is fault.KindRefused.
+// journal that is damaged is fault.KindRefused.
 func Extend(d Disk, log Log, now func() time.Time) (*Writer, error) {
 	if log.Broken != "" {
 		return nil, fault.New(fault.KindRefused, "the journal of %s was changed or damaged: %s", log.Run, log.Broken).
@@ -53,11 +57,11 @@ func Extend(d Disk, log Log, now func() time.Time) (*Writer, error) {
 	if err != nil {
 		return nil, unwritableError(err)
 	}
-	return newWriter(log.Run, now, file, log.last.Seq, log.last.Hash), nil
+	return newWriter(log.Run, now, file, log.last.Seq), nil
 }
 
-func newWriter(run string, now func() time.Time, file File, seq int, prev string) *Writer {
-	w := &Writer{run: run, now: now, file: file, seq: seq, prev: prev}
+func newWriter(run string, now func() time.Time, file File, seq int) *Writer {
+	w := &Writer{run: run, now: now, file: file, seq: seq}
 	w.moved = sync.NewCond(&w.mu)
 	return w
 }
@@ -83,13 +87,16 @@ func (w *Writer) append(kind string, data any, durable bool) error {
 	if w.failed != nil {
 		return w.failed
 	}
-	e := Entry{Seq: w.seq + 1, At: w.now().UTC(), Kind: kind, Run: w.run, Data: text, Prev: w.prev}
-	e.Hash = e.computeHash()
+	e := Entry{Seq: w.seq + 1, At: w.now().UTC(), Kind: kind, Run: w.run, Data: text}
+	if e.Seq == 1 {
+		e.After = w.after
+	}
+	e.Sum = e.computeSum()
 	line, err := e.encodeLine()
 	if err != nil {
 		return unwritableError(err)
 	}
-	w.seq, w.prev = e.Seq, e.Hash
+	w.seq = e.Seq
 	w.waiting = append(w.waiting, line...)
 	w.queued++
 	w.mustSync = w.mustSync || durable

@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
+	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
 
@@ -14,18 +15,28 @@ import (
 // and the operation reads or judges each of them again just before. Command line, runbooks and dashboard
 // act through it.
 type Act struct {
-	Verb      string       // what is done to a target: "terminate"
-	Targets   []PlannedEnd // what it would act on; a task or a profile is a reference without a provider
-	Kept      []PlannedEnd // what stays, and why
-	Unowned   int          // how many of those stay since nobody owns them
-	Own       string       // the command that makes those the operator's; "" = there are none
-	Objection string       // what a person should know first; "" = nothing
-	Refused   error        // why it is refused, and no answer allows it; nil = it is not
-	Allow     string       // the flags that allow what is refused, as does a person who has counted it; "" = nothing does
-	Failed    error        // why nothing could be read; nil = something was
-	Line      []string     // as a person types it, quoted for a shell; nil = the request had none
+	Verb      string         // what is done to a target: "terminate"
+	RunID     string         // of the run that Do is; "" = Do chooses it
+	At        time.Time      // when it was planned
+	Targets   []PlannedEnd   // what it would act on; a task or a profile is a reference without a provider
+	Kept      []PlannedEnd   // what stays, and why
+	Unowned   int            // how many of those stay since nobody owns them
+	Own       string         // the command that makes those the operator's; "" = there are none
+	Guards    []safety.Guard // its limits
+	Objection string         // what a person should know first; "" = nothing
+	Refused   error          // why it is refused, and no answer allows it; nil = it is not
+	Allow     string         // the flags that allow what is refused, as does a person who has counted it; "" = nothing does
+	Failed    error          // why nothing could be read; nil = something was
+	Errors    []error        // what named nothing, and what could not be read
+	Verdict   error          // of the plan, by its errors
+	Asks      []Question     // what its command line asks first, one after the other
+	Named     []string       // production profiles that its command line has named
+	Seen      bool           // a person has seen the targets: no question shows them again
+	Line      []string       // as a person types it, quoted for a shell; nil = the request had none
 
-	Carry func(ctx context.Context, watch Observer, allowed Allowed) ActResult
+	// Rehearse moves what its provider would refuse from Targets to Kept; nil = that is done, or cannot be known.
+	Rehearse func(ctx context.Context, a *Act)
+	Carry    func(ctx context.Context, watch Observer, allowed Allowed) ActResult
 }
 
 // Allowed is what a person or a flag has allowed of an act.
@@ -40,15 +51,60 @@ type ActResult struct {
 	RunID   string
 	Endings []sandbox.Ending // of its targets, of tasks too
 	Err     error            // why it began nothing, else of what went wrong
+	Refused error            // why it began nothing; nil = it did
+	Took    time.Duration    // from the first request to the last outcome
+	Detail  any              // the result as the operation itself gives it; nil = it has no other, or has begun nothing
 }
+
+// NotBegun is the result of an act that has begun nothing.
+func NotBegun(runID string, why error) ActResult {
+	return ActResult{RunID: runID, Err: why, Refused: why}
+}
+
+// Permit asks what the act wants answered, and says what was allowed. An error is why it may not be done: it is
+// refused, or an answer was another (ErrDeclined where its question says nothing else).
+func (a *Act) Permit(ctx context.Context, ask Asker) (Allowed, error) {
+	allowed := Allowed{Production: slices.Clone(a.Named)}
+	if a.Refused != nil {
+		return allowed, a.Refused
+	}
+	if a.Rehearse != nil && len(a.Asks) > 0 {
+		a.Rehearse(ctx, a)
+	}
+	for _, q := range a.Asks {
+		if !a.Seen {
+			q.Targets = a.sandboxes()
+		}
+		switch yes, err := ask(ctx, q); {
+		case err != nil:
+			return allowed, err
+		case !yes && q.Refusal != nil:
+			return allowed, q.Refusal
+		case !yes:
+			return allowed, ErrDeclined
+		}
+		if slices.Contains(a.Profiles(), q.Word) {
+			allowed.Production = append(allowed.Production, q.Word)
+		}
+	}
+	return allowed, nil
+}
+
+// ErrDeclined is the answer of a person who wants nothing done.
+var ErrDeclined = fault.New(fault.KindRefused, "the answer was no; nothing was done")
 
 // Do carries the act out. Items are those of the operation.
 func (a *Act) Do(ctx context.Context, watch Observer, allowed Allowed) ActResult {
-	o := plannedObserver{watch, a.Targets}
-	if allowed.Targets != nil {
-		o.planned = slices.DeleteFunc(slices.Clone(a.Targets), func(t PlannedEnd) bool { return !slices.Contains(allowed.Targets, t.Ref) })
+	return a.Carry(ctx, watch, allowed)
+}
+
+// Refs are the references of the targets.
+func (a *Act) Refs() []sandbox.Ref {
+	refs := make([]sandbox.Ref, len(a.Targets))
+	for i, t := range a.Targets {
+		refs[i] = t.Ref
 	}
-	return a.Carry(ctx, o, allowed)
+	return refs
 }
 
 // Profiles are those of the targets, in the order of the targets.
@@ -73,19 +129,14 @@ func (a *Act) Unnamed(env *Env, named []string) []string {
 	})
 }
 
-// Questions are what a person answers first: the word, if any, with the plan, and the name of each
-// profile that has to be named.
-func (a *Act) Questions(word string, unnamed []string) []Question {
+// Questions are those of a screen, one for each of the answers; the first shows the plan.
+func (a *Act) Questions(answers []string) []Question {
 	what := "it" // the plan names it; what an API calls it does not belong into a prompt
 	if len(a.Targets) != 1 {
 		what = fmt.Sprintf("these %d", len(a.Targets))
 	}
-	words := slices.Clone(unnamed)
-	if word != "" {
-		words = append([]string{word}, words...)
-	}
-	all := make([]Question, len(words))
-	for i, w := range words {
+	all := make([]Question, len(answers))
+	for i, w := range answers {
 		all[i] = Question{Word: w, Prompt: fmt.Sprintf("type %s to %s %s, no to leave it: ", w, a.Verb, what)}
 	}
 	if len(all) > 0 {
@@ -102,30 +153,19 @@ func (a *Act) sandboxes() []PlannedEnd {
 	return a.Targets
 }
 
-// CountQuestions are Questions by the number of the targets.
+// CountQuestions are the Questions of a screen whose keys are pressed by mistake: always by the number.
 func (a *Act) CountQuestions(env *Env) []Question {
-	return a.Questions(strconv.Itoa(len(a.Targets)), a.Unnamed(env, nil))
+	return a.Questions(safety.Answers(safety.AskCount, len(a.Targets), a.Unnamed(env, nil)))
 }
 
-// plannedObserver answers the question of an operation that plans again just before it acts: yes for at
-// most what was planned.
-type plannedObserver struct {
-	Observer
-
-	planned []PlannedEnd
-}
-
-// Attended is true: the person has answered before.
-func (plannedObserver) Attended() bool { return true }
-
-// Confirm allows what was planned.
-func (o plannedObserver) Confirm(_ context.Context, q Question) (bool, error) {
-	for _, t := range q.Targets {
-		if !slices.ContainsFunc(o.planned, func(p PlannedEnd) bool { return p.Ref == t.Ref }) {
-			return false, fault.New(fault.KindRefused, "the plan has grown since it was confirmed: %s is new; nothing was done", t.Ref).WithHint("plan it again")
+// CheckGrown refuses an act that has more targets than those that were confirmed.
+func CheckGrown(confirmed []sandbox.Ref, targets []PlannedEnd) error {
+	for _, t := range targets {
+		if !slices.Contains(confirmed, t.Ref) {
+			return fault.New(fault.KindRefused, "the plan has grown since it was confirmed: %s is new; nothing was done", t.Ref).WithHint("plan it again")
 		}
 	}
-	return true, nil
+	return nil
 }
 
 // PlannedEnd is one sandbox of a plan, and why it would end or stay.

@@ -23,7 +23,7 @@ func TestATerminationActIsFrozen(t *testing.T) {
 	r := &recorder{}
 	env := newSite(t, oneProfile, p).env(t, r)
 	words := []string{"prod/aaaa0001", "prod/bbbb0001", "prod/cccc0001", "prod/label001"}
-	act, err := end.TerminationAct(t.Context(), env, end.TerminateRequest{Words: words, Typed: words}, r)
+	act, err := end.PlanTerminate(t.Context(), env, end.TerminateRequest{Words: words, Typed: words, Shown: true})
 	require.NoError(t, err)
 	require.NoError(t, act.Failed)
 	require.Len(t, act.Targets, 3)
@@ -42,7 +42,7 @@ func TestProductionIsNamed(t *testing.T) {
 	r := &recorder{}
 	env := newSite(t, oneProfile+"production: [prod]\n", prod("aaaa0001", "bbbb0001")).env(t, r)
 	words := []string{"prod/aaaa0001", "prod/bbbb0001"}
-	act, err := end.TerminationAct(t.Context(), env, end.TerminateRequest{Words: words, Typed: words}, r)
+	act, err := end.PlanTerminate(t.Context(), env, end.TerminateRequest{Words: words, Typed: words, Shown: true})
 	require.NoError(t, err)
 	var asks []string
 	for _, q := range act.CountQuestions(env) {
@@ -72,8 +72,9 @@ func TestReadOnlyIsEnforcedByOperations(t *testing.T) {
 			return err
 		},
 		"stop": func() error {
-			_, err := launch.Stop(t.Context(), env, launch.StopRequest{Tasks: []string{"T-1"}}, r)
-			return err
+			act, err := launch.PlanStop(t.Context(), env, launch.StopRequest{Tasks: []string{"T-1"}})
+			require.NoError(t, err, "a plan changes nothing")
+			return r.does(t, act, nil).Refused
 		},
 		"create": func() error { _, err := launch.Create(t.Context(), env, launch.CreateRequest{}, r); return err },
 		"exec":   func() error { return launch.Exec(t.Context(), env, launch.ExecRequest{}) },
@@ -83,6 +84,6 @@ func TestReadOnlyIsEnforcedByOperations(t *testing.T) {
 		assert.Equal(t, fault.KindRefused, fault.KindOf(err), "%s: %v", name, err)
 	}
 	assert.Empty(t, asked(p))
-	_, err := end.TerminationAct(t.Context(), env, end.TerminateRequest{Words: word, Typed: word}, r)
+	_, err := end.PlanTerminate(t.Context(), env, end.TerminateRequest{Words: word, Typed: word, Shown: true})
 	require.NoError(t, err, "a plan changes nothing")
 }

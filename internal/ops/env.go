@@ -155,19 +155,14 @@ type Reporter interface {
 	Redact(text string) string
 }
 
-// Observer is what an operation reports to while it works, and through which it asks what
-// only people can answer. A command line, a dashboard and a test each have their own. An
-// operation calls it from one goroutine at a time.
+// Observer is what an operation reports to while it works. A command line, a dashboard and a
+// test each have their own. An operation calls it from one goroutine at a time.
 type Observer interface {
 	Reporter
 	// Progress begins to show how far something is that takes time.
 	Progress(label string) Progress
 	// Item takes one result as soon as it is known; each operation says of which types.
 	Item(item any)
-	// Attended says that Confirm can ask a person.
-	Attended() bool
-	// Confirm asks whether the operation may go on. Nobody there is a no.
-	Confirm(ctx context.Context, q Question) (bool, error)
 }
 
 // Progress shows how far something is, until it is Done.

@@ -44,7 +44,6 @@ var (
 func (r *recorder) Note(text string)            { r.notes = append(r.notes, text) }
 func (r *recorder) Warn(text string)            { r.warnings = append(r.warnings, text) }
 func (r *recorder) Redact(text string) string   { return text }
-func (r *recorder) Attended() bool              { return r.answer != nil }
 func (r *recorder) endings() []sandbox.Ending   { return itemsOf[sandbox.Ending](r) }
 func (r *recorder) started() []ops.RunStarted   { return itemsOf[ops.RunStarted](r) }
 func (r *recorder) outcomes() map[string]string { return outcomes(r.endings()) }
@@ -62,9 +61,24 @@ func (r *recorder) Item(item any) {
 	}
 }
 
-func (r *recorder) Confirm(_ context.Context, q ops.Question) (bool, error) {
+// ask is an ops.Asker.
+func (r *recorder) ask(_ context.Context, q ops.Question) (bool, error) {
+	if r.answer == nil {
+		return false, nil
+	}
 	r.questions = append(r.questions, q)
-	return r.answer != nil && r.answer(q), nil
+	return r.answer(q), nil
+}
+
+// does an act that its answers allow.
+func (r *recorder) does(t *testing.T, act *ops.Act, err error) ops.ActResult {
+	t.Helper()
+	require.NoError(t, err)
+	allowed, err := act.Permit(t.Context(), r.ask)
+	if err != nil {
+		return ops.NotBegun(act.RunID, err)
+	}
+	return act.Do(t.Context(), r, allowed)
 }
 
 type progress struct {

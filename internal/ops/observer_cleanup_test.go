@@ -75,11 +75,8 @@ func TestACleanupWithoutACommandLine(t *testing.T) {
 	assert.Empty(t, asked(p), "a plan does nothing")
 	assert.Empty(t, r.items)
 
-	req := tenMinutes()
-	req.RunID, req.Plan = planned.RunID, &plan
-	result, err := end.Cleanup(t.Context(), env, req, r)
-	require.NoError(t, err)
-	require.NoError(t, result.Verdict)
+	result := r.does(t, planned.Act(), nil)
+	require.NoError(t, result.Err)
 	require.Len(t, r.questions, 1)
 	assert.Equal(t, "3", r.questions[0].Word)
 	assert.ElementsMatch(t, []string{"aaaa0001", "bbbb0001", "cccc0001"}, asked(p))
@@ -105,35 +102,31 @@ func TestACleanupWithoutACommandLine(t *testing.T) {
 func TestACleanupThatNobodyAllows(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		config  string
-		answer  func(ops.Question) bool
-		planned bool
-		asked   int
+		answer func(ops.Question) bool
+		asked  int
 	}{
-		"nobody there, by a plan":   {planned: true},
-		"nobody there, by a rule":   {},
-		"answered no, by a plan":    {planned: true, answer: func(ops.Question) bool { return false }, asked: 1},
-		"asks for no rule":          {answer: yes},
-		"what it asks is the count": {planned: true, answer: func(q ops.Question) bool { return q.Word != "2" }, asked: 1},
+		"nobody there":              {},
+		"answered no":               {answer: func(ops.Question) bool { return false }, asked: 1},
+		"what it asks is the count": {answer: func(q ops.Question) bool { return q.Word != "2" }, asked: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := prod("aaaa0001", "bbbb0001")
 			r := &recorder{answer: tc.answer}
-			env := newSite(t, oneProfile+tc.config, p).env(t, r)
-			req := tenMinutes()
-			if tc.planned {
-				planned, err := end.PlanCleanup(t.Context(), env, req, r)
-				require.NoError(t, err)
-				plan := planned.Survey.Plan(planned.RunID)
-				req.Plan = &plan
-			}
-			result, err := end.Cleanup(t.Context(), env, req, r)
-			assert.Equal(t, fault.KindRefused, fault.KindOf(err))
-			assert.NotEmpty(t, fault.HintOf(err))
-			require.NotNil(t, result, "it has figures all the same")
-			assert.Empty(t, result.Endings)
+			env := newSite(t, oneProfile, p).env(t, r)
+			planned, err := end.PlanCleanup(t.Context(), env, tenMinutes(), r)
+			require.NoError(t, err)
+			assert.Equal(t, fault.KindRefused, fault.KindOf(r.does(t, planned.Act(), nil).Refused))
 			assert.Len(t, r.questions, tc.asked)
+			listed := tenMinutes()
+			listed.Plan = new(planned.Plan())
+			act, err := end.PlanListed(t.Context(), env, listed, r)
+			refused := r.does(t, act, err).Refused
+			assert.Equal(t, fault.KindRefused, fault.KindOf(refused))
+			assert.NotEmpty(t, fault.HintOf(refused))
+			result, err := end.Cleanup(t.Context(), env, tenMinutes(), r)
+			assert.Equal(t, fault.KindRefused, fault.KindOf(err))
+			require.NotNil(t, result, "it has figures all the same")
 			assert.Empty(t, asked(p))
 			assert.Empty(t, r.started())
 		})
@@ -187,8 +180,9 @@ func TestABulkActEndsAtMostItsPlan(t *testing.T) {
 	p := prod("aaaa0001", "bbbb0001")
 	r := &recorder{}
 	env := newSite(t, oneProfile, p).env(t, r)
-	act, err := end.CleanupAct(t.Context(), env, tenMinutes(), r)
+	planned, err := end.PlanCleanup(t.Context(), env, tenMinutes(), r)
 	require.NoError(t, err)
+	act := planned.Act()
 	require.NoError(t, act.Refused)
 	questions := act.CountQuestions(env)
 	require.Len(t, questions, 1)
@@ -276,9 +270,9 @@ func TestACleanupIsStoppedAndResumed(t *testing.T) {
 	p.Mend()
 	again := &recorder{answer: yes}
 	env = place.env(t, again)
-	resumed, err := end.Cleanup(t.Context(), env, end.CleanupRequest{Resume: result.RunID}, again)
-	require.NoError(t, err)
-	require.NoError(t, resumed.Verdict)
+	act, err := end.PlanListed(t.Context(), env, end.CleanupRequest{Resume: result.RunID}, again)
+	resumed := again.does(t, act, err)
+	require.NoError(t, resumed.Err)
 	assert.Equal(t, result.RunID, resumed.RunID)
 	require.Len(t, again.questions, 1)
 	assert.Equal(t, "2", again.questions[0].Word)

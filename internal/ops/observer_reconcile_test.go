@@ -44,22 +44,20 @@ func TestAReconcileAsksTheObserver(t *testing.T) {
 				RecordsAge: reconcile.DefaultRecordsAge, Observe: true,
 			}}
 			env := place.env(t, r)
-			result, err := end.Reconcile(t.Context(), env, req, r)
-			assert.Len(t, r.questions, tc.questions)
-			if tc.answer == nil {
-				assert.Equal(t, fault.KindRefused, fault.KindOf(err))
-				assert.Empty(t, r.items)
-				return
-			}
+			_, err := end.Reconcile(t.Context(), env, req, r)
+			assert.Equal(t, fault.KindRefused, fault.KindOf(err), "nothing has allowed it")
+			req.Fix, req.Rules.Observe = false, false
+			planned, err := end.Reconcile(t.Context(), env, req, r)
 			require.NoError(t, err)
-			assert.Len(t, itemsOf[end.ReconcilePlanned](r), 1, "what is asked about is shown first")
+			result := r.does(t, planned.Act(), nil)
+			assert.Len(t, r.questions, tc.questions)
 			done := itemsOf[reconcile.Done](r)
 			if !tc.marked {
 				assert.Equal(t, fault.KindRefused, fault.KindOf(result.Refused))
 				assert.Empty(t, done)
 				return
 			}
-			require.NoError(t, result.Verdict)
+			require.NoError(t, result.Err)
 			var refs []string
 			for _, d := range done {
 				refs = append(refs, d.Ref.ID+" "+string(d.Row.Action))

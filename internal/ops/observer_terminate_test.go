@@ -39,8 +39,8 @@ func TestATerminateAsksTheObserver(t *testing.T) {
 				r.answer = nil
 			}
 			env := newSite(t, oneProfile+"production: [prod]\n", p).env(t, r)
-			result, err := end.Terminate(t.Context(), env, end.TerminateRequest{Words: words, Typed: words}, r)
-			require.NoError(t, err)
+			act, err := end.PlanTerminate(t.Context(), env, end.TerminateRequest{Words: words, Typed: words, Unattended: tc.unasked})
+			result := r.does(t, act, err)
 			assert.Len(t, r.questions, tc.questions)
 			for _, q := range r.questions {
 				assert.NotEmpty(t, q.Objection)
@@ -53,7 +53,7 @@ func TestATerminateAsksTheObserver(t *testing.T) {
 				return
 			}
 			require.NoError(t, result.Refused)
-			require.NoError(t, result.Verdict)
+			require.NoError(t, result.Err)
 			for id, outcome := range r.outcomes() {
 				assert.Equal(t, "verified", outcome, id)
 			}
@@ -94,8 +94,9 @@ func TestAStopWithoutACommandLine(t *testing.T) {
 
 	r := &recorder{}
 	env := place.env(t, r)
-	stopped, err := launch.Stop(t.Context(), env, launch.StopRequest{Tasks: []string{"k-1", "k-1", "t-none"}}, r)
-	require.NoError(t, err)
+	act, err := launch.PlanStop(t.Context(), env, launch.StopRequest{Tasks: []string{"k-1", "k-1", "t-none"}})
+	assert.Equal(t, fault.KindNotFound, fault.KindOf(r.does(t, act, err).Err))
+	stopped := itemsOf[launch.Stopped](r)
 	require.Len(t, stopped, 2, "each word once")
 	one, none := stopped[0], stopped[1]
 	require.NoError(t, one.Err)
@@ -106,7 +107,7 @@ func TestAStopWithoutACommandLine(t *testing.T) {
 	assert.Equal(t, task.Stopped, one.Task.State)
 	assert.Equal(t, fault.KindNotFound, fault.KindOf(none.Err))
 	assert.Equal(t, []launch.Forbidden{{Task: one.Task.ID, After: one.ForbiddenAfter}}, itemsOf[launch.Forbidden](r))
-	assert.Len(t, r.items, 1)
+	assert.Len(t, r.items, 3)
 
 	l := <-over
 	require.NoError(t, l.err)
@@ -120,11 +121,12 @@ func TestAStopWithoutACommandLine(t *testing.T) {
 
 	// Stopped once more, it was over before, and nothing is forbidden anew.
 	twice := &recorder{}
-	stopped, err = launch.Stop(t.Context(), place.env(t, twice), launch.StopRequest{Tasks: []string{one.Task.ID}}, twice)
-	require.NoError(t, err)
+	act, err = launch.PlanStop(t.Context(), place.env(t, twice), launch.StopRequest{Tasks: []string{one.Task.ID}})
+	require.NoError(t, twice.does(t, act, err).Err)
+	stopped = itemsOf[launch.Stopped](twice)
 	assert.True(t, stopped[0].WasOver)
 	assert.True(t, stopped[0].Gone)
-	assert.Empty(t, twice.items)
+	assert.Len(t, twice.items, 1)
 	ended, errs := env.Runs().All(t.Context(), runs.VerbCleanup, 0)
 	assert.Empty(t, errs)
 	assert.Empty(t, ended, "a stop is no bulk run")

@@ -3,18 +3,23 @@ package ops
 import (
 	"context"
 	"fmt"
-
-	"sbx/internal/fault"
 )
 
-// Question is what an operation asks before it goes on.
+// Question is what an act wants answered before it begins.
 type Question struct {
 	// Targets are what would be changed, and why; none = the person has seen them.
 	Targets   []PlannedEnd
 	Objection string // what speaks against it; "" = nothing
 	Prompt    string // what is asked, with a space at the end
 	Word      string // the answer that is a yes
+	Refusal   error  // what any other answer means; nil = ErrDeclined
 }
+
+// Asker puts a question to a person. False = the answer was another, or nobody can be asked.
+type Asker func(ctx context.Context, q Question) (bool, error)
+
+// Nobody can be asked.
+func Nobody(context.Context, Question) (bool, error) { return false, nil }
 
 // NewQuestion asks for a word, alike in all verbs: "type 26 to terminate them, anything else to
 // cancel: ". An end of the input and Ctrl-C cancel, too.
@@ -24,15 +29,3 @@ func NewQuestion(word, what string) Question {
 
 // AskEnd asks whether sandboxes may end. Shares says how many are where.
 func AskEnd(word, shares string) Question { return NewQuestion(word, "terminate them"+shares) }
-
-// ConfirmBegun asks whether what words named by the beginnings of ids is meant. The prompt of the question is what
-// happens to it: "terminate them".
-func ConfirmBegun(ctx context.Context, watch Observer, q Question) error {
-	asked := NewQuestion("y", q.Prompt)
-	q.Word, q.Prompt = asked.Word, asked.Prompt
-	allowed, err := watch.Confirm(ctx, q)
-	if err == nil && !allowed {
-		err = fault.New(fault.KindRefused, "the beginning of an id was not confirmed").WithHint("write the whole id; `sbx ls -o name` and `sbx tasks -o name` print them")
-	}
-	return err
-}

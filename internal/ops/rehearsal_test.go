@@ -67,9 +67,7 @@ func TestACleanupPlanShowsRefusals(t *testing.T) {
 	assert.Equal(t, cleanup.KeepRefused, planned.Survey.Kept[at].KeepReason)
 	assert.Equal(t, underHold, planned.Survey.Kept[at].Reason)
 	assert.Empty(t, asked(p))
-	result, err := end.Cleanup(t.Context(), env, planned.Confirmed(), r)
-	require.NoError(t, err)
-	require.NoError(t, result.Verdict)
+	require.NoError(t, r.does(t, planned.Act(), nil).Err)
 	assert.ElementsMatch(t, []string{"aaaa0001", "cccc0001"}, asked(p))
 	assert.Len(t, log.ids, 3, "a run is no rehearsal")
 }
@@ -80,17 +78,17 @@ func TestATerminatePlanShowsRefusals(t *testing.T) {
 	s, log := newHeldSite(t, oneProfile, "bbbb0001", p)
 	r := &recorder{}
 	words := []string{"aaaa0001", "bbbb0001"}
-	plan, err := end.PlanTerminate(t.Context(), s.env(t, r), end.TerminateRequest{Words: words, Typed: words}, r)
+	plan, err := end.PlanTerminate(t.Context(), s.env(t, r), end.TerminateRequest{Words: words, Typed: words, Shown: true})
 	require.NoError(t, err)
 	assert.ElementsMatch(t, words, log.ids)
-	require.Len(t, plan.Selected, 1)
-	assert.Equal(t, "aaaa0001", plan.Selected[0].Ref.ID)
+	require.Len(t, plan.Targets, 1)
+	assert.Equal(t, "aaaa0001", plan.Targets[0].Ref.ID)
 	require.Len(t, plan.Kept, 1)
 	assert.Equal(t, underHold, plan.Kept[0].Reason)
 	assert.Empty(t, asked(p))
 	result, err := end.Terminate(t.Context(), s.env(t, r), end.TerminateRequest{Words: words[:1], Typed: words[:1]}, r)
 	require.NoError(t, err)
-	require.NoError(t, result.Verdict)
+	require.NoError(t, result.Err)
 	assert.Len(t, log.ids, 2, "an end without a question needs none")
 }
 
@@ -100,9 +98,9 @@ func TestReadOnlyRehearsesNothing(t *testing.T) {
 	r := &recorder{}
 	env := s.env(t, r)
 	env.ReadOnly = true
-	plan, err := end.PlanTerminate(t.Context(), env, end.TerminateRequest{Words: []string{"bbbb0001"}}, r)
+	plan, err := end.PlanTerminate(t.Context(), env, end.TerminateRequest{Words: []string{"bbbb0001"}, Shown: true})
 	require.NoError(t, err)
-	assert.Len(t, plan.Selected, 1)
+	assert.Len(t, plan.Targets, 1)
 	planned, err := end.PlanCleanup(t.Context(), env, tenMinutes(), r)
 	require.NoError(t, err)
 	assert.Len(t, planned.Survey.Selected, 2)
@@ -116,8 +114,8 @@ func TestAQuestionShowsRefusals(t *testing.T) {
 	p := prod(words...)
 	s, log := newHeldSite(t, oneProfile+"production: [prod]\n", "bbbb0001", p)
 	r := &recorder{answer: yes}
-	result, err := end.Terminate(t.Context(), s.env(t, r), end.TerminateRequest{Words: words, Typed: words}, r)
-	require.NoError(t, err)
+	act, err := end.PlanTerminate(t.Context(), s.env(t, r), end.TerminateRequest{Words: words, Typed: words})
+	result := r.does(t, act, err)
 	require.Len(t, r.questions, 2)
 	for _, q := range r.questions {
 		assert.Len(t, q.Targets, 5)
@@ -126,5 +124,5 @@ func TestAQuestionShowsRefusals(t *testing.T) {
 	assert.Len(t, log.ids, 6)
 	assert.Len(t, asked(p), 5)
 	assert.Equal(t, "skipped", r.outcomes()["bbbb0001"])
-	assert.Equal(t, fault.KindPartial, fault.KindOf(result.Verdict), "it was named by hand")
+	assert.Equal(t, fault.KindPartial, fault.KindOf(result.Err), "it was named by hand")
 }

@@ -95,7 +95,7 @@ func (r *run) terminateOnce(ctx context.Context) sandbox.Ending {
 		return result.Endings[0]
 	}
 	if err == nil {
-		err = cmp.Or(result.Refused, result.Verdict)
+		err = cmp.Or(result.Refused, result.Err)
 	}
 	return sandbox.Ending{Ref: r.ref, Outcome: sandbox.OutcomeFailed, Reason: err.Error(), Err: err}
 }

@@ -30,13 +30,11 @@ import (
 // silent is an observer that keeps nothing.
 type silent struct{}
 
-func (silent) Note(string)                                         {}
-func (silent) Warn(string)                                         {}
-func (silent) Redact(text string) string                           { return text }
-func (silent) Progress(string) ops.Progress                        { return silentProgress{} }
-func (silent) Item(any)                                            {}
-func (silent) Attended() bool                                      { return false }
-func (silent) Confirm(context.Context, ops.Question) (bool, error) { return false, nil }
+func (silent) Note(string)                  {}
+func (silent) Warn(string)                  {}
+func (silent) Redact(text string) string    { return text }
+func (silent) Progress(string) ops.Progress { return silentProgress{} }
+func (silent) Item(any)                     {}
 
 type silentProgress struct{}
 

@@ -268,7 +268,7 @@ func ActItemLine(item any) string {
 }
 
 // TerminatePlanPage shows people what would be terminated.
-func TerminatePlanPage(s *output.Sheet, plan *end.TerminatePlan) {
+func TerminatePlanPage(s *output.Sheet, plan *ops.Act) {
 	s.Text(planTitle)
 	if len(plan.Kept) > 0 {
 		s.Section(fmt.Sprintf("Would stay: %d", len(plan.Kept)))
@@ -279,8 +279,8 @@ func TerminatePlanPage(s *output.Sheet, plan *end.TerminatePlan) {
 		s.Compact([]string{"name", "ref", "why"}, rows)
 	}
 	guardTable(s, plan.Guards)
-	list := make([]plannedRow, len(plan.Selected))
-	for i, e := range plan.Selected {
+	list := make([]plannedRow, len(plan.Targets))
+	for i, e := range plan.Targets {
 		list[i] = plannedRow{e.Sandbox, e.Reason, sandbox.CauseNone}
 	}
 	plannedTable(s, list, plan.At)

@@ -8,52 +8,21 @@ import (
 	"strings"
 
 	"sbx/internal/cleanup"
-	"sbx/internal/fault"
 	"sbx/internal/ops"
 	"sbx/internal/runs"
 	"sbx/internal/safety"
+	"sbx/internal/sandbox"
 )
 
-// TerminationAct plans the end of sandboxes that are named.
-func TerminationAct(ctx context.Context, env *ops.Env, req TerminateRequest, watch ops.Observer) (*ops.Act, error) {
-	plan, err := PlanTerminate(ctx, env, req, watch)
-	if err != nil {
-		return nil, err
+// Act is what may be done about what was seen.
+func (r *CleanupResult) Act() *ops.Act {
+	env, plan := r.run.env, r.Plan()
+	a := &ops.Act{
+		Verb: "terminate", RunID: r.RunID, At: r.Survey.At, Targets: plannedItems(plan.Items), Guards: r.Guards, Objection: r.UnownedText(), Line: r.run.req.Line, Named: r.run.req.Production,
+		Refused: cmp.Or(env.MayChange(), cleanup.Refusal(r.Guards, r.run.req.Line...)), Errors: r.Survey.Errs(), Verdict: r.Verdict,
 	}
-	a := &ops.Act{Verb: "terminate", Targets: plan.Selected, Kept: plan.Kept, Refused: env.MayChange(), Line: req.Line}
-	if kind := fault.KindOf(plan.Verdict); len(plan.Selected)+len(plan.Kept) == 0 && kind != fault.KindNone && kind != fault.KindNotFound && kind != fault.KindGone {
-		a.Failed = plan.Verdict
-	}
-	a.Carry = func(ctx context.Context, watch ops.Observer, allowed ops.Allowed) ops.ActResult {
-		req := req
-		req.Yes, req.Production, req.Planned, req.Words = true, allowed.Production, plan.Selected, nil
-		for _, t := range plan.Selected {
-			if allowed.Targets == nil || slices.Contains(allowed.Targets, t.Ref) {
-				req.Words = append(req.Words, t.Ref.String())
-			}
-		}
-		if len(req.Typed) > 0 {
-			req.Typed = req.Words
-		}
-		done, err := Terminate(ctx, env, req, watch)
-		if err != nil {
-			return ops.ActResult{Err: err}
-		}
-		return ops.ActResult{RunID: done.RunID, Endings: done.Endings, Err: errors.Join(done.Refused, done.Verdict)}
-	}
-	return a, nil
-}
-
-// CleanupAct plans a cleanup.
-func CleanupAct(ctx context.Context, env *ops.Env, req CleanupRequest, watch ops.Observer) (*ops.Act, error) {
-	seen, err := PlanCleanup(ctx, env, req, watch)
-	if err != nil {
-		return nil, err
-	}
-	plan := seen.Plan()
-	a := &ops.Act{Verb: "terminate", Targets: plannedItems(plan.Items), Refused: cmp.Or(env.MayChange(), cleanup.Refusal(seen.Guards, req.Line...)), Objection: seen.UnownedText(), Line: req.Line}
 	var others []ops.PlannedEnd // that the rule does not select: the last that a person looks for
-	for _, j := range seen.Survey.Kept {
+	for _, j := range r.Survey.Kept {
 		one := ops.PlannedEnd{Ref: j.Sandbox.Ref(), Reason: string(j.KeepReason) + ": " + j.Reason, Sandbox: j.Sandbox}
 		switch {
 		case j.Sandbox.State.Ended():
@@ -67,78 +36,107 @@ func CleanupAct(ctx context.Context, env *ops.Env, req CleanupRequest, watch ops
 		}
 	}
 	a.Kept = append(a.Kept, others...)
-	a.Unowned, a.Own = seen.unowned()
-	if flags, all := safety.OverrideFlags(seen.Guards); all {
+	a.Unowned, a.Own = r.unowned()
+	if flags, all := safety.OverrideFlags(r.Guards); all {
 		a.Allow = strings.Join(flags, " ")
 	}
 	if a.Refused == nil && len(a.Targets) == 0 {
-		a.Failed = seen.Verdict
+		a.Failed = r.Verdict
 	}
-	carried := false
-	a.Carry = func(ctx context.Context, watch ops.Observer, allowed ops.Allowed) ops.ActResult {
-		req := seen.Confirmed()
-		req.Production = allowed.Production
-		if carried { // another part of it is a run of its own
-			req.RunID = env.RunID()
-		}
-		carried = true
-		if allowed.Targets != nil {
-			req.Plan.Items = slices.DeleteFunc(req.Plan.Items, func(i runs.Item) bool { return !slices.Contains(allowed.Targets, i.Ref) })
-		}
-		if allowed.Counted {
-			req.Counted = len(req.Plan.Items)
-		}
-		done, err := Cleanup(ctx, env, req, watch)
-		if err != nil {
-			return ops.ActResult{RunID: seen.RunID, Err: err}
-		}
-		return ops.ActResult{RunID: done.RunID, Endings: done.Endings, Err: done.Verdict}
+	least, shares := safety.AskYes, ""
+	if slices.ContainsFunc(r.Survey.Selected, func(j cleanup.Judgement) bool { return j.Sandbox.State == sandbox.StateRunning }) {
+		least = safety.AskCount
 	}
-	return a, nil
+	if least == safety.AskCount || len(a.Targets) > safety.MaxUnasked {
+		shares = r.countsByProvider()
+	}
+	if len(a.Targets) > 0 {
+		for _, word := range safety.Answers(least, len(a.Targets), nil) {
+			a.Asks = append(a.Asks, ops.AskEnd(word, shares))
+		}
+	}
+	a.Carry = r.run.carry(r.Confirmed())
+	return a
 }
 
-// EmergencyAct plans that profiles clean up by their own rules.
-func EmergencyAct(env *ops.Env, req CleanupRequest, targets []ops.PlannedEnd) *ops.Act {
+// carry is what carries an act out that ends at most what the plan of a request names.
+func (r *cleanupRun) carry(confirmed CleanupRequest) func(context.Context, ops.Observer, ops.Allowed) ops.ActResult {
+	carried := false
+	return func(ctx context.Context, watch ops.Observer, allowed ops.Allowed) ops.ActResult {
+		req := confirmed
+		req.Yes, req.Production = true, allowed.Production
+		if carried { // another part of it is a run of its own
+			req.RunID = r.env.RunID()
+		}
+		carried = true
+		if req.Plan != nil {
+			plan := *req.Plan
+			if allowed.Targets != nil {
+				plan.Items = slices.DeleteFunc(slices.Clone(plan.Items), func(i runs.Item) bool { return !slices.Contains(allowed.Targets, i.Ref) })
+			}
+			if req.Plan = &plan; allowed.Counted {
+				req.Counted = len(plan.Items)
+			}
+		}
+		done, err := Cleanup(ctx, r.env, req, watch)
+		if err != nil {
+			return ops.NotBegun(confirmed.RunID, err)
+		}
+		return ops.ActResult{RunID: done.RunID, Endings: done.Endings, Err: done.Verdict, Refused: done.Refused, Took: done.Took, Detail: done}
+	}
+}
+
+// PlanEmergency plans that profiles clean up by their own rules. Targets are those profiles.
+func PlanEmergency(env *ops.Env, req CleanupRequest, targets []ops.PlannedEnd) *ops.Act {
 	return &ops.Act{
-		Verb: "run the emergency cleanup of", Targets: targets,
+		Verb: "run the emergency cleanup of", Targets: targets, Line: req.Line,
 		Objection: "a provider's emergency cleanup terminates everything that is not critical, also sandboxes at work",
 		Carry: func(ctx context.Context, watch ops.Observer, allowed ops.Allowed) ops.ActResult {
 			req.Production, req.Emergency, req.Yes = allowed.Production, true, true
 			done, err := Cleanup(ctx, env, req, watch)
 			if err != nil {
-				return ops.ActResult{Err: err}
+				return ops.NotBegun("", err)
 			}
-			return ops.ActResult{RunID: done.RunID, Endings: done.Endings, Err: done.Verdict}
+			return ops.ActResult{RunID: done.RunID, Endings: done.Endings, Err: done.Verdict, Took: done.Took}
 		},
 	}
 }
 
-// ReconciliationAct plans what a reconciliation would act on.
-func ReconciliationAct(ctx context.Context, env *ops.Env, req ReconcileRequest, watch ops.Observer) (*ops.Act, error) {
-	seen, err := Reconcile(ctx, env, req, watch)
-	if err != nil {
-		return nil, err
+// Act is what may be done about what was compared.
+func (r *ReconcileResult) Act() *ops.Act {
+	env, req := r.run.env, r.run.req
+	a := &ops.Act{
+		Verb: "repair", RunID: r.RunID, At: r.Plan.At, Targets: plannedRows(r.Plan), Guards: r.Plan.Guards(r.Limits), Line: req.Line, Named: req.Production,
+		Refused: cmp.Or(env.MayChange(), r.Plan.Refusal(r.Limits, req.Line...)), Errors: r.Plan.Errors, Verdict: r.Verdict,
 	}
-	a := &ops.Act{Verb: "repair", Targets: plannedRows(seen.Plan), Refused: cmp.Or(env.MayChange(), seen.Plan.Refusal(seen.Limits, req.Line...)), Line: req.Line}
-	for _, row := range seen.Plan.Rows {
+	for _, row := range r.Plan.Rows {
 		if row.Found() && !row.Action.Acts() {
 			a.Kept = append(a.Kept, ops.PlannedEnd{Ref: row.Ref, Reason: row.Reason, Sandbox: row.Box})
 		}
 	}
-	if len(a.Targets) == 0 && len(seen.Plan.Sides) == 0 {
-		a.Failed = errors.Join(seen.Plan.Errors...)
+	if len(a.Targets) == 0 && len(r.Plan.Sides) == 0 {
+		a.Failed = errors.Join(r.Plan.Errors...)
 	}
 	if len(a.Targets) > 0 {
-		a.Objection = actingText(seen.Plan)
+		a.Objection = actingText(r.Plan)
+		for _, word := range safety.Answers(safety.AskCount, len(a.Targets), nil) {
+			q := ops.NewQuestion(word, "repair them")
+			q.Objection, q.Refusal = a.Objection, notConfirmed(len(a.Targets), word)
+			a.Asks = append(a.Asks, q)
+		}
 	}
 	a.Carry = func(ctx context.Context, watch ops.Observer, allowed ops.Allowed) ops.ActResult {
 		req := req
-		req.Fix, req.Rules.Observe, req.Production = true, true, allowed.Production
+		req.Fix, req.Check, req.Yes, req.Rules.Observe, req.Confirmed = true, false, true, true, a.Refs()
+		if allowed.Targets != nil {
+			req.Confirmed = allowed.Targets
+		}
+		req.Production = allowed.Production
 		done, err := Reconcile(ctx, env, req, watch)
 		if err != nil {
-			return ops.ActResult{Err: err}
+			return ops.NotBegun("", err)
 		}
-		return ops.ActResult{RunID: done.RunID, Endings: done.Endings, Err: done.Verdict}
+		return ops.ActResult{RunID: done.RunID, Endings: done.Endings, Err: done.Verdict, Refused: done.Refused, Detail: done}
 	}
-	return a, nil
+	return a
 }

@@ -29,8 +29,8 @@ func PlanCleanup(ctx context.Context, env *ops.Env, req CleanupRequest, watch op
 }
 
 // Cleanup ends what its rule chooses, within the guards, under the lock of bulk runs, with a
-// journal, and notifies watchdogs and people of the result. Without Yes it needs a plan or a run to
-// resume, and asks first. Items are of types RunStarted and sandbox.Ending. With an error nothing was
+// journal, and notifies watchdogs and people of the result. It is allowed by Yes: who asks a person does
+// the Act of a plan. Items are of types RunStarted and sandbox.Ending. With an error nothing was
 // begun; the result is not nil where the run has figures all the same.
 func Cleanup(ctx context.Context, env *ops.Env, req CleanupRequest, watch ops.Observer) (*CleanupResult, error) {
 	if err := env.MayChange(); err != nil {
@@ -51,12 +51,15 @@ func (r *cleanupRun) runRequested(ctx context.Context) (*CleanupResult, error) {
 	switch {
 	case r.req.Emergency, r.req.ProviderSide:
 		return r.byProvider(ctx)
+	case !r.req.Yes:
+		return nil, fault.New(fault.KindRefused, "a cleanup needs confirmation").WithHint("see its plan, then repeat with --yes")
 	case r.req.Resume != "":
 		return r.goOn(ctx)
 	case r.req.Plan != nil:
-		return r.endPlanOfRequest(ctx, *r.req.Plan)
-	case !r.req.Yes:
-		return nil, fault.New(fault.KindRefused, "a cleanup needs confirmation").WithHint("see its plan, then repeat with --yes")
+		if err := r.checkPlan(); err != nil {
+			return nil, err
+		}
+		return r.endPlan(ctx, *r.req.Plan)
 	}
 	return r.withRunLock(ctx, func(ctx context.Context) (*CleanupResult, error) {
 		if err := r.choose(ctx); err != nil {
@@ -64,20 +67,6 @@ func (r *cleanupRun) runRequested(ctx context.Context) (*CleanupResult, error) {
 		}
 		return r.runJournaled(ctx, r.survey.Targets())
 	})
-}
-
-// endPlanOfRequest ends at most what a plan of the request names, if that is allowed.
-func (r *cleanupRun) endPlanOfRequest(ctx context.Context, plan cleanup.Plan) (*CleanupResult, error) {
-	if r.req.PlanFromFile {
-		if err := plan.Check(r.env.Now(), r.req.MaxPlanAge); err != nil {
-			return nil, err
-		}
-	}
-	what := fmt.Sprintf("the plan of %s names %d sandboxes", plan.MadeAt.Format("15:04:05 UTC"), len(plan.Items))
-	if err := r.mayAct(ctx, what, plan.Items); err != nil {
-		return nil, err
-	}
-	return r.endPlan(ctx, plan)
 }
 
 // endPlan judges again and ends at most what an allowed plan names: a sandbox of the plan may

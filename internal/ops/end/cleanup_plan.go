@@ -30,22 +30,6 @@ func (r *CleanupResult) Confirmed() CleanupRequest {
 	return req
 }
 
-// Question asks a person to allow the plan: by the count when it is more than a few or
-// something runs, else by y. There is none where nothing would end or a guard refuses it.
-func (r *CleanupResult) Question() (q ops.Question, askable bool) {
-	n, running := len(r.Survey.Selected), false
-	if n == 0 || cleanup.Refusal(r.Guards) != nil {
-		return ops.Question{}, false
-	}
-	for _, j := range r.Survey.Selected {
-		running = running || j.Sandbox.State == sandbox.StateRunning
-	}
-	if n > safety.MaxUnasked || running {
-		return ops.AskEnd(strconv.Itoa(n), r.countsByProvider()), true
-	}
-	return ops.AskEnd("y", ""), true
-}
-
 // AllowLine is the command line that was typed with the flags that its guards ask for; "" = no guard
 // refuses the plan, or no flag allows it.
 func (r *CleanupResult) AllowLine() string {
@@ -121,8 +105,11 @@ func (r *cleanupRun) goOn(ctx context.Context) (*CleanupResult, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := r.mayGoOn(ctx, h); err != nil {
+		if err := mayResume(h); err != nil {
 			return nil, err
+		}
+		if len(h.Open()) == 0 {
+			r.watch.Note(h.RunID + " has nothing left to do")
 		}
 		if r.fleet, err = r.env.Only(ctx, h.Profiles()...); err != nil {
 			return nil, err
@@ -143,8 +130,8 @@ func (r *cleanupRun) goOn(ctx context.Context) (*CleanupResult, error) {
 	})
 }
 
-func (r *cleanupRun) mayGoOn(ctx context.Context, h runs.History) error {
-	open := h.Open()
+// mayResume says why a run cannot be resumed; nil = it can.
+func mayResume(h runs.History) error {
 	switch {
 	case h.Begin.Verb != "" && h.Begin.Verb != runs.VerbCleanup:
 		return fault.Usage("%s is a run of %s, which cannot be resumed", h.RunID, h.Begin.Verb).WithHint("run it again: it makes a new plan")
@@ -157,33 +144,61 @@ func (r *cleanupRun) mayGoOn(ctx context.Context, h runs.History) error {
 	case h.StartedAt.IsZero():
 		return fault.New(fault.KindRefused, "%s was interrupted before it had a plan", h.RunID).WithHint("start a new run")
 	}
-	if len(open) == 0 {
-		r.watch.Note(h.RunID + " has nothing left to do")
-		return nil
-	}
-	return r.mayAct(ctx, fmt.Sprintf("%s has %d of %d sandboxes left", h.RunID, len(open), len(h.Begin.Plan.Items)), open)
+	return nil
 }
 
-// mayAct wants --yes, or the count of the items typed on a terminal.
-func (r *cleanupRun) mayAct(ctx context.Context, what string, items []runs.Item) error {
-	if r.req.Yes {
+// PlanListed plans the end of what the plan of a request names, or of what an interrupted run has left. Nothing is
+// looked at before the act, which judges each of them again.
+func PlanListed(ctx context.Context, env *ops.Env, req CleanupRequest, watch ops.Observer) (*ops.Act, error) {
+	if err := env.MayChange(); err != nil {
+		return nil, err
+	}
+	r, err := newCleanupRun(ctx, env, req, watch)
+	if err != nil {
+		return nil, err
+	}
+	what, items, err := r.listedItems()
+	if err != nil {
+		return nil, err
+	}
+	a := &ops.Act{Verb: "terminate", At: env.Now(), Targets: plannedItems(items), Line: req.Line, Named: req.Production, Carry: r.carry(req)}
+	if req.Yes || len(items) == 0 {
+		return a, nil
+	}
+	for _, word := range safety.Answers(safety.AskCount, len(items), nil) {
+		q := ops.AskEnd(word, "")
+		q.Refusal = fault.New(fault.KindRefused, "%s: needs confirmation", what).WithHint("repeat with --yes")
+		a.Asks = append(a.Asks, q)
+	}
+	watch.Note(what)
+	return a, nil
+}
+
+// listedItems are what is left to end of a plan or a run, and a text about it.
+func (r *cleanupRun) listedItems() (what string, items []runs.Item, err error) {
+	if plan := r.req.Plan; plan != nil {
+		return fmt.Sprintf("the plan of %s names %d sandboxes", plan.MadeAt.Format("15:04:05 UTC"), len(plan.Items)), plan.Items, r.checkPlan()
+	}
+	disk, err := r.env.Journals()
+	if err != nil {
+		return "", nil, err
+	}
+	h, _, err := runs.ScanRun(disk, r.req.Resume)
+	if err == nil {
+		err = mayResume(h)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	return fmt.Sprintf("%s has %d of %d sandboxes left", h.RunID, len(h.Open()), len(h.Begin.Plan.Items)), h.Open(), nil
+}
+
+// checkPlan refuses the plan of a file that is too old.
+func (r *cleanupRun) checkPlan() error {
+	if !r.req.PlanFromFile {
 		return nil
 	}
-	refusal := fault.New(fault.KindRefused, "%s: needs confirmation", what).WithHint("repeat with --yes")
-	if !r.watch.Attended() {
-		return refusal
-	}
-	r.watch.Note(what)
-	question := ops.AskEnd(strconv.Itoa(len(items)), "")
-	question.Targets = plannedItems(items)
-	allowed, err := r.watch.Confirm(ctx, question)
-	if err != nil {
-		return err
-	}
-	if !allowed {
-		return refusal
-	}
-	return nil
+	return r.req.Plan.Check(r.env.Now(), r.req.MaxPlanAge)
 }
 
 // layerAndShortfall is the layer that this run belongs to and why it is no proof of it; both as

@@ -34,7 +34,8 @@ type CleanupRequest struct {
 	// ProviderSide and Emergency let the named providers clean up by their own rules.
 	ProviderSide, Emergency bool
 
-	Yes         bool          // act without being asked
+	Yes         bool          // it is allowed: by the operator's flag, or by an answer
+	Unattended  bool          // nobody watches: only what is left undone says it
 	Line        []string      // the command line that was typed, quoted for a shell; for hints that repeat it
 	Wait, Grace time.Duration // as in TerminateRequest
 	LockWait    time.Duration // how long another run is waited for

@@ -58,7 +58,7 @@ func (r *cleanupRun) unowned() map[string]int {
 // from it: a cron line that ends nothing must not succeed. Nil = somebody watches, or nothing was
 // kept so, or the run has an error of its own.
 func (r *cleanupRun) unownedError(verdict error) error {
-	if verdict != nil || r.watch.Attended() {
+	if verdict != nil || !r.req.Unattended {
 		return nil //nolint:nilerr // the caller has it
 	}
 	text := r.unownedCounts()

@@ -24,6 +24,8 @@ type KeepRequest struct {
 	Typed []string      // those of Words that a person typed
 	For   time.Duration // 0 = until it is taken back
 	Off   bool          // take it back
+
+	Unattended bool // nobody can be asked
 }
 
 // KeepResult is what a keep has reached for one sandbox.
@@ -38,54 +40,56 @@ type KeepResult struct {
 	Err    error     // then Label is not known
 }
 
-// Keep sets or removes the label that keeps sandboxes from being ended, and reads each again. An error says that
-// nothing was tried; the error of one sandbox is in its result. Lost are the words that named nothing.
-func Keep(ctx context.Context, env *ops.Env, req KeepRequest, watch ops.Observer) (results []KeepResult, lost []error, err error) {
+// PlanKeep plans to set or remove the label that keeps sandboxes from being ended. Do reads each again; its items are
+// of types error (a word that named nothing) and KeepResult. An error is why nothing can be planned.
+func PlanKeep(ctx context.Context, env *ops.Env, req KeepRequest) (*ops.Act, error) {
 	if err := env.MayChange(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	k := &keeping{env: env, off: req.Off, held: env.Leases(ctx)}
+	var err error
 	if k.config, err = env.Config(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if k.fleet, err = env.Fleet(ctx); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	found, err := k.fleet.FindEach(ctx, req.Words, fleet.FindOptions{Typed: append([]string{}, req.Typed...), Full: !watch.Attended()})
+	found, err := k.fleet.FindEach(ctx, req.Words, fleet.FindOptions{Typed: append([]string{}, req.Typed...), Full: req.Unattended})
 	if cause := ops.EndCause(ctx, err); cause != nil || len(found) == 0 {
-		return nil, nil, ops.CauseOr(ctx, err)
+		return nil, ops.CauseOr(ctx, err)
 	}
-	if begun := begunTargets(found); len(begun) > 0 {
-		if err := ops.ConfirmBegun(ctx, watch, ops.Question{Prompt: "change them", Targets: begun}); err != nil {
-			return nil, nil, err
-		}
-	}
-	if !req.Off {
-		k.value = keepValue(env.Now(), req.For)
-	}
-	progress := watch.Progress("writing labels")
-	defer progress.Done()
-	results = make([]KeepResult, len(found))
-	var wg sync.WaitGroup
-	for i, one := range found {
-		wg.Go(func() { results[i] = k.keepOne(ctx, one.Sandbox) })
-	}
-	wg.Wait()
-	if err != nil {
-		lost = ops.Mistakes(err)
-	}
-	return results, lost, nil
-}
-
-// begunTargets are the sandboxes that were named by the beginnings of their ids.
-func begunTargets(found []fleet.Found) []ops.PlannedEnd {
-	var begun []ops.PlannedEnd
+	a := &ops.Act{Verb: "keep", At: env.Now()}
+	begun := false
 	for _, f := range found {
-		if f.Begun {
-			begun = append(begun, ops.PlannedEnd{Ref: f.Ref(), Reason: "its id begins with " + f.Words[0], Sandbox: f.Sandbox})
-		}
+		a.Targets = append(a.Targets, ops.PlannedEnd{Ref: f.Ref(), Reason: "named by hand", Sandbox: f.Sandbox})
+		begun = begun || f.Begun
 	}
-	return begun
+	if begun {
+		a.Asks = []ops.Question{ops.NewQuestion(string(safety.AskYes), "change them")}
+	}
+	a.Carry = func(ctx context.Context, watch ops.Observer, _ ops.Allowed) ops.ActResult {
+		if err != nil {
+			for _, lost := range ops.Mistakes(err) {
+				watch.Item(lost)
+			}
+		}
+		if !req.Off {
+			k.value = keepValue(env.Now(), req.For)
+		}
+		progress := watch.Progress("writing labels")
+		defer progress.Done()
+		results := make([]KeepResult, len(found))
+		var wg sync.WaitGroup
+		for i, one := range found {
+			wg.Go(func() { results[i] = k.keepOne(ctx, one.Sandbox) })
+		}
+		wg.Wait()
+		for _, r := range results {
+			watch.Item(r)
+		}
+		return ops.ActResult{}
+	}
+	return a, nil
 }
 
 // Kept are the sandboxes that bulk verbs would not end, in the order of their references, each with why. Missing are

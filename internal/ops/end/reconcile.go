@@ -26,7 +26,7 @@ func Reconcile(ctx context.Context, env *ops.Env, req ReconcileRequest, watch op
 		return nil, err
 	}
 	r := &reconcileRun{env: env, req: req, watch: watch, id: env.RunID()}
-	if req.Fix && !req.Yes && !watch.Attended() {
+	if req.Fix && !req.Yes {
 		return nil, fault.New(fault.KindRefused, "--fix needs confirmation, and this is not a terminal").WithHint("see the plan without --fix, then repeat with --yes")
 	}
 	if err := r.assembleEngine(ctx); err != nil {
@@ -34,7 +34,7 @@ func Reconcile(ctx context.Context, env *ops.Env, req ReconcileRequest, watch op
 	}
 	defer func() { _ = r.store.Close() }() // what had to be kept was kept by its own call
 	watch.Note("Starting state reconciliation...")
-	if !req.Fix && !req.Check {
+	if !req.Fix && !req.Check && !req.Rules.Observe {
 		return r.comparedResult(r.comparePlan(ctx)), nil
 	}
 	begun := false
@@ -133,7 +133,7 @@ func (r *reconcileRun) addUnlisted(ctx context.Context, plan *reconcile.Plan) {
 
 // comparedResult is the result of a plan on which nothing is done.
 func (r *reconcileRun) comparedResult(plan reconcile.Plan) *ReconcileResult {
-	result := &ReconcileResult{RunID: r.id, Plan: plan, Limits: r.limits, Subjects: r.comparedSubjects(plan), diagnose: r.engine.Diagnose}
+	result := &ReconcileResult{RunID: r.id, Plan: plan, Limits: r.limits, Subjects: r.comparedSubjects(plan), diagnose: r.engine.Diagnose, run: r}
 	result.Verdict = fixVerdict(plan, nil)
 	if r.req.Check && plan.Found() > 0 {
 		result.Verdict = r.foundVerdict(plan)
@@ -220,7 +220,7 @@ func (r *reconcileRun) applyPlan(ctx context.Context, result *ReconcileResult, w
 	for _, may := range []func() error{
 		func() error { return ops.EndCause(ctx, ctx.Err()) },
 		func() error { return result.Plan.Refusal(r.limits, r.req.Line...) },
-		func() error { return r.askForRows(ctx, result.Plan) },
+		func() error { return r.checkConfirmed(result.Plan) },
 	} {
 		if err := may(); err != nil {
 			refuse(err)
@@ -248,24 +248,17 @@ func (r *reconcileRun) applyPlan(ctx context.Context, result *ReconcileResult, w
 	result.Verdict = ops.CauseOr(ctx, fixVerdict(result.Plan, result.Endings))
 }
 
-// askForRows asks the person, if one can be asked, to confirm the number of rows.
-func (r *reconcileRun) askForRows(ctx context.Context, plan reconcile.Plan) error {
-	n := len(plan.Acting())
-	if r.req.Yes || n == 0 {
+// checkConfirmed refuses rows that a person has not seen in the plan that was confirmed.
+func (r *reconcileRun) checkConfirmed(plan reconcile.Plan) error {
+	if r.req.Confirmed == nil {
 		return nil
 	}
-	word := strconv.Itoa(n)
-	question := ops.NewQuestion(word, "repair them")
-	question.Targets, question.Objection = plannedRows(plan), actingText(plan)
-	allowed, err := r.watch.Confirm(ctx, question)
-	if err != nil {
-		return err
-	}
-	if !allowed {
-		r.declined = true
-		return fault.New(fault.KindRefused, "not confirmed: %d rows would be acted on, and the answer was not %s", n, word).WithHint("repeat with --yes")
-	}
-	return nil
+	return ops.CheckGrown(r.req.Confirmed, plannedRows(plan))
+}
+
+// notConfirmed is what another answer than the number of the rows means.
+func notConfirmed(rows int, word string) error {
+	return fault.New(fault.KindRefused, "not confirmed: %d rows would be acted on, and the answer was not %s", rows, word).WithHint("repeat with --yes")
 }
 
 // plannedRows are what a reconciliation would act on, as questions show it.

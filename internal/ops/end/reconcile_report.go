@@ -22,9 +22,8 @@ import (
 func (r *reconcileRun) report(result **ReconcileResult) runReport {
 	return runReport{
 		verb: runs.VerbReconcile, id: r.id, ping: r.req.Ping, noPing: r.req.Ping == "", textfile: r.req.Textfile, labels: metrics.ReconcileLabels(),
-		declined: func() bool { return r.declined },
-		summary:  func(err error) string { return r.summary(*result, err) },
-		message:  func(what notify.Kind, err error) notify.Message { return r.message(*result, what, err) },
+		summary: func(err error) string { return r.summary(*result, err) },
+		message: func(what notify.Kind, err error) notify.Message { return r.message(*result, what, err) },
 		subjects: func(ctx context.Context) []ops.AlertSubject {
 			if *result == nil {
 				return nil

@@ -20,7 +20,9 @@ type ReconcileRequest struct {
 
 	Check bool // it counts as a look, and finding something is its verdict
 	Fix   bool // it acts on the plan
-	Yes   bool // it acts without being asked
+	Yes   bool // it is allowed: by the operator's flag, or by an answer
+
+	Confirmed []sandbox.Ref // the rows that a person has confirmed: it acts on no other; nil = on all
 
 	Line []string // the command line that was typed, quoted for a shell; for hints that repeat it
 
@@ -47,6 +49,7 @@ type ReconcileResult struct {
 	Subjects []check.Subject
 
 	diagnose func(reconcile.Row) triage.Verdict
+	run      *reconcileRun
 }
 
 // Diagnose is the judgement of the sandbox of a row.
@@ -66,6 +69,4 @@ type reconcileRun struct {
 	limits reconcile.Limits
 	engine *reconcile.Engine
 	fleet  *fleet.Fleet
-
-	declined bool // the person who was asked said no
 }

@@ -24,7 +24,6 @@ type runReport struct {
 	subjects func(ctx context.Context) []ops.AlertSubject
 	figures  func(ctx context.Context, code int, took time.Duration) metrics.Set
 	labels   []metrics.Label // of every figure
-	declined func() bool     // a person was asked and said no, who needs no message of it; nil = nobody is asked
 }
 
 // reportRun runs do and reports the result: what costs no service at once, the rest by
@@ -45,7 +44,6 @@ func reportRun(ctx context.Context, e *ops.Env, watch ops.Reporter, r runReport,
 	})
 	what, tell := notify.KindFor(kind)
 	switch m := r.message(what, err); {
-	case r.declined != nil && r.declined():
 	case tell:
 		e.SendLater(watch, func(ctx context.Context, n *notify.Notifier) error {
 			_, err := e.Send(ctx, n, m, nil)

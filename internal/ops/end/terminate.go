@@ -29,101 +29,77 @@ type TerminateRequest struct {
 	Delete     bool             // also destroy what the provider would keep
 	Patient    bool             // grant all of Grace, also to what does not react
 	Yes        bool             // end many without being asked
-	Planned    []ops.PlannedEnd // what was confirmed before: a sandbox that was recreated since stays
+	Unattended bool             // nobody can be asked
+	Shown      bool             // a screen shows the plan, of any size, and asks for it, or nobody does
+	Planned    []ops.PlannedEnd // what a person has seen: a sandbox that was recreated since stays
 	Line       []string         // the command line that was typed, quoted for a shell; for hints that repeat it
 	Grace      time.Duration
 	Wait       time.Duration // how long an end is looked for; 0 = fleet.DefaultWait
 }
 
-// TerminateResult is what became of an end by name.
-type TerminateResult struct {
-	RunID   string
-	Endings []sandbox.Ending
-	Refused error // why nothing was ended; nil = it was tried
-	Verdict error // of the endings, and of words that named nothing
-	Took    time.Duration
-}
-
-// Terminate ends the sandboxes that words name: each is read again just before, asked once,
-// and looked at until its end is seen. Items are of types RunStarted, error (a word that
-// named nothing) and sandbox.Ending. An error is a wrong use: nothing was called, or no word
-// can be a reference.
-func Terminate(ctx context.Context, env *ops.Env, req TerminateRequest, watch ops.Observer) (*TerminateResult, error) {
-	if err := env.MayChange(); err != nil {
-		return nil, err
-	}
-	t := newTermination(env, req, watch)
-	err := t.findTargets(ctx)
-	if fault.KindOf(err) == fault.KindUsage {
-		return nil, err
-	}
-	if err == nil {
-		err = t.confirmOrRefuse(ctx)
-	}
-	watch.Item(ops.RunStarted{RunID: t.id})
+// Terminate ends the sandboxes that words name where nobody can be asked; see PlanTerminate.
+func Terminate(ctx context.Context, env *ops.Env, req TerminateRequest, watch ops.Observer) (ops.ActResult, error) {
+	req.Unattended, req.Shown = true, false
+	act, err := PlanTerminate(ctx, env, req)
 	if err != nil {
-		return &TerminateResult{RunID: t.id, Refused: ops.CauseOr(ctx, err)}, nil
+		return ops.ActResult{}, err
 	}
-	for _, err := range t.lost {
-		watch.Item(err)
+	allowed, err := act.Permit(ctx, ops.Nobody)
+	if err != nil {
+		return ops.NotBegun(act.RunID, err), nil
 	}
-	began := time.Now()
-	endings := t.endTargets(ctx)
-	took := time.Since(began)
-	recordEnds(ctx, env, watch, t.fleet, endings)
-	return &TerminateResult{RunID: t.id, Endings: endings, Verdict: t.endingsVerdict(endings), Took: took}, nil
+	return act.Do(ctx, watch, allowed), nil
 }
 
-// TerminatePlan is what Terminate would do.
-type TerminatePlan struct {
-	RunID          string
-	At             time.Time
-	Selected, Kept []ops.PlannedEnd
-	Guards         []safety.Guard
-	Errors         []error // words that named nothing, and what else failed
-	Verdict        error
-}
-
-// PlanTerminate says what Terminate would do, and does nothing. An error is a wrong use.
-func PlanTerminate(ctx context.Context, env *ops.Env, req TerminateRequest, watch ops.Observer) (*TerminatePlan, error) {
-	t := newTermination(env, req, watch)
-	t.planning = true
+// PlanTerminate plans the end of the sandboxes that words name; it changes nothing. Each is read again just before its
+// end, asked once, and looked at until its end is seen. Items of Do are of types RunStarted, error (a word that named
+// nothing) and sandbox.Ending. An error is a wrong use: nothing was called, or no word can be a reference.
+func PlanTerminate(ctx context.Context, env *ops.Env, req TerminateRequest) (*ops.Act, error) {
+	if err := env.MayChange(); err != nil && !req.Shown {
+		return nil, err
+	}
+	t := &termination{env: env, req: req, id: env.RunID()}
+	act := &ops.Act{Verb: "terminate", RunID: t.id, At: env.Now(), Line: req.Line, Named: req.Production, Guards: []safety.Guard{}, Refused: env.MayChange(), Carry: t.carry, Rehearse: t.rehearse}
 	failed := t.findTargets(ctx)
 	if fault.KindOf(failed) == fault.KindUsage {
 		return nil, failed
 	}
-	p := &TerminatePlan{RunID: t.id, At: t.env.Now(), Guards: []safety.Guard{}, Errors: append(t.lost, failed), Verdict: failed}
-	p.Selected, p.Kept = t.rehearsedEnds(ctx)
-	if failed == nil {
-		p.Guards = t.runGuards()
-		p.Verdict = t.planVerdict()
+	act.Errors = append(t.lost, failed)
+	act.Targets, act.Kept = t.plannedEnds()
+	if failed != nil {
+		act.Refused, act.Verdict, act.Failed = ops.CauseOr(ctx, failed), failed, failed
+		return act, nil
 	}
-	return p, nil
+	act.Guards, act.Verdict = t.runGuards(), t.planVerdict()
+	if kind := fault.KindOf(act.Verdict); len(t.targets) == 0 && kind != fault.KindNone && kind != fault.KindNotFound && kind != fault.KindGone {
+		act.Failed = act.Verdict
+	}
+	if req.Shown {
+		act.Rehearse(ctx, act)
+	} else {
+		t.ask(act)
+	}
+	return act, nil
 }
 
 // termination is one run that ends sandboxes by name.
 type termination struct {
-	env      *ops.Env
-	req      TerminateRequest
-	watch    ops.Observer
-	id       string
-	config   *config.Config
-	fleet    *fleet.Fleet
-	limits   safety.Limits
-	targets  []sandbox.Sandbox
-	held     *ops.Leases // by tasks
-	planning bool        // nothing is done, so a plan may have any size
-	lost     []error     // words that were not found, each with its kind
+	env     *ops.Env
+	req     TerminateRequest
+	id      string
+	config  *config.Config
+	fleet   *fleet.Fleet
+	limits  safety.Limits
+	targets []sandbox.Sandbox
+	held    *ops.Leases // by tasks
+	carried bool        // a part of it was carried out
+	lost    []error     // words that were not found, each with its kind
 
 	chosen     map[sandbox.Ref]safety.Choice // how each target was named; none = by a pipe
 	unreadable map[sandbox.Ref]bool          // targets of which nothing could be read
 	begun      int                           // targets that were named by the beginning of their id
 	made       map[sandbox.Ref]time.Time     // when each target was created, as it was confirmed or found
 	refused    map[sandbox.Ref]string        // by its provider, in the rehearsal of a plan; nil = there was none
-}
-
-func newTermination(env *ops.Env, req TerminateRequest, watch ops.Observer) *termination {
-	return &termination{env: env, req: req, watch: watch, id: env.RunID()}
 }
 
 // findTargets finds what the words mean. Words that are not found are kept for the end: one of
@@ -143,7 +119,9 @@ func (t *termination) findTargets(ctx context.Context) (err error) {
 		return err
 	}
 	t.held = t.env.Leases(ctx)
-	found, err := t.fleet.FindEach(ctx, words, fleet.FindOptions{Destructive: true, Typed: append([]string{}, t.req.Typed...), Full: !t.planning && (t.req.Yes || !t.watch.Attended())})
+	found, err := t.fleet.FindEach(ctx, words, fleet.FindOptions{
+		Destructive: true, Typed: append([]string{}, t.req.Typed...), Full: !t.req.Shown && (t.req.Yes || t.req.Unattended),
+	})
 	t.addTargets(found)
 	if cause := ops.EndCause(ctx, err); cause != nil {
 		return cause
@@ -163,7 +141,7 @@ func (t *termination) findTargets(ctx context.Context) (err error) {
 // refuseUnattended refuses many words when no person can be asked, before anything is called.
 func (t *termination) refuseUnattended(words []string) error {
 	n := len(slices.Compact(slices.Sorted(slices.Values(words))))
-	if t.planning || t.req.Yes || n <= safety.MaxUnasked || t.watch.Attended() {
+	if t.req.Shown || t.req.Yes || n <= safety.MaxUnasked || !t.req.Unattended {
 		return nil
 	}
 	return fault.New(fault.KindRefused, "%d sandboxes are more than %d: needs confirmation, and this is not a terminal", n, safety.MaxUnasked).
@@ -249,43 +227,87 @@ func (t *termination) countsByProfile() string {
 	return strings.Join(names, ", ")
 }
 
-// confirmOrRefuse asks what people can answer, and refuses the whole run where a guard still says
-// no.
-func (t *termination) confirmOrRefuse(ctx context.Context) error {
-	shown := false // what the words mean
-	for _, g := range t.runGuards() {
-		if g.OK {
+// ask makes questions of what people can answer, and refuses the whole run where a guard still says no.
+func (t *termination) ask(act *ops.Act) {
+	least, counted, names := safety.AskNothing, 0, []string{}
+	guards := map[string]safety.Guard{} // by their answers
+	for _, g := range act.Guards {
+		switch {
+		case g.OK:
 			continue
+		case g.Answer == "":
+			act.Refused = cmp.Or(act.Refused, t.guardRefusal(g))
+		case t.limits.IsProduction(g.Answer):
+			names = append(names, g.Answer)
+		default:
+			counted = len(t.targets)
 		}
-		hint := g.Advice
-		if flag := g.OverrideFlag(); flag != "" {
-			hint = "to do it: " + safety.RetryLine(t.req.Line, []string{flag})
-		}
-		refusal := fault.New(fault.KindRefused, "%s", g.Objection).WithHint("%s", hint)
-		if g.Answer == "" {
-			return refusal
-		}
-		question := ops.AskEnd(g.Answer, "")
-		question.Targets, _ = t.rehearsedEnds(ctx)
-		question.Objection = g.Objection
-		allowed, err := t.watch.Confirm(ctx, question)
-		if err != nil {
-			return err
-		}
-		if !allowed {
-			return refusal
-		}
-		shown = true
+		guards[g.Answer] = g
 	}
-	if t.begun == 0 || shown {
-		return nil
+	if t.begun > 0 {
+		least = safety.AskYes
 	}
-	targets, _ := t.rehearsedEnds(ctx)
-	return ops.ConfirmBegun(ctx, t.watch, ops.Question{Prompt: "terminate them", Targets: targets})
+	for _, word := range safety.Answers(least, counted, names) {
+		question := ops.AskEnd(word, "")
+		if g, is := guards[word]; is {
+			question.Objection, question.Refusal = g.Objection, t.guardRefusal(g)
+		}
+		act.Asks = append(act.Asks, question)
+	}
 }
 
-func (t *termination) endTargets(ctx context.Context) []sandbox.Ending {
-	progress := t.watch.Progress("ending sandboxes")
+func (t *termination) guardRefusal(g safety.Guard) error {
+	hint := g.Advice
+	if flag := g.OverrideFlag(); flag != "" {
+		hint = "to do it: " + safety.RetryLine(t.req.Line, []string{flag})
+	}
+	return fault.New(fault.KindRefused, "%s", g.Objection).WithHint("%s", hint)
+}
+
+// carry ends at most what was allowed: the sandboxes that were found, not what their words mean by now.
+func (t *termination) carry(ctx context.Context, watch ops.Observer, allowed ops.Allowed) (result ops.ActResult) {
+	part := *t
+	if t.carried {
+		part.id = t.env.RunID()
+	}
+	t.carried = true
+	if err := part.narrow(ctx, allowed); err != nil {
+		return ops.NotBegun(part.id, err)
+	}
+	watch.Item(ops.RunStarted{RunID: part.id})
+	for _, err := range part.lost {
+		watch.Item(err)
+	}
+	began := time.Now()
+	endings := part.endTargets(ctx, watch)
+	took := time.Since(began)
+	recordEnds(ctx, t.env, watch, t.fleet, endings)
+	return ops.ActResult{RunID: part.id, Endings: endings, Err: part.endingsVerdict(endings), Took: took}
+}
+
+// narrow leaves the targets that were allowed, and reads anew what may have changed since the plan.
+func (t *termination) narrow(ctx context.Context, allowed ops.Allowed) (err error) {
+	if err := t.env.MayChange(); err != nil {
+		return err
+	}
+	if allowed.Targets != nil {
+		t.lost = nil // which the plan has shown
+		t.targets = slices.DeleteFunc(slices.Clone(t.targets), func(s sandbox.Sandbox) bool { return !slices.Contains(allowed.Targets, s.Ref()) })
+	}
+	if t.limits, err = t.env.Limits(t.config, allowed.Production); err != nil {
+		return err
+	}
+	t.held, t.req.Yes = t.env.Leases(ctx), true
+	for _, g := range t.runGuards() {
+		if !g.OK {
+			return t.guardRefusal(g)
+		}
+	}
+	return nil
+}
+
+func (t *termination) endTargets(ctx context.Context, watch ops.Observer) []sandbox.Ending {
+	progress := watch.Progress("ending sandboxes")
 	defer progress.Done()
 	how := fleet.EndOptions{
 		Delete: t.req.Delete, Grace: t.req.Grace, Patient: t.req.Patient, Wait: t.req.Wait, By: t.env.ActsAs(runs.VerbTerminate),
@@ -294,12 +316,12 @@ func (t *termination) endTargets(ctx context.Context) []sandbox.Ending {
 	var endings []sandbox.Ending
 	options := safety.Options{
 		Verb: safety.VerbTerminate, How: how, Protected: t.protectionReason, Choice: t.choiceOf,
-		Open: t.env.EndsOpener(t.watch, runs.Origin{ID: t.id, Verb: runs.VerbTerminate, Reason: t.reason()}),
+		Open: t.env.EndsOpener(watch, runs.Origin{ID: t.id, Verb: runs.VerbTerminate, Reason: t.reason()}),
 	}
 	for e := range safety.End(ctx, t.fleet, t.targets, options) {
 		endings = append(endings, e)
 		progress.Update(ops.PartText(len(endings), len(t.targets)))
-		t.watch.Item(e)
+		watch.Item(e)
 	}
 	return endings
 }
@@ -335,19 +357,18 @@ func (t *termination) endingsVerdict(endings []sandbox.Ending) error {
 	return fleet.Verdict(endings, true)
 }
 
-// rehearsedEnds is plannedEnds for a plan that is shown: providers that can say which ends they would refuse.
-// A rehearsal is a request to end with a flag, so that --read-only sends none.
-func (t *termination) rehearsedEnds(ctx context.Context) (selected, kept []ops.PlannedEnd) {
-	selected, kept = t.plannedEnds()
-	if t.refused != nil || len(selected) == 0 || t.env.MayChange() != nil {
-		return selected, kept
+// rehearse asks providers that can say it which ends they would refuse. A rehearsal is a request to end with a flag,
+// so that --read-only sends none.
+func (t *termination) rehearse(ctx context.Context, act *ops.Act) {
+	if t.refused != nil || len(act.Targets) == 0 || t.env.MayChange() != nil {
+		return
 	}
-	targets := make([]sandbox.Sandbox, len(selected))
-	for i, one := range selected {
+	targets := make([]sandbox.Sandbox, len(act.Targets))
+	for i, one := range act.Targets {
 		targets[i] = one.Sandbox
 	}
 	t.refused = t.fleet.Rehearse(ctx, targets, fleet.EndOptions{Delete: t.req.Delete, Grace: t.req.Grace, Patient: t.req.Patient})
-	return t.plannedEnds()
+	act.Targets, act.Kept = t.plannedEnds()
 }
 
 // plannedEnds sorts the targets by what would become of them.

@@ -13,15 +13,13 @@ import (
 // silent is an observer that nobody watches.
 type silent struct{}
 
-func (silent) Note(string)                                         {}
-func (silent) Warn(string)                                         {}
-func (silent) Redact(text string) string                           { return text }
-func (s silent) Progress(string) ops.Progress                      { return s }
-func (silent) Update(string)                                       {}
-func (silent) Done()                                               {}
-func (silent) Item(any)                                            {}
-func (silent) Attended() bool                                      { return false }
-func (silent) Confirm(context.Context, ops.Question) (bool, error) { return false, nil }
+func (silent) Note(string)                    {}
+func (silent) Warn(string)                    {}
+func (silent) Redact(text string) string      { return text }
+func (s silent) Progress(string) ops.Progress { return s }
+func (silent) Update(string)                  {}
+func (silent) Done()                          {}
+func (silent) Item(any)                       {}
 
 // TestWhatAPoolLeavesDecidesTheExit of a batch in which all jobs have completed.
 func TestWhatAPoolLeavesDecidesTheExit(t *testing.T) {

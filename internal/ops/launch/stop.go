@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/ops"
+	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
@@ -18,8 +20,10 @@ import (
 
 // StopRequest says which tasks are stopped: by id, by the beginning of one, or by key.
 type StopRequest struct {
-	Tasks    []string
-	Profiles []string // as in TasksRequest: another task is not found
+	Tasks      []string
+	Profiles   []string // as in TasksRequest: another task is not found
+	Unattended bool     // nobody can be asked
+	Line       []string // as a person types it
 }
 
 // Forbidden is an item of Stop: from now on the task publishes nothing.
@@ -47,29 +51,74 @@ type Stopped struct {
 	Err            error
 }
 
-// Stop stops tasks: first it prevents the publication, then it ends everything made for them
-// and verifies that it is gone. Items are of types Forbidden and NotGone. The error says that
-// nothing was tried; the error of one task is in its result.
-func Stop(ctx context.Context, env *ops.Env, req StopRequest, watch ops.Observer) (results []Stopped, err error) {
-	f, err := env.Only(ctx)
+// PlanStop plans to stop tasks: first it prevents the publication, then it ends everything made for them and verifies
+// that it is gone. Targets are the tasks, without a provider. Items of Do are of types Forbidden, NotGone and Stopped.
+// An error says that nothing was read.
+func PlanStop(ctx context.Context, env *ops.Env, req StopRequest) (*ops.Act, error) {
+	a := &ops.Act{Verb: "stop", At: env.Now(), Line: req.Line, Refused: env.MayChange()}
+	var all []meant
+	err := env.ReadTasks(func(l task.Ledger) error {
+		all = findAll(ctx, l, req)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	err = env.WithTasks(ctx, ops.TaskParts{Fleet: f, Watch: watch}, func(_ store.Store, o task.Options) error {
-		s := &stopping{options: o, watch: watch, profiles: req.Profiles, stopper: task.NewStopper(o)}
-		meant, err := s.findAll(ctx, req.Tasks)
-		if err == nil {
-			results = s.stopAll(ctx, meant)
+	var begun []string
+	for _, m := range all {
+		a.Targets = append(a.Targets, ops.PlannedEnd{Ref: sandbox.Ref{ID: cmp.Or(m.id, m.word)}, Reason: "its task"})
+		if m.begun {
+			begun = append(begun, m.word+" is "+m.id)
 		}
-		return err
+	}
+	a.Objection = fmt.Sprintf("%d tasks would be stopped: they publish nothing from then on", len(all))
+	if len(begun) > 0 {
+		q := ops.NewQuestion(string(safety.AskYes), "stop them")
+		q.Objection = strings.Join(begun, ", ")
+		a.Asks = []ops.Question{q}
+	}
+	a.Carry = func(ctx context.Context, watch ops.Observer, _ ops.Allowed) ops.ActResult {
+		return carryStop(ctx, env, all, watch)
+	}
+	return a, nil
+}
+
+func carryStop(ctx context.Context, env *ops.Env, all []meant, watch ops.Observer) (result ops.ActResult) {
+	f, err := env.Only(ctx)
+	if err != nil {
+		return ops.NotBegun("", err)
+	}
+	err = env.WithTasks(ctx, ops.TaskParts{Fleet: f, Watch: watch}, func(_ store.Store, o task.Options) error {
+		s := &stopping{options: o, watch: watch, stopper: task.NewStopper(o)}
+		for _, one := range s.stopAll(ctx, all) {
+			watch.Item(one)
+			result.Endings, result.Err = append(result.Endings, one.ending()), errors.Join(result.Err, one.Err)
+		}
+		return nil
 	})
-	return results, err
+	if err != nil {
+		return ops.NotBegun("", err)
+	}
+	return result
+}
+
+// ending is what a stop has reached, as that of a sandbox.
+func (s Stopped) ending() sandbox.Ending {
+	e := sandbox.Ending{Ref: sandbox.Ref{ID: s.Word}, Outcome: sandbox.OutcomeVerified, Err: s.Err}
+	switch {
+	case s.Err != nil && s.Forbidden:
+		e.Outcome, e.Reason = sandbox.OutcomeAccepted, s.Err.Error()
+	case s.Err != nil:
+		e.Outcome, e.Reason = sandbox.OutcomeFailed, s.Err.Error()
+	case s.WasOver:
+		e.Outcome, e.Reason = sandbox.OutcomeAlreadyGone, "it had ended before"
+	}
+	return e
 }
 
 type stopping struct {
-	options  task.Options
-	stopper  *task.Stopper
-	profiles []string // of the request
+	options task.Options
+	stopper *task.Stopper
 
 	mu    sync.Mutex
 	watch ops.Observer
@@ -77,35 +126,34 @@ type stopping struct {
 
 // meant is the task that a word names, or why it names none.
 type meant struct {
-	word string
-	task task.Task
-	err  error
+	word  string
+	id    string
+	begun bool // the word is only the beginning of it
+	err   error
 }
 
-// findAll finds what the words name, each once. The beginning of an id is asked for, and refused where nobody can be
-// asked.
-func (s *stopping) findAll(ctx context.Context, words []string) (all []meant, err error) {
-	var begun []string
-	for _, w := range words {
+// findAll finds what the words name, each once. The beginning of an id is refused where nobody can be asked.
+func findAll(ctx context.Context, ledger task.Ledger, req StopRequest) (all []meant) {
+	for _, w := range req.Tasks {
 		if slices.ContainsFunc(all, func(m meant) bool { return m.word == w }) {
 			continue
 		}
-		m := meant{word: w}
-		if m.task, m.err = ops.FindTask(ctx, s.options.Ledger, w); m.err == nil {
-			m.err = ops.TaskWithin(m.task, s.profiles)
+		t, err := ops.FindTask(ctx, ledger, w)
+		if err == nil {
+			err = ops.TaskWithin(t, req.Profiles)
+		} else {
+			err = ops.HintSandbox(err, w, "terminate")
 		}
-		switch is := m.err == nil && w != m.task.ID && strings.HasPrefix(m.task.ID, w); {
-		case is && !s.watch.Attended():
-			m.err = fault.Usage("%q is only the beginning of an id", w).WithHint("write %s", m.task.ID)
-		case is:
-			begun = append(begun, w+" is "+m.task.ID)
+		m := meant{word: w, err: err}
+		if err == nil {
+			m.id, m.begun = t.ID, w != t.ID && strings.HasPrefix(t.ID, w)
+		}
+		if m.begun && req.Unattended {
+			m.err = fault.Usage("%q is only the beginning of an id", w).WithHint("write %s", t.ID)
 		}
 		all = append(all, m)
 	}
-	if len(begun) > 0 {
-		err = ops.ConfirmBegun(ctx, s.watch, ops.Question{Prompt: "stop them", Objection: strings.Join(begun, ", ")})
-	}
-	return all, err
+	return all
 }
 
 func (s *stopping) stopAll(ctx context.Context, distinct []meant) []Stopped {
@@ -128,14 +176,16 @@ func (s *stopping) stopAll(ctx context.Context, distinct []meant) []Stopped {
 
 func (s *stopping) stopOne(ctx context.Context, m meant) Stopped {
 	began := time.Now()
-	r := Stopped{Word: m.word}
+	r := Stopped{Word: m.word, Err: m.err}
 	if m.err != nil {
-		r.Err = ops.HintSandbox(m.err, m.word, "terminate")
 		return r
 	}
-	t := m.task
+	t, err := s.options.Ledger.Read(ctx, m.id)
+	if err != nil {
+		r.Err = fault.Placed(err, "", "stop "+m.id)
+		return r
+	}
 	r.Word, r.WasOver = t.ID, t.State.Final()
-	var err error
 	if r.Task, err = s.stopper.ForbidPublication(ctx, t.ID, "sbx stop of "+s.options.Owner.Who); err != nil {
 		r.Err = fault.Placed(err, "", "stop "+t.ID)
 		if !task.TooLate(err) {
@@ -169,30 +219,4 @@ func (s *stopping) reportItem(item any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.watch.Item(item)
-}
-
-// StopAct plans the stop of tasks.
-func StopAct(env *ops.Env, tasks []string) *ops.Act {
-	a := &ops.Act{Verb: "stop", Refused: env.MayChange(), Objection: fmt.Sprintf("%d tasks would be stopped: they publish nothing from then on", len(tasks))}
-	for _, id := range tasks {
-		a.Targets = append(a.Targets, ops.PlannedEnd{Ref: sandbox.Ref{ID: id}, Reason: "its task"})
-	}
-	a.Carry = func(ctx context.Context, watch ops.Observer, _ ops.Allowed) ops.ActResult {
-		stopped, err := Stop(ctx, env, StopRequest{Tasks: tasks}, watch)
-		result := ops.ActResult{Err: err}
-		for _, s := range stopped {
-			e := sandbox.Ending{Ref: sandbox.Ref{ID: s.Word}, Outcome: sandbox.OutcomeVerified, Err: s.Err}
-			switch {
-			case s.Err != nil && s.Forbidden:
-				e.Outcome, e.Reason = sandbox.OutcomeAccepted, s.Err.Error()
-			case s.Err != nil:
-				e.Outcome, e.Reason = sandbox.OutcomeFailed, s.Err.Error()
-			case s.WasOver:
-				e.Outcome, e.Reason = sandbox.OutcomeAlreadyGone, "it had ended before"
-			}
-			result.Endings, result.Err = append(result.Endings, e), errors.Join(result.Err, s.Err)
-		}
-		return result
-	}
-	return a
 }

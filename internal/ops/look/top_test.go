@@ -56,15 +56,13 @@ func sampling(t *testing.T, req TopRequest, seeds ...fake.Seed) (*Sampler, *fake
 // unwatched is an observer that shows nothing.
 type unwatched struct{}
 
-func (unwatched) Note(string)                                         {}
-func (unwatched) Warn(string)                                         {}
-func (unwatched) Redact(text string) string                           { return text }
-func (unwatched) Progress(string) ops.Progress                        { return unwatched{} }
-func (unwatched) Item(any)                                            {}
-func (unwatched) Attended() bool                                      { return false }
-func (unwatched) Confirm(context.Context, ops.Question) (bool, error) { return false, nil }
-func (unwatched) Update(string)                                       {}
-func (unwatched) Done()                                               {}
+func (unwatched) Note(string)                  {}
+func (unwatched) Warn(string)                  {}
+func (unwatched) Redact(text string) string    { return text }
+func (unwatched) Progress(string) ops.Progress { return unwatched{} }
+func (unwatched) Item(any)                     {}
+func (unwatched) Update(string)                {}
+func (unwatched) Done()                        {}
 
 func TestSamplerForgets(t *testing.T) {
 	t.Parallel()

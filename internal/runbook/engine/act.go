@@ -340,7 +340,7 @@ func (r *runner) recover(ctx context.Context, rec *Step) error {
 		words = append(words, t.Ref)
 	}
 	back := r.leave()
-	p, err := end.PlanTerminate(ctx, r.env, end.TerminateRequest{Words: words, Typed: words}, r.reading)
+	p, err := end.PlanTerminate(ctx, r.env, end.TerminateRequest{Words: words, Typed: words, Shown: true})
 	back()
 	if err != nil {
 		return err
@@ -350,7 +350,7 @@ func (r *runner) recover(ctx context.Context, rec *Step) error {
 		return r.interrupted(ctx, rec)
 	}
 	alive := map[string]bool{}
-	for _, one := range slices.Concat(p.Selected, p.Kept) {
+	for _, one := range slices.Concat(p.Targets, p.Kept) {
 		alive[one.Ref.String()] = one.Sandbox.State != "" && !one.Sandbox.State.Ended()
 	}
 	unread := slices.ContainsFunc(p.Errors, func(err error) bool {

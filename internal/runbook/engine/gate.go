@@ -124,12 +124,6 @@ func (r *runner) refuseByFlags(s runbook.Step, p *actPlan, unnamed []string) err
 // questions are what a person answers: the number or yes, and the name of each profile that has to be
 // named.
 func questions(gate string, p *actPlan, unnamed []string) []ops.Question {
-	word := ""
-	switch {
-	case gate == gateCount, gate == gateName && len(unnamed) == 0 && len(p.Targets) > safety.MaxUnasked:
-		word = strconv.Itoa(len(p.Targets))
-	case len(unnamed) == 0:
-		word = gateYes
-	}
-	return p.Questions(word, unnamed)
+	least := map[string]safety.Ask{gateYes: safety.AskGate, gateCount: safety.AskCount, gateName: safety.AskName}[gate]
+	return p.Questions(safety.Answers(least, len(p.Targets), unnamed))
 }

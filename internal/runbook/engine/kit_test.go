@@ -60,8 +60,6 @@ func (p *person) Item(item any) {
 	}
 }
 
-func (*person) Confirm(context.Context, ops.Question) (bool, error) { return false, nil }
-
 func (p *person) Ask(ctx context.Context, q ops.Question) (string, bool, error) {
 	p.questions = append(p.questions, q)
 	if p.answer == nil {

@@ -10,6 +10,8 @@ import (
 // Observer is what a run reports to, and through which it asks. Items are those of Start.
 type Observer interface {
 	ops.Observer
+	// Attended says that a person can be asked.
+	Attended() bool
 	// Ask puts a question to a person, and gives what was typed. Answered is false where the input
 	// ended without an answer, or nobody is there.
 	Ask(ctx context.Context, q ops.Question) (text string, answered bool, err error)
@@ -51,10 +53,6 @@ func (o *readObserver) Progress(label string) ops.Progress { //nolint:ireturn //
 }
 
 func (*readObserver) Item(any) {}
-
-func (*readObserver) Attended() bool { return false }
-
-func (*readObserver) Confirm(context.Context, ops.Question) (bool, error) { return false, nil }
 
 // readProgress is the progress of one read of several.
 type readProgress struct {

@@ -41,11 +41,11 @@ func (r *runner) planTerminate(ctx context.Context, s runbook.Step, theory runbo
 	if p.kept, p.none = c.kept, c.none; err != nil || len(c.refs) == 0 {
 		return p, err
 	}
-	req := end.TerminateRequest{Words: c.refs, Yes: true, Grace: end.EndGrace, Production: r.req.Production, Line: r.req.Line, Reason: r.reasonOf(s, theory)}
+	req := end.TerminateRequest{Words: c.refs, Yes: true, Grace: end.EndGrace, Production: r.req.Production, Line: r.req.Line, Reason: r.reasonOf(s, theory), Shown: true}
 	if a.Targets == "named" {
 		req.Typed = c.refs
 	}
-	act, err := end.TerminationAct(ctx, r.env, req, r.reading)
+	act, err := end.PlanTerminate(ctx, r.env, req)
 	if err != nil {
 		return p, err
 	}
@@ -176,19 +176,20 @@ func (r *runner) planCleanup(ctx context.Context, a runbook.Act) (*actPlan, erro
 		return p, err
 	}
 	req.Rule.Unowned = r.req.Unowned && !r.watch.Attended()
-	act, err := end.CleanupAct(ctx, r.env, req, r.reading)
+	seen, err := end.PlanCleanup(ctx, r.env, req, r.reading)
 	if err != nil {
 		return p, err
 	}
+	act := seen.Act()
 	r.prepareCounting(a, act)
 	if p, err = p.take(act); !r.asksForUnowned(act) {
 		return p, err
 	}
 	req.Rule.Unowned = true
-	all, err := end.CleanupAct(ctx, r.env, req, r.reading)
-	if err != nil {
+	if seen, err = end.PlanCleanup(ctx, r.env, req, r.reading); err != nil {
 		return p, err
 	}
+	all := seen.Act()
 	r.prepareCounting(a, all)
 	for _, one := range all.Targets {
 		if !slices.ContainsFunc(act.Targets, func(ours ops.PlannedEnd) bool { return ours.Ref == one.Ref }) {
@@ -236,24 +237,28 @@ func (r *runner) planEmergency(ctx context.Context, s runbook.Step) (*actPlan, e
 			return p, err
 		}
 	}
-	p.Act = end.EmergencyAct(r.env, end.CleanupRequest{Profiles: p.profiles(), Line: r.req.Line}, p.Targets)
+	p.Act = end.PlanEmergency(r.env, end.CleanupRequest{Profiles: p.profiles(), Line: r.req.Line}, p.Targets)
 	return p, nil
 }
 
 func (r *runner) planReconcile(ctx context.Context, a runbook.Act) (*actPlan, error) {
 	p := &actPlan{Act: &ops.Act{Verb: "repair"}}
 	req := end.ReconcileRequest{Rules: reconcile.DefaultRules(), Records: string(a.Records), Production: r.productionOf(), Line: r.req.Line}
-	act, err := end.ReconciliationAct(ctx, r.env, req, r.reading)
+	seen, err := end.Reconcile(ctx, r.env, req, r.reading)
 	if err != nil {
 		return p, err
 	}
-	return p.take(act)
+	return p.take(seen.Act())
 }
 
 // planStop stops the tasks of sandboxes, or the task that was named.
 func (r *runner) planStop(ctx context.Context, a runbook.Act, theory runbook.Word) (*actPlan, error) {
 	words, none, err := r.tasksToStop(ctx, a, theory)
-	return &actPlan{Act: launch.StopAct(r.env, words), none: none}, err
+	p := &actPlan{Act: &ops.Act{Verb: "stop"}, none: none}
+	if err == nil && len(words) > 0 {
+		p.Act, err = launch.PlanStop(ctx, r.env, launch.StopRequest{Tasks: words, Line: r.req.Line})
+	}
+	return p, err
 }
 
 // tasksToStop are the tasks that an act is about. A sandbox without one cannot be stopped that way.
@@ -265,11 +270,11 @@ func (r *runner) tasksToStop(ctx context.Context, a runbook.Act, theory runbook.
 	if a.Targets == "named" && task.IsID(r.run.Word) {
 		return []string{r.run.Word}, "", nil
 	}
-	plan, err := end.PlanTerminate(ctx, r.env, end.TerminateRequest{Words: c.refs, Typed: c.refs}, r.reading)
+	plan, err := end.PlanTerminate(ctx, r.env, end.TerminateRequest{Words: c.refs, Typed: c.refs, Shown: true})
 	if err != nil {
 		return nil, "", err
 	}
-	for _, one := range slices.Concat(plan.Selected, plan.Kept) {
+	for _, one := range slices.Concat(plan.Targets, plan.Kept) {
 		if id := one.Sandbox.TaskID; task.IsID(id) && !slices.Contains(words, id) {
 			words = append(words, id)
 		}

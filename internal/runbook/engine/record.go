@@ -1,7 +1,7 @@
 // Package engine runs runbooks: the steps in their order, the branches of the causes that were
 // found, acts behind their gates, verification and escalation.
 //
-// A run is on record as it goes: one hash-chained journal, from which a run that was cut off goes on.
+// A run is on record as it goes: one journal, from which a run that was cut off goes on.
 // What acts is in ops, with its guards, leases and journals; what a run looks like is in views. The
 // package prints nothing.
 package engine
