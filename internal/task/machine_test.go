@@ -415,3 +415,16 @@ func step(t *Task, r *rand.Rand, fence int64) (string, error) {
 	}
 	return "finish", t.Finish()
 }
+
+// TestAnAttemptWhoseSandboxIsFoundCounts: it was repeated without being counted, since no sandbox of it was known.
+func TestAnAttemptWhoseSandboxIsFoundCounts(t *testing.T) {
+	t.Parallel()
+	w := waiting()
+	w.Spec.Attempts = 1
+	w.Attempts[0].Sandbox, w.Attempts[0].Retry = "", &Retry{Again: true, Free: true}
+	assert.Zero(t, w.Counted())
+	require.NoError(t, w.Found(1, "b1"))
+	assert.Equal(t, 1, w.Counted())
+	require.NoError(t, w.Gone(1, "verified"))
+	require.ErrorIs(t, assigns(&w), ErrAttemptsUsed)
+}

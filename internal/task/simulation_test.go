@@ -27,6 +27,7 @@ func knownSeeds() []uint64 {
 		1758327946092739, // a slow create was counted to the time of the stop
 		91271,            // the reservation of a gone attempt was released, and taken again without admission
 		6141648778032630, // a recorded end was replaced before the breaker had it
+		3350222116998165, // an attempt that was repeated for nothing had run, as was found later
 	}
 }
 

@@ -204,11 +204,12 @@ func (t *Task) Last() *Attempt {
 	return &t.Attempts[len(t.Attempts)-1]
 }
 
-// Counted is the number of attempts that count, including the current one.
+// Counted is the number of attempts that count, including the current one. One that was repeated for nothing counts
+// once its sandbox is found.
 func (t *Task) Counted() int {
 	n := 0
 	for _, a := range t.Attempts {
-		if a.Retry == nil || !a.Retry.Free {
+		if a.Retry == nil || !a.Retry.Free || a.mayHaveRun() {
 			n++
 		}
 	}
