@@ -40,8 +40,6 @@ func (d *Deps) otherVerb(cmd *cobra.Command, flag string) string {
 		return "a table has times: `sbx logs REF -o table`"
 	case "logs --p":
 		return "of the program before its last start: `sbx logs REF --previous`"
-	case "keep --list":
-		return "`sbx ls --label sbx/keep` lists them"
 	case "create --p", "run --p", "create --publish", "run --publish-all":
 		if strings.Trim(value, "0123456789:.") == "" {
 			return "sbx publishes no ports: `sbx exec REF -- curl localhost:PORT` reaches one from inside"

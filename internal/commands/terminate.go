@@ -40,7 +40,7 @@ func newTerminate(d *Deps) *cobra.Command {
 			"without a terminal, it is refused.\n\n" +
 			"Protected ones (configuration, label sbx/keep=true) are skipped.",
 		Example: "sbx terminate local/k3v9x2mq7a\n" +
-			"sbx terminate k3v9 --delete --grace 1s\n" +
+			"sbx terminate local/k3v9x2mq7a --delete --grace 1s\n" +
 			"sbx ls --stuck -o name | sbx terminate --dry-run -",
 		Args:              usageArgs(atLeastOneArg("REF"), "`"+d.Process.Name()+" ls` lists references; `-` reads them from standard input"),
 		ValidArgsFunction: d.completeRefs(true, offerTerminable),

@@ -186,7 +186,7 @@ func wrongUses() []wrongUse {
 		{"keep aaaa --for 10", 2, "--for: \"10\" is not a duration: the unit is missing; write it"},
 		{"keep aaaa --until tomorrow", 2, "`sbx keep aaaa --for tomorrow`"},
 		{"keep --off", 2, "name a sandbox: sbx keep REF"},
-		{"keep --list aaaa", 2, "`sbx ls --label sbx/keep`"},
+		{"keep --list aaaa", 2, "`sbx inspect REF` shows one"},
 		{"unkeep aaaa", 2, "`sbx keep --off aaaa`"},
 		{"top aaaa --interval 1", 2, "--interval: \"1\" is not a duration: the unit is missing; write"},
 		{"top --sort cpu%", 2, "did you mean cpu? allowed: problem, cpu, memory, growth,"},

@@ -17,7 +17,6 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
-	"sbx/internal/ops"
 	"sbx/internal/process"
 	"sbx/internal/providers"
 	"sbx/internal/runbook"

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/ops/look"

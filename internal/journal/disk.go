@@ -123,9 +123,10 @@ type Entry struct {
 	Kind string          `json:"entry"`
 	Run  string          `json:"run"`
 	Data json.RawMessage `json:"data"`
-	// After names the run before, in the first line; "" = there was none.
-	After string `json:"after,omitempty"`
-	Sum   string `json:"sum,omitempty"` // checksum over all the others, in hexadecimal digits
+	// After names the run before, in the first line, and AfterSeq is how many lines it had; "" = there was none.
+	After    string `json:"after,omitempty"`
+	AfterSeq int    `json:"after_seq,omitempty"`
+	Sum      string `json:"sum,omitempty"` // checksum over all the others, in hexadecimal digits
 
 	// Of lines of versions until November 2026, in place of After and Sum:
 	Prev string `json:"prev,omitempty"` // hash of the line before; of the first line, the last hash of the run before
@@ -168,11 +169,19 @@ func (e Entry) computeSum() string {
 // writeParts writes each part with its length, so that different entries are different texts.
 func (e Entry) writeParts(h io.Writer) {
 	for _, part := range [][]byte{
-		[]byte(strconv.Itoa(e.Seq)), []byte(e.At.UTC().Format(time.RFC3339Nano)), []byte(e.Kind), []byte(e.Run), e.Data, []byte(e.Prev + e.After),
+		[]byte(strconv.Itoa(e.Seq)), []byte(e.At.UTC().Format(time.RFC3339Nano)), []byte(e.Kind), []byte(e.Run), e.Data, []byte(e.Prev + e.after()),
 	} {
 		_, _ = fmt.Fprintf(h, "%d:", len(part)) // a hash takes everything
 		_, _ = h.Write(part)
 	}
+}
+
+// after is the run before and its lines, as the checksum has them; "" for a line without.
+func (e Entry) after() string {
+	if e.After == "" {
+		return ""
+	}
+	return e.After + " " + strconv.Itoa(e.AfterSeq)
 }
 
 func (e Entry) encodeLine() ([]byte, error) {

@@ -368,8 +368,8 @@ func TestNoRunVanishesUnseen(t *testing.T) {
 	assert.Equal(t, []string{"r-3"}, MissingPredecessor(slices.Delete(slices.Clone(logs), 2, 3)))
 	assert.Equal(t, []string{"r-5"}, MissingPredecessor(slices.Delete(slices.Clone(logs), 4, 5)))
 	unread := slices.Clone(logs)
-	unread[4] = Log{Run: "r-4"}
-	assert.Empty(t, MissingPredecessor(unread), "what cannot be read is there")
+	unread[4].Count = 1
+	assert.Equal(t, []string{"r-5"}, MissingPredecessor(unread), "its end was cut")
 	assert.Empty(t, MissingPredecessor([]Log{logs[2], logs[0], logs[1]}), "by what they hold, not by their order")
 	assert.Empty(t, MissingPredecessor(nil))
 }

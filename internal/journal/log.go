@@ -10,7 +10,6 @@ package journal
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -137,7 +136,7 @@ func (l *Log) scanLines(lines *bufio.Reader, take func(Entry)) error {
 
 // addEntry counts an entry that follows the one before it. Its data is not kept.
 func (l *Log) addEntry(e Entry, size int64) {
-	bare := Entry{Seq: e.Seq, At: e.At, After: e.After, Hash: e.Hash, Prev: e.Prev}
+	bare := Entry{Seq: e.Seq, At: e.At, After: e.After, AfterSeq: e.AfterSeq, Hash: e.Hash, Prev: e.Prev}
 	if l.Count == 0 {
 		l.first = bare
 	}
@@ -195,39 +194,56 @@ func Runs(d Disk) ([]string, error) {
 	return runs, nil
 }
 
-// MissingPredecessor names the runs that begin behind a run that is not among the logs: its journal is missing. The
-// oldest of them, and those that began behind the same one, have their predecessor among those that were not read. Where
-// a journal is damaged, hashes behind the damage are not known, so none is named. Runs that waited for the lock may be out
-// of the order of names.
+// newest is the newest run that can be read and trusted, as far as that goes; the zero Log without one. The others are
+// skipped: their own reading reports that.
+func newest(d Disk) (Log, error) {
+	runs, err := Runs(d)
+	if err != nil {
+		return Log{}, err
+	}
+	for _, run := range slices.Backward(runs) {
+		if log, _ := Scan(d, run, nil); log.Count > 0 { // one damaged file must not stop every later run
+			return log, nil
+		}
+	}
+	return Log{}, nil
+}
+
+// MissingPredecessor names the runs that begin behind lines that no log has: the journal before each is missing, or was
+// cut. The oldest of them, and those that began behind the same one, have their predecessor among those that were not
+// read. Where a journal is damaged, what is behind the damage is not known, so none is named. Runs that waited for the
+// lock may be out of the order of names.
 func MissingPredecessor(logs []Log) []string {
-	stood := map[string]bool{}
+	lines, hashes := map[string]int{}, map[string]bool{}
 	for _, l := range logs {
 		if l.Broken != "" {
 			return nil
 		}
-		stood[l.Run] = true
+		lines[l.Run] = l.Count
 		for _, hash := range l.hashes {
-			stood[hash] = true
+			hashes[hash] = true
 		}
 	}
 	var roots []Log
 	for _, l := range logs {
-		if l.Count > 0 && !stood[l.first.predecessor()] {
+		first := l.first
+		stands := hashes[first.Prev]
+		if first.Hash == "" {
+			stands = first.After != "" && lines[first.After] >= first.AfterSeq
+		}
+		if l.Count > 0 && !stands {
 			roots = append(roots, l)
 		}
 	}
 	slices.SortFunc(roots, func(a, b Log) int { return a.first.At.Compare(b.first.At) })
 	var names []string
 	for _, l := range roots {
-		if l.first.predecessor() != roots[0].first.predecessor() {
+		if l.first.Prev != roots[0].first.Prev || l.first.After != roots[0].first.After {
 			names = append(names, l.Run)
 		}
 	}
 	return names
 }
-
-// predecessor is the run before that of a first line, or the hash of its last line.
-func (e Entry) predecessor() string { return cmp.Or(e.After, e.Prev) }
 
 // Prune removes the journals of all but the newest keep runs, oldest first.
 func Prune(d Disk, keep int) error {

@@ -17,7 +17,7 @@ type Writer struct {
 	mu       sync.Mutex
 	moved    *sync.Cond // durable or failed changed
 	seq      int
-	after    string // the run before, for the first line
+	before   Log    // the run before, for the first line
 	waiting  []byte // lines that are not written yet
 	queued   int    // how many lines were ever queued
 	durable  int    // how many of them are written, and on disk where that was asked for
@@ -28,7 +28,7 @@ type Writer struct {
 
 // Create begins the journal of a new run.
 func Create(d Disk, run string, now func() time.Time) (*Writer, error) {
-	earlier, err := Runs(d)
+	before, err := newest(d)
 	if err != nil {
 		return nil, unwritableError(err)
 	}
@@ -37,9 +37,7 @@ func Create(d Disk, run string, now func() time.Time) (*Writer, error) {
 		return nil, unwritableError(err)
 	}
 	w := newWriter(run, now, file, 0)
-	if n := len(earlier); n > 0 {
-		w.after = earlier[n-1]
-	}
+	w.before = before
 	return w, nil
 }
 
@@ -89,7 +87,7 @@ func (w *Writer) append(kind string, data any, durable bool) error {
 	}
 	e := Entry{Seq: w.seq + 1, At: w.now().UTC(), Kind: kind, Run: w.run, Data: text}
 	if e.Seq == 1 {
-		e.After = w.after
+		e.After, e.AfterSeq = w.before.Run, w.before.Count
 	}
 	e.Sum = e.computeSum()
 	line, err := e.encodeLine()

@@ -44,6 +44,7 @@ var (
 func (r *recorder) Note(text string)            { r.notes = append(r.notes, text) }
 func (r *recorder) Warn(text string)            { r.warnings = append(r.warnings, text) }
 func (r *recorder) Redact(text string) string   { return text }
+func (r *recorder) Attended() bool              { return r.answer != nil } // as ops.IsAttended asks
 func (r *recorder) endings() []sandbox.Ending   { return itemsOf[sandbox.Ending](r) }
 func (r *recorder) started() []ops.RunStarted   { return itemsOf[ops.RunStarted](r) }
 func (r *recorder) outcomes() map[string]string { return outcomes(r.endings()) }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"sbx/internal/cron"
 	"sbx/internal/fault"

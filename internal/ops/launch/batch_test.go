@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"context"
 	"errors"
 	"testing"
 

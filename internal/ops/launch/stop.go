@@ -149,6 +149,7 @@ func findAll(ctx context.Context, ledger task.Ledger, req StopRequest) (all []me
 			m.id, m.begun = t.ID, w != t.ID && strings.HasPrefix(t.ID, w)
 		}
 		if m.begun && req.Unattended {
+			m.begun = false
 			m.err = fault.Usage("%q is only the beginning of an id", w).WithHint("write %s", t.ID)
 		}
 		all = append(all, m)
