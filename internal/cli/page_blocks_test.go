@@ -32,7 +32,7 @@ func pageBlocks() map[string][]string {
 		"docs/ADDING-A-COMMAND.md":  guide,
 		"docs/ADDING-A-PROVIDER.md": append(slices.Clip(provider), "test TestGuideToAProviderLeadsToGreen", "test TestGuideToAProviderLeadsToGreen", "test TestGuideToAProviderLeadsToGreen", "test TestCodeOfThePageIsInTheSource"),
 		"docs/ALERTS.md":            {"test TestConfigurationsOfPagesAreAccepted"},
-		"docs/ARCHITECTURE.md":      {"test TestFloorsOfThePageAreRooms"},
+		"docs/ARCHITECTURE.md":      {"test TestFloorsOfThePageAreRooms", "test TestActsOfThePageAreFunctions"},
 		"docs/ASSISTANTS.md":        {"test TestTheEntryOfAnAssistantStartsTheServer"},
 		"docs/CLEANUP.md":           {"played", "played", sdk, "typed", "test TestThePlanOfThePage", "played", "test TestCronLineIsQuietWhenAllIsWell", "played"},
 		"docs/CONFIGURATION.md":     {"test TestConfigurationsOfPagesAreAccepted", "typed", "typed"},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,6 +64,23 @@ func TestFloorsOfThePageAreRooms(t *testing.T) {
 		if !strings.Contains(outside, room.Name()) {
 			assert.True(t, drawn[room.Name()], "%s is on no floor", room.Name())
 		}
+	}
+}
+
+// TestActsOfThePageAreFunctions: each name with its room that the drawing of acts has is declared there.
+func TestActsOfThePageAreFunctions(t *testing.T) {
+	t.Parallel()
+	folders := map[string]string{"ops": "ops", "end": "ops/end", "launch": "ops/launch", "safety": "safety", "commands": "commands"}
+	names := regexp.MustCompile(`\b(ops|end|launch|safety|commands)\.(\w+)`).FindAllStringSubmatch(blocks(page(t, "docs/ARCHITECTURE.md"), "")[1].text(), -1)
+	require.Greater(t, len(names), 5)
+	for _, name := range names {
+		files, err := filepath.Glob(filepath.Join(root, "internal", folders[name[1]], "*.go"))
+		require.NoError(t, err)
+		declared := regexp.MustCompile(`(?m)^(func (\([^)]*\) )?|type )` + name[2] + `\b`)
+		assert.True(t, slices.ContainsFunc(files, func(file string) bool {
+			text, err := os.ReadFile(file)
+			return err == nil && declared.Match(text)
+		}), name[0])
 	}
 }
 

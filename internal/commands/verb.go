@@ -290,14 +290,8 @@ func (o *observer) Ask(ctx context.Context, q ops.Question) (text string, answer
 
 func (d *Deps) isAttended() bool { return d.Process.Stdin.TTY && d.Process.Stderr.TTY }
 
-// askTerminal puts a question to the terminal and waits for a line or the end of ctx. An
+// askLine puts a question to the terminal and waits for a line or the end of ctx. Entered = there was a line: an
 // input that ends has the empty answer.
-func (d *Deps) askTerminal(ctx context.Context, p *output.Printer, answers *bufio.Reader, question string) (string, error) {
-	text, _, err := d.askLine(ctx, p, answers, question)
-	return text, err
-}
-
-// askLine is askTerminal, and says whether there was a line.
 func (*Deps) askLine(ctx context.Context, p *output.Printer, answers *bufio.Reader, question string) (text string, entered bool, err error) {
 	answered := p.Prompt(question)
 	line := make(chan string, 1)
