@@ -170,6 +170,18 @@ func restartEngine(t *testing.T) {
 	assert.NoError(t, err, "%s", said)
 }
 
+// restartBeside restarts the engine after some time, beside the test. The channel is closed when it is over.
+func restartBeside(t *testing.T, after time.Duration) (over chan struct{}) {
+	t.Helper()
+	over = make(chan struct{})
+	go func() {
+		defer close(over)
+		time.Sleep(after)
+		restartEngine(t)
+	}()
+	return over
+}
+
 // checkListsAndEndsThroughARestart: a list is whole or says that it is not, and what is said to have ended has.
 func checkListsAndEndsThroughARestart(t *testing.T) {
 	const many = 10
@@ -195,11 +207,7 @@ func checkListsAndEndsThroughARestart(t *testing.T) {
 		}
 		return refs, list.Complete
 	}
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		restartEngine(t)
-	}()
+	over := restartBeside(t, 0)
 	whole, broken := 0, 0
 	for last := false; !last; {
 		select {
@@ -231,9 +239,10 @@ func checkListsAndEndsThroughARestart(t *testing.T) {
 		}
 		return outcomes
 	}
-	time.AfterFunc(200*time.Millisecond, func() { restartEngine(t) })
+	over = restartBeside(t, 200*time.Millisecond)
 	outcomes := terminate()
 	t.Logf("ends through a restart: %v", outcomes)
+	<-over
 	var left []string
 	require.Eventually(t, func() bool {
 		var complete bool

@@ -45,6 +45,7 @@ type cluster struct {
 	mu                         sync.Mutex
 	started                    []*program // in order; they end in the other order
 	kubelet                    *kubelet   // nil = it does not run
+	api                        kubernetes.Interface
 }
 
 func (c *cluster) path(names ...string) string {
@@ -84,9 +85,8 @@ func (c *cluster) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := until(ctx, "the API server is ready", func() error {
-		return api.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
-	}); err != nil {
+	c.api = api
+	if err := c.untilReady(ctx); err != nil {
 		return err
 	}
 	if err := c.prepare(ctx, config, api); err != nil {
@@ -245,6 +245,22 @@ func (p *program) end() {
 		_ = p.cmd.Process.Kill()
 		_ = p.cmd.Wait()
 	}
+}
+
+func (c *cluster) untilReady(ctx context.Context) error {
+	return until(ctx, "the API server is ready", func() error {
+		return c.api.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	})
+}
+
+// restartServer restarts the API server and waits until it is ready.
+func (c *cluster) restartServer(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	if err := c.restart(apiServer); err != nil {
+		return err
+	}
+	return c.untilReady(ctx)
 }
 
 // restart kills a program and starts it again.

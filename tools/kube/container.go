@@ -98,12 +98,12 @@ func (c *container) wait() {
 
 func (c *container) kill() { _ = c.cmd.Process.Kill() }
 
-// end sends TERM, and KILL after the grace.
-func (c *container) end(grace time.Duration) {
+// end sends TERM, and KILL when the grace is over.
+func (c *container) end(over <-chan struct{}) {
 	_ = c.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-c.done:
-	case <-time.After(grace):
+	case <-over:
 		c.kill()
 		<-c.done
 	}

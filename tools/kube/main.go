@@ -5,7 +5,8 @@
 //	go build -o BIN tool && go run . -bin BIN -crds DIR -dir DIR -- go test ./...
 //
 // The command finds the kubeconfig of an administrator in SBX_TEST_KUBERNETES, and in SBX_TEST_RESTART a shell
-// command that restarts the API server: SIGHUP, sent to this program.
+// command that restarts the API server and waits until it answers: SIGHUP, sent to this program, which then makes
+// a file.
 package main
 
 import (
@@ -42,14 +43,17 @@ func run(ctx context.Context, c *cluster, command []string) int {
 	}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), "SBX_TEST_KUBERNETES="+c.kubeconfig, fmt.Sprintf("SBX_TEST_RESTART=kill -HUP %d", os.Getpid()))
+	answers := c.path("answers")
+	restart := fmt.Sprintf("rm -f '%[1]s'; kill -HUP %[2]d; until [ -e '%[1]s' ]; do sleep 0.1; done", answers, os.Getpid())
+	cmd.Env = append(os.Environ(), "SBX_TEST_KUBERNETES="+c.kubeconfig, "SBX_TEST_RESTART="+restart)
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	go func() {
 		for range hangups {
-			if err := c.restart(apiServer); err != nil {
+			if err := c.restartServer(ctx); err != nil {
 				fmt.Fprintln(os.Stderr, "kube:", err)
 			}
+			_ = os.WriteFile(answers, nil, 0o600)
 		}
 	}()
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

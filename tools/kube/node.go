@@ -53,6 +53,15 @@ type kubelet struct {
 type pod struct {
 	containers map[string]*container
 	ending     bool
+	grace      int64         // in seconds, of the end
+	over       chan struct{} // closed when that is over
+	once       sync.Once
+}
+
+// setGrace sets how long the end may take from now on.
+func (p *pod) setGrace(seconds int64) {
+	p.grace = seconds
+	time.AfterFunc(time.Duration(seconds)*time.Second, func() { p.once.Do(func() { close(p.over) }) })
 }
 
 func newKubelet(api kubernetes.Interface, samples dynamic.Interface, dir string) (*kubelet, error) {
@@ -160,8 +169,11 @@ func (k *kubelet) see(o any) {
 			known = &pod{}
 			k.pods[p.UID] = known
 		}
-		known.ending = true
+		known.ending, known.over = true, make(chan struct{})
+		known.setGrace(*p.DeletionGracePeriodSeconds)
 		go k.end(p.DeepCopy(), known)
+	case p.DeletionTimestamp != nil && *p.DeletionGracePeriodSeconds < known.grace: // somebody wants it sooner
+		known.setGrace(*p.DeletionGracePeriodSeconds)
 	case p.DeletionTimestamp == nil && known == nil && p.Status.Phase == corev1.PodPending:
 		known = &pod{containers: map[string]*container{}}
 		k.pods[p.UID], k.names[p.Namespace+"/"+p.Name] = known, p.UID
@@ -268,6 +280,12 @@ func (k *kubelet) follow(p *corev1.Pod, known *pod, spec corev1.Container, c *co
 			return
 		}
 		time.Sleep(restartPause)
+		k.mu.Lock()
+		ending := known.ending
+		k.mu.Unlock()
+		if ending {
+			return
+		}
 		next, err := k.newContainer(p, spec)
 		if err != nil {
 			return
@@ -286,10 +304,9 @@ func (k *kubelet) follow(p *corev1.Pod, known *pod, spec corev1.Container, c *co
 // end ends the containers of a deleted pod, notes how they ended, and then removes the record.
 func (k *kubelet) end(p *corev1.Pod, known *pod) {
 	k.event(p, "Killing", "Stopping container "+p.Spec.Containers[0].Name)
-	grace := time.Duration(*p.DeletionGracePeriodSeconds) * time.Second
 	var all sync.WaitGroup
 	for _, c := range known.all(k) {
-		all.Go(func() { c.end(grace) })
+		all.Go(func() { c.end(known.over) })
 	}
 	all.Wait()
 	k.write(p, func(s *corev1.PodStatus) {

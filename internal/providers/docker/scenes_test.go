@@ -230,7 +230,7 @@ func TestLimitsOfAnEngine(t *testing.T) {
 	t.Cleanup(c.Close)
 	made, err := c.Create(t.Context(), sandbox.Spec{MemoryBytes: 64 << 20, RequireHardLimit: true})
 	if drops {
-		assert.Equal(t, fault.KindLauncher, fault.KindOf(err), "%v", err)
+		assert.Equal(t, fault.KindRefused, fault.KindOf(err), "%v", err)
 		for left, err := range c.List(t.Context(), providers.Query{All: true}) {
 			require.NoError(t, err)
 			assert.Fail(t, "it was left", "%v", left)

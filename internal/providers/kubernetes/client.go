@@ -39,6 +39,7 @@ type Client struct {
 	kinds    []string // names of kinds that are listed; nil = all that are served
 	defaults createDefaults
 	turns    guest.Turns
+	watches  guest.Watches
 	notice   func(string) // one line for the operator; nil = nobody
 	live     live
 	pods     podList

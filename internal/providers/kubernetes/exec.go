@@ -100,6 +100,19 @@ func (c *Client) untimedShell(at place, env []string) guest.Shell {
 	}
 }
 
+// streamIn is a guest.Stream for an object that runs. Its script may run for minutes, and waits for no turn.
+func (c *Client) streamIn(o object, op string) (guest.Stream, error) {
+	at, err := c.placeIn(o, op)
+	return func(ctx context.Context, text string, out io.Writer) (int, error) {
+		r := &execution{c: c, at: at, op: "exec " + at.id, cmd: providers.Command{Args: guest.Argv(guest.ScriptName, text), Stdout: out, Stderr: io.Discard}}
+		exit, err := r.execute(ctx)
+		if exit.Code == nil {
+			return -1, err
+		}
+		return *exit.Code, err
+	}, err
+}
+
 type execution struct {
 	c    *Client
 	at   place

@@ -4,9 +4,11 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/guest"
 	"sbx/internal/sandbox"
@@ -77,6 +79,9 @@ func (o object) terminated() *wireTerminated {
 // main container.
 func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	op := "exit " + id
+	if exit, known := c.watches.Exit(id); known {
+		return exit, nil
+	}
 	o, err := c.read(ctx, "exit", id)
 	if err != nil {
 		return nil, err
@@ -93,10 +98,29 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	case state != sandbox.StateRunning:
 		return nil, c.Fault(fault.KindUnavailable, op, "it is %s, and its exit is stored in it", raw).Inside()
 	}
-	sh, err := c.shellIn(o, op, nil)
-	if err != nil {
-		return nil, err
+	if exit, known := c.watches.Exit(id); known { // a command has begun to follow it meanwhile
+		return exit, nil
 	}
-	exit, err := guest.Exit(ctx, sh, guest.MainTag)
+	exit, err := c.mainExit(ctx, o, op)
 	return exit, fault.Placed(err, c.Profile, op)
 }
+
+// mainExit is the exit of the program that create started, nil while it runs. In a look the command inside runs once.
+func (c *Client) mainExit(ctx context.Context, o object, op string) (*sandbox.Exit, error) {
+	ask := func() (*sandbox.Exit, error) {
+		sh, err := c.shellIn(o, op, nil)
+		if err != nil {
+			return nil, err
+		}
+		return guest.Exit(ctx, sh, guest.MainTag)
+	}
+	notes := httpx.LookNotes(ctx)
+	if notes == nil {
+		return ask()
+	}
+	once, _ := notes.LoadOrStore(noteExit{}, sync.OnceValues(ask))
+	return once.(func() (*sandbox.Exit, error))() //nolint:forcetypeassert,errcheck // it holds nothing else
+}
+
+// noteExit is the key of mainExit among the notes of a look.
+type noteExit struct{}

@@ -32,6 +32,10 @@ func (*Client) ReadsLogParts() (previous, container bool) { return true, true }
 func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
 	return func(yield func(sandbox.LogLine, error) bool) {
 		op := "logs " + id
+		if q.Follow {
+			c.watches.Begin(id)
+			defer c.watches.End(id)
+		}
 		o, err := c.read(ctx, "logs", id)
 		if err != nil {
 			yield(sandbox.LogLine{}, err)
@@ -49,18 +53,29 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 		case state != sandbox.StateRunning:
 			yield(sandbox.LogLine{}, c.Fault(fault.KindUnavailable, op, "it is %s, and its output is stored in it", raw).Inside())
 		default:
-			sh, err := c.shellIn(o, op, nil)
+			lines, err := c.outputOf(ctx, o, op, id, q)
 			if err != nil {
 				yield(sandbox.LogLine{}, err)
 				return
 			}
-			for line, err := range guest.Logs(ctx, sh, guest.MainTag, q) {
+			for line, err := range lines {
 				if !yield(line, fault.Placed(err, c.Profile, op)) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// outputOf reads the output of the program that create started. One command follows it: an API server writes each to its
+// audit log.
+func (c *Client) outputOf(ctx context.Context, o object, op, id string, q providers.LogQuery) (iter.Seq2[sandbox.LogLine, error], error) {
+	if q.Follow {
+		sh, err := c.streamIn(o, op)
+		return c.watches.Follow(ctx, id, sh, q), err
+	}
+	sh, err := c.shellIn(o, op, nil)
+	return guest.Logs(ctx, sh, guest.MainTag, q), err
 }
 
 // kubeletLog is the kubelet's log of a container. Its streams are not told apart.

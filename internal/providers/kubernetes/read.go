@@ -109,7 +109,10 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 		if err != nil {
 			return h, nil //nolint:nilerr // it has no pod, which its state says
 		}
-		_, code, err := sh(ctx, ":")
+		code := 0
+		if !c.answersLook(ctx, o, op) {
+			_, code, err = sh(ctx, ":")
+		}
 		fact := c.Evidence("shell", "answers", "exec")
 		switch {
 		case err == nil && code == 0:
@@ -123,6 +126,15 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 	case sandbox.StateUnknown:
 	}
 	return h, nil
+}
+
+// answersLook is true where the same look has a command inside anyway, and it has answered.
+func (c *Client) answersLook(ctx context.Context, o object, op string) bool {
+	if httpx.LookNotes(ctx) == nil || !madeBySbx(o.Metadata) {
+		return false
+	}
+	_, err := c.mainExit(ctx, o, op)
+	return err == nil
 }
 
 // Events reads what the API remembers of the object and its pods, mostly for an hour.
