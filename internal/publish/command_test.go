@@ -97,18 +97,16 @@ func TestCommandThatCannotStart(t *testing.T) {
 	assert.Equal(t, fault.KindLauncher, fault.KindOf(err), "%v", err)
 }
 
-// ended runs a command, cancels it when its line has made the file "up", and returns how
-// long it took from there.
-func ended(t *testing.T, c Command) (time.Duration, error) {
+// canceled runs a command, cancels it when its line has made the file "up", and returns its error.
+func canceled(t *testing.T, c Command) error {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	over := make(chan error, 1)
 	go func() { over <- second(c.Run(ctx)) }()
 	require.Eventually(t, func() bool { return exists(c, "up") }, tiertest.Limit(t), 2*time.Millisecond)
-	since := time.Now()
 	cancel()
-	return time.Since(since), <-over
+	return <-over
 }
 
 func exists(c Command, name string) bool {
@@ -121,7 +119,7 @@ func groupOf(t *testing.T, c Command) int { t.Helper(); return readPid(t, filepa
 func TestCommandIsTermed(t *testing.T) {
 	t.Parallel()
 	c, _ := command(t, `trap 'touch termed; exit 0' TERM; echo $$ >up.new; mv up.new up; while :; do sleep 0.02; done`)
-	_, err := ended(t, c)
+	err := canceled(t, c)
 	require.ErrorIs(t, err, context.Canceled)
 	assert.True(t, exists(c, "termed"), "it had its chance to tidy up")
 	assert.False(t, groupLives(groupOf(t, c)))
@@ -132,7 +130,7 @@ func TestCommandsChildMayTidyUp(t *testing.T) {
 	t.Parallel()
 	c, _ := command(t, `(trap 'sleep 0.3; touch tidied; exit' TERM; touch set; while :; do sleep 0.02; done) >/dev/null 2>&1 &
 while [ ! -e set ]; do sleep 0.02; done; echo $$ >up.new; mv up.new up; wait`)
-	_, err := ended(t, c)
+	err := canceled(t, c)
 	require.ErrorIs(t, err, context.Canceled)
 	assert.True(t, exists(c, "tidied"))
 }
@@ -148,7 +146,7 @@ func TestCommandAndItsChildrenAreKilled(t *testing.T) {
 			t.Parallel()
 			c, _ := command(t, line)
 			c.Grace = 300 * time.Millisecond
-			_, err := ended(t, c)
+			err := canceled(t, c)
 			require.ErrorIs(t, err, context.Canceled)
 			group := groupOf(t, c)
 			require.Eventually(t, func() bool { return !groupLives(group) }, tiertest.Limit(t), 5*time.Millisecond)
