@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"sbx/internal/fault"
@@ -39,30 +40,45 @@ type Run struct {
 func (r Records) Begin(ctx context.Context, p Policy, id string, begin Begin, watch Watch) (*Run, error) {
 	run := r.newRun(p, id, begin, watch)
 	run.began = r.Now()
-	open := r.Bulk
+	var made opened
+	var err error
 	if p == Best {
-		open = r.Single
+		made, err = soon(func() (opened, error) { return r.open(r.Single, id, begin, watch) })
+	} else {
+		made, err = r.open(r.Bulk, id, begin, watch)
 	}
-	disk, err := open()
-	if run.disk = disk; err == nil {
-		run.file, err = journal.Create(disk, id, r.Now)
-	}
-	if err == nil {
+	run.disk = made.disk
+	if run.file = made.file; run.file != nil {
 		run.Journal = run.file
-		err = run.append(EntryBegin, begin)
 	}
 	if err = run.lost(err); err != nil {
 		return nil, err
-	}
-	if run.file != nil {
-		if err := journal.Prune(disk, keptRuns); err != nil {
-			watch.Warn(err.Error())
-		}
 	}
 	if p == Must {
 		run.share(ctx, run.summary(nil), nil)
 	}
 	return run, nil
+}
+
+// opened is a journal with its first line.
+type opened struct {
+	disk journal.Disk
+	file *journal.Writer // nil = it could not be made
+}
+
+func (r Records) open(folder func() (journal.Disk, error), id string, begin Begin, watch Watch) (o opened, err error) {
+	if o.disk, err = folder(); err != nil {
+		return o, err
+	}
+	if o.file, err = journal.Create(o.disk, id, r.Now); err != nil {
+		return opened{disk: o.disk}, err
+	}
+	if err = o.file.Append(EntryBegin, begin); err == nil {
+		if err := journal.Prune(o.disk, keptRuns); err != nil {
+			watch.Warn(err.Error())
+		}
+	}
+	return o, err
 }
 
 // Opener begins the journal of one call that ends sandboxes.
@@ -146,7 +162,7 @@ func (r *Run) FinishEnds(ctx context.Context) {
 
 // Close closes the file; every line is on the disk already.
 func (r *Run) Close() {
-	if r.file != nil {
+	if r.file != nil && !errors.Is(r.Failed(), errSlow) { // else that would wait, too
 		_ = r.file.Close()
 	}
 }

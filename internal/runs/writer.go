@@ -1,8 +1,10 @@
 package runs
 
 import (
+	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/sandbox"
@@ -20,8 +22,8 @@ type Policy int
 const (
 	// Must is that of runs by a rule: no intent on the disk, no request.
 	Must Policy = iota
-	// Best is that of ends that somebody has named, and of tasks: an end does not depend on the journal, and the
-	// first entry that is lost is warned of.
+	// Best is that of ends that somebody has named, and of tasks: an end does not depend on the journal, the
+	// first entry that is lost is warned of, and a disk that hangs is waited for once, for slowDisk.
 	Best
 )
 
@@ -76,12 +78,43 @@ func (w *Writer) End(e End) error {
 
 func (w *Writer) append(kind string, data any) error {
 	switch {
+	case w.Journal != nil && w.Policy == Best:
+		if errors.Is(w.Failed(), errSlow) {
+			return nil
+		}
+		_, err := soon(func() (struct{}, error) { return struct{}{}, w.Journal.Append(kind, data) })
+		return w.lost(err)
 	case w.Journal != nil:
 		return w.lost(w.Journal.Append(kind, data))
 	case w.Policy == Must:
 		return fault.New(fault.KindRefused, "sbx does nothing without a journal")
 	}
 	return nil
+}
+
+// slowDisk is how long an end that somebody has named waits for the disk of its journal.
+const slowDisk = 2 * time.Second
+
+var errSlow = errors.New("its disk has not answered for " + sandbox.FormatDuration(slowDisk))
+
+// soon gives up on a call to a disk after slowDisk. The call itself goes on.
+func soon[T any](call func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := call()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-time.After(slowDisk):
+		var none T
+		return none, errSlow
+	}
 }
 
 // lost says what an entry that is not on the disk means by the policy.

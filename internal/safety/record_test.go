@@ -5,6 +5,8 @@ import (
 	"errors"
 	"iter"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -38,6 +40,31 @@ func (r *requested) Terminate(ctx context.Context, targets []sandbox.Sandbox, o 
 type fullDisk struct{}
 
 func (fullDisk) Append(string, any) error { return errors.New("no space left on device") }
+
+// hungDisk is a journal whose disk does not answer.
+type hungDisk chan struct{}
+
+func (h hungDisk) Append(string, any) error {
+	<-h
+	return nil
+}
+
+// TestANamedEndWaitsForNoDisk that hangs, and says once that it is not in the journal.
+func TestANamedEndWaitsForNoDisk(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		hung, warned, f := make(hungDisk), 0, &requested{}
+		record := &runs.Writer{Journal: hung, Policy: runs.Best, Warn: func(string) { warned++ }}
+		began := time.Now()
+		for e := range safety.End(t.Context(), f, []sandbox.Sandbox{{Provider: "prod", ID: "a"}, {Provider: "prod", ID: "b"}}, safety.Options{Verb: safety.VerbTerminate, Protected: nobody, Record: record}) {
+			assert.Equal(t, sandbox.OutcomeVerified, e.Outcome)
+		}
+		assert.Equal(t, 2, f.n)
+		assert.Equal(t, 1, warned)
+		assert.Equal(t, 2*time.Second, time.Since(began))
+		close(hung)
+	})
+}
 
 // TestAJournalThatCannotBeWritten: a run by a rule requests nothing, an end that was named does not depend on the
 // journal and says once that it is not in it.
