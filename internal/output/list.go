@@ -165,6 +165,15 @@ func (l *List[T]) AddReused(item *T) error {
 // AddFailed adds an item that did not succeed, with its error. The list stays complete.
 func (l *List[T]) AddFailed(item T, err error) error { return l.putFailed(&item, err) }
 
+// AddResult is Add, or AddFailed where err is not nil. Close gives the error of stdout.
+func (l *List[T]) AddResult(item T, err error) {
+	if err != nil {
+		_ = l.AddFailed(item, err)
+		return
+	}
+	_ = l.Add(item)
+}
+
 func (l *list) putFailed(item any, err error) error {
 	if !l.writesAside() || l.printer.Quiet { // else its note says it
 		l.errs = append(l.errs, err)
