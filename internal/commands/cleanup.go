@@ -12,6 +12,7 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/ops"
+	opscron "sbx/internal/ops/cron"
 	"sbx/internal/ops/end"
 	"sbx/internal/output"
 	"sbx/internal/runs"
@@ -101,7 +102,7 @@ func newCleanupStatus(d *Deps) *cobra.Command {
 const cleanupStatusSchema = "sbx.cleanup.status/v1"
 
 func showCleanupStatus(ctx context.Context, d *Deps, p *output.Printer, every time.Duration) error {
-	r, err := ops.CleanupStatus(ctx, d.Env, ops.CleanupStatusRequest{Every: every})
+	r, err := opscron.CleanupStatus(ctx, d.Env, opscron.CleanupStatusRequest{Every: every})
 	if err != nil {
 		return err
 	}

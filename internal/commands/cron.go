@@ -11,7 +11,7 @@ import (
 	"sbx/internal/cron"
 	"sbx/internal/fault"
 	"sbx/internal/metrics"
-	"sbx/internal/ops"
+	opscron "sbx/internal/ops/cron"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
@@ -116,7 +116,7 @@ func printCron(d *Deps, p *output.Printer, o cronPrintOptions) error {
 	if err != nil {
 		return err
 	}
-	plan, err := ops.PlanCron(d.Env, req)
+	plan, err := opscron.PlanLines(d.Env, req)
 	if err != nil {
 		return err
 	}
@@ -135,8 +135,8 @@ func printCron(d *Deps, p *output.Printer, o cronPrintOptions) error {
 }
 
 // readRequest reads the flags before anything is looked up.
-func (o cronPrintOptions) readRequest() (ops.CronPlanRequest, error) {
-	req := ops.CronPlanRequest{Production: o.production, CheckOnly: o.checkOnly, Emergency: o.emergency, LockTimeout: o.lock, Ping: o.ping, Textfile: o.textfile, EnvFile: o.envFile}
+func (o cronPrintOptions) readRequest() (opscron.PlanRequest, error) {
+	req := opscron.PlanRequest{Production: o.production, CheckOnly: o.checkOnly, Emergency: o.emergency, LockTimeout: o.lock, Ping: o.ping, Textfile: o.textfile, EnvFile: o.envFile}
 	var err error
 	if req.Layers, err = parseLayers(o.layers); err != nil {
 		return req, err
@@ -154,7 +154,7 @@ const cronCheckSchema = "sbx.cron.check/v1"
 
 func newCronCheck(d *Deps) *cobra.Command {
 	var words []string
-	var req ops.CronCheckRequest
+	var req opscron.CheckRequest
 	cmd := &cobra.Command{
 		Use:        "check",
 		SuggestFor: []string{"status", "verify"},
@@ -176,7 +176,7 @@ func newCronCheck(d *Deps) *cobra.Command {
 			if req.Layers, err = parseLayers(words); err != nil {
 				return err
 			}
-			r, err := ops.CheckCron(ctx, d.Env, req, d.newObserver(p, nil))
+			r, err := opscron.CheckLayers(ctx, d.Env, req, d.newObserver(p, nil))
 			if err != nil {
 				return err
 			}

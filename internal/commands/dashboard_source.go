@@ -10,6 +10,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/ops"
+	opscron "sbx/internal/ops/cron"
 	"sbx/internal/ops/end"
 	"sbx/internal/ops/look"
 	"sbx/internal/output"
@@ -81,7 +82,7 @@ func (s dashboardSource) Page(ctx context.Context, verb string, ref sandbox.Ref,
 
 // Cleanup says how cleanup runs.
 func (s dashboardSource) Cleanup(ctx context.Context) tui.CleanupWord {
-	status, err := ops.CleanupStatus(ctx, s.deps.Env, ops.CleanupStatusRequest{Every: s.deps.Thresholds(sandbox.Sandbox{}).CleanupEvery})
+	status, err := opscron.CleanupStatus(ctx, s.deps.Env, opscron.CleanupStatusRequest{Every: s.deps.Thresholds(sandbox.Sandbox{}).CleanupEvery})
 	if err != nil {
 		return tui.CleanupWord{Text: "not read", Tone: output.Muted}
 	}

@@ -80,26 +80,16 @@ func keep(ctx context.Context, d *Deps, p *output.Printer, req end.KeepRequest) 
 	if err != nil {
 		return err
 	}
-	var broken error // stdout takes no more
 	done := d.doAct(ctx, act, d.newObserver(p, func(item any) {
 		switch i := item.(type) {
 		case error:
 			list.Fail(i)
 		case end.KeepResult:
-			switch {
-			case broken != nil:
-			case i.Err != nil:
-				broken = list.AddFailed(i, i.Err)
-			default:
-				broken = list.Add(i)
-			}
+			list.AddResult(i, i.Err)
 		}
 	}))
 	if done.Refused != nil {
 		return done.Refused
-	}
-	if broken != nil {
-		return list.CloseAs(broken)
 	}
 	return list.Close()
 }
@@ -118,9 +108,7 @@ func listKept(ctx context.Context, d *Deps, p *output.Printer) error {
 		list.Fail(err)
 	}
 	for _, r := range kept {
-		if err := list.Add(r); err != nil {
-			return list.CloseAs(err)
-		}
+		list.AddResult(r, nil)
 	}
 	return list.Close()
 }

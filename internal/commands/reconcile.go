@@ -248,11 +248,7 @@ func showFixed(list *output.List[reconcile.Done], item any) {
 	case error:
 		list.Fail(i)
 	case reconcile.Done:
-		if err := fleet.Verdict([]sandbox.Ending{i.Ending}, false); err != nil {
-			_ = list.AddFailed(i, err) // Close gives the error of stdout
-			return
-		}
-		_ = list.Add(i) // Close gives the error of stdout
+		list.AddResult(i, fleet.Verdict([]sandbox.Ending{i.Ending}, false))
 	}
 }
 
@@ -278,11 +274,11 @@ func showComparison(p *output.Printer, result *end.ReconcileResult, check bool) 
 		list.Succeeded()
 	}
 	for _, row := range plan.Rows {
-		if err := views.ReconcileRowErr(row); check && err != nil {
-			_ = list.AddFailed(row, err) // Close gives the error of stdout
-			continue
+		var err error
+		if check {
+			err = views.ReconcileRowErr(row)
 		}
-		_ = list.Add(row) // Close gives the error of stdout
+		list.AddResult(row, err)
 	}
 	p.Note(views.ReconcileSummary(plan, nil))
 	if check && plan.Found() > 0 {

@@ -50,24 +50,15 @@ func stopTasks(ctx context.Context, d *Deps, p *output.Printer, args []string) e
 	if err != nil {
 		return err
 	}
-	var broken error // stdout takes no more
 	done := d.doAct(ctx, act, d.newObserver(p, func(item any) {
-		r, is := item.(launch.Stopped)
-		switch {
-		case !is:
+		if r, is := item.(launch.Stopped); is {
+			list.AddResult(r, r.Err)
+		} else {
 			list.Say(views.ActItemLine(item))
-		case broken != nil:
-		case r.Err != nil:
-			broken = list.AddFailed(r, r.Err)
-		default:
-			broken = list.Add(r)
 		}
 	}))
 	if done.Refused != nil {
 		return done.Refused
-	}
-	if broken != nil {
-		return list.CloseAs(broken)
 	}
 	return list.Close()
 }

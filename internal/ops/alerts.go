@@ -155,8 +155,8 @@ func (e *Env) FollowRun(ctx context.Context, watch Reporter, m notify.Message, v
 	}))
 }
 
-// troubleOf is the verdict whether there is trouble, where v says whether all is well.
-func troubleOf(v sandbox.Verdict) sandbox.Verdict {
+// TroubleOf is the verdict whether there is trouble, where v says whether all is well.
+func TroubleOf(v sandbox.Verdict) sandbox.Verdict {
 	switch v {
 	case sandbox.True:
 		return sandbox.False

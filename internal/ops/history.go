@@ -47,6 +47,10 @@ func (e *Env) RecordSwept(ctx context.Context, watch Reporter, swept []sandbox.R
 	run.FinishEnds(ctx)
 }
 
+// StatusRuns is how many of the newest runs are looked at: two days of one every
+// five minutes.
+const StatusRuns = 600
+
 // CleanupRuns are the newest cleanup runs on record, the newest first, as far as they can
 // be read.
 func (e *Env) CleanupRuns(ctx context.Context, limit int) []runs.History {

@@ -189,7 +189,7 @@ func (e *Env) keepsNoLabels(profile string) bool {
 		return false
 	}
 	p, known := c.Find(profile)
-	return known && e.typeOf(p).NoLabels
+	return known && e.TypeOf(p).NoLabels
 }
 
 // SightFirst is the kind of the sightings that cleanup keeps in the store, of sandboxes without a

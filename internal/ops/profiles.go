@@ -58,10 +58,26 @@ func hostProfile(c *config.Config) (string, error) {
 	return c.Profiles[i].Name, nil
 }
 
-// splitByQuota parts profiles by whether it can be known how much of a quota they use.
-func (e *Env) splitByQuota(profiles []config.Profile) (known, unknown []string) {
+// SelectedNames are the names of the profiles that verbs work on.
+func (e *Env) SelectedNames() ([]string, error) {
+	c, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, p := range c.Selected() {
+		names = append(names, p.Name)
+	}
+	if len(names) == 0 {
+		return nil, fault.Usage("no profile is selected").WithHint("`%s providers` lists them", e.Process.Name())
+	}
+	return names, nil
+}
+
+// SplitByQuota parts profiles by whether it can be known how much of a quota they use.
+func (e *Env) SplitByQuota(profiles []config.Profile) (known, unknown []string) {
 	for _, p := range profiles {
-		if e.typeOf(p).TellsQuota || p.MaxSandboxes > 0 {
+		if e.TypeOf(p).TellsQuota || p.MaxSandboxes > 0 {
 			known = append(known, p.Name)
 		} else {
 			unknown = append(unknown, p.Name)
@@ -70,7 +86,7 @@ func (e *Env) splitByQuota(profiles []config.Profile) (known, unknown []string) 
 	return known, unknown
 }
 
-func (e *Env) typeOf(p config.Profile) providers.Type { return e.typeNamed(p.Type) }
+func (e *Env) TypeOf(p config.Profile) providers.Type { return e.typeNamed(p.Type) }
 
 func (e *Env) typeNamed(name string) providers.Type {
 	i := slices.IndexFunc(e.Types, func(t providers.Type) bool { return t.Name == name })

@@ -39,7 +39,7 @@ func SuggestLimits(ctx context.Context, env *Env) ([]SuggestedLimits, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := env.profileNames()
+	names, err := env.SelectedNames()
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func SuggestLimits(ctx context.Context, env *Env) ([]SuggestedLimits, error) {
 		return nil, err
 	}
 	defer func() { _ = st.Close() }() // nothing was written
-	_, unmeasured := env.splitByQuota(c.Selected())
+	_, unmeasured := env.SplitByQuota(c.Selected())
 	var all []SuggestedLimits
 	for _, name := range names {
 		counts, err := ActiveCounts(ctx, st, name, env.Now().Add(-history.Rules().Keep))

@@ -9,6 +9,7 @@ import (
 	"sbx/internal/cron"
 	"sbx/internal/fault"
 	"sbx/internal/ops"
+	opscron "sbx/internal/ops/cron"
 	"sbx/internal/ops/launch"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
@@ -81,11 +82,7 @@ func ShowChecks(p *output.Printer, schema string, rows []ops.Check, trouble erro
 		return err
 	}
 	for _, r := range rows {
-		if err := r.Err(); err != nil {
-			_ = list.AddFailed(r, err) // Close gives the error of stdout
-			continue
-		}
-		_ = list.Add(r) // Close gives the error of stdout
+		list.AddResult(r, r.Err())
 	}
 	list.SortErrors(ops.CompareCheckErrors(rows))
 	if trouble != nil {
@@ -257,7 +254,7 @@ func cronCheckItem(s cron.Status) CronCheckItem {
 
 // ShowCronCheck shows how each layer stands, in every format that a check has. A document has an
 // error for each layer; people read one line for all layers that never ran.
-func ShowCronCheck(p *output.Printer, schema string, r *ops.CronCheckResult) error {
+func ShowCronCheck(p *output.Printer, schema string, r *opscron.CheckResult) error {
 	if p.Format.Name() == output.Nagios {
 		return ShowPlugin(p, r.Checks, nil)
 	}
@@ -269,20 +266,17 @@ func ShowCronCheck(p *output.Printer, schema string, r *ops.CronCheckResult) err
 		list.Remark(note)
 	}
 	for i, s := range r.Statuses {
-		if trouble := r.Checks[i].Err(); trouble != nil {
-			if r.Without[i] && !p.Format.Structured() { // people read it once
-				trouble = r.Unrecorded.Err()
-			}
-			_ = list.AddFailed(s, trouble) // Close gives the error of stdout
-			continue
+		trouble := r.Checks[i].Err()
+		if trouble != nil && r.Without[i] && !p.Format.Structured() { // people read it once
+			trouble = r.Unrecorded.Err()
 		}
-		_ = list.Add(s) // Close gives the error of stdout
+		list.AddResult(s, trouble)
 	}
 	return list.CloseAs(ops.CheckVerdict(r.Checks))
 }
 
 // ShowCleanupStatus shows how cleanup stands, as ShowCronCheck shows a layer.
-func ShowCleanupStatus(p *output.Printer, schema string, r *ops.CleanupStatusResult) error {
+func ShowCleanupStatus(p *output.Printer, schema string, r *opscron.CleanupStatusResult) error {
 	if p.Format.Name() == output.Nagios {
 		return ShowPlugin(p, []ops.Check{r.Check}, errors.Join(r.Errors...))
 	}

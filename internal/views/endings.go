@@ -25,11 +25,7 @@ func BulkEndingLine(e sandbox.Ending) string {
 
 // AddEnding prints one ending, with its trouble beside it.
 func AddEnding(list *output.List[sandbox.Ending], e sandbox.Ending, named bool) {
-	if err := fleet.Verdict([]sandbox.Ending{e}, named); err != nil {
-		_ = list.AddFailed(e, err) // Close gives the error of stdout
-		return
-	}
-	_ = list.Add(e) // Close gives the error of stdout
+	list.AddResult(e, fleet.Verdict([]sandbox.Ending{e}, named))
 }
 
 // RunSummary is the closing line of a run that terminated several sandboxes: what became of

@@ -222,7 +222,7 @@ func unlistedItems(found []ops.UnlistedSandbox) []UnlistedItem {
 // finishUnconfirmed says which sandboxes may still run after a request to end them; nil = none.
 func finishUnconfirmed(list *output.List[SandboxRow], r *look.ListResult, now time.Time) **[]UnconfirmedEnd {
 	if r.UnconfirmedErr != nil {
-		list.Remark(ops.UnreadRequests(r.UnconfirmedErr))
+		list.Remark(look.UnreadRequests(r.UnconfirmedErr))
 		return new(*[]UnconfirmedEnd) // null: not known, which is no absence
 	}
 	if len(r.Unconfirmed) == 0 {

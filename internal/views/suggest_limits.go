@@ -59,11 +59,7 @@ func ShowSuggestedLimits(p *output.Printer, schema string, all []ops.SuggestedLi
 		return err
 	}
 	for _, s := range all {
-		if s.Err != nil {
-			_ = list.AddFailed(s, s.Err) // Close gives the error of stdout
-			continue
-		}
-		_ = list.Add(s) // Close gives the error of stdout
+		list.AddResult(s, s.Err)
 	}
 	return list.Close()
 }

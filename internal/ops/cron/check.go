@@ -1,4 +1,4 @@
-package ops
+package cron
 
 import (
 	"cmp"
@@ -15,71 +15,72 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/cron"
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 )
 
-// CronCheckRequest says which layers should run.
-type CronCheckRequest struct {
+// CheckRequest says which layers should run.
+type CheckRequest struct {
 	Layers []cron.Layer
 	Notify bool // notify people of what is overdue
 }
 
-// CronCheckResult is the state of each layer, as a status and as a check.
-type CronCheckResult struct {
+// CheckResult is the state of each layer, as a status and as a check.
+type CheckResult struct {
 	Statuses []cron.Status
-	Checks   []Check
+	Checks   []ops.Check
 	// Unrecorded is one check for all layers of which no run is recorded: they have one cause and one
 	// command. A zero Check = every layer has a run.
-	Unrecorded Check
+	Unrecorded ops.Check
 	Without    []bool   // of each status, whether Unrecorded stands for it
 	Notes      []string // of profiles whose fleet exceeds a default limit (check.DefaultNote)
 }
 
-// CheckCron says from what is recorded whether the layers run.
-func CheckCron(ctx context.Context, env *Env, req CronCheckRequest, watch Observer) (*CronCheckResult, error) {
+// CheckLayers says from what is recorded whether the layers run.
+func CheckLayers(ctx context.Context, env *ops.Env, req CheckRequest, watch ops.Observer) (*CheckResult, error) {
 	c, err := env.Config()
 	if err != nil {
 		return nil, err
 	}
-	expected, err := env.expectedLayers(req.Layers)
+	expected, err := expectedLayers(env, req.Layers)
 	if err != nil {
 		return nil, err
 	}
 	if err := env.RequireState(); err != nil {
 		return nil, err
 	}
-	runs, errs := env.CronRuns(ctx, "")
+	runs, errs := Runs(ctx, env, "")
 	if len(runs) == 0 && len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	variables := env.missingVariables()
-	r := &CronCheckResult{Statuses: cron.Judge(expected, runs, env.Now())}
-	r.findUnrecorded(env, expected, Undecided(c))
+	variables := missingVariables(env)
+	r := &CheckResult{Statuses: cron.Judge(expected, runs, env.Now())}
+	r.findUnrecorded(env, expected, ops.Undecided(c))
 	for i := range r.Statuses {
 		s := &r.Statuses[i]
 		hint := r.Unrecorded.Hint
 		if !r.Without[i] {
-			hint = env.layerHint(s, variables)
+			hint = layerHint(env, s, variables)
 			if len(expected[i].Unmeasured) > 0 {
-				hint = strings.TrimPrefix(hint+"; "+HintMaxSandboxes, "; ")
+				hint = strings.TrimPrefix(hint+"; "+ops.HintMaxSandboxes, "; ")
 			}
 		}
-		r.Checks = append(r.Checks, ToolCheck("layer "+string(s.Layer), s.Verdict, s.Message, hint))
+		r.Checks = append(r.Checks, ops.ToolCheck("layer "+string(s.Layer), s.Verdict, s.Message, hint))
 	}
-	r.Notes = env.defaultNotes(ctx)
+	r.Notes = defaultNotes(ctx, env)
 	if req.Notify {
-		env.notifyOverdue(ctx, watch, r.Statuses)
+		notifyOverdue(ctx, env, watch, r.Statuses)
 	}
 	return r, nil
 }
 
 // expectedLayers are the layers that should run, over the profiles that verbs work on.
-func (e *Env) expectedLayers(wanted []cron.Layer) ([]cron.Expected, error) {
-	names, err := e.profileNames()
+func expectedLayers(e *ops.Env, wanted []cron.Layer) ([]cron.Expected, error) {
+	names, err := e.SelectedNames()
 	if err != nil {
 		return nil, err
 	}
@@ -91,37 +92,21 @@ func (e *Env) expectedLayers(wanted []cron.Layer) ([]cron.Expected, error) {
 	for i, l := range wanted {
 		list[i] = cron.Expect(l, names)
 		if l == cron.Usage {
-			list[i].Profiles, list[i].Unmeasured = e.splitByQuota(c.Selected())
+			list[i].Profiles, list[i].Unmeasured = e.SplitByQuota(c.Selected())
 		}
 	}
 	return list, nil
 }
 
-// profileNames are the names of the profiles that verbs work on.
-func (e *Env) profileNames() ([]string, error) {
-	c, err := e.Config()
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, p := range c.Selected() {
-		names = append(names, p.Name)
-	}
-	if len(names) == 0 {
-		return nil, fault.Usage("no profile is selected").WithHint("`%s providers` lists them", e.Process.Name())
-	}
-	return names, nil
-}
-
-// CronRuns are the recorded runs of a verb, "" of any. A journal that cannot be read or
+// Runs are the recorded runs of a verb, "" of any. A journal that cannot be read or
 // trusted proves no run, and is an error beside the others.
-func (e *Env) CronRuns(ctx context.Context, verb string) ([]cron.Run, []error) {
-	list, errs := e.Runs().All(ctx, verb, StatusRuns)
+func Runs(ctx context.Context, e *ops.Env, verb string) ([]cron.Run, []error) {
+	list, errs := e.Runs().All(ctx, verb, ops.StatusRuns)
 	c, err := e.Config()
 	if err != nil {
 		return nil, append(errs, err)
 	}
-	open := Undecided(c)
+	open := ops.Undecided(c)
 	var recorded []cron.Run
 	for _, h := range list {
 		if h.Broken != "" {
@@ -136,7 +121,7 @@ func (e *Env) CronRuns(ctx context.Context, verb string) ([]cron.Run, []error) {
 
 // findUnrecorded makes one check of all layers of which no run is recorded. undecided are the profiles
 // without a configured owner: the message of a layer names them as what it would never end.
-func (r *CronCheckResult) findUnrecorded(e *Env, expected []cron.Expected, undecided []string) {
+func (r *CheckResult) findUnrecorded(e *ops.Env, expected []cron.Expected, undecided []string) {
 	var names []string
 	var unowned, unmeasured bool
 	r.Without = make([]bool, len(r.Statuses))
@@ -167,18 +152,18 @@ func (r *CronCheckResult) findUnrecorded(e *Env, expected []cron.Expected, undec
 		hints = append(hints, e.OwnHint(undecided))
 	}
 	if unmeasured {
-		hints = append(hints, HintMaxSandboxes)
+		hints = append(hints, ops.HintMaxSandboxes)
 	}
-	r.Unrecorded = ToolCheck(what+strings.Join(names, ", "), sandbox.Unknown, "no run is recorded", strings.Join(hints, "; "))
+	r.Unrecorded = ops.ToolCheck(what+strings.Join(names, ", "), sandbox.Unknown, "no run is recorded", strings.Join(hints, "; "))
 }
 
 // layerHint is what to do about a layer that has run. variables says that the lines have no file of
 // variables; "" = they have, or need none.
-func (e *Env) layerHint(s *cron.Status, variables string) string {
+func layerHint(e *ops.Env, s *cron.Status, variables string) string {
 	var hints []string
 	switch {
 	case s.Overdue && s.Refused:
-		hints = append(hints, e.refusedLayerHint(*s))
+		hints = append(hints, refusedLayerHint(e, *s))
 	case s.Overdue:
 		if variables != "" {
 			hints = append(hints, variables)
@@ -193,8 +178,8 @@ func (e *Env) layerHint(s *cron.Status, variables string) string {
 
 // missingVariables says that the file is missing from which cron lines read the variables that the
 // profiles of this process come from; "" = it is there, or not needed.
-func (e *Env) missingVariables() string {
-	plan, err := PlanCron(e, CronPlanRequest{})
+func missingVariables(e *ops.Env) string {
+	plan, err := PlanLines(e, PlanRequest{})
 	if err != nil || len(plan.Needs) == 0 {
 		return ""
 	}
@@ -206,7 +191,7 @@ func (e *Env) missingVariables() string {
 
 // refusedLayerHint is what to do about a layer whose runs a guard refuses: the plan is looked at, and
 // then more is allowed, once or for every run.
-func (e *Env) refusedLayerHint(s cron.Status) string {
+func refusedLayerHint(e *ops.Env, s cron.Status) string {
 	line := append([]string{e.Process.Name()}, cron.Command(s.Ran)...)
 	if len(s.Overrides) == 0 || len(line) == 1 {
 		return "`" + e.Process.Name() + " cleanup show last` says which guard refused it"
@@ -216,8 +201,8 @@ func (e *Env) refusedLayerHint(s cron.Status) string {
 		"; always: write " + strings.Join(s.Overrides, " ") + " into the cron line"
 }
 
-// CronPlanRequest says what cron lines shall do.
-type CronPlanRequest struct {
+// PlanRequest says what cron lines shall do.
+type PlanRequest struct {
 	Layers      []cron.Layer
 	Production  []string // production profiles in which the lines may act
 	CheckOnly   bool     // reconcile only looks
@@ -228,8 +213,8 @@ type CronPlanRequest struct {
 	EnvFile     string // "" = beside the user's configuration
 }
 
-// PlanCron says what cron lines need to do what this process would do.
-func PlanCron(env *Env, req CronPlanRequest) (cron.Plan, error) {
+// PlanLines says what cron lines need to do what this process would do.
+func PlanLines(env *ops.Env, req PlanRequest) (cron.Plan, error) {
 	c, err := env.Config()
 	if err != nil {
 		return cron.Plan{}, err
@@ -248,26 +233,26 @@ func PlanCron(env *Env, req CronPlanRequest) (cron.Plan, error) {
 	if env.Process.UID != 0 {
 		plan.User = strconv.Itoa(env.Process.UID)
 	}
-	if err := env.cronProduction(&plan, c, req.Production); err != nil {
+	if err := cronProduction(env, &plan, c, req.Production); err != nil {
 		return plan, err
 	}
-	env.cronProfiles(&plan, c)
-	env.cronFiles(&plan, c)
+	cronProfiles(env, &plan, c)
+	cronFiles(env, &plan, c)
 	plan.Emergency = req.Emergency
 	if req.Emergency && len(plan.MayEmergency) == 0 {
 		return plan, fault.Usage("--emergency: no selected provider has its own emergency cleanup, reports a quota and is entirely yours").
-			WithHint("%s; production profiles need --production; `%s config own --provider PROFILE --all` makes all its sandboxes yours", HintMaxSandboxes, env.Process.Name())
+			WithHint("%s; production profiles need --production; `%s config own --provider PROFILE --all` makes all its sandboxes yours", ops.HintMaxSandboxes, env.Process.Name())
 	}
-	plan.Undecided, plan.OwnerLabel = Undecided(c), sandbox.LabelOwner
+	plan.Undecided, plan.OwnerLabel = ops.Undecided(c), sandbox.LabelOwner
 	for _, p := range c.Selected() {
-		if p.Undecided() && env.typeOf(p).NoLabels {
+		if p.Undecided() && env.TypeOf(p).NoLabels {
 			plan.Unlabelled = append(plan.Unlabelled, p.Name)
 		}
-		if !env.typeOf(p).KeepsRecords && len(c.SourcesOf(p.Name)) == 0 {
+		if !env.TypeOf(p).KeepsRecords && len(c.SourcesOf(p.Name)) == 0 {
 			plan.Unrecorded = append(plan.Unrecorded, p.Name)
 		}
 	}
-	plan.Needs = slices.Sorted(maps.Keys(env.cronNeeds(c, plan)))
+	plan.Needs = slices.Sorted(maps.Keys(cronNeeds(env, c, plan)))
 	if err := plan.Check(); err != nil {
 		return plan, fault.Usage("%w", err).WithHint("choose shorter or plainer names, fewer profiles, or systemd units")
 	}
@@ -276,7 +261,7 @@ func PlanCron(env *Env, req CronPlanRequest) (cron.Plan, error) {
 
 // cronProduction sorts the selected production profiles into those that were asked for and the others, in
 // which no line may act by itself.
-func (e *Env) cronProduction(plan *cron.Plan, c *config.Config, asked []string) error {
+func cronProduction(e *ops.Env, plan *cron.Plan, c *config.Config, asked []string) error {
 	var all []string
 	for _, p := range c.Selected() {
 		if p.Production {
@@ -300,7 +285,7 @@ func (e *Env) cronProduction(plan *cron.Plan, c *config.Config, asked []string) 
 
 // cronProfiles names the profiles, so that one that is missing later is an error
 // and not a shorter run.
-func (e *Env) cronProfiles(plan *cron.Plan, c *config.Config) {
+func cronProfiles(e *ops.Env, plan *cron.Plan, c *config.Config) {
 	var names []string
 	for _, p := range c.Selected() {
 		names = append(names, p.Name)
@@ -309,25 +294,25 @@ func (e *Env) cronProfiles(plan *cron.Plan, c *config.Config) {
 		}
 	}
 	plan.Providers = names
-	plan.Measured, _ = e.splitByQuota(c.Selected())
+	plan.Measured, _ = e.SplitByQuota(c.Selected())
 	for _, p := range c.Selected() {
-		if e.typeOf(p).Emergency && p.Owned.All && !slices.Contains(plan.Withheld, p.Name) && slices.Contains(plan.Measured, p.Name) {
+		if e.TypeOf(p).Emergency && p.Owned.All && !slices.Contains(plan.Withheld, p.Name) && slices.Contains(plan.Measured, p.Name) {
 			plan.MayEmergency = append(plan.MayEmergency, p.Name)
 		}
 	}
 }
 
 // homeDiffers reports whether HOME is another one than cron starts in.
-func (e *Env) homeDiffers() bool {
+func homeDiffers(e *ops.Env) bool {
 	home := e.Process.Getenv("HOME")
 	return filepath.IsAbs(home) && filepath.Clean(home) != filepath.Clean(e.Process.Home)
 }
 
 // cronFiles has a run find the same files: cron starts in the home of the passwd
 // entry, with next to nothing in its environment.
-func (e *Env) cronFiles(plan *cron.Plan, c *config.Config) {
+func cronFiles(e *ops.Env, plan *cron.Plan, c *config.Config) {
 	for _, v := range c.Values() {
-		if v.Key == "state_dir" && (strings.HasPrefix(v.Origin, "env ") || e.homeDiffers()) {
+		if v.Key == "state_dir" && (strings.HasPrefix(v.Origin, "env ") || homeDiffers(e)) {
 			plan.Env = append(plan.Env, config.EnvStateDir+"="+c.StateDir)
 		}
 	}
@@ -349,7 +334,7 @@ func (e *Env) cronFiles(plan *cron.Plan, c *config.Config) {
 
 // cronNeeds are the variables that these profiles and their way to the network come
 // from.
-func (e *Env) cronNeeds(c *config.Config, plan cron.Plan) map[string]bool {
+func cronNeeds(e *ops.Env, c *config.Config, plan cron.Plan) map[string]bool {
 	names := map[string]bool{}
 	for _, v := range c.Values() {
 		rest, fromEnv := strings.CutPrefix(v.Origin, "env ")

@@ -1,4 +1,4 @@
-package ops
+package cron
 
 import (
 	"context"
@@ -9,21 +9,22 @@ import (
 	"sbx/internal/cron"
 	"sbx/internal/history"
 	"sbx/internal/notify"
+	"sbx/internal/ops"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
 
 // defaultNotes are the notes on default limits by what is on record; no provider is asked.
-func (e *Env) defaultNotes(ctx context.Context) (notes []string) {
+func defaultNotes(ctx context.Context, e *ops.Env) (notes []string) {
 	st, err := e.Store(false)
 	if err != nil {
 		return nil // it is a note alone
 	}
 	defer func() { _ = st.Close() }() // nothing was written
-	names, _ := e.profileNames()
+	names, _ := e.SelectedNames()
 	for _, name := range names {
 		s := e.NewAlertSubject(name)
-		counts, err := ActiveCounts(ctx, st, name, e.Now().Add(-history.Rules().Keep))
+		counts, err := ops.ActiveCounts(ctx, st, name, e.Now().Add(-history.Rules().Keep))
 		if err != nil || len(counts) == 0 {
 			continue
 		}
@@ -36,10 +37,10 @@ func (e *Env) defaultNotes(ctx context.Context) (notes []string) {
 }
 
 // notifyOverdue notifies people of each layer that should have run and did not.
-func (e *Env) notifyOverdue(ctx context.Context, watch Reporter, statuses []cron.Status) {
+func notifyOverdue(ctx context.Context, e *ops.Env, watch ops.Reporter, statuses []cron.Status) {
 	for _, s := range statuses {
 		key := "cron " + string(s.Layer)
-		e.FollowRun(ctx, watch, notify.Message{Verb: "cron", Host: e.Process.Host, Key: key}, troubleOf(s.Verdict))
+		e.FollowRun(ctx, watch, notify.Message{Verb: "cron", Host: e.Process.Host, Key: key}, ops.TroubleOf(s.Verdict))
 		if s.Verdict != sandbox.False {
 			continue
 		}
@@ -51,7 +52,7 @@ func (e *Env) notifyOverdue(ctx context.Context, watch Reporter, statuses []cron
 			Verb: "cron", Host: e.Process.Host, Kind: notify.KindOverdue, Key: key,
 			Title: "sbx layer " + string(s.Layer) + what + e.Process.Host, Text: s.Message + "; expected every " + sandbox.FormatDuration(s.Every),
 			Figures: map[string]float64{"expected every, seconds": s.Every.Seconds()}, At: e.Now(),
-			Providers: slices.Sorted(maps.Keys(s.Unowned)), Next: e.NextForLayer(s),
+			Providers: slices.Sorted(maps.Keys(s.Unowned)), Next: NextForLayer(e, s),
 		}
 		e.SendLater(watch, func(ctx context.Context, n *notify.Notifier) error {
 			_, err := e.Send(ctx, n, m, nil)
@@ -61,7 +62,7 @@ func (e *Env) notifyOverdue(ctx context.Context, watch Reporter, statuses []cron
 }
 
 // NextForLayer is what a person types next about a layer that does not do its work.
-func (e *Env) NextForLayer(s cron.Status) []string {
+func NextForLayer(e *ops.Env, s cron.Status) []string {
 	program := e.Process.Name()
 	next := []string{program + " cron check", program + " cleanup runs"}
 	if len(s.Unowned) > 0 {

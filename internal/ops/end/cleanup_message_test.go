@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"sbx/internal/cleanup"
-	"sbx/internal/cron"
 	"sbx/internal/fault"
 	"sbx/internal/notify"
 	"sbx/internal/ops"
@@ -48,6 +47,4 @@ func TestAMessageSaysWhatIsLeftAndWhatToType(t *testing.T) {
 	m = r.runMessage(notify.KindRefused, fault.New(fault.KindRefused, "too many"))
 	assert.Len(t, m.Items, 3, "where nothing was tried, what would end")
 	assert.Equal(t, []string{"sbx cleanup --stuck", "sbx inspect prod/a"}, m.Next)
-
-	assert.Equal(t, []string{"sbx cron check", "sbx cleanup runs", "sbx ls --stuck"}, r.env.NextForLayer(cron.Status{Unowned: map[string]int{"prod": 1}}))
 }

@@ -12,6 +12,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	opscron "sbx/internal/ops/cron"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
@@ -139,15 +140,15 @@ func (d *diagnosis) cleanupEvery() time.Duration {
 }
 
 // cleanupStatus starts to read what is recorded of cleanup.
-func (d *diagnosis) cleanupStatus(ctx context.Context) *future[*ops.CleanupStatusResult] {
-	return begin(func() (*ops.CleanupStatusResult, error) {
-		return ops.CleanupStatus(ctx, d.env, ops.CleanupStatusRequest{Every: d.cleanupEvery()})
+func (d *diagnosis) cleanupStatus(ctx context.Context) *future[*opscron.CleanupStatusResult] {
+	return begin(func() (*opscron.CleanupStatusResult, error) {
+		return opscron.CleanupStatus(ctx, d.env, opscron.CleanupStatusRequest{Every: d.cleanupEvery()})
 	})
 }
 
 // cleanupWork is the step that reviews cleanup; stuck counts the stuck sandboxes, false = not
 // known.
-func (d *diagnosis) cleanupWork(status *future[*ops.CleanupStatusResult], stuck func(context.Context) (int64, bool)) func(context.Context) ([]reply, error) {
+func (d *diagnosis) cleanupWork(status *future[*opscron.CleanupStatusResult], stuck func(context.Context) (int64, bool)) func(context.Context) ([]reply, error) {
 	return func(ctx context.Context) ([]reply, error) {
 		s, err := status.wait(ctx)
 		if err != nil && d.log == nil {
@@ -171,7 +172,7 @@ func (d *diagnosis) cleanupWork(status *future[*ops.CleanupStatusResult], stuck 
 }
 
 // answerJournals answers R53 to R56 from the runs of sbx.
-func answerJournals(s *ops.CleanupStatusResult) []reply {
+func answerJournals(s *opscron.CleanupStatusResult) []reply {
 	st := s.Status
 	if st.LastRun.IsZero() {
 		none := replyUnknown("%s", st.Message)
@@ -250,7 +251,7 @@ func leftReply(stuck int64, runs reply) reply {
 
 // cleanupFlag is R55: cleanup does not run. Without any record that is not known: it may run
 // elsewhere.
-func cleanupFlag(s *ops.CleanupStatusResult, log *triage.CleanupLog) triage.Flag {
+func cleanupFlag(s *opscron.CleanupStatusResult, log *triage.CleanupLog) triage.Flag {
 	f := triage.Flag{ID: "R55", Severity: triage.Warning, Verdict: sandbox.Unknown, Say: "cleanup does not run"}
 	st := s.Status
 	if st.Verdict != sandbox.Unknown {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"sbx/internal/fleet"
-	"sbx/internal/ops"
+	opscron "sbx/internal/ops/cron"
 	"sbx/internal/snapshot"
 )
 
@@ -18,7 +18,7 @@ type fleetSources struct {
 	stats   []*future[fleet.ProviderStats]
 	judged  []*future[[]fleet.Judged]
 	quotas  *future[[]fleet.ProviderQuota]
-	cleanup *future[*ops.CleanupStatusResult]
+	cleanup *future[*opscron.CleanupStatusResult]
 }
 
 // diagnoseFleet investigates all sandboxes of the selected profiles.

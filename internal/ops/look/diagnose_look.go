@@ -8,6 +8,7 @@ import (
 	"sbx/internal/check"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	opscron "sbx/internal/ops/cron"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
@@ -17,7 +18,7 @@ import (
 type fleetLook struct {
 	profiles []profileLook
 	quotas   []fleet.ProviderQuota
-	cleanup  *ops.CleanupStatusResult // nil = not read
+	cleanup  *opscron.CleanupStatusResult // nil = not read
 }
 
 // profileLook is what was read of one profile.
@@ -108,7 +109,7 @@ func (d *diagnosis) rankCauses(judged []fleet.Judged, figures []Figures) {
 
 // joinFleetFlags is one flag of each id over all profiles, and behind them the notes of each: true where it is true of one, with the
 // evidence of those; else unknown where it is unknown of one. That of cleanup is added where its state was read.
-func (d *diagnosis) joinFleetFlags(figures []Figures, cleanup *ops.CleanupStatusResult) {
+func (d *diagnosis) joinFleetFlags(figures []Figures, cleanup *opscron.CleanupStatusResult) {
 	var all, notes []triage.Flag
 	for _, profile := range figures {
 		for _, f := range profile.Flags {

@@ -16,6 +16,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	opscron "sbx/internal/ops/cron"
 	"sbx/internal/providers"
 	"sbx/internal/runs"
 	"sbx/internal/sandbox"
@@ -61,7 +62,7 @@ func Doctor(ctx context.Context, env *ops.Env, watch ops.Observer) (*DoctorResul
 		check.Message = strings.TrimPrefix(check.Message, check.Provider+": ") // the provider has a column of its own
 		r.addChecks(ops.Check{ProviderCheck: check})
 	}
-	r.addChecks(env.UnconfirmedChecks(ctx, f)...)
+	r.addChecks(unconfirmedChecks(ctx, env, f)...)
 	quotas := f.Quotas(ctx)
 	r.Subjects = quotaSubjects(env, f.Names(), quotas)
 	for _, q := range quotas {
@@ -239,7 +240,7 @@ func checkConfig(ctx context.Context, e *ops.Env, c *config.Config) []ops.Check 
 	}
 	checks = append(checks, checkLaunch(c)...)
 	checks = append(checks, checkNotify(c)...)
-	runs, _ := e.CronRuns(ctx, runs.VerbCleanup) // `cleanup runs` says what cannot be read
+	runs, _ := opscron.Runs(ctx, e, runs.VerbCleanup) // `cleanup runs` says what cannot be read
 	return append(checks, ownershipChecks(e, c, runs)...)
 }
 

@@ -85,7 +85,7 @@ func inspectRecord(ctx context.Context, e *ops.Env, word string, missing error) 
 	if end != nil {
 		word = end.Sandbox.Ref().String()
 	}
-	last, unread := e.LastSeen(ctx, word)
+	last, unread := lastSeen(ctx, e, word)
 	var s sandbox.Sandbox
 	switch {
 	case end != nil:
@@ -95,12 +95,12 @@ func inspectRecord(ctx context.Context, e *ops.Env, word string, missing error) 
 			s.State, s.EndedAt = sandbox.StateTerminated, end.At
 		}
 	case last != nil:
-		s, described = last.Sandbox, e.DescribeLastSeen(last, missing)
+		s, described = last.Sandbox, describeLastSeen(e, last, missing)
 		if last.Live {
 			s.RawState, s.State = string(s.State), sandbox.StateUnknown
 		}
 	case unread != nil && fault.KindOf(missing) == fault.KindNotFound:
-		return nil, e.DescribeUnread(missing, unread)
+		return nil, describeUnread(e, missing, unread)
 	default:
 		return nil, described
 	}
@@ -138,7 +138,7 @@ func recordedObservation(ctx context.Context, e *ops.Env, s sandbox.Sandbox, end
 // recallVerdict takes the causes that an earlier look found where the record proves none. Of one that
 // vanished while it was in trouble, the verdict is that of the look.
 func (r *InspectResult) recallVerdict() {
-	if causes := ops.RecalledCauses(r.Last); len(causes) > 0 && (r.Last.Live || len(r.Causes) == 0) {
+	if causes := recalledCauses(r.Last); len(causes) > 0 && (r.Last.Live || len(r.Causes) == 0) {
 		r.Causes = causes
 	}
 	if last := r.Last; last != nil && last.Live && r.Seen.Sandbox.State == sandbox.StateUnknown {

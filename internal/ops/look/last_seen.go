@@ -1,4 +1,4 @@
-package ops
+package look
 
 import (
 	"context"
@@ -6,14 +6,15 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/history"
+	"sbx/internal/ops"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
 
-// LastSeen is the newest evidence of a sandbox from an earlier look; nil = there is none. A word
+// lastSeen is the newest evidence of a sandbox from an earlier look; nil = there is none. A word
 // without a profile means an id at any configured one; an id at several means none. The error is
 // that of the store.
-func (e *Env) LastSeen(ctx context.Context, word string) (*history.Seen, error) {
+func lastSeen(ctx context.Context, e *ops.Env, word string) (*history.Seen, error) {
 	ref, err := sandbox.ParseRef(word)
 	if err != nil {
 		return nil, nil // nothing is kept under such a word
@@ -26,7 +27,7 @@ func (e *Env) LastSeen(ctx context.Context, word string) (*history.Seen, error) 
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := context.WithTimeout(ctx, e.Process.Stretch.Limit(MemoryLimit))
+	ctx, stop := context.WithTimeout(ctx, e.Process.Stretch.Limit(ops.MemoryLimit))
 	defer stop()
 	var found []history.Seen
 	for _, profile := range profiles {
@@ -41,8 +42,8 @@ func (e *Env) LastSeen(ctx context.Context, word string) (*history.Seen, error) 
 	return &found[0], nil
 }
 
-// DescribeLastSeen replaces a "not found" error by one that says what was seen last.
-func (e *Env) DescribeLastSeen(seen *history.Seen, missing error) error {
+// describeLastSeen replaces a "not found" error by one that says what was seen last.
+func describeLastSeen(e *ops.Env, seen *history.Seen, missing error) error {
 	if kind := fault.KindOf(missing); kind != fault.KindNotFound && kind != fault.KindGone {
 		return missing
 	}
@@ -51,9 +52,9 @@ func (e *Env) DescribeLastSeen(seen *history.Seen, missing error) error {
 		At(s.Provider, s.ID)
 }
 
-// DescribeUnread adds to a "not found" error that what earlier looks have seen cannot be read: there
+// describeUnread adds to a "not found" error that what earlier looks have seen cannot be read: there
 // may be something on record. It has the kind of the store's error, so that a script tries again.
-func (e *Env) DescribeUnread(missing, unread error) error {
+func describeUnread(e *ops.Env, missing, unread error) error {
 	kind := fault.KindOf(unread)
 	if kind == fault.KindUnknown {
 		kind = fault.KindUnavailable
@@ -65,8 +66,8 @@ func (e *Env) DescribeUnread(missing, unread error) error {
 	return described.WithHint("`%s doctor` checks the store", e.Process.Name())
 }
 
-// RecalledCauses are the causes that an earlier look found.
-func RecalledCauses(seen *history.Seen) []triage.Finding {
+// recalledCauses are the causes that an earlier look found.
+func recalledCauses(seen *history.Seen) []triage.Finding {
 	if seen == nil {
 		return nil
 	}

@@ -30,7 +30,7 @@ type ListResult struct {
 	Undecided map[string]int
 	// Unconfirmed are ends that were requested and not acknowledged, where --all asks for what has ended, too; UnconfirmedErr
 	// is why they are not known.
-	Unconfirmed    []ops.UnconfirmedEnd
+	Unconfirmed    []UnconfirmedEnd
 	UnconfirmedErr error
 	// Unlisted are those of the last complete listing that this one does not have, without an end on record. What
 	// is wrong with the list was reported as an item.
@@ -72,7 +72,7 @@ func (l *Lister) List(ctx context.Context, watch ops.Observer) *ListResult {
 		one.chooseHeld(ctx, l.fleet, one.holdListed(ctx, l.fleet))
 	}
 	if l.req.Selector.All {
-		one.result.Unconfirmed, one.result.UnconfirmedErr = ops.UnconfirmedEnds(ctx, l.fleet)
+		one.result.Unconfirmed, one.result.UnconfirmedErr = unconfirmedEnds(ctx, l.fleet)
 	}
 	one.result.Unlisted = l.env.ReadUnlisted(ctx, l.fleet)
 	for _, err := range l.env.UnlistedErrors(one.result.Unlisted) {

@@ -9,6 +9,7 @@ import (
 	"sbx/internal/cleanup"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	opscron "sbx/internal/ops/cron"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
 	"sbx/internal/snapshot"
@@ -64,7 +65,7 @@ func bookFor(e *ops.Env, s *snapshot.Snapshot) triage.ThresholdBook {
 func lookOf(e *ops.Env, s *snapshot.Snapshot) fleetLook {
 	var look fleetLook
 	if c := s.Cleanup; c != nil {
-		look.cleanup = e.JudgeCleanup(c.Profiles, c.CronRuns(), make([]error, c.Unreadable), e.Thresholds(sandbox.Sandbox{}).CleanupEvery)
+		look.cleanup = opscron.JudgeCleanup(e, c.Profiles, c.CronRuns(), make([]error, c.Unreadable), e.Thresholds(sandbox.Sandbox{}).CleanupEvery)
 	}
 	patterns := snapshot.Patterns()
 	for i := range s.Profiles {

@@ -1,4 +1,4 @@
-package ops
+package look
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"al.essio.dev/pkg/shellescape"
 
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/sandbox"
 )
 
@@ -29,9 +30,9 @@ func (u UnconfirmedEnd) Hint() string {
 	return "`sbx terminate " + shellescape.Quote(u.Ref.String()) + "` looks again, and requests the end again where it is still found"
 }
 
-// UnconfirmedEnds lists the ends at the profiles of f that were requested, not acknowledged and not proved since, the
+// unconfirmedEnds lists the ends at the profiles of f that were requested, not acknowledged and not proved since, the
 // oldest first. A provider may list such a sandbox no more.
-func UnconfirmedEnds(ctx context.Context, f *fleet.Fleet) ([]UnconfirmedEnd, error) {
+func unconfirmedEnds(ctx context.Context, f *fleet.Fleet) ([]UnconfirmedEnd, error) {
 	open, err := f.Unconfirmed(ctx)
 	var all []UnconfirmedEnd
 	for ref, r := range open {
@@ -45,16 +46,16 @@ func UnconfirmedEnds(ctx context.Context, f *fleet.Fleet) ([]UnconfirmedEnd, err
 	return all, err
 }
 
-// UnconfirmedChecks are rows about sandboxes that may still run after a request to end them; none = no row.
-func (e *Env) UnconfirmedChecks(ctx context.Context, f *fleet.Fleet) []Check {
+// unconfirmedChecks are rows about sandboxes that may still run after a request to end them; none = no row.
+func unconfirmedChecks(ctx context.Context, e *ops.Env, f *fleet.Fleet) []ops.Check {
 	const check = "end requests"
-	open, err := UnconfirmedEnds(ctx, f)
-	var rows []Check
+	open, err := unconfirmedEnds(ctx, f)
+	var rows []ops.Check
 	if err != nil {
-		rows = append(rows, ToolCheck(check, sandbox.Unknown, UnreadRequests(err), ""))
+		rows = append(rows, ops.ToolCheck(check, sandbox.Unknown, UnreadRequests(err), ""))
 	}
 	for _, u := range open {
-		row := ToolCheck(check, sandbox.False, u.Ref.ID+": "+u.Message(e.Now()), u.Hint()).AsWarning()
+		row := ops.ToolCheck(check, sandbox.False, u.Ref.ID+": "+u.Message(e.Now()), u.Hint()).AsWarning()
 		row.Provider = u.Ref.Provider
 		rows = append(rows, row)
 	}

@@ -15,6 +15,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/history"
 	"sbx/internal/ops"
+	opscron "sbx/internal/ops/cron"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 	"sbx/internal/triage"
@@ -325,7 +326,7 @@ func checkAges(e *ops.Env, stats []fleet.ProviderStats, judged []fleet.Judged) T
 // checkCleanupRuns is R127: cleanup runs as often as it should, at every profile.
 func checkCleanupRuns(ctx context.Context, e *ops.Env) (TargetCheck, error) {
 	every := e.Thresholds(sandbox.Sandbox{}).CleanupEvery
-	status, err := ops.CleanupStatus(ctx, e, ops.CleanupStatusRequest{Every: every})
+	status, err := opscron.CleanupStatus(ctx, e, opscron.CleanupStatusRequest{Every: every})
 	if err != nil {
 		return TargetCheck{}, err
 	}
@@ -333,7 +334,7 @@ func checkCleanupRuns(ctx context.Context, e *ops.Env) (TargetCheck, error) {
 }
 
 // checkCleanupStatus is R127 by the state of cleanup.
-func checkCleanupStatus(e *ops.Env, status *ops.CleanupStatusResult) TargetCheck {
+func checkCleanupStatus(e *ops.Env, status *opscron.CleanupStatusResult) TargetCheck {
 	s := check.Subject{Limits: triage.Thresholds{CleanupEvery: status.Status.Every}}
 	samples := 0
 	if last := status.Status.LastSuccess; !last.IsZero() {

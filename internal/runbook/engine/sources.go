@@ -12,6 +12,7 @@ import (
 	"sbx/internal/cron"
 	"sbx/internal/fault"
 	"sbx/internal/ops"
+	opscron "sbx/internal/ops/cron"
 	"sbx/internal/ops/end"
 	"sbx/internal/ops/launch"
 	"sbx/internal/ops/look"
@@ -255,7 +256,7 @@ func readTasks(ctx context.Context, env *ops.Env) reading {
 }
 
 func readCron(ctx context.Context, env *ops.Env, watch ops.Observer) reading {
-	checked, err := ops.CheckCron(ctx, env, ops.CronCheckRequest{Layers: cron.Layers()}, watch)
+	checked, err := opscron.CheckLayers(ctx, env, opscron.CheckRequest{Layers: cron.Layers()}, watch)
 	if err != nil {
 		return failedReading(fromCron, err)
 	}
