@@ -182,6 +182,15 @@ func NothingMade(err error) error {
 	return &own
 }
 
+// ErrUndone is inside the error of a create whose sandbox was ended again: its provider has acknowledged that request.
+var ErrUndone = errors.New("its sandbox was ended again")
+
+// Undone marks an error with ErrUndone and keeps its kind and hint.
+func Undone(f *fault.Error) *fault.Error {
+	f.Err = markedError{f.Err, ErrUndone}
+	return f
+}
+
 // ErrNothingSent is inside the error of an end that sent no request which could have had an effect.
 var ErrNothingSent = errors.New("nothing was sent")
 
