@@ -102,6 +102,14 @@ func (r TaskRow) pageAttempts(s *output.Sheet) {
 	s.Table([]string{"n", "sandbox", "exit", "class", "cause", "took", "messages", "gone"}, rows)
 }
 
+// causeCell is the cause of an attempt's end and how sure it is. Of a cause that is not known nothing is certain.
+func causeCell(e task.Exit) string {
+	if e.Cause == sandbox.CauseUnknown {
+		return string(e.Cause)
+	}
+	return ops.WithDetail(string(e.Cause), string(e.Confidence))
+}
+
 func attemptCells(a task.Attempt) []any {
 	e, took, messages, gone := task.Exit{}, "", "", "no"
 	if a.Exit != nil {
@@ -120,7 +128,7 @@ func attemptCells(a task.Attempt) []any {
 	if a.Sandbox != "" {
 		ref = a.Ref().String()
 	}
-	return []any{a.N, ref, cmp.Or(e.Signal, e.Raw), string(e.Class), ops.WithDetail(string(e.Cause), string(e.Confidence)), took, messages, gone}
+	return []any{a.N, ref, cmp.Or(e.Signal, e.Raw), string(e.Class), causeCell(e), took, messages, gone}
 }
 
 func (r TaskRow) pageEvidence(s *output.Sheet) {
