@@ -41,6 +41,7 @@ func (r TaskRow) Page(s *output.Sheet) {
 	}
 	r.pageFailure(s)
 	r.pageEvidence(s)
+	r.pageTail(s)
 	r.pageAttempts(s)
 	r.pageNotes(s)
 	for _, line := range r.nextCommands() {
@@ -139,6 +140,19 @@ func (r TaskRow) pageEvidence(s *output.Sheet) {
 	s.Section("Evidence")
 	for _, item := range e.Evidence {
 		s.Field(item.What, ops.WithDetail(item.Value, item.Source))
+	}
+}
+
+// pageTail shows the end of the output of a program that did not end well: it is kept with the task, and its provider may
+// have no log of it any more.
+func (r TaskRow) pageTail(s *output.Sheet) {
+	last := r.Last()
+	if last == nil || len(last.Tail) == 0 {
+		return
+	}
+	s.Section("Last output")
+	for _, line := range last.Tail {
+		s.Text(line)
 	}
 }
 
