@@ -291,6 +291,27 @@ func TestAUsualRun(t *testing.T) {
 	assert.Equal(t, "45 heartbeats, none missed", s.Heartbeats.String())
 }
 
+// TestLivesWithoutAnAgentAreCompared: a program without an agent has the events of its sandbox alone; two that ended in
+// different ways did not do the same.
+func TestLivesWithoutAnAgentAreCompared(t *testing.T) {
+	t.Parallel()
+	life := func(end string) []Event {
+		c := NewCollector(Options{Keys: true})
+		for i, e := range []Raw{{Type: "started", Detail: "pid " + end}, {Type: Exited, Detail: end}} {
+			e.At = time.Date(2026, 11, 20, 12, 0, i, 0, time.UTC)
+			c.Add(e)
+		}
+		return c.Session().Events
+	}
+	same := Compare(life("exit 0"), life("exit 0"))
+	assert.True(t, same.Same())
+	assert.True(t, same.NoAgents)
+	other := Compare(life("exit 0"), life("signal 9"))
+	require.NotNil(t, other.Diverge)
+	assert.Equal(t, []int{2, 1}, []int{other.Diverge.N, other.Acts.N})
+	assert.False(t, Compare(read(t, Options{Keys: true}, at(0, "started", `{}`)).Events, life("exit 0")).NoAgents)
+}
+
 func TestTheFirstDifferenceIsFound(t *testing.T) {
 	t.Parallel()
 	o := Options{Keys: true}

@@ -3,12 +3,14 @@ package agentlog
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // Comparison is what differs between the work of two sessions.
 type Comparison struct {
 	A, B      Stats
 	Work      [2]int      // events of the work, without heartbeats
+	NoAgents  bool        // no event of either is of an agent: they are those of the lives of two sandboxes
 	Diverge   *Divergence // the first event that differs; nil = the work is the same
 	Acts      *Divergence // the first tool use, change of a file or end that differs; nil = none does
 	OnlyTools [2][]string // what one alone ran: each tool with its main argument, in the order of the work
@@ -36,6 +38,7 @@ func Compare(a, b []Event) Comparison {
 	c := Comparison{A: StatsOf(a), B: StatsOf(b)}
 	workA, workB := chosen(a, (*Event).IsWork), chosen(b, (*Event).IsWork)
 	c.Work = [2]int{len(workA), len(workB)}
+	c.NoAgents = !slices.ContainsFunc(a, ofAgent) && !slices.ContainsFunc(b, ofAgent)
 	c.Diverge = diverge(workA, workB)
 	if c.Diverge == nil {
 		return c
@@ -48,6 +51,8 @@ func Compare(a, b []Event) Comparison {
 	c.Files = fileDifferences(c, diffsOf(workA), diffsOf(workB))
 	return c
 }
+
+func ofAgent(e Event) bool { return strings.HasPrefix(e.Type, "agent.") }
 
 func chosen(events []Event, choose func(*Event) bool) []*Event {
 	var all []*Event

@@ -21,6 +21,9 @@ const (
 	Heartbeat        = "agent.heartbeat"
 )
 
+// Exited is how the program of a sandbox ended, which its provider reports: the end of a run without an agent.
+const Exited = "exited"
+
 // Event is one event, its texts clipped.
 type Event struct {
 	ID      string    // "" = it has none

@@ -29,6 +29,9 @@ func keysOf(e *Event, data fields, raw json.RawMessage) *eventKeys {
 	_, _ = io.WriteString(h, e.Type+"\x00")
 	if data == nil {
 		_, _ = h.Write(raw)
+		if e.Type == Exited {
+			_, _ = io.WriteString(h, e.What)
+		}
 		return &eventKeys{work: h.Sum64()}
 	}
 	stable := make(map[string]any, len(data))
@@ -54,4 +57,6 @@ func keysOf(e *Event, data fields, raw json.RawMessage) *eventKeys {
 func (e *Event) IsWork() bool { return !e.IsHeartbeat() && e.Type != Waiting }
 
 // IsAct says that an event is an act: the use of a tool, a change of a file, or the end.
-func (e *Event) IsAct() bool { return e.Type == ToolUse || e.Type == FileEdited || e.Type == Completed }
+func (e *Event) IsAct() bool {
+	return e.Type == ToolUse || e.Type == FileEdited || e.Type == Completed || e.Type == Exited
+}

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"math"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/ops/launch"
 	"sbx/internal/output"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
 )
@@ -83,6 +85,9 @@ func runCreate(ctx context.Context, d *Deps, p *output.Printer, command []string
 	hideValues(p, spec.Env)
 	made, err := launch.Create(ctx, d.Env, launch.CreateRequest{Spec: spec}, d.newObserver(p, nil))
 	if err != nil {
+		if open, is := errors.AsType[*providers.OpenCreateError](err); is && ctx.Err() != nil { // the error is that it was given up
+			p.Warn("the request was sent, and its answer was not awaited: a sandbox may exist; `" + open.Mark.SearchCommand() + "` finds it")
+		}
 		return err
 	}
 	err = output.ShowItem(p, output.ItemSpec[sandbox.Sandbox]{

@@ -266,6 +266,31 @@ func TestCreateEnds(t *testing.T) {
 	})
 }
 
+// TestACreateThatWasGivenUpMayHaveMadeOne: the time of the command was over before the answer came.
+func TestACreateThatWasGivenUpMayHaveMadeOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := homely(&bench{members: []providers.Provider{unanswered{fake.New(fake.Options{Name: "local", Type: "local", Now: atNoon})}}})
+		r := b.run(t, "create --timeout 1s -- sleep 60")
+		assert.Equal(t, 124, r.code, r.stderr)
+		assert.Contains(t, r.stderr, "a sandbox may exist; `sbx ls --provider local --label sbx/nonce=n-1` finds it")
+
+		b.context = interrupted
+		r = b.run(t, "create -- sleep 60")
+		assert.Equal(t, 130, r.code, r.stderr)
+		assert.Contains(t, r.stderr, "a sandbox may exist")
+	})
+}
+
+// unanswered is a provider that takes the request for a sandbox and does not answer it.
+type unanswered struct{ *fake.Provider }
+
+func (unanswered) Create(ctx context.Context, _ sandbox.Spec) (sandbox.Sandbox, error) {
+	<-ctx.Done()
+	err := fault.New(fault.KindOf(ctx.Err()), "%w", context.Cause(ctx)).At("local", "create")
+	return sandbox.Sandbox{}, providers.CreateFailed(err, providers.CreateMark{Provider: "local", Nonce: "n-1"})
+}
+
 func TestCreateCompletes(t *testing.T) {
 	t.Parallel()
 	b, p := localFake(running("aaaa", time.Minute))

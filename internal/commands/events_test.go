@@ -189,6 +189,16 @@ func TestEventsOfASandboxAreThoseOfItsLife(t *testing.T) {
 	assert.Len(t, r.list(t, "errors"), 1)
 }
 
+// TestTwoLivesAreNoWork: without an event of an agent nobody knows whether two did the same.
+func TestTwoLivesAreNoWork(t *testing.T) {
+	t.Parallel()
+	b, _ := oneFake(running("aaaa", time.Minute), running("bbbb", time.Minute))
+	r := b.run(t, "events compare prod/aaaa prod/bbbb")
+	assert.Equal(t, 0, r.code, r.stderr)
+	assert.Contains(t, r.stdout, "no agent has reported what it did; the lives of both sandboxes are alike: 2 events\n")
+	assert.NotContains(t, r.stdout, "same work")
+}
+
 // TestFollowShowsWhatAFileGrowsBy: in virtual time, until it is interrupted.
 func TestFollowShowsWhatAFileGrowsBy(t *testing.T) {
 	t.Parallel()

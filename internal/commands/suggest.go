@@ -58,6 +58,7 @@ func familiarVerbs() map[string]familiarVerb {
 		"cancel": cancel, "abort": cancel,
 		"usage": {verb: "top"}, "metrics": {verb: "top"}, "history": {verb: "audit"},
 		"check": setup, "health": setup, "whoami": setup, "auth": login, "login": login,
+		"init":  {verb: "config init"},
 		"pause": pause, "unpause": pause, "suspend": pause, "freeze": pause, "hibernate": pause,
 		"extend": extend, "renew": extend, "snapshot": snapshot, "checkpoint": snapshot, "commit": snapshot,
 		"update": update, "upgrade": update, "self-update": update, "restart": restart, "reboot": restart,

@@ -35,6 +35,34 @@ func TestTheFailurePageFitsAndTells(t *testing.T) {
 	golden(t, "task-oom", r.stdout)
 }
 
+// TestWhatATaskKeptOfItsOutputIsShown: its sandbox is deleted, and its provider may have no log of it.
+func TestWhatATaskKeptOfItsOutputIsShown(t *testing.T) {
+	t.Parallel()
+	b := newBench().configureNothing(t)
+	one := failedTask("t-tail00000001", noon.Add(-time.Hour))
+	one.Attempts[0].Tail = []string{"no such test", "\x1b[31mred"}
+	keepTasks(t, b, one)
+	r := b.run(t, "tasks show t-tail")
+	assert.Contains(t, r.stdout, "Last output\n  no such test\n")
+	assert.Contains(t, r.stdout, "red\n")
+	assert.NotContains(t, r.stdout, "\x1b")
+}
+
+// TestWhatNeverStartedHasNoLog: the folder was missing, so no program has written anything.
+func TestWhatNeverStartedHasNoLog(t *testing.T) {
+	t.Parallel()
+	b := newBench().configureNothing(t)
+	one := failedTask("t-fold00000001", noon.Add(-time.Hour))
+	a := &one.Attempts[0]
+	a.StartedAt = time.Time{}
+	a.Exit.Class, a.Exit.Cause = sandbox.ClassEnvironment, sandbox.CauseUnknown
+	keepTasks(t, b, one)
+	r := b.run(t, "tasks show t-fold")
+	assert.Contains(t, r.stdout, "next: sbx run --workdir FOLDER -- COMMAND\n")
+	assert.NotContains(t, r.stdout, "sbx logs")
+	assert.NotContains(t, r.stdout, "unknown (", "of an unknown cause nothing is certain")
+}
+
 func plainWords(line string) string {
 	return strings.NewReplacer("\x1b[1m", "", "\x1b[31m", "", "\x1b[m", "", "\x1b[0m", "", "\n", "").Replace(line)
 }

@@ -290,6 +290,7 @@ func wrongUses() []wrongUse {
 		{"sandbox kill aaaa --all", 2, "`sbx terminate aaaa`"},
 		{"sandbox logs aaaa", 2, "`sbx logs aaaa`"},
 		{"template list", 2, "unknown command \"template\""},
+		{"init", 2, "`sbx config init`"},
 		{"auth status", 2, "`sbx config init --type TYPE`"},
 		{"auth login --token x", 2, "`sbx config init --type TYPE`"},
 		{"repo clone", 2, "`sbx report`"},

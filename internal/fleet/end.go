@@ -268,7 +268,19 @@ func (e *termination) callTerminate(ctx context.Context) (sent bool, err error) 
 		return e.requestOptions()
 	})
 	e.noteAnswer(before, err)
+	if sent && before == nil && showsAbsence(err) {
+		e.noteDeletedBefore(ctx)
+	}
 	return sent, err
+}
+
+// noteDeletedBefore is for a request that found no such sandbox: where an acknowledged delete is stored, by a create
+// that has undone itself or by another process, that one has ended it.
+func (e *termination) noteDeletedBefore(ctx context.Context) {
+	r, err := e.earlier.find(ctx, e.target.Ref())
+	if err == nil && r.Sent() && r.Acknowledged && r.Delete && !replaced(sandbox.Sandbox{CreatedAt: r.CreatedAt}, e.target) {
+		e.sent, e.request = true, r
+	}
 }
 
 // maxReadAge is the age up to which a provider may use the read before the request in place

@@ -115,10 +115,24 @@ func (f *Fleet) Create(ctx context.Context, profile string, spec sandbox.Spec) (
 	done(made.ID)
 	made = m.Metadata.Read(made)
 	if err != nil {
+		f.keepUndo(ctx, made, err)
 		return made, m.asFault(ctx, err, "create")
 	}
 	f.recordEvent(made.Ref(), "create", "")
 	return made, nil
+}
+
+// keepUndo stores that the end of a sandbox which its own create has ended again was acknowledged. Whoever verifies
+// that end finds no such sandbox, which alone proves nothing.
+func (f *Fleet) keepUndo(ctx context.Context, made sandbox.Sandbox, err error) {
+	if f.o.EndRequests == nil || made.ID == "" || !errors.Is(err, providers.ErrUndone) {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), keepLimit)
+	defer stop()
+	_ = f.o.EndRequests.Keep(ctx, made.Ref(), sandbox.EndRequest{ // without it the end stays unproved, as for any other process
+		At: f.o.Now().UTC(), Acknowledged: true, Delete: true, CreatedAt: made.CreatedAt, StartedAt: made.StartedAt, Node: made.Node, ExpiresAt: expiry(made),
+	})
 }
 
 // Exec runs a command in a sandbox for as long as ctx allows. An error means that it could

@@ -151,3 +151,47 @@ func TestLabelledGivesNoEmptyAnswerThatProvesNothing(t *testing.T) {
 	_, err = f.Labelled(ctx, "prod", mine)
 	assert.Equal(t, fault.KindCanceled, fault.KindOf(err))
 }
+
+// TestAnUndoneCreateLeavesAnAcknowledgedEnd: a create ends its sandbox again where its program cannot be started. Who
+// verifies that end later finds no such sandbox, and knows that a request to end it was acknowledged.
+func TestAnUndoneCreateLeavesAnAcknowledgedEnd(t *testing.T) {
+	t.Parallel()
+	noFolder := fault.New(fault.KindLauncher, "there is no folder %q in it", "/missing")
+	for name, tc := range map[string]struct {
+		err  error
+		kept bool
+	}{
+		"ended again":          {fault.Placed(providers.Undone(fault.New(fault.KindLauncher, "%w; its sandbox was ended again", noFolder)), "prod", "create"), true},
+		"its end was not sent": {fault.Placed(fault.New(fault.KindLauncher, "%w; its sandbox was not ended", noFolder), "prod", "create"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := &requests{}
+			f := with(fleet.Options{EndRequests: store}, undoing{fake.New(fake.Options{Name: "prod"}), tc.err})
+			made, err := f.Create(t.Context(), "prod", sandbox.Spec{})
+			require.EqualError(t, err, tc.err.Error())
+			stored, kept := store.all[made.Ref()]
+			assert.Equal(t, []bool{tc.kept, tc.kept}, []bool{kept, stored.Acknowledged})
+
+			// Nobody has read it: the request finds nothing, as at a provider that forgets what has ended.
+			o := fleet.EndOptions{Delete: true, Recheck: unread()}
+			target := sandbox.Sandbox{Provider: "prod", ID: made.ID, State: sandbox.StateRunning}
+			var told []sandbox.EndRequest
+			o.After = func(_ sandbox.Ref, r sandbox.EndRequest) { told = append(told, r) }
+			endThese(t.Context(), f, o, target)
+			require.Len(t, told, 1)
+			assert.Equal(t, tc.kept, told[0].Acknowledged, "%+v", told[0])
+		})
+	}
+}
+
+// undoing is a provider whose create fails after it has made a sandbox.
+type undoing struct {
+	*fake.Provider
+
+	err error
+}
+
+func (u undoing) Create(context.Context, sandbox.Spec) (sandbox.Sandbox, error) {
+	return sandbox.Sandbox{Provider: "prod", ID: "abcd"}, u.err
+}

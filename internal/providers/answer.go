@@ -182,6 +182,15 @@ func NothingMade(err error) error {
 	return &own
 }
 
+// ErrUndone is inside the error of a create whose sandbox was ended again: its provider has acknowledged that request.
+var ErrUndone = errors.New("its sandbox was ended again")
+
+// Undone marks an error with ErrUndone and keeps its kind and hint.
+func Undone(f *fault.Error) *fault.Error {
+	f.Err = markedError{f.Err, ErrUndone}
+	return f
+}
+
 // ErrNothingSent is inside the error of an end that sent no request which could have had an effect.
 var ErrNothingSent = errors.New("nothing was sent")
 
@@ -269,12 +278,18 @@ func (o *OpenCreateError) Unwrap() error { return o.Err }
 
 func unsettledCreate(err error, mark CreateMark) error {
 	known, ok := errors.AsType[*fault.Error](err)
-	if !ok || known.Kind != fault.KindUnavailable {
+	if !ok || !leavesOpen(known.Kind) {
 		return err
 	}
-	own := *fault.New(fault.KindUnavailable, "%w", &OpenCreateError{err, mark})
+	own := *fault.New(known.Kind, "%w", &OpenCreateError{err, mark})
 	own.RetryAfter = known.RetryAfter
 	return own.WithHint("search for it with `%s`", mark.SearchCommand())
+}
+
+// leavesOpen says that a create whose request was sent, and that failed with this kind, may have made a sandbox: also
+// one that its caller has given up.
+func leavesOpen(kind fault.Kind) bool {
+	return kind == fault.KindUnavailable || kind == fault.KindTimeout || kind == fault.KindCanceled
 }
 
 // OldestFirst is the command that lists the sandboxes of a profile, the oldest first, for hints.

@@ -24,7 +24,7 @@ func TestWhatACreateHasMade(t *testing.T) {
 	assert.False(t, provesNothingMade(fault.New(fault.KindUnknown, "?")))
 }
 
-// TestARefusedCreateBlamesNoProgram: a request that was refused (400, 402, 409) started no program, and a folder that is
+// TestARefusedCreateBlamesNoProgram: a request that was refused (400, 402) started no program, and a folder that is
 // missing inside is no failure of the infrastructure: it would be missing in the next sandbox too.
 func TestARefusedCreateBlamesNoProgram(t *testing.T) {
 	t.Parallel()
@@ -38,6 +38,8 @@ func TestARefusedCreateBlamesNoProgram(t *testing.T) {
 		got := after(fault.New(kind, "HTTP 402: payment required").At("prod", "create"))
 		assert.Equal(t, Retry{Why: "its sandbox was not created: the request was refused"}, got, kind)
 	}
+	conflict := fault.New(fault.KindUnavailable, "HTTP 409: conflict").At("prod", "create") // which a later attempt may not meet
+	assert.Equal(t, sandbox.ClassInfra, exitWithoutRun(conflict).Class)
 	missing := fault.Placed(providers.NoWorkdir(fault.New(fault.KindLauncher, "there is no folder %q in it", "/missing")), "prod", "create")
 	assert.Equal(t, sandbox.ClassEnvironment, exitWithoutRun(missing).Class)
 	assert.False(t, after(missing).Again)

@@ -92,6 +92,8 @@ func compareHeadline(c *look.EventsComparison) string {
 		return joinKnown("; ", divergenceText(c.Diverge), unread)
 	case unread != "":
 		return fmt.Sprintf("same work as far as it can be read: %s events; %s", thousands(c.Work[0]), unread)
+	case c.NoAgents:
+		return fmt.Sprintf("no agent has reported what it did; the lives of both sandboxes are alike: %s events", thousands(c.Work[0]))
 	}
 	return fmt.Sprintf("same work: %s events", thousands(c.Work[0]))
 }

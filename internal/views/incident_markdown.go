@@ -3,6 +3,7 @@ package views
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/ops/incidents"
 	"sbx/internal/output"
+	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 )
 
@@ -74,7 +76,7 @@ func reportHeading(r *incidents.IncidentReport) (what, title string) {
 
 // doneText is what was done in the time of a report, and how the sandboxes stood at its end.
 func doneText(r *incidents.IncidentReport) string {
-	parts := []string{cmp.Or(ops.CountEnds(r.Acts).Text(), "nothing was ended")}
+	parts := []string{cmp.Or(ops.CountEnds(r.Acts).Text(), noEndText(r.Acts))}
 	for _, f := range r.Figures {
 		switch word := map[string]string{ops.FigureStuck: "stuck", ops.FigureUnjudged: "not judged"}[f.Name]; {
 		case word == "", f.After == nil, f.Name == ops.FigureUnjudged && *f.After == 0:
@@ -83,6 +85,21 @@ func doneText(r *incidents.IncidentReport) string {
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// noEndText is for a time in which no verb that mitigates has ended anything: what others have ended, such as tasks at
+// their end, stands among the acts all the same.
+func noEndText(acts []runs.Act) string {
+	verbs := map[string]bool{}
+	for _, a := range acts {
+		if a.Ends() {
+			verbs[a.Verb] = true
+		}
+	}
+	if len(verbs) > 0 {
+		return "nothing was ended but by " + strings.Join(slices.Sorted(maps.Keys(verbs)), ", ")
+	}
+	return "nothing was ended"
 }
 
 // spanText is the time of a report.

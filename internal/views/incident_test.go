@@ -87,6 +87,16 @@ func withoutCode(line string) string {
 	return b.String()
 }
 
+// TestWhatTasksEndIsNotNothing: their ends stand in the report, though they mitigate no incident.
+func TestWhatTasksEndIsNotNothing(t *testing.T) {
+	t.Parallel()
+	act := runs.Act{Verb: runs.VerbTask, Action: "terminate", Ref: sandbox.Ref{Provider: "p", ID: "a"}, Outcome: sandbox.OutcomeVerified}
+	assert.Equal(t, "nothing was ended but by task", doneText(&incidents.IncidentReport{Acts: []runs.Act{act}}))
+	act.Verb = runs.VerbCleanup
+	assert.Equal(t, "1 of 1 ended, verified", doneText(&incidents.IncidentReport{Acts: []runs.Act{act}}))
+	assert.Equal(t, "nothing was ended", doneText(&incidents.IncidentReport{}))
+}
+
 func TestNoTextBreaksTheMessageForSlack(t *testing.T) {
 	t.Parallel()
 	text := IncidentSlack(hostileReport())

@@ -142,6 +142,8 @@ func (r TaskRow) nextCommands() []string {
 		return []string{r.logsCommand(last), r.moreMemory()}
 	case last != nil && last.Sandbox != "" && r.lastExit().Cause == sandbox.CauseProcessLimit:
 		return []string{r.logsCommand(last), r.moreProcesses()}
+	case last != nil && last.Sandbox != "" && last.StartedAt.IsZero() && r.lastExit().Class == sandbox.ClassEnvironment:
+		return []string{"sbx run --workdir FOLDER -- COMMAND"} // no program was started that could have written a log
 	case last != nil && last.Sandbox != "":
 		return []string{r.logsCommand(last)}
 	}

@@ -41,6 +41,7 @@ func (r TaskRow) Page(s *output.Sheet) {
 	}
 	r.pageFailure(s)
 	r.pageEvidence(s)
+	r.pageTail(s)
 	r.pageAttempts(s)
 	r.pageNotes(s)
 	for _, line := range r.nextCommands() {
@@ -102,6 +103,14 @@ func (r TaskRow) pageAttempts(s *output.Sheet) {
 	s.Table([]string{"n", "sandbox", "exit", "class", "cause", "took", "messages", "gone"}, rows)
 }
 
+// causeCell is the cause of an attempt's end and how sure it is. Of a cause that is not known nothing is certain.
+func causeCell(e task.Exit) string {
+	if e.Cause == sandbox.CauseUnknown {
+		return string(e.Cause)
+	}
+	return ops.WithDetail(string(e.Cause), string(e.Confidence))
+}
+
 func attemptCells(a task.Attempt) []any {
 	e, took, messages, gone := task.Exit{}, "", "", "no"
 	if a.Exit != nil {
@@ -120,7 +129,7 @@ func attemptCells(a task.Attempt) []any {
 	if a.Sandbox != "" {
 		ref = a.Ref().String()
 	}
-	return []any{a.N, ref, cmp.Or(e.Signal, e.Raw), string(e.Class), ops.WithDetail(string(e.Cause), string(e.Confidence)), took, messages, gone}
+	return []any{a.N, ref, cmp.Or(e.Signal, e.Raw), string(e.Class), causeCell(e), took, messages, gone}
 }
 
 func (r TaskRow) pageEvidence(s *output.Sheet) {
@@ -131,6 +140,19 @@ func (r TaskRow) pageEvidence(s *output.Sheet) {
 	s.Section("Evidence")
 	for _, item := range e.Evidence {
 		s.Field(item.What, ops.WithDetail(item.Value, item.Source))
+	}
+}
+
+// pageTail shows the end of the output of a program that did not end well: it is kept with the task, and its provider may
+// have no log of it any more.
+func (r TaskRow) pageTail(s *output.Sheet) {
+	last := r.Last()
+	if last == nil || len(last.Tail) == 0 {
+		return
+	}
+	s.Section("Last output")
+	for _, line := range last.Tail {
+		s.Text(line)
 	}
 }
 

@@ -159,7 +159,7 @@ func UndoCreate(ctx context.Context, p providers.Provider, id string, err error,
 	end, cancel := CleanupContext(ctx)
 	defer cancel()
 	kind := fault.KindOf(err)
-	undone := fault.New(kind, "%w; its sandbox was %s again", err, done)
+	undone := providers.Undone(fault.New(kind, "%w; its sandbox was %s again", err, done))
 	if p.Terminate(end, id, providers.TerminateOptions{Delete: true}) != nil {
 		undone = fault.New(kind, "%w; its sandbox %s was not %s", err, id, done).WithHint("terminate it with `sbx terminate %s/%s%s`", p.Name(), id, flags)
 	}
