@@ -49,6 +49,7 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 		case ofKubelet && !has:
 			yield(sandbox.LogLine{}, c.Fault(fault.KindUnavailable, op, "it has no pod: it is %s", raw).Inside())
 		case ofKubelet:
+			c.watches.End(id) // the kubelet's log tells no exit
 			c.newKubeletLog(id, o, op, q).Deliver(ctx, yield)
 		case state != sandbox.StateRunning:
 			yield(sandbox.LogLine{}, c.Fault(fault.KindUnavailable, op, "it is %s, and its output is stored in it", raw).Inside())
