@@ -86,6 +86,7 @@ func (e *Env) SplitByQuota(profiles []config.Profile) (known, unknown []string) 
 	return known, unknown
 }
 
+// TypeOf is the type of a profile; the zero Type for one that this program does not know.
 func (e *Env) TypeOf(p config.Profile) providers.Type { return e.typeNamed(p.Type) }
 
 func (e *Env) typeNamed(name string) providers.Type {
