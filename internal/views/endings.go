@@ -146,11 +146,11 @@ func guardItems(guards []safety.Guard) []GuardItem {
 // EndingLine is one ending for people. The reason of a failed ending is in the error beside it.
 func EndingLine(e sandbox.Ending) string {
 	line := string(e.Outcome) + " " + e.Ref.String()
-	switch {
-	case e.Outcome == sandbox.OutcomeVerified:
-		return line + " in " + sandbox.FormatElapsed(e.Duration)
-	case e.Reason != "" && e.Outcome == sandbox.OutcomeAlreadyGone:
-		return line + ": " + e.Reason
+	if e.Outcome == sandbox.OutcomeVerified {
+		line += " in " + sandbox.FormatElapsed(e.Duration)
+	}
+	if e.Reason != "" && (e.Outcome == sandbox.OutcomeVerified || e.Outcome == sandbox.OutcomeAlreadyGone) {
+		line += ": " + e.Reason
 	}
 	return line
 }
