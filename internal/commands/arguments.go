@@ -101,6 +101,8 @@ func (d *Deps) flagForWord(cmd *cobra.Command, word string) string {
 	switch state := sandbox.State(word); {
 	case word == "stuck" && flags.Lookup("stuck") != nil:
 		return "did you mean `" + d.lineWith(word, instead{words: []string{"--stuck"}}) + "`?"
+	case word == "all" && cmd.Name() == "cleanup":
+		return "it covers all profiles, and a rule selects: `sbx cleanup --older-than 10m` prints a plan"
 	case d.ageForWord(cmd, word) != "":
 		return d.ageForWord(cmd, word)
 	case flags.Lookup("state") != nil && cmd.Name() != "tasks" && slices.Contains(sandbox.States(), state):

@@ -275,7 +275,11 @@ func TestACreateThatWasGivenUpMayHaveMadeOne(t *testing.T) {
 		assert.Equal(t, 124, r.code, r.stderr)
 		assert.Contains(t, r.stderr, "a sandbox may exist; `sbx ls --provider local --label sbx/nonce=n-1` finds it")
 
-		b.context = interrupted
+		b.context = func(ctx context.Context) context.Context { // while the request has no answer
+			ctx, cancel := context.WithCancelCause(ctx)
+			time.AfterFunc(time.Second, func() { cancel(fault.New(fault.KindCanceled, "interrupted")) })
+			return ctx
+		}
 		r = b.run(t, "create -- sleep 60")
 		assert.Equal(t, 130, r.code, r.stderr)
 		assert.Contains(t, r.stderr, "a sandbox may exist")

@@ -119,6 +119,7 @@ func TestFamiliarWordsLeadToTheVerb(t *testing.T) {
 		"ls --stuck false":                         "--stuck is a switch that is off: `sbx ls`",
 		"ls running":                               "`sbx ls --state running`",
 		"cleanup stuck":                            "`sbx cleanup --stuck`",
+		"cleanup all":                              "`sbx cleanup --older-than 10m` prints a plan",
 		"cleanup --yes true":                       "`sbx cleanup --yes`",
 		"pause local/x":                            "sbx pauses nothing: `sbx terminate REF`",
 		"extend local/x --ttl 1h":                  "`sbx create --ttl 1h -- COMMAND`",

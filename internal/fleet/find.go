@@ -175,7 +175,7 @@ func (f *Fleet) matchBare(ctx context.Context, a *lookup, l Listing, o FindOptio
 		a.err = incompleteError(l, a.ref.ID)
 		return
 	}
-	matches, begun := matchWord(l.Items, a.ref.ID)
+	matches, begun := MatchRef(l.Items, a.ref)
 	if a.err = f.noneError(l, a.ref.ID, o); o.Destructive && (begun || len(matches) == 0) {
 		a.matchEndRequest(ctx, f.members, d)
 	}
@@ -204,6 +204,8 @@ func (f *Fleet) noneError(l Listing, word string, o FindOptions) error {
 	}
 	none := fault.New(fault.KindNotFound, "no sandbox matches %q", word)
 	switch {
+	case slices.Contains(f.Names(), word):
+		return none.WithHint("%s is a profile: `--provider %s` limits a verb to it", word, word)
 	case !strings.HasPrefix(word, sandbox.TaskIDPrefix):
 	case o.Destructive:
 		return none.WithHint("%s looks like a task: `sbx stop %s` stops it", word, word)
@@ -252,7 +254,7 @@ func (a *lookup) checkListing(ctx context.Context, o FindOptions, d *findFallbac
 		if o.Destructive {
 			a.matchEndRequest(ctx, []*member{a.member}, d)
 		}
-		if matches, begun := matchWord(l.Items, a.ref.ID); a.err != nil && !gone && len(matches) > 0 {
+		if matches, begun := MatchRef(l.Items, a.ref); a.err != nil && !gone && len(matches) > 0 {
 			a.choose(matches, begun, o)
 		}
 	}
@@ -277,6 +279,15 @@ func unavailableKind(err error) fault.Kind {
 		return k
 	}
 	return fault.KindUnavailable
+}
+
+// MatchRef returns the sandboxes that a reference may mean, with a profile or without, by the rule of Find. Begun = it is
+// only the beginning of their ids.
+func MatchRef(items []sandbox.Sandbox, ref sandbox.Ref) (found []sandbox.Sandbox, begun bool) {
+	if !ref.Bare() {
+		items = slices.DeleteFunc(slices.Clone(items), func(s sandbox.Sandbox) bool { return s.Provider != ref.Provider })
+	}
+	return matchWord(items, ref.ID)
 }
 
 // matchWord returns the sandboxes that a word may refer to, by the first rule with any match: exact id, exact

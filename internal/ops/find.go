@@ -2,10 +2,13 @@ package ops
 
 import (
 	"context"
+	"strings"
 	"time"
 
+	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/sandbox"
+	"sbx/internal/task"
 	"sbx/internal/triage"
 )
 
@@ -18,9 +21,20 @@ func (e *Env) FindOne(ctx context.Context, word string) (*fleet.Fleet, sandbox.S
 	}
 	found, err := f.Find(ctx, []string{word}, fleet.FindOptions{})
 	if err != nil {
-		return f, sandbox.Sandbox{}, err
+		return f, sandbox.Sandbox{}, e.hintTask(ctx, word, err)
 	}
 	return f, found[0], nil
+}
+
+// hintTask names the verb of tasks where a word that names no sandbox is the key of one.
+func (e *Env) hintTask(ctx context.Context, word string, none error) error {
+	if fault.KindOf(none) != fault.KindNotFound || task.IsID(word) || strings.Contains(word, "/") {
+		return none
+	}
+	if t, err := GetTask(ctx, e, word); err != nil || !t.HasKey(word) {
+		return none
+	}
+	return fault.New(fault.KindNotFound, "%w", none).WithHint("%s is the key of a task: `%s tasks show %s`", word, e.Process.Name(), word)
 }
 
 // JudgeRecord judges a sandbox by its record alone.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"sbx/internal/cleanup"
 	"sbx/internal/fault"
@@ -154,16 +153,15 @@ func (r *CleanupResult) Find(word string) (cleanup.Judgement, error) {
 	if err != nil {
 		return cleanup.Judgement{}, fault.Usage("--explain: %w", err)
 	}
-	var found []cleanup.Judgement
-	for _, j := range slices.Concat(r.Survey.Selected, r.Survey.Kept) {
-		s := j.Sandbox
-		if s.Ref() == ref || ref.Bare() && (s.ID == ref.ID || s.Name == ref.ID || len(ref.ID) >= sandbox.MinPrefix && strings.HasPrefix(s.ID, ref.ID)) {
-			found = append(found, j)
-		}
+	judged := slices.Concat(r.Survey.Selected, r.Survey.Kept)
+	all := make([]sandbox.Sandbox, len(judged))
+	for i, j := range judged {
+		all[i] = j.Sandbox
 	}
+	found, _ := fleet.MatchRef(all, ref)
 	switch {
 	case len(found) == 1:
-		return found[0], nil
+		return judged[slices.IndexFunc(all, func(s sandbox.Sandbox) bool { return s.Ref() == found[0].Ref() })], nil
 	case len(found) > 1:
 		return cleanup.Judgement{}, fault.Usage("--explain: %q means %d sandboxes", word, len(found)).WithHint("write it as profile/id")
 	case len(r.Survey.Errs()) > 0:

@@ -89,7 +89,16 @@ func findTaskLog(ctx context.Context, e *ops.Env, word string, none error) (*fle
 	case last == nil || last.Sandbox == "":
 		return nil, sandbox.Ref{}, fault.New(fault.KindNotFound, "%s has no sandbox: it is %s", t.ID, ops.WithDetail(string(t.State), t.Why()))
 	default:
-		return findSandboxLog(ctx, e, last.Ref().String())
+		ref := last.Ref()
+		f, found, gone := e.FindOne(ctx, ref.String())
+		kind := fault.KindOf(gone)
+		switch {
+		case gone == nil:
+			return f, found.Ref(), nil
+		case (kind == fault.KindNotFound || kind == fault.KindGone) && len(last.Tail) > 0: // what a provider keeps of it is no output of the program
+			return f, ref, gone
+		}
+		return findSandboxLog(ctx, e, ref.String())
 	}
 }
 
