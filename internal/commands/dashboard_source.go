@@ -148,7 +148,7 @@ func (s dashboardSource) Keep(ctx context.Context, refs []sandbox.Ref, d time.Du
 	})
 	act, err := end.PlanKeep(ctx, s.deps.Env, req)
 	if err == nil {
-		err = act.Do(ctx, watch, ops.Allowed{}).Err
+		err = s.deps.doAct(ctx, act, watch).Err
 	}
 	if err != nil {
 		lost = append(lost, err)

@@ -193,17 +193,17 @@ func reconcileRecords(ctx context.Context, d *Deps, p *output.Printer, o *reconc
 		return err
 	}
 	watch := d.newObserver(p, func(item any) { showFixed(list, item) })
+	var result *end.ReconcileResult
 	if o.fix && !o.yes && d.isAttended() {
-		if req, err = confirmFix(ctx, d, list, req, watch); err != nil {
-			return err
-		}
-		if !req.Yes {
-			return list.Close()
-		}
+		result, err = confirmFix(ctx, d, list, req, watch)
+	} else {
+		result, err = end.Reconcile(ctx, d.Env, req, watch)
 	}
-	result, err := end.Reconcile(ctx, d.Env, req, watch)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case result == nil:
+		return list.Close()
 	}
 	if !o.fix {
 		return showComparison(p, result, o.check)
@@ -214,24 +214,28 @@ func reconcileRecords(ctx context.Context, d *Deps, p *output.Printer, o *reconc
 	return list.CloseAs(result.Verdict)
 }
 
-// confirmFix compares, which counts as an observation, and asks whether its plan may be carried out. The request has no
-// Yes where it may not, and the list says why.
-func confirmFix(ctx context.Context, d *Deps, list *output.List[reconcile.Done], req end.ReconcileRequest, watch *observer) (end.ReconcileRequest, error) {
+// confirmFix compares, which counts as an observation, asks whether the plan may be carried out, and does it. The result is
+// nil where it may not: the list says why.
+func confirmFix(ctx context.Context, d *Deps, list *output.List[reconcile.Done], req end.ReconcileRequest, watch *observer) (*end.ReconcileResult, error) {
 	looks := req
-	looks.Fix, looks.Textfile, looks.Ping = false, "", ""
+	looks.Fix = false
 	plan, err := end.Reconcile(ctx, d.Env, looks, watch)
 	if err != nil {
-		return req, err
+		return nil, err
 	}
 	act := plan.Act()
 	allowed, refused := act.Permit(ctx, watch.confirm)
 	if refused != nil {
 		showFixed(list, end.ReconcilePlanned{Result: plan})
 		list.Fail(refused)
-		return req, nil
+		return nil, nil //nolint:nilnil // the list has the error
 	}
-	req.Yes, req.Confirmed, req.Production = true, act.Refs(), allowed.Production
-	return req, nil
+	done := act.Do(ctx, watch, allowed)
+	result, _ := done.Detail.(*end.ReconcileResult)
+	if result == nil {
+		return nil, done.Refused
+	}
+	return result, nil
 }
 
 // showFixed shows what the operation does, as it is known.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
@@ -169,4 +170,20 @@ func TestWaitNeutralisesNames(t *testing.T) {
 	for _, format := range []string{"table", "wide", "csv", "json", "yaml", "ndjson"} {
 		assert.NotContains(t, b.run(t, "wait prod/aaaa --columns name -o "+format).stdout, "\x1b", format)
 	}
+}
+
+// TestWaitForWhatIsProvedGone: an end that is on record as verified needs no provider that remembers it.
+func TestWaitForWhatIsProvedGone(t *testing.T) {
+	t.Parallel()
+	p := fake.New(fake.Options{Name: "prod", Now: atNoon, After: fake.AfterMissing})
+	p.Add(running("aaaa0001", time.Hour), running("bbbb0001", time.Hour))
+	b := (&bench{members: []providers.Provider{p}}).configure(t, "")
+	require.Equal(t, 0, b.run(t, "terminate prod/aaaa0001").code)
+	for _, word := range []string{"prod/aaaa0001", "aaaa0001"} {
+		r := b.run(t, "wait "+word+" -o json")
+		assert.Equal(t, 0, r.code, r.stderr)
+		assert.Equal(t, "terminated", r.item(t)["state"])
+	}
+	assert.Equal(t, 5, b.run(t, "wait prod/nope0001").code)
+	assert.Equal(t, 5, b.run(t, "wait prod/aaaa0001 --for running").code)
 }

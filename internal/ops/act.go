@@ -39,6 +39,16 @@ type Act struct {
 	Carry    func(ctx context.Context, watch Observer, allowed Allowed) ActResult
 }
 
+// allows says whether a target may be acted on.
+func (a Allowed) allows(ref sandbox.Ref) bool {
+	return a.Targets == nil || slices.Contains(a.Targets, ref)
+}
+
+// Narrow leaves the items that were allowed; of is the target that an item belongs to.
+func Narrow[T any](a Allowed, items []T, of func(T) sandbox.Ref) []T {
+	return slices.DeleteFunc(slices.Clone(items), func(item T) bool { return !a.allows(of(item)) })
+}
+
 // Allowed is what a person or a flag has allowed of an act.
 type Allowed struct {
 	Targets    []sandbox.Ref // at most these; nil = all

@@ -87,3 +87,27 @@ func TestReadOnlyIsEnforcedByOperations(t *testing.T) {
 	_, err := end.PlanTerminate(t.Context(), env, end.TerminateRequest{Words: word, Typed: word, Shown: true})
 	require.NoError(t, err, "a plan changes nothing")
 }
+
+// TestAnActIsAboutAtMostWhatWasAllowed, whatever its verb.
+func TestAnActIsAboutAtMostWhatWasAllowed(t *testing.T) {
+	t.Parallel()
+	p := prod("aaaa0001", "bbbb0001")
+	r := &recorder{}
+	env := newSite(t, oneProfile, p).env(t, r)
+	words := []string{"prod/aaaa0001", "prod/bbbb0001"}
+	act, err := end.PlanKeep(t.Context(), env, end.KeepRequest{Words: words, Typed: words})
+	require.NoError(t, err)
+	require.NoError(t, act.Do(t.Context(), r, ops.Allowed{Targets: act.Refs()[:1]}).Err)
+	kept := itemsOf[end.KeepResult](r)
+	require.Len(t, kept, 1)
+	assert.Equal(t, "aaaa0001", kept[0].Ref.ID)
+
+	act, err = launch.PlanStop(t.Context(), env, launch.StopRequest{Tasks: []string{"t-none0001", "t-none0002"}})
+	require.NoError(t, err)
+	assert.Len(t, act.Do(t.Context(), r, ops.Allowed{Targets: act.Refs()[:1]}).Endings, 1)
+
+	act = end.PlanEmergency(env, end.CleanupRequest{Profiles: []string{"prod"}}, []ops.PlannedEnd{{Ref: sandbox.Ref{ID: "prod"}}})
+	done := act.Do(t.Context(), r, ops.Allowed{Targets: []sandbox.Ref{}, Production: []string{"prod"}})
+	assert.Equal(t, fault.KindUsage, fault.KindOf(done.Err), "no profile was allowed: %v", done.Err)
+	assert.Empty(t, asked(p))
+}

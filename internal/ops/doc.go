@@ -3,7 +3,7 @@
 // notifications and the settling of tasks that dead processes left happen here, so that a
 // command line, a dashboard and a runbook are skins over the same operations.
 //
-// An operation reports to an observer while it works and asks through it what only people
-// can answer. It prints nothing: no stream of the process, no column, no page and no flag
-// enters this room.
+// An operation reports to an observer while it works. What only people can answer is part of a
+// plan (Act), which a skin asks before it carries it out. An operation prints nothing: no stream of
+// the process, no column, no page and no flag enters this room.
 package ops

@@ -71,9 +71,7 @@ func (r *cleanupRun) carry(confirmed CleanupRequest) func(context.Context, ops.O
 		carried = true
 		if req.Plan != nil {
 			plan := *req.Plan
-			if allowed.Targets != nil {
-				plan.Items = slices.DeleteFunc(slices.Clone(plan.Items), func(i runs.Item) bool { return !slices.Contains(allowed.Targets, i.Ref) })
-			}
+			plan.Items = ops.Narrow(allowed, plan.Items, func(i runs.Item) sandbox.Ref { return i.Ref })
 			if req.Plan = &plan; allowed.Counted {
 				req.Counted = len(plan.Items)
 			}
@@ -93,6 +91,7 @@ func PlanEmergency(env *ops.Env, req CleanupRequest, targets []ops.PlannedEnd) *
 		Objection: "a provider's emergency cleanup terminates everything that is not critical, also sandboxes at work",
 		Carry: func(ctx context.Context, watch ops.Observer, allowed ops.Allowed) ops.ActResult {
 			req.Production, req.Emergency, req.Yes = allowed.Production, true, true
+			req.Profiles = ops.Narrow(allowed, req.Profiles, func(name string) sandbox.Ref { return sandbox.Ref{ID: name} })
 			done, err := Cleanup(ctx, env, req, watch)
 			if err != nil {
 				return ops.NotBegun("", err)

@@ -28,8 +28,8 @@ func PlanCleanup(ctx context.Context, env *ops.Env, req CleanupRequest, watch op
 }
 
 // Cleanup ends what its rule chooses, within the guards, under the lock of bulk runs, with a
-// journal, and notifies watchdogs and people of the result. It is allowed by Yes: who asks a person does
-// the Act of a plan. Items are of types RunStarted and sandbox.Ending. With an error nothing was
+// journal, and notifies watchdogs and people of the result. Yes has to allow it: a skin
+// that asks a person first carries out the Act of a plan. Items are of types RunStarted and sandbox.Ending. With an error nothing was
 // begun; the result is not nil where the run has figures all the same.
 func Cleanup(ctx context.Context, env *ops.Env, req CleanupRequest, watch ops.Observer) (*CleanupResult, error) {
 	if err := env.MayChange(); err != nil {

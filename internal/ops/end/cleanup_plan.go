@@ -161,7 +161,7 @@ func PlanListed(ctx context.Context, env *ops.Env, req CleanupRequest, watch ops
 		return nil, err
 	}
 	a := &ops.Act{Verb: "terminate", At: env.Now(), Targets: plannedItems(items), Line: req.Line, Named: req.Production, Carry: r.carry(req)}
-	if req.Yes || len(items) == 0 && req.Plan == nil {
+	if len(items) == 0 && req.Plan == nil {
 		return a, nil
 	}
 	for _, word := range safety.Answers(safety.AskCount, len(items), nil) {

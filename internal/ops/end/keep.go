@@ -67,7 +67,8 @@ func PlanKeep(ctx context.Context, env *ops.Env, req KeepRequest) (*ops.Act, err
 	if begun {
 		a.Asks = []ops.Question{ops.NewQuestion(string(safety.AskYes), "change them")}
 	}
-	a.Carry = func(ctx context.Context, watch ops.Observer, _ ops.Allowed) ops.ActResult {
+	a.Carry = func(ctx context.Context, watch ops.Observer, allowed ops.Allowed) ops.ActResult {
+		found := ops.Narrow(allowed, found, fleet.Found.Ref)
 		if err != nil {
 			for _, lost := range ops.Mistakes(err) {
 				watch.Item(lost)
@@ -129,7 +130,7 @@ func keepValue(now time.Time, d time.Duration) string {
 	return now.Add(d + time.Second - 1).UTC().Truncate(time.Second).Format(time.RFC3339)
 }
 
-// keeping is one run of Keep.
+// keeping is one run of PlanKeep.
 type keeping struct {
 	env    *ops.Env
 	config *config.Config

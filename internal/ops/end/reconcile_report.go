@@ -20,8 +20,12 @@ import (
 // nothing was compared. It pings only the address that was named: the configured one proves that
 // cleanup runs, and must not be answered by another verb.
 func (r *reconcileRun) report(result **ReconcileResult) runReport {
+	ping, textfile := r.req.Ping, r.req.Textfile
+	if !r.req.Fix && !r.req.Check { // the plan of a run that tells it itself
+		ping, textfile = "", ""
+	}
 	return runReport{
-		verb: runs.VerbReconcile, id: r.id, ping: r.req.Ping, noPing: r.req.Ping == "", textfile: r.req.Textfile, labels: metrics.ReconcileLabels(),
+		verb: runs.VerbReconcile, id: r.id, ping: ping, noPing: ping == "", textfile: textfile, labels: metrics.ReconcileLabels(),
 		summary: func(err error) string { return r.summary(*result, err) },
 		message: func(what notify.Kind, err error) notify.Message { return r.message(*result, what, err) },
 		subjects: func(ctx context.Context) []ops.AlertSubject {

@@ -292,7 +292,7 @@ func (t *termination) narrow(ctx context.Context, allowed ops.Allowed) (err erro
 	}
 	if allowed.Targets != nil {
 		t.lost = nil // which the plan has shown
-		t.targets = slices.DeleteFunc(slices.Clone(t.targets), func(s sandbox.Sandbox) bool { return !slices.Contains(allowed.Targets, s.Ref()) })
+		t.targets = ops.Narrow(allowed, t.targets, sandbox.Sandbox.Ref)
 	}
 	if t.limits, err = t.env.Limits(t.config, allowed.Production); err != nil {
 		return err
@@ -326,7 +326,7 @@ func (t *termination) endTargets(ctx context.Context, watch ops.Observer) []sand
 	return endings
 }
 
-// judgeIdentity keeps a sandbox that has the id of the one that was named or confirmed, and one that was shown as
+// judgeIdentity keeps another sandbox that has the id of the one that was named or confirmed, and one that was shown as
 // refused.
 func (t *termination) judgeIdentity(now sandbox.Sandbox) (sandbox.Outcome, string) {
 	if why := t.refused[now.Ref()]; why != "" {

@@ -25,6 +25,10 @@ func Wait(ctx context.Context, env *ops.Env, req WaitRequest, watch ops.Observer
 		if asked, is := requestedEnd(ctx, f, req.Word); is {
 			return env.JudgeRecord(asked), f.EndUnproved(ctx, asked.Ref())
 		}
+		if r, _ := env.FindEnd(ctx, req.Word, err); r != nil && (r.Outcome == sandbox.OutcomeVerified || r.Outcome == sandbox.OutcomeAlreadyGone) {
+			r.Sandbox.State, r.Sandbox.RawState, r.Sandbox.EndedAt = sandbox.StateTerminated, "gone", r.At
+			return env.JudgeRecord(r.Sandbox), nil
+		}
 	}
 	if err != nil {
 		return fleet.Judged{}, err

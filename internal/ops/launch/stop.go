@@ -66,7 +66,7 @@ func PlanStop(ctx context.Context, env *ops.Env, req StopRequest) (*ops.Act, err
 	}
 	var begun []string
 	for _, m := range all {
-		a.Targets = append(a.Targets, ops.PlannedEnd{Ref: sandbox.Ref{ID: cmp.Or(m.id, m.word)}, Reason: "its task"})
+		a.Targets = append(a.Targets, ops.PlannedEnd{Ref: m.target(), Reason: "its task"})
 		if m.begun {
 			begun = append(begun, m.word+" is "+m.id)
 		}
@@ -77,8 +77,8 @@ func PlanStop(ctx context.Context, env *ops.Env, req StopRequest) (*ops.Act, err
 		q.Objection = strings.Join(begun, ", ")
 		a.Asks = []ops.Question{q}
 	}
-	a.Carry = func(ctx context.Context, watch ops.Observer, _ ops.Allowed) ops.ActResult {
-		return carryStop(ctx, env, all, watch)
+	a.Carry = func(ctx context.Context, watch ops.Observer, allowed ops.Allowed) ops.ActResult {
+		return carryStop(ctx, env, ops.Narrow(allowed, all, meant.target), watch)
 	}
 	return a, nil
 }
@@ -131,6 +131,8 @@ type meant struct {
 	begun bool // the word is only the beginning of it
 	err   error
 }
+
+func (m meant) target() sandbox.Ref { return sandbox.Ref{ID: cmp.Or(m.id, m.word)} }
 
 // findAll finds what the words name, each once. The beginning of an id is refused where nobody can be asked.
 func findAll(ctx context.Context, ledger task.Ledger, req StopRequest) (all []meant) {
