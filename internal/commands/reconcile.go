@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -199,11 +200,8 @@ func reconcileRecords(ctx context.Context, d *Deps, p *output.Printer, o *reconc
 	} else {
 		result, err = end.Reconcile(ctx, d.Env, req, watch)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case result == nil:
-		return list.Close()
 	}
 	if !o.fix {
 		return showComparison(p, result, o.check)
@@ -214,8 +212,7 @@ func reconcileRecords(ctx context.Context, d *Deps, p *output.Printer, o *reconc
 	return list.CloseAs(result.Verdict)
 }
 
-// confirmFix compares, which counts as an observation, asks whether the plan may be carried out, and does it. The result is
-// nil where it may not: the list says why.
+// confirmFix compares, which counts as an observation, asks whether the plan may be carried out, and does it.
 func confirmFix(ctx context.Context, d *Deps, list *output.List[reconcile.Done], req end.ReconcileRequest, watch *observer) (*end.ReconcileResult, error) {
 	looks := req
 	looks.Fix = false
@@ -225,10 +222,10 @@ func confirmFix(ctx context.Context, d *Deps, list *output.List[reconcile.Done],
 	}
 	act := plan.Act()
 	allowed, refused := act.Permit(ctx, watch.confirm)
-	if refused != nil {
+	if refused != nil || len(act.Targets) == 0 { // nothing is left to do
 		showFixed(list, end.ReconcilePlanned{Result: plan})
-		list.Fail(refused)
-		return nil, nil //nolint:nilnil // the list has the error
+		plan.Refused, plan.Verdict = refused, cmp.Or(refused, plan.Verdict)
+		return plan, nil
 	}
 	done := act.Do(ctx, watch, allowed)
 	result, _ := done.Detail.(*end.ReconcileResult)

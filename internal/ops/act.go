@@ -87,7 +87,7 @@ func (a *Act) Permit(ctx context.Context, ask Asker) (Allowed, error) {
 		}
 		switch yes, err := ask(ctx, q); {
 		case err != nil:
-			return allowed, err
+			return allowed, CauseOr(ctx, err)
 		case !yes && q.Refusal != nil:
 			return allowed, q.Refusal
 		case !yes:
@@ -101,7 +101,7 @@ func (a *Act) Permit(ctx context.Context, ask Asker) (Allowed, error) {
 }
 
 // ErrDeclined is the answer of a person who wants nothing done.
-var ErrDeclined = fault.New(fault.KindRefused, "the answer was no; nothing was done")
+var ErrDeclined = fault.New(fault.KindRefused, "the answer was no")
 
 // Do carries the act out. Items are those of the operation.
 func (a *Act) Do(ctx context.Context, watch Observer, allowed Allowed) ActResult {
