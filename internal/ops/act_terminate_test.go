@@ -15,9 +15,9 @@ import (
 	"sbx/internal/task"
 )
 
-// TestATerminateAsksTheObserver: six by name and a production profile by bare words are two
+// TestATerminateAsks: six by name and a production profile by bare words are two
 // questions, and a no to either ends nothing.
-func TestATerminateAsksTheObserver(t *testing.T) {
+func TestATerminateAsks(t *testing.T) {
 	t.Parallel()
 	words := []string{"aaaa0001", "bbbb0001", "cccc0001", "dddd0001", "eeee0001", "ffff0001"}
 	for name, tc := range map[string]struct {

@@ -16,9 +16,9 @@ import (
 	"sbx/internal/store"
 )
 
-// TestAReconcileAsksTheObserver: a record of a sandbox that is not there is marked after an
+// TestAReconcileAsks: a record of a sandbox that is not there is marked after an
 // answer, and not without one.
-func TestAReconcileAsksTheObserver(t *testing.T) {
+func TestAReconcileAsks(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		answer    func(ops.Question) bool
