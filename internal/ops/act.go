@@ -54,6 +54,7 @@ type Allowed struct {
 	Targets    []sandbox.Ref // at most these; nil = all
 	Production []string      // production profiles that were named
 	Counted    bool          // a person has typed how many there are, which is a limit of its own
+	Asked      bool          // what the act asks was answered: by Permit, or on a screen, or flags have allowed it
 }
 
 // ActResult is what an operation has done.
@@ -97,14 +98,18 @@ func (a *Act) Permit(ctx context.Context, ask Asker) (Allowed, error) {
 			allowed.Production = append(allowed.Production, q.Word)
 		}
 	}
+	allowed.Asked = true
 	return allowed, nil
 }
 
 // ErrDeclined is the answer of a person who wants nothing done.
 var ErrDeclined = fault.New(fault.KindRefused, "the answer was no")
 
-// Do carries the act out. Items are those of the operation.
+// Do carries the act out. Items are those of the operation. Without an answer to what it asks it begins nothing.
 func (a *Act) Do(ctx context.Context, watch Observer, allowed Allowed) ActResult {
+	if len(a.Asks) > 0 && !allowed.Asked {
+		return NotBegun(a.RunID, fault.New(fault.KindRefused, "nobody was asked whether to %s them", a.Verb))
+	}
 	return a.Carry(ctx, watch, allowed)
 }
 

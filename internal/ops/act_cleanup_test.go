@@ -190,6 +190,9 @@ func TestABulkActEndsAtMostItsPlan(t *testing.T) {
 	assert.Len(t, questions[0].Targets, 2)
 	p.Add(seeds("late0001")...) // while the question stands
 	done := act.Do(t.Context(), r, ops.Allowed{})
+	assert.Equal(t, fault.KindRefused, fault.KindOf(done.Refused), "nobody was asked")
+	assert.Empty(t, asked(p))
+	done = act.Do(t.Context(), r, ops.Allowed{Asked: true})
 	require.NoError(t, done.Err)
 	assert.Len(t, done.Endings, 2)
 	assert.ElementsMatch(t, []string{"aaaa0001", "bbbb0001"}, asked(p))

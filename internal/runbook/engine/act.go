@@ -235,7 +235,7 @@ func (r *runner) carryOut(ctx context.Context, s runbook.Step, rec *Step, p grou
 	}}
 	r.crashPoint("runbook intent")
 	back := r.leave()
-	allowed := ops.Allowed{Targets: []sandbox.Ref{}, Production: r.named, Counted: !p.byFlags}
+	allowed := ops.Allowed{Targets: []sandbox.Ref{}, Production: r.named, Counted: !p.byFlags, Asked: true}
 	for _, t := range p.Targets {
 		allowed.Targets = append(allowed.Targets, t.Ref)
 	}
