@@ -56,7 +56,7 @@ func (s *sim) world(inc *incarnation, o order) cleanup.Environment {
 		Now:        inc.now,
 		Limits:     safety.Limits{MaxDelete: o.maxDelete, MaxFraction: o.maxFraction, Allowed: o.production},
 		Thresholds: func(sb sandbox.Sandbox) triage.Thresholds { return book.For(sb) },
-		Protected:  safety.Protection{Now: inc.now, Configured: func(ref sandbox.Ref, _ map[string]string) bool { return s.protect[ref] }}.ByRule,
+		Protected:  safety.Protection{Now: inc.now, Configured: func(one sandbox.Sandbox) bool { return s.protect[one.Ref()] }}.ByRule,
 	}
 	for _, c := range s.clouds {
 		p := cleanup.Profile{Name: c.name, OwnedRule: c.owned}

@@ -3,6 +3,7 @@ package config
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"sbx/internal/providers"
@@ -61,15 +62,17 @@ type Protect struct {
 	IDs    []sandbox.Ref // without a profile: this id at any profile
 }
 
-// Covers says whether a sandbox is protected.
-func (p Protect) Covers(ref sandbox.Ref, labels map[string]string) bool {
+// Covers says whether a sandbox is protected. An id may be all that a reference may be: the whole id, a name, or the
+// beginning of an id, which protects all that begin so.
+func (p Protect) Covers(s sandbox.Sandbox) bool {
 	for _, l := range p.Labels {
-		if got, ok := labels[l.Key]; ok && got == l.Value {
+		if got, ok := s.Labels[l.Key]; ok && got == l.Value {
 			return true
 		}
 	}
 	return slices.ContainsFunc(p.IDs, func(id sandbox.Ref) bool {
-		return id.ID == ref.ID && (id.Bare() || id.Provider == ref.Provider)
+		means := id.ID == s.ID || id.ID == s.Name || len(id.ID) >= sandbox.MinPrefix && strings.HasPrefix(s.ID, id.ID)
+		return means && (id.Bare() || id.Provider == s.Provider)
 	})
 }
 

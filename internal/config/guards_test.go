@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"sbx/internal/sandbox"
 )
@@ -52,7 +53,7 @@ func TestCovers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, tc.want, p.Covers(tc.ref, tc.labels))
+			assert.Equal(t, tc.want, p.Covers(sandbox.Sandbox{Provider: tc.ref.Provider, ID: tc.ref.ID, Labels: tc.labels}))
 		})
 	}
 }
@@ -63,4 +64,18 @@ func TestPercentExceeded(t *testing.T) {
 	assert.True(t, Percent(25).Exceeded(6, 20))
 	assert.True(t, Percent(25).Exceeded(1, 0), "anything of nothing is too much")
 	assert.False(t, Percent(100).Exceeded(3, 3))
+}
+
+// TestWhatIsProtectedIsNamedLikeAnywhere: by its id, its name or the beginning of its id.
+func TestWhatIsProtectedIsNamedLikeAnywhere(t *testing.T) {
+	t.Parallel()
+	box := sandbox.Sandbox{Provider: "docker", ID: "6f60d90e1d1dca", Name: "web"}
+	for id, want := range map[string]bool{
+		"docker/6f60d90e1d1dca": true, "docker/web": true, "web": true, "docker/6f60d90e1d1d": true, "6f60": true,
+		"docker/6f6": false, "other/web": false, "docker/we": false, "docker/websites": false, "6f60d90e1d1dcab": false,
+	} {
+		ref, err := sandbox.ParseRef(id)
+		require.NoError(t, err)
+		assert.Equal(t, want, Protect{IDs: []sandbox.Ref{ref}}.Covers(box), id)
+	}
 }

@@ -32,7 +32,7 @@ func TestAStagedConfigurationIsThatOfOneProfile(t *testing.T) {
 	assert.False(t, p.Owned.Owns(map[string]string{"run": "2"}))
 	assert.False(t, p.Production)
 	assert.Empty(t, s.Production)
-	assert.False(t, s.Protect.Covers(sandbox.Ref{ID: "x"}, nil))
+	assert.False(t, s.Protect.Covers(sandbox.Sandbox{ID: "x"}))
 	assert.Equal(t, 3, s.Limits.MaxDelete)
 	assert.Equal(t, limits.StuckAge, s.Thresholds.For(sandbox.Sandbox{Provider: "local"}).StuckAge)
 	assert.True(t, slices.ContainsFunc(s.Values(), func(v Value) bool { return v.Key == "thresholds.stuck_age" && v.Value == "2.5s" }), "texts of runbooks say it, too")

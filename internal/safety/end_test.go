@@ -106,7 +106,7 @@ func TestWhoKeepsASandbox(t *testing.T) {
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	p := safety.Protection{
 		Now:        func() time.Time { return noon },
-		Configured: func(ref sandbox.Ref, _ map[string]string) bool { return ref.ID == "configured" },
+		Configured: func(s sandbox.Sandbox) bool { return s.ID == "configured" },
 		Leased: func(s sandbox.Sandbox, byHand bool) string {
 			if s.ID == "leased" || s.ID == "waiting" && !byHand {
 				return "leased"

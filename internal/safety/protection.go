@@ -23,7 +23,7 @@ func (c Choice) ByHand() bool { return c != ByRule }
 type Protection struct {
 	Now func() time.Time // nil = time.Now
 	// Configured says whether the configuration protects a sandbox.
-	Configured func(sandbox.Ref, map[string]string) bool
+	Configured func(sandbox.Sandbox) bool
 	// Leased is why a task keeps it: the task runs in it, or has kept it. byHand = a person
 	// has named it.
 	Leased func(s sandbox.Sandbox, byHand bool) string
@@ -40,7 +40,7 @@ func (p Protection) Keeps(s sandbox.Sandbox, c Choice) string {
 	if why := sandbox.Kept(s.Labels, now); why != "" {
 		return why
 	}
-	if p.Configured != nil && p.Configured(s.Ref(), s.Labels) {
+	if p.Configured != nil && p.Configured(s) {
 		return "protected by the configuration"
 	}
 	if p.Leased != nil {
