@@ -80,8 +80,29 @@ func steady(line string) string {
 }
 
 // missingLines are the lines that a page shows and the commands have not printed in this order; "..." stands for any lines.
+// Where a note is wrapped may depend on how long something took.
 func missingLines(shown []string, printed string) []string {
-	rest := strings.Split(printed, "\n")
+	lines := strings.Split(printed, "\n")
+	missing := missingOf(shown, lines)
+	if len(missing) > 0 {
+		missing = missingOf(unwrappedNotes(shown), unwrappedNotes(lines))
+	}
+	return missing
+}
+
+// unwrappedNotes joins the lines of each note.
+func unwrappedNotes(lines []string) (all []string) {
+	for _, line := range lines {
+		if n := len(all); n > 0 && strings.HasPrefix(all[n-1], "sbx: ") && strings.HasPrefix(line, "  ") {
+			all[n-1] += " " + strings.TrimSpace(line)
+			continue
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+func missingOf(shown, rest []string) []string {
 	var missing []string
 	for _, line := range shown {
 		if line == "..." {
