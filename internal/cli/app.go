@@ -22,6 +22,7 @@ import (
 	"sbx/internal/journal"
 	"sbx/internal/ops"
 	"sbx/internal/ops/launch"
+	"sbx/internal/ops/recall"
 	"sbx/internal/output"
 	"sbx/internal/process"
 	"sbx/internal/providers"
@@ -247,7 +248,7 @@ func (a *app) openFleet(ctx context.Context, choose func(*config.Config) []confi
 	}
 	kept := newKeptList(a.openStore, a.process.Stretch.Limit(historyLimit))
 	f := fleet.New(a.newOpener(c, p).openMembers(ctx, choose(c)), fleet.Options{
-		Now: a.process.Now, Slots: c.Limits.Concurrency, EndRequests: endRequests{a.openStore, a.process.Now}, Acknowledged: a.env.Acknowledged,
+		Now: a.process.Now, Slots: c.Limits.Concurrency, EndRequests: endRequests{a.openStore, a.process.Now}, Acknowledged: func(ctx context.Context, ref sandbox.Ref) bool { return recall.Acknowledged(ctx, a.env, ref) },
 		KeptUntil:  func(s sandbox.Sandbox) time.Time { return kept.keptUntil(ctx, s) },
 		Thresholds: c.Thresholds.For,
 		Absent:     func(name string) string { return config.AbsentProfileHint(a.types, c.Use, name) },

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sbx/internal/fault"
-	"sbx/internal/ops"
+	"sbx/internal/ops/recall"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/views"
@@ -50,7 +50,7 @@ func newAudit(d *Deps) *cobra.Command {
 	f.StringSliceVar(&o.outcomes, "outcome", nil, "only with this `OUTCOME` (repeatable)")
 	f.StringVar(&o.who, "by", "", "only by this `USER`")
 	f.IntVar(&o.limit, "limit", 0, "the newest `N` alone")
-	completeFlag(cmd, "verb", ops.AuditVerbs)
+	completeFlag(cmd, "verb", recall.AuditVerbs)
 	completeFlag(cmd, "outcome", auditOutcomes)
 	doc := document{schema: auditSchema, shape: output.ShapeList, columns: output.Names(views.ActColumns())}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
@@ -59,7 +59,7 @@ func newAudit(d *Deps) *cobra.Command {
 			return err
 		}
 		req.Profiles = d.Globals.Providers
-		r, err := ops.Audit(ctx, d.Env, req)
+		r, err := recall.Audit(ctx, d.Env, req)
 		if err != nil {
 			return err
 		}
@@ -72,16 +72,16 @@ const unknownOutcome = "unknown"
 
 func auditOutcomes() []string { return append(wordsOf(sandbox.Outcomes()), unknownOutcome) }
 
-func (o auditOptions) readRequest(args []string, now time.Time) (ops.AuditRequest, error) {
-	req := ops.AuditRequest{Verbs: o.verbs, Who: o.who, Limit: o.limit}
+func (o auditOptions) readRequest(args []string, now time.Time) (recall.AuditRequest, error) {
+	req := recall.AuditRequest{Verbs: o.verbs, Who: o.who, Limit: o.limit}
 	if len(args) > 0 {
 		if req.Subject = args[0]; req.Subject == "" {
 			return req, fault.Usage("a REF, TASK or RUN is empty").WithHint("is a shell variable unset? without one all acts are listed")
 		}
 	}
 	for _, word := range o.verbs {
-		if !slices.Contains(ops.AuditVerbs(), word) {
-			return req, fault.Usage("--verb: %q is not a verb that terminates", word).WithHint("%s", fault.Meant(word, ops.AuditVerbs()))
+		if !slices.Contains(recall.AuditVerbs(), word) {
+			return req, fault.Usage("--verb: %q is not a verb that terminates", word).WithHint("%s", fault.Meant(word, recall.AuditVerbs()))
 		}
 	}
 	for _, word := range o.outcomes {

@@ -9,6 +9,7 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -84,7 +85,7 @@ func newConfigSuggest(d *Deps) *cobra.Command {
 	}
 	doc := document{schema: "sbx.config.suggest/v1", shape: output.ShapeList, columns: output.Names(views.SuggestedLimitsColumns())}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
-		all, err := ops.SuggestLimits(ctx, d.Env)
+		all, err := look.SuggestLimits(ctx, d.Env)
 		if err != nil {
 			return err
 		}

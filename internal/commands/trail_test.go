@@ -16,6 +16,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/journal"
 	"sbx/internal/ops"
+	"sbx/internal/ops/recall"
 	"sbx/internal/process"
 	"sbx/internal/providers"
 	"sbx/internal/runs"
@@ -143,22 +144,22 @@ func TestTheEndOfATaskIsOnRecord(t *testing.T) {
 		h, found := endInDir(t, b.endings, ref)
 		require.True(t, found)
 		assert.Equal(t, "task", h.Verb)
-		assert.True(t, ops.EndedOutcome(h.Outcome), h.Outcome)
+		assert.True(t, recall.EndedOutcome(h.Outcome), h.Outcome)
 		assert.Contains(t, h.Run, "r-")
 	})
 }
 
 // endInDir reads what a folder of journals holds of the end of a sandbox.
-func endInDir(t *testing.T, dir, word string) (ops.EndRecord, bool) {
+func endInDir(t *testing.T, dir, word string) (recall.EndRecord, bool) {
 	t.Helper()
 	none := func() (journal.Disk, error) { return journal.Dir(t.TempDir()), nil }
 	d := &ops.Env{
 		Process: process.Process{Now: time.Now}, Journals: none, Endings: func() (journal.Disk, error) { return journal.Dir(dir), nil },
 		Store: func(bool) (store.Store, error) { return nil, errors.New("no store") },
 	}
-	r, _ := d.WhoEnded(t.Context(), word, fault.New(fault.KindNotFound, "it is not there"))
+	r, _ := recall.WhoEnded(t.Context(), d, word, fault.New(fault.KindNotFound, "it is not there"))
 	if r == nil {
-		return ops.EndRecord{}, false
+		return recall.EndRecord{}, false
 	}
 	return *r, true
 }

@@ -55,7 +55,7 @@ func refusals() []row {
 	}
 	return append(all,
 		row{name: "404", make: plain(wiretest.Status(404)), may: []fault.Kind{fault.KindNotFound, down, fault.KindUnsupported, fault.KindUnknown}, pass: true},
-		row{name: "409", make: plain(wiretest.Status(409)), may: []fault.Kind{fault.KindUnknown, down}},
+		row{name: "409", make: plain(wiretest.Status(409)), may: []fault.Kind{fault.KindUnknown, down, fault.KindRefused}}, // its state forbids it
 		row{name: "410", make: plain(wiretest.Status(410)), may: []fault.Kind{fault.KindGone, down, fault.KindUnknown}},
 		row{name: "429 for a second, once", make: plain(times(1, wiretest.TooMany(map[string]string{"Retry-After": "1"}))), may: []fault.Kind{down}, pass: true},
 		row{name: "429 for a second", make: plain(wiretest.TooMany(map[string]string{"Retry-After": "1"})), may: []fault.Kind{down}, wait: time.Second},

@@ -191,3 +191,6 @@ type PlannedEnd struct {
 	Cause   string          `json:"-"`      // What is wrong with it, in a word or two; "" = it is not known, or nothing is.
 	Sandbox sandbox.Sandbox `json:"-"`
 }
+
+// RunStarted is an item of operations that end sandboxes: from now on it acts.
+type RunStarted struct{ RunID string }

@@ -3,10 +3,12 @@ package ops
 import (
 	"cmp"
 	"errors"
+	"fmt"
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/sandbox"
+	"sbx/internal/task"
 )
 
 // Check is one question that a check asks, with its answer.
@@ -123,4 +125,15 @@ func CheckVerdict(checks []Check) error {
 		return errors.Join(found...)
 	}
 	return errors.Join(unknown...)
+}
+
+// VerbVerify names the verb in messages.
+const VerbVerify = "verify"
+
+// FormatFigure writes a figure of verify: a share in percent, all else as a whole number.
+func FormatFigure(v float64, unit task.Unit) string {
+	if unit == task.UnitShare {
+		return fmt.Sprintf("%.1f%%", v*100)
+	}
+	return fmt.Sprintf("%.0f", v)
 }

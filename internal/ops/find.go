@@ -45,3 +45,9 @@ func (e *Env) JudgeRecord(s sandbox.Sandbox) fleet.Judged {
 
 // FindCreatedLimit bounds the look for what a failed create may have made.
 const FindCreatedLimit = 5 * time.Second
+
+// Judging is how every verb of this room judges sandboxes; look asks those themselves
+// that their record leaves open.
+func (e *Env) Judging(look bool, progress Progress) fleet.Judging {
+	return fleet.Judging{Now: e.Now, Thresholds: e.Thresholds, Look: look, Seen: TellLooks(progress)}
+}

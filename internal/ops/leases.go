@@ -3,14 +3,10 @@ package ops
 import (
 	"cmp"
 	"context"
-	"strings"
 	"sync"
 	"time"
 
-	"sbx/internal/config"
-	"sbx/internal/cron"
 	"sbx/internal/fault"
-	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
@@ -119,110 +115,3 @@ func (l *Leases) readStore(ctx context.Context, st store.Store) error {
 	}
 	return err
 }
-
-// SettleTasks brings what dead processes left of tasks further, for a moment at most,
-// as everything that ends sandboxes does.
-func (e *Env) SettleTasks(ctx context.Context, watch Reporter) {
-	live := 0
-	err := e.ReadTasks(func(ledger task.Ledger) error {
-		tasks, err := ledger.List(ctx, store.TaskQuery{Live: true})
-		live = len(tasks)
-		return err
-	})
-	if err != nil || live == 0 {
-		return
-	}
-	f, err := e.Only(ctx)
-	if err == nil {
-		err = e.WithTasks(ctx, TaskParts{Fleet: f, Watch: watch}, func(_ store.Store, o task.Options) error {
-			e.SweepTasks(ctx, watch, o)
-			return nil
-		})
-	}
-	if err != nil && ctx.Err() == nil {
-		watch.Warn("tasks of dead processes could not be settled: " + err.Error())
-	}
-}
-
-// Undecided are the selected profiles without a configured owner: bulk endings touch only their
-// sandboxes that carry sandbox.LabelOwner.
-func Undecided(c *config.Config) []string {
-	var names []string
-	for _, p := range c.Selected() {
-		if p.Undecided() {
-			names = append(names, p.Name)
-		}
-	}
-	return names
-}
-
-// OwnHint says what to write so that all sandboxes of these profiles, or those with a label, are ours: two
-// lines to choose from, or the first alone where a provider keeps no labels.
-func (e *Env) OwnHint(profiles []string) string {
-	var labelled, unlabelled []string
-	for _, name := range profiles {
-		if e.keepsNoLabels(name) {
-			unlabelled = append(unlabelled, name)
-		} else {
-			labelled = append(labelled, name)
-		}
-	}
-	var hints []string
-	for _, choice := range []struct {
-		profiles []string
-		or       string
-	}{
-		{labelled, ", --label KEY=VALUE `owned: {labels: {KEY: VALUE}}` (those with the label)"},
-		{unlabelled, ""},
-	} {
-		if len(choice.profiles) > 0 {
-			hints = append(hints, "`"+e.Process.Name()+" config own"+cron.ProviderFlags(choice.profiles)+" --all` writes `owned: all` (every sandbox there is yours)"+choice.or)
-		}
-	}
-	return strings.Join(hints, "; ")
-}
-
-// keepsNoLabels reports whether no label can name an owner at a profile.
-func (e *Env) keepsNoLabels(profile string) bool {
-	c, err := e.Config()
-	if err != nil {
-		return false
-	}
-	p, known := c.Find(profile)
-	return known && e.TypeOf(p).NoLabels
-}
-
-// SightFirst is the kind of the sightings that cleanup keeps in the store, of sandboxes without a
-// known age.
-const SightFirst = "first seen"
-
-// Sightings reads the sightings of a kind on first use. A failed read counts as never seen,
-// which keeps a sandbox.
-func (e *Env) Sightings(ctx context.Context, watch Reporter, kind string) func() map[string]store.Sighting {
-	return sync.OnceValue(func() (seen map[string]store.Sighting) {
-		e.WriteStore(ctx, watch, false, func(ctx context.Context, st store.Store) (err error) {
-			seen, err = st.Sightings(ctx, kind)
-			return err
-		})
-		return seen
-	})
-}
-
-// Protection is what keeps sandboxes from being ended.
-func (e *Env) Protection(c *config.Config, held *Leases) safety.Protection {
-	return safety.Protection{Now: e.Now, Configured: c.Protect.Covers, Leased: held.Holds}
-}
-
-// Limits are those of the configuration; allowed are the production profiles that the
-// operator has named.
-func (e *Env) Limits(c *config.Config, allowed []string) (safety.Limits, error) {
-	for _, name := range allowed {
-		if _, known := c.Find(name); !known {
-			return safety.Limits{}, fault.Usage("--production: there is no profile %q", name)
-		}
-	}
-	return safety.Limits{MaxDelete: c.Limits.MaxDelete, MaxFraction: int(c.Limits.MaxFraction), Production: c.Production, Allowed: allowed}, nil
-}
-
-// RunStarted is an item of operations that end sandboxes: from now on it acts.
-type RunStarted struct{ RunID string }

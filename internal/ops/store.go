@@ -2,8 +2,10 @@ package ops
 
 import (
 	"context"
+	"sync"
 	"time"
 
+	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
@@ -42,4 +44,34 @@ func (e *Env) WriteStore(ctx context.Context, watch Reporter, write bool, do fun
 	if err != nil {
 		watch.Warn("sbx's own record could not be written: " + err.Error())
 	}
+}
+
+// RequireState is why what is on record cannot be read: nobody may control the state directory but
+// this user. A verb about records refuses then; a listing of nothing would look as if there were
+// none. A store that hosts share needs no state directory.
+func (e *Env) RequireState() error {
+	c, err := e.Config()
+	if err != nil || c.StoreURL != "" {
+		return err
+	}
+	if _, err = c.State(); fault.KindOf(err) == fault.KindRefused {
+		return err
+	}
+	return nil // where there is no place for state, there is none
+}
+
+// SightFirst is the kind of the sightings that cleanup keeps in the store, of sandboxes without a
+// known age.
+const SightFirst = "first seen"
+
+// Sightings reads the sightings of a kind on first use. A failed read counts as never seen,
+// which keeps a sandbox.
+func (e *Env) Sightings(ctx context.Context, watch Reporter, kind string) func() map[string]store.Sighting {
+	return sync.OnceValue(func() (seen map[string]store.Sighting) {
+		e.WriteStore(ctx, watch, false, func(ctx context.Context, st store.Store) (err error) {
+			seen, err = st.Sightings(ctx, kind)
+			return err
+		})
+		return seen
+	})
 }

@@ -149,3 +149,27 @@ func (t TaskState) Why() string {
 	}
 	return strings.TrimSpace(string(t.Phase) + " " + string(t.Reason))
 }
+
+// SettleTasks brings what dead processes left of tasks further, for a moment at most,
+// as everything that ends sandboxes does.
+func (e *Env) SettleTasks(ctx context.Context, watch Reporter) {
+	live := 0
+	err := e.ReadTasks(func(ledger task.Ledger) error {
+		tasks, err := ledger.List(ctx, store.TaskQuery{Live: true})
+		live = len(tasks)
+		return err
+	})
+	if err != nil || live == 0 {
+		return
+	}
+	f, err := e.Only(ctx)
+	if err == nil {
+		err = e.WithTasks(ctx, TaskParts{Fleet: f, Watch: watch}, func(_ store.Store, o task.Options) error {
+			e.SweepTasks(ctx, watch, o)
+			return nil
+		})
+	}
+	if err != nil && ctx.Err() == nil {
+		watch.Warn("tasks of dead processes could not be settled: " + err.Error())
+	}
+}

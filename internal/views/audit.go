@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"sbx/internal/ops"
+	"sbx/internal/ops/recall"
 	"sbx/internal/output"
 	"sbx/internal/runs"
 	"sbx/internal/sandbox"
@@ -73,7 +73,7 @@ func outcomeTone(a runs.Act) output.Tone {
 }
 
 // ShowAudit lists acts, and says of which runs they are not known.
-func ShowAudit(p *output.Printer, schema string, r *ops.AuditResult, req ops.AuditRequest) error {
+func ShowAudit(p *output.Printer, schema string, r *recall.AuditResult, req recall.AuditRequest) error {
 	empty := "nothing was terminated, deleted or repaired"
 	if req.Chooses() {
 		empty = "no act matches"

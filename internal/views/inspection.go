@@ -8,6 +8,7 @@ import (
 	"sbx/internal/history"
 	"sbx/internal/ops"
 	"sbx/internal/ops/look"
+	"sbx/internal/ops/recall"
 	"sbx/internal/output"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -24,12 +25,12 @@ type Inspection struct {
 	Flags   []triage.Flag
 	Causes  []triage.Finding
 	Steps   []look.DiagnoseStep
-	Task    *ops.TaskState // that was asked for; nil = the sandbox was
-	Program string         // what sbx is called, for the next command
-	Command string         // of the sandbox, quoted for a shell; "" = not known
-	Ended   *ops.EndRecord // what the journals record of its end; nil = nothing
-	Last    *history.Seen  // what an earlier look saw of one that is gone; nil = nothing
-	Missing error          // why it cannot be asked: then this is what is on record
+	Task    *ops.TaskState    // that was asked for; nil = the sandbox was
+	Program string            // what sbx is called, for the next command
+	Command string            // of the sandbox, quoted for a shell; "" = not known
+	Ended   *recall.EndRecord // what the journals record of its end; nil = nothing
+	Last    *history.Seen     // what an earlier look saw of one that is gone; nil = nothing
+	Missing error             // why it cannot be asked: then this is what is on record
 }
 
 // InspectionOf is what was found of one sandbox, as it is shown; nil where the investigation is of none.

@@ -9,6 +9,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/ops/look"
+	"sbx/internal/ops/recall"
 	"sbx/internal/output"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
@@ -163,7 +164,7 @@ func FinishSandboxList(list *output.List[SandboxRow], r *look.ListResult, progra
 	keys.Unjudged, keys.Undecided = &r.Census.Unjudged, &r.Undecided
 	list.Set(keys)
 	list.Remark(StuckSummary(r.Census, program, "ls --look"))
-	for _, line := range slices.Concat(ops.UndecidedLines(r.Undecided), ops.UnlistedLines(r.Unlisted)) {
+	for _, line := range slices.Concat(ops.UndecidedLines(r.Undecided), recall.UnlistedLines(r.Unlisted)) {
 		list.Remark(line)
 	}
 	if r.Ended > 0 {
@@ -207,7 +208,7 @@ type UnlistedItem struct {
 	State  *sandbox.State  `json:"state"` // Its state where it exists.
 }
 
-func unlistedItems(found []ops.UnlistedSandbox) []UnlistedItem {
+func unlistedItems(found []recall.UnlistedSandbox) []UnlistedItem {
 	var items []UnlistedItem
 	for _, u := range found {
 		item := UnlistedItem{Ref: u.Sandbox.Ref().String(), Exists: u.Exists}
@@ -222,7 +223,7 @@ func unlistedItems(found []ops.UnlistedSandbox) []UnlistedItem {
 // finishUnconfirmed says which sandboxes may still run after a request to end them; nil = none.
 func finishUnconfirmed(list *output.List[SandboxRow], r *look.ListResult, now time.Time) **[]UnconfirmedEnd {
 	if r.UnconfirmedErr != nil {
-		list.Remark(look.UnreadRequests(r.UnconfirmedErr))
+		list.Remark(recall.UnreadRequests(r.UnconfirmedErr))
 		return new(*[]UnconfirmedEnd) // null: not known, which is no absence
 	}
 	if len(r.Unconfirmed) == 0 {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
-	"sbx/internal/ops"
+	"sbx/internal/ops/look"
 	"sbx/internal/output"
 )
 
@@ -27,11 +27,11 @@ type SuggestedLimitsItem struct {
 }
 
 // SuggestedLimitsColumns are those of a SuggestedLimitsItem.
-func SuggestedLimitsColumns() []output.Column[ops.SuggestedLimits] {
+func SuggestedLimitsColumns() []output.Column[look.SuggestedLimits] {
 	return output.Columns(suggestedLimitsItem)
 }
 
-func suggestedLimitsItem(s ops.SuggestedLimits) SuggestedLimitsItem {
+func suggestedLimitsItem(s look.SuggestedLimits) SuggestedLimitsItem {
 	item := SuggestedLimitsItem{
 		Provider: s.Profile, Samples: s.Samples, SeenMaxAt: output.Time(s.MostAt), FirstSampleAt: output.Time(s.First), LastSampleAt: output.Time(s.Last),
 		Active: knownLimit(s.Active), ActiveNormal: knownLimit(s.Normal), EscalateActive: knownLimit(s.Escalate), MaxSandboxes: knownLimit(s.MaxSandboxes),
@@ -50,11 +50,11 @@ func knownLimit(n int) *int {
 }
 
 // ShowSuggestedLimits prints the block of the configuration, and in other formats the figures.
-func ShowSuggestedLimits(p *output.Printer, schema string, all []ops.SuggestedLimits) error {
+func ShowSuggestedLimits(p *output.Printer, schema string, all []look.SuggestedLimits) error {
 	if p.Format.Name() == output.Table && len(p.Columns) == 0 {
 		return showLimitsBlock(p.Stdout(), all)
 	}
-	list, err := output.NewList(p, output.ListSpec[ops.SuggestedLimits]{Schema: schema, Columns: SuggestedLimitsColumns()})
+	list, err := output.NewList(p, output.ListSpec[look.SuggestedLimits]{Schema: schema, Columns: SuggestedLimitsColumns()})
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func ShowSuggestedLimits(p *output.Printer, schema string, all []ops.SuggestedLi
 	return list.Close()
 }
 
-func showLimitsBlock(w io.Writer, all []ops.SuggestedLimits) error {
+func showLimitsBlock(w io.Writer, all []look.SuggestedLimits) error {
 	if _, err := io.WriteString(w, limitsBlock(all)); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func showLimitsBlock(w io.Writer, all []ops.SuggestedLimits) error {
 }
 
 // limitsBlock is YAML to paste; a profile without limits has no entry.
-func limitsBlock(all []ops.SuggestedLimits) string {
+func limitsBlock(all []look.SuggestedLimits) string {
 	var b strings.Builder
 	for _, s := range all {
 		if s.Err != nil {

@@ -11,6 +11,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	"sbx/internal/ops/recall"
 	"sbx/internal/reconcile"
 	"sbx/internal/runs"
 	"sbx/internal/sandbox"
@@ -121,11 +122,11 @@ func (r *reconcileRun) comparePlan(ctx context.Context) reconcile.Plan {
 
 // addUnlisted says what the listings do not have and the last ones had. Of a sandbox with a row the row says it.
 func (r *reconcileRun) addUnlisted(ctx context.Context, plan *reconcile.Plan) {
-	found := slices.DeleteFunc(r.env.ReadUnlisted(ctx, r.fleet), func(u ops.UnlistedSandbox) bool {
+	found := slices.DeleteFunc(recall.ReadUnlisted(ctx, r.env, r.fleet), func(u recall.UnlistedSandbox) bool {
 		return slices.ContainsFunc(plan.Rows, func(row reconcile.Row) bool { return row.Ref == u.Sandbox.Ref() })
 	})
-	plan.Errors = append(plan.Errors, r.env.UnlistedErrors(found)...)
-	for _, line := range ops.UnlistedLines(found) {
+	plan.Errors = append(plan.Errors, recall.UnlistedErrors(r.env, found)...)
+	for _, line := range recall.UnlistedLines(found) {
 		r.watch.Warn(line)
 	}
 }

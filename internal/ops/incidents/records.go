@@ -12,6 +12,7 @@ import (
 	"sbx/internal/history"
 	"sbx/internal/incident"
 	"sbx/internal/ops"
+	"sbx/internal/ops/recall"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
 	"sbx/internal/task"
@@ -204,7 +205,7 @@ func (r *IncidentReport) addFlag(f history.Check, e history.Event) {
 
 // addActs takes from the journals what was done.
 func (r *IncidentReport) addActs(ctx context.Context, env *ops.Env, p period) error {
-	found, err := ops.Audit(ctx, env, ops.AuditRequest{Since: p.since, Profiles: p.profiles})
+	found, err := recall.Audit(ctx, env, recall.AuditRequest{Since: p.since, Profiles: p.profiles})
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/history"
 	"sbx/internal/ops"
+	"sbx/internal/ops/recall"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 )
@@ -25,7 +26,7 @@ func Wait(ctx context.Context, env *ops.Env, req WaitRequest, watch ops.Observer
 		if asked, is := requestedEnd(ctx, f, req.Word); is {
 			return env.JudgeRecord(asked), f.EndUnproved(ctx, asked.Ref())
 		}
-		if r, _ := env.FindEnd(ctx, req.Word, err); r != nil && (r.Outcome == sandbox.OutcomeVerified || r.Outcome == sandbox.OutcomeAlreadyGone) {
+		if r, _ := recall.FindEnd(ctx, env, req.Word, err); r != nil && (r.Outcome == sandbox.OutcomeVerified || r.Outcome == sandbox.OutcomeAlreadyGone) {
 			r.Sandbox.State, r.Sandbox.RawState, r.Sandbox.EndedAt = sandbox.StateTerminated, "gone", r.At
 			return env.JudgeRecord(r.Sandbox), nil
 		}

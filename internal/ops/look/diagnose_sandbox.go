@@ -10,6 +10,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	"sbx/internal/ops/recall"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 	"sbx/internal/triage"
@@ -91,7 +92,7 @@ func (d *diagnosis) readSandbox(ctx context.Context, word string) (*InspectResul
 	}
 	r.Seen.Sandbox.Command = commandOf(ctx, e, r.Seen.Sandbox)
 	if ref := s.Ref(); s.State.Ended() || s.State == sandbox.StateStopped { // where a provider keeps what was ended, it is stopped
-		end, found := e.EndInJournals(ctx, ref.ID, func(of sandbox.Ref, _ string) bool { return of == ref })
+		end, found := recall.EndInJournals(ctx, e, ref.ID, func(of sandbox.Ref, _ string) bool { return of == ref })
 		if found && !s.StartedAt.After(end.At) { // else it was started again since
 			r.End = &end
 		}

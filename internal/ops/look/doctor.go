@@ -17,6 +17,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	opscron "sbx/internal/ops/cron"
+	"sbx/internal/ops/recall"
 	"sbx/internal/providers"
 	"sbx/internal/runs"
 	"sbx/internal/sandbox"
@@ -62,7 +63,7 @@ func Doctor(ctx context.Context, env *ops.Env, watch ops.Observer) (*DoctorResul
 		check.Message = strings.TrimPrefix(check.Message, check.Provider+": ") // the provider has a column of its own
 		r.addChecks(ops.Check{ProviderCheck: check})
 	}
-	r.addChecks(unconfirmedChecks(ctx, env, f)...)
+	r.addChecks(recall.UnconfirmedChecks(ctx, env, f)...)
 	quotas := f.Quotas(ctx)
 	r.Subjects = quotaSubjects(env, f.Names(), quotas)
 	for _, q := range quotas {

@@ -10,6 +10,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	"sbx/internal/ops/recall"
 	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
@@ -25,7 +26,7 @@ func (r *EventsResult) readSandbox(ctx context.Context, e *ops.Env, word string,
 	r.fleet, r.ref, r.Name, r.collect = f, ref, ref.String(), agentlog.NewCollector(o)
 	err := f.AgentEvents(ctx, ref, 0, nil, func(event providers.AgentEvent) bool { r.add(event); return true })
 	r.Session = r.collect.NewestFirst()
-	if end, known := e.EndOf(ctx, ref.String()); known {
+	if end, known := recall.EndOf(ctx, e, ref.String()); known {
 		r.collect.Add(agentlog.Raw{Type: "sbx.end", Source: "sbx", At: end.At, Detail: endDetail(end)})
 	}
 	r.Session = r.collect.Session()
@@ -60,7 +61,7 @@ func findEvents(ctx context.Context, e *ops.Env, word string) (*fleet.Fleet, san
 }
 
 // endDetail is "terminate by ada: verified (over 10m)".
-func endDetail(end ops.EndRecord) string {
+func endDetail(end recall.EndRecord) string {
 	text := end.Verb
 	if end.Who != "" {
 		text += " by " + end.Who

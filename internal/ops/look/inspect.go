@@ -9,6 +9,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/history"
 	"sbx/internal/ops"
+	"sbx/internal/ops/recall"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 	"sbx/internal/triage"
@@ -23,7 +24,7 @@ type InspectResult struct {
 	Signals triage.Signals
 	Used    *SandboxUsage // nil where usage is not known
 	At      time.Time
-	End     *ops.EndRecord // what the journals say of its end; nil = nothing
+	End     *recall.EndRecord // what the journals say of its end; nil = nothing
 	// Last is what an earlier look saw of one that failed and is gone; nil = nothing.
 	Last    *history.Seen
 	Missing error   // why it cannot be asked: then this is what is on record
@@ -81,26 +82,26 @@ func (r *InspectResult) judge(e *ops.Env, sig triage.Signals) {
 // inspectRecord gives what is on record of a sandbox that is not there: who ended it, and what an
 // earlier look saw of it. Missing is the error of the look, whose kind stays that of the answer.
 func inspectRecord(ctx context.Context, e *ops.Env, word string, missing error) (*InspectResult, error) {
-	end, described := e.FindEnd(ctx, word, missing)
+	end, described := recall.FindEnd(ctx, e, word, missing)
 	if end != nil {
 		word = end.Sandbox.Ref().String()
 	}
-	last, unread := lastSeen(ctx, e, word)
+	last, unread := recall.LastSeen(ctx, e, word)
 	var s sandbox.Sandbox
 	switch {
 	case end != nil:
 		s = end.Sandbox
 		s.RawState, s.State = string(s.State), sandbox.StateUnknown
-		if ops.EndedOutcome(end.Outcome) {
+		if recall.EndedOutcome(end.Outcome) {
 			s.State, s.EndedAt = sandbox.StateTerminated, end.At
 		}
 	case last != nil:
-		s, described = last.Sandbox, describeLastSeen(e, last, missing)
+		s, described = last.Sandbox, recall.DescribeLastSeen(e, last, missing)
 		if last.Live {
 			s.RawState, s.State = string(s.State), sandbox.StateUnknown
 		}
 	case unread != nil && fault.KindOf(missing) == fault.KindNotFound:
-		return nil, describeUnread(e, missing, unread)
+		return nil, recall.DescribeUnread(e, missing, unread)
 	default:
 		return nil, described
 	}
@@ -114,7 +115,7 @@ func inspectRecord(ctx context.Context, e *ops.Env, word string, missing error) 
 }
 
 // recordedObservation is what is on record of a sandbox that is gone.
-func recordedObservation(ctx context.Context, e *ops.Env, s sandbox.Sandbox, end *ops.EndRecord, last *history.Seen) fleet.Observation {
+func recordedObservation(ctx context.Context, e *ops.Env, s sandbox.Sandbox, end *recall.EndRecord, last *history.Seen) fleet.Observation {
 	seen := goneObservation(s)
 	var lines []string
 	if last != nil {
@@ -138,7 +139,7 @@ func recordedObservation(ctx context.Context, e *ops.Env, s sandbox.Sandbox, end
 // recallVerdict takes the causes that an earlier look found where the record proves none. Of one that
 // vanished while it was in trouble, the verdict is that of the look.
 func (r *InspectResult) recallVerdict() {
-	if causes := recalledCauses(r.Last); len(causes) > 0 && (r.Last.Live || len(r.Causes) == 0) {
+	if causes := recall.SeenCauses(r.Last); len(causes) > 0 && (r.Last.Live || len(r.Causes) == 0) {
 		r.Causes = causes
 	}
 	if last := r.Last; last != nil && last.Live && r.Seen.Sandbox.State == sandbox.StateUnknown {

@@ -7,6 +7,7 @@ import (
 
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	"sbx/internal/ops/recall"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
@@ -30,11 +31,11 @@ type ListResult struct {
 	Undecided map[string]int
 	// Unconfirmed are ends that were requested and not acknowledged, where --all asks for what has ended, too; UnconfirmedErr
 	// is why they are not known.
-	Unconfirmed    []UnconfirmedEnd
+	Unconfirmed    []recall.UnconfirmedEnd
 	UnconfirmedErr error
 	// Unlisted are those of the last complete listing that this one does not have, without an end on record. What
 	// is wrong with the list was reported as an item.
-	Unlisted []ops.UnlistedSandbox
+	Unlisted []recall.UnlistedSandbox
 }
 
 // Lister lists sandboxes, again and again with --watch.
@@ -72,10 +73,10 @@ func (l *Lister) List(ctx context.Context, watch ops.Observer) *ListResult {
 		one.chooseHeld(ctx, l.fleet, one.holdListed(ctx, l.fleet))
 	}
 	if l.req.Selector.All {
-		one.result.Unconfirmed, one.result.UnconfirmedErr = unconfirmedEnds(ctx, l.fleet)
+		one.result.Unconfirmed, one.result.UnconfirmedErr = recall.UnconfirmedEnds(ctx, l.fleet)
 	}
-	one.result.Unlisted = l.env.ReadUnlisted(ctx, l.fleet)
-	for _, err := range l.env.UnlistedErrors(one.result.Unlisted) {
+	one.result.Unlisted = recall.ReadUnlisted(ctx, l.env, l.fleet)
+	for _, err := range recall.UnlistedErrors(l.env, one.result.Unlisted) {
 		watch.Item(err)
 	}
 	return &one.result

@@ -9,6 +9,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	"sbx/internal/ops/recall"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
@@ -118,14 +119,14 @@ func findSandboxLog(ctx context.Context, e *ops.Env, word string) (*fleet.Fleet,
 		return f, ref, err
 	}
 	if ref.Bare() {
-		r, known := e.EndOf(ctx, word)
+		r, known := recall.EndOf(ctx, e, word)
 		if !known {
 			return f, ref, err
 		}
 		ref = r.Sandbox.Ref()
 	}
 	if !f.KeepsLogs(ref.Provider) {
-		_, err = e.WhoEnded(ctx, ref.String(), err)
+		_, err = recall.WhoEnded(ctx, e, ref.String(), err)
 		return f, ref, err
 	}
 	return f, ref, nil

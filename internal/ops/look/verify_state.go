@@ -9,6 +9,7 @@ import (
 
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
+	"sbx/internal/ops/recall"
 	"sbx/internal/sandbox"
 )
 
@@ -57,7 +58,7 @@ const mayRunNamed = 5
 
 // addState adds what was ended lately, and how the sandboxes stand.
 func (r *VerifyResult) addState(ctx context.Context, e *ops.Env, profiles []string, stats []fleet.ProviderStats, judged []fleet.Judged) {
-	found, err := ops.Audit(ctx, e, ops.AuditRequest{Since: r.At.Add(-EndedWithin), Profiles: profiles})
+	found, err := recall.Audit(ctx, e, recall.AuditRequest{Since: r.At.Add(-EndedWithin), Profiles: profiles})
 	if r.DoneErr = err; err == nil {
 		r.Done, r.DoneErr = ops.CountEnds(found.Acts), errors.Join(found.Errors...)
 	}

@@ -17,7 +17,7 @@ func missingRight() *regexp.Regexp { return regexp.MustCompile(`forbidden: User 
 // admission is the error of a request that a rule of the cluster refuses, such as a quota or a webhook: the API answers
 // it with 403 as it does for a missing right. Other errors stay as they are.
 func (c *Client) admission(err error) error {
-	if s := httpx.StatusOf(err); s != nil && byRule(s.Status, s.Message) {
+	if s := httpx.StatusOf(err); s != nil && byRule(s.Status, s.Code, s.Message) {
 		return fault.New(fault.KindRefused, "%w", err).WithHint("%s", c.refusalHint(s.Message))
 	}
 	return err
@@ -29,11 +29,17 @@ func deniedByRule() *regexp.Regexp {
 	return regexp.MustCompile(`(admission webhook|ValidatingAdmissionPolicy) .* denied (the )?request`)
 }
 
-// byRule says that an error answer is that of a rule. The check of an upgrade names no right (kube-apiserver 1.36).
-func byRule(status int, message string) bool {
-	denies := status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
-	return denies && deniedByRule().MatchString(message) ||
-		status == http.StatusForbidden && message != "" && !missingRight().MatchString(message) && !strings.HasSuffix(message, "is forbidden: ")
+// byRule says that an error answer is that of a rule; reason is that of the API server, and a 403 without one may be
+// that of a gateway in front of it. The check of an upgrade names no right (kube-apiserver 1.36).
+func byRule(status int, reason, message string) bool {
+	switch status {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return deniedByRule().MatchString(message)
+	case http.StatusForbidden:
+		return deniedByRule().MatchString(message) ||
+			reason == "Forbidden" && message != "" && !missingRight().MatchString(message) && !strings.HasSuffix(message, "is forbidden: ")
+	}
+	return false
 }
 
 const (

@@ -31,7 +31,11 @@ func TestARuleIsNoRight(t *testing.T) {
 	missing := kubernetestest.New(t, kubernetestest.Options{Virtual: true, Refuse: []string{"delete pods"}})
 	other := dialed(t, missing)
 	defer other.Close()
-	assert.Equal(t, fault.KindAuth, fault.KindOf(other.Terminate(t.Context(), missing.Add(kubernetestest.Seed{}), providers.TerminateOptions{})))
+	id := missing.Add(kubernetestest.Seed{})
+	assert.Equal(t, fault.KindAuth, fault.KindOf(other.Terminate(t.Context(), id, providers.TerminateOptions{})))
+	missing.Break(wiretest.Fault{Route: execRoute, Status: http.StatusForbidden, Body: `{"message":"the session of the gateway has ended"}`})
+	_, gateway := other.Exec(t.Context(), id, providers.Command{Args: []string{"true"}})
+	assert.Equal(t, fault.KindAuth, fault.KindOf(gateway), "no rule of the cluster says so: %v", gateway)
 }
 
 func checkRule(t *testing.T, status int, said string) {

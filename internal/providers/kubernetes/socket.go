@@ -202,7 +202,7 @@ func (c *Client) openSocket(ctx context.Context, op, path string, query url.Valu
 		return nil, socketFailure(err)
 	}
 	text, _ := io.ReadAll(io.LimitReader(res.Body, 4<<10)) // the status says enough
-	_, message := explain(res.StatusCode, text)
+	reason, message := explain(res.StatusCode, text)
 	if res.StatusCode < http.StatusBadRequest { // it was understood, and what became of the command is not known
 		return nil, fault.New(fault.KindUnavailable, "the answer is HTTP %d and no WebSocket", res.StatusCode)
 	}
@@ -210,7 +210,7 @@ func (c *Client) openSocket(ctx context.Context, op, path string, query url.Valu
 	switch {
 	case c.isPassing(res.StatusCode, message):
 		refused.Kind = fault.KindUnavailable
-	case byRule(res.StatusCode, message):
+	case byRule(res.StatusCode, reason, message):
 		refused.Kind = fault.KindRefused
 		refused.Hint = c.refusalHint(message)
 	case refused.Kind == fault.KindAuth:

@@ -21,6 +21,7 @@ import (
 	"sbx/internal/lock"
 	"sbx/internal/notify"
 	"sbx/internal/ops"
+	"sbx/internal/ops/recall"
 	"sbx/internal/process"
 	"sbx/internal/providers"
 	"sbx/internal/publish"
@@ -106,7 +107,7 @@ func (p Parts) fleet(env *ops.Env) *fleet.Fleet {
 		poll = fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}
 	}
 	return fleet.New(p.Members(), fleet.Options{
-		EndRequests: p.Requests, History: p.History, Names: p.Names, Acknowledged: env.Acknowledged,
+		EndRequests: p.Requests, History: p.History, Names: p.Names, Acknowledged: func(ctx context.Context, ref sandbox.Ref) bool { return recall.Acknowledged(ctx, env, ref) },
 		Now: p.Process.Now, Sample: cmp.Or(p.Sample, time.Millisecond), Asking: p.Asking, Poll: poll,
 	})
 }

@@ -1,4 +1,7 @@
-package ops
+// Package recall answers from what is on record about sandboxes that no provider finds: who ended them, when they were
+// seen last, which ends are not confirmed, what a new listing leaves out, and all that was ended. It asks no provider
+// but about what a listing has lost.
+package recall
 
 import (
 	"cmp"
@@ -10,6 +13,7 @@ import (
 	"time"
 
 	"sbx/internal/fault"
+	"sbx/internal/ops"
 	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
@@ -30,8 +34,8 @@ type EndRecord struct {
 
 // WhoEnded adds to a "not found" error who ended the sandbox, when and by which run, where that
 // is on record; otherwise it returns nil and the error unchanged.
-func (e *Env) WhoEnded(ctx context.Context, word string, missing error) (*EndRecord, error) {
-	r, described := e.FindEnd(ctx, word, missing)
+func WhoEnded(ctx context.Context, e *ops.Env, word string, missing error) (*EndRecord, error) {
+	r, described := FindEnd(ctx, e, word, missing)
 	if r == nil {
 		return nil, described
 	}
@@ -43,11 +47,11 @@ func (e *Env) WhoEnded(ctx context.Context, word string, missing error) (*EndRec
 }
 
 // FindEnd is WhoEnded for a verb that shows what is on record: its hint names the run alone.
-func (e *Env) FindEnd(ctx context.Context, word string, missing error) (*EndRecord, error) {
+func FindEnd(ctx context.Context, e *ops.Env, word string, missing error) (*EndRecord, error) {
 	if kind := fault.KindOf(missing); kind != fault.KindNotFound && kind != fault.KindGone {
 		return nil, missing
 	}
-	r, found := e.EndOf(ctx, word)
+	r, found := EndOf(ctx, e, word)
 	if !found {
 		return nil, missing
 	}
@@ -61,7 +65,7 @@ func (e *Env) FindEnd(ctx context.Context, word string, missing error) (*EndReco
 // EndOf looks a sandbox up in the journals of this machine, the newest first, then in
 // the store, which other hosts may share. What cannot be read is passed by: a look
 // depends on neither.
-func (e *Env) EndOf(ctx context.Context, word string) (EndRecord, bool) {
+func EndOf(ctx context.Context, e *ops.Env, word string) (EndRecord, bool) {
 	ref, err := sandbox.ParseRef(word)
 	if err != nil {
 		return EndRecord{}, false
@@ -72,15 +76,15 @@ func (e *Env) EndOf(ctx context.Context, word string) (EndRecord, bool) {
 		}
 		return of.ID == ref.ID || name == ref.ID || len(ref.ID) >= sandbox.MinPrefix && strings.HasPrefix(of.ID, ref.ID)
 	}
-	if r, found := e.EndInJournals(ctx, ref.ID, means); found {
+	if r, found := EndInJournals(ctx, e, ref.ID, means); found {
 		return r, true
 	}
-	return e.endInStore(ctx, ref, means)
+	return endInStore(ctx, e, ref, means)
 }
 
 // EndInJournals finds the newest run of this machine that asked a sandbox to end, or saw its
 // end. word is a name, an id or the beginning of one.
-func (e *Env) EndInJournals(ctx context.Context, word string, means func(sandbox.Ref, string) bool) (EndRecord, bool) {
+func EndInJournals(ctx context.Context, e *ops.Env, word string, means func(sandbox.Ref, string) bool) (EndRecord, bool) {
 	met, known := EndRecord{}, false
 	for h := range e.Runs().About(ctx, word) {
 		r, found := endInRun(h, word, means)
@@ -96,13 +100,13 @@ func (e *Env) EndInJournals(ctx context.Context, word string, means func(sandbox
 
 // Acknowledged reports whether a request to end a sandbox was acknowledged, by the journals of this machine or by
 // the record of a verified end in the store, which other hosts may share.
-func (e *Env) Acknowledged(ctx context.Context, ref sandbox.Ref) bool {
+func Acknowledged(ctx context.Context, e *ops.Env, ref sandbox.Ref) bool {
 	for h := range e.Runs().About(ctx, ref.ID) {
 		if i, asked := h.Intents[ref]; asked && i.Ends() && h.Requests[ref] != nil && h.Requests[ref].Acknowledged {
 			return true
 		}
 	}
-	r, found := e.endInStore(ctx, ref, func(of sandbox.Ref, _ string) bool { return of == ref })
+	r, found := endInStore(ctx, e, ref, func(of sandbox.Ref, _ string) bool { return of == ref })
 	return found && r.Outcome == sandbox.OutcomeVerified
 }
 
@@ -175,12 +179,12 @@ func endInRun(h runs.History, word string, means func(sandbox.Ref, string) bool)
 }
 
 // endInStore finds the end of a sandbox that sbx created, from whatever host.
-func (e *Env) endInStore(ctx context.Context, word sandbox.Ref, means func(sandbox.Ref, string) bool) (EndRecord, bool) {
+func endInStore(ctx context.Context, e *ops.Env, word sandbox.Ref, means func(sandbox.Ref, string) bool) (EndRecord, bool) {
 	st, err := e.Store(false)
 	if err != nil {
 		return EndRecord{}, false
 	}
-	ctx, stop := context.WithTimeout(ctx, e.Process.Stretch.Limit(MemoryLimit))
+	ctx, stop := context.WithTimeout(ctx, e.Process.Stretch.Limit(ops.MemoryLimit))
 	defer stop()
 	records, err := st.Records(ctx, word.Provider)
 	err = errors.Join(err, st.Close())
@@ -197,7 +201,7 @@ func (e *Env) endInStore(ctx context.Context, word sandbox.Ref, means func(sandb
 	}
 	k := records[slices.IndexFunc(records, func(k store.Record) bool { return k.Ref() == chosen })]
 	outcome := sandbox.OutcomeAlreadyGone
-	if strings.HasPrefix(k.Reason, RecordEnded) {
+	if strings.HasPrefix(k.Reason, ops.RecordEnded) {
 		outcome = sandbox.OutcomeVerified
 	}
 	return EndRecord{
@@ -236,7 +240,7 @@ func (r EndRecord) Sentence(now time.Time) string {
 	case r.Outcome == sandbox.OutcomeNotAttempted:
 		return text + ", and the run was interrupted before it verified the end"
 	case r.Outcome != "":
-		return text + ": " + WithDetail(string(r.Outcome), r.Reason)
+		return text + ": " + ops.WithDetail(string(r.Outcome), r.Reason)
 	}
 	return text
 }

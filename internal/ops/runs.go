@@ -3,21 +3,23 @@ package ops
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
+	"strings"
 	"time"
 
+	"sbx/internal/lock"
 	"sbx/internal/runs"
 	"sbx/internal/sandbox"
-	"sbx/internal/task"
 )
 
-// shareLimit is what a slow store may cost a run.
-const shareLimit = 5 * time.Second
+// ShareLimit is what a slow store may cost a run.
+const ShareLimit = 5 * time.Second
 
 // Runs are the records of runs.
 func (e *Env) Runs() runs.Records {
 	return runs.Records{
-		Bulk: e.Journals, Single: e.Endings, Shared: e.Shared, ShareLimit: e.Process.Stretch.Limit(shareLimit), Now: e.Now, Program: e.Process.Name(),
+		Bulk: e.Journals, Single: e.Endings, Shared: e.Shared, ShareLimit: e.Process.Stretch.Limit(ShareLimit), Now: e.Now, Program: e.Process.Name(),
 	}
 }
 
@@ -58,10 +60,31 @@ func (e *Env) CleanupRuns(ctx context.Context, limit int) []runs.History {
 	return list
 }
 
-// FormatFigure writes a figure of verify: a share in percent, all else as a whole number.
-func FormatFigure(v float64, unit task.Unit) string {
-	if unit == task.UnitShare {
-		return fmt.Sprintf("%.1f%%", v*100)
+// ActsAs names the acting user and verb, for records that outlive this process.
+func (e *Env) ActsAs(verb string) string {
+	return fmt.Sprintf("sbx %s (%s, pid %d)", verb, e.Process.User(), e.Process.PID)
+}
+
+// Exclusively runs something while no other run acts, and ends it when that is no longer
+// sure.
+func (e *Env) Exclusively(ctx context.Context, run string, wait time.Duration, do func(context.Context) error) error {
+	a := e.Actor()
+	ctx, release, err := e.Lock(ctx, lock.Holder{Run: run, Who: a.Who, Host: a.Host, PID: a.PID, Since: e.Now()}, wait)
+	if err != nil {
+		return err
 	}
-	return fmt.Sprintf("%.0f", v)
+	defer func() { _ = release() }() // the end of the process releases it all the same
+	return do(ctx)
+}
+
+// Actor is the acting user and process, for the journal and the lock.
+func (e *Env) Actor() runs.Actor {
+	return runs.Actor{Who: e.Process.User(), Host: e.Process.Host, PID: e.Process.PID, Version: e.Version.Version}
+}
+
+// RunID names a run: its time to the millisecond, so that runs sort, and chance, so
+// that two of one moment differ.
+func (e *Env) RunID() string {
+	at := strings.ReplaceAll(e.Now().UTC().Format("20060102T150405.000"), ".", "")
+	return "r-" + at + "-" + strings.ToLower(rand.Text()[:6])
 }

@@ -1,4 +1,4 @@
-package ops
+package look
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/history"
+	"sbx/internal/ops"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
@@ -34,7 +35,7 @@ const (
 )
 
 // SuggestLimits reads the samples of the last week of the selected profiles.
-func SuggestLimits(ctx context.Context, env *Env) ([]SuggestedLimits, error) {
+func SuggestLimits(ctx context.Context, env *ops.Env) ([]SuggestedLimits, error) {
 	c, err := env.Config()
 	if err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func SuggestLimits(ctx context.Context, env *Env) ([]SuggestedLimits, error) {
 	_, unmeasured := env.SplitByQuota(c.Selected())
 	var all []SuggestedLimits
 	for _, name := range names {
-		counts, err := ActiveCounts(ctx, st, name, env.Now().Add(-history.Rules().Keep))
+		counts, err := ops.ActiveCounts(ctx, st, name, env.Now().Add(-history.Rules().Keep))
 		if err != nil {
 			return nil, err
 		}

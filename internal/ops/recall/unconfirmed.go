@@ -1,4 +1,4 @@
-package look
+package recall
 
 import (
 	"cmp"
@@ -30,9 +30,9 @@ func (u UnconfirmedEnd) Hint() string {
 	return "`sbx terminate " + shellescape.Quote(u.Ref.String()) + "` looks again, and requests the end again where it is still found"
 }
 
-// unconfirmedEnds lists the ends at the profiles of f that were requested, not acknowledged and not proved since, the
+// UnconfirmedEnds lists the ends at the profiles of f that were requested, not acknowledged and not proved since, the
 // oldest first. A provider may list such a sandbox no more.
-func unconfirmedEnds(ctx context.Context, f *fleet.Fleet) ([]UnconfirmedEnd, error) {
+func UnconfirmedEnds(ctx context.Context, f *fleet.Fleet) ([]UnconfirmedEnd, error) {
 	open, err := f.Unconfirmed(ctx)
 	var all []UnconfirmedEnd
 	for ref, r := range open {
@@ -46,10 +46,10 @@ func unconfirmedEnds(ctx context.Context, f *fleet.Fleet) ([]UnconfirmedEnd, err
 	return all, err
 }
 
-// unconfirmedChecks are rows about sandboxes that may still run after a request to end them; none = no row.
-func unconfirmedChecks(ctx context.Context, e *ops.Env, f *fleet.Fleet) []ops.Check {
+// UnconfirmedChecks are rows about sandboxes that may still run after a request to end them; none = no row.
+func UnconfirmedChecks(ctx context.Context, e *ops.Env, f *fleet.Fleet) []ops.Check {
 	const check = "end requests"
-	open, err := unconfirmedEnds(ctx, f)
+	open, err := UnconfirmedEnds(ctx, f)
 	var rows []ops.Check
 	if err != nil {
 		rows = append(rows, ops.ToolCheck(check, sandbox.Unknown, UnreadRequests(err), ""))

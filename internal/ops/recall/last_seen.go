@@ -1,4 +1,4 @@
-package look
+package recall
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 	"sbx/internal/triage"
 )
 
-// lastSeen is the newest evidence of a sandbox from an earlier look; nil = there is none. A word
+// LastSeen is the newest evidence of a sandbox from an earlier look; nil = there is none. A word
 // without a profile means an id at any configured one; an id at several means none. The error is
 // that of the store.
-func lastSeen(ctx context.Context, e *ops.Env, word string) (*history.Seen, error) {
+func LastSeen(ctx context.Context, e *ops.Env, word string) (*history.Seen, error) {
 	ref, err := sandbox.ParseRef(word)
 	if err != nil {
 		return nil, nil // nothing is kept under such a word
@@ -42,8 +42,8 @@ func lastSeen(ctx context.Context, e *ops.Env, word string) (*history.Seen, erro
 	return &found[0], nil
 }
 
-// describeLastSeen replaces a "not found" error by one that says what was seen last.
-func describeLastSeen(e *ops.Env, seen *history.Seen, missing error) error {
+// DescribeLastSeen replaces a "not found" error by one that says what was seen last.
+func DescribeLastSeen(e *ops.Env, seen *history.Seen, missing error) error {
 	if kind := fault.KindOf(missing); kind != fault.KindNotFound && kind != fault.KindGone {
 		return missing
 	}
@@ -52,9 +52,9 @@ func describeLastSeen(e *ops.Env, seen *history.Seen, missing error) error {
 		At(s.Provider, s.ID)
 }
 
-// describeUnread adds to a "not found" error that what earlier looks have seen cannot be read: there
+// DescribeUnread adds to a "not found" error that what earlier looks have seen cannot be read: there
 // may be something on record. It has the kind of the store's error, so that a script tries again.
-func describeUnread(e *ops.Env, missing, unread error) error {
+func DescribeUnread(e *ops.Env, missing, unread error) error {
 	kind := fault.KindOf(unread)
 	if kind == fault.KindUnknown {
 		kind = fault.KindUnavailable
@@ -66,8 +66,8 @@ func describeUnread(e *ops.Env, missing, unread error) error {
 	return described.WithHint("`%s doctor` checks the store", e.Process.Name())
 }
 
-// recalledCauses are the causes that an earlier look found.
-func recalledCauses(seen *history.Seen) []triage.Finding {
+// SeenCauses are the causes that an earlier look found.
+func SeenCauses(seen *history.Seen) []triage.Finding {
 	if seen == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package ops
+package recall
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	"sbx/internal/sandbox"
 )
 
@@ -23,7 +24,7 @@ type UnlistedSandbox struct {
 
 // ReadUnlisted reads by id what the newest complete listings of f do not have and the last ones had, at
 // most MostUnlisted. What has ended, by its own record or by that of a run, is left out.
-func (e *Env) ReadUnlisted(ctx context.Context, f *fleet.Fleet) []UnlistedSandbox {
+func ReadUnlisted(ctx context.Context, e *ops.Env, f *fleet.Fleet) []UnlistedSandbox {
 	rows := f.Unlisted()
 	if len(rows) == 0 {
 		return nil
@@ -37,7 +38,7 @@ func (e *Env) ReadUnlisted(ctx context.Context, f *fleet.Fleet) []UnlistedSandbo
 			continue
 		}
 		_, ending := requested[s.Ref()]
-		if _, ended := e.EndOf(ctx, s.Ref().String()); !ended && !ending {
+		if _, ended := EndOf(ctx, e, s.Ref().String()); !ended && !ending {
 			asked = append(asked, u)
 		}
 	}
@@ -77,7 +78,7 @@ func (u *UnlistedSandbox) read(ctx context.Context, f *fleet.Fleet) {
 
 // UnlistedErrors are the listings of profiles that do not have what the profile has by its id, and the
 // reads that failed.
-func (e *Env) UnlistedErrors(found []UnlistedSandbox) []error {
+func UnlistedErrors(e *ops.Env, found []UnlistedSandbox) []error {
 	var errs []error
 	living := map[string][]string{}
 	var profiles []string

@@ -1,4 +1,4 @@
-package ops
+package recall
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sbx/internal/journal"
+	"sbx/internal/ops"
 	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
@@ -36,7 +37,7 @@ type AuditResult struct {
 
 // Audit lists what sbx terminated, deleted or changed in records: from the journals of this
 // machine, and what other hosts have reported to a store that is shared.
-func Audit(ctx context.Context, env *Env, req AuditRequest) (*AuditResult, error) {
+func Audit(ctx context.Context, env *ops.Env, req AuditRequest) (*AuditResult, error) {
 	if err := env.RequireState(); err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func Audit(ctx context.Context, env *Env, req AuditRequest) (*AuditResult, error
 }
 
 type audit struct {
-	env    *Env
+	env    *ops.Env
 	req    AuditRequest
 	here   map[string]bool // the runs of which this machine has a journal
 	result *AuditResult
@@ -103,7 +104,7 @@ func (a *audit) readJournals(ctx context.Context, disk journal.Disk) error {
 // readShared adds what other hosts have reported. A run whose journal is on this machine is not
 // read twice.
 func (a *audit) readShared(ctx context.Context) error {
-	ctx, stop := context.WithTimeout(ctx, a.env.Process.Stretch.Limit(shareLimit))
+	ctx, stop := context.WithTimeout(ctx, a.env.Process.Stretch.Limit(ops.ShareLimit))
 	defer stop()
 	acts, err := a.env.Runs().SharedActs(ctx, a.req.Since)
 	reported := map[string]bool{}
