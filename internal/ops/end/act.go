@@ -55,15 +55,17 @@ func (r *CleanupResult) Act() *ops.Act {
 			a.Asks = append(a.Asks, ops.AskEnd(word, shares))
 		}
 	}
-	a.Carry = r.run.carry(r.Confirmed())
+	req := r.run.req
+	req.RunID, req.Plan = r.RunID, &plan
+	a.Carry = r.run.carry(req)
 	return a
 }
 
 // carry is what carries an act out that ends at most what the plan of a request names.
-func (r *cleanupRun) carry(confirmed CleanupRequest) func(context.Context, ops.Observer, ops.Allowed) ops.ActResult {
+func (r *cleanupRun) carry(planned CleanupRequest) func(context.Context, ops.Observer, ops.Allowed) ops.ActResult {
 	carried := false
 	return func(ctx context.Context, watch ops.Observer, allowed ops.Allowed) ops.ActResult {
-		req := confirmed
+		req := planned
 		req.Yes, req.Production = true, allowed.Production
 		if carried { // another part of it is a run of its own
 			req.RunID = r.env.RunID()
@@ -78,7 +80,7 @@ func (r *cleanupRun) carry(confirmed CleanupRequest) func(context.Context, ops.O
 		}
 		done, err := Cleanup(ctx, r.env, req, watch)
 		if err != nil {
-			return ops.NotBegun(confirmed.RunID, err)
+			return ops.NotBegun(planned.RunID, err)
 		}
 		return ops.ActResult{RunID: done.RunID, Endings: done.Endings, Err: done.Verdict, Refused: done.Refused, Took: done.Took, Detail: done}
 	}

@@ -22,13 +22,6 @@ import (
 // Plan is what the run would end at most.
 func (r *CleanupResult) Plan() cleanup.Plan { return r.Survey.Plan(r.RunID) }
 
-// Confirmed is the request that ends at most what this plan names.
-func (r *CleanupResult) Confirmed() CleanupRequest {
-	req, plan := r.run.req, r.Plan()
-	req.RunID, req.Plan, req.Yes = r.RunID, &plan, true
-	return req
-}
-
 // AllowLine is the command line that was typed with the flags that its guards ask for; "" = no guard
 // refuses the plan, or no flag allows it.
 func (r *CleanupResult) AllowLine() string {
