@@ -87,6 +87,7 @@ type Environment struct {
 	Thresholds func(sandbox.Sandbox) triage.Thresholds // of its profile and agent type
 	Listed     func(n int)                             // is told how many were listed so far; nil = nobody
 	Looked     func(fleet.LookProgress)                // is told how far the look is; nil = nobody
+	Brief      bool                                    // of what was looked at, stays and is not stuck, neither steps nor evidence are kept
 
 	endsFailed func(profile string) bool // fleet.EndsFailed; nil = no profile does
 }

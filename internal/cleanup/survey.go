@@ -172,8 +172,11 @@ func (r Rule) observeUndecided(ctx context.Context, f *fleet.Fleet, w Environmen
 	}
 	f.Look(ctx, open, fleet.Looking{Thresholds: w.Thresholds, Full: r.Unhealthy, Seen: w.Looked}, func(i int, o fleet.Observation) {
 		j := r.judgeSandbox(w, open[i], now, &o)
-		if !j.Selected() { // the observations of ten thousand would fill the memory
+		if !j.Selected() { // those of ten thousand would fill the memory
 			j.observation = nil
+			if w.Brief && j.Verdict.Stuck != sandbox.True {
+				j.Steps, j.Evidence, j.Verdict.Evidence, j.Verdict.Findings = nil, nil, nil, nil
+			}
 		}
 		judged[at[i]] = j
 	})

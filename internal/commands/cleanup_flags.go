@@ -90,7 +90,7 @@ func (o *cleanupOptions) addFlags(cmd *cobra.Command) {
 func (o *cleanupOptions) readRequest(cmd *cobra.Command, d *Deps) (req end.CleanupRequest, spelled bool, err error) {
 	req = end.CleanupRequest{
 		Production: o.production, Profiles: d.Globals.Providers, Resume: o.resume, ProviderSide: o.providerSide, Emergency: o.emergency,
-		Yes: o.yes, Textfile: d.Path(o.textfile), Ping: o.ping,
+		Yes: o.yes, Explain: o.explain != "", Textfile: d.Path(o.textfile), Ping: o.ping,
 	}
 	if err := o.readDurations(&req); err != nil {
 		return req, false, err

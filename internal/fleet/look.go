@@ -96,15 +96,20 @@ func (f *Fleet) look(ctx context.Context, items []sandbox.Sandbox, how Looking, 
 		})
 		return
 	}
+	busy := make([]*sandbox.Usage, len(items)) // the newest sample of those at their limit; each is written by one goroutine
 	f.forEachUnread(ctx, items, func(i int, u sandbox.Usage) bool {
 		s := items[i]
-		if !f.ShowsWork(s, []sandbox.Usage{u}, how.Thresholds(s)) {
+		t := how.Thresholds(s)
+		if triage.SampleAtLimit(u, t) {
+			busy[i] = &u
+		}
+		if !f.ShowsWork(s, []sandbox.Usage{u}, t) {
 			return false
 		}
 		one(i, func(s sandbox.Sandbox) Observation { return f.ObserveUsage(ctx, s, []sandbox.Usage{u}, false) })
 		return true
 	}, func(ctx context.Context, i int) {
-		one(i, func(s sandbox.Sandbox) Observation { return f.lookForLife(ctx, s, how.Thresholds(s)) })
+		one(i, func(s sandbox.Sandbox) Observation { return f.lookForLife(ctx, s, how.Thresholds(s), busy[i]) })
 	})
 }
 
@@ -155,16 +160,33 @@ func (c *lookCount) change(do func(*LookProgress)) {
 	}
 }
 
-// lookForLife is ObserveLife that ends as soon as the figures show work.
-func (f *Fleet) lookForLife(ctx context.Context, s sandbox.Sandbox, t triage.Thresholds) Observation {
-	o := f.newObservation(s)
+// lookForLife is ObserveLife that ends as soon as the figures show work, or a processor at its limit and new output do.
+// busy is a sample at the limit that was read with those of others; nil = there is none.
+func (f *Fleet) lookForLife(ctx context.Context, s sandbox.Sandbox, t triage.Thresholds, busy *sandbox.Usage) Observation {
 	look := providers.Look(ctx)
+	o := f.newObservation(s)
+	if busy != nil {
+		o.Logs = f.tail(look, s.Ref(), tailLines, !mayHaveProgram(s))
+		if o.printsAtWork(t, f.o.Now()) {
+			o.Usage.Got = []sandbox.Usage{*busy}
+			return f.concludeUsage(ctx, o)
+		}
+	}
 	o.Usage = f.readSamples(look, s, o.CapturesOutput, nil)
 	if o.Usage.Err == nil && triage.ShowsWork(o.Usage.Got, t) {
 		o.Logs.Err = errNotAsked
 		return f.concludeUsage(ctx, o)
 	}
 	return f.observeSigns(ctx, look, o, nil)
+}
+
+// printsAtWork reports whether the end of the log shows a sandbox at work whose processor is at its limit.
+func (o *Observation) printsAtWork(t triage.Thresholds, now time.Time) bool {
+	if o.Logs.Err != nil {
+		return false
+	}
+	o.readLogs(triage.NewMatcher())
+	return triage.OutputShowsWork(o.Sandbox, *o.logFindings, t, now)
 }
 
 // ShowsWork reports whether the newest sample of a sandbox shows it at work, so that nothing else

@@ -151,6 +151,53 @@ func TestABatchDecidesNothingWhereSilenceMayBeProved(t *testing.T) {
 	})
 }
 
+// TestABusyOneWithNewOutputIsAskedForItsLogAlone: a processor at its limit excuses silence for a while, and output within
+// that time decides. What may be a loop, or lies in the future, is looked at as a whole.
+func TestABusyOneWithNewOutputIsAskedForItsLogAlone(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		ago      time.Duration
+		lines    int
+		captured bool
+		decided  bool
+		stuck    sandbox.Verdict
+	}{
+		"new":                  {ago: 10 * time.Second, lines: 1, decided: true, stuck: sandbox.False},
+		"new, of all output":   {ago: 4 * time.Minute, lines: 3, captured: true, decided: true, stuck: sandbox.False},
+		"old":                  {ago: 6 * time.Minute, lines: 1, stuck: sandbox.False},
+		"old, of all output":   {ago: 6 * time.Minute, lines: 1, captured: true, stuck: sandbox.True},
+		"one line, repeated":   {ago: time.Second, lines: 60, captured: true, stuck: sandbox.True},
+		"of the future":        {ago: -time.Hour, lines: 1, stuck: sandbox.False},
+		"none":                 {stuck: sandbox.False},
+		"none, of all output ": {captured: true, stuck: sandbox.True},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := bulkOf(0)
+				b.cpu = func(string) *float64 { return new(100.0) }
+				b.use(fake.New(fake.Options{Name: "prod", PartialLogs: !tc.captured}))
+				made := time.Now().Add(-time.Hour)
+				seed := fake.Seed{Sandbox: sandbox.Sandbox{ID: "busy", CreatedAt: made, StartedAt: made, ActivityBasis: sandbox.BasisRequests}, Usage: func(now time.Time) sandbox.Usage {
+					return sandbox.Usage{At: now, CPUSeconds: new(now.Sub(made).Seconds())}
+				}}
+				for i := range tc.lines {
+					seed.Logs = append(seed.Logs, sandbox.LogLine{At: time.Now().Add(-tc.ago - time.Duration(tc.lines-1-i)*time.Second), Text: "compiling"})
+				}
+				b.fake.Add(seed)
+				f := of(b)
+				got := f.Judge(t.Context(), f.Collect(t.Context(), providers.Query{}).Items, looking())
+				assert.Equal(t, tc.stuck, got[0].Verdict.Stuck, got[0].Verdict.Reason)
+				assert.Equal(t, tc.decided, len(b.fake.Calls(fake.OpUsage)) == 0, "it is asked for more")
+				assert.NotEmpty(t, b.fake.Calls(fake.OpLogs))
+				if tc.decided {
+					assert.Len(t, b.fake.Calls(fake.OpLogs), 1)
+				}
+			})
+		})
+	}
+}
+
 // TestSamplesOfManyComeInBatches, and one by one where the answer lacks one.
 func TestSamplesOfManyComeInBatches(t *testing.T) {
 	t.Parallel()

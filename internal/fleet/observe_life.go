@@ -58,7 +58,9 @@ func (f *Fleet) observeLife(ctx, look context.Context, o *Observation, asks aski
 		}
 		look = ctx
 	}
-	wg.Go(func() { o.Logs = f.Tail(look, s.Ref(), tailLines) })
+	if len(o.Logs.Got) == 0 || o.Logs.Err != nil { // else this look has read it before
+		wg.Go(func() { o.Logs = f.Tail(look, s.Ref(), tailLines) })
+	}
 	if asks.exit {
 		wg.Go(func() { o.Exit.Got, o.Exit.Err = f.Exit(look, s.Ref()) })
 	}

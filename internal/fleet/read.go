@@ -252,6 +252,10 @@ func inParallel[T, R any](items []T, do func(T) R) []R {
 // Tail reads the last n lines of a sandbox's output that are its work, and holds at most twice as many,
 // whatever the provider returns. It takes a slot, since many may be read at once.
 func (f *Fleet) Tail(ctx context.Context, ref sandbox.Ref, n int) Part[[]sandbox.LogLine] {
+	return f.tail(ctx, ref, n, false)
+}
+
+func (f *Fleet) tail(ctx context.Context, ref sandbox.Ref, n int, noProgram bool) Part[[]sandbox.LogLine] {
 	var p Part[[]sandbox.LogLine]
 	m, _, err := requireAbility[providers.LogReader](f, ref.Provider, "logs")
 	if err != nil {
@@ -264,7 +268,7 @@ func (f *Fleet) Tail(ctx context.Context, ref sandbox.Ref, n int) Part[[]sandbox
 		return p
 	}
 	defer release()
-	for line, err := range f.Logs(ctx, ref, providers.LogQuery{Tail: n, Work: true}) {
+	for line, err := range f.Logs(ctx, ref, providers.LogQuery{Tail: n, Work: true, NoProgram: noProgram}) {
 		if err != nil {
 			p.Err = err
 			break

@@ -96,8 +96,9 @@ type Recorder struct {
 	now func() time.Time
 
 	mu    sync.Mutex
-	looks map[string]*Look // by profile
-	seen  map[sample]Seen
+	looks map[string]*Look  // by profile
+	seen  map[sample][]byte // as it is stored: that of ten thousand would fill the memory
+	lost  error             // why some of it cannot be stored
 
 	events []Event
 	// listed are the failed sandboxes of listings, by profile and id.
@@ -114,7 +115,7 @@ type sample struct {
 
 // NewRecorder makes an empty recorder.
 func NewRecorder(now func() time.Time) *Recorder {
-	return &Recorder{now: now, looks: map[string]*Look{}, seen: map[sample]Seen{}, listed: map[string]map[string]Seen{}}
+	return &Recorder{now: now, looks: map[string]*Look{}, seen: map[sample][]byte{}, listed: map[string]map[string]Seen{}}
 }
 
 func (r *Recorder) look(profile string) *Look {
@@ -182,14 +183,19 @@ func (r *Recorder) AddSeen(s Seen) {
 			break
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	s.At = cmp.Or(s.At, r.now())
 	at := s.At
 	if s.Live || s.Sandbox.EndedAt.IsZero() {
 		at = at.Truncate(seenEvery)
 	}
-	r.seen[sample{s.Sandbox.Ref(), at}] = s
+	body, err := pack(s)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.lost = err
+		return
+	}
+	r.seen[sample{s.Sandbox.Ref(), at}] = body
 }
 
 // Pending reports whether there is anything to store.
@@ -247,7 +253,8 @@ func (r *Recorder) take() (samples []store.Sample, profiles []string, err error)
 	r.mu.Lock()
 	looks, seen, events := r.looks, r.seen, r.events
 	samples, r.unstored, r.events = slices.Clone(r.unstored), nil, nil
-	r.looks, r.seen = map[string]*Look{}, map[sample]Seen{}
+	r.looks, r.seen = map[string]*Look{}, map[sample][]byte{}
+	err, r.lost = r.lost, nil
 	r.mu.Unlock()
 	for _, s := range samples {
 		if !slices.Contains(profiles, s.Profile) {
@@ -255,19 +262,22 @@ func (r *Recorder) take() (samples []store.Sample, profiles []string, err error)
 		}
 	}
 	now := r.now()
-	add := func(profile, subject string, at time.Time, value any) {
-		body, packErr := pack(value)
-		err = errors.Join(err, packErr)
+	put := func(profile, subject string, at time.Time, body []byte) {
 		samples = append(samples, store.Sample{Profile: profile, Subject: subject, At: at, Body: body})
 		if !slices.Contains(profiles, profile) {
 			profiles = append(profiles, profile)
 		}
 	}
+	add := func(profile, subject string, at time.Time, value any) {
+		body, packErr := pack(value)
+		err = errors.Join(err, packErr)
+		put(profile, subject, at, body)
+	}
 	for profile, l := range looks {
 		add(profile, "", now, l.stored(now))
 	}
-	for key, s := range seen {
-		add(key.ref.Provider, key.ref.ID, key.at, s)
+	for key, body := range seen {
+		put(key.ref.Provider, key.ref.ID, key.at, body)
 	}
 	if len(events) > 0 {
 		add(allProfiles, eventsSubject, now, events[max(0, len(events)-maxEvents):])
@@ -344,12 +354,20 @@ func pack(value any) ([]byte, error) {
 	if err != nil || len(plain) < packFrom {
 		return plain, err
 	}
+	w, _ := packers.Get().(*gzip.Writer)
+	if w == nil {
+		w = gzip.NewWriter(nil)
+	}
+	defer packers.Put(w)
 	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
+	w.Reset(&b)
 	_, err = w.Write(plain)
 	err = errors.Join(err, w.Close())
 	return b.Bytes(), err
 }
+
+// packers are compressors for the next value: one has 800 kB of tables.
+var packers sync.Pool
 
 func unpack(body []byte, into any) error {
 	if len(body) > 0 && (body[0] == '{' || body[0] == '[') {

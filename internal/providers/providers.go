@@ -101,6 +101,9 @@ type LogQuery struct {
 	// of the sandbox than its main one: only of a LogPartReader.
 	Previous  bool
 	Container string
+	// NoProgram says that create is known to have started no program in it, whose output would come before all else: the
+	// record is not read for that.
+	NoProgram bool
 	// Work leaves out what is no work of the sandbox, where the log has such lines: what sbx itself
 	// does in it, and queries of its clients. Tail counts the other lines.
 	Work bool

@@ -183,6 +183,19 @@ func SampleShowsWork(newest sandbox.Usage, t Thresholds) bool {
 	return newest.CPUPercent != nil && *newest.CPUPercent >= newestAtWork && *newest.CPUPercent < t.CPUBusy
 }
 
+// SampleAtLimit reports whether one sample found the processor at its limit, be it at work or in a loop.
+func SampleAtLimit(u sandbox.Usage, t Thresholds) bool {
+	return u.CPUPercent != nil && *u.CPUPercent >= t.CPUBusy
+}
+
+// OutputShowsWork reports whether the end of its log shows a sandbox at work whose processor is at its limit, so that no
+// other observation can make its verdict stuck: there is output within the silence that makes a busy one stuck, and no
+// line is repeated.
+func OutputShowsWork(s sandbox.Sandbox, found LogFindings, t Thresholds, now time.Time) bool {
+	sig := Signals{Logs: &found}
+	return latestSign(s, sig, now).seenWithin(t.BusySilence) && !sig.repeatsLines(t)
+}
+
 func (sig Signals) repeatsLines(t Thresholds) bool {
 	return sig.Logs != nil && sig.Logs.Complete && sig.Logs.Repeat.Count >= t.RepeatLines
 }

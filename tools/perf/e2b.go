@@ -15,10 +15,12 @@ type e2bAPI struct {
 	bare   bool                // one sample of each, and no list of processes
 	noBulk bool                // an older level of the API: one sandbox's metrics at a time
 	dead   func(n int) bool    // listed as running, without samples, and nothing inside answers; nil = none is
+	prints bool                // the last line of each log is a few seconds old, not of the start
 }
 
 // The processor time of the fleets, in percent of a machine of two cores.
 func atWork(n int) float64 { return 5 + float64(n%30) }
+func busy(int) float64     { return 100 }
 func idle(int) float64     { return 0.1 }
 
 func tenthIdle(n int) float64 {
@@ -104,6 +106,9 @@ func (a *e2bAPI) handler(w *world) http.Handler {
 	mux.HandleFunc("GET /sandboxes/{id}", one("get", func(out http.ResponseWriter, _ *http.Request, id string) { answer(out, http.StatusOK, a.row(w, id)) }))
 	mux.HandleFunc("GET /v2/sandboxes/{id}/logs", one("logs", func(out http.ResponseWriter, _ *http.Request, _ string) {
 		lines := []any{map[string]any{"timestamp": w.born, "level": "info", "message": "envd started", "fields": map[string]string{}}}
+		if a.prints {
+			lines = append(lines, map[string]any{"timestamp": time.Now().Add(-sampleEvery), "level": "info", "message": "compiled another part", "fields": map[string]string{}})
+		}
 		answer(out, http.StatusOK, map[string]any{"logs": lines})
 	}))
 	mux.HandleFunc("GET /sandboxes/{id}/metrics", one("metrics", func(out http.ResponseWriter, r *http.Request, id string) {

@@ -39,6 +39,7 @@ func looks() []look {
 		{name: "`top`, all at work", kind: "e2b-work", args: []string{"top"}},
 		{name: "`cleanup --stuck`, a tenth idle", kind: "e2b-mixed", args: cleanup},
 		{name: "`cleanup --stuck`, all at work, no bulk metrics", kind: "e2b-old", args: cleanup},
+		{name: "`cleanup --older-than`, all busy, with new output", kind: "e2b-busy", args: []string{"cleanup", "--older-than", "10m", "-o", "json"}},
 		{name: "`cleanup --stuck`, all idle", kind: "e2b-idle", args: cleanup},
 	}
 	for i := range all {

@@ -141,6 +141,7 @@ func kinds() map[string]func(*world) http.Handler {
 		"monotask": monotask, "pods": pods, "containers": containers,
 		"e2b":      (&e2bAPI{cpu: func(int) float64 { return 0 }, bare: true}).handler,
 		"e2b-work": (&e2bAPI{cpu: atWork}).handler, "e2b-idle": (&e2bAPI{cpu: idle}).handler, "e2b-mixed": (&e2bAPI{cpu: tenthIdle}).handler,
+		"e2b-busy": (&e2bAPI{cpu: busy, prints: true}).handler, "e2b-loops": (&e2bAPI{cpu: busy}).handler,
 		"e2b-old": (&e2bAPI{cpu: atWork, noBulk: true}).handler, "e2b-dead": (&e2bAPI{cpu: tenthIdle, dead: threeTenths}).handler,
 	}
 }

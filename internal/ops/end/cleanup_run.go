@@ -36,6 +36,7 @@ type CleanupRequest struct {
 
 	Yes         bool          // it is allowed: by the operator's flag, or by an answer
 	Unattended  bool          // nobody watches: only what is left undone says it
+	Explain     bool          // each check of a sandbox is shown
 	Line        []string      // the command line that was typed, quoted for a shell; for hints that repeat it
 	Wait, Grace time.Duration // as in TerminateRequest
 	LockWait    time.Duration // how long another run is waited for
@@ -102,6 +103,7 @@ func newCleanupRun(ctx context.Context, env *ops.Env, req CleanupRequest, watch 
 		Now:        r.env.Now,
 		Limits:     limits,
 		Thresholds: r.env.Thresholds,
+		Brief:      !req.Explain,
 		Protected:  r.env.Protection(c, r.held).ByRule,
 	}
 	for _, p := range c.Selected() {

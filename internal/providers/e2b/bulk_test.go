@@ -39,6 +39,18 @@ func readUsageOfMany(t *testing.T, wire wiretest.Options) {
 	assert.Len(t, fake.Calls(""), 1)
 }
 
+// TestALogWithoutAProgramIsOneRequest: the record would only say whether create started one.
+func TestALogWithoutAProgramIsOneRequest(t *testing.T) {
+	t.Parallel()
+	fake := e2btest.New(t, e2btest.Options{})
+	p, _ := providers.As[providers.LogReader](open(t, fake, e2b.Type()))
+	id := fake.Add(e2btest.Seed{})
+	for _, err := range p.Logs(t.Context(), id, providers.LogQuery{Tail: 5, NoProgram: true}) {
+		require.NoError(t, err)
+	}
+	assert.Len(t, fake.Calls(""), 1)
+}
+
 // TestAnOldSampleIsNoPresentOne: the metrics of a sandbox may have stopped an hour ago.
 func TestAnOldSampleIsNoPresentOne(t *testing.T) {
 	t.Parallel()

@@ -32,6 +32,10 @@ func (c *Client) KeepsLogs() bool { return true }
 // other sandbox the API's log, which outlives the sandbox.
 func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
 	return func(yield func(sandbox.LogLine, error) bool) {
+		if q.NoProgram && !q.Follow {
+			c.deliverAPILog(ctx, id, q, nil, yield)
+			return
+		}
 		w, err := c.insideRecord(ctx, id, c.lookDetail)
 		switch {
 		case err == nil && w.State == "running" && w.Metadata[sandbox.LabelRun] != "":
