@@ -367,7 +367,7 @@ func pack(value any) ([]byte, error) {
 }
 
 // packers are compressors for the next value: one has 800 kB of tables.
-var packers sync.Pool
+var packers sync.Pool //nolint:gochecknoglobals // a pool of no state
 
 func unpack(body []byte, into any) error {
 	if len(body) > 0 && (body[0] == '{' || body[0] == '[') {
