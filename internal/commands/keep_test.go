@@ -1,9 +1,6 @@
 package commands
 
 import (
-	"context"
-	"iter"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -11,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/testkit/fake"
 )
@@ -151,63 +147,6 @@ func TestKeepReadsReferencesFromAPipe(t *testing.T) {
 		require.NoError(t, err)
 		assert.NotEmpty(t, sandbox.Kept(now.Labels, noon))
 	}
-}
-
-// TestAPlanEndsNothingThatWasKeptSince: a run judges again what a plan names.
-func TestAPlanEndsNothingThatWasKeptSince(t *testing.T) {
-	t.Parallel()
-	b, p := herdBench(t, 3)
-	plan := filepath.Join(b.home, "plan.json")
-	require.Equal(t, 0, b.run(t, "cleanup --older-than 10m --out "+plan).code)
-	require.Equal(t, 0, b.run(t, "keep prod/prod0001 --for 1h").code)
-	r := b.run(t, "cleanup --yes --apply "+plan)
-	assert.Equal(t, 0, r.code, r.stderr)
-	assert.ElementsMatch(t, []string{"prod0000", "prod0002"}, terminated(p))
-}
-
-// keptWhenListed is a provider of which somebody keeps one sandbox as soon as a listing has shown it.
-type keptWhenListed struct {
-	*fake.Provider
-
-	id string
-}
-
-func (k keptWhenListed) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
-	return func(yield func(sandbox.Sandbox, error) bool) {
-		k.Provider.List(ctx, q)(yield)
-		k.Change(k.id, func(s *sandbox.Sandbox) { s.Labels = map[string]string{sandbox.LabelKeep: "true"} })
-	}
-}
-
-// TestARunEndsNothingThatWasKeptAfterItsListing: the read just before the end shows the label.
-func TestARunEndsNothingThatWasKeptAfterItsListing(t *testing.T) {
-	t.Parallel()
-	b, p := herdBench(t, 3)
-	b.members[0] = keptWhenListed{p, "prod0001"}
-	r := b.run(t, "cleanup --older-than 10m --yes -o json")
-	assert.Equal(t, 0, r.code, r.stderr)
-	assert.ElementsMatch(t, []string{"prod0000", "prod0002"}, terminated(p))
-	assert.Contains(t, r.stdout, "it has the label sbx/keep=true")
-}
-
-// terminated are the ids that a provider was asked to end.
-func terminated(p *fake.Provider) (ids []string) {
-	for _, call := range p.Calls(fake.OpTerminate) {
-		ids = append(ids, call.ID)
-	}
-	return ids
-}
-
-// TestWhatIsKeptStays: terminate skips what was kept, and ends it when that was taken back.
-func TestWhatIsKeptStays(t *testing.T) {
-	t.Parallel()
-	b, _ := oneFake(withLabels("aaaa", nil))
-	require.Equal(t, 0, b.run(t, "keep prod/aaaa --for 1h").code)
-	r := b.run(t, "terminate prod/aaaa -o json")
-	assert.Equal(t, 3, r.code, r.stderr)
-	assert.Equal(t, "skipped", r.list(t, "items")[0]["outcome"])
-	require.Equal(t, 0, b.run(t, "keep prod/aaaa --off").code)
-	assert.Equal(t, 0, b.run(t, "terminate prod/aaaa").code)
 }
 
 // TestWhatIsKeptIsListed: by its label, by the configuration, and why.

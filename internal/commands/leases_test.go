@@ -39,27 +39,6 @@ func TestWhatATaskIsAtWorkInStays(t *testing.T) {
 	}
 }
 
-// TestWhatATaskGoesOnInStays also where another task was what it was made for.
-func TestWhatATaskGoesOnInStays(t *testing.T) {
-	t.Parallel()
-	one := running("aaaa", 3*time.Hour)
-	one.Sandbox.TaskID, one.Sandbox.Activity = "t-first", sandbox.False
-	b, _ := oneFake(one)
-	b.configureNothing(t)
-	ledger := task.Ledger{Store: b.kept(atNoon)}
-	owner := task.Owner{Host: "elsewhere", PID: 7, Who: "ann"}
-	work := task.New("t-work", "", task.Spec{Provider: "prod", Command: []string{"true"}, Attempts: 1}, owner, noon)
-	_, _, err := ledger.Add(t.Context(), work)
-	require.NoError(t, err)
-	_, err = ledger.Change(t.Context(), "t-work", func(n *task.Task) error {
-		return n.Assign(owner, task.Attempt{Provider: "prod", Sandbox: "aaaa", Reused: true})
-	})
-	require.NoError(t, err)
-	assert.Contains(t, b.run(t, "cleanup --older-than 1h --unowned -o json").stdout, "task t-work is at work in it")
-	b.run(t, "cleanup --older-than 1h --unowned --yes --max-delete 9")
-	assert.Equal(t, "running", b.run(t, "inspect prod/aaaa -o json").item(t)["state"])
-}
-
 func TestWhatADeadTaskLeftMayGo(t *testing.T) {
 	t.Parallel()
 	b, ledger := leasedBench(t)

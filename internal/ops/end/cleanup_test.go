@@ -189,42 +189,6 @@ func TestABulkActEndsAtMostItsPlan(t *testing.T) {
 	assert.ElementsMatch(t, []string{"aaaa0001", "bbbb0001"}, opstest.Asked(p))
 }
 
-// TestACleanupThatAGuardRefuses ends nothing, and the journal says why.
-func TestACleanupThatAGuardRefuses(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct{ config, guard string }{
-		"max_delete": {opstest.OneProfile + "limits: {max_delete: 2}\n", "max_delete"},
-		"production": {opstest.OneProfile + "production: [prod]\n", "production prod"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := opstest.Prod("aaaa0001", "bbbb0001", "cccc0001")
-			r := &opstest.Recorder{Answer: opstest.Yes}
-			env := opstest.NewSite(t, tc.config, p).Env(t)
-			req := tenMinutes()
-			req.Yes = true
-			result, err := end.Cleanup(t.Context(), env, req, r)
-			require.NoError(t, err)
-			assert.Equal(t, fault.KindRefused, fault.KindOf(result.Refused))
-			assert.Equal(t, result.Refused, result.Verdict)
-			var failed []string
-			for _, g := range result.Guards {
-				if !g.OK {
-					failed = append(failed, g.Name)
-				}
-			}
-			assert.Equal(t, []string{tc.guard}, failed)
-			assert.Empty(t, r.Questions, "no answer allows a whole run")
-			assert.Empty(t, opstest.Asked(p))
-			assert.Empty(t, r.Endings())
-			h := journalOf(t, env, result.RunID)
-			require.NotNil(t, h.End)
-			assert.True(t, h.End.Refused)
-			assert.False(t, h.Resumable())
-		})
-	}
-}
-
 // TestACleanupIsStoppedAndResumed: the context ends when half is done; another process
 // goes on by the journal and asks for nothing twice that has ended.
 func TestACleanupIsStoppedAndResumed(t *testing.T) {
