@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/cleanup"
-	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/journal"
 	"sbx/internal/providers"
@@ -133,17 +132,6 @@ func (s *scene) kept(t *testing.T, h runs.History, outcome sandbox.Outcome, why 
 	assert.Zero(t, s.notes[runs.EntryIntent])
 }
 
-func TestAResumeLooksForLifeAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := oneOld(fake.Options{})
-		h := s.cutOff(t)
-		require.Len(t, h.Open(), 1)
-		s.p.Write("box1", sandbox.LogLine{At: time.Now(), Text: "done thinking"})
-		s.kept(t, h, sandbox.OutcomeChanged, "it is active")
-	})
-}
-
 func TestAResumeThatCannotLookAsksNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -151,19 +139,6 @@ func TestAResumeThatCannotLookAsksNothing(t *testing.T) {
 		h := s.cutOff(t)
 		s.p.Break(fake.Fault{Op: fake.OpGet, Times: 1, Err: errors.New("planted")})
 		s.kept(t, h, sandbox.OutcomeNotAttempted, "could not check whether")
-	})
-}
-
-func TestAResumeKeepsWhatIsNotOursAnyMore(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := oneOld(fake.Options{})
-		s.world.Profiles[0].OwnedRule = "team=agents"
-		s.world.Profiles[0].Owns = func(labels map[string]string) bool { return labels["team"] == "agents" }
-		h := s.cutOff(t)
-		s.p.Change("box1", func(b *sandbox.Sandbox) { b.Labels = nil })
-		s.rule.Unowned = true // as in a resume
-		s.kept(t, h, sandbox.OutcomeChanged, "no longer yours")
 	})
 }
 
@@ -264,22 +239,6 @@ func TestAClockThatIsBehindMakesNothingSilentOrOld(t *testing.T) {
 		assert.Equal(t, cleanup.KeepNotSelected, s.look(t).Kept[0].KeepReason, "nine and a half minutes old")
 	})
 }
-
-func TestWhatCannotBeReadIsNotDeleted(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := oneOld(fake.Options{})
-		s.rule.Delete = true
-		targets := s.look(t).Targets()
-		s.p.Break(fake.Fault{Op: fake.OpGet, Err: unreadable()})
-		got := s.end(t, targets)
-		assert.Equal(t, sandbox.OutcomeFailed, got.Outcome)
-		assert.Equal(t, fault.KindUnavailable, fault.KindOf(got.Err))
-		assert.Zero(t, s.asked())
-	})
-}
-
-func unreadable() error { return fault.New(fault.KindUnavailable, "%w", providers.ErrUnreadable) }
 
 func terminate() providers.TerminateOptions { return providers.TerminateOptions{} }
 

@@ -140,35 +140,6 @@ func TestASignFromTheFarFutureIsNoLife(t *testing.T) {
 	})
 }
 
-func TestAProbeThatFailsCondemnsNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := oneOld(fake.Options{})
-		s.rule.Unhealthy = true
-		s.p.Break(fake.Fault{Op: fake.OpProbe, Err: fault.New(fault.KindUnavailable, "503")})
-		survey := s.look(t)
-		require.Len(t, survey.Kept, 1)
-		assert.Equal(t, cleanup.KeepActivityUnknown, survey.Kept[0].KeepReason)
-		assert.Contains(t, survey.Kept[0].Reason, "503")
-		assert.NotEmpty(t, survey.Sources)
-	})
-}
-
-// TestProtectionThatCameAfterThePlan is skipped on purpose, and is not a change that needs
-// attention.
-func TestProtectionThatCameAfterThePlan(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := oneOld(fake.Options{})
-		targets := s.look(t).Targets()
-		s.world.Protected = func(sandbox.Sandbox) string { return "protected: since a moment" }
-		got := s.end(t, targets)
-		assert.Equal(t, sandbox.OutcomeSkipped, got.Outcome)
-		assert.Equal(t, "protected: since a moment", got.Reason)
-		assert.Zero(t, s.asked())
-	})
-}
-
 func TestAPlanOfWhatHasEndedMeanwhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -245,15 +216,6 @@ func TestAResumeReopensARun(t *testing.T) {
 	assert.Equal(t, -1, h.ExitCode())
 	assert.True(t, h.EndedAt.IsZero())
 	assert.Equal(t, "ann", h.Resumed[0].Who)
-}
-
-func TestAJournalThatWasChangedIsNotResumable(t *testing.T) {
-	t.Parallel()
-	s := oneOld(fake.Options{})
-	h := s.cutOff(t)
-	assert.True(t, h.Resumable())
-	h.Broken = "line 2 was changed after it was written"
-	assert.False(t, h.Resumable())
 }
 
 func hideNothing(text string) string { return text }
