@@ -170,15 +170,6 @@ func TestATargetKeepsWhatWasSeenOfItself(t *testing.T) {
 	})
 }
 
-func TestAPlanThatNamesNoProfile(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	plan := cleanup.Plan{Schema: cleanup.PlanSchema, MadeAt: now, Items: []runs.Item{{Ref: sandbox.Ref{ID: "box1"}}}, Rule: cleanup.Rule{Selector: selector.Selector{Stuck: true}}}
-	assert.Equal(t, fault.KindUsage, fault.KindOf(plan.Check(now, time.Hour)))
-	plan.Items[0].Ref.Provider = "prod"
-	assert.NoError(t, plan.Check(now, time.Hour))
-}
-
 // TestAnEditedPlanKeepsToTheFlags: the rules of the flags also hold for a rule in a file.
 func TestAnEditedPlanKeepsToTheFlags(t *testing.T) {
 	t.Parallel()
@@ -191,6 +182,7 @@ func TestAnEditedPlanKeepsToTheFlags(t *testing.T) {
 		"a window that is closed":  func(p *cleanup.Plan) { p.Rule.Selector.After, p.Rule.Selector.Before = now, now },
 		"the first N":              func(p *cleanup.Plan) { p.Rule.Selector.Limit = 3 },
 		"no selector":              func(p *cleanup.Plan) { p.Rule.Selector = selector.Selector{} },
+		"no profile":               func(p *cleanup.Plan) { p.Items[0].Ref.Provider = "" },
 		"an id that is none":       func(p *cleanup.Plan) { p.Items[0].Ref.ID = ".." },
 	} {
 		plan := cleanup.Plan{

@@ -255,17 +255,6 @@ func TestReconcileShowsPeopleWhatWantsAttention(t *testing.T) {
 	assert.NotContains(t, r.stdout, "local/fine", "what agrees is a number")
 }
 
-func TestReconcileTakesItsRecordsFromTheControlPlane(t *testing.T) {
-	t.Parallel()
-	b, p := oneFake(running("aaaa", 2*time.Hour))
-	b.configureNothing(t)
-	p.Break(fake.Fault{Op: fake.OpGet, ID: "aaaa", Err: fault.New(fault.KindNotFound, "404")})
-	r := b.run(t, "reconcile -o json")
-	assert.Equal(t, "ghost", r.list(t, "items")[0]["cause"], r.stdout)
-	assert.NotEmpty(t, p.Calls(fake.OpRecords))
-	assert.Equal(t, "report", r.list(t, "items")[0]["action"], "this one removes no records")
-}
-
 func TestReconcileReadsItsFlagsFirst(t *testing.T) {
 	t.Parallel()
 	dumped := filepath.Join(t.TempDir(), "tasks.csv")
