@@ -132,6 +132,17 @@ func (s *scene) kept(t *testing.T, h runs.History, outcome sandbox.Outcome, why 
 	assert.Zero(t, s.notes[runs.EntryIntent])
 }
 
+func TestAResumeLooksForLifeAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := oneOld(fake.Options{})
+		h := s.cutOff(t)
+		require.Len(t, h.Open(), 1)
+		s.p.Write("box1", sandbox.LogLine{At: time.Now(), Text: "done thinking"})
+		s.kept(t, h, sandbox.OutcomeChanged, "it is active")
+	})
+}
+
 func TestAResumeThatCannotLookAsksNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -259,4 +270,26 @@ func TestAResumeEndsNothingThatNoGuardHasCounted(t *testing.T) {
 		assert.Empty(t, h.Open())
 		s.kept(t, h, sandbox.OutcomeChanged, "no guard has counted it")
 	})
+}
+
+// TestAPlanNamesWhatWasThere: what has changed between a plan and its run stays, also where its rule selects it again.
+func TestAPlanNamesWhatWasThere(t *testing.T) {
+	t.Parallel()
+	for why, edit := range map[string]func(*sandbox.Sandbox){
+		"another sandbox has this id now":      func(b *sandbox.Sandbox) { b.CreatedAt = b.CreatedAt.Add(time.Minute) },
+		"it was running and is paused now":     func(b *sandbox.Sandbox) { b.State = sandbox.StatePaused },
+		"it has another owner now":             func(b *sandbox.Sandbox) { b.Labels = map[string]string{sandbox.LabelOwner: "ann"} },
+		"the rule no longer selects it: it is": func(b *sandbox.Sandbox) { b.LastActivityAt = time.Now() },
+	} {
+		bubble.Run(t, why, func(t *testing.T) {
+			s := oneOld(fake.Options{})
+			s.rule.IncludePaused, s.rule.Delete = true, true
+			plan := s.look(t).Plan("r-1")
+			s.p.Change("box1", edit)
+			got := s.end(t, s.look(t).Within(plan))
+			assert.Equal(t, sandbox.OutcomeChanged, got.Outcome)
+			assert.Contains(t, got.Reason, why)
+			assert.Zero(t, s.asked())
+		})
+	}
 }

@@ -201,6 +201,7 @@ func (d day) check(t *testing.T) {
 	r := b.run(t, d.line+" -o json")
 	require.Equal(t, d.code, r.code, "%s%s", r.stdout, r.stderr)
 	assert.Len(t, prod.Calls(fake.OpTerminate), d.asked)
+	assert.Empty(t, prod.Calls(fake.OpExec), "a look runs nothing of its own")
 	said := strings.ReplaceAll(r.stdout, `": `, `":`) + r.stderr
 	assert.True(t, strings.Contains(said, d.says), "%q is not said: %s", d.says, r.stderr) //nolint:testifylint // the whole document would drown the reason
 	if r.code != 2 {
