@@ -129,6 +129,9 @@ func badDays() map[string]day {
 		"an unparsable protection": {
 			fails: "cloud-nuke: an unparsable date protects nothing", seeds: []fake.Seed{label("keep0001", "next tuesday")}, line: tenMinutes + " --provider prod", says: `"selected":0`,
 		},
+		"clock 10 minutes behind": {
+			fails: "no peer compares clocks", options: fake.Options{Skew: 10 * time.Minute}, code: 11, says: "the clock of prod is 10m ahead of",
+		},
 		"production, named": {
 			config: twoProfiles + "production: [prod]\n", line: tenMinutes + " --production prod", asked: 4,
 		},

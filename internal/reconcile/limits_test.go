@@ -44,6 +44,7 @@ func TestWhatIsTooMuchIsRefusedWhole(t *testing.T) {
 		"records: all, and none left": {crowd(0, 0, 6), nil, "6 of the 6 records of prod would be marked as ended"},
 		"another production":          {crowd(60, 1, 0), func(s *scene) { s.limits.Production = []string{"live"} }, ""},
 		"production, in order":        {crowd(60, 0, 0), func(s *scene) { s.limits.Production = []string{"prod"} }, ""},
+		"clocks far apart":            {crowd(60, 1, 0), func(s *scene) { s.prod.SetSkew(-3 * time.Minute) }, "no age can be trusted"},
 		"clocks far apart, in order":  {crowd(60, 0, 0), func(s *scene) { s.prod.SetSkew(3 * time.Minute) }, ""},
 		"an old dump":                 {crowd(60, 1, 0), func(s *scene) { s.source.AsOf = noon.Add(-61 * time.Minute) }, "records_age"},
 		"a dump of tomorrow":          {crowd(60, 1, 0), func(s *scene) { s.source.AsOf = noon.Add(24 * time.Hour) }, "records_age"},
