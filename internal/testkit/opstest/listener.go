@@ -64,7 +64,7 @@ type Message struct {
 	Kind, Alert, Host, Severity, Level, Key, Title, Text string
 
 	Next  []string
-	More  int `json:"more_items"` //nolint:tagliatelle // as notify spells it
+	More  int `json:"more_items"`
 	Items []struct{ Ref string }
 }
 
@@ -128,8 +128,8 @@ func (c *ClockSite) Said(t *testing.T) (list []string) {
 func (c *ClockSite) Paged(t *testing.T, key string) (actions []string) {
 	t.Helper()
 	type event struct {
-		Action string `json:"event_action"` //nolint:tagliatelle // as PagerDuty spells it
-		Dedup  string `json:"dedup_key"`    //nolint:tagliatelle // as PagerDuty spells it
+		Action string `json:"event_action"`
+		Dedup  string `json:"dedup_key"`   
 	}
 	for _, e := range received[event](t, c.to, "/v2/enqueue") {
 		if key == "" || e.Dedup == key {
