@@ -129,7 +129,7 @@ func (c *ClockSite) Paged(t *testing.T, key string) (actions []string) {
 	t.Helper()
 	type event struct {
 		Action string `json:"event_action"`
-		Dedup  string `json:"dedup_key"`   
+		Dedup  string `json:"dedup_key"`
 	}
 	for _, e := range received[event](t, c.to, "/v2/enqueue") {
 		if key == "" || e.Dedup == key {

@@ -35,26 +35,38 @@ type Recorder struct {
 
 var _ ops.Observer = (*Recorder)(nil)
 
-// Note implements ops.Observer, as the methods below do.
-func (r *Recorder) Note(text string)            { r.Notes = append(r.Notes, text) }
-func (r *Recorder) Warn(text string)            { r.Warnings = append(r.Warnings, text) }
-func (r *Recorder) Redact(text string) string   { return text }
-func (r *Recorder) Attended() bool              { return r.Answer != nil } // as ops.IsAttended asks
-func (r *Recorder) Endings() []sandbox.Ending   { return ItemsOf[sandbox.Ending](r) }
-func (r *Recorder) Outcomes() map[string]string { return Outcomes(r.Endings()) }
+// Note implements ops.Observer.
+func (r *Recorder) Note(text string) { r.Notes = append(r.Notes, text) }
 
-func (r *Recorder) Progress(label string) ops.Progress {
+// Warn implements ops.Observer.
+func (r *Recorder) Warn(text string) { r.Warnings = append(r.Warnings, text) }
+
+// Redact implements ops.Observer. It knows no secret.
+func (*Recorder) Redact(text string) string { return text }
+
+// Attended says whether somebody can be asked, as ops.IsAttended asks.
+func (r *Recorder) Attended() bool { return r.Answer != nil }
+
+// Progress implements ops.Observer.
+func (r *Recorder) Progress(label string) ops.Progress { //nolint:ireturn // as ops.Observer has it
 	r.Labels = append(r.Labels, label)
 	r.Open++
 	return &progress{r: r}
 }
 
+// Item implements ops.Observer.
 func (r *Recorder) Item(item any) {
 	r.Items = append(r.Items, item)
 	if r.OnItem != nil {
 		r.OnItem(item)
 	}
 }
+
+// Endings are the items that say how a sandbox ended.
+func (r *Recorder) Endings() []sandbox.Ending { return ItemsOf[sandbox.Ending](r) }
+
+// Outcomes are those of the endings, by id.
+func (r *Recorder) Outcomes() map[string]string { return Outcomes(r.Endings()) }
 
 // ask is an ops.Asker.
 func (r *Recorder) ask(_ context.Context, q ops.Question) (bool, error) {
