@@ -128,7 +128,7 @@ func rooms() map[string][]string {
 
 		// the environment of operations for tests, composed of fakes and temporary directories
 		"testkit/picture": {"output"},
-		"testkit/opstest": with(words, "process", "history", "httpx", "providers", "config", "fleet", "incident", "journal", "lock", "notify", "ops", "ops/recall", "publish", "store", "task"),
+		"testkit/opstest": with(words, "process", "history", "httpx", "providers", "config", "fleet", "incident", "journal", "lock", "notify", "ops", "ops/recall", "publish", "store", "task", "testkit/fake"),
 		// runbooks as data
 		"runbook": with(words, "check", "cron", "hostfile", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops", "ops/incidents", "ops/look", "snapshot"),
 		// runs of runbooks
@@ -169,7 +169,7 @@ func owners() map[string][]string {
 		"golang.org/x/sys":                       {"providers/local", "providers/local/cgroup", "providers/local/identity", "providers/local/plain", "providers/local/record", "providers/local/runlog", "providers/local/supervisor", "providers/local/wire", "store"},
 		"github.com/fsnotify/fsnotify":           {"providers/local", "providers/local/runlog"},
 		"github.com/creack/pty":                  {"providers/local", "tui", "cli"},
-		"github.com/stretchr/testify":            {"testkit/picture", "testkit/planted", "testkit/providertest", "testkit/wiretest", "testkit/wiretest/apispec"},
+		"github.com/stretchr/testify":            {"testkit/opstest", "testkit/picture", "testkit/planted", "testkit/providertest", "testkit/wiretest", "testkit/wiretest/apispec"},
 		"al.essio.dev/pkg/shellescape":           {"commands", "cron", "mcp", "ops", "ops/look", "ops/recall", "providers/daytona", "providers/kubernetes", "providers/vercel", "providers/guest"},
 		"github.com/cenkalti/backoff/v5":         {"httpx", "poll"},
 		"github.com/coder/websocket":             {"providers/kubernetes", "testkit/kubernetestest", "providers/omoios", "testkit/omoiostest"},
@@ -194,7 +194,7 @@ func owners() map[string][]string {
 // standard says which rooms may use a guarded package of the standard library.
 func standard() map[string][]string {
 	return map[string][]string{
-		"net/http":      with(wireRooms(), "httpx", "testkit/providertest"),
+		"net/http":      with(wireRooms(), "httpx", "testkit/opstest", "testkit/providertest"),
 		"os/exec":       {"cmd/staged-incident", "process", "providers/local", "providers/local/supervisor", "providers/local/identity", "testkit/planted", "testkit/wiretest", "testkit/wiretest/apispec", "publish"},
 		"database/sql":  {"store"},
 		"text/template": {"output"},

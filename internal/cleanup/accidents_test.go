@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/cleanup"
-	"sbx/internal/fault"
 	"sbx/internal/fleet"
 	"sbx/internal/journal"
 	"sbx/internal/providers"
@@ -154,19 +153,6 @@ func TestAResumeThatCannotLookAsksNothing(t *testing.T) {
 	})
 }
 
-func TestAResumeKeepsWhatIsNotOursAnyMore(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := oneOld(fake.Options{})
-		s.world.Profiles[0].OwnedRule = "team=agents"
-		s.world.Profiles[0].Owns = func(labels map[string]string) bool { return labels["team"] == "agents" }
-		h := s.cutOff(t)
-		s.p.Change("box1", func(b *sandbox.Sandbox) { b.Labels = nil })
-		s.rule.Unowned = true // as in a resume
-		s.kept(t, h, sandbox.OutcomeChanged, "no longer yours")
-	})
-}
-
 func TestAResumeAsksWhatIsEndingNoSecondTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -265,22 +251,6 @@ func TestAClockThatIsBehindMakesNothingSilentOrOld(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeReadIsNotDeleted(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := oneOld(fake.Options{})
-		s.rule.Delete = true
-		targets := s.look(t).Targets()
-		s.p.Break(fake.Fault{Op: fake.OpGet, Err: unreadable()})
-		got := s.end(t, targets)
-		assert.Equal(t, sandbox.OutcomeFailed, got.Outcome)
-		assert.Equal(t, fault.KindUnavailable, fault.KindOf(got.Err))
-		assert.Zero(t, s.asked())
-	})
-}
-
-func unreadable() error { return fault.New(fault.KindUnavailable, "%w", providers.ErrUnreadable) }
-
 func terminate() providers.TerminateOptions { return providers.TerminateOptions{} }
 
 // TestAResumeEndsNothingThatNoGuardHasCounted: a plan was applied while the list was empty,
@@ -300,4 +270,26 @@ func TestAResumeEndsNothingThatNoGuardHasCounted(t *testing.T) {
 		assert.Empty(t, h.Open())
 		s.kept(t, h, sandbox.OutcomeChanged, "no guard has counted it")
 	})
+}
+
+// TestAPlanNamesWhatWasThere: what has changed between a plan and its run stays, also where its rule selects it again.
+func TestAPlanNamesWhatWasThere(t *testing.T) {
+	t.Parallel()
+	for why, edit := range map[string]func(*sandbox.Sandbox){
+		"another sandbox has this id now":      func(b *sandbox.Sandbox) { b.CreatedAt = b.CreatedAt.Add(time.Minute) },
+		"it was running and is paused now":     func(b *sandbox.Sandbox) { b.State = sandbox.StatePaused },
+		"it has another owner now":             func(b *sandbox.Sandbox) { b.Labels = map[string]string{sandbox.LabelOwner: "ann"} },
+		"the rule no longer selects it: it is": func(b *sandbox.Sandbox) { b.LastActivityAt = time.Now() },
+	} {
+		bubble.Run(t, why, func(t *testing.T) {
+			s := oneOld(fake.Options{})
+			s.rule.IncludePaused, s.rule.Delete = true, true
+			plan := s.look(t).Plan("r-1")
+			s.p.Change("box1", edit)
+			got := s.end(t, s.look(t).Within(plan))
+			assert.Equal(t, sandbox.OutcomeChanged, got.Outcome)
+			assert.Contains(t, got.Reason, why)
+			assert.Zero(t, s.asked())
+		})
+	}
 }

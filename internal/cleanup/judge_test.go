@@ -140,35 +140,6 @@ func TestASignFromTheFarFutureIsNoLife(t *testing.T) {
 	})
 }
 
-func TestAProbeThatFailsCondemnsNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := oneOld(fake.Options{})
-		s.rule.Unhealthy = true
-		s.p.Break(fake.Fault{Op: fake.OpProbe, Err: fault.New(fault.KindUnavailable, "503")})
-		survey := s.look(t)
-		require.Len(t, survey.Kept, 1)
-		assert.Equal(t, cleanup.KeepActivityUnknown, survey.Kept[0].KeepReason)
-		assert.Contains(t, survey.Kept[0].Reason, "503")
-		assert.NotEmpty(t, survey.Sources)
-	})
-}
-
-// TestProtectionThatCameAfterThePlan is skipped on purpose, and is not a change that needs
-// attention.
-func TestProtectionThatCameAfterThePlan(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := oneOld(fake.Options{})
-		targets := s.look(t).Targets()
-		s.world.Protected = func(sandbox.Sandbox) string { return "protected: since a moment" }
-		got := s.end(t, targets)
-		assert.Equal(t, sandbox.OutcomeSkipped, got.Outcome)
-		assert.Equal(t, "protected: since a moment", got.Reason)
-		assert.Zero(t, s.asked())
-	})
-}
-
 func TestAPlanOfWhatHasEndedMeanwhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -199,15 +170,6 @@ func TestATargetKeepsWhatWasSeenOfItself(t *testing.T) {
 	})
 }
 
-func TestAPlanThatNamesNoProfile(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	plan := cleanup.Plan{Schema: cleanup.PlanSchema, MadeAt: now, Items: []runs.Item{{Ref: sandbox.Ref{ID: "box1"}}}, Rule: cleanup.Rule{Selector: selector.Selector{Stuck: true}}}
-	assert.Equal(t, fault.KindUsage, fault.KindOf(plan.Check(now, time.Hour)))
-	plan.Items[0].Ref.Provider = "prod"
-	assert.NoError(t, plan.Check(now, time.Hour))
-}
-
 // TestAnEditedPlanKeepsToTheFlags: the rules of the flags also hold for a rule in a file.
 func TestAnEditedPlanKeepsToTheFlags(t *testing.T) {
 	t.Parallel()
@@ -220,6 +182,7 @@ func TestAnEditedPlanKeepsToTheFlags(t *testing.T) {
 		"a window that is closed":  func(p *cleanup.Plan) { p.Rule.Selector.After, p.Rule.Selector.Before = now, now },
 		"the first N":              func(p *cleanup.Plan) { p.Rule.Selector.Limit = 3 },
 		"no selector":              func(p *cleanup.Plan) { p.Rule.Selector = selector.Selector{} },
+		"no profile":               func(p *cleanup.Plan) { p.Items[0].Ref.Provider = "" },
 		"an id that is none":       func(p *cleanup.Plan) { p.Items[0].Ref.ID = ".." },
 	} {
 		plan := cleanup.Plan{
@@ -245,15 +208,6 @@ func TestAResumeReopensARun(t *testing.T) {
 	assert.Equal(t, -1, h.ExitCode())
 	assert.True(t, h.EndedAt.IsZero())
 	assert.Equal(t, "ann", h.Resumed[0].Who)
-}
-
-func TestAJournalThatWasChangedIsNotResumable(t *testing.T) {
-	t.Parallel()
-	s := oneOld(fake.Options{})
-	h := s.cutOff(t)
-	assert.True(t, h.Resumable())
-	h.Broken = "line 2 was changed after it was written"
-	assert.False(t, h.Resumable())
 }
 
 func hideNothing(text string) string { return text }

@@ -3,7 +3,6 @@ package cleanup_test
 import (
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -62,27 +61,17 @@ func TestARefusedRequestIsWrittenDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := oneOld(fake.Options{After: fake.AfterMissing})
-		s.p.Break(fake.Fault{Op: fake.OpTerminate, Err: fault.New(fault.KindUnavailable, "HTTP 500 secret"), Late: true})
-		kept := &lines{}
-		run := &cleanup.Run{
-			Fleet: s.fleet, Environment: s.world, Rule: s.rule, Targets: s.look(t).Targets(), Wait: 5 * time.Second,
-			Record: &runs.Writer{Journal: kept, Redact: func(text string) string { return "[" + text + "]" }},
-		}
+		s.p.Break(fake.Fault{Op: fake.OpTerminate, Err: fault.New(fault.KindUnavailable, "HTTP 500 hunter2"), Late: true})
+		kept := &memo{}
+		run := s.run(kept)
+		run.Targets = s.look(t).Targets()
 		for e := range run.EndTargets(t.Context()) {
 			assert.Equal(t, sandbox.OutcomeAccepted, e.Outcome, e.Reason)
 		}
-		require.NotNil(t, kept.result.Request)
-		assert.False(t, kept.result.Request.Acknowledged)
-		assert.Equal(t, "[prod: terminate box1: HTTP 500 secret]", kept.result.Request.Detail)
+		require.Len(t, kept.results, 1)
+		request := kept.results[0].Request
+		require.NotNil(t, request)
+		assert.False(t, request.Acknowledged)
+		assert.Equal(t, "prod: terminate box1: HTTP 500 ***", request.Detail)
 	})
-}
-
-// lines keeps the last result.
-type lines struct{ result runs.Result }
-
-func (l *lines) Append(_ string, data any) error {
-	if r, ok := data.(runs.Result); ok {
-		l.result = r
-	}
-	return nil
 }

@@ -57,15 +57,6 @@ func TestCleanupFlagsThatContradict(t *testing.T) {
 	}
 }
 
-func TestDetailedExitCodeTellsAPlanThatIsNotEmpty(t *testing.T) {
-	t.Parallel()
-	b, p := herdBench(t, 4)
-	assert.Equal(t, 10, b.run(t, "cleanup --older-than 10m --detailed-exitcode").code)
-	assert.Equal(t, 0, b.run(t, "cleanup --older-than 3d --detailed-exitcode").code)
-	assert.Equal(t, 0, b.run(t, "cleanup --older-than 10m").code)
-	assert.Empty(t, p.Calls(fake.OpTerminate))
-}
-
 func TestAPlanWithoutAFolderSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	b, _ := herdBench(t, 1)

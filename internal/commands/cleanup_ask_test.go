@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,7 +12,6 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
-	"sbx/internal/sandbox"
 	"sbx/internal/testkit/fake"
 )
 
@@ -81,33 +79,6 @@ func TestAnAnswerOfNoKeepsTheExitCode(t *testing.T) {
 		assert.Equal(t, code, r.code, r.stderr)
 		assert.Contains(t, r.stderr, "nothing was done")
 		assert.Empty(t, prod.Calls(fake.OpTerminate))
-	}
-}
-
-// What came up since a plan was made, and is older than what it names, does not mix up
-// who was seen to do what.
-func TestAPlanBesideWhatCameUpSince(t *testing.T) {
-	t.Parallel()
-	said := func(seeds []fake.Seed) []fake.Seed {
-		for i := range seeds {
-			seeds[i].Logs = []sandbox.LogLine{{At: seeds[i].Sandbox.CreatedAt, Text: "I am " + seeds[i].Sandbox.ID}}
-		}
-		return seeds
-	}
-	b, p := oneFake(said(quietHerd("prod", 4))...)
-	b.configure(t, "providers:\n  prod: {type: local}\n")
-	plan := filepath.Join(b.home, "plan.json")
-	require.Equal(t, 0, b.run(t, "cleanup --older-than 10m --out "+plan).code)
-	p.Add(said([]fake.Seed{quiet("new00001", time.Hour)})...)
-	r := b.run(t, "cleanup --apply "+plan+" --yes --max-fraction 100% -o json")
-	require.Equal(t, 0, r.code, r.stderr)
-	assert.Len(t, p.Calls(fake.OpTerminate), 4)
-	run, ok := r.object(t)["run_id"].(string)
-	require.True(t, ok)
-	for _, row := range b.run(t, "cleanup show "+run+" -o json").list(t, "items") {
-		before, ok := row["before"].(map[string]any)
-		require.True(t, ok, row)
-		assert.Equal(t, []any{strings.Replace(fmt.Sprint(row["ref"]), "prod/", "I am ", 1)}, before["logs"])
 	}
 }
 

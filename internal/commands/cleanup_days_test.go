@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -71,11 +70,6 @@ func badDays() map[string]day {
 		s.Sandbox.CreatedAt, s.Sandbox.StartedAt = at, time.Time{}
 		return s
 	}
-	inState := func(id string, st sandbox.State) fake.Seed {
-		s := quiet(id, time.Hour)
-		s.Sandbox.State = st
-		return s
-	}
 	return map[string]day{
 		"an ordinary day": {line: tenMinutes, asked: 4, says: `"verified":8`},
 
@@ -99,20 +93,9 @@ func badDays() map[string]day {
 			fails:  "a listing loop without a guard never ends (rebuy-de/aws-nuke#228's class)",
 			faults: []fake.Fault{{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "the page token repeats")}}, code: 3, says: "token repeats",
 		},
-		"paused ones stay": {
-			fails: "CubeSandbox's reconciler: what a list hides is deleted", seeds: []fake.Seed{inState("paus0001", sandbox.StatePaused)}, says: `"counts":`,
-		},
-		"paused ones without delete": {
-			fails: "e2b: the snapshot dies with the DELETE", seeds: []fake.Seed{inState("paus0001", sandbox.StatePaused)},
-			line: tenMinutes + " --include-paused",
-		},
 		"the list flaps after the end": {
 			fails:   "daytona#5138: absent, present, absent for 2.6 s; relay#1711 sent DELETE four times",
 			options: fake.Options{After: fake.AfterMissing, Flap: 3 * time.Second}, asked: 4, says: `"verified":8`,
-		},
-		"no creation time": {
-			fails: "libnuke: an empty time is removed; cloud-nuke#1134", seeds: []fake.Seed{born("none0001", time.Time{})},
-			line: tenMinutes + " --provider prod", says: `"selected":0`,
 		},
 		"a creation time in the future": {
 			fails: "a negative age in docker and cloud-nuke selects all", seeds: []fake.Seed{born("late0001", noon.Add(time.Hour))},
@@ -139,7 +122,6 @@ func badDays() map[string]day {
 			fails:  "docker/cli#310: one refusal stops the run halfway",
 			faults: []fake.Fault{{Op: fake.OpTerminate, ID: "prod0000", Err: fault.New(fault.KindAuth, "403")}}, asked: 4, code: 3, says: `"verified":7`,
 		},
-		"a protecting label": {fails: "kube-janitor's opt-in: no label, no protection", seeds: []fake.Seed{label("keep0001", "true")}, line: tenMinutes + " --provider prod", says: `"selected":0`},
 		"a protection until later": {
 			fails: "cloud-nuke-after", seeds: []fake.Seed{label("keep0001", noon.Add(time.Hour).Format(time.RFC3339))}, line: tenMinutes + " --provider prod", says: `"selected":0`,
 		},
@@ -147,25 +129,12 @@ func badDays() map[string]day {
 		"an unparsable protection": {
 			fails: "cloud-nuke: an unparsable date protects nothing", seeds: []fake.Seed{label("keep0001", "next tuesday")}, line: tenMinutes + " --provider prod", says: `"selected":0`,
 		},
-		"not ours": {
-			fails: "hermes-agent#29123: every box that I do not track", config: "providers:\n  prod: {type: local, owned: {labels: {team: agents}}}\n", alone: true, says: `"selected":0`,
-		},
-		"not ours, spelled": {config: "providers:\n  prod: {type: local, owned: {labels: {team: agents}}}\n", alone: true, line: tenMinutes + " --unowned", asked: 4},
 		"clock 10 minutes behind": {
 			fails: "no peer compares clocks", options: fake.Options{Skew: 10 * time.Minute}, code: 11, says: "the clock of prod is 10m ahead of",
 		},
-		"too many": {
-			fails: "none of ten has a cap (ekristen/aws-nuke#460)", seeds: quietHerd("prod", 21), code: 11, says: "more than --max-delete 20",
-		},
-		"too large a share": {
-			fails: "Argo CD refuses at 100 % only", seeds: append(quietHerd("prod", 6), quiet("yng00001", time.Minute)),
-			line: "cleanup --older-than 10m --yes", code: 11, says: "6 of the 7 sandboxes of prod would end, 85% and more than --max-fraction 25%",
-		},
-		"production": {fails: "aws-nuke's alias guard, by name only", config: twoProfiles + "production: [prod]\n", code: 11, says: "--production prod"},
 		"production, named": {
 			config: twoProfiles + "production: [prod]\n", line: tenMinutes + " --production prod", asked: 4,
 		},
-		"a plan without --yes": {fails: "cloud-nuke, docker prune: not dry by default", line: "cleanup --older-than 10m", says: `"plan":{`},
 		"no selector acts not": {fails: "docker prune", line: "cleanup --yes", code: 11, says: "--yes needs a selector"},
 		"the breaker":          {fails: "agent-sandbox#1232", faults: []fake.Fault{{Op: fake.OpGet, Err: down}}, code: 3},
 		"the journal's disk is full": {
@@ -235,6 +204,7 @@ func (d day) check(t *testing.T) {
 	r := b.run(t, d.line+" -o json")
 	require.Equal(t, d.code, r.code, "%s%s", r.stdout, r.stderr)
 	assert.Len(t, prod.Calls(fake.OpTerminate), d.asked)
+	assert.Empty(t, prod.Calls(fake.OpExec), "a look runs nothing of its own")
 	said := strings.ReplaceAll(r.stdout, `": `, `":`) + r.stderr
 	assert.True(t, strings.Contains(said, d.says), "%q is not said: %s", d.says, r.stderr) //nolint:testifylint // the whole document would drown the reason
 	if r.code != 2 {
@@ -264,40 +234,17 @@ func (d day) checkSums(t *testing.T, r result) {
 func TestAgesThatAreNone(t *testing.T) {
 	t.Parallel()
 	for _, line := range [][]string{
-		{"--older-than", ""},
 		{"--older-than", "-5m"},
 		{"--older-than", "0"},
 		{"--older-than", "0s"},
 		{"--older-than", "10"},
 		{"--older-than=10", "minutes"},
-		{"--older-than="},
-		{"--failed-older-than", ""},
 		{"--idle-for", "-1s"},
-		{"--idle-for", ""},
-		{"--max-delete", ""},
-		{"--max-delete", "-1"},
 		{"--max-delete", "0"},
 		{"--max-fraction", "25"},
-		{"--max-fraction", ""},
-		{"--max-fraction", "101%"},
-		{"--label", ""},
-		{"--state", ""},
-		{"--task", ""},
-		{"--name", ""},
-		{"--agent-type", ""},
-		{"--production", "nosuch"},
 		{"--concurrency", "0"},
 		{"--wait", "0s"},
-		{"--lock-timeout", ""},
-		{"--out", ""},
-		{"--apply", ""},
-		{"--resume", ""},
-		{"--explain", ""},
-		{"--limit", "3"},
-		{"--apply", "x", "--older-than", "10m"},
 		{"--resume", "r-1", "--stuck"},
-		{"--out", "x", "--yes"},
-		{"--out", "x", "--apply", "y"},
 	} {
 		b, p := endBench(t, 3)
 		r := b.runArgs(t, append([]string{"cleanup", "--yes"}, line...)...)
@@ -306,32 +253,6 @@ func TestAgesThatAreNone(t *testing.T) {
 		assert.Empty(t, r.stdout, "%q", line)
 		assert.Contains(t, r.stderr, "sbx: error: ", "%q", line)
 	}
-}
-
-func TestIdsThatWereReused(t *testing.T) {
-	t.Parallel()
-	prod := fake.New(fake.Options{Name: "prod", Now: atNoon})
-	prod.Add(quietHerd("prod", 3)...)
-	b := newBench(prod)
-	b.configure(t, "providers:\n  prod: {type: local}\n")
-	plan := filepath.Join(b.home, "plan.json")
-	require.Equal(t, 0, b.run(t, "cleanup --older-than 10m --out "+plan).code)
-	assert.Empty(t, prod.Calls(fake.OpTerminate), "a plan does nothing")
-
-	again := fake.New(fake.Options{Name: "prod", Now: atNoon})
-	again.Add(quiet("prod0000", 20*time.Minute), quietHerd("prod", 3)[1], quiet("new00001", time.Hour)) // prod0000 is another one now, prod0002 is gone
-	b.members[0] = again
-	r := b.run(t, "cleanup --apply "+plan+" --yes -o json")
-	require.Equal(t, 0, r.code, r.stderr)
-	outcomes := map[string]any{}
-	for _, i := range r.list(t, "items") {
-		outcomes[fmt.Sprint(i["ref"])] = i["outcome"]
-	}
-	assert.Equal(t, "changed", outcomes["prod/prod0000"], "never what has its id now")
-	assert.Equal(t, "verified", outcomes["prod/prod0001"])
-	assert.Equal(t, "already_gone", outcomes["prod/prod0002"], "the plan proves that it was there, and a read by id that it is not")
-	assert.Len(t, outcomes, 3, "at most the plan's set")
-	require.Len(t, again.Calls(fake.OpTerminate), 1)
 }
 
 func TestPlansThatAreTooOldOrNone(t *testing.T) {
@@ -366,84 +287,6 @@ func TestPlansThatAreTooOldOrNone(t *testing.T) {
 	assert.Empty(t, p.Calls(fake.OpTerminate))
 	r := b.run(t, "cleanup --apply "+write(at(0)))
 	assert.Equal(t, 11, r.code, "nobody allowed it")
-}
-
-func TestWhatChangesBetweenPlanAndDeed(t *testing.T) {
-	t.Parallel()
-	prod := fake.New(fake.Options{Name: "prod", Now: atNoon})
-	prod.Add(quietHerd("prod", 4)...)
-	b := newBench(prod).configure(t, "providers:\n  prod: {type: local}\n")
-	plan := filepath.Join(b.home, "plan.json")
-	require.Equal(t, 0, b.run(t, "cleanup --older-than 10m --out "+plan).code)
-	seeds := quietHerd("prod", 4)
-	seeds[0].Sandbox.Labels = map[string]string{sandbox.LabelKeep: "true"}
-	seeds[1].Sandbox.State = sandbox.StatePaused
-	seeds[2].Sandbox.LastActivityAt = noon
-	now := fake.New(fake.Options{Name: "prod", Now: atNoon})
-	now.Add(seeds...)
-	b.members[0] = now
-	r := b.run(t, "cleanup --apply "+plan+" --yes --max-fraction 100% -o json")
-	require.Equal(t, 0, r.code, r.stderr)
-	counts, ok := r.object(t)["counts"].(map[string]any)
-	require.True(t, ok)
-	assert.Equal(t, []any{4.0, 3.0, 1.0}, []any{counts["selected"], counts["changed"], counts["verified"]})
-	require.Len(t, now.Calls(fake.OpTerminate), 1)
-	assert.Equal(t, "prod0003", now.Calls(fake.OpTerminate)[0].ID)
-}
-
-func TestLifeVetoes(t *testing.T) {
-	t.Parallel()
-	busy := using("busy0001", time.Hour, growing(0.5, 0, 0))
-	busy.Sandbox.LastActivityAt = noon.Add(-2 * time.Minute)
-	writing := quiet("write001", time.Hour)
-	writing.Logs = []sandbox.LogLine{{At: noon.Add(-time.Second), Text: "step 9"}}
-	mute := running("mute0001", time.Hour) // nothing is known of it
-	mute.Logs = []sandbox.LogLine{{Text: "no time"}}
-	for line, asked := range map[string]int{
-		"cleanup --older-than 10m --yes":                   1,
-		"cleanup --older-than 10m --yes --ignore-activity": 4,
-		"cleanup --stuck --yes":                            1,
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			b, p := oneFake(busy, writing, mute, quiet("calm0001", time.Hour))
-			b.configure(t, "providers:\n  prod: {type: local}\n")
-			r := b.run(t, line+" -o json")
-			require.Equal(t, 0, r.code, r.stderr)
-			assert.Len(t, p.Calls(fake.OpTerminate), asked, line)
-			assert.Empty(t, p.Calls(fake.OpExec))
-		})
-	}
-}
-
-func TestInterruptedMidway(t *testing.T) {
-	t.Parallel()
-	b, p := oneFake(quietHerd("prod", 4)...)
-	b.configure(t, "providers:\n  prod: {type: local}\n")
-	p.Break(fake.Fault{Op: fake.OpTerminate, ID: "prod0002", Hang: true})
-	b.context = func(ctx context.Context) context.Context {
-		ctx, cancel := context.WithCancelCause(ctx)
-		time.AfterFunc(time.Second, func() { cancel(fault.New(fault.KindCanceled, "interrupted")) })
-		return ctx
-	}
-	r := b.run(t, tenMinutes+" -o json")
-	require.Equal(t, 130, r.code, r.stderr)
-	counts, ok := r.object(t)["counts"].(map[string]any)
-	require.True(t, ok)
-	assert.InDelta(t, 3, counts["verified"], 0)
-	assert.InDelta(t, 4, counts["selected"], 0)
-
-	p.Mend()
-	b.context = nil
-	run, ok := r.object(t)["run_id"].(string)
-	require.True(t, ok)
-	shown := b.run(t, "cleanup show "+run+" -o json")
-	assert.Equal(t, true, shown.object(t)["resumable"])
-	asked := len(p.Calls(fake.OpTerminate))
-	r = b.run(t, "cleanup --resume "+run+" --yes -o json")
-	require.Equal(t, 0, r.code, r.stderr)
-	assert.Len(t, p.Calls(fake.OpTerminate), asked+1, "what is verified is not asked again")
-	assert.Len(t, r.list(t, "items"), 4, "every item has an outcome")
-	assert.Equal(t, false, b.run(t, "cleanup show "+run+" -o json").object(t)["resumable"])
 }
 
 func TestARunWhoseJournalWasChanged(t *testing.T) {

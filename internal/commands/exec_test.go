@@ -38,11 +38,7 @@ func TestExecExits(t *testing.T) {
 		"ambiguous":         {[]string{"exec", "twin", "--", "true"}, 2, "", "matches 2 sandboxes"},
 		"has ended":         {[]string{"exec", "prod/done", "--", "true"}, 6, "", "it has ended"},
 		"is paused":         {[]string{"exec", "prod/paus", "--", "true"}, 7, "", "it is paused"},
-		"no dashes":         {[]string{"exec", "prod/aaaa", "true"}, 2, "", "put -- before the command"},
-		"no command":        {[]string{"exec", "prod/aaaa", "--"}, 2, "", "no command"},
-		"no ref":            {[]string{"exec", "--", "true"}, 2, "", "no REF was given"},
 		"unset variable":    {[]string{"exec", "prod/aaaa", "--env", "NOPE", "--", "true"}, 2, "", "--env NOPE"},
-		"empty folder":      {[]string{"exec", "prod/aaaa", "--workdir", "", "--", "true"}, 2, "", "--workdir: empty"},
 		"no terminal":       {[]string{"exec", "-t", "prod/aaaa", "--", "true"}, 2, "", "standard input is no terminal"},
 		"no columns":        {[]string{"exec", "--columns", "ref", "prod/aaaa", "--", "true"}, 2, "", "has no columns"},
 	} {

@@ -1,9 +1,6 @@
 package commands
 
 import (
-	"context"
-	"iter"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -11,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/testkit/fake"
 )
@@ -96,9 +92,7 @@ func TestKeepFails(t *testing.T) {
 		"has ended":                 {"keep prod/done", nil, 6, "it has ended: it is terminated"},
 		"unknown":                   {"keep prod/nope", nil, 5, "nope"},
 		"one of two":                {"keep prod/aaaa prod/nope", nil, 3, "nope"},
-		"no duration":               {"keep prod/aaaa --for 10", nil, 2, "--for: "},
 		"both":                      {"keep prod/aaaa --for 1h --off", nil, 2, "exclude each other"},
-		"no ref":                    {"keep", nil, 2, "no REF was given"},
 		"refused":                   {"keep prod/aaaa", []fake.Fault{{Op: fake.OpLabels, Err: fault.New(fault.KindAuth, "403")}}, 4, "403"},
 		"accepted without effect":   {"keep prod/aaaa", []fake.Fault{{Op: fake.OpLabels, Skip: true}}, 8, "does not show the label sbx/keep"},
 		"no read after the write":   {"keep prod/aaaa", []fake.Fault{{Op: fake.OpGet, After: 1, Err: down}}, 8, "the read after that failed"},
@@ -151,63 +145,6 @@ func TestKeepReadsReferencesFromAPipe(t *testing.T) {
 		require.NoError(t, err)
 		assert.NotEmpty(t, sandbox.Kept(now.Labels, noon))
 	}
-}
-
-// TestAPlanEndsNothingThatWasKeptSince: a run judges again what a plan names.
-func TestAPlanEndsNothingThatWasKeptSince(t *testing.T) {
-	t.Parallel()
-	b, p := herdBench(t, 3)
-	plan := filepath.Join(b.home, "plan.json")
-	require.Equal(t, 0, b.run(t, "cleanup --older-than 10m --out "+plan).code)
-	require.Equal(t, 0, b.run(t, "keep prod/prod0001 --for 1h").code)
-	r := b.run(t, "cleanup --yes --apply "+plan)
-	assert.Equal(t, 0, r.code, r.stderr)
-	assert.ElementsMatch(t, []string{"prod0000", "prod0002"}, terminated(p))
-}
-
-// keptWhenListed is a provider of which somebody keeps one sandbox as soon as a listing has shown it.
-type keptWhenListed struct {
-	*fake.Provider
-
-	id string
-}
-
-func (k keptWhenListed) List(ctx context.Context, q providers.Query) iter.Seq2[sandbox.Sandbox, error] {
-	return func(yield func(sandbox.Sandbox, error) bool) {
-		k.Provider.List(ctx, q)(yield)
-		k.Change(k.id, func(s *sandbox.Sandbox) { s.Labels = map[string]string{sandbox.LabelKeep: "true"} })
-	}
-}
-
-// TestARunEndsNothingThatWasKeptAfterItsListing: the read just before the end shows the label.
-func TestARunEndsNothingThatWasKeptAfterItsListing(t *testing.T) {
-	t.Parallel()
-	b, p := herdBench(t, 3)
-	b.members[0] = keptWhenListed{p, "prod0001"}
-	r := b.run(t, "cleanup --older-than 10m --yes -o json")
-	assert.Equal(t, 0, r.code, r.stderr)
-	assert.ElementsMatch(t, []string{"prod0000", "prod0002"}, terminated(p))
-	assert.Contains(t, r.stdout, "it has the label sbx/keep=true")
-}
-
-// terminated are the ids that a provider was asked to end.
-func terminated(p *fake.Provider) (ids []string) {
-	for _, call := range p.Calls(fake.OpTerminate) {
-		ids = append(ids, call.ID)
-	}
-	return ids
-}
-
-// TestWhatIsKeptStays: terminate skips what was kept, and ends it when that was taken back.
-func TestWhatIsKeptStays(t *testing.T) {
-	t.Parallel()
-	b, _ := oneFake(withLabels("aaaa", nil))
-	require.Equal(t, 0, b.run(t, "keep prod/aaaa --for 1h").code)
-	r := b.run(t, "terminate prod/aaaa -o json")
-	assert.Equal(t, 3, r.code, r.stderr)
-	assert.Equal(t, "skipped", r.list(t, "items")[0]["outcome"])
-	require.Equal(t, 0, b.run(t, "keep prod/aaaa --off").code)
-	assert.Equal(t, 0, b.run(t, "terminate prod/aaaa").code)
 }
 
 // TestWhatIsKeptIsListed: by its label, by the configuration, and why.

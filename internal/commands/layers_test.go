@@ -10,10 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
+	"sbx/internal/store"
 	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
-
-	"sbx/internal/store"
 )
 
 // twoFleets is a bench over the profiles prod and other, each with this many silent
@@ -181,9 +180,9 @@ func TestALineWithoutYesSaysThatItDoesNothing(t *testing.T) {
 	for _, line := range []string{"cleanup --older-than 10m --yes --max-fraction 100%", "cleanup --older-than 10m --out plan.json", "cleanup --older-than 10m --explain prod/prod0000"} {
 		b, _ := herdBench(t, 4)
 		b.workdir = b.home
-		assert.NotContains(t, b.run(t, line).stderr, "--yes acts", line)
+		assert.NotContains(t, b.run(t, line).stderr, "add --yes", line)
 	}
 	b, _ := herdBench(t, 4)
 	b.tty, b.stdin = true, "no\n"
-	assert.NotContains(t, b.run(t, "cleanup --older-than 10m").stderr, "--yes acts", "somebody was asked")
+	assert.NotContains(t, b.run(t, "cleanup --older-than 10m").stderr, "add --yes", "somebody was asked")
 }

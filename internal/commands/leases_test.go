@@ -14,11 +14,11 @@ import (
 	"sbx/internal/testkit/fake"
 )
 
-// leasedBench has the sandbox aaaa, old and idle, which task t-work is at work in.
-func leasedBench(t *testing.T) (*bench, task.Ledger) {
+// leasedBench has the sandbox aaaa, old and idle, which was made for a task, and the task t-work.
+func leasedBench(t *testing.T, made string) (*bench, task.Ledger) {
 	t.Helper()
 	one := running("aaaa", 3*time.Hour)
-	one.Sandbox.TaskID, one.Sandbox.Activity = "t-work", sandbox.False
+	one.Sandbox.TaskID, one.Sandbox.Activity = made, sandbox.False
 	b, _ := oneFake(one)
 	b.configureNothing(t)
 	ledger := task.Ledger{Store: b.kept(atNoon)}
@@ -28,10 +28,18 @@ func leasedBench(t *testing.T) (*bench, task.Ledger) {
 	return b, ledger
 }
 
+// TestWhatATaskIsAtWorkInStays, also where it was made for another task.
 func TestWhatATaskIsAtWorkInStays(t *testing.T) {
 	t.Parallel()
-	for _, line := range []string{"cleanup --older-than 1h --unowned", "terminate prod/aaaa"} {
-		b, _ := leasedBench(t)
+	for line, made := range map[string]string{"cleanup --older-than 1h --unowned": "t-work", "terminate prod/aaaa": "t-work", "cleanup --unowned --older-than 1h": "t-first"} {
+		b, ledger := leasedBench(t, made)
+		_, err := ledger.Change(t.Context(), "t-work", func(n *task.Task) error {
+			if made == n.ID {
+				return nil
+			}
+			return n.Assign(n.Owner, task.Attempt{Provider: "prod", Sandbox: "aaaa", Reused: true})
+		})
+		require.NoError(t, err)
 		r := b.run(t, line+" -o json")
 		assert.Contains(t, r.stdout, "task t-work is at work in it", line)
 		assert.NotContains(t, r.stdout, `"verified"`+`: 1`, line)
@@ -39,30 +47,9 @@ func TestWhatATaskIsAtWorkInStays(t *testing.T) {
 	}
 }
 
-// TestWhatATaskGoesOnInStays also where another task was what it was made for.
-func TestWhatATaskGoesOnInStays(t *testing.T) {
-	t.Parallel()
-	one := running("aaaa", 3*time.Hour)
-	one.Sandbox.TaskID, one.Sandbox.Activity = "t-first", sandbox.False
-	b, _ := oneFake(one)
-	b.configureNothing(t)
-	ledger := task.Ledger{Store: b.kept(atNoon)}
-	owner := task.Owner{Host: "elsewhere", PID: 7, Who: "ann"}
-	work := task.New("t-work", "", task.Spec{Provider: "prod", Command: []string{"true"}, Attempts: 1}, owner, noon)
-	_, _, err := ledger.Add(t.Context(), work)
-	require.NoError(t, err)
-	_, err = ledger.Change(t.Context(), "t-work", func(n *task.Task) error {
-		return n.Assign(owner, task.Attempt{Provider: "prod", Sandbox: "aaaa", Reused: true})
-	})
-	require.NoError(t, err)
-	assert.Contains(t, b.run(t, "cleanup --older-than 1h --unowned -o json").stdout, "task t-work is at work in it")
-	b.run(t, "cleanup --older-than 1h --unowned --yes --max-delete 9")
-	assert.Equal(t, "running", b.run(t, "inspect prod/aaaa -o json").item(t)["state"])
-}
-
 func TestWhatADeadTaskLeftMayGo(t *testing.T) {
 	t.Parallel()
-	b, ledger := leasedBench(t)
+	b, ledger := leasedBench(t, "t-work")
 	_, err := ledger.Change(t.Context(), "t-work", func(n *task.Task) error { n.LeaseUntil = noon.Add(-time.Minute); return nil })
 	require.NoError(t, err)
 	r := b.run(t, "cleanup --older-than 1h --unowned --yes --max-delete 9 -o json")
@@ -88,7 +75,7 @@ func TestWhatATaskKeptStaysUntilItsTimeIsOver(t *testing.T) {
 
 func TestLeasesThatCannotBeReadProtectWhatTasksMade(t *testing.T) {
 	t.Parallel()
-	b, _ := leasedBench(t)
+	b, _ := leasedBench(t, "t-work")
 	b.adjust = func(d *Deps) {
 		d.Store = func(bool) (store.Store, error) { return nil, errors.New("the disk is gone") }
 	}

@@ -153,18 +153,6 @@ func TestWhatIsKeptForOtherReasonsIsNotUnowned(t *testing.T) {
 	}
 }
 
-// TestAFlagThatNarrowsOwnsNothing: to name a profile is no statement about whose its sandboxes are.
-func TestAFlagThatNarrowsOwnsNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		b, p := switchedOn(t, 4, nil)
-		r := b.run(t, "cleanup --stuck --yes --provider cloud --max-fraction 100%")
-		assert.Equal(t, 11, r.code, r.stderr)
-		assert.Contains(t, r.stderr, "4 stuck sandboxes were skipped because nobody owns them (cloud 4): cloud/clod0000")
-		assert.Empty(t, p.Calls(fake.OpTerminate))
-	})
-}
-
 // TestADecisionIsADecision: what a profile's own rule leaves to others is no trouble.
 func TestADecisionIsADecision(t *testing.T) {
 	t.Parallel()
@@ -293,6 +281,7 @@ func TestAnUnattendedRunThatNobodyOwnsIsNotGreen(t *testing.T) {
 		kept       bool
 	}{
 		"by its variable":          {line: "cleanup --stuck --yes -q", code: 11, kept: true},
+		"a flag that narrows":      {line: "cleanup --stuck --yes -q --provider cloud", code: 11, kept: true}, // is no statement about whose they are
 		"in a file":                {file: fromFile, line: "cleanup --stuck --yes -q", code: 11, kept: true},
 		"by age":                   {file: fromFile, line: "cleanup --older-than 10m --yes -q", code: 11, kept: true},
 		"watched":                  {file: fromFile, line: "cleanup --stuck --yes -q", tty: true, code: 0, kept: true},

@@ -150,14 +150,9 @@ func TestReconcileKeepsToItsGuards(t *testing.T) {
 		yaml, flags string
 		code, ended int
 	}{
-		"within the limits":       {"", "", 0, 2},
 		"a limit by flag":         {"", "--max-delete 1", 11, 0},
-		"a limit by file":         {"limits: {max_delete: 1}", "", 11, 0},
 		"the flag over the file":  {"limits: {max_delete: 1}", "--max-delete 2", 0, 2},
-		"production":              {"production: [local]", "", 11, 0},
 		"production, named":       {"production: [local]", "--production local", 0, 2},
-		"protected by its id":     {"protect: {ids: [local/orphan]}", "", 0, 1},
-		"owned by another label":  {"providers: {local: {type: local, owned: {labels: {team: agents}}}}", "", 0, 0},
 		"a longer grace":          {"", "--grace 7m", 0, 0},
 		"more looks":              {"", "--observations 3", 0, 0},
 		"a longer time to record": {"", "--create-grace 3h", 0, 0},
@@ -228,31 +223,6 @@ func TestReconcileFixGoesOnAndCountsWhatFailed(t *testing.T) {
 	assert.Len(t, r.list(t, "errors"), 1)
 }
 
-func TestReconcileLeavesOutWhatCannotBeRead(t *testing.T) {
-	t.Parallel()
-	b, p := compared(t)
-	other := fake.New(fake.Options{Name: "prod", Now: atNoon})
-	other.Break(fake.Fault{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")})
-	b.members = append(b.members, other)
-	r := b.run(t, byStore+"--fix --yes -o json")
-	assert.Equal(t, 3, r.code)
-	assert.Equal(t, false, r.object(t)["complete"])
-	assert.Len(t, p.Calls(fake.OpTerminate), 2, "the other profile is repaired")
-	assert.Contains(t, r.stderr, "Reconciliation incomplete")
-	assert.Equal(t, 7, b.run(t, byStore+"--provider prod").code)
-}
-
-func TestReconcileAdopts(t *testing.T) {
-	t.Parallel()
-	b, p := compared(t)
-	b.run(t, byStore+"--fix --yes --adopt")
-	assert.Len(t, p.Calls(fake.OpTerminate), 1, "the leak alone")
-	records, err := b.store.Records(t.Context(), "local")
-	require.NoError(t, err)
-	require.Len(t, records, 4)
-	assert.Equal(t, 0, b.run(t, byStore+"--check").code)
-}
-
 // TestWhatReconcileAdvisesWorks: the command in the hint about empty records does put
 // sandboxes on record that no label calls ours.
 func TestWhatReconcileAdvisesWorks(t *testing.T) {
@@ -283,17 +253,6 @@ func TestReconcileShowsPeopleWhatWantsAttention(t *testing.T) {
 	r := b.run(t, byStore+"--max-delete 1 --no-color")
 	golden(t, "reconcile-page", r.stdout)
 	assert.NotContains(t, r.stdout, "local/fine", "what agrees is a number")
-}
-
-func TestReconcileTakesItsRecordsFromTheControlPlane(t *testing.T) {
-	t.Parallel()
-	b, p := oneFake(running("aaaa", 2*time.Hour))
-	b.configureNothing(t)
-	p.Break(fake.Fault{Op: fake.OpGet, ID: "aaaa", Err: fault.New(fault.KindNotFound, "404")})
-	r := b.run(t, "reconcile -o json")
-	assert.Equal(t, "ghost", r.list(t, "items")[0]["cause"], r.stdout)
-	assert.NotEmpty(t, p.Calls(fake.OpRecords))
-	assert.Equal(t, "report", r.list(t, "items")[0]["action"], "this one removes no records")
 }
 
 func TestReconcileReadsItsFlagsFirst(t *testing.T) {

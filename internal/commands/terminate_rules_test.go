@@ -9,7 +9,6 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
-	"sbx/internal/sandbox"
 	"sbx/internal/testkit/fake"
 )
 
@@ -19,21 +18,15 @@ func TestAWrongClockEndsNothingThatAPipeHasNamed(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		line, stdin string
-		skew        time.Duration
 		code, asked int
 	}{
-		"piped":                 {"terminate - -o json", "prod/aaaa\n", 3 * time.Minute, 11, 0},
-		"piped, the other way":  {"terminate - -o json", "prod/aaaa\n", -3 * time.Minute, 11, 0},
-		"piped, a little off":   {"terminate -", "prod/aaaa\n", time.Minute, 0, 1},
-		"typed":                 {"terminate prod/aaaa", "", 3 * time.Minute, 0, 1},
-		"typed as a word":       {"terminate aaaa", "", 3 * time.Minute, 0, 1},
-		"one of each":           {"terminate prod/aaaa -", "prod/bbbb\n", 3 * time.Minute, 11, 0},
-		"piped and typed, both": {"terminate prod/aaaa -", "prod/aaaa\n", 3 * time.Minute, 0, 1},
+		"one of each":           {"terminate prod/aaaa -", "prod/bbbb\n", 11, 0},
+		"piped and typed, both": {"terminate prod/aaaa -", "prod/aaaa\n", 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b, p := endBench(t, 2)
-			p.SetSkew(tc.skew)
+			p.SetSkew(3 * time.Minute)
 			b.stdin = tc.stdin
 			r := b.run(t, tc.line)
 			assert.Equal(t, tc.code, r.code, r.stdout+r.stderr)
@@ -43,18 +36,6 @@ func TestAWrongClockEndsNothingThatAPipeHasNamed(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestAWrongClockEndsNoProtection: this machine's clock is an hour ahead, and by the
-// provider's the label still holds.
-func TestAWrongClockEndsNoProtection(t *testing.T) {
-	t.Parallel()
-	seed := running("aaaa", time.Hour)
-	seed.Sandbox.Labels = map[string]string{sandbox.LabelKeep: noon.Add(-30 * time.Minute).Format(time.RFC3339)}
-	b, p := oneFake(seed)
-	p.SetSkew(-time.Hour)
-	assert.Equal(t, 3, b.run(t, "terminate prod/aaaa").code)
-	assert.Empty(t, p.Calls(fake.OpTerminate))
 }
 
 // TestWhatCannotBeReadIsDeletedByItsWholeReferenceAlone: what was readable a moment ago is
@@ -67,11 +48,9 @@ func TestWhatCannotBeReadIsDeletedByItsWholeReferenceAlone(t *testing.T) {
 		broken      fake.Fault
 		asked       int
 	}{
-		"from the start, typed":        {"terminate prod/aaaa --delete", "", fake.Fault{Op: fake.OpGet, Times: 2, Err: unreadable}, 1},
-		"from the start, piped":        {"terminate - --delete", "prod/aaaa\n", fake.Fault{Op: fake.OpGet, Times: 2, Err: unreadable}, 0},
-		"from the start, as a word":    {"terminate aaaa --delete", "", fake.Fault{Op: fake.OpGet, Err: unreadable}, 0},
-		"from the start, not --delete": {"terminate prod/aaaa", "", fake.Fault{Op: fake.OpGet, Err: unreadable}, 0},
-		"since it was found":           {"terminate prod/aaaa --delete", "", fake.Fault{Op: fake.OpGet, After: 1, Times: 1, Err: unreadable}, 0},
+		"from the start, typed":     {"terminate prod/aaaa --delete", "", fake.Fault{Op: fake.OpGet, Times: 2, Err: unreadable}, 1},
+		"from the start, piped":     {"terminate - --delete", "prod/aaaa\n", fake.Fault{Op: fake.OpGet, Times: 2, Err: unreadable}, 0},
+		"from the start, as a word": {"terminate aaaa --delete", "", fake.Fault{Op: fake.OpGet, Err: unreadable}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -85,9 +64,7 @@ func TestWhatCannotBeReadIsDeletedByItsWholeReferenceAlone(t *testing.T) {
 				return
 			}
 			assert.Equal(t, 7, r.code, r.stdout+r.stderr)
-			if name != "from the start, not --delete" { // what is missing there, the provider says
-				assert.Contains(t, r.stderr, "whole reference")
-			}
+			assert.Contains(t, r.stderr, "whole reference")
 		})
 	}
 }

@@ -67,9 +67,6 @@ func TestTerminateEndsAndExitsByTheTable(t *testing.T) {
 		"ambiguous":          {"terminate twin", nil, 2, "", 0},
 		"unknown profile":    {"terminate nope/aaaa", nil, 2, "", 0},
 		"ill-formed":         {"terminate prod/../x", nil, 2, "", 0},
-		"no words":           {"terminate", nil, 2, "", 0},
-		"empty wait":         {"terminate aaaa --wait=", nil, 2, "", 0},
-		"bare wait":          {"terminate aaaa --wait 30", nil, 2, "", 0},
 		"negative grace":     {"terminate aaaa --grace=-1s", nil, 2, "", 0},
 		"columns":            {"terminate aaaa --columns refs", nil, 2, "", 0},
 		"nagios":             {"terminate aaaa -o nagios", nil, 2, "", 0},
@@ -231,11 +228,12 @@ func TestTerminateUnderATimeout(t *testing.T) {
 	})
 }
 
-// TestOneRefusedIDDoesNotKeepTheOthers: an id that a provider lists and refuses as an id, a word with several meanings
-// and a profile that is not configured fail alone where a pipe brought them, and refuse all where they were typed.
+// TestOneRefusedIDDoesNotKeepTheOthers: an id that a provider lists and refuses as an id, a word with several meanings,
+// a profile that is not configured and what no reference can be fail alone where a pipe brought them, and refuse all where
+// they were typed.
 func TestOneRefusedIDDoesNotKeepTheOthers(t *testing.T) {
 	t.Parallel()
-	for _, odd := range []string{"prod/cccc", "twin", "prd/aaaa"} {
+	for _, odd := range []string{"prod/cccc", "twin", "prd/aaaa", "prod/od d", "prod/.."} {
 		for _, verb := range []string{"terminate", "top --samples 1"} {
 			b, p := endBench(t, 3)
 			p.Break(fake.Fault{Op: fake.OpGet, ID: "cccc", Err: fault.Usage("%q is a reserved word of the API", "cccc")})
@@ -252,24 +250,8 @@ func TestOneRefusedIDDoesNotKeepTheOthers(t *testing.T) {
 			assert.Equal(t, 2, b.run(t, verb+" -").code, "there is nothing else")
 			b.stdin = "prod/aaaa\n"
 			asked := len(p.Calls(fake.OpTerminate))
-			assert.Equal(t, 2, b.run(t, verb+" - "+odd).code, "what was typed is refused as a whole")
+			assert.Equal(t, 2, b.runArgs(t, append(strings.Fields(verb), "-", odd)...).code, "what was typed is refused as a whole")
 			assert.Len(t, p.Calls(fake.OpTerminate), asked)
 		}
 	}
-}
-
-// TestOneOddIDDoesNotKeepTheOthers: what a list brought that no reference can be is
-// said, and the rest ends.
-func TestOneOddIDDoesNotKeepTheOthers(t *testing.T) {
-	t.Parallel()
-	b, p := endBench(t, 3)
-	b.stdin = "prod/aaaa\nprod/od d\nprod/bbbb\n"
-	r := b.run(t, "terminate -")
-	assert.Equal(t, 3, r.code, r.stderr)
-	assert.Contains(t, r.stderr, `"prod/od d"`)
-	assert.Len(t, p.Calls(fake.OpTerminate), 2)
-	b.stdin = "prod/od d\n"
-	assert.Equal(t, 2, b.run(t, "terminate -").code)
-	b.stdin = ""
-	assert.Equal(t, 2, b.run(t, "terminate prod/.. prod/aaaa").code, "what was typed is refused as a whole")
 }

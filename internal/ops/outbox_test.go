@@ -17,7 +17,7 @@ import (
 
 // roundTimes is an observer that keeps when each round of a verb was over.
 type roundTimes struct {
-	recorder
+	opstest.Recorder
 
 	began time.Time
 	at    []time.Duration
@@ -31,15 +31,15 @@ func TestRoundsDoNotWaitForServices(t *testing.T) {
 	t.Parallel()
 	for _, every := range []time.Duration{time.Minute, time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newSite(t, calm, crowd(21))
+			s := opstest.NewSite(t, opstest.Calm, opstest.Crowd(21))
 			r := &roundTimes{began: time.Now()}
-			env := s.env(t, r)
+			env := s.Env(t)
 			st := store.Memory(time.Now)
 			env.Store = func(bool) (store.Store, error) { return st, nil }
 			env.Notifier = opstest.Hanging(notify.Targets{WebhookURL: "http://hook.example/x"})
 			_, err := look.Verify(t.Context(), env, look.VerifyRequest{UntilOK: 8 * time.Minute, Every: every}, r)
 			require.NoError(t, err)
-			assert.NotEmpty(t, r.warnings, "nobody was told")
+			assert.NotEmpty(t, r.Warnings, "nobody was told")
 			var longest time.Duration
 			for i := 1; i < len(r.at); i++ {
 				longest = max(longest, r.at[i]-r.at[i-1])

@@ -6,19 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"sbx/internal/ops"
+	"sbx/internal/testkit/opstest"
 )
-
-// silent is an observer that nobody watches.
-type silent struct{}
-
-func (silent) Note(string)                    {}
-func (silent) Warn(string)                    {}
-func (silent) Redact(text string) string      { return text }
-func (s silent) Progress(string) ops.Progress { return s }
-func (silent) Update(string)                  {}
-func (silent) Done()                          {}
-func (silent) Item(any)                       {}
 
 // TestWhatAPoolLeavesDecidesTheExit of a batch in which all jobs have completed.
 func TestWhatAPoolLeavesDecidesTheExit(t *testing.T) {
@@ -27,7 +16,7 @@ func TestWhatAPoolLeavesDecidesTheExit(t *testing.T) {
 	outcomes <- BatchOutcome{}
 	close(outcomes)
 	left := errors.New("made ahead, not used, and not seen to be gone")
-	b := &batch{watch: silent{}, left: left, req: BatchRequest{Jobs: []BatchJob{{}}}}
+	b := &batch{watch: &opstest.Recorder{}, left: left, req: BatchRequest{Jobs: []BatchJob{{}}}}
 	result := b.collectOutcomes(t.Context(), outcomes)
 	assert.Equal(t, left, result.Verdict)
 	assert.Equal(t, 1, result.Tally.Completed)

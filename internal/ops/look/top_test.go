@@ -20,6 +20,7 @@ import (
 	"sbx/internal/sandbox"
 	"sbx/internal/testkit/bubble"
 	"sbx/internal/testkit/fake"
+	"sbx/internal/testkit/opstest"
 	"sbx/internal/triage"
 )
 
@@ -53,23 +54,12 @@ func sampling(t *testing.T, req TopRequest, seeds ...fake.Seed) (*Sampler, *fake
 	return s, p
 }
 
-// unwatched is an observer that shows nothing.
-type unwatched struct{}
-
-func (unwatched) Note(string)                  {}
-func (unwatched) Warn(string)                  {}
-func (unwatched) Redact(text string) string    { return text }
-func (unwatched) Progress(string) ops.Progress { return unwatched{} }
-func (unwatched) Item(any)                     {}
-func (unwatched) Update(string)                {}
-func (unwatched) Done()                        {}
-
 func TestSamplerForgets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, p := sampling(t, TopRequest{Samples: 3, Every: time.Second}, burner("calm0001"), burner("loop0001"))
 		for range 5 {
-			r, err := s.Look(t.Context(), unwatched{})
+			r, err := s.Look(t.Context(), &opstest.Recorder{})
 			require.NoError(t, err)
 			assert.Empty(t, r.Errors)
 			assert.Len(t, r.Usage, 2)
@@ -77,7 +67,7 @@ func TestSamplerForgets(t *testing.T) {
 		}
 		assert.Len(t, p.Calls(fake.OpUsage), 2*(3+4))
 		p.Change("loop0001", func(s *sandbox.Sandbox) { s.State = sandbox.StateTerminated })
-		r, err := s.Look(t.Context(), unwatched{})
+		r, err := s.Look(t.Context(), &opstest.Recorder{})
 		require.NoError(t, err)
 		assert.Empty(t, r.Errors)
 		assert.Len(t, r.Usage, 1)
@@ -89,10 +79,10 @@ func TestSamplerOfOneStillLearnsRates(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := sampling(t, TopRequest{Samples: 1, Every: time.Second}, burner("loop0001"))
-		r, err := s.Look(t.Context(), unwatched{})
+		r, err := s.Look(t.Context(), &opstest.Recorder{})
 		require.NoError(t, err)
 		assert.Nil(t, r.Usage[0].Trend.CPUPercent)
-		r, err = s.Look(t.Context(), unwatched{})
+		r, err = s.Look(t.Context(), &opstest.Recorder{})
 		require.NoError(t, err)
 		assert.NotNil(t, r.Usage[0].Trend.CPUPercent)
 	})
@@ -115,7 +105,7 @@ func TestWhatEndsBetweenTwoLooks(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, p := sampling(t, TopRequest{Samples: 2, Every: time.Second, Words: tc.words}, burner("loop0001"))
 				p.Break(fake.Fault{Op: fake.OpUsage, After: 1, Err: fault.New(tc.kind, "away")})
-				r, err := s.Look(t.Context(), unwatched{})
+				r, err := s.Look(t.Context(), &opstest.Recorder{})
 				require.NoError(t, err)
 				assert.Len(t, r.Usage, 1, "what was seen before")
 				assert.Equal(t, tc.fails, len(r.Errors) == 1, r.Errors)
@@ -138,7 +128,7 @@ func TestWhatIsFrozenHasARow(t *testing.T) {
 			s, p := sampling(t, TopRequest{Samples: 5, Every: time.Second, Words: tc.words}, tc.seeds...)
 			p.Break(fake.Fault{Op: fake.OpUsage, ID: "froz0001", Hang: true})
 			began := time.Now()
-			r, err := s.Look(t.Context(), unwatched{})
+			r, err := s.Look(t.Context(), &opstest.Recorder{})
 			require.NoError(t, err)
 			assert.Less(t, time.Since(began), fleet.DefaultTimeout+10*time.Second, "it is not asked again")
 			require.Len(t, r.Usage, len(tc.seeds))

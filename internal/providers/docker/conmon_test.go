@@ -3,7 +3,6 @@ package docker_test
 import (
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -13,6 +12,7 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/testkit/dockertest"
+	"sbx/internal/testkit/providertest"
 	"sbx/internal/testkit/wiretest"
 )
 
@@ -25,28 +25,7 @@ func TestATaskNeedsTwoCommands(t *testing.T) {
 			t.Parallel()
 			f := dockertest.New(t, o)
 			c := open(t, dockertest.Settings(base), httpx.Net{Dial: f.Dial})
-			made, err := c.Create(t.Context(), sandbox.Spec{Command: []string{"sh", "-c", "echo one; sleep 2; echo two; exit 3"}, Linger: true})
-			require.NoError(t, err)
-			over := make(chan []string)
-			go func() {
-				var lines []string
-				for line, err := range c.Logs(t.Context(), made.ID, providers.LogQuery{Follow: true}) {
-					if !assert.NoError(t, err) {
-						break
-					}
-					lines = append(lines, line.Text)
-				}
-				over <- lines
-			}()
-			var exit *sandbox.Exit
-			require.Eventually(t, func() bool { // a task asks twice a second, and more often at first, also before the output has begun
-				var err error
-				exit, err = c.Exit(t.Context(), made.ID)
-				return err == nil && exit != nil
-			}, time.Minute, 100*time.Millisecond)
-			assert.Equal(t, 3, *exit.Code)
-			assert.Equal(t, []string{"one", "two"}, <-over)
-			assert.Equal(t, 2, f.Commands(made.ID), "commands of a task: its start and its output")
+			providertest.CheckTaskCommands(t, c, f.Commands)
 		})
 	}
 }
@@ -56,24 +35,9 @@ func TestALookNeedsTwoCommands(t *testing.T) {
 	t.Parallel()
 	f := dockertest.New(t, dockertest.Options{})
 	c := open(t, dockertest.Settings(base), httpx.Net{Dial: f.Dial})
-	made, err := c.Create(t.Context(), sandbox.Spec{Command: []string{"sh", "-c", "echo one; exec sleep 600"}})
-	require.NoError(t, err)
-	before := f.Commands(made.ID)
-	ctx := providers.Look(t.Context())
-	_, err = c.Processes(ctx, made.ID)
-	require.NoError(t, err)
-	exit, err := c.Exit(ctx, made.ID)
-	require.NoError(t, err)
-	assert.Nil(t, exit)
-	health, err := c.Probe(ctx, made.ID)
-	require.NoError(t, err)
-	assert.Equal(t, sandbox.True, health.Verdict)
-	for _, err := range c.Logs(ctx, made.ID, providers.LogQuery{}) {
-		require.NoError(t, err)
-	}
-	assert.Equal(t, 2, f.Commands(made.ID)-before)
+	id := providertest.CheckLookCommands(t, c, c, f.Commands)
 	requests := len(f.Calls("GET /v1.47/exec/{id}/json"))
-	_, err = c.Processes(ctx, made.ID)
+	_, err := c.Processes(providers.Look(t.Context()), id)
 	require.NoError(t, err)
 	assert.LessOrEqual(t, len(f.Calls("GET /v1.47/exec/{id}/json"))-requests, 1, "what sbx has run itself is not asked about")
 }

@@ -1,7 +1,7 @@
 // Package opstest composes the environment of operations over given providers, for the
 // tests of operations and of what stands on them. Fleet, configuration, journals and lock
-// are the real ones; nothing is published, notified or shared with other hosts. Assertions
-// and the choice of provider fakes stay in the tests.
+// are the real ones; nothing is published, notified or shared with other hosts. A Site has
+// providers in memory, and a Recorder observes. Assertions stay in the tests.
 package opstest
 
 import (

@@ -1,4 +1,4 @@
-package look
+package ops
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"sbx/internal/fault"
-	"sbx/internal/ops"
 )
 
 func TestOnceSaysAnInterruptionOnce(t *testing.T) {
@@ -17,11 +16,11 @@ func TestOnceSaysAnInterruptionOnce(t *testing.T) {
 	cut := func() []error {
 		return []error{down, context.Canceled, fault.New(fault.KindTimeout, "late"), fault.New(fault.KindTerminated, "SIGTERM")}
 	}
-	assert.Equal(t, cut(), ops.CauseOnce(t.Context(), cut()), "nothing ended: every error stands for itself")
+	assert.Equal(t, cut(), CauseOnce(t.Context(), cut()), "nothing ended: every error stands for itself")
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(fault.New(fault.KindCanceled, "interrupted"))
-	got := ops.CauseOnce(ctx, cut())
+	got := CauseOnce(ctx, cut())
 	require.Len(t, got, 2)
 	assert.Equal(t, down, got[0])
 	require.EqualError(t, got[1], "interrupted")

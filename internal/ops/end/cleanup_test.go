@@ -1,4 +1,4 @@
-package ops_test
+package end_test
 
 import (
 	"context"
@@ -21,21 +21,12 @@ import (
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
 	"sbx/internal/testkit/fake"
+	"sbx/internal/testkit/opstest"
 )
 
 // tenMinutes is a cleanup of what is older than ten minutes, whatever it does.
 func tenMinutes() end.CleanupRequest {
 	return end.CleanupRequest{Rule: cleanup.Rule{Selector: selector.Selector{OlderThan: 10 * time.Minute}, IgnoreActivity: true}, MaxPlanAge: time.Hour}
-}
-
-func yes(ops.Question) bool { return true }
-
-func asked(p *fake.Provider) []string {
-	var ids []string
-	for _, call := range p.Calls(fake.OpTerminate) {
-		ids = append(ids, call.ID)
-	}
-	return ids
 }
 
 // journalOf reads the one run that a site has on record.
@@ -57,9 +48,9 @@ func journalOf(t *testing.T, env *ops.Env, run string) runs.History {
 // TestACleanupWithoutACommandLine: plan, question, act, verify, journal.
 func TestACleanupWithoutACommandLine(t *testing.T) {
 	t.Parallel()
-	p := prod("aaaa0001", "bbbb0001", "cccc0001")
-	r := &recorder{answer: yes}
-	env := newSite(t, oneProfile, p).env(t, r)
+	p := opstest.Prod("aaaa0001", "bbbb0001", "cccc0001")
+	r := &opstest.Recorder{Answer: opstest.Yes}
+	env := opstest.NewSite(t, opstest.OneProfile, p).Env(t)
 
 	planned, err := end.PlanCleanup(t.Context(), env, tenMinutes(), r)
 	require.NoError(t, err)
@@ -72,22 +63,22 @@ func TestACleanupWithoutACommandLine(t *testing.T) {
 		kept[j.Sandbox.ID] = j.KeepReason
 	}
 	assert.Equal(t, map[string]cleanup.KeepReason{"young001": cleanup.KeepNotSelected, "label001": cleanup.KeepProtected}, kept)
-	assert.Empty(t, asked(p), "a plan does nothing")
-	assert.Empty(t, r.items)
+	assert.Empty(t, opstest.Asked(p), "a plan does nothing")
+	assert.Empty(t, r.Items)
 
-	result := r.does(t, planned.Act(), nil)
+	result := r.Does(t, planned.Act(), nil)
 	require.NoError(t, result.Err)
-	require.Len(t, r.questions, 1)
-	assert.Equal(t, "3", r.questions[0].Word)
-	assert.ElementsMatch(t, []string{"aaaa0001", "bbbb0001", "cccc0001"}, asked(p))
+	require.Len(t, r.Questions, 1)
+	assert.Equal(t, "3", r.Questions[0].Word)
+	assert.ElementsMatch(t, []string{"aaaa0001", "bbbb0001", "cccc0001"}, opstest.Asked(p))
 	want := map[string]string{"aaaa0001": "verified", "bbbb0001": "verified", "cccc0001": "verified"}
-	assert.Equal(t, want, outcomes(result.Endings))
-	assert.Equal(t, want, r.outcomes(), "each was told as it was known")
-	assert.Equal(t, []ops.RunStarted{{RunID: planned.RunID}}, r.started())
-	assert.IsType(t, ops.RunStarted{}, r.items[0])
-	assert.Empty(t, r.warnings)
-	assert.NotEmpty(t, r.progress)
-	assert.Zero(t, r.open, "every progress is done")
+	assert.Equal(t, want, opstest.Outcomes(result.Endings))
+	assert.Equal(t, want, r.Outcomes(), "each was told as it was known")
+	assert.Equal(t, []ops.RunStarted{{RunID: planned.RunID}}, opstest.ItemsOf[ops.RunStarted](r))
+	assert.IsType(t, ops.RunStarted{}, r.Items[0])
+	assert.Empty(t, r.Warnings)
+	assert.NotEmpty(t, r.Labels)
+	assert.Zero(t, r.Open, "every progress is done")
 
 	h := journalOf(t, env, planned.RunID)
 	assert.Equal(t, runs.VerbCleanup, h.Begin.Verb)
@@ -111,24 +102,24 @@ func TestACleanupThatNobodyAllows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := prod("aaaa0001", "bbbb0001")
-			r := &recorder{answer: tc.answer}
-			env := newSite(t, oneProfile, p).env(t, r)
+			p := opstest.Prod("aaaa0001", "bbbb0001")
+			r := &opstest.Recorder{Answer: tc.answer}
+			env := opstest.NewSite(t, opstest.OneProfile, p).Env(t)
 			planned, err := end.PlanCleanup(t.Context(), env, tenMinutes(), r)
 			require.NoError(t, err)
-			assert.Equal(t, fault.KindRefused, fault.KindOf(r.does(t, planned.Act(), nil).Refused))
-			assert.Len(t, r.questions, tc.asked)
+			assert.Equal(t, fault.KindRefused, fault.KindOf(r.Does(t, planned.Act(), nil).Refused))
+			assert.Len(t, r.Questions, tc.asked)
 			listed := tenMinutes()
 			listed.Plan = new(planned.Plan())
 			act, err := end.PlanListed(t.Context(), env, listed, r)
-			refused := r.does(t, act, err).Refused
+			refused := r.Does(t, act, err).Refused
 			assert.Equal(t, fault.KindRefused, fault.KindOf(refused))
 			assert.NotEmpty(t, fault.HintOf(refused))
 			result, err := end.Cleanup(t.Context(), env, tenMinutes(), r)
 			assert.Equal(t, fault.KindRefused, fault.KindOf(err))
 			require.NotNil(t, result, "it has figures all the same")
-			assert.Empty(t, asked(p))
-			assert.Empty(t, r.started())
+			assert.Empty(t, opstest.Asked(p))
+			assert.Empty(t, opstest.ItemsOf[ops.RunStarted](r))
 		})
 	}
 }
@@ -136,38 +127,35 @@ func TestACleanupThatNobodyAllows(t *testing.T) {
 // TestOnlyAPlanOfAFileGrowsOld: one that somebody was asked about is judged anew.
 func TestOnlyAPlanOfAFileGrowsOld(t *testing.T) {
 	t.Parallel()
-	for _, fromFile := range []bool{true, false} {
-		r := &recorder{}
-		env := newSite(t, oneProfile, prod("aaaa0001")).env(t, r)
-		planned, err := end.PlanCleanup(t.Context(), env, tenMinutes(), r)
-		require.NoError(t, err)
-		plan := planned.Survey.Plan(planned.RunID)
-		plan.MadeAt = plan.MadeAt.Add(-2 * time.Hour)
-		req := tenMinutes()
-		req.Plan, req.PlanFromFile, req.Yes, req.MaxPlanAge = &plan, fromFile, true, time.Hour
-		result, err := end.Cleanup(t.Context(), env, req, r)
-		if fromFile {
-			assert.Equal(t, fault.KindRefused, fault.KindOf(err))
-			continue
-		}
-		require.NoError(t, err)
-		assert.Len(t, result.Endings, 1)
-	}
+	r := &opstest.Recorder{}
+	env := opstest.NewSite(t, opstest.OneProfile, opstest.Prod("aaaa0001")).Env(t)
+	planned, err := end.PlanCleanup(t.Context(), env, tenMinutes(), r)
+	require.NoError(t, err)
+	plan := planned.Survey.Plan(planned.RunID)
+	plan.MadeAt = plan.MadeAt.Add(-2 * time.Hour)
+	req := tenMinutes()
+	req.Plan, req.PlanFromFile, req.Yes = &plan, true, true
+	_, err = end.Cleanup(t.Context(), env, req, r)
+	assert.Equal(t, fault.KindRefused, fault.KindOf(err))
+	req.PlanFromFile = false
+	result, err := end.Cleanup(t.Context(), env, req, r)
+	require.NoError(t, err)
+	assert.Len(t, result.Endings, 1)
 }
 
 // TestACleanupThatFailsHasFigures: who watches the figures must not see those of the last
 // good run.
 func TestACleanupThatFailsHasFigures(t *testing.T) {
 	t.Parallel()
-	r := &recorder{}
-	env := newSite(t, oneProfile, prod("aaaa0001")).env(t, r)
+	r := &opstest.Recorder{}
+	env := opstest.NewSite(t, opstest.OneProfile, opstest.Prod("aaaa0001")).Env(t)
 	env.Journals = func() (journal.Disk, error) { return nil, errors.New("the disk is full") }
 	req := tenMinutes()
 	req.Yes, req.Textfile = true, filepath.Join(t.TempDir(), "sbx.prom")
 	result, err := end.Cleanup(t.Context(), env, req, r)
 	require.ErrorContains(t, err, "the disk is full")
 	require.NotNil(t, result)
-	assert.Empty(t, r.started())
+	assert.Empty(t, opstest.ItemsOf[ops.RunStarted](r))
 	figures, err := os.ReadFile(req.Textfile)
 	require.NoError(t, err)
 	assert.Regexp(t, `(?m)^sbx_cleanup_exit_code(\{.*\})? 1$`, string(figures))
@@ -177,9 +165,9 @@ func TestACleanupThatFailsHasFigures(t *testing.T) {
 // TestABulkActEndsAtMostItsPlan: what was confirmed is a ceiling.
 func TestABulkActEndsAtMostItsPlan(t *testing.T) {
 	t.Parallel()
-	p := prod("aaaa0001", "bbbb0001")
-	r := &recorder{}
-	env := newSite(t, oneProfile, p).env(t, r)
+	p := opstest.Prod("aaaa0001", "bbbb0001")
+	r := &opstest.Recorder{}
+	env := opstest.NewSite(t, opstest.OneProfile, p).Env(t)
 	planned, err := end.PlanCleanup(t.Context(), env, tenMinutes(), r)
 	require.NoError(t, err)
 	act := planned.Act()
@@ -188,78 +176,42 @@ func TestABulkActEndsAtMostItsPlan(t *testing.T) {
 	require.Len(t, questions, 1)
 	assert.Equal(t, "2", questions[0].Word)
 	assert.Len(t, questions[0].Targets, 2)
-	p.Add(seeds("late0001")...) // while the question stands
+	p.Add(opstest.Seeds("late0001")...) // while the question stands
 	done := act.Do(t.Context(), r, ops.Allowed{})
 	assert.Equal(t, fault.KindRefused, fault.KindOf(done.Refused), "nobody was asked")
-	assert.Empty(t, asked(p))
+	assert.Empty(t, opstest.Asked(p))
 	done = act.Do(t.Context(), r, ops.Allowed{Asked: true})
 	require.NoError(t, done.Err)
 	assert.Len(t, done.Endings, 2)
-	assert.ElementsMatch(t, []string{"aaaa0001", "bbbb0001"}, asked(p))
-}
-
-// TestACleanupThatAGuardRefuses ends nothing, and the journal says why.
-func TestACleanupThatAGuardRefuses(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct{ config, guard string }{
-		"max_delete": {oneProfile + "limits: {max_delete: 2}\n", "max_delete"},
-		"production": {oneProfile + "production: [prod]\n", "production prod"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := prod("aaaa0001", "bbbb0001", "cccc0001")
-			r := &recorder{answer: yes}
-			env := newSite(t, tc.config, p).env(t, r)
-			req := tenMinutes()
-			req.Yes = true
-			result, err := end.Cleanup(t.Context(), env, req, r)
-			require.NoError(t, err)
-			assert.Equal(t, fault.KindRefused, fault.KindOf(result.Refused))
-			assert.Equal(t, result.Refused, result.Verdict)
-			var failed []string
-			for _, g := range result.Guards {
-				if !g.OK {
-					failed = append(failed, g.Name)
-				}
-			}
-			assert.Equal(t, []string{tc.guard}, failed)
-			assert.Empty(t, r.questions, "no answer allows a whole run")
-			assert.Empty(t, asked(p))
-			assert.Empty(t, r.endings())
-			h := journalOf(t, env, result.RunID)
-			require.NotNil(t, h.End)
-			assert.True(t, h.End.Refused)
-			assert.False(t, h.Resumable())
-		})
-	}
+	assert.ElementsMatch(t, []string{"aaaa0001", "bbbb0001"}, opstest.Asked(p))
 }
 
 // TestACleanupIsStoppedAndResumed: the context ends when half is done; another process
 // goes on by the journal and asks for nothing twice that has ended.
 func TestACleanupIsStoppedAndResumed(t *testing.T) {
 	t.Parallel()
-	p := prod("done0001", "done0002", "hung0001", "read0001")
+	p := opstest.Prod("done0001", "done0002", "hung0001", "read0001")
 	p.Break(
 		fake.Fault{Op: fake.OpTerminate, ID: "hung0001", Hang: true}, // asked, and its answer is not known
 		fake.Fault{Op: fake.OpGet, ID: "read0001", Hang: true},       // not asked: the read before hangs
 	)
-	place := newSite(t, oneProfile, p)
+	place := opstest.NewSite(t, opstest.OneProfile, p)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	r := &recorder{}
-	r.onItem = func(any) {
-		if len(r.endings()) == 2 {
-			assert.Eventually(t, func() bool { return slices.Contains(asked(p), "hung0001") }, time.Minute, time.Millisecond)
+	r := &opstest.Recorder{}
+	r.OnItem = func(any) {
+		if len(r.Endings()) == 2 {
+			assert.Eventually(t, func() bool { return slices.Contains(opstest.Asked(p), "hung0001") }, time.Minute, time.Millisecond)
 			cancel(fault.New(fault.KindCanceled, "the operator has left"))
 		}
 	}
-	env := place.env(t, r)
+	env := place.Env(t)
 	req := tenMinutes()
 	req.Yes = true
 	result, err := end.Cleanup(ctx, env, req, r)
 	require.NoError(t, err)
 	assert.Equal(t, fault.KindCanceled, fault.KindOf(result.Verdict))
-	got := r.outcomes()
+	got := r.Outcomes()
 	assert.Equal(t, "verified", got["done0001"])
 	assert.Equal(t, "verified", got["done0002"])
 	assert.Equal(t, "not_attempted", got["read0001"])
@@ -271,17 +223,17 @@ func TestACleanupIsStoppedAndResumed(t *testing.T) {
 	require.True(t, h.Resumable())
 
 	p.Mend()
-	again := &recorder{answer: yes}
-	env = place.env(t, again)
+	again := &opstest.Recorder{Answer: opstest.Yes}
+	env = place.Env(t)
 	act, err := end.PlanListed(t.Context(), env, end.CleanupRequest{Resume: result.RunID}, again)
-	resumed := again.does(t, act, err)
+	resumed := again.Does(t, act, err)
 	require.NoError(t, resumed.Err)
 	assert.Equal(t, result.RunID, resumed.RunID)
-	require.Len(t, again.questions, 1)
-	assert.Equal(t, "2", again.questions[0].Word)
+	require.Len(t, again.Questions, 1)
+	assert.Equal(t, "2", again.Questions[0].Word)
 	all := map[string]string{"done0001": "verified", "done0002": "verified", "hung0001": "verified", "read0001": "verified"}
-	assert.Equal(t, all, again.outcomes())
-	assert.ElementsMatch(t, []string{"done0001", "done0002", "hung0001", "hung0001", "read0001"}, asked(p))
+	assert.Equal(t, all, again.Outcomes())
+	assert.ElementsMatch(t, []string{"done0001", "done0002", "hung0001", "hung0001", "read0001"}, opstest.Asked(p))
 	h = journalOf(t, env, result.RunID)
 	require.NotNil(t, h.End)
 	assert.Equal(t, 0, h.End.ExitCode)

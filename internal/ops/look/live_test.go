@@ -1,4 +1,4 @@
-package ops_test
+package look_test
 
 import (
 	"strconv"
@@ -12,14 +12,15 @@ import (
 	"sbx/internal/ops/look"
 	"sbx/internal/sandbox"
 	"sbx/internal/testkit/fake"
+	"sbx/internal/testkit/opstest"
 )
 
 // TestARoundSaysWhatItCouldNotRead: counters that fail cost no row, and a listing that fails is in both the
 // round and what is known of the connection.
 func TestARoundSaysWhatItCouldNotRead(t *testing.T) {
 	t.Parallel()
-	p := prod("stuck001")
-	live, err := look.NewLive(t.Context(), newSite(t, oneProfile, p).env(t, &recorder{}))
+	p := opstest.Prod("stuck001")
+	live, err := look.NewLive(t.Context(), opstest.NewSite(t, opstest.OneProfile, p).Env(t))
 	require.NoError(t, err)
 	r := live.Round(t.Context(), "prod")
 	require.NoError(t, r.Err)
@@ -45,7 +46,7 @@ func TestARoundSaysWhatItCouldNotRead(t *testing.T) {
 func TestALookTellsWhyAndWhatCameOut(t *testing.T) {
 	t.Parallel()
 	p := fake.New(fake.Options{Name: "prod"})
-	seed := seeds("loop0001")[0]
+	seed := opstest.Seeds("loop0001")[0]
 	for i := range 30 {
 		seed.Logs = append(seed.Logs, sandbox.LogLine{At: time.Now().Add(-20 * time.Minute), Stream: "stdout", Text: "planning step " + strconv.Itoa(i)})
 	}
@@ -55,7 +56,7 @@ func TestALookTellsWhyAndWhatCameOut(t *testing.T) {
 		return sandbox.Usage{At: began.Add(time.Duration(samples) * time.Second), CPUSeconds: new(samples)}
 	}
 	p.Add(seed)
-	live, err := look.NewLive(t.Context(), newSite(t, oneProfile, p).env(t, &recorder{}))
+	live, err := look.NewLive(t.Context(), opstest.NewSite(t, opstest.OneProfile, p).Env(t))
 	require.NoError(t, err)
 	looks := live.Look(t.Context(), []sandbox.Sandbox{*live.Round(t.Context(), "prod").Rows[0].Sandbox})
 	require.Len(t, looks, 1)

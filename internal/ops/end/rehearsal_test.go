@@ -1,4 +1,4 @@
-package ops_test
+package end_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"sbx/internal/ops/end"
 	"sbx/internal/providers"
 	"sbx/internal/testkit/fake"
+	"sbx/internal/testkit/opstest"
 )
 
 // held refuses the end of one sandbox, as its rehearsal says.
@@ -43,20 +44,20 @@ func (h held) Rehearse(_ context.Context, id string, _ providers.TerminateOption
 
 const underHold = "the provider would refuse it: it is under legal hold"
 
-func newHeldSite(t *testing.T, config, id string, p *fake.Provider) (*site, *rehearsals) {
+func newHeldSite(t *testing.T, config, id string, p *fake.Provider) (*opstest.Site, *rehearsals) {
 	t.Helper()
-	s, log := newSite(t, config, p), &rehearsals{}
-	s.wrap = func(p *fake.Provider) providers.Provider { return held{p, id, log} }
+	s, log := opstest.NewSite(t, config, p), &rehearsals{}
+	s.Wrap = func(p *fake.Provider) providers.Provider { return held{p, id, log} }
 	return s, log
 }
 
 // The plan of a cleanup keeps what its provider would refuse, and the run that a person allows leaves it.
 func TestACleanupPlanShowsRefusals(t *testing.T) {
 	t.Parallel()
-	p := prod("aaaa0001", "bbbb0001", "cccc0001")
-	s, log := newHeldSite(t, oneProfile, "bbbb0001", p)
-	r := &recorder{answer: yes}
-	env := s.env(t, r)
+	p := opstest.Prod("aaaa0001", "bbbb0001", "cccc0001")
+	s, log := newHeldSite(t, opstest.OneProfile, "bbbb0001", p)
+	r := &opstest.Recorder{Answer: opstest.Yes}
+	env := s.Env(t)
 	planned, err := end.PlanCleanup(t.Context(), env, tenMinutes(), r)
 	require.NoError(t, err)
 	assert.ElementsMatch(t, []string{"aaaa0001", "bbbb0001", "cccc0001"}, log.ids, "what the rule selects, each once")
@@ -66,27 +67,27 @@ func TestACleanupPlanShowsRefusals(t *testing.T) {
 	require.GreaterOrEqual(t, at, 0)
 	assert.Equal(t, cleanup.KeepRefused, planned.Survey.Kept[at].KeepReason)
 	assert.Equal(t, underHold, planned.Survey.Kept[at].Reason)
-	assert.Empty(t, asked(p))
-	require.NoError(t, r.does(t, planned.Act(), nil).Err)
-	assert.ElementsMatch(t, []string{"aaaa0001", "cccc0001"}, asked(p))
+	assert.Empty(t, opstest.Asked(p))
+	require.NoError(t, r.Does(t, planned.Act(), nil).Err)
+	assert.ElementsMatch(t, []string{"aaaa0001", "cccc0001"}, opstest.Asked(p))
 	assert.Len(t, log.ids, 3, "a run is no rehearsal")
 }
 
 func TestATerminatePlanShowsRefusals(t *testing.T) {
 	t.Parallel()
-	p := prod("aaaa0001", "bbbb0001")
-	s, log := newHeldSite(t, oneProfile, "bbbb0001", p)
-	r := &recorder{}
+	p := opstest.Prod("aaaa0001", "bbbb0001")
+	s, log := newHeldSite(t, opstest.OneProfile, "bbbb0001", p)
+	r := &opstest.Recorder{}
 	words := []string{"aaaa0001", "bbbb0001"}
-	plan, err := end.PlanTerminate(t.Context(), s.env(t, r), end.TerminateRequest{Words: words, Typed: words, Shown: true})
+	plan, err := end.PlanTerminate(t.Context(), s.Env(t), end.TerminateRequest{Words: words, Typed: words, Shown: true})
 	require.NoError(t, err)
 	assert.ElementsMatch(t, words, log.ids)
 	require.Len(t, plan.Targets, 1)
 	assert.Equal(t, "aaaa0001", plan.Targets[0].Ref.ID)
 	require.Len(t, plan.Kept, 1)
 	assert.Equal(t, underHold, plan.Kept[0].Reason)
-	assert.Empty(t, asked(p))
-	result, err := end.Terminate(t.Context(), s.env(t, r), end.TerminateRequest{Words: words[:1], Typed: words[:1]}, r)
+	assert.Empty(t, opstest.Asked(p))
+	result, err := end.Terminate(t.Context(), s.Env(t), end.TerminateRequest{Words: words[:1], Typed: words[:1]}, r)
 	require.NoError(t, err)
 	require.NoError(t, result.Err)
 	assert.Len(t, log.ids, 2, "an end without a question needs none")
@@ -94,9 +95,9 @@ func TestATerminatePlanShowsRefusals(t *testing.T) {
 
 func TestReadOnlyRehearsesNothing(t *testing.T) {
 	t.Parallel()
-	s, log := newHeldSite(t, oneProfile, "bbbb0001", prod("aaaa0001", "bbbb0001"))
-	r := &recorder{}
-	env := s.env(t, r)
+	s, log := newHeldSite(t, opstest.OneProfile, "bbbb0001", opstest.Prod("aaaa0001", "bbbb0001"))
+	r := &opstest.Recorder{}
+	env := s.Env(t)
 	env.ReadOnly = true
 	plan, err := end.PlanTerminate(t.Context(), env, end.TerminateRequest{Words: []string{"bbbb0001"}, Shown: true})
 	require.NoError(t, err)
@@ -111,18 +112,18 @@ func TestReadOnlyRehearsesNothing(t *testing.T) {
 func TestAQuestionShowsRefusals(t *testing.T) {
 	t.Parallel()
 	words := []string{"aaaa0001", "bbbb0001", "cccc0001", "dddd0001", "eeee0001", "ffff0001"}
-	p := prod(words...)
-	s, log := newHeldSite(t, oneProfile+"production: [prod]\n", "bbbb0001", p)
-	r := &recorder{answer: yes}
-	act, err := end.PlanTerminate(t.Context(), s.env(t, r), end.TerminateRequest{Words: words, Typed: words})
-	result := r.does(t, act, err)
-	require.Len(t, r.questions, 2)
-	for _, q := range r.questions {
+	p := opstest.Prod(words...)
+	s, log := newHeldSite(t, opstest.OneProfile+"production: [prod]\n", "bbbb0001", p)
+	r := &opstest.Recorder{Answer: opstest.Yes}
+	act, err := end.PlanTerminate(t.Context(), s.Env(t), end.TerminateRequest{Words: words, Typed: words})
+	result := r.Does(t, act, err)
+	require.Len(t, r.Questions, 2)
+	for _, q := range r.Questions {
 		assert.Len(t, q.Targets, 5)
 		assert.False(t, slices.ContainsFunc(q.Targets, func(e ops.PlannedEnd) bool { return e.Ref.ID == "bbbb0001" }))
 	}
 	assert.Len(t, log.ids, 6)
-	assert.Len(t, asked(p), 5)
-	assert.Equal(t, "skipped", r.outcomes()["bbbb0001"])
+	assert.Len(t, opstest.Asked(p), 5)
+	assert.Equal(t, "skipped", r.Outcomes()["bbbb0001"])
 	assert.Equal(t, fault.KindPartial, fault.KindOf(result.Err), "it was named by hand")
 }

@@ -1,4 +1,4 @@
-package ops_test
+package launch_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/ops/launch"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/opstest"
 )
 
 // unanswered are requests to end sandboxes that were not acknowledged.
@@ -25,10 +26,10 @@ func (u unanswered) Forget(context.Context, sandbox.Ref) error                  
 // to have ended, and has after an acknowledged one. Of any other, nothing is known.
 func TestWaitForWhatWasLost(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, oneProfile, prod("other001"))
-	s.requests = unanswered{{Provider: "prod", ID: "lost0001"}: {Detail: "HTTP 500"}, {Provider: "prod", ID: "done0001"}: {Acknowledged: true}}
+	s := opstest.NewSite(t, opstest.OneProfile, opstest.Prod("other001"))
+	s.Requests = unanswered{{Provider: "prod", ID: "lost0001"}: {Detail: "HTTP 500"}, {Provider: "prod", ID: "done0001"}: {Acknowledged: true}}
 	for word, want := range map[string]fault.Kind{"prod/done0001": "", "done0001": "", "prod/lost0001": fault.KindUnverified, "lost0001": fault.KindUnverified, "prod/never001": fault.KindNotFound} {
-		_, err := launch.Wait(t.Context(), s.env(t, &recorder{}), launch.WaitRequest{Word: word, Goal: fleet.GoalEnded}, &recorder{})
+		_, err := launch.Wait(t.Context(), s.Env(t), launch.WaitRequest{Word: word, Goal: fleet.GoalEnded}, &opstest.Recorder{})
 		assert.Equal(t, want, fault.KindOf(err), "%s: %v", word, err)
 	}
 }

@@ -1,4 +1,4 @@
-package ops_test
+package look_test
 
 import (
 	"slices"
@@ -20,6 +20,7 @@ import (
 	"sbx/internal/selector"
 	"sbx/internal/snapshot"
 	"sbx/internal/testkit/fake"
+	"sbx/internal/testkit/opstest"
 )
 
 // recordedLook diagnoses, and reads the snapshot as a file would give it back.
@@ -37,7 +38,7 @@ func recordedLook(t *testing.T, env *ops.Env, watch ops.Observer) (*look.Diagnos
 }
 
 func silentBox(id string) fake.Seed {
-	seed := seeds(id)[0]
+	seed := opstest.Seeds(id)[0]
 	seed.Logs = []sandbox.LogLine{{At: seed.Sandbox.CreatedAt, Stream: "stdout", Text: "agent started, password hunter2"}}
 	seed.Sandbox.LastActivityAt = seed.Sandbox.CreatedAt
 	seed.Usage = func(now time.Time) sandbox.Usage {
@@ -47,13 +48,13 @@ func silentBox(id string) fake.Seed {
 }
 
 func startingBox(id string) fake.Seed {
-	seed := seeds(id)[0]
+	seed := opstest.Seeds(id)[0]
 	seed.Sandbox.State = sandbox.StateProvisioning
 	return seed
 }
 
 func failedBox(id string) fake.Seed {
-	seed := seeds(id)[0]
+	seed := opstest.Seeds(id)[0]
 	seed.Sandbox.State, seed.Sandbox.EndedAt = sandbox.StateFailed, time.Now().Add(-time.Minute)
 	seed.Sandbox.Exit = &sandbox.Exit{Code: new(137), Raw: "137", Signal: "SIGKILL", Class: sandbox.ClassTimeout, Cause: sandbox.CauseTimeout, Confidence: sandbox.Certain}
 	return seed
@@ -61,7 +62,7 @@ func failedBox(id string) fake.Seed {
 
 // workingLeak writes output, and its memory is full in a minute.
 func workingLeak(id string) fake.Seed {
-	seed := seeds(id)[0]
+	seed := opstest.Seeds(id)[0]
 	seed.Sandbox.LastActivityAt = time.Now()
 	var n atomic.Int64
 	seed.Usage = func(now time.Time) sandbox.Usage {
@@ -88,13 +89,13 @@ func snapshotFleets() map[string]func() []*fake.Provider {
 	away := func(op fake.Op) []fake.Fault {
 		return []fake.Fault{{Op: op, Err: fault.New(fault.KindUnavailable, "503")}}
 	}
-	young := seeds("young001")[0]
+	young := opstest.Seeds("young001")[0]
 	young.Sandbox.CreatedAt, young.Sandbox.StartedAt = time.Now(), time.Now()
 	held := silentBox("held0001")
 	held.Sandbox.Labels = map[string]string{sandbox.LabelKeep: "true"}
 	return map[string]func() []*fake.Provider{
 		"nothing":             with("prod", nil),
-		"all kinds":           with("prod", nil, looping("loop0001"), silentBox("silent01"), startingBox("start001"), failedBox("fail0001"), young, held, seeds("plain001")[0]),
+		"all kinds":           with("prod", nil, looping("loop0001"), silentBox("silent01"), startingBox("start001"), failedBox("fail0001"), young, held, opstest.Seeds("plain001")[0]),
 		"at work":             with("prod", nil, workingLeak("leak0001"), young),
 		"no list":             with("prod", away(fake.OpList), silentBox("silent01")),
 		"no stats":            with("prod", away(fake.OpStats), silentBox("silent01")),
@@ -117,9 +118,9 @@ func TestReplayConcludesWhatTheDiagnosisDid(t *testing.T) {
 	for name, fakes := range snapshotFleets() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			site := newSite(t, oneProfile, fakes()...)
-			watch := &recorder{}
-			env := site.env(t, watch)
+			site := opstest.NewSite(t, opstest.OneProfile, fakes()...)
+			watch := &opstest.Recorder{}
+			env := site.Env(t)
 			result, read := recordedLook(t, env, watch)
 			replayed := look.Replay(t.Context(), env, read)
 			assert.Empty(t, changesOf(snapshot.CompareConclusions(read.Concluded, replayed.Concluded)))
@@ -150,9 +151,9 @@ func changesOf(changes []snapshot.Change) []string {
 // TestReplayFindsWhatTheFleetHas: the fleets above are not all alike.
 func TestReplayFindsWhatTheFleetHas(t *testing.T) {
 	t.Parallel()
-	site := newSite(t, oneProfile, snapshotFleets()["all kinds"]()...)
-	watch := &recorder{}
-	_, read := recordedLook(t, site.env(t, watch), watch)
+	site := opstest.NewSite(t, opstest.OneProfile, snapshotFleets()["all kinds"]()...)
+	watch := &opstest.Recorder{}
+	_, read := recordedLook(t, site.Env(t), watch)
 	c := read.Concluded
 	assert.Equal(t, "false", string(c.Verdict))
 	assert.Equal(t, 7, c.Listed)
@@ -170,9 +171,9 @@ func TestReplayFindsWhatTheFleetHas(t *testing.T) {
 // TestReplaySuspectsWhatWorksAndLeaks: what is read of a sandbox at work is part of the look.
 func TestReplaySuspectsWhatWorksAndLeaks(t *testing.T) {
 	t.Parallel()
-	site := newSite(t, oneProfile, snapshotFleets()["at work"]()...)
-	watch := &recorder{}
-	env := site.env(t, watch)
+	site := opstest.NewSite(t, opstest.OneProfile, snapshotFleets()["at work"]()...)
+	watch := &opstest.Recorder{}
+	env := site.Env(t)
 	_, read := recordedLook(t, env, watch)
 	assert.Equal(t, []snapshot.Marked{{Ref: "prod/leak0001", Cause: sandbox.CauseLeak}}, read.Concluded.Suspected)
 	assert.Equal(t, read.Concluded.Suspected, look.Replay(t.Context(), env, read).Concluded.Suspected)
@@ -181,9 +182,9 @@ func TestReplaySuspectsWhatWorksAndLeaks(t *testing.T) {
 // TestReplayByOtherThresholds names what would be different, and why.
 func TestReplayByOtherThresholds(t *testing.T) {
 	t.Parallel()
-	watch := &recorder{}
-	site := newSite(t, oneProfile, snapshotFleets()["all kinds"]()...)
-	_, read := recordedLook(t, site.env(t, watch), watch)
+	watch := &opstest.Recorder{}
+	site := opstest.NewSite(t, opstest.OneProfile, snapshotFleets()["all kinds"]()...)
+	_, read := recordedLook(t, site.Env(t), watch)
 	for config, want := range map[string][]string{
 		"thresholds: {stuck_age: 2h}\n": {
 			"stuck 4 -> 1: no longer prod/held0001, prod/loop0001, prod/silent01", "plan 3 -> 1: no longer prod/loop0001, prod/silent01", "cause busy loop no longer likely", "thresholds.stuck_age 10m -> 2h (prod)",
@@ -193,8 +194,8 @@ func TestReplayByOtherThresholds(t *testing.T) {
 		"thresholds: {quota_near: 95%}\n":             {"alert quota_near at prod no longer holds", "check R129 false -> true", "thresholds.quota_near 80% -> 95% (prod)"},
 		"":                                            nil,
 	} {
-		other := newSite(t, oneProfile+config)
-		replayed := look.Replay(t.Context(), other.env(t, watch), read)
+		other := opstest.NewSite(t, opstest.OneProfile+config)
+		replayed := look.Replay(t.Context(), other.Env(t), read)
 		got := changesOf(append(snapshot.CompareConclusions(read.Concluded, replayed.Concluded), snapshot.CompareSettings(read.Settings, replayed.Settings)...))
 		if len(want) == 0 {
 			assert.Empty(t, got)
@@ -212,9 +213,9 @@ func TestASnapshotHasNoSecrets(t *testing.T) {
 	p := fake.New(fake.Options{Name: "prod"})
 	p.Add(box)
 	p.Break(fake.Fault{Op: fake.OpStats, Err: fault.New(fault.KindUnavailable, "hunter2 was refused")})
-	site := newSite(t, oneProfile, p)
+	site := opstest.NewSite(t, opstest.OneProfile, p)
 	watch := &redacting{}
-	result, err := look.Diagnose(t.Context(), site.env(t, watch), look.DiagnoseRequest{Record: true}, watch)
+	result, err := look.Diagnose(t.Context(), site.Env(t), look.DiagnoseRequest{Record: true}, watch)
 	require.NoError(t, err)
 	made, err := result.Snapshot()
 	require.NoError(t, err)
@@ -225,6 +226,6 @@ func TestASnapshotHasNoSecrets(t *testing.T) {
 }
 
 // redacting is an observer that knows a secret.
-type redacting struct{ recorder }
+type redacting struct{ opstest.Recorder }
 
 func (*redacting) Redact(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }

@@ -1,4 +1,4 @@
-package ops_test
+package look_test
 
 import (
 	"slices"
@@ -11,12 +11,10 @@ import (
 
 	"sbx/internal/check"
 	"sbx/internal/fault"
-	"sbx/internal/ops/end"
 	"sbx/internal/ops/look"
-	"sbx/internal/reconcile"
 	"sbx/internal/sandbox"
-	"sbx/internal/store"
 	"sbx/internal/testkit/fake"
+	"sbx/internal/testkit/opstest"
 )
 
 func subjectOf(t *testing.T, all []check.Subject, provider string) check.Subject {
@@ -33,9 +31,9 @@ func TestReadsCarryTheFiguresOfEachProvider(t *testing.T) {
 	idle.Add(looping("aaaa0001"), looping("aaaa0002"))
 	down := fake.New(fake.Options{Name: "dark"})
 	down.Break(fake.Fault{Op: fake.OpList, Err: fault.New(fault.KindUnavailable, "503")})
-	site := newSite(t, oneProfile, idle, down)
-	watch := &recorder{}
-	env := site.env(t, watch)
+	site := opstest.NewSite(t, opstest.OneProfile, idle, down)
+	watch := &opstest.Recorder{}
+	env := site.Env(t)
 
 	d, err := look.Diagnose(t.Context(), env, look.DiagnoseRequest{}, watch)
 	require.NoError(t, err)
@@ -57,7 +55,7 @@ func TestReadsCarryTheFiguresOfEachProvider(t *testing.T) {
 
 // looping is a sandbox of half an hour with a busy processor and an old log.
 func looping(id string) fake.Seed {
-	seed := seeds(id)[0]
+	seed := opstest.Seeds(id)[0]
 	at := seed.Sandbox.CreatedAt
 	seed.Sandbox.LastActivityAt = at.Add(time.Minute)
 	seed.Logs = []sandbox.LogLine{{At: at.Add(time.Minute), Stream: "stdout", Text: "planning step 1"}}
@@ -70,27 +68,4 @@ func looping(id string) fake.Seed {
 		}
 	}
 	return seed
-}
-
-// TestAComparisonCarriesItsCounts: one observation proves that a record has no sandbox, and counts.
-func TestAComparisonCarriesItsCounts(t *testing.T) {
-	t.Parallel()
-	place := newSite(t, oneProfile, prod("live0001"))
-	kept := place.store(t)
-	at := time.Now().Add(-time.Hour)
-	for _, id := range []string{"live0001", "young001", "label001", "gone0001"} {
-		require.NoError(t, kept.PutRecord(t.Context(), store.Record{Provider: "prod", ID: id, State: sandbox.StateRunning, CreatedAt: at, UpdatedAt: at}))
-	}
-	require.NoError(t, kept.Close())
-	watch := &recorder{}
-	rules := reconcile.Rules{
-		Observations: reconcile.DefaultObservations, Grace: reconcile.DefaultGrace, CreateGrace: reconcile.DefaultCreateGrace, RecordsAge: reconcile.DefaultRecordsAge,
-	}
-	r, err := end.Reconcile(t.Context(), place.env(t, watch), end.ReconcileRequest{Rules: rules, Records: "store"}, watch)
-	require.NoError(t, err)
-	seen := subjectOf(t, r.Subjects, "prod")
-	require.NotNil(t, seen.Corrupt)
-	assert.EqualValues(t, 1, *seen.Corrupt)
-	assert.EqualValues(t, 0, *seen.Orphans)
-	assert.Nil(t, seen.Stuck, "nobody has looked")
 }
