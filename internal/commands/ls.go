@@ -70,7 +70,7 @@ func runLs(ctx context.Context, d *Deps, p *output.Printer, o lsOptions) error {
 	empty := views.EmptyListHint(d.Process.Name(), names, !s.Empty(), len(names) == 1 && d.ProfileFacts(names[0]).HostProcesses)
 	spec := output.ListSpec[views.SandboxRow]{Schema: lsSchema, Columns: views.SandboxColumns(), Screen: views.SandboxScreen(s.Stuck), Empty: empty}
 	if s.Sort == (selector.Order{}) {
-		spec.Order = views.CompareRows
+		spec.Order = views.RowOrder
 	}
 	look := func(ctx context.Context, frame watchFrame) error { return lsOnce(ctx, d, p, lister, spec, frame) }
 	if !o.watch {

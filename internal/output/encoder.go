@@ -35,7 +35,7 @@ type heading struct {
 	keep  int
 }
 
-func newEncoder(p *Printer, schema string, columns []heading, lines bool, order func(a, b any) int) encoder { //nolint:ireturn // one of a closed set
+func newEncoder(p *Printer, schema string, columns []heading, lines, sorted bool) encoder { //nolint:ireturn // one of a closed set
 	switch p.Format.Name() {
 	case JSON:
 		return newStream(p, schema, columns)
@@ -50,7 +50,7 @@ func newEncoder(p *Printer, schema string, columns []heading, lines bool, order 
 		case lines:
 			return textEncoder{p}
 		case p.out.tty:
-			return newGrid(p, columns, order)
+			return newGrid(p, columns, sorted)
 		}
 		return &tabEncoder{printer: p, columns: columns}
 	default:

@@ -23,8 +23,8 @@ const (
 type grid struct {
 	mu      sync.Mutex // the timer of quiet shows rows too
 	quiet   *time.Timer
-	wait    time.Duration      // of quiet
-	order   func(a, b any) int // of items; nil = as they come
+	wait    time.Duration // of quiet
+	sorted  bool          // by the words of each row
 	printer *Printer
 	heads   []heading
 	columns []tableColumn
@@ -32,12 +32,13 @@ type grid struct {
 	dropped []int // columns for which the terminal has no room, by index
 	stacked bool  // rows are lines of "key: value", for a screen reader
 	waiting []record
+	running []bool // of the columns, by index: a row that waits has running text there
 	begun   bool
 }
 
-func newGrid(p *Printer, heads []heading, order func(a, b any) int) *grid {
-	g := &grid{printer: p, heads: heads, columns: make([]tableColumn, len(heads)), stacked: p.out.accessible, wait: quietFor, order: order}
-	if order != nil {
+func newGrid(p *Printer, heads []heading, sorted bool) *grid {
+	g := &grid{printer: p, heads: heads, columns: make([]tableColumn, len(heads)), running: make([]bool, len(heads)), stacked: p.out.accessible, wait: quietFor, sorted: sorted}
+	if sorted {
 		g.wait = quietSorted
 	}
 	return g
@@ -48,6 +49,10 @@ func (*grid) selection() want { return wantCells }
 func (g *grid) addRecord(r record) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	for i, h := range g.heads {
+		g.running[i] = g.running[i] || runningText(r.values[i], h.name)
+	}
+	r.values = nil // those of ten thousand would fill the memory
 	g.waiting = append(g.waiting, r)
 	switch {
 	case g.begun:
@@ -87,8 +92,8 @@ func (g *grid) showWaitingRows() error {
 	if len(g.waiting) == 0 {
 		return nil
 	}
-	if g.order != nil {
-		slices.SortStableFunc(g.waiting, func(a, b record) int { return g.order(a.item, b.item) })
+	if g.sorted {
+		slices.SortStableFunc(g.waiting, func(a, b record) int { return strings.Compare(a.order, b.order) })
 	}
 	titles := make([]string, len(g.heads))
 	for i, h := range g.heads {
@@ -99,38 +104,48 @@ func (g *grid) showWaitingRows() error {
 		g.chooseColumns(titles)
 	}
 	header := !g.begun || again
-	var text []byte
-	var err error
-	if g.stacked {
-		text = []byte(g.stackWaiting(titles, !header))
-	} else {
-		text, err = g.alignWaiting(titles, header)
-	}
-	if again {
-		text = append([]byte{'\n'}, text...)
-	}
+	waiting := g.waiting
 	g.begun, g.waiting = true, nil
-	return g.printer.writeStdout(text, err)
+	clear(g.running)
+	for part := range slices.Chunk(waiting, rowsAtOnce) {
+		var text []byte
+		var err error
+		if g.stacked {
+			text = []byte(g.stackRows(titles, part, !header))
+		} else {
+			text, err = g.alignPart(titles, part, header)
+		}
+		if again {
+			text = append([]byte{'\n'}, text...)
+		}
+		if err := g.printer.writeStdout(text, err); err != nil {
+			return err
+		}
+		header, again = false, false
+	}
+	return nil
 }
 
-// alignWaiting writes the rows that wait in columns.
-func (g *grid) alignWaiting(titles []string, header bool) ([]byte, error) {
+// rowsAtOnce is how many rows are drawn at once: a table of ten thousand needs 40 MB.
+const rowsAtOnce = 500
+
+// alignPart writes rows in columns.
+func (g *grid) alignPart(titles []string, part []record, header bool) ([]byte, error) {
 	var rows [][]string
 	if header {
 		rows = append(rows, pickShown(titles, g.shown))
 	}
 	widths := g.shownWidths()
-	for _, r := range g.waiting {
+	for _, r := range part {
 		rows = append(rows, g.rowCells(r, widths))
 	}
 	return alignRows(rows, widths)
 }
 
-// stackWaiting writes each row that waits as lines of "key: value"; an empty line is between
-// two rows.
-func (g *grid) stackWaiting(titles []string, continued bool) string {
+// stackRows writes each row as lines of "key: value"; an empty line is between two rows.
+func (g *grid) stackRows(titles []string, part []record, continued bool) string {
 	var b strings.Builder
-	for n, r := range g.waiting {
+	for n, r := range part {
 		if continued || n > 0 {
 			b.WriteByte('\n')
 		}
@@ -146,8 +161,7 @@ func (g *grid) chooseColumns(titles []string) {
 		rows[n] = r.texts
 	}
 	for i, h := range g.heads {
-		text := func(r record) bool { return runningText(r.values[i], h.name) }
-		g.columns[i] = tableColumn{title: titles[i], spare: h.spare, keep: h.keep, ref: h.name == "ref", text: !h.whole && slices.ContainsFunc(g.waiting, text)}
+		g.columns[i] = tableColumn{title: titles[i], spare: h.spare, keep: h.keep, ref: h.name == "ref", text: !h.whole && g.running[i]}
 	}
 	measureTable(g.columns, rows)
 	for _, at := range g.shown { // of the table before: a column comes, and none goes, so that tables do not alternate

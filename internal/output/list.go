@@ -14,9 +14,9 @@ type ListSpec[T any] struct {
 	// Screen are the columns of the table on a terminal, for a table that people read in another
 	// order or with other words than programs do; nil = Columns. --columns asks for Columns.
 	Screen []Column[T]
-	// Order sorts the table on a terminal, as far as its rows come together; other formats have
-	// the order in which items were added. Nil = that order everywhere.
-	Order func(a, b T) int
+	// Order gives the words by which the table on a terminal is sorted, as far as its rows come together; other
+	// formats have the order in which items were added. Nil = that order everywhere.
+	Order func(T) string
 	Empty string         // what an empty list teaches, on stderr in the text formats
 	Line  func(T) string // instead of the table: one line of running text per item; --columns asks for the table again
 	// WideLine is Line in the format wide, and in a table that was asked for by name; nil = Line.
@@ -54,21 +54,18 @@ type list struct {
 
 // listSpec is a ListSpec without its type of item.
 type listSpec struct {
-	schema                string
-	columns, screen       []column
-	order                 func(a, b any) int
-	empty                 string
-	line, wideLine, aside func(any) string
-	human                 func(s *Sheet, items []any)
+	schema          string
+	columns, screen []column
+	empty           string
+	human           func(s *Sheet, items []any)
+
+	line, wideLine, aside, order func(any) string
 }
 
 func (s ListSpec[T]) erased() listSpec {
 	out := listSpec{
 		schema: s.Schema, columns: erasedColumns(s.Columns), screen: erasedColumns(s.Screen), empty: s.Empty,
-		line: erasedFunc(s.Line), wideLine: erasedFunc(s.WideLine), aside: erasedFunc(s.Aside),
-	}
-	if s.Order != nil {
-		out.order = func(a, b any) int { return s.Order(typed[T](a), typed[T](b)) }
+		line: erasedFunc(s.Line), wideLine: erasedFunc(s.WideLine), aside: erasedFunc(s.Aside), order: erasedFunc(s.Order),
 	}
 	if s.Human != nil {
 		out.human = func(sheet *Sheet, items []any) {
@@ -103,7 +100,7 @@ type record struct {
 	values []any
 	texts  []string
 	tones  []Tone
-	item   any // for an order
+	order  string // of a table, the words that sort it
 	line   string
 	name   string
 }
@@ -128,7 +125,7 @@ func newList(p *Printer, spec listSpec) (*list, error) {
 		return nil, err
 	}
 	l := &list{printer: p, spec: spec, columns: columns, ref: referenceColumn(spec.columns)}
-	l.encoder = newEncoder(p, spec.schema, columnHeadings(columns), spec.line != nil && len(p.Columns) == 0, spec.order)
+	l.encoder = newEncoder(p, spec.schema, columnHeadings(columns), spec.line != nil && len(p.Columns) == 0, spec.order != nil)
 	return l, nil
 }
 
@@ -156,7 +153,7 @@ func (l *List[T]) Add(item T) error {
 // AddReused is Add for an item that the caller overwrites with the next one.
 func (l *List[T]) AddReused(item *T) error {
 	l.done = true
-	if _, sorts := l.encoder.(*grid); sorts || l.isPage() { // they hold the items
+	if l.isPage() { // it holds the items
 		item = new(*item)
 	}
 	return l.putItem(item)
@@ -269,9 +266,12 @@ func (l *list) itemLine(item any) string {
 
 func (l *list) itemCells(item any) record {
 	now, out := l.printer.now(), l.printer.out
-	r := record{item: item, values: readValues(nil, l.columns, item), texts: make([]string, len(l.columns)), tones: make([]Tone, len(l.columns))}
+	r := record{values: readValues(nil, l.columns, item), texts: make([]string, len(l.columns)), tones: make([]Tone, len(l.columns))}
 	for i, c := range l.columns {
 		r.texts[i], r.tones[i] = c.cell(item, r.values[i], out, now)
+	}
+	if l.spec.order != nil {
+		r.order = l.spec.order(item)
 	}
 	return r
 }

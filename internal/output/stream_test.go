@@ -78,7 +78,7 @@ func TestEncodersForEveryFormat(t *testing.T) {
 		"lines as json":  {"json", place{}, true, &stream{}, wantValues},
 		"lines as names": {"name", place{}, true, nameEncoder{}, wantName},
 	} {
-		e := newEncoder(newStage(tc.at).printer(t, tc.format), "s", wordColumns(), tc.lines, nil)
+		e := newEncoder(newStage(tc.at).printer(t, tc.format), "s", wordColumns(), tc.lines, false)
 		assert.IsType(t, tc.want, e, name)
 		assert.Equal(t, tc.reads, e.selection(), name)
 		require.NoError(t, e.flushRows(), "%s: flushing nothing is nothing", name)

@@ -193,7 +193,7 @@ func TestAListIsSortedOnATerminalAlone(t *testing.T) {
 		p := s.printer(t, "table")
 		p.Columns = tc.columns
 		list, err := NewList(p, ListSpec[string]{
-			Schema: "sbx.x/v1", Order: strings.Compare,
+			Schema: "sbx.x/v1", Order: func(s string) string { return s },
 			Columns: []Column[string]{{Name: "ref", Value: func(v string) any { return "p/" + v }}},
 			Screen:  []Column[string]{{Name: "word", Value: func(v string) any { return v }}},
 		})

@@ -1,7 +1,7 @@
 package views
 
 import (
-	"cmp"
+	"fmt"
 	"strings"
 	"time"
 
@@ -93,22 +93,18 @@ func (r SandboxRow) WhyTone() output.Tone {
 	return output.Warn
 }
 
-// CompareRows sorts a listing for people: running first, ended last, the newest first.
-func CompareRows(a, b SandboxRow) int {
-	rank := func(s sandbox.State) int {
-		switch {
-		case s == sandbox.StateRunning:
-			return 0
-		case s.Ended():
-			return 2
-		}
-		return 1
+// RowOrder sorts a listing for people: running first, ended last, the newest first. An unknown age comes first, where it
+// is seen.
+func RowOrder(r SandboxRow) string {
+	rank, age := 1, time.Duration(0)
+	switch {
+	case r.State == sandbox.StateRunning:
+		rank = 0
+	case r.State.Ended():
+		rank = 2
 	}
-	age := func(r SandboxRow) time.Duration {
-		if d, source := r.Age(r.Now); source != sandbox.AgeUnknown {
-			return d.Round(time.Millisecond)
-		}
-		return -1 // an unknown age comes first, where it is seen
+	if d, source := r.Age(r.Now); source != sandbox.AgeUnknown {
+		age = max(0, d.Round(time.Millisecond)) + 1
 	}
-	return cmp.Or(cmp.Compare(rank(a.State), rank(b.State)), cmp.Compare(age(a), age(b)), strings.Compare(a.Ref().String(), b.Ref().String()))
+	return fmt.Sprintf("%d %020d %s", rank, age, r.Ref())
 }

@@ -59,7 +59,7 @@ func TestRowsForPeople(t *testing.T) {
 		row("failed", sandbox.StateFailed, time.Second), row("paused", sandbox.StatePaused, time.Minute), row("old", sandbox.StateRunning, time.Hour),
 		row("twin", sandbox.StateRunning, time.Hour), row("new", sandbox.StateRunning, time.Second), row("ageless", sandbox.StateRunning, 0),
 	}
-	slices.SortFunc(rows, views.CompareRows)
+	slices.SortFunc(rows, func(a, b views.SandboxRow) int { return strings.Compare(views.RowOrder(a), views.RowOrder(b)) })
 	var got []string
 	for _, r := range rows {
 		got = append(got, r.ID)
