@@ -137,21 +137,25 @@ type csvEncoder struct {
 	printer *Printer
 	columns []heading
 	begun   bool
+	written bytes.Buffer // by rows, not gathered yet
+	rows    *csv.Writer
+	cells   []string // of the last row
 }
 
 func newCSV(p *Printer, columns []heading) *csvEncoder {
-	return &csvEncoder{printer: p, columns: columns}
+	e := &csvEncoder{printer: p, columns: columns, cells: make([]string, len(columns))}
+	e.rows = csv.NewWriter(&e.written)
+	return e
 }
 
 func (*csvEncoder) selection() want    { return wantValues }
 func (e *csvEncoder) flushRows() error { return e.printer.screen.flushOutput() }
 
 func (e *csvEncoder) addRecord(r record) error {
-	cells := make([]string, len(r.values))
 	for i, v := range r.values {
-		cells[i] = csvCell(shapeValue(v))
+		e.cells[i] = csvCell(shapeValue(v))
 	}
-	return e.writeRows(cells)
+	return e.writeRows(e.cells)
 }
 
 func (e *csvEncoder) closeDocument(ending) error {
@@ -172,11 +176,11 @@ func (e *csvEncoder) writeRows(rows ...[]string) error {
 		}
 		rows = append([][]string{names}, rows...)
 	}
-	var b bytes.Buffer
-	if err := csv.NewWriter(&b).WriteAll(rows); err != nil {
+	defer e.written.Reset()
+	if err := e.rows.WriteAll(rows); err != nil {
 		return err
 	}
-	return e.printer.screen.gatherOutput(b.Bytes())
+	return e.printer.screen.gatherOutput(e.written.Bytes())
 }
 
 // csvCell keeps spreadsheets from running text as a formula: text that starts with
