@@ -33,7 +33,9 @@ func (g guard) verdict() string {
 // comes late, and by a tenth for requests that depend on how long an end takes.
 const (
 	lsMemory       = 48  // MB; measured: 39 to 42
+	tableMemory    = 60  // MB; measured: 50
 	lookMemory     = 140 // MB; measured: 70 to 117
+	crowdedMemory  = 165 // MB; measured: 131 to 138
 	endingRequests = 480 // of 100 verified endings; measured: 434 to 439
 	endingMemory   = 50  // MB; measured: 42
 )
@@ -88,11 +90,17 @@ func (s stage) listBudgets(runs int) ([]guard, error) {
 		return nil, err
 	}
 	var all []guard
-	for _, format := range []string{pipe, "ndjson", "json"} {
-		name := "`sbx ls` of them as " + format
+	for _, format := range listFormats() {
+		name, ratio, memory := "`sbx ls` of them as "+format, "1.15", float64(lsMemory)
+		switch format {
+		case "csv":
+			ratio = "1.5"
+		case "table":
+			ratio, memory = "", tableMemory
+		}
 		all = append(all,
-			guard{what: "`ls` of 10,000 as " + format + ": processor time, compared with the loop", target: "1.15", unit: "times", values: t.named(name + ": processor time, against the loop")},
-			guard{what: "peak memory", target: "28 MiB", unit: "MB", limit: lsMemory, values: t.named(name + ": peak memory")},
+			guard{what: "`ls` of 10,000 as " + format + ": processor time, compared with the loop", target: ratio, unit: "times", values: t.named(name + ": processor time, against the loop")},
+			guard{what: "peak memory", target: "28 MiB", unit: "MB", limit: memory, values: t.named(name + ": peak memory")},
 			guard{what: "first row after", target: "10", unit: "ms", values: t.named(name + ": first output after")})
 	}
 	return all, nil
@@ -113,7 +121,37 @@ func (s stage) lookBudgets(runs int) ([]guard, error) {
 		}
 		all = append(all, some...)
 	}
+	for _, l := range crowdedLooks() {
+		some, err := s.crowdedBudget(address, l)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
 	return all, nil
+}
+
+// crowdedLooks are looks at 10,000 sandboxes that one request decides about, or two.
+func crowdedLooks() []look {
+	plan := []string{"cleanup", "--older-than", "10m", "-o", "json"}
+	return []look{
+		{name: "`cleanup --older-than`, 10,000 at work", kind: "e2b-work", args: plan, rows: lookRows, live: 0.04},
+		{name: "`cleanup --older-than`, 10,000 busy with new output", kind: "e2b-busy", args: plan, rows: lookRows, live: 1.1},
+	}
+}
+
+// crowdedBudget measures one look once: its requests are always as many.
+func (s stage) crowdedBudget(server string, l look) ([]guard, error) {
+	got, t, err := s.lookOnce(server, l, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", l.name, err)
+	}
+	_, each := t.perRow("", l.rows)
+	return []guard{
+		{what: l.name + ": wall", unit: "s", values: []float64{got.wall / 1000}},
+		{what: "requests for each", target: "1.1", unit: "requests", limit: l.live, values: []float64{each}},
+		{what: "peak memory", target: "80", unit: "MB", limit: crowdedMemory, values: []float64{got.peak}},
+	}, nil
 }
 
 func (s stage) lookBudget(server string, l look, runs int) ([]guard, error) {

@@ -50,11 +50,14 @@ func (f *figures) add(s spent) {
 	f.peak, f.first = append(f.peak, s.peak), append(f.first, s.first)
 }
 
+// listFormats are the formats in which `ls` is measured; a table is laid out as a whole.
+func listFormats() []string { return []string{pipe, "ndjson", "json", "csv", "table"} }
+
 // crowd lists 10,000 rows with sbx and with the bare loop, in turn, so that a
 // slow moment of the machine weighs on both.
 func (s stage) crowd(t *table, address string, runs int) error {
 	var loop figures
-	formats := []string{pipe, "ndjson", "json"}
+	formats := listFormats()
 	took := map[string]*figures{}
 	for range runs {
 		bare, err := expect(s.command(s.loop, fmt.Sprintf("%s/%d", address, crowded), key), "\n", 1)
