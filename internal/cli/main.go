@@ -12,7 +12,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 
 	"sbx/internal/commands"
 	"sbx/internal/drill"
@@ -32,16 +31,6 @@ import (
 	"sbx/internal/providers/vercel"
 )
 
-// verbGarbage is how much a verb's memory may grow between two collections, in
-// percent: a verb lives for seconds, and at Go's 100 a long listing spends a tenth
-// of its processor time on them (docs/PERFORMANCE.md). A supervisor has its own.
-const verbGarbage = 200
-
-// verbMemory is from where on a verb collects as often as it takes, in bytes: a
-// thousand endings at once would else pass the budget of 40 MB (docs/PERFORMANCE.md).
-// What is in use may need more: see followHeap.
-const verbMemory = 24 << 20
-
 // Main runs one process of sbx and returns its exit status.
 func Main(p process.Process) int {
 	if status, done := local.Reexec(p.Args); done {
@@ -50,38 +39,7 @@ func Main(p process.Process) int {
 	if status, done := drill.Program(p.Args, p.Stdout); done {
 		return status
 	}
-	debug.SetGCPercent(verbGarbage)
-	debug.SetMemoryLimit(verbMemory)
-	followHeap()
 	return Run(p, Types())
-}
-
-// followHeap raises the memory limit by three times what is in use beyond two thirds of
-// verbMemory: with a limit near what is in use, the program does little but collect. It runs once
-// after every collection.
-func followHeap() {
-	beyond := memoryInUse() - verbMemory*2/3
-	debug.SetMemoryLimit(verbMemory + 3*max(0, beyond))
-	runtime.AddCleanup(&struct{ next *byte }{}, func(int) { followHeap() }, 0)
-}
-
-// memoryInUse is what no collection frees, in bytes: also the stacks of goroutines that wait, and what the
-// runtime knows of all, since the limit counts them.
-func memoryInUse() int64 {
-	s := []metrics.Sample{
-		{Name: "/gc/heap/live:bytes"},
-		{Name: "/memory/classes/total:bytes"},
-		{Name: "/memory/classes/heap/released:bytes"},
-		{Name: "/memory/classes/heap/free:bytes"},
-		{Name: "/memory/classes/heap/objects:bytes"},
-		{Name: "/memory/classes/heap/unused:bytes"},
-	}
-	metrics.Read(s)
-	used := int64(s[0].Value.Uint64() + s[1].Value.Uint64())
-	for _, free := range s[2:] {
-		used -= int64(free.Value.Uint64())
-	}
-	return used
 }
 
 // Types lists the kinds of providers that this binary has.
