@@ -122,8 +122,8 @@ func TakeSurvey(ctx context.Context, f *fleet.Fleet, w Environment, r Rule) (Sur
 	if ctx.Err() != nil {
 		return s, context.Cause(ctx)
 	}
-	var judged []Judgement
-	seen := map[sandbox.Ref]bool{}
+	judged := make([]Judgement, 0, len(listed.Items))
+	seen := make(map[sandbox.Ref]bool, len(listed.Items))
 	for _, sb := range listed.Items {
 		if failed[sb.Provider] != nil || seen[sb.Ref()] { // a listing that changes meanwhile may contain one twice
 			continue
@@ -131,6 +131,7 @@ func TakeSurvey(ctx context.Context, f *fleet.Fleet, w Environment, r Rule) (Sur
 		seen[sb.Ref()] = true
 		judged = append(judged, r.judgeSandbox(w, sb, s.At, nil))
 	}
+	listed.Items = nil // the judgements have them
 	r.observeUndecided(ctx, f, w, judged, s.At)
 	r.readEnds(ctx, f, w, judged, s.At)
 	r.suspectEdges(ctx, f, w, judged)
@@ -226,7 +227,9 @@ func sourceErrors(kept []Judgement) []error {
 	return fleet.FailedLooks(unjudged)
 }
 
+// sortSelected takes the judgements apart, and keeps the kept ones in their place.
 func (s *Survey) sortSelected(w Environment, judged []Judgement) {
+	s.Kept = judged[:0]
 	for _, j := range judged {
 		i := slices.IndexFunc(s.Shares, func(p Share) bool { return p.Profile == j.Sandbox.Provider })
 		if i < 0 {

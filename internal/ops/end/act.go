@@ -21,6 +21,7 @@ func (r *CleanupResult) Act() *ops.Act {
 		Verb: "terminate", RunID: r.RunID, At: r.Survey.At, Targets: plannedItems(plan.Items), Guards: r.Guards, Objection: r.UnownedText(), Line: r.run.req.Line, Named: r.run.req.Production,
 		Refused: cmp.Or(env.MayChange(), cleanup.Refusal(r.Guards, r.run.req.Line...)), Errors: r.Survey.Errs(), Verdict: r.Verdict,
 	}
+	a.Kept = make([]ops.PlannedEnd, 0, len(r.Survey.Kept))
 	var others []ops.PlannedEnd // that the rule does not select: the last that a person looks for
 	for _, j := range r.Survey.Kept {
 		one := ops.PlannedEnd{Ref: j.Sandbox.Ref(), Reason: string(j.KeepReason) + ": " + j.Reason, Sandbox: j.Sandbox}
