@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
@@ -239,7 +240,13 @@ func readPage[R any](ctx context.Context, c *Client, r httpx.Request, token stri
 
 // Get reads one by its id or its name.
 func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
+	began := time.Now()
 	o, err := c.read(ctx, "get", id)
+	if err == nil {
+		c.lately.Keep(idOf(o.kind, o.Metadata), began, o, nil)
+	} else {
+		c.lately.Keep(id, began, object{}, err)
+	}
 	if err != nil {
 		return sandbox.Sandbox{}, err
 	}
@@ -317,7 +324,7 @@ func (c *Client) readObject(ctx context.Context, op, id string) (object, error) 
 		if k.name == "" || !c.lists(k) {
 			continue
 		}
-		w, err := c.getObject(ctx, op+" "+id, k, "", id)
+		w, err := c.objectNamed(ctx, op+" "+id, k, id)
 		if of, is := kindNamed(k.with); is && err == nil && w.Status.Sandbox.Name != "" { // a claim stands for its sandbox
 			if s, failed := c.getObject(ctx, op+" "+id, of, "", w.Status.Sandbox.Name); !wirekit.Missing(failed) {
 				return object{kind: of, wireObject: s}, failed

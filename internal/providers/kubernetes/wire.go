@@ -185,7 +185,8 @@ type wireDelete struct {
 }
 
 type wirePreconditions struct {
-	UID string `json:"uid"`
+	UID             string `json:"uid"`
+	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 
 // wireEvent is Event of the core group.

@@ -521,3 +521,12 @@ func (w *logWriter) Write(p []byte) (int, error) {
 func refuse(w http.ResponseWriter, code int, reason, format string, args ...any) {
 	wiretest.JSON(w, code, map[string]any{"kind": "Status", "apiVersion": "v1", "metadata": map[string]any{}, "status": "Failure", "message": fmt.Sprintf(format, args...), "reason": reason, "code": code})
 }
+
+// Adopt gives an object a controller, as a controller does whose selector begins to match it.
+func (f *Fake) Adopt(id, owner string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.findID(id)
+	o.owner = f.findID(owner)
+	f.touch(o)
+}
