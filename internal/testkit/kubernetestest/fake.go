@@ -30,28 +30,29 @@ const (
 
 // Options shape a fake.
 type Options struct {
-	Now       func() time.Time // nil = time.Now
-	NoCRD     bool             // the cluster has no Sandbox
-	NoClaims  bool             // it has neither claims nor pools
-	Alpha     bool             // it serves Sandbox as v1alpha1 only
-	Virtual   bool             // main programs are not run, for tests in virtual time: a real process stops its clock
-	Shell     string           // the `sh` of its containers; "" = that of this host
-	PageSize  int              // the longest page; 0 = as was asked for
-	Expired   int              // how many pages behind the first are answered with 410 and a token for an inconsistent rest
-	Refuse    []string         // what RBAC refuses: "list jobs", "get pods.metrics.k8s.io"
-	Deny      int              // the status with which an admission webhook denies each delete; 0 = none
-	NoDryRun  bool             // an admission webhook takes no dry runs
-	LostNode  bool             // the kubelet is gone: no end is confirmed
-	NoMetrics bool             // there is no metrics server
-	Scrape    time.Duration    // between two samples of the metrics server; 0 = each read takes one
-	NoRoom    bool             // no pod can be scheduled
-	NoSpace   bool             // the namespace does not exist
-	NoPods    string           // why admission refuses each new pod; "" = it takes them
-	EndFor    time.Duration    // how long an end takes in virtual time
-	Orphans   int              // wrong: the status of a refused delete, which drops the record of what runs on; 0 = none
-	Deaf      bool             // wrong: a delete answers 200 and does nothing
-	Ended     bool             // wrong: what was deleted is shown as running for ever
-	Moves     bool             // wrong: each page is of another moment
+	Now         func() time.Time // nil = time.Now
+	NoCRD       bool             // the cluster has no Sandbox
+	NoClaims    bool             // it has neither claims nor pools
+	Alpha       bool             // it serves Sandbox as v1alpha1 only
+	Virtual     bool             // main programs are not run, for tests in virtual time: a real process stops its clock
+	Shell       string           // the `sh` of its containers; "" = that of this host
+	PageSize    int              // the longest page; 0 = as was asked for
+	Expired     int              // how many pages behind the first are answered with 410 and a token for an inconsistent rest
+	Refuse      []string         // what RBAC refuses: "list jobs", "get pods.metrics.k8s.io"
+	Deny        int              // the status with which an admission webhook denies each delete; 0 = none
+	NoDryRun    bool             // an admission webhook takes no dry runs
+	LostNode    bool             // the kubelet is gone: no end is confirmed
+	NoMetrics   bool             // there is no metrics server
+	Scrape      time.Duration    // between two samples of the metrics server; 0 = each read takes one
+	MetricsPage int              // the longest page of its list; 0 = all at once, as metrics-server does
+	NoRoom      bool             // no pod can be scheduled
+	NoSpace     bool             // the namespace does not exist
+	NoPods      string           // why admission refuses each new pod; "" = it takes them
+	EndFor      time.Duration    // how long an end takes in virtual time
+	Orphans     int              // wrong: the status of a refused delete, which drops the record of what runs on; 0 = none
+	Deaf        bool             // wrong: a delete answers 200 and does nothing
+	Ended       bool             // wrong: what was deleted is shown as running for ever
+	Moves       bool             // wrong: each page is of another moment
 	// SilentWatches send neither events nor bookmarks.
 	SilentWatches bool
 	Wire          wiretest.Options
@@ -108,6 +109,7 @@ type thing struct {
 	log                          []entry
 	figures                      *Figures  // nil = those of every pod
 	since                        time.Time // when they were set
+	unsampled                    bool      // the metrics server has no sample of it
 	again                        Seed      // how it was started again
 }
 
@@ -529,4 +531,12 @@ func (f *Fake) Adopt(id, owner string) {
 	o := f.findID(id)
 	o.owner = f.findID(owner)
 	f.touch(o)
+}
+
+// End deletes an object as somebody else does.
+func (f *Fake) End(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.findID(id)
+	f.end(o, o.ownGrace())
 }

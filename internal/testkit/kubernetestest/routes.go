@@ -71,6 +71,7 @@ func (f *Fake) allRoutes() []wiretest.Route {
 	add("get", "namespaces", wiretest.Route{Method: "GET", Path: "/api/v1/namespaces/{name}", Serve: f.serveNamespace})
 	add("get", "nodes", wiretest.Route{Method: "GET", Path: "/api/v1/nodes/{name}", Serve: f.serveNode})
 	add("get", "pods.metrics.k8s.io", wiretest.Route{Method: "GET", Path: "/apis/metrics.k8s.io/v1beta1/namespaces/{ns}/pods/{name}", Serve: f.serveMetrics})
+	add("list", "pods.metrics.k8s.io", wiretest.Route{Method: "GET", Path: "/apis/metrics.k8s.io/v1beta1/namespaces/{ns}/pods", Query: []string{"limit", "continue"}, Serve: f.serveManyMetrics})
 	return all
 }
 
