@@ -45,6 +45,7 @@ type Client struct {
 	pods     podList
 	names    nameLists
 	lately   wirekit.Lately[object] // what Get has read, with the pods
+	follows  follows
 
 	discovers chan struct{} // has an item while one asks which version is served
 	mu        sync.Mutex

@@ -76,7 +76,7 @@ func splitLabels(all map[string]string) (labels, annotations map[string]string, 
 		case isOwn:
 			annotations[key] = value
 		}
-		if !isOwn || key == sandbox.LabelOwner && len(wrongValue) == 0 {
+		if selects := key == sandbox.LabelOwner || key == sandbox.LabelNonce; !isOwn || selects && len(wrongValue) == 0 {
 			labels[key] = value
 		}
 	}
@@ -224,13 +224,14 @@ func startFailures() []string {
 // awaitPod waits until the pod of a new object runs. At once there is none, and the status does not select it yet, so
 // that a read would list the pods of the whole namespace.
 func (c *Client) awaitPod(ctx context.Context, made object) (object, error) {
-	pauses, began, id := poll.NewBackoff(100*time.Millisecond, 2*time.Second), time.Now(), idOf(made.kind, made.Metadata)
-	for o := made; ; {
-		if pauses.Sleep(ctx) != nil {
-			return o, wirekit.ContextFault(ctx)
-		}
-		var err error
-		if o, err = c.read(ctx, "create", id); err != nil {
+	began := time.Now()
+	s := &starting{c: c, f: c.beginFollow(ctx, made), id: idOf(made.kind, made.Metadata), pauses: poll.NewBackoff(100*time.Millisecond, 2*time.Second), missed: firstMiss}
+	for {
+		o, err := s.look(ctx)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return made, wirekit.ContextFault(ctx)
+		case err != nil:
 			return made, err
 		}
 		state, raw := o.state()

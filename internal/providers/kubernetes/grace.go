@@ -57,6 +57,9 @@ func (c *Client) shortenGrace(ctx context.Context, op string, o object, grace ti
 	case o.Metadata.DeletionTimestamp == nil && o.templateGrace() <= wanted:
 		return
 	}
+	if len(o.pods) == 0 {
+		o.pods = c.follows.podsOf(idOf(o.kind, o.Metadata))
+	}
 	if len(o.pods) == 0 { // else they were read with it
 		var err error
 		if o, err = c.withPods(ctx, op, o); err != nil {

@@ -148,13 +148,19 @@ func (c *Client) delete(ctx context.Context, op string, o object, version string
 			return err
 		}
 	}
-	_, err := c.API.Do(ctx, httpx.Request{
+	answer, err := c.API.Do(ctx, httpx.Request{
 		Op: op, Method: http.MethodDelete, Path: c.path(o.kind, version, o.Metadata.Name),
 		JSON: wireDelete{
 			Kind: "DeleteOptions", APIVersion: "v1", PropagationPolicy: "Foreground",
 			GracePeriodSeconds: wholeSeconds(grace), Preconditions: wirePreconditions{UID: o.Metadata.UID, ResourceVersion: moment}, DryRun: dryRun,
 		},
 	})
+	if err == nil && len(dryRun) == 0 {
+		var w wireObject
+		if _, failed := httpx.Decode(answer.Body, &w); failed == nil {
+			c.follows.noteDelete(idOf(o.kind, o.Metadata), w)
+		}
+	}
 	if httpx.Status(err) != http.StatusConflict {
 		return c.admission(err)
 	}
@@ -217,7 +223,12 @@ func (c *Client) readForProof(ctx context.Context, id string, wanted objectID) (
 			return o, err
 		}
 	}
-	return c.readObject(ctx, "verify", id)
+	began := time.Now()
+	o, err := c.readObject(ctx, "verify", id)
+	if err != nil {
+		c.lately.Keep(id, began, object{}, err)
+	}
+	return o, err
 }
 
 // absence is the proof of an object that neither its name nor the list of all pods has. A request without an answer,
