@@ -67,6 +67,7 @@ var (
 	_ providers.UsageReader      = (*Client)(nil)
 	_ providers.UsageBatchReader = (*Client)(nil)
 	_ providers.Launcher         = (*Client)(nil)
+	_ providers.CopyReader       = (*Client)(nil)
 	_ providers.Vetter           = (*Client)(nil)
 	_ providers.Commander        = (*Client)(nil)
 	_ providers.Prober           = (*Client)(nil)

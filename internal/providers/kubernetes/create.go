@@ -216,6 +216,32 @@ func (c *Client) postCreate(ctx context.Context, k kind, version string, body wi
 	return made, nil
 }
 
+// Copies reads the name of a sandbox once more: it is made of the nonce, so that the API refuses a second one while the
+// first exists, and one that came later has the name. A read that has found nothing a moment ago has said so.
+func (c *Client) Copies(ctx context.Context, id, nonce string) ([]sandbox.Sandbox, error) {
+	of, isID := parseID(id)
+	if !isID || nonce == "" {
+		return nil, c.Fault(fault.KindNotFound, "copies of "+id, "it is no id of this provider")
+	}
+	if _, known, err := c.lately.Last(id); known && statusOfMissing(err) {
+		return nil, nil
+	}
+	w, err := c.getObject(ctx, "copies of "+id, of.kind, "", of.name)
+	switch {
+	case wirekit.Missing(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case shortUID(w.Metadata.UID) == of.uid || w.Metadata.Annotations[sandbox.LabelNonce] != nonce:
+		return nil, nil
+	}
+	o, err := c.withPods(ctx, "copies of "+id, object{kind: of.kind, wireObject: w})
+	if err != nil {
+		return nil, err
+	}
+	return []sandbox.Sandbox{c.described(o)}, nil
+}
+
 // startFailures are reasons of a waiting container that do not pass by themselves.
 func startFailures() []string {
 	return []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"}
