@@ -223,7 +223,7 @@ func (c *Client) Copies(ctx context.Context, id, nonce string) ([]sandbox.Sandbo
 	if !isID || nonce == "" {
 		return nil, c.Fault(fault.KindNotFound, "copies of "+id, "it is no id of this provider")
 	}
-	if _, known, err := c.lately.Last(id); known && statusOfMissing(err) {
+	if _, known, err := c.lately.Last(ctx, id); known && statusOfMissing(err) {
 		return nil, nil
 	}
 	w, err := c.getObject(ctx, "copies of "+id, of.kind, "", of.name)

@@ -253,12 +253,12 @@ func (all *follows) drop(id string) {
 	}
 }
 
-// readFollowed is read for what a sandbox is asked that runs.
+// readFollowed is read for what a sandbox is asked that runs. The queries of a look that begin together share it.
 func (c *Client) readFollowed(ctx context.Context, op, id string) (object, error) {
-	if o, runs := c.follows.running(id); runs {
+	if o, runs := c.follows.running(id); runs && ctx.Err() == nil {
 		return o, nil
 	}
-	return c.read(ctx, op, id)
+	return wirekit.InLook(ctx, id, func() (object, error) { return c.read(ctx, op, id) })
 }
 
 // starting is the wait for the pod of an object that was just made.

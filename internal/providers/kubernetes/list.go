@@ -240,7 +240,7 @@ func readPage[R any](ctx context.Context, c *Client, r httpx.Request, token stri
 
 // Get reads one by its id or its name.
 func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
-	if o, still := c.follows.stillEnds(id); still {
+	if o, still := c.follows.stillEnds(id); still && ctx.Err() == nil {
 		return c.described(o), nil
 	}
 	began := time.Now()

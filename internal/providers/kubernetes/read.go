@@ -21,7 +21,7 @@ import (
 // Probe starts a shell in what runs.
 func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error) {
 	op := "probe " + id
-	o, err := c.read(ctx, "probe", id)
+	o, err := c.readFollowed(ctx, "probe", id)
 	if err != nil {
 		return providers.Health{}, err
 	}

@@ -60,7 +60,7 @@ func (c *Client) end(ctx context.Context, id string, o providers.TerminateOption
 	op := "terminate " + id
 	defer c.lately.Forget(id)
 	if o.Seen != nil && !o.Insist {
-		if found, known, err := c.lately.Last(id); known && err == nil && found.Metadata.ResourceVersion != "" {
+		if found, known, err := c.lately.Last(ctx, id); known && err == nil && found.Metadata.ResourceVersion != "" {
 			if err := c.endFound(ctx, op, found, true, o, dryRun); !errors.Is(err, errChanged) {
 				return err
 			}
@@ -219,7 +219,7 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 // has its record, too, and is the second source. Where nothing but a read has the record, it is read twice.
 func (c *Client) readForProof(ctx context.Context, id string, wanted objectID) (object, error) {
 	if wanted.kind.name == podKind().name {
-		if o, known, err := c.lately.Last(id); known {
+		if o, known, err := c.lately.Last(ctx, id); known {
 			return o, err
 		}
 	}

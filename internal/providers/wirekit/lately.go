@@ -1,8 +1,11 @@
 package wirekit
 
 import (
+	"context"
 	"sync"
 	"time"
+
+	"sbx/internal/httpx"
 )
 
 // LatelyFor is how old a read may be that the next step of the same act uses in place of its own.
@@ -48,12 +51,12 @@ func (l *Lately[T]) Keep(id string, began time.Time, got T, err error) {
 	l.all[id] = lateRead[T]{began, got, err}
 }
 
-// Last is what the last read gave, unless it began more than LatelyFor ago.
-func (l *Lately[T]) Last(id string) (got T, known bool, err error) {
+// Last is what the last read gave, unless it began more than LatelyFor ago. Once ctx has ended nothing is known.
+func (l *Lately[T]) Last(ctx context.Context, id string) (got T, known bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r, has := l.all[id]
-	if !has || time.Since(r.began) > LatelyFor {
+	if !has || ctx.Err() != nil || time.Since(r.began) > LatelyFor {
 		return got, false, nil
 	}
 	return r.got, true, r.err
@@ -64,4 +67,51 @@ func (l *Lately[T]) Forget(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.all, id)
+}
+
+// InLook is read for a query of a look at one sandbox (httpx.Look): queries that begin together share the answer. An
+// error is nobody else's.
+func InLook[T any](ctx context.Context, id string, read func() (T, error)) (T, error) {
+	notes := httpx.LookNotes(ctx)
+	if notes == nil {
+		return read()
+	}
+	key, mine := lookKey{id}, &lookRead[T]{began: time.Now(), done: make(chan struct{})}
+	found, shared := notes.LoadOrStore(key, mine)
+	if known, is := found.(*lookRead[T]); shared && is {
+		if time.Since(known.began) <= LatelyFor {
+			select {
+			case <-known.done:
+			case <-ctx.Done():
+				return known.got, ContextFault(ctx)
+			}
+			if known.err == nil {
+				return known.got, nil
+			}
+		}
+		notes.Store(key, mine)
+	}
+	mine.got, mine.err = read()
+	close(mine.done)
+	return mine.got, mine.err
+}
+
+// NoteInLook keeps what a query has read for those of its look that begin next.
+func NoteInLook[T any](ctx context.Context, id string, began time.Time, got T) {
+	if notes := httpx.LookNotes(ctx); notes != nil {
+		r := &lookRead[T]{began: began, done: make(chan struct{}), got: got}
+		close(r.done)
+		notes.Store(lookKey{id}, r)
+	}
+}
+
+// lookKey is the place of a sandbox's record among the notes of a look.
+type lookKey struct{ id string }
+
+// lookRead is one read of a look. Its answer holds once done is closed.
+type lookRead[T any] struct {
+	began time.Time
+	done  chan struct{}
+	got   T
+	err   error
 }
