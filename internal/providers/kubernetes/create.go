@@ -61,6 +61,9 @@ func (c *Client) Vet(spec sandbox.Spec) error {
 	return fault.Placed(err, c.Profile, "create")
 }
 
+// selects says that a label of sbx is one of the API, too: what has it is searched for, or followed.
+func selects(key string) bool { return key == sandbox.LabelOwner || key == sandbox.LabelNonce }
+
 // splitLabels parts the labels of sbx into labels and annotations: an annotation may have any value. What selects
 // the sandboxes of sbx is both.
 func splitLabels(all map[string]string) (labels, annotations map[string]string, err error) {
@@ -76,7 +79,7 @@ func splitLabels(all map[string]string) (labels, annotations map[string]string, 
 		case isOwn:
 			annotations[key] = value
 		}
-		if selects := key == sandbox.LabelOwner || key == sandbox.LabelNonce; !isOwn || selects && len(wrongValue) == 0 {
+		if !isOwn || selects(key) && len(wrongValue) == 0 {
 			labels[key] = value
 		}
 	}

@@ -77,23 +77,32 @@ func InLook[T any](ctx context.Context, id string, read func() (T, error)) (T, e
 		return read()
 	}
 	key, mine := lookKey{id}, &lookRead[T]{began: time.Now(), done: make(chan struct{})}
-	found, shared := notes.LoadOrStore(key, mine)
-	if known, is := found.(*lookRead[T]); shared && is {
-		if time.Since(known.began) <= LatelyFor {
-			select {
-			case <-known.done:
-			case <-ctx.Done():
-				return known.got, ContextFault(ctx)
+	for {
+		found, shared := notes.LoadOrStore(key, mine)
+		known, is := found.(*lookRead[T])
+		switch {
+		case !shared:
+			mine.got, mine.err = read()
+			close(mine.done)
+			return mine.got, mine.err
+		case !is:
+			return read()
+		case time.Since(known.began) > LatelyFor:
+			if notes.CompareAndDelete(key, found) {
+				mine.began = time.Now()
 			}
-			if known.err == nil {
-				return known.got, nil
-			}
+			continue
 		}
-		notes.Store(key, mine)
+		select {
+		case <-known.done:
+		case <-ctx.Done():
+			return known.got, ContextFault(ctx)
+		}
+		if known.err != nil {
+			return read()
+		}
+		return known.got, nil
 	}
-	mine.got, mine.err = read()
-	close(mine.done)
-	return mine.got, mine.err
 }
 
 // NoteInLook keeps what a query has read for those of its look that begin next.

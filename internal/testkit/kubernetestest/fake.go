@@ -47,6 +47,7 @@ type Options struct {
 	MetricsPage int              // the longest page of its list; 0 = all at once, as metrics-server does
 	NoRoom      bool             // no pod can be scheduled
 	NoSpace     bool             // the namespace does not exist
+	DropLabel   string           // an admission webhook drops this label of each new pod
 	NoPods      string           // why admission refuses each new pod; "" = it takes them
 	EndFor      time.Duration    // how long an end takes in virtual time
 	Orphans     int              // wrong: the status of a refused delete, which drops the record of what runs on; 0 = none
@@ -314,6 +315,7 @@ func (f *Fake) newPodOf(o *thing) *thing {
 	}
 	meta, _ := template["metadata"].(map[string]any)
 	maps.Copy(p.labels, texts(meta["labels"]))
+	delete(p.labels, f.o.DropLabel)
 	p.annotations = texts(meta["annotations"])
 	if spec, ok := template["spec"].(map[string]any); ok {
 		p.spec = spec
@@ -539,4 +541,13 @@ func (f *Fake) End(id string) {
 	defer f.mu.Unlock()
 	o := f.findID(id)
 	f.end(o, o.ownGrace())
+}
+
+// Annotate sets the annotations of an object.
+func (f *Fake) Annotate(id string, annotations map[string]string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.findID(id)
+	o.annotations = annotations
+	f.touch(o)
 }
