@@ -31,8 +31,8 @@ const (
 	mostExecsOfALook = 2
 	mostExecsOfATask = 3
 	mostConmonsOfOne = 5
-	mostCallsOfALook = 30
-	mostCallsOfATask = 60
+	mostCallsOfALook = 26
+	mostCallsOfATask = 30
 )
 
 // countingProxy counts the requests that sbx sends to an engine or a cluster.

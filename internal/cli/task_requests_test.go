@@ -44,9 +44,18 @@ func TestRequestsOfTasks(t *testing.T) {
 	c.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+filepath.Join(home, ".config"), "SBX_STATE_DIR="+filepath.Join(home, "state"), "KUBECONFIG="+kubernetestest.Config(t, f.Listen()))
 	out, err := c.CombinedOutput()
 	require.NoError(t, err, "%s", out[:min(len(out), 2000)])
-	n := map[string]int{}
+	n, others, watches, commands := map[string]int{}, 0, 0, 0
 	for _, call := range f.Calls("") {
 		what := call.Route
+		switch {
+		case strings.Contains(call.URL, "watch="):
+			what += " watched"
+			watches++
+		case strings.HasSuffix(call.Route, "/exec"):
+			commands++
+		default:
+			others++
+		}
 		if strings.Contains(call.URL, "labelSelector") {
 			what += " of one sandbox"
 		}
@@ -60,4 +69,7 @@ func TestRequestsOfTasks(t *testing.T) {
 	assert.Equal(t, tasks, n["DELETE "+sandboxes+"/{name}"])
 	assert.LessOrEqual(t, n["GET /api/v1/namespaces/{ns}/pods"], tasks, "proofs of ends")
 	assert.Zero(t, n["GET "+sandboxes], "tasks list no sandboxes")
+	assert.LessOrEqual(t, others, 10*tasks)
+	assert.LessOrEqual(t, watches, tasks)
+	assert.LessOrEqual(t, commands, 2*tasks+tasks/20, "a start and the output of each; a look may come before that")
 }

@@ -74,6 +74,19 @@ func (f *Fleet) Labelled(ctx context.Context, profile string, labels map[string]
 	return distinctWhere(found, func(s sandbox.Sandbox) bool { return !s.State.Ended() && hasLabels(s, labels) }), nil
 }
 
+// Copies finds what the create of a sandbox has made beside it, in any state except ended: by the name that all of them
+// would have where the provider has such names, else by a whole listing (Labelled).
+func (f *Fleet) Copies(ctx context.Context, ref sandbox.Ref, nonce string) ([]sandbox.Sandbox, error) {
+	m, reader, err := requireAbility[providers.CopyReader](f, ref.Provider, "create")
+	if err != nil {
+		return f.Labelled(ctx, ref.Provider, map[string]string{sandbox.LabelNonce: nonce})
+	}
+	found, err := callInSlot(ctx, m, "copies of "+ref.ID, func(ctx context.Context) ([]sandbox.Sandbox, error) {
+		return reader.Copies(ctx, ref.ID, nonce)
+	})
+	return distinctWhere(found, func(s sandbox.Sandbox) bool { return !s.State.Ended() }), err
+}
+
 // Marked finds the sandboxes of a create whose response was lost.
 func (f *Fleet) Marked(ctx context.Context, mark providers.CreateMark) ([]sandbox.Sandbox, error) {
 	if mark.Name == "" {

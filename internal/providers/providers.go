@@ -184,6 +184,13 @@ type Launcher interface {
 	Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error)
 }
 
+// CopyReader is a Launcher that finds at once what a create has made a second time, as where a proxy repeats the request:
+// its API refuses a second sandbox of the create while the first exists, under a name that only they have.
+type CopyReader interface {
+	// Copies are the other sandboxes of the create that has made id; nonce is its label sandbox.LabelNonce.
+	Copies(ctx context.Context, id, nonce string) ([]sandbox.Sandbox, error)
+}
+
 // Admitter says whether a sandbox may start here now, where that depends on more than an account's
 // limits.
 type Admitter interface {

@@ -106,7 +106,7 @@ func (r *Runner) endCopies(ctx context.Context, t Task, a Attempt) error {
 	if a.Reused || a.Nonce == "" || r.o.ReadsProveEnds != nil && r.o.ReadsProveEnds(a.Provider) {
 		return nil
 	}
-	found, err := r.o.Sandboxes.Labelled(ctx, a.Provider, map[string]string{sandbox.LabelNonce: a.Nonce})
+	found, err := r.o.Sandboxes.Copies(ctx, a.Ref(), a.Nonce)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

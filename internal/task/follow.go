@@ -29,12 +29,13 @@ func (r *Runner) followProgram(ctx context.Context, t Task) (Task, error) {
 	a := *t.Last()
 	p := newOutputTracker(t.ReadAt, r.o.Observer)
 	var exit sandbox.Exit
+	counts := true // its usage has figures that are recorded, as far as is known
 	err := r.runGuarded(ctx, t, t.attemptLimits(true), func(ctx context.Context) error {
 		ctx, cut := context.WithCancelCause(ctx)
 		defer cut(nil)
 		watch := startBackground(ctx, func(ctx context.Context) { r.watchInactivity(ctx, t, p, cut) })
 		defer watch.cancelAndWait()
-		memory := startBackground(ctx, func(ctx context.Context) { r.watchMemory(ctx, a.Ref()) })
+		memory := startBackground(ctx, func(ctx context.Context) { counts = r.watchMemory(ctx, a.Ref()) })
 		defer memory.cancelAndWait()
 		var err error
 		if a.Reused {
@@ -67,7 +68,11 @@ func (r *Runner) followProgram(ctx context.Context, t Task) (Task, error) {
 		exit.Class = sandbox.ClassTransport
 	}
 	r.followedAttempt = a.N
-	e := p.endReport(exit, r.lastUsage(ctx, a.Ref()))
+	var last sandbox.Usage
+	if counts || exit.Class != sandbox.ClassOK {
+		last = r.lastUsage(ctx, a.Ref())
+	}
+	e := p.endReport(exit, last)
 	if n := r.countMessages(ctx, t, a); n != nil {
 		e.Messages = n
 	}

@@ -19,14 +19,17 @@ const (
 )
 
 // watchMemory tells the operator that a program's memory is about to be full, before the kernel kills it. Where the
-// provider reports no memory or no limit, it ends.
-func (r *Runner) watchMemory(ctx context.Context, ref sandbox.Ref) {
+// provider reports no memory or no limit, it ends. counts is false where a sample has none of the figures that the
+// record of an attempt has.
+func (r *Runner) watchMemory(ctx context.Context, ref sandbox.Ref) (counts bool) {
 	var samples []sandbox.Usage
 	var told time.Time
+	counts = true
 	for pause := memoryFirstLook; poll.Sleep(ctx, pause) == nil; {
 		u := r.lastUsage(ctx, ref)
+		counts = !u.HasProcessor() || u.OOMKills != nil || u.MemoryPeakBytes != nil
 		if u.MemoryBytes == nil || u.MemoryLimitBytes == nil {
-			return
+			return counts
 		}
 		old := u.At.Add(-memoryWindow) // by the clock of the provider
 		samples = append(slices.DeleteFunc(samples, func(s sandbox.Usage) bool { return s.At.Before(old) }), u)
@@ -39,4 +42,5 @@ func (r *Runner) watchMemory(ctx context.Context, ref sandbox.Ref) {
 			r.sendMessage("its memory is filling up: " + text)
 		}
 	}
+	return counts
 }

@@ -319,3 +319,7 @@ func (c cloud) Labelled(ctx context.Context, profile string, labels map[string]s
 	}
 	return found, err
 }
+
+func (c cloud) Copies(ctx context.Context, ref sandbox.Ref, nonce string) ([]sandbox.Sandbox, error) {
+	return c.Labelled(ctx, ref.Provider, map[string]string{sandbox.LabelNonce: nonce})
+}

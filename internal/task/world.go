@@ -18,6 +18,8 @@ type Sandboxes interface {
 	Get(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox, error)
 	// Labelled lists the sandboxes of a profile with these labels: completely, or an error.
 	Labelled(ctx context.Context, profile string, labels map[string]string) ([]sandbox.Sandbox, error)
+	// Copies lists what the create of a sandbox has made beside it: completely, or an error.
+	Copies(ctx context.Context, ref sandbox.Ref, nonce string) ([]sandbox.Sandbox, error)
 	Terminate(ctx context.Context, targets []sandbox.Sandbox, o fleet.EndOptions) iter.Seq[sandbox.Ending]
 }
 

@@ -36,7 +36,9 @@ type Client struct {
 	defaults createDefaults
 	turns    guest.Turns
 	watches  guest.Watches
-	over     sync.Map // ids of commands that are scripts of sbx, or have ended: nobody needs to ask about them
+	lately   wirekit.Lately[wireContainer] // what Get has read, with all labels
+	started  wirekit.Lately[wireContainer] // those of Create whose program was started a moment ago, with their own labels
+	over     sync.Map                      // ids of commands that are scripts of sbx, or have ended: nobody needs to ask about them
 	images   imageLabels
 
 	mu     sync.Mutex

@@ -63,8 +63,8 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	if err = checkWarnings(spec, made.Warnings); err == nil {
 		err = c.start(ctx, made.ID, body.Image)
 	}
+	var now wireContainer
 	if err == nil {
-		var now wireContainer
 		if now, err = c.inspectOwn(ctx, "create", made.ID); err == nil {
 			s = c.inspected(now)
 			err = c.checkLimits(ctx, spec, now)
@@ -72,6 +72,7 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	}
 	if err == nil && len(spec.Command) > 0 {
 		err = guest.Start(ctx, c.shellOf(made.ID, spec.Env), guest.Program{Args: spec.Command, Workdir: spec.Workdir})
+		c.started.Keep(made.ID, time.Now(), now, err) // a command inside has just answered
 	}
 	if err != nil {
 		return s, wirekit.UndoCreate(ctx, c, made.ID, fault.Placed(err, c.Profile, "create"), "deleted", " --delete")

@@ -130,3 +130,58 @@ func TestWhatIsLeftIsCounted(t *testing.T) {
 		assert.Equal(t, []string{"1 of sbx have ended, by --ttl or a stop, and keep their disks"}, left())
 	})
 }
+
+// TestRequestsOfAnEnd: the read right before the request serves it, and the one that has shown the end the proof.
+func TestRequestsOfAnEnd(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		named, drop, own bool
+		most             int
+	}{
+		"delete by id":       {false, true, false, 8},
+		"delete by name":     {true, true, false, 8},
+		"delete of sbx":      {false, true, true, 9},    // its image, whose labels it may have inherited
+		"stop by id":         {false, false, false, 11}, // it has to stay down for half a second
+		"stop of sbx, by id": {false, false, true, 7},
+	} {
+		bubble.Run(t, name, func(t *testing.T) {
+			f := dockertest.New(t, dockertest.Options{Virtual: true})
+			seed := dockertest.Seed{Name: "agent"}
+			if tc.own {
+				seed.Labels = map[string]string{sandbox.LabelRun: "main"}
+			}
+			word := f.Add(seed)
+			if tc.named {
+				word = "agent"
+			}
+			c := dialed(t, f)
+			defer c.Close()
+			many := fleet.New([]fleet.Member{{Provider: c}}, fleet.Options{})
+			found, err := many.Find(t.Context(), []string{"prod/" + word}, fleet.FindOptions{Destructive: true})
+			require.NoError(t, err)
+			for e := range many.Terminate(t.Context(), found, fleet.EndOptions{Delete: tc.drop, Grace: 5 * time.Second}) {
+				assert.Equal(t, sandbox.OutcomeVerified, e.Outcome, "%s", e.Reason)
+			}
+			t.Logf("%d requests", len(f.Calls("")))
+			assert.LessOrEqual(t, len(f.Calls("")), tc.most)
+			assert.False(t, f.Runs(found[0].ID))
+		})
+	}
+}
+
+// What stops between the read right before the request and the request is not removed in place of being stopped.
+func TestAContainerThatHasNotStartedIsReadAgain(t *testing.T) {
+	t.Parallel()
+	for state, reads := range map[string]int{"running": 1, "created": 2, "paused": 2} {
+		bubble.Run(t, state, func(t *testing.T) {
+			f := dockertest.New(t, dockertest.Options{Virtual: true})
+			id := f.Add(dockertest.Seed{State: state})
+			c := dialed(t, f)
+			defer c.Close()
+			seen, err := c.Get(t.Context(), id)
+			require.NoError(t, err)
+			require.NoError(t, c.Terminate(t.Context(), id, providers.TerminateOptions{Seen: &seen}))
+			assert.Len(t, f.Calls("GET /v1.47/containers/{id}/json"), reads)
+		})
+	}
+}

@@ -101,8 +101,14 @@ func labelWords(labels map[string]string) []string {
 
 // Get reads one by its id or its name.
 func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
-	w, err := c.inspectOwn(ctx, "get", id)
+	began := time.Now()
+	w, err := c.inspect(ctx, "get", id)
 	if err != nil {
+		c.lately.Keep(id, began, w, err)
+		return sandbox.Sandbox{}, err
+	}
+	c.lately.Keep(w.ID, began, w, nil)
+	if w, err = c.withOwnLabels(ctx, "get", id, w); err != nil {
 		return sandbox.Sandbox{}, err
 	}
 	s := c.inspected(w)
@@ -137,11 +143,22 @@ func (c *Client) inspect(ctx context.Context, op, id string) (wireContainer, err
 
 // inspectOwn reads a container, with those of its labels that are its own.
 func (c *Client) inspectOwn(ctx context.Context, op, id string) (wireContainer, error) {
-	w, err := c.inspect(ctx, op, id)
-	if err == nil {
-		w.Config.Labels, err = c.ownLabels(ctx, op+" "+id, w.Image, w.Config.Labels)
+	w, err := c.inspectInLook(ctx, op, id)
+	if err != nil {
+		return w, err
 	}
+	return c.withOwnLabels(ctx, op, id, w)
+}
+
+func (c *Client) withOwnLabels(ctx context.Context, op, id string, w wireContainer) (wireContainer, error) {
+	var err error
+	w.Config.Labels, err = c.ownLabels(ctx, op+" "+id, w.Image, w.Config.Labels)
 	return w, err
+}
+
+// inspectInLook is inspect for the queries of a look: those that begin together share it.
+func (c *Client) inspectInLook(ctx context.Context, op, id string) (wireContainer, error) {
+	return wirekit.InLook(ctx, id, func() (wireContainer, error) { return c.inspect(ctx, op, id) })
 }
 
 // listed is a row of the listing, which lacks limits, the start and what the exit proves.

@@ -37,7 +37,7 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 			c.watches.Begin(id)
 			defer c.watches.End(id)
 		}
-		w, err := c.inspectOwn(ctx, "logs", id)
+		w, _, err := c.inspectStarted(ctx, "logs", id)
 		switch {
 		case err != nil:
 			yield(sandbox.LogLine{}, err)

@@ -12,6 +12,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
+	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/providers/guest"
 	"sbx/internal/providers/wirekit"
@@ -22,10 +23,12 @@ import (
 // the program of a container of sbx writes elsewhere than into its log.
 func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process, error) {
 	op := "processes " + id
-	w, err := c.inspect(ctx, "processes", id)
+	began := time.Now()
+	w, err := c.inspect(ctx, "processes", id) // its commands are those of this moment
 	if err != nil {
 		return nil, err
 	}
+	wirekit.NoteInLook(ctx, id, began, w)
 	if notes := httpx.LookNotes(ctx); notes != nil {
 		notes.Store(noteRecord, w)
 	}
@@ -75,7 +78,7 @@ func heard(ctx context.Context, note string) bool {
 // Usage reads one sample of the container's control group. One-shot answers at once: without it the engine
 // takes two samples, a second apart.
 func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
-	w, err := c.inspect(ctx, "usage", id)
+	w, err := c.inspectInLook(ctx, "usage", id)
 	if err != nil {
 		return sandbox.Usage{}, err
 	}
@@ -159,7 +162,7 @@ func (m wireStats) operations() *int64 {
 
 // Probe starts a shell in a container that runs.
 func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error) {
-	w, err := c.inspect(ctx, "probe", id)
+	w, err := c.inspectInLook(ctx, "probe", id)
 	if err != nil {
 		return providers.Health{}, err
 	}
@@ -217,7 +220,7 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	if exit, known := c.watches.Exit(id); known {
 		return exit, nil
 	}
-	w, err := c.inspectOwn(ctx, "exit", id)
+	w, young, err := c.inspectStarted(ctx, "exit", id)
 	switch {
 	case err != nil:
 		return nil, err
@@ -234,11 +237,27 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	if heard(ctx, noteRuns) {
 		return nil, nil //nolint:nilnil // it runs
 	}
+	if young { // whoever has made it may be about to follow its program
+		_ = poll.Sleep(ctx, shortPause) // the command inside ends with ctx
+	}
 	if exit, known := c.watches.Exit(id); known { // a command has begun to follow it meanwhile
 		return exit, nil
 	}
 	exit, err := guest.Exit(ctx, c.shellOf(w.ID, nil), guest.MainTag)
 	return exit, fault.Placed(err, c.Profile, op)
+}
+
+// shortPause is more than the start of a command that follows a program takes to begin.
+const shortPause = 50 * time.Millisecond
+
+// inspectStarted is inspectOwn, but for a container that Create has made and started a program in a moment ago (young). A
+// look reads its own.
+func (c *Client) inspectStarted(ctx context.Context, op, id string) (w wireContainer, young bool, err error) {
+	if w, known, _ := c.started.Last(ctx, id); known && httpx.LookNotes(ctx) == nil {
+		return w, true, nil
+	}
+	w, err = c.inspectOwn(ctx, op, id)
+	return w, false, err
 }
 
 // Events reads what the engine remembers of a container: its memory holds some hundred events of all.

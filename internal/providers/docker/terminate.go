@@ -20,7 +20,9 @@ import (
 // started has nothing to keep, and is removed.
 func (c *Client) Terminate(ctx context.Context, id string, o providers.TerminateOptions) error {
 	op := "terminate " + id
-	w, err := c.inspectForEnd(ctx, id, o.Insist)
+	w, err := c.inspectForEnd(ctx, id, o)
+	defer c.lately.Forget(id)
+	c.started.Forget(id)
 	if err != nil {
 		return providers.NothingSent(err)
 	}
@@ -55,11 +57,16 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	return err
 }
 
-// inspectForEnd reads a container that is to be ended. With insist, one that is missing or has stopped counts as
-// running: another source says so.
-func (c *Client) inspectForEnd(ctx context.Context, id string, insist bool) (wireContainer, error) {
+// inspectForEnd reads a container that is to be ended. The read of the caller right before counts where it has shown that
+// it runs. With Insist, one that is missing or has stopped counts as running: another source says so.
+func (c *Client) inspectForEnd(ctx context.Context, id string, o providers.TerminateOptions) (wireContainer, error) {
+	if o.Seen != nil && !o.Insist {
+		if w, known, err := c.lately.Last(ctx, id); known && err == nil && stateOf(w.State.Status) == sandbox.StateRunning {
+			return w, nil
+		}
+	}
 	w, err := c.inspect(ctx, "terminate", id)
-	if insist && (statusOfMissing(err) || err == nil && w.State.Status != "removing") {
+	if o.Insist && (statusOfMissing(err) || err == nil && w.State.Status != "removing") {
 		w.ID, w.State.Status, err = id, "running", nil
 	}
 	return w, err
@@ -107,7 +114,10 @@ func (c *Client) keepDown(ctx context.Context, op string, w wireContainer) {
 // VerifyEnd reads the container again. A stop is proved where the list of all agrees. A delete is proved where the engine does not find it, neither by its id
 // nor in the list of all, and its memory of events adds when its main program died.
 func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery) (providers.Proof, error) {
-	w, err := c.inspect(ctx, "verify", id)
+	w, known, err := c.lately.Last(ctx, id) // the list of all is the second source
+	if !known {
+		w, err = c.inspect(ctx, "verify", id)
+	}
 	switch {
 	case err == nil && !q.Delete && !w.State.Running && stateOf(w.State.Status) == sandbox.StateStopped:
 		if q.Request.Sent() && !madeBySbx(w.Config.Labels) && q.Now.Sub(q.Since) < restartPause {

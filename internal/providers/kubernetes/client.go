@@ -43,9 +43,13 @@ type Client struct {
 	notice   func(string) // one line for the operator; nil = nobody
 	live     live
 	pods     podList
+	names    nameLists
+	lately   wirekit.Lately[object] // what Get has read, with the pods
+	follows  follows
 
-	mu     sync.Mutex
-	served map[string]discovery // by API group
+	discovers chan struct{} // has an item while one asks which version is served
+	mu        sync.Mutex
+	served    map[string]discovery // by API group
 }
 
 // discovery is which version of an API group is served.
@@ -55,24 +59,26 @@ type discovery struct {
 }
 
 var (
-	_ providers.Provider      = (*Client)(nil)
-	_ providers.NameReader    = (*Client)(nil)
-	_ providers.Rehearser     = (*Client)(nil)
-	_ providers.LogReader     = (*Client)(nil)
-	_ providers.LogPartReader = (*Client)(nil)
-	_ providers.UsageReader   = (*Client)(nil)
-	_ providers.Launcher      = (*Client)(nil)
-	_ providers.Vetter        = (*Client)(nil)
-	_ providers.Commander     = (*Client)(nil)
-	_ providers.Prober        = (*Client)(nil)
-	_ providers.EventReader   = (*Client)(nil)
-	_ providers.ExitReader    = (*Client)(nil)
-	_ providers.QuotaReader   = (*Client)(nil)
-	_ providers.LabelEditor   = (*Client)(nil)
-	_ providers.Verifier      = (*Client)(nil)
-	_ providers.Checker       = (*Client)(nil)
-	_ providers.Clock         = (*Client)(nil)
-	_ providers.Explainer     = (*Client)(nil)
+	_ providers.Provider         = (*Client)(nil)
+	_ providers.NameReader       = (*Client)(nil)
+	_ providers.Rehearser        = (*Client)(nil)
+	_ providers.LogReader        = (*Client)(nil)
+	_ providers.LogPartReader    = (*Client)(nil)
+	_ providers.UsageReader      = (*Client)(nil)
+	_ providers.UsageBatchReader = (*Client)(nil)
+	_ providers.Launcher         = (*Client)(nil)
+	_ providers.CopyReader       = (*Client)(nil)
+	_ providers.Vetter           = (*Client)(nil)
+	_ providers.Commander        = (*Client)(nil)
+	_ providers.Prober           = (*Client)(nil)
+	_ providers.EventReader      = (*Client)(nil)
+	_ providers.ExitReader       = (*Client)(nil)
+	_ providers.QuotaReader      = (*Client)(nil)
+	_ providers.LabelEditor      = (*Client)(nil)
+	_ providers.Verifier         = (*Client)(nil)
+	_ providers.Checker          = (*Client)(nil)
+	_ providers.Clock            = (*Client)(nil)
+	_ providers.Explainer        = (*Client)(nil)
 )
 
 // Type describes Kubernetes.
@@ -109,7 +115,7 @@ func opener(account string) func(context.Context, providers.Profile, providers.D
 
 func open(p providers.Profile, d providers.Deps, account string) (providers.Provider, error) {
 	c := &Client{
-		label: p.Settings["label"], defaults: createDefaults{image: p.Settings["image"], runtimeClass: p.Settings["runtime_class"]}, served: map[string]discovery{}, notice: d.Notice, pods: podList{turn: make(chan struct{}, 1)},
+		label: p.Settings["label"], defaults: createDefaults{image: p.Settings["image"], runtimeClass: p.Settings["runtime_class"]}, served: map[string]discovery{}, notice: d.Notice, pods: podList{turn: make(chan struct{}, 1)}, discovers: make(chan struct{}, 1),
 		Reasons: wirekit.Reasons{
 			"history":   "the metrics server keeps no samples",
 			"stats":     "the API has no counts of the past; sbx counts the listing",
@@ -186,18 +192,36 @@ func (c *Client) version(ctx context.Context, op string, k kind) (string, error)
 			return "", err
 		}
 	}
-	c.mu.Lock()
-	known, ok := c.served[k.group]
-	c.mu.Unlock()
-	if ok && c.Now().Sub(known.at) < discoveryAge {
-		return known.version, nil
+	if known, ok := c.knownVersion(k); ok {
+		return known, nil
 	}
+	select {
+	case c.discovers <- struct{}{}:
+		defer func() { <-c.discovers }()
+	case <-ctx.Done():
+		return "", wirekit.ContextFault(ctx)
+	}
+	if known, ok := c.knownVersion(k); ok { // another call has asked meanwhile
+		return known, nil
+	}
+	return c.discover(ctx, op, k)
+}
+
+// knownVersion is the version that was served a moment ago.
+func (c *Client) knownVersion(k kind) (version string, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d, has := c.served[k.group]
+	return d.version, has && c.Now().Sub(d.at) < discoveryAge
+}
+
+func (c *Client) discover(ctx context.Context, op string, k kind) (string, error) {
 	var w wireGroup
 	_, err := c.API.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("apis", k.group)}, &w)
 	if err != nil && !statusOfMissing(err) {
 		return "", err
 	}
-	known = discovery{at: c.Now()}
+	known := discovery{at: c.Now()}
 	for _, v := range slices.Backward(k.versions) {
 		if slices.ContainsFunc(w.Versions, func(o wireVersion) bool { return o.Version == v }) {
 			known.version = v

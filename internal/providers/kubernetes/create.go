@@ -61,6 +61,9 @@ func (c *Client) Vet(spec sandbox.Spec) error {
 	return fault.Placed(err, c.Profile, "create")
 }
 
+// selects says that a label of sbx is one of the API, too: what has it is searched for, or followed.
+func selects(key string) bool { return key == sandbox.LabelOwner || key == sandbox.LabelNonce }
+
 // splitLabels parts the labels of sbx into labels and annotations: an annotation may have any value. What selects
 // the sandboxes of sbx is both.
 func splitLabels(all map[string]string) (labels, annotations map[string]string, err error) {
@@ -76,7 +79,7 @@ func splitLabels(all map[string]string) (labels, annotations map[string]string, 
 		case isOwn:
 			annotations[key] = value
 		}
-		if !isOwn || key == sandbox.LabelOwner && len(wrongValue) == 0 {
+		if !isOwn || selects(key) && len(wrongValue) == 0 {
 			labels[key] = value
 		}
 	}
@@ -216,6 +219,32 @@ func (c *Client) postCreate(ctx context.Context, k kind, version string, body wi
 	return made, nil
 }
 
+// Copies reads the name of a sandbox once more: it is made of the nonce, so that the API refuses a second one while the
+// first exists, and one that came later has the name. A read that has found nothing a moment ago has said so.
+func (c *Client) Copies(ctx context.Context, id, nonce string) ([]sandbox.Sandbox, error) {
+	of, isID := parseID(id)
+	if !isID || nonce == "" {
+		return nil, c.Fault(fault.KindNotFound, "copies of "+id, "it is no id of this provider")
+	}
+	if _, known, err := c.lately.Last(ctx, id); known && statusOfMissing(err) {
+		return nil, nil
+	}
+	w, err := c.getObject(ctx, "copies of "+id, of.kind, "", of.name)
+	switch {
+	case wirekit.Missing(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case shortUID(w.Metadata.UID) == of.uid || w.Metadata.Annotations[sandbox.LabelNonce] != nonce:
+		return nil, nil
+	}
+	o, err := c.withPods(ctx, "copies of "+id, object{kind: of.kind, wireObject: w})
+	if err != nil {
+		return nil, err
+	}
+	return []sandbox.Sandbox{c.described(o)}, nil
+}
+
 // startFailures are reasons of a waiting container that do not pass by themselves.
 func startFailures() []string {
 	return []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"}
@@ -224,13 +253,14 @@ func startFailures() []string {
 // awaitPod waits until the pod of a new object runs. At once there is none, and the status does not select it yet, so
 // that a read would list the pods of the whole namespace.
 func (c *Client) awaitPod(ctx context.Context, made object) (object, error) {
-	pauses, began, id := poll.NewBackoff(100*time.Millisecond, 2*time.Second), time.Now(), idOf(made.kind, made.Metadata)
-	for o := made; ; {
-		if pauses.Sleep(ctx) != nil {
-			return o, wirekit.ContextFault(ctx)
-		}
-		var err error
-		if o, err = c.read(ctx, "create", id); err != nil {
+	began := time.Now()
+	s := &starting{c: c, f: c.beginFollow(ctx, made), id: idOf(made.kind, made.Metadata), pauses: poll.NewBackoff(100*time.Millisecond, 2*time.Second), missed: firstMiss}
+	for {
+		o, err := s.look(ctx)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return made, wirekit.ContextFault(ctx)
+		case err != nil:
 			return made, err
 		}
 		state, raw := o.state()

@@ -57,13 +57,18 @@ func (c *Client) shortenGrace(ctx context.Context, op string, o object, grace ti
 	case o.Metadata.DeletionTimestamp == nil && o.templateGrace() <= wanted:
 		return
 	}
-	o, err := c.withPods(ctx, op, o)
-	if err != nil {
-		return
+	if len(o.pods) == 0 {
+		o.pods = c.follows.podsOf(idOf(o.kind, o.Metadata))
+	}
+	if len(o.pods) == 0 { // else they were read with it
+		var err error
+		if o, err = c.withPods(ctx, op, o); err != nil {
+			return
+		}
 	}
 	for _, p := range o.pods {
 		if !p.programEnded() && p.grace() > wanted {
-			_ = c.delete(ctx, op, object{kind: podKind(), wireObject: p}, podKind().versions[0], grace, nil)
+			_ = c.delete(ctx, op, object{kind: podKind(), wireObject: p}, podKind().versions[0], grace, nil, "")
 		}
 	}
 }

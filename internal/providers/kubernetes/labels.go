@@ -8,7 +8,6 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
-	"sbx/internal/sandbox"
 )
 
 // EditLabels writes what has changed, unless the object has changed since it was read: then it is read once more,
@@ -71,7 +70,7 @@ func labelPatch(m wireMeta, before, after map[string]string) (wirePatch, error) 
 	}
 	for key, value := range annotations {
 		p.Metadata.Annotations[key] = &value
-		if _, is := m.Labels[key]; is && key != sandbox.LabelOwner { // somebody has set it as a label, which would show the old value elsewhere
+		if _, is := m.Labels[key]; is && !selects(key) { // somebody has set it as a label, which would show the old value elsewhere
 			p.Metadata.Labels[key] = nil
 		}
 	}

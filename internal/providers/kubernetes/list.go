@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
@@ -239,11 +240,37 @@ func readPage[R any](ctx context.Context, c *Client, r httpx.Request, token stri
 
 // Get reads one by its id or its name.
 func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
-	o, err := c.read(ctx, "get", id)
+	if o, still := c.follows.stillEnds(id); still && ctx.Err() == nil {
+		return c.described(o), nil
+	}
+	began := time.Now()
+	o, err := c.readEnding(ctx, id)
 	if err != nil {
+		c.lately.Keep(id, began, object{}, err)
+		if wirekit.Missing(err) {
+			c.follows.drop(id)
+		}
 		return sandbox.Sandbox{}, err
 	}
+	c.lately.Keep(idOf(o.kind, o.Metadata), began, o, nil)
+	c.follows.noteRead(idOf(o.kind, o.Metadata), o)
 	return c.described(o), nil
+}
+
+// readEnding is read. Of an object that is being deleted, and whose pods are followed, these are not listed.
+func (c *Client) readEnding(ctx context.Context, id string) (object, error) {
+	if !c.follows.isEnding(id) {
+		return c.read(ctx, "get", id)
+	}
+	o, err := c.readObject(ctx, "get", id)
+	switch {
+	case err != nil:
+		return object{}, err
+	case o.Metadata.DeletionTimestamp == nil:
+		return c.withPods(ctx, "get "+id, o)
+	}
+	o.pods = c.follows.podsOf(id)
+	return o, nil
 }
 
 // TakesName is false for a word that has the form of an id.
@@ -317,7 +344,7 @@ func (c *Client) readObject(ctx context.Context, op, id string) (object, error) 
 		if k.name == "" || !c.lists(k) {
 			continue
 		}
-		w, err := c.getObject(ctx, op+" "+id, k, "", id)
+		w, err := c.objectNamed(ctx, op+" "+id, k, id)
 		if of, is := kindNamed(k.with); is && err == nil && w.Status.Sandbox.Name != "" { // a claim stands for its sandbox
 			if s, failed := c.getObject(ctx, op+" "+id, of, "", w.Status.Sandbox.Name); !wirekit.Missing(failed) {
 				return object{kind: of, wireObject: s}, failed

@@ -35,8 +35,9 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 		if q.Follow {
 			c.watches.Begin(id)
 			defer c.watches.End(id)
+			defer c.follows.hold(id)()
 		}
-		o, err := c.read(ctx, "logs", id)
+		o, err := c.readFollowed(ctx, "logs", id)
 		if err != nil {
 			yield(sandbox.LogLine{}, err)
 			return

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,76 +18,10 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Usage reads the last sample of the metrics server, which is 15 seconds old or more. A new pod has none for a
-// minute, and a cluster without that server has none at all: then nothing is known.
-func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
-	op := "usage " + id
-	o, err := c.read(ctx, "usage", id)
-	if err != nil {
-		return sandbox.Usage{}, err
-	}
-	limits := o.limits()
-	pod, has := o.pod()
-	if state, raw := o.state(); !has || state != sandbox.StateRunning {
-		return sandbox.Usage{At: c.Now(), Source: "API (it is " + raw + ")", MemoryLimitBytes: limits.MemoryBytes}, nil
-	}
-	var m wireMetrics
-	_, err = c.API.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("apis", "metrics.k8s.io", "v1beta1", "namespaces", c.at.namespace, "pods", pod.Metadata.Name), OneSandbox: true}, &m) // a server of its own answers
-	switch named, ofPod := namedMissing(err); {
-	case statusOfMissing(err) && !ofPod: // no such API
-		return sandbox.Usage{}, c.Fault(fault.KindUnsupported, op, "the cluster has no metrics server")
-	case ofPod && named != pod.Metadata.Name:
-		return sandbox.Usage{}, providers.WrongSandbox(c.Profile, op, pod.Metadata.Name, named)
-	case ofPod:
-		return sandbox.Usage{At: c.Now(), Source: "metrics server (it has no sample of the pod)", MemoryLimitBytes: limits.MemoryBytes}, nil
-	case err == nil:
-		err = providers.CheckAnswerID(c.Profile, op, pod.Metadata.Name, m.Metadata.Name)
-	}
-	if err != nil {
-		return sandbox.Usage{}, err
-	}
-	u := sandbox.Usage{At: providers.ValidTime(m.Timestamp.UTC()), Source: "metrics server", MemoryLimitBytes: limits.MemoryBytes}
-	if u.At.IsZero() {
-		u.At = c.Now()
-	}
-	var cpu, memory float64
-	var hasCPU, hasMemory bool
-	for _, container := range m.Containers {
-		if n := quantity(container.Usage["cpu"]); n != nil {
-			cpu, hasCPU = cpu+*n*100, true
-		}
-		if n := quantity(container.Usage["memory"]); n != nil {
-			memory, hasMemory = memory+*n, true
-		}
-	}
-	if hasCPU {
-		u.CPUPercent = providers.ValidPercent(&cpu)
-	}
-	if hasMemory && memory > 0 {
-		u.MemoryBytes = providers.ValidBytes(wholeNumber(&memory))
-	}
-	return u, nil
-}
-
-// missingName is what a 404 of the API says of an object; a metrics server puts the namespace before the name.
-var missingName = regexp.MustCompile(`"(?:[^"/]*/)?([^"/]+)" not found`)
-
-// namedMissing is the object that a 404 names. It names none where the API itself is missing.
-func namedMissing(err error) (name string, has bool) {
-	if !statusOfMissing(err) {
-		return "", false
-	}
-	m := missingName.FindStringSubmatch(httpx.StatusOf(err).Message)
-	if m == nil {
-		return "", false
-	}
-	return m[1], true
-}
-
 // Probe starts a shell in what runs.
 func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error) {
 	op := "probe " + id
-	o, err := c.read(ctx, "probe", id)
+	o, err := c.readFollowed(ctx, "probe", id)
 	if err != nil {
 		return providers.Health{}, err
 	}
@@ -263,7 +196,8 @@ func needs() []need {
 		need{verb: "create", resource: "pods/exec", verbOfSbx: "exec"},
 		need{verb: "list", resource: "events", verbOfSbx: "inspect"},
 		need{verb: "list", resource: "resourcequotas", verbOfSbx: "doctor"},
-		need{verb: "get", group: "metrics.k8s.io", resource: "pods", verbOfSbx: "top"},
+		need{verb: "get", group: metricsGroup, resource: "pods", verbOfSbx: "top"},
+		need{verb: "list", group: metricsGroup, resource: "pods", verbOfSbx: "top"},
 	)
 }
 

@@ -156,10 +156,12 @@ func (k *cluster) end(ctx context.Context, id string) error {
 	return k.c.Terminate(ctx, id, providers.TerminateOptions{})
 }
 
-// needed are the rights without which a verb fails: a watch and the count of a pool only help (TestPools,
-// TestAWatchThatIsRefused).
+// needed are the rights without which a verb fails: a watch, the count of a pool and the samples of many only help
+// (TestPools, TestAWatchThatIsRefused, TestUsageOfManyWithoutTheList).
 func needed() []kubernetes.Right {
-	return slices.DeleteFunc(kubernetes.Rights(), func(r kubernetes.Right) bool { return r.Verb == "watch" || r.Resource == "sandboxwarmpools" })
+	return slices.DeleteFunc(kubernetes.Rights(), func(r kubernetes.Right) bool {
+		return r.Verb == "watch" || r.Resource == "sandboxwarmpools" || rightName(r) == "list pods.metrics.k8s.io"
+	})
 }
 
 // The refusal of each single right is an error of the verb that needs it, and doctor names the right.

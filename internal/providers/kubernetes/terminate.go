@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -32,13 +33,16 @@ func (c *Client) Rehearse(ctx context.Context, id string, o providers.TerminateO
 	return err
 }
 
-// hasEnded is the word for the end of an object that has ended, with all pods of it; else "".
-func (c *Client) hasEnded(ctx context.Context, op string, o object) (raw string, err error) {
+// hasEnded is the word for the end of an object that has ended, with all pods of it; else "". lately says that it has
+// its pods.
+func (c *Client) hasEnded(ctx context.Context, op string, o object, lately bool) (raw string, err error) {
 	if state, _ := o.state(); !state.Ended() && o.kind.name != podKind().name {
 		return "", nil
 	}
-	if o, err = c.withPods(ctx, op, o); err != nil {
-		return "", err
+	if !lately {
+		if o, err = c.withPods(ctx, op, o); err != nil {
+			return "", err
+		}
 	}
 	state, raw := o.state()
 	if !state.Ended() {
@@ -50,30 +54,50 @@ func (c *Client) hasEnded(ctx context.Context, op string, o object) (raw string,
 // noDryRun is part of the answer where an admission webhook takes no dry runs, which says nothing about the end.
 const noDryRun = "does not support dry run"
 
-// end requests the end once; with dryRun nothing is stored.
+// end requests the end once; with dryRun nothing is stored. The read of the caller right before serves it: the server
+// then refuses the delete, without any effect, where the object has changed since.
 func (c *Client) end(ctx context.Context, id string, o providers.TerminateOptions, dryRun ...string) error {
 	op := "terminate " + id
-	root, version, err := c.toDelete(ctx, op, id, o)
+	defer c.lately.Forget(id)
+	if o.Seen != nil && !o.Insist {
+		if found, known, err := c.lately.Last(ctx, id); known && err == nil && found.Metadata.ResourceVersion != "" {
+			if err := c.endFound(ctx, op, found, true, o, dryRun); !errors.Is(err, errChanged) {
+				return err
+			}
+		}
+	}
+	found, err := c.readObject(ctx, "terminate", id)
+	if err != nil {
+		return providers.NothingSent(err)
+	}
+	return c.endFound(ctx, op, found, false, o, dryRun)
+}
+
+// errChanged says that an object is not the one that was read lately.
+var errChanged = errors.New("it has changed since it was read")
+
+// endFound ends an object; lately says that it was read before the call, with its pods.
+func (c *Client) endFound(ctx context.Context, op string, found object, lately bool, o providers.TerminateOptions, dryRun []string) error {
+	root, version, err := c.toDelete(ctx, op, found, lately, o)
+	sends := err == nil && root.Metadata.DeletionTimestamp == nil
 	switch {
 	case err != nil:
 		return providers.NothingSent(err)
-	case root.Metadata.DeletionTimestamp == nil:
-		err = providers.EndFailed(c.delete(ctx, op, root, version, o.Grace, dryRun))
+	case sends && lately && root.Metadata.UID == found.Metadata.UID:
+		err = c.delete(ctx, op, root, version, o.Grace, dryRun, found.Metadata.ResourceVersion)
+	case sends:
+		err = c.delete(ctx, op, root, version, o.Grace, dryRun, "")
 	}
 	if err == nil && len(dryRun) == 0 {
 		c.shortenGrace(ctx, op, root, o.Grace)
 	}
-	return err
+	return providers.EndFailed(err)
 }
 
-// toDelete is what has to be deleted for an end.
-func (c *Client) toDelete(ctx context.Context, op, id string, o providers.TerminateOptions) (root object, version string, err error) {
-	found, err := c.readObject(ctx, "terminate", id)
-	if err != nil {
-		return root, "", err
-	}
+// toDelete is what has to be deleted for the end of an object.
+func (c *Client) toDelete(ctx context.Context, op string, found object, lately bool, o providers.TerminateOptions) (root object, version string, err error) {
 	if !o.Delete && !o.Insist {
-		switch raw, err := c.hasEnded(ctx, op, found); {
+		switch raw, err := c.hasEnded(ctx, op, found, lately); {
 		case err != nil:
 			return root, "", err
 		case raw != "":
@@ -114,24 +138,34 @@ func (c *Client) rootOf(ctx context.Context, op string, o object) (root object, 
 	return o, version, nil
 }
 
-// delete asks for the end of an object, once. Its dependents go first; the unique id is checked by the server. A
-// grace of zero would drop the record of what may run on, so that one second is the least.
-func (c *Client) delete(ctx context.Context, op string, o object, version string, grace time.Duration, dryRun []string) error {
+// delete asks for the end of an object, once. Its dependents go first; the server checks the unique id and, unless it
+// is "", the moment of the object (errChanged). A grace of zero would drop the record of what may run on, so that one
+// second is the least.
+func (c *Client) delete(ctx context.Context, op string, o object, version string, grace time.Duration, dryRun []string, moment string) error {
 	if version == "" {
 		var err error
 		if version, err = c.version(ctx, op, o.kind); err != nil {
 			return err
 		}
 	}
-	_, err := c.API.Do(ctx, httpx.Request{
+	answer, err := c.API.Do(ctx, httpx.Request{
 		Op: op, Method: http.MethodDelete, Path: c.path(o.kind, version, o.Metadata.Name),
 		JSON: wireDelete{
 			Kind: "DeleteOptions", APIVersion: "v1", PropagationPolicy: "Foreground",
-			GracePeriodSeconds: wholeSeconds(grace), Preconditions: wirePreconditions{UID: o.Metadata.UID}, DryRun: dryRun,
+			GracePeriodSeconds: wholeSeconds(grace), Preconditions: wirePreconditions{UID: o.Metadata.UID, ResourceVersion: moment}, DryRun: dryRun,
 		},
 	})
+	if err == nil && len(dryRun) == 0 {
+		var w wireObject
+		if _, failed := httpx.Decode(answer.Body, &w); failed == nil {
+			c.follows.noteDelete(idOf(o.kind, o.Metadata), w)
+		}
+	}
 	if httpx.Status(err) != http.StatusConflict {
 		return c.admission(err)
+	}
+	if moment != "" {
+		return errChanged
 	}
 	now, failed := c.getObject(ctx, op, o.kind, version, o.Metadata.Name)
 	if statusOfMissing(failed) || failed == nil && now.Metadata.UID != o.Metadata.UID {
@@ -151,7 +185,7 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 	if !isID {
 		return providers.Proof{}, c.Fault(fault.KindNotFound, "verify "+id, "it is no id of this provider")
 	}
-	o, err := c.readObject(ctx, "verify", id)
+	o, err := c.readForProof(ctx, id, wanted)
 	missing := statusOfMissing(err) || fault.KindOf(err) == fault.KindNotFound
 	if err != nil && !missing {
 		return providers.Proof{}, err
@@ -179,6 +213,22 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 		left = "each has ended"
 	}
 	return providers.Proof{Ended: sandbox.True, Independent: len(pods) > 0, Evidence: []sandbox.Evidence{c.Evidence("state", raw, "API"), c.Evidence("pods", left, "API")}}, nil
+}
+
+// readForProof reads an object without its pods. Of a pod the read that has shown its end counts: the list of all pods
+// has its record, too, and is the second source. Where nothing but a read has the record, it is read twice.
+func (c *Client) readForProof(ctx context.Context, id string, wanted objectID) (object, error) {
+	if wanted.kind.name == podKind().name {
+		if o, known, err := c.lately.Last(ctx, id); known {
+			return o, err
+		}
+	}
+	began := time.Now()
+	o, err := c.readObject(ctx, "verify", id)
+	if err != nil {
+		c.lately.Keep(id, began, object{}, err)
+	}
+	return o, err
 }
 
 // absence is the proof of an object that neither its name nor the list of all pods has. A request without an answer,

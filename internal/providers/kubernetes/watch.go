@@ -194,62 +194,91 @@ func (c *Client) viewRefused(why error) {
 
 // watch keeps the objects of a kind current, and returns why it cannot any more.
 func (c *Client) watch(ctx context.Context, v *view, w *viewedKind) error {
+	query := url.Values{"resourceVersion": {w.moment}}
+	maps.Copy(query, w.query)
+	opened := func() {
+		c.live.mu.Lock()
+		v.opening--
+		c.live.mu.Unlock()
+	}
+	return c.eachChange(ctx, w.kind, w.version, query, opened, func(event string, o *wireObject) error { return c.takeChange(w, event, o) })
+}
+
+// eachChange gives what a watch says, a bookmark without an object, and returns why it cannot go on. opened is called
+// when the API has accepted it.
+func (c *Client) eachChange(ctx context.Context, k kind, version string, query url.Values, opened func(), take func(event string, o *wireObject) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	query := url.Values{"watch": {"1"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {w.moment}}
-	maps.Copy(query, w.query)
-	s, err := c.API.Stream(ctx, httpx.Request{Op: "watch " + w.kind.plural, Path: c.path(w.kind, w.version), Query: query, Quiet: true})
+	query.Set("watch", "1")
+	query.Set("allowWatchBookmarks", "true")
+	s, err := c.API.Stream(ctx, httpx.Request{Op: "watch " + k.plural, Path: c.path(k, version), Query: query, Quiet: true})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = s.Body.Close() }()
-	c.live.mu.Lock()
-	v.opening--
-	c.live.mu.Unlock()
+	opened()
 	silence := time.AfterFunc(longestSilence, func() { cancel(errSilentWatch) })
 	defer silence.Stop()
 	lines := bufio.NewScanner(s.Body)
 	lines.Buffer(nil, longestEvent)
 	for lines.Scan() {
 		silence.Reset(longestSilence)
-		if err := c.takeEvent(w, lines.Bytes()); err != nil {
+		event, o, err := readChange(lines.Bytes())
+		if err == nil {
+			err = take(event, o)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return cmp.Or(context.Cause(ctx), lines.Err(), io.ErrUnexpectedEOF)
 }
 
-// takeEvent applies one event of a watch. Any error means that the view may be wrong.
-func (c *Client) takeEvent(w *viewedKind, line []byte) error {
+// readChange reads one line of a watch. Any error means that a change may be missing.
+func readChange(line []byte) (event string, o *wireObject, err error) {
 	var e wireWatchEvent
 	if _, err := httpx.Decode(line, &e); err != nil {
-		return err
+		return "", nil, err
 	}
-	var o wireObject
+	o = &wireObject{}
 	switch e.Type {
-	case "BOOKMARK":
-		return nil
-	case "ADDED", "MODIFIED", "DELETED":
-		if _, err := httpx.Decode(e.Object, &o); err != nil {
-			return err
+	case bookmark:
+		return e.Type, nil, nil
+	case "ADDED", "MODIFIED", deleted:
+		if _, err := httpx.Decode(e.Object, o); err != nil {
+			return "", nil, err
 		}
 	case "ERROR": // with the code 410 where the moment of the list is too old
 		var s wireStatus
 		_ = json.Unmarshal(e.Object, &s) // another object has neither
-		return fmt.Errorf("the watch has failed: %s: %s", s.Reason, s.Message)
+		return "", nil, fmt.Errorf("the watch has failed: %s: %s", s.Reason, s.Message)
 	default:
-		return fmt.Errorf("the watch has an event of the type %q", e.Type)
+		return "", nil, fmt.Errorf("the watch has an event of the type %q", e.Type)
 	}
 	if o.Metadata.UID == "" {
-		return errors.New("the watch has an event without a unique id")
+		return "", nil, errors.New("the watch has an event without a unique id")
 	}
+	return e.Type, o, nil
+}
+
+// Events of a watch that are told apart.
+const (
+	bookmark = "BOOKMARK"
+	deleted  = "DELETED"
+)
+
+// takeChange applies one event to a view.
+func (c *Client) takeChange(w *viewedKind, event string, o *wireObject) error {
 	c.live.mu.Lock()
 	defer c.live.mu.Unlock()
-	if e.Type == "DELETED" {
+	switch event {
+	case bookmark:
+		return nil
+	case deleted:
 		delete(w.objects, o.Metadata.UID)
 		return nil
 	}
-	if w.objects[o.Metadata.UID] = &o; len(w.objects) > mostViewed {
+	if w.objects[o.Metadata.UID] = o; len(w.objects) > mostViewed {
 		return errViewTooBig
 	}
 	return nil
@@ -262,6 +291,7 @@ func (c *Client) Close() {
 	v := c.live.view
 	c.live.mu.Unlock()
 	c.endView(v, context.Canceled)
+	c.follows.endAll()
 	c.live.watches.Wait()
 	c.Base.Close()
 }

@@ -18,6 +18,7 @@ type wireObject struct {
 // wireMeta is ObjectMeta.
 type wireMeta struct {
 	Name              string         `json:"name"`
+	Namespace         string         `json:"namespace"`
 	UID               string         `json:"uid" odd:"error"`
 	ResourceVersion   string         `json:"resourceVersion"`
 	CreationTimestamp time.Time      `json:"creationTimestamp"`
@@ -185,7 +186,8 @@ type wireDelete struct {
 }
 
 type wirePreconditions struct {
-	UID string `json:"uid"`
+	UID             string `json:"uid"`
+	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 
 // wireEvent is Event of the core group.
@@ -202,12 +204,16 @@ type wireEvent struct {
 
 // wireMetrics is PodMetrics of metrics.k8s.io.
 type wireMetrics struct {
-	Metadata   wireMeta  `json:"metadata"`
-	Timestamp  time.Time `json:"timestamp"`
-	Containers []struct {
-		Name  string            `json:"name"`
-		Usage map[string]string `json:"usage"` // quantities of cpu (cores) and memory (the working set)
-	} `json:"containers"`
+	Metadata   wireMeta    `json:"metadata"`
+	Timestamp  time.Time   `json:"timestamp"`
+	Window     string      `json:"window"` // over which it was measured: "15.027s"
+	Containers []wireUsage `json:"containers"`
+}
+
+// wireUsage is ContainerMetrics.
+type wireUsage struct {
+	Name  string            `json:"name"`
+	Usage map[string]string `json:"usage"` // quantities of cpu (cores) and memory (the working set)
 }
 
 // wireReview is SelfSubjectRulesReview.

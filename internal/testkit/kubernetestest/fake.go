@@ -30,28 +30,30 @@ const (
 
 // Options shape a fake.
 type Options struct {
-	Now       func() time.Time // nil = time.Now
-	NoCRD     bool             // the cluster has no Sandbox
-	NoClaims  bool             // it has neither claims nor pools
-	Alpha     bool             // it serves Sandbox as v1alpha1 only
-	Virtual   bool             // main programs are not run, for tests in virtual time: a real process stops its clock
-	Shell     string           // the `sh` of its containers; "" = that of this host
-	PageSize  int              // the longest page; 0 = as was asked for
-	Expired   int              // how many pages behind the first are answered with 410 and a token for an inconsistent rest
-	Refuse    []string         // what RBAC refuses: "list jobs", "get pods.metrics.k8s.io"
-	Deny      int              // the status with which an admission webhook denies each delete; 0 = none
-	NoDryRun  bool             // an admission webhook takes no dry runs
-	LostNode  bool             // the kubelet is gone: no end is confirmed
-	NoMetrics bool             // there is no metrics server
-	Scrape    time.Duration    // between two samples of the metrics server; 0 = each read takes one
-	NoRoom    bool             // no pod can be scheduled
-	NoSpace   bool             // the namespace does not exist
-	NoPods    string           // why admission refuses each new pod; "" = it takes them
-	EndFor    time.Duration    // how long an end takes in virtual time
-	Orphans   int              // wrong: the status of a refused delete, which drops the record of what runs on; 0 = none
-	Deaf      bool             // wrong: a delete answers 200 and does nothing
-	Ended     bool             // wrong: what was deleted is shown as running for ever
-	Moves     bool             // wrong: each page is of another moment
+	Now         func() time.Time // nil = time.Now
+	NoCRD       bool             // the cluster has no Sandbox
+	NoClaims    bool             // it has neither claims nor pools
+	Alpha       bool             // it serves Sandbox as v1alpha1 only
+	Virtual     bool             // main programs are not run, for tests in virtual time: a real process stops its clock
+	Shell       string           // the `sh` of its containers; "" = that of this host
+	PageSize    int              // the longest page; 0 = as was asked for
+	Expired     int              // how many pages behind the first are answered with 410 and a token for an inconsistent rest
+	Refuse      []string         // what RBAC refuses: "list jobs", "get pods.metrics.k8s.io"
+	Deny        int              // the status with which an admission webhook denies each delete; 0 = none
+	NoDryRun    bool             // an admission webhook takes no dry runs
+	LostNode    bool             // the kubelet is gone: no end is confirmed
+	NoMetrics   bool             // there is no metrics server
+	Scrape      time.Duration    // between two samples of the metrics server; 0 = each read takes one
+	MetricsPage int              // the longest page of its list; 0 = all at once, as metrics-server does
+	NoRoom      bool             // no pod can be scheduled
+	NoSpace     bool             // the namespace does not exist
+	DropLabel   string           // an admission webhook drops this label of each new pod
+	NoPods      string           // why admission refuses each new pod; "" = it takes them
+	EndFor      time.Duration    // how long an end takes in virtual time
+	Orphans     int              // wrong: the status of a refused delete, which drops the record of what runs on; 0 = none
+	Deaf        bool             // wrong: a delete answers 200 and does nothing
+	Ended       bool             // wrong: what was deleted is shown as running for ever
+	Moves       bool             // wrong: each page is of another moment
 	// SilentWatches send neither events nor bookmarks.
 	SilentWatches bool
 	Wire          wiretest.Options
@@ -108,6 +110,7 @@ type thing struct {
 	log                          []entry
 	figures                      *Figures  // nil = those of every pod
 	since                        time.Time // when they were set
+	unsampled                    bool      // the metrics server has no sample of it
 	again                        Seed      // how it was started again
 }
 
@@ -312,6 +315,7 @@ func (f *Fake) newPodOf(o *thing) *thing {
 	}
 	meta, _ := template["metadata"].(map[string]any)
 	maps.Copy(p.labels, texts(meta["labels"]))
+	delete(p.labels, f.o.DropLabel)
 	p.annotations = texts(meta["annotations"])
 	if spec, ok := template["spec"].(map[string]any); ok {
 		p.spec = spec
@@ -520,4 +524,30 @@ func (w *logWriter) Write(p []byte) (int, error) {
 // refuse answers with a Status.
 func refuse(w http.ResponseWriter, code int, reason, format string, args ...any) {
 	wiretest.JSON(w, code, map[string]any{"kind": "Status", "apiVersion": "v1", "metadata": map[string]any{}, "status": "Failure", "message": fmt.Sprintf(format, args...), "reason": reason, "code": code})
+}
+
+// Adopt gives an object a controller, as a controller does whose selector begins to match it.
+func (f *Fake) Adopt(id, owner string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.findID(id)
+	o.owner = f.findID(owner)
+	f.touch(o)
+}
+
+// End deletes an object as somebody else does.
+func (f *Fake) End(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.findID(id)
+	f.end(o, o.ownGrace())
+}
+
+// Annotate sets the annotations of an object.
+func (f *Fake) Annotate(id string, annotations map[string]string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.findID(id)
+	o.annotations = annotations
+	f.touch(o)
 }

@@ -71,6 +71,7 @@ func (f *Fake) allRoutes() []wiretest.Route {
 	add("get", "namespaces", wiretest.Route{Method: "GET", Path: "/api/v1/namespaces/{name}", Serve: f.serveNamespace})
 	add("get", "nodes", wiretest.Route{Method: "GET", Path: "/api/v1/nodes/{name}", Serve: f.serveNode})
 	add("get", "pods.metrics.k8s.io", wiretest.Route{Method: "GET", Path: "/apis/metrics.k8s.io/v1beta1/namespaces/{ns}/pods/{name}", Serve: f.serveMetrics})
+	add("list", "pods.metrics.k8s.io", wiretest.Route{Method: "GET", Path: "/apis/metrics.k8s.io/v1beta1/namespaces/{ns}/pods", Query: []string{"limit", "continue"}, Serve: f.serveManyMetrics})
 	return all
 }
 
@@ -234,7 +235,7 @@ func (f *Fake) serveDelete(w http.ResponseWriter, r *http.Request, o *thing) {
 	var body struct {
 		GracePeriodSeconds *int64
 		PropagationPolicy  string
-		Preconditions      struct{ UID string }
+		Preconditions      struct{ UID, ResourceVersion string }
 		DryRun             []string
 	}
 	wiretest.Decode(r, &body)
@@ -253,6 +254,9 @@ func (f *Fake) serveDelete(w http.ResponseWriter, r *http.Request, o *thing) {
 	switch {
 	case body.Preconditions.UID != o.uid:
 		refuse(w, http.StatusConflict, "Conflict", "Precondition failed: UID in precondition: %s, UID in object meta: %s: the object might have been deleted and then recreated", body.Preconditions.UID, o.uid)
+		return
+	case body.Preconditions.ResourceVersion != "" && body.Preconditions.ResourceVersion != strconv.Itoa(o.version):
+		refuse(w, http.StatusConflict, "Conflict", "Precondition failed: ResourceVersion in precondition: %s, ResourceVersion in object meta: %d", body.Preconditions.ResourceVersion, o.version)
 		return
 	case f.o.NoDryRun && rehearsed:
 		refuse(w, http.StatusBadRequest, "BadRequest", "admission webhook \"guard.example\" does not support dry run")

@@ -1,6 +1,7 @@
 package kubernetestest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -93,7 +94,15 @@ func (c change) kindFor(selector string) string {
 // while anything is sent.
 func (f *Fake) serveWatch(plural string, w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	from, err := strconv.Atoi(q.Get("resourceVersion"))
+	var there []string
+	from, err := strconv.Atoi(cmp.Or(q.Get("resourceVersion"), strconv.Itoa(f.version)))
+	if !q.Has("resourceVersion") { // "get state and start at most recent": what is there comes as added
+		for _, o := range f.things {
+			if o.plural == plural && selected(o, q.Get("labelSelector")) {
+				there = append(there, `{"type":"ADDED","object":`+string(encode(f.show(o)))+"}\n")
+			}
+		}
+	}
 	if err != nil || from == 0 || from > f.version || q.Has("limit") || q.Has("continue") || q.Get("allowWatchBookmarks") != "true" {
 		f.t.Errorf("a watch that is not from the version of a list: %s", r.URL)
 	}
@@ -108,6 +117,9 @@ func (f *Fake) serveWatch(plural string, w http.ResponseWriter, r *http.Request)
 	defer f.wakeWatch(r)()
 	f.watches++
 	defer func() { f.watches-- }()
+	for _, text := range there {
+		s.send(text)
+	}
 	for cuts := f.cuts; !f.Over(r); {
 		s.sendNew()
 		switch {
