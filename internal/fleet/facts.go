@@ -107,7 +107,6 @@ func NewProfileFigures(records triage.FleetSignals, items []sandbox.Sandbox, at 
 	p.records.MaxSandboxes = nil // the configuration, which only the figures of the profile itself have
 	if items != nil {
 		p.count = countListing(ProviderStats{Items: items}.Listed(), len(items), at)
-		slices.SortFunc(p.count.since, time.Time.Compare)
 	}
 	return p
 }
@@ -117,8 +116,7 @@ func (p *ProfileFigures) signals(stuckAge time.Duration, now time.Time) triage.F
 	if p.count != nil {
 		stats := p.count.stats()
 		sig.Active, sig.Provisioning, sig.Terminating = stats.Active, stats.Provisioning, stats.Terminating
-		old, _ := slices.BinarySearchFunc(p.count.since, now.Add(-stuckAge), time.Time.Compare)
-		sig.OverStuckAge = new(int64(old))
+		sig.OverStuckAge = p.count.olderThan(stuckAge, now)
 		addSample(&sig, now)
 	}
 	return sig

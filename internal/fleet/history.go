@@ -71,6 +71,8 @@ type listingCount struct {
 	failed []sandbox.Sandbox // at most maxFailed
 	ending []string          // ids of those that are terminating, at most maxEnding
 	since  []time.Time       // start of each running sandbox of known age, by this machine's clock
+
+	sorting sync.Once // of since, when all are counted
 }
 
 // newListingCount has counted nothing, and has room for about so many.
@@ -113,13 +115,9 @@ func (c *listingCount) stats() providers.Stats {
 
 // olderThan is the number of running sandboxes older than an age.
 func (c *listingCount) olderThan(age time.Duration, now time.Time) *int64 {
-	old := int64(0)
-	for _, at := range c.since {
-		if now.Sub(at) > age {
-			old++
-		}
-	}
-	return &old
+	c.sorting.Do(func() { slices.SortFunc(c.since, time.Time.Compare) }) // each of ten thousand looks asks
+	old, _ := slices.BinarySearchFunc(c.since, now.Add(-age), time.Time.Compare)
+	return new(int64(old))
 }
 
 func (l *lastListing) keepCount(c *listingCount) {

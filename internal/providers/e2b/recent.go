@@ -18,9 +18,10 @@ const recentFor = 200 * time.Millisecond
 // recentRecords are the records that looks have read just now. A read that must be fresh, such as
 // Get, does not use them.
 type recentRecords struct {
-	mu   sync.Mutex
-	all  map[string]*recentRecord
-	kept map[string]keptRecord // of those that were asked inside
+	mu      sync.Mutex
+	all     map[string]*recentRecord
+	kept    map[string]keptRecord // of those that were asked inside
+	dropped time.Time             // when old ones of kept were dropped
 }
 
 // recentRecord is one read. Its fields hold once done is closed.
@@ -98,8 +99,9 @@ const (
 	// keptPatience is how long the API is waited for where such a record is kept, and keptPause how long after a
 	// failure it is not asked again: one question inside needs the record several times.
 	keptPatience, keptPause = 3 * time.Second, time.Second
-	// mostKept is how many records are kept before old ones are dropped.
-	mostKept = 64
+	// mostKept is how many records are kept before old ones are dropped, once in dropEvery: a look at ten thousand keeps
+	// as many.
+	mostKept, dropEvery = 64, keptFor / 4
 )
 
 // keptRecord is the record of a running sandbox that was read to ask inside.
@@ -155,7 +157,8 @@ func (r *recentRecords) keep(id string, k keptRecord) {
 	if r.kept == nil {
 		r.kept = map[string]keptRecord{}
 	}
-	if _, has := r.kept[id]; !has && len(r.kept) >= mostKept {
+	if len(r.kept) >= mostKept && time.Since(r.dropped) > dropEvery {
+		r.dropped = time.Now()
 		maps.DeleteFunc(r.kept, func(_ string, old keptRecord) bool { return old.tooOld() })
 	}
 	r.kept[id] = k
