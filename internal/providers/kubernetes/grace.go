@@ -68,7 +68,7 @@ func (c *Client) shortenGrace(ctx context.Context, op string, o object, grace ti
 	}
 	for _, p := range o.pods {
 		if !p.programEnded() && p.grace() > wanted {
-			_ = c.delete(ctx, op, object{kind: podKind(), wireObject: p}, podKind().versions[0], grace, nil, "")
+			_ = c.delete(ctx, op, object{kind: podKind(), wireObject: p}, deletion{version: podKind().versions[0], grace: grace})
 		}
 	}
 }

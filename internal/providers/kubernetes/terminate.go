@@ -84,9 +84,9 @@ func (c *Client) endFound(ctx context.Context, op string, found object, lately b
 	case err != nil:
 		return providers.NothingSent(err)
 	case sends && lately && root.Metadata.UID == found.Metadata.UID:
-		err = c.delete(ctx, op, root, version, o.Grace, dryRun, found.Metadata.ResourceVersion)
+		err = c.delete(ctx, op, root, deletion{version, o.Grace, dryRun, found.Metadata.ResourceVersion})
 	case sends:
-		err = c.delete(ctx, op, root, version, o.Grace, dryRun, "")
+		err = c.delete(ctx, op, root, deletion{version, o.Grace, dryRun, ""})
 	}
 	if err == nil && len(dryRun) == 0 {
 		c.shortenGrace(ctx, op, root, o.Grace)
@@ -138,24 +138,32 @@ func (c *Client) rootOf(ctx context.Context, op string, o object) (root object, 
 	return o, version, nil
 }
 
-// delete asks for the end of an object, once. Its dependents go first; the server checks the unique id and, unless it
-// is "", the moment of the object (errChanged). A grace of zero would drop the record of what may run on, so that one
-// second is the least.
-func (c *Client) delete(ctx context.Context, op string, o object, version string, grace time.Duration, dryRun []string, moment string) error {
-	if version == "" {
+// deletion is how an object is deleted.
+type deletion struct {
+	version string // of its kind; "" = it is asked for
+	grace   time.Duration
+	dryRun  []string
+	moment  string // the resource version that the object must have; "" = any
+}
+
+// delete asks for the end of an object, once. Its dependents go first; the server checks the unique id and the moment
+// of the object (errChanged). A grace of zero would drop the record of what may run on, so that one second is the
+// least.
+func (c *Client) delete(ctx context.Context, op string, o object, d deletion) error {
+	if d.version == "" {
 		var err error
-		if version, err = c.version(ctx, op, o.kind); err != nil {
+		if d.version, err = c.version(ctx, op, o.kind); err != nil {
 			return err
 		}
 	}
 	answer, err := c.API.Do(ctx, httpx.Request{
-		Op: op, Method: http.MethodDelete, Path: c.path(o.kind, version, o.Metadata.Name),
+		Op: op, Method: http.MethodDelete, Path: c.path(o.kind, d.version, o.Metadata.Name),
 		JSON: wireDelete{
 			Kind: "DeleteOptions", APIVersion: "v1", PropagationPolicy: "Foreground",
-			GracePeriodSeconds: wholeSeconds(grace), Preconditions: wirePreconditions{UID: o.Metadata.UID, ResourceVersion: moment}, DryRun: dryRun,
+			GracePeriodSeconds: wholeSeconds(d.grace), Preconditions: wirePreconditions{UID: o.Metadata.UID, ResourceVersion: d.moment}, DryRun: d.dryRun,
 		},
 	})
-	if err == nil && len(dryRun) == 0 {
+	if err == nil && len(d.dryRun) == 0 {
 		var w wireObject
 		if _, failed := httpx.Decode(answer.Body, &w); failed == nil {
 			c.follows.noteDelete(idOf(o.kind, o.Metadata), w)
@@ -164,10 +172,10 @@ func (c *Client) delete(ctx context.Context, op string, o object, version string
 	if httpx.Status(err) != http.StatusConflict {
 		return c.admission(err)
 	}
-	if moment != "" {
+	if d.moment != "" {
 		return errChanged
 	}
-	now, failed := c.getObject(ctx, op, o.kind, version, o.Metadata.Name)
+	now, failed := c.getObject(ctx, op, o.kind, d.version, o.Metadata.Name)
 	if statusOfMissing(failed) || failed == nil && now.Metadata.UID != o.Metadata.UID {
 		return c.Fault(fault.KindGone, op, "it was deleted meanwhile, and another %s has its name", o.kind.kind)
 	}

@@ -127,7 +127,7 @@ func (c *Client) UsageOfMany(ctx context.Context, ids []string) (map[string]sand
 // samples are those of the pods of the namespace, by name. Of a name that comes twice there is none.
 func (c *Client) samples(ctx context.Context, op string, pages *int) (map[string]wireMetrics, error) {
 	samples, twice := map[string]wireMetrics{}, map[string]bool{}
-	_, err := eachPage(ctx, c, op, c.metricsPath(), pages, func(m wireMetrics) string { return m.Metadata.Name }, func(m wireMetrics) {
+	_, err := eachPage(ctx, c, httpx.Request{Op: op, Path: c.metricsPath()}, pages, func(m wireMetrics) string { return m.Metadata.Name }, func(m wireMetrics) {
 		if _, has := samples[m.Metadata.Name]; has {
 			twice[m.Metadata.Name] = true
 		}
@@ -157,7 +157,7 @@ func (c *Client) podsOfMany(ctx context.Context, op string, ids []string, pages 
 		}
 	}
 	objects = map[string]*object{}
-	whole, err = eachPage(ctx, c, op, c.path(podKind(), podKind().versions[0]), pages, func(w wireObject) string { return w.Metadata.UID }, func(w wireObject) {
+	whole, err = eachPage(ctx, c, httpx.Request{Op: op, Path: c.path(podKind(), podKind().versions[0])}, pages, func(w wireObject) string { return w.Metadata.UID }, func(w wireObject) {
 		for _, owner := range w.owners() {
 			id, is := wanted[shortUID(owner)]
 			if !is || !id.mayOwn(w, owner) {
@@ -207,10 +207,10 @@ func (c *Client) presentUsage(o *object, samples map[string]wireMetrics) (sandbo
 
 // eachPage gives the rows of a list, page by page, each as often as it comes, until so many pages were read as may be;
 // whole = these were all.
-func eachPage[R any](ctx context.Context, c *Client, op, path string, pages *int, id func(R) string, take func(R)) (whole bool, err error) {
+func eachPage[R any](ctx context.Context, c *Client, list httpx.Request, pages *int, id func(R) string, take func(R)) (whole bool, err error) {
 	whole = true
-	err = wirekit.EachRow(c.Profile, op, func(token string) (wirekit.Page[R], error) {
-		page, _, err := readPage(ctx, c, httpx.Request{Op: op, Path: path}, token, id)
+	err = wirekit.EachRow(c.Profile, list.Op, func(token string) (wirekit.Page[R], error) {
+		page, _, err := readPage(ctx, c, list, token, id)
 		for _, row := range page.Rows {
 			take(row)
 		}

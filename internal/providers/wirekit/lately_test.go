@@ -3,7 +3,7 @@ package wirekit_test
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -52,7 +52,7 @@ func TestLately(t *testing.T) {
 		l.Forget("a")
 		assert.False(t, known("a"))
 		for i := range 1000 {
-			l.Keep(fmt.Sprint(i), time.Now(), i, nil)
+			l.Keep(strconv.Itoa(i), time.Now(), i, nil)
 			<-time.After(10 * time.Millisecond)
 		}
 		assert.True(t, known("999"))
