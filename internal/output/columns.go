@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Columns are those of the documents that are made of items: one for each key of D, a struct
@@ -99,9 +100,21 @@ type jsonKey struct {
 	optional bool // has the option `omitzero`
 }
 
+// keysOfTypes are the []jsonKey of each reflect.Type that was asked for: a list asks for those of each row.
+var keysOfTypes sync.Map //nolint:gochecknoglobals // what a type has never changes
+
 // jsonKeys are the keys of a struct in the order of its fields; those of an embedded struct are its own. A field
-// without a json tag has its name in snake_case.
+// without a json tag has its name in snake_case. The keys belong to all callers.
 func jsonKeys(t reflect.Type) []jsonKey {
+	if known, found := keysOfTypes.Load(t); found {
+		return known.([]jsonKey) //nolint:forcetypeassert,errcheck // it holds nothing else
+	}
+	keys := readKeys(t)
+	keysOfTypes.Store(t, keys)
+	return keys
+}
+
+func readKeys(t reflect.Type) []jsonKey {
 	var keys []jsonKey
 	for field := range t.Fields() {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"net"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"sbx/internal/config"
@@ -55,7 +56,7 @@ func NewEnv(p Parts) *ops.Env {
 	}
 	env := &ops.Env{
 		Process: p.Process, Version: ops.Version{Version: "1.2.3", Commit: "abc", Go: "go1.26", OS: "linux", Arch: "amd64"}, Types: p.Types,
-		Config:   p.Config,
+		Config:   sync.OnceValues(p.Config), // as in the program: once in a process
 		Store:    func(bool) (store.Store, error) { return p.Store(), nil },
 		Journals: func() (journal.Disk, error) { return journal.Dir(p.Runs), nil },
 		Endings:  func() (journal.Disk, error) { return journal.Dir(p.Endings), nil },
