@@ -172,7 +172,7 @@ func (c *Client) delete(ctx context.Context, op string, o object, d deletion) er
 	if httpx.Status(err) != http.StatusConflict {
 		return c.admission(err)
 	}
-	if d.moment != "" {
+	if d.moment != "" && strings.Contains(httpx.StatusOf(err).Message, "Precondition failed") { // k8s.io/apiserver
 		return errChanged
 	}
 	now, failed := c.getObject(ctx, op, o.kind, d.version, o.Metadata.Name)
