@@ -13,7 +13,7 @@ import (
 
 // Act is an operation that was planned and has not begun. It is frozen: Do acts on at most its targets,
 // and the operation reads or judges each of them again just before. Command line, runbooks and dashboard
-// act through it.
+// act through it, but for `cleanup --yes` and `reconcile --fix --yes`, which look and act under one lock.
 type Act struct {
 	Verb      string         // what is done to a target: "terminate"
 	RunID     string         // of the run that Do is; "" = Do chooses it

@@ -35,7 +35,7 @@ const (
 	lsMemory       = 48  // MB; measured: 39 to 42
 	tableMemory    = 60  // MB; measured: 50
 	lookMemory     = 140 // MB; measured: 70 to 117
-	crowdedMemory  = 165 // MB; measured: 131 to 138
+	crowdedMemory  = 165 // MB; measured: 109 to 138
 	endingRequests = 480 // of 100 verified endings; measured: 434 to 439
 	endingMemory   = 50  // MB; measured: 42
 )

@@ -99,7 +99,7 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	case state != sandbox.StateRunning:
 		return nil, c.Fault(fault.KindUnavailable, op, "it is %s, and its exit is stored in it", raw).Inside()
 	}
-	if c.follows.isYoung(id) { // whoever made it may be about to follow it
+	if c.follows.isYoung(id) { // its log may be opened right after the create, and tells the exit, too
 		_ = poll.Sleep(ctx, shortPause) // the command inside ends with ctx
 	}
 	if exit, known := c.watches.Exit(id); known { // a command has begun to follow it meanwhile

@@ -23,7 +23,7 @@ const (
 	trustedFollow = 2 * time.Second
 	// firstMiss is how long the first event of a pod may take before its object is read.
 	firstMiss = 500 * time.Millisecond
-	// youngFollow is how long after a create whoever follows its program may take to begin.
+	// youngFollow is how long after a create a read of the exit waits for the log to be opened.
 	youngFollow = time.Second
 )
 
