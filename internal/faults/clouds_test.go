@@ -58,8 +58,9 @@ type cloud struct {
 	// read another store.
 	nodeFails func(does bool)
 	// works makes the program of a sandbox work, or makes the sandbox stuck by a verdict that the program has for the
-	// provider; nil = it has none in virtual time, and all work.
+	// provider.
 	works  func(id string, does bool)
+	costly bool                    // each look runs real processes
 	idles  func(id string)         // from now on it uses no processor time; nil = works decides
 	looks  []string                // routes inside that only a look reads
 	whose  bool                    // figures say whose they are
@@ -218,6 +219,14 @@ func onVercel(t wiretest.T) *cloud {
 	c.count, c.kind, c.settings = f.Running, vercel.Type(), verceltest.Settings("http://vercel")
 	c.stops = []string{`"status":"running"`, `"status":"stopped"`, `"status":"stopping"`, `"status":"stopped"`}
 	c.more = map[source][]string{sourceHost: {"GET /v2/sandboxes/{name}"}}
+	c.costly = true
+	c.works = func(id string, does bool) {
+		figures := verceltest.Figures{CPUPercent: 30, MemoryMiB: 200, LimitMiB: leakLimitMiB}
+		if !does {
+			figures = verceltest.Figures{CPUPercent: 0.5, MemoryMiB: leakMiB, MemoryMiBPerMinute: leakMiBPerMinute, LimitMiB: leakLimitMiB}
+		}
+		f.Show(id, figures)
+	}
 	c.add = func(age time.Duration, labels map[string]string) string {
 		tags := map[string]string{}
 		for key, value := range labels {

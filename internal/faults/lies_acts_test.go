@@ -156,7 +156,7 @@ func (w *world) randomAct(r *rand.Rand) act {
 	case 5:
 		return w.die(id)
 	case 6:
-		if w.c.works == nil { // each look takes a real second
+		if w.c.costly {
 			return w.wait(id)
 		}
 		return w.reconcile()

@@ -65,8 +65,8 @@ func TestA404OfTheRecordAloneCondemnsNone(t *testing.T) {
 	}
 }
 
-// vercelEvery is how many worlds of the others are played for one of Vercel: figures come from a command inside, which
-// takes a real second.
+// vercelEvery is how many worlds of the others are played for one of Vercel: its looks run real
+// processes, for about two seconds of processor time a world.
 const vercelEvery = 100
 
 func playCondemning(t *testing.T, on func(wiretest.T) *cloud, seed uint64) {
@@ -111,9 +111,6 @@ func (w *world) holdWorkers(t *testing.T, a act) {
 
 // settleWork makes one of the old sandboxes stuck; all others work.
 func (w *world) settleWork() {
-	if w.c.works == nil {
-		return
-	}
 	w.stuck = map[string]bool{w.old[0]: true}
 	for _, id := range append(w.ids(), w.c.id, w.c.other) {
 		w.c.works(id, !w.stuck[id])

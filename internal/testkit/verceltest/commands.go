@@ -5,10 +5,12 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -143,7 +145,7 @@ func (f *Fake) startCommand(r *http.Request, v *vm) *command {
 	v.commands = append(v.commands, c)
 	p := wiretest.Process{Args: append([]string{body.Command}, body.Args...), Dir: body.Cwd, Stdout: chunkWriter{c, "stdout"}, Stderr: chunkWriter{c, "stderr"}}
 	p.AddEnv(b.env, body.Env)
-	f.idleCounters(f.machineOf(v), p.Args)
+	f.redirectCounters(v, &p)
 	run, err := f.machineOf(v).Start(p)
 	if err != nil {
 		c.failed = 127
@@ -299,28 +301,42 @@ func (f *Fake) handleWrite(w http.ResponseWriter, r *http.Request) {
 	wiretest.JSON(w, http.StatusOK, struct{}{})
 }
 
-// cgroupRoot is the folder with the counters of the control group.
-const cgroupRoot = "/sys/fs/cgroup"
+// What a command reads to measure its VM: the counters of the control group, and the machine's clock.
+const (
+	cgroupRoot = "/sys/fs/cgroup"
+	uptimeFile = "/proc/uptime"
+)
 
-// idleCounters redirects a command to the counters of an idle VM, with Options.Rests: otherwise it
-// would read those of this host. The lock is held.
-func (f *Fake) idleCounters(m *wiretest.Machine, args []string) {
-	if !f.o.Rests {
+// redirectCounters gives a command that reads counters those of its VM, with Show or Options.Rests: otherwise it would
+// read those of this host. In it a second of sleep is the VM's own, in which its programs use what Show says: it takes
+// no real time. The lock is held.
+func (f *Fake) redirectCounters(v *vm, p *wiretest.Process) {
+	measures := slices.ContainsFunc(p.Args, func(arg string) bool { return strings.Contains(arg, cgroupRoot) })
+	if !measures || v.figures == nil && !f.o.Rests {
 		return
 	}
-	dir := filepath.Join(m.Home, ".counters")
-	for i, arg := range args {
-		args[i] = strings.ReplaceAll(arg, cgroupRoot, dir)
+	dir := filepath.Join(f.machineOf(v).Home, ".counters", strconv.Itoa(len(v.commands)))
+	for i, arg := range p.Args {
+		p.Args[i] = strings.NewReplacer(cgroupRoot, dir, uptimeFile, filepath.Join(dir, "uptime")).Replace(arg)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	figures := Figures{MemoryMiB: 64, LimitMiB: 4096}
+	if v.figures != nil {
+		figures = *v.figures
+	}
+	memory := int64(figures.MemoryMiB+figures.MemoryMiBPerMinute*f.o.Now().Sub(v.since).Minutes()) << 20
+	before := 1e6 + int64(figures.CPUPercent*1e4*f.o.Now().Sub(v.started).Seconds()) // microseconds
+	files := map[string]string{
+		"memory.current": fmt.Sprint(memory), "memory.max": fmt.Sprint(figures.LimitMiB << 20), "memory.peak": fmt.Sprint(memory), "memory.stat": "inactive_file 0",
+		"pids.current": "3", "cpu.stat": fmt.Sprintf("usage_usec %d", before), "memory.events": "oom_kill 0", "uptime": "100.00 0",
+		"bin/sleep": fmt.Sprintf("#!/bin/sh\necho usage_usec %d >%s/cpu.stat\necho 101.00 0 >%[2]s/uptime", before+int64(figures.CPUPercent*1e4), dir),
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o700); err != nil {
 		f.t.Errorf("counters: %v", err)
 	}
-	for name, text := range map[string]string{
-		"memory.current": "67108864", "memory.max": "4294967296", "memory.peak": "67108864", "memory.stat": "inactive_file 0",
-		"pids.current": "3", "cpu.stat": "usage_usec 1000000", "memory.events": "oom_kill 0",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o600); err != nil {
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o700); err != nil { //nolint:gosec // one is a program
 			f.t.Errorf("counters: %v", err)
 		}
 	}
+	p.Bin = filepath.Join(dir, "bin")
 }

@@ -77,6 +77,8 @@ type vm struct {
 	timeout                     time.Duration
 	machine                     *wiretest.Machine
 	commands                    []*command
+	figures                     *Figures // of its counters; nil = this host's
+	since                       time.Time
 }
 
 // New makes a fake that ends with the test.
@@ -180,6 +182,22 @@ func (f *Fake) Runs(id string) bool {
 		}
 	}
 	return false
+}
+
+// Figures are what the counters of a VM say.
+type Figures struct {
+	CPUPercent         float64 // of one core
+	MemoryMiB          float64 // the working set at the time when the figures are set
+	MemoryMiBPerMinute float64 // its growth since then
+	LimitMiB           int64
+}
+
+// Show sets the counters of a session's VM.
+func (f *Fake) Show(id string, figures Figures) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, v := f.findSession(id)
+	v.figures, v.since = &figures, f.o.Now()
 }
 
 // Running is the number of VMs that run.

@@ -38,6 +38,7 @@ type Process struct {
 	Args   []string // Args[0] is found in PATH, or below Dir where it has a slash
 	Env    []string // added to the machine's own
 	Dir    string   // "" = Home
+	Bin    string   // a folder of programs before those of PATH; "" = none
 	Stdin  io.Reader
 	Stdout io.Writer // one writer for both streams keeps their order
 	Stderr io.Writer
@@ -137,8 +138,10 @@ func (m *Machine) newCommand(p Process) (*exec.Cmd, error) {
 		file = found
 	}
 	path := os.Getenv("PATH") //nolint:forbidigo // the tools of a sandbox are those of this machine
-	if m.bin != "" {
-		path = m.bin + string(os.PathListSeparator) + path
+	for _, dir := range []string{m.bin, p.Bin} {
+		if dir != "" {
+			path = dir + string(os.PathListSeparator) + path
+		}
 	}
 	c := &exec.Cmd{
 		Path: file, Args: p.Args, Dir: p.Dir, Stdout: p.Stdout, Stderr: p.Stderr, SysProcAttr: ownGroup(),
