@@ -120,7 +120,7 @@ func TestManyProcessesNotifyOnce(t *testing.T) {
 			}
 			all.Wait()
 			require.Equal(t, 10, codeOf(c.command(t, "verify", "-q").Run()))
-			assert.Equal(t, 1, c.told())
+			assert.Equal(t, 1, c.told(), "%s", c.got)
 		})
 	}
 }

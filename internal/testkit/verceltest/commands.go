@@ -323,10 +323,11 @@ func (f *Fake) redirectCounters(v *vm, p *wiretest.Process) {
 	if v.figures != nil {
 		figures = *v.figures
 	}
-	memory := int64(figures.MemoryMiB+figures.MemoryMiBPerMinute*f.o.Now().Sub(v.since).Minutes()) << 20
+	used := figures.MemoryMiB + figures.MemoryMiBPerMinute*f.o.Now().Sub(v.since).Minutes()
+	memory := strconv.FormatInt(int64(used)<<20, 10)
 	before := 1e6 + int64(figures.CPUPercent*1e4*f.o.Now().Sub(v.started).Seconds()) // microseconds
 	files := map[string]string{
-		"memory.current": fmt.Sprint(memory), "memory.max": fmt.Sprint(figures.LimitMiB << 20), "memory.peak": fmt.Sprint(memory), "memory.stat": "inactive_file 0",
+		"memory.current": memory, "memory.max": strconv.FormatInt(figures.LimitMiB<<20, 10), "memory.peak": memory, "memory.stat": "inactive_file 0",
 		"pids.current": "3", "cpu.stat": fmt.Sprintf("usage_usec %d", before), "memory.events": "oom_kill 0", "uptime": "100.00 0",
 		"bin/sleep": fmt.Sprintf("#!/bin/sh\necho usage_usec %d >%s/cpu.stat\necho 101.00 0 >%[2]s/uptime", before+int64(figures.CPUPercent*1e4), dir),
 	}
@@ -334,7 +335,7 @@ func (f *Fake) redirectCounters(v *vm, p *wiretest.Process) {
 		f.t.Errorf("counters: %v", err)
 	}
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o700); err != nil { //nolint:gosec // one is a program
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o700); err != nil {
 			f.t.Errorf("counters: %v", err)
 		}
 	}
