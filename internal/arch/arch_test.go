@@ -39,7 +39,7 @@ func rooms() map[string][]string {
 		// YAML that people write, with the place of every mistake
 		"yamltext": nil,
 		// the JSON documents described, and others' documents held against that, for tests alone
-		"docs": nil, "documents": {"sandbox", "output", "views"}, "testkit/documentstest": nil,
+		"docs": nil, "requirement": {"docs"}, "documents": {"sandbox", "output", "views"}, "testkit/documentstest": nil,
 		"process": nil,
 		// files of this machine
 		"hostfile": {"fault"},
@@ -124,19 +124,19 @@ func rooms() map[string][]string {
 		"ops/look":      with(words, "runs", "agentlog", "alert", "check", "cleanup", "cond", "config", "cron", "fleet", "history", "notify", "ops", "ops/cron", "ops/recall", "providers", "selector", "snapshot", "task", "triage"),                               // what reads and judges
 		"ops/end":       with(words, "runs", "alert", "check", "cleanup", "config", "cron", "fleet", "history", "hostfile", "journal", "jsontext", "metrics", "notify", "ops", "ops/recall", "providers", "reconcile", "safety", "store", "triage"),                 // what ends, and what keeps from it: history has who kept what, as of a create
 		"ops/launch":    with(words, "config", "fleet", "history", "metrics", "ops", "ops/recall", "providers", "publish", "safety", "store", "task"),                                                                                                               // what starts and stops work
-		"ops/incidents": with(words, "runs", "alert", "check", "cleanup", "history", "incident", "ops", "ops/recall", "store", "task", "triage"),                                                                                                                    // what happened
+		"ops/incidents": with(words, "runs", "alert", "check", "cleanup", "history", "incident", "ops", "ops/recall", "requirement", "store", "task", "triage"),                                                                                                     // what happened
 
 		// the environment of operations for tests, composed of fakes and temporary directories
 		"testkit/picture": {"output"},
 		"testkit/opstest": with(words, "process", "history", "httpx", "providers", "config", "fleet", "incident", "journal", "lock", "notify", "ops", "ops/recall", "publish", "store", "task", "testkit/fake"),
 		// runbooks as data
-		"runbook": with(words, "check", "cron", "hostfile", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops", "ops/incidents", "ops/look", "snapshot"),
+		"runbook": with(words, "check", "cron", "hostfile", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops", "ops/incidents", "ops/look", "requirement", "snapshot"),
 		// runs of runbooks
 		"runbook/engine": with(words, "runs", "check", "cond", "selector", "triage", "cron", "alert", "config", "journal", "lock", "safety", "cleanup", "reconcile", "task", "ops", "ops/cron", "ops/end", "ops/incidents", "ops/launch", "ops/look", "runbook", "history", "incident"),
 		// the runbooks that sbx ships
 		"runbooks": nil,
 		// what results look like, for every skin
-		"views": with(words, "runs", "agentlog", "check", "alert", "providers", "triage", "config", "output", "cron", "history", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "ops/cron", "ops/end", "ops/incidents", "ops/launch", "ops/look", "ops/recall", "runbook", "runbook/engine", "drill", "snapshot", "incident"),
+		"views": with(words, "runs", "agentlog", "check", "alert", "providers", "triage", "config", "output", "cron", "history", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "ops/cron", "ops/end", "ops/incidents", "ops/launch", "ops/look", "ops/recall", "requirement", "runbook", "runbook/engine", "drill", "snapshot", "incident"),
 
 		// skins
 		"mcp":      {"fault", "jsontext"},

@@ -45,7 +45,6 @@ func (l Level) Says() string {
 // Check is one row: it holds where the figure stands in this relation to the bound.
 type Check struct {
 	ID       string
-	Row      string // of the requirement
 	Figure   string // the name of a figure, as conditions use it
 	Sign     string // ">", ">=", "<", "<=", "!="
 	Bound    string // a number, a percentage, or the name of a threshold
@@ -135,22 +134,22 @@ func Alerts() []Check {
 		TimeoutHigh(),
 		leak(),
 		Stuck(),
-		{ID: "active_escalated", Row: "R139", Severity: triage.Critical, Level: LevelInfrastructure, Title: "far more sandboxes run than should", Figure: "stats.active", Sign: ">", Bound: boundEscalate, For: escalated, Next: "cleanup --stuck"},
-		{ID: "cleanup_failing", Row: "R140", Severity: triage.Critical, Level: LevelInfrastructure, Title: "cleanup fails again and again", Figure: "cleanup.failures", Sign: ">=", Bound: "3", Next: "cleanup runs"},
-		{ID: "create_failing", Row: "R141", Severity: triage.Critical, Level: LevelInfrastructure, Title: "sandboxes cannot be created", Figure: "create_failures", Sign: ">=", Bound: "3", Next: "doctor"},
-		{ID: "state_corruption", Row: "R142", Severity: triage.Critical, Level: LevelInfrastructure, Title: "records and sandboxes contradict each other", Figure: "records.differ", Sign: ">=", Bound: "2", Next: "reconcile"},
-		{ID: "quota_exceeded", Row: "R143", Severity: triage.Critical, Level: LevelVendor, Title: "a quota is used up", Figure: "quota.used", Sign: ">=", Bound: "100%", Next: "doctor"},
+		{ID: "active_escalated", Severity: triage.Critical, Level: LevelInfrastructure, Title: "far more sandboxes run than should", Figure: "stats.active", Sign: ">", Bound: boundEscalate, For: escalated, Next: "cleanup --stuck"},
+		{ID: "cleanup_failing", Severity: triage.Critical, Level: LevelInfrastructure, Title: "cleanup fails again and again", Figure: "cleanup.failures", Sign: ">=", Bound: "3", Next: "cleanup runs"},
+		{ID: "create_failing", Severity: triage.Critical, Level: LevelInfrastructure, Title: "sandboxes cannot be created", Figure: "create_failures", Sign: ">=", Bound: "3", Next: "doctor"},
+		{ID: "state_corruption", Severity: triage.Critical, Level: LevelInfrastructure, Title: "records and sandboxes contradict each other", Figure: "records.differ", Sign: ">=", Bound: "2", Next: "reconcile"},
+		{ID: "quota_exceeded", Severity: triage.Critical, Level: LevelVendor, Title: "a quota is used up", Figure: "quota.used", Sign: ">=", Bound: "100%", Next: "doctor"},
 		QuotaNear(),
-		{ID: "stop_failures_high", Row: "S1-52", Severity: triage.Warning, Level: LevelInfrastructure, Title: "many stops are not seen to end", Figure: "tasks.stop_failure_rate", Sign: ">", Bound: "10%", Next: "report"},
-		{ID: "inactivity_high", Row: "S1-53", Severity: triage.Warning, Level: LevelAgents, Title: "many attempts end by inactivity", Figure: "tasks.inactivity_rate", Sign: ">", Bound: "20%", Next: "report"},
-		{ID: "orphans_found", Row: "S1-54", Severity: triage.Warning, Level: LevelInfrastructure, Title: "sandboxes run that no record knows", Figure: "records.orphans", Sign: ">", Bound: "0", Next: "reconcile"},
+		{ID: "stop_failures_high", Severity: triage.Warning, Level: LevelInfrastructure, Title: "many stops are not seen to end", Figure: "tasks.stop_failure_rate", Sign: ">", Bound: "10%", Next: "report"},
+		{ID: "inactivity_high", Severity: triage.Warning, Level: LevelAgents, Title: "many attempts end by inactivity", Figure: "tasks.inactivity_rate", Sign: ">", Bound: "20%", Next: "report"},
+		{ID: "orphans_found", Severity: triage.Warning, Level: LevelInfrastructure, Title: "sandboxes run that no record knows", Figure: "records.orphans", Sign: ">", Bound: "0", Next: "reconcile"},
 	}
 }
 
 // leak is ActiveOver for long enough that people are notified (R10).
 func leak() Check {
 	c := ActiveOver()
-	c.ID, c.Row, c.Level, c.For, c.Next = "sandbox_leak_detected", "R10", LevelAgents, sustained, "ls --stuck"
+	c.ID, c.Level, c.For, c.Next = "sandbox_leak_detected", LevelAgents, sustained, "ls --stuck"
 	return c
 }
 
@@ -160,39 +159,39 @@ func escalated(t triage.Thresholds) time.Duration { return t.EscalateFor }
 
 // ActiveOver holds while more run than may (strictly; R4), for however long.
 func ActiveOver() Check {
-	return Check{ID: "active_over", Row: "R4", Severity: triage.Critical, Title: "more sandboxes run than should", Figure: "stats.active", Sign: ">", Bound: boundActive}
+	return Check{ID: "too_many_active", Severity: triage.Critical, Title: "more sandboxes run than should", Figure: "stats.active", Sign: ">", Bound: boundActive}
 }
 
 // TimeoutHigh holds where too many sandboxes hit a time limit (strictly; R3, R12).
 func TimeoutHigh() Check {
-	return Check{ID: "sandbox_timeout_high", Row: "R12", Severity: triage.Warning, Level: LevelAgents, Title: "many sandboxes hit a time limit", Figure: "stats.timeout_rate", Sign: ">", Bound: "stats.thresholds.timeout_rate_high", Next: "report"}
+	return Check{ID: "sandbox_timeout_high", Severity: triage.Warning, Level: LevelAgents, Title: "many sandboxes hit a time limit", Figure: "stats.timeout_rate", Sign: ">", Bound: "stats.thresholds.timeout_rate_high", Next: "report"}
 }
 
 // TimeoutGood is the target of the rate (strictly; R128). Between it and TimeoutHigh a rate is
 // degraded: neither healthy nor an alert.
 func TimeoutGood() Check {
-	return Check{ID: "R128", Row: "R128", Title: "share of timeouts at one provider", Figure: "stats.timeout_rate", Sign: "<", Bound: "stats.thresholds.timeout_rate_good"}
+	return Check{ID: "timeouts_low", Title: "share of timeouts at one provider", Figure: "stats.timeout_rate", Sign: "<", Bound: "stats.thresholds.timeout_rate_good"}
 }
 
 // Stuck holds where any sandbox is stuck.
 func Stuck() Check {
-	return Check{ID: "sandbox_stuck", Row: "R132", Severity: triage.Warning, Level: LevelAgents, Title: "sandboxes are stuck", Figure: "stats.stuck", Sign: ">", Bound: "0", Next: "cleanup --stuck"}
+	return Check{ID: "sandbox_stuck", Severity: triage.Warning, Level: LevelAgents, Title: "sandboxes are stuck", Figure: "stats.stuck", Sign: ">", Bound: "0", Next: "cleanup --stuck"}
 }
 
 // QuotaNear holds where a quota is nearly used up (R109, R113).
 func QuotaNear() Check {
-	return Check{ID: "quota_near", Row: "R113", Severity: triage.Warning, Level: LevelInfrastructure, Title: "a quota is nearly used up", Figure: "quota.used", Sign: ">=", Bound: "stats.thresholds.quota_near", Next: "cleanup --stuck --if-usage-above 80%"}
+	return Check{ID: "quota_near", Severity: triage.Warning, Level: LevelInfrastructure, Title: "a quota is nearly used up", Figure: "quota.used", Sign: ">=", Bound: "stats.thresholds.quota_near", Next: "cleanup --stuck --if-usage-above 80%"}
 }
 
 // Targets are the rows that verify wants to hold (R125-R129). R127 is judged by the runs of cleanup:
 // see cron.Judge.
 func Targets() []Check {
 	return []Check{
-		{ID: "R125", Row: "R125", Title: "running sandboxes at one provider", Figure: "stats.active", Sign: "<", Bound: boundNormal},
-		{ID: "R126", Row: "R126", Title: "sandboxes over their age limit and not at work", Figure: "stats.over_age", Sign: "<=", Bound: "0"},
-		{ID: "R127", Row: "R127", Title: "time since cleanup left nothing undone", Figure: "cleanup.since", Sign: "<=", Bound: "stats.thresholds.cleanup_limit"},
+		{ID: "active_normal", Title: "running sandboxes at one provider", Figure: "stats.active", Sign: "<", Bound: boundNormal},
+		{ID: "none_over_age", Title: "sandboxes over their age limit and not at work", Figure: "stats.over_age", Sign: "<=", Bound: "0"},
+		{ID: "cleanup_recent", Title: "time since cleanup left nothing undone", Figure: "cleanup.since", Sign: "<=", Bound: "stats.thresholds.cleanup_limit"},
 		TimeoutGood(),
-		{ID: "R129", Row: "R129", Title: "use of a quota", Figure: "quota.used", Sign: "<", Bound: "stats.thresholds.quota_near"},
+		{ID: "quota_free", Title: "use of a quota", Figure: "quota.used", Sign: "<", Bound: "stats.thresholds.quota_near"},
 	}
 }
 

@@ -32,7 +32,7 @@ func TestEveryRowIsWhole(t *testing.T) {
 	for _, r := range check.Alerts() {
 		assert.False(t, seen[r.ID], r.ID)
 		seen[r.ID] = true
-		for _, text := range []string{r.ID, r.Row, string(r.Severity), string(r.Level), r.Title, r.Next} {
+		for _, text := range []string{r.ID, string(r.Severity), string(r.Level), r.Title, r.Next} {
 			assert.NotEmpty(t, text, r.ID)
 		}
 	}
@@ -69,38 +69,38 @@ func TestFleetFlags(t *testing.T) {
 		f    triage.FleetSignals
 		want sandbox.Verdict
 	}{
-		"20 active":            {"R4", counts(20, 0, 0), sandbox.False},
-		"21 active":            {"R4", counts(21, 0, 0), sandbox.True},
-		"active unknown":       {"R4", triage.FleetSignals{}, sandbox.Unknown},
-		"sustained":            {"R10", past(5, 21, 3, 30, 0, 25), sandbox.True},
-		"sustained, unordered": {"R10", past(0, 21, 5, 21), sandbox.True},
-		"high before that":     {"R10", past(60, 21, 30, 3, 5, 21, 0, 21), sandbox.True},
-		"not that long":        {"R10", past(4, 21, 0, 21), sandbox.Unknown},
-		"dipped":               {"R10", past(9, 21, 4, 20, 0, 21), sandbox.False},
-		"now fine":             {"R10", past(9, 21, 0, 20), sandbox.False},
-		"one sample":           {"R10", past(9, 21), sandbox.Unknown},
-		"no samples":           {"R10", triage.FleetSignals{}, sandbox.Unknown},
-		"from the future":      {"R10", past(-5, 21, -9, 21), sandbox.Unknown},
-		"without times":        {"R10", triage.FleetSignals{History: []triage.ActiveCount{{Active: 99}, {Active: 99}}}, sandbox.Unknown},
-		"exactly 5 percent":    {"R12", rate(5, 100), sandbox.False},
-		"over 5 percent":       {"R12", rate(6, 100), sandbox.True},
-		"nothing ended":        {"R12", rate(0, 0), sandbox.Unknown},
-		"more than all":        {"R12", rate(3, 2), sandbox.Unknown},
-		"rate unknown":         {"R12", triage.FleetSignals{TotalDestroyed: n(3)}, sandbox.Unknown},
-		"of tasks, over":       {"R12", triage.FleetSignals{Attempts: n(20), AttemptsTimedOut: n(2)}, sandbox.True},
-		"of tasks, 5 percent":  {"R12", triage.FleetSignals{Attempts: n(20), AttemptsTimedOut: n(1)}, sandbox.False},
-		"of too few tasks":     {"R12", triage.FleetSignals{Attempts: n(19), AttemptsTimedOut: n(19)}, sandbox.Unknown},
-		"counters go first":    {"R12", triage.FleetSignals{TimedOut: n(0), TotalDestroyed: n(9), Attempts: n(20), AttemptsTimedOut: n(20)}, sandbox.False},
-		"cleanup fails":        {"R14", triage.FleetSignals{CleanupFailures: n(1)}, sandbox.True},
-		"cleanup works":        {"R14", triage.FleetSignals{CleanupFailures: n(0)}, sandbox.False},
-		"cleanup unknown":      {"R14", triage.FleetSignals{}, sandbox.Unknown},
-		"the runbook's sample": {"R18", counts(3, 150, 147), sandbox.False},
-		"one is missing":       {"R18", counts(2, 150, 147), sandbox.True},
-		"one too many":         {"R18", counts(4, 150, 147), sandbox.True},
-		"at the limit":         {"R111", triage.FleetSignals{Active: n(10), MaxSandboxes: n(10)}, sandbox.False},
-		"over the limit":       {"R111", triage.FleetSignals{Active: n(11), MaxSandboxes: n(10)}, sandbox.True},
-		"no limit":             {"R111", triage.FleetSignals{Active: n(11)}, sandbox.Unknown},
-		"totals unknown":       {"R18", triage.FleetSignals{Active: n(3), Provisioning: n(0), Terminating: n(0)}, sandbox.Unknown},
+		"20 active":            {"too_many_active", counts(20, 0, 0), sandbox.False},
+		"21 active":            {"too_many_active", counts(21, 0, 0), sandbox.True},
+		"active unknown":       {"too_many_active", triage.FleetSignals{}, sandbox.Unknown},
+		"sustained":            {"too_many_active_sustained", past(5, 21, 3, 30, 0, 25), sandbox.True},
+		"sustained, unordered": {"too_many_active_sustained", past(0, 21, 5, 21), sandbox.True},
+		"high before that":     {"too_many_active_sustained", past(60, 21, 30, 3, 5, 21, 0, 21), sandbox.True},
+		"not that long":        {"too_many_active_sustained", past(4, 21, 0, 21), sandbox.Unknown},
+		"dipped":               {"too_many_active_sustained", past(9, 21, 4, 20, 0, 21), sandbox.False},
+		"now fine":             {"too_many_active_sustained", past(9, 21, 0, 20), sandbox.False},
+		"one sample":           {"too_many_active_sustained", past(9, 21), sandbox.Unknown},
+		"no samples":           {"too_many_active_sustained", triage.FleetSignals{}, sandbox.Unknown},
+		"from the future":      {"too_many_active_sustained", past(-5, 21, -9, 21), sandbox.Unknown},
+		"without times":        {"too_many_active_sustained", triage.FleetSignals{History: []triage.ActiveCount{{Active: 99}, {Active: 99}}}, sandbox.Unknown},
+		"exactly 5 percent":    {"sandbox_timeout_high", rate(5, 100), sandbox.False},
+		"over 5 percent":       {"sandbox_timeout_high", rate(6, 100), sandbox.True},
+		"nothing ended":        {"sandbox_timeout_high", rate(0, 0), sandbox.Unknown},
+		"more than all":        {"sandbox_timeout_high", rate(3, 2), sandbox.Unknown},
+		"rate unknown":         {"sandbox_timeout_high", triage.FleetSignals{TotalDestroyed: n(3)}, sandbox.Unknown},
+		"of tasks, over":       {"sandbox_timeout_high", triage.FleetSignals{Attempts: n(20), AttemptsTimedOut: n(2)}, sandbox.True},
+		"of tasks, 5 percent":  {"sandbox_timeout_high", triage.FleetSignals{Attempts: n(20), AttemptsTimedOut: n(1)}, sandbox.False},
+		"of too few tasks":     {"sandbox_timeout_high", triage.FleetSignals{Attempts: n(19), AttemptsTimedOut: n(19)}, sandbox.Unknown},
+		"counters go first":    {"sandbox_timeout_high", triage.FleetSignals{TimedOut: n(0), TotalDestroyed: n(9), Attempts: n(20), AttemptsTimedOut: n(20)}, sandbox.False},
+		"cleanup fails":        {"cleanup_fails", triage.FleetSignals{CleanupFailures: n(1)}, sandbox.True},
+		"cleanup works":        {"cleanup_fails", triage.FleetSignals{CleanupFailures: n(0)}, sandbox.False},
+		"cleanup unknown":      {"cleanup_fails", triage.FleetSignals{}, sandbox.Unknown},
+		"the runbook's sample": {"counts_differ", counts(3, 150, 147), sandbox.False},
+		"one is missing":       {"counts_differ", counts(2, 150, 147), sandbox.True},
+		"one too many":         {"counts_differ", counts(4, 150, 147), sandbox.True},
+		"at the limit":         {"max_sandboxes_over", triage.FleetSignals{Active: n(10), MaxSandboxes: n(10)}, sandbox.False},
+		"over the limit":       {"max_sandboxes_over", triage.FleetSignals{Active: n(11), MaxSandboxes: n(10)}, sandbox.True},
+		"no limit":             {"max_sandboxes_over", triage.FleetSignals{Active: n(11)}, sandbox.Unknown},
+		"totals unknown":       {"counts_differ", triage.FleetSignals{Active: n(3), Provisioning: n(0), Terminating: n(0)}, sandbox.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -117,7 +117,7 @@ func TestTimeoutRateHasThreeGrades(t *testing.T) {
 	t.Parallel()
 	for timedOut, want := range map[int64]string{19: "1.9% healthy", 20: "2% degraded", 50: "5% degraded", 51: "5.1% alert"} {
 		f := triage.FleetSignals{TimedOut: &timedOut, TotalDestroyed: new(int64(1000))}
-		got := flag(t, f, "R12")
+		got := flag(t, f, "sandbox_timeout_high")
 		require.Len(t, got.Evidence, 1)
 		assert.Equal(t, want, got.Evidence[0].Value)
 	}

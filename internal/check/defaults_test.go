@@ -27,7 +27,7 @@ func TestADefaultThatDoesNotFitDecidesNothing(t *testing.T) {
 			assert.Equal(t, c.Judge(s), c.Explain(s).Verdict)
 			verdicts = append(verdicts, c.Judge(s))
 		}
-		return append(verdicts, check.ActiveOver().Judge(s), check.Target("R125").Judge(s))
+		return append(verdicts, check.ActiveOver().Judge(s), check.Target("active_normal").Judge(s))
 	}
 	const yes, no, open = sandbox.True, sandbox.False, sandbox.Unknown
 	assert.Equal(t, []sandbox.Verdict{no, no, no, open}, rows(subject(236, triage.Thresholds{})))
@@ -36,7 +36,7 @@ func TestADefaultThatDoesNotFitDecidesNothing(t *testing.T) {
 	assert.Equal(t, []sandbox.Verdict{no, no, no, yes}, rows(subject(3, triage.Thresholds{})))
 
 	flags := check.Flags(subject(236, triage.Thresholds{}), noon)
-	assert.Equal(t, "R4", flags[0].ID)
+	assert.Equal(t, "too_many_active", flags[0].ID)
 	assert.Equal(t, "active 236, above the default of 20 for 2d: `sbx config suggest` prints limits that fit", flags[0].Say)
 	for _, f := range flags {
 		assert.False(t, f.IsProblem(), f.ID)

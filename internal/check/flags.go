@@ -15,9 +15,9 @@ func flags() []Check {
 	return []Check{
 		ActiveOver(),
 		TimeoutHigh(),
-		{ID: "cleanup_fails", Row: "R14", Severity: triage.Warning, Title: "cleanup fails", Figure: "cleanup.failures", Sign: ">", Bound: "0"},
-		{ID: "max_sandboxes_over", Row: "R111", Severity: triage.Warning, Title: "more are active than max_sandboxes allows: not every create obeys it, or sandboxes leak", Figure: "stats.active", Sign: ">", Bound: "stats.max_sandboxes"},
-		{ID: "counts_differ", Row: "R18", Severity: triage.Warning, Title: triage.CountsDiffer, Figure: "stats.remaining", Sign: "!=", Bound: "stats.present"},
+		{ID: "cleanup_fails", Severity: triage.Warning, Title: "cleanup fails", Figure: "cleanup.failures", Sign: ">", Bound: "0"},
+		{ID: "max_sandboxes_over", Severity: triage.Warning, Title: "more are active than max_sandboxes allows: not every create obeys it, or sandboxes leak", Figure: "stats.active", Sign: ">", Bound: "stats.max_sandboxes"},
+		{ID: triage.CountsDifferID, Severity: triage.Warning, Title: triage.CountsDiffer, Figure: "stats.remaining", Sign: "!=", Bound: "stats.present"},
 	}
 }
 
@@ -25,7 +25,7 @@ func flags() []Check {
 func Flags(s *Subject, now time.Time) []triage.Flag {
 	all := []triage.Flag{}
 	for _, c := range flags() {
-		f := triage.Flag{ID: c.Row, Severity: c.Severity, Say: c.statement(s.Limits), Verdict: c.Judge(s)}
+		f := triage.Flag{ID: c.ID, Severity: c.Severity, Say: c.statement(s.Limits), Verdict: c.Judge(s)}
 		if f.Verdict != sandbox.Unknown {
 			f.Evidence = c.evidence(s, now)
 		}
@@ -34,7 +34,7 @@ func Flags(s *Subject, now time.Time) []triage.Flag {
 			f.Severity, f.Say, f.Verdict = triage.Info, note, sandbox.True
 		}
 		all = append(all, f)
-		if c.Row == ActiveOver().Row {
+		if c.ID == ActiveOver().ID {
 			sustained := sustainedFlag(s, now)
 			if note != "" {
 				sustained.Severity = triage.Info
@@ -47,10 +47,10 @@ func Flags(s *Subject, now time.Time) []triage.Flag {
 
 // statement is what the flag says, with the limit.
 func (c Check) statement(t triage.Thresholds) string {
-	switch c.Row {
-	case ActiveOver().Row:
+	switch c.ID {
+	case ActiveOver().ID:
 		return fmt.Sprintf("more than %d active", t.ActiveMax)
-	case TimeoutHigh().Row:
+	case TimeoutHigh().ID:
 		return fmt.Sprintf("more than %s%% of the runs hit a time limit", triage.FormatDecimal(t.TimeoutRateHigh*100))
 	}
 	return c.Title
@@ -84,7 +84,7 @@ func (c Check) evidence(s *Subject, now time.Time) []sandbox.Evidence {
 func sustainedFlag(s *Subject, now time.Time) triage.Flag {
 	leak := ActiveOver()
 	flag := triage.Flag{
-		ID: "R10", Severity: triage.Critical, Verdict: sandbox.Unknown,
+		ID: "too_many_active_sustained", Severity: triage.Critical, Verdict: sandbox.Unknown,
 		Say: fmt.Sprintf("%s for %s or longer", leak.statement(s.Limits), sandbox.FormatElapsed(s.Limits.Sustained)),
 	}
 	history := s.Figures.Past(now)

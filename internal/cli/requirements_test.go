@@ -5,11 +5,20 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"sbx/internal/check"
+	"sbx/internal/ops/look"
+	"sbx/internal/requirement"
+	"sbx/internal/sandbox"
+	"sbx/internal/task"
+	"sbx/internal/triage"
 )
 
 // TestRequirementIDsAreOnTheirPage: R82 in a comment can be looked up, and nothing is cited
@@ -41,4 +50,32 @@ func TestRequirementIDsAreOnTheirPage(t *testing.T) {
 		return err
 	})
 	require.NoError(t, err)
+}
+
+// TestEveryNameIsOnThePage: the column of names has what sbx uses, and nothing else.
+func TestEveryNameIsOnThePage(t *testing.T) {
+	t.Parallel()
+	unlisted := []string{"ending_long"} // no text of an operator asks for it
+	used := slices.Clone(unlisted)
+	for _, c := range slices.Concat(check.Alerts(), check.Targets()) {
+		used = append(used, c.ID)
+	}
+	for _, f := range slices.Concat(check.Flags(&check.Subject{}, time.Time{}), triage.Flags(sandbox.Sandbox{}, triage.Signals{}, triage.DefaultThresholds(), time.Time{})) {
+		used = append(used, f.ID)
+	}
+	for _, q := range look.InvestigationQuestions() {
+		used = append(used, q.ID)
+	}
+	for _, f := range task.Figures(nil, time.Time{}) {
+		used = append(used, f.ID)
+	}
+	used = append(used, "cleanup_overdue") // look.flagOfCleanup
+	for _, name := range used {
+		assert.Equal(t, slices.Contains(unlisted, name), requirement.Of(name) == "", name)
+	}
+	for id, names := range requirement.All() {
+		for _, name := range names {
+			assert.Contains(t, used, name, id)
+		}
+	}
 }

@@ -238,7 +238,7 @@ func TestDiagnoseReadsTheLogOfAWorker(t *testing.T) {
 		flag := func(line string) (verdict string, code int, out string) {
 			r := b.run(t, line)
 			for _, f := range diagnosed(t, r).Flags {
-				if f.ID == "R55" {
+				if f.ID == "cleanup_overdue" {
 					verdict = f.Verdict
 				}
 			}

@@ -74,8 +74,8 @@ func TestAnOwnerIsMissing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		got := staged{active: 1, timedOut: 1, quota: 10, cleaned: []stagedRun{{ago: time.Minute, unowned: 3}}, undecided: true}.verdicts(t)["cleanup"]
-		assert.Equal(t, "true", got["diagnose R55"], "it runs")
-		delete(got, "diagnose R55")
+		assert.Equal(t, "true", got["diagnose cleanup_overdue"], "it runs")
+		delete(got, "diagnose cleanup_overdue")
 		for surface, verdict := range got {
 			assert.Equal(t, "false", verdict, surface)
 		}
@@ -102,26 +102,26 @@ func (s staged) verdicts(t *testing.T) map[string]map[string]string {
 	b.tty = false
 	diagnosis := run("diagnose -o json").item(t)
 	for surface, flags := range map[string]any{"stats": stats["flags"], "diagnose": diagnosis["flags"]} {
-		note("over", surface+" R4", fieldOf(t, flags, "id", "R4", "verdict") == "true" && fieldOf(t, flags, "id", "R4", "severity") != "info")
-		note("timeouts", surface+" R12", fieldOf(t, flags, "id", "R12", "verdict"))
+		note("over", surface+" R4", fieldOf(t, flags, "id", "too_many_active", "verdict") == "true" && fieldOf(t, flags, "id", "too_many_active", "severity") != "info")
+		note("timeouts", surface+" R12", fieldOf(t, flags, "id", "sandbox_timeout_high", "verdict"))
 	}
 	note("over", "stats page", strings.Contains(page, " of 20 ALERT"))
 	note("timeouts", "stats page", strings.Contains(page, "% of 5% ALERT"))
 	note("degraded", "stats page", strings.Contains(page, "% of 5% ALERT") || strings.Contains(page, "degraded"))
-	note("cleanup", "diagnose R55", negated(fieldOf(t, diagnosis["flags"], "id", "R55", "verdict")))
+	note("cleanup", "diagnose cleanup_overdue", negated(fieldOf(t, diagnosis["flags"], "id", "cleanup_overdue", "verdict")))
 
 	verify := run("verify -o json").item(t)
 	alerts := fmt.Sprint(verify["alerts"])
 	note("over", "alert", strings.Contains(alerts, "sandbox_leak_detected"))
 	if s.active > 50 {
 		note("over", "escalation", strings.Contains(alerts, "active_escalated"))
-		note("over", "verify R125", fieldOf(t, verify["checks"], "id", "R125", "verdict") == "false")
+		note("over", "verify active_normal", fieldOf(t, verify["checks"], "id", "active_normal", "verdict") == "false")
 	}
 	note("timeouts", "alert", strings.Contains(alerts, "sandbox_timeout_high"))
 	note("quota", "alert", strings.Contains(alerts, "quota_near"))
-	note("degraded", "verify R128", negated(fieldOf(t, verify["checks"], "id", "R128", "verdict")))
-	note("quota", "verify R129", negated(fieldOf(t, verify["checks"], "id", "R129", "verdict")))
-	note("cleanup", "verify R127", fieldOf(t, verify["checks"], "id", "R127", "verdict"))
+	note("degraded", "verify timeouts_low", negated(fieldOf(t, verify["checks"], "id", "timeouts_low", "verdict")))
+	note("quota", "verify quota_free", negated(fieldOf(t, verify["checks"], "id", "quota_free", "verdict")))
+	note("cleanup", "verify cleanup_recent", fieldOf(t, verify["checks"], "id", "cleanup_recent", "verdict"))
 
 	doctor := run("doctor -o json").object(t)
 	note("quota", "doctor", negated(fieldOf(t, doctor["items"], "check", "quota", "verdict")))

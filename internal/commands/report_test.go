@@ -53,12 +53,12 @@ func TestReportMeasuresWhatIsInTheStore(t *testing.T) {
 	r := b.run(t, "report -o json")
 	require.Equal(t, 0, r.code, r.stderr)
 	assert.Equal(t, map[string]any{
-		"id": "S1-26", "group": "stop and cancellation", "title": "stop to verified end (p99)", "value": 7.0, "unit": "seconds",
+		"id": "stop_time_p99", "group": "stop and cancellation", "title": "stop to verified end (p99)", "value": 7.0, "unit": "seconds",
 		"target": "< 5", "verdict": "false", "samples": 1.0, "why": "one that continues counts with its time so far",
-	}, reported(t, r, "S1-26"))
-	assert.Equal(t, []any{0.0, "unknown", nil}, []any{reported(t, r, "S0-21")["value"], reported(t, r, "S0-21")["verdict"], reported(t, r, "S0-21")["target"]})
-	assert.Equal(t, []any{nil, "unknown", 0.0}, []any{reported(t, r, "S1-39")["value"], reported(t, r, "S1-39")["verdict"], reported(t, r, "S1-39")["samples"]})
-	assert.Equal(t, "true", reported(t, r, "S1-25")["verdict"])
+	}, reported(t, r, "stop_time_p99"))
+	assert.Equal(t, []any{0.0, "unknown", nil}, []any{reported(t, r, "completed_without_sigkill")["value"], reported(t, r, "completed_without_sigkill")["verdict"], reported(t, r, "completed_without_sigkill")["target"]})
+	assert.Equal(t, []any{nil, "unknown", 0.0}, []any{reported(t, r, "expired_recreated")["value"], reported(t, r, "expired_recreated")["verdict"], reported(t, r, "expired_recreated")["samples"]})
+	assert.Equal(t, "true", reported(t, r, "ends_verified")["verdict"])
 	assert.InDelta(t, 2, r.object(t)["tasks"], 0)
 	assert.Equal(t, []map[string]any{{"class": "oom", "cause": "oom", "attempts": 1.0, "latest": "t-leak00000001"}}, r.list(t, "causes"))
 	assert.Equal(t, []map[string]any{{"task": "t-leak00000001", "why": "failed (oom)"}}, r.list(t, "look_at"))

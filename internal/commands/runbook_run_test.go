@@ -55,7 +55,7 @@ func TestRunbookRunPage(t *testing.T) {
 		golden(t, "runbook-run-page", r.stdout, `b-\w+-\w+`)
 		b.stdin = "no\nskip\n"
 		r = b.run(t, "runbook run sandbox-stuck -v")
-		for _, text := range []string{"done 1 count: Check active sandbox count (took", "  how many are active now? 1", "  condition verify.R125", "  STEP ", "Act 6a1 end-loop: sbx terminate"} {
+		for _, text := range []string{"done 1 count: Check active sandbox count (took", "  how many are active now? 1", "  condition verify.active_normal", "  STEP ", "Act 6a1 end-loop: sbx terminate"} {
 			assert.Contains(t, r.stdout, text)
 		}
 	})

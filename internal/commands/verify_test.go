@@ -26,7 +26,7 @@ func TestAnInterruptedVerifyAnswers(t *testing.T) {
 		says     []string // on stdout
 	}{
 		"table":               {"verify --until-ok 10m", true, 130, []string{"running sandboxes at one provider", "time since cleanup"}},
-		"json":                {"verify --until-ok 10m -o json", true, 130, []string{`"rounds": 2`, `"id": "R125"`, `"interrupted": true`}},
+		"json":                {"verify --until-ok 10m -o json", true, 130, []string{`"rounds": 2`, `"id": "active_normal"`, `"interrupted": true`}},
 		"nagios":              {"verify --until-ok 10m -o nagios", true, 3, []string{"SBX UNKNOWN: time since cleanup", "r125=", " after round 2\n"}},
 		"the limit":           {"verify --until-ok 10m -o json --timeout 40s", true, 124, []string{`"rounds": 2`}},
 		"nothing yet":         {"verify --until-ok 10m", false, 130, nil},
@@ -86,7 +86,7 @@ func TestATargetWithoutDataIsMet(t *testing.T) {
 			}
 			require.NoError(t, json.Unmarshal([]byte(r.stdout), &doc))
 			for _, c := range doc.Item.Checks {
-				if c.ID == "R128" {
+				if c.ID == "timeouts_low" {
 					assert.Equal(t, "unknown", c.Verdict)
 					assert.Equal(t, tc.noData, c.NoData)
 				}

@@ -122,8 +122,8 @@ func nameVerdict(v triage.Verdict) (sandbox.Cause, sandbox.Confidence, []sandbox
 // notStaged are the checks of a verification about what no drill stages.
 func notStaged() map[string]string {
 	return map[string]string{
-		"verify.R127": "a drill has no job that cleans up",
-		"verify.R128": "a drill launches no tasks",
+		"verify.cleanup_recent": "a drill has no job that cleans up",
+		"verify.timeouts_low":   "a drill launches no tasks",
 	}
 }
 

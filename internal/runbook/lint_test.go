@@ -207,16 +207,16 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 func TestFacts(t *testing.T) {
 	t.Parallel()
 	vars := []runbook.Var{{ID: "limit", Default: "7m", About: "x"}, {ID: "share", Default: "5%", About: "x"}, {ID: "n", Default: "3", About: "x"}}
-	facts := &runbook.Facts{Cause: "infinite_loop", Checks: map[string]sandbox.Verdict{"R125": "true", "R126": "false"}}
+	facts := &runbook.Facts{Cause: "infinite_loop", Checks: map[string]sandbox.Verdict{"active_normal": "true", "none_over_age": "false"}}
 	facts.Limits = triage.DefaultThresholds()
 	facts.Figures.Active = new(int64(21))
 	for text, want := range map[string]string{
 		"stats.active > stats.thresholds.active_max": "true",
 		"alert.sandbox_leak_detected":                "true",
 		"alert.orphans_found":                        "unknown",
-		"verify.R125":                                "true",
-		"verify.R126":                                "false",
-		"verify.R127":                                "unknown",
+		"verify.active_normal":                       "true",
+		"verify.none_over_age":                       "false",
+		"verify.cleanup_recent":                      "unknown",
 		`diagnose.cause == "infinite_loop"`:          "true",
 		"thresholds.stuck_age == 10m":                "true",
 		"thresholds.timeout_rate_high == 5%":         "true",

@@ -29,7 +29,7 @@ spec:
       collect: [count]
   verification:
     - id: active
-      check: verify.R125
+      check: verify.active_normal
       eta: 5m
 `
 
@@ -64,7 +64,7 @@ func TestYAMLTraps(t *testing.T) {
 		"an alias":               {"impact: Somebody notices.", "impact: *x", "my.yaml:12:11 error syntax not valid YAML: an alias names no anchor"},
 		"a merge key":            {"spec:\n", "spec:\n  <<: {meaning: x}\n", `my.yaml:11:3 error syntax unknown key "<<"`},
 		"a comment cuts a text":  {"title: My alert", "title: My alert #42", "my.yaml:5:19 error syntax a blank and # begin a comment here and cut the text"},
-		"a comment cuts a check": {"check: verify.R125", "check: verify.R125 # yes", "my.yaml:18:26 error syntax a blank and # begin"},
+		"a comment cuts a check": {"check: verify.active_normal", "check: verify.active_normal # yes", "my.yaml:18:26 error syntax a blank and # begin"},
 		"a key twice":            {"  owner: Agent Team", "  owner: Agent Team\n  owner: x", `my.yaml:7:3 error syntax "owner" is given twice, first in line 6`},
 		"an unknown key":         {"  owner: Agent Team", "  ownre: Agent Team", `my.yaml:6:3 error syntax unknown key "ownre"`},
 		"a question in braces":   {"    - id: count\n      collect: [count]", "    - {id: count, title: How many?, manual: Look}", "my.yaml:14:5 error syntax not valid YAML: did not find expected ',' or '}'"},

@@ -72,7 +72,7 @@ func PrometheusRules(books []*Runbook, limits triage.Thresholds, base string) []
 		Alert: OverdueAlert, Severity: string(triage.Critical), Level: string(check.LevelInfrastructure), Runbook: overdueRunbook, URL: page(books[i]), For: every,
 		Expr:        fmt.Sprintf(`time() - max by (provider) (%s) > %s`, metricLastSuccess, strconv.FormatFloat(cron.Limit(every).Seconds(), 'f', -1, 64)),
 		Summary:     "cleanup has not succeeded at {{ $labels.provider }} for two intervals, and the other figures of sbx are as old",
-		Description: "sbx: verify.R127. Next: sbx cron check",
+		Description: "sbx: verify.cleanup_recent. Next: sbx cron check",
 	})
 }
 

@@ -66,7 +66,7 @@ spec:
         #   eta: 5m
   verification:
     - id: few-run
-      check: verify.R125
+      check: verify.active_normal
       eta: 5m
 `
 

@@ -63,7 +63,7 @@ func TestConditionsOfShippedRunbooksHaveWords(t *testing.T) {
 func known() *runbook.Facts {
 	return &runbook.Facts{
 		Subject: check.Subject{Figures: triage.FleetSignals{Active: new(int64(236)), QuotaUsed: new(0.96), CleanupFailures: new(int64(3))}, Limits: triage.DefaultThresholds(), Stuck: new(int64(26)), Orphans: new(int64(0)), Corrupt: new(int64(2))},
-		Checks:  map[string]sandbox.Verdict{"R129": sandbox.False}, Cause: "infinite_loop", Confidence: sandbox.Probable,
+		Checks:  map[string]sandbox.Verdict{"quota_free": sandbox.False}, Cause: "infinite_loop", Confidence: sandbox.Probable,
 		Sandbox: selector.NewSubject(sandbox.Sandbox{State: sandbox.StateRunning}, now(), triage.Verdict{}, nil),
 	}
 }
@@ -83,7 +83,7 @@ func TestConditionsInWords(t *testing.T) {
 		"stats.timeout_rate == nil":                  "timeout rate not known",
 		`diagnose.cause == "infinite_loop" or diagnose.cause == "external_hang"`: "likeliest cause: busy loop",
 		`diagnose.cause != "none"`:                     "likeliest cause: busy loop",
-		"verify.R129 == false":                         "target met for use of a quota: no",
+		"verify.quota_free == false":                   "target met for use of a quota: no",
 		"alert.quota_near":                             "a quota is nearly used up: yes",
 		`not (sandbox.state == "running")`:             "state: running",
 		"records.differ == 0 and records.orphans == 0": "2 contradictions, target 0; 0 orphans, target 0",

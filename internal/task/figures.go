@@ -21,14 +21,13 @@ const (
 
 // Figure is one measure of many tasks, with its target.
 type Figure struct {
-	ID      string // of the requirement
+	ID      string // its name
 	Group   string
 	Title   string
 	Value   *float64 // nil = there is nothing to measure
 	Unit    Unit
 	Target  Target
 	Samples int    // how many samples the value was computed from
-	Same    string // the ID of the figure that this one repeats; "" = none
 	Why     string // what the value covers, and what it cannot know; "" = the title says all
 }
 
@@ -88,12 +87,6 @@ func shareFigure(f Figure, pass, of int) Figure {
 		v := float64(pass) / float64(of)
 		f.Value = &v
 	}
-	return f
-}
-
-// repeatFigure is a figure under the ID of another requirement.
-func repeatFigure(id string, f Figure) Figure {
-	f.ID, f.Same = id, f.ID
 	return f
 }
 
@@ -183,11 +176,11 @@ func (m measuredTasks) successFigures() []Figure {
 	const baseline = "a figure to compare over time: no target is set"
 	in := func(id, title, why string) Figure { return Figure{ID: id, Group: groupSuccess, Title: title, Why: why} }
 	return []Figure{
-		shareFigure(in("S0-21", "completed without a SIGKILL", baseline+"; stopped ones do not count"), clean, over),
-		shareFigure(in("S0-22", "retried tasks that completed", baseline+"; stopped ones do not count"), again, tried),
-		percentileFigure(in("S0-23 p50", "time to SIGKILL (p50)", baseline), UnitSeconds, seconds, 50),
-		percentileFigure(in("S0-23 p95", "time to SIGKILL (p95)", baseline), UnitSeconds, seconds, 95),
-		percentileFigure(in("S0-24", "messages before it (p50)", baseline+"; of agents that report them"), UnitMessages, messages, 50),
+		shareFigure(in("completed_without_sigkill", "completed without a SIGKILL", baseline+"; stopped ones do not count"), clean, over),
+		shareFigure(in("retries_completed", "retried tasks that completed", baseline+"; stopped ones do not count"), again, tried),
+		percentileFigure(in("time_to_sigkill_p50", "time to SIGKILL (p50)", baseline), UnitSeconds, seconds, 50),
+		percentileFigure(in("time_to_sigkill_p95", "time to SIGKILL (p95)", baseline), UnitSeconds, seconds, 95),
+		percentileFigure(in("messages_before_sigkill_p50", "messages before it (p50)", baseline+"; of agents that report them"), UnitMessages, messages, 50),
 	}
 }
 
@@ -206,10 +199,10 @@ func (m measuredTasks) resumeFigures() []Figure {
 		return Figure{ID: id, Group: groupResume, Title: title, Target: t, Why: why}
 	}
 	return []Figure{
-		shareFigure(in("S1-27", "kept ones that did not answer", Target{}, "a figure to compare over time; claimed and expired ones count"), sick, all),
-		shareFigure(in("S1-39", "expired sandboxes recreated", Target{">", 0.95}, ""), anew, gone),
-		shareFigure(in("S1-40", "sessions that were resumed", Target{">", 0.90}, "of sandboxes that answered: the command ended on its own"), on, answered),
-		shareFigure(in("S1-41", "ended ones not used again", Target{">=", 1}, "each one starts a reinstall"), once, dropped),
+		shareFigure(in("kept_unanswered", "kept ones that did not answer", Target{}, "a figure to compare over time; claimed and expired ones count"), sick, all),
+		shareFigure(in("expired_recreated", "expired sandboxes recreated", Target{">", 0.95}, ""), anew, gone),
+		shareFigure(in("sessions_resumed", "sessions that were resumed", Target{">", 0.90}, "of sandboxes that answered: the command ended on its own"), on, answered),
+		shareFigure(in("ended_not_reused", "ended ones not used again", Target{">=", 1}, "each one starts a reinstall"), once, dropped),
 	}
 }
 

@@ -80,17 +80,15 @@ func (m measuredTasks) stopFigures() []Figure {
 	in := func(id, title string, t Target, why string) Figure {
 		return Figure{ID: id, Group: groupStop, Title: title, Target: t, Why: why}
 	}
-	response := percentileFigure(in("S1-26", "stop to verified end (p99)", Target{"<", 5}, "one that continues counts with its time so far"), UnitSeconds, m.endTimes(stops), 99)
 	const owing = "not verified within 30 s counts as failed"
 	return []Figure{
-		shareFigure(in("S1-25", "stops and limits that ended it", Target{">", 0.95}, owing), endings, owed),
-		response,
-		shareFigure(in("S1-33", "stops that ended it", Target{">", 0.95}, owing), done, asked),
-		percentileFigure(in("S1-35", "stop/limit to verified end (p99)", Target{"<", 30}, "one that continues counts with its time so far"), UnitSeconds, m.endTimes(all), 99),
-		repeatFigure("S1-36", response),
-		shareFigure(in("S1-37", "no push after a stop", Target{">=", 1}, "of stopped tasks with a publish target"), quiet, published),
-		shareFigure(in("S1-38", "stopped without a request", Target{"<", 0.01}, "a stop of the wrong task cannot be detected"), nobody, cancelled),
-		shareFigure(in("S1-52", "alert: stops that failed", Target{"<=", 0.10}, "over the target: investigate"), asked-done, asked),
+		shareFigure(in("ends_verified", "stops and limits that ended it", Target{">", 0.95}, owing), endings, owed),
+		percentileFigure(in("stop_time_p99", "stop to verified end (p99)", Target{"<", 5}, "one that continues counts with its time so far"), UnitSeconds, m.endTimes(stops), 99),
+		shareFigure(in("stops_verified", "stops that ended it", Target{">", 0.95}, owing), done, asked),
+		percentileFigure(in("end_time_p99", "stop/limit to verified end (p99)", Target{"<", 30}, "one that continues counts with its time so far"), UnitSeconds, m.endTimes(all), 99),
+		shareFigure(in("stopped_not_published", "no push after a stop", Target{">=", 1}, "of stopped tasks with a publish target"), quiet, published),
+		shareFigure(in("stopped_unasked", "stopped without a request", Target{"<", 0.01}, "a stop of the wrong task cannot be detected"), nobody, cancelled),
+		shareFigure(in("stop_failures_high", "alert: stops that failed", Target{"<=", 0.10}, "over the target: investigate"), asked-done, asked),
 	}
 }
 
@@ -128,15 +126,13 @@ func (m measuredTasks) inactivityFigures() []Figure {
 	in := func(id, title string, t Target, why string) Figure {
 		return Figure{ID: id, Group: groupInactivity, Title: title, Target: t, Why: why}
 	}
-	rate := shareFigure(in("S1-28", "ended for inactivity", Target{"<", 0.05}, "of attempts whose program began"), silent, ran)
 	return []Figure{
-		rate,
-		repeatFigure("S1-42", rate),
-		shareFigure(in("S1-43", "killed although active", Target{"<", 0.02},
+		shareFigure(in("ended_inactive", "ended for inactivity", Target{"<", 0.05}, "of attempts whose program began"), silent, ran),
+		shareFigure(in("killed_active", "killed although active", Target{"<", 0.02},
 			"of those that were silent too long; whether an idle one would have continued is unknown"), wrong, judged),
-		percentileFigure(in("S1-44", "from silence to its end (p99)", Target{"<", 61},
+		percentileFigure(in("silence_to_end_p99", "from silence to its end (p99)", Target{"<", 61},
 			"the limit's 60 s, and one to detect it; a longer --inactivity misses it"), UnitSeconds, detection, 99),
-		shareFigure(in("S1-53", "alert: ended for inactivity", Target{"<=", 0.20}, "over the target: check the agents"), silent, ran),
+		shareFigure(in("inactivity_high", "alert: ended for inactivity", Target{"<=", 0.20}, "over the target: check the agents"), silent, ran),
 	}
 }
 
@@ -147,7 +143,7 @@ func (m measuredTasks) timeoutFigures() []Figure {
 	quiet, published := m.countTasks(func(t Task) bool { return t.hasTimedOut() && t.Spec.Publishes() }, func(t Task) bool { return t.Publish.State != PublishDone })
 	incidents := float64(len(Incidents(m.tasks)))
 	races := Figure{
-		ID: "S1-47", Group: groupTimeout, Title: "incidents of races", Target: Target{"<=", 0}, Unit: UnitCount, Samples: len(m.tasks),
+		ID: "race_incidents", Group: groupTimeout, Title: "incidents of races", Target: Target{"<=", 0}, Unit: UnitCount, Samples: len(m.tasks),
 		Why: "published after its end, ended with a sandbox left, or two sandboxes at once",
 	}
 	if races.Samples > 0 {
@@ -157,8 +153,8 @@ func (m measuredTasks) timeoutFigures() []Figure {
 		return Figure{ID: id, Group: groupTimeout, Title: title, Target: t, Why: why}
 	}
 	return []Figure{
-		shareFigure(in("S1-45", "limits that ended it", Target{">", 0.95}, "not verified within 30 s counts as failed"), done, owed),
-		shareFigure(in("S1-46", "no push after a limit", Target{">=", 1}, "of timed out tasks with a publish target"), quiet, published),
+		shareFigure(in("limits_verified", "limits that ended it", Target{">", 0.95}, "not verified within 30 s counts as failed"), done, owed),
+		shareFigure(in("limited_not_published", "no push after a limit", Target{">=", 1}, "of timed out tasks with a publish target"), quiet, published),
 		races,
 	}
 }

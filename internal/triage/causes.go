@@ -33,7 +33,6 @@ type Finding struct {
 
 // Symptom is one sign of a cause.
 type Symptom struct {
-	Row     string // requirement id
 	Say     string
 	Weight  int
 	Verdict sandbox.Verdict
@@ -264,21 +263,21 @@ func TheoryLabel(id string) string {
 func loopSymptoms(m observation) []Symptom {
 	return []Symptom{
 		asKey(asRequired(m.cpuAtLimit())), m.neverCompletes(), m.noErrors(), m.manyOperations(), m.noProgress(),
-		asKey(m.loggedSymptom("R39", 2, "recursion")), asKey(m.loggedSymptom("R65", 2, "iterations")),
+		asKey(m.loggedSymptom(2, "recursion")), asKey(m.loggedSymptom(2, "iterations")),
 	}
 }
 
 // processLimitSymptoms are the kernel's counter of refusals and what programs print then. The counter is for life: it
 // counts while the limit is nearly used, or where the log shows a refusal.
 func processLimitSymptoms(m observation) []Symptom {
-	return []Symptom{asKey(m.tasksRefused()), asKey(m.loggedSymptom("R13", 3, "process_limit"))}
+	return []Symptom{asKey(m.tasksRefused()), asKey(m.loggedSymptom(3, "process_limit"))}
 }
 
 // hangSymptoms needs more than an idle processor: a machine that has just booted is idle too.
 func hangSymptoms(m observation) []Symptom {
 	return []Symptom{
-		asRequired(m.cpuAtRest("R71", 3)), asKey(asRequired(m.silentSymptom("R72", 1))), asKey(m.lastCall()), asKey(m.waitsForPeer()),
-		asKey(m.loggedSymptom("R38", 2, "operation_timed_out")), asKey(m.loggedSymptom("R76", 2, "request_timeout")),
+		asRequired(m.cpuAtRest(3)), asKey(asRequired(m.silentSymptom(1))), asKey(m.lastCall()), asKey(m.waitsForPeer()),
+		asKey(m.loggedSymptom(2, "operation_timed_out")), asKey(m.loggedSymptom(2, "request_timeout")),
 	}
 }
 
@@ -287,7 +286,7 @@ func hangSymptoms(m observation) []Symptom {
 func leakSymptoms(m observation) []Symptom {
 	return []Symptom{
 		asKey(asRequired(m.memoryGrows())), m.fillsUp(),
-		m.loggedSymptom("R40", 2, "out_of_memory"), m.loggedSymptom("R13", 1, "resource_warning"),
+		m.loggedSymptom(2, "out_of_memory"), m.loggedSymptom(1, "resource_warning"),
 	}
 }
 
@@ -295,30 +294,30 @@ func leakSymptoms(m observation) []Symptom {
 // nothing outside is waited for.
 func idleSymptoms(m observation) []Symptom {
 	peer, call := m.waitsForPeer(), m.lastCall()
-	nothing := Symptom{Row: "R50", Say: "waits for no external service", Weight: 3, Verdict: negate(peer.Verdict), Evidence: m.waitEvidence()}
+	nothing := Symptom{Say: "waits for no external service", Weight: 3, Verdict: negate(peer.Verdict), Evidence: m.waitEvidence()}
 	if call.Verdict == sandbox.True && nothing.Verdict == sandbox.Unknown {
 		nothing.Verdict = sandbox.False
 	}
-	return []Symptom{asKey(asRequired(m.silentSymptom("R41", 2))), asRequired(m.cpuAtRest("R50", 2)), nothing}
+	return []Symptom{asKey(asRequired(m.silentSymptom(2))), asRequired(m.cpuAtRest(2)), nothing}
 }
 
 func cleanupSymptoms(m observation) []Symptom {
-	return []Symptom{m.oldOnesPile(), asKey(m.noCleanupSeen()), asKey(m.activeGrows()), asKey(m.loggedSymptom("R56", 2, "cleanup_failed"))}
+	return []Symptom{m.oldOnesPile(), asKey(m.noCleanupSeen()), asKey(m.activeGrows()), asKey(m.loggedSymptom(2, "cleanup_failed"))}
 }
 
 func corruptionSymptoms(m observation) []Symptom {
 	return []Symptom{
 		m.missingAtProvider(),
 		m.runsAfterItsEnd(),
-		{Row: "R95", Say: "record and process disagree", Weight: 2, Verdict: negate(m.sig.Agrees)},
-		m.loggedSymptom("R96", 2, "sandbox_not_found"),
+		{Say: "record and process disagree", Weight: 2, Verdict: negate(m.sig.Agrees)},
+		m.loggedSymptom(2, "sandbox_not_found"),
 	}
 }
 
 func exhaustionSymptoms(m observation) []Symptom {
 	return []Symptom{
 		m.cannotCreate(), m.allProvisioning(), m.quotaRunsShort(),
-		m.loggedSymptom("R107", 3, "resource_limit"), m.loggedSymptom("R111", 3, "sandbox_limit"),
+		m.loggedSymptom(3, "resource_limit"), m.loggedSymptom(3, "sandbox_limit"),
 	}
 }
 
@@ -332,8 +331,8 @@ func ownerlessSymptoms(m observation) []Symptom {
 		f.Verdict = sandbox.False
 	}
 	return []Symptom{
-		{Row: f.ID, Say: f.Say, Weight: 2, Key: true, Verdict: f.Verdict},
-		{Row: "S2-17", Say: "shows no activity either", Weight: 1, Support: true, Verdict: negate(m.showsLife())},
+		{Say: f.Say, Weight: 2, Key: true, Verdict: f.Verdict},
+		{Say: "shows no activity either", Weight: 1, Support: true, Verdict: negate(m.showsLife())},
 	}
 }
 

@@ -182,22 +182,25 @@ func fleetRules() []causeRule {
 	}
 }
 
-// CountsDiffer is what R18 says.
-const CountsDiffer = "created minus destroyed differs from what exists"
+// The flag of counters that do not add up (R18), by its name and in words.
+const (
+	CountsDifferID = "counts_differ"
+	CountsDiffer   = "created minus destroyed differs from what exists"
+)
 
 // mismatchSymptoms has the signs of differing records that a whole profile shows. A leak at the
 // provider makes its counters differ, too, so that they alone are a hint.
 func mismatchSymptoms(m observation) []Symptom {
-	differ := Symptom{Row: "R18", Say: CountsDiffer, Weight: 2, Key: true, Verdict: sandbox.Unknown}
-	if i := slices.IndexFunc(m.answers, func(f Flag) bool { return f.ID == differ.Row }); i >= 0 {
+	differ := Symptom{Say: CountsDiffer, Weight: 2, Key: true, Verdict: sandbox.Unknown}
+	if i := slices.IndexFunc(m.answers, func(f Flag) bool { return f.ID == CountsDifferID }); i >= 0 {
 		f := m.answers[i]
 		differ.Verdict, differ.Evidence = f.Verdict, f.Evidence
 	}
-	missing := m.counterSymptom("R96", "removals that failed with \"sandbox not found\"", 2, func(f *FleetSignals) *int64 { return f.CleanupNotFound })
+	missing := m.counterSymptom("removals that failed with \"sandbox not found\"", 2, func(f *FleetSignals) *int64 { return f.CleanupNotFound })
 	return []Symptom{
 		asKey(missing),
 		differ,
-		asKey(m.counterSymptom("R94", "sandboxes that are listed as running and do not exist", 3, func(f *FleetSignals) *int64 { return f.Missing })),
+		asKey(m.counterSymptom("sandboxes that are listed as running and do not exist", 3, func(f *FleetSignals) *int64 { return f.Missing })),
 	}
 }
 
@@ -214,7 +217,7 @@ func asKnownQuota(s Symptom) Symptom {
 // noneStarts is R108 for a profile: no sandbox is active, and some are in provisioning for longer
 // than that may take.
 func (m observation) noneStarts() Symptom {
-	s := Symptom{Row: "R108", Say: "all sandboxes are stuck in provisioning", Weight: 2, Verdict: sandbox.Unknown}
+	s := Symptom{Say: "all sandboxes are stuck in provisioning", Weight: 2, Verdict: sandbox.Unknown}
 	f := m.sig.Fleet
 	if f.Active == nil || f.OverProvisioningAge == nil {
 		return s

@@ -64,7 +64,7 @@ func TestAnErrorInARunThatSucceedsProvesNothing(t *testing.T) {
 	}
 	assert.Empty(t, causesOf(ended(sandbox.ClassOK, 0), Signals{Looked: true, Logs: &logs}))
 	assert.NotEmpty(t, Judge(ended(sandbox.ClassAgentError, 1), Signals{Looked: true, Logs: &logs}, DefaultThresholds(), noon()).Findings, "in one that failed it is a hint")
-	flag := pick(t, Flags(ended(sandbox.ClassOK, 0), Signals{Logs: &logs}, DefaultThresholds(), noon()), "R13")
+	flag := pick(t, Flags(ended(sandbox.ClassOK, 0), Signals{Logs: &logs}, DefaultThresholds(), noon()), "resource_warnings")
 	assert.Equal(t, Info, flag.Severity)
 }
 
@@ -87,7 +87,7 @@ func TestARecordThatSaysEndedOfWhatRuns(t *testing.T) {
 		{sandbox.StateUnknown, sandbox.True, sandbox.Unknown},
 	} {
 		sig := Signals{Looked: true, Answers: tc.answers}
-		assert.Equal(t, tc.want, pick(t, Flags(in(tc.state), sig, DefaultThresholds(), noon()), "S1-60").Verdict, "%v", tc)
+		assert.Equal(t, tc.want, pick(t, Flags(in(tc.state), sig, DefaultThresholds(), noon()), "runs_after_end").Verdict, "%v", tc)
 	}
 	causes := causesOf(in(sandbox.StateStopped), Signals{Looked: true, Answers: sandbox.True})
 	require.NotEmpty(t, causes)
@@ -117,7 +117,7 @@ func TestFleetCauses(t *testing.T) {
 		}
 		assert.Equal(t, tc.want, ids, name)
 	}
-	differ := []Flag{{ID: "R18", Verdict: sandbox.True, Evidence: []sandbox.Evidence{{What: "created minus destroyed", Value: "2"}}}}
+	differ := []Flag{{ID: "counts_differ", Verdict: sandbox.True, Evidence: []sandbox.Evidence{{What: "created minus destroyed", Value: "2"}}}}
 	causes := FleetCauses(FleetSignals{}, differ, limits, noon())
 	require.Len(t, causes, 1)
 	assert.Equal(t, "state_corruption", causes[0].ID)
@@ -137,8 +137,8 @@ func TestMissedHeartbeats(t *testing.T) {
 		{sandbox.StatePaused, time.Hour, sandbox.False},
 	} {
 		s := with(old(time.Hour), func(s *sandbox.Sandbox) { s.State = tc.state })
-		f := pick(t, Flags(s, Signals{LastBeatAt: noon().Add(-tc.ago)}, DefaultThresholds(), noon()), "S2-10")
+		f := pick(t, Flags(s, Signals{LastBeatAt: noon().Add(-tc.ago)}, DefaultThresholds(), noon()), "heartbeats_missed")
 		assert.Equal(t, tc.want, f.Verdict, "%v", tc)
 	}
-	assert.Equal(t, sandbox.Unknown, pick(t, Flags(old(time.Hour), Signals{}, DefaultThresholds(), noon()), "S2-10").Verdict)
+	assert.Equal(t, sandbox.Unknown, pick(t, Flags(old(time.Hour), Signals{}, DefaultThresholds(), noon()), "heartbeats_missed").Verdict)
 }

@@ -204,7 +204,7 @@ func TestThresholdsReachEveryRule(t *testing.T) {
 			continue // what does not exist is missing at any threshold
 		}
 		assert.NotEqual(t, sandbox.True, judgeStuck(sc.s, sc.sig, far, noon()).verdict, name)
-		for _, id := range []string{"R11", "R27", "R28", "R30", "R41"} {
+		for _, id := range []string{"running_long", "over_age", "provisioning_long", "repeated_timeouts", "silent"} {
 			assert.NotEqual(t, sandbox.True, pick(t, Flags(sc.s, sc.sig, far, noon()), id).Verdict, "%s %s", name, id)
 		}
 		for _, f := range rankCauses(sc.s, sc.sig, far, noon()) {
@@ -223,7 +223,7 @@ func TestNearThresholdsFindEverything(t *testing.T) {
 	s := old(time.Second)
 	sig := Signals{Logs: quietFor(time.Second), TimeLimitsHit: new(2), Trend: trend(0, 0, "sleep")}
 	assert.Equal(t, sandbox.True, judgeStuck(s, sig, near, noon()).verdict)
-	for _, id := range []string{"R11", "R27", "R30", "R41"} {
+	for _, id := range []string{"running_long", "over_age", "repeated_timeouts", "silent"} {
 		assert.Equal(t, sandbox.True, pick(t, Flags(s, sig, near, noon()), id).Verdict, id)
 	}
 	cause, confidence := likely(rankCauses(s, sig, near, noon()))

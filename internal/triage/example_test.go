@@ -11,11 +11,11 @@ import (
 func ExampleMatcher_Match() {
 	m := triage.NewMatcher()
 	p, found := m.Match("12:00:01 RangeError: Maximum call stack size exceeded")
-	fmt.Println(found, p.ID, p.Row, p.Cause)
+	fmt.Println(found, p.ID, p.Cause)
 	_, found = m.Match("all is well")
 	fmt.Println(found)
 	// Output:
-	// true recursion R39 busy_loop
+	// true recursion busy_loop
 	// false
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Flag is the answer to one question of the runbook.
 type Flag struct {
-	ID       string // requirement id
+	ID       string // its name
 	Severity Severity
 	Verdict  sandbox.Verdict // whether Say is true
 	Say      string          // a statement, the same for every verdict
@@ -26,16 +26,16 @@ func (f Flag) IsProblem() bool {
 	return f.Verdict == sandbox.True && f.Severity != Info && !f.Weighed
 }
 
-// Flags answers the runbook's questions about one sandbox, ordered by requirement id.
+// Flags answers the runbook's questions about one sandbox, in one order.
 // What is not observed is Unknown.
 func Flags(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) []Flag {
 	now, s.ClockSkew = s.Clock(now), 0
 	return []Flag{
-		runningOver("R11", Info, t.WatchAge, s, now),
+		runningOver("running_long", Info, t.WatchAge, s, now),
 		warningsInLog(s, sig),
-		runningOver("R27", Warning, t.StuckAge, s, now),
+		runningOver("over_age", Warning, t.StuckAge, s, now),
 		Flag{
-			ID: "R28", Severity: Critical, Weighed: true, Verdict: sandbox.False, Say: "in provisioning for more than " + sandbox.FormatElapsed(t.ProvisioningAge),
+			ID: "provisioning_long", Severity: Critical, Weighed: true, Verdict: sandbox.False, Say: "in provisioning for more than " + sandbox.FormatElapsed(t.ProvisioningAge),
 		}.checkAge(s, sandbox.StateProvisioning, t.ProvisioningAge, now),
 		flagNoOwner(s, sig),
 		repeatedTimeouts(sig, t),
@@ -51,7 +51,7 @@ func Flags(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) []Flag {
 // flagMemoryPressure is S3-16: memory is near its limit before the kernel kills anything. It is a
 // warning where memory grows or has been there for long; what is only large may be a cache.
 func flagMemoryPressure(s sandbox.Sandbox, sig Signals, t Thresholds) Flag {
-	f := Flag{ID: "S3-16", Severity: Info, Verdict: sandbox.Unknown, Say: fmt.Sprintf("memory is over %s%% of its limit, or soon full", FormatDecimal(t.MemoryNear*100))}
+	f := Flag{ID: "memory_near_limit", Severity: Info, Verdict: sandbox.Unknown, Say: fmt.Sprintf("memory is over %s%% of its limit, or soon full", FormatDecimal(t.MemoryNear*100))}
 	if s.State != sandbox.StateRunning && s.State != sandbox.StateUnknown && s.State != "" {
 		f.Verdict = sandbox.False
 		return f
@@ -89,7 +89,7 @@ const (
 // flagNoHeartbeat is S2-10: the worker in a running sandbox has sent no heartbeat. A heartbeat is no
 // sign of work, so that it never makes a sandbox active; without any on record nothing is known.
 func flagNoHeartbeat(s sandbox.Sandbox, sig Signals, now time.Time) Flag {
-	f := Flag{ID: "S2-10", Severity: Warning, Verdict: sandbox.Unknown, Say: fmt.Sprintf("its worker has missed %d heartbeats or more", beatsDue)}
+	f := Flag{ID: "heartbeats_missed", Severity: Warning, Verdict: sandbox.Unknown, Say: fmt.Sprintf("its worker has missed %d heartbeats or more", beatsDue)}
 	switch silence := now.Sub(sig.LastBeatAt); {
 	case sig.LastBeatAt.IsZero(), silence < 0, s.State == sandbox.StateUnknown, s.State == "":
 	case s.State != sandbox.StateRunning:
@@ -103,7 +103,7 @@ func flagNoHeartbeat(s sandbox.Sandbox, sig Signals, now time.Time) Flag {
 
 // flagEnding is S1-52 for one sandbox: its end was requested, and its provider does not complete it.
 func flagEnding(s sandbox.Sandbox, t Thresholds, now time.Time) Flag {
-	f := Flag{ID: "S1-52", Severity: Warning, Verdict: sandbox.False, Say: "terminating for more than " + sandbox.FormatElapsed(t.EndingAge)}
+	f := Flag{ID: "ending_long", Severity: Warning, Verdict: sandbox.False, Say: "terminating for more than " + sandbox.FormatElapsed(t.EndingAge)}
 	switch s.State {
 	case sandbox.StateUnknown, "":
 		f.Verdict = sandbox.Unknown
@@ -120,7 +120,7 @@ func flagEnding(s sandbox.Sandbox, t Thresholds, now time.Time) Flag {
 // flagRunsAfterItsEnd is S1-60: a record says that the sandbox was stopped or has failed, and it
 // answers. A record that says "running" cannot show it.
 func flagRunsAfterItsEnd(s sandbox.Sandbox, sig Signals) Flag {
-	f := Flag{ID: "S1-60", Severity: Critical, Verdict: sandbox.Unknown, Say: "its record says that it has ended, but it runs"}
+	f := Flag{ID: "runs_after_end", Severity: Critical, Verdict: sandbox.Unknown, Say: "its record says that it has ended, but it runs"}
 	switch {
 	case s.State == sandbox.StateUnknown, s.State == "":
 	case !s.State.Ended() && s.State != sandbox.StateStopped:
@@ -158,7 +158,7 @@ func (f Flag) checkAge(s sandbox.Sandbox, state sandbox.State, limit time.Durati
 
 // warningsInLog is R13. In a run that has succeeded a warning is no fault (S0-4).
 func warningsInLog(s sandbox.Sandbox, sig Signals) Flag {
-	f := Flag{ID: "R13", Severity: Warning, Verdict: sandbox.Unknown, Say: "the log warns of memory or another resource"}
+	f := Flag{ID: "resource_warnings", Severity: Warning, Verdict: sandbox.Unknown, Say: "the log warns of memory or another resource"}
 	if succeeded(s) {
 		f.Severity = Info
 	}
@@ -177,7 +177,7 @@ func warningsInLog(s sandbox.Sandbox, sig Signals) Flag {
 
 // flagNoOwner is a hint of an orphan and never a reason to terminate a sandbox (R29).
 func flagNoOwner(s sandbox.Sandbox, sig Signals) Flag {
-	f := Flag{ID: "R29", Severity: Info, Verdict: sandbox.Unknown, Say: "it belongs to no task and no agent"}
+	f := Flag{ID: "no_task", Severity: Info, Verdict: sandbox.Unknown, Say: "it belongs to no task and no agent"}
 	switch {
 	case s.TaskID != "" || s.AgentType != "":
 		f.Verdict = sandbox.False
@@ -188,7 +188,7 @@ func flagNoOwner(s sandbox.Sandbox, sig Signals) Flag {
 }
 
 func repeatedTimeouts(sig Signals, t Thresholds) Flag {
-	f := Flag{ID: "R30", Severity: Warning, Verdict: sandbox.Unknown, Say: fmt.Sprintf("hit a time limit %d times or more", t.RepeatTimeouts)}
+	f := Flag{ID: "repeated_timeouts", Severity: Warning, Verdict: sandbox.Unknown, Say: fmt.Sprintf("hit a time limit %d times or more", t.RepeatTimeouts)}
 	if sig.TimeLimitsHit != nil {
 		f.Verdict = sandbox.VerdictOf(*sig.TimeLimitsHit >= t.RepeatTimeouts)
 		f.Evidence = []sandbox.Evidence{NumberEvidence("time limits hit", float64(*sig.TimeLimitsHit), "", "history", time.Time{})}
@@ -197,7 +197,7 @@ func repeatedTimeouts(sig Signals, t Thresholds) Flag {
 }
 
 func flagSilent(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) Flag {
-	f := Flag{ID: "R41", Severity: Warning, Weighed: true, Verdict: sandbox.Unknown, Say: "silent for more than " + sandbox.FormatElapsed(t.Inactivity)}
+	f := Flag{ID: "silent", Severity: Warning, Weighed: true, Verdict: sandbox.Unknown, Say: "silent for more than " + sandbox.FormatElapsed(t.Inactivity)}
 	sign := latestSign(s, sig, now)
 	switch {
 	case s.State != sandbox.StateRunning && s.State != sandbox.StateUnknown && s.State != "":
@@ -212,7 +212,7 @@ func flagSilent(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) Fla
 }
 
 func flagFinished(s sandbox.Sandbox, sig Signals) Flag {
-	f := Flag{ID: "S2-35", Severity: Warning, Verdict: sandbox.Unknown, Say: "its task is done but it still runs"}
+	f := Flag{ID: "task_done", Severity: Warning, Verdict: sandbox.Unknown, Say: "its task is done but it still runs"}
 	switch {
 	case s.State != sandbox.StateRunning && s.State != sandbox.StateUnknown && s.State != "":
 		f.Verdict = sandbox.False

@@ -21,7 +21,6 @@ const (
 // Pattern is a known message in log lines.
 type Pattern struct {
 	ID       string        // as `logs` shows it
-	Row      string        // requirement id, or "facts" for what agents and runtimes print
 	Cause    sandbox.Cause // that it is evidence for; CauseUnknown where it names no cause
 	Severity Severity
 	Say      string
@@ -43,15 +42,15 @@ func Patterns() []Pattern {
 func killPatterns() []Pattern {
 	return []Pattern{
 		{
-			ID: "sigkill", Row: "S0-2", Cause: sandbox.CauseUnknown, Severity: Critical,
+			ID: "sigkill", Cause: sandbox.CauseUnknown, Severity: Critical,
 			Say:      "the agent process was killed with SIGKILL; that alone does not show by whom",
 			literals: []string{"exit code -9", "exit code: -9", "signal: killed", "signal sigkill"},
 		}, {
-			ID: "kernel_oom", Row: "S3-3", Cause: sandbox.CauseOOM, Severity: Critical, Resource: true,
+			ID: "kernel_oom", Cause: sandbox.CauseOOM, Severity: Critical, Resource: true,
 			Say:      "the kernel's message of an OOM kill; only its counter proves whose",
 			literals: []string{"out of memory: kill process", "out of memory: killed process", "memory cgroup out of memory", "invoked oom-killer", "oom-kill:constraint"},
 		}, {
-			ID: "terminated_process", Row: "facts", Cause: sandbox.CauseUnknown, Severity: Critical,
+			ID: "terminated_process", Cause: sandbox.CauseUnknown, Severity: Critical,
 			Say:      "the session's process is dead: start a new session, do not reuse this one",
 			literals: []string{"cannot write to terminated process"},
 		},
@@ -60,7 +59,7 @@ func killPatterns() []Pattern {
 
 func memoryPatterns() []Pattern {
 	heap := func(id, say string, literals ...string) Pattern {
-		return Pattern{ID: id, Row: "facts", Cause: sandbox.CauseRuntimeHeap, Severity: Critical, Say: say, Resource: true, literals: literals}
+		return Pattern{ID: id, Cause: sandbox.CauseRuntimeHeap, Severity: Critical, Say: say, Resource: true, literals: literals}
 	}
 	return []Pattern{
 		heap("node_heap", "Node reached its own heap limit, not the sandbox's limit",
@@ -72,11 +71,11 @@ func memoryPatterns() []Pattern {
 		heap("java_heap", "the Java heap is full", "outofmemoryerror", "java heap space", "gc overhead limit exceeded"),
 		heap("enomem", "the system refused memory", "enomem", "cannot allocate memory", "std::bad_alloc", "memory allocation of", "virtual memory exhausted"),
 		{
-			ID: "out_of_memory", Row: "R40", Cause: sandbox.CauseLeak, Severity: Critical, Resource: true,
+			ID: "out_of_memory", Cause: sandbox.CauseLeak, Severity: Critical, Resource: true,
 			Say: "out of memory: a leak, or a limit that is too small", literals: []string{"out of memory"},
 		},
 		{
-			ID: "process_limit", Row: "R13", Cause: sandbox.CauseProcessLimit, Severity: Critical, Resource: true,
+			ID: "process_limit", Cause: sandbox.CauseProcessLimit, Severity: Critical, Resource: true,
 			Say: "no further process or thread could start: a limit of processes is reached",
 			literals: []string{
 				"fork: retry: resource temporarily unavailable", "fork: resource temporarily unavailable", "fork failed: resource temporarily unavailable",
@@ -87,16 +86,16 @@ func memoryPatterns() []Pattern {
 			},
 		},
 		{
-			ID: "open_files", Row: "R13", Cause: sandbox.CauseFileLimit, Severity: Critical, Resource: true,
+			ID: "open_files", Cause: sandbox.CauseFileLimit, Severity: Critical, Resource: true,
 			Say:      "no further file or connection could be opened: a limit of open files is reached",
 			literals: []string{"too many open files", "emfile", "enfile", "no file descriptors available"},
 		},
 		{
-			ID: "disk_full", Row: "R13", Cause: sandbox.CauseDiskFull, Severity: Critical, Resource: true,
+			ID: "disk_full", Cause: sandbox.CauseDiskFull, Severity: Critical, Resource: true,
 			Say: "the disk, or a quota of it, is full", literals: []string{"no space left on device", "enospc", "disk quota exceeded", "edquot"},
 		},
 		{
-			ID: "resource_warning", Row: "R13", Cause: sandbox.CauseUnknown, Severity: Warning, Resource: true,
+			ID: "resource_warning", Cause: sandbox.CauseUnknown, Severity: Warning, Resource: true,
 			Say: "memory or another resource is nearly exhausted",
 			literals: []string{
 				"high memory usage", "memory usage is high", "memory warning", "low memory", "memory pressure", "memory leak detected",
@@ -109,11 +108,11 @@ func memoryPatterns() []Pattern {
 func loopPatterns() []Pattern {
 	return []Pattern{
 		{
-			ID: "recursion", Row: "R39", Cause: sandbox.CauseBusyLoop, Severity: Critical,
+			ID: "recursion", Cause: sandbox.CauseBusyLoop, Severity: Critical,
 			Say:      "infinite recursion",
 			literals: []string{"maximum call stack exceeded", "maximum call stack size exceeded", "maximum recursion depth exceeded", "stack overflow", "goroutine stack exceeds"},
 		}, {
-			ID: "iterations", Row: "R65", Cause: sandbox.CauseBusyLoop, Severity: Critical,
+			ID: "iterations", Cause: sandbox.CauseBusyLoop, Severity: Critical,
 			Say:      "the agent's iteration limit stopped a loop",
 			literals: []string{"maximum iterations exceeded", "max iterations exceeded", "possible infinite loop"},
 		},
@@ -123,23 +122,23 @@ func loopPatterns() []Pattern {
 func waitPatterns() []Pattern {
 	return []Pattern{
 		{
-			ID: "agent_timeout", Row: "R66", Cause: sandbox.CauseTimeout, Severity: Critical,
+			ID: "agent_timeout", Cause: sandbox.CauseTimeout, Severity: Critical,
 			Say: "the agent ran into its own time limit", literals: []string{"agent execution timeout"},
 		}, {
-			ID: "operation_limit", Row: "R130", Cause: sandbox.CauseTimeout, Severity: Critical,
+			ID: "operation_limit", Cause: sandbox.CauseTimeout, Severity: Critical,
 			Say: "an operation ran into its time limit", literals: []string{"sandbox operation timeout", "sandbox timeout", "sandbox timed out"},
 		}, {
-			ID: "inactivity_timeout", Row: "S1-13", Cause: sandbox.CauseInactivity, Severity: Critical,
+			ID: "inactivity_timeout", Cause: sandbox.CauseInactivity, Severity: Critical,
 			Say: "no activity for too long", literals: []string{"inactivity timeout"},
 		}, {
-			ID: "request_timeout", Row: "R76", Cause: sandbox.CauseHungIO, Severity: Warning,
+			ID: "request_timeout", Cause: sandbox.CauseHungIO, Severity: Warning,
 			Say: "a request got no answer in time", literals: []string{"request timed out", "request timeout"},
 		}, {
-			ID: "operation_timed_out", Row: "R38", Cause: sandbox.CauseHungIO, Severity: Warning,
+			ID: "operation_timed_out", Cause: sandbox.CauseHungIO, Severity: Warning,
 			Say:      "an external service hangs",
 			literals: []string{"operation timed out", "connection timed out", "read timed out", "i/o timeout", "etimedout", "context deadline exceeded", "timeouterror", "gateway timeout"},
 		}, {
-			ID: "network", Row: "facts", Cause: sandbox.CauseUnknown, Severity: Warning,
+			ID: "network", Cause: sandbox.CauseUnknown, Severity: Warning,
 			Say:      "the network or a peer fails",
 			literals: []string{"econnreset", "econnrefused", "enotfound", "eai_again", "socket hang up", "connection refused", "connection reset by peer", "network is unreachable", "no such host"},
 		},
@@ -149,21 +148,21 @@ func waitPatterns() []Pattern {
 func accessPatterns() []Pattern {
 	return []Pattern{
 		{
-			ID: "rate_limit", Row: "facts", Cause: sandbox.CauseUnknown, Severity: Warning,
+			ID: "rate_limit", Cause: sandbox.CauseUnknown, Severity: Warning,
 			Say: "a service throttles or is overloaded: wait, then retry",
 			literals: []string{
 				"rate limit", "rate limited", "rate limits", "rate_limit", "rate_limit_error", "ratelimiterror", "too many requests",
 				"overloaded_error", "overloaded", "http 429", "status 429", "status code 429", "error 429",
 			},
 		}, {
-			ID: "auth", Row: "facts", Cause: sandbox.CauseUnknown, Severity: Critical,
+			ID: "auth", Cause: sandbox.CauseUnknown, Severity: Critical,
 			Say: "credentials are missing, wrong or expired: a retry cannot help",
 			literals: []string{
 				"unauthorized", "invalid api key", "invalid_api_key", "invalid x-api-key", "authentication_error", "authentication failed",
 				"token expired", "token has expired", "permission_error", "403 forbidden", "not logged in",
 			},
 		}, {
-			ID: "credit", Row: "facts", Cause: sandbox.CauseUnknown, Severity: Critical,
+			ID: "credit", Cause: sandbox.CauseUnknown, Severity: Critical,
 			Say: "the account has no credit or quota left", literals: []string{"credit balance is too low", "insufficient_quota", "quota exceeded", "billing_error"},
 		},
 	}
@@ -172,19 +171,19 @@ func accessPatterns() []Pattern {
 func fleetPatterns() []Pattern {
 	return []Pattern{
 		{
-			ID: "resource_limit", Row: "R107", Cause: sandbox.CauseUnknown, Severity: Critical, Resource: true,
+			ID: "resource_limit", Cause: sandbox.CauseUnknown, Severity: Critical, Resource: true,
 			Say: "the provider's resources are exhausted", literals: []string{"resource limit exceeded"},
 		}, {
-			ID: "sandbox_limit", Row: "R111", Cause: sandbox.CauseUnknown, Severity: Critical, Resource: true,
+			ID: "sandbox_limit", Cause: sandbox.CauseUnknown, Severity: Critical, Resource: true,
 			Say: "no more sandboxes are admitted", literals: []string{"maximum sandbox limit reached"},
 		}, {
-			ID: "sandbox_not_found", Row: "R96", Cause: sandbox.CauseOrphan, Severity: Warning,
+			ID: "sandbox_not_found", Cause: sandbox.CauseOrphan, Severity: Warning,
 			Say: "records and reality differ", literals: []string{"sandbox not found"},
 		}, {
-			ID: "orphaned", Row: "R8", Cause: sandbox.CauseOrphan, Severity: Warning,
+			ID: "orphaned", Cause: sandbox.CauseOrphan, Severity: Warning,
 			Say: "a sandbox has lost its owner", literals: []string{"orphaned sandbox", "orphaned sandboxes", "orphan sandbox"},
 		}, {
-			ID: "unhealthy", Row: "R137", Cause: sandbox.CauseUnknown, Severity: Warning,
+			ID: "unhealthy", Cause: sandbox.CauseUnknown, Severity: Warning,
 			Say: "a health check failed", literals: []string{"unhealthy sandbox detected"},
 		},
 	}
@@ -193,7 +192,7 @@ func fleetPatterns() []Pattern {
 // cleanupPatterns knows both spellings of the cleanup log.
 func cleanupPatterns() []Pattern {
 	line := func(id string, severity Severity, say string, literals ...string) Pattern {
-		return Pattern{ID: id, Row: "R89", Cause: sandbox.CauseNone, Severity: severity, Say: say, literals: literals}
+		return Pattern{ID: id, Cause: sandbox.CauseNone, Severity: severity, Say: say, literals: literals}
 	}
 	return []Pattern{
 		line("cleanup_failed", Critical, "the cleanup job failed", "cleanup job failed"),

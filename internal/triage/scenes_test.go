@@ -113,7 +113,7 @@ func render(t *testing.T, sc scene) string {
 	for _, c := range rankCauses(sc.s, sc.sig, th, noon()) {
 		line("cause", c.ID, c.Cause, c.Title, FormatDecimal(c.Score), FormatDecimal(c.Coverage), c.Confidence)
 		for _, s := range c.Symptoms {
-			line("symptom", s.Row, s.Say, s.Weight, s.Verdict, s.Evidence)
+			line("symptom", s.Say, s.Weight, s.Verdict, s.Evidence)
 		}
 	}
 	return b.String()

@@ -12,8 +12,8 @@ import (
 
 func (m observation) isRunning() bool { return m.s.State == sandbox.StateRunning }
 
-func (m observation) cpuSymptom(row, say string, weight int, holds func(percent float64) bool) Symptom {
-	s := Symptom{Row: row, Say: say, Weight: weight, Verdict: sandbox.Unknown}
+func (m observation) cpuSymptom(say string, weight int, holds func(percent float64) bool) Symptom {
+	s := Symptom{Say: say, Weight: weight, Verdict: sandbox.Unknown}
 	if tr := m.sig.Trend; tr != nil && tr.CPUPercent != nil {
 		s.Verdict = sandbox.VerdictOf(holds(*tr.CPUPercent))
 		s.Evidence = []sandbox.Evidence{NumberEvidence("cpu", *tr.CPUPercent, "%", tr.Source, tr.At)}
@@ -22,19 +22,19 @@ func (m observation) cpuSymptom(row, say string, weight int, holds func(percent 
 }
 
 func (m observation) cpuAtLimit() Symptom {
-	s := m.cpuSymptom("R59", "CPU is at its limit", 3, func(float64) bool { return m.sig.Trend.AtLimit(m.t) })
+	s := m.cpuSymptom("CPU is at its limit", 3, func(float64) bool { return m.sig.Trend.AtLimit(m.t) })
 	if tr := m.sig.Trend; s.Verdict == sandbox.True && tr.CPUDemand != nil && *tr.CPUPercent < m.t.CPUBusy {
 		s.Evidence = append(s.Evidence, NumberEvidence("cpu wanted", *tr.CPUDemand, "%", tr.Source, tr.At))
 	}
 	return s
 }
 
-func (m observation) cpuAtRest(row string, weight int) Symptom {
-	return m.cpuSymptom(row, "CPU is idle", weight, func(p float64) bool { return p < m.t.CPUIdle })
+func (m observation) cpuAtRest(weight int) Symptom {
+	return m.cpuSymptom("CPU is idle", weight, func(p float64) bool { return p < m.t.CPUIdle })
 }
 
 func (m observation) neverCompletes() Symptom {
-	s := Symptom{Row: "R60", Say: "it does not complete", Weight: 2, Verdict: sandbox.False}
+	s := Symptom{Say: "it does not complete", Weight: 2, Verdict: sandbox.False}
 	if m.isRunning() {
 		verdict, e := olderThan(m.s, m.t.StuckAge, m.now)
 		s.Verdict, s.Evidence = verdict, []sandbox.Evidence{e}
@@ -43,7 +43,7 @@ func (m observation) neverCompletes() Symptom {
 }
 
 func (m observation) noErrors() Symptom {
-	s := Symptom{Row: "R61", Say: "its log reports no errors", Weight: 1, Verdict: sandbox.Unknown}
+	s := Symptom{Say: "its log reports no errors", Weight: 1, Verdict: sandbox.Unknown}
 	if m.sig.Logs != nil {
 		s.Verdict = sandbox.VerdictOf(m.sig.Logs.Errors == 0)
 	}
@@ -51,7 +51,7 @@ func (m observation) noErrors() Symptom {
 }
 
 func (m observation) manyOperations() Symptom {
-	s := Symptom{Row: "R62", Say: "it does very many operations", Weight: 2, Verdict: sandbox.Unknown}
+	s := Symptom{Say: "it does very many operations", Weight: 2, Verdict: sandbox.Unknown}
 	if tr := m.sig.Trend; tr != nil && tr.OperationsRate != nil {
 		s.Verdict = sandbox.VerdictOf(*tr.OperationsRate >= m.t.OperationsHigh)
 		s.Evidence = []sandbox.Evidence{NumberEvidence("operations", *tr.OperationsRate, "/s", tr.Source, tr.At)}
@@ -62,7 +62,7 @@ func (m observation) manyOperations() Symptom {
 // noProgress is the symptom that distinguishes a loop from heavy work (R47): the log
 // repeats itself or is silent.
 func (m observation) noProgress() Symptom {
-	s := Symptom{Row: "R36", Say: "its log shows no progress", Weight: 3, Verdict: sandbox.Unknown}
+	s := Symptom{Say: "its log shows no progress", Weight: 3, Verdict: sandbox.Unknown}
 	if m.sig.Logs == nil {
 		return s
 	}
@@ -84,8 +84,8 @@ func (m observation) repeatEvidence() []sandbox.Evidence {
 }
 
 // loggedSymptom is a support: the absence of a message proves nothing.
-func (m observation) loggedSymptom(row string, weight int, id string) Symptom {
-	s := Symptom{Row: row, Say: "the log shows " + id, Weight: weight, Support: true, Verdict: sandbox.Unknown}
+func (m observation) loggedSymptom(weight int, id string) Symptom {
+	s := Symptom{Say: "the log shows " + id, Weight: weight, Support: true, Verdict: sandbox.Unknown}
 	if m.sig.Logs == nil {
 		return s
 	}
@@ -105,7 +105,7 @@ func (m observation) loggedSymptom(row string, weight int, id string) Symptom {
 // tasksRefused holds while the sandbox is near its limit of processes and the kernel has refused more. The counter is
 // for life, so that it proves nothing once processes have ended.
 func (m observation) tasksRefused() Symptom {
-	s := Symptom{Row: "R13", Say: "the kernel refuses further processes and threads", Weight: 3, Verdict: sandbox.Unknown}
+	s := Symptom{Say: "the kernel refuses further processes and threads", Weight: 3, Verdict: sandbox.Unknown}
 	tr := m.sig.Trend
 	if tr == nil || tr.TasksRefused == nil {
 		return s
@@ -124,13 +124,13 @@ func (m observation) tasksRefused() Symptom {
 	return s
 }
 
-func (m observation) silentSymptom(row string, weight int) Symptom {
+func (m observation) silentSymptom(weight int) Symptom {
 	f := flagSilent(m.s, m.sig, m.t, m.now)
-	return Symptom{Row: row, Say: f.Say, Weight: weight, Verdict: f.Verdict, Evidence: f.Evidence}
+	return Symptom{Say: f.Say, Weight: weight, Verdict: f.Verdict, Evidence: f.Evidence}
 }
 
 func (m observation) lastCall() Symptom {
-	s := Symptom{Row: "R73", Say: "its last action is a call to an external service", Weight: 2, Verdict: sandbox.Unknown}
+	s := Symptom{Say: "its last action is a call to an external service", Weight: 2, Verdict: sandbox.Unknown}
 	if m.sig.Logs != nil && m.sig.Logs.Lines > 0 {
 		s.Verdict = sandbox.VerdictOf(m.sig.Logs.Calling)
 	}
@@ -141,7 +141,7 @@ func (m observation) lastCall() Symptom {
 }
 
 func (m observation) waitsForPeer() Symptom {
-	s := Symptom{Row: "R74", Say: "waits for a peer that does not answer", Weight: 3, Verdict: sandbox.Unknown, Evidence: m.waitEvidence()}
+	s := Symptom{Say: "waits for a peer that does not answer", Weight: 3, Verdict: sandbox.Unknown, Evidence: m.waitEvidence()}
 	if tr := m.sig.Trend; tr != nil && tr.Waiting != "" {
 		s.Verdict = sandbox.VerdictOf(waitsOutside(tr.Waiting))
 	}
@@ -157,7 +157,7 @@ func (m observation) waitEvidence() []sandbox.Evidence {
 }
 
 func (m observation) memoryGrows() Symptom {
-	s := Symptom{Row: "R49", Say: "its memory grows", Weight: 3, Verdict: sandbox.Unknown}
+	s := Symptom{Say: "its memory grows", Weight: 3, Verdict: sandbox.Unknown}
 	if tr := m.sig.Trend; tr != nil && tr.MemorySlope != nil {
 		s.Verdict = sandbox.VerdictOf(tr.memoryGrows(m.t))
 		s.Evidence = []sandbox.Evidence{NumberEvidence("memory slope", *tr.MemorySlope, " MiB/min", cmp.Or(tr.MemorySource, tr.Source), tr.At)}
@@ -166,7 +166,7 @@ func (m observation) memoryGrows() Symptom {
 }
 
 func (m observation) fillsUp() Symptom {
-	s := Symptom{Row: "R37", Say: "its memory is near the limit, or soon at it", Weight: 4, Verdict: sandbox.Unknown}
+	s := Symptom{Say: "its memory is near the limit, or soon at it", Weight: 4, Verdict: sandbox.Unknown}
 	tr := m.sig.Trend
 	if tr == nil {
 		return s
@@ -190,8 +190,8 @@ func (m observation) showsLife() sandbox.Verdict {
 }
 
 // counterSymptom is a symptom that holds when a counter of the profile is above zero.
-func (m observation) counterSymptom(row, say string, weight int, of func(*FleetSignals) *int64) Symptom {
-	s := Symptom{Row: row, Say: say, Weight: weight, Verdict: sandbox.Unknown}
+func (m observation) counterSymptom(say string, weight int, of func(*FleetSignals) *int64) Symptom {
+	s := Symptom{Say: say, Weight: weight, Verdict: sandbox.Unknown}
 	if m.sig.Fleet == nil {
 		return s
 	}
@@ -203,17 +203,17 @@ func (m observation) counterSymptom(row, say string, weight int, of func(*FleetS
 }
 
 func (m observation) oldOnesPile() Symptom {
-	return m.counterSymptom("R82", "sandboxes over the stuck age", 2, func(f *FleetSignals) *int64 { return f.OverStuckAge })
+	return m.counterSymptom("sandboxes over the stuck age", 2, func(f *FleetSignals) *int64 { return f.OverStuckAge })
 }
 
 func (m observation) cannotCreate() Symptom {
-	return m.counterSymptom("R106", "creates that failed", 2, func(f *FleetSignals) *int64 { return f.CreateFailures })
+	return m.counterSymptom("creates that failed", 2, func(f *FleetSignals) *int64 { return f.CreateFailures })
 }
 
 // quotaRunsShort is R109: a limit of the account is nearly used up. A low use of the
 // reported limits proves nothing about the limits that are not reported.
 func (m observation) quotaRunsShort() Symptom {
-	s := Symptom{Row: "R109", Say: "a quota of the account is nearly exhausted", Weight: 3, Support: true, Verdict: sandbox.Unknown}
+	s := Symptom{Say: "a quota of the account is nearly exhausted", Weight: 3, Support: true, Verdict: sandbox.Unknown}
 	if m.sig.Fleet == nil || m.sig.Fleet.QuotaUsed == nil {
 		return s
 	}
@@ -246,7 +246,7 @@ func (m observation) fullIn(q QuotaUse) string {
 // noCleanupSeen holds after two intervals without a cleanup, so that one late run is no
 // finding.
 func (m observation) noCleanupSeen() Symptom {
-	s := Symptom{Row: "R83", Say: "no cleanup ran", Weight: 3, Verdict: sandbox.Unknown}
+	s := Symptom{Say: "no cleanup ran", Weight: 3, Verdict: sandbox.Unknown}
 	if m.sig.Fleet == nil || !m.sig.Fleet.CleanupRead {
 		return s
 	}
@@ -266,7 +266,7 @@ func (f FleetSignals) CleanupOverdue(every time.Duration, now time.Time) bool {
 // activeGrows compares the oldest and the newest sample, which must be at least one
 // cleanup interval apart.
 func (m observation) activeGrows() Symptom {
-	s := Symptom{Row: "R84", Say: "the number of active sandboxes grows", Weight: 2, Verdict: sandbox.Unknown}
+	s := Symptom{Say: "the number of active sandboxes grows", Weight: 2, Verdict: sandbox.Unknown}
 	if m.sig.Fleet == nil {
 		return s
 	}
@@ -285,7 +285,7 @@ func (m observation) activeGrows() Symptom {
 // allProvisioning is R108: no sandbox is active, and this one is stuck in provisioning. A
 // single sandbox that starts is no exhaustion.
 func (m observation) allProvisioning() Symptom {
-	s := Symptom{Row: "R108", Say: "all sandboxes are stuck in provisioning", Weight: 2, Verdict: sandbox.Unknown}
+	s := Symptom{Say: "all sandboxes are stuck in provisioning", Weight: 2, Verdict: sandbox.Unknown}
 	f := m.sig.Fleet
 	if m.isRunning() { // so not all are
 		s.Verdict = sandbox.False
@@ -304,7 +304,7 @@ func (m observation) allProvisioning() Symptom {
 
 // missingAtProvider is R94: the record says running, and the provider no longer has it.
 func (m observation) missingAtProvider() Symptom {
-	s := Symptom{Row: "R94", Say: "listed as running but does not exist", Weight: 3, Verdict: sandbox.Unknown}
+	s := Symptom{Say: "listed as running but does not exist", Weight: 3, Verdict: sandbox.Unknown}
 	if m.isRunning() {
 		s.Verdict = negate(m.sig.Exists)
 	}
@@ -325,5 +325,5 @@ func succeeded(s sandbox.Sandbox) bool { return s.Exit != nil && s.Exit.Class ==
 // runsAfterItsEnd is S1-60: the record says that it was stopped or has failed, and it answers.
 func (m observation) runsAfterItsEnd() Symptom {
 	f := flagRunsAfterItsEnd(m.s, m.sig)
-	return Symptom{Row: f.ID, Say: f.Say, Weight: 6, Support: true, Verdict: f.Verdict, Evidence: f.Evidence}
+	return Symptom{Say: f.Say, Weight: 6, Support: true, Verdict: f.Verdict, Evidence: f.Evidence}
 }

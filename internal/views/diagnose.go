@@ -10,6 +10,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/ops/look"
 	"sbx/internal/output"
+	"sbx/internal/requirement"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
@@ -55,10 +56,11 @@ type StepItem struct {
 
 // AnswerItem answers one question.
 type AnswerItem struct {
-	ID       string `json:"id"`       // Its number in the runbook.
-	Question string `json:"question"` // The question.
-	Answer   string `json:"answer"`   // The answer; "unknown: " and the reason where there is none.
-	Known    bool   `json:"known"`    // Whether there is an answer.
+	ID          string  `json:"id"`          // Its name.
+	Requirement *string `json:"requirement"` // Its number in docs/REQUIREMENTS.md, until the next release; null = none.
+	Question    string  `json:"question"`    // The question.
+	Answer      string  `json:"answer"`      // The answer; "unknown: " and the reason where there is none.
+	Known       bool    `json:"known"`       // Whether there is an answer.
 }
 
 // CauseGroupItem are sandboxes of one provider with one cause.
@@ -105,7 +107,7 @@ func stepItems(steps []look.DiagnoseStep) []StepItem {
 	for i, s := range steps {
 		items[i] = StepItem{ID: s.ID, Number: s.Number, Word: s.Word, Title: s.Title, ETASeconds: output.Seconds(s.ETA), TookSeconds: output.Seconds(s.Took), Answers: []AnswerItem{}}
 		for _, a := range s.Answers {
-			items[i].Answers = append(items[i].Answers, AnswerItem{a.ID, a.Question, a.Text, a.Known})
+			items[i].Answers = append(items[i].Answers, AnswerItem{a.ID, orNil(requirement.Of(a.ID)), a.Question, a.Text, a.Known})
 		}
 	}
 	return items

@@ -37,16 +37,16 @@ func (d Investigation) nextOfFleet() []step {
 	if n := len(d.Unjudged); n > 0 {
 		steps = append(steps, step{fmt.Sprintf("one of the %d not judged", n), "inspect " + ShellWord(d.Unjudged[0].String())})
 	}
-	if has("R55") || has("R14") || has("cleanup_not_running") {
+	if has("cleanup_overdue") || has("cleanup_fails") || has("cleanup_not_running") {
 		steps = append(steps, step{"see why cleanup does not do its work", "cron check"})
 	}
-	if has("R18") || has("state_corruption") {
+	if has("counts_differ") || has("state_corruption") {
 		steps = append(steps, compareRecords())
 	}
 	if likely("resource_exhaustion") || len(d.Errors) > 0 {
 		steps = append(steps, step{"check accounts and quotas", "doctor"})
 	}
-	if has("R12") {
+	if has("sandbox_timeout_high") {
 		steps = append(steps, step{"see which tasks hit time limits", "report"})
 	}
 	if len(steps) == 0 {

@@ -119,7 +119,7 @@ func briefAnswers(answers []look.Answer, isAside func(look.Answer) bool) string 
 
 // standsAbove says that the first line of the page of a diagnosis has an answer, or that it is a detail.
 func standsAbove(a look.Answer) bool {
-	return a.Known && slices.Contains([]string{"R26", "R27", "R28", "R29"}, a.ID)
+	return a.Known && slices.Contains([]string{"stuck", "over_age", "provisioning_long", "no_task"}, a.ID)
 }
 
 func countsNone(a look.Answer) bool {
@@ -129,9 +129,9 @@ func countsNone(a look.Answer) bool {
 // shortQuestion is the question of an answer in a word or two.
 func shortQuestion(a look.Answer) string {
 	return map[string]string{
-		"R19": "active", "R20": "provisioning", "R21": "ages", "R22": "trend", "R26": "stuck", "R27": "old", "R28": "not started", "R29": "nobody's", "R30": "timeouts",
-		"R34": "activity", "R35": "errors", "R36": "repetition", "R37": "warnings", "R47": "busy", "R48": "idle", "R49": "memory grows", "R50": "no operations",
-		"R53": "runs", "R54": "did", "R56": "fails", "R57": "leaves",
+		"active": "active", "provisioning": "provisioning", "ages": "ages", "trend": "trend", "stuck": "stuck", "over_age": "old", "provisioning_long": "not started", "no_task": "nobody's", "repeated_timeouts": "timeouts",
+		"last_activity": "activity", "log_errors": "errors", "log_repeats": "repetition", "log_warnings": "warnings", "cpu_at_limit": "busy", "cpu_idle": "idle", "memory_grows": "memory grows", "no_operations": "no operations",
+		"cleanup_on_time": "runs", "cleanup_results": "did", "cleanup_failures": "fails", "cleanup_leaves": "leaves",
 	}[a.ID]
 }
 

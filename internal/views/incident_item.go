@@ -85,12 +85,13 @@ type MilestoneItem struct {
 
 // IncidentFlagItem is a sign that something is wrong.
 type IncidentFlagItem struct {
-	ID       string         `json:"id"`       // The id of the requirement or of the alert.
-	What     string         `json:"what"`     // What is wrong.
-	Severity *string        `json:"severity"` // critical or warning.
-	SeenAt   time.Time      `json:"seen_at"`  // When it was last seen.
-	Verb     string         `json:"verb"`     // The verb that saw it.
-	Evidence []EvidenceItem `json:"evidence"` // What shows it.
+	ID          string         `json:"id"`          // The name of the flag or of the alert.
+	Requirement *string        `json:"requirement"` // Its number in docs/REQUIREMENTS.md, until the next release; null = none.
+	What        string         `json:"what"`        // What is wrong.
+	Severity    *string        `json:"severity"`    // critical or warning.
+	SeenAt      time.Time      `json:"seen_at"`     // When it was last seen.
+	Verb        string         `json:"verb"`        // The verb that saw it.
+	Evidence    []EvidenceItem `json:"evidence"`    // What shows it.
 }
 
 // IncidentCauseItem is one cause.
@@ -132,13 +133,14 @@ type IncidentDoneItem struct {
 
 // IncidentTargetItem is one target of `sbx verify`.
 type IncidentTargetItem struct {
-	ID        string         `json:"id"`         // The id of the requirement.
-	Title     string         `json:"title"`      // What is compared.
-	Verdict   string         `json:"verdict"`    // Whether it is met.
-	Value     *string        `json:"value"`      // The figure; null = not known.
-	Target    *string        `json:"target"`     // The bound.
-	CheckedAt time.Time      `json:"checked_at"` // When it was checked.
-	Evidence  []EvidenceItem `json:"evidence"`   // What it rests on.
+	ID          string         `json:"id"`          // Its name.
+	Requirement *string        `json:"requirement"` // Its number in docs/REQUIREMENTS.md, until the next release; null = none.
+	Title       string         `json:"title"`       // What is compared.
+	Verdict     string         `json:"verdict"`     // Whether it is met.
+	Value       *string        `json:"value"`       // The figure; null = not known.
+	Target      *string        `json:"target"`      // The bound.
+	CheckedAt   time.Time      `json:"checked_at"`  // When it was checked.
+	Evidence    []EvidenceItem `json:"evidence"`    // What it rests on.
 }
 
 // IncidentEscalationItem is a notification, or somebody to call.
@@ -261,7 +263,7 @@ func actOfEvent(a runs.Act) IncidentActItem {
 }
 
 func flagItem(c incidents.SeenCheck) IncidentFlagItem {
-	return IncidentFlagItem{c.ID, c.Title, orNil(c.Severity), c.At, c.Verb, EvidenceList(c.Evidence)}
+	return IncidentFlagItem{c.ID, orNil(requirement.Of(c.ID)), c.Title, orNil(c.Severity), c.At, c.Verb, EvidenceList(c.Evidence)}
 }
 
 func seenCauseItem(c incidents.SeenCause) IncidentCauseItem {
@@ -280,7 +282,7 @@ func doneItem(a runs.Act) IncidentDoneItem {
 }
 
 func targetItem(c incidents.SeenCheck) IncidentTargetItem {
-	return IncidentTargetItem{c.ID, c.Title, string(c.Verdict), orNil(c.Value), orNil(c.Target), c.At, EvidenceList(c.Evidence)}
+	return IncidentTargetItem{c.ID, orNil(requirement.Of(c.ID)), c.Title, string(c.Verdict), orNil(c.Value), orNil(c.Target), c.At, EvidenceList(c.Evidence)}
 }
 
 func escalationItem(e incidents.Escalation) IncidentEscalationItem {

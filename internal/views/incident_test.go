@@ -43,7 +43,7 @@ func hostileReport() *incidents.IncidentReport {
 		Flags:       []incidents.SeenCheck{{Check: history.Check{Title: hostile, Severity: hostile, Evidence: seen}, Verb: hostile}},
 		Figures:     []incidents.SeenFigure{{Name: hostile, Before: new(int64(1)), After: new(int64(2))}},
 		Acts:        []runs.Act{act},
-		Checks:      []incidents.SeenCheck{{Check: history.Check{ID: "R125", Title: hostile, Value: hostile, Target: hostile, Verdict: sandbox.False}}},
+		Checks:      []incidents.SeenCheck{{Check: history.Check{ID: "active_normal", Title: hostile, Value: hostile, Target: hostile, Verdict: sandbox.False}}},
 		Escalations: []incidents.Escalation{message},
 		Steps:       []incidents.Step{step},
 		Answers:     []incidents.ReportAnswer{{ReportQuestion: incidents.ReportQuestion{Ask: hostile}, Answer: hostile, Source: hostile}, {ReportQuestion: incidents.ReportQuestion{Ask: hostile}, NeedsPerson: true}},

@@ -9,6 +9,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/ops/launch"
 	"sbx/internal/output"
+	"sbx/internal/requirement"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 )
@@ -22,10 +23,10 @@ type ReportPage struct {
 	Now   time.Time
 }
 
-// Page groups the figures, each once.
+// Page groups the figures.
 func (r ReportPage) Page(s *output.Sheet, figures []task.Figure) {
 	group, rows := "", [][]any(nil)
-	head := []string{"id", "figure", "value", "target", "verdict", "samples"}
+	head := []string{"figure", "value", "target", "verdict", "samples"}
 	flush := func() {
 		if len(rows) > 0 {
 			s.Section(group).Table(head, rows)
@@ -33,14 +34,11 @@ func (r ReportPage) Page(s *output.Sheet, figures []task.Figure) {
 		rows = nil
 	}
 	for _, f := range figures {
-		if f.Same != "" {
-			continue
-		}
 		if f.Group != group {
 			flush()
 			group = f.Group
 		}
-		rows = append(rows, []any{f.ID, f.Title, figureText(f), targetText(f), figureVerdict(f), f.Samples})
+		rows = append(rows, []any{f.Title, figureText(f), targetText(f), figureVerdict(f), f.Samples})
 	}
 	flush()
 	r.pageCauses(s)
@@ -149,15 +147,16 @@ func ShowReport(p *output.Printer, schema string, r *launch.ReportResult) error 
 
 // FigureItem is one figure of the report.
 type FigureItem struct {
-	ID      string          `json:"id" table:""`        // Its number.
-	Group   string          `json:"group"`              // The group that it belongs to.
-	Title   string          `json:"title" table:""`     // What it measures.
-	Value   *float64        `json:"value" table:""`     // The value.
-	Unit    string          `json:"unit" table:",wide"` // The unit of the value: count, messages, seconds or share.
-	Target  *string         `json:"target" table:""`    // What it should be.
-	Verdict sandbox.Verdict `json:"verdict" table:""`   // Whether it is so.
-	Samples int             `json:"samples" table:""`   // How many cases it is from.
-	Why     *string         `json:"why" table:",wide"`  // Why there is no value.
+	ID          string          `json:"id" table:""`        // Its name.
+	Requirement *string         `json:"requirement"`        // Its number in docs/REQUIREMENTS.md, until the next release; null = none.
+	Group       string          `json:"group"`              // The group that it belongs to.
+	Title       string          `json:"title" table:""`     // What it measures.
+	Value       *float64        `json:"value" table:""`     // The value.
+	Unit        string          `json:"unit" table:",wide"` // The unit of the value: count, messages, seconds or share.
+	Target      *string         `json:"target" table:""`    // What it should be.
+	Verdict     sandbox.Verdict `json:"verdict" table:""`   // Whether it is so.
+	Samples     int             `json:"samples" table:""`   // How many cases it is from.
+	Why         *string         `json:"why" table:",wide"`  // Why there is no value.
 }
 
 // FailureItem counts the attempts that failed in one way.
@@ -191,7 +190,7 @@ func ReportColumns() []output.Column[task.Figure] {
 }
 
 func figureItem(f task.Figure) FigureItem {
-	return FigureItem{f.ID, f.Group, f.Title, roundedOrNil(f.Value), string(f.Unit), targetValue(f), f.Verdict(), f.Samples, orNil(f.Why)}
+	return FigureItem{f.ID, orNil(requirement.Of(f.ID)), f.Group, f.Title, roundedOrNil(f.Value), string(f.Unit), targetValue(f), f.Verdict(), f.Samples, orNil(f.Why)}
 }
 
 func figureTone(f task.Figure) output.Tone {

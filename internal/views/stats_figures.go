@@ -10,6 +10,7 @@ import (
 	"sbx/internal/check"
 	"sbx/internal/ops/look"
 	"sbx/internal/output"
+	"sbx/internal/requirement"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
@@ -58,11 +59,12 @@ type Thresholds struct {
 
 // FlagItem is one warning of the runbook.
 type FlagItem struct {
-	ID       string          `json:"id"`       // Its number in the runbook.
-	Severity triage.Severity `json:"severity"` // critical, warning or info.
-	Verdict  sandbox.Verdict `json:"verdict"`  // Whether it applies.
-	Say      string          `json:"say"`      // What it says.
-	Evidence []EvidenceItem  `json:"evidence"` // What was seen.
+	ID          string          `json:"id"`          // Its name.
+	Requirement *string         `json:"requirement"` // Its number in docs/REQUIREMENTS.md, until the next release; null = none.
+	Severity    triage.Severity `json:"severity"`    // critical, warning or info.
+	Verdict     sandbox.Verdict `json:"verdict"`     // Whether it applies.
+	Say         string          `json:"say"`         // What it says.
+	Evidence    []EvidenceItem  `json:"evidence"`    // What was seen.
 }
 
 // StatsColumns are those of a StatsItem, with the limits beside the figures for people.
@@ -96,7 +98,7 @@ func (r StatsRow) Item() StatsItem {
 func flagItems(flags []triage.Flag) []FlagItem {
 	items := make([]FlagItem, len(flags))
 	for i, f := range flags {
-		items[i] = FlagItem{f.ID, f.Severity, f.Verdict, f.Say, EvidenceList(f.Evidence)}
+		items[i] = FlagItem{f.ID, orNil(requirement.Of(f.ID)), f.Severity, f.Verdict, f.Say, EvidenceList(f.Evidence)}
 	}
 	return items
 }
@@ -106,7 +108,7 @@ func flagItems(flags []triage.Flag) []FlagItem {
 func (r StatsRow) Raised() []string {
 	var lines []string
 	for _, f := range r.Flags {
-		if f.Verdict == sandbox.True && f.Severity != triage.Info && f.ID != "R4" && f.ID != "R12" {
+		if f.Verdict == sandbox.True && f.Severity != triage.Info && f.ID != "too_many_active" && f.ID != "sandbox_timeout_high" {
 			lines = append(lines, ClaimWithEvidence(r.Provider+": "+f.Say, f.Evidence))
 		}
 	}
@@ -120,7 +122,7 @@ func (r StatsRow) Raised() []string {
 func defaultNotes(flags []triage.Flag) []string {
 	var notes []string
 	for _, f := range flags {
-		if f.ID == check.ActiveOver().Row && f.Verdict == sandbox.True && f.Severity == triage.Info {
+		if f.ID == check.ActiveOver().ID && f.Verdict == sandbox.True && f.Severity == triage.Info {
 			notes = append(notes, f.Say)
 		}
 	}

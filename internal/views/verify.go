@@ -10,6 +10,7 @@ import (
 	"sbx/internal/ops"
 	"sbx/internal/ops/look"
 	"sbx/internal/output"
+	"sbx/internal/requirement"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 )
@@ -111,16 +112,17 @@ type VerificationItem struct {
 
 // TargetItem is one figure beside its target.
 type TargetItem struct {
-	ID       string          `json:"id"`       // Its number in the runbook.
-	Title    string          `json:"title"`    // What is measured.
-	Verdict  sandbox.Verdict `json:"verdict"`  // Whether the target is met.
-	NoData   bool            `json:"no_data"`  // Every provider answered, and there is nothing to tell the figure from yet, or no limit that fits the fleet: it counts as met.
-	Value    *float64        `json:"value"`    // The figure of the provider that is worst; null where none is known.
-	Unit     string          `json:"unit"`     // The unit of value and target: count, seconds or share.
-	Target   *string         `json:"target"`   // The target, with its sign.
-	Samples  int             `json:"samples"`  // How many samples the value is from.
-	Why      *string         `json:"why"`      // What the figure covers; null for nothing to add.
-	Evidence []EvidenceItem  `json:"evidence"` // What was seen, for each provider or sandbox.
+	ID          string          `json:"id"`          // Its name.
+	Requirement *string         `json:"requirement"` // Its number in docs/REQUIREMENTS.md, until the next release; null = none.
+	Title       string          `json:"title"`       // What is measured.
+	Verdict     sandbox.Verdict `json:"verdict"`     // Whether the target is met.
+	NoData      bool            `json:"no_data"`     // Every provider answered, and there is nothing to tell the figure from yet, or no limit that fits the fleet: it counts as met.
+	Value       *float64        `json:"value"`       // The figure of the provider that is worst; null where none is known.
+	Unit        string          `json:"unit"`        // The unit of value and target: count, seconds or share.
+	Target      *string         `json:"target"`      // The target, with its sign.
+	Samples     int             `json:"samples"`     // How many samples the value is from.
+	Why         *string         `json:"why"`         // What the figure covers; null for nothing to add.
+	Evidence    []EvidenceItem  `json:"evidence"`    // What was seen, for each provider or sandbox.
 }
 
 // VerifyColumns are those of a VerificationItem.
@@ -136,7 +138,7 @@ func verificationItem(r *look.VerifyResult) VerificationItem {
 	}
 	for i, c := range r.Checks {
 		item.Checks[i] = TargetItem{
-			ID: c.ID, Title: c.Title, Verdict: c.Outcome, NoData: c.NoData, Value: roundedOrNil(c.Value), Unit: string(c.Unit), Target: targetValue(c.Figure),
+			ID: c.ID, Requirement: orNil(requirement.Of(c.ID)), Title: c.Title, Verdict: c.Outcome, NoData: c.NoData, Value: roundedOrNil(c.Value), Unit: string(c.Unit), Target: targetValue(c.Figure),
 			Samples: c.Samples, Why: orNil(c.Why), Evidence: EvidenceList(c.Evidence),
 		}
 	}

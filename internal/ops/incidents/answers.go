@@ -42,14 +42,14 @@ func (r *IncidentReport) recordedAnswer(by []string) (answer, source string) {
 				return answer, source
 			}
 		case "cleanup", "cron":
-			checks = append(checks, "R127")
+			checks = append(checks, "cleanup_recent")
 		case "quota", "doctor":
-			checks = append(checks, "R129")
+			checks = append(checks, "quota_free")
 		case "verify": // beside others it gives what they do not
 			if len(by) == 1 {
-				checks = append(checks, "R125", "R126", "R127", "R128", "R129")
+				checks = append(checks, "active_normal", "none_over_age", "cleanup_recent", "timeouts_low", "quota_free")
 			} else {
-				checks = append(checks, "R125")
+				checks = append(checks, "active_normal")
 			}
 		}
 	}

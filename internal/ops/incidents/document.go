@@ -7,6 +7,7 @@ import (
 
 	"sbx/internal/history"
 	"sbx/internal/incident"
+	"sbx/internal/requirement"
 	"sbx/internal/runs"
 	"sbx/internal/sandbox"
 )
@@ -164,6 +165,7 @@ type ReportRequest struct {
 
 // addCheck keeps the newest verdict of each check.
 func addCheck(all *[]SeenCheck, c history.Check, e history.Event) {
+	c.ID = cmp.Or(requirement.Name(c.ID), c.ID) // the versions before named it by its requirement
 	seen := SeenCheck{c, e.At, e.Verb}
 	i := slices.IndexFunc(*all, func(have SeenCheck) bool { return have.ID == c.ID && have.Title == c.Title })
 	if i < 0 {

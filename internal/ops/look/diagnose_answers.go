@@ -252,7 +252,7 @@ func leftReply(stuck int64, runs reply) reply {
 // cleanupFlag is R55: cleanup does not run. Without any record that is not known: it may run
 // elsewhere.
 func cleanupFlag(s *opscron.CleanupStatusResult, log *triage.CleanupLog) triage.Flag {
-	f := triage.Flag{ID: "R55", Severity: triage.Warning, Verdict: sandbox.Unknown, Say: "cleanup does not run"}
+	f := triage.Flag{ID: "cleanup_overdue", Severity: triage.Warning, Verdict: sandbox.Unknown, Say: "cleanup does not run"}
 	st := s.Status
 	if st.Verdict != sandbox.Unknown {
 		f.Verdict = sandbox.VerdictOf(st.Overdue)

@@ -28,35 +28,35 @@ func InvestigationQuestions() []InvestigationQuestion {
 func stepQuestions(every time.Duration) map[string][]question {
 	return map[string][]question{
 		stepCount: {
-			{"R19", "how many are active now?"},
-			{"R20", "are any in provisioning?"},
-			{"R21", "how long have the active ones run?"},
-			{"R22", "is the count growing or stable?"},
+			{"active", "how many are active now?"},
+			{"provisioning", "are any in provisioning?"},
+			{"ages", "how long have the active ones run?"},
+			{"trend", "is the count growing or stable?"},
 		},
 		stepStuck: {
-			{"R26", "which are stuck?"},
-			{"R27", "how many have run for too long?"},
-			{"R28", "are any stuck in provisioning?"},
-			{"R29", "are any without task and agent?"},
-			{"R30", "do any time out again and again?"},
+			{"stuck", "which are stuck?"},
+			{"over_age", "how many have run for too long?"},
+			{"provisioning_long", "are any stuck in provisioning?"},
+			{"no_task", "are any without task and agent?"},
+			{"repeated_timeouts", "do any time out again and again?"},
 		},
 		stepLogs: {
-			{"R34", "when were they last active?"},
-			{"R35", "do the logs show errors?"},
-			{"R36", "do the logs repeat themselves?"},
-			{"R37", "do the logs warn of resources?"},
+			{"last_activity", "when were they last active?"},
+			{"log_errors", "do the logs show errors?"},
+			{"log_repeats", "do the logs repeat themselves?"},
+			{"log_warnings", "do the logs warn of resources?"},
 		},
 		stepResources: {
-			{"R47", "is a processor at its limit?"},
-			{"R48", "is a processor idle?"},
-			{"R49", "does memory grow?"},
-			{"R50", "are there no operations?"},
+			{"cpu_at_limit", "is a processor at its limit?"},
+			{"cpu_idle", "is a processor idle?"},
+			{"memory_grows", "does memory grow?"},
+			{"no_operations", "are there no operations?"},
 		},
 		stepCleanup: {
-			{"R53", "does cleanup run every " + sandbox.FormatDuration(every) + "?"},
-			{"R54", "what do its runs do?"},
-			{"R56", "do its runs fail?"},
-			{"R57", "does it leave stuck sandboxes?"},
+			{"cleanup_on_time", "does cleanup run every " + sandbox.FormatDuration(every) + "?"},
+			{"cleanup_results", "what do its runs do?"},
+			{"cleanup_failures", "do its runs fail?"},
+			{"cleanup_leaves", "does it leave stuck sandboxes?"},
 		},
 	}
 }
@@ -64,9 +64,9 @@ func stepQuestions(every time.Duration) map[string][]question {
 // stuckQuestionsOfOne are those of the step stuck about one sandbox.
 func stuckQuestionsOfOne() []question {
 	return []question{
-		{"R26", "is it stuck?"},
-		{"R27", "how long has it run?"},
-		{"R29", "which task and agent does it belong to?"},
-		{"R30", "does it time out again and again?"},
+		{"stuck", "is it stuck?"},
+		{"over_age", "how long has it run?"},
+		{"no_task", "which task and agent does it belong to?"},
+		{"repeated_timeouts", "does it time out again and again?"},
 	}
 }

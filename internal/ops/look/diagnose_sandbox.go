@@ -175,7 +175,7 @@ func (d *diagnosis) answerStuckOfOne(r *InspectResult) []reply {
 	if s.TaskID != "" || s.AgentType != "" {
 		owner = replyWith("%s", strings.TrimSpace(s.TaskID+" "+s.AgentType))
 	}
-	return []reply{verdict, age, owner, flagReply(r.Flags, "R30", "no task on record has it")}
+	return []reply{verdict, age, owner, flagReply(r.Flags, "repeated_timeouts", "no task on record has it")}
 }
 
 // flagReply answers a question with the verdict of a flag.
@@ -198,7 +198,7 @@ func answerLogsOfOne(r *InspectResult) []reply {
 		return repeatReply(replyUnknown("%s", unknownText(r.Seen.Logs.Err)), 4)
 	}
 	s := r.Seen.Sandbox
-	active := flagReply(r.Flags, "R41", "no source tells when it was last active")
+	active := flagReply(r.Flags, "silent", "no source tells when it was last active")
 	if idle, known := s.Idle(r.At); known {
 		active = replyWith("%s ago", sandbox.FormatElapsed(idle))
 	} else if !logs.Last.IsZero() {
@@ -218,7 +218,7 @@ func answerLogsOfOne(r *InspectResult) []reply {
 	if logs.Repeat.Count > 1 {
 		repeats = replyWith("the most frequent line %d times in the last 50: %s", logs.Repeat.Count, logs.Repeat.Line)
 	}
-	return []reply{active, errors, repeats, flagReply(r.Flags, "R13", "no log was read")}
+	return []reply{active, errors, repeats, flagReply(r.Flags, "resource_warnings", "no log was read")}
 }
 
 // answerResourcesOfOne answers R47 to R50 from the samples, of which older ones name their age.

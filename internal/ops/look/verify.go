@@ -266,13 +266,13 @@ func worstOf(e *ops.Env, target check.Check, subjects []check.Subject, answered 
 
 // checkActive is R125: fewer running sandboxes than under normal load.
 func checkActive(e *ops.Env, subjects []check.Subject) TargetCheck {
-	c := worstOf(e, check.Target("R125"), subjects, func(string) bool { return false })
+	c := worstOf(e, check.Target("active_normal"), subjects, func(string) bool { return false })
 	c.Why = "thresholds.active_normal says what normal load is"
 	for i := range subjects {
 		if c.Outcome == sandbox.False {
 			break // another profile misses it
 		}
-		if note := check.Target("R125").DefaultNote(&subjects[i]); note != "" {
+		if note := check.Target("active_normal").DefaultNote(&subjects[i]); note != "" {
 			c.Why, c.Note = subjects[i].Provider+": "+note, note
 			break
 		}
@@ -284,7 +284,7 @@ func checkActive(e *ops.Env, subjects []check.Subject) TargetCheck {
 // checkAges is R126: no sandbox is over its age limit, unless it is proved to be at work: the
 // runbook's 10 minutes would call every long task a fault.
 func checkAges(e *ops.Env, stats []fleet.ProviderStats, judged []fleet.Judged) TargetCheck {
-	target, s := check.Target("R126"), check.Subject{}
+	target, s := check.Target("none_over_age"), check.Subject{}
 	c := TargetCheck{Figure: targetFigure(target, &s), Hint: e.Process.Name() + " ls --stuck"}
 	var old, atWork, open, unlisted int
 	for _, s := range stats {
@@ -341,7 +341,7 @@ func checkCleanupStatus(e *ops.Env, status *opscron.CleanupStatusResult) TargetC
 		s.CleanupSince, samples = new(max(0, e.Now().Sub(last).Seconds())), 1
 	}
 	c := TargetCheck{
-		Figure:  targetFigure(check.Target("R127"), &s),
+		Figure:  targetFigure(check.Target("cleanup_recent"), &s),
 		Outcome: status.Status.Verdict, Hint: e.Process.Name() + " cron check",
 		Evidence: []sandbox.Evidence{{What: "cleanup", Value: status.Status.Message, Source: "journals", At: e.Now()}},
 	}
@@ -364,7 +364,7 @@ func checkTimeouts(e *ops.Env, subjects []check.Subject, stats []fleet.ProviderS
 
 // checkQuotas is R129: the quotas of the accounts are far from full.
 func checkQuotas(e *ops.Env, subjects []check.Subject, quotas []fleet.ProviderQuota) TargetCheck {
-	c := worstOf(e, check.Target("R129"), subjects, func(profile string) bool { return ops.QuotaOf(quotas, profile).Err == nil })
+	c := worstOf(e, check.Target("quota_free"), subjects, func(profile string) bool { return ops.QuotaOf(quotas, profile).Err == nil })
 	c.Why = "limits.max_sandboxes is a quota where a provider reports none"
 	c.Hint = e.Process.Name() + " doctor"
 	return c

@@ -255,7 +255,7 @@ func (r *runner) decideCalls(ctx context.Context) error {
 		return nil
 	}
 	before := r.run.Calls
-	if err := r.need(ctx, []string{"verify.R125"}); err != nil && ctx.Err() == nil {
+	if err := r.need(ctx, []string{"verify.active_normal"}); err != nil && ctx.Err() == nil {
 		r.watch.Warn("whom to call is not known: " + oneLine(err))
 	}
 	r.run.Calls = nil

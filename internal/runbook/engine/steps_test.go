@@ -23,7 +23,7 @@ import (
 
 const checks = `  verification:
     - id: ages
-      check: verify.R126
+      check: verify.none_over_age
 `
 
 // TestStepsOfPeople: what a person does, is asked and confirms, at a terminal and without one.
