@@ -69,10 +69,6 @@ docs: ## regenerate completions/, man/, runbooks/*.md, docs/cli/, docs/schemas/,
 pictures: ## draw docs/pictures from what the program shows
 	$(GO) test ./internal/tui ./internal/commands -run '^TestPicture' -count=1 -update
 
-.PHONY: deps
-deps: ## measure what each dependency adds to the binary and to the start
-	$(GO) run -C tools/depcost .
-
 .PHONY: house
 house: ## measure the rooms: sizes, names of functions, arrows between files
 	$(GO) run -C tools/house .

@@ -24,7 +24,7 @@ import (
 // launchBatch launches the tasks of --file, and shows the outcomes as they come: on stderr
 // for people, whose stdout has the programs' output, else as a document.
 func launchBatch(ctx context.Context, d *Deps, p *output.Printer, o *launchOptions, log *joblog) error {
-	req := launch.BatchRequest{Parallel: o.parallel, Warm: o.warm, Again: o.again, RetryFailed: o.retryFailed, BudgetMB: o.budgetMB}
+	req := launch.BatchRequest{Parallel: o.parallel, Again: o.again, RetryFailed: o.retryFailed, BudgetMB: o.budgetMB}
 	if err := newBatchReader(d, p, o).readFile(ctx, &req); err != nil {
 		return failedAsList(p, err)
 	}
@@ -47,7 +47,6 @@ func launchBatch(ctx context.Context, d *Deps, p *output.Printer, o *launchOptio
 	t := result.Tally
 	list.Set(views.RunKeys{Tasks: &t.Jobs, Completed: &t.Completed, NotLaunched: new(t.Jobs - t.Ended + t.Blocked)})
 	list.Remark(views.BatchSummary(result.Tally))
-	list.Fail(result.Left)
 	if ctx.Err() != nil || result.Tally.Ended < result.Tally.Jobs {
 		list.Fail(result.Verdict)
 	}
@@ -241,7 +240,7 @@ func (b *batchReader) readJob(ctx context.Context, e config.TaskEntry, dir strin
 
 // ofBatch are the flags that say how a batch is run, not what a task of it is.
 func ofBatch() []string {
-	return []string{"file", "parallel", "warm", "joblog", "again", "retry-failed", "compare"}
+	return []string{"file", "parallel", "joblog", "again", "retry-failed", "compare"}
 }
 
 // applyTypedFlags lays the flags that were typed over those of a file.

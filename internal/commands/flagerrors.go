@@ -35,10 +35,11 @@ func familiarFlags() map[string][]string {
 	}
 }
 
-// surplusFlag is a flag of another tool that asks for what a verb does anyway.
+// surplusFlag is a flag of another tool, or of an earlier version, that a verb does not need.
 type surplusFlag struct {
 	verb  string   // "" = any
 	names []string // of the flag
+	value bool     // it takes one
 	why   string   // it can be left out
 	then  string   // said after the line without it
 }
@@ -47,6 +48,7 @@ func surplusFlags() []surplusFlag {
 	return []surplusFlag{
 		{verb: "terminate", names: []string{"force", "f"}, why: "terminate needs no force", then: "; --yes answers its question beforehand"},
 		{verb: "run", names: []string{"rm"}, why: "its sandbox is removed when its task ends"},
+		{verb: "run", names: []string{"warm"}, value: true, why: "--warm is gone, each task creates its sandbox"},
 		{names: []string{"no-stream"}, why: "it prints once and ends"},
 		{verb: "diagnose", names: []string{"all"}, why: "without a REF it investigates all sandboxes"},
 		{names: []string{"A", "all-namespaces", "all-profiles"}, why: "it covers all profiles"},
@@ -58,7 +60,7 @@ func surplusFlags() []surplusFlag {
 func (d *Deps) leftOut(cmd *cobra.Command, typed, name string) string {
 	for _, s := range surplusFlags() {
 		if (s.verb == "" || s.verb == cmd.Name()) && slices.Contains(s.names, name) {
-			return s.why + ": `" + d.lineWith(typed, instead{}) + "`" + s.then
+			return s.why + ": `" + d.lineWith(typed, instead{whole: s.value}) + "`" + s.then
 		}
 	}
 	if name == "dry-run" && allFlags(cmd).Lookup("yes") != nil {

@@ -177,7 +177,7 @@ type launchOptions struct {
 	description                       string
 	keep, detach, again, retryFailed  bool
 	keepFor, file, budget, joblog     string
-	parallel, warm                    int
+	parallel                          int
 
 	classes  []sandbox.Class
 	budgetMB int64
@@ -207,7 +207,6 @@ func (o *launchOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.detach, "detach", false, "print the task's id and continue in the background")
 	f.StringVar(&o.file, "file", "", "launch the tasks of this YAML `FILE`")
 	f.IntVar(&o.parallel, "parallel", defaultParallel, "with --file: run at most `N` at once")
-	f.IntVar(&o.warm, "warm", 0, "with --file: create up to `N` sandboxes ahead; not on local")
 	f.BoolVar(&o.again, "again", false, "with --file: also launch tasks that completed before")
 	f.BoolVar(&o.retryFailed, "retry-failed", false, "with --file or --key: also launch what failed or timed out before")
 	f.StringVar(&o.budget, "memory-budget", "", "limit of memory of all tasks together, `SIZE`: 8G")
@@ -220,14 +219,11 @@ func (o *launchOptions) addFlags(f *pflag.FlagSet) {
 		{"Attempts and time", []string{"attempts", "retry-delay", "retry-on", "command-timeout", "attempt-timeout", "deadline", "inactivity", "fallback"}},
 		{"Publishing", []string{"publish", "push", "branch", "base"}},
 		{"The task", []string{"key", "description", "session", "keep-alive", "keep-for", "detach", "joblog"}},
-		{"Many tasks", []string{"file", "parallel", "warm", "again", "retry-failed", "memory-budget", "compare"}},
+		{"Many tasks", []string{"file", "parallel", "again", "retry-failed", "memory-budget", "compare"}},
 	})
 }
 
-const (
-	defaultParallel = 4
-	maxWarm         = 32 // what waits costs money
-)
+const defaultParallel = 4
 
 func (o *launchOptions) registerCompletions(d *Deps, cmd *cobra.Command) {
 	completeFlag(cmd, "isolate", func() []string { return []string{"bwrap"} })
@@ -288,8 +284,7 @@ func (o *launchOptions) checkFlags() error {
 		both("compare", "fallback", "each provider runs it by itself"), both("compare", "key", "a key launches one task"),
 		both("compare", "detach", "what is compared is waited for"), both("compare", "push", "a task is published once"),
 		both("compare", "publish", "a task is published once"), both("compare", "keep-alive", "what is compared is ended"),
-		both("warm", "memory-budget", "what waits takes memory that no task answers for"),
-		needsHere("keep-for", "keep-alive"), needs("parallel", "file"), needs("warm", "file"), needs("again", "file"),
+		needsHere("keep-for", "keep-alive"), needs("parallel", "file"), needs("again", "file"),
 	} {
 		if err != nil {
 			return err
@@ -302,8 +297,6 @@ func (o *launchOptions) checkFlags() error {
 		return fault.Usage("--base needs --push, --branch or --publish")
 	case given("task"):
 		return fault.Usage("--task cannot be set: run creates the task's id").WithHint("use --key to name the task")
-	case given("warm") && (o.warm < 1 || o.warm > maxWarm):
-		return fault.Usage("--warm: %d is not a number of sandboxes", o.warm).WithHint("from 1 to %d", maxWarm)
 	case o.parallel < 1 || o.parallel > 256:
 		return fault.Usage("--parallel: %d is not a number of tasks", o.parallel).WithHint("from 1 to 256")
 	}

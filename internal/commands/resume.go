@@ -40,7 +40,7 @@ func newResume(d *Deps) *cobra.Command {
 // already, or is made like the first.
 func notOfResume() []string {
 	return []string{
-		"file", "parallel", "warm", "again", "retry-failed", "compare", "detach", "key", "memory-budget", "branch",
+		"file", "parallel", "again", "retry-failed", "compare", "detach", "key", "memory-budget", "branch",
 		"template", "snapshot", "image", "memory", "cpu", "disk", "pids", "isolate", "require-hard-limit", "name",
 	}
 }

@@ -43,14 +43,14 @@ func TestRunbookLinesAreHeldAgainstTheTree(t *testing.T) {
 	}
 	assert.Greater(t, lines, 300)
 	for line, want := range map[string]string{
-		"sbx cleanup --stuk":             "unknown flag: --stuk",
-		"sbx clenup --stuck":             "unknown command",
-		"sbx runbook launch x":           "unknown command",
-		"sbx terminate":                  "no REF",
-		"sbx run --file x --warm -- a":   "warm",
-		"sbx cleanup --where 'a b' --ye": "unknown flag: --ye",
-		"sbx cron":                       "it takes a command",
-		"sbx ls surplus":                 "surplus",
+		"sbx cleanup --stuk":               "unknown flag: --stuk",
+		"sbx clenup --stuck":               "unknown command",
+		"sbx runbook launch x":             "unknown command",
+		"sbx terminate":                    "no REF",
+		"sbx run --file x --parallel -- a": "parallel",
+		"sbx cleanup --where 'a b' --ye":   "unknown flag: --ye",
+		"sbx cron":                         "it takes a command",
+		"sbx ls surplus":                   "surplus",
 	} {
 		err := check(line)
 		if assert.Error(t, err, line) {

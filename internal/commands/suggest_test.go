@@ -101,6 +101,8 @@ func TestFamiliarWordsLeadToTheVerb(t *testing.T) {
 		"run -d -- sleep 5":                        "`sbx run --detach -- sleep 5`",
 		"run -e A=1 -- true":                       "`sbx run --env A=1 -- true`",
 		"run --rm -- true":                         "removed when its task ends: `sbx run -- true`",
+		"run --file a.yaml --warm 2 --parallel 2":  "--warm is gone, each task creates its sandbox: `sbx run --file a.yaml --parallel 2`",
+		"run --warm=2 --file a.yaml":               "--warm is gone, each task creates its sandbox: `sbx run --file a.yaml`",
 		"terminate --grace-period 30 x":            "`sbx terminate --grace 30s x`",
 		"stats --no-stream":                        "it prints once and ends: `sbx stats`",
 		"audit --tail 5":                           "`sbx audit --limit 5`",

@@ -15,7 +15,7 @@ import (
 // record. Nobody is notified of a stop, which somebody asked for. The tasks of one process make one
 // message.
 func (e *Env) NotifyFailedTask(watch Reporter, t task.Task) {
-	if t.State != task.Failed && t.State != task.TimedOut || t.Spec.Warm {
+	if t.State != task.Failed && t.State != task.TimedOut {
 		return
 	}
 	o := &e.outbox

@@ -60,7 +60,7 @@ func (r Rule) Describe() string {
 	return map[Rule]string{
 		RuleProtected:  "The label `sbx/keep` or the configuration (`protect`) keeps it.",
 		RuleLeased:     "A running task uses it.",
-		RuleKept:       "sbx keeps it on purpose: its task has kept it, or it was created ahead.",
+		RuleKept:       "sbx keeps it on purpose: its task has kept it.",
 		RuleOwned:      "By `owned` of its profile it is not yours.",
 		RuleAtWork:     "It is active, or no source can tell.",
 		RuleConfirmed:  "The run was not confirmed, by `--yes` or at a terminal.",

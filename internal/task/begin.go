@@ -137,37 +137,26 @@ func (r *Runner) showWaiting(ctx context.Context, t Task, why string) error {
 	return err
 }
 
-// chooseSandbox reserves an existing sandbox for the attempt where there is one: the one
-// that the task was launched for, or one that was made ahead.
+// chooseSandbox reserves for the first attempt the kept sandbox that the task was launched for.
 func (r *Runner) chooseSandbox(ctx context.Context, t Task, next *plannedAttempt) error {
-	reuse := func(ref sandbox.Ref) {
-		next.Provider, next.Sandbox, next.Reused, next.Settled = ref.Provider, ref.ID, true, true
-	}
-	if wanted := t.Spec.Sandbox; len(t.Attempts) == 0 && wanted.ID != "" {
-		mine, err := true, error(nil)
-		if r.o.KeepList != nil {
-			mine, err = retryUntilStored(ctx, func() (bool, error) { return r.o.KeepList.Claim(ctx, wanted, t.ID) })
-		}
-		switch {
-		case err != nil:
-			return err
-		case mine:
-			reuse(wanted)
-		default:
-			r.sendMessage("a new sandbox is created: " + wanted.String() + " was used, another process uses it, or its time limit was reached")
-		}
-		next.recreated = !mine
+	wanted := t.Spec.Sandbox
+	if len(t.Attempts) > 0 || wanted.ID == "" {
 		return nil
 	}
-	last := t.Last()
-	if next.MemoryMB != t.Spec.MemoryBytes/sandbox.MiB || last != nil && last.neverEntered() {
-		return nil // after a prewarmed sandbox that did not answer the task makes its own: the others may have the same fault
+	mine, err := true, error(nil)
+	if r.o.KeepList != nil {
+		mine, err = retryUntilStored(ctx, func() (bool, error) { return r.o.KeepList.Claim(ctx, wanted, t.ID) })
 	}
-	ref, found, err := r.o.Pool.takeReady(ctx, t, next.Provider)
-	if found {
-		reuse(ref)
+	switch {
+	case err != nil:
+		return err
+	case mine:
+		next.Provider, next.Sandbox, next.Reused, next.Settled = wanted.Provider, wanted.ID, true, true
+	default:
+		r.sendMessage("a new sandbox is created: " + wanted.String() + " was used, another process uses it, or its time limit was reached")
 	}
-	return err
+	next.recreated = !mine
+	return nil
 }
 
 // returnClaim puts a claimed sandbox that the attempt does not enter back onto the list.
@@ -291,24 +280,21 @@ func (r *Runner) enterSandbox(ctx context.Context, t Task) (Task, error) {
 		r.sendMessage("a new sandbox is created: " + err.Error())
 		e := Ended{Exit: vanishedExit(err)}
 		return r.changeTask(ctx, t.ID, func(n *Task) error {
-			n.Recreated = n.Spec.Sandbox.ID != ""
+			n.Recreated = true
 			return n.End(t.Fence, e)
 		})
 	}
 	r.enteredAttempt = a.N
 	r.reportRunning(ctx)
 	return r.changeTask(ctx, t.ID, func(n *Task) error {
-		n.Resumed = n.Spec.Sandbox.ID != ""
+		n.Resumed = true
 		return n.Started(t.Fence)
 	})
 }
 
-// isReplaceable reports whether a sandbox that a probe did not find may be replaced: one that was made ahead is like
-// any other; one that was kept has the work of a session, so that its list has to confirm that it is gone.
-func (r *Runner) isReplaceable(ctx context.Context, t Task, a Attempt) bool {
-	if t.Spec.Sandbox.ID != a.Sandbox {
-		return true
-	}
+// isGone reports whether the list of its provider confirms that a sandbox is gone which a probe did not find: a kept
+// one has the work of a session.
+func (r *Runner) isGone(ctx context.Context, a Attempt) bool {
 	gone, unknown := r.o.Sandboxes.Vanished(ctx, a.Ref())
 	return unknown == nil && gone
 }
@@ -324,7 +310,7 @@ func (r *Runner) awaitHealthy(ctx context.Context, t Task, a Attempt) error {
 		case err != nil && ctx.Err() != nil:
 			return ctx.Err()
 		case kind == fault.KindGone, kind == fault.KindNotFound:
-			if r.isReplaceable(ctx, t, a) {
+			if r.isGone(ctx, a) {
 				return errors.Join(errRecreate, err)
 			}
 		case kind == fault.KindUnsupported:
@@ -336,7 +322,7 @@ func (r *Runner) awaitHealthy(ctx context.Context, t Task, a Attempt) error {
 			case providers.ConditionHealthy, providers.ConditionResumable:
 				return nil
 			case providers.ConditionRecreate, providers.ConditionBroken:
-				if health.Condition == providers.ConditionBroken || r.isReplaceable(ctx, t, a) {
+				if health.Condition == providers.ConditionBroken || r.isGone(ctx, a) {
 					return fault.New(fault.KindGone, "%w: %s", errRecreate, health.Condition)
 				}
 			case providers.ConditionUnknown, "":

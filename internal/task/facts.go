@@ -75,9 +75,6 @@ func (t *Task) Keep(fence int64, until time.Time) error {
 		return ErrNotOwner
 	}
 	t.Kept = &Kept{Ref: a.Ref(), ExpiresAt: until, Host: a.Host}
-	if t.Spec.Warm {
-		t.Kept.Owner = t.Owner
-	}
 	t.addNote("kept", a.Ref().String())
 	return nil
 }

@@ -304,7 +304,7 @@ func (r *Runner) expireAttempt(ctx context.Context, t Task, why Reason, e Ended)
 func (r *Runner) decideNext(ctx context.Context, t Task) (Task, error) {
 	a := t.Last()
 	if a.neverEntered() {
-		r.releasePermit(ctx, "") // a prewarmed sandbox that is gone shows nothing about new ones
+		r.releasePermit(ctx, "") // a kept sandbox that is gone shows nothing about new ones
 	}
 	r.releasePermit(ctx, a.Exit.Class)
 	if a.Exit.Class == sandbox.ClassOK {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	"sbx/internal/fault"
@@ -23,8 +22,7 @@ const keptKind = "kept"
 // cannot put a claimed sandbox back onto the list.
 const claimMemory = 7 * 24 * time.Hour
 
-// KeepList is the list of sandboxes that outlive their tasks, and of those made ahead. Each
-// is claimed by one task only.
+// KeepList is the list of sandboxes that outlive their tasks. Each is claimed by one task only.
 type KeepList struct{ Store store.DocStore }
 
 // keptEntry is one sandbox of the list; its key is the REF.
@@ -32,9 +30,6 @@ type keptEntry struct {
 	Task      string    `json:"task"`
 	ExpiresAt time.Time `json:"expires_at"`
 	Host      string    `json:"host,omitempty"`
-	// Owner is the process in whose Pool it is; without that process it is not used any
-	// more.
-	Owner Owner `json:"owner,omitzero"`
 	// Claimed is when a task claimed it, which then has to end it.
 	Claimed time.Time `json:"claimed_at,omitzero"`
 	By      string    `json:"claimed_by,omitempty"`
@@ -75,7 +70,7 @@ func (l KeepList) Keep(ctx context.Context, k Kept, task string) error {
 	if err != nil || doc.Version > 0 {
 		return err
 	}
-	err = l.writeEntry(ctx, keptEntry{Task: task, ExpiresAt: k.ExpiresAt, Host: k.Host, Owner: k.Owner, doc: doc})
+	err = l.writeEntry(ctx, keptEntry{Task: task, ExpiresAt: k.ExpiresAt, Host: k.Host, doc: doc})
 	if errors.Is(err, store.ErrSwapped) {
 		return nil // another process has put it there for the same task
 	}
@@ -134,10 +129,10 @@ func (l KeepList) Waiting(ctx context.Context) (map[sandbox.Ref]time.Time, error
 	return waiting, err
 }
 
-// EndKept ends, within SweepTime, the kept sandboxes whose time is over, whose owner is
-// dead, or whose claimer died before it recorded the claim. It returns those that were seen
-// to end. The others stay on the list, left alone by EndKept for sweepPause, and so do those
-// that the operator protects.
+// EndKept ends, within SweepTime, the kept sandboxes whose time is over, or whose claimer
+// died before it recorded the claim. It returns those that were seen to end. The others stay
+// on the list, left alone by EndKept for sweepPause, and so do those that the operator
+// protects.
 //
 // The lifetime at the provider is longer: it covers all that an attempt may take, and the
 // time of keeping begins when the attempt ends.
@@ -190,25 +185,24 @@ func (o Options) endDue(ctx context.Context, skip func(keptEntry) bool) (gone []
 	return gone, stay, nil
 }
 
-// endReleased ends released sandboxes. It returns those that were not seen to be gone
-// within EndWait, and why one of them may not be ended.
-func (o Options) endReleased(ctx context.Context, refs []sandbox.Ref) (left []sandbox.Ref, why string) {
-	for began := time.Now(); len(refs) > 0 && time.Since(began) < EndWait; {
+// endReleased ends a released sandbox. It reports whether it was seen to be gone within
+// EndWait, else why it may not be ended.
+func (o Options) endReleased(ctx context.Context, ref sandbox.Ref) (gone bool, why string) {
+	for began := time.Now(); time.Since(began) < EndWait; {
 		_, stay, err := o.endDue(ctx, func(keptEntry) bool { return false })
 		if err == nil {
-			refs = slices.DeleteFunc(refs, func(ref sandbox.Ref) bool {
-				_, there, err := o.KeepList.readEntry(ctx, ref)
-				return err == nil && !there
-			})
+			if _, there, err := o.KeepList.readEntry(ctx, ref); err == nil && !there {
+				return true, ""
+			}
 		}
-		if i := slices.IndexFunc(refs, func(ref sandbox.Ref) bool { return stay[ref] == "" }); i < 0 && len(refs) > 0 {
-			return refs, stay[refs[0]] // waiting would change nothing
+		if stay[ref] != "" {
+			return false, stay[ref] // waiting would change nothing
 		}
-		if len(refs) > 0 && poll.Sleep(ctx, SettleLook) != nil {
+		if poll.Sleep(ctx, SettleLook) != nil {
 			break
 		}
 	}
-	return refs, ""
+	return false, ""
 }
 
 // endKept ends the sandbox that a finished task has kept. fault.KindRefused where another
@@ -228,10 +222,10 @@ func (o Options) endKept(ctx context.Context, t Task) error {
 		}
 		return fault.New(fault.KindRefused, "task %s continues in %s", by, t.Kept.Ref).WithHint("`sbx stop %s` ends both", by)
 	}
-	switch left, why := o.endReleased(ctx, []sandbox.Ref{t.Kept.Ref}); {
+	switch gone, why := o.endReleased(ctx, t.Kept.Ref); {
 	case why != "":
 		return fault.New(fault.KindRefused, "its kept sandbox %s stays: %s", t.Kept.Ref, why).WithHint("remove the protection, and stop it again")
-	case len(left) > 0:
+	case !gone:
 		return unverifiedError(t, "its kept sandbox, "+t.Kept.Ref.String()+", is not verified ended")
 	}
 	return nil
@@ -258,7 +252,7 @@ func (o Options) isDue(ctx context.Context, e keptEntry) (end, forget bool) {
 		return false, false
 	}
 	if e.Claimed.IsZero() {
-		return !e.claimable() || o.ownerDead(e.Owner), false
+		return !e.claimable(), false
 	}
 	t, err := o.Ledger.Read(ctx, e.By)
 	if err != nil {

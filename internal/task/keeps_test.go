@@ -52,8 +52,8 @@ func TestAClaimIsGivenOnce(t *testing.T) {
 	})
 }
 
-// TestWhatIsKeptEnds when its time is over, when its owner is dead, and when its claimer
-// died before recording that; and never while a task has it.
+// TestWhatIsKeptEnds when its time is over, and when its claimer died before recording that;
+// and never while a task has it.
 func TestWhatIsKeptEnds(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(t *testing.T, s *sim) {

@@ -138,11 +138,7 @@ func (t *Task) Started(fence int64) error {
 	}
 	a.StartedAt = t.ReadAt
 	t.State = Running
-	if t.Spec.Sandbox.ID == "" {
-		t.addNote("running", a.Ref().String()+" (created ahead)")
-	} else {
-		t.addNote("resumed", a.Ref().String())
-	}
+	t.addNote("resumed", a.Ref().String())
 	return nil
 }
 
@@ -322,10 +318,7 @@ func (t *Task) concludeCompleted(fence int64) error {
 	if err := t.Conclude(fence, Completed, ReasonNone, ""); err != nil {
 		return err
 	}
-	switch {
-	case t.Spec.Warm: // its lifetime began with the intent
-		return t.Keep(fence, t.Last().IntentAt.Add(t.Spec.KeepAlive))
-	case t.Spec.KeepAlive > 0:
+	if t.Spec.KeepAlive > 0 {
 		return t.Keep(fence, t.ReadAt.Add(t.Spec.KeepAlive))
 	}
 	return nil

@@ -831,6 +831,12 @@ func TestKeptAndResumed(t *testing.T) {
 				assert.Equal(t, c.resumed, now.Resumed)
 				assert.Equal(t, c.recreated, now.Recreated)
 				assert.Equal(t, c.stolen, len(s.living("t-1")) == 1, "what is somebody else's is left alone")
+				if c.recreated && !c.stolen { // what was not entered costs no attempt and no time, and says nothing of the place
+					assert.Equal(t, []sandbox.Class{sandbox.ClassGone, sandbox.ClassOK}, classes(now))
+					assert.Equal(t, 1, now.Counted())
+					assert.Equal(t, "cloud", now.Attempts[1].Provider)
+					assert.Less(t, now.Attempts[1].IntentAt.Sub(now.Attempts[0].EndedAt), 3*time.Second)
+				}
 				if c.resumed {
 					require.Len(t, ran, 1)
 					assert.Contains(t, ran[0].Env, "RESUME_SESSION_ID=s-1")

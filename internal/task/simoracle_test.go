@@ -36,20 +36,9 @@ func (s *sim) kept(id string) (task.Task, bool) {
 	return taskOf(row), true
 }
 
-// truth is the truth of a task, also of a prewarming one: its programs do nothing, and
-// succeed. The lock is held.
-func (s *sim) truth(id string) *truth {
-	if s.tasks[id] == nil {
-		t := &truth{id: id}
-		s.tasks[id], s.scripts[id] = t, []program{works(time.Second, sandbox.ClassOK)}
-		s.order = append(s.order, t)
-	}
-	return s.tasks[id]
-}
-
 // onCommit checks every change of a task when it is made.
 func (s *sim) onCommit(p *proc, was, is store.Task) {
-	before, after, t := taskOf(was), taskOf(is), s.truth(is.ID)
+	before, after, t := taskOf(was), taskOf(is), s.tasks[is.ID]
 	s.tell(p, before, after)
 	s.onBelieved(p, before, after)
 	if a := after.Last(); a != nil && a.Exit != nil {
@@ -243,7 +232,7 @@ func (s *sim) living(id string) []*box {
 
 // onMade checks a create when it takes effect.
 func (s *sim) onMade(b *box) {
-	t := s.truth(b.task)
+	t := s.tasks[b.task]
 	k, found := s.kept(t.id)
 	// No rule can stop a process that was frozen between its last check and its request,
 	// and none waits long enough by a clock that jumps: such a sandbox is late, and its
@@ -350,7 +339,7 @@ func (s *sim) onPublished(p *proc, id string) {
 // onBranch checks that a branch is made when it takes effect.
 func (s *sim) onBranch(p *proc, id string) {
 	s.Logf("%s makes the branch of %s", p, id)
-	if s.truth(id).over {
+	if s.tasks[id].over {
 		s.Breakf("12: %s makes the branch of %s, which is over", p, id)
 	}
 }

@@ -58,7 +58,7 @@ type Spec struct {
 	Sandbox   sandbox.Ref `json:"sandbox,omitzero"`
 	SessionID string      `json:"session_id,omitempty"` // the agent's session in it
 	Budget    string      `json:"budget,omitempty"`
-	Warm      bool        `json:"warm,omitempty"` // it makes a sandbox ahead of a task (Pool)
+	Warm      bool        `json:"warm,omitempty"` // an earlier version made a sandbox ahead of a task with it
 	// Switches that are off.
 	NoInactivity bool `json:"no_inactivity,omitempty"`
 	NoKill       bool `json:"no_kill,omitempty"`

@@ -98,8 +98,7 @@ type Attempt struct {
 	Host     string `json:"host,omitempty"` // that asked for the sandbox
 	Nonce    string `json:"nonce"`          // a label of its sandbox
 	Sandbox  string `json:"sandbox,omitempty"`
-	// Reused reports that the sandbox existed before: another task had kept it, or it was
-	// made ahead.
+	// Reused reports that the sandbox existed before: another task had kept it.
 	Reused bool `json:"reused,omitempty"`
 	// Settled reports that the result of the create is known: Sandbox, or nothing.
 	Settled bool `json:"settled,omitempty"`
@@ -191,9 +190,6 @@ type Kept struct {
 	ExpiresAt time.Time   `json:"expires_at"`
 	// Host is where it runs, for a host-bound profile.
 	Host string `json:"host,omitempty"`
-	// Owner is the process in whose Pool it is; without that process it is not used any
-	// more.
-	Owner Owner `json:"owner,omitzero"`
 }
 
 // Last is the latest attempt; nil before the first.

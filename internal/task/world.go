@@ -133,7 +133,6 @@ type Options struct {
 	Breaker   Breaker         // nil = none
 	KeepList  *KeepList       // nil = nothing is kept
 	Memory    MemoryAdmission // nil = not checked
-	Pool      *Pool           // nil = nothing is made ahead
 	Observer  Observer        // nil = none
 	Owner     Owner
 	// Continue starts a process that brings a task to its end, and returns its owner. Nil =
@@ -141,8 +140,6 @@ type Options struct {
 	Continue func(ctx context.Context, t Task) (Owner, error)
 	// BeginEnds begins the journal of ends that a task asks for; nil = none is kept.
 	BeginEnds func(ctx context.Context, why runs.Origin, targets []sandbox.Sandbox) *runs.Run
-	// Notice shows the operator what concerns no single task; nil = nothing is shown.
-	Notice func(text string)
 	// CallbackURL is the control plane that is notified of tasks with Spec.Callback; their
 	// programs get it. "" = none.
 	CallbackURL string

@@ -134,8 +134,6 @@ func (r TaskRow) nextCommands() []string {
 		return []string{"sbx resume " + r.ID + " -- COMMAND"}
 	case r.State == task.Completed, r.State == task.Stopped:
 		return []string{}
-	case !r.State.Final() && r.Phase == task.Stopping:
-		return []string{"sbx stop " + r.ID}
 	case !r.State.Final():
 		return []string{"sbx stop " + r.ID}
 	case last != nil && last.Sandbox != "" && r.outOfMemory():

@@ -24,7 +24,7 @@ type TaskHead struct {
 // TaskTail is the rest of it.
 type TaskTail struct {
 	Publish            *PublicationItem `json:"publish"`                           // Its publication; null where it publishes nothing.
-	Warm               bool             `json:"warm"`                              // True: its sandbox was made ahead.
+	Warm               bool             `json:"warm"`                              // True: an earlier version of sbx created its sandbox ahead.
 	TerminatedVerified bool             `json:"terminated_verified" table:",wide"` // True: every sandbox made for it was seen to be gone.
 	Kept               *KeptSandbox     `json:"kept"`                              // The sandbox that it has kept.
 	ResumedFrom        *string          `json:"resumed_from"`                      // The task in whose sandbox it goes on.

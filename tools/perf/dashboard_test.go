@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -47,13 +45,13 @@ func TestRounds(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(worldServer())
 	defer server.Close()
-	f := fleet{kind: "e2b-work", age: time.Hour}
+	f := fleet{age: time.Hour}
 	at, err := f.open(server.URL, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for page := range 3 {
-		if got := f.rounds(server.URL, at); got != float64(page)/100 {
+		if got := rounds(server.URL, at); got != float64(page)/100 {
 			t.Errorf("%v rounds after %d pages", got, page)
 		}
 		if _, err := ask(http.MethodGet, "http://"+at+"/v2/sandboxes?limit=100"); err != nil {
@@ -63,22 +61,7 @@ func TestRounds(t *testing.T) {
 	if _, err := ask(http.MethodDelete, server.URL+"/"+at); err != nil {
 		t.Error(err)
 	}
-	if got := f.rounds(server.URL, at); got != 0 {
+	if got := rounds(server.URL, at); got != 0 {
 		t.Errorf("%v rounds of a world that has ended", got)
 	}
-}
-
-// TestAWatchOfAllPodsStaysOpen, as nothing changes.
-func TestAWatchOfAllPodsStaysOpen(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		w := httptest.NewRecorder()
-		pods(newWorld(3, began)).ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/v1/namespaces/default/pods?watch=1", nil))
-		if took := time.Since(began); took < time.Minute || w.Body.Len() > 0 {
-			t.Errorf("ended after %s with %q", took, w.Body.String())
-		}
-	})
 }

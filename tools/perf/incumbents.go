@@ -79,7 +79,6 @@ func (s stage) side(t *table, what string, runs int, all seen, ours, their *exec
 		our, other []float64
 	}{
 		{"wall", "ms", our.wall, other.wall},
-		{"processor time", "ms", our.cpu, other.cpu},
 		{"peak memory", "MB", our.peak, other.peak},
 	} {
 		t.add(what+": "+f.what+", sbx", "", f.unit, f.our...)

@@ -4,9 +4,8 @@
 // can rerun it on Linux; it needs Go, a shell and the module cache, no network and
 // no rights. The part "cleanup" measures bulk endings, and beside them those of
 // kubectl and docker where they are on PATH, each on a fake of its API; the part
-// "dashboard" the live screen in a pseudo-terminal, beside k9s and lazydocker. The part
-// "incumbents" alone needs more: it installs E2B's command line with npm and measures
-// it beside the product.
+// "dashboard" the live screen in a pseudo-terminal. The part "incumbents" alone needs
+// more: it installs E2B's command line with npm and measures it beside the product.
 //
 // It builds the product as a release does and measures whole processes from
 // outside; calls of the local provider are timed by a probe that links all that
@@ -52,7 +51,7 @@ func run(args []string, out io.Writer) error {
 	root := flags.String("C", "../..", "folder of the product's go.mod")
 	runs := flags.Int("runs", 40, "how often each figure is taken")
 	watched := flags.Duration("watched", 10*time.Second, "how long idle processes are watched")
-	part := flags.String("part", "all", "what is measured: local, remote, all of both, cleanup, look (at 10,000 sandboxes), dead (1,000 sandboxes, 300 of them dead), dashboard (of as many, beside k9s and lazydocker), tasks (beside GNU parallel), budgets (one of each kind, red for requests and memory), or incumbents (installs one with npm)")
+	part := flags.String("part", "all", "what is measured: local, remote, all of both, cleanup, look (at 10,000 sandboxes), dead (1,000 sandboxes, 300 of them dead), dashboard (of as many), tasks (beside GNU parallel), budgets (one of each kind, red for requests and memory), or incumbents (installs one with npm)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

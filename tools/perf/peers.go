@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// pods is the API of Kubernetes as far as `kubectl delete pods --all` uses it, and a program that
-// watches all pods. What kubectl asks to learn the API costs no time here: it would keep that on disk.
+// pods is the API of Kubernetes as far as `kubectl delete pods --all` uses it. What kubectl asks to
+// learn the API costs no time here: it would keep that on disk.
 func pods(w *world) http.Handler {
 	mux := http.NewServeMux()
 	says := func(v any) http.HandlerFunc {
@@ -49,11 +49,6 @@ func pods(w *world) http.Handler {
 		}
 		w.serving(func(out http.ResponseWriter, _ *http.Request) {})(out, r)
 		id := strings.TrimPrefix(r.URL.Query().Get("fieldSelector"), "metadata.name=")
-		if id == "" { // of all: nothing changes
-			_ = http.NewResponseController(out).Flush() // a client that has gone wants no headers
-			<-r.Context().Done()
-			return
-		}
 		w.gone(r, id)
 		_ = json.NewEncoder(out).Encode(map[string]any{"type": "DELETED", "object": pod(id, true)}) // it may have gone
 	})

@@ -13,7 +13,6 @@ type row struct {
 	budget string // as issue 2 words it; "" = shown for comparison
 	unit   string
 	values []float64
-	gap    error // why there are no values
 }
 
 // table is the result of one measurement; it names no winner.
@@ -33,20 +32,11 @@ func (t *table) named(what string) []float64 {
 	return nil
 }
 
-// missing is the row of what cannot be measured here.
-func (t *table) missing(what string, why error) {
-	t.rows = append(t.rows, row{what: what, gap: why})
-}
-
 // print writes Markdown.
 func (t *table) print(out io.Writer) {
 	fmt.Fprintln(out, "| figure | budget | min | median | max | unit | runs |")
 	fmt.Fprintln(out, "|---|---|---:|---:|---:|---|---:|")
 	for _, r := range t.rows {
-		if r.gap != nil {
-			fmt.Fprintf(out, "| %s | - | - | - | - | %s | 0 |\n", r.what, r.gap)
-			continue
-		}
 		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %d |\n", r.what, cmp.Or(r.budget, "-"),
 			figure(slices.Min(r.values)), figure(median(r.values)), figure(slices.Max(r.values)), r.unit, len(r.values))
 	}

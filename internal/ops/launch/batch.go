@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,7 +32,6 @@ type BatchRequest struct {
 	Name        string // of the batch: what was completed under it is not done again
 	Jobs        []BatchJob
 	Parallel    int  // how many run at once
-	Warm        int  // how many sandboxes are made ahead
 	Again       bool // launch also what was completed before
 	RetryFailed bool // launch also what failed before
 	Fresh       bool // each job is a new task without a key, whatever was done before
@@ -58,7 +56,6 @@ type BatchOutcome struct {
 // BatchResult is what became of a batch.
 type BatchResult struct {
 	Tally BatchTally
-	Left  error // what could not be tidied up
 	// Verdict is nil when all is completed.
 	Verdict error
 }
@@ -70,9 +67,6 @@ func Batch(ctx context.Context, env *ops.Env, req BatchRequest, watch ops.Observ
 	err = b.withParts(ctx, func(ctx context.Context) error {
 		launch := b.launchFresh
 		if !req.Fresh {
-			if err := b.checkWarm(); err != nil {
-				return err
-			}
 			round, err := b.launchRound(ctx)
 			if err != nil {
 				return err
@@ -99,8 +93,7 @@ func (b *batch) collectOutcomes(ctx context.Context, outcomes <-chan BatchOutcom
 		progress.Update(r.Tally.Text())
 		b.watch.Item(o)
 	}
-	r.Left = b.left
-	r.Verdict = cmp.Or(r.Tally.exitVerdict(ctx), b.left)
+	r.Verdict = r.Tally.exitVerdict(ctx)
 	return r
 }
 
@@ -114,8 +107,6 @@ type batch struct {
 	options task.Options
 	pushing map[string]task.Options // by push target: each has credentials of its own
 	stop    <-chan struct{}         // closed: nothing more is launched, and what runs is stopped
-	pool    *task.Pool              // of sandboxes made ahead; nil = nothing is
-	left    error                   // what the pool leaves behind; to be read when all outcomes are there
 }
 
 // withParts opens what all jobs need, and goes on.
@@ -199,14 +190,6 @@ func (b *batch) counterUnder(ctx context.Context, kind, key, name string, next f
 	}
 }
 
-// checkWarm checks that something of the batch can be made ahead.
-func (b *batch) checkWarm() error {
-	if b.req.Warm == 0 || slices.ContainsFunc(b.req.Jobs, func(j BatchJob) bool { return b.options.CanPrewarm(j.Spec) }) {
-		return nil
-	}
-	return fault.Usage("--warm is not for local: a local sandbox starts in milliseconds").WithHint("leave --warm out, or name another --provider")
-}
-
 // startJobs runs the jobs in their order, each after those that it needs, so many at once, and gives
 // each outcome as it comes. After a stop no more is launched.
 func (b *batch) startJobs(ctx context.Context, do func(context.Context, BatchJob) BatchOutcome) <-chan BatchOutcome {
@@ -219,9 +202,6 @@ func (b *batch) startJobs(ctx context.Context, do func(context.Context, BatchJob
 		for b.offerNext(order, next, outcomes) {
 		}
 	}()
-	if b.req.Warm > 0 {
-		b.pool = task.NewPool(ctx, life, b.options, b.req.Warm, specsOf(jobs))
-	}
 	over := b.env.OnInterrupts(ctx, func() {
 		b.watch.Warn("stopping the running tasks; no more are launched. Interrupt again to leave the cleanup to the next sbx")
 	}, leave)
@@ -237,7 +217,6 @@ func (b *batch) startJobs(ctx context.Context, do func(context.Context, BatchJob
 	}
 	go func() {
 		workers.Wait()
-		b.left = b.pool.Close(life)
 		over()
 		leave(nil)
 		close(outcomes)
@@ -248,7 +227,6 @@ func (b *batch) startJobs(ctx context.Context, do func(context.Context, BatchJob
 // launchOnce launches a job unless it was done before, or goes on with it where a dead
 // process has left it.
 func (b *batch) launchOnce(ctx context.Context, j BatchJob, key string) BatchOutcome {
-	b.pool.TaskBegins(j.Spec)
 	options := b.optionsOf(j)
 	t, added, err := b.enlistTask(ctx, options, j, key)
 	switch {
@@ -262,14 +240,6 @@ func (b *batch) launchOnce(ctx context.Context, j BatchJob, key string) BatchOut
 		}
 	}
 	return b.runTask(ctx, options, j, t)
-}
-
-func specsOf(jobs []BatchJob) []task.Spec {
-	specs := make([]task.Spec, len(jobs))
-	for i, j := range jobs {
-		specs[i] = j.Spec
-	}
-	return specs
 }
 
 func (b *batch) optionsOf(j BatchJob) task.Options {
@@ -338,7 +308,7 @@ func (b *batch) joinTask(ctx context.Context, options task.Options, t task.Task)
 
 func (b *batch) runTask(ctx context.Context, options task.Options, j BatchJob, t task.Task) BatchOutcome {
 	show := &outputTimes{TaskObserver: b.req.Show(j)}
-	options.Observer, options.Pool = show, b.pool
+	options.Observer = show
 	now, err := RunControlled(ctx, b.env, b.watch, options.Ledger, t, func() (task.Task, error) {
 		return task.NewRunner(options, j.Env, b.stop).Run(ctx, t)
 	})

@@ -60,7 +60,7 @@ func TasksWithPrefix(ctx context.Context, env *ops.Env, prefix string, limit int
 
 // ReportResult are figures of tasks beside their targets.
 type ReportResult struct {
-	Tasks   []task.Task // without those that only make sandboxes ahead
+	Tasks   []task.Task // without those that only made sandboxes ahead (task.Spec.Warm)
 	Figures []task.Figure
 	At      time.Time // by the store's clock, which the tasks' times are from
 }

@@ -13,6 +13,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
+	"sbx/internal/providers/wirekit"
 )
 
 // The versions of the API that this package speaks. The newest one is that of the engine 29; the oldest, of
@@ -47,7 +48,7 @@ func (c *Client) lacksGroup(ctx context.Context, op, name string) (bool, error) 
 	}
 	if e.groups == nil {
 		var w wireLibpod
-		if _, err := c.API.JSON(ctx, httpx.Request{Op: op, Path: "/v" + e.libpod + "/libpod/info"}, &w); err != nil && !statusOfMissing(err) {
+		if _, err := c.API.JSON(ctx, httpx.Request{Op: op, Path: "/v" + e.libpod + "/libpod/info"}, &w); err != nil && !wirekit.AnsweredMissing(err) {
 			return false, err
 		}
 		if e.groups = w.groups(); e.groups == nil {

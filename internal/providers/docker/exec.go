@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -22,18 +21,14 @@ import (
 	"sbx/internal/triage"
 )
 
-const (
-	scriptTimeout = 30 * time.Second // of a script of sbx where its caller sets none
-)
+// scriptTimeout is the limit of a script of sbx where its caller sets none.
+const scriptTimeout = 30 * time.Second
 
 // Exec runs a command as `docker exec` does. The API cannot end it, so when ctx ends a script inside kills
 // the command with its child processes.
 func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sandbox.Exit, error) {
 	op := "exec " + id
-	if len(cmd.Args) == 0 {
-		return sandbox.Exit{}, fault.Usage("there is no command").At(c.Profile, op)
-	}
-	if err := providers.CheckText(nil, cmd.Env); err != nil {
+	if err := wirekit.CheckCommand(cmd); err != nil {
 		return sandbox.Exit{}, fault.Placed(err, c.Profile, op)
 	}
 	r := &execution{c: c, id: id, op: op, cmd: cmd, mark: strings.ToLower(rand.Text()[:12])}
@@ -51,28 +46,14 @@ func (c *Client) shellOf(id string, env []string) guest.Shell {
 
 // untimedShell is shellOf that waits for no turn.
 func (c *Client) untimedShell(id string, env []string) guest.Shell {
-	return func(ctx context.Context, text string) ([]byte, int, error) {
-		ctx, cancel := context.WithTimeoutCause(ctx, scriptTimeout, fault.New(fault.KindUnavailable, "it did not respond within %s", scriptTimeout).Inside())
-		defer cancel()
-		var out bytes.Buffer
-		r := &execution{c: c, id: id, op: "exec " + id, cmd: providers.Command{Args: guest.Argv(guest.ScriptName, text), Env: env, Stdout: &out, Stderr: io.Discard}}
-		exit, err := r.execute(ctx)
-		if exit.Code == nil {
-			return out.Bytes(), -1, err
-		}
-		return out.Bytes(), *exit.Code, err
-	}
+	return c.scriptsOf(id).Shell(env, scriptTimeout)
 }
 
-// streamOf is a guest.Stream for one container. Its script may run for minutes, and waits for no turn.
-func (c *Client) streamOf(id string) guest.Stream {
-	return func(ctx context.Context, text string, out io.Writer) (int, error) {
-		r := &execution{c: c, id: id, op: "exec " + id, cmd: providers.Command{Args: guest.Argv(guest.ScriptName, text), Stdout: out, Stderr: io.Discard}}
-		exit, err := r.execute(ctx)
-		if exit.Code == nil {
-			return -1, err
-		}
-		return *exit.Code, err
+// scriptsOf runs scripts of sbx in one container. They wait for no turn.
+func (c *Client) scriptsOf(id string) guest.Command {
+	return func(ctx context.Context, cmd providers.Command) (sandbox.Exit, error) {
+		r := &execution{c: c, id: id, op: "exec " + id, cmd: cmd}
+		return r.execute(ctx)
 	}
 }
 
@@ -285,54 +266,22 @@ func (r *execution) lostExit(ctx context.Context, err error) (sandbox.Exit, erro
 	if ctx.Err() != nil {
 		return sandbox.Exit{}, wirekit.ContextFault(ctx)
 	}
-	f := triage.ExitFacts{Provider: TypeName, StreamLost: true, Source: "engine", At: r.c.Now()}
-	if now, failed := r.c.inspect(ctx, "exec", r.id); wirekit.Missing(failed) || failed == nil && !now.State.Running {
-		f.Gone = true
-	}
-	exit := triage.ClassifyExit(nil, f)
-	exit.Raw = cmp.Or(exit.Raw, "lost stream")
-	exit.Evidence = append(exit.Evidence, r.c.Evidence("stream", err.Error(), "engine"))
-	switch {
-	case f.Gone:
-		return exit, fault.New(fault.KindGone, "the container ended while the command ran")
-	case r.mark == "":
-		return exit, fault.New(fault.KindUnavailable, "the connection to the engine was lost: %w", err).WithHint("try again")
-	}
-	return exit, fault.New(fault.KindUnavailable, "the connection was lost; the command may still run, its end is unknown: %w", err).
-		WithHint("`sbx exec %s/%s -- ps` shows whether it runs", r.c.Profile, r.id)
+	now, failed := r.c.inspect(ctx, "exec", r.id)
+	gone := wirekit.Missing(failed) || failed == nil && !now.State.Running
+	return guest.LostExit(&r.c.Base, r.id, triage.ExitFacts{Source: "engine", Gone: gone}, r.mark == "", err)
 }
 
-// kill ends a user's command and all processes with its mark.
 func (r *execution) kill(ctx context.Context) error {
-	if r.mark == "" {
-		return nil
-	}
-	ctx, cancel := wirekit.CleanupContext(ctx)
-	defer cancel()
-	_, code, err := r.c.untimedShell(r.id, nil)(ctx, guest.KillMarkedScript(guest.MarkVariable+"="+r.mark))
-	if err == nil && code != 0 {
-		err = fault.New(fault.KindUnavailable, "the script that kills it exits with %d", code)
-	}
-	return err
+	return guest.KillMarked(ctx, r.c.untimedShell(r.id, nil), r.mark)
 }
 
 func (r *execution) sendSizes(ctx context.Context) {
 	send := func(size providers.Size) {
-		_ = r.c.send(ctx, httpx.Request{ // a lost size does no harm
+		_ = r.c.send(ctx, httpx.Request{ // see EachSize
 			Op: r.op, Method: http.MethodPost, Path: httpx.Path("exec", r.exec, "resize"),
 			Query: url.Values{"h": {strconv.Itoa(int(size.Rows))}, "w": {strconv.Itoa(int(size.Columns))}},
 		})
 	}
 	send(r.cmd.TTY.Size)
-	for {
-		select {
-		case size, open := <-r.cmd.TTY.Resize:
-			if !open {
-				return
-			}
-			send(size)
-		case <-ctx.Done():
-			return
-		}
-	}
+	wirekit.EachSize(ctx, r.cmd.TTY, send)
 }

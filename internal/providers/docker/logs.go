@@ -52,7 +52,7 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 			lines := guest.Logs(ctx, c.shellOf(w.ID, nil), guest.MainTag, q)
 			switch {
 			case q.Follow:
-				lines = c.watches.Follow(ctx, w.ID, c.streamOf(w.ID), q)
+				lines = c.watches.Follow(ctx, w.ID, c.scriptsOf(w.ID).Stream(), q)
 			case httpx.LookNotes(ctx) != nil:
 				lines = c.withPause(ctx, w, lines)
 			}
@@ -79,7 +79,7 @@ func (c *Client) withPause(ctx context.Context, w wireContainer, lines iter.Seq2
 			}
 			since, known = line.NotAfter, known && err == nil && !line.NotAfter.IsZero()
 		}
-		if !known || c.engineNow().Sub(since) < pauseSlack {
+		if !known || c.ServerNow().Sub(since) < pauseSlack {
 			return
 		}
 		ahead, _ := c.Skew()

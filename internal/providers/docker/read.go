@@ -3,7 +3,6 @@ package docker
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -12,7 +11,6 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
-	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/providers/guest"
 	"sbx/internal/providers/wirekit"
@@ -166,51 +164,28 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 	if err != nil {
 		return providers.Health{}, err
 	}
-	h := providers.Health{Verdict: sandbox.Unknown, Condition: providers.ConditionUnknown, Evidence: []sandbox.Evidence{c.Evidence("state", w.State.Status, "engine")}}
+	h := wirekit.StateHealth(stateOf(w.State.Status), c.Evidence("state", w.State.Status, "engine"))
 	if w.RestartCount > 0 {
 		h.Evidence = append(h.Evidence, c.Evidence("restarts", strconv.Itoa(w.RestartCount)+" by policy "+w.HostConfig.RestartPolicy.Name, "engine"))
 	}
 	if policy := w.HostConfig.RestartPolicy.Name; policy != "" && policy != "no" {
 		h.Evidence = append(h.Evidence, c.Evidence("restart policy", policy, "engine"))
 	}
-	switch stateOf(w.State.Status) {
-	case sandbox.StateProvisioning, sandbox.StateTerminating:
-		h.Condition = providers.ConditionWait
-		if said := w.failedStart(); said != "" {
-			h.Verdict, h.Condition, h.Evidence = sandbox.False, providers.ConditionRecreate, append(h.Evidence, c.Evidence("error", said, "engine"))
-		}
-	case sandbox.StatePaused, sandbox.StateStopped:
-		h.Verdict, h.Condition = sandbox.False, providers.ConditionResumable
-	case sandbox.StateFailed, sandbox.StateTerminated:
-		h.Verdict, h.Condition = sandbox.False, providers.ConditionRecreate
-	case sandbox.StateRunning:
-		h = c.probeShell(ctx, w.ID, h)
-		if check := w.State.Health; check != nil && check.Status == unhealthy { // a shell that answers does not outweigh what its owner checks
-			h.Verdict, h.Condition, h.Evidence = sandbox.Unknown, providers.ConditionUnknown, append(h.Evidence, c.Evidence("health check", unhealthy, "engine"))
-		}
+	if said := w.failedStart(); said != "" {
+		h.Verdict, h.Condition, h.Evidence = sandbox.False, providers.ConditionRecreate, append(h.Evidence, c.Evidence("error", said, "engine"))
+	}
+	if stateOf(w.State.Status) != sandbox.StateRunning {
 		return h, nil
-	case sandbox.StateUnknown:
+	}
+	code := 0
+	if !heard(ctx, noteAnswers) {
+		_, code, err = c.shellOf(w.ID, nil)(ctx, ":")
+	}
+	h = c.WithShell(h, code, err)
+	if check := w.State.Health; check != nil && check.Status == unhealthy { // a shell that answers does not outweigh what its owner checks
+		h.Verdict, h.Condition, h.Evidence = sandbox.Unknown, providers.ConditionUnknown, append(h.Evidence, c.Evidence("health check", unhealthy, "engine"))
 	}
 	return h, nil
-}
-
-// probeShell completes the health of a running container. An image without a shell proves nothing.
-func (c *Client) probeShell(ctx context.Context, id string, h providers.Health) providers.Health {
-	code, err := 0, error(nil)
-	if !heard(ctx, noteAnswers) {
-		_, code, err = c.shellOf(id, nil)(ctx, ":")
-	}
-	fact := c.Evidence("shell", "answers", "exec")
-	switch {
-	case err == nil && code == 0:
-		h.Verdict, h.Condition = sandbox.True, providers.ConditionHealthy
-	case err != nil:
-		fact.Value = err.Error()
-	default:
-		fact.Value = fmt.Sprintf("exits with %d", code)
-	}
-	h.Evidence = append(h.Evidence, fact)
-	return h
 }
 
 // Exit is the exit of the program that create started, from its file inside; of any other container that of
@@ -237,18 +212,12 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	if heard(ctx, noteRuns) {
 		return nil, nil //nolint:nilnil // it runs
 	}
-	if young { // whoever has made it may be about to follow its program
-		_ = poll.Sleep(ctx, shortPause) // the command inside ends with ctx
-	}
-	if exit, known := c.watches.Exit(id); known { // a command has begun to follow it meanwhile
+	if exit, known := c.watches.ExitSoon(ctx, id, young); known {
 		return exit, nil
 	}
 	exit, err := guest.Exit(ctx, c.shellOf(w.ID, nil), guest.MainTag)
 	return exit, fault.Placed(err, c.Profile, op)
 }
-
-// shortPause is more than the start of a command that follows a program takes to begin.
-const shortPause = 50 * time.Millisecond
 
 // inspectStarted is inspectOwn, but for a container that Create has made and started a program in a moment ago (young). A
 // look reads its own.
@@ -286,7 +255,7 @@ func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error)
 func (c *Client) remembered(ctx context.Context, op, id string, since time.Time, more time.Duration) ([]sandbox.Event, error) {
 	query := filters("container", id)
 	query.Set("since", strconv.FormatInt(since.Unix(), 10))
-	query.Set("until", secondsWithFraction(c.engineNow().Add(more)))
+	query.Set("until", secondsWithFraction(c.ServerNow().Add(more)))
 	r, err := c.request(ctx, httpx.Request{Op: op, Path: "/events", Query: query})
 	if err != nil {
 		return nil, err
@@ -318,12 +287,6 @@ func eventDetail(attributes map[string]string) string {
 		}
 	}
 	return strings.Join(words, " ")
-}
-
-// engineNow is the engine's time: that of this machine, corrected by the last answer.
-func (c *Client) engineNow() time.Time {
-	ahead, _ := c.Skew()
-	return c.Now().Add(ahead)
 }
 
 // Quota is what the engine's machine has, of which containers take shares.
@@ -383,6 +346,3 @@ func (c *Client) checkLeft(ctx context.Context) []providers.Check {
 		Hint: "`sbx cleanup --provider " + c.Profile + " --state stopped --delete` shows them; with --yes it removes them", Info: true,
 	}}
 }
-
-// statusOfMissing says that the API answered that there is no such object.
-func statusOfMissing(err error) bool { return httpx.Status(err) == http.StatusNotFound }

@@ -12,6 +12,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
+	"sbx/internal/providers"
 	"sbx/internal/providers/guest"
 	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
@@ -152,17 +153,9 @@ func (r *execution) sendStdin(ctx context.Context) {
 }
 
 func (r *execution) sendSizes(ctx context.Context) {
-	for {
-		select {
-		case size, open := <-r.cmd.TTY.Resize:
-			if !open {
-				return
-			}
-			_ = r.callEnvd(ctx, "Update", map[string]any{ // a lost size does no harm
-				"process": wireSelect{PID: r.pid}, "pty": wirePTY{Size: wireSize{size.Columns, size.Rows}},
-			})
-		case <-ctx.Done():
-			return
-		}
-	}
+	wirekit.EachSize(ctx, r.cmd.TTY, func(size providers.Size) {
+		_ = r.callEnvd(ctx, "Update", map[string]any{ // see EachSize
+			"process": wireSelect{PID: r.pid}, "pty": wirePTY{Size: wireSize{size.Columns, size.Rows}},
+		})
+	})
 }

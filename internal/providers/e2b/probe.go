@@ -176,7 +176,7 @@ func (c *Client) UsageOfMany(ctx context.Context, ids []string) (map[string]sand
 	}
 	found := make(map[string]sandbox.Usage, len(got.Sandboxes))
 	for id, m := range got.Sandboxes {
-		if c.apiNow().Sub(m.at()) <= sampleWindow && slices.Contains(ids, id) {
+		if c.ServerNow().Sub(m.at()) <= sampleWindow && slices.Contains(ids, id) {
 			found[id] = c.sampleUsage(m)
 		}
 	}
@@ -250,12 +250,6 @@ func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process,
 	return all, nil
 }
 
-// apiNow is the present by the API's clock, which stamps the samples.
-func (c *Client) apiNow() time.Time {
-	ahead, _ := c.API.Skew()
-	return c.Now().Add(ahead)
-}
-
 // readSamples reads the samples of the metrics API since then, the oldest first; legacy clouds take no range. What
 // lies outside of it, or has no time, is left out, whatever the API answers. A look that has found none asks for none
 // again.
@@ -287,7 +281,7 @@ func (c *Client) readSamples(ctx context.Context, id string, since time.Time) ([
 		return nil, err
 	}
 	ahead, _ := c.API.Skew()
-	from, to := since.Add(ahead).Truncate(time.Second), c.apiNow().Add(sampleWindow)
+	from, to := since.Add(ahead).Truncate(time.Second), c.ServerNow().Add(sampleWindow)
 	rows = slices.DeleteFunc(rows, func(m wireMetric) bool { return m.at().Before(from) || m.at().After(to) })
 	slices.SortStableFunc(rows, func(a, b wireMetric) int { return a.at().Compare(b.at()) })
 	return rows, fault.Placed(odd, c.Profile, "usage "+id)

@@ -99,6 +99,17 @@ func (w *Watches) Exit(id string) (exit *sandbox.Exit, known bool) {
 	return one.exit, one.exit != nil || time.Now().Before(one.until)
 }
 
+// shortPause is more than the start of a command that follows a program takes to begin.
+const shortPause = 50 * time.Millisecond
+
+// ExitSoon is Exit where the program was started a moment ago (young), and whoever has made it may be about to follow it.
+func (w *Watches) ExitSoon(ctx context.Context, id string, young bool) (exit *sandbox.Exit, known bool) {
+	if young {
+		_ = poll.Sleep(ctx, shortPause) // the command inside ends with ctx
+	}
+	return w.Exit(id)
+}
+
 // Begin says that a script is about to follow a sandbox for the first time: nobody needs to ask until it has had time to
 // answer, or until End.
 func (w *Watches) Begin(id string) {

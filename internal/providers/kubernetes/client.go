@@ -146,12 +146,6 @@ func explain(_ int, body []byte) (code, message string) {
 	return s.Reason, s.Message
 }
 
-// apiNow is the API server's time: that of this machine, corrected by the last answer.
-func (c *Client) apiNow() time.Time {
-	ahead, _ := c.Skew()
-	return c.Now().Add(ahead)
-}
-
 // kindNames are the kinds of a setting; nil for none.
 func kindNames(text string) ([]string, error) {
 	names := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
@@ -218,7 +212,7 @@ func (c *Client) knownVersion(k kind) (version string, known bool) {
 func (c *Client) discover(ctx context.Context, op string, k kind) (string, error) {
 	var w wireGroup
 	_, err := c.API.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("apis", k.group)}, &w)
-	if err != nil && !statusOfMissing(err) {
+	if err != nil && !wirekit.AnsweredMissing(err) {
 		return "", err
 	}
 	known := discovery{at: c.Now()}

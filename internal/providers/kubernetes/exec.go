@@ -1,7 +1,6 @@
 package kubernetes
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -22,9 +21,8 @@ import (
 	"sbx/internal/triage"
 )
 
-const (
-	scriptTimeout = 30 * time.Second // of a script of sbx where its caller sets none
-)
+// scriptTimeout is the limit of a script of sbx where its caller sets none.
+const scriptTimeout = 30 * time.Second
 
 // wrapScript runs a command: $1 bytes of stdin are assignments, $2 is the mark, $3 the folder, and the rest the
 // command. The API has no environment for a command, and its address, with the arguments, is written to audit
@@ -40,14 +38,11 @@ exec "$@"`
 // script inside kills the command with its child processes.
 func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sandbox.Exit, error) {
 	op := "exec " + id
-	switch {
-	case len(cmd.Args) == 0:
-		return sandbox.Exit{}, fault.Usage("there is no command").At(c.Profile, op)
-	case cmd.TTY != nil && len(cmd.Env) > 0:
-		return sandbox.Exit{}, fault.New(fault.KindUnsupported, "a command with a terminal takes no environment here: it would be in the logs of the API").At(c.Profile, op).WithHint("leave out -t, or set the variables in the shell")
-	}
-	if err := providers.CheckText(nil, cmd.Env); err != nil {
+	if err := wirekit.CheckCommand(cmd); err != nil {
 		return sandbox.Exit{}, fault.Placed(err, c.Profile, op)
+	}
+	if cmd.TTY != nil && len(cmd.Env) > 0 {
+		return sandbox.Exit{}, fault.New(fault.KindUnsupported, "a command with a terminal takes no environment here: it would be in the logs of the API").At(c.Profile, op).WithHint("leave out -t, or set the variables in the shell")
 	}
 	o, err := c.read(ctx, "exec", id)
 	if err != nil {
@@ -87,30 +82,15 @@ func (c *Client) shellIn(o object, op string, env []string) (guest.Shell, error)
 
 // untimedShell is shellIn that waits for no turn.
 func (c *Client) untimedShell(at place, env []string) guest.Shell {
-	return func(ctx context.Context, text string) ([]byte, int, error) {
-		ctx, cancel := context.WithTimeoutCause(ctx, scriptTimeout, fault.New(fault.KindUnavailable, "it did not respond within %s", scriptTimeout).Inside())
-		defer cancel()
-		var out bytes.Buffer
-		r := &execution{c: c, at: at, op: "exec " + at.id, cmd: providers.Command{Args: guest.Argv(guest.ScriptName, text), Env: env, Stdout: &out, Stderr: io.Discard}}
-		exit, err := r.execute(ctx)
-		if exit.Code == nil {
-			return out.Bytes(), -1, err
-		}
-		return out.Bytes(), *exit.Code, err
-	}
+	return c.scriptsIn(at).Shell(env, scriptTimeout)
 }
 
-// streamIn is a guest.Stream for an object that runs. Its script may run for minutes, and waits for no turn.
-func (c *Client) streamIn(o object, op string) (guest.Stream, error) {
-	at, err := c.placeIn(o, op)
-	return func(ctx context.Context, text string, out io.Writer) (int, error) {
-		r := &execution{c: c, at: at, op: "exec " + at.id, cmd: providers.Command{Args: guest.Argv(guest.ScriptName, text), Stdout: out, Stderr: io.Discard}}
-		exit, err := r.execute(ctx)
-		if exit.Code == nil {
-			return -1, err
-		}
-		return *exit.Code, err
-	}, err
+// scriptsIn runs scripts of sbx in one place. They wait for no turn.
+func (c *Client) scriptsIn(at place) guest.Command {
+	return func(ctx context.Context, cmd providers.Command) (sandbox.Exit, error) {
+		r := &execution{c: c, at: at, op: "exec " + at.id, cmd: cmd}
+		return r.execute(ctx)
+	}
 }
 
 type execution struct {
@@ -231,30 +211,9 @@ func (r *execution) hasEnded(ctx context.Context) bool {
 
 // lostExit is the exit of a command that was started and whose end was not seen.
 func (r *execution) lostExit(ctx context.Context, err error) (sandbox.Exit, error) {
-	f := triage.ExitFacts{Provider: TypeName, StreamLost: true, Source: "API", At: r.c.Now(), Gone: r.hasEnded(ctx)}
-	exit := triage.ClassifyExit(nil, f)
-	exit.Raw = cmp.Or(exit.Raw, "lost stream")
-	exit.Evidence = append(exit.Evidence, r.c.Evidence("stream", err.Error(), "API"))
-	switch {
-	case f.Gone:
-		return exit, fault.New(fault.KindGone, "it ended while the command ran")
-	case r.mark == "":
-		return exit, fault.New(fault.KindUnavailable, "the connection was lost: %w", err).WithHint("try again")
-	}
-	return exit, fault.New(fault.KindUnavailable, "the connection was lost; the command may still run, its end is unknown: %w", err).
-		WithHint("`sbx exec %s/%s -- ps` shows whether it runs", r.c.Profile, r.at.id)
+	return guest.LostExit(&r.c.Base, r.at.id, triage.ExitFacts{Source: "API", Gone: r.hasEnded(ctx)}, r.mark == "", err)
 }
 
-// kill ends a user's command and all processes with its mark.
 func (r *execution) kill(ctx context.Context) error {
-	if r.mark == "" {
-		return nil
-	}
-	ctx, cancel := wirekit.CleanupContext(ctx)
-	defer cancel()
-	_, code, err := r.c.untimedShell(r.at, nil)(ctx, guest.KillMarkedScript(guest.MarkVariable+"="+r.mark))
-	if err == nil && code != 0 {
-		err = fault.New(fault.KindUnavailable, "the script that kills it exits with %d", code)
-	}
-	return err
+	return guest.KillMarked(ctx, r.c.untimedShell(r.at, nil), r.mark)
 }

@@ -9,7 +9,6 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
-	"sbx/internal/poll"
 	"sbx/internal/providers"
 	"sbx/internal/providers/guest"
 	"sbx/internal/sandbox"
@@ -99,18 +98,12 @@ func (c *Client) Exit(ctx context.Context, id string) (*sandbox.Exit, error) {
 	case state != sandbox.StateRunning:
 		return nil, c.Fault(fault.KindUnavailable, op, "it is %s, and its exit is stored in it", raw).Inside()
 	}
-	if c.follows.isYoung(id) { // its log may be opened right after the create, and tells the exit, too
-		_ = poll.Sleep(ctx, shortPause) // the command inside ends with ctx
-	}
-	if exit, known := c.watches.Exit(id); known { // a command has begun to follow it meanwhile
+	if exit, known := c.watches.ExitSoon(ctx, id, c.follows.isYoung(id)); known {
 		return exit, nil
 	}
 	exit, err := c.mainExit(ctx, o, op)
 	return exit, fault.Placed(err, c.Profile, op)
 }
-
-// shortPause is more than the start of a command that follows a program takes to begin.
-const shortPause = 50 * time.Millisecond
 
 // mainExit is the exit of the program that create started, nil while it runs. In a look the command inside runs once.
 func (c *Client) mainExit(ctx context.Context, o object, op string) (*sandbox.Exit, error) {

@@ -71,7 +71,7 @@ type listing struct {
 // the right to read it that is not known.
 func (c *Client) checkNamespace(ctx context.Context) error {
 	_, err := c.API.Do(ctx, httpx.Request{Op: "list", Path: httpx.Path("api", "v1", "namespaces", c.at.namespace)})
-	if !statusOfMissing(err) {
+	if !wirekit.AnsweredMissing(err) {
 		return nil
 	}
 	return c.Fault(fault.KindUsage, "list", "there is no namespace %q", c.at.namespace).WithHint("set namespace of the profile, or another context; `kubectl get namespaces` shows those that exist")
@@ -381,6 +381,3 @@ func (c *Client) getObject(ctx context.Context, op string, k kind, version, name
 	}
 	return w, nil
 }
-
-// statusOfMissing says that the API answered that there is no such object.
-func statusOfMissing(err error) bool { return httpx.Status(err) == http.StatusNotFound }

@@ -73,8 +73,8 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 // audit log.
 func (c *Client) outputOf(ctx context.Context, o object, op, id string, q providers.LogQuery) (iter.Seq2[sandbox.LogLine, error], error) {
 	if q.Follow {
-		sh, err := c.streamIn(o, op)
-		return c.watches.Follow(ctx, id, sh, q), err
+		at, err := c.placeIn(o, op)
+		return c.watches.Follow(ctx, id, c.scriptsIn(at).Stream(), q), err
 	}
 	sh, err := c.shellIn(o, op, nil)
 	return guest.Logs(ctx, sh, guest.MainTag, q), err

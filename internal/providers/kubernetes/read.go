@@ -26,39 +26,22 @@ func (c *Client) Probe(ctx context.Context, id string) (providers.Health, error)
 		return providers.Health{}, err
 	}
 	state, raw := o.state()
-	h := providers.Health{Verdict: sandbox.Unknown, Condition: providers.ConditionUnknown, Evidence: []sandbox.Evidence{c.Evidence("state", raw, "API")}}
+	h := wirekit.StateHealth(state, c.Evidence("state", raw, "API"))
 	if n := o.mainStatus().RestartCount; n > 0 {
 		h.Evidence = append(h.Evidence, c.Evidence("restarts", strconv.Itoa(n), "kubelet"))
 	}
-	switch state {
-	case sandbox.StateProvisioning, sandbox.StateTerminating:
-		h.Condition = providers.ConditionWait
-	case sandbox.StatePaused, sandbox.StateStopped:
-		h.Verdict, h.Condition = sandbox.False, providers.ConditionResumable
-	case sandbox.StateFailed, sandbox.StateTerminated:
-		h.Verdict, h.Condition = sandbox.False, providers.ConditionRecreate
-	case sandbox.StateRunning:
-		sh, err := c.shellIn(o, op, nil)
-		if err != nil {
-			return h, nil //nolint:nilerr // it has no pod, which its state says
-		}
-		code := 0
-		if !c.answersLook(ctx, o, op) {
-			_, code, err = sh(ctx, ":")
-		}
-		fact := c.Evidence("shell", "answers", "exec")
-		switch {
-		case err == nil && code == 0:
-			h.Verdict, h.Condition = sandbox.True, providers.ConditionHealthy
-		case err != nil:
-			fact.Value = err.Error()
-		default:
-			fact.Value = fmt.Sprintf("exits with %d", code)
-		}
-		h.Evidence = append(h.Evidence, fact)
-	case sandbox.StateUnknown:
+	if state != sandbox.StateRunning {
+		return h, nil
 	}
-	return h, nil
+	sh, err := c.shellIn(o, op, nil)
+	if err != nil {
+		return h, nil //nolint:nilerr // it has no pod, which its state says
+	}
+	code := 0
+	if !c.answersLook(ctx, o, op) {
+		_, code, err = sh(ctx, ":")
+	}
+	return c.WithShell(h, code, err), nil
 }
 
 // answersLook is true where the same look has a command inside anyway, and it has answered.

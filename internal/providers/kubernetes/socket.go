@@ -17,6 +17,7 @@ import (
 	"sbx/internal/httpx"
 	"sbx/internal/poll"
 	"sbx/internal/providers"
+	"sbx/internal/providers/wirekit"
 )
 
 // protocol is version 5 of the streams of a command, of API servers since 1.30. Earlier ones cannot end stdin.
@@ -137,21 +138,11 @@ func (r *execution) sendSizes(ctx context.Context, conn *websocket.Conn) {
 	send := func(size providers.Size) {
 		text, err := json.Marshal(map[string]uint16{"Width": size.Columns, "Height": size.Rows})
 		if err == nil {
-			_ = conn.Write(ctx, websocket.MessageBinary, append([]byte{channelResize}, text...)) // a lost size does no harm
+			_ = conn.Write(ctx, websocket.MessageBinary, append([]byte{channelResize}, text...)) // see EachSize
 		}
 	}
 	send(r.cmd.TTY.Size)
-	for {
-		select {
-		case size, open := <-r.cmd.TTY.Resize:
-			if !open {
-				return
-			}
-			send(size)
-		case <-ctx.Done():
-			return
-		}
-	}
+	wirekit.EachSize(ctx, r.cmd.TTY, send)
 }
 
 // channelWriter sends what is written as messages of one channel.

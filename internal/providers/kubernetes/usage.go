@@ -38,7 +38,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	var m wireMetrics
 	_, err = c.API.JSON(ctx, httpx.Request{Op: op, Path: c.metricsPath(pod.Metadata.Name), OneSandbox: true}, &m) // a server of its own answers
 	switch named, ofPod := namedMissing(err); {
-	case statusOfMissing(err) && !ofPod: // no such API
+	case wirekit.AnsweredMissing(err) && !ofPod: // no such API
 		return sandbox.Usage{}, c.Fault(fault.KindUnsupported, op, "the cluster has no metrics server")
 	case ofPod && named != pod.Metadata.Name:
 		return sandbox.Usage{}, providers.WrongSandbox(c.Profile, op, pod.Metadata.Name, named)
@@ -84,7 +84,7 @@ var missingName = regexp.MustCompile(`"(?:[^"/]*/)?([^"/]+)" not found`)
 
 // namedMissing is the object that a 404 names. It names none where the API itself is missing.
 func namedMissing(err error) (name string, has bool) {
-	if !statusOfMissing(err) {
+	if !wirekit.AnsweredMissing(err) {
 		return "", false
 	}
 	m := missingName.FindStringSubmatch(httpx.StatusOf(err).Message)
@@ -194,7 +194,7 @@ func (c *Client) presentUsage(o *object, samples map[string]wireMetrics) (sandbo
 	i := slices.IndexFunc(m.Containers, func(container wireUsage) bool { return container.Name == main.Name })
 	u := m.usage(o.limits())
 	scrape, _ := time.ParseDuration(m.Window)
-	age := c.apiNow().Sub(u.At)
+	age := c.ServerNow().Sub(u.At)
 	switch {
 	case i < 0, quantity(m.Containers[i].Usage["cpu"]) == nil, !u.HasProcessor(), u.MemoryBytes == nil:
 	case u.At.IsZero(), age > freshScrapes*min(max(scrape, shortestScrape), longestScrape), age < -longestScrape:

@@ -18,6 +18,7 @@ import (
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
 	"sbx/internal/providers/guest"
+	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
 )
 
@@ -30,10 +31,7 @@ func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sa
 	if cmd.TTY != nil {
 		return sandbox.Exit{}, c.Fault(fault.KindUnsupported, op, "the API has no terminal for commands").WithHint("leave out -t")
 	}
-	if len(cmd.Args) == 0 {
-		return sandbox.Exit{}, fault.Usage("there is no command").At(c.Profile, op)
-	}
-	if err := providers.CheckText(nil, cmd.Env); err != nil {
+	if err := wirekit.CheckCommand(cmd); err != nil {
 		return sandbox.Exit{}, fault.Placed(err, c.Profile, op)
 	}
 	v, err := c.findSession(ctx, "exec", id)
@@ -70,18 +68,11 @@ func (c *Client) shellOf(id string, env []string) guest.Shell {
 
 // untimedShell is shellOf that waits for no turn.
 func (c *Client) untimedShell(id string, env []string) guest.Shell {
-	return func(ctx context.Context, text string) ([]byte, int, error) {
-		ctx, cancel := context.WithTimeoutCause(ctx, scriptTimeout, fault.New(fault.KindUnavailable, "it did not respond within %s", scriptTimeout).Inside())
-		defer cancel()
-		var out bytes.Buffer
-		r := &execution{c: c, id: id, mark: newMark("probe")}
-		r.cmd = providers.Command{Args: guest.Argv(guest.ScriptName, text), Env: env, Stdout: &out, Stderr: io.Discard}
-		exit, err := r.execute(ctx)
-		if exit.Code == nil {
-			return out.Bytes(), -1, err
-		}
-		return out.Bytes(), *exit.Code, err
+	scripts := func(ctx context.Context, cmd providers.Command) (sandbox.Exit, error) {
+		r := &execution{c: c, id: id, mark: newMark("probe"), cmd: cmd}
+		return r.execute(ctx)
 	}
+	return guest.Command(scripts).Shell(env, scriptTimeout)
 }
 
 // newMark is a value for the environment of one command and its child processes.

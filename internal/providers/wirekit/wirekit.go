@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -57,6 +58,12 @@ func (b *Base) Close() { b.API.Close() }
 // Skew is how far the API's clock is ahead of this machine's.
 func (b *Base) Skew() (time.Duration, bool) { return b.API.Skew() }
 
+// ServerNow is the API's time: that of this machine, corrected by the last answer.
+func (b *Base) ServerNow() time.Time {
+	ahead, _ := b.Skew()
+	return b.Now().Add(ahead)
+}
+
 // Evidence is an observation of now.
 func (b *Base) Evidence(what, value, source string) sandbox.Evidence {
 	return sandbox.Evidence{What: what, Value: value, Source: source, At: b.Now()}
@@ -97,6 +104,32 @@ func (r Reasons) WhyNot(ability string) string {
 func Missing(err error) bool {
 	kind := fault.KindOf(err)
 	return kind == fault.KindNotFound || kind == fault.KindGone
+}
+
+// AnsweredMissing says that the API has answered that there is no such object.
+func AnsweredMissing(err error) bool { return httpx.Status(err) == http.StatusNotFound }
+
+// CheckCommand refuses a command that no API takes.
+func CheckCommand(cmd providers.Command) error {
+	if len(cmd.Args) == 0 {
+		return fault.Usage("there is no command")
+	}
+	return providers.CheckText(nil, cmd.Env)
+}
+
+// EachSize sends each new size of a terminal until ctx ends. A lost size does no harm.
+func EachSize(ctx context.Context, tty *providers.Terminal, send func(providers.Size)) {
+	for {
+		select {
+		case size, open := <-tty.Resize:
+			if !open {
+				return
+			}
+			send(size)
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // ContextFault is the end of ctx as a fault with its cause.

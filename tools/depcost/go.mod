@@ -1,3 +1,0 @@
-module sbx/tools/depcost
-
-go 1.26.0
