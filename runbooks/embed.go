@@ -1,10 +1,10 @@
-// Package runbooks holds the runbooks that sbx ships, and which requirement is answered where. The
-// pages beside the documents are made from them and are not embedded.
+// Package runbooks holds the runbooks that sbx ships. The pages beside the documents are made from
+// them and are not embedded.
 package runbooks
 
 import "embed"
 
-// Files are ID.yaml for each runbook, and coverage.yaml.
+// Files are ID.yaml for each runbook.
 //
 //go:embed *.yaml
 var Files embed.FS

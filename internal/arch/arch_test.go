@@ -102,8 +102,6 @@ func rooms() map[string][]string {
 		"runs": with(words, "fleet", "journal", "store"),
 		// who may end what
 		"safety": with(words, "fleet", "runs"),
-		// a recorded look at all sandboxes, as data
-		"snapshot": with(words, "jsontext", "cron", "fleet", "providers", "triage"),
 		// what ends and repairs
 		"cleanup":   with(words, "cron", "fleet", "runs", "safety", "journal", "selector", "triage", "providers"),
 		"reconcile": with(words, "jsontext", "fleet", "runs", "safety", "providers", "store", "triage"),
@@ -118,25 +116,25 @@ func rooms() map[string][]string {
 		// what earlier versions recorded of incidents
 		"incident": {"fault", "journal"},
 		// operations: what the skins do, once; no arrow among the rooms but those down to ops/cron and ops/recall
-		"ops":           with(words, "runs", "alert", "check", "cleanup", "config", "cron", "fleet", "history", "hostfile", "incident", "journal", "lock", "metrics", "notify", "process", "providers", "publish", "safety", "snapshot", "store", "task", "triage"), // the environment of operations, records, notifications, and what the rooms below share
-		"ops/cron":      with(words, "check", "cleanup", "config", "cron", "history", "notify", "ops", "runs", "safety", "triage"),                                                                                                                                  // whether cleanup runs as often as it should, and the lines that run it
-		"ops/recall":    with(words, "check", "fleet", "history", "journal", "ops", "runs", "store", "triage"),                                                                                                                                                      // what is on record of sandboxes that are not found, or were ended
-		"ops/look":      with(words, "runs", "agentlog", "alert", "check", "cleanup", "cond", "config", "cron", "fleet", "history", "notify", "ops", "ops/cron", "ops/recall", "providers", "selector", "snapshot", "task", "triage"),                               // what reads and judges
-		"ops/end":       with(words, "runs", "alert", "check", "cleanup", "config", "cron", "fleet", "history", "hostfile", "journal", "jsontext", "metrics", "notify", "ops", "ops/recall", "providers", "reconcile", "safety", "store", "triage"),                 // what ends, and what keeps from it: history has who kept what, as of a create
-		"ops/launch":    with(words, "config", "fleet", "history", "metrics", "ops", "ops/recall", "providers", "publish", "safety", "store", "task"),                                                                                                               // what starts and stops work
-		"ops/incidents": with(words, "runs", "alert", "check", "cleanup", "history", "incident", "ops", "ops/recall", "requirement", "store", "task", "triage"),                                                                                                     // what happened
+		"ops":           with(words, "runs", "alert", "check", "cleanup", "config", "cron", "fleet", "history", "hostfile", "incident", "journal", "lock", "metrics", "notify", "process", "providers", "publish", "safety", "store", "task", "triage"), // the environment of operations, records, notifications, and what the rooms below share
+		"ops/cron":      with(words, "check", "cleanup", "config", "cron", "history", "notify", "ops", "runs", "safety", "triage"),                                                                                                                      // whether cleanup runs as often as it should, and the lines that run it
+		"ops/recall":    with(words, "check", "fleet", "history", "journal", "ops", "runs", "store", "triage"),                                                                                                                                          // what is on record of sandboxes that are not found, or were ended
+		"ops/look":      with(words, "runs", "agentlog", "alert", "check", "cond", "config", "cron", "fleet", "history", "notify", "ops", "ops/cron", "ops/recall", "providers", "selector", "task", "triage"),                                          // what reads and judges
+		"ops/end":       with(words, "runs", "alert", "check", "cleanup", "config", "cron", "fleet", "history", "hostfile", "journal", "jsontext", "metrics", "notify", "ops", "ops/recall", "providers", "reconcile", "safety", "store", "triage"),     // what ends, and what keeps from it: history has who kept what, as of a create
+		"ops/launch":    with(words, "config", "fleet", "history", "metrics", "ops", "ops/recall", "providers", "publish", "safety", "store", "task"),                                                                                                   // what starts and stops work
+		"ops/incidents": with(words, "runs", "alert", "check", "cleanup", "history", "incident", "ops", "ops/recall", "requirement", "store", "task", "triage"),                                                                                         // what happened
 
 		// the environment of operations for tests, composed of fakes and temporary directories
 		"testkit/picture": {"output"},
 		"testkit/opstest": with(words, "process", "history", "httpx", "providers", "config", "fleet", "incident", "journal", "lock", "notify", "ops", "ops/recall", "publish", "store", "task", "testkit/fake"),
 		// runbooks as data
-		"runbook": with(words, "check", "cron", "hostfile", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops", "ops/incidents", "ops/look", "requirement", "snapshot"),
+		"runbook": with(words, "check", "cron", "hostfile", "yamltext", "cond", "selector", "triage", "config", "alert", "task", "ops/incidents", "ops/look", "requirement"),
 		// runs of runbooks
 		"runbook/engine": with(words, "runs", "check", "cond", "selector", "triage", "cron", "alert", "config", "journal", "lock", "safety", "cleanup", "reconcile", "task", "ops", "ops/cron", "ops/end", "ops/incidents", "ops/launch", "ops/look", "runbook", "history", "incident"),
 		// the runbooks that sbx ships
 		"runbooks": nil,
 		// what results look like, for every skin
-		"views": with(words, "runs", "agentlog", "check", "alert", "providers", "triage", "config", "output", "cron", "history", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "ops/cron", "ops/end", "ops/incidents", "ops/launch", "ops/look", "ops/recall", "requirement", "runbook", "runbook/engine", "drill", "snapshot", "incident"),
+		"views": with(words, "runs", "agentlog", "check", "alert", "providers", "triage", "config", "output", "cron", "history", "fleet", "safety", "cleanup", "reconcile", "task", "ops", "ops/cron", "ops/end", "ops/incidents", "ops/launch", "ops/look", "ops/recall", "requirement", "runbook", "runbook/engine", "drill", "incident"),
 
 		// skins
 		"mcp":      {"fault", "jsontext"},
@@ -144,7 +142,7 @@ func rooms() map[string][]string {
 		"faults":   with(words, "runs", "cleanup", "task", "config", "ops", "ops/end", "ops/launch", "reconcile", "runbook", "runbook/engine", "runbooks", "process", "selector", "store", "testkit/bubble", "testkit/opstest", "testkit/schedule", "fleet", "policy", "httpx", "providers", "testkit/wiretest", "providers/e2b", "testkit/e2btest", "providers/daytona", "testkit/daytonatest", "providers/docker", "testkit/dockertest", "providers/kubernetes", "testkit/kubernetestest", "providers/vercel", "testkit/verceltest", "providers/monotask", "testkit/monotasktest", "providers/omoios", "testkit/omoiostest", "triage"),
 		"drill":    with(words, "runs", "process", "fleet", "safety", "triage", "providers", "config", "lock", "notify", "store", "ops", "ops/look", "runbook", "runbook/engine"),
 		"spawn":    with(words, "fleet", "providers", "ops", "ops/end", "ops/launch", "ops/look"),
-		"commands": with(words, "runs", "spawn", "check", "tui", "mcp", "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "ops/cron", "ops/end", "ops/incidents", "ops/launch", "ops/look", "ops/recall", "runbook", "runbook/engine", "drill", "views", "incident", "snapshot"),
+		"commands": with(words, "runs", "spawn", "tui", "mcp", "process", "hostfile", "providers", "cond", "selector", "triage", "config", "output", "metrics", "cron", "fleet", "cleanup", "reconcile", "task", "ops", "ops/cron", "ops/end", "ops/incidents", "ops/launch", "ops/look", "ops/recall", "runbook", "runbook/engine", "drill", "views", "incident"),
 		"cli": with(words, "runs", "alert", "process", "hostfile", "httpx", "config", "output", "notify", "cron", "journal", "lock", "store",
 			"providers", "providers/local", "providers/local/plain", "providers/e2b", "providers/daytona", "providers/docker", "providers/kubernetes", "providers/vercel", "providers/monotask", "providers/omoios",
 			"history", "fleet", "policy", "cleanup", "triage", "task", "task/publisher", "publish", "incident", "ops", "ops/launch", "ops/recall", "drill", "views", "commands"),

@@ -9,7 +9,6 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/hostfile"
-	"sbx/internal/ops"
 	"sbx/internal/ops/look"
 	"sbx/internal/output"
 	"sbx/internal/views"
@@ -18,7 +17,7 @@ import (
 const diagnoseSchema = "sbx.diagnose/v1"
 
 func newDiagnose(d *Deps) *cobra.Command {
-	var log, file string
+	var log string
 	cmd := &cobra.Command{
 		Use:     "diagnose [REF|TASK]",
 		GroupID: groupLook,
@@ -35,18 +34,15 @@ func newDiagnose(d *Deps) *cobra.Command {
 			"3: a provider could not be asked. 7: nothing was found, but not everything is known.\n" +
 			"5: nobody knows the REF.\n\n" +
 			"--cleanup-log reads the log of a cleanup job that sbx does not run, such as the\n" +
-			"worker's: lines with a time, or JSON objects.\n\n" +
-			"--snapshot writes what was read and concluded of all sandboxes into a file, for `runbook\n" +
-			"test`. It has no log lines, labels or commands; names and messages are redacted.",
-		Example:           "sbx diagnose\nsbx diagnose local/k3v9x2mq7a\nsbx diagnose t-k3v9x2mq7abc -o json\nsbx diagnose --cleanup-log -\nsbx diagnose --snapshot incident.json",
+			"worker's: lines with a time, or JSON objects.",
+		Example:           "sbx diagnose\nsbx diagnose local/k3v9x2mq7a\nsbx diagnose t-k3v9x2mq7abc -o json\nsbx diagnose --cleanup-log -",
 		Args:              usageArgs(atMostOneArg("REF or TASK"), "without one it investigates all sandboxes"),
 		ValidArgsFunction: d.completeRefs(false, offerAll),
 	}
 	cmd.Flags().StringVar(&log, "cleanup-log", "", "read the log of a cleanup job from `FILE`; - is standard input")
-	cmd.Flags().StringVar(&file, "snapshot", "", "write what was read and concluded into `FILE`")
 	doc := document{schema: diagnoseSchema, shape: output.ShapeItem, columns: output.Names(views.DiagnoseColumns()), refuses: output.RowFormats()}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
-		req := look.DiagnoseRequest{Record: file != ""}
+		var req look.DiagnoseRequest
 		if len(args) > 0 {
 			if req.Word = args[0]; req.Word == "" {
 				return fault.Usage("the REF is empty").WithHint("is a shell variable unset? Without a REF all sandboxes are investigated")
@@ -55,32 +51,12 @@ func newDiagnose(d *Deps) *cobra.Command {
 		if err := d.readCleanupLog(ctx, cmd.Flags().Changed("cleanup-log"), log, &req); err != nil {
 			return err
 		}
-		if file != "" && req.Word != "" {
-			return fault.Usage("--snapshot records all sandboxes, and excludes a REF").WithHint("leave %s out", req.Word)
-		}
-		if file != "" {
-			if err := hostfile.CheckOutput(d.Path(file)); err != nil {
-				return err
-			}
-		}
 		r, err := look.Diagnose(ctx, d.Env, req, d.newObserver(p, nil))
-		if err == nil && file != "" {
-			err = d.writeSnapshot(file, r)
-		}
 		if err != nil {
 			return err
 		}
 		return views.ShowDiagnosis(p, diagnoseSchema, r, d.Process.Name())
 	})
-}
-
-// writeSnapshot writes what was read, and what the runbooks say of it, into a file.
-func (d *Deps) writeSnapshot(file string, r *look.DiagnoseResult) error {
-	s, err := r.Snapshot()
-	if err != nil {
-		return err
-	}
-	return ops.WriteSnapshot(d.Path(file), s)
 }
 
 // maxCleanupLog bounds the log of a cleanup job: a month of a run every five minutes.

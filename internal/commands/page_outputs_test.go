@@ -66,16 +66,3 @@ func TestThePlanOfThePage(t *testing.T) {
 		assertPrinted(t, shownOn(t, "CLEANUP.md", "Would stay: 5"), b.run(t, "cleanup --older-than 10m").stdout)
 	})
 }
-
-// TestTheComparisonOfThePage: docs/RUNBOOKS.md shows what a threshold changes.
-func TestTheComparisonOfThePage(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		b := recordedBench(t)
-		b.configureAnew(t, "thresholds: {stuck_age: 1h}\n")
-		b.tty, b.width, b.env = true, 100, []string{"NO_COLOR=1"}
-		shown := shownOn(t, "RUNBOOKS.md", "mixed: changed")
-		shown[0] = strings.Replace(shown[0], "mixed", "loop", 1)
-		assertPrinted(t, shown, b.run(t, "runbook test --dir past").stdout)
-	})
-}

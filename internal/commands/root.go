@@ -12,7 +12,6 @@ import (
 
 // NewRoot is the whole command tree.
 func NewRoot(d *Deps) *cobra.Command {
-	d.AddRunbooks = d.addRunbooks
 	root := &cobra.Command{
 		Use:   d.Process.Name(),
 		Short: "List, diagnose, terminate and launch AI-agent sandboxes",

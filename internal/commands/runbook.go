@@ -6,11 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sbx/internal/check"
 	"sbx/internal/fault"
 	"sbx/internal/output"
 	"sbx/internal/runbook"
-	"sbx/internal/snapshot"
 	"sbx/internal/views"
 )
 
@@ -28,7 +26,7 @@ func newRunbook(d *Deps) *cobra.Command {
 		Args:    d.noRunbook,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newRunbookLs(d), newRunbookShow(d), newRunbookRun(d), newRunbookRuns(d), newRunbookStatus(d), newRunbookLint(d), newRunbookTest(d), newRunbookNew(d), newRunbookRules(d))
+	cmd.AddCommand(newRunbookLs(d), newRunbookShow(d), newRunbookRun(d), newRunbookRuns(d), newRunbookStatus(d), newRunbookLint(d), newRunbookNew(d), newRunbookRules(d))
 	return cmd
 }
 
@@ -60,15 +58,6 @@ func (d *Deps) loadRunbooks(ctx context.Context) (*runbook.Shelf, error) {
 		return nil, err
 	}
 	return library.Load(ctx)
-}
-
-// addRunbooks records in a snapshot what all runbooks say of the look from which it was made.
-func (d *Deps) addRunbooks(ctx context.Context, s *snapshot.Snapshot, subjects []check.Subject) error {
-	shelf, err := d.loadRunbooks(ctx)
-	if err != nil {
-		return err
-	}
-	return runbook.AddConclusions(s, subjects, shelf.Books)
 }
 
 // findRunbook is the one with an id, or that of a file.
@@ -165,7 +154,7 @@ func newRunbookShow(d *Deps) *cobra.Command {
 func newRunbookLint(d *Deps) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "lint [ID|FILE...]",
-		SuggestFor: []string{"check", "validate", "verify"},
+		SuggestFor: []string{"check", "validate", "verify", "test"},
 		Short:      "Check runbooks for mistakes, all at once",
 		Long: "Check runbooks for mistakes: all of them at once, each with its place. Without\n" +
 			"ID or FILE all runbooks are checked, shipped ones and yours.\n\n" +
@@ -197,15 +186,11 @@ func (d *Deps) lintRunbooks(ctx context.Context, words []string) ([]runbook.Find
 	if err != nil {
 		return nil, 0, err
 	}
-	rows, _, err := d.coverage(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
 	shipped, err := d.shippedRunbooks(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	c := runbook.Context{Now: d.Now(), Rows: rows, Others: all.IDs(), Shipped: shipped.Books, CheckLine: d.lineChecker()}
+	c := runbook.Context{Now: d.Now(), Others: all.IDs(), Shipped: shipped.Books, CheckLine: d.lineChecker()}
 	if len(words) == 0 {
 		return all.Lint(c), len(all.Books), nil
 	}
@@ -221,18 +206,4 @@ func (d *Deps) lintRunbooks(ctx context.Context, words []string) ([]runbook.Find
 	c.Others = append(c.Others, named.IDs()...)
 	others := slices.DeleteFunc(slices.Clone(all.Books), func(b *runbook.Runbook) bool { return slices.Contains(named.IDs(), string(b.Metadata.ID)) })
 	return named.Lint(c, others...), len(named.Books), nil
-}
-
-// coverage puts the requirements into classes, by the shipped runbooks.
-func (d *Deps) coverage(ctx context.Context) (rows []runbook.CoverageRow, wrong, err error) {
-	shelf, err := d.shippedRunbooks(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	table, err := runbook.ReadTable(d.Runbooks)
-	if err != nil {
-		return nil, nil, err
-	}
-	rows, wrong = runbook.Coverage(shelf.Books, table)
-	return rows, wrong, nil
 }

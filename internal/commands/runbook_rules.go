@@ -32,11 +32,31 @@ func newRunbookRules(d *Deps) *cobra.Command {
 		if _, err := d.Config(); err != nil { // or the defaults would be in the rules
 			return err
 		}
-		books, err := d.chosenRunbooks(ctx, args, "")
+		books, err := d.chosenRunbooks(ctx, args)
 		if err != nil {
 			return err
 		}
 		limits := d.Thresholds(sandbox.Sandbox{})
 		return views.ShowPrometheusRules(p, doc.schema, runbook.PrometheusRules(books, limits, base), runbook.WithoutRule(books))
 	})
+}
+
+// chosenRunbooks are those with the ids, or all.
+func (d *Deps) chosenRunbooks(ctx context.Context, ids []string) ([]*runbook.Runbook, error) {
+	shelf, err := d.loadRunbooks(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(ids) == 0:
+		return shelf.Books, nil
+	}
+	var books []*runbook.Runbook
+	for _, id := range ids {
+		book, err := shelf.Find(id)
+		if err != nil {
+			return nil, err
+		}
+		books = append(books, book)
+	}
+	return books, nil
 }

@@ -30,7 +30,6 @@ func helpTopics(d *Deps) []*cobra.Command {
 		topic("environment", "The environment variables that sbx reads", environmentHelp(d.Types)),
 		topic("labels", "Which labels sbx reads, and where providers keep them", labelsHelp(d.Types)),
 		topic("glossary", "What each word means", "`sbx help glossary` explains every word of the output, of JSON and of the pages."),
-		topic("ids", "What an id in an answer refers to, such as R125", idsHelp),
 		topic("json", "The JSON documents, key by key, and their schemas", "`sbx help json` lists the documents, `sbx help json NAME` explains the keys of one,\n`sbx help json --schema NAME` prints its JSON Schema."),
 	}
 }
@@ -47,9 +46,6 @@ func (d *Deps) knowTopics(root *cobra.Command) {
 	completeFlag(help, "schema", documentNames)
 	help.ValidArgsFunction = withTopics(root, help.ValidArgsFunction)
 	help.Args = func(_ *cobra.Command, args []string) error {
-		if len(args) == 1 && requirementPage(args[0]) != "" {
-			return nil
-		}
 		found, rest, err := root.Find(args)
 		if err == nil && len(rest) > 0 && found.IsAdditionalHelpTopicCommand() && found.Name() != "json" {
 			return fault.Usage("%s is one page, without %q", found.Name(), rest[0]).WithHint("`sbx help %s` shows it", found.Name())
@@ -67,10 +63,7 @@ func (d *Deps) knowTopics(root *cobra.Command) {
 	help.Run = nil
 	help.RunE = func(cmd *cobra.Command, args []string) error {
 		topic := strings.Join(args[:min(1, len(args))], "")
-		switch page := requirementPage(topic); {
-		case page != "":
-			printPage(cmd, page)
-			return nil
+		switch {
 		case *schema != "":
 			return printSchema(cmd, *schema)
 		case topic == "json":

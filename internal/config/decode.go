@@ -221,7 +221,10 @@ func parseYAML(path string, content []byte) (*yaml.Node, []error) {
 	for _, m := range mistakes {
 		errs = append(errs, mistakeAt(path, position{m.Line, m.Column}, "%s", m.Message))
 	}
-	return root, errs
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	return root, nil
 }
 
 func placeOf(node *yaml.Node) position { return position{max(1, node.Line), max(1, node.Column)} }

@@ -60,7 +60,6 @@ func documented() map[string]document {
 		"runbook.lint":    {"runbook lint", form[listOf[views.LintItem]]()},
 		"runbook.new":     {"runbook new", form[itemOf[views.DraftItem]]()},
 		"runbook.rules":   {"runbook rules", form[listOf[views.PrometheusItem]]()},
-		"runbook.test":    {"runbook test", form[listOf[views.RunbookTestItem]]()},
 		"cron.print":      {"cron print", form[listOf[views.CronItem]]()},
 		"cron.check":      {"cron check", form[listOf[views.CronCheckItem]]()},
 		"config.explain":  {"config explain", form[listOf[views.SettingItem]]()},

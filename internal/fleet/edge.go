@@ -111,9 +111,4 @@ func (j *Judged) doubtAnswer(how Judging, why error) {
 		return
 	}
 	j.Signals, j.Verdict, j.Failed = sig, v, why
-	if j.Facts != nil {
-		facts := *j.Facts
-		facts.Answers, facts.LookErr = "", why
-		j.Facts = &facts
-	}
 }

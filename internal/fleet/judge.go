@@ -20,7 +20,6 @@ type Judged struct {
 	Look    *selector.Look // what the look told; nil = nobody looked
 	Signals triage.Signals // of the look
 	At      time.Time      // when it was judged
-	Facts   *Facts         // of the look; nil = nobody looked
 	// Output are the newest lines of its log, oldest first, as far as the look has read it; see Judging.Lines.
 	Output   []sandbox.LogLine
 	Answered sandbox.Verdict // Observation.Answers, also where an edge is suspected
@@ -40,10 +39,8 @@ type Judging struct {
 	// Beside are other running sandboxes of the same profiles, which are not judged: they show whether an edge
 	// answers for any (SuspectedEdges).
 	Beside []Answers
-	// Facts keeps what each observation found. Those of ten thousand may need some 100 MB.
-	Facts bool
-	Lines int                // how many lines of output are kept of each observation
-	Seen  func(LookProgress) // is told how far the look is, by one goroutine at a time; nil = nobody
+	Lines  int                // how many lines of output are kept of each observation
+	Seen   func(LookProgress) // is told how far the look is, by one goroutine at a time; nil = nobody
 }
 
 // MostUsage is for how many sandboxes at work the usage is read, a request or two each.
@@ -72,7 +69,7 @@ func (f *Fleet) Judge(ctx context.Context, items []sandbox.Sandbox, how Judging)
 	var wg sync.WaitGroup
 	wg.Go(func() { f.addUsage(ctx, judged, atWork, how, count) })
 	f.look(ctx, open, Looking{Thresholds: how.Thresholds}, count, func(i int, o Observation) {
-		judged[at[i]] = how.judge(o, judged[at[i]])
+		judged[at[i]] = how.judge(o, open[i])
 	})
 	wg.Wait()
 	if how.Look {
@@ -81,11 +78,13 @@ func (f *Fleet) Judge(ctx context.Context, items []sandbox.Sandbox, how Judging)
 	return judged
 }
 
-// judge is the judgement by an observation of what was judged by its record before.
-func (how Judging) judge(o Observation, before Judged) Judged {
-	j := o.judged(how.Thresholds(before.Sandbox), how.Now()).askedAt(before.At)
-	if !how.Facts {
-		j.Facts = nil
+// judge is the judgement by an observation of a sandbox, whose record did not decide.
+func (how Judging) judge(o Observation, record sandbox.Sandbox) Judged {
+	t, now := how.Thresholds(record), how.Now()
+	sig := o.Signals(t)
+	j := Judged{
+		Sandbox: o.Sandbox, At: now, Verdict: triage.Judge(o.Sandbox, sig, t, now), Failed: o.FailedErr(), Look: o.Look(t),
+		Signals: sig, Answered: o.Answers(),
 	}
 	if lines := o.Logs.Got; how.Lines > 0 && o.Logs.Err == nil {
 		j.Output = slices.Clone(lines[max(0, len(lines)-how.Lines):]) // the others can be freed
@@ -122,6 +121,6 @@ func (f *Fleet) addUsage(ctx context.Context, judged []Judged, atWork []int, how
 		if o.Usage.Err != nil || len(o.Usage.Got) == 0 {
 			return
 		}
-		judged[atWork[n]] = how.judge(o, judged[atWork[n]])
+		judged[atWork[n]] = how.judge(o, items[n])
 	})
 }

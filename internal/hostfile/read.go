@@ -70,19 +70,6 @@ func Read(ctx context.Context, path string, limit int64) ([]byte, error) {
 	}
 }
 
-// ReadRegular is Read of a regular file. Anything else, such as a pipe without a writer, is an error at
-// once.
-func ReadRegular(ctx context.Context, path string, limit int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, unreadable(err)
-	case !info.Mode().IsRegular():
-		return nil, errors.New(path + ": is no regular file")
-	}
-	return Read(ctx, path, limit)
-}
-
 func readBounded(path string, limit int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {

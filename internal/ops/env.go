@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"sbx/internal/check"
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/fleet"
@@ -19,7 +18,6 @@ import (
 	"sbx/internal/providers"
 	"sbx/internal/publish"
 	"sbx/internal/sandbox"
-	"sbx/internal/snapshot"
 	"sbx/internal/store"
 	"sbx/internal/task"
 	"sbx/internal/triage"
@@ -53,9 +51,6 @@ type Env struct {
 	// LockRunbookRun keeps a second process from working at the run of a runbook that the holder
 	// names.
 	LockRunbookRun func(ctx context.Context, h lock.Holder) (release func() error, err error)
-	// AddRunbooks adds to a snapshot what the runbooks say of the look from which it was made; nil =
-	// there are none.
-	AddRunbooks func(ctx context.Context, s *snapshot.Snapshot, subjects []check.Subject) error
 	// KeepEvent keeps what a verb has concluded or done, for reports; nil = nothing is kept. It is stored
 	// when the verb ends, and once a minute.
 	KeepEvent func(history.Event)
@@ -83,8 +78,8 @@ type Env struct {
 	// process. The order goes through a pipe: it holds values that are never kept.
 	Background func(ctx context.Context, id string, order []byte) (task.Owner, error)
 
-	Once sync.Once
-	Book triage.ThresholdBook
+	once sync.Once
+	book triage.ThresholdBook
 
 	outbox outbox
 }
@@ -111,13 +106,13 @@ func (e *Env) MayChange() error {
 
 // Thresholds are those of one sandbox: what its profile says of its agent type.
 func (e *Env) Thresholds(s sandbox.Sandbox) triage.Thresholds {
-	e.Once.Do(func() { e.Book = e.ThresholdBook() })
-	return e.Book.For(s)
+	e.once.Do(func() { e.book = e.thresholdBook() })
+	return e.book.For(s)
 }
 
-// ThresholdBook is the thresholds of every profile and agent type; the defaults where the configuration
+// thresholdBook is the thresholds of every profile and agent type; the defaults where the configuration
 // cannot be read.
-func (e *Env) ThresholdBook() triage.ThresholdBook {
+func (e *Env) thresholdBook() triage.ThresholdBook {
 	c, err := e.Config()
 	if err != nil {
 		return triage.ThresholdBook{Default: triage.DefaultThresholds()}

@@ -1,5 +1,5 @@
 // Package runbook holds runbooks as data: the documents of the folder runbooks, what their steps
-// may name, what is wrong with them, and which requirements they cover.
+// may name, and what is wrong with them.
 //
 // A document is strict YAML. It names alerts, checks, causes, thresholds and verbs by their ids
 // and never repeats what those say. The package prints nothing; its pages are in views.

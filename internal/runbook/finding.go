@@ -36,7 +36,7 @@ const (
 	RuleGate        Rule = "no-gate"           // a destructive step without a gate
 	RuleProof       Rule = "no-proof"          // an acting step without proof of effect
 	RuleETA         Rule = "eta"               // a step without ETA, or with times that contradict each other
-	RuleSum         Rule = "eta-sum"           // the sum of the steps is not the ETA of the head
+	RuleSum         Rule = "eta-sum"           // the sum of the steps is not the ETA of the head: a warning
 	RuleNumber      Rule = "number"            // a number in prose that is a threshold
 	RuleDuplicate   Rule = "duplicate"         // an id or an alert twice
 	RuleNoRunbook   Rule = "no-runbook"        // an alert that leads to no runbook
@@ -97,6 +97,7 @@ type source struct {
 	file   string
 	text   string
 	places map[string]place
+	unread []string // the paths of values that are missing or could not be read
 }
 
 func (s source) finding(at place, severity Severity, rule Rule, message, hint string) Finding {

@@ -49,9 +49,6 @@ func (l Library) Load(ctx context.Context) (*Shelf, error) {
 		if err != nil {
 			return nil, err
 		}
-		if name == CoverageFile {
-			continue
-		}
 		book, found := Parse("runbooks/"+name, content)
 		shelf.Findings = append(shelf.Findings, found...)
 		if book != nil && !slices.ContainsFunc(shelf.Books[:mine], func(b *Runbook) bool { return b.Metadata.ID == book.Metadata.ID }) {
@@ -160,11 +157,7 @@ func (s *Shelf) IDs() []string {
 func (s *Shelf) Lint(c Context, others ...*Runbook) []Finding {
 	found := slices.Clone(s.Findings)
 	for _, b := range s.Books {
-		own := b.Lint(c)
-		if s.errorsOf(b.Origin.File) != nil { // what could not be read is missing, and told once
-			own = slices.DeleteFunc(own, func(f Finding) bool { return !slices.Contains(rulesOfValues(), f.Rule) })
-		}
-		found = append(found, own...)
+		found = append(found, b.Lint(c)...)
 	}
 	found = append(found, s.alertsLost(c.Shipped, others)...)
 	found = append(found, slices.DeleteFunc(LintAll(append(others, s.Books...)), func(f Finding) bool {
@@ -196,11 +189,6 @@ func (s *Shelf) alertsLost(shipped, others []*Runbook) []Finding {
 		}
 	}
 	return found
-}
-
-// rulesOfValues are those about values that are there.
-func rulesOfValues() []Rule {
-	return []Rule{RuleReference, RuleExpression, RuleNumber, RuleDuplicate, RuleStale}
 }
 
 // RefuseToReplace says why a new document with this id and alert must not be begun from nothing: it

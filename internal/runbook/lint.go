@@ -16,8 +16,7 @@ import (
 
 // Context is what a document is held against.
 type Context struct {
-	Now  time.Time
-	Rows []CoverageRow // the requirements; nil = rows are not checked
+	Now time.Time
 	// Others are the ids of all runbooks.
 	Others []string
 	// Shipped are the runbooks that sbx ships, also those that another one replaces.
@@ -110,13 +109,21 @@ type linter struct {
 
 func defaultThresholds() triage.Thresholds { return triage.DefaultThresholds() }
 
-func (l *linter) add(at place, severity Severity, rule Rule, message, hint string) {
-	l.found = append(l.found, l.book.source.finding(at, severity, rule, message, hint))
+// add reports something about the value of a path, unless it may follow from what could not be read.
+func (l *linter) add(path string, at place, severity Severity, rule Rule, message, hint string) {
+	if !l.book.source.explains(path, rule) {
+		l.found = append(l.found, l.book.source.finding(at, severity, rule, message, hint))
+	}
 }
 
 // fail reports an error at the value of a path, or at its holder where there is none.
 func (l *linter) fail(path string, rule Rule, message, hint string) {
-	l.add(l.placeOf(path), Error, rule, message, hint)
+	l.add(path, l.placeOf(path), Error, rule, message, hint)
+}
+
+// warn reports a warning likewise.
+func (l *linter) warn(path string, rule Rule, message, hint string) {
+	l.add(path, l.placeOf(path), Warning, rule, message, hint)
 }
 
 func (l *linter) placeOf(path string) place {
@@ -145,10 +152,10 @@ func (l *linter) checkHead() {
 		}
 	}
 	if !l.book.Origin.Shipped && m.Updated.Time().After(l.context.Now.Add(24*time.Hour)) { // a day begins somewhere before it does in UTC
-		l.add(l.placeOf("metadata.updated"), Warning, RuleStale, fmt.Sprintf("the last review is in the future, on %s", m.Updated), "the day of the last review")
+		l.warn("metadata.updated", RuleStale, fmt.Sprintf("the last review is in the future, on %s", m.Updated), "the day of the last review")
 	}
 	if due := l.book.ReviewDue(); l.context.Now.After(due) {
-		l.add(l.placeOf("metadata.updated"), Warning, RuleStale, fmt.Sprintf("the last review was on %s, and one was due on %s", m.Updated, due.Format(time.DateOnly)), "review it, and set updated")
+		l.warn("metadata.updated", RuleStale, fmt.Sprintf("the last review was on %s, and one was due on %s", m.Updated, due.Format(time.DateOnly)), "review it, and set updated")
 	}
 }
 
@@ -195,10 +202,10 @@ func (l *linter) checkID(path string, id Word, seen map[Word]bool) {
 	seen[id] = true
 }
 
-// checkETA holds the sum of the diagnosis against what the head claims.
+// checkETA holds the sum of the diagnosis against what the head claims. Nothing that is done depends on it.
 func (l *linter) checkETA() {
 	if sum := ETA(l.book.Spec.Steps); sum > 0 && l.book.Metadata.ETA > 0 && sum != l.book.Metadata.ETA {
-		l.fail("metadata.eta", RuleSum, fmt.Sprintf("the steps take %s, not %s", sandbox.FormatDuration(sum), sandbox.FormatDuration(l.book.Metadata.ETA)), "")
+		l.warn("metadata.eta", RuleSum, fmt.Sprintf("the steps take %s, not %s", sandbox.FormatDuration(sum), sandbox.FormatDuration(l.book.Metadata.ETA)), "")
 	}
 }
 
@@ -304,13 +311,13 @@ func (l *linter) checkCondition(path string, text Condition, before bool) {
 		if e, ok := errors.AsType[*cond.Error](err); ok {
 			at, message = l.book.source.within(path, e.Line, e.Column, e.Width), e.Message
 		}
-		l.add(at, Error, RuleExpression, message, fault.HintOf(err))
+		l.add(path, at, Error, RuleExpression, message, fault.HintOf(err))
 		return
 	}
 	for _, name := range ReadNames(compiled.Names()) {
 		l.used[name] = true
 		if strings.HasPrefix(name, "sandbox.") && !l.named {
-			l.add(l.placeOf(path), Warning, RuleNotRead, name+" is known only in a run with --ref, and makes the condition unknown in any other", "say in the text that the runbook is run with --ref REF")
+			l.warn(path, RuleNotRead, name+" is known only in a run with --ref, and makes the condition unknown in any other", "say in the text that the runbook is run with --ref REF")
 		}
 		if by := CollectorsOf(name); before && len(by) > 0 && !containsAny(l.collected, by) {
 			l.fail(path, RuleNotRead, "no step before this one collects "+name, "collect "+strings.Join(by, " or "))

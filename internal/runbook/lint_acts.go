@@ -30,6 +30,9 @@ func (l *linter) checkAct(path string, s Step, theory Word) {
 		l.fail(path+".act", RuleProof, fmt.Sprintf("step %s does not prove its effect", s.ID), "expect says what must hold afterwards, within says how soon")
 	}
 	a := s.Act
+	if a.Action == "" { // it could not be read
+		return
+	}
 	for _, f := range []struct {
 		key   string
 		given bool
@@ -84,6 +87,6 @@ func (l *linter) checkValues(path string, a *Act) {
 				at = l.book.source.within(path+"."+v.key, e.Line, e.Column, e.Width)
 			}
 		}
-		l.add(at, Error, RuleExpression, v.key+": "+message, fault.HintOf(err))
+		l.add(path+"."+v.key, at, Error, RuleExpression, v.key+": "+message, fault.HintOf(err))
 	}
 }

@@ -100,7 +100,7 @@ func (l *linter) checkPeople() {
 	}
 }
 
-// checkRows reports requirements that are on no page, and one that is given twice in one list.
+// checkRows reports a requirement that is given twice in one list.
 func (l *linter) checkRows() {
 	walk(l.book, func(path string, value any) {
 		rows, ok := value.([]Word)
@@ -108,12 +108,8 @@ func (l *linter) checkRows() {
 			return
 		}
 		for i, row := range rows {
-			at := fmt.Sprintf("%s[%d]", path, i)
-			if l.context.Rows != nil && !slices.ContainsFunc(l.context.Rows, func(r CoverageRow) bool { return r.ID == string(row) }) {
-				l.fail(at, RuleReference, fmt.Sprintf("no requirement is called %q", row), "docs/REQUIREMENTS.md lists them")
-			}
 			if slices.Index(rows, row) < i {
-				l.fail(at, RuleDuplicate, fmt.Sprintf("%s is given twice", row), "")
+				l.fail(fmt.Sprintf("%s[%d]", path, i), RuleDuplicate, fmt.Sprintf("%s is given twice", row), "")
 			}
 		}
 	})
@@ -131,12 +127,12 @@ func (l *linter) checkWheres() {
 func (l *linter) checkUnused() {
 	for i, v := range l.book.Spec.Vars {
 		if !l.used["vars."+string(v.ID)] {
-			l.add(l.placeOf(fmt.Sprintf("spec.vars[%d].id", i)), Warning, RuleUnused, fmt.Sprintf("nothing names vars.%s", v.ID), "")
+			l.warn(fmt.Sprintf("spec.vars[%d].id", i), RuleUnused, fmt.Sprintf("nothing names vars.%s", v.ID), "")
 		}
 	}
 	for i, c := range l.book.Spec.Contacts {
 		if !l.used["contact "+string(c.ID)] {
-			l.add(l.placeOf(fmt.Sprintf("spec.contacts[%d].id", i)), Warning, RuleUnused, fmt.Sprintf("no escalation goes to %s", c.ID), "")
+			l.warn(fmt.Sprintf("spec.contacts[%d].id", i), RuleUnused, fmt.Sprintf("no escalation goes to %s", c.ID), "")
 		}
 	}
 }

@@ -26,17 +26,6 @@ const (
 // nil where the content is no document at all.
 func Parse(file string, content []byte) (*Runbook, []Finding) {
 	book := &Runbook{Origin: Origin{File: file}}
-	read, found := parseInto(file, content, book)
-	if read == nil {
-		return nil, found
-	}
-	book.source = *read
-	return book, found
-}
-
-// parseInto fills a struct from a document; the source is nil where the content is no document at
-// all.
-func parseInto(file string, content []byte, into any) (*source, []Finding) {
 	r := &reader{source: source{file: file, text: string(content), places: map[string]place{}}}
 	if len(content) > MaxFile {
 		r.report(place{1, 1, 1, 0}, "larger than 1 MiB", "")
@@ -56,8 +45,9 @@ func parseInto(file string, content []byte, into any) (*source, []Finding) {
 		}
 		return nil, r.found
 	}
-	r.readStruct(root, "", reflect.ValueOf(into).Elem(), 0)
-	return &r.source, r.found
+	r.readStruct(root, "", reflect.ValueOf(book).Elem(), 0)
+	book.source = r.source
+	return book, r.found
 }
 
 // reader fills a document from nodes. It goes on after a mistake.
@@ -70,8 +60,10 @@ func (r *reader) report(at place, message, hint string) {
 	r.found = append(r.found, r.finding(at, Error, RuleSyntax, message, hint))
 }
 
-func (r *reader) reportNode(node *yaml.Node, message, hint string) {
+// reportUnread reports a value that is missing or cannot be read, by its path.
+func (r *reader) reportUnread(node *yaml.Node, path, message, hint string) {
 	r.report(placeOf(node), message, hint)
+	r.unread = append(r.unread, path)
 }
 
 // placeOf is where a node stands. A scalar of one line is marked as a whole.
@@ -115,11 +107,11 @@ func fieldsOf(t reflect.Type) []field {
 // are mistakes.
 func (r *reader) readStruct(node *yaml.Node, path string, into reflect.Value, depth int) {
 	if node.Kind != yaml.MappingNode {
-		r.reportNode(node, what(path)+" must be a mapping of keys to values", "")
+		r.reportUnread(node, path, what(path)+" must be a mapping of keys to values", "")
 		return
 	}
 	if depth > maxDepth {
-		r.reportNode(node, "nested too deeply", "")
+		r.reportUnread(node, path, "nested too deeply", "")
 		return
 	}
 	fields := fieldsOf(into.Type())
@@ -134,25 +126,28 @@ func (r *reader) readStruct(node *yaml.Node, path string, into reflect.Value, de
 		line, twice := seen[key.Value]
 		switch {
 		case key.Kind != yaml.ScalarNode:
-			r.reportNode(key, what(path)+" has a key that is not a word", "a `?` at the start of a line begins such a key; quote the text")
+			r.reportUnread(key, path, what(path)+" has a key that is not a word", "a `?` at the start of a line begins such a key; quote the text")
 			continue
 		case twice:
-			r.reportNode(key, fmt.Sprintf("%q is given twice, first in line %d", key.Value, line), "")
+			r.report(placeOf(key), fmt.Sprintf("%q is given twice, first in line %d", key.Value, line), "")
 			continue
 		case n < 0:
-			r.reportNode(key, fmt.Sprintf("unknown key %q", key.Value), fault.Meant(key.Value, keys))
+			r.report(placeOf(key), fmt.Sprintf("unknown key %q", key.Value), fault.Meant(key.Value, keys))
+			if meant := fault.Nearest(key.Value, keys); meant != "" {
+				r.unread = append(r.unread, join(path, meant))
+			}
 			continue
 		}
 		seen[key.Value] = key.Line
 		if yamltext.IsEmpty(value) {
-			r.reportNode(key, key.Value+" has no value; give it one or remove the key", "")
+			r.reportUnread(key, join(path, key.Value), key.Value+" has no value; give it one or remove the key", "")
 			continue
 		}
 		r.readValue(value, join(path, key.Value), into.Field(fields[n].index), fields[n].words, depth)
 	}
 	for _, f := range fields {
 		if _, ok := seen[f.key]; f.required && !ok {
-			r.reportNode(node, what(path)+" has no "+f.key, "")
+			r.reportUnread(node, join(path, f.key), what(path)+" has no "+f.key, "")
 		}
 	}
 }
@@ -173,6 +168,10 @@ func join(path, key string) string {
 
 func (r *reader) readValue(node *yaml.Node, path string, into reflect.Value, words []string, depth int) {
 	r.places[path] = placeOf(node)
+	if node.Kind == yaml.AliasNode { // reported as the text was read
+		r.unread = append(r.unread, path)
+		return
+	}
 	switch into.Kind() {
 	case reflect.Pointer:
 		into.Set(reflect.New(into.Type().Elem()))
@@ -190,11 +189,11 @@ func (r *reader) readValue(node *yaml.Node, path string, into reflect.Value, wor
 
 func (r *reader) readList(node *yaml.Node, path string, into reflect.Value, words []string, depth int) {
 	if node.Kind != yaml.SequenceNode {
-		r.reportNode(node, path+" must be a list", "begin each item with `- ` on a line of its own")
+		r.reportUnread(node, path, path+" must be a list", "begin each item with `- ` on a line of its own")
 		return
 	}
 	if len(node.Content) == 0 {
-		r.reportNode(node, path+" is an empty list; remove the key", "")
+		r.reportUnread(node, path, path+" is an empty list; remove the key", "")
 		return
 	}
 	list := reflect.MakeSlice(into.Type(), len(node.Content), len(node.Content))
@@ -210,22 +209,23 @@ func (r *reader) readScalar(node *yaml.Node, path string, into reflect.Value, wo
 	text := node.Value
 	switch {
 	case node.Kind != yaml.ScalarNode || yamltext.IsEmpty(node):
-		r.reportNode(node, name+" must be a single text", "")
+		r.reportUnread(node, path, name+" must be a single text", "")
 		return
 	case strings.TrimSpace(text) == "":
-		r.reportNode(node, name+" is empty", "")
+		r.reportUnread(node, path, name+" is empty", "")
 		return
 	case node.LineComment != "" && node.Style == 0 && isText(into):
 		at := placeOf(node)
 		r.report(place{at.line, at.column + at.width + 1, len([]rune(node.LineComment)), 0},
 			"a blank and # begin a comment here and cut the text", "quote the text, or move the comment to a line of its own")
+		r.unread = append(r.unread, path)
 		return
 	case len(words) > 0 && !slices.Contains(words, text):
-		r.reportNode(node, fmt.Sprintf("%s: %q is not known", name, text), fault.Meant(text, words))
+		r.reportUnread(node, path, fmt.Sprintf("%s: %q is not known", name, text), fault.Meant(text, words))
 		return
 	}
 	if err := setScalar(into, text); err != nil {
-		r.reportNode(node, name+": "+err.Error(), "")
+		r.reportUnread(node, path, name+": "+err.Error(), "")
 	}
 }
 

@@ -39,8 +39,8 @@ func now() time.Time { return time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC) }
 func found(t *testing.T, content string) []string {
 	t.Helper()
 	book, list := runbook.Parse("my.yaml", []byte(content))
-	if book != nil && len(list) == 0 {
-		list = book.Lint(runbook.Context{Now: now(), Rows: []runbook.CoverageRow{{ID: "R1"}, {ID: "R2"}}, Others: []string{"my-alert", "other"}})
+	if book != nil {
+		list = append(list, book.Lint(runbook.Context{Now: now(), Others: []string{"my-alert", "other"}})...)
 	}
 	var lines []string
 	for _, f := range list {
@@ -108,6 +108,69 @@ func TestAllMistakesAtOnce(t *testing.T) {
 	}, text[:3])
 	assert.Contains(t, strings.Join(text, "\n"), "did you mean collect?")
 	assert.Contains(t, strings.Join(text, "\n"), "      gate: maybe\n            ^^^^^")
+}
+
+// TestMistakesOfReadingHideNoOthers: what the document says is checked beside what of it cannot be read, and nothing
+// is reported that only follows from that.
+func TestMistakesOfReadingHideNoOthers(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, []string{
+		"my.yaml:5:10 error syntax tags are not accepted; quote a text that begins with !",
+		`my.yaml:6:3 error syntax unknown key "ownr"`,
+		`my.yaml:7:12 error syntax updated: "23.11.2026" is not a day like 2026-11-23`,
+		"my.yaml:4:3 error syntax metadata has no owner",
+		`my.yaml:17:7 error syntax unknown key "colect"`,
+		`my.yaml:32:11 error syntax unknown key "titel"`,
+		`my.yaml:33:41 error syntax stuck: "maybe" is neither true nor false`,
+		"my.yaml:35:19 error syntax within: a number must begin it",
+		`my.yaml:39:17 error syntax severity: "bad" is not known`,
+		"my.yaml:40:10 error syntax spec.notes must be a list",
+		`my.yaml:11:18 error reference no value is called "thresholds.stuck_ag"`,
+		`my.yaml:20:14 error expression no name "stats.activ"`,
+		"my.yaml:24:7 error eta step wait has no eta",
+		"my.yaml:31:11 error eta step end has no eta",
+		"my.yaml:33:16 error no-gate step end is destructive and has no gate",
+	}, found(t, `apiVersion: sbx/v1
+kind: Runbook
+metadata:
+  id: my-alert
+  title: !My alert
+  ownr: Agent Team
+  updated: 23.11.2026
+  review_every: 180d
+  eta: 9m
+spec:
+  meaning: It is {{ thresholds.stuck_ag }} old.
+  impact: Somebody notices.
+  steps:
+    - id: count
+      collect: [count]
+    - id: records
+      colect: [records]
+    - id: many
+      title: Many
+      check: stats.activ > 3
+    - id: differ
+      title: They differ
+      check: records.differ > 0
+    - id: wait
+      title: Wait
+      manual: Wait.
+  procedures:
+    - id: p
+      title: P
+      steps:
+        - id: end
+          titel: End
+          act: {action: cleanup, stuck: maybe}
+          expect: stats.stuck == 0
+          within: 5
+  verification:
+    - id: active
+      check: verify.R125
+      severity: bad
+  notes: none
+`))
 }
 
 func TestALargeOrDeepDocumentIsRefused(t *testing.T) {

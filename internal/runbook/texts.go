@@ -200,7 +200,7 @@ func (l *linter) numberFindings() {
 				continue
 			}
 			line, column := lineAndColumn(t.text, m[0])
-			l.add(l.book.source.within(t.path, line, column, len([]rune(plain[m[0]:m[1]]))), Warning, RuleNumber,
+			l.add(t.path, l.book.source.within(t.path, line, column, len([]rune(plain[m[0]:m[1]]))), Warning, RuleNumber,
 				fmt.Sprintf("%q is also the default of %s", plain[m[0]:m[1]], strings.Join(keys, ", ")), "write {{ "+keys[0]+" }}")
 		}
 	}
@@ -273,10 +273,10 @@ func (l *linter) checkPlaceholders() {
 			if near := fault.Nearest(name, l.book.placeholderNames()); near != "" {
 				hint = "did you mean {{ " + near + " }}?"
 			}
-			l.add(l.book.source.within(t.path, line, column, m[1]-m[0]), Error, RuleReference, fmt.Sprintf("no value is called %q", name), hint)
+			l.add(t.path, l.book.source.within(t.path, line, column, m[1]-m[0]), Error, RuleReference, fmt.Sprintf("no value is called %q", name), hint)
 		}
 		if strings.Count(t.text, "{{") != len(braced.FindAllString(t.text, -1)) {
-			l.add(l.book.source.places[t.path], Error, RuleReference, "a {{ without its }}", "")
+			l.fail(t.path, RuleReference, "a {{ without its }}", "")
 		}
 	}
 }

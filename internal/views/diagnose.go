@@ -87,7 +87,7 @@ func DiagnoseColumns() []output.Column[Investigation] { return output.Columns(In
 func (d Investigation) Item() InvestigationItem {
 	item := InvestigationItem{
 		Verdict: d.Verdict(), Reason: d.headline(), At: output.Time(d.At), Steps: stepItems(d.Steps),
-		Stuck: d.groupItems(d.Stuck, d.groupCommand), Suspected: d.groupItems(d.Suspected, suspectCommand), Unjudged: look.RefTexts(d.Unjudged),
+		Stuck: d.groupItems(d.Stuck, d.groupCommand), Suspected: d.groupItems(d.Suspected, suspectCommand), Unjudged: refTexts(d.Unjudged),
 		Flags: flagItems(d.Flags), Causes: causeItems(d.Causes), Next: []NextItem{},
 	}
 	if d.one != nil {
@@ -116,9 +116,18 @@ func stepItems(steps []look.DiagnoseStep) []StepItem {
 func (d Investigation) groupItems(groups []ops.CauseGroup, command func(ops.CauseGroup) string) []CauseGroupItem {
 	items := make([]CauseGroupItem, len(groups))
 	for i, g := range groups {
-		items[i] = CauseGroupItem{g.Provider, g.Cause, len(g.Refs), look.RefTexts(g.Refs), d.Program + " " + command(g)}
+		items[i] = CauseGroupItem{g.Provider, g.Cause, len(g.Refs), refTexts(g.Refs), d.Program + " " + command(g)}
 	}
 	return items
+}
+
+// refTexts are references as texts, PROFILE/ID.
+func refTexts(refs []sandbox.Ref) []string {
+	all := []string{}
+	for _, ref := range refs {
+		all = append(all, ref.String())
+	}
+	return all
 }
 
 // groupCommand plans the end of a group, and only shows the plan. A group without a provider is of all.

@@ -10,9 +10,9 @@ import (
 	"sbx/internal/sandbox"
 )
 
-func wordTone(value any) output.Tone {
-	switch value {
-	case string(runbook.Error), testChanged, testUnreadable:
+func wordTone(severity string) output.Tone {
+	switch severity {
+	case string(runbook.Error):
 		return output.Bad
 	case string(runbook.Warning):
 		return output.Warn

@@ -19,8 +19,8 @@ type Mistake struct {
 	Message      string // without the text itself, which may be a secret
 }
 
-// Parse gives the root node of a text, nil for an empty one, or every mistake that keeps it from
-// being read.
+// Parse gives the root node of a text, nil for one that is empty or no YAML, and every mistake. A text
+// with mistakes is not to be used: its root is for a reader that reports further ones.
 func Parse(content []byte) (*yaml.Node, []Mistake) {
 	if found := findTabs(content); len(found) > 0 {
 		return nil, found
@@ -42,10 +42,10 @@ func Parse(content []byte) (*yaml.Node, []Mistake) {
 		found = append(found, mistakeAt(&more, "a second document begins here; only one is read"))
 	}
 	found = append(found, refuseAnchorsAndTags(&doc)...)
-	if len(found) > 0 || len(doc.Content) == 0 || IsEmpty(doc.Content[0]) {
+	if len(doc.Content) == 0 || IsEmpty(doc.Content[0]) {
 		return nil, found
 	}
-	return doc.Content[0], nil
+	return doc.Content[0], found
 }
 
 // IsEmpty says that a key has no value: nothing, ~ or null, unquoted.

@@ -22,9 +22,6 @@ type CleanupStatusResult struct {
 	Status cron.Status
 	Check  ops.Check
 	Errors []error // journals that cannot be read or trusted
-
-	Profiles []string // that cleanup should reach
-	Runs     []cron.Run
 }
 
 // CleanupStatus says from what is recorded whether cleanup runs as often as it should.
@@ -37,14 +34,8 @@ func CleanupStatus(ctx context.Context, env *ops.Env, req CleanupStatusRequest) 
 		return nil, err
 	}
 	runs, errs := Runs(ctx, env, runs.VerbCleanup)
-	return JudgeCleanup(env, names, runs, errs, req.Every), nil
-}
-
-// JudgeCleanup is the state of cleanup by its recorded runs.
-func JudgeCleanup(e *ops.Env, profiles []string, runs []cron.Run, errs []error, every time.Duration) *CleanupStatusResult {
-	s := cleanup.JudgeRuns(runs, profiles, every, e.Now())
-	check := ops.ToolCheck("cleanup", s.Verdict, s.Message, cleanupStatusHint(e, s))
-	return &CleanupStatusResult{Status: s, Check: check, Errors: errs, Profiles: profiles, Runs: runs}
+	s := cleanup.JudgeRuns(runs, names, req.Every, env.Now())
+	return &CleanupStatusResult{Status: s, Check: ops.ToolCheck("cleanup", s.Verdict, s.Message, cleanupStatusHint(env, s)), Errors: errs}, nil
 }
 
 func cleanupStatusHint(e *ops.Env, s cron.Status) string {

@@ -15,7 +15,7 @@ import (
 // its own limit, then flags and ranked causes. It changes nothing. Where ctx has ended, what was seen
 // until then is beside its cause.
 func Diagnose(ctx context.Context, env *ops.Env, req DiagnoseRequest, watch ops.Observer) (*DiagnoseResult, error) {
-	d := &diagnosis{env: env, req: req, redact: watch.Redact, result: &DiagnoseResult{}}
+	d := &diagnosis{env: env, req: req, result: &DiagnoseResult{}}
 	if err := d.readCleanupLog(); err != nil {
 		return nil, err
 	}

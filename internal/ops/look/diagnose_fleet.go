@@ -5,10 +5,11 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"sbx/internal/fleet"
+	"sbx/internal/ops"
 	opscron "sbx/internal/ops/cron"
-	"sbx/internal/snapshot"
 )
 
 // fleetSources are what an investigation of all sandboxes reads: each profile is listed and looked
@@ -44,21 +45,27 @@ func (d *diagnosis) diagnoseFleet(ctx context.Context) error {
 			return censusOf(judged).Stuck, err == nil && len(lost) == 0
 		}),
 	})
-	look := src.readNow()
 	still := *d // a source that answers late still uses d
 	still.env = at(d.env, d.env.Now())
-	still.concludeFleet(ctx, look)
-	if ctx.Err() == nil && d.req.Record {
-		d.result.record = func() (*snapshot.Snapshot, error) { return still.recordFleet(context.WithoutCancel(ctx), look) }
-	}
+	still.concludeFleet(ctx, src.readNow())
 	return nil
+}
+
+// at is the environment of conclusions: it has the settings of this one, and its time stands still.
+func at(e *ops.Env, now time.Time) *ops.Env {
+	p := e.Process
+	p.Now = func() time.Time { return now }
+	return &ops.Env{
+		Process: p, Version: e.Version, Types: e.Types, Config: e.Config, Input: e.Input, Program: e.Program, Fleet: e.Fleet, Only: e.Only,
+		Store: e.Store, Journals: e.Journals, Endings: e.Endings, Shared: e.Shared, Alive: e.Alive,
+	}
 }
 
 // readFleet starts to read all sources.
 func (d *diagnosis) readFleet(ctx context.Context, f *fleet.Fleet) (*fleetSources, error) {
 	src := &fleetSources{names: f.Names(), cleanup: d.cleanupStatus(ctx)}
 	src.quotas = begin(func() ([]fleet.ProviderQuota, error) { return f.Quotas(ctx), nil })
-	how := fleet.Judging{Now: d.env.Now, Thresholds: d.env.Thresholds, Look: true, Usage: true, Facts: d.req.Record}
+	how := fleet.Judging{Now: d.env.Now, Thresholds: d.env.Thresholds, Look: true, Usage: true}
 	for _, name := range src.names {
 		one, err := f.Narrow([]string{name})
 		if err != nil {
@@ -142,12 +149,8 @@ func (src *fleetSources) readNow() fleetLook {
 		look.cleanup = status
 	}
 	for i, name := range src.names {
-		p := profileLook{name: name, read: fleet.ProviderStats{Provider: name}}
+		p := profileLook{name: name}
 		stats, known := src.stats[i].ready()
-		if src.stats[i].ended() {
-			p.read = src.stats[i].value
-			p.rows = p.read.Items
-		}
 		if known {
 			p.stats = &stats
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // fleetLook is what an investigation of all sandboxes has read in time: the only input of its
-// conclusions, whether it was read now or comes from a snapshot.
+// conclusions.
 type fleetLook struct {
 	profiles []profileLook
 	quotas   []fleet.ProviderQuota
@@ -24,11 +24,9 @@ type fleetLook struct {
 // profileLook is what was read of one profile.
 type profileLook struct {
 	name   string
-	read   fleet.ProviderStats  // what was read, also where something of it failed
 	stats  *fleet.ProviderStats // the figures; nil = not read
-	rows   []sandbox.Sandbox    // its complete listing; nil = there is none
-	judged []fleet.Judged       // of the rows, in their order
-	listed bool                 // the rows were judged
+	judged []fleet.Judged       // its sandboxes, in the order of the listing
+	listed bool                 // they were judged
 	late   error                // why something is missing
 }
 

@@ -12,7 +12,6 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/ops"
 	"sbx/internal/sandbox"
-	"sbx/internal/snapshot"
 	"sbx/internal/triage"
 )
 
@@ -23,8 +22,6 @@ type DiagnoseRequest struct {
 	// CleanupLog is the log of a cleanup job that sbx does not run, and LogName where it is from;
 	// "" = there is none.
 	CleanupLog, LogName string
-	// Record keeps what is read for DiagnoseResult.Snapshot.
-	Record bool
 }
 
 // DiagnoseResult is an investigation of one sandbox, of a task, or of all sandboxes.
@@ -48,17 +45,6 @@ type DiagnoseResult struct {
 
 	Inspected *InspectResult // of one sandbox; nil = none
 	Task      *ops.TaskState // of a task; nil = none
-
-	record func() (*snapshot.Snapshot, error) // nil = it was not of all sandboxes
-}
-
-// Snapshot is what was read and concluded of all sandboxes, where it was to be recorded. It is made at
-// each call. Where what the runbooks say of it is missing, it is beside the error.
-func (r *DiagnoseResult) Snapshot() (*snapshot.Snapshot, error) {
-	if r.record == nil {
-		return nil, fault.Usage("this diagnosis is not recorded: it is of one sandbox, or nobody asked for a snapshot")
-	}
-	return r.record()
 }
 
 // Verdict is true where nothing is wrong, false where something is, else unknown.
@@ -160,7 +146,6 @@ type diagnosis struct {
 	progress *ops.JoinedLooks
 	result   *DiagnoseResult
 	log      *triage.CleanupLog // nil = none was given
-	redact   snapshot.Redact
 
 	// The figures of the profile of one sandbox; nil = not asked.
 	stats  *future[[]fleet.ProviderStats]

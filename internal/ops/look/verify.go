@@ -330,11 +330,6 @@ func checkCleanupRuns(ctx context.Context, e *ops.Env) (TargetCheck, error) {
 	if err != nil {
 		return TargetCheck{}, err
 	}
-	return checkCleanupStatus(e, status), nil
-}
-
-// checkCleanupStatus is R127 by the state of cleanup.
-func checkCleanupStatus(e *ops.Env, status *opscron.CleanupStatusResult) TargetCheck {
 	s := check.Subject{Limits: triage.Thresholds{CleanupEvery: status.Status.Every}}
 	samples := 0
 	if last := status.Status.LastSuccess; !last.IsZero() {
@@ -349,7 +344,7 @@ func checkCleanupStatus(e *ops.Env, status *opscron.CleanupStatusResult) TargetC
 	if c.Outcome != sandbox.False && len(status.Errors) > 0 {
 		c.Outcome = sandbox.Unknown
 	}
-	return c
+	return c, nil
 }
 
 // checkTimeouts is R128: a low share of timeouts.

@@ -77,7 +77,7 @@ func (r *runner) adopt(ctx context.Context) error {
 	}
 	var wrong []error
 	for _, f := range append(found, book.Lint(runbook.Context{Now: r.env.Now()})...) {
-		if f.Severity == runbook.Error && f.Rule != runbook.RuleSum && f.Rule != runbook.RuleStale {
+		if f.Severity == runbook.Error {
 			wrong = append(wrong, f.AsError(fault.KindRefused))
 		}
 	}

@@ -161,11 +161,10 @@ func (r *runner) check() error {
 	var wrong []error
 	for _, f := range r.book.Lint(runbook.Context{Now: r.env.Now()}) {
 		switch {
-		case f.Severity != runbook.Error, f.Rule == runbook.RuleStale: // a clock that is wrong keeps nobody from acting
-		case f.Rule == runbook.RuleSum: // nothing that is done depends on it
-			r.watch.Warn(f.Place() + ": " + f.Message)
-		default:
+		case f.Severity == runbook.Error:
 			wrong = append(wrong, f.AsError(fault.KindUsage))
+		case f.Rule == runbook.RuleSum:
+			r.watch.Warn(f.Place() + ": " + f.Message)
 		}
 	}
 	if len(wrong) > 0 {
