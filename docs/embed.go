@@ -4,7 +4,7 @@ package docs
 
 import "embed"
 
-// Files are GLOSSARY.md, schemas/README.md and schemas/sbx.NAME.v1.json for each document.
+// Files are GLOSSARY.md, REQUIREMENTS.md, schemas/README.md and schemas/sbx.NAME.v1.json for each document.
 //
-//go:embed GLOSSARY.md schemas
+//go:embed GLOSSARY.md REQUIREMENTS.md schemas
 var Files embed.FS

@@ -42,6 +42,7 @@ const (
 	RuleNoRunbook   Rule = "no-runbook"        // an alert that leads to no runbook
 	RuleStale       Rule = "stale"             // a review that is overdue
 	RuleUnused      Rule = "unused"            // what is declared and never named
+	RuleOldName     Rule = "old-name"          // a name that the next release does not read: a warning
 )
 
 // Finding is what is wrong at one place of a document.

@@ -10,6 +10,7 @@ import (
 	"sbx/internal/check"
 	"sbx/internal/cond"
 	"sbx/internal/fault"
+	"sbx/internal/requirement"
 	"sbx/internal/sandbox"
 	"sbx/internal/triage"
 )
@@ -316,6 +317,9 @@ func (l *linter) checkCondition(path string, text Condition, before bool) {
 	}
 	for _, name := range ReadNames(compiled.Names()) {
 		l.used[name] = true
+		if now := requirement.Name(strings.TrimPrefix(name, verifyPrefix)); now != "" {
+			l.warn(path, RuleOldName, fmt.Sprintf("the next release does not read %s", name), "write "+verifyPrefix+now)
+		}
 		if strings.HasPrefix(name, "sandbox.") && !l.named {
 			l.warn(path, RuleNotRead, name+" is known only in a run with --ref, and makes the condition unknown in any other", "say in the text that the runbook is run with --ref REF")
 		}

@@ -83,6 +83,7 @@ func TestLint(t *testing.T) {
 		"a wait without limit":      {step("    - id: m\n      title: M\n      eta: 1m\n      wait_until: stats.active < 3\n"), `error no-proof step m waits without a limit`},
 		"a limit below within":      {step("    - id: m\n      title: M\n      eta: 1m\n      wait_until: stats.active < 3\n      within: 5m\n      timeout: 1m\n"), `error eta the step ends after 1m, before 5m of within`},
 		"an id twice":               {step("    - id: count\n      title: M\n      eta: 1m\n      manual: x\n"), `16:11 error duplicate another step is called count`},
+		"an old name":               {[]string{count, "    - id: all\n      collect: [verify]\n      title: All\n      eta: 2m\n    - id: c\n      title: C\n      check: verify.R129 == false\n"}, `20:14 warning old-name the next release does not read verify.R129`},
 		"the sum":                   {[]string{"  eta: 2m", "  eta: 3m"}, `9:8 warning eta-sum the steps take 2m, not 3m`},
 		"a stale one":               {[]string{"updated: 2026-11-23", "updated: 2026-01-23"}, `7:12 warning stale the last review was on 2026-01-23, and one was due on 2026-07-22`},
 		"a number in words":         {[]string{"Something is wrong", "It is 10 minutes old"}, `11:18 warning number "10 minutes" is also the default of thresholds.stuck_age`},

@@ -10,6 +10,7 @@ import (
 	"sbx/internal/cond"
 	"sbx/internal/config"
 	"sbx/internal/ops/look"
+	"sbx/internal/requirement"
 	"sbx/internal/sandbox"
 	"sbx/internal/selector"
 	"sbx/internal/triage"
@@ -156,9 +157,12 @@ func Schema(vars []Var) cond.Schema[*Facts] {
 		}
 	}
 	for _, f := range look.VerifyFigures() {
-		s.Names = append(s.Names, name{Name: verifyPrefix + f.ID, Kind: cond.KindBool, Title: "target met for " + f.Title, Meaning: "whether the target is met: " + f.Title, Value: func(facts *Facts) cond.Value {
+		n := name{Name: verifyPrefix + f.ID, Kind: cond.KindBool, Title: "target met for " + f.Title, Meaning: "whether the target is met: " + f.Title, Value: func(facts *Facts) cond.Value {
 			return verdictValue(facts.Checks[f.ID])
-		}})
+		}}
+		old := n
+		old.Name = verifyPrefix + requirement.Of(f.ID)
+		s.Names = append(s.Names, n, old)
 	}
 	theories := []string{NoCause}
 	for _, t := range triage.Theories() {
@@ -354,14 +358,14 @@ func (s Step) Claims() []string {
 	}
 	for _, q := range look.InvestigationQuestions() {
 		if slices.Contains(s.Collect, Word(q.Step)) {
-			rows = append(rows, q.ID)
+			rows = append(rows, requirement.Of(q.ID))
 		}
 	}
 	if f, ok := s.figure(); ok {
-		rows = append(rows, f.ID)
+		rows = append(rows, requirement.Of(f.ID))
 	}
 	if r, ok := s.CheckedAlert(); ok {
-		rows = append(rows, r.Row)
+		rows = append(rows, requirement.Of(r.ID))
 	}
 	return rows
 }

@@ -1,6 +1,7 @@
 package runbook
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -13,6 +14,7 @@ import (
 	"sbx/internal/config"
 	"sbx/internal/fault"
 	"sbx/internal/ops/look"
+	"sbx/internal/requirement"
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 	"sbx/internal/triage"
@@ -21,8 +23,9 @@ import (
 // figure is the check of verify that a step consists of.
 func (s Step) figure() (task.Figure, bool) {
 	id, _ := strings.CutPrefix(string(s.Check), verifyPrefix)
+	id = cmp.Or(requirement.Name(id), id)
 	all := look.VerifyFigures()
-	i := slices.IndexFunc(all, func(f task.Figure) bool { return verifyPrefix+id == string(s.Check) && f.ID == id })
+	i := slices.IndexFunc(all, func(f task.Figure) bool { return strings.HasPrefix(string(s.Check), verifyPrefix) && f.ID == id })
 	if i < 0 {
 		return task.Figure{}, false
 	}

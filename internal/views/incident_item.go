@@ -7,6 +7,7 @@ import (
 	"sbx/internal/incident"
 	"sbx/internal/ops/incidents"
 	"sbx/internal/output"
+	"sbx/internal/requirement"
 	"sbx/internal/runs"
 )
 
