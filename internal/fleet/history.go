@@ -295,7 +295,6 @@ type ProviderStats struct {
 	Provider     string
 	ProviderType string
 	Stats        providers.Stats
-	Counted      bool // from the listing: the provider has no counters, totals are nil
 	Err          error
 	// Items is the complete listing, for ages and stuck sandboxes. It is nil where ItemsErr
 	// says why it is incomplete.
@@ -360,7 +359,7 @@ func (f *Fleet) memberStats(ctx context.Context, m *member, ends *requestCache, 
 	list(&s, f.withMembers([]*member{m}))
 	if reader, ok := m.countingReader(); ok {
 		s.Stats, s.Err = callWithTimeout(ctx, m, "stats", reader.Stats)
-	} else if s.Counted, s.Err = true, s.ItemsErr; s.Err == nil {
+	} else if s.Err = s.ItemsErr; s.Err == nil {
 		s.Stats = countListing(s.Listed(), s.rows(), f.o.Now()).stats()
 	}
 	if s.ItemsErr == nil && s.Stats.Active != nil {

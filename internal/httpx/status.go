@@ -50,6 +50,9 @@ func Status(err error) int {
 	return 0
 }
 
+// AnsweredMissing says that the API has answered that there is no such object.
+func AnsweredMissing(err error) bool { return Status(err) == http.StatusNotFound }
+
 // KindOf is the kind of a status in most APIs: 401 and 403 auth, 404 not_found, 410 gone, 405 and 501
 // unsupported, 409 and other 4xx unknown, 408, 425, 429 and 5xx unavailable.
 func KindOf(status int) fault.Kind {

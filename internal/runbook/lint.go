@@ -318,7 +318,7 @@ func (l *linter) checkCondition(path string, text Condition, before bool) {
 	for _, name := range ReadNames(compiled.Names()) {
 		l.used[name] = true
 		if now := requirement.Name(strings.TrimPrefix(name, verifyPrefix)); now != "" {
-			l.warn(path, RuleOldName, fmt.Sprintf("the next release does not read %s", name), "write "+verifyPrefix+now)
+			l.warn(path, RuleOldName, "the next release does not read "+name, "write "+verifyPrefix+now)
 		}
 		if strings.HasPrefix(name, "sandbox.") && !l.named {
 			l.warn(path, RuleNotRead, name+" is known only in a run with --ref, and makes the condition unknown in any other", "say in the text that the runbook is run with --ref REF")

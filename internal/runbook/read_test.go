@@ -64,7 +64,7 @@ func TestYAMLTraps(t *testing.T) {
 		"an alias":               {"impact: Somebody notices.", "impact: *x", "my.yaml:12:11 error syntax not valid YAML: an alias names no anchor"},
 		"a merge key":            {"spec:\n", "spec:\n  <<: {meaning: x}\n", `my.yaml:11:3 error syntax unknown key "<<"`},
 		"a comment cuts a text":  {"title: My alert", "title: My alert #42", "my.yaml:5:19 error syntax a blank and # begin a comment here and cut the text"},
-		"a comment cuts a check": {"check: verify.active_normal", "check: verify.active_normal # yes", "my.yaml:18:26 error syntax a blank and # begin"},
+		"a comment cuts a check": {"check: verify.active_normal", "check: verify.active_normal # yes", "my.yaml:18:35 error syntax a blank and # begin"},
 		"a key twice":            {"  owner: Agent Team", "  owner: Agent Team\n  owner: x", `my.yaml:7:3 error syntax "owner" is given twice, first in line 6`},
 		"an unknown key":         {"  owner: Agent Team", "  ownre: Agent Team", `my.yaml:6:3 error syntax unknown key "ownre"`},
 		"a question in braces":   {"    - id: count\n      collect: [count]", "    - {id: count, title: How many?, manual: Look}", "my.yaml:14:5 error syntax not valid YAML: did not find expected ',' or '}'"},
@@ -122,7 +122,7 @@ func TestMistakesOfReadingHideNoOthers(t *testing.T) {
 		`my.yaml:17:7 error syntax unknown key "colect"`,
 		`my.yaml:32:11 error syntax unknown key "titel"`,
 		`my.yaml:33:41 error syntax stuck: "maybe" is neither true nor false`,
-		"my.yaml:35:19 error syntax within: a number must begin it",
+		`my.yaml:35:19 error syntax within: "5" is not a duration: the unit is missing; write it like 200ms, 90s, 10m, 1.5h, 3d, 1w or 1h30m`,
 		`my.yaml:39:17 error syntax severity: "bad" is not known`,
 		"my.yaml:40:10 error syntax spec.notes must be a list",
 		`my.yaml:11:18 error reference no value is called "thresholds.stuck_ag"`,
@@ -167,7 +167,7 @@ spec:
           within: 5
   verification:
     - id: active
-      check: verify.R125
+      check: verify.active_normal
       severity: bad
   notes: none
 `))

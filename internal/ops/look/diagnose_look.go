@@ -39,19 +39,6 @@ func (l fleetLook) judgedAll() []fleet.Judged {
 	return all
 }
 
-// statsAll are the figures of all profiles, those that are missing with their error.
-func (l fleetLook) statsAll() []fleet.ProviderStats {
-	var all []fleet.ProviderStats
-	for _, p := range l.profiles {
-		if p.stats == nil {
-			all = append(all, fleet.ProviderStats{Provider: p.name, Err: p.late, ItemsErr: p.late})
-			continue
-		}
-		all = append(all, *p.stats)
-	}
-	return all
-}
-
 // concludeFleet draws the conclusions from what was read.
 func (d *diagnosis) concludeFleet(ctx context.Context, look fleetLook) {
 	r := d.result

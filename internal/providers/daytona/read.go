@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -100,7 +99,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	var m wireMetrics
 	_, err = c.API.JSON(ctx, c.toolbox(httpx.Request{Op: "usage " + id, Path: "/system/metrics"}, w.ID, true), &m)
 	switch {
-	case httpx.Status(err) == http.StatusNotFound:
+	case httpx.AnsweredMissing(err):
 		u, err := guest.Usage(ctx, c.turns.Measurement(w.ID, c.untimedShell(w.ID, nil, true)), c.Now())
 		return u, fault.Placed(err, c.Profile, "usage "+id)
 	case err != nil:

@@ -13,7 +13,6 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
-	"sbx/internal/providers/wirekit"
 )
 
 // The versions of the API that this package speaks. The newest one is that of the engine 29; the oldest, of
@@ -48,7 +47,7 @@ func (c *Client) lacksGroup(ctx context.Context, op, name string) (bool, error) 
 	}
 	if e.groups == nil {
 		var w wireLibpod
-		if _, err := c.API.JSON(ctx, httpx.Request{Op: op, Path: "/v" + e.libpod + "/libpod/info"}, &w); err != nil && !wirekit.AnsweredMissing(err) {
+		if _, err := c.API.JSON(ctx, httpx.Request{Op: op, Path: "/v" + e.libpod + "/libpod/info"}, &w); err != nil && !httpx.AnsweredMissing(err) {
 			return false, err
 		}
 		if e.groups = w.groups(); e.groups == nil {

@@ -12,7 +12,6 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
-	"sbx/internal/providers/wirekit"
 	"sbx/internal/sandbox"
 )
 
@@ -45,11 +44,11 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	}
 	err = c.send(ctx, httpx.Request{Op: op, Method: http.MethodDelete, Path: httpx.Path("containers", w.ID), Query: url.Values{"force": {"1"}, "v": {"1"}}, Timeout: createTimeout})
 	switch {
-	case runs && wirekit.AnsweredMissing(err): // `--rm` has removed it when it stopped
+	case runs && httpx.AnsweredMissing(err): // `--rm` has removed it when it stopped
 		return nil
 	case httpx.Status(err) == http.StatusConflict: // "removal of container is already in progress"
 		now, failed := c.inspect(ctx, "terminate", w.ID)
-		if wirekit.AnsweredMissing(failed) || failed == nil && now.State.Status == "removing" {
+		if httpx.AnsweredMissing(failed) || failed == nil && now.State.Status == "removing" {
 			return nil
 		}
 	case !runs:
@@ -67,7 +66,7 @@ func (c *Client) inspectForEnd(ctx context.Context, id string, o providers.Termi
 		}
 	}
 	w, err := c.inspect(ctx, "terminate", id)
-	if o.Insist && (wirekit.AnsweredMissing(err) || err == nil && w.State.Status != "removing") {
+	if o.Insist && (httpx.AnsweredMissing(err) || err == nil && w.State.Status != "removing") {
 		w.ID, w.State.Status, err = id, "running", nil
 	}
 	return w, err
@@ -81,7 +80,7 @@ func (c *Client) stop(ctx context.Context, op string, w wireContainer, grace tim
 		Query: url.Values{"t": {strconv.Itoa(int(math.Ceil(grace.Seconds())))}}, Timeout: grace + createTimeout,
 	}
 	err := c.send(ctx, stop)
-	if w.State.Status != "paused" || !providers.Answered(err) || wirekit.AnsweredMissing(err) {
+	if w.State.Status != "paused" || !providers.Answered(err) || httpx.AnsweredMissing(err) {
 		return err
 	}
 	if failed := c.send(ctx, httpx.Request{Op: op, Method: http.MethodPost, Path: httpx.Path("containers", w.ID, "unpause")}); failed != nil {
@@ -127,7 +126,7 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 		return c.verifyStopped(ctx, w)
 	case err == nil:
 		return providers.Proof{Ended: sandbox.False, Reason: "it is " + w.State.Status, KeptBy: c.startedAgain(w, q.Request)}, nil
-	case !wirekit.AnsweredMissing(err):
+	case !httpx.AnsweredMissing(err):
 		return providers.Proof{}, err
 	}
 	rows, err := c.rows(ctx, "verify "+id, filters("id", id))

@@ -212,7 +212,7 @@ func (c *Client) knownVersion(k kind) (version string, known bool) {
 func (c *Client) discover(ctx context.Context, op string, k kind) (string, error) {
 	var w wireGroup
 	_, err := c.API.JSON(ctx, httpx.Request{Op: op, Path: httpx.Path("apis", k.group)}, &w)
-	if err != nil && !wirekit.AnsweredMissing(err) {
+	if err != nil && !httpx.AnsweredMissing(err) {
 		return "", err
 	}
 	known := discovery{at: c.Now()}

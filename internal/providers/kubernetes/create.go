@@ -204,7 +204,7 @@ func (c *Client) postCreate(ctx context.Context, k kind, version string, body wi
 	if httpx.Status(err) == http.StatusConflict {
 		earlier, failed := c.getObject(ctx, "create", k, version, body.Metadata.Name)
 		switch {
-		case failed != nil && !wirekit.AnsweredMissing(failed):
+		case failed != nil && !httpx.AnsweredMissing(failed):
 			return made, wirekit.ConflictUnsettled(err, failed, mark)
 		case failed == nil && earlier.Metadata.Annotations[sandbox.LabelNonce] == mark.Nonce:
 			return earlier, nil
@@ -226,7 +226,7 @@ func (c *Client) Copies(ctx context.Context, id, nonce string) ([]sandbox.Sandbo
 	if !isID || nonce == "" {
 		return nil, c.Fault(fault.KindNotFound, "copies of "+id, "it is no id of this provider")
 	}
-	if _, known, err := c.lately.Last(ctx, id); known && wirekit.AnsweredMissing(err) {
+	if _, known, err := c.lately.Last(ctx, id); known && httpx.AnsweredMissing(err) {
 		return nil, nil
 	}
 	w, err := c.getObject(ctx, "copies of "+id, of.kind, "", of.name)

@@ -71,7 +71,7 @@ type listing struct {
 // the right to read it that is not known.
 func (c *Client) checkNamespace(ctx context.Context) error {
 	_, err := c.API.Do(ctx, httpx.Request{Op: "list", Path: httpx.Path("api", "v1", "namespaces", c.at.namespace)})
-	if !wirekit.AnsweredMissing(err) {
+	if !httpx.AnsweredMissing(err) {
 		return nil
 	}
 	return c.Fault(fault.KindUsage, "list", "there is no namespace %q", c.at.namespace).WithHint("set namespace of the profile, or another context; `kubectl get namespaces` shows those that exist")

@@ -127,7 +127,7 @@ func (c *Client) rootOf(ctx context.Context, op string, o object) (root object, 
 				WithHint("`kubectl scale %s/%s --replicas=0` empties the pool", k.plural, owner.Name)
 		}
 		w, err := c.getObject(ctx, op, k, at, owner.Name)
-		if wirekit.AnsweredMissing(err) || err == nil && w.Metadata.UID != owner.UID { // nothing is left that would replace it
+		if httpx.AnsweredMissing(err) || err == nil && w.Metadata.UID != owner.UID { // nothing is left that would replace it
 			return o, version, nil
 		}
 		if err != nil {
@@ -176,7 +176,7 @@ func (c *Client) delete(ctx context.Context, op string, o object, d deletion) er
 		return errChanged
 	}
 	now, failed := c.getObject(ctx, op, o.kind, d.version, o.Metadata.Name)
-	if wirekit.AnsweredMissing(failed) || failed == nil && now.Metadata.UID != o.Metadata.UID {
+	if httpx.AnsweredMissing(failed) || failed == nil && now.Metadata.UID != o.Metadata.UID {
 		return c.Fault(fault.KindGone, op, "it was deleted meanwhile, and another %s has its name", o.kind.kind)
 	}
 	return err
@@ -194,7 +194,7 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 		return providers.Proof{}, c.Fault(fault.KindNotFound, "verify "+id, "it is no id of this provider")
 	}
 	o, err := c.readForProof(ctx, id, wanted)
-	missing := wirekit.AnsweredMissing(err) || fault.KindOf(err) == fault.KindNotFound
+	missing := httpx.AnsweredMissing(err) || fault.KindOf(err) == fault.KindNotFound
 	if err != nil && !missing {
 		return providers.Proof{}, err
 	}

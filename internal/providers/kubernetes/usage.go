@@ -38,7 +38,7 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	var m wireMetrics
 	_, err = c.API.JSON(ctx, httpx.Request{Op: op, Path: c.metricsPath(pod.Metadata.Name), OneSandbox: true}, &m) // a server of its own answers
 	switch named, ofPod := namedMissing(err); {
-	case wirekit.AnsweredMissing(err) && !ofPod: // no such API
+	case httpx.AnsweredMissing(err) && !ofPod: // no such API
 		return sandbox.Usage{}, c.Fault(fault.KindUnsupported, op, "the cluster has no metrics server")
 	case ofPod && named != pod.Metadata.Name:
 		return sandbox.Usage{}, providers.WrongSandbox(c.Profile, op, pod.Metadata.Name, named)
@@ -84,7 +84,7 @@ var missingName = regexp.MustCompile(`"(?:[^"/]*/)?([^"/]+)" not found`)
 
 // namedMissing is the object that a 404 names. It names none where the API itself is missing.
 func namedMissing(err error) (name string, has bool) {
-	if !wirekit.AnsweredMissing(err) {
+	if !httpx.AnsweredMissing(err) {
 		return "", false
 	}
 	m := missingName.FindStringSubmatch(httpx.StatusOf(err).Message)

@@ -3,7 +3,6 @@ package omoios
 import (
 	"context"
 	"iter"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -147,7 +146,7 @@ func (c *Client) taskOf(ctx context.Context, id string) (string, error) {
 	var w wireTask
 	_, err := c.API.JSON(ctx, sandboxRequest("task", id, "task", nil), &w)
 	switch {
-	case httpx.Status(err) == http.StatusNotFound:
+	case httpx.AnsweredMissing(err):
 		return "", nil
 	case err == nil && w.ID == "":
 		err = c.Fault(fault.KindUnavailable, "task "+id, "the task of a sandbox has no id")

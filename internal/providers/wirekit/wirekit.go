@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -105,9 +104,6 @@ func Missing(err error) bool {
 	kind := fault.KindOf(err)
 	return kind == fault.KindNotFound || kind == fault.KindGone
 }
-
-// AnsweredMissing says that the API has answered that there is no such object.
-func AnsweredMissing(err error) bool { return httpx.Status(err) == http.StatusNotFound }
 
 // CheckCommand refuses a command that no API takes.
 func CheckCommand(cmd providers.Command) error {
