@@ -53,7 +53,7 @@ func TestReportMeasuresWhatIsInTheStore(t *testing.T) {
 	r := b.run(t, "report -o json")
 	require.Equal(t, 0, r.code, r.stderr)
 	assert.Equal(t, map[string]any{
-		"id": "stop_time_p99", "group": "stop and cancellation", "title": "stop to verified end (p99)", "value": 7.0, "unit": "seconds",
+		"id": "stop_time_p99", "requirement": "S1-26", "group": "stop and cancellation", "title": "stop to verified end (p99)", "value": 7.0, "unit": "seconds",
 		"target": "< 5", "verdict": "false", "samples": 1.0, "why": "one that continues counts with its time so far",
 	}, reported(t, r, "stop_time_p99"))
 	assert.Equal(t, []any{0.0, "unknown", nil}, []any{reported(t, r, "completed_without_sigkill")["value"], reported(t, r, "completed_without_sigkill")["verdict"], reported(t, r, "completed_without_sigkill")["target"]})

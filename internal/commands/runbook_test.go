@@ -87,9 +87,9 @@ func TestLintReportsAllMistakesAtOnce(t *testing.T) {
 		}
 		return r, places
 	}
-	r, places := lint("owner:", "ownr:", "      ask:", "      act:", "verify.R125", "verify.R125 > 3", "title: Mitigate\n", "title: Mitigate\n      steeps: []\n")
+	r, places := lint("owner:", "ownr:", "      ask:", "      act:", "verify.active_normal", "verify.active_normal > 3", "title: Mitigate\n", "title: Mitigate\n      steeps: []\n")
 	assert.Equal(t, 10, r.code)
-	assert.Equal(t, []string{"4:3 error syntax", "6:3 error syntax", "20:12 error syntax", "26:7 error syntax", "43:7 error syntax", "44:28 error expression"}, places)
+	assert.Equal(t, []string{"4:3 error syntax", "6:3 error syntax", "20:12 error syntax", "26:7 error syntax", "43:7 error syntax", "44:37 error expression"}, places)
 	r, places = lint("eta: 7m", "eta: 9m")
 	assert.Equal(t, 0, r.code, r.stderr)
 	assert.Equal(t, []string{"9:8 warning eta-sum"}, places)

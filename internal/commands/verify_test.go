@@ -27,7 +27,7 @@ func TestAnInterruptedVerifyAnswers(t *testing.T) {
 	}{
 		"table":               {"verify --until-ok 10m", true, 130, []string{"running sandboxes at one provider", "time since cleanup"}},
 		"json":                {"verify --until-ok 10m -o json", true, 130, []string{`"rounds": 2`, `"id": "active_normal"`, `"interrupted": true`}},
-		"nagios":              {"verify --until-ok 10m -o nagios", true, 3, []string{"SBX UNKNOWN: time since cleanup", "r125=", " after round 2\n"}},
+		"nagios":              {"verify --until-ok 10m -o nagios", true, 3, []string{"SBX UNKNOWN: time since cleanup", "active_normal=", " after round 2\n"}},
 		"the limit":           {"verify --until-ok 10m -o json --timeout 40s", true, 124, []string{`"rounds": 2`}},
 		"nothing yet":         {"verify --until-ok 10m", false, 130, nil},
 		"nothing yet, json":   {"verify --until-ok 10m -o json", false, 130, []string{`"item": null`, `"interrupted": true`}},
