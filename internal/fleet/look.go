@@ -166,8 +166,9 @@ func (f *Fleet) lookForLife(ctx context.Context, s sandbox.Sandbox, t triage.Thr
 	look := providers.Look(ctx)
 	o := f.newObservation(s)
 	if busy != nil {
+		o.logsAt = f.o.Now()
 		o.Logs = f.tail(look, s.Ref(), tailLines, !mayHaveProgram(s))
-		if o.printsAtWork(t, f.o.Now()) {
+		if o.printsAtWork(t, o.Sandbox.Clock(f.o.Now())) {
 			o.Usage.Got = []sandbox.Usage{*busy}
 			return f.concludeUsage(ctx, o)
 		}

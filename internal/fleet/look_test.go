@@ -341,3 +341,45 @@ func TestTheDeadHoldUpNoOtherLook(t *testing.T) {
 		assert.LessOrEqual(t, p.most.Load(), int64(fleet.DefaultSlots))
 	})
 }
+
+// TestALateAnswerProvesNoSilence: the log is read before or beside what answers late, and shows nothing of that time.
+func TestALateAnswerProvesNoSilence(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		printed time.Duration // before the look began
+		lines   int
+		cpu     float64
+		slow    fake.Op
+		took    time.Duration
+		stuck   sandbox.Verdict
+	}{
+		"idle, in time":                {printed: 70 * time.Second, lines: 1, cpu: 0.2, stuck: sandbox.True},
+		"idle, its exit is late":       {printed: 50 * time.Second, lines: 1, cpu: 0.2, slow: fake.OpExit, took: 20 * time.Second, stuck: sandbox.False},
+		"busy, its usage is late":      {printed: 301 * time.Second, lines: 1, cpu: 100, slow: fake.OpUsage, took: 20 * time.Second, stuck: sandbox.True},
+		"busy, and printed by 5m then": {printed: 290 * time.Second, lines: 1, cpu: 100, slow: fake.OpExit, took: 20 * time.Second, stuck: sandbox.False},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := fake.New(fake.Options{Name: "prod"})
+				made := time.Now().Add(-time.Hour)
+				seed := fake.Seed{
+					Sandbox: sandbox.Sandbox{ID: "one", CreatedAt: made, StartedAt: made, Labels: map[string]string{sandbox.LabelOwner: "ann"}, ActivityBasis: sandbox.BasisRequests},
+					Usage: func(now time.Time) sandbox.Usage {
+						return sandbox.Usage{At: now, CPUPercent: &tc.cpu, CPUSeconds: new(now.Sub(made).Seconds() * tc.cpu / 100)}
+					},
+				}
+				for range tc.lines {
+					seed.Logs = append(seed.Logs, sandbox.LogLine{At: time.Now().Add(-tc.printed), Text: "step"})
+				}
+				p.Add(seed)
+				if tc.slow != "" {
+					p.Break(fake.Fault{Op: tc.slow, Delay: tc.took})
+				}
+				f := of(p)
+				got := f.Judge(t.Context(), f.Collect(t.Context(), providers.Query{}).Items, looking())
+				assert.Equal(t, tc.stuck, got[0].Verdict.Stuck, got[0].Verdict.Reason)
+			})
+		})
+	}
+}

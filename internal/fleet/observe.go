@@ -45,6 +45,7 @@ type Observation struct {
 	recorded       SandboxHistory                           // what is recorded of it
 	profileSignals func(time.Duration) *triage.FleetSignals // what is recorded of its profile, by the stuck age; nil = not read
 
+	logsAt      time.Time           // when Logs were asked for; zero = they were not
 	missing     bool                // its provider lists it and does not have it
 	tracksTasks bool                // its provider names the task or agent of a sandbox if there is one
 	logFindings *triage.LogFindings // of Logs; nil = not read yet
@@ -137,6 +138,9 @@ func (f *Fleet) tracksTasks(profile string) bool {
 func (o *Observation) readLogs(m *triage.Matcher) {
 	found := triage.ReadLines(m, o.Logs.Got)
 	found.Complete = o.CapturesOutput
+	if !o.logsAt.IsZero() {
+		found.ReadAt = o.Sandbox.Clock(o.logsAt)
+	}
 	o.logFindings = &found
 }
 

@@ -59,6 +59,7 @@ func (f *Fleet) observeLife(ctx, look context.Context, o *Observation, asks aski
 		look = ctx
 	}
 	if len(o.Logs.Got) == 0 || o.Logs.Err != nil { // else this look has read it before
+		o.logsAt = f.o.Now()
 		wg.Go(func() { o.Logs = f.Tail(look, s.Ref(), tailLines) })
 	}
 	if asks.exit {

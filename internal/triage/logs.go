@@ -19,6 +19,9 @@ type LogFindings struct {
 	// then do its silence and its repetition show the programs' state.
 	Complete bool
 
+	// ReadAt is when the log was asked for, by the clock of the sandbox: it proves no silence after that. Zero = now.
+	ReadAt time.Time
+
 	Lines   int       // lines seen, empty ones too
 	Last    time.Time // of the newest line; zero without times
 	Errors  int       // lines that report an error (R35, R61)

@@ -92,6 +92,9 @@ func latestSign(s sandbox.Sandbox, sig Signals, now time.Time) lastSign {
 	if sig.Logs != nil && sig.Logs.Last.After(last) {
 		last, source = sig.Logs.Last, "log"
 	}
+	if byLog && !sig.Logs.ReadAt.IsZero() && sig.Logs.ReadAt.Before(now) && !last.After(sig.Logs.ReadAt) {
+		now = sig.Logs.ReadAt // of the time since then it shows nothing
+	}
 	if last.IsZero() && byLog && sig.Logs.Lines == 0 {
 		age, from := s.Age(now)
 		return lastSign{ago: age, silence: age, source: "empty log", known: from != sandbox.AgeUnknown, proof: true}
