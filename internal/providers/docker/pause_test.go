@@ -17,7 +17,7 @@ import (
 // TestAPauseIsNoSilence: a program that was paused has been silent since its container goes on, as far as the engine remembers.
 func TestAPauseIsNoSilence(t *testing.T) {
 	t.Parallel()
-	for name, script := range map[string]string{"wrote before": "echo one; exec sleep 600", "wrote nothing": "exec sleep 600"} {
+	for name, script := range map[string]string{"wrote before": "echo one; touch ~/ready; exec sleep 600", "wrote nothing": "touch ~/ready; exec sleep 600"} {
 		for _, forgets := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -25,7 +25,7 @@ func TestAPauseIsNoSilence(t *testing.T) {
 				c := open(t, dockertest.Settings(base), httpx.Net{Dial: f.Dial})
 				made, err := c.Create(t.Context(), sandbox.Spec{Command: []string{"sh", "-c", script}})
 				require.NoError(t, err)
-				_, err = c.Exec(t.Context(), made.ID, providers.Command{Args: []string{"sh", "-c", `while [ ! -e ~/.sbx/runs/main/out.0 ]; do sleep 0.01; done; touch -d "10 minutes ago" ~/.sbx/runs/main/out.0 ~/.sbx/runs/main/err.0`}})
+				_, err = c.Exec(t.Context(), made.ID, providers.Command{Args: []string{"sh", "-c", `while [ ! -e ~/ready ]; do sleep 0.01; done; touch -d "10 minutes ago" ~/.sbx/runs/main/out.0 ~/.sbx/runs/main/err.0`}})
 				require.NoError(t, err)
 				f.StartedBefore(made.ID, 10*time.Minute)
 				assert.Greater(t, silenceOf(t, c, made.ID), 9*time.Minute)

@@ -120,7 +120,7 @@ func checkTerminate(t T, s *Subject) {
 func checkDelete(t T, s *Subject) {
 	id := s.startSandbox(t, sandbox.Spec{})
 	require.NoError(t, s.P.Terminate(s.callContext(t), id, providers.TerminateOptions{Delete: true}))
-	s.awaitState(t, id, "deleted", func(_ sandbox.Sandbox, err error) bool {
+	s.awaitState(t, id, "deleted", s.c.EndLimit, func(_ sandbox.Sandbox, err error) bool {
 		return isNotFound(err)
 	})
 }
@@ -177,7 +177,7 @@ func checkVerifyEnd(t T, s *Subject) {
 func checkVerifyDelete(t T, s *Subject) {
 	id := s.startSandbox(t, sandbox.Spec{})
 	require.NoError(t, s.P.Terminate(s.callContext(t), id, providers.TerminateOptions{Delete: true}))
-	s.awaitState(t, id, "deleted", func(_ sandbox.Sandbox, err error) bool { return isNotFound(err) })
+	s.awaitState(t, id, "deleted", s.c.EndLimit, func(_ sandbox.Sandbox, err error) bool { return isNotFound(err) })
 	s.awaitProof(t, id, true)
 }
 
@@ -206,7 +206,7 @@ func (s *Subject) awaitProof(t T, id string, remove bool) {
 	v := requireAbility[providers.Verifier](t, s)
 	var proof providers.Proof
 	var err error
-	require.True(t, s.c.Eventually(s.c.Limit, func() bool {
+	require.True(t, s.c.Eventually(s.c.EndLimit, func() bool {
 		proof, err = v.VerifyEnd(s.callContext(t), id, endQuery(remove))
 		return err == nil && proof.Ended == sandbox.True
 	}), "an end is never proved: %s, %v", proof.Reason, err)

@@ -30,16 +30,17 @@ func (s *Subject) judgeLife(t T, record sandbox.Sandbox, since time.Time) triage
 	limits.StuckAge = 1 // each sandbox is old enough to be judged
 	looks := fleet.New([]fleet.Member{{Provider: s.P}}, fleet.Options{Sample: time.Millisecond})
 	var observed fleet.Observation
+	var asked time.Time                     // a log that was read shows no silence after that
 	s.c.Eventually(s.c.Limit, func() bool { // what is new may have no figures yet
+		asked = time.Now()
 		observed = looks.ObserveLife(s.callContext(t), record)
 		return observed.FailedErr() == nil
 	})
 	require.NoError(t, observed.FailedErr())
-	now := time.Now()
-	limits.Inactivity = now.Sub(since)
+	limits.Inactivity = asked.Sub(since)
 	signs := observed.Signals(limits)
 	signs.Trend = nil
-	return triage.Judge(observed.Sandbox, signs, limits, now)
+	return triage.Judge(observed.Sandbox, signs, limits, time.Now())
 }
 
 // checkSilenceOfWriter checks that a program that writes does not count as silent.

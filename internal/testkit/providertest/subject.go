@@ -22,6 +22,7 @@ type Subject struct {
 func newSubject(t T, c Config) *Subject {
 	t.Helper()
 	c.Many, c.Limit = cmp.Or(c.Many, 3), cmp.Or(c.Limit, 10*time.Second)
+	c.EndLimit = cmp.Or(c.EndLimit, c.Limit)
 	if c.Eventually == nil {
 		c.Eventually = pollUntil
 	}
@@ -65,7 +66,7 @@ func (s *Subject) startSandbox(t T, spec sandbox.Spec) string {
 	made, err := launcher.Create(s.callContext(t), spec)
 	require.NoError(t, err, "create")
 	s.deleteAfter(t, made.ID)
-	s.awaitState(t, made.ID, "running", func(got sandbox.Sandbox, err error) bool {
+	s.awaitState(t, made.ID, "running", s.c.Limit, func(got sandbox.Sandbox, err error) bool {
 		return err == nil && got.State == sandbox.StateRunning
 	})
 	return made.ID
@@ -107,7 +108,7 @@ func (s *Subject) startWriter(t T, lines ...string) string {
 func (s *Subject) endSandbox(t T, id string) {
 	t.Helper()
 	require.NoError(t, s.P.Terminate(s.callContext(t), id, providers.TerminateOptions{By: "conformance"}), "terminate")
-	s.awaitState(t, id, "ended", showsEnd)
+	s.awaitState(t, id, "ended", s.c.EndLimit, showsEnd)
 }
 
 // showsEnd says that a read of a terminated sandbox shows its end. `stopped` counts, since the end was
@@ -124,15 +125,15 @@ func isNotFound(err error) bool {
 	return kind == fault.KindGone || kind == fault.KindNotFound
 }
 
-func (s *Subject) awaitState(t T, id, what string, ok func(sandbox.Sandbox, error) bool) {
+func (s *Subject) awaitState(t T, id, what string, limit time.Duration, ok func(sandbox.Sandbox, error) bool) {
 	t.Helper()
 	var last sandbox.Sandbox
 	var err error
-	if !s.c.Eventually(s.c.Limit, func() bool {
+	if !s.c.Eventually(limit, func() bool {
 		last, err = s.P.Get(s.callContext(t), id)
 		return ok(last, err)
 	}) {
-		require.FailNowf(t, "not "+what, "%s is %q (%v) after %s", id, last.State, err, s.c.Limit)
+		require.FailNowf(t, "not "+what, "%s is %q (%v) after %s", id, last.State, err, limit)
 	}
 }
 

@@ -57,6 +57,8 @@ type Config struct {
 	Many int
 	// Limit is the limit of each wait; 0 = 10 s.
 	Limit time.Duration
+	// EndLimit is the limit of each wait for an end that was acknowledged, or for its proof; 0 = Limit.
+	EndLimit time.Duration
 	// Eventually waits until ok is true; false after the limit; nil = it polls every few
 	// milliseconds.
 	Eventually func(limit time.Duration, ok func() bool) bool
@@ -216,13 +218,14 @@ type Lie struct {
 	Said   string // in a message of the check; "" = any
 }
 
-// RunLies shows that the suite can fail: each lie turns its check red.
+// RunLies shows that the suite can fail: each lie turns its check red. It waits up to limit for an end that
+// never comes, and as long as any check for everything else.
 func RunLies(t *testing.T, limit time.Duration, lies map[string]Lie) {
 	t.Helper()
 	for name, lie := range lies {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			lie.Config.Limit = limit
+			lie.Config.EndLimit = limit
 			i := slices.IndexFunc(Checks(), func(c Check) bool { return c.Name == lie.Check })
 			require.GreaterOrEqual(t, i, 0, "no check %s", lie.Check)
 			v := Attempt(t.Context(), lie.Config, Checks()[i])
