@@ -215,15 +215,16 @@ func (t *Task) Counted() int {
 // NeverRan reports whether the task has failed, and no sandbox was ever made for it: launching it again launches it
 // once. A task that was stopped counts as run, since a person has decided about it.
 func (t *Task) NeverRan() bool {
-	if t.State != Failed && t.State != TimedOut {
-		return false
-	}
-	for _, a := range t.Attempts {
-		if !a.NeverMade || a.Sandbox != "" {
-			return false
-		}
-	}
-	return true
+	return (t.State == Failed || t.State == TimedOut) && t.madeNothing()
+}
+
+// EndsUnrun reports whether the task is on its way to an end as one that never ran.
+func (t *Task) EndsUnrun() bool {
+	return t.Phase == Stopping && (t.Verdict == Failed || t.Verdict == TimedOut) && t.madeNothing()
+}
+
+func (t *Task) madeNothing() bool {
+	return !slices.ContainsFunc(t.Attempts, func(a Attempt) bool { return !a.NeverMade || a.Sandbox != "" })
 }
 
 // Held reports whether an owner's lease runs, by the store's clock.

@@ -161,7 +161,14 @@ func (l *launch) startOrJoin(ctx context.Context, options task.Options, show Tas
 		if t.State.Final() {
 			l.watch.Note("task " + t.ID + " had ended before; " + l.againAdvice(t))
 		}
-		if t, mine, err = joinTask(ctx, l.watch, options, t, detach); err != nil || t.State.Final() {
+		unrun := t.EndsUnrun() // it frees the key as soon as it is over
+		if t, mine, err = joinTask(ctx, l.watch, options, t, detach && !unrun); err == nil && mine && unrun {
+			t, err = RunTask(ctx, l.env, l.watch, options, t, nil)
+		}
+		if err == nil && unrun && t.NeverRan() {
+			return l.startOrJoin(ctx, options, show, detach)
+		}
+		if err != nil || t.State.Final() {
 			return &Launched{Task: t}, err
 		}
 	}
