@@ -68,8 +68,6 @@ type Metadata struct {
 	OtherAlerts []string `key:"other_alerts"`
 	// How long the diagnosis takes a person: the sum of its steps.
 	ETA time.Duration `key:"eta,required"`
-	// The requirements that this page answers as a text.
-	Rows []Word `key:"rows"`
 }
 
 // Spec is the procedure.
@@ -152,8 +150,6 @@ type Step struct {
 	ETA time.Duration `key:"eta"`
 	// The limit of what sbx does in it.
 	Timeout time.Duration `key:"timeout"`
-	// The requirements that it answers, beside those of what it names.
-	Rows []Word `key:"rows"`
 }
 
 // Act is a verb of sbx that changes something.
@@ -192,8 +188,6 @@ type Cause struct {
 	Steps []Step `key:"steps,required"`
 	// What to do so that it does not come again.
 	FollowUp []Task `key:"follow_up"`
-	// The requirements that it answers, beside those of its symptoms.
-	Rows []Word `key:"rows"`
 }
 
 // Procedure is a list of steps with a title.
@@ -209,8 +203,6 @@ type Procedure struct {
 	Always bool `key:"always"`
 	// The steps.
 	Steps []Step `key:"steps,required"`
-	// The requirements that it answers.
-	Rows []Word `key:"rows"`
 }
 
 // Escalation says when to call whom: at an alert, or at a condition.
@@ -225,8 +217,6 @@ type Escalation struct {
 	To Word `key:"to,required"`
 	// What to say.
 	Text string `key:"text"`
-	// The requirements that it answers, beside that of its alert.
-	Rows []Word `key:"rows"`
 }
 
 // Contact is somebody who can be called.
@@ -241,8 +231,6 @@ type Contact struct {
 	Channel string `key:"channel"`
 	// What they are called for.
 	About string `key:"about,required"`
-	// The requirements that it answers.
-	Rows []Word `key:"rows"`
 }
 
 // Question is what the report after the incident answers.
@@ -253,8 +241,6 @@ type Question struct {
 	Ask string `key:"ask,required"`
 	// The collectors whose results answer it; without any a person does.
 	AnsweredBy []Word `key:"answered_by"`
-	// The requirements that it answers.
-	Rows []Word `key:"rows"`
 }
 
 // Task is something to do after the incident.
@@ -265,8 +251,6 @@ type Task struct {
 	Group Word `key:"group" words:"detection,code,docs"`
 	// The command or page of sbx that does it already; without one a person does it.
 	Where string `key:"where"`
-	// The requirements that it answers.
-	Rows []Word `key:"rows"`
 }
 
 // Note is background.
@@ -275,8 +259,6 @@ type Note struct {
 	Title string `key:"title,required"`
 	// The text.
 	Text string `key:"text,required"`
-	// The requirements that it answers.
-	Rows []Word `key:"rows"`
 }
 
 // StepKind is what a step does.

@@ -50,7 +50,6 @@ func (r *Runbook) Lint(c Context) []Finding {
 	l.checkSteps("spec.verification", r.Spec.Verification, "")
 	l.refuseActs("spec.verification", r.Spec.Verification, "the verification")
 	l.checkPeople()
-	l.checkRows()
 	l.checkWheres()
 	l.checkPlaceholders()
 	l.numberFindings()

@@ -100,21 +100,6 @@ func (l *linter) checkPeople() {
 	}
 }
 
-// checkRows reports a requirement that is given twice in one list.
-func (l *linter) checkRows() {
-	walk(l.book, func(path string, value any) {
-		rows, ok := value.([]Word)
-		if !ok || !strings.HasSuffix(path, "rows") {
-			return
-		}
-		for i, row := range rows {
-			if slices.Index(rows, row) < i {
-				l.fail(fmt.Sprintf("%s[%d]", path, i), RuleDuplicate, fmt.Sprintf("%s is given twice", row), "")
-			}
-		}
-	})
-}
-
 // checkWheres holds the commands of tasks against the program.
 func (l *linter) checkWheres() {
 	walk(l.book, func(path string, value any) {

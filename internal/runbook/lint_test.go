@@ -44,7 +44,7 @@ func TestLint(t *testing.T) {
 	}{
 		"an unknown collector":      {[]string{"[count]", "[cuont]\n      title: x\n      eta: 2m"}, `15:17 error reference no collector is called "cuont"`},
 		"an unknown alert":          {[]string{"  eta: 2m\n", "  eta: 2m\n  alerts: [sandbox_stuk]\n"}, `10:12 error reference no alert of sbx is called "sandbox_stuk"`},
-		"a requirement twice":       {[]string{"[count]", "[count]\n      rows: [R1, R1]"}, `16:18 error duplicate R1 is given twice`},
+		"requirements":              {[]string{"[count]", "[count]\n      rows: [R1]"}, `16:7 warning old-name rows is not read any more`},
 		"an unknown contact":        {spec("  escalation:\n    - alert: create_failing\n      to: nobody\n"), `15:11 error reference no contact is called "nobody"`},
 		"a contact that nobody has": {spec("  contacts:\n    - id: a\n      level: vendor\n      name: A\n      about: b\n"), `14:11 warning unused no escalation goes to a`},
 		"two whens":                 {spec("  contacts:\n    - id: a\n      level: vendor\n      name: A\n      about: b\n  escalation:\n    - alert: create_failing\n      when: stats.active > 1\n      to: a\n"), `19:7 error step-kind an escalation names an alert or a condition`},

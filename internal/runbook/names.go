@@ -350,12 +350,9 @@ func (s Step) Duration() time.Duration {
 	return s.ETA
 }
 
-// Claims are the requirements that a step answers: its own and those of what it names.
-func (s Step) Claims() []string {
+// Requirements are those that what a step names answers.
+func (s Step) Requirements() []string {
 	var rows []string
-	for _, row := range s.Rows {
-		rows = append(rows, string(row))
-	}
 	for _, q := range look.InvestigationQuestions() {
 		if slices.Contains(s.Collect, Word(q.Step)) {
 			rows = append(rows, requirement.Of(q.ID))

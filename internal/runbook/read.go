@@ -22,6 +22,9 @@ const (
 	maxDepth = 20
 )
 
+// oldRows is the key that listed requirements before questions, figures and alerts had names.
+const oldRows = "rows"
+
 // Parse reads one document strictly. Beside findings the runbook holds what was understood; it is
 // nil where the content is no document at all.
 func Parse(file string, content []byte) (*Runbook, []Finding) {
@@ -130,6 +133,9 @@ func (r *reader) readStruct(node *yaml.Node, path string, into reflect.Value, de
 			continue
 		case twice:
 			r.report(placeOf(key), fmt.Sprintf("%q is given twice, first in line %d", key.Value, line), "")
+			continue
+		case key.Value == oldRows:
+			r.found = append(r.found, r.finding(placeOf(key), Warning, RuleOldName, "rows is not read any more: names say what a step answers", "remove rows"))
 			continue
 		case n < 0:
 			r.report(placeOf(key), fmt.Sprintf("unknown key %q", key.Value), fault.Meant(key.Value, keys))

@@ -198,7 +198,7 @@ func runbookSteps(r *runbook.Runbook, outline runbook.Outline, steps []runbook.S
 		all = append(all, RunbookStep{
 			ID: string(s.ID), Number: at.Number, Word: at.Word, Title: r.Fill(s.Heading()), Kind: string(s.Kind()), ETASeconds: output.Seconds(s.Duration()), Commands: lines,
 			When: orNil(string(s.When)), Condition: orNil(string(condition)), Gate: orNil(string(s.Gate)), Expect: orNil(string(s.Expect)),
-			WithinSeconds: output.Seconds(s.Within), Rows: s.Claims(),
+			WithinSeconds: output.Seconds(s.Within), Rows: s.Requirements(),
 		})
 	}
 	return all
