@@ -89,7 +89,7 @@ func (c Check) Names() []string { return compiled(c.When()).Names() }
 // Value is the figure; nil = not known.
 func (c Check) Value(s *Subject) *float64 { return nameOf(c.Figure).of(s) }
 
-// Unit is that of the figure.
+// Unit is the unit of the figure.
 func (c Check) Unit() cond.Unit { return nameOf(c.Figure).unit }
 
 // Limit is the bound as a number, by the limits of the subject.

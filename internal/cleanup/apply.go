@@ -225,7 +225,7 @@ func (r *Run) recheckTarget(now sandbox.Sandbox) (sandbox.Outcome, string) {
 	switch {
 	case j.KeepReason != KeepNone:
 		return sandbox.OutcomeChanged, j.Reason
-	case j.undecided:
+	case j.needsLook:
 		return sandbox.OutcomeNotAttempted, "not requested: sbx could not check whether it is active"
 	}
 	return "", ""
@@ -265,7 +265,7 @@ func (r *Run) judgeUnseen(ctx context.Context) {
 				return // the read just before the end decides
 			}
 			j := r.Rule.judgeSandbox(r.Environment, now, r.Environment.Now(), nil)
-			if j.undecided {
+			if j.needsLook {
 				o := r.Fleet.ObserveLife(ctx, now)
 				j = r.Rule.judgeSandbox(r.Environment, now, r.Environment.Now(), &o)
 			}

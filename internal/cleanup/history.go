@@ -64,15 +64,15 @@ func ResumedTargets(h runs.History) []Target {
 // CronRun is a run as the layers judge it.
 func CronRun(h runs.History) cron.Run {
 	run := cron.Run{
-		Layer: cron.Layer(h.Begin.Layer), Shortfall: h.Begin.Shortfall, StartedAt: h.StartedAt, EndedAt: h.EndedAt,
+		Layer: cron.Layer(h.Begin.Layer), CoverageGap: h.Begin.CoverageGap, StartedAt: h.StartedAt, EndedAt: h.EndedAt,
 		ExitCode: h.ExitCode(), Succeeded: h.Succeeded(), Unowned: h.Unowned(),
 	}
 	if h.End != nil {
 		run.Error, run.Refused = h.End.Error, h.End.Refused
 		run.Overrides, _ = safety.OverrideFlags(safety.RecordedGuards(h.Begin.Guards))
 	}
-	if run.Layer == "" && run.Shortfall == "" {
-		run.Shortfall = cron.ShortfallNoLayer
+	if run.Layer == "" && run.CoverageGap == "" {
+		run.CoverageGap = cron.GapNoLayer
 	}
 	return run
 }
@@ -83,8 +83,8 @@ func CronRun(h runs.History) cron.Run {
 func JudgeRuns(runs []cron.Run, profiles []string, every time.Duration, now time.Time) cron.Status {
 	expected := cron.Expected{Layers: []cron.Layer{cron.Stuck, cron.Age, cron.Usage, ""}, Every: every, Profiles: profiles}
 	for i, r := range runs {
-		if r.Layer == cron.Usage && r.Shortfall == "" {
-			runs[i].Shortfall = "it acts only where a quota is nearly full"
+		if r.Layer == cron.Usage && r.CoverageGap == "" {
+			runs[i].CoverageGap = "it acts only where a quota is nearly full"
 		}
 	}
 	s := cron.Judge([]cron.Expected{expected}, runs, now)[0]

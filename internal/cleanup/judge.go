@@ -73,7 +73,7 @@ type Judgement struct {
 	// rule decided before it was needed.
 	Verdict triage.Verdict
 
-	undecided   bool               // the record alone does not decide
+	needsLook   bool               // the record alone does not decide
 	owned       string             // the rule by which the profile owns it; "" = none
 	observation *fleet.Observation // of a selected sandbox itself; nil = it was not observed
 	failed      error              // why a source of the observation failed; nil = none did
@@ -88,7 +88,7 @@ type Step struct {
 }
 
 // Selected reports whether the sandbox goes.
-func (j Judgement) Selected() bool { return j.KeepReason == KeepNone && !j.undecided }
+func (j Judgement) Selected() bool { return j.KeepReason == KeepNone && !j.needsLook }
 
 func (j *Judgement) passCheck(check, reason string) bool {
 	j.Steps = append(j.Steps, Step{check, "goes on", reason})
@@ -117,7 +117,7 @@ func (r Rule) judgeSandbox(w Environment, s sandbox.Sandbox, now time.Time, seen
 			return j
 		}
 	}
-	if !j.undecided {
+	if !j.needsLook {
 		j.Reason = j.joinedReasons()
 	}
 	return j
@@ -197,7 +197,7 @@ func (c *judgementRun) checkOwner() bool {
 		c.j.passCheck("owner", "owned")
 	case c.rule.Unowned:
 		c.j.passCheck("owner", "not owned, and --unowned was given")
-	case p.Undecided:
+	case p.OwnerUnset:
 		c.unowned = true
 	default:
 		return c.j.keepFor("owner", KeepNotOwned, "not owned: it lacks "+p.OwnedRule+"; report only")
@@ -209,7 +209,7 @@ func (c *judgementRun) checkOwner() bool {
 // checks, so that the count of KeepNotOwned is what a configuration of ownership would
 // change.
 func (c *judgementRun) checkDecided() bool {
-	if !c.unowned || c.j.undecided {
+	if !c.unowned || c.j.needsLook {
 		return true
 	}
 	return c.j.keepFor("owner", KeepNotOwned, "it has no owner: it lacks "+c.world.profileNamed(c.j.Sandbox.Provider).OwnedRule+"; the rule would terminate it")
@@ -227,7 +227,7 @@ func (c *judgementRun) checkSelectors() bool {
 	case m.Verdict == sandbox.True:
 		return c.j.passCheck("selectors", m.Reason)
 	case m.Verdict == sandbox.Unknown && c.seen == nil && c.j.Sandbox.State == sandbox.StateRunning && (m.Filter == "stuck" || m.Filter == selector.FilterWhere && s.Where.NeedsLook()):
-		c.j.undecided = true
+		c.j.needsLook = true
 		return true
 	case m.Verdict == sandbox.Unknown && slices.Contains([]string{"older-than", "younger-than", "before", "after"}, m.Filter):
 		c.j.keepFor("selectors", KeepAgeUnknown, m.Reason)
@@ -321,13 +321,13 @@ func (c *judgementRun) checkActivity() bool {
 	c.j.Evidence = v.Evidence
 	switch {
 	case v.Activity != sandbox.True && c.activeInFuture(s):
-		c.j.undecided = false
+		c.j.needsLook = false
 		return c.j.keepFor("life", KeepAlive, "it is active: its last activity is newer than this check, or its clock is slightly ahead")
 	case v.Activity == sandbox.True:
-		c.j.undecided = false
+		c.j.needsLook = false
 		return c.j.keepFor("life", KeepAlive, "it is active"+v.Signs)
 	case c.seen == nil:
-		c.j.undecided = true
+		c.j.needsLook = true
 	case v.Activity == sandbox.False:
 		c.j.passCheck("life", c.withoutRepeat("no activity: "+v.Signs))
 	case c.limits.AgeOnly && c.seen.FailedErr() == nil:
@@ -372,7 +372,7 @@ func (c *judgementRun) checkHealth() bool {
 	case !c.rule.Unhealthy:
 		return true
 	case c.seen == nil:
-		c.j.undecided = true
+		c.j.needsLook = true
 		return true
 	case c.seen.Health.Err != nil:
 		return c.j.keepFor("health", KeepAnswers, "unknown whether it responds: "+c.seen.Health.Err.Error())

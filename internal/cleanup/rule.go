@@ -70,9 +70,9 @@ type Profile struct {
 	Name      string
 	Owns      func(labels map[string]string) bool // nil = all
 	OwnedRule string                              // in words: "sbx/owner=*"
-	// Undecided reports that ownership is not configured. Sandboxes of other owners are
+	// OwnerUnset reports that ownership is not configured. Sandboxes of other owners are
 	// then judged completely, so that a run can count what it leaves.
-	Undecided bool
+	OwnerUnset bool
 }
 
 // Environment is everything from outside the package.

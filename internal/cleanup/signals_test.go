@@ -43,7 +43,7 @@ func TestSignalsOf(t *testing.T) {
 	}
 	shared := runs.History{Begin: runs.Begin{Layer: "age"}, StartedAt: now.Add(-time.Minute), EndedAt: now.Add(-time.Minute), End: good, Sums: &fleet.Counts{}}
 	unproved := run(time.Minute, runs.Profile{Complete: true}, good)
-	unproved.Begin.Layer, unproved.Begin.Shortfall = "", cron.ShortfallNoLayer
+	unproved.Begin.Layer, unproved.Begin.CoverageGap = "", cron.GapNoLayer
 	broken := run(time.Minute, full(1), good)
 	broken.Broken = "a line was changed"
 	for name, tc := range map[string]struct {

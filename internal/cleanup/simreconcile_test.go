@@ -85,9 +85,9 @@ func (c control) Read(ctx context.Context) iter.Seq2[reconcile.Record, error] {
 }
 
 // sightings is a process's connection to the store.
-type sightings struct{ inc *incarnation }
+type seenCounts struct{ inc *incarnation }
 
-func (s sightings) use(what string) error {
+func (s seenCounts) use(what string) error {
 	s.inc.s.mu.Lock()
 	defer s.inc.s.mu.Unlock()
 	if !s.inc.s.step(s.inc, what) {
@@ -96,30 +96,30 @@ func (s sightings) use(what string) error {
 	return nil
 }
 
-func (s sightings) Sight(ctx context.Context, kind, key string, at time.Time, apart time.Duration) (store.Sighting, error) {
+func (s seenCounts) CountSeen(ctx context.Context, kind, key string, at time.Time, apart time.Duration) (store.SeenCount, error) {
 	if err := s.use("sight " + key); err != nil {
-		return store.Sighting{}, err
+		return store.SeenCount{}, err
 	}
 	s.inc.s.onSight(s.inc, key)
-	seen, err := s.inc.s.store.Sight(ctx, kind, key, at, apart)
+	seen, err := s.inc.s.store.CountSeen(ctx, kind, key, at, apart)
 	if s.inc.s.mut.oneLookProves {
 		seen.Count += 5
 	}
 	return seen, err
 }
 
-func (s sightings) Forget(ctx context.Context, kind, key string) error {
+func (s seenCounts) Forget(ctx context.Context, kind, key string) error {
 	if err := s.use("forget " + key); err != nil {
 		return err
 	}
 	return s.inc.s.store.Forget(ctx, kind, key)
 }
 
-func (s sightings) Sightings(ctx context.Context, kind string) (map[string]store.Sighting, error) {
+func (s seenCounts) SeenCounts(ctx context.Context, kind string) (map[string]store.SeenCount, error) {
 	if err := s.use("sightings"); err != nil {
 		return nil, err
 	}
-	return s.inc.s.store.Sightings(ctx, kind)
+	return s.inc.s.store.SeenCounts(ctx, kind)
 }
 
 // engine builds the engine as the command does.
@@ -137,7 +137,7 @@ func (b *bulk) engine() (*reconcile.Engine, error) {
 	if b.inc.s.mut.compare != nil {
 		b.inc.s.mut.compare(&rules)
 	}
-	return reconcile.New(reconcile.Engine{Fleet: b.fleet, Now: b.inc.now, Rules: rules, Sightings: sightings{b.inc}, Sources: sources})
+	return reconcile.New(reconcile.Engine{Fleet: b.fleet, Now: b.inc.now, Rules: rules, SeenCounts: seenCounts{b.inc}, Sources: sources})
 }
 
 // compare compares records with reality and ends proved orphans.

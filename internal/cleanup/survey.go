@@ -61,8 +61,8 @@ func (s Survey) FailedKept() int {
 	return n
 }
 
-// Undecided counts by reason the sandboxes that stay because a selector is unknown for them.
-func (s Survey) Undecided() map[string]int {
+// UnknownMatches counts by reason the sandboxes that stay because a selector is unknown for them.
+func (s Survey) UnknownMatches() map[string]int {
 	n := map[string]int{}
 	for _, j := range s.Kept {
 		if j.KeepReason == KeepUnknown {
@@ -167,7 +167,7 @@ func (r Rule) observeUndecided(ctx context.Context, f *fleet.Fleet, w Environmen
 	var open []sandbox.Sandbox
 	var at []int
 	for i, j := range judged {
-		if j.undecided {
+		if j.needsLook {
 			open, at = append(open, j.Sandbox), append(at, i)
 		}
 	}
@@ -190,7 +190,7 @@ func (r Rule) readEnds(ctx context.Context, f *fleet.Fleet, w Environment, judge
 	var at []int
 	for i, j := range judged {
 		s := j.Sandbox
-		chosen := j.Selected() || j.KeepReason == KeepNotOwned && w.profileNamed(s.Provider).Undecided
+		chosen := j.Selected() || j.KeepReason == KeepNotOwned && w.profileNamed(s.Provider).OwnerUnset
 		if chosen && atRest(s) && s.EndedAt.IsZero() && !r.IgnoreActivity {
 			open, at = append(open, s), append(at, i)
 		}
@@ -246,7 +246,7 @@ func (s *Survey) sortSelected(w Environment, judged []Judgement) {
 			s.Selected = append(s.Selected, j)
 			continue
 		}
-		if j.KeepReason == KeepNotOwned && w.profileNamed(j.Sandbox.Provider).Undecided {
+		if j.KeepReason == KeepNotOwned && w.profileNamed(j.Sandbox.Provider).OwnerUnset {
 			s.Shares[i].Unowned++
 		}
 		s.Kept = append(s.Kept, j)

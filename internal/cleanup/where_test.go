@@ -65,7 +65,7 @@ func TestALookThatFailsSelectsNothing(t *testing.T) {
 			s.rule.IgnoreActivity = true
 			s.p.Break(fake.Fault{Op: fake.OpUsage, Err: fault.New(fault.KindUnavailable, "503")})
 			assert.Equal(t, cleanup.KeepUnknown, s.ground(t), where)
-			assert.Equal(t, map[string]int{"cpu_percent is unknown: the look failed (unavailable)": 1}, s.look(t).Undecided())
+			assert.Equal(t, map[string]int{"cpu_percent is unknown: the look failed (unavailable)": 1}, s.look(t).UnknownMatches())
 		})
 	}
 }

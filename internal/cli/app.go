@@ -246,7 +246,7 @@ func (a *app) openFleet(ctx context.Context, choose func(*config.Config) []confi
 	if err != nil {
 		return nil, err
 	}
-	kept := newKeptList(a.openStore, a.process.Stretch.Limit(historyLimit))
+	kept := newKeptList(a.openStore, a.process.TimeScale.Limit(historyLimit))
 	f := fleet.New(a.newOpener(c, p).openMembers(ctx, choose(c)), fleet.Options{
 		Now: a.process.Now, Slots: c.Limits.Concurrency, EndRequests: endRequests{a.openStore, a.process.Now}, Acknowledged: func(ctx context.Context, ref sandbox.Ref) bool { return recall.Acknowledged(ctx, a.env, ref) },
 		KeptUntil:  func(s sandbox.Sandbox) time.Time { return kept.keptUntil(ctx, s) },

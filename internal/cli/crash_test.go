@@ -26,7 +26,7 @@ type machine struct {
 	flow               bool // a branch is made for its task
 }
 
-// branch is that of the task k.
+// branch is the branch of the task k.
 func (h machine) branch() string {
 	if h.flow {
 		return "feature/work"

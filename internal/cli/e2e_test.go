@@ -87,7 +87,7 @@ func runMain(stdout io.Writer) int {
 			return func() { signal.Stop(c) }
 		},
 		At: crashAt, Host: os.Getenv("SBX_TEST_HOST"), // none: this machine's
-		Stretch: 4, // five would exceed the time that a provider has
+		TimeScale: 4, // five would exceed the time that a provider has
 	})
 }
 

@@ -146,10 +146,10 @@ func keepColumns(text string) string {
 // addRunbooks makes the page of each shipped runbook.
 func addRunbooks(t *testing.T, want map[string]string) {
 	t.Helper()
-	shelf, err := runbook.Library{Shipped: runbooks.Files}.Load(t.Context())
+	catalog, err := runbook.Library{Shipped: runbooks.Files}.Load(t.Context())
 	require.NoError(t, err)
-	require.Empty(t, shelf.Findings)
-	for _, b := range shelf.Books {
+	require.Empty(t, catalog.Findings)
+	for _, b := range catalog.Books {
 		want["runbooks/"+b.PageName()] = views.RunbookMarkdown(b)
 	}
 }

@@ -39,7 +39,7 @@ type records struct {
 	warn   func(what string, err error) // says, once for each, what could not be read or written
 	now    func() time.Time
 
-	stretch process.Stretch
+	timeScale process.TimeScale
 
 	recorder *history.Recorder
 	flushing sync.WaitGroup
@@ -77,7 +77,7 @@ func (r *records) OfProfile(ctx context.Context, profile string) triage.FleetSig
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.runsAt.IsZero() || time.Since(r.runsAt) > historyAge {
-		limited, stop := context.WithTimeout(ctx, r.stretch.Limit(historyLimit))
+		limited, stop := context.WithTimeout(ctx, r.timeScale.Limit(historyLimit))
 		defer stop()
 		r.cleaned, r.runsAt = r.runs(limited), time.Now()
 	}
@@ -136,7 +136,7 @@ func (r *records) readTasks(ctx context.Context, do func(context.Context, task.L
 }
 
 func (r *records) withStore(ctx context.Context, do func(context.Context, store.Store) error) error {
-	limited, stop := context.WithTimeout(ctx, r.stretch.Limit(historyLimit))
+	limited, stop := context.WithTimeout(ctx, r.timeScale.Limit(historyLimit))
 	defer stop()
 	st, err := r.open(false)
 	if err == nil {
@@ -289,7 +289,7 @@ func (r *records) flush() (busy error) {
 	if !r.recorder.Pending() {
 		return nil
 	}
-	ctx, stop := context.WithTimeout(context.Background(), r.stretch.Limit(flushLimit)) //nolint:forbidigo // what was seen is stored also after an interrupt
+	ctx, stop := context.WithTimeout(context.Background(), r.timeScale.Limit(flushLimit)) //nolint:forbidigo // what was seen is stored also after an interrupt
 	defer stop()
 	st, err := r.open(true)
 	if err == nil {
@@ -310,7 +310,7 @@ func (r *records) Close() {
 	}
 }
 
-// openRecords are those of this run. Where the state directory cannot be used, which is a
+// openRecords are the records of this run. Where the state directory cannot be used, which is a
 // warning of the verbs that need it, nothing is on record.
 func (a *app) openRecords() *records {
 	a.seenOnce.Do(func() { a.seen = a.newRecords() })
@@ -331,7 +331,7 @@ func (a *app) newRecords() *records {
 	return &records{
 		open: open, now: a.process.Now, recorder: history.NewRecorder(a.process.Now),
 		runs:   func(ctx context.Context) []runs.History { return a.commandDeps().CleanupRuns(ctx, historyRuns) },
-		limits: a.commandDeps().Thresholds, stretch: a.process.Stretch,
+		limits: a.commandDeps().Thresholds, timeScale: a.process.TimeScale,
 		warn: a.warnOfHistory(),
 		redact: func(text string) string {
 			if p, err := a.printer(); err == nil {

@@ -31,7 +31,7 @@ type opener struct {
 
 func (a *app) newOpener(c *config.Config, p *output.Printer) *opener {
 	return &opener{app: a, config: c, printer: p, deps: providers.Deps{
-		Now: a.process.Now, Lookup: a.process.Lookup, StateDir: c.StateDir, Version: buildVersion().Version, Notice: p.Warn, Stretch: a.process.Stretch, Run: a.process.Capture, Connect: a.process.Connect,
+		Now: a.process.Now, Lookup: a.process.Lookup, StateDir: c.StateDir, Version: buildVersion().Version, Notice: p.Warn, TimeScale: a.process.TimeScale, Run: a.process.Capture, Connect: a.process.Connect,
 		Net: httpx.Net{
 			Now: a.process.Now, Lookup: a.process.Lookup, Trace: a.verboseTrace(), Timeout: c.Limits.RequestTimeout, Agent: "sbx/" + buildVersion().Version,
 		},

@@ -31,7 +31,7 @@ type rulesFile struct {
 // in it, and for no rule at all.
 func TestPrometheusRulesAreYAML(t *testing.T) {
 	t.Parallel()
-	shelf, err := runbook.Library{Shipped: os.DirFS("../../runbooks")}.Load(t.Context())
+	catalog, err := runbook.Library{Shipped: os.DirFS("../../runbooks")}.Load(t.Context())
 	require.NoError(t, err)
 	read := func(books []*runbook.Runbook) rulesFile {
 		rules := runbook.PrometheusRules(books, triage.DefaultThresholds(), "https://wiki.example/it's")
@@ -43,7 +43,7 @@ func TestPrometheusRulesAreYAML(t *testing.T) {
 		require.Len(t, file.Groups[0].Rules, len(rules))
 		return file
 	}
-	for _, rule := range read(shelf.Books).Groups[0].Rules {
+	for _, rule := range read(catalog.Books).Groups[0].Rules {
 		assert.NotEmpty(t, rule.Expr, rule.Alert)
 		assert.Contains(t, []string{"warning", "critical"}, rule.Labels["severity"], rule.Alert)
 		assert.NotEmpty(t, rule.Annotations["summary"], rule.Alert)

@@ -64,7 +64,7 @@ func (b *batchBench) write(t *testing.T, text string) {
 	require.NoError(t, os.WriteFile(filepath.Join(b.workdir, "t.yaml"), []byte(text), 0o600))
 }
 
-// states are those of the items, by the name of the task.
+// states are the states of the items, by the name of the task.
 func states(t *testing.T, r result) map[string]string {
 	t.Helper()
 	got := map[string]string{}

@@ -165,8 +165,8 @@ func (o *ownOptions) planChange(ctx context.Context, d *Deps) (config.OwnChange,
 	switch {
 	case len(d.Globals.Providers) == 0:
 		err := fault.Usage("no profile was named")
-		if c, loadErr := d.Config(); loadErr == nil && len(ops.Undecided(c)) > 0 {
-			return none, err.WithHint("%s", d.OwnHint(ops.Undecided(c)))
+		if c, loadErr := d.Config(); loadErr == nil && len(ops.WithoutOwner(c)) > 0 {
+			return none, err.WithHint("%s", d.OwnHint(ops.WithoutOwner(c)))
 		}
 		return none, err.WithHint("%s", own)
 	case o.all && len(o.labels) > 0:

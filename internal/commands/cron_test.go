@@ -198,7 +198,7 @@ func journaled(t *testing.T, list []cron.Run, err error) *bench {
 		at := r.StartedAt
 		w, err := journal.Create(journal.Dir(dir), fmt.Sprintf("r-%s-%d", at.Format("20060102T150405"), i), func() time.Time { return at })
 		require.NoError(t, err)
-		require.NoError(t, w.Append(runs.EntryBegin, runs.Begin{Layer: string(r.Layer), Shortfall: r.Shortfall}))
+		require.NoError(t, w.Append(runs.EntryBegin, runs.Begin{Layer: string(r.Layer), CoverageGap: r.CoverageGap}))
 		if at = r.EndedAt; !at.IsZero() {
 			require.NoError(t, w.Append(runs.EntryEnd, runs.End{ExitCode: r.ExitCode, Succeeded: r.Succeeded}))
 		}

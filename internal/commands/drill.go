@@ -92,11 +92,11 @@ func (d *Deps) drillOptions(ctx context.Context, o drillOptions) (drill.Options,
 	if err := drill.CanStage(o.runbook); err != nil {
 		return drill.Options{}, err
 	}
-	shelf, err := runbook.Library{Shipped: d.Runbooks}.Load(ctx) // one of the operator's could end something else
+	catalog, err := runbook.Library{Shipped: d.Runbooks}.Load(ctx) // one of the operator's could end something else
 	if err != nil {
 		return drill.Options{}, err
 	}
-	book, err := shelf.Find(o.runbook)
+	book, err := catalog.Find(o.runbook)
 	if err != nil {
 		return drill.Options{}, err
 	}

@@ -146,11 +146,11 @@ func newIncidentNote(d *Deps) *cobra.Command {
 
 // questions are the ids of the questions that runbooks ask.
 func (d *Deps) questions(ctx context.Context) (ids []string, err error) {
-	shelf, err := d.loadRunbooks(ctx)
+	catalog, err := d.loadRunbooks(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, book := range shelf.Books {
+	for _, book := range catalog.Books {
 		for _, q := range book.Afterwards().Questions {
 			ids = append(ids, q.ID)
 		}

@@ -137,24 +137,24 @@ func (d *Deps) runFinder() incidents.RunFinder {
 // reportPlan finds what a runbook asks for: the one that was run, else that of the alert, else that of the cause.
 func (d *Deps) reportPlan(ctx context.Context) incidents.PlanFinder {
 	return func(id, alert, cause string) (incidents.ReportPlan, error) {
-		shelf, err := d.loadRunbooks(ctx)
+		catalog, err := d.loadRunbooks(ctx)
 		if err != nil {
 			return incidents.ReportPlan{}, err
 		}
 		if id == "" && alert != "" {
-			if book, err := shelf.ForAlert(alert); err == nil {
+			if book, err := catalog.ForAlert(alert); err == nil {
 				id = string(book.Metadata.ID)
 			}
 		}
 		if id == "" {
 			id = runbook.ForCause(cause)
 		}
-		book, err := shelf.Find(id)
+		book, err := catalog.Find(id)
 		if err != nil {
 			return incidents.ReportPlan{}, err
 		}
 		plan := book.Afterwards()
-		if general, err := shelf.Find(runbook.ForCause("")); err == nil { // for a runbook without its own
+		if general, err := catalog.Find(runbook.ForCause("")); err == nil { // for a runbook without its own
 			if len(plan.Questions) == 0 {
 				plan.Questions = general.Afterwards().Questions
 			}

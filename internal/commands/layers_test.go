@@ -25,7 +25,7 @@ func twoFleets(t *testing.T, n int) (b *bench, prod, other *fake.Provider) {
 	return newBench(prod, other).configure(t, twoProfiles), prod, other
 }
 
-// verdicts are those of the layers, and of `cleanup status`.
+// verdicts are the verdicts of the layers, and of `cleanup status`.
 func (b *bench) verdicts(t *testing.T) map[string]any {
 	t.Helper()
 	got := map[string]any{"status": b.run(t, "cleanup status -o json").item(t)["verdict"]}

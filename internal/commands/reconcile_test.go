@@ -38,7 +38,7 @@ func compared(t *testing.T) (*bench, *fake.Provider) {
 		}))
 	}
 	for kind, key := range map[string]string{"reconcile orphan": seenAs("orphan"), "reconcile leak": seenAs("leak")} {
-		_, err := kept.Sight(t.Context(), kind, key, noon.Add(-earlier), time.Minute)
+		_, err := kept.CountSeen(t.Context(), kind, key, noon.Add(-earlier), time.Minute)
 		require.NoError(t, err)
 	}
 	return b, p
@@ -81,7 +81,7 @@ func TestReconcileCheckFindsAndCounts(t *testing.T) {
 	assert.Equal(t, 10, r.code)
 	assert.Len(t, r.list(t, "errors"), 3)
 	assert.Equal(t, true, r.object(t)["complete"])
-	seen, err := b.store.Sightings(t.Context(), "reconcile orphan")
+	seen, err := b.store.SeenCounts(t.Context(), "reconcile orphan")
 	require.NoError(t, err)
 	assert.Equal(t, 2, seen[seenAs("orphan")].Count)
 	assert.Empty(t, p.Calls(fake.OpTerminate))

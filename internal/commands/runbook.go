@@ -33,7 +33,7 @@ func newRunbook(d *Deps) *cobra.Command {
 // noRunbook refuses words that are no command of `runbook`: the id of one needs a verb before it.
 func (d *Deps) noRunbook(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 {
-		if shelf, err := d.loadRunbooks(cmd.Context()); err == nil && slices.Contains(shelf.IDs(), args[0]) {
+		if catalog, err := d.loadRunbooks(cmd.Context()); err == nil && slices.Contains(catalog.IDs(), args[0]) {
 			return fault.Usage("%q is a runbook, not a command", args[0]).WithHint("did you mean `%s`?", lineOf(cmd, "run", args))
 		}
 	}
@@ -46,13 +46,13 @@ func (d *Deps) library() (runbook.Library, error) {
 	return runbook.Library{Shipped: d.Runbooks, Folder: folder}, err
 }
 
-// shippedRunbooks are those of this sbx, whatever the operator has.
-func (d *Deps) shippedRunbooks(ctx context.Context) (*runbook.Shelf, error) {
+// shippedRunbooks are the runbooks of this sbx, whatever the operator has.
+func (d *Deps) shippedRunbooks(ctx context.Context) (*runbook.Catalog, error) {
 	return runbook.Library{Shipped: d.Runbooks}.Load(ctx)
 }
 
 // loadRunbooks reads all runbooks.
-func (d *Deps) loadRunbooks(ctx context.Context) (*runbook.Shelf, error) {
+func (d *Deps) loadRunbooks(ctx context.Context) (*runbook.Catalog, error) {
 	library, err := d.library()
 	if err != nil {
 		return nil, err
@@ -63,30 +63,30 @@ func (d *Deps) loadRunbooks(ctx context.Context) (*runbook.Shelf, error) {
 // findRunbook is the one with an id, or that of a file.
 func (d *Deps) findRunbook(ctx context.Context, args []string, file string) (*runbook.Runbook, error) {
 	if file != "" {
-		shelf := &runbook.Shelf{}
-		if err := shelf.AddFile(ctx, file); err != nil {
+		catalog := &runbook.Catalog{}
+		if err := catalog.AddFile(ctx, file); err != nil {
 			return nil, err
 		}
 		id := ""
-		if ids := shelf.IDs(); len(ids) > 0 {
+		if ids := catalog.IDs(); len(ids) > 0 {
 			id = ids[0]
 		}
-		return shelf.Find(id)
+		return catalog.Find(id)
 	}
-	shelf, err := d.loadRunbooks(ctx)
+	catalog, err := d.loadRunbooks(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return shelf.Find(args[0])
+	return catalog.Find(args[0])
 }
 
 func (d *Deps) completeRunbooks(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	shelf, err := d.loadRunbooks(cmd.Context())
+	catalog, err := d.loadRunbooks(cmd.Context())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var words []string
-	for _, b := range shelf.Books {
+	for _, b := range catalog.Books {
 		words = append(words, string(b.Metadata.ID)+"\t"+b.Metadata.Title)
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp
@@ -117,15 +117,15 @@ func newRunbookLs(d *Deps) *cobra.Command {
 	}
 	doc := document{schema: "sbx.runbook.ls/v1", shape: output.ShapeList, columns: output.Names(views.RunbookColumns())}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, _ []string) error {
-		shelf, err := d.loadRunbooks(ctx)
+		catalog, err := d.loadRunbooks(ctx)
 		if err != nil {
 			return err
 		}
 		var errs []error
-		for _, f := range shelf.Findings {
+		for _, f := range catalog.Findings {
 			errs = append(errs, f.AsError(fault.KindPartial))
 		}
-		return views.ShowRunbooks(p, doc.schema, shelf.Books, errs)
+		return views.ShowRunbooks(p, doc.schema, catalog.Books, errs)
 	})
 }
 
@@ -194,7 +194,7 @@ func (d *Deps) lintRunbooks(ctx context.Context, words []string) ([]runbook.Find
 	if len(words) == 0 {
 		return all.Lint(c), len(all.Books), nil
 	}
-	named := &runbook.Shelf{}
+	named := &runbook.Catalog{}
 	for _, word := range words {
 		if named.AddFrom(all, word) {
 			continue

@@ -43,16 +43,16 @@ func newRunbookRules(d *Deps) *cobra.Command {
 
 // chosenRunbooks are those with the ids, or all.
 func (d *Deps) chosenRunbooks(ctx context.Context, ids []string) ([]*runbook.Runbook, error) {
-	shelf, err := d.loadRunbooks(ctx)
+	catalog, err := d.loadRunbooks(ctx)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(ids) == 0:
-		return shelf.Books, nil
+		return catalog.Books, nil
 	}
 	var books []*runbook.Runbook
 	for _, id := range ids {
-		book, err := shelf.Find(id)
+		book, err := catalog.Find(id)
 		if err != nil {
 			return nil, err
 		}

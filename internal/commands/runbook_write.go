@@ -63,11 +63,11 @@ func newRunbookNew(d *Deps) *cobra.Command {
 
 // shippedText is the document of a shipped runbook.
 func (d *Deps) shippedText(ctx context.Context, id string) (string, error) {
-	shelf, err := d.shippedRunbooks(ctx)
+	catalog, err := d.shippedRunbooks(ctx)
 	if err != nil {
 		return "", err
 	}
-	book, err := shelf.Find(id)
+	book, err := catalog.Find(id)
 	if err != nil {
 		return "", err
 	}

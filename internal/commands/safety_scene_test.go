@@ -240,7 +240,7 @@ func (s *scene) orphans() {
 		}))
 	}
 	for _, id := range s.ids() {
-		_, err := kept.Sight(s.t.Context(), "reconcile orphan", "prod/"+id+" "+born().Format(time.RFC3339Nano), noon.Add(-earlier), time.Minute)
+		_, err := kept.CountSeen(s.t.Context(), "reconcile orphan", "prod/"+id+" "+born().Format(time.RFC3339Nano), noon.Add(-earlier), time.Minute)
 		require.NoError(s.t, err)
 	}
 }

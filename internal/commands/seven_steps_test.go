@@ -23,9 +23,9 @@ func TestOneNumberingEverywhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := oneFake(loop())
 		b.configure(t, "providers:\n  prod: {type: local}\n")
-		shelf, err := runbook.Library{Shipped: runbooks.Files}.Load(t.Context())
+		catalog, err := runbook.Library{Shipped: runbooks.Files}.Load(t.Context())
 		require.NoError(t, err)
-		book, err := shelf.Find("sandbox-stuck")
+		book, err := catalog.Find("sandbox-stuck")
 		require.NoError(t, err)
 		b.tty, b.width, b.stdin = true, 120, "1\n\n"
 		surfaces := []struct{ name, text string }{

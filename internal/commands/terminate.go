@@ -21,7 +21,7 @@ type terminateOptions struct {
 	delete      bool
 	dry         bool
 	yes         bool
-	patient     bool // --grace was given: grant all of it
+	fullGrace   bool // --grace was given: grant all of it
 }
 
 func newTerminate(d *Deps) *cobra.Command {
@@ -56,7 +56,7 @@ func newTerminate(d *Deps) *cobra.Command {
 	completeFlag(cmd, "production", func() []string { return d.ProductionNames() })
 	doc := document{schema: terminateSchema, shape: output.ShapeList, columns: output.Names(views.EndingColumns())}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
-		o.patient = f.Changed("grace")
+		o.fullGrace = f.Changed("grace")
 		return runTerminate(ctx, d, p, args, o)
 	})
 }
@@ -94,7 +94,7 @@ func runTerminate(ctx context.Context, d *Deps, p *output.Printer, args []string
 	}
 	req := end.TerminateRequest{
 		Line:  d.typedLine(p),
-		Words: words, Typed: args, Production: o.production, Delete: o.delete, Patient: o.patient, Yes: o.yes, Grace: grace, Wait: wait,
+		Words: words, Typed: args, Production: o.production, Delete: o.delete, FullGrace: o.fullGrace, Yes: o.yes, Grace: grace, Wait: wait,
 	}
 	if o.dry {
 		return planTerminate(ctx, d, p, req)

@@ -56,9 +56,9 @@ type Profile struct {
 	Account      string           // which account it is, without its secret; "" = none
 }
 
-// Undecided says that nobody has configured whose the sandboxes are, so that only those with the
+// OwnerUnset says that nobody has configured whose the sandboxes are, so that only those with the
 // label of sbx count as ours.
-func (p Profile) Undecided() bool { return p.Owned.Has != "" }
+func (p Profile) OwnerUnset() bool { return p.Owned.Has != "" }
 
 // String names the profile and its type, never its settings.
 func (p Profile) String() string { return p.Name + " (" + p.Type + ")" }

@@ -149,7 +149,7 @@ type placed[T any] struct {
 	at    position
 }
 
-// values are those of a list, without their places.
+// values are the values of a list, without their places.
 func values[T any](list []placed[T]) []T {
 	var all []T
 	for _, p := range list {

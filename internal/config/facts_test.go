@@ -84,7 +84,7 @@ func TestOwnershipIsWritten(t *testing.T) {
 			p, found := c.Find(tc.profile)
 			require.True(t, found)
 			assert.Equal(t, tc.owned, p.Owned.String())
-			assert.Equal(t, tc.undecided, p.Undecided())
+			assert.Equal(t, tc.undecided, p.OwnerUnset())
 		})
 	}
 }

@@ -29,7 +29,7 @@ func labelMeanings() []meaning {
 	}
 }
 
-// settingKey is that of a meaning: of all profiles, or of one.
+// settingKey is the key of a meaning: of all profiles, or of one.
 func (m meaning) settingKey(profile string) string {
 	if profile == "" {
 		return keyMetadata + "." + m.name

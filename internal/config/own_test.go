@@ -59,7 +59,7 @@ func TestOwnKeepsEverythingElse(t *testing.T) {
 			assert.Equal(t, tc.after, string(got))
 			p, _ := w.must().Find("cloud")
 			assert.Equal(t, tc.owned, p.Owned)
-			assert.False(t, p.Undecided())
+			assert.False(t, p.OwnerUnset())
 			info, err := os.Stat(path)
 			require.NoError(t, err)
 			if tc.before != "" {

@@ -107,23 +107,23 @@ type Rule struct {
 	Narrowing  []string      // flags that make the run do less than the fields above say
 }
 
-// Layer names the layer that a run by this rule belongs to, "" for none. Shortfall
+// Layer names the layer that a run by this rule belongs to, "" for none. CoverageGap
 // is why the run is no proof that its layer works; "" = it is one. A run that
 // selects less than its layer proves nothing about the rest.
-func (r Rule) Layer() (layer Layer, shortfall string) {
+func (r Rule) Layer() (layer Layer, coverageGap string) {
 	switch {
 	case r.Reconcile:
 		layer = Reconcile
 	case r.UsageAbove > 0 && !r.Stuck && (r.Emergency || r.OlderThan > 0):
 		layer = Usage
 	case r.UsageAbove > 0 || r.Emergency || r.Stuck && r.OlderThan > 0:
-		return "", ShortfallNoLayer
+		return "", GapNoLayer
 	case r.Stuck:
 		layer = Stuck
 	case r.OlderThan > 0:
 		layer = Age
 	default:
-		return "", ShortfallNoLayer
+		return "", GapNoLayer
 	}
 	switch {
 	case len(r.Narrowing) > 0:
@@ -137,8 +137,8 @@ func (r Rule) Layer() (layer Layer, shortfall string) {
 }
 
 const (
-	// ShortfallNoLayer is why a run proves no layer: its rule is that of none.
-	ShortfallNoLayer = "its rule is not the rule of a layer"
+	// GapNoLayer is why a run proves no layer: its rule is that of none.
+	GapNoLayer = "its rule is not the rule of a layer"
 
 	oldEnough  = 10 * time.Minute // of the layers age and usage (R134)
 	usageAbove = 80               // percent (R135)

@@ -44,15 +44,15 @@ type Plan struct {
 	// this machine; "" = none is.
 	HostProcesses string
 
-	Undecided   []string // of the profiles: only what has the label OwnerLabel is ended
-	OwnerLabel  string
-	Unlabelled  []string // of the undecided ones those whose provider keeps no labels
-	Unrecorded  []string // of the profiles: what is there is compared with the records of sbx alone
-	LockTimeout string
-	Ping        string // may hold Placeholder
-	Textfile    string // absolute, may hold Placeholder
-	CheckOnly   bool   // reconcile only looks
-	Only        []Layer
+	WithoutOwner []string // of the profiles: only what has the label OwnerLabel is ended
+	OwnerLabel   string
+	Unlabelled   []string // of the undecided ones those whose provider keeps no labels
+	Unrecorded   []string // of the profiles: what is there is compared with the records of sbx alone
+	LockTimeout  string
+	Ping         string // may hold Placeholder
+	Textfile     string // absolute, may hold Placeholder
+	CheckOnly    bool   // reconcile only looks
+	Only         []Layer
 }
 
 // Entry is one layer of a plan.
@@ -103,15 +103,15 @@ func (p Plan) Remarks() []string {
 			"that others created there:",
 			"  "+p.Binary+" reconcile"+ProviderFlags(p.Unrecorded)+" --adopt --fix")
 	}
-	if len(p.Undecided) == 0 {
+	if len(p.WithoutOwner) == 0 {
 		return lines
 	}
 	lines = append(lines,
-		"Of "+strings.Join(p.Undecided, ", ")+" they terminate only sandboxes with the label "+p.OwnerLabel+": sbx does not know who owns the others.",
+		"Of "+strings.Join(p.WithoutOwner, ", ")+" they terminate only sandboxes with the label "+p.OwnerLabel+": sbx does not know who owns the others.",
 		"While a rule selects one of the others, they exit 11.",
 		"To own all of them, or those with a label of yours:",
-		"  "+p.Binary+" config own"+ProviderFlags(p.Undecided)+" --all")
-	if labelled := withoutWords(p.Undecided, p.Unlabelled); len(labelled) > 0 {
+		"  "+p.Binary+" config own"+ProviderFlags(p.WithoutOwner)+" --all")
+	if labelled := withoutWords(p.WithoutOwner, p.Unlabelled); len(labelled) > 0 {
 		lines = append(lines, "  "+p.Binary+" config own"+ProviderFlags(labelled)+" --label KEY=VALUE")
 	}
 	return lines
@@ -192,7 +192,7 @@ func (p Plan) entriesOf(profiles func(job) []string) []Entry {
 	return list
 }
 
-// withheldFrom are those of the profiles of a job in which it must not act unasked.
+// withheldFrom lists those of the profiles of a job in which it must not act unasked.
 func (p Plan) withheldFrom(j job) []string {
 	if !p.acts(j) {
 		return nil

@@ -96,7 +96,7 @@ func FuzzQuoting(f *testing.F) {
 	})
 }
 
-// lines are those of a crontab that run something.
+// lines are the lines of a crontab that run something.
 func lines(text string) []string {
 	var list []string
 	for line := range strings.Lines(text) {

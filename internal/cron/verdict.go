@@ -12,15 +12,15 @@ import (
 
 // Run is one recorded run of cleanup or reconcile.
 type Run struct {
-	Layer     Layer  // Rule.Layer of its rule; "" = none
-	Shortfall string // why it is no proof of its layer; "" = it is one
-	StartedAt time.Time
-	EndedAt   time.Time // zero = it runs, or died
-	ExitCode  int
-	Error     string   // how it failed; "" = it did not, or that is not known
-	Refused   bool     // a guard refused it
-	Overrides []string // the flags that its guards ask for
-	Succeeded []string // the profiles in which it left nothing undone
+	Layer       Layer  // Rule.Layer of its rule; "" = none
+	CoverageGap string // why it is no proof of its layer; "" = it is one
+	StartedAt   time.Time
+	EndedAt     time.Time // zero = it runs, or died
+	ExitCode    int
+	Error       string   // how it failed; "" = it did not, or that is not known
+	Refused     bool     // a guard refused it
+	Overrides   []string // the flags that its guards ask for
+	Succeeded   []string // the profiles in which it left nothing undone
 	// Unowned counts, by profile, the sandboxes that the rule would end and that stay because
 	// they have no owner. A profile that the run did not see has no entry.
 	Unowned map[string]int
@@ -28,7 +28,7 @@ type Run struct {
 
 // provesLayer says that a run did what its layer is for, in a profile.
 func (r Run) provesLayer(profile string) bool {
-	return r.Shortfall == "" && !r.EndedAt.IsZero() && slices.Contains(r.Succeeded, profile)
+	return r.CoverageGap == "" && !r.EndedAt.IsZero() && slices.Contains(r.Succeeded, profile)
 }
 
 // Expected is what should run, how often, and for which profiles.
@@ -194,7 +194,7 @@ func (r Run) lacksOwner() bool { return !r.Refused && r.ExitCode == fault.KindRe
 func Unowned(runs []Run, profile string) int {
 	n, at := 0, time.Time{}
 	for _, r := range runs {
-		if left, seen := r.Unowned[profile]; seen && r.Shortfall == "" && r.StartedAt.After(at) {
+		if left, seen := r.Unowned[profile]; seen && r.CoverageGap == "" && r.StartedAt.After(at) {
 			n, at = left, r.StartedAt
 		}
 	}
@@ -206,8 +206,8 @@ func (r Run) describeOutcome() string {
 	switch {
 	case r.EndedAt.IsZero():
 		return " and has not ended"
-	case r.Shortfall != "":
-		return ", which does not count: " + r.Shortfall
+	case r.CoverageGap != "":
+		return ", which does not count: " + r.CoverageGap
 	case r.Refused:
 		return " and a guard refused it: " + r.Error
 	case r.Error != "" && !r.lacksOwner(): // what it has left stands beside it

@@ -36,7 +36,7 @@ func only(profile string, r cron.Run) cron.Run {
 
 // short is a run that proves nothing.
 func short(r cron.Run) cron.Run {
-	r.Shortfall = "it covers only a part of its layer: --label"
+	r.CoverageGap = "it covers only a part of its layer: --label"
 	return r
 }
 

@@ -194,7 +194,7 @@ func (g *generator) keys(t reflect.Type) []key {
 	return out
 }
 
-// extendedKeys are those of the first type, and behind them what the second adds.
+// extendedKeys are the keys of the first type, and behind them what the second adds.
 func (g *generator) extendedKeys(t reflect.Type) []key {
 	keys := g.keys(t.Field(0).Type)
 	for _, k := range g.keys(t.Field(1).Type) {
@@ -206,7 +206,7 @@ func (g *generator) extendedKeys(t reflect.Type) []key {
 	return keys
 }
 
-// eitherKeys are those of both types; what one of them lacks is optional.
+// eitherKeys are the keys of both types; what one of them lacks is optional.
 func (g *generator) eitherKeys(t reflect.Type) []key {
 	keys, others := g.keys(t.Field(0).Type), g.keys(t.Field(1).Type)
 	has := func(keys []key, name string) bool {

@@ -44,7 +44,7 @@ func CanStage(id string) error {
 	return err
 }
 
-// findStaging is that of a runbook.
+// findStaging finds the staging of a runbook.
 func findStaging(id string) (staging, error) {
 	all := allStagings()
 	if i := slices.IndexFunc(all, func(s staging) bool { return s.runbook == id }); i >= 0 {

@@ -37,7 +37,7 @@ type claim struct {
 	ended   string
 }
 
-// noClaim is that of what is no use of the program.
+// noClaim is the record of what is no use of the program.
 func noClaim() claim { return claim{verdict: fault.New(fault.KindUnknown, "no claim")} }
 
 func (w *world) terminate(id string, del bool) act {
@@ -92,11 +92,11 @@ func (w *world) reconcile() act {
 // runbook runs the page on stuck sandboxes, as cron does.
 func (w *world) runbook() act {
 	return act{"runbook run sandbox-stuck", func(ctx context.Context, w *world) claim {
-		shelf, err := runbook.Library{Shipped: runbooks.Files}.Load(ctx)
+		catalog, err := runbook.Library{Shipped: runbooks.Files}.Load(ctx)
 		if err != nil {
 			return claim{verdict: err}
 		}
-		book, err := shelf.Find("sandbox-stuck")
+		book, err := catalog.Find("sandbox-stuck")
 		if err != nil {
 			return claim{verdict: err}
 		}

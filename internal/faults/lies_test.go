@@ -30,7 +30,7 @@ const (
 	sourceClock  source = "clock"
 )
 
-// sources are those of a cloud, with their routes.
+// sources are the sources of a cloud, with their routes.
 func (c *cloud) sources() map[source][]string {
 	all := map[source][]string{
 		sourceRecord: {c.get}, sourceList: {c.list}, sourceAnswer: {c.stop, c.destroy}, sourceInside: nil, sourceClock: {""},

@@ -27,7 +27,7 @@ import (
 	"sbx/internal/testkit/wiretest"
 )
 
-// ageLimit is that of the rule; the sandboxes of a world are 5 and 40 minutes old.
+// ageLimit is the limit of the rule; the sandboxes of a world are 5 and 40 minutes old.
 const (
 	ageLimit = 20 * time.Minute
 	youngAge = 5 * time.Minute

@@ -289,7 +289,7 @@ const maxReadAge = 250 * time.Millisecond
 
 // requestOptions are the options of the request at the time of sending.
 func (e *termination) requestOptions() providers.TerminateOptions {
-	o := providers.TerminateOptions{Delete: e.o.Delete, Grace: e.o.Grace, Patient: e.o.Patient, By: e.o.By, Insist: e.insist}
+	o := providers.TerminateOptions{Delete: e.o.Delete, Grace: e.o.Grace, FullGrace: e.o.FullGrace, By: e.o.By, Insist: e.insist}
 	if e.insist || !e.readAt.IsZero() && time.Since(e.readAt) <= maxReadAge {
 		o.Seen = &e.target
 	}

@@ -62,7 +62,7 @@ type Options struct {
 	// KeptUntil says until when sbx itself keeps a running sandbox on purpose; zero = it
 	// does not. Nil = only the sandbox's labels say it.
 	KeptUntil func(sandbox.Sandbox) time.Time
-	// Thresholds are those of a sandbox, as far as they say how long it is looked at; nil = the
+	// Thresholds are the thresholds of a sandbox, as far as they say how long it is looked at; nil = the
 	// defaults.
 	Thresholds func(sandbox.Sandbox) triage.Thresholds
 	// History reads what tasks and earlier runs have recorded; nil = nothing is recorded.

@@ -147,7 +147,7 @@ func TestAProgramThatHasExitedFinishesItsSandbox(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := fake.New(fake.Options{Name: "prod"})
-		spec := sandbox.Spec{Linger: true, Labels: map[string]string{sandbox.LabelRun: "main"}}
+		spec := sandbox.Spec{KeepAfterExit: true, Labels: map[string]string{sandbox.LabelRun: "main"}}
 		f := of(p)
 		made, err := f.Create(t.Context(), "prod", spec)
 		require.NoError(t, err)

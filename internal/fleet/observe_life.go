@@ -70,7 +70,7 @@ func (f *Fleet) observeLife(ctx, look context.Context, o *Observation, asks aski
 	}
 }
 
-// troublesOf are those of the listing, or those that the provider reports of a sandbox alone. They condemn nothing, so
+// troublesOf are the troubles of the listing, or those that the provider reports of a sandbox alone. They condemn nothing, so
 // that a failure is none of the look.
 func (f *Fleet) troublesOf(ctx context.Context, s sandbox.Sandbox) []sandbox.Trouble {
 	if found, err := callAbility(ctx, f, s.Ref(), "troubles", providers.TroubleReader.Troubles); err == nil {

@@ -24,7 +24,7 @@ func (f *Fleet) Rehearse(ctx context.Context, targets []sandbox.Sandbox, o EndOp
 	f.ForEach(able, func(i int) {
 		ref := able[i].Ref()
 		_, err := callAbility(ctx, f, ref, "terminate", func(r providers.Rehearser, ctx context.Context, id string) (struct{}, error) {
-			return struct{}{}, r.Rehearse(ctx, id, providers.TerminateOptions{Delete: o.Delete, Grace: o.Grace, Patient: o.Patient, By: o.By})
+			return struct{}{}, r.Rehearse(ctx, id, providers.TerminateOptions{Delete: o.Delete, Grace: o.Grace, FullGrace: o.FullGrace, By: o.By})
 		})
 		if fault.KindOf(err) == fault.KindRefused && !errors.Is(err, policy.ErrOpen) {
 			mu.Lock()

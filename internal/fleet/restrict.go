@@ -27,7 +27,7 @@ func (f *Fleet) Restrict(shows func(sandbox.Sandbox) bool, thresholds triage.Thr
 // hides says that a sandbox does not belong to this fleet.
 func (m *member) hides(s sandbox.Sandbox) bool { return m.shows != nil && !m.shows(s) }
 
-// hiddenError is that of a sandbox that does not belong to this fleet.
+// hiddenError is the error of a sandbox that does not belong to this fleet.
 func (m *member) hiddenError(word string) error {
 	return fault.New(fault.KindNotFound, "%s is no sandbox of this run", word).At(m.Provider.Name(), "get "+word)
 }

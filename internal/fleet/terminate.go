@@ -18,8 +18,8 @@ const DefaultWait = 30 * time.Second
 type EndOptions struct {
 	Delete bool          // also destroy what the provider would keep
 	Grace  time.Duration // for a program that handles SIGTERM
-	// Patient grants the whole Grace, also to a program that does not react.
-	Patient bool
+	// FullGrace grants the whole Grace, also to a program that does not react.
+	FullGrace bool
 	// Wait is for the end to be seen, from the request on; 0 = DefaultWait, or until its own grace is over, see
 	// graceMargin.
 	Wait time.Duration

@@ -44,7 +44,7 @@ type Net struct {
 	Agent   string            // the User-Agent header
 }
 
-// Options are those of one API.
+// Options are the options of one API.
 type Options struct {
 	Profile string // in errors
 	Base    string // scheme, host and path prefix: https://api.e2b.app

@@ -26,7 +26,7 @@ type Folder string
 
 func (f Folder) disk(id string) journal.Dir { return journal.Dir(filepath.Join(string(f), id)) }
 
-// IDs are those of all incidents, oldest first.
+// IDs are the ids of all incidents, oldest first.
 func (f Folder) IDs() ([]string, error) {
 	entries, err := os.ReadDir(string(f))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

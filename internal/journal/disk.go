@@ -42,7 +42,7 @@ type File interface {
 	Close() error
 }
 
-// suffix is that of a journal's file.
+// suffix is the suffix of a journal's file.
 const suffix = ".jsonl"
 
 // Dir is a folder on a real disk; it is made with the first file.

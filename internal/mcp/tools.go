@@ -47,7 +47,7 @@ const (
 	command kind = "array" // the words of a program, behind --
 )
 
-// fullTaskID is that of one task, never the beginning of one: an act is about what was named.
+// fullTaskID is the id of one task, never the beginning of one: an act is about what was named.
 var fullTaskID = regexp.MustCompile(`^t-[a-z0-9]{12}$`)
 
 func allTools() []tool {
@@ -133,7 +133,7 @@ func (t tool) decode(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	return given, nil
 }
 
-// commandLine is that of a call. An argument that is unknown, of another type or not of its form is an error.
+// commandLine is the line of a call. An argument that is unknown, of another type or not of its form is an error.
 func (t tool) commandLine(raw json.RawMessage, s Server) ([]string, error) {
 	given, err := t.decode(raw)
 	if err != nil {

@@ -25,7 +25,7 @@ type Cleanup struct {
 	Refused         bool // a guard said no, and nothing was ended
 }
 
-// ProfileFigures are those of one profile.
+// ProfileFigures are the figures of one profile.
 type ProfileFigures struct {
 	Profile string
 	// LastSuccess is when a run last ended everything it meant to. It comes from
@@ -60,7 +60,7 @@ func (c Cleanup) Set() Set {
 	return s
 }
 
-// Labels are those of every figure.
+// Labels are the labels of every figure.
 func (c Cleanup) Labels() []Label {
 	if c.Layer == "" {
 		return nil

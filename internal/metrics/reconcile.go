@@ -15,7 +15,7 @@ type Reconcile struct {
 	Profiles        []ReconcileFigures // those that were compared
 }
 
-// ReconcileFigures are those of one profile.
+// ReconcileFigures are the figures of one profile.
 type ReconcileFigures struct {
 	Profile string
 	Rows    map[string]int // by class

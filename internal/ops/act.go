@@ -36,7 +36,7 @@ type Act struct {
 
 	// Rehearse moves what its provider would refuse from Targets to Kept; nil = that is done, or cannot be known.
 	Rehearse func(ctx context.Context, a *Act)
-	Carry    func(ctx context.Context, watch Observer, allowed Allowed) ActResult
+	Execute  func(ctx context.Context, watch Observer, allowed Allowed) ActResult
 }
 
 // allows says whether a target may be acted on.
@@ -110,7 +110,7 @@ func (a *Act) Do(ctx context.Context, watch Observer, allowed Allowed) ActResult
 	if len(a.Asks) > 0 && !allowed.Asked {
 		return NotBegun(a.RunID, fault.New(fault.KindRefused, "nobody was asked whether to %s them", a.Verb))
 	}
-	return a.Carry(ctx, watch, allowed)
+	return a.Execute(ctx, watch, allowed)
 }
 
 // Refs are the references of the targets.
@@ -122,7 +122,7 @@ func (a *Act) Refs() []sandbox.Ref {
 	return refs
 }
 
-// Profiles are those of the targets, in the order of the targets.
+// Profiles are the profiles of the targets, in the order of the targets.
 func (a *Act) Profiles() []string {
 	var names []string
 	for _, t := range a.Targets {
@@ -144,7 +144,7 @@ func (a *Act) Unnamed(env *Env, named []string) []string {
 	})
 }
 
-// Questions are those of a screen, one for each of the answers; the first shows the plan.
+// Questions are the questions of a screen, one for each of the answers; the first shows the plan.
 func (a *Act) Questions(answers []string) []Question {
 	what := "it" // the plan names it; what an API calls it does not belong into a prompt
 	if len(a.Targets) != 1 {
@@ -185,11 +185,11 @@ func CheckGrown(confirmed []sandbox.Ref, targets []PlannedEnd) error {
 
 // PlannedEnd is one sandbox of a plan, and why it would end or stay.
 type PlannedEnd struct {
-	Ref     sandbox.Ref     `json:"ref"`    // PROFILE/ID.
-	Reason  string          `json:"reason"` // Why it is selected or kept.
-	Ground  string          `json:"-"`      // Why a found one stays, in a word or two: "not yours"; "" = nothing was found of it.
-	Cause   string          `json:"-"`      // What is wrong with it, in a word or two; "" = it is not known, or nothing is.
-	Sandbox sandbox.Sandbox `json:"-"`
+	Ref         sandbox.Ref     `json:"ref"`    // PROFILE/ID.
+	Reason      string          `json:"reason"` // Why it is selected or kept.
+	KeptBecause string          `json:"-"`      // Why a found one stays, in a word or two: "not yours"; "" = nothing was found of it.
+	Cause       string          `json:"-"`      // What is wrong with it, in a word or two; "" = it is not known, or nothing is.
+	Sandbox     sandbox.Sandbox `json:"-"`
 }
 
 // RunStarted is an item of operations that end sandboxes: from now on it acts.

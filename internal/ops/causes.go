@@ -9,7 +9,7 @@ import (
 	"sbx/internal/fleet"
 )
 
-// PartErrors are those of the parts that failed; an ability that is missing is no failure.
+// PartErrors are the errors of the parts that failed; an ability that is missing is no failure.
 func PartErrors(ctx context.Context, o fleet.Observation) []error {
 	if o.IsGhost() {
 		return nil // that the parts do not exist is what was found

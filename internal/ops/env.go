@@ -104,7 +104,7 @@ func (e *Env) MayChange() error {
 	return nil
 }
 
-// Thresholds are those of one sandbox: what its profile says of its agent type.
+// Thresholds are the thresholds of one sandbox: what its profile says of its agent type.
 func (e *Env) Thresholds(s sandbox.Sandbox) triage.Thresholds {
 	e.once.Do(func() { e.book = e.thresholdBook() })
 	return e.book.For(s)

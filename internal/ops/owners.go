@@ -7,12 +7,12 @@ import (
 	"sbx/internal/cron"
 )
 
-// Undecided are the selected profiles without a configured owner: bulk endings touch only their
+// WithoutOwner are the selected profiles without a configured owner: bulk endings touch only their
 // sandboxes that carry sandbox.LabelOwner.
-func Undecided(c *config.Config) []string {
+func WithoutOwner(c *config.Config) []string {
 	var names []string
 	for _, p := range c.Selected() {
-		if p.Undecided() {
+		if p.OwnerUnset() {
 			names = append(names, p.Name)
 		}
 	}

@@ -17,7 +17,7 @@ type ProviderAbilities struct {
 	Account string // "" = not known
 }
 
-// Abilities are those of the named profiles, of all without any. No provider is called.
+// Abilities are the abilities of the named profiles, of all without any. No provider is called.
 func Abilities(ctx context.Context, env *Env, names []string) ([]ProviderAbilities, error) {
 	f, err := env.Only(ctx, names...) // also those that `use` leaves out
 	if err != nil {
@@ -97,7 +97,7 @@ func (e *Env) typeNamed(name string) providers.Type {
 	return e.Types[i]
 }
 
-// ProfileFacts are those of a profile's type; none where it is not configured.
+// ProfileFacts are the facts of a profile's type; none where it is not configured.
 func (e *Env) ProfileFacts(name string) providers.Facts {
 	c, err := e.Config()
 	if err != nil {

@@ -11,7 +11,7 @@ func (e *Env) Protection(c *config.Config, held *Leases) safety.Protection {
 	return safety.Protection{Now: e.Now, Configured: c.Protect.Covers, Leased: held.Holds}
 }
 
-// Limits are those of the configuration; allowed are the production profiles that the
+// Limits are the limits of the configuration; allowed are the production profiles that the
 // operator has named.
 func (e *Env) Limits(c *config.Config, allowed []string) (safety.Limits, error) {
 	for _, name := range allowed {

@@ -19,7 +19,7 @@ const ShareLimit = 5 * time.Second
 // Runs are the records of runs.
 func (e *Env) Runs() runs.Records {
 	return runs.Records{
-		Bulk: e.Journals, Single: e.Endings, Shared: e.Shared, ShareLimit: e.Process.Stretch.Limit(ShareLimit), Now: e.Now, Program: e.Process.Name(),
+		Bulk: e.Journals, Single: e.Endings, Shared: e.Shared, ShareLimit: e.Process.TimeScale.Limit(ShareLimit), Now: e.Now, Program: e.Process.Name(),
 	}
 }
 

@@ -34,7 +34,7 @@ const RecordEnded = "ended by "
 
 // WriteStore does something with the store; write makes one where there is none.
 func (e *Env) WriteStore(ctx context.Context, watch Reporter, write bool, do func(context.Context, store.Store) error) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), e.Process.Stretch.Limit(MemoryLimit))
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), e.Process.TimeScale.Limit(MemoryLimit))
 	defer stop()
 	st, err := e.Store(write)
 	if err == nil {
@@ -64,12 +64,12 @@ func (e *Env) RequireState() error {
 // known age.
 const SightFirst = "first seen"
 
-// Sightings reads the sightings of a kind on first use. A failed read counts as never seen,
+// SeenCounts reads the sightings of a kind on first use. A failed read counts as never seen,
 // which keeps a sandbox.
-func (e *Env) Sightings(ctx context.Context, watch Reporter, kind string) func() map[string]store.Sighting {
-	return sync.OnceValue(func() (seen map[string]store.Sighting) {
+func (e *Env) SeenCounts(ctx context.Context, watch Reporter, kind string) func() map[string]store.SeenCount {
+	return sync.OnceValue(func() (seen map[string]store.SeenCount) {
 		e.WriteStore(ctx, watch, false, func(ctx context.Context, st store.Store) (err error) {
-			seen, err = st.Sightings(ctx, kind)
+			seen, err = st.SeenCounts(ctx, kind)
 			return err
 		})
 		return seen

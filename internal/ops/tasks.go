@@ -63,7 +63,7 @@ func (e *Env) ReadTasks(do func(task.Ledger) error) error {
 // WarnWithoutRecords warns where the store cannot be read: what was before is not known then, and
 // looks go on without it.
 func (e *Env) WarnWithoutRecords(ctx context.Context, watch Reporter) {
-	limited, stop := context.WithTimeout(ctx, e.Process.Stretch.Limit(MemoryLimit))
+	limited, stop := context.WithTimeout(ctx, e.Process.TimeScale.Limit(MemoryLimit))
 	defer stop()
 	err := e.ReadTasks(func(l task.Ledger) error {
 		_, err := l.List(limited, store.TaskQuery{Limit: 1})

@@ -11,9 +11,9 @@ import (
 // maxReasons bounds the reasons that are said for what a selector leaves unknown.
 const maxReasons = 4
 
-// UndecidedLines say how many sandboxes are not selected because a selector is unknown for them,
+// UnknownMatchLines say how many sandboxes are not selected because a selector is unknown for them,
 // by reason: the most frequent first.
-func UndecidedLines(reasons map[string]int) []string {
+func UnknownMatchLines(reasons map[string]int) []string {
 	var lines []string
 	for i, reason := range slices.SortedFunc(maps.Keys(reasons), func(a, b string) int { return cmp.Or(reasons[b]-reasons[a], strings.Compare(a, b)) }) {
 		if i == maxReasons {

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Columns are those of the documents that are made of items: one for each key of D, a struct
+// Columns are the columns of the documents that are made of items: one for each key of D, a struct
 // whose fields have json tags, in their order. The tag `table` says how a table shows a key:
 //
 //	`json:"memory_mb" table:"MEM LIMIT,wide"`

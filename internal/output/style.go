@@ -33,7 +33,7 @@ const (
 	FewLightBackground // light, with 16 colours
 )
 
-// colours are those of the tones; "" = it is faint. Where the background is not known they are those that the user has
+// colours are the colours of the tones; "" = it is faint. Where the background is not known they are those that the user has
 // chosen for the terminal; the others are fixed ones, of which the background of every usual theme leaves
 // a contrast of 4.5.
 func colours(b Background) [Accent + 1]string {

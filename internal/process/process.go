@@ -33,9 +33,9 @@ type Process struct {
 	EndBy   func(os.Signal)                   // ends this process by the signal itself, so that a shell's loop ends, too; nil: the exit code says it
 	// OnQuit has a terminal restored before SIGQUIT, which prints all goroutines, ends this process; stop gives that up.
 	// Nil: nothing is restored.
-	OnQuit  func(restore func()) (stop func())
-	Stretch Stretch            // of limits in real time; tests set it
-	At      func(point string) // called at named points of a task's life and of a runbook's run, so that tests can end the process there; nil otherwise
+	OnQuit    func(restore func()) (stop func())
+	TimeScale TimeScale          // of limits in real time; tests set it
+	At        func(point string) // called at named points of a task's life and of a runbook's run, so that tests can end the process there; nil otherwise
 }
 
 // Stream is one of the three standard streams.

@@ -10,7 +10,7 @@ import (
 )
 
 // ExitReader reads how the program that create started has ended, also while its sandbox stays
-// (sandbox.Spec.Linger).
+// (sandbox.Spec.KeepAfterExit).
 type ExitReader interface {
 	// Exit is nil while the program runs. The later end of the sandbox does not change it, but may
 	// remove it. fault.KindNotFound without such a sandbox, or without a program of sbx in it.
@@ -70,7 +70,7 @@ type RecordRemover interface {
 // Record is one row of a control plane. Zero values are unknown.
 type Record struct {
 	SandboxID string
-	// Labels are those of the provider's sandbox, where the control plane has ids of its own and
+	// Labels are the labels of the provider's sandbox, where the control plane has ids of its own and
 	// the provider's id is not known.
 	Labels    map[string]string
 	TaskID    string

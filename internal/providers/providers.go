@@ -75,9 +75,9 @@ type Query struct {
 type TerminateOptions struct {
 	Delete bool          // also destroy what the provider would keep
 	Grace  time.Duration // from TERM to KILL
-	// Patient grants the whole Grace, also to a program that shows no reaction to TERM.
-	Patient bool
-	By      string // who requested it, for the record
+	// FullGrace grants the whole Grace, also to a program that shows no reaction to TERM.
+	FullGrace bool
+	By        string // who requested it, for the record
 	// Seen is the result of a Get just before, which a provider may use instead of its own read.
 	// Nil = it reads.
 	Seen *sandbox.Sandbox

@@ -119,15 +119,15 @@ type Profile struct {
 
 // Deps are the dependencies of a provider.
 type Deps struct {
-	Now      func() time.Time
-	Lookup   func(key string) (string, bool) // environment
-	StateDir string                          // of sbx; made on first write
-	Version  string                          // of sbx, for records
-	Notice   func(text string)               // one line for the operator, on stderr
-	Net      httpx.Net                       // for providers behind an API
-	Run      Runner                          // helper programs
-	Connect  Connector                       // programs that are a connection, such as ssh
-	Stretch  process.Stretch                 // of limits in real time, for providers on this machine
+	Now       func() time.Time
+	Lookup    func(key string) (string, bool) // environment
+	StateDir  string                          // of sbx; made on first write
+	Version   string                          // of sbx, for records
+	Notice    func(text string)               // one line for the operator, on stderr
+	Net       httpx.Net                       // for providers behind an API
+	Run       Runner                          // helper programs
+	Connect   Connector                       // programs that are a connection, such as ssh
+	TimeScale process.TimeScale               // of limits in real time, for providers on this machine
 }
 
 // Runner runs a helper program with more environment variables (KEY=VALUE) and without input; it ends with ctx. said
@@ -167,7 +167,7 @@ type Facts struct {
 	EndKeeps EndKeeps
 }
 
-// defaultCreateSettles is that of a type without CreateSettles; it includes the placement of a VM.
+// defaultCreateSettles is CreateSettles of a type without CreateSettles; it includes the placement of a VM.
 const defaultCreateSettles = 60 * time.Second
 
 // SettleTime is CreateSettles or its default.
@@ -211,7 +211,7 @@ func NewUnopened(p Profile, why error) *Unopened {
 // Name is the profile's name.
 func (u *Unopened) Name() string { return u.profile.Name }
 
-// Type is that of the profile.
+// Type is the type of the profile.
 func (u *Unopened) Type() string { return u.profile.Type }
 
 // Close does nothing.

@@ -122,7 +122,7 @@ func sentNothing(words string) bool {
 
 func inDoubt(op string, cause error) error {
 	return fault.New(fault.KindUnavailable, "%s: %w: %w", op, ErrInDoubt, cause).
-		WithHint("the task's fence ref on the remote shows it; `sbx stop` settles it in both cases")
+		WithHint("the task's claim on the branch, a ref on the remote, shows it; `sbx stop` settles it in both cases")
 }
 
 // resolveFailedPush finds out what became of a publish whose push failed: only the state of
@@ -212,7 +212,7 @@ func classifyMessage(words string) (fault.Kind, string) {
 		},
 		{fault.KindUsage, `transport '.*' not allowed`, "sbx supports https, http, ssh, git and file"},
 		{fault.KindRefused, `detected dubious ownership`, "git refuses folders of other users; see safe.directory"},
-		{fault.KindUnsupported, `does not support --atomic push`, "sbx publishes only where branch and fence are updated together; use --publish CMD there"},
+		{fault.KindUnsupported, `does not support --atomic push`, "sbx publishes only where the branch and the task's claim on it are updated together; use --publish CMD there"},
 	} {
 		if regexp.MustCompile(row.words).MatchString(words) {
 			return row.kind, row.hint

@@ -81,10 +81,10 @@ func (s seat) records(context.Context) iter.Seq2[reconcile.Record, error] {
 	})
 }
 
-func (s seat) Sight(ctx context.Context, kind, key string, at time.Time, apart time.Duration) (store.Sighting, error) {
+func (s seat) CountSeen(ctx context.Context, kind, key string, at time.Time, apart time.Duration) (store.SeenCount, error) {
 	cause, id := strings.TrimPrefix(kind, "reconcile "), sighted(key)
 	if err := s.w.gate(s.p, "sight "+cause+"/"+id, true); err != nil {
-		return store.Sighting{}, err
+		return store.SeenCount{}, err
 	}
 	s.w.mu.Lock()
 	if look := s.p.gets[id]; s.p.whole { // an observation is as old as the older of its two sides
@@ -94,7 +94,7 @@ func (s seat) Sight(ctx context.Context, kind, key string, at time.Time, apart t
 		s.w.looks[id] = append(s.w.looks[id], look)
 	}
 	s.w.mu.Unlock()
-	seen, err := s.w.store.Sight(ctx, kind, key, at, apart)
+	seen, err := s.w.store.CountSeen(ctx, kind, key, at, apart)
 	if s.w.mistake == "one look proves an orphan" {
 		seen.Count++
 	}
@@ -108,11 +108,11 @@ func (s seat) Forget(ctx context.Context, kind, key string) error {
 	return s.w.store.Forget(ctx, kind, key)
 }
 
-func (s seat) Sightings(ctx context.Context, kind string) (map[string]store.Sighting, error) {
+func (s seat) SeenCounts(ctx context.Context, kind string) (map[string]store.SeenCount, error) {
 	if err := s.w.gate(s.p, "sightings "+strings.TrimPrefix(kind, "reconcile "), false); err != nil {
 		return nil, err
 	}
-	return s.w.store.Sightings(ctx, kind)
+	return s.w.store.SeenCounts(ctx, kind)
 }
 
 // sighted is the id in a key of the sightings.
@@ -144,7 +144,7 @@ func (w *twins) judge(p *reconciler, id string) {
 func (w *twins) engine(p *reconciler) (*reconcile.Engine, error) {
 	at := seat{w.prod, w, p}
 	return reconcile.New(reconcile.Engine{
-		Fleet: fleet.New([]fleet.Member{{Provider: at, Timeout: time.Hour}}, fleet.Options{}), Now: time.Now, Sightings: at,
+		Fleet: fleet.New([]fleet.Member{{Provider: at, Timeout: time.Hour}}, fleet.Options{}), Now: time.Now, SeenCounts: at,
 		Rules: reconcile.Rules{
 			Observations: reconcile.MinObservations, Grace: reconcile.DefaultGrace, CreateGrace: reconcile.DefaultCreateGrace,
 			RecordsAge: time.Hour, Observe: true, Protected: func(sandbox.Sandbox) string { return "" },
@@ -186,7 +186,7 @@ func playTwins(t *testing.T, c *schedule.Choices, mistake string) (w *twins, who
 		}
 		before := time.Now()
 		key := "prod/seen " + born.UTC().Format(time.RFC3339Nano)
-		if _, err := w.store.Sight(context.Background(), //nolint:usetesting // it lives in the bubble
+		if _, err := w.store.CountSeen(context.Background(), //nolint:usetesting // it lives in the bubble
 			"reconcile orphan", key, before, reconcile.DefaultGrace); err != nil {
 			panic(err)
 		}

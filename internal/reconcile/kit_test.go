@@ -27,27 +27,27 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // scene is one profile, `prod`, with its records, and everything that an engine needs.
 type scene struct {
-	now       time.Time
-	prod      *fake.Provider
-	records   []reconcile.Record
-	readings  int // of the records so far
-	later     func(reading int) []reconcile.Record
-	failing   func(reading int) error
-	source    reconcile.Source
-	rules     reconcile.Rules
-	sightings store.SightingStore
-	journal   *journal
-	limits    reconcile.Limits
-	marked    []sandbox.Ref
-	adopted   []sandbox.Ref
-	others    []*fake.Provider
-	requests  fleet.EndRequests
-	called    map[string]string        // further names for reads by id
-	denied    map[string]sandbox.State // what a read by id says, and no list does
+	now        time.Time
+	prod       *fake.Provider
+	records    []reconcile.Record
+	readings   int // of the records so far
+	later      func(reading int) []reconcile.Record
+	failing    func(reading int) error
+	source     reconcile.Source
+	rules      reconcile.Rules
+	seenCounts store.SeenCountStore
+	journal    *journal
+	limits     reconcile.Limits
+	marked     []sandbox.Ref
+	adopted    []sandbox.Ref
+	others     []*fake.Provider
+	requests   fleet.EndRequests
+	called     map[string]string        // further names for reads by id
+	denied     map[string]sandbox.State // what a read by id says, and no list does
 }
 
 func newScene() *scene {
-	s := &scene{now: noon, sightings: store.Memory(nil), journal: &journal{}}
+	s := &scene{now: noon, seenCounts: store.Memory(nil), journal: &journal{}}
 	s.prod = fake.New(fake.Options{Name: "prod", Now: s.clock})
 	s.limits = reconcile.Limits{Limits: safety.Limits{MaxDelete: 20, MaxFraction: 25}, RecordsAge: time.Hour}
 	s.rules = reconcile.Rules{
@@ -118,7 +118,7 @@ func (s *scene) engine(t *testing.T) *reconcile.Engine {
 	}
 	e, err := reconcile.New(reconcile.Engine{
 		Fleet: fleet.New(members, fleet.Options{Now: s.clock, Sample: time.Millisecond, EndRequests: s.requests, Poll: fleet.Poll{Min: time.Millisecond, Max: time.Millisecond}}),
-		Now:   s.clock, Rules: s.rules, Sightings: s.sightings, Sources: sources,
+		Now:   s.clock, Rules: s.rules, SeenCounts: s.seenCounts, Sources: sources,
 	})
 	require.NoError(t, err)
 	return e

@@ -53,7 +53,7 @@ func TestAPlanThatOnlyLooksWritesNothing(t *testing.T) {
 	for range 5 {
 		assert.Equal(t, reconcile.ActReport, only(t, s.pass(time.Hour).plan(t), "orphan").Action)
 	}
-	seen, err := s.sightings.Sightings(t.Context(), "reconcile orphan")
+	seen, err := s.seenCounts.SeenCounts(t.Context(), "reconcile orphan")
 	require.NoError(t, err)
 	assert.Empty(t, seen)
 
@@ -108,41 +108,41 @@ func TestAClockThatWentBackProvesNothing(t *testing.T) {
 func TestOtherProfilesSightingsStay(t *testing.T) {
 	t.Parallel()
 	s := suspects()
-	_, err := s.sightings.Sight(t.Context(), "reconcile orphan", "prod2/x", noon, time.Minute)
+	_, err := s.seenCounts.CountSeen(t.Context(), "reconcile orphan", "prod2/x", noon, time.Minute)
 	require.NoError(t, err)
 	s.plan(t)
-	seen, err := s.sightings.Sightings(t.Context(), "reconcile orphan")
+	seen, err := s.seenCounts.SeenCounts(t.Context(), "reconcile orphan")
 	require.NoError(t, err)
 	assert.Contains(t, seen, "prod2/x")
 }
 
-// deafSightings fails to read or to write.
-type deafSightings struct {
+// deafSeenCounts fails to read or to write.
+type deafSeenCounts struct {
 	*store.InMemory
 
 	read, write bool
 }
 
-func (d deafSightings) Sightings(ctx context.Context, kind string) (map[string]store.Sighting, error) {
+func (d deafSeenCounts) SeenCounts(ctx context.Context, kind string) (map[string]store.SeenCount, error) {
 	if d.read {
 		return nil, errDisk
 	}
-	return d.InMemory.Sightings(ctx, kind)
+	return d.InMemory.SeenCounts(ctx, kind)
 }
 
-func (d deafSightings) Sight(ctx context.Context, kind, key string, at time.Time, apart time.Duration) (store.Sighting, error) {
+func (d deafSeenCounts) CountSeen(ctx context.Context, kind, key string, at time.Time, apart time.Duration) (store.SeenCount, error) {
 	if d.write {
-		return store.Sighting{Count: 9}, errDisk
+		return store.SeenCount{Count: 9}, errDisk
 	}
-	return d.InMemory.Sight(ctx, kind, key, at, apart)
+	return d.InMemory.CountSeen(ctx, kind, key, at, apart)
 }
 
 func TestSightingsThatFailProveNothing(t *testing.T) {
 	t.Parallel()
-	for _, broken := range []deafSightings{{read: true}, {write: true}} {
+	for _, broken := range []deafSeenCounts{{read: true}, {write: true}} {
 		s := suspects()
 		s.proved(t)
-		s.sightings = deafSightings{s.memory(t), broken.read, broken.write}
+		s.seenCounts = deafSeenCounts{s.memory(t), broken.read, broken.write}
 		plan := s.pass(time.Hour).plan(t)
 		assert.Equal(t, reconcile.ActReport, only(t, plan, "orphan").Action)
 		assert.Equal(t, reconcile.ActReport, only(t, plan, "leak").Action)
@@ -153,7 +153,7 @@ func TestSightingsThatFailProveNothing(t *testing.T) {
 
 func (s *scene) memory(t *testing.T) *store.InMemory {
 	t.Helper()
-	m, ok := s.sightings.(*store.InMemory)
+	m, ok := s.seenCounts.(*store.InMemory)
 	require.True(t, ok)
 	return m
 }

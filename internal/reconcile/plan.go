@@ -177,18 +177,18 @@ type Rules struct {
 	Thresholds func(sandbox.Sandbox) triage.Thresholds
 }
 
-// DefaultRules are those of a comparison where nothing else is asked for.
+// DefaultRules are the rules of a comparison where nothing else is asked for.
 func DefaultRules() Rules {
 	return Rules{Observations: DefaultObservations, Grace: DefaultGrace, CreateGrace: DefaultCreateGrace, RecordsAge: DefaultRecordsAge}
 }
 
 // Engine compares records with reality. Its fields are set once.
 type Engine struct {
-	Fleet     *fleet.Fleet
-	Now       func() time.Time
-	Rules     Rules
-	Sightings store.SightingStore
-	Sources   map[string]Source // by profile
+	Fleet      *fleet.Fleet
+	Now        func() time.Time
+	Rules      Rules
+	SeenCounts store.SeenCountStore
+	Sources    map[string]Source // by profile
 }
 
 // New makes an engine. Rules by which one observation would be a proof, and rules without
@@ -200,7 +200,7 @@ func New(e Engine) (*Engine, error) {
 		return nil, fault.Usage("%d observations are not enough", r.Observations).WithHint("at least %d are needed, with --grace between them", MinObservations)
 	case r.Grace <= 0 || r.CreateGrace <= 0 || r.RecordsAge <= 0:
 		return nil, fault.Usage("every grace period must be longer than 0")
-	case e.Fleet == nil || e.Now == nil || e.Sightings == nil || r.Protected == nil || r.Owned == nil || r.Thresholds == nil:
+	case e.Fleet == nil || e.Now == nil || e.SeenCounts == nil || r.Protected == nil || r.Owned == nil || r.Thresholds == nil:
 		return nil, fault.Usage("the rules of reconcile are incomplete")
 	}
 	return &e, nil

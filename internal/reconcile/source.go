@@ -226,9 +226,9 @@ func liveVerdict(t store.TaskRow) sandbox.Verdict {
 	return sandbox.Unknown
 }
 
-// sightingKind is the kind under which the sightings of a suspect are stored. An orphan
+// seenKind is the kind under which the sightings of a suspect are stored. An orphan
 // that becomes a leak starts anew.
-func (c Cause) sightingKind() string { return "reconcile " + string(c) }
+func (c Cause) seenKind() string { return "reconcile " + string(c) }
 
 // applyObservations compares the suspects of a profile with earlier observations. Those
 // that were not seen often enough are only reported. Without Rules.Observe it reads and
@@ -239,12 +239,12 @@ func (c Cause) sightingKind() string { return "reconcile " + string(c) }
 // proved.
 func (e *Engine) applyObservations(ctx context.Context, profile string, rows []Row) error {
 	for _, cause := range []Cause{CauseOrphan, CauseLeak, CauseOverdue} { // one observation does not prove them
-		earlier, err := e.Sightings.Sightings(ctx, cause.sightingKind())
+		earlier, err := e.SeenCounts.SeenCounts(ctx, cause.seenKind())
 		if err == nil {
 			err = e.countSuspects(ctx, cause, earlier, rows)
 		}
 		if err == nil && e.Rules.Observe {
-			err = e.forgetSightings(ctx, profile, cause, earlier, rows)
+			err = e.forgetSeenCounts(ctx, profile, cause, earlier, rows)
 		}
 		if err != nil {
 			markUnproved(rows, err)
@@ -254,13 +254,13 @@ func (e *Engine) applyObservations(ctx context.Context, profile string, rows []R
 	return nil
 }
 
-func (e *Engine) countSuspects(ctx context.Context, cause Cause, earlier map[string]store.Sighting, rows []Row) error {
+func (e *Engine) countSuspects(ctx context.Context, cause Cause, earlier map[string]store.SeenCount, rows []Row) error {
 	for i, row := range rows {
 		if row.Action != ActTerminate || row.Cause != cause {
 			continue
 		}
-		key := e.sightingKey(row, earlier)
-		seen, err := e.countSighting(ctx, row, earlier[key], key)
+		key := e.seenKey(row, earlier)
+		seen, err := e.countSeen(ctx, row, earlier[key], key)
 		if err != nil {
 			return err
 		}
@@ -273,10 +273,10 @@ func (e *Engine) countSuspects(ctx context.Context, cause Cause, earlier map[str
 	return nil
 }
 
-// sightingKey identifies one run of one sandbox by its reference and its start. A reused id
+// seenKey identifies one run of one sandbox by its reference and its start. A reused id
 // or a restarted sandbox has another key, whatever the clocks show. An earlier key of the
 // same run is used again.
-func (e *Engine) sightingKey(row Row, earlier map[string]store.Sighting) string {
+func (e *Engine) seenKey(row Row, earlier map[string]store.SeenCount) string {
 	from, _ := startTime(row.Box, e.Now())
 	key := row.Ref.String() + keySeparator + from.UTC().Format(time.RFC3339Nano)
 	if _, seen := earlier[key]; seen || from.Nanosecond() != 0 {
@@ -304,21 +304,21 @@ func refOfKey(key string) string {
 	return ref
 }
 
-// countSighting counts this observation, where observations are counted. A sighting before
+// countSeen counts this observation, where observations are counted. A sighting before
 // the sandbox began belongs to another one with its id.
-func (e *Engine) countSighting(ctx context.Context, row Row, earlier store.Sighting, key string) (store.Sighting, error) {
+func (e *Engine) countSeen(ctx context.Context, row Row, earlier store.SeenCount, key string) (store.SeenCount, error) {
 	now := e.Now()
 	from, _ := startTime(row.Box, now)
 	other := earlier.Count > 0 && (earlier.First.Before(from) || earlier.Last.After(now))
 	if !e.Rules.Observe {
 		if other {
-			return store.Sighting{}, nil
+			return store.SeenCount{}, nil
 		}
 		return earlier, nil
 	}
 	if other {
-		if err := e.Sightings.Forget(ctx, row.Cause.sightingKind(), key); err != nil {
-			return store.Sighting{}, err
+		if err := e.SeenCounts.Forget(ctx, row.Cause.seenKind(), key); err != nil {
+			return store.SeenCount{}, err
 		}
 	}
 	// The sandbox was read at some time between row.readAt and now, since the process may
@@ -328,24 +328,24 @@ func (e *Engine) countSighting(ctx context.Context, row Row, earlier store.Sight
 	if !row.readAt.IsZero() {
 		apart += max(0, now.Sub(row.readAt))
 	}
-	return e.Sightings.Sight(ctx, row.Cause.sightingKind(), key, now, apart)
+	return e.SeenCounts.CountSeen(ctx, row.Cause.seenKind(), key, now, apart)
 }
 
-// forgetSightings removes the sightings that a profile's rows show no more. Suspects that
+// forgetSeenCounts removes the sightings that a profile's rows show no more. Suspects that
 // could not be judged this time keep their count.
-func (e *Engine) forgetSightings(ctx context.Context, profile string, cause Cause, earlier map[string]store.Sighting, rows []Row) error {
+func (e *Engine) forgetSeenCounts(ctx context.Context, profile string, cause Cause, earlier map[string]store.SeenCount, rows []Row) error {
 	counted, unjudged := map[string]bool{}, map[string]bool{}
 	for _, row := range rows {
 		switch {
 		case row.Cause == CauseUnproved:
 			unjudged[row.Ref.String()] = true
 		case row.Observations > 0 && row.Cause == cause:
-			counted[e.sightingKey(row, earlier)] = true
+			counted[e.seenKey(row, earlier)] = true
 		}
 	}
 	for key := range earlier {
 		if strings.HasPrefix(key, profile+"/") && !counted[key] && !unjudged[refOfKey(key)] {
-			if err := e.Sightings.Forget(ctx, cause.sightingKind(), key); err != nil {
+			if err := e.SeenCounts.Forget(ctx, cause.seenKind(), key); err != nil {
 				return err
 			}
 		}

@@ -19,7 +19,7 @@ func (r *Runbook) Afterwards() incidents.ReportPlan {
 	}
 	for _, c := range r.Spec.Causes {
 		for _, t := range c.FollowUp {
-			plan.Tasks = append(plan.Tasks, r.reportTask(t, string(c.Theory)))
+			plan.Tasks = append(plan.Tasks, r.reportTask(t, string(c.PossibleCause)))
 		}
 	}
 	return plan

@@ -179,7 +179,7 @@ type Act struct {
 // Cause is a branch: what to do where the diagnosis names this cause.
 type Cause struct {
 	// The id of the cause in a diagnosis.
-	Theory Word `key:"theory,required"`
+	PossibleCause Word `key:"theory,required"`
 	// What it means.
 	Text string `key:"text"`
 	// The runbook that is about this cause.

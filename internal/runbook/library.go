@@ -21,25 +21,25 @@ type Library struct {
 	Folder  string // "" or not there = none
 }
 
-// Shelf are documents with what is wrong with them.
-type Shelf struct {
+// Catalog are documents with what is wrong with them.
+type Catalog struct {
 	Books    []*Runbook // by id; those that could be understood
 	Findings []Finding  // of reading them
 }
 
 // Load reads all runbooks. The error is that of a folder or file that cannot be read.
-func (l Library) Load(ctx context.Context) (*Shelf, error) {
-	shelf := &Shelf{}
+func (l Library) Load(ctx context.Context) (*Catalog, error) {
+	catalog := &Catalog{}
 	own, err := l.ownFiles()
 	if err != nil {
 		return nil, err
 	}
 	for _, path := range own {
-		if err := shelf.AddFile(ctx, path); err != nil {
+		if err := catalog.AddFile(ctx, path); err != nil {
 			return nil, err
 		}
 	}
-	mine := len(shelf.Books)
+	mine := len(catalog.Books)
 	names, err := fs.Glob(l.Shipped, "*.yaml")
 	if err != nil {
 		return nil, err
@@ -50,14 +50,14 @@ func (l Library) Load(ctx context.Context) (*Shelf, error) {
 			return nil, err
 		}
 		book, found := Parse("runbooks/"+name, content)
-		shelf.Findings = append(shelf.Findings, found...)
-		if book != nil && !slices.ContainsFunc(shelf.Books[:mine], func(b *Runbook) bool { return b.Metadata.ID == book.Metadata.ID }) {
+		catalog.Findings = append(catalog.Findings, found...)
+		if book != nil && !slices.ContainsFunc(catalog.Books[:mine], func(b *Runbook) bool { return b.Metadata.ID == book.Metadata.ID }) {
 			book.Origin.Shipped = true
-			shelf.Books = append(shelf.Books, book)
+			catalog.Books = append(catalog.Books, book)
 		}
 	}
-	slices.SortStableFunc(shelf.Books, func(a, b *Runbook) int { return strings.Compare(string(a.Metadata.ID), string(b.Metadata.ID)) })
-	return shelf, nil
+	slices.SortStableFunc(catalog.Books, func(a, b *Runbook) int { return strings.Compare(string(a.Metadata.ID), string(b.Metadata.ID)) })
+	return catalog, nil
 }
 
 // ownFiles are the documents of the operator's folder.
@@ -93,7 +93,7 @@ func (l Library) ownFiles() ([]string, error) {
 }
 
 // AddFile reads a document of the operator.
-func (s *Shelf) AddFile(ctx context.Context, path string) error {
+func (s *Catalog) AddFile(ctx context.Context, path string) error {
 	content, err := hostfile.Read(ctx, path, MaxFile)
 	switch _, large := errors.AsType[*hostfile.TooLargeError](err); {
 	case large:
@@ -112,7 +112,7 @@ func (s *Shelf) AddFile(ctx context.Context, path string) error {
 }
 
 // AddFrom adds the runbook with an id of another shelf, with what was found as it was read; false = there is none.
-func (s *Shelf) AddFrom(other *Shelf, id string) bool {
+func (s *Catalog) AddFrom(other *Catalog, id string) bool {
 	i := slices.IndexFunc(other.Books, func(b *Runbook) bool { return string(b.Metadata.ID) == id })
 	if i < 0 {
 		return false
@@ -128,7 +128,7 @@ func (s *Shelf) AddFrom(other *Shelf, id string) bool {
 }
 
 // Find is the runbook with an id. One with errors of reading is refused, with all of them.
-func (s *Shelf) Find(id string) (*Runbook, error) {
+func (s *Catalog) Find(id string) (*Runbook, error) {
 	for _, b := range s.Books {
 		if string(b.Metadata.ID) == id {
 			return b, s.errorsOf(b.Origin.File)
@@ -140,12 +140,12 @@ func (s *Shelf) Find(id string) (*Runbook, error) {
 	return nil, fault.New(fault.KindNotFound, "no runbook is called %q", id).WithHint("%s", fault.Meant(id, s.IDs()))
 }
 
-func (s *Shelf) errorsOf(file string) error {
+func (s *Catalog) errorsOf(file string) error {
 	return joinErrors(slices.DeleteFunc(slices.Clone(s.Findings), func(f Finding) bool { return f.File != file }))
 }
 
 // IDs are the ids of all runbooks.
-func (s *Shelf) IDs() []string {
+func (s *Catalog) IDs() []string {
 	var ids []string
 	for _, b := range s.Books {
 		ids = append(ids, string(b.Metadata.ID))
@@ -154,7 +154,7 @@ func (s *Shelf) IDs() []string {
 }
 
 // Lint are all findings about the documents: of reading, of each, and of all together with others.
-func (s *Shelf) Lint(c Context, others ...*Runbook) []Finding {
+func (s *Catalog) Lint(c Context, others ...*Runbook) []Finding {
 	found := slices.Clone(s.Findings)
 	for _, b := range s.Books {
 		found = append(found, b.Lint(c)...)
@@ -169,7 +169,7 @@ func (s *Shelf) Lint(c Context, others ...*Runbook) []Finding {
 
 // alertsLost warns of a document that replaces a shipped one, where an alert of that one leads to no
 // runbook any more.
-func (s *Shelf) alertsLost(shipped, others []*Runbook) []Finding {
+func (s *Catalog) alertsLost(shipped, others []*Runbook) []Finding {
 	var found []Finding
 	for _, old := range shipped {
 		i := slices.IndexFunc(s.Books, func(b *Runbook) bool { return b.Metadata.ID == old.Metadata.ID && !b.Origin.Shipped })
@@ -193,7 +193,7 @@ func (s *Shelf) alertsLost(shipped, others []*Runbook) []Finding {
 
 // RefuseToReplace says why a new document with this id and alert must not be begun from nothing: it
 // would replace a shipped one, or its alert leads to another already. Alert is "" for none.
-func (s *Shelf) RefuseToReplace(id, alert string, shipped *Shelf) error {
+func (s *Catalog) RefuseToReplace(id, alert string, shipped *Catalog) error {
 	if slices.Contains(shipped.IDs(), id) {
 		return fault.New(fault.KindRefused, "%s is a runbook that sbx ships, and this one would replace it", id).
 			WithHint("`sbx runbook new %s --copy` writes the shipped one, to be changed; else choose another id", id)
@@ -212,7 +212,7 @@ func (s *Shelf) RefuseToReplace(id, alert string, shipped *Shelf) error {
 }
 
 // ForAlert is the runbook that an alert leads to.
-func (s *Shelf) ForAlert(alert string) (*Runbook, error) {
+func (s *Catalog) ForAlert(alert string) (*Runbook, error) {
 	var all []string
 	for _, b := range s.Books {
 		if slices.Contains(b.AlertNames(), alert) {

@@ -209,15 +209,15 @@ func (l *linter) checkETA() {
 	}
 }
 
-func (l *linter) checkSteps(path string, steps []Step, theory Word) {
+func (l *linter) checkSteps(path string, steps []Step, possible Word) {
 	l.named = slices.ContainsFunc(steps, func(s Step) bool { return s.Act != nil && s.Act.Targets == "named" })
 	defer func() { l.named = false }()
 	for i, s := range steps {
-		l.checkStep(fmt.Sprintf("%s[%d]", path, i), s, theory)
+		l.checkStep(fmt.Sprintf("%s[%d]", path, i), s, possible)
 	}
 }
 
-func (l *linter) checkStep(path string, s Step, theory Word) {
+func (l *linter) checkStep(path string, s Step, possible Word) {
 	if l.steps[string(s.ID)] {
 		l.fail(path+".id", RuleDuplicate, fmt.Sprintf("another step is called %s", s.ID), "")
 	}
@@ -243,7 +243,7 @@ func (l *linter) checkStep(path string, s Step, theory Word) {
 		l.collected = append(l.collected, string(id))
 	}
 	if s.Act != nil {
-		l.checkAct(path, s, theory)
+		l.checkAct(path, s, possible)
 	}
 	for i, line := range s.Commands {
 		l.checkLine(fmt.Sprintf("%s.commands[%d]", path, i), line)

@@ -22,7 +22,7 @@ func (l *linter) refuseActs(path string, steps []Step, part string) {
 	}
 }
 
-func (l *linter) checkAct(path string, s Step, theory Word) {
+func (l *linter) checkAct(path string, s Step, possible Word) {
 	if s.Gate == "" {
 		l.fail(path+".act", RuleGate, fmt.Sprintf("step %s is destructive and has no gate", s.ID), "gate: yes, count or name")
 	}
@@ -54,7 +54,7 @@ func (l *linter) checkAct(path string, s Step, theory Word) {
 	switch {
 	case a.Targets == "" && slices.Contains(a.options(), "targets"):
 		l.fail(path+".act", RuleKind, string(a.Action)+" has no targets", "targets: cause, stuck or named")
-	case a.Targets == "cause" && theory == "":
+	case a.Targets == "cause" && possible == "":
 		l.fail(path+".act.targets", RuleKind, "only a step of a cause has the targets `cause`", "stuck, or named")
 	}
 	l.checkValues(path+".act", a)

@@ -10,22 +10,22 @@ import (
 
 func (l *linter) checkCause(path string, c Cause) {
 	var known []string
-	for _, t := range triage.Theories() {
+	for _, t := range triage.PossibleCauses() {
 		known = append(known, t.ID)
 	}
-	first := slices.IndexFunc(l.book.Spec.Causes, func(other Cause) bool { return other.Theory == c.Theory })
-	switch needs := theoryNeeds(string(c.Theory)); {
-	case !slices.Contains(known, string(c.Theory)):
-		l.unknown(path+".theory", "cause", c.Theory, known)
+	first := slices.IndexFunc(l.book.Spec.Causes, func(other Cause) bool { return other.PossibleCause == c.PossibleCause })
+	switch needs := possibleCauseNeeds(string(c.PossibleCause)); {
+	case !slices.Contains(known, string(c.PossibleCause)):
+		l.unknown(path+".theory", "cause", c.PossibleCause, known)
 	case path != fmt.Sprintf("spec.causes[%d]", first):
-		l.fail(path+".theory", RuleUnreachable, fmt.Sprintf("%s has a branch already", c.Theory), "")
+		l.fail(path+".theory", RuleUnreachable, fmt.Sprintf("%s has a branch already", c.PossibleCause), "")
 	case !containsAny(l.collected, needs):
-		l.fail(path+".theory", RuleUnreachable, fmt.Sprintf("no step collects what shows %s", c.Theory), "collect "+strings.Join(needs, " or "))
+		l.fail(path+".theory", RuleUnreachable, fmt.Sprintf("no step collects what shows %s", c.PossibleCause), "collect "+strings.Join(needs, " or "))
 	}
 	if c.See != "" && l.context.Others != nil && !slices.Contains(l.context.Others, string(c.See)) {
 		l.unknown(path+".see", "runbook", c.See, l.context.Others)
 	}
-	l.checkSteps(path+".steps", c.Steps, c.Theory)
+	l.checkSteps(path+".steps", c.Steps, c.PossibleCause)
 }
 
 // seeCycles are the causes of the document about which one runbook sends to another until this one comes
@@ -42,21 +42,21 @@ func (r *Runbook) seeCycles(byID map[Word]*Runbook) []Finding {
 			next := byID[at]
 			at = ""
 			if next != nil {
-				at = next.seeFor(c.Theory)
+				at = next.seeFor(c.PossibleCause)
 			}
 		}
 		if len(way) > 1 && way[len(way)-1] == r.Metadata.ID {
 			found = append(found, r.source.finding(r.source.places[fmt.Sprintf("spec.causes[%d].see", i)], Error, RuleReference,
-				fmt.Sprintf("about %s it sends to %s, which leads back: %s", c.Theory, c.See, strings.ReplaceAll(joinWords(way), ", ", " -> ")), "remove see here or there"))
+				fmt.Sprintf("about %s it sends to %s, which leads back: %s", c.PossibleCause, c.See, strings.ReplaceAll(joinWords(way), ", ", " -> ")), "remove see here or there"))
 		}
 	}
 	return found
 }
 
 // seeFor is the runbook to which this one sends about a cause; "" = none.
-func (r *Runbook) seeFor(theory Word) Word {
+func (r *Runbook) seeFor(possible Word) Word {
 	for _, c := range r.Spec.Causes {
-		if c.Theory == theory {
+		if c.PossibleCause == possible {
 			return Word(r.SeeAlso(c))
 		}
 	}

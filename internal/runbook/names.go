@@ -71,10 +71,10 @@ func collectorIDs() []string {
 	return ids
 }
 
-// theoryNeeds are the collectors of which one must have run for a cause to be named; those of
+// possibleCauseNeeds are the collectors of which one must have run for a cause to be named; those of
 // an exit are known to `inspect` and to the record of a task.
-func theoryNeeds(theory string) []string {
-	switch theory {
+func possibleCauseNeeds(possible string) []string {
+	switch possible {
 	case "infinite_loop", "memory_leak":
 		return []string{"resources", "inspect", "diagnose"}
 	case "external_hang", "silent":
@@ -91,8 +91,8 @@ func theoryNeeds(theory string) []string {
 
 // ForCause is the shipped runbook about a cause; the one table between the ids of causes and
 // those of runbooks.
-func ForCause(theory string) string {
-	switch theory {
+func ForCause(possible string) string {
+	switch possible {
 	case "cleanup_not_running":
 		return "cleanup-not-running"
 	case "state_corruption", "no_owner", "orphan":
@@ -112,7 +112,7 @@ func ForCause(theory string) string {
 func (r *Runbook) SeeAlso(c Cause) string {
 	see := string(c.See)
 	if see == "" && r.Origin.Shipped {
-		see = ForCause(string(c.Theory))
+		see = ForCause(string(c.PossibleCause))
 	}
 	if see == string(r.Metadata.ID) {
 		return ""
@@ -121,13 +121,13 @@ func (r *Runbook) SeeAlso(c Cause) string {
 }
 
 // Known is what a diagnosis knows of the cause: its title and symptoms.
-func (c Cause) Known() triage.Theory {
-	for _, t := range triage.Theories() {
-		if t.ID == string(c.Theory) {
+func (c Cause) Known() triage.PossibleCause {
+	for _, t := range triage.PossibleCauses() {
+		if t.ID == string(c.PossibleCause) {
 			return t
 		}
 	}
-	return triage.Theory{ID: string(c.Theory), Title: string(c.Theory)}
+	return triage.PossibleCause{ID: string(c.PossibleCause), Title: string(c.PossibleCause)}
 }
 
 // Facts are what collectors have read of one provider.
@@ -164,9 +164,9 @@ func Schema(vars []Var) cond.Schema[*Facts] {
 		old.Name = verifyPrefix + requirement.Of(f.ID)
 		s.Names = append(s.Names, n, old)
 	}
-	theories := []string{NoCause}
-	for _, t := range triage.Theories() {
-		theories = append(theories, t.ID)
+	possibles := []string{NoCause}
+	for _, t := range triage.PossibleCauses() {
+		possibles = append(possibles, t.ID)
 	}
 	for _, r := range check.Alerts() {
 		s.Names = append(s.Names, name{Name: alertPrefix + r.ID, Kind: cond.KindBool, Title: r.Title, Meaning: "whether the condition of the alert holds now: " + r.Title, Value: func(f *Facts) cond.Value {
@@ -174,7 +174,7 @@ func Schema(vars []Var) cond.Schema[*Facts] {
 		}})
 	}
 	s.Names = append(s.Names,
-		name{Name: "diagnose.cause", Kind: cond.KindText, Title: "likeliest cause", Words: theories, Label: triage.TheoryLabel, Meaning: "the likeliest cause", Value: func(f *Facts) cond.Value { return cond.Text(f.Cause) }},
+		name{Name: "diagnose.cause", Kind: cond.KindText, Title: "likeliest cause", Words: possibles, Label: triage.PossibleCauseLabel, Meaning: "the likeliest cause", Value: func(f *Facts) cond.Value { return cond.Text(f.Cause) }},
 		name{Name: "diagnose.confidence", Kind: cond.KindText, Meaning: "how sure the cause is", Words: []string{string(sandbox.Certain), string(sandbox.Probable), string(sandbox.Hint), string(sandbox.ConfidenceUnknown)}, Value: func(f *Facts) cond.Value { return cond.Text(f.Confidence) }},
 	)
 	for _, n := range selector.ConditionNames() {
@@ -367,7 +367,7 @@ func (s Step) Requirements() []string {
 	return rows
 }
 
-// Questions are those of the investigation that a step answers.
+// Questions are the questions of the investigation that a step answers.
 func (s Step) Questions() []look.InvestigationQuestion {
 	return slices.DeleteFunc(look.InvestigationQuestions(), func(q look.InvestigationQuestion) bool { return !slices.Contains(s.Collect, Word(q.Step)) })
 }

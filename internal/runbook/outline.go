@@ -43,7 +43,7 @@ type Outline struct {
 func (o Outline) Of(step Word) Heading { return o.parts["step "+string(step)] }
 
 // OfCause is where the branch of a cause stands.
-func (o Outline) OfCause(theory Word) Heading { return o.parts["cause "+string(theory)] }
+func (o Outline) OfCause(possible Word) Heading { return o.parts["cause "+string(possible)] }
 
 // OfProcedure is where a procedure stands.
 func (o Outline) OfProcedure(id Word) Heading { return o.parts["procedure "+string(id)] }
@@ -63,7 +63,7 @@ func (r *Runbook) Outline() Outline {
 		o.addStuckStep("end")
 	}
 	for _, c := range spec.Causes {
-		o.addBranch("cause "+string(c.Theory), c.Known().Title, c.Steps)
+		o.addBranch("cause "+string(c.PossibleCause), c.Known().Title, c.Steps)
 	}
 	for _, p := range spec.Procedures {
 		o.addBranch("procedure "+string(p.ID), p.Title, p.Steps)

@@ -16,9 +16,9 @@ import (
 // step, the verification the last. No two parts have one number.
 func TestEveryRunbookIsNumberedAlike(t *testing.T) {
 	t.Parallel()
-	shelf, err := runbook.Library{Shipped: runbooks.Files}.Load(t.Context())
+	catalog, err := runbook.Library{Shipped: runbooks.Files}.Load(t.Context())
 	require.NoError(t, err)
-	for _, book := range shelf.Books {
+	for _, book := range catalog.Books {
 		outline, seen := book.Outline(), map[string]bool{}
 		for i, h := range outline.Steps {
 			assert.Equal(t, strconv.Itoa(i+1)+" "+h.Word, h.Whole(), book.Metadata.ID)
@@ -30,7 +30,7 @@ func TestEveryRunbookIsNumberedAlike(t *testing.T) {
 			seen[at.Number] = true
 		}
 		for _, c := range book.Spec.Causes {
-			branch := outline.OfCause(c.Theory)
+			branch := outline.OfCause(c.PossibleCause)
 			assert.Equal(t, "end", branch.Word)
 			for i, s := range c.Steps {
 				assert.Equal(t, branch.Number+strconv.Itoa(i+1), outline.Of(s.ID).Number)
@@ -45,9 +45,9 @@ func TestEveryRunbookIsNumberedAlike(t *testing.T) {
 // TestTheStuckRunbookHasSevenSteps, those of every other surface.
 func TestTheStuckRunbookHasSevenSteps(t *testing.T) {
 	t.Parallel()
-	shelf, err := runbook.Library{Shipped: runbooks.Files}.Load(t.Context())
+	catalog, err := runbook.Library{Shipped: runbooks.Files}.Load(t.Context())
 	require.NoError(t, err)
-	book, err := shelf.Find("sandbox-stuck")
+	book, err := catalog.Find("sandbox-stuck")
 	require.NoError(t, err)
 	outline := book.Outline()
 	var got []string

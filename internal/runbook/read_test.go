@@ -102,7 +102,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 		text = append(text, append([]string{f.Place() + " " + f.Message + " (" + f.Hint + ")"}, f.Excerpt...)...)
 	}
 	assert.Equal(t, []string{
-		`my.yaml:6:3 unknown key "ownr" (did you mean owner? allowed: id, title, owner, reviewers, updated, review_every, alerts, other_alerts, eta, rows)`,
+		`my.yaml:6:3 unknown key "ownr" (did you mean owner? allowed: id, title, owner, reviewers, updated, review_every, alerts, other_alerts, eta)`,
 		"  ownr: Agent Team",
 		"  ^^^^",
 	}, text[:3])

@@ -12,11 +12,11 @@ import (
 )
 
 // shipped are the documents of the checkout.
-func shipped(tb testing.TB) *runbook.Shelf {
+func shipped(tb testing.TB) *runbook.Catalog {
 	tb.Helper()
-	shelf, err := runbook.Library{Shipped: runbooks.Files}.Load(tb.Context())
+	catalog, err := runbook.Library{Shipped: runbooks.Files}.Load(tb.Context())
 	require.NoError(tb, err)
-	return shelf
+	return catalog
 }
 
 func TestShippedRunbooksAreClean(t *testing.T) {

@@ -140,14 +140,14 @@ func (r *Runbook) lookup(name string) (string, bool) {
 // limitInCondition is the name of a threshold in a condition.
 var limitInCondition = regexp.MustCompile(`\b(?:stats\.)?thresholds\.[a-z_.]+`)
 
-// theoryInCondition is the id of a cause in a condition.
-var theoryInCondition = regexp.MustCompile(`(diagnose\.cause\s*[!=]=\s*)"(\w+)"`)
+// possibleCauseInCondition is the id of a cause in a condition.
+var possibleCauseInCondition = regexp.MustCompile(`(diagnose\.cause\s*[!=]=\s*)"(\w+)"`)
 
 // NameCauses has the causes of a condition by the names that people read.
 func NameCauses(text string) string {
-	return theoryInCondition.ReplaceAllStringFunc(text, func(match string) string {
-		parts := theoryInCondition.FindStringSubmatch(match)
-		return parts[1] + strconv.Quote(triage.TheoryLabel(parts[2]))
+	return possibleCauseInCondition.ReplaceAllStringFunc(text, func(match string) string {
+		parts := possibleCauseInCondition.FindStringSubmatch(match)
+		return parts[1] + strconv.Quote(triage.PossibleCauseLabel(parts[2]))
 	})
 }
 

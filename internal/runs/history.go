@@ -204,7 +204,7 @@ func (h History) Profiles() []string {
 	return names
 }
 
-// ExitCode is that of the run, or -1 where it was interrupted.
+// ExitCode is the code of the run, or -1 where it was interrupted.
 func (h History) ExitCode() int {
 	if h.End == nil {
 		return -1

@@ -55,12 +55,12 @@ type Begin struct {
 
 	Verb  string `json:"verb"`
 	Layer string `json:"layer,omitempty"` // the layer of defence
-	// Shortfall is why the run does not prove that its layer works; "" = it does.
-	Shortfall string         `json:"shortfall,omitempty"`
-	Plan      Plan           `json:"plan"`
-	Guards    []Guard        `json:"guards"`
-	Profiles  []Profile      `json:"profiles"`
-	Kept      map[string]int `json:"kept"` // how many stayed, by the word of the reason
+	// CoverageGap is why the run does not prove that its layer works; "" = it does.
+	CoverageGap string         `json:"shortfall,omitempty"`
+	Plan        Plan           `json:"plan"`
+	Guards      []Guard        `json:"guards"`
+	Profiles    []Profile      `json:"profiles"`
+	Kept        map[string]int `json:"kept"` // how many stayed, by the word of the reason
 }
 
 // Plan is the largest set that a run acts on.
@@ -111,7 +111,7 @@ type Profile struct {
 
 // Proven is the layer that the run proves; "" = none.
 func (b Begin) Proven() string {
-	if b.Shortfall != "" {
+	if b.CoverageGap != "" {
 		return ""
 	}
 	return b.Layer

@@ -57,7 +57,7 @@ func Record(guards []Guard) []runs.Guard {
 	return kept
 }
 
-// RecordedGuards are those of a journal.
+// RecordedGuards are the guards of a journal.
 func RecordedGuards(kept []runs.Guard) []Guard {
 	guards := make([]Guard, len(kept))
 	for i, g := range kept {

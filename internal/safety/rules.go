@@ -155,7 +155,7 @@ func sandboxExceptions() []exception {
 	}
 }
 
-// runExceptions are those of the rules about a whole run.
+// runExceptions are the exceptions of the rules about a whole run.
 func runExceptions() []exception {
 	const (
 		counted = "`confirmed` applies instead: more than 5 need `--yes`"

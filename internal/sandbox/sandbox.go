@@ -167,9 +167,9 @@ type Spec struct {
 	PIDs        int64
 	TTL         time.Duration
 
-	// Linger keeps the sandbox when its program has ended, until its TTL or a terminate. It
+	// KeepAfterExit keeps the sandbox when its program has ended, until its TTL or a terminate. It
 	// has no effect where a sandbox always outlives its program.
-	Linger bool
+	KeepAfterExit bool
 
 	// Tied ends and removes the sandbox when the process that creates it is gone. Only `local` can, and whatever reads
 	// it next does.

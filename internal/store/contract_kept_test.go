@@ -15,15 +15,15 @@ import (
 	"sbx/internal/store"
 )
 
-func testSightings(t *testing.T, s subject) {
+func testSeenCounts(t *testing.T, s subject) {
 	t.Helper()
 	st := s.Store
 	start := exampleTime(1)
 	see := func(after, apart time.Duration, count int, last time.Duration) {
 		t.Helper()
-		got, err := st.Sight(t.Context(), "orphan", "prod/a", start.Add(after), apart)
+		got, err := st.CountSeen(t.Context(), "orphan", "prod/a", start.Add(after), apart)
 		require.NoError(t, err)
-		assert.Equal(t, store.Sighting{First: storedTime(start), Last: storedTime(start.Add(last)), Count: count}, got)
+		assert.Equal(t, store.SeenCount{First: storedTime(start), Last: storedTime(start.Add(last)), Count: count}, got)
 	}
 	see(0, time.Minute, 1, 0)
 	see(time.Minute-time.Microsecond, time.Minute, 1, 0)
@@ -33,38 +33,38 @@ func testSightings(t *testing.T, s subject) {
 	see(time.Minute, 0, 3, time.Minute)
 	see(time.Hour, time.Minute, 4, time.Hour)
 
-	_, err := st.Sight(t.Context(), "orphan", "prod/b", start, time.Minute)
+	_, err := st.CountSeen(t.Context(), "orphan", "prod/b", start, time.Minute)
 	require.NoError(t, err)
-	_, err = st.Sight(t.Context(), "first_seen", "prod/a", start, time.Minute)
+	_, err = st.CountSeen(t.Context(), "first_seen", "prod/a", start, time.Minute)
 	require.NoError(t, err)
-	all, err := st.Sightings(t.Context(), "orphan")
+	all, err := st.SeenCounts(t.Context(), "orphan")
 	require.NoError(t, err)
-	assert.Equal(t, map[string]store.Sighting{
+	assert.Equal(t, map[string]store.SeenCount{
 		"prod/a": {First: storedTime(start), Last: storedTime(start.Add(time.Hour)), Count: 4},
 		"prod/b": {First: storedTime(start), Last: storedTime(start), Count: 1},
 	}, all)
 
 	require.NoError(t, st.Forget(t.Context(), "orphan", "prod/a"))
 	require.NoError(t, st.Forget(t.Context(), "orphan", "prod/a"), "twice")
-	all, err = st.Sightings(t.Context(), "orphan")
+	all, err = st.SeenCounts(t.Context(), "orphan")
 	require.NoError(t, err)
 	assert.Len(t, all, 1)
-	all, err = st.Sightings(t.Context(), "nothing")
+	all, err = st.SeenCounts(t.Context(), "nothing")
 	require.NoError(t, err)
 	assert.NotNil(t, all)
 	assert.Empty(t, all)
-	testConcurrentSightings(t, st)
+	testConcurrentSeenCounts(t, st)
 }
 
-// testConcurrentSightings shows that no observation is lost or counted twice.
-func testConcurrentSightings(t *testing.T, st store.Store) {
+// testConcurrentSeenCounts shows that no observation is lost or counted twice.
+func testConcurrentSeenCounts(t *testing.T, st store.Store) {
 	t.Helper()
 	const runners = 16
 	var wg sync.WaitGroup
 	for range runners {
 		wg.Go(func() {
-			_, errAtOnce := st.Sight(t.Context(), "at once", "key", exampleTime(1), 0)
-			_, errApart := st.Sight(t.Context(), "apart", "key", exampleTime(1), time.Minute)
+			_, errAtOnce := st.CountSeen(t.Context(), "at once", "key", exampleTime(1), 0)
+			_, errApart := st.CountSeen(t.Context(), "apart", "key", exampleTime(1), time.Minute)
 			if err := errors.Join(errAtOnce, errApart); err != nil {
 				t.Error(err)
 			}
@@ -72,7 +72,7 @@ func testConcurrentSightings(t *testing.T, st store.Store) {
 	}
 	wg.Wait()
 	for kind, want := range map[string]int{"at once": runners, "apart": 1} {
-		all, err := st.Sightings(t.Context(), kind)
+		all, err := st.SeenCounts(t.Context(), kind)
 		require.NoError(t, err)
 		assert.Equal(t, want, all["key"].Count, kind)
 	}
@@ -187,9 +187,9 @@ func testOddTexts(t *testing.T, s subject) {
 		_, err = st.Renew(t.Context(), lease, time.Hour)
 		require.NoError(t, err)
 		require.NoError(t, st.Release(t.Context(), lease))
-		_, err = st.Sight(t.Context(), name, name, exampleTime(1), 0)
+		_, err = st.CountSeen(t.Context(), name, name, exampleTime(1), 0)
 		require.NoError(t, err)
-		sighted, err := st.Sight(t.Context(), name, name, exampleTime(2), 0)
+		sighted, err := st.CountSeen(t.Context(), name, name, exampleTime(2), 0)
 		require.NoError(t, err)
 		assert.Equal(t, 2, sighted.Count)
 		require.NoError(t, st.Forget(t.Context(), name, name))

@@ -27,7 +27,7 @@ type subject struct {
 func runContract(t *testing.T, fresh func(t *testing.T) subject) {
 	t.Helper()
 	for name, part := range map[string]func(*testing.T, subject){
-		"Lease": testLeases, "Race": testLeaseRaces, "Sighting": testSightings, "Record": testRecords, "Run": testRuns, "Again": testReopen, "Ended": testEndedContext, "Text": testOddTexts,
+		"Lease": testLeases, "Race": testLeaseRaces, "Sighting": testSeenCounts, "Record": testRecords, "Run": testRuns, "Again": testReopen, "Ended": testEndedContext, "Text": testOddTexts,
 		"Task": testTasks, "TaskList": testTaskLists, "Swap": testSwaps, "SwapRace": testSwapRaces, "AddRace": testAddRaces,
 		"Budget": testBudgets, "BudgetRace": testBudgetRaces, "Await": testAwaits, "Doc": testDocs, "DocRace": testDocRaces,
 		"Sample": testSamples, "Act": testActs,
@@ -54,8 +54,8 @@ func testEndedContext(t *testing.T, s subject) {
 	cancel()
 	_, errAcquire := st.Acquire(ctx, "name", "me", time.Hour)
 	_, errRenew := st.Renew(ctx, store.Lease{Name: "name", Holder: "me"}, time.Hour)
-	_, errSight := st.Sight(ctx, "kind", "key", exampleTime(1), 0)
-	_, errSightings := st.Sightings(ctx, "kind")
+	_, errSight := st.CountSeen(ctx, "kind", "key", exampleTime(1), 0)
+	_, errSeenCounts := st.SeenCounts(ctx, "kind")
 	_, errRecords := st.Records(ctx, "")
 	_, errRuns := st.Runs(ctx, 0)
 	_, _, errAdd := st.AddTask(ctx, store.Task{ID: "t"})
@@ -70,7 +70,7 @@ func testEndedContext(t *testing.T, s subject) {
 	for _, err := range []error{
 		errSamples, st.AddSamples(ctx, []store.Sample{{Profile: "p", At: exampleTime(1)}}), st.ThinSamples(ctx, "p", exampleTime(1), store.SampleRules{Keep: 1, Fine: 1, Every: time.Minute, Bytes: 1}),
 		errAdd, errTask, errTasks, errSwap, errAwait, errDoc, errDocs, errPut, st.DropDoc(ctx, store.Doc{Kind: "kind", Key: "key"}),
-		errAcquire, errRenew, errSight, errSightings, errRecords, errRuns,
+		errAcquire, errRenew, errSight, errSeenCounts, errRecords, errRuns,
 		st.Release(ctx, store.Lease{Name: "name", Holder: "me"}), st.Forget(ctx, "kind", "key"),
 		st.PutRecord(ctx, store.Record{Provider: "p", ID: "i"}), st.PutRun(ctx, store.Run{ID: "r"}),
 	} {
@@ -92,7 +92,7 @@ func testReopen(t *testing.T, s subject) {
 	first := s.Store
 	lease, err := first.Acquire(t.Context(), "name", "me", time.Hour)
 	require.NoError(t, err)
-	_, err = first.Sight(t.Context(), "kind", "key", exampleTime(1), 0)
+	_, err = first.CountSeen(t.Context(), "kind", "key", exampleTime(1), 0)
 	require.NoError(t, err)
 	require.NoError(t, first.PutRecord(t.Context(), store.Record{Provider: "p", ID: "i"}))
 	require.NoError(t, first.PutRun(t.Context(), store.Run{ID: "r"}))
@@ -111,7 +111,7 @@ func testReopen(t *testing.T, s subject) {
 	_, err = second.Acquire(t.Context(), "name", "you", time.Hour)
 	assert.Equal(t, fault.KindLocked, fault.KindOf(err), "a lease outlives the handle, so that a crash gives nothing away")
 	require.NoError(t, second.Release(t.Context(), lease))
-	seen, err := second.Sightings(t.Context(), "kind")
+	seen, err := second.SeenCounts(t.Context(), "kind")
 	require.NoError(t, err)
 	assert.Len(t, seen, 1)
 	records, err := second.Records(t.Context(), "p")

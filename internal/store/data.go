@@ -74,8 +74,8 @@ type Lease struct {
 	Until  time.Time
 }
 
-// Sighting counts observations.
-type Sighting struct {
+// SeenCount counts observations.
+type SeenCount struct {
 	First time.Time
 	Last  time.Time // the last that counted
 	Count int

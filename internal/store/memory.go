@@ -15,16 +15,16 @@ import (
 type InMemory struct {
 	now func() time.Time
 
-	mu        sync.Mutex
-	leases    map[string]Lease
-	sightings map[[2]string]Sighting // by kind and key
-	records   map[sandbox.Ref]Record
-	runs      map[string]Run
-	tasks     map[string]Task
-	keys      map[string]string // the task's id by its idempotency key
-	docs      map[[2]string]Doc // by kind and key
-	samples   []Sample          // oldest first
-	acts      []Act             // oldest first
+	mu         sync.Mutex
+	leases     map[string]Lease
+	seenCounts map[[2]string]SeenCount // by kind and key
+	records    map[sandbox.Ref]Record
+	runs       map[string]Run
+	tasks      map[string]Task
+	keys       map[string]string // the task's id by its idempotency key
+	docs       map[[2]string]Doc // by kind and key
+	samples    []Sample          // oldest first
+	acts       []Act             // oldest first
 
 	docVersions map[string]int64 // by kind: the highest version of a dropped document
 
@@ -36,7 +36,7 @@ var _ Store = (*InMemory)(nil)
 // Memory makes an empty store whose clock is now.
 func Memory(now func() time.Time) *InMemory {
 	return &InMemory{
-		now: now, leases: map[string]Lease{}, sightings: map[[2]string]Sighting{},
+		now: now, leases: map[string]Lease{}, seenCounts: map[[2]string]SeenCount{},
 		records: map[sandbox.Ref]Record{}, runs: map[string]Run{},
 		tasks: map[string]Task{}, keys: map[string]string{}, docs: map[[2]string]Doc{}, docVersions: map[string]int64{},
 	}
@@ -92,42 +92,42 @@ func (m *InMemory) Release(ctx context.Context, lease Lease) error {
 	return nil
 }
 
-// Sight implements SightingStore.
-func (m *InMemory) Sight(ctx context.Context, kind, key string, at time.Time, apart time.Duration) (Sighting, error) {
+// CountSeen implements SeenCountStore.
+func (m *InMemory) CountSeen(ctx context.Context, kind, key string, at time.Time, apart time.Duration) (SeenCount, error) {
 	if err := ctx.Err(); err != nil {
-		return Sighting{}, err
+		return SeenCount{}, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at, id := storedTime(at), [2]string{storableText(kind), storableText(key)}
-	s, seen := m.sightings[id]
+	s, seen := m.seenCounts[id]
 	switch {
 	case !seen:
-		s = Sighting{First: at, Last: at, Count: 1}
+		s = SeenCount{First: at, Last: at, Count: 1}
 	case at.Sub(s.Last) >= apart.Truncate(time.Microsecond):
 		s.Last, s.Count = at, s.Count+1
 	}
-	m.sightings[id] = s
+	m.seenCounts[id] = s
 	return s, nil
 }
 
-// Forget implements SightingStore.
+// Forget implements SeenCountStore.
 func (m *InMemory) Forget(ctx context.Context, kind, key string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.sightings, [2]string{storableText(kind), storableText(key)})
+	delete(m.seenCounts, [2]string{storableText(kind), storableText(key)})
 	return ctx.Err()
 }
 
-// Sightings implements SightingStore.
-func (m *InMemory) Sightings(ctx context.Context, kind string) (map[string]Sighting, error) {
+// SeenCounts implements SeenCountStore.
+func (m *InMemory) SeenCounts(ctx context.Context, kind string) (map[string]SeenCount, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	found := map[string]Sighting{}
-	for k, s := range m.sightings {
+	found := map[string]SeenCount{}
+	for k, s := range m.seenCounts {
 		if k[0] == storableText(kind) {
 			found[k[1]] = s
 		}

@@ -44,7 +44,7 @@ func movesOn(t *testing.T, o store.Options) {
 	lease, err := d.Acquire(t.Context(), "old", "you", 1e9)
 	require.NoError(t, err)
 	assert.EqualValues(t, 42, lease.Fence)
-	seen, err := d.Sightings(t.Context(), "old")
+	seen, err := d.SeenCounts(t.Context(), "old")
 	require.NoError(t, err)
 	assert.Equal(t, 3, seen["prod/a"].Count)
 	records, err := d.Records(t.Context(), "old")

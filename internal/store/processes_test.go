@@ -109,7 +109,7 @@ func use(ctx context.Context, o store.Options) error {
 	if err := untilUnlocked(func() error { return d.PutRecord(ctx, store.Record{Provider: "prod", ID: id}) }); err != nil {
 		return err
 	}
-	if err := untilUnlocked(func() error { _, err := d.Sight(ctx, "orphan", "prod/a", time.Unix(1, 0), 0); return err }); err != nil {
+	if err := untilUnlocked(func() error { _, err := d.CountSeen(ctx, "orphan", "prod/a", time.Unix(1, 0), 0); return err }); err != nil {
 		return err
 	}
 	switch lease, err := d.Acquire(ctx, "cleanup", id, time.Hour); fault.KindOf(err) {
@@ -137,7 +137,7 @@ func manyProcesses(t *testing.T, o store.Options, before int) {
 	records, err := d.Records(t.Context(), "")
 	require.NoError(t, err)
 	assert.Len(t, records, before+processes)
-	seen, err := d.Sightings(t.Context(), "orphan")
+	seen, err := d.SeenCounts(t.Context(), "orphan")
 	require.NoError(t, err)
 	assert.Equal(t, processes, seen["prod/a"].Count)
 }

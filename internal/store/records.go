@@ -119,37 +119,37 @@ const (
 	sight = `INSERT INTO sbx_sighting (kind, key, first_us, last_us, counted) VALUES ($1, $2, $3, $3, 1)
 		ON CONFLICT (kind, key) DO UPDATE SET last_us = excluded.last_us, counted = sbx_sighting.counted + 1
 		WHERE excluded.last_us - sbx_sighting.last_us >= $4`
-	readSighting  = `SELECT first_us, last_us, counted FROM sbx_sighting WHERE kind = $1 AND key = $2`
-	readSightings = `SELECT first_us, last_us, counted, key FROM sbx_sighting WHERE kind = $1`
-	forget        = `DELETE FROM sbx_sighting WHERE kind = $1 AND key = $2`
+	readSeenCount  = `SELECT first_us, last_us, counted FROM sbx_sighting WHERE kind = $1 AND key = $2`
+	readSeenCounts = `SELECT first_us, last_us, counted, key FROM sbx_sighting WHERE kind = $1`
+	forget         = `DELETE FROM sbx_sighting WHERE kind = $1 AND key = $2`
 )
 
-// Sight implements SightingStore.
-func (d *Database) Sight(ctx context.Context, kind, key string, at time.Time, apart time.Duration) (Sighting, error) {
-	var s Sighting
+// CountSeen implements SeenCountStore.
+func (d *Database) CountSeen(ctx context.Context, kind, key string, at time.Time, apart time.Duration) (SeenCount, error) {
+	var s SeenCount
 	kind, key = storableText(kind), storableText(key)
 	err := d.writeTx(ctx, "sight "+kind, func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, sight, kind, key, toMicros(at), apart.Microseconds()); err != nil {
 			return err
 		}
-		return scanSighting(tx.QueryRowContext(ctx, readSighting, kind, key), &s)
+		return scanSeenCount(tx.QueryRowContext(ctx, readSeenCount, kind, key), &s)
 	})
 	return s, err
 }
 
-// Forget implements SightingStore.
+// Forget implements SeenCountStore.
 func (d *Database) Forget(ctx context.Context, kind, key string) error {
 	_, err := d.execStatement(ctx, "forget "+kind, forget, storableText(kind), storableText(key))
 	return err
 }
 
-// Sightings implements SightingStore.
-func (d *Database) Sightings(ctx context.Context, kind string) (map[string]Sighting, error) {
-	found := map[string]Sighting{}
-	err := d.queryRows(ctx, "sightings "+kind, readSightings, []any{storableText(kind)}, func(rows *sql.Rows) error {
-		var s Sighting
+// SeenCounts implements SeenCountStore.
+func (d *Database) SeenCounts(ctx context.Context, kind string) (map[string]SeenCount, error) {
+	found := map[string]SeenCount{}
+	err := d.queryRows(ctx, "sightings "+kind, readSeenCounts, []any{storableText(kind)}, func(rows *sql.Rows) error {
+		var s SeenCount
 		var key string
-		if err := scanSighting(rows, &s, &key); err != nil {
+		if err := scanSeenCount(rows, &s, &key); err != nil {
 			return err
 		}
 		found[key] = s
@@ -164,7 +164,7 @@ func (d *Database) Sightings(ctx context.Context, kind string) (map[string]Sight
 // rowScanner is a row of a query.
 type rowScanner interface{ Scan(into ...any) error }
 
-func scanSighting(row rowScanner, s *Sighting, more ...any) error {
+func scanSeenCount(row rowScanner, s *SeenCount, more ...any) error {
 	var first, last int64
 	err := row.Scan(append([]any{&first, &last, &s.Count}, more...)...)
 	s.First, s.Last = fromMicros(first), fromMicros(last)

@@ -29,7 +29,7 @@ import (
 // zero time stays zero.
 type Store interface { //nolint:interfacebloat // it is all its parts; whoever needs less asks for one
 	LeaseStore
-	SightingStore
+	SeenCountStore
 	RecordStore
 	RunStore
 	TaskStore
@@ -53,15 +53,15 @@ type LeaseStore interface {
 	Release(ctx context.Context, lease Lease) error
 }
 
-// SightingStore counts observations, so that a single one is never proof.
-type SightingStore interface {
-	// Sight records an observation. It counts when it is at least apart after the last that
+// SeenCountStore counts observations, so that a single one is never proof.
+type SeenCountStore interface {
+	// CountSeen records an observation. It counts when it is at least apart after the last that
 	// counted; the first always does.
-	Sight(ctx context.Context, kind, key string, at time.Time, apart time.Duration) (Sighting, error)
+	CountSeen(ctx context.Context, kind, key string, at time.Time, apart time.Duration) (SeenCount, error)
 	// Forget deletes the observations of a key; none is no error.
 	Forget(ctx context.Context, kind, key string) error
-	// Sightings returns all of a kind, by key.
-	Sightings(ctx context.Context, kind string) (map[string]Sighting, error)
+	// SeenCounts returns all of a kind, by key.
+	SeenCounts(ctx context.Context, kind string) (map[string]SeenCount, error)
 }
 
 // RecordStore keeps which sandboxes sbx created.

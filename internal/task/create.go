@@ -42,7 +42,7 @@ func (r *Runner) requestSandbox(ctx context.Context, t Task, a Attempt) (sandbox
 	var failed error
 	request := startBackground(asked, func(ctx context.Context) {
 		spec := t.sandboxSpec(a, r.programEnvironment(t))
-		spec.Linger = t.Spec.NeedsSandboxAfterEnd()
+		spec.KeepAfterExit = t.Spec.NeedsSandboxAfterEnd()
 		made, failed = r.o.Sandboxes.Create(ctx, a.Provider, spec)
 	})
 	err := r.runGuardedWithin(ctx, t, t.attemptLimits(false), LeaseFor, func(ctx context.Context) error {

@@ -22,7 +22,7 @@ type box struct {
 	how             string
 	asked           bool
 	memoryMB        int64
-	linger          bool
+	keepAfterExit   bool
 	ends            time.Duration // from the request to the end
 	answered        bool          // the requester got the answer
 	stray           bool          // it was made when its requester had given up
@@ -65,7 +65,7 @@ func (b *box) settle(now time.Time) {
 	switch {
 	case b.prog.exit == sandbox.ClassGone:
 		end(over, "vanished")
-	case !b.linger:
+	case !b.keepAfterExit:
 		end(over, "exit")
 	}
 	end(b.ttl, "ttl")
@@ -133,7 +133,7 @@ func (c cloud) Create(ctx context.Context, profile string, spec sandbox.Spec) (s
 		says = s.tells("answer", made, "create: twice", "create: lost")
 		if s.copies || says == "create: twice" { // a proxy has sent the request twice
 			second := *made
-			second.id, second.linger = made.id+"copy", true
+			second.id, second.keepAfterExit = made.id+"copy", true
 			s.boxes = append(s.boxes, &second)
 		}
 	})
@@ -157,7 +157,7 @@ func (s *sim) make(p *proc, spec sandbox.Spec) *box {
 	now := time.Now()
 	b := &box{
 		id: fmt.Sprintf("b%d", len(s.boxes)+1), nonce: spec.Labels[sandbox.LabelNonce], task: spec.TaskID, by: p, made: now,
-		ttl: now.Add(spec.TTL), memoryMB: spec.MemoryBytes / sandbox.MiB, linger: spec.Linger,
+		ttl: now.Add(spec.TTL), memoryMB: spec.MemoryBytes / sandbox.MiB, keepAfterExit: spec.KeepAfterExit,
 	}
 	if !s.quiet {
 		b.listed = now.Add(time.Duration(s.Roll("listed", b.nonce) * float64(unlisted)))

@@ -224,23 +224,23 @@ func causeRules() []causeRule {
 	}
 }
 
-// Theory is a cause that a diagnosis may name, whatever a sandbox shows.
-type Theory struct {
+// PossibleCause is a cause that a diagnosis may name, whatever a sandbox shows.
+type PossibleCause struct {
 	ID    string // of its findings
 	Title string
 	// Symptoms are the signs that are looked for, without a verdict; none for what an exit proves.
 	Symptoms []Symptom
 }
 
-// Theories are the causes that Causes and FleetCauses may name.
-func Theories() []Theory {
-	var all []Theory
+// PossibleCauses are the causes that Causes and FleetCauses may name.
+func PossibleCauses() []PossibleCause {
+	var all []PossibleCause
 	for _, r := range causeRules() {
-		all = append(all, Theory{r.id, r.title, r.symptoms(observation{t: DefaultThresholds()})})
+		all = append(all, PossibleCause{r.id, r.title, r.symptoms(observation{t: DefaultThresholds()})})
 	}
 	for _, c := range sandbox.Causes() {
 		if c != sandbox.CauseNone && c != sandbox.CauseUnknown && !slices.ContainsFunc(causeRules(), func(r causeRule) bool { return r.cause == c }) {
-			t := Theory{ID: string(c), Title: c.Label()}
+			t := PossibleCause{ID: string(c), Title: c.Label()}
 			if c == sandbox.CauseOOMChild { // a branch of its own
 				t.Title += ", in a child process"
 			}
@@ -250,8 +250,8 @@ func Theories() []Theory {
 	return all
 }
 
-// TheoryLabel is the name of a theory, as every surface has it: "busy loop".
-func TheoryLabel(id string) string {
+// PossibleCauseLabel is the name of a theory, as every surface has it: "busy loop".
+func PossibleCauseLabel(id string) string {
 	for _, r := range causeRules() {
 		if r.id == id {
 			return r.title

@@ -151,7 +151,7 @@ func TestExitStandsFirstWhateverElseSpeaks(t *testing.T) {
 	assert.Greater(t, len(ranked), 1)
 }
 
-func TestEveryTheoryIsReachable(t *testing.T) {
+func TestEveryPossibleCauseIsReachable(t *testing.T) {
 	t.Parallel()
 	reached := map[string]bool{}
 	for _, sc := range scenes() {

@@ -12,14 +12,14 @@ import (
 func TestEachFindingHasOneName(t *testing.T) {
 	t.Parallel()
 	for _, rule := range causeRules() {
-		assert.Equal(t, rule.title, TheoryLabel(rule.id))
+		assert.Equal(t, rule.title, PossibleCauseLabel(rule.id))
 		if !rule.wide && rule.cause != sandbox.CauseGhost { // those are of a profile
 			assert.Equal(t, rule.cause.Label(), rule.title, rule.id)
 		}
 	}
-	for _, theory := range Theories() {
-		assert.NotRegexp(t, `[R(]\d|cause \d`, theory.Title)
-		assert.Contains(t, theory.Title, TheoryLabel(theory.ID))
+	for _, possible := range PossibleCauses() {
+		assert.NotRegexp(t, `[R(]\d|cause \d`, possible.Title)
+		assert.Contains(t, possible.Title, PossibleCauseLabel(possible.ID))
 	}
 	for _, c := range sandbox.Causes() {
 		if c != sandbox.CauseUnknown {

@@ -46,7 +46,7 @@ type subject struct {
 	details []detail
 }
 
-// subject is that of the open tab; the zero value = there is none.
+// subject is the subject of the open tab; the zero value = there is none.
 func (m *Model) subject() subject {
 	if m.tab == tabTasks {
 		return m.taskSubject()

@@ -47,7 +47,7 @@ func (m *Model) wants(r *row, now time.Time) bool {
 	}
 	verdict := m.want.where.Eval(selector.NewSubject(*r.Sandbox, now, *r.Verdict, look))
 	if verdict == sandbox.Unknown {
-		m.undecided = append(m.undecided, r)
+		m.unknownMatches = append(m.unknownMatches, r)
 	}
 	return verdict == sandbox.True
 }
@@ -65,7 +65,7 @@ func (m *Model) toLook() []*row {
 		rows = append(slices.Clone(m.steps.suspects), rows...)
 	}
 	if m.want.where.NeedsLook() {
-		rows = append(slices.Clip(rows), m.undecided...)
+		rows = append(slices.Clip(rows), m.unknownMatches...)
 	}
 	return rows
 }
@@ -77,7 +77,7 @@ func (m *Model) filterSegments() []segment {
 		text += "_"
 	}
 	segments := []segment{say(text+"  ", output.Accent).bold()}
-	if n := len(m.undecided); n > 0 {
+	if n := len(m.unknownMatches); n > 0 {
 		segments = append(segments, say(fmt.Sprintf("unknown for %d  ", n), output.Warn))
 	}
 	if err := m.want.err; err != nil {

@@ -153,7 +153,7 @@ func (m *Model) tabGap() string {
 	return ""
 }
 
-// tabTone is that of a tab's count.
+// tabTone is the tone of a tab's count.
 func (m *Model) tabTone(t tab) output.Tone {
 	switch {
 	case m.counts[t] == 0:

@@ -47,8 +47,8 @@ type Model struct {
 	page    *page // shown in place of the table; nil = the table is
 	log     *log  // that is followed; nil = none is
 
-	want      wanted // by the filter
-	undecided []*row // of which a condition holds neither true nor false
+	want           wanted // by the filter
+	unknownMatches []*row // of which a condition holds neither true nor false
 
 	marked   map[sandbox.Ref]bool
 	act      *act                          // whose page is open; nil = none

@@ -32,7 +32,7 @@ func OnceKeys(ctx context.Context, source Source, now func() time.Time) (keys vi
 	return keys, errs
 }
 
-// figures are those of a profile, with the stuck ones by the newest verdicts.
+// figures are the figures of a profile, with the stuck ones by the newest verdicts.
 func (f *feed) figures() views.StatsRow {
 	s := views.StatsRow(f.round.Figures)
 	s.Stuck = &f.stuck

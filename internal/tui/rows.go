@@ -148,7 +148,7 @@ func (m *Model) rebuild() {
 	now := m.now()
 	m.counts, m.steps.all = [tabs]int{}, [tabs]int64{}
 	m.rows = m.rows[:0]
-	m.undecided = nil
+	m.unknownMatches = nil
 	for _, f := range m.feeds {
 		f.stuck, f.open, f.living = 0, 0, 0
 		for i := range f.rows {

@@ -283,7 +283,7 @@ func (m *Model) provedEnds() (gone, open int) {
 	return gone, open
 }
 
-// endings are those of the acts and of the run of the runbook.
+// endings are the endings of the acts and of the run of the runbook.
 func (m *Model) endings() []sandbox.Ending {
 	if m.rail == nil {
 		return m.steps.endings

@@ -31,7 +31,7 @@ func (m *Model) tableLines() []string {
 	return m.fill(lines, m.tableHeight()+1)
 }
 
-// widths are those of the columns; 0 = the column is left out.
+// widths are the widths of the columns; 0 = the column is left out.
 type widths struct{ name, ref, state, age, idle, cpu, memory, spark, why int }
 
 // Widths of what is no running text, and of a line that has room for every column.

@@ -32,7 +32,7 @@ type ActItem struct {
 	Version   string           `json:"version"`                       // The version of sbx.
 }
 
-// ActColumns are those of an ActItem.
+// ActColumns are the columns of an ActItem.
 func ActColumns() []output.Column[runs.Act] {
 	type column = output.Column[runs.Act]
 	return output.Columns(actItem,

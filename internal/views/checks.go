@@ -52,7 +52,7 @@ type CheckItem struct {
 	Hint     string          `json:"hint" table:",wide"` // What to do; empty for nothing.
 }
 
-// FindingColumns are those of a CheckItem.
+// FindingColumns are the columns of a CheckItem.
 func FindingColumns() []output.Column[ops.Check] {
 	return output.Columns(checkItem, output.Column[ops.Check]{Name: "verdict", Text: func(r ops.Check) string { return string(r.Status()) }, Tone: checkTone})
 }
@@ -200,7 +200,7 @@ type CleanupStatusItem struct {
 	Message              string          `json:"message" table:""`        // The same in words.
 }
 
-// CleanupStatusColumns are those of a CleanupStatusItem.
+// CleanupStatusColumns are the columns of a CleanupStatusItem.
 func CleanupStatusColumns() []output.Column[cron.Status] { return output.Columns(cleanupStatusItem) }
 
 func cleanupStatusItem(s cron.Status) CleanupStatusItem {
@@ -239,7 +239,7 @@ type CronCheckItem struct {
 	ExpectedEverySeconds float64         `json:"expected_every_seconds"`  // The same in seconds.
 }
 
-// CronStatusColumns are those of a CronCheckItem.
+// CronStatusColumns are the columns of a CronCheckItem.
 func CronStatusColumns() []output.Column[cron.Status] {
 	return output.Columns(cronCheckItem, output.Column[cron.Status]{
 		Name: "verdict", Text: func(s cron.Status) string { return string(layerCheck(s).Status()) }, Tone: func(s cron.Status) output.Tone { return checkTone(layerCheck(s)) },

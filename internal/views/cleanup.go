@@ -26,9 +26,9 @@ type PlannedItem struct {
 
 // KeptItem is one that would be left alone, and on what ground.
 type KeptItem struct {
-	Ref    sandbox.Ref `json:"ref"`    // PROFILE/ID.
-	Reason string      `json:"reason"` // Why it is kept.
-	Ground string      `json:"ground"` // Why it is kept, in one fixed word.
+	Ref         sandbox.Ref `json:"ref"`    // PROFILE/ID.
+	Reason      string      `json:"reason"` // Why it is kept.
+	KeptBecause string      `json:"ground"` // Why it is kept, in one fixed word.
 
 	Suspicion
 }
@@ -68,13 +68,13 @@ type CleanupPlanItem struct {
 
 // ExplanationItem says what each check of a cleanup makes of one sandbox.
 type ExplanationItem struct {
-	Ref       string         `json:"ref"`       // PROFILE/ID.
-	Selected  bool           `json:"selected"`  // True: the run would end it.
-	Ground    string         `json:"ground"`    // Why it is kept, in one fixed word; empty where it is selected.
-	Reason    string         `json:"reason"`    // Why, in words.
-	Diagnosis DiagnosisItem  `json:"diagnosis"` // The judgement.
-	Checks    []cleanup.Step `json:"checks"`    // The checks in their order.
-	Evidence  []EvidenceItem `json:"evidence"`  // What was seen.
+	Ref         string         `json:"ref"`       // PROFILE/ID.
+	Selected    bool           `json:"selected"`  // True: the run would end it.
+	KeptBecause string         `json:"ground"`    // Why it is kept, in one fixed word; empty where it is selected.
+	Reason      string         `json:"reason"`    // Why, in words.
+	Diagnosis   DiagnosisItem  `json:"diagnosis"` // The judgement.
+	Checks      []cleanup.Step `json:"checks"`    // The checks in their order.
+	Evidence    []EvidenceItem `json:"evidence"`  // What was seen.
 }
 
 // plannedOf is a judged sandbox as one that would end.
@@ -128,7 +128,7 @@ func ShowCleanupExplanation(p *output.Printer, schema string, r *end.CleanupResu
 	return p.Show(output.Document{
 		Schema: schema,
 		Fields: output.FieldsOf(CleanupKeys{Explain: &ExplanationItem{
-			Ref: ref.String(), Selected: j.Selected(), Ground: string(j.KeepReason), Reason: j.Reason,
+			Ref: ref.String(), Selected: j.Selected(), KeptBecause: string(j.KeepReason), Reason: j.Reason,
 			Diagnosis: diagnosisOf(j.Verdict), Checks: j.Steps, Evidence: EvidenceList(j.Evidence),
 		}}),
 		Human: func(s *output.Sheet) {

@@ -38,7 +38,7 @@ type RunKeys struct {
 	Difference  *string `json:"difference,omitzero"`   // What differs between the providers, in words.
 }
 
-// CompareColumns are those of a CompareItem, and behind them those of a task.
+// CompareColumns are the columns of a CompareItem, and behind them those of a task.
 func CompareColumns(now time.Time) []output.Column[launch.BatchOutcome] {
 	own := output.Columns(compareItem, output.Column[launch.BatchOutcome]{Name: "state", Tone: func(o launch.BatchOutcome) output.Tone { return outcomeRow(o, now).Tone() }})
 	known := output.Names(own)

@@ -17,7 +17,7 @@ type SettingItem struct {
 	Origin string `json:"origin" table:""` // Where the value comes from.
 }
 
-// SettingColumns are those of a SettingItem.
+// SettingColumns are the columns of a SettingItem.
 func SettingColumns() []output.Column[config.Value] {
 	return output.Columns(func(v config.Value) SettingItem { return SettingItem{v.Key, v.Value, v.Origin} })
 }
@@ -29,7 +29,7 @@ type FileItem struct {
 	Found bool   `json:"found" table:""`      // True: it is there.
 }
 
-// FileColumns are those of a FileItem.
+// FileColumns are the columns of a FileItem.
 func FileColumns() []output.Column[config.File] {
 	return output.Columns(func(f config.File) FileItem { return FileItem{f.Path, string(f.Role), f.Found} })
 }
@@ -39,7 +39,7 @@ type WrittenItem struct {
 	Path string `json:"path" table:""` // Its path.
 }
 
-// WrittenColumns are those of a WrittenItem.
+// WrittenColumns are the columns of a WrittenItem.
 func WrittenColumns() []output.Column[string] {
 	return output.Columns(func(path string) WrittenItem { return WrittenItem{path} })
 }
@@ -49,7 +49,7 @@ type CreatedItem struct {
 	Ref string `json:"ref" table:""` // PROFILE/ID.
 }
 
-// CreateColumns are those of a CreatedItem.
+// CreateColumns are the columns of a CreatedItem.
 func CreateColumns() []output.Column[sandbox.Sandbox] {
 	return output.Columns(func(s sandbox.Sandbox) CreatedItem { return CreatedItem{s.Ref().String()} })
 }
@@ -62,7 +62,7 @@ type CronItem struct {
 	Unit     *string `json:"unit" table:""`     // The name of the unit; null in a crontab.
 }
 
-// CronColumns are those of a CronItem.
+// CronColumns are the columns of a CronItem.
 func CronColumns(plan cron.Plan, systemd bool) []output.Column[cron.Entry] {
 	return output.Columns(func(e cron.Entry) CronItem {
 		item := CronItem{Layer: string(e.Layer), Schedule: e.Schedule, Command: plan.Command(e)}
@@ -82,7 +82,7 @@ type VersionItem struct {
 	Arch    string `json:"arch" table:""`    // The processor that it is for.
 }
 
-// VersionColumns are those of a VersionItem.
+// VersionColumns are the columns of a VersionItem.
 func VersionColumns() []output.Column[ops.Version] {
 	return output.Columns(func(v ops.Version) VersionItem { return VersionItem(v) })
 }
@@ -119,7 +119,7 @@ type OwnChangeItem struct {
 	Diff      []string `json:"diff" table:""`      // The change, line by line.
 }
 
-// OwnChangeColumns are those of an OwnChangeItem.
+// OwnChangeColumns are the columns of an OwnChangeItem.
 func OwnChangeColumns(written bool) []output.Column[config.OwnChange] {
 	return output.Columns(func(c config.OwnChange) OwnChangeItem {
 		return OwnChangeItem{c.Path, c.Profiles, c.Owned.String(), written && len(c.Diff) > 0, c.Diff}
@@ -171,7 +171,7 @@ type ImportIgnored struct {
 	Reason string `json:"reason"` // Why not.
 }
 
-// ImportColumns are those of an ImportItem.
+// ImportColumns are the columns of an ImportItem.
 func ImportColumns() []output.Column[config.Imported] {
 	return output.Columns(func(i config.Imported) ImportItem {
 		item := ImportItem{Path: i.Path(), Written: i.Path() != "", Settings: []ImportSetting{}, Ignored: []ImportIgnored{}, Block: i.Block}
@@ -199,7 +199,7 @@ type AbilityItem struct {
 	Reason string `json:"reason"` // Why not.
 }
 
-// AbilityColumns are those of a ProviderItem.
+// AbilityColumns are the columns of a ProviderItem.
 func AbilityColumns() []output.Column[ops.ProviderAbilities] {
 	return output.Columns(providerItem, output.Column[ops.ProviderAbilities]{Name: "abilities", Text: abilityWords})
 }

@@ -80,7 +80,7 @@ type NextItem struct {
 	Why     string `json:"why"`     // What for.
 }
 
-// DiagnoseColumns are those of an InvestigationItem.
+// DiagnoseColumns are the columns of an InvestigationItem.
 func DiagnoseColumns() []output.Column[Investigation] { return output.Columns(Investigation.Item) }
 
 // Item is the investigation as documents have it.

@@ -99,7 +99,7 @@ type EndingItem struct {
 	Evidence        []EvidenceItem  `json:"evidence"`                      // What the outcome was seen by.
 }
 
-// EndingColumns are those of an EndingItem.
+// EndingColumns are the columns of an EndingItem.
 func EndingColumns() []output.Column[sandbox.Ending] { return output.Columns(endingItem) }
 
 func endingItem(e sandbox.Ending) EndingItem {
@@ -166,7 +166,7 @@ type StopItem struct {
 	Reason           *string     `json:"reason" table:""`            // Why it was not stopped.
 }
 
-// StopColumns are those of a StopItem.
+// StopColumns are the columns of a StopItem.
 func StopColumns() []output.Column[launch.Stopped] { return output.Columns(stopItem) }
 
 func stopItem(s launch.Stopped) StopItem {
@@ -190,7 +190,7 @@ func StopLine(s launch.Stopped) string {
 	return s.Word + ": not stopped"
 }
 
-// confidenceOf is that of the cause; nil where nothing is wrong.
+// confidenceOf is the confidence of the cause; nil where nothing is wrong.
 func confidenceOf(v triage.Verdict) *sandbox.Confidence {
 	if v.Cause == sandbox.CauseNone {
 		return nil
@@ -205,18 +205,18 @@ type DiagnosisItem struct {
 	Activity sandbox.Verdict `json:"activity"` // Whether it works.
 	Cause    *sandbox.Cause  `json:"cause"`    // Why it is stuck, or what ended it.
 
-	Grounds
+	Basis
 }
 
 func diagnosisOf(v triage.Verdict) DiagnosisItem {
-	return DiagnosisItem{Stuck: v.Stuck, Activity: v.Activity, Cause: orNil(v.Cause), Grounds: groundsOf(v)}
+	return DiagnosisItem{Stuck: v.Stuck, Activity: v.Activity, Cause: orNil(v.Cause), Basis: basisOf(v)}
 }
 
 func outcomeRow(o launch.BatchOutcome, now time.Time) TaskRow {
 	return TaskRow{Task: o.Task, Now: now, Alive: sandbox.Unknown}
 }
 
-// OutcomeColumns are those of a task.
+// OutcomeColumns are the columns of a task.
 func OutcomeColumns(now time.Time) []output.Column[launch.BatchOutcome] {
 	return output.Of(TaskItemColumns(), func(o launch.BatchOutcome) TaskRow { return outcomeRow(o, now) })
 }

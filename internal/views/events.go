@@ -48,7 +48,7 @@ type EventsKeys struct {
 	FirstSkippedLine *int `json:"first_skipped_line"` // The first of them; null for none.
 }
 
-// EventColumns are those of an AgentEventItem.
+// EventColumns are the columns of an AgentEventItem.
 func EventColumns() []output.Column[EventRow] {
 	return output.Columns(EventRow.item,
 		output.Column[EventRow]{Name: "at", Text: EventRow.clock},

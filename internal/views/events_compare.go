@@ -49,7 +49,7 @@ type FileDifferenceItem struct {
 	B    FileChangeItem `json:"b"`    // Its changes in the second session.
 }
 
-// EventsCompareColumns are those of an EventsCompareItem.
+// EventsCompareColumns are the columns of an EventsCompareItem.
 func EventsCompareColumns() []output.Column[*look.EventsComparison] {
 	return output.Columns(eventsCompareItem)
 }

@@ -97,7 +97,7 @@ func fileChangeItem(f agentlog.FileChange) FileChangeItem {
 	return FileChangeItem{f.Path, f.Edits, f.Added, f.Removed}
 }
 
-// EventStatsColumns are those of an EventStatsItem.
+// EventStatsColumns are the columns of an EventStatsItem.
 func EventStatsColumns() []output.Column[session] { return output.Columns(session.item) }
 
 // ShowEventStats shows the figures of a session.

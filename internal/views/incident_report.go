@@ -20,7 +20,7 @@ const (
 // ReportFormats are all forms.
 func ReportFormats() []ReportFormat { return []ReportFormat{ReportMarkdown, ReportSlack} }
 
-// IncidentReportColumns are those of an IncidentReportItem.
+// IncidentReportColumns are the columns of an IncidentReportItem.
 func IncidentReportColumns() []output.Column[*incidents.IncidentReport] {
 	return output.Columns(reportItem)
 }
@@ -38,7 +38,7 @@ func ShowIncidentReport(p *output.Printer, schema string, r *incidents.IncidentR
 	return output.ShowItem(p, output.ItemSpec[*incidents.IncidentReport]{Schema: schema, Columns: IncidentReportColumns()}, r)
 }
 
-// NoteColumns are those of a NoteItem.
+// NoteColumns are the columns of a NoteItem.
 func NoteColumns() []output.Column[NoteItem] {
 	return output.Columns(func(n NoteItem) NoteItem { return n })
 }

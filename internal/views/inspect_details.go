@@ -13,7 +13,7 @@ import (
 // evidence, and every question with its answer.
 func (i Inspection) addDetails(s *output.Sheet) {
 	item := i.Item()
-	item.Grounds, item.Limits.Enforcement = Grounds{}, EnforcementText(i.Limits.Enforcement)
+	item.Basis, item.Limits.Enforcement = Basis{}, EnforcementText(i.Limits.Enforcement)
 	addKeys(s.Section("Record"), item.SandboxItem)
 	addKeys(s.Section("Limits"), item.Limits)
 	if i.Used != nil || i.Missing == nil {
@@ -62,7 +62,7 @@ func (i Inspection) pageUsage(s *output.Sheet) {
 		return
 	}
 	u, last := i.Used.Item(), i.Used.Last
-	u.Ref, u.Stuck, u.Cause, u.LikelyCause, u.Grounds, u.Name, u.TaskID = "", "", nil, "", Grounds{}, "", "" // those of the record
+	u.Ref, u.Stuck, u.Cause, u.LikelyCause, u.Basis, u.Name, u.TaskID = "", "", nil, "", Basis{}, "", "" // those of the record
 	addKeys(s, u)
 	addKeys(s, struct {
 		CPUSeconds          *float64

@@ -87,7 +87,7 @@ type LastSeenItem struct {
 	Reason string         `json:"reason"` // In one sentence.
 }
 
-// LimitsItem are those of one sandbox.
+// LimitsItem is the limits of one sandbox.
 type LimitsItem struct {
 	MemoryMB    *output.Mebibytes `json:"memory_mb"`   // The limit of memory, in MiB.
 	CPU         *float64          `json:"cpu"`         // The limit of processors, in cores.
@@ -140,7 +140,7 @@ type EndedByItem struct {
 	Reason  string          `json:"reason"`  // Why it was ended, or why it was not.
 }
 
-// InspectColumns are those of an InspectionItem.
+// InspectColumns are the columns of an InspectionItem.
 func InspectColumns() []output.Column[Inspection] { return output.Columns(Inspection.Item) }
 
 // Item is the sandbox as documents have it.

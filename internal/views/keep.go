@@ -20,7 +20,7 @@ type KeepItem struct {
 	Reason *string    `json:"reason" table:""` // Why it failed, or what else protects it after --off, or what protects it in a list.
 }
 
-// KeepColumns are those of a KeepItem.
+// KeepColumns are the columns of a KeepItem.
 func KeepColumns() []output.Column[end.KeepResult] { return output.Columns(keepItem) }
 
 func keepItem(r end.KeepResult) KeepItem {

@@ -28,7 +28,7 @@ type LogKeys struct {
 	MissingBytes *int64 `json:"missing_bytes"` // How many bytes are no longer kept; null where that is not known.
 }
 
-// LogColumns are those of a LogItem.
+// LogColumns are the columns of a LogItem.
 func LogColumns() []output.Column[LogRow] { return output.Columns(LogRow.item) }
 
 func (r LogRow) item() LogItem { return LogItem{output.Time(r.At), r.Stream, r.Text, r.Pattern.ID} }

@@ -24,7 +24,7 @@ type PrometheusItem struct {
 	Without     *string `json:"without" table:",wide"`     // Why there is no rule; null where there is one.
 }
 
-// PrometheusColumns are those of a PrometheusItem.
+// PrometheusColumns are the columns of a PrometheusItem.
 func PrometheusColumns() []output.Column[runbook.PrometheusRule] {
 	type rule = runbook.PrometheusRule
 	return output.Columns(func(r rule) PrometheusItem {

@@ -58,7 +58,7 @@ type ReconcileKeys struct {
 	Counts  *fleet.Counts        `json:"counts,omitzero"`  // What became of all, with --fix.
 }
 
-// ReconcileColumns are those of a ReconcileItem.
+// ReconcileColumns are the columns of a ReconcileItem.
 func ReconcileColumns(now time.Time, of func(reconcile.Row) triage.Verdict) []output.Column[reconcile.Row] {
 	return output.Columns(func(r reconcile.Row) ReconcileItem {
 		item := ReconcileItem{
@@ -214,7 +214,7 @@ func actRank(r reconcile.Row) int {
 	return 0
 }
 
-// ReconcileDoneColumns are those of a ReconcileDoneItem.
+// ReconcileDoneColumns are the columns of a ReconcileDoneItem.
 func ReconcileDoneColumns() []output.Column[reconcile.Done] {
 	return output.Columns(func(d reconcile.Done) ReconcileDoneItem {
 		return ReconcileDoneItem{

@@ -182,7 +182,7 @@ func (r ReportPage) keys() ReportKeys {
 	return ReportKeys{new(len(r.Tasks)), &causes, new(r.tasksToLookAt())}
 }
 
-// ReportColumns are those of a FigureItem. A target has the unit of the value: for people percent,
+// ReportColumns are the columns of a FigureItem. A target has the unit of the value: for people percent,
 // else as it is.
 func ReportColumns() []output.Column[task.Figure] {
 	type column = output.Column[task.Figure]

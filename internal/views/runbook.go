@@ -20,15 +20,15 @@ func wordTone(severity string) output.Tone {
 	return output.Plain
 }
 
-// RunbookColumns are those of a RunbookListItem.
+// RunbookColumns are the columns of a RunbookListItem.
 func RunbookColumns() []output.Column[*runbook.Runbook] {
 	return output.Columns(runbookListItem, output.Column[*runbook.Runbook]{Name: "eta_seconds", Text: func(r *runbook.Runbook) string { return sandbox.FormatDuration(r.Metadata.ETA) }})
 }
 
-// RunbookDocumentColumns are those of a RunbookItem.
+// RunbookDocumentColumns are the columns of a RunbookItem.
 func RunbookDocumentColumns() []output.Column[*runbook.Runbook] { return output.Columns(runbookItem) }
 
-// LintColumns are those of a LintItem.
+// LintColumns are the columns of a LintItem.
 func LintColumns() []output.Column[runbook.Finding] {
 	return output.Columns(lintItem, output.Column[runbook.Finding]{Name: "severity", Tone: func(f runbook.Finding) output.Tone { return wordTone(string(f.Severity)) }})
 }
@@ -85,7 +85,7 @@ func lintPage(s *output.Sheet, found []runbook.Finding) {
 	s.Text(b.String())
 }
 
-// DraftColumns are those of a DraftItem.
+// DraftColumns are the columns of a DraftItem.
 func DraftColumns() []output.Column[DraftItem] {
 	return output.Columns(func(d DraftItem) DraftItem { return d })
 }

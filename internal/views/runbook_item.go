@@ -133,7 +133,7 @@ func runbookListItem(r *runbook.Runbook) RunbookListItem {
 		Owner: m.Owner, Updated: m.Updated.String(), File: r.Origin.File,
 	}
 	for _, c := range r.Spec.Causes {
-		item.Causes = append(item.Causes, string(c.Theory))
+		item.Causes = append(item.Causes, string(c.PossibleCause))
 	}
 	return item
 }
@@ -147,7 +147,7 @@ func runbookItem(r *runbook.Runbook) RunbookItem {
 	}
 	for _, c := range spec.Causes {
 		item.Branches = append(item.Branches, RunbookBranch{
-			outline.OfCause(c.Theory).Number, string(c.Theory), c.Known().Title, orNil(r.SeeAlso(c)), runbookSteps(r, outline, c.Steps), runbookTasks(r, c.FollowUp),
+			outline.OfCause(c.PossibleCause).Number, string(c.PossibleCause), c.Known().Title, orNil(r.SeeAlso(c)), runbookSteps(r, outline, c.Steps), runbookTasks(r, c.FollowUp),
 		})
 	}
 	for _, c := range spec.Procedures {

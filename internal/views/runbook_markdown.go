@@ -103,7 +103,7 @@ func heldFor(rule check.Check) string {
 
 func (w *markdown) writeCause(c runbook.Cause) {
 	known := c.Known()
-	w.line("### " + w.outline.OfCause(c.Theory).Number + ". Cause: " + known.Title + "\n")
+	w.line("### " + w.outline.OfCause(c.PossibleCause).Number + ". Cause: " + known.Title + "\n")
 	w.paragraph(c.Text)
 	if len(known.Symptoms) > 0 {
 		w.line("Symptoms:\n")

@@ -11,7 +11,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// RunbookStepColumns are those of a RunStepItem.
+// RunbookStepColumns are the columns of a RunStepItem.
 func RunbookStepColumns() []output.Column[engine.Step] {
 	type column = output.Column[engine.Step]
 	return output.Columns(runStepItem,
@@ -25,7 +25,7 @@ func RunbookStepColumns() []output.Column[engine.Step] {
 	)
 }
 
-// RunbookRunColumns are those of a RunbookRunItem.
+// RunbookRunColumns are the columns of a RunbookRunItem.
 func RunbookRunColumns() []output.Column[engine.Run] { return output.Columns(runbookRunItem) }
 
 // RunbookRunList is a document about one run: its summary when the run is over, verbose all its tables. Program is what sbx is called.

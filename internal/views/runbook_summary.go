@@ -226,8 +226,8 @@ func readAct(s engine.Step, cause, why map[string]string, open string) {
 		}
 	}
 	for _, t := range s.Act.Kept {
-		if t.Ground != "" {
-			set(t.Ref, t.Ground)
+		if t.KeptBecause != "" {
+			set(t.Ref, t.KeptBecause)
 		}
 	}
 	for _, t := range s.Act.Targets {
@@ -319,7 +319,7 @@ func nextOfRun(r *engine.Run) (steps []step) {
 	}
 	for _, c := range r.Causes {
 		if c.See != "" && c.Confidence != sandbox.Hint && len(steps) < 2 {
-			steps = append(steps, step{fmt.Sprintf("%d %s", len(c.Refs), triage.TheoryLabel(c.ID)), "runbook run " + c.See})
+			steps = append(steps, step{fmt.Sprintf("%d %s", len(c.Refs), triage.PossibleCauseLabel(c.ID)), "runbook run " + c.See})
 		}
 	}
 	if !r.DryRun {

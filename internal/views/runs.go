@@ -31,7 +31,7 @@ type RunItem struct {
 	Resumable bool         `json:"resumable" table:""`       // True: `sbx cleanup --resume` can go on with it.
 }
 
-// RunColumns are those of a RunItem.
+// RunColumns are the columns of a RunItem.
 func RunColumns() []output.Column[runs.History] {
 	return output.Columns(runItem, output.Column[runs.History]{Name: "counts", Text: func(h runs.History) string { return ops.CountsText(h.Counts()) }})
 }
@@ -79,7 +79,7 @@ type RunShownKeys struct {
 	Resumable bool            `json:"resumable"`  // True: `sbx cleanup --resume` can go on with it.
 }
 
-// RunOutcomeColumns are those of a RunOutcomeItem.
+// RunOutcomeColumns are the columns of a RunOutcomeItem.
 func RunOutcomeColumns() []output.Column[RunOutcome] { return output.Columns(RunOutcome.outcomeItem) }
 
 func (r RunOutcome) outcomeItem() RunOutcomeItem {

@@ -58,11 +58,11 @@ type SandboxItem struct {
 	StuckReason    string            `json:"stuck_reason" table:"WHY,wide"`    // Why, in fixed words with commas between them.
 	Cause          *sandbox.Cause    `json:"cause" table:",wide"`              // Why it is stuck, or what ended it.
 
-	Grounds
+	Basis
 }
 
-// Grounds are those of the judgement of a sandbox, behind its cause: the same in every document.
-type Grounds struct {
+// Basis is what the judgement of a sandbox rests on, behind its cause: the same in every document.
+type Basis struct {
 	Confidence *sandbox.Confidence `json:"confidence"` // How sure that is.
 	Reason     *string             `json:"reason"`     // The judgement in one sentence.
 	// True: the sandbox itself was asked (output, events, processor). False: only its record was
@@ -70,11 +70,11 @@ type Grounds struct {
 	Looked bool `json:"looked"`
 }
 
-func groundsOf(v triage.Verdict) Grounds {
-	return Grounds{Confidence: confidenceOf(v), Reason: orNil(v.Reason), Looked: v.Looked}
+func basisOf(v triage.Verdict) Basis {
+	return Basis{Confidence: confidenceOf(v), Reason: orNil(v.Reason), Looked: v.Looked}
 }
 
-// SandboxColumns are those of a SandboxItem.
+// SandboxColumns are the columns of a SandboxItem.
 func SandboxColumns() []output.Column[SandboxRow] { return output.Columns(SandboxRow.Item) }
 
 // Item is the sandbox as documents have it.
@@ -87,7 +87,7 @@ func (r SandboxRow) Item() SandboxItem {
 		LastActivityAt: output.Time(r.LastActivityAt), IdleSeconds: secondsOrNil(idle, known && !r.State.Ended()), Activity: r.Verdict.Activity,
 		ExpiresAt: output.Time(r.ExpiresAt), Template: r.Template, AgentType: r.AgentType, TaskID: r.TaskID, Owner: r.Owner, Labels: r.Labels,
 		CPU: r.Limits.CPU, MemoryMB: output.MiB(r.Limits.MemoryBytes), DiskMB: output.MiB(r.Limits.DiskBytes),
-		Stuck: r.Verdict.Stuck, StuckReason: r.Verdict.Say(), Cause: orNil(r.Verdict.Cause), Grounds: groundsOf(r.Verdict),
+		Stuck: r.Verdict.Stuck, StuckReason: r.Verdict.Say(), Cause: orNil(r.Verdict.Cause), Basis: basisOf(r.Verdict),
 	}
 	if r.Exit != nil {
 		item.ExitCode = r.Exit.Code
@@ -161,10 +161,10 @@ func FinishSandboxList(list *output.List[SandboxRow], r *look.ListResult, progra
 		list.Truncated()
 	}
 	keys := ListKeys{Unconfirmed: finishUnconfirmed(list, r, now), Unlisted: unlistedItems(r.Unlisted)}
-	keys.Unjudged, keys.Undecided = &r.Census.Unjudged, &r.Undecided
+	keys.Unjudged, keys.UnknownMatches = &r.Census.Unjudged, &r.UnknownMatches
 	list.Set(keys)
 	list.Remark(StuckSummary(r.Census, program, "ls --look"))
-	for _, line := range slices.Concat(ops.UndecidedLines(r.Undecided), recall.UnlistedLines(r.Unlisted)) {
+	for _, line := range slices.Concat(ops.UnknownMatchLines(r.UnknownMatches), recall.UnlistedLines(r.Unlisted)) {
 		list.Remark(line)
 	}
 	if r.Ended > 0 {
@@ -190,7 +190,7 @@ type ListKeys struct {
 	Unjudged *int64 `json:"unjudged"`
 	// How many --where leaves unknown, so that they are not listed, by reason; null where they
 	// were not counted.
-	Undecided *map[string]int `json:"undecided"`
+	UnknownMatches *map[string]int `json:"undecided"`
 }
 
 // UnconfirmedEnd is a sandbox that may still run after a request to end it.

@@ -28,7 +28,7 @@ type StatsItem struct {
 	Flags []FlagItem `json:"flags"` // The warnings of the runbook that apply.
 }
 
-// Figures are those of one profile or of all.
+// Figures is the figures of one profile or of all.
 type Figures struct {
 	Active         *int64   `json:"active" table:"ACTIVE OF TARGET"`        // Running sandboxes, and those whose requested end is not proved.
 	Provisioning   *int64   `json:"provisioning" table:"PROV"`              // Sandboxes that start.
@@ -67,7 +67,7 @@ type FlagItem struct {
 	Evidence    []EvidenceItem  `json:"evidence"`    // What was seen.
 }
 
-// StatsColumns are those of a StatsItem, with the limits beside the figures for people.
+// StatsColumns are the columns of a StatsItem, with the limits beside the figures for people.
 func StatsColumns() []output.Column[StatsRow] {
 	type column = output.Column[StatsRow]
 	return output.Columns(StatsRow.Item,

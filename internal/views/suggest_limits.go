@@ -26,7 +26,7 @@ type SuggestedLimitsItem struct {
 	LastSampleAt   *time.Time `json:"last_sample_at" table:"UNTIL,wide"`  // The newest.
 }
 
-// SuggestedLimitsColumns are those of a SuggestedLimitsItem.
+// SuggestedLimitsColumns are the columns of a SuggestedLimitsItem.
 func SuggestedLimitsColumns() []output.Column[look.SuggestedLimits] {
 	return output.Columns(suggestedLimitsItem)
 }

@@ -24,10 +24,10 @@ func TaskRowOf(s ops.TaskState, now time.Time) TaskRow {
 	return TaskRow{Task: s.Task, Alive: s.Alive, Spent: s.Spent, Now: now}
 }
 
-// TaskColumns are those of a TaskListItem.
+// TaskColumns are the columns of a TaskListItem.
 func TaskColumns() []output.Column[TaskRow] { return output.Columns(TaskRow.listItem, taskLooks()...) }
 
-// TaskItemColumns are those of a TaskItem.
+// TaskItemColumns are the columns of a TaskItem.
 func TaskItemColumns() []output.Column[TaskRow] { return output.Columns(TaskRow.Item, taskLooks()...) }
 
 // taskLooks is what people see differently.
@@ -37,7 +37,7 @@ func taskLooks() []output.Column[TaskRow] {
 	}
 }
 
-// Tone is that of a task's state.
+// Tone is the tone of a task's state.
 func (r TaskRow) Tone() output.Tone {
 	switch r.State {
 	case task.Completed:

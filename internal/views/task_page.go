@@ -66,7 +66,7 @@ func (r TaskRow) publishWords() string {
 	}
 	words += ", " + publishWay(r.Task)
 	if p.Fence != "" {
-		words += ", fence " + p.Fence
+		words += ", claim " + p.Fence
 	}
 	return words
 }

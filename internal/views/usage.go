@@ -37,7 +37,7 @@ type UsageItem struct {
 	Stuck           sandbox.Verdict     `json:"stuck" table:",wide"`                     // Whether it is stuck.
 	Cause           *sandbox.Cause      `json:"cause"`                                   // Why it is stuck, or what ended it.
 
-	Grounds
+	Basis
 
 	Name   string `json:"name" table:",wide"`        // Its name; empty without one.
 	TaskID string `json:"task_id" table:"TASK,wide"` // The task it works on, from its labels.
@@ -49,7 +49,7 @@ func (r UsageRow) Item() UsageItem {
 		Ref: r.Sandbox.Ref().String(), At: output.Time(r.Last.At), CPUPercent: tenths(r.Trend.CPUPercent),
 		MemoryMB: output.MiB(r.Trend.MemoryBytes), MemoryLimitMB: output.MiB(r.Trend.MemoryLimitBytes), MemorySlope: tenths(r.Trend.MemorySlope),
 		Operations: r.Last.Operations, PIDs: r.Last.PIDs, OOMKills: r.Last.OOMKills,
-		Pattern: r.Verdict.Pattern, LikelyCause: string(r.Verdict.Cause), Source: r.Trend.Source, Stuck: r.Verdict.Stuck, Cause: orNil(r.Verdict.Cause), Grounds: groundsOf(r.Verdict),
+		Pattern: r.Verdict.Pattern, LikelyCause: string(r.Verdict.Cause), Source: r.Trend.Source, Stuck: r.Verdict.Stuck, Cause: orNil(r.Verdict.Cause), Basis: basisOf(r.Verdict),
 		Name: r.Sandbox.Name, TaskID: r.Sandbox.TaskID,
 	}
 	if r.Last.Duration != nil {
@@ -66,7 +66,7 @@ func tenths(v *float64) *float64 {
 	return new(math.Round(*v*10)/10 + 0) // + 0 turns -0 into 0
 }
 
-// UsageColumns are those of a UsageItem.
+// UsageColumns are the columns of a UsageItem.
 func UsageColumns() []output.Column[UsageRow] {
 	type column = output.Column[UsageRow]
 	return output.Columns(UsageRow.Item,

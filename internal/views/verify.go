@@ -125,7 +125,7 @@ type TargetItem struct {
 	Evidence    []EvidenceItem  `json:"evidence"`    // What was seen, for each provider or sandbox.
 }
 
-// VerifyColumns are those of a VerificationItem.
+// VerifyColumns are the columns of a VerificationItem.
 func VerifyColumns() []output.Column[*look.VerifyResult] { return output.Columns(verificationItem) }
 
 func verificationItem(r *look.VerifyResult) VerificationItem {

@@ -59,7 +59,7 @@ func CheckLayers(ctx context.Context, env *ops.Env, req CheckRequest, watch ops.
 	}
 	variables := missingVariables(env)
 	r := &CheckResult{Statuses: cron.Judge(expected, runs, env.Now())}
-	r.findUnrecorded(env, expected, ops.Undecided(c))
+	r.findUnrecorded(env, expected, ops.WithoutOwner(c))
 	for i := range r.Statuses {
 		s := &r.Statuses[i]
 		hint := r.Unrecorded.Hint
@@ -106,7 +106,7 @@ func Runs(ctx context.Context, e *ops.Env, verb string) ([]cron.Run, []error) {
 	if err != nil {
 		return nil, append(errs, err)
 	}
-	open := ops.Undecided(c)
+	open := ops.WithoutOwner(c)
 	var recorded []cron.Run
 	for _, h := range list {
 		if h.Broken != "" {
@@ -121,7 +121,7 @@ func Runs(ctx context.Context, e *ops.Env, verb string) ([]cron.Run, []error) {
 
 // findUnrecorded makes one check of all layers of which no run is recorded. undecided are the profiles
 // without a configured owner: the message of a layer names them as what it would never end.
-func (r *CheckResult) findUnrecorded(e *ops.Env, expected []cron.Expected, undecided []string) {
+func (r *CheckResult) findUnrecorded(e *ops.Env, expected []cron.Expected, ownerUnset []string) {
 	var names []string
 	var unowned, unmeasured bool
 	r.Without = make([]bool, len(r.Statuses))
@@ -132,9 +132,9 @@ func (r *CheckResult) findUnrecorded(e *ops.Env, expected []cron.Expected, undec
 		}
 		names = append(names, string(s.Layer))
 		unmeasured = unmeasured || len(expected[i].Unmeasured) > 0
-		if len(undecided) > 0 && s.Layer != cron.Reconcile {
+		if len(ownerUnset) > 0 && s.Layer != cron.Reconcile {
 			unowned = true
-			s.Message += "; of " + strings.Join(undecided, ", ") + " it would terminate only sandboxes with the label " + sandbox.LabelOwner
+			s.Message += "; of " + strings.Join(ownerUnset, ", ") + " it would terminate only sandboxes with the label " + sandbox.LabelOwner
 		}
 	}
 	if len(names) == 0 {
@@ -149,7 +149,7 @@ func (r *CheckResult) findUnrecorded(e *ops.Env, expected []cron.Expected, undec
 	}
 	hints := []string{install + ": `" + e.Process.Name() + " cron print" + flags + "`; a line without --yes does nothing and leaves no record, unless " + config.EnvUnattended + "=1 is set"}
 	if unowned {
-		hints = append(hints, e.OwnHint(undecided))
+		hints = append(hints, e.OwnHint(ownerUnset))
 	}
 	if unmeasured {
 		hints = append(hints, ops.HintMaxSandboxes)
@@ -243,9 +243,9 @@ func PlanLines(env *ops.Env, req PlanRequest) (cron.Plan, error) {
 		return plan, fault.Usage("--emergency: no selected provider has its own emergency cleanup, reports a quota and is entirely yours").
 			WithHint("%s; production profiles need --production; `%s config own --provider PROFILE --all` makes all its sandboxes yours", ops.HintMaxSandboxes, env.Process.Name())
 	}
-	plan.Undecided, plan.OwnerLabel = ops.Undecided(c), sandbox.LabelOwner
+	plan.WithoutOwner, plan.OwnerLabel = ops.WithoutOwner(c), sandbox.LabelOwner
 	for _, p := range c.Selected() {
-		if p.Undecided() && env.TypeOf(p).NoLabels {
+		if p.OwnerUnset() && env.TypeOf(p).NoLabels {
 			plan.Unlabelled = append(plan.Unlabelled, p.Name)
 		}
 		if !env.TypeOf(p).KeepsRecords && len(c.SourcesOf(p.Name)) == 0 {

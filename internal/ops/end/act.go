@@ -31,7 +31,7 @@ func (r *CleanupResult) Act() *ops.Act {
 			others = append(others, one)
 		default:
 			if !slices.Contains([]cleanup.KeepReason{cleanup.KeepAlive, cleanup.KeepAnswers, cleanup.KeepPaused}, j.KeepReason) { // nothing is wrong with those
-				one.Ground = j.KeepReason.Label()
+				one.KeptBecause = j.KeepReason.Label()
 			}
 			a.Kept = append(a.Kept, one)
 		}
@@ -58,12 +58,12 @@ func (r *CleanupResult) Act() *ops.Act {
 	}
 	req := r.run.req
 	req.RunID, req.Plan = r.RunID, &plan
-	a.Carry = r.run.carry(req)
+	a.Execute = r.run.execute(req)
 	return a
 }
 
 // carry is what carries an act out that ends at most what the plan of a request names.
-func (r *cleanupRun) carry(planned CleanupRequest) func(context.Context, ops.Observer, ops.Allowed) ops.ActResult {
+func (r *cleanupRun) execute(planned CleanupRequest) func(context.Context, ops.Observer, ops.Allowed) ops.ActResult {
 	carried := false
 	return func(ctx context.Context, watch ops.Observer, allowed ops.Allowed) ops.ActResult {
 		req := planned
@@ -92,7 +92,7 @@ func PlanEmergency(env *ops.Env, req CleanupRequest, targets []ops.PlannedEnd) *
 	return &ops.Act{
 		Verb: "run the emergency cleanup of", Targets: targets, Line: req.Line,
 		Objection: "a provider's emergency cleanup terminates everything that is not critical, also sandboxes at work",
-		Carry: func(ctx context.Context, watch ops.Observer, allowed ops.Allowed) ops.ActResult {
+		Execute: func(ctx context.Context, watch ops.Observer, allowed ops.Allowed) ops.ActResult {
 			req.Production, req.Emergency, req.Yes = allowed.Production, true, true
 			req.Profiles = ops.Narrow(allowed, req.Profiles, func(name string) sandbox.Ref { return sandbox.Ref{ID: name} })
 			done, err := Cleanup(ctx, env, req, watch)
@@ -127,7 +127,7 @@ func (r *ReconcileResult) Act() *ops.Act {
 			a.Asks = append(a.Asks, q)
 		}
 	}
-	a.Carry = func(ctx context.Context, watch ops.Observer, allowed ops.Allowed) ops.ActResult {
+	a.Execute = func(ctx context.Context, watch ops.Observer, allowed ops.Allowed) ops.ActResult {
 		req := req
 		req.Fix, req.Check, req.Yes, req.Rules.Observe, req.Confirmed = true, false, true, true, a.Refs()
 		if allowed.Targets != nil {

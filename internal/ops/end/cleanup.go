@@ -115,20 +115,20 @@ func (r *cleanupRun) rehearse(ctx context.Context) {
 
 // runJournaled begins the journal, holds the run against the guards and ends the targets.
 func (r *cleanupRun) runJournaled(ctx context.Context, targets []cleanup.Target) (*CleanupResult, error) {
-	r.recordSightings(ctx)
+	r.recordSeenCounts(ctx)
 	guards := r.survey.Guards(r.world)
 	plan := r.survey.Plan(r.id)
 	plan.Items = plan.Items[:0]
 	for _, t := range targets {
 		plan.Items = append(plan.Items, t.Item)
 	}
-	layer, shortfall := r.layerAndShortfall()
+	layer, coverageGap := r.layerAndGap()
 	kept := map[string]int{}
 	for why, n := range r.survey.KeepReasons() {
 		kept[string(why)] = n
 	}
 	w, err := r.env.Runs().Begin(ctx, runs.Must, r.id, runs.Begin{
-		Actor: r.env.Actor(), Verb: runs.VerbCleanup, Layer: layer, Shortfall: shortfall, Plan: plan.Recorded(), Guards: safety.Record(guards), Profiles: r.survey.Records(r.watch.Redact), Kept: kept,
+		Actor: r.env.Actor(), Verb: runs.VerbCleanup, Layer: layer, CoverageGap: coverageGap, Plan: plan.Recorded(), Guards: safety.Record(guards), Profiles: r.survey.Records(r.watch.Redact), Kept: kept,
 	}, r.watch)
 	if err != nil {
 		return nil, err

@@ -153,7 +153,7 @@ func PlanListed(ctx context.Context, env *ops.Env, req CleanupRequest, watch ops
 	if err != nil {
 		return nil, err
 	}
-	a := &ops.Act{Verb: "terminate", At: env.Now(), Targets: plannedItems(items), Line: req.Line, Named: req.Production, Carry: r.carry(req)}
+	a := &ops.Act{Verb: "terminate", At: env.Now(), Targets: plannedItems(items), Line: req.Line, Named: req.Production, Execute: r.execute(req)}
 	if len(items) == 0 && req.Plan == nil {
 		return a, nil
 	}
@@ -193,19 +193,19 @@ func (r *cleanupRun) checkPlan() error {
 	return r.req.Plan.Check(r.env.Now(), r.req.MaxPlanAge)
 }
 
-// layerAndShortfall is the layer that this run belongs to and why it is no proof of it; both as
+// layerAndGap is the layer that this run belongs to and why it is no proof of it; both as
 // the journal keeps them.
-func (r *cleanupRun) layerAndShortfall() (layer, shortfall string) {
+func (r *cleanupRun) layerAndGap() (layer, coverageGap string) {
 	if r.req.PlanFromFile || r.req.Resume != "" || r.req.ProviderSide {
 		return "", "its rule was not the rule of a layer"
 	}
-	l, shortfall := r.cronRule().Layer()
-	return string(l), shortfall
+	l, coverageGap := r.cronRule().Layer()
+	return string(l), coverageGap
 }
 
 // provenLayer is the layer that the run is a proof of; "" = none.
 func (r *cleanupRun) provenLayer() string {
-	if layer, shortfall := r.layerAndShortfall(); shortfall == "" {
+	if layer, coverageGap := r.layerAndGap(); coverageGap == "" {
 		return layer
 	}
 	return ""
@@ -273,7 +273,7 @@ func (r *cleanupRun) profileStatus(runs []runs.History, profile string) cron.Sta
 			continue
 		}
 		run := cleanup.CronRun(h)
-		run.Layer, run.Shortfall = cron.Layer(layer), "" // it is held against its own rule alone
+		run.Layer, run.CoverageGap = cron.Layer(layer), "" // it is held against its own rule alone
 		mine = append(mine, run)
 	}
 	expected := cron.Expected{Layers: []cron.Layer{cron.Layer(layer)}, Every: max(r.req.Every, time.Minute), Profiles: []string{profile}}

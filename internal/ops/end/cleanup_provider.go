@@ -35,7 +35,7 @@ func (r *cleanupRun) byProvider(ctx context.Context) (*CleanupResult, error) {
 			return nil, err
 		}
 		whole := r.fleet
-		left, err := r.narrowToPressed(ctx)
+		left, err := r.restrictToBusyProfiles(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -56,9 +56,9 @@ func (r *cleanupRun) letProviders(ctx context.Context, names []string, left []cl
 		r.survey.Shares = append(r.survey.Shares, cleanup.Share{Profile: name})
 	}
 	r.survey.Shares = append(r.survey.Shares, left...)
-	layer, shortfall := r.layerAndShortfall()
+	layer, coverageGap := r.layerAndGap()
 	w, err := r.env.Runs().Begin(ctx, runs.Must, r.id, runs.Begin{
-		Actor: r.env.Actor(), Verb: runs.VerbCleanup, Layer: layer, Shortfall: shortfall, Plan: r.survey.Plan(r.id).Recorded(), Profiles: r.survey.Records(r.watch.Redact),
+		Actor: r.env.Actor(), Verb: runs.VerbCleanup, Layer: layer, CoverageGap: coverageGap, Plan: r.survey.Plan(r.id).Recorded(), Profiles: r.survey.Records(r.watch.Redact),
 	}, r.watch)
 	if err != nil {
 		return nil, err
@@ -112,9 +112,9 @@ func (r *cleanupRun) profilesOverUsage(ctx context.Context) (over []string, left
 	return over, left, nil
 }
 
-// narrowToPressed keeps the profiles with use above UsageAbove and returns the others; with
+// restrictToBusyProfiles keeps the profiles with use above UsageAbove and returns the others; with
 // none the fleet is nil.
-func (r *cleanupRun) narrowToPressed(ctx context.Context) (left []cleanup.Share, err error) {
+func (r *cleanupRun) restrictToBusyProfiles(ctx context.Context) (left []cleanup.Share, err error) {
 	if r.req.UsageAbove == 0 {
 		return nil, nil
 	}

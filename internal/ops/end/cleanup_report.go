@@ -25,7 +25,7 @@ func (r *cleanupRun) withNotifications(ctx context.Context, do func() error) err
 	}, do)
 }
 
-// runFigures are those of this run. When a profile was last in order comes from the
+// runFigures are the figures of this run. When a profile was last in order comes from the
 // journals, which a dry or refused run cannot move.
 func (r *cleanupRun) runFigures(ctx context.Context, code int, took time.Duration, dry bool) metrics.Cleanup {
 	recorded, _ := r.env.Runs().All(ctx, runs.VerbCleanup, ops.StatusRuns) // what cannot be read counts as never: the alert fires

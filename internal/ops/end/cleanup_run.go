@@ -108,7 +108,7 @@ func newCleanupRun(ctx context.Context, env *ops.Env, req CleanupRequest, watch 
 	}
 	for _, p := range c.Selected() {
 		r.world.Profiles = append(r.world.Profiles, cleanup.Profile{
-			Name: p.Name, Owns: p.Owned.Owns, OwnedRule: p.Owned.String(), Undecided: p.Undecided(),
+			Name: p.Name, Owns: p.Owned.Owns, OwnedRule: p.Owned.String(), OwnerUnset: p.OwnerUnset(),
 		})
 	}
 	return r, nil
@@ -141,7 +141,7 @@ func (r *cleanupRun) listAndJudge(ctx context.Context) error {
 	if r.fleet, err = r.env.Fleet(ctx); err != nil {
 		return err
 	}
-	left, err := r.narrowToPressed(ctx)
+	left, err := r.restrictToBusyProfiles(ctx)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (r *cleanupRun) listAndJudge(ctx context.Context) error {
 		r.survey = cleanup.Survey{At: r.env.Now(), Rule: r.rule, Shares: left}
 		return nil
 	}
-	r.shareSightings(ctx)
+	r.shareSeenCounts(ctx)
 	r.world.Listed = func(n int) { progress.Update(ops.GroupedNumber(n) + " listed") }
 	r.world.Looked = ops.TellLooks(progress)
 	r.survey, err = cleanup.TakeSurvey(ctx, r.fleet, r.world, r.rule)
@@ -208,15 +208,15 @@ func (r *cleanupRun) resultWith(verdict error) *CleanupResult {
 	return &CleanupResult{RunID: r.id, Survey: r.survey, Guards: r.survey.Guards(r.world), Endings: r.endings, Verdict: verdict, Took: r.took, run: r}
 }
 
-// shareSightings lets the rule read when an earlier run first saw a sandbox without an age.
-func (r *cleanupRun) shareSightings(ctx context.Context) {
-	first := r.env.Sightings(ctx, r.watch, ops.SightFirst)
+// shareSeenCounts lets the rule read when an earlier run first saw a sandbox without an age.
+func (r *cleanupRun) shareSeenCounts(ctx context.Context) {
+	first := r.env.SeenCounts(ctx, r.watch, ops.SightFirst)
 	r.world.FirstSeen = func(s sandbox.Sandbox) time.Time { return first()[s.Ref().String()].First }
 }
 
-// recordSightings stores when sandboxes without an age were first seen, for later runs. Only a run
+// recordSeenCounts stores when sandboxes without an age were first seen, for later runs. Only a run
 // that may act does so.
-func (r *cleanupRun) recordSightings(ctx context.Context) {
+func (r *cleanupRun) recordSeenCounts(ctx context.Context) {
 	var ageless []string
 	for _, j := range slices.Concat(r.survey.Selected, r.survey.Kept) {
 		if _, source := j.Sandbox.Age(r.survey.At); source == sandbox.AgeUnknown || source == sandbox.AgeFirstSeen {
@@ -228,7 +228,7 @@ func (r *cleanupRun) recordSightings(ctx context.Context) {
 	}
 	r.env.WriteStore(ctx, r.watch, true, func(ctx context.Context, st store.Store) error {
 		for _, ref := range ageless {
-			if _, err := st.Sight(ctx, ops.SightFirst, ref, r.env.Now(), time.Second); err != nil {
+			if _, err := st.CountSeen(ctx, ops.SightFirst, ref, r.env.Now(), time.Second); err != nil {
 				return err
 			}
 		}
@@ -252,7 +252,7 @@ func (r *cleanupRun) reportKept() {
 func (r *CleanupResult) KeptLines() []string { return r.run.keptLines() }
 
 func (r *cleanupRun) keptLines() []string {
-	lines := ops.UndecidedLines(r.survey.Undecided())
+	lines := ops.UnknownMatchLines(r.survey.UnknownMatches())
 	if text := r.unjudgedText(); text != "" {
 		lines = append(lines, text)
 	}

@@ -47,7 +47,7 @@ func (r *CleanupResult) unowned() (found int, own string) {
 func (r *cleanupRun) unowned() map[string]int {
 	counts := r.survey.Unowned()
 	for _, p := range r.world.Profiles {
-		if !p.Undecided {
+		if !p.OwnerUnset {
 			delete(counts, p.Name)
 		}
 	}

@@ -67,7 +67,7 @@ func PlanKeep(ctx context.Context, env *ops.Env, req KeepRequest) (*ops.Act, err
 	if begun {
 		a.Asks = []ops.Question{ops.NewQuestion(string(safety.AskYes), "change them")}
 	}
-	a.Carry = func(ctx context.Context, watch ops.Observer, allowed ops.Allowed) ops.ActResult {
+	a.Execute = func(ctx context.Context, watch ops.Observer, allowed ops.Allowed) ops.ActResult {
 		found := ops.Narrow(allowed, found, fleet.Found.Ref)
 		if err != nil {
 			for _, lost := range ops.Mistakes(err) {

@@ -83,7 +83,7 @@ func (r *reconcileRun) assembleEngine(ctx context.Context) (err error) {
 	rules.Thresholds = r.env.Thresholds
 	sources, err := r.recordSources(ctx, f)
 	if err == nil {
-		r.engine, err = reconcile.New(reconcile.Engine{Fleet: f, Now: r.env.Now, Rules: rules, Sightings: r.store, Sources: sources})
+		r.engine, err = reconcile.New(reconcile.Engine{Fleet: f, Now: r.env.Now, Rules: rules, SeenCounts: r.store, Sources: sources})
 	}
 	if err != nil {
 		return errors.Join(err, r.store.Close())
@@ -141,7 +141,7 @@ func (r *reconcileRun) comparedResult(plan reconcile.Plan) *ReconcileResult {
 	return result
 }
 
-// foundVerdict is that of a check that found something. An interruption says more.
+// foundVerdict is the verdict of a check that found something. An interruption says more.
 func (r *reconcileRun) foundVerdict(plan reconcile.Plan) error {
 	if err := errors.Join(plan.Errors...); fault.Interrupted(err) {
 		return err
@@ -181,7 +181,7 @@ func (r *reconcileRun) journalBegin(plan reconcile.Plan) runs.Begin {
 		Actor: r.env.Actor(), Verb: runs.VerbReconcile,
 		Plan: runs.Plan{RunID: r.id, MadeAt: plan.At.UTC(), Items: []runs.Item{}},
 	}
-	b.Layer, b.Shortfall = reconcileLayer(r.req.Rules)
+	b.Layer, b.CoverageGap = reconcileLayer(r.req.Rules)
 	for _, row := range plan.Acting() {
 		b.Plan.Items = append(b.Plan.Items, runs.Item{
 			Ref: row.Ref, State: row.Box.State, CreatedAt: row.Box.CreatedAt.UTC(), Reason: r.watch.Redact(string(row.Action) + ": " + row.Reason),
@@ -194,7 +194,7 @@ func (r *reconcileRun) journalBegin(plan reconcile.Plan) runs.Begin {
 }
 
 // reconcileLayer is the layer of a run that looks or acts.
-func reconcileLayer(r reconcile.Rules) (layer, shortfall string) {
+func reconcileLayer(r reconcile.Rules) (layer, coverageGap string) {
 	rule := cron.Rule{Reconcile: true}
 	for _, f := range []struct {
 		flag string
@@ -210,8 +210,8 @@ func reconcileLayer(r reconcile.Rules) (layer, shortfall string) {
 			rule.Narrowing = append(rule.Narrowing, f.flag)
 		}
 	}
-	l, shortfall := rule.Layer()
-	return string(l), shortfall
+	l, coverageGap := rule.Layer()
+	return string(l), coverageGap
 }
 
 // applyPlan carries the plan out and reports how every row that was found has ended.

@@ -45,7 +45,7 @@ func (r *reconcileRun) recordSources(ctx context.Context, f *fleet.Fleet) (map[s
 	return all, nil
 }
 
-// taskSources are those of one profile: by them, the sandboxes of every other would be
+// taskSources are the sources of one profile: by them, the sandboxes of every other would be
 // orphans.
 func (r *reconcileRun) taskSources(ctx context.Context, f *fleet.Fleet, from string) (map[string]reconcile.Source, error) {
 	if names := f.Names(); len(names) != 1 {

@@ -42,7 +42,7 @@ type ReconcileResult struct {
 	Limits  reconcile.Limits
 	Endings []sandbox.Ending // of Fix
 	Refused error            // why Fix began nothing; nil = it did
-	// Verdict is that of Fix; of Check where something was found, else of what could not
+	// Verdict is the verdict of Fix; of Check where something was found, else of what could not
 	// be compared.
 	Verdict error
 	// Subjects are the figures of each provider that was compared, for conditions.

@@ -26,7 +26,7 @@ type TerminateRequest struct {
 	Production []string         // production profiles that the operator has named
 	Reason     string           // why they end, for the record; "" = a person named them
 	Delete     bool             // also destroy what the provider would keep
-	Patient    bool             // grant all of Grace, also to what does not react
+	FullGrace  bool             // grant all of Grace, also to what does not react
 	Yes        bool             // end many without being asked
 	Unattended bool             // nobody can be asked
 	Shown      bool             // a screen shows the plan, of any size, and asks for it, or nobody does
@@ -150,7 +150,7 @@ func (t *termination) protectionReason(s sandbox.Sandbox) string {
 }
 
 // carry ends at most what was allowed: the sandboxes that were found, not what their words mean by now.
-func (t *termination) carry(ctx context.Context, watch ops.Observer, allowed ops.Allowed) (result ops.ActResult) {
+func (t *termination) execute(ctx context.Context, watch ops.Observer, allowed ops.Allowed) (result ops.ActResult) {
 	part := *t
 	if t.carried {
 		part.id = t.env.RunID()
@@ -195,7 +195,7 @@ func (t *termination) endTargets(ctx context.Context, watch ops.Observer) []sand
 	progress := watch.Progress("ending sandboxes")
 	defer progress.Done()
 	how := fleet.EndOptions{
-		Delete: t.req.Delete, Grace: t.req.Grace, Patient: t.req.Patient, Wait: t.req.Wait, By: t.env.ActsAs(runs.VerbTerminate),
+		Delete: t.req.Delete, Grace: t.req.Grace, FullGrace: t.req.FullGrace, Wait: t.req.Wait, By: t.env.ActsAs(runs.VerbTerminate),
 		Recheck: fleet.Recheck{Judge: t.judgeIdentity, AllowUnreadable: func(s sandbox.Sandbox) bool { return t.unreadable[s.Ref()] }},
 	}
 	var endings []sandbox.Ending

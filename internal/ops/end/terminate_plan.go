@@ -22,7 +22,7 @@ func PlanTerminate(ctx context.Context, env *ops.Env, req TerminateRequest) (*op
 		return nil, err
 	}
 	t := &termination{env: env, req: req, id: env.RunID()}
-	act := &ops.Act{Verb: "terminate", RunID: t.id, At: env.Now(), Line: req.Line, Named: req.Production, Guards: []safety.Guard{}, Refused: env.MayChange(), Carry: t.carry, Rehearse: t.rehearse}
+	act := &ops.Act{Verb: "terminate", RunID: t.id, At: env.Now(), Line: req.Line, Named: req.Production, Guards: []safety.Guard{}, Refused: env.MayChange(), Execute: t.execute, Rehearse: t.rehearse}
 	failed := t.findTargets(ctx)
 	if fault.KindOf(failed) == fault.KindUsage {
 		return nil, failed
@@ -138,7 +138,7 @@ func (t *termination) rehearse(ctx context.Context, act *ops.Act) {
 	for i, one := range act.Targets {
 		targets[i] = one.Sandbox
 	}
-	t.refused = t.fleet.Rehearse(ctx, targets, fleet.EndOptions{Delete: t.req.Delete, Grace: t.req.Grace, Patient: t.req.Patient})
+	t.refused = t.fleet.Rehearse(ctx, targets, fleet.EndOptions{Delete: t.req.Delete, Grace: t.req.Grace, FullGrace: t.req.FullGrace})
 	act.Targets, act.Kept = t.plannedEnds()
 }
 

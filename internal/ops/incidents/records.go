@@ -75,7 +75,7 @@ func (r *IncidentReport) addProblems(what string, errs ...error) {
 // readStore reads notes, events and the evidence of looks, and the tasks that ended. When a note says that it was
 // detected earlier, the time begins there.
 func (r *IncidentReport) readStore(ctx context.Context, env *ops.Env, p *period) (evidence []history.Seen, err error) {
-	ctx, stop := context.WithTimeout(ctx, env.Process.Stretch.Limit(ops.MemoryLimit))
+	ctx, stop := context.WithTimeout(ctx, env.Process.TimeScale.Limit(ops.MemoryLimit))
 	defer stop()
 	err = env.ReadTaskStore(func(st store.Store) error {
 		notes, err := history.Notes(ctx, st, p.since)
@@ -260,7 +260,7 @@ func (r *IncidentReport) addTimeline() {
 	slices.SortStableFunc(r.Timeline, func(a, b IncidentEvent) int { return a.At.Compare(b.At) })
 }
 
-// severityOf is that of an alert; "" = it is none of sbx.
+// severityOf is the severity of an alert; "" = it is none of sbx.
 func severityOf(id string) string {
 	for _, rule := range check.Alerts() {
 		if rule.ID == id {

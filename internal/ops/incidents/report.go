@@ -67,7 +67,7 @@ func (r *IncidentReport) saidMoment(m incident.Milestone) Moment {
 	return Moment{}
 }
 
-// Moment is that of a milestone.
+// Moment is the moment of a milestone.
 func (r *IncidentReport) Moment(m incident.Milestone) Moment {
 	i := slices.IndexFunc(r.Moments, func(have Moment) bool { return have.Milestone == m })
 	if i < 0 {

@@ -85,7 +85,7 @@ func (b *batch) offerNext(order *jobOrder, next chan<- BatchJob, outcomes chan<-
 	return left
 }
 
-// blockedOutcome is that of a job which needs one that did not complete.
+// blockedOutcome is the outcome of a job which needs one that did not complete.
 func blockedOutcome(j BatchJob, need BatchOutcome) BatchOutcome {
 	why := "did not complete"
 	switch {

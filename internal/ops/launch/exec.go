@@ -39,7 +39,7 @@ func Exec(ctx context.Context, env *ops.Env, req ExecRequest) error {
 		return err
 	}
 	defer release()
-	exit, err := f.Exec(providers.WithCleanupLimit(ctx, env.Process.Stretch.Limit(execCleanup)), found.Ref(), c)
+	exit, err := f.Exec(providers.WithCleanupLimit(ctx, env.Process.TimeScale.Limit(execCleanup)), found.Ref(), c)
 	switch {
 	case err != nil:
 		return unclassifiedIsLauncher(err)

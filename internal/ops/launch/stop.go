@@ -77,13 +77,13 @@ func PlanStop(ctx context.Context, env *ops.Env, req StopRequest) (*ops.Act, err
 		q.Objection = strings.Join(begun, ", ")
 		a.Asks = []ops.Question{q}
 	}
-	a.Carry = func(ctx context.Context, watch ops.Observer, allowed ops.Allowed) ops.ActResult {
-		return carryStop(ctx, env, ops.Narrow(allowed, all, meant.target), watch)
+	a.Execute = func(ctx context.Context, watch ops.Observer, allowed ops.Allowed) ops.ActResult {
+		return executeStop(ctx, env, ops.Narrow(allowed, all, meant.target), watch)
 	}
 	return a, nil
 }
 
-func carryStop(ctx context.Context, env *ops.Env, all []meant, watch ops.Observer) (result ops.ActResult) {
+func executeStop(ctx context.Context, env *ops.Env, all []meant, watch ops.Observer) (result ops.ActResult) {
 	f, err := env.Only(ctx)
 	if err != nil {
 		return ops.NotBegun("", err)

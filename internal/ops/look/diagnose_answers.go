@@ -347,7 +347,7 @@ func countReply(counts map[string]int, lost []string) reply {
 	return replyWith("%s", text)
 }
 
-// profileFigures are those of stats, with what the investigation knows beside them; judged is nil
+// profileFigures are the figures of stats, with what the investigation knows beside them; judged is nil
 // where the sandboxes of the profile were not judged.
 func (d *diagnosis) profileFigures(s fleet.ProviderStats, judged []fleet.Judged, quotas []fleet.ProviderQuota) Figures {
 	f := providerFigures(d.env, s, censusOf(judged))

@@ -61,7 +61,7 @@ func stepQuestions(every time.Duration) map[string][]question {
 	}
 }
 
-// stuckQuestionsOfOne are those of the step stuck about one sandbox.
+// stuckQuestionsOfOne are the questions of the step stuck about one sandbox.
 func stuckQuestionsOfOne() []question {
 	return []question{
 		{"stuck", "is it stuck?"},

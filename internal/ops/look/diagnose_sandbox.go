@@ -38,7 +38,7 @@ func (d *diagnosis) diagnoseSandbox(ctx context.Context, word string) error {
 	}
 	questions := stepQuestions(d.cleanupEvery())
 	questions[stepStuck] = stuckQuestionsOfOne()
-	waiting, end := context.WithTimeout(ctx, d.env.Process.Stretch.Limit(profileLimit))
+	waiting, end := context.WithTimeout(ctx, d.env.Process.TimeScale.Limit(profileLimit))
 	defer end()
 	census := censusOf([]fleet.Judged{{Sandbox: r.Seen.Sandbox, Verdict: r.Verdict}})
 	d.result.Steps = runSteps(waiting, d.progress.Say, questions, stepWork{

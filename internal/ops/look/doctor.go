@@ -352,7 +352,7 @@ func openSizes(c *config.Config, r config.Run) []ops.Check {
 func ownershipChecks(e *ops.Env, c *config.Config, runs []cron.Run) []ops.Check {
 	var rows []ops.Check
 	runs = slices.DeleteFunc(slices.Clone(runs), func(r cron.Run) bool { return r.Layer != cron.Stuck && r.Layer != cron.Age })
-	for _, name := range ops.Undecided(c) {
+	for _, name := range ops.WithoutOwner(c) {
 		row := ops.ToolCheck("ownership", sandbox.Unknown, "no owner is configured: cleanup terminates only what sbx created (label "+sandbox.LabelOwner+")", e.OwnHint([]string{name})).AsNote()
 		if n := cron.Unowned(runs, name); n > 0 {
 			row = ops.ToolCheck("ownership", sandbox.False, fmt.Sprintf("the last cleanup skipped %d that its rule selects because nobody owns them", n), e.OwnHint([]string{name}))

@@ -27,13 +27,13 @@ type ListResult struct {
 	Truncated bool   // there are more than the limit allows
 	Shown     int    // that were reported
 	Ended     int    // left out because they have ended, as far as they were listed
-	// Undecided counts by reason what the condition leaves unknown, and so does not select.
-	Undecided map[string]int
+	// UnknownMatches counts by reason what the condition leaves unknown, and so does not select.
+	UnknownMatches map[string]int
 	// Unconfirmed are ends that were requested and not acknowledged, where --all asks for what has ended, too; UnconfirmedErr
 	// is why they are not known.
 	Unconfirmed    []recall.UnconfirmedEnd
 	UnconfirmedErr error
-	// Unlisted are those of the last complete listing that this one does not have, without an end on record. What
+	// Unlisted are the sandboxes of the last complete listing that this one does not have, without an end on record. What
 	// is wrong with the list was reported as an item.
 	Unlisted []recall.UnlistedSandbox
 }
@@ -63,7 +63,7 @@ func (l *Lister) List(ctx context.Context, watch ops.Observer) *ListResult {
 	progress := watch.Progress("listing")
 	defer progress.Done()
 	one := &listing{env: l.env, watch: watch, progress: progress, selector: l.req.Selector, look: l.req.Look || l.req.Selector.Stuck, live: l.req.Live}
-	one.result.Undecided = map[string]int{}
+	one.result.UnknownMatches = map[string]int{}
 	if one.selector.Limit > 0 && one.selector.Sort == (selector.Order{}) { // the same rows each time; no API lists the newest first
 		one.selector.Sort = selector.Order{Key: "age"}
 	}
@@ -129,7 +129,7 @@ func (l *listing) takes(s sandbox.Sandbox, facts selector.Facts, mayLook bool) b
 		if mayLook && l.selector.Where.NeedsLook() && s.State == sandbox.StateRunning {
 			return true
 		}
-		l.result.Undecided[m.Reason]++
+		l.result.UnknownMatches[m.Reason]++
 	}
 	return m.Verdict == sandbox.True
 }
@@ -207,7 +207,7 @@ func (l *listing) chooseHeld(ctx context.Context, f *fleet.Fleet, held []sandbox
 	}
 	for _, j := range chosen.Unknown {
 		if j.Match.Filter == selector.FilterWhere {
-			l.result.Undecided[j.Match.Reason]++
+			l.result.UnknownMatches[j.Match.Reason]++
 		}
 	}
 	l.result.Truncated = chosen.Truncated

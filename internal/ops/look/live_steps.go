@@ -34,7 +34,7 @@ func (l *Live) Steps(ctx context.Context, judged []fleet.Judged) []DiagnoseStep 
 	})
 }
 
-// newestFigures are those of the profiles that were read, in their order.
+// newestFigures are the figures of the profiles that were read, in their order.
 func (l *Live) newestFigures() []Figures {
 	l.mu.Lock()
 	defer l.mu.Unlock()

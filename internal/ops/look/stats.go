@@ -20,7 +20,7 @@ type StatsRequest struct {
 	Look bool // ask those that may be stuck themselves
 }
 
-// Figures are those of one provider, or of all together.
+// Figures are the figures of one provider, or of all together.
 type Figures struct {
 	Provider     string
 	ProviderType string

@@ -104,7 +104,7 @@ func (a *audit) readJournals(ctx context.Context, disk journal.Disk) error {
 // readShared adds what other hosts have reported. A run whose journal is on this machine is not
 // read twice.
 func (a *audit) readShared(ctx context.Context) error {
-	ctx, stop := context.WithTimeout(ctx, a.env.Process.Stretch.Limit(ops.ShareLimit))
+	ctx, stop := context.WithTimeout(ctx, a.env.Process.TimeScale.Limit(ops.ShareLimit))
 	defer stop()
 	acts, err := a.env.Runs().SharedActs(ctx, a.req.Since)
 	reported := map[string]bool{}

@@ -162,7 +162,7 @@ func (f contextFiles) openEndpoint(from string, e dockercontext.EndpointMetaBase
 	return endpoint{Host: e.Host, From: from, Dial: dial}, nil
 }
 
-// dialer is that of Docker's packages for sockets and pipes, with TLS above it for another address that has certificates,
+// dialer is the dialer of Docker's packages for sockets and pipes, with TLS above it for another address that has certificates,
 // and a program for ssh. Docker's own client would bring 0.5 ms of start along, and its TLS connects without a limit in time.
 func (f contextFiles) dialer(e dockercontext.EndpointMetaBase, data *dockercontext.TLSData) (func(context.Context) (net.Conn, error), error) {
 	if strings.HasPrefix(e.Host, "ssh://") {

@@ -20,7 +20,7 @@ import (
 // `sbxtest:1`; the stage `docker` of .ci/run starts both.
 const EngineVariable = "SBX_TEST_DOCKER"
 
-// image is that of the tests; it has the programs of busybox.
+// image is the image of the tests; it has the programs of busybox.
 const image = "sbxtest:1"
 
 // realEngine is the address of the engine; without one the test is skipped.

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// DefaultImage is that of a sandbox for which nobody has named one.
+// DefaultImage is the image of a sandbox for which nobody has named one.
 const DefaultImage = "debian:stable-slim"
 
 // holdScript waits until the time limit of the sandbox, $1 in seconds, and ends at once when it is told to.

@@ -76,7 +76,7 @@ func (g *guarded) take(tokens ...string) {
 	g.takes = tokens
 }
 
-// tokens are those of the requests so far, each once.
+// tokens are the tokens of the requests so far, each once.
 func (g *guarded) tokens() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -100,7 +100,7 @@ func (g *guarded) ca() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.server.Certificate().Raw})
 }
 
-// deps are those of a process in a pod of the cluster.
+// deps are the dependencies of a process in a pod of the cluster.
 func (g *guarded) deps(t *testing.T) providers.Deps {
 	t.Helper()
 	at, err := url.Parse(g.server.URL)

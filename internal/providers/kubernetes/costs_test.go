@@ -61,7 +61,7 @@ func countedOf(f *kubernetestest.Fake) (n counted) {
 // nobody has read it for, and a search for copies.
 func playTask(t *testing.T, c *kubernetes.Client) {
 	t.Helper()
-	made, err := c.Create(t.Context(), sandbox.Spec{Command: []string{"sh", "-c", "echo one; sleep 2; echo two"}, Linger: true})
+	made, err := c.Create(t.Context(), sandbox.Spec{Command: []string{"sh", "-c", "echo one; sleep 2; echo two"}, KeepAfterExit: true})
 	require.NoError(t, err)
 	over := make(chan struct{})
 	go func() {

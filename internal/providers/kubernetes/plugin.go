@@ -124,7 +124,7 @@ func (c *credentials) on(r *http.Request) *http.Request {
 	return r
 }
 
-// credentials are those of the last run, or of a new one where these have expired or were refused. A failure is shared
+// credentials are the credentials of the last run, or of a new one where these have expired or were refused. A failure is shared
 // by all that waited for it.
 func (p *plugin) credentials(ctx context.Context, refused *credentials) (*credentials, error) {
 	began := p.now()

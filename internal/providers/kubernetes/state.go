@@ -228,7 +228,7 @@ func (o object) jobState() (state sandbox.State, raw string) {
 	return state, raw
 }
 
-// sandboxState is that of kubernetes-sigs/agent-sandbox: what is asked for, then the conditions. Those of a claim
+// sandboxState is the state of kubernetes-sigs/agent-sandbox: what is asked for, then the conditions. Those of a claim
 // are its own until it has a sandbox. What is missing may come later; what is rejected stays so.
 func (o object) sandboxState() (state sandbox.State, raw string) {
 	ready, finished := o.condition("Ready"), o.condition("Finished")

@@ -124,7 +124,7 @@ func (c *Client) UsageOfMany(ctx context.Context, ids []string) (map[string]sand
 	return found, errors.Join(err, failed)
 }
 
-// samples are those of the pods of the namespace, by name. Of a name that comes twice there is none.
+// samples are the samples of the pods of the namespace, by name. Of a name that comes twice there is none.
 func (c *Client) samples(ctx context.Context, op string, pages *int) (map[string]wireMetrics, error) {
 	samples, twice := map[string]wireMetrics{}, map[string]bool{}
 	_, err := eachPage(ctx, c, httpx.Request{Op: op, Path: c.metricsPath()}, pages, func(m wireMetrics) string { return m.Metadata.Name }, func(m wireMetrics) {

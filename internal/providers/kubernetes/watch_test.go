@@ -372,7 +372,7 @@ func TestEndsOfAView(t *testing.T) {
 	}
 }
 
-// stacks are those of the goroutines of this bubble.
+// stacks are the stacks of the goroutines of this bubble.
 func stacks() string {
 	text := make([]byte, 16<<20)
 	all := strings.Split(string(text[:runtime.Stack(text, true)]), "\n\n")

@@ -52,7 +52,7 @@ func (c *Client) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox
 	r := c.newRecord(id, spec)
 	ready, err := c.launchSupervisor(ctx, wire.Order{
 		Root: c.store.Root, Record: r, Env: c.buildEnvironment(id, spec), RequireHard: spec.RequireHardLimit, Wrap: wrap,
-		InScope: c.needsScope(), Stretch: int(c.deps.Stretch),
+		InScope: c.needsScope(), TimeScale: int(c.deps.TimeScale),
 	}, lock)
 	switch {
 	case err != nil:
@@ -167,7 +167,7 @@ func (c *Client) newRecord(id string, spec sandbox.Spec) record.Record {
 	r := record.Record{
 		Schema: record.Schema, Version: c.deps.Version, ID: id, Name: spec.Name, State: sandbox.StateProvisioning,
 		Command: spec.Command, EnvNames: envNames(spec.Env), Workdir: workdir, Labels: maps.Clone(spec.Labels),
-		TaskID: spec.TaskID, AgentType: spec.AgentType, Linger: spec.Linger, CreatedAt: now,
+		TaskID: spec.TaskID, AgentType: spec.AgentType, KeepAfterExit: spec.KeepAfterExit, CreatedAt: now,
 		Limits: record.Limits{
 			MemoryBytes: cmp.Or(spec.MemoryBytes, c.defaults.memoryBytes),
 			CPU:         cmp.Or(spec.CPU, c.defaults.cpu),

@@ -87,13 +87,13 @@ func TestTakingNoteOfTermBuysNoTime(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	const indifferent = `trap : TERM; echo up; while :; do sleep 600 & wait; done`
-	for name, patient := range map[string]bool{"patient": true, "not patient": false} {
+	for name, fullGrace := range map[string]bool{"patient": true, "not patient": false} {
 		s := b.sh(t, indifferent)
 		b.waitFor(t, s.ID, "up")
-		require.NoError(t, b.Terminate(t.Context(), s.ID, providers.TerminateOptions{Grace: 2 * time.Second, Patient: patient, By: "test"}))
+		require.NoError(t, b.Terminate(t.Context(), s.ID, providers.TerminateOptions{Grace: 2 * time.Second, FullGrace: fullGrace, By: "test"}))
 		r := b.record(t, s.ID)
 		took := r.EndedAt.Sub(r.Exit.Stop.At)
-		require.Equal(t, patient, took >= 2*time.Second, "%s: %s", name, took)
+		require.Equal(t, fullGrace, took >= 2*time.Second, "%s: %s", name, took)
 		nothingLeft(t, s.ID)
 	}
 }
@@ -105,7 +105,7 @@ func TestAGivenGraceIsGrantedWhole(t *testing.T) {
 	b := newBench(t)
 	s := b.sh(t, `trap '' TERM; echo up; sleep 600`)
 	b.waitFor(t, s.ID, "up")
-	require.NoError(t, b.Terminate(t.Context(), s.ID, providers.TerminateOptions{Grace: time.Second, Patient: true, By: "test"}))
+	require.NoError(t, b.Terminate(t.Context(), s.ID, providers.TerminateOptions{Grace: time.Second, FullGrace: true, By: "test"}))
 	r := b.record(t, s.ID)
 	require.GreaterOrEqual(t, r.EndedAt.Sub(r.Exit.Stop.At), time.Second)
 	nothingLeft(t, s.ID)
@@ -114,7 +114,7 @@ func TestAGivenGraceIsGrantedWhole(t *testing.T) {
 	b.waitFor(t, s.ID, "up")
 	ended := make(chan error)
 	go func() {
-		ended <- b.Terminate(t.Context(), s.ID, providers.TerminateOptions{Grace: time.Hour, Patient: true, By: "test"})
+		ended <- b.Terminate(t.Context(), s.ID, providers.TerminateOptions{Grace: time.Hour, FullGrace: true, By: "test"})
 	}()
 	dir := b.store().Dir(s.ID)
 	require.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(dir, "stop.json")); return err == nil }, tiertest.Limit(t), 5*time.Millisecond)

@@ -68,7 +68,7 @@ func (l liar) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 
 // Create may forget that the sandbox shall linger.
 func (l liar) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Sandbox, error) {
-	spec.Linger = spec.Linger && !l.short
+	spec.KeepAfterExit = spec.KeepAfterExit && !l.short
 	return l.Client.Create(ctx, spec)
 }
 

@@ -70,7 +70,7 @@ func openBy(tb testing.TB, now func() time.Time, state string, settings map[stri
 	maps.Copy(p.Settings, settings)
 	opened, err := t.Open(tb.Context(), p, providers.Deps{
 		Now: now, StateDir: state, Version: "test", Notice: func(text string) { tb.Log(text) },
-		Lookup: os.LookupEnv, Stretch: 3, // a test that waits for all of a limit takes that much longer
+		Lookup: os.LookupEnv, TimeScale: 3, // a test that waits for all of a limit takes that much longer
 	})
 	require.NoError(tb, err)
 	client, ok := opened.(*local.Client)

@@ -93,7 +93,7 @@ func (c *Client) probeProgram(r record.Record, h *providers.Health) error {
 
 // askStub returns nil when the stub has answered.
 func (c *Client) askStub(ctx context.Context, r record.Record) error {
-	limit := c.deps.Stretch.Limit(answerLimit)
+	limit := c.deps.TimeScale.Limit(answerLimit)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errors.New("no answer within "+limit.String()))
 	defer cancel()
 	conn, err := connectStub(ctx, c.store.Dir(r.ID))

@@ -23,11 +23,11 @@ func TestProbeSaysWhatToDoNext(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for name, tc := range map[string]struct {
-		linger  bool
-		script  string
-		change  func(id string)
-		verdict sandbox.Verdict
-		want    providers.Condition
+		keepAfterExit bool
+		script        string
+		change        func(id string)
+		verdict       sandbox.Verdict
+		want          providers.Condition
 	}{
 		"it runs":                {false, "sleep 600", nil, sandbox.True, providers.ConditionHealthy},
 		"it stays":               {true, "exit 3", func(id string) { b.exited(t, id) }, sandbox.True, providers.ConditionHealthy},
@@ -45,7 +45,7 @@ func TestProbeSaysWhatToDoNext(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := b.create(t, sandbox.Spec{Command: []string{"sh", "-c", tc.script}, Linger: tc.linger})
+			s := b.create(t, sandbox.Spec{Command: []string{"sh", "-c", tc.script}, KeepAfterExit: tc.keepAfterExit})
 			if tc.change != nil {
 				tc.change(s.ID)
 			}

@@ -164,7 +164,7 @@ func (c *Client) programEndSignal(ctx context.Context, r record.Record) <-chan s
 		defer cancel()
 		_ = handle.Wait(ctx) // it has exited, its program has ended, or the reader has stopped
 	}()
-	if r.Linger {
+	if r.KeepAfterExit {
 		go c.waitForProgramEnd(ctx, r.ID, cancel)
 	}
 	return done

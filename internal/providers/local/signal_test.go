@@ -22,7 +22,7 @@ func TestTermComesOnce(t *testing.T) {
 	b := newBench(t)
 	s := b.create(t, sandbox.Spec{Command: []string{self(), programArg, "count"}})
 	b.waitFor(t, s.ID, "up")
-	require.NoError(t, b.Terminate(t.Context(), s.ID, providers.TerminateOptions{Grace: 500 * time.Millisecond, Patient: true, By: "test"}))
+	require.NoError(t, b.Terminate(t.Context(), s.ID, providers.TerminateOptions{Grace: 500 * time.Millisecond, FullGrace: true, By: "test"}))
 	assert.Equal(t, 1, strings.Count(b.output(t, s.ID), "asked"))
 }
 

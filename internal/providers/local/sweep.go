@@ -214,7 +214,7 @@ func (c *Client) awaitStub(ctx context.Context, r record.Record) {
 		return
 	}
 	defer h.Close()
-	limit, cancel := context.WithTimeout(ctx, c.deps.Stretch.Limit(hangLimit))
+	limit, cancel := context.WithTimeout(ctx, c.deps.TimeScale.Limit(hangLimit))
 	defer cancel()
 	_ = h.Wait(limit) // a stub that does not end is killed next, without a proof
 }

@@ -43,7 +43,7 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 	if err := c.checkReachable(r); err != nil {
 		return err
 	}
-	stop := record.Stop{By: o.By, At: c.now().UTC(), GraceSeconds: o.Grace.Seconds(), Patient: o.Patient}
+	stop := record.Stop{By: o.By, At: c.now().UTC(), GraceSeconds: o.Grace.Seconds(), FullGrace: o.FullGrace}
 	if _, err := c.store.AskStop(id, stop); err != nil && !cannotWrite(err) { // a full or read-only disk must not prevent an end
 		return c.classifyError(op, err)
 	}
@@ -92,7 +92,7 @@ func (c *Client) stopSupervisor(ctx context.Context, r record.Record, grace time
 	if err := handle.Signal(syscall.SIGTERM); err != nil {
 		return c.finishByAny(ctx, r)
 	}
-	limit, cancel := context.WithTimeout(ctx, grace+c.deps.Stretch.Limit(hangLimit))
+	limit, cancel := context.WithTimeout(ctx, grace+c.deps.TimeScale.Limit(hangLimit))
 	defer cancel()
 	if err := handle.Wait(limit); err == nil {
 		return c.ensureRecorded(ctx, r)
@@ -162,7 +162,7 @@ func (c *Client) discardUnreadable(ctx context.Context, id string) error {
 // last thread is gone, which is after it counts as dead, and so does a child of its creator
 // between fork and exec.
 func (c *Client) waitUnlocked(ctx context.Context, id string) error {
-	limit, cancel := context.WithTimeout(ctx, c.deps.Stretch.Limit(hangLimit))
+	limit, cancel := context.WithTimeout(ctx, c.deps.TimeScale.Limit(hangLimit))
 	defer cancel()
 	for {
 		if held, err := c.store.Held(id); err != nil || !held {

@@ -193,7 +193,7 @@ func (c *Client) Get(ctx context.Context, id string) (sandbox.Sandbox, error) {
 
 // sandbox converts the records of the API.
 //
-// Ages are those of a session. CreatedAt stays empty: createdAt of the API belongs to the
+// Ages are the ages of a session. CreatedAt stays empty: createdAt of the API belongs to the
 // name, and after a resume a VM of a minute would look weeks old. StartedAt is the start of
 // the session; a row of the list lacks it and gets the last change of the status, which is
 // never before the start: for a running session it is the start, for any other one the age is

@@ -104,7 +104,7 @@ func (s *streamLines) skipRest() error {
 	}
 }
 
-// escapeLength is that of an escape \uXXXX, with a second one behind it where both are one letter.
+// escapeLength is the length of an escape \uXXXX, with a second one behind it where both are one letter.
 func escapeLength(text []byte) int {
 	const one = len(`\u0000`)
 	first := len(text) > 3 && (text[2] == 'd' || text[2] == 'D') && text[3] >= '8' // the first half of a letter, or the second

@@ -44,13 +44,13 @@ func (p *actPlan) profiles() []string {
 func recorded(planned []ops.PlannedEnd) []Target {
 	var all []Target
 	for _, one := range planned {
-		all = append(all, Target{one.Ref.String(), one.Reason, one.Ground, one.Cause})
+		all = append(all, Target{one.Ref.String(), one.Reason, one.KeptBecause, one.Cause})
 	}
 	return all
 }
 
 // act plans, asks, acts, and proves the effect.
-func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runbook.Word) error {
+func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, possible runbook.Word) error {
 	r.named = nil
 	shown, before := rec.Act, rec.Act
 	if before != nil && before.IntentAt.IsZero() { // only its plan was made
@@ -63,7 +63,7 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, theory runb
 	if r.stale() {
 		r.invalidate()
 	}
-	p, err := r.planAct(ctx, s, theory)
+	p, err := r.planAct(ctx, s, possible)
 	if ctx.Err() != nil {
 		return r.interrupted(ctx, rec)
 	}
@@ -150,10 +150,10 @@ func nothingToDo(p *actPlan) string {
 	}
 	counts := map[string]int{}
 	for _, k := range p.kept {
-		counts[k.Ground]++
+		counts[k.KeptBecause]++
 	}
 	first := p.kept[0]
-	if i := slices.IndexFunc(p.kept, func(k Target) bool { return k.Ground != "" }); i >= 0 {
+	if i := slices.IndexFunc(p.kept, func(k Target) bool { return k.KeptBecause != "" }); i >= 0 {
 		first = p.kept[i]
 	}
 	delete(counts, "")
@@ -212,8 +212,8 @@ func (r *runner) refuse(rec *Step, why error) error {
 	return nil
 }
 
-// carryOut writes down what is about to happen, does it, and writes down what came of it.
-func (r *runner) carryOut(ctx context.Context, s runbook.Step, rec *Step, p group) error {
+// executeRecorded writes down what is about to happen, does it, and writes down what came of it.
+func (r *runner) executeRecorded(ctx context.Context, s runbook.Step, rec *Step, p group) error {
 	limited, stop := r.limited(ctx, s)
 	defer stop()
 	if r.env.Now().Sub(rec.BeganAt) > freshFor { // the answer took its time
@@ -270,7 +270,7 @@ func (r *runner) narrow(ctx context.Context, s runbook.Step, rec *Step, p *actPl
 		return nil
 	}
 	r.invalidate()
-	now, err := r.planAct(ctx, s, r.theoryOf(rec))
+	now, err := r.planAct(ctx, s, r.possibleCauseOf(rec))
 	if err != nil {
 		return err
 	}
@@ -289,13 +289,13 @@ func (r *runner) narrow(ctx context.Context, s runbook.Step, rec *Step, p *actPl
 	return nil
 }
 
-// theoryOf is the cause whose branch a step belongs to; "" = none.
-func (*runner) theoryOf(rec *Step) runbook.Word {
-	theory, _ := strings.CutPrefix(rec.Section, SectionCause+" ")
-	if theory == rec.Section {
+// possibleCauseOf is the cause whose branch a step belongs to; "" = none.
+func (*runner) possibleCauseOf(rec *Step) runbook.Word {
+	possible, _ := strings.CutPrefix(rec.Section, SectionCause+" ")
+	if possible == rec.Section {
 		return ""
 	}
-	return runbook.Word(theory)
+	return runbook.Word(possible)
 }
 
 // prove looks until the effect of an act is seen: each id was verified by the operation, and now the

@@ -86,7 +86,7 @@ func (r *runner) notSelected(branch runbook.Cause, why string) string {
 	if r.run.Procedure != "" {
 		return "the procedure " + r.run.Procedure + " was chosen instead"
 	}
-	i := slices.IndexFunc(r.run.Causes, func(c Cause) bool { return c.ID == string(branch.Theory) })
+	i := slices.IndexFunc(r.run.Causes, func(c Cause) bool { return c.ID == string(branch.PossibleCause) })
 	switch {
 	case why != "":
 		return why
@@ -117,7 +117,7 @@ func (r *runner) namedCauses() []Cause {
 			continue
 		}
 		for _, f := range d.Causes {
-			if !slices.ContainsFunc(all, func(c Cause) bool { return c.ID == theoryOf(f) }) {
+			if !slices.ContainsFunc(all, func(c Cause) bool { return c.ID == possibleCauseOf(f) }) {
 				all = append(all, r.cause(f))
 			}
 		}
@@ -127,7 +127,7 @@ func (r *runner) namedCauses() []Cause {
 
 func (r *runner) cause(f triage.Finding) Cause {
 	c := Cause{
-		ID: theoryOf(f), Title: f.Title, Confidence: f.Confidence, Score: f.Score, Coverage: f.Coverage, Evidence: slices.Clone(f.Evidence), WhyNot: f.WhyNot, Refs: []string{},
+		ID: possibleCauseOf(f), Title: f.Title, Confidence: f.Confidence, Score: f.Score, Coverage: f.Coverage, Evidence: slices.Clone(f.Evidence), WhyNot: f.WhyNot, Refs: []string{},
 		Selected: f.Confidence == sandbox.Certain || f.Confidence == sandbox.Probable,
 	}
 	for i := range c.Evidence {
@@ -137,7 +137,7 @@ func (r *runner) cause(f triage.Finding) Cause {
 		c.Refs = append(c.Refs, t.Ref)
 	}
 	for _, branch := range r.book.Spec.Causes {
-		if string(branch.Theory) == c.ID {
+		if string(branch.PossibleCause) == c.ID {
 			c.Branch, c.See = true, r.book.SeeAlso(branch)
 		}
 	}
@@ -150,8 +150,8 @@ func (r *runner) cause(f triage.Finding) Cause {
 
 // refsOf are the sandboxes with a cause, as the diagnosis has grouped them: stuck ones, then those that
 // are only suspected.
-func (r *runner) refsOf(theory runbook.Word) (all []suspect) {
-	if d := r.facts.inspected; d != nil && d.Inspected != nil && slices.ContainsFunc(d.Causes, isNamed(theory)) && !d.Inspected.Seen.Sandbox.State.Ended() {
+func (r *runner) refsOf(possible runbook.Word) (all []suspect) {
+	if d := r.facts.inspected; d != nil && d.Inspected != nil && slices.ContainsFunc(d.Causes, isNamed(possible)) && !d.Inspected.Seen.Sandbox.State.Ended() {
 		all = append(all, inspectedSuspect(d.Inspected))
 	}
 	d := r.facts.diagnosis
@@ -159,7 +159,7 @@ func (r *runner) refsOf(theory runbook.Word) (all []suspect) {
 		return all
 	}
 	for _, f := range d.Causes {
-		if !isNamed(theory)(f) {
+		if !isNamed(possible)(f) {
 			continue
 		}
 		all = addGroups(all, d.Stuck, f.Cause, true)
@@ -195,8 +195,8 @@ func addGroups(all []suspect, groups []ops.CauseGroup, cause sandbox.Cause, stuc
 	return all
 }
 
-func isNamed(theory runbook.Word) func(triage.Finding) bool {
-	return func(f triage.Finding) bool { return theoryOf(f) == string(theory) }
+func isNamed(possible runbook.Word) func(triage.Finding) bool {
+	return func(f triage.Finding) bool { return possibleCauseOf(f) == string(possible) }
 }
 
 // verify does the steps of verification, again and again until all hold where that was asked for.

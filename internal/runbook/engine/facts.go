@@ -112,7 +112,7 @@ func (f *facts) addCauses(d *look.DiagnoseResult) {
 	cause, confidence := "", sandbox.ConfidenceUnknown
 	switch {
 	case len(d.Causes) > 0:
-		cause, confidence = theoryOf(d.Causes[0]), d.Causes[0].Confidence
+		cause, confidence = possibleCauseOf(d.Causes[0]), d.Causes[0].Confidence
 	case len(d.Errors) == 0:
 		cause = runbook.NoCause
 	}
@@ -134,13 +134,13 @@ func (f *facts) addSandbox(r *look.InspectResult) {
 	}
 }
 
-// theoryOf is the id of a cause as runbooks name it: of what an exit proves the cause itself.
-func theoryOf(f triage.Finding) string {
-	if f.ID == theoryExit {
+// possibleCauseOf is the id of a cause as runbooks name it: of what an exit proves the cause itself.
+func possibleCauseOf(f triage.Finding) string {
+	if f.ID == possibleCauseExit {
 		return string(f.Cause)
 	}
 	return f.ID
 }
 
-// theoryExit is the id of what an exit proves.
-const theoryExit = "exit"
+// possibleCauseExit is the id of what an exit proves.
+const possibleCauseExit = "exit"

@@ -172,7 +172,7 @@ func (r *runner) doGroups(ctx context.Context, s runbook.Step, rec *Step, p *act
 		}
 		r.named = append(r.named, named...)
 		rec.Act.Targets = slices.Concat(done, g.targets())
-		if err := r.carryOut(ctx, s, rec, g); err != nil || rec.State != Running {
+		if err := r.executeRecorded(ctx, s, rec, g); err != nil || rec.State != Running {
 			return err
 		}
 		if len(g.Targets) == 0 { // all of it has changed while the question was open

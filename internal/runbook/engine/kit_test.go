@@ -138,9 +138,9 @@ func (s *site) run(t *testing.T, req engine.Request, watch *person) *engine.Run 
 // shipped is a runbook that sbx ships.
 func shipped(t *testing.T, id string) *runbook.Runbook {
 	t.Helper()
-	shelf, err := runbook.Library{Shipped: runbooks.Files}.Load(t.Context())
+	catalog, err := runbook.Library{Shipped: runbooks.Files}.Load(t.Context())
 	require.NoError(t, err)
-	book, err := shelf.Find(id)
+	book, err := catalog.Find(id)
 	require.NoError(t, err)
 	return book
 }

@@ -20,13 +20,13 @@ import (
 )
 
 // planAct reads what an act would do now.
-func (r *runner) planAct(ctx context.Context, s runbook.Step, theory runbook.Word) (*actPlan, error) {
+func (r *runner) planAct(ctx context.Context, s runbook.Step, possible runbook.Word) (*actPlan, error) {
 	defer r.leave()()
 	switch {
 	case s.Act.Action == "terminate":
-		return r.planTerminate(ctx, s, theory)
+		return r.planTerminate(ctx, s, possible)
 	case s.Act.Action == "stop":
-		return r.planStop(ctx, *s.Act, theory)
+		return r.planStop(ctx, *s.Act, possible)
 	case s.Act.Action == "reconcile":
 		return r.planReconcile(ctx, *s.Act)
 	case s.Act.Emergency:
@@ -35,13 +35,13 @@ func (r *runner) planAct(ctx context.Context, s runbook.Step, theory runbook.Wor
 	return r.planCleanup(ctx, *s.Act)
 }
 
-func (r *runner) planTerminate(ctx context.Context, s runbook.Step, theory runbook.Word) (*actPlan, error) {
+func (r *runner) planTerminate(ctx context.Context, s runbook.Step, possible runbook.Word) (*actPlan, error) {
 	p, a := &actPlan{Act: &ops.Act{Verb: "terminate"}}, *s.Act
-	c, err := r.choose(ctx, a, theory)
+	c, err := r.choose(ctx, a, possible)
 	if p.kept, p.none = c.kept, c.none; err != nil || len(c.refs) == 0 {
 		return p, err
 	}
-	req := end.TerminateRequest{Words: c.refs, Yes: true, Grace: end.EndGrace, Production: r.req.Production, Line: r.req.Line, Reason: r.reasonOf(s, theory), Shown: true}
+	req := end.TerminateRequest{Words: c.refs, Yes: true, Grace: end.EndGrace, Production: r.req.Production, Line: r.req.Line, Reason: r.reasonOf(s, possible), Shown: true}
 	if a.Targets == "named" {
 		req.Typed = c.refs
 	}
@@ -80,7 +80,7 @@ func (r *runner) partUnowned(p *actPlan, owned func(config.Profile, ops.PlannedE
 		if r.watch.Attended() {
 			p.addUnowned(p.Act, one)
 		} else {
-			p.kept = append(p.kept, Target{Ref: one.Ref.String(), Reason: "unattended, a runbook acts only on what is yours, or with --unowned: " + r.env.OwnHint([]string{profile.Name}), Ground: cleanup.KeepNotOwned.Label()})
+			p.kept = append(p.kept, Target{Ref: one.Ref.String(), Reason: "unattended, a runbook acts only on what is yours, or with --unowned: " + r.env.OwnHint([]string{profile.Name}), KeptBecause: cleanup.KeepNotOwned.Label()})
 		}
 		return true
 	})
@@ -101,7 +101,7 @@ func (p *actPlan) addUnowned(act *ops.Act, one ops.PlannedEnd) {
 func (p *actPlan) take(act *ops.Act) (*actPlan, error) {
 	p.Act = act
 	for i, one := range act.Kept { // all that were found, and some of the others
-		if i < maxShown || one.Ground != "" {
+		if i < maxShown || one.KeptBecause != "" {
 			p.kept = append(p.kept, recorded(act.Kept[i:i+1])...)
 		}
 	}
@@ -109,10 +109,10 @@ func (p *actPlan) take(act *ops.Act) (*actPlan, error) {
 }
 
 // reasonOf says in the record of an end which step of which run wanted it.
-func (r *runner) reasonOf(s runbook.Step, theory runbook.Word) string {
+func (r *runner) reasonOf(s runbook.Step, possible runbook.Word) string {
 	reason := fmt.Sprintf("runbook %s, step %s, run %s", r.run.Runbook, s.ID, r.run.ID)
-	if theory != "" {
-		reason += ": " + triage.TheoryLabel(string(theory))
+	if possible != "" {
+		reason += ": " + triage.PossibleCauseLabel(string(possible))
 	}
 	return reason
 }
@@ -197,13 +197,13 @@ func (r *runner) planCleanup(ctx context.Context, a runbook.Act) (*actPlan, erro
 		}
 	}
 	act.Unowned, act.Objection = 0, ""
-	p.kept = slices.DeleteFunc(p.kept, func(k Target) bool { return k.Ground == cleanup.KeepNotOwned.Label() })
+	p.kept = slices.DeleteFunc(p.kept, func(k Target) bool { return k.KeptBecause == cleanup.KeepNotOwned.Label() })
 	return p, nil
 }
 
 // asksForUnowned says that a person is asked for what an act keeps since it is not owned.
 func (r *runner) asksForUnowned(act *ops.Act) bool {
-	return r.watch.Attended() && slices.ContainsFunc(act.Kept, func(k ops.PlannedEnd) bool { return k.Ground == cleanup.KeepNotOwned.Label() })
+	return r.watch.Attended() && slices.ContainsFunc(act.Kept, func(k ops.PlannedEnd) bool { return k.KeptBecause == cleanup.KeepNotOwned.Label() })
 }
 
 // prepareCounting puts what is wrong with each target before its reason. Only the number of what is stuck may be typed
@@ -252,8 +252,8 @@ func (r *runner) planReconcile(ctx context.Context, a runbook.Act) (*actPlan, er
 }
 
 // planStop stops the tasks of sandboxes, or the task that was named.
-func (r *runner) planStop(ctx context.Context, a runbook.Act, theory runbook.Word) (*actPlan, error) {
-	words, none, err := r.tasksToStop(ctx, a, theory)
+func (r *runner) planStop(ctx context.Context, a runbook.Act, possible runbook.Word) (*actPlan, error) {
+	words, none, err := r.tasksToStop(ctx, a, possible)
 	p := &actPlan{Act: &ops.Act{Verb: "stop"}, none: none}
 	if err == nil && len(words) > 0 {
 		p.Act, err = launch.PlanStop(ctx, r.env, launch.StopRequest{Tasks: words, Line: r.req.Line})
@@ -262,8 +262,8 @@ func (r *runner) planStop(ctx context.Context, a runbook.Act, theory runbook.Wor
 }
 
 // tasksToStop are the tasks that an act is about. A sandbox without one cannot be stopped that way.
-func (r *runner) tasksToStop(ctx context.Context, a runbook.Act, theory runbook.Word) (words []string, none string, err error) {
-	c, err := r.choose(ctx, a, theory)
+func (r *runner) tasksToStop(ctx context.Context, a runbook.Act, possible runbook.Word) (words []string, none string, err error) {
+	c, err := r.choose(ctx, a, possible)
 	if err != nil || len(c.refs) == 0 {
 		return nil, c.none, err
 	}

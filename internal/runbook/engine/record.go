@@ -16,7 +16,7 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// Version is that of the form of a record. A record of a later one is refused.
+// Version is the version of the form of a record. A record of a later one is refused.
 const Version = 1
 
 // State is how far a step is.
@@ -160,7 +160,7 @@ type Act struct {
 	EndedAt  time.Time `json:"ended_at"` // zero with an intent = its outcome is not known
 	Outcomes []Outcome `json:"outcomes,omitempty"`
 	Error    string    `json:"error,omitempty"`
-	// Kind is that of Error.
+	// Kind is the kind of Error.
 	Kind   fault.Kind      `json:"kind,omitempty"`
 	Expect string          `json:"expect,omitempty"` // the condition that proves the effect
 	Effect sandbox.Verdict `json:"effect,omitempty"` // of Expect
@@ -171,10 +171,10 @@ func (a *Act) IsOpen() bool { return a != nil && !a.IntentAt.IsZero() && a.Ended
 
 // Target is what an act is about, and why.
 type Target struct {
-	Ref    string `json:"ref"` // a sandbox; of stop a task; of an emergency cleanup a provider
-	Reason string `json:"reason"`
-	Ground string `json:"ground,omitempty"` // why a found one stays, in a word or two; "" = nothing was found of it
-	Cause  string `json:"cause,omitempty"`  // what is wrong with it, in a word or two; "" = nothing is known
+	Ref         string `json:"ref"` // a sandbox; of stop a task; of an emergency cleanup a provider
+	Reason      string `json:"reason"`
+	KeptBecause string `json:"ground,omitempty"` // why a found one stays, in a word or two; "" = nothing was found of it
+	Cause       string `json:"cause,omitempty"`  // what is wrong with it, in a word or two; "" = nothing is known
 }
 
 // Outcome is what became of one target.

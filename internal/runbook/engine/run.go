@@ -217,9 +217,9 @@ func (r *runner) lock(ctx context.Context) (err error) {
 
 // section is a list of steps of a document.
 type section struct {
-	name   string
-	theory runbook.Word // of a cause
-	steps  []runbook.Step
+	name     string
+	possible runbook.Word // of a cause
+	steps    []runbook.Step
 }
 
 // sections are all lists of steps, in the order in which they are done.
@@ -227,7 +227,7 @@ func (r *runner) sections() []section {
 	spec := r.book.Spec
 	all := []section{{name: SectionDiagnosis, steps: spec.Steps}}
 	for _, c := range spec.Causes {
-		all = append(all, section{SectionCause + " " + string(c.Theory), c.Theory, c.Steps})
+		all = append(all, section{SectionCause + " " + string(c.PossibleCause), c.PossibleCause, c.Steps})
 	}
 	for _, p := range spec.Procedures {
 		all = append(all, section{name: SectionProcedure + " " + string(p.ID), steps: p.Steps})

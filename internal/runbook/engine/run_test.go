@@ -351,9 +351,9 @@ func TestAnInterruptionInTheAct(t *testing.T) {
 // without.
 func TestEveryShippedRunbookRuns(t *testing.T) {
 	t.Parallel()
-	shelf, err := runbook.Library{Shipped: runbooks.Files}.Load(t.Context())
+	catalog, err := runbook.Library{Shipped: runbooks.Files}.Load(t.Context())
 	require.NoError(t, err)
-	for _, book := range shelf.Books {
+	for _, book := range catalog.Books {
 		for name, seeds := range map[string][]fake.Seed{"empty": nil, "stuck": {looping("loop0001"), calm("calm0001")}} {
 			for _, dry := range []bool{true, false} {
 				bubble.Run(t, string(book.Metadata.ID)+" "+name, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 // doSteps does some steps of a section, one after the other.
 func (r *runner) doSteps(ctx context.Context, s section, some []runbook.Step, q quantifier) error {
 	for _, step := range some {
-		if err := r.doStep(ctx, step, s.theory, q); err != nil {
+		if err := r.doStep(ctx, step, s.possible, q); err != nil {
 			return err
 		}
 		if rec := r.run.Step(string(step.ID)); step.Kind() == runbook.KindConfirm && rec.State == Done && rec.Verdict == sandbox.False {
@@ -83,7 +83,7 @@ func redactStep(s *Step, redact func(string) string) {
 }
 
 // doStep does one step. The steps of a dry run behind its first act depend on that.
-func (r *runner) doStep(ctx context.Context, s runbook.Step, theory runbook.Word, q quantifier) error {
+func (r *runner) doStep(ctx context.Context, s runbook.Step, possible runbook.Word, q quantifier) error {
 	rec := r.run.Step(string(s.ID))
 	switch {
 	case rec.State.IsOver():
@@ -117,7 +117,7 @@ func (r *runner) doStep(ctx context.Context, s runbook.Step, theory runbook.Word
 			return r.finish(ctx, rec, began)
 		}
 	}
-	if err := r.perform(ctx, s, rec, theory, q); err != nil {
+	if err := r.perform(ctx, s, rec, possible, q); err != nil {
 		return err
 	}
 	if rec.State == Running { // until its end: a record that is cut off must not have it done
@@ -141,7 +141,7 @@ func (r *runner) finish(ctx context.Context, rec *Step, began time.Time) error {
 }
 
 // perform does what a step says. It leaves the state of one that succeeds.
-func (r *runner) perform(ctx context.Context, s runbook.Step, rec *Step, theory runbook.Word, q quantifier) error {
+func (r *runner) perform(ctx context.Context, s runbook.Step, rec *Step, possible runbook.Word, q quantifier) error {
 	switch s.Kind() {
 	case runbook.KindCollect:
 		r.collect(ctx, s, rec)
@@ -158,7 +158,7 @@ func (r *runner) perform(ctx context.Context, s runbook.Step, rec *Step, theory 
 	case runbook.KindConfirm:
 		return r.confirm(ctx, s, rec)
 	case runbook.KindAct:
-		return r.act(ctx, s, rec, theory)
+		return r.act(ctx, s, rec, possible)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ type choice struct {
 }
 
 // choose finds what an act is about.
-func (r *runner) choose(ctx context.Context, a runbook.Act, theory runbook.Word) (choice, error) {
+func (r *runner) choose(ctx context.Context, a runbook.Act, possible runbook.Word) (choice, error) {
 	c := choice{why: map[string]string{}, cause: map[string]string{}}
 	if a.Targets == "named" {
 		if r.run.Word == "" {
@@ -39,20 +39,20 @@ func (r *runner) choose(ctx context.Context, a runbook.Act, theory runbook.Word)
 	if r.facts.diagnosis == nil && r.facts.inspected == nil {
 		return c, fault.New(fault.KindUnavailable, "there is no diagnosis that names them")
 	}
-	suspects := r.refsOf(theory)
+	suspects := r.refsOf(possible)
 	if a.Targets == "stuck" {
 		suspects = r.stuckOnes()
 	}
 	if r.run.Word != "" {
 		var err error
-		if suspects, c.none, err = r.onlyNamed(ctx, suspects, a, theory); err != nil {
+		if suspects, c.none, err = r.onlyNamed(ctx, suspects, a, possible); err != nil {
 			return c, err
 		}
 	}
 	for _, one := range suspects {
 		cause := one.cause
-		if theory != "" {
-			cause = triage.TheoryLabel(string(theory))
+		if possible != "" {
+			cause = triage.PossibleCauseLabel(string(possible))
 		}
 		reason := triage.WithCause(cause, one.reason)
 		switch {
@@ -60,7 +60,7 @@ func (r *runner) choose(ctx context.Context, a runbook.Act, theory runbook.Word)
 		case r.watch.Attended():
 			reason += "; suspected: it is not known to be stuck"
 		default:
-			c.kept = append(c.kept, Target{Ref: one.Ref, Reason: "suspected of " + triage.TheoryLabel(string(theory)) + ", and not known to be stuck", Ground: "not known to be stuck"})
+			c.kept = append(c.kept, Target{Ref: one.Ref, Reason: "suspected of " + triage.PossibleCauseLabel(string(possible)) + ", and not known to be stuck", KeptBecause: "not known to be stuck"})
 			continue
 		}
 		c.refs = append(c.refs, one.Ref)
@@ -83,7 +83,7 @@ func (r *runner) aboutAll(a runbook.Act) string {
 
 // onlyNamed leaves the sandbox that --ref names, where it is among the suspects, or says why none is
 // left.
-func (r *runner) onlyNamed(ctx context.Context, suspects []suspect, a runbook.Act, theory runbook.Word) (left []suspect, none string, err error) {
+func (r *runner) onlyNamed(ctx context.Context, suspects []suspect, a runbook.Act, possible runbook.Word) (left []suspect, none string, err error) {
 	if r.facts.inspected == nil {
 		err = r.readAll(ctx, []source{fromInspect})[0].err
 	}
@@ -100,7 +100,7 @@ func (r *runner) onlyNamed(ctx context.Context, suspects []suspect, a runbook.Ac
 		if len(left) == 0 && a.Targets == "stuck" {
 			none = "--ref names " + ref + ", which is not known to be stuck"
 		} else if len(left) == 0 {
-			none = "--ref names " + ref + ", which is not among those with the cause " + triage.TheoryLabel(string(theory))
+			none = "--ref names " + ref + ", which is not among those with the cause " + triage.PossibleCauseLabel(string(possible))
 		}
 		return left, none, nil
 	}

@@ -53,7 +53,7 @@ func TestUnattendedARunbookKeepsWhatIsNotOwned(t *testing.T) {
 			}
 			var found bool
 			for _, k := range kept {
-				found = found || k.Ref == "prod/theirs0001" && k.Ground == "not yours"
+				found = found || k.Ref == "prod/theirs0001" && k.KeptBecause == "not yours"
 			}
 			assert.True(t, found, "%v", kept)
 		})

@@ -97,7 +97,7 @@ func (f *Fake) Listen() string {
 	return address + "/api"
 }
 
-// Settings are those of a profile of the fake at an address.
+// Settings are the settings of a profile of the fake at an address.
 func Settings(address string) map[string]string {
 	return map[string]string{"token": Token, "url": address}
 }

@@ -113,7 +113,7 @@ func New(t wiretest.T, o Options) *Fake {
 	return f
 }
 
-// Address is that of a server that listens at base, as in DOCKER_HOST.
+// Address is the address of a server that listens at base, as in DOCKER_HOST.
 func Address(base string) string { return "tcp://" + strings.TrimPrefix(base, "http://") }
 
 // Environment enables a profile of the fake that listens at base.
@@ -121,7 +121,7 @@ func (f *Fake) Environment(base string) map[string]string {
 	return map[string]string{"DOCKER_HOST": Address(base)}
 }
 
-// Settings are those of a profile of the fake that listens at base.
+// Settings are the settings of a profile of the fake that listens at base.
 func Settings(base string) map[string]string {
 	return map[string]string{"host": Address(base), "image": Image, "network": "none"}
 }

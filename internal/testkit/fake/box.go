@@ -11,25 +11,25 @@ import (
 
 // box is one sandbox: its fields, and the timestamps that determine its state at any moment.
 type box struct {
-	s        sandbox.Sandbox
-	program  program
-	execs    int           // commands that run in it now
-	linger   bool          // it stays after the end of the program
-	finish   time.Time     // when Finish ended the program; zero = it ends by itself
-	finishAs *sandbox.Exit // with which exit
-	listed   time.Time     // since when listings show it; zero = always
-	ready    time.Time     // the end of provisioning; zero = it was not provisioned
-	enforced bool          // ExpiresAt ends it
-	endFor   time.Duration
-	asked    time.Time // when its end was asked for
-	by       string
-	deleted  bool
-	leftover bool // a sweep will find it
-	dead     bool // it does not answer
-	env      []string
-	logs     []sandbox.LogLine // in addition to the program's output
-	flood    int               // further lines, made when they are read
-	usage    func(now time.Time) sandbox.Usage
+	s             sandbox.Sandbox
+	program       program
+	execs         int           // commands that run in it now
+	keepAfterExit bool          // it stays after the end of the program
+	finish        time.Time     // when Finish ended the program; zero = it ends by itself
+	finishAs      *sandbox.Exit // with which exit
+	listed        time.Time     // since when listings show it; zero = always
+	ready         time.Time     // the end of provisioning; zero = it was not provisioned
+	enforced      bool          // ExpiresAt ends it
+	endFor        time.Duration
+	asked         time.Time // when its end was asked for
+	by            string
+	deleted       bool
+	leftover      bool // a sweep will find it
+	dead          bool // it does not answer
+	env           []string
+	logs          []sandbox.LogLine // in addition to the program's output
+	flood         int               // further lines, made when they are read
+	usage         func(now time.Time) sandbox.Usage
 }
 
 // programEnd is when and how the program ended, independent of the box; zero = it runs, or there is
@@ -61,7 +61,7 @@ func (b *box) endState(now time.Time) (time.Time, *sandbox.Exit) {
 		}
 	}
 	over, own := b.programEnd(now)
-	if !b.linger && !over.IsZero() {
+	if !b.keepAfterExit && !over.IsZero() {
 		earliest(over, own)
 	}
 	if b.enforced && !b.s.ExpiresAt.IsZero() {
@@ -70,7 +70,7 @@ func (b *box) endState(now time.Time) (time.Time, *sandbox.Exit) {
 	if !b.asked.IsZero() && b.endFor != Forever {
 		earliest(b.asked.Add(b.endFor), exitOf(143, sandbox.ClassKilledByUs, sandbox.CauseStopped))
 	}
-	if b.linger && !over.IsZero() && !over.After(at) {
+	if b.keepAfterExit && !over.IsZero() && !over.After(at) {
 		exit = own
 	}
 	return at, exit
@@ -98,7 +98,7 @@ func (b *box) toSandbox(now time.Time) sandbox.Sandbox {
 	if !b.ready.IsZero() && !b.ready.After(now) {
 		s.StartedAt = b.ready
 	}
-	if s.Exit == nil && b.linger {
+	if s.Exit == nil && b.keepAfterExit {
 		_, s.Exit = b.programEnd(now)
 	}
 	if s.RawState == "" {

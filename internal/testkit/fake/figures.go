@@ -194,7 +194,7 @@ func (b *box) lifeEvents(now time.Time) []sandbox.Event {
 	}
 	add(s.CreatedAt, "created", "")
 	add(s.StartedAt, "started", "")
-	if over, exit := b.programEnd(now); b.linger && exit != nil && (s.EndedAt.IsZero() || !over.After(s.EndedAt)) {
+	if over, exit := b.programEnd(now); b.keepAfterExit && exit != nil && (s.EndedAt.IsZero() || !over.After(s.EndedAt)) {
 		add(over, "exited", string(exit.Class))
 	}
 	add(b.asked, "terminate", b.by)

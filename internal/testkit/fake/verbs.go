@@ -196,12 +196,12 @@ func (p *Provider) addCreated(spec sandbox.Spec, program program) sandbox.Sandbo
 func (p *Provider) newBox(spec sandbox.Spec, program program) *box {
 	now := p.o.Now()
 	b := &box{
-		program: program,
-		linger:  spec.Linger && !p.hasLie(LieEndsWithProgram),
-		listed:  now.Add(p.o.ListLag),
-		ready:   now.Add(p.o.ProvisionFor),
-		endFor:  p.o.EndFor,
-		env:     slices.Clone(spec.Env),
+		program:       program,
+		keepAfterExit: spec.KeepAfterExit && !p.hasLie(LieEndsWithProgram),
+		listed:        now.Add(p.o.ListLag),
+		ready:         now.Add(p.o.ProvisionFor),
+		endFor:        p.o.EndFor,
+		env:           slices.Clone(spec.Env),
 		s: sandbox.Sandbox{
 			Name: spec.Name, State: sandbox.StateRunning, CreatedAt: now, Activity: sandbox.Unknown,
 			Template: spec.Template, AgentType: spec.AgentType, TaskID: spec.TaskID, Labels: maps.Clone(spec.Labels),

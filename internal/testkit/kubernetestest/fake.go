@@ -156,7 +156,7 @@ func Config(t wiretest.T, base string) string {
 	return file
 }
 
-// Settings are those of a profile of the fake that listens at base.
+// Settings are the settings of a profile of the fake that listens at base.
 func Settings(t wiretest.T, base string) map[string]string {
 	return map[string]string{"kubeconfig": Config(t, base), "image": Image}
 }

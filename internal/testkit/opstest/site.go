@@ -65,7 +65,7 @@ func (r *Recorder) Item(item any) {
 // Endings are the items that say how a sandbox ended.
 func (r *Recorder) Endings() []sandbox.Ending { return ItemsOf[sandbox.Ending](r) }
 
-// Outcomes are those of the endings, by id.
+// Outcomes are the outcomes of the endings, by id.
 func (r *Recorder) Outcomes() map[string]string { return Outcomes(r.Endings()) }
 
 // ask is an ops.Asker.

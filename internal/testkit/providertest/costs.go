@@ -36,7 +36,7 @@ func CheckTaskCommands(t *testing.T, c Costly, commands func(id string) int) {
 
 func commandsOfTask(t *testing.T, c Costly, commands func(id string) int) int {
 	t.Helper()
-	made, err := c.Create(t.Context(), sandbox.Spec{Command: []string{"sh", "-c", "echo one; sleep 2; echo two; exit 3"}, Linger: true})
+	made, err := c.Create(t.Context(), sandbox.Spec{Command: []string{"sh", "-c", "echo one; sleep 2; echo two; exit 3"}, KeepAfterExit: true})
 	require.NoError(t, err)
 	over := make(chan []string)
 	go func() {

@@ -19,7 +19,7 @@ func (s *Subject) startLingering(t T) string {
 			t.Skipf("%s has no %s", s.P.Type(), needed)
 		}
 	}
-	return s.startSandbox(t, sandbox.Spec{Command: []string{"sh", "-c", "echo one; sleep 0.1; echo two; exit 3"}, Linger: true})
+	return s.startSandbox(t, sandbox.Spec{Command: []string{"sh", "-c", "echo one; sleep 0.1; echo two; exit 3"}, KeepAfterExit: true})
 }
 
 func (s *Subject) awaitExit(t T, id string) *sandbox.Exit {

@@ -17,7 +17,7 @@ import (
 	"sbx/internal/testkit/tiertest"
 )
 
-// programChecks are those of what a program gets and of how its end is told: what a shell on the
+// programChecks are the checks of what a program gets and of how its end is told: what a shell on the
 // way may change.
 func programChecks() []Check {
 	return []Check{
@@ -198,9 +198,9 @@ func checkCreateArguments(t T, s *Subject) {
 	r := requireAbility[providers.LogReader](t, s)
 	args := append(trickyArguments(), slices.Repeat([]string{strings.Repeat("long 'word' ", 5000)}, 2)...) // more than one argument of Linux holds
 	launcher := requireAbility[providers.Launcher](t, s)
-	made, err := launcher.Create(s.callContext(t), sandbox.Spec{Command: printArguments(slices.Concat(args, rawArguments())), Linger: true})
+	made, err := launcher.Create(s.callContext(t), sandbox.Spec{Command: printArguments(slices.Concat(args, rawArguments())), KeepAfterExit: true})
 	if fault.KindOf(err) == fault.KindUsage {
-		made, err = launcher.Create(s.callContext(t), sandbox.Spec{Command: printArguments(args), Linger: true})
+		made, err = launcher.Create(s.callContext(t), sandbox.Spec{Command: printArguments(args), KeepAfterExit: true})
 	} else {
 		args = slices.Concat(args, rawArguments())
 	}

@@ -82,7 +82,7 @@ type Check struct {
 // Checks lists every check.
 func Checks() []Check { return slices.Concat(basicChecks(), abilityChecks(), programChecks()) }
 
-// basicChecks are those of the methods of every provider, and of logs.
+// basicChecks are the checks of the methods of every provider, and of logs.
 func basicChecks() []Check {
 	return []Check{
 		{"list_contains_what_was_created", "", checkListContains},

@@ -94,7 +94,7 @@ func New(t wiretest.T, o Options) *Fake {
 	return f
 }
 
-// Settings are those of a profile of the fake at an address.
+// Settings are the settings of a profile of the fake at an address.
 func Settings(address string) map[string]string {
 	return map[string]string{"token": Token, "team": Team, "project": Project, "url": address}
 }

@@ -23,14 +23,14 @@ func TestCloseKeepsWhatTheProgramDid(t *testing.T) {
 		later bool // the end is not the program's
 		want  sandbox.State
 	}{
-		"exit 0, then stopped":      {record.Record{Linger: true, Exit: exit(0)}, record.Exit{Stop: stop}, true, sandbox.StateTerminated},
-		"exit 3, then stopped":      {record.Record{Linger: true, Exit: exit(3)}, record.Exit{Stop: stop}, true, sandbox.StateTerminated},
-		"exit 0, then out of time":  {record.Record{Linger: true, Exit: exit(0)}, record.Exit{TimedOut: true}, true, sandbox.StateTerminated},
-		"exit 3, then out of time":  {record.Record{Linger: true, Exit: exit(3)}, record.Exit{TimedOut: true}, true, sandbox.StateFailed},
-		"exit 0, then lost":         {record.Record{Linger: true, Exit: exit(0)}, record.Exit{SupervisorLost: true}, true, sandbox.StateTerminated},
-		"stopped while it ran":      {record.Record{Linger: true}, record.Exit{Signal: 15, Stop: stop}, false, sandbox.StateTerminated},
-		"lost while it ran":         {record.Record{Linger: true}, record.Exit{SupervisorLost: true}, false, sandbox.StateFailed},
-		"seen, but not as its own":  {record.Record{Linger: true, Exit: &record.Exit{Signal: 9}}, record.Exit{Signal: 9, TimedOut: true}, false, sandbox.StateFailed},
+		"exit 0, then stopped":      {record.Record{KeepAfterExit: true, Exit: exit(0)}, record.Exit{Stop: stop}, true, sandbox.StateTerminated},
+		"exit 3, then stopped":      {record.Record{KeepAfterExit: true, Exit: exit(3)}, record.Exit{Stop: stop}, true, sandbox.StateTerminated},
+		"exit 0, then out of time":  {record.Record{KeepAfterExit: true, Exit: exit(0)}, record.Exit{TimedOut: true}, true, sandbox.StateTerminated},
+		"exit 3, then out of time":  {record.Record{KeepAfterExit: true, Exit: exit(3)}, record.Exit{TimedOut: true}, true, sandbox.StateFailed},
+		"exit 0, then lost":         {record.Record{KeepAfterExit: true, Exit: exit(0)}, record.Exit{SupervisorLost: true}, true, sandbox.StateTerminated},
+		"stopped while it ran":      {record.Record{KeepAfterExit: true}, record.Exit{Signal: 15, Stop: stop}, false, sandbox.StateTerminated},
+		"lost while it ran":         {record.Record{KeepAfterExit: true}, record.Exit{SupervisorLost: true}, false, sandbox.StateFailed},
+		"seen, but not as its own":  {record.Record{KeepAfterExit: true, Exit: &record.Exit{Signal: 9}}, record.Exit{Signal: 9, TimedOut: true}, false, sandbox.StateFailed},
 		"no linger, then anything":  {record.Record{Exit: exit(0)}, record.Exit{Signal: 9, TimedOut: true}, false, sandbox.StateFailed},
 		"out of time, with code 0":  {record.Record{}, record.Exit{Code: new(0), TimedOut: true}, false, sandbox.StateFailed},
 		"the watchdog, with code 0": {record.Record{}, record.Exit{Code: new(0), WatchdogBytes: 1}, false, sandbox.StateFailed},
@@ -67,7 +67,7 @@ func TestLingeringIsAnAddition(t *testing.T) {
 		Exit   map[string]any `json:"exit"`
 	}
 	raw, err := json.Marshal(record.Record{
-		Schema: record.Schema, Linger: true, State: sandbox.StateTerminated, Exit: &record.Exit{Code: new(3)}, End: &record.End{TimedOut: true},
+		Schema: record.Schema, KeepAfterExit: true, State: sandbox.StateTerminated, Exit: &record.Exit{Code: new(3)}, End: &record.End{TimedOut: true},
 	})
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &old))

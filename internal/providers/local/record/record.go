@@ -20,18 +20,18 @@ const Schema = 1
 
 // Record is one sandbox on disk, without the values of its environment.
 type Record struct {
-	Schema    int               `json:"schema"`
-	Version   string            `json:"sbx_version"`
-	ID        string            `json:"id"`
-	Name      string            `json:"name,omitempty"`
-	State     sandbox.State     `json:"state"`
-	Command   []string          `json:"command"`
-	EnvNames  []string          `json:"env_names,omitempty"`
-	Workdir   string            `json:"workdir"`
-	Labels    map[string]string `json:"labels,omitempty"`
-	TaskID    string            `json:"task_id,omitempty"`
-	AgentType string            `json:"agent_type,omitempty"`
-	Linger    bool              `json:"linger,omitempty"` // the sandbox stays when its program has ended
+	Schema        int               `json:"schema"`
+	Version       string            `json:"sbx_version"`
+	ID            string            `json:"id"`
+	Name          string            `json:"name,omitempty"`
+	State         sandbox.State     `json:"state"`
+	Command       []string          `json:"command"`
+	EnvNames      []string          `json:"env_names,omitempty"`
+	Workdir       string            `json:"workdir"`
+	Labels        map[string]string `json:"labels,omitempty"`
+	TaskID        string            `json:"task_id,omitempty"`
+	AgentType     string            `json:"agent_type,omitempty"`
+	KeepAfterExit bool              `json:"linger,omitempty"` // the sandbox stays when its program has ended
 
 	CreatedAt time.Time `json:"created_at,omitzero"`
 	StartedAt time.Time `json:"started_at,omitzero"`
@@ -99,7 +99,7 @@ type Stop struct {
 	By           string    `json:"by"`
 	At           time.Time `json:"at"`
 	GraceSeconds float64   `json:"grace_seconds"`
-	Patient      bool      `json:"patient,omitempty"` // the whole grace, also without a reaction
+	FullGrace    bool      `json:"patient,omitempty"` // the whole grace, also without a reaction
 }
 
 // Newer reports whether a newer sbx wrote the record.
@@ -133,7 +133,7 @@ func (r Record) ProgramEnded() bool {
 
 // hasOwnExit reports whether the program ended before its sandbox: only such an exit has a
 // time of its own.
-func (r Record) hasOwnExit() bool { return r.Linger && r.Exit != nil && r.Exit.At != nil }
+func (r Record) hasOwnExit() bool { return r.KeepAfterExit && r.Exit != nil && r.Exit.At != nil }
 
 // Close records the end of a sandbox: as the end of its program or, where that has ended
 // before, as the end of the lingering sandbox.

@@ -131,7 +131,7 @@ type readStart struct {
 }
 
 // findTail finds the last n lines from the end, so that the size of the log does not matter;
-// size is that of the current file. n of 0 or less means all.
+// size is the size of the current file. n of 0 or less means all.
 func findTail(files filePair, size int64, n int, follow bool) (readStart, error) {
 	if n <= 0 {
 		return readStart{inCurrent: files.older == nil}, nil

@@ -152,7 +152,7 @@ func (s *supervisor) clearTree() string {
 
 // drainReports reads a last report that was in transit when the stub died.
 func (s *supervisor) drainReports() {
-	limit := time.After(s.stretch.Limit(drainLimit))
+	limit := time.After(s.timeScale.Limit(drainLimit))
 	for {
 		select {
 		case r, open := <-s.stub.reports:
@@ -183,7 +183,7 @@ func (s *supervisor) closeOutput() {
 	if s.copyDone != nil {
 		select {
 		case <-s.copyDone:
-		case <-time.After(s.stretch.Limit(drainLimit)):
+		case <-time.After(s.timeScale.Limit(drainLimit)):
 		}
 	}
 	if s.output != nil {
@@ -233,7 +233,7 @@ func (s *supervisor) awaitStub(ctx context.Context) {
 	if s.stub.handle == nil {
 		return
 	}
-	ctx, done := context.WithTimeout(ctx, s.stretch.Limit(stubLimit))
+	ctx, done := context.WithTimeout(ctx, s.timeScale.Limit(stubLimit))
 	defer done()
 	_ = s.stub.handle.Wait(ctx) // reaping is the proof
 }

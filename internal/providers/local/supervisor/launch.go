@@ -73,7 +73,7 @@ func (s *supervisor) tryLaunch(level isolation, socket *os.File) error {
 func (s *supervisor) sendStubOrder(level isolation, pipes *stubPipes) (wire.Started, error) {
 	order := wire.StubOrder{
 		Argv: s.rec.Command, Wrap: s.order.Wrap, Env: s.order.Env, Dir: s.rec.Workdir,
-		Cgroup: s.rec.Cgroup, Isolated: level.usesNamespaces(), OOMScoreAdj: 500, Linger: s.rec.Linger,
+		Cgroup: s.rec.Cgroup, Isolated: level.usesNamespaces(), OOMScoreAdj: 500, KeepAfterExit: s.rec.KeepAfterExit,
 	}
 	if !level.usesNamespaces() {
 		order.Proof = s.store.Proof(s.rec.ID)

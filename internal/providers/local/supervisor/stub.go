@@ -65,13 +65,13 @@ func RunStub() int {
 	go s.reapChildren()
 	go s.serveCommands(socket)
 	e := exitReport(<-ended)
-	if !s.order.Isolated && !s.order.Linger {
+	if !s.order.Isolated && !s.order.KeepAfterExit {
 		e.Killed = killDescendants()
 	}
 	if err := wire.Write(s.report, wire.StubReport{Exited: &e}); err != nil {
 		s.endAlone() // the supervisor is dead
 	}
-	if s.order.Linger {
+	if s.order.KeepAfterExit {
 		select {} // its supervisor ends it
 	}
 	return 0

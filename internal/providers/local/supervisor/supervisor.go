@@ -37,7 +37,7 @@ type supervisor struct {
 	copyDone  chan struct{} // closed when all output is copied
 	stub      *stubProcess
 	now       func() time.Time
-	stretch   process.Stretch
+	timeScale process.TimeScale
 	watchHit  int64 // resident bytes when the watchdog fired; 0 = it did not
 	timedOut  bool
 	stop      *record.Stop
@@ -70,7 +70,7 @@ func Run() int {
 		return sendAnswer(ready, wire.Ready{Fail: wire.AsFail(fmt.Errorf("reading the order: %w", err))})
 	}
 	s.store = record.Store{Root: s.order.Root}
-	s.rec, s.stretch = s.order.Record, process.Stretch(s.order.Stretch)
+	s.rec, s.timeScale = s.order.Record, process.TimeScale(s.order.TimeScale)
 	signals := watchSignals()
 	if err := s.startSandbox(); err != nil {
 		return sendAnswer(ready, wire.Ready{Fail: s.abortStart(err)})

@@ -97,19 +97,19 @@ const stillness = 250 * time.Millisecond
 // without effect, gets no further time. With patient, which the operator requests, the whole
 // grace is granted while a process is left, since one that ignores TERM may be about to
 // finish.
-func (s *supervisor) terminateTree(grace time.Duration, patient bool) {
+func (s *supervisor) terminateTree(grace time.Duration, fullGrace bool) {
 	if grace <= 0 {
 		return
 	}
 	s.signalTree(syscall.SIGTERM)
 	over := time.NewTimer(grace)
 	defer over.Stop()
-	w := termWait{reaction: newReaction(s.now()), patient: patient}
+	w := termWait{reaction: newReaction(s.now()), fullGrace: fullGrace}
 	for pauses := poll.NewBackoff(time.Millisecond, 50*time.Millisecond); ; {
 		if s.waitedEnough(&w) {
 			return
 		}
-		if w.ignoring > 0 && !patient {
+		if w.ignoring > 0 && !fullGrace {
 			pauses.Reset() // the decision follows within ignoringLooks
 		}
 		select {
@@ -127,9 +127,9 @@ func (s *supervisor) terminateTree(grace time.Duration, patient bool) {
 
 // termWait is the state of the wait for the effect of TERM.
 type termWait struct {
-	reaction *reaction
-	patient  bool
-	ignoring int // consecutive looks that found only processes that ignore TERM
+	reaction  *reaction
+	fullGrace bool
+	ignoring  int // consecutive looks that found only processes that ignore TERM
 }
 
 // waitedEnough looks at the tree once more; true when waiting longer is pointless.
@@ -138,12 +138,12 @@ func (s *supervisor) waitedEnough(w *termWait) bool {
 	still := w.reaction.isStill(tree, s.now())
 	if len(tree) == 0 && !s.rec.ProgramEnded() { // the stub has not reported the end yet
 		w.ignoring = 0
-		return s.now().Sub(w.reaction.since) >= s.stretch.Limit(drainLimit)
+		return s.now().Sub(w.reaction.since) >= s.timeScale.Limit(drainLimit)
 	}
 	if w.ignoring++; s.anyHandlesTerm(tree) {
 		w.ignoring = 0
 	}
-	if w.patient {
+	if w.fullGrace {
 		return w.ignoring >= ignoringLooks && len(tree) == 0
 	}
 	return w.ignoring >= ignoringLooks || still

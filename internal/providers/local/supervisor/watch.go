@@ -107,7 +107,7 @@ func (s *supervisor) watchSandbox(signals <-chan os.Signal) {
 		case <-signals:
 			s.catchUp()
 			s.stop = s.readStop()
-			s.terminateTree(time.Duration(s.stop.GraceSeconds*float64(time.Second)), s.stop.Patient)
+			s.terminateTree(time.Duration(s.stop.GraceSeconds*float64(time.Second)), s.stop.FullGrace)
 			return
 		case <-ttl:
 			s.catchUp()
@@ -139,7 +139,7 @@ func (s *supervisor) readStop() *record.Stop {
 const rewriteAfter = time.Second
 
 // handleReport processes a report of the stub; over says that the sandbox ends with it. The
-// channel is that of writeProgramEnd, nil before the program's end.
+// channel is the channel of writeProgramEnd, nil before the program's end.
 func (s *supervisor) handleReport(r wire.StubReport, open bool) (again <-chan time.Time, over bool) {
 	s.noteExit(r.Exited)
 	s.reported = time.Now()
@@ -149,7 +149,7 @@ func (s *supervisor) handleReport(r wire.StubReport, open bool) (again <-chan ti
 		return nil, true
 	case r.Exited == nil:
 		return nil, false
-	case !s.rec.Linger:
+	case !s.rec.KeepAfterExit:
 		return nil, true
 	}
 	s.programEnded()
@@ -159,7 +159,7 @@ func (s *supervisor) handleReport(r wire.StubReport, open bool) (again <-chan ti
 // catchUp processes a report that is already waiting, so that a later event does not count as
 // the reason of the program's end.
 func (s *supervisor) catchUp() {
-	if !s.rec.Linger {
+	if !s.rec.KeepAfterExit {
 		return
 	}
 	select {
@@ -297,7 +297,7 @@ func (c *copier) drainPipe(buf []byte) {
 // drainOutput returns when all output written so far is stored. A deadline in the past
 // interrupts the copiers' reads.
 func (s *supervisor) drainOutput() {
-	limit := time.After(s.stretch.Limit(drainLimit))
+	limit := time.After(s.timeScale.Limit(drainLimit))
 	for _, c := range s.copiers {
 		if c.pipe.SetReadDeadline(time.Unix(1, 0)) != nil {
 			continue // its pipe has ended

@@ -50,7 +50,7 @@ type Order struct {
 	RequireHard bool          `json:"require_hard,omitempty"`
 	Wrap        []string      `json:"wrap,omitempty"`     // command words before the program
 	InScope     bool          `json:"in_scope,omitempty"` // a systemd scope holds the limits
-	Stretch     int           `json:"stretch,omitempty"`  // process.Stretch
+	TimeScale   int           `json:"stretch,omitempty"`  // process.TimeScale
 }
 
 // Ready is the supervisor's only answer to its order.
@@ -96,16 +96,16 @@ func AsFail(err error) *Fail {
 
 // StubOrder is the supervisor's order to a stub.
 type StubOrder struct {
-	Argv        []string        `json:"argv"`
-	Wrap        []string        `json:"wrap,omitempty"`
-	Env         []string        `json:"env"`
-	Dir         string          `json:"dir"`
-	Cgroup      json.RawMessage `json:"cgroup,omitempty"`     // to be reopened, and joined by the program
-	Isolated    bool            `json:"isolated"`             // the stub is PID 1 of its own namespace
-	DataBytes   int64           `json:"data_bytes,omitempty"` // RLIMIT_DATA of each program; 0 = none
-	OOMScoreAdj int             `json:"oom_score_adj,omitempty"`
-	Proof       string          `json:"proof,omitempty"`  // the file that a stub without a namespace writes once its supervisor is dead and its tree empty
-	Linger      bool            `json:"linger,omitempty"` // the stub and remaining processes stay when the program has ended
+	Argv          []string        `json:"argv"`
+	Wrap          []string        `json:"wrap,omitempty"`
+	Env           []string        `json:"env"`
+	Dir           string          `json:"dir"`
+	Cgroup        json.RawMessage `json:"cgroup,omitempty"`     // to be reopened, and joined by the program
+	Isolated      bool            `json:"isolated"`             // the stub is PID 1 of its own namespace
+	DataBytes     int64           `json:"data_bytes,omitempty"` // RLIMIT_DATA of each program; 0 = none
+	OOMScoreAdj   int             `json:"oom_score_adj,omitempty"`
+	Proof         string          `json:"proof,omitempty"`  // the file that a stub without a namespace writes once its supervisor is dead and its tree empty
+	KeepAfterExit bool            `json:"linger,omitempty"` // the stub and remaining processes stay when the program has ended
 }
 
 // StubReport is a report of the stub. One of the fields is set.

@@ -25,7 +25,7 @@ import (
 // stays creates a sandbox that outlives its program.
 func (b bench) stays(tb testing.TB, script string, more ...func(*sandbox.Spec)) sandbox.Sandbox {
 	tb.Helper()
-	spec := sandbox.Spec{Command: []string{"sh", "-c", script}, Linger: true}
+	spec := sandbox.Spec{Command: []string{"sh", "-c", script}, KeepAfterExit: true}
 	for _, change := range more {
 		change(&spec)
 	}
@@ -161,18 +161,18 @@ func TestStopOfALingeringProgramIsItsReason(t *testing.T) {
 // waits for the report, so that the program's own exit code is not lost.
 func TestStopWaitsForTheReportOfASlowStub(t *testing.T) {
 	t.Parallel()
-	for name, linger := range map[string]bool{"lingering": true, "ending with its program": false} {
-		for how, patient := range map[string]bool{"patient": true, "by default": false} {
+	for name, keepAfterExit := range map[string]bool{"lingering": true, "ending with its program": false} {
+		for how, fullGrace := range map[string]bool{"patient": true, "by default": false} {
 			t.Run(name+", "+how, func(t *testing.T) {
 				t.Parallel()
 				b := newBench(t)
-				s := b.stays(t, "trap 'exit 7' TERM; echo up; while :; do sleep 0.01; done", func(s *sandbox.Spec) { s.Linger = linger })
+				s := b.stays(t, "trap 'exit 7' TERM; echo up; while :; do sleep 0.01; done", func(s *sandbox.Spec) { s.KeepAfterExit = keepAfterExit })
 				b.waitFor(t, s.ID, "up")
 				rec := b.record(t, s.ID)
 				require.NoError(t, syscall.Kill(rec.Stub.PID, syscall.SIGSTOP))
 				stopped := make(chan error, 1)
 				go func() {
-					stopped <- b.Terminate(t.Context(), s.ID, providers.TerminateOptions{By: "alice", Grace: time.Minute, Patient: patient})
+					stopped <- b.Terminate(t.Context(), s.ID, providers.TerminateOptions{By: "alice", Grace: time.Minute, FullGrace: fullGrace})
 				}()
 				require.Eventually(t, func() bool {
 					program, err := identity.Host().Stat(rec.Program.PID)
@@ -203,7 +203,7 @@ func TestWhatTheProgramLeftLivesOn(t *testing.T) {
 func TestLingeringProgramThatRanOutOfMemory(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	s := b.create(t, sandbox.Spec{Command: hogCommand(), MemoryBytes: 64 * sandbox.MiB, Linger: true})
+	s := b.create(t, sandbox.Spec{Command: hogCommand(), MemoryBytes: 64 * sandbox.MiB, KeepAfterExit: true})
 	needHard(t, s)
 	exit := b.exited(t, s.ID)
 	assert.Equal(t, sandbox.CauseOOM, exit.Cause)

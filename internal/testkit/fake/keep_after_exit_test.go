@@ -36,7 +36,7 @@ func TestScriptsWriteAndEndByThePlan(t *testing.T) {
 			Lines: []fake.Line{{At: 20 * time.Second, Text: "two", Stream: "stderr"}, {At: 5 * time.Second, Text: "one"}},
 			For:   time.Minute, Exit: oomKilled(),
 		})
-		made, err := p.Create(t.Context(), sandbox.Spec{Linger: true, TTL: time.Hour})
+		made, err := p.Create(t.Context(), sandbox.Spec{KeepAfterExit: true, TTL: time.Hour})
 		require.NoError(t, err)
 		began := time.Now()
 		var at []time.Duration
@@ -63,9 +63,9 @@ func TestExitIsToldAtItsMomentAndForGood(t *testing.T) {
 		stop  bool
 		state sandbox.State
 	}{
-		"stopped":                   {sandbox.Spec{Linger: true}, oomKilled(), true, sandbox.StateTerminated},
-		"it reached its time limit": {sandbox.Spec{Linger: true, TTL: time.Hour}, oomKilled(), false, sandbox.StateFailed},
-		"well, and its time too":    {sandbox.Spec{Linger: true, TTL: time.Hour}, sandbox.Exit{}, false, sandbox.StateTerminated},
+		"stopped":                   {sandbox.Spec{KeepAfterExit: true}, oomKilled(), true, sandbox.StateTerminated},
+		"it reached its time limit": {sandbox.Spec{KeepAfterExit: true, TTL: time.Hour}, oomKilled(), false, sandbox.StateFailed},
+		"well, and its time too":    {sandbox.Spec{KeepAfterExit: true, TTL: time.Hour}, sandbox.Exit{}, false, sandbox.StateTerminated},
 		"no linger":                 {sandbox.Spec{}, oomKilled(), false, sandbox.StateFailed},
 	} {
 		bubble.Run(t, name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestStopWhileTheProgramRuns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := planned(fake.Options{}, fake.Script{For: fake.Forever})
-		made, err := p.Create(t.Context(), sandbox.Spec{Linger: true})
+		made, err := p.Create(t.Context(), sandbox.Spec{KeepAfterExit: true})
 		require.NoError(t, err)
 		require.NoError(t, p.Terminate(t.Context(), made.ID, providers.TerminateOptions{}))
 		advance(t, time.Hour)
@@ -114,7 +114,7 @@ func TestFinishEndsAProgramByHand(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := planned(fake.Options{}, fake.Script{Lines: []fake.Line{{At: time.Second, Text: "one"}, {At: time.Hour, Text: "never"}}, For: fake.Forever})
-		made, err := p.Create(t.Context(), sandbox.Spec{Linger: true})
+		made, err := p.Create(t.Context(), sandbox.Spec{KeepAfterExit: true})
 		require.NoError(t, err)
 		var lines []string
 		done := make(chan struct{})
@@ -199,7 +199,7 @@ func TestReadsOfAnExpiredSandboxAreGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := planned(fake.Options{After: fake.AfterGone}, fake.Script{For: time.Second})
-		made, err := p.Create(t.Context(), sandbox.Spec{Linger: true, TTL: time.Minute})
+		made, err := p.Create(t.Context(), sandbox.Spec{KeepAfterExit: true, TTL: time.Minute})
 		require.NoError(t, err)
 		advance(t, time.Minute-1)
 		_, err = p.Get(t.Context(), made.ID)
