@@ -25,7 +25,7 @@ func newRun(d *Deps) *cobra.Command {
 			"137: killed. 8: completed, but a sandbox is not verified gone.\n" +
 			"Ctrl-C stops the task; a second Ctrl-C leaves the cleanup to the next sbx. With\n" +
 			"--push, sbx fetches the commits since --base from the work directory and pushes them\n" +
-			"from this host; a stop closes the fence in the same step (docs/PUBLISHING.md). With\n" +
+			"from this host; a stop closes the fence in the same step (docs/TASKS.md). With\n" +
 			"--branch it makes the branch first, names it in BRANCH_NAME, and removes it again\n" +
 			"when nothing was pushed to it.",
 		Example: "sbx run -- true\n" +
