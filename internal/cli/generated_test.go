@@ -48,7 +48,7 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 	want["docs/PATTERNS.md"] = patternsPage()
 	want["docs/ALERTS.md"] = alertsPage()
 	want["docs/TASKS.md"] = withPart(t, "docs/TASKS.md", "settings of task launch", launchSettings())
-	want["docs/PROVIDERS.md"] = providersPage(t)
+	want["docs/PROVIDERS.md"] = withPart(t, "docs/PROVIDERS.md", "types of providers", typesOfProviders(t))
 	addRunbooks(t, want)
 	addDeployment(t, want)
 	if *update {

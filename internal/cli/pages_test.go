@@ -45,9 +45,9 @@ func exitCodesPage() string {
 	return b.String()
 }
 
-// providersPage is docs/PROVIDERS.md: what each type can do, found by asking
-// an opened provider, and the settings that it declares.
-func providersPage(t *testing.T) string {
+// typesOfProviders is the part of docs/PROVIDERS.md with what each type can do, found by
+// asking an opened provider, and the settings that it declares.
+func typesOfProviders(t *testing.T) string {
 	t.Helper()
 	types := cli.Types()
 	opened := make([]providers.Named, len(types))
@@ -57,10 +57,7 @@ func providersPage(t *testing.T) string {
 		header, rule = header+" `"+kind.Name+"` |", rule+"---|"
 	}
 	var b strings.Builder
-	b.WriteString("# Providers\n\n" +
-		"Generated from the program (`make docs`). An ability that is missing is an error\n" +
-		"of kind `unsupported`, exit 9, and never an empty answer. `sbx providers` shows the\n" +
-		"abilities of the profiles that you have configured.\n\n## Abilities\n\n" + header + "\n" + rule + "\n")
+	b.WriteString("## Abilities\n\n" + header + "\n" + rule + "\n")
 	for _, ability := range providers.Abilities() {
 		b.WriteString("| " + ability.Name + " |")
 		for _, p := range opened {
