@@ -66,7 +66,7 @@ const alertsNames = `
 ## The names
 
 A condition compares names with numbers, durations and percentages
-([ARCHITECTURE.md](ARCHITECTURE.md#conditions)). A name that is not known makes it unknown, and
+(` + "`sbx help conditions`" + `). A name that is not known makes it unknown, and
 unknown changes nothing.
 
 | name | meaning |

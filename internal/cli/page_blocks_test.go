@@ -41,10 +41,10 @@ func pageBlocks() map[string][]string {
 		"docs/FIRST-HOUR.md":        append(slices.Repeat([]string{"test TestTheFirstHourShowsWhatIsPrinted"}, 10), "typed"),
 		"docs/INSTALL.md":           {"machine an installation", packages, packages, packages, packages, "machine an engine", cluster, "test TestConfigurationsOfPagesAreAccepted", cluster, "test TestRulesOfThePageAreThere", "machine a release", packages},
 		"docs/KUBERNETES.md":        {"played"},
-		"docs/PROOFS.md":            {"go test", "go test"},
 		"docs/RUNBOOKS.md":          {"typed", "typed"},
 		"docs/SAFETY.md":            {"go test"},
 		"docs/TASKS.md":             {"typed", "played", "played", "played", "played", "test TestFileOfTasksOfThePageIsRead", "typed", "typed"},
+		"docs/TESTING.md":           {"go test", "go test"},
 	}
 }
 

@@ -21,14 +21,17 @@ import (
 	"sbx/internal/triage"
 )
 
-// exitCodesPage is docs/EXIT-CODES.md, made from the table that decides every
-// exit of the process.
-func exitCodesPage() string {
+// referencePage is docs/REFERENCE.md: what scripts and people look up.
+func referencePage() string {
+	return "# Exit codes and patterns in logs\n\nGenerated from the program (`make docs`).\n" + exitCodes() + logPatterns()
+}
+
+// exitCodes are made from the table that decides every exit of the process.
+func exitCodes() string {
 	var b strings.Builder
-	b.WriteString("# Exit codes\n\n" +
-		"Generated from the table that decides them (`make docs`). `sbx help exit-codes`\n" +
-		"prints the same. Codes and kinds are only ever added: treat an unknown code that\n" +
-		"is not 0 as a failure.\n\n" +
+	b.WriteString("\n## Exit codes\n\n" +
+		"`sbx help exit-codes` prints the same. Codes and kinds are only ever added: treat an\n" +
+		"unknown code that is not 0 as a failure.\n\n" +
 		"| code | kind | meaning to a script or a cron line | the same call may succeed later |\n|---:|---|---|---|\n")
 	for _, row := range fault.Table() {
 		later := map[bool]string{true: "yes", false: "no"}[row.Retryable]
@@ -45,9 +48,9 @@ func exitCodesPage() string {
 	return b.String()
 }
 
-// providersPage is docs/PROVIDERS.md: what each type can do, found by asking
-// an opened provider, and the settings that it declares.
-func providersPage(t *testing.T) string {
+// typesOfProviders is the part of docs/PROVIDERS.md with what each type can do, found by
+// asking an opened provider, and the settings that it declares.
+func typesOfProviders(t *testing.T) string {
 	t.Helper()
 	types := cli.Types()
 	opened := make([]providers.Named, len(types))
@@ -57,10 +60,7 @@ func providersPage(t *testing.T) string {
 		header, rule = header+" `"+kind.Name+"` |", rule+"---|"
 	}
 	var b strings.Builder
-	b.WriteString("# Providers\n\n" +
-		"Generated from the program (`make docs`). An ability that is missing is an error\n" +
-		"of kind `unsupported`, exit 9, and never an empty answer. `sbx providers` shows the\n" +
-		"abilities of the profiles that you have configured.\n\n## Abilities\n\n" + header + "\n" + rule + "\n")
+	b.WriteString("## Abilities\n\n" + header + "\n" + rule + "\n")
 	for _, ability := range providers.Abilities() {
 		b.WriteString("| " + ability.Name + " |")
 		for _, p := range opened {
@@ -247,13 +247,12 @@ func settingsTable(b *strings.Builder, options []providers.Option) {
 	}
 }
 
-// patternsPage is docs/PATTERNS.md: what `sbx logs --patterns` knows.
-func patternsPage() string {
+// logPatterns are what `sbx logs --patterns` knows.
+func logPatterns() string {
 	var b strings.Builder
-	b.WriteString("# Patterns in logs\n\n" +
-		"Generated from the program (`make docs`). `sbx logs REF --patterns` shows the lines\n" +
-		"that match one of these; if a line matches several, the first in this list counts.\n" +
-		"A pattern is evidence for a cause, not a proof.\n\n" +
+	b.WriteString("\n## Patterns in logs\n\n" +
+		"`sbx logs REF --patterns` shows the lines that match one of these; if a line matches\n" +
+		"several, the first in this list counts. A pattern is evidence for a cause, not a proof.\n\n" +
 		"| pattern | what it means | evidence for | severity |\n|---|---|---|---|\n")
 	for _, p := range triage.Patterns() {
 		cause := code(string(p.Cause))

@@ -183,7 +183,7 @@ func TestConfigurationOfThePageIsAccepted(t *testing.T) {
 
 func TestHoldersOfLimitsAreWhatTheCodeSays(t *testing.T) {
 	t.Parallel()
-	holders := table(page(t, "docs/LOCAL.md"), "| `enforcement` |")
+	holders := table(page(t, "docs/PROVIDERS.md"), "| `enforcement` |")
 	assert.NotEmpty(t, holders)
 	for _, row := range holders {
 		word := sandbox.Enforcement(strings.Trim(row[0], "`"))

@@ -245,7 +245,7 @@ func environmentHelp(types []providers.Type) string {
 			}
 		}
 	}
-	b.WriteString("\nThe variables of task launch are listed in docs/LAUNCHING.md.\n")
+	b.WriteString("\nThe variables of task launch are listed in docs/TASKS.md.\n")
 	return b.String()
 }
 

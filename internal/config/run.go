@@ -13,7 +13,7 @@ import (
 )
 
 // Run is the settings for launching a task: each value from the flag, else the
-// environment, else the files, else the default (docs/LAUNCHING.md).
+// environment, else the files, else the default (docs/TASKS.md).
 //
 // Its text forms show nothing of it: an address can hold a secret.
 type Run struct {

@@ -44,7 +44,7 @@ type runSetting struct {
 
 func (s runSetting) settingKey() string { return keyRun + "." + s.name }
 
-// runSettings are the settings of task launch, with their defaults; docs/LAUNCHING.md is generated from them.
+// runSettings are the settings of task launch, with their defaults; docs/TASKS.md lists them.
 func runSettings() []runSetting { return slices.Concat(runLimits(), runSizes(), runSwitches()) }
 
 func runLimits() []runSetting {

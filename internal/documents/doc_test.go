@@ -1,6 +1,9 @@
 // Package documents makes the JSON Schemas and their page below docs/schemas from the types that
 // the documents of sbx are, whose comments explain each key. Package documentstest holds the
 // documents of other tests against the schemas. No code that runs enters here.
+//
+// The generator is our own: invopop/jsonschema knows neither null beside a type nor the constants of a Go type as a
+// closed list nor keys beside the items, and the page of keys would still need the reader of comments.
 package documents
 
 import (

@@ -19,4 +19,13 @@
 //   - A wrong clock is measured.
 //   - An end that was accepted and does not happen, or was refused and is forgotten, is not verified.
 //   - No verb exceeds its limit, and no error contains a secret.
+//
+// The worlds of lies (lies_*_test.go) run the operations, each in a new process, against each wire fake in
+// virtual time, while one source lies: the record by id, the list, the host, what is read inside, the answer
+// to a request, or the clock. The lie is about one sandbox or all; once, some times or for ever; the other
+// sources say the truth, without which no program could be right. Nothing ends but what was named or what the
+// rule selects by the truth, is ours and is not kept; `verified`, `already_gone` and `wait` are said of what
+// does not run; what the rule selects has ended, or is named, two runs after the lying has stopped. One lie
+// cannot be found out: where the bodies of every answer are shifted in time and the `Date` is right, age is
+// what the API says. SBX_LIE plays a failing seed again.
 package faults

@@ -26,7 +26,7 @@ import (
 )
 
 // Rules bound what is kept of one profile: a week; beyond two hours one sample for ten minutes,
-// which keeps 200 sandboxes that are looked at each minute below 50 MB (docs/PERFORMANCE.md).
+// which keeps 200 sandboxes that are looked at each minute below 50 MB.
 func Rules() store.SampleRules {
 	return store.SampleRules{Keep: 7 * 24 * time.Hour, Fine: 2 * time.Hour, Every: 10 * time.Minute, Bytes: 32 << 20}
 }

@@ -31,7 +31,7 @@ type UsageItem struct {
 	DurationSeconds *float64            `json:"duration_seconds" table:"RAN,wide"`       // How long the sandbox has run, as the provider counts it.
 	PIDs            *int64              `json:"pids" table:",wide"`                      // Processes and threads.
 	OOMKills        *int64              `json:"oom_kills" table:"OOM,wide"`              // How often the kernel has ended a process for memory.
-	Pattern         triage.UsagePattern `json:"pattern" table:""`                        // What the samples look like; `sbx top --help` and docs/PATTERNS.md explain the words.
+	Pattern         triage.UsagePattern `json:"pattern" table:""`                        // What the samples look like; `sbx top --help` and docs/GLOSSARY.md explain the words.
 	LikelyCause     string              `json:"likely_cause" table:"LIKELY,whole"`       // The likely cause; empty for none.
 	Source          string              `json:"source" table:",wide"`                    // Where the figures are from.
 	Stuck           sandbox.Verdict     `json:"stuck" table:",wide"`                     // Whether it is stuck.

@@ -75,7 +75,7 @@ func printGuards(out io.Writer, all []guard) error {
 func (s stage) startBudget(runs int) ([]guard, error) {
 	var t table
 	err := s.starts(&t, 4*runs)
-	return []guard{{what: "`sbx version`, whole process", target: "7", unit: "ms", values: t.named("`sbx version`, whole process")}}, err
+	return []guard{{what: "`sbx version`, whole process", target: "10", unit: "ms", values: t.named("`sbx version`, whole process")}}, err
 }
 
 // listBudgets are those of `ls` of 10,000 rows, in pairs with the loop.

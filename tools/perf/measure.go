@@ -38,7 +38,7 @@ func (s stage) starts(t *table, runs int) error {
 		bare, version = append(bare, b), append(version, v)
 	}
 	t.add("a bare Go program, whole process", "", "ms", bare...)
-	t.add("`sbx version`, whole process", "8", "ms", version...)
+	t.add("`sbx version`, whole process", "10", "ms", version...)
 	return nil
 }
 

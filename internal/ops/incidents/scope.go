@@ -1,5 +1,9 @@
 // Package incidents reports what happened in a run of a runbook or in a span of time, from what is on record,
 // and keeps what people note.
+//
+// An incident is a question about the records, so a report is made from them each time and has late notes, too.
+// Where no other record has what a verb has concluded or done, the verb leaves an event in history
+// (ops.Env.KeepEvent). Runs of runbooks are a floor above: engine.FindIncident makes the scope of one.
 package incidents
 
 import (

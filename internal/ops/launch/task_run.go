@@ -36,7 +36,7 @@ type ProgramExit struct { //nolint:errname // no error of sbx, but a result
 // Error says how the program ended.
 func (e ProgramExit) Error() string { return fmt.Sprintf("the program exited with %d", e.Code) }
 
-// TaskVerdict is the error that a task's end is for the process (docs/EXIT-CODES.md).
+// TaskVerdict is the error that a task's end is for the process (docs/REFERENCE.md).
 func TaskVerdict(t task.Task, err error) error {
 	if err != nil && (!errors.Is(err, task.ErrUnverified) || t.Verdict == task.Completed || t.Verdict == "") {
 		return err

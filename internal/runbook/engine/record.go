@@ -1,7 +1,14 @@
 // Package engine runs runbooks: the steps in their order, the branches of the causes that were
 // found, acts behind their gates, verification and escalation.
 //
-// A run is on record as it goes: one journal, from which a run that was cut off goes on.
+// A run is on record as it goes: one journal, from which a run that was cut off goes on. A step is on record
+// when it begins and when it ends, the plan of an act before the act. Such a plan, an act, an answer and an end
+// wait for the disk; a look does not, since a run that goes on looks again. The ids begin with b-, in a folder
+// of their own, so that no check of bulk runs counts them.
+//
+// A source is read once, and all those of a step at once; an act makes everything stale. The lock of a run
+// keeps a second process from it; the lock of bulk runs is taken by the operations inside an act.
+//
 // What acts is in ops, with its guards, leases and journals; what a run looks like is in views. The
 // package prints nothing.
 package engine
