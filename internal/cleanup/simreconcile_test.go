@@ -84,7 +84,7 @@ func (c control) Read(ctx context.Context) iter.Seq2[reconcile.Record, error] {
 	}
 }
 
-// sightings is a process's connection to the store.
+// seenCounts is a process's connection to the store.
 type seenCounts struct{ inc *incarnation }
 
 func (s seenCounts) use(what string) error {

@@ -60,11 +60,11 @@ func (e *Env) RequireState() error {
 	return nil // where there is no place for state, there is none
 }
 
-// SightFirst is the kind of the sightings that cleanup keeps in the store, of sandboxes without a
+// SightFirst is the kind of the observation counts that cleanup keeps in the store, of sandboxes without a
 // known age.
 const SightFirst = "first seen"
 
-// SeenCounts reads the sightings of a kind on first use. A failed read counts as never seen,
+// SeenCounts reads the observation counts of a kind on first use. A failed read counts as never seen,
 // which keeps a sandbox.
 func (e *Env) SeenCounts(ctx context.Context, watch Reporter, kind string) func() map[string]store.SeenCount {
 	return sync.OnceValue(func() (seen map[string]store.SeenCount) {

@@ -95,7 +95,7 @@ func dependent(a, b transition) bool {
 }
 
 // conflicts reports whether two calls touch the same thing and one of them writes. A thing
-// without an object means all of its kind: a listing, all sightings of a cause.
+// without an object means all of its kind: a listing, all counts of a cause.
 func (c *pending) conflicts(other *pending) bool {
 	if !c.writes && !other.writes {
 		return false
@@ -105,7 +105,7 @@ func (c *pending) conflicts(other *pending) bool {
 }
 
 // thing is what a call touches: the kind and the object. "get box1", "terminate box1" and
-// "list" touch sandboxes, "sight orphan/box1" and "sightings orphan" sightings of orphans.
+// "list" touch sandboxes, "sight orphan/box1" and "sightings orphan" counts of orphans.
 // Records are never written here, so "records" depends on nothing.
 func thing(what string) [2]string {
 	verb, object, _ := strings.Cut(what, " ")

@@ -226,7 +226,7 @@ func liveVerdict(t store.TaskRow) sandbox.Verdict {
 	return sandbox.Unknown
 }
 
-// seenKind is the kind under which the sightings of a suspect are stored. An orphan
+// seenKind is the kind under which the observation counts of a suspect are stored. An orphan
 // that becomes a leak starts anew.
 func (c Cause) seenKind() string { return "reconcile " + string(c) }
 
@@ -235,7 +235,7 @@ func (c Cause) seenKind() string { return "reconcile " + string(c) }
 // writes nothing; with it, earlier suspects that are none any more are forgotten, so that
 // they start anew.
 //
-// An error means that the sightings could not be read or written: then no suspect is
+// An error means that the counts could not be read or written: then no suspect is
 // proved.
 func (e *Engine) applyObservations(ctx context.Context, profile string, rows []Row) error {
 	for _, cause := range []Cause{CauseOrphan, CauseLeak, CauseOverdue} { // one observation does not prove them
@@ -296,7 +296,7 @@ func (e *Engine) seenKey(row Row, earlier map[string]store.SeenCount) string {
 // one may have been computed from an age in minutes.
 const startTolerance = time.Minute
 
-// keySeparator stands between the reference and the time in a key of the sightings.
+// keySeparator stands between the reference and the time in a key of the counts.
 const keySeparator = " "
 
 func refOfKey(key string) string {
@@ -304,7 +304,7 @@ func refOfKey(key string) string {
 	return ref
 }
 
-// countSeen counts this observation, where observations are counted. A sighting before
+// countSeen counts this observation, where observations are counted. One before
 // the sandbox began belongs to another one with its id.
 func (e *Engine) countSeen(ctx context.Context, row Row, earlier store.SeenCount, key string) (store.SeenCount, error) {
 	now := e.Now()
@@ -331,7 +331,7 @@ func (e *Engine) countSeen(ctx context.Context, row Row, earlier store.SeenCount
 	return e.SeenCounts.CountSeen(ctx, row.Cause.seenKind(), key, now, apart)
 }
 
-// forgetSeenCounts removes the sightings that a profile's rows show no more. Suspects that
+// forgetSeenCounts removes the counts that a profile's rows show no more. Suspects that
 // could not be judged this time keep their count.
 func (e *Engine) forgetSeenCounts(ctx context.Context, profile string, cause Cause, earlier map[string]store.SeenCount, rows []Row) error {
 	counted, unjudged := map[string]bool{}, map[string]bool{}

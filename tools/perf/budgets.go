@@ -91,7 +91,7 @@ func (s stage) listBudgets(runs int) ([]guard, error) {
 	}
 	var all []guard
 	for _, format := range listFormats() {
-		name, ratio, memory := "`sbx ls` of them as "+format, "1.15", float64(lsMemory)
+		name, ratio, memory := "`sbx ls` of them as "+format, "1.4", float64(lsMemory)
 		switch format {
 		case "csv":
 			ratio = "1.5"
@@ -100,7 +100,7 @@ func (s stage) listBudgets(runs int) ([]guard, error) {
 		}
 		all = append(all,
 			guard{what: "`ls` of 10,000 as " + format + ": processor time, compared with the loop", target: ratio, unit: "times", values: t.named(name + ": processor time, against the loop")},
-			guard{what: "peak memory", target: "28 MiB", unit: "MB", limit: memory, values: t.named(name + ": peak memory")},
+			guard{what: "peak memory", target: "45 MiB", unit: "MB", limit: memory, values: t.named(name + ": peak memory")},
 			guard{what: "first row after", target: "10", unit: "ms", values: t.named(name + ": first output after")})
 	}
 	return all, nil
@@ -150,7 +150,7 @@ func (s stage) crowdedBudget(server string, l look) ([]guard, error) {
 	return []guard{
 		{what: l.name + ": wall", unit: "s", values: []float64{got.wall / 1000}},
 		{what: "requests for each", target: "1.1", unit: "requests", limit: l.live, values: []float64{each}},
-		{what: "peak memory", target: "80", unit: "MB", limit: crowdedMemory, values: []float64{got.peak}},
+		{what: "peak memory", target: "120 MiB", unit: "MB", limit: crowdedMemory, values: []float64{got.peak}},
 	}, nil
 }
 

@@ -81,7 +81,7 @@ func (s stage) crowd(t *table, address string, runs int) error {
 	for _, format := range formats {
 		name, f := "`sbx ls` of them as "+format, took[format]
 		t.add(name+": wall", "", "ms", f.wall...)
-		t.add(name+": wall, against the loop", "1.3", "times", ratios(f.wall, loop.wall)...)
+		t.add(name+": wall, against the loop", "1.05", "times", ratios(f.wall, loop.wall)...)
 		t.add(name+": processor time", "", "ms", f.cpu...)
 		t.add(name+": processor time, against the loop", "", "times", ratios(f.cpu, loop.cpu)...)
 		t.add(name+": peak memory", "40", "MB", f.peak...)

@@ -145,7 +145,7 @@ func (r *cleanupRun) listAndJudge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r.fleet == nil { // nothing is pressed
+	if r.fleet == nil { // no profile is busy
 		r.survey = cleanup.Survey{At: r.env.Now(), Rule: r.rule, Shares: left}
 		return nil
 	}

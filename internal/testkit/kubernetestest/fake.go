@@ -10,11 +10,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"sbx/internal/testkit/wiretest"
@@ -84,34 +82,6 @@ type Fake struct {
 	cuts       int
 	abort      bool     // the last cut breaks connections
 	raw        []string // that was injected
-}
-
-// thing is an object.
-type thing struct {
-	plural, kind, api, name, uid string
-	labels, annotations          map[string]string
-	finalizers                   []string
-	owner                        *thing
-	version                      int
-	created, started, finished   time.Time
-	deleted                      time.Time     // its deletionTimestamp; zero = none
-	grace                        time.Duration // its deletionGracePeriodSeconds
-	stubborn                     bool          // its main program ignores TERM, in virtual time
-	spec                         map[string]any
-	phase, reason, waiting       string // of a pod
-	code                         int
-	oom, done                    bool   // done: its main container has ended
-	suspended                    bool   // of a sandbox
-	bound                        string // of a claim: Seed.Sandbox
-	replicas, ready              int    // of a pool
-	conditions                   []any  // of a job or a sandbox, instead of those of the controller
-	machine                      *wiretest.Machine
-	main                         *wiretest.Running
-	log                          []entry
-	figures                      *Figures  // nil = those of every pod
-	since                        time.Time // when they were set
-	unsampled                    bool      // the metrics server has no sample of it
-	again                        Seed      // how it was started again
 }
 
 // entry is one line of a log.
@@ -253,209 +223,11 @@ func (f *Fake) Add(s Seed) string {
 	return o.id()
 }
 
-func anySlice(words []string) []any {
-	all := make([]any, len(words))
-	for i, w := range words {
-		all[i] = w
-	}
-	return all
-}
-
-func (o *thing) id() string {
-	kind := map[string]string{"pods": "pod", "jobs": "job", "sandboxes": "sandbox", "sandboxclaims": "claim"}[o.plural]
-	if kind == "" {
-		kind = o.plural
-	}
-	return kind + "." + o.name + "." + o.uid[:8]
-}
-
-// newThing makes an empty object. The lock is held.
-func (f *Fake) newThing(plural, name string) *thing {
-	f.changed()
-	f.made++
-	f.version++
-	if name == "" {
-		name = fmt.Sprintf("agent-%d", f.made)
-	}
-	kinds := map[string][2]string{
-		"pods": {"Pod", "v1"}, "jobs": {"Job", "batch/v1"}, "sandboxes": {"Sandbox", "agents.x-k8s.io/" + f.sandboxVersion()},
-		"cronjobs": {"CronJob", "batch/v1"}, "replicasets": {"ReplicaSet", "apps/v1"}, "workflows": {"Workflow", "argoproj.io/v1alpha1"}, // what owns others' objects
-		"sandboxclaims": {"SandboxClaim", "extensions.agents.x-k8s.io/" + f.sandboxVersion()}, "sandboxwarmpools": {"SandboxWarmPool", "extensions.agents.x-k8s.io/" + f.sandboxVersion()},
-	}
-	return &thing{
-		plural: plural, kind: kinds[plural][0], api: kinds[plural][1], name: name, version: f.version, created: f.o.Now(), spec: map[string]any{},
-		uid: fmt.Sprintf("%08x-5ca1-4ab1-8e55-%012x", uint32(0x9e3779b9)*uint32(f.made), f.made),
-	}
-}
-
 func (f *Fake) sandboxVersion() string {
 	if f.o.Alpha {
 		return "v1alpha1"
 	}
 	return "v1beta1"
-}
-
-// newPodOf makes the pod of a job or a sandbox, as its controller does. The lock is held.
-func (f *Fake) newPodOf(o *thing) *thing {
-	name := o.name
-	if o.plural == "jobs" {
-		name += "-x7k2p"
-	}
-	p := f.newThing("pods", name)
-	p.owner, p.phase, p.labels = o, "Pending", map[string]string{}
-	template, _ := o.spec["template"].(map[string]any)
-	if o.plural == "sandboxes" {
-		template, _ = o.spec["podTemplate"].(map[string]any)
-		p.labels["agents.x-k8s.io/sandbox-name-hash"] = hash(o)
-		if o.owner != nil && o.owner.plural == "sandboxclaims" {
-			p.labels["agents.x-k8s.io/claim-uid"] = o.owner.uid
-		}
-	} else {
-		p.labels["batch.kubernetes.io/controller-uid"], p.labels["batch.kubernetes.io/job-name"] = o.uid, o.name
-	}
-	meta, _ := template["metadata"].(map[string]any)
-	maps.Copy(p.labels, texts(meta["labels"]))
-	delete(p.labels, f.o.DropLabel)
-	p.annotations = texts(meta["annotations"])
-	if spec, ok := template["spec"].(map[string]any); ok {
-		p.spec = spec
-	}
-	return p
-}
-
-func hash(o *thing) string { return fmt.Sprintf("%08x", len(o.name)) } // others may have the same
-
-func texts(v any) map[string]string {
-	all := map[string]string{}
-	members, _ := v.(map[string]any)
-	for key, value := range members {
-		all[key] = fmt.Sprint(value)
-	}
-	return all
-}
-
-// find finds an object. The lock is held.
-func (f *Fake) find(plural, name string) *thing {
-	i := slices.IndexFunc(f.things, func(o *thing) bool { return o.plural == plural && o.name == name })
-	if i < 0 {
-		return nil
-	}
-	return f.things[i]
-}
-
-func (f *Fake) findID(id string) *thing {
-	i := slices.IndexFunc(f.things, func(o *thing) bool { return o.id() == id })
-	if i < 0 {
-		return nil
-	}
-	return f.things[i]
-}
-
-func (f *Fake) podsOf(o *thing) []*thing {
-	var all []*thing
-	for _, p := range f.things {
-		if p.plural == "pods" && (p == o || p.owner == o || p.owner != nil && p.owner.owner == o) {
-			all = append(all, p)
-		}
-	}
-	return all
-}
-
-// main is the main container of a pod's specification.
-func (o *thing) mainContainer() map[string]any {
-	containers, _ := o.spec["containers"].([]any)
-	for _, c := range containers {
-		if c, ok := c.(map[string]any); ok && c["name"] == "main" {
-			return c
-		}
-	}
-	return nil
-}
-
-// Lose drops the records of a sandbox whose program runs on, as after somebody has deleted a pod with no grace.
-func (f *Fake) Lose(id string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.loseThing(f.findID(id))
-}
-
-func (f *Fake) loseThing(o *thing) {
-	pods := f.podsOf(o)
-	f.lost = append(f.lost, pods...)
-	f.drop(o, pods)
-}
-
-// Replace makes an object again under the same name, with another uid, and returns the id.
-func (f *Fake) Replace(id string) string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	o := f.findID(id)
-	again := f.newThing(o.plural, o.name)
-	again.phase, again.spec, again.started = "Running", o.spec, f.o.Now()
-	f.drop(o, f.podsOf(o))
-	f.things = append(f.things, again)
-	return again.id()
-}
-
-// Processes are the commands that run in a sandbox beside its main program, for a test to kill.
-func (f *Fake) Processes(id string) []*wiretest.Running {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	o := f.findID(id)
-	if o == nil {
-		return nil
-	}
-	var all []*wiretest.Running
-	for _, p := range f.podsOf(o) {
-		for _, r := range f.execs[p] {
-			if !r.HasEnded() {
-				all = append(all, r)
-			}
-		}
-	}
-	return all
-}
-
-// Runs says whether a sandbox runs, whatever the API shows.
-func (f *Fake) Runs(id string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.ContainsFunc(slices.Concat(f.things, f.lost), func(p *thing) bool {
-		return p.plural == "pods" && p.phase == "Running" && !p.done && (p.id() == id || p.owner != nil && p.owner.id() == id)
-	})
-}
-
-// Running is the number of pods that run.
-func (f *Fake) Running() (n int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, p := range slices.Concat(f.things, f.lost) {
-		if p.plural == "pods" && p.phase == "Running" && !p.done {
-			n++
-		}
-	}
-	return n
-}
-
-// Kill sends SIGKILL to the main program of a sandbox.
-func (f *Fake) Kill(id string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, p := range f.podsOf(f.findID(id)) {
-		_ = p.main.Signal(syscall.SIGKILL)
-	}
-}
-
-// Say adds lines to the log of a sandbox, as its main program would.
-func (f *Fake) Say(id string, at time.Time, lines ...string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, p := range f.podsOf(f.findID(id)) {
-		for _, text := range lines {
-			p.log = append(p.log, entry{at, text})
-		}
-	}
-	f.change.Broadcast()
 }
 
 // note records an event of a pod. The lock is held.
@@ -469,32 +241,6 @@ func (f *Fake) note(p *thing, reason, message string) {
 		e["eventTime"], e["firstTimestamp"], e["lastTimestamp"], e["count"] = at.Format("2006-01-02T15:04:05.000000Z07:00"), nil, nil, nil
 	}
 	f.events = append(f.events, e)
-}
-
-// MakePods ends NoPods: the controllers make the pods that were refused.
-func (f *Fake) MakePods() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.o.NoPods = ""
-	for _, o := range slices.Clone(f.things) {
-		if (o.plural == "jobs" || o.plural == "sandboxes") && len(f.podsOf(o)) == 0 {
-			f.things = append(f.things, f.newPodOf(o))
-		}
-	}
-	f.kubelet()
-}
-
-// Note records events of an object, each a second later than the one before. Their names have no order in time.
-func (f *Fake) Note(id, reason string, n int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	began := f.o.Now
-	defer func() { f.o.Now = began }()
-	for i := range n {
-		f.o.Now = func() time.Time { return began().Add(time.Duration(i-n) * time.Second) }
-		f.note(f.findID(id), reason, strconv.Itoa(i))
-	}
-	slices.Reverse(f.events)
 }
 
 // logWriter collects the lines that a main program writes.
@@ -524,30 +270,4 @@ func (w *logWriter) Write(p []byte) (int, error) {
 // refuse answers with a Status.
 func refuse(w http.ResponseWriter, code int, reason, format string, args ...any) {
 	wiretest.JSON(w, code, map[string]any{"kind": "Status", "apiVersion": "v1", "metadata": map[string]any{}, "status": "Failure", "message": fmt.Sprintf(format, args...), "reason": reason, "code": code})
-}
-
-// Adopt gives an object a controller, as a controller does whose selector begins to match it.
-func (f *Fake) Adopt(id, owner string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	o := f.findID(id)
-	o.owner = f.findID(owner)
-	f.touch(o)
-}
-
-// End deletes an object as somebody else does.
-func (f *Fake) End(id string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	o := f.findID(id)
-	f.end(o, o.ownGrace())
-}
-
-// Annotate sets the annotations of an object.
-func (f *Fake) Annotate(id string, annotations map[string]string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	o := f.findID(id)
-	o.annotations = annotations
-	f.touch(o)
 }

@@ -1,7 +1,6 @@
 package kubernetestest
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -13,12 +12,6 @@ import (
 
 	"sbx/internal/testkit/wiretest"
 )
-
-// page is what a token stands for: the rest of a list, as of one moment.
-type page struct {
-	rows    []any
-	version int
-}
 
 // Root is where the objects of a kind are.
 func root(plural, sandboxVersion string) string {
@@ -142,88 +135,6 @@ func (f *Fake) on(plural string, serve func(http.ResponseWriter, *http.Request, 
 		}
 		serve(w, r, o)
 	}
-}
-
-// serveList answers a page. All pages of a list show the moment of the first.
-func (f *Fake) serveList(plural string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		q := r.URL.Query()
-		if q.Has("watch") {
-			f.serveWatch(plural, w, r)
-			return
-		}
-		if q.Has("resourceVersion") || q.Has("allowWatchBookmarks") {
-			f.t.Errorf("a list from the cache of the server: %s", r.URL)
-		}
-		limit, err := strconv.Atoi(q.Get("limit"))
-		if err != nil || limit <= 0 {
-			refuse(w, http.StatusBadRequest, "BadRequest", "limit: %q", q.Get("limit"))
-			return
-		}
-		if f.o.PageSize > 0 {
-			limit = min(limit, f.o.PageSize)
-		}
-		now, known := f.page(plural, q.Get("continue"), q.Get("labelSelector"))
-		switch {
-		case q.Get("continue") != "" && f.o.Expired > 0:
-			f.o.Expired--
-			f.expire(w, q.Get("continue"))
-			return
-		case !known:
-			refuse(w, http.StatusBadRequest, "BadRequest", "continue key is not valid")
-			return
-		}
-		rows, meta := now.rows, map[string]any{"resourceVersion": strconv.Itoa(now.version)}
-		if len(rows) > limit {
-			token := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, `{"v":"meta.k8s.io/v1","rv":%d,"start":"%s-%d"}`, now.version, plural+q.Get("labelSelector"), len(rows)))
-			f.pages[token] = page{rows[limit:], now.version}
-			meta["continue"], rows = token, rows[:limit]
-		}
-		if rows == nil {
-			rows = []any{}
-		}
-		wiretest.JSON(w, http.StatusOK, map[string]any{"kind": "List", "apiVersion": "v1", "metadata": meta, "items": rows})
-		f.kubelet()
-	}
-}
-
-// page is what a token stands for, or the present list.
-func (f *Fake) page(plural, token, selector string) (now page, known bool) {
-	if token != "" {
-		now, known = f.pages[token]
-		if f.o.Moves {
-			now.version++
-		}
-		return now, known
-	}
-	now.version = f.version
-	for _, o := range f.things {
-		if o.plural == plural && selected(o, selector) {
-			now.rows = append(now.rows, f.show(o))
-		}
-	}
-	return now, true
-}
-
-// expire answers that a token is too old, with one that shows the rest as it is now.
-func (f *Fake) expire(w http.ResponseWriter, token string) {
-	rest := f.pages[token]
-	f.pages["inconsistent"] = page{rest.rows[min(1, len(rest.rows)):], f.version + 7}
-	wiretest.JSON(w, http.StatusGone, map[string]any{
-		"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": http.StatusGone, "metadata": map[string]any{"continue": "inconsistent"},
-		"message": "The provided continue parameter is too old to display a consistent list result.",
-	})
-}
-
-// selected says whether an object has the labels of a selector.
-func selected(o *thing, selector string) bool {
-	for part := range strings.SplitSeq(selector, ",") {
-		key, value, exact := strings.Cut(part, "=")
-		if got, has := o.labels[key]; key != "" && (!has || exact && got != value) {
-			return false
-		}
-	}
-	return true
 }
 
 func (f *Fake) serveGet(w http.ResponseWriter, _ *http.Request, o *thing) {
@@ -404,87 +315,6 @@ func (f *Fake) checkFields(of string, fields map[string]any, known []string) {
 			f.t.Errorf("unknown field %s of %s", key, of)
 		}
 	}
-}
-
-func (f *Fake) serveGroup(group string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		if f.o.NoCRD || f.o.NoClaims && group != "agents.x-k8s.io" {
-			http.Error(w, "404 page not found", http.StatusNotFound)
-			return
-		}
-		versions := []any{}
-		for _, v := range []string{"v1beta1", "v1alpha1"} {
-			if !f.o.Alpha || v == "v1alpha1" {
-				versions = append(versions, map[string]any{"groupVersion": group + "/" + v, "version": v})
-			}
-		}
-		wiretest.JSON(w, http.StatusOK, map[string]any{"kind": "APIGroup", "apiVersion": "v1", "name": group, "versions": versions, "preferredVersion": versions[0]})
-	}
-}
-
-func (f *Fake) serveVersion(w http.ResponseWriter, _ *http.Request) {
-	wiretest.JSON(w, http.StatusOK, map[string]any{"major": "1", "minor": "36", "gitVersion": "v1.36.3", "platform": "linux/amd64"})
-}
-
-// serveRights lists the rights that RBAC does not refuse.
-func (f *Fake) serveRights(w http.ResponseWriter, r *http.Request) {
-	var body struct{ Spec struct{ Namespace string } }
-	wiretest.Decode(r, &body)
-	rules := []any{}
-	for _, verb := range []string{"get", "list", "watch", "create", "patch", "delete"} {
-		for _, resource := range []string{"pods", "pods/log", "pods/exec", "jobs", "events", "resourcequotas", "sandboxes", "sandboxclaims", "sandboxwarmpools", "pods.metrics.k8s.io"} {
-			if group := groupOf(resource); !slices.Contains(f.o.Refuse, verb+" "+resource) {
-				rules = append(rules, map[string]any{"verbs": []string{verb}, "apiGroups": []string{group}, "resources": []string{strings.TrimSuffix(resource, "."+group)}})
-			}
-		}
-	}
-	wiretest.JSON(w, http.StatusCreated, map[string]any{"kind": "SelfSubjectRulesReview", "apiVersion": "authorization.k8s.io/v1", "metadata": map[string]any{}, "spec": map[string]any{}, "status": map[string]any{"resourceRules": rules, "nonResourceRules": []any{}, "incomplete": body.Spec.Namespace != Namespace}})
-}
-
-func (f *Fake) serveEvents(w http.ResponseWriter, r *http.Request) {
-	uid, ok := strings.CutPrefix(r.URL.Query().Get("fieldSelector"), "involvedObject.uid=")
-	if !ok {
-		refuse(w, http.StatusBadRequest, "BadRequest", "fieldSelector: %q", r.URL.Query().Get("fieldSelector"))
-		return
-	}
-	rows := []any{}
-	for _, e := range f.events {
-		if of, _ := e["involvedObject"].(map[string]any); of["uid"] == uid {
-			rows = append(rows, e)
-		}
-	}
-	meta, limit := map[string]any{"resourceVersion": strconv.Itoa(f.version)}, len(rows)
-	if n, err := strconv.Atoi(r.URL.Query().Get("limit")); err == nil && n > 0 {
-		limit = n
-	}
-	begin, _ := strconv.Atoi(r.URL.Query().Get("continue")) // without one it is the first page
-	if rows = rows[min(begin, len(rows)):]; len(rows) > limit {
-		rows, meta["continue"] = rows[:limit], strconv.Itoa(begin+limit)
-	}
-	wiretest.JSON(w, http.StatusOK, map[string]any{"kind": "EventList", "apiVersion": "v1", "metadata": meta, "items": rows})
-}
-
-func (f *Fake) serveQuotas(w http.ResponseWriter, _ *http.Request) {
-	quota := map[string]any{"metadata": map[string]any{"name": "agents", "uid": "aaaaaaaa-0000-4000-8000-000000000000"}, "status": map[string]any{
-		"hard": map[string]string{"requests.cpu": "16", "limits.memory": "32Gi", "pods": "50"}, "used": map[string]string{"requests.cpu": "1500m", "limits.memory": "2Gi", "pods": "3"},
-	}}
-	wiretest.JSON(w, http.StatusOK, map[string]any{"kind": "ResourceQuotaList", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": "1"}, "items": []any{quota}})
-}
-
-func (f *Fake) serveNamespace(w http.ResponseWriter, r *http.Request) {
-	if f.o.NoSpace || r.PathValue("name") != Namespace {
-		refuse(w, http.StatusNotFound, "NotFound", "namespaces %q not found", r.PathValue("name"))
-		return
-	}
-	wiretest.JSON(w, http.StatusOK, map[string]any{"kind": "Namespace", "apiVersion": "v1", "metadata": map[string]any{"name": Namespace, "uid": "cccccccc-0000-4000-8000-000000000000"}, "status": map[string]any{"phase": "Active"}})
-}
-
-func (f *Fake) serveNode(w http.ResponseWriter, r *http.Request) {
-	status := "True"
-	if f.o.LostNode {
-		status = "Unknown"
-	}
-	wiretest.JSON(w, http.StatusOK, map[string]any{"kind": "Node", "apiVersion": "v1", "metadata": map[string]any{"name": r.PathValue("name"), "uid": "bbbbbbbb-0000-4000-8000-000000000000"}, "status": map[string]any{"conditions": []any{condition("Ready", status, "NodeStatusUnknown", "Kubelet stopped posting node status.")}}})
 }
 
 // encode panics for what cannot be JSON, which fails the test.
