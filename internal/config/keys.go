@@ -4,16 +4,18 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"sbx/internal/yamltext"
 )
 
 const keyKeys = "keys"
 
 // readKeys reads the keys of the dashboard by their actions. Which actions and keys there are is judged by
 // the dashboard.
-func (d *decoder) readKeys(p pair) {
-	for _, one := range d.readPairs(p.value, keyKeys) {
-		if text, ok := d.readText(one.value, keyKeys+"."+printableKey(one.key.Value)); ok {
-			d.doc.setValue(keyKeys+"."+one.key.Value, text, placeOf(one.value))
+func (d *decoder) readKeys(v value) {
+	for _, one := range d.Pairs(v, keyKeys) {
+		if text, ok := d.readText(one, keyKeys+"."+yamltext.PrintableKey(one.Name())); ok {
+			d.doc.setValue(keyKeys+"."+one.Name(), text, one.At())
 		}
 	}
 }

@@ -127,24 +127,6 @@ func (s runSetting) parseSetting(text string) (int64, error) {
 	return parseAmount(s.kind, text)
 }
 
-func (d *decoder) readRun(p pair) {
-	readers := map[string]reader{}
-	for _, s := range runSettings() {
-		readers[s.name] = func(p pair) {
-			text, ok := d.readText(p.value, s.name)
-			if !ok {
-				return
-			}
-			if err := s.checkText(text); err != nil {
-				d.addMistake(p.value, "%s: %w", s.name, err)
-				return
-			}
-			d.doc.setValue(s.settingKey(), text, placeOf(p.value))
-		}
-	}
-	d.readTable(p.value, keyRun, readers)
-}
-
 // SettingRow describes one setting of task launch for documents that are made
 // from the program.
 type SettingRow struct {

@@ -1,24 +1,8 @@
 package config
 
-import (
-	"strconv"
+import "strconv"
 
-	"sbx/internal/providers"
-)
-
-const (
-	keyCleanup    = "cleanup"
-	keyUnattended = "cleanup.unattended"
-)
-
-// readCleanup reads `cleanup: {unattended: true}`.
-func (d *decoder) readCleanup(p pair) {
-	d.readTable(p.value, keyCleanup, map[string]reader{"unattended": func(p pair) {
-		if text, ok := d.readMeasured(p, providers.OptionBool, false); ok {
-			d.doc.setValue(keyUnattended, text, placeOf(p.value))
-		}
-	}})
-}
+const keyUnattended = "cleanup.unattended"
 
 // resolveUnattended reads whether a cleanup without a terminal acts. A word that is no yes or no is a
 // mistake: it would decide over sandboxes.
