@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"sbx/internal/fault"
 	"sbx/internal/yamltext"
 )
 
@@ -32,6 +33,9 @@ func Parse(file string, content []byte) (*Runbook, []Finding) {
 	}
 	var found []Finding
 	for _, m := range r.Mistakes {
+		if len(m.Allowed) > 0 {
+			m.Hint = fault.Meant(m.Word, m.Allowed)
+		}
 		found = append(found, src.finding(m.Place, Error, RuleSyntax, m.Message, m.Hint))
 	}
 	return book, found

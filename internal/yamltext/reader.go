@@ -67,7 +67,7 @@ func (r *Reader) Refuse(at Place, format string, args ...any) {
 func (r *Reader) RefuseWord(at Place, word string, allowed []string, format string, args ...any) {
 	r.Refuse(at, format, args...)
 	last := &r.Mistakes[len(r.Mistakes)-1]
-	last.Word, last.Allowed, last.Hint = word, allowed, fault.Meant(word, allowed)
+	last.Word, last.Allowed = word, allowed
 }
 
 // refuseValue is Refuse for a value that could not be read.
@@ -101,14 +101,15 @@ func (r *Reader) Pairs(v Value, what string) []Value {
 	return list
 }
 
-// Table reads a mapping that has no keys but those of the rows, each with a value.
-func (r *Reader) Table(v Value, what string, rows []Row) {
+// Table reads a mapping that has no keys but those of the rows, each with a value. It gives the unknown ones.
+func (r *Reader) Table(v Value, what string, rows []Row) (unknown []string) {
 	var given []string
 	for _, p := range r.Pairs(v, what) {
 		i := slices.IndexFunc(rows, func(row Row) bool { return row.Key == p.Name() })
 		switch {
 		case i < 0:
-			r.refuseKey(p, v.Path, rows)
+			r.refuseKey(p, rows)
+			unknown = append(unknown, p.Name())
 			continue
 		case IsEmpty(p.Node):
 			r.refuseValue(p.KeyAt(), p.Path, "", "%s has no value; give it one or remove the key", p.Name())
@@ -122,10 +123,10 @@ func (r *Reader) Table(v Value, what string, rows []Row) {
 			r.refuseValue(v.At(), joinPath(v.Path, row.Key), "", "%s has no %s", what, row.Key)
 		}
 	}
+	return unknown
 }
 
-// refuseKey reports an unknown key. What it may have been meant for counts as unread.
-func (r *Reader) refuseKey(p Value, path string, rows []Row) {
+func (r *Reader) refuseKey(p Value, rows []Row) {
 	name := PrintableKey(p.Name())
 	switch {
 	case p.Name() == "<<":
@@ -144,9 +145,6 @@ func (r *Reader) refuseKey(p Value, path string, rows []Row) {
 		return
 	}
 	r.RefuseWord(p.KeyAt(), name, keys, "unknown key %s", QuoteKey(name))
-	if meant := fault.Nearest(name, keys); meant != "" {
-		r.Unread = append(r.Unread, joinPath(path, meant))
-	}
 }
 
 const (
@@ -217,12 +215,19 @@ type textReader interface{ ReadText(text string) error }
 // one, a list, a duration, a switch, a type with ReadText, or running text: a string, in which a comment is a mistake.
 func (r *Reader) Struct(v Value, into any) { r.readStruct(v, reflect.ValueOf(into).Elem()) }
 
+// readStruct counts what an unknown key may have been meant for as unread.
 func (r *Reader) readStruct(v Value, into reflect.Value) {
 	var rows []Row
+	var keys []string
 	for _, f := range FieldsOf(into.Type()) {
+		keys = append(keys, f.Key)
 		rows = append(rows, Row{f.Key, f.Required, func(v Value) { r.readField(v, into.Field(f.Index), f.Words) }})
 	}
-	r.Table(v, cmp.Or(v.Path, "the document"), rows)
+	for _, key := range r.Table(v, cmp.Or(v.Path, "the document"), rows) {
+		if meant := fault.Nearest(key, keys); meant != "" {
+			r.Unread = append(r.Unread, joinPath(v.Path, meant))
+		}
+	}
 }
 
 func (r *Reader) readField(v Value, into reflect.Value, words []string) {
