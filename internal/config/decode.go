@@ -1,12 +1,14 @@
 package config
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/yamltext"
@@ -18,6 +20,7 @@ type decoder struct {
 	*yamltext.Reader
 	types []providers.Type
 	doc   *document
+	hint  string
 	errs  []error // beside those of the reader
 }
 
@@ -26,7 +29,7 @@ type decoder struct {
 // was understood; it is nil where the content is no YAML.
 func decodeFile(path string, content []byte, types []providers.Type) (*document, []error) {
 	r, root, some := yamltext.Read(content)
-	d := &decoder{Reader: r, types: types, doc: newDocument(path)}
+	d := &decoder{Reader: r, types: types, doc: newDocument(path), hint: hintFile}
 	if len(r.Mistakes) > 0 {
 		return nil, d.errors()
 	}
@@ -43,7 +46,7 @@ func (d *decoder) errors() []error {
 		if len(m.Allowed) > 0 {
 			m.Message += suggestAllowed(m.Word, m.Allowed)
 		}
-		errs = append(errs, mistakeAt(d.doc.path, m.Place, "%s", m.Message))
+		errs = append(errs, fault.Usage("%w", &placedError{d.doc.path, m.Place, errors.New(m.Message)}).WithHint("%s", d.hint))
 	}
 	return errs
 }

@@ -258,7 +258,7 @@ func translateForeign(entries []foreignEntry) (settings []ImportedSetting, ignor
 func importedKeys() []string {
 	keys := []string{keyImportURL, keyImportToken}
 	for _, s := range runSizes() {
-		keys = append(keys, s.settingKey())
+		keys = append(keys, keyRun+"."+s.name)
 	}
 	return keys
 }

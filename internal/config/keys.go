@@ -34,14 +34,12 @@ func (l *loader) keyNames() []string {
 func (l *loader) resolveKeys() {
 	l.config.Keys = map[string]string{}
 	for _, name := range l.keyNames() {
-		e, _ := l.layers.lookup(name)
-		l.config.Keys[strings.TrimPrefix(name, keyKeys+".")] = e.text
+		l.config.Keys[strings.TrimPrefix(name, keyKeys+".")] = l.text(name)
 	}
 }
 
 func (l *loader) explainKeys() {
 	for _, name := range l.keyNames() {
-		e, _ := l.layers.lookup(name)
-		l.showValue(name, e, false)
+		l.explainSetting(name)
 	}
 }

@@ -17,10 +17,3 @@ func mouseWord(text string) error {
 	}
 	return nil
 }
-
-// resolveMouse reads whether the dashboard takes the mouse.
-func (l *loader) resolveMouse() {
-	l.layers.byDefault(keyMouse, entry{text: mouseOn, origin: originDefault})
-	e, _ := l.layers.lookup(keyMouse)
-	l.config.Mouse = e.text == mouseOn
-}

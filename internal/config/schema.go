@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -24,10 +25,7 @@ func (d *decoder) topReaders() readers {
 		keyKeys:          d.readKeys,
 		keyMouse:         d.setting(keyMouse, mouseWord),
 	}
-	for _, l := range limitSettings() {
-		all[l.settingKey()] = d.setting(l.settingKey(), ofKind(l.kind))
-	}
-	for _, s := range runSettings() {
+	for _, s := range slices.Concat(limitSettings(), runSettings()) {
 		all[s.settingKey()] = d.setting(s.settingKey(), s.checkText)
 	}
 	d.notifyReaders(all)

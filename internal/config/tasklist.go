@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"maps"
 	"slices"
 
@@ -48,7 +47,7 @@ const (
 // line and column, all of them are told, and none shows a value. fault.KindUsage.
 func ReadTasks(path string, content []byte) (TaskList, error) {
 	read, root, some := yamltext.Read(content)
-	r := &taskReader{decoder: decoder{Reader: read, doc: newDocument(path)}}
+	r := &taskReader{decoder: decoder{Reader: read, doc: newDocument(path), hint: hintTasks}}
 	var list TaskList
 	switch {
 	case some && len(read.Mistakes) == 0:
@@ -57,21 +56,12 @@ func ReadTasks(path string, content []byte) (TaskList, error) {
 		return list, fault.Usage("%s: it has no tasks", path).WithHint(hintTasks)
 	}
 	if len(read.Mistakes) > 0 {
-		return TaskList{}, joinMistakes(withTaskFileHint(r.errors()))
+		return TaskList{}, joinMistakes(r.errors())
 	}
 	return list, nil
 }
 
 const hintTasks = "docs/TASKS.md has an example; `tasks:` is a list of {command: [WORD, ...]} or {shell: LINE}"
-
-func withTaskFileHint(errs []error) []error {
-	for i, err := range errs {
-		if e, ok := errors.AsType[*placedError](err); ok {
-			errs[i] = fault.Usage("%w", e).WithHint(hintTasks)
-		}
-	}
-	return errs
-}
 
 // taskReader reads one file of tasks. It goes on after a mistake.
 type taskReader struct {

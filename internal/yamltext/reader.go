@@ -51,7 +51,7 @@ type Row struct {
 	Read     func(Value)
 }
 
-// Read parses a text for a reader, whose first mistakes are those of Parse. The value is false where the text
+// Read parses a text for a reader, whose first mistakes are those of Parse. It reports false where the text
 // is empty or no YAML.
 func Read(content []byte) (*Reader, Value, bool) {
 	root, mistakes := Parse(content)
