@@ -36,8 +36,8 @@ func rooms() map[string][]string {
 		"testkit/tiertest": nil,
 		// errors of JSON in plain words
 		"jsontext": nil,
-		// YAML that people write, with the place of every mistake
-		"yamltext": nil,
+		// YAML that people write, read strictly, with the place of every mistake
+		"yamltext": {"sandbox", "fault"},
 		// the JSON documents described, and others' documents held against that, for tests alone
 		"docs": nil, "requirement": {"docs"}, "documents": {"sandbox", "output", "views"}, "testkit/documentstest": nil,
 		"process": nil,

@@ -8,6 +8,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
+	"sbx/internal/yamltext"
 )
 
 const (
@@ -17,57 +18,61 @@ const (
 	suffixCommand  = "_command"
 )
 
-func (d *decoder) readProfiles(p pair) {
-	for _, block := range d.readPairs(p.value, "providers") {
-		if wrong := profileName(block.key.Value); wrong != "" {
-			d.addMistake(block.key, "%s is not a profile name: %s", quoteKey(block.key.Value), wrong)
+func (d *decoder) readProfiles(v value) {
+	for _, block := range d.Pairs(v, "providers") {
+		if wrong := profileName(block.Name()); wrong != "" {
+			d.Refuse(block.KeyAt(), "%s is not a profile name: %s", yamltext.QuoteKey(block.Name()), wrong)
 			continue
 		}
-		d.doc.named = append(d.doc.named, block.key.Value)
+		d.doc.named = append(d.doc.named, block.Name())
 		d.readProfile(block)
 	}
 }
 
 // readProfile reads one block by the options of its type. Without a known type its
 // keys cannot be judged and are left alone.
-func (d *decoder) readProfile(p pair) {
-	name := p.key.Value
-	if p.value.Kind != yaml.MappingNode {
-		d.addMistake(p.value, "profile %s must be a mapping, like {type: %s}", name, joinWords(d.typeNames()[:min(1, len(d.types))]))
+func (d *decoder) readProfile(v value) {
+	name := v.Name()
+	if v.Node.Kind != yaml.MappingNode {
+		d.Refuse(v.At(), "profile %s must be a mapping, like {type: %s}", name, joinWords(d.typeNames()[:min(1, len(d.types))]))
 		return
 	}
-	kind, ok := d.typeOf(p)
+	kind, ok := d.typeOf(v)
 	if !ok {
 		return
 	}
-	b := block{name: word{name, placeOf(p.key)}, kind: kind.Name}
-	readers := map[string]reader{
-		keyType:  func(pair) {},
-		keyOwned: func(p pair) { b.owned, b.at = d.readOwned(p), placeOf(p.key) },
+	b := block{name: word{name, v.KeyAt()}, kind: kind.Name}
+	all := readers{
+		keyType:  func(value) {},
+		keyOwned: func(v value) { b.owned, b.at = d.readOwned(v), v.KeyAt() },
 	}
 	if kind.Attach == nil {
-		readers[keyMetadata] = d.readMetadata(name)
-		readers[keyThresholds] = d.readThresholds(name)
+		d.metadataReaders(name, all)
+		d.thresholdReaders(scope{profile: name}, all)
 	}
 	for _, o := range kind.Options {
-		readers[o.Name] = func(p pair) { d.readOption(name, o, p) }
+		all[o.Name] = func(v value) { d.readOption(name, o, v) }
 		if o.Secret {
-			readers[o.Name+suffixVariable] = func(p pair) { d.readSecretVariable(name, o, p) }
-			readers[o.Name+suffixCommand] = func(p pair) { d.readSecretCommand(name, o, p) }
+			all[o.Name+suffixVariable] = func(v value) {
+				if key, free := d.readOptionKeyOnce(name, o, v); free {
+					d.readVariableName(key, v)
+				}
+			}
+			all[o.Name+suffixCommand] = func(v value) { d.readSecretCommand(name, o, v) }
 		}
 	}
-	d.readTable(p.value, "profile "+name, readers)
+	d.readTable(v, "profile "+name, all)
 	d.doc.profiles = append(d.doc.profiles, b)
 }
 
 // typeOf finds the type of a block.
-func (d *decoder) typeOf(p pair) (providers.Type, bool) {
-	name, at, text := p.key.Value, p.key, ""
+func (d *decoder) typeOf(v value) (providers.Type, bool) {
+	name, at, text := v.Name(), v.Key, ""
 	var near *yaml.Node // a misspelt key
-	for i := 0; i+1 < len(p.value.Content); i += 2 {
-		switch key := p.value.Content[i]; {
+	for i := 0; i+1 < len(v.Node.Content); i += 2 {
+		switch key := v.Node.Content[i]; {
 		case key.Value == keyType:
-			at, text = p.value.Content[i+1], p.value.Content[i+1].Value
+			at, text = v.Node.Content[i+1], v.Node.Content[i+1].Value
 		case fault.Nearest(key.Value, []string{keyType}) != "":
 			near = key
 		}
@@ -75,15 +80,15 @@ func (d *decoder) typeOf(p pair) (providers.Type, bool) {
 	kind, ok := findType(d.types, text)
 	switch {
 	case at.Kind != yaml.ScalarNode:
-		d.addMistake(at, "the type of profile %s must be a word", name)
+		d.Refuse(yamltext.PlaceOf(at), "the type of profile %s must be a word", name)
 	case text == "" && near != nil:
-		d.addMistake(near, "unknown key %s in profile %s (did you mean %q?)", quoteKey(near.Value), name, keyType)
+		d.Refuse(yamltext.PlaceOf(near), "unknown key %s in profile %s (did you mean %q?)", yamltext.QuoteKey(near.Value), name, keyType)
 	case text == "":
-		d.addMistake(at, "profile %s has no type%s", name, suggestAllowed(name, d.typeNames()))
+		d.Refuse(yamltext.PlaceOf(at), "profile %s has no type%s", name, suggestAllowed(name, d.typeNames()))
 	case !ok:
-		d.addMistake(at, "profile %s has the unknown type %s%s", name, quoteKey(text), suggestAllowed(text, d.typeNames()))
+		d.Refuse(yamltext.PlaceOf(at), "profile %s has the unknown type %s%s", name, yamltext.QuoteKey(text), suggestAllowed(text, d.typeNames()))
 	case slices.Contains(d.typeNames(), name) && name != text:
-		d.addMistake(p.key, "profile %s has the name of a type and another type, %s; give it another name", name, text)
+		d.Refuse(v.KeyAt(), "profile %s has the name of a type and another type, %s; give it another name", name, text)
 	default:
 		return kind, true
 	}
@@ -91,92 +96,80 @@ func (d *decoder) typeOf(p pair) (providers.Type, bool) {
 }
 
 // readOwned reads `all` or `{labels: {...}}`.
-func (d *decoder) readOwned(p pair) *Owned {
-	if p.value.Kind == yaml.ScalarNode {
-		if p.value.Value != "all" {
-			d.addMistake(p.value, "owned must be all or {labels: {key: value}}")
+func (d *decoder) readOwned(v value) *Owned {
+	if v.Node.Kind == yaml.ScalarNode {
+		if v.Node.Value != "all" {
+			d.Refuse(v.At(), "owned must be all or {labels: {key: value}}")
 		}
 		return &Owned{All: true}
 	}
 	rule := Owned{Labels: map[string]string{}}
-	d.readTable(p.value, keyOwned, map[string]reader{"labels": func(p pair) {
-		for _, l := range d.readLabels(p) {
+	d.readTable(v, keyOwned, readers{"labels": func(v value) {
+		for _, l := range d.readLabels(v) {
 			rule.Labels[l.value.Key] = l.value.Value
 		}
 	}})
 	if len(rule.Labels) == 0 {
-		d.addMistake(p.value, "owned names no label; without one nothing could be terminated")
+		d.Refuse(v.At(), "owned names no label; without one nothing could be terminated")
 	}
 	return &rule
 }
 
 // readOption reads a setting of a provider. The mistake of a secret never quotes it.
-func (d *decoder) readOption(profile string, o providers.Option, p pair) {
-	key, free := d.readOptionKeyOnce(profile, o, p)
-	if !free {
-		return
-	}
-	text, ok := d.readOptionValue(o, p)
-	if ok {
-		d.doc.setValue(key, text, placeOf(p.value))
+func (d *decoder) readOption(profile string, o providers.Option, v value) {
+	key, free := d.readOptionKeyOnce(profile, o, v)
+	switch {
+	case !free:
+	case isComposite(o.Kind):
+		text, err := compositeAsJSON(o.Kind, v.Node)
+		if err != nil {
+			d.Refuse(v.At(), "%s: %w", o.Name, err)
+			return
+		}
+		d.doc.setValue(key, text, v.At())
+	default:
+		d.setting(key, func(text string) error {
+			if err := checkKind(o.Kind, text); err != nil {
+				return withoutSecretText(o.Kind, o.Secret, err)
+			}
+			return checkChoice(o, text)
+		})(v)
 	}
 }
 
 // readOptionKeyOnce gives the key of a setting; false where the profile has it already, in
 // another spelling.
-func (d *decoder) readOptionKeyOnce(profile string, o providers.Option, p pair) (string, bool) {
+func (d *decoder) readOptionKeyOnce(profile string, o providers.Option, v value) (string, bool) {
 	key := optionKey(profile, o.Name)
 	_, twice := d.doc.scalars[key]
 	if twice {
-		d.addMistake(p.key, "profile %s sets its %s twice, here as %s; keep one", profile, o.Name, p.key.Value)
+		d.Refuse(v.KeyAt(), "profile %s sets its %s twice, here as %s; keep one", profile, o.Name, v.Name())
 	}
 	return key, !twice
 }
 
-func (d *decoder) readOptionValue(o providers.Option, p pair) (string, bool) {
-	var text string
-	var err error
-	if isComposite(o.Kind) {
-		text, err = compositeAsJSON(o.Kind, p.value)
-	} else {
-		var ok bool
-		if text, ok = d.readMeasured(p, o.Kind, o.Secret); !ok {
-			return "", false
-		}
-		err = checkChoice(o, text)
-	}
-	if err != nil {
-		d.addMistake(p.value, "%s: %w", o.Name, err)
-	}
-	return text, err == nil
-}
-
-// readSecretVariable reads `<secret>_env: NAME`: the file names the environment variable
+// readVariableName reads `<secret>_env: NAME`: the file names the environment variable
 // that holds the secret. A word that is no name may be the secret itself and is
 // not quoted.
-func (d *decoder) readSecretVariable(profile string, o providers.Option, p pair) {
-	key, free := d.readOptionKeyOnce(profile, o, p)
-	if !free {
+func (d *decoder) readVariableName(key string, v value) {
+	if v.Node.Kind != yaml.ScalarNode || !variableName(v.Node.Value) {
+		d.Refuse(v.At(), "%s must be the name of an environment variable, not its value", v.Name())
 		return
 	}
-	if p.value.Kind != yaml.ScalarNode || !variableName(p.value.Value) {
-		d.addMistake(p.value, "%s must be the name of an environment variable, not its value", p.key.Value)
-		return
-	}
-	d.doc.setVariable(key, p.value.Value, placeOf(p.value))
+	d.doc.setVariable(key, v.Node.Value, v.At())
 }
 
 // readSecretCommand reads `<secret>_command: [PROGRAM, ARGUMENT...]`: what the program prints
 // is the secret. It runs when the profile is opened, never for reading the file.
-func (d *decoder) readSecretCommand(profile string, o providers.Option, p pair) {
-	key, free := d.readOptionKeyOnce(profile, o, p)
+func (d *decoder) readSecretCommand(profile string, o providers.Option, v value) {
+	key, free := d.readOptionKeyOnce(profile, o, v)
 	if !free {
 		return
 	}
-	if words := wordTexts(d.readWords(p)); len(words) > 0 {
-		d.doc.setCommand(key, words, placeOf(p.value))
-	} else if p.value.Kind == yaml.SequenceNode && len(p.value.Content) == 0 {
-		d.addMistake(p.value, "%s names no program", p.key.Value)
+	if words := wordTexts(d.readWords(v)); len(words) > 0 {
+		d.doc.setCommand(key, words, v.At())
+	} else if v.Node.Kind == yaml.SequenceNode && len(v.Node.Content) == 0 {
+		d.Refuse(v.At(), "%s names no program", v.Name())
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
+	"sbx/internal/yamltext"
 )
 
 // possibleProfileNames gives the names that profiles may have while a file is broken.
@@ -21,9 +22,7 @@ func (l *loader) possibleProfileNames() []string {
 
 // checkNames judges the profile names of the file, also where a flag or a variable overrides them.
 func (l *loader) checkNames(known []string) {
-	if l.doc.use != nil {
-		l.checkEachName(keyUse, l.doc.use.words, known)
-	}
+	l.checkEachName(keyUse, l.doc.use, known)
 	if e, ok := l.doc.scalars[keyLaunch]; ok {
 		l.checkEachName(keyLaunch, []word{{e.text, l.doc.places[keyLaunch]}}, known)
 	}
@@ -34,7 +33,7 @@ func (l *loader) checkNames(known []string) {
 func (l *loader) checkEachName(key string, words []word, known []string) {
 	for _, w := range words {
 		if !slices.Contains(known, w.text) {
-			l.errs = append(l.errs, l.withProfileHint(mistakeAt(l.doc.path, w.at, "%s: there is no profile %s%s", key, quoteKey(w.text), suggestAllowed(w.text, known)), w.text))
+			l.errs = append(l.errs, l.withProfileHint(mistakeAt(l.doc.path, w.at, "%s: there is no profile %s%s", key, yamltext.QuoteKey(w.text), suggestAllowed(w.text, known)), w.text))
 		}
 	}
 }

@@ -1,12 +1,14 @@
 package config
 
 import (
-	"maps"
+	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
 	"sbx/internal/yamltext"
@@ -15,121 +17,125 @@ import (
 // decoder reads one file. It goes on after a mistake, so that one run shows all
 // of them.
 type decoder struct {
+	*yamltext.Reader
 	types []providers.Type
 	doc   *document
-	errs  []error
+	hint  string
+	errs  []error // beside those of the reader
 }
 
 // decodeFile reads the content of a file strictly: unknown and repeated keys, wrong
 // types and bad values are mistakes. The document beside mistakes holds what
 // was understood; it is nil where the content is no YAML.
 func decodeFile(path string, content []byte, types []providers.Type) (*document, []error) {
-	root, errs := parseYAML(path, content)
-	if len(errs) > 0 {
-		return nil, errs
+	r, root, some := yamltext.Read(content)
+	d := &decoder{Reader: r, types: types, doc: newDocument(path), hint: hintFile}
+	if len(r.Mistakes) > 0 {
+		return nil, d.errors()
 	}
-	d := &decoder{types: types, doc: newDocument(path)}
-	if root != nil {
+	if some {
 		d.readTable(root, "the file", d.topReaders())
 	}
-	return d.doc, d.errs
+	return d.doc, d.errors()
 }
 
-func (d *decoder) addMistake(at *yaml.Node, format string, args ...any) {
-	d.errs = append(d.errs, mistakeAt(d.doc.path, placeOf(at), format, args...))
-}
-
-// pair is one key of a mapping with its value.
-type pair struct{ key, value *yaml.Node }
-
-// readPairs gives the keys of a mapping, each once and each with a value.
-func (d *decoder) readPairs(node *yaml.Node, what string) []pair {
-	if node.Kind != yaml.MappingNode {
-		d.addMistake(node, "%s must be a mapping of keys to values", what)
-		return nil
-	}
-	var list []pair
-	first := map[string]int{}
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key, value := node.Content[i], node.Content[i+1]
-		line, twice := first[key.Value]
-		switch {
-		case key.Kind != yaml.ScalarNode:
-			d.addMistake(key, "%s has a key that is not a word", what)
-		case twice:
-			d.addMistake(key, "%s is given twice, first in line %d", quoteKey(key.Value), line)
-		default:
-			first[key.Value] = key.Line
-			list = append(list, pair{key, value})
+// errors are all mistakes as errors.
+func (d *decoder) errors() []error {
+	errs := d.errs
+	for _, m := range d.Mistakes {
+		if len(m.Allowed) > 0 {
+			m.Message += suggestAllowed(m.Word, m.Allowed)
 		}
+		errs = append(errs, fault.Usage("%w", &placedError{d.doc.path, m.Place, errors.New(m.Message)}).WithHint("%s", d.hint))
 	}
-	return list
+	return errs
 }
 
-// reader takes the value of one key.
-type reader func(p pair)
+// value is a value of a file with its key.
+type value = yamltext.Value
 
-func (d *decoder) readTable(node *yaml.Node, what string, readers map[string]reader) {
-	for _, p := range d.readPairs(node, what) {
-		read, ok := readers[p.key.Value]
+// readers are what takes the values of a table, by their keys. A key with a dot belongs to a table in it.
+type readers map[string]func(value)
+
+func (d *decoder) readTable(v value, what string, all readers) {
+	var rows []yamltext.Row
+	inner := map[string]readers{}
+	for key, read := range all {
+		table, rest, nested := strings.Cut(key, ".")
 		switch {
-		case !ok:
-			d.reportUnknownKey(p.key, readers)
-		case yamltext.IsEmpty(p.value):
-			d.addMistake(p.key, "%s has no value; give it one or remove the key", p.key.Value)
-		default:
-			read(p)
+		case !nested:
+			rows = append(rows, yamltext.Row{Key: key, Read: read})
+			continue
+		case inner[table] == nil:
+			inner[table] = readers{}
+			rows = append(rows, yamltext.Row{Key: table, Read: func(v value) { d.readTable(v, v.Path, inner[table]) }})
 		}
+		inner[table][rest] = read
+	}
+	d.Table(v, what, rows)
+}
+
+// setting reads one word into a setting. No check quotes what may be a secret.
+func (d *decoder) setting(key string, check func(text string) error) func(value) {
+	return func(v value) {
+		text, ok := d.readText(v, v.Name())
+		if !ok {
+			return
+		}
+		if err := check(text); err != nil {
+			d.Refuse(v.At(), "%s: %w", v.Name(), err)
+			return
+		}
+		d.doc.setValue(key, text, v.At())
 	}
 }
 
-func (d *decoder) reportUnknownKey(key *yaml.Node, readers map[string]reader) {
-	name := printableKey(key.Value)
-	if name != key.Value {
-		d.addMistake(key, "unknown key that begins with %s: a colon with a space after it ends a key", quoteKey(name))
-		return
-	}
-	d.addMistake(key, "unknown key %s%s", quoteKey(name), suggestAllowed(name, slices.Collect(maps.Keys(readers))))
+// ofKind checks a setting by its kind.
+func ofKind(kind providers.OptionKind) func(text string) error {
+	return func(text string) error { return checkKind(kind, text) }
 }
 
-func (d *decoder) readWords(p pair) []word {
-	if p.value.Kind != yaml.SequenceNode {
-		d.addMistake(p.value, "%s must be a list, like [one, two]", p.key.Value)
-		return nil
-	}
+func (d *decoder) readWords(v value) []word {
 	var list []word
-	for _, item := range p.value.Content {
-		if text, ok := d.readText(item, p.key.Value); ok {
-			list = append(list, word{text, placeOf(item)})
+	for _, item := range d.Items(v, v.Name()) {
+		if text, ok := d.readText(item, v.Name()); ok {
+			list = append(list, word{text, item.At()})
 		}
 	}
 	return list
 }
 
-// readText reads one word as it is written: `true`, `1.0` and `0123` stay texts.
-// The error never quotes it.
-func (d *decoder) readText(node *yaml.Node, what string) (string, bool) {
-	switch {
-	case node.Kind != yaml.ScalarNode || yamltext.IsEmpty(node):
-		d.addMistake(node, "%s must be a single word or number here", what)
-		return "", false
+// oneOrMore reads a word or a list of words.
+func (d *decoder) oneOrMore(v value) []word {
+	if v.Node.Kind != yaml.ScalarNode {
+		return d.readWords(v)
 	}
-	if err := checkKind(providers.OptionText, node.Value); err != nil {
-		d.addMistake(node, "%s %w", what, err)
-		return "", false
+	if text, ok := d.readText(v, v.Name()); ok {
+		return []word{{text, v.At()}}
 	}
-	return node.Value, true
+	return nil
 }
 
-func quoteKey(text string) string { return `"` + printableKey(text) + `"` }
+// readText reads one word as it is written. The error never quotes it.
+func (d *decoder) readText(v value, what string) (string, bool) {
+	text, ok := d.Text(v, what)
+	if !ok {
+		return "", false
+	}
+	if err := checkKind(providers.OptionText, text); err != nil {
+		d.Refuse(v.At(), "%s %w", what, err)
+		return "", false
+	}
+	return text, true
+}
 
 // document is what one file says, checked by itself: nothing in it has been
 // compared with other files, with the environment or with the list of profiles.
 type document struct {
 	path       string
 	scalars    map[string]entry
-	places     map[string]position // of scalars
-	use        *names              // nil = not in the file
+	places     map[string]position // of values
+	use        []word              // nil = not in the file
 	production []word
 	labels     []placed[Label]
 	ids        []placed[sandbox.Ref]
@@ -158,12 +164,6 @@ func values[T any](list []placed[T]) []T {
 	return all
 }
 
-// names is a list of profile names.
-type names struct {
-	words []word
-	at    position
-}
-
 // block is one profile as a file writes it; its options are among the scalars.
 type block struct {
 	name  word
@@ -186,7 +186,7 @@ func (d *document) block(profile string) (block, bool) {
 }
 
 // originAt names a place of the file as `config explain` shows it.
-func (d *document) originAt(at position) string { return d.path + ":" + strconv.Itoa(at.line) }
+func (d *document) originAt(at position) string { return d.path + ":" + strconv.Itoa(at.Line) }
 
 func (d *document) setValue(key, text string, at position) {
 	d.scalars[key] = entry{text: text, origin: d.originAt(at)}
@@ -195,12 +195,10 @@ func (d *document) setValue(key, text string, at position) {
 
 func (d *document) setVariable(key, variable string, at position) {
 	d.scalars[key] = entry{variable: variable, origin: d.originAt(at)}
-	d.places[key] = at
 }
 
 func (d *document) setCommand(key string, command []string, at position) {
 	d.scalars[key] = entry{command: command, origin: "command " + command[0] + " by " + d.originAt(at)}
-	d.places[key] = at
 }
 
 func wordTexts(words []word) []string {
@@ -212,19 +210,3 @@ func wordTexts(words []word) []string {
 }
 
 func optionKey(profile, option string) string { return "providers." + profile + "." + option }
-
-// parseYAML gives the root node of a file, nil for an empty one, or every mistake
-// that keeps the file from being read as settings.
-func parseYAML(path string, content []byte) (*yaml.Node, []error) {
-	root, mistakes := yamltext.Parse(content)
-	var errs []error
-	for _, m := range mistakes {
-		errs = append(errs, mistakeAt(path, position{m.Line, m.Column}, "%s", m.Message))
-	}
-	if len(errs) > 0 {
-		return nil, errs
-	}
-	return root, nil
-}
-
-func placeOf(node *yaml.Node) position { return position{max(1, node.Line), max(1, node.Column)} }

@@ -22,18 +22,15 @@ func (l *loader) explainValues() {
 	l.explainGeneral()
 	l.explainLists()
 	for _, m := range limitSettings() {
-		e, _ := l.layers.lookup(m.settingKey())
-		l.showValue(m.settingKey(), e, false)
+		l.explainSetting(m.settingKey())
 	}
-	unattended, _ := l.layers.lookup(keyUnattended)
-	l.showValue(keyUnattended, unattended, false)
+	l.explainSetting(keyUnattended)
 	l.explainThresholds()
 	l.explainMetadata("")
 	l.explainRun()
 	l.explainNotify()
 	l.explainKeys()
-	mouse, _ := l.layers.lookup(keyMouse)
-	l.showValue(keyMouse, mouse, false)
+	l.explainSetting(keyMouse)
 	for _, p := range slices.Concat(l.config.Profiles, l.config.Sources) {
 		l.explainProfile(p)
 	}
@@ -47,6 +44,11 @@ func (l *loader) showValue(key string, e entry, secret bool) {
 	l.config.values = append(l.config.values, Value{Key: key, Value: text, Origin: e.origin, Secret: secret})
 }
 
+func (l *loader) explainSetting(key string) {
+	e, _ := l.layers.lookup(key)
+	l.showValue(key, e, false)
+}
+
 func (l *loader) explainGeneral() {
 	explicit, _ := l.in.explicitFile() // an error has ended Load before
 	state, _ := l.in.stateDir()
@@ -56,8 +58,7 @@ func (l *loader) explainGeneral() {
 	l.showValue(keyConfig, explicit, false)
 	l.showValue(keyStateDir, state, false)
 	l.showValue(keyStoreURL, l.shownStore(), false)
-	colour, _ := l.layers.lookup(keyNoColor)
-	l.showValue(keyNoColor, colour, false)
+	l.explainSetting(keyNoColor)
 	use, ok := l.layers.lookup(keyUse)
 	if !ok {
 		use = entry{text: strings.Join(l.config.profileNames(), ","), origin: originDefault}

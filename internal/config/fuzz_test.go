@@ -32,9 +32,9 @@ func FuzzDecode(f *testing.F) {
 		for _, err := range errs {
 			placed, ok := errors.AsType[*placedError](err)
 			require.True(t, ok, err)
-			require.Positive(t, placed.at.line)
-			require.Positive(t, placed.at.column)
-			require.LessOrEqual(t, placed.at.line, len(content)+1)
+			require.Positive(t, placed.at.Line)
+			require.Positive(t, placed.at.Column)
+			require.LessOrEqual(t, placed.at.Line, len(content)+1)
 		}
 	})
 }

@@ -100,21 +100,8 @@ type Limits struct {
 	ProviderTimeout time.Duration // one provider's share of a verb without progress, 20s
 }
 
-// limit is one of the limits as data: its key in the file, the flag that
-// overrides it and its default.
-type limit struct {
-	name     string
-	flag     string // "" = none
-	fallback string
-	kind     providers.OptionKind
-	help     string
-	sample   string // where there is no default
-}
-
-func (l limit) settingKey() string { return "limits." + l.name }
-
-func limitSettings() []limit {
-	return []limit{
+func limitSettings() []setting {
+	return inTable("limits", []setting{
 		{name: "max_delete", flag: "max-delete", fallback: "20", kind: providers.OptionCount, help: "sandboxes per bulk ending"},
 		{name: "max_fraction", flag: "max-fraction", fallback: "25%", kind: kindPercent, help: "of a profile's sandboxes per bulk run"},
 		{name: "concurrency", flag: "concurrency", fallback: "16", kind: providers.OptionCount, help: "requests in flight"},
@@ -122,19 +109,11 @@ func limitSettings() []limit {
 		{name: "provider_timeout", fallback: "20s", kind: providers.OptionDuration, help: "time without progress of one provider in a verb"},
 		{name: "max_sandboxes", kind: providers.OptionCount, sample: "50", help: "running sandboxes of one profile: create and run refuse more, and it replaces a quota that the provider does not report; " +
 			"a profile may have its own"},
-	}
+	})
 }
 
 func (l *loader) resolvedLimits() Limits {
-	read := func(name string) int64 {
-		for _, m := range limitSettings() {
-			if e, ok := l.layers.lookup(m.settingKey()); ok && m.name == name {
-				n, _ := parseAmount(m.kind, e.text) // checked where it came in, with its place
-				return n
-			}
-		}
-		return 0
-	}
+	read := func(name string) int64 { return l.amount("limits." + name) }
 	return Limits{
 		MaxDelete:       int(read("max_delete")),
 		MaxFraction:     Percent(read("max_fraction")),

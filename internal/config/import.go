@@ -88,17 +88,15 @@ func readForeign(ctx context.Context, path string) ([]foreignEntry, []IgnoredSet
 		entries, ignored := readVariablesFile(path, string(content))
 		return entries, ignored, nil
 	}
-	root, mistakes := yamltext.Parse(content)
-	switch {
-	case len(mistakes) > 0:
-		return nil, nil, brokenForeign(path, mistakes[0].Line, mistakes[0].Message)
-	case root == nil:
-		return nil, nil, nil
-	case root.Kind != yaml.MappingNode:
-		return nil, nil, brokenForeign(path, root.Line, "it has no keys")
+	r, root, some := yamltext.Read(content)
+	var entries []foreignEntry
+	if some && len(r.Mistakes) == 0 {
+		entries = foreignEntries(r, path, "", root)
 	}
-	entries, err := foreignEntries(path, "", root)
-	return entries, nil, err
+	if len(r.Mistakes) > 0 {
+		return nil, nil, brokenForeign(path, r.Mistakes[0].Line, r.Mistakes[0].Message)
+	}
+	return entries, nil, nil
 }
 
 func brokenForeign(path string, line int, message string) error {
@@ -106,29 +104,16 @@ func brokenForeign(path string, line int, message string) error {
 }
 
 // foreignEntries lists the leaves below a mapping, with dots between their keys.
-func foreignEntries(path, prefix string, mapping *yaml.Node) (all []foreignEntry, err error) {
-	seen := map[string]bool{}
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		name, value := mapping.Content[i], mapping.Content[i+1]
-		if name.Kind != yaml.ScalarNode {
-			return nil, brokenForeign(path, name.Line, "a key is no text")
-		}
-		if seen[name.Value] {
-			return nil, brokenForeign(path, name.Line, "the key "+quoteless(name.Value)+" stands twice")
-		}
-		seen[name.Value] = true
-		key := prefix + quoteless(name.Value)
-		if value.Kind == yaml.MappingNode && len(value.Content) > 0 {
-			below, err := foreignEntries(path, key+".", value)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, below...)
+func foreignEntries(r *yamltext.Reader, path, prefix string, mapping value) (all []foreignEntry) {
+	for _, v := range r.Pairs(mapping, "the file") {
+		key := prefix + quoteless(v.Name())
+		if v.Node.Kind == yaml.MappingNode && len(v.Node.Content) > 0 {
+			all = append(all, foreignEntries(r, path, key+".", v)...)
 			continue
 		}
-		all = append(all, foreignEntry{key, value.Value, fmt.Sprintf("%s:%d", path, name.Line), value.Kind == yaml.ScalarNode && !yamltext.IsEmpty(value)})
+		all = append(all, foreignEntry{key, v.Node.Value, fmt.Sprintf("%s:%d", path, v.KeyAt().Line), v.Node.Kind == yaml.ScalarNode && !yamltext.IsEmpty(v.Node)})
 	}
-	return all, nil
+	return all
 }
 
 // quoteless is a key without what a line of text cannot show; a long one is cut.
@@ -273,7 +258,7 @@ func translateForeign(entries []foreignEntry) (settings []ImportedSetting, ignor
 func importedKeys() []string {
 	keys := []string{keyImportURL, keyImportToken}
 	for _, s := range runSizes() {
-		keys = append(keys, s.settingKey())
+		keys = append(keys, keyRun+"."+s.name)
 	}
 	return keys
 }

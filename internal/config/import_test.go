@@ -111,9 +111,9 @@ func TestImportRefuses(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ file, text, says string }{
 		"no yaml":        {"base.yaml", "daytona:\n  snapshot: [a\n", "base.yaml:"},
-		"a list":         {"base.yaml", "- a\n", "base.yaml:1: it has no keys"},
+		"a list":         {"base.yaml", "- a\n", "base.yaml:1: the file must be a mapping of keys to values"},
 		"a tab":          {"base.yaml", "daytona:\n\tsnapshot: a\n", "base.yaml:2"},
-		"twice":          {"base.yaml", "daytona:\n  snapshot: a\n  snapshot: b\n", "base.yaml:3: the key snapshot stands twice"},
+		"twice":          {"base.yaml", "daytona:\n  snapshot: a\n  snapshot: b\n", "base.yaml:3: \"snapshot\" is given twice, first in line 2"},
 		"too much":       {"base.yaml", "daytona:\n  sandbox_memory_gb: 64\n", "base.yaml:2: daytona.sandbox_memory_gb must be a whole number of GiB from 4 to 8"},
 		"empty":          {"base.yaml", "daytona:\n  snapshot:\n", "daytona.snapshot has no value"},
 		"a variable":     {".env", "SANDBOX_SNAPSHOT=${SNAP:-light}\n", ".env:1: SANDBOX_SNAPSHOT takes its value from a variable"},

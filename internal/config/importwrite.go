@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"sbx/internal/fault"
+	"sbx/internal/yamltext"
 )
 
 // Imported is what foreign files mean as a configuration of sbx.
@@ -161,7 +162,7 @@ func (i Imported) Write() error { return i.change.Write() }
 // addTo gives the text of a file with the imported settings, and reads it: a text that is not valid is
 // not given out.
 func (i Imported) addTo(path, text string, l *loader) (string, error) {
-	root, _ := parseYAML(path, []byte(text)) // newLoaded has read it
+	root, _ := yamltext.Parse([]byte(text)) // newLoaded has read it
 	for _, s := range i.Settings {
 		section, name, _ := strings.Cut(s.Key, ".")
 		name, _, _ = strings.Cut(name, ".")
@@ -174,8 +175,8 @@ func (i Imported) addTo(path, text string, l *loader) (string, error) {
 	if len(profile) > 0 {
 		profile = append([]string{importedProfile + ":"}, indented("  ", profile)...)
 	}
-	text, first := addBelow(path, text, "providers", profile)
-	text, second := addBelow(path, text, keyRun, run)
+	text, first := addBelow(text, "providers", profile)
+	text, second := addBelow(text, keyRun, run)
 	if _, errs := decodeFile(path, []byte(text), l.in.Types); !first || !second || len(errs) > 0 {
 		return "", fault.New(fault.KindRefused, "%s is written in a way that cannot be changed safely", path).WithHint("%s", hintCopy)
 	}
@@ -186,11 +187,11 @@ const hintCopy = "without --write the block is printed; copy what you need"
 
 // addBelow adds lines at the top of a mapping of the file, or as a new one at its end. It reports false
 // for a form that it does not know.
-func addBelow(path, text, key string, lines []string) (string, bool) {
+func addBelow(text, key string, lines []string) (string, bool) {
 	if !slices.ContainsFunc(lines, isWritten) {
 		return text, true
 	}
-	root, _ := parseYAML(path, []byte(text))
+	root, _ := yamltext.Parse([]byte(text))
 	e, value := &editor{lines: splitLines(text)}, valueAt(root, key)
 	switch {
 	case root != nil && isFlowMapping(root), value != nil && (value.Kind != yaml.MappingNode || isFlowMapping(value)), value == nil && keyAt(root, key) != nil:

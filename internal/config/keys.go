@@ -4,16 +4,18 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"sbx/internal/yamltext"
 )
 
 const keyKeys = "keys"
 
 // readKeys reads the keys of the dashboard by their actions. Which actions and keys there are is judged by
 // the dashboard.
-func (d *decoder) readKeys(p pair) {
-	for _, one := range d.readPairs(p.value, keyKeys) {
-		if text, ok := d.readText(one.value, keyKeys+"."+printableKey(one.key.Value)); ok {
-			d.doc.setValue(keyKeys+"."+one.key.Value, text, placeOf(one.value))
+func (d *decoder) readKeys(v value) {
+	for _, one := range d.Pairs(v, keyKeys) {
+		if text, ok := d.readText(one, keyKeys+"."+yamltext.PrintableKey(one.Name())); ok {
+			d.doc.setValue(keyKeys+"."+one.Name(), text, one.At())
 		}
 	}
 }
@@ -32,14 +34,12 @@ func (l *loader) keyNames() []string {
 func (l *loader) resolveKeys() {
 	l.config.Keys = map[string]string{}
 	for _, name := range l.keyNames() {
-		e, _ := l.layers.lookup(name)
-		l.config.Keys[strings.TrimPrefix(name, keyKeys+".")] = e.text
+		l.config.Keys[strings.TrimPrefix(name, keyKeys+".")] = l.text(name)
 	}
 }
 
 func (l *loader) explainKeys() {
 	for _, name := range l.keyNames() {
-		e, _ := l.layers.lookup(name)
-		l.showValue(name, e, false)
+		l.explainSetting(name)
 	}
 }

@@ -175,7 +175,7 @@ func checkChoice(o providers.Option, text string) error {
 	if len(o.Choices) == 0 || slices.Contains(o.Choices, text) {
 		return nil
 	}
-	return fmt.Errorf("must be one of %s, not %s", joinWords(o.Choices), quoteKey(text))
+	return fmt.Errorf("must be one of %s, not %s", joinWords(o.Choices), yamltext.QuoteKey(text))
 }
 
 // normalizeOption is normalise for an option, whose choices count as well.
@@ -225,7 +225,7 @@ func compositeAsJSON(kind providers.OptionKind, node *yaml.Node) (string, error)
 			}
 			if kind == providers.OptionLimits {
 				if err := checkKind(providers.OptionDuration, list[i+1]); err != nil {
-					return "", fmt.Errorf("%s: %w", quoteKey(list[i]), err)
+					return "", fmt.Errorf("%s: %w", yamltext.QuoteKey(list[i]), err)
 				}
 			}
 			pairs[list[i]] = list[i+1]

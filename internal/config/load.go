@@ -2,6 +2,8 @@ package config
 
 import (
 	"context"
+	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/viper"
@@ -73,7 +75,6 @@ func newLoaded(ctx context.Context, in Input) (*loader, error) {
 	l.resolveThresholds()
 	l.resolveNotify()
 	l.resolveKeys()
-	l.resolveMouse()
 	l.resolveRun()
 	return l, joinMistakes(l.errs)
 }
@@ -138,6 +139,7 @@ const (
 	keyProduction = "production"
 	keyStateDir   = "state_dir"
 	keyNoColor    = "no_color"
+	keyUnattended = "cleanup.unattended"
 	keyStore      = "store"
 	keyStoreURL   = "store.url"
 	keyConfig     = "config"
@@ -162,16 +164,12 @@ func RunFlagNames() []string {
 // stackValues lays defaults, file, environment and flags upon each other. Provider
 // options of the environment follow when it is known which profiles take them.
 func (l *loader) stackValues() {
-	for _, m := range limitSettings() {
-		l.layers.byDefault(m.settingKey(), entry{text: m.fallback, origin: originDefault})
-		if text, set := l.in.Flags[m.flag]; m.flag != "" && set {
-			if err := checkKind(m.kind, text); err != nil {
-				l.addError("flag --%s: %w%s", m.flag, err, withUnsetHint(text))
-			}
-			l.layers.byFlag(m.settingKey(), entry{text: text, origin: "flag --" + m.flag})
+	for _, s := range allSettings() {
+		l.layers.byDefault(s.settingKey(), entry{text: s.fallback, origin: originDefault})
+		if text, set := l.in.Flags[s.flag]; s.flag != "" && set {
+			l.bindValue(s, "flag --"+s.flag, text, l.layers.byFlag)
 		}
 	}
-	l.runDefaults()
 	l.metadataDefaults()
 	l.mergeLayer(l.doc.scalars)
 	l.hereEntries()
@@ -182,21 +180,36 @@ func (l *loader) stackValues() {
 	if text, set := l.in.Flags[flagProvider]; set {
 		l.layers.byFlag(keyUse, entry{text: text, origin: "flag --" + flagProvider})
 	}
-	l.resolveColor()
+	for _, s := range allSettings() {
+		if text := l.in.Process.Getenv(s.variable); s.variable != "" && text != "" {
+			l.bindValue(s, "env "+s.variable, text, func(key string, e entry) { l.mergeLayer(map[string]entry{key: e}) })
+		}
+	}
 	l.resolveStore()
-	l.resolveUnattended()
+	l.config.NoColor = l.text(keyNoColor) == wordTrue
+	l.config.Unattended = l.text(keyUnattended) == wordTrue
+	l.config.Mouse = l.text(keyMouse) == mouseOn
 }
 
-func (l *loader) resolveColor() {
-	l.layers.byDefault(keyNoColor, entry{text: "false", origin: originDefault})
-	if text := l.in.Process.Getenv(EnvNoColor); text != "" {
-		l.mergeLayer(map[string]entry{keyNoColor: {text: boolWord(text), origin: "env " + EnvNoColor}})
+// bindValue checks what a flag or a variable says of a setting, and lays it where it belongs.
+func (l *loader) bindValue(s setting, origin, text string, lay func(string, entry)) {
+	value, err := s.read(text)
+	if err != nil {
+		l.addError("%s: %w%s", origin, err, withUnsetHint(text))
 	}
-	if text, set := l.in.Flags[flagNoColor]; set {
-		l.layers.byFlag(keyNoColor, entry{text: boolWord(text), origin: "flag --" + flagNoColor})
-	}
-	e, _ := l.layers.lookup(keyNoColor)
-	l.config.NoColor = e.text == "true"
+	lay(s.settingKey(), entry{text: value, origin: origin})
+}
+
+// text is what holds of a setting.
+func (l *loader) text(key string) string {
+	e, _ := l.layers.lookup(key)
+	return e.text
+}
+
+// amount is text in the smallest unit of the setting; it was checked where it came in.
+func (l *loader) amount(key string) int64 {
+	n, _ := settingOf(key).parseSetting(l.text(key))
+	return n
 }
 
 // withUnsetHint adds to an error about an empty text where such a text comes from.
@@ -207,11 +220,18 @@ func withUnsetHint(text string) string {
 	return ""
 }
 
-func boolWord(text string) string {
-	if text == "0" || text == "false" {
-		return "false"
+// boolWord reads a switch that is on unless it says 0 or false.
+func boolWord(text string) (string, error) {
+	return strconv.FormatBool(text != "0" && text != wordFalse), nil
+}
+
+// oneOrZero reads a switch that decides over sandboxes: a word that is no yes or no is a mistake.
+func oneOrZero(text string) (string, error) {
+	on, err := strconv.ParseBool(text)
+	if err != nil {
+		return "", errors.New("must be 1 or 0")
 	}
-	return "true"
+	return strconv.FormatBool(on), nil
 }
 
 func (l *loader) mergeLayer(batch map[string]entry) {

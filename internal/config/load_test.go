@@ -110,6 +110,22 @@ func TestLoadColour(t *testing.T) {
 	assert.True(t, w.must().NoColor)
 }
 
+func TestUnattended(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"": "true <- DIR/home/.config/sbx/config.yaml:1", "0": "false <- env SBX_UNATTENDED", "true": "true <- env SBX_UNATTENDED"} {
+		w := newWorld(t)
+		w.user("cleanup: {unattended: true}")
+		w.env = append(w.env, "SBX_UNATTENDED="+text)
+		c := w.must()
+		assert.Equal(t, want, w.origin(c, "cleanup.unattended"))
+		assert.Equal(t, text != "0", c.Unattended)
+	}
+	w := newWorld(t)
+	assert.False(t, w.must().Unattended)
+	w.env = append(w.env, "SBX_UNATTENDED=maybe")
+	assert.Equal(t, "env SBX_UNATTENDED: must be 1 or 0", w.fails())
+}
+
 func TestLoadExplicitFileReplacesTheUsers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

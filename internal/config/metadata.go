@@ -37,38 +37,25 @@ func (m meaning) settingKey(profile string) string {
 	return optionKey(profile, keyMetadata+"."+m.name)
 }
 
-// readMetadata reads which labels mean what, for one profile or, without a name, for all.
-func (d *decoder) readMetadata(profile string) reader {
-	return func(p pair) {
-		readers := map[string]reader{}
-		for _, m := range labelMeanings() {
-			readers[m.name] = func(p pair) {
-				if text, ok := d.labelKeys(p); ok {
-					d.doc.setValue(m.settingKey(profile), text, placeOf(p.value))
-				}
+// metadataReaders adds what reads which labels mean what, for one profile or, without a name, for all.
+func (d *decoder) metadataReaders(profile string, all readers) {
+	for _, m := range labelMeanings() {
+		all[keyMetadata+"."+m.name] = func(v value) {
+			if text, ok := d.labelKeys(v); ok {
+				d.doc.setValue(m.settingKey(profile), text, v.At())
 			}
 		}
-		d.readTable(p.value, keyMetadata, readers)
 	}
 }
 
 // labelKeys reads one key or a list of them into JSON.
-func (d *decoder) labelKeys(p pair) (string, bool) {
-	var keys []string
-	if p.value.Kind == yaml.ScalarNode {
-		key, ok := d.readText(p.value, p.key.Value)
-		if !ok {
-			return "", false
-		}
-		keys = []string{key}
-	} else if keys = wordTexts(d.readWords(p)); len(keys) == 0 {
-		if p.value.Kind == yaml.SequenceNode && len(p.value.Content) == 0 {
-			d.addMistake(p.value, "%s names no label; remove the key", p.key.Value)
-		}
-		return "", false
+func (d *decoder) labelKeys(v value) (string, bool) {
+	keys := wordTexts(d.oneOrMore(v))
+	if v.Node.Kind == yaml.SequenceNode && len(v.Node.Content) == 0 {
+		d.Refuse(v.At(), "%s names no label; remove the key", v.Name())
 	}
 	text, err := json.Marshal(keys)
-	return string(text), err == nil
+	return string(text), err == nil && len(keys) > 0
 }
 
 // metadataDefaults are the labels that are read without configuration.

@@ -31,20 +31,3 @@ func TestWhichLabelsMeanWhat(t *testing.T) {
 	assert.Equal(t, `["run"] <- DIR/home/.config/sbx/config.yaml:3`, w.origin(c, "providers.mine.metadata.task"))
 	assert.Equal(t, "no such key", w.origin(c, "providers.mine.metadata.owner"))
 }
-
-func TestMetadataMistakes(t *testing.T) {
-	t.Parallel()
-	for text, says := range map[string]string{
-		"metadata: task_id\n":                                    "metadata must be a mapping",
-		"metadata: {tsak: a}\n":                                  `unknown key "tsak"`,
-		"metadata: {task: []}\n":                                 "task names no label; remove the key",
-		"metadata: {task: {a: b}}\n":                             "task must be a list",
-		"metadata: {task: [\"\"]}\n":                             "task is empty",
-		"metadata: {task: }\n":                                   "task has no value",
-		"providers: {w: {type: watcher, metadata: {task: a}}}\n": `unknown key "metadata"`,
-	} {
-		w := newWorld(t)
-		w.user(text)
-		assert.Contains(t, w.fails(), says, text)
-	}
-}

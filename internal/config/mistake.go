@@ -8,14 +8,15 @@ import (
 	"strings"
 
 	"sbx/internal/fault"
+	"sbx/internal/yamltext"
 )
 
 // maxMistakes bounds what one run reports: a file of another kind has a mistake
 // in every line.
 const maxMistakes = 100
 
-// position is a place in a file, from 1.
-type position struct{ line, column int }
+// position is a place in a file.
+type position = yamltext.Place
 
 // placedError is one mistake at a place of a file.
 type placedError struct {
@@ -29,7 +30,7 @@ func (e *placedError) Error() string {
 }
 
 func (e *placedError) position() string {
-	return fmt.Sprintf("%s:%d:%d", e.path, e.at.line, e.at.column)
+	return fmt.Sprintf("%s:%d:%d", e.path, e.at.Line, e.at.Column)
 }
 
 func (e *placedError) Unwrap() error { return e.err }
@@ -49,7 +50,7 @@ func joinMistakes(errs []error) error {
 	}
 	errs = slices.Clone(errs)
 	slices.SortStableFunc(errs, func(a, b error) int {
-		return cmp.Or(cmp.Compare(place(a).line, place(b).line), cmp.Compare(place(a).column, place(b).column))
+		return cmp.Or(cmp.Compare(place(a).Line, place(b).Line), cmp.Compare(place(a).Column, place(b).Column))
 	})
 	if more := len(errs) - maxMistakes; more > 0 {
 		errs = append(errs[:maxMistakes:maxMistakes], fault.Usage("and %d more mistakes", more).WithHint(hintFile))
@@ -71,19 +72,3 @@ func suggestAllowed(word string, allowed []string) string {
 }
 
 func joinWords(words []string) string { return strings.Join(words, ", ") }
-
-// printableKey gives the part of a misplaced key that may be printed: up to the first
-// character that no key has. In `{token:s3cret}` the whole text is one key, and
-// what follows the colon is a secret.
-func printableKey(key string) string {
-	const longest = 40
-	end := strings.IndexFunc(key, func(r rune) bool { return !keyRune(r) })
-	if end < 0 {
-		end = len(key)
-	}
-	return key[:min(end, longest)]
-}
-
-func keyRune(r rune) bool {
-	return r == '_' || r == '-' || r == '.' || r == '/' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-}

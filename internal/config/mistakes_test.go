@@ -18,7 +18,38 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // TestMistakes compares all mistakes of each file with the golden beside it.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/mistakes/*.yaml")
+	compareMistakes(t, "testdata/mistakes", func(t *testing.T, content []byte) string {
+		t.Helper()
+		w := newWorld(t)
+		w.write(filepath.Join(w.root, "c.yaml"), string(content))
+		w.file = filepath.Join(w.root, "c.yaml")
+		_, err := w.load()
+		assert.Equal(t, fault.KindUsage, fault.KindOf(err))
+		got := w.fails()
+		for line := range strings.Lines(got) {
+			assert.Regexp(t, `^DIR/c\.yaml:[1-9]\d*:[1-9]\d*: `, line)
+		}
+		return got
+	})
+}
+
+// TestMistakesOfTaskFiles is the same for files of tasks.
+func TestMistakesOfTaskFiles(t *testing.T) {
+	t.Parallel()
+	compareMistakes(t, "testdata/tasks", func(t *testing.T, content []byte) string {
+		t.Helper()
+		list, err := ReadTasks("t.yaml", content)
+		require.Error(t, err)
+		assert.Equal(t, fault.KindUsage, fault.KindOf(err))
+		assert.Equal(t, hintTasks, fault.HintOf(err))
+		assert.Empty(t, list.Tasks)
+		return err.Error()
+	})
+}
+
+func compareMistakes(t *testing.T, folder string, read func(*testing.T, []byte) string) {
+	t.Helper()
+	files, err := filepath.Glob(folder + "/*.yaml")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {
@@ -26,12 +57,7 @@ func TestMistakes(t *testing.T) {
 			t.Parallel()
 			content, err := os.ReadFile(file)
 			require.NoError(t, err)
-			w := newWorld(t)
-			w.write(filepath.Join(w.root, "c.yaml"), string(content))
-			w.file = filepath.Join(w.root, "c.yaml")
-			_, err = w.load()
-			assert.Equal(t, fault.KindUsage, fault.KindOf(err))
-			got := w.fails() + "\n"
+			got := read(t, content) + "\n"
 			golden := strings.TrimSuffix(file, ".yaml") + ".golden"
 			if *update {
 				require.NoError(t, os.WriteFile(golden, []byte(got), 0o600))
@@ -40,9 +66,6 @@ func TestMistakes(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, string(want), got)
 			assert.NotContains(t, got, "s3c", "a secret or the beginning of one")
-			for line := range strings.Lines(got) {
-				assert.Regexp(t, `^DIR/c\.yaml:[1-9]\d*:[1-9]\d*: `, line)
-			}
 		})
 	}
 }

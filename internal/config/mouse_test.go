@@ -17,6 +17,4 @@ func TestTheMouseIsOnOrOff(t *testing.T) {
 	c := w.must()
 	assert.True(t, c.Mouse)
 	assert.Equal(t, "on <- DIR/home/.config/sbx/config.yaml:1", w.origin(c, "mouse"))
-	w.user("mouse: sometimes")
-	assert.Equal(t, "DIR/home/.config/sbx/config.yaml:1:8: mouse must be on or off", w.fails())
 }

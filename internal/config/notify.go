@@ -58,30 +58,20 @@ func notifySettings() []notice {
 	}
 }
 
-// readNotify reads the block of a file. What stands in place of a variable's name may
+// notifyReaders reads the block of a file. What stands in place of a variable's name may
 // be the secret itself, and an address may hold a password: neither is quoted.
-func (d *decoder) readNotify(p pair) {
-	readers := map[string]reader{}
+func (d *decoder) notifyReaders(all readers) {
 	for _, n := range notifySettings() {
-		readers[n.name] = func(p pair) {
-			text, ok := d.readText(p.value, n.name)
-			switch {
-			case !ok:
-			case n.variable && !variableName(text):
-				d.addMistake(p.value, "%s must be the name of an environment variable, not its value", n.name)
-			case n.variable:
-				d.doc.setVariable(n.settingKey(), text, placeOf(p.value))
-			case webAddress(text) != nil:
-				d.addMistake(p.value, "%s %w", n.name, webAddress(text))
-			default:
-				d.doc.setValue(n.settingKey(), text, placeOf(p.value))
-			}
+		all[n.settingKey()] = d.setting(n.settingKey(), webAddress)
+		if n.variable {
+			all[n.settingKey()] = func(v value) { d.readVariableName(n.settingKey(), v) }
 		}
 	}
 	for _, t := range routeTables() {
-		readers[t.name] = d.readRoutes(t)
+		for _, key := range t.keys {
+			all[t.settingKey(key)] = func(v value) { d.readServices(t.settingKey(key), v) }
+		}
 	}
-	d.readTable(p.value, keyNotify, readers)
 }
 
 func webAddress(text string) error {

@@ -177,28 +177,17 @@ func sameBut(before, after *document, profile string, owned Owned) bool {
 		}
 		return blocks
 	}
-	values := func(d *document) map[string]any {
+	saidBy := func(d *document) map[string]any {
 		all := map[string]any{
-			"production": wordTexts(d.production), "use": nil, "labels": withoutPlaces(d.labels), "ids": withoutPlaces(d.ids),
-		}
-		if d.use != nil {
-			all["use"] = wordTexts(d.use.words)
+			"production": wordTexts(d.production), "use": wordTexts(d.use), "labels": values(d.labels), "ids": values(d.ids),
 		}
 		for key, e := range d.scalars {
 			all["scalar "+key] = []any{e.text, e.variable, strings.Join(e.command, "\x00")}
 		}
 		return all
 	}
-	if !reflect.DeepEqual(strip(before), strip(after)) || !reflect.DeepEqual(values(before), values(after)) {
+	if !reflect.DeepEqual(strip(before), strip(after)) || !reflect.DeepEqual(saidBy(before), saidBy(after)) {
 		return false
 	}
 	return said == owned.String()
-}
-
-func withoutPlaces[T any](list []placed[T]) []T {
-	out := make([]T, 0, len(list))
-	for _, p := range list {
-		out = append(out, p.value)
-	}
-	return slices.Clip(out)
 }

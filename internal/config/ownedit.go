@@ -10,6 +10,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/providers"
+	"sbx/internal/yamltext"
 )
 
 // setOwned gives the text of a file in which a profile has this rule of ownership. It
@@ -19,8 +20,8 @@ func setOwned(path, content, profile, kind string, owned Owned, types []provider
 	byHand := fault.New(fault.KindRefused, "%s is written in a way that cannot be changed safely", path).
 		WithHint("write it by hand into the profile %s: `owned: %s`", profile, owned.asYAML())
 	before, errs := decodeFile(path, []byte(content), types)
-	root, parseErrs := parseYAML(path, []byte(content))
-	if len(errs)+len(parseErrs) > 0 {
+	root, _ := yamltext.Parse([]byte(content)) // whose mistakes decodeFile gives
+	if len(errs) > 0 {
 		return "", byHand
 	}
 	if before == nil {

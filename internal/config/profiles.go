@@ -9,6 +9,7 @@ import (
 
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/yamltext"
 )
 
 // buildProfiles builds the configured profiles, then those that need no
@@ -197,7 +198,7 @@ func (l *loader) checkSourceTargets() {
 			continue
 		}
 		e, _ := l.layers.lookup(optionKey(s.Name, providers.OptionAttach))
-		l.addError("%s: %s is attached to %s, and there is no such profile%s", e.origin, s.Name, quoteKey(target), suggestAllowed(target, known))
+		l.addError("%s: %s is attached to %s, and there is no such profile%s", e.origin, s.Name, yamltext.QuoteKey(target), suggestAllowed(target, known))
 	}
 }
 

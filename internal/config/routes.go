@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"sbx/internal/yamltext"
 )
 
 // NotifyServices are the services that notify.routes and notify.levels name.
@@ -37,23 +39,15 @@ func routeTables() []routeTable {
 
 func (t routeTable) settingKey(name string) string { return keyNotify + "." + t.name + "." + name }
 
-// readRoutes reads such a table strictly.
-func (d *decoder) readRoutes(t routeTable) reader {
-	return func(p pair) {
-		readers := map[string]reader{}
-		for _, key := range t.keys {
-			readers[key] = func(p pair) {
-				words := d.readWords(p)
-				for _, w := range words {
-					if !slices.Contains(NotifyServices(), w.text) {
-						d.errs = append(d.errs, mistakeAt(d.doc.path, w.at, "%s.%s names the unknown service %s%s", t.name, key, quoteKey(w.text), suggestAllowed(w.text, NotifyServices())))
-					}
-				}
-				d.doc.setValue(t.settingKey(key), strings.Join(wordTexts(words), ", "), placeOf(p.value))
-			}
+// readServices reads the services of one key of such a table.
+func (d *decoder) readServices(key string, v value) {
+	words := d.readWords(v)
+	for _, w := range words {
+		if !slices.Contains(NotifyServices(), w.text) {
+			d.RefuseWord(w.at, w.text, NotifyServices(), "%s names the unknown service %s", strings.TrimPrefix(key, keyNotify+"."), yamltext.QuoteKey(w.text))
 		}
-		d.readTable(p.value, keyNotify+"."+t.name, readers)
 	}
+	d.doc.setValue(key, strings.Join(wordTexts(words), ", "), v.At())
 }
 
 // address is where a service is reached; "" = it is not configured.

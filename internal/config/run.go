@@ -102,17 +102,11 @@ func (l *loader) resolveRun() {
 	l.keepAddress(l.config.run.CallbackURL)
 }
 
-func (l *loader) runText(name string) string {
-	e, _ := l.layers.lookup(keyRun + "." + name)
-	return e.text
-}
+func (l *loader) runText(name string) string { return l.text(keyRun + "." + name) }
 
 func (l *loader) runOn(name string) bool { return l.runText(name) == wordTrue }
 
-func (l *loader) runAmount(name string) int64 {
-	n, _ := runSettingOf(name).parseSetting(l.runText(name))
-	return n
-}
+func (l *loader) runAmount(name string) int64 { return l.amount(keyRun + "." + name) }
 
 // The waits between attempts: RetryDelay, then RetryFactor times the one before,
 // each longer or shorter by at most RetrySpread percent, none longer than RetryCap.

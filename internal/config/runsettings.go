@@ -30,26 +30,64 @@ const (
 	wordFalse = "false"
 )
 
-// runSetting is one key below `run:` as data.
-type runSetting struct {
+// setting is one key of a file as data, with what else says it.
+type setting struct {
+	table    string // "" = none
 	name     string
 	flag     string // "" = none
+	variable string // of sbx; "" = none
 	fallback string // "" = nothing
 	kind     providers.OptionKind
-	most     string // "" = what the kind takes
-	sample   string // in the starter file, where there is no default
+	most     string                       // "" = what the kind takes
+	own      func(string) (string, error) // reads a flag and a variable instead of the kind
+	sample   string                       // in the starter file, where there is no default
 	help     string
 	off      string // of a switch: what is the case when it is off
 }
 
-func (s runSetting) settingKey() string { return keyRun + "." + s.name }
+func (s setting) settingKey() string { return strings.TrimPrefix(s.table+"."+s.name, ".") }
+
+func inTable(table string, list []setting) []setting {
+	for i := range list {
+		list[i].table = table
+	}
+	return list
+}
+
+// allSettings are the settings that a default, a flag or a variable may set as they are. The variables of task
+// launch are others': several may mean one setting, each in a unit of its own.
+func allSettings() []setting {
+	return slices.Concat(limitSettings(), runSettings(), []setting{
+		{name: keyNoColor, flag: flagNoColor, variable: EnvNoColor, fallback: wordFalse, own: boolWord},
+		{name: keyUnattended, variable: EnvUnattended, fallback: wordFalse, own: oneOrZero},
+		{name: keyMouse, fallback: mouseOn},
+	})
+}
+
+func settingOf(key string) setting {
+	list := allSettings()
+	if i := slices.IndexFunc(list, func(s setting) bool { return s.settingKey() == key }); i >= 0 {
+		return list[i]
+	}
+	return setting{}
+}
+
+// read reads a flag or a variable.
+func (s setting) read(text string) (string, error) {
+	if s.own != nil {
+		return s.own(text)
+	}
+	return text, s.checkText(text)
+}
 
 // runSettings are the settings of task launch, with their defaults; docs/TASKS.md lists them.
-func runSettings() []runSetting { return slices.Concat(runLimits(), runSizes(), runSwitches()) }
+func runSettings() []setting {
+	return inTable(keyRun, slices.Concat(runLimits(), runSizes(), runSwitches()))
+}
 
-func runLimits() []runSetting {
+func runLimits() []setting {
 	const day, week = "1d", "1w"
-	return []runSetting{
+	return []setting{
 		{name: nameCommand, flag: "command-timeout", fallback: "300s", kind: providers.OptionDuration, most: day, help: "one command in a sandbox"},
 		{name: nameAttempt, flag: "attempt-timeout", fallback: "600s", kind: providers.OptionDuration, most: day, help: "one attempt: create, command and collecting"},
 		{name: nameDeadline, flag: "deadline", fallback: "35m", kind: providers.OptionDuration, most: week, help: "the whole task with all its attempts"},
@@ -61,8 +99,8 @@ func runLimits() []runSetting {
 	}
 }
 
-func runSizes() []runSetting {
-	return []runSetting{
+func runSizes() []setting {
+	return []setting{
 		{name: nameMemory, kind: providers.OptionSize, sample: "4G", help: "memory of a task's sandbox; without it the provider chooses"},
 		{name: nameCPU, kind: kindCores, sample: "2", help: "cores of a task's sandbox; without it the provider chooses"},
 		{name: nameDisk, kind: providers.OptionSize, sample: "8G", help: "disk of a task's sandbox; without it the provider chooses"},
@@ -71,11 +109,11 @@ func runSizes() []runSetting {
 	}
 }
 
-func runSwitches() []runSetting {
-	on := func(name, help, off string) runSetting {
-		return runSetting{name: name, fallback: wordTrue, kind: providers.OptionBool, help: help, off: off}
+func runSwitches() []setting {
+	on := func(name, help, off string) setting {
+		return setting{name: name, fallback: wordTrue, kind: providers.OptionBool, help: help, off: off}
 	}
-	return []runSetting{
+	return []setting{
 		on("db_backed_stop", "another process or host may stop the task",
 			"only the process that runs the task can stop it, by Ctrl-C; others are refused (exit 9)"),
 		on("cancellation_checks", "the runner checks for stop requests while it runs",
@@ -89,17 +127,11 @@ func runSwitches() []runSetting {
 	}
 }
 
-// runSettingOf finds a setting; the zero one for a name that is none.
-func runSettingOf(name string) runSetting {
-	list := runSettings()
-	if i := slices.IndexFunc(list, func(s runSetting) bool { return s.name == name }); i >= 0 {
-		return list[i]
-	}
-	return runSetting{}
-}
+// runSettingOf finds a setting of task launch; the zero one for a name that is none.
+func runSettingOf(name string) setting { return settingOf(keyRun + "." + name) }
 
 // checkText refuses what the setting does not take. It never quotes an address.
-func (s runSetting) checkText(text string) error {
+func (s setting) checkText(text string) error {
 	if err := checkKind(s.kind, text); err != nil || s.most == "" {
 		return err
 	}
@@ -115,7 +147,7 @@ func (s runSetting) checkText(text string) error {
 const unitMilli = "ms"
 
 // parseSetting reads what check or a variable let in, in the smallest unit of its kind.
-func (s runSetting) parseSetting(text string) (int64, error) {
+func (s setting) parseSetting(text string) (int64, error) {
 	if digits, ok := strings.CutSuffix(text, unitMilli); ok && s.kind == providers.OptionDuration {
 		if n, ok := digitsOf(digits); ok {
 			return n * int64(time.Millisecond), nil
@@ -125,24 +157,6 @@ func (s runSetting) parseSetting(text string) (int64, error) {
 		return 0, errors.New("is not an amount")
 	}
 	return parseAmount(s.kind, text)
-}
-
-func (d *decoder) readRun(p pair) {
-	readers := map[string]reader{}
-	for _, s := range runSettings() {
-		readers[s.name] = func(p pair) {
-			text, ok := d.readText(p.value, s.name)
-			if !ok {
-				return
-			}
-			if err := s.checkText(text); err != nil {
-				d.addMistake(p.value, "%s: %w", s.name, err)
-				return
-			}
-			d.doc.setValue(s.settingKey(), text, placeOf(p.value))
-		}
-	}
-	d.readTable(p.value, keyRun, readers)
 }
 
 // SettingRow describes one setting of task launch for documents that are made
@@ -184,7 +198,7 @@ func RunVariableRows() []VariableRow {
 	return rows
 }
 
-func (s runSetting) acceptedValues() string {
+func (s setting) acceptedValues() string {
 	switch s.kind {
 	case providers.OptionDuration:
 		return "1s to " + s.most

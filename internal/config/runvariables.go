@@ -155,19 +155,6 @@ type said struct {
 	amount   int64
 }
 
-// runDefaults lays the defaults and the flags of task launch.
-func (l *loader) runDefaults() {
-	for _, s := range runSettings() {
-		l.layers.byDefault(s.settingKey(), entry{text: s.fallback, origin: originDefault})
-		if text, set := l.in.Flags[s.flag]; s.flag != "" && set {
-			if err := s.checkText(text); err != nil {
-				l.addError("flag --%s: %w%s", s.flag, err, withUnsetHint(text))
-			}
-			l.layers.byFlag(s.settingKey(), entry{text: text, origin: "flag --" + s.flag})
-		}
-	}
-}
-
 // runEnvironment lays what the variables of the sources say over the files. A
 // mistake is kept for the verbs that launch and stops no other: these variables
 // belong to other programs too.
@@ -205,7 +192,7 @@ func (l *loader) runRefused(v runVariable) {
 
 // runSaid settles what several variables say of one limit: the smallest holds,
 // and where they differ the operator is warned.
-func (l *loader) runSaid(s runSetting, list []said) {
+func (l *loader) runSaid(s setting, list []said) {
 	least := slices.MinFunc(list, func(a, b said) int { return cmp.Compare(a.amount, b.amount) })
 	var same, other []string
 	for _, v := range list {

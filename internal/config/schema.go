@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -9,116 +10,78 @@ import (
 	"sbx/internal/sandbox"
 )
 
-// topReaders is the schema of a file: what is not here is an unknown key. Keys arrive
-// with the rooms that use them.
-func (d *decoder) topReaders() map[string]reader {
-	return map[string]reader{
-		"providers":   d.readProfiles,
-		keyUse:        d.readUse,
-		keyLaunch:     d.readLaunch,
-		keyProduction: d.readProduction,
-		"protect":     d.readProtect,
-		"limits":      d.readLimits,
-		keyCleanup:    d.readCleanup,
-		keyRun:        d.readRun,
-		keyNotify:     d.readNotify,
-		keyStore:      d.readStore,
-		keyMetadata:   d.readMetadata(""),
-		keyThresholds: d.readThresholds(""),
-		keyKeys:       d.readKeys,
-		keyMouse:      d.readMouse,
+// topReaders is the schema of a file: what is not here is an unknown key. Most of it are tables of settings
+// that say more than a tag could: a default, a flag, a help text, and where the value goes.
+func (d *decoder) topReaders() readers {
+	all := readers{
+		"providers":      d.readProfiles,
+		keyUse:           d.readUse,
+		keyLaunch:        d.setting(keyLaunch, ofKind(providers.OptionText)),
+		keyProduction:    func(v value) { d.doc.production = d.profileNames(v) },
+		"protect.labels": func(v value) { d.doc.labels = d.readLabels(v) },
+		"protect.ids":    d.readIDs,
+		keyUnattended:    d.setting(keyUnattended, ofKind(providers.OptionBool)),
+		keyStoreURL:      d.readStoreURL,
+		keyKeys:          d.readKeys,
+		keyMouse:         d.setting(keyMouse, mouseWord),
 	}
+	for _, s := range slices.Concat(limitSettings(), runSettings()) {
+		all[s.settingKey()] = d.setting(s.settingKey(), s.checkText)
+	}
+	d.notifyReaders(all)
+	d.metadataReaders("", all)
+	d.thresholdReaders(scope{}, all)
+	return all
 }
 
-func (d *decoder) readUse(p pair) {
-	list := d.profileNames(p)
-	if p.value.Kind == yaml.SequenceNode && len(p.value.Content) == 0 {
-		d.addMistake(p.value, "use names no profile; remove the key to use all")
+func (d *decoder) readUse(v value) {
+	list := d.profileNames(v)
+	if v.Node.Kind == yaml.SequenceNode && len(v.Node.Content) == 0 {
+		d.Refuse(v.At(), "use names no profile; remove the key to use all")
 		return
 	}
-	d.doc.use = &names{words: list, at: placeOf(p.key)}
-	d.doc.setValue(keyUse, strings.Join(wordTexts(list), ","), placeOf(p.key))
-}
-
-func (d *decoder) readProduction(p pair) { d.doc.production = d.profileNames(p) }
-
-func (d *decoder) readLaunch(p pair) {
-	if text, ok := d.readText(p.value, keyLaunch); ok {
-		d.doc.setValue(keyLaunch, text, placeOf(p.value))
-	}
+	d.doc.use = list
+	d.doc.setValue(keyUse, strings.Join(wordTexts(list), ","), v.KeyAt())
 }
 
 // profileNames reads a list of profile names, each once. Whether the profiles
 // exist is judged when all files are read.
-func (d *decoder) profileNames(p pair) []word {
-	list := d.readWords(p)
+func (d *decoder) profileNames(v value) []word {
+	list := d.readWords(v)
 	seen := map[string]bool{}
 	for _, w := range list {
 		if seen[w.text] {
-			d.errs = append(d.errs, mistakeAt(d.doc.path, w.at, "%s names %q twice", p.key.Value, w.text))
+			d.Refuse(w.at, "%s names %q twice", v.Name(), w.text)
 		}
 		seen[w.text] = true
 	}
 	return list
 }
 
-func (d *decoder) readProtect(p pair) {
-	d.readTable(p.value, "protect", map[string]reader{
-		"labels": func(p pair) {
-			d.doc.labels = d.readLabels(p)
-		},
-		"ids": d.readIDs,
-	})
-}
-
 // readLabels reads label keys with their values; case and dots are kept.
-func (d *decoder) readLabels(p pair) []placed[Label] {
+func (d *decoder) readLabels(v value) []placed[Label] {
 	var list []placed[Label]
-	for _, l := range d.readPairs(p.value, p.key.Value) {
-		key, ok := d.readText(l.key, "a label's key")
+	for _, l := range d.Pairs(v, v.Path) {
+		key, ok := d.readText(value{Node: l.Key}, "a label's key")
 		if !ok {
 			continue
 		}
-		if value, ok := d.readText(l.value, "the value of a label"); ok {
-			list = append(list, placed[Label]{Label{key, value}, placeOf(l.key)})
+		if text, ok := d.readText(l, "the value of a label"); ok {
+			list = append(list, placed[Label]{Label{key, text}, l.KeyAt()})
 		}
 	}
 	return list
 }
 
-func (d *decoder) readIDs(p pair) {
-	for _, w := range d.readWords(p) {
+func (d *decoder) readIDs(v value) {
+	for _, w := range d.readWords(v) {
 		ref, err := sandbox.ParseRef(w.text)
 		if err != nil {
-			d.errs = append(d.errs, mistakeAt(d.doc.path, w.at, "ids: %w", err))
+			d.Refuse(w.at, "ids: %w", err)
 			continue
 		}
 		d.doc.ids = append(d.doc.ids, placed[sandbox.Ref]{ref, w.at})
 	}
-}
-
-func (d *decoder) readLimits(p pair) {
-	readers := map[string]reader{}
-	for _, l := range limitSettings() {
-		readers[l.name] = func(p pair) {
-			if text, ok := d.readMeasured(p, l.kind, false); ok {
-				d.doc.setValue(l.settingKey(), text, placeOf(p.value))
-			}
-		}
-	}
-	d.readTable(p.value, "limits", readers)
-}
-
-func (d *decoder) readMeasured(p pair, kind providers.OptionKind, secret bool) (string, bool) {
-	text, ok := d.readText(p.value, p.key.Value)
-	if !ok {
-		return "", false
-	}
-	if err := checkKind(kind, text); err != nil {
-		d.addMistake(p.value, "%s: %w", p.key.Value, withoutSecretText(kind, secret, err))
-		return "", false
-	}
-	return text, true
 }
 
 // profileName says what is wrong with a profile's name; "" = nothing.

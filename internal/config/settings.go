@@ -42,11 +42,8 @@ func DefaultSettings() []Setting {
 			Amount: func(t triage.Thresholds) float64 { return m.amount(&t) },
 		})
 	}
-	for _, l := range limitSettings() {
-		all = append(all, Setting{Key: l.settingKey(), Default: l.fallback, Help: l.help})
-	}
-	for _, r := range runSettings() {
-		all = append(all, Setting{Key: r.settingKey(), Default: r.fallback, Help: r.help})
+	for _, s := range slices.Concat(limitSettings(), runSettings()) {
+		all = append(all, Setting{Key: s.settingKey(), Default: s.fallback, Help: s.help})
 	}
 	return slices.DeleteFunc(all, func(s Setting) bool { return s.Default == "" })
 }

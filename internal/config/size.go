@@ -59,7 +59,7 @@ func (s Size) Open() []string {
 
 // remoteOnly says that the environment variable of a setting counts for services
 // only.
-func (s runSetting) remoteOnly() bool {
+func (s setting) remoteOnly() bool {
 	switch s.name {
 	case nameMemory, nameCPU, nameDisk, nameSnapshot, nameImage:
 		return true

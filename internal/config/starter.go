@@ -116,12 +116,11 @@ func Starter(types []providers.Type) string {
 # Limits of one command.
 #limits:
 `)
-	for _, m := range limitSettings() {
-		fmt.Fprintf(&b, "#  %s: %s # %s\n", m.name, cmp.Or(m.fallback, m.sample), m.help)
-	}
+	starterSettings(&b, limitSettings())
 	starterUnattended(&b)
 	starterThresholds(&b)
-	starterRun(&b)
+	b.WriteString("\n# How tasks are launched. Each attempt has a sandbox of its own.\n#run:\n")
+	starterSettings(&b, runSettings())
 	b.WriteString("\n# Where unattended runs report trouble. Secrets are not written here but in the\n# environment variables that are named.\n#notify:\n")
 	for _, n := range notifySettings() {
 		fmt.Fprintf(&b, "#  %s: %s # %s\n", n.name, n.sample, n.help)
@@ -138,9 +137,8 @@ func starterUnattended(b *strings.Builder) {
 		"# crontab says the same.\n#cleanup:\n#  unattended: false\n")
 }
 
-func starterRun(b *strings.Builder) {
-	b.WriteString("\n# How tasks are launched. Each attempt has a sandbox of its own.\n#run:\n")
-	for _, s := range runSettings() {
+func starterSettings(b *strings.Builder, list []setting) {
+	for _, s := range list {
 		fmt.Fprintf(b, "#  %s: %s # %s\n", s.name, cmp.Or(s.fallback, s.sample), s.help)
 	}
 }

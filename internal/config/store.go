@@ -9,23 +9,21 @@ import (
 	dsn "sbx/internal/store/address"
 )
 
-// readStore reads where the store is. What it says of a bad URL shows nothing of it.
-func (d *decoder) readStore(p pair) {
-	d.readTable(p.value, keyStore, map[string]reader{"url": func(p pair) {
-		text := ""
-		if p.value.Kind != yaml.ScalarNode || p.value.Value != "" { // an empty one is a choice: SQLite
-			var ok bool
-			if text, ok = d.readText(p.value, keyStoreURL); !ok {
-				return
-			}
-		}
-		if _, err := storeAddress(text); err != nil {
-			bad := mistakeAt(d.doc.path, placeOf(p.value), "%s: %w", keyStoreURL, err)
-			d.errs = append(d.errs, fault.Usage("%w", bad).WithHint("%s", fault.HintOf(err)))
+// readStoreURL reads where the store is. What it says of a bad URL shows nothing of it.
+func (d *decoder) readStoreURL(v value) {
+	text := ""
+	if v.Node.Kind != yaml.ScalarNode || v.Node.Value != "" { // an empty one is a choice: SQLite
+		var ok bool
+		if text, ok = d.readText(v, keyStoreURL); !ok {
 			return
 		}
-		d.doc.setValue(keyStoreURL, text, placeOf(p.value))
-	}})
+	}
+	if _, err := storeAddress(text); err != nil {
+		bad := mistakeAt(d.doc.path, v.At(), "%s: %w", keyStoreURL, err)
+		d.errs = append(d.errs, fault.Usage("%w", bad).WithHint("%s", fault.HintOf(err)))
+		return
+	}
+	d.doc.setValue(keyStoreURL, text, v.At())
 }
 
 // resolveStore settles where the store is, and keeps its secrets from every text.

@@ -1,57 +1,13 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
-
-func TestParse(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		content string
-		want    string // of the mistakes; "" = none
-		empty   bool
-	}{
-		"settings":         {"a: b", "", false},
-		"windows":          {"a: b\r\nc: d\r\n", "", false},
-		"marker before":    {"---\na: b\n", "", false},
-		"marker after":     {"a: b\n...\n", "", false},
-		"nothing":          {"", "", true},
-		"null":             {"null", "", true},
-		"second document":  {"a: b\n---\n", "/c.yaml:2:1: a second document begins here; only one is read", false},
-		"anchor on a key":  {"&x a: b", "/c.yaml:1:1: anchors are not accepted; quote a text that begins with &", false},
-		"merge":            {"a: &x {b: c}\nd: {<<: *x}", "aliases are not accepted", false},
-		"quoted alias":     {"a: '*x'", "", false},
-		"quoted tag":       {"a: '!x'", "", false},
-		"binary tag":       {"a: !!binary aGk=", "/c.yaml:1:4: tags are not accepted; quote a text that begins with !", false},
-		"open quote":       {"a: \"b\nc: d", "not valid YAML", false},
-		"unknown escape":   {`a: "\q"`, "not valid YAML: found unknown escape character", false},
-		"zero byte":        {"a: \x00", "not valid YAML: control characters are not allowed", false},
-		"not UTF-8":        {"a: \xff", "not valid YAML", false},
-		"closing only":     {"]", "not valid YAML", false},
-		"alias of nothing": {"a:\n  - b\n  - *s3cret", "/c.yaml:3:5: not valid YAML: an alias names no anchor", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			root, errs := parseYAML("/c.yaml", []byte(tc.content))
-			if tc.want == "" {
-				require.Empty(t, errs)
-				assert.Equal(t, tc.empty, root == nil)
-				return
-			}
-			assert.Nil(t, root, "a tree beside mistakes")
-			require.Error(t, errors.Join(errs...))
-			assert.Contains(t, errors.Join(errs...).Error(), tc.want)
-			assert.NotContains(t, errors.Join(errs...).Error(), "s3c")
-		})
-	}
-}
 
 // A file of nested aliases would unfold to 9^9 items.
 func TestAliasBombIsRefusedAtOnce(t *testing.T) {

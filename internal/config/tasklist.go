@@ -1,13 +1,13 @@
 package config
 
 import (
-	"errors"
 	"maps"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
 
 	"sbx/internal/fault"
+	"sbx/internal/yamltext"
 )
 
 // TaskList is what a file of tasks says (`sbx run --file`).
@@ -46,31 +46,22 @@ const (
 // ReadTasks reads the content of a file of tasks, strictly: every mistake has its
 // line and column, all of them are told, and none shows a value. fault.KindUsage.
 func ReadTasks(path string, content []byte) (TaskList, error) {
-	root, errs := parseYAML(path, content)
-	if len(errs) > 0 {
-		return TaskList{}, joinMistakes(withTaskFileHint(errs))
+	read, root, some := yamltext.Read(content)
+	r := &taskReader{decoder: decoder{Reader: read, doc: newDocument(path), hint: hintTasks}}
+	var list TaskList
+	switch {
+	case some && len(read.Mistakes) == 0:
+		list = r.readTaskList(root)
+	case !some && len(read.Mistakes) == 0:
+		return list, fault.Usage("%s: it has no tasks", path).WithHint(hintTasks)
 	}
-	if root == nil {
-		return TaskList{}, fault.Usage("%s: it has no tasks", path).WithHint(hintTasks)
-	}
-	r := &taskReader{decoder: decoder{doc: newDocument(path)}}
-	list := r.readTaskList(root)
-	if len(r.errs) > 0 {
-		return TaskList{}, joinMistakes(withTaskFileHint(r.errs))
+	if len(read.Mistakes) > 0 {
+		return TaskList{}, joinMistakes(r.errors())
 	}
 	return list, nil
 }
 
 const hintTasks = "docs/TASKS.md has an example; `tasks:` is a list of {command: [WORD, ...]} or {shell: LINE}"
-
-func withTaskFileHint(errs []error) []error {
-	for i, err := range errs {
-		if e, ok := errors.AsType[*placedError](err); ok {
-			errs[i] = fault.Usage("%w", e).WithHint(hintTasks)
-		}
-	}
-	return errs
-}
 
 // taskReader reads one file of tasks. It goes on after a mistake.
 type taskReader struct {
@@ -82,58 +73,58 @@ type taskReader struct {
 // taskSettings are the settings of one mapping, by flag.
 type taskSettings map[string]TaskSetting
 
-func (r *taskReader) readTaskList(root *yaml.Node) TaskList {
+func (r *taskReader) readTaskList(root value) TaskList {
 	var list TaskList
-	var tasks *yaml.Node
+	var tasks *value
 	r.defaults, r.keys = taskSettings{}, map[string]int{}
-	r.readTable(root, "the file", map[string]reader{
-		"batch":    func(p pair) { list.Batch = r.readName(p) },
-		"defaults": func(p pair) { r.readTable(p.value, "defaults", r.settingReaders(r.defaults)) },
-		"tasks":    func(p pair) { tasks = p.value },
+	r.readTable(root, "the file", readers{
+		"batch":    func(v value) { list.Batch = r.readName(v) },
+		"defaults": func(v value) { r.readTable(v, "defaults", r.settingReaders(r.defaults)) },
+		"tasks":    func(v value) { tasks = &v },
 	})
 	switch {
 	case tasks == nil:
-		if len(r.errs) == 0 {
-			r.addMistake(root, "it has no tasks; %s", hintTasks)
+		if len(r.Mistakes) == 0 {
+			r.Refuse(root.At(), "it has no tasks; %s", hintTasks)
 		}
 		return list
-	case tasks.Kind != yaml.SequenceNode, len(tasks.Content) == 0:
-		r.addMistake(tasks, "tasks must be a list with an entry for each task")
+	case tasks.Node.Kind != yaml.SequenceNode, len(tasks.Node.Content) == 0:
+		r.Refuse(tasks.At(), "tasks must be a list with an entry for each task")
 		return list
-	case len(tasks.Content) > maxTasks:
-		r.addMistake(tasks, "tasks has %d entries; %d are the most", len(tasks.Content), maxTasks)
+	case len(tasks.Node.Content) > maxTasks:
+		r.Refuse(tasks.At(), "tasks has %d entries; %d are the most", len(tasks.Node.Content), maxTasks)
 		return list
 	}
-	for _, node := range tasks.Content {
-		list.Tasks = append(list.Tasks, r.readTask(node))
+	for _, one := range r.Items(*tasks, "tasks") {
+		list.Tasks = append(list.Tasks, r.readTask(one))
 	}
-	if len(r.errs) == 0 {
+	if len(r.Mistakes) == 0 {
 		r.resolveNeeds(list.Tasks)
 	}
 	return list
 }
 
-func (r *taskReader) readTask(node *yaml.Node) TaskEntry {
-	e := TaskEntry{Place: r.originOf(node)}
-	own, before := taskSettings{}, len(r.errs)
-	readers := r.settingReaders(own)
-	readers["key"] = func(p pair) { e.Key = r.readTaskKey(p) }
-	readers["name"] = r.settingReader(own, "name", taskText)
-	readers["needs"] = func(p pair) { e.needs = r.readNeeds(p) }
+func (r *taskReader) readTask(v value) TaskEntry {
+	e := TaskEntry{Place: r.originOf(v)}
+	own, before := taskSettings{}, len(r.Mistakes)
+	all := r.settingReaders(own)
+	all["key"] = func(v value) { e.Key = r.readTaskKey(v) }
+	all["name"] = r.settingReader(own, "name", taskText)
+	all["needs"] = func(v value) { e.needs = r.oneOrMore(v) }
 	commands := 0
-	readers["command"] = func(p pair) { commands++; e.Command = r.readCommand(p) }
-	readers["shell"] = func(p pair) { commands++; e.Command = r.readShell(p) }
-	r.readTable(node, "a task", readers)
-	if commands != 1 && len(r.errs) == before {
-		r.addMistake(node, "a task needs either command: [WORD, ...] or shell: LINE")
+	all["command"] = func(v value) { commands++; e.Command = r.readCommand(v) }
+	all["shell"] = func(v value) { commands++; e.Command = r.readShell(v) }
+	r.readTable(v, "a task", all)
+	if commands != 1 && len(r.Mistakes) == before {
+		r.Refuse(v.At(), "a task needs either command: [WORD, ...] or shell: LINE")
 	}
-	all := mergeTaskSettings(r.defaults, own)
-	if p, ok := all[taskProvider]; ok {
+	merged := mergeTaskSettings(r.defaults, own)
+	if p, ok := merged[taskProvider]; ok {
 		e.Provider = p.Values[0]
-		delete(all, taskProvider)
+		delete(merged, taskProvider)
 	}
-	for _, flag := range slices.Sorted(maps.Keys(all)) {
-		e.Settings = append(e.Settings, all[flag])
+	for _, flag := range slices.Sorted(maps.Keys(merged)) {
+		e.Settings = append(e.Settings, merged[flag])
 	}
 	return e
 }
@@ -151,7 +142,6 @@ func mergeTaskSettings(defaults, own taskSettings) taskSettings {
 	return all
 }
 
-func (r *taskReader) originOf(node *yaml.Node) string {
-	at := placeOf(node)
-	return (&placedError{path: r.doc.path, at: at}).position()
+func (r *taskReader) originOf(v value) string {
+	return (&placedError{path: r.doc.path, at: v.At()}).position()
 }

@@ -61,41 +61,41 @@ func taskKeys() map[string]struct {
 }
 
 // settingReaders are readers of all keys that put what they read into a place.
-func (r *taskReader) settingReaders(into taskSettings) map[string]reader {
-	readers := map[string]reader{}
+func (r *taskReader) settingReaders(into taskSettings) readers {
+	all := readers{}
 	for name, k := range taskKeys() {
-		readers[name] = r.settingReader(into, k.flag, k.kind)
+		all[name] = r.settingReader(into, k.flag, k.kind)
 	}
-	return readers
+	return all
 }
 
-func (r *taskReader) settingReader(into taskSettings, flag string, kind taskKind) reader {
-	return func(p pair) {
+func (r *taskReader) settingReader(into taskSettings, flag string, kind taskKind) func(value) {
+	return func(v value) {
 		var values []string
 		switch kind {
 		case taskWords:
-			values = r.oneOrMore(p)
+			values = r.wordOrWords(v)
 		case taskEnv:
-			values = r.readVariables(p)
+			values = r.readVariables(v)
 		case taskLabels:
-			values = r.readMapped(p)
+			values = r.readMapped(v)
 		default:
-			values = r.readScalar(p, kind)
+			values = r.readScalar(v, kind)
 		}
 		if len(values) > 0 {
-			into[flag] = TaskSetting{Flag: flag, Values: values, Place: r.originOf(p.value)}
+			into[flag] = TaskSetting{Flag: flag, Values: values, Place: r.originOf(v)}
 		}
 	}
 }
 
 // readScalar reads one value and refuses what its kind does not take.
-func (r *taskReader) readScalar(p pair, kind taskKind) []string {
-	text, ok := r.readText(p.value, p.key.Value)
+func (r *taskReader) readScalar(v value, kind taskKind) []string {
+	text, ok := r.readText(v, v.Name())
 	if !ok {
 		return nil
 	}
 	if err := kind.checkText(text); err != nil {
-		r.addMistake(p.value, "%s: %w", p.key.Value, err)
+		r.Refuse(v.At(), "%s: %w", v.Name(), err)
 		return nil
 	}
 	return []string{text}
@@ -127,22 +127,15 @@ func (k taskKind) checkText(text string) error {
 	return err
 }
 
-// oneOrMore reads a word or a list of words. A comma would make two of one.
-func (r *taskReader) oneOrMore(p pair) []string {
-	list := []word{}
-	if p.value.Kind == yaml.ScalarNode {
-		if text, ok := r.readText(p.value, p.key.Value); ok {
-			list = append(list, word{text, placeOf(p.value)})
-		}
-	} else {
-		list = r.readWords(p)
-	}
-	if len(list) == 0 && p.value.Kind == yaml.SequenceNode && len(p.value.Content) == 0 {
-		r.addMistake(p.value, "%s is empty: leave it out, or name what it is to be", p.key.Value)
+// wordOrWords reads a word or a list of words. A comma would make two of one.
+func (r *taskReader) wordOrWords(v value) []string {
+	list := r.oneOrMore(v)
+	if v.Node.Kind == yaml.SequenceNode && len(v.Node.Content) == 0 {
+		r.Refuse(v.At(), "%s is empty: leave it out, or name what it is to be", v.Name())
 	}
 	for _, w := range list {
 		if strings.ContainsAny(w.text, `,"`) {
-			r.addMistake(p.value, "%s: write a list, like [one, two], without commas and quotes in a word", p.key.Value)
+			r.Refuse(v.At(), "%s: write a list, like [one, two], without commas and quotes in a word", v.Name())
 			return nil
 		}
 	}
@@ -151,51 +144,51 @@ func (r *taskReader) oneOrMore(p pair) []string {
 
 // readVariables reads a mapping of names to values, where a name without one has the
 // caller's, or a list of NAME and NAME=VALUE. No mistake shows a value.
-func (r *taskReader) readVariables(p pair) []string {
+func (r *taskReader) readVariables(v value) []string {
 	var values []string
-	switch p.value.Kind {
+	switch v.Node.Kind {
 	case yaml.MappingNode:
-		for _, v := range r.readPairs(p.value, p.key.Value) {
+		for _, one := range r.Pairs(v, v.Name()) {
 			switch {
-			case yamltext.IsEmpty(v.value):
-				values = append(values, v.key.Value)
-			case v.value.Kind != yaml.ScalarNode:
-				r.addMistake(v.value, "env %s must have a single text", printableKey(v.key.Value))
-			case strings.ContainsRune(v.value.Value, 0):
-				r.addMistake(v.value, "env %s holds a NUL byte", printableKey(v.key.Value))
+			case yamltext.IsEmpty(one.Node):
+				values = append(values, one.Name())
+			case one.Node.Kind != yaml.ScalarNode:
+				r.Refuse(one.At(), "env %s must have a single text", yamltext.PrintableKey(one.Name()))
+			case strings.ContainsRune(one.Node.Value, 0):
+				r.Refuse(one.At(), "env %s holds a NUL byte", yamltext.PrintableKey(one.Name()))
 			default:
-				values = append(values, v.key.Value+"="+v.value.Value)
+				values = append(values, one.Name()+"="+one.Node.Value)
 			}
 		}
 	case yaml.SequenceNode:
-		for _, item := range p.value.Content {
+		for _, item := range v.Node.Content {
 			if item.Kind != yaml.ScalarNode || yamltext.IsEmpty(item) {
-				r.addMistake(item, "env must be a list of names, or of NAME=VALUE")
+				r.Refuse(yamltext.PlaceOf(item), "env must be a list of names, or of NAME=VALUE")
 				continue
 			}
 			values = append(values, item.Value)
 		}
 	default:
-		r.addMistake(p.value, "env must be a mapping of names to values, or a list of names")
+		r.Refuse(v.At(), "env must be a mapping of names to values, or a list of names")
 	}
 	return values
 }
 
 // readMapped reads a mapping of words to words, as K=V.
-func (r *taskReader) readMapped(p pair) []string {
+func (r *taskReader) readMapped(v value) []string {
 	var values []string
-	for _, v := range r.readPairs(p.value, p.key.Value) {
-		if text, ok := r.readText(v.value, p.key.Value+" "+printableKey(v.key.Value)); ok {
-			values = append(values, v.key.Value+"="+text)
+	for _, one := range r.Pairs(v, v.Name()) {
+		if text, ok := r.readText(one, v.Name()+" "+yamltext.PrintableKey(one.Name())); ok {
+			values = append(values, one.Name()+"="+text)
 		}
 	}
 	return values
 }
 
-func (r *taskReader) readName(p pair) string {
-	text, ok := r.readText(p.value, p.key.Value)
+func (r *taskReader) readName(v value) string {
+	text, ok := r.readText(v, v.Name())
 	if ok && (len(text) > maxKey || strings.ContainsFunc(text, isControl)) {
-		r.addMistake(p.value, "%s must have at most %d bytes, all of them visible", p.key.Value, maxKey)
+		r.Refuse(v.At(), "%s must have at most %d bytes, all of them visible", v.Name(), maxKey)
 		return ""
 	}
 	return text
@@ -204,39 +197,39 @@ func (r *taskReader) readName(p pair) string {
 func isControl(c rune) bool { return !unicode.IsPrint(c) }
 
 // readTaskKey reads a key, which no other task of the file has.
-func (r *taskReader) readTaskKey(p pair) string {
-	key := r.readName(p)
+func (r *taskReader) readTaskKey(v value) string {
+	key := r.readName(v)
 	if line, twice := r.keys[key]; twice && key != "" {
-		r.addMistake(p.value, "the key %s belongs to the task in line %d already", quoteKey(key), line)
+		r.Refuse(v.At(), "the key %s belongs to the task in line %d already", yamltext.QuoteKey(key), line)
 	}
-	r.keys[key] = p.value.Line
+	r.keys[key] = v.At().Line
 	return key
 }
 
 // readCommand reads the words of a program; any text but a NUL byte may be in one.
-func (r *taskReader) readCommand(p pair) []string {
-	if p.value.Kind != yaml.SequenceNode || len(p.value.Content) == 0 {
-		r.addMistake(p.value, "command must be a list, like [make, test]; a line for the shell is shell: LINE")
+func (r *taskReader) readCommand(v value) []string {
+	if v.Node.Kind != yaml.SequenceNode || len(v.Node.Content) == 0 {
+		r.Refuse(v.At(), "command must be a list, like [make, test]; a line for the shell is shell: LINE")
 		return nil
 	}
 	var words []string
-	for _, item := range p.value.Content {
+	for _, item := range v.Node.Content {
 		if item.Kind != yaml.ScalarNode || yamltext.IsEmpty(item) || strings.ContainsRune(item.Value, 0) {
-			r.addMistake(item, "command must be a list of words")
+			r.Refuse(yamltext.PlaceOf(item), "command must be a list of words")
 			return nil
 		}
 		words = append(words, item.Value)
 	}
 	if words[0] == "" {
-		r.addMistake(p.value, "command names no program")
+		r.Refuse(v.At(), "command names no program")
 	}
 	return words
 }
 
-func (r *taskReader) readShell(p pair) []string {
-	if p.value.Kind != yaml.ScalarNode || strings.TrimSpace(p.value.Value) == "" || strings.ContainsRune(p.value.Value, 0) {
-		r.addMistake(p.value, "shell must be a text for sh -c; a list of words is command: [WORD, ...]")
+func (r *taskReader) readShell(v value) []string {
+	if v.Node.Kind != yaml.ScalarNode || strings.TrimSpace(v.Node.Value) == "" || strings.ContainsRune(v.Node.Value, 0) {
+		r.Refuse(v.At(), "shell must be a text for sh -c; a list of words is command: [WORD, ...]")
 		return nil
 	}
-	return []string{"sh", "-c", p.value.Value}
+	return []string{"sh", "-c", v.Node.Value}
 }

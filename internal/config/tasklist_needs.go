@@ -5,25 +5,11 @@ import (
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"sbx/internal/yamltext"
 )
-
-// readNeeds reads what a task waits for: a name, or a list of names.
-func (r *taskReader) readNeeds(p pair) []word {
-	if p.value.Kind == yaml.SequenceNode {
-		return r.readWords(p)
-	}
-	if text, ok := r.readText(p.value, p.key.Value); ok {
-		return []word{{text, placeOf(p.value)}}
-	}
-	return nil
-}
 
 // resolveNeeds finds the tasks that each one needs, by key or name, and refuses what could never begin.
 func (r *taskReader) resolveNeeds(tasks []TaskEntry) {
-	addMistake := func(at position, format string, args ...any) {
-		r.errs = append(r.errs, mistakeAt(r.doc.path, at, format, args...))
-	}
 	named := map[string][]int{}
 	for i, t := range tasks {
 		for _, name := range t.names() {
@@ -36,9 +22,9 @@ func (r *taskReader) resolveNeeds(tasks []TaskEntry) {
 		for _, need := range tasks[i].needs {
 			switch found := named[need.text]; {
 			case len(found) == 0:
-				addMistake(need.at, "needs: no task has the name or the key %s", quoteKey(need.text))
+				r.Refuse(need.at, "needs: no task has the name or the key %s", yamltext.QuoteKey(need.text))
 			case len(found) > 1:
-				addMistake(need.at, "needs: %d tasks are called %s; give the one that is meant a key", len(found), quoteKey(need.text))
+				r.Refuse(need.at, "needs: %d tasks are called %s; give the one that is meant a key", len(found), yamltext.QuoteKey(need.text))
 			case !slices.Contains(tasks[i].Needs, found[0]):
 				tasks[i].Needs = append(tasks[i].Needs, found[0])
 			}
@@ -49,7 +35,7 @@ func (r *taskReader) resolveNeeds(tasks []TaskEntry) {
 		for _, i := range loop {
 			words = append(words, tasks[i].label(i))
 		}
-		addMistake(tasks[loop[0]].needs[0].at, "needs: these tasks wait for each other: %s", strings.Join(words, " -> "))
+		r.Refuse(tasks[loop[0]].needs[0].at, "needs: these tasks wait for each other: %s", strings.Join(words, " -> "))
 	}
 }
 

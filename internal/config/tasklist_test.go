@@ -76,62 +76,6 @@ func valuesOf(e TaskEntry) map[string][]string {
 	return values
 }
 
-func TestMistakesInTaskFilesHaveTheirPlace(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct{ name, text, want string }{
-		{"empty", "", "it has no tasks"},
-		{"no tasks", "batch: x\n", "1:1: it has no tasks"},
-		{"no list", "tasks: {a: b}\n", "1:8: tasks must be a list"},
-		{"empty list", "tasks: []\n", "1:8: tasks must be a list"},
-		{"unknown key", "tasks:\n  - {comand: [a]}\n", `2:6: unknown key "comand" (did you mean "command"?`},
-		{"unknown default", "defaults: {memroy: 1G}\ntasks: [{shell: a}]\n", `1:12: unknown key "memroy" (did you mean "memory"?`},
-		{"a key as a default", "defaults: {key: x}\ntasks: [{shell: a}]\n", `1:12: unknown key "key"`},
-		{"twice", "tasks:\n  - shell: a\n    shell: b\n", `3:5: "shell" is given twice`},
-		{"both", "tasks:\n  - shell: a\n    command: [b]\n", "2:5: a task needs either command"},
-		{"neither", "tasks:\n  - name: a\n", "2:5: a task needs either command"},
-		{"a line as a command", "tasks:\n  - command: make test\n", "2:14: command must be a list"},
-		{"a list as a line", "tasks:\n  - shell: [a]\n", "2:12: shell must be a text"},
-		{"no program", "tasks:\n  - command: ['', a]\n", "names no program"},
-		{"bare number", "tasks:\n  - {shell: a, memory: 512}\n", "2:24: memory:"},
-		{"no duration", "tasks:\n  - {shell: a, deadline: 10}\n", "2:26: deadline:"},
-		{"no count", "tasks:\n  - {shell: a, attempts: 0}\n", "2:26: attempts: it must be a whole number from 1"},
-		{"no switch", "tasks:\n  - {shell: a, keep_alive: yes}\n", `2:28: keep_alive: it must be true or false`},
-		{"same key", "tasks:\n  - {shell: a, key: x}\n  - {shell: b, key: x}\n", "3:21: the key \"x\" belongs to the task in line 2"},
-		{"empty list", "defaults: {retry_on: [oom]}\ntasks:\n  - {shell: a, retry_on: []}\n", "retry_on is empty"},
-		{"comma", "tasks:\n  - {shell: a, retry_on: 'oom,crash'}\n", "write a list"},
-		{"tab", "tasks:\n\t- shell: a\n", "2:1: indented with a tab"},
-		{"needs nobody", "tasks:\n  - {shell: a, needs: tset}\n", "2:23: needs: no task has the name or the key \"tset\""},
-		{"needs two", "tasks:\n  - {shell: a, name: x}\n  - {shell: b, name: x}\n  - {shell: c, needs: [x]}\n", "4:24: needs: 2 tasks are called \"x\""},
-		{"needs itself", "tasks:\n  - {shell: a, name: x, needs: x}\n", "2:32: needs: these tasks wait for each other: x -> x"},
-		{"a loop", "tasks:\n  - {shell: a, name: x, needs: z}\n  - {shell: b, key: y, needs: x}\n  - {shell: c, name: z, needs: [y]}\n", "needs: these tasks wait for each other: x -> z -> y -> x"},
-		{"needs no list", "tasks:\n  - {shell: a, needs: {x: y}}\n", "needs must be a single word"},
-		{"alias", "tasks: [&a {shell: a}, *a]\n", "anchors are not accepted"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			list, err := ReadTasks("t.yaml", []byte(tc.text))
-			require.ErrorContains(t, err, tc.want)
-			assert.Equal(t, fault.KindUsage, fault.KindOf(err))
-			assert.Equal(t, hintTasks, fault.HintOf(err))
-			assert.Empty(t, list.Tasks)
-		})
-	}
-}
-
-func TestMistakesInTaskFilesShowNoValue(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{
-		"tasks:\n  - {shell: a, env: {T: [s3cret]}}\n",
-		"tasks:\n  - {shell: a, env: s3cret}\n",
-		"tasks:\n  - {shell: a, env: {T:s3cret}}\n  - {shell: [x]}\n",
-		"tasks:\n  - {shell: a, push: [s3cret]}\n",
-	} {
-		_, err := ReadTasks("t.yaml", []byte(text))
-		require.Error(t, err)
-		assert.NotContains(t, err.Error(), "s3cret")
-	}
-}
-
 // FuzzReadTasks holds that no content panics, that mistakes have a kind and a hint,
 // and that what is read can be run.
 func FuzzReadTasks(f *testing.F) {

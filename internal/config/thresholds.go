@@ -67,52 +67,34 @@ func (s scope) settingKey(name string) string {
 	return key + "." + name
 }
 
-// readThresholds reads a table of thresholds: of all profiles, or of one.
-func (d *decoder) readThresholds(profile string) reader {
-	return func(p pair) {
-		of := scope{profile: profile}
-		readers := d.thresholdReaders(of)
-		readers[keyAgentTypes] = func(p pair) {
-			for _, kind := range d.readPairs(p.value, keyAgentTypes) {
-				name, ok := d.readText(kind.key, "an agent type")
-				if !ok {
-					continue
-				}
-				narrow := scope{profile, name}
-				d.readTable(kind.value, "agent type "+name, d.thresholdReaders(narrow))
-				d.doc.scopes = append(d.doc.scopes, narrow)
+// thresholdReaders adds what reads the thresholds of all profiles, or of one.
+func (d *decoder) thresholdReaders(of scope, all readers) {
+	for _, m := range thresholdSettings() {
+		all[keyThresholds+"."+m.name] = d.threshold(of, m)
+	}
+	all[keyThresholds+"."+keyAgentTypes] = func(v value) {
+		for _, kind := range d.Pairs(v, keyAgentTypes) {
+			name, ok := d.readText(value{Node: kind.Key}, "an agent type")
+			if !ok {
+				continue
 			}
+			narrow, own := scope{of.profile, name}, readers{}
+			for _, m := range thresholdSettings() {
+				if m.perAgentType {
+					own[m.name] = d.threshold(narrow, m)
+				}
+			}
+			d.readTable(kind, "agent type "+name, own)
 		}
-		d.readTable(p.value, keyThresholds, readers)
-		d.doc.scopes = append(d.doc.scopes, of)
 	}
 }
 
-// thresholdReaders are the keys of one table. Settings named "table.key" share a reader for
-// their table.
-func (d *decoder) thresholdReaders(of scope) map[string]reader {
-	readers, tables := map[string]reader{}, map[string]map[string]reader{}
-	for _, m := range thresholdSettings() {
-		if of.agentType != "" && !m.perAgentType {
-			continue
-		}
-		read := func(p pair) {
-			if text, ok := d.readMeasured(p, m.kind, false); ok {
-				d.doc.setValue(of.settingKey(m.name), text, placeOf(p.value))
-			}
-		}
-		table, key, nested := strings.Cut(m.name, ".")
-		if !nested {
-			readers[m.name] = read
-			continue
-		}
-		if tables[table] == nil {
-			tables[table] = map[string]reader{}
-			readers[table] = func(p pair) { d.readTable(p.value, table, tables[table]) }
-		}
-		tables[table][key] = read
+func (d *decoder) threshold(of scope, m thresholdSetting) func(value) {
+	read := d.setting(of.settingKey(m.name), ofKind(m.kind))
+	return func(v value) {
+		d.doc.scopes = append(d.doc.scopes, of)
+		read(v)
 	}
-	return readers
 }
 
 // resolveThresholds builds the thresholds of every profile and agent type, and checks whether they

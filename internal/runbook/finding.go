@@ -11,6 +11,7 @@ import (
 
 	"sbx/internal/cond"
 	"sbx/internal/fault"
+	"sbx/internal/yamltext"
 )
 
 // Severity is how bad a finding is.
@@ -86,11 +87,11 @@ func sortFindings(found []Finding) {
 	})
 }
 
-// place is where a value stands in a document; line and column begin at 1.
-type place struct {
-	line, column, width int
-	style               yaml.Style
-}
+// place is where a value stands in a document.
+type place = yamltext.Place
+
+// firstPlace stands for the document as a whole.
+func firstPlace() place { return place{Line: 1, Column: 1, Width: 1} }
 
 // source is the text of a document with the places of its values, by their paths:
 // spec.steps[0].check.
@@ -102,8 +103,8 @@ type source struct {
 }
 
 func (s source) finding(at place, severity Severity, rule Rule, message, hint string) Finding {
-	mark := cond.Error{Text: s.text, Line: at.line, Column: at.column, Width: at.width}
-	return Finding{s.file, at.line, at.column, severity, rule, message, hint, mark.Excerpt()}
+	mark := cond.Error{Text: s.text, Line: at.Line, Column: at.Column, Width: at.Width}
+	return Finding{s.file, at.Line, at.Column, severity, rule, message, hint, mark.Excerpt()}
 }
 
 // within is the place of a part of a value: line and column of the part, from 1, in the value's
@@ -111,25 +112,25 @@ func (s source) finding(at place, severity Severity, rule Rule, message, hint st
 func (s source) within(path string, line, column, width int) place {
 	at := s.places[path]
 	switch {
-	case at.style&yaml.LiteralStyle != 0:
+	case at.Style&yaml.LiteralStyle != 0:
 		lines := strings.Split(s.text, "\n")
-		at.line += line
-		if at.line > len(lines) {
+		at.Line += line
+		if at.Line > len(lines) {
 			return s.places[path]
 		}
-		text := lines[at.line-1]
-		at.column = len(text) - len(strings.TrimLeft(text, " ")) + column
+		text := lines[at.Line-1]
+		at.Column = len(text) - len(strings.TrimLeft(text, " ")) + column
 		if line > 1 { // further lines keep what they are indented by
-			first := lines[s.places[path].line]
-			at.column = len(first) - len(strings.TrimLeft(first, " ")) + column
+			first := lines[s.places[path].Line]
+			at.Column = len(first) - len(strings.TrimLeft(first, " ")) + column
 		}
-		at.width = width
-	case at.style&yaml.FoldedStyle != 0 || line > 1 || at.width == 1:
+		at.Width = width
+	case at.Style&yaml.FoldedStyle != 0 || line > 1 || at.Width == 1:
 	default:
-		if at.style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 {
-			at.column++
+		if at.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 {
+			at.Column++
 		}
-		at.column, at.width = at.column+column-1, width
+		at.Column, at.Width = at.Column+column-1, width
 	}
 	return at
 }

@@ -133,7 +133,7 @@ func (l *linter) placeOf(path string) place {
 		}
 		path = path[:max(0, strings.LastIndexAny(path, ".["))]
 	}
-	return place{line: 1, column: 1, width: 1}
+	return firstPlace()
 }
 
 func (l *linter) checkHead() {

@@ -55,41 +55,6 @@ func TestAMinimalDocumentIsClean(t *testing.T) {
 	assert.Empty(t, found(t, minimal))
 }
 
-// TestYAMLTraps: what YAML would read as something else is refused at its place.
-func TestYAMLTraps(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct{ from, to, want string }{
-		"a tag":                  {"meaning: Something", "meaning: !Something", "my.yaml:11:12 error syntax tags are not accepted"},
-		"an anchor":              {"owner: Agent", "owner: &a Agent", "my.yaml:6:10 error syntax anchors are not accepted"},
-		"an alias":               {"impact: Somebody notices.", "impact: *x", "my.yaml:12:11 error syntax not valid YAML: an alias names no anchor"},
-		"a merge key":            {"spec:\n", "spec:\n  <<: {meaning: x}\n", `my.yaml:11:3 error syntax unknown key "<<"`},
-		"a comment cuts a text":  {"title: My alert", "title: My alert #42", "my.yaml:5:19 error syntax a blank and # begin a comment here and cut the text"},
-		"a comment cuts a check": {"check: verify.active_normal", "check: verify.active_normal # yes", "my.yaml:18:35 error syntax a blank and # begin"},
-		"a key twice":            {"  owner: Agent Team", "  owner: Agent Team\n  owner: x", `my.yaml:7:3 error syntax "owner" is given twice, first in line 6`},
-		"an unknown key":         {"  owner: Agent Team", "  ownre: Agent Team", `my.yaml:6:3 error syntax unknown key "ownre"`},
-		"a question in braces":   {"    - id: count\n      collect: [count]", "    - {id: count, title: How many?, manual: Look}", "my.yaml:14:5 error syntax not valid YAML: did not find expected ',' or '}'"},
-		"a complex key":          {"  owner: Agent Team", "  ? [a]\n  : b", "my.yaml:6:5 error syntax metadata has a key that is not a word"},
-		"a tab":                  {"  owner: Agent", "\towner: Agent", "my.yaml:6:1 error syntax indented with a tab"},
-		"a second document":      {"      eta: 5m\n", "      eta: 5m\n---\na: b\n", "my.yaml:20:1 error syntax a second document begins here"},
-		"a colon in a text":      {"meaning: Something is", "meaning: Something: is", "my.yaml:11:3 error syntax not valid YAML: mapping values are not allowed"},
-		"no value":               {"  owner: Agent Team", "  owner:", "my.yaml:6:3 error syntax owner has no value"},
-		"a bare number":          {"      eta: 5m", "      eta: 5", "my.yaml:19:12 error syntax eta: "},
-		"a day":                  {"updated: 2026-11-23", "updated: 23.11.2026", `my.yaml:7:12 error syntax updated: "23.11.2026" is not a day`},
-		"not a list":             {"collect: [count]", "collect: count", "my.yaml:15:16 error syntax spec.steps[0].collect must be a list"},
-		"not a mapping":          {"    - id: count\n      collect: [count]", "    - count", "my.yaml:14:7 error syntax spec.steps[0] must be a mapping"},
-		"not YAML":               {"collect: [count]", "collect: [count", "error syntax not valid YAML"},
-		"another kind":           {"kind: Runbook", "kind: Runbok", `my.yaml:2:7 error syntax kind: "Runbok" is not known`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			require.Contains(t, minimal, tc.from)
-			got := found(t, strings.Replace(minimal, tc.from, tc.to, 1))
-			require.NotEmpty(t, got)
-			assert.Contains(t, strings.Join(got, "\n"), tc.want)
-		})
-	}
-}
-
 // TestAllMistakesAtOnce: one run shows every mistake of a document, in order, with a caret.
 func TestAllMistakesAtOnce(t *testing.T) {
 	t.Parallel()

@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"sbx/internal/yamltext"
 )
 
 var update = flag.Bool("update", false, "write the generated file instead of comparing it")
@@ -69,19 +71,19 @@ type schemas struct {
 
 func (s schemas) structSchema(t reflect.Type) map[string]any {
 	properties, required := map[string]any{}, []string{}
-	for _, f := range fieldsOf(t) {
-		one := s.typeSchema(t.Field(f.index).Type)
-		comment := s.comments[t.Name()+"."+t.Field(f.index).Name]
+	for _, f := range yamltext.FieldsOf(t) {
+		one := s.typeSchema(t.Field(f.Index).Type)
+		comment := s.comments[t.Name()+"."+t.Field(f.Index).Name]
 		if comment == "" {
-			panic(t.Name() + "." + t.Field(f.index).Name + " has no comment")
+			panic(t.Name() + "." + t.Field(f.Index).Name + " has no comment")
 		}
 		one["description"] = comment
-		if f.words != nil {
-			one["enum"] = f.words
+		if f.Words != nil {
+			one["enum"] = f.Words
 		}
-		properties[f.key] = one
-		if f.required {
-			required = append(required, f.key)
+		properties[f.Key] = one
+		if f.Required {
+			required = append(required, f.Key)
 		}
 	}
 	schema := map[string]any{"type": "object", "additionalProperties": false, "properties": properties, "required": required}

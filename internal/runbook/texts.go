@@ -18,6 +18,7 @@ import (
 	"sbx/internal/sandbox"
 	"sbx/internal/task"
 	"sbx/internal/triage"
+	"sbx/internal/yamltext"
 )
 
 // figure is the check of verify that a step consists of.
@@ -73,8 +74,8 @@ func walkValue(v reflect.Value, path string, visit func(string, any)) {
 		if v.Type() == reflect.TypeFor[Date]() {
 			return
 		}
-		for _, f := range fieldsOf(v.Type()) {
-			walkValue(v.Field(f.index), join(path, f.key), visit)
+		for _, f := range yamltext.FieldsOf(v.Type()) {
+			walkValue(v.Field(f.Index), strings.TrimPrefix(path+"."+f.Key, "."), visit)
 		}
 	default:
 	}

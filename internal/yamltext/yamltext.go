@@ -1,5 +1,6 @@
-// Package yamltext reads YAML that people write for sbx: one document without the features that
-// surprise (tabs, tags, anchors, aliases), with the place of every mistake.
+// Package yamltext reads YAML that people write for sbx, strictly: one document without the features that
+// surprise (tabs, tags, anchors, aliases), into structs by their tags or into tables of keys that are known
+// only at run time, with the place of every mistake.
 package yamltext
 
 import (
@@ -13,10 +14,31 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Mistake is what is wrong at one place of a text; line and column begin at 1.
+// Place is where a value stands in a text; line and column begin at 1, and count characters as the width does.
+type Place struct {
+	Line, Column, Width int
+	Style               yaml.Style
+}
+
+// Mistake is what is wrong at one place of a text.
 type Mistake struct {
-	Line, Column int
-	Message      string // without the text itself, which may be a secret
+	Place
+	Message string // one line
+	Hint    string // "" = the message says all
+	Word    string // of a word that is none of Allowed
+	Allowed []string
+}
+
+// PlaceOf is where a node stands. A scalar of one line is marked as a whole.
+func PlaceOf(node *yaml.Node) Place {
+	at := Place{Line: max(1, node.Line), Column: max(1, node.Column), Width: 1, Style: node.Style}
+	if node.Kind == yaml.ScalarNode && node.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 && !strings.Contains(node.Value, "\n") {
+		at.Width = max(1, len([]rune(node.Value)))
+		if node.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 {
+			at.Width += 2
+		}
+	}
+	return at
 }
 
 // Parse gives the root node of a text, nil for one that is empty or no YAML, and every mistake. A text
@@ -54,7 +76,7 @@ func IsEmpty(node *yaml.Node) bool {
 }
 
 func mistakeAt(node *yaml.Node, message string) Mistake {
-	return Mistake{max(1, node.Line), max(1, node.Column), message}
+	return Mistake{Place: Place{Line: max(1, node.Line), Column: max(1, node.Column), Width: 1}, Message: message}
 }
 
 // findTabs finds tabs in front of text. YAML takes some of them and not others; here none is
@@ -67,7 +89,7 @@ func findTabs(content []byte) []Mistake {
 		rest := bytes.TrimLeft(text, " \t")
 		column := bytes.IndexByte(text[:len(text)-len(rest)], '\t') + 1
 		if column > 0 && len(bytes.TrimSpace(rest)) > 0 && rest[0] != '#' {
-			found = append(found, Mistake{line, column, "indented with a tab; use spaces"})
+			found = append(found, Mistake{Place: Place{Line: line, Column: column, Width: 1}, Message: "indented with a tab; use spaces"})
 		}
 	}
 	return found
@@ -92,11 +114,13 @@ func refuseAnchorsAndTags(node *yaml.Node) []Mistake {
 	return found
 }
 
+const hintYAML = "quote a text that holds `: `, ` #`, or inside { } a `?` or `,`; or write one key on each line"
+
 // mistakeOf turns an error of the parser into a mistake. The parser knows the line at best; the
 // column is where the line's text begins.
 func mistakeOf(content []byte, err error) Mistake {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	m := Mistake{Line: 1, Column: 1}
+	m := Mistake{Place: Place{Line: 1, Column: 1, Width: 1}, Hint: hintYAML}
 	if rest, ok := strings.CutPrefix(text, "line "); ok {
 		number, after, _ := strings.Cut(rest, ": ")
 		if n, err := strconv.Atoi(number); err == nil {
@@ -112,7 +136,7 @@ func mistakeOf(content []byte, err error) Mistake {
 	}
 	if rest, ok := strings.CutPrefix(text, "unknown anchor '"); ok {
 		name, _, _ := strings.Cut(rest, "'")
-		m.Line, m.Column = placeOf(content, "*"+name)
+		m.Line, m.Column = placeOfText(content, "*"+name)
 		text = "an alias names no anchor; quote a text that begins with *"
 	}
 	m.Message = "not valid YAML: " + strings.ReplaceAll(text, "\n", " ")
@@ -125,8 +149,8 @@ func isParserError(text string) bool {
 	return ok && slices.Contains([]string{"',' or '}'", "',' or ']'", "'-' indicator", "key"}, missing)
 }
 
-// placeOf finds a text where the parser does not say its place.
-func placeOf(content []byte, text string) (line, column int) {
+// placeOfText finds a text where the parser does not say its place.
+func placeOfText(content []byte, text string) (line, column int) {
 	i := max(0, bytes.Index(content, []byte(text)))
 	before := content[:i]
 	return 1 + bytes.Count(before, []byte("\n")), i - bytes.LastIndexByte(before, '\n')

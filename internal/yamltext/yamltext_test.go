@@ -1,6 +1,8 @@
 package yamltext
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,8 +42,58 @@ func TestTabs(t *testing.T) {
 func TestPlaceOfText(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]spot{"a": {1, 1}, "b": {1, 3}, "c": {2, 1}, "dd": {3, 2}, "absent": {1, 1}} {
-		line, column := placeOf([]byte("a b\nc\n dd"), text)
+		line, column := placeOfText([]byte("a b\nc\n dd"), text)
 		assert.Equal(t, want, spot{line, column}, text)
+	}
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		content string
+		want    string // of the mistakes; "" = none
+		some    bool
+	}{
+		"settings":         {"a: b", "", true},
+		"windows":          {"a: b\r\nc: d\r\n", "", true},
+		"marker before":    {"---\na: b\n", "", true},
+		"marker after":     {"a: b\n...\n", "", true},
+		"nothing":          {"", "", false},
+		"null":             {"null", "", false},
+		"anchor on a key":  {"&x a: b", "1:1 anchors are not accepted; quote a text that begins with &", true},
+		"merge":            {"a: &x {b: c}\nd: {<<: *x}", "2:9 aliases are not accepted", true},
+		"quoted alias":     {"a: '*x'", "", true},
+		"quoted tag":       {"a: '!x'", "", true},
+		"binary tag":       {"a: !!binary aGk=", "1:4 tags are not accepted; quote a text that begins with !", true},
+		"open quote":       {"a: \"b\nc: d", "not valid YAML", false},
+		"unknown escape":   {`a: "\q"`, "not valid YAML: found unknown escape character", false},
+		"zero byte":        {"a: \x00", "not valid YAML: control characters are not allowed", false},
+		"not UTF-8":        {"a: \xff", "not valid YAML", false},
+		"closing only":     {"]", "not valid YAML", false},
+		"alias of nothing": {"a:\n  - b\n  - *s3cret", "3:5 not valid YAML: an alias names no anchor", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, _, some := Read([]byte(tc.content))
+			assert.Equal(t, tc.some, some)
+			var found strings.Builder
+			for _, m := range r.Mistakes {
+				fmt.Fprintf(&found, "%d:%d %s\n", m.Line, m.Column, m.Message)
+			}
+			assert.Equal(t, tc.want == "", len(r.Mistakes) == 0)
+			assert.Contains(t, found.String(), tc.want)
+			assert.NotContains(t, found.String(), "s3c")
+		})
+	}
+}
+
+func TestPrintableKeyStopsWhereASecretMayBegin(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]string{
+		"token": "token", "token:s3cret": "token", "token s3cret": "token", "token=s3cret": "token", "": "", "\x1b[31m": "",
+		strings.Repeat("a", 50): strings.Repeat("a", 40),
+	} {
+		assert.Equal(t, want, PrintableKey(key))
 	}
 }
 
