@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"net/http"
-	"sync"
 	"testing"
 	"time"
 
@@ -31,28 +30,17 @@ func open(t providertest.T, f *monotasktest.Fake) *monotask.Client {
 }
 
 func subject(o monotasktest.Options) providertest.Config {
-	var fakes sync.Map
-	fake := func(p providers.Provider) *monotasktest.Fake {
-		f, _ := fakes.Load(p)
-		return f.(*monotasktest.Fake) //nolint:forcetypeassert,errcheck // it holds nothing else
-	}
+	var fakes providertest.Fakes[*monotasktest.Fake]
 	return providertest.Config{
-		New: func(t providertest.T) providers.Provider {
+		New: fakes.New(func(t providertest.T) (*monotasktest.Fake, providers.Provider) {
 			f := monotasktest.New(t, o)
-			c := open(t, f)
-			fakes.Store(c, f)
-			return c
-		},
+			return f, open(t, f)
+		}),
 		Start: func(_ providertest.T, p providers.Provider, spec sandbox.Spec) string {
-			return fake(p).Add(monotasktest.Box{AgentType: spec.AgentType, TaskID: spec.TaskID})
+			return fakes.Of(p).Add(monotasktest.Box{AgentType: spec.AgentType, TaskID: spec.TaskID})
 		},
 		Write: func(_ providertest.T, p providers.Provider, lines []string) string {
-			return fake(p).Add(monotasktest.Box{Logs: lines})
-		},
-		Settle: func(p providers.Provider) {
-			if c, ok := p.(*monotask.Client); ok {
-				c.Close()
-			}
+			return fakes.Of(p).Add(monotasktest.Box{Logs: lines})
 		},
 		Many: 5, Limit: 10 * time.Second, Secrets: []string{monotasktest.Token},
 	}
