@@ -1,7 +1,6 @@
 package cleanup_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -12,23 +11,24 @@ import (
 	"sbx/internal/reconcile"
 	"sbx/internal/runs"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/planted"
 	"sbx/internal/testkit/schedule"
 	"sbx/internal/triage"
 )
 
-// planted is one mistake, within how many seeds it shows, and a word of the rule that it
+// plantedMistake is one mistake, within how many seeds it shows, and a word of the rule that it
 // breaks.
-type planted struct {
+type plantedMistake struct {
 	mut    mutation
 	within uint64
 	says   string
 }
 
-func mutations() map[string]planted {
+func mutations() map[string]plantedMistake {
 	rule := func(change func(*cleanup.Rule)) mutation { return mutation{rule: change} }
 	world := func(change func(*cleanup.Environment)) mutation { return mutation{world: change} }
 	compare := func(change func(*reconcile.Rules)) mutation { return mutation{compare: change} }
-	return map[string]planted{
+	return map[string]plantedMistake{
 		"one look proves an orphan": {mutation{oneLookProves: true}, 500, "seen once only"},
 		"an orphan may be young":    {compare(func(r *reconcile.Rules) { r.CreateGrace = time.Nanosecond }), 1000, "may still be written"},
 		"orphans of strangers are ours": {compare(func(r *reconcile.Rules) {
@@ -104,27 +104,19 @@ func hourAhead(w *cleanup.Environment) {
 // expected rule within some seeds. It runs where SBX_MUTATIONS is set.
 func TestPlantedMistakesAreCaught(t *testing.T) {
 	t.Parallel()
-	only := os.Getenv("SBX_MUTATIONS")
-	if only == "" {
-		t.Skip("it takes half a minute, and `.ci/run mutations` runs it; SBX_MUTATIONS=all, or a word of a mistake's name, does too")
-	}
-	for name, m := range mutations() {
-		if only != "all" && !strings.Contains(name, only) {
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			other := ""
-			for seed := uint64(1); seed <= m.within; seed++ {
-				for _, wrong := range schedule.Play(t, seed, m.mut.play).Broken {
-					if strings.Contains(wrong, m.says) {
-						t.Logf("caught by seed %d: %s", seed, wrong)
-						return
-					}
-					other = wrong
+	planted.Each(t, mutations(), func(t *testing.T, m plantedMistake) {
+		t.Helper()
+		t.Parallel()
+		other := ""
+		for seed := uint64(1); seed <= m.within; seed++ {
+			for _, wrong := range schedule.Play(t, seed, m.mut.play).Broken {
+				if strings.Contains(wrong, m.says) {
+					t.Logf("caught by seed %d: %s", seed, wrong)
+					return
 				}
+				other = wrong
 			}
-			assert.Fail(t, "nobody notices", "within %d seeds; last seen: %q", m.within, other)
-		})
-	}
+		}
+		assert.Fail(t, "nobody notices", "within %d seeds; last seen: %q", m.within, other)
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/schedule"
 )
 
 // client is one process's connection to a cloud. All of its calls fail once the
@@ -74,8 +75,8 @@ func (p *client) request(ctx context.Context, op, id string, page int) (harm str
 		<-ctx.Done()
 		return harm, false, ctx.Err()
 	}
-	if err := pause(ctx, took); err != nil {
-		return harm, s.Roll("arrived", key) < 0.5, err
+	if !schedule.Sleep(ctx, took) {
+		return harm, s.Roll("arrived", key) < 0.5, ctx.Err()
 	}
 	if s.dead(p.inc) {
 		return harm, s.Roll("arrived", key) < 0.5, errDead

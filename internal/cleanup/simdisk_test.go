@@ -12,6 +12,7 @@ import (
 
 	"sbx/internal/fault"
 	"sbx/internal/journal"
+	"sbx/internal/testkit/schedule"
 )
 
 // disk stores the journals of one machine. Unsynced data may be lost with the process that
@@ -136,7 +137,7 @@ func (h *handle) Sync() error {
 	s.mu.Unlock()
 	took := 200*time.Microsecond + time.Duration(float64(30*time.Millisecond)*s.Roll("sync", h.m.inc.n, upTo))
 	if h.m.inc.verb != "reconcile" { // reconcile waits for the disk under a lock, and virtual time stands still then
-		_ = pause(context.WithoutCancel(h.m.inc.ctx), took) // the disk ignores signals
+		schedule.Sleep(context.WithoutCancel(h.m.inc.ctx), took) // the disk ignores signals
 	}
 	if err := h.m.use("synced " + h.name); err != nil {
 		return err
@@ -195,7 +196,7 @@ func (inc *incarnation) take(ctx context.Context, wait time.Duration) (release f
 		if !time.Now().Before(deadline) {
 			return nil, fault.New(fault.KindLocked, "another run is active")
 		}
-		_ = pause(ctx, 50*time.Millisecond)
+		schedule.Sleep(ctx, 50*time.Millisecond)
 	}
 }
 
@@ -208,17 +209,5 @@ func (inc *incarnation) release() {
 	inc.acting = false
 	if inc.s.latch.holder == inc {
 		inc.s.latch.holder = nil
-	}
-}
-
-// pause lets virtual time pass.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"sbx/internal/safety"
 	"sbx/internal/sandbox"
 	"sbx/internal/store"
+	"sbx/internal/testkit/schedule"
 )
 
 // The rules of reconcile here.
@@ -277,6 +278,6 @@ func (s *sim) runCompare(e errand) {
 		s.interrupts(inc, e.breaks)
 		_, _ = inc.goes(inc.bulk(e.order).compare)
 		inc.kill(context.Canceled)
-		_ = pause(context.Background(), time.Duration(float64(8*time.Minute)*s.Roll("compares again", inc.n)))
+		schedule.Sleep(context.Background(), time.Duration(float64(8*time.Minute)*s.Roll("compares again", inc.n)))
 	}
 }

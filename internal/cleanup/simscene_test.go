@@ -219,7 +219,7 @@ func (s *sim) become(b *box, state sandbox.State) {
 // unfold performs the events until ctx ends.
 func (s *sim) unfold(ctx context.Context, all []happening) {
 	for _, h := range all {
-		if pause(ctx, h.at-time.Since(s.Began)) != nil {
+		if !schedule.Sleep(ctx, h.at-time.Since(s.Began)) {
 			return
 		}
 		s.mu.Lock()

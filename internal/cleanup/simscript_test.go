@@ -70,7 +70,7 @@ func (s *sim) play() {
 
 // run brings one errand to its end, through all of its crashes.
 func (s *sim) run(e errand) {
-	_ = pause(context.Background(), e.after)
+	schedule.Sleep(context.Background(), e.after)
 	switch {
 	case e.compare > 0:
 		s.runCompare(e)
@@ -80,7 +80,7 @@ func (s *sim) run(e errand) {
 		s.runAct(e)
 	}
 	if e.again {
-		_ = pause(context.Background(), 5*time.Minute)
+		schedule.Sleep(context.Background(), 5*time.Minute)
 		e.crashes = false
 		s.runAct(e)
 	}
@@ -108,7 +108,7 @@ func (s *sim) runPlan(e errand) {
 	if died || err != nil {
 		return
 	}
-	_ = pause(context.Background(), e.rests)
+	schedule.Sleep(context.Background(), e.rests)
 	inc = s.boot(e.name, "apply", e.crashes)
 	s.interrupts(inc, e.breaks)
 	next := inc.bulk(e.order)
@@ -126,7 +126,7 @@ func (s *sim) runOn(e errand, inc *incarnation, err error, died bool) {
 		if !open || run == "" || life > maxLives {
 			return
 		}
-		_ = pause(context.Background(), time.Duration(s.Roll("rests", inc.n)*s.Roll("rests too", inc.n)*float64(30*time.Minute)))
+		schedule.Sleep(context.Background(), time.Duration(s.Roll("rests", inc.n)*s.Roll("rests too", inc.n)*float64(30*time.Minute)))
 		inc = s.boot(e.name, "resume", e.crashes && life < maxLives)
 		err, died = inc.goes(func() error { return inc.bulk(e.order).resume(run) })
 	}

@@ -1,7 +1,6 @@
 package cleanup_test
 
 import (
-	"os"
 	"testing"
 
 	"sbx/internal/testkit/schedule"
@@ -12,7 +11,7 @@ import (
 // fixes the start, SBX_SEED=n replays one and prints it.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
-	schedule.Simulate(t, "cleanup", os.Getenv, knownSeeds(), mutation{}.play)
+	schedule.Simulate(t, "cleanup", knownSeeds(), mutation{}.play)
 }
 
 // knownSeeds are those that once broke a rule.

@@ -10,13 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"sbx/internal/poll"
-	"sbx/internal/sandbox"
 	"sbx/internal/testkit/daytonatest"
 	"sbx/internal/testkit/dockertest"
 	"sbx/internal/testkit/e2btest"
@@ -29,7 +27,7 @@ import (
 )
 
 // world is a fake of one provider's API, as scripts use it.
-type world interface { //nolint:interfacebloat // what every fake has
+type world interface {
 	Listen() string
 	Break(faults ...wiretest.Fault)
 	Heal()
@@ -37,8 +35,6 @@ type world interface { //nolint:interfacebloat // what every fake has
 	Changes() int
 	// Environment is what switches a profile on that reaches an address.
 	Environment(address string) map[string]string
-	// Processes are those that run in a sandbox.
-	Processes(id string) []*wiretest.Running
 }
 
 // inhabited is a world with the ways to set its stage: the words that a script
@@ -98,9 +94,8 @@ func (r *remotes) Cleanup(f func()) { r.ends = append(r.ends, f) }
 //
 //	remote e2b                       start it and put it into the environment
 //	remote e2b seed [paused] ...     a sandbox; its id is in $BOX
-//	remote e2b break ROUTE TROUBLE   status=500 hang reset html garbage late times=N after=N contains=X past=ROUTE delay=D
+//	remote e2b break ROUTE TROUBLE   status=500 body=X hang html garbage late times=N after=N past=ROUTE delay=D
 //	remote e2b heal
-//	remote e2b kill ID [child]       SIGKILL to its newest program or that one's child
 //	remote e2b quiet                 no life-changing call has come since the last quiet
 //	remote e2b called ROUTE N        that many calls come, a program in the background has time for them
 //	remote e2b repeats ROUTE N       at most so many addresses were called again
@@ -153,19 +148,6 @@ func act(ts *testscript.TestScript, w inhabited, word string, args []string) {
 		w.Break(trouble(ts, args))
 	case "heal":
 		w.Heal()
-	case "kill":
-		running := w.Processes(args[0])
-		if len(running) == 0 {
-			ts.Fatalf("nothing runs in %s", args[0])
-		}
-		newest := slices.MaxFunc(running, func(a, b *wiretest.Running) int { return a.PID - b.PID })
-		if len(args) > 1 {
-			if !newest.KillChild() {
-				ts.Fatalf("it has no child")
-			}
-			return
-		}
-		ts.Check(newest.Signal(syscall.SIGKILL))
 	case "called":
 		want, err := strconv.Atoi(args[1])
 		ts.Check(err)
@@ -208,8 +190,8 @@ func trouble(ts *testscript.TestScript, args []string) wiretest.Fault {
 			f.Status, f.Body = n, `{"message":"planted"}`
 		case "body":
 			f.Body = value
-		case "hang", "reset", "huge", "truncate", "hang_body":
-			f.Trouble = wiretest.Trouble(key)
+		case "hang":
+			f.Trouble = wiretest.TroubleHang
 		case "html":
 			f.Status, f.Header, f.Body = http.StatusOK, map[string]string{"Content-Type": "text/html"}, "<html>sign in</html>"
 		case "garbage":
@@ -220,8 +202,6 @@ func trouble(ts *testscript.TestScript, args []string) wiretest.Fault {
 			f.Times = n
 		case "after":
 			f.After = n
-		case "contains":
-			f.Contains = value
 		case "past":
 			f.Past = value
 		case "delay":
@@ -305,8 +285,6 @@ func (source) Environment(address string) map[string]string {
 	return map[string]string{"OMOIOS_URL": address, "OMOIOS_TOKEN": omoiostest.Token}
 }
 
-func (source) Processes(string) []*wiretest.Running { return nil }
-
 func omoiosWorld(f *omoiostest.Fake) inhabited {
 	return inhabited{source{f}, map[string]func([]string) string{
 		"works": func(args []string) string {
@@ -351,11 +329,6 @@ func daytonaWorld(f *daytonatest.Fake) inhabited {
 			return ""
 		},
 		"deaf": func([]string) string { f.Change(func(o *daytonatest.Options) { o.Deaf = true }); return "" },
-		"slow": func([]string) string {
-			f.Change(func(o *daytonatest.Options) { o.EndFor = daytonatest.Forever })
-			return ""
-		},
-		"hides": func([]string) string { f.Change(func(o *daytonatest.Options) { o.Hides = true }); return "" },
 		"honest": func([]string) string {
 			f.Change(func(o *daytonatest.Options) { *o = daytonatest.Options{Now: o.Now, PageSize: o.PageSize} })
 			return ""
@@ -365,13 +338,8 @@ func daytonaWorld(f *daytonatest.Fake) inhabited {
 
 func dockerWorld(f *dockertest.Fake) inhabited {
 	return inhabited{f, map[string]func([]string) string{
-		"seed":  func(args []string) string { return f.Add(dockerSeed(args)) },
-		"rests": func([]string) string { f.Change(func(o *dockertest.Options) { o.Rests = true }); return "" },
-		"deaf":  func([]string) string { f.Change(func(o *dockertest.Options) { o.Deaf = true }); return "" },
-		"honest": func([]string) string {
-			f.Change(func(o *dockertest.Options) { o.Deaf = false })
-			return ""
-		},
+		"seed":     func(args []string) string { return f.Add(dockerSeed(args)) },
+		"rests":    func([]string) string { f.Change(func(o *dockertest.Options) { o.Rests = true }); return "" },
 		"killmain": func(args []string) string { f.Kill(args[0]); return "" },
 	}}
 }
@@ -386,7 +354,7 @@ func cutCommand(args []string) (words, command []string) {
 
 // dockerSeed reads the words of a seed; what stands behind -- runs in it.
 func dockerSeed(args []string) dockertest.Seed {
-	s := dockertest.Seed{Age: ago(args), OOM: slices.Contains(args, "oom"), Remove: slices.Contains(args, "rm")}
+	s := dockertest.Seed{Age: ago(args), OOM: slices.Contains(args, "oom")}
 	args, s.Command = cutCommand(args)
 	for _, word := range args {
 		switch key, value, _ := strings.Cut(word, "="); key {
@@ -400,8 +368,6 @@ func dockerSeed(args []string) dockertest.Seed {
 			s.Restart = value
 		case "error":
 			s.Error = value
-		case "owner":
-			s.Labels = map[string]string{sandbox.LabelOwner: value}
 		}
 	}
 	return s
@@ -434,7 +400,7 @@ func kubernetesWorld(f *kubernetestest.Fake, t wiretest.T) inhabited {
 
 // clusterSeed reads the words of a seed; what stands behind -- runs in it.
 func clusterSeed(args []string) kubernetestest.Seed {
-	s := kubernetestest.Seed{Age: ago(args), OOM: slices.Contains(args, "oom")}
+	s := kubernetestest.Seed{Age: ago(args)}
 	args, s.Command = cutCommand(args)
 	for _, word := range args {
 		switch key, value, _ := strings.Cut(word, "="); key {
@@ -442,14 +408,8 @@ func clusterSeed(args []string) kubernetestest.Seed {
 			s.Kind = value
 		case "name":
 			s.Name = value
-		case "phase":
-			s.Phase = value
-		case "reason":
-			s.Reason = value
 		case "owner":
 			s.Owner = value
-		case "code":
-			s.Code, _ = strconv.Atoi(value)
 		case "replicas":
 			s.Replicas, _ = strconv.Atoi(value)
 		case "ready":
@@ -469,11 +429,6 @@ func vercelWorld(f *verceltest.Fake) inhabited {
 			return f.Add(s)
 		},
 		"rests": func([]string) string { f.Change(func(o *verceltest.Options) { o.Rests = true }); return "" },
-		"deaf":  func([]string) string { f.Change(func(o *verceltest.Options) { o.Deaf = true }); return "" },
-		"honest": func([]string) string {
-			f.Change(func(o *verceltest.Options) { o.Deaf, o.StopFor = false, 0 })
-			return ""
-		},
 		"slow": func([]string) string {
 			f.Change(func(o *verceltest.Options) { o.StopFor = verceltest.Forever })
 			return ""
@@ -485,7 +440,6 @@ func monotaskWorld(f *monotasktest.Fake) inhabited {
 	return inhabited{f, map[string]func([]string) string{
 		"seed": func(args []string) string { return f.Add(monotaskBox(args)) },
 		"ends": func(args []string) string { f.End(args[0]); return "" },
-		"deaf": func([]string) string { f.Change(func(o *monotasktest.Options) { o.Deaf = true }); return "" },
 		"slow": func([]string) string {
 			f.Change(func(o *monotasktest.Options) { o.EndFor = monotasktest.Forever })
 			return ""

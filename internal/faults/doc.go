@@ -27,5 +27,5 @@
 // rule selects by the truth, is ours and is not kept; `verified`, `already_gone` and `wait` are said of what
 // does not run; what the rule selects has ended, or is named, two runs after the lying has stopped. One lie
 // cannot be found out: where the bodies of every answer are shifted in time and the `Date` is right, age is
-// what the API says. SBX_LIE plays a failing seed again.
+// what the API says. SBX_SEED plays a failing seed again.
 package faults

@@ -2,11 +2,8 @@ package faults_test
 
 import (
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -24,26 +21,13 @@ const liesSeeds = 100
 // not to end, and nothing that runs is said to have ended.
 //
 //	SBX_SEEDS=20000 go test -count=1 -timeout 60m -run '^TestNoLieIsBelieved$' ./internal/faults
-//	SBX_LIE=SEED go test -count=1 -v -run '^TestNoLieIsBelieved/PROVIDER$' ./internal/faults
+//	SBX_SEED=SEED go test -count=1 -v -run '^TestNoLieIsBelieved/PROVIDER$' ./internal/faults
 func TestNoLieIsBelieved(t *testing.T) {
 	t.Parallel()
-	seeds, err := schedule.ReadSeeds(os.Getenv, rand.Uint64, nil, liesSeeds)
-	require.NoError(t, err)
 	for name, on := range clouds() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			one, _ := strconv.ParseUint(os.Getenv("SBX_LIE"), 10, 64) // 0 = all of them
-			for seed := range seeds.All() {
-				if one != 0 {
-					seed = one
-				}
-				t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { playLie(t, on, seed) })
-				})
-				if one != 0 {
-					break
-				}
-			}
+			schedule.Worlds(t, nil, liesSeeds, 1, func(t *testing.T, seed uint64) { t.Helper(); playLie(t, on, seed) })
 		})
 	}
 }
@@ -77,7 +61,7 @@ func playLie(t *testing.T, on func(wiretest.T) *cloud, seed uint64) {
 	time.Sleep(time.Second) // in virtual time: ends that were under way are over
 	w.checkMended(t, l)
 	time.Sleep(time.Minute) // in virtual time: what the fake ends has ended
-	if os.Getenv("SBX_LIE") != "" {
+	if schedule.Replays() {
 		t.Log(w.story())
 	}
 }

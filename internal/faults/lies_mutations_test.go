@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -71,32 +70,14 @@ func TestPlantedLiesFit(t *testing.T) {
 // runs where SBX_MUTATIONS is set.
 func TestPlantedLiesAreCaught(t *testing.T) {
 	t.Parallel()
-	only := os.Getenv("SBX_MUTATIONS")
-	if only == "" {
-		t.Skip("it takes minutes, and `.ci/run mutations` runs it; SBX_MUTATIONS=all, or a word of a mistake's name, does too")
-	}
-	for name, p := range plantedLies() { //nolint:paralleltest // each uses all cores
-		if only != "all" && !strings.Contains(name, only) {
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			out, err := playWith(t, p)
-			require.Error(t, err, "nobody notices")
-			at := strings.Index(out, p.says)
-			require.GreaterOrEqual(t, at, 0, "it fails otherwise: %s", out)
-			t.Log(out[max(0, at-100):min(len(out), at+700)])
-		})
-	}
-}
-
-// playWith plays the worlds of a test with a mistake in the program.
-func playWith(t *testing.T, p plantedLie) (string, error) {
-	t.Helper()
-	text, err := p.apply()
-	require.NoError(t, err)
-	binary := planted.Build(t, map[string][]byte{p.path(): text})
-	run := exec.CommandContext(t.Context(), binary, "-test.run", "^"+p.by+"$", "-test.timeout", "15m", "-test.failfast")
-	run.Env = append(os.Environ(), "SBX_SEEDS=1000", "SBX_MUTATIONS=")
-	out, err := run.CombinedOutput()
-	return string(out), err
+	planted.Each(t, plantedLies(), func(t *testing.T, p plantedLie) { // one after the other: each uses all cores
+		t.Helper()
+		text, err := p.apply()
+		require.NoError(t, err)
+		out, err := planted.Run(t, map[string][]byte{p.path(): text}, p.by, "SBX_SEEDS=1000")
+		require.Error(t, err, "nobody notices")
+		at := strings.Index(out, p.says)
+		require.GreaterOrEqual(t, at, 0, "it fails otherwise: %s", out)
+		t.Log(out[max(0, at-100):min(len(out), at+700)])
+	})
 }

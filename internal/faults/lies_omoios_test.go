@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -203,13 +201,7 @@ func renamed(id string) func([]byte) []byte {
 //	SBX_SEEDS=20000 go test -count=1 -timeout 60m -run '^TestNoLieOfAControlPlaneCondemns$' ./internal/faults
 func TestNoLieOfAControlPlaneCondemns(t *testing.T) {
 	t.Parallel()
-	seeds, err := schedule.ReadSeeds(os.Getenv, rand.Uint64, nil, liesSeeds)
-	require.NoError(t, err)
-	for seed := range seeds.All() { //nolint:paralleltest // ten thousand worlds, beside those of the other tests
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { playReports(t, seed) })
-		})
-	}
+	schedule.Worlds(t, nil, liesSeeds, 1, playReports)
 }
 
 func playReports(t *testing.T, seed uint64) {

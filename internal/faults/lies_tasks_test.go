@@ -10,11 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"sbx/internal/config"
 	"sbx/internal/ops"
@@ -34,17 +32,11 @@ const taskSeeds = 8
 //	SBX_SEEDS=500 go test -count=1 -timeout 60m -run '^TestNoLieStartsAProgramAgain$' ./internal/faults
 func TestNoLieStartsAProgramAgain(t *testing.T) {
 	t.Parallel()
-	seeds, err := schedule.ReadSeeds(os.Getenv, rand.Uint64, nil, taskSeeds)
-	require.NoError(t, err)
 	for _, name := range []string{"e2b", "daytona", "vercel"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			all := 0
-			for seed := range seeds.All() {
-				t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { all += playTask(t, clouds()[name], seed) })
-				})
-			}
+			schedule.Worlds(t, nil, taskSeeds, 1, func(t *testing.T, seed uint64) { t.Helper(); all += playTask(t, clouds()[name], seed) })
 			assert.Positive(t, all, "no program was started")
 		})
 	}

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -262,15 +261,9 @@ func TestTwoReconcilesInEveryOrder(t *testing.T) {
 		require.Empty(t, w.wrong)
 		return
 	}
-	shares := 1
-	switch word := os.Getenv("SBX_SCHEDULES"); word {
-	case "":
-	case "all":
-		shares = twinsShares
-	default:
-		n, err := strconv.Atoi(word)
-		require.NoError(t, err)
-		shares = min(n, twinsShares-1)
+	shares := twinsShares
+	if os.Getenv("SBX_SCHEDULES") != "all" {
+		shares = min(schedule.Number(t, "SBX_SCHEDULES", 1), twinsShares-1)
 	}
 	broken, path := exploreTwins(t, shares, "")
 	if broken != nil {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -290,7 +289,7 @@ func (u *turns) freeze(p *proc) {
 	u.s.mu.Unlock()
 	u.frozen[p] = time.Now().Add(frozenFor)
 	u.s.late.Go(func() {
-		sleep(p.ctx, frozenFor)
+		schedule.Sleep(p.ctx, frozenFor)
 		select {
 		case u.arrived <- struct{}{}:
 		default:
@@ -493,18 +492,7 @@ func TestEveryInterleaving(t *testing.T) {
 		}
 		return
 	}
-	shares := 0
-	if word := os.Getenv(envShares); word != "" {
-		n, err := strconv.Atoi(word)
-		require.NoError(t, err)
-		shares = n
-	}
-	interventions := 2
-	if word := os.Getenv(envInterventions); word != "" {
-		n, err := strconv.Atoi(word)
-		require.NoError(t, err)
-		interventions = max(2, n)
-	}
+	shares, interventions := schedule.Number(t, envShares, 0), max(2, schedule.Number(t, envInterventions, 2))
 	// Simple faults come first: a mistake that needs none is found at once.
 	for _, left := range rounds(interventions) { //nolint:paralleltest // one after the other: the simple first
 		t.Run(fmt.Sprintf("%d freezes %d crashes %d preemptions", left.Freezes, left.Crashes, left.Preemptions), func(t *testing.T) {

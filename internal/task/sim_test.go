@@ -152,7 +152,7 @@ func (p *proc) freeze(d time.Duration, at string) {
 	thaw := make(chan struct{})
 	p.thaw, p.froze = thaw, time.Now()
 	p.s.late.Go(func() {
-		sleep(p.ctx, d)
+		schedule.Sleep(p.ctx, d)
 		p.s.mu.Lock()
 		defer p.s.mu.Unlock()
 		if p.thaw == thaw {
@@ -163,20 +163,8 @@ func (p *proc) freeze(d time.Duration, at string) {
 	})
 }
 
-// sleep waits; false = ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // rest lets time pass.
-func (s *sim) rest(d time.Duration) { sleep(context.Background(), d) }
+func (s *sim) rest(d time.Duration) { schedule.Sleep(context.Background(), d) }
 
 // gate is a moment at which a process may be killed, and where a frozen one waits.
 func (p *proc) gate(what string) error {
@@ -261,7 +249,7 @@ func (p *proc) call(ctx context.Context, place, op string, effect func()) error 
 	arrives := s.Roll("arrives", key) < 0.5
 	switch harm {
 	case "away":
-		sleep(ctx, took)
+		schedule.Sleep(ctx, took)
 		return away(place)
 	case "refused":
 		return fault.New(fault.KindAuth, "403")
@@ -275,12 +263,12 @@ func (p *proc) call(ctx context.Context, place, op string, effect func()) error 
 		if arrives {
 			s.afterwards(time.Duration(s.Roll("late", key)*float64(5*time.Second)), effect)
 		}
-		if !sleep(ctx, clientLimit) {
+		if !schedule.Sleep(ctx, clientLimit) {
 			return ctx.Err()
 		}
 		return away(place)
 	}
-	if !sleep(ctx, took) {
+	if !schedule.Sleep(ctx, took) {
 		if arrives {
 			s.afterwards(time.Microsecond, effect)
 		}
@@ -298,7 +286,7 @@ func (p *proc) call(ctx context.Context, place, op string, effect func()) error 
 	if harm == "answers late" {
 		took = 10 * time.Second
 	}
-	if !sleep(ctx, took) {
+	if !schedule.Sleep(ctx, took) {
 		return ctx.Err()
 	}
 	if err := p.gate("answer to " + op); err != nil {
@@ -310,10 +298,20 @@ func (p *proc) call(ctx context.Context, place, op string, effect func()) error 
 	return nil
 }
 
+// ask is call, with an answer. A request may take effect after its sender has given up: nobody reads its answer then.
+func ask[T any](ctx context.Context, p *proc, place, op string, effect func() (T, error)) (T, error) {
+	var none, answer T
+	var err error
+	if failed := p.call(ctx, place, op, func() { answer, err = effect() }); failed != nil {
+		return none, failed
+	}
+	return answer, err
+}
+
 // afterwards performs an effect whose sender waits no more.
 func (s *sim) afterwards(d time.Duration, effect func()) {
 	s.late.Go(func() {
-		sleep(context.Background(), d)
+		schedule.Sleep(context.Background(), d)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		effect()

@@ -10,6 +10,7 @@ import (
 	"sbx/internal/fault"
 	"sbx/internal/providers"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/schedule"
 )
 
 // box is the true state of a sandbox.
@@ -115,7 +116,7 @@ func (c cloud) Create(ctx context.Context, profile string, spec sandbox.Spec) (s
 	s.mu.Unlock()
 	nonce := spec.Labels[sandbox.LabelNonce]
 	laggard := !s.quiet && time.Since(s.Began) < chaos && s.Roll("laggard", nonce) < 0.1
-	if !sleep(ctx, time.Duration(s.Roll("prepares", nonce)*s.Roll("too", nonce)*float64(4*time.Second))) {
+	if !schedule.Sleep(ctx, time.Duration(s.Roll("prepares", nonce)*s.Roll("too", nonce)*float64(4*time.Second))) {
 		return sandbox.Sandbox{}, ctx.Err()
 	}
 	err := c.p.call(ctx, "cloud", "create", func() {
@@ -143,7 +144,7 @@ func (c cloud) Create(ctx context.Context, profile string, spec sandbox.Spec) (s
 	case refused != nil:
 		return sandbox.Sandbox{}, refused
 	case made == nil, says == "create: lost":
-		sleep(ctx, time.Second)
+		schedule.Sleep(ctx, time.Second)
 		return sandbox.Sandbox{}, away("cloud")
 	}
 	s.mu.Lock()
@@ -172,39 +173,27 @@ func (s *sim) make(p *proc, spec sandbox.Spec) *box {
 func absent(id string) error { return fault.New(fault.KindGone, "%s has ended", id) }
 
 func (c cloud) Get(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox, error) {
-	var now sandbox.Sandbox
-	var err error
-	if failed := c.p.call(ctx, "cloud", "get", func() { now, err = c.p.s.record(ref) }); failed != nil {
-		return sandbox.Sandbox{}, failed
-	}
-	return now, err
+	return ask(ctx, c.p, "cloud", "get", func() (sandbox.Sandbox, error) { return c.p.s.record(ref) })
 }
 
 func (c cloud) Exit(ctx context.Context, ref sandbox.Ref) (*sandbox.Exit, error) {
-	var b *box
-	var lied error
-	alive, over, unheard, older := false, false, false, false
-	err := c.p.call(ctx, "cloud", "exit", func() {
-		b = c.p.s.find(ref.ID)
-		unheard = c.p.s.unheard != nil && c.p.s.unheard(b)
-		alive, over = b.alive(time.Now()), b.over(time.Now())
-		older, lied = c.p.s.insideOf(b)
+	return ask(ctx, c.p, "cloud", "exit", func() (*sandbox.Exit, error) {
+		b := c.p.s.find(ref.ID)
+		unheard := c.p.s.unheard != nil && c.p.s.unheard(b)
+		older, lied := c.p.s.insideOf(b)
+		switch {
+		case lied != nil:
+			return nil, lied
+		case older:
+		case unheard:
+			return nil, fault.New(fault.KindUnavailable, "no answer from inside").Inside()
+		case b.over(time.Now()):
+			return exitOf(b.prog.exit), nil
+		case !b.alive(time.Now()):
+			return nil, absent(ref.ID)
+		}
+		return nil, nil //nolint:nilnil // it is what the room's interface says: it runs
 	})
-	switch {
-	case err != nil:
-		return nil, err
-	case lied != nil:
-		return nil, lied
-	case older:
-		return nil, nil //nolint:nilnil // likewise
-	case unheard:
-		return nil, fault.New(fault.KindUnavailable, "no answer from inside").Inside()
-	case over:
-		return exitOf(b.prog.exit), nil
-	case !alive:
-		return nil, absent(ref.ID)
-	}
-	return nil, nil //nolint:nilnil // it is what the room's interface says: it runs
 }
 
 func exitOf(class sandbox.Class) *sandbox.Exit {
@@ -238,7 +227,7 @@ func (c cloud) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) 
 			return
 		}
 		if b.prog.talks == 0 {
-			sleep(ctx, time.Until(end))
+			schedule.Sleep(ctx, time.Until(end))
 			return
 		}
 		for n := 1; ; n++ {
@@ -246,7 +235,7 @@ func (c cloud) Logs(ctx context.Context, ref sandbox.Ref, q providers.LogQuery) 
 			if at.Before(q.Since) {
 				continue
 			}
-			if !sleep(ctx, time.Until(earlier(at, end))) || c.p.gate("line") != nil {
+			if !schedule.Sleep(ctx, time.Until(earlier(at, end))) || c.p.gate("line") != nil {
 				return
 			}
 			s.mu.Lock()
@@ -284,22 +273,16 @@ func (c cloud) Probe(ctx context.Context, ref sandbox.Ref) (providers.Health, er
 	case c.p.s.truthful():
 		return providers.Health{}, fault.New(fault.KindUnsupported, "no probe here")
 	}
-	var lied error
-	alive := false
-	err := c.p.call(ctx, "cloud", "probe", func() {
+	return ask(ctx, c.p, "cloud", "probe", func() (providers.Health, error) {
 		b := c.p.s.find(ref.ID)
-		alive = b.alive(time.Now())
-		_, lied = c.p.s.insideOf(b)
+		switch _, lied := c.p.s.insideOf(b); {
+		case lied != nil:
+			return providers.Health{}, lied
+		case !b.alive(time.Now()):
+			return providers.Health{}, absent(ref.ID)
+		}
+		return providers.Health{Verdict: sandbox.True, Condition: providers.ConditionHealthy}, nil
 	})
-	switch {
-	case err != nil:
-		return providers.Health{}, err
-	case lied != nil:
-		return providers.Health{}, lied
-	case !alive:
-		return providers.Health{}, absent(ref.ID)
-	}
-	return providers.Health{Verdict: sandbox.True, Condition: providers.ConditionHealthy}, nil
 }
 
 func (c cloud) Usage(_ context.Context, ref sandbox.Ref) (sandbox.Usage, error) {
@@ -310,14 +293,9 @@ func (c cloud) Usage(_ context.Context, ref sandbox.Ref) (sandbox.Usage, error) 
 }
 
 func (c cloud) Labelled(ctx context.Context, profile string, labels map[string]string) ([]sandbox.Sandbox, error) {
-	var found []sandbox.Sandbox
-	var err error
-	if failed := c.p.call(ctx, "cloud", "list", func() {
-		found, err = c.p.s.rows(profile, func(b *box) bool { return b.nonce == labels[sandbox.LabelNonce] })
-	}); failed != nil {
-		return nil, failed
-	}
-	return found, err
+	return ask(ctx, c.p, "cloud", "list", func() ([]sandbox.Sandbox, error) {
+		return c.p.s.rows(profile, func(b *box) bool { return b.nonce == labels[sandbox.LabelNonce] })
+	})
 }
 
 func (c cloud) Copies(ctx context.Context, ref sandbox.Ref, nonce string) ([]sandbox.Sandbox, error) {

@@ -9,6 +9,7 @@ import (
 	"sbx/internal/fleet"
 	"sbx/internal/policy"
 	"sbx/internal/sandbox"
+	"sbx/internal/testkit/schedule"
 )
 
 // A short model of how the fleet ends a sandbox. Where nothing lies, the provider is one without providers.Verifier,
@@ -21,13 +22,9 @@ func isAbsent(err error) bool {
 
 // row is the list's word of one sandbox, as fleet's listedRow; its state is "" where it is not listed.
 func (c cloud) row(ctx context.Context, ref sandbox.Ref) (sandbox.Sandbox, error) {
-	var found []sandbox.Sandbox
-	var err error
-	if failed := c.p.call(ctx, "cloud", "list", func() {
-		found, err = c.p.s.rows(ref.Provider, func(b *box) bool { return b.id == ref.ID })
-	}); failed != nil {
-		return sandbox.Sandbox{}, failed
-	}
+	found, err := ask(ctx, c.p, "cloud", "list", func() ([]sandbox.Sandbox, error) {
+		return c.p.s.rows(ref.Provider, func(b *box) bool { return b.id == ref.ID })
+	})
 	if err != nil || len(found) == 0 {
 		return sandbox.Sandbox{}, err
 	}
@@ -99,10 +96,7 @@ func failed(err error) sandbox.Ending {
 // listContradicts).
 func (c cloud) ask(ctx context.Context, t sandbox.Sandbox, deletes bool) error {
 	send := func() error {
-		var err error
-		if failed := c.p.call(ctx, "cloud", "terminate", func() { err = c.p.s.terminate(c.p, t.ID, deletes) }); failed != nil {
-			return failed
-		}
+		_, err := ask(ctx, c.p, "cloud", "terminate", func() (any, error) { return nil, c.p.s.terminate(c.p, t.ID, deletes) })
 		return err
 	}
 	err := send()
@@ -199,7 +193,7 @@ func (c cloud) awaitEnd(ctx context.Context, t sandbox.Sandbox, o fleet.EndOptio
 				return sandbox.Ending{Outcome: sandbox.OutcomeVerified}
 			}
 		}
-		if !sleep(ctx, pace) {
+		if !schedule.Sleep(ctx, pace) {
 			break
 		}
 	}

@@ -57,8 +57,8 @@ func (r remote) Publish(ctx context.Context, t task.Task) (task.Publish, error) 
 		}
 		return task.Publish{State: task.PublishDone, Commit: "c"}, nil
 	}
-	seen := ""
-	if err := r.p.call(ctx, "remote", "look", func() { seen = s.fences[t.ID] }); err != nil {
+	seen, err := ask(ctx, r.p, "remote", "look", func() (string, error) { return s.fences[t.ID], nil })
+	if err != nil {
 		return task.Publish{State: task.PublishBegun}, err
 	}
 	if seen == "" {

@@ -7,57 +7,41 @@ import (
 
 	"sbx/internal/store"
 	"sbx/internal/task"
+	"sbx/internal/testkit/schedule"
 )
 
 // ledger is one process's connection to the store.
 type ledger struct{ p *proc }
 
-// A request may take effect after its sender has given up: so results are in variables that
-// nobody reads then, and are never named.
-
 func (l ledger) AddTask(ctx context.Context, t store.Task) (store.Task, bool, error) {
-	var kept store.Task
-	var added bool
-	var err error
-	failed := l.p.call(ctx, "store", "add", func() { kept, added, err = l.p.s.mem.AddTask(context.Background(), t) })
-	if failed != nil {
-		return store.Task{}, false, failed
+	type answer struct {
+		kept  store.Task
+		added bool
 	}
-	return kept, added, err
+	got, err := ask(ctx, l.p, "store", "add", func() (answer, error) {
+		kept, added, err := l.p.s.mem.AddTask(context.Background(), t)
+		return answer{kept, added}, err
+	})
+	return got.kept, got.added, err
 }
 
 func (l ledger) Task(ctx context.Context, id string) (store.Task, error) {
-	var t store.Task
-	var err error
-	if failed := l.p.call(ctx, "store", "read", func() { t, err = l.p.s.mem.Task(context.Background(), id) }); failed != nil {
-		return store.Task{}, failed
-	}
-	return t, err
+	return ask(ctx, l.p, "store", "read", func() (store.Task, error) { return l.p.s.mem.Task(context.Background(), id) })
 }
 
 func (l ledger) Tasks(ctx context.Context, q store.TaskQuery) ([]store.Task, error) {
-	var t []store.Task
-	var err error
-	if failed := l.p.call(ctx, "store", "list", func() { t, err = l.p.s.mem.Tasks(context.Background(), q) }); failed != nil {
-		return nil, failed
-	}
-	return t, err
+	return ask(ctx, l.p, "store", "list", func() ([]store.Task, error) { return l.p.s.mem.Tasks(context.Background(), q) })
 }
 
 func (l ledger) SwapTask(ctx context.Context, t store.Task, limitMB int64) (store.Task, error) {
-	var after store.Task
-	var err error
-	failed := l.p.call(ctx, "store", "swap", func() {
+	return ask(ctx, l.p, "store", "swap", func() (store.Task, error) {
 		before, lost := l.p.s.mem.Task(context.Background(), t.ID)
-		after, err = l.p.s.mem.SwapTask(context.Background(), t, limitMB)
+		after, err := l.p.s.mem.SwapTask(context.Background(), t, limitMB)
 		if err == nil && lost == nil {
 			l.p.s.onCommit(l.p, before, after)
 		}
+		return after, err
 	})
-	if failed != nil {
-		return store.Task{}, failed
-	}
-	return after, err
 }
 
 // AwaitTask returns changes late, like a poll.
@@ -68,7 +52,7 @@ func (l ledger) AwaitTask(ctx context.Context, id string, version int64) (store.
 	if _, err := l.p.s.mem.AwaitTask(ctx, id, version); err != nil {
 		return store.Task{}, err
 	}
-	if !sleep(ctx, time.Duration(l.p.s.Roll("hears", l.p.n, id, version)*float64(2*time.Second))) {
+	if !schedule.Sleep(ctx, time.Duration(l.p.s.Roll("hears", l.p.n, id, version)*float64(2*time.Second))) {
 		return store.Task{}, ctx.Err()
 	}
 	return l.hear(ctx, id)

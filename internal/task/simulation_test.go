@@ -3,7 +3,6 @@ package task_test
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -36,7 +35,7 @@ func knownSeeds() []uint64 {
 // SBX_SEEDS_FROM=n fixes the start, SBX_SEED=n replays one and prints it.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
-	schedule.Simulate(t, "task", os.Getenv, knownSeeds(), func(seed uint64) *schedule.Trace {
+	schedule.Simulate(t, "task", knownSeeds(), func(seed uint64) *schedule.Trace {
 		s := newSim(seed)
 		s.play()
 		return &s.Trace
@@ -54,7 +53,7 @@ func (s *sim) play() {
 	}
 	if s.jumps {
 		all.Go(func() {
-			sleep(context.Background(), time.Duration(s.Roll("jump at")*float64(chaos)))
+			schedule.Sleep(context.Background(), time.Duration(s.Roll("jump at")*float64(chaos)))
 			by := time.Duration((s.Roll("jump by") - 0.5) * float64(4*time.Minute))
 			s.jump.Store(int64(by))
 			s.mu.Lock()
@@ -62,7 +61,7 @@ func (s *sim) play() {
 			s.mu.Unlock()
 		})
 	}
-	sleep(context.Background(), chaos)
+	schedule.Sleep(context.Background(), chaos)
 	s.calm()
 	s.mu.Lock()
 	s.atTheEnd()
@@ -84,7 +83,7 @@ func (s *sim) calm() {
 		if n > 40 { // only tasks without a deadline take longer
 			every = 3 * time.Minute
 		}
-		sleep(context.Background(), every)
+		schedule.Sleep(context.Background(), every)
 	}
 }
 
@@ -125,13 +124,13 @@ func (s *sim) atTheEnd() {
 // run is one process from its start to its end.
 func (s *sim) run(e errand) {
 	if e.after > 0 {
-		sleep(context.Background(), e.after)
+		schedule.Sleep(context.Background(), e.after)
 	}
 	p := s.boot(e.verb, e.host, e.task)
 	p.fuse, p.ice, p.doom, p.deadly, p.stiff = e.fuse, e.ice, e.doom, e.deadly, e.stiff
 	if e.freeze > 0 {
 		s.late.Go(func() {
-			sleep(p.ctx, e.freeze)
+			schedule.Sleep(p.ctx, e.freeze)
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			p.freeze(e.stiff, "some moment")

@@ -3,7 +3,6 @@ package daytona_test
 import (
 	"context"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -29,29 +28,15 @@ func open(t wiretest.T, address string, n httpx.Net) *daytona.Client {
 
 func subject(o daytonatest.Options) providertest.Config {
 	o.PageSize = 2
-	var fakes sync.Map
+	var fakes providertest.Fakes[*daytonatest.Fake]
 	return providertest.Config{
-		New: func(t providertest.T) providers.Provider {
+		New: fakes.New(func(t providertest.T) (*daytonatest.Fake, providers.Provider) {
 			f := daytonatest.New(t, o)
-			c := open(t, f.Listen(), httpx.Net{})
-			t.Cleanup(c.Close)
-			fakes.Store(c, f)
-			return c
-		},
-		Paused: func(_ providertest.T, p providers.Provider) string {
-			f, _ := fakes.Load(p)
-			return f.(*daytonatest.Fake).Add(daytonatest.Seed{State: "paused"}) //nolint:forcetypeassert,errcheck // it holds nothing else
-		},
-		Foreign: func(_ providertest.T, p providers.Provider) string {
-			f, _ := fakes.Load(p)
-			return f.(*daytonatest.Fake).Add(daytonatest.Seed{}) //nolint:forcetypeassert,errcheck // it holds nothing else
-		},
-		Settle: func(p providers.Provider) {
-			if c, ok := p.(*daytona.Client); ok {
-				c.Close()
-			}
-		},
-		Many: 5, Limit: time.Minute, Secrets: []string{daytonatest.Token},
+			return f, open(t, f.Listen(), httpx.Net{})
+		}),
+		Paused:  fakes.Add(func(f *daytonatest.Fake) string { return f.Add(daytonatest.Seed{State: "paused"}) }),
+		Foreign: fakes.Add(func(f *daytonatest.Fake) string { return f.Add(daytonatest.Seed{}) }),
+		Many:    5, Limit: time.Minute, Secrets: []string{daytonatest.Token},
 	}
 }
 

@@ -1,13 +1,11 @@
 package docker_test
 
 import (
-	"sync"
 	"testing"
 	"time"
 
 	"sbx/internal/httpx"
 	"sbx/internal/providers"
-	"sbx/internal/providers/docker"
 	"sbx/internal/sandbox"
 	"sbx/internal/testkit/dockertest"
 	"sbx/internal/testkit/providertest"
@@ -18,33 +16,21 @@ import (
 const base = "http://docker:2375"
 
 func subject(o dockertest.Options) providertest.Config {
-	var fakes sync.Map
-	fake := func(p providers.Provider) *dockertest.Fake {
-		f, _ := fakes.Load(p)
-		return f.(*dockertest.Fake) //nolint:forcetypeassert,errcheck // it holds nothing else
-	}
+	var fakes providertest.Fakes[*dockertest.Fake]
+	sleeps := func(f *dockertest.Fake) string { return f.Add(dockertest.Seed{Command: []string{"sleep", "600"}}) }
 	return providertest.Config{
-		New: func(t providertest.T) providers.Provider {
+		New: fakes.New(func(t providertest.T) (*dockertest.Fake, providers.Provider) {
 			f := dockertest.New(t, o)
-			c := open(t, dockertest.Settings(f.Listen()), httpx.Net{})
-			t.Cleanup(c.Close)
-			fakes.Store(c, f)
-			return c
-		},
-		Paused: func(_ providertest.T, p providers.Provider) string {
-			return fake(p).Add(dockertest.Seed{State: "paused"})
-		},
-		Foreign: func(_ providertest.T, p providers.Provider) string {
-			return fake(p).Add(dockertest.Seed{Command: []string{"sleep", "600"}})
-		},
-		Orphan: func(_ providertest.T, p providers.Provider) string {
-			f := fake(p)
-			id := f.Add(dockertest.Seed{Command: []string{"sleep", "600"}})
+			return f, open(t, dockertest.Settings(f.Listen()), httpx.Net{})
+		}),
+		Paused:  fakes.Add(func(f *dockertest.Fake) string { return f.Add(dockertest.Seed{State: "paused"}) }),
+		Foreign: fakes.Add(sleeps),
+		Orphan: fakes.Add(func(f *dockertest.Fake) string {
+			id := sleeps(f)
 			f.Lose(id)
 			return id
-		},
-		Settle: func(p providers.Provider) { p.(*docker.Client).Close() }, //nolint:forcetypeassert,errcheck // it is no other
-		Many:   5, Limit: time.Minute,
+		}),
+		Many: 5, Limit: time.Minute,
 	}
 }
 

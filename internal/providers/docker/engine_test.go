@@ -52,7 +52,6 @@ func TestConformanceOfTheEngine(t *testing.T) {
 			t.Cleanup(c.Close)
 			return c
 		},
-		Settle: func(p providers.Provider) { p.(*docker.Client).Close() }, //nolint:forcetypeassert,errcheck // it is no other
-		Many:   3, Limit: time.Minute,
+		Many: 3, Limit: time.Minute,
 	})
 }

@@ -1,7 +1,6 @@
 package e2b_test
 
 import (
-	"sync"
 	"testing"
 	"time"
 
@@ -26,36 +25,21 @@ func open(t providertest.T, f *e2btest.Fake, kind providers.Type) providers.Prov
 
 // subject tests one dialect against a fake of its own for each check.
 func subject(kind providers.Type, o e2btest.Options) providertest.Config {
-	var fakes sync.Map // providers.Provider -> *e2btest.Fake
+	var fakes providertest.Fakes[*e2btest.Fake]
 	o.PageSize = 2
 	return providertest.Config{
-		New: func(t providertest.T) providers.Provider {
+		New: fakes.New(func(t providertest.T) (*e2btest.Fake, providers.Provider) {
 			f := e2btest.New(t, o)
-			p := open(t, f, kind)
-			fakes.Store(p, f)
-			return p
-		},
-		Paused: func(_ providertest.T, p providers.Provider) string {
-			f, _ := fakes.Load(p)
-			return f.(*e2btest.Fake).Add(e2btest.Seed{Paused: true}) //nolint:forcetypeassert,errcheck // it holds nothing else
-		},
-		Foreign: func(_ providertest.T, p providers.Provider) string {
-			f, _ := fakes.Load(p)
-			return f.(*e2btest.Fake).Add(e2btest.Seed{}) //nolint:forcetypeassert,errcheck // it holds nothing else
-		},
-		Orphan: func(_ providertest.T, p providers.Provider) string {
-			f, _ := fakes.Load(p)
-			fake := f.(*e2btest.Fake) //nolint:forcetypeassert,errcheck // it holds nothing else
-			id := fake.Add(e2btest.Seed{})
-			fake.Forget(id)
+			return f, open(t, f, kind)
+		}),
+		Paused:  fakes.Add(func(f *e2btest.Fake) string { return f.Add(e2btest.Seed{Paused: true}) }),
+		Foreign: fakes.Add(func(f *e2btest.Fake) string { return f.Add(e2btest.Seed{}) }),
+		Orphan: fakes.Add(func(f *e2btest.Fake) string {
+			id := f.Add(e2btest.Seed{})
+			f.Forget(id)
 			return id
-		},
-		Many: 5,
-		Settle: func(p providers.Provider) {
-			if c, ok := p.(interface{ Close() }); ok {
-				c.Close()
-			}
-		},
+		}),
+		Many:    5,
 		Limit:   time.Minute,
 		Secrets: []string{e2btest.Key},
 	}

@@ -70,8 +70,7 @@ func TestConformanceOfTheCluster(t *testing.T) {
 				Foreign: func(_ providertest.T, p providers.Provider) string {
 					return owner.create("pod", "v1", "pods", meta(view(p)), podSpec("sleep 600"), nil).id("pod")
 				},
-				Settle: func(p providers.Provider) { p.(*kubernetes.Client).Close() }, //nolint:forcetypeassert,errcheck // it is no other
-				Many:   3, Limit: time.Minute,
+				Many: 3, Limit: time.Minute,
 			}
 			if kinds == "" {
 				c.Paused = func(_ providertest.T, p providers.Provider) string {

@@ -3,7 +3,6 @@ package kubernetes_test
 import (
 	"context"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -40,32 +39,24 @@ func dialed(t wiretest.T, f *kubernetestest.Fake) *kubernetes.Client {
 }
 
 func subject(o kubernetestest.Options) providertest.Config {
-	var fakes sync.Map
-	fake := func(p providers.Provider) *kubernetestest.Fake {
-		f, _ := fakes.Load(p)
-		return f.(*kubernetestest.Fake) //nolint:forcetypeassert,errcheck // it holds nothing else
+	var fakes providertest.Fakes[*kubernetestest.Fake]
+	sleeps := func(f *kubernetestest.Fake) string {
+		return f.Add(kubernetestest.Seed{Command: []string{"sleep", "600"}})
 	}
 	c := providertest.Config{
-		New: func(t providertest.T) providers.Provider {
+		New: fakes.New(func(t providertest.T) (*kubernetestest.Fake, providers.Provider) {
 			f := kubernetestest.New(t, o)
-			c := open(t, kubernetestest.Settings(t, f.Listen()), httpx.Net{})
-			t.Cleanup(c.Close)
-			fakes.Store(c, f)
-			return c
-		},
-		Foreign: func(_ providertest.T, p providers.Provider) string {
-			return fake(p).Add(kubernetestest.Seed{Command: []string{"sleep", "600"}})
-		},
-		Paused: func(_ providertest.T, p providers.Provider) string {
-			return fake(p).Add(kubernetestest.Seed{Kind: "sandbox", Suspended: true, NoPod: true})
-		},
-		Orphan: func(_ providertest.T, p providers.Provider) string {
-			f := fake(p)
-			id := f.Add(kubernetestest.Seed{Command: []string{"sleep", "600"}})
+			return f, open(t, kubernetestest.Settings(t, f.Listen()), httpx.Net{})
+		}),
+		Foreign: fakes.Add(sleeps),
+		Paused: fakes.Add(func(f *kubernetestest.Fake) string {
+			return f.Add(kubernetestest.Seed{Kind: "sandbox", Suspended: true, NoPod: true})
+		}),
+		Orphan: fakes.Add(func(f *kubernetestest.Fake) string {
+			id := sleeps(f)
 			f.Lose(id)
 			return id
-		},
-		Settle:  func(p providers.Provider) { p.(*kubernetes.Client).Close() }, //nolint:forcetypeassert,errcheck // it is no other
+		}),
 		Secrets: []string{kubernetestest.Token},
 		Many:    5, Limit: time.Minute,
 	}

@@ -3,7 +3,6 @@ package vercel_test
 import (
 	"context"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -31,25 +30,14 @@ func open(t wiretest.T, address string, n httpx.Net) *vercel.Client {
 
 func subject(o verceltest.Options) providertest.Config {
 	o.PageSize = 2
-	var fakes sync.Map
+	var fakes providertest.Fakes[*verceltest.Fake]
 	return providertest.Config{
-		New: func(t providertest.T) providers.Provider {
+		New: fakes.New(func(t providertest.T) (*verceltest.Fake, providers.Provider) {
 			f := verceltest.New(t, o)
-			c := open(t, f.Listen(), httpx.Net{})
-			t.Cleanup(c.Close)
-			fakes.Store(c, f)
-			return c
-		},
-		Foreign: func(_ providertest.T, p providers.Provider) string {
-			f, _ := fakes.Load(p)
-			return f.(*verceltest.Fake).Add(verceltest.Seed{}) //nolint:forcetypeassert,errcheck // it holds nothing else
-		},
-		Settle: func(p providers.Provider) {
-			if c, ok := p.(*vercel.Client); ok {
-				c.Close()
-			}
-		},
-		Many: 5, Limit: time.Minute, Secrets: []string{verceltest.Token},
+			return f, open(t, f.Listen(), httpx.Net{})
+		}),
+		Foreign: fakes.Add(func(f *verceltest.Fake) string { return f.Add(verceltest.Seed{}) }),
+		Many:    5, Limit: time.Minute, Secrets: []string{verceltest.Token},
 	}
 }
 

@@ -202,8 +202,8 @@ func checkGoroutines(t T, s *Subject) {
 		}
 		s.abandonFollow(ctx, id)
 	})
-	if s.c.Settle != nil {
-		s.c.Settle(s.P)
+	if c, ok := s.P.(interface{ Close() }); ok { // idle connections outlive a call
+		c.Close()
 	}
 	var left atomic.Value
 	ok := s.c.Eventually(s.c.Limit, func() bool {

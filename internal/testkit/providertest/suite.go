@@ -65,9 +65,6 @@ type Config struct {
 	// Foreign adds a running sandbox that sbx has not made, and in which nothing runs; nil = there is
 	// none.
 	Foreign func(t T, p providers.Provider) string
-	// Settle closes what may outlive a call, such as idle connections, before goroutines are
-	// counted; nil = nothing.
-	Settle func(p providers.Provider)
 	// Secrets are credentials that no error may contain.
 	Secrets []string
 }

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"strings"
+	"testing"
 )
 
 // Choices is one path through the tree of choices. It replays its prefix, then takes the
@@ -78,6 +80,20 @@ func (c *Choices) String() string {
 		words[i] = strconv.Itoa(n)
 	}
 	return strings.Join(words, ".")
+}
+
+// Number is the number in an environment variable, or otherwise where that is not set.
+func Number(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	word := os.Getenv(name) //nolint:forbidigo // for tests only
+	if word == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(word)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // Bounds limit an exploration.

@@ -18,17 +18,19 @@ type Seeds struct {
 const (
 	EnvTotal = "SBX_SEEDS"      // how many seeds are played
 	EnvFrom  = "SBX_SEEDS_FROM" // where the random half starts
+	EnvSeed  = "SBX_SEED"       // the one seed to replay
 )
 
 // ReadSeeds makes Seeds from environment variables: total unless EnvTotal is set, a random
-// From unless EnvFrom is set. chance returns 64 random bits.
+// From unless EnvFrom is set, and one alone where EnvSeed is set. chance returns 64 random bits.
 func ReadSeeds(env func(string) string, chance func() uint64, known []uint64, total uint64) (Seeds, error) {
 	// Random starts stay below 2^53, so that a seed survives JSON and shells.
 	s := Seeds{Known: known, Total: total, From: chance() >> 11}
+	var one uint64
 	for _, v := range []struct {
 		name string
 		into *uint64
-	}{{EnvTotal, &s.Total}, {EnvFrom, &s.From}} {
+	}{{EnvTotal, &s.Total}, {EnvFrom, &s.From}, {EnvSeed, &one}} {
 		word := env(v.name)
 		if word == "" {
 			continue
@@ -38,6 +40,9 @@ func ReadSeeds(env func(string) string, chance func() uint64, known []uint64, to
 			return Seeds{}, fmt.Errorf("%s=%q is not a number of seeds: %w", v.name, word, err)
 		}
 		*v.into = n
+	}
+	if one > 0 {
+		s = Seeds{Known: []uint64{one}}
 	}
 	return s, nil
 }

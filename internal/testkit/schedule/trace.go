@@ -1,9 +1,11 @@
 package schedule
 
 import (
+	"context"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -11,9 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 )
-
-// EnvSeed names the environment variable of the one seed to replay.
-const EnvSeed = "SBX_SEED"
 
 // Trace is what one simulated schedule did, and which rules it broke. Its caller
 // serializes Logf and Breakf.
@@ -65,6 +64,18 @@ func (t *Trace) Report(room string) string {
 	return b.String()
 }
 
+// Sleep lets virtual time pass; false = ctx has ended first.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // Pick chooses one of the values.
 func Pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
@@ -75,27 +86,36 @@ func Play(t *testing.T, seed uint64, play func(seed uint64) *Trace) (trace *Trac
 	return trace
 }
 
-// Simulate plays the seeds of one run, each in a synctest bubble, and stops at the first
-// that breaks a rule. EnvSeed replays one seed and prints its report.
-func Simulate(t *testing.T, room string, env func(string) string, known []uint64, play func(seed uint64) *Trace) {
+// read is ReadSeeds of this process.
+func read(t *testing.T, known []uint64, total uint64) Seeds {
 	t.Helper()
-	if word := env(EnvSeed); word != "" {
-		seed, err := strconv.ParseUint(word, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		trace := Play(t, seed, play)
-		t.Log(trace.Report(room))
-		if len(trace.Broken) > 0 {
-			t.Fail()
-		}
-		return
-	}
-	seeds, err := ReadSeeds(env, rand.Uint64, known, DefaultSeeds)
+	seeds, err := ReadSeeds(os.Getenv, rand.Uint64, known, total) //nolint:forbidigo // for tests only
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Log(seeds)
+	return seeds
+}
+
+// Worlds plays each seed of one run as a subtest in a bubble of its own; one of so many, where every is over 1.
+func Worlds(t *testing.T, known []uint64, total uint64, every int, play func(t *testing.T, seed uint64)) {
+	t.Helper()
+	n := 0
+	for seed := range read(t, known, total).All() {
+		if n++; n%every == 0 || Replays() {
+			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { play(t, seed) }) })
+		}
+	}
+}
+
+// Replays reports that one seed is replayed.
+func Replays() bool { return os.Getenv(EnvSeed) != "" } //nolint:forbidigo // for tests only
+
+// Simulate plays the seeds of one run, each in a synctest bubble, and stops at the first
+// that breaks a rule. A replay prints its report.
+func Simulate(t *testing.T, room string, known []uint64, play func(seed uint64) *Trace) {
+	t.Helper()
+	seeds := read(t, known, DefaultSeeds)
 	var found atomic.Bool
 	const batches = 8
 	for batch := range batches {
@@ -105,9 +125,13 @@ func Simulate(t *testing.T, room string, env func(string) string, known []uint64
 				if found.Load() {
 					return
 				}
-				if trace := Play(t, seed, play); len(trace.Broken) > 0 {
+				trace := Play(t, seed, play)
+				if len(trace.Broken) > 0 {
 					found.Store(true)
 					t.Fatal(trace.Report(room))
+				}
+				if Replays() {
+					t.Log(trace.Report(room))
 				}
 			}
 		})
