@@ -90,7 +90,10 @@ func (d *Decoder) Decode(raw Raw) Event {
 	case FileEdited:
 		d.readChange(&e, data)
 	case Completed:
-		e.End = &End{Success: data.boolean("success"), Turns: data.number("turns"), ExitCode: data.number("exit_code"), StopReason: clip(data.text("stop_reason")), Cost: data.decimal("cost")}
+		e.End = &End{
+			Success: data.boolean("success"), Turns: data.number("turns"), ExitCode: data.number("exit_code"), StopReason: clip(data.text("stop_reason")),
+			Cost: data.decimal("cost"),
+		}
 	}
 	if e.What = describe(&e, data); e.What == "" && len(raw.Data) > len("{}") {
 		e.What = clip(cmp.Or(textOf(raw.Data), string(raw.Data))) // whatever there is

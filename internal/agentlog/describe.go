@@ -62,7 +62,9 @@ func argument(data fields) string {
 	if input == nil {
 		return clip(textOf(raw))
 	}
-	return clip(cmp.Or(input.text("command", "file_path", "notebook_path", "path", "pattern", "query", "url", "description", "prompt", "skill", "name"), input.anyText()))
+	return clip(cmp.Or(
+		input.text("command", "file_path", "notebook_path", "path", "pattern", "query", "url", "description", "prompt", "skill", "name"), input.anyText(),
+	))
 }
 
 // result is what a tool has answered.

@@ -134,15 +134,39 @@ func Alerts() []Check {
 		TimeoutHigh(),
 		leak(),
 		Stuck(),
-		{ID: "active_escalated", Severity: triage.Critical, Level: LevelInfrastructure, Title: "far more sandboxes run than should", Figure: "stats.active", Sign: ">", Bound: boundEscalate, For: escalated, Next: "cleanup --stuck"},
-		{ID: "cleanup_failing", Severity: triage.Critical, Level: LevelInfrastructure, Title: "cleanup fails again and again", Figure: "cleanup.failures", Sign: ">=", Bound: "3", Next: "cleanup runs"},
-		{ID: "create_failing", Severity: triage.Critical, Level: LevelInfrastructure, Title: "sandboxes cannot be created", Figure: "create_failures", Sign: ">=", Bound: "3", Next: "doctor"},
-		{ID: "state_corruption", Severity: triage.Critical, Level: LevelInfrastructure, Title: "records and sandboxes contradict each other", Figure: "records.differ", Sign: ">=", Bound: "2", Next: "reconcile"},
-		{ID: "quota_exceeded", Severity: triage.Critical, Level: LevelVendor, Title: "a quota is used up", Figure: "quota.used", Sign: ">=", Bound: "100%", Next: "doctor"},
+		{
+			ID: "active_escalated", Severity: triage.Critical, Level: LevelInfrastructure, Title: "far more sandboxes run than should", Figure: "stats.active",
+			Sign: ">", Bound: boundEscalate, For: escalated, Next: "cleanup --stuck",
+		},
+		{
+			ID: "cleanup_failing", Severity: triage.Critical, Level: LevelInfrastructure, Title: "cleanup fails again and again", Figure: "cleanup.failures",
+			Sign: ">=", Bound: "3", Next: "cleanup runs",
+		},
+		{
+			ID: "create_failing", Severity: triage.Critical, Level: LevelInfrastructure, Title: "sandboxes cannot be created", Figure: "create_failures",
+			Sign: ">=", Bound: "3", Next: "doctor",
+		},
+		{
+			ID: "state_corruption", Severity: triage.Critical, Level: LevelInfrastructure, Title: "records and sandboxes contradict each other",
+			Figure: "records.differ", Sign: ">=", Bound: "2", Next: "reconcile",
+		},
+		{
+			ID: "quota_exceeded", Severity: triage.Critical, Level: LevelVendor, Title: "a quota is used up", Figure: "quota.used", Sign: ">=", Bound: "100%",
+			Next: "doctor",
+		},
 		QuotaNear(),
-		{ID: "stop_failures_high", Severity: triage.Warning, Level: LevelInfrastructure, Title: "many stops are not seen to end", Figure: "tasks.stop_failure_rate", Sign: ">", Bound: "10%", Next: "report"},
-		{ID: "inactivity_high", Severity: triage.Warning, Level: LevelAgents, Title: "many attempts end by inactivity", Figure: "tasks.inactivity_rate", Sign: ">", Bound: "20%", Next: "report"},
-		{ID: "orphans_found", Severity: triage.Warning, Level: LevelInfrastructure, Title: "sandboxes run that no record knows", Figure: "records.orphans", Sign: ">", Bound: "0", Next: "reconcile"},
+		{
+			ID: "stop_failures_high", Severity: triage.Warning, Level: LevelInfrastructure, Title: "many stops are not seen to end",
+			Figure: "tasks.stop_failure_rate", Sign: ">", Bound: "10%", Next: "report",
+		},
+		{
+			ID: "inactivity_high", Severity: triage.Warning, Level: LevelAgents, Title: "many attempts end by inactivity", Figure: "tasks.inactivity_rate",
+			Sign: ">", Bound: "20%", Next: "report",
+		},
+		{
+			ID: "orphans_found", Severity: triage.Warning, Level: LevelInfrastructure, Title: "sandboxes run that no record knows", Figure: "records.orphans",
+			Sign: ">", Bound: "0", Next: "reconcile",
+		},
 	}
 }
 
@@ -164,23 +188,35 @@ func ActiveOver() Check {
 
 // TimeoutHigh holds where too many sandboxes hit a time limit (strictly; R3, R12).
 func TimeoutHigh() Check {
-	return Check{ID: "sandbox_timeout_high", Severity: triage.Warning, Level: LevelAgents, Title: "many sandboxes hit a time limit", Figure: "stats.timeout_rate", Sign: ">", Bound: "stats.thresholds.timeout_rate_high", Next: "report"}
+	return Check{
+		ID: "sandbox_timeout_high", Severity: triage.Warning, Level: LevelAgents, Title: "many sandboxes hit a time limit", Figure: "stats.timeout_rate",
+		Sign: ">", Bound: "stats.thresholds.timeout_rate_high", Next: "report",
+	}
 }
 
 // TimeoutGood is the target of the rate (strictly; R128). Between it and TimeoutHigh a rate is
 // degraded: neither healthy nor an alert.
 func TimeoutGood() Check {
-	return Check{ID: "timeouts_low", Title: "share of timeouts at one provider", Figure: "stats.timeout_rate", Sign: "<", Bound: "stats.thresholds.timeout_rate_good"}
+	return Check{
+		ID: "timeouts_low", Title: "share of timeouts at one provider", Figure: "stats.timeout_rate", Sign: "<",
+		Bound: "stats.thresholds.timeout_rate_good",
+	}
 }
 
 // Stuck holds where any sandbox is stuck.
 func Stuck() Check {
-	return Check{ID: "sandbox_stuck", Severity: triage.Warning, Level: LevelAgents, Title: "sandboxes are stuck", Figure: "stats.stuck", Sign: ">", Bound: "0", Next: "cleanup --stuck"}
+	return Check{
+		ID: "sandbox_stuck", Severity: triage.Warning, Level: LevelAgents, Title: "sandboxes are stuck", Figure: "stats.stuck", Sign: ">", Bound: "0",
+		Next: "cleanup --stuck",
+	}
 }
 
 // QuotaNear holds where a quota is nearly used up (R109, R113).
 func QuotaNear() Check {
-	return Check{ID: "quota_near", Severity: triage.Warning, Level: LevelInfrastructure, Title: "a quota is nearly used up", Figure: "quota.used", Sign: ">=", Bound: "stats.thresholds.quota_near", Next: "cleanup --stuck --if-usage-above 80%"}
+	return Check{
+		ID: "quota_near", Severity: triage.Warning, Level: LevelInfrastructure, Title: "a quota is nearly used up", Figure: "quota.used", Sign: ">=",
+		Bound: "stats.thresholds.quota_near", Next: "cleanup --stuck --if-usage-above 80%",
+	}
 }
 
 // Targets are the rows that verify wants to hold (R125-R129). R127 is judged by the runs of cleanup:

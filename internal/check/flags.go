@@ -16,7 +16,11 @@ func flags() []Check {
 		ActiveOver(),
 		TimeoutHigh(),
 		{ID: "cleanup_fails", Severity: triage.Warning, Title: "cleanup fails", Figure: "cleanup.failures", Sign: ">", Bound: "0"},
-		{ID: "max_sandboxes_over", Severity: triage.Warning, Title: "more are active than max_sandboxes allows: not every create obeys it, or sandboxes leak", Figure: "stats.active", Sign: ">", Bound: "stats.max_sandboxes"},
+		{
+			ID: "max_sandboxes_over", Severity: triage.Warning,
+			Title: "more are active than max_sandboxes allows: not every create obeys it, or sandboxes leak", Figure: "stats.active", Sign: ">",
+			Bound: "stats.max_sandboxes",
+		},
 		{ID: triage.CountsDifferID, Severity: triage.Warning, Title: triage.CountsDiffer, Figure: "stats.remaining", Sign: "!=", Bound: "stats.present"},
 	}
 }

@@ -19,7 +19,9 @@ func RuleOf(h runs.History) (r Rule, err error) {
 		return r, nil
 	}
 	if err := json.Unmarshal(h.Begin.Plan.Rule, &r); err != nil {
-		return Rule{}, fault.New(fault.KindUnknown, "the rule of run %s cannot be read: %w", h.RunID, err).WithHint("it may have been written by another version of sbx")
+		return Rule{}, fault.New(
+			fault.KindUnknown, "the rule of run %s cannot be read: %w", h.RunID, err,
+		).WithHint("it may have been written by another version of sbx")
 	}
 	return r, nil
 }
@@ -46,7 +48,9 @@ func ResumedTargets(h runs.History) []Target {
 		t := Target{Item: i, Sandbox: sandbox.Sandbox{Provider: i.Ref.Provider, ID: i.Ref.ID, Name: i.Name, State: i.State, CreatedAt: i.CreatedAt}}
 		if !done[i.Ref] {
 			r := h.Results[i.Ref]
-			t.Settled = &sandbox.Ending{Ref: i.Ref, Outcome: h.Outcome(i.Ref), Reason: r.Reason, Duration: time.Duration(r.Seconds * float64(time.Second)), Evidence: r.Evidence}
+			t.Settled = &sandbox.Ending{
+				Ref: i.Ref, Outcome: h.Outcome(i.Ref), Reason: r.Reason, Duration: time.Duration(r.Seconds * float64(time.Second)), Evidence: r.Evidence,
+			}
 			if t.Settled.Outcome == sandbox.OutcomeNotAttempted && i.Excluded != "" && h.LeftOut(i.Ref.Provider) == nil {
 				t.Settled.Outcome, t.Settled.Reason = sandbox.OutcomeChanged, i.Excluded
 			}

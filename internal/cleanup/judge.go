@@ -226,7 +226,8 @@ func (c *judgementRun) checkSelectors() bool {
 	switch {
 	case m.Verdict == sandbox.True:
 		return c.j.passCheck("selectors", m.Reason)
-	case m.Verdict == sandbox.Unknown && c.seen == nil && c.j.Sandbox.State == sandbox.StateRunning && (m.Filter == "stuck" || m.Filter == selector.FilterWhere && s.Where.NeedsLook()):
+	case m.Verdict == sandbox.Unknown && c.seen == nil && c.j.Sandbox.State == sandbox.StateRunning &&
+		(m.Filter == "stuck" || m.Filter == selector.FilterWhere && s.Where.NeedsLook()):
 		c.j.needsLook = true
 		return true
 	case m.Verdict == sandbox.Unknown && slices.Contains([]string{"older-than", "younger-than", "before", "after"}, m.Filter):
@@ -300,7 +301,9 @@ func (c *judgementRun) checkAgeLimit() bool {
 		return true
 	}
 	if age, _ := s.Age(c.now); age <= limit {
-		return c.j.keepFor("age limit", KeepAgeLimit, fmt.Sprintf("age %s not over %s, its limit in stuck_after", sandbox.FormatDuration(age), sandbox.FormatDuration(limit)))
+		return c.j.keepFor(
+			"age limit", KeepAgeLimit, fmt.Sprintf("age %s not over %s, its limit in stuck_after", sandbox.FormatDuration(age), sandbox.FormatDuration(limit)),
+		)
 	}
 	return c.j.passCheck("age limit", "over "+sandbox.FormatDuration(limit))
 }

@@ -69,7 +69,9 @@ func (r *Run) settleProviderRun(ctx context.Context, one *fleet.Fleet, there []s
 	var gone []sandbox.Sandbox
 	for _, s := range there {
 		if state, listed := left[s.Ref()]; listed {
-			endings = append(endings, sandbox.Ending{Ref: s.Ref(), Outcome: sandbox.OutcomeSkipped, Reason: fmt.Sprintf("after the provider's cleanup it is still %s", state)})
+			endings = append(
+				endings, sandbox.Ending{Ref: s.Ref(), Outcome: sandbox.OutcomeSkipped, Reason: fmt.Sprintf("after the provider's cleanup it is still %s", state)},
+			)
 			continue
 		}
 		gone = append(gone, s)

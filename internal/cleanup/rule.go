@@ -149,7 +149,10 @@ func (s Survey) Plan(runID string) Plan {
 
 func newItem(j Judgement) runs.Item {
 	s := j.Sandbox
-	return runs.Item{Ref: s.Ref(), Name: s.Name, State: s.State, CreatedAt: s.CreatedAt.UTC(), Owner: s.Labels[sandbox.LabelOwner], Owned: j.owned, Reason: j.Reason, Cause: j.Verdict.Cause}
+	return runs.Item{
+		Ref: s.Ref(), Name: s.Name, State: s.State, CreatedAt: s.CreatedAt.UTC(), Owner: s.Labels[sandbox.LabelOwner], Owned: j.owned, Reason: j.Reason,
+		Cause: j.Verdict.Cause,
+	}
 }
 
 // Cutoff is the time before which a sandbox must have been created; zero without an age.

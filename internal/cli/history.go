@@ -255,7 +255,9 @@ func (r *records) SandboxSeen(o fleet.Observation) {
 	if !s.Failed() && v.Stuck != sandbox.True && !v.Suspected() {
 		return
 	}
-	seen := history.Seen{Sandbox: s, At: now, Live: !s.Failed(), Cause: v.Cause, Reason: v.Reason, Usage: last, Causes: ops.KeptCauses(triage.Causes(v, s, sig, t, now))}
+	seen := history.Seen{
+		Sandbox: s, At: now, Live: !s.Failed(), Cause: v.Cause, Reason: v.Reason, Usage: last, Causes: ops.KeptCauses(triage.Causes(v, s, sig, t, now)),
+	}
 	if s.Failed() {
 		seen.At = cmp.Or(s.EndedAt, now)
 	}

@@ -41,7 +41,13 @@ func (a *app) newOpener(c *config.Config, p *output.Printer) *opener {
 func (o *opener) openMembers(ctx context.Context, profiles []config.Profile) []fleet.Member {
 	members := make([]fleet.Member, 0, len(profiles))
 	for _, p := range profiles {
-		members = append(members, fleet.Member{Provider: o.openProvider(ctx, p), Timeout: o.config.Limits.ProviderTimeout, Metadata: p.Metadata, MaxSandboxes: p.MaxSandboxes, Remote: !p.HostBound, Sources: o.openSources(ctx, p.Name)})
+		members = append(
+			members,
+			fleet.Member{
+				Provider: o.openProvider(ctx, p), Timeout: o.config.Limits.ProviderTimeout, Metadata: p.Metadata, MaxSandboxes: p.MaxSandboxes,
+				Remote: !p.HostBound, Sources: o.openSources(ctx, p.Name),
+			},
+		)
 	}
 	return members
 }
@@ -117,10 +123,14 @@ func (o *opener) withSecrets(ctx context.Context, p config.Profile) (providers.P
 		case err != nil:
 			return whole, fault.New(fault.KindAuth, "%s_command: %s: %w", option, argv[0], err).WithHint("run it by hand: it must print the %s and nothing else", option)
 		case line == "":
-			return whole, fault.New(fault.KindAuth, "%s_command: %s prints nothing", option, argv[0]).WithHint("run it by hand: it must print the %s and nothing else", option)
+			return whole, fault.New(
+				fault.KindAuth, "%s_command: %s prints nothing", option, argv[0],
+			).WithHint("run it by hand: it must print the %s and nothing else", option)
 		}
 		if err := config.CheckSecret(line); err != nil {
-			return whole, fault.New(fault.KindAuth, "%s_command: what %s prints %w", option, argv[0], err).WithHint("run it by hand: it must print the %s and nothing else", option)
+			return whole, fault.New(
+				fault.KindAuth, "%s_command: what %s prints %w", option, argv[0], err,
+			).WithHint("run it by hand: it must print the %s and nothing else", option)
 		}
 		whole.Settings[option] = line
 		o.printer.Secrets = append(o.printer.Secrets, line)
@@ -167,7 +177,9 @@ func (a *app) openControlPlane() (ops.ControlPlane, error) { //nolint:ireturn //
 	if err != nil {
 		return nil, err
 	}
-	control, err := notify.NewControl(httpx.Net{Now: a.process.Now, Lookup: a.process.Lookup, Trace: a.verboseTrace(), Agent: "sbx/" + buildVersion().Version}, run.CallbackURL)
+	control, err := notify.NewControl(
+		httpx.Net{Now: a.process.Now, Lookup: a.process.Lookup, Trace: a.verboseTrace(), Agent: "sbx/" + buildVersion().Version}, run.CallbackURL,
+	)
 	if control == nil { // a nil of its type is not nil as an interface
 		return nil, err
 	}

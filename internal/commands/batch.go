@@ -177,7 +177,9 @@ func newBatchReader(d *Deps, p *output.Printer, typed *launchOptions) *batchRead
 // readFile reads the file, and checks all of it before anything is launched.
 func (b *batchReader) readFile(ctx context.Context, req *launch.BatchRequest) error {
 	path := b.d.Path(b.typed.file)
-	text, err := hostfile.File{Flag: "--file", Path: path, Limit: config.MaxTaskFile, Hint: "name a readable file of tasks; docs/TASKS.md has an example"}.Read(ctx)
+	text, err := hostfile.File{
+		Flag: "--file", Path: path, Limit: config.MaxTaskFile, Hint: "name a readable file of tasks; docs/TASKS.md has an example",
+	}.Read(ctx)
 	if err != nil {
 		return err
 	}

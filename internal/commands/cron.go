@@ -136,7 +136,10 @@ func printCron(d *Deps, p *output.Printer, o cronPrintOptions) error {
 
 // readRequest reads the flags before anything is looked up.
 func (o cronPrintOptions) readRequest() (opscron.PlanRequest, error) {
-	req := opscron.PlanRequest{Production: o.production, CheckOnly: o.checkOnly, Emergency: o.emergency, LockTimeout: o.lock, Ping: o.ping, Textfile: o.textfile, EnvFile: o.envFile}
+	req := opscron.PlanRequest{
+		Production: o.production, CheckOnly: o.checkOnly, Emergency: o.emergency, LockTimeout: o.lock, Ping: o.ping, Textfile: o.textfile,
+		EnvFile: o.envFile,
+	}
 	var err error
 	if req.Layers, err = parseLayers(o.layers); err != nil {
 		return req, err

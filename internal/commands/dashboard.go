@@ -46,7 +46,9 @@ func newDashboard(d *Deps) *cobra.Command {
 	cmd.Flags().BoolVar(&plain, "plain", false, "print a line for each change")
 	cmd.Flags().BoolVar(&readOnly, "read-only", false, "end and change nothing")
 	refused := slices.DeleteFunc(allBut(output.Table), func(f output.FormatName) bool { return f == output.JSON })
-	return d.completeVerb(cmd, document{schema: dashboardSchema, shape: output.ShapeFree, refuses: refused}, func(ctx context.Context, p *output.Printer, _ []string) error {
+	return d.completeVerb(cmd, document{
+		schema: dashboardSchema, shape: output.ShapeFree, refuses: refused,
+	}, func(ctx context.Context, p *output.Printer, _ []string) error {
 		d.ReadOnly = readOnly
 		switch {
 		case once && plain:
@@ -78,7 +80,10 @@ func (d *Deps) runDashboard(ctx context.Context, p *output.Printer) error {
 		return err
 	}
 	if !d.opensDashboard() {
-		return fault.Usage("the dashboard needs a terminal").WithHint("`%[1]s dashboard --plain` prints a line for each change, --once one frame; `%[1]s ls --stuck` and `%[1]s stats` have their figures", d.Process.Name())
+		return fault.Usage("the dashboard needs a terminal").WithHint(
+			"`%[1]s dashboard --plain` prints a line for each change, --once one frame; `%[1]s ls --stuck` and `%[1]s stats` have their figures",
+			d.Process.Name(),
+		)
 	}
 	source, err := d.newDashboardSource(ctx)
 	if err != nil {
@@ -117,7 +122,9 @@ func (d *Deps) runDashboardOnce(ctx context.Context, p *output.Printer) error {
 	source.Once = true
 	if p.Format.Structured() {
 		keys, errs := tui.OnceKeys(ctx, source, d.Now)
-		return p.ShowAs(output.Document{Schema: dashboardSchema, Fields: output.FieldsOf(keys)}, output.ConcludeAll(errs, len(errs) < len(source.Profiles())), errs...)
+		return p.ShowAs(
+			output.Document{Schema: dashboardSchema, Fields: output.FieldsOf(keys)}, output.ConcludeAll(errs, len(errs) < len(source.Profiles())), errs...,
+		)
 	}
 	size, _, stop := d.Size()
 	stop()

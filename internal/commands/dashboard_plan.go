@@ -57,7 +57,9 @@ func planLive(ctx context.Context, l *look.Live, req planRequest, watch ops.Obse
 		if err != nil {
 			return nil, err
 		}
-		seen, err := end.PlanCleanup(ctx, l.Env, end.CleanupRequest{Rule: cleanup.Rule{Selector: rule}, Grace: end.EndGrace, Production: c.Production, Line: req.Line}, watch)
+		seen, err := end.PlanCleanup(
+			ctx, l.Env, end.CleanupRequest{Rule: cleanup.Rule{Selector: rule}, Grace: end.EndGrace, Production: c.Production, Line: req.Line}, watch,
+		)
 		if err != nil {
 			return nil, err
 		}

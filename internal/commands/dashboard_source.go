@@ -123,7 +123,10 @@ func (s dashboardSource) Plan(ctx context.Context, verb string, boxes []sandbox.
 // Do carries a plan out.
 func (s dashboardSource) Do(ctx context.Context, plan tui.Plan, production []string, report func(string)) ops.ActResult {
 	p := output.New(s.reporting(report), output.Options{NoColor: true})
-	return plan.Act.Do(ctx, s.deps.newObserver(p, func(item any) { report(views.ActItemLine(item)) }), ops.Allowed{Targets: plan.Act.Refs(), Production: production, Asked: true})
+	return plan.Act.Do(
+		ctx, s.deps.newObserver(p, func(item any) { report(views.ActItemLine(item)) }),
+		ops.Allowed{Targets: plan.Act.Refs(), Production: production, Asked: true},
+	)
 }
 
 // Keep keeps sandboxes from being ended for a time.

@@ -63,7 +63,9 @@ func prepareSpawn(ctx context.Context, d *Deps, profile string) (*spawn.Test, er
 		return nil, nil //nolint:nilnil // no test is asked for
 	}
 	if named := d.Globals.Providers; len(named) > 0 && !slices.Equal(named, []string{profile}) {
-		return nil, fault.Usage("--spawn %s and --provider %s exclude each other", profile, strings.Join(named, ",")).WithHint("leave --provider out: --spawn checks its profile")
+		return nil, fault.Usage(
+			"--spawn %s and --provider %s exclude each other", profile, strings.Join(named, ","),
+		).WithHint("leave --provider out: --spawn checks its profile")
 	}
 	d.Globals.Providers = []string{profile}
 	test, err := spawn.Prepare(ctx, d.Env, profile, userName(d.Process.Lookup))

@@ -108,9 +108,13 @@ func (d *Deps) drillOptions(ctx context.Context, o drillOptions) (drill.Options,
 func (d *Deps) checkLiveDrill(p *output.Printer, o drillOptions) error {
 	switch {
 	case o.keep || o.clean:
-		return fault.Usage("--live excludes --keep and --clean").WithHint("it removes what it has staged when you leave it; `%s drill --keep` leaves it", d.Process.Name())
+		return fault.Usage("--live excludes --keep and --clean").WithHint(
+			"it removes what it has staged when you leave it; `%s drill --keep` leaves it", d.Process.Name(),
+		)
 	case o.runbook != drill.DefaultRunbook:
-		return fault.Usage("--live shows the runbook %s alone", drill.DefaultRunbook).WithHint("`%s drill --runbook %s` walks that one by itself", d.Process.Name(), o.runbook)
+		return fault.Usage("--live shows the runbook %s alone", drill.DefaultRunbook).WithHint(
+			"`%s drill --runbook %s` walks that one by itself", d.Process.Name(), o.runbook,
+		)
 	case p.Format.Name() != output.Table:
 		return fault.Usage("--live is a screen and no document").WithHint("`%s drill -o %s` is one", d.Process.Name(), p.Format.Name())
 	case !d.opensDashboard():

@@ -107,7 +107,9 @@ func (v *variables) parseLines(name, text string) error {
 		key, value, given := strings.Cut(line, "=")
 		switch {
 		case hasByteOrderMark(key):
-			return fault.Usage("%s:%d: the line begins with a byte order mark", output.Escape(name), number).WithHint("save the file as UTF-8 without a byte order mark (BOM)")
+			return fault.Usage(
+				"%s:%d: the line begins with a byte order mark", output.Escape(name), number,
+			).WithHint("save the file as UTF-8 without a byte order mark (BOM)")
 		case given && isQuoted(key):
 			return fault.Usage("%s:%d: the name is in quotes", output.Escape(name), number).WithHint("write NAME=VALUE without quotes: they would be a part of the name")
 		}

@@ -62,7 +62,9 @@ func runExec(ctx context.Context, d *Deps, p *output.Printer, word string, c pro
 		return err
 	}
 	hideValues(p, c.Env)
-	return launch.Exec(ctx, d.Env, launch.ExecRequest{Word: word, Command: c, Connect: func(c *providers.Command) (func(), error) { return d.connectStreams(p, c, o) }})
+	return launch.Exec(
+		ctx, d.Env, launch.ExecRequest{Word: word, Command: c, Connect: func(c *providers.Command) (func(), error) { return d.connectStreams(p, c, o) }},
+	)
 }
 
 // connectStreams joins the command with the streams of this process: real descriptors

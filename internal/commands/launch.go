@@ -195,7 +195,10 @@ func (o *launchOptions) addFlags(f *pflag.FlagSet) {
 	f.String("inactivity", "", "stop it after `DURATION` without output or activity (default 60s)")
 	f.StringVar(&o.publish, "publish", "", "on success, run the shell `LINE` on this host, unless it was stopped")
 	f.StringVar(&o.push, "push", "", "on success, push its commits to `REMOTE=BRANCH`, unless it was stopped")
-	f.StringVar(&o.branch, "branch", "", "first make the branch `NAME` (GitFlow: feature/x) at the remote of\n--push REMOTE (default origin); push the commits to it, or remove it")
+	f.StringVar(
+		&o.branch, "branch", "",
+		"first make the branch `NAME` (GitFlow: feature/x) at the remote of\n--push REMOTE (default origin); push the commits to it, or remove it",
+	)
 	f.StringVar(&o.base, "base", "", "publish the commits since `REF`; default: all of HEAD. With --branch:\nmake it at this branch or commit of the remote")
 	f.StringVar(&o.description, "description", "", "set TASK_DESCRIPTION to `TEXT`; it is stored and shown")
 	f.StringVar(&o.key, "key", "", "launch once: a second run with this `KEY` joins the first; one\nthat never ran does not count")

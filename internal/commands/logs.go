@@ -133,7 +133,9 @@ func (o *logsOptions) readRequest(word string, text bool, now time.Time) (look.L
 		return req, nil
 	}
 	if req.Grep, err = regexp.Compile(o.grep); err != nil {
-		return req, fault.Usage("--grep: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: ")).WithHint(`the syntax is that of RE2 (go.dev/s/re2syntax); a backslash makes ( [ * + ? . plain`)
+		return req, fault.Usage(
+			"--grep: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "),
+		).WithHint(`the syntax is that of RE2 (go.dev/s/re2syntax); a backslash makes ( [ * + ? . plain`)
 	}
 	return req, nil
 }

@@ -36,11 +36,15 @@ func newMCP(d *Deps) *cobra.Command {
 	return d.completeVerb(cmd, document{refuses: allBut(output.Table)}, func(ctx context.Context, _ *output.Printer, _ []string) error {
 		for _, word := range allow {
 			if !slices.Contains(mcp.Acts(), word) {
-				return fault.Usage("--allow: %q is none of %s", word, strings.Join(mcp.Acts(), ", ")).WithHint("no tool ends sandboxes: `%s terminate` and `%s cleanup` ask a person", d.Process.Name(), d.Process.Name())
+				return fault.Usage("--allow: %q is none of %s", word, strings.Join(mcp.Acts(), ", ")).WithHint(
+					"no tool ends sandboxes: `%s terminate` and `%s cleanup` ask a person", d.Process.Name(), d.Process.Name(),
+				)
 			}
 		}
 		if d.Process.Stdin.TTY {
-			return fault.Usage("stdin is a terminal: an assistant starts `%s mcp` and talks to it", d.Process.Name()).WithHint("docs/ASSISTANTS.md shows the configuration of an assistant")
+			return fault.Usage(
+				"stdin is a terminal: an assistant starts `%s mcp` and talks to it", d.Process.Name(),
+			).WithHint("docs/ASSISTANTS.md shows the configuration of an assistant")
 		}
 		s := mcp.Server{Program: d.Process.Name(), Version: d.Version.Version, Allow: allow, Play: d.Play}
 		if d.Globals.Config != "" {

@@ -26,7 +26,10 @@ func newRunbook(d *Deps) *cobra.Command {
 		Args:    d.noRunbook,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newRunbookLs(d), newRunbookShow(d), newRunbookRun(d), newRunbookRuns(d), newRunbookStatus(d), newRunbookLint(d), newRunbookNew(d), newRunbookRules(d))
+	cmd.AddCommand(
+		newRunbookLs(d), newRunbookShow(d), newRunbookRun(d), newRunbookRuns(d), newRunbookStatus(d), newRunbookLint(d), newRunbookNew(d),
+		newRunbookRules(d),
+	)
 	return cmd
 }
 
@@ -170,7 +173,9 @@ func newRunbookLint(d *Deps) *cobra.Command {
 			return nil, cobra.ShellCompDirectiveDefault
 		},
 	}
-	doc := document{schema: "sbx.runbook.lint/v1", shape: output.ShapeList, columns: output.Names(views.LintColumns()), refuses: []output.FormatName{output.NameOnly}}
+	doc := document{
+		schema: "sbx.runbook.lint/v1", shape: output.ShapeList, columns: output.Names(views.LintColumns()), refuses: []output.FormatName{output.NameOnly},
+	}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
 		found, books, err := d.lintRunbooks(ctx, args)
 		if err != nil {

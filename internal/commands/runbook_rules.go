@@ -27,7 +27,10 @@ func newRunbookRules(d *Deps) *cobra.Command {
 		ValidArgsFunction: d.completeRunbooks,
 	}
 	cmd.Flags().StringVar(&base, "base", "runbooks", "the `URL` of the folder with the pages")
-	doc := document{schema: "sbx.runbook.rules/v1", shape: output.ShapeList, columns: output.Names(views.PrometheusColumns()), refuses: []output.FormatName{output.NameOnly}}
+	doc := document{
+		schema: "sbx.runbook.rules/v1", shape: output.ShapeList, columns: output.Names(views.PrometheusColumns()),
+		refuses: []output.FormatName{output.NameOnly},
+	}
 	return d.completeVerb(cmd, doc, func(ctx context.Context, p *output.Printer, args []string) error {
 		if _, err := d.Config(); err != nil { // or the defaults would be in the rules
 			return err

@@ -54,7 +54,9 @@ func runShell(ctx context.Context, d *Deps, p *output.Printer, word string) erro
 	defer stop(nil)
 	p.Note(connecting(word))
 	timer := time.AfterFunc(within, func() {
-		stop(fault.New(fault.KindUnavailable, "%s shows no shell within %s", word, sandbox.FormatDuration(within)).WithHint("`%s inspect %s` says how it is", d.Process.Name(), shellescape.Quote(word)))
+		stop(fault.New(
+			fault.KindUnavailable, "%s shows no shell within %s", word, sandbox.FormatDuration(within),
+		).WithHint("`%s inspect %s` says how it is", d.Process.Name(), shellescape.Quote(word)))
 	})
 	defer timer.Stop()
 	watch := &shellWatch{

@@ -47,7 +47,8 @@ func imageLine(cmd *cobra.Command, typed []typedWord) []string {
 // isImage says that a word is an image rather than a program: it has a tag or a registry, or is one of the well-known.
 func isImage(word string) bool {
 	known := []string{"ubuntu", "debian", "alpine", "busybox", "fedora", "centos", "rockylinux", "archlinux", "amazonlinux", "golang", "nginx"}
-	return slices.Contains(known, word) || regexp.MustCompile(`^([a-z0-9-]+\.[a-z0-9.-]+(:[0-9]+)?/)?[a-z0-9][a-z0-9._/-]*:[A-Za-z0-9._-]+$|^[a-z0-9-]+\.[a-z0-9.-]+/[a-z0-9._/-]+$`).MatchString(word)
+	return slices.Contains(known, word) ||
+		regexp.MustCompile(`^([a-z0-9-]+\.[a-z0-9.-]+(:[0-9]+)?/)?[a-z0-9][a-z0-9._/-]*:[A-Za-z0-9._-]+$|^[a-z0-9-]+\.[a-z0-9.-]+/[a-z0-9._/-]+$`).MatchString(word)
 }
 
 // shellLine opens a shell in a sandbox, or runs what stood behind its name.
@@ -90,7 +91,9 @@ func copyLine(root *cobra.Command, rest []string) string {
 	case !inside:
 		return root.Name() + " exec REF -- cat PATH > FILE"
 	case len(paths) > 1 && slices.ContainsFunc(rest, func(w string) bool { return slices.Contains([]string{"-r", "-R", "-a", "--recursive"}, w) }):
-		return shellescape.QuoteCommand([]string{root.Name(), "exec", ref, "--", "tar", "-C", path, "-c", "."}) + " | " + shellescape.QuoteCommand([]string{"tar", "-x", "-C", paths[1]})
+		return shellescape.QuoteCommand([]string{
+			root.Name(), "exec", ref, "--", "tar", "-C", path, "-c", ".",
+		}) + " | " + shellescape.QuoteCommand([]string{"tar", "-x", "-C", paths[1]})
 	}
 	return shellescape.QuoteCommand([]string{root.Name(), "exec", ref, "--", "cat", path}) + " > " + shellescape.Quote(to)
 }

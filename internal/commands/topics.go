@@ -30,7 +30,10 @@ func helpTopics(d *Deps) []*cobra.Command {
 		topic("environment", "The environment variables that sbx reads", environmentHelp(d.Types)),
 		topic("labels", "Which labels sbx reads, and where providers keep them", labelsHelp(d.Types)),
 		topic("glossary", "What each word means", "`sbx help glossary` explains every word of the output, of JSON and of the pages."),
-		topic("json", "The JSON documents, key by key, and their schemas", "`sbx help json` lists the documents, `sbx help json NAME` explains the keys of one,\n`sbx help json --schema NAME` prints its JSON Schema."),
+		topic(
+			"json", "The JSON documents, key by key, and their schemas",
+			"`sbx help json` lists the documents, `sbx help json NAME` explains the keys of one,\n`sbx help json --schema NAME` prints its JSON Schema.",
+		),
 	}
 }
 

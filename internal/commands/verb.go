@@ -223,7 +223,9 @@ func (d *Deps) newObserver(p *output.Printer, items func(item any)) *observer {
 // observeWhileWritable shows each item as it comes. An item that cannot be written ends the
 // context that it returns, and broken reports that afterwards: without a reader there is
 // nothing to read on for.
-func (d *Deps) observeWhileWritable(ctx context.Context, p *output.Printer, show func(item any) error) (reading context.Context, watch *observer, broken func() error) {
+func (d *Deps) observeWhileWritable(
+	ctx context.Context, p *output.Printer, show func(item any) error,
+) (reading context.Context, watch *observer, broken func() error) {
 	reading, stop := context.WithCancel(ctx)
 	var failed error
 	watch = d.newObserver(p, func(item any) {

@@ -192,7 +192,10 @@ func (c *compiler[T]) wrongKind(left, right term[T]) error {
 func (c *compiler[T]) asTime(name, text term[T]) (term[T], error) {
 	at, ok := sandbox.ParseTime(text.fixed.text)
 	if !ok {
-		return text, c.mistake(text.at, "a relative time would mean another time at each evaluation: compare age_seconds, or write the time", `%s is a time: write "2026-11-22T12:00Z"`, name.text)
+		return text, c.mistake(
+			text.at, "a relative time would mean another time at each evaluation: compare age_seconds, or write the time",
+			`%s is a time: write "2026-11-22T12:00Z"`, name.text,
+		)
 	}
 	return constantTerm[T](KindTime, Time(at), text.text, text.at), nil
 }

@@ -187,7 +187,10 @@ func (c *compiler[T]) calculate(n *ast.BinaryNode) (term[T], error) {
 	case plain(left.unit) && n.Operator == "*":
 		unit = right.unit
 	default:
-		return left, c.mistake(left.at.join(right.at), "", "%s is %s and %s is %s: %s gives no unit", left.text, unitWords(left.unit), right.text, unitWords(right.unit), n.Operator)
+		return left, c.mistake(
+			left.at.join(right.at), "", "%s is %s and %s is %s: %s gives no unit", left.text, unitWords(left.unit), right.text, unitWords(right.unit),
+			n.Operator,
+		)
 	}
 	return c.figure(left, right, unit, arithmetic()[n.Operator], wrapped(left, n.Left)+" "+n.Operator+" "+wrapped(right, n.Right)), nil
 }
@@ -239,5 +242,8 @@ func (c *compiler[T]) call(name string, arguments []ast.Node, at place) (term[T]
 	if t.kind != KindText && t.kind != KindLabels {
 		return t, c.mistake(t.at, "", "%s is a %s and has no length", t.text, t.kind)
 	}
-	return term[T]{kind: KindNumber, unit: UnitCount, at: at, text: fmt.Sprintf("len(%s)", t.text), names: t.names, value: func(s T) Value { return t.value(s).size() }}, nil
+	return term[T]{
+		kind: KindNumber, unit: UnitCount, at: at, text: fmt.Sprintf("len(%s)", t.text), names: t.names,
+		value: func(s T) Value { return t.value(s).size() },
+	}, nil
 }

@@ -33,7 +33,10 @@ func (l *loader) checkNames(known []string) {
 func (l *loader) checkEachName(key string, words []word, known []string) {
 	for _, w := range words {
 		if !slices.Contains(known, w.text) {
-			l.errs = append(l.errs, l.withProfileHint(mistakeAt(l.doc.path, w.at, "%s: there is no profile %s%s", key, yamltext.QuoteKey(w.text), suggestAllowed(w.text, known)), w.text))
+			l.errs = append(
+				l.errs,
+				l.withProfileHint(mistakeAt(l.doc.path, w.at, "%s: there is no profile %s%s", key, yamltext.QuoteKey(w.text), suggestAllowed(w.text, known)), w.text),
+			)
 		}
 	}
 }

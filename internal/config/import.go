@@ -55,7 +55,9 @@ func importTargets() map[string]importTarget {
 		"daytona.api_url": {key: keyImportURL}, "DAYTONA_API_URL": {key: keyImportURL},
 		"daytona.api_key": {key: keyImportToken, secret: true}, importTokenEnv: {key: keyImportToken, secret: true},
 	}
-	yamlNames := map[string]string{nameMemory: "daytona.sandbox_memory_gb", nameCPU: "daytona.sandbox_cpu", nameDisk: "daytona.sandbox_disk_gb", nameSnapshot: "daytona.snapshot"}
+	yamlNames := map[string]string{
+		nameMemory: "daytona.sandbox_memory_gb", nameCPU: "daytona.sandbox_cpu", nameDisk: "daytona.sandbox_disk_gb", nameSnapshot: "daytona.snapshot",
+	}
 	for _, v := range runVariables() {
 		if !runSettingOf(v.setting).remoteOnly() {
 			continue

@@ -50,11 +50,20 @@ func (n notice) settingKey() string { return keyNotify + "." + n.name }
 func notifySettings() []notice {
 	return []notice{
 		{"slack_env", true, "", "SBX_SLACK_WEBHOOK", "the variable with the URL of an incoming webhook", func(n *Notify) *string { return &n.Slack }},
-		{"pagerduty_env", true, "", "SBX_PAGERDUTY_KEY", "the variable with the routing key of an Events API v2 integration", func(n *Notify) *string { return &n.PagerDuty }},
-		{"pagerduty_url", false, "https://events.pagerduty.com", "https://events.pagerduty.com", "PagerDuty's Events API; in the EU https://events.eu.pagerduty.com", func(n *Notify) *string { return &n.PagerDutyURL }},
+		{
+			"pagerduty_env", true, "", "SBX_PAGERDUTY_KEY", "the variable with the routing key of an Events API v2 integration",
+			func(n *Notify) *string { return &n.PagerDuty },
+		},
+		{
+			"pagerduty_url", false, "https://events.pagerduty.com", "https://events.pagerduty.com",
+			"PagerDuty's Events API; in the EU https://events.eu.pagerduty.com", func(n *Notify) *string { return &n.PagerDutyURL },
+		},
 		{"webhook_env", true, "", "SBX_WEBHOOK", "the variable with a URL that gets each message as JSON", func(n *Notify) *string { return &n.Webhook }},
 		{"ping_env", true, "", "SBX_PING", "the variable with the URL of a check, as of healthchecks.io", func(n *Notify) *string { return &n.Ping }},
-		{"link", false, "", "https://wiki.example/sandbox-stuck?run={run_id}", "the page that each message leads to, such as a runbook; {run_id}, {verb} and {host} are replaced", func(n *Notify) *string { return &n.Link }},
+		{
+			"link", false, "", "https://wiki.example/sandbox-stuck?run={run_id}",
+			"the page that each message leads to, such as a runbook; {run_id}, {verb} and {host} are replaced", func(n *Notify) *string { return &n.Link },
+		},
 	}
 }
 

@@ -90,7 +90,9 @@ func (l *loader) ownContent(ctx context.Context, f File) ([]byte, os.FileMode, e
 func (l *loader) checkOwnable(name string, owned Owned) (providers.Type, error) {
 	p, known := l.config.Find(name)
 	if !known {
-		return providers.Type{}, l.withProfileHint(fault.Usage("there is no profile %q%s", name, suggestAllowed(name, l.config.profileNames())).WithHint("`sbx providers` lists the profiles"), name)
+		return providers.Type{}, l.withProfileHint(
+			fault.Usage("there is no profile %q%s", name, suggestAllowed(name, l.config.profileNames())).WithHint("`sbx providers` lists the profiles"), name,
+		)
 	}
 	kind, _ := findType(l.in.Types, p.Type)
 	if !owned.All && kind.NoLabels {
@@ -121,7 +123,9 @@ func (c OwnChange) Write() error {
 		return nil
 	}
 	if err := writeFile(withoutLinks(c.Path), []byte(c.after), c.mode); err != nil { // a link stays one
-		return fault.New(fault.KindUnknown, "%s cannot be written: %w", c.Path, withoutPath(err)).WithHint("check that you may write there; --config FILE names another file")
+		return fault.New(
+			fault.KindUnknown, "%s cannot be written: %w", c.Path, withoutPath(err),
+		).WithHint("check that you may write there; --config FILE names another file")
 	}
 	return nil
 }

@@ -57,7 +57,8 @@ func (o Owned) asYAML() string {
 
 // plainOrQuoted writes a text so that YAML reads the same text.
 func plainOrQuoted(text string) string {
-	if regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`).MatchString(text) && !slices.Contains([]string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}, strings.ToLower(text)) {
+	if regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`).MatchString(text) &&
+		!slices.Contains([]string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}, strings.ToLower(text)) {
 		return text
 	}
 	return strconv.Quote(text)

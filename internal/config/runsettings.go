@@ -89,11 +89,20 @@ func runLimits() []setting {
 	const day, week = "1d", "1w"
 	return []setting{
 		{name: nameCommand, flag: "command-timeout", fallback: "300s", kind: providers.OptionDuration, most: day, help: "one command in a sandbox"},
-		{name: nameAttempt, flag: "attempt-timeout", fallback: "600s", kind: providers.OptionDuration, most: day, help: "one attempt: create, command and collecting"},
+		{
+			name: nameAttempt, flag: "attempt-timeout", fallback: "600s", kind: providers.OptionDuration, most: day,
+			help: "one attempt: create, command and collecting",
+		},
 		{name: nameDeadline, flag: "deadline", fallback: "35m", kind: providers.OptionDuration, most: week, help: "the whole task with all its attempts"},
-		{name: nameInactivity, flag: "inactivity", fallback: "60s", kind: providers.OptionDuration, most: day, help: "time without output or activity after which a command counts as stalled"},
+		{
+			name: nameInactivity, flag: "inactivity", fallback: "60s", kind: providers.OptionDuration, most: day,
+			help: "time without output or activity after which a command counts as stalled",
+		},
 		{name: nameAttempts, flag: "attempts", fallback: "3", kind: providers.OptionCount, most: "100", help: "attempts, each in its own sandbox"},
-		{name: nameRetryDelay, flag: "retry-delay", fallback: "6s", kind: providers.OptionDuration, most: "60s", help: "delay before the second attempt; doubles, plus or minus half, up to 60s"},
+		{
+			name: nameRetryDelay, flag: "retry-delay", fallback: "6s", kind: providers.OptionDuration, most: "60s",
+			help: "delay before the second attempt; doubles, plus or minus half, up to 60s",
+		},
 		{name: "keep_alive_ttl", fallback: "1h", kind: providers.OptionDuration, most: week, help: "how long a sandbox is kept after its task"},
 		{name: nameCallback, kind: kindAddress, sample: "https://control.example", help: "address to which the task reports its progress"},
 	}

@@ -44,12 +44,27 @@ func thresholdSettings() []thresholdSetting {
 		{name: "cleanup_every", kind: duration, of: func(t *limits) any { return &t.CleanupEvery }, help: "how often cleanup should run"},
 		{name: keyStuckAge, kind: duration, of: func(t *limits) any { return &t.StuckAge }, perAgentType: true, help: "an inactive sandbox that is older is stuck"},
 		{name: "watch_age", kind: duration, of: func(t *limits) any { return &t.WatchAge }, perAgentType: true, help: "an older sandbox is worth a look"},
-		{name: "provisioning_age", kind: duration, of: func(t *limits) any { return &t.ProvisioningAge }, perAgentType: true, help: "a sandbox that is provisioned for longer is stuck"},
-		{name: "ending_age", kind: duration, of: func(t *limits) any { return &t.EndingAge }, perAgentType: true, help: "a sandbox that is terminating for longer is stuck"},
+		{
+			name: "provisioning_age", kind: duration, of: func(t *limits) any { return &t.ProvisioningAge }, perAgentType: true,
+			help: "a sandbox that is provisioned for longer is stuck",
+		},
+		{
+			name: "ending_age", kind: duration, of: func(t *limits) any { return &t.EndingAge }, perAgentType: true,
+			help: "a sandbox that is terminating for longer is stuck",
+		},
 		{name: "inactivity", kind: duration, of: func(t *limits) any { return &t.Inactivity }, perAgentType: true, help: "a longer silence is inactivity"},
-		{name: "busy_silence", kind: duration, of: func(t *limits) any { return &t.BusySilence }, perAgentType: true, help: "how long a busy processor excuses silence"},
-		{name: "failed_probes", kind: count, of: func(t *limits) any { return &t.FailedProbes }, perAgentType: true, help: "this many failed probes in a row mean that nothing inside answers"},
-		{name: "repeat_timeouts", kind: count, of: func(t *limits) any { return &t.RepeatTimeouts }, perAgentType: true, help: "this many time limits hit by one sandbox are repeated"},
+		{
+			name: "busy_silence", kind: duration, of: func(t *limits) any { return &t.BusySilence }, perAgentType: true,
+			help: "how long a busy processor excuses silence",
+		},
+		{
+			name: "failed_probes", kind: count, of: func(t *limits) any { return &t.FailedProbes }, perAgentType: true,
+			help: "this many failed probes in a row mean that nothing inside answers",
+		},
+		{
+			name: "repeat_timeouts", kind: count, of: func(t *limits) any { return &t.RepeatTimeouts }, perAgentType: true,
+			help: "this many time limits hit by one sandbox are repeated",
+		},
 	}
 }
 

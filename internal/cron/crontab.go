@@ -45,7 +45,9 @@ func (p Plan) Crontab() string {
 		fmt.Fprintf(&b, "\n# %s, of production, which was not asked for: %s\n#%s\n", e.job.name, e.Say, p.crontabLine(e))
 	}
 	for _, e := range p.offeredEntries() {
-		fmt.Fprintf(&b, "\n# %s: %s.\n# It also terminates active sandboxes. To enable it, remove the # of the next line.\n#%s\n", e.job.name, e.Say, p.crontabLine(e))
+		fmt.Fprintf(
+			&b, "\n# %s: %s.\n# It also terminates active sandboxes. To enable it, remove the # of the next line.\n#%s\n", e.job.name, e.Say, p.crontabLine(e),
+		)
 	}
 	return b.String()
 }
@@ -168,7 +170,11 @@ WantedBy=timers.target
 // its journal says where it was.
 func (p Plan) serviceUnit(e Entry) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "[Unit]\nDescription=sbx layer %s: %s\nDocumentation=man:sbx-cron(1)\nWants=network-online.target\nAfter=network-online.target\n\n[Service]\nType=oneshot\n", e.Layer, unitPath(e.Say))
+	fmt.Fprintf(
+		&b,
+		"[Unit]\nDescription=sbx layer %s: %s\nDocumentation=man:sbx-cron(1)\nWants=network-online.target\nAfter=network-online.target\n\n[Service]\nType=oneshot\n",
+		e.Layer, unitPath(e.Say),
+	)
 	if p.User != "" {
 		b.WriteString("User=" + p.User + "\n")
 	}

@@ -39,8 +39,15 @@ func layerJobs() []job {
 	old := []string{"--older-than", "10m", "--include-failed", "--yes"}
 	return []job{
 		{"stuck", Stuck, 0, 5 * time.Minute, "terminate stuck sandboxes", []string{"cleanup", "--stuck", "--yes"}, nil, all},
-		{"age", Age, 1, 15 * time.Minute, "terminate sandboxes older than ten minutes, or failed that long ago", []string{"cleanup", "--older-than", "10m", "--failed-older-than", "10m", "--include-failed", "--yes"}, nil, all},
-		{"usage", Usage, 2, 5 * time.Minute, "terminate by age once more than 80% of the quota is used", slices.Concat([]string{"cleanup", "--if-usage-above", "80%"}, old), nil, all},
+		{
+			"age", Age, 1, 15 * time.Minute, "terminate sandboxes older than ten minutes, or failed that long ago",
+			[]string{"cleanup", "--older-than", "10m", "--failed-older-than", "10m", "--include-failed", "--yes"},
+			nil, all,
+		},
+		{
+			"usage", Usage, 2, 5 * time.Minute, "terminate by age once more than 80% of the quota is used",
+			slices.Concat([]string{"cleanup", "--if-usage-above", "80%"}, old), nil, all,
+		},
 		{"reconcile", Reconcile, 3, time.Hour, "compare records with reality", []string{"reconcile", "--fix", "--yes"}, []string{"reconcile", "--check"}, all},
 	}
 }

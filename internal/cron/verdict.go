@@ -111,7 +111,9 @@ func (e Expected) judgeRuns(runs []Run, now time.Time) Status {
 	case since < -skewed:
 		s.Verdict, s.Message = sandbox.Unknown, "the last success is recorded in the future: check the clock of this machine"
 	case Late(s.LastSuccess, e.Every, now):
-		s.Verdict, s.Message = sandbox.False, fmt.Sprintf("overdue: it last succeeded%s %s, and should succeed every %s", e.overdueProfiles(behind), timeAgo(since), sandbox.FormatDuration(e.Every))
+		s.Verdict, s.Message = sandbox.False, fmt.Sprintf(
+			"overdue: it last succeeded%s %s, and should succeed every %s", e.overdueProfiles(behind), timeAgo(since), sandbox.FormatDuration(e.Every),
+		)
 		if s.LastRun.After(s.LastSuccess) {
 			s.Message += "; it last ran " + timeAgo(now.Sub(s.LastRun)) + last.describeOutcome()
 		}

@@ -208,7 +208,9 @@ func (d *drillRun) drillError() error {
 	case len(d.report.LeftBehind) > 0 && !d.Keep:
 		return leftError(d.report.LeftBehind)
 	case run != nil && failedStep(run) != "":
-		return fault.New(fault.KindFound, "the runbook %s: %s", run.Runbook, failedStep(run)).WithHint("`%s runbook status %s` shows its run", d.env.Process.Name(), run.ID)
+		return fault.New(fault.KindFound, "the runbook %s: %s", run.Runbook, failedStep(run)).WithHint(
+			"`%s runbook status %s` shows its run", d.env.Process.Name(), run.ID,
+		)
 	}
 	return nil
 }

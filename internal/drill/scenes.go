@@ -100,7 +100,10 @@ func pipelineScenes() []scene {
 	stage := func(name string) scene {
 		return scene{name: name, about: "a stage that ends", program: "stage", fact: "exit", ends: true, expected: always(sandbox.CauseNone)}
 	}
-	killed := scene{name: "developer", about: "a stage that needs more memory than it has", program: "leak", fact: "oom_kill", memory: 64 * sandbox.MiB, ends: true, exit: 137, expected: leakCause}
+	killed := scene{
+		name: "developer", about: "a stage that needs more memory than it has", program: "leak", fact: "oom_kill", memory: 64 * sandbox.MiB, ends: true,
+		exit: 137, expected: leakCause,
+	}
 	return []scene{stage("analyst"), stage("designer"), killed, stage("tester"), stage("operations")}
 }
 

@@ -50,7 +50,9 @@ func (f *Fleet) SuspectedEdges(ctx context.Context, all []Answers) map[string]er
 	})
 	suspected := map[string]error{}
 	for profile, c := range counts {
-		suspected[profile] = fault.New(fault.KindUnavailable, "all %d that were asked give the same answer, that nothing inside answers: its edge may be broken, and not they", c.dead).At(profile, "probe")
+		suspected[profile] = fault.New(
+			fault.KindUnavailable, "all %d that were asked give the same answer, that nothing inside answers: its edge may be broken, and not they", c.dead,
+		).At(profile, "probe")
 	}
 	return suspected
 }

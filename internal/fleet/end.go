@@ -136,7 +136,9 @@ func (e *termination) recheckTarget(ctx context.Context) (sandbox.Ending, bool) 
 	case err != nil:
 		return e.outcomeIfMissing(ctx, "get", err)
 	case replaced(e.target, now):
-		return e.newOutcome(sandbox.OutcomeChanged, "another sandbox has this id now", e.providerEvidence("created_at", now.CreatedAt.UTC().Format(time.RFC3339))), true
+		return e.newOutcome(
+			sandbox.OutcomeChanged, "another sandbox has this id now", e.providerEvidence("created_at", now.CreatedAt.UTC().Format(time.RFC3339)),
+		), true
 	case e.insist: // its end is not believed
 	case now.State.Ended() && !e.o.Delete:
 		return e.newOutcome(sandbox.OutcomeAlreadyGone, "it had ended before", e.providerEvidence("state", string(now.State))), true

@@ -84,7 +84,9 @@ func (f *Fleet) FindEach(ctx context.Context, words []string, o FindOptions) ([]
 			found[i].Unreadable = found[i].Unreadable || a.unreadable
 			found[i].Begun = found[i].Begun && a.begun
 		case fault.KindOf(a.err) == fault.KindUsage && !o.typed(a.word):
-			errs = append(errs, fault.Usage("standard input: %w", a.err).WithHint("it was left out; %s", cmp.Or(fault.HintOf(a.err), "`sbx ls -o json` shows it as it is")))
+			errs = append(
+				errs, fault.Usage("standard input: %w", a.err).WithHint("it was left out; %s", cmp.Or(fault.HintOf(a.err), "`sbx ls -o json` shows it as it is")),
+			)
 		case fault.KindOf(a.err) == fault.KindUsage:
 			refused = append(refused, a.err)
 		default:

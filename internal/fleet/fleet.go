@@ -116,7 +116,9 @@ func New(members []Member, o Options) *Fleet {
 		m.Timeout = cmp.Or(max(m.Timeout, 0), DefaultTimeout)
 		one := &member{
 			Member: m, slots: make(chan struct{}, o.Slots), waiting: make(chan struct{}, 2*o.Slots*looksPerSlot), breaker: policy.NewBreaker(m.Provider.Name()),
-			keptUntil: o.KeptUntil, names: o.Names, capacity: &capacity{counting: make(chan struct{}, 1), made: map[string]time.Time{}}, listing: &lastListing{}, second: newSecondListing(), history: o.History, quota: &quotaUsed{}, answers: &answers{}, now: o.Now, asking: o.Asking,
+			keptUntil: o.KeptUntil, names: o.Names, capacity: &capacity{
+				counting: make(chan struct{}, 1), made: map[string]time.Time{},
+			}, listing: &lastListing{}, second: newSecondListing(), history: o.History, quota: &quotaUsed{}, answers: &answers{}, now: o.Now, asking: o.Asking,
 		}
 		for _, s := range m.Sources {
 			one.attached = append(one.attached, source{s, policy.NewBreaker(s.Name())})

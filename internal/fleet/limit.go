@@ -78,7 +78,9 @@ func (m *member) limitQuota(ctx context.Context) (providers.Quota, error) {
 	if err != nil {
 		return providers.Quota{}, err
 	}
-	return providers.Quota{Name: "max_sandboxes", Scope: "the configuration", Unit: "sandboxes", Used: new(float64(len(ids))), Limit: new(float64(m.MaxSandboxes))}, nil
+	return providers.Quota{
+		Name: "max_sandboxes", Scope: "the configuration", Unit: "sandboxes", Used: new(float64(len(ids))), Limit: new(float64(m.MaxSandboxes)),
+	}, nil
 }
 
 // Capacity is fault.KindRefused where one more sandbox would exceed the limit of the
@@ -108,7 +110,9 @@ func (m *member) refuseFull(ctx context.Context, now time.Time) error {
 	}
 	if n := m.capacity.countTaken(ids, now); n >= m.MaxSandboxes {
 		return fault.New(fault.KindRefused, "%w: %d of %d run; %w", providers.ErrSandboxLimit, n, m.MaxSandboxes, providers.ErrNothingMade).
-			At(m.Provider.Name(), "create").WithHint("%s lists the oldest, candidates to terminate; max_sandboxes in the configuration is the limit", providers.OldestFirst(m.Provider.Name()))
+			At(m.Provider.Name(), "create").WithHint(
+			"%s lists the oldest, candidates to terminate; max_sandboxes in the configuration is the limit", providers.OldestFirst(m.Provider.Name()),
+		)
 	}
 	return nil
 }

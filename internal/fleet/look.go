@@ -224,7 +224,9 @@ func (f *Fleet) mayProveSilence(s sandbox.Sandbox) bool {
 // readNewestUsage reads the newest usage of running sandboxes of one provider in batches, and calls
 // take for each answer, concurrently. Once the provider answers that it has no such request, it is
 // asked no more.
-func (f *Fleet) readNewestUsage(ctx context.Context, m *member, reader providers.UsageBatchReader, items []sandbox.Sandbox, indexes []int, take func(i int, u sandbox.Usage)) {
+func (f *Fleet) readNewestUsage(
+	ctx context.Context, m *member, reader providers.UsageBatchReader, items []sandbox.Sandbox, indexes []int, take func(i int, u sandbox.Usage),
+) {
 	running := slices.DeleteFunc(slices.Clone(indexes), func(i int) bool { return items[i].State != sandbox.StateRunning })
 	batches := slices.Collect(slices.Chunk(running, reader.UsageBatch()))
 	read := func(batch []int) error {
@@ -242,7 +244,9 @@ func (f *Fleet) readNewestUsage(ctx context.Context, m *member, reader providers
 }
 
 // readUsageBatch reads the newest usage of one batch by id, within one slot.
-func (m *member) readUsageBatch(ctx context.Context, reader providers.UsageBatchReader, items []sandbox.Sandbox, batch []int) (map[string]sandbox.Usage, error) {
+func (m *member) readUsageBatch(
+	ctx context.Context, reader providers.UsageBatchReader, items []sandbox.Sandbox, batch []int,
+) (map[string]sandbox.Usage, error) {
 	ids := make([]string, len(batch))
 	for n, i := range batch {
 		ids[n] = items[i].ID

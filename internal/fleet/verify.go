@@ -195,13 +195,21 @@ func (e *termination) unseenOutcome(ctx context.Context, began time.Time, last s
 	case err != nil:
 		return e.newOutcome(sandbox.OutcomeAccepted, fmt.Sprintf("accepted, but the end cannot be verified: %v", err))
 	case e.f.o.Now().Before(at):
-		return e.newOutcome(sandbox.OutcomeAccepted, "accepted: it is still terminating, as its own grace lets it; look again at "+at.UTC().Format(time.RFC3339), e.providerEvidence("state", string(last.State)))
+		return e.newOutcome(
+			sandbox.OutcomeAccepted, "accepted: it is still terminating, as its own grace lets it; look again at "+at.UTC().Format(time.RFC3339),
+			e.providerEvidence("state", string(last.State)),
+		)
 	case last.State == sandbox.StateTerminating:
 		return e.newOutcome(sandbox.OutcomeStuck, "still terminating after "+waited+e.keptBy(ctx), e.providerEvidence("state", string(last.State)))
 	case last.State.Ended():
-		return e.newOutcome(sandbox.OutcomeAccepted, "it has ended, but the provider still keeps its data after "+waited, e.providerEvidence("state", string(last.State)))
+		return e.newOutcome(
+			sandbox.OutcomeAccepted, "it has ended, but the provider still keeps its data after "+waited, e.providerEvidence("state", string(last.State)),
+		)
 	}
-	return e.newOutcome(sandbox.OutcomeAccepted, fmt.Sprintf("accepted but still %s after %s%s", last.State, waited, e.keptBy(ctx)), e.providerEvidence("state", string(last.State)))
+	return e.newOutcome(
+		sandbox.OutcomeAccepted, fmt.Sprintf("accepted but still %s after %s%s", last.State, waited, e.keptBy(ctx)),
+		e.providerEvidence("state", string(last.State)),
+	)
 }
 
 // keptBy is what keeps a sandbox that is terminating, as the end of a reason; "" where the provider cannot tell.

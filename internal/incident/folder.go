@@ -106,7 +106,9 @@ func eventOf(entry journal.Entry) (Event, error) {
 }
 
 func notFoundError(id string) error {
-	return fault.New(fault.KindNotFound, "no run of a runbook and no incident of before is called %q", id).WithHint("`sbx runbook runs` lists the runs; a span of time needs no id: `sbx incident report --since 14:00 --until 15:00`")
+	return fault.New(
+		fault.KindNotFound, "no run of a runbook and no incident of before is called %q", id,
+	).WithHint("`sbx runbook runs` lists the runs; a span of time needs no id: `sbx incident report --since 14:00 --until 15:00`")
 }
 
 func unreadableError(what string, err error) error {

@@ -114,7 +114,10 @@ func (s Server) answer(ctx context.Context, t tool, arguments json.RawMessage) *
 	content := []sdk.Content{&sdk.TextContent{Text: said}, &sdk.TextContent{Text: untrusted}}
 	switch {
 	case document.more > 0:
-		return failed(said + fmt.Sprintf("\nThe document has %d bytes; %d are the most. Ask for less: a limit, a condition, one provider or one sandbox.", maxDocument+document.more, maxDocument))
+		return failed(said + fmt.Sprintf(
+			"\nThe document has %d bytes; %d are the most. Ask for less: a limit, a condition, one provider or one sandbox.", maxDocument+document.more,
+			maxDocument,
+		))
 	case len(document.text) > 0:
 		content = append(content, &sdk.TextContent{Text: document.String()})
 	}

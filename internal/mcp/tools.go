@@ -63,15 +63,26 @@ func allTools() []tool {
 	return []tool{
 		{
 			name: "list-sandboxes", about: "List sandboxes with state, age and verdict.", verb: []string{"ls"},
-			arguments: []argument{provider, stuck, older, label, where, limit, {name: "look", about: "observe each one now, which takes longer", kind: flag, flag: "look"}},
+			arguments: []argument{
+				provider, stuck, older, label, where, limit, {name: "look", about: "observe each one now, which takes longer", kind: flag, flag: "look"},
+			},
 		},
-		{name: "inspect-sandbox", about: "Show one sandbox: verdict, evidence, causes, timeline, next command.", verb: []string{"inspect"}, arguments: []argument{ref}},
-		{name: "diagnose", about: "Judge all sandboxes of all providers by the runbook: what is wrong, and why.", verb: []string{"diagnose"}, arguments: []argument{provider}},
+		{
+			name: "inspect-sandbox", about: "Show one sandbox: verdict, evidence, causes, timeline, next command.", verb: []string{"inspect"},
+			arguments: []argument{ref},
+		},
+		{
+			name: "diagnose", about: "Judge all sandboxes of all providers by the runbook: what is wrong, and why.", verb: []string{"diagnose"},
+			arguments: []argument{provider},
+		},
 		{
 			name: "read-logs", about: "Read the last lines of a sandbox.", verb: []string{"logs"},
 			arguments: []argument{ref, since, {name: "tail", about: "at most so many last lines", kind: number, flag: "tail", given: 100, most: 2000}},
 		},
-		{name: "read-events", about: "Show what the agent of a sandbox did: tools, files, messages, in order.", verb: []string{"events", "--no-file"}, arguments: []argument{ref}},
+		{
+			name: "read-events", about: "Show what the agent of a sandbox did: tools, files, messages, in order.", verb: []string{"events", "--no-file"},
+			arguments: []argument{ref},
+		},
 		{name: "fleet-stats", about: "Count sandboxes by provider and state, with quotas and thresholds.", verb: []string{"stats"}, arguments: []argument{provider}},
 		{name: "list-tasks", about: "List tasks with state, attempts and publication.", verb: []string{"tasks"}},
 		{name: "show-task", about: "Show one task: each attempt, the cause of its end, the evidence.", verb: []string{"tasks", "show"}, arguments: []argument{task}},
@@ -81,7 +92,10 @@ func allTools() []tool {
 			arguments: []argument{provider, stuck, older, label, where}, plans: true,
 		},
 		{name: "check-setup", about: "Check configuration, credentials, reachability and records of sbx.", verb: []string{"doctor"}},
-		{name: "stop-task", about: "Stop one task: block its publication, then end its sandboxes and verify that.", verb: []string{"stop"}, arguments: []argument{task}, act: "stop"},
+		{
+			name: "stop-task", about: "Stop one task: block its publication, then end its sandboxes and verify that.", verb: []string{"stop"},
+			arguments: []argument{task}, act: "stop",
+		},
 		{
 			name: "continue-task", about: "Run another command in the kept sandbox of one task, and wait for its end.", verb: []string{"resume"},
 			arguments: []argument{task, {name: "command", about: "the program and its words", kind: command, required: true}}, act: "resume",
@@ -263,5 +277,7 @@ func (a argument) read(raw json.RawMessage, there bool) ([]string, error) {
 
 // typed is a command line as a person could type it, who sees the page instead of the document.
 func typed(program string, args []string) string {
-	return program + " " + shellescape.QuoteCommand(slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == planOnly || slices.Contains(forTools(), arg) }))
+	return program + " " + shellescape.QuoteCommand(slices.DeleteFunc(
+		slices.Clone(args), func(arg string) bool { return arg == planOnly || slices.Contains(forTools(), arg) },
+	))
 }

@@ -69,16 +69,25 @@ func (c Cleanup) Labels() []Label {
 }
 
 func (p ProfileFigures) addTo(s *Set, mine []Label) {
-	s.Gauge("sbx_cleanup_last_success_timestamp_seconds", "When cleanup last succeeded, 0 = never; dry and refused runs do not count.", unixSeconds(p.LastSuccess), mine...)
+	s.Gauge(
+		"sbx_cleanup_last_success_timestamp_seconds", "When cleanup last succeeded, 0 = never; dry and refused runs do not count.",
+		unixSeconds(p.LastSuccess), mine...,
+	)
 	s.Gauge("sbx_cleanup_last_run_timestamp_seconds", "When cleanup last ran, whatever its result, 0 = never.", unixSeconds(p.LastRun), mine...)
 	s.Gauge("sbx_cleanup_complete", "1 = the listing of the last run was complete.", boolFigure(p.Complete), mine...)
 	s.Gauge("sbx_cleanup_candidates", "Sandboxes that the rule of the last run selected.", float64(p.Candidates), mine...)
 	for _, name := range p.outcomeWords() {
-		s.Gauge("sbx_cleanup_outcomes", "Selected sandboxes of the last run by outcome.", float64(p.Outcomes[name]), append(slices.Clip(mine), Label{"outcome", name})...)
+		s.Gauge(
+			"sbx_cleanup_outcomes", "Selected sandboxes of the last run by outcome.", float64(p.Outcomes[name]),
+			append(slices.Clip(mine), Label{"outcome", name})...,
+		)
 	}
 	s.Gauge("sbx_cleanup_kept_unknown_age", "Sandboxes that the last run kept because their age is unknown.", float64(p.KeptUnknownAge), mine...)
 	for _, reason := range slices.Sorted(maps.Keys(p.Kept)) {
-		s.Gauge("sbx_cleanup_kept", "Sandboxes that the last run kept, by reason; not_owned would be terminated if they had an owner.", float64(p.Kept[reason]), append(slices.Clip(mine), Label{"reason", reason})...)
+		s.Gauge(
+			"sbx_cleanup_kept", "Sandboxes that the last run kept, by reason; not_owned would be terminated if they had an owner.", float64(p.Kept[reason]),
+			append(slices.Clip(mine), Label{"reason", reason})...,
+		)
 	}
 	s.Gauge("sbx_cleanup_unverified", "Sandboxes whose end the last run requested and could not verify.", float64(p.Unverified), mine...)
 	if p.OldestEligibleSeconds != nil {

@@ -25,7 +25,9 @@ func ActiveCounts(ctx context.Context, st store.SampleStore, profile string, sin
 
 // ReadOverFor reads for how long the count of a profile has been over its default limits. A recent
 // count that is within all of them answers without reading the samples of a week.
-func ReadOverFor(ctx context.Context, st store.SampleStore, profile string, recent []triage.ActiveCount, t triage.Thresholds, now time.Time) (triage.OverFor, error) {
+func ReadOverFor(
+	ctx context.Context, st store.SampleStore, profile string, recent []triage.ActiveCount, t triage.Thresholds, now time.Time,
+) (triage.OverFor, error) {
 	lowest := int64(min(t.ActiveNormal, t.ActiveMax, t.EscalateActive))
 	if t.Given.Active || slices.ContainsFunc(recent, func(c triage.ActiveCount) bool { return c.Active < lowest }) {
 		return triage.OverFor{}, nil

@@ -60,7 +60,12 @@ func (e *Env) keptEvidence(evidence []sandbox.Evidence) []sandbox.Evidence {
 // KeptCauses are causes as the history keeps them.
 func KeptCauses(found []triage.Finding) (causes []history.Cause) {
 	for _, f := range found {
-		causes = append(causes, history.Cause{ID: f.ID, Cause: f.Cause, Title: f.Title, Confidence: f.Confidence, Score: f.Score, Coverage: f.Coverage, Evidence: f.Evidence, WhyNot: f.WhyNot})
+		causes = append(
+			causes,
+			history.Cause{
+				ID: f.ID, Cause: f.Cause, Title: f.Title, Confidence: f.Confidence, Score: f.Score, Coverage: f.Coverage, Evidence: f.Evidence, WhyNot: f.WhyNot,
+			},
+		)
 	}
 	return causes
 }

@@ -39,7 +39,10 @@ func (e *Env) OwnHint(profiles []string) string {
 		{unlabelled, ""},
 	} {
 		if len(choice.profiles) > 0 {
-			hints = append(hints, "`"+e.Process.Name()+" config own"+cron.ProviderFlags(choice.profiles)+" --all` writes `owned: all` (every sandbox there is yours)"+choice.or)
+			hints = append(
+				hints,
+				"`"+e.Process.Name()+" config own"+cron.ProviderFlags(choice.profiles)+" --all` writes `owned: all` (every sandbox there is yours)"+choice.or,
+			)
 		}
 	}
 	return strings.Join(hints, "; ")

@@ -37,7 +37,10 @@ type grid struct {
 }
 
 func newGrid(p *Printer, heads []heading, sorted bool) *grid {
-	g := &grid{printer: p, heads: heads, columns: make([]tableColumn, len(heads)), running: make([]bool, len(heads)), stacked: p.out.accessible, wait: quietFor, sorted: sorted}
+	g := &grid{
+		printer: p, heads: heads, columns: make([]tableColumn, len(heads)), running: make([]bool, len(heads)), stacked: p.out.accessible, wait: quietFor,
+		sorted: sorted,
+	}
 	if sorted {
 		g.wait = quietSorted
 	}

@@ -247,7 +247,10 @@ func (g *Git) RemoveBranch(ctx context.Context, task string, t Target, by string
 	}
 	op := "remove the branch " + t.String()
 	if result == pushRejected && !isBusy(rejectReasons(said.out, refUpdate{ref: t.branchRef()})) {
-		return "", fault.New(fault.KindRefused, "%s: the remote refused it: %s", op, strings.TrimSpace(rejectReasons(said.out, refUpdate{ref: t.branchRef()})+" "+s.describeOutput(said))).
+		return "", fault.New(
+			fault.KindRefused, "%s: the remote refused it: %s", op,
+			strings.TrimSpace(rejectReasons(said.out, refUpdate{ref: t.branchRef()})+" "+s.describeOutput(said)),
+		).
 			WithHint("the host does not allow to delete it with these credentials: delete it by hand")
 	}
 	return "", s.remoteError(op, said)

@@ -212,7 +212,10 @@ func classifyMessage(words string) (fault.Kind, string) {
 		},
 		{fault.KindUsage, `transport '.*' not allowed`, "sbx supports https, http, ssh, git and file"},
 		{fault.KindRefused, `detected dubious ownership`, "git refuses folders of other users; see safe.directory"},
-		{fault.KindUnsupported, `does not support --atomic push`, "sbx publishes only where the branch and the task's claim on it are updated together; use --publish CMD there"},
+		{
+			fault.KindUnsupported, `does not support --atomic push`,
+			"sbx publishes only where the branch and the task's claim on it are updated together; use --publish CMD there",
+		},
 	} {
 		if regexp.MustCompile(row.words).MatchString(words) {
 			return row.kind, row.hint

@@ -149,7 +149,10 @@ func (f *fixRun) recheckOrphan(r Row, now sandbox.Sandbox) (sandbox.Outcome, str
 }
 
 func newDone(r Row, outcome sandbox.Outcome, reason string, err error) Done {
-	return Done{Row: r, Ending: sandbox.Ending{Ref: r.Ref, Outcome: outcome, Reason: reason, Err: err, Evidence: append(append([]sandbox.Evidence{}, r.Record...), r.Reality...)}}
+	return Done{
+		Row:    r,
+		Ending: sandbox.Ending{Ref: r.Ref, Outcome: outcome, Reason: reason, Err: err, Evidence: append(append([]sandbox.Evidence{}, r.Record...), r.Reality...)},
+	}
 }
 
 func notAttemptedDone(ctx context.Context, r Row) Done {

@@ -131,9 +131,13 @@ func (e *Engine) discardUnprovedAbsences(ctx context.Context, pairs []*pair) {
 		switch {
 		case !p.look.isGone():
 		case unread != nil:
-			p.look.err = fault.New(fault.KindUnverified, "it does not exist, but the record of a request to end it cannot be read: %w", unread).At(p.profile, "get "+p.key)
+			p.look.err = fault.New(
+				fault.KindUnverified, "it does not exist, but the record of a request to end it cannot be read: %w", unread,
+			).At(p.profile, "get "+p.key)
 		case kept && request.Unconfirmed():
-			p.look.err = fault.New(fault.KindUnverified, "it does not exist, but the request to end it was not acknowledged (%s)", request.Detail).At(p.profile, "get "+p.key)
+			p.look.err = fault.New(
+				fault.KindUnverified, "it does not exist, but the request to end it was not acknowledged (%s)", request.Detail,
+			).At(p.profile, "get "+p.key)
 		}
 	}
 }

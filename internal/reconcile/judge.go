@@ -43,7 +43,10 @@ func classOf(there bool) Class {
 func (e *Engine) judgeRecordedLiving(row Row, r Record, box sandbox.Sandbox, there bool, s Source, now time.Time) Row {
 	switch {
 	case !there && isFresh(r, now, e.Rules.CreateGrace):
-		return row.judged(RecordOnly, CauseUnclear, ActNone, sandbox.Unknown, "its record is younger than %s: it may still be starting", sandbox.FormatDuration(e.Rules.CreateGrace))
+		return row.judged(
+			RecordOnly, CauseUnclear, ActNone, sandbox.Unknown, "its record is younger than %s: it may still be starting",
+			sandbox.FormatDuration(e.Rules.CreateGrace),
+		)
 	case !there:
 		return s.endedRecord(row.judged(RecordOnly, CauseGhost, ActMark, sandbox.True, "recorded as %s, but the provider does not know its id", r.RawState))
 	case isLiving(box.State) && box.State != sandbox.StateUnknown:

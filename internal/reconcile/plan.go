@@ -99,7 +99,9 @@ func (e *Engine) Plan(ctx context.Context) Plan {
 
 func (e *Engine) addSide(ctx context.Context, plan *Plan, s sideData) {
 	skew, _ := e.Fleet.Skew(s.profile)
-	plan.Sides = append(plan.Sides, Side{Profile: s.profile, Source: s.source.Name, AsOf: s.source.AsOf, Fleet: s.fleet, Records: s.records, Claims: s.claims, Skew: skew})
+	plan.Sides = append(
+		plan.Sides, Side{Profile: s.profile, Source: s.source.Name, AsOf: s.source.AsOf, Fleet: s.fleet, Records: s.records, Claims: s.claims, Skew: skew},
+	)
 	var rows []Row
 	for _, p := range s.pairs {
 		row, compared := e.judgePair(p, s.source, plan.At)

@@ -64,7 +64,10 @@ func LintAll(books []*Runbook) []Finding {
 	byID, byAlert := map[Word]*Runbook{}, map[string]*Runbook{}
 	for _, r := range books {
 		if first := byID[r.Metadata.ID]; first != nil {
-			found = append(found, r.source.finding(r.source.places["metadata.id"], Error, RuleDuplicate, fmt.Sprintf("%s is also the id of %s", r.Metadata.ID, first.Origin.File), ""))
+			found = append(
+				found,
+				r.source.finding(r.source.places["metadata.id"], Error, RuleDuplicate, fmt.Sprintf("%s is also the id of %s", r.Metadata.ID, first.Origin.File), ""),
+			)
 			continue
 		}
 		byID[r.Metadata.ID] = r
@@ -155,7 +158,10 @@ func (l *linter) checkHead() {
 		l.warn("metadata.updated", RuleStale, fmt.Sprintf("the last review is in the future, on %s", m.Updated), "the day of the last review")
 	}
 	if due := l.book.ReviewDue(); l.context.Now.After(due) {
-		l.warn("metadata.updated", RuleStale, fmt.Sprintf("the last review was on %s, and one was due on %s", m.Updated, due.Format(time.DateOnly)), "review it, and set updated")
+		l.warn(
+			"metadata.updated", RuleStale, fmt.Sprintf("the last review was on %s, and one was due on %s", m.Updated, due.Format(time.DateOnly)),
+			"review it, and set updated",
+		)
 	}
 }
 
@@ -230,7 +236,10 @@ func (l *linter) checkStep(path string, s Step, possible Word) {
 		l.fail(path, RuleETA, fmt.Sprintf("step %s has no eta", s.ID), "how long it takes a person, like 2m")
 	}
 	if s.Timeout > 0 && s.Timeout < s.Within {
-		l.fail(path+".timeout", RuleETA, fmt.Sprintf("the step ends after %s, before %s of within", sandbox.FormatDuration(s.Timeout), sandbox.FormatDuration(s.Within)), "")
+		l.fail(
+			path+".timeout", RuleETA,
+			fmt.Sprintf("the step ends after %s, before %s of within", sandbox.FormatDuration(s.Timeout), sandbox.FormatDuration(s.Within)), "",
+		)
 	}
 	l.checkCondition(path+".when", s.When, true)
 	l.checkCondition(path+".check", s.Check, true)
@@ -320,7 +329,10 @@ func (l *linter) checkCondition(path string, text Condition, before bool) {
 			l.warn(path, RuleOldName, "the next release does not read "+name, "write "+verifyPrefix+now)
 		}
 		if strings.HasPrefix(name, "sandbox.") && !l.named {
-			l.warn(path, RuleNotRead, name+" is known only in a run with --ref, and makes the condition unknown in any other", "say in the text that the runbook is run with --ref REF")
+			l.warn(
+				path, RuleNotRead, name+" is known only in a run with --ref, and makes the condition unknown in any other",
+				"say in the text that the runbook is run with --ref REF",
+			)
 		}
 		if by := CollectorsOf(name); before && len(by) > 0 && !containsAny(l.collected, by) {
 			l.fail(path, RuleNotRead, "no step before this one collects "+name, "collect "+strings.Join(by, " or "))

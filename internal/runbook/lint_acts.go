@@ -17,7 +17,10 @@ import (
 func (l *linter) refuseActs(path string, steps []Step, part string) {
 	for i, s := range steps {
 		if s.Act != nil {
-			l.fail(fmt.Sprintf("%s[%d].act", path, i), RuleKind, fmt.Sprintf("step %s acts, and %s changes nothing", s.ID, part), "move it to the steps of a cause or of a procedure")
+			l.fail(
+				fmt.Sprintf("%s[%d].act", path, i), RuleKind, fmt.Sprintf("step %s acts, and %s changes nothing", s.ID, part),
+				"move it to the steps of a cause or of a procedure",
+			)
 		}
 	}
 }

@@ -47,7 +47,9 @@ func (r *Runbook) seeCycles(byID map[Word]*Runbook) []Finding {
 		}
 		if len(way) > 1 && way[len(way)-1] == r.Metadata.ID {
 			found = append(found, r.source.finding(r.source.places[fmt.Sprintf("spec.causes[%d].see", i)], Error, RuleReference,
-				fmt.Sprintf("about %s it sends to %s, which leads back: %s", c.PossibleCause, c.See, strings.ReplaceAll(joinWords(way), ", ", " -> ")), "remove see here or there"))
+				fmt.Sprintf(
+					"about %s it sends to %s, which leads back: %s", c.PossibleCause, c.See, strings.ReplaceAll(joinWords(way), ", ", " -> "),
+				), "remove see here or there"))
 		}
 	}
 	return found

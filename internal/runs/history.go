@@ -53,7 +53,9 @@ func (u Unreadable) Error(run string) error {
 	if len(u) > 1 {
 		what = fmt.Sprintf("%d entries", len(u))
 	}
-	return fault.New(fault.KindUnknown, "%s of run %s cannot be read: %s", what, run, strings.Join(u, "; ")).WithHint("it may have been written by another version of sbx")
+	return fault.New(
+		fault.KindUnknown, "%s of run %s cannot be read: %s", what, run, strings.Join(u, "; "),
+	).WithHint("it may have been written by another version of sbx")
 }
 
 // ReadRun reads the journal of a run.
@@ -101,7 +103,10 @@ func BrokenError(run, why string) error {
 }
 
 func newHistory(run string) History {
-	return History{RunID: run, Intents: map[sandbox.Ref]Intent{}, Results: map[sandbox.Ref]Result{}, Requests: map[sandbox.Ref]*sandbox.EndRequest{}, asked: map[sandbox.Ref]time.Time{}}
+	return History{
+		RunID: run, Intents: map[sandbox.Ref]Intent{}, Results: map[sandbox.Ref]Result{}, Requests: map[sandbox.Ref]*sandbox.EndRequest{},
+		asked: map[sandbox.Ref]time.Time{},
+	}
 }
 
 // closeRefused ends a run that its guards refused before it was interrupted.
@@ -121,7 +126,10 @@ func (h *History) addEntry(e journal.Entry) error {
 	case EntryIntent:
 		return journal.Decode(e, func(i Intent) {
 			h.Intents[i.Ref], h.newest, h.asked[i.Ref] = i, i.Ref, e.At
-			h.Requests[i.Ref] = &sandbox.EndRequest{At: e.At, Detail: "no answer is recorded", Delete: i.Delete, CreatedAt: i.CreatedAt, StartedAt: i.StartedAt, State: i.State, Again: h.Requests[i.Ref].Unconfirmed()}
+			h.Requests[i.Ref] = &sandbox.EndRequest{
+				At: e.At, Detail: "no answer is recorded", Delete: i.Delete, CreatedAt: i.CreatedAt, StartedAt: i.StartedAt, State: i.State,
+				Again: h.Requests[i.Ref].Unconfirmed(),
+			}
 		})
 	case EntryAnswer:
 		return journal.Decode(e, func(a Answer) { h.Requests[a.Ref] = &a.Request })

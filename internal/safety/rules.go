@@ -141,7 +141,10 @@ func sandboxExceptions() []exception {
 
 		{RuleListed, namedVerbs(), Yes, "for a bare name; `profile/id` needs one read and no listing"},
 		{RuleListed, onVerbs(VerbResume), NotApplicable, "it lists nothing: a profile that its run could not list completely has no sandbox left to resume"},
-		{RuleListed, onVerbs(VerbTask), NotApplicable, "its id is known from its create; a sandbox of an unanswered create is searched for until the listings are complete"},
+		{
+			RuleListed, onVerbs(VerbTask), NotApplicable,
+			"its id is known from its create; a sandbox of an unanswered create is searched for until the listings are complete",
+		},
 		{RuleListed, onVerbs(VerbKept), NotApplicable, "its id is known from its create"},
 		{RuleListed, onVerbs(VerbDrill), No, "it terminates what has its label, and reports that the listing was incomplete"},
 
@@ -150,7 +153,10 @@ func sandboxExceptions() []exception {
 		{RuleReplaced, onVerbs(VerbTask), No, "the id is from the answer of its own create, or has the mark of it, and nothing is read"},
 		{RuleReplaced, onVerbs(VerbKept), No, "the list of kept sandboxes has its id, not its creation time"},
 
-		{RuleReadable, onVerbs(VerbTerminateDelete), Yes, "but one that could not be read from the start, and was typed as `profile/id`, is deleted: nothing else removes it"},
+		{
+			RuleReadable, onVerbs(VerbTerminateDelete), Yes,
+			"but one that could not be read from the start, and was typed as `profile/id`, is deleted: nothing else removes it",
+		},
 		{RuleReadable, onVerbs(VerbTask), No, "nothing is read"},
 	}
 }

@@ -108,7 +108,12 @@ func (s Selector) Check() error {
 	}
 	errs = append(errs, checkAgeWindow(s.OlderThan, s.YoungerThan))
 	if !s.Before.IsZero() && !s.After.IsZero() && !s.After.Before(s.Before) {
-		errs = append(errs, fault.Usage("nothing can be created after %s and before %s", s.After.Format(time.RFC3339), s.Before.Format(time.RFC3339)).WithHint("--after must be the earlier time"))
+		errs = append(
+			errs,
+			fault.Usage(
+				"nothing can be created after %s and before %s", s.After.Format(time.RFC3339), s.Before.Format(time.RFC3339),
+			).WithHint("--after must be the earlier time"),
+		)
 	}
 	for _, l := range s.Labels {
 		errs = append(errs, checkLabelKey(l.Key, l.Key))

@@ -38,7 +38,10 @@ func recordNames() []name {
 		text("agent_type", "the kind of its agent", func(s *Subject) string { return s.sandbox.AgentType }),
 		text("task_id", "its task", func(s *Subject) string { return s.sandbox.TaskID }),
 		text("owner", "who owns it, by its labels", func(s *Subject) string { return s.sandbox.Owner }),
-		{Name: "labels", Kind: cond.KindLabels, Meaning: `its labels: labels.team == "a", "sbx/keep" in labels`, Value: func(s *Subject) cond.Value { return cond.Labels(s.sandbox.Labels) }},
+		{
+			Name: "labels", Kind: cond.KindLabels, Meaning: `its labels: labels.team == "a", "sbx/keep" in labels`,
+			Value: func(s *Subject) cond.Value { return cond.Labels(s.sandbox.Labels) },
+		},
 		number("cpu", cond.UnitNone, "its limit of processor cores", func(s *Subject) cond.Value { return cond.NumberOf(s.sandbox.Limits.CPU) }),
 		number("disk_mb", cond.UnitMiB, "its limit of disk space", func(s *Subject) cond.Value { return cond.Scaled(s.sandbox.Limits.DiskBytes, sandbox.MiB) }),
 		number("exit_code", cond.UnitNone, "the exit code of its program", exitCodeOf),
@@ -52,8 +55,14 @@ func recordNames() []name {
 // lookNames are the keys of top: only a look tells them.
 func lookNames() []name {
 	return []name{
-		usage("cpu_percent", cond.UnitPercent, "its use of the processor, in percent of one core", func(l *Look) cond.Value { return cond.NumberOf(l.Trend.CPUPercent) }),
-		usage("usage.memory_mb", cond.UnitMiB, "its working set: memory in use without inactive page cache; active one counts (`memory_mb` of top)", func(l *Look) cond.Value { return cond.Scaled(l.Trend.MemoryBytes, sandbox.MiB) }),
+		usage(
+			"cpu_percent", cond.UnitPercent, "its use of the processor, in percent of one core",
+			func(l *Look) cond.Value { return cond.NumberOf(l.Trend.CPUPercent) },
+		),
+		usage(
+			"usage.memory_mb", cond.UnitMiB, "its working set: memory in use without inactive page cache; active one counts (`memory_mb` of top)",
+			func(l *Look) cond.Value { return cond.Scaled(l.Trend.MemoryBytes, sandbox.MiB) },
+		),
 		looked(number("memory_limit_mb", cond.UnitMiB, "its limit of memory (`memory_mb` of ls)", memoryLimitOf)),
 		usage("memory_slope_mb_per_min", cond.UnitMiBPerMinute, "how fast its memory grows", func(l *Look) cond.Value { return cond.NumberOf(l.Trend.MemorySlope) }),
 		usage("operations", cond.UnitCount, "operations so far, as its source counts them", func(l *Look) cond.Value { return cond.NumberOf(l.Last.Operations) }),
@@ -61,7 +70,9 @@ func lookNames() []name {
 		usage("pids", cond.UnitCount, "its processes", func(l *Look) cond.Value { return cond.NumberOf(l.Last.PIDs) }),
 		usage("oom_kills", cond.UnitCount, "processes that the kernel killed for want of memory", func(l *Look) cond.Value { return cond.NumberOf(l.Last.OOMKills) }),
 		judged(words(text("pattern", "what its use of resources looks like", patternOf), triage.UsagePatterns()...)),
-		judged(words(text("likely_cause", "the likely cause of the pattern: `cause`", func(s *Subject) string { return string(s.verdict.Cause) }), sandbox.Causes()...)),
+		judged(words(
+			text("likely_cause", "the likely cause of the pattern: `cause`", func(s *Subject) string { return string(s.verdict.Cause) }), sandbox.Causes()...,
+		)),
 	}
 }
 

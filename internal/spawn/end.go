@@ -54,7 +54,10 @@ func (r *run) findMade(ctx context.Context) bool {
 	}
 	search := "`" + r.env.Process.Name() + " ls --provider " + r.profile + " --label " + sandbox.LabelNonce + "=" + r.nonce + "` shows it if it appears; it ends by itself " + sandbox.FormatDuration(lifetime) + " after its start"
 	if failed != nil || ctx.Err() != nil {
-		r.addRow(StepVerify, sandbox.False, "it is not known whether the create has made a sandbox: "+causeOr(ctx, cmp.Or(failed, context.Cause(ctx))).Error(), search)
+		r.addRow(
+			StepVerify, sandbox.False, "it is not known whether the create has made a sandbox: "+causeOr(ctx, cmp.Or(failed, context.Cause(ctx))).Error(),
+			search,
+		)
 		return false
 	}
 	r.addRow(StepVerify, sandbox.True, "the listings after the create show no new sandbox", search)

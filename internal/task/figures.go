@@ -201,7 +201,9 @@ func (m measuredTasks) resumeFigures() []Figure {
 	return []Figure{
 		shareFigure(in("kept_unanswered", "kept ones that did not answer", Target{}, "a figure to compare over time; claimed and expired ones count"), sick, all),
 		shareFigure(in("expired_recreated", "expired sandboxes recreated", Target{">", 0.95}, ""), anew, gone),
-		shareFigure(in("sessions_resumed", "sessions that were resumed", Target{">", 0.90}, "of sandboxes that answered: the command ended on its own"), on, answered),
+		shareFigure(
+			in("sessions_resumed", "sessions that were resumed", Target{">", 0.90}, "of sandboxes that answered: the command ended on its own"), on, answered,
+		),
 		shareFigure(in("ended_not_reused", "ended ones not used again", Target{">=", 1}, "each one starts a reinstall"), once, dropped),
 	}
 }

@@ -75,7 +75,9 @@ func (m measuredTasks) stopFigures() []Figure {
 	stops, all := m.stopEnds(), append(m.stopEnds(), m.limitEnds()...)
 	endings, owed := m.countSeen(all)
 	done, asked := m.countSeen(stops)
-	quiet, published := m.countTasks(func(t Task) bool { return !t.StopAt.IsZero() && t.Spec.Publishes() }, func(t Task) bool { return t.Publish.State != PublishDone })
+	quiet, published := m.countTasks(
+		func(t Task) bool { return !t.StopAt.IsZero() && t.Spec.Publishes() }, func(t Task) bool { return t.Publish.State != PublishDone },
+	)
 	nobody, cancelled := m.countTasks(wasCancelled, func(t Task) bool { return t.StopAt.IsZero() || t.StopBy == "" })
 	in := func(id, title string, t Target, why string) Figure {
 		return Figure{ID: id, Group: groupStop, Title: title, Target: t, Why: why}
@@ -83,9 +85,15 @@ func (m measuredTasks) stopFigures() []Figure {
 	const owing = "not verified within 30 s counts as failed"
 	return []Figure{
 		shareFigure(in("ends_verified", "stops and limits that ended it", Target{">", 0.95}, owing), endings, owed),
-		percentileFigure(in("stop_time_p99", "stop to verified end (p99)", Target{"<", 5}, "one that continues counts with its time so far"), UnitSeconds, m.endTimes(stops), 99),
+		percentileFigure(
+			in("stop_time_p99", "stop to verified end (p99)", Target{"<", 5}, "one that continues counts with its time so far"), UnitSeconds,
+			m.endTimes(stops), 99,
+		),
 		shareFigure(in("stops_verified", "stops that ended it", Target{">", 0.95}, owing), done, asked),
-		percentileFigure(in("end_time_p99", "stop/limit to verified end (p99)", Target{"<", 30}, "one that continues counts with its time so far"), UnitSeconds, m.endTimes(all), 99),
+		percentileFigure(
+			in("end_time_p99", "stop/limit to verified end (p99)", Target{"<", 30}, "one that continues counts with its time so far"), UnitSeconds,
+			m.endTimes(all), 99,
+		),
 		shareFigure(in("stopped_not_published", "no push after a stop", Target{">=", 1}, "of stopped tasks with a publish target"), quiet, published),
 		shareFigure(in("stopped_unasked", "stopped without a request", Target{"<", 0.01}, "a stop of the wrong task cannot be detected"), nobody, cancelled),
 		shareFigure(in("stop_failures_high", "alert: stops that failed", Target{"<=", 0.10}, "over the target: investigate"), asked-done, asked),
@@ -140,7 +148,9 @@ func (m measuredTasks) inactivityFigures() []Figure {
 // records.
 func (m measuredTasks) timeoutFigures() []Figure {
 	done, owed := m.countSeen(m.limitEnds())
-	quiet, published := m.countTasks(func(t Task) bool { return t.hasTimedOut() && t.Spec.Publishes() }, func(t Task) bool { return t.Publish.State != PublishDone })
+	quiet, published := m.countTasks(
+		func(t Task) bool { return t.hasTimedOut() && t.Spec.Publishes() }, func(t Task) bool { return t.Publish.State != PublishDone },
+	)
 	incidents := float64(len(Incidents(m.tasks)))
 	races := Figure{
 		ID: "race_incidents", Group: groupTimeout, Title: "incidents of races", Target: Target{"<=", 0}, Unit: UnitCount, Samples: len(m.tasks),

@@ -80,7 +80,8 @@ func (r *Runner) endAttempt(ctx context.Context, t Task, n int) (Task, error) {
 		return r.checkEndedAlone(ctx, t, a)
 	}
 	ending := r.endSandbox(ctx, t, a)
-	for began := time.Now(); errors.Is(ending.Err, policy.ErrOpen) && !r.settleOnly && time.Since(began) < breakerPatience && poll.Sleep(ctx, clearInterval) == nil; {
+	for began := time.Now(); errors.Is(ending.Err, policy.ErrOpen) && !r.settleOnly &&
+		time.Since(began) < breakerPatience && poll.Sleep(ctx, clearInterval) == nil; {
 		ending = r.endSandbox(ctx, t, a)
 	}
 	if ctx.Err() != nil {
@@ -159,7 +160,9 @@ func (r *Runner) checkEndedAlone(ctx context.Context, t Task, a Attempt) (Task, 
 	if seenGone(lastEnding(safety.Verify(ctx, r.o.Sandboxes, []sandbox.Sandbox{a.target(t)}), a)) {
 		return r.changeTask(ctx, t.ID, func(task *Task) error { return task.recordGone(a.N, "its provider's own limit") })
 	}
-	return t, unverifiedError(t, "its limit was reached, and its termination is switched off (authoritative_timeout): the provider's own limit ends "+a.Ref().String())
+	return t, unverifiedError(
+		t, "its limit was reached, and its termination is switched off (authoritative_timeout): the provider's own limit ends "+a.Ref().String(),
+	)
 }
 
 // endSandbox requests the end of an attempt's sandbox, once, and waits until it is seen.
@@ -175,7 +178,9 @@ func (r *Runner) endSandbox(ctx context.Context, t Task, a Attempt) sandbox.Endi
 	if (recorded == "" || recorded == a.Sandbox) && (r.o.ReadsProveEnds == nil || !r.o.ReadsProveEnds(a.Provider)) {
 		r.recordEndRequests(ctx, t.ID, a, &o)
 	}
-	return lastEnding(safety.End(ctx, r.o.Sandboxes, []sandbox.Sandbox{a.target(t)}, safety.Options{Verb: safety.VerbTask, How: o, Open: r.o.openEnds(t.endOrigin())}), a)
+	return lastEnding(
+		safety.End(ctx, r.o.Sandboxes, []sandbox.Sandbox{a.target(t)}, safety.Options{Verb: safety.VerbTask, How: o, Open: r.o.openEnds(t.endOrigin())}), a,
+	)
 }
 
 // mayHaveRecord reports whether the provider may have a record of an attempt's sandbox: only a read by id and the list
@@ -235,7 +240,9 @@ func (r *Runner) recordEndRequests(ctx context.Context, id string, a Attempt, o 
 	}
 	o.Earlier = map[sandbox.Ref]*sandbox.EndRequest{a.Ref(): a.EndRequest}
 	o.Before = func(_ context.Context, s sandbox.Sandbox, del bool) error {
-		record(sandbox.EndRequest{At: time.Now().UTC(), Detail: "no answer is recorded", Delete: del, CreatedAt: s.CreatedAt, StartedAt: s.StartedAt, State: s.State, Node: s.Node})
+		record(sandbox.EndRequest{
+			At: time.Now().UTC(), Detail: "no answer is recorded", Delete: del, CreatedAt: s.CreatedAt, StartedAt: s.StartedAt, State: s.State, Node: s.Node,
+		})
 		return nil
 	}
 	o.After = func(_ sandbox.Ref, request sandbox.EndRequest) { record(request) }

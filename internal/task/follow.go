@@ -164,7 +164,10 @@ func (r *Runner) examineSilent(ctx context.Context, ref sandbox.Ref, p *outputTr
 	}
 	return sandbox.Exit{
 		Class: sandbox.ClassInfra, Cause: sandbox.CauseUnknown, Confidence: sandbox.Probable,
-		Evidence: []sandbox.Evidence{{What: "no answer", Value: "for " + sandbox.FormatElapsed(silent) + ", while its provider shows it as " + string(now.State), Source: "sbx", At: p.readAt.Add(time.Since(p.began))}},
+		Evidence: []sandbox.Evidence{{
+			What: "no answer", Value: "for " + sandbox.FormatElapsed(silent) + ", while its provider shows it as " + string(now.State), Source: "sbx",
+			At: p.readAt.Add(time.Since(p.began)),
+		}},
 	}, true
 }
 

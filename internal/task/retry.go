@@ -185,7 +185,10 @@ type Ruling struct {
 // Rulings describes the retries without --retry-on, class by class.
 func Rulings() []Ruling {
 	var list []Ruling
-	never := []sandbox.Class{sandbox.ClassAgentError, sandbox.ClassUsage, sandbox.ClassAuth, sandbox.ClassEnvironment, sandbox.ClassTimeout, sandbox.ClassKilledByUs, sandbox.ClassStopped}
+	never := []sandbox.Class{
+		sandbox.ClassAgentError, sandbox.ClassUsage, sandbox.ClassAuth, sandbox.ClassEnvironment, sandbox.ClassTimeout, sandbox.ClassKilledByUs,
+		sandbox.ClassStopped,
+	}
 	for _, c := range append(RetryOn(), never...) {
 		r, again := retryPolicyOf(c), "once"
 		switch {

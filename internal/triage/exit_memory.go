@@ -78,7 +78,10 @@ func childKilled(_ *Matcher, f ExitFacts, spelled Spelled, e *sandbox.Exit) bool
 		if f.KernelLog == "" && !f.NotLogged {
 			source = f.CounterSource
 		}
-		e.Evidence = append(e.Evidence, textEvidence("earlier oom kill", fmt.Sprintf("of another process, %s before the end", before.Round(time.Second)), source, f.LastKillAt))
+		e.Evidence = append(
+			e.Evidence,
+			textEvidence("earlier oom kill", fmt.Sprintf("of another process, %s before the end", before.Round(time.Second)), source, f.LastKillAt),
+		)
 		return false
 	default:
 		setClass(e, f.exitClass(spelled), sandbox.CauseOOMChild, sandbox.Certain)

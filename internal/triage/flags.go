@@ -51,7 +51,10 @@ func Flags(s sandbox.Sandbox, sig Signals, t Thresholds, now time.Time) []Flag {
 // flagMemoryPressure is S3-16: memory is near its limit before the kernel kills anything. It is a
 // warning where memory grows or has been there for long; what is only large may be a cache.
 func flagMemoryPressure(s sandbox.Sandbox, sig Signals, t Thresholds) Flag {
-	f := Flag{ID: "memory_near_limit", Severity: Info, Verdict: sandbox.Unknown, Say: fmt.Sprintf("memory is over %s%% of its limit, or soon full", FormatDecimal(t.MemoryNear*100))}
+	f := Flag{
+		ID: "memory_near_limit", Severity: Info, Verdict: sandbox.Unknown,
+		Say: fmt.Sprintf("memory is over %s%% of its limit, or soon full", FormatDecimal(t.MemoryNear*100)),
+	}
 	if s.State != sandbox.StateRunning && s.State != sandbox.StateUnknown && s.State != "" {
 		f.Verdict = sandbox.False
 		return f

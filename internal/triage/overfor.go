@@ -40,5 +40,8 @@ func NewOverFor(samples []ActiveCount, t Thresholds, now time.Time) OverFor {
 type Given struct{ Active, Normal, Escalate bool }
 
 func (g Given) with(o Thresholds) Given {
-	return Given{g.Active || o.Given.Active || o.ActiveMax != 0, g.Normal || o.Given.Normal || o.ActiveNormal != 0, g.Escalate || o.Given.Escalate || o.EscalateActive != 0}
+	return Given{
+		g.Active || o.Given.Active || o.ActiveMax != 0, g.Normal || o.Given.Normal || o.ActiveNormal != 0,
+		g.Escalate || o.Given.Escalate || o.EscalateActive != 0,
+	}
 }

@@ -47,8 +47,10 @@ func killPatterns() []Pattern {
 			literals: []string{"exit code -9", "exit code: -9", "signal: killed", "signal sigkill"},
 		}, {
 			ID: "kernel_oom", Cause: sandbox.CauseOOM, Severity: Critical, Resource: true,
-			Say:      "the kernel's message of an OOM kill; only its counter proves whose",
-			literals: []string{"out of memory: kill process", "out of memory: killed process", "memory cgroup out of memory", "invoked oom-killer", "oom-kill:constraint"},
+			Say: "the kernel's message of an OOM kill; only its counter proves whose",
+			literals: []string{
+				"out of memory: kill process", "out of memory: killed process", "memory cgroup out of memory", "invoked oom-killer", "oom-kill:constraint",
+			},
 		}, {
 			ID: "terminated_process", Cause: sandbox.CauseUnknown, Severity: Critical,
 			Say:      "the session's process is dead: start a new session, do not reuse this one",
@@ -109,8 +111,11 @@ func loopPatterns() []Pattern {
 	return []Pattern{
 		{
 			ID: "recursion", Cause: sandbox.CauseBusyLoop, Severity: Critical,
-			Say:      "infinite recursion",
-			literals: []string{"maximum call stack exceeded", "maximum call stack size exceeded", "maximum recursion depth exceeded", "stack overflow", "goroutine stack exceeds"},
+			Say: "infinite recursion",
+			literals: []string{
+				"maximum call stack exceeded", "maximum call stack size exceeded", "maximum recursion depth exceeded", "stack overflow",
+				"goroutine stack exceeds",
+			},
 		}, {
 			ID: "iterations", Cause: sandbox.CauseBusyLoop, Severity: Critical,
 			Say:      "the agent's iteration limit stopped a loop",
@@ -135,12 +140,18 @@ func waitPatterns() []Pattern {
 			Say: "a request got no answer in time", literals: []string{"request timed out", "request timeout"},
 		}, {
 			ID: "operation_timed_out", Cause: sandbox.CauseHungIO, Severity: Warning,
-			Say:      "an external service hangs",
-			literals: []string{"operation timed out", "connection timed out", "read timed out", "i/o timeout", "etimedout", "context deadline exceeded", "timeouterror", "gateway timeout"},
+			Say: "an external service hangs",
+			literals: []string{
+				"operation timed out", "connection timed out", "read timed out", "i/o timeout", "etimedout", "context deadline exceeded", "timeouterror",
+				"gateway timeout",
+			},
 		}, {
 			ID: "network", Cause: sandbox.CauseUnknown, Severity: Warning,
-			Say:      "the network or a peer fails",
-			literals: []string{"econnreset", "econnrefused", "enotfound", "eai_again", "socket hang up", "connection refused", "connection reset by peer", "network is unreachable", "no such host"},
+			Say: "the network or a peer fails",
+			literals: []string{
+				"econnreset", "econnrefused", "enotfound", "eai_again", "socket hang up", "connection refused", "connection reset by peer",
+				"network is unreachable", "no such host",
+			},
 		},
 	}
 }

@@ -165,7 +165,8 @@ func (tr Trend) showsWork(t Thresholds) bool {
 // sandbox use up to a percent, and the ticks of a machine add as much. It is no sign against a proof.
 func (tr *Trend) faint(t Thresholds) bool {
 	ops := tr.OperationsRate
-	return tr.CPUPercent != nil && *tr.CPUPercent < min(newestAtWork, t.CPUBusy) && (ops == nil || *ops == 0) && (tr.NewestCPU == nil || *tr.NewestCPU < newestAtWork)
+	return tr.CPUPercent != nil && *tr.CPUPercent < min(newestAtWork, t.CPUBusy) &&
+		(ops == nil || *ops == 0) && (tr.NewestCPU == nil || *tr.NewestCPU < newestAtWork)
 }
 
 // newestAtWork, in percent of a core, is the processor time of the newest sample that shows work

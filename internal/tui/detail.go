@@ -88,7 +88,10 @@ func (m *Model) ruleLine(s subject) string {
 	if verdict.text = m.cells.Cut(verdict.text, left-2); verdict.text == "" {
 		return m.line(rule(2), say(" "+name+" ", output.Plain).bold(), rule(m.width-output.Width(name)-4))
 	}
-	return m.line(rule(2), say(" "+name+" ", output.Plain).bold(), rule(left-output.Width(verdict.text)), say(" ", output.Plain), verdict.bold(), say(" ", output.Plain), rule(2))
+	return m.line(
+		rule(2), say(" "+name+" ", output.Plain).bold(), rule(left-output.Width(verdict.text)), say(" ", output.Plain), verdict.bold(),
+		say(" ", output.Plain), rule(2),
+	)
 }
 
 // sideDetail is the same beside the table: there is room for all of it.

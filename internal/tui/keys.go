@@ -273,7 +273,9 @@ func (m *Model) keyHelp() string {
 
 // keyBar are those keys that the last line has room for, in the order of the help.
 func (m *Model) keyBar() string {
-	important := []string{"help", "quit", "runbook_1", "terminate", "mark_all", "mark", "filter", "next_tab", "inspect", "logs", "cleanup", "sort", "shell", "keep", "pause"}
+	important := []string{
+		"help", "quit", "runbook_1", "terminate", "mark_all", "mark", "filter", "next_tab", "inspect", "logs", "cleanup", "sort", "shell", "keep", "pause",
+	}
 	bars := map[string]string{}
 	for _, b := range m.keymap() {
 		bars[b.action] = b.bar

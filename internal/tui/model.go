@@ -81,7 +81,10 @@ type page struct {
 
 // NewModel is a dashboard that has not read anything. ctx ends its reads.
 func NewModel(ctx context.Context, source Source, now func() time.Time, program string, cells output.Cells) *Model {
-	m := &Model{ctx: ctx, source: source, now: now, program: program, cells: cells, looked: map[sandbox.Ref]*look.LiveLook{}, sparks: sparks{}, steps: steps{pages: shippedSteps()}, tab: tabAll, width: 80, height: 24}
+	m := &Model{
+		ctx: ctx, source: source, now: now, program: program, cells: cells, looked: map[sandbox.Ref]*look.LiveLook{}, sparks: sparks{},
+		steps: steps{pages: shippedSteps()}, tab: tabAll, width: 80, height: 24,
+	}
 	for _, name := range source.Profiles() {
 		m.feeds = append(m.feeds, &feed{profile: name})
 	}

@@ -103,7 +103,10 @@ func (g guarded) failed(panicked any) bool {
 
 // show runs the loop of a model until it is quit or ctx ends.
 func (t Terminal) show(ctx context.Context, m tea.Model, in io.Reader, out io.Writer, more ...tea.ProgramOption) error {
-	loop := tea.NewProgram(m, append(more, tea.WithInput(in), tea.WithOutput(out), tea.WithEnvironment(t.Environ), tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler())...)
+	loop := tea.NewProgram(
+		m,
+		append(more, tea.WithInput(in), tea.WithOutput(out), tea.WithEnvironment(t.Environ), tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler())...,
+	)
 	defer context.AfterFunc(ctx, loop.Quit)() // tea.WithContext leaves the reader of the keys behind
 	if t.Divert != nil {
 		defer t.Divert(func(text string) { loop.Send(noticeMsg(text)) })()

@@ -195,13 +195,22 @@ func (m *Model) endFacts() []fact {
 	facts = append(facts, fact{})
 	switch n := m.steps.all[tabUnjudged]; {
 	case stuck > 0:
-		facts = append(facts, fact{text: fmt.Sprintf("Nothing is recorded or sent until you press %d again, or Enter: that runs the runbook, which shows the plan of each cause and asks for its count before it ends anything.", m.numberOf(stepEnd))})
+		facts = append(
+			facts,
+			fact{text: fmt.Sprintf(
+				"Nothing is recorded or sent until you press %d again, or Enter: that runs the runbook, which shows the plan of each cause and asks for its count before it ends anything.",
+				m.numberOf(stepEnd),
+			)},
+		)
 	case n > 0:
 		facts = append(facts, fact{text: fmt.Sprintf("nothing is known to be stuck; %d are not judged yet", n), tone: output.Warn})
 	default:
 		facts = append(facts, fact{text: "nothing is stuck", tone: output.Good})
 	}
-	facts = append(facts, fact{}, fact{lead: "the same", text: m.program + " runbook run " + triage.StuckRunbook, tone: output.Accent}, fact{lead: "it has worked if", text: fmt.Sprintf("each end is verified, and step %d counts none", m.numberOf(stepStuck))})
+	facts = append(
+		facts, fact{}, fact{lead: "the same", text: m.program + " runbook run " + triage.StuckRunbook, tone: output.Accent},
+		fact{lead: "it has worked if", text: fmt.Sprintf("each end is verified, and step %d counts none", m.numberOf(stepStuck))},
+	)
 	if m.rail != nil {
 		facts = append(append(facts, fact{}), m.runFacts()...)
 	}
@@ -226,7 +235,13 @@ func (m *Model) verifyFacts() []fact {
 	first.text = fmt.Sprintf("%d Verify: %s", m.numberOf(stepVerify), first.text)
 	facts := []fact{first}
 	if n := m.steps.all[tabUnjudged]; n > 0 && !m.sweeping && m.steps.all[tabStuck] == 0 {
-		facts = append(facts, fact{text: fmt.Sprintf("what is not judged shows no proof either way, so nothing ends it; Enter on one of the %d says what is missing", n), tone: output.Muted})
+		facts = append(
+			facts,
+			fact{
+				text: fmt.Sprintf("what is not judged shows no proof either way, so nothing ends it; Enter on one of the %d says what is missing", n),
+				tone: output.Muted,
+			},
+		)
 	}
 	for _, e := range all {
 		facts = append(facts, fact{lead: string(e.Outcome), text: strings.TrimRight(e.Ref.String()+"  "+e.Reason, " ")})

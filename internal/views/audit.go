@@ -98,7 +98,10 @@ func ShowAudit(p *output.Printer, schema string, r *recall.AuditResult, req reca
 	}
 	for _, run := range r.Unreported {
 		list.Incomplete()
-		p.Warn(fmt.Sprintf("%s of %s on %s (%s) has not reported what it did: that is in the journal of its host", run.ID, run.Who, run.Host, joinKnown(", ", run.Verb, fmt.Sprintf("%d selected", run.Selected))))
+		p.Warn(fmt.Sprintf(
+			"%s of %s on %s (%s) has not reported what it did: that is in the journal of its host", run.ID, run.Who, run.Host,
+			joinKnown(", ", run.Verb, fmt.Sprintf("%d selected", run.Selected)),
+		))
 	}
 	for _, err := range r.Errors {
 		list.Fail(err)

@@ -40,7 +40,9 @@ type RunKeys struct {
 
 // CompareColumns are the columns of a CompareItem, and behind them those of a task.
 func CompareColumns(now time.Time) []output.Column[launch.BatchOutcome] {
-	own := output.Columns(compareItem, output.Column[launch.BatchOutcome]{Name: "state", Tone: func(o launch.BatchOutcome) output.Tone { return outcomeRow(o, now).Tone() }})
+	own := output.Columns(
+		compareItem, output.Column[launch.BatchOutcome]{Name: "state", Tone: func(o launch.BatchOutcome) output.Tone { return outcomeRow(o, now).Tone() }},
+	)
 	known := output.Names(own)
 	for _, c := range OutcomeColumns(now) {
 		if !slices.Contains(known, c.Name) {

@@ -105,7 +105,10 @@ func (d Investigation) Item() InvestigationItem {
 func stepItems(steps []look.DiagnoseStep) []StepItem {
 	items := make([]StepItem, len(steps))
 	for i, s := range steps {
-		items[i] = StepItem{ID: s.ID, Number: s.Number, Word: s.Word, Title: s.Title, ETASeconds: output.Seconds(s.ETA), TookSeconds: output.Seconds(s.Took), Answers: []AnswerItem{}}
+		items[i] = StepItem{
+			ID: s.ID, Number: s.Number, Word: s.Word, Title: s.Title, ETASeconds: output.Seconds(s.ETA), TookSeconds: output.Seconds(s.Took),
+			Answers: []AnswerItem{},
+		}
 		for _, a := range s.Answers {
 			items[i].Answers = append(items[i].Answers, AnswerItem{a.ID, orNil(requirement.Of(a.ID)), a.Question, a.Text, a.Known})
 		}

@@ -87,7 +87,9 @@ func drillRunbook(run *engine.Run) *DrillRunbookItem {
 	if run == nil {
 		return nil
 	}
-	item := &DrillRunbookItem{ID: run.Runbook, State: string(run.State), Verdict: run.Verdict, TookSeconds: output.Seconds(run.Took), EngineSeconds: output.Seconds(run.Own)}
+	item := &DrillRunbookItem{
+		ID: run.Runbook, State: string(run.State), Verdict: run.Verdict, TookSeconds: output.Seconds(run.Took), EngineSeconds: output.Seconds(run.Own),
+	}
 	if !run.DryRun {
 		item.RunID = orNil(run.ID)
 	}

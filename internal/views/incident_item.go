@@ -243,7 +243,10 @@ func milestoneItem(r *incidents.IncidentReport, m incidents.Moment) MilestoneIte
 }
 
 func eventItem(e incidents.IncidentEvent) IncidentEventItem {
-	item := IncidentEventItem{At: e.At, Kind: e.Kind, Actor: e.Who, Host: e.Host, Text: EventText(e), Verb: orNil(e.Verb), Figures: output.Ordered[*int64]{}, Acts: each(e.Acts, actOfEvent)}
+	item := IncidentEventItem{
+		At: e.At, Kind: e.Kind, Actor: e.Who, Host: e.Host, Text: EventText(e), Verb: orNil(e.Verb), Figures: output.Ordered[*int64]{},
+		Acts: each(e.Acts, actOfEvent),
+	}
 	if e.Seen != nil {
 		for _, f := range e.Seen.Figures {
 			figure := output.Field{Key: f.Name}

@@ -198,7 +198,13 @@ func (w *reportPage) writeActs() {
 		if a.Outcome != "" {
 			outcome = string(a.Outcome)
 		}
-		rows = append(rows, []string{mdTime(a.At), mdText(a.Actor.Who), mdText(verbText(a)), mdCode(a.Ref.String()), mdText(joinKnown("; ", a.Reason, a.Detail)), outcome, mdCode(a.Run)})
+		rows = append(
+			rows,
+			[]string{
+				mdTime(a.At), mdText(a.Actor.Who), mdText(verbText(a)), mdCode(a.Ref.String()), mdText(joinKnown("; ", a.Reason, a.Detail)), outcome,
+				mdCode(a.Run),
+			},
+		)
 	}
 	none := "Nothing was terminated, deleted or repaired."
 	if len(records) > 0 {
@@ -259,7 +265,13 @@ func (w *reportPage) writeSteps() {
 func (w *reportPage) writeRun(steps []incidents.Step) {
 	var rows [][]string
 	for _, s := range steps {
-		rows = append(rows, []string{mdCode(stepLabel(s.Number, s.Word, s.ID)), mdText(s.Title), mdText(strings.ReplaceAll(s.State, "_", " ")), mdText(cmp.Or(s.Verdict, "-")), sandbox.FormatDuration(s.ETA), sandbox.FormatDuration(s.Took.Round(time.Millisecond)), mdText(joinKnown("; ", s.Text, s.Answer))})
+		rows = append(
+			rows,
+			[]string{
+				mdCode(stepLabel(s.Number, s.Word, s.ID)), mdText(s.Title), mdText(strings.ReplaceAll(s.State, "_", " ")), mdText(cmp.Or(s.Verdict, "-")),
+				sandbox.FormatDuration(s.ETA), sandbox.FormatDuration(s.Took.Round(time.Millisecond)), mdText(joinKnown("; ", s.Text, s.Answer)),
+			},
+		)
 	}
 	w.table("", []string{"step", "title", "state", "verdict", "ETA", "took", "result"}, rows)
 }

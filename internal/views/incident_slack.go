@@ -109,7 +109,9 @@ func (w *slackText) writeActs(r *incidents.IncidentReport) {
 func (w *slackText) writeChecks(r *incidents.IncidentReport) {
 	var items []string
 	for _, c := range r.Checks {
-		items = append(items, fmt.Sprintf("%s: %s, target %s: %s", slackPlain(c.Title), slackPlain(cmp.Or(c.Value, notKnown)), slackPlain(c.Target), metWord(c.Verdict)))
+		items = append(
+			items, fmt.Sprintf("%s: %s, target %s: %s", slackPlain(c.Title), slackPlain(cmp.Or(c.Value, notKnown)), slackPlain(c.Target), metWord(c.Verdict)),
+		)
 	}
 	w.list("Verification", items)
 	items = nil

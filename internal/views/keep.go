@@ -24,7 +24,10 @@ type KeepItem struct {
 func KeepColumns() []output.Column[end.KeepResult] { return output.Columns(keepItem) }
 
 func keepItem(r end.KeepResult) KeepItem {
-	item := KeepItem{Ref: r.Ref.String(), Label: orNil(r.Label), Until: orNil(r.Until), Was: orNil(r.Was), Others: append([]string{}, r.Others...), Reason: orNil(r.Still)}
+	item := KeepItem{
+		Ref: r.Ref.String(), Label: orNil(r.Label), Until: orNil(r.Until), Was: orNil(r.Was), Others: append([]string{}, r.Others...),
+		Reason: orNil(r.Still),
+	}
 	if r.Err != nil {
 		item.Reason = new(r.Err.Error())
 	} else {

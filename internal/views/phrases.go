@@ -104,5 +104,7 @@ func SeverityTone(s triage.Severity) output.Tone {
 
 // ConfidenceTone is the tone of a confidence.
 func ConfidenceTone(c sandbox.Confidence) output.Tone {
-	return map[sandbox.Confidence]output.Tone{sandbox.Certain: output.Bad, sandbox.Probable: output.Bad, sandbox.Hint: output.Warn, sandbox.ConfidenceUnknown: output.Plain}[c]
+	return map[sandbox.Confidence]output.Tone{
+		sandbox.Certain: output.Bad, sandbox.Probable: output.Bad, sandbox.Hint: output.Warn, sandbox.ConfidenceUnknown: output.Plain,
+	}[c]
 }

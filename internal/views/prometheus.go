@@ -65,7 +65,10 @@ func PrometheusText(rules, without []runbook.PrometheusRule) string {
 			fmt.Fprintf(&b, "        for: %s\n", sandbox.FormatDuration(r.For))
 		}
 		fmt.Fprintf(&b, "        labels:\n          severity: %s\n          level: %s\n", r.Severity, r.Level)
-		fmt.Fprintf(&b, "        annotations:\n          summary: %s\n          description: %s\n          runbook_url: %s\n", yamlQuote(r.Summary), yamlQuote(r.Description), yamlQuote(r.URL))
+		fmt.Fprintf(
+			&b, "        annotations:\n          summary: %s\n          description: %s\n          runbook_url: %s\n", yamlQuote(r.Summary),
+			yamlQuote(r.Description), yamlQuote(r.URL),
+		)
 	}
 	if len(rules) == 0 {
 		b.WriteString("      []\n")

@@ -78,7 +78,10 @@ func RailOf(r *engine.Run) Rail {
 
 // railCause is a cause with how sure it is, and why it is not the next one.
 func railCause(c engine.Cause) RailStep {
-	one := RailStep{State: string(c.Confidence), Over: true, Title: triage.PossibleCauseLabel(c.ID), Took: fmt.Sprintf("score %.2f", c.Score), Detail: slices.Clone(c.Refs)}
+	one := RailStep{
+		State: string(c.Confidence), Over: true, Title: triage.PossibleCauseLabel(c.ID), Took: fmt.Sprintf("score %.2f", c.Score),
+		Detail: slices.Clone(c.Refs),
+	}
 	if c.Selected {
 		one.Tone = output.Bad
 	}

@@ -190,7 +190,9 @@ func ReportColumns() []output.Column[task.Figure] {
 }
 
 func figureItem(f task.Figure) FigureItem {
-	return FigureItem{f.ID, orNil(requirement.Of(f.ID)), f.Group, f.Title, roundedOrNil(f.Value), string(f.Unit), targetValue(f), f.Verdict(), f.Samples, orNil(f.Why)}
+	return FigureItem{
+		f.ID, orNil(requirement.Of(f.ID)), f.Group, f.Title, roundedOrNil(f.Value), string(f.Unit), targetValue(f), f.Verdict(), f.Samples, orNil(f.Why),
+	}
 }
 
 func figureTone(f task.Figure) output.Tone {

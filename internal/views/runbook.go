@@ -22,7 +22,10 @@ func wordTone(severity string) output.Tone {
 
 // RunbookColumns are the columns of a RunbookListItem.
 func RunbookColumns() []output.Column[*runbook.Runbook] {
-	return output.Columns(runbookListItem, output.Column[*runbook.Runbook]{Name: "eta_seconds", Text: func(r *runbook.Runbook) string { return sandbox.FormatDuration(r.Metadata.ETA) }})
+	return output.Columns(
+		runbookListItem,
+		output.Column[*runbook.Runbook]{Name: "eta_seconds", Text: func(r *runbook.Runbook) string { return sandbox.FormatDuration(r.Metadata.ETA) }},
+	)
 }
 
 // RunbookDocumentColumns are the columns of a RunbookItem.
@@ -30,7 +33,9 @@ func RunbookDocumentColumns() []output.Column[*runbook.Runbook] { return output.
 
 // LintColumns are the columns of a LintItem.
 func LintColumns() []output.Column[runbook.Finding] {
-	return output.Columns(lintItem, output.Column[runbook.Finding]{Name: "severity", Tone: func(f runbook.Finding) output.Tone { return wordTone(string(f.Severity)) }})
+	return output.Columns(
+		lintItem, output.Column[runbook.Finding]{Name: "severity", Tone: func(f runbook.Finding) output.Tone { return wordTone(string(f.Severity)) }},
+	)
 }
 
 func lintItem(f runbook.Finding) LintItem {

@@ -112,7 +112,8 @@ type LintItem struct {
 	Line     int    `json:"line" table:""`     // The line, from 1.
 	Column   int    `json:"column" table:""`   // The column, from 1, in characters.
 	Severity string `json:"severity" table:""` // error or warning. Only an error is a finding for the exit code.
-	// What it is about: syntax, step-kind, reference, expression, not-collected, unreachable-cause, no-gate, no-proof, eta, eta-sum, number, duplicate, no-runbook, stale or unused.
+	// What it is about: syntax, step-kind, reference, expression, not-collected, unreachable-cause, no-gate, no-proof,
+	// eta, eta-sum, number, duplicate, no-runbook, stale or unused.
 	Rule    string   `json:"rule" table:""`
 	Message string   `json:"message" table:""`            // What is wrong.
 	Hint    *string  `json:"hint" table:",wide"`          // What to write instead; null where the message says all.
@@ -151,7 +152,9 @@ func runbookItem(r *runbook.Runbook) RunbookItem {
 		})
 	}
 	for _, c := range spec.Procedures {
-		item.Procedures = append(item.Procedures, RunbookProcedure{string(c.ID), outline.OfProcedure(c.ID).Number, r.Fill(c.Title), runbookSteps(r, outline, c.Steps)})
+		item.Procedures = append(
+			item.Procedures, RunbookProcedure{string(c.ID), outline.OfProcedure(c.ID).Number, r.Fill(c.Title), runbookSteps(r, outline, c.Steps)},
+		)
 	}
 	for _, c := range spec.Contacts {
 		item.Contacts = append(item.Contacts, RunbookContact{string(c.ID), string(c.Level), c.Name, orNil(c.Channel), r.Fill(c.About)})

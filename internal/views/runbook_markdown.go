@@ -199,7 +199,10 @@ func (w *markdown) writeCheck(s runbook.Step) {
 	case s.Check != "":
 		w.paragraph(sentence("It is so"+severityWord(s.Severity)+" where ", w.code(string(s.Check))))
 	case s.WaitUntil != "":
-		w.paragraph(fmt.Sprintf("Wait at most %s, and look every %s, until %s.", sandbox.FormatDuration(s.Within), sandbox.FormatDuration(cmp.Or(s.Every, runbook.DefaultEvery)), w.code(string(s.WaitUntil))))
+		w.paragraph(fmt.Sprintf(
+			"Wait at most %s, and look every %s, until %s.", sandbox.FormatDuration(s.Within), sandbox.FormatDuration(cmp.Or(s.Every, runbook.DefaultEvery)),
+			w.code(string(s.WaitUntil)),
+		))
 	}
 }
 

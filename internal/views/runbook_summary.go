@@ -314,7 +314,10 @@ func nextOfRun(r *engine.Run) (steps []step) {
 		}
 		_, once, _ := strings.Cut(s.Act.Once, " ")
 		_, own, _ := strings.Cut(s.Act.Own, " ")
-		steps = append(steps, step{fmt.Sprintf("plan the end of the %d that nobody owns", s.Act.Unowned), fmt.Sprintf("%s --max-delete %d", once, n)}, step{"make them yours", own})
+		steps = append(
+			steps, step{fmt.Sprintf("plan the end of the %d that nobody owns", s.Act.Unowned), fmt.Sprintf("%s --max-delete %d", once, n)},
+			step{"make them yours", own},
+		)
 		break
 	}
 	for _, c := range r.Causes {

@@ -298,7 +298,10 @@ func refusedCleanups(all []look.Figures, program string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("a guard has refused cleanup at %s (%s since the last success): `%s cleanup status` says what allows it", strings.Join(names, ", "), runsText(runs), program)
+	return fmt.Sprintf(
+		"a guard has refused cleanup at %s (%s since the last success): `%s cleanup status` says what allows it", strings.Join(names, ", "), runsText(runs),
+		program,
+	)
 }
 
 func runsText(n int64) string {

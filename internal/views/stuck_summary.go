@@ -28,7 +28,9 @@ func StuckSummary(c look.Census, program, look string) string {
 	case c.Unlooked > 0:
 		return fmt.Sprintf("%s%s%d not judged: `%s %s` queries them", stuck, and, c.Unjudged, program, look)
 	}
-	return fmt.Sprintf("%s%s%d not judged, since no source shows whether they are active: `%s ls --where 'stuck == nil'` lists them", stuck, and, c.Unjudged, program)
+	return fmt.Sprintf(
+		"%s%s%d not judged, since no source shows whether they are active: `%s ls --where 'stuck == nil'` lists them", stuck, and, c.Unjudged, program,
+	)
 }
 
 // causeShares counts by profile and cause, the most first: "e2b 17 (10 busy loop, 7 no answer),

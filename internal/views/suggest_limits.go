@@ -90,8 +90,15 @@ func limitsBlock(all []look.SuggestedLimits) string {
 		if b.Len() == 0 {
 			b.WriteString("providers:\n")
 		}
-		fmt.Fprintf(&b, "  %s:\n    # at most %d active, at %s; %d samples from %s to %s\n", s.Profile, s.Most, stampText(s.MostAt), s.Samples, stampText(s.First), stampText(s.Last))
-		fmt.Fprintf(&b, "    thresholds:\n      active: %d # 1.5 times the maximum, or the default\n      active_normal: %d # above the maximum, or the default\n      escalate: {active: %d} # 2.5 times active\n", s.Active, s.Normal, s.Escalate)
+		fmt.Fprintf(
+			&b, "  %s:\n    # at most %d active, at %s; %d samples from %s to %s\n", s.Profile, s.Most, stampText(s.MostAt), s.Samples, stampText(s.First),
+			stampText(s.Last),
+		)
+		fmt.Fprintf(
+			&b,
+			"    thresholds:\n      active: %d # 1.5 times the maximum, or the default\n      active_normal: %d # above the maximum, or the default\n      escalate: {active: %d} # 2.5 times active\n",
+			s.Active, s.Normal, s.Escalate,
+		)
 		if s.MaxSandboxes > 0 {
 			fmt.Fprintf(&b, "    max_sandboxes: %d # no quota is known: running ones are counted against it, and creates beyond it are refused\n", s.MaxSandboxes)
 		}

@@ -241,7 +241,10 @@ func PlanLines(env *ops.Env, req PlanRequest) (cron.Plan, error) {
 	plan.Emergency = req.Emergency
 	if req.Emergency && len(plan.MayEmergency) == 0 {
 		return plan, fault.Usage("--emergency: no selected provider has its own emergency cleanup, reports a quota and is entirely yours").
-			WithHint("%s; production profiles need --production; `%s config own --provider PROFILE --all` makes all its sandboxes yours", ops.HintMaxSandboxes, env.Process.Name())
+			WithHint(
+				"%s; production profiles need --production; `%s config own --provider PROFILE --all` makes all its sandboxes yours", ops.HintMaxSandboxes,
+				env.Process.Name(),
+			)
 	}
 	plan.WithoutOwner, plan.OwnerLabel = ops.WithoutOwner(c), sandbox.LabelOwner
 	for _, p := range c.Selected() {
@@ -270,7 +273,9 @@ func cronProduction(e *ops.Env, plan *cron.Plan, c *config.Config, asked []strin
 	}
 	for _, name := range asked {
 		if !slices.Contains(all, name) {
-			return fault.Usage("--production: %q is no selected production profile", name).WithHint("those are: %s; `%s config explain` shows `production`", cmp.Or(strings.Join(all, ", "), "none"), e.Process.Name())
+			return fault.Usage("--production: %q is no selected production profile", name).WithHint(
+				"those are: %s; `%s config explain` shows `production`", cmp.Or(strings.Join(all, ", "), "none"), e.Process.Name(),
+			)
 		}
 	}
 	for _, name := range all {

@@ -71,7 +71,9 @@ func (r *cleanupRun) messageItems() []notify.Item {
 	for _, e := range r.endings {
 		if fleet.Verdict([]sandbox.Ending{e}, false) != nil {
 			j := judged[e.Ref]
-			items = append(items, notify.Item{Ref: e.Ref.String(), Task: j.Sandbox.TaskID, Cause: ops.CauseWord(j.Verdict), Outcome: string(e.Outcome), Reason: e.Reason})
+			items = append(
+				items, notify.Item{Ref: e.Ref.String(), Task: j.Sandbox.TaskID, Cause: ops.CauseWord(j.Verdict), Outcome: string(e.Outcome), Reason: e.Reason},
+			)
 		}
 	}
 	if len(r.endings) > 0 {
@@ -145,7 +147,10 @@ func (r *cleanupRun) nextCommands(what notify.Kind, items []notify.Item) []strin
 }
 
 func (r *cleanupRun) runSummary(err error) string {
-	parts := []string{fmt.Sprintf("%s: %d of %d sandboxes selected; %s", r.id, len(r.survey.Selected), len(r.survey.Selected)+len(r.survey.Kept), ops.CountsText(fleet.Count(r.endings)))}
+	parts := []string{fmt.Sprintf(
+		"%s: %d of %d sandboxes selected; %s", r.id, len(r.survey.Selected), len(r.survey.Selected)+len(r.survey.Kept),
+		ops.CountsText(fleet.Count(r.endings)),
+	)}
 	if err != nil {
 		parts = append(parts, err.Error())
 	}

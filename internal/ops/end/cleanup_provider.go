@@ -107,7 +107,9 @@ func (r *cleanupRun) profilesOverUsage(ctx context.Context) (over []string, left
 		}
 	}
 	if silent > 0 && silent == len(r.fleet.Names()) {
-		return nil, nil, fault.New(fault.KindUnsupported, "no selected provider reports a quota").WithHint("%s; `%s providers` shows which providers report a quota", ops.HintMaxSandboxes, r.env.Process.Name())
+		return nil, nil, fault.New(fault.KindUnsupported, "no selected provider reports a quota").WithHint(
+			"%s; `%s providers` shows which providers report a quota", ops.HintMaxSandboxes, r.env.Process.Name(),
+		)
 	}
 	return over, left, nil
 }

@@ -267,7 +267,10 @@ func (r *cleanupRun) unjudgedText() string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d kept: no log, event or metric shows whether they are active; `sbx ls --look --where 'stuck == nil'` lists them, --ignore-activity uses age only", n)
+	return fmt.Sprintf(
+		"%d kept: no log, event or metric shows whether they are active; `sbx ls --look --where 'stuck == nil'` lists them, --ignore-activity uses age only",
+		n,
+	)
 }
 
 // plannedItems are the items of a cleanup's plan, as questions show them.

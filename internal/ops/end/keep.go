@@ -147,7 +147,9 @@ func (k *keeping) keepOne(ctx context.Context, s sandbox.Sandbox) KeepResult {
 		r.Err = fault.Placed(k.withHint(ctx, r), "", "keep "+r.Ref.String())
 		return r
 	}
-	k.env.KeepConclusion(history.Event{Verb: "keep", Providers: []string{r.Ref.Provider}, Text: "set the label " + sandbox.LabelKeep + "=" + r.Label + " of " + r.Ref.String()})
+	k.env.KeepConclusion(history.Event{
+		Verb: "keep", Providers: []string{r.Ref.Provider}, Text: "set the label " + sandbox.LabelKeep + "=" + r.Label + " of " + r.Ref.String(),
+	})
 	return r
 }
 

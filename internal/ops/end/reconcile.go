@@ -27,7 +27,9 @@ func Reconcile(ctx context.Context, env *ops.Env, req ReconcileRequest, watch op
 	}
 	r := &reconcileRun{env: env, req: req, watch: watch, id: env.RunID()}
 	if req.Fix && !req.Yes {
-		return nil, fault.New(fault.KindRefused, "--fix needs confirmation, and this is not a terminal").WithHint("see the plan without --fix, then repeat with --yes")
+		return nil, fault.New(
+			fault.KindRefused, "--fix needs confirmation, and this is not a terminal",
+		).WithHint("see the plan without --fix, then repeat with --yes")
 	}
 	if err := r.assembleEngine(ctx); err != nil {
 		return nil, err

@@ -43,7 +43,10 @@ func (r *reconcileRun) report(result **ReconcileResult) runReport {
 func (r *reconcileRun) summary(result *ReconcileResult, err error) string {
 	var parts []string
 	if result != nil {
-		parts = append(parts, fmt.Sprintf("%s: %d of %d rows need attention; %s", r.id, result.Plan.Found(), len(result.Plan.Rows), ops.CountsText(fleet.Count(result.Endings))))
+		parts = append(
+			parts,
+			fmt.Sprintf("%s: %d of %d rows need attention; %s", r.id, result.Plan.Found(), len(result.Plan.Rows), ops.CountsText(fleet.Count(result.Endings))),
+		)
 	}
 	if err != nil {
 		parts = append(parts, err.Error())

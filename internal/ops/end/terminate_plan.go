@@ -22,7 +22,10 @@ func PlanTerminate(ctx context.Context, env *ops.Env, req TerminateRequest) (*op
 		return nil, err
 	}
 	t := &termination{env: env, req: req, id: env.RunID()}
-	act := &ops.Act{Verb: "terminate", RunID: t.id, At: env.Now(), Line: req.Line, Named: req.Production, Guards: []safety.Guard{}, Refused: env.MayChange(), Execute: t.execute, Rehearse: t.rehearse}
+	act := &ops.Act{
+		Verb: "terminate", RunID: t.id, At: env.Now(), Line: req.Line, Named: req.Production, Guards: []safety.Guard{}, Refused: env.MayChange(),
+		Execute: t.execute, Rehearse: t.rehearse,
+	}
 	failed := t.findTargets(ctx)
 	if fault.KindOf(failed) == fault.KindUsage {
 		return nil, failed

@@ -239,7 +239,9 @@ func pushesItself(names []string) string {
 func inheritFrom(s *task.Spec, from task.Task) error {
 	switch {
 	case !from.State.Final():
-		return fault.New(fault.KindRefused, "task %s is still %s", from.ID, from.State).WithHint("`sbx tasks show %s` shows its progress; `sbx stop %s` stops it", from.ID, from.ID)
+		return fault.New(fault.KindRefused, "task %s is still %s", from.ID, from.State).WithHint(
+			"`sbx tasks show %s` shows its progress; `sbx stop %s` stops it", from.ID, from.ID,
+		)
 	case from.Kept == nil:
 		return fault.New(fault.KindGone, "task %s has kept no sandbox", from.ID).WithHint("use `sbx run --keep-alive` to keep one; `sbx run` starts from scratch")
 	}

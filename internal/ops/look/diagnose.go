@@ -106,6 +106,10 @@ func keepDiagnosis(e *ops.Env, r *DiagnoseResult) {
 	}
 	e.KeepConclusion(history.Event{
 		At: r.At, Verb: "diagnose", Providers: r.Providers, Text: ops.GroupsText(r.Stuck), Flags: ops.KeptFlags(r.Flags, ""), Causes: ops.KeptCauses(r.Causes),
-		Figures: []history.Figure{{Name: ops.FigureListed, Value: new(int64(r.Listed))}, {Name: ops.FigureStuck, Value: new(r.Census.Stuck)}, {Name: ops.FigureUnjudged, Value: new(r.Census.Unjudged)}},
+		Figures: []history.Figure{
+			{Name: ops.FigureListed, Value: new(int64(r.Listed))},
+			{Name: ops.FigureStuck, Value: new(r.Census.Stuck)},
+			{Name: ops.FigureUnjudged, Value: new(r.Census.Unjudged)},
+		},
 	}, r.Errors...)
 }

@@ -148,7 +148,9 @@ func (d *diagnosis) cleanupStatus(ctx context.Context) *future[*opscron.CleanupS
 
 // cleanupWork is the step that reviews cleanup; stuck counts the stuck sandboxes, false = not
 // known.
-func (d *diagnosis) cleanupWork(status *future[*opscron.CleanupStatusResult], stuck func(context.Context) (int64, bool)) func(context.Context) ([]reply, error) {
+func (d *diagnosis) cleanupWork(
+	status *future[*opscron.CleanupStatusResult], stuck func(context.Context) (int64, bool),
+) func(context.Context) ([]reply, error) {
 	return func(ctx context.Context) ([]reply, error) {
 		s, err := status.wait(ctx)
 		if err != nil && d.log == nil {
@@ -268,7 +270,10 @@ func cleanupFlag(s *opscron.CleanupStatusResult, log *triage.CleanupLog) triage.
 	if f.Verdict != sandbox.False {
 		f.Verdict = sandbox.VerdictOf(sig.CleanupOverdue(st.Every, log.ReadAt))
 	}
-	f.Evidence = append(f.Evidence, sandbox.Evidence{What: "cleanup log", Value: fmt.Sprintf("%d runs, %d lines", len(log.Runs), log.Lines), Source: "cleanup log", At: log.Last})
+	f.Evidence = append(
+		f.Evidence,
+		sandbox.Evidence{What: "cleanup log", Value: fmt.Sprintf("%d runs, %d lines", len(log.Runs), log.Lines), Source: "cleanup log", At: log.Last},
+	)
 	return f
 }
 
@@ -301,16 +306,28 @@ func (d *diagnosis) countReplies(figures []Figures) []reply {
 			starting[f.Provider] = int(*f.Counts.Provisioning)
 		}
 		if from, to, known := f.Counts.Growth(f.Limits.CleanupEvery, d.env.Now()); known {
-			growth = append(growth, fmt.Sprintf("%s %s, %d to %d in %s", f.Provider, growthWord(from.Active, to.Active), from.Active, to.Active, sandbox.FormatDuration(to.At.Sub(from.At).Truncate(time.Second))))
+			growth = append(
+				growth,
+				fmt.Sprintf(
+					"%s %s, %d to %d in %s", f.Provider, growthWord(from.Active, to.Active), from.Active, to.Active,
+					sandbox.FormatDuration(to.At.Sub(from.At).Truncate(time.Second)),
+				),
+			)
 		}
 	}
-	replies := []reply{countReply(active, lost), countReply(starting, lost), replyUnknown("no sandbox runs whose age is known"), replyUnknown("one count shows no trend; a later look compares")}
+	replies := []reply{
+		countReply(active, lost), countReply(starting, lost), replyUnknown("no sandbox runs whose age is known"),
+		replyUnknown("one count shows no trend; a later look compares"),
+	}
 	switch len(ages) {
 	case 0:
 	case 1:
 		replies[2] = replyWith("%s", sandbox.FormatElapsed(ages[0]))
 	default:
-		replies[2] = replyWith("%s to %s, median %s, p95 %s", sandbox.FormatElapsed(PercentileAge(ages, 0)), sandbox.FormatElapsed(PercentileAge(ages, 100)), sandbox.FormatElapsed(PercentileAge(ages, 50)), sandbox.FormatElapsed(PercentileAge(ages, 95)))
+		replies[2] = replyWith(
+			"%s to %s, median %s, p95 %s", sandbox.FormatElapsed(PercentileAge(ages, 0)), sandbox.FormatElapsed(PercentileAge(ages, 100)),
+			sandbox.FormatElapsed(PercentileAge(ages, 50)), sandbox.FormatElapsed(PercentileAge(ages, 95)),
+		)
 	}
 	if len(growth) > 0 {
 		replies[3] = replyWith("%s", strings.Join(growth, "; "))

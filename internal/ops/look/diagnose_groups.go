@@ -39,7 +39,10 @@ func groupByCause(judged []fleet.Judged, chosen func(fleet.Judged) bool) []ops.C
 		groups[i].Reasons = append(groups[i].Reasons, j.Verdict.Reason)
 	}
 	slices.SortStableFunc(groups, func(a, b ops.CauseGroup) int {
-		return cmp.Or(cmp.Compare(totals[b.Cause], totals[a.Cause]), cmp.Compare(a.Cause, b.Cause), cmp.Compare(len(b.Refs), len(a.Refs)), cmp.Compare(a.Provider, b.Provider))
+		return cmp.Or(
+			cmp.Compare(totals[b.Cause], totals[a.Cause]), cmp.Compare(a.Cause, b.Cause), cmp.Compare(len(b.Refs), len(a.Refs)),
+			cmp.Compare(a.Provider, b.Provider),
+		)
 	})
 	return groups
 }

@@ -112,7 +112,13 @@ func quotaChecks(q fleet.ProviderQuota, limits triage.Thresholds) []ops.Check {
 		known++
 		use := check.Subject{Limits: limits, Figures: triage.FleetSignals{QuotaUsed: &share}}
 		if check.QuotaNear().Judge(&use) == sandbox.True {
-			near = append(near, row(sandbox.False, quotaText(one), "`sbx cleanup --stuck --provider "+q.Provider+"` lists stuck ones and asks whether to terminate them; "+providers.OldestFirst(q.Provider)+" lists the oldest"))
+			near = append(
+				near,
+				row(
+					sandbox.False, quotaText(one),
+					"`sbx cleanup --stuck --provider "+q.Provider+"` lists stuck ones and asks whether to terminate them; "+providers.OldestFirst(q.Provider)+" lists the oldest",
+				),
+			)
 		}
 	}
 	if len(near) == 0 && known > 0 {
@@ -343,7 +349,9 @@ func openSizes(c *config.Config, r config.Run) []ops.Check {
 	if len(open) == 0 {
 		return nil
 	}
-	return []ops.Check{ops.ToolCheck(checkLaunching, sandbox.Unknown, fmt.Sprintf("the provider chooses %s of a task at %s", strings.Join(open, " and "), target.Name),
+	return []ops.Check{ops.ToolCheck(checkLaunching, sandbox.Unknown, fmt.Sprintf(
+		"the provider chooses %s of a task at %s", strings.Join(open, " and "), target.Name,
+	),
 		"set run."+strings.Join(open, " and run.")+" where the provider supports them; elsewhere the template decides").AsNote()}
 }
 
@@ -353,9 +361,15 @@ func ownershipChecks(e *ops.Env, c *config.Config, runs []cron.Run) []ops.Check 
 	var rows []ops.Check
 	runs = slices.DeleteFunc(slices.Clone(runs), func(r cron.Run) bool { return r.Layer != cron.Stuck && r.Layer != cron.Age })
 	for _, name := range ops.WithoutOwner(c) {
-		row := ops.ToolCheck("ownership", sandbox.Unknown, "no owner is configured: cleanup terminates only what sbx created (label "+sandbox.LabelOwner+")", e.OwnHint([]string{name})).AsNote()
+		row := ops.ToolCheck(
+			"ownership", sandbox.Unknown, "no owner is configured: cleanup terminates only what sbx created (label "+sandbox.LabelOwner+")",
+			e.OwnHint([]string{name}),
+		).AsNote()
 		if n := cron.Unowned(runs, name); n > 0 {
-			row = ops.ToolCheck("ownership", sandbox.False, fmt.Sprintf("the last cleanup skipped %d that its rule selects because nobody owns them", n), e.OwnHint([]string{name}))
+			row = ops.ToolCheck(
+				"ownership", sandbox.False, fmt.Sprintf("the last cleanup skipped %d that its rule selects because nobody owns them", n),
+				e.OwnHint([]string{name}),
+			)
 		}
 		row.Provider = name
 		rows = append(rows, row)

@@ -143,7 +143,10 @@ func (r *InspectResult) recallVerdict() {
 		r.Causes = causes
 	}
 	if last := r.Last; last != nil && last.Live && r.Seen.Sandbox.State == sandbox.StateUnknown {
-		r.Verdict = triage.Verdict{Stuck: sandbox.Unknown, Activity: sandbox.Unknown, Cause: last.Cause, Confidence: sandbox.ConfidenceUnknown, Reason: "when it was last seen it was " + last.Reason}
+		r.Verdict = triage.Verdict{
+			Stuck: sandbox.Unknown, Activity: sandbox.Unknown, Cause: last.Cause, Confidence: sandbox.ConfidenceUnknown,
+			Reason: "when it was last seen it was " + last.Reason,
+		}
 		if len(r.Causes) > 0 {
 			r.Verdict.Confidence = r.Causes[0].Confidence
 		}

@@ -200,7 +200,9 @@ func verifyOnce(ctx context.Context, e *ops.Env, req VerifyRequest, watch ops.Ob
 	quotas := f.Quotas(ctx)
 	subjects := verifySubjects(e, stats, judged, quotas)
 	r.Subjects = ops.PlainSubjects(subjects)
-	r.Checks = []TargetCheck{checkActive(e, r.Subjects), checkAges(e, stats, judged), cleanupCheck, checkTimeouts(e, r.Subjects, stats), checkQuotas(e, r.Subjects, quotas)}
+	r.Checks = []TargetCheck{
+		checkActive(e, r.Subjects), checkAges(e, stats, judged), cleanupCheck, checkTimeouts(e, r.Subjects, stats), checkQuotas(e, r.Subjects, quotas),
+	}
 	if req.NoDataIsUnknown {
 		for i := range r.Checks {
 			r.Checks[i].NoData = false
@@ -254,7 +256,8 @@ func worstOf(e *ops.Env, target check.Check, subjects []check.Subject, answered 
 		}
 		c.Evidence = append(c.Evidence, sandbox.Evidence{What: s.Provider, Value: text, Source: "stats", At: e.Now()})
 		misses := target.Judge(s) == sandbox.False // such a one comes before what a default excuses
-		if worst.Target.Bound == 0 || misses && !missed || misses == missed && one.Value != nil && (worst.Value == nil || *one.Value-one.Target.Bound > *worst.Value-worst.Target.Bound) {
+		if worst.Target.Bound == 0 || misses && !missed || misses == missed && one.Value != nil &&
+			(worst.Value == nil || *one.Value-one.Target.Bound > *worst.Value-worst.Target.Bound) {
 			worst, missed = one, misses
 		}
 	}
@@ -304,7 +307,10 @@ func checkAges(e *ops.Env, stats []fleet.ProviderStats, judged []fleet.Judged) T
 		switch {
 		case stuck:
 			old++
-			c.Evidence = append(c.Evidence, sandbox.Evidence{What: s.Ref().String(), Value: sandbox.FormatElapsed(age) + " old, " + j.Verdict.Reason, Source: "look", At: e.Now()})
+			c.Evidence = append(
+				c.Evidence,
+				sandbox.Evidence{What: s.Ref().String(), Value: sandbox.FormatElapsed(age) + " old, " + j.Verdict.Reason, Source: "look", At: e.Now()},
+			)
 		case source == sandbox.AgeUnknown:
 			open++
 		case age <= e.Thresholds(s).StuckAge:
@@ -370,7 +376,10 @@ func keepTargets(e *ops.Env, profiles []string, r *VerifyResult) {
 	ev := history.Event{At: r.At, Verb: ops.VerbVerify, Providers: profiles, Met: r.Verdict() == sandbox.True, Flags: ops.AlertChecks(r.Alerts)}
 	ev.Figures = []history.Figure{{Name: ops.FigureStuck, Value: new(int64(r.Stuck))}, {Name: ops.FigureUnjudged, Value: new(int64(r.Unjudged))}}
 	for _, c := range r.Checks {
-		check := history.Check{ID: c.ID, Title: c.Title, Verdict: c.Met(), Value: c.Word(), Target: c.Target.Sign + " " + ops.FigureText(c.Target.Bound, c.Unit), Evidence: c.Evidence}
+		check := history.Check{
+			ID: c.ID, Title: c.Title, Verdict: c.Met(), Value: c.Word(), Target: c.Target.Sign + " " + ops.FigureText(c.Target.Bound, c.Unit),
+			Evidence: c.Evidence,
+		}
 		if c.Value != nil {
 			check.Value = ops.FigureText(*c.Value, c.Unit)
 		}

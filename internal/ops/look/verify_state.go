@@ -50,7 +50,9 @@ func MayRunText(refs []sandbox.Ref) string {
 	for i, ref := range refs {
 		names[i] = ref.String()
 	}
-	return fmt.Sprintf("%d counted as active may still run, since the end that was requested is not proved: %s", len(refs), sandbox.FormatFirst(names, mayRunNamed))
+	return fmt.Sprintf(
+		"%d counted as active may still run, since the end that was requested is not proved: %s", len(refs), sandbox.FormatFirst(names, mayRunNamed),
+	)
 }
 
 // mayRunNamed is how many of those are named.

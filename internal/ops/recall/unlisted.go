@@ -121,7 +121,10 @@ func UnlistedLines(found []UnlistedSandbox) []string {
 			len(absent), strings.Join(absent, ", ")))
 	}
 	if unread > 0 {
-		lines = append(lines, fmt.Sprintf("%d more of the last complete listing are not listed any more, and were not read: at most %d are at once", unread, MostUnlisted))
+		lines = append(
+			lines,
+			fmt.Sprintf("%d more of the last complete listing are not listed any more, and were not read: at most %d are at once", unread, MostUnlisted),
+		)
 	}
 	return lines
 }

@@ -74,7 +74,10 @@ func Type() providers.Type {
 		ExitWords: exitWords(),
 		LifeSigns: []providers.LifeSign{
 			{Ability: "", Shows: "when a client last called (`lastActivityAt`)", Misses: "a program that works without calls from outside"},
-			{Ability: "logs", Shows: "created by sbx: output of the program; others: output of the image's entrypoint", Misses: "when a line was written; others: output of commands and sessions"},
+			{
+				Ability: "logs", Shows: "created by sbx: output of the program; others: output of the image's entrypoint",
+				Misses: "when a line was written; others: output of commands and sessions",
+			},
 			{Ability: "usage", Shows: "current CPU and memory", Misses: "what waits"},
 			{Ability: "processes", Shows: "running commands of sbx", Misses: "commands of other clients: their open calls update `lastActivityAt`"},
 			{Ability: "probe", Shows: "whether the toolbox answers; two 502 in a row are definite", Misses: "whether the program is active"},
@@ -99,7 +102,9 @@ func open(_ context.Context, p providers.Profile, d providers.Deps) (providers.P
 	if s["organization"] != "" {
 		header.Set("X-Daytona-Organization-Id", s["organization"])
 	}
-	base, err := wirekit.NewBase(p, d, TypeName, httpx.Options{Base: cmp.Or(s["url"], defaultURL), Header: header, Secrets: []string{s["token"]}, Definite: saysBroken})
+	base, err := wirekit.NewBase(
+		p, d, TypeName, httpx.Options{Base: cmp.Or(s["url"], defaultURL), Header: header, Secrets: []string{s["token"]}, Definite: saysBroken},
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,10 @@ func (c *Client) shellOf(id string, env []string, passive bool) guest.Shell {
 func (c *Client) untimedShell(id string, env []string, passive bool) guest.Shell {
 	return func(ctx context.Context, text string) ([]byte, int, error) {
 		var done wireExecuted
-		r := httpx.Request{Op: "exec " + id, Method: http.MethodPost, Path: "/process/execute", JSON: wireExecute{Command: guest.Line(guest.ScriptName, text), Envs: wirekit.Environment(env)}, Timeout: scriptTimeout}
+		r := httpx.Request{
+			Op: "exec " + id, Method: http.MethodPost, Path: "/process/execute",
+			JSON: wireExecute{Command: guest.Line(guest.ScriptName, text), Envs: wirekit.Environment(env)}, Timeout: scriptTimeout,
+		}
 		_, err := c.API.JSON(ctx, c.toolbox(r, id, passive), &done)
 		if err != nil {
 			return nil, -1, c.toolboxFault(id, err)
@@ -118,7 +121,10 @@ func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sa
 	case stateOf(w) != sandbox.StateRunning:
 		return sandbox.Exit{}, fault.New(fault.KindRefused, "it is %s", w.State).At(c.Profile, op)
 	}
-	r := &execution{c: c, id: w.ID, tag: "exec-" + strings.ToLower(rand.Text()[:12]), cmd: cmd, passive: c.shellOf(w.ID, nil, true), active: c.shellOf(w.ID, cmd.Env, false)}
+	r := &execution{
+		c: c, id: w.ID, tag: "exec-" + strings.ToLower(rand.Text()[:12]), cmd: cmd, passive: c.shellOf(w.ID, nil, true),
+		active: c.shellOf(w.ID, cmd.Env, false),
+	}
 	exit, err := r.execute(ctx)
 	return exit, fault.Placed(err, c.Profile, op)
 }
@@ -231,7 +237,10 @@ func (r *execution) exitFault(exit sandbox.Exit) error {
 
 // lostExit is the exit of a command that was started and whose end cannot be read.
 func (r *execution) lostExit(err error) (sandbox.Exit, error) {
-	f := triage.ExitFacts{Words: exitWords(), Provider: TypeName, StreamLost: true, Gone: fault.KindOf(err) == fault.KindNotFound && !errors.Is(err, guest.ErrNoRun), Source: "toolbox", At: r.c.Now()}
+	f := triage.ExitFacts{
+		Words: exitWords(), Provider: TypeName, StreamLost: true, Gone: fault.KindOf(err) == fault.KindNotFound && !errors.Is(err, guest.ErrNoRun),
+		Source: "toolbox", At: r.c.Now(),
+	}
 	if s := httpx.StatusOf(err); s != nil {
 		f.Raw = cmp.Or(s.Code, strconv.Itoa(s.Status))
 		if _, known := triage.FindExitWord(f.Words, f.Raw); !known {
@@ -329,7 +338,9 @@ func (e *entrypointLog) deliver(ctx context.Context, q providers.LogQuery, yield
 	case err != nil && (!q.Follow || fault.KindOf(err) != fault.KindUnavailable):
 		yield(sandbox.LogLine{}, e.c.toolboxFault(e.id, err))
 	case wirekit.YieldLines(e.addGrowth(wirekit.LastLines(lines, q.Tail)), yield) && q.Follow:
-		wirekit.Follow{First: entrypointFollowMin, Longest: entrypointFollowMax, Outage: entrypointOutage, Profile: e.c.Profile, Op: "logs " + e.id}.Run(ctx, e.readMore, yield)
+		wirekit.Follow{
+			First: entrypointFollowMin, Longest: entrypointFollowMax, Outage: entrypointOutage, Profile: e.c.Profile, Op: "logs " + e.id,
+		}.Run(ctx, e.readMore, yield)
 	}
 }
 

@@ -26,7 +26,9 @@ func (c *Client) EditLabels(ctx context.Context, id string, edit func(labels map
 		Op: op, Method: http.MethodPut, Path: httpx.Path("sandbox", w.ID, "labels"), JSON: map[string]any{"labels": labels},
 	}, &stored)
 	if httpx.Status(err) == http.StatusForbidden {
-		err = c.Fault(fault.KindAuth, op, "%w", err).WithHint("the API key needs the permission write:sandboxes; `sbx doctor --provider %s` shows what it has", c.Profile)
+		err = c.Fault(fault.KindAuth, op, "%w", err).WithHint(
+			"the API key needs the permission write:sandboxes; `sbx doctor --provider %s` shows what it has", c.Profile,
+		)
 	}
 	return labels, err
 }

@@ -141,7 +141,13 @@ func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error)
 	}
 	err = wirekit.EachRow(c.Profile, op, read, func(e wireAuditLog) string { return e.ID }, func(e wireAuditLog) bool {
 		if e.TargetID == w.ID && e.Action != "create" {
-			all = append(all, sandbox.Event{At: e.CreatedAt, Event: e.Action, Detail: strings.Join(slices.DeleteFunc([]string{e.ActorEmail, e.Source, e.ErrorMessage}, func(s string) bool { return s == "" }), ", ")})
+			all = append(
+				all,
+				sandbox.Event{
+					At: e.CreatedAt, Event: e.Action,
+					Detail: strings.Join(slices.DeleteFunc([]string{e.ActorEmail, e.Source, e.ErrorMessage}, func(s string) bool { return s == "" }), ", "),
+				},
+			)
 		}
 		return true
 	})
@@ -303,7 +309,14 @@ func (c *Client) Check(ctx context.Context) []providers.Check {
 		}
 		return true
 	}); err == nil && lost > 0 {
-		found = append(found, providers.Check{Check: "hidden", Verdict: sandbox.False, Message: fmt.Sprintf("%d failed sandboxes are deleted in the API and may still be held by a runner", lost), Hint: "they use quota until the runner releases them: report them to its operator"})
+		found = append(
+			found,
+			providers.Check{
+				Check: "hidden", Verdict: sandbox.False,
+				Message: fmt.Sprintf("%d failed sandboxes are deleted in the API and may still be held by a runner", lost),
+				Hint:    "they use quota until the runner releases them: report them to its operator",
+			},
+		)
 	}
 	return append(found, providers.CheckClock(c.API))
 }
@@ -321,7 +334,9 @@ func (c *Client) checkPermissions(ctx context.Context) providers.Check {
 	}
 	for right, verb := range map[string]string{"write:sandboxes": "create and stop", "delete:sandboxes": "delete"} {
 		if !slices.Contains(key.Permissions, right) {
-			return providers.Check{Check: "key", Verdict: sandbox.False, Message: "the key " + key.Name + " may not " + verb + " sandboxes", Hint: "it lacks the right " + right}
+			return providers.Check{
+				Check: "key", Verdict: sandbox.False, Message: "the key " + key.Name + " may not " + verb + " sandboxes", Hint: "it lacks the right " + right,
+			}
 		}
 	}
 	return providers.Check{Check: "key", Verdict: sandbox.True, Message: "has the rights to create, stop and delete"}
@@ -346,10 +361,22 @@ func (t *doctorCounts) countRow(w wireSandbox) bool {
 func (t *doctorCounts) findings(profile string) []providers.Check {
 	var found []providers.Check
 	if t.endless > 0 {
-		found = append(found, providers.Check{Check: "endless", Verdict: sandbox.False, Message: fmt.Sprintf("%d running sandboxes have auto-stop off and no time limit", t.endless), Hint: "`sbx ls --provider " + profile + " --older-than 1h` finds them"})
+		found = append(
+			found,
+			providers.Check{
+				Check: "endless", Verdict: sandbox.False, Message: fmt.Sprintf("%d running sandboxes have auto-stop off and no time limit", t.endless),
+				Hint: "`sbx ls --provider " + profile + " --older-than 1h` finds them",
+			},
+		)
 	}
 	for _, where := range slices.Sorted(maps.Keys(t.errors)) {
-		found = append(found, providers.Check{Check: "errors", Verdict: sandbox.False, Message: fmt.Sprintf("%d failed: %s", t.errors[where], where), Hint: "if many are on one runner, the runner is the cause"})
+		found = append(
+			found,
+			providers.Check{
+				Check: "errors", Verdict: sandbox.False, Message: fmt.Sprintf("%d failed: %s", t.errors[where], where),
+				Hint: "if many are on one runner, the runner is the cause",
+			},
+		)
 	}
 	return found
 }

@@ -71,7 +71,10 @@ func (c *Client) resolveConflict(ctx context.Context, before wireSandbox, asked 
 		return refused.WithHint("it has not changed since %s, and the platform should have ended this state %s later: only Daytona's support can; name %s to it",
 			since.UTC().Format(time.RFC3339), sandbox.FormatDuration(timer), now.ID)
 	}
-	return refused.WithHint("the platform ends this state after %s, at %s; terminate it then", sandbox.FormatDuration(timer), now.UpdatedAt.Add(timer).UTC().Format(time.RFC3339))
+	return refused.WithHint(
+		"the platform ends this state after %s, at %s; terminate it then", sandbox.FormatDuration(timer),
+		now.UpdatedAt.Add(timer).UTC().Format(time.RFC3339),
+	)
 }
 
 // stateTimers are how long a state may last before the platform sets it to error (Daytona,

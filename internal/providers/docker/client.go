@@ -73,14 +73,23 @@ func Type() providers.Type {
 		Facts:    providers.Facts{EndKeeps: providers.EndKeepsState},
 		LabelsIn: "`--label` of `docker run`",
 		LifeSigns: []providers.LifeSign{
-			{Ability: "logs", Shows: "created by sbx: output of the program; others: lines of the main program", Misses: "others: output of `docker exec`, and a line before its end"},
+			{
+				Ability: "logs", Shows: "created by sbx: output of the program; others: lines of the main program",
+				Misses: "others: output of `docker exec`, and a line before its end",
+			},
 			{Ability: "usage", Shows: "CPU time, memory, packets and disk operations of the control group", Misses: "what waits"},
 			{Ability: "processes", Shows: "running commands of `docker exec` and of sbx", Misses: "their child processes"},
 			{Ability: "probe", Shows: "whether a shell starts in it", Misses: "whether the program is active"},
 		},
 		Options: []providers.Option{
-			{Name: "host", Env: "DOCKER_HOST", Kind: providers.OptionText, Account: true, Help: "address of the engine: unix:///var/run/docker.sock, tcp://host:2376, ssh://user@host"},
-			{Name: "context", Env: "DOCKER_CONTEXT", Kind: providers.OptionText, Account: true, Help: "context of Docker's own program, where there is no host; else its current one"},
+			{
+				Name: "host", Env: "DOCKER_HOST", Kind: providers.OptionText, Account: true,
+				Help: "address of the engine: unix:///var/run/docker.sock, tcp://host:2376, ssh://user@host",
+			},
+			{
+				Name: "context", Env: "DOCKER_CONTEXT", Kind: providers.OptionText, Account: true,
+				Help: "context of Docker's own program, where there is no host; else its current one",
+			},
 			{Name: "cert_path", Env: "DOCKER_CERT_PATH", Kind: providers.OptionText, Help: "folder with ca.pem, cert.pem and key.pem, for tcp://"},
 			{Name: "tls_verify", Env: "DOCKER_TLS_VERIFY", Kind: providers.OptionText, Help: "empty = the engine's certificate is not checked"},
 			{Name: "label", Kind: providers.OptionText, Account: true, Help: "`KEY=VALUE` or KEY: list only containers with this label, and give it to new ones"},
@@ -169,7 +178,9 @@ func (c *Client) call(ctx context.Context, r httpx.Request, send func(httpx.Requ
 			return c.awayFault(r.Op, err)
 		}
 		if try > 1 {
-			return c.Fault(fault.KindUnsupported, r.Op, "the engine does not take the versions of the API that sbx speaks: %w", err).WithHint("update sbx: it speaks 1.%d to 1.%d", oldestAPI, newestAPI)
+			return c.Fault(
+				fault.KindUnsupported, r.Op, "the engine does not take the versions of the API that sbx speaks: %w", err,
+			).WithHint("update sbx: it speaks 1.%d to 1.%d", oldestAPI, newestAPI)
 		}
 		c.forgetEngine()
 	}

@@ -109,7 +109,10 @@ func (c *Client) createBody(spec sandbox.Spec) wireCreate {
 	w := wireCreate{
 		Image: cmp.Or(spec.Image, spec.Template, c.defaults.image, guest.DefaultImage), Labels: spec.CreateLabels(),
 		Entrypoint: guest.HoldArgs(ttl), Cmd: []string{},
-		HostConfig: wireCreateHost{Memory: spec.MemoryBytes, MemorySwap: spec.MemoryBytes, NanoCPUs: int64(spec.CPU * 1e9), PidsLimit: spec.PIDs, NetworkMode: c.defaults.network, Runtime: c.defaults.runtime},
+		HostConfig: wireCreateHost{
+			Memory: spec.MemoryBytes, MemorySwap: spec.MemoryBytes, NanoCPUs: int64(spec.CPU * 1e9), PidsLimit: spec.PIDs, NetworkMode: c.defaults.network,
+			Runtime: c.defaults.runtime,
+		},
 	}
 	if spec.DiskBytes > 0 {
 		w.HostConfig.StorageOpt = map[string]string{"size": strconv.FormatInt(spec.DiskBytes, 10)}
@@ -179,7 +182,13 @@ func (c *Client) pull(ctx context.Context, image string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, pullTimeout, fault.New(fault.KindUnavailable, "the image %s was not pulled within %s", image, pullTimeout))
 	defer cancel()
 	name, tag := splitImage(image)
-	r, err := c.request(ctx, httpx.Request{Op: "create", Method: http.MethodPost, Path: "/images/create", Query: url.Values{"fromImage": {name}, "tag": {tag}}, Timeout: createTimeout, Quiet: true})
+	r, err := c.request(
+		ctx,
+		httpx.Request{
+			Op: "create", Method: http.MethodPost, Path: "/images/create", Query: url.Values{"fromImage": {name}, "tag": {tag}}, Timeout: createTimeout,
+			Quiet: true,
+		},
+	)
 	if err != nil {
 		return err
 	}

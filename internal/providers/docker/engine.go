@@ -96,7 +96,9 @@ func (c *Client) knownEngine(ctx context.Context, op string) (engine, error) {
 		return engine{}, c.Fault(fault.KindUnavailable, op, "%q is no version of Docker's API: something else answers there", offered).
 			WithHint("check host: requests go to %s", c.at.Host)
 	case number < oldestAPI:
-		return engine{}, c.Fault(fault.KindUnsupported, op, "the engine speaks version %s of the API; sbx needs 1.%d", offered, oldestAPI).WithHint("update the engine to 19.03 or newer")
+		return engine{}, c.Fault(
+			fault.KindUnsupported, op, "the engine speaks version %s of the API; sbx needs 1.%d", offered, oldestAPI,
+		).WithHint("update the engine to 19.03 or newer")
 	}
 	libpod := res.Header.Get("Libpod-Api-Version")
 	known = engine{api: "1." + strconv.Itoa(min(number, newestAPI)), libpod: libpod, podman: strings.HasPrefix(res.Header.Get("Server"), "Libpod") || libpod != ""}
@@ -110,9 +112,13 @@ func (c *Client) knownEngine(ctx context.Context, op string) (engine, error) {
 func (c *Client) awayFault(op string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return c.Fault(fault.KindAuth, op, "the engine at %s refuses this user: %w", c.at.Host, err).WithHint("your user needs the right to use the socket, for example by the group docker")
+		return c.Fault(
+			fault.KindAuth, op, "the engine at %s refuses this user: %w", c.at.Host, err,
+		).WithHint("your user needs the right to use the socket, for example by the group docker")
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return c.Fault(fault.KindUnavailable, op, "no engine listens at %s: %w", c.at.Host, err).WithHint("start the engine, or name another: %s names this one", c.at.From)
+		return c.Fault(
+			fault.KindUnavailable, op, "no engine listens at %s: %w", c.at.Host, err,
+		).WithHint("start the engine, or name another: %s names this one", c.at.From)
 	}
 	return err
 }

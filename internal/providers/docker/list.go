@@ -260,7 +260,9 @@ func (c *Client) exitOf(w wireContainer) *sandbox.Exit {
 	if madeBySbx(w.Config.Labels) || w.State.ExitCode == nil || providers.ValidTime(w.State.StartedAt).IsZero() {
 		return nil
 	}
-	f := triage.ExitFacts{Raw: strconv.Itoa(*w.State.ExitCode), Source: "engine", At: w.State.FinishedAt, NotStarted: w.State.Error != "", CounterSource: "engine: OOMKilled"}
+	f := triage.ExitFacts{
+		Raw: strconv.Itoa(*w.State.ExitCode), Source: "engine", At: w.State.FinishedAt, NotStarted: w.State.Error != "", CounterSource: "engine: OOMKilled",
+	}
 	if w.State.OOMKilled {
 		f.OOMKills = new(int64(1))
 	} else if !c.isPodman() { // there it is no answer: a kill was not reported either

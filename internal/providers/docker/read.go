@@ -96,7 +96,10 @@ func (c *Client) Usage(ctx context.Context, id string) (sandbox.Usage, error) {
 	if m.CPUStats.CPUUsage.TotalUsage == nil && m.MemoryStats.Usage == nil {
 		return sandbox.Usage{}, c.Fault(fault.KindUnavailable, "usage "+id, "the engine reports no figures").Inside()
 	}
-	u := sandbox.Usage{At: c.Now(), Source: "engine statistics", MemoryLimitBytes: limits.MemoryBytes, MemoryBytes: m.MemoryStats.workingSet(), MemoryPeakBytes: atLeastOne(m.MemoryStats.MaxUsage)}
+	u := sandbox.Usage{
+		At: c.Now(), Source: "engine statistics", MemoryLimitBytes: limits.MemoryBytes, MemoryBytes: m.MemoryStats.workingSet(),
+		MemoryPeakBytes: atLeastOne(m.MemoryStats.MaxUsage),
+	}
 	if at := providers.ValidTime(m.Read.UTC()); !at.IsZero() {
 		u.At = at
 	}
@@ -313,18 +316,30 @@ func (c *Client) Check(ctx context.Context) []providers.Check {
 		name = "Podman"
 	}
 	known, _ := c.knownEngine(ctx, "version")
-	found := []providers.Check{{Check: "engine", Verdict: sandbox.True, Message: fmt.Sprintf("%s %s at %s, API %s of its %s to %s", name, v.Version, c.at.Host, known.api, v.MinAPIVersion, v.APIVersion)}}
+	found := []providers.Check{{
+		Check: "engine", Verdict: sandbox.True,
+		Message: fmt.Sprintf("%s %s at %s, API %s of its %s to %s", name, v.Version, c.at.Host, known.api, v.MinAPIVersion, v.APIVersion),
+	}}
 	var w wireInfo
 	if err := c.json(ctx, httpx.Request{Op: "info", Path: "/info"}, &w); err != nil {
 		return append(found, wirekit.FailedCheck("info", err))
 	}
 	for _, text := range w.Warnings {
 		if strings.HasPrefix(text, "WARNING: No ") && strings.Contains(text, "limit") {
-			found = append(found, providers.Check{Check: "limits", Verdict: sandbox.False, Message: text, Hint: "limits of that kind have no effect: `--require-hard-limit` refuses them"})
+			found = append(
+				found,
+				providers.Check{Check: "limits", Verdict: sandbox.False, Message: text, Hint: "limits of that kind have no effect: `--require-hard-limit` refuses them"},
+			)
 		}
 	}
 	if c.isPodman() {
-		found = append(found, providers.Check{Check: "out of memory", Verdict: sandbox.Unknown, Message: "Podman may not report that memory ran out", Hint: "an exit 137 then has an unknown cause", Info: true})
+		found = append(
+			found,
+			providers.Check{
+				Check: "out of memory", Verdict: sandbox.Unknown, Message: "Podman may not report that memory ran out",
+				Hint: "an exit 137 then has an unknown cause", Info: true,
+			},
+		)
 	}
 	return append(append(found, providers.CheckClock(c.API)), c.checkLeft(ctx)...)
 }

@@ -42,7 +42,10 @@ func (c *Client) Terminate(ctx context.Context, id string, o providers.Terminate
 		c.keepDown(ctx, op, w)
 		return nil
 	}
-	err = c.send(ctx, httpx.Request{Op: op, Method: http.MethodDelete, Path: httpx.Path("containers", w.ID), Query: url.Values{"force": {"1"}, "v": {"1"}}, Timeout: createTimeout})
+	err = c.send(
+		ctx,
+		httpx.Request{Op: op, Method: http.MethodDelete, Path: httpx.Path("containers", w.ID), Query: url.Values{"force": {"1"}, "v": {"1"}}, Timeout: createTimeout},
+	)
 	switch {
 	case runs && httpx.AnsweredMissing(err): // `--rm` has removed it when it stopped
 		return nil
@@ -107,7 +110,10 @@ func (c *Client) endNote(p wireRestart) string {
 // somebody starts it. An engine may not be able to (Podman before 5.1): the proof of the end says so.
 func (c *Client) keepDown(ctx context.Context, op string, w wireContainer) {
 	if w.HostConfig.RestartPolicy.Name == startsAgain {
-		_ = c.send(ctx, httpx.Request{Op: op, Method: http.MethodPost, Path: httpx.Path("containers", w.ID, "update"), JSON: wireUpdate{wireRestart{"unless-stopped"}}})
+		_ = c.send(
+			ctx,
+			httpx.Request{Op: op, Method: http.MethodPost, Path: httpx.Path("containers", w.ID, "update"), JSON: wireUpdate{wireRestart{"unless-stopped"}}},
+		)
 	}
 }
 
@@ -136,7 +142,9 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 	case len(rows) > 0:
 		return providers.Proof{Ended: sandbox.False, Reason: "the list still has it as " + rows[0].State}, nil
 	}
-	proof := providers.Proof{Ended: sandbox.True, Evidence: []sandbox.Evidence{c.Evidence("read by id", "not found", "engine"), c.Evidence("list", "not in it", "engine")}}
+	proof := providers.Proof{
+		Ended: sandbox.True, Evidence: []sandbox.Evidence{c.Evidence("read by id", "not found", "engine"), c.Evidence("list", "not in it", "engine")},
+	}
 	ahead, _ := c.Skew()
 	for _, more := range []time.Duration{0, clockStep} { // the clock of the engine is known to a second
 		events, err := c.remembered(ctx, "verify "+id, id, q.Since.Add(ahead-eventWindow), more)
@@ -159,7 +167,8 @@ const restartPause = 500 * time.Millisecond
 // startedAgain says that something has started a container again since the request to end it; "" = it has not.
 func (c *Client) startedAgain(w wireContainer, asked *sandbox.EndRequest) string {
 	ahead, _ := c.Skew()
-	if !asked.Sent() || stateOf(w.State.Status) != sandbox.StateRunning || !w.State.FinishedAt.After(asked.At.Add(ahead-clockStep)) || w.State.StartedAt.Before(w.State.FinishedAt) {
+	if !asked.Sent() || stateOf(w.State.Status) != sandbox.StateRunning ||
+		!w.State.FinishedAt.After(asked.At.Add(ahead-clockStep)) || w.State.StartedAt.Before(w.State.FinishedAt) {
 		return ""
 	}
 	return "it was stopped, and something has started it again at " + w.State.StartedAt.UTC().Format(time.RFC3339)
@@ -177,7 +186,10 @@ func (c *Client) verifyStopped(ctx context.Context, w wireContainer) (providers.
 			return providers.Proof{Ended: sandbox.False, Reason: "it is " + w.State.Status + ", and the list shows it as " + said}, nil
 		}
 	}
-	proof := providers.Proof{Ended: sandbox.True, Independent: true, Evidence: []sandbox.Evidence{c.Evidence("state", w.State.Status, "engine"), c.Evidence("list", said, "engine")}}
+	proof := providers.Proof{
+		Ended: sandbox.True, Independent: true,
+		Evidence: []sandbox.Evidence{c.Evidence("state", w.State.Status, "engine"), c.Evidence("list", said, "engine")},
+	}
 	if w.HostConfig.RestartPolicy.Name == startsAgain {
 		proof.Reason = "its restart policy is still " + startsAgain + ": it runs again when the engine restarts, unless it is deleted"
 	}

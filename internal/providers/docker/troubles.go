@@ -61,7 +61,10 @@ func (c *Client) troublesOf(ctx context.Context, w wireContainer) []sandbox.Trou
 		t.Evidence = append(t.Evidence, sandbox.Evidence{What: "failures in a row", Value: strconv.Itoa(h.FailingStreak), Source: "engine", At: c.Now()})
 		if n := len(h.Log); n > 0 {
 			last := h.Log[n-1]
-			t.Evidence = append(t.Evidence, sandbox.Evidence{What: "last check", Value: "exit " + strconv.Itoa(last.ExitCode) + ": " + lastLine(last.Output), Source: "engine", At: last.End.UTC()})
+			t.Evidence = append(
+				t.Evidence,
+				sandbox.Evidence{What: "last check", Value: "exit " + strconv.Itoa(last.ExitCode) + ": " + lastLine(last.Output), Source: "engine", At: last.End.UTC()},
+			)
 		}
 		all = append(all, t)
 	}

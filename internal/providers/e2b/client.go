@@ -136,7 +136,10 @@ func (d dialect) providerType(wrap func(*Client) providers.Provider) providers.T
 		LabelsIn:  "`metadata` of `Sandbox.create`",
 		ExitWords: exitWords(),
 		LifeSigns: []providers.LifeSign{
-			{Ability: "logs", Shows: "created by sbx: output of its program; others: actions of envd, such as a start", Misses: "output of other clients' programs: an agent that is one long command never appears"},
+			{
+				Ability: "logs", Shows: "created by sbx: output of its program; others: actions of envd, such as a start",
+				Misses: "output of other clients' programs: an agent that is one long command never appears",
+			},
 			{Ability: "usage", Shows: "current CPU and memory of the VM", Misses: "what waits"},
 			{Ability: "history", Shows: "the same every 5 s for 7 days: CPU at its limit for 5 minutes, growing memory", Misses: "what waits"},
 			{Ability: "processes", Shows: "programs that envd started, for any client", Misses: "their child processes, and whether any of them works"},
@@ -144,7 +147,10 @@ func (d dialect) providerType(wrap func(*Client) providers.Provider) providers.T
 		},
 		Options: []providers.Option{
 			{Name: "token", Env: d.prefix + "_API_KEY", Kind: providers.OptionText, Secret: true, Help: "API key of a project; it selects the team"},
-			{Name: "domain", Env: d.prefix + "_DOMAIN", Default: d.domain, Kind: providers.OptionText, Account: true, Help: "domain of the API and of the sandboxes' hosts"},
+			{
+				Name: "domain", Env: d.prefix + "_DOMAIN", Default: d.domain, Kind: providers.OptionText, Account: true,
+				Help: "domain of the API and of the sandboxes' hosts",
+			},
 			{Name: "url", Env: d.prefix + "_API_URL", Kind: providers.OptionText, Help: "address of the API, instead of https://api.DOMAIN"},
 			{Name: "sandbox_url", Env: d.prefix + "_SANDBOX_URL", Kind: providers.OptionText, Help: "one address for all sandboxes, which headers distinguish"},
 			{Name: "template", Default: "base", Kind: providers.OptionText, Help: "default template"},

@@ -271,7 +271,10 @@ func (r *execution) handleEndOfStream(payload []byte) error {
 // seenExit is the exit of a command that has ended. Code -1 stands for any signal, which the
 // status names.
 func (r *execution) seenExit() (sandbox.Exit, error) {
-	f := triage.ExitFacts{Words: exitWords(), Provider: r.c.TypeName, Raw: strconv.Itoa(r.end.ExitCode), At: r.c.Now(), Source: "envd", Lines: r.stderr.Lines(), Died: sandbox.VerdictOf(!r.end.Exited)}
+	f := triage.ExitFacts{
+		Words: exitWords(), Provider: r.c.TypeName, Raw: strconv.Itoa(r.end.ExitCode), At: r.c.Now(), Source: "envd", Lines: r.stderr.Lines(),
+		Died: sandbox.VerdictOf(!r.end.Exited),
+	}
 	if strings.HasPrefix(r.end.Status, "signal:") {
 		f.Raw = r.end.Status
 	}

@@ -31,7 +31,9 @@ func (r *execution) startFault(err error) error {
 	case s == nil:
 		return err
 	case s.Status == http.StatusBadGateway && strings.Contains(strings.ToLower(s.Message), "not found"):
-		return r.c.Fault(fault.KindGone, r.op(), "its host no longer answers: %w", err).WithHint("it may have reached its time limit: `sbx inspect %s/%s` shows when; create a new one", r.c.Profile, r.id)
+		return r.c.Fault(fault.KindGone, r.op(), "its host no longer answers: %w", err).WithHint(
+			"it may have reached its time limit: `sbx inspect %s/%s` shows when; create a new one", r.c.Profile, r.id,
+		)
 	case s.Status == http.StatusBadGateway:
 		return r.c.Fault(fault.KindUnavailable, r.op(), "it runs, but its daemon does not answer: %w", err).
 			WithHint("`sbx inspect %s/%s` shows more", r.c.Profile, r.id)

@@ -167,7 +167,9 @@ func (c *Client) UsageOfMany(ctx context.Context, ids []string) (map[string]sand
 		return nil, c.Fault(fault.KindUnsupported, "usage of several sandboxes", "this domain returns the metrics of one sandbox at a time")
 	}
 	var got wireManyMetrics
-	_, err := c.API.JSON(ctx, httpx.Request{Op: "usage of several sandboxes", Path: "/sandboxes/metrics", Query: url.Values{"sandbox_ids": {strings.Join(ids, ",")}}}, &got)
+	_, err := c.API.JSON(
+		ctx, httpx.Request{Op: "usage of several sandboxes", Path: "/sandboxes/metrics", Query: url.Values{"sandbox_ids": {strings.Join(ids, ",")}}}, &got,
+	)
 	switch {
 	case routeMissing(err):
 		return nil, c.Fault(fault.KindUnsupported, "usage of several sandboxes", "this API returns the metrics of one sandbox at a time")
@@ -236,7 +238,9 @@ func (c *Client) Processes(ctx context.Context, id string) ([]providers.Process,
 		return nil, c.Fault(fault.KindUnavailable, "processes "+id, "it is %s, and a probe would wake it", w.State).Inside()
 	}
 	var got wireProcesses
-	r := c.toHost(httpx.Request{Op: "processes " + id, Method: http.MethodPost, Path: "/process.Process/List", JSON: struct{}{}, Again: true}, id, w.EnvdAccessToken)
+	r := c.toHost(
+		httpx.Request{Op: "processes " + id, Method: http.MethodPost, Path: "/process.Process/List", JSON: struct{}{}, Again: true}, id, w.EnvdAccessToken,
+	)
 	if _, err := c.hosts.JSON(ctx, r, &got); err != nil {
 		return nil, err
 	}

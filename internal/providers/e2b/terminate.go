@@ -81,7 +81,10 @@ func (c *Client) pausedProof(q providers.EndQuery) providers.Proof {
 	if q.Now.Sub(q.Since) < resumeTime {
 		return providers.Proof{Ended: sandbox.Unknown, Reason: "it was paused: a resume in flight may bring it back within " + after}
 	}
-	return providers.Proof{Ended: sandbox.True, SameStore: true, Evidence: []sandbox.Evidence{c.Evidence("record", "missing for "+after+" after the delete of a paused one", "API")}}
+	return providers.Proof{
+		Ended: sandbox.True, SameStore: true,
+		Evidence: []sandbox.Evidence{c.Evidence("record", "missing for "+after+" after the delete of a paused one", "API")},
+	}
 }
 
 // latestEnd is the latest time at which the VM of a missing record ends; zero = not known. The limit of the

@@ -178,7 +178,9 @@ func exitWords() []sandbox.ExitWord {
 		sandbox.TimeoutWords(sandbox.Probable, "the limit sent with the call; envd ends only the program, its child processes may still run", "deadline_exceeded"),
 		sandbox.ExitWords(sandbox.ClassTransport, "the stream ended, not the program: it may still run", "canceled", "aborted"),
 		sandbox.ExitWords(sandbox.ClassTransport, "the process no longer exists, and how it ended is unknown", "not_found"),
-		sandbox.ExitWords(sandbox.ClassLauncher, "envd did not start it", "invalid_argument", "unauthenticated", "permission_denied", "failed_precondition", "unimplemented"),
+		sandbox.ExitWords(
+			sandbox.ClassLauncher, "envd did not start it", "invalid_argument", "unauthenticated", "permission_denied", "failed_precondition", "unimplemented",
+		),
 		sandbox.ExitWords(sandbox.ClassInfra, "envd or the connection to it failed", "internal", "unknown", "unavailable", "data_loss", "resource_exhausted"),
 		sandbox.ExitWords(sandbox.ClassInfra, "the host's answer for an ended sandbox, or one whose envd is dead: its text tells which", "502"),
 	)

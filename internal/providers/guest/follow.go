@@ -36,7 +36,9 @@ const (
 // behind it, and at the end of the run its exit between "-exit" and "-done": no encoded output is such a line. It is one process for many looks: some engines
 // keep processes of their own for minutes for each that they start.
 func FollowScript(tag string, at Offsets) string {
-	return enterRunDir(tag) + fmt.Sprintf("out=%d err=%d most=%d rounds=%d\n", max(0, at.Out), max(0, at.Err), MaxRead, followRounds) + sharedFunctions + counterFunction + streamFunctions + followText + "(" + exitText + ")\n" + followEnd
+	return enterRunDir(tag) + fmt.Sprintf(
+		"out=%d err=%d most=%d rounds=%d\n", max(0, at.Out), max(0, at.Err), MaxRead, followRounds,
+	) + sharedFunctions + counterFunction + streamFunctions + followText + "(" + exitText + ")\n" + followEnd
 }
 
 // followText starts no processes but a sleep while nothing is written, since they count as work of the sandbox: it reads again
@@ -147,8 +149,11 @@ var errEnough = errors.New("the reader wants no more")
 func (w *Watches) Follow(ctx context.Context, id string, sh Stream, q providers.LogQuery) iter.Seq2[sandbox.LogLine, error] {
 	return func(yield func(sandbox.LogLine, error) bool) {
 		f := &follower{
-			logReader: logReader{tag: MainTag, open: q.Open, out: wirekit.LineSplitter{Stream: "stdout", Source: Source}, err: wirekit.LineSplitter{Stream: "stderr", Source: Source}},
-			watch:     w.of(id), query: q, yield: yield,
+			logReader: logReader{
+				tag: MainTag, open: q.Open, out: wirekit.LineSplitter{Stream: "stdout", Source: Source},
+				err: wirekit.LineSplitter{Stream: "stderr", Source: Source},
+			},
+			watch: w.of(id), query: q, yield: yield,
 		}
 		pauses, answered := poll.NewBackoff(followMin, followMax), time.Now()
 		for {

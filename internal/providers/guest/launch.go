@@ -57,7 +57,10 @@ func LaunchScript(p Program) string {
 		limit = DefaultMaxOutput
 	}
 	return enterRunDir(p.Tag) +
-		fmt.Sprintf("w=%s\nsizes='%s'\nhold=%t\nr=%s\n", shellescape.Quote(p.Workdir), blockSizes(limit), p.HoldsBack, shellescape.Quote(sharedFunctions+counterFunction+runnerScript)) +
+		fmt.Sprintf(
+			"w=%s\nsizes='%s'\nhold=%t\nr=%s\n", shellescape.Quote(p.Workdir), blockSizes(limit), p.HoldsBack,
+			shellescape.Quote(sharedFunctions+counterFunction+runnerScript),
+		) +
 		"set -- " + shellescape.QuoteCommand(p.Args) + "\n" + launchText
 }
 

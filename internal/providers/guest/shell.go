@@ -54,7 +54,9 @@ func Start(ctx context.Context, sh Shell, p Program) error {
 	case code == ExitTaken:
 		return fault.Usage("a program of this name has been started in it before")
 	case code == ExitUnseen:
-		return fault.New(fault.KindUnavailable, "the program was requested, its start is unverified").Inside().WithHint("it may run: `sbx inspect` and `sbx logs` show it once it has started")
+		return fault.New(
+			fault.KindUnavailable, "the program was requested, its start is unverified",
+		).Inside().WithHint("it may run: `sbx inspect` and `sbx logs` show it once it has started")
 	case code != 0 || !bytes.HasPrefix(printed, []byte("started")):
 		return fault.New(fault.KindLauncher, "the program could not be started: the shell in the sandbox exits with %d", code)
 	}

@@ -89,15 +89,24 @@ func Type() providers.Type {
 		LabelsIn:  "`metadata.labels` of the object, or its annotations that begin with `sbx/`",
 		ExitWords: exitWords(),
 		LifeSigns: []providers.LifeSign{
-			{Ability: "logs", Shows: "created by sbx: output of the program; others: output of the main container", Misses: "output of `kubectl exec` and `sbx exec`; others: a line before its end"},
+			{
+				Ability: "logs", Shows: "created by sbx: output of the program; others: output of the main container",
+				Misses: "output of `kubectl exec` and `sbx exec`; others: a line before its end",
+			},
 			{Ability: "usage", Shows: "CPU and memory of the last sample of the metrics server", Misses: "what waits, and the last 15 seconds or more"},
 			{Ability: "probe", Shows: "whether a shell starts in it", Misses: "whether the program is active"},
 		},
 		Options: []providers.Option{
-			{Name: "kubeconfig", Env: "KUBECONFIG", Kind: providers.OptionText, Account: true, Help: "kubeconfig file, or several as in PATH; empty = ~/.kube/config, else the account of the pod that sbx runs in"},
+			{
+				Name: "kubeconfig", Env: "KUBECONFIG", Kind: providers.OptionText, Account: true,
+				Help: "kubeconfig file, or several as in PATH; empty = ~/.kube/config, else the account of the pod that sbx runs in",
+			},
 			{Name: "context", Kind: providers.OptionText, Account: true, Help: "context of the kubeconfig; empty = its current one"},
 			{Name: "namespace", Kind: providers.OptionText, Account: true, Help: "namespace; empty = that of the context, else default"},
-			{Name: "kinds", Kind: providers.OptionText, Account: true, Help: "kinds to list, such as `job,pod`; empty = sandbox, job and pod, as far as they are served"},
+			{
+				Name: "kinds", Kind: providers.OptionText, Account: true,
+				Help: "kinds to list, such as `job,pod`; empty = sandbox, job and pod, as far as they are served",
+			},
 			{Name: "label", Kind: providers.OptionText, Account: true, Help: "`KEY=VALUE` or KEY: list only objects with this label, and give it to new ones"},
 			{Name: "image", Default: guest.DefaultImage, Kind: providers.OptionText, Help: "image of new sandboxes; it needs /bin/sh"},
 			{Name: "runtime_class", Kind: providers.OptionText, Help: "runtime class of new sandboxes, such as gvisor or kata; empty = the cluster's default"},
@@ -115,7 +124,9 @@ func opener(account string) func(context.Context, providers.Profile, providers.D
 
 func open(p providers.Profile, d providers.Deps, account string) (providers.Provider, error) {
 	c := &Client{
-		label: p.Settings["label"], defaults: createDefaults{image: p.Settings["image"], runtimeClass: p.Settings["runtime_class"]}, served: map[string]discovery{}, notice: d.Notice, pods: podList{turn: make(chan struct{}, 1)}, discovers: make(chan struct{}, 1),
+		label: p.Settings["label"], defaults: createDefaults{
+			image: p.Settings["image"], runtimeClass: p.Settings["runtime_class"],
+		}, served: map[string]discovery{}, notice: d.Notice, pods: podList{turn: make(chan struct{}, 1)}, discovers: make(chan struct{}, 1),
 		Reasons: wirekit.Reasons{
 			"history":   "the metrics server keeps no samples",
 			"stats":     "the API has no counts of the past; sbx counts the listing",
@@ -131,7 +142,12 @@ func open(p providers.Profile, d providers.Deps, account string) (providers.Prov
 	if err != nil {
 		return nil, fault.Placed(err, p.Name, "")
 	}
-	c.Base, err = wirekit.NewBase(p, d, TypeName, httpx.Options{Base: c.at.base, Transport: c.at.transport, Explain: explain, Passing: func(s *httpx.StatusError) bool { return c.isPassing(s.Status, s.Message) }})
+	c.Base, err = wirekit.NewBase(
+		p, d, TypeName,
+		httpx.Options{
+			Base: c.at.base, Transport: c.at.transport, Explain: explain, Passing: func(s *httpx.StatusError) bool { return c.isPassing(s.Status, s.Message) },
+		},
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,9 @@ func splitLabels(all map[string]string) (labels, annotations map[string]string, 
 		case len(wrongKey) > 0:
 			return nil, nil, fault.Usage("%q is no key of a label: %s", key, wrongKey[0])
 		case !isOwn && len(wrongValue) > 0:
-			return nil, nil, fault.Usage("%q is no value of the label %s: %s", value, key, wrongValue[0]).WithHint("a key that begins with %s takes any value", labelPrefix)
+			return nil, nil, fault.Usage(
+				"%q is no value of the label %s: %s", value, key, wrongValue[0],
+			).WithHint("a key that begins with %s takes any value", labelPrefix)
 		case isOwn:
 			annotations[key] = value
 		}
@@ -247,14 +249,20 @@ func (c *Client) Copies(ctx context.Context, id, nonce string) ([]sandbox.Sandbo
 
 // startFailures are reasons of a waiting container that do not pass by themselves.
 func startFailures() []string {
-	return []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"}
+	return []string{
+		"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError", "CreateContainerError",
+		"RunContainerError", "CrashLoopBackOff",
+	}
 }
 
 // awaitPod waits until the pod of a new object runs. At once there is none, and the status does not select it yet, so
 // that a read would list the pods of the whole namespace.
 func (c *Client) awaitPod(ctx context.Context, made object) (object, error) {
 	began := time.Now()
-	s := &starting{c: c, f: c.beginFollow(ctx, made), id: idOf(made.kind, made.Metadata), pauses: poll.NewBackoff(100*time.Millisecond, 2*time.Second), missed: firstMiss}
+	s := &starting{
+		c: c, f: c.beginFollow(ctx, made), id: idOf(made.kind, made.Metadata), pauses: poll.NewBackoff(100*time.Millisecond, 2*time.Second),
+		missed: firstMiss,
+	}
 	for {
 		o, err := s.look(ctx)
 		switch {

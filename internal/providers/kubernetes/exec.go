@@ -42,7 +42,9 @@ func (c *Client) Exec(ctx context.Context, id string, cmd providers.Command) (sa
 		return sandbox.Exit{}, fault.Placed(err, c.Profile, op)
 	}
 	if cmd.TTY != nil && len(cmd.Env) > 0 {
-		return sandbox.Exit{}, fault.New(fault.KindUnsupported, "a command with a terminal takes no environment here: it would be in the logs of the API").At(c.Profile, op).WithHint("leave out -t, or set the variables in the shell")
+		return sandbox.Exit{}, fault.New(
+			fault.KindUnsupported, "a command with a terminal takes no environment here: it would be in the logs of the API",
+		).At(c.Profile, op).WithHint("leave out -t, or set the variables in the shell")
 	}
 	o, err := c.read(ctx, "exec", id)
 	if err != nil {
@@ -197,7 +199,8 @@ func (r *execution) notRun(ctx context.Context) error {
 
 // refused is the error of a command that was not started. In a sandbox that has ended that is why.
 func (r *execution) refused(ctx context.Context, err error) error {
-	if kind := fault.KindOf(err); ctx.Err() == nil && (kind == fault.KindUnavailable || kind == fault.KindUnknown || kind == fault.KindNotFound) && !httpx.NotSent(err) && r.hasEnded(ctx) {
+	if kind := fault.KindOf(err); ctx.Err() == nil &&
+		(kind == fault.KindUnavailable || kind == fault.KindUnknown || kind == fault.KindNotFound) && !httpx.NotSent(err) && r.hasEnded(ctx) {
 		return fault.New(fault.KindGone, "it has ended: %w", err)
 	}
 	return err

@@ -45,11 +45,17 @@ func podKind() kind {
 }
 
 func claimKind() kind {
-	return kind{name: "claim", kind: "SandboxClaim", group: extensionGroup, versions: agentVersions(), plural: "sandboxclaims", verbs: []string{"list", "watch", "get", "delete", "patch"}, with: "sandbox", discovered: true}
+	return kind{
+		name: "claim", kind: "SandboxClaim", group: extensionGroup, versions: agentVersions(), plural: "sandboxclaims",
+		verbs: []string{"list", "watch", "get", "delete", "patch"}, with: "sandbox", discovered: true,
+	}
 }
 
 func poolKind() kind {
-	return kind{kind: "SandboxWarmPool", group: extensionGroup, versions: agentVersions(), plural: "sandboxwarmpools", verbs: []string{"list"}, with: "sandbox", discovered: true, pool: true}
+	return kind{
+		kind: "SandboxWarmPool", group: extensionGroup, versions: agentVersions(), plural: "sandboxwarmpools", verbs: []string{"list"}, with: "sandbox",
+		discovered: true, pool: true,
+	}
 }
 
 // kindNamed finds a kind by the beginning of ids.

@@ -53,7 +53,8 @@ func findTarget(settings map[string]string, d providers.Deps, account string) (*
 	case config.Proxy == nil:
 		config.Proxy = d.Net.Proxy()
 	}
-	config.NextProtos = []string{"http/1.1"} // a dead connection ends with its request; the pings of HTTP/2 in client-go find it after 45 s, too late for three tries
+	// a dead connection ends with its request; the pings of HTTP/2 in client-go find it after 45 s, too late for three tries
+	config.NextProtos = []string{"http/1.1"}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &observed{next, t} })
 	program, err := t.takePlugin(config, d)
 	if err != nil {
@@ -98,7 +99,9 @@ func (t *target) readConfig(settings map[string]string, lookup func(string) (str
 	t.context = cmp.Or(settings["context"], raw.CurrentContext)
 	switch at := raw.Contexts[t.context]; {
 	case len(raw.Contexts) == 0:
-		return nil, fault.Usage("there is no kubeconfig with a context: %s", strings.Join(rules.Precedence, ", ")).WithHint("set kubeconfig in the profile, or KUBECONFIG")
+		return nil, fault.Usage(
+			"there is no kubeconfig with a context: %s", strings.Join(rules.Precedence, ", "),
+		).WithHint("set kubeconfig in the profile, or KUBECONFIG")
 	case at == nil:
 		return nil, fault.Usage("the kubeconfig has no context %q", t.context).WithHint("`kubectl config get-contexts` lists them; set context in the profile")
 	default:
@@ -116,7 +119,10 @@ func (t *target) readConfig(settings map[string]string, lookup func(string) (str
 func (t *target) readAccount(folder, address string) *rest.Config {
 	namespace, _ := os.ReadFile(filepath.Join(folder, "namespace")) // without it the files that count are missing, too
 	t.namespace = cmp.Or(t.namespace, strings.TrimSpace(string(namespace)), "default")
-	return &rest.Config{Host: "https://" + address, BearerTokenFile: filepath.Join(folder, "token"), TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(folder, "ca.crt")}}
+	return &rest.Config{
+		Host: "https://" + address, BearerTokenFile: filepath.Join(folder, "token"),
+		TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(folder, "ca.crt")},
+	}
 }
 
 // observed is the transport below those that add credentials: what they add is hidden in every text from then on.

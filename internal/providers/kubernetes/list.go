@@ -74,7 +74,9 @@ func (c *Client) checkNamespace(ctx context.Context) error {
 	if !httpx.AnsweredMissing(err) {
 		return nil
 	}
-	return c.Fault(fault.KindUsage, "list", "there is no namespace %q", c.at.namespace).WithHint("set namespace of the profile, or another context; `kubectl get namespaces` shows those that exist")
+	return c.Fault(
+		fault.KindUsage, "list", "there is no namespace %q", c.at.namespace,
+	).WithHint("set namespace of the profile, or another context; `kubectl get namespaces` shows those that exist")
 }
 
 // readAll reads all kinds; false = the listing has ended before.

@@ -46,7 +46,10 @@ func (c *Client) Logs(ctx context.Context, id string, q providers.LogQuery) iter
 		ofKubelet := !madeBySbx(o.Metadata) || q.Container != "" || q.Previous
 		switch pod, has := o.pod(); {
 		case ofKubelet && has && q.Container != "" && !slices.Contains(pod.containerNames(), q.Container):
-			yield(sandbox.LogLine{}, c.Fault(fault.KindUsage, op, "its pod has no container %q", q.Container).WithHint("it has %s", strings.Join(pod.containerNames(), ", ")))
+			yield(
+				sandbox.LogLine{},
+				c.Fault(fault.KindUsage, op, "its pod has no container %q", q.Container).WithHint("it has %s", strings.Join(pod.containerNames(), ", ")),
+			)
 		case ofKubelet && !has:
 			yield(sandbox.LogLine{}, c.Fault(fault.KindUnavailable, op, "it has no pod: it is %s", raw).Inside())
 		case ofKubelet:
@@ -123,7 +126,8 @@ func (r *kubeletLog) open(ctx context.Context) (*httpx.Stream, error) {
 		query.Set("previous", "true")
 	}
 	s, err := r.c.API.Stream(ctx, httpx.Request{Op: r.Op, Path: r.c.podPath(r.pod, "log"), Query: query, Quiet: r.Query.Follow, OneSandbox: true})
-	if status := httpx.StatusOf(err); r.Query.Previous && status != nil && status.Status == http.StatusBadRequest && strings.Contains(status.Message, "previous terminated container") {
+	if status := httpx.StatusOf(err); r.Query.Previous && status != nil &&
+		status.Status == http.StatusBadRequest && strings.Contains(status.Message, "previous terminated container") {
 		return nil, r.c.Fault(fault.KindNotFound, r.Op, "its container %s was not started again: there is no earlier run", r.container)
 	}
 	return s, err

@@ -55,7 +55,9 @@ func (t *target) takePlugin(config *rest.Config, d providers.Deps) (*plugin, err
 		return nil, nil //nolint:nilnil // most kubeconfigs have none
 	}
 	if e.InteractiveMode == api.AlwaysExecInteractiveMode {
-		return nil, fault.New(fault.KindAuth, "%s of users.exec needs a terminal, which sbx does not give it", e.Command).WithHint("log in with it first, and set its interactiveMode to IfAvailable")
+		return nil, fault.New(
+			fault.KindAuth, "%s of users.exec needs a terminal, which sbx does not give it", e.Command,
+		).WithHint("log in with it first, and set its interactiveMode to IfAvailable")
 	}
 	question := clientauth.ExecCredential{TypeMeta: metav1.TypeMeta{Kind: "ExecCredential", APIVersion: e.APIVersion}}
 	if e.ProvideClusterInfo {

@@ -81,7 +81,9 @@ func (c *Client) Events(ctx context.Context, id string) ([]sandbox.Event, error)
 
 // eachEvent gives the events of an object, which come in the order of their names.
 func (c *Client) eachEvent(ctx context.Context, op, uid string, take func(wireEvent) bool) error {
-	r := httpx.Request{Op: op, Path: httpx.Path("api", "v1", "namespaces", c.at.namespace, "events"), Query: url.Values{"fieldSelector": {"involvedObject.uid=" + uid}}}
+	r := httpx.Request{
+		Op: op, Path: httpx.Path("api", "v1", "namespaces", c.at.namespace, "events"), Query: url.Values{"fieldSelector": {"involvedObject.uid=" + uid}},
+	}
 	id := func(e wireEvent) string { return e.Metadata.UID }
 	return wirekit.EachRow(c.Profile, op, func(token string) (wirekit.Page[wireEvent], error) {
 		page, _, err := readPage(ctx, c, r, token, id)
@@ -190,7 +192,10 @@ func (c *Client) Check(ctx context.Context) []providers.Check {
 	if _, err := c.API.JSON(ctx, httpx.Request{Op: "version", Path: "/version"}, &v); err != nil {
 		return []providers.Check{wirekit.FailedCheck("API server", err)}
 	}
-	found := []providers.Check{{Check: "API server", Verdict: sandbox.True, Message: fmt.Sprintf("Kubernetes %s at %s, context %s, namespace %s", v.GitVersion, c.at.base, cmp.Or(c.at.context, "of the pod"), c.at.namespace)}}
+	found := []providers.Check{{
+		Check: "API server", Verdict: sandbox.True,
+		Message: fmt.Sprintf("Kubernetes %s at %s, context %s, namespace %s", v.GitVersion, c.at.base, cmp.Or(c.at.context, "of the pod"), c.at.namespace),
+	}}
 	var review wireReview
 	_, err := c.API.JSON(ctx, httpx.Request{
 		Op: "rights", Method: http.MethodPost, Path: "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", Again: true,
@@ -212,9 +217,14 @@ func (c *Client) Check(ctx context.Context) []providers.Check {
 	rights := providers.Check{Check: "rights", Verdict: sandbox.True, Message: "the account has every right that sbx uses"}
 	switch {
 	case len(missing) > 0 && review.Status.Incomplete:
-		rights = providers.Check{Check: "rights", Verdict: sandbox.Unknown, Message: "the list of rights is incomplete; not in it: " + strings.Join(missing, ", "), Info: true}
+		rights = providers.Check{
+			Check: "rights", Verdict: sandbox.Unknown, Message: "the list of rights is incomplete; not in it: " + strings.Join(missing, ", "), Info: true,
+		}
 	case len(missing) > 0:
-		rights = providers.Check{Check: "rights", Verdict: sandbox.False, Message: "missing in the namespace: " + strings.Join(missing, ", "), Hint: rightsHint + ", or leave kinds out with `kinds` of the profile"}
+		rights = providers.Check{
+			Check: "rights", Verdict: sandbox.False, Message: "missing in the namespace: " + strings.Join(missing, ", "),
+			Hint: rightsHint + ", or leave kinds out with `kinds` of the profile",
+		}
 	}
 	return append(append(found, rights, providers.CheckClock(c.API)), c.checkPools(ctx)...)
 }
@@ -229,7 +239,9 @@ func (c *Client) checkPools(ctx context.Context) (rows []providers.Check) {
 		if w.Spec.Replicas != nil {
 			wanted = *w.Spec.Replicas
 		}
-		row := providers.Check{Check: "pool " + w.Metadata.Name, Verdict: sandbox.True, Message: fmt.Sprintf("%d of %d ready", w.Status.ReadyReplicas, wanted), Info: true}
+		row := providers.Check{
+			Check: "pool " + w.Metadata.Name, Verdict: sandbox.True, Message: fmt.Sprintf("%d of %d ready", w.Status.ReadyReplicas, wanted), Info: true,
+		}
 		if w.Status.ReadyReplicas < wanted {
 			row.Verdict = sandbox.False
 		}

@@ -206,7 +206,9 @@ func (c *Client) openSocket(ctx context.Context, op, path string, query url.Valu
 		refused.Hint = c.refusalHint(message)
 	case refused.Kind == fault.KindAuth:
 		if strings.HasSuffix(message, "is forbidden: ") { // the check of an upgrade names no right (kube-apiserver 1.36)
-			refused.Err = fmt.Errorf("%w: HTTP %d %scannot create resource \"pods/exec\" in API group \"\" in the namespace %q", errRefused, res.StatusCode, message, c.at.namespace)
+			refused.Err = fmt.Errorf(
+				"%w: HTTP %d %scannot create resource \"pods/exec\" in API group \"\" in the namespace %q", errRefused, res.StatusCode, message, c.at.namespace,
+			)
 		}
 		refused.Hint = rightsHint + ": `sbx doctor --provider " + c.Profile + "` shows what is missing"
 	}

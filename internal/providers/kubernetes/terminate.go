@@ -121,7 +121,9 @@ func (c *Client) rootOf(ctx context.Context, op string, o object) (root object, 
 		k, at, known := kindOfOwner(owner)
 		switch {
 		case !known:
-			return o, version, c.Fault(fault.KindRefused, op, "it belongs to %s %s, which would replace it", owner.Kind, owner.Name).WithHint("delete that with kubectl, or scale it down")
+			return o, version, c.Fault(
+				fault.KindRefused, op, "it belongs to %s %s, which would replace it", owner.Kind, owner.Name,
+			).WithHint("delete that with kubectl, or scale it down")
 		case k.pool:
 			return o, version, c.Fault(fault.KindRefused, op, "it is idle stock of %s %s, which would replace it", owner.Kind, owner.Name).
 				WithHint("`kubectl scale %s/%s --replicas=0` empties the pool", k.plural, owner.Name)
@@ -220,7 +222,9 @@ func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery)
 	if len(pods) > 0 {
 		left = "each has ended"
 	}
-	return providers.Proof{Ended: sandbox.True, Independent: len(pods) > 0, Evidence: []sandbox.Evidence{c.Evidence("state", raw, "API"), c.Evidence("pods", left, "API")}}, nil
+	return providers.Proof{
+		Ended: sandbox.True, Independent: len(pods) > 0, Evidence: []sandbox.Evidence{c.Evidence("state", raw, "API"), c.Evidence("pods", left, "API")},
+	}, nil
 }
 
 // readForProof reads an object without its pods. Of a pod the read that has shown its end counts: the list of all pods
@@ -300,7 +304,8 @@ func heldBy(left []wireObject) string {
 	var names []string
 	for _, w := range left {
 		for _, name := range w.Metadata.Finalizers {
-			if w.Metadata.DeletionTimestamp != nil && !slices.Contains([]string{"foregroundDeletion", "orphan"}, name) && w.Status.Phase != "Running" && !slices.Contains(names, name) {
+			if w.Metadata.DeletionTimestamp != nil && !slices.Contains([]string{"foregroundDeletion", "orphan"}, name) &&
+				w.Status.Phase != "Running" && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}

@@ -51,7 +51,10 @@ func (c *Client) restarts(program string, s wireContainerStatus, o object) wirek
 
 // endOf is one end of a container.
 func (c *Client) endOf(t *wireTerminated, o object) *sandbox.Exit {
-	f := triage.ExitFacts{Source: "kubelet", Provider: TypeName, At: providers.ValidTime(t.FinishedAt.UTC()), LimitBytes: o.limits().MemoryBytes, NotStarted: t.Reason == "StartError" || t.Reason == "ContainerCannotRun"}
+	f := triage.ExitFacts{
+		Source: "kubelet", Provider: TypeName, At: providers.ValidTime(t.FinishedAt.UTC()), LimitBytes: o.limits().MemoryBytes,
+		NotStarted: t.Reason == "StartError" || t.Reason == "ContainerCannotRun",
+	}
 	if t.ExitCode != nil {
 		f.Raw = strconv.Itoa(*t.ExitCode)
 	}

@@ -66,7 +66,9 @@ func (c *Client) checkAdmission() []providers.Check {
 }
 
 func (c *Client) checkMemory(a admission) providers.Check {
-	check := providers.Check{Check: "memory for a sandbox", Verdict: sandbox.True, Message: "one of " + formatSize(c.defaults.memoryBytes) + " may start now", Info: true}
+	check := providers.Check{
+		Check: "memory for a sandbox", Verdict: sandbox.True, Message: "one of " + formatSize(c.defaults.memoryBytes) + " may start now", Info: true,
+	}
 	why, unknown := a.refusal(c.defaults.memoryBytes)
 	switch {
 	case why != "":

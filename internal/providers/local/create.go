@@ -124,7 +124,9 @@ func (c *Client) checkSpec(spec sandbox.Spec) error {
 	}
 	if spec.Workdir != "" {
 		if info, err := os.Stat(spec.Workdir); err != nil || !info.IsDir() {
-			return providers.NoWorkdir(fault.Usage("there is no folder %q for the working directory", spec.Workdir).At(c.name, "create").WithHint("name an existing folder with --workdir"))
+			return providers.NoWorkdir(fault.Usage(
+				"there is no folder %q for the working directory", spec.Workdir,
+			).At(c.name, "create").WithHint("name an existing folder with --workdir"))
 		}
 	}
 	return nil

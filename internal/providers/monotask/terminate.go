@@ -74,7 +74,8 @@ func (c *Client) RemoveRecord(ctx context.Context, id string) error {
 }
 
 // VerifyEnd checks that the list does not have the sandbox as running, and after a delete not at
-// all. The worker keeps list and sandboxes apart; they differ when its state is corrupt. Concurrent calls share a list that was requested after each of them began.
+// all. The worker keeps list and sandboxes apart; they differ when its state is corrupt. Concurrent calls share a
+// list that was requested after each of them began.
 func (c *Client) VerifyEnd(ctx context.Context, id string, q providers.EndQuery) (providers.Proof, error) {
 	rows, err := c.lists.read(ctx, func(ctx context.Context) ([]wireSandbox, error) { return c.readList(ctx, "verify") })
 	if err != nil {

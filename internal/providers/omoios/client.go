@@ -45,12 +45,18 @@ func Type() providers.Type {
 	return providers.Type{
 		Name: TypeName, Help: "OmoiOS: events, activity and tasks of sandboxes at Daytona",
 		LifeSigns: []providers.LifeSign{
-			{Ability: "activity", Shows: "the agent's last reported work; a heartbeat does not count", Misses: "a long tool call reports nothing until it ends: 15 minutes without a report count as silence. A sandbox is found by its label task_id or its name; otherwise its activity is unknown"},
+			{
+				Ability: "activity", Shows: "the agent's last reported work; a heartbeat does not count",
+				Misses: "a long tool call reports nothing until it ends: 15 minutes without a report count as silence. A sandbox is found by its label task_id or its name; otherwise its activity is unknown",
+			},
 			{Ability: "events", Shows: "the same, each with its time", Misses: "as activity"},
 		},
 		Options: []providers.Option{
 			{Name: "url", Env: "OMOIOS_URL", Kind: providers.OptionText, Help: "address of the backend"},
-			{Name: "token", Env: "OMOIOS_TOKEN", Kind: providers.OptionText, Secret: true, Help: "a user's token; sent only to the list of tasks and the WebSocket of events"},
+			{
+				Name: "token", Env: "OMOIOS_TOKEN", Kind: providers.OptionText, Secret: true,
+				Help: "a user's token; sent only to the list of tasks and the WebSocket of events",
+			},
 			{Name: providers.OptionAttach, Default: "daytona", Kind: providers.OptionText, Account: true, Help: "profile whose sandboxes it reports on"},
 		},
 		Attach: attach,

@@ -144,7 +144,10 @@ func (r *execution) handleLine(l wireLine) error {
 // kernel and by another process all have code 137; only the first one is known by how long
 // the command ran.
 func (r *execution) seenExit(ctx context.Context) (sandbox.Exit, error) {
-	f := triage.ExitFacts{Raw: strconv.Itoa(*r.described.ExitCode), At: r.c.Now(), Source: "API", Ran: r.described.DurationMS.duration(), Limit: r.limit, Lines: r.stderr.Lines()}
+	f := triage.ExitFacts{
+		Raw: strconv.Itoa(*r.described.ExitCode), At: r.c.Now(), Source: "API", Ran: r.described.DurationMS.duration(), Limit: r.limit,
+		Lines: r.stderr.Lines(),
+	}
 	if f.Ran == 0 {
 		f.Ran = f.At.Sub(r.startedAt)
 	}

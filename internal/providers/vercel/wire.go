@@ -170,7 +170,10 @@ func exitWords() []sandbox.ExitWord {
 	return slices.Concat(
 		stopped,
 		sandbox.ExitWords(sandbox.ClassInfra, "the platform aborted its session", "aborted", "failed"),
-		sandbox.ExitWords(sandbox.ClassTransport, "its session is changing its state; the command's end is unknown", "stopping", "snapshotting", "sandbox_stopping", "sandbox_snapshotting", "422"),
+		sandbox.ExitWords(
+			sandbox.ClassTransport, "its session is changing its state; the command's end is unknown", "stopping", "snapshotting", "sandbox_stopping",
+			"sandbox_snapshotting", "422",
+		),
 		sandbox.ExitWords(sandbox.ClassGone, "its session has stopped; the session's record shows when", "sandbox_stopped", "410"),
 		sandbox.ExitWords(sandbox.ClassGone, "the sandbox cannot be resumed: its snapshot does not exist", "snapshot_not_found"),
 		sandbox.ExitWords(sandbox.ClassTransport, "the stream was interrupted; the command may still run", "sandbox_stream_closed", "stream_ended_early"),

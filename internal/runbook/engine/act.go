@@ -72,7 +72,10 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, possible ru
 		return nil
 	}
 	planned := recorded(p.all())
-	rec.Act = &Act{Action: string(s.Act.Action), Line: actLine(r.fill(s.Act.Command()), planned), Gate: gateWord(s, p), Targets: planned, Kept: p.kept, Expect: string(s.Expect), Outcomes: earlier(before, planned)}
+	rec.Act = &Act{
+		Action: string(s.Act.Action), Line: actLine(r.fill(s.Act.Command()), planned), Gate: gateWord(s, p), Targets: planned, Kept: p.kept,
+		Expect: string(s.Expect), Outcomes: earlier(before, planned),
+	}
 	r.addWaysOn(rec.Act, p)
 	rec.Act.goOn(before)
 	switch {
@@ -94,8 +97,14 @@ func (r *runner) act(ctx context.Context, s runbook.Step, rec *Step, possible ru
 	}
 	p.Objection = before.beganBefore(p.Objection)
 	if more := added(shown, planned); len(more) > 0 && !r.watch.Attended() {
-		return r.wait(rec, fault.New(fault.KindRefused, "the plan of the step %s has %d more than the one that was shown: %s", s.ID, len(more), strings.Join(more[:min(len(more), maxNamed)], ", ")).
-			WithHint("this plan is on record now: see it with `%s runbook status %s`; %s", r.env.Process.Name(), r.run.ID, r.goOnHint(fmt.Sprintf("--yes --max-delete %d", len(p.Targets)))))
+		return r.wait(rec, fault.New(
+			fault.KindRefused, "the plan of the step %s has %d more than the one that was shown: %s", s.ID, len(more),
+			strings.Join(more[:min(len(more), maxNamed)], ", "),
+		).
+			WithHint(
+				"this plan is on record now: see it with `%s runbook status %s`; %s", r.env.Process.Name(), r.run.ID,
+				r.goOnHint(fmt.Sprintf("--yes --max-delete %d", len(p.Targets))),
+			))
 	}
 	if err := r.doGroups(ctx, s, rec, p); err != nil || rec.State != Running {
 		return err
@@ -296,35 +305,6 @@ func (*runner) possibleCauseOf(rec *Step) runbook.Word {
 		return ""
 	}
 	return runbook.Word(possible)
-}
-
-// prove looks until the effect of an act is seen: each id was verified by the operation, and now the
-// condition that the runbook expects has to hold.
-func (r *runner) prove(ctx context.Context, s runbook.Step, rec *Step) error {
-	if s.Expect != "" {
-		rec.Act.Effect, rec.Evidence = r.await(ctx, s.Expect, s.Within, lookEvery(s.Within))
-	}
-	if ctx.Err() != nil {
-		return r.interrupted(ctx, rec)
-	}
-	switch {
-	case rec.Act.Error != "":
-		rec.State, rec.Verdict, rec.Reason = Failed, sandbox.False, rec.Act.Error
-	case s.Expect != "" && rec.Act.Effect != sandbox.True:
-		rec.State, rec.Verdict = Failed, rec.Act.Effect
-		rec.Reason = "its effect was not seen within " + sandbox.FormatDuration(s.Within)
-		if len(rec.Evidence) > 0 {
-			rec.Reason += "; seen last: " + strings.Join(rec.Evidence, "; ")
-		}
-	default:
-		rec.Verdict, rec.Reason = sandbox.True, ""
-	}
-	return nil
-}
-
-// lookEvery is the time between two looks for an effect.
-func lookEvery(within time.Duration) time.Duration {
-	return min(max(within/10, time.Second), runbook.DefaultEvery)
 }
 
 // recover finds out what became of an act whose outcome is not on record: each of its targets is read

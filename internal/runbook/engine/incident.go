@@ -182,7 +182,10 @@ func (r *Run) incidentCauses() []history.Event {
 		}
 	}
 	for _, c := range r.Causes {
-		named.Causes = append(named.Causes, history.Cause{ID: c.ID, Title: c.Title, Confidence: c.Confidence, Score: c.Score, Coverage: c.Coverage, Evidence: c.Evidence, WhyNot: c.WhyNot})
+		named.Causes = append(
+			named.Causes,
+			history.Cause{ID: c.ID, Title: c.Title, Confidence: c.Confidence, Score: c.Score, Coverage: c.Coverage, Evidence: c.Evidence, WhyNot: c.WhyNot},
+		)
 	}
 	return []history.Event{named}
 }

@@ -41,7 +41,9 @@ func (r *runner) planTerminate(ctx context.Context, s runbook.Step, possible run
 	if p.kept, p.none = c.kept, c.none; err != nil || len(c.refs) == 0 {
 		return p, err
 	}
-	req := end.TerminateRequest{Words: c.refs, Yes: true, Grace: end.EndGrace, Production: r.req.Production, Line: r.req.Line, Reason: r.reasonOf(s, possible), Shown: true}
+	req := end.TerminateRequest{
+		Words: c.refs, Yes: true, Grace: end.EndGrace, Production: r.req.Production, Line: r.req.Line, Reason: r.reasonOf(s, possible), Shown: true,
+	}
 	if a.Targets == "named" {
 		req.Typed = c.refs
 	}
@@ -80,7 +82,13 @@ func (r *runner) partUnowned(p *actPlan, owned func(config.Profile, ops.PlannedE
 		if r.watch.Attended() {
 			p.addUnowned(p.Act, one)
 		} else {
-			p.kept = append(p.kept, Target{Ref: one.Ref.String(), Reason: "unattended, a runbook acts only on what is yours, or with --unowned: " + r.env.OwnHint([]string{profile.Name}), KeptBecause: cleanup.KeepNotOwned.Label()})
+			p.kept = append(
+				p.kept,
+				Target{
+					Ref: one.Ref.String(), Reason: "unattended, a runbook acts only on what is yours, or with --unowned: " + r.env.OwnHint([]string{profile.Name}),
+					KeptBecause: cleanup.KeepNotOwned.Label(),
+				},
+			)
 		}
 		return true
 	})

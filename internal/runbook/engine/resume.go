@@ -50,13 +50,17 @@ func (r *runner) mayGoOn(run *Run) error {
 	program := r.env.Process.Name()
 	switch {
 	case run.Broken != "":
-		return fault.New(fault.KindRefused, "the record of %s was changed or damaged: %s", run.ID, run.Broken).WithHint("start a new run: `%s runbook run %s`", program, run.Runbook)
+		return fault.New(
+			fault.KindRefused, "the record of %s was changed or damaged: %s", run.ID, run.Broken,
+		).WithHint("start a new run: `%s runbook run %s`", program, run.Runbook)
 	case len(run.Unreadable) > 0: // it may be a step that has acted
 		return fault.New(fault.KindRefused, "%w", run.Unreadable.Error(run.ID)).WithHint("start a new run: `%s runbook run %s`", program, run.Runbook)
 	case len(run.Steps) == 0:
 		return fault.New(fault.KindRefused, "%s was interrupted before it had a plan", run.ID).WithHint("start a new run: `%s runbook run %s`", program, run.Runbook)
 	case run.Staged:
-		return fault.New(fault.KindRefused, "%s was a drill, and what it had staged is gone", run.ID).WithHint("start a new one: `%s drill --runbook %s`", program, run.Runbook)
+		return fault.New(
+			fault.KindRefused, "%s was a drill, and what it had staged is gone", run.ID,
+		).WithHint("start a new one: `%s drill --runbook %s`", program, run.Runbook)
 	case !run.State.CanResume():
 		return fault.New(fault.KindRefused, "%s has ended: %s", run.ID, run.State).WithHint("start a new run: `%s runbook run %s`", program, run.Runbook)
 	case r.req.Procedure != "" && r.req.Procedure != run.Procedure:

@@ -258,7 +258,8 @@ func (r *runner) planSteps() {
 
 // isChosen says that a procedure is done: it was chosen, or none was and it belongs to each run.
 func (r *runner) isChosen(id string) bool {
-	return id == r.run.Procedure || r.run.Procedure == "" && slices.ContainsFunc(r.book.Spec.Procedures, func(p runbook.Procedure) bool { return p.Always && string(p.ID) == id })
+	return id == r.run.Procedure || r.run.Procedure == "" &&
+		slices.ContainsFunc(r.book.Spec.Procedures, func(p runbook.Procedure) bool { return p.Always && string(p.ID) == id })
 }
 
 func (r *runner) fill(text string) string { return Fill(r.env, r.book, text) }

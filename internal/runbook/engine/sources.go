@@ -121,7 +121,10 @@ func causeAnswers(d *look.DiagnoseResult, by string) []Answer {
 func readInspect(ctx context.Context, env *ops.Env, watch ops.Observer, word string) reading {
 	if word == "" {
 		none := Answer{Question: "what is wrong with it?", Answer: "unknown: no sandbox was named; --ref REF names one", By: "inspect"}
-		return reading{source: fromInspect, answers: map[string][]Answer{"inspect": {none}}, add: func(*facts) {}, verdict: func(string) sandbox.Verdict { return sandbox.Unknown }}
+		return reading{
+			source: fromInspect, answers: map[string][]Answer{"inspect": {none}}, add: func(*facts) {},
+			verdict: func(string) sandbox.Verdict { return sandbox.Unknown },
+		}
 	}
 	d, err := look.Diagnose(ctx, env, look.DiagnoseRequest{Word: word}, watch)
 	if err != nil {
@@ -205,7 +208,10 @@ func readRecords(ctx context.Context, env *ops.Env, watch ops.Observer, counts b
 		return failedReading(fromRecords, err)
 	}
 	got := reading{source: fromRecords, lost: result.Plan.Errors, add: func(f *facts) { f.addSubjects(result.Subjects) }}
-	said := []Answer{{Question: "do records and sandboxes agree?", Answer: fmt.Sprintf("%d of %d rows need attention", result.Plan.Found(), len(result.Plan.Rows)), Known: len(result.Plan.Sides) > 0, By: "records"}}
+	said := []Answer{{
+		Question: "do records and sandboxes agree?", Answer: fmt.Sprintf("%d of %d rows need attention", result.Plan.Found(), len(result.Plan.Rows)),
+		Known: len(result.Plan.Sides) > 0, By: "records",
+	}}
 	for _, row := range result.Plan.Rows {
 		if row.Found() && len(said) <= maxShown {
 			said = append(said, Answer{Question: row.Ref.String(), Answer: row.Reason, Known: row.Verdict != sandbox.Unknown, By: "records"})

@@ -326,7 +326,10 @@ func (r *runner) confirm(ctx context.Context, s runbook.Step, rec *Step) error {
 		return nil
 	case r.req.Yes:
 	case !r.watch.Attended():
-		return r.wait(rec, fault.New(fault.KindRefused, "the step %s needs an answer, and this is not a terminal: %s", s.ID, question).WithHint("%s", r.goOnHint("--yes")))
+		return r.wait(
+			rec,
+			fault.New(fault.KindRefused, "the step %s needs an answer, and this is not a terminal: %s", s.ID, question).WithHint("%s", r.goOnHint("--yes")),
+		)
 	default:
 		var err error
 		if answer, err = r.ask(ctx, rec, ops.Question{Prompt: question + " Type yes to go on, anything else to leave the rest out: ", Word: "yes"}); err != nil {

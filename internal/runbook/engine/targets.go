@@ -60,7 +60,13 @@ func (r *runner) choose(ctx context.Context, a runbook.Act, possible runbook.Wor
 		case r.watch.Attended():
 			reason += "; suspected: it is not known to be stuck"
 		default:
-			c.kept = append(c.kept, Target{Ref: one.Ref, Reason: "suspected of " + triage.PossibleCauseLabel(string(possible)) + ", and not known to be stuck", KeptBecause: "not known to be stuck"})
+			c.kept = append(
+				c.kept,
+				Target{
+					Ref: one.Ref, Reason: "suspected of " + triage.PossibleCauseLabel(string(possible)) + ", and not known to be stuck",
+					KeptBecause: "not known to be stuck",
+				},
+			)
 			continue
 		}
 		c.refs = append(c.refs, one.Ref)

@@ -115,7 +115,10 @@ func (p Proc) waitOf(pid int, task string) threadWait {
 }
 
 func sleepsOnSockets() []string {
-	return []string{"wait_woken", "sk_wait_data", "ep_poll", "do_epoll_wait", "poll_schedule_timeout", "do_poll", "do_select", "inet_stream_connect", "__inet_stream_connect"}
+	return []string{
+		"wait_woken", "sk_wait_data", "ep_poll", "do_epoll_wait", "poll_schedule_timeout", "do_poll", "do_select", "inet_stream_connect",
+		"__inet_stream_connect",
+	}
 }
 
 // parseSyscall reads /proc/PID/task/TID/syscall: "running", or the number of the call and its
