@@ -13,7 +13,7 @@ func DiffLines(diff string, most int) (shown iter.Seq[string], left int) {
 	if diff != "" && !strings.HasSuffix(diff, "\n") {
 		total++
 	}
-	if most <= 0 || total <= most+1 { // a line that says "1 line" is as long as the line
+	if most <= 0 || total <= most+1 { // a notice about one line would take as much room as the line
 		most = total
 	}
 	return func(yield func(string) bool) {
@@ -27,7 +27,7 @@ func DiffLines(diff string, most int) (shown iter.Seq[string], left int) {
 	}, total - most
 }
 
-// DiffHead is the line above a diff: "a.go edited +5 -2, turn 3 (a preview: the source keeps no more)".
+// DiffHead is the line above a diff: "a.go edited +5 -2, turn 3 (a preview: its end may be missing)".
 func DiffHead(e *Event) string {
 	text := e.What
 	if e.Turn != nil {

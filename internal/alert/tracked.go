@@ -20,9 +20,9 @@ const (
 )
 
 const (
-	// sendLimit is how long a process may take to send a notification before another one sends
+	// claimFor is how long a process may take to send a notification before another one sends
 	// it. It is longer than the notification services may take.
-	sendLimit = time.Minute
+	claimFor = time.Minute
 	// swapTries bounds how often a state is read again that another process has changed.
 	swapTries = 5
 )
@@ -48,7 +48,7 @@ func (t *tracked) advance(ctx context.Context, docs store.DocStore, tries int) (
 			s.Evidence = t.evidence
 		}
 		if s.Send != EventNone && !now.Before(s.SendUntil) {
-			s.SendUntil = now.Add(sendLimit)
+			s.SendUntil = now.Add(claimFor)
 		}
 		return s
 	})
@@ -66,7 +66,7 @@ func (t *tracked) deliver(ctx context.Context, docs store.DocStore, send SendEve
 	event, claim, mine := t.state.Send, t.state.SendUntil, false
 	err := t.change(ctx, docs, func(s State, now time.Time) State {
 		if mine = s.SendUntil.Equal(claim); mine {
-			s.SendUntil = now.Add(sendLimit)
+			s.SendUntil = now.Add(claimFor)
 		}
 		return s
 	})

@@ -112,7 +112,7 @@ func (r Rule) judgeSandbox(w Environment, s sandbox.Sandbox, now time.Time, seen
 	c := &judgementRun{rule: r, world: w, now: now, seen: seen, limits: w.Thresholds(s), j: &j}
 	c.limits.Inactivity = cmp.Or(r.IdleFor, c.limits.Inactivity)
 	j.Verdict = triage.Judge(j.Sandbox, c.activitySignals(), c.limits, now)
-	for _, check := range []func() bool{c.checkProtection, c.checkState, c.checkOwner, c.checkSelectors, c.checkRest, c.checkAgeLimit, c.checkActivity, c.checkHealth, c.checkDecided} {
+	for _, check := range []func() bool{c.checkProtection, c.checkState, c.checkOwner, c.checkSelectors, c.checkTimeSinceEnd, c.checkAgeLimit, c.checkActivity, c.checkHealth, c.checkUnownedLast} {
 		if !check() {
 			return j
 		}
@@ -205,10 +205,10 @@ func (c *judgementRun) checkOwner() bool {
 	return true
 }
 
-// checkDecided keeps what the rule would end if it had an owner. It comes after the other
+// checkUnownedLast keeps what the rule would end if it had an owner. It comes after the other
 // checks, so that the count of KeepNotOwned is what a configuration of ownership would
 // change.
-func (c *judgementRun) checkDecided() bool {
+func (c *judgementRun) checkUnownedLast() bool {
 	if !c.unowned || c.j.needsLook {
 		return true
 	}
@@ -258,10 +258,10 @@ func atRest(s sandbox.Sandbox) bool {
 	return s.State != sandbox.StateRunning && s.State != sandbox.StateProvisioning
 }
 
-// checkRest counts the age of what runs no more from its end, or its last use, where that is known: what has just ended
-// keeps its disk and its output until somebody could read them. A rule without an age asks for the silence of a running
-// one.
-func (c *judgementRun) checkRest() bool {
+// checkTimeSinceEnd counts the age of a sandbox that no longer runs from its end, or its last use, where that is known:
+// its disk and its output stay until somebody could have read them. A rule without an age applies the inactivity
+// limit of a running one.
+func (c *judgementRun) checkTimeSinceEnd() bool {
 	s := c.j.Sandbox
 	if !atRest(s) || c.rule.IgnoreActivity {
 		return true

@@ -14,11 +14,11 @@ import (
 
 const (
 	// bulkLease is the name of the lease under which bulk endings act.
-	bulkLease = "bulk"
-	leaseFor  = time.Minute      // a dead host is waited for no longer
-	renewed   = 20 * time.Second // so that two renewals may fail
-	askAgain  = time.Second      // while another host holds it
-	answersIn = renewed / 2      // or a store that hangs would have a run act beyond its lease
+	bulkLease    = "bulk"
+	leaseTTL     = time.Minute      // a dead host is waited for no longer
+	renewEvery   = 20 * time.Second // so that two renewals may fail
+	acquireEvery = time.Second      // while another host holds it
+	renewTimeout = renewEvery / 2   // or a store that hangs would have a run act beyond its lease
 )
 
 // lockBulkRuns keeps others from acting: those of this machine by the kernel's lock, and
@@ -83,7 +83,7 @@ func (a *app) leaseBulkRuns(ctx context.Context, h lock.Holder, wait time.Durati
 		close(done)
 		<-ended
 		lose(nil)
-		after, stop := context.WithTimeout(context.WithoutCancel(ctx), renewed)
+		after, stop := context.WithTimeout(context.WithoutCancel(ctx), renewEvery)
 		defer stop()
 		return errors.Join(st.Release(after, held), st.Close())
 	}, nil
@@ -92,7 +92,7 @@ func (a *app) leaseBulkRuns(ctx context.Context, h lock.Holder, wait time.Durati
 // acquireLease asks until the lease is free or wait is over.
 func acquireLease(ctx context.Context, st store.Store, holder string, wait time.Duration) (store.Lease, error) {
 	for deadline := time.Now().Add(wait); ; {
-		held, err := st.Acquire(ctx, bulkLease, holder, leaseFor)
+		held, err := st.Acquire(ctx, bulkLease, holder, leaseTTL)
 		if err != nil && ctx.Err() != nil {
 			return held, context.Cause(ctx)
 		}
@@ -102,7 +102,7 @@ func acquireLease(ctx context.Context, st store.Store, holder string, wait time.
 		select {
 		case <-ctx.Done():
 			return held, context.Cause(ctx)
-		case <-time.After(askAgain):
+		case <-time.After(acquireEvery):
 		}
 	}
 }
@@ -110,9 +110,9 @@ func acquireLease(ctx context.Context, st store.Store, holder string, wait time.
 // keepLease renews the lease until done. One that cannot be renewed in time is lost, and
 // so is the right to act: ctx ends.
 func keepLease(ctx context.Context, st store.Store, held store.Lease, lose context.CancelCauseFunc, done <-chan struct{}) store.Lease {
-	pace := time.NewTicker(renewed)
+	pace := time.NewTicker(renewEvery)
 	defer pace.Stop()
-	valid := time.Now().Add(leaseFor)
+	valid := time.Now().Add(leaseTTL)
 	for {
 		select {
 		case <-done:
@@ -123,8 +123,8 @@ func keepLease(ctx context.Context, st store.Store, held store.Lease, lose conte
 		next, err := renewLease(ctx, st, held)
 		switch {
 		case err == nil:
-			held, valid = next, asked.Add(leaseFor)
-		case fault.KindOf(err) == fault.KindLocked || !time.Now().Add(renewed).Before(valid):
+			held, valid = next, asked.Add(leaseTTL)
+		case fault.KindOf(err) == fault.KindLocked || !time.Now().Add(renewEvery).Before(valid):
 			lose(fault.New(fault.KindLocked, "the shared lock was lost, so nothing more is done: %w", err).
 				WithHint("when the store answers again, continue with `sbx cleanup --resume RUN`"))
 			<-done
@@ -135,7 +135,7 @@ func keepLease(ctx context.Context, st store.Store, held store.Lease, lose conte
 
 // renewLease asks once. Its answer is worth nothing when the lease is over by then.
 func renewLease(ctx context.Context, st store.Store, held store.Lease) (store.Lease, error) {
-	ctx, stop := context.WithTimeout(ctx, answersIn)
+	ctx, stop := context.WithTimeout(ctx, renewTimeout)
 	defer stop()
-	return st.Renew(ctx, held, leaseFor)
+	return st.Renew(ctx, held, leaseTTL)
 }

@@ -33,7 +33,7 @@ func TestALeaseThatIsHeldIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		st := store.Memory(time.Now)
-		other, err := st.Acquire(t.Context(), bulkLease, "other", leaseFor)
+		other, err := st.Acquire(t.Context(), bulkLease, "other", leaseTTL)
 		require.NoError(t, err)
 		began := time.Now()
 		_, err = acquireLease(t.Context(), st, "me", 0)
@@ -65,7 +65,7 @@ func TestALeaseIsKeptForAsLongAsARunLasts(t *testing.T) {
 		ctx, lose := context.WithCancelCause(t.Context())
 		done, kept := make(chan struct{}), make(chan store.Lease)
 		go func() { kept <- keepLease(ctx, st, held, lose, done) }()
-		time.Sleep(10 * leaseFor)
+		time.Sleep(10 * leaseTTL)
 		_, err = acquireLease(t.Context(), st, "other", 0)
 		assert.Equal(t, fault.KindLocked, fault.KindOf(err))
 		require.NoError(t, ctx.Err())
@@ -84,9 +84,9 @@ func TestARunStopsBeforeItsLeaseIsOver(t *testing.T) {
 		err             error
 		after, atLatest time.Duration
 	}{
-		"it fails":         {fault.New(fault.KindUnavailable, "no route to host"), renewed, leaseFor},
-		"it hangs":         {nil, renewed, leaseFor},
-		"somebody took it": {fault.New(fault.KindLocked, "other holds it"), 0, renewed},
+		"it fails":         {fault.New(fault.KindUnavailable, "no route to host"), renewEvery, leaseTTL},
+		"it hangs":         {nil, renewEvery, leaseTTL},
+		"somebody took it": {fault.New(fault.KindLocked, "other holds it"), 0, renewEvery},
 	} {
 		bubble.Run(t, name, func(t *testing.T) {
 			st := store.Memory(time.Now)

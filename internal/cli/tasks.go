@@ -101,7 +101,7 @@ func (a *app) pushTarget(ctx context.Context, text string) (publish.Target, erro
 // that the configuration leaves.
 type room struct{ *fleet.Fleet }
 
-// Free is task.Room's. What cannot be asked is no lack of memory: the create says why.
+// CheckFree implements task.MemoryAdmission. Only a refusal counts: other errors are left to the create.
 func (r room) CheckFree(ctx context.Context, profile string, mb int64) error {
 	if err := r.Admit(ctx, profile, mb*sandbox.MiB); fault.KindOf(err) == fault.KindRefused {
 		return err

@@ -240,8 +240,8 @@ func (b *batchReader) readJob(ctx context.Context, e config.TaskEntry, dir strin
 	return launch.BatchJob{PreparedTask: prepared, Key: e.Key, Place: e.Place}, err
 }
 
-// ofBatch are the flags that say how a batch is run, not what a task of it is.
-func ofBatch() []string {
+// batchOnlyFlags are the flags that say how a batch is run, not what a task of it is.
+func batchOnlyFlags() []string {
 	return []string{"file", "parallel", "joblog", "again", "retry-failed", "compare"}
 }
 
@@ -250,7 +250,7 @@ func (o *launchOptions) applyTypedFlags(typed *pflag.FlagSet) error {
 	var failed error
 	typed.Visit(func(f *pflag.Flag) {
 		to := o.flags.Lookup(f.Name)
-		if to == nil || slices.Contains(ofBatch(), f.Name) || failed != nil {
+		if to == nil || slices.Contains(batchOnlyFlags(), f.Name) || failed != nil {
 			return
 		}
 		from, list := f.Value.(pflag.SliceValue)

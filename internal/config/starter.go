@@ -78,7 +78,7 @@ func Starter(types []providers.Type) string {
 
 # Provider profiles: a name of your own, its type and the settings of that type.
 # owned says which sandboxes cleanup may terminate; "sbx config own" writes it. Without it only those with the
-# label ` + sandbox.LabelOwner + ` are yours (of local all), and an unattended cleanup that this keeps from something exits 11.
+# label ` + sandbox.LabelOwner + ` are yours (of local all), and an unattended cleanup that skips others for this reason exits 11.
 #providers:
 `)
 	for _, t := range withCommon(types) {

@@ -187,7 +187,7 @@ func webLink(text string) string {
 	return u.String()
 }
 
-// figures are "name: value" by name.
+// figureLines are "name: value", sorted by name.
 func (m Message) figureLines() []string {
 	list := make([]string, 0, len(m.Figures))
 	for name, value := range m.Figures {

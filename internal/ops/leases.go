@@ -38,7 +38,7 @@ func (e *Env) Leases(ctx context.Context) *Leases {
 			return err
 		}
 		defer func() { _ = st.Close() }() // nothing was written
-		ctx, stop := context.WithTimeout(ctx, e.Process.TimeScale.Limit(MemoryLimit))
+		ctx, stop := context.WithTimeout(ctx, e.Process.TimeScale.Limit(StoreTimeout))
 		defer stop()
 		return l.readStore(ctx, st)
 	}}

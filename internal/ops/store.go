@@ -11,8 +11,8 @@ import (
 	"sbx/internal/store"
 )
 
-// MemoryLimit bounds what a slow store may cost a verb that does without.
-const MemoryLimit = 5 * time.Second
+// StoreTimeout bounds what a slow store may cost a verb that does without.
+const StoreTimeout = 5 * time.Second
 
 // RecordCreated records a new sandbox, so that `reconcile` knows it, unless its provider keeps
 // records. The sandbox exists in any case, so a failing store is a warning.
@@ -34,7 +34,7 @@ const RecordEnded = "ended by "
 
 // WriteStore does something with the store; write makes one where there is none.
 func (e *Env) WriteStore(ctx context.Context, watch Reporter, write bool, do func(context.Context, store.Store) error) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), e.Process.TimeScale.Limit(MemoryLimit))
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), e.Process.TimeScale.Limit(StoreTimeout))
 	defer stop()
 	st, err := e.Store(write)
 	if err == nil {

@@ -60,10 +60,10 @@ func (e *Env) ReadTasks(do func(task.Ledger) error) error {
 	return e.ReadTaskStore(func(st store.Store) error { return do(task.Ledger{Store: st}) })
 }
 
-// WarnWithoutRecords warns where the store cannot be read: what was before is not known then, and
-// looks go on without it.
+// WarnWithoutRecords warns where the store cannot be read: commands then continue
+// without their history.
 func (e *Env) WarnWithoutRecords(ctx context.Context, watch Reporter) {
-	limited, stop := context.WithTimeout(ctx, e.Process.TimeScale.Limit(MemoryLimit))
+	limited, stop := context.WithTimeout(ctx, e.Process.TimeScale.Limit(StoreTimeout))
 	defer stop()
 	err := e.ReadTasks(func(l task.Ledger) error {
 		_, err := l.List(limited, store.TaskQuery{Limit: 1})

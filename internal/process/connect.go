@@ -69,23 +69,23 @@ func (c *pipeConn) pipes(cmd *exec.Cmd) (theirs []*os.File, err error) {
 // Read implements net.Conn. The end of a program that has failed is its error.
 func (c *pipeConn) Read(b []byte) (int, error) {
 	n, err := c.out.Read(b)
-	return n, c.why(err)
+	return n, c.wrapExit(err)
 }
 
 // Write implements net.Conn.
 func (c *pipeConn) Write(b []byte) (int, error) {
 	n, err := c.in.Write(b)
-	return n, c.why(err)
+	return n, c.wrapExit(err)
 }
 
-// why is the error of a stream that has ended, with what the program says of it.
-func (c *pipeConn) why(err error) error {
+// wrapExit is the error of a stream that has ended, with what the program says of it.
+func (c *pipeConn) wrapExit(err error) error {
 	if err == nil || errors.Is(err, os.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
 	}
 	select {
 	case <-c.ended:
-	case <-time.After(drained):
+	case <-time.After(drainTimeout):
 		return err
 	}
 	if c.exit == nil {

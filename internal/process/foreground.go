@@ -13,7 +13,7 @@ import (
 func (p Process) Foreground(ctx context.Context, program string, args ...string) error {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Args[0] = p.Name()
-	cmd.Env, cmd.Dir, cmd.WaitDelay = p.Environ, p.Workdir, drained
+	cmd.Env, cmd.Dir, cmd.WaitDelay = p.Environ, p.Workdir, drainTimeout
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // it gives the terminal back
 	said := &capped{}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Stdin.File, p.Stdout.File, said

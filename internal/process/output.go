@@ -13,8 +13,8 @@ import (
 const (
 	// mostOutput bounds what a helper program may print, in bytes.
 	mostOutput = 64 << 10
-	// drained is how long the output of a program that has ended may stay open.
-	drained = time.Second
+	// drainTimeout is how long the output of a program that has ended may stay open.
+	drainTimeout = time.Second
 )
 
 // errOutput says that a helper program printed more than mostOutput.
@@ -48,7 +48,7 @@ func (p Process) Capture(ctx context.Context, env []string, program string, args
 
 func (p Process) command(ctx context.Context, program string, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env, cmd.Dir, cmd.WaitDelay = p.Environ, p.Workdir, drained
+	cmd.Env, cmd.Dir, cmd.WaitDelay = p.Environ, p.Workdir, drainTimeout
 	return cmd
 }
 

@@ -246,7 +246,7 @@ func numberIn(text string) *int {
 	return &n
 }
 
-// Newest is the newest run whose time is known, and since when nothing has failed. Zero where the
+// newest is the newest run whose time is known, and since when nothing has failed. Zero where the
 // log names no time.
 func (l CleanupLog) newest() (at time.Time, failures int64) {
 	for _, run := range l.Runs {

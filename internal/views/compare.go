@@ -69,7 +69,7 @@ func secondsOrNil(d time.Duration, known bool) *float64 {
 	return new(output.Seconds(d))
 }
 
-// attempt is the last one; an empty one before the first.
+// attemptOf is the last one; an empty one before the first.
 func attemptOf(o launch.BatchOutcome) task.Attempt {
 	if a := o.Task.Last(); a != nil {
 		return *a
@@ -84,7 +84,7 @@ func exitOf(o launch.BatchOutcome) task.Exit {
 	return task.Exit{Class: sandbox.Class("")}
 }
 
-// created is how long it took until the program ran.
+// createdOf is how long it took until the program ran.
 func createdOf(o launch.BatchOutcome) (time.Duration, bool) {
 	a := attemptOf(o)
 	return a.StartedAt.Sub(a.IntentAt), !a.StartedAt.IsZero()
@@ -121,7 +121,7 @@ func CompareDifference(all []launch.BatchOutcome, jobs int) string {
 	return "it completed at all " + strconv.Itoa(len(all)) + paceWords(all)
 }
 
-// ending is how a task ended, as far as two of them are compared.
+// endingOf is how a task ended, as far as two of them are compared.
 func endingOf(o launch.BatchOutcome) string {
 	e := exitOf(o)
 	switch {

@@ -62,7 +62,7 @@ func (r *CleanupResult) Act() *ops.Act {
 	return a
 }
 
-// carry is what carries an act out that ends at most what the plan of a request names.
+// execute returns the function that runs a cleanup, limited to the planned sandboxes.
 func (r *cleanupRun) execute(planned CleanupRequest) func(context.Context, ops.Observer, ops.Allowed) ops.ActResult {
 	carried := false
 	return func(ctx context.Context, watch ops.Observer, allowed ops.Allowed) ops.ActResult {

@@ -149,7 +149,7 @@ func (t *termination) protectionReason(s sandbox.Sandbox) string {
 	return t.env.Protection(t.config, t.held).Keeps(s, t.choiceOf(s.Ref()))
 }
 
-// carry ends at most what was allowed: the sandboxes that were found, not what their words mean by now.
+// execute ends at most what was allowed: the sandboxes that were found, not what their words mean by now.
 func (t *termination) execute(ctx context.Context, watch ops.Observer, allowed ops.Allowed) (result ops.ActResult) {
 	part := *t
 	if t.carried {

@@ -75,7 +75,7 @@ func (r *IncidentReport) addProblems(what string, errs ...error) {
 // readStore reads notes, events and the evidence of looks, and the tasks that ended. When a note says that it was
 // detected earlier, the time begins there.
 func (r *IncidentReport) readStore(ctx context.Context, env *ops.Env, p *period) (evidence []history.Seen, err error) {
-	ctx, stop := context.WithTimeout(ctx, env.Process.TimeScale.Limit(ops.MemoryLimit))
+	ctx, stop := context.WithTimeout(ctx, env.Process.TimeScale.Limit(ops.StoreTimeout))
 	defer stop()
 	err = env.ReadTaskStore(func(st store.Store) error {
 		notes, err := history.Notes(ctx, st, p.since)

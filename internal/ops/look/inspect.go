@@ -168,7 +168,7 @@ func storedSamples(ctx context.Context, e *ops.Env, s sandbox.Sandbox) []sandbox
 	if err != nil {
 		return nil
 	}
-	ctx, stop := context.WithTimeout(ctx, e.Process.TimeScale.Limit(ops.MemoryLimit))
+	ctx, stop := context.WithTimeout(ctx, e.Process.TimeScale.Limit(ops.StoreTimeout))
 	defer stop()
 	looks, err := history.Looks(ctx, st, s.Provider, e.Now().Add(-history.Rules().Keep))
 	if errors.Join(err, st.Close()) != nil {

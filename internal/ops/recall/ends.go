@@ -184,7 +184,7 @@ func endInStore(ctx context.Context, e *ops.Env, word sandbox.Ref, means func(sa
 	if err != nil {
 		return EndRecord{}, false
 	}
-	ctx, stop := context.WithTimeout(ctx, e.Process.TimeScale.Limit(ops.MemoryLimit))
+	ctx, stop := context.WithTimeout(ctx, e.Process.TimeScale.Limit(ops.StoreTimeout))
 	defer stop()
 	records, err := st.Records(ctx, word.Provider)
 	err = errors.Join(err, st.Close())

@@ -27,7 +27,7 @@ func LastSeen(ctx context.Context, e *ops.Env, word string) (*history.Seen, erro
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := context.WithTimeout(ctx, e.Process.TimeScale.Limit(ops.MemoryLimit))
+	ctx, stop := context.WithTimeout(ctx, e.Process.TimeScale.Limit(ops.StoreTimeout))
 	defer stop()
 	var found []history.Seen
 	for _, profile := range profiles {

@@ -182,7 +182,7 @@ func (w wireStats) checkCounters() providers.Check {
 	}
 	here, ever := *w.Active+*w.Provisioning+*w.Terminating, *w.TotalCreated-*w.TotalDestroyed
 	if here == ever {
-		return providers.Check{Check: "counters", Verdict: sandbox.True, Message: "the number created minus destroyed exists"}
+		return providers.Check{Check: "counters", Verdict: sandbox.True, Message: "created minus destroyed equals the listed number"}
 	}
 	return providers.Check{
 		Check: "counters", Verdict: sandbox.False,

@@ -72,12 +72,12 @@ func (r *Run) outcome() error {
 			unknown = append(unknown, s.Title)
 		}
 	}
-	if r.DryRun { // it is a look
+	if r.DryRun { // it proves no effect
 		missed, unknown = nil, nil
 	}
 	switch {
 	case len(missed) > 0:
-		return fault.New(fault.KindFound, "the verification misses %d: %s", len(missed), strings.Join(missed, "; "))
+		return fault.New(fault.KindFound, "verification: %d not met: %s", len(missed), strings.Join(missed, "; "))
 	case len(failed) > 0:
 		what := "steps"
 		if len(failed) == 1 {
@@ -85,7 +85,7 @@ func (r *Run) outcome() error {
 		}
 		return fault.New(fault.KindPartial, "%d %s failed: %s", len(failed), what, strings.Join(failed, "; "))
 	case len(unknown) > 0:
-		return fault.New(fault.KindUnavailable, "the verification does not know %d: %s", len(unknown), strings.Join(unknown, "; "))
+		return fault.New(fault.KindUnavailable, "verification: %d unknown: %s", len(unknown), strings.Join(unknown, "; "))
 	}
 	return nil
 }

@@ -138,7 +138,7 @@ func (f *Fake) podsOf(o *thing) []*thing {
 	return all
 }
 
-// main is the main container of a pod's specification.
+// mainContainer is the main container of a pod's specification.
 func (o *thing) mainContainer() map[string]any {
 	containers, _ := o.spec["containers"].([]any)
 	for _, c := range containers {

@@ -13,7 +13,7 @@ import (
 	"sbx/internal/testkit/wiretest"
 )
 
-// Root is where the objects of a kind are.
+// root is where the objects of a kind are.
 func root(plural, sandboxVersion string) string {
 	switch plural {
 	case "jobs":
