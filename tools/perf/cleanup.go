@@ -154,7 +154,7 @@ func sbx(kind string, concurrency int, more ...string) func(stage, []string) (*e
 			if kind == "e2b" {
 				where += ", sandbox_url: http://" + address
 			}
-			fmt.Fprintf(&b, "  p%d: {type: %s, token_env: KEY_%d, %s}\n", i, kind, i, where)
+			fmt.Fprintf(&b, "  p%d: {type: %s, owned: all, token_env: KEY_%d, %s}\n", i, kind, i, where)
 			env = append(env, fmt.Sprintf("KEY_%d=%s%d", i, key, i)) // one account each
 			args = append(args, "--provider", fmt.Sprintf("p%d", i))
 		}

@@ -164,7 +164,7 @@ func (s stage) lookOnce(server string, l look, takes time.Duration) (spent, tall
 // onE2B prepares sbx on a world with E2B's API.
 func (s stage) onE2B(at string, args ...string) (*exec.Cmd, error) {
 	file := filepath.Join(s.dir, "look.yaml")
-	text := fmt.Sprintf("providers:\n  prod: {type: e2b, token_env: KEY, url: http://%[1]s, sandbox_url: http://%[1]s}\n", at)
+	text := fmt.Sprintf("providers:\n  prod: {type: e2b, owned: all, token_env: KEY, url: http://%[1]s, sandbox_url: http://%[1]s}\n", at)
 	cmd := s.command(s.sbx, append(args, "--provider", "prod", "--config", file)...)
 	cmd.Env = append(cmd.Env, "KEY="+key)
 	return cmd, os.WriteFile(file, []byte(text), 0o600)
