@@ -295,13 +295,13 @@ func TestAUsualRun(t *testing.T) {
 // different ways did not do the same.
 func TestLivesWithoutAnAgentAreCompared(t *testing.T) {
 	t.Parallel()
-	life := func(end string) []Event {
+	life := func(end string) *Session {
 		c := NewCollector(Options{Keys: true})
 		for i, e := range []Raw{{Type: "started", Detail: "pid " + end}, {Type: Exited, Detail: end}} {
 			e.At = time.Date(2026, 11, 20, 12, 0, i, 0, time.UTC)
 			c.Add(e)
 		}
-		return c.Session().Events
+		return c.Session()
 	}
 	same := Compare(life("exit 0"), life("exit 0"))
 	assert.True(t, same.Same())
@@ -309,7 +309,7 @@ func TestLivesWithoutAnAgentAreCompared(t *testing.T) {
 	other := Compare(life("exit 0"), life("signal 9"))
 	require.NotNil(t, other.Diverge)
 	assert.Equal(t, []int{2, 1}, []int{other.Diverge.N, other.Acts.N})
-	assert.False(t, Compare(read(t, Options{Keys: true}, at(0, "started", `{}`)).Events, life("exit 0")).NoAgents)
+	assert.False(t, Compare(read(t, Options{Keys: true}, at(0, "started", `{}`)), life("exit 0")).NoAgents)
 }
 
 func TestTheFirstDifferenceIsFound(t *testing.T) {
@@ -336,7 +336,7 @@ func TestTheFirstDifferenceIsFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := Compare(read(t, o, base...).Events, read(t, o, tc.other...).Events)
+			c := Compare(read(t, o, base...), read(t, o, tc.other...))
 			n := func(d *Divergence) int {
 				if d == nil {
 					return 0
@@ -354,7 +354,7 @@ func TestWhatOnlyOneDid(t *testing.T) {
 	o := Options{Keys: true}
 	a := read(t, o, at(1, "tool_use", `{"tool":"Bash","input":{"command":"go test"}}`), at(2, "file_edited", `{"file_path":"both","lines_added":1}`), at(3, "file_edited", `{"file_path":"same","lines_added":1}`), at(4, "file_edited", `{"file_path":"mine"}`))
 	b := read(t, o, at(1, "tool_use", `{"tool":"Read","input":{"file_path":"x"}}`), at(2, "file_edited", `{"file_path":"both","lines_added":2}`), at(3, "file_edited", `{"file_path":"same","lines_added":1}`))
-	c := Compare(a.Events, b.Events)
+	c := Compare(a, b)
 	assert.Equal(t, [2][]string{{"Bash go test"}, {"Read x"}}, c.OnlyTools)
 	assert.Equal(t, [2][]string{{"mine"}, {}}, c.OnlyFiles)
 	require.Len(t, c.Files, 1)
@@ -393,7 +393,7 @@ func FuzzRead(f *testing.F) {
 		}
 		require.LessOrEqual(t, s.Lost(), filled)
 		StatsOf(s.Events)
-		Compare(s.Events, s.Events)
+		Compare(s, s)
 		_, again, err := eachOf(t, text)
 		require.NoError(t, err)
 		for i := range s.Events {

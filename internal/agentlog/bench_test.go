@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // sessionOf writes a session of that many events of about 480 bytes, as agents report them.
@@ -29,9 +30,39 @@ func sessionOf(events int) string {
 	return b.String()
 }
 
+// transcriptOf writes a transcript of Claude Code of that many lines.
+func transcriptOf(lines int) string {
+	var b strings.Builder
+	for i := range lines {
+		stamp, turn := noon.Add(time.Duration(i)*time.Second).Format("2006-01-02T15:04:05.000Z"), i/4
+		fmt.Fprintf(&b, `{"parentUuid":"u%d","isSidechain":false,"cwd":"/work/app","sessionId":"s","version":"2.1.226","uuid":"u%d","timestamp":"%s",`, i-1, i, stamp)
+		answer := fmt.Sprintf(`"type":"assistant","requestId":"r%d","message":{"id":"m%d","role":"assistant","model":"x","usage":{"input_tokens":3,"output_tokens":%d},"content":`, turn, turn, i)
+		switch i % 4 {
+		case 0:
+			b.WriteString(answer + `[{"type":"text","text":"` + strings.Repeat("the next step ", 20) + `"}]}}`)
+		case 1:
+			fmt.Fprintf(&b, `%s[{"type":"tool_use","id":"t%d","name":"Edit","input":{"file_path":"/work/app/room%d/a.go","old_string":"%s","new_string":"y"}}]}}`,
+				answer, turn, turn%200, strings.Repeat("x", 200))
+		case 2:
+			fmt.Fprintf(&b, `"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t%d","content":"updated"}]},`, turn)
+			fmt.Fprintf(&b, `"toolUseResult":{"filePath":"/work/app/room%d/a.go","originalFile":"%s","structuredPatch":`, turn%200, strings.Repeat(`line\n`, 200))
+			b.WriteString(`[{"oldStart":1,"oldLines":2,"newStart":1,"newLines":2,"lines":["-a","+b"," c"]}]}}`)
+		default:
+			b.WriteString(`"type":"attachment","attachment":{"type":"hook_success","hookName":"PostToolUse:Edit","hookEvent":"PostToolUse","exitCode":0,"stdout":"ok"}}`)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
 // BenchmarkSession reads the places of 100,000 events and then the events; kept-MB is what the session holds between.
-func BenchmarkSession(b *testing.B) {
-	text := sessionOf(100_000)
+func BenchmarkSession(b *testing.B) { benchmarkReading(b, sessionOf(100_000)) }
+
+// BenchmarkTranscript reads a transcript of 100,000 lines in the same way.
+func BenchmarkTranscript(b *testing.B) { benchmarkReading(b, transcriptOf(100_000)) }
+
+func benchmarkReading(b *testing.B, text string) {
+	b.Helper()
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -3,6 +3,7 @@ package agentlog
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -10,6 +11,7 @@ import (
 type Comparison struct {
 	A, B      Stats
 	Work      [2]int      // events of the work, without heartbeats
+	Mixed     bool        // their lines have different forms
 	NoAgents  bool        // no event of either is of an agent: they are those of the lives of two sandboxes
 	Diverge   *Divergence // the first event that differs; nil = the work is the same
 	Acts      *Divergence // the first tool use, change of a file or end that differs; nil = none does
@@ -33,22 +35,23 @@ type FileDifference struct {
 // Same says that both did the same work.
 func (c Comparison) Same() bool { return c.Diverge == nil }
 
-// Compare compares two sessions that were read with Options.Keys.
-func Compare(a, b []Event) Comparison {
-	c := Comparison{A: StatsOf(a), B: StatsOf(b)}
+// Compare compares two sessions that were read with Options.Keys. Of two forms only what the agents did is compared, since
+// their tools have other names and write other texts around it: see eventKeys.
+func Compare(sessionA, sessionB *Session) Comparison {
+	a, b := sessionA.Events, sessionB.Events
+	c := Comparison{A: StatsOf(a), B: StatsOf(b), Mixed: cmp.Or(sessionA.Form, FormEvents) != cmp.Or(sessionB.Form, FormEvents)}
 	workA, workB := chosen(a, (*Event).IsWork), chosen(b, (*Event).IsWork)
 	c.Work = [2]int{len(workA), len(workB)}
 	c.NoAgents = !slices.ContainsFunc(a, ofAgent) && !slices.ContainsFunc(b, ofAgent)
-	c.Diverge = diverge(workA, workB)
+	c.Diverge = c.diverge(workA, workB)
 	if c.Diverge == nil {
 		return c
 	}
-	c.Acts = diverge(chosen(a, (*Event).IsAct), chosen(b, (*Event).IsAct))
-	toolsA, toolsB := toolCalls(workA), toolCalls(workB)
-	c.OnlyTools = [2][]string{without(toolsA, toolsB), without(toolsB, toolsA)}
+	c.Acts = c.diverge(chosen(a, c.isAct), chosen(b, c.isAct))
+	c.OnlyTools = [2][]string{c.onlyTools(workA, workB), c.onlyTools(workB, workA)}
 	filesA, filesB := paths(c.A), paths(c.B)
 	c.OnlyFiles = [2][]string{without(filesA, filesB), without(filesB, filesA)}
-	c.Files = fileDifferences(c, diffsOf(workA), diffsOf(workB))
+	c.Files = fileDifferences(c, c.diffsOf(workA), c.diffsOf(workB))
 	return c
 }
 
@@ -64,8 +67,20 @@ func chosen(events []Event, choose func(*Event) bool) []*Event {
 	return all
 }
 
+// isAct says that an event is an act. Of two forms the use of an editor is none: the change of the file says what it did.
+func (c *Comparison) isAct(e *Event) bool {
+	return e.IsAct() && !(c.Mixed && e.Type == ToolUse && isEditor(e.Tool))
+}
+
+func (c *Comparison) key(e *Event) uint64 {
+	if c.Mixed {
+		return e.keys.did
+	}
+	return e.keys.work
+}
+
 // diverge finds the first pair that differs; nil = there is none.
-func diverge(a, b []*Event) *Divergence {
+func (c *Comparison) diverge(a, b []*Event) *Divergence {
 	at := func(list []*Event, i int) *Event {
 		if i < len(list) {
 			return list[i]
@@ -73,20 +88,31 @@ func diverge(a, b []*Event) *Divergence {
 		return nil
 	}
 	for i := range max(len(a), len(b)) {
-		if x, y := at(a, i), at(b, i); x == nil || y == nil || x.keys.work != y.keys.work {
+		if x, y := at(a, i), at(b, i); x == nil || y == nil || c.key(x) != c.key(y) {
 			return &Divergence{N: i + 1, A: x, B: y}
 		}
 	}
 	return nil
 }
 
-// toolCalls are the uses of tools, each once.
-func toolCalls(work []*Event) []string {
+// onlyTools are the uses of tools that the other session does not have, each once.
+func (c *Comparison) onlyTools(work, other []*Event) []string {
+	key := func(e *Event) string {
+		if c.Mixed {
+			return strconv.FormatUint(e.keys.did, 16)
+		}
+		return e.What
+	}
+	known := map[string]bool{}
+	for _, e := range other {
+		if e.Type == ToolUse {
+			known[key(e)] = true
+		}
+	}
 	var all []string
-	seen := map[string]bool{}
 	for _, e := range work {
-		if e.Type == ToolUse && !seen[e.What] {
-			seen[e.What] = true
+		if e.Type == ToolUse && !known[key(e)] && c.isAct(e) {
+			known[key(e)] = true
 			all = append(all, e.What)
 		}
 	}
@@ -110,10 +136,14 @@ func without(list, other []string) []string {
 }
 
 // diffsOf are the diffs of each file, in their order.
-func diffsOf(work []*Event) map[string][]uint64 {
+func (c *Comparison) diffsOf(work []*Event) map[string][]uint64 {
 	all := map[string][]uint64{}
 	for _, e := range work {
-		if e.Type == FileEdited {
+		switch {
+		case e.Type != FileEdited:
+		case c.Mixed:
+			all[e.Path] = append(all[e.Path], e.keys.changed)
+		default:
 			all[e.Path] = append(all[e.Path], e.keys.diff)
 		}
 	}

@@ -46,24 +46,30 @@ var ErrNoEvent = errors.New("it is no event")
 
 // DecodeLine decodes one line. An error is ErrNoEvent, or that of the JSON.
 func (d *Decoder) DecodeLine(line []byte) (Event, error) {
-	raw, err := d.decodeFrame(line)
+	f, err := d.readObject(line)
+	if err != nil {
+		return Event{}, err
+	}
+	raw, err := frameOf(f)
 	if err != nil {
 		return Event{}, err
 	}
 	return d.Decode(raw), nil
 }
 
-// decodeFrame decodes all of a line but its data, which are a part of the line. Errors as of DecodeLine.
-func (d *Decoder) decodeFrame(line []byte) (Raw, error) {
+// readObject reads the members of a line, which are valid until the next one is read. Errors as of DecodeLine.
+func (d *Decoder) readObject(line []byte) (fields, error) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || line[0] != '{' {
-		return Raw{}, ErrNoEvent
+		return nil, ErrNoEvent
 	}
 	members, err := jsontext.Members(d.frame[:0], line)
-	if d.frame = members; err != nil {
-		return Raw{}, err
-	}
-	f := fields(members)
+	d.frame = members
+	return members, err
+}
+
+// frameOf is all of an event but its data, which are a part of its line. An error is ErrNoEvent.
+func frameOf(f fields) (Raw, error) {
 	raw := Raw{
 		ID: f.id(), Sandbox: f.text("sandbox_id"), Type: f.text("event_type"), Source: f.text("source"),
 		At: f.moment("created_at"), Data: f.first("event_data"),

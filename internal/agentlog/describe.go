@@ -78,6 +78,9 @@ func outcome(data fields) string {
 	if cut := data.boolean("result_truncated"); cut != nil && *cut {
 		text = join(" ", text, "(the result is cut)")
 	}
+	if code := data.number("exit_code"); code != nil && *code != 0 {
+		text = join(" ", text, "(exit "+strconv.FormatInt(*code, 10)+")")
+	}
 	if ms := data.number("duration_ms"); ms != nil {
 		text = join(" ", text, "("+strconv.FormatFloat(float64(*ms)/1000, 'f', -1, 64)+"s)")
 	}

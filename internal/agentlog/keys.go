@@ -13,6 +13,10 @@ import (
 type eventKeys struct {
 	work uint64 // all of an event but its ids, times, turn and costs
 	diff uint64 // of a file_edited: the text of its diff
+
+	// For two sessions of different forms, whose agents have other tools and write other texts around the same work.
+	did     uint64 // the command of a shell, the path and the changed lines of a file, else the type and the line about it
+	changed uint64 // of a file_edited: the lines that it adds and removes
 }
 
 // volatile are the members of an event that differ between two runs that do the same work.
@@ -32,7 +36,8 @@ func keysOf(e *Event, data fields, raw json.RawMessage) *eventKeys {
 		if e.Type == Exited {
 			_, _ = io.WriteString(h, e.What)
 		}
-		return &eventKeys{work: h.Sum64()}
+		sum := h.Sum64()
+		return &eventKeys{work: sum, did: sum}
 	}
 	stable := make(map[string]any, len(data))
 	for _, member := range data {
@@ -45,12 +50,36 @@ func keysOf(e *Event, data fields, raw json.RawMessage) *eventKeys {
 		_, _ = h.Write(text)
 	}
 	keys := &eventKeys{work: h.Sum64()}
+	did := []string{e.Type, e.What}
 	if diff := data.text("full_diff", "diff_preview"); diff != "" {
-		d := fnv.New64a()
-		_, _ = io.WriteString(d, diff)
-		keys.diff = d.Sum64()
+		changed := changedLines(diff)
+		keys.diff, keys.changed = sumOf(diff), sumOf(changed)
+		did = []string{e.Type, e.Path, changed}
 	}
+	if command := object(data.first("input", "tool_input")).text("command"); e.Type == ToolUse && isShell(e.Tool) && command != "" {
+		did = []string{e.Type, command}
+	}
+	keys.did = sumOf(did...)
 	return keys
+}
+
+func sumOf(texts ...string) uint64 {
+	h := fnv.New64a()
+	for _, text := range texts {
+		_, _ = io.WriteString(h, text+"\x00")
+	}
+	return h.Sum64()
+}
+
+// changedLines are the lines that a unified diff adds and removes.
+func changedLines(diff string) string {
+	var b strings.Builder
+	for line := range strings.Lines(diff) {
+		if (line[0] == '+' || line[0] == '-') && !strings.HasPrefix(line, "+++ ") && !strings.HasPrefix(line, "--- ") {
+			b.WriteString(strings.TrimRight(line, "\r\n") + "\n")
+		}
+	}
+	return b.String()
 }
 
 // IsWork says that an event is a step of the work: no heartbeat, and no wait for the next message.

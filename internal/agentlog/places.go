@@ -9,10 +9,11 @@ import (
 
 // place is where in its file an event is, with what orders and folds a session, in 32 bytes.
 type place struct {
-	seconds, start int64 // its time since 1970, and where its line begins, in bytes
-	nanoseconds    int32 // of its time
-	size, line     int32 // of its line in bytes, and which line it is, from 1
-	starts, beats  bool  // it starts a run, or is a heartbeat
+	seconds, start int64  // its time since 1970, and where its line begins, in bytes
+	nanoseconds    int32  // of its time
+	size, line     int32  // of its line in bytes, and which line it is, from 1
+	starts, beats  bool   // it starts a run, or is a heartbeat
+	step           uint16 // of a line of a transcript, which of its events it is, from 0
 }
 
 func placeOf(e *Event) place {
@@ -38,7 +39,7 @@ func (s *Session) Each(file io.ReaderAt, folded bool, show func(e *Event, beats 
 	at := func(i int) place { return placeOf(&s.Events[i]) }
 	event := func(i int) (*Event, error) { return &s.Events[i], nil }
 	if s.places != nil {
-		r := placeReader{file: file, Decoder: Decoder{Options: Options{Diffs: s.diffs}}}
+		r := placeReader{file: file, Decoder: Decoder{Options: Options{Diffs: s.diffs}}, translator: s.translator}
 		at = func(i int) place { return s.places[i] }
 		event = func(i int) (*Event, error) { return r.read(s.places[i]) }
 	}
@@ -82,9 +83,10 @@ func lastBeats(n int, at func(int) place) map[int]*Beats {
 type placeReader struct {
 	Decoder
 
-	file  io.ReaderAt
-	text  []byte // of the file, from start on
-	start int64
+	translator translator // of a transcript; else nil
+	file       io.ReaderAt
+	text       []byte // of the file, from start on
+	start      int64
 }
 
 func (r *placeReader) read(p place) (*Event, error) {
@@ -104,10 +106,26 @@ func (r *placeReader) read(p place) (*Event, error) {
 		}
 	}
 	r.diffs = 0 // MaxDiffs is for those that are kept
-	e, err := r.DecodeLine(r.text[from:][:size])
+	e, err := r.decode(r.text[from:][:size], int(p.step))
 	if err != nil || !e.At.Equal(p.at()) {
 		return nil, &ChangedError{int(p.line)}
 	}
 	e.Line = int(p.line)
 	return &e, nil
+}
+
+// decode decodes an event of a line, of a transcript the one with an index.
+func (r *placeReader) decode(line []byte, index int) (Event, error) {
+	if r.translator == nil {
+		return r.DecodeLine(line)
+	}
+	f, err := r.readObject(line)
+	if err != nil {
+		return Event{}, err
+	}
+	steps := r.translator.translate(f)
+	if index >= len(steps) {
+		return Event{}, ErrNoEvent
+	}
+	return r.Decode(steps[index].Raw), nil
 }

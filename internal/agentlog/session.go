@@ -20,8 +20,13 @@ type Session struct {
 	Events []Event // none with Options.Places: see Each
 	Problems
 
-	places []place // with Options.Places; else nil
-	diffs  bool    // Options.Diffs
+	Form     Form     // "" = no line tells
+	Sessions []string // of a transcript, the ids that its lines have, the first ones
+	Tokens   *Tokens  // of a transcript; nil = no line tells
+
+	places     []place    // with Options.Places; else nil
+	diffs      bool       // Options.Diffs
+	translator translator // of a transcript; else nil
 }
 
 // Problems are what was wrong with the lines of a session. Nothing else is left out of it.
@@ -32,8 +37,13 @@ type Problems struct {
 	SameID     Problem // lines with the id of an earlier, other one; they are shown
 	Disordered Problem // lines with an earlier time than the one before
 	Untimed    Problem // lines without a time; they stay behind the line before
-	LeftOut    int     // diffs beyond MaxDiffs
-	CutLine    int     // the last line, where it ends in its middle; 0 = it does not
+	Unknown    Problem // lines of a transcript of a type that is not known
+	Copied     Problem // lines of a transcript that are another session's, of which this one is a fork
+
+	UnknownTypes []string // of Unknown, the first ones
+	LeftOut      int      // diffs beyond MaxDiffs
+	CutLine      int      // the last line, where it ends in its middle; 0 = it does not
+	Zstd         bool     // the file is compressed with zstd, as Codex does with old ones
 }
 
 // Problem is how often something was wrong, and the first line.
@@ -47,7 +57,7 @@ func (p *Problem) add(line int) {
 
 // Lost is how many lines could not be read.
 func (p Problems) Lost() int {
-	lost := p.Unreadable.Count + p.TooLong.Count
+	lost := p.Unreadable.Count + p.TooLong.Count + p.Unknown.Count
 	if p.CutLine > 0 {
 		lost++
 	}
@@ -70,6 +80,9 @@ func (p Problems) Warnings() []string {
 	if p.CutLine > 0 {
 		all = append(all, fmt.Sprintf("the file ends in the middle of line %d, which is left out", p.CutLine))
 	}
+	types := strings.Join(p.UnknownTypes, ", ")
+	add(p.Unknown, "is of a type that sbx does not know ("+types+") and is left out", "are of types that sbx does not know ("+types+") and are left out")
+	add(p.Copied, "is history of the session that this one was forked from and is left out", "are history of the session that this one was forked from and are left out")
 	add(p.Repeated, "came before, with its id, and is left out", "came before, with their ids, and are left out")
 	add(p.SameID, "differs from an earlier line with its id; both are shown", "differ from earlier lines with their ids; all are shown")
 	add(p.Disordered, "is older than the line before; events are sorted by time", "are older than the line before; events are sorted by time")
@@ -91,6 +104,7 @@ type Collector struct {
 	at      int64             // how much of a file was read, in bytes
 	line    int               // and in lines
 	end     lineSum           // the last line that was read, with Options.Growing
+	echoes  map[uint64]echoes // of a transcript
 }
 
 // lineSum is a line of a file: where it is, and its sum.
@@ -110,7 +124,7 @@ func (c *Collector) repeats(id string, content uint64) (known, same bool) {
 	if id == "" {
 		return false, false
 	}
-	key := maphash.String(c.seed, id)
+	key := c.sum(id)
 	first, known := c.seen[key]
 	switch {
 	case !known:
@@ -124,6 +138,8 @@ func (c *Collector) repeats(id string, content uint64) (known, same bool) {
 	c.seen[other] = content
 	return true, same
 }
+
+func (c *Collector) sum(text string) uint64 { return maphash.String(c.seed, text) }
 
 // Add adds an event from no file, unless it is known; false for one that is. One without an id is known by
 // its source, time, type and text.
@@ -148,20 +164,40 @@ func (c *Collector) addLine(text []byte, line int, start int64) {
 			return
 		}
 		size := len(text)
-		raw, err := c.decodeFrame(text)
+		f, err := c.readObject(text)
 		if err != nil {
 			if first := firstObject(text); first > 0 {
 				size = first
-				raw, err = c.decodeFrame(text[:size])
+				f, err = c.readObject(text[:size])
 			}
+		}
+		if err == nil {
+			err = c.addObject(f, text[:size], line, start)
 		}
 		if err != nil {
 			c.session.Unreadable.add(line)
+			c.session.Zstd = c.session.Zstd || line == 1 && bytes.HasPrefix(text, []byte("\x28\xb5\x2f\xfd")) // RFC 8878
 			return
 		}
-		c.addFrame(raw, text[:size], line, start)
 		text, start = text[size:], start+int64(size)
 	}
+}
+
+// addObject adds the events of an object of a line. An error is ErrNoEvent.
+func (c *Collector) addObject(f fields, text []byte, line int, start int64) error {
+	s := &c.session
+	if s.Form == "" {
+		s.Form, s.translator, _ = formOf(f)
+	}
+	if s.translator != nil {
+		c.addTranscriptLine(f, text, line, start)
+		return nil
+	}
+	raw, err := frameOf(f)
+	if err == nil {
+		c.addFrame(raw, text, line, start)
+	}
+	return err
 }
 
 // addFrame adds the event of a text of a line.
@@ -174,7 +210,12 @@ func (c *Collector) addFrame(raw Raw, text []byte, line int, start int64) {
 	case known:
 		c.session.SameID.add(line)
 	}
-	switch {
+	c.addEvent(raw, place{start: start, size: int32(len(text)), line: int32(line)})
+}
+
+// addEvent adds an event of a line.
+func (c *Collector) addEvent(raw Raw, at place) {
+	switch line := int(at.line); {
 	case raw.At.IsZero():
 		c.session.Untimed.add(line)
 	case raw.At.Before(c.last):
@@ -185,12 +226,12 @@ func (c *Collector) addFrame(raw Raw, text []byte, line int, start int64) {
 	}
 	if c.Places {
 		p := placeOf(&Event{At: raw.At, Type: raw.Type})
-		p.start, p.size, p.line = start, int32(len(text)), int32(line)
+		p.start, p.size, p.line, p.step = at.start, at.size, at.line, at.step
 		c.session.places = append(c.session.places, p)
 		return
 	}
 	e := c.Decode(raw)
-	e.Line = line
+	e.Line = int(at.line)
 	c.session.Events = append(c.session.Events, e)
 }
 
@@ -219,6 +260,9 @@ func (c *Collector) Session() *Session {
 	s := &c.session
 	s.LeftOut = c.leftOut
 	s.diffs = c.Diffs
+	if s.translator != nil {
+		s.Tokens = s.translator.tokens()
+	}
 	sortByTime(s.Events, func(e *Event) time.Time { return e.At })
 	sortByTime(s.places, (*place).at)
 	return s
@@ -282,6 +326,7 @@ func (c *Collector) ReadGrowth(ctx context.Context, file io.ReaderAt, size int64
 	}
 	if restarted = another || size < c.at || !same; restarted {
 		c.at, c.line, c.end, c.last = 0, 0, lineSum{}, time.Time{}
+		c.session.Form, c.session.translator, c.echoes = "", nil, nil
 	}
 	return restarted, c.ReadLines(ctx, io.NewSectionReader(file, c.at, size-c.at))
 }

@@ -37,18 +37,22 @@ func newEvents(d *Deps) *cobra.Command {
 		Long: "Show what an agent did: its events, oldest first, each in one line.\n\n" +
 			"Of a sandbox, or the last sandbox of a task, these are the events that OmoiOS has of its\n" +
 			"agent, those of its life at the provider, and its end where sbx has it on record. FILE is\n" +
-			"a session in JSONL, one event a line, in the form of OmoiOS: a path of a file that exists,\n" +
-			"with a separator or the ending .jsonl; - is standard input.\n\n" +
+			"a session in JSONL: events in the form of OmoiOS, a transcript of Claude Code, or a rollout\n" +
+			"file of Codex. It is a path of a file that exists, with a separator or the ending .jsonl;\n" +
+			"- is standard input.\n\n" +
 			"The heartbeats of a run are one line; -v shows each. --diff shows each change of a file\n" +
 			"as a unified diff; a terminal shows the first 40 lines of each, with -v all. --stats counts\n" +
-			"events, tools, files, errors and heartbeats, and says whether the run has the usual shape.\n" +
+			"events, tools, files, errors, heartbeats and tokens, and says whether the run has the usual\n" +
+			"shape.\n" +
 			"-f goes on with new events, without heartbeats, until it is interrupted or the sandbox ends.\n\n" +
-			"Lines that are no events, come twice or are out of order are named on stderr, and the\n" +
-			"others are shown. So is a file that is replaced while it is followed.",
+			"Lines that are no events, come twice, are out of order, of a type that is not known or copied\n" +
+			"from another session are named on stderr, and the others are shown. So is a file that is\n" +
+			"replaced while it is followed.",
 		Example: "sbx events local/k3v9x2mq7a\n" +
 			"sbx events local/k3v9x2mq7a -f\n" +
 			"sbx events session.jsonl --diff\n" +
-			"sbx events session.jsonl --stats -o json",
+			"sbx events session.jsonl --stats -o json\n" +
+			"sbx events ~/.claude/projects/-work-app/0b6f2f4e.jsonl --stats",
 		Args:              usageArgs(oneArg("REF"), "name one sandbox, task or session: sbx events session.jsonl"),
 		ValidArgsFunction: d.completeSessions,
 	}
@@ -144,7 +148,8 @@ func newEventsCompare(d *Deps) *cobra.Command {
 		Long: "Compare what two agents did, and name the first event in which they differ. A and B are\n" +
 			"sandboxes, tasks or files as in `sbx events`.\n\n" +
 			"What is compared is the work: all events in their order without heartbeats and waits,\n" +
-			"and of each all but ids, times, numbers of turns and costs. The first tool use, change of\n" +
+			"and of each all but ids, times, numbers of turns and costs. Of two forms (Claude Code and\n" +
+			"Codex) it is what the agents did: commands, changed lines, messages. The first tool use, change of\n" +
 			"a file or end that differs is named beside it, since two agents seldom use the same words.\n" +
 			"Then follow the tools and files of one alone, the files that both changed differently, and\n" +
 			"the figures of both. --format markdown prints it for a ticket.\n\n" +

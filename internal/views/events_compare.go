@@ -252,17 +252,23 @@ func changeText(f agentlog.FileChange) string {
 func compareRows(c *look.EventsComparison) [][]any {
 	a, b := sessionOf(c.A, c.Sessions[0]), sessionOf(c.B, c.Sessions[1])
 	row := func(name string, of func(session) any) []any { return []any{name, of(a), of(b)} }
-	return [][]any{
+	rows := [][]any{
 		row("session", func(s session) any { return s.name }),
-		row("events", func(s session) any { return thousands(s.Events) }),
-		row("turns", func(s session) any { return s.Turns }),
+		row("events", func(s session) any { return thousands(s.Stats.Events) }),
+		row("turns", func(s session) any { return turnsText(s) }),
 		row("duration", func(s session) any { return durationText(s) }),
 		row("end", func(s session) any { return endText(s.End) }),
 		row("tools", func(s session) any { return noneIfEmpty(countText(s.Tools)) }),
 		row("files", func(s session) any { return len(s.Files) }),
 		row("errors", func(s session) any { return s.Errors }),
-		row("heartbeats", func(s session) any { return s.Heartbeats.String() }),
 	}
+	if !a.isTranscript() || !b.isTranscript() {
+		rows = append(rows, row("heartbeats", func(s session) any { return s.Heartbeats.String() }))
+	}
+	if a.isTranscript() || b.isTranscript() {
+		rows = append(rows, row("form", func(s session) any { return s.Form.Title() }), row("tokens", func(s session) any { return tokensText(s.Tokens) }))
+	}
+	return rows
 }
 
 func durationText(s session) string {

@@ -32,9 +32,23 @@ type EventStatsItem struct {
 	Types             []EventCountItem `json:"types" table:""`               // Events by type, the most frequent first.
 	Tools             []EventCountItem `json:"tools" table:""`               // Uses of tools, the most frequent first.
 	Files             []FileChangeItem `json:"files" table:""`               // The files that were changed, by path.
-	Usual             bool             `json:"usual" table:""`               // Whether it has the usual shape of a run: 44 to 71 events, 567 to 1,397 s, 18 to 45 heartbeats.
+	Usual             *bool            `json:"usual" table:""`               // Whether it has the usual shape of a run: 44 to 71 events, 567 to 1,397 s, 18 to 45 heartbeats; null for a transcript.
 	Unusual           []string         `json:"unusual" table:""`             // What is outside that shape.
-	SkippedLines      int              `json:"skipped_lines" table:""`       // How many lines of the file could not be read.
+	SkippedLines      int              `json:"skipped_lines" table:""`       // How many lines of the file could not be read, or are of a type that is not known.
+	Form              agentlog.Form    `json:"form" table:""`                // What the lines are: events, claude-code or codex; empty where none tells, and for a sandbox.
+	Tokens            *TokensItem      `json:"tokens" table:""`              // What the model used, of a transcript; null where no line tells.
+	CopiedLines       int              `json:"copied_lines" table:""`        // Lines that are left out as history of the session that this one was forked from.
+	RepeatedLines     int              `json:"repeated_lines" table:""`      // Lines that are left out since they came before.
+}
+
+// TokensItem is what the calls of a model used. The figures do not overlap.
+type TokensItem struct {
+	Calls      int    `json:"calls"`       // Answers of the model; of Codex how often its figure grew.
+	Input      int64  `json:"input"`       // Tokens that were read and not cached.
+	CacheRead  int64  `json:"cache_read"`  // Tokens that were read from the cache.
+	CacheWrite int64  `json:"cache_write"` // Tokens that were written into the cache; 0 at Codex, which does not tell it.
+	Output     int64  `json:"output"`      // Tokens that were written, with what the model thought.
+	Rule       string `json:"rule"`        // How they were counted.
 }
 
 // EventCountItem is how often something came.
@@ -55,24 +69,37 @@ type FileChangeItem struct {
 type session struct {
 	agentlog.Stats
 
+	*agentlog.Session
+
 	name string
-	lost int
 }
 
 func sessionOf(stats agentlog.Stats, r *look.EventsResult) session {
-	return session{stats, r.Name, r.Lost()}
+	return session{stats, r.Session, r.Name}
+}
+
+// isTranscript says that an agent wrote the session for itself: it has no heartbeats, and its events are not those of OmoiOS.
+func (s session) isTranscript() bool {
+	return s.Form == agentlog.FormClaudeCode || s.Form == agentlog.FormCodex
 }
 
 func (s session) item() EventStatsItem {
 	i := EventStatsItem{
-		Session: s.name, Events: s.Events, FirstAt: output.Time(s.First), LastAt: output.Time(s.Last), Turns: s.Turns, Runs: s.Runs, Errors: s.Errors,
+		Session: s.name, Events: s.Stats.Events, FirstAt: output.Time(s.First), LastAt: output.Time(s.Last), Turns: s.Turns, Runs: s.Runs, Errors: s.Errors,
 		Heartbeats: s.Heartbeats.Count, MissedHeartbeats: s.Heartbeats.Missed, LongestGapSeconds: output.Seconds(s.Heartbeats.LongestGap),
-		Types: countItems(s.Types), Tools: countItems(s.Tools), Files: []FileChangeItem{}, Unusual: append([]string{}, s.Unusual()...), SkippedLines: s.lost,
+		Types: countItems(s.Types), Tools: countItems(s.Tools), Files: []FileChangeItem{}, Unusual: []string{}, SkippedLines: s.Lost(),
+		Form: s.Form, CopiedLines: s.Copied.Count, RepeatedLines: s.Repeated.Count,
+	}
+	if s.Tokens != nil {
+		i.Tokens = new(TokensItem(*s.Tokens))
 	}
 	for _, f := range s.Files {
 		i.Files = append(i.Files, fileChangeItem(f))
 	}
-	i.Usual = len(i.Unusual) == 0
+	if !s.isTranscript() {
+		i.Unusual = append(i.Unusual, s.Unusual()...)
+		i.Usual = new(len(i.Unusual) == 0)
+	}
 	if !s.First.IsZero() {
 		i.DurationSeconds = new(output.Seconds(s.Duration()))
 	}
@@ -115,27 +142,72 @@ const maxFiles = 50
 
 func statsSheet(s *output.Sheet, of session) {
 	s.Field("session", of.name)
-	s.Field("events", joinKnown(": ", thousands(of.Events), countText(of.Types)))
+	if of.isTranscript() {
+		s.Field("form", of.Form.Title())
+	}
+	s.Field("events", joinKnown(": ", thousands(of.Stats.Events), countText(of.Types)))
 	if !of.First.IsZero() {
 		s.Field("duration", sandbox.FormatDuration(of.Duration())+", from "+of.First.UTC().Format(time.RFC3339)+" to "+of.Last.UTC().Format(time.RFC3339))
 	}
-	s.Field("turns", of.Turns)
+	s.Field("turns", turnsText(of))
 	s.Field("end", endText(of.End))
 	s.Field("tools", noneIfEmpty(countText(of.Tools)))
-	s.Field("heartbeats", of.Heartbeats.String())
 	s.Field("errors", of.Errors)
+	if of.isTranscript() {
+		s.Field("tokens", tokensText(of.Tokens))
+	} else {
+		s.Field("heartbeats", of.Heartbeats.String())
+	}
 	if of.Runs > 1 {
 		s.Field("runs", of.Runs)
 	}
-	shape := "yes: 44 to 71 events, 567 to 1,397 s, 18 to 45 heartbeats"
-	if unusual := of.Unusual(); len(unusual) > 0 {
-		shape = "no: " + strings.Join(unusual, "; ")
+	if !of.isTranscript() {
+		s.Field("usual shape", shapeText(of.Unusual()))
 	}
-	s.Field("usual shape", shape)
-	if of.lost > 0 {
-		s.Field("left out", thousands(of.lost)+" lines that could not be read: nothing above counts them")
+	if left := leftOutText(of); left != "" {
+		s.Field("left out", left+": nothing above counts them")
 	}
 	fileTable(s, of.Files)
+}
+
+func shapeText(unusual []string) string {
+	if len(unusual) > 0 {
+		return "no: " + strings.Join(unusual, "; ")
+	}
+	return "yes: 44 to 71 events, 567 to 1,397 s, 18 to 45 heartbeats"
+}
+
+// leftOutText is "2 lines that could not be read, 12 copied ones".
+func leftOutText(of session) string {
+	number := func(n int, what string) string {
+		if n == 0 {
+			return ""
+		}
+		return thousands(n) + " " + what
+	}
+	return joinKnown(", ", number(of.Lost(), "lines that could not be read"), number(of.Copied.Count, "lines copied from another session"),
+		number(of.Repeated.Count, "lines that came before"))
+}
+
+// turnsText is the number of turns. A transcript numbers none.
+func turnsText(of session) string {
+	if of.Turns == 0 && of.isTranscript() {
+		return notKnown
+	}
+	return thousands(int(of.Turns))
+}
+
+// tokensText is "12 calls: 1,200 read, 90,000 from the cache, 300 into the cache, 4,000 written (how they are counted)".
+func tokensText(t *agentlog.Tokens) string {
+	if t == nil {
+		return notKnown
+	}
+	written := ""
+	if t.CacheWrite > 0 {
+		written = thousands(int(t.CacheWrite)) + " into the cache, "
+	}
+	return fmt.Sprintf("%s calls: %s read, %s from the cache, %s%s written (%s)", thousands(t.Calls), thousands(int(t.Input)), thousands(int(t.CacheRead)), written,
+		thousands(int(t.Output)), t.Rule)
 }
 
 func endText(end *agentlog.End) string {

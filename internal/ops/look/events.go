@@ -136,9 +136,11 @@ func (r *EventsResult) read(ctx context.Context, o agentlog.Options, open func()
 			return nil, context.Cause(ctx)
 		case got.err != nil:
 			return nil, fault.Usage("%s: it cannot be read: %s", r.Name, reason(got.err))
+		case r.Zstd:
+			return nil, fault.Usage("%s: it is compressed with zstd", r.Name).WithHint("zstd -dc %s | sbx events -", r.Name)
 		case r.Len() == 0 && r.Lost() > 0:
 			return nil, fault.Usage("%s: no line is an event", r.Name).
-				WithHint(`a session is JSONL: one object a line, {"event_type":"agent.tool_use","event_data":{...},"created_at":"2026-11-20T12:00:00Z"}`)
+				WithHint(`a session is JSONL of OmoiOS, {"event_type":"agent.tool_use","event_data":{...},"created_at":"2026-11-20T12:00:00Z"} a line, or a transcript of Claude Code or Codex`)
 		}
 	}
 	return r, nil
@@ -191,6 +193,6 @@ func CompareEvents(ctx context.Context, env *ops.Env, a, b EventsRequest, watch 
 		}
 		c.Sessions[i] = r
 	}
-	c.Comparison = agentlog.Compare(c.Sessions[0].Events, c.Sessions[1].Events)
+	c.Comparison = agentlog.Compare(c.Sessions[0].Session, c.Sessions[1].Session)
 	return c, nil
 }
