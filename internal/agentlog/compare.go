@@ -40,7 +40,7 @@ func (c Comparison) Same() bool { return c.Diverge == nil }
 func Compare(sessionA, sessionB *Session) Comparison {
 	a, b := sessionA.Events, sessionB.Events
 	c := Comparison{A: StatsOf(a), B: StatsOf(b), Mixed: cmp.Or(sessionA.Form, FormEvents) != cmp.Or(sessionB.Form, FormEvents)}
-	workA, workB := chosen(a, (*Event).IsWork), chosen(b, (*Event).IsWork)
+	workA, workB := chosen(a, c.isWork), chosen(b, c.isWork)
 	c.Work = [2]int{len(workA), len(workB)}
 	c.NoAgents = !slices.ContainsFunc(a, ofAgent) && !slices.ContainsFunc(b, ofAgent)
 	c.Diverge = c.diverge(workA, workB)
@@ -67,9 +67,20 @@ func chosen(events []Event, choose func(*Event) bool) []*Event {
 	return all
 }
 
+// isWork says that an event is compared. Of two forms these are messages, uses of tools and changes of files: the lines
+// about a start, an end and the answer of a tool are those of the client.
+func (c *Comparison) isWork(e *Event) bool {
+	switch e.Type {
+	case Started, Completed, SystemMessage, ToolCompleted, UserToolResult:
+		return !c.Mixed
+	}
+	return e.IsWork()
+}
+
 // isAct says that an event is an act. Of two forms the use of an editor is none: the change of the file says what it did.
 func (c *Comparison) isAct(e *Event) bool {
-	return e.IsAct() && !(c.Mixed && e.Type == ToolUse && isEditor(e.Tool))
+	edits := e.Type == ToolUse && isEditor(e.Tool)
+	return e.IsAct() && c.isWork(e) && (!c.Mixed || !edits)
 }
 
 func (c *Comparison) key(e *Event) uint64 {

@@ -1,12 +1,14 @@
 package agentlog
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"sbx/internal/jsontext"
 )
@@ -63,6 +65,9 @@ func scalar(raw json.RawMessage) string {
 		return ""
 	case raw[0] != '"':
 		return string(raw)
+	}
+	if plain := raw[1 : len(raw)-1]; bytes.IndexByte(plain, '\\') < 0 && utf8.Valid(plain) {
+		return string(plain)
 	}
 	var text string
 	if jsontext.Unmarshal(raw, &text) != nil {
@@ -137,16 +142,24 @@ func textOf(raw json.RawMessage) string { return textWithin(raw, 0) }
 
 const maxDepth = 4
 
+// elements are the values of a list; none for any other value.
+func elements(raw json.RawMessage) [][]byte {
+	if len(raw) == 0 || raw[0] != '[' {
+		return nil
+	}
+	list, err := jsontext.Elements(nil, raw)
+	if err != nil {
+		return nil
+	}
+	return list
+}
+
 func textWithin(raw json.RawMessage, depth int) string {
 	switch {
 	case len(raw) == 0 || depth > maxDepth:
 		return ""
 	case raw[0] == '[':
-		var list []json.RawMessage
-		if jsontext.Unmarshal(raw, &list) != nil {
-			return ""
-		}
-		for _, element := range list {
+		for _, element := range elements(raw) {
 			if text := textWithin(element, depth+1); strings.TrimSpace(text) != "" {
 				return text
 			}

@@ -20,9 +20,8 @@ type Session struct {
 	Events []Event // none with Options.Places: see Each
 	Problems
 
-	Form     Form     // "" = no line tells
-	Sessions []string // of a transcript, the ids that its lines have, the first ones
-	Tokens   *Tokens  // of a transcript; nil = no line tells
+	Form   Form    // "" = no line tells
+	Tokens *Tokens // of a transcript; nil = no line tells
 
 	places     []place    // with Options.Places; else nil
 	diffs      bool       // Options.Diffs
@@ -41,6 +40,7 @@ type Problems struct {
 	Copied     Problem // lines of a transcript that are another session's, of which this one is a fork
 
 	UnknownTypes []string // of Unknown, the first ones
+	Sessions     []string // of a transcript, the ids that its lines have, the first ones
 	LeftOut      int      // diffs beyond MaxDiffs
 	CutLine      int      // the last line, where it ends in its middle; 0 = it does not
 	Zstd         bool     // the file is compressed with zstd, as Codex does with old ones
@@ -82,6 +82,9 @@ func (p Problems) Warnings() []string {
 	}
 	types := strings.Join(p.UnknownTypes, ", ")
 	add(p.Unknown, "is of a type that sbx does not know ("+types+") and is left out", "are of types that sbx does not know ("+types+") and are left out")
+	if len(p.Sessions) > 1 {
+		all = append(all, "it has the lines of several sessions ("+strings.Join(p.Sessions, ", ")+"); the events of all are shown")
+	}
 	add(p.Copied, "is history of the session that this one was forked from and is left out", "are history of the session that this one was forked from and are left out")
 	add(p.Repeated, "came before, with its id, and is left out", "came before, with their ids, and are left out")
 	add(p.SameID, "differs from an earlier line with its id; both are shown", "differ from earlier lines with their ids; all are shown")
@@ -187,7 +190,7 @@ func (c *Collector) addLine(text []byte, line int, start int64) {
 func (c *Collector) addObject(f fields, text []byte, line int, start int64) error {
 	s := &c.session
 	if s.Form == "" {
-		s.Form, s.translator, _ = formOf(f)
+		s.setForm(f)
 	}
 	if s.translator != nil {
 		c.addTranscriptLine(f, text, line, start)

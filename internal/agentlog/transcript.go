@@ -2,12 +2,12 @@ package agentlog
 
 import (
 	"bytes"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"sbx/internal/jsontext"
 )
 
 // Form is the form of the lines of a session.
@@ -101,17 +101,16 @@ func (c *Collector) isEcho(s *step) bool {
 	return again
 }
 
-// formOf is the form of a line and its translator; false = the line does not tell.
-func formOf(line fields) (Form, translator, bool) {
+// setForm sets the form of the session, if a line tells it.
+func (s *Session) setForm(line fields) {
 	switch {
 	case line.first("event_type", "event_data") != nil:
-		return FormEvents, nil, true
+		s.Form = FormEvents
 	case isCodexLine(line):
-		return FormCodex, newCodex(), true
+		s.Form, s.translator = FormCodex, newCodex()
 	case isClaudeLine(line):
-		return FormClaudeCode, newClaude(), true
+		s.Form, s.translator = FormClaudeCode, newClaude()
 	}
-	return "", nil, false
 }
 
 // addTranscriptLine adds the events of a line of a transcript.
@@ -156,12 +155,7 @@ func (c *Collector) noteSession(id string) {
 }
 
 func addName(names []string, name string) []string {
-	for _, known := range names {
-		if known == name {
-			return names
-		}
-	}
-	if len(names) == maxNames {
+	if len(names) == maxNames || slices.Contains(names, name) {
 		return names
 	}
 	return append(names, strings.Clone(name))
@@ -203,89 +197,6 @@ func isEditor(tool string) bool {
 	return false
 }
 
-// fileChange is what a tool changed in a file.
-type fileChange struct {
-	path, change   string // change is created, modified, deleted or moved
-	added, removed int64
-	known          bool   // the lines are counted
-	diff           string // unified; "" = it is not told
-}
-
-// newChange is a change whose body, the lines of its hunks, is told.
-func newChange(path, change, body string) fileChange {
-	c := fileChange{path: path, change: change, known: body != "" || change == changeCreated}
-	for line := range strings.Lines(body) {
-		switch line[0] {
-		case '+':
-			c.added++
-		case '-':
-			c.removed++
-		}
-	}
-	name := strings.TrimPrefix(path, "/")
-	from, to := "a/"+name, "b/"+name
-	switch change {
-	case changeCreated:
-		from = "/dev/null"
-	case changeDeleted:
-		to = "/dev/null"
-	}
-	if body != "" {
-		c.diff = "--- " + from + "\n+++ " + to + "\n" + body
-	}
-	return c
-}
-
-const (
-	changeCreated  = "created"
-	changeModified = "modified"
-	changeDeleted  = "deleted"
-	changeMoved    = "moved"
-)
-
-// wholeFile are the hunks that add all lines of a file with the sign +, or remove them with -.
-func wholeFile(sign byte, content string) string {
-	if content == "" {
-		return ""
-	}
-	lines := strings.Count(content, "\n")
-	if !strings.HasSuffix(content, "\n") {
-		lines++
-	}
-	span := "0,0 +1," + strconv.Itoa(lines)
-	if sign == '-' {
-		span = "1," + strconv.Itoa(lines) + " +0,0"
-	}
-	var b strings.Builder
-	b.Grow(len(content) + lines + 64)
-	b.WriteString("@@ -" + span + " @@\n")
-	for line := range strings.Lines(content) {
-		b.WriteByte(sign)
-		b.WriteString(line)
-	}
-	if !strings.HasSuffix(content, "\n") {
-		b.WriteString("\n\\ No newline at end of file\n")
-	}
-	return b.String()
-}
-
-// changeSteps are the events of changes of files.
-func changeSteps(changes []fileChange, id, source string, at time.Time, from origin) []step {
-	steps := make([]step, 0, len(changes))
-	for _, c := range changes {
-		var d data
-		d.text("file_path", c.path)
-		d.text("change_type", c.change)
-		if c.known {
-			d.number("lines_added", c.added)
-			d.number("lines_removed", c.removed)
-		}
-		d.text("full_diff", c.diff)
-		steps = append(steps, step{Raw: Raw{ID: joinID(id, c.path), Type: FileEdited, Source: source, At: at, Data: d.end()}, echo: "change\x00" + c.path, origin: from})
-	}
-	return steps
-}
-
 // joinID is the id of a part of what has an id; "" where that has none.
 func joinID(id, part string) string {
 	if id == "" {
@@ -312,8 +223,7 @@ func (d *data) text(key, text string) {
 		return
 	}
 	d.key(key)
-	quoted, _ := jsontext.AppendQuote(d.AvailableBuffer(), text) // an error says that it was not UTF-8, which it is then
-	d.Write(quoted)
+	d.Write(jsontext.AppendText(d.AvailableBuffer(), text))
 }
 
 func (d *data) number(key string, n int64) {
@@ -340,17 +250,6 @@ func (d *data) end() []byte {
 	}
 	d.WriteByte('}')
 	return d.Bytes()
-}
-
-// within is a path as seen from the folder in which the session began; one outside it is as it was.
-func within(folder, path string) string {
-	if folder == "" || !filepath.IsAbs(path) {
-		return path
-	}
-	if rel, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(rel) {
-		return rel
-	}
-	return path
 }
 
 // startsWithAny says that a text starts with one of some beginnings.

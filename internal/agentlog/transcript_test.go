@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew") //nolint:gochecknoglobals // a flag of the test
+var update = flag.Bool("update", false, "write the golden files anew")
 
 // transcripts are the files below testdata: made by hand from public descriptions of both forms.
 func transcripts(t *testing.T) []string {
@@ -78,7 +78,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// counted are the figures of a file, counted without what the reader knows: with maps of encoding/json.
+// independent are the figures of a file, counted without what the reader knows: with maps of encoding/json.
 type independent struct {
 	tools map[string]int
 	calls map[string]map[string]float64
@@ -92,19 +92,24 @@ func countIndependently(t *testing.T, file string) independent {
 	seen := map[string]bool{}
 	for line := range bytes.Lines(text) {
 		var l struct {
-			Type, RequestID string
-			ForkedFrom      any
-			IsSidechain     bool
-			Message         struct {
-				ID, Model string
-				Content   json.RawMessage
-				Usage     map[string]any
-			}
+			Type       string `json:"type"`
+			RequestID  string `json:"requestId"`  //nolint:tagliatelle // the form of others
+			ForkedFrom any    `json:"forkedFrom"` //nolint:tagliatelle // likewise
+			Message    struct {
+				ID      string          `json:"id"`
+				Model   string          `json:"model"`
+				Content json.RawMessage `json:"content"`
+				Usage   map[string]any  `json:"usage"`
+			} `json:"message"`
 		}
 		if json.Unmarshal(line, &l) != nil || l.ForkedFrom != nil || l.Type != "assistant" {
 			continue
 		}
-		var blocks []struct{ Type, ID, Name string }
+		var blocks []struct {
+			Type string `json:"type"`
+			ID   string `json:"id"`
+			Name string `json:"name"`
+		}
 		_ = json.Unmarshal(l.Message.Content, &blocks)
 		for _, block := range blocks {
 			if block.Type == "tool_use" && !seen[block.ID] {
@@ -210,6 +215,7 @@ func TestTwoAgentsAreCompared(t *testing.T) {
 	o := Options{Keys: true}
 	same := Compare(read(t, o, claude...), read(t, o, codex("b")...))
 	require.True(t, same.Mixed)
+	assert.Equal(t, ToolUse, same.Diverge.A.Type, "the use of the editor")
 	assert.Nil(t, same.Acts)
 	assert.Equal(t, [2][]string{}, same.OnlyTools)
 	assert.Empty(t, same.Files)

@@ -37,9 +37,9 @@ func newEvents(d *Deps) *cobra.Command {
 		Long: "Show what an agent did: its events, oldest first, each in one line.\n\n" +
 			"Of a sandbox, or the last sandbox of a task, these are the events that OmoiOS has of its\n" +
 			"agent, those of its life at the provider, and its end where sbx has it on record. FILE is\n" +
-			"a session in JSONL: events in the form of OmoiOS, a transcript of Claude Code, or a rollout\n" +
-			"file of Codex. It is a path of a file that exists, with a separator or the ending .jsonl;\n" +
-			"- is standard input.\n\n" +
+			"a session in JSONL: events in the form of OmoiOS, a transcript of Claude Code (below\n" +
+			"~/.claude/projects), or a rollout file of Codex (below ~/.codex/sessions). It is a path of a\n" +
+			"file that exists, with a separator or the ending .jsonl; - is standard input.\n\n" +
 			"The heartbeats of a run are one line; -v shows each. --diff shows each change of a file\n" +
 			"as a unified diff; a terminal shows the first 40 lines of each, with -v all. --stats counts\n" +
 			"events, tools, files, errors, heartbeats and tokens, and says whether the run has the usual\n" +
@@ -51,8 +51,7 @@ func newEvents(d *Deps) *cobra.Command {
 		Example: "sbx events local/k3v9x2mq7a\n" +
 			"sbx events local/k3v9x2mq7a -f\n" +
 			"sbx events session.jsonl --diff\n" +
-			"sbx events session.jsonl --stats -o json\n" +
-			"sbx events ~/.claude/projects/-work-app/0b6f2f4e.jsonl --stats",
+			"sbx events session.jsonl --stats -o json",
 		Args:              usageArgs(oneArg("REF"), "name one sandbox, task or session: sbx events session.jsonl"),
 		ValidArgsFunction: d.completeSessions,
 	}

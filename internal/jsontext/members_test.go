@@ -24,3 +24,18 @@ func TestMembersAreThoseOfTheText(t *testing.T) {
 		require.Error(t, err, text)
 	}
 }
+
+func TestElementsAreThoseOfTheText(t *testing.T) {
+	t.Parallel()
+	got, err := Elements(nil, []byte(" [1, {\"x\":[2]} , \"t\\\"\", []] "))
+	require.NoError(t, err)
+	var texts []string
+	for _, value := range got {
+		texts = append(texts, string(value))
+	}
+	assert.Equal(t, []string{"1", `{"x":[2]}`, `"t\""`, "[]"}, texts)
+	for _, text := range []string{"", "{}", "[", "[1", "[1]2", "[1,]", "[tru]"} {
+		_, err := Elements(nil, []byte(text))
+		require.Error(t, err, text)
+	}
+}

@@ -155,6 +155,9 @@ func statsSheet(s *output.Sheet, of session) {
 	s.Field("errors", of.Errors)
 	if of.isTranscript() {
 		s.Field("tokens", tokensText(of.Tokens))
+		if of.Tokens != nil {
+			s.Field("counted by", of.Tokens.Rule)
+		}
 	} else {
 		s.Field("heartbeats", of.Heartbeats.String())
 	}
@@ -180,13 +183,15 @@ func shapeText(unusual []string) string {
 // leftOutText is "2 lines that could not be read, 12 copied ones".
 func leftOutText(of session) string {
 	number := func(n int, what string) string {
-		if n == 0 {
+		switch n {
+		case 0:
 			return ""
+		case 1:
+			return "1 line " + what
 		}
-		return thousands(n) + " " + what
+		return thousands(n) + " lines " + what
 	}
-	return joinKnown(", ", number(of.Lost(), "lines that could not be read"), number(of.Copied.Count, "lines copied from another session"),
-		number(of.Repeated.Count, "lines that came before"))
+	return joinKnown(", ", number(of.Lost(), "that could not be read"), number(of.Copied.Count, "copied from another session"), number(of.Repeated.Count, "that came before"))
 }
 
 // turnsText is the number of turns. A transcript numbers none.
@@ -197,7 +202,7 @@ func turnsText(of session) string {
 	return thousands(int(of.Turns))
 }
 
-// tokensText is "12 calls: 1,200 read, 90,000 from the cache, 300 into the cache, 4,000 written (how they are counted)".
+// tokensText is "1,200 read, 90,000 from the cache, 300 into the cache, 4,000 written in 12 calls".
 func tokensText(t *agentlog.Tokens) string {
 	if t == nil {
 		return notKnown
@@ -206,8 +211,11 @@ func tokensText(t *agentlog.Tokens) string {
 	if t.CacheWrite > 0 {
 		written = thousands(int(t.CacheWrite)) + " into the cache, "
 	}
-	return fmt.Sprintf("%s calls: %s read, %s from the cache, %s%s written (%s)", thousands(t.Calls), thousands(int(t.Input)), thousands(int(t.CacheRead)), written,
-		thousands(int(t.Output)), t.Rule)
+	calls := "1 call"
+	if t.Calls != 1 {
+		calls = thousands(t.Calls) + " calls"
+	}
+	return fmt.Sprintf("%s read, %s from the cache, %s%s written in %s", thousands(int(t.Input)), thousands(int(t.CacheRead)), written, thousands(int(t.Output)), calls)
 }
 
 func endText(end *agentlog.End) string {
